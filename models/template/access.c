@@ -107,11 +107,11 @@ tv tv_loop_attribute(tv_heap *h, tv_loop *l, ggl_str name) {
         const char *name;
         tv value;
     } all[] = {
-        {"index", tv_int(i + 1)},     {"index0", tv_int(i)},
-        {"revindex", tv_int(n - i)},  {"revindex0", tv_int(n - i - 1)},
-        {"first", tv_bool(i == 0)},   {"last", tv_bool(i == n - 1)},
-        {"length", tv_int(n)},        {"depth", tv_int(l->depth + 1)},
-        {"depth0", tv_int(l->depth)},
+        {"index", tv_int(i + 1)},    {"index0", tv_int(i)},
+        {"revindex", tv_int(n - i)}, {"revindex0", tv_int(n - i - 1)},
+        {"first", tv_bool(i == 0)},  {"last", tv_bool(i == n - 1)},
+        {"length", tv_int(n)},       {"depth", tv_int(1)},
+        {"depth0", tv_int(0)},
     };
     for (size_t k = 0; k < sizeof all / sizeof *all; k++)
         if (is_name(name, all[k].name))

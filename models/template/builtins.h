@@ -55,6 +55,11 @@ tv tv_element(tv_heap *h, tv object, tv key);
 tv tv_path(tv_heap *h, tv object, ggl_str path);
 /* A slice of a string or list; a bound may be NULL. */
 tv tv_slice(tv_heap *h, tv object, const tv *first, const tv *end, const tv *step);
+/* Returns a op b; op as in a BINARY node: + - * / % ~, 'f' (//) or 'p' (**). */
+tv tv_binary(tv_heap *h, int op, tv a, tv b);
+tv tv_negated(tv_heap *h, tv v);
+/* Fails because an operator does not work with these values. */
+_Noreturn void tv_no_operation(tv_heap *h, const char *op, tv a, tv b);
 /* Appends the text of `format % args`: %s %r %d %i %x %f %g with flags, width and precision. */
 tv tv_percent(tv_heap *h, ggl_str format, tv args);
 
@@ -62,7 +67,6 @@ tv tv_percent(tv_heap *h, ggl_str format, tv args);
 typedef struct tv_loop {
     const tv_list *list;
     size_t i;
-    int depth;
     tv last; /* the argument of loop.changed */
 } tv_loop;
 tv tv_loop_attribute(tv_heap *h, tv_loop *l, ggl_str name);

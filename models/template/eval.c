@@ -54,129 +54,6 @@ void run_leave(run *r, size_t mark) {
     }
 }
 
-/* --- arithmetic ------------------------------------------------------------------------------- */
-
-_Noreturn static void no_operation(tv_heap *h, const char *op, tv a, tv b) {
-    const tv u = a.kind == TV_UNDEFINED ? a : b;
-    if (u.kind == TV_UNDEFINED)
-        tv_fail(h, GGL_FORMAT, "'%.*s' is undefined, and %s needs a value", (int)u.text.n, u.text.s,
-                op);
-    tv_fail(h, GGL_FORMAT, "%s does not work with %s and %s", op, tv_kind_text(a), tv_kind_text(b));
-}
-
-/* Python's // and %: the quotient is rounded down, and the rest has the divisor's sign. */
-static int64_t floor_div(int64_t a, int64_t b) {
-    return a / b - (a % b != 0 && (a < 0) != (b < 0));
-}
-
-static bool power(int64_t a, int64_t b, int64_t *out) {
-    for (*out = 1; b > 0; b >>= 1) {
-        if ((b & 1) && __builtin_mul_overflow(*out, a, out))
-            return false;
-        if (b > 1 && __builtin_mul_overflow(a, a, &a))
-            return false;
-    }
-    return true;
-}
-
-static tv integers(tv_heap *h, int op, int64_t a, int64_t b) {
-    int64_t c = 0;
-    bool fits = true;
-    if ((op == '/' || op == 'f' || op == '%') && b == 0)
-        tv_fail(h, GGL_FORMAT, "division by zero");
-    if (op == '/')
-        return tv_float((double)a / (double)b);
-    if (op == 'p' && b < 0)
-        return tv_float(pow((double)a, (double)b));
-    if ((op == 'f' || op == '%') && b == -1)
-        fits = op == '%' || !__builtin_sub_overflow((int64_t)0, a, &c);
-    else if (op == 'f')
-        c = floor_div(a, b);
-    else if (op == '%')
-        c = a - b * floor_div(a, b);
-    else
-        fits = op == '+'   ? !__builtin_add_overflow(a, b, &c)
-               : op == '-' ? !__builtin_sub_overflow(a, b, &c)
-               : op == '*' ? !__builtin_mul_overflow(a, b, &c)
-                           : power(a, b, &c);
-    if (!fits)
-        tv_fail(h, GGL_LIMIT, "the result is not an integer of 64 bits");
-    return tv_int(c);
-}
-
-static tv numbers(tv_heap *h, int op, double a, double b) {
-    if ((op == '/' || op == 'f' || op == '%') && b == 0)
-        tv_fail(h, GGL_FORMAT, "division by zero");
-    return tv_float(op == '+'   ? a + b
-                    : op == '-' ? a - b
-                    : op == '*' ? a * b
-                    : op == '/' ? a / b
-                    : op == 'f' ? floor(a / b)
-                    : op == '%' ? a - b * floor(a / b)
-                                : pow(a, b));
-}
-
-/* A string or list, `times` times. */
-static tv repeated(tv_heap *h, tv v, int64_t times) {
-    if (v.kind == TV_STRING) {
-        tv_text t = {0};
-        for (; times > 0 && v.text.n > 0; times--)
-            tv_put(h, &t, v.text.s, v.text.n);
-        return tv_str(tv_done(&t));
-    }
-    tv list = tv_new_list(h, v.kind);
-    for (; times > 0 && v.list->n > 0; times--)
-        for (size_t i = 0; i < v.list->n; i++)
-            tv_push(h, list, v.list->at[i]);
-    return list;
-}
-
-static tv joined(tv_heap *h, tv a, tv b) {
-    tv list = tv_new_list(h, a.kind);
-    for (size_t i = 0; i < a.list->n; i++)
-        tv_push(h, list, a.list->at[i]);
-    for (size_t i = 0; i < b.list->n; i++)
-        tv_push(h, list, b.list->at[i]);
-    return list;
-}
-
-static tv concatenated(tv_heap *h, ggl_str a, ggl_str b) {
-    tv_text t = {0};
-    tv_put(h, &t, a.s, a.n);
-    tv_put(h, &t, b.s, b.n);
-    return tv_str(tv_done(&t));
-}
-
-static tv binary(tv_heap *h, int op, tv a, tv b) {
-    const bool a_repeats = a.kind == TV_STRING || tv_is_list(a),
-               b_repeats = b.kind == TV_STRING || tv_is_list(b);
-    if (op == '~')
-        return concatenated(h, tv_to_str(h, a), tv_to_str(h, b));
-    if (op == '%' && a.kind == TV_STRING)
-        return tv_percent(h, a.text, b);
-    if (op == '+' && a.kind == TV_STRING && b.kind == TV_STRING)
-        return concatenated(h, a.text, b.text);
-    if (op == '+' && tv_is_list(a) && a.kind == b.kind)
-        return joined(h, a, b);
-    if (op == '*' && a_repeats && (b.kind == TV_INT || b.kind == TV_BOOL))
-        return repeated(h, a, tv_want_int(h, b, "a count"));
-    if (op == '*' && b_repeats && (a.kind == TV_INT || a.kind == TV_BOOL))
-        return repeated(h, b, tv_want_int(h, a, "a count"));
-    if (!tv_is_number(a) || !tv_is_number(b)) {
-        const char name[] = {(char)op, 0};
-        no_operation(h, op == 'f' ? "//" : op == 'p' ? "**" : name, a, b);
-    }
-    if (a.kind == TV_FLOAT || b.kind == TV_FLOAT)
-        return numbers(h, op, tv_want_number(h, a, ""), tv_want_number(h, b, ""));
-    return integers(h, op, tv_want_int(h, a, ""), tv_want_int(h, b, ""));
-}
-
-static tv negated(tv_heap *h, tv v) {
-    if (v.kind == TV_FLOAT)
-        return tv_float(-v.number);
-    return integers(h, '-', 0, tv_want_int(h, v, "the operand of -"));
-}
-
 /* --- comparisons ------------------------------------------------------------------------------ */
 
 static bool holds(tv_heap *h, int op, tv a, tv b) {
@@ -186,7 +63,7 @@ static bool holds(tv_heap *h, int op, tv a, tv b) {
     if (op == TN_EQ || op == TN_NE)
         return tv_equal(h, a, b) == (op == TN_EQ);
     if (a.kind == TV_UNDEFINED || b.kind == TV_UNDEFINED)
-        no_operation(h, text[op], a, b);
+        tv_no_operation(h, text[op], a, b);
     if ((a.kind == TV_FLOAT && isnan(a.number)) || (b.kind == TV_FLOAT && isnan(b.number)))
         return false;
     const int c = tv_compare(h, a, b, text[op]);
@@ -328,14 +205,14 @@ static tv eval(run *r, const tn *t) {
     case TN_NOT:
         return tv_bool(!tv_truth(run_eval(r, t->a)));
     case TN_NEGATE:
-        return negated(&r->h, run_eval(r, t->a));
+        return tv_negated(&r->h, run_eval(r, t->a));
     case TN_PLUS:
         a = run_eval(r, t->a);
         (void)tv_want_number(&r->h, a, "the operand of +");
         return a;
     case TN_BINARY:
         a = run_eval(r, t->a);
-        return binary(&r->h, t->op, a, run_eval(r, t->b));
+        return tv_binary(&r->h, t->op, a, run_eval(r, t->b));
     case TN_COMPARE:
         return comparison(r, t);
     case TN_AND:

@@ -219,16 +219,13 @@ static tv f_round(tv_heap *h, tv v, const tv_args *a) {
 }
 static tv f_sum(tv_heap *h, tv v, const tv_args *a) {
     const tv_list *list = tv_elements(h, v);
-    double sum = a->at[1] ? tv_want_number(h, *a->at[1], "the start of sum") : 0;
-    bool whole = !a->at[1] || a->at[1]->kind != TV_FLOAT;
-    for (size_t i = 0; i < list->n; i++) {
-        const tv e = a->at[0] && a->at[0]->kind != TV_NONE
-                         ? tv_path(h, list->at[i], tv_to_str(h, *a->at[0]))
-                         : list->at[i];
-        sum += tv_want_number(h, e, "what is summed");
-        whole = whole && e.kind != TV_FLOAT;
-    }
-    return whole && fabs(sum) < 9e15 ? tv_int((int64_t)sum) : tv_float(sum);
+    tv sum = a->at[1] ? *a->at[1] : tv_int(0);
+    for (size_t i = 0; i < list->n; i++)
+        sum = tv_binary(h, '+', sum,
+                        a->at[0] && a->at[0]->kind != TV_NONE
+                            ? tv_path(h, list->at[i], tv_to_str(h, *a->at[0]))
+                            : list->at[i]);
+    return sum;
 }
 
 /* --- any value -------------------------------------------------------------------------------- */
@@ -284,12 +281,23 @@ static tv f_reverse(tv_heap *h, tv v, const tv_args *a) {
     return tv_slice(h, v.kind == TV_STRING ? v : list_of(tv_elements(h, v)), NULL, NULL, &back);
 }
 
-/* What sort, unique, min, max and groupby compare: an attribute, or the element itself, in lower case
- * if it is a string and case does not count. */
-static tv key_of(tv_heap *h, tv v, const tv *attribute, bool with_case) {
-    if (attribute && attribute->kind != TV_NONE)
-        v = tv_path(h, v, tv_to_str(h, *attribute));
+static tv in_lower(tv_heap *h, tv v, bool with_case) {
     return v.kind == TV_STRING && !with_case ? tv_str(tv_lower(h, v.text)) : v;
+}
+
+/* What sort, unique, min, max and groupby compare: the element itself, an attribute, or several,
+ * whose names have commas between them. Strings are in lower case if case does not count. */
+static tv key_of(tv_heap *h, tv v, const tv *attribute, bool with_case) {
+    if (!attribute || attribute->kind == TV_NONE)
+        return in_lower(h, v, with_case);
+    const ggl_str comma = {",", 1};
+    const tv_list *name = tv_split(h, tv_to_str(h, *attribute), &comma, -1).list;
+    if (name->n == 1)
+        return in_lower(h, tv_path(h, v, name->at[0].text), with_case);
+    tv all = tv_new_list(h, TV_TUPLE);
+    for (size_t i = 0; i < name->n; i++)
+        tv_push(h, all, in_lower(h, tv_path(h, v, name->at[i].text), with_case));
+    return all;
 }
 
 typedef struct keyed {

@@ -51,8 +51,7 @@ static tv s_rsplit(tv_heap *h, tv s, const tv_args *a) {
     tv list = tv_new_list(h, TV_LIST);
     const size_t first = l->n - 1 - (size_t)most;
     ggl_str head = {s.text.s, (size_t)(l->at[first].text.s - s.text.s) + l->at[first].text.n};
-    tv_push(h, list,
-            tv_str(a->at[0] && a->at[0]->kind != TV_NONE ? head : tv_strip(head, NULL, TV_LEFT)));
+    tv_push(h, list, tv_str(head));
     for (size_t i = first + 1; i < l->n; i++)
         tv_push(h, list, l->at[i]);
     return list;

@@ -219,7 +219,7 @@ static bool is_end(const lexer *l, const char *const *ends) {
  * current. At the top, where ends[] is empty, until the template ends. */
 static tn *parse_body(parser *p, const char *const *ends) {
     tn *first = NULL, **last = &first;
-    const int line = p->l.line;
+    const int line = p->l.token.line; /* of the end of the tag before */
     tv_enter(p->l.h);
     for (;;) {
         ggl_str text;

@@ -1,5 +1,7 @@
 /* Statements, and the interface of llm/template.h. */
+#include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "parse.h"
 #include "run.h"
@@ -147,8 +149,7 @@ static ending loop(run *r, const tn *t) {
     if (t->d)
         all = chosen(r, t, all);
     tv_loop *l = tv_alloc(&r->h, 1, sizeof *l);
-    const tv outer = id >= 0 ? run_variable(r, id) : tv_none();
-    *l = (tv_loop){.list = all, .depth = outer.kind == TV_LOOP ? outer.loop->depth + 1 : 0};
+    *l = (tv_loop){.list = all};
     for (l->i = 0; l->i < all->n; l->i++) {
         tv_step(&r->h, 1);
         const size_t mark = run_enter(r);
@@ -292,15 +293,38 @@ bool llm_template_mentions(const llm_template *t, const char *variable) {
     return ggl_index_find(&t->by_name, t->names, (ggl_str){variable, strlen(variable)}) != SIZE_MAX;
 }
 
-/* Sets the template's variables from the JSON objects. */
-static void set_variables(run *r, llm_json *const *doc, size_t n) {
-    for (size_t k = 0; k < n; k++)
-        for (size_t i = 0; i < doc[k]->root.n; i++) {
-            const size_t id =
-                ggl_index_find(&r->t->by_name, r->t->names, json_name(&doc[k]->root, i));
-            if (id != SIZE_MAX)
-                r->global[id] = tv_from_json(&r->h, &doc[k]->root.item[i]);
-        }
+/* Reads the variable "now". */
+static void set_time(run *r, const json_value *v) {
+    struct tm tm = {0};
+    char text[32] = "", end;
+    if (v->kind == JSON_STRING && v->n < sizeof text)
+        memcpy(text, v->s, v->n);
+    if (sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d%c", &tm.tm_year, &tm.tm_mon, &tm.tm_mday, &tm.tm_hour,
+               &tm.tm_min, &tm.tm_sec, &end) != 6)
+        tv_fail(&r->h, GGL_FORMAT, "'now' must be a time such as \"2025-03-09T14:05:06\"");
+    tm.tm_year -= 1900;
+    tm.tm_mon -= 1;
+    r->h.now = (int64_t)timegm(&tm);
+}
+
+static void set_variable(run *r, ggl_str name, tv value) {
+    const size_t id = ggl_index_find(&r->t->by_name, r->t->names, name);
+    if (id != SIZE_MAX)
+        r->global[id] = value;
+}
+
+/* Sets the template's variables from texts and JSON objects. */
+static void set_variables(run *r, const llm_template_params *p, llm_json *const *doc) {
+    for (size_t i = 0; i < p->n_texts; i++)
+        set_variable(r, (ggl_str){p->texts[i].name, strlen(p->texts[i].name)},
+                     tv_str(p->texts[i].text));
+    for (size_t k = 0; k < p->n_vars; k++)
+        for (size_t i = 0; i < doc[k]->root.n; i++)
+            set_variable(r, json_name(&doc[k]->root, i),
+                         tv_from_json(&r->h, &doc[k]->root.item[i]));
+    for (size_t k = 0; k < p->n_vars; k++)
+        if (llm_json_get(&doc[k]->root, "now"))
+            set_time(r, llm_json_get(&doc[k]->root, "now"));
 }
 
 static ggl_status read_variables(llm_json **doc, const llm_template_params *p, ggl_error *err) {
@@ -315,14 +339,15 @@ static ggl_status read_variables(llm_json **doc, const llm_template_params *p, g
 }
 
 /* Runs the template in r, and copies its output to *text. */
-static ggl_status render(run *r, llm_json *const *doc, size_t n_docs, char **text, size_t *size) {
+static ggl_status render(run *r, const llm_template_params *p, llm_json *const *doc, char **text,
+                         size_t *size) {
     if (setjmp(r->h.fail) != 0)
         return r->h.status;
     tv_text out = {0};
     r->out = &out;
     r->local = tv_alloc(&r->h, r->t->n_names + 1, sizeof *r->local);
     r->global = tv_alloc(&r->h, r->t->n_names + 1, sizeof *r->global);
-    set_variables(r, doc, n_docs);
+    set_variables(r, p, doc);
     (void)statements(r, r->t->body);
     *text = ggl_calloc(out.n + 1, 1);
     if (!*text)
@@ -345,10 +370,9 @@ ggl_status llm_template_render(const llm_template *t, const llm_template_params 
         r->t = t;
         r->h = (tv_heap){.err = err,
                          .name = t->name,
-                         .now = p->now,
                          .max_steps = p->max_steps ? p->max_steps : 50000000,
                          .arena.limit = p->max_memory ? p->max_memory : (size_t)256 << 20};
-        st = render(r, doc, p->n_vars, text, size);
+        st = render(r, p, doc, text, size);
         tv_heap_fini(&r->h);
     }
     for (size_t i = 0; doc && i < p->n_vars; i++)

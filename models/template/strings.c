@@ -50,10 +50,15 @@ static void put_lower(tv_heap *h, tv_text *t, uint32_t c) {
         tv_put_char(h, t, mark);
 }
 
-/* The table of lower cases, read backwards; U+00DF has two letters. */
-static void put_upper(tv_heap *h, tv_text *t, uint32_t c) {
+/* The table of lower cases, read backwards; U+00DF becomes two letters, the
+ * second in lower case if it begins a word. */
+static void put_upper(tv_heap *h, tv_text *t, uint32_t c, bool first_only) {
     if (c < 0x80) {
         tv_put_char(h, t, c >= 'a' && c <= 'z' ? c - 32 : c);
+        return;
+    }
+    if (c == 0xdf) {
+        tv_puts(h, t, first_only ? "Ss" : "SS");
         return;
     }
     tv_step(h, 8);
@@ -65,10 +70,7 @@ static void put_upper(tv_heap *h, tv_text *t, uint32_t c) {
             return;
         }
     }
-    if (c == 0xdf)
-        tv_puts(h, t, "SS");
-    else
-        tv_put_char(h, t, c);
+    tv_put_char(h, t, c);
 }
 
 ggl_str tv_lower(tv_heap *h, ggl_str s) {
@@ -81,7 +83,7 @@ ggl_str tv_lower(tv_heap *h, ggl_str s) {
 ggl_str tv_upper(tv_heap *h, ggl_str s) {
     tv_text t = {0};
     for (size_t i = 0; i < s.n;)
-        put_upper(h, &t, tv_next_char(s, &i));
+        put_upper(h, &t, tv_next_char(s, &i), false);
     return tv_done(&t);
 }
 
@@ -91,7 +93,7 @@ ggl_str tv_capitalize(tv_heap *h, ggl_str s, bool (*begins)(uint32_t before)) {
     for (size_t i = 0; i < s.n;) {
         const uint32_t c = tv_next_char(s, &i);
         if (first)
-            put_upper(h, &t, c);
+            put_upper(h, &t, c, true);
         else
             put_lower(h, &t, c);
         first = begins && begins(c);
@@ -111,8 +113,7 @@ static tv split_space(tv_heap *h, ggl_str s, int64_t most) {
     for (size_t i = 0; i < s.n;) {
         size_t from = i, next = i;
         if (most >= 0 && (int64_t)list.list->n == most) {
-            push(h, list, s, from,
-                 from + tv_strip((ggl_str){s.s + from, s.n - from}, NULL, TV_RIGHT).n);
+            push(h, list, s, from, s.n);
             break;
         }
         while (i < s.n && !tv_is_space(tv_next_char(s, &next)))

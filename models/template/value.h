@@ -68,7 +68,7 @@ typedef struct tv_heap {
     const char *name; /* of the template, for messages */
     int line;         /* of the node that is evaluated */
     int depth;        /* of nested values, expressions and calls in progress */
-    int64_t now;      /* as in llm_template_params; 0: ask the system */
+    int64_t now;      /* local time in seconds since 1970; 0: the system is asked */
     jmp_buf fail;
     ggl_status status;
 } tv_heap;

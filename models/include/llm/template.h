@@ -26,14 +26,21 @@ extern "C" {
 
 typedef struct llm_template llm_template;
 
+/* A variable that is a string. */
+typedef struct llm_template_text {
+    const char *name;
+    ggl_str text;
+} llm_template_text;
+
 typedef struct llm_template_params {
     /* Texts of JSON objects, UTF-8: their names are the template's variables. If two have the same
-     * name, the later one counts. A name that is absent is undefined; null is Jinja's none. */
+     * name, the later one counts. A name that is absent is undefined; null is Jinja's none. The
+     * variable "now", a string such as "2025-03-09T14:05:06", is also the time for strftime_now;
+     * without it, that is the local time of the call. */
     const ggl_str *vars;
     size_t n_vars;
-    /* The local time for strftime_now: seconds since 1970 with the time zone's offset added; 0: the
-     * time of the call. */
-    int64_t now;
+    const llm_template_text *texts; /* more variables; those of vars[] replace them */
+    size_t n_texts;
     size_t max_steps;  /* 0: 50 million; about one for each operation and 16 bytes of text */
     size_t max_memory; /* bytes of values and text; 0: 256 MiB */
 } llm_template_params;
