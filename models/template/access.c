@@ -159,14 +159,21 @@ static size_t place(int64_t i, size_t n) {
     return i < 0 || (size_t)i >= n ? SIZE_MAX : (size_t)i;
 }
 
+/* True if the value can be no key, as it can change. */
+static bool is_unhashable(tv v) {
+    return v.kind == TV_LIST || v.kind == TV_DICT;
+}
+
 tv tv_element(tv_heap *h, tv object, tv key) {
     if (object.kind == TV_UNDEFINED)
         undefined_has_none(h, object, tv_to_str(h, key));
     if (object.kind == TV_DICT || object.kind == TV_NAMESPACE) {
-        const tv *v = key.kind == TV_UNDEFINED ? NULL : tv_dict_get(h, object.dict, key);
+        const tv *v = is_unhashable(key) ? NULL : tv_dict_get(h, object.dict, key);
         if (v)
             return *v;
     }
+    if (key.kind == TV_BOOL)
+        key = tv_int(key.truth);
     if (key.kind == TV_INT && tv_is_list(object)) {
         const size_t i = place(key.integer, object.list->n);
         return i == SIZE_MAX ? tv_undefined(tv_to_str(h, key)) : object.list->at[i];

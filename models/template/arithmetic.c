@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "builtins.h"
+#include "strings.h"
 
 void tv_no_operation(tv_heap *h, const char *op, tv a, tv b) {
     const tv u = a.kind == TV_UNDEFINED ? a : b;
@@ -95,6 +96,14 @@ static tv concatenated(tv_heap *h, ggl_str a, ggl_str b) {
     return tv_str(tv_done(&t));
 }
 
+/* a + b, of which one is markup: the other is escaped, unless it is markup, too. */
+static tv joined_markup(tv_heap *h, tv a, tv b) {
+    tv v = concatenated(h, a.markup ? a.text : tv_escape(h, a.text),
+                        b.markup ? b.text : tv_escape(h, b.text));
+    v.markup = true;
+    return v;
+}
+
 tv tv_binary(tv_heap *h, int op, tv a, tv b) {
     const bool a_repeats = a.kind == TV_STRING || tv_is_list(a),
                b_repeats = b.kind == TV_STRING || tv_is_list(b);
@@ -103,7 +112,7 @@ tv tv_binary(tv_heap *h, int op, tv a, tv b) {
     if (op == '%' && a.kind == TV_STRING)
         return tv_percent(h, a.text, b);
     if (op == '+' && a.kind == TV_STRING && b.kind == TV_STRING)
-        return concatenated(h, a.text, b.text);
+        return a.markup || b.markup ? joined_markup(h, a, b) : concatenated(h, a.text, b.text);
     if (op == '+' && tv_is_list(a) && a.kind == b.kind)
         return joined(h, a, b);
     if (op == '*' && a_repeats && (b.kind == TV_INT || b.kind == TV_BOOL))

@@ -133,6 +133,8 @@ tv run_filters(run *r, const tn *filters, tv value) {
     value = run_filters(r, filters->a, value);
     const tv_given g = run_args(r, filters->b);
     r->h.line = filters->line;
+    if (!filters->builtin)
+        tn_unknown(&r->h, filters);
     return tv_call_builtin(&r->h, filters->builtin, "filter", value, &g);
 }
 
@@ -166,6 +168,8 @@ static tv slice(run *r, const tn *t) {
 
 /* a | name(..) and a is name(..) */
 static tv builtin(run *r, const tn *t) {
+    if (!t->builtin)
+        tn_unknown(&r->h, t);
     tv self = run_eval(r, t->a);
     const tv_given g = run_args(r, t->b);
     r->h.line = t->line;
@@ -209,7 +213,7 @@ static tv eval(run *r, const tn *t) {
     case TN_PLUS:
         a = run_eval(r, t->a);
         (void)tv_want_number(&r->h, a, "the operand of +");
-        return a;
+        return a.kind == TV_BOOL ? tv_int(a.truth) : a;
     case TN_BINARY:
         a = run_eval(r, t->a);
         return tv_binary(&r->h, t->op, a, run_eval(r, t->b));

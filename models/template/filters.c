@@ -1,11 +1,13 @@
 /* Filters. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "builtins.h"
 #include "ggl/number.h"
 #include "strings.h"
+#include "text/unicode.h"
 
 #define COUNT(table) (sizeof(table) / sizeof *(table))
 
@@ -17,6 +19,13 @@ static ggl_str text_or(tv_heap *h, const tv *v, ggl_str otherwise, const char *w
 
 static tv list_of(const tv_list *l) {
     return (tv){.kind = TV_LIST, .list = (tv_list *)l};
+}
+
+/* The result of a filter that is a generator in Jinja: always true, without a length, and used up
+ * by the first that goes over it. */
+static tv iterator_of(tv list) {
+    list.kind = TV_ITERATOR;
+    return list;
 }
 
 /* --- text ------------------------------------------------------------------------------------- */
@@ -69,20 +78,20 @@ static tv f_format(tv_heap *h, tv v, const tv_args *a) {
     return tv_percent(h, tv_want_str(h, v, "a format"),
                       (tv){.kind = TV_TUPLE, .list = (tv_list *)&a->rest});
 }
-static tv f_escape(tv_heap *h, tv v, const tv_args *a) {
-    static const char special[] = "&<>\"'";
-    static const char *const entity[] = {"&amp;", "&lt;", "&gt;", "&#34;", "&#39;"};
-    const ggl_str s = tv_to_str(h, v);
-    tv_text t = {0};
+/* A text that + does not escape. */
+static tv markup(ggl_str text) {
+    return (tv){.kind = TV_STRING, .markup = true, .text = text};
+}
+static tv f_safe(tv_heap *h, tv v, const tv_args *a) {
     (void)a;
-    for (size_t i = 0; i < s.n; i++) {
-        const char *at = s.s[i] ? strchr(special, s.s[i]) : NULL;
-        if (at)
-            tv_puts(h, &t, entity[at - special]);
-        else
-            tv_put(h, &t, &s.s[i], 1);
-    }
-    return tv_str(tv_done(&t));
+    return markup(tv_to_str(h, v));
+}
+static tv f_forceescape(tv_heap *h, tv v, const tv_args *a) {
+    (void)a;
+    return markup(tv_escape(h, tv_to_str(h, v)));
+}
+static tv f_escape(tv_heap *h, tv v, const tv_args *a) {
+    return v.kind == TV_STRING && v.markup ? v : f_forceescape(h, v, a);
 }
 static tv f_indent(tv_heap *h, tv v, const tv_args *a) {
     tv_text t = {0}, pad = {0};
@@ -95,6 +104,8 @@ static tv f_indent(tv_heap *h, tv v, const tv_args *a) {
     const ggl_str s = tv_to_str(h, v);
     const bool ends = s.n && s.s[s.n - 1] == '\n';
     const tv_list *line = tv_split_lines(h, s, false).list;
+    if (first && line->n == 0)
+        tv_put(h, &t, pad.s, pad.n);
     for (size_t i = 0; i < line->n; i++) {
         if (i)
             tv_put(h, &t, "\n", 1);
@@ -110,8 +121,17 @@ static tv f_indent(tv_heap *h, tv v, const tv_args *a) {
     return tv_str(tv_done(&t));
 }
 static tv f_wordcount(tv_heap *h, tv v, const tv_args *a) {
+    const ggl_str s = tv_to_str(h, v);
+    int64_t n = 0;
+    bool in_word = false;
     (void)a;
-    return tv_int((int64_t)tv_split(h, tv_to_str(h, v), NULL, -1).list->n);
+    for (size_t i = 0; i < s.n;) { /* words are \w+ */
+        const uint32_t c = tv_next_char(s, &i);
+        const bool word = c == '_' || (llm_unicode_properties(c) & (UNICODE_L | UNICODE_N));
+        n += word && !in_word;
+        in_word = word;
+    }
+    return tv_int(n);
 }
 static tv f_center(tv_heap *h, tv v, const tv_args *a) {
     const tv width = a->at[0] ? *a->at[0] : tv_int(80);
@@ -180,8 +200,8 @@ static tv f_int(tv_heap *h, tv v, const tv_args *a) {
     const tv otherwise = a->at[0] ? *a->at[0] : tv_int(0);
     const int64_t base = a->at[1] ? tv_want_int(h, *a->at[1], "the base of int") : 10;
     double x = 0;
-    if (v.kind == TV_INT || v.kind == TV_BOOL)
-        return tv_int(tv_want_int(h, v, ""));
+    if (v.kind == TV_INT || v.kind == TV_BOOL || v.kind == TV_UNDEFINED)
+        return tv_int(tv_want_int(h, v, "the value of int"));
     if (v.kind == TV_STRING && base != 10) {
         char digits[72];
         const ggl_str s = tv_strip(v.text, NULL, TV_LEFT | TV_RIGHT);
@@ -201,21 +221,40 @@ static tv f_int(tv_heap *h, tv v, const tv_args *a) {
 }
 static tv f_float(tv_heap *h, tv v, const tv_args *a) {
     double x;
-    if (tv_is_number(v))
-        return tv_float(tv_want_number(h, v, ""));
+    if (tv_is_number(v) || v.kind == TV_UNDEFINED)
+        return tv_float(tv_want_number(h, v, "the value of float"));
     if (v.kind == TV_STRING && read_number(v.text, &x))
         return tv_float(x);
     return a->at[0] ? *a->at[0] : tv_float(0);
 }
+/* x with so many decimal places, as Python's round(): its decimal form is rounded, not a product. */
+static double rounded(double x, int64_t places) {
+    char text[400];
+    const double scale = pow(10, (double)places);
+    if (places < 0)
+        return nearbyint(x * scale) / scale;
+    if (places > 30 || !(fabs(x) < 1e17))
+        return x;
+    const int n = snprintf(text, sizeof text, "%.*f", (int)places, x);
+    return ggl_number_value(text, (size_t)n);
+}
 static tv f_round(tv_heap *h, tv v, const tv_args *a) {
     const double x = tv_want_number(h, v, "the value of round");
-    const int64_t places = a->at[0] ? tv_want_int(h, *a->at[0], "precision") : 0;
+    const int64_t given = a->at[0] ? tv_want_int(h, *a->at[0], "precision") : 0,
+                  places = given > 300    ? 300
+                           : given < -300 ? -300
+                                          : given;
     const ggl_str how = text_or(h, a->at[1], (ggl_str){"common", 6}, "the method of round");
-    const double scale = pow(10, (double)(places > 300 ? 300 : places < -300 ? -300 : places));
-    const double y = how.n && how.s[0] == 'c' && how.n == 4 ? ceil(x * scale)
-                     : how.n && how.s[0] == 'f'             ? floor(x * scale)
-                                                            : nearbyint(x * scale);
-    return tv_float(y / scale);
+    const double scale = pow(10, (double)places);
+    if (how.n == 4 && memcmp(how.s, "ceil", 4) == 0)
+        return tv_float(ceil(x * scale) / scale);
+    if (how.n == 5 && memcmp(how.s, "floor", 5) == 0)
+        return tv_float(floor(x * scale) / scale);
+    if (how.n != 6 || memcmp(how.s, "common", 6) != 0)
+        tv_fail(h, GGL_FORMAT, "round: the method must be common, ceil or floor");
+    if (v.kind == TV_FLOAT)
+        return tv_float(rounded(x, places));
+    return tv_int(places < 0 ? (int64_t)rounded(x, places) : tv_want_int(h, v, ""));
 }
 static tv f_sum(tv_heap *h, tv v, const tv_args *a) {
     const tv_list *list = tv_elements(h, v);
@@ -247,30 +286,35 @@ static tv f_list(tv_heap *h, tv v, const tv_args *a) {
         tv_push(h, list, from->at[i]);
     return list;
 }
-static tv f_same(tv_heap *h, tv v, const tv_args *a) {
-    (void)h, (void)a;
-    return v;
-}
 static tv f_attr(tv_heap *h, tv v, const tv_args *a) {
-    return tv_attribute(h, v, tv_to_str(h, *a->at[0]));
+    const ggl_str name = tv_to_str(h, *a->at[0]);
+    if (v.kind == TV_DICT && !tv_method(v.kind, name))
+        return tv_undefined(name); /* not an item */
+    return tv_attribute(h, v, name);
 }
 static tv f_items(tv_heap *h, tv v, const tv_args *a) {
     (void)a;
     if (v.kind == TV_UNDEFINED)
-        return tv_new_list(h, TV_LIST);
+        return iterator_of(tv_new_list(h, TV_LIST));
     if (v.kind != TV_DICT)
         tv_fail(h, GGL_FORMAT, "items: %s is not a dict", tv_kind_text(v));
-    return tv_method(TV_DICT, (ggl_str){"items", 5})->fn(h, v, a);
+    return iterator_of(tv_method(TV_DICT, (ggl_str){"items", 5})->fn(h, v, a));
 }
 
 /* --- lists ------------------------------------------------------------------------------------ */
 
 static tv f_first(tv_heap *h, tv v, const tv_args *a) {
-    const tv_list *l = tv_elements(h, v);
     (void)a;
+    if (v.kind == TV_ITERATOR && v.list->n) { /* the others are left */
+        v.list->n--;
+        return *v.list->at++;
+    }
+    const tv_list *l = tv_elements(h, v);
     return l->n ? l->at[0] : tv_undefined((ggl_str){"first", 5});
 }
 static tv f_last(tv_heap *h, tv v, const tv_args *a) {
+    if (v.kind == TV_ITERATOR)
+        tv_fail(h, GGL_FORMAT, "last: the value is %s", tv_kind_text(v));
     const tv_list *l = tv_elements(h, v);
     (void)a;
     return l->n ? l->at[l->n - 1] : tv_undefined((ggl_str){"last", 4});
@@ -278,7 +322,9 @@ static tv f_last(tv_heap *h, tv v, const tv_args *a) {
 static tv f_reverse(tv_heap *h, tv v, const tv_args *a) {
     const tv back = tv_int(-1);
     (void)a;
-    return tv_slice(h, v.kind == TV_STRING ? v : list_of(tv_elements(h, v)), NULL, NULL, &back);
+    if (v.kind == TV_STRING)
+        return tv_slice(h, v, NULL, NULL, &back);
+    return iterator_of(tv_slice(h, list_of(tv_elements(h, v)), NULL, NULL, &back));
 }
 
 static tv in_lower(tv_heap *h, tv v, bool with_case) {
@@ -366,7 +412,7 @@ static tv f_unique(tv_heap *h, tv v, const tv_args *a) {
             tv_push(h, list, l->at[i]);
         tv_dict_set(h, seen.dict, key, tv_none());
     }
-    return list;
+    return iterator_of(list);
 }
 static tv extreme(tv_heap *h, tv v, const tv_args *a, int sign) {
     const tv_list *l = tv_elements(h, v);
@@ -417,7 +463,7 @@ static tv f_batch(tv_heap *h, tv v, const tv_args *a) {
     }
     while (a->at[1] && a->at[1]->kind != TV_NONE && l->n && (int64_t)part.list->n < n)
         tv_push(h, part, *a->at[1]);
-    return list;
+    return iterator_of(list);
 }
 
 /* --- filters that apply others ---------------------------------------------------------------- */
@@ -432,11 +478,13 @@ static tv_given rest_of(const tv_args *a, size_t k) {
 
 /* map(attribute=.., default=..) or map("filter", ..) */
 static tv f_map(tv_heap *h, tv v, const tv_args *a) {
-    const tv_list *l = tv_elements(h, v);
     const tv *attribute = tv_dict_find(a->named, (ggl_str){"attribute", 9}),
              *otherwise = tv_dict_find(a->named, (ggl_str){"default", 7});
     const tv_builtin *filter = NULL;
     tv list = tv_new_list(h, TV_LIST);
+    if (!tv_truth(v)) /* whatever it is, and without a look at the arguments */
+        return iterator_of(list);
+    const tv_list *l = tv_elements(h, v);
     if (!attribute) {
         const ggl_str name = a->rest.n ? tv_want_str(h, a->rest.at[0], "the filter of map") : NONE;
         filter = tv_filter(name);
@@ -449,14 +497,17 @@ static tv f_map(tv_heap *h, tv v, const tv_args *a) {
                          : tv_call_builtin(h, filter, "filter", l->at[i], &g);
         tv_push(h, list, attribute && otherwise && e.kind == TV_UNDEFINED ? *otherwise : e);
     }
-    return list;
+    return iterator_of(list);
 }
 
 /* Keeps the elements for which a test of them, or of an attribute, gives `wanted`. */
 static tv filtered(tv_heap *h, tv v, const tv_args *a, bool by_attribute, bool wanted) {
-    const tv_list *l = tv_elements(h, v);
     const size_t k = by_attribute;
     const tv_builtin *test = NULL;
+    tv list = tv_new_list(h, TV_LIST);
+    if (!tv_truth(v))
+        return iterator_of(list);
+    const tv_list *l = tv_elements(h, v);
     if (by_attribute && a->rest.n == 0)
         tv_fail(h, GGL_FORMAT, "selectattr and rejectattr need the name of an attribute");
     if (a->rest.n > k) {
@@ -466,7 +517,6 @@ static tv filtered(tv_heap *h, tv v, const tv_args *a, bool by_attribute, bool w
             tv_fail(h, GGL_UNSUPPORTED, "there is no test '%.*s'", (int)name.n, name.s);
     }
     const tv_given g = rest_of(a, k + 1);
-    tv list = tv_new_list(h, TV_LIST);
     for (size_t i = 0; i < l->n; i++) {
         tv e = by_attribute ? tv_path(h, l->at[i], tv_to_str(h, a->rest.at[0])) : l->at[i];
         if (test)
@@ -474,7 +524,7 @@ static tv filtered(tv_heap *h, tv v, const tv_args *a, bool by_attribute, bool w
         if (tv_truth(e) == wanted)
             tv_push(h, list, l->at[i]);
     }
-    return list;
+    return iterator_of(list);
 }
 static tv f_select(tv_heap *h, tv v, const tv_args *a) {
     return filtered(h, v, a, false, true);
@@ -504,7 +554,7 @@ const tv_builtin *tv_filter(ggl_str name) {
         {"escape", "", f_escape},
         {"first", "", f_first},
         {"float", "default?", f_float},
-        {"forceescape", "", f_escape},
+        {"forceescape", "", f_forceescape},
         {"format", "*", f_format},
         {"groupby", "attribute default? case_sensitive?", f_groupby},
         {"indent", "width? first? blank?", f_indent},
@@ -523,7 +573,7 @@ const tv_builtin *tv_filter(ggl_str name) {
         {"replace", "old new count?", f_replace},
         {"reverse", "", f_reverse},
         {"round", "precision? method?", f_round},
-        {"safe", "", f_same},
+        {"safe", "", f_safe},
         {"select", "* **", f_select},
         {"selectattr", "* **", f_selectattr},
         {"sort", "reverse? case_sensitive? attribute?", f_sort},

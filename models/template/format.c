@@ -83,6 +83,11 @@ static void put_converted(tv_heap *h, tv_text *t, const conversion *c, tv v) {
     tv_put(h, t, out, n < (int)sizeof out ? (size_t)n : sizeof out - 1);
 }
 
+/* True if % takes the values as it takes a dict, of which none need be used. */
+static bool is_mapping(tv v) {
+    return v.kind == TV_DICT || v.kind == TV_LIST || v.kind == TV_UNDEFINED;
+}
+
 tv tv_percent(tv_heap *h, ggl_str format, tv args) {
     tv_text t = {0};
     size_t used = 0;
@@ -104,7 +109,7 @@ tv tv_percent(tv_heap *h, ggl_str format, tv args) {
         put_converted(h, &t, &c, many ? args.list->at[used] : args);
         used++;
     }
-    if (used < (many ? args.list->n : args.kind != TV_DICT))
+    if (used < (many ? args.list->n : !is_mapping(args)))
         tv_fail(h, GGL_FORMAT, "a format has fewer conversions than values");
     return tv_str(tv_done(&t));
 }

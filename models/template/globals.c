@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "builtins.h"
+#include "strings.h"
 
 #define COUNT(table) (sizeof(table) / sizeof *(table))
 
@@ -79,22 +80,8 @@ const tv_builtin *tv_global(ggl_str name) {
         return tv_bool(__VA_ARGS__);                                                               \
     }
 
-static bool is_case(ggl_str s, bool upper) { /* has letters, all of one case; ASCII */
-    bool any = false;
-    for (size_t i = 0; i < s.n; i++) {
-        const bool up = s.s[i] >= 'A' && s.s[i] <= 'Z', low = s.s[i] >= 'a' && s.s[i] <= 'z';
-        if (upper ? low : up)
-            return false;
-        any = any || up || low;
-    }
-    return any;
-}
-
-static int64_t remainder_of(tv_heap *h, tv v, int64_t by) {
-    const int64_t i = tv_want_int(h, v, "the value of the test");
-    if (by == 0)
-        tv_fail(h, GGL_FORMAT, "division by zero");
-    return by == -1 ? 0 : i % by;
+static bool has_rest(tv_heap *h, tv v, tv by, int64_t rest) {
+    return tv_equal(h, tv_binary(h, '%', v, by), tv_int(rest));
 }
 
 TEST(t_defined, v.kind != TV_UNDEFINED)
@@ -108,16 +95,15 @@ TEST(t_float, v.kind == TV_FLOAT)
 TEST(t_number, tv_is_number(v))
 TEST(t_string, v.kind == TV_STRING)
 TEST(t_mapping, v.kind == TV_DICT)
-TEST(t_iterable,
-     tv_is_list(v) || v.kind == TV_DICT || v.kind == TV_STRING || v.kind == TV_UNDEFINED)
 TEST(t_sequence,
      tv_is_list(v) || v.kind == TV_DICT || v.kind == TV_STRING || v.kind == TV_UNDEFINED)
-TEST(t_callable, v.kind == TV_FUNCTION || v.kind == TV_MACRO)
-TEST(t_even, remainder_of(h, v, 2) == 0)
-TEST(t_odd, remainder_of(h, v, 2) != 0)
-TEST(t_divisible, remainder_of(h, v, tv_want_int(h, *a->at[0], "the divisor")) == 0)
-TEST(t_lower, is_case(tv_to_str(h, v), false))
-TEST(t_upper, is_case(tv_to_str(h, v), true))
+TEST(t_iterable, v.kind == TV_ITERATOR || tv_truth(t_sequence(h, v, a)))
+TEST(t_callable, v.kind == TV_FUNCTION || v.kind == TV_MACRO || v.kind == TV_UNDEFINED)
+TEST(t_even, has_rest(h, v, tv_int(2), 0))
+TEST(t_odd, has_rest(h, v, tv_int(2), 1))
+TEST(t_divisible, has_rest(h, v, *a->at[0], 0))
+TEST(t_lower, tv_is_case(h, tv_to_str(h, v), false))
+TEST(t_upper, tv_is_case(h, tv_to_str(h, v), true))
 TEST(t_eq, tv_equal(h, v, *a->at[0]))
 TEST(t_ne, !tv_equal(h, v, *a->at[0]))
 TEST(t_lt, tv_compare(h, v, *a->at[0], "<") < 0)
@@ -126,8 +112,8 @@ TEST(t_gt, tv_compare(h, v, *a->at[0], ">") > 0)
 TEST(t_ge, tv_compare(h, v, *a->at[0], ">=") >= 0)
 TEST(t_in, tv_contains(h, *a->at[0], v))
 TEST(t_same, v.kind == a->at[0]->kind && tv_equal(h, v, *a->at[0]))
-TEST(t_filter, tv_filter(tv_want_str(h, v, "the name of a filter")) != NULL)
-TEST(t_test, tv_test(tv_want_str(h, v, "the name of a test")) != NULL)
+TEST(t_filter, v.kind == TV_STRING && tv_filter(v.text))
+TEST(t_test, v.kind == TV_STRING && tv_test(v.text))
 
 const tv_builtin *tv_test(ggl_str name) {
     static const tv_builtin table[] = {

@@ -61,6 +61,21 @@ static tv s_splitlines(tv_heap *h, tv s, const tv_args *a) {
     return tv_split_lines(h, s.text, a->at[0] && tv_truth(*a->at[0]));
 }
 
+/* Cuts s to what the arguments from the k-th on choose, which are "start" and "end" of a slice. Returns
+ * false if it starts after the end of s, where not even an empty text is. */
+static bool cut(tv_heap *h, ggl_str *s, const tv_args *a, int k) {
+    const tv *at[2] = {a->at[k], a->at[k + 1]};
+    for (int i = 0; i < 2; i++)
+        if (at[i] && at[i]->kind == TV_NONE)
+            at[i] = NULL;
+    if (!at[0] && !at[1])
+        return true;
+    if (at[0] && tv_want_int(h, *at[0], "start") > (int64_t)tv_length(h, tv_str(*s)))
+        return false;
+    *s = tv_slice(h, tv_str(*s), at[0], at[1], NULL).text;
+    return true;
+}
+
 /* True if s begins (or ends) with the text, or one of a tuple of texts. */
 static bool has_end(tv_heap *h, ggl_str s, tv part, bool at_end) {
     if (part.kind == TV_TUPLE) {
@@ -73,10 +88,10 @@ static bool has_end(tv_heap *h, ggl_str s, tv part, bool at_end) {
     return p.n <= s.n && (p.n == 0 || memcmp(s.s + (at_end ? s.n - p.n : 0), p.s, p.n) == 0);
 }
 static tv s_startswith(tv_heap *h, tv s, const tv_args *a) {
-    return tv_bool(has_end(h, s.text, *a->at[0], false));
+    return tv_bool(cut(h, &s.text, a, 1) && has_end(h, s.text, *a->at[0], false));
 }
 static tv s_endswith(tv_heap *h, tv s, const tv_args *a) {
-    return tv_bool(has_end(h, s.text, *a->at[0], true));
+    return tv_bool(cut(h, &s.text, a, 1) && has_end(h, s.text, *a->at[0], true));
 }
 static tv s_removeprefix(tv_heap *h, tv s, const tv_args *a) {
     const size_t n = has_end(h, s.text, *a->at[0], false) ? tv_to_str(h, *a->at[0]).n : 0;
@@ -124,7 +139,9 @@ static const char *found(tv_heap *h, ggl_str s, ggl_str part, bool last) {
     return last ? hit : at;
 }
 static tv find(tv_heap *h, tv s, const tv_args *a, bool last, bool must) {
-    const char *at = found(h, s.text, tv_want_str(h, *a->at[0], "what is searched"), last);
+    const ggl_str part = tv_want_str(h, *a->at[0], "what is searched");
+    ggl_str in = s.text;
+    const char *at = cut(h, &in, a, 1) ? found(h, in, part, last) : NULL;
     if (!at && must)
         tv_fail(h, GGL_FORMAT, "index: the string does not contain that");
     return tv_int(at ? (int64_t)tv_n_chars((ggl_str){s.text.s, (size_t)(at - s.text.s)}) : -1);
@@ -138,8 +155,13 @@ static tv s_rfind(tv_heap *h, tv s, const tv_args *a) {
 static tv s_index(tv_heap *h, tv s, const tv_args *a) {
     return find(h, s, a, false, true);
 }
+static tv s_rindex(tv_heap *h, tv s, const tv_args *a) {
+    return find(h, s, a, true, true);
+}
 static tv s_count(tv_heap *h, tv s, const tv_args *a) {
     const ggl_str part = tv_want_str(h, *a->at[0], "what is counted");
+    if (!cut(h, &s.text, a, 1))
+        return tv_int(0);
     if (part.n == 0)
         return tv_int((int64_t)tv_length(h, s) + 1);
     return tv_int((int64_t)tv_split(h, s.text, &part, -1).list->n - 1);
@@ -197,6 +219,22 @@ static tv s_isalpha(tv_heap *h, tv s, const tv_args *a) {
 static tv s_isalnum(tv_heap *h, tv s, const tv_args *a) {
     (void)h, (void)a;
     return all_have(s, UNICODE_L | UNICODE_N);
+}
+static tv s_isdecimal(tv_heap *h, tv s, const tv_args *a) {
+    (void)h, (void)a;
+    return all_have(s, UNICODE_ND);
+}
+static tv s_isnumeric(tv_heap *h, tv s, const tv_args *a) {
+    (void)h, (void)a;
+    return all_have(s, UNICODE_N);
+}
+static tv s_islower(tv_heap *h, tv s, const tv_args *a) {
+    (void)a;
+    return tv_bool(tv_is_case(h, s.text, false));
+}
+static tv s_isupper(tv_heap *h, tv s, const tv_args *a) {
+    (void)a;
+    return tv_bool(tv_is_case(h, s.text, true));
 }
 static tv s_isspace(tv_heap *h, tv s, const tv_args *a) {
     (void)h, (void)a;
@@ -313,6 +351,10 @@ static tv d_copy(tv_heap *h, tv d, const tv_args *a) {
     return to;
 }
 
+static tv l_copy(tv_heap *h, tv l, const tv_args *a) {
+    (void)a;
+    return tv_slice(h, l, NULL, NULL, NULL);
+}
 static tv l_index(tv_heap *h, tv l, const tv_args *a) {
     for (size_t i = 0; i < l.list->n; i++)
         if (tv_equal(h, l.list->at[i], *a->at[0]))
@@ -339,8 +381,8 @@ static const tv_builtin string_methods[] = {
     {"split", "sep? maxsplit?", s_split},
     {"rsplit", "sep? maxsplit?", s_rsplit},
     {"splitlines", "keepends?", s_splitlines},
-    {"startswith", "prefix", s_startswith},
-    {"endswith", "suffix", s_endswith},
+    {"startswith", "prefix start? end?", s_startswith},
+    {"endswith", "suffix start? end?", s_endswith},
     {"removeprefix", "prefix", s_removeprefix},
     {"removesuffix", "suffix", s_removesuffix},
     {"lower", "", s_lower},
@@ -348,10 +390,11 @@ static const tv_builtin string_methods[] = {
     {"capitalize", "", s_capitalize},
     {"title", "", s_title},
     {"replace", "old new count?", s_replace},
-    {"find", "sub", s_find},
-    {"rfind", "sub", s_rfind},
-    {"index", "sub", s_index},
-    {"count", "sub", s_count},
+    {"find", "sub start? end?", s_find},
+    {"rfind", "sub start? end?", s_rfind},
+    {"index", "sub start? end?", s_index},
+    {"rindex", "sub start? end?", s_rindex},
+    {"count", "sub start? end?", s_count},
     {"partition", "sep", s_partition},
     {"rpartition", "sep", s_rpartition},
     {"join", "iterable", s_join},
@@ -359,6 +402,10 @@ static const tv_builtin string_methods[] = {
     {"isalpha", "", s_isalpha},
     {"isalnum", "", s_isalnum},
     {"isspace", "", s_isspace},
+    {"isdecimal", "", s_isdecimal},
+    {"isnumeric", "", s_isnumeric},
+    {"islower", "", s_islower},
+    {"isupper", "", s_isupper},
     {"ljust", "width fillchar?", s_ljust},
     {"rjust", "width fillchar?", s_rjust},
     {"center", "width fillchar?", s_center},
@@ -374,8 +421,9 @@ static const tv_builtin dict_methods[] = {
 
 static const tv_builtin list_methods[] = {
     {"index", "value", l_index}, {"count", "value", l_count}, {"append", "*", changes},
-    {"extend", "*", changes},    {"insert", "*", changes},    {"pop", "*", changes},
-    {"remove", "*", changes},    {"sort", "* **", changes},   {"reverse", "", changes},
+    {"copy", "", l_copy},        {"extend", "*", changes},    {"insert", "*", changes},
+    {"pop", "*", changes},       {"remove", "*", changes},    {"sort", "* **", changes},
+    {"reverse", "", changes},
 };
 
 const tv_builtin *tv_method(tv_kind kind, ggl_str name) {

@@ -53,7 +53,7 @@ typedef struct tn {
     int line;
     int id; /* index of a variable's name */
     ggl_str name;
-    const struct tv_builtin *builtin; /* FILTER, TEST */
+    const struct tv_builtin *builtin; /* FILTER, TEST; NULL: there is none of that name */
     tv value;
     struct tn *a, *b, *c, *d, *e;
     struct tn *next;
@@ -74,6 +74,8 @@ struct llm_template {
 
 /* Parses the text, a copy in t's arena; fails as tv_fail does. */
 void tn_parse(llm_template *t, const char *text, size_t size);
+/* Fails because a FILTER or TEST has no builtin. */
+_Noreturn void tn_unknown(tv_heap *h, const tn *t);
 /* Returns the index of the variable's name; adds it. */
 int tn_name_id(llm_template *t, ggl_str name);
 

@@ -16,6 +16,12 @@ int tn_name_id(llm_template *t, ggl_str name) {
     return (int)ggl_index_put(&t->by_name, t->names, t->n_names++);
 }
 
+void tn_unknown(tv_heap *h, const tn *t) {
+    h->line = t->line;
+    tv_fail(h, GGL_UNSUPPORTED, "there is no %s '%.*s'", t->kind == TN_FILTER ? "filter" : "test",
+            (int)(t->name.n < 60 ? t->name.n : 60), t->name.s);
+}
+
 static tn *parse_body(parser *p, const char *const *ends);
 
 /* At the end of a tag: leaves it. */
@@ -25,17 +31,28 @@ static void end_tag(parser *p) {
     lex_leave(&p->l);
 }
 
+/* Parses the body of a statement with a scope of its own. */
+static tn *parse_scope(parser *p, const char *const *ends) {
+    tn *const unknown = p->unknown;
+    p->unknown = NULL;
+    tn *body = parse_body(p, ends);
+    if (p->unknown)
+        tn_unknown(p->l.h, p->unknown);
+    p->unknown = unknown;
+    return body;
+}
+
 /* Parses the body after a tag, up to {% end %}, and that tag. */
 static tn *body_until(parser *p, const char *end) {
     end_tag(p);
-    tn *body = parse_body(p, (const char *const[]){end, NULL});
+    tn *body = parse_scope(p, (const char *const[]){end, NULL});
     lex_next(&p->l);
     return body;
 }
 
 static tn *parse_if(parser *p) {
     static const char *const ends[] = {"elif", "else", "endif", NULL};
-    tn *t = parse_new(p, TN_IF);
+    tn *t = parse_new(p, TN_IF), *const unknown = p->unknown;
     t->a = parse_tuple(p, true);
     end_tag(p);
     t->b = parse_body(p, ends);
@@ -43,12 +60,14 @@ static tn *parse_if(parser *p) {
         tv_enter(p->l.h);
         t->c = parse_if(p);
         tv_leave(p->l.h);
-        return t;
-    }
-    if (parse_skip_name(p, "else"))
-        t->c = body_until(p, "endif");
-    else
+    } else {
+        if (parse_skip_name(p, "else")) {
+            end_tag(p);
+            t->c = parse_body(p, &ends[2]);
+        }
         lex_next(&p->l);
+    }
+    p->unknown = unknown;
     return t;
 }
 
@@ -63,7 +82,7 @@ static tn *parse_for(parser *p) {
         tv_fail(p->l.h, GGL_UNSUPPORTED, "'recursive' loops are not supported");
     end_tag(p);
     p->n_loops++;
-    t->c = parse_body(p, (const char *const[]){"else", "endfor", NULL});
+    t->c = parse_scope(p, (const char *const[]){"else", "endfor", NULL});
     p->n_loops--;
     if (parse_skip_name(p, "else"))
         t->e = body_until(p, "endfor");
@@ -254,5 +273,5 @@ void tn_parse(llm_template *t, const char *text, size_t size) {
     parser p = {.t = t};
     p.l = (lexer){.h = &t->heap, .s = text, .n = size, .line = 1, .starts_line = true};
     t->heap.line = 1;
-    t->body = parse_body(&p, (const char *const[]){NULL});
+    t->body = parse_scope(&p, (const char *const[]){NULL});
 }

@@ -9,6 +9,9 @@ typedef struct parser {
     llm_template *t;
     lexer l;
     int n_loops; /* loops around the current place */
+    /* The first filter or test of this body that does not exist. In a branch, or in `a if b else c`,
+     * it is an error only once it is reached. */
+    tn *unknown;
 } parser;
 
 tn *parse_new(parser *p, tn_kind kind);

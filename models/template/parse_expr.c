@@ -241,10 +241,8 @@ static tn *parse_builtin(parser *p, tn_kind kind, tn *to) {
         parse_unexpected(p, kind == TN_FILTER ? "the name of a filter" : "the name of a test");
     t->name = p->l.token.text;
     t->builtin = kind == TN_FILTER ? tv_filter(t->name) : tv_test(t->name);
-    if (!t->builtin)
-        tv_fail(p->l.h, GGL_UNSUPPORTED, "there is no %s '%.*s'",
-                kind == TN_FILTER ? "filter" : "test", (int)(t->name.n < 60 ? t->name.n : 60),
-                t->name.s);
+    if (!t->builtin && !p->unknown)
+        p->unknown = t;
     lex_next(&p->l);
     return t;
 }
@@ -390,11 +388,13 @@ tn *parse_or(parser *p) {
 
 tn *parse_expr(parser *p) {
     tv_enter(p->l.h);
+    tn *const unknown = p->unknown;
     tn *t = parse_or(p);
     while (parse_skip_name(p, "if")) {
         t = new_with(p, TN_COND, t, parse_or(p));
         if (parse_skip_name(p, "else"))
             t->c = parse_expr(p);
+        p->unknown = unknown;
     }
     tv_leave(p->l.h);
     return t;

@@ -99,8 +99,10 @@ tv run_macro(run *r, const tv_macro *m, const tv_given *g, tv caller) {
     const int outside = r->outside, line = r->h.line;
     ending end;
     tv_enter(&r->h);
-    r->outside = m->node->kind == TN_CALLER ? m->outside : r->scope;
+    r->outside = r->scope;
     const size_t mark = run_enter(r);
+    for (size_t i = 0; i < m->n_around; i++)
+        run_set(r, m->around[i].id, m->around[i].value);
     set_params(r, m, g);
     if (caller.kind == TV_MACRO)
         run_set(r, mentioned(r, "caller"), caller);
@@ -112,9 +114,22 @@ tv run_macro(run *r, const tv_macro *m, const tv_given *g, tv caller) {
     return text;
 }
 
+/* Notes the values that the macro's variables have where it is defined, and itself. */
+static void capture(run *r, tv macro) {
+    tv_macro *m = macro.macro;
+    m->around = tv_alloc(&r->h, r->t->n_names + 1, sizeof *m->around);
+    if (m->node->kind == TN_MACRO)
+        m->around[m->n_around++] = (tv_captured){m->node->id, macro};
+    for (size_t id = 0; id < r->t->n_names; id++)
+        if (r->local[id].scope > r->outside && !(m->n_around && m->around[0].id == (int)id))
+            m->around[m->n_around++] = (tv_captured){(int)id, r->local[id].value};
+}
+
 static tv new_macro(run *r, const tn *t) {
     tv v = {.kind = TV_MACRO, .macro = tv_alloc(&r->h, 1, sizeof(tv_macro))};
-    *v.macro = (tv_macro){t, r->outside};
+    v.macro->node = t;
+    if (r->scope > 0)
+        capture(r, v);
     return v;
 }
 
@@ -167,9 +182,13 @@ static ending loop(run *r, const tn *t) {
 /* --- statements ------------------------------------------------------------------------------- */
 
 static ending with(run *r, const tn *t) {
-    const size_t mark = run_enter(r);
+    tv values = tv_new_list(&r->h, TV_LIST); /* none sees the variables that are set here */
     for (const tn *set = t->a; set; set = set->next)
-        assign(r, set->a, run_eval(r, set->b));
+        tv_push(&r->h, values, run_eval(r, set->b));
+    const size_t mark = run_enter(r);
+    const tv *value = values.list->at;
+    for (const tn *set = t->a; set; set = set->next)
+        assign(r, set->a, *value++);
     const ending end = statements(r, t->c);
     run_leave(r, mark);
     return end;
@@ -321,7 +340,7 @@ static void set_variables(run *r, const llm_template_params *p, llm_json *const 
     for (size_t k = 0; k < p->n_vars; k++)
         for (size_t i = 0; i < doc[k]->root.n; i++)
             set_variable(r, json_name(&doc[k]->root, i),
-                         tv_from_json(&r->h, &doc[k]->root.item[i]));
+                         tv_from_json(&r->h, &doc[k]->root.item[i], p->vars[k].s));
     for (size_t k = 0; k < p->n_vars; k++)
         if (llm_json_get(&doc[k]->root, "now"))
             set_time(r, llm_json_get(&doc[k]->root, "now"));

@@ -29,9 +29,16 @@ typedef struct run {
     tv_text *out;
 } run;
 
+typedef struct tv_captured {
+    int id;
+    tv value;
+} tv_captured;
+
 typedef struct tv_macro {
     const tn *node; /* MACRO or CALLER: parameters a, body c */
-    int outside;    /* CALLER: what was outside where it stands */
+    /* The variables of the scopes around it, such as a loop's; those of the template are not here. */
+    tv_captured *around;
+    size_t n_around;
 } tv_macro;
 
 tv run_eval(run *r, const tn *t);

@@ -50,27 +50,38 @@ static void put_lower(tv_heap *h, tv_text *t, uint32_t c) {
         tv_put_char(h, t, mark);
 }
 
-/* The table of lower cases, read backwards; U+00DF becomes two letters, the
- * second in lower case if it begins a word. */
-static void put_upper(tv_heap *h, tv_text *t, uint32_t c, bool first_only) {
-    if (c < 0x80) {
-        tv_put_char(h, t, c >= 'a' && c <= 'z' ? c - 32 : c);
-        return;
-    }
-    if (c == 0xdf) {
-        tv_puts(h, t, first_only ? "Ss" : "SS");
-        return;
-    }
+/* Returns c in upper case, or c: the table of lower cases, read backwards. */
+static uint32_t upper_of(tv_heap *h, uint32_t c) {
+    if (c < 0x80)
+        return c >= 'a' && c <= 'z' ? c - 32 : c;
     tv_step(h, 8);
     for (int i = 0; i < llm_n_unicode_lower_ranges; i++) {
         const struct unicode_lower *r = &llm_unicode_lower_ranges[i];
         const uint32_t up = c - (uint32_t)r->delta;
-        if (up >= r->first && up <= r->last && (up - r->first) % r->step == 0 && r->first >= 0x80) {
-            tv_put_char(h, t, up);
-            return;
-        }
+        if (up >= r->first && up <= r->last && (up - r->first) % r->step == 0 && r->first >= 0x80)
+            return up;
     }
-    tv_put_char(h, t, c);
+    return c;
+}
+
+/* U+00DF becomes two letters, the second in lower case if it begins a word. */
+static void put_upper(tv_heap *h, tv_text *t, uint32_t c, bool first_only) {
+    if (c == 0xdf)
+        tv_puts(h, t, first_only ? "Ss" : "SS");
+    else
+        tv_put_char(h, t, upper_of(h, c));
+}
+
+bool tv_is_case(tv_heap *h, ggl_str s, bool upper) {
+    bool any = false;
+    for (size_t i = 0; i < s.n;) {
+        uint32_t mark, c = tv_next_char(s, &i);
+        const bool up = llm_unicode_lower(c, &mark) != c, low = c == 0xdf || upper_of(h, c) != c;
+        if (upper ? low : up)
+            return false;
+        any = any || up || low;
+    }
+    return any;
 }
 
 ggl_str tv_lower(tv_heap *h, ggl_str s) {
@@ -184,6 +195,20 @@ ggl_str tv_replace(tv_heap *h, ggl_str s, ggl_str from, ggl_str to, int64_t most
     }
     if (i < s.n)
         tv_put(h, &t, s.s + i, s.n - i);
+    return tv_done(&t);
+}
+
+ggl_str tv_escape(tv_heap *h, ggl_str s) {
+    static const char special[] = "&<>\"'";
+    static const char *const entity[] = {"&amp;", "&lt;", "&gt;", "&#34;", "&#39;"};
+    tv_text t = {0};
+    for (size_t i = 0; i < s.n; i++) {
+        const char *at = s.s[i] ? strchr(special, s.s[i]) : NULL;
+        if (at)
+            tv_puts(h, &t, entity[at - special]);
+        else
+            tv_put(h, &t, &s.s[i], 1);
+    }
     return tv_done(&t);
 }
 

@@ -10,6 +10,8 @@ bool tv_is_space(uint32_t c);
 enum { TV_LEFT = 1, TV_RIGHT = 2 };
 /* Returns s without the characters of `chars` (NULL: white space) at these sides. */
 ggl_str tv_strip(ggl_str s, const ggl_str *chars, int sides);
+/* True if s has letters of that case, and none of the other. */
+bool tv_is_case(tv_heap *h, ggl_str s, bool upper);
 ggl_str tv_lower(tv_heap *h, ggl_str s);
 ggl_str tv_upper(tv_heap *h, ggl_str s);
 /* The first character in upper case, the others in lower case; or so for each word, which begins
@@ -21,6 +23,8 @@ tv tv_split(tv_heap *h, ggl_str s, const ggl_str *separator, int64_t most);
 tv tv_split_lines(tv_heap *h, ggl_str s, bool keep_ends);
 /* Replaces at most `most` occurrences (negative: all). */
 ggl_str tv_replace(tv_heap *h, ggl_str s, ggl_str from, ggl_str to, int64_t most);
+/* Returns s with entities in place of & < > " and '. */
+ggl_str tv_escape(tv_heap *h, ggl_str s);
 /* Joins the texts of the values. */
 ggl_str tv_join(tv_heap *h, const tv_list *list, ggl_str separator);
 

@@ -96,7 +96,7 @@ static size_t find(const tv_dict *d, ggl_str name) {
 static ggl_str name_of(tv_heap *h, tv key) {
     if (key.kind == TV_STRING)
         return key.text;
-    if (tv_is_list(key) || key.kind >= TV_DICT || key.kind == TV_UNDEFINED)
+    if (tv_is_list(key) || key.kind >= TV_DICT)
         tv_fail(h, GGL_FORMAT, "%s cannot be a key", tv_kind_text(key));
     if (key.kind == TV_BOOL)
         key = tv_int(key.truth);
@@ -146,28 +146,44 @@ const tv *tv_dict_get(tv_heap *h, const tv_dict *d, tv key) {
     return tv_dict_find(d, name_of(h, key));
 }
 
-static tv number_from_json(const json_value *v) {
-    return v->whole ? tv_int((int64_t)v->number) : tv_float(v->number);
+/* Python's json reads a number without a point and an exponent as an integer of any size. */
+static tv number_from_json(tv_heap *h, const json_value *v, const char *text) {
+    if (v->whole)
+        return tv_int((int64_t)v->number);
+    const char *s = text + v->n;
+    const bool negative = *s == '-';
+    int64_t value = 0;
+    bool fits = true;
+    for (s += negative; *s >= '0' && *s <= '9'; s++) {
+        const int digit = negative ? '0' - *s : *s - '0';
+        fits = fits && !__builtin_mul_overflow(value, (int64_t)10, &value) &&
+               !__builtin_add_overflow(value, (int64_t)digit, &value);
+    }
+    if (*s == '.' || (*s | 0x20) == 'e')
+        return tv_float(v->number);
+    if (!fits)
+        tv_fail(h, GGL_LIMIT, "the integer %.40g of a variable does not fit in 64 bits", v->number);
+    return tv_int(value);
 }
 
-tv tv_from_json(tv_heap *h, const json_value *v) {
+tv tv_from_json(tv_heap *h, const json_value *v, const char *text) {
     tv to;
     switch ((json_kind)v->kind) {
     case JSON_BOOL:
         return tv_bool(v->flag);
     case JSON_NUMBER:
-        return number_from_json(v);
+        return number_from_json(h, v, text);
     case JSON_STRING:
         return tv_str(json_str(v));
     case JSON_ARRAY:
         to = tv_new_list(h, TV_LIST);
         for (size_t i = 0; i < v->n; i++)
-            tv_push(h, to, tv_from_json(h, &v->item[i]));
+            tv_push(h, to, tv_from_json(h, &v->item[i], text));
         return to;
     case JSON_OBJECT:
         to = tv_new_dict(h);
         for (size_t i = 0; i < v->n; i++)
-            tv_dict_set(h, to.dict, tv_str(json_name(v, i)), tv_from_json(h, &v->item[i]));
+            tv_dict_set(h, to.dict, tv_str(json_name(v, i)), tv_from_json(h, &v->item[i], text));
         return to;
     case JSON_NULL:
         break;
@@ -188,6 +204,7 @@ const char *tv_kind_text(tv v) {
         [TV_LIST] = "a list",
         [TV_TUPLE] = "a tuple",
         [TV_DICT] = "a dict",
+        [TV_ITERATOR] = "an iterator (|list makes a list of it)",
         [TV_NAMESPACE] = "a namespace",
         [TV_LOOP] = "a loop",
         [TV_FUNCTION] = "a function",
@@ -270,6 +287,8 @@ static bool equal(tv_heap *h, tv a, tv b) {
         return equal_lists(h, a.list, b.list);
     case TV_DICT:
         return equal_dicts(h, a.dict, b.dict);
+    case TV_ITERATOR:
+        return a.list == b.list;
     case TV_NAMESPACE:
         return a.dict == b.dict;
     case TV_LOOP:
@@ -360,7 +379,10 @@ tv_list *tv_elements(tv_heap *h, tv v) {
             tv_next_char(v.text, &i);
             tv_push(h, list, tv_str((ggl_str){v.text.s + at, i - at}));
         }
-    else if (v.kind != TV_UNDEFINED)
+    else if (v.kind == TV_ITERATOR) {
+        *list.list = *v.list;
+        *v.list = (tv_list){0};
+    } else if (v.kind != TV_UNDEFINED)
         tv_fail(h, GGL_FORMAT, "%s has no elements to go over", tv_kind_text(v));
     return list.list;
 }

@@ -20,6 +20,7 @@ typedef enum tv_kind {
     TV_LIST,
     TV_TUPLE,
     TV_DICT,
+    TV_ITERATOR,  /* what map, select and others give: its elements can be taken once; `list` */
     TV_NAMESPACE, /* a dict whose items `set ns.name = ..` changes */
     TV_LOOP,      /* the variable `loop` */
     TV_FUNCTION,  /* a global function or a method; see builtins.h */
@@ -28,6 +29,8 @@ typedef enum tv_kind {
 
 typedef struct tv {
     tv_kind kind;
+    bool
+        markup; /* STRING: from the filters safe and escape; what + adds to it is escaped for HTML */
     union {
         bool truth;
         int64_t integer;
@@ -115,12 +118,13 @@ static inline bool tv_is_number(tv v) {
 tv tv_new_list(tv_heap *h, tv_kind kind);
 void tv_push(tv_heap *h, tv list, tv v);
 tv tv_new_dict(tv_heap *h);
-/* Sets or replaces the item of this key: a string, number, truth value or none. */
+/* Sets or replaces the item of this key: a string, number, truth value, none or undefined. */
 void tv_dict_set(tv_heap *h, tv_dict *d, tv key, tv value);
 /* Returns the item's value; NULL: there is none. */
 const tv *tv_dict_get(tv_heap *h, const tv_dict *d, tv key);
 const tv *tv_dict_find(const tv_dict *d, ggl_str name); /* of a string key */
-tv tv_from_json(tv_heap *h, const json_value *v);
+/* text: the JSON text of which v is a part. Fails if an integer does not fit in 64 bits. */
+tv tv_from_json(tv_heap *h, const json_value *v, const char *text);
 
 /* --- text ------------------------------------------------------------------------------------- */
 
@@ -166,7 +170,8 @@ bool tv_contains(tv_heap *h, tv container, tv v);
 /* Returns the length of a string, list or dict; fails for other values. */
 size_t tv_length(tv_heap *h, tv v);
 /* Returns the elements of what a loop can go over, as a list: of a list itself, of a dict its keys,
- * of a string its characters, of an undefined value none. Fails for others. */
+ * of a string its characters, of an undefined value none, of an iterator those that are left, which
+ * are then gone. Fails for others. */
 tv_list *tv_elements(tv_heap *h, tv v);
 /* "a string", for messages. */
 const char *tv_kind_text(tv v);

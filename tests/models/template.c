@@ -207,6 +207,9 @@ TEST(messages) {
         {"{{ raise_exception('no system') }}",
          "t:1: the template refuses this conversation: no system"},
         {"{{ [].append(1) }}", "t:1: a method that changes a list is not supported"},
+        {"{{ [1]|map('string')|length }}",
+         "t:1: an iterator (|list makes a list of it) has no length"},
+        {"{% if true %}\n{{ x|frobnicate }}{% endif %}", "t:2: there is no filter 'frobnicate'"},
         {"{{ 9223372036854775807 + 1 }}", "t:1: the result is not an integer of 64 bits"},
         {"{% for x in y recursive %}{% endfor %}", "t:1: 'recursive' loops are not supported"},
     };
@@ -223,6 +226,34 @@ TEST(wrong_variables) {
     for (size_t i = 0; i < sizeof vars / sizeof *vars; i++)
         CHECK(!render_with("x", 1, (ggl_str){vars[i], strlen(vars[i])}, 0) &&
               err.status == GGL_FORMAT);
+}
+
+/* As in Python, a number with a point or an exponent is a float, and others are exact. */
+TEST(integers_of_64_bits) {
+    static const char text[] = "{{ x }} {{ x|tojson }}";
+    static const char *const exact[] = {"9007199254740993", "-9007199254740993",
+                                        "9223372036854775807", "-9223372036854775808", "0"};
+    static const char *const others[][2] = {{"9007199254740993.0", "9007199254740992.0"},
+                                            {"1e2", "100.0"},
+                                            {"-1E22", "-1e+22"},
+                                            {"-0", "0"}};
+    static const char *const wide[] = {"9223372036854775808", "-9223372036854775809",
+                                       "100000000000000000000000000"};
+    char vars[80], wanted[80];
+    for (size_t i = 0; i < 9; i++) {
+        const char *number = i < 5 ? exact[i] : others[i - 5][0],
+                   *shown = i < 5 ? exact[i] : others[i - 5][1];
+        snprintf(vars, sizeof vars, "{ \"x\": %s}", number);
+        snprintf(wanted, sizeof wanted, "%s %s", shown, shown);
+        char *got = render_with(text, strlen(text), (ggl_str){vars, strlen(vars)}, 0);
+        CHECK_STR(got ? got : err.msg, wanted);
+        ggl_free(got);
+    }
+    for (size_t i = 0; i < 3; i++) {
+        snprintf(vars, sizeof vars, "{\"x\": [%s]}", wide[i]);
+        CHECK(!render_with(text, strlen(text), (ggl_str){vars, strlen(vars)}, 0) &&
+              err.status == GGL_LIMIT && strstr(err.msg, "does not fit in 64 bits"));
+    }
 }
 
 /* --- limits ----------------------------------------------------------------------------------- */
