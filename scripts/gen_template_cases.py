@@ -102,7 +102,11 @@ z''','''{{ n }}
 '''{% if e %}{{ n|nofilter }}{% elif n is notest %}{% endif %}''','''{% if e %}{{ n|nofilter }}{% elif e is nope or 1 %}x{% endif %}''','''{% if e %}{{ n|nofilter(n is notest) }}{% else %}x{% endif %}y''','''{% if e %}{% for x in l|nofilter %}{% endfor %}{% endif %}y''','''{% if e %}{% for x in l %}{{ x|nofilter }}{% endfor %}{% endif %}y''','''{% if e %}{% set x %}{{ n|nofilter }}{% endset %}{% endif %}y''','''{% macro f() %}{% if e %}{{ n|nofilter }}{% endif %}y{% endmacro %}{{ f() }}''','''{% if e %}a{% endif %}{{ e|nofilter }}''',
 '''{% with x = 1, y = x %}[{{ x }}{{ y }}]{% endwith %}''','''{% set x = 5 %}{% with x = 1, y = x + 1 %}{{ x }}{{ y }}{% endwith %}{{ x }}''',
 '''{% macro w() %}{% set x = 2 %}{{ caller() }}{% endmacro %}{% set x = 1 %}{% call w() %}{{ x }}{% endcall %}''','''{% macro w() %}{% set x = 2 %}{{ caller() }}{% endmacro %}{% for x in l %}{% call w() %}{{ x }}{{ loop.index }}{% endcall %}{% endfor %}''',
-'''{% for x in l %}{% macro f(n) %}{{ x }}{{ loop.index }}{% if n %}{{ f(n-1) }}{% endif %}{% endmacro %}{% for x in [7] %}{{ f(2) }}{% endfor %};{% endfor %}''','''{% macro a(x) %}{% macro b(y) %}{{ x }}{{ y }}{% endmacro %}{{ b(1) }}{{ b(2) }}{% endmacro %}{{ a(5) }}''']
+'''{% for x in l %}{% macro f(n) %}{{ x }}{{ loop.index }}{% if n %}{{ f(n-1) }}{% endif %}{% endmacro %}{% for x in [7] %}{{ f(2) }}{% endfor %};{% endfor %}''','''{% macro a(x) %}{% macro b(y) %}{{ x }}{{ y }}{% endmacro %}{{ b(1) }}{{ b(2) }}{% endmacro %}{{ a(5) }}''',
+'''a\u00a0{{- n -}}\u3000{{- n }}\u2003{%- if b -%}\u3000 x{% endif %}''','''a
+\u3000{% if b\u00a0%}\u3000
+y{% endif %}''','''a\u00a0{# c #}
+\u00a0{# c #}x{{ n\u00a0}}''']
 
 
 def main():

@@ -8,10 +8,7 @@
 #include <string.h>
 
 #include "ggl/number.h"
-
-static bool is_space(char c) {
-    return c && strchr(" \t\r\n\v\f", c);
-}
+#include "strings.h"
 
 /* Moves to `to`, counting lines. */
 static void move_to(lexer *l, size_t to) {
@@ -20,9 +17,22 @@ static void move_to(lexer *l, size_t to) {
     l->h->line = l->line;
 }
 
+/* White space is that of Unicode, as for Python. */
 static size_t skip_space(const lexer *l, size_t at) {
-    while (at < l->n && is_space(l->s[at]))
-        at++;
+    const ggl_str all = {l->s, l->n};
+    for (size_t next = at; at < l->n && tv_is_space(tv_next_char(all, &next));)
+        at = next;
+    return at;
+}
+
+/* Returns the end of the name that begins at `at`. */
+static size_t skip_name(const lexer *l, size_t at) {
+    const ggl_str all = {l->s, l->n};
+    for (size_t next = at; at < l->n; at = next) {
+        const uint32_t c = tv_next_char(all, &next);
+        if (c < 0x80 ? !isalnum((int)c) && c != '_' : tv_is_space(c))
+            break;
+    }
     return at;
 }
 
@@ -55,13 +65,12 @@ static ggl_str text_before(const lexer *l, size_t tag) {
     ggl_str t = {l->s + l->at, tag - l->at};
     const char sign = tag + 2 < l->n ? l->s[tag + 2] : 0;
     if (sign == '-') {
-        while (t.n && is_space(t.s[t.n - 1]))
-            t.n--;
+        t = tv_strip(t, NULL, TV_RIGHT);
     } else if (tag < l->n && l->s[tag + 1] != '{' && sign != '+') {
         size_t from = t.n;
-        while (from > 0 && is_space(t.s[from - 1]) && t.s[from - 1] != '\n')
+        while (from > 0 && t.s[from - 1] != '\n')
             from--;
-        if (from > 0 ? t.s[from - 1] == '\n' : l->starts_line)
+        if ((from > 0 || l->starts_line) && skip_space(l, l->at + from) >= tag)
             t.n = from;
     }
     return t;
@@ -281,10 +290,7 @@ void lex_next(lexer *l) {
     } else if (c == '"' || c == '\'') {
         read_string(l);
     } else if (isalpha(c) || c == '_' || c >= 0x80) {
-        size_t end = l->at;
-        while (end < l->n && (isalnum((unsigned char)l->s[end]) || l->s[end] == '_' ||
-                              (unsigned char)l->s[end] >= 0x80))
-            end++;
+        const size_t end = skip_name(l, l->at);
         l->token.kind = LEX_NAME;
         l->token.text = (ggl_str){l->s + l->at, end - l->at};
         move_to(l, end);
