@@ -32,7 +32,7 @@ typedef struct json_value {
     uint8_t kind; /* a json_kind */
     bool flag;    /* BOOL */
     bool whole;   /* NUMBER: an integer of at most 53 bits, so that `number` is exact */
-    uint32_t n;   /* STRING: bytes; ARRAY, OBJECT: elements */
+    uint32_t n;   /* STRING: bytes; ARRAY, OBJECT: elements; NUMBER: where it begins in the text */
     union {
         double number; /* may be NaN or infinite */
         /* STRING: valid UTF-8, escapes resolved; may hold NULs, and none is at its end */

@@ -2,18 +2,20 @@
  * docs/tokenizers.md. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/args.h"
 #include "common/input.h"
 #include "common/json_text.h"
 #include "common/process.h"
 #include "ggl/alloc.h"
+#include "llm/chat.h"
 #include "llm/tokenizer.h"
 
 static const char TOOL[] = "llm-tokenize";
 
 typedef struct options {
-    const char *model, *text, *file, *decode;
+    const char *model, *text, *file, *decode, *chat, *chat_template;
     bool from_stdin, json_lines, ids, bos, parse_special, show_count, special, show;
 } options;
 
@@ -194,6 +196,54 @@ static int decode(const llm_tokenizer *t, const options *o) {
     return code;
 }
 
+/* --- conversations ---------------------------------------------------------------------------- */
+
+/* Prints the prompt, or its ids. */
+static int print_prompt(const llm_tokenizer *t, const options *o, const char *text, size_t n) {
+    options as_is = *o;
+    as_is.bos = false; /* the template writes the begin token itself */
+    if (o->ids)
+        return encode_text(t, &as_is, text, n);
+    fwrite(text, 1, n, stdout);
+    return 0;
+}
+
+/* Prints what a conversation becomes. The template is that of --chat-template: a file, or the name of
+ * one in the model; else the model's usual one. t and file are NULL without a model. */
+static int chat(const llm_tokenizer *t, const ggl_gguf *file, const options *o) {
+    ggl_error err = {0};
+    llm_chat *c = NULL;
+    size_t n = 0, n_prompt = 0;
+    char *template_text = NULL, *prompt = NULL;
+    char *talk = tool_read_file(TOOL, o->chat, &n);
+    llm_chat_template with = {.name = o->chat_template};
+    if (!talk)
+        return 1;
+    if (o->chat_template && (!file || access(o->chat_template, F_OK) == 0)) {
+        template_text = tool_read_file(TOOL, o->chat_template, &with.text.n);
+        with.text.s = template_text;
+        if (!template_text) {
+            free(talk);
+            return 1;
+        }
+    }
+    const ggl_str vars = {talk, n};
+    ggl_status st = llm_chat_new(&c, file, t, o->chat_template ? &with : NULL, &err);
+    if (st == GGL_NOT_FOUND)
+        (void)ggl_within(&err, st, "%s", o->model);
+    if (st == GGL_OK)
+        st = llm_chat_prompt(c, &vars, 1, &prompt, &n_prompt, &err);
+    int code = st == GGL_OK ? print_prompt(t, o, prompt, n_prompt)
+               : st == GGL_NOT_FOUND
+                   ? tool_error(TOOL, 1, "%s; --chat-template FILE gives one", err.msg)
+                   : tool_error(TOOL, 1, "%s", err.msg);
+    ggl_free(prompt);
+    llm_chat_free(c);
+    free(template_text);
+    free(talk);
+    return code;
+}
+
 static void show_string(const ggl_gguf *file, const char *key) {
     ggl_error err = {0};
     ggl_str s;
@@ -236,6 +286,7 @@ static int run(const options *o) {
     ggl_status s = llm_tokenizer_new(&t, file, &err);
     int code = s != GGL_OK ? tool_error(TOOL, 1, "%s", err.msg)
                : o->show   ? show(t, file)
+               : o->chat   ? chat(t, file, o)
                : o->decode ? decode(t, o)
                            : encode(t, o);
     ggl_gguf_close(file);
@@ -263,12 +314,16 @@ int main(int argc, char **argv) {
         {"--show-count", ARG_FLAG, &o.show_count, .help = "print the number of tokens at the end"},
         {"--decode", ARG_STRING, &o.decode, .value = "IDS", .may_be_empty = true,
          .help = "print the text of these ids, separated by commas; \"-\": ids from stdin"},
+        {"--chat", ARG_STRING, &o.chat, .value = "FILE",
+         .help = "print the prompt of a conversation: a JSON object with messages, tools, .."},
+        {"--chat-template", ARG_STRING, &o.chat_template, .value = "FILE|NAME",
+         .help = "template for --chat: a file (-m may be absent), or a name in the model"},
         {"--show", ARG_FLAG, &o.show, .help = "print the kind of tokenizer, and no tokens"},
         {"--special", ARG_FLAG, &o.special, .help = "with --decode: show control tokens, too"},
         {0}};
     const args_spec spec = {
         TOOL,
-        "-m FILE [-p TEXT | -f FILE | --stdin | --decode IDS | --show] [options]",
+        "-m FILE [-p TEXT | -f FILE | --stdin | --decode IDS | --chat FILE | --show] [options]",
         "Prints the tokens of a text, one on each line: the id and the piece as the file spells "
         "it.",
         table,
@@ -277,10 +332,17 @@ int main(int argc, char **argv) {
     int code = args_parse(&spec, argc, argv);
     if (code >= 0)
         return code;
+    if (o.chat_template && !o.chat)
+        return tool_error(TOOL, 2, "--chat-template is for --chat FILE");
+    if (!o.model && o.chat_template && !o.ids)
+        return tool_finish(TOOL, chat(NULL, NULL, &o));
     if (!o.model)
         return tool_error(TOOL, 2, "-m FILE is missing; see --help");
-    if ((o.text != NULL) + (o.file != NULL) + (o.decode != NULL) + o.from_stdin + o.show > 1)
-        return tool_error(TOOL, 2, "-p, -f, --stdin, --decode and --show exclude each other");
+    if ((o.text != NULL) + (o.file != NULL) + (o.decode != NULL) + (o.chat != NULL) + o.from_stdin +
+            o.show >
+        1)
+        return tool_error(TOOL, 2,
+                          "-p, -f, --stdin, --decode, --chat and --show exclude each other");
     if (o.json_lines && o.decode)
         return tool_error(TOOL, 2, "--json-lines and --decode exclude each other");
     return tool_finish(TOOL, run(&o));

@@ -1,0 +1,52 @@
+/* Conversations as prompts: the chat template of a model file, with the variables that the file's
+ * tokenizer gives it.
+ *
+ *     llm_chat *chat;
+ *     if (llm_chat_new(&chat, file, tokenizer, NULL, &err) != GGL_OK) ...  // GGL_NOT_FOUND: none
+ *     ggl_str talk = ..;   // {"messages": [{"role": "user", "content": "Hi"}],
+ *                          //  "add_generation_prompt": true}
+ *     if (llm_chat_prompt(chat, &talk, 1, &text, &n, &err) != GGL_OK) ...
+ *     llm_tokenize(tokenizer, text, n, LLM_TOKENIZE_SPECIAL, &ids, &err);
+ *     ggl_free(text);
+ *     llm_chat_free(chat); */
+#ifndef LLM_CHAT_H
+#define LLM_CHAT_H
+
+#include "llm/template.h"
+#include "llm/tokenizer.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct llm_chat llm_chat;
+
+/* A template to use in place of the file's. */
+typedef struct llm_chat_template {
+    const char *name; /* for messages; with text.s NULL: the file's template of this name, such as
+                         "tool_use" (tokenizer.chat_template.tool_use) */
+    ggl_str text;
+} llm_chat_template;
+
+/* Parses a template. file and t are needed during the call only; both may be NULL if `with` has a
+ * text. with NULL: the file's template (tokenizer.chat_template). GGL_NOT_FOUND: the file has no
+ * such template; else as llm_template_new. On failure *out is NULL. */
+GGL_API GGL_NODISCARD ggl_status llm_chat_new(llm_chat **out, const ggl_gguf *file,
+                                              const llm_tokenizer *t, const llm_chat_template *with,
+                                              ggl_error *err);
+GGL_API void llm_chat_free(llm_chat *c);
+GGL_API const llm_template *llm_chat_get_template(const llm_chat *c);
+
+/* Renders a conversation: vars are texts of JSON objects, as in llm_template_params. Unless they
+ * say otherwise, tools and documents are none, add_generation_prompt is false, and bos_token,
+ * eos_token, unk_token, pad_token, sep_token, cls_token and mask_token are those of the tokenizer;
+ * tokens that it lacks are undefined. The text has all special tokens that the prompt needs, bos
+ * included: tokenize it with LLM_TOKENIZE_SPECIAL alone. Statuses of llm_template_render. */
+GGL_API GGL_NODISCARD ggl_status llm_chat_prompt(const llm_chat *c, const ggl_str *vars,
+                                                 size_t n_vars, char **text, size_t *size,
+                                                 ggl_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,117 @@
+#include "llm/chat.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "ggl/alloc.h"
+
+/* The tokens that are variables, with the keys of their ids. */
+static const struct token_key {
+    const char *variable, *key;
+} token_keys[] = {
+    {"bos_token", "tokenizer.ggml.bos_token_id"},
+    {"eos_token", "tokenizer.ggml.eos_token_id"},
+    {"unk_token", "tokenizer.ggml.unknown_token_id"},
+    {"pad_token", "tokenizer.ggml.padding_token_id"},
+    {"sep_token", "tokenizer.ggml.seperator_token_id"},
+    {"cls_token", "tokenizer.ggml.cls_token_id"},
+    {"mask_token", "tokenizer.ggml.mask_token_id"},
+};
+
+enum { N_TOKENS = sizeof token_keys / sizeof *token_keys };
+
+struct llm_chat {
+    llm_template *template_;
+    ggl_arena arena; /* texts of tokens */
+    llm_template_text token[N_TOKENS];
+    size_t n_tokens;
+};
+
+/* Notes the texts of the file's special tokens. */
+static ggl_status read_tokens(llm_chat *c, const ggl_gguf *file, const llm_tokenizer *t,
+                              ggl_error *err) {
+    for (int i = 0; i < N_TOKENS && file && t; i++) {
+        int64_t id;
+        ggl_error none = {0};
+        if (ggl_gguf_get_integer(file, token_keys[i].key, &id, &none) <= 0 || id < 0 ||
+            id >= llm_tokenizer_n_vocab(t))
+            continue;
+        const ggl_str s = llm_token_text(t, (int32_t)id, true);
+        char *copy = ggl_arena_strndup(&c->arena, s.s, s.n);
+        if (!copy)
+            return ggl_fail(err, GGL_NOMEM, "out of memory for a chat template");
+        c->token[c->n_tokens++] = (llm_template_text){token_keys[i].variable, {copy, s.n}};
+    }
+    return GGL_OK;
+}
+
+/* Finds the template's text, and its name for messages. */
+static ggl_status find_text(const ggl_gguf *file, const llm_chat_template *with, ggl_str *text,
+                            char name[128], ggl_error *err) {
+    static const char key[] = "tokenizer.chat_template";
+    const bool named = with && !with->text.s;
+    if (with && !named) {
+        *text = with->text;
+        snprintf(name, 128, "%s", with->name);
+        return GGL_OK;
+    }
+    snprintf(name, 128, named ? "%s.%.90s" : "%s", key, named ? with->name : "");
+    int found = file ? ggl_gguf_get_string(file, name, text, err) : 0;
+    if (found < 0)
+        return err->status;
+    return found ? GGL_OK
+                 : ggl_fail(err, GGL_NOT_FOUND, "the file has no chat template (%s)", name);
+}
+
+ggl_status llm_chat_new(llm_chat **out, const ggl_gguf *file, const llm_tokenizer *t,
+                        const llm_chat_template *with, ggl_error *err) {
+    ggl_str text;
+    char name[128];
+    *out = NULL;
+    ggl_status st = find_text(file, with, &text, name, err);
+    if (st != GGL_OK)
+        return st;
+    llm_chat *c = ggl_calloc(1, sizeof *c);
+    if (!c)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a chat template");
+    st = llm_template_new(&c->template_, text.s, text.n, name, err);
+    if (st == GGL_OK)
+        st = read_tokens(c, file, t, err);
+    if (st != GGL_OK) {
+        llm_chat_free(c);
+        return st;
+    }
+    *out = c;
+    return GGL_OK;
+}
+
+void llm_chat_free(llm_chat *c) {
+    if (!c)
+        return;
+    llm_template_free(c->template_);
+    ggl_arena_fini(&c->arena);
+    ggl_free(c);
+}
+
+const llm_template *llm_chat_get_template(const llm_chat *c) {
+    return c->template_;
+}
+
+ggl_status llm_chat_prompt(const llm_chat *c, const ggl_str *vars, size_t n_vars, char **text,
+                           size_t *size, ggl_error *err) {
+    static const char usual[] =
+        "{\"tools\": null, \"documents\": null, \"add_generation_prompt\": false}";
+    *text = NULL;
+    *size = 0;
+    ggl_str *all = ggl_calloc(n_vars + 1, sizeof *all);
+    if (!all)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a conversation");
+    all[0] = (ggl_str){usual, sizeof usual - 1};
+    for (size_t i = 0; i < n_vars; i++)
+        all[i + 1] = vars[i];
+    const llm_template_params p = {
+        .vars = all, .n_vars = n_vars + 1, .texts = c->token, .n_texts = c->n_tokens};
+    ggl_status st = llm_template_render(c->template_, &p, text, size, err);
+    ggl_free(all);
+    return st;
+}

@@ -1,0 +1,403 @@
+/* Statements, and the interface of llm/template.h. */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "parse.h"
+#include "run.h"
+
+/* How a list of statements ended. */
+typedef enum ending { DONE, BREAK, CONTINUE } ending;
+
+static ending statements(run *r, const tn *t);
+
+/* --- output ----------------------------------------------------------------------------------- */
+
+/* Runs the statements and returns what they print. */
+static ggl_str captured(run *r, const tn *body, ending *end) {
+    tv_text text = {0}, *out = r->out;
+    r->out = &text;
+    *end = statements(r, body);
+    r->out = out;
+    return llm_tv_done(&text);
+}
+
+/* --- assignments ------------------------------------------------------------------------------ */
+
+static void assign(run *r, const tn *target, tv value) {
+    if (target->kind == TN_NAME) {
+        llm_run_set(r, target->id, value);
+    } else if (target->kind == TN_ATTR) {
+        tv object = llm_run_eval(r, target->a);
+        if (object.kind != TV_NAMESPACE)
+            llm_tv_fail(&r->h, GGL_FORMAT, "only attributes of a namespace can be set, not of %s",
+                        llm_tv_kind_text(object));
+        llm_tv_dict_set(&r->h, object.dict, tv_str(target->name), value);
+    } else {
+        const tv_list *list = llm_tv_elements(&r->h, value);
+        size_t n = 0;
+        for (const tn *t = target->a; t; t = t->next)
+            n++;
+        if (n != list->n)
+            llm_tv_fail(&r->h, GGL_FORMAT, "%zu values cannot be assigned to %zu variables",
+                        list->n, n);
+        n = 0;
+        for (const tn *t = target->a; t; t = t->next)
+            assign(r, t, list->at[n++]);
+    }
+}
+
+/* --- macros ----------------------------------------------------------------------------------- */
+
+/* Returns the name's index if the template mentions it, else -1. */
+static int mentioned(const run *r, const char *name) {
+    size_t i = ggl_index_find(&r->t->by_name, r->t->names, (ggl_str){name, strlen(name)});
+    return i == SIZE_MAX ? -1 : (int)i;
+}
+
+/* Sets the macro's parameters in its scope. */
+static void set_params(run *r, const tv_macro *m, const tv_given *g) {
+    const ggl_str name = m->node->name;
+    const int varargs = mentioned(r, "varargs"), kwargs = mentioned(r, "kwargs");
+    tv rest = llm_tv_new_list(&r->h, TV_TUPLE), others = llm_tv_new_dict(&r->h);
+    size_t n = 0, n_named = 0;
+    for (const tn *p = m->node->a; p; p = p->next, n++) {
+        const ggl_str param = r->t->names[p->id].text;
+        const tv *named = g->by_name ? llm_tv_dict_find(g->by_name, param) : NULL;
+        if (named && n < g->by_place.n)
+            llm_tv_fail(&r->h, GGL_FORMAT, "%.*s has two values for '%.*s'", (int)name.n, name.s,
+                        (int)param.n, param.s);
+        n_named += named != NULL;
+        llm_run_set(r, p->id,
+                    n < g->by_place.n ? g->by_place.at[n]
+                    : named           ? *named
+                    : p->a            ? llm_run_eval(r, p->a)
+                                      : tv_undefined(param));
+    }
+    for (size_t i = n; i < g->by_place.n; i++)
+        llm_tv_push(&r->h, rest, g->by_place.at[i]);
+    for (size_t i = 0; g->by_name && i < g->by_name->n; i++) {
+        bool is_param = false;
+        for (const tn *p = m->node->a; p && !is_param; p = p->next)
+            is_param =
+                llm_tv_equal(&r->h, g->by_name->item[i].key, tv_str(r->t->names[p->id].text));
+        if (!is_param)
+            llm_tv_dict_set(&r->h, others.dict, g->by_name->item[i].key, g->by_name->item[i].value);
+    }
+    if (rest.list->n && varargs < 0)
+        llm_tv_fail(&r->h, GGL_FORMAT, "%.*s takes %zu arguments, not %zu", (int)name.n, name.s, n,
+                    g->by_place.n);
+    if (others.dict->n && kwargs < 0)
+        llm_tv_fail(&r->h, GGL_FORMAT, "%.*s has no parameter '%.*s'", (int)name.n, name.s,
+                    (int)others.dict->item[0].name.n, others.dict->item[0].name.s);
+    if (varargs >= 0)
+        llm_run_set(r, varargs, rest);
+    if (kwargs >= 0)
+        llm_run_set(r, kwargs, others);
+}
+
+tv llm_run_macro(run *r, const tv_macro *m, const tv_given *g, tv caller) {
+    const int outside = r->outside, line = r->h.line;
+    ending end;
+    llm_tv_enter(&r->h);
+    r->outside = r->scope;
+    const size_t mark = llm_run_enter(r);
+    for (size_t i = 0; i < m->n_around; i++)
+        llm_run_set(r, m->around[i].id, m->around[i].value);
+    set_params(r, m, g);
+    if (caller.kind == TV_MACRO)
+        llm_run_set(r, mentioned(r, "caller"), caller);
+    const tv text = tv_str(captured(r, m->node->c, &end));
+    llm_run_leave(r, mark);
+    r->outside = outside;
+    r->h.line = line;
+    tv_leave(&r->h);
+    return text;
+}
+
+/* Notes the values that the macro's variables have where it is defined, and itself. */
+static void capture(run *r, tv macro) {
+    tv_macro *m = macro.macro;
+    m->around = llm_tv_alloc(&r->h, r->t->n_names + 1, sizeof *m->around);
+    if (m->node->kind == TN_MACRO)
+        m->around[m->n_around++] = (tv_captured){m->node->id, macro};
+    for (size_t id = 0; id < r->t->n_names; id++)
+        if (r->local[id].scope > r->outside && !(m->n_around && m->around[0].id == (int)id))
+            m->around[m->n_around++] = (tv_captured){(int)id, r->local[id].value};
+}
+
+static tv new_macro(run *r, const tn *t) {
+    tv v = {.kind = TV_MACRO, .macro = llm_tv_alloc(&r->h, 1, sizeof(tv_macro))};
+    v.macro->node = t;
+    if (r->scope > 0)
+        capture(r, v);
+    return v;
+}
+
+/* {% call(..) macro(..) %} body {% endcall %}: the macro can call its caller. */
+static void call_block(run *r, const tn *t) {
+    tv fn = llm_run_eval(r, t->b->a);
+    const tv_given g = llm_run_args(r, t->b->b);
+    if (fn.kind != TV_MACRO || mentioned(r, "caller") < 0)
+        llm_tv_fail(&r->h, GGL_FORMAT, "{%% call %%} needs a macro that calls caller()");
+    tv text = llm_run_call(r, fn, &g, new_macro(r, t));
+    llm_tv_put_str(&r->h, r->out, text);
+}
+
+/* --- loops ------------------------------------------------------------------------------------ */
+
+/* Returns the elements for which the loop's condition holds. */
+static const tv_list *chosen(run *r, const tn *t, const tv_list *all) {
+    tv list = llm_tv_new_list(&r->h, TV_LIST);
+    for (size_t i = 0; i < all->n; i++) {
+        const size_t mark = llm_run_enter(r);
+        assign(r, t->a, all->at[i]);
+        if (llm_tv_truth(llm_run_eval(r, t->d)))
+            llm_tv_push(&r->h, list, all->at[i]);
+        llm_run_leave(r, mark);
+    }
+    return list.list;
+}
+
+static ending loop(run *r, const tn *t) {
+    const tv_list *all = llm_tv_elements(&r->h, llm_run_eval(r, t->b));
+    const int id = mentioned(r, "loop");
+    if (t->d)
+        all = chosen(r, t, all);
+    tv_loop *l = llm_tv_alloc(&r->h, 1, sizeof *l);
+    *l = (tv_loop){.list = all};
+    for (l->i = 0; l->i < all->n; l->i++) {
+        llm_tv_step(&r->h, 1);
+        const size_t mark = llm_run_enter(r);
+        if (id >= 0)
+            llm_run_set(r, id, (tv){.kind = TV_LOOP, .loop = l});
+        assign(r, t->a, all->at[l->i]);
+        const ending end = statements(r, t->c);
+        llm_run_leave(r, mark);
+        if (end == BREAK)
+            break;
+    }
+    return all->n == 0 ? statements(r, t->e) : DONE;
+}
+
+/* --- statements ------------------------------------------------------------------------------- */
+
+static ending with(run *r, const tn *t) {
+    tv values = llm_tv_new_list(&r->h, TV_LIST); /* none sees the variables that are set here */
+    for (const tn *set = t->a; set; set = set->next)
+        llm_tv_push(&r->h, values, llm_run_eval(r, set->b));
+    const size_t mark = llm_run_enter(r);
+    const tv *value = values.list->at;
+    for (const tn *set = t->a; set; set = set->next)
+        assign(r, set->a, *value++);
+    const ending end = statements(r, t->c);
+    llm_run_leave(r, mark);
+    return end;
+}
+
+static ending statement(run *r, const tn *t) {
+    ending end = DONE;
+    switch (t->kind) {
+    case TN_TEXT:
+        llm_tv_put(&r->h, r->out, t->value.text.s, t->value.text.n);
+        return DONE;
+    case TN_PRINT:
+        llm_tv_put_str(&r->h, r->out, llm_run_eval(r, t->a));
+        return DONE;
+    case TN_IF:
+        return statements(r, llm_tv_truth(llm_run_eval(r, t->a)) ? t->b : t->c);
+    case TN_FOR:
+        return loop(r, t);
+    case TN_SET:
+        assign(r, t->a, llm_run_eval(r, t->b));
+        return DONE;
+    case TN_SET_TEXT:
+        assign(r, t->a, llm_run_filters(r, t->b, tv_str(captured(r, t->c, &end))));
+        return end;
+    case TN_FILTERED:
+        llm_tv_put_str(&r->h, r->out, llm_run_filters(r, t->b, tv_str(captured(r, t->c, &end))));
+        return end;
+    case TN_WITH:
+        return with(r, t);
+    case TN_MACRO:
+        llm_run_set(r, t->id, new_macro(r, t));
+        return DONE;
+    case TN_CALLER:
+        call_block(r, t);
+        return DONE;
+    case TN_BREAK:
+        return BREAK;
+    case TN_CONTINUE:
+        return CONTINUE;
+    default:
+        llm_tv_fail(&r->h, GGL_FORMAT, "this is no statement"); /* the parser makes no such tree */
+    }
+}
+
+static ending statements(run *r, const tn *t) {
+    ending end = DONE;
+    llm_tv_enter(&r->h);
+    for (; t && end == DONE; t = t->next) {
+        llm_tv_step(&r->h, 1);
+        r->h.line = t->line;
+        end = statement(r, t);
+    }
+    tv_leave(&r->h);
+    return end;
+}
+
+/* --- templates -------------------------------------------------------------------------------- */
+
+enum { MOST_TEXT = 4 << 20, MOST_TREE = 512 << 20 };
+
+/* Copies the text with all line breaks as \n, and without one at its end. */
+static char *normalized(tv_heap *h, const char *text, size_t *size) {
+    char *s = llm_tv_alloc(h, *size + 1, 1);
+    size_t n = 0;
+    for (size_t i = 0; i < *size; i++) {
+        const bool cr = text[i] == '\r';
+        s[n++] = cr ? '\n' : text[i];
+        i += cr && i + 1 < *size && text[i + 1] == '\n';
+    }
+    *size = n - (n > 0 && s[n - 1] == '\n');
+    return s;
+}
+
+/* Parses a copy of the text into t->body. */
+static ggl_status parse(llm_template *t, const char *text, size_t text_size) {
+    if (setjmp(t->heap.fail) != 0)
+        return t->heap.status;
+    size_t size = text_size;
+    const char *copy = normalized(&t->heap, text, &size);
+    llm_tn_parse(t, copy, size);
+    return GGL_OK;
+}
+
+ggl_status llm_template_new(llm_template **out, const char *text, size_t size, const char *name,
+                            ggl_error *err) {
+    *out = NULL;
+    if (size > MOST_TEXT)
+        return ggl_fail(err, GGL_LIMIT, "%s has %zu bytes; templates have at most %d MiB", name,
+                        size, MOST_TEXT >> 20);
+    llm_template *t = ggl_calloc(1, sizeof *t);
+    if (!t)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a template");
+    t->heap.arena.limit = MOST_TREE;
+    t->heap.max_steps = SIZE_MAX;
+    t->heap.err = err;
+    t->name = ggl_arena_strndup(&t->heap.arena, name, strlen(name));
+    t->heap.name = t->name;
+    ggl_status st = ggl_index_init(&t->by_name, 64, sizeof *t->names, GGL_INDEX_STRINGS, err);
+    if (st == GGL_OK && !t->name)
+        st = ggl_fail(err, GGL_NOMEM, "out of memory for a template");
+    if (st == GGL_OK)
+        st = parse(t, text, size);
+    if (st != GGL_OK) {
+        llm_template_free(t);
+        return st;
+    }
+    *out = t;
+    return GGL_OK;
+}
+
+void llm_template_free(llm_template *t) {
+    if (!t)
+        return;
+    llm_tv_heap_fini(&t->heap);
+    ggl_index_fini(&t->by_name);
+    ggl_free(t->names);
+    ggl_free(t);
+}
+
+bool llm_template_mentions(const llm_template *t, const char *variable) {
+    return ggl_index_find(&t->by_name, t->names, (ggl_str){variable, strlen(variable)}) != SIZE_MAX;
+}
+
+/* Reads the variable "now". */
+static void set_time(run *r, const json_value *v) {
+    struct tm tm = {0};
+    char text[32] = "", end;
+    if (v->kind == JSON_STRING && v->n < sizeof text)
+        memcpy(text, v->s, v->n);
+    if (sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d%c", &tm.tm_year, &tm.tm_mon, &tm.tm_mday, &tm.tm_hour,
+               &tm.tm_min, &tm.tm_sec, &end) != 6)
+        llm_tv_fail(&r->h, GGL_FORMAT, "'now' must be a time such as \"2025-03-09T14:05:06\"");
+    tm.tm_year -= 1900;
+    tm.tm_mon -= 1;
+    r->h.now = (int64_t)timegm(&tm);
+}
+
+static void set_variable(run *r, ggl_str name, tv value) {
+    const size_t id = ggl_index_find(&r->t->by_name, r->t->names, name);
+    if (id != SIZE_MAX)
+        r->global[id] = value;
+}
+
+/* Sets the template's variables from texts and JSON objects. */
+static void set_variables(run *r, const llm_template_params *p, llm_json *const *doc) {
+    for (size_t i = 0; i < p->n_texts; i++)
+        set_variable(r, (ggl_str){p->texts[i].name, strlen(p->texts[i].name)},
+                     tv_str(p->texts[i].text));
+    for (size_t k = 0; k < p->n_vars; k++)
+        for (size_t i = 0; i < doc[k]->root.n; i++)
+            set_variable(r, json_name(&doc[k]->root, i),
+                         llm_tv_from_json(&r->h, &doc[k]->root.item[i], p->vars[k].s));
+    for (size_t k = 0; k < p->n_vars; k++)
+        if (llm_json_get(&doc[k]->root, "now"))
+            set_time(r, llm_json_get(&doc[k]->root, "now"));
+}
+
+static ggl_status read_variables(llm_json **doc, const llm_template_params *p, ggl_error *err) {
+    ggl_status st = GGL_OK;
+    for (size_t i = 0; i < p->n_vars && st == GGL_OK; i++) {
+        st = llm_json_parse(&doc[i], p->vars[i].s, p->vars[i].n, "variables of a template", err);
+        if (st == GGL_OK && doc[i]->root.kind != JSON_OBJECT)
+            st = ggl_fail(err, GGL_FORMAT, "variables of a template are %s, not an object",
+                          llm_json_kind_text((json_kind)doc[i]->root.kind));
+    }
+    return st;
+}
+
+/* Runs the template in r, and copies its output to *text. */
+static ggl_status render(run *r, const llm_template_params *p, llm_json *const *doc, char **text,
+                         size_t *size) {
+    if (setjmp(r->h.fail) != 0)
+        return r->h.status;
+    tv_text out = {0};
+    r->out = &out;
+    r->local = llm_tv_alloc(&r->h, r->t->n_names + 1, sizeof *r->local);
+    r->global = llm_tv_alloc(&r->h, r->t->n_names + 1, sizeof *r->global);
+    set_variables(r, p, doc);
+    (void)statements(r, r->t->body);
+    *text = ggl_calloc(out.n + 1, 1);
+    if (!*text)
+        return ggl_fail(r->h.err, GGL_NOMEM, "out of memory for a rendered template");
+    if (out.n)
+        memcpy(*text, out.s, out.n);
+    *size = out.n;
+    return GGL_OK;
+}
+
+ggl_status llm_template_render(const llm_template *t, const llm_template_params *p, char **text,
+                               size_t *size, ggl_error *err) {
+    run *r = ggl_calloc(1, sizeof *r);
+    llm_json **doc = ggl_calloc(p->n_vars, sizeof(llm_json *));
+    *text = NULL;
+    *size = 0;
+    ggl_status st = r && doc ? read_variables(doc, p, err)
+                             : ggl_fail(err, GGL_NOMEM, "out of memory for a template");
+    if (st == GGL_OK) {
+        r->t = t;
+        r->h = (tv_heap){.err = err,
+                         .name = t->name,
+                         .max_steps = p->max_steps ? p->max_steps : 50000000,
+                         .arena.limit = p->max_memory ? p->max_memory : (size_t)256 << 20};
+        st = render(r, p, doc, text, size);
+        llm_tv_heap_fini(&r->h);
+    }
+    for (size_t i = 0; doc && i < p->n_vars; i++)
+        llm_json_free(doc[i]);
+    ggl_free(doc);
+    ggl_free(r);
+    return st;
+}

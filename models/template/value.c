@@ -1,0 +1,413 @@
+/* Values of a template: memory, lists, dicts, and what can be asked of any value. */
+#include "value.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* --- failures and memory ---------------------------------------------------------------------- */
+
+void llm_tv_fail(tv_heap *h, ggl_status st, const char *fmt, ...) {
+    va_list args;
+    va_start(args, fmt);
+    h->status = ggl_failv(h->err, st, fmt, args);
+    va_end(args);
+    h->status = ggl_within(h->err, st, "%s:%d", h->name, h->line);
+    longjmp(h->fail, 1);
+}
+
+void llm_tv_step(tv_heap *h, size_t n) {
+    if (n > h->max_steps - h->steps)
+        llm_tv_fail(h, GGL_LIMIT, "the template takes more than %zu steps", h->max_steps);
+    h->steps += n;
+}
+
+void llm_tv_enter(tv_heap *h) {
+    enum { MOST = 1000 };
+    if (h->depth >= MOST)
+        llm_tv_fail(h, GGL_LIMIT, "values, expressions or calls are nested more than %d deep",
+                    MOST);
+    h->depth++;
+}
+
+void *llm_tv_alloc(tv_heap *h, size_t n, size_t size) {
+    size_t bytes;
+    if (!ggl_size_mul(n, size, &bytes))
+        llm_tv_fail(h, GGL_LIMIT, "the template needs too much memory");
+    llm_tv_step(h, bytes / 16 + 1);
+    void *p = ggl_arena_alloc(&h->arena, n, size);
+    if (!p && bytes > h->arena.limit - h->arena.used)
+        llm_tv_fail(h, GGL_LIMIT, "the template needs more than %zu MiB of memory",
+                    h->arena.limit >> 20);
+    if (!p)
+        llm_tv_fail(h, GGL_NOMEM, "out of memory");
+    return p;
+}
+
+void llm_tv_heap_fini(tv_heap *h) {
+    for (tv_dict *d = h->indexed; d; d = d->next_indexed)
+        ggl_index_fini(&d->index);
+    ggl_arena_fini(&h->arena);
+}
+
+/* Makes room for n elements in an array of the arena; the old one stays there unused, which at most
+ * doubles the memory. */
+static void grow(tv_heap *h, void **array, size_t *cap, size_t n, size_t size) {
+    if (n <= *cap)
+        return;
+    size_t wanted = *cap * 2 > n ? *cap * 2 : n + 4;
+    void *bigger = llm_tv_alloc(h, wanted, size);
+    if (*cap)
+        memcpy(bigger, *array, *cap * size);
+    *array = bigger;
+    *cap = wanted;
+}
+
+/* --- lists and dicts -------------------------------------------------------------------------- */
+
+tv llm_tv_new_list(tv_heap *h, tv_kind kind) {
+    return (tv){.kind = kind, .list = llm_tv_alloc(h, 1, sizeof(tv_list))};
+}
+
+void llm_tv_push(tv_heap *h, tv list, tv v) {
+    void *at = list.list->at;
+    grow(h, &at, &list.list->cap, list.list->n + 1, sizeof v);
+    list.list->at = at;
+    list.list->at[list.list->n++] = v;
+}
+
+tv llm_tv_new_dict(tv_heap *h) {
+    return (tv){.kind = TV_DICT, .dict = llm_tv_alloc(h, 1, sizeof(tv_dict))};
+}
+
+enum { FEW_ITEMS = 8 }; /* up to so many are searched one by one */
+
+static size_t find(const tv_dict *d, ggl_str name) {
+    if (d->n > FEW_ITEMS)
+        return ggl_index_find(&d->index, d->item, name);
+    for (size_t i = 0; i < d->n; i++)
+        if (d->item[i].name.n == name.n && memcmp(d->item[i].name.s, name.s, name.n) == 0)
+            return i;
+    return SIZE_MAX;
+}
+
+/* Returns the name under which a key is stored: the text of a string, or that of another value after
+ * a 0xff, which no string in UTF-8 begins with. Numbers that are equal are the same key. */
+static ggl_str name_of(tv_heap *h, tv key) {
+    if (key.kind == TV_STRING)
+        return key.text;
+    if (tv_is_list(key) || key.kind >= TV_DICT)
+        llm_tv_fail(h, GGL_FORMAT, "%s cannot be a key", llm_tv_kind_text(key));
+    if (key.kind == TV_BOOL)
+        key = tv_int(key.truth);
+    if (key.kind == TV_FLOAT && key.number == floor(key.number) && fabs(key.number) < 1e15)
+        key = tv_int((int64_t)key.number);
+    tv_text t = {0};
+    llm_tv_put(h, &t, "\xff", 1);
+    llm_tv_put_repr(h, &t, key);
+    return llm_tv_done(&t);
+}
+
+void llm_tv_dict_set(tv_heap *h, tv_dict *d, tv key, tv value) {
+    const ggl_str name = name_of(h, key);
+    size_t i = find(d, name);
+    if (i != SIZE_MAX) {
+        d->item[i].value = value;
+        return;
+    }
+    void *item = d->item;
+    grow(h, &item, &d->cap, d->n + 1, sizeof *d->item);
+    d->item = item;
+    d->item[d->n++] = (tv_item){name, key, value};
+    if (d->n <= FEW_ITEMS)
+        return;
+    const bool first = d->n == FEW_ITEMS + 1;
+    ggl_status st = first
+                        ? ggl_index_init(&d->index, 32, sizeof *d->item, GGL_INDEX_STRINGS, h->err)
+                        : ggl_index_reserve(&d->index, d->item, d->n, h->err);
+    if (first && st == GGL_OK) {
+        d->next_indexed = h->indexed;
+        h->indexed = d;
+    }
+    if (st != GGL_OK) {
+        d->n--;
+        llm_tv_fail(h, st, "out of memory");
+    }
+    for (i = first ? 0 : d->n - 1; i < d->n; i++)
+        ggl_index_put(&d->index, d->item, i);
+}
+
+const tv *llm_tv_dict_find(const tv_dict *d, ggl_str name) {
+    size_t i = find(d, name);
+    return i == SIZE_MAX ? NULL : &d->item[i].value;
+}
+
+const tv *llm_tv_dict_get(tv_heap *h, const tv_dict *d, tv key) {
+    return llm_tv_dict_find(d, name_of(h, key));
+}
+
+/* Python's json reads a number without a point and an exponent as an integer of any size. */
+static tv number_from_json(tv_heap *h, const json_value *v, const char *text) {
+    if (v->whole)
+        return tv_int((int64_t)v->number);
+    const char *s = text + v->n;
+    const bool negative = *s == '-';
+    int64_t value = 0;
+    bool fits = true;
+    for (s += negative; *s >= '0' && *s <= '9'; s++) {
+        const int digit = negative ? '0' - *s : *s - '0';
+        fits = fits && !__builtin_mul_overflow(value, (int64_t)10, &value) &&
+               !__builtin_add_overflow(value, (int64_t)digit, &value);
+    }
+    if (*s == '.' || (*s | 0x20) == 'e')
+        return tv_float(v->number);
+    if (!fits)
+        llm_tv_fail(h, GGL_LIMIT, "the integer %.40g of a variable does not fit in 64 bits",
+                    v->number);
+    return tv_int(value);
+}
+
+tv llm_tv_from_json(tv_heap *h, const json_value *v, const char *text) {
+    tv to;
+    switch ((json_kind)v->kind) {
+    case JSON_BOOL:
+        return tv_bool(v->flag);
+    case JSON_NUMBER:
+        return number_from_json(h, v, text);
+    case JSON_STRING:
+        return tv_str(json_str(v));
+    case JSON_ARRAY:
+        to = llm_tv_new_list(h, TV_LIST);
+        for (size_t i = 0; i < v->n; i++)
+            llm_tv_push(h, to, llm_tv_from_json(h, &v->item[i], text));
+        return to;
+    case JSON_OBJECT:
+        to = llm_tv_new_dict(h);
+        for (size_t i = 0; i < v->n; i++)
+            llm_tv_dict_set(h, to.dict, tv_str(json_name(v, i)),
+                            llm_tv_from_json(h, &v->item[i], text));
+        return to;
+    case JSON_NULL:
+        break;
+    }
+    return tv_none();
+}
+
+/* --- properties ------------------------------------------------------------------------------- */
+
+const char *llm_tv_kind_text(tv v) {
+    static const char *const text[] = {
+        [TV_UNDEFINED] = "an undefined value",
+        [TV_NONE] = "none",
+        [TV_BOOL] = "a truth value",
+        [TV_INT] = "an integer",
+        [TV_FLOAT] = "a number",
+        [TV_STRING] = "a string",
+        [TV_LIST] = "a list",
+        [TV_TUPLE] = "a tuple",
+        [TV_DICT] = "a dict",
+        [TV_ITERATOR] = "an iterator (|list makes a list of it)",
+        [TV_NAMESPACE] = "a namespace",
+        [TV_LOOP] = "a loop",
+        [TV_FUNCTION] = "a function",
+        [TV_MACRO] = "a macro",
+    };
+    return text[v.kind];
+}
+
+bool llm_tv_truth(tv v) {
+    switch (v.kind) {
+    case TV_UNDEFINED:
+    case TV_NONE:
+        return false;
+    case TV_BOOL:
+        return v.truth;
+    case TV_INT:
+        return v.integer != 0;
+    case TV_FLOAT:
+        return v.number != 0;
+    case TV_STRING:
+        return v.text.n > 0;
+    case TV_LIST:
+    case TV_TUPLE:
+        return v.list->n > 0;
+    case TV_DICT:
+        return v.dict->n > 0;
+    default:
+        return true;
+    }
+}
+
+static double number_of(tv v) {
+    return v.kind == TV_FLOAT ? v.number : v.kind == TV_INT ? (double)v.integer : v.truth;
+}
+
+/* Compares two numbers, of which integers are compared exactly. */
+static int compare_numbers(tv a, tv b) {
+    if (a.kind != TV_FLOAT && b.kind != TV_FLOAT) {
+        int64_t x = a.kind == TV_INT ? a.integer : a.truth,
+                y = b.kind == TV_INT ? b.integer : b.truth;
+        return (x > y) - (x < y);
+    }
+    double x = number_of(a), y = number_of(b);
+    return (x > y) - (x < y);
+}
+
+static int compare_text(ggl_str a, ggl_str b) { /* UTF-8 has the order of code points */
+    size_t n = a.n < b.n ? a.n : b.n;
+    int c = n ? memcmp(a.s, b.s, n) : 0;
+    return c ? c : (a.n > b.n) - (a.n < b.n);
+}
+
+static bool equal_lists(tv_heap *h, const tv_list *a, const tv_list *b) {
+    bool same = a->n == b->n;
+    for (size_t i = 0; same && i < a->n; i++)
+        same = llm_tv_equal(h, a->at[i], b->at[i]);
+    return same;
+}
+
+static bool equal_dicts(tv_heap *h, const tv_dict *a, const tv_dict *b) {
+    bool same = a->n == b->n;
+    for (size_t i = 0; same && i < a->n; i++) {
+        const tv *other = llm_tv_dict_find(b, a->item[i].name);
+        same = other && llm_tv_equal(h, a->item[i].value, *other);
+    }
+    return same;
+}
+
+static bool equal(tv_heap *h, tv a, tv b) {
+    if (tv_is_number(a) && tv_is_number(b))
+        return !(a.kind == TV_FLOAT && isnan(a.number)) &&
+               !(b.kind == TV_FLOAT && isnan(b.number)) && compare_numbers(a, b) == 0;
+    if (a.kind != b.kind)
+        return false;
+    switch (a.kind) {
+    case TV_STRING:
+        return a.text.n == b.text.n && (a.text.n == 0 || memcmp(a.text.s, b.text.s, a.text.n) == 0);
+    case TV_LIST:
+    case TV_TUPLE:
+        return equal_lists(h, a.list, b.list);
+    case TV_DICT:
+        return equal_dicts(h, a.dict, b.dict);
+    case TV_ITERATOR:
+        return a.list == b.list;
+    case TV_NAMESPACE:
+        return a.dict == b.dict;
+    case TV_LOOP:
+        return a.loop == b.loop;
+    case TV_FUNCTION:
+        return a.function == b.function;
+    case TV_MACRO:
+        return a.macro == b.macro;
+    default:
+        return true; /* undefined, none */
+    }
+}
+
+bool llm_tv_equal(tv_heap *h, tv a, tv b) {
+    llm_tv_step(h, 1);
+    llm_tv_enter(h);
+    bool same = equal(h, a, b);
+    tv_leave(h);
+    return same;
+}
+
+static int compare(tv_heap *h, tv a, tv b, const char *op) {
+    if (tv_is_number(a) && tv_is_number(b))
+        return compare_numbers(a, b);
+    if (a.kind == TV_STRING && b.kind == TV_STRING)
+        return compare_text(a.text, b.text);
+    if (tv_is_list(a) && a.kind == b.kind) {
+        for (size_t i = 0; i < a.list->n && i < b.list->n; i++)
+            if (!llm_tv_equal(h, a.list->at[i], b.list->at[i]))
+                return llm_tv_compare(h, a.list->at[i], b.list->at[i], op);
+        return (a.list->n > b.list->n) - (a.list->n < b.list->n);
+    }
+    llm_tv_fail(h, GGL_FORMAT, "%s and %s have no order for %s", llm_tv_kind_text(a),
+                llm_tv_kind_text(b), op);
+}
+
+int llm_tv_compare(tv_heap *h, tv a, tv b, const char *op) {
+    llm_tv_step(h, 1);
+    llm_tv_enter(h);
+    int order = compare(h, a, b, op);
+    tv_leave(h);
+    return order;
+}
+
+static bool has_text(tv_heap *h, ggl_str s, ggl_str part) {
+    llm_tv_step(h, s.n / 16 + 1);
+    return part.n == 0 || (s.n > 0 && memmem(s.s, s.n, part.s, part.n));
+}
+
+bool llm_tv_contains(tv_heap *h, tv container, tv v) {
+    if (container.kind == TV_STRING)
+        return has_text(h, container.text, llm_tv_want_str(h, v, "what a string contains"));
+    if (container.kind == TV_DICT)
+        return llm_tv_dict_get(h, container.dict, v) != NULL;
+    const tv_list *list = llm_tv_elements(h, container);
+    for (size_t i = 0; i < list->n; i++)
+        if (llm_tv_equal(h, list->at[i], v))
+            return true;
+    return false;
+}
+
+size_t llm_tv_length(tv_heap *h, tv v) {
+    switch (v.kind) {
+    case TV_UNDEFINED:
+        return 0;
+    case TV_STRING:
+        llm_tv_step(h, v.text.n / 16 + 1);
+        return llm_tv_n_chars(v.text);
+    case TV_LIST:
+    case TV_TUPLE:
+        return v.list->n;
+    case TV_DICT:
+        return v.dict->n;
+    default:
+        llm_tv_fail(h, GGL_FORMAT, "%s has no length", llm_tv_kind_text(v));
+    }
+}
+
+tv_list *llm_tv_elements(tv_heap *h, tv v) {
+    if (tv_is_list(v))
+        return v.list;
+    tv list = llm_tv_new_list(h, TV_LIST);
+    if (v.kind == TV_DICT)
+        for (size_t i = 0; i < v.dict->n; i++)
+            llm_tv_push(h, list, v.dict->item[i].key);
+    else if (v.kind == TV_STRING)
+        for (size_t i = 0, at; i < v.text.n;) {
+            at = i;
+            llm_tv_next_char(v.text, &i);
+            llm_tv_push(h, list, tv_str((ggl_str){v.text.s + at, i - at}));
+        }
+    else if (v.kind == TV_ITERATOR) {
+        *list.list = *v.list;
+        *v.list = (tv_list){0};
+    } else if (v.kind != TV_UNDEFINED)
+        llm_tv_fail(h, GGL_FORMAT, "%s has no elements to go over", llm_tv_kind_text(v));
+    return list.list;
+}
+
+ggl_str llm_tv_want_str(tv_heap *h, tv v, const char *what) {
+    if (v.kind == TV_UNDEFINED && v.text.n)
+        llm_tv_fail(h, GGL_FORMAT, "%s must be a string; '%.*s' is undefined", what, (int)v.text.n,
+                    v.text.s);
+    if (v.kind != TV_STRING)
+        llm_tv_fail(h, GGL_FORMAT, "%s must be a string, not %s", what, llm_tv_kind_text(v));
+    return v.text;
+}
+
+int64_t llm_tv_want_int(tv_heap *h, tv v, const char *what) {
+    if (v.kind != TV_INT && v.kind != TV_BOOL)
+        llm_tv_fail(h, GGL_FORMAT, "%s must be an integer, not %s", what, llm_tv_kind_text(v));
+    return v.kind == TV_INT ? v.integer : v.truth;
+}
+
+double llm_tv_want_number(tv_heap *h, tv v, const char *what) {
+    if (!tv_is_number(v))
+        llm_tv_fail(h, GGL_FORMAT, "%s must be a number, not %s", what, llm_tv_kind_text(v));
+    return number_of(v);
+}

@@ -1,0 +1,334 @@
+/* Templates: the texts that Jinja2 gives (tests/data/templates.json), published templates with their
+ * conversations (../shared/chat), messages, and limits. */
+#include "llm/template.h"
+
+#include <dirent.h>
+
+#include "alloc_fail.h"
+#include "common/json.h"
+#include "test.h"
+
+static ggl_error err;
+
+/* Renders a template with the text of a JSON object; NULL: it failed, see err. */
+static char *render_with(const char *text, size_t n, ggl_str vars, size_t max_steps) {
+    llm_template *t;
+    char *out;
+    size_t size;
+    err = (ggl_error){0};
+    const llm_template_params p = {
+        .vars = &vars, .n_vars = vars.s ? 1 : 0, .max_steps = max_steps, .max_memory = 64 << 20};
+    if (llm_template_new(&t, text, n, "t", &err) != GGL_OK)
+        return NULL;
+    if (llm_template_render(t, &p, &out, &size, &err) != GGL_OK)
+        out = NULL;
+    CHECK(!out || strlen(out) == size);
+    llm_template_free(t);
+    return out;
+}
+
+static char *render(const char *text) {
+    return render_with(text, strlen(text), (ggl_str){NULL, 0}, 0);
+}
+
+static ggl_status json_of(llm_json **doc, const char *path) {
+    return llm_json_read(doc, path, 1 << 24, &err);
+}
+
+/* A copy of the text, which may hold NULs, with one behind it. */
+static char *copy_of(const json_value *v) {
+    char *s = calloc((size_t)v->n + 1, 1);
+    if (s && v->n)
+        memcpy(s, v->s, v->n);
+    return s;
+}
+
+/* --- as Jinja2 does it ------------------------------------------------------------------------ */
+
+/* A value as JSON text, for the variables of a template. */
+static void put(FILE *f, const json_value *v) {
+    switch ((json_kind)v->kind) {
+    case JSON_NULL:
+        fputs("null", f);
+        break;
+    case JSON_BOOL:
+        fputs(v->flag ? "true" : "false", f);
+        break;
+    case JSON_NUMBER:
+        fprintf(f, v->whole ? "%.0f" : "%.17g", v->number);
+        break;
+    case JSON_STRING:
+        fputc('"', f);
+        for (uint32_t i = 0; i < v->n; i++)
+            if ((unsigned char)v->s[i] < 0x20 || v->s[i] == '"' || v->s[i] == '\\')
+                fprintf(f, "\\u%04x", (unsigned)(unsigned char)v->s[i]);
+            else
+                fputc(v->s[i], f);
+        fputc('"', f);
+        break;
+    case JSON_ARRAY:
+    case JSON_OBJECT:
+        fputc(v->kind == JSON_ARRAY ? '[' : '{', f);
+        for (uint32_t i = 0; i < v->n; i++) {
+            const json_value name = {.kind = JSON_STRING,
+                                     .n = v->kind == JSON_OBJECT ? (uint32_t)json_name(v, i).n : 0,
+                                     .s = v->kind == JSON_OBJECT ? json_name(v, i).s : ""};
+            fputs(i ? "," : "", f);
+            if (v->kind == JSON_OBJECT) {
+                put(f, &name);
+                fputc(':', f);
+            }
+            put(f, &v->item[i]);
+        }
+        fputc(v->kind == JSON_ARRAY ? ']' : '}', f);
+        break;
+    }
+}
+
+static void check_case(const json_value *text, ggl_str vars, const json_value *want) {
+    char *got = render_with(text->s, text->n, vars, 0), *expected = copy_of(want);
+    if (want->kind == JSON_NULL)
+        CHECK_MSG(!got && strncmp(err.msg, "t:", 2) == 0, "%.*s: '%s', not an error", (int)text->n,
+                  text->s, got ? got : err.msg);
+    else
+        CHECK_MSG(got && expected && strcmp(got, expected) == 0, "%.*s: '%s', not '%s'",
+                  (int)text->n, text->s, got ? got : err.msg, expected);
+    ggl_free(got);
+    free(expected);
+}
+
+TEST(as_jinja_renders) {
+    llm_json *doc;
+    char *vars;
+    size_t n;
+    REQUIRE_OK(json_of(&doc, TEMPLATES), &err);
+    FILE *f = open_memstream(&vars, &n);
+    put(f, llm_json_get(&doc->root, "variables"));
+    fclose(f);
+    const json_value *cases = llm_json_get(&doc->root, "cases");
+    CHECK(cases->n > 400);
+    for (uint32_t i = 0; i < cases->n; i++)
+        check_case(llm_json_get(&cases->item[i], "template"), (ggl_str){vars, n},
+                   llm_json_get(&cases->item[i], "expected"));
+    free(vars);
+    llm_json_free(doc);
+}
+
+/* --- published templates ---------------------------------------------------------------------- */
+
+/* Writes the variables of a case: its own, and those of its file. */
+static void put_variables(FILE *f, const json_value *file, const json_value *c) {
+    static const char *const of_case[] = {"messages", "tools", "add_generation_prompt"};
+    static const char *const of_file[] = {"bos_token", "eos_token", "now"};
+    const json_value *extra = llm_json_get_kind(c, "extra", JSON_OBJECT);
+    fputs("{\"documents\": null", f);
+    for (int i = 0; i < 3; i++) {
+        const json_value *token = llm_json_get(file, of_file[i]);
+        fprintf(f, ", \"%s\": ", of_case[i]);
+        put(f, llm_json_get(c, of_case[i]));
+        if (token && token->kind != JSON_NULL) {
+            fprintf(f, ", \"%s\": ", of_file[i]);
+            put(f, token);
+        }
+    }
+    for (uint32_t i = 0; extra && i < extra->n; i++) {
+        fprintf(f, ", \"%.*s\": ", (int)json_name(extra, i).n, json_name(extra, i).s);
+        put(f, &extra->item[i]);
+    }
+    fputs("}", f);
+}
+
+static int check_published(const char *path) {
+    llm_json *doc;
+    if (!CHECK_OK(json_of(&doc, path), &err))
+        return 0;
+    const json_value *text = llm_json_get(&doc->root, "template"),
+                     *cases = llm_json_get(&doc->root, "cases");
+    for (uint32_t i = 0; i < cases->n; i++) {
+        const json_value *c = &cases->item[i], *error = llm_json_get_kind(c, "error", JSON_STRING);
+        char *vars;
+        size_t n;
+        FILE *f = open_memstream(&vars, &n);
+        put_variables(f, &doc->root, c);
+        fclose(f);
+        check_case(text, (ggl_str){vars, n}, llm_json_get(c, "expected"));
+        char *words = error ? copy_of(error) : NULL;
+        CHECK_MSG(!words || strstr(err.msg, words), "%s: '%s', not '%s'", path, err.msg, words);
+        free(words);
+        free(vars);
+    }
+    const int n_cases = (int)cases->n;
+    llm_json_free(doc);
+    return n_cases;
+}
+
+TEST(published_templates) {
+    const char *shared = getenv("GGL_SHARED");
+    char path[4096];
+    int n = 0;
+    snprintf(path, sizeof path, "%s/chat", shared ? shared : "");
+    DIR *d = shared ? opendir(path) : NULL;
+    if (!d)
+        SKIP("there is no folder of published templates");
+    for (struct dirent *e; (e = readdir(d));)
+        if (strstr(e->d_name, ".json")) {
+            snprintf(path, sizeof path, "%s/chat/%s", shared, e->d_name);
+            n += check_published(path);
+        }
+    closedir(d);
+    CHECK_MSG(n >= 416, "only %d conversations", n);
+}
+
+/* --- messages --------------------------------------------------------------------------------- */
+
+/* The message names the template's line, the construct, and what is wrong. */
+TEST(messages) {
+    static const struct {
+        const char *text, *message;
+    } cases[] = {
+        {"a\n{{ x.y }}", "t:2: 'x' is undefined, so it has no 'y'"},
+        {"{{ 'a' + 1 }}", "t:1: + does not work with a string and an integer"},
+        {"{{ 1 + x }}", "t:1: 'x' is undefined, and + needs a value"},
+        {"\n\n{% include 'x' %}", "t:3: {% include %} is not supported"},
+        {"{{ x|frobnicate }}", "t:1: there is no filter 'frobnicate'"},
+        {"{{ x is odder }}", "t:1: there is no test 'odder'"},
+        {"{% if x %}\na", "t:1: there is no {% endif %} for what begins here"},
+        {"{% for x in y %}", "t:1: there is no {% endfor %} for what begins here"},
+        {"{{ x ", "t:1: {{ has no }}"},
+        {"{# x", "t:1: a comment {# has no #}"},
+        {"{% frob %}", "t:1: there is no statement 'frob'"},
+        {"{{ 'a }}", "t:1: a string that begins with ' has no end"},
+        {"{{ 1 2 }}", "t:1: }} was expected, not a number"},
+        {"{% break %}", "t:1: 'break' stands outside of a loop"},
+        {"{{ f() }}", "t:1: 'f' is undefined, and cannot be called"},
+        {"{% macro f(a) %}{% endmacro %}{{ f(1, 2) }}", "t:1: f takes 1 arguments, not 2"},
+        {"{% macro f(a) %}{% endmacro %}{{ f(b=2) }}", "t:1: f has no parameter 'b'"},
+        {"{{ 'x'.replace('a') }}", "t:1: method replace needs its argument 'new'"},
+        {"{{ raise_exception('no system') }}",
+         "t:1: the template refuses this conversation: no system"},
+        {"{{ [].append(1) }}", "t:1: a method that changes a list is not supported"},
+        {"{{ [1]|map('string')|length }}",
+         "t:1: an iterator (|list makes a list of it) has no length"},
+        {"{% if true %}\n{{ x|frobnicate }}{% endif %}", "t:2: there is no filter 'frobnicate'"},
+        {"{{ 9223372036854775807 + 1 }}", "t:1: the result is not an integer of 64 bits"},
+        {"{% for x in y recursive %}{% endfor %}", "t:1: 'recursive' loops are not supported"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *got = render(cases[i].text);
+        CHECK_MSG(!got && strcmp(err.msg, cases[i].message) == 0, "%s: '%s', not '%s'",
+                  cases[i].text, got ? got : err.msg, cases[i].message);
+        ggl_free(got);
+    }
+}
+
+TEST(wrong_variables) {
+    static const char *const vars[] = {"", "[1]", "{\"a\": }", "{\"now\": \"tomorrow\"}"};
+    for (size_t i = 0; i < sizeof vars / sizeof *vars; i++)
+        CHECK(!render_with("x", 1, (ggl_str){vars[i], strlen(vars[i])}, 0) &&
+              err.status == GGL_FORMAT);
+}
+
+/* As in Python, a number with a point or an exponent is a float, and others are exact. */
+TEST(integers_of_64_bits) {
+    static const char text[] = "{{ x }} {{ x|tojson }}";
+    static const char *const exact[] = {"9007199254740993", "-9007199254740993",
+                                        "9223372036854775807", "-9223372036854775808", "0"};
+    static const char *const others[][2] = {{"9007199254740993.0", "9007199254740992.0"},
+                                            {"1e2", "100.0"},
+                                            {"-1E22", "-1e+22"},
+                                            {"-0", "0"}};
+    static const char *const wide[] = {"9223372036854775808", "-9223372036854775809",
+                                       "100000000000000000000000000"};
+    char vars[80], wanted[80];
+    for (size_t i = 0; i < 9; i++) {
+        const char *number = i < 5 ? exact[i] : others[i - 5][0],
+                   *shown = i < 5 ? exact[i] : others[i - 5][1];
+        snprintf(vars, sizeof vars, "{ \"x\": %s}", number);
+        snprintf(wanted, sizeof wanted, "%s %s", shown, shown);
+        char *got = render_with(text, strlen(text), (ggl_str){vars, strlen(vars)}, 0);
+        CHECK_STR(got ? got : err.msg, wanted);
+        ggl_free(got);
+    }
+    for (size_t i = 0; i < 3; i++) {
+        snprintf(vars, sizeof vars, "{\"x\": [%s]}", wide[i]);
+        CHECK(!render_with(text, strlen(text), (ggl_str){vars, strlen(vars)}, 0) &&
+              err.status == GGL_LIMIT && strstr(err.msg, "does not fit in 64 bits"));
+    }
+}
+
+/* --- limits ----------------------------------------------------------------------------------- */
+
+static char *repeated(const char *part, size_t n, const char *end) {
+    char *s = calloc(n * strlen(part) + strlen(end) + 1, 1);
+    for (size_t i = 0; s && i < n; i++)
+        memcpy(s + i * strlen(part), part, strlen(part));
+    if (s)
+        memcpy(s + n * strlen(part), end, strlen(end));
+    return s;
+}
+
+/* What would take forever, all memory or all of the stack ends with an error. */
+TEST(limits) {
+    static const char *const hostile[] = {
+        "{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}",
+        "{{ 'aaaaaaaaaaaaaaaa' * 1000000000 }}",
+        "{% set ns = namespace(s='aaaaaaaa') %}{% for a in range(64) %}{% set ns.s = ns.s + ns.s "
+        "%}{% endfor %}",
+        "{% set ns = namespace(s=[]) %}{% for a in range(100000) %}{% set ns.s = [ns.s] %}{% "
+        "endfor %}{{ ns.s }}",
+        "{% macro f(n) %}{{ f(n + 1) }}{% endmacro %}{{ f(0) }}",
+        "{{ range(1000000000000) }}",
+        "{{ 'a'.center(1000000000000) }}",
+        "{{ '%2000d' % 1 }}",
+    };
+    for (size_t i = 0; i < sizeof hostile / sizeof *hostile; i++) {
+        char *got = render_with(hostile[i], strlen(hostile[i]), (ggl_str){NULL, 0}, 3000000);
+        CHECK_MSG(!got && err.status == GGL_LIMIT, "%s: %s", hostile[i],
+                  got ? "no error" : err.msg);
+        ggl_free(got);
+    }
+    static const char *const nested[][2] = {/* how it begins, and what is repeated */
+                                            {"", "{% if a %}"}, {"{{ ", "("},
+                                            {"{{ ", "["},       {"{{ ", "-"},
+                                            {"{{ ", "not "},    {"{{ ", "a if a else "},
+                                            {"{{ ", "{1:"},     {"{% if a %}", "{% elif a %}"},
+                                            {"{{ a", "[a"},     {"{{ f", "(f"},
+                                            {"{% set ", "("},   {"", "{% macro f() %}"}};
+    for (size_t i = 0; i < sizeof nested / sizeof *nested; i++) {
+        char *end = repeated(nested[i][1], 100000, ""), *text = repeated(nested[i][0], 1, end);
+        CHECK_MSG(!render(text) && err.status == GGL_LIMIT, "%s..: %s", nested[i][1], err.msg);
+        free(end);
+        free(text);
+    }
+}
+
+/* Long expressions are as deep as they are long. */
+TEST(long_chains) {
+    char *text = repeated("+1", 200, " }}"), *whole = repeated("{{ 1", 1, text),
+         *got = render(whole);
+    CHECK_STR(got, "201");
+    ggl_free(got);
+    free(text);
+    free(whole);
+    text = repeated("+1", 100000, " }}");
+    whole = repeated("{{ 1", 1, text);
+    CHECK(!render(whole) && err.status == GGL_LIMIT);
+    free(text);
+    free(whole);
+}
+
+static bool renders(void *arg) {
+    const ggl_str vars = {"{\"m\": [{\"a\": 1, \"b\": \"x\\n\"}], \"n\": 2}", 37};
+    const char *text = arg;
+    char *got = render_with(text, strlen(text), vars, 0);
+    const bool ok = got != NULL;
+    ggl_free(got);
+    return ok;
+}
+
+TEST(every_allocation_fails_in_turn) {
+    char text[] =
+        "{% macro f(x) %}{{ x|tojson }}{% endmacro %}{% for a in m %}{{ f(a) }}{% endfor %}"
+        "{% set d = dict(a=1,b=2,c=3,d=4,e=5,f=6,g=7,h=8,i=9,j=10) %}{{ d.j ~ d }}";
+    CHECK(alloc_fail_each(renders, text) > 5);
+}
