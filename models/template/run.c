@@ -350,9 +350,9 @@ static void set_variables(run *r, const llm_template_params *p, llm_json *const 
 static ggl_status read_variables(llm_json **doc, const llm_template_params *p, ggl_error *err) {
     ggl_status st = GGL_OK;
     for (size_t i = 0; i < p->n_vars && st == GGL_OK; i++) {
-        st = llm_json_parse(&doc[i], p->vars[i].s, p->vars[i].n, "variables of a template", err);
+        st = llm_json_parse(&doc[i], p->vars[i].s, p->vars[i].n, "variables", err);
         if (st == GGL_OK && doc[i]->root.kind != JSON_OBJECT)
-            st = ggl_fail(err, GGL_FORMAT, "variables of a template are %s, not an object",
+            st = ggl_fail(err, GGL_FORMAT, "the variables are %s, not an object",
                           llm_json_kind_text((json_kind)doc[i]->root.kind));
     }
     return st;

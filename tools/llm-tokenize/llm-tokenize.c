@@ -231,8 +231,11 @@ static int chat(const llm_tokenizer *t, const ggl_gguf *file, const options *o) 
     ggl_status st = llm_chat_new(&c, file, t, o->chat_template ? &with : NULL, &err);
     if (st == GGL_NOT_FOUND)
         (void)ggl_within(&err, st, "%s", o->model);
-    if (st == GGL_OK)
+    if (st == GGL_OK) {
         st = llm_chat_prompt(c, &vars, 1, &prompt, &n_prompt, &err);
+        if (st != GGL_OK)
+            (void)ggl_within(&err, st, "%s", o->chat);
+    }
     int code = st == GGL_OK ? print_prompt(t, o, prompt, n_prompt)
                : st == GGL_NOT_FOUND
                    ? tool_error(TOOL, 1, "%s; --chat-template FILE gives one", err.msg)
