@@ -60,14 +60,13 @@ static void set_params(run *r, const tv_macro *m, const tv_given *g) {
     const ggl_str name = m->node->name;
     const int varargs = mentioned(r, "varargs"), kwargs = mentioned(r, "kwargs");
     tv rest = llm_tv_new_list(&r->h, TV_TUPLE), others = llm_tv_new_dict(&r->h);
-    size_t n = 0, n_named = 0;
+    size_t n = 0;
     for (const tn *p = m->node->a; p; p = p->next, n++) {
         const ggl_str param = r->t->names[p->id].text;
         const tv *named = g->by_name ? llm_tv_dict_find(g->by_name, param) : NULL;
         if (named && n < g->by_place.n)
             llm_tv_fail(&r->h, GGL_FORMAT, "%.*s has two values for '%.*s'", (int)name.n, name.s,
                         (int)param.n, param.s);
-        n_named += named != NULL;
         llm_run_set(r, p->id,
                     n < g->by_place.n ? g->by_place.at[n]
                     : named           ? *named

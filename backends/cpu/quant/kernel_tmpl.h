@@ -247,12 +247,12 @@ INLINE void kernel_rows16(float *const *y, const void *const *x, int n_cols, con
     const uint8_t *p = w;
     for (int64_t j = 0; j < n_rows; j += CPU_GROUP, p += size) {
         int rows = (int)(n_rows - j < CPU_GROUP ? n_rows - j : CPU_GROUP);
-        for (int c = 0; c < n_cols;) {
+        for (int c = 0, taken; c < n_cols; c += taken) {
+            taken = 0;
 #define TAKE(n)                                                                                    \
-    if (n_cols - c >= (n)) {                                                                       \
+    if (taken == 0 && n_cols - c >= (n)) {                                                         \
         group_rows16(y + c, j, rows, x + c, n, p, k, t);                                           \
-        c += (n);                                                                                  \
-        continue;                                                                                  \
+        taken = (n);                                                                               \
     }
             LANES_FEW(TAKE)
 #undef TAKE
@@ -309,12 +309,12 @@ INLINE void kernel_rows(float *const *y, const void *const *x, int n_cols, const
     for (int64_t j = 0; j < n_rows; j += CPU_GROUP) {
         const uint8_t *p = (const uint8_t *)w + (size_t)j * row_size;
         int rows = (int)(n_rows - j < CPU_GROUP ? n_rows - j : CPU_GROUP);
-        for (int c = 0; c < n_cols;) {
+        for (int c = 0, taken; c < n_cols; c += taken) {
+            taken = 0;
 #define TAKE(n)                                                                                    \
-    if (n_cols - c >= (n)) {                                                                       \
+    if (taken == 0 && n_cols - c >= (n)) {                                                         \
         group_rows(y + c, j, rows, x + c, n, p, row_size, k, t, f);                                \
-        c += (n);                                                                                  \
-        continue;                                                                                  \
+        taken = (n);                                                                               \
     }
             LANES_FEW(TAKE)
 #undef TAKE
@@ -350,12 +350,12 @@ INLINE void panel_columns(float *const *y, const void *const *x, const int n_col
 
 INLINE void kernel_tile(float *const *y, const void *const *x, int n_cols, const void *panel,
                         int n_rows, int64_t k, const shape_of t) {
-    for (int c = 0; c < n_cols;) {
+    for (int c = 0, taken; c < n_cols; c += taken) {
+        taken = 0;
 #define TAKE(n)                                                                                    \
-    if (n_cols - c >= (n)) {                                                                       \
+    if (taken == 0 && n_cols - c >= (n)) {                                                         \
         panel_columns(y + c, x + c, n, panel, n_rows, k, t);                                       \
-        c += (n);                                                                                  \
-        continue;                                                                                  \
+        taken = (n);                                                                               \
     }
         if (t.halves) {
             LANES_MANY_HALVES(TAKE)
