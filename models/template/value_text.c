@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ggl/number.h"
+#include "text/unicode.h"
 #include "value.h"
 
 void tv_put(tv_heap *h, tv_text *t, const char *s, size_t n) {
@@ -127,22 +128,42 @@ static void put_number(tv_heap *h, tv_text *t, tv v) {
     tv_puts(h, t, b);
 }
 
-/* Appends a string as a literal of Python. Characters beyond ASCII are printed as they are. */
+/* True for what Python's str.isprintable accepts: letters, marks, numbers, punctuation, symbols. */
+static bool is_printable(uint32_t c) {
+    return c == ' ' || (llm_unicode_properties(c) &
+                        (UNICODE_L | UNICODE_M | UNICODE_N | UNICODE_P | UNICODE_S));
+}
+
+/* Appends \xXX, \uXXXX or \UXXXXXXXX. */
+static void put_code(tv_heap *h, tv_text *t, uint32_t c) {
+    char b[16];
+    snprintf(b, sizeof b, "\\%c%0*x",
+             c < 0x100     ? 'x'
+             : c < 0x10000 ? 'u'
+                           : 'U',
+             c < 0x100     ? 2
+             : c < 0x10000 ? 4
+                           : 8,
+             (unsigned)c);
+    tv_puts(h, t, b);
+}
+
+/* Appends a string as a literal of Python. */
 static void put_literal(tv_heap *h, tv_text *t, ggl_str s) {
     const bool single = memchr(s.n ? s.s : "", '\'', s.n), both = memchr(s.n ? s.s : "", '"', s.n);
     const char quote = single && !both ? '"' : '\'';
     tv_put(h, t, &quote, 1);
-    for (size_t i = 0; i < s.n; i++) {
-        const unsigned char c = (unsigned char)s.s[i];
-        char b[8];
+    for (size_t i = 0; i < s.n;) {
+        const size_t from = i;
+        const uint32_t c = tv_next_char(s, &i);
         if (c == (unsigned char)quote || c == '\\')
             tv_put(h, t, (char[]){'\\', (char)c}, 2);
         else if (c == '\n' || c == '\t' || c == '\r')
             tv_put(h, t, c == '\n' ? "\\n" : c == '\t' ? "\\t" : "\\r", 2);
-        else if (c < 0x20 || c == 0x7f)
-            tv_put(h, t, b, (size_t)sprintf(b, "\\x%02x", c));
+        else if (is_printable(c))
+            tv_put(h, t, s.s + from, i - from);
         else
-            tv_put(h, t, s.s + i, 1);
+            put_code(h, t, c);
     }
     tv_put(h, t, &quote, 1);
 }
