@@ -85,8 +85,8 @@ static ggl_status check_mask(const char *what, const char *mask, int first, int 
         for (int i = first; i <= last && !known; i++)
             known = mask_has_name(i, mask, n);
         if (!known)
-            return ggl_fail(err, GGL_USAGE, "%s: '%.*s' cannot be masked; there are %s", what,
-                            (int)(n < 80 ? n : 80), mask,
+            return ggl_fail(err, GGL_USAGE, "%s: '%.*s' cannot be masked; the known names are: %s",
+                            what, (int)(n < 80 ? n : 80), mask,
                             *mask_names(first, last, names, sizeof names) ? names : "no names");
     }
     return GGL_OK;
@@ -134,11 +134,10 @@ ggl_status ggl_backend_open(ggl_backend **out, const char *name, const ggl_backe
                                     : 0;
         used += n > 0 ? (size_t)n : 0;
     }
-    return ggl_fail(
-        err, GGL_NOT_FOUND,
-        "there is no backend '%s' in this build; there are: %s; trace:NAME, which writes down "
-        "what NAME does; the path of a shared object",
-        name, names);
+    return ggl_fail(err, GGL_NOT_FOUND,
+                    "this build has no backend '%s'; it has: %s; trace:NAME, which records what "
+                    "NAME does; or give the path of a shared object",
+                    name, names);
 }
 
 void ggl_backend_close(ggl_backend *b) {

@@ -44,18 +44,19 @@ static ggl_status load(void **object, const char *path, ggl_error *err) {
 /* Fails unless the plug-in was built for this interface. */
 static ggl_status check_plugin(const ggl_plugin *p, const char *path, ggl_error *err) {
     if (!p)
-        return ggl_fail(err, GGL_FORMAT, "%s is no backend: it has no symbol '" SYMBOL "'", path);
+        return ggl_fail(err, GGL_FORMAT, "%s is not a backend: it has no symbol '" SYMBOL "'",
+                        path);
     if (p->abi != GGL_BACKEND_ABI)
         return ggl_fail(err, GGL_UNSUPPORTED,
                         "%s was built for version %" PRIu32
-                        " of the interface of backends, this program has version %d",
+                        " of the interface of backends, but this program has version %d",
                         path, p->abi, GGL_BACKEND_ABI);
     if (p->vtable_size != sizeof(ggl_backend_vtable))
-        return ggl_fail(err, GGL_UNSUPPORTED,
-                        "%s has a table of functions of %" PRIu32
-                        " bytes, this program has one of %zu, though both are version %d of the "
-                        "interface",
-                        path, p->vtable_size, sizeof(ggl_backend_vtable), GGL_BACKEND_ABI);
+        return ggl_fail(
+            err, GGL_UNSUPPORTED,
+            "%s has a table of functions of %" PRIu32
+            " bytes, but this program's has %zu, though both have version %d of the interface",
+            path, p->vtable_size, sizeof(ggl_backend_vtable), GGL_BACKEND_ABI);
     const struct {
         const char *what;
         uint32_t of_plugin, own;
@@ -65,7 +66,7 @@ static ggl_status check_plugin(const ggl_plugin *p, const char *path, ggl_error 
     for (size_t i = 0; i < sizeof count / sizeof *count; i++)
         if (count[i].of_plugin != count[i].own)
             return ggl_fail(err, GGL_UNSUPPORTED,
-                            "%s knows %" PRIu32 " %s, this program has %" PRIu32
+                            "%s knows %" PRIu32 " %s, but this program has %" PRIu32
                             "; build it again with this version",
                             path, count[i].of_plugin, count[i].what, count[i].own);
     if (!p->name || !p->open)
@@ -98,8 +99,8 @@ static const char *missing(const ggl_backend_vtable *v) {
 
 static ggl_status check_backend(const ggl_backend *b, const char *path, ggl_error *err) {
     if (!b || !b->v)
-        return ggl_fail(err, GGL_DEVICE, "%s: its 'open' says that it is done, but gives no %s",
-                        path, b ? "functions" : "backend");
+        return ggl_fail(err, GGL_DEVICE, "%s: its 'open' reports success, but returns no %s", path,
+                        b ? "functions" : "backend");
     const char *name = missing(b->v);
     if (name)
         return ggl_fail(err, GGL_DEVICE, "%s: backend '%.31s' has no function '%s'", path, b->name,

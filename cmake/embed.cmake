@@ -1,5 +1,5 @@
 # ggl_embed(TARGET SYMBOL FILE): compiles FILE into TARGET as `const unsigned char SYMBOL[]` and `const size_t SYMBOL_size`.
-# The assembler's .incbin takes megabytes in no time, where a C array would take the compiler seconds.
+# The assembler's .incbin embeds megabytes at once; a C array would take the compiler seconds.
 function(ggl_embed target symbol file)
     get_filename_component(path ${file} ABSOLUTE)
     set(out ${CMAKE_CURRENT_BINARY_DIR}/embed_${symbol}.c)

@@ -1,5 +1,5 @@
-# What `cmake --install` puts where: headers, libraries, the CMake package ggml-lite, the pkg-config file ggml-lite.pc, and the
-# licence.
+# The files that `cmake --install` installs: headers, libraries, the CMake package ggml-lite, the pkg-config files ggml-lite.pc (the tensor
+# library with its backends) and llm-models.pc (the models on top of it), and the licence.
 include(CMakePackageConfigHelpers)
 
 install(DIRECTORY ggml-lite/include/ backends/include/ models/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
@@ -19,6 +19,8 @@ install(FILES ${PROJECT_BINARY_DIR}/ggml-lite-config.cmake ${PROJECT_BINARY_DIR}
     DESTINATION ${package})
 
 list(TRANSFORM CMAKE_DL_LIBS PREPEND -l OUTPUT_VARIABLE GGL_DL_FLAGS)
-configure_file(cmake/ggml-lite.pc.in ${PROJECT_BINARY_DIR}/ggml-lite.pc @ONLY)
+foreach(pc ggml-lite llm-models)
+    configure_file(cmake/${pc}.pc.in ${PROJECT_BINARY_DIR}/${pc}.pc @ONLY)
+    install(FILES ${PROJECT_BINARY_DIR}/${pc}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endforeach()
 install(FILES LICENSE NOTICE DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(FILES ${PROJECT_BINARY_DIR}/ggml-lite.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -1,5 +1,5 @@
-# Sourced by ./run and ./test: installs, through Debian's package manager, what a machine lacks. Nothing that is there is
-# touched, and what is installed, and why, is said before.
+# Sourced by ./run and ./test: installs missing programs through Debian's package manager. It changes nothing that is installed
+# already, and first prints what it installs, and why.
 needed=()
 
 # need COMMAND PACKAGE WHY

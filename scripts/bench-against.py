@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Runs llm-bench and other programs of the same command line in turns, and prints one table of ratios.
+"""Runs llm-bench and other programs with the same command line in turns, and prints one table of ratios.
 
     scripts/bench-against.py --bench build/release/bin/llm-bench --peer other=PATH -m model.gguf -t 1,2 -p 512 -n 128 -r 10
 
-A peer is any program that takes `-m MODEL -p N -n N -t N -r 1 -o json` (and -d N, if depths are asked for) and prints a JSON list
+A peer is any program that takes `-m MODEL -p N -n N -t N -r 1 -o json` (and -d N, if depths are given) and prints a JSON list
 with avg_ts or samples_ts. In each round every program runs each test once, forwards in one round and backwards in the next, so
-that what the machine does meanwhile meets all of them; the ratio of a round is of runs that followed each other. Fetches and
-builds nothing. Exit code: 0, 1 (llm-bench itself failed), 2 (usage)."""
+that other work of the machine affects all of them; the ratio of a round compares runs that followed each other. It downloads
+and builds nothing. Exit code: 0, 1 (llm-bench itself failed), 2 (usage)."""
 import argparse
 import json
 import math
@@ -18,7 +18,7 @@ import sys
 
 
 class Refused(Exception):
-    """A program did not do a test; the text says why."""
+    """A program could not run a test; the text says why."""
 
 
 def numbers(text):
@@ -49,7 +49,7 @@ def run_once(program, args, test, timeout):
         raise Refused(f"{program}: {error.strerror}") from None
     if done.returncode != 0:
         lines = [line for line in done.stderr.splitlines() if line.strip()]
-        raise Refused(f"exit code {done.returncode}: {lines[-1].strip() if lines else 'it says nothing'}")
+        raise Refused(f"exit code {done.returncode}: {lines[-1].strip() if lines else 'no message'}")
     try:
         rows = [row for row in json.loads(done.stdout)
                 if row["n_prompt"] == test["n_prompt"] and row["n_gen"] == test["n_gen"]]
@@ -62,7 +62,7 @@ def run_once(program, args, test, timeout):
 
 
 def measure(programs, tests, rounds, timeout, progress):
-    """samples[test][program]: a number per round, or a text that says why there are none."""
+    """samples[test][program]: a number for each round, or a text with the reason why there is none."""
     samples = [{name: [] for name in programs} for _ in tests]
     for k in range(rounds):
         for i, test in enumerate(tests):
@@ -162,7 +162,7 @@ def read_arguments():
     args = parser.parse_args()
     names = [name for name, _ in args.peer]
     if args.rounds < 1 or min(args.t) < 1:
-        parser.error("rounds and threads begin at 1")
+        parser.error("rounds and threads must be at least 1")
     if len(set(names + ["ours"])) != len(names) + 1:
         parser.error("peers need different names, none of them 'ours'")
     for name, _ in args.peer_args:
@@ -180,7 +180,7 @@ def main():
     tests = [{"model": m, "n_threads": t, "n_depth": d, "n_prompt": p, "n_gen": n}
              for m in args.model for t in args.t for d in args.d for p, n in kinds]
     if not tests:
-        print("bench-against: nothing is measured: -p and -n are 0", file=sys.stderr)
+        print("bench-against: there is nothing to measure: -p and -n are 0", file=sys.stderr)
         return 2
     samples = measure(programs, tests, args.rounds, args.timeout, args.progress)
     text = json.dumps(as_json(programs, tests, samples), indent=2)

@@ -11,7 +11,7 @@ while IFS= read -r text; do
     [[ $text =~ $line ]] || continue
     name=$out/${BASH_REMATCH[1],,}.spv
     read -ra defines <<<"${BASH_REMATCH[3]}"
-    glslangValidator -V --target-env vulkan1.1 -g0 --quiet -I"$folder/shaders" "${defines[@]}" \
+    glslangValidator -V --target-env vulkan1.1 -g0 --quiet -I"$folder/shaders" -I"$folder/../../ggml-lite/include" "${defines[@]}" \
         -o "$name" "$folder/shaders/${BASH_REMATCH[2]}"
     if command -v spirv-val >/dev/null; then
         spirv-val --target-env vulkan1.1 "$name"

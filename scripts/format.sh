@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Lays out all C sources by .clang-format. `--check` changes nothing and lists the files that differ; exit code 0: none does.
-# Generated tables are left as their generators write them. The layout is that of clang-format 14 (Debian 12): other versions differ
-# in details, and where only another one is installed, --check ends with exit code 77, "skipped".
+# Formats all C sources by .clang-format. `--check` changes nothing and lists the files that differ; exit code 0: none does.
+# Generated tables are left as their generators write them. The format is that of clang-format 14 (Debian 12). Other versions differ
+# in details; if only another one is installed, --check exits with code 77, "skipped".
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -22,7 +22,7 @@ sources() {
 }
 if [ "${1:-}" = --check ]; then
     if sources | xargs -0 -n 50 "$format" --dry-run -Werror 2>&1 | sed -n 's/^\([^:]*\):.*clang-format-violations.*/\1/p' | sort -u | grep .; then
-        echo "the files above are laid out otherwise than .clang-format says: run scripts/format.sh"
+        echo "the files above do not follow .clang-format: run scripts/format.sh"
         exit 1
     fi
     exit 0

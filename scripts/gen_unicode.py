@@ -4,8 +4,8 @@
     python3 scripts/gen_unicode.py tables > models/text/unicode_tables.c
     python3 scripts/gen_unicode.py forms > models/text/unicode_forms.c
 
-Neighbouring code points with equal properties form one range. The file says which Unicode version it holds; Python 3.13
-has 15.1.0. The script property Han is not in unicodedata: its ranges (Scripts.txt, 15.1) stand below."""
+Neighbouring code points with equal properties form one range. The file states its Unicode version; Python 3.13
+has 15.1.0. The script property Han is not in unicodedata: its ranges (Scripts.txt, 15.1) are below."""
 import sys
 import unicodedata
 
@@ -52,7 +52,7 @@ def write_tables():
 
 
 def write_forms():
-    """Canonical decompositions of one step, and lower case as ranges in which all, or each second one, move equally far."""
+    """Canonical decompositions of one step, and lower case as ranges in which all characters, or every second one, have the same offset."""
     out = sys.stdout.write
     pairs = []
     for cp in range(0x110000):
@@ -61,7 +61,7 @@ def write_forms():
             pairs.append(cp << 42 | int(parts[0], 16) << 21 | (int(parts[1], 16) if len(parts) > 1 else 0))
     lower = []
     for cp in range(0x110000):
-        if chr(cp).lower() == chr(cp) or cp == 0x130:  # which becomes two characters
+        if chr(cp).lower() == chr(cp) or cp == 0x130:  # its lower case is two characters
             continue
         delta = ord(chr(cp).lower()) - cp
         last = lower[-1] if lower else None

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Compares docs/models.md with what ships: each descriptor has one row, whose architectures, lines, conversion and proof are those of
-the descriptor and the tests. With --write it puts them in; people write the other columns. Exit code: 0, they agree or were written;
+"""Compares docs/models.md with the built-in descriptors: each descriptor has one row, whose architectures, lines, conversion and proof are those of
+the descriptor and the tests. --write updates these columns; the other ones are written by hand. Exit code: 0, they agree or were written;
 1, they don't; 2, wrong arguments."""
 import argparse
 import glob
@@ -77,7 +77,7 @@ def check(rows, shipped):
 
 def main():
     p = argparse.ArgumentParser(description=__doc__)
-    p.add_argument("--write", action="store_true", help="put the derived columns in, and sort the rows")
+    p.add_argument("--write", action="store_true", help="update the derived columns, and sort the rows")
     a = p.parse_args()
     with open(PAGE, encoding="utf-8") as f:
         lines = f.read().split("\n")
@@ -93,9 +93,9 @@ def main():
         with open(PAGE, "w", encoding="utf-8") as f:
             f.write("\n".join(lines))
     faults = check(rows, shipped)
-    print("\n".join(faults) if faults else f"docs/models.md: {len(rows)} families, as shipped")
+    print("\n".join(faults) if faults else f"docs/models.md: {len(rows)} families, as built in")
     if faults:
-        print("scripts/models-table.py --write puts in what is derived; the rest is written by hand")
+        print("scripts/models-table.py --write updates the derived columns; the others are written by hand")
     return 1 if faults else 0
 
 

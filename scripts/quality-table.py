@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""What each type costs in quality: a Markdown table, of a float model and a text. Needs nothing but Python.
+"""Measures what each type costs in quality, for a float model and a text, as a Markdown table. Needs only Python.
 
     scripts/quality-table.py [--bin build/release/bin] [--chunks N] [-c N] [--mixes] MODEL TEXT [TYPE ..]
 
-Every type that llm-quantize lists (with --mixes: every mix, too) is given to the model's matrices with --pure (a mix: without), and
+The model's matrices are quantized to every type that llm-quantize lists, with --pure (and with --mixes to every mix, without --pure), and
 llm-perplexity compares the result with MODEL on TEXT. Columns:
 
-    bits         per weight, of all tensors of the model, those that stay f32 and those whose rows do not fit included
-    fits         how much of the matrices' bytes is of that type; rows that are no whole blocks of it got another
-    weights      relative error of what changed: root of (sum of squares of the differences / sum of squares)
+    bits         per weight, of all tensors of the model, including those that stay f32 and those whose rows do not fit
+    fits         the share of the matrices' weights with that type; rows that are not whole blocks of it get another
+    weights      relative error of the changed tensors: root of (sum of squares of the differences / sum of squares)
     normal       the same for 1024 x 1024 normally distributed weights, which fit every type
-    PPL, change  perplexity, and by how much it is more than MODEL's, with the error of the comparison: both saw the same text
-    KLD..        as llm-perplexity tells; 99 %: of 99 positions in 100 it is less
+    PPL, change  perplexity, and its increase over MODEL's, with the error of the comparison, in which both read the same text
+    KLD..        as printed by llm-perplexity; 99 %: it is less at 99 of 100 positions
 """
 import argparse
 import json
@@ -53,7 +53,7 @@ def relative(summary):
 
 
 def fits(verbose, name):
-    """The share of the changed tensors' weights that did not get another type for their rows' sake."""
+    """The share of the changed tensors' weights whose type was not replaced because of the length of their rows."""
     n_all = n_fit = 0
     for line in verbose.split("\n"):
         found = re.match(r"\S+ +(\d+(?: x \d+)*) +\S+ +-> ", line)
@@ -62,7 +62,7 @@ def fits(verbose, name):
             for x in found.group(1).split(" x "):
                 n *= int(x)
             n_all += n
-            n_fit += 0 if "are no whole blocks" in line else n
+            n_fit += 0 if "are not whole blocks" in line else n
     return n_fit / n_all if n_all else 1.0
 
 
@@ -101,7 +101,7 @@ def main():
         print(f"{got['n_chunk']} chunks of {got['n_ctx']} tokens, {got['n_scored']} scored\n")
         print("| type | bits | fits | weights | normal | PPL | change | KLD | KLD 99 % | same top |")
         print("|---|---|---|---|---|---|---|---|---|---|")
-        print(f"| as it is | | | | | {got['ppl']:.4f} ± {got['ppl_error']:.4f} | | | | |")
+        print(f"| unquantized | | | | | {got['ppl']:.4f} ± {got['ppl_error']:.4f} | | | | |")
         for name, is_mix in wanted:
             try:
                 print(row(a, name, is_mix, got['ppl'], base, normal, folder), flush=True)

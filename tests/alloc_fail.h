@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Allocations asked for since the program began, also those that failed. */
+/* Allocations requested since the program began, including those that failed. */
 long alloc_count(void);
 /* Their bytes, of all together: no less than was ever in use at once. */
 size_t alloc_bytes(void);

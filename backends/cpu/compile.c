@@ -36,8 +36,8 @@ const cpu_backend *ggl_cpu_compiler_backend(const cpu_compiler *c) {
     return c->b;
 }
 
-size_t ggl_cpu_compiler_store(const cpu_compiler *c, const ggl_store *s) {
-    return c->s->store_loc[s->id];
+cpu_kept ggl_cpu_compiler_store(const cpu_compiler *c, const ggl_store *s) {
+    return (cpu_kept){s, s ? c->s->store_loc[s->id] : 0};
 }
 
 /* Appends a step to the plan; false: out of memory. */
@@ -106,10 +106,13 @@ bool ggl_cpu_prepare(cpu_compiler *c, cpu_step *s, int kind, const ggl_operand *
                      .src = {*a, *b},
                      .n_src = 2,
                      .slot = none,
-                     .dim = kind,
-                     .mag = mag,
-                     .n_terms = (int)a->ne[0],
                      .prepared = s->prepared};
+    if (kind == CPU_PREPARE_ROPE) {
+        make.rope.n_terms = (int)a->ne[0];
+        make.rope.mag = mag;
+    } else {
+        make.columns = (cpu_columns)kind;
+    }
     return push(c, &make);
 }
 
@@ -131,36 +134,6 @@ static void forget_all(cpu_compiler *c) {
 
 /* --- steps --------------------------------------------------------------------------------- */
 
-/* Returns the source of the call, or the leaf, from which states in its body (or in nested bodies)
- * read their tokens' slots. NULL: the call has no state. */
-static const ggl_tensor *slot_of(const ggl_tensor *call) {
-    const ggl_body *body = call->body;
-    const ggl_tensor *slot = NULL;
-    for (int i = 0; body && i < body->n_node && !slot; i++)
-        slot = body->node[i]->op == GGL_OP_STATE ? body->node[i]->src[0] : slot_of(body->node[i]);
-    for (int k = 0; slot && k < body->n_param; k++)
-        if (body->param[k] == slot)
-            return call->src[k];
-    return slot;
-}
-
-/* Returns the operand with the slots of a recurrent call's tokens; region -1 for all other
- * steps. */
-static ggl_operand slot_operand(const cpu_compiler *c, const cpu_step *s) {
-    const ggl_tensor *slot = slot_of(s->node);
-    if (!slot)
-        return (ggl_operand){.region = -1};
-    for (int k = 0; k < s->n_src; k++)
-        if (s->node->src[k] == slot)
-            return s->src[k];
-    ggl_loc loc = c->s->loc[slot->id];
-    return (ggl_operand){.type = GGL_I32,
-                         .region = loc.region,
-                         .offset = loc.offset,
-                         .ne = {1, 1, 1, GGL_N},
-                         .nb = {4, 4, 4, 4}};
-}
-
 /* Adds the program's step `from` to the plan, after the preparations that it needs. */
 static ggl_status add_node(cpu_compiler *c, const ggl_step *from, ggl_error *err) {
     cpu_step s = {.kind = GGL_STEP_NODE,
@@ -176,7 +149,7 @@ static ggl_status add_node(cpu_compiler *c, const ggl_step *from, ggl_error *err
     if (!s.op)
         return ggl_fail(err, GGL_UNSUPPORTED, "the CPU backend has no operator '%s'",
                         ggl_op_get(s.node->op).name);
-    s.slot = slot_operand(c, &s);
+    s.slot = ggl_step_slot(c->s, from);
     ggl_status st = s.op->compile ? s.op->compile(c, &s, err) : GGL_OK;
     if (st == GGL_OK && s.prepared)
         c->prepared[s.prepared - 1].last = (int)c->n_step;
@@ -254,7 +227,7 @@ static bool place_prepared(cpu_compiler *c, size_t *end) {
 }
 
 /* Places preparations, then scratch that all threads share, then each thread's own, after the
- * program's arena, and sets plan->arena_size. Steps reuse the same scratch one after another.
+ * program's arena, and sets plan->base.arena_size. Steps reuse the same scratch one after another.
  * Returns false if out of memory, or if the sizes overflow. */
 static bool place_scratch(cpu_compiler *c, cpu_plan *plan) {
     size_t end = align64(plan->program.arena_size), shared = 0, thread = 0;
@@ -273,7 +246,7 @@ static bool place_scratch(cpu_compiler *c, cpu_plan *plan) {
     size_t all_threads;
     return ggl_size_mul(plan->thread_step, (size_t)threads, &all_threads) &&
            ggl_size_add(end, align64(shared), &end) &&
-           ggl_size_add(end, all_threads, &plan->arena_size);
+           ggl_size_add(end, all_threads, &plan->base.arena_size);
 }
 
 /* --- plans --------------------------------------------------------------------------------- */
@@ -309,9 +282,9 @@ ggl_status ggl_cpu_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out,
     plan->n_step = (int)c.n_step;
     ggl_free(c.prepared);
     if (st != GGL_OK) {
-        ggl_cpu_plan_free(b, (ggl_plan *)plan);
+        ggl_cpu_plan_free(b, &plan->base);
         return st;
     }
-    *out = (ggl_plan *)plan;
+    *out = &plan->base;
     return GGL_OK;
 }

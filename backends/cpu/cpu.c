@@ -116,7 +116,7 @@ ggl_status ggl_cpu_open(ggl_backend **out, const ggl_backend_params *params, ggl
     *out = NULL;
     if (p->n_threads < 0 || p->n_threads_batch < 0 || p->n_threads > GGL_MAX_THREADS ||
         p->n_threads_batch > GGL_MAX_THREADS)
-        return ggl_fail(err, GGL_USAGE, "%d threads, and %d for batches: up to %d are possible",
+        return ggl_fail(err, GGL_USAGE, "%d threads, and %d for batches: at most %d are allowed",
                         p->n_threads, p->n_threads_batch, GGL_MAX_THREADS);
     cpu_backend *c = ggl_calloc(1, sizeof *c);
     if (!c)

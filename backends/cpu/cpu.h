@@ -76,6 +76,12 @@ typedef struct cpu_op {
     void (*end)(const cpu_task *t);
 } cpu_op;
 
+/* A store that a step reads or writes. */
+typedef struct cpu_kept {
+    const ggl_store *store; /* NULL: absent */
+    size_t at;              /* offset of slot 0 in GGL_REGION_STORES */
+} cpu_kept;
+
 enum { CPU_TOGETHER = 4 /* most steps in a group side by side */ };
 
 struct cpu_step {
@@ -90,28 +96,46 @@ struct cpu_step {
     ggl_operand dst, src[GGL_MAX_SRC];
     int n_src;
 
-    /* parameters, by operator */
-    cpu_unary unary;
-    cpu_binary binary;
-    cpu_recur_kind recur;
-    float number[3]; /* norms: eps; attend: scale, unused, cap (0: none) */
-    int64_t window;  /* attend: positions that are visible; 0: all */
-    double mag;      /* rope tables: factor of cosines and sines */
-    int dim;         /* the dimension along which the operator works; columns: a cpu_columns */
-    int batch_of_w;  /* linear: the outer index of a matrix is y's dimension 3 (1) or 2 (0) */
-    const ggl_store *store[2];
-    size_t store_at[2];               /* offsets of slot 0 in GGL_REGION_STORES */
     ggl_operand slot;                 /* recurrent calls: slots of the tokens; region -1: none */
     int prepared;                     /* index + 1 of the preparation made or used; 0: none */
     size_t prepared_at, prepared_row; /* its offset in the arena, and the bytes of one row */
-    int n_terms;                      /* rope: pairs in a row of the table */
+
+    /* Parameters of the operator, which sets and reads only its own. */
+    union {
+        cpu_unary unary;
+        cpu_binary binary;
+        cpu_columns columns; /* the form that columns are prepared in */
+        struct {
+            int dim; /* sum, amax, split, concat, pick: the dimension along which they work */
+        } along;
+        struct {
+            float eps; /* rms; l2: squared */
+        } norm;
+        struct {         /* rope, and its table */
+            int n_terms; /* pairs in a row of the table */
+            double mag;  /* factor of cosines and sines */
+        } rope;
+        struct {
+            bool batch_of_w; /* the outer index of a matrix is y's dimension 3, not 2 */
+        } linear;
+        struct {              /* cache, which sets `kept` only, and attend */
+            cpu_kept kept[2]; /* keys, values; the latter may be absent */
+            float scale, cap; /* cap 0: none */
+            int64_t window;   /* positions that are visible; 0: all */
+        } attend;
+        cpu_kept state; /* state, keep, recent, short_conv */
+        struct {
+            cpu_kept state;
+            cpu_recur_kind kind;
+        } recur;
+    };
 
     size_t shared_size, thread_size; /* bytes of scratch, for all threads and for each */
     size_t shared_at, thread_at; /* offsets in the arena; thread t's at thread_at + t*thread_step */
 };
 
 typedef struct cpu_plan {
-    size_t arena_size; /* as in ggl_plan */
+    ggl_plan base;
     ggl_program program;
     cpu_step *step;
     int n_step;
@@ -130,8 +154,8 @@ GGL_NODISCARD bool ggl_cpu_prepare(cpu_compiler *c, cpu_step *s, int kind, const
 /* For the compile() of operators: the largest batch, and the backend. */
 int64_t ggl_cpu_compiler_n_max(const cpu_compiler *c);
 const cpu_backend *ggl_cpu_compiler_backend(const cpu_compiler *c);
-/* Returns the offset of the store's slot 0 in GGL_REGION_STORES. */
-size_t ggl_cpu_compiler_store(const cpu_compiler *c, const ggl_store *s);
+/* Returns the store and its place; s may be NULL. */
+cpu_kept ggl_cpu_compiler_store(const cpu_compiler *c, const ggl_store *s);
 
 /* ggl_backend_vtable.compile. */
 ggl_status ggl_cpu_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out, ggl_error *err);
@@ -158,21 +182,17 @@ ggl_status ggl_cpu_repack(ggl_backend *b, ggl_buffer *dst, size_t offset, const 
 /* Returns the operator of a node, or, for a call, that of its composite; NULL: there is none. */
 const cpu_op *ggl_cpu_op_of(const ggl_tensor *node);
 
-/* op_elementwise.c */
-extern const cpu_op ggl_cpu_op_unary, ggl_cpu_op_binary, ggl_cpu_op_where, ggl_cpu_op_cast;
-/* Sets *out to the kernel of the node, an operator or a composite; false: no unary kernel fits. */
-bool ggl_cpu_unary_of(const ggl_tensor *node, cpu_unary *out);
-/* op_rows.c */
-extern const cpu_op ggl_cpu_op_sum, ggl_cpu_op_amax, ggl_cpu_op_rank, ggl_cpu_op_topk,
-    ggl_cpu_op_softmax, ggl_cpu_op_rms, ggl_cpu_op_center, ggl_cpu_op_l2, ggl_cpu_op_normalised,
-    ggl_cpu_op_weighted;
-/* op_move.c */
-extern const cpu_op ggl_cpu_op_copy, ggl_cpu_op_split, ggl_cpu_op_concat, ggl_cpu_op_repeat,
-    ggl_cpu_op_transpose, ggl_cpu_op_pick, ggl_cpu_op_iota;
-/* op_linear.c, op_rope.c, op_attend.c, op_state.c, op_recur.c */
-extern const cpu_op ggl_cpu_op_linear, ggl_cpu_op_columns, ggl_cpu_op_rope, ggl_cpu_op_rope_table,
-    ggl_cpu_op_cache, ggl_cpu_op_attend, ggl_cpu_op_state, ggl_cpu_op_keep, ggl_cpu_op_recent,
-    ggl_cpu_op_conv, ggl_cpu_op_recur;
+/* Declares the operators of ops.def; some appear in several rows. */
+#define OP(ID, op)        extern const cpu_op op;
+#define COMPOSITE(ID, op) extern const cpu_op op;
+#include "ops.def"
+/* Preparations: operators of steps that compile.c adds (op_linear.c, op_rope.c). */
+extern const cpu_op ggl_cpu_op_columns, ggl_cpu_op_rope_table;
+
+/* Returns the memory of a slot in the store. */
+static inline char *cpu_slot(const cpu_task *t, const cpu_kept *k, int64_t slot) {
+    return t->stores + k->at + (size_t)slot * k->store->slot_size;
+}
 
 /* Returns the thread's scratch: step->thread_size bytes, 64-byte aligned. */
 static inline char *cpu_thread_scratch(const cpu_task *t, int thread) {

@@ -26,29 +26,20 @@ typedef struct cpu_qblock {
 } cpu_qblock;
 _Static_assert(sizeof(cpu_qblock) == 48, "no padding");
 
-#define CPU_UNARY(X)                                                                               \
-    X(EXP)                                                                                         \
-    X(LOG)                                                                                         \
-    X(SQRT)                                                                                        \
-    X(FLOOR)                                                                                       \
-    X(ABS)                                                                                         \
-    X(TANH)                                                                                        \
-    X(ERF) X(SIGMOID) X(SIN) X(COS) X(RELU) X(SILU) X(GELU) X(GELU_ERF) X(GELU_QUICK) X(SOFTPLUS)
-#define CPU_BINARY(X)                                                                              \
-    X(ADD) X(SUB) X(MUL) X(DIV) X(POW) X(MOD) X(EQ) X(NE) X(LT) X(LE) X(GT) X(GE) X(MIN) X(MAX)
+/* Set a slot in a file of simd/, by the column of slots.def that says whether the file has a kernel. */
+#define CPU_SET_simd(slot, kernel) (slot) = (kernel);
+#define CPU_SET_scalar(slot, kernel)
 
 typedef enum cpu_unary {
-#define X(NAME) CPU_##NAME,
-    CPU_UNARY(X)
-#undef X
-        CPU_N_UNARY
+#define UNARY_SLOT(NAME, of, where) CPU_##NAME,
+#include "slots.def"
+    CPU_N_UNARY
 } cpu_unary;
 
 typedef enum cpu_binary {
-#define X(NAME) CPU_##NAME,
-    CPU_BINARY(X)
-#undef X
-        CPU_N_BINARY
+#define BINARY_SLOT(NAME, where) CPU_##NAME,
+#include "slots.def"
+    CPU_N_BINARY
 } cpu_binary;
 
 /* y[i] = f(x[i]); in place. */
@@ -96,12 +87,10 @@ typedef struct cpu_product {
 /* Recurrences whose state consists of rows. For each token, row j of the state is updated from row
  * j of the values, and gives row j of the result. Sources of the rules: docs/numeric.md, section
  * 7. */
-#define CPU_RECUR(X) X(DELTA) X(SCAN) X(SELECT) X(WKV6) X(WKV7)
 typedef enum cpu_recur_kind {
-#define X(NAME) CPU_##NAME,
-    CPU_RECUR(X)
-#undef X
-        CPU_N_RECUR
+#define RECUR_SLOT(NAME, where) CPU_##NAME,
+#include "slots.def"
+    CPU_N_RECUR
 } cpu_recur_kind;
 
 /* For row s of the state, value v = v[j] and result y = y[j]:
@@ -122,28 +111,45 @@ typedef struct cpu_recur {
     float rate;
 } cpu_recur;
 
+/* Updates n_rows adjacent rows of a state, from s on, for one token; y[j] is row j's result. */
+typedef void cpu_recur_fn(float *s, float *y, int64_t n_rows, const cpu_recur *r);
+/* y[i] = the sum of x[j][i] * w[i * k + j] over j < k, in the tree order of docs/numeric.md: a
+ * convolution over k rows. */
+typedef void cpu_conv_fn(float *y, const float *const *x, const float *w, int64_t n, int64_t k);
+
+/* y += x * a, two roundings. */
+typedef void cpu_mul_add_fn(float *y, const float *x, float a, int64_t n);
+typedef void cpu_to_f16_fn(uint16_t *y, const float *x, int64_t n);
+typedef float cpu_sum_fn(const float *x, int64_t n);
+typedef float cpu_largest_fn(const float *x, int64_t n); /* n > 0 */
+
+/* Columns of products (cpu_columns). */
+typedef void cpu_quantize_fn(cpu_qblock *y, const float *x, int64_t n); /* n a multiple of 32 */
+typedef void cpu_round_fn(float *y, const float *x, int64_t n);
+typedef void cpu_round_pairs_fn(uint16_t *y, const float *x, int64_t n);
+
+/* Rotates r pairs; cs[2i], cs[2i+1] = cosine and sine of frequency i. */
+typedef void cpu_rope_fn(float *y, const float *x, const float *cs, int64_t r);
+
+/* s[j] = exp(s[j] * scale - m) for lo <= j < hi, where m is the largest s[j] * scale; all other
+ * s[j] become 0. Returns m and sets *sum to the sum of the s[j]. lo < hi. */
+typedef float cpu_softmax_page_fn(float *s, int lo, int hi, float scale, float *sum);
+/* total[i] = fma(total[i], a, part[i] * b) */
+typedef void cpu_merge_fn(float *total, const float *part, float a, float b, int64_t n);
+
 typedef struct cpu_kernels {
-    /* --- elementwise */
     cpu_unary_fn *unary[CPU_N_UNARY];
     cpu_binary_fn *binary[CPU_N_BINARY];
-    void (*mul_add)(float *y, const float *x, float a, int64_t n); /* y += x * a, two roundings */
+    cpu_recur_fn *recur[CPU_N_RECUR];
+    /* the others of slots.def: cpu_sum_fn *sum, .. */
+#define SLOT(name, fn, where) fn *name;
+#include "slots.def"
+
+    /* --- by type */
     /* decodes n elements, by ggl_type; NULL: there is no such type */
     void (*to_f32[GGL_TYPE_LIMIT])(const void *src, float *dst, int64_t n);
-    void (*f32_to_f16)(uint16_t *y, const float *x, int64_t n);
-    /* --- along a row */
-    float (*sum)(const float *x, int64_t n);
-    float (*sum_squares)(const float *x, int64_t n); /* each x * x is rounded first */
-    float (*amax)(const float *x, int64_t n);        /* n > 0 */
-    /* --- products */
-    void (*quantize)(cpu_qblock *y, const float *x, int64_t n); /* n a multiple of 32 */
-    void (*round_bf16)(float *y, const float *x, int64_t n);    /* CPU_COLUMNS_BF16 */
-    void (*round_bf16_pairs)(uint16_t *y, const float *x, int64_t n);
     cpu_product product[GGL_TYPE_LIMIT]; /* by ggl_type; rows NULL: not a weight type */
-    /* --- rotation: cs[2i], cs[2i+1] = cosine and sine of frequency i. x and y: r pairs (i, i+r),
-     * or (2i, 2i+1) */
-    void (*rope_half)(float *y, const float *x, const float *cs, int64_t r);
-    void (*rope_pair)(float *y, const float *x, const float *cs, int64_t r);
-    /* --- attention over one page of 64 positions, by type of store; NULL: stores do not have this
+    /* Attention over one page of 64 positions, by type of store; NULL: stores do not have this
      * type. n_q: 1 .. CPU_QUERIES. ggl/graph.h has the layout of pages; d and e are whole blocks.
      *
      * score[q][j] = sum_i keys[i][j] * query[q][i], in order of i, for all 64 positions j. */
@@ -152,17 +158,6 @@ typedef struct cpu_kernels {
     /* o[q * o_step + i] += sum over j0 <= j < j1 of p[q][j] * values[j][i], in order of j. */
     void (*values[GGL_TYPE_LIMIT])(float *o, int64_t o_step, float (*p)[GGL_PAGE], int n_q,
                                    const void *values, int64_t e, int j0, int j1);
-    /* s[j] = exp(s[j] * scale - m) for lo <= j < hi, where m is the largest s[j] * scale; all other
-     * s[j] become 0. Returns m and sets *sum to the sum of the s[j]. lo < hi. */
-    float (*softmax_page)(float *s, int lo, int hi, float scale, float *sum);
-    /* total[i] = fma(total[i], a, part[i] * b) */
-    void (*merge)(float *total, const float *part, float a, float b, int64_t n);
-    /* --- recurrences */
-    /* Updates n_rows adjacent rows of a state, from s on, for one token; y[j] is row j's result. */
-    void (*recur[CPU_N_RECUR])(float *s, float *y, int64_t n_rows, const cpu_recur *r);
-    /* y[i] = the sum of x[j][i] * w[i * k + j] over j < k, in the tree order of docs/numeric.md: a
-     * convolution over k rows. */
-    void (*conv)(float *y, const float *const *x, const float *w, int64_t n, int64_t k);
 } cpu_kernels;
 
 /* Fills the table with the best kernels for these features (cpu_features.h). */

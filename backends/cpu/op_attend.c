@@ -11,27 +11,25 @@
 
 enum { SPAN = 1024, Q = CPU_QUERIES };
 
-/* Checks the types of the cache's stores, and sets s->store and s->store_at. */
+/* Checks the types of the cache's stores, and sets s->attend.kept. */
 static ggl_status stores_compile(cpu_compiler *c, cpu_step *s, const ggl_tensor *cache,
                                  ggl_error *err) {
     if (!cache || cache->op != GGL_OP_CACHE)
-        return ggl_fail(err, GGL_UNSUPPORTED, "attend without a cache");
+        return ggl_fail(err, GGL_UNSUPPORTED, "attend needs a cache");
     const cpu_kernels *k = &ggl_cpu_compiler_backend(c)->k;
     for (int i = 0; i < 2; i++) {
-        s->store[i] = cache->store[i];
-        if (!s->store[i])
-            continue;
-        if (!k->scores[s->store[i]->type] || !k->values[s->store[i]->type])
-            return ggl_fail(err, GGL_UNSUPPORTED, "a cache of %s",
-                            ggl_type_get(s->store[i]->type)->name);
-        s->store_at[i] = ggl_cpu_compiler_store(c, s->store[i]);
+        const ggl_store *store = cache->store[i];
+        if (store && (!k->scores[store->type] || !k->values[store->type]))
+            return ggl_fail(err, GGL_UNSUPPORTED, "a cache of type %s is not supported",
+                            ggl_type_get(store->type)->name);
+        s->attend.kept[i] = ggl_cpu_compiler_store(c, store);
     }
     return GGL_OK;
 }
 
 /* Returns the memory of a slot in the store of keys (part 0) or values (part 1). */
 static char *slot_of(const cpu_task *t, int part, int64_t slot) {
-    return t->stores + t->step->store_at[part] + (size_t)slot * t->step->store[part]->slot_size;
+    return cpu_slot(t, &t->step->attend.kept[part], slot);
 }
 
 /* Returns the i32 of token l in v: a position or a slot. */
@@ -75,7 +73,7 @@ static void store_row(const cpu_task *t, const ggl_store *s, char *slot, int64_t
 static void cache_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
     (void)thread;
     for (int part = 0; part < 2; part++) {
-        const ggl_store *s = t->step->store[part];
+        const ggl_store *s = t->step->attend.kept[part].store;
         const cpu_view *x = &t->src[part];
         for (int64_t h = 0; s && h < s->ne[1]; h++)
             for (int64_t l = first; l < last; l++)
@@ -93,7 +91,7 @@ const cpu_op ggl_cpu_op_cache = {.compile = cache_compile, .begin = cache_begin,
 /* Returns the most spans that a query can see; one more, as a ring's positions may begin within a
  * span. */
 static int64_t most_spans(const cpu_step *s) {
-    return (s->store[0]->n_pos + SPAN - 1) / SPAN + 1;
+    return (s->attend.kept[0].store->n_pos + SPAN - 1) / SPAN + 1;
 }
 
 /* Returns the floats of a partial result of one query: m, l, o[e]. */
@@ -109,15 +107,15 @@ static ggl_status attend_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
         return st;
     if (s->src[0].type != GGL_F32 || (s->src[2].region >= 0 && s->src[2].type != GGL_F32) ||
         (s->src[3].region >= 0 && s->src[3].type != GGL_F32))
-        return ggl_fail(err, GGL_UNSUPPORTED, "attend with values that are not f32");
+        return ggl_fail(err, GGL_UNSUPPORTED, "attend supports only f32 values");
     int64_t e = s->dst.ne[0], n_heads = s->dst.ne[1];
-    s->number[0] = (float)(isnan(t->num[0]) ? 1 / sqrt((double)s->src[0].ne[0]) : t->num[0]);
-    s->window = isnan(t->num[1]) || t->num[1] >= 0x1p31 ? 0 : (int64_t)t->num[1];
-    s->number[2] = isnan(t->num[2]) ? 0 : (float)t->num[2];
+    s->attend.scale = (float)(isnan(t->num[0]) ? 1 / sqrt((double)s->src[0].ne[0]) : t->num[0]);
+    s->attend.window = isnan(t->num[1]) || t->num[1] >= 0x1p31 ? 0 : (int64_t)t->num[1];
+    s->attend.cap = isnan(t->num[2]) ? 0 : (float)t->num[2];
     /* per thread: partial results of a page, of a span, and of all; with values that are part of
      * the keys, also a page of them as rows */
     s->thread_size = 3 * Q * partial_floats(e) * sizeof(float) +
-                     (s->store[1] ? 0 : (size_t)e * GGL_PAGE * sizeof(float));
+                     (s->attend.kept[1].store ? 0 : (size_t)e * GGL_PAGE * sizeof(float));
     /* shared, for one token whose spans run in parallel: a partial result of each head and span */
     s->shared_size = (size_t)n_heads * (size_t)most_spans(s) * partial_floats(e) * sizeof(float);
     return GGL_OK;
@@ -152,15 +150,16 @@ static float row_number(const cpu_view *v, int64_t head, int64_t l) {
 /* Sets *g to group u. The queries of a store head are numbered token by token, and within a token
  * head by head; a group is unit[3] of them in this order. */
 static void group_at(const cpu_task *t, int64_t u, group *g) {
-    int64_t n_store = t->step->store[0]->ne[1], per = t->dst.ne[1] / n_store, n_groups = t->unit[0],
-            most = t->unit[3], first = u % n_groups * most;
+    int64_t n_store = t->step->attend.kept[0].store->ne[1], per = t->dst.ne[1] / n_store,
+            n_groups = t->unit[0], most = t->unit[3], first = u % n_groups * most;
     *g = (group){.t = t, .store_head = u / n_groups, .e = t->dst.ne[0]};
     for (int64_t i = first; i < cpu_min(t->n * per, first + most); i++) {
         int64_t l = i / per, head = g->store_head * per + i % per, pos = number_at(&t->src[4], l);
         g->token[g->n] = l;
         g->head[g->n] = head;
         g->pos[g->n] = pos;
-        g->from[g->n] = t->step->window > 0 ? cpu_max(0, pos - t->step->window + 1) : 0;
+        g->from[g->n] =
+            t->step->attend.window > 0 ? cpu_max(0, pos - t->step->attend.window + 1) : 0;
         g->query[g->n] =
             (const float *)(t->src[0].p + (t->src[0].ne[3] == 1 ? 0 : (size_t)l * t->src[0].nb[3]) +
                             (size_t)head * t->src[0].nb[1]);
@@ -205,7 +204,7 @@ static void weigh(const group *g, int q, float *s, int64_t first, int lo, int hi
     const cpu_task *t = g->t;
     const cpu_kernels *k = &t->b->k;
     int64_t n = hi - lo;
-    float scale = t->step->number[0], cap = t->step->number[2];
+    float scale = t->step->attend.scale, cap = t->step->attend.cap;
     float *v = s + lo;
     if (cap != 0 || t->src[3].p) { /* scales here, and lets softmax_page scale by 1 */
         k->binary[CPU_MUL](v, v, 1, &scale, 0, n);
@@ -231,7 +230,7 @@ static void weigh(const group *g, int q, float *s, int64_t first, int lo, int hi
  * [64][e]. */
 static const float *values_of_keys(const group *g, const char *page) {
     enum { PART = 32 };
-    ggl_type type = g->t->step->store[0]->type;
+    ggl_type type = g->t->step->attend.kept[0].store->type;
     bool plain = !ggl_type_get(type)->quantized;
     for (int64_t i = 0; i < g->e; i += PART) {
         float part[PART][GGL_PAGE];
@@ -277,7 +276,7 @@ static void add_values(const group *g, float (*w)[GGL_PAGE], const int *lo, cons
 /* Sets *out to the partial results for the page of positions first .. first+63. */
 static void one_page(const group *g, int64_t first, partial *out) {
     const cpu_task *t = g->t;
-    const ggl_store *ks = t->step->store[0], *vs = t->step->store[1];
+    const ggl_store *ks = t->step->attend.kept[0].store, *vs = t->step->attend.kept[1].store;
     float w[Q][GGL_PAGE];
     int lo[Q], hi[Q];
     const char *keys = g->keys + ggl_store_page(ks, first, g->store_head);
@@ -334,10 +333,11 @@ static void finish(const group *g, partial *total, partial *scratch) {
  * unit[2]: number of visible spans, each of which is a unit; 0: a unit does all spans of its group;
  * unit[3]: queries of a group. */
 static void attend_begin(cpu_task *t) {
-    int64_t n_store = t->step->store[0]->ne[1], per = t->dst.ne[1] / n_store, longest = 0, seen = 0;
+    int64_t n_store = t->step->attend.kept[0].store->ne[1], per = t->dst.ne[1] / n_store,
+            longest = 0, seen = 0;
     for (int64_t l = 0; l < t->n; l++) {
         int64_t pos = number_at(&t->src[4], l);
-        int64_t n = t->step->window > 0 ? cpu_min(pos + 1, t->step->window) : pos + 1;
+        int64_t n = t->step->attend.window > 0 ? cpu_min(pos + 1, t->step->attend.window) : pos + 1;
         longest = cpu_max(longest, n);
         seen += n;
     }
@@ -409,7 +409,7 @@ static void run_unit(const cpu_task *t, int64_t u, int64_t span, float *memory) 
                    .e = all.e,
                    .rows = memory + 3 * Q * partial_floats(all.e)};
         g.keys = slot_of(t, 0, slot);
-        g.values = t->step->store[1] ? slot_of(t, 1, slot) : NULL;
+        g.values = t->step->attend.kept[1].store ? slot_of(t, 1, slot) : NULL;
         for (; i < all.n && number_at(&t->src[5], all.token[i]) == slot; i++, g.n++) {
             g.token[g.n] = all.token[i];
             g.head[g.n] = all.head[i];
@@ -434,7 +434,7 @@ static void attend_run(const cpu_task *t, int64_t first, int64_t last, int threa
 static void attend_end(const cpu_task *t) {
     if (t->unit[2] == 0)
         return;
-    int64_t e = t->dst.ne[0], n_groups = t->unit[0] * t->step->store[0]->ne[1];
+    int64_t e = t->dst.ne[0], n_groups = t->unit[0] * t->step->attend.kept[0].store->ne[1];
     float *memory = (float *)cpu_thread_scratch(t, 0);
     for (int64_t u = 0; u < n_groups; u++) {
         group g;

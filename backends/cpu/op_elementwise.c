@@ -71,48 +71,40 @@ static ggl_status floats_only(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     (void)c;
     for (int i = 0; i < s->n_src; i++)
         if (s->src[i].region >= 0 && s->src[i].type != GGL_F32)
-            return ggl_fail(err, GGL_UNSUPPORTED, "'%s' of %s values", ggl_op_get(s->node->op).name,
-                            ggl_type_get(s->src[i].type)->name);
+            return ggl_fail(err, GGL_UNSUPPORTED, "'%s' does not support %s values",
+                            ggl_op_get(s->node->op).name, ggl_type_get(s->src[i].type)->name);
     return GGL_OK;
 }
 
 /* --- unary --------------------------------------------------------------------------------- */
 
-bool ggl_cpu_unary_of(const ggl_tensor *node, cpu_unary *out) {
+/* What slots.def says of a unary kernel. */
+#define OF_OP(NAME)                                                                                \
+    { GGL_OP_##NAME, GGL_COMPOSITE_NONE }
+#define OF_COMPOSITE(NAME)                                                                         \
+    { GGL_OP_CALL, GGL_COMPOSITE_##NAME }
+
+/* Sets *out to the kernel of the node, an operator or a composite; false: there is none. */
+static bool unary_of(const ggl_tensor *node, cpu_unary *out) {
     static const struct {
         ggl_op op;
-        cpu_unary unary;
-    } by_op[] = {{GGL_OP_EXP, CPU_EXP},     {GGL_OP_LOG, CPU_LOG},         {GGL_OP_SQRT, CPU_SQRT},
-                 {GGL_OP_FLOOR, CPU_FLOOR}, {GGL_OP_ABS, CPU_ABS},         {GGL_OP_TANH, CPU_TANH},
-                 {GGL_OP_ERF, CPU_ERF},     {GGL_OP_SIGMOID, CPU_SIGMOID}, {GGL_OP_SIN, CPU_SIN},
-                 {GGL_OP_COS, CPU_COS}};
-    static const struct {
-        const char *name;
-        cpu_unary unary;
-    } by_name[] = {{"relu", CPU_RELU},
-                   {"silu", CPU_SILU},
-                   {"gelu", CPU_GELU},
-                   {"gelu_erf", CPU_GELU_ERF},
-                   {"gelu_quick", CPU_GELU_QUICK},
-                   {"softplus", CPU_SOFTPLUS}};
-    if (node->op == GGL_OP_CALL) {
-        for (size_t i = 0; node->call && i < sizeof by_name / sizeof *by_name; i++)
-            if (strcmp(node->call, by_name[i].name) == 0) {
-                *out = by_name[i].unary;
-                return true;
-            }
-        return false;
-    }
-    for (size_t i = 0; i < sizeof by_op / sizeof *by_op; i++)
-        if (by_op[i].op == node->op) {
-            *out = by_op[i].unary;
+        ggl_composite composite;
+    } of_kernel[CPU_N_UNARY] = {
+#define UNARY_SLOT(NAME, of, where) [CPU_##NAME] = OF_##of(NAME),
+#include "slots.def"
+    };
+    const ggl_composite composite =
+        node->op == GGL_OP_CALL ? ggl_composite_of(node) : GGL_COMPOSITE_NONE;
+    for (int i = 0; i < CPU_N_UNARY; i++)
+        if (of_kernel[i].op == node->op && of_kernel[i].composite == composite) {
+            *out = (cpu_unary)i;
             return true;
         }
     return false;
 }
 
 static ggl_status unary_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
-    if (!ggl_cpu_unary_of(s->node, &s->unary))
+    if (!unary_of(s->node, &s->unary))
         return ggl_fail(err, GGL_UNSUPPORTED, "'%s'", ggl_op_get(s->node->op).name);
     return floats_only(c, s, err);
 }
@@ -152,11 +144,8 @@ static bool is_two(const ggl_tensor *t) {
 
 static ggl_status binary_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     static const cpu_binary of[GGL_OP_COUNT] = {
-        [GGL_OP_ADD] = CPU_ADD, [GGL_OP_SUB] = CPU_SUB, [GGL_OP_MUL] = CPU_MUL,
-        [GGL_OP_DIV] = CPU_DIV, [GGL_OP_POW] = CPU_POW, [GGL_OP_MOD] = CPU_MOD,
-        [GGL_OP_EQ] = CPU_EQ,   [GGL_OP_NE] = CPU_NE,   [GGL_OP_LT] = CPU_LT,
-        [GGL_OP_LE] = CPU_LE,   [GGL_OP_GT] = CPU_GT,   [GGL_OP_GE] = CPU_GE,
-        [GGL_OP_MIN] = CPU_MIN, [GGL_OP_MAX] = CPU_MAX,
+#define BINARY_SLOT(NAME, where) [GGL_OP_##NAME] = CPU_##NAME,
+#include "slots.def"
     };
     s->binary = of[s->node->op];
     /* x ** 2 has the bits of x * x: docs/numeric.md, section 2 */
@@ -221,7 +210,8 @@ static ggl_status cast_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     const ggl_type_info *type = ggl_type_get(s->src[0].type);
     return type && type->to_float
                ? GGL_OK
-               : ggl_fail(err, GGL_UNSUPPORTED, "a cast from type %d", (int)s->src[0].type);
+               : ggl_fail(err, GGL_UNSUPPORTED, "a cast from type %d is not supported",
+                          (int)s->src[0].type);
 }
 
 /* A unit is a row of dst. */

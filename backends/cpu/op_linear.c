@@ -18,7 +18,7 @@ enum {
 
 /* --- preparing columns --------------------------------------------------------------------- */
 
-/* Converts the rows of src[0] to the form step->dim (a cpu_columns). A unit is a row. */
+/* Converts the rows of src[0] to the form step->columns. A unit is a row. */
 static void columns_begin(cpu_task *t) {
     t->n_units = cpu_n_rows(&t->src[0]);
     t->cost = 3 * (double)t->src[0].ne[0];
@@ -29,7 +29,7 @@ static void columns_run(const cpu_task *t, int64_t first, int64_t last, int thre
     for (int64_t r = first; r < last; r++) {
         const float *x = (const float *)cpu_row(&t->src[0], t->src[0].ne, r);
         char *y = t->prepared + (size_t)r * t->step->prepared_row;
-        ggl_cpu_column_make(&t->b->k, (cpu_columns)t->step->dim, y, x, t->src[0].ne[0]);
+        ggl_cpu_column_make(&t->b->k, t->step->columns, y, x, t->src[0].ne[0]);
     }
 }
 
@@ -69,7 +69,7 @@ static int64_t matrix_of(const cpu_task *t, int64_t column) {
         int64_t e = ((const int32_t *)row)[index->ne[0] == 1 ? 0 : d1];
         return e >= 0 && e < w->ne[2] ? e : -1;
     }
-    int64_t outer = t->step->batch_of_w ? l : d2;
+    int64_t outer = t->step->linear.batch_of_w ? l : d2;
     return (w->ne[2] == 1 ? 0 : d1) + (w->ne[3] == 1 ? 0 : outer) * w->ne[2];
 }
 
@@ -154,12 +154,13 @@ static ggl_status linear_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
                         bias->region >= 0 && bias->type != GGL_F32 ? " and a bias that is not f32"
                                                                    : "");
     if (w->type == GGL_F32 && w->nb[0] != 4)
-        return ggl_fail(err, GGL_UNSUPPORTED, "linear with a matrix whose rows are not dense");
-    s->batch_of_w = ggl_is_batched(s->node->src[1]);
+        return ggl_fail(err, GGL_UNSUPPORTED, "linear needs a matrix with dense rows");
+    s->linear.batch_of_w = ggl_is_batched(s->node->src[1]);
     int64_t columns = ggl_extents(s->dst.ne, 1, GGL_MAX_DIMS, ggl_cpu_compiler_n_max(c));
     int64_t matrices = ggl_extents(w->ne, 2, GGL_MAX_DIMS, ggl_cpu_compiler_n_max(c));
     if (columns > INT32_MAX || matrices > INT32_MAX)
-        return ggl_fail(err, GGL_LIMIT, "linear with %lld columns", (long long)columns);
+        return ggl_fail(err, GGL_LIMIT, "linear with %lld columns is not supported",
+                        (long long)columns);
     if (matrices > 1 || s->n_src > 3)
         s->shared_size = (size_t)(columns + 2 * matrices + 2) * sizeof(int32_t);
     if (p->pack && x->ne[0] % p->panel_unit == 0)

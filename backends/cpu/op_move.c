@@ -101,21 +101,21 @@ static void strided_run(const cpu_task *t, const char *p, const size_t *nb, int6
     }
 }
 
-/* Fails unless sources and dst have the same type, of 4 bytes; sets step->dim to the first
+/* Fails unless sources and dst have the same type, of 4 bytes; sets along.dim to the first
  * number. */
 static ggl_status four_bytes(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     (void)c;
     for (int i = 0; i < s->n_src; i++)
         if (s->src[i].type != s->dst.type || ggl_type_get(s->dst.type)->size != 4)
-            return ggl_fail(err, GGL_UNSUPPORTED, "'%s' of %s values", ggl_op_get(s->node->op).name,
-                            ggl_type_get(s->src[i].type)->name);
-    s->dim = s->node->n_num > 0 ? (int)s->node->num[0] : 0;
+            return ggl_fail(err, GGL_UNSUPPORTED, "'%s' does not support %s values",
+                            ggl_op_get(s->node->op).name, ggl_type_get(s->src[i].type)->name);
+    s->along.dim = s->node->n_num > 0 ? (int)s->node->num[0] : 0;
     return GGL_OK;
 }
 
 static void split_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
     (void)thread;
-    strided_run(t, t->src[0].p + (size_t)t->step->node->num[1] * t->src[0].nb[t->step->dim],
+    strided_run(t, t->src[0].p + (size_t)t->step->node->num[1] * t->src[0].nb[t->step->along.dim],
                 t->src[0].nb, first, last);
 }
 
@@ -145,7 +145,7 @@ static size_t stride(const cpu_view *v, int d) {
 static void concat_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
     (void)thread;
     const cpu_view *x = &t->src[0], *y = &t->src[1];
-    int dim = t->step->dim;
+    int dim = t->step->along.dim;
     for (int64_t r = first; r < last; r++) {
         char *to = cpu_row(&t->dst, t->dst.ne, r);
         if (dim == 0) {
@@ -185,9 +185,9 @@ const cpu_op ggl_cpu_op_iota = {
 /* --- pick ---------------------------------------------------------------------------------- */
 
 static ggl_status pick_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
-    s->dim = s->node->src[0]->n_dims - 1;
+    s->along.dim = s->node->src[0]->n_dims - 1;
     if (s->src[1].type != GGL_I32)
-        return ggl_fail(err, GGL_UNSUPPORTED, "an index of type %s",
+        return ggl_fail(err, GGL_UNSUPPORTED, "an index of type %s is not supported",
                         ggl_type_get(s->src[1].type)->name);
     return move_compile(c, s, err);
 }
@@ -203,7 +203,7 @@ static void pick_begin(cpu_task *t) {
 static void pick_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
     (void)thread;
     const cpu_view *x = &t->src[0], *index = &t->src[1];
-    int dim = t->step->dim; /* the dimension that is indexed; those below it form the slice */
+    int dim = t->step->along.dim; /* the dimension that is indexed; those below it form the slice */
     int64_t n0 = dim > 0 ? x->ne[0] : 1, n1 = dim > 1 ? x->ne[1] : 1, n2 = dim > 2 ? x->ne[2] : 1;
     bool list = t->step->node->src[1]->n_dims > 0;
     for (int64_t u = first; u < last; u++) {

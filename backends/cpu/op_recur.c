@@ -62,10 +62,9 @@ static ggl_status recur_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     const ggl_store *store = ggl_composite_state(s->node);
     const recur_form *f = form_of(s->node);
     if (!store || store->type != GGL_F32)
-        return ggl_fail(err, GGL_UNSUPPORTED, "a state that is not of f32");
-    s->store[0] = store;
-    s->store_at[0] = ggl_cpu_compiler_store(c, store);
-    s->recur = can_select(s, f, store) ? CPU_SELECT : f->kind;
+        return ggl_fail(err, GGL_UNSUPPORTED, "a state must be f32");
+    s->recur.state = ggl_cpu_compiler_store(c, store);
+    s->recur.kind = can_select(s, f, store) ? CPU_SELECT : f->kind;
     s->thread_size = (size_t)store->ne[0] * sizeof(float);
     return GGL_OK;
 }
@@ -73,15 +72,15 @@ static ggl_status recur_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
 /* Returns the number of heads that share a row of keys; 1 if each has its own. */
 static int64_t heads_of_group(const cpu_task *t) {
     const cpu_view *k = &t->src[form_of(t->step->node)->k];
-    return t->step->store[0]->ne[2] / k->ne[1];
+    return t->step->recur.state.store->ne[2] / k->ne[1];
 }
 
 /* A unit is up to STATE_ROWS rows of a head; with CPU_SELECT, up to STATE_ROWS heads of one row
  * that share their keys. unit[0]: units of a head (or of such a group of heads); unit[1]: its
  * rows. */
 static void recur_begin(cpu_task *t) {
-    const ggl_store *s = t->step->store[0];
-    const bool select = t->step->recur == CPU_SELECT;
+    const ggl_store *s = t->step->recur.state.store;
+    const bool select = t->step->recur.kind == CPU_SELECT;
     int64_t rows = select ? heads_of_group(t) : s->ne[1], of = select ? s->ne[2] / rows : s->ne[2];
     t->unit[0] = (rows + STATE_ROWS - 1) / STATE_ROWS;
     t->unit[1] = rows;
@@ -103,7 +102,7 @@ static float head_number(const cpu_view *v, int64_t h, int64_t l) {
  * w. */
 static const float *decay(const cpu_task *t, const recur_form *f, int64_t h, int64_t l, float rate,
                           float *w) {
-    const int64_t n = t->step->store[0]->ne[0];
+    const int64_t n = t->step->recur.state.store->ne[0];
     const cpu_view *from = &t->src[f->w];
     if (f->rule == DECAY_AS_IS)
         return token_row(from, h, l);
@@ -126,15 +125,15 @@ static const float *decay(const cpu_task *t, const recur_form *f, int64_t h, int
 /* Returns the row of source k that head h reads for token l. */
 static const float *row_of(const cpu_task *t, int k, int64_t h, int64_t l) {
     const cpu_view *v = &t->src[k];
-    return token_row(v, h * v->ne[1] / t->step->store[0]->ne[2], l);
+    return token_row(v, h * v->ne[1] / t->step->recur.state.store->ne[2], l);
 }
 
 /* Updates rows j0 .. j0 + n_rows - 1 of head h for token l. w: scratch for a row. */
 static void one_token(const cpu_task *t, const recur_form *f, int64_t h, int64_t j0, int64_t n_rows,
                       int64_t l, float *w) {
-    const ggl_store *s = t->step->store[0];
+    const ggl_store *s = t->step->recur.state.store;
     float *y = token_row(&t->dst, h, l) + j0;
-    float *state = (float *)(t->stores + t->step->store_at[0] + (size_t)t->slot[l] * s->slot_size);
+    float *state = (float *)cpu_slot(t, &t->step->recur.state, t->slot[l]);
     cpu_recur r = {.n = s->ne[0],
                    .rate = f->rate == NONE ? 1.0f : head_number(&t->src[f->rate], h, l)};
     r.k = row_of(t, f->k, h, l);
@@ -151,8 +150,8 @@ static void one_token(const cpu_task *t, const recur_form *f, int64_t h, int64_t
 
 /* Updates n heads from h on, each of which has one row, for token l. */
 static void select_token(const cpu_task *t, const recur_form *f, int64_t h, int64_t n, int64_t l) {
-    const ggl_store *s = t->step->store[0];
-    float *state = (float *)(t->stores + t->step->store_at[0] + (size_t)t->slot[l] * s->slot_size);
+    const ggl_store *s = t->step->recur.state.store;
+    float *state = (float *)cpu_slot(t, &t->step->recur.state, t->slot[l]);
     const cpu_recur r = {.n = s->ne[0],
                          .k = row_of(t, f->k, h, l),
                          .q = row_of(t, f->q, h, l),
@@ -170,7 +169,7 @@ static void recur_run(const cpu_task *t, int64_t first, int64_t last, int thread
         int64_t part = u / t->unit[0], j0 = u % t->unit[0] * STATE_ROWS;
         int64_t n_rows = cpu_min(STATE_ROWS, t->unit[1] - j0);
         for (int64_t l = 0; l < t->n; l++)
-            if (t->step->recur == CPU_SELECT)
+            if (t->step->recur.kind == CPU_SELECT)
                 select_token(t, f, part * t->unit[1] + j0, n_rows, l);
             else
                 one_token(t, f, part, j0, n_rows, l, w);

@@ -9,7 +9,7 @@
  * sine) for token l, times mag. A unit is a row. */
 static void table_begin(cpu_task *t) {
     t->n_units = t->src[1].ne[3];
-    t->cost = 800 * (double)t->step->n_terms;
+    t->cost = 800 * (double)t->step->rope.n_terms;
 }
 
 static void table_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
@@ -18,12 +18,12 @@ static void table_run(const cpu_task *t, int64_t first, int64_t last, int thread
     for (int64_t l = first; l < last; l++) {
         double at = *(const int32_t *)(pos->p + (size_t)l * pos->nb[3]);
         float *cs = (float *)(t->prepared + (size_t)l * t->step->prepared_row);
-        for (int i = 0; i < t->step->n_terms; i++) {
+        for (int i = 0; i < t->step->rope.n_terms; i++) {
             double angle =
                 at * (t->step->src[0].type == GGL_F64 ? ((const double *)f->p)[i]
                                                       : (double)((const float *)f->p)[i]);
-            cs[2 * i] = (float)(ggl_cos(angle) * t->step->mag);
-            cs[2 * i + 1] = (float)(ggl_sin(angle) * t->step->mag);
+            cs[2 * i] = (float)(ggl_cos(angle) * t->step->rope.mag);
+            cs[2 * i + 1] = (float)(ggl_sin(angle) * t->step->rope.mag);
         }
     }
 }
@@ -36,7 +36,7 @@ static ggl_status rope_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
         s->src[2].type != GGL_I32)
         return ggl_fail(err, GGL_UNSUPPORTED, "rope of %s with frequencies of %s",
                         ggl_type_get(s->src[0].type)->name, ggl_type_get(f->type)->name);
-    s->n_terms = (int)f->ne[0];
+    s->rope.n_terms = (int)f->ne[0];
     if (!ggl_cpu_prepare(c, s, CPU_PREPARE_ROPE, f, &s->src[2], s->node->num[0]))
         return ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
     return GGL_OK;
@@ -50,7 +50,7 @@ static void rope_begin(cpu_task *t) {
 
 static void rope_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
     (void)thread;
-    int64_t r = t->step->n_terms, n = t->dst.ne[0], rows = ggl_extents(t->dst.ne, 1, 3, 1);
+    int64_t r = t->step->rope.n_terms, n = t->dst.ne[0], rows = ggl_extents(t->dst.ne, 1, 3, 1);
     bool half = t->step->node->op == GGL_OP_ROPE_HALF;
     for (int64_t u = first; u < last; u++) {
         int64_t l = t->src[2].ne[3] == 1 ? 0 : u / rows;

@@ -14,7 +14,7 @@ static void rows_begin(cpu_task *t) {
 static ggl_status float_source(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     (void)c;
     if (s->src[0].type != GGL_F32)
-        return ggl_fail(err, GGL_UNSUPPORTED, "rows of %s values",
+        return ggl_fail(err, GGL_UNSUPPORTED, "rows of %s values are not supported",
                         ggl_type_get(s->src[0].type)->name);
     return GGL_OK;
 }
@@ -22,23 +22,23 @@ static ggl_status float_source(cpu_compiler *c, cpu_step *s, ggl_error *err) {
 /* --- sum and amax over any dimension ------------------------------------------------------- */
 
 static ggl_status reduce_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
-    s->dim = (int)s->node->num[0];
+    s->along.dim = (int)s->node->num[0];
     return float_source(c, s, err);
 }
 
 /* Along dimension 0 a unit is a row of src; along another one, a row of dst. */
 static void reduce_begin(cpu_task *t) {
-    bool within = t->step->dim == 0;
+    bool within = t->step->along.dim == 0;
     t->n_units = cpu_n_rows(&t->dst);
     t->cost = within ? 10 + 2 * (double)t->src[0].ne[0]
-                     : 10 + 3 * (double)t->src[0].ne[0] * (double)t->src[0].ne[t->step->dim];
+                     : 10 + 3 * (double)t->src[0].ne[0] * (double)t->src[0].ne[t->step->along.dim];
 }
 
 /* Sets row r of dst to x[.., 0, ..] op x[.., 1, ..] op .., row by row; op is + or max. A sum starts
  * from +0; a maximum gets +0 added at the end. */
 static void reduce_rows(const cpu_task *t, int64_t r, bool sum) {
     const cpu_kernels *k = &t->b->k;
-    int dim = t->step->dim;
+    int dim = t->step->along.dim;
     int64_t n = t->dst.ne[0];
     const float zero = 0.0f;
     float *y = (float *)cpu_row(&t->dst, t->dst.ne, r);
@@ -58,7 +58,7 @@ static void reduce_rows(const cpu_task *t, int64_t r, bool sum) {
 static void sum_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
     (void)thread;
     for (int64_t r = first; r < last; r++)
-        if (t->step->dim == 0)
+        if (t->step->along.dim == 0)
             *(float *)cpu_row(&t->dst, t->dst.ne, r) =
                 t->b->k.sum((float *)cpu_row(&t->src[0], t->dst.ne, r), t->src[0].ne[0]);
         else
@@ -68,7 +68,7 @@ static void sum_run(const cpu_task *t, int64_t first, int64_t last, int thread) 
 static void amax_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
     (void)thread;
     for (int64_t r = first; r < last; r++)
-        if (t->step->dim == 0)
+        if (t->step->along.dim == 0)
             *(float *)cpu_row(&t->dst, t->dst.ne, r) =
                 t->b->k.amax((float *)cpu_row(&t->src[0], t->dst.ne, r), t->src[0].ne[0]);
         else
@@ -121,7 +121,7 @@ static void center_run(const cpu_task *t, int64_t first, int64_t last, int threa
 static void rms_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
     EACH_ROW({
         float mean = k->sum_squares(x, n) / (float)n;
-        float root = sqrtf(mean + t->step->number[0]);
+        float root = sqrtf(mean + t->step->norm.eps);
         k->binary[CPU_DIV](y, x, 1, &root, 0, n);
     })
 }
@@ -129,19 +129,19 @@ static void rms_run(const cpu_task *t, int64_t first, int64_t last, int thread) 
 static void l2_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
     EACH_ROW({
         float s = k->sum_squares(x, n);
-        float low = t->step->number[0];
+        float low = t->step->norm.eps;
         float root = sqrtf(s > low || s != s ? s : low);
         k->binary[CPU_DIV](y, x, 1, &root, 0, n);
     })
 }
 
 static ggl_status rms_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
-    s->number[0] = (float)s->node->num[0];
+    s->norm.eps = (float)s->node->num[0];
     return float_source(c, s, err);
 }
 
 static ggl_status l2_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
-    s->number[0] = (float)(s->node->num[0] * s->node->num[0]);
+    s->norm.eps = (float)(s->node->num[0] * s->node->num[0]);
     return float_source(c, s, err);
 }
 

@@ -7,16 +7,14 @@
 
 /* Returns the slot's array in the step's store. */
 static float *state_of(const cpu_task *t, int64_t slot) {
-    return (float *)(t->stores + t->step->store_at[0] +
-                     (size_t)slot * t->step->store[0]->slot_size);
+    return (float *)cpu_slot(t, &t->step->state, slot);
 }
 
 static ggl_status store_compile(cpu_compiler *c, cpu_step *s, const ggl_store *store,
                                 ggl_error *err) {
     if (!store || store->type != GGL_F32)
-        return ggl_fail(err, GGL_UNSUPPORTED, "a state that is not of f32");
-    s->store[0] = store;
-    s->store_at[0] = ggl_cpu_compiler_store(c, store);
+        return ggl_fail(err, GGL_UNSUPPORTED, "a state must be f32");
+    s->state = ggl_cpu_compiler_store(c, store);
     return GGL_OK;
 }
 
@@ -37,7 +35,7 @@ static void one_unit(cpu_task *t) {
 /* Copies the slot's state to dst. */
 static void state_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
     (void)first, (void)last, (void)thread;
-    const ggl_store *s = t->step->store[0];
+    const ggl_store *s = t->step->state.store;
     memcpy(t->dst.p, state_of(t, *(const int32_t *)t->src[0].p),
            (size_t)ggl_extents(s->ne, 0, 3, 1) * sizeof(float));
 }

@@ -95,21 +95,9 @@ void ggl_ref_get_row(const view *v, int64_t j, int64_t k, int64_t l, double *row
 /* --- operators -------------------------------------------------------------------------------- */
 
 ref_fn *ggl_ref_op(ggl_op op) {
-    if (op >= GGL_OP_ADD && op <= GGL_OP_MAX)
-        return ggl_ref_binary;
-    if (op >= GGL_OP_EXP && op <= GGL_OP_CAST)
-        return ggl_ref_unary;
     static ref_fn *const table[GGL_OP_COUNT] = {
-        [GGL_OP_WHERE] = ggl_ref_where,         [GGL_OP_SUM] = ggl_ref_sum,
-        [GGL_OP_AMAX] = ggl_ref_amax,           [GGL_OP_RANK] = ggl_ref_rank,
-        [GGL_OP_TOPK] = ggl_ref_topk,           [GGL_OP_PICK] = ggl_ref_pick,
-        [GGL_OP_RESHAPE] = ggl_ref_copy,        [GGL_OP_SPLIT] = ggl_ref_copy,
-        [GGL_OP_CONCAT] = ggl_ref_concat,       [GGL_OP_REPEAT] = ggl_ref_repeat,
-        [GGL_OP_TRANSPOSE] = ggl_ref_transpose, [GGL_OP_LINEAR] = ggl_ref_linear,
-        [GGL_OP_ROPE_HALF] = ggl_ref_rope,      [GGL_OP_ROPE_PAIR] = ggl_ref_rope,
-        [GGL_OP_CACHE] = ggl_ref_cache,         [GGL_OP_ATTEND] = ggl_ref_attend,
-        [GGL_OP_STATE] = ggl_ref_state,         [GGL_OP_KEEP] = ggl_ref_keep,
-        [GGL_OP_IOTA] = ggl_ref_iota,
+#define OP(ID, fn) [GGL_OP_##ID] = fn,
+#include "ops.def"
     };
     return table[op];
 }

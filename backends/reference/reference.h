@@ -46,18 +46,10 @@ void ggl_ref_get_row(const view *v, int64_t j, int64_t k, int64_t l, double *row
 /* Returns the function of the operator; NULL for leaves and calls. */
 ref_fn *ggl_ref_op(ggl_op op);
 
-/* elementwise.c */
-ref_fn ggl_ref_binary, ggl_ref_unary, ggl_ref_where;
-/* rows.c */
-ref_fn ggl_ref_sum, ggl_ref_amax, ggl_ref_rank, ggl_ref_topk;
-/* move.c */
-ref_fn ggl_ref_copy, ggl_ref_pick, ggl_ref_concat, ggl_ref_repeat, ggl_ref_transpose, ggl_ref_iota;
-/* product.c */
-ref_fn ggl_ref_linear, ggl_ref_rope;
+/* Declares the functions of ops.def; some appear in several rows. */
+#define OP(ID, fn) ref_fn fn;
+#include "ops.def"
 /* attend.c */
 int64_t ggl_ref_attend_scratch(const ggl_tensor *node);
-ref_fn ggl_ref_cache, ggl_ref_attend;
-/* state.c */
-ref_fn ggl_ref_state, ggl_ref_keep;
 
 #endif

@@ -49,7 +49,7 @@ static ggl_status compile(probe *r, size_t base, ggl_error *err) {
     r->end = base;
     for (int i = 0; i < r->n_nodes; i++)
         if (!place_operands(r, r->node[i]) || !place(r, r->node[i]))
-            return ggl_fail(err, GGL_LIMIT, "what is looked at does not fit into memory");
+            return ggl_fail(err, GGL_LIMIT, "the values to check do not fit into memory");
     s.loc = r->loc;
     return r->b->w.inner->v->compile(r->b->w.inner, &s, &r->plan, err);
 }
@@ -65,10 +65,10 @@ static ggl_status make_plan(probe *r, ggl_error *err) {
     size_t base = 0;
     ggl_status st = ggl_size_align(r->p->base.arena_size, 64, &base)
                         ? compile(r, base, err)
-                        : ggl_fail(err, GGL_LIMIT, "too large an arena");
+                        : ggl_fail(err, GGL_LIMIT, "the arena is too large");
     for (int tries = 0; st == GGL_OK && r->plan->arena_size > base && tries < 4; tries++) {
         if (!ggl_size_align(r->plan->arena_size, 64, &base))
-            return ggl_fail(err, GGL_LIMIT, "too large an arena");
+            return ggl_fail(err, GGL_LIMIT, "the arena is too large");
         free_plan(r);
         st = compile(r, base, err);
     }
@@ -98,7 +98,7 @@ static ggl_status init(probe *r, ggl_buffer *const *region, ggl_error *err) {
     r->loc = ggl_calloc((size_t)ggl_graph_n_ids(r->p->s.graph), sizeof *r->loc);
     r->region = ggl_calloc(n_regions, sizeof *r->region);
     if (!r->loc || !r->region)
-        return ggl_fail(err, GGL_NOMEM, "out of memory to look at a run");
+        return ggl_fail(err, GGL_NOMEM, "out of memory to check a run");
     memcpy(r->region, region, n_regions * sizeof *r->region);
     ggl_status st = make_plan(r, err);
     if (st == GGL_OK)
@@ -158,7 +158,7 @@ static ggl_status keep_slot(probe *r, const ggl_store *s, int64_t slot, int64_t 
         return ggl_fail(err, GGL_LIMIT, "too many positions");
     if (!ggl_grow(&r->kept, &r->cap_kept, r->n_kept + 1, sizeof *r->kept) ||
         !(k.data = ggl_calloc(k.size, 1)))
-        return ggl_fail(err, GGL_NOMEM, "out of memory to look at a run");
+        return ggl_fail(err, GGL_NOMEM, "out of memory to check a run");
     r->kept[r->n_kept++] = k;
     size_t at = r->p->s.store_loc[s->id] + (size_t)slot * s->slot_size;
     return inner->v->download(inner, r->region[GGL_REGION_STORES], at, k.data, k.size, err);
@@ -185,7 +185,7 @@ static ggl_status keep_stores(probe *r, bool states, ggl_error *err) {
     int32_t *slots = ggl_calloc(2 * (size_t)r->n, sizeof *slots),
             *pos = slots ? slots + r->n : NULL;
     if (!slots)
-        return ggl_fail(err, GGL_NOMEM, "out of memory to look at a run");
+        return ggl_fail(err, GGL_NOMEM, "out of memory to check a run");
     keeping k = {.r = r, .states = states, .slots = slots, .n_pos = 1};
     ggl_status st = read_input(r, "slot", slots, err);
     if (st == GGL_OK)

@@ -15,16 +15,8 @@
  * the largest; each is off by up to 0.4 % of that, a product by some 1 % of the largest result. */
 #define BOUND_BYTES 5e-2
 
-static const bool is_exact[GGL_OP_COUNT] = {
-    [GGL_OP_EQ] = true,     [GGL_OP_NE] = true,        [GGL_OP_LT] = true,   [GGL_OP_LE] = true,
-    [GGL_OP_GT] = true,     [GGL_OP_GE] = true,        [GGL_OP_MIN] = true,  [GGL_OP_MAX] = true,
-    [GGL_OP_WHERE] = true,  [GGL_OP_FLOOR] = true,     [GGL_OP_ABS] = true,  [GGL_OP_CAST] = true,
-    [GGL_OP_AMAX] = true,   [GGL_OP_RANK] = true,      [GGL_OP_TOPK] = true, [GGL_OP_PICK] = true,
-    [GGL_OP_CONCAT] = true, [GGL_OP_TRANSPOSE] = true, [GGL_OP_IOTA] = true, [GGL_OP_REPEAT] = true,
-};
-
 static double bound_of(const ggl_tensor *t) {
-    double bound = is_exact[t->op] ? BOUND_EXACT : BOUND_FLOAT;
+    double bound = ggl_op_get(t->op).exact ? BOUND_EXACT : BOUND_FLOAT;
     if (t->op == GGL_OP_LINEAR) {
         ggl_type w = t->src[1]->type;
         bound = ggl_type_get(w)->quantized      ? BOUND_BYTES
@@ -146,7 +138,7 @@ static ggl_shadow_fault find_worst(const probe *r, const ggl_tensor *t, const vo
         if (d > f.drift) {
             f.drift = d;
             f.scale = scale;
-            f.token = (int64_t)(i / row);
+            f.item = (int64_t)(i / row);
             f.element = (int64_t)(i % row);
             f.got = g;
             f.want = w;
@@ -202,9 +194,9 @@ ggl_shadow_result ggl_shadow_get(const ggl_backend *b) {
 
 static void print_fault(FILE *out, const char *which, const ggl_shadow_fault *f) {
     fprintf(out,
-            "%s: %s%s%s\n  run %" PRId64 ", token %" PRId64 ", element %" PRId64
+            "%s: %s%s%s\n  run %" PRId64 ", item %" PRId64 " of the batch, element %" PRId64
             ": %.9g, not %.9g: off by %.2g of the largest, %.3g; the bound is %.2g\n",
-            which, f->node, f->origin[0] ? ", " : "", f->origin, f->run, f->token, f->element,
+            which, f->node, f->origin[0] ? ", " : "", f->origin, f->run, f->item, f->element,
             f->got, f->want, f->drift, f->scale, f->bound);
 }
 

@@ -149,7 +149,7 @@ ggl_status ggl_shadow_wrap(ggl_backend **out, ggl_backend *inner, ggl_backend *t
     ggl_shadow_params p = params ? *params : (ggl_shadow_params){0};
     if (!(p.rate >= 0 && p.rate <= 1) || p.n_nodes < 0 || p.n_nodes > SHADOW_MAX_NODES)
         return ggl_fail(err, GGL_USAGE,
-                        "%g of the runs, %d nodes of each: 0 to 1 and 0 to %d are possible", p.rate,
+                        "%g of the runs, %d nodes of each: 0 to 1 and 0 to %d are allowed", p.rate,
                         p.n_nodes, SHADOW_MAX_NODES);
     shadow *b = ggl_calloc(1, sizeof *b);
     if (!b)

@@ -104,7 +104,7 @@ static void record_node(trace *t, const ggl_tensor *node, int64_t n, bool prepar
     if (node->origin)
         e.arg[k++] = (trace_arg){"origin", node->origin, 0};
     if (node->group >= 0)
-        e.arg[k++] = (trace_arg){"layer", NULL, (uint64_t)node->group};
+        e.arg[k++] = (trace_arg){"group", NULL, (uint64_t)node->group};
     ggl_recorder_write(t->r, &e);
 }
 

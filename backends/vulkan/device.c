@@ -152,10 +152,11 @@ static ggl_status choose_device(vk_backend *b, int number, ggl_error *err) {
     if (n == 0)
         return ggl_fail(err, GGL_UNSUPPORTED, "no Vulkan device that computes and has Vulkan 1.1");
     if (number < 0 || (uint32_t)number >= n)
-        return n == 1 ? ggl_fail(err, GGL_NOT_FOUND, "there is 1 Vulkan device, no device %d: %s",
-                                 number, properties_of(&b->f, found[0]).deviceName)
-                      : ggl_fail(err, GGL_NOT_FOUND, "there are %u Vulkan devices, no device %d", n,
-                                 number);
+        return n == 1 ? ggl_fail(err, GGL_NOT_FOUND,
+                                 "there is only 1 Vulkan device, and no device %d: %s", number,
+                                 properties_of(&b->f, found[0]).deviceName)
+                      : ggl_fail(err, GGL_NOT_FOUND,
+                                 "there are %u Vulkan devices, and no device %d", n, number);
     b->device->physical = found[number];
     if (!find_family(&b->f, found[number], &b->device->family, &b->device->clock_bits))
         return ggl_fail(err, GGL_UNSUPPORTED, "the Vulkan device has no queue that computes");

@@ -112,11 +112,13 @@ uint32_t ggl_vk_groups(int64_t items, uint32_t local) {
 /* --- dispatches ------------------------------------------------------------------------------- */
 
 static ggl_status check_binding(const vk_emit *e, const vk_binding *x, ggl_error *err) {
-    static const char help[] = " (what all slots keep; a smaller context, fewer slots or a smaller "
-                               "type of cache need less)";
+    static const char help[] =
+        " (the cache of all slots; fewer positions (a smaller context), fewer "
+        "slots or a smaller type of cache need less)";
     if (x->size <= e->b->limits.max_range)
         return GGL_OK;
-    return ggl_fail(err, GGL_LIMIT, "%.1f MiB in one piece; this device takes up to %.1f MiB%s",
+    return ggl_fail(err, GGL_LIMIT,
+                    "%.1f MiB in one buffer; this device supports at most %.1f MiB%s",
                     (double)x->size / 1048576, (double)e->b->limits.max_range / 1048576,
                     x->region == GGL_REGION_STORES ? help : "");
 }
@@ -129,7 +131,7 @@ static ggl_status check_call(const vk_emit *e, const vk_call *c, ggl_error *err)
         return st;
     for (int i = 0; i < 3; i++)
         if (c->groups[i] > VK_MAX_GROUPS)
-            return ggl_fail(err, GGL_LIMIT, "%u workgroups; at most %d are possible", c->groups[i],
+            return ggl_fail(err, GGL_LIMIT, "%u workgroups; at most %d are allowed", c->groups[i],
                             VK_MAX_GROUPS);
     return GGL_OK;
 }

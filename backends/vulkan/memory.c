@@ -107,7 +107,7 @@ static ggl_status take_staging(vk_backend *b, ggl_buffer *buf, size_t size, ggl_
 static ggl_status take(vk_backend *b, ggl_buffer *buf, int region, size_t size, ggl_error *err) {
     if (!ggl_size_align(size > 0 ? size : 1, VK_BUFFER_ALIGN, &buf->size) ||
         (b->base.max_buffer && buf->size > b->base.max_buffer))
-        return ggl_fail(err, GGL_LIMIT, "%s: a buffer of %.1f MiB; at most %.1f MiB are possible",
+        return ggl_fail(err, GGL_LIMIT, "%s: a buffer of %.1f MiB; at most %.1f MiB are allowed",
                         b->base.name, (double)size / 1048576, (double)b->base.max_buffer / 1048576);
     bool shared = ggl_vk_shares_memory(b), io = region == GGL_REGION_IO;
     VkResult r = create_buffer(b, buf, NULL);

@@ -17,7 +17,7 @@ static const struct {
     {VK_ERROR_DEVICE_LOST, GGL_DEVICE,
      "the device was lost: it was reset, or a shader ran too long"},
     {VK_ERROR_INITIALIZATION_FAILED, GGL_DEVICE, "the driver could not be started"},
-    {VK_ERROR_INCOMPATIBLE_DRIVER, GGL_UNSUPPORTED, "no driver is installed that fits"},
+    {VK_ERROR_INCOMPATIBLE_DRIVER, GGL_UNSUPPORTED, "no compatible driver is installed"},
     {VK_ERROR_LAYER_NOT_PRESENT, GGL_UNSUPPORTED, "a layer is not installed"},
     {VK_ERROR_EXTENSION_NOT_PRESENT, GGL_UNSUPPORTED, "the driver lacks an extension"},
     {VK_ERROR_FEATURE_NOT_PRESENT, GGL_UNSUPPORTED, "the driver lacks a feature"},

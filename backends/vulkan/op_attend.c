@@ -68,7 +68,7 @@ static ggl_status cache_emit(vk_emit *e, ggl_error *err) {
 static const char *cache_refuses(const vk_backend *b, const ggl_tensor *node) {
     (void)b;
     return node->src[0]->type != GGL_F32 || node->src[1]->type != GGL_F32
-               ? "no cache of values that are not f32"
+               ? "a cache needs f32 values"
                : NULL;
 }
 
@@ -228,9 +228,9 @@ static bool is_f32(const ggl_tensor *t) {
 static const char *attend_refuses(const vk_backend *b, const ggl_tensor *node) {
     (void)b;
     if (!is_f32(node->src[0]) || !is_f32(node->src[2]) || !is_f32(node->src[3]))
-        return "no attention with values that are not f32";
+        return "attention needs f32 values";
     return node->src[0]->ne[0] > SHARED_FLOATS || node->ne[0] > MOST_DIMS
-               ? "no attention with heads of more than 2048 dimensions"
+               ? "attention supports heads of at most 2048 dimensions"
                : NULL;
 }
 

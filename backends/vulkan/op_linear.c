@@ -335,7 +335,7 @@ static const char *linear_refuses(const vk_backend *b, const ggl_tensor *node) {
         return "no product with weights of this type";
     const ggl_tensor *bias = node->n_src > 2 ? node->src[2] : NULL;
     return node->src[0]->type != GGL_F32 || (bias && bias->type != GGL_F32)
-               ? "no product of columns, or with a bias, that are not f32"
+               ? "a product needs columns, and a bias, of f32"
                : NULL;
 }
 

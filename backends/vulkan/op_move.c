@@ -26,7 +26,7 @@ static ggl_status no_conversion(const ggl_operand *from, const ggl_operand *to, 
 static const char *refuses(const vk_backend *b, const ggl_tensor *node) {
     (void)b;
     return conversion(node->src[0]->type, node->type) >= 0 ? NULL
-                                                           : "no moves of values of this type";
+                                                           : "values of this type cannot be moved";
 }
 
 typedef struct move {

@@ -42,7 +42,7 @@ static ggl_status keep_emit(vk_emit *e, ggl_error *err) {
 
 static const char *keep_refuses(const vk_backend *b, const ggl_tensor *node) {
     (void)b;
-    return node->src[1]->type != GGL_F32 ? "no state of values that are not f32" : NULL;
+    return node->src[1]->type != GGL_F32 ? "a state needs f32 values" : NULL;
 }
 
 const vk_op ggl_vk_op_state = {.emit = state_emit};

@@ -3,18 +3,12 @@
 
 static const vk_op *const by_op[GGL_OP_COUNT] = {
 #define OP(ID, op) [GGL_OP_##ID] = &op,
-#define COMPOSITE(ID, op)
 #include "ops.def"
-#undef OP
-#undef COMPOSITE
 };
 
 static const vk_op *const by_composite[GGL_COMPOSITE_COUNT] = {
-#define OP(ID, op)
 #define COMPOSITE(ID, op) [GGL_COMPOSITE_##ID] = &op,
 #include "ops.def"
-#undef OP
-#undef COMPOSITE
 };
 
 const vk_op *ggl_vk_op_of(const ggl_tensor *node) {
@@ -30,7 +24,7 @@ const char *ggl_vk_refuses_all_but_f32(const vk_backend *b, const ggl_tensor *no
     (void)b;
     for (int i = 0; i < node->n_src; i++)
         if (node->src[i]->type != GGL_F32)
-            return "it takes f32 values only";
+            return "it supports only f32 values";
     return NULL;
 }
 

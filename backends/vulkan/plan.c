@@ -95,26 +95,6 @@ static ggl_status emit_all(vk_backend *b, const plan *p, int64_t n, vk_recording
 
 /* --- compiling -------------------------------------------------------------------------------- */
 
-/* Returns the operand with the slot of each token, for a recurrent composite; else one with
- * region -1. */
-static ggl_operand slot_operand(const ggl_segment *s, const ggl_step *step) {
-    const ggl_body *body = step->node->op == GGL_OP_CALL ? step->node->body : NULL;
-    for (int i = 0; body && i < body->n_node; i++) {
-        if (body->node[i]->op != GGL_OP_STATE)
-            continue;
-        const ggl_tensor *slot = body->node[i]->src[0];
-        for (int k = 0; k < body->n_param && k < step->n_src; k++)
-            if (body->param[k] == slot)
-                return step->src[k];
-        return (ggl_operand){.type = GGL_I32,
-                             .region = s->loc[slot->id].region,
-                             .offset = s->loc[slot->id].offset,
-                             .ne = {1, 1, 1, GGL_N},
-                             .nb = {4, 4, 4, 4}};
-    }
-    return (ggl_operand){.region = -1};
-}
-
 static void count_region(plan *p, int region) {
     p->n_regions = region >= p->n_regions ? region + 1 : p->n_regions;
 }
@@ -132,7 +112,7 @@ static ggl_status bind_steps(plan *p, const vk_backend *b, const ggl_segment *s,
             return within_step(
                 step->node, ggl_fail(err, GGL_UNSUPPORTED, "%s has no kernel for it", b->base.name),
                 err);
-        p->slot[i] = slot_operand(s, step);
+        p->slot[i] = ggl_step_slot(s, step);
         count_region(p, step->dst.region);
         for (int k = 0; k < step->n_src; k++)
             count_region(p, step->src[k].region);

@@ -168,7 +168,5 @@ const char *ggl_vk_refuses_all_but_f32(const vk_backend *b, const ggl_tensor *no
 #define OP(ID, op)        extern const vk_op op;
 #define COMPOSITE(ID, op) extern const vk_op op;
 #include "ops.def"
-#undef OP
-#undef COMPOSITE
 
 #endif

@@ -5,34 +5,25 @@
 #include "../../ggml-lite/quant/iq_grids.h"
 #include "memory.h"
 
-enum { CODEBOOK = 1, WORDS = 2 };
+enum { CODES = 1, CODEBOOK };
 
-/* WORDS: in a block, all parts that are read as words are at multiples of 4. */
-static const struct {
-    bool decoded;
-    int has;
-} how[GGL_TYPE_LIMIT] = {
-    [GGL_F32] = {true, WORDS},        [GGL_F16] = {true, WORDS},
-    [GGL_BF16] = {true, WORDS},       [GGL_Q4_0] = {true, 0},
-    [GGL_Q4_1] = {true, WORDS},       [GGL_Q5_0] = {true, 0},
-    [GGL_Q5_1] = {true, WORDS},       [GGL_Q8_0] = {true, 0},
-    [GGL_Q2_K] = {true, WORDS},       [GGL_Q3_K] = {true, 0},
-    [GGL_Q4_K] = {true, WORDS},       [GGL_Q5_K] = {true, WORDS},
-    [GGL_Q6_K] = {true, 0},           [GGL_IQ4_NL] = {true, 0},
-    [GGL_IQ4_XS] = {true, WORDS},     [GGL_TQ1_0] = {true, 0},
-    [GGL_TQ2_0] = {true, 0},          [GGL_MXFP4] = {true, 0},
-    [GGL_IQ2_XXS] = {true, CODEBOOK}, [GGL_IQ2_XS] = {true, CODEBOOK},
-    [GGL_IQ2_S] = {true, CODEBOOK},   [GGL_IQ3_XXS] = {true, CODEBOOK},
-    [GGL_IQ3_S] = {true, CODEBOOK},   [GGL_IQ1_S] = {true, CODEBOOK},
-    [GGL_IQ1_M] = {true, CODEBOOK},
+/* How shaders/types.glsl decodes the rows of types.def; 0: not at all. */
+static const uint8_t how[GGL_TYPE_LIMIT] = {
+#define PLAIN(id, NAME, name, size, text)
+#define QUANT(id, NAME, name, block, size, form, text)      [GGL_##NAME] = CODES,
+#define QUANT_READ(id, NAME, name, block, size, form, text) [GGL_##NAME] = CODEBOOK,
+#include "ggl/types.def"
+    [GGL_F32] = CODES,
+    [GGL_F16] = CODES,
+    [GGL_BF16] = CODES,
 };
 
 bool ggl_vk_decodes(ggl_type type) {
-    return how[type].decoded;
+    return how[type] != 0;
 }
 
 bool ggl_vk_has_codebook(ggl_type type) {
-    return how[type].has & CODEBOOK;
+    return how[type] == CODEBOOK;
 }
 
 /* Returns the bytes of the unit of ggl_vk_bind_part and ggl_vk_stride. */
@@ -54,7 +45,8 @@ bool ggl_vk_weight_aligned(const vk_emit *e, const ggl_operand *w, uint32_t at) 
     uint32_t all = at;
     for (int d = 1; d < GGL_MAX_DIMS; d++)
         all |= ggl_vk_weight_stride(e, w, d);
-    return (how[w->type].has & WORDS) && all % 4 == 0;
+    const ggl_type_info *t = ggl_type_get(w->type); /* see types.glsl for the multiples of 4 */
+    return (t->block == 1 || t->size % 4 == 0) && all % 4 == 0;
 }
 
 size_t ggl_vk_most_bound(const vk_emit *e) {

@@ -285,7 +285,7 @@ static size_t longest_row(const ggl_program *program) {
 static ggl_status mine_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out,
                                ggl_error *err) {
     const ggl_program_params params = {
-        .refuses = mine_refuses, .backend = b, .value_type = GGL_F32};
+        .refuses = b->v->refuses, .backend = b, .value_type = GGL_F32};
     plan *p = ggl_calloc(1, sizeof *p);
     if (!p)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a plan");

@@ -54,12 +54,12 @@ static ggl_status map_read(os_map *m, int fd, size_t size, ggl_error *err) {
 static ggl_status map_fd(os_map *m, int fd, const os_map_params *p, ggl_error *err) {
     struct stat st;
     if (fstat(fd, &st) != 0)
-        return fail_errno(err, "cannot be examined", errno);
+        return fail_errno(err, "its size and kind cannot be read", errno);
     if (S_ISDIR(st.st_mode))
         return ggl_fail(err, GGL_IO, "is a directory, not a file");
     if (!S_ISREG(st.st_mode))
         return ggl_fail(err, GGL_IO,
-                        "is no regular file (a device or a pipe), so it cannot be mapped");
+                        "is not a regular file (a device or a pipe), so it cannot be mapped");
     if (st.st_size == 0)
         return ggl_fail(err, GGL_FORMAT, "the file is empty");
     if ((uintmax_t)st.st_size > SIZE_MAX / 2)
@@ -247,7 +247,7 @@ static ggl_status new_file_examine(const char *path, bool *through, ggl_error *e
     for (int fd = 1; fd <= 2 && S_ISREG(st.st_mode); fd++) {
         struct stat other;
         if (fstat(fd, &other) == 0 && other.st_dev == st.st_dev && other.st_ino == st.st_ino)
-            return ggl_fail(err, GGL_USAGE, "is where standard %s goes; give another file",
+            return ggl_fail(err, GGL_USAGE, "is the file of standard %s; give another one",
                             fd == 1 ? "output" : "error");
     }
     if (!S_ISREG(st.st_mode) && !*through)

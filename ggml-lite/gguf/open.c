@@ -55,14 +55,15 @@ static ggl_status split_key(const gguf_part *p, const char *key, int64_t least, 
     if (found < 0)
         return GGL_FORMAT;
     if (found == 0)
-        return ggl_fail(err, GGL_FORMAT, "is part of a split model, but has no key '%s'", key);
+        return ggl_fail(err, GGL_FORMAT, "is part of a split model, but its key '%s' is missing",
+                        key);
     if (*out != least && least == most)
-        return ggl_fail(err, GGL_FORMAT, "key '%s' is %" PRId64 ", expected is %" PRId64, key, *out,
-                        least);
+        return ggl_fail(err, GGL_FORMAT, "key '%s' is %" PRId64 ", %" PRId64 " is expected", key,
+                        *out, least);
     if (*out < least || *out > most)
         return ggl_fail(err, GGL_FORMAT,
-                        "key '%s' is %" PRId64 ", expected is %" PRId64 " to %" PRId64, key, *out,
-                        least, most);
+                        "key '%s' is %" PRId64 ", %" PRId64 " to %" PRId64 " is expected", key,
+                        *out, least, most);
     return GGL_OK;
 }
 
@@ -102,8 +103,7 @@ static ggl_status check_first(const gguf_part *p, int64_t count, ggl_error *err)
     if (!named)
         return ggl_fail(err, GGL_FORMAT,
                         "is the first of %" PRId64
-                        " parts, so its name must end in '%s' for the others"
-                        " to be found",
+                        " parts; for the others to be found, its name must end in '%s'",
                         count, first);
     return GGL_OK;
 }
@@ -173,8 +173,7 @@ static ggl_status collect_tensors(ggl_gguf *f, ggl_error *err) {
             t->part = i;
             size_t first = ggl_index_put(&f->by_name, f->tensors, f->n_tensors);
             if (first != f->n_tensors)
-                return ggl_fail(err, GGL_FORMAT,
-                                "tensor %zu of %zu: '%s' is there already, as tensor %zu",
+                return ggl_fail(err, GGL_FORMAT, "tensor %zu of %zu: '%s' is already tensor %zu",
                                 f->n_tensors + 1, n, ggl_gguf_show(t->name).s, first + 1);
             f->n_tensors++;
         }
@@ -244,7 +243,8 @@ static ggl_status memory_open(ggl_gguf *f, const void *data, size_t size, ggl_er
         s = split_count(&f->parts[0], &count, err);
     if (s == GGL_OK && count > 1)
         s = ggl_fail(err, GGL_UNSUPPORTED,
-                     "is one of %" PRId64 " parts of a split model, which opens from files only",
+                     "is one of %" PRId64
+                     " parts of a split model, which can be opened only from files",
                      count);
     return s == GGL_OK ? collect_tensors(f, err) : s;
 }

@@ -94,7 +94,8 @@ ggl_status ggl_gguf_check_shape(ggl_str name, ggl_type type, int n_dims, const i
     if (row % info->block != 0)
         return ggl_fail(err, GGL_FORMAT,
                         "tensor '%s' has rows of %" PRId64
-                        " elements, which are no whole blocks of %" PRId64 " as its type %s needs",
+                        " elements, which are not whole blocks of %" PRId64
+                        ", as its type %s needs",
                         ggl_gguf_show(name).s, row, info->block, info->name);
     /* strides must fit, too, even if a dimension is 0 */
     int64_t n = row;
@@ -115,8 +116,8 @@ ggl_status ggl_gguf_check_shape(ggl_str name, ggl_type type, int n_dims, const i
 
 ggl_status ggl_gguf_check_alignment(uint64_t alignment, ggl_error *err) {
     if (alignment == 0 || (alignment & (alignment - 1)) != 0)
-        return ggl_fail(err, GGL_FORMAT, "general.alignment is %" PRIu64 ", no power of two",
-                        alignment);
+        return ggl_fail(err, GGL_FORMAT,
+                        "general.alignment is %" PRIu64 ", a power of two is expected", alignment);
     return GGL_OK;
 }
 
@@ -215,7 +216,7 @@ static ggl_status read_keys(reader *r, gguf_head *h) {
         if (s == GGL_OK) {
             size_t first = ggl_index_put(&h->by_key, h->values, i);
             if (first != i)
-                s = ggl_fail(r->err, GGL_FORMAT, "'%s' is there already, as key %zu",
+                s = ggl_fail(r->err, GGL_FORMAT, "'%s' is already key %zu",
                              ggl_gguf_show(h->values[i].pub.key).s, first + 1);
         }
         if (s != GGL_OK)
@@ -287,7 +288,8 @@ static ggl_status read_tensor(reader *r, ggl_gguf_tensor *t, range *x, uint64_t 
     x->size = t->size;
     if (x->at % alignment != 0)
         return ggl_fail(r->err, GGL_FORMAT,
-                        "tensor '%s' has offset %" PRIu64 ", no multiple of the alignment %" PRIu64,
+                        "tensor '%s' has offset %" PRIu64
+                        ", which is not a multiple of the alignment %" PRIu64,
                         ggl_gguf_show(t->name).s, x->at, alignment);
     /* r->size is below SIZE_MAX / 2, too, so sums of two of them do not overflow */
     if (x->at > SIZE_MAX / 2 || x->size > SIZE_MAX / 2)
@@ -351,12 +353,12 @@ static ggl_status place_tensor(const reader *r, ggl_gguf_tensor *t, uint64_t at,
         return GGL_OK;
     if (at % need == 0)
         return ggl_fail(r->err, GGL_UNSUPPORTED,
-                        "the bytes begin at an address that is no multiple of %zu, as tensor '%s' "
-                        "of type %s needs it",
+                        "the bytes begin at an address that is not a multiple of %zu, which tensor "
+                        "'%s' of type %s needs",
                         need, ggl_gguf_show(t->name).s, ggl_type_get((int)t->type)->name);
     return ggl_fail(r->err, GGL_UNSUPPORTED,
-                    "tensor '%s' of type %s lies at byte %" PRIu64
-                    ", which is no multiple of %zu: general.alignment is %" PRIu64
+                    "tensor '%s' of type %s is at byte %" PRIu64
+                    ", which is not a multiple of %zu: general.alignment is %" PRIu64
                     "; convert the model again with the usual alignment of %d",
                     ggl_gguf_show(t->name).s, ggl_type_get((int)t->type)->name, at, need, alignment,
                     GGUF_DEFAULT_ALIGNMENT);
@@ -468,7 +470,7 @@ static ggl_status read_magic(reader *r) {
     if (memcmp(r->data, "GGUF", r->size < 4 ? r->size : 4) != 0) {
         const char *text = foreign_format(r->data, r->size);
         ggl_str begin = {.s = (const char *)r->data, .n = r->size < 4 ? r->size : 4};
-        return ggl_fail(r->err, GGL_FORMAT, "starts with '%s'%s%s%s, is no GGUF file",
+        return ggl_fail(r->err, GGL_FORMAT, "starts with '%s'%s%s%s, so it is not a GGUF file",
                         ggl_gguf_show(begin).s, text ? " (" : "", text ? text : "",
                         text ? ")" : "");
     }
@@ -482,10 +484,10 @@ static ggl_status read_version(reader *r, uint32_t *version) {
         return r->status;
     if ((v & 0xffff) == 0 && v >> 24 != 0)
         return ggl_fail(r->err, GGL_UNSUPPORTED,
-                        "is a big-endian GGUF file, only little-endian ones are supported");
+                        "is a big-endian GGUF file; only little-endian ones are supported");
     if (v != 2 && v != 3)
         return ggl_fail(r->err, GGL_UNSUPPORTED,
-                        "has GGUF version %" PRIu32 ", supported are 2 and 3%s", v,
+                        "has GGUF version %" PRIu32 "; 2 and 3 are supported%s", v,
                         v == 1 ? ": convert the model again" : "");
     *version = v;
     return GGL_OK;
@@ -497,8 +499,7 @@ static ggl_status check_count(const reader *r, uint64_t n, size_t least, const c
     if (n > most)
         return ggl_fail(r->err, GGL_FORMAT,
                         "the file is truncated or damaged: its header counts %" PRIu64
-                        " %s, but into the %zu"
-                        " bytes after it fit at most %zu",
+                        " %s, but the %zu bytes after it hold at most %zu",
                         n, what, r->size - r->at, most);
     return GGL_OK;
 }

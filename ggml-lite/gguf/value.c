@@ -66,35 +66,54 @@ static const uint8_t *element(const ggl_gguf_value *v, uint64_t i) {
     return i < v->n && size > 0 ? ((const gguf_value *)v)->data + i * size : NULL;
 }
 
-/* Sets *out to the unaligned T at p, converted to `as`, and returns true from the function. */
-#define LOAD(T, p, as)                                                                             \
-    do {                                                                                           \
-        T x_;                                                                                      \
-        memcpy(&x_, p, sizeof x_);                                                                 \
-        *out = (as)x_;                                                                             \
-        return true;                                                                               \
-    } while (0)
+/* Return the integer of `size` bytes at p, which need not be aligned. */
+static uint64_t unsigned_at(const uint8_t *p, size_t size) {
+    uint64_t u = 0;
+    memcpy(&u, p, size); /* files and machines are little-endian */
+    return u;
+}
+
+static int64_t signed_at(const uint8_t *p, size_t size) {
+    const uint64_t u = unsigned_at(p, size), sign = (uint64_t)1 << (8 * size - 1);
+    return (int64_t)((u ^ sign) - sign);
+}
 
 bool ggl_gguf_integer(const ggl_gguf_value *v, uint64_t i, int64_t *out) {
     const uint8_t *p = element(v, i);
     if (!p)
         return false;
-    /* clang-format off */
+    const size_t size = ggl_gguf_type_size(v->type);
     switch (v->type) {
-    case GGL_GGUF_U8: LOAD(uint8_t, p, int64_t);
-    case GGL_GGUF_I8: LOAD(int8_t, p, int64_t);
-    case GGL_GGUF_U16: LOAD(uint16_t, p, int64_t);
-    case GGL_GGUF_I16: LOAD(int16_t, p, int64_t);
-    case GGL_GGUF_U32: LOAD(uint32_t, p, int64_t);
-    case GGL_GGUF_I32: LOAD(int32_t, p, int64_t);
-    case GGL_GGUF_I64: LOAD(int64_t, p, int64_t);
     case GGL_GGUF_U64:
         if (p[7] > 127) /* 2^63 or more */
             return false;
-        LOAD(uint64_t, p, int64_t);
-    default: return false;
+        /* fall through */
+    case GGL_GGUF_U8:
+    case GGL_GGUF_U16:
+    case GGL_GGUF_U32:
+        *out = (int64_t)unsigned_at(p, size);
+        return true;
+    case GGL_GGUF_I8:
+    case GGL_GGUF_I16:
+    case GGL_GGUF_I32:
+    case GGL_GGUF_I64:
+        *out = signed_at(p, size);
+        return true;
+    default:
+        return false;
     }
-    /* clang-format on */
+}
+
+static double float_at(const uint8_t *p) {
+    float x;
+    memcpy(&x, p, sizeof x);
+    return (double)x;
+}
+
+static double double_at(const uint8_t *p) {
+    double x;
+    memcpy(&x, p, sizeof x);
+    return x;
 }
 
 bool ggl_gguf_number(const ggl_gguf_value *v, uint64_t i, double *out) {
@@ -104,11 +123,14 @@ bool ggl_gguf_number(const ggl_gguf_value *v, uint64_t i, double *out) {
         return false;
     switch (v->type) {
     case GGL_GGUF_F32:
-        LOAD(float, p, double);
+        *out = float_at(p);
+        return true;
     case GGL_GGUF_F64:
-        LOAD(double, p, double);
+        *out = double_at(p);
+        return true;
     case GGL_GGUF_U64:
-        LOAD(uint64_t, p, double);
+        *out = (double)unsigned_at(p, sizeof(uint64_t));
+        return true;
     default:
         if (!ggl_gguf_integer(v, i, &n))
             return false;

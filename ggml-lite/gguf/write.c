@@ -53,7 +53,7 @@ static bool failed(const ggl_gguf_writer *w) {
 
 static void no_memory(ggl_gguf_writer *w) {
     if (!failed(w))
-        ggl_fail(&w->err, GGL_NOMEM, "out of memory for what is to be written");
+        ggl_fail(&w->err, GGL_NOMEM, "out of memory for the keys and tensors to write");
 }
 
 static void kv_put(ggl_gguf_writer *w, const void *data, size_t n) {
@@ -95,7 +95,7 @@ static void kv_begin(ggl_gguf_writer *w, ggl_str key, ggl_gguf_type type, bool a
     if (failed(w) || ggl_gguf_check_name(key, GGUF_KEY_MAX, "key", &w->err) != GGL_OK)
         return;
     if (!array && n != 1) {
-        ggl_fail(&w->err, GGL_USAGE, "key '%s' has %" PRIu64 " values, but is no array",
+        ggl_fail(&w->err, GGL_USAGE, "key '%s' has %" PRIu64 " values, but is not an array",
                  ggl_gguf_show(key).s, n);
         return;
     }
@@ -133,7 +133,7 @@ static void put_numbers(ggl_gguf_writer *w, ggl_str key, ggl_gguf_type type, boo
     if (failed(w))
         return;
     if (each == 0) {
-        ggl_fail(&w->err, GGL_USAGE, "key '%s': type %s is no number", ggl_gguf_show(key).s,
+        ggl_fail(&w->err, GGL_USAGE, "key '%s': type %s is not a number", ggl_gguf_show(key).s,
                  ggl_gguf_type_name(type));
         return;
     }
@@ -193,7 +193,7 @@ static ggl_status check_tensor(ggl_str name, ggl_type type, int n_dims, const in
             return ggl_fail(err, GGL_USAGE, "dimension %d of tensor '%s' is %" PRId64, d,
                             ggl_gguf_show(name).s, ne[d]);
     if (!ggl_type_get((int)type))
-        return ggl_fail(err, GGL_USAGE, "tensor '%s' has type number %d, which is none",
+        return ggl_fail(err, GGL_USAGE, "tensor '%s' has type number %d, which does not exist",
                         ggl_gguf_show(name).s, (int)type);
     ggl_status s = ggl_gguf_check_shape(name, type, n_dims, ne, size, err);
     if (s == GGL_OK && !has_data && *size > 0)
@@ -237,7 +237,7 @@ static ggl_status check_twice(const void *array, size_t stride, size_t n, const 
         if (ggl_index_put(&x, array, i) != i) {
             ggl_str name;
             memcpy(&name, (const char *)array + i * stride, sizeof name);
-            s = ggl_fail(err, GGL_USAGE, "%s '%s' is given twice", what, ggl_gguf_show(name).s);
+            s = ggl_fail(err, GGL_USAGE, "%s '%s' was put twice", what, ggl_gguf_show(name).s);
         }
     ggl_index_fini(&x);
     return s;
@@ -332,7 +332,8 @@ static ggl_status sink_pad(ggl_gguf_sink *to, size_t n, ggl_error *err) {
 
 ggl_status ggl_gguf_sink_write(ggl_gguf_sink *to, const void *data, size_t n, ggl_error *err) {
     if (n > to->left)
-        return ggl_fail(err, GGL_USAGE, "%zu bytes are given, and %zu are left", n, to->left);
+        return ggl_fail(err, GGL_USAGE, "%zu bytes were written, but only %zu were left", n,
+                        to->left);
     to->left -= n;
     return sink_put(to, data, n, err);
 }
@@ -343,7 +344,7 @@ static ggl_status write_tensor(const writer_tensor *t, ggl_gguf_sink *to, ggl_er
     to->left = t->size;
     ggl_status s = t->fill(t->ctx, to, err);
     if (s == GGL_OK && to->left > 0)
-        s = ggl_fail(err, GGL_USAGE, "%zu of %zu bytes were not given", to->left, t->size);
+        s = ggl_fail(err, GGL_USAGE, "%zu of %zu bytes were not written", to->left, t->size);
     return s == GGL_OK ? s : ggl_within(err, s, "tensor '%s'", ggl_gguf_show(t->name).s);
 }
 
@@ -371,7 +372,7 @@ static ggl_status check_alignments(const ggl_gguf_writer *w, ggl_error *err) {
         size_t need = ggl_gguf_type_alignment(t->type);
         if (t->size > 0 && w->alignment < need)
             return ggl_fail(
-                err, GGL_USAGE, "general.alignment is %zu, and tensor '%s' of type %s needs %zu",
+                err, GGL_USAGE, "general.alignment is %zu, but tensor '%s' of type %s needs %zu",
                 w->alignment, ggl_gguf_show(t->name).s, ggl_type_get((int)t->type)->name, need);
     }
     return GGL_OK;

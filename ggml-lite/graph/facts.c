@@ -28,7 +28,7 @@ bool ggl_graph_bound(ggl_graph *g, const ggl_tensor *t) {
     if (n <= (double)GGL_MAX_ELEMENTS)
         return true;
     char shape[256];
-    ggl_graph_fail(g, GGL_LIMIT, "%s%s%s has %.3g elements%s; at most 2^48 are possible",
+    ggl_graph_fail(g, GGL_LIMIT, "%s%s%s has %.3g elements%s; at most 2^48 are allowed",
                    t->name ? t->name : ggl_op_get(t->op).name, t->n_dims ? " " : "",
                    t->n_dims ? ggl_shape_text(t, shape, sizeof shape) : "", n,
                    ggl_is_batched(t) ? " for the largest batch" : "");
@@ -144,4 +144,18 @@ bool ggl_extents_bytes(ggl_type type, const int64_t ne[GGL_MAX_DIMS], int64_t n,
 
 bool ggl_value_bytes(const ggl_tensor *t, int64_t n, size_t *out) {
     return ggl_extents_bytes(t->type, t->ne, n, out);
+}
+
+const char *ggl_output_fault(const ggl_tensor *t) {
+    if (t->op == GGL_OP_CACHE || t->op == GGL_OP_KEEP)
+        return "has no value: cache and keep only store one";
+    if (t->op == GGL_OP_WEIGHT || t->op == GGL_OP_CONST || t->view_of)
+        return "is a weight, a part of one, or a constant: outputs are computed from a batched "
+               "input";
+    if (t->op == GGL_OP_INPUT)
+        return "is an input, which nothing computes: ggl_unary(g, GGL_OP_CAST, t) is a computed "
+               "copy";
+    if (t->type == GGL_I32) /* other types become f32 once it is known what is computed */
+        return "is of type i32, and outputs are f32: ggl_unary(g, GGL_OP_CAST, t) converts it";
+    return NULL;
 }

@@ -38,7 +38,7 @@ ggl_graph *ggl_graph_new(const ggl_graph_params *params) {
                        p->n_pos, p->n_batch, p->n_slots);
     if (!ggl_store_can_keep(p->type_k) || !ggl_store_can_keep(p->type_v))
         ggl_graph_fail(g, GGL_UNSUPPORTED,
-                       "a cache is of type f32, f16, bf16, q8_0 or q4_0, not %s",
+                       "a cache must be of type f32, f16, bf16, q8_0 or q4_0, not %s",
                        type_name(ggl_store_can_keep(p->type_k) ? p->type_v : p->type_k));
     return g;
 }
@@ -142,7 +142,7 @@ static bool set_shape(ggl_graph *g, ggl_tensor *t, int n_dims, const int64_t *ne
     t->n_dims = n_dims;
     for (int d = 0; d < n_dims; d++) {
         if (ne[d] < 1 || ne[d] > INT32_MAX) {
-            ggl_graph_fail(g, GGL_SHAPE, "dimension %d is %" PRId64 "; 1 to 2^31-1 are possible", d,
+            ggl_graph_fail(g, GGL_SHAPE, "dimension %d is %" PRId64 "; 1 to 2^31-1 are allowed", d,
                            ne[d]);
             return false;
         }
@@ -174,7 +174,7 @@ static ggl_tensor *leaf_new(ggl_graph *g, ggl_op op, const char *name, ggl_type 
 ggl_tensor *ggl_graph_input(ggl_graph *g, const char *name, ggl_type type, int n_dims,
                             const int64_t *ne, bool batched) {
     if (g->error.status == GGL_OK && type != GGL_F32 && type != GGL_I32)
-        return ggl_graph_fail(g, GGL_UNSUPPORTED, "input '%s': inputs are f32 or i32", name);
+        return ggl_graph_fail(g, GGL_UNSUPPORTED, "input '%s': inputs must be f32 or i32", name);
     ggl_tensor *t = leaf_new(g, GGL_OP_INPUT, name, type, n_dims, ne, batched);
     return t && list_push(g, &g->inputs, t) ? t : NULL;
 }
@@ -190,9 +190,9 @@ ggl_tensor *ggl_graph_weight(ggl_graph *g, const char *name, ggl_type type, int 
     if (!t)
         return NULL;
     if (!ggl_value_bytes(t, 1, &t->size))
-        return ggl_graph_fail(g, GGL_SHAPE,
-                              "weight '%s': rows of %" PRId64 " are no whole number of %s blocks",
-                              name, t->ne[0], ggl_type_get(type)->name);
+        return ggl_graph_fail(
+            g, GGL_SHAPE, "weight '%s': rows of %" PRId64 " are not a whole number of %s blocks",
+            name, t->ne[0], ggl_type_get(type)->name);
     t->data = data;
     return t;
 }
@@ -296,8 +296,9 @@ static ggl_tensor *cast_if_needed(ggl_graph *g, ggl_op op, int i_src, ggl_tensor
 static ggl_tensor *supplied(ggl_graph *g, ggl_op op, const char *name) {
     ggl_tensor *t = ggl_graph_find_input(g, name);
     if (!t)
-        return ggl_graph_fail(g, GGL_USAGE, "%s needs an input named '%s'", ggl_op_get(op).name,
-                              name);
+        return ggl_graph_fail(
+            g, GGL_USAGE, "%s needs an input named '%s', made before: i32, batched, no dimensions",
+            ggl_op_get(op).name, name);
     if (t->type != GGL_I32 || t->n_dims != 0 || !ggl_is_batched(t))
         return ggl_graph_fail(g, GGL_USAGE,
                               "the input '%s' must be i32, batched, without dimensions", name);
@@ -345,9 +346,9 @@ static bool make_store(ggl_graph *g, ggl_tensor *t, int k, ggl_store_kind kind, 
     size_t row;
     if (kind != GGL_STORE_STATE && !ggl_row_size_checked(type, like->ne[0], &row))
         return ggl_graph_fail(g, GGL_UNSUPPORTED,
-                              "%s with heads of %" PRId64 " elements cannot be cached as %s, which "
-                              "takes multiples of %" PRId64 " (most models have heads of 64 or "
-                              "128); f16 and bf16 take any",
+                              "%s with heads of %" PRId64
+                              " elements cannot be cached as %s, which needs multiples of %" PRId64
+                              " (most models have heads of 64 or 128); f16 and bf16 accept any",
                               what, like->ne[0], ggl_type_get(type)->name,
                               ggl_type_get(type)->block);
     if (!s || !ggl_grow(&g->store, &g->cap_stores, g->n_stores + 1, sizeof *g->store))
@@ -372,14 +373,14 @@ static bool is_prefix(const ggl_tensor *v, const ggl_tensor *k) {
 static bool make_stores(ggl_graph *g, ggl_tensor *t) {
     if (t->op == GGL_OP_STATE) {
         if (!g->body)
-            return ggl_graph_fail(g, GGL_USAGE, "a state stands in the body of a call");
+            return ggl_graph_fail(g, GGL_USAGE, "a state is allowed only in the body of a call");
         g->body->recurrent = true;
         return make_store(g, t, 0, GGL_STORE_STATE, GGL_F32, t, "state");
     }
     if (t->op != GGL_OP_CACHE)
         return true;
     if (g->body)
-        return ggl_graph_fail(g, GGL_USAGE, "a cache cannot stand in the body of a call");
+        return ggl_graph_fail(g, GGL_USAGE, "a cache is not allowed in the body of a call");
     return make_store(g, t, 0, GGL_STORE_KEYS, g->params.type_k, t->src[0], "keys") &&
            (is_prefix(t->src[1], t->src[0]) ||
             make_store(g, t, 1, GGL_STORE_VALUES, g->params.type_v, t->src[1], "values"));
@@ -404,7 +405,7 @@ static ggl_type result_type(const ggl_tensor *t) {
         as_x,
         none
     } rule[GGL_OP_COUNT] = {
-#define OP(ID, name, signature, rule_, result, text) [GGL_OP_##ID] = result,
+#define OP(ID, name, signature, rule_, result, bits, kind, text) [GGL_OP_##ID] = result,
 #include "ggl/ops.def"
 #undef OP
     };
@@ -445,6 +446,14 @@ ggl_tensor *ggl_graph_op(ggl_graph *g, ggl_op op, ggl_tensor *const *src, int n_
 
 /* --- bodies ----------------------------------------------------------------------------------- */
 
+/* Closes the innermost body, which failed to begin; returns NULL. */
+static void *body_drop(ggl_graph *g) {
+    open_body *b = g->body;
+    g->body = b->outer;
+    body_free(b);
+    return NULL;
+}
+
 ggl_tensor **ggl_body_begin(ggl_graph *g, ggl_tensor *const *src, int n_src) {
     if (g->error.status != GGL_OK)
         return NULL;
@@ -456,13 +465,16 @@ ggl_tensor **ggl_body_begin(ggl_graph *g, ggl_tensor *const *src, int n_src) {
     g->body = b;
     for (int i = 0; i < n_src; i++) {
         ggl_tensor *x = captured(g, b->outer, src[i]);
-        if (!x || !param_new(g, b, x))
-            return g->error.status != GGL_OK
-                       ? NULL
-                       : ggl_graph_fail(g, GGL_USAGE, "a call's source is missing");
+        if (!x || !param_new(g, b, x)) {
+            ggl_graph_fail(g, GGL_USAGE, "a call's source is missing");
+            return body_drop(g);
+        }
     }
-    return ggl_grow(&b->params.at, &b->params.cap, 1, sizeof *b->params.at) ? b->params.at
-                                                                            : no_memory(g);
+    if (!ggl_grow(&b->params.at, &b->params.cap, 1, sizeof *b->params.at)) {
+        no_memory(g);
+        return body_drop(g);
+    }
+    return b->params.at;
 }
 
 static bool has_call_with_state(const node_list *l) {
@@ -503,7 +515,7 @@ static ggl_tensor *call_new(ggl_graph *g, open_body *b, const char *name, ggl_te
     t->n_dims = result->n_dims;
     memcpy(t->ne, result->ne, sizeof t->ne);
     memcpy(t->dim_name, result->dim_name, sizeof t->dim_name);
-    if (b->recurrent) /* even one that reads no argument depends on the token before */
+    if (b->recurrent) /* even one that reads no argument depends on the element before */
         t->ne[GGL_BATCH_DIM] = GGL_N;
     return node_add(g, t);
 }
@@ -531,9 +543,9 @@ ggl_tensor *ggl_body_end(ggl_graph *g, const char *name, ggl_tensor *result, con
 ggl_tensor *ggl_graph_output(ggl_graph *g, const char *name, ggl_tensor *t) {
     if (!t || g->error.status != GGL_OK)
         return NULL;
-    if (t->type == GGL_I32 || t->op == GGL_OP_CACHE || t->op == GGL_OP_KEEP || ggl_is_leaf(t) ||
-        t->view_of)
-        return ggl_graph_fail(g, GGL_USAGE, "output '%s' is no computed f32 value", name);
+    const char *fault = ggl_output_fault(t);
+    if (fault)
+        return ggl_graph_fail(g, GGL_USAGE, "output '%s' %s", name, fault);
     ggl_tensor_set_name(g, t, name);
     return list_push(g, &g->outputs, t) ? t : NULL;
 }
@@ -621,16 +633,18 @@ static bool size_stores(ggl_graph *g) {
 
 ggl_status ggl_graph_finish(ggl_graph *g, ggl_error *err) {
     if (g->body)
-        ggl_graph_fail(g, GGL_USAGE, "a body was begun and not ended");
+        ggl_graph_fail(g, GGL_USAGE, "a body was begun but not ended");
     if (g->error.status == GGL_OK && g->outputs.n == 0)
         ggl_graph_fail(g, GGL_USAGE, "the graph has no output");
     if (g->error.status != GGL_OK)
         return ggl_graph_error(g, err);
     ggl_graph_mark(g);
-    for (size_t i = 0; i < g->outputs.n; i++)
-        if (g->outputs.at[i]->type != GGL_F32)
-            return ggl_fail(err, GGL_USAGE, "output '%s' is no computed f32 value",
-                            g->outputs.at[i]->name);
+    for (size_t i = 0; i < g->outputs.n; i++) {
+        const char *fault = ggl_output_fault(g->outputs.at[i]); /* types are known by now */
+        if (fault)
+            return ggl_fail(err, GGL_USAGE, "output '%s' %s", g->outputs.at[i]->name, fault);
+        assert(g->outputs.at[i]->type == GGL_F32);
+    }
     for (size_t i = 0; i < g->n_stores; i++)
         g->store[i]->id = 0;
     mark_stores(g->nodes.at, g->nodes.n);
@@ -681,10 +695,10 @@ const char *ggl_node_text(const ggl_tensor *t, char *buf, size_t size) {
         n = (int)strcspn(op, ">");
     }
     const ggl_tensor *w = weight_of(t);
-    char layer[24] = "";
+    char group[24] = "";
     if (!t->name && t->group >= 0)
-        snprintf(layer, sizeof layer, "blk.%d ", t->group);
-    snprintf(buf, size, "%s%s%.*s%s%s%s", t->name ? t->name : layer, t->name ? " = " : "", n, op,
+        snprintf(group, sizeof group, "group %d ", t->group);
+    snprintf(buf, size, "%s%s%.*s%s%s%s", t->name ? t->name : group, t->name ? " = " : "", n, op,
              w ? "(.., " : "(..)", w && w->name ? w->name : "", w ? ")" : "");
     return buf;
 }

@@ -6,10 +6,15 @@
 #include "ggl/graph.h"
 #include "ggl/number.h"
 
+enum { rounded, exact }; /* as the rows say */
+
 static const struct {
     const char *name, *signature, *text;
+    bool exact;
+    ggl_op_kind kind;
 } ops[GGL_OP_COUNT] = {
-#define OP(ID, name, signature, rule, result, text) [GGL_OP_##ID] = {name, signature, text},
+#define OP(ID, name, signature, rule, result, bits, kind, text)                                    \
+    [GGL_OP_##ID] = {name, signature, text, bits, GGL_KIND_##kind},
 #include "ggl/ops.def"
 #undef OP
 };
@@ -29,7 +34,7 @@ ggl_op_info ggl_op_get(ggl_op op) {
     const char *name = ops[op].name;
     bool word = (name[0] >= 'a' && name[0] <= 'z');
     return (ggl_op_info){name, ops[op].signature, ops[op].text, count_words(ops[op].signature),
-                         word};
+                         word, ops[op].exact,     ops[op].kind};
 }
 
 ggl_param ggl_op_param(ggl_op op, int k) {

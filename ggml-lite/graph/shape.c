@@ -50,7 +50,8 @@ static bool whole(ggl_graph *g, const ggl_tensor *y, int k, const char *what, in
 }
 
 static bool shape_leaf(ggl_graph *g, ggl_tensor *y) {
-    ggl_graph_fail(g, GGL_USAGE, "%s is no operator that can be applied", ggl_op_get(y->op).name);
+    ggl_graph_fail(g, GGL_USAGE, "%s is not an operator that can be applied",
+                   ggl_op_get(y->op).name);
     return false;
 }
 
@@ -224,9 +225,9 @@ static bool shape_rope(ggl_graph *g, ggl_tensor *y) {
     if (ggl_is_batched(f) || f->n_dims != 1)
         return fail(g, y, "with the frequencies %s: a constant row is needed", TEXT(f));
     if (x->n_dims < 1 || 2 * f->ne[0] > x->ne[0])
-        return fail(
-            g, y, "of %s with %" PRId64 " frequencies: at most half the row's length are possible",
-            TEXT(x), f->ne[0]);
+        return fail(g, y,
+                    "of %s with %" PRId64 " frequencies: at most half the row's length are allowed",
+                    TEXT(x), f->ne[0]);
     return like(y, x);
 }
 
@@ -247,10 +248,10 @@ static bool shape_attend(ggl_graph *g, ggl_tensor *y) {
         return fail(g, y, "of %s over keys %s", TEXT(q), TEXT(k));
     for (int i = 2; i < 4; i++)
         if (y->src[i] && (y->src[i]->n_dims > 1 || y->src[i]->ne[0] != q->ne[1]))
-            return fail(g, y, "with %s %s: one for each of %" PRId64 " heads is needed",
+            return fail(g, y, "with %s %s: one number for each of %" PRId64 " heads is needed",
                         i == 2 ? "sinks" : "alibi", TEXT(y->src[i]), q->ne[1]);
     if (!isnan(y->num[1]) && (y->num[1] < 1 || y->num[1] != floor(y->num[1])))
-        return fail(g, y, "with a window of %g: a whole number from 1 is needed", y->num[1]);
+        return fail(g, y, "with a window of %g: a whole number of at least 1 is needed", y->num[1]);
     if (!isnan(y->num[2]) && !(y->num[2] > 0))
         return fail(g, y, "with a cap of %g: it must be above 0", y->num[2]);
     y->n_dims = q->n_dims;
@@ -303,7 +304,7 @@ static bool check_result(ggl_graph *g, ggl_tensor *y) {
 
 bool ggl_shape_infer(ggl_graph *g, ggl_tensor *y) {
     static bool (*const rule[GGL_OP_COUNT])(ggl_graph *, ggl_tensor *) = {
-#define OP(ID, name, signature, rule_, result, text) [GGL_OP_##ID] = shape_##rule_,
+#define OP(ID, name, signature, rule_, result, bits, kind, text) [GGL_OP_##ID] = shape_##rule_,
 #include "ggl/ops.def"
 #undef OP
     };

@@ -29,6 +29,33 @@ const ggl_store *ggl_composite_state(const ggl_tensor *t) {
     return n_states(t->body, &s) == 1 ? s : NULL; /* no known composite has two states */
 }
 
+/* Returns the source of the call, or the leaf, from which states in its body (or in nested bodies)
+ * read the slots of the batch. NULL: the call has no state. */
+static const ggl_tensor *slot_of(const ggl_tensor *call) {
+    const ggl_body *body = call->body;
+    const ggl_tensor *slot = NULL;
+    for (int i = 0; body && i < body->n_node && !slot; i++)
+        slot = body->node[i]->op == GGL_OP_STATE ? body->node[i]->src[0] : slot_of(body->node[i]);
+    for (int k = 0; slot && k < body->n_param; k++)
+        if (body->param[k] == slot)
+            return call->src[k];
+    return slot;
+}
+
+ggl_operand ggl_step_slot(const ggl_segment *s, const ggl_step *step) {
+    const ggl_tensor *slot = slot_of(step->node);
+    if (!slot)
+        return (ggl_operand){.region = -1};
+    for (int k = 0; k < step->n_src; k++)
+        if (step->node->src[k] == slot)
+            return step->src[k];
+    return (ggl_operand){.type = GGL_I32,
+                         .region = s->loc[slot->id].region,
+                         .offset = s->loc[slot->id].offset,
+                         .ne = {1, 1, 1, GGL_N},
+                         .nb = {4, 4, 4, 4}};
+}
+
 static bool any_row(const ggl_tensor *t) {
     return t->src[0]->n_dims > 0;
 }

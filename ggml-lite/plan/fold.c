@@ -110,7 +110,7 @@ static bool place_all_wanted(fold *f, ggl_tensor *const *node, size_t n) {
 static bool refuse_size(ggl_graph *g, size_t total, const ggl_tensor *largest) {
     char text[256];
     ggl_graph_fail(g, GGL_LIMIT,
-                   "%zu MiB of constants are to be computed at load, at most 64 are possible; the "
+                   "the graph computes %zu MiB of constants at load, at most 64 are allowed; the "
                    "largest is %s %s %s%s; convert the file instead",
                    total >> 20, ggl_op_get(largest->op).name,
                    ggl_shape_text(largest, text, sizeof text), largest->origin ? "at " : "",
@@ -185,12 +185,28 @@ static ggl_status take_results(fold *f, ggl_error *err) {
     return s;
 }
 
+/* Fails if the backend lacks an operator for one of f->nodes. */
+static ggl_status check_refusals(const fold *f, ggl_error *err) {
+    for (size_t i = 0; i < f->nodes.n; i++) {
+        const ggl_tensor *part = NULL;
+        const char *why = ggl_refusal(f->b, f->nodes.at[i], &part);
+        char text[128];
+        if (why)
+            return ggl_fail(
+                err, GGL_UNSUPPORTED, "%s does not run on %s, which computes constants: %s",
+                ggl_node_text(part ? part : f->nodes.at[i], text, sizeof text), f->b->name, why);
+    }
+    return GGL_OK;
+}
+
 /* Runs f->nodes as one segment on the backend. */
 static ggl_status compute(fold *f, ggl_error *err) {
     ggl_plan *plan = NULL;
     const size_t no_store = 0;
     ggl_segment seg = {f->g, f->nodes.at, (int)f->nodes.n, 1, f->loc, &no_store, 1, NULL};
-    ggl_status s = f->b->v->compile(f->b, &seg, &plan, err);
+    ggl_status s = check_refusals(f, err);
+    if (s == GGL_OK)
+        s = f->b->v->compile(f->b, &seg, &plan, err);
     if (s == GGL_OK)
         s = upload_leaves(f, err);
     if (s == GGL_OK)

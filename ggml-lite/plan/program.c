@@ -549,7 +549,7 @@ static void make_step(builder *b, const item *it, ggl_step *step) {
 /* GGL_LIMIT if a node has more sources than a step has room for. */
 static ggl_status check_items(const builder *b, ggl_error *err) {
     if (b->too_wide)
-        return ggl_fail(err, GGL_LIMIT, "%s has %d sources; at most %d are possible",
+        return ggl_fail(err, GGL_LIMIT, "%s has %d sources; at most %d are allowed",
                         b->too_wide->call ? b->too_wide->call : ggl_op_get(b->too_wide->op).name,
                         ggl_n_reads(b->too_wide), GGL_MAX_SRC);
     return GGL_OK;

@@ -3,7 +3,7 @@
 #ifndef GGL_BLOCKS_H
 #define GGL_BLOCKS_H
 
-#include <stdint.h>
+#include "ggl/types.h"
 
 /* In the pictures, numbers of several bytes are little-endian, as in all of GGUF, and bits are
  * counted from the lowest. "nibble i" of 16 bytes is the low half of byte i for i < 16, and the
@@ -14,7 +14,6 @@ struct block_q8_0 {
     uint8_t d[2];
     int8_t q[32];
 };
-_Static_assert(sizeof(struct block_q8_0) == 34, "8.5 bits per weight");
 
 /* q4_0, 32 elements in 18 bytes:  | d: f16 | b[0] ... b[15] |
  *     b[i] = | element i + 16: high 4 bits | element i: low 4 bits |     x = d * (nibble - 8) */
@@ -22,7 +21,6 @@ struct block_q4_0 {
     uint8_t d[2];
     uint8_t b[16];
 };
-_Static_assert(sizeof(struct block_q4_0) == 18, "4.5 bits per weight");
 
 /* q4_1, 32 elements in 20 bytes:  | d: f16 | m: f16 | b[0] ... b[15] |
  *     x[i] = d * nibble i + m */
@@ -30,7 +28,6 @@ struct block_q4_1 {
     uint8_t d[2], m[2];
     uint8_t b[16];
 };
-_Static_assert(sizeof(struct block_q4_1) == 20, "5 bits per weight");
 
 /* q5_0, 32 elements in 22 bytes:  | d: f16 | h: 32 bits | b[0] ... b[15] |
  *     x[i] = d * (nibble i + 16 * bit i of h - 16) */
@@ -39,7 +36,6 @@ struct block_q5_0 {
     uint8_t h[4];
     uint8_t b[16];
 };
-_Static_assert(sizeof(struct block_q5_0) == 22, "5.5 bits per weight");
 
 /* q5_1, 32 elements in 24 bytes:  | d: f16 | m: f16 | h: 32 bits | b[0] ... b[15] |
  *     x[i] = d * (nibble i + 16 * bit i of h) + m */
@@ -48,7 +44,6 @@ struct block_q5_1 {
     uint8_t h[4];
     uint8_t b[16];
 };
-_Static_assert(sizeof(struct block_q5_1) == 24, "6 bits per weight");
 
 /* The K types: blocks of 256. Each run of 16 or 32 elements has a small integer as its scale (and
  * one as its minimum), which is multiplied by the block's f16 d (or dmin).
@@ -62,7 +57,6 @@ struct block_q2_k {
     uint8_t b[64];
     uint8_t d[2], dmin[2];
 };
-_Static_assert(sizeof(struct block_q2_k) == 84, "2.625 bits per weight");
 
 /* q3_k, 110 bytes:  | h[0] ... h[31] | b[0] ... b[63] | s[0] ... s[11] | d: f16 |
  *     x = d * (scale of the run of 16 - 32) * (code - 4)
@@ -75,7 +69,6 @@ struct block_q3_k {
     uint8_t s[12];
     uint8_t d[2];
 };
-_Static_assert(sizeof(struct block_q3_k) == 110, "3.4375 bits per weight");
 
 /* q4_k, 144 bytes:  | d: f16 | dmin: f16 | sm[0] ... sm[11] | b[0] ... b[127] |
  *     x = d * scale * nibble - dmin * minimum, runs of 32
@@ -89,7 +82,6 @@ struct block_q4_k {
     uint8_t sm[12];
     uint8_t b[128];
 };
-_Static_assert(sizeof(struct block_q4_k) == 144, "4.5 bits per weight");
 
 /* q5_k, 176 bytes:  | d: f16 | dmin: f16 | sm[0] ... sm[11] | h[0] ... h[31] | b[0] ... b[127] |
  *     as q4_k; element 32*k + j has its fifth bit in bit k of h[j] */
@@ -99,7 +91,6 @@ struct block_q5_k {
     uint8_t h[32];
     uint8_t b[128];
 };
-_Static_assert(sizeof(struct block_q5_k) == 176, "5.5 bits per weight");
 
 /* q6_k, 210 bytes:  | b[0] ... b[127] | h[0] ... h[63] | s[0] ... s[15]: i8 | d: f16 |
  *     x = d * s[run of 16] * (code - 32)
@@ -112,14 +103,12 @@ struct block_q6_k {
     int8_t s[16];
     uint8_t d[2];
 };
-_Static_assert(sizeof(struct block_q6_k) == 210, "6.5625 bits per weight");
 
 /* iq4_nl, 32 elements in 18 bytes: q4_0 with a table (iq4.c) in place of nibble - 8. */
 struct block_iq4_nl {
     uint8_t d[2];
     uint8_t b[16];
 };
-_Static_assert(sizeof(struct block_iq4_nl) == 18, "4.5 bits per weight");
 
 /* iq4_xs, 256 elements in 136 bytes:  | d: f16 | sh: 16 bits | sl[0] ... sl[3] | b[0] ... b[127] |
  *     x = d * (scale - 32) * table[nibble], runs of 32 of 16 bytes each
@@ -131,7 +120,6 @@ struct block_iq4_xs {
     uint8_t sl[4];
     uint8_t b[128];
 };
-_Static_assert(sizeof(struct block_iq4_xs) == 136, "4.25 bits per weight");
 
 /* The other IQ types: elements are vectors from a codebook (iq_grids.h). Each run of 32 is four
  * vectors of 8, or eight vectors of 4.
@@ -146,7 +134,6 @@ struct block_iq2_xxs {
         uint8_t w[4];
     } run[8];
 };
-_Static_assert(sizeof(struct block_iq2_xxs) == 66, "2.0625 bits per weight");
 
 /* iq2_xs, 74 bytes:  | d: f16 | v[0] ... v[31]: 16 bits each | s[0] ... s[7] |
  *     v = | signs: 7 bits | index: 9 bits |     x = d * (2*scale + 1)/8 * vector
@@ -156,7 +143,6 @@ struct block_iq2_xs {
     uint8_t v[32][2];
     uint8_t s[8];
 };
-_Static_assert(sizeof(struct block_iq2_xs) == 74, "2.3125 bits per weight");
 
 /* iq2_s, 82 bytes:  | d: f16 | index[0..31] | signs[0..31] | h[0] ... h[7] | s[0] ... s[7] |
  *     vector v of run r: 2 more bits of its index in bits 2*v and up of h[r]
@@ -168,7 +154,6 @@ struct block_iq2_s {
     uint8_t h[8];
     uint8_t s[8];
 };
-_Static_assert(sizeof(struct block_iq2_s) == 82, "2.5625 bits per weight");
 
 /* iq3_xxs, 98 bytes:  | d: f16 | index[0] ... [63] | w[0] ... w[7]: 32 bits each |
  *     w as in iq2_xxs, signs for two vectors at a time      x = d * (2*scale + 1)/4 * vector */
@@ -177,7 +162,6 @@ struct block_iq3_xxs {
     uint8_t index[64];
     uint8_t w[8][4];
 };
-_Static_assert(sizeof(struct block_iq3_xxs) == 98, "3.0625 bits per weight");
 
 /* iq3_s, 110 bytes:  | d: f16 | index[0..63] | h[0] ... h[7] | signs[0..31] | s[0] ... s[3] |
  *     vector v of run r: a ninth bit of its index in bit v of h[r]
@@ -190,7 +174,6 @@ struct block_iq3_s {
     uint8_t signs[32];
     uint8_t s[4];
 };
-_Static_assert(sizeof(struct block_iq3_s) == 110, "3.4375 bits per weight");
 
 /* iq1_s, 50 bytes:  | d: f16 | index[0] ... [31] | h[0] ... h[7]: 16 bits each |
  *     h = | delta: 1 bit | scale: 3 bits | high 3 bits of the indices of vectors 3, 2, 1, 0 |
@@ -200,7 +183,6 @@ struct block_iq1_s {
     uint8_t index[32];
     uint8_t h[8][2];
 };
-_Static_assert(sizeof(struct block_iq1_s) == 50, "1.5625 bits per weight");
 
 /* iq1_m, 56 bytes:  | index[0] ... [31] | h[0] ... h[15] | s[0] ... s[3]: 16 bits each |
  *     h[i] = | delta | high 3 bits of index 2*i + 1 | delta | high 3 bits of index 2*i |
@@ -211,7 +193,6 @@ struct block_iq1_m {
     uint8_t h[16];
     uint8_t s[4][2];
 };
-_Static_assert(sizeof(struct block_iq1_m) == 56, "1.75 bits per weight");
 
 /* tq1_0, 256 elements in 54 bytes:  | b[0] ... b[47] | h[0] ... h[3] | d: f16 |
  *     x = d * (trit - 1)
@@ -225,7 +206,6 @@ struct block_tq1_0 {
     uint8_t h[4];
     uint8_t d[2];
 };
-_Static_assert(sizeof(struct block_tq1_0) == 54, "1.6875 bits per weight");
 
 /* tq2_0, 256 elements in 66 bytes:  | b[0] ... b[63] | d: f16 |    x = d * (code - 1)
  *     codes as in q2_k */
@@ -233,7 +213,6 @@ struct block_tq2_0 {
     uint8_t b[64];
     uint8_t d[2];
 };
-_Static_assert(sizeof(struct block_tq2_0) == 66, "2.0625 bits per weight");
 
 /* mxfp4, 32 elements in 17 bytes:  | e | b[0] ... b[15] |
  *     x[i] = 2^(e - 127) * (nibble i as | sign | exponent: 2 bits | mantissa: 1 bit |)
@@ -242,6 +221,40 @@ struct block_mxfp4 {
     uint8_t e;
     uint8_t b[16];
 };
-_Static_assert(sizeof(struct block_mxfp4) == 17, "4.25 bits per weight");
+
+/* nvfp4, 64 elements in 36 bytes:  | e[0] ... e[3] | b[0] ... b[31] |
+ *     x = (e[run of 16] as | 0 | exponent: 4 bits | mantissa: 3 bits |) * (nibble as in mxfp4)
+ *     run r of 16: the low halves of the 8 bytes b[8*r] .., then their high halves
+ *     the exponent has a bias of 7; 0x7f is 0, the top bit has no meaning  (E2M1, UE4M3) */
+struct block_nvfp4 {
+    uint8_t e[4];
+    uint8_t b[32];
+};
+
+/* q1_0, 128 elements in 18 bytes:  | d: f16 | b[0] ... b[15] |
+ *     x[i] = d if bit i%8 of b[i/8] is set, else -d */
+struct block_q1_0 {
+    uint8_t d[2];
+    uint8_t b[16];
+};
+
+/* q2_0, 64 elements in 18 bytes:  | d: f16 | b[0] ... b[15] |
+ *     x[i] = d * ((bits 2*(i%4) and up of b[i/4]) - 1) */
+struct block_q2_0 {
+    uint8_t d[2];
+    uint8_t b[16];
+};
+
+/* The rows of types.def as constants: runs of 32 elements in a block, and its form. A row whose
+ * block has other bytes than its struct does not compile. */
+#define PLAIN(id, NAME, name, size, text)
+#define QUANT(id, NAME, name, block, size, form, text)                                             \
+    enum { RUNS_##NAME = (block) / 32, FORM_##NAME = GGL_##form };                                 \
+    _Static_assert((block) > 0 && (block) % 32 == 0,                                               \
+                   #name ": the block in types.def must be a multiple of 32");                     \
+    _Static_assert(sizeof(struct block_##name) == (size),                                          \
+                   #name ": types.def and the struct in blocks.h differ in bytes");
+#define QUANT_READ QUANT
+#include "ggl/types.def"
 
 #endif

@@ -1,5 +1,5 @@
-/* tq1_0 and tq2_0: -1, 0 or 1 times an f16 scale for each 256, for models that are trained with
- * such weights (BitNet b1.58). Blocks: blocks.h. */
+/* tq1_0, tq2_0 and q2_0: -1, 0 or 1 times an f16 scale for each 256 or 64, for models that are
+ * trained with such weights (BitNet b1.58). Blocks: blocks.h. */
 #include <math.h>
 #include <string.h>
 
@@ -38,12 +38,19 @@ void ggl_tq2_0_unpack(const void *block, int k, ggl_codes *out) {
         out->q[j] = (int8_t)((int)quant_2bits(b->b, k, j) - 1);
 }
 
-/* ggml's published encoders (quantize_row_tq1_0_ref, quantize_row_tq2_0_ref): d = max|x|,
- * code = round(x/d) + 1, half away from zero. If 1/d overflows, all elements become 0. Returns d,
- * which may be NaN. */
-static float encode(const float *x, uint8_t code[K_BLOCK]) {
-    float d = fabsf(quant_extreme(x, K_BLOCK)), id = d != 0.0f ? 1.0f / d : 0.0f;
-    for (int i = 0; i < K_BLOCK; i++)
+void ggl_q2_0_unpack(const void *block, int k, ggl_codes *out) {
+    const struct block_q2_0 *b = block;
+    quant_scale(out, quant_f16(b->d));
+    for (int j = 0; j < 32; j++)
+        out->q[j] = (int8_t)((b->b[8 * k + j / 4] >> j % 4 * 2 & 3) - 1);
+}
+
+/* ggml's published encoders (quantize_row_tq1_0_ref, quantize_row_tq2_0_ref and
+ * quantize_row_q2_0_ref): d = max|x|, code = round(x/d) + 1, half away from zero; so none makes a
+ * code of 3. If 1/d overflows, all elements become 0. Returns d, which may be NaN. */
+static float encode(const float *x, uint8_t *code, int n) {
+    float d = fabsf(quant_extreme(x, n)), id = d != 0.0f ? 1.0f / d : 0.0f;
+    for (int i = 0; i < n; i++)
         code[i] = (uint8_t)(isfinite(id) ? (int)roundf(x[i] * id) + 1 : 1);
     return d;
 }
@@ -52,7 +59,7 @@ void ggl_tq1_0_from_float(const float *src, void *dst, int64_t n) {
     struct block_tq1_0 *b = dst;
     for (int64_t i = 0; i < n / K_BLOCK; i++, b++, src += K_BLOCK) {
         uint8_t code[K_BLOCK];
-        quant_put_f16(b->d, encode(src, code));
+        quant_put_f16(b->d, encode(src, code, K_BLOCK));
         for (int j = 0; j < 32; j++)
             b->b[j] = pack_trits(code + j, 32, 5);
         for (int j = 0; j < 16; j++)
@@ -66,7 +73,19 @@ void ggl_tq2_0_from_float(const float *src, void *dst, int64_t n) {
     struct block_tq2_0 *b = dst;
     for (int64_t i = 0; i < n / K_BLOCK; i++, b++, src += K_BLOCK) {
         uint8_t code[K_BLOCK];
-        quant_put_f16(b->d, encode(src, code));
+        quant_put_f16(b->d, encode(src, code, K_BLOCK));
         quant_put_2bits(b->b, code);
+    }
+}
+
+void ggl_q2_0_from_float(const float *src, void *dst, int64_t n) {
+    enum { BLOCK = 64 };
+    struct block_q2_0 *b = dst;
+    for (int64_t i = 0; i < n / BLOCK; i++, b++, src += BLOCK) {
+        uint8_t code[BLOCK];
+        quant_put_f16(b->d, encode(src, code, BLOCK));
+        for (int j = 0; j < BLOCK / 4; j++)
+            b->b[j] = (uint8_t)(code[4 * j] | code[4 * j + 1] << 2 | code[4 * j + 2] << 4 |
+                                code[4 * j + 3] << 6);
     }
 }

@@ -58,14 +58,11 @@ static const ggl_type_info rows[N_ROWS] = {
 };
 
 const ggl_type_info *ggl_type_get(int id) {
-    switch (id) {
-#define TYPE(id, NAME, name)                                                                       \
-    case id:                                                                                       \
-        return &rows[ROW_##NAME];
+    static const ggl_type_info *const by_id[GGL_TYPE_LIMIT] = {
+#define TYPE(id, NAME, name) [id] = &rows[ROW_##NAME],
 #include "ggl/types.def"
-    default:
-        return NULL;
-    }
+    };
+    return id >= 0 && id < GGL_TYPE_LIMIT ? by_id[id] : NULL;
 }
 
 const ggl_type_info *ggl_type_find(const char *name) {

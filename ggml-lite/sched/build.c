@@ -49,8 +49,9 @@ static bool add_region(device *d, ggl_buffer *b) {
 static ggl_status place_copy(device *d, ggl_tensor *t, ggl_loc *loc, ggl_error *err) {
     size_t most = d->b->max_buffer, size = t->size;
     if (!ggl_size_align(size, 64, &size) || (most && size > most))
-        return ggl_fail(err, GGL_LIMIT, "%s has %.1f MiB; %s takes at most %.1f MiB as one buffer",
-                        t->name, (double)t->size / 1048576, d->b->name, (double)most / 1048576);
+        return ggl_fail(err, GGL_LIMIT,
+                        "%s has %.1f MiB; %s supports at most %.1f MiB in one buffer", t->name,
+                        (double)t->size / 1048576, d->b->name, (double)most / 1048576);
     copies *c = d->n_copies ? &d->copies[d->n_copies - 1] : NULL;
     if (!c || (most && size > most - c->size)) {
         if (!ggl_grow(&d->copies, &d->cap_copies, d->n_copies + 1, sizeof *d->copies) ||

@@ -127,15 +127,15 @@ static const char *unfit(const os_map *m, const char *head, size_t head_size, si
     size_t n = m->size < sizeof magic ? m->size : sizeof magic;
     *ours = memcmp(p, magic, n) == 0;
     if (!*ours)
-        return "is no file of repacked weights, and is left as it is";
+        return "is not a file of repacked weights, and is left as it is";
     if (m->size < FIXED)
         return "is truncated";
     if (memcmp(p, head, 16) != 0)
-        return "is of another version of this program";
+        return "was written by another version of this program";
     if (memcmp(p + FIXED, head + FIXED, (m->size < same_model ? m->size : same_model) - FIXED) != 0)
-        return "is of another model, or the model's file has changed";
+        return "belongs to another model, or the model's file has changed";
     if (memcmp(p, head, m->size < head_size ? m->size : head_size) != 0)
-        return "has another layout, or is for other backends";
+        return "has another layout, or belongs to other backends";
     return m->size != file_size ? "is truncated" : NULL;
 }
 

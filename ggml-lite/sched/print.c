@@ -106,14 +106,14 @@ static void print_moves(const ggl_sched *s, const segment *seg, FILE *out) {
                 continue;
             *(m->batched ? &each : &once) += m->row;
             ggl_fprint(out, "%s%s%s", gap, m->t->name ? m->t->name : "a value",
-                       m->gather ? " (wanted rows)" : "");
+                       m->gather ? " (wanted elements)" : "");
             gap = ", ";
         }
         if (each + once == 0)
             continue;
         ggl_fprint(out, " from %s:", from < 0 ? "the host" : s->dev[from].b->name);
         if (each)
-            ggl_fprint(out, " %zu bytes for each token", each);
+            ggl_fprint(out, " %zu bytes for each element", each);
         ggl_fprint(out,
                    each && once ? ", %zu in all\n"
                    : once       ? " %zu bytes in all\n"
@@ -127,16 +127,17 @@ static void print_segment(const ggl_sched *s, size_t i, FILE *out, bool nodes) {
     const segment *seg = &s->seg[i];
     sizes z = sizes_of(s, seg);
     size_t arena = 0;
-    char layers[32] = "-";
+    char groups[32] = "-";
     for (int k = 0; k < 2; k++)
         if (seg->plan[k] && seg->plan[k]->arena_size > arena)
             arena = seg->plan[k]->arena_size;
     if (z.first_group >= 0)
-        snprintf(layers, sizeof layers, z.first_group == z.last_group ? "%d" : "%d-%d",
+        snprintf(groups, sizeof groups, z.first_group == z.last_group ? "%d" : "%d-%d",
                  z.first_group, z.last_group);
-    ggl_fprint(out, "%-8zu %-12s %-14s %8s %6zu %10.2f %10.2f %10.2f\n", i + 1,
-               s->dev[seg->backend].b->name, seg->phase == TRUNK ? "every token" : "wanted rows",
-               layers, seg->nodes.n, mib(z.weights), mib(z.stores), mib(arena));
+    ggl_fprint(out, "%-8zu %-12s %-16s %8s %6zu %10.2f %10.2f %10.2f\n", i + 1,
+               s->dev[seg->backend].b->name,
+               seg->phase == TRUNK ? "every element" : "wanted elements", groups, seg->nodes.n,
+               mib(z.weights), mib(z.stores), mib(arena));
     print_moves(s, seg, out);
     for (size_t k = 0; nodes && k < seg->nodes.n; k++)
         print_node(&s->dev[seg->backend], seg->nodes.at[k], out);
@@ -154,8 +155,8 @@ static void print_fallbacks(const ggl_sched *s, FILE *out) {
 }
 
 void ggl_sched_print(const ggl_sched *s, FILE *out, bool nodes) {
-    ggl_fprint(out, "%-8s %-12s %-14s %8s %6s %10s %10s %10s   MiB\n", "segment", "backend",
-               "runs for", "layers", "nodes", "weights", "cache", "values");
+    ggl_fprint(out, "%-8s %-12s %-16s %8s %6s %10s %10s %10s   MiB\n", "segment", "backend",
+               "runs for", "groups", "nodes", "weights", "cache", "values");
     for (size_t i = 0; i < s->n_segs; i++)
         print_segment(s, i, out, nodes);
     print_fallbacks(s, out);

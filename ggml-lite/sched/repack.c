@@ -166,10 +166,9 @@ static ggl_status take_region(ggl_sched *s, device *d, size_t at, ggl_error *err
             st = d->b->v->upload(d->b, *to, 0, host + at, d->repacked_size, err);
     }
     if (st != GGL_OK)
-        return ggl_within(err, st,
-                          "%.1f MiB of repacked weights on %s (they can be used as they are: "
-                          "no_repack)",
-                          (double)d->repacked_size / 1048576, d->b->name);
+        return ggl_within(
+            err, st, "%.1f MiB of repacked weights on %s (no_repack uses them without repacking)",
+            (double)d->repacked_size / 1048576, d->b->name);
     return GGL_OK;
 }
 

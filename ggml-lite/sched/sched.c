@@ -90,11 +90,11 @@ void ggl_sched_free(ggl_sched *s) {
 /* Allocates a buffer of `size` bytes on the device; `what` names its contents in messages. */
 static ggl_status take(device *d, int region, size_t size, const char *what, ggl_buffer **out,
                        ggl_error *err) {
-    static const char smaller[] = "; a smaller context or fewer slots need less";
+    static const char smaller[] = "; fewer positions (a smaller context) or slots need less";
     size_t most = d->b->max_buffer;
     if (most && size > most)
         return ggl_fail(err, GGL_LIMIT,
-                        "%.1f MiB for %s on %s, which takes at most %.1f MiB as one buffer%s",
+                        "%.1f MiB for %s on %s, which supports at most %.1f MiB in one buffer%s",
                         (double)size / 1048576, what, d->b->name, (double)most / 1048576,
                         region == GGL_REGION_STORES ? smaller : "");
     ggl_status st = d->b->v->alloc(d->b, region, size, NULL, out, err);
@@ -198,7 +198,22 @@ static ggl_status check_places(const ggl_sched *s, const ggl_tensor *t, const in
     return GGL_OK;
 }
 
-ggl_status ggl_sched_set(ggl_sched *s, const char *input, const void *data, int64_t n,
+/* Checks that n elements of the input t have `size` bytes. */
+static ggl_status check_size(const ggl_tensor *t, size_t size, int64_t n, ggl_error *err) {
+    size_t want;
+    char shape[256];
+    if (!ggl_value_bytes(t, n, &want))
+        return ggl_fail(err, GGL_LIMIT, "input '%s' does not fit into memory", t->name);
+    if (size == want)
+        return GGL_OK;
+    return ggl_fail(err, GGL_USAGE,
+                    "input '%s': %zu bytes of data, not %zu: an element is %s %s, and %" PRId64
+                    " are set",
+                    t->name, size, want, ggl_type_get(t->type)->name,
+                    ggl_shape_text(t, shape, sizeof shape), n);
+}
+
+ggl_status ggl_sched_set(ggl_sched *s, const char *input, const void *data, size_t size, int64_t n,
                          ggl_error *err) {
     for (int i = 0; i < ggl_graph_n_inputs(s->g); i++) {
         const ggl_tensor *t = ggl_graph_get_input(s->g, i);
@@ -206,15 +221,18 @@ ggl_status ggl_sched_set(ggl_sched *s, const char *input, const void *data, int6
             continue;
         int64_t most = ggl_is_batched(t) ? s->n_batch : 1;
         if (!s->allocated)
-            return ggl_fail(err, GGL_USAGE, "ggl_sched_alloc has not been called");
+            return ggl_fail(err, GGL_USAGE,
+                            "input '%s' is set before memory is allocated: call ggl_sched_alloc "
+                            "first",
+                            input);
         if (n < 1 || n > most)
             return ggl_fail(err, GGL_USAGE,
-                            "input '%s': %" PRId64 " of the batch, 1 to %" PRId64 " are possible",
+                            "input '%s': %" PRId64 " elements of the batch; 1 to %" PRId64
+                            " are allowed",
                             input, n, most);
-        size_t size;
-        ggl_status st = check_places(s, t, data, n, err);
-        if (st == GGL_OK && !ggl_value_bytes(t, n, &size))
-            st = ggl_fail(err, GGL_LIMIT, "input '%s' does not fit into memory", input);
+        ggl_status st = check_size(t, size, n, err);
+        if (st == GGL_OK)
+            st = check_places(s, t, data, n, err);
         if (st != GGL_OK)
             return st;
         memcpy(s->input + s->input_at[i], data, size);
@@ -355,26 +373,27 @@ ggl_status ggl_sched_finish(ggl_sched *s, ggl_error *err) {
 /* Checks the arguments of a run: GGL_USAGE if the batch size, a row or an input does not fit. */
 static ggl_status check_run(const ggl_sched *s, const flight *f, ggl_error *err) {
     if (!s->allocated)
-        return ggl_fail(err, GGL_USAGE, "ggl_sched_alloc has not been called");
+        return ggl_fail(err, GGL_USAGE,
+                        "a run before memory is allocated: call ggl_sched_alloc first");
     if (f->n < 1 || f->n > s->n_batch)
-        return ggl_fail(err, GGL_USAGE, "a batch of %" PRId64 "; 1 to %" PRId64 " are possible",
+        return ggl_fail(err, GGL_USAGE, "a batch of %" PRId64 "; 1 to %" PRId64 " are allowed",
                         f->n, s->n_batch);
     if (f->n_rows < 0 || f->n_rows > f->n || f->n_rows > s->n_rows)
         return ggl_fail(err, GGL_USAGE,
-                        "%" PRId64 " rows of outputs; at most %" PRId64 " are possible", f->n_rows,
+                        "%" PRId64 " rows of outputs; at most %" PRId64 " are allowed", f->n_rows,
                         f->n < s->n_rows ? f->n : s->n_rows);
     for (int64_t i = 0; f->row && i < f->n_rows; i++)
         if (f->row[i] < 0 || f->row[i] >= f->n || (i && f->row[i] <= f->row[i - 1]))
             return ggl_fail(err, GGL_USAGE,
-                            "row %" PRId32 " of outputs: ascending ones below %" PRId64
-                            " are possible",
+                            "row %" PRId32 " of outputs: rows must be ascending and below %" PRId64,
                             f->row[i], f->n);
     for (int i = 0; i < ggl_graph_n_inputs(s->g); i++) {
         const ggl_tensor *t = ggl_graph_get_input(s->g, i);
         if (t->needed && s->input_n[i] < (ggl_is_batched(t) ? f->n : 1))
             return ggl_fail(err, GGL_USAGE,
-                            "input '%s' is set for %" PRId64 " of a batch of %" PRId64, t->name,
-                            s->input_n[i], f->n);
+                            "input '%s' is set for %" PRId64
+                            " elements of the batch, but the run has %" PRId64,
+                            t->name, s->input_n[i], f->n);
     }
     return GGL_OK;
 }

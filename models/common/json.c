@@ -104,13 +104,14 @@ static char *parse_escape(parser *p, char *to) {
     }
     long u = c == 'u' ? unit_at(p, p->i + 1) : -1;
     if (u < 0)
-        return fail(p, GGL_FORMAT, at, "no escape begins like this") ? to : NULL;
+        return fail(p, GGL_FORMAT, at, "this is not a valid escape") ? to : NULL;
     p->i += 5;
     if (u >= 0xd800 && u < 0xe000) {
         bool pair = u < 0xdc00 && p->i + 1 < p->n && p->s[p->i] == '\\' && p->s[p->i + 1] == 'u';
         long low = pair ? unit_at(p, p->i + 2) : -1;
         if (low < 0xdc00 || low > 0xdfff)
-            return fail(p, GGL_FORMAT, at, "half of a surrogate pair stands alone") ? to : NULL;
+            return fail(p, GGL_FORMAT, at, "the other half of a surrogate pair is missing") ? to
+                                                                                            : NULL;
         p->i += 6;
         u = 0x10000 + ((u - 0xd800) << 10) + (low - 0xdc00);
     }
@@ -126,15 +127,15 @@ static bool scan_string(parser *p, size_t *end, bool *escapes) {
         unsigned char c = (unsigned char)p->s[i];
         if (c < 0x20)
             return fail(p, GGL_FORMAT, i,
-                        "a control character in a string is written as an escape");
+                        "a control character in a string must be written as an escape");
         size_t len = c < 0x80 ? 1 : ggl_utf8_length(p->s + i, p->n - i);
         if (len == 0)
-            return fail(p, GGL_FORMAT, i, "this is no UTF-8");
+            return fail(p, GGL_FORMAT, i, "this is not valid UTF-8");
         *escapes |= c == '\\';
         i += c == '\\' ? 2 : len;
     }
     if (i >= p->n)
-        return fail(p, GGL_FORMAT, p->i - 1, "this string does not end");
+        return fail(p, GGL_FORMAT, p->i - 1, "this string is not closed");
     *end = i;
     return true;
 }
@@ -295,7 +296,7 @@ static bool same_name(ggl_str a, ggl_str b) {
 static bool twice(parser *p, const json_value *name) {
     char text[200];
     const size_t n = ggl_utf8_cut(name->s, name->n, 80);
-    snprintf(text, sizeof text, "the name '%.*s%s' stands twice in one object", (int)n, name->s,
+    snprintf(text, sizeof text, "the name '%.*s%s' occurs twice in one object", (int)n, name->s,
              n < name->n ? ".." : "");
     return fail(p, GGL_FORMAT, string_at(p, name), text);
 }
@@ -450,7 +451,7 @@ static bool parse_text(parser *p) {
     if (!parse_value(p, &p->doc->root))
         return false;
     skip_space(p);
-    return p->i == p->n || fail(p, GGL_FORMAT, p->i, "the value has ended, and more follows");
+    return p->i == p->n || fail(p, GGL_FORMAT, p->i, "there is more text after the value");
 }
 
 ggl_status llm_json_parse(llm_json **out, const char *text, size_t n, const char *name,

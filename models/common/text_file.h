@@ -8,7 +8,7 @@
  * advice for that. */
 #define LLM_LFS_POINTER "version https://git-lfs.github.com/spec/"
 #define LLM_LFS_ADVICE                                                                             \
-    "this is Git LFS's pointer to the file, not the file: 'git lfs pull' in its folder fetches it"
+    "this is a Git LFS pointer, not the file itself: 'git lfs pull' in its folder downloads it"
 
 /* Reads a file into *text, with a NUL after its n bytes; the caller frees it with ggl_free.
  * GGL_IO: it cannot be read, or is a directory, a device, or a pipe without a writer; GGL_LIMIT:

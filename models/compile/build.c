@@ -19,13 +19,13 @@ static bool engine_key(arch_eval *ev, const char *name, double most, int64_t *ou
     bool number =
         !k.is_list && k.type == LLM_ARCH_NUMBER && ev->src->get_item(ev->src->ctx, &k, 0, &item);
     if (!number)
-        return llm_arch_source_error(ev, "key %s is %s, and a whole number is wanted", key,
+        return llm_arch_source_error(ev, "key %s is %s, but a whole number is expected", key,
                                      k.is_list                   ? "a list"
                                      : k.type == LLM_ARCH_STRING ? "a string"
                                                                  : "true or false");
     if (!(item.number >= 1 && item.number <= most) || item.number != floor(item.number))
         return llm_arch_source_error(
-            ev, "key %s is %.12g, and a whole number from 1 to %.12g is wanted", key,
+            ev, "key %s is %.12g, but a whole number from 1 to %.12g is expected", key,
             isnan(item.number) ? NAN : item.number, most);
     *out = (int64_t)item.number;
     return true;
@@ -37,7 +37,7 @@ bool llm_arch_find_family(arch_eval *ev) {
     llm_arch_item item = {0};
     if (!ev->src->find_key(ev->src->ctx, "general.architecture", &k) || k.is_list ||
         k.type != LLM_ARCH_STRING || !ev->src->get_item(ev->src->ctx, &k, 0, &item)) {
-        llm_arch_source_error(ev, "key general.architecture is missing, or no string");
+        llm_arch_source_error(ev, "key general.architecture is missing, or not a string");
         return false;
     }
     for (int i = 0; i < a->n_family; i++)
@@ -49,7 +49,7 @@ bool llm_arch_find_family(arch_eval *ev) {
     char shown[4 * 64 + 1]; /* a zero byte, too, is seen */
     ggl_show(shown, sizeof shown, item.string.s, item.string.n < 64 ? item.string.n : 64);
     ev->status = llm_arch_fail(ev->err, GGL_FORMAT, a->family_place[0], NULL, NULL,
-                               "%s has the architecture '%s', which is none of this descriptor's",
+                               "%s has the architecture '%s', which this descriptor does not have",
                                ev->src->name, shown);
     return false;
 }
@@ -62,12 +62,11 @@ static bool has_rows_for_tokens(arch_eval *ev, int64_t own) {
         !k.is_list || k.n <= (uint64_t)own)
         return true;
     const unsigned long long n = k.n, rows = (unsigned long long)own;
-    llm_arch_source_error(
-        ev,
-        "the tokenizer has %llu tokens and %s.vocab_size is %llu: the model has no "
-        "rows for the last %llu, which a prompt may hold. Convert it again, by "
-        "llm-convert --extra-tokens cut",
-        n, ev->family, rows, n - rows);
+    llm_arch_source_error(ev,
+                          "the tokenizer has %llu tokens, but %s.vocab_size is %llu: the model has "
+                          "no rows for the last %llu, which a prompt may contain. Convert it again "
+                          "with llm-convert --extra-tokens cut",
+                          n, ev->family, rows, n - rows);
     return false;
 }
 
@@ -136,7 +135,7 @@ static bool prepare(arch_eval *ev, const llm_arch_params *params) {
     ev->n_vocab = params && params->n_vocab ? params->n_vocab : find_n_vocab(ev, n_vocab);
     if (ev->n_vocab < 1 || ev->n_vocab > INT32_MAX) {
         llm_arch_source_error(ev,
-                              "the size of the vocabulary is not known: there is no %s.vocab_size, "
+                              "the size of the vocabulary is unknown: there is no %s.vocab_size, "
                               "tokenizer.ggml.tokens or token_embd.weight",
                               ev->family);
         return false;
@@ -153,14 +152,13 @@ static bool give_logits(arch_eval *ev) {
     arch_place end = {&ev->arch->text, (uint32_t)(ev->arch->text.n > 0 ? ev->arch->text.n - 1 : 0),
                       1};
     if (!s->bound) {
-        llm_arch_error(
-            ev, end,
-            "'logits' has no value at the end: it is assigned in a layer, or in a branch "
-            "not taken");
+        llm_arch_error(ev, end,
+                       "'logits' has no value at the end: it is assigned only in a layer, or in a "
+                       "branch that is not taken");
         return false;
     }
     if (s->v.kind != VAL_TENSOR) {
-        llm_arch_error(ev, s->place, "logits is to be a tensor: %s",
+        llm_arch_error(ev, s->place, "logits must be a tensor: %s",
                        llm_arch_value_text(&s->v, text, sizeof text));
         return false;
     }
@@ -168,7 +166,7 @@ static bool give_logits(arch_eval *ev) {
     if (t->n_dims != 1 || t->ne[0] != ev->n_vocab || !ggl_is_batched(t)) {
         llm_arch_error_hint(
             ev, GGL_SHAPE, s->place, NULL,
-            "logits is %s%s, and a score for each of n_vocab = %lld tokens is wanted",
+            "logits is %s%s, but must have a score for each of n_vocab = %lld tokens",
             ggl_is_batched(t) ? "" : "a constant ", ggl_shape_text(t, shape, sizeof shape),
             (long long)ev->n_vocab);
         return false;

@@ -3,11 +3,13 @@
  *     inline     a def: the body's nodes become nodes of the caller
  *     one node   an op of the prelude: the body belongs to a CALL node, which a backend may run
  *                by its name
- *     recurrent  a function with a state: also a CALL node, whose body runs token after token
+ *     recurrent  a function with a state: also a CALL node, whose body runs token after token. If it
+ *                is an op of the descriptor, backends are told the name "own:NAME"
  *
  * A CALL node's sources are the arguments that are tensors, in the order of the parameters;
  * num[] holds those that are numbers, for kernels. An op called with any other argument (a
  * weight with a bias, none) is expanded inline instead. */
+#include <stdio.h>
 #include <string.h>
 
 #include "compile.h"
@@ -152,6 +154,17 @@ static bool unpack(call *c, ggl_tensor *all, int n_tensors) {
     return true;
 }
 
+/* Returns the name by which backends may know the call; NULL: none. The descriptor's own ops have a
+ * prefix, as one may be called like an op of the prelude and mean something else. */
+static const char *call_name(const call *c, char *buf, size_t size) {
+    if (!c->fn->op || !c->plain)
+        return NULL;
+    if (c->fn->text->prelude)
+        return c->fn->name;
+    snprintf(buf, size, "own:%s", c->fn->name);
+    return buf;
+}
+
 /* Runs the function as the body of a CALL node. */
 static bool run_as_node(call *c) {
     arch_eval *ev = c->ev;
@@ -165,14 +178,14 @@ static bool run_as_node(call *c) {
     for (int k = 0; ok && k < c->frame.n_result; k++)
         n_tensors += c->frame.result[k].kind == VAL_TENSOR;
     if (ok && n_tensors == 0) {
-        llm_arch_error(ev, c->fn->place, "'%s' returns no tensor", c->fn->name);
+        llm_arch_error(ev, c->fn->place, "'%s' does not return a tensor", c->fn->name);
         return false;
     }
     ggl_tensor *result = ok ? pack(c, n_tensors) : NULL;
     if (!result)
         return false;
-    const char *name = c->fn->op && c->fn->text->prelude && c->plain ? c->fn->name : NULL;
-    ggl_tensor *t = ggl_body_end(ev->g, name, result, c->num, c->n_num);
+    char name[ARCH_MAX_NAME + 8];
+    ggl_tensor *t = ggl_body_end(ev->g, call_name(c, name, sizeof name), result, c->num, c->n_num);
     if (!llm_arch_graph_ok(ev, c->e->mark) || !t)
         return false;
     if (!llm_arch_push(ev, &ev->call, &ev->cap_call, ev->n_call + 1, sizeof *ev->call))
@@ -222,11 +235,10 @@ arch_value *llm_arch_call_fn(arch_eval *ev, const arch_expr *e, int *n) {
                                    "calls are nested more than %d deep", ARCH_MAX_CALLS),
                NULL;
     if (e->fn->recurrent && ev->in_recurrent)
-        return llm_arch_error(
-                   ev, e->mark,
-                   "'%s' has a state, and so has the function that calls it: one within the "
-                   "other is not possible",
-                   e->name),
+        return llm_arch_error(ev, e->mark,
+                              "'%s' has a state, and so does the function that calls it: a "
+                              "function with a state cannot call another one",
+                              e->name),
                NULL;
     if (!llm_arch_step(ev, e->mark, e->fn->n_local))
         return NULL;

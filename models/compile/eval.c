@@ -136,12 +136,12 @@ bool llm_arch_bind(arch_eval *ev, const arch_target *t, const arch_value *v) {
     if (v->kind == VAL_FAIL)
         return false;
     if (s->state) {
-        llm_arch_error(ev, t->place, "'%s' is a state: 'keep %s = ..' gives it its new value",
+        llm_arch_error(ev, t->place, "'%s' is a state: assign its new value by 'keep %s = ..'",
                        t->name, t->name);
         return false;
     }
     if (!ev->frame && ev->layer_name && strcmp(t->name, ev->layer_name) == 0 && ev->layer >= 0) {
-        llm_arch_error(ev, t->place, "'%s' is the layer's number", t->name);
+        llm_arch_error(ev, t->place, "'%s' is the layer's number and cannot be assigned", t->name);
         return false;
     }
     if (!s->bound)
@@ -170,7 +170,7 @@ static bool run_assign(arch_eval *ev, const arch_stmt *s) {
     }
     int n;
     if (e->kind != EX_CALL) {
-        llm_arch_error(ev, e->place, "one value for %d names: several come from a call",
+        llm_arch_error(ev, e->place, "one value for %d names: only a call gives several",
                        s->n_target);
         return false;
     }
@@ -227,7 +227,7 @@ static bool run_layer(arch_eval *ev, const arch_stmt *s) {
     arch_slot *slot = llm_arch_target_slot(ev, &s->target[0]);
     if (slot->bound) {
         llm_arch_error(ev, s->target[0].place,
-                       "'%s' has a value already: the layer's number needs a name of its own",
+                       "'%s' already has a value: the layer's number needs a new name",
                        s->target[0].name);
         return false;
     }
@@ -258,7 +258,7 @@ static bool run_for(arch_eval *ev, const arch_stmt *s) {
         return false;
     if (llm_arch_target_slot(ev, t)->bound) {
         llm_arch_error(ev, t->place,
-                       "'%s' has a value already: what a 'for' counts with needs a name of its own",
+                       "'%s' already has a value: the counter of a 'for' needs a new name",
                        t->name);
         return false;
     }
@@ -270,7 +270,8 @@ static bool run_for(arch_eval *ev, const arch_stmt *s) {
         const arch_value *now = &llm_arch_target_slot(ev, t)->v;
         if (now->kind != VAL_NUMBER || now->num != (double)k) {
             llm_arch_error(ev, t->place,
-                           "'%s' counts the turns of this 'for', and is assigned in it", t->name);
+                           "'%s' is the counter of this 'for', and cannot be assigned in it",
+                           t->name);
             return false;
         }
         *llm_arch_target_slot(ev, t) = (arch_slot){0};
@@ -282,19 +283,19 @@ static bool run_keep(arch_eval *ev, const arch_stmt *s) {
     const arch_target *t = &s->target[0];
     arch_slot *slot = llm_arch_target_slot(ev, t);
     if (!slot->state) {
-        llm_arch_error(ev, t->place, "'%s' is no state: 'keep' is for what state(..) gave",
+        llm_arch_error(ev, t->place, "'%s' is not a state: 'keep' assigns to a result of state(..)",
                        t->name);
         return false;
     }
     if (slot->kept) {
-        llm_arch_error(ev, t->place, "state '%s' is kept twice", t->name);
+        llm_arch_error(ev, t->place, "state '%s' has two 'keep's", t->name);
         return false;
     }
     arch_value v = llm_arch_eval_expr(ev, s->expr[0]);
-    ggl_tensor *src[2] = {slot->state,
-                          v.kind == VAL_FAIL
-                              ? NULL
-                              : llm_arch_want_tensor(ev, s->expr[0]->place, &v, "what is kept")};
+    ggl_tensor *src[2] = {slot->state, v.kind == VAL_FAIL
+                                           ? NULL
+                                           : llm_arch_want_tensor(ev, s->expr[0]->place, &v,
+                                                                  "the new value of a state")};
     if (!src[1])
         return false;
     ggl_tensor *keep = llm_arch_node(ev, t->place, GGL_OP_KEEP, src, 2, NULL, 0);
@@ -372,7 +373,7 @@ static bool run_require(arch_eval *ev, const arch_stmt *s) {
     if (s->string)
         llm_arch_error(ev, e->place, "%s%s", s->string, values);
     else
-        llm_arch_error(ev, e->place, "required, and not so: %s%s",
+        llm_arch_error(ev, e->place, "this requirement does not hold: %s%s",
                        llm_arch_quote(e->place, quote, sizeof quote), values);
     return false;
 }

@@ -30,16 +30,17 @@ arch_slot *llm_arch_lookup(arch_eval *ev, const arch_expr *e) {
         return s;
     if (e->global >= 0 && ev->global[e->global].bound)
         llm_arch_error(ev, e->place,
-                       "'%s' is born in a layer: a function sees it only as an argument", e->name);
+                       "'%s' is a name of a layer: pass it to the function as an argument",
+                       e->name);
     else if (ev->convert && ev->convert->unbound(ev, e))
         return NULL;
     else if (e->global >= 0 && ev->layer < 0 && ev->n_layer > 0)
-        llm_arch_error(ev, e->place, "'%s' has no value here: names born in a layer end with it",
+        llm_arch_error(ev, e->place, "'%s' has no value here: names of a layer end with it",
                        e->name);
     else
         llm_arch_error(
             ev, e->place,
-            "'%s' has no value here: it is assigned further down, or in a branch not taken",
+            "'%s' has no value here: it is assigned further down, or in a branch that is not taken",
             e->name);
     return NULL;
 }
@@ -143,13 +144,13 @@ const char *llm_arch_expand(arch_eval *ev, const char *s, arch_place p) {
             return NULL;
         if (!sum_named(ev, s + 1, end, &x, &bad)) {
             const bool sum = bad.n != (size_t)(end - s - 1);
-            llm_arch_error(ev, p, "%.*s%s%s%.*s%s is to be the name of a whole number",
+            llm_arch_error(ev, p, "%.*s%s%s%.*s%s must be the name of a whole number",
                            sum ? shown_length(s, end + 1) : 0, s, sum ? ": " : "", sum ? "'" : "'{",
                            shown_length(bad.s, bad.s + bad.n), bad.s, sum ? "'" : "}'");
             return NULL;
         }
         if (!(x >= 0 && x <= ARCH_MAX_DIM)) {
-            llm_arch_error(ev, p, "%.*s is %.0f, which is no number of a layer or tensor",
+            llm_arch_error(ev, p, "%.*s is %.0f, which cannot be the number of a layer or tensor",
                            shown_length(s, end + 1), s, x);
             return NULL;
         }
@@ -232,7 +233,7 @@ static arch_value eval_list(arch_eval *ev, const arch_expr *e) {
             return ARCH_FAIL;
         if (item[k].kind == VAL_TENSOR || item[k].kind == VAL_CACHE)
             return llm_arch_error(ev, e->arg[k].value->place,
-                                  "a list holds numbers and strings, no tensors");
+                                  "a list contains numbers and strings, not tensors");
     }
     return (arch_value){.kind = VAL_LIST, .item = item, .n = (size_t)e->n_arg};
 }
@@ -257,7 +258,7 @@ static arch_value eval_index(arch_eval *ev, const arch_expr *e) {
     if (t.kind == VAL_NONE && t.absent_key)
         return t; /* for .k[l] ?? other */
     char text[256];
-    return llm_arch_error(ev, e->a->place, "a list or tensor is wanted before '[': %s",
+    return llm_arch_error(ev, e->a->place, "a list or tensor is expected before '[': %s",
                           llm_arch_value_text(&t, text, sizeof text));
 }
 
@@ -282,10 +283,10 @@ static arch_value eval_in(arch_eval *ev, const arch_expr *e) {
     char text[256];
     x = llm_arch_one_of(ev, e->a, &x);
     if (list.kind != VAL_LIST)
-        return llm_arch_error(ev, e->b->place, "a list is wanted after 'in': %s",
+        return llm_arch_error(ev, e->b->place, "a list is expected after 'in': %s",
                               llm_arch_value_text(&list, text, sizeof text));
     if (x.kind == VAL_NONE || x.kind == VAL_TENSOR || x.kind == VAL_CACHE || x.kind == VAL_LIST)
-        return llm_arch_error(ev, e->a->place, "a number or string is wanted before 'in': %s",
+        return llm_arch_error(ev, e->a->place, "a number or string is expected before 'in': %s",
                               llm_arch_value_text(&x, text, sizeof text));
     if (!llm_arch_step(ev, e->mark, (int64_t)list.n))
         return ARCH_FAIL;
@@ -361,7 +362,7 @@ static arch_value eval_neg(arch_eval *ev, const arch_expr *e) {
         return llm_arch_number(-v.num);
     if (v.kind == VAL_FAIL)
         return v;
-    ggl_tensor *src[2] = {llm_arch_want_tensor(ev, e->place, &v, "what is negated")};
+    ggl_tensor *src[2] = {llm_arch_want_tensor(ev, e->place, &v, "the operand of '-'")};
     src[1] = src[0] ? ggl_graph_number(ev->g, -1) : NULL;
     return llm_arch_tensor_value(src[0] ? llm_arch_node(ev, e->mark, GGL_OP_MUL, src, 2, NULL, 0)
                                         : NULL);
@@ -376,7 +377,7 @@ static arch_value eval_call(arch_eval *ev, const arch_expr *e) {
         return ARCH_FAIL;
     if (n != 1)
         return llm_arch_error(ev, e->mark,
-                              "%s gives %d results where one is wanted: name them, a, b = %s(..)",
+                              "%s gives %d results, but one is expected: name them, a, b = %s(..)",
                               e->name, n, e->name);
     return v[0];
 }
@@ -425,10 +426,9 @@ static arch_value eval_one(arch_eval *ev, const arch_expr *e) {
     case EX_IF:
         return eval_choice(ev, e);
     case EX_FIELD:
-        return ev->convert
-                   ? ev->convert->field(ev, e)
-                   : llm_arch_error(ev, e->place,
-                                    "'config' and 'rope' are there in a convert section only");
+        return ev->convert ? ev->convert->field(ev, e)
+                           : llm_arch_error(ev, e->place,
+                                            "'config' and 'rope' exist only in a convert section");
     }
     return ARCH_FAIL;
 }

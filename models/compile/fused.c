@@ -108,7 +108,7 @@ bool llm_arch_take_part(arch_eval *ev, arch_place p, arch_part part, ggl_tensor 
     part.t = t;
     if (w->taken[part.k] != 0 && w->taken[part.k] != rows) {
         llm_arch_error(ev, p,
-                       "%s has been declared with %" PRId64 " rows of %s, and has %" PRId64 " here",
+                       "%s was declared with %" PRId64 " rows of %s, but has %" PRId64 " here",
                        t->name, w->taken[part.k], w->t.name, rows);
         return false;
     }

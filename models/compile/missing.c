@@ -172,10 +172,11 @@ void llm_arch_missing_tensor(arch_eval *ev, arch_place p, const char *name,
                              const llm_arch_tensor *want) {
     search s = {.ev = ev, .name = name, .want = want};
     char bare[256], advice[300], text[400] = "";
-    const char *hint = "'?' if it may be absent";
+    const char *hint = "add '?' if it may be absent";
     ggl_str first;
     if (ev->src->tensor_at && !ev->src->tensor_at(ev->src->ctx, 0, &first)) {
-        llm_arch_source_error(ev, "this file has a vocabulary only, no tensors: it cannot be run");
+        llm_arch_source_error(
+            ev, "this file has only a vocabulary and no tensors, so it cannot be run");
         return;
     }
     if (find_bare(ev, name, bare, sizeof bare)) {
@@ -188,9 +189,8 @@ void llm_arch_missing_tensor(arch_eval *ev, arch_place p, const char *name,
         snprintf(text, sizeof text, "; there is %.160s", bare);
     } else if (find_expert(ev, name, bare, sizeof bare)) {
         snprintf(text, sizeof text,
-                 "; there is %.160s: the file has a tensor for each expert, as those of 2023 have; "
-                 "'llm-quantize "
-                 "--merge-experts IN OUT COPY' makes a file with one for all",
+                 "; there is %.160s: the file has a tensor for each expert, like files of 2023; "
+                 "'llm-quantize --merge-experts IN OUT COPY' makes a file with one tensor for all",
                  bare);
     } else {
         find_candidates(&s);

@@ -41,7 +41,7 @@ static bool check_ones(arch_eval *ev, arch_place p, ggl_op op, ggl_tensor *const
             for (int d = 0; d < src[i]->n_dims && d < src[k]->n_dims; d++)
                 if (src[i]->ne[d] == 1 && src[i]->dim_name[d] && src[k]->ne[d] > 1) {
                     llm_arch_error_hint(ev, GGL_SHAPE, p,
-                                        "only a 1 that is written is repeated: reshape(x, 1, ..)",
+                                        "only a written 1 is broadcast: reshape(x, 1, ..)",
                                         "'%s' of %s and %s: %s just happens to be 1",
                                         ggl_op_get(op).name, ggl_shape_text(src[0], a, sizeof a),
                                         ggl_shape_text(src[1], b, sizeof b), src[i]->dim_name[d]);
@@ -100,7 +100,7 @@ static bool check_constant(arch_eval *ev, arch_place p, const ggl_tensor *t) {
                             ggl_shape_text(w, shape, sizeof shape));
     else
         llm_arch_error_hint(ev, GGL_LIMIT, p, NULL,
-                            "the constant %s: computed constants take more than %d MiB",
+                            "the constant %s: computed constants need more than %d MiB",
                             ggl_shape_text(t, shape, sizeof shape), ARCH_MAX_CONST >> 20);
     return false;
 }
@@ -227,7 +227,8 @@ static arch_value result_of(arch_eval *ev, arch_place p, ggl_tensor *t, const ar
         if (!in[k] || !in[k]->range || (t->op == GGL_OP_PICK && k == 1))
             continue;
         if (t->type != GGL_I32 && !in[k]->number_too)
-            return llm_arch_error(ev, p, "an index into %" PRId64 " is no number: it picks, t[i]",
+            return llm_arch_error(ev, p,
+                                  "an index into %" PRId64 " is not a number: use it to pick, t[i]",
                                   in[k]->range);
         if (t->type == GGL_I32) {
             v.range = in[k]->range;
@@ -252,8 +253,8 @@ arch_value llm_arch_infix(arch_eval *ev, const arch_expr *e, const arch_value *a
     bool tensors = a->kind == VAL_TENSOR || b->kind == VAL_TENSOR;
     if (tensors && (a->kind == VAL_TENSOR || a->kind == VAL_NUMBER) &&
         (b->kind == VAL_TENSOR || b->kind == VAL_NUMBER)) {
-        ggl_tensor *src[2] = {llm_arch_want_tensor(ev, e->a->place, a, "what stands here"),
-                              llm_arch_want_tensor(ev, e->b->place, b, "what stands here")};
+        ggl_tensor *src[2] = {llm_arch_want_tensor(ev, e->a->place, a, "the value here"),
+                              llm_arch_want_tensor(ev, e->b->place, b, "the value here")};
         ggl_tensor *t =
             src[0] && src[1] ? llm_arch_node(ev, e->mark, e->op, src, 2, NULL, 0) : NULL;
         return result_of(ev, e->mark, t, (const arch_value *[]){a, b}, 2);
@@ -268,7 +269,7 @@ arch_value llm_arch_infix(arch_eval *ev, const arch_expr *e, const arch_value *a
         const char *hint = llm_arch_absent_hint(ev, bad);
         return llm_arch_error_hint(ev, GGL_FORMAT, bad == a ? e->a->place : e->b->place, hint,
                                    "%s: no operand for '%s'",
-                                   bad->text ? bad->text : "this is none", e->name);
+                                   bad->text ? bad->text : "its value is none", e->name);
     }
     return llm_arch_error_hint(ev, GGL_FORMAT, e->mark, llm_arch_binding_hint(ev, e),
                                "'%s' of %s and %s: left %s, right %s", e->name,
@@ -291,7 +292,7 @@ arch_value llm_arch_pick(arch_eval *ev, const arch_expr *e, const arch_value *t,
     char shape[128], text[256];
     ggl_shape_text(t->t, shape, sizeof shape);
     if (t->t->n_dims == 0)
-        return llm_arch_error(ev, e->a->place, "one number has nothing to pick from");
+        return llm_arch_error(ev, e->a->place, "a single number has no elements to pick");
     int last = t->t->n_dims - 1;
     int64_t n = t->t->ne[last], k;
     arch_value v = ARCH_FAIL;
@@ -306,16 +307,17 @@ arch_value llm_arch_pick(arch_eval *ev, const arch_expr *e, const arch_value *t,
     if (i->kind != VAL_TENSOR || !i->range)
         return llm_arch_error(
             ev, e->b->place,
-            "an index is wanted in t[i]: token, pos, what topk gave, or a whole number; %s",
+            "t[i] needs an index: token, pos, a result of topk, or a whole number; %s",
             llm_arch_value_text(i, text, sizeof text));
     if (i->number_too && i->range > n)
         return llm_arch_error_hint(ev, GGL_SHAPE, e->mark, NULL,
-                                   "positions go up to n_ctx = %" PRId64 ", and %s has %" PRId64
-                                   " in its last dimension: a context of at most that many",
+                                   "there are n_ctx = %" PRId64
+                                   " positions, but %s has only %" PRId64
+                                   " in its last dimension: use a context of at most that size",
                                    i->range, shape, n);
     if (i->exact_range ? i->range != n : i->range > n)
         return llm_arch_error_hint(ev, GGL_SHAPE, e->mark, NULL,
-                                   "this index is into %" PRId64 ", and %s has %" PRId64
+                                   "this index is into %" PRId64 ", but %s has %" PRId64
                                    " in its last dimension",
                                    i->range, shape, n);
     v = result_of(ev, e->mark,
@@ -411,7 +413,7 @@ static ggl_tensor *get_tensor(args *a, int i, int k) {
     if (a->e->callee == CALL_OP && a->e->op == GGL_OP_ATTEND && i == 1) {
         if (v->kind == VAL_CACHE)
             return v->t;
-        llm_arch_error(a->ev, arg_expr(a, i, k)->place, "attend reads what cache(k, v) keeps: %s",
+        llm_arch_error(a->ev, arg_expr(a, i, k)->place, "attend needs a result of cache(k, v): %s",
                        llm_arch_value_text(v, text, sizeof text));
         return NULL;
     }
@@ -458,7 +460,7 @@ static void name_sizes(args *a, ggl_tensor *t) {
 /* Refuses attention in a function that has a state. */
 static bool allowed_here(arch_eval *ev, const arch_expr *e) {
     if (ev->in_recurrent && (e->op == GGL_OP_CACHE || e->op == GGL_OP_ATTEND)) {
-        llm_arch_error(ev, e->mark, "%s cannot stand in a function that has a state", e->name);
+        llm_arch_error(ev, e->mark, "%s is not allowed in a function with a state", e->name);
         return false;
     }
     return true;
@@ -526,7 +528,7 @@ static arch_value *call_split(args *a, int *n) {
     }
     if (dim >= x->n_dims || sum != (double)x->ne[dim])
         return llm_arch_error_hint(ev, GGL_SHAPE, a->e->mark, NULL,
-                                   "the parts are %.0f together, and dimension %" PRId64
+                                   "the parts add up to %.0f, but dimension %" PRId64
                                    " of %s is %" PRId64,
                                    sum, dim, ggl_shape_text(x, shape, sizeof shape), x->ne[dim]),
                NULL;
@@ -579,7 +581,7 @@ static arch_value call_size(args *a) {
         /* one value may stand for a list in which .k[l] is the same for all l */
         return llm_arch_number(1);
     if (x->kind != VAL_TENSOR)
-        return llm_arch_error(a->ev, a->e->arg[0].value->place, "size is of tensors and lists: %s",
+        return llm_arch_error(a->ev, a->e->arg[0].value->place, "size needs a tensor or list: %s",
                               llm_arch_value_text(x, text, sizeof text));
     bool there = dim < x->t->n_dims;
     arch_value v = llm_arch_number(there ? (double)x->t->ne[dim] : 1);
@@ -594,7 +596,7 @@ static arch_value call_count(args *a) {
     if (x->kind == VAL_NUMBER)
         return v;
     if (x->kind != VAL_TENSOR)
-        return llm_arch_error(a->ev, a->e->arg[0].value->place, "count is of tensors: %s",
+        return llm_arch_error(a->ev, a->e->arg[0].value->place, "count needs a tensor: %s",
                               llm_arch_value_text(x, text, sizeof text));
     for (int d = 0; d < x->t->n_dims; d++) {
         arch_value f = llm_arch_number((double)x->t->ne[d]);

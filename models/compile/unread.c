@@ -200,7 +200,7 @@ static void note_request(unread *u) {
         const char *pattern = request_at(u, i, &key, &hits);
         const asked *a = key ? &u->key_asked.asked[i] : &u->tensor_asked.asked[i - r->n_key];
         if (hits == 0) {
-            llm_arch_note(u->ev, "%s: no unread %s fits '%s', which was to be ignored",
+            llm_arch_note(u->ev, "%s: no unread %s matches the pattern '%s' to ignore",
                           u->ev->src->name, key ? "key" : "tensor",
                           shown((ggl_str){pattern, strlen(pattern)}, name));
             continue;
@@ -209,13 +209,13 @@ static void note_request(unread *u) {
             continue;
         describe_asked(u, key, pattern, a, one, sizeof one);
         if (used && used + strlen(one) + 2 >= sizeof line) {
-            llm_arch_note(u->ev, "ignored on your request: %s", line);
+            llm_arch_note(u->ev, "ignored at your request: %s", line);
             used = 0;
         }
         used += (size_t)snprintf(line + used, sizeof line - used, "%s%s", used ? ", " : "", one);
     }
     if (used)
-        llm_arch_note(u->ev, "ignored on your request: %s", line);
+        llm_arch_note(u->ev, "ignored at your request: %s", line);
 }
 
 /* --- keys ------------------------------------------------------------------------------------- */
@@ -501,7 +501,7 @@ static void say_unfit(const unread *u, message *m) {
         if (hits > 0)
             continue;
         end_line(m);
-        say(m, "Nothing that is not read fits --ignore-%s '%s'.", key ? "key" : "tensor",
+        say(m, "Nothing unread matches --ignore-%s '%s'.", key ? "key" : "tensor",
             shown((ggl_str){pattern, strlen(pattern)}, name));
         return;
     }
@@ -513,7 +513,7 @@ static void say_advice(const unread *u, message *m) {
     end_line(m);
     say(m, "Without them the output may be wrong.");
     const size_t end = m->n;
-    say(m, " To go on at your own risk:");
+    say(m, " To continue at your own risk:");
     const size_t begin = m->n;
     if (u->n_key)
         suggest_keys(u, m);
@@ -547,7 +547,8 @@ static bool report(const unread *u) {
     say_unread(u, &m);
     say_advice(u, &m);
     end_line(&m);
-    say(&m, "An author reads, ignores or requires each of them in %.100s.", ev->arch->text.name);
+    say(&m, "If you write the descriptor, read, ignore or require each of them in %.100s.",
+        ev->arch->text.name);
     ev->status = GGL_FORMAT;
     if (ev->err) {
         ev->err->status = GGL_FORMAT; /* ggl_fail would escape the line ends */
@@ -590,7 +591,7 @@ static void report_before(const unread *u, const ggl_error *error) {
         return;
     say_unread(u, &m);
     end_line(&m);
-    say(&m, "That may be why:");
+    say(&m, "This may be the cause of:");
     end_line(&m);
     memcpy(m.s + m.n, error->msg, strlen(error->msg) + 1);
     memcpy(u->ev->err->msg, m.s, sizeof m.s);

@@ -154,7 +154,7 @@ static bool report_weight(walk *w, uint8_t left) {
         /* a tensor read in parts has no t; its parts are checked */
         if (!x->t || w->mark[x->t->id] != left)
             continue;
-        const char *hint = x->is_bias ? "linear(x, w) adds a bias; w.bias is it" : NULL;
+        const char *hint = x->is_bias ? "linear(x, w) adds it, and w.bias is its value" : NULL;
         ev->status = llm_arch_fail(ev->err, GGL_FORMAT, x->place, x->chain, hint,
                                    "tensor %s is declared but does not reach the logits%s", x->name,
                                    no_layers(ev));
@@ -186,8 +186,8 @@ bool llm_arch_check_unused(arch_eval *ev) {
     const arch_target *t = ev->arch->unused;
     if (t)
         llm_arch_error(ev, t->place,
-                       "nothing reads '%s': use it, or take the line out; a key that has no effect "
-                       "is for 'ignore'",
+                       "nothing reads '%s': use it, or remove the line; for a key without effect, "
+                       "write 'ignore'",
                        t->name);
     return !t;
 }

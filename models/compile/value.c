@@ -30,7 +30,7 @@ const char *llm_arch_value_text(const arch_value *v, char *buf, size_t size) {
     char what[160];
     switch (v->kind) {
     case VAL_NONE:
-        snprintf(buf, size, "%s", v->text ? v->text : "it is none");
+        snprintf(buf, size, "%s", v->text ? v->text : "its value is none");
         return buf;
     case VAL_NUMBER:
         snprintf(what, sizeof what, "the number %.12g", v->num);
@@ -44,7 +44,7 @@ const char *llm_arch_value_text(const arch_value *v, char *buf, size_t size) {
         break;
     case VAL_LIST:
         snprintf(what, sizeof what, "a list of %zu%s%s%s", v->n, v->text ? ", of which " : "",
-                 v->text ? v->text : "", v->key ? ": take one with [i]" : "");
+                 v->text ? v->text : "", v->key ? ": pick one with [i]" : "");
         break;
     case VAL_TENSOR: {
         char shape[128];
@@ -152,10 +152,10 @@ static bool not_that(arch_eval *ev, const arch_expr *e, const arch_value *v, con
         return false;
     const char *hint = llm_arch_absent_hint(ev, v);
     if (v->kind == VAL_NONE && v->text)
-        llm_arch_error_hint(ev, GGL_FORMAT, e->place, hint, "%s, and %s is wanted here", v->text,
+        llm_arch_error_hint(ev, GGL_FORMAT, e->place, hint, "%s, but %s is expected here", v->text,
                             wanted);
     else
-        llm_arch_error(ev, e->place, "%s is wanted here, and '%s' is not: %s", wanted,
+        llm_arch_error(ev, e->place, "%s is expected here, but '%s' is not: %s", wanted,
                        llm_arch_quote(e->place, quote, sizeof quote),
                        llm_arch_value_text(v, what, sizeof what));
     return false;
@@ -176,7 +176,7 @@ const char *llm_arch_absent_hint(const arch_eval *ev, const arch_value *v) {
     if (!v->absent_key || (!ev->convert && v->key && is_of_prelude(ev, v->key)))
         return NULL;
     return ev->convert && v->key ? ev->convert->absent_hint(ev, v->key)
-                                 : "'?? value' says what holds without it";
+                                 : "'?? value' sets its default";
 }
 
 const char *llm_arch_binding_hint(arch_eval *ev, const arch_expr *e) {
@@ -236,7 +236,7 @@ bool llm_arch_want_bool(arch_eval *ev, const arch_expr *e, const arch_value *val
     if (v->kind == VAL_TENSOR) {
         llm_arch_error(
             ev, e->place,
-            "this is decided while compiling, and a tensor has no value then: use where(c, a, b)");
+            "this is decided while compiling, when a tensor has no value yet: use where(c, a, b)");
         return false;
     }
     if (!is_truth(v))
@@ -266,14 +266,14 @@ bool llm_arch_want_whole(arch_eval *ev, const arch_expr *e, const arch_value *v,
         llm_arch_quote(e->place, quote, sizeof quote);
         char zero[ARCH_MAX_NAME + 16];
         if (isnan(x))
-            llm_arch_error(ev, e->place, "'%s' is nan, and a whole number is wanted here%s", quote,
-                           zero_text(ev, zero, sizeof zero));
+            llm_arch_error(ev, e->place, "'%s' is nan, but a whole number is expected here%s",
+                           quote, zero_text(ev, zero, sizeof zero));
         else if (x == floor(x))
             llm_arch_error_hint(ev, GGL_LIMIT, e->place, NULL,
-                                "'%s' is %.12g; %.0f to %.0f is possible here", quote, x, min, max);
+                                "'%s' is %.12g; %.0f to %.0f is allowed here", quote, x, min, max);
         else
-            llm_arch_error(ev, e->place, "'%s' is %.12g, and a whole number is wanted here", quote,
-                           x);
+            llm_arch_error(ev, e->place, "'%s' is %.12g, but a whole number is expected here",
+                           quote, x);
         return false;
     }
     *out = (int64_t)x;
@@ -291,7 +291,7 @@ ggl_tensor *llm_arch_want_tensor(arch_eval *ev, arch_place p, const arch_value *
     }
     if (v->kind != VAL_FAIL) {
         const char *hint = llm_arch_absent_hint(ev, v);
-        llm_arch_error_hint(ev, GGL_FORMAT, p, hint, "%s is to be a tensor or number: %s", what,
+        llm_arch_error_hint(ev, GGL_FORMAT, p, hint, "%s must be a tensor or number: %s", what,
                             llm_arch_value_text(v, text, sizeof text));
     }
     return NULL;
@@ -347,7 +347,8 @@ arch_value llm_arch_list_item(arch_eval *ev, const arch_expr *e, const arch_valu
     if (i < 0 || (uint64_t)i >= list->n) {
         char quote[64];
         return llm_arch_error_hint(ev, GGL_FORMAT, e->b->place, NULL,
-                                   "'%s' is %" PRId64 ", and the list%s%s has %zu elements, from 0",
+                                   "'%s' is %" PRId64
+                                   ", but the list%s%s has %zu elements, counted from 0",
                                    llm_arch_quote(e->b->place, quote, sizeof quote), i,
                                    list->key ? " " : "", list->key ? list->key : "", list->n);
     }

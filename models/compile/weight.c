@@ -238,8 +238,7 @@ static bool load(arch_eval *ev, const arch_stmt *s, const char *name, const shap
         return optional && ev->status == GGL_OK;
     }
     if (before && before->whole) {
-        llm_arch_error(ev, p, "the parts of %s are declared: it cannot be declared as a whole, too",
-                       name);
+        llm_arch_error(ev, p, "%s cannot be declared as a whole: its parts are declared", name);
         return false;
     }
     if (!check_shape(ev, p, &t, want) && !(ev->convert && ev->convert->forgive(ev)))
@@ -289,8 +288,8 @@ static const char *full_name(arch_eval *ev, const arch_stmt *s, const char *from
         size_t n = strlen(out), m = strlen(".weight");
         if (n < m || strcmp(out + n - m, ".weight") != 0) {
             llm_arch_error(ev, s->string_place,
-                           "the name of its bias is not known: a name given by 'from' ends in "
-                           "'.weight' for that");
+                           "the name of its bias is unknown: for a bias, the name after 'from' "
+                           "must end in '.weight'");
             return NULL;
         }
         snprintf(buf, sizeof buf, "%.*s.bias", (int)(n - m), out);
@@ -323,12 +322,12 @@ static arch_value other_weight(arch_eval *ev, const arch_stmt *s, const shape *w
     if (v.kind == VAL_FAIL)
         return v;
     if (v.kind != VAL_TENSOR)
-        return llm_arch_error(ev, s->other->place, "another weight is wanted after '\?\?': %s",
+        return llm_arch_error(ev, s->other->place, "another weight is expected after '\?\?': %s",
                               llm_arch_value_text(&v, text, sizeof text));
     for (int d = 0; d < 3; d++)
         if ((d < v.t->n_dims ? v.t->ne[d] : 1) != want->ne[d])
             return llm_arch_error_hint(ev, GGL_SHAPE, s->other->place, NULL,
-                                       "%s in place of %s declared %s",
+                                       "%s instead of %s declared %s",
                                        ggl_shape_text(v.t, a, sizeof a), s->target[0].name,
                                        shape_text(want, false, b, sizeof b));
     return v;
@@ -343,13 +342,13 @@ static bool bind_weight(arch_eval *ev, const arch_stmt *s, const arch_value *v) 
         llm_arch_line_col(slot->place, &line, &col);
         if (slot->place.text == t->place.text && slot->place.at == t->place.at)
             llm_arch_error(ev, t->place,
-                           "'%s' is declared again in each turn of a 'for': declare it in a def "
-                           "that the loop calls",
+                           "'%s' would be declared again in each turn of the 'for': declare it in "
+                           "a def that the loop calls",
                            t->name);
         else
             llm_arch_error(ev, t->place,
-                           "'%s' is already there, in line %d: a weight needs a name of its own",
-                           t->name, line);
+                           "'%s' already exists, in line %d: a weight needs a new name", t->name,
+                           line);
         return false;
     }
     return llm_arch_bind(ev, t, v);

@@ -46,9 +46,8 @@ static ggl_status choose_class(llm_converter *c, const char *path, ggl_error *er
         class_name = json_str(first);
     if (class_name.n == 0 || class_name.n > ARCH_MAX_NAME || memchr(class_name.s, 0, class_name.n))
         return ggl_fail(err, GGL_FORMAT,
-                        "%s: \"architectures\" is no list with a name, so there is no telling what "
-                        "model this is; --arch-class NAME "
-                        "says it",
+                        "%s: \"architectures\" is not a list with a name, so the kind of model is "
+                        "unknown; set it by --arch-class NAME",
                         path);
     char *name = ggl_arena_strndup(&c->arena, class_name.s, class_name.n);
     if (!name)
@@ -66,9 +65,9 @@ static ggl_status check_folder(const char *folder, ggl_error *err) {
     struct stat st;
     if (stat(folder, &st) != 0)
         return ggl_fail(err, GGL_IO, "%s: %s", folder,
-                        errno == ENOENT ? "there is no such folder" : strerror(errno));
+                        errno == ENOENT ? "the folder does not exist" : strerror(errno));
     if (!S_ISDIR(st.st_mode))
-        return ggl_fail(err, GGL_IO, "%s: is a file; give the folder that has config.json in it",
+        return ggl_fail(err, GGL_IO, "%s: is a file; give the folder that contains config.json",
                         folder);
     return GGL_OK;
 }
@@ -138,13 +137,13 @@ static ggl_status unknown_class(const llm_converter *c, const classes *x, const 
     if (x->n_more)
         snprintf(more, sizeof more, "%s%zu %s (docs/models.md lists them)", x->used ? " and " : "",
                  x->n_more, x->used ? "others" : "classes");
-    return ggl_fail(
-        err, GGL_NOT_FOUND,
-        "%s: %s '%s', which %s names%s%s%s. There are sections for %s%s. Another descriptor is "
-        "given by --arch FILE",
-        c->folder, who, c->class_name, c->params.arch_class ? "--arch-class" : "config.json",
-        x->nearest[0] ? " (did you mean '" : "", x->nearest, x->nearest[0] ? "'?)" : "",
-        x->used || more[0] ? x->known : "nothing", more);
+    return ggl_fail(err, GGL_NOT_FOUND,
+                    "%s: %s '%s', which %s names%s%s%s. There are sections for %s%s. To use "
+                    "another descriptor: --arch FILE",
+                    c->folder, who, c->class_name,
+                    c->params.arch_class ? "--arch-class" : "config.json",
+                    x->nearest[0] ? " (did you mean '" : "", x->nearest, x->nearest[0] ? "'?)" : "",
+                    x->used || more[0] ? x->known : "nothing", more);
 }
 
 static ggl_status use_file(llm_converter *c, ggl_error *err) {
@@ -277,15 +276,15 @@ static bool has_file(const llm_converter *c, const char *name) {
 /* Returns a note on why no tokenizer is written. It names files with another form of tokenizer. */
 static const char *no_tokenizer(const llm_converter *c) {
     static const char *const other[][2] = {
-        {"tokenizer.model", "no tokenizer is written: tokenizer.model is not read, tokenizer.json "
-                            "would be (save_pretrained of transformers' "
-                            "fast tokenizers writes one)"},
+        {"tokenizer.model",
+         "no tokenizer is written: tokenizer.model cannot be read, but tokenizer.json can "
+         "(save_pretrained of transformers' fast tokenizers writes one)"},
         {"merges.txt", "no tokenizer is written: there is a merges.txt, but neither vocab.json nor "
                        "tokenizer.json"}};
     for (size_t i = 0; i < sizeof other / sizeof *other; i++)
         if (has_file(c, other[i][0]))
             return other[i][1];
-    return c->params.vocab_only ? "the folder has no tokenizer: keys are all that is written"
+    return c->params.vocab_only ? "the folder has no tokenizer: only keys are written"
                                 : "the folder has no tokenizer: none is written";
 }
 
@@ -338,7 +337,7 @@ static ggl_status each_unfit(llm_converter *c, const char *flag, const char *con
             continue;
         ggl_show(shown, sizeof shown, pattern[k],
                  ggl_utf8_cut(pattern[k], strlen(pattern[k]), 200));
-        snprintf(text, sizeof text, "%s '%s' fits nothing that is not read", flag, shown);
+        snprintf(text, sizeof text, "%s '%s' matches nothing unread", flag, shown);
         s = f(c, text, err);
     }
     return s;
@@ -384,9 +383,8 @@ static ggl_status note_requests(llm_converter *c, const requests *r, ggl_error *
     char text[1400], more[64] = "";
     if (r->n_more)
         snprintf(more, sizeof more, " and %zu more", r->n_more);
-    snprintf(text, sizeof text,
-             "%s%s %s ignored at your request: the model may compute something else", r->text, more,
-             r->n == 1 ? "is" : "are");
+    snprintf(text, sizeof text, "%s%s %s ignored at your request: the output may be wrong", r->text,
+             more, r->n == 1 ? "is" : "are");
     return r->n == 0 || note(c, text) ? GGL_OK : no_memory(err);
 }
 
@@ -572,7 +570,8 @@ static ggl_status write_keys(llm_converter *c, ggl_gguf_writer *w, ggl_error *er
 static ggl_status check_range(const float *x, int64_t n, ggl_type type, ggl_error *err) {
     for (int64_t i = 0; type == GGL_F16 && i < n; i++)
         if (fabsf(x[i]) >= 65520 && isfinite(x[i]))
-            return ggl_fail(err, GGL_LIMIT, "%g is too large for f16; bf16 and f32 can hold it",
+            return ggl_fail(err, GGL_LIMIT,
+                            "%g is too large for f16; --type bf16 or f32 can represent it",
                             (double)x[i]);
     return GGL_OK;
 }

@@ -101,7 +101,7 @@ static int64_t find_piece(const llm_hf_tokenizer *t, ggl_str s) {
 
 static ggl_status read_id(const json_value *v, ggl_str name, int64_t *id, ggl_error *err) {
     if (!v || v->kind != JSON_NUMBER || !v->whole || v->number < 0 || v->number >= (double)MAX_ID)
-        return ggl_fail(err, GGL_FORMAT, "the id of token '%.*s' is no whole number below %lld",
+        return ggl_fail(err, GGL_FORMAT, "the id of token '%.*s' is not a whole number below %lld",
                         shown(name), name.s, (long long)MAX_ID);
     *id = (int64_t)v->number;
     return GGL_OK;
@@ -142,7 +142,7 @@ static ggl_status each_decoded(llm_hf_tokenizer *t, const json_value *map, on_ad
             id = name.s[k] >= '0' && name.s[k] <= '9' && id < MAX_ID ? 10 * id + (name.s[k] - '0')
                                                                      : -1;
         if (id < 0 || id >= MAX_ID)
-            return ggl_fail(err, GGL_FORMAT, "added_tokens_decoder: '%.*s' is no id of a token",
+            return ggl_fail(err, GGL_FORMAT, "added_tokens_decoder: '%.*s' is not an id of a token",
                             shown(name), name.s);
         s = f(t, id, json_str(text), special && special->kind == JSON_BOOL && special->flag, err);
     }
@@ -219,22 +219,22 @@ static ggl_status make_room(llm_hf_tokenizer *t, const llm_hf_vocab *vocab, ggl_
     if (vocab->n == 0 && t->n > t->n_given)
         return ggl_fail(
             err, GGL_FORMAT,
-            "it has %lld tokens with ids up to %lld, and nothing says how many tokens the "
-            "model has: config.json should have a vocab_size, and the convert section read it",
+            "it has %lld tokens with ids up to %lld, but the number of the model's tokens is "
+            "unknown: config.json should have a vocab_size, and the convert section should read it",
             (long long)t->n_given, (long long)t->n - 1);
     t->n_cut = vocab->n > 0 && t->n > vocab->n ? t->n - vocab->n : 0;
     if (t->n_cut > 0 && !vocab->cut)
-        return ggl_fail(
-            err, GGL_FORMAT,
-            "the tokenizer has %lld tokens, and the model has rows for %lld; --extra-tokens "
-            "cut leaves out the last %lld",
-            (long long)t->n, (long long)vocab->n, (long long)t->n_cut);
+        return ggl_fail(err, GGL_FORMAT,
+                        "the tokenizer has %lld tokens, but the model has rows for %lld; "
+                        "--extra-tokens cut leaves out the last %lld",
+                        (long long)t->n, (long long)vocab->n, (long long)t->n_cut);
     if (t->n_cut > 0 &&
-        !add_note(t, ggl_arena_printf(
-                         &t->arena,
-                         "the tokenizer's last %lld tokens, which the model has no rows for, are "
-                         "left out",
-                         (long long)t->n_cut)))
+        !add_note(
+            t,
+            ggl_arena_printf(
+                &t->arena,
+                "the tokenizer's last %lld tokens, for which the model has no rows, are left out",
+                (long long)t->n_cut)))
         return no_memory(err);
     t->n_ids = t->n - t->n_cut;
     t->n = vocab->n > 0 ? vocab->n : t->n;
@@ -266,19 +266,19 @@ static ggl_status fill_ids(llm_hf_tokenizer *t, ggl_error *err) {
         const ggl_str text = {name, strlen(name)};
         if (find_piece(t, text) >= 0)
             return ggl_fail(err, GGL_FORMAT,
-                            "id %lld has no token, and the name of an unused one, '%s', is another "
-                            "token's",
+                            "id %lld has no token, and another token already has the name of an "
+                            "unused one, '%s'",
                             (long long)id, name);
         first = id < t->n_ids && n_holes++ == 0 ? id : first;
         t->piece[id] = text;
         t->type[id] = UNUSED;
     }
     return n_holes == 0 ||
-                   add_note(t, ggl_arena_printf(&t->arena,
-                                                "%lld ids below the tokenizer's last one have no "
-                                                "token, the first of them %lld: unused tokens "
-                                                "are written for them",
-                                                (long long)n_holes, (long long)first))
+                   add_note(t, ggl_arena_printf(
+                                   &t->arena,
+                                   "%lld ids below the tokenizer's last one have no token (the "
+                                   "first is %lld): unused tokens are written for them",
+                                   (long long)n_holes, (long long)first))
                ? GGL_OK
                : no_memory(err);
 }
@@ -288,7 +288,7 @@ static ggl_status read_pieces(llm_hf_tokenizer *t, const json_value *vocab,
     int64_t id = 0;
     ggl_status s = GGL_OK;
     if (!vocab)
-        return ggl_fail(err, GGL_FORMAT, "there is no object 'vocab'");
+        return ggl_fail(err, GGL_FORMAT, "the object 'vocab' is missing");
     for (size_t i = 0; s == GGL_OK && i < vocab->n; i++)
         if ((s = read_id(&vocab->item[i], json_name(vocab, i), &id, err)) == GGL_OK)
             s = count_id(t, id, json_name(vocab, i), false, err);
@@ -455,19 +455,17 @@ static ggl_status find_pre(llm_hf_tokenizer *t, ggl_error *err) {
             snprintf(class_name, sizeof class_name, "%.*s", shown(json_str(c)), c->s);
         if (c && llm_hf_pre_of_class(class_name, &t->pre))
             return GGL_OK;
-        add_note(t, "vocab.json and merges.txt do not say how text is cut into words, and the "
-                    "tokenizer's class is not known "
-                    "either: tokenizer.ggml.pre is not written");
+        add_note(t, "vocab.json and merges.txt do not define how text is cut into words, and the "
+                    "tokenizer's class is unknown, too: tokenizer.ggml.pre is not written");
         return GGL_OK;
     }
     if (llm_hf_find_pre(&t->file->root, found, sizeof found, &t->pre))
         return GGL_OK;
-    bool noted = add_note(
-        t, ggl_arena_printf(
-               &t->arena,
-               "no tokenizer.ggml.pre is known for this tokenizer's way to cut text into words, "
-               "%s: the key is not written",
-               found[0] ? found : "which is no pattern"));
+    bool noted =
+        add_note(t, ggl_arena_printf(&t->arena,
+                                     "no tokenizer.ggml.pre is known for the way this tokenizer "
+                                     "cuts text into words, %s: the key is not written",
+                                     found[0] ? found : "which is not a pattern"));
     return noted ? GGL_OK : no_memory(err);
 }
 
@@ -578,7 +576,7 @@ static ggl_status find_ends(llm_hf_tokenizer *t, ggl_error *err) {
     const ggl_str piece = t->piece[left];
     return add_note(t, ggl_arena_printf(
                            &t->arena,
-                           "'%.*s' ends a text, too, and files have no key for it (%d such tokens)",
+                           "'%.*s' also ends a text, but files have no key for it (%d such tokens)",
                            shown(piece), piece.s, n_left))
                ? GGL_OK
                : no_memory(err);
@@ -608,16 +606,17 @@ static ggl_status read_model(llm_hf_tokenizer *t, const llm_hf_vocab *size, ggl_
                      *type = llm_json_get(model, "type");
     const json_value *merges = llm_json_get_kind(model, "merges", JSON_ARRAY);
     if (!model || (type && !llm_json_is(type, "BPE")) || !merges)
-        return ggl_fail(
-            err, GGL_UNSUPPORTED,
-            "a tokenizer of type '%.*s' is not known, BPE is; --no-tokenizer leaves it out",
-            type && type->kind == JSON_STRING ? shown(json_str(type)) : 4,
-            type && type->kind == JSON_STRING ? type->s : "none");
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "the tokenizer's type '%.*s' is not supported, only BPE is; --no-tokenizer "
+                        "leaves it out",
+                        type && type->kind == JSON_STRING ? shown(json_str(type)) : 4,
+                        type && type->kind == JSON_STRING ? type->s : "none");
     t->bytes = llm_hf_step(llm_json_get(root, "pre_tokenizer"), "ByteLevel") ||
                llm_hf_step(llm_json_get(root, "decoder"), "ByteLevel");
     if (!t->bytes && !llm_hf_flag(model, "byte_fallback", false))
-        return ggl_fail(err, GGL_UNSUPPORTED,
-                        "a BPE tokenizer that works neither on bytes nor falls back to them");
+        return ggl_fail(
+            err, GGL_UNSUPPORTED,
+            "a BPE tokenizer that neither works on bytes nor falls back to them is not supported");
     ggl_status s = read_pieces(t, llm_json_get_kind(model, "vocab", JSON_OBJECT), size, err);
     if (s == GGL_OK)
         s = merges_from_json(t, merges, err);
@@ -631,7 +630,7 @@ static ggl_status read_two_files(llm_hf_tokenizer *t, const llm_hf_vocab *size, 
     if (s == GGL_OK)
         s = read_text(t, "merges.txt", &t->merges_text, &n, err);
     if (s == GGL_OK && !t->merges_text)
-        s = ggl_fail(err, GGL_NOT_FOUND, "there is a vocab.json, but no merges.txt");
+        s = ggl_fail(err, GGL_NOT_FOUND, "there is a vocab.json but no merges.txt");
     if (s == GGL_OK)
         s = read_pieces(t, t->vocab->root.kind == JSON_OBJECT ? &t->vocab->root : NULL, size, err);
     return s == GGL_OK ? merges_from_text(t, t->merges_text, n, err) : s;

@@ -153,15 +153,15 @@ static const char *odd_number(const char *name, double x, bool is_float, char *b
             !(y > sensible[r].above && y <= sensible[r].most)) {
             snprintf(
                 buf, size,
-                "%s has the value %g, which makes no sense: it should be above %g, and %g at most",
+                "%s has the value %g, which cannot be right: it should be above %g and at most %g",
                 name, x, sensible[r].above, sensible[r].most);
             return buf;
         }
     if (!is_float || fabs(x) <= FLT_MAX)
         return NULL;
     snprintf(buf, size,
-             "%s has the value %g, which is too large: files have it as f32, which ends at 3.4e38",
-             name, x);
+             "%s has the value %g, which is too large: files store it as f32, at most 3.4e38", name,
+             x);
     return buf;
 }
 

@@ -120,8 +120,8 @@ static ggl_status read_whole(const st_tensor *t, int64_t first, int64_t n, float
         x = wide ? x : narrow;
         if (x > 1 << 24 || x < -(1 << 24))
             return ggl_fail(err, GGL_LIMIT,
-                            "tensor %s has the number %" PRId64 "; up to %d is possible", t->name.s,
-                            x, 1 << 24);
+                            "tensor %s has the number %" PRId64 "; at most %d is allowed",
+                            t->name.s, x, 1 << 24);
         out[i] = (float)x;
     }
     return GGL_OK;

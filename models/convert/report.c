@@ -55,8 +55,7 @@ static void list_unread(void *ctx, const arch_unread *u) {
     char value[120];
     if (r->n_unread++ == 0) {
         say(r, "%s", "");
-        say(r, "config.json: values that no line reads (ignore config.x, if it is of no "
-               "consequence):");
+        say(r, "config.json: values that no line reads (ignore config.x, if it has no effect):");
     }
     r->n_faults += !u->on_request;
     say(r, "  %-42s %s%s%.*s%s", arch_unread_text(u),
@@ -100,7 +99,7 @@ static void list_tensors(report *r) {
         return;
     say(r, "%s", "");
     say(r, "tensors, %zu of them, with the lines that read them%s:", source->n_tensor,
-        r->c->built ? "" : " (?: the descriptor could not be built, so it is not known)");
+        r->c->built ? "" : " (?: unknown, because the descriptor could not be built)");
     for (size_t i = 0; i < source->n_tensor; i++) {
         const st_tensor *t = &source->tensor[i];
         n_unread += r->c->built && !t->used && !llm_arch_convert_ignored(&r->c->conv, t->name) &&
@@ -134,7 +133,7 @@ ggl_status llm_converter_report(const llm_converter *c, void (*line)(void *ctx, 
     report r = {c, line, ctx, 0, 0};
     *n_faults = 0;
     if (!c->params.dry_run)
-        return ggl_fail(err, GGL_USAGE, "this is no dry run");
+        return ggl_fail(err, GGL_USAGE, "this is not a dry run");
     list_keys(&r);
     ggl_status s = llm_arch_convert_each_unread(&c->conv, list_unread, &r, err);
     if (s != GGL_OK)
@@ -146,8 +145,8 @@ ggl_status llm_converter_report(const llm_converter *c, void (*line)(void *ctx, 
     r.n_faults += c->conv.n_fault;
     say(&r, "%s", "");
     if (!c->params.vocab_only && c->built)
-        say(&r, "the weights themselves were not looked at: whether some are NaN, or too large for "
-                "f16, shows when they are written");
+        say(&r, "the weights themselves were not checked: NaN, or numbers too large for f16, are "
+                "found when they are written");
     say(&r, r.n_faults ? "%zu fault%s: nothing would be written" : "no faults: it would be written",
         r.n_faults, r.n_faults == 1 ? "" : "s");
     *n_faults = r.n_faults;

@@ -45,7 +45,7 @@ static ggl_status make_index(llm_safetensors *st, ggl_error *err) {
         const st_tensor *t = &st->tensor[i],
                         *first = &st->tensor[ggl_index_put(&st->by_name, st->tensor, i)];
         if (first != t)
-            s = ggl_fail(err, GGL_FORMAT, "%s: tensor '%s' is there twice, also in %s",
+            s = ggl_fail(err, GGL_FORMAT, "%s: tensor '%s' occurs twice, also in %s",
                          st->file[t->file].s, t->name.s, st->file[first->file].s);
     }
     return s;
@@ -56,7 +56,7 @@ static ggl_status make_index(llm_safetensors *st, ggl_error *err) {
 static ggl_status read_shape(st_tensor *t, const json_value *shape, size_t each, size_t *size,
                              ggl_error *err) {
     if (!shape)
-        return ggl_fail(err, GGL_FORMAT, "it has no array 'shape'");
+        return ggl_fail(err, GGL_FORMAT, "its array 'shape' is missing");
     if (shape->n > LLM_ST_MAX_DIMS)
         return ggl_fail(err, GGL_UNSUPPORTED,
                         "it has %" PRIu32 " dimensions, at most %d are supported", shape->n,
@@ -66,7 +66,7 @@ static ggl_status read_shape(st_tensor *t, const json_value *shape, size_t each,
     for (int d = 0; d < t->n_dims; d++) {
         const json_value *x = &shape->item[t->n_dims - 1 - d];
         if (x->kind != JSON_NUMBER || !x->whole || x->number < 0)
-            return ggl_fail(err, GGL_FORMAT, "a dimension is no whole number");
+            return ggl_fail(err, GGL_FORMAT, "a dimension is not a whole number");
         t->ne[d] = (int64_t)x->number;
         if (!ggl_size_mul(*size, (size_t)t->ne[d], size))
             return ggl_fail(err, GGL_LIMIT, "its size is too large");
@@ -78,17 +78,17 @@ static ggl_status read_offsets(const json_value *at, size_t n_data, size_t *begi
                                ggl_error *err) {
     uint64_t x[2];
     if (!at || at->n != 2)
-        return ggl_fail(err, GGL_FORMAT, "it has no array 'data_offsets' of two numbers");
+        return ggl_fail(err, GGL_FORMAT, "its array 'data_offsets' of two numbers is missing");
     for (int k = 0; k < 2; k++) {
         const json_value *v = &at->item[k];
         if (v->kind != JSON_NUMBER || !v->whole || v->number < 0)
-            return ggl_fail(err, GGL_FORMAT, "an offset is no whole number");
+            return ggl_fail(err, GGL_FORMAT, "an offset is not a whole number");
         x[k] = (uint64_t)v->number;
     }
     if (x[0] > x[1] || x[1] > n_data)
         return ggl_fail(err, GGL_FORMAT,
-                        "its data is said to be at %" PRIu64 " to %" PRIu64
-                        ", and the file has %zu bytes of data",
+                        "its data is at %" PRIu64 " to %" PRIu64
+                        ", but the file has %zu bytes of data",
                         x[0], x[1], n_data);
     *begin = (size_t)x[0];
     *end = (size_t)x[1];
@@ -100,7 +100,7 @@ static ggl_status read_tensor(st_tensor *t, const json_value *v, const char *dat
     const json_value *dtype = llm_json_get_kind(v, "dtype", JSON_STRING);
     size_t each = 0, size = 0, begin = 0, end = 0;
     if (!dtype)
-        return ggl_fail(err, GGL_FORMAT, "it has no string 'dtype'");
+        return ggl_fail(err, GGL_FORMAT, "its string 'dtype' is missing");
     for (size_t k = 0; k < sizeof dtypes / sizeof *dtypes; k++)
         if (llm_json_is(dtype, dtypes[k].name)) {
             t->dtype = dtypes[k].name;
@@ -108,8 +108,8 @@ static ggl_status read_tensor(st_tensor *t, const json_value *v, const char *dat
             each = dtypes[k].size;
         }
     if (each == 0)
-        return ggl_fail(err, GGL_UNSUPPORTED, "its dtype '%.*s' is not known",
-                        shown(json_str(dtype)), dtype->s);
+        return ggl_fail(err, GGL_UNSUPPORTED, "its dtype '%.*s' is unknown", shown(json_str(dtype)),
+                        dtype->s);
     ggl_status s = read_shape(t, llm_json_get_kind(v, "shape", JSON_ARRAY), each, &size, err);
     if (s == GGL_OK)
         s = read_offsets(llm_json_get_kind(v, "data_offsets", JSON_ARRAY), n_data, &begin, &end,
@@ -117,7 +117,7 @@ static ggl_status read_tensor(st_tensor *t, const json_value *v, const char *dat
     if (s != GGL_OK)
         return s;
     if (end - begin != size)
-        return ggl_fail(err, GGL_FORMAT, "its type and shape make %zu bytes, and its data has %zu",
+        return ggl_fail(err, GGL_FORMAT, "its type and shape need %zu bytes, but its data has %zu",
                         size, end - begin);
     t->data = data + begin;
     t->size = size;
@@ -192,7 +192,7 @@ static ggl_status check_text(const char *bytes, size_t n, ggl_error *err) {
     for (size_t k = 0; k < 8; k++)
         if (n < 8 || bytes[k] < ' ' || bytes[k] > '~')
             return GGL_OK;
-    return ggl_fail(err, GGL_FORMAT, "this is a text, not safetensors: '%.*s'",
+    return ggl_fail(err, GGL_FORMAT, "this is text, not safetensors: '%.*s'",
                     (int)(n < 60 ? n : 60), bytes);
 }
 
@@ -259,11 +259,11 @@ static ggl_status add_indexed(llm_safetensors *st, const char *folder, const cha
                    plain = text && v->n > 0 && v->n < 256 && !memchr(v->s, '/', v->n) &&
                            !memchr(v->s, '\\', v->n) && !memchr(v->s, 0, v->n) && v->s[0] != '.';
         if (!plain)
-            return ggl_fail(err, GGL_FORMAT,
-                            "%s: weight_map: tensor '%.*s' is in no file of this folder%s%.*s%s",
-                            index, shown(json_name(map, i)), json_name(map, i).s,
-                            text ? ", but in '" : "", text ? shown(json_str(v)) : 0,
-                            text ? v->s : "", text ? "'" : "");
+            return ggl_fail(
+                err, GGL_FORMAT,
+                "%s: weight_map: tensor '%.*s' is not in any file of this folder%s%.*s%s", index,
+                shown(json_name(map, i)), json_name(map, i).s, text ? ", but in '" : "",
+                text ? shown(json_str(v)) : 0, text ? v->s : "", text ? "'" : "");
         if (ggl_index_find(&st->by_file, st->file, json_str(v)) != SIZE_MAX)
             continue;
         if (st->n_file == MAX_FILES)
@@ -287,7 +287,7 @@ static ggl_status check_map(const llm_safetensors *st, const json_value *map, gg
     return map->n == st->n_tensor
                ? GGL_OK
                : ggl_fail(err, GGL_FORMAT,
-                          "weight_map has %" PRIu32 " tensors, and the files have %zu", map->n,
+                          "weight_map has %" PRIu32 " tensors, but the files have %zu", map->n,
                           st->n_tensor);
 }
 
@@ -302,8 +302,8 @@ static bool names_file(const json_value *map, const char *name) {
 static ggl_status refuse_both(const char *folder, const char *other, ggl_error *err) {
     return ggl_fail(
         err, GGL_FORMAT,
-        "%s: there are model.safetensors and %s: it is not known which is the model; move one away",
-        folder, other);
+        "%s: there are model.safetensors and %s: either may be the model; move one away", folder,
+        other);
 }
 
 static ggl_status open_indexed(llm_safetensors *st, const char *folder, ggl_error *err) {
@@ -317,7 +317,7 @@ static ggl_status open_indexed(llm_safetensors *st, const char *folder, ggl_erro
         return s;
     const json_value *map = llm_json_get_kind(&index->root, "weight_map", JSON_OBJECT);
     if (!map || map->n == 0)
-        s = ggl_fail(err, GGL_FORMAT, "%s: there is no object 'weight_map' with tensors", path);
+        s = ggl_fail(err, GGL_FORMAT, "%s: the object 'weight_map' with tensors is missing", path);
     if (s == GGL_OK && is_file(folder, "model.safetensors") &&
         !names_file(map, "model.safetensors"))
         s = refuse_both(folder, "model.safetensors.index.json, which does not name it", err);
@@ -364,18 +364,17 @@ static ggl_status check_parts(const parts *p, const char *folder, ggl_error *err
     char name[64];
     int k = 1;
     if (p->n_other)
-        return ggl_fail(
-            err, GGL_FORMAT,
-            "%s: there are parts of a model of %d and of one of %d: it is not known which is "
-            "meant; move the others away",
-            folder, p->n < p->n_other ? p->n : p->n_other, p->n < p->n_other ? p->n_other : p->n);
+        return ggl_fail(err, GGL_FORMAT,
+                        "%s: there are parts of a model of %d files and of one of %d: either may "
+                        "be the model; move one away",
+                        folder, p->n < p->n_other ? p->n : p->n_other,
+                        p->n < p->n_other ? p->n_other : p->n);
     while (k <= p->n && p->there[k])
         k++;
     return k > p->n
                ? GGL_OK
                : ggl_fail(err, GGL_NOT_FOUND,
-                          "%s: %s is missing: the folder has %d of the %d parts that their names "
-                          "speak of",
+                          "%s: %s is missing: the folder has %d of the %d parts in their names",
                           folder, part_name(k, p->n, name, sizeof name), p->n_there, p->n);
 }
 
@@ -424,9 +423,10 @@ static ggl_status open_folder(llm_safetensors *st, const char *folder, ggl_error
         return open_parts(st, folder, &p, err);
     bool torch =
         is_file(folder, "pytorch_model.bin") || is_file(folder, "pytorch_model.bin.index.json");
-    return ggl_fail(err, GGL_NOT_FOUND,
-                    "%s: there is no model.safetensors and no model.safetensors.index.json%s",
-                    folder, torch ? ", and pytorch_model.bin is not read: it is a program" : "");
+    return ggl_fail(
+        err, GGL_NOT_FOUND,
+        "%s: there is no model.safetensors and no model.safetensors.index.json%s", folder,
+        torch ? ", and pytorch_model.bin is not read because it can contain programs" : "");
 }
 
 ggl_status llm_safetensors_open(llm_safetensors **out, const char *folder, ggl_error *err) {

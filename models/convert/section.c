@@ -95,11 +95,11 @@ static const char *convert_absent_hint(const arch_eval *ev, const char *key) {
     const arch_conversion *c = ev->conv;
     const size_t n = strlen(ev->family);
     if (strncmp(key, ev->family, n) != 0 || key[n] != '.')
-        return "'?? value' says what holds without it";
+        return "'?? value' sets its default";
     for (const arch_mapping *m = c->section->map; m; m = m->next)
         if (m->kind == MAP_KEY && !m->whole && strcmp(m->name, key + n + 1) == 0)
-            return c->keys_done ? "its line there gives none for this folder"
-                                : "its line stands further down";
+            return c->keys_done ? "its line gives none for this folder"
+                                : "its line is further down";
     return "the section has no line for it";
 }
 
@@ -122,14 +122,13 @@ static bool convert_unbound(arch_eval *ev, const arch_expr *e) {
         return false;
     const arch_expr *key = key_of_name(ev->arch, e->global);
     if (key)
-        llm_arch_error(
-            ev, e->place,
-            "'%s' has no value yet where keys are made: use the key of a line above, .%s", e->name,
-            key->name);
+        llm_arch_error(ev, e->place,
+                       "'%s' has no value yet when keys are made: use the key of a line above, .%s",
+                       e->name, key->name);
     else
         llm_arch_error(
             ev, e->place,
-            "'%s' has no value yet where keys are made: use config.x, or keys of lines above",
+            "'%s' has no value yet when keys are made: use config.x, or keys of lines above",
             e->name);
     return true;
 }
@@ -149,7 +148,7 @@ static bool put_item(arch_eval *ev, const arch_mapping *m, const arch_value *v, 
     if (v->kind == VAL_STRING || v->kind == VAL_BOOL)
         return true;
     llm_arch_error(ev, m->expr->place,
-                   "a key is a number, a string, true or false, or a list of these: %s",
+                   "a key must be a number, a string, true or false, or a list of these: %s",
                    llm_arch_value_text(v, text, sizeof text));
     return false;
 }
@@ -169,7 +168,7 @@ static bool put_key(arch_eval *ev, const arch_mapping *m, const arch_value *v) {
             return false;
         first = i ? first : type;
         if (type != first)
-            return llm_arch_error(ev, m->expr->place, "the list's elements are of different kinds"),
+            return llm_arch_error(ev, m->expr->place, "the list's elements have different types"),
                    false;
         if (type == LLM_ARCH_STRING && /* it outlives the evaluator */
             !(item[i].string.s = ggl_arena_strndup(&c->arena, item[i].string.s, item[i].string.n)))
@@ -190,7 +189,8 @@ static bool convert_key(arch_eval *ev, const arch_mapping *m) {
         return put_key(ev, m, &v);
     if (v.absent_key)
         llm_arch_error_hint(ev, GGL_FORMAT, m->expr->place,
-                            "'?? none' if .x may be absent, '?? value' for another", "%s", v.text);
+                            "write '?? none' if .x may be absent, or '?? value' for a default",
+                            "%s", v.text);
     return !v.absent_key;
 }
 
@@ -208,7 +208,8 @@ static bool convert_family(arch_eval *ev, const arch_mapping *m) {
             ev->global[SLOT_ARCH].v.str = (ggl_str){ev->family, v.str.n};
             return true;
         }
-    llm_arch_error(ev, m->expr->place, "'arch' is one of the descriptor's own names, in quotes: %s",
+    llm_arch_error(ev, m->expr->place,
+                   "'arch' must be one of the descriptor's own names, in quotes: %s",
                    llm_arch_value_text(&v, text, sizeof text));
     return false;
 }
@@ -377,8 +378,9 @@ static void missing_source(arch_eval *ev, const arch_mapping *m, const char *nam
         snprintf(text, sizeof text, "; it comes from %.*s",
                  (int)ggl_utf8_cut(source, strlen(source), 200), source);
     if (ev->status == GGL_OK)
-        llm_arch_error_hint(ev, GGL_FORMAT, m->place, NULL, "nothing in the folder makes %s%s (%s)",
-                            t->name, text, name);
+        llm_arch_error_hint(ev, GGL_FORMAT, m->place, NULL,
+                            "nothing in the folder is the source of %s%s (%s)", t->name, text,
+                            name);
 }
 
 /* Makes the recipe for a weight. NULL: its line gives none, or ev has an error. */
@@ -390,7 +392,7 @@ static recipe *make_weight(arch_eval *ev, const arch_stmt *s, bool is_bias,
                        *m = own ? own : find_mapping(c, name, false);
     recipe *r = NULL;
     if (c->in_constant) {
-        llm_arch_error(ev, s->place, "a constant of a conversion declares no weights");
+        llm_arch_error(ev, s->place, "a constant of a conversion cannot declare weights");
         return NULL;
     }
     if (!m && !t->optional)

@@ -98,12 +98,10 @@ static bool find_outermost(arch_eval *ev, const arch_expr *e, const json_value *
         return false;
     *out = is_there(in) ? in : beside;
     if (is_there(in) && is_there(beside) && in->kind != JSON_OBJECT && !same_json(in, beside)) {
-        llm_arch_error(
-            ev, e->place,
-            "config.json has two values of %s that differ, in the model's own object and "
-            "beside it: "
-            "it is not known which holds",
-            e->name);
+        llm_arch_error(ev, e->place,
+                       "config.json has two different values of %s, in the model's own object and "
+                       "outside it: either may be right",
+                       e->name);
         return false;
     }
     return true;
@@ -124,7 +122,7 @@ static bool find_element(arch_eval *ev, const arch_expr *e, const json_value **o
         return false;
     const bool fits = (*out)->kind == JSON_ARRAY && (uint64_t)i < (*out)->n;
     if (!fits)
-        llm_arch_error(ev, e->place, "%s is %s in config.json, and has no element %" PRId64,
+        llm_arch_error(ev, e->place, "%s is %s in config.json, so it has no element %" PRId64,
                        llm_arch_quote(e->a->place, quote, sizeof quote),
                        llm_json_kind_text((*out)->kind), i);
     else
@@ -143,8 +141,7 @@ static bool find_config(arch_eval *ev, const arch_expr *e, const json_value **ou
         strcmp(e->a->name, "config") == 0)
         return find_outermost(ev, e, out);
     if (e->kind != EX_FIELD) {
-        llm_arch_error(ev, e->place,
-                       "values have no parts, but config and rope: config.a.b, rope.theta");
+        llm_arch_error(ev, e->place, "only config and rope have parts: config.a.b, rope.theta");
         return false;
     }
     if (!find_config(ev, e->a, out) || !pay(ev, e, *out))
@@ -170,8 +167,7 @@ static bool try_place(rope_search *s, const json_value *v, const char *where) {
     if (s->found && !same_json(s->found, v)) {
         llm_arch_error(
             s->ev, s->e->place,
-            "config.json has two values of %s that differ, in %s and in %s: it is not known "
-            "which holds",
+            "config.json has two different values of %s, in %s and in %s: either may be right",
             s->key, s->where, where);
         return false;
     }
@@ -198,8 +194,7 @@ static bool try_object(rope_search *s, const json_value *box, const char *where)
     else if (old && old->kind != JSON_NULL && !same_json(normal_type(v), normal_type(old))) {
         llm_arch_error(
             s->ev, s->e->place,
-            "%s in config.json has a rope_type and a type that differ: it is not known which "
-            "holds",
+            "%s in config.json has different values of rope_type and type: either may be right",
             where);
         return false;
     }
@@ -219,12 +214,11 @@ static bool check_box(rope_search *s, const json_value *box, const char *name, b
     }
     *nested = object.s != NULL;
     if (object.s && value.s)
-        llm_arch_error(
-            s->ev, s->e->place,
-            "%s in config.json has values for one kind of layers ('%.*s') and values beside "
-            "them ('%.*s'): it is not known which hold",
-            name, (int)ggl_utf8_cut(object.s, object.n, 60), object.s,
-            (int)ggl_utf8_cut(value.s, value.n, 60), value.s);
+        llm_arch_error(s->ev, s->e->place,
+                       "%s in config.json has values for one kind of layers ('%.*s') and values "
+                       "outside of it ('%.*s'): either may be right",
+                       name, (int)ggl_utf8_cut(object.s, object.n, 60), object.s,
+                       (int)ggl_utf8_cut(value.s, value.n, 60), value.s);
     return !object.s || !value.s;
 }
 
@@ -273,7 +267,7 @@ static bool find_rope(arch_eval *ev, const arch_expr *e, const json_value **out)
     if (n < 1 || n > 2) {
         llm_arch_error(
             ev, e->place,
-            "the rotation has values rope.x, and of one kind of layers rope.full_attention.x");
+            "the rotation has values rope.x, and for one kind of layers rope.full_attention.x");
         return false;
     }
     rope_search s = {.ev = ev, .e = e, .layer = n == 2 ? name[0] : NULL};
@@ -284,10 +278,9 @@ static bool find_rope(arch_eval *ev, const arch_expr *e, const json_value **out)
     const json_value *old =
         llm_json_get_kind(llm_arch_convert_root(ev->conv), "rope_scaling", JSON_OBJECT);
     if (is_type && !s.found && old && old->n > 0 && !(s.layer && strcmp(s.layer, SLIDING) == 0)) {
-        llm_arch_error(
-            ev, e->place,
-            "rope_scaling in config.json has no rope_type or type, so it is not known how "
-            "the rotation is scaled");
+        llm_arch_error(ev, e->place,
+                       "rope_scaling in config.json has no rope_type or type, so the scaling of "
+                       "the rotation is unknown");
         return false;
     }
     *out = is_type ? normal_type(s.found) : s.found;
@@ -325,12 +318,11 @@ static arch_value from_json_array(arch_eval *ev, const arch_expr *e, const json_
         return ARCH_FAIL;
     for (size_t i = 0; i < v->n; i++) {
         if (v->item[i].kind >= JSON_ARRAY)
-            return llm_arch_error(
-                ev, e->place,
-                "element %zu of %s is %s in config.json: a list of numbers, strings "
-                "or booleans is wanted",
-                i, llm_arch_quote(e->place, quote, sizeof quote),
-                llm_json_kind_text(v->item[i].kind));
+            return llm_arch_error(ev, e->place,
+                                  "element %zu of %s is %s in config.json: a list of numbers, "
+                                  "strings or booleans is expected",
+                                  i, llm_arch_quote(e->place, quote, sizeof quote),
+                                  llm_json_kind_text(v->item[i].kind));
         item[i] = from_json(&v->item[i]);
     }
     return (arch_value){.kind = VAL_LIST, .item = item, .n = v->n};
@@ -345,8 +337,8 @@ arch_value llm_arch_convert_field(arch_eval *ev, const arch_expr *e) {
     if (v && v->kind == JSON_ARRAY)
         return from_json_array(ev, e, v);
     if (v && v->kind == JSON_OBJECT)
-        return llm_arch_error(ev, e->place,
-                              "%s is an object in config.json: one of its values is wanted", quote);
+        return llm_arch_error(
+            ev, e->place, "%s is an object in config.json: one of its values is expected", quote);
     if (v && v->kind != JSON_NULL)
         return from_json(v);
     snprintf(text, sizeof text, "%s is missing in config.json", quote);
@@ -374,7 +366,7 @@ static arch_value make_list(arch_eval *ev, const arch_expr *e) {
     if (v.kind == VAL_FAIL || !llm_arch_want_whole(ev, e->arg[1].value, &v, 0, 1 << 20, &n))
         return ARCH_FAIL;
     if (c->stacking)
-        return llm_arch_error(ev, e->mark, "a list in a list or stack");
+        return llm_arch_error(ev, e->mark, "a list in a list or stack is not allowed");
     arch_value *item = ggl_arena_alloc(&ev->arena, (size_t)n + 1, sizeof *item);
     if (!item)
         return llm_arch_nomem(ev);
@@ -385,7 +377,7 @@ static arch_value make_list(arch_eval *ev, const arch_expr *e) {
         ok = v.kind == VAL_NUMBER || v.kind == VAL_BOOL || v.kind == VAL_STRING;
         if (!ok && v.kind != VAL_FAIL)
             llm_arch_error(ev, e->arg[0].value->place,
-                           "an element is a number, a string, true or false; for e = %" PRId64
+                           "an element must be a number, a string, true or false; for e = %" PRId64
                            ": %s",
                            c->e, llm_arch_value_text(&v, text, sizeof text));
     }
@@ -402,9 +394,10 @@ static arch_value tensor_value(arch_eval *ev, const arch_expr *e) {
     const char *stem = x->kind == EX_STRING ? llm_arch_expand(ev, x->name, x->place) : NULL;
     if (!stem)
         return llm_arch_error(ev, x->place,
-                              "value(..) takes the name of a source tensor, in quotes");
+                              "value(..) needs the name of a source tensor, in quotes");
     if (!ev->conv->source)
-        return llm_arch_error(ev, e->place, "value(..) reads a tensor of the folder: %s",
+        return llm_arch_error(ev, e->place,
+                              "value(..) needs the name of a tensor of the folder: %s",
                               ev->conv->no_source);
     st_tensor *t = llm_arch_convert_find_source(ev->conv, stem, false);
     if (!t) {
@@ -422,8 +415,7 @@ static arch_value tensor_value(arch_eval *ev, const arch_expr *e) {
     if (t->type < 0 || n > MAX_VALUES || n < 1)
         return llm_arch_error(ev, e->place,
                               "tensor %s is of type %s with %" PRId64
-                              " numbers: value(..) reads up to %d of F32, F16, "
-                              "BF16 or F64",
+                              " numbers: value(..) reads at most %d of F32, F16, BF16 or F64",
                               t->name.s, t->dtype, n, MAX_VALUES);
     float *number = ggl_arena_alloc(&ev->arena, (size_t)n, sizeof *number);
     arch_value *item = ggl_arena_alloc(&ev->arena, (size_t)n, sizeof *item);
@@ -445,7 +437,7 @@ arch_value llm_arch_convert_call(arch_eval *ev, const arch_expr *e) {
     if (strcmp(e->name, "value") == 0)
         return tensor_value(ev, e);
     if (strcmp(e->name, "exp") != 0)
-        return llm_arch_error(ev, e->mark, "%s(..) stands where a source tensor can stand",
+        return llm_arch_error(ev, e->mark, "%s(..) is allowed only where a source tensor is",
                               e->name);
     arch_value v = llm_arch_eval_expr(ev, e->arg[0].value);
     return v.kind != VAL_FAIL && llm_arch_want_number(ev, e->arg[0].value, &v, &x)
@@ -458,7 +450,8 @@ arch_value llm_arch_convert_has(arch_eval *ev, const arch_expr *e) {
     if (e->kind == EX_STRING) {
         const char *name = llm_arch_expand(ev, e->name, e->place);
         if (name && !ev->conv->source)
-            return llm_arch_error(ev, e->place, "has(\"..\") looks for a tensor of the folder: %s",
+            return llm_arch_error(ev, e->place,
+                                  "has(\"..\") needs the name of a tensor of the folder: %s",
                                   ev->conv->no_source);
         return name ? llm_arch_bool(llm_arch_convert_find_source(ev->conv, name, false) != NULL)
                     : ARCH_FAIL;

@@ -110,7 +110,7 @@ static bool unpack_fp8(arch_eval *ev, const arch_expr *e, recipe *r, const st_te
     for (int d = 2; d < LLM_ST_MAX_DIMS; d++)
         fits = fits && scale->ne[d] == t->ne[d];
     if (!fits || r->x == 0 || r->y == 0)
-        llm_arch_error(ev, e->place, "tensor %s holds no factors for the blocks of %s",
+        llm_arch_error(ev, e->place, "tensor %s does not have the factors for the blocks of %s",
                        scale->name.s, t->name.s);
     return fits && r->x > 0 && r->y > 0;
 }
@@ -124,10 +124,10 @@ static bool unpack_mxfp4(arch_eval *ev, const arch_expr *e, recipe *r, const st_
     for (int d = 0; d < LLM_ST_MAX_DIMS - 1; d++)
         fits = fits && scale->ne[d] == t->ne[d + 1];
     if (!fits) {
-        llm_arch_error(
-            ev, e->place,
-            "tensors %s and %s are no MXFP4: blocks of 16 bytes, and an exponent for each",
-            t->name.s, scale->name.s);
+        llm_arch_error(ev, e->place,
+                       "tensors %s and %s are not MXFP4, which has blocks of 16 bytes, and an "
+                       "exponent for each",
+                       t->name.s, scale->name.s);
         return false;
     }
     r->n_dims = t->n_dims - 1;
@@ -145,11 +145,10 @@ static bool unpack_fp4(arch_eval *ev, const arch_expr *e, recipe *r, const st_te
     for (int d = 1; d < LLM_ST_MAX_DIMS; d++)
         fits = fits && scale->ne[d] == t->ne[d];
     if (!fits)
-        llm_arch_error(
-            ev, e->place,
-            "tensors %s and %s are no FP4: two numbers in a byte, and an exponent for each "
-            "32 of a row",
-            t->name.s, scale->name.s);
+        llm_arch_error(ev, e->place,
+                       "tensors %s and %s are not FP4, which has two numbers in a byte, and an "
+                       "exponent for each 32 of a row",
+                       t->name.s, scale->name.s);
     r->ne[0] *= 2;
     return fits;
 }
@@ -188,8 +187,8 @@ static bool unpack(arch_eval *ev, const arch_expr *e, recipe *r, st_tensor *t) {
         return packed[k].unpack(ev, e, r, t, scale);
     }
     llm_arch_error(ev, e->place,
-                   "tensor %s has the type %s; what becomes a weight is F32, F16, BF16 or F64, or "
-                   "F8_E4M3, FP4 and MXFP4 with their factors%s%s",
+                   "tensor %s has the type %s; a weight can be made from F32, F16, BF16 or F64, or "
+                   "from F8_E4M3, FP4 and MXFP4 with their factors%s%s",
                    t->name.s, t->dtype, wanted ? ", here in a tensor that is missing, .." : "",
                    wanted ? wanted : "");
     return false;
@@ -207,7 +206,7 @@ static bool make_source(arch_eval *ev, const arch_expr *e, bool is_bias, recipe 
     recipe *r = new_recipe(ev, whole ? RECIPE_WHOLE : RECIPE_SOURCE, NULL, 0);
     if (whole && strcmp(t->dtype, "I32") != 0 && strcmp(t->dtype, "I64") != 0)
         return llm_arch_error(ev, e->place,
-                              "tensor %s has the type %s: whole(..) is for I32 and I64", t->name.s,
+                              "tensor %s has the type %s: whole(..) reads I32 and I64", t->name.s,
                               t->dtype),
                false;
     if (!r || !take_shape(ev, e, r, t) || (t->type < 0 && !whole && !unpack(ev, e, r, t)))
@@ -246,7 +245,7 @@ static bool dim_arg(arch_eval *ev, const arch_expr *e, int k, bool is_bias, int 
     *dim = (int)x;
     if (x >= n_dims)
         llm_arch_error(ev, e->arg[k].value->place,
-                       "dimension %" PRId64 " of a tensor that has %d, from 0 on", x + is_bias,
+                       "dimension %" PRId64 " of a tensor that has %d, counted from 0", x + is_bias,
                        n_dims + is_bias);
     return x < n_dims;
 }
@@ -278,8 +277,9 @@ static bool make_rows(arch_eval *ev, const arch_expr *e, recipe_kind kind, bool 
                               x, x + y - 1, shape_text(a, shape, sizeof shape), rows),
                false;
     if (kind != RECIPE_ROWS && rows % by != 0)
-        return llm_arch_error(ev, e->mark, "the %" PRId64 " rows of %s are no multiple of %" PRId64,
-                              rows, shape_text(a, shape, sizeof shape), by),
+        return llm_arch_error(ev, e->mark,
+                              "the %" PRId64 " rows of %s are not a multiple of %" PRId64, rows,
+                              shape_text(a, shape, sizeof shape), by),
                false;
     if (!(*out = new_recipe(ev, kind, a, 1)))
         return false;
@@ -308,7 +308,7 @@ static bool make_transpose(arch_eval *ev, const arch_expr *e, bool is_bias, reci
         return true;
     if (hi >= a->n_dims)
         return llm_arch_error(ev, e->mark,
-                              "dimension %" PRId64 " of a tensor that has %d, from 0 on",
+                              "dimension %" PRId64 " of a tensor that has %d, counted from 0",
                               hi + is_bias, a->n_dims + is_bias),
                false;
     if (!(*out = new_recipe(ev, RECIPE_TRANSPOSE, a, 1)))
@@ -338,10 +338,10 @@ static bool make_reshape(arch_eval *ev, const arch_expr *e, bool is_bias, recipe
     if (!a)
         return true;
     if (count != llm_recipe_count(a) || n < 1) {
-        llm_arch_error(ev, e->mark, "%s%s has %" PRId64 " numbers, the new shape %" PRId64 "%s",
-                       is_bias ? "the bias " : "", shape_text(a, shape, sizeof shape),
-                       llm_recipe_count(a), count,
-                       is_bias ? ": say what it is, NAME.bias <- .." : "");
+        llm_arch_error(
+            ev, e->mark, "%s%s has %" PRId64 " numbers, but the new shape has %" PRId64 "%s",
+            is_bias ? "the bias " : "", shape_text(a, shape, sizeof shape), llm_recipe_count(a),
+            count, is_bias ? ": write a line for it, NAME.bias <- .." : "");
         return false;
     }
     if (!(*out = new_recipe(ev, RECIPE_RESHAPE, a, 1)))
@@ -431,7 +431,7 @@ static bool make_concat(arch_eval *ev, const arch_expr *e, bool is_bias, recipe 
     if (none)
         return llm_arch_error(
                    ev, e->mark,
-                   "no bias comes from matrices side by side: say what it is, NAME.bias <- .."),
+                   "matrices side by side give no bias: write a line for it, NAME.bias <- .."),
                false;
     recipe *r = new_recipe(ev, RECIPE_JOIN, part[0], n);
     if (!r)
@@ -443,7 +443,7 @@ static bool make_concat(arch_eval *ev, const arch_expr *e, bool is_bias, recipe 
         r->part[k] = part[k];
         r->ne[dim] += part[k]->ne[dim];
         if (r->ne[dim] > (int64_t)1 << 50)
-            return llm_arch_error(ev, e->mark, "concat of too much"), false;
+            return llm_arch_error(ev, e->mark, "the result of concat is too large"), false;
     }
     *out = r;
     return true;
@@ -453,11 +453,13 @@ static bool make_stack(arch_eval *ev, const arch_expr *e, bool is_bias, recipe *
     arch_conversion *c = ev->conv;
     int64_t n;
     if (c->stacking)
-        return llm_arch_error(ev, e->mark, "a stack in a stack"), false;
+        return llm_arch_error(ev, e->mark, "a stack in a stack is not allowed"), false;
     if (!whole_arg(ev, e, 1, 1, &n) || !llm_arch_step(ev, e->place, n))
         return false;
     if (n > ARCH_MAX_LAYERS)
-        return llm_arch_error(ev, e->mark, "a stack of more than %d", ARCH_MAX_LAYERS), false;
+        return llm_arch_error(ev, e->mark, "a stack of more than %d is not allowed",
+                              ARCH_MAX_LAYERS),
+               false;
     recipe **part = ggl_arena_alloc(&c->arena, (size_t)n, sizeof *part);
     if (!part)
         return llm_arch_nomem(ev), false;
@@ -470,7 +472,8 @@ static bool make_stack(arch_eval *ev, const arch_expr *e, bool is_bias, recipe *
     if (!ok || !all_or_none(ev, e, part, (int)n, is_bias))
         return ev->status == GGL_OK;
     if (part[0]->n_dims == GGL_MAX_DIMS)
-        return llm_arch_error(ev, e->mark, "a stack of tensors of 4 dimensions"), false;
+        return llm_arch_error(ev, e->mark, "a stack of tensors of 4 dimensions is not allowed"),
+               false;
     recipe *r = new_recipe(ev, RECIPE_JOIN, part[0], 1);
     if (!r)
         return false;
@@ -494,7 +497,9 @@ static bool make_exp(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **o
 static bool make_whole(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
     const arch_expr *of = e->arg[0].value;
     if (of->kind != EX_STRING)
-        return llm_arch_error(ev, of->place, "whole(..) is of a source tensor, in quotes"), false;
+        return llm_arch_error(ev, of->place,
+                              "whole(..) needs the name of a source tensor, in quotes"),
+               false;
     ev->conv->whole_numbers = true;
     const bool ok = llm_arch_convert_make(ev, of, is_bias, out);
     ev->conv->whole_numbers = false;
@@ -559,10 +564,8 @@ static bool make_arithmetic(arch_eval *ev, const arch_expr *e, bool is_bias, rec
     double number;
     recipe *a = NULL;
     if ((left && is_source(e->b)) || (!left && !commutes))
-        return llm_arch_error(
-                   ev, e->mark,
-                   "a tensor and a number stand at '%s' in a conversion, the tensor first",
-                   e->name),
+        return llm_arch_error(ev, e->mark, "'%s' in a conversion needs a tensor and then a number",
+                              e->name),
                false;
     if (!llm_arch_convert_make(ev, x, is_bias, &a))
         return false;
@@ -599,7 +602,7 @@ static recipe *hold_list(arch_eval *ev, const arch_expr *e, const arch_value *v)
     for (int64_t i = 0; r && i < n; i++) {
         arch_value x = llm_arch_list_item(ev, e, v, i);
         if (x.kind != VAL_NUMBER)
-            return llm_arch_error(ev, e->place, "a list of numbers is wanted for a tensor"), NULL;
+            return llm_arch_error(ev, e->place, "a list of numbers is expected for a tensor"), NULL;
         r->held[i] = (float)x.num;
     }
     return r;
@@ -609,7 +612,8 @@ static recipe *hold_list(arch_eval *ev, const arch_expr *e, const arch_value *v)
  * gets the output x * t. */
 static recipe *hold_tensor(arch_eval *ev, const arch_expr *e, ggl_tensor *t) {
     if (ggl_is_batched(t))
-        return llm_arch_error(ev, e->place, "a constant is wanted, and this depends on the token"),
+        return llm_arch_error(ev, e->place,
+                              "a constant is expected, but this depends on the token"),
                NULL;
     if (!ev->conv->backend)
         return llm_arch_error(ev, e->place, "there is no backend to compute this constant"), NULL;
@@ -628,7 +632,7 @@ static recipe *hold_tensor(arch_eval *ev, const arch_expr *e, ggl_tensor *t) {
     const ggl_tensor *c = y->src[1];
     if (c->op != GGL_OP_CONST || c->type != GGL_F32 ||
         c->size != (size_t)llm_recipe_count(r) * sizeof *r->held)
-        return llm_arch_error(ev, e->place, "this is no constant of numbers"), NULL;
+        return llm_arch_error(ev, e->place, "this is not a constant of numbers"), NULL;
     memcpy(r->held, c->data, c->size);
     return r;
 }
@@ -650,13 +654,13 @@ static recipe *hold_value(arch_eval *ev, const arch_expr *e) {
         return hold_tensor(ev, e, v.t);
     case VAL_NONE:
         if (v.absent_key)
-            llm_arch_error_hint(ev, GGL_FORMAT, e->place, "'?? none' if the tensor may be absent",
-                                "%s", v.text);
+            llm_arch_error_hint(ev, GGL_FORMAT, e->place,
+                                "write '?? none' if the tensor may be absent", "%s", v.text);
         return NULL;
     case VAL_FAIL:
         return NULL;
     default:
-        return llm_arch_error(ev, e->place, "no tensor is made from this: %s",
+        return llm_arch_error(ev, e->place, "this does not make a tensor: %s",
                               llm_arch_value_text(&v, text, sizeof text)),
                NULL;
     }

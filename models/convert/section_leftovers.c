@@ -178,9 +178,8 @@ static void hint_layers(const leftovers *x, text *hint) {
             first = n++ ? first : &x->found.at[i];
     if (first)
         add(hint,
-            ". Nothing of %.*s is read, though layers beside %s are: num_hidden_layers in "
-            "config.json may be "
-            "too small",
+            ". Nothing of %.*s is read, but layers besides %s are: num_hidden_layers in "
+            "config.json may be too small",
             (int)ggl_utf8_cut(first->name.s, first->name.n, 120), first->name.s,
             n > 1 ? "such" : "it");
 }

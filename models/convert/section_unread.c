@@ -530,11 +530,9 @@ ggl_status llm_arch_convert_check_config(const arch_conversion *c, ggl_error *er
     const bool paste = is_plain_path(x.first), named = paste && x.first[0];
     return ggl_fail(
         err, GGL_UNSUPPORTED,
-        "config.json has what this conversion does not read: %s%s. If it changes what "
-        "the model computes, the convert "
-        "section in %s:%d lacks a line for it; if not, say there: ignore config.%.*s. To "
-        "go on at your own risk: "
-        "--ignore-config %s%s%s",
+        "config.json has values that this conversion does not read: %s%s. If they change what the "
+        "model computes, the convert section in %s:%d lacks lines for them; if not, add there: "
+        "ignore config.%.*s. To continue at your own risk: --ignore-config %s%s%s",
         x.text, more, c->arch->text.name, line, named ? (int)strcspn(x.first, "[") : 1,
         named ? x.first : "x", paste ? "'" : "PATTERN", paste ? x.first : "", paste ? "'" : "");
 }

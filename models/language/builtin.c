@@ -68,8 +68,8 @@ ggl_status llm_arch_open_given(llm_arch **out, const char *given, bool *builtin,
         return llm_arch_parse(out, text, n, file, err);
     if (absent)
         return ggl_fail(err, GGL_IO,
-                        "%s: no such file, and no built-in descriptor of that name ('llm-arch "
-                        "list' names them)",
+                        "%s: there is no such file, and no built-in descriptor of that name "
+                        "('llm-arch list' prints them)",
                         given);
     ggl_status s = llm_read_text_file(given, ARCH_MAX_TEXT, &own, &n, err);
     if (s != GGL_OK)
@@ -111,9 +111,9 @@ ggl_status llm_arch_open(llm_arch **out, const char *family, ggl_error *err) {
         if (s == GGL_OK)
             return llm_arch_parse(out, text, n, name, err);
     }
-    return ggl_fail(err, GGL_NOT_FOUND,
-                    "no built-in descriptor for the architecture '%s'%s%s%s; 'llm-arch list' shows "
-                    "those there are, "
-                    "and another is given by --arch FILE (docs/architectures.md)",
-                    family, nearest[0] ? " (did you mean '" : "", nearest, nearest[0] ? "'?)" : "");
+    return ggl_fail(
+        err, GGL_NOT_FOUND,
+        "there is no built-in descriptor for the architecture '%s'%s%s%s; 'llm-arch list' prints "
+        "all; to use another descriptor: --arch FILE (docs/architectures.md)",
+        family, nearest[0] ? " (did you mean '" : "", nearest, nearest[0] ? "'?)" : "");
 }

@@ -118,7 +118,7 @@ static bool lex_number(lexer *l) {
     }
     if (is_letter(peek(l, 0)))
         return fail(l, GGL_FORMAT, at, l->i - at + 1,
-                    "a number ends where a name begins: names start with a letter");
+                    "a name directly after a number: names start with a letter");
     if (l->i - at > ARCH_MAX_NAME)
         return fail(l, GGL_LIMIT, at, l->i - at, "a number has at most 64 characters");
     arch_token *t = push(l, TOK_NUMBER, at, l->i - at);
@@ -135,7 +135,7 @@ static bool lex_string(lexer *l) {
     while (l->i < l->n && l->s[l->i] != '"' && l->s[l->i] != '\n')
         l->i++;
     if (peek(l, 0) != '"')
-        return fail(l, GGL_FORMAT, at, l->i - at, "this string does not end in its line");
+        return fail(l, GGL_FORMAT, at, l->i - at, "this string is not closed in its line");
     l->i++;
     if (l->i - at - 2 > 4 * ARCH_MAX_NAME)
         return fail(l, GGL_LIMIT, at, l->i - at, "a string has at most 256 bytes");
@@ -151,7 +151,7 @@ static bool lex_bracket(lexer *l) {
         l->open[l->n_open++] = c;
     } else if (l->n_open == 0 || l->open[l->n_open - 1] != (c == ')' ? '(' : '[')) {
         return fail(l, GGL_FORMAT, l->i, 1,
-                    c == ')' ? "this ')' closes no '('" : "this ']' closes no '['");
+                    c == ')' ? "there is no '(' for this ')'" : "there is no '[' for this ']'");
     } else {
         l->n_open--;
     }
@@ -183,9 +183,8 @@ static bool lex_symbol(lexer *l) {
     char what[64];
     size_t n = ggl_utf8_length(l->s + l->i, l->n - l->i);
     if (l->s[l->i] == '\t')
-        return fail(l, GGL_FORMAT, l->i, 1,
-                    "a tab: descriptors are indented and spaced with spaces");
-    snprintf(what, sizeof what, "the character '%.*s' means nothing here", (int)n, l->s + l->i);
+        return fail(l, GGL_FORMAT, l->i, 1, "a tab: use spaces in a descriptor");
+    snprintf(what, sizeof what, "the character '%.*s' has no meaning here", (int)n, l->s + l->i);
     return fail(l, GGL_FORMAT, l->i, n, what);
 }
 
@@ -205,7 +204,8 @@ static bool lex_indent(lexer *l, size_t begin) {
             return false;
     }
     if (col != l->indent[l->n_indent - 1])
-        return fail(l, GGL_FORMAT, l->i, 1, "this line is indented like no block above it");
+        return fail(l, GGL_FORMAT, l->i, 1,
+                    "the indentation of this line does not match any block above it");
     return true;
 }
 

@@ -112,7 +112,7 @@ bool llm_arch_end_of_line(arch_parser *p) {
         return true;
     }
     if (llm_arch_is(p, "?"))
-        llm_arch_parse_fail(p, "'c ? a : b' is written 'a if c else b'");
+        llm_arch_parse_fail(p, "write 'a if c else b' instead of 'c ? a : b'");
     else
         llm_arch_parse_fail(p, "the line should end here, but there is %s",
                             llm_arch_describe(p->tok, buf, sizeof buf));
@@ -158,7 +158,8 @@ static bool parse_targets(arch_parser *p, arch_stmt *s, int max) {
         for (int k = 0; k < n; k++)
             if (strcmp(target[k].name, target[n].name) == 0)
                 return llm_arch_parse_fail_at(p, GGL_FORMAT, target[n].place,
-                                              "'%s' twice on the left of one '='", target[n].name);
+                                              "'%s' occurs twice on the left of '='",
+                                              target[n].name);
         n++;
     } while (max > 1 && llm_arch_accept(p, ","));
     s->n_target = n;
@@ -215,15 +216,14 @@ static arch_stmt *parse_weight(arch_parser *p) {
             if (!(s->other = llm_arch_parse_expr(p)))
                 return NULL;
         } else {
-            return llm_arch_parse_fail(
-                p,
-                "after a weight's shape stand '?', 'bias', 'bias?', 'from \"name\"' or '?? other'");
+            return llm_arch_parse_fail(p, "after a weight's shape, only '?', 'bias', 'bias?', "
+                                          "'from \"name\"' or '?? other' is allowed");
         }
     }
     if (s->optional && s->other)
         return llm_arch_parse_fail_at(
             p, GGL_FORMAT, s->other->place,
-            "either '?' or '\?\?': a weight with another in its place is never absent");
+            "use either '?' or '\?\?': a weight with a substitute is never absent");
     return llm_arch_end_of_line(p) ? s : NULL;
 }
 
@@ -235,13 +235,13 @@ static arch_stmt *parse_if(arch_parser *p, bool top) {
     for (; s && !last && (n == 0 || llm_arch_is(p, "elif") || llm_arch_is(p, "else")); n++) {
         if (n == ARCH_MAX_ARGS)
             return llm_arch_parse_fail_at(p, GGL_LIMIT, llm_arch_token_place(p, p->tok),
-                                          "an 'if' with more than %d arms", ARCH_MAX_ARGS);
+                                          "an 'if' has more than %d arms", ARCH_MAX_ARGS);
         arm[n] = (arch_arm){.place = llm_arch_token_place(p, p->tok)};
         last = llm_arch_is(p, "else");
         p->tok++;
         if (last && llm_arch_is(p, "if"))
             return llm_arch_parse_fail_at(p, GGL_FORMAT, arm[n].place,
-                                          "'else if' is written 'elif'");
+                                          "write 'elif' instead of 'else if'");
         if (!last && !(arm[n].cond = llm_arch_parse_expr(p)))
             return NULL;
         if (!(arm[n].body = parse_block(p, top)))
@@ -296,7 +296,7 @@ arch_stmt *llm_arch_parse_require(arch_parser *p) {
         return NULL;
     if (llm_arch_accept(p, ",")) {
         if (p->tok->kind != TOK_STRING)
-            return llm_arch_parse_fail(p, "the message of a '%s' stands in quotes", word);
+            return llm_arch_parse_fail(p, "the message of a '%s' must be in quotes", word);
         s->string = p->tok->str;
         p->tok++;
     }
@@ -308,7 +308,7 @@ static arch_expr *parse_ignored_name(arch_parser *p, bool strings) {
     bool whole = llm_arch_is(p, "key") && llm_arch_next_is_symbol(p, "(");
     if (p->tok->kind == TOK_KEY || whole || (strings && p->tok->kind == TOK_STRING))
         return llm_arch_parse_atom(p);
-    return llm_arch_parse_fail(p, "'%s' takes keys (.a.b)%s", strings ? "ignore" : "absent",
+    return llm_arch_parse_fail(p, "'%s' needs keys (.a.b)%s", strings ? "ignore" : "absent",
                                strings ? " and names of tensors in quotes" : "");
 }
 
@@ -331,7 +331,7 @@ static bool parse_ignored_names(arch_parser *p, arch_stmt *s, bool strings) {
 /* Parses the string that says what an ignored key is or does. */
 static bool parse_reason(arch_parser *p, arch_stmt *s, const char *what) {
     if (p->tok->kind != TOK_STRING)
-        return llm_arch_parse_fail(p, "%s stands in quotes", what);
+        return llm_arch_parse_fail(p, "%s must be in quotes", what);
     s->string = p->tok->str;
     p->tok++;
     return true;
@@ -344,16 +344,16 @@ static arch_stmt *parse_ignore(arch_parser *p) {
     if (!s || !parse_ignored_names(p, s, true))
         return NULL;
     if (llm_arch_accept(p, "as")) {
-        if (!parse_reason(p, s, "what it is"))
+        if (!parse_reason(p, s, "the text after 'as'"))
             return NULL;
     } else if (llm_arch_accept(p, "if")) {
         for (int k = 0; k < s->n_expr; k++)
             if (s->expr[k]->kind == EX_STRING && s->expr[k]->name[0] == '.')
-                return llm_arch_parse_fail(p,
-                                           "a pattern of keys takes no condition: name the keys");
+                return llm_arch_parse_fail(
+                    p, "a pattern of keys cannot have a condition: name the keys");
         if (!(s->other = llm_arch_parse_expr(p)))
             return NULL;
-        if (llm_arch_accept(p, ",") && !parse_reason(p, s, "what it does otherwise"))
+        if (llm_arch_accept(p, ",") && !parse_reason(p, s, "the text after the condition"))
             return NULL;
     }
     return llm_arch_end_of_line(p) ? s : NULL;
@@ -382,8 +382,8 @@ static arch_stmt *unknown_stmt(arch_parser *p) {
     if (meant)
         return llm_arch_parse_fail(p, "%s", meant);
     if (is_update(p->tok + 1))
-        return llm_arch_parse_fail(p, "'%s %s= ..' is written '%s = %s %s ..'", word, p->tok[1].str,
-                                   word, word, p->tok[1].str);
+        return llm_arch_parse_fail(p, "instead of '%s %s= ..', write '%s = %s %s ..'", word,
+                                   p->tok[1].str, word, word, p->tok[1].str);
     return llm_arch_parse_fail(p, "no statement begins like this: name = value, a weight's NAME "
                                   "[shape], if, layer, def, op, keep, "
                                   "return, require, ignore, convert");
@@ -404,11 +404,11 @@ static arch_stmt *parse_stmt(arch_parser *p, bool top) {
         return llm_arch_parse_require(p);
     if (strcmp(word, "return") == 0)
         return p->in_fn ? parse_return(p)
-                        : llm_arch_parse_fail(p, "'return' stands in a def or op only");
+                        : llm_arch_parse_fail(p, "'return' is allowed only in a def or op");
     if (strcmp(word, "keep") == 0 && name_next)
         return p->in_fn ? parse_keep(p)
                         : llm_arch_parse_fail(
-                              p, "'keep' stands in a def or op only, with the state it is for");
+                              p, "'keep' is allowed only in a def or op, with its state");
     bool whole_key = llm_arch_next_is(p, TOK_NAME) && strcmp(p->tok[1].str, "key") == 0;
     if (strcmp(word, "ignore") == 0 &&
         (llm_arch_next_is(p, TOK_KEY) || llm_arch_next_is(p, TOK_STRING) || whole_key))
@@ -420,20 +420,21 @@ static arch_stmt *parse_stmt(arch_parser *p, bool top) {
         return parse_loop(p, ST_FOR);
     if (strcmp(word, "layer") == 0 && name_next)
         return top ? parse_loop(p, ST_LAYER)
-                   : llm_arch_parse_fail(p, "a layer loop stands at top level only");
+                   : llm_arch_parse_fail(p, "a layer loop is allowed only at top level");
     if ((strcmp(word, "def") == 0 || strcmp(word, "op") == 0 || strcmp(word, "convert") == 0) &&
         name_next)
-        return llm_arch_parse_fail(p, "'%s' stands at top level only", word);
+        return llm_arch_parse_fail(p, "'%s' is allowed only at top level", word);
     if (strcmp(word, "arch") == 0 && (name_next || llm_arch_next_is(p, TOK_STRING)))
-        return llm_arch_parse_fail(p, "'arch' is the first statement, and there is one");
+        return llm_arch_parse_fail(p,
+                                   "'arch' must be the first statement, and may occur only once");
     if (strcmp(word, "language") == 0 && llm_arch_next_is(p, TOK_NUMBER))
         return llm_arch_parse_fail(p, "'language' follows 'arch', once");
     if (strcmp(word, "elif") == 0 || strcmp(word, "else") == 0)
         return llm_arch_parse_fail(p, "'%s' without an 'if' of the same indentation above it",
                                    word);
     if (llm_arch_at_fused(p))
-        return llm_arch_parse_fail(p, "names 'from' a tensor that holds all of them stand at top "
-                                      "level only, outside of blocks");
+        return llm_arch_parse_fail(
+            p, "names 'from' one tensor are allowed only at top level, outside of blocks");
     if (llm_arch_next_is_symbol(p, "["))
         return parse_weight(p);
     if (llm_arch_next_is_symbol(p, "=") || llm_arch_next_is_symbol(p, ","))
@@ -490,7 +491,8 @@ static bool parse_params(arch_parser *p, arch_fn *fn) {
             return false;
         if (n > 0 && param[n - 1].fallback && !param[n].fallback)
             return llm_arch_parse_fail_at(
-                p, GGL_FORMAT, t.place, "parameters without a default stand before those with one");
+                p, GGL_FORMAT, t.place,
+                "parameters without a default must come before those with one");
         n++;
         if (!llm_arch_is(p, ")") && !llm_arch_expect(p, ",", "or ')' between parameters"))
             return false;
@@ -519,13 +521,13 @@ static bool check_fn_name(arch_parser *p, const arch_fn *fn) {
         llm_arch_find_builtin(name) < FN_BUILTIN_COUNT ||
         (ggl_op_find(name) < GGL_OP_COUNT && ggl_op_get(ggl_op_find(name)).callable))
         return llm_arch_parse_fail_at(p, GGL_FORMAT, fn->place,
-                                      "'%s' is built in: a function needs another name", name);
+                                      "'%s' is built in: the function needs another name", name);
     const arch_fn *other = llm_arch_find_fn(p->arch, p->text, name);
     if (other && other->text == p->text) {
         int line, col;
         llm_arch_line_col(other->place, &line, &col);
         return llm_arch_parse_fail_at(p, GGL_FORMAT, fn->place,
-                                      "function '%s' is already there, in line %d", name, line);
+                                      "function '%s' already exists, in line %d", name, line);
     }
     return true;
 }
@@ -566,7 +568,7 @@ const char **llm_arch_parse_names(arch_parser *p, int *n, arch_place *place) {
             return llm_arch_parse_fail_at(p, GGL_LIMIT, llm_arch_token_place(p, p->tok),
                                           "more than %d names", ARCH_MAX_ARGS);
         if ((p->tok->kind != TOK_NAME && p->tok->kind != TOK_STRING) || p->tok->str[0] == 0)
-            return llm_arch_parse_fail(p, "a name is expected, a word or in quotes");
+            return llm_arch_parse_fail(p, "a name is expected, either a word or in quotes");
         if (p->tok->n > ARCH_MAX_NAME)
             return llm_arch_parse_fail_at(p, GGL_LIMIT, llm_arch_token_place(p, p->tok),
                                           "a name has at most 64 characters");
@@ -587,7 +589,7 @@ static bool parse_families(arch_parser *p) {
     if (!llm_arch_is(p, "arch") ||
         !(llm_arch_next_is(p, TOK_NAME) || llm_arch_next_is(p, TOK_STRING)))
         return llm_arch_parse_fail(
-            p, "a descriptor begins with 'arch NAME': the value of general.architecture it is for");
+            p, "a descriptor must begin with 'arch NAME': its value of general.architecture");
     p->tok++;
     if (!(a->family = llm_arch_parse_names(p, &a->n_family, place)) || !llm_arch_end_of_line(p))
         return false;
@@ -607,7 +609,7 @@ static bool parse_header(arch_parser *p) {
     double version = p->tok[1].num;
     if (version < 1 || version != floor(version))
         return llm_arch_parse_fail_at(p, GGL_FORMAT, llm_arch_token_place(p, p->tok + 1),
-                                      "versions of the language are 1, 2, ..");
+                                      "the version must be a whole number of at least 1");
     if (version > LLM_ARCH_LANGUAGE)
         return llm_arch_parse_fail_at(
             p, GGL_UNSUPPORTED, llm_arch_token_place(p, p->tok + 1),

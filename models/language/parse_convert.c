@@ -9,7 +9,7 @@ static bool parse_arrow(arch_parser *p) {
         p->tok += 2;
         return true;
     }
-    llm_arch_parse_fail(p, "'<-' is expected: what is written <- what it comes from");
+    llm_arch_parse_fail(p, "'<-' is expected: TARGET <- SOURCE");
     return false;
 }
 
@@ -29,12 +29,12 @@ static arch_mapping *parse_ignored(arch_parser *p) {
             p->tok++;
         } else if (!llm_arch_is(p, "config") || !llm_arch_next_is_symbol(p, ".")) {
             return llm_arch_parse_fail(
-                p, "'ignore' takes names of source tensors in quotes, and values config.x");
+                p, "'ignore' needs names of source tensors in quotes, or values config.x");
         } else if (!(m->expr = llm_arch_parse_expr(p))) {
             return NULL;
         } else if (m->expr->kind != EX_FIELD) {
             return llm_arch_parse_fail_at(p, GGL_FORMAT, m->expr->place,
-                                          "'ignore' takes values by their names alone: config.x");
+                                          "'ignore' needs plain names of values: config.x");
         }
     } while (llm_arch_accept(p, ","));
     return llm_arch_end_of_line(p) ? first : NULL;
@@ -48,7 +48,7 @@ static arch_mapping *parse_use(arch_parser *p) {
     while (c && strcmp(c->name[0], name->str) != 0)
         c = c->next;
     if (!c)
-        return llm_arch_parse_fail(p, "the prelude has no lines '%s' to use", name->str);
+        return llm_arch_parse_fail(p, "the prelude has no lines named '%s'", name->str);
     for (const arch_mapping *m = c->map; m; m = m->next) {
         arch_mapping *copy = *end = llm_arch_parse_alloc(p, 1, sizeof *copy);
         if (!copy)
@@ -82,7 +82,7 @@ static arch_mapping *parse_prefix(arch_parser *p) {
     if (!first || p->tok[-1].kind != TOK_STRING)
         return llm_arch_parse_fail(
             p,
-            "'prefix' takes beginnings of names: prefix \"model.\" ?\? \"language_model.model.\"");
+            "'prefix' needs beginnings of names: prefix \"model.\" ?\? \"language_model.model.\"");
     return llm_arch_end_of_line(p) ? first : NULL;
 }
 
@@ -94,7 +94,7 @@ static arch_mapping *parse_within(arch_parser *p, arch_mapping *m) {
         return NULL;
     if (m->expr->kind != EX_FIELD)
         return llm_arch_parse_fail_at(p, GGL_FORMAT, m->expr->place,
-                                      "'within' takes an object of config.json: config.x");
+                                      "'within' needs an object of config.json: config.x");
     return llm_arch_end_of_line(p) ? m : NULL;
 }
 
@@ -106,7 +106,7 @@ static arch_mapping *parse_condition(arch_parser *p, arch_mapping *m, arch_map_k
     m->expr = m->require->expr[0];
     if (kind == MAP_NOTE && !m->require->string)
         return llm_arch_parse_fail_at(p, GGL_FORMAT, m->place,
-                                      "a 'note' has a text: note condition, \"text\"");
+                                      "a 'note' needs a text: note condition, \"text\"");
     return m;
 }
 

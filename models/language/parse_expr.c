@@ -76,7 +76,7 @@ static arch_expr *finish(arch_parser *p, arch_expr *e, arch_place begin) {
             e->depth = e->arg[k].value->depth + 1;
     if (e->depth > ARCH_MAX_NESTING)
         return llm_arch_parse_fail_at(p, GGL_LIMIT, e->mark,
-                                      "this expression is more than %d operations deep",
+                                      "this expression is nested more than %d operations deep",
                                       ARCH_MAX_NESTING);
     return e;
 }
@@ -100,7 +100,8 @@ static bool parse_args(arch_parser *p, arch_expr *e, const char *end, bool names
             p->tok += 2;
             named = true;
         } else if (named) {
-            return llm_arch_parse_fail(p, "arguments without a name stand before those with one");
+            return llm_arch_parse_fail(p,
+                                       "arguments without a name must come before those with one");
         }
         arg[n].value = llm_arch_parse_expr(p);
         if (!arg[n].value)
@@ -124,7 +125,7 @@ static arch_expr *parse_whole_key(arch_parser *p, arch_place begin) {
     p->tok += 2;
     if (p->tok->kind != TOK_STRING)
         return llm_arch_parse_fail(
-            p, "key(..) takes the key's full name in quotes: key(\"general.name\")");
+            p, "key(..) needs the key's full name in quotes: key(\"general.name\")");
     arch_expr *e = new_expr(p, EX_KEY, begin);
     if (!e)
         return NULL;
@@ -141,14 +142,14 @@ static arch_expr *parse_has(arch_parser *p, arch_place begin) {
     arch_expr *e = new_expr(p, EX_HAS, begin);
     if (!e || !(e->a = llm_arch_parse_expr(p)))
         return NULL;
-    return llm_arch_expect(p, ")", "after what has(..) asks for") ? finish(p, e, begin) : NULL;
+    return llm_arch_expect(p, ")", "after the argument of has(..)") ? finish(p, e, begin) : NULL;
 }
 
 /* reads(.key), in known_keys.arch only. */
 static arch_expr *parse_reads(arch_parser *p, arch_place begin) {
     p->tok += 2;
     if (p->tok->kind != TOK_KEY)
-        return llm_arch_parse_fail(p, "reads(..) takes a key: reads(.a.b)");
+        return llm_arch_parse_fail(p, "reads(..) needs a key: reads(.a.b)");
     arch_expr *e = new_expr(p, EX_READS, begin);
     if (!e || !(e->a = llm_arch_parse_atom(p)))
         return NULL;
@@ -243,7 +244,7 @@ static arch_expr *parse_postfix(arch_parser *p) {
             if (p->in_convert)
                 f->kind = EX_FIELD;
             else if (strcmp(f->name, "bias") != 0)
-                return llm_arch_parse_fail(p, "values have no part '%s', weights have '.bias'",
+                return llm_arch_parse_fail(p, "values have no part '%s'; weights have '.bias'",
                                            f->name);
             f->mark = llm_arch_token_place(p, p->tok++);
         }
@@ -323,7 +324,7 @@ arch_expr *llm_arch_parse_expr(arch_parser *p) {
         return NULL;
     e->a = value;
     if (!llm_arch_accept(p, "else"))
-        return llm_arch_parse_fail(p, "'else' is expected: an inline 'if' has two arms");
+        return llm_arch_parse_fail(p, "'else' is expected: an inline 'if' needs both arms");
     e->b = llm_arch_parse_expr(p);
     p->depth--;
     return e->b ? finish(p, e, begin) : NULL;

@@ -31,7 +31,7 @@ static bool parse_parts(arch_parser *p, arch_fused *f) {
             return llm_arch_parse_fail(p, "a weight's name is expected, not '%s'", p->tok->str);
         for (int k = 0; k < n; k++)
             if (strcmp(part[k], p->tok->str) == 0)
-                return llm_arch_parse_fail(p, "'%s' twice in one tensor", p->tok->str);
+                return llm_arch_parse_fail(p, "'%s' occurs twice in one tensor", p->tok->str);
         place[n] = here;
         part[n++] = p->tok++->str;
     } while (llm_arch_accept(p, ","));
@@ -57,22 +57,19 @@ bool llm_arch_parse_fused(arch_parser *p) {
     if (!f || !parse_parts(p, f))
         return false;
     if (f->n_part == 1)
-        return llm_arch_parse_fail_at(
-            p, GGL_FORMAT, f->part_place[0],
-            "several names stand before 'from': a weight that is all of a "
-            "tensor says so itself, NAME "
-            "[shape] from \"full.name\"");
+        return llm_arch_parse_fail_at(p, GGL_FORMAT, f->part_place[0],
+                                      "several names are expected before 'from': for a weight that "
+                                      "is a whole tensor, write NAME [shape] from \"full.name\"");
     p->tok++;
     if (p->tok->kind != TOK_STRING)
         return llm_arch_parse_fail_at(
             p, GGL_FORMAT, llm_arch_token_place(p, p->tok - 1),
-            "the tensor that holds them stands in quotes: a, b from \"NAME\"");
+            "the name of the tensor that contains them must be in quotes: a, b from \"NAME\"");
     f->whole = p->tok->str;
     f->place = (arch_place){p->text, first->at, p->tok->at + p->tok->n - first->at};
     if (!is_stem(f->whole))
         return llm_arch_parse_fail(
-            p,
-            "the tensor's name stands here as a weight's does, without 'blk.{l}.' and '.weight'");
+            p, "write the tensor's name like a weight's, without 'blk.{l}.' and '.weight'");
     for (int k = 0; k < f->n_part; k++)
         if (strcmp(f->part[k], f->whole) == 0)
             return llm_arch_parse_fail_at(p, GGL_FORMAT, f->part_place[k],

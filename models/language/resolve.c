@@ -117,7 +117,7 @@ static bool resolve_conversion(arch_parser *p, arch_expr *e, bool *found) {
             snprintf(most, sizeof most, " to %d", conversions[k].max);
         if (n < conversions[k].min || n > conversions[k].max || (of_three && n == 2))
             return llm_arch_parse_fail_at(
-                p, GGL_FORMAT, e->mark, "%s in a conversion takes %d%s argument%s, not %d", e->name,
+                p, GGL_FORMAT, e->mark, "%s in a conversion needs %d%s argument%s, not %d", e->name,
                 conversions[k].min, most, conversions[k].min == 1 && !most[0] ? "" : "s", n);
         return true;
     }
@@ -144,7 +144,7 @@ static bool unknown_function(arch_parser *p, const arch_expr *e) {
         ggl_nearest_try(&near, name, SIZE_MAX);
     if (!near.best)
         return llm_arch_parse_fail_at(p, GGL_FORMAT, e->mark,
-                                      "unknown function '%s': none of that name stands above",
+                                      "unknown function '%s': there is none of that name above",
                                       e->name);
     llm_arch_signature(p->arch, p->text, near.best, sig, sizeof sig);
     return llm_arch_parse_fail_at(p, GGL_FORMAT, e->mark, "unknown function '%s'; did you mean %s?",
@@ -301,7 +301,7 @@ static bool unknown_name(names *n, const arch_expr *e) {
     const arch_fn *fn = llm_arch_find_fn(a, n->p->text, e->name);
     if (fn)
         return llm_arch_parse_fail_at(n->p, GGL_FORMAT, e->mark,
-                                      "'%s' is a function: it is called, with '('", e->name);
+                                      "'%s' is a function: call it with '('", e->name);
     if (llm_arch_meant_name(e->name))
         near.best = llm_arch_meant_name(e->name);
     return llm_arch_parse_fail_at(n->p, GGL_FORMAT, e->mark, "unknown name '%s'%s%s%s", e->name,
@@ -330,8 +330,8 @@ static void refuse_state(void *ctx, arch_expr *e) {
     if (e->kind == EX_CALL && e->callee == CALL_OP && e->op == GGL_OP_STATE)
         llm_arch_parse_fail_at(
             n->p, GGL_FORMAT, e->mark,
-            n->fn ? "a state is given a name first: s = state(..)"
-                  : "a state stands in a def or op: its body runs token after token");
+            n->fn ? "give a state a name first: s = state(..)"
+                  : "a state is allowed only in a def or op, whose body runs token after token");
 }
 
 static void check_states(names *n, arch_stmt *s) {
@@ -566,8 +566,8 @@ static void refuse_source(void *ctx, arch_expr *e) {
         if (e->arg[k].value->kind == EX_STRING)
             llm_arch_parse_fail_at(
                 p, GGL_FORMAT, e->mark,
-                "%s(..) takes no source tensor: in a conversion these go through transpose, pairs, "
-                "regroup, rows, concat, stack, reshape, exp and arithmetic with numbers",
+                "%s(..) does not accept a source tensor: in a conversion, only transpose, pairs, "
+                "regroup, rows, concat, stack, reshape, exp and arithmetic with numbers do",
                 e->name);
 }
 
@@ -582,17 +582,16 @@ static bool is_turn(const llm_arch *a, const char *name) {
 static void check_ignored_name(arch_parser *p, const arch_mapping *m, const char *name, bool sum) {
     const llm_arch *a = p->arch;
     if (sum && is_turn(a, name))
-        llm_arch_parse_fail_at(p, GGL_FORMAT, m->place,
-                               "{%s} stands for the number of any layer or expert, and so alone: "
-                               "nothing is added to it",
-                               name);
-    else if (strcmp(name, "e") != 0 && strspn(name, "0123456789") != strlen(name) &&
-             find_name(a->global, a->n_global, name) < 0)
         llm_arch_parse_fail_at(
             p, GGL_FORMAT, m->place,
-            "'{%s}' is no name of this descriptor: a number of it, the layers' own, "
-            "or {e} for experts; '*' stands for anything",
+            "{%s} stands for the number of any layer or expert, so nothing can be added to it",
             name);
+    else if (strcmp(name, "e") != 0 && strspn(name, "0123456789") != strlen(name) &&
+             find_name(a->global, a->n_global, name) < 0)
+        llm_arch_parse_fail_at(p, GGL_FORMAT, m->place,
+                               "'{%s}' is not a name of this descriptor: use one of its numbers, "
+                               "the layers' index, or {e} for experts; '*' matches anything",
+                               name);
 }
 
 /* Checks the names in braces of an `ignore` in a convert section, e.g. "blk.{n}.*": each is a
@@ -621,7 +620,7 @@ static void check_classes(arch_parser *p, const arch_convert *c) {
                     continue;
                 llm_arch_line_col(x->place, &line, &col);
                 llm_arch_parse_fail_at(p, GGL_FORMAT, c->place,
-                                       "'%s' has a convert section already, in line %d", c->name[i],
+                                       "'%s' already has a convert section, in line %d", c->name[i],
                                        line);
             }
 }
@@ -633,10 +632,10 @@ static bool resolve_convert(arch_parser *p) {
         check_classes(p, c);
         for (arch_mapping *m = c->map; m && p->status == GGL_OK; m = m->next) {
             if (!is_declared(p, m))
-                llm_arch_parse_fail_at(p, GGL_FORMAT, m->place, "no weight '%s' is declared",
-                                       m->name);
+                llm_arch_parse_fail_at(p, GGL_FORMAT, m->place,
+                                       "the descriptor declares no weight '%s'", m->name);
             else if (m->kind <= MAP_ARCH && first_of(p, c, m) != m)
-                llm_arch_parse_fail_at(p, GGL_FORMAT, m->place, "'%s' is mapped twice", m->name);
+                llm_arch_parse_fail_at(p, GGL_FORMAT, m->place, "'%s' has two lines", m->name);
             else if (m->kind == MAP_IGNORE && m->name)
                 check_ignored(p, m);
             else if (m->kind == MAP_WEIGHT)
@@ -693,7 +692,7 @@ static bool resolve_fused(arch_parser *p) {
         for (int k = 0; k < f->n_part; k++)
             if (!declares_anywhere(p, f->part[k]))
                 llm_arch_parse_fail_at(p, GGL_FORMAT, f->part_place[k],
-                                       "no weight '%s' is declared", f->part[k]);
+                                       "the descriptor declares no weight '%s'", f->part[k]);
     }
     return p->status == GGL_OK;
 }
@@ -714,8 +713,8 @@ bool llm_arch_resolve_text(arch_parser *p) {
     check_states(&n, a->body);
     a->logits = find_name(a->global, a->n_global, "logits");
     if (p->status == GGL_OK && a->logits < 0)
-        llm_arch_parse_fail(p,
-                            "the descriptor gives no 'logits': its last statement is logits = ..");
+        llm_arch_parse_fail(
+            p, "the descriptor has no 'logits': its last statement must be logits = ..");
     if (p->status == GGL_OK)
         collect_keys(p);
     if (p->status != GGL_OK || !resolve_fused(p) || !resolve_convert(p))

@@ -38,14 +38,14 @@ static const word functions[] = {
     {"range", "iota", NULL},
     {"conv1d", "conv", NULL},
     {"top_k", "topk", NULL},
-    {"swiglu", "the gate and up are two lines: silu(gate) * up", NULL},
-    {"geglu", "the gate and up are two lines: gelu(gate) * up", NULL},
-    {"pow", "a power is written a ** b", NULL},
-    {"square", "a square is written x * x", NULL},
-    {"rsqrt", "it is written 1 / sqrt(x)", NULL},
-    {"embedding", "a row of a weight is picked: token_embd[token]", NULL},
-    {"get_rows", "a row of a weight is picked: token_embd[token]", NULL},
-    {"gather", "elements are picked along the last dimension: t[i]", NULL},
+    {"swiglu", "write the gate and up as two lines: silu(gate) * up", NULL},
+    {"geglu", "write the gate and up as two lines: gelu(gate) * up", NULL},
+    {"pow", "write a power as a ** b", NULL},
+    {"square", "write a square as x * x", NULL},
+    {"rsqrt", "write 1 / sqrt(x)", NULL},
+    {"embedding", "pick a row of a weight: token_embd[token]", NULL},
+    {"get_rows", "pick a row of a weight: token_embd[token]", NULL},
+    {"gather", "pick elements along the last dimension: t[i]", NULL},
 };
 
 static const word names[] = {
@@ -54,33 +54,34 @@ static const word names[] = {
 };
 
 static const word statements[] = {
-    {"elseif", "'elseif' is written 'elif'", NULL},
-    {"elsif", "'elsif' is written 'elif'", NULL},
-    {"for", "the loop over layers is written 'layer l < n_layer:', any other 'for i < n:'", NULL},
-    {"while", "the loop over layers is written 'layer l < n_layer:', any other 'for i < n:'", NULL},
-    {"fn", "a function is written 'def NAME(x): ..'", NULL},
-    {"func", "a function is written 'def NAME(x): ..'", NULL},
-    {"function", "a function is written 'def NAME(x): ..'", NULL},
-    {"let", "a value is given a name by NAME = .., without 'let'", NULL},
-    {"var", "a value is given a name by NAME = .., without 'var'", NULL},
-    {"assert", "'assert' is written 'require c, \"message\"'", NULL},
+    {"elseif", "write 'elif' instead of 'elseif'", NULL},
+    {"elsif", "write 'elif' instead of 'elsif'", NULL},
+    {"for", "write the loop over layers as 'layer l < n_layer:', any other as 'for i < n:'", NULL},
+    {"while", "write the loop over layers as 'layer l < n_layer:', any other as 'for i < n:'",
+     NULL},
+    {"fn", "write a function as 'def NAME(x): ..'", NULL},
+    {"func", "write a function as 'def NAME(x): ..'", NULL},
+    {"function", "write a function as 'def NAME(x): ..'", NULL},
+    {"let", "write NAME = .. without 'let'", NULL},
+    {"var", "write NAME = .. without 'var'", NULL},
+    {"assert", "write 'require c, \"message\"' instead of 'assert'", NULL},
 };
 
 /* Longer ones come first. */
 static const word symbols[] = {
-    {"&&", "'&&' is written 'and'", NULL},
-    {"||", "'||' is written 'or'", NULL},
+    {"&&", "write 'and' instead of '&&'", NULL},
+    {"||", "write 'or' instead of '||'", NULL},
     {"//",
-     "'//' means nothing here: a comment begins with '#', and a rounded quotient is floor(a / b)",
+     "'//' has no meaning here: a comment begins with '#', and a rounded quotient is floor(a / b)",
      NULL},
-    {"!", "'!' is written 'not'", NULL},
-    {"~", "'~' is written 'not'", NULL},
-    {"^", "'^' is written '**'", NULL},
-    {"'", "a string stands in double quotes: \"text\"", NULL},
-    {";", "';' means nothing here: a statement ends with its line", NULL},
-    {"{", "'{' means nothing here: a block is indented after ':'", NULL},
-    {"}", "'}' means nothing here: a block is indented after ':'", NULL},
-    {"@", "'@' means nothing here: a product with a matrix is linear(x, w)", NULL},
+    {"!", "write 'not' instead of '!'", NULL},
+    {"~", "write 'not' instead of '~'", NULL},
+    {"^", "write '**' instead of '^'", NULL},
+    {"'", "a string must be in double quotes: \"text\"", NULL},
+    {";", "';' has no meaning here: a statement ends with its line", NULL},
+    {"{", "'{' has no meaning here: a block is indented after ':'", NULL},
+    {"}", "'}' has no meaning here: a block is indented after ':'", NULL},
+    {"@", "'@' has no meaning here: a product with a matrix is linear(x, w)", NULL},
 };
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))

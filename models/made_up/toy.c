@@ -358,9 +358,10 @@ static void say_made_up(const llm_arch_toy *t, ggl_error *err) {
         if (f->has_second && n + 1 < sizeof text)
             n += (size_t)snprintf(text + n, sizeof text - n, "]");
     }
-    snprintf(err->msg + used, sizeof err->msg - used,
-             "\n  This model is made up (%s)%s. 'require' says what its values must obey.", t->text,
-             text);
+    snprintf(
+        err->msg + used, sizeof err->msg - used,
+        "\n  This model is made up (%s)%s. A 'require' in the descriptor can restrict its values.",
+        t->text, text);
 }
 
 /* Builds, and changes keys, until no `require` asks for another value. */
@@ -491,13 +492,13 @@ static void report_untaken(report *r, const arch_stmt *s) {
         const bool one_line = s->n_arm > 0 && s->arm[0].body && s->arm[0].body->line == s->line;
         const bool has_else = s->n_arm > 0 && !s->arm[s->n_arm - 1].cond;
         if (!ran)
-            add_note(r, s->line, "taken by no made-up model");
+            add_note(r, s->line, "no made-up model reaches this line");
         else if (s->kind == ST_IF && one_line && !(ran & LLM_ARCH_LINE_TAKEN))
-            add_note(r, s->line, "the condition holds in no made-up model");
+            add_note(r, s->line, "this condition is true in no made-up model");
         else if (s->kind == ST_IF && !has_else && !(ran & LLM_ARCH_LINE_PASSED))
             add_note(r, s->line,
-                     s->n_arm > 1 ? "one of the conditions holds in every made-up model"
-                                  : "the condition holds in every made-up model");
+                     s->n_arm > 1 ? "one of the conditions is true in every made-up model"
+                                  : "this condition is true in every made-up model");
         for (int k = 0; k < s->n_arm; k++)
             report_untaken(r, s->arm[k].body);
     }

@@ -45,9 +45,7 @@ static ggl_status arch_builtin(llm_model *m, ggl_error *err) {
     if (found == 0)
         return ggl_fail(
             err, GGL_FORMAT,
-            "%s: the key general.architecture is missing, so there is no telling what model "
-            "this is",
-            file);
+            "%s: the key general.architecture is missing, so the kind of model is unknown", file);
     char name[4 * 64 + 1]; /* the family's name, cut and escaped for messages */
     ggl_show(name, sizeof name, family.s, family.n < 64 ? family.n : 64);
     ggl_status st = llm_arch_open(&m->arch, name, err);

@@ -276,22 +276,22 @@ void llm_sampler_accept(llm_sampler *s, int32_t id) {
 static ggl_status check(const llm_sampler_params *p, int32_t n_vocab, int32_t n_last,
                         ggl_error *err) {
     if (n_vocab < 1)
-        return ggl_fail(err, GGL_USAGE, "n_vocab is %d, at least 1 is needed", (int)n_vocab);
+        return ggl_fail(err, GGL_USAGE, "n_vocab is %d, but must be at least 1", (int)n_vocab);
     if (n_last < 0)
-        return ggl_fail(err, GGL_USAGE, "n_last is %d, at least 0 is needed", (int)n_last);
+        return ggl_fail(err, GGL_USAGE, "n_last is %d, but must be at least 0", (int)n_last);
     if (!isfinite(p->temp))
-        return ggl_fail(err, GGL_USAGE, "temp is %g, a finite number is needed", p->temp);
+        return ggl_fail(err, GGL_USAGE, "temp is %g, but must be a finite number", p->temp);
     if (p->top_k < 0)
-        return ggl_fail(err, GGL_USAGE, "top_k is %d, at least 0 (all) is needed", (int)p->top_k);
+        return ggl_fail(err, GGL_USAGE, "top_k is %d, but must be at least 0 (all)", (int)p->top_k);
     if (!(p->top_p >= 0 && p->top_p <= 1))
-        return ggl_fail(err, GGL_USAGE, "top_p is %g, it must lie in 0 to 1", p->top_p);
+        return ggl_fail(err, GGL_USAGE, "top_p is %g, but must be from 0 to 1", p->top_p);
     if (!(p->min_p >= 0 && p->min_p <= 1))
-        return ggl_fail(err, GGL_USAGE, "min_p is %g, it must lie in 0 to 1", p->min_p);
+        return ggl_fail(err, GGL_USAGE, "min_p is %g, but must be from 0 to 1", p->min_p);
     if (!(p->repeat_penalty > 0 && isfinite(p->repeat_penalty)))
-        return ggl_fail(err, GGL_USAGE, "repeat_penalty is %g, it must be positive and finite",
+        return ggl_fail(err, GGL_USAGE, "repeat_penalty is %g, but must be positive and finite",
                         p->repeat_penalty);
     if (p->repeat_last_n < -1)
-        return ggl_fail(err, GGL_USAGE, "repeat_last_n is %d, at least -1 (all) is needed",
+        return ggl_fail(err, GGL_USAGE, "repeat_last_n is %d, but must be at least -1 (all)",
                         (int)p->repeat_last_n);
     return GGL_OK;
 }

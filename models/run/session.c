@@ -52,7 +52,7 @@ static ggl_status name_cache(llm_session *s, const ggl_gguf *file, const llm_ses
         return GGL_OK;
     if (!ggl_gguf_identify(file, &s->identity)) {
         snprintf(s->load_notes, sizeof s->load_notes,
-                 "note: repacked weights are not kept: this model is no file\n");
+                 "note: repacked weights are not saved: this model is not a file\n");
         return GGL_OK;
     }
     const char *base = *path ? path : ggl_gguf_name(file), *end = *path ? "" : ".repack";
@@ -111,13 +111,12 @@ ggl_status llm_session_new(llm_session **out, const llm_model *m, const llm_sess
     if (p->n_ctx <= 0 && own > MAX_CTX)
         return ggl_fail(err, GGL_LIMIT,
                         "%s: the model's own context (its key *.context_length) is %" PRId64
-                        " tokens, at most 2^30 are supported: ask for a smaller one (-c N)",
+                        " tokens, at most 2^30 are supported: set a smaller one (-c N)",
                         ggl_gguf_name(llm_model_file(m)), own);
     if (n_ctx > MAX_CTX || p->n_ubatch < 1 || p->n_slots < 1 || p->n_slots > 4096)
         return ggl_fail(err, GGL_LIMIT,
                         "a context of %" PRId64 " tokens, ubatches of %" PRId64 " and %" PRId64
-                        " slots: at most "
-                        "2^30, at least 1, and 1 to 4096 are possible",
+                        " slots: at most 2^30, at least 1, and 1 to 4096 are allowed",
                         n_ctx, p->n_ubatch, p->n_slots);
     llm_session *s = ggl_calloc(1, sizeof *s);
     if (!s)
@@ -158,10 +157,10 @@ static void note_cache(llm_session *s) {
                  s->cache);
     else if (use == GGL_CACHE_WRITTEN)
         snprintf(s->load_notes, sizeof s->load_notes, "note: %.300s%s\n", *why ? why : s->cache,
-                 *why ? "; it was written anew" : " keeps the repacked weights");
+                 *why ? "; it was written again" : " keeps the repacked weights");
     else if (use == GGL_CACHE_FAILED)
         snprintf(s->load_notes, sizeof s->load_notes,
-                 "note: repacked weights are not kept: %.300s\n", why);
+                 "note: repacked weights are not saved: %.300s\n", why);
 }
 
 ggl_status llm_session_alloc(llm_session *s, ggl_error *err) {
@@ -274,11 +273,12 @@ static void commit_all(llm_session *s) {
 /* Runs a ubatch. If no logits are wanted, it may still be in flight when this returns, so that
  * the next one keeps all backends busy. */
 static ggl_status run_ubatch(llm_session *s, int64_t n, int64_t n_rows, ggl_error *err) {
-    ggl_status st = ggl_sched_set(s->sched, "token", s->token, n, err);
+    const size_t size = (size_t)n * sizeof(int32_t);
+    ggl_status st = ggl_sched_set(s->sched, "token", s->token, size, n, err);
     if (st == GGL_OK)
-        st = ggl_sched_set(s->sched, "pos", s->pos, n, err);
+        st = ggl_sched_set(s->sched, "pos", s->pos, size, n, err);
     if (st == GGL_OK)
-        st = ggl_sched_set(s->sched, "slot", s->slot, n, err);
+        st = ggl_sched_set(s->sched, "slot", s->slot, size, n, err);
     if (st != GGL_OK)
         return st;
     for (int64_t k = 0; k < s->n_slots; k++)

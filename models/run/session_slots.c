@@ -7,18 +7,18 @@
 
 ggl_status llm_slot_check(const llm_session *s, int slot, ggl_error *err) {
     if (slot < 0 || slot >= s->n_slots)
-        return ggl_fail(err, GGL_USAGE, "slot %d; there are %" PRId64, slot, s->n_slots);
+        return ggl_fail(err, GGL_USAGE, "slot %d does not exist; there are %" PRId64, slot,
+                        s->n_slots);
     return GGL_OK;
 }
 
 ggl_status llm_slot_check_whole(const llm_session *s, int slot, ggl_error *err) {
     ggl_status st = llm_slot_check(s, slot, err);
     if (st == GGL_OK && s->state[slot].broken)
-        return ggl_fail(
-            err, GGL_USAGE,
-            "slot %d is incomplete, as a run or a restore of it has failed; clear it, or "
-            "restore a saved one",
-            slot);
+        return ggl_fail(err, GGL_USAGE,
+                        "slot %d is incomplete, because a run or a restore of it failed; clear it, "
+                        "or restore a saved one",
+                        slot);
     return st;
 }
 
@@ -55,10 +55,11 @@ static ggl_status check_rows(const llm_session *s, int slot, int64_t n_past, ggl
     const slot_state *at = &s->state[slot];
     if (llm_slot_can_go_back(at, &s->rules, n_past))
         return GGL_OK;
-    return ggl_fail(err, GGL_UNSUPPORTED,
-                    "this model keeps only a window of rows: slot %d has been written up to token "
-                    "%" PRId64 ", so it can go back to %" PRId64 ", not to %" PRId64,
-                    slot, at->n_high, at->n_high - s->rules.rollback, n_past);
+    return ggl_fail(
+        err, GGL_UNSUPPORTED,
+        "this model's cache is only a window: slot %d has been written up to token %" PRId64
+        ", so it can be cut back to %" PRId64 ", not to %" PRId64,
+        slot, at->n_high, at->n_high - s->rules.rollback, n_past);
 }
 
 ggl_status llm_session_cut(llm_session *s, int slot, int64_t n_past, ggl_error *err) {
@@ -77,10 +78,9 @@ ggl_status llm_session_cut(llm_session *s, int slot, int64_t n_past, ggl_error *
     if (n_past == at->n_past)
         return GGL_OK;
     if (s->rules.has_states)
-        return ggl_fail(
-            err, GGL_UNSUPPORTED,
-            "this model keeps states, which sum up all tokens and cannot be cut back; restore a "
-            "snapshot, or clear the slot");
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "this model has states, which combine all tokens and cannot be cut back; "
+                        "restore a snapshot, or clear the slot");
     st = check_rows(s, slot, n_past, err);
     if (st == GGL_OK)
         llm_slot_set(&s->state[slot], n_past, at->n_high);
@@ -165,26 +165,28 @@ ggl_status llm_session_save(llm_session *s, int slot, bool states_only, void **d
 static ggl_status check_header(const llm_session *s, const header *h, const char *bytes,
                                size_t size, ggl_error *err) {
     if (h->version != VERSION)
-        return ggl_fail(err, GGL_FORMAT, "a saved slot of version %" PRIu32 "; %d is known",
-                        h->version, VERSION);
+        return ggl_fail(err, GGL_FORMAT,
+                        "a saved slot of version %" PRIu32 "; only %d is supported", h->version,
+                        VERSION);
     if (h->n_past < 0 || h->n_high < h->n_past || h->n_high > s->n_ctx)
         return ggl_fail(err, GGL_LIMIT,
                         "the saved slot has %" PRId64 " tokens and was written up to %" PRId64
-                        ", the context is %" PRId64,
+                        ", but the context is %" PRId64,
                         h->n_past, h->n_high, s->n_ctx);
     const ggl_graph_params *p = ggl_graph_get_params(s->graph);
     if (h->type_k != (int32_t)p->type_k || h->type_v != (int32_t)p->type_v)
         return ggl_fail(err, GGL_FORMAT,
-                        "the slot was saved with keys of type %s and values of %s; this session "
-                        "has %s and %s",
+                        "the slot was saved with keys of type %s and values of %s; this session's "
+                        "types are %s and %s",
                         type_name(h->type_k), type_name(h->type_v), type_name((int32_t)p->type_k),
                         type_name((int32_t)p->type_v));
     if (h->shape != shape_hash(s))
         return ggl_fail(err, GGL_FORMAT, "the slot was saved by a session of another model");
     if (h->size < 0 || (uint64_t)h->size != size ||
         (uint64_t)h->size != ggl_sched_slot_size(s->sched, h->n_past, h->states_only != 0))
-        return ggl_fail(err, GGL_FORMAT, "the saved slot has %zu bytes, its header says %" PRId64,
-                        size, h->size);
+        return ggl_fail(err, GGL_FORMAT,
+                        "the saved slot has %zu bytes, but its header says %" PRId64, size,
+                        h->size);
     if (h->sum != hash(0, bytes, size))
         return ggl_fail(err, GGL_FORMAT, "the saved slot is damaged");
     return GGL_OK;
@@ -197,15 +199,15 @@ ggl_status llm_session_restore(llm_session *s, int slot, const void *data, size_
     if (st != GGL_OK)
         return st;
     if (size < sizeof h || memcmp(data, magic, sizeof magic) != 0)
-        return ggl_fail(err, GGL_FORMAT, "these bytes are no saved slot");
+        return ggl_fail(err, GGL_FORMAT, "these bytes are not a saved slot");
     memcpy(&h, data, sizeof h);
     const char *bytes = (const char *)data + sizeof h;
     st = check_header(s, &h, bytes, size - sizeof h, err);
     slot_state *at = &s->state[slot];
     if (st == GGL_OK && h.states_only && h.n_past > at->n_past)
         st = ggl_fail(err, GGL_USAGE,
-                      "a snapshot at token %" PRId64 " of a slot that has only %" PRId64, h.n_past,
-                      at->n_past);
+                      "the snapshot is at token %" PRId64 ", but the slot has only %" PRId64,
+                      h.n_past, at->n_past);
     if (st == GGL_OK && h.states_only)
         st = check_rows(s, slot, h.n_past, err);
     if (st != GGL_OK)

@@ -7,7 +7,7 @@ static bool is_name(ggl_str s, const char *name) {
     return s.n == strlen(name) && memcmp(s.s, name, s.n) == 0;
 }
 
-const tv_builtin *tv_lookup(const tv_builtin *table, size_t n, ggl_str name) {
+const tv_builtin *llm_tv_lookup(const tv_builtin *table, size_t n, ggl_str name) {
     for (size_t i = 0; i < n; i++)
         if (is_name(name, table[i].name))
             return &table[i];
@@ -50,34 +50,35 @@ static params params_of(const tv_builtin *b) {
     return p;
 }
 
-tv tv_call_builtin(tv_heap *h, const tv_builtin *b, const char *what, tv self, const tv_given *g) {
+tv llm_tv_call_builtin(tv_heap *h, const tv_builtin *b, const char *what, tv self,
+                       const tv_given *g) {
     const params p = params_of(b);
     tv_args a = {0};
     size_t n = bind_places(g, p.n, &a);
     if (a.rest.n && !p.rest)
-        tv_fail(h, GGL_FORMAT, "%s %s takes %zu arguments, not %zu", what, b->name, p.n,
-                g->by_place.n);
-    a.named = tv_new_dict(h).dict;
+        llm_tv_fail(h, GGL_FORMAT, "%s %s takes %zu arguments, not %zu", what, b->name, p.n,
+                    g->by_place.n);
+    a.named = llm_tv_new_dict(h).dict;
     for (size_t i = 0; g->by_name && i < g->by_name->n; i++) {
         const tv_item *item = &g->by_name->item[i];
         size_t k = 0;
-        while (k < p.n && !tv_equal(h, tv_str(p.name[k]), item->key))
+        while (k < p.n && !llm_tv_equal(h, tv_str(p.name[k]), item->key))
             k++;
         if (k < p.n && k < n)
-            tv_fail(h, GGL_FORMAT, "%s %s has two values for '%.*s'", what, b->name,
-                    (int)p.name[k].n, p.name[k].s);
+            llm_tv_fail(h, GGL_FORMAT, "%s %s has two values for '%.*s'", what, b->name,
+                        (int)p.name[k].n, p.name[k].s);
         if (k == p.n && !p.named)
-            tv_fail(h, GGL_FORMAT, "%s %s has no parameter '%.*s'", what, b->name,
-                    (int)item->name.n, item->name.s);
+            llm_tv_fail(h, GGL_FORMAT, "%s %s has no parameter '%.*s'", what, b->name,
+                        (int)item->name.n, item->name.s);
         if (k < p.n)
             a.at[k] = &item->value;
         else
-            tv_dict_set(h, a.named, item->key, item->value);
+            llm_tv_dict_set(h, a.named, item->key, item->value);
     }
     for (size_t k = 0; k < p.n; k++)
         if (p.needed[k] && !a.at[k])
-            tv_fail(h, GGL_FORMAT, "%s %s needs its argument '%.*s'", what, b->name,
-                    (int)p.name[k].n, p.name[k].s);
+            llm_tv_fail(h, GGL_FORMAT, "%s %s needs its argument '%.*s'", what, b->name,
+                        (int)p.name[k].n, p.name[k].s);
     return b->fn(h, self, &a);
 }
 
@@ -85,15 +86,15 @@ tv tv_call_builtin(tv_heap *h, const tv_builtin *b, const char *what, tv self, c
 
 static tv loop_cycle(tv_heap *h, tv self, const tv_args *a) {
     if (a->rest.n == 0)
-        tv_fail(h, GGL_FORMAT, "loop.cycle needs arguments");
+        llm_tv_fail(h, GGL_FORMAT, "loop.cycle needs arguments");
     return a->rest.at[self.loop->i % a->rest.n];
 }
 
 static tv loop_changed(tv_heap *h, tv self, const tv_args *a) {
-    tv now = tv_new_list(h, TV_TUPLE);
+    tv now = llm_tv_new_list(h, TV_TUPLE);
     for (size_t i = 0; i < a->rest.n; i++)
-        tv_push(h, now, a->rest.at[i]);
-    const bool changed = self.loop->last.kind != TV_TUPLE || !tv_equal(h, self.loop->last, now);
+        llm_tv_push(h, now, a->rest.at[i]);
+    const bool changed = self.loop->last.kind != TV_TUPLE || !llm_tv_equal(h, self.loop->last, now);
     self.loop->last = now;
     return tv_bool(changed);
 }
@@ -101,7 +102,7 @@ static tv loop_changed(tv_heap *h, tv self, const tv_args *a) {
 static const tv_builtin loop_methods[] = {{"cycle", "*", loop_cycle},
                                           {"changed", "*", loop_changed}};
 
-tv tv_loop_attribute(tv_heap *h, tv_loop *l, ggl_str name) {
+tv llm_tv_loop_attribute(tv_heap *h, tv_loop *l, ggl_str name) {
     const int64_t i = (int64_t)l->i, n = (int64_t)l->list->n;
     const struct {
         const char *name;
@@ -120,10 +121,10 @@ tv tv_loop_attribute(tv_heap *h, tv_loop *l, ggl_str name) {
         return l->list->at[i - 1];
     if (is_name(name, "nextitem") && i + 1 < n)
         return l->list->at[i + 1];
-    const tv_builtin *b = tv_lookup(loop_methods, 2, name);
+    const tv_builtin *b = llm_tv_lookup(loop_methods, 2, name);
     if (!b)
         return tv_undefined(name);
-    tv f = {.kind = TV_FUNCTION, .function = tv_alloc(h, 1, sizeof(tv_function))};
+    tv f = {.kind = TV_FUNCTION, .function = llm_tv_alloc(h, 1, sizeof(tv_function))};
     *f.function = (tv_function){b, {.kind = TV_LOOP, .loop = l}};
     return f;
 }
@@ -131,23 +132,23 @@ tv tv_loop_attribute(tv_heap *h, tv_loop *l, ggl_str name) {
 /* --- attributes and elements ------------------------------------------------------------------ */
 
 _Noreturn static void undefined_has_none(tv_heap *h, tv object, ggl_str name) {
-    tv_fail(h, GGL_FORMAT, "'%.*s' is undefined, so it has no '%.*s'", (int)object.text.n,
-            object.text.s, (int)(name.n < 60 ? name.n : 60), name.s);
+    llm_tv_fail(h, GGL_FORMAT, "'%.*s' is undefined, so it has no '%.*s'", (int)object.text.n,
+                object.text.s, (int)(name.n < 60 ? name.n : 60), name.s);
 }
 
-tv tv_attribute(tv_heap *h, tv object, ggl_str name) {
+tv llm_tv_attribute(tv_heap *h, tv object, ggl_str name) {
     if (object.kind == TV_UNDEFINED)
         undefined_has_none(h, object, name);
     if (object.kind == TV_LOOP)
-        return tv_loop_attribute(h, object.loop, name);
-    const tv_builtin *b = tv_method(object.kind, name);
+        return llm_tv_loop_attribute(h, object.loop, name);
+    const tv_builtin *b = llm_tv_method(object.kind, name);
     if (b) {
-        tv f = {.kind = TV_FUNCTION, .function = tv_alloc(h, 1, sizeof(tv_function))};
+        tv f = {.kind = TV_FUNCTION, .function = llm_tv_alloc(h, 1, sizeof(tv_function))};
         *f.function = (tv_function){b, object};
         return f;
     }
     const tv *v = object.kind == TV_DICT || object.kind == TV_NAMESPACE
-                      ? tv_dict_find(object.dict, name)
+                      ? llm_tv_dict_find(object.dict, name)
                       : NULL;
     return v ? *v : tv_undefined(name);
 }
@@ -164,11 +165,11 @@ static bool is_unhashable(tv v) {
     return v.kind == TV_LIST || v.kind == TV_DICT;
 }
 
-tv tv_element(tv_heap *h, tv object, tv key) {
+tv llm_tv_element(tv_heap *h, tv object, tv key) {
     if (object.kind == TV_UNDEFINED)
-        undefined_has_none(h, object, tv_to_str(h, key));
+        undefined_has_none(h, object, llm_tv_to_str(h, key));
     if (object.kind == TV_DICT || object.kind == TV_NAMESPACE) {
-        const tv *v = is_unhashable(key) ? NULL : tv_dict_get(h, object.dict, key);
+        const tv *v = is_unhashable(key) ? NULL : llm_tv_dict_get(h, object.dict, key);
         if (v)
             return *v;
     }
@@ -176,21 +177,21 @@ tv tv_element(tv_heap *h, tv object, tv key) {
         key = tv_int(key.truth);
     if (key.kind == TV_INT && tv_is_list(object)) {
         const size_t i = place(key.integer, object.list->n);
-        return i == SIZE_MAX ? tv_undefined(tv_to_str(h, key)) : object.list->at[i];
+        return i == SIZE_MAX ? tv_undefined(llm_tv_to_str(h, key)) : object.list->at[i];
     }
     if (key.kind == TV_INT && object.kind == TV_STRING) {
-        const size_t i = place(key.integer, tv_length(h, object));
+        const size_t i = place(key.integer, llm_tv_length(h, object));
         if (i == SIZE_MAX)
-            return tv_undefined(tv_to_str(h, key));
-        size_t from = tv_char_at(object.text, i), to = from;
-        tv_next_char(object.text, &to);
+            return tv_undefined(llm_tv_to_str(h, key));
+        size_t from = llm_tv_char_at(object.text, i), to = from;
+        llm_tv_next_char(object.text, &to);
         return tv_str((ggl_str){object.text.s + from, to - from});
     }
-    return key.kind == TV_STRING ? tv_attribute(h, object, key.text)
-                                 : tv_undefined(tv_to_str(h, key));
+    return key.kind == TV_STRING ? llm_tv_attribute(h, object, key.text)
+                                 : tv_undefined(llm_tv_to_str(h, key));
 }
 
-tv tv_path(tv_heap *h, tv object, ggl_str path) {
+tv llm_tv_path(tv_heap *h, tv object, ggl_str path) {
     for (size_t i = 0; i <= path.n;) {
         const char *dot = i < path.n ? memchr(path.s + i, '.', path.n - i) : NULL;
         const ggl_str part = {path.s + i, (dot ? (size_t)(dot - path.s) : path.n) - i};
@@ -200,7 +201,7 @@ tv tv_path(tv_heap *h, tv object, ggl_str path) {
             digits = part.s[k] >= '0' && part.s[k] <= '9';
             number = number * 10 + (part.s[k] - '0');
         }
-        object = tv_element(h, object, digits ? tv_int(number) : tv_str(part));
+        object = llm_tv_element(h, object, digits ? tv_int(number) : tv_str(part));
         i += part.n + 1;
     }
     return object;
@@ -212,38 +213,38 @@ tv tv_path(tv_heap *h, tv object, ggl_str path) {
 static int64_t bound(tv_heap *h, const tv *v, int64_t absent, int64_t n, int64_t lo, int64_t hi) {
     if (!v)
         return absent;
-    int64_t i = tv_want_int(h, *v, "a bound of a slice");
+    int64_t i = llm_tv_want_int(h, *v, "a bound of a slice");
     if (i < 0)
         i = i < -n ? -1 : i + n;
     return i < lo ? lo : i > hi ? hi : i;
 }
 
-tv tv_slice(tv_heap *h, tv object, const tv *first, const tv *end, const tv *step) {
+tv llm_tv_slice(tv_heap *h, tv object, const tv *first, const tv *end, const tv *step) {
     if (object.kind != TV_STRING && !tv_is_list(object))
-        tv_fail(h, GGL_FORMAT, "%s cannot be sliced", tv_kind_text(object));
-    const int64_t by = step ? tv_want_int(h, *step, "the step of a slice") : 1;
-    const int64_t n = (int64_t)tv_length(h, object);
+        llm_tv_fail(h, GGL_FORMAT, "%s cannot be sliced", llm_tv_kind_text(object));
+    const int64_t by = step ? llm_tv_want_int(h, *step, "the step of a slice") : 1;
+    const int64_t n = (int64_t)llm_tv_length(h, object);
     if (by == 0)
-        tv_fail(h, GGL_FORMAT, "the step of a slice is 0");
+        llm_tv_fail(h, GGL_FORMAT, "the step of a slice is 0");
     const int64_t lo = by > 0 ? 0 : -1, hi = by > 0 ? n : n - 1;
     const int64_t from = bound(h, first, by > 0 ? 0 : n - 1, n, lo, hi),
                   to = bound(h, end, by > 0 ? n : -1, n, lo, hi);
     if (object.kind == TV_STRING && by == 1) {
-        const size_t a = tv_char_at(object.text, (size_t)from);
+        const size_t a = llm_tv_char_at(object.text, (size_t)from);
         ggl_str rest = {object.text.s + a, object.text.n - a};
-        rest.n = to > from ? tv_char_at(rest, (size_t)(to - from)) : 0;
+        rest.n = to > from ? llm_tv_char_at(rest, (size_t)(to - from)) : 0;
         return tv_str(rest);
     }
-    const tv_list *all = tv_elements(h, object);
-    tv list = tv_new_list(h, object.kind == TV_STRING ? TV_LIST : object.kind);
+    const tv_list *all = llm_tv_elements(h, object);
+    tv list = llm_tv_new_list(h, object.kind == TV_STRING ? TV_LIST : object.kind);
     tv_text text = {0};
     for (int64_t i = from; by > 0 ? i < to : i > to;) {
         if (object.kind == TV_STRING)
-            tv_put_str(h, &text, all->at[i]);
+            llm_tv_put_str(h, &text, all->at[i]);
         else
-            tv_push(h, list, all->at[i]);
+            llm_tv_push(h, list, all->at[i]);
         if (__builtin_add_overflow(i, by, &i))
             break;
     }
-    return object.kind == TV_STRING ? tv_str(tv_done(&text)) : list;
+    return object.kind == TV_STRING ? tv_str(llm_tv_done(&text)) : list;
 }

@@ -5,12 +5,13 @@
 #include "builtins.h"
 #include "strings.h"
 
-void tv_no_operation(tv_heap *h, const char *op, tv a, tv b) {
+void llm_tv_no_operation(tv_heap *h, const char *op, tv a, tv b) {
     const tv u = a.kind == TV_UNDEFINED ? a : b;
     if (u.kind == TV_UNDEFINED)
-        tv_fail(h, GGL_FORMAT, "'%.*s' is undefined, and %s needs a value", (int)u.text.n, u.text.s,
-                op);
-    tv_fail(h, GGL_FORMAT, "%s does not work with %s and %s", op, tv_kind_text(a), tv_kind_text(b));
+        llm_tv_fail(h, GGL_FORMAT, "'%.*s' is undefined, and %s needs a value", (int)u.text.n,
+                    u.text.s, op);
+    llm_tv_fail(h, GGL_FORMAT, "%s does not work with %s and %s", op, llm_tv_kind_text(a),
+                llm_tv_kind_text(b));
 }
 
 /* Python's // and %: the quotient is rounded down, and the rest has the divisor's sign. */
@@ -32,7 +33,7 @@ static tv integers(tv_heap *h, int op, int64_t a, int64_t b) {
     int64_t c = 0;
     bool fits = true;
     if ((op == '/' || op == 'f' || op == '%') && b == 0)
-        tv_fail(h, GGL_FORMAT, "division by zero");
+        llm_tv_fail(h, GGL_FORMAT, "division by zero");
     if (op == '/')
         return tv_float((double)a / (double)b);
     if (op == 'p' && b < 0)
@@ -49,13 +50,13 @@ static tv integers(tv_heap *h, int op, int64_t a, int64_t b) {
                : op == '*' ? !__builtin_mul_overflow(a, b, &c)
                            : power(a, b, &c);
     if (!fits)
-        tv_fail(h, GGL_LIMIT, "the result is not an integer of 64 bits");
+        llm_tv_fail(h, GGL_LIMIT, "the result is not an integer of 64 bits");
     return tv_int(c);
 }
 
 static tv numbers(tv_heap *h, int op, double a, double b) {
     if ((op == '/' || op == 'f' || op == '%') && b == 0)
-        tv_fail(h, GGL_FORMAT, "division by zero");
+        llm_tv_fail(h, GGL_FORMAT, "division by zero");
     return tv_float(op == '+'   ? a + b
                     : op == '-' ? a - b
                     : op == '*' ? a * b
@@ -70,66 +71,66 @@ static tv repeated(tv_heap *h, tv v, int64_t times) {
     if (v.kind == TV_STRING) {
         tv_text t = {0};
         for (; times > 0 && v.text.n > 0; times--)
-            tv_put(h, &t, v.text.s, v.text.n);
-        return tv_str(tv_done(&t));
+            llm_tv_put(h, &t, v.text.s, v.text.n);
+        return tv_str(llm_tv_done(&t));
     }
-    tv list = tv_new_list(h, v.kind);
+    tv list = llm_tv_new_list(h, v.kind);
     for (; times > 0 && v.list->n > 0; times--)
         for (size_t i = 0; i < v.list->n; i++)
-            tv_push(h, list, v.list->at[i]);
+            llm_tv_push(h, list, v.list->at[i]);
     return list;
 }
 
 static tv joined(tv_heap *h, tv a, tv b) {
-    tv list = tv_new_list(h, a.kind);
+    tv list = llm_tv_new_list(h, a.kind);
     for (size_t i = 0; i < a.list->n; i++)
-        tv_push(h, list, a.list->at[i]);
+        llm_tv_push(h, list, a.list->at[i]);
     for (size_t i = 0; i < b.list->n; i++)
-        tv_push(h, list, b.list->at[i]);
+        llm_tv_push(h, list, b.list->at[i]);
     return list;
 }
 
 static tv concatenated(tv_heap *h, ggl_str a, ggl_str b) {
     tv_text t = {0};
-    tv_put(h, &t, a.s, a.n);
-    tv_put(h, &t, b.s, b.n);
-    return tv_str(tv_done(&t));
+    llm_tv_put(h, &t, a.s, a.n);
+    llm_tv_put(h, &t, b.s, b.n);
+    return tv_str(llm_tv_done(&t));
 }
 
 /* a + b, of which one is markup: the other is escaped, unless it is markup, too. */
 static tv joined_markup(tv_heap *h, tv a, tv b) {
-    tv v = concatenated(h, a.markup ? a.text : tv_escape(h, a.text),
-                        b.markup ? b.text : tv_escape(h, b.text));
+    tv v = concatenated(h, a.markup ? a.text : llm_tv_escape(h, a.text),
+                        b.markup ? b.text : llm_tv_escape(h, b.text));
     v.markup = true;
     return v;
 }
 
-tv tv_binary(tv_heap *h, int op, tv a, tv b) {
+tv llm_tv_binary(tv_heap *h, int op, tv a, tv b) {
     const bool a_repeats = a.kind == TV_STRING || tv_is_list(a),
                b_repeats = b.kind == TV_STRING || tv_is_list(b);
     if (op == '~')
-        return concatenated(h, tv_to_str(h, a), tv_to_str(h, b));
+        return concatenated(h, llm_tv_to_str(h, a), llm_tv_to_str(h, b));
     if (op == '%' && a.kind == TV_STRING)
-        return tv_percent(h, a.text, b);
+        return llm_tv_percent(h, a.text, b);
     if (op == '+' && a.kind == TV_STRING && b.kind == TV_STRING)
         return a.markup || b.markup ? joined_markup(h, a, b) : concatenated(h, a.text, b.text);
     if (op == '+' && tv_is_list(a) && a.kind == b.kind)
         return joined(h, a, b);
     if (op == '*' && a_repeats && (b.kind == TV_INT || b.kind == TV_BOOL))
-        return repeated(h, a, tv_want_int(h, b, "a count"));
+        return repeated(h, a, llm_tv_want_int(h, b, "a count"));
     if (op == '*' && b_repeats && (a.kind == TV_INT || a.kind == TV_BOOL))
-        return repeated(h, b, tv_want_int(h, a, "a count"));
+        return repeated(h, b, llm_tv_want_int(h, a, "a count"));
     if (!tv_is_number(a) || !tv_is_number(b)) {
         const char name[] = {(char)op, 0};
-        tv_no_operation(h, op == 'f' ? "//" : op == 'p' ? "**" : name, a, b);
+        llm_tv_no_operation(h, op == 'f' ? "//" : op == 'p' ? "**" : name, a, b);
     }
     if (a.kind == TV_FLOAT || b.kind == TV_FLOAT)
-        return numbers(h, op, tv_want_number(h, a, ""), tv_want_number(h, b, ""));
-    return integers(h, op, tv_want_int(h, a, ""), tv_want_int(h, b, ""));
+        return numbers(h, op, llm_tv_want_number(h, a, ""), llm_tv_want_number(h, b, ""));
+    return integers(h, op, llm_tv_want_int(h, a, ""), llm_tv_want_int(h, b, ""));
 }
 
-tv tv_negated(tv_heap *h, tv v) {
+tv llm_tv_negated(tv_heap *h, tv v) {
     if (v.kind == TV_FLOAT)
         return tv_float(-v.number);
-    return integers(h, '-', 0, tv_want_int(h, v, "the operand of -"));
+    return integers(h, '-', 0, llm_tv_want_int(h, v, "the operand of -"));
 }

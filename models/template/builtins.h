@@ -38,30 +38,31 @@ typedef struct tv_given {
 } tv_given;
 
 /* Calls the builtin; `what` is "filter", "test", "function" or "method", for messages. */
-tv tv_call_builtin(tv_heap *h, const tv_builtin *b, const char *what, tv self, const tv_given *g);
+tv llm_tv_call_builtin(tv_heap *h, const tv_builtin *b, const char *what, tv self,
+                       const tv_given *g);
 
 /* Return NULL if there is none of that name. */
-const tv_builtin *tv_filter(ggl_str name);
-const tv_builtin *tv_test(ggl_str name);
-const tv_builtin *tv_global(ggl_str name);
-const tv_builtin *tv_method(tv_kind kind, ggl_str name);
+const tv_builtin *llm_tv_filter(ggl_str name);
+const tv_builtin *llm_tv_test(ggl_str name);
+const tv_builtin *llm_tv_global(ggl_str name);
+const tv_builtin *llm_tv_method(tv_kind kind, ggl_str name);
 /* The name in one table, for the three above. */
-const tv_builtin *tv_lookup(const tv_builtin *table, size_t n, ggl_str name);
+const tv_builtin *llm_tv_lookup(const tv_builtin *table, size_t n, ggl_str name);
 
 /* Returns object.name, or object[key]; an undefined value if there is none. */
-tv tv_attribute(tv_heap *h, tv object, ggl_str name);
-tv tv_element(tv_heap *h, tv object, tv key);
+tv llm_tv_attribute(tv_heap *h, tv object, ggl_str name);
+tv llm_tv_element(tv_heap *h, tv object, tv key);
 /* Follows "a.b.0" through attributes and elements, as map(attribute=) and sort(attribute=) do. */
-tv tv_path(tv_heap *h, tv object, ggl_str path);
+tv llm_tv_path(tv_heap *h, tv object, ggl_str path);
 /* A slice of a string or list; a bound may be NULL. */
-tv tv_slice(tv_heap *h, tv object, const tv *first, const tv *end, const tv *step);
+tv llm_tv_slice(tv_heap *h, tv object, const tv *first, const tv *end, const tv *step);
 /* Returns a op b; op as in a BINARY node: + - * / % ~, 'f' (//) or 'p' (**). */
-tv tv_binary(tv_heap *h, int op, tv a, tv b);
-tv tv_negated(tv_heap *h, tv v);
+tv llm_tv_binary(tv_heap *h, int op, tv a, tv b);
+tv llm_tv_negated(tv_heap *h, tv v);
 /* Fails because an operator does not work with these values. */
-_Noreturn void tv_no_operation(tv_heap *h, const char *op, tv a, tv b);
+_Noreturn void llm_tv_no_operation(tv_heap *h, const char *op, tv a, tv b);
 /* Appends the text of `format % args`: %s %r %d %i %x %f %g with flags, width and precision. */
-tv tv_percent(tv_heap *h, ggl_str format, tv args);
+tv llm_tv_percent(tv_heap *h, ggl_str format, tv args);
 
 /* What the variable `loop` knows. */
 typedef struct tv_loop {
@@ -69,9 +70,9 @@ typedef struct tv_loop {
     size_t i;
     tv last; /* the argument of loop.changed */
 } tv_loop;
-tv tv_loop_attribute(tv_heap *h, tv_loop *l, ggl_str name);
+tv llm_tv_loop_attribute(tv_heap *h, tv_loop *l, ggl_str name);
 
 /* Appends the time in a form of strftime. */
-void tv_put_time(tv_heap *h, tv_text *t, ggl_str format);
+void llm_tv_put_time(tv_heap *h, tv_text *t, ggl_str format);
 
 #endif

@@ -14,7 +14,7 @@
 static const ggl_str NONE = {"", 0};
 
 static ggl_str text_or(tv_heap *h, const tv *v, ggl_str otherwise, const char *what) {
-    return v && v->kind != TV_NONE ? tv_want_str(h, *v, what) : otherwise;
+    return v && v->kind != TV_NONE ? llm_tv_want_str(h, *v, what) : otherwise;
 }
 
 static tv list_of(const tv_list *l) {
@@ -32,51 +32,52 @@ static tv iterator_of(tv list) {
 
 static tv f_string(tv_heap *h, tv v, const tv_args *a) {
     (void)a;
-    return tv_str(tv_to_str(h, v));
+    return tv_str(llm_tv_to_str(h, v));
 }
 static tv f_upper(tv_heap *h, tv v, const tv_args *a) {
     (void)a;
-    return tv_str(tv_upper(h, tv_to_str(h, v)));
+    return tv_str(llm_tv_upper(h, llm_tv_to_str(h, v)));
 }
 static tv f_lower(tv_heap *h, tv v, const tv_args *a) {
     (void)a;
-    return tv_str(tv_lower(h, tv_to_str(h, v)));
+    return tv_str(llm_tv_lower(h, llm_tv_to_str(h, v)));
 }
 static tv f_capitalize(tv_heap *h, tv v, const tv_args *a) {
     (void)a;
-    return tv_str(tv_capitalize(h, tv_to_str(h, v), NULL));
+    return tv_str(llm_tv_capitalize(h, llm_tv_to_str(h, v), NULL));
 }
 static bool begins_word(uint32_t before) {
-    return tv_is_space(before) || (before < 0x80 && before && strchr("-({[<", (int)before));
+    return llm_tv_is_space(before) || (before < 0x80 && before && strchr("-({[<", (int)before));
 }
 static tv f_title(tv_heap *h, tv v, const tv_args *a) {
     (void)a;
-    return tv_str(tv_capitalize(h, tv_to_str(h, v), begins_word));
+    return tv_str(llm_tv_capitalize(h, llm_tv_to_str(h, v), begins_word));
 }
 static tv f_trim(tv_heap *h, tv v, const tv_args *a) {
     const ggl_str chars = text_or(h, a->at[0], NONE, "what is trimmed");
-    return tv_str(tv_strip(tv_to_str(h, v), a->at[0] && a->at[0]->kind != TV_NONE ? &chars : NULL,
-                           TV_LEFT | TV_RIGHT));
+    return tv_str(llm_tv_strip(llm_tv_to_str(h, v),
+                               a->at[0] && a->at[0]->kind != TV_NONE ? &chars : NULL,
+                               TV_LEFT | TV_RIGHT));
 }
 static tv f_replace(tv_heap *h, tv v, const tv_args *a) {
-    return tv_str(tv_replace(
-        h, tv_to_str(h, v), tv_to_str(h, *a->at[0]), tv_to_str(h, *a->at[1]),
-        a->at[2] && a->at[2]->kind != TV_NONE ? tv_want_int(h, *a->at[2], "count") : -1));
+    return tv_str(llm_tv_replace(
+        h, llm_tv_to_str(h, v), llm_tv_to_str(h, *a->at[0]), llm_tv_to_str(h, *a->at[1]),
+        a->at[2] && a->at[2]->kind != TV_NONE ? llm_tv_want_int(h, *a->at[2], "count") : -1));
 }
 static tv f_join(tv_heap *h, tv v, const tv_args *a) {
-    const ggl_str separator = a->at[0] ? tv_to_str(h, *a->at[0]) : NONE;
-    const tv_list *list = tv_elements(h, v);
+    const ggl_str separator = a->at[0] ? llm_tv_to_str(h, *a->at[0]) : NONE;
+    const tv_list *list = llm_tv_elements(h, v);
     if (a->at[1]) {
-        tv part = tv_new_list(h, TV_LIST);
+        tv part = llm_tv_new_list(h, TV_LIST);
         for (size_t i = 0; i < list->n; i++)
-            tv_push(h, part, tv_path(h, list->at[i], tv_to_str(h, *a->at[1])));
+            llm_tv_push(h, part, llm_tv_path(h, list->at[i], llm_tv_to_str(h, *a->at[1])));
         list = part.list;
     }
-    return tv_str(tv_join(h, list, separator));
+    return tv_str(llm_tv_join(h, list, separator));
 }
 static tv f_format(tv_heap *h, tv v, const tv_args *a) {
-    return tv_percent(h, tv_want_str(h, v, "a format"),
-                      (tv){.kind = TV_TUPLE, .list = (tv_list *)&a->rest});
+    return llm_tv_percent(h, llm_tv_want_str(h, v, "a format"),
+                          (tv){.kind = TV_TUPLE, .list = (tv_list *)&a->rest});
 }
 /* A text that + does not escape. */
 static tv markup(ggl_str text) {
@@ -84,11 +85,11 @@ static tv markup(ggl_str text) {
 }
 static tv f_safe(tv_heap *h, tv v, const tv_args *a) {
     (void)a;
-    return markup(tv_to_str(h, v));
+    return markup(llm_tv_to_str(h, v));
 }
 static tv f_forceescape(tv_heap *h, tv v, const tv_args *a) {
     (void)a;
-    return markup(tv_escape(h, tv_to_str(h, v)));
+    return markup(llm_tv_escape(h, llm_tv_to_str(h, v)));
 }
 static tv f_escape(tv_heap *h, tv v, const tv_args *a) {
     return v.kind == TV_STRING && v.markup ? v : f_forceescape(h, v, a);
@@ -96,37 +97,38 @@ static tv f_escape(tv_heap *h, tv v, const tv_args *a) {
 static tv f_indent(tv_heap *h, tv v, const tv_args *a) {
     tv_text t = {0}, pad = {0};
     if (a->at[0] && a->at[0]->kind == TV_STRING)
-        tv_put_str(h, &pad, *a->at[0]);
+        llm_tv_put_str(h, &pad, *a->at[0]);
     else
-        for (int64_t i = a->at[0] ? tv_want_int(h, *a->at[0], "a width") : 4; i > 0; i--)
-            tv_put(h, &pad, " ", 1);
-    const bool first = a->at[1] && tv_truth(*a->at[1]), blank = a->at[2] && tv_truth(*a->at[2]);
-    const ggl_str s = tv_to_str(h, v);
+        for (int64_t i = a->at[0] ? llm_tv_want_int(h, *a->at[0], "a width") : 4; i > 0; i--)
+            llm_tv_put(h, &pad, " ", 1);
+    const bool first = a->at[1] && llm_tv_truth(*a->at[1]),
+               blank = a->at[2] && llm_tv_truth(*a->at[2]);
+    const ggl_str s = llm_tv_to_str(h, v);
     const bool ends = s.n && s.s[s.n - 1] == '\n';
-    const tv_list *line = tv_split_lines(h, s, false).list;
+    const tv_list *line = llm_tv_split_lines(h, s, false).list;
     if (first && line->n == 0)
-        tv_put(h, &t, pad.s, pad.n);
+        llm_tv_put(h, &t, pad.s, pad.n);
     for (size_t i = 0; i < line->n; i++) {
         if (i)
-            tv_put(h, &t, "\n", 1);
+            llm_tv_put(h, &t, "\n", 1);
         if ((i || first) && (blank || line->at[i].text.n || i == 0))
-            tv_put(h, &t, pad.s, pad.n);
-        tv_put_str(h, &t, line->at[i]);
+            llm_tv_put(h, &t, pad.s, pad.n);
+        llm_tv_put_str(h, &t, line->at[i]);
     }
     if (ends) {
-        tv_put(h, &t, "\n", 1);
+        llm_tv_put(h, &t, "\n", 1);
         if (blank)
-            tv_put(h, &t, pad.s, pad.n);
+            llm_tv_put(h, &t, pad.s, pad.n);
     }
-    return tv_str(tv_done(&t));
+    return tv_str(llm_tv_done(&t));
 }
 static tv f_wordcount(tv_heap *h, tv v, const tv_args *a) {
-    const ggl_str s = tv_to_str(h, v);
+    const ggl_str s = llm_tv_to_str(h, v);
     int64_t n = 0;
     bool in_word = false;
     (void)a;
     for (size_t i = 0; i < s.n;) { /* words are \w+ */
-        const uint32_t c = tv_next_char(s, &i);
+        const uint32_t c = llm_tv_next_char(s, &i);
         const bool word = c == '_' || (llm_unicode_properties(c) & (UNICODE_L | UNICODE_N));
         n += word && !in_word;
         in_word = word;
@@ -135,12 +137,12 @@ static tv f_wordcount(tv_heap *h, tv v, const tv_args *a) {
 }
 static tv f_center(tv_heap *h, tv v, const tv_args *a) {
     const tv width = a->at[0] ? *a->at[0] : tv_int(80);
-    const tv_builtin *center = tv_method(TV_STRING, (ggl_str){"center", 6});
-    return center->fn(h, tv_str(tv_to_str(h, v)), &(tv_args){.at = {&width}});
+    const tv_builtin *center = llm_tv_method(TV_STRING, (ggl_str){"center", 6});
+    return center->fn(h, tv_str(llm_tv_to_str(h, v)), &(tv_args){.at = {&width}});
 }
 static tv f_urlencode(tv_heap *h, tv v, const tv_args *a) {
     static const char digit[] = "0123456789ABCDEF";
-    const ggl_str s = tv_to_str(h, v);
+    const ggl_str s = llm_tv_to_str(h, v);
     tv_text t = {0};
     (void)a;
     for (size_t i = 0; i < s.n; i++) {
@@ -149,32 +151,32 @@ static tv f_urlencode(tv_heap *h, tv v, const tv_args *a) {
                            : c >= '0' && c <= '9'                 ? true
                                                                   : c && strchr("_.-~/", c);
         if (plain)
-            tv_put(h, &t, &s.s[i], 1);
+            llm_tv_put(h, &t, &s.s[i], 1);
         else
-            tv_put(h, &t, (char[]){'%', digit[c >> 4], digit[c & 15]}, 3);
+            llm_tv_put(h, &t, (char[]){'%', digit[c >> 4], digit[c & 15]}, 3);
     }
-    return tv_str(tv_done(&t));
+    return tv_str(llm_tv_done(&t));
 }
 /* As Hugging Face defines it: json.dumps(x, ensure_ascii=False, ..). */
 static tv f_tojson(tv_heap *h, tv v, const tv_args *a) {
     tv_json_style style = {.indent = -1, .item = {", ", 2}, .name = {": ", 2}};
-    style.ascii = a->at[0] && tv_truth(*a->at[0]);
+    style.ascii = a->at[0] && llm_tv_truth(*a->at[0]);
     if (a->at[1] && a->at[1]->kind != TV_NONE) {
-        const int64_t indent = tv_want_int(h, *a->at[1], "the indent of tojson");
+        const int64_t indent = llm_tv_want_int(h, *a->at[1], "the indent of tojson");
         style.indent = indent < 0 ? 0 : indent > 100 ? 100 : (int)indent;
         style.item = (ggl_str){",", 1};
     }
     if (a->at[2] && a->at[2]->kind != TV_NONE) {
-        const tv_list *two = tv_elements(h, *a->at[2]);
+        const tv_list *two = llm_tv_elements(h, *a->at[2]);
         if (two->n != 2)
-            tv_fail(h, GGL_FORMAT, "tojson: separators are two strings");
-        style.item = tv_want_str(h, two->at[0], "a separator");
-        style.name = tv_want_str(h, two->at[1], "a separator");
+            llm_tv_fail(h, GGL_FORMAT, "tojson: separators are two strings");
+        style.item = llm_tv_want_str(h, two->at[0], "a separator");
+        style.name = llm_tv_want_str(h, two->at[1], "a separator");
     }
-    style.sort_keys = a->at[3] && tv_truth(*a->at[3]);
+    style.sort_keys = a->at[3] && llm_tv_truth(*a->at[3]);
     tv_text t = {0};
-    tv_put_json(h, &t, v, &style);
-    return tv_str(tv_done(&t));
+    llm_tv_put_json(h, &t, v, &style);
+    return tv_str(llm_tv_done(&t));
 }
 
 /* --- numbers ---------------------------------------------------------------------------------- */
@@ -183,28 +185,28 @@ static tv f_abs(tv_heap *h, tv v, const tv_args *a) {
     (void)a;
     if (v.kind == TV_FLOAT)
         return tv_float(fabs(v.number));
-    const int64_t i = tv_want_int(h, v, "the value of abs");
+    const int64_t i = llm_tv_want_int(h, v, "the value of abs");
     if (i == INT64_MIN)
-        tv_fail(h, GGL_LIMIT, "the result is not an integer of 64 bits");
+        llm_tv_fail(h, GGL_LIMIT, "the result is not an integer of 64 bits");
     return tv_int(i < 0 ? -i : i);
 }
 
 /* Reads a text that is a number as a whole; false: it is none. */
 static bool read_number(ggl_str s, double *out) {
-    s = tv_strip(s, NULL, TV_LEFT | TV_RIGHT);
+    s = llm_tv_strip(s, NULL, TV_LEFT | TV_RIGHT);
     const bool number = s.n > 0 && ggl_number_length(s.s, s.n) == s.n;
     *out = number ? ggl_number_value(s.s, s.n) : 0;
     return number;
 }
 static tv f_int(tv_heap *h, tv v, const tv_args *a) {
     const tv otherwise = a->at[0] ? *a->at[0] : tv_int(0);
-    const int64_t base = a->at[1] ? tv_want_int(h, *a->at[1], "the base of int") : 10;
+    const int64_t base = a->at[1] ? llm_tv_want_int(h, *a->at[1], "the base of int") : 10;
     double x = 0;
     if (v.kind == TV_INT || v.kind == TV_BOOL || v.kind == TV_UNDEFINED)
-        return tv_int(tv_want_int(h, v, "the value of int"));
+        return tv_int(llm_tv_want_int(h, v, "the value of int"));
     if (v.kind == TV_STRING && base != 10) {
         char digits[72];
-        const ggl_str s = tv_strip(v.text, NULL, TV_LEFT | TV_RIGHT);
+        const ggl_str s = llm_tv_strip(v.text, NULL, TV_LEFT | TV_RIGHT);
         if (base < 2 || base > 36 || s.n == 0 || s.n >= sizeof digits)
             return otherwise;
         memcpy(digits, s.s, s.n);
@@ -222,7 +224,7 @@ static tv f_int(tv_heap *h, tv v, const tv_args *a) {
 static tv f_float(tv_heap *h, tv v, const tv_args *a) {
     double x;
     if (tv_is_number(v) || v.kind == TV_UNDEFINED)
-        return tv_float(tv_want_number(h, v, "the value of float"));
+        return tv_float(llm_tv_want_number(h, v, "the value of float"));
     if (v.kind == TV_STRING && read_number(v.text, &x))
         return tv_float(x);
     return a->at[0] ? *a->at[0] : tv_float(0);
@@ -239,8 +241,8 @@ static double rounded(double x, int64_t places) {
     return ggl_number_value(text, (size_t)n);
 }
 static tv f_round(tv_heap *h, tv v, const tv_args *a) {
-    const double x = tv_want_number(h, v, "the value of round");
-    const int64_t given = a->at[0] ? tv_want_int(h, *a->at[0], "precision") : 0,
+    const double x = llm_tv_want_number(h, v, "the value of round");
+    const int64_t given = a->at[0] ? llm_tv_want_int(h, *a->at[0], "precision") : 0,
                   places = given > 300    ? 300
                            : given < -300 ? -300
                                           : given;
@@ -251,19 +253,19 @@ static tv f_round(tv_heap *h, tv v, const tv_args *a) {
     if (how.n == 5 && memcmp(how.s, "floor", 5) == 0)
         return tv_float(floor(x * scale) / scale);
     if (how.n != 6 || memcmp(how.s, "common", 6) != 0)
-        tv_fail(h, GGL_FORMAT, "round: the method must be common, ceil or floor");
+        llm_tv_fail(h, GGL_FORMAT, "round: the method must be common, ceil or floor");
     if (v.kind == TV_FLOAT)
         return tv_float(rounded(x, places));
-    return tv_int(places < 0 ? (int64_t)rounded(x, places) : tv_want_int(h, v, ""));
+    return tv_int(places < 0 ? (int64_t)rounded(x, places) : llm_tv_want_int(h, v, ""));
 }
 static tv f_sum(tv_heap *h, tv v, const tv_args *a) {
-    const tv_list *list = tv_elements(h, v);
+    const tv_list *list = llm_tv_elements(h, v);
     tv sum = a->at[1] ? *a->at[1] : tv_int(0);
     for (size_t i = 0; i < list->n; i++)
-        sum = tv_binary(h, '+', sum,
-                        a->at[0] && a->at[0]->kind != TV_NONE
-                            ? tv_path(h, list->at[i], tv_to_str(h, *a->at[0]))
-                            : list->at[i]);
+        sum = llm_tv_binary(h, '+', sum,
+                            a->at[0] && a->at[0]->kind != TV_NONE
+                                ? llm_tv_path(h, list->at[i], llm_tv_to_str(h, *a->at[0]))
+                                : list->at[i]);
     return sum;
 }
 
@@ -271,34 +273,34 @@ static tv f_sum(tv_heap *h, tv v, const tv_args *a) {
 
 static tv f_default(tv_heap *h, tv v, const tv_args *a) {
     (void)h;
-    const bool falsy = a->at[1] && tv_truth(*a->at[1]) && !tv_truth(v);
+    const bool falsy = a->at[1] && llm_tv_truth(*a->at[1]) && !llm_tv_truth(v);
     return v.kind != TV_UNDEFINED && !falsy ? v : a->at[0] ? *a->at[0] : tv_str(NONE);
 }
 static tv f_length(tv_heap *h, tv v, const tv_args *a) {
     (void)a;
-    return tv_int((int64_t)tv_length(h, v));
+    return tv_int((int64_t)llm_tv_length(h, v));
 }
 static tv f_list(tv_heap *h, tv v, const tv_args *a) {
-    const tv_list *from = tv_elements(h, v);
-    tv list = tv_new_list(h, TV_LIST);
+    const tv_list *from = llm_tv_elements(h, v);
+    tv list = llm_tv_new_list(h, TV_LIST);
     (void)a;
     for (size_t i = 0; i < from->n; i++)
-        tv_push(h, list, from->at[i]);
+        llm_tv_push(h, list, from->at[i]);
     return list;
 }
 static tv f_attr(tv_heap *h, tv v, const tv_args *a) {
-    const ggl_str name = tv_to_str(h, *a->at[0]);
-    if (v.kind == TV_DICT && !tv_method(v.kind, name))
+    const ggl_str name = llm_tv_to_str(h, *a->at[0]);
+    if (v.kind == TV_DICT && !llm_tv_method(v.kind, name))
         return tv_undefined(name); /* not an item */
-    return tv_attribute(h, v, name);
+    return llm_tv_attribute(h, v, name);
 }
 static tv f_items(tv_heap *h, tv v, const tv_args *a) {
     (void)a;
     if (v.kind == TV_UNDEFINED)
-        return iterator_of(tv_new_list(h, TV_LIST));
+        return iterator_of(llm_tv_new_list(h, TV_LIST));
     if (v.kind != TV_DICT)
-        tv_fail(h, GGL_FORMAT, "items: %s is not a dict", tv_kind_text(v));
-    return iterator_of(tv_method(TV_DICT, (ggl_str){"items", 5})->fn(h, v, a));
+        llm_tv_fail(h, GGL_FORMAT, "items: %s is not a dict", llm_tv_kind_text(v));
+    return iterator_of(llm_tv_method(TV_DICT, (ggl_str){"items", 5})->fn(h, v, a));
 }
 
 /* --- lists ------------------------------------------------------------------------------------ */
@@ -309,13 +311,13 @@ static tv f_first(tv_heap *h, tv v, const tv_args *a) {
         v.list->n--;
         return *v.list->at++;
     }
-    const tv_list *l = tv_elements(h, v);
+    const tv_list *l = llm_tv_elements(h, v);
     return l->n ? l->at[0] : tv_undefined((ggl_str){"first", 5});
 }
 static tv f_last(tv_heap *h, tv v, const tv_args *a) {
     if (v.kind == TV_ITERATOR)
-        tv_fail(h, GGL_FORMAT, "last: the value is %s", tv_kind_text(v));
-    const tv_list *l = tv_elements(h, v);
+        llm_tv_fail(h, GGL_FORMAT, "last: the value is %s", llm_tv_kind_text(v));
+    const tv_list *l = llm_tv_elements(h, v);
     (void)a;
     return l->n ? l->at[l->n - 1] : tv_undefined((ggl_str){"last", 4});
 }
@@ -323,12 +325,12 @@ static tv f_reverse(tv_heap *h, tv v, const tv_args *a) {
     const tv back = tv_int(-1);
     (void)a;
     if (v.kind == TV_STRING)
-        return tv_slice(h, v, NULL, NULL, &back);
-    return iterator_of(tv_slice(h, list_of(tv_elements(h, v)), NULL, NULL, &back));
+        return llm_tv_slice(h, v, NULL, NULL, &back);
+    return iterator_of(llm_tv_slice(h, list_of(llm_tv_elements(h, v)), NULL, NULL, &back));
 }
 
 static tv in_lower(tv_heap *h, tv v, bool with_case) {
-    return v.kind == TV_STRING && !with_case ? tv_str(tv_lower(h, v.text)) : v;
+    return v.kind == TV_STRING && !with_case ? tv_str(llm_tv_lower(h, v.text)) : v;
 }
 
 /* What sort, unique, min, max and groupby compare: the element itself, an attribute, or several,
@@ -337,12 +339,12 @@ static tv key_of(tv_heap *h, tv v, const tv *attribute, bool with_case) {
     if (!attribute || attribute->kind == TV_NONE)
         return in_lower(h, v, with_case);
     const ggl_str comma = {",", 1};
-    const tv_list *name = tv_split(h, tv_to_str(h, *attribute), &comma, -1).list;
+    const tv_list *name = llm_tv_split(h, llm_tv_to_str(h, *attribute), &comma, -1).list;
     if (name->n == 1)
-        return in_lower(h, tv_path(h, v, name->at[0].text), with_case);
-    tv all = tv_new_list(h, TV_TUPLE);
+        return in_lower(h, llm_tv_path(h, v, name->at[0].text), with_case);
+    tv all = llm_tv_new_list(h, TV_TUPLE);
     for (size_t i = 0; i < name->n; i++)
-        tv_push(h, all, in_lower(h, tv_path(h, v, name->at[i].text), with_case));
+        llm_tv_push(h, all, in_lower(h, llm_tv_path(h, v, name->at[i].text), with_case));
     return all;
 }
 
@@ -359,7 +361,7 @@ static void sort(tv_heap *h, keyed *from, keyed *to, size_t n, bool reverse) {
             for (size_t i = start, j = middle, k = start; k < end; k++) {
                 int c = i == middle ? 1
                         : j == end  ? -1
-                                    : tv_compare(h, from[j].key, from[i].key, "sort");
+                                    : llm_tv_compare(h, from[j].key, from[i].key, "sort");
                 if (i < middle && j < end)
                     c = (reverse ? c > 0 : c < 0) ? 1 : -1;
                 to[k] = c < 0 ? from[i++] : from[j++];
@@ -376,50 +378,51 @@ static void sort(tv_heap *h, keyed *from, keyed *to, size_t n, bool reverse) {
 /* Returns the elements in the order of their keys. */
 static keyed *sorted(tv_heap *h, const tv_list *l, const tv *attribute, bool with_case,
                      bool reverse) {
-    keyed *all = tv_alloc(h, l->n + 1, sizeof *all), *other = tv_alloc(h, l->n + 1, sizeof *all);
+    keyed *all = llm_tv_alloc(h, l->n + 1, sizeof *all),
+          *other = llm_tv_alloc(h, l->n + 1, sizeof *all);
     for (size_t i = 0; i < l->n; i++)
         all[i] = (keyed){key_of(h, l->at[i], attribute, with_case), l->at[i]};
     sort(h, all, other, l->n, reverse);
     return all;
 }
 static bool truth_of(const tv *v) {
-    return v && tv_truth(*v);
+    return v && llm_tv_truth(*v);
 }
 static tv f_sort(tv_heap *h, tv v, const tv_args *a) {
-    const tv_list *l = tv_elements(h, v);
+    const tv_list *l = llm_tv_elements(h, v);
     const keyed *all = sorted(h, l, a->at[2], truth_of(a->at[1]), truth_of(a->at[0]));
-    tv list = tv_new_list(h, TV_LIST);
+    tv list = llm_tv_new_list(h, TV_LIST);
     for (size_t i = 0; i < l->n; i++)
-        tv_push(h, list, all[i].value);
+        llm_tv_push(h, list, all[i].value);
     return list;
 }
 static tv f_dictsort(tv_heap *h, tv v, const tv_args *a) {
-    const bool by_value = a->at[1] && tv_equal(h, *a->at[1], tv_str((ggl_str){"value", 5}));
+    const bool by_value = a->at[1] && llm_tv_equal(h, *a->at[1], tv_str((ggl_str){"value", 5}));
     const tv place = tv_int(by_value);
     const tv_list *l = f_items(h, v, &(tv_args){0}).list;
     const keyed *all = sorted(h, l, &place, truth_of(a->at[0]), truth_of(a->at[2]));
-    tv list = tv_new_list(h, TV_LIST);
+    tv list = llm_tv_new_list(h, TV_LIST);
     for (size_t i = 0; i < l->n; i++)
-        tv_push(h, list, all[i].value);
+        llm_tv_push(h, list, all[i].value);
     return list;
 }
 static tv f_unique(tv_heap *h, tv v, const tv_args *a) {
-    const tv_list *l = tv_elements(h, v);
-    tv list = tv_new_list(h, TV_LIST), seen = tv_new_dict(h);
+    const tv_list *l = llm_tv_elements(h, v);
+    tv list = llm_tv_new_list(h, TV_LIST), seen = llm_tv_new_dict(h);
     for (size_t i = 0; i < l->n; i++) {
         const tv key = key_of(h, l->at[i], a->at[1], truth_of(a->at[0]));
-        if (!tv_dict_get(h, seen.dict, key))
-            tv_push(h, list, l->at[i]);
-        tv_dict_set(h, seen.dict, key, tv_none());
+        if (!llm_tv_dict_get(h, seen.dict, key))
+            llm_tv_push(h, list, l->at[i]);
+        llm_tv_dict_set(h, seen.dict, key, tv_none());
     }
     return iterator_of(list);
 }
 static tv extreme(tv_heap *h, tv v, const tv_args *a, int sign) {
-    const tv_list *l = tv_elements(h, v);
+    const tv_list *l = llm_tv_elements(h, v);
     tv best = tv_undefined((ggl_str){"min", 3}), best_key = tv_none();
     for (size_t i = 0; i < l->n; i++) {
         const tv key = key_of(h, l->at[i], a->at[1], truth_of(a->at[0]));
-        if (i && sign * tv_compare(h, key, best_key, sign > 0 ? "max" : "min") <= 0)
+        if (i && sign * llm_tv_compare(h, key, best_key, sign > 0 ? "max" : "min") <= 0)
             continue;
         best = l->at[i];
         best_key = key;
@@ -433,36 +436,36 @@ static tv f_max(tv_heap *h, tv v, const tv_args *a) {
     return extreme(h, v, a, 1);
 }
 static tv f_groupby(tv_heap *h, tv v, const tv_args *a) {
-    const tv_list *l = tv_elements(h, v);
+    const tv_list *l = llm_tv_elements(h, v);
     const keyed *all = sorted(h, l, a->at[0], truth_of(a->at[2]), false);
-    tv list = tv_new_list(h, TV_LIST), members = tv_none();
+    tv list = llm_tv_new_list(h, TV_LIST), members = tv_none();
     for (size_t i = 0; i < l->n; i++) {
-        if (i == 0 || !tv_equal(h, all[i].key, all[i - 1].key)) {
-            tv pair = tv_new_list(h, TV_TUPLE);
-            members = tv_new_list(h, TV_LIST);
-            tv_push(h, pair, tv_path(h, all[i].value, tv_to_str(h, *a->at[0])));
-            tv_push(h, pair, members);
-            tv_push(h, list, pair);
+        if (i == 0 || !llm_tv_equal(h, all[i].key, all[i - 1].key)) {
+            tv pair = llm_tv_new_list(h, TV_TUPLE);
+            members = llm_tv_new_list(h, TV_LIST);
+            llm_tv_push(h, pair, llm_tv_path(h, all[i].value, llm_tv_to_str(h, *a->at[0])));
+            llm_tv_push(h, pair, members);
+            llm_tv_push(h, list, pair);
         }
-        tv_push(h, members, all[i].value);
+        llm_tv_push(h, members, all[i].value);
     }
     return list;
 }
 static tv f_batch(tv_heap *h, tv v, const tv_args *a) {
-    const tv_list *l = tv_elements(h, v);
-    const int64_t n = tv_want_int(h, *a->at[0], "the size of a batch");
-    tv list = tv_new_list(h, TV_LIST), part = tv_none();
+    const tv_list *l = llm_tv_elements(h, v);
+    const int64_t n = llm_tv_want_int(h, *a->at[0], "the size of a batch");
+    tv list = llm_tv_new_list(h, TV_LIST), part = tv_none();
     if (n < 1)
-        tv_fail(h, GGL_FORMAT, "batch: a size of %lld", (long long)n);
+        llm_tv_fail(h, GGL_FORMAT, "batch: a size of %lld", (long long)n);
     for (size_t i = 0; i < l->n; i++) {
         if (i % (size_t)n == 0) {
-            part = tv_new_list(h, TV_LIST);
-            tv_push(h, list, part);
+            part = llm_tv_new_list(h, TV_LIST);
+            llm_tv_push(h, list, part);
         }
-        tv_push(h, part, l->at[i]);
+        llm_tv_push(h, part, l->at[i]);
     }
     while (a->at[1] && a->at[1]->kind != TV_NONE && l->n && (int64_t)part.list->n < n)
-        tv_push(h, part, *a->at[1]);
+        llm_tv_push(h, part, *a->at[1]);
     return iterator_of(list);
 }
 
@@ -478,24 +481,25 @@ static tv_given rest_of(const tv_args *a, size_t k) {
 
 /* map(attribute=.., default=..) or map("filter", ..) */
 static tv f_map(tv_heap *h, tv v, const tv_args *a) {
-    const tv *attribute = tv_dict_find(a->named, (ggl_str){"attribute", 9}),
-             *otherwise = tv_dict_find(a->named, (ggl_str){"default", 7});
+    const tv *attribute = llm_tv_dict_find(a->named, (ggl_str){"attribute", 9}),
+             *otherwise = llm_tv_dict_find(a->named, (ggl_str){"default", 7});
     const tv_builtin *filter = NULL;
-    tv list = tv_new_list(h, TV_LIST);
-    if (!tv_truth(v)) /* whatever it is, and without a look at the arguments */
+    tv list = llm_tv_new_list(h, TV_LIST);
+    if (!llm_tv_truth(v)) /* whatever it is, and without a look at the arguments */
         return iterator_of(list);
-    const tv_list *l = tv_elements(h, v);
+    const tv_list *l = llm_tv_elements(h, v);
     if (!attribute) {
-        const ggl_str name = a->rest.n ? tv_want_str(h, a->rest.at[0], "the filter of map") : NONE;
-        filter = tv_filter(name);
+        const ggl_str name =
+            a->rest.n ? llm_tv_want_str(h, a->rest.at[0], "the filter of map") : NONE;
+        filter = llm_tv_filter(name);
         if (!filter)
-            tv_fail(h, GGL_UNSUPPORTED, "map: there is no filter '%.*s'", (int)name.n, name.s);
+            llm_tv_fail(h, GGL_UNSUPPORTED, "map: there is no filter '%.*s'", (int)name.n, name.s);
     }
     const tv_given g = rest_of(a, 1);
     for (size_t i = 0; i < l->n; i++) {
-        tv e = attribute ? tv_path(h, l->at[i], tv_to_str(h, *attribute))
-                         : tv_call_builtin(h, filter, "filter", l->at[i], &g);
-        tv_push(h, list, attribute && otherwise && e.kind == TV_UNDEFINED ? *otherwise : e);
+        tv e = attribute ? llm_tv_path(h, l->at[i], llm_tv_to_str(h, *attribute))
+                         : llm_tv_call_builtin(h, filter, "filter", l->at[i], &g);
+        llm_tv_push(h, list, attribute && otherwise && e.kind == TV_UNDEFINED ? *otherwise : e);
     }
     return iterator_of(list);
 }
@@ -504,25 +508,25 @@ static tv f_map(tv_heap *h, tv v, const tv_args *a) {
 static tv filtered(tv_heap *h, tv v, const tv_args *a, bool by_attribute, bool wanted) {
     const size_t k = by_attribute;
     const tv_builtin *test = NULL;
-    tv list = tv_new_list(h, TV_LIST);
-    if (!tv_truth(v))
+    tv list = llm_tv_new_list(h, TV_LIST);
+    if (!llm_tv_truth(v))
         return iterator_of(list);
-    const tv_list *l = tv_elements(h, v);
+    const tv_list *l = llm_tv_elements(h, v);
     if (by_attribute && a->rest.n == 0)
-        tv_fail(h, GGL_FORMAT, "selectattr and rejectattr need the name of an attribute");
+        llm_tv_fail(h, GGL_FORMAT, "selectattr and rejectattr need the name of an attribute");
     if (a->rest.n > k) {
-        const ggl_str name = tv_want_str(h, a->rest.at[k], "the name of a test");
-        test = tv_test(name);
+        const ggl_str name = llm_tv_want_str(h, a->rest.at[k], "the name of a test");
+        test = llm_tv_test(name);
         if (!test)
-            tv_fail(h, GGL_UNSUPPORTED, "there is no test '%.*s'", (int)name.n, name.s);
+            llm_tv_fail(h, GGL_UNSUPPORTED, "there is no test '%.*s'", (int)name.n, name.s);
     }
     const tv_given g = rest_of(a, k + 1);
     for (size_t i = 0; i < l->n; i++) {
-        tv e = by_attribute ? tv_path(h, l->at[i], tv_to_str(h, a->rest.at[0])) : l->at[i];
+        tv e = by_attribute ? llm_tv_path(h, l->at[i], llm_tv_to_str(h, a->rest.at[0])) : l->at[i];
         if (test)
-            e = tv_call_builtin(h, test, "test", e, &g);
-        if (tv_truth(e) == wanted)
-            tv_push(h, list, l->at[i]);
+            e = llm_tv_call_builtin(h, test, "test", e, &g);
+        if (llm_tv_truth(e) == wanted)
+            llm_tv_push(h, list, l->at[i]);
     }
     return iterator_of(list);
 }
@@ -539,7 +543,7 @@ static tv f_rejectattr(tv_heap *h, tv v, const tv_args *a) {
     return filtered(h, v, a, true, false);
 }
 
-const tv_builtin *tv_filter(ggl_str name) {
+const tv_builtin *llm_tv_filter(ggl_str name) {
     static const tv_builtin table[] = {
         {"abs", "", f_abs},
         {"attr", "name", f_attr},
@@ -587,5 +591,5 @@ const tv_builtin *tv_filter(ggl_str name) {
         {"urlencode", "", f_urlencode},
         {"wordcount", "", f_wordcount},
     };
-    return tv_lookup(table, COUNT(table), name);
+    return llm_tv_lookup(table, COUNT(table), name);
 }

@@ -19,7 +19,7 @@ static int read_digits(tv_heap *h, ggl_str f, size_t *i) {
     for (; *i < f.n && f.s[*i] >= '0' && f.s[*i] <= '9'; ++*i) {
         n = n * 10 + (f.s[*i] - '0');
         if (n > 1000)
-            tv_fail(h, GGL_LIMIT, "a width or precision of a format is over 1000");
+            llm_tv_fail(h, GGL_LIMIT, "a width or precision of a format is over 1000");
     }
     return n;
 }
@@ -42,35 +42,36 @@ static conversion read_conversion(tv_heap *h, ggl_str f, size_t *i) {
 }
 
 static void put_padded(tv_heap *h, tv_text *t, const conversion *c, ggl_str s) {
-    const size_t n = tv_n_chars(s), width = c->width > 0 ? (size_t)c->width : 0;
+    const size_t n = llm_tv_n_chars(s), width = c->width > 0 ? (size_t)c->width : 0;
     const bool left = strchr(c->flags, '-');
     for (size_t i = n; !left && i < width; i++)
-        tv_put(h, t, " ", 1);
-    tv_put(h, t, s.s, s.n);
+        llm_tv_put(h, t, " ", 1);
+    llm_tv_put(h, t, s.s, s.n);
     for (size_t i = n; left && i < width; i++)
-        tv_put(h, t, " ", 1);
+        llm_tv_put(h, t, " ", 1);
 }
 
 static void put_converted(tv_heap *h, tv_text *t, const conversion *c, tv v) {
     char spec[32], out[1500];
     tv_text text = {0};
     if (c->kind == 's' || c->kind == 'r') {
-        c->kind == 's' ? tv_put_str(h, &text, v) : tv_put_repr(h, &text, v);
-        ggl_str s = tv_done(&text);
+        c->kind == 's' ? llm_tv_put_str(h, &text, v) : llm_tv_put_repr(h, &text, v);
+        ggl_str s = llm_tv_done(&text);
         if (c->precision >= 0)
-            s.n = tv_char_at(s, (size_t)c->precision);
+            s.n = llm_tv_char_at(s, (size_t)c->precision);
         put_padded(h, t, c, s);
         return;
     }
     const bool whole = strchr("diuxXo", c->kind) && c->kind,
                real = strchr("fFeEgG", c->kind) && c->kind;
     if (!whole && !real)
-        tv_fail(h, GGL_UNSUPPORTED, "%%%c in a format is not supported", c->kind ? c->kind : ' ');
+        llm_tv_fail(h, GGL_UNSUPPORTED, "%%%c in a format is not supported",
+                    c->kind ? c->kind : ' ');
     snprintf(spec, sizeof spec, "%%%s*.*%s%c", c->flags, whole ? "ll" : "",
              c->kind == 'u' || c->kind == 'i' ? 'd' : c->kind);
-    const double x = tv_want_number(h, v, "what is formatted");
+    const double x = llm_tv_want_number(h, v, "what is formatted");
     const long long i =
-        v.kind == TV_FLOAT ? (x > -9e18 && x < 9e18 ? (long long)x : 0) : tv_want_int(h, v, "");
+        v.kind == TV_FLOAT ? (x > -9e18 && x < 9e18 ? (long long)x : 0) : llm_tv_want_int(h, v, "");
     const int width = c->width < 0 ? 0 : c->width;
     int n;
 #pragma GCC diagnostic push
@@ -80,7 +81,7 @@ static void put_converted(tv_heap *h, tv_text *t, const conversion *c, tv v) {
     else
         n = snprintf(out, sizeof out, spec, width, c->precision < 0 ? 6 : c->precision, x);
 #pragma GCC diagnostic pop
-    tv_put(h, t, out, n < (int)sizeof out ? (size_t)n : sizeof out - 1);
+    llm_tv_put(h, t, out, n < (int)sizeof out ? (size_t)n : sizeof out - 1);
 }
 
 /* True if % takes the values as it takes a dict, of which none need be used. */
@@ -88,42 +89,42 @@ static bool is_mapping(tv v) {
     return v.kind == TV_DICT || v.kind == TV_LIST || v.kind == TV_UNDEFINED;
 }
 
-tv tv_percent(tv_heap *h, ggl_str format, tv args) {
+tv llm_tv_percent(tv_heap *h, ggl_str format, tv args) {
     tv_text t = {0};
     size_t used = 0;
     const bool many = args.kind == TV_TUPLE;
     for (size_t i = 0, from; i < format.n;) {
         for (from = i; i < format.n && format.s[i] != '%';)
             i++;
-        tv_put(h, &t, format.s + from, i - from);
+        llm_tv_put(h, &t, format.s + from, i - from);
         if (i++ >= format.n)
             break;
         if (i < format.n && format.s[i] == '%') {
-            tv_put(h, &t, "%", 1);
+            llm_tv_put(h, &t, "%", 1);
             i++;
             continue;
         }
         const conversion c = read_conversion(h, format, &i);
         if (many ? used >= args.list->n : used > 0)
-            tv_fail(h, GGL_FORMAT, "a format has more conversions than values");
+            llm_tv_fail(h, GGL_FORMAT, "a format has more conversions than values");
         put_converted(h, &t, &c, many ? args.list->at[used] : args);
         used++;
     }
     if (used < (many ? args.list->n : !is_mapping(args)))
-        tv_fail(h, GGL_FORMAT, "a format has fewer conversions than values");
-    return tv_str(tv_done(&t));
+        llm_tv_fail(h, GGL_FORMAT, "a format has fewer conversions than values");
+    return tv_str(llm_tv_done(&t));
 }
 
 /* --- times ------------------------------------------------------------------------------------ */
 
-void tv_put_time(tv_heap *h, tv_text *t, ggl_str format) {
+void llm_tv_put_time(tv_heap *h, tv_text *t, ggl_str format) {
     struct tm tm = {0};
     time_t now = (time_t)h->now;
     const bool known =
         h->now ? gmtime_r(&now, &tm) != NULL : (now = time(NULL), localtime_r(&now, &tm) != NULL);
     char f[256], out[1024];
     if (!known || format.n >= sizeof f)
-        tv_fail(h, GGL_LIMIT, "strftime_now: the format is too long, or there is no such time");
+        llm_tv_fail(h, GGL_LIMIT, "strftime_now: the format is too long, or there is no such time");
     memcpy(f, format.s, format.n);
     f[format.n] = 0;
 #pragma GCC diagnostic push
@@ -131,6 +132,6 @@ void tv_put_time(tv_heap *h, tv_text *t, ggl_str format) {
     const size_t n = strftime(out, sizeof out, f, &tm);
 #pragma GCC diagnostic pop
     if (n == 0 && format.n > 0)
-        tv_fail(h, GGL_LIMIT, "strftime_now: the text is too long");
-    tv_put(h, t, out, n);
+        llm_tv_fail(h, GGL_LIMIT, "strftime_now: the text is too long");
+    llm_tv_put(h, t, out, n);
 }

@@ -10,15 +10,15 @@
 
 static tv f_range(tv_heap *h, tv self, const tv_args *a) {
     (void)self;
-    const int64_t one = tv_want_int(h, *a->at[0], "a bound of range");
+    const int64_t one = llm_tv_want_int(h, *a->at[0], "a bound of range");
     const int64_t from = a->at[1] ? one : 0,
-                  to = a->at[1] ? tv_want_int(h, *a->at[1], "a bound of range") : one,
-                  by = a->at[2] ? tv_want_int(h, *a->at[2], "the step of range") : 1;
+                  to = a->at[1] ? llm_tv_want_int(h, *a->at[1], "a bound of range") : one,
+                  by = a->at[2] ? llm_tv_want_int(h, *a->at[2], "the step of range") : 1;
     if (by == 0)
-        tv_fail(h, GGL_FORMAT, "the step of range is 0");
-    tv list = tv_new_list(h, TV_LIST);
+        llm_tv_fail(h, GGL_FORMAT, "the step of range is 0");
+    tv list = llm_tv_new_list(h, TV_LIST);
     for (int64_t i = from; by > 0 ? i < to : i > to;) {
-        tv_push(h, list, tv_int(i));
+        llm_tv_push(h, list, tv_int(i));
         if (__builtin_add_overflow(i, by, &i))
             break;
     }
@@ -27,13 +27,14 @@ static tv f_range(tv_heap *h, tv self, const tv_args *a) {
 
 /* The items of a dict, if one is given, and those given by name. */
 static tv new_dict(tv_heap *h, const tv_args *a) {
-    tv d = tv_new_dict(h);
+    tv d = llm_tv_new_dict(h);
     if (a->at[0] && a->at[0]->kind != TV_DICT && a->at[0]->kind != TV_NAMESPACE)
-        tv_fail(h, GGL_FORMAT, "a dict is made from a dict, not from %s", tv_kind_text(*a->at[0]));
+        llm_tv_fail(h, GGL_FORMAT, "a dict is made from a dict, not from %s",
+                    llm_tv_kind_text(*a->at[0]));
     const tv_dict *from[] = {a->at[0] ? a->at[0]->dict : NULL, a->named};
     for (int k = 0; k < 2; k++)
         for (size_t i = 0; from[k] && i < from[k]->n; i++)
-            tv_dict_set(h, d.dict, from[k]->item[i].key, from[k]->item[i].value);
+            llm_tv_dict_set(h, d.dict, from[k]->item[i].key, from[k]->item[i].value);
     return d;
 }
 
@@ -51,25 +52,25 @@ static tv f_namespace(tv_heap *h, tv self, const tv_args *a) {
 
 static tv f_raise(tv_heap *h, tv self, const tv_args *a) {
     (void)self;
-    const ggl_str s = tv_to_str(h, *a->at[0]);
-    tv_fail(h, GGL_USAGE, "the template refuses this conversation: %.*s",
-            (int)(s.n < 1000 ? s.n : 1000), s.s);
+    const ggl_str s = llm_tv_to_str(h, *a->at[0]);
+    llm_tv_fail(h, GGL_USAGE, "the template refuses this conversation: %.*s",
+                (int)(s.n < 1000 ? s.n : 1000), s.s);
 }
 
 static tv f_strftime(tv_heap *h, tv self, const tv_args *a) {
     (void)self;
     tv_text t = {0};
-    tv_put_time(h, &t, tv_want_str(h, *a->at[0], "the format of strftime_now"));
-    return tv_str(tv_done(&t));
+    llm_tv_put_time(h, &t, llm_tv_want_str(h, *a->at[0], "the format of strftime_now"));
+    return tv_str(llm_tv_done(&t));
 }
 
-const tv_builtin *tv_global(ggl_str name) {
+const tv_builtin *llm_tv_global(ggl_str name) {
     static const tv_builtin table[] = {
         {"range", "start stop? step?", f_range}, {"dict", "items? **", f_dict},
         {"namespace", "items? **", f_namespace}, {"raise_exception", "message", f_raise},
         {"strftime_now", "format", f_strftime},
     };
-    return tv_lookup(table, COUNT(table), name);
+    return llm_tv_lookup(table, COUNT(table), name);
 }
 
 /* --- tests ------------------------------------------------------------------------------------ */
@@ -81,7 +82,7 @@ const tv_builtin *tv_global(ggl_str name) {
     }
 
 static bool has_rest(tv_heap *h, tv v, tv by, int64_t rest) {
-    return tv_equal(h, tv_binary(h, '%', v, by), tv_int(rest));
+    return llm_tv_equal(h, llm_tv_binary(h, '%', v, by), tv_int(rest));
 }
 
 TEST(t_defined, v.kind != TV_UNDEFINED)
@@ -97,25 +98,25 @@ TEST(t_string, v.kind == TV_STRING)
 TEST(t_mapping, v.kind == TV_DICT)
 TEST(t_sequence,
      tv_is_list(v) || v.kind == TV_DICT || v.kind == TV_STRING || v.kind == TV_UNDEFINED)
-TEST(t_iterable, v.kind == TV_ITERATOR || tv_truth(t_sequence(h, v, a)))
+TEST(t_iterable, v.kind == TV_ITERATOR || llm_tv_truth(t_sequence(h, v, a)))
 TEST(t_callable, v.kind == TV_FUNCTION || v.kind == TV_MACRO || v.kind == TV_UNDEFINED)
 TEST(t_even, has_rest(h, v, tv_int(2), 0))
 TEST(t_odd, has_rest(h, v, tv_int(2), 1))
 TEST(t_divisible, has_rest(h, v, *a->at[0], 0))
-TEST(t_lower, tv_is_case(h, tv_to_str(h, v), false))
-TEST(t_upper, tv_is_case(h, tv_to_str(h, v), true))
-TEST(t_eq, tv_equal(h, v, *a->at[0]))
-TEST(t_ne, !tv_equal(h, v, *a->at[0]))
-TEST(t_lt, tv_compare(h, v, *a->at[0], "<") < 0)
-TEST(t_le, tv_compare(h, v, *a->at[0], "<=") <= 0)
-TEST(t_gt, tv_compare(h, v, *a->at[0], ">") > 0)
-TEST(t_ge, tv_compare(h, v, *a->at[0], ">=") >= 0)
-TEST(t_in, tv_contains(h, *a->at[0], v))
-TEST(t_same, v.kind == a->at[0]->kind && tv_equal(h, v, *a->at[0]))
-TEST(t_filter, v.kind == TV_STRING && tv_filter(v.text))
-TEST(t_test, v.kind == TV_STRING && tv_test(v.text))
+TEST(t_lower, llm_tv_is_case(h, llm_tv_to_str(h, v), false))
+TEST(t_upper, llm_tv_is_case(h, llm_tv_to_str(h, v), true))
+TEST(t_eq, llm_tv_equal(h, v, *a->at[0]))
+TEST(t_ne, !llm_tv_equal(h, v, *a->at[0]))
+TEST(t_lt, llm_tv_compare(h, v, *a->at[0], "<") < 0)
+TEST(t_le, llm_tv_compare(h, v, *a->at[0], "<=") <= 0)
+TEST(t_gt, llm_tv_compare(h, v, *a->at[0], ">") > 0)
+TEST(t_ge, llm_tv_compare(h, v, *a->at[0], ">=") >= 0)
+TEST(t_in, llm_tv_contains(h, *a->at[0], v))
+TEST(t_same, v.kind == a->at[0]->kind && llm_tv_equal(h, v, *a->at[0]))
+TEST(t_filter, v.kind == TV_STRING && llm_tv_filter(v.text))
+TEST(t_test, v.kind == TV_STRING && llm_tv_test(v.text))
 
-const tv_builtin *tv_test(ggl_str name) {
+const tv_builtin *llm_tv_test(ggl_str name) {
     static const tv_builtin table[] = {
         {"defined", "", t_defined},
         {"undefined", "", t_undefined},
@@ -156,5 +157,5 @@ const tv_builtin *tv_test(ggl_str name) {
         {"filter", "", t_filter},
         {"test", "", t_test},
     };
-    return tv_lookup(table, COUNT(table), name);
+    return llm_tv_lookup(table, COUNT(table), name);
 }

@@ -20,7 +20,7 @@ static void move_to(lexer *l, size_t to) {
 /* White space is that of Unicode, as for Python. */
 static size_t skip_space(const lexer *l, size_t at) {
     const ggl_str all = {l->s, l->n};
-    for (size_t next = at; at < l->n && tv_is_space(tv_next_char(all, &next));)
+    for (size_t next = at; at < l->n && llm_tv_is_space(llm_tv_next_char(all, &next));)
         at = next;
     return at;
 }
@@ -29,8 +29,8 @@ static size_t skip_space(const lexer *l, size_t at) {
 static size_t skip_name(const lexer *l, size_t at) {
     const ggl_str all = {l->s, l->n};
     for (size_t next = at; at < l->n; at = next) {
-        const uint32_t c = tv_next_char(all, &next);
-        if (c < 0x80 ? !isalnum((int)c) && c != '_' : tv_is_space(c))
+        const uint32_t c = llm_tv_next_char(all, &next);
+        if (c < 0x80 ? !isalnum((int)c) && c != '_' : llm_tv_is_space(c))
             break;
     }
     return at;
@@ -65,7 +65,7 @@ static ggl_str text_before(const lexer *l, size_t tag) {
     ggl_str t = {l->s + l->at, tag - l->at};
     const char sign = tag + 2 < l->n ? l->s[tag + 2] : 0;
     if (sign == '-') {
-        t = tv_strip(t, NULL, TV_RIGHT);
+        t = llm_tv_strip(t, NULL, TV_RIGHT);
     } else if (tag < l->n && l->s[tag + 1] != '{' && sign != '+') {
         size_t from = t.n;
         while (from > 0 && t.s[from - 1] != '\n')
@@ -113,18 +113,18 @@ static ggl_str pass_raw(lexer *l, size_t end) {
         pass_end(l, stop, true);
         return text;
     }
-    tv_fail(l->h, GGL_FORMAT, "{%% raw %%} has no {%% endraw %%}");
+    llm_tv_fail(l->h, GGL_FORMAT, "{%% raw %%} has no {%% endraw %%}");
 }
 
 static void pass_comment(lexer *l) {
     const size_t end = find(l, l->at + 2, "#}");
     if (end == l->n)
-        tv_fail(l->h, GGL_FORMAT, "a comment {# has no #}");
+        llm_tv_fail(l->h, GGL_FORMAT, "a comment {# has no #}");
     const bool sign = end > l->at + 2 && (l->s[end - 1] == '-' || l->s[end - 1] == '+');
     pass_end(l, end - sign, true);
 }
 
-bool lex_text(lexer *l, ggl_str *piece, lex_tag *tag) {
+bool llm_lex_text(lexer *l, ggl_str *piece, lex_tag *tag) {
     *tag = LEX_END;
     while (l->at < l->n) {
         const size_t at = find_tag(l, l->at);
@@ -152,7 +152,7 @@ bool lex_text(lexer *l, ggl_str *piece, lex_tag *tag) {
             l->open_brackets = 0;
             const char sign = at + 2 < l->n ? l->s[at + 2] : 0;
             move_to(l, at + 2 + (sign == '-' || sign == '+'));
-            lex_next(l);
+            llm_lex_next(l);
             return false;
         }
     }
@@ -173,8 +173,8 @@ static size_t put_numeric(lexer *l, tv_text *t, const char *digits, size_t n, in
         c = c * (uint32_t)base + (uint32_t)value;
     }
     if (k == 0 || (base == 16 && k < most) || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
-        tv_fail(l->h, GGL_FORMAT, "an escape in a string stands for no character");
-    tv_put_char(l->h, t, c);
+        llm_tv_fail(l->h, GGL_FORMAT, "an escape in a string stands for no character");
+    llm_tv_put_char(l->h, t, c);
     return (size_t)k;
 }
 
@@ -185,24 +185,24 @@ static ggl_str unescape(lexer *l, ggl_str s) {
     for (size_t i = 0, from; i < s.n;) {
         for (from = i; i < s.n && s.s[i] != '\\';)
             i++;
-        tv_put(l->h, &t, s.s + from, i - from);
+        llm_tv_put(l->h, &t, s.s + from, i - from);
         if (i == s.n)
             break;
         const char c = s.s[++i], *name = c ? strchr(named, c) : NULL;
         const int hex = c == 'x' ? 2 : c == 'u' ? 4 : c == 'U' ? 8 : 0;
         i++;
         if (name)
-            tv_put(l->h, &t, &meant[name - named], 1);
+            llm_tv_put(l->h, &t, &meant[name - named], 1);
         else if (hex)
             i += put_numeric(l, &t, s.s + i, s.n - i, 16, hex);
         else if (c >= '0' && c <= '7')
             i += put_numeric(l, &t, s.s + i - 1, s.n - i + 1, 8, 3) - 1;
         else if (c == 'N')
-            tv_fail(l->h, GGL_UNSUPPORTED, "\\N{..} in a string is not supported");
+            llm_tv_fail(l->h, GGL_UNSUPPORTED, "\\N{..} in a string is not supported");
         else if (c != '\n') /* one that is unknown stays; before a line break, both go */
-            tv_put(l->h, &t, s.s + i - 2, 2);
+            llm_tv_put(l->h, &t, s.s + i - 2, 2);
     }
-    return tv_done(&t);
+    return llm_tv_done(&t);
 }
 
 static void read_string(lexer *l) {
@@ -211,7 +211,7 @@ static void read_string(lexer *l) {
     while (end < l->n && l->s[end] != quote)
         end += l->s[end] == '\\' ? 2 : 1;
     if (end >= l->n)
-        tv_fail(l->h, GGL_FORMAT, "a string that begins with %c has no end", quote);
+        llm_tv_fail(l->h, GGL_FORMAT, "a string that begins with %c has no end", quote);
     const ggl_str inside = {l->s + l->at + 1, end - l->at - 1};
     l->token.kind = LEX_STRING;
     l->token.text = memchr(inside.s, '\\', inside.n) ? unescape(l, inside) : inside;
@@ -252,7 +252,7 @@ static void read_number(lexer *l) {
         const int d =
             isdigit((unsigned char)digits[i]) ? digits[i] - '0' : (digits[i] | 0x20) - 'a' + 10;
         if (d >= base || value > ((uint64_t)INT64_MAX - (uint64_t)d) / (uint64_t)base)
-            tv_fail(l->h, GGL_LIMIT, "%s is not an integer of 64 bits", digits);
+            llm_tv_fail(l->h, GGL_LIMIT, "%s is not an integer of 64 bits", digits);
         value = value * (uint64_t)base + (uint64_t)d;
     }
     l->token.value = whole ? tv_int((int64_t)value) : tv_float(ggl_number_value(digits, n));
@@ -267,18 +267,18 @@ static void read_operator(lexer *l) {
             n = 2;
     const char c = l->s[l->at];
     if (!c || !strchr("+-*/%~<>=()[]{}.,:|!", c) || (c == '!' && n == 1))
-        tv_fail(l->h, GGL_FORMAT, "'%.*s' cannot stand here", 1, l->s + l->at);
+        llm_tv_fail(l->h, GGL_FORMAT, "'%.*s' cannot stand here", 1, l->s + l->at);
     l->open_brackets += strchr("([{", c) ? 1 : strchr(")]}", c) ? -1 : 0;
     l->token.kind = LEX_OPERATOR;
     l->token.text = (ggl_str){l->s + l->at, n};
     move_to(l, l->at + n);
 }
 
-void lex_next(lexer *l) {
+void llm_lex_next(lexer *l) {
     move_to(l, skip_space(l, l->at));
     l->token = (lex_token){.line = l->line};
     if (l->at == l->n)
-        tv_fail(l->h, GGL_FORMAT, l->close == '%' ? "{%% has no %%}" : "{{ has no }}");
+        llm_tv_fail(l->h, GGL_FORMAT, l->close == '%' ? "{%% has no %%}" : "{{ has no }}");
     const size_t sign = l->s[l->at] == '-' || l->s[l->at] == '+';
     if (l->open_brackets <= 0 && begins(l, l->at + sign, l->close == '%' ? "%}" : "}}")) {
         l->token.kind = LEX_TAG_END;
@@ -299,16 +299,16 @@ void lex_next(lexer *l) {
     }
 }
 
-void lex_leave(lexer *l) {
+void llm_lex_leave(lexer *l) {
     pass_end(l, l->at, l->close == '%');
 }
 
-bool lex_is(const lexer *l, lex_kind kind, const char *text) {
+bool llm_lex_is(const lexer *l, lex_kind kind, const char *text) {
     return l->token.kind == kind && l->token.text.n == strlen(text) &&
            memcmp(l->token.text.s, text, l->token.text.n) == 0;
 }
 
-const char *lex_show(lexer *l) {
+const char *llm_lex_show(lexer *l) {
     const lex_token *t = &l->token;
     switch (t->kind) {
     case LEX_TAG_END:
@@ -319,9 +319,9 @@ const char *lex_show(lexer *l) {
         return "a string";
     default: {
         tv_text text = {0};
-        tv_put(l->h, &text, "'", 1);
-        tv_put(l->h, &text, t->text.s, t->text.n < 60 ? t->text.n : 60);
-        tv_put(l->h, &text, "'", 2); /* and the NUL of the literal */
+        llm_tv_put(l->h, &text, "'", 1);
+        llm_tv_put(l->h, &text, t->text.s, t->text.n < 60 ? t->text.n : 60);
+        llm_tv_put(l->h, &text, "'", 2); /* and the NUL of the literal */
         return text.s;
     }
     }

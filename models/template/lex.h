@@ -36,14 +36,14 @@ typedef struct lexer {
  * space that tags remove; texts of raw blocks and between comments are other pieces: the function
  * returns true with *piece set as long as there is one, then false with *tag set, and the tag's
  * first token in l->token. */
-bool lex_text(lexer *l, ggl_str *piece, lex_tag *tag);
+bool llm_lex_text(lexer *l, ggl_str *piece, lex_tag *tag);
 /* Moves on to the next token of the tag. At its end, the token is LEX_TAG_END. */
-void lex_next(lexer *l);
+void llm_lex_next(lexer *l);
 /* Leaves the tag, at whose end the lexer must be, with the white space that it removes. */
-void lex_leave(lexer *l);
+void llm_lex_leave(lexer *l);
 
-bool lex_is(const lexer *l, lex_kind kind, const char *text);
+bool llm_lex_is(const lexer *l, lex_kind kind, const char *text);
 /* The current token, for messages. */
-const char *lex_show(lexer *l);
+const char *llm_lex_show(lexer *l);
 
 #endif

@@ -11,19 +11,19 @@
 static const ggl_str *text_of(tv_heap *h, const tv *v, ggl_str *to, const char *what) {
     if (!v || v->kind == TV_NONE)
         return NULL;
-    *to = tv_want_str(h, *v, what);
+    *to = llm_tv_want_str(h, *v, what);
     return to;
 }
 
 static int64_t count_of(tv_heap *h, const tv *v, const char *what) {
-    return v ? tv_want_int(h, *v, what) : -1;
+    return v ? llm_tv_want_int(h, *v, what) : -1;
 }
 
 /* --- strings ---------------------------------------------------------------------------------- */
 
 static tv strip(tv_heap *h, tv s, const tv_args *a, int sides) {
     ggl_str chars;
-    return tv_str(tv_strip(s.text, text_of(h, a->at[0], &chars, "what is stripped"), sides));
+    return tv_str(llm_tv_strip(s.text, text_of(h, a->at[0], &chars, "what is stripped"), sides));
 }
 static tv s_strip(tv_heap *h, tv s, const tv_args *a) {
     return strip(h, s, a, TV_LEFT | TV_RIGHT);
@@ -37,8 +37,8 @@ static tv s_rstrip(tv_heap *h, tv s, const tv_args *a) {
 
 static tv s_split(tv_heap *h, tv s, const tv_args *a) {
     ggl_str separator;
-    return tv_split(h, s.text, text_of(h, a->at[0], &separator, "the separator"),
-                    count_of(h, a->at[1], "maxsplit"));
+    return llm_tv_split(h, s.text, text_of(h, a->at[0], &separator, "the separator"),
+                        count_of(h, a->at[1], "maxsplit"));
 }
 
 /* Splits at all separators, and joins those in front again. */
@@ -48,17 +48,17 @@ static tv s_rsplit(tv_heap *h, tv s, const tv_args *a) {
     const tv_list *l = all.list;
     if (most < 0 || (int64_t)l->n <= most + 1)
         return all;
-    tv list = tv_new_list(h, TV_LIST);
+    tv list = llm_tv_new_list(h, TV_LIST);
     const size_t first = l->n - 1 - (size_t)most;
     ggl_str head = {s.text.s, (size_t)(l->at[first].text.s - s.text.s) + l->at[first].text.n};
-    tv_push(h, list, tv_str(head));
+    llm_tv_push(h, list, tv_str(head));
     for (size_t i = first + 1; i < l->n; i++)
-        tv_push(h, list, l->at[i]);
+        llm_tv_push(h, list, l->at[i]);
     return list;
 }
 
 static tv s_splitlines(tv_heap *h, tv s, const tv_args *a) {
-    return tv_split_lines(h, s.text, a->at[0] && tv_truth(*a->at[0]));
+    return llm_tv_split_lines(h, s.text, a->at[0] && llm_tv_truth(*a->at[0]));
 }
 
 /* Cuts s to what the arguments from the k-th on choose, which are "start" and "end" of a slice. Returns
@@ -70,9 +70,9 @@ static bool cut(tv_heap *h, ggl_str *s, const tv_args *a, int k) {
             at[i] = NULL;
     if (!at[0] && !at[1])
         return true;
-    if (at[0] && tv_want_int(h, *at[0], "start") > (int64_t)tv_length(h, tv_str(*s)))
+    if (at[0] && llm_tv_want_int(h, *at[0], "start") > (int64_t)llm_tv_length(h, tv_str(*s)))
         return false;
-    *s = tv_slice(h, tv_str(*s), at[0], at[1], NULL).text;
+    *s = llm_tv_slice(h, tv_str(*s), at[0], at[1], NULL).text;
     return true;
 }
 
@@ -84,7 +84,7 @@ static bool has_end(tv_heap *h, ggl_str s, tv part, bool at_end) {
                 return true;
         return false;
     }
-    const ggl_str p = tv_want_str(h, part, "what a string begins or ends with");
+    const ggl_str p = llm_tv_want_str(h, part, "what a string begins or ends with");
     return p.n <= s.n && (p.n == 0 || memcmp(s.s + (at_end ? s.n - p.n : 0), p.s, p.n) == 0);
 }
 static tv s_startswith(tv_heap *h, tv s, const tv_args *a) {
@@ -94,43 +94,43 @@ static tv s_endswith(tv_heap *h, tv s, const tv_args *a) {
     return tv_bool(cut(h, &s.text, a, 1) && has_end(h, s.text, *a->at[0], true));
 }
 static tv s_removeprefix(tv_heap *h, tv s, const tv_args *a) {
-    const size_t n = has_end(h, s.text, *a->at[0], false) ? tv_to_str(h, *a->at[0]).n : 0;
+    const size_t n = has_end(h, s.text, *a->at[0], false) ? llm_tv_to_str(h, *a->at[0]).n : 0;
     return tv_str((ggl_str){s.text.s + n, s.text.n - n});
 }
 static tv s_removesuffix(tv_heap *h, tv s, const tv_args *a) {
-    const size_t n = has_end(h, s.text, *a->at[0], true) ? tv_to_str(h, *a->at[0]).n : 0;
+    const size_t n = has_end(h, s.text, *a->at[0], true) ? llm_tv_to_str(h, *a->at[0]).n : 0;
     return tv_str((ggl_str){s.text.s, s.text.n - n});
 }
 
 static tv s_lower(tv_heap *h, tv s, const tv_args *a) {
     (void)a;
-    return tv_str(tv_lower(h, s.text));
+    return tv_str(llm_tv_lower(h, s.text));
 }
 static tv s_upper(tv_heap *h, tv s, const tv_args *a) {
     (void)a;
-    return tv_str(tv_upper(h, s.text));
+    return tv_str(llm_tv_upper(h, s.text));
 }
 static tv s_capitalize(tv_heap *h, tv s, const tv_args *a) {
     (void)a;
-    return tv_str(tv_capitalize(h, s.text, NULL));
+    return tv_str(llm_tv_capitalize(h, s.text, NULL));
 }
 static bool is_no_letter(uint32_t c) {
     return !(llm_unicode_properties(c) & UNICODE_L);
 }
 static tv s_title(tv_heap *h, tv s, const tv_args *a) {
     (void)a;
-    return tv_str(tv_capitalize(h, s.text, is_no_letter));
+    return tv_str(llm_tv_capitalize(h, s.text, is_no_letter));
 }
 
 static tv s_replace(tv_heap *h, tv s, const tv_args *a) {
-    return tv_str(tv_replace(h, s.text, tv_want_str(h, *a->at[0], "what is replaced"),
-                             tv_want_str(h, *a->at[1], "the replacement"),
-                             count_of(h, a->at[2], "count")));
+    return tv_str(llm_tv_replace(h, s.text, llm_tv_want_str(h, *a->at[0], "what is replaced"),
+                                 llm_tv_want_str(h, *a->at[1], "the replacement"),
+                                 count_of(h, a->at[2], "count")));
 }
 
 /* Returns the byte where the part is first (or last); NULL: nowhere. */
 static const char *found(tv_heap *h, ggl_str s, ggl_str part, bool last) {
-    tv_step(h, s.n / 16 + 1);
+    llm_tv_step(h, s.n / 16 + 1);
     if (part.n == 0)
         return last ? s.s + s.n : s.s;
     const char *at = s.n ? memmem(s.s, s.n, part.s, part.n) : NULL, *hit = NULL;
@@ -139,12 +139,12 @@ static const char *found(tv_heap *h, ggl_str s, ggl_str part, bool last) {
     return last ? hit : at;
 }
 static tv find(tv_heap *h, tv s, const tv_args *a, bool last, bool must) {
-    const ggl_str part = tv_want_str(h, *a->at[0], "what is searched");
+    const ggl_str part = llm_tv_want_str(h, *a->at[0], "what is searched");
     ggl_str in = s.text;
     const char *at = cut(h, &in, a, 1) ? found(h, in, part, last) : NULL;
     if (!at && must)
-        tv_fail(h, GGL_FORMAT, "index: the string does not contain that");
-    return tv_int(at ? (int64_t)tv_n_chars((ggl_str){s.text.s, (size_t)(at - s.text.s)}) : -1);
+        llm_tv_fail(h, GGL_FORMAT, "index: the string does not contain that");
+    return tv_int(at ? (int64_t)llm_tv_n_chars((ggl_str){s.text.s, (size_t)(at - s.text.s)}) : -1);
 }
 static tv s_find(tv_heap *h, tv s, const tv_args *a) {
     return find(h, s, a, false, false);
@@ -159,16 +159,16 @@ static tv s_rindex(tv_heap *h, tv s, const tv_args *a) {
     return find(h, s, a, true, true);
 }
 static tv s_count(tv_heap *h, tv s, const tv_args *a) {
-    const ggl_str part = tv_want_str(h, *a->at[0], "what is counted");
+    const ggl_str part = llm_tv_want_str(h, *a->at[0], "what is counted");
     if (!cut(h, &s.text, a, 1))
         return tv_int(0);
     if (part.n == 0)
-        return tv_int((int64_t)tv_length(h, s) + 1);
-    return tv_int((int64_t)tv_split(h, s.text, &part, -1).list->n - 1);
+        return tv_int((int64_t)llm_tv_length(h, s) + 1);
+    return tv_int((int64_t)llm_tv_split(h, s.text, &part, -1).list->n - 1);
 }
 
 static tv partition(tv_heap *h, tv s, const tv_args *a, bool last) {
-    const ggl_str part = tv_want_str(h, *a->at[0], "the separator");
+    const ggl_str part = llm_tv_want_str(h, *a->at[0], "the separator");
     const char *at = found(h, s.text, part, last), *end = s.text.s + s.text.n;
     const ggl_str none = {"", 0};
     ggl_str three[3] = {s.text, none, none};
@@ -180,9 +180,9 @@ static tv partition(tv_heap *h, tv s, const tv_args *a, bool last) {
         three[2] = s.text;
         three[0] = none;
     }
-    tv list = tv_new_list(h, TV_TUPLE);
+    tv list = llm_tv_new_list(h, TV_TUPLE);
     for (int i = 0; i < 3; i++)
-        tv_push(h, list, tv_str(three[i]));
+        llm_tv_push(h, list, tv_str(three[i]));
     return list;
 }
 static tv s_partition(tv_heap *h, tv s, const tv_args *a) {
@@ -193,18 +193,19 @@ static tv s_rpartition(tv_heap *h, tv s, const tv_args *a) {
 }
 
 static tv s_join(tv_heap *h, tv s, const tv_args *a) {
-    const tv_list *l = tv_elements(h, *a->at[0]);
+    const tv_list *l = llm_tv_elements(h, *a->at[0]);
     for (size_t i = 0; i < l->n; i++)
-        (void)tv_want_str(h, l->at[i], "what is joined");
-    return tv_str(tv_join(h, l, s.text));
+        (void)llm_tv_want_str(h, l->at[i], "what is joined");
+    return tv_str(llm_tv_join(h, l, s.text));
 }
 
 /* True if there are characters, and all have one of the properties. */
 static tv all_have(tv s, unsigned properties) {
     bool all = s.text.n > 0;
     for (size_t i = 0; i < s.text.n && all;) {
-        const uint32_t c = tv_next_char(s.text, &i);
-        all = properties == UNICODE_WHITE ? tv_is_space(c) : llm_unicode_properties(c) & properties;
+        const uint32_t c = llm_tv_next_char(s.text, &i);
+        all = properties == UNICODE_WHITE ? llm_tv_is_space(c)
+                                          : llm_unicode_properties(c) & properties;
     }
     return tv_bool(all);
 }
@@ -230,11 +231,11 @@ static tv s_isnumeric(tv_heap *h, tv s, const tv_args *a) {
 }
 static tv s_islower(tv_heap *h, tv s, const tv_args *a) {
     (void)a;
-    return tv_bool(tv_is_case(h, s.text, false));
+    return tv_bool(llm_tv_is_case(h, s.text, false));
 }
 static tv s_isupper(tv_heap *h, tv s, const tv_args *a) {
     (void)a;
-    return tv_bool(tv_is_case(h, s.text, true));
+    return tv_bool(llm_tv_is_case(h, s.text, true));
 }
 static tv s_isspace(tv_heap *h, tv s, const tv_args *a) {
     (void)h, (void)a;
@@ -243,19 +244,19 @@ static tv s_isspace(tv_heap *h, tv s, const tv_args *a) {
 
 /* The string with fill on the left and right to `width` characters. */
 static tv padded(tv_heap *h, tv s, const tv_args *a, int where) {
-    const int64_t width = tv_want_int(h, *a->at[0], "a width"), n = (int64_t)tv_length(h, s),
-                  all = width > n ? width - n : 0,
+    const int64_t width = llm_tv_want_int(h, *a->at[0], "a width"),
+                  n = (int64_t)llm_tv_length(h, s), all = width > n ? width - n : 0,
                   left = where < 0   ? 0
                          : where > 0 ? all
                                      : all / 2 + (all & width & 1);
-    const ggl_str fill = a->at[1] ? tv_want_str(h, *a->at[1], "the fill") : (ggl_str){" ", 1};
+    const ggl_str fill = a->at[1] ? llm_tv_want_str(h, *a->at[1], "the fill") : (ggl_str){" ", 1};
     tv_text t = {0};
     for (int64_t i = 0; i < left; i++)
-        tv_put(h, &t, fill.s, fill.n);
-    tv_put(h, &t, s.text.s, s.text.n);
+        llm_tv_put(h, &t, fill.s, fill.n);
+    llm_tv_put(h, &t, s.text.s, s.text.n);
     for (int64_t i = left; i < all; i++)
-        tv_put(h, &t, fill.s, fill.n);
-    return tv_str(tv_done(&t));
+        llm_tv_put(h, &t, fill.s, fill.n);
+    return tv_str(llm_tv_done(&t));
 }
 static tv s_ljust(tv_heap *h, tv s, const tv_args *a) {
     return padded(h, s, a, -1);
@@ -269,13 +270,13 @@ static tv s_center(tv_heap *h, tv s, const tv_args *a) {
 static tv s_zfill(tv_heap *h, tv s, const tv_args *a) {
     const bool sign = s.text.n && (s.text.s[0] == '-' || s.text.s[0] == '+');
     const tv zero = tv_str((ggl_str){"0", 1});
-    const tv width = tv_int(tv_want_int(h, *a->at[0], "a width") - sign);
+    const tv width = tv_int(llm_tv_want_int(h, *a->at[0], "a width") - sign);
     const tv rest = tv_str((ggl_str){s.text.s + sign, s.text.n - sign});
     const tv filled = padded(h, rest, &(tv_args){.at = {&width, &zero}}, 1);
     tv_text t = {0};
-    tv_put(h, &t, s.text.s, sign);
-    tv_put(h, &t, filled.text.s, filled.text.n);
-    return tv_str(tv_done(&t));
+    llm_tv_put(h, &t, s.text.s, sign);
+    llm_tv_put(h, &t, filled.text.s, filled.text.n);
+    return tv_str(llm_tv_done(&t));
 }
 
 /* Appends the value by what follows ":" in "{name:5.2f}", which means almost what it does after "%". */
@@ -287,14 +288,14 @@ static void put_by_spec(tv_heap *h, tv_text *t, tv v, ggl_str spec) {
                       : real ? tv_is_number(v)
                              : kind == 's' && v.kind == TV_STRING && spec.s[0] != '0';
     if (!digits || !fits)
-        tv_fail(h, GGL_UNSUPPORTED, "format: ':%.*s' is not supported for %s",
-                (int)(spec.n < 60 ? spec.n : 60), spec.s, tv_kind_text(v));
+        llm_tv_fail(h, GGL_UNSUPPORTED, "format: ':%.*s' is not supported for %s",
+                    (int)(spec.n < 60 ? spec.n : 60), spec.s, llm_tv_kind_text(v));
     tv_text format = {0};
-    tv_puts(h, &format, kind == 's' ? "%-" : "%");
-    tv_put(h, &format, spec.s, spec.n);
-    tv list = tv_new_list(h, TV_TUPLE);
-    tv_push(h, list, v);
-    tv_put_str(h, t, tv_percent(h, tv_done(&format), list));
+    llm_tv_puts(h, &format, kind == 's' ? "%-" : "%");
+    llm_tv_put(h, &format, spec.s, spec.n);
+    tv list = llm_tv_new_list(h, TV_TUPLE);
+    llm_tv_push(h, list, v);
+    llm_tv_put_str(h, t, llm_tv_percent(h, llm_tv_done(&format), list));
 }
 
 /* "{} {0} {name} {:5.2f}".format(..), without conversions such as {!r}, and with few specifications. */
@@ -304,96 +305,99 @@ static tv s_format(tv_heap *h, tv s, const tv_args *a) {
     size_t next = 0;
     for (size_t i = 0; i < f.n; i++) {
         if ((f.s[i] == '{' || f.s[i] == '}') && i + 1 < f.n && f.s[i + 1] == f.s[i]) {
-            tv_put(h, &t, &f.s[i++], 1);
+            llm_tv_put(h, &t, &f.s[i++], 1);
             continue;
         }
         if (f.s[i] != '{' && f.s[i] != '}') {
-            tv_put(h, &t, &f.s[i], 1);
+            llm_tv_put(h, &t, &f.s[i], 1);
             continue;
         }
         const char *end = f.s[i] == '{' ? memchr(f.s + i, '}', f.n - i) : NULL;
         if (!end)
-            tv_fail(h, GGL_FORMAT, "format: a single '%c'", f.s[i]);
+            llm_tv_fail(h, GGL_FORMAT, "format: a single '%c'", f.s[i]);
         const char *colon = memchr(f.s + i, ':', (size_t)(end - f.s) - i);
         const ggl_str name = {f.s + i + 1, (size_t)((colon ? colon : end) - f.s) - i - 1};
         if (memchr(name.s, '!', name.n) || memchr(name.s, '[', name.n))
-            tv_fail(h, GGL_UNSUPPORTED, "format: '{%.*s}' is not supported", (int)name.n, name.s);
+            llm_tv_fail(h, GGL_UNSUPPORTED, "format: '{%.*s}' is not supported", (int)name.n,
+                        name.s);
         const bool number = name.n > 0 && name.n < 4 && name.s[0] >= '0' && name.s[0] <= '9';
         size_t k = 0;
         for (size_t d = 0; number && d < name.n; d++)
             k = k * 10 + (size_t)(name.s[d] - '0');
         k = name.n == 0 ? next++ : k;
-        const tv *v = name.n && !number ? tv_dict_find(a->named, name)
+        const tv *v = name.n && !number ? llm_tv_dict_find(a->named, name)
                       : k < a->rest.n   ? &a->rest.at[k]
                                         : NULL;
         if (!v)
-            tv_fail(h, GGL_FORMAT, "format: there is no value for '{%.*s}'", (int)name.n, name.s);
+            llm_tv_fail(h, GGL_FORMAT, "format: there is no value for '{%.*s}'", (int)name.n,
+                        name.s);
         if (colon && colon + 1 < end)
             put_by_spec(h, &t, *v, (ggl_str){colon + 1, (size_t)(end - colon) - 1});
         else
-            tv_put_str(h, &t, *v);
+            llm_tv_put_str(h, &t, *v);
         i = (size_t)(end - f.s);
     }
-    return tv_str(tv_done(&t));
+    return tv_str(llm_tv_done(&t));
 }
 
 /* --- dicts and lists -------------------------------------------------------------------------- */
 
 static tv d_items(tv_heap *h, tv d, const tv_args *a) {
     (void)a;
-    tv list = tv_new_list(h, TV_LIST);
+    tv list = llm_tv_new_list(h, TV_LIST);
     for (size_t i = 0; i < d.dict->n; i++) {
-        tv pair = tv_new_list(h, TV_TUPLE);
-        tv_push(h, pair, d.dict->item[i].key);
-        tv_push(h, pair, d.dict->item[i].value);
-        tv_push(h, list, pair);
+        tv pair = llm_tv_new_list(h, TV_TUPLE);
+        llm_tv_push(h, pair, d.dict->item[i].key);
+        llm_tv_push(h, pair, d.dict->item[i].value);
+        llm_tv_push(h, list, pair);
     }
     return list;
 }
 static tv d_keys(tv_heap *h, tv d, const tv_args *a) {
     (void)a;
-    return (tv){.kind = TV_LIST, .list = tv_elements(h, d)};
+    return (tv){.kind = TV_LIST, .list = llm_tv_elements(h, d)};
 }
 static tv d_values(tv_heap *h, tv d, const tv_args *a) {
     (void)a;
-    tv list = tv_new_list(h, TV_LIST);
+    tv list = llm_tv_new_list(h, TV_LIST);
     for (size_t i = 0; i < d.dict->n; i++)
-        tv_push(h, list, d.dict->item[i].value);
+        llm_tv_push(h, list, d.dict->item[i].value);
     return list;
 }
 static tv d_get(tv_heap *h, tv d, const tv_args *a) {
-    const tv *v = tv_dict_get(h, d.dict, *a->at[0]);
+    const tv *v = llm_tv_dict_get(h, d.dict, *a->at[0]);
     return v ? *v : a->at[1] ? *a->at[1] : tv_none();
 }
 static tv d_copy(tv_heap *h, tv d, const tv_args *a) {
     (void)a;
-    tv to = tv_new_dict(h);
+    tv to = llm_tv_new_dict(h);
     for (size_t i = 0; i < d.dict->n; i++)
-        tv_dict_set(h, to.dict, d.dict->item[i].key, d.dict->item[i].value);
+        llm_tv_dict_set(h, to.dict, d.dict->item[i].key, d.dict->item[i].value);
     return to;
 }
 
 static tv l_copy(tv_heap *h, tv l, const tv_args *a) {
     (void)a;
-    return tv_slice(h, l, NULL, NULL, NULL);
+    return llm_tv_slice(h, l, NULL, NULL, NULL);
 }
 static tv l_index(tv_heap *h, tv l, const tv_args *a) {
     for (size_t i = 0; i < l.list->n; i++)
-        if (tv_equal(h, l.list->at[i], *a->at[0]))
+        if (llm_tv_equal(h, l.list->at[i], *a->at[0]))
             return tv_int((int64_t)i);
-    tv_fail(h, GGL_FORMAT, "index: the list does not contain that");
+    llm_tv_fail(h, GGL_FORMAT, "index: the list does not contain that");
 }
 static tv l_count(tv_heap *h, tv l, const tv_args *a) {
     int64_t n = 0;
     for (size_t i = 0; i < l.list->n; i++)
-        n += tv_equal(h, l.list->at[i], *a->at[0]);
+        n += llm_tv_equal(h, l.list->at[i], *a->at[0]);
     return tv_int(n);
 }
 
 /* Methods that change their object, which Hugging Face's environment refuses, too. */
 static tv changes(tv_heap *h, tv self, const tv_args *a) {
     (void)a;
-    tv_fail(h, GGL_UNSUPPORTED, "a method that changes %s is not supported", tv_kind_text(self));
+    llm_tv_fail(h, GGL_UNSUPPORTED, "a method that changes %s is not supported",
+                llm_tv_kind_text(self));
 }
 
 static const tv_builtin string_methods[] = {
@@ -448,12 +452,12 @@ static const tv_builtin list_methods[] = {
     {"reverse", "", changes},
 };
 
-const tv_builtin *tv_method(tv_kind kind, ggl_str name) {
+const tv_builtin *llm_tv_method(tv_kind kind, ggl_str name) {
     if (kind == TV_STRING)
-        return tv_lookup(string_methods, COUNT(string_methods), name);
+        return llm_tv_lookup(string_methods, COUNT(string_methods), name);
     if (kind == TV_DICT)
-        return tv_lookup(dict_methods, COUNT(dict_methods), name);
+        return llm_tv_lookup(dict_methods, COUNT(dict_methods), name);
     return kind == TV_LIST || kind == TV_TUPLE
-               ? tv_lookup(list_methods, kind == TV_LIST ? COUNT(list_methods) : 2, name)
+               ? llm_tv_lookup(list_methods, kind == TV_LIST ? COUNT(list_methods) : 2, name)
                : NULL;
 }

@@ -72,11 +72,11 @@ struct llm_template {
     ggl_index by_name;
 };
 
-/* Parses the text, a copy in t's arena; fails as tv_fail does. */
-void tn_parse(llm_template *t, const char *text, size_t size);
+/* Parses the text, a copy in t's arena; fails as llm_tv_fail does. */
+void llm_tn_parse(llm_template *t, const char *text, size_t size);
 /* Fails because a FILTER or TEST has no builtin. */
-_Noreturn void tn_unknown(tv_heap *h, const tn *t);
+_Noreturn void llm_tn_unknown(tv_heap *h, const tn *t);
 /* Returns the index of the variable's name; adds it. */
-int tn_name_id(llm_template *t, ggl_str name);
+int llm_tn_name_id(llm_template *t, ggl_str name);
 
 #endif

@@ -3,23 +3,24 @@
 
 #include <string.h>
 
-int tn_name_id(llm_template *t, ggl_str name) {
+int llm_tn_name_id(llm_template *t, ggl_str name) {
     size_t i = ggl_index_find(&t->by_name, t->names, name);
     if (i != SIZE_MAX)
         return (int)i;
     if (!ggl_grow(&t->names, &t->cap_names, t->n_names + 1, sizeof *t->names))
-        tv_fail(&t->heap, GGL_NOMEM, "out of memory");
+        llm_tv_fail(&t->heap, GGL_NOMEM, "out of memory");
     t->names[t->n_names].text = name;
     ggl_status st = ggl_index_reserve(&t->by_name, t->names, t->n_names + 1, t->heap.err);
     if (st != GGL_OK)
-        tv_fail(&t->heap, st, "out of memory");
+        llm_tv_fail(&t->heap, st, "out of memory");
     return (int)ggl_index_put(&t->by_name, t->names, t->n_names++);
 }
 
-void tn_unknown(tv_heap *h, const tn *t) {
+void llm_tn_unknown(tv_heap *h, const tn *t) {
     h->line = t->line;
-    tv_fail(h, GGL_UNSUPPORTED, "there is no %s '%.*s'", t->kind == TN_FILTER ? "filter" : "test",
-            (int)(t->name.n < 60 ? t->name.n : 60), t->name.s);
+    llm_tv_fail(h, GGL_UNSUPPORTED, "there is no %s '%.*s'",
+                t->kind == TN_FILTER ? "filter" : "test", (int)(t->name.n < 60 ? t->name.n : 60),
+                t->name.s);
 }
 
 static tn *parse_body(parser *p, const char *const *ends);
@@ -27,8 +28,8 @@ static tn *parse_body(parser *p, const char *const *ends);
 /* At the end of a tag: leaves it. */
 static void end_tag(parser *p) {
     if (p->l.token.kind != LEX_TAG_END)
-        parse_unexpected(p, p->l.close == '%' ? "%}" : "}}");
-    lex_leave(&p->l);
+        llm_parse_unexpected(p, p->l.close == '%' ? "%}" : "}}");
+    llm_lex_leave(&p->l);
 }
 
 /* Parses the body of a statement with a scope of its own. */
@@ -37,7 +38,7 @@ static tn *parse_scope(parser *p, const char *const *ends) {
     p->unknown = NULL;
     tn *body = parse_body(p, ends);
     if (p->unknown)
-        tn_unknown(p->l.h, p->unknown);
+        llm_tn_unknown(p->l.h, p->unknown);
     p->unknown = unknown;
     return body;
 }
@@ -46,83 +47,83 @@ static tn *parse_scope(parser *p, const char *const *ends) {
 static tn *body_until(parser *p, const char *end) {
     end_tag(p);
     tn *body = parse_scope(p, (const char *const[]){end, NULL});
-    lex_next(&p->l);
+    llm_lex_next(&p->l);
     return body;
 }
 
 static tn *parse_if(parser *p) {
     static const char *const ends[] = {"elif", "else", "endif", NULL};
-    tn *t = parse_new(p, TN_IF), *const unknown = p->unknown;
-    t->a = parse_tuple(p, true);
+    tn *t = llm_parse_new(p, TN_IF), *const unknown = p->unknown;
+    t->a = llm_parse_tuple(p, true);
     end_tag(p);
     t->b = parse_body(p, ends);
-    if (parse_skip_name(p, "elif")) {
-        tv_enter(p->l.h);
+    if (llm_parse_skip_name(p, "elif")) {
+        llm_tv_enter(p->l.h);
         t->c = parse_if(p);
         tv_leave(p->l.h);
     } else {
-        if (parse_skip_name(p, "else")) {
+        if (llm_parse_skip_name(p, "else")) {
             end_tag(p);
             t->c = parse_body(p, &ends[2]);
         }
-        lex_next(&p->l);
+        llm_lex_next(&p->l);
     }
     p->unknown = unknown;
     return t;
 }
 
 static tn *parse_for(parser *p) {
-    tn *t = parse_new(p, TN_FOR);
-    t->a = parse_target(p, false);
-    parse_expect_name(p, "in");
-    t->b = parse_tuple(p, false);
-    if (parse_skip_name(p, "if"))
-        t->d = parse_expr(p);
-    if (lex_is(&p->l, LEX_NAME, "recursive"))
-        tv_fail(p->l.h, GGL_UNSUPPORTED, "'recursive' loops are not supported");
+    tn *t = llm_parse_new(p, TN_FOR);
+    t->a = llm_parse_target(p, false);
+    llm_parse_expect_name(p, "in");
+    t->b = llm_parse_tuple(p, false);
+    if (llm_parse_skip_name(p, "if"))
+        t->d = llm_parse_expr(p);
+    if (llm_lex_is(&p->l, LEX_NAME, "recursive"))
+        llm_tv_fail(p->l.h, GGL_UNSUPPORTED, "'recursive' loops are not supported");
     end_tag(p);
     p->n_loops++;
     t->c = parse_scope(p, (const char *const[]){"else", "endfor", NULL});
     p->n_loops--;
-    if (parse_skip_name(p, "else"))
+    if (llm_parse_skip_name(p, "else"))
         t->e = body_until(p, "endfor");
     else
-        lex_next(&p->l);
+        llm_lex_next(&p->l);
     return t;
 }
 
 static tn *parse_set(parser *p) {
-    tn *t = parse_new(p, TN_SET);
-    t->a = parse_target(p, true);
-    if (parse_skip(p, "=")) {
-        t->b = parse_tuple(p, true);
+    tn *t = llm_parse_new(p, TN_SET);
+    t->a = llm_parse_target(p, true);
+    if (llm_parse_skip(p, "=")) {
+        t->b = llm_parse_tuple(p, true);
         return t;
     }
     t->kind = TN_SET_TEXT;
-    if (parse_skip(p, "|"))
-        t->b = parse_filters(p, NULL);
+    if (llm_parse_skip(p, "|"))
+        t->b = llm_parse_filters(p, NULL);
     t->c = body_until(p, "endset");
     return t;
 }
 
 static tn *parse_filter_block(parser *p) {
-    tn *t = parse_new(p, TN_FILTERED);
-    t->b = parse_filters(p, NULL);
+    tn *t = llm_parse_new(p, TN_FILTERED);
+    t->b = llm_parse_filters(p, NULL);
     t->c = body_until(p, "endfilter");
     return t;
 }
 
 static tn *parse_with(parser *p) {
-    tn *t = parse_new(p, TN_WITH), **last = &t->a;
+    tn *t = llm_parse_new(p, TN_WITH), **last = &t->a;
     while (p->l.token.kind != LEX_TAG_END) {
-        tn *set = parse_new(p, TN_SET);
-        set->a = parse_target(p, false);
-        parse_expect(p, "=");
-        set->b = parse_expr(p);
+        tn *set = llm_parse_new(p, TN_SET);
+        set->a = llm_parse_target(p, false);
+        llm_parse_expect(p, "=");
+        set->b = llm_parse_expr(p);
         *last = set;
         last = &set->next;
         if (p->l.token.kind != LEX_TAG_END)
-            parse_expect(p, ",");
+            llm_parse_expect(p, ",");
     }
     t->c = body_until(p, "endwith");
     return t;
@@ -131,26 +132,26 @@ static tn *parse_with(parser *p) {
 /* What follows "(" in a macro's head: names, with defaults. */
 static tn *parse_params(parser *p) {
     tn *first = NULL, **last = &first;
-    while (!parse_skip(p, ")")) {
-        tn *param = parse_new(p, TN_PARAM);
-        param->id = parse_variable(p);
-        if (parse_skip(p, "="))
-            param->a = parse_expr(p);
+    while (!llm_parse_skip(p, ")")) {
+        tn *param = llm_parse_new(p, TN_PARAM);
+        param->id = llm_parse_variable(p);
+        if (llm_parse_skip(p, "="))
+            param->a = llm_parse_expr(p);
         *last = param;
         last = &param->next;
-        if (!lex_is(&p->l, LEX_OPERATOR, ")"))
-            parse_expect(p, ",");
+        if (!llm_lex_is(&p->l, LEX_OPERATOR, ")"))
+            llm_parse_expect(p, ",");
     }
     return first;
 }
 
 static tn *parse_macro(parser *p) {
-    tn *t = parse_new(p, TN_MACRO);
+    tn *t = llm_parse_new(p, TN_MACRO);
     const int n_loops = p->n_loops;
     p->n_loops = 0;
-    t->id = parse_variable(p);
+    t->id = llm_parse_variable(p);
     t->name = p->t->names[t->id].text;
-    parse_expect(p, "(");
+    llm_parse_expect(p, "(");
     t->a = parse_params(p);
     t->c = body_until(p, "endmacro");
     p->n_loops = n_loops;
@@ -158,28 +159,28 @@ static tn *parse_macro(parser *p) {
 }
 
 static tn *parse_call(parser *p) {
-    tn *t = parse_new(p, TN_CALLER);
+    tn *t = llm_parse_new(p, TN_CALLER);
     t->name = (ggl_str){"caller", 6};
-    if (parse_skip(p, "("))
+    if (llm_parse_skip(p, "("))
         t->a = parse_params(p);
-    t->b = parse_expr(p);
+    t->b = llm_parse_expr(p);
     if (t->b->kind != TN_CALL)
-        parse_unexpected(p, "a call");
+        llm_parse_unexpected(p, "a call");
     t->c = body_until(p, "endcall");
     return t;
 }
 
 /* Statements that only mark their body, which is printed as if they were not there. */
 static tn *parse_generation(parser *p) {
-    tn *t = parse_new(p, TN_WITH);
+    tn *t = llm_parse_new(p, TN_WITH);
     t->c = body_until(p, "endgeneration");
     return t;
 }
 
 static tn *parse_leave(parser *p, tn_kind kind, const char *name) {
     if (p->n_loops == 0)
-        tv_fail(p->l.h, GGL_FORMAT, "'%s' stands outside of a loop", name);
-    return parse_new(p, kind);
+        llm_tv_fail(p->l.h, GGL_FORMAT, "'%s' stands outside of a loop", name);
+    return llm_parse_new(p, kind);
 }
 
 static tn *parse_break(parser *p) {
@@ -213,23 +214,23 @@ static const char *const unsupported[] = {"extends", "block",      "include", "i
 static tn *parse_statement(parser *p) {
     lexer *l = &p->l;
     if (l->token.kind != LEX_NAME)
-        parse_unexpected(p, "a statement");
+        llm_parse_unexpected(p, "a statement");
     for (size_t i = 0; i < sizeof statements / sizeof *statements; i++)
-        if (parse_skip_name(p, statements[i].name)) {
+        if (llm_parse_skip_name(p, statements[i].name)) {
             tn *t = statements[i].parse(p);
             end_tag(p);
             return t;
         }
     for (size_t i = 0; i < sizeof unsupported / sizeof *unsupported; i++)
-        if (lex_is(l, LEX_NAME, unsupported[i]))
-            tv_fail(l->h, GGL_UNSUPPORTED, "{%% %s %%} is not supported", unsupported[i]);
-    tv_fail(l->h, GGL_FORMAT, "there is no statement %s", lex_show(l));
+        if (llm_lex_is(l, LEX_NAME, unsupported[i]))
+            llm_tv_fail(l->h, GGL_UNSUPPORTED, "{%% %s %%} is not supported", unsupported[i]);
+    llm_tv_fail(l->h, GGL_FORMAT, "there is no statement %s", llm_lex_show(l));
 }
 
 /* True if the tag's first token is one of these. */
 static bool is_end(const lexer *l, const char *const *ends) {
     for (; *ends; ends++)
-        if (lex_is(l, LEX_NAME, *ends))
+        if (llm_lex_is(l, LEX_NAME, *ends))
             return true;
     return false;
 }
@@ -239,23 +240,23 @@ static bool is_end(const lexer *l, const char *const *ends) {
 static tn *parse_body(parser *p, const char *const *ends) {
     tn *first = NULL, **last = &first;
     const int line = p->l.token.line; /* of the end of the tag before */
-    tv_enter(p->l.h);
+    llm_tv_enter(p->l.h);
     for (;;) {
         ggl_str text;
         lex_tag tag;
         tn *t;
-        if (lex_text(&p->l, &text, &tag)) {
-            t = parse_new(p, TN_TEXT);
+        if (llm_lex_text(&p->l, &text, &tag)) {
+            t = llm_parse_new(p, TN_TEXT);
             t->value = tv_str(text);
         } else if (tag == LEX_END) {
             if (!*ends)
                 break;
             p->l.h->line = line;
-            tv_fail(p->l.h, GGL_FORMAT, "there is no {%% %s %%} for what begins here",
-                    ends[1] ? ends[2] ? ends[2] : ends[1] : ends[0]);
+            llm_tv_fail(p->l.h, GGL_FORMAT, "there is no {%% %s %%} for what begins here",
+                        ends[1] ? ends[2] ? ends[2] : ends[1] : ends[0]);
         } else if (tag == LEX_PRINT) {
-            t = parse_new(p, TN_PRINT);
-            t->a = parse_tuple(p, true);
+            t = llm_parse_new(p, TN_PRINT);
+            t->a = llm_parse_tuple(p, true);
             end_tag(p);
         } else if (is_end(&p->l, ends)) {
             break;
@@ -269,7 +270,7 @@ static tn *parse_body(parser *p, const char *const *ends) {
     return first;
 }
 
-void tn_parse(llm_template *t, const char *text, size_t size) {
+void llm_tn_parse(llm_template *t, const char *text, size_t size) {
     parser p = {.t = t};
     p.l = (lexer){.h = &t->heap, .s = text, .n = size, .line = 1, .starts_line = true};
     t->heap.line = 1;

@@ -1,4 +1,4 @@
-/* The two halves of the parser: statements (parse.c) and expressions (parse_expr.c). */
+/* The two halves of the parser: statements (parse.c) and expressions (llm_parse_expr.c). */
 #ifndef LLM_TEMPLATE_PARSE_H
 #define LLM_TEMPLATE_PARSE_H
 
@@ -14,27 +14,27 @@ typedef struct parser {
     tn *unknown;
 } parser;
 
-tn *parse_new(parser *p, tn_kind kind);
+tn *llm_parse_new(parser *p, tn_kind kind);
 /* If the current token is this operator (or name), moves past it and returns true. */
-bool parse_skip(parser *p, const char *op);
-bool parse_skip_name(parser *p, const char *name);
+bool llm_parse_skip(parser *p, const char *op);
+bool llm_parse_skip_name(parser *p, const char *name);
 /* Moves past this operator or name, or fails. */
-void parse_expect(parser *p, const char *op);
-void parse_expect_name(parser *p, const char *name);
-_Noreturn void parse_unexpected(parser *p, const char *wanted);
+void llm_parse_expect(parser *p, const char *op);
+void llm_parse_expect_name(parser *p, const char *name);
+_Noreturn void llm_parse_unexpected(parser *p, const char *wanted);
 /* Reads a variable's name, which is not a keyword, and returns its index. */
-int parse_variable(parser *p);
+int llm_parse_variable(parser *p);
 
-tn *parse_expr(parser *p); /* with `.. if .. else ..` */
-tn *parse_or(parser *p);   /* without */
+tn *llm_parse_expr(parser *p); /* with `.. if .. else ..` */
+tn *llm_parse_or(parser *p);   /* without */
 /* One expression, or several separated by commas, which are a tuple. If `conditions` is false, an
  * `if` after it is left to the caller. */
-tn *parse_tuple(parser *p, bool conditions);
+tn *llm_parse_tuple(parser *p, bool conditions);
 /* A variable, or several in a tuple, to which a value is assigned; with `attributes`, also ns.name. */
-tn *parse_target(parser *p, bool attributes);
+tn *llm_parse_target(parser *p, bool attributes);
 /* The filters `| name | name(..)` applied to `to`, which may be NULL. */
-tn *parse_filters(parser *p, tn *to);
+tn *llm_parse_filters(parser *p, tn *to);
 /* What follows "(" of a call: a list of ARGs. */
-tn *parse_args(parser *p);
+tn *llm_parse_args(parser *p);
 
 #endif

@@ -13,82 +13,82 @@ static void add(list *l, tn *t) {
     l->last = &t->next;
 }
 
-tn *parse_new(parser *p, tn_kind kind) {
-    tn *t = tv_alloc(p->l.h, 1, sizeof *t);
+tn *llm_parse_new(parser *p, tn_kind kind) {
+    tn *t = llm_tv_alloc(p->l.h, 1, sizeof *t);
     t->kind = kind;
     t->line = p->l.token.line;
     return t;
 }
 
 static tn *new_with(parser *p, tn_kind kind, tn *a, tn *b) {
-    tn *t = parse_new(p, kind);
+    tn *t = llm_parse_new(p, kind);
     t->a = a;
     t->b = b;
     return t;
 }
 
-bool parse_skip(parser *p, const char *op) {
-    if (!lex_is(&p->l, LEX_OPERATOR, op))
+bool llm_parse_skip(parser *p, const char *op) {
+    if (!llm_lex_is(&p->l, LEX_OPERATOR, op))
         return false;
-    lex_next(&p->l);
+    llm_lex_next(&p->l);
     return true;
 }
 
-bool parse_skip_name(parser *p, const char *name) {
-    if (!lex_is(&p->l, LEX_NAME, name))
+bool llm_parse_skip_name(parser *p, const char *name) {
+    if (!llm_lex_is(&p->l, LEX_NAME, name))
         return false;
-    lex_next(&p->l);
+    llm_lex_next(&p->l);
     return true;
 }
 
-void parse_unexpected(parser *p, const char *wanted) {
+void llm_parse_unexpected(parser *p, const char *wanted) {
     p->l.h->line = p->l.token.line;
-    tv_fail(p->l.h, GGL_FORMAT, "%s was expected, not %s", wanted, lex_show(&p->l));
+    llm_tv_fail(p->l.h, GGL_FORMAT, "%s was expected, not %s", wanted, llm_lex_show(&p->l));
 }
 
-void parse_expect(parser *p, const char *op) {
-    if (!parse_skip(p, op))
-        parse_unexpected(p, op);
+void llm_parse_expect(parser *p, const char *op) {
+    if (!llm_parse_skip(p, op))
+        llm_parse_unexpected(p, op);
 }
 
-void parse_expect_name(parser *p, const char *name) {
-    if (!parse_skip_name(p, name))
-        parse_unexpected(p, name);
+void llm_parse_expect_name(parser *p, const char *name) {
+    if (!llm_parse_skip_name(p, name))
+        llm_parse_unexpected(p, name);
 }
 
-int parse_variable(parser *p) {
+int llm_parse_variable(parser *p) {
     static const char *const reserved[] = {"and",  "or",   "not",  "in",    "is",   "if",   "else",
                                            "true", "True", "none", "false", "None", "False"};
     bool fits = p->l.token.kind == LEX_NAME;
     for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
-        fits = fits && !lex_is(&p->l, LEX_NAME, reserved[i]);
+        fits = fits && !llm_lex_is(&p->l, LEX_NAME, reserved[i]);
     if (!fits)
-        parse_unexpected(p, "a name");
-    int id = tn_name_id(p->t, p->l.token.text);
-    lex_next(&p->l);
+        llm_parse_unexpected(p, "a name");
+    int id = llm_tn_name_id(p->t, p->l.token.text);
+    llm_lex_next(&p->l);
     return id;
 }
 
 /* Reads elements up to the bracket `close`; a comma may stand before it. */
 static tn *parse_elements(parser *p, const char *close) {
     list l = {0};
-    while (!parse_skip(p, close)) {
-        add(&l, parse_expr(p));
-        if (!lex_is(&p->l, LEX_OPERATOR, close))
-            parse_expect(p, ",");
+    while (!llm_parse_skip(p, close)) {
+        add(&l, llm_parse_expr(p));
+        if (!llm_lex_is(&p->l, LEX_OPERATOR, close))
+            llm_parse_expect(p, ",");
     }
     return l.first;
 }
 
 static tn *parse_dict(parser *p) {
-    tn *t = parse_new(p, TN_DICT);
+    tn *t = llm_parse_new(p, TN_DICT);
     list l = {0};
-    while (!parse_skip(p, "}")) {
-        tn *key = parse_expr(p);
-        parse_expect(p, ":");
-        add(&l, new_with(p, TN_PAIR, key, parse_expr(p)));
-        if (!lex_is(&p->l, LEX_OPERATOR, "}"))
-            parse_expect(p, ",");
+    while (!llm_parse_skip(p, "}")) {
+        tn *key = llm_parse_expr(p);
+        llm_parse_expect(p, ":");
+        add(&l, new_with(p, TN_PAIR, key, llm_parse_expr(p)));
+        if (!llm_lex_is(&p->l, LEX_OPERATOR, "}"))
+            llm_parse_expect(p, ",");
     }
     t->a = l.first;
     return t;
@@ -96,18 +96,18 @@ static tn *parse_dict(parser *p) {
 
 /* What follows "(": an expression in parentheses, or a tuple. */
 static tn *parse_parentheses(parser *p) {
-    if (lex_is(&p->l, LEX_OPERATOR, ")")) {
-        tn *empty = parse_new(p, TN_TUPLE);
-        lex_next(&p->l);
+    if (llm_lex_is(&p->l, LEX_OPERATOR, ")")) {
+        tn *empty = llm_parse_new(p, TN_TUPLE);
+        llm_lex_next(&p->l);
         return empty;
     }
-    tn *t = parse_tuple(p, true);
-    parse_expect(p, ")");
+    tn *t = llm_parse_tuple(p, true);
+    llm_parse_expect(p, ")");
     return t;
 }
 
 static tn *parse_constant(parser *p, tv value) {
-    tn *t = parse_new(p, TN_CONST);
+    tn *t = llm_parse_new(p, TN_CONST);
     t->value = value;
     return t;
 }
@@ -115,13 +115,13 @@ static tn *parse_constant(parser *p, tv value) {
 /* Reads string literals that stand side by side as one. */
 static tn *parse_string(parser *p) {
     tn *t = parse_constant(p, tv_str(p->l.token.text));
-    lex_next(&p->l);
+    llm_lex_next(&p->l);
     while (p->l.token.kind == LEX_STRING) {
         tv_text both = {0};
-        tv_put(p->l.h, &both, t->value.text.s, t->value.text.n);
-        tv_put(p->l.h, &both, p->l.token.text.s, p->l.token.text.n);
-        t->value = tv_str(tv_done(&both));
-        lex_next(&p->l);
+        llm_tv_put(p->l.h, &both, t->value.text.s, t->value.text.n);
+        llm_tv_put(p->l.h, &both, p->l.token.text.s, p->l.token.text.n);
+        t->value = tv_str(llm_tv_done(&both));
+        llm_lex_next(&p->l);
     }
     return t;
 }
@@ -138,14 +138,14 @@ static tn *parse_name(parser *p) {
                     {"None", {.kind = TV_NONE}}};
     tn *t = NULL;
     for (size_t i = 0; i < sizeof constant / sizeof *constant && !t; i++)
-        if (lex_is(&p->l, LEX_NAME, constant[i].name))
+        if (llm_lex_is(&p->l, LEX_NAME, constant[i].name))
             t = parse_constant(p, constant[i].value);
     if (t) {
-        lex_next(&p->l);
+        llm_lex_next(&p->l);
         return t;
     }
-    t = parse_new(p, TN_NAME);
-    t->id = parse_variable(p);
+    t = llm_parse_new(p, TN_NAME);
+    t->id = llm_parse_variable(p);
     return t;
 }
 
@@ -156,34 +156,34 @@ static tn *parse_primary(parser *p) {
         return parse_string(p);
     if (p->l.token.kind == LEX_NUMBER) {
         tn *t = parse_constant(p, p->l.token.value);
-        lex_next(&p->l);
+        llm_lex_next(&p->l);
         return t;
     }
-    if (parse_skip(p, "("))
+    if (llm_parse_skip(p, "("))
         return parse_parentheses(p);
-    if (parse_skip(p, "{"))
+    if (llm_parse_skip(p, "{"))
         return parse_dict(p);
-    if (parse_skip(p, "[")) {
-        tn *t = parse_new(p, TN_LIST);
+    if (llm_parse_skip(p, "[")) {
+        tn *t = llm_parse_new(p, TN_LIST);
         t->a = parse_elements(p, "]");
         return t;
     }
-    parse_unexpected(p, "an expression");
+    llm_parse_unexpected(p, "an expression");
 }
 
-tn *parse_args(parser *p) {
+tn *llm_parse_args(parser *p) {
     list l = {0};
-    while (!parse_skip(p, ")")) {
-        tn *arg = parse_new(p, TN_ARG);
-        arg->op = parse_skip(p, "**") ? 'D' : parse_skip(p, "*") ? '*' : 0;
-        arg->a = parse_expr(p);
-        if (!arg->op && arg->a->kind == TN_NAME && parse_skip(p, "=")) {
+    while (!llm_parse_skip(p, ")")) {
+        tn *arg = llm_parse_new(p, TN_ARG);
+        arg->op = llm_parse_skip(p, "**") ? 'D' : llm_parse_skip(p, "*") ? '*' : 0;
+        arg->a = llm_parse_expr(p);
+        if (!arg->op && arg->a->kind == TN_NAME && llm_parse_skip(p, "=")) {
             arg->name = p->t->names[arg->a->id].text;
-            arg->a = parse_expr(p);
+            arg->a = llm_parse_expr(p);
         }
         add(&l, arg);
-        if (!lex_is(&p->l, LEX_OPERATOR, ")"))
-            parse_expect(p, ",");
+        if (!llm_lex_is(&p->l, LEX_OPERATOR, ")"))
+            llm_parse_expect(p, ",");
     }
     return l.first;
 }
@@ -191,16 +191,16 @@ tn *parse_args(parser *p) {
 /* What follows "[": an index or a slice of `object`. */
 static tn *parse_index(parser *p, tn *object) {
     tn *t = new_with(p, TN_INDEX, object, NULL);
-    if (!lex_is(&p->l, LEX_OPERATOR, ":"))
-        t->b = parse_tuple(p, true);
-    if (parse_skip(p, ":")) {
+    if (!llm_lex_is(&p->l, LEX_OPERATOR, ":"))
+        t->b = llm_parse_tuple(p, true);
+    if (llm_parse_skip(p, ":")) {
         t->kind = TN_SLICE;
-        if (!lex_is(&p->l, LEX_OPERATOR, ":") && !lex_is(&p->l, LEX_OPERATOR, "]"))
-            t->c = parse_expr(p);
-        if (parse_skip(p, ":") && !lex_is(&p->l, LEX_OPERATOR, "]"))
-            t->d = parse_expr(p);
+        if (!llm_lex_is(&p->l, LEX_OPERATOR, ":") && !llm_lex_is(&p->l, LEX_OPERATOR, "]"))
+            t->c = llm_parse_expr(p);
+        if (llm_parse_skip(p, ":") && !llm_lex_is(&p->l, LEX_OPERATOR, "]"))
+            t->d = llm_parse_expr(p);
     }
-    parse_expect(p, "]");
+    llm_parse_expect(p, "]");
     return t;
 }
 
@@ -213,22 +213,22 @@ static tn *parse_attribute(parser *p, tn *object) {
     } else if (p->l.token.kind == LEX_NAME) {
         t->name = p->l.token.text;
     } else {
-        parse_unexpected(p, "a name");
+        llm_parse_unexpected(p, "a name");
     }
-    lex_next(&p->l);
+    llm_lex_next(&p->l);
     return t;
 }
 
 static tn *parse_postfix(parser *p, tn *t) {
     for (;;) {
-        tv_step(p->l.h, 1);
-        if (parse_skip(p, "."))
+        llm_tv_step(p->l.h, 1);
+        if (llm_parse_skip(p, "."))
             t = parse_attribute(p, t);
-        else if (parse_skip(p, "["))
+        else if (llm_parse_skip(p, "["))
             t = parse_index(p, t);
-        else if (parse_skip(p, "(")) {
+        else if (llm_parse_skip(p, "(")) {
             t = new_with(p, TN_CALL, t, NULL);
-            t->b = parse_args(p);
+            t->b = llm_parse_args(p);
         } else
             return t;
     }
@@ -238,21 +238,21 @@ static tn *parse_postfix(parser *p, tn *t) {
 static tn *parse_builtin(parser *p, tn_kind kind, tn *to) {
     tn *t = new_with(p, kind, to, NULL);
     if (p->l.token.kind != LEX_NAME)
-        parse_unexpected(p, kind == TN_FILTER ? "the name of a filter" : "the name of a test");
+        llm_parse_unexpected(p, kind == TN_FILTER ? "the name of a filter" : "the name of a test");
     t->name = p->l.token.text;
-    t->builtin = kind == TN_FILTER ? tv_filter(t->name) : tv_test(t->name);
+    t->builtin = kind == TN_FILTER ? llm_tv_filter(t->name) : llm_tv_test(t->name);
     if (!t->builtin && !p->unknown)
         p->unknown = t;
-    lex_next(&p->l);
+    llm_lex_next(&p->l);
     return t;
 }
 
-tn *parse_filters(parser *p, tn *to) {
+tn *llm_parse_filters(parser *p, tn *to) {
     do {
         to = parse_builtin(p, TN_FILTER, to);
-        if (parse_skip(p, "("))
-            to->b = parse_args(p);
-    } while (parse_skip(p, "|"));
+        if (llm_parse_skip(p, "("))
+            to->b = llm_parse_args(p);
+    } while (llm_parse_skip(p, "|"));
     return to;
 }
 
@@ -261,31 +261,31 @@ static bool begins_argument(parser *p) {
     static const char *const ends[] = {"else", "or", "and", "is", "if", "in", "not"};
     const lexer *l = &p->l;
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        if (lex_is(l, LEX_NAME, ends[i]))
+        if (llm_lex_is(l, LEX_NAME, ends[i]))
             return false;
     return l->token.kind == LEX_NAME || l->token.kind == LEX_STRING ||
-           l->token.kind == LEX_NUMBER || lex_is(l, LEX_OPERATOR, "[") ||
-           lex_is(l, LEX_OPERATOR, "{");
+           l->token.kind == LEX_NUMBER || llm_lex_is(l, LEX_OPERATOR, "[") ||
+           llm_lex_is(l, LEX_OPERATOR, "{");
 }
 
 static tn *parse_test(parser *p, tn *to) {
-    const bool negated = parse_skip_name(p, "not");
+    const bool negated = llm_parse_skip_name(p, "not");
     tn *t = parse_builtin(p, TN_TEST, to);
-    if (parse_skip(p, "(")) {
-        t->b = parse_args(p);
+    if (llm_parse_skip(p, "(")) {
+        t->b = llm_parse_args(p);
     } else if (begins_argument(p)) {
-        t->b = parse_new(p, TN_ARG);
+        t->b = llm_parse_new(p, TN_ARG);
         t->b->a = parse_postfix(p, parse_primary(p));
     }
     return negated ? new_with(p, TN_NOT, t, NULL) : t;
 }
 
 static tn *parse_unary(parser *p, bool with_filters) {
-    tv_enter(p->l.h);
-    tn *t = parse_new(p, TN_NEGATE);
-    if (parse_skip(p, "-")) {
+    llm_tv_enter(p->l.h);
+    tn *t = llm_parse_new(p, TN_NEGATE);
+    if (llm_parse_skip(p, "-")) {
         t->a = parse_unary(p, false);
-    } else if (parse_skip(p, "+")) {
+    } else if (llm_parse_skip(p, "+")) {
         t->kind = TN_PLUS;
         t->a = parse_unary(p, false);
     } else {
@@ -293,13 +293,13 @@ static tn *parse_unary(parser *p, bool with_filters) {
     }
     t = parse_postfix(p, t);
     while (with_filters) {
-        if (parse_skip(p, "|"))
-            t = parse_filters(p, t);
-        else if (parse_skip_name(p, "is"))
+        if (llm_parse_skip(p, "|"))
+            t = llm_parse_filters(p, t);
+        else if (llm_parse_skip_name(p, "is"))
             t = parse_test(p, t);
-        else if (parse_skip(p, "(")) {
+        else if (llm_parse_skip(p, "(")) {
             t = new_with(p, TN_CALL, t, NULL);
-            t->b = parse_args(p);
+            t->b = llm_parse_args(p);
         } else
             break;
     }
@@ -323,7 +323,7 @@ static tn *parse_binary(parser *p, size_t level) {
         return parse_unary(p, true);
     tn *t = parse_binary(p, level + 1);
     for (int i = 0; i < 4 && levels[level].op[i];) {
-        if (!parse_skip(p, levels[level].op[i])) {
+        if (!llm_parse_skip(p, levels[level].op[i])) {
             i++;
             continue;
         }
@@ -339,13 +339,13 @@ static tn *parse_binary(parser *p, size_t level) {
 static int parse_comparison(parser *p) {
     static const char *const op[] = {"==", "!=", "<", "<=", ">", ">="};
     for (int i = 0; i < 6; i++)
-        if (parse_skip(p, op[i]))
+        if (llm_parse_skip(p, op[i]))
             return TN_EQ + i;
-    if (parse_skip_name(p, "in"))
+    if (llm_parse_skip_name(p, "in"))
         return TN_IN;
-    if (lex_is(&p->l, LEX_NAME, "not")) {
-        lex_next(&p->l);
-        parse_expect_name(p, "in");
+    if (llm_lex_is(&p->l, LEX_NAME, "not")) {
+        llm_lex_next(&p->l);
+        llm_parse_expect_name(p, "in");
         return TN_NOT_IN;
     }
     return -1;
@@ -355,7 +355,7 @@ static tn *parse_compare(parser *p) {
     tn *first = parse_binary(p, 0);
     list l = {0};
     for (int code; (code = parse_comparison(p)) >= 0;) {
-        tn *c = parse_new(p, TN_COMPARISON);
+        tn *c = llm_parse_new(p, TN_COMPARISON);
         c->op = code;
         c->a = parse_binary(p, 0);
         add(&l, c);
@@ -364,9 +364,9 @@ static tn *parse_compare(parser *p) {
 }
 
 static tn *parse_not(parser *p) {
-    if (!parse_skip_name(p, "not"))
+    if (!llm_parse_skip_name(p, "not"))
         return parse_compare(p);
-    tv_enter(p->l.h);
+    llm_tv_enter(p->l.h);
     tn *t = new_with(p, TN_NOT, parse_not(p), NULL);
     tv_leave(p->l.h);
     return t;
@@ -374,65 +374,65 @@ static tn *parse_not(parser *p) {
 
 static tn *parse_and(parser *p) {
     tn *t = parse_not(p);
-    while (parse_skip_name(p, "and"))
+    while (llm_parse_skip_name(p, "and"))
         t = new_with(p, TN_AND, t, parse_not(p));
     return t;
 }
 
-tn *parse_or(parser *p) {
+tn *llm_parse_or(parser *p) {
     tn *t = parse_and(p);
-    while (parse_skip_name(p, "or"))
+    while (llm_parse_skip_name(p, "or"))
         t = new_with(p, TN_OR, t, parse_and(p));
     return t;
 }
 
-tn *parse_expr(parser *p) {
-    tv_enter(p->l.h);
+tn *llm_parse_expr(parser *p) {
+    llm_tv_enter(p->l.h);
     tn *const unknown = p->unknown;
-    tn *t = parse_or(p);
-    while (parse_skip_name(p, "if")) {
-        t = new_with(p, TN_COND, t, parse_or(p));
-        if (parse_skip_name(p, "else"))
-            t->c = parse_expr(p);
+    tn *t = llm_parse_or(p);
+    while (llm_parse_skip_name(p, "if")) {
+        t = new_with(p, TN_COND, t, llm_parse_or(p));
+        if (llm_parse_skip_name(p, "else"))
+            t->c = llm_parse_expr(p);
         p->unknown = unknown;
     }
     tv_leave(p->l.h);
     return t;
 }
 
-tn *parse_tuple(parser *p, bool conditions) {
+tn *llm_parse_tuple(parser *p, bool conditions) {
     list l = {0};
-    tn *first = conditions ? parse_expr(p) : parse_or(p);
-    if (!lex_is(&p->l, LEX_OPERATOR, ","))
+    tn *first = conditions ? llm_parse_expr(p) : llm_parse_or(p);
+    if (!llm_lex_is(&p->l, LEX_OPERATOR, ","))
         return first;
     add(&l, first);
-    while (parse_skip(p, ",")) {
-        if (p->l.token.kind == LEX_TAG_END || lex_is(&p->l, LEX_OPERATOR, ")") ||
-            lex_is(&p->l, LEX_OPERATOR, "=") || lex_is(&p->l, LEX_OPERATOR, "]"))
+    while (llm_parse_skip(p, ",")) {
+        if (p->l.token.kind == LEX_TAG_END || llm_lex_is(&p->l, LEX_OPERATOR, ")") ||
+            llm_lex_is(&p->l, LEX_OPERATOR, "=") || llm_lex_is(&p->l, LEX_OPERATOR, "]"))
             break;
-        add(&l, conditions ? parse_expr(p) : parse_or(p));
+        add(&l, conditions ? llm_parse_expr(p) : llm_parse_or(p));
     }
     return new_with(p, TN_TUPLE, l.first, NULL);
 }
 
 static tn *parse_one_target(parser *p, bool attributes) {
-    if (parse_skip(p, "(")) {
-        tn *t = parse_target(p, attributes);
-        parse_expect(p, ")");
+    if (llm_parse_skip(p, "(")) {
+        tn *t = llm_parse_target(p, attributes);
+        llm_parse_expect(p, ")");
         return t;
     }
-    tn *t = parse_new(p, TN_NAME);
-    t->id = parse_variable(p);
-    return attributes && parse_skip(p, ".") ? parse_attribute(p, t) : t;
+    tn *t = llm_parse_new(p, TN_NAME);
+    t->id = llm_parse_variable(p);
+    return attributes && llm_parse_skip(p, ".") ? parse_attribute(p, t) : t;
 }
 
-tn *parse_target(parser *p, bool attributes) {
+tn *llm_parse_target(parser *p, bool attributes) {
     list l = {0};
-    tv_enter(p->l.h);
+    llm_tv_enter(p->l.h);
     tn *first = parse_one_target(p, attributes);
-    if (lex_is(&p->l, LEX_OPERATOR, ",")) {
+    if (llm_lex_is(&p->l, LEX_OPERATOR, ",")) {
         add(&l, first);
-        while (parse_skip(p, ",") && p->l.token.kind == LEX_NAME)
+        while (llm_parse_skip(p, ",") && p->l.token.kind == LEX_NAME)
             add(&l, parse_one_target(p, attributes));
         first = new_with(p, TN_TUPLE, l.first, NULL);
     }

@@ -19,28 +19,28 @@ static ggl_str captured(run *r, const tn *body, ending *end) {
     r->out = &text;
     *end = statements(r, body);
     r->out = out;
-    return tv_done(&text);
+    return llm_tv_done(&text);
 }
 
 /* --- assignments ------------------------------------------------------------------------------ */
 
 static void assign(run *r, const tn *target, tv value) {
     if (target->kind == TN_NAME) {
-        run_set(r, target->id, value);
+        llm_run_set(r, target->id, value);
     } else if (target->kind == TN_ATTR) {
-        tv object = run_eval(r, target->a);
+        tv object = llm_run_eval(r, target->a);
         if (object.kind != TV_NAMESPACE)
-            tv_fail(&r->h, GGL_FORMAT, "only attributes of a namespace can be set, not of %s",
-                    tv_kind_text(object));
-        tv_dict_set(&r->h, object.dict, tv_str(target->name), value);
+            llm_tv_fail(&r->h, GGL_FORMAT, "only attributes of a namespace can be set, not of %s",
+                        llm_tv_kind_text(object));
+        llm_tv_dict_set(&r->h, object.dict, tv_str(target->name), value);
     } else {
-        const tv_list *list = tv_elements(&r->h, value);
+        const tv_list *list = llm_tv_elements(&r->h, value);
         size_t n = 0;
         for (const tn *t = target->a; t; t = t->next)
             n++;
         if (n != list->n)
-            tv_fail(&r->h, GGL_FORMAT, "%zu values cannot be assigned to %zu variables", list->n,
-                    n);
+            llm_tv_fail(&r->h, GGL_FORMAT, "%zu values cannot be assigned to %zu variables",
+                        list->n, n);
         n = 0;
         for (const tn *t = target->a; t; t = t->next)
             assign(r, t, list->at[n++]);
@@ -59,55 +59,56 @@ static int mentioned(const run *r, const char *name) {
 static void set_params(run *r, const tv_macro *m, const tv_given *g) {
     const ggl_str name = m->node->name;
     const int varargs = mentioned(r, "varargs"), kwargs = mentioned(r, "kwargs");
-    tv rest = tv_new_list(&r->h, TV_TUPLE), others = tv_new_dict(&r->h);
+    tv rest = llm_tv_new_list(&r->h, TV_TUPLE), others = llm_tv_new_dict(&r->h);
     size_t n = 0, n_named = 0;
     for (const tn *p = m->node->a; p; p = p->next, n++) {
         const ggl_str param = r->t->names[p->id].text;
-        const tv *named = g->by_name ? tv_dict_find(g->by_name, param) : NULL;
+        const tv *named = g->by_name ? llm_tv_dict_find(g->by_name, param) : NULL;
         if (named && n < g->by_place.n)
-            tv_fail(&r->h, GGL_FORMAT, "%.*s has two values for '%.*s'", (int)name.n, name.s,
-                    (int)param.n, param.s);
+            llm_tv_fail(&r->h, GGL_FORMAT, "%.*s has two values for '%.*s'", (int)name.n, name.s,
+                        (int)param.n, param.s);
         n_named += named != NULL;
-        run_set(r, p->id,
-                n < g->by_place.n ? g->by_place.at[n]
-                : named           ? *named
-                : p->a            ? run_eval(r, p->a)
-                                  : tv_undefined(param));
+        llm_run_set(r, p->id,
+                    n < g->by_place.n ? g->by_place.at[n]
+                    : named           ? *named
+                    : p->a            ? llm_run_eval(r, p->a)
+                                      : tv_undefined(param));
     }
     for (size_t i = n; i < g->by_place.n; i++)
-        tv_push(&r->h, rest, g->by_place.at[i]);
+        llm_tv_push(&r->h, rest, g->by_place.at[i]);
     for (size_t i = 0; g->by_name && i < g->by_name->n; i++) {
         bool is_param = false;
         for (const tn *p = m->node->a; p && !is_param; p = p->next)
-            is_param = tv_equal(&r->h, g->by_name->item[i].key, tv_str(r->t->names[p->id].text));
+            is_param =
+                llm_tv_equal(&r->h, g->by_name->item[i].key, tv_str(r->t->names[p->id].text));
         if (!is_param)
-            tv_dict_set(&r->h, others.dict, g->by_name->item[i].key, g->by_name->item[i].value);
+            llm_tv_dict_set(&r->h, others.dict, g->by_name->item[i].key, g->by_name->item[i].value);
     }
     if (rest.list->n && varargs < 0)
-        tv_fail(&r->h, GGL_FORMAT, "%.*s takes %zu arguments, not %zu", (int)name.n, name.s, n,
-                g->by_place.n);
+        llm_tv_fail(&r->h, GGL_FORMAT, "%.*s takes %zu arguments, not %zu", (int)name.n, name.s, n,
+                    g->by_place.n);
     if (others.dict->n && kwargs < 0)
-        tv_fail(&r->h, GGL_FORMAT, "%.*s has no parameter '%.*s'", (int)name.n, name.s,
-                (int)others.dict->item[0].name.n, others.dict->item[0].name.s);
+        llm_tv_fail(&r->h, GGL_FORMAT, "%.*s has no parameter '%.*s'", (int)name.n, name.s,
+                    (int)others.dict->item[0].name.n, others.dict->item[0].name.s);
     if (varargs >= 0)
-        run_set(r, varargs, rest);
+        llm_run_set(r, varargs, rest);
     if (kwargs >= 0)
-        run_set(r, kwargs, others);
+        llm_run_set(r, kwargs, others);
 }
 
-tv run_macro(run *r, const tv_macro *m, const tv_given *g, tv caller) {
+tv llm_run_macro(run *r, const tv_macro *m, const tv_given *g, tv caller) {
     const int outside = r->outside, line = r->h.line;
     ending end;
-    tv_enter(&r->h);
+    llm_tv_enter(&r->h);
     r->outside = r->scope;
-    const size_t mark = run_enter(r);
+    const size_t mark = llm_run_enter(r);
     for (size_t i = 0; i < m->n_around; i++)
-        run_set(r, m->around[i].id, m->around[i].value);
+        llm_run_set(r, m->around[i].id, m->around[i].value);
     set_params(r, m, g);
     if (caller.kind == TV_MACRO)
-        run_set(r, mentioned(r, "caller"), caller);
+        llm_run_set(r, mentioned(r, "caller"), caller);
     const tv text = tv_str(captured(r, m->node->c, &end));
-    run_leave(r, mark);
+    llm_run_leave(r, mark);
     r->outside = outside;
     r->h.line = line;
     tv_leave(&r->h);
@@ -118,10 +119,10 @@ tv run_macro(run *r, const tv_macro *m, const tv_given *g, tv caller) {
 static void capture(run *r, tv macro) {
     tv_macro *m = macro.macro;
     size_t n = 1;
-    tv_step(&r->h, r->t->n_names);
+    llm_tv_step(&r->h, r->t->n_names);
     for (size_t id = 0; id < r->t->n_names; id++)
         n += r->local[id].scope > r->outside;
-    m->around = tv_alloc(&r->h, n, sizeof *m->around);
+    m->around = llm_tv_alloc(&r->h, n, sizeof *m->around);
     if (m->node->kind == TN_MACRO)
         m->around[m->n_around++] = (tv_captured){m->node->id, macro};
     for (size_t id = 0; id < r->t->n_names; id++)
@@ -130,7 +131,7 @@ static void capture(run *r, tv macro) {
 }
 
 static tv new_macro(run *r, const tn *t) {
-    tv v = {.kind = TV_MACRO, .macro = tv_alloc(&r->h, 1, sizeof(tv_macro))};
+    tv v = {.kind = TV_MACRO, .macro = llm_tv_alloc(&r->h, 1, sizeof(tv_macro))};
     v.macro->node = t;
     if (r->scope > 0)
         capture(r, v);
@@ -139,44 +140,44 @@ static tv new_macro(run *r, const tn *t) {
 
 /* {% call(..) macro(..) %} body {% endcall %}: the macro can call its caller. */
 static void call_block(run *r, const tn *t) {
-    tv fn = run_eval(r, t->b->a);
-    const tv_given g = run_args(r, t->b->b);
+    tv fn = llm_run_eval(r, t->b->a);
+    const tv_given g = llm_run_args(r, t->b->b);
     if (fn.kind != TV_MACRO || mentioned(r, "caller") < 0)
-        tv_fail(&r->h, GGL_FORMAT, "{%% call %%} needs a macro that calls caller()");
-    tv text = run_call(r, fn, &g, new_macro(r, t));
-    tv_put_str(&r->h, r->out, text);
+        llm_tv_fail(&r->h, GGL_FORMAT, "{%% call %%} needs a macro that calls caller()");
+    tv text = llm_run_call(r, fn, &g, new_macro(r, t));
+    llm_tv_put_str(&r->h, r->out, text);
 }
 
 /* --- loops ------------------------------------------------------------------------------------ */
 
 /* Returns the elements for which the loop's condition holds. */
 static const tv_list *chosen(run *r, const tn *t, const tv_list *all) {
-    tv list = tv_new_list(&r->h, TV_LIST);
+    tv list = llm_tv_new_list(&r->h, TV_LIST);
     for (size_t i = 0; i < all->n; i++) {
-        const size_t mark = run_enter(r);
+        const size_t mark = llm_run_enter(r);
         assign(r, t->a, all->at[i]);
-        if (tv_truth(run_eval(r, t->d)))
-            tv_push(&r->h, list, all->at[i]);
-        run_leave(r, mark);
+        if (llm_tv_truth(llm_run_eval(r, t->d)))
+            llm_tv_push(&r->h, list, all->at[i]);
+        llm_run_leave(r, mark);
     }
     return list.list;
 }
 
 static ending loop(run *r, const tn *t) {
-    const tv_list *all = tv_elements(&r->h, run_eval(r, t->b));
+    const tv_list *all = llm_tv_elements(&r->h, llm_run_eval(r, t->b));
     const int id = mentioned(r, "loop");
     if (t->d)
         all = chosen(r, t, all);
-    tv_loop *l = tv_alloc(&r->h, 1, sizeof *l);
+    tv_loop *l = llm_tv_alloc(&r->h, 1, sizeof *l);
     *l = (tv_loop){.list = all};
     for (l->i = 0; l->i < all->n; l->i++) {
-        tv_step(&r->h, 1);
-        const size_t mark = run_enter(r);
+        llm_tv_step(&r->h, 1);
+        const size_t mark = llm_run_enter(r);
         if (id >= 0)
-            run_set(r, id, (tv){.kind = TV_LOOP, .loop = l});
+            llm_run_set(r, id, (tv){.kind = TV_LOOP, .loop = l});
         assign(r, t->a, all->at[l->i]);
         const ending end = statements(r, t->c);
-        run_leave(r, mark);
+        llm_run_leave(r, mark);
         if (end == BREAK)
             break;
     }
@@ -186,15 +187,15 @@ static ending loop(run *r, const tn *t) {
 /* --- statements ------------------------------------------------------------------------------- */
 
 static ending with(run *r, const tn *t) {
-    tv values = tv_new_list(&r->h, TV_LIST); /* none sees the variables that are set here */
+    tv values = llm_tv_new_list(&r->h, TV_LIST); /* none sees the variables that are set here */
     for (const tn *set = t->a; set; set = set->next)
-        tv_push(&r->h, values, run_eval(r, set->b));
-    const size_t mark = run_enter(r);
+        llm_tv_push(&r->h, values, llm_run_eval(r, set->b));
+    const size_t mark = llm_run_enter(r);
     const tv *value = values.list->at;
     for (const tn *set = t->a; set; set = set->next)
         assign(r, set->a, *value++);
     const ending end = statements(r, t->c);
-    run_leave(r, mark);
+    llm_run_leave(r, mark);
     return end;
 }
 
@@ -202,28 +203,28 @@ static ending statement(run *r, const tn *t) {
     ending end = DONE;
     switch (t->kind) {
     case TN_TEXT:
-        tv_put(&r->h, r->out, t->value.text.s, t->value.text.n);
+        llm_tv_put(&r->h, r->out, t->value.text.s, t->value.text.n);
         return DONE;
     case TN_PRINT:
-        tv_put_str(&r->h, r->out, run_eval(r, t->a));
+        llm_tv_put_str(&r->h, r->out, llm_run_eval(r, t->a));
         return DONE;
     case TN_IF:
-        return statements(r, tv_truth(run_eval(r, t->a)) ? t->b : t->c);
+        return statements(r, llm_tv_truth(llm_run_eval(r, t->a)) ? t->b : t->c);
     case TN_FOR:
         return loop(r, t);
     case TN_SET:
-        assign(r, t->a, run_eval(r, t->b));
+        assign(r, t->a, llm_run_eval(r, t->b));
         return DONE;
     case TN_SET_TEXT:
-        assign(r, t->a, run_filters(r, t->b, tv_str(captured(r, t->c, &end))));
+        assign(r, t->a, llm_run_filters(r, t->b, tv_str(captured(r, t->c, &end))));
         return end;
     case TN_FILTERED:
-        tv_put_str(&r->h, r->out, run_filters(r, t->b, tv_str(captured(r, t->c, &end))));
+        llm_tv_put_str(&r->h, r->out, llm_run_filters(r, t->b, tv_str(captured(r, t->c, &end))));
         return end;
     case TN_WITH:
         return with(r, t);
     case TN_MACRO:
-        run_set(r, t->id, new_macro(r, t));
+        llm_run_set(r, t->id, new_macro(r, t));
         return DONE;
     case TN_CALLER:
         call_block(r, t);
@@ -233,15 +234,15 @@ static ending statement(run *r, const tn *t) {
     case TN_CONTINUE:
         return CONTINUE;
     default:
-        tv_fail(&r->h, GGL_FORMAT, "this is no statement"); /* the parser makes no such tree */
+        llm_tv_fail(&r->h, GGL_FORMAT, "this is no statement"); /* the parser makes no such tree */
     }
 }
 
 static ending statements(run *r, const tn *t) {
     ending end = DONE;
-    tv_enter(&r->h);
+    llm_tv_enter(&r->h);
     for (; t && end == DONE; t = t->next) {
-        tv_step(&r->h, 1);
+        llm_tv_step(&r->h, 1);
         r->h.line = t->line;
         end = statement(r, t);
     }
@@ -255,7 +256,7 @@ enum { MOST_TEXT = 4 << 20, MOST_TREE = 512 << 20 };
 
 /* Copies the text with all line breaks as \n, and without one at its end. */
 static char *normalized(tv_heap *h, const char *text, size_t *size) {
-    char *s = tv_alloc(h, *size + 1, 1);
+    char *s = llm_tv_alloc(h, *size + 1, 1);
     size_t n = 0;
     for (size_t i = 0; i < *size; i++) {
         const bool cr = text[i] == '\r';
@@ -272,7 +273,7 @@ static ggl_status parse(llm_template *t, const char *text, size_t text_size) {
         return t->heap.status;
     size_t size = text_size;
     const char *copy = normalized(&t->heap, text, &size);
-    tn_parse(t, copy, size);
+    llm_tn_parse(t, copy, size);
     return GGL_OK;
 }
 
@@ -306,7 +307,7 @@ ggl_status llm_template_new(llm_template **out, const char *text, size_t size, c
 void llm_template_free(llm_template *t) {
     if (!t)
         return;
-    tv_heap_fini(&t->heap);
+    llm_tv_heap_fini(&t->heap);
     ggl_index_fini(&t->by_name);
     ggl_free(t->names);
     ggl_free(t);
@@ -324,7 +325,7 @@ static void set_time(run *r, const json_value *v) {
         memcpy(text, v->s, v->n);
     if (sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d%c", &tm.tm_year, &tm.tm_mon, &tm.tm_mday, &tm.tm_hour,
                &tm.tm_min, &tm.tm_sec, &end) != 6)
-        tv_fail(&r->h, GGL_FORMAT, "'now' must be a time such as \"2025-03-09T14:05:06\"");
+        llm_tv_fail(&r->h, GGL_FORMAT, "'now' must be a time such as \"2025-03-09T14:05:06\"");
     tm.tm_year -= 1900;
     tm.tm_mon -= 1;
     r->h.now = (int64_t)timegm(&tm);
@@ -344,7 +345,7 @@ static void set_variables(run *r, const llm_template_params *p, llm_json *const 
     for (size_t k = 0; k < p->n_vars; k++)
         for (size_t i = 0; i < doc[k]->root.n; i++)
             set_variable(r, json_name(&doc[k]->root, i),
-                         tv_from_json(&r->h, &doc[k]->root.item[i], p->vars[k].s));
+                         llm_tv_from_json(&r->h, &doc[k]->root.item[i], p->vars[k].s));
     for (size_t k = 0; k < p->n_vars; k++)
         if (llm_json_get(&doc[k]->root, "now"))
             set_time(r, llm_json_get(&doc[k]->root, "now"));
@@ -353,9 +354,9 @@ static void set_variables(run *r, const llm_template_params *p, llm_json *const 
 static ggl_status read_variables(llm_json **doc, const llm_template_params *p, ggl_error *err) {
     ggl_status st = GGL_OK;
     for (size_t i = 0; i < p->n_vars && st == GGL_OK; i++) {
-        st = llm_json_parse(&doc[i], p->vars[i].s, p->vars[i].n, "variables of a template", err);
+        st = llm_json_parse(&doc[i], p->vars[i].s, p->vars[i].n, "variables", err);
         if (st == GGL_OK && doc[i]->root.kind != JSON_OBJECT)
-            st = ggl_fail(err, GGL_FORMAT, "variables of a template are %s, not an object",
+            st = ggl_fail(err, GGL_FORMAT, "the variables are %s, not an object",
                           llm_json_kind_text((json_kind)doc[i]->root.kind));
     }
     return st;
@@ -368,8 +369,8 @@ static ggl_status render(run *r, const llm_template_params *p, llm_json *const *
         return r->h.status;
     tv_text out = {0};
     r->out = &out;
-    r->local = tv_alloc(&r->h, r->t->n_names + 1, sizeof *r->local);
-    r->global = tv_alloc(&r->h, r->t->n_names + 1, sizeof *r->global);
+    r->local = llm_tv_alloc(&r->h, r->t->n_names + 1, sizeof *r->local);
+    r->global = llm_tv_alloc(&r->h, r->t->n_names + 1, sizeof *r->global);
     set_variables(r, p, doc);
     (void)statements(r, r->t->body);
     *text = ggl_calloc(out.n + 1, 1);
@@ -396,7 +397,7 @@ ggl_status llm_template_render(const llm_template *t, const llm_template_params 
                          .max_steps = p->max_steps ? p->max_steps : 50000000,
                          .arena.limit = p->max_memory ? p->max_memory : (size_t)256 << 20};
         st = render(r, p, doc, text, size);
-        tv_heap_fini(&r->h);
+        llm_tv_heap_fini(&r->h);
     }
     for (size_t i = 0; doc && i < p->n_vars; i++)
         llm_json_free(doc[i]);

@@ -41,19 +41,19 @@ typedef struct tv_macro {
     size_t n_around;
 } tv_macro;
 
-tv run_eval(run *r, const tn *t);
-tv run_variable(run *r, int id);
-void run_set(run *r, int id, tv value);
-/* Begins a scope and returns what run_leave needs to end it. */
-size_t run_enter(run *r);
-void run_leave(run *r, size_t mark);
+tv llm_run_eval(run *r, const tn *t);
+tv llm_run_variable(run *r, int id);
+void llm_run_set(run *r, int id, tv value);
+/* Begins a scope and returns what llm_run_leave needs to end it. */
+size_t llm_run_enter(run *r);
+void llm_run_leave(run *r, size_t mark);
 
 /* Evaluates the ARGs of a call. */
-tv_given run_args(run *r, const tn *args);
+tv_given llm_run_args(run *r, const tn *args);
 /* Applies a list of filters, whose innermost has no source, to a value. */
-tv run_filters(run *r, const tn *filters, tv value);
-tv run_call(run *r, tv fn, const tv_given *g, tv caller);
+tv llm_run_filters(run *r, const tn *filters, tv value);
+tv llm_run_call(run *r, tv fn, const tv_given *g, tv caller);
 /* Calls a macro; caller: the macro of a call block, or none. */
-tv run_macro(run *r, const tv_macro *m, const tv_given *g, tv caller);
+tv llm_run_macro(run *r, const tv_macro *m, const tv_given *g, tv caller);
 
 #endif

@@ -4,15 +4,15 @@
 
 #include "text/unicode.h"
 
-bool tv_is_space(uint32_t c) {
+bool llm_tv_is_space(uint32_t c) {
     return (c >= 0x1c && c <= 0x1f) || (llm_unicode_properties(c) & UNICODE_WHITE);
 }
 
 static bool in_set(uint32_t c, const ggl_str *chars) {
     if (!chars)
-        return tv_is_space(c);
+        return llm_tv_is_space(c);
     for (size_t i = 0; i < chars->n;)
-        if (tv_next_char(*chars, &i) == c)
+        if (llm_tv_next_char(*chars, &i) == c)
             return true;
     return false;
 }
@@ -23,18 +23,18 @@ static size_t before(ggl_str s, size_t end) {
     while (i > 0 && end - i < 4 && ((unsigned char)s.s[i] & 0xc0) == 0x80)
         i--;
     size_t next = i;
-    tv_next_char(s, &next);
+    llm_tv_next_char(s, &next);
     return next == end ? i : end - 1;
 }
 
-ggl_str tv_strip(ggl_str s, const ggl_str *chars, int sides) {
+ggl_str llm_tv_strip(ggl_str s, const ggl_str *chars, int sides) {
     size_t first = 0, end = s.n;
     for (size_t next = 0; (sides & TV_LEFT) && first < end; first = next)
-        if (!in_set(tv_next_char(s, &next), chars))
+        if (!in_set(llm_tv_next_char(s, &next), chars))
             break;
     while ((sides & TV_RIGHT) && end > first) {
         size_t at = before(s, end), next = at;
-        if (!in_set(tv_next_char(s, &next), chars))
+        if (!in_set(llm_tv_next_char(s, &next), chars))
             break;
         end = at;
     }
@@ -45,16 +45,16 @@ ggl_str tv_strip(ggl_str s, const ggl_str *chars, int sides) {
 
 static void put_lower(tv_heap *h, tv_text *t, uint32_t c) {
     uint32_t mark;
-    tv_put_char(h, t, llm_unicode_lower(c, &mark));
+    llm_tv_put_char(h, t, llm_unicode_lower(c, &mark));
     if (mark)
-        tv_put_char(h, t, mark);
+        llm_tv_put_char(h, t, mark);
 }
 
 /* Returns c in upper case, or c: the table of lower cases, read backwards. */
 static uint32_t upper_of(tv_heap *h, uint32_t c) {
     if (c < 0x80)
         return c >= 'a' && c <= 'z' ? c - 32 : c;
-    tv_step(h, 8);
+    llm_tv_step(h, 8);
     for (int i = 0; i < llm_n_unicode_lower_ranges; i++) {
         const struct unicode_lower *r = &llm_unicode_lower_ranges[i];
         const uint32_t up = c - (uint32_t)r->delta;
@@ -67,15 +67,15 @@ static uint32_t upper_of(tv_heap *h, uint32_t c) {
 /* U+00DF becomes two letters, the second in lower case if it begins a word. */
 static void put_upper(tv_heap *h, tv_text *t, uint32_t c, bool first_only) {
     if (c == 0xdf)
-        tv_puts(h, t, first_only ? "Ss" : "SS");
+        llm_tv_puts(h, t, first_only ? "Ss" : "SS");
     else
-        tv_put_char(h, t, upper_of(h, c));
+        llm_tv_put_char(h, t, upper_of(h, c));
 }
 
-bool tv_is_case(tv_heap *h, ggl_str s, bool upper) {
+bool llm_tv_is_case(tv_heap *h, ggl_str s, bool upper) {
     bool any = false;
     for (size_t i = 0; i < s.n;) {
-        uint32_t mark, c = tv_next_char(s, &i);
+        uint32_t mark, c = llm_tv_next_char(s, &i);
         const bool up = llm_unicode_lower(c, &mark) != c, low = c == 0xdf || upper_of(h, c) != c;
         if (upper ? low : up)
             return false;
@@ -84,65 +84,65 @@ bool tv_is_case(tv_heap *h, ggl_str s, bool upper) {
     return any;
 }
 
-ggl_str tv_lower(tv_heap *h, ggl_str s) {
+ggl_str llm_tv_lower(tv_heap *h, ggl_str s) {
     tv_text t = {0};
     for (size_t i = 0; i < s.n;)
-        put_lower(h, &t, tv_next_char(s, &i));
-    return tv_done(&t);
+        put_lower(h, &t, llm_tv_next_char(s, &i));
+    return llm_tv_done(&t);
 }
 
-ggl_str tv_upper(tv_heap *h, ggl_str s) {
+ggl_str llm_tv_upper(tv_heap *h, ggl_str s) {
     tv_text t = {0};
     for (size_t i = 0; i < s.n;)
-        put_upper(h, &t, tv_next_char(s, &i), false);
-    return tv_done(&t);
+        put_upper(h, &t, llm_tv_next_char(s, &i), false);
+    return llm_tv_done(&t);
 }
 
-ggl_str tv_capitalize(tv_heap *h, ggl_str s, bool (*begins)(uint32_t before)) {
+ggl_str llm_tv_capitalize(tv_heap *h, ggl_str s, bool (*begins)(uint32_t before)) {
     tv_text t = {0};
     bool first = true;
     for (size_t i = 0; i < s.n;) {
-        const uint32_t c = tv_next_char(s, &i);
+        const uint32_t c = llm_tv_next_char(s, &i);
         if (first)
             put_upper(h, &t, c, true);
         else
             put_lower(h, &t, c);
         first = begins && begins(c);
     }
-    return tv_done(&t);
+    return llm_tv_done(&t);
 }
 
 /* --- parts ------------------------------------------------------------------------------------ */
 
 static void push(tv_heap *h, tv list, ggl_str s, size_t from, size_t to) {
-    tv_push(h, list, tv_str((ggl_str){s.s + from, to - from}));
+    llm_tv_push(h, list, tv_str((ggl_str){s.s + from, to - from}));
 }
 
 static tv split_space(tv_heap *h, ggl_str s, int64_t most) {
-    tv list = tv_new_list(h, TV_LIST);
-    s = tv_strip(s, NULL, TV_LEFT);
+    tv list = llm_tv_new_list(h, TV_LIST);
+    s = llm_tv_strip(s, NULL, TV_LEFT);
     for (size_t i = 0; i < s.n;) {
         size_t from = i, next = i;
         if (most >= 0 && (int64_t)list.list->n == most) {
             push(h, list, s, from, s.n);
             break;
         }
-        while (i < s.n && !tv_is_space(tv_next_char(s, &next)))
+        while (i < s.n && !llm_tv_is_space(llm_tv_next_char(s, &next)))
             i = next;
         push(h, list, s, from, i);
-        for (next = i; i < s.n && tv_is_space(tv_next_char(s, &next));)
+        for (next = i; i < s.n && llm_tv_is_space(llm_tv_next_char(s, &next));)
             i = next;
     }
     return list;
 }
 
-tv tv_split(tv_heap *h, ggl_str s, const ggl_str *separator, int64_t most) {
-    tv_step(h, s.n / 16 + 1);
+tv llm_tv_split(tv_heap *h, ggl_str s, const ggl_str *separator, int64_t most) {
+    llm_tv_step(h, s.n / 16 + 1);
     if (!separator)
         return split_space(h, s, most);
     if (separator->n == 0)
-        tv_fail(h, GGL_FORMAT, "split: the separator is empty");
-    tv list = tv_new_list(h, TV_LIST);
+        llm_tv_fail(h, GGL_FORMAT, "split: the separator is empty");
+    tv list = llm_tv_new_list(h, TV_LIST);
     size_t from = 0;
     for (const char *p; most < 0 || (int64_t)list.list->n < most;
          from = (size_t)(p - s.s) + separator->n) {
@@ -155,8 +155,8 @@ tv tv_split(tv_heap *h, ggl_str s, const ggl_str *separator, int64_t most) {
     return list;
 }
 
-tv tv_split_lines(tv_heap *h, ggl_str s, bool keep_ends) {
-    tv list = tv_new_list(h, TV_LIST);
+tv llm_tv_split_lines(tv_heap *h, ggl_str s, bool keep_ends) {
+    tv list = llm_tv_new_list(h, TV_LIST);
     for (size_t i = 0, from = 0; i < s.n; from = i) {
         while (i < s.n && s.s[i] != '\n' && s.s[i] != '\r')
             i++;
@@ -168,7 +168,7 @@ tv tv_split_lines(tv_heap *h, ggl_str s, bool keep_ends) {
     return list;
 }
 
-ggl_str tv_replace(tv_heap *h, ggl_str s, ggl_str from, ggl_str to, int64_t most) {
+ggl_str llm_tv_replace(tv_heap *h, ggl_str s, ggl_str from, ggl_str to, int64_t most) {
     tv_text t = {0};
     size_t i = 0;
     for (; most != 0; most -= most > 0) {
@@ -176,48 +176,48 @@ ggl_str tv_replace(tv_heap *h, ggl_str s, ggl_str from, ggl_str to, int64_t most
         if (from.n == 0) { /* between all characters, and at both ends */
             if (i > s.n)
                 break;
-            tv_put(h, &t, to.s, to.n);
+            llm_tv_put(h, &t, to.s, to.n);
             if (i == s.n) {
                 i++;
                 break;
             }
-            tv_next_char(s, &at);
-            tv_put(h, &t, s.s + i, at - i);
+            llm_tv_next_char(s, &at);
+            llm_tv_put(h, &t, s.s + i, at - i);
             i = at;
             continue;
         }
         const char *p = s.n > i ? memmem(s.s + i, s.n - i, from.s, from.n) : NULL;
         if (!p)
             break;
-        tv_put(h, &t, s.s + i, (size_t)(p - s.s) - i);
-        tv_put(h, &t, to.s, to.n);
+        llm_tv_put(h, &t, s.s + i, (size_t)(p - s.s) - i);
+        llm_tv_put(h, &t, to.s, to.n);
         i = (size_t)(p - s.s) + from.n;
     }
     if (i < s.n)
-        tv_put(h, &t, s.s + i, s.n - i);
-    return tv_done(&t);
+        llm_tv_put(h, &t, s.s + i, s.n - i);
+    return llm_tv_done(&t);
 }
 
-ggl_str tv_escape(tv_heap *h, ggl_str s) {
+ggl_str llm_tv_escape(tv_heap *h, ggl_str s) {
     static const char special[] = "&<>\"'";
     static const char *const entity[] = {"&amp;", "&lt;", "&gt;", "&#34;", "&#39;"};
     tv_text t = {0};
     for (size_t i = 0; i < s.n; i++) {
         const char *at = s.s[i] ? strchr(special, s.s[i]) : NULL;
         if (at)
-            tv_puts(h, &t, entity[at - special]);
+            llm_tv_puts(h, &t, entity[at - special]);
         else
-            tv_put(h, &t, &s.s[i], 1);
+            llm_tv_put(h, &t, &s.s[i], 1);
     }
-    return tv_done(&t);
+    return llm_tv_done(&t);
 }
 
-ggl_str tv_join(tv_heap *h, const tv_list *list, ggl_str separator) {
+ggl_str llm_tv_join(tv_heap *h, const tv_list *list, ggl_str separator) {
     tv_text t = {0};
     for (size_t i = 0; i < list->n; i++) {
         if (i)
-            tv_put(h, &t, separator.s, separator.n);
-        tv_put_str(h, &t, list->at[i]);
+            llm_tv_put(h, &t, separator.s, separator.n);
+        llm_tv_put_str(h, &t, list->at[i]);
     }
-    return tv_done(&t);
+    return llm_tv_done(&t);
 }

@@ -8,7 +8,7 @@
 
 /* --- failures and memory ---------------------------------------------------------------------- */
 
-void tv_fail(tv_heap *h, ggl_status st, const char *fmt, ...) {
+void llm_tv_fail(tv_heap *h, ggl_status st, const char *fmt, ...) {
     va_list args;
     va_start(args, fmt);
     h->status = ggl_failv(h->err, st, fmt, args);
@@ -17,34 +17,35 @@ void tv_fail(tv_heap *h, ggl_status st, const char *fmt, ...) {
     longjmp(h->fail, 1);
 }
 
-void tv_step(tv_heap *h, size_t n) {
+void llm_tv_step(tv_heap *h, size_t n) {
     if (n > h->max_steps - h->steps)
-        tv_fail(h, GGL_LIMIT, "the template takes more than %zu steps", h->max_steps);
+        llm_tv_fail(h, GGL_LIMIT, "the template takes more than %zu steps", h->max_steps);
     h->steps += n;
 }
 
-void tv_enter(tv_heap *h) {
+void llm_tv_enter(tv_heap *h) {
     enum { MOST = 1000 };
     if (h->depth >= MOST)
-        tv_fail(h, GGL_LIMIT, "values, expressions or calls are nested more than %d deep", MOST);
+        llm_tv_fail(h, GGL_LIMIT, "values, expressions or calls are nested more than %d deep",
+                    MOST);
     h->depth++;
 }
 
-void *tv_alloc(tv_heap *h, size_t n, size_t size) {
+void *llm_tv_alloc(tv_heap *h, size_t n, size_t size) {
     size_t bytes;
     if (!ggl_size_mul(n, size, &bytes))
-        tv_fail(h, GGL_LIMIT, "the template needs too much memory");
-    tv_step(h, bytes / 16 + 1);
+        llm_tv_fail(h, GGL_LIMIT, "the template needs too much memory");
+    llm_tv_step(h, bytes / 16 + 1);
     void *p = ggl_arena_alloc(&h->arena, n, size);
     if (!p && bytes > h->arena.limit - h->arena.used)
-        tv_fail(h, GGL_LIMIT, "the template needs more than %zu MiB of memory",
-                h->arena.limit >> 20);
+        llm_tv_fail(h, GGL_LIMIT, "the template needs more than %zu MiB of memory",
+                    h->arena.limit >> 20);
     if (!p)
-        tv_fail(h, GGL_NOMEM, "out of memory");
+        llm_tv_fail(h, GGL_NOMEM, "out of memory");
     return p;
 }
 
-void tv_heap_fini(tv_heap *h) {
+void llm_tv_heap_fini(tv_heap *h) {
     for (tv_dict *d = h->indexed; d; d = d->next_indexed)
         ggl_index_fini(&d->index);
     ggl_arena_fini(&h->arena);
@@ -56,7 +57,7 @@ static void grow(tv_heap *h, void **array, size_t *cap, size_t n, size_t size) {
     if (n <= *cap)
         return;
     size_t wanted = *cap * 2 > n ? *cap * 2 : n + 4;
-    void *bigger = tv_alloc(h, wanted, size);
+    void *bigger = llm_tv_alloc(h, wanted, size);
     if (*cap)
         memcpy(bigger, *array, *cap * size);
     *array = bigger;
@@ -65,19 +66,19 @@ static void grow(tv_heap *h, void **array, size_t *cap, size_t n, size_t size) {
 
 /* --- lists and dicts -------------------------------------------------------------------------- */
 
-tv tv_new_list(tv_heap *h, tv_kind kind) {
-    return (tv){.kind = kind, .list = tv_alloc(h, 1, sizeof(tv_list))};
+tv llm_tv_new_list(tv_heap *h, tv_kind kind) {
+    return (tv){.kind = kind, .list = llm_tv_alloc(h, 1, sizeof(tv_list))};
 }
 
-void tv_push(tv_heap *h, tv list, tv v) {
+void llm_tv_push(tv_heap *h, tv list, tv v) {
     void *at = list.list->at;
     grow(h, &at, &list.list->cap, list.list->n + 1, sizeof v);
     list.list->at = at;
     list.list->at[list.list->n++] = v;
 }
 
-tv tv_new_dict(tv_heap *h) {
-    return (tv){.kind = TV_DICT, .dict = tv_alloc(h, 1, sizeof(tv_dict))};
+tv llm_tv_new_dict(tv_heap *h) {
+    return (tv){.kind = TV_DICT, .dict = llm_tv_alloc(h, 1, sizeof(tv_dict))};
 }
 
 enum { FEW_ITEMS = 8 }; /* up to so many are searched one by one */
@@ -97,18 +98,18 @@ static ggl_str name_of(tv_heap *h, tv key) {
     if (key.kind == TV_STRING)
         return key.text;
     if (tv_is_list(key) || key.kind >= TV_DICT)
-        tv_fail(h, GGL_FORMAT, "%s cannot be a key", tv_kind_text(key));
+        llm_tv_fail(h, GGL_FORMAT, "%s cannot be a key", llm_tv_kind_text(key));
     if (key.kind == TV_BOOL)
         key = tv_int(key.truth);
     if (key.kind == TV_FLOAT && key.number == floor(key.number) && fabs(key.number) < 1e15)
         key = tv_int((int64_t)key.number);
     tv_text t = {0};
-    tv_put(h, &t, "\xff", 1);
-    tv_put_repr(h, &t, key);
-    return tv_done(&t);
+    llm_tv_put(h, &t, "\xff", 1);
+    llm_tv_put_repr(h, &t, key);
+    return llm_tv_done(&t);
 }
 
-void tv_dict_set(tv_heap *h, tv_dict *d, tv key, tv value) {
+void llm_tv_dict_set(tv_heap *h, tv_dict *d, tv key, tv value) {
     const ggl_str name = name_of(h, key);
     size_t i = find(d, name);
     if (i != SIZE_MAX) {
@@ -131,19 +132,19 @@ void tv_dict_set(tv_heap *h, tv_dict *d, tv key, tv value) {
     }
     if (st != GGL_OK) {
         d->n--;
-        tv_fail(h, st, "out of memory");
+        llm_tv_fail(h, st, "out of memory");
     }
     for (i = first ? 0 : d->n - 1; i < d->n; i++)
         ggl_index_put(&d->index, d->item, i);
 }
 
-const tv *tv_dict_find(const tv_dict *d, ggl_str name) {
+const tv *llm_tv_dict_find(const tv_dict *d, ggl_str name) {
     size_t i = find(d, name);
     return i == SIZE_MAX ? NULL : &d->item[i].value;
 }
 
-const tv *tv_dict_get(tv_heap *h, const tv_dict *d, tv key) {
-    return tv_dict_find(d, name_of(h, key));
+const tv *llm_tv_dict_get(tv_heap *h, const tv_dict *d, tv key) {
+    return llm_tv_dict_find(d, name_of(h, key));
 }
 
 /* Python's json reads a number without a point and an exponent as an integer of any size. */
@@ -162,11 +163,12 @@ static tv number_from_json(tv_heap *h, const json_value *v, const char *text) {
     if (*s == '.' || (*s | 0x20) == 'e')
         return tv_float(v->number);
     if (!fits)
-        tv_fail(h, GGL_LIMIT, "the integer %.40g of a variable does not fit in 64 bits", v->number);
+        llm_tv_fail(h, GGL_LIMIT, "the integer %.40g of a variable does not fit in 64 bits",
+                    v->number);
     return tv_int(value);
 }
 
-tv tv_from_json(tv_heap *h, const json_value *v, const char *text) {
+tv llm_tv_from_json(tv_heap *h, const json_value *v, const char *text) {
     tv to;
     switch ((json_kind)v->kind) {
     case JSON_BOOL:
@@ -176,14 +178,15 @@ tv tv_from_json(tv_heap *h, const json_value *v, const char *text) {
     case JSON_STRING:
         return tv_str(json_str(v));
     case JSON_ARRAY:
-        to = tv_new_list(h, TV_LIST);
+        to = llm_tv_new_list(h, TV_LIST);
         for (size_t i = 0; i < v->n; i++)
-            tv_push(h, to, tv_from_json(h, &v->item[i], text));
+            llm_tv_push(h, to, llm_tv_from_json(h, &v->item[i], text));
         return to;
     case JSON_OBJECT:
-        to = tv_new_dict(h);
+        to = llm_tv_new_dict(h);
         for (size_t i = 0; i < v->n; i++)
-            tv_dict_set(h, to.dict, tv_str(json_name(v, i)), tv_from_json(h, &v->item[i], text));
+            llm_tv_dict_set(h, to.dict, tv_str(json_name(v, i)),
+                            llm_tv_from_json(h, &v->item[i], text));
         return to;
     case JSON_NULL:
         break;
@@ -193,7 +196,7 @@ tv tv_from_json(tv_heap *h, const json_value *v, const char *text) {
 
 /* --- properties ------------------------------------------------------------------------------- */
 
-const char *tv_kind_text(tv v) {
+const char *llm_tv_kind_text(tv v) {
     static const char *const text[] = {
         [TV_UNDEFINED] = "an undefined value",
         [TV_NONE] = "none",
@@ -213,7 +216,7 @@ const char *tv_kind_text(tv v) {
     return text[v.kind];
 }
 
-bool tv_truth(tv v) {
+bool llm_tv_truth(tv v) {
     switch (v.kind) {
     case TV_UNDEFINED:
     case TV_NONE:
@@ -260,15 +263,15 @@ static int compare_text(ggl_str a, ggl_str b) { /* UTF-8 has the order of code p
 static bool equal_lists(tv_heap *h, const tv_list *a, const tv_list *b) {
     bool same = a->n == b->n;
     for (size_t i = 0; same && i < a->n; i++)
-        same = tv_equal(h, a->at[i], b->at[i]);
+        same = llm_tv_equal(h, a->at[i], b->at[i]);
     return same;
 }
 
 static bool equal_dicts(tv_heap *h, const tv_dict *a, const tv_dict *b) {
     bool same = a->n == b->n;
     for (size_t i = 0; same && i < a->n; i++) {
-        const tv *other = tv_dict_find(b, a->item[i].name);
-        same = other && tv_equal(h, a->item[i].value, *other);
+        const tv *other = llm_tv_dict_find(b, a->item[i].name);
+        same = other && llm_tv_equal(h, a->item[i].value, *other);
     }
     return same;
 }
@@ -302,9 +305,9 @@ static bool equal(tv_heap *h, tv a, tv b) {
     }
 }
 
-bool tv_equal(tv_heap *h, tv a, tv b) {
-    tv_step(h, 1);
-    tv_enter(h);
+bool llm_tv_equal(tv_heap *h, tv a, tv b) {
+    llm_tv_step(h, 1);
+    llm_tv_enter(h);
     bool same = equal(h, a, b);
     tv_leave(h);
     return same;
@@ -317,93 +320,94 @@ static int compare(tv_heap *h, tv a, tv b, const char *op) {
         return compare_text(a.text, b.text);
     if (tv_is_list(a) && a.kind == b.kind) {
         for (size_t i = 0; i < a.list->n && i < b.list->n; i++)
-            if (!tv_equal(h, a.list->at[i], b.list->at[i]))
-                return tv_compare(h, a.list->at[i], b.list->at[i], op);
+            if (!llm_tv_equal(h, a.list->at[i], b.list->at[i]))
+                return llm_tv_compare(h, a.list->at[i], b.list->at[i], op);
         return (a.list->n > b.list->n) - (a.list->n < b.list->n);
     }
-    tv_fail(h, GGL_FORMAT, "%s and %s have no order for %s", tv_kind_text(a), tv_kind_text(b), op);
+    llm_tv_fail(h, GGL_FORMAT, "%s and %s have no order for %s", llm_tv_kind_text(a),
+                llm_tv_kind_text(b), op);
 }
 
-int tv_compare(tv_heap *h, tv a, tv b, const char *op) {
-    tv_step(h, 1);
-    tv_enter(h);
+int llm_tv_compare(tv_heap *h, tv a, tv b, const char *op) {
+    llm_tv_step(h, 1);
+    llm_tv_enter(h);
     int order = compare(h, a, b, op);
     tv_leave(h);
     return order;
 }
 
 static bool has_text(tv_heap *h, ggl_str s, ggl_str part) {
-    tv_step(h, s.n / 16 + 1);
+    llm_tv_step(h, s.n / 16 + 1);
     return part.n == 0 || (s.n > 0 && memmem(s.s, s.n, part.s, part.n));
 }
 
-bool tv_contains(tv_heap *h, tv container, tv v) {
+bool llm_tv_contains(tv_heap *h, tv container, tv v) {
     if (container.kind == TV_STRING)
-        return has_text(h, container.text, tv_want_str(h, v, "what a string contains"));
+        return has_text(h, container.text, llm_tv_want_str(h, v, "what a string contains"));
     if (container.kind == TV_DICT)
-        return tv_dict_get(h, container.dict, v) != NULL;
-    const tv_list *list = tv_elements(h, container);
+        return llm_tv_dict_get(h, container.dict, v) != NULL;
+    const tv_list *list = llm_tv_elements(h, container);
     for (size_t i = 0; i < list->n; i++)
-        if (tv_equal(h, list->at[i], v))
+        if (llm_tv_equal(h, list->at[i], v))
             return true;
     return false;
 }
 
-size_t tv_length(tv_heap *h, tv v) {
+size_t llm_tv_length(tv_heap *h, tv v) {
     switch (v.kind) {
     case TV_UNDEFINED:
         return 0;
     case TV_STRING:
-        tv_step(h, v.text.n / 16 + 1);
-        return tv_n_chars(v.text);
+        llm_tv_step(h, v.text.n / 16 + 1);
+        return llm_tv_n_chars(v.text);
     case TV_LIST:
     case TV_TUPLE:
         return v.list->n;
     case TV_DICT:
         return v.dict->n;
     default:
-        tv_fail(h, GGL_FORMAT, "%s has no length", tv_kind_text(v));
+        llm_tv_fail(h, GGL_FORMAT, "%s has no length", llm_tv_kind_text(v));
     }
 }
 
-tv_list *tv_elements(tv_heap *h, tv v) {
+tv_list *llm_tv_elements(tv_heap *h, tv v) {
     if (tv_is_list(v))
         return v.list;
-    tv list = tv_new_list(h, TV_LIST);
+    tv list = llm_tv_new_list(h, TV_LIST);
     if (v.kind == TV_DICT)
         for (size_t i = 0; i < v.dict->n; i++)
-            tv_push(h, list, v.dict->item[i].key);
+            llm_tv_push(h, list, v.dict->item[i].key);
     else if (v.kind == TV_STRING)
         for (size_t i = 0, at; i < v.text.n;) {
             at = i;
-            tv_next_char(v.text, &i);
-            tv_push(h, list, tv_str((ggl_str){v.text.s + at, i - at}));
+            llm_tv_next_char(v.text, &i);
+            llm_tv_push(h, list, tv_str((ggl_str){v.text.s + at, i - at}));
         }
     else if (v.kind == TV_ITERATOR) {
         *list.list = *v.list;
         *v.list = (tv_list){0};
     } else if (v.kind != TV_UNDEFINED)
-        tv_fail(h, GGL_FORMAT, "%s has no elements to go over", tv_kind_text(v));
+        llm_tv_fail(h, GGL_FORMAT, "%s has no elements to go over", llm_tv_kind_text(v));
     return list.list;
 }
 
-ggl_str tv_want_str(tv_heap *h, tv v, const char *what) {
+ggl_str llm_tv_want_str(tv_heap *h, tv v, const char *what) {
     if (v.kind == TV_UNDEFINED && v.text.n)
-        tv_fail(h, GGL_FORMAT, "%s must be a string; '%.*s' is undefined", what, (int)v.text.n,
-                v.text.s);
+        llm_tv_fail(h, GGL_FORMAT, "%s must be a string; '%.*s' is undefined", what, (int)v.text.n,
+                    v.text.s);
     if (v.kind != TV_STRING)
-        tv_fail(h, GGL_FORMAT, "%s must be a string, not %s", what, tv_kind_text(v));
+        llm_tv_fail(h, GGL_FORMAT, "%s must be a string, not %s", what, llm_tv_kind_text(v));
     return v.text;
 }
 
-int64_t tv_want_int(tv_heap *h, tv v, const char *what) {
+int64_t llm_tv_want_int(tv_heap *h, tv v, const char *what) {
     if (v.kind != TV_INT && v.kind != TV_BOOL)
-        tv_fail(h, GGL_FORMAT, "%s must be an integer, not %s", what, tv_kind_text(v));
+        llm_tv_fail(h, GGL_FORMAT, "%s must be an integer, not %s", what, llm_tv_kind_text(v));
     return v.kind == TV_INT ? v.integer : v.truth;
 }
 
-double tv_want_number(tv_heap *h, tv v, const char *what) {
+double llm_tv_want_number(tv_heap *h, tv v, const char *what) {
     if (!tv_is_number(v))
-        tv_fail(h, GGL_FORMAT, "%s must be a number, not %s", what, tv_kind_text(v));
+        llm_tv_fail(h, GGL_FORMAT, "%s must be a number, not %s", what, llm_tv_kind_text(v));
     return number_of(v);
 }

@@ -77,17 +77,17 @@ typedef struct tv_heap {
 } tv_heap;
 
 /* Ends the rendering with this error; the message begins with the template's name and line. */
-_Noreturn void tv_fail(tv_heap *h, ggl_status st, const char *fmt, ...) GGL_PRINTF(3, 4);
+_Noreturn void llm_tv_fail(tv_heap *h, ggl_status st, const char *fmt, ...) GGL_PRINTF(3, 4);
 /* Counts steps; fails beyond the limit. */
-void tv_step(tv_heap *h, size_t n);
+void llm_tv_step(tv_heap *h, size_t n);
 /* Count levels of nesting; the first fails if there are too many for the stack. */
-void tv_enter(tv_heap *h);
+void llm_tv_enter(tv_heap *h);
 static inline void tv_leave(tv_heap *h) {
     h->depth--;
 }
 /* Allocates in the arena; fails beyond the limit. Bytes count as steps, too. */
-void *tv_alloc(tv_heap *h, size_t n, size_t size);
-void tv_heap_fini(tv_heap *h);
+void *llm_tv_alloc(tv_heap *h, size_t n, size_t size);
+void llm_tv_heap_fini(tv_heap *h);
 
 static inline tv tv_none(void) {
     return (tv){.kind = TV_NONE};
@@ -115,16 +115,16 @@ static inline bool tv_is_number(tv v) {
     return v.kind == TV_INT || v.kind == TV_FLOAT || v.kind == TV_BOOL;
 }
 
-tv tv_new_list(tv_heap *h, tv_kind kind);
-void tv_push(tv_heap *h, tv list, tv v);
-tv tv_new_dict(tv_heap *h);
+tv llm_tv_new_list(tv_heap *h, tv_kind kind);
+void llm_tv_push(tv_heap *h, tv list, tv v);
+tv llm_tv_new_dict(tv_heap *h);
 /* Sets or replaces the item of this key: a string, number, truth value, none or undefined. */
-void tv_dict_set(tv_heap *h, tv_dict *d, tv key, tv value);
+void llm_tv_dict_set(tv_heap *h, tv_dict *d, tv key, tv value);
 /* Returns the item's value; NULL: there is none. */
-const tv *tv_dict_get(tv_heap *h, const tv_dict *d, tv key);
-const tv *tv_dict_find(const tv_dict *d, ggl_str name); /* of a string key */
+const tv *llm_tv_dict_get(tv_heap *h, const tv_dict *d, tv key);
+const tv *llm_tv_dict_find(const tv_dict *d, ggl_str name); /* of a string key */
 /* text: the JSON text of which v is a part. Fails if an integer does not fit in 64 bits. */
-tv tv_from_json(tv_heap *h, const json_value *v, const char *text);
+tv llm_tv_from_json(tv_heap *h, const json_value *v, const char *text);
 
 /* --- text ------------------------------------------------------------------------------------- */
 
@@ -133,15 +133,15 @@ typedef struct tv_text {
     char *s;
     size_t n, cap;
 } tv_text;
-void tv_put(tv_heap *h, tv_text *t, const char *s, size_t n);
-void tv_puts(tv_heap *h, tv_text *t, const char *s);
-ggl_str tv_done(const tv_text *t);
+void llm_tv_put(tv_heap *h, tv_text *t, const char *s, size_t n);
+void llm_tv_puts(tv_heap *h, tv_text *t, const char *s);
+ggl_str llm_tv_done(const tv_text *t);
 
 /* Append the value as str() and repr() of Python write it. */
-void tv_put_str(tv_heap *h, tv_text *t, tv v);
-void tv_put_repr(tv_heap *h, tv_text *t, tv v);
+void llm_tv_put_str(tv_heap *h, tv_text *t, tv v);
+void llm_tv_put_repr(tv_heap *h, tv_text *t, tv v);
 /* Returns str(v). */
-ggl_str tv_to_str(tv_heap *h, tv v);
+ggl_str llm_tv_to_str(tv_heap *h, tv v);
 
 /* Appends the value as json.dumps(ensure_ascii=False) does. indent < 0: on one line; item and name:
  * the separators, such as ", " and ": ". */
@@ -150,34 +150,34 @@ typedef struct tv_json_style {
     ggl_str item, name;
     bool sort_keys, ascii; /* ascii: other characters as \uXXXX */
 } tv_json_style;
-void tv_put_json(tv_heap *h, tv_text *t, tv v, const tv_json_style *style);
+void llm_tv_put_json(tv_heap *h, tv_text *t, tv v, const tv_json_style *style);
 
 /* Characters are code points. Byte offset of character i, at most s.n; and their number. */
-size_t tv_n_chars(ggl_str s);
-size_t tv_char_at(ggl_str s, size_t i);
+size_t llm_tv_n_chars(ggl_str s);
+size_t llm_tv_char_at(ggl_str s, size_t i);
 /* Reads the code point at s[*i] and moves *i past it; a byte that is no UTF-8 counts as one. */
-uint32_t tv_next_char(ggl_str s, size_t *i);
-void tv_put_char(tv_heap *h, tv_text *t, uint32_t c);
+uint32_t llm_tv_next_char(ggl_str s, size_t *i);
+void llm_tv_put_char(tv_heap *h, tv_text *t, uint32_t c);
 
 /* --- properties ------------------------------------------------------------------------------- */
 
-bool tv_truth(tv v);
-bool tv_equal(tv_heap *h, tv a, tv b);
+bool llm_tv_truth(tv v);
+bool llm_tv_equal(tv_heap *h, tv a, tv b);
 /* Returns a negative number, 0 or a positive one; fails if the two have no order. `op` is for the
  * message. */
-int tv_compare(tv_heap *h, tv a, tv b, const char *op);
-bool tv_contains(tv_heap *h, tv container, tv v);
+int llm_tv_compare(tv_heap *h, tv a, tv b, const char *op);
+bool llm_tv_contains(tv_heap *h, tv container, tv v);
 /* Returns the length of a string, list or dict; fails for other values. */
-size_t tv_length(tv_heap *h, tv v);
+size_t llm_tv_length(tv_heap *h, tv v);
 /* Returns the elements of what a loop can go over, as a list: of a list itself, of a dict its keys,
  * of a string its characters, of an undefined value none, of an iterator those that are left, which
  * are then gone. Fails for others. */
-tv_list *tv_elements(tv_heap *h, tv v);
+tv_list *llm_tv_elements(tv_heap *h, tv v);
 /* "a string", for messages. */
-const char *tv_kind_text(tv v);
+const char *llm_tv_kind_text(tv v);
 /* Fails unless v is of the kind; `what` says what it is for. */
-ggl_str tv_want_str(tv_heap *h, tv v, const char *what);
-int64_t tv_want_int(tv_heap *h, tv v, const char *what);
-double tv_want_number(tv_heap *h, tv v, const char *what);
+ggl_str llm_tv_want_str(tv_heap *h, tv v, const char *what);
+int64_t llm_tv_want_int(tv_heap *h, tv v, const char *what);
+double llm_tv_want_number(tv_heap *h, tv v, const char *what);
 
 #endif

@@ -8,32 +8,32 @@
 #include "text/unicode.h"
 #include "value.h"
 
-void tv_put(tv_heap *h, tv_text *t, const char *s, size_t n) {
+void llm_tv_put(tv_heap *h, tv_text *t, const char *s, size_t n) {
     if (n > t->cap - t->n) {
         size_t wanted = t->cap * 2 > t->n + n ? t->cap * 2 : t->n + n + 32;
-        char *bigger = tv_alloc(h, wanted, 1);
+        char *bigger = llm_tv_alloc(h, wanted, 1);
         if (t->n)
             memcpy(bigger, t->s, t->n);
         t->s = bigger;
         t->cap = wanted;
     }
-    tv_step(h, n / 16);
+    llm_tv_step(h, n / 16);
     if (n)
         memcpy(t->s + t->n, s, n);
     t->n += n;
 }
 
-void tv_puts(tv_heap *h, tv_text *t, const char *s) {
-    tv_put(h, t, s, strlen(s));
+void llm_tv_puts(tv_heap *h, tv_text *t, const char *s) {
+    llm_tv_put(h, t, s, strlen(s));
 }
 
-ggl_str tv_done(const tv_text *t) {
+ggl_str llm_tv_done(const tv_text *t) {
     return (ggl_str){t->s ? t->s : "", t->n};
 }
 
 /* --- characters ------------------------------------------------------------------------------- */
 
-uint32_t tv_next_char(ggl_str s, size_t *i) {
+uint32_t llm_tv_next_char(ggl_str s, size_t *i) {
     const unsigned char *p = (const unsigned char *)s.s + *i;
     const size_t left = s.n - *i, len = p[0] < 0xc2   ? 1
                                         : p[0] < 0xe0 ? 2
@@ -52,28 +52,28 @@ uint32_t tv_next_char(ggl_str s, size_t *i) {
     return c;
 }
 
-size_t tv_n_chars(ggl_str s) {
+size_t llm_tv_n_chars(ggl_str s) {
     size_t n = 0;
     for (size_t i = 0; i < s.n; n++)
-        tv_next_char(s, &i);
+        llm_tv_next_char(s, &i);
     return n;
 }
 
-size_t tv_char_at(ggl_str s, size_t i) {
+size_t llm_tv_char_at(ggl_str s, size_t i) {
     size_t at = 0;
     for (; i > 0 && at < s.n; i--)
-        tv_next_char(s, &at);
+        llm_tv_next_char(s, &at);
     return at;
 }
 
-void tv_put_char(tv_heap *h, tv_text *t, uint32_t c) {
+void llm_tv_put_char(tv_heap *h, tv_text *t, uint32_t c) {
     char b[4];
     size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
     static const unsigned char lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
     for (size_t k = n; k > 1; k--, c >>= 6)
         b[k - 1] = (char)(0x80 | (c & 0x3f));
     b[0] = (char)(lead[n] | c);
-    tv_put(h, t, b, n);
+    llm_tv_put(h, t, b, n);
 }
 
 /* --- str and repr ----------------------------------------------------------------------------- */
@@ -84,7 +84,7 @@ static void put_float(tv_heap *h, tv_text *t, double x) {
     static const char zeros[] = "0000000000000000";
     char digits[40], mantissa[24], exponent_text[24];
     if (isnan(x) || isinf(x)) {
-        tv_puts(h, t, isnan(x) ? "nan" : x > 0 ? "inf" : "-inf");
+        llm_tv_puts(h, t, isnan(x) ? "nan" : x > 0 ? "inf" : "-inf");
         return;
     }
     for (int precision = 0; precision < 17; precision++) {
@@ -98,23 +98,23 @@ static void put_float(tv_heap *h, tv_text *t, double x) {
             mantissa[n++] = *p;
     const int exponent = atoi(strchr(digits, 'e') + 1);
     const size_t whole = exponent >= 0 ? (size_t)exponent + 1 : 0; /* digits before the point */
-    tv_puts(h, t, signbit(x) ? "-" : "");
+    llm_tv_puts(h, t, signbit(x) ? "-" : "");
     if (exponent < -4 || exponent >= 16) {
         snprintf(exponent_text, sizeof exponent_text, "e%c%02d", exponent < 0 ? '-' : '+',
                  abs(exponent));
-        tv_put(h, t, mantissa, 1);
-        tv_puts(h, t, n > 1 ? "." : "");
-        tv_put(h, t, mantissa + 1, n - 1);
-        tv_puts(h, t, exponent_text);
+        llm_tv_put(h, t, mantissa, 1);
+        llm_tv_puts(h, t, n > 1 ? "." : "");
+        llm_tv_put(h, t, mantissa + 1, n - 1);
+        llm_tv_puts(h, t, exponent_text);
     } else if (exponent < 0) {
-        tv_puts(h, t, "0.");
-        tv_put(h, t, zeros, (size_t)(-exponent - 1));
-        tv_put(h, t, mantissa, n);
+        llm_tv_puts(h, t, "0.");
+        llm_tv_put(h, t, zeros, (size_t)(-exponent - 1));
+        llm_tv_put(h, t, mantissa, n);
     } else {
-        tv_put(h, t, mantissa, n < whole ? n : whole);
-        tv_put(h, t, zeros, n < whole ? whole - n : 0);
-        tv_puts(h, t, ".");
-        tv_put(h, t, n > whole ? mantissa + whole : "0", n > whole ? n - whole : 1);
+        llm_tv_put(h, t, mantissa, n < whole ? n : whole);
+        llm_tv_put(h, t, zeros, n < whole ? whole - n : 0);
+        llm_tv_puts(h, t, ".");
+        llm_tv_put(h, t, n > whole ? mantissa + whole : "0", n > whole ? n - whole : 1);
     }
 }
 
@@ -125,7 +125,7 @@ static void put_number(tv_heap *h, tv_text *t, tv v) {
         return;
     }
     snprintf(b, sizeof b, "%lld", (long long)v.integer);
-    tv_puts(h, t, b);
+    llm_tv_puts(h, t, b);
 }
 
 /* True for what Python's str.isprintable accepts: letters, marks, numbers, punctuation, symbols. */
@@ -137,63 +137,61 @@ static bool is_printable(uint32_t c) {
 /* Appends \xXX, \uXXXX or \UXXXXXXXX. */
 static void put_code(tv_heap *h, tv_text *t, uint32_t c) {
     char b[16];
+    const int digits = c < 0x100 ? 2 : c < 0x10000 ? 4 : 8;
     snprintf(b, sizeof b, "\\%c%0*x",
-             c < 0x100     ? 'x'
-             : c < 0x10000 ? 'u'
+             digits == 2   ? 'x'
+             : digits == 4 ? 'u'
                            : 'U',
-             c < 0x100     ? 2
-             : c < 0x10000 ? 4
-                           : 8,
-             (unsigned)c);
-    tv_puts(h, t, b);
+             digits, (unsigned)c);
+    llm_tv_puts(h, t, b);
 }
 
 /* Appends a string as a literal of Python. */
 static void put_literal(tv_heap *h, tv_text *t, ggl_str s) {
     const bool single = memchr(s.n ? s.s : "", '\'', s.n), both = memchr(s.n ? s.s : "", '"', s.n);
     const char quote = single && !both ? '"' : '\'';
-    tv_put(h, t, &quote, 1);
+    llm_tv_put(h, t, &quote, 1);
     for (size_t i = 0; i < s.n;) {
         const size_t from = i;
-        const uint32_t c = tv_next_char(s, &i);
+        const uint32_t c = llm_tv_next_char(s, &i);
         if (c == (unsigned char)quote || c == '\\')
-            tv_put(h, t, (char[]){'\\', (char)c}, 2);
+            llm_tv_put(h, t, (char[]){'\\', (char)c}, 2);
         else if (c == '\n' || c == '\t' || c == '\r')
-            tv_put(h, t, c == '\n' ? "\\n" : c == '\t' ? "\\t" : "\\r", 2);
+            llm_tv_put(h, t, c == '\n' ? "\\n" : c == '\t' ? "\\t" : "\\r", 2);
         else if (is_printable(c))
-            tv_put(h, t, s.s + from, i - from);
+            llm_tv_put(h, t, s.s + from, i - from);
         else
             put_code(h, t, c);
     }
-    tv_put(h, t, &quote, 1);
+    llm_tv_put(h, t, &quote, 1);
 }
 
 static void put_elements(tv_heap *h, tv_text *t, const tv_list *list) {
     for (size_t i = 0; i < list->n; i++) {
-        tv_puts(h, t, i ? ", " : "");
-        tv_put_repr(h, t, list->at[i]);
+        llm_tv_puts(h, t, i ? ", " : "");
+        llm_tv_put_repr(h, t, list->at[i]);
     }
 }
 
 static void put_items(tv_heap *h, tv_text *t, const tv_dict *d) {
     for (size_t i = 0; i < d->n; i++) {
-        tv_puts(h, t, i ? ", " : "");
-        tv_put_repr(h, t, d->item[i].key);
-        tv_puts(h, t, ": ");
-        tv_put_repr(h, t, d->item[i].value);
+        llm_tv_puts(h, t, i ? ", " : "");
+        llm_tv_put_repr(h, t, d->item[i].key);
+        llm_tv_puts(h, t, ": ");
+        llm_tv_put_repr(h, t, d->item[i].value);
     }
 }
 
 static void put_repr(tv_heap *h, tv_text *t, tv v) {
     switch (v.kind) {
     case TV_UNDEFINED:
-        tv_puts(h, t, "Undefined");
+        llm_tv_puts(h, t, "Undefined");
         break;
     case TV_NONE:
-        tv_puts(h, t, "None");
+        llm_tv_puts(h, t, "None");
         break;
     case TV_BOOL:
-        tv_puts(h, t, v.truth ? "True" : "False");
+        llm_tv_puts(h, t, v.truth ? "True" : "False");
         break;
     case TV_INT:
     case TV_FLOAT:
@@ -204,40 +202,40 @@ static void put_repr(tv_heap *h, tv_text *t, tv v) {
         break;
     case TV_LIST:
     case TV_TUPLE:
-        tv_puts(h, t, v.kind == TV_LIST ? "[" : "(");
+        llm_tv_puts(h, t, v.kind == TV_LIST ? "[" : "(");
         put_elements(h, t, v.list);
-        tv_puts(h, t, v.kind == TV_LIST ? "]" : v.list->n == 1 ? ",)" : ")");
+        llm_tv_puts(h, t, v.kind == TV_LIST ? "]" : v.list->n == 1 ? ",)" : ")");
         break;
     case TV_DICT:
-        tv_puts(h, t, "{");
+        llm_tv_puts(h, t, "{");
         put_items(h, t, v.dict);
-        tv_puts(h, t, "}");
+        llm_tv_puts(h, t, "}");
         break;
     default:
-        tv_fail(h, GGL_FORMAT, "%s cannot be printed", tv_kind_text(v));
+        llm_tv_fail(h, GGL_FORMAT, "%s cannot be printed", llm_tv_kind_text(v));
     }
 }
 
-void tv_put_repr(tv_heap *h, tv_text *t, tv v) {
-    tv_step(h, 1);
-    tv_enter(h);
+void llm_tv_put_repr(tv_heap *h, tv_text *t, tv v) {
+    llm_tv_step(h, 1);
+    llm_tv_enter(h);
     put_repr(h, t, v);
     tv_leave(h);
 }
 
-void tv_put_str(tv_heap *h, tv_text *t, tv v) {
+void llm_tv_put_str(tv_heap *h, tv_text *t, tv v) {
     if (v.kind == TV_STRING)
-        tv_put(h, t, v.text.s, v.text.n);
+        llm_tv_put(h, t, v.text.s, v.text.n);
     else if (v.kind != TV_UNDEFINED)
-        tv_put_repr(h, t, v);
+        llm_tv_put_repr(h, t, v);
 }
 
-ggl_str tv_to_str(tv_heap *h, tv v) {
+ggl_str llm_tv_to_str(tv_heap *h, tv v) {
     tv_text t = {0};
     if (v.kind == TV_STRING)
         return v.text;
-    tv_put_str(h, &t, v);
-    return tv_done(&t);
+    llm_tv_put_str(h, &t, v);
+    return llm_tv_done(&t);
 }
 
 /* --- JSON ------------------------------------------------------------------------------------- */
@@ -250,36 +248,36 @@ static void put_escaped(tv_heap *h, tv_text *t, uint32_t c) {
     else
         snprintf(b, sizeof b, "\\u%04x\\u%04x", (unsigned)(0xd800 + ((c - 0x10000) >> 10)),
                  (unsigned)(0xdc00 + ((c - 0x10000) & 0x3ff)));
-    tv_puts(h, t, b);
+    llm_tv_puts(h, t, b);
 }
 
 static void put_json_string(tv_heap *h, tv_text *t, ggl_str s, bool ascii) {
     static const char special[] = "\"\\\n\r\t\f\b", letter[] = "\"\\nrtfb";
-    tv_put(h, t, "\"", 1);
+    llm_tv_put(h, t, "\"", 1);
     for (size_t i = 0, from; i < s.n;) {
         for (from = i; i < s.n && (unsigned char)s.s[i] >= 0x20 && s.s[i] != '"' &&
                        s.s[i] != '\\' && !(ascii && (unsigned char)s.s[i] >= 0x7f);)
             i++;
-        tv_put(h, t, s.s + from, i - from);
+        llm_tv_put(h, t, s.s + from, i - from);
         if (i == s.n)
             break;
         const char *named = s.s[i] ? strchr(special, s.s[i]) : NULL;
         if (named) {
-            tv_put(h, t, (char[]){'\\', letter[named - special]}, 2);
+            llm_tv_put(h, t, (char[]){'\\', letter[named - special]}, 2);
             i++;
         } else {
-            put_escaped(h, t, tv_next_char(s, &i));
+            put_escaped(h, t, llm_tv_next_char(s, &i));
         }
     }
-    tv_put(h, t, "\"", 1);
+    llm_tv_put(h, t, "\"", 1);
 }
 
 static void put_break(tv_heap *h, tv_text *t, const tv_json_style *style, int depth) {
     if (style->indent < 0)
         return;
-    tv_put(h, t, "\n", 1);
+    llm_tv_put(h, t, "\n", 1);
     for (int i = 0; i < style->indent * depth; i++)
-        tv_put(h, t, " ", 1);
+        llm_tv_put(h, t, " ", 1);
 }
 
 static void put_json(tv_heap *h, tv_text *t, tv v, const tv_json_style *style, int depth);
@@ -290,9 +288,9 @@ static void put_json_name(tv_heap *h, tv_text *t, tv key, const tv_json_style *s
         put_json_string(h, t, key.text, style->ascii);
         return;
     }
-    tv_put(h, t, "\"", 1);
+    llm_tv_put(h, t, "\"", 1);
     put_json(h, t, key, style, 0);
-    tv_put(h, t, "\"", 1);
+    llm_tv_put(h, t, "\"", 1);
 }
 
 /* For qsort: orders pointers to items by key. */
@@ -304,58 +302,58 @@ static int by_name(const void *a, const void *b) {
 
 static void put_json_object(tv_heap *h, tv_text *t, const tv_dict *d, const tv_json_style *style,
                             int depth) {
-    const tv_item **item = tv_alloc(h, d->n + 1, sizeof(tv_item *));
+    const tv_item **item = llm_tv_alloc(h, d->n + 1, sizeof(tv_item *));
     for (size_t i = 0; i < d->n; i++)
         item[i] = &d->item[i];
     if (style->sort_keys && d->n > 1)
         qsort(item, d->n, sizeof(tv_item *), by_name);
-    tv_enter(h);
-    tv_put(h, t, "{", 1);
+    llm_tv_enter(h);
+    llm_tv_put(h, t, "{", 1);
     for (size_t i = 0; i < d->n; i++) {
         if (i)
-            tv_put(h, t, style->item.s, style->item.n);
+            llm_tv_put(h, t, style->item.s, style->item.n);
         put_break(h, t, style, depth + 1);
         put_json_name(h, t, item[i]->key, style);
-        tv_put(h, t, style->name.s, style->name.n);
+        llm_tv_put(h, t, style->name.s, style->name.n);
         put_json(h, t, item[i]->value, style, depth + 1);
     }
     if (d->n)
         put_break(h, t, style, depth);
-    tv_put(h, t, "}", 1);
+    llm_tv_put(h, t, "}", 1);
     tv_leave(h);
 }
 
 static void put_json_array(tv_heap *h, tv_text *t, const tv_list *list, const tv_json_style *style,
                            int depth) {
-    tv_enter(h);
-    tv_put(h, t, "[", 1);
+    llm_tv_enter(h);
+    llm_tv_put(h, t, "[", 1);
     for (size_t i = 0; i < list->n; i++) {
         if (i)
-            tv_put(h, t, style->item.s, style->item.n);
+            llm_tv_put(h, t, style->item.s, style->item.n);
         put_break(h, t, style, depth + 1);
         put_json(h, t, list->at[i], style, depth + 1);
     }
     if (list->n)
         put_break(h, t, style, depth);
-    tv_put(h, t, "]", 1);
+    llm_tv_put(h, t, "]", 1);
     tv_leave(h);
 }
 
 static void put_json(tv_heap *h, tv_text *t, tv v, const tv_json_style *style, int depth) {
-    tv_step(h, 1);
+    llm_tv_step(h, 1);
     switch (v.kind) {
     case TV_NONE:
-        tv_puts(h, t, "null");
+        llm_tv_puts(h, t, "null");
         break;
     case TV_BOOL:
-        tv_puts(h, t, v.truth ? "true" : "false");
+        llm_tv_puts(h, t, v.truth ? "true" : "false");
         break;
     case TV_INT:
         put_number(h, t, v);
         break;
     case TV_FLOAT:
         if (isnan(v.number) || isinf(v.number))
-            tv_puts(h, t, isnan(v.number) ? "NaN" : v.number > 0 ? "Infinity" : "-Infinity");
+            llm_tv_puts(h, t, isnan(v.number) ? "NaN" : v.number > 0 ? "Infinity" : "-Infinity");
         else
             put_number(h, t, v);
         break;
@@ -370,12 +368,12 @@ static void put_json(tv_heap *h, tv_text *t, tv v, const tv_json_style *style, i
         put_json_object(h, t, v.dict, style, depth);
         break;
     default:
-        tv_fail(h, GGL_FORMAT, "tojson: %s%s%.*s%s has no form in JSON", tv_kind_text(v),
-                v.kind == TV_UNDEFINED ? " ('" : "", v.kind == TV_UNDEFINED ? (int)v.text.n : 0,
-                v.kind == TV_UNDEFINED ? v.text.s : "", v.kind == TV_UNDEFINED ? "')" : "");
+        llm_tv_fail(h, GGL_FORMAT, "tojson: %s%s%.*s%s has no form in JSON", llm_tv_kind_text(v),
+                    v.kind == TV_UNDEFINED ? " ('" : "", v.kind == TV_UNDEFINED ? (int)v.text.n : 0,
+                    v.kind == TV_UNDEFINED ? v.text.s : "", v.kind == TV_UNDEFINED ? "')" : "");
     }
 }
 
-void tv_put_json(tv_heap *h, tv_text *t, tv v, const tv_json_style *style) {
+void llm_tv_put_json(tv_heap *h, tv_text *t, tv v, const tv_json_style *style) {
     put_json(h, t, v, style, 0);
 }

@@ -10,8 +10,8 @@ ggl_status llm_best_path_check(const automaton *tokens, ggl_error *err) {
         return GGL_OK;
     return ggl_fail(
         err, GGL_LIMIT,
-        "token %d is the last of %u that are all at an end of the next one, at most %d are "
-        "supported: each place of a text would have to be compared with all",
+        "token %d is the last of %u tokens that are each at the end of the next one, at most %d "
+        "are supported: each place of a text would have to be compared with all",
         (int)tokens->found_most, (unsigned)tokens->most_found, BEST_PATH_NESTED);
 }
 
@@ -75,7 +75,7 @@ ggl_status llm_best_path_add(best_path *p, const char *s, size_t n, ggl_error *e
     size_t end = p->n + n;
     if (end >= UINT32_MAX)
         return ggl_fail(err, GGL_LIMIT,
-                        "a stretch of text that only tokens together can divide has %zu bytes or "
+                        "a stretch of text that cannot be split between tokens has %zu bytes or "
                         "more, at most %u are supported",
                         end, UINT32_MAX - 1);
     if (!ggl_grow(&p->text, &p->cap_text, end, 1) ||

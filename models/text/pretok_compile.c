@@ -104,7 +104,7 @@ static uint32_t parse_character(parser *q) {
         }
         if (q->i >= q->n || (!c && !(llm_unicode_properties((unsigned char)q->s[q->i] & 0x7f) &
                                      (UNICODE_P | UNICODE_S)))) {
-            parse_fail(q, "this escape is not known");
+            parse_fail(q, "this escape is unknown");
             return 0;
         }
         q->i++;
@@ -148,7 +148,7 @@ static unsigned parse_property(parser *q, bool *no) {
             return names[k].bits;
         }
     }
-    parse_fail(q, "this property is not known");
+    parse_fail(q, "this property is unknown");
     return 1;
 }
 
@@ -222,11 +222,11 @@ static int parse_class(parser *q) {
             while (!no && (bits = parse_property(q, &no)) != 0 && q->status == GGL_OK)
                 s.except |= bits;
             if (no || !take(q, "]") || !next_is(q, "]"))
-                parse_fail(q, "only &&[^ properties ] at the end of a class is known");
+                parse_fail(q, "only &&[^ properties ] at the end of a class is supported");
             break;
         }
         if (next_is(q, "["))
-            parse_fail(q, "a class in a class");
+            parse_fail(q, "a class in a class is not supported");
         unsigned bits = parse_property(q, &no);
         if (bits) {
             add_property(q, &s, bits, no);
@@ -261,9 +261,9 @@ static int parse_group(parser *q) {
     } else if (take(q, "?i:")) {
         q->fold = true;
     } else if (!take(q, "?:") && next_is(q, "?")) {
-        parse_fail(q, "this group is not known");
+        parse_fail(q, "this kind of group is unknown");
     }
-    least = ++q->nesting > MAX_NESTING ? (parse_fail(q, "too many groups in groups"), 0)
+    least = ++q->nesting > MAX_NESTING ? (parse_fail(q, "groups are nested too deep"), 0)
                                        : parse_alternatives(q);
     q->nesting--;
     if (!take(q, ")"))
@@ -384,19 +384,19 @@ static int parse_repeated(parser *q) {
         if (take(q, ","))
             max = next_is(q, "}") ? NO_LIMIT : parse_number(q, 10, 100000);
         if (!take(q, "}") || max < min || max == 0)
-            parse_fail(q, "this is no number of repetitions");
+            parse_fail(q, "this is not a number of repetitions");
     } else {
         return least;
     }
     bool possessive = take(q, "+");
     if (next_is(q, "?"))
-        parse_fail(q, "only greedy and possessive repetitions are known");
+        parse_fail(q, "only greedy and possessive repetitions are supported");
     if (q->status != GGL_OK)
         return 0;
     instruction *atom = &q->p->code[start];
     bool single = q->p->n_code == start + 1 && (atom->op == OP_SET || atom->op == OP_CHAR);
     if (!single && (least == 0 || possessive)) {
-        parse_fail(q, least == 0 ? "this may be empty and cannot be repeated"
+        parse_fail(q, least == 0 ? "this may match nothing, so it cannot be repeated"
                                  : "only single characters can be possessive");
         return 0;
     }

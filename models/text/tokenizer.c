@@ -105,7 +105,7 @@ static ggl_status read_types(llm_tokenizer *t, const ggl_gguf *file, ggl_error *
         if (type < TOKEN_UNDEFINED || type > TOKEN_BYTE)
             return ggl_fail(err, GGL_FORMAT,
                             "tokenizer.ggml.token_type of token %" PRId32 " is %" PRId64
-                            ", types are 0 to %d",
+                            ", but types are 0 to %d",
                             i, type, TOKEN_BYTE);
         t->type[i] = (uint8_t)type;
     }
@@ -129,8 +129,8 @@ static ggl_status read_id(const llm_tokenizer *t, const ggl_gguf *file, const ch
     if (id == -1 || id == UINT32_MAX)
         return GGL_OK;
     if (id < 0 || id >= t->n_vocab)
-        return ggl_fail(err, GGL_FORMAT, "%s is %" PRId64 ", there are %" PRId32 " tokens", key, id,
-                        t->n_vocab);
+        return ggl_fail(err, GGL_FORMAT, "%s is %" PRId64 ", but there are %" PRId32 " tokens", key,
+                        id, t->n_vocab);
     *out = (int32_t)id;
     return GGL_OK;
 }
@@ -255,7 +255,7 @@ static ggl_status find_kind(const ggl_gguf *file, const llm_tokenizer_kind **out
     if (row->kind.n == 1 && row->kind.s[0] == '-')
         return ggl_fail(err, GGL_NOT_FOUND,
                         "the file has no tokenizer (tokenizer.ggml.model is '%.*s'): the model "
-                        "takes token ids only",
+                        "accepts only token ids",
                         (int)model.n, model.s);
     for (int i = 0; i < N_KINDS; i++)
         if (strlen(KINDS[i]->name) == row->kind.n &&

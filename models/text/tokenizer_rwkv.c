@@ -47,8 +47,8 @@ static ggl_status read_token(llm_tokenizer *t, rwkv *m, int32_t id, ggl_error *e
         return no_memory(err);
     if (!unescape(p, bytes, &m->bytes[id].n))
         return ggl_fail(err, GGL_FORMAT,
-                        "token %" PRId32 " is spelled '%.*s': a backslash stands before xNN (two "
-                        "hexadecimal digits) or one character",
+                        "token %" PRId32 " is spelled '%.*s': a backslash must be followed by xNN "
+                        "(two hexadecimal digits) or one character",
                         id, (int)(p.n < 64 ? p.n : 64), p.s);
     m->bytes[id].s = bytes;
     return t->type[id] == TOKEN_UNUSED

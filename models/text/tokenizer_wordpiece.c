@@ -72,7 +72,7 @@ static ggl_status find_unknown(llm_tokenizer *t, ggl_error *err) {
     if (t->unknown < 0)
         return ggl_fail(err, GGL_FORMAT,
                         "there is no unknown token: tokenizer.ggml.unknown_token_id is missing, "
-                        "and no token is [UNK]");
+                        "and no token is named [UNK]");
     t->type[t->unknown] = TOKEN_UNKNOWN;
     return GGL_OK;
 }

@@ -133,8 +133,9 @@ static bool is_code(const char *line, size_t n) {
     return i < n && line[i] != '#';
 }
 
-/* What no made-up model can tell: a `require`, an `ignore` of tensors that none has, also in a loop of one line, and one of a key
- * that is refused for values of its own, which a twin of ../numpy/twins has; names of parts, which ../numpy/fused.py runs. */
+/* Lines in which no made-up model differs: a `require`, an `ignore` of tensors that none has, also
+ * in a loop of one line, and one of a key that is refused for values of its own, which a twin of
+ * ../numpy/twins has; names of parts, which ../numpy/fused.py runs. */
 static bool may_go(const char *line) {
     static const char *const begin[] = {"require ", "ignore \"", "else: ignore \"",
                                         "ignore .rope.dimension_sections ",

@@ -191,19 +191,17 @@ TEST(what_is_refused) {
         {"layer l < 1:\n  attn_q [8, 8]\n  attn_q_norm [8]\n",
          "layer m < 1:\n  attn_q [8, 4]\n  x = concat(linear(x, attn_q), linear(x, attn_q))\n",
          "blk.0.attn_qkv.weight [8, 8]\nblk.0.attn_q_norm.weight [8]\n",
-         "blk.0.attn_q.weight has been declared with 8 rows of blk.0.attn_qkv.weight, and has 4 "
-         "here"},
+         "blk.0.attn_q.weight was declared with 8 rows of blk.0.attn_qkv.weight, but has 4 here"},
         /* what a descriptor names is its own */
         {"attn_qkv [8, 16] ?\n" Q K V, USE "x = x * (0 if has(attn_qkv) else 1)\n", WHOLE,
          "tensor attn_q.weight is missing"},
         {"fused [8, 16] ? from \"attn_qkv.weight\"\n" Q K V,
          USE "x = x * (0 if has(fused) else 1)\n", WHOLE, "tensor attn_q.weight is missing"},
         {"a, b from \"ab\"\n" Q, "x = linear(x, attn_q)\n", "",
-         "t.arch:3:1: error: no weight 'a' is declared"},
+         "t.arch:3:1: error: the descriptor declares no weight 'a'"},
         {"a, b from \"ab\"\na [8, 8]\nb [8, 8]\nab [8, 16] ?\n",
          "x = linear(linear(x, a), b) * (0 if has(ab) else 1)\n", "ab.weight [8, 16]\n",
-         "t.arch:6:1: error: the parts of ab.weight are declared: it cannot be declared as a "
-         "whole, too"},
+         "t.arch:6:1: error: ab.weight cannot be declared as a whole: its parts are declared"},
         {"a, b from \"ab\"\nab [8, 16] ?\na [8, 8]\nb [8, 8]\n",
          "x = linear(linear(x, a), b) * (0 if has(ab) else 1)\n", "ab.weight [8, 16]\n",
          "t.arch:5:1: error: tensor a.weight is missing"},
@@ -220,22 +218,21 @@ TEST(grammar) {
     static const struct {
         const char *top, *want;
     } list[] = {
-        {"a from \"ab\"\n", "3:1: error: several names stand before 'from'"},
+        {"a from \"ab\"\n", "3:1: error: several names are expected before 'from'"},
         {"a, b from \"ab\" bias\n", "3:16: error: the line should end here, but there is 'bias'"},
-        {"a, b, a from \"ab\"\n", "3:7: error: 'a' twice in one tensor"},
+        {"a, b, a from \"ab\"\n", "3:7: error: 'a' occurs twice in one tensor"},
         {"a, ab from \"ab\"\n", "3:4: error: 'ab' cannot be a part of itself"},
         {"a, if from \"ab\"\n", "3:4: error: a weight's name is expected, not 'if'"},
-        {"a, b from \"\"\n", "3:11: error: the tensor's name stands here as a weight's does"},
-        {"a, b from \"blk.{l}.ab\"\n",
-         "3:11: error: the tensor's name stands here as a weight's does"},
-        {"a, b from \"ab.weight\"\n",
-         "3:11: error: the tensor's name stands here as a weight's does"},
-        {"a, b from ab\n",
-         "3:6: error: the tensor that holds them stands in quotes: a, b from \"NAME\""},
-        {"a, b from\n", "3:6: error: the tensor that holds them stands in quotes"},
+        {"a, b from \"\"\n", "3:11: error: write the tensor's name like a weight's"},
+        {"a, b from \"blk.{l}.ab\"\n", "3:11: error: write the tensor's name like a weight's"},
+        {"a, b from \"ab.weight\"\n", "3:11: error: write the tensor's name like a weight's"},
+        {"a, b from ab\n", "3:6: error: the name of the tensor that contains them must be in "
+                           "quotes: a, b from \"NAME\""},
+        {"a, b from\n", "3:6: error: the name of the tensor that contains them must be in quotes"},
         {"if true:\n  a, b from \"ab\"\n",
-         "4:3: error: names 'from' a tensor that holds all of them stand at top level only"},
-        {"def f(x):\n  a, b from \"ab\"\n  return x\n", "4:3: error: names 'from' a tensor"},
+         "4:3: error: names 'from' one tensor are allowed only at top level"},
+        {"def f(x):\n  a, b from \"ab\"\n  return x\n",
+         "4:3: error: names 'from' one tensor are allowed"},
     };
     ggl_error err;
     for (size_t k = 0; k < sizeof list / sizeof *list; k++) {

@@ -134,7 +134,7 @@ TEST(steps) {
 }
 
 TEST(layers) {
-    fails("layer l < 4097:\n  b = 1\n", "", 0, "", "'4097' is 4097; 0 to 4096 is possible here");
+    fails("layer l < 4097:\n  b = 1\n", "", 0, "", "'4097' is 4097; 0 to 4096 is allowed here");
     passes("layer l < 4096:\n  require l >= 0\n", "", 0, AND_IGNORE);
     passes("layer l < 0:\n  require l > 0\n", "", 0, AND_IGNORE);
 }
@@ -148,15 +148,15 @@ TEST(nodes) {
 }
 
 TEST(sizes) {
-    fails("b = iota(.big)\n", "", 0, "", "computed constants take more than 64 MiB");
-    fails("b = iota(3000000000)\n", "", 0, "", "1 to 2147483647 is possible here");
-    fails("b = 0\n", "b = iota(4000000)\n", 5, "", "computed constants take more than 64 MiB");
-    fails("b = reshape(x, .big * 2)\n", "", 0, "", "is possible here");
+    fails("b = iota(.big)\n", "", 0, "", "computed constants need more than 64 MiB");
+    fails("b = iota(3000000000)\n", "", 0, "", "1 to 2147483647 is allowed here");
+    fails("b = 0\n", "b = iota(4000000)\n", 5, "", "computed constants need more than 64 MiB");
+    fails("b = reshape(x, .big * 2)\n", "", 0, "", "is allowed here");
     passes("b = reshape(iota(5000), 1, 1, 5000) + 1\nx = x + sum(sum(sum(b, 2), 1)) * 0\n", "", 0,
            AND_IGNORE);
     fails("b = repeat(iota(1), 1048576, 1048576, 1048576)\n", "", 0, "",
-          "at most 2^48 are possible");
-    fails("b = x[topk(x, 1025)]\n", "", 0, "", "1 to 1024 is possible here");
+          "at most 2^48 are allowed");
+    fails("b = x[topk(x, 1025)]\n", "", 0, "", "1 to 1024 is allowed here");
 }
 
 TEST(large_weight) {

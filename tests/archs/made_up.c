@@ -70,13 +70,13 @@ TEST(made_up_models_take_both_sides) {
     CHECK_NOTES("def act(x, n):\n  if n < 2: return x * 2\n  return x * 3\n",
                 "layer l < 4:\n  x = act(x, n = .a.b[l])\n", "");
     CHECK_NOTES("", "if n_vocab > 1000: x = x * 2\n",
-                "6: the condition holds in no made-up model\n");
-    CHECK_NOTES("", "if n_vocab > 1000:\n  x = x * 2\n", "7: taken by no made-up model\n");
+                "6: this condition is true in no made-up model\n");
+    CHECK_NOTES("", "if n_vocab > 1000:\n  x = x * 2\n", "7: no made-up model reaches this line\n");
     CHECK_NOTES("", "if n_vocab < 1000: x = x * 2\n",
-                "6: the condition holds in every made-up model\n");
+                "6: this condition is true in every made-up model\n");
     CHECK_NOTES("", "if .embedding_length > 100000:\n  x = x * 2\n",
-                "7: taken by no made-up model\n");
-    CHECK_NOTES(
-        "def act(x):\n  if n_vocab < 1000: return x\n  return x * 3\n", "x = act(x) * 1\n",
-        "4: the condition holds in every made-up model\nt.arch:5: taken by no made-up model\n");
+                "7: no made-up model reaches this line\n");
+    CHECK_NOTES("def act(x):\n  if n_vocab < 1000: return x\n  return x * 3\n", "x = act(x) * 1\n",
+                "4: this condition is true in every made-up model\nt.arch:5: no made-up model "
+                "reaches this line\n");
 }

@@ -52,7 +52,7 @@ TEST(harmless_keys) {
           NULL, NULL);
     check("", "t.attention.sliding_window = 32\nt.context_length = 32", NULL, NULL);
     check("", "t.attention.sliding_window = 31\nt.context_length = 32",
-          "  t.attention.sliding_window = 31: attention sees that many tokens only", NULL);
+          "  t.attention.sliding_window = 31: attention sees only that many tokens", NULL);
     check("", "t.attention.sliding_window = [0, 0]", NULL, NULL);
     check("", "t.attention.sliding_window = [0, 4]\nt.context_length = 4",
           "  t.attention.sliding_window = [0, 4]: ", NULL);
@@ -99,7 +99,7 @@ TEST(harmless_beside_others) {
           NULL);
 }
 
-/* What says which layers have a window, and how these rotate, matters where there is one. */
+/* Keys for the layers with a window, and for their rotation, matter only if there is a window. */
 TEST(windows) {
     static const char *const keys[] = {"attention.sliding_window_pattern = 4",
                                        "attention.sliding_window_pattern = [true, false]",
@@ -123,7 +123,7 @@ TEST(windows) {
         check(reads, lines, NULL, NULL);
     }
     check("", "t.attention.sliding_window_pattern = [false, false]", NULL, NULL);
-    check(reads, "t.attention.sliding_window_pattern = [false, false]", "says which layers", NULL);
+    check(reads, "t.attention.sliding_window_pattern = [false, false]", "the layers that", NULL);
 }
 
 /* An epsilon concerns nothing where the other one is read. */
@@ -257,9 +257,8 @@ TEST(many) {
     CHECK_HAS(err.msg, "\n  and 42 more ('llm-arch show' lists all)\nWithout them");
     CHECK_HAS(
         err.msg,
-        "--ignore-key 't.*' --ignore-tensor 'blk.*.attn_k.bias' --ignore-tensor 'blk.*.e.*.w'\n"
-        "An author reads, ignores or requires "
-        "each of them in t.arch.");
+        "--ignore-key 't.*' --ignore-tensor 'blk.*.attn_k.bias' --ignore-tensor 'blk.*.e.*.w'\nIf "
+        "you write the descriptor, read, ignore or require each of them in t.arch.");
     free(notes);
     CHECK(build_ignoring("", strstr(lines, "blk."), NULL, &notes, &err) == GGL_FORMAT);
     CHECK_HAS(err.msg,
@@ -278,7 +277,7 @@ TEST(control_characters) {
     free(notes);
 }
 
-/* What may be pasted into a shell is suggested, and nothing else; few names are all named. */
+/* Only text that is safe to paste into a shell is suggested; a few names are all listed. */
 TEST(advice) {
     static const struct {
         const char *lines, *want;
@@ -341,21 +340,21 @@ static void ignoring(const char *key, const char *tensor, const char *lines, con
 
 TEST(on_request) {
     ignoring("t.logit_scale", NULL, "t.logit_scale = 16", NULL,
-             "ignored on your request: t.logit_scale = 16\n");
+             "ignored at your request: t.logit_scale = 16\n");
     ignoring("t.*", "blk.*.foo", "t.a = 16\nt.b = 1\nblk.0.foo [4]\nblk.1.foo [4]\nblk.2.foo [4]",
-             NULL, "ignored on your request: 2 keys t.*, 3 tensors blk.*.foo\n");
-    ignoring("t.a", "one", "t.a = 16\none [4]", NULL, "ignored on your request: t.a = 16, one\n");
+             NULL, "ignored at your request: 2 keys t.*, 3 tensors blk.*.foo\n");
+    ignoring("t.a", "one", "t.a = 16\none [4]", NULL, "ignored at your request: t.a = 16, one\n");
     /* a key that is read is read all the same, and not among those ignored */
-    ignoring("t.*", NULL, "t.a = 1", NULL, "ignored on your request: t.a = 1\n");
+    ignoring("t.*", NULL, "t.a = 1", NULL, "ignored at your request: t.a = 1\n");
     ignoring("t.n_embd", NULL, "", NULL,
-             "model.gguf: no unread key fits 't.n_embd', which was to be ignored\n");
+             "model.gguf: no unread key matches the pattern 't.n_embd' to ignore\n");
     ignoring("t.logit_skale", NULL, "t.logit_scale = 1", NULL,
-             "model.gguf: no unread key fits 't.logit_skale', which was to be ignored\n");
+             "model.gguf: no unread key matches the pattern 't.logit_skale' to ignore\n");
     ignoring("t.a", "x", "t.b = 1", "  t.b = 1\n",
-             "model.gguf: no unread key fits 't.a', which was to be ignored\n"
-             "model.gguf: no unread tensor fits 'x', which was to be ignored\n");
+             "model.gguf: no unread key matches the pattern 't.a' to ignore\nmodel.gguf: no unread "
+             "tensor matches the pattern 'x' to ignore\n");
     ignoring("u.*", NULL, "u.v = 1", NULL,
-             "model.gguf: no unread key fits 'u.*', which was to be ignored\n");
+             "model.gguf: no unread key matches the pattern 'u.*' to ignore\n");
 }
 
 static void ignoring_keys(const char *const *key, size_t n, const char *top, const char *lines,
@@ -373,18 +372,18 @@ static void ignoring_keys(const char *const *key, size_t n, const char *top, con
 
 TEST(several_patterns_on_request) {
     const char *both[] = {"t.*", "t.a"}, *twice[] = {"t.x", "t.x"};
-    ignoring_keys(both, 2, "", "t.a = 1", NULL, "ignored on your request: t.a = 1\n");
-    ignoring_keys(both, 2, "", "t.a = 1\nt.b = 2", NULL, "ignored on your request: 2 keys t.*\n");
+    ignoring_keys(both, 2, "", "t.a = 1", NULL, "ignored at your request: t.a = 1\n");
+    ignoring_keys(both, 2, "", "t.a = 1\nt.b = 2", NULL, "ignored at your request: 2 keys t.*\n");
     ignoring_keys(twice, 2, "", "", NULL,
-                  "model.gguf: no unread key fits 't.x', which was to be ignored\n");
+                  "model.gguf: no unread key matches the pattern 't.x' to ignore\n");
     /* what `ignore .. if` would refuse */
     ignoring_keys(both + 1, 1, "ignore .a if .a == 2, \"odd\"\n", "t.a = 1", NULL,
-                  "ignored on your request: t.a = 1\n");
+                  "ignored at your request: t.a = 1\n");
     ignoring_keys(both + 1, 1, "ignore .a if .a == 1, \"odd\"\n", "t.a = 1", NULL,
-                  "model.gguf: no unread key fits 't.a', which was to be ignored\n");
+                  "model.gguf: no unread key matches the pattern 't.a' to ignore\n");
     /* a slip is named where the error is seen */
-    ignoring_keys(twice, 1, "", "t.b = 1", "\nNothing that is not read fits --ignore-key 't.x'.\n",
-                  "model.gguf: no unread key fits 't.x', which was to be ignored\n");
+    ignoring_keys(twice, 1, "", "t.b = 1", "\nNothing unread matches --ignore-key 't.x'.\n",
+                  "model.gguf: no unread key matches the pattern 't.x' to ignore\n");
 }
 
 /* None is left out, however many there are. */
@@ -576,7 +575,7 @@ TEST(lists_of_equal_values) {
           NULL, NULL);
     check("def f(x) = x * 2\nrequire f(.a) == 6\n", "t.a = [3]", NULL, NULL);
     check("require .a == 3\n", "t.a = [3, 3, 4]",
-          "key t.a is a list of 3, of which [0] is 3 and [2] is 4: take one with [i]", NULL);
+          "key t.a is a list of 3, of which [0] is 3 and [2] is 4: pick one with [i]", NULL);
     check("require [3, 3] == 3\n", "", "a list of 2", NULL); /* a key's only */
 }
 
@@ -586,10 +585,10 @@ TEST(truth_of_keys) {
     check("require .a\n", "t.a = [1, 1]", NULL, NULL);
     check("if .a: require .b[1] == true\n", "t.a = 1\nt.b = [0, 1]", NULL, NULL);
     check("require .a == 1\n", "t.a = true", "'==' of true or false and a number", NULL);
-    check("require .a\n", "t.a = 2", "true or false is wanted here", NULL);
-    check("require 1\n", "", "true or false is wanted here", NULL);
+    check("require .a\n", "t.a = 2", "true or false is expected here", NULL);
+    check("require 1\n", "", "true or false is expected here", NULL);
     check("require true == 1\n", "", "'==' of true or false and a number", NULL);
-    check("require .a + 0\n", "t.a = 1", "true or false is wanted here", NULL); /* computed */
+    check("require .a + 0\n", "t.a = 1", "true or false is expected here", NULL); /* computed */
 }
 
 TEST(zero_means_absent) {
@@ -606,7 +605,7 @@ TEST(zero_means_absent) {
 TEST(false_of_a_file_saved_whole) {
     const char *top = "require .expert_weights_norm \?\? true\n";
     check(top, "t.expert_weights_norm = true", NULL, NULL);
-    check(top, "t.expert_weights_norm = false", "required", NULL);
+    check(top, "t.expert_weights_norm = false", "this requirement does not hold", NULL);
     check(top, "t.expert_weights_norm = false\nt.swin_norm = false\nt.wkv.head_size = 0", NULL,
           NULL);
 }

@@ -31,7 +31,7 @@ TEST(errors) {
         {"no_refuses", GGL_DEVICE, "backend 'mine' has no function 'refuses'"},
         {"half_repack", GGL_DEVICE, "backend 'mine' has no function 'repack_size'"},
         {"fails", GGL_DEVICE, "the device is asleep"},
-        {"no_backend", GGL_DEVICE, "gives no backend"},
+        {"no_backend", GGL_DEVICE, "returns no backend"},
         {"not_there", GGL_NOT_FOUND, "No such file"},
     };
     ggl_error err;
@@ -121,8 +121,8 @@ TEST(traced) {
     CHECK(access(path, R_OK) == 0);
 }
 
-/* What the version of the interface stands for. Whoever changes one of these raises
- * GGL_BACKEND_ABI, unless no release has had it yet, and then puts the new sizes here. */
+/* The sizes of this version of the interface. A change of one of these raises GGL_BACKEND_ABI,
+ * unless no release has had the version yet; then put the new sizes here. */
 TEST(abi) {
     if (sizeof(void *) != 8)
         SKIP("the sizes are those of 64 bits");
@@ -132,7 +132,7 @@ TEST(abi) {
         const char *name;
         size_t got, want;
     } part[] = {
-        IS(GGL_BACKEND_ABI, 2),
+        IS(GGL_BACKEND_ABI, 2), /* the version, and what it stands for */
         IS(sizeof(ggl_backend_vtable), 120),
         IS(sizeof(ggl_backend), 208),
         IS(sizeof(ggl_segment), 64),
@@ -142,15 +142,19 @@ TEST(abi) {
         IS(sizeof(ggl_body), 48),
         IS(sizeof(ggl_error), 2052),
         IS(sizeof(ggl_plugin), 40),
+        IS(sizeof(ggl_op_info), 40),
         IS(sizeof(ggl_backend_params), 48),
         IS(GGL_OP_COUNT, 49),
-        IS(GGL_TYPE_COUNT, 27),
-        IS(GGL_TYPE_LIMIT, 40),
+        IS(GGL_TYPE_COUNT, 30),
+        IS(GGL_TYPE_LIMIT, 43),
         IS(GGL_STATUS_COUNT, 11),
     };
 #undef IS
     for (size_t i = 0; i < sizeof part / sizeof *part; i++)
         CHECK_MSG(part[i].got == part[i].want,
-                  "%s is %zu, not %zu: does GGL_BACKEND_ABI have to grow?", part[i].name,
-                  part[i].got, part[i].want);
+                  "%s is %zu, version %d of the interface has %zu: raise GGL_BACKEND_ABI in "
+                  "ggl/backend.h, unless no release has had this version, and write "
+                  "IS(%s, %zu) here",
+                  part[i].name, part[i].got, GGL_BACKEND_ABI, part[i].want, part[i].name,
+                  part[i].got);
 }

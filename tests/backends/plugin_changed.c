@@ -24,7 +24,7 @@
 #define CHANGED_OPEN changed_open
 #endif
 
-#ifdef SMALL_MEMORY /* a device that has no more; what is no weight is little */
+#ifdef SMALL_MEMORY /* a device without more memory; only weights are large */
 static ggl_status small_alloc(ggl_backend *b, int region, size_t size, const void *host,
                               ggl_buffer **out, ggl_error *err) {
     if (!host && region >= GGL_REGION_WEIGHT && size > SMALL_MEMORY - SMALL_MEMORY / 10)

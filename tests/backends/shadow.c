@@ -48,8 +48,8 @@ static ggl_tensor *other_weight(const ggl_graph *g, const ggl_tensor *t) {
     return NULL;
 }
 
-/* What one gets wrong: the pairs of the rotation, a scale, a sign, the weight. False: nothing of it
- * fits the node. */
+/* Makes a common mistake: the pairs of the rotation, a scale, a sign, the weight. False if none
+ * applies to the node. */
 static bool confuse(faulty *f, const ggl_graph *g, const ggl_tensor *t) {
     ggl_tensor *c = &f->other;
     *c = *t;
@@ -293,7 +293,7 @@ static float *logits_of_model(ggl_backend *b, int64_t *n) {
     return logits;
 }
 
-/* The CPU rounds activations to 8 bits, the reference nothing: each is no fault of the other's. */
+/* The CPU rounds activations to 8 bits, the reference does not: the difference is no fault. */
 TEST(quantized_weights) {
     int64_t n = 0, m = 0;
     ggl_backend *plain = open_backend("cpu"), *trusted = open_backend("cpu");
@@ -349,7 +349,7 @@ TEST(cancelled_product) {
     CHECK_OK(ggl_graph_finish(g, &err), &err);
     if (CHECK_OK(ggl_sched_new(&s, g, &p, &err), &err) && CHECK_OK(ggl_sched_alloc(s, &err), &err))
         for (int t = 0; t < TOKENS; t++) {
-            CHECK_OK(ggl_sched_set(s, "x", x + t * LENGTH, 1, &err), &err);
+            CHECK_OK(ggl_sched_set(s, "x", x + t * LENGTH, LENGTH * sizeof *x, 1, &err), &err);
             CHECK_OK(ggl_sched_run(s, 1, NULL, 0, &err), &err);
         }
     ggl_shadow_result r = ggl_shadow_get(b);

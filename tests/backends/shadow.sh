@@ -1,5 +1,5 @@
 #!/bin/bash
-# llm-cli --shadow: a backend that is right passes, of one that is not the node is named: shadow.sh LLM_CLI RIGHT WRONG
+# llm-cli --shadow: a right backend passes; of a wrong one, the node is named: shadow.sh LLM_CLI RIGHT WRONG
 set -eu
 cli=$1 right=$2 wrong=$3
 err=$(mktemp)

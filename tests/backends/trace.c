@@ -96,7 +96,7 @@ static void count(void *ctx, const ggl_tensor *node, int64_t n, bool prepares, d
     *calls += node && n > 0 && ns >= 0;
 }
 
-/* Of two descriptors that are known to the tests below: 0 or 1. */
+/* Returns 0 or 1, for the two descriptors that the tests below use. */
 static bool open_toy(toy_model *t, int which) {
     static const char *const wanted[] = {"bloom.arch", "gemma2.arch"};
     const char *name, *text;
@@ -150,7 +150,7 @@ TEST(wrapped) {
     REQUIRE(open_toy(&t, 0));
     ggl_backend_params p = {.n_threads = 1, .profile = ggl_trace_node, .profile_ctx = &traced};
     ggl_backend *cpu = open_backend("cpu", &p);
-    free(logits_of(&t, &cpu, 1, &n)); /* nobody is told yet */
+    free(logits_of(&t, &cpu, 1, &n)); /* nothing is reported yet */
     CHECK_INT(ggl_trace_wrap(&traced, cpu, "/nowhere/trace.json", &err), GGL_IO);
     CHECK_HAS(err.msg, "/nowhere/trace.json");
     CHECK(!traced);
@@ -221,7 +221,7 @@ TEST(every_allocation_fails_in_turn) {
     toy_close(&t);
 }
 
-/* Names of files and tensors are not trusted; what cannot be written is no crash. */
+/* Names of files and tensors are not trusted; a file that cannot be written does not crash. */
 TEST(wrong_use) {
     ggl_error err = {0};
     ggl_backend *b = NULL;

@@ -1,5 +1,5 @@
-/* What llm-bench conform rests on: a backend with a fault must be found, at the operator that has
- * it, and the form that is told must be the least. */
+/* The basis of llm-bench conform: it must find a faulty backend, at the operator that has the
+ * fault, and report the smallest failing form. */
 #include <math.h>
 
 #include "conform/table.h"
@@ -44,7 +44,7 @@ static void check_right(const fixture *f, const char *op, const char *type) {
               type, r.n_right, r.n_cases, r.reason, r.wrong.form_text, r.wrong.text);
 }
 
-/* Of the elementwise f32 operators, rows and moves, those of other names are right. */
+/* Elementwise f32 operators, rows and moves with other names are right. */
 static void check_others_right(const fixture *f, const char *but) {
     static const char *const ops[] = {"+", "max", "exp", "tanh", "sum", "<concat>", "linear"};
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
@@ -52,7 +52,7 @@ static void check_others_right(const fixture *f, const char *but) {
             check_right(f, ops[i], "f32");
 }
 
-/* The row is wrong, and what is told of it is that. */
+/* The row is wrong, with this report. */
 static void check_least(const fixture *f, const char *op, const char *type, const char *least) {
     conform_row r = row_of(f, op, type, false);
     CHECK(r.n_wrong > 0);
@@ -124,7 +124,7 @@ TEST(refuses_a_type) {
     teardown(&f);
 }
 
-/* What a case has besides its own operator may run elsewhere. */
+/* Other operators of a case may run elsewhere. */
 TEST(refuses_an_operator) {
     fixture f;
     REQUIRE(setup(&f, FAULT_UNKNOWN, GGL_OP_TANH, GGL_TYPE_LIMIT));
@@ -159,8 +159,7 @@ TEST(what_is_allowed) {
     teardown(&f);
 }
 
-/* A case of several operators is told to be right without the others where one of those is wrong.
- */
+/* If another operator of a case is wrong, the case is reported as right without it. */
 TEST(another_operator) {
     fixture f;
     REQUIRE(setup(&f, FAULT_CONFUSED, GGL_OP_TANH, GGL_TYPE_LIMIT));
@@ -193,7 +192,7 @@ TEST(alone) {
     teardown(&f);
 }
 
-/* A form that cannot be built is told as that, and is not made smaller. */
+/* A form that cannot be built is reported as such, and not reduced. */
 TEST(no_such_form) {
     fixture f;
     conform_result r;

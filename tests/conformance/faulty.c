@@ -14,7 +14,7 @@ typedef struct faulty {
     fault_kind kind;
     ggl_op op;
     ggl_type type;
-    /* FAULT_ASYNC: the run that was asked for */
+    /* FAULT_ASYNC: the requested run */
     ggl_plan *waiting;
     ggl_buffer *region[MOST_REGIONS];
     int64_t n;

@@ -137,7 +137,7 @@ TEST_UNUSED static void fill(float *x, int64_t n, uint64_t *seed, values kind) {
         x[i] = value_of_kind(seed, kind);
 }
 
-/* Where a block keeps its f16 scale and minimum; -1: nowhere. */
+/* Offsets of a block's f16 scale and minimum; -1: it has none. */
 TEST_UNUSED static void scale_places(ggl_type type, int *d, int *m) {
     *m = type == GGL_Q4_1 || type == GGL_Q5_1 || type == GGL_Q4_K || type == GGL_Q5_K ? 2 : -1;
     *d = 0;
@@ -158,6 +158,7 @@ TEST_UNUSED static void scale_places(ggl_type type, int *d, int *m) {
         *d = 64;
         break;
     case GGL_MXFP4:
+    case GGL_NVFP4:
     case GGL_IQ1_M:
         *d = -1;
         break;

@@ -1,4 +1,4 @@
-/* conformance.cpu: elementwise and row kernels, rotation, attention, recurrence; every instruction
+/* conformance.cpu: elementwise kernels, attention, recurrence (kernels_slots.c has the others); every instruction
  * set against the portable definition, bit for bit; the definition against double precision. */
 #include <sys/wait.h>
 
@@ -11,10 +11,14 @@ static const int64_t sizes[] = {0,  1,  2,  3,  4,  5,  7,  8,  9,  11,  15,  16
 enum { N_SIZES = sizeof sizes / sizeof *sizes };
 static tables all;
 
-#define X(NAME) #NAME,
-static const char *const unary_name[] = {CPU_UNARY(X)};
-static const char *const binary_name[] = {CPU_BINARY(X)};
-#undef X
+static const char *const unary_name[] = {
+#define UNARY_SLOT(NAME, of, where) #NAME,
+#include "../../backends/cpu/slots.def"
+};
+static const char *const binary_name[] = {
+#define BINARY_SLOT(NAME, where) #NAME,
+#include "../../backends/cpu/slots.def"
+};
 
 /* A read past the end of a buffer must not go unseen. */
 TEST(guard) {
@@ -230,104 +234,6 @@ TEST(mod_against_double) {
     CHECK_MSG(n_whole < N / 1000, "%d of %d are a whole divisor away", n_whole, N);
 }
 
-TEST(conversions) {
-    tables_init(&all);
-    enum { N = 65536 };
-    static uint16_t h[N], back[N];
-    static float want[N], got[N];
-    for (int i = 0; i < N; i++)
-        h[i] = (uint16_t)i;
-    all.k[0].to_f32[GGL_F16](h, want, N);
-    for (int t = 1; t < all.n; t++) {
-        all.k[t].to_f32[GGL_F16](h, got, N);
-        CHECK_SAME(got, want, N, "f16 to f32, %s", all.name[t]);
-        all.k[t].f32_to_f16(back, want, N);
-        for (int i = 0; i < N; i++)
-            CHECK(back[i] == h[i] || isnan(want[i]));
-    }
-    uint64_t seed = 5;
-    for (int i = 0; i < 100000; i++) {
-        float x[9];
-        uint16_t a[9], b[9];
-        fill(x, 9, &seed, (values)(i % 3));
-        all.k[0].f32_to_f16(a, x, 9);
-        for (int t = 1; t < all.n; t++) {
-            all.k[t].f32_to_f16(b, x, 9);
-            for (int e = 0; e < 9; e++)
-                CHECK_MSG(a[e] == b[e] || isnan(x[e]), "f16 of %a: %x, expected %x", (double)x[e],
-                          b[e], a[e]);
-        }
-    }
-}
-
-TEST(row_sums) {
-    tables_init(&all);
-    uint64_t seed = 6;
-    for (int i = 0; i < N_SIZES; i++)
-        for (int form = 0; form < 10 * N_VALUES; form++) {
-            int64_t n = sizes[i];
-            exact x = exact_new((size_t)n * 4, 4);
-            fill(x.p, n, &seed, (values)(form % N_VALUES));
-            if (form > 20 && n > 0) /* signs of zeros must not show */
-                for (int64_t e = 0; e < n; e++)
-                    ((float *)x.p)[e] = e % 3 ? -0.0f : 0.0f;
-            for (int t = 1; t < all.n; t++) {
-                float got[3] = {all.k[t].sum(x.p, n), all.k[t].sum_squares(x.p, n),
-                                n ? all.k[t].amax(x.p, n) : 0};
-                float want[3] = {all.k[0].sum(x.p, n), all.k[0].sum_squares(x.p, n),
-                                 n ? all.k[0].amax(x.p, n) : 0};
-                CHECK_SAME(got, want, 3, "sums of %lld, %s", (long long)n, all.name[t]);
-            }
-            double sum = 0, size = 0;
-            for (int64_t e = 0; e < n; e++) {
-                sum += (double)((float *)x.p)[e];
-                size += fabs((double)((float *)x.p)[e]);
-            }
-            if (form % N_VALUES == ORDINARY) /* n / 16 additions in each sum, 4 in the tree */
-                CHECK(fabs((double)all.k[0].sum(x.p, n) - sum) <=
-                      ((double)n / 16 + 5) * 0x1p-24 * size);
-            exact_free(&x);
-        }
-}
-
-TEST(mul_add) {
-    tables_init(&all);
-    uint64_t seed = 7;
-    for (int i = 0; i < N_SIZES; i++) {
-        float x[1000], want[1000], got[1000];
-        int64_t n = sizes[i];
-        fill(x, n, &seed, ORDINARY);
-        fill(want, n, &seed, ORDINARY);
-        for (int t = 1; t < all.n; t++) {
-            memcpy(got, want, sizeof got);
-            all.k[t].mul_add(got, x, 0.3f, n);
-            all.k[0].mul_add(want, x, 0.3f, n);
-            CHECK_SAME(got, want, n, "mul_add of %lld", (long long)n);
-        }
-    }
-}
-
-TEST(rope) {
-    tables_init(&all);
-    uint64_t seed = 8;
-    for (int64_t r = 0; r <= 70; r++) {
-        float x[140], cs[140], want[140], got[140];
-        fill(x, 2 * r, &seed, ORDINARY);
-        fill(cs, 2 * r, &seed, ORDINARY);
-        for (int t = 1; t < all.n; t++)
-            for (int half = 0; half < 2; half++) {
-                (half ? all.k[0].rope_half : all.k[0].rope_pair)(want, x, cs, r);
-                (half ? all.k[t].rope_half : all.k[t].rope_pair)(got, x, cs, r);
-                CHECK_SAME(got, want, 2 * r, "rope of %lld pairs, %s", (long long)r, all.name[t]);
-            }
-        all.k[0].rope_pair(want, x, cs, r);
-        for (int64_t i = 0; i < r; i++) /* one product rounded, then a fused one */
-            CHECK(fabs((double)want[2 * i] - ((double)x[2 * i] * (double)cs[2 * i] -
-                                              (double)x[2 * i + 1] * (double)cs[2 * i + 1])) <=
-                  40 * 0x1p-23);
-    }
-}
-
 static const ggl_type store_type[] = {GGL_F32, GGL_F16, GGL_BF16, GGL_Q8_0, GGL_Q4_0};
 
 /* A page of 64 rows, filled row by row with what `kind` says; read back as f32 [64][d]. */
@@ -452,44 +358,6 @@ TEST(attention) {
         }
 }
 
-TEST(attention_weights) {
-    tables_init(&all);
-    uint64_t seed = 90;
-    for (int lo = 0; lo < GGL_PAGE; lo++)
-        for (int hi = lo + 1; hi <= GGL_PAGE; hi++)
-            for (values kind = ORDINARY; kind < N_VALUES; kind++) {
-                float s[GGL_PAGE], want[GGL_PAGE], got[GGL_PAGE], e[GGL_PAGE] = {0}, m, l;
-                fill(s, GGL_PAGE, &seed, kind);
-                for (int j = lo; j < hi; j++)
-                    e[j] = s[j] * 0.3f;
-                m = all.k[0].amax(e + lo, hi - lo); /* the contract, of other kernels */
-                for (int j = lo; j < hi; j++)
-                    want[j] = e[j] - m;
-                all.k[0].unary[CPU_EXP](e + lo, want + lo, hi - lo);
-                l = all.k[0].sum(e, GGL_PAGE);
-                for (int t = 0; t < all.n; t++) {
-                    float end[2];
-                    memcpy(got, s, sizeof got);
-                    end[0] = all.k[t].softmax_page(got, lo, hi, 0.3f, end + 1);
-                    CHECK_SAME(got, e, GGL_PAGE, "weights %d..%d, %s", lo, hi, all.name[t]);
-                    CHECK_SAME(end, ((float[]){m, l}), 2, "largest and sum, %s", all.name[t]);
-                }
-            }
-    for (int64_t n = 0; n < 70; n++) {
-        float part[70], want[70];
-        guarded got = guarded_new((size_t)n * 4, 8);
-        fill(part, n, &seed, ORDINARY);
-        fill((float *)got.p, n, &seed, ORDINARY);
-        memcpy(want, got.p, (size_t)n * 4);
-        for (int t = 1; t < all.n; t++) {
-            all.k[0].merge(want, part, 0.3f, 0.7f, n);
-            all.k[t].merge((float *)got.p, part, 0.3f, 0.7f, n);
-            CHECK_SAME((float *)got.p, want, n, "merge of %lld, %s", (long long)n, all.name[t]);
-        }
-        guarded_end(&got, "merge");
-    }
-}
-
 /* One table against the portable one: the same rows of a state through one token. */
 static void check_recur(cpu_recur_kind kind, int t, int64_t n, int64_t n_rows, int what,
                         uint64_t *seed) {
@@ -543,33 +411,4 @@ TEST(recurrence) {
                 for (int t = 1; t < all.n; t++)
                     check_recur((cpu_recur_kind)kind, t, sizes[i], 1 + (i + what + kind) % 9, what,
                                 &seed);
-}
-
-TEST(convolution) {
-    enum { MOST = 37 };
-    tables_init(&all);
-    uint64_t seed = 11;
-    for (int64_t n = 1; n < 70; n++)
-        for (int64_t k = 1; k <= MOST; k = k < 6 ? k + 1 : k + 15) {
-            exact x[MOST], w = exact_new((size_t)(n * k) * 4, 4);
-            const float *row[MOST];
-            guarded want = guarded_new((size_t)n * 4, 0), got = guarded_new((size_t)n * 4, 8);
-            fill((float *)w.p, n * k, &seed, (int)(n % N_VALUES));
-            for (int64_t j = 0; j < k; j++) {
-                x[j] = exact_new((size_t)n * 4, (size_t)(j % 3) * 4);
-                fill((float *)x[j].p, n, &seed, (int)((n + j) % N_VALUES));
-                row[j] = (float *)x[j].p;
-            }
-            all.k[0].conv((float *)want.p, row, (float *)w.p, n, k);
-            for (int t = 1; t < all.n; t++) {
-                all.k[t].conv((float *)got.p, row, (float *)w.p, n, k);
-                CHECK_SAME((float *)got.p, (float *)want.p, n, "convolution of %lld over %lld, %s",
-                           (long long)n, (long long)k, all.name[t]);
-            }
-            guarded_end(&want, "portable");
-            guarded_end(&got, "convolution");
-            for (int64_t j = 0; j < k; j++)
-                exact_free(&x[j]);
-            exact_free(&w);
-        }
 }

@@ -1,9 +1,15 @@
-#!/bin/sh
-# A project of its own builds and runs against the installed package: consumer.sh BUILD_DIR SOURCE_DIR CC
+#!/bin/bash
+# The programs of docs/graph.md, and one with the models, build and run against the installed package, as projects of their own:
+# consumer.sh BUILD_DIR SOURCE_DIR CC
 set -eu
 build=$1 source=$2 cc=$3
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
+. "$source/tests/e2e/docs_programs.sh"
+page=$source/docs/graph.md
+mkdir "$tmp/programs"
+docs_programs "$page" "$tmp/programs"
+
 cmake --install "$build" --prefix "$tmp/prefix" >"$tmp/install.log"
 mv "$tmp/prefix" "$tmp/moved" # an installed tree can be moved
 
@@ -13,17 +19,32 @@ for file in LICENSE NOTICE; do
 done
 
 cmake -S "$source/tests/consumer" -B "$tmp/cmake" -DCMAKE_PREFIX_PATH="$tmp/moved" -DCMAKE_C_COMPILER="$cc" \
-    -DWANT_VERSION="$version" >"$tmp/cmake.log"
+    -DWANT_VERSION="$version" -DPROGRAMS="$tmp/programs" >"$tmp/cmake.log"
 cmake --build "$tmp/cmake" >>"$tmp/cmake.log" || { cat "$tmp/cmake.log"; exit 1; }
-"$tmp/cmake/consumer" | grep -q '^0.7616'
+for program in "$tmp"/cmake/program-*; do
+    docs_prints "$page" "$program"
+done
+"$tmp/cmake/models" | grep -q 'descriptors$'
 
-if command -v pkg-config >/dev/null; then
-    pc=$(find "$tmp/moved" -name ggml-lite.pc)
-    [ "$(PKG_CONFIG_PATH=$(dirname "$pc") pkg-config --modversion ggml-lite)" = "$version" ]
-    flags=$(PKG_CONFIG_PATH=$(dirname "$pc") pkg-config --cflags --libs ggml-lite)
-    # shellcheck disable=SC2086
-    "$cc" -std=c11 -o "$tmp/by-pkg-config" "$source/tests/consumer/consumer.c" $flags
-    "$tmp/by-pkg-config" | grep -q '^0.7616'
-else
+if ! command -v pkg-config >/dev/null; then
     echo "pkg-config is not there: its half is skipped"
+    exit 0
+fi
+PKG_CONFIG_PATH=$(dirname "$(find "$tmp/moved" -name ggml-lite.pc)")
+export PKG_CONFIG_PATH
+by_pkg_config() { # PACKAGE SOURCE: builds $tmp/by-pkg-config
+    # shellcheck disable=SC2046
+    "$cc" -std=c11 -o "$tmp/by-pkg-config" "$2" $(pkg-config --cflags --libs "$1")
+}
+[ "$(pkg-config --modversion ggml-lite) $(pkg-config --modversion llm-models)" = "$version $version" ]
+for program in "$tmp"/programs/*.c; do
+    by_pkg_config ggml-lite "$program"
+    docs_prints "$page" "$tmp/by-pkg-config"
+done
+by_pkg_config llm-models "$source/tests/consumer/models.c"
+"$tmp/by-pkg-config" | grep -q 'descriptors$'
+# the tensor library's flags name nothing of the models
+if pkg-config --libs ggml-lite | grep -q llm-; then
+    echo "pkg-config --libs ggml-lite has libraries of the models: $(pkg-config --libs ggml-lite)"
+    exit 1
 fi

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Every C block of a page stands in a file, line by line; a line of "..." leaves some of them out: docs_excerpts.sh PAGE FILE
+# Every C block of a page is in a file, line by line; a line of "..." stands for omitted lines: docs_excerpts.sh PAGE FILE
 set -eu
 awk -v page="$1" '
     function find(from,    i, k, at, last) { # the block from a line of the file on; what "..." skips is as short as possible

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Links between the pages, and to files, lead somewhere; those with a heading to a heading: docs_links.sh SOURCE_DIR
+# Links between the pages, to files and to headings have existing targets: docs_links.sh SOURCE_DIR
 set -eu
 cd "$1"
 failed=0 n=0

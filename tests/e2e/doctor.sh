@@ -1,5 +1,5 @@
 #!/bin/bash
-# llm-arch doctor by another engine's logits and by a text, and llm-arch verify of given tokens.
+# llm-arch doctor with another engine's logits and with a text, and llm-arch verify with given tokens.
 # doctor.sh LLM-ARCH LLM-CLI LLM-QUANTIZE MODEL FOLDER-OF-ARCHS FOLDER-OF-DATA
 set -u
 arch=$1 cli=$2 quantize=$3 quantized=$4 archs=$5 data=$6
@@ -49,12 +49,12 @@ says "with this change the logits agree: "
 sed -e 's/attention(q, k, v)/attention(q, k, v, scale = steep)/' -e 's|^n_expert |steep = 1.5 / sqrt(d)\nn_expert |' "$archs/llama.arch" \
     >"$tmp/steep.arch"
 expect 0 "the nearest is attention scale: 1 / sqrt of the head's size; make" doctor "$model" --arch "$tmp/steep.arch" "${by[@]}"
-says_not "cannot be read so"
+says_not "cannot be built"
 
 # a key with several that serve where it is absent
 sed 's/[.]rope[.]freq_base ?? 10000/.rope.freq_base ?? .rope.global.freq_base ?? (500000) * 2/' "$archs/llama.arch" >"$tmp/base.arch"
 expect 0 "read as" doctor "$model" --arch "$tmp/base.arch" "${by[@]}"
-says_not "cannot be read so"
+says_not "cannot be built"
 
 # a fault that is none of the choices: where it is
 expect 0 "no reading is nearer" doctor "$model" --arch "$tmp/sharp.arch" "${by[@]}"
@@ -78,7 +78,7 @@ says_not "GELU"
 says_not "the first token agrees"
 sed 's/gelu(linear/1.0005 * gelu(linear/' "$archs/gpt2.arch" >"$tmp/bent2.arch"
 logits "$tmp/gelu.npy" "$archs/gpt2.arch" "$gpt2" 1,40,41,42,43,44,45,46
-expect 0 "a GELU in half precision makes differences of this size" \
+expect 0 "a GELU in half precision, which some engines have, makes differences of this size" \
     doctor "$gpt2" --arch "$tmp/bent2.arch" --logits "$tmp/gelu.npy" --tokens 1,40,41,42,43,44,45,46
 says "no reading is nearer"
 says_not "<-"
@@ -86,8 +86,8 @@ expect 0 "the logits agree: " doctor "$gpt2" --logits "$tmp/gelu.npy" --tokens 1
 
 # weights that are quantized
 logits "$tmp/q8_0.npy" "$archs/llama.arch" "$quantized" $ids
-expect 0 "with quantized weights engines round activations" doctor "$quantized" --arch "$tmp/bent.arch" --logits "$tmp/q8_0.npy" --tokens $ids
-expect 0 "with quantized weights engines round activations" doctor "$quantized" "${by[@]}"
+expect 0 "with quantized weights, engines round activations" doctor "$quantized" --arch "$tmp/bent.arch" --logits "$tmp/q8_0.npy" --tokens $ids
+expect 0 "with quantized weights, engines round activations" doctor "$quantized" "${by[@]}"
 says_not "<-"
 
 # a model without a tokenizer has logits, too
@@ -100,31 +100,31 @@ key=llama.attention.layer_norm_rms_epsilon
 cp "$model" "$tmp/nan.gguf"
 at=$(($(grep -obUa "$key" "$model" | head -n 1 | cut -d: -f1) + ${#key} + 4))
 printf '\0\0\200\277' | dd of="$tmp/nan.gguf" bs=1 seek=$at conv=notrunc 2>/dev/null # an epsilon of -1
-expect 1 "as described, the model's logits are NaN: the readings above that have a difference make numbers" doctor "$tmp/nan.gguf" "${by[@]}"
+expect 1 "with the descriptor as it is, the model's logits are NaN: only the readings above that have a difference give numbers" doctor "$tmp/nan.gguf" "${by[@]}"
 says_not "<-"
 
 # --- files of logits that do not fit --------------------------------------------------------------------------------------
 refused() { expect 1 "$1" doctor "$model" --logits "$2" --tokens $ids; [ ! -s "$tmp/out" ] || fail "a table before '$1'"; }
 refused "none.npy" "$tmp/none.npy"
-refused "is no .npy file" "$model"
+refused "is not a .npy file" "$model"
 : >"$tmp/empty.npy"
 refused "empty.npy" "$tmp/empty.npy"
 head -c 1000 "$tmp/want.npy" >"$tmp/cut.npy"
-refused "cut.npy: has 872 bytes of data, not what 16 rows of 2048 numbers take" "$tmp/cut.npy"
+refused "cut.npy: has 872 bytes of data, but not those of 16 rows of 2048 numbers" "$tmp/cut.npy"
 sed "s/'<f4'/'<f2'/" "$tmp/want.npy" >"$tmp/f2.npy"
 refused "f2.npy: has elements '<f2', not '<f4': save it as float32" "$tmp/f2.npy"
 sed "s/(16, 2048)/(8, 4096) /" "$tmp/want.npy" >"$tmp/8.npy"
-refused "8.npy has logits of 8 tokens, --tokens has 16" "$tmp/8.npy"
+refused "8.npy has logits of 8 tokens, but --tokens has 16" "$tmp/8.npy"
 sed "s/(16, 2048)/(32768, 1)/" "$tmp/want.npy" >"$tmp/1.npy"
-refused "1.npy has logits of 32768 tokens, --tokens has 16" "$tmp/1.npy"
-expect 1 "gelu.npy has logits of 8 tokens, --tokens has 16" doctor "$model" --logits "$tmp/gelu.npy" --tokens $ids
+refused "1.npy has logits of 32768 tokens, but --tokens has 16" "$tmp/1.npy"
+expect 1 "gelu.npy has logits of 8 tokens, but --tokens has 16" doctor "$model" --logits "$tmp/gelu.npy" --tokens $ids
 { head -c 128 "$tmp/want.npy" | sed "s/(16, 2048)/(16, 2000)/"; tail -c +129 "$tmp/want.npy" | head -c $((4 * 16 * 2000)); } >"$tmp/2000.npy"
-refused "2000.npy has 2000 logits for each token, the model has a vocabulary of 2048" "$tmp/2000.npy"
+refused "2000.npy has 2000 logits for each token, but the model has a vocabulary of 2048" "$tmp/2000.npy"
 for k in nan:'\377\377\377\377':NaN inf:'\0\0\200\377':-inf; do
     IFS=: read -r name bytes words <<<"$k"
     cp "$tmp/want.npy" "$tmp/$name.npy"
     printf "$bytes" | dd of="$tmp/$name.npy" bs=1 seek=$((128 + 4 * (3 * 2048 + 17))) conv=notrunc 2>/dev/null
-    refused "$name.npy: logit 17 of token 3 is $words, no finite number" "$tmp/$name.npy"
+    refused "$name.npy: logit 17 of token 3 is $words, which is not a finite number" "$tmp/$name.npy"
 done
 { head -c 128 "$tmp/want.npy"; head -c $((4 * 16 * 2048)) /dev/zero; } >"$tmp/zero.npy"
 refused "zero.npy: all logits are 0" "$tmp/zero.npy"
@@ -135,16 +135,16 @@ expect 2 "--text and --logits exclude each other" doctor "$model" --text "$0" "$
 expect 2 "--text and --tokens exclude each other" doctor "$model" --text "$0" --tokens 1,2
 expect 2 "--logits needs the tokens" doctor "$model" --logits "$tmp/want.npy"
 expect 2 "--tokens needs the logits" doctor "$model" --tokens 1,2
-expect 2 "-n is for --text" doctor "$model" "${by[@]}" -n 4
+expect 2 "-n works only with --text" doctor "$model" "${by[@]}" -n 4
 expect 2 "-c 8: less than the 16 tokens" doctor "$model" "${by[@]}" -c 8
 expect 0 "the logits agree: " doctor "$model" "${by[@]}" -c 64
-expect 2 "'1;2' is no list of ids" doctor "$model" --logits "$tmp/want.npy" --tokens '1;2'
+expect 2 "'1;2' is not a list of ids" doctor "$model" --logits "$tmp/want.npy" --tokens '1;2'
 expect 2 "token 2048 is not in the vocabulary of 2048" doctor "$model" --logits "$tmp/want.npy" --tokens "${ids/403/2048}"
 
 # --- doctor by a text that the model cannot predict: it says so, and marks nothing -------------------------------------------
 for i in $(seq 40); do echo "Zq$((i * 7919 % 1000)) #x@W&J^k<vX}Q%~"; done >"$tmp/noise"
 for a in "$archs/llama.arch" "$tmp/half.arch"; do
-    expect 0 "these weights cannot tell" doctor "$model" --arch "$a" --text "$tmp/noise"
+    expect 0 "these weights allow no verdict" doctor "$model" --arch "$a" --text "$tmp/noise"
     says_not "<-"
 done
 
@@ -156,8 +156,8 @@ expect 0 "tokens       3" verify "$model" --tokens $ids -n 3
 expect 0 "nodes agree with the reference" verify "$tmp/plain.gguf" --tokens 1,2,3
 expect 1 "tokenizer" verify "$tmp/plain.gguf" -p x
 expect 2 "--tokens: token 2048 is not in the vocabulary of 2048" verify "$model" --tokens 1,2048
-expect 2 "'one' is no list of ids such as 1,2,3" verify "$model" --tokens one
+expect 2 "'one' is not a list of ids such as 1,2,3" verify "$model" --tokens one
 expect 2 "-p, -f and --tokens exclude each other" verify "$model" --tokens 1 -p x
 expect 2 "-p, -f and --tokens exclude each other" verify "$model" -p x -f "$0"
-expect 2 "--tokens has 4097 ids, at most 4096 are run" verify "$model" --tokens "$(seq -s, 4097)"
+expect 2 "--tokens has 4097 ids, but at most 4096 can be run" verify "$model" --tokens "$(seq -s, 4097)"
 exit $failed

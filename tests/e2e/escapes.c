@@ -1,6 +1,5 @@
-/* Files whose strings hold an escape sequence and a line that looks like a tool's own, given to
- * each tool: neither comes out on stdout or stderr. What a model says is another matter: it is
- * text. */
+/* Files whose strings contain an escape sequence and a line that looks like a tool's own: no tool
+ * prints either to stdout or stderr. Generated text is not checked. */
 #include <sys/wait.h>
 
 #include "ggl/alloc.h"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Products of extents are taken by ggl_extents (ggl/graph.h), where they are known to fit, and nowhere
-# else: a product that was taken by hand has wrapped to 0 before.
+# Only ggl_extents (ggl/graph.h), which knows that they fit, multiplies extents: a product computed elsewhere
+# once wrapped to 0.
 #   extents.sh SOURCE_DIR
 set -euo pipefail
 cd "$1"

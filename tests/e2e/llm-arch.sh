@@ -1,5 +1,5 @@
 #!/bin/bash
-# llm-arch as a writer of descriptors meets it. llm-arch.sh LLM-ARCH LLM-CLI MODEL FOLDER-OF-ARCHS
+# llm-arch as authors of descriptors use it. llm-arch.sh LLM-ARCH LLM-CLI MODEL FOLDER-OF-ARCHS
 set -u
 arch=$1 cli=$2 model=$3 archs=$4
 source "$(dirname "$0")/common.sh"
@@ -28,14 +28,14 @@ END
 expect 2 "usage"
 expect 0 "doctor" --help
 expect 2 "did you mean 'check'" chek
-expect 2 "no command '--nope'; llm-arch --help lists them" --nope
+expect 2 "there is no command '--nope'; llm-arch --help lists them" --nope
 expect 2 "argument 1 is empty" init "" "$model"
 expect 2 "argument 2 is empty" check tiny ""
 expect 2 "argument is missing" check
 expect 2 "too many" show a b c
 expect 2 "did you mean" verify "$model" --wrost 3
 expect 1 "no such file" check nothing
-expect 1 "this is a model, and a descriptor is wanted here" check "$model"
+expect 1 "this is a model, but a descriptor is expected here" check "$model"
 expect 0 "where built-in llama.arch reads them" show "$model" --arch llama
 expect 0 "llama.arch         $(printf '%4d' "$(wc -l <"$archs/llama.arch")") lines" list
 check_piped=$("$arch" check <(cat "$tmp/tiny.arch") 2>&1) || fail "a descriptor from a pipe: $check_piped"
@@ -52,15 +52,15 @@ expect 1 "are not read by $tmp/tiny.arch:" check "$tmp/tiny.arch" "$model"
 ! grep -q "made-up" "$tmp/out" "$tmp/err" || fail "made-up models come before the model that was given"
 expect 1 "and 41 tensors" check "$tmp/tiny.arch" "$model" --ignore-tensor none
 unread=(--ignore-key 'llama.*' --ignore-tensor '*')
-expect 0 "ignored on your request: 3 keys llama.*, 41 tensors *" check "$tmp/tiny.arch" "$model" "${unread[@]}"
-expect 0 "ignored on your request: 3 keys llama.*, 41 tensors *" graph "$tmp/tiny.arch" "$model" "${unread[@]}"
-expect 0 "ignored on your request: 3 keys llama.*, 41 tensors *" verify "$model" --arch "$tmp/tiny.arch" "${unread[@]}"
-expect 0 "ignored on your request: 3 keys llama.*, 41 tensors *" diff "$tmp/tiny.arch" "$tmp/tiny.arch" "$model" "${unread[@]}"
-expect 0 "ignored on your request: 3 keys llama.*, 41 tensors *" embed "$tmp/tiny.arch" "$model" "$tmp/tiny.gguf" "${unread[@]}"
+expect 0 "ignored at your request: 3 keys llama.*, 41 tensors *" check "$tmp/tiny.arch" "$model" "${unread[@]}"
+expect 0 "ignored at your request: 3 keys llama.*, 41 tensors *" graph "$tmp/tiny.arch" "$model" "${unread[@]}"
+expect 0 "ignored at your request: 3 keys llama.*, 41 tensors *" verify "$model" --arch "$tmp/tiny.arch" "${unread[@]}"
+expect 0 "ignored at your request: 3 keys llama.*, 41 tensors *" diff "$tmp/tiny.arch" "$tmp/tiny.arch" "$model" "${unread[@]}"
+expect 0 "ignored at your request: 3 keys llama.*, 41 tensors *" embed "$tmp/tiny.arch" "$model" "$tmp/tiny.gguf" "${unread[@]}"
 expect 1 "are not read by general.descriptor:" verify "$tmp/tiny.gguf"
 "$cli" -m "$tmp/tiny.gguf" --tokens 1,2 -n 0 "${unread[@]}" 2>"$tmp/err" >/dev/null </dev/null || fail "llm-cli --ignore: $(cat "$tmp/err")"
-[ "$(grep -c 'ignored on your request' "$tmp/err")" = 1 ] || fail "llm-cli --ignore: $(cat "$tmp/err")"
-expect 0 "no unread key fits 'llama.logit_skale', which was to be ignored" verify "$model" --ignore-key llama.logit_skale
+[ "$(grep -c 'ignored at your request' "$tmp/err")" = 1 ] || fail "llm-cli --ignore: $(cat "$tmp/err")"
+expect 0 "no unread key matches the pattern 'llama.logit_skale' to ignore" verify "$model" --ignore-key llama.logit_skale
 sed 's/rms_norm/rmsnorm/' "$tmp/tiny.arch" >"$tmp/typo.arch"
 expect 1 "typo.arch:7:11: error" check "$tmp/typo.arch"
 expect 1 "did you mean rms_norm" check "$tmp/typo.arch"
@@ -85,7 +85,7 @@ grep -q "NOT READ: query heads that share a key head" "$tmp/out" || fail "show: 
 expect 0 "harmless: a size of tensors" show "$model" --arch "$tmp/tiny.arch"
 expect 1 "nothing.arch" show "$model" --arch "$tmp/nothing.arch"
 sed 's/general.architecture/general.architectura/' "$model" >"$tmp/unknown.gguf"
-expect 0 "note: what becomes of the keys is not known: " show "$tmp/unknown.gguf"
+expect 0 "note: it is unknown which keys are read: " show "$tmp/unknown.gguf"
 head -c 100000 "$model" >"$tmp/cut.gguf"
 expect 0 "note: $tmp/cut.gguf: the file is truncated" show "$tmp/cut.gguf"
 expect 0 "note: $tmp/cut.gguf: the file is truncated" diff "$model" "$tmp/cut.gguf"
@@ -148,7 +148,7 @@ grep -q 'agree with the reference' "$tmp/out" && fail "verify: NaN agrees"
 # --- doctor: a misread rotation shows -------------------------------------------------------------------------------------
 # as is what MODEL reads speaks: no truncation, so that no other reading is likelier; one stretch, as the first token begins the story
 "$cli" -m "$model" -p "Once upon a time" -n 120 --temp 1 --top-k 0 --top-p 1 --min-p 0 -s 1 --ignore-eos 2>/dev/null >"$tmp/story" </dev/null
-expect 1 "as described, the model's logits are NaN: the readings above that have a perplexity make numbers" \
+expect 1 "with the descriptor as it is, the model's logits are NaN: only the readings above that have a perplexity give numbers" \
     doctor "$tmp/nan.gguf" --text "$tmp/story"
 expect 0 "no reading is better" doctor "$model" --text "$tmp/story"
 expect 0 "the best is rotated pairs: neighbours" doctor "$model" --text "$tmp/story" --arch "$tmp/half.arch"
@@ -158,7 +158,7 @@ expect 2 "--text" doctor "$model"
 origin() { "$cli" --plan "$@" </dev/null 2>&1 | sed -n 's/^descriptor *//p'; }
 [ "$(origin -m "$model")" = "built-in llama.arch" ] || fail "not built in: $(origin -m "$model")"
 expect 0 "out.gguf" embed "$archs/llama.arch" "$model" "$tmp/out.gguf"
-expect 2 "is what MODEL reads" embed llama "$model" "$model"
+expect 2 "is also the file of MODEL" embed llama "$model" "$model"
 expect 1 "tiny.arch" embed "$tmp/tiny.arch" "$model" "$tmp/no.gguf"
 [ ! -e "$tmp/no.gguf" ] || fail "a descriptor that does not fit was embedded"
 [ "$(origin -m "$tmp/out.gguf")" = "general.descriptor of $tmp/out.gguf" ] || fail "the model's own: $(origin -m "$tmp/out.gguf")"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# llm-bench conform as who writes a backend meets it. llm-bench-conform.sh BENCH
+# llm-bench conform as authors of backends use it. llm-bench-conform.sh BENCH
 set -u
 bench=$1
 source "$(dirname "$0")/common.sh"
@@ -79,7 +79,7 @@ fi
 
 # --- mistakes
 
-refuses 1 "there is no backend 'abacus' in this build; there are: " --backend abacus --op exp
+refuses 1 "this build has no backend 'abacus'; it has: " --backend abacus --op exp
 refuses 2 "no operator is named 'ex'" --op ex
 refuses 2 "no operator is named 'exp' and has cases of type q4_0" --op exp --type q4_0
 refuses 2 "no operator has cases of type i32" --type i32

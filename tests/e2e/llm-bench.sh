@@ -1,5 +1,5 @@
 #!/bin/bash
-# llm-bench as a user meets it: models made, measured, compared; mistakes. llm-bench.sh BENCH CLI SOURCE_DIR
+# llm-bench as users run it: models made, measured, compared; mistakes. llm-bench.sh BENCH CLI SOURCE_DIR
 set -u
 bench=$1 cli=$2 source=$3
 source "$(dirname "$0")/common.sh"
@@ -120,10 +120,10 @@ columns 'all(sum(s["share"] for s in r[k]["steps"]) > 0.99 for r, k in zip(rows,
 columns 'any(s["op"] == "linear" and s["type"] == "q8_0" and s["gmac_per_s"] > 0 for s in rows[0]["profile_prompt"]["steps"])'
 does -m "$tmp/toy-moe-q8_0.gguf" "${quick[@]}" --profile
 has 'experts]'
-refuses 2 "'8-x' is no list" -p 8-x
+refuses 2 "'8-x' is not a list" -p 8-x
 refuses 2 '-pg: ' -pg 3
 refuses 2 '-ctk: ' -ctk q6_k
-refuses 2 'nothing is measured' -p 0 -n 0
+refuses 2 'there is nothing to measure' -p 0 -n 0
 refuses 2 "unexpected argument 'foo'" foo
 refuses 2 'csv' -o cvs
 refuses 2 '--profile' --profile -o csv
@@ -166,7 +166,7 @@ refuses 2 'result 1 has no' --compare "$tmp/bad.json" "$tmp/old.json"
 echo '[{' >"$tmp/bad.json"
 refuses 2 'bad.json:' --compare "$tmp/bad.json" "$tmp/old.json"
 refuses 2 'nothere.json' --compare "$tmp/nothere.json"
-refuses 2 'no test that' --compare "$tmp/run.json" "$tmp/old.json"
+refuses 2 'no test in common with this run' --compare "$tmp/run.json" "$tmp/old.json"
 
 # --- backends and splits
 
@@ -192,7 +192,7 @@ printf '%s\n' 'arch llama' 'language 1' 'n = .embedding_length + 0 * .block_coun
     'logits = linear(token_embd[token], token_embd)' >"$tmp/tiny.arch"
 "$bench" --arch "$tmp/tiny.arch" "${quick[@]}" >/dev/null 2>"$tmp/err" && fail "tensors that nothing reads are no error"
 "$bench" --arch "$tmp/tiny.arch" "${quick[@]}" --ignore-key 'llama.*' --ignore-tensor '*' >/dev/null 2>"$tmp/err" || fail "--ignore: $(cat "$tmp/err")"
-[ "$(grep -c '^ignored on your request: [0-9]* keys llama.\*, [0-9]* tensors \*$' "$tmp/err")" = 1 ] || fail "--ignore: $(cat "$tmp/err")"
+[ "$(grep -c '^ignored at your request: [0-9]* keys llama.\*, [0-9]* tensors \*$' "$tmp/err")" = 1 ] || fail "--ignore: $(cat "$tmp/err")"
 
 # --- ops
 
@@ -203,11 +203,11 @@ python3 -c 'import sys, xml.dom.minidom as d; d.parse(sys.argv[1])' "$tmp/roof.s
 does ops --kernel panels --shape 96x33 --columns 3 --seconds 0.0001 --no-limits -t 2 -o csv
 does ops --kernel rows --shape 96x33 --seconds 0.0001 --no-limits
 has '96x'
-refuses 2 "no kernel has 'nope' in its name" ops --kernel nope --no-limits
+refuses 2 "no kernel's name contains 'nope'" ops --kernel nope --no-limits
 # before the machine is measured: no file is opened for what it may say
-refuses 2 "no kernel has 'nope' in its name" ops --kernel nope --svg "$tmp/no/such.svg"
-refuses 2 "'96' is no shape" ops --shape 96
-refuses 2 "'33x3' is no shape" ops --shape 33x3
+refuses 2 "no kernel's name contains 'nope'" ops --kernel nope --svg "$tmp/no/such.svg"
+refuses 2 "'96' is not a shape" ops --shape 96
+refuses 2 "'33x3' is not a shape" ops --shape 33x3
 "$bench" ops --kernel EXP --seconds 0.0001 --no-limits --svg "$tmp/no/such.svg" >/dev/null 2>"$tmp/err"
 [ $? = 1 ] || fail "a picture that cannot be written is not exit code 1"
 

@@ -1,6 +1,6 @@
 #!/bin/bash
-# llm-cli as a user meets it: a pipe, a typo, a missing file, a truncated one, a full disk. llm-cli.sh PROGRAM MODEL [threads]
-# `threads`: only what runs a model in several, for the thread sanitizer
+# llm-cli as users run it: a pipe, a typo, a missing file, a truncated one, a full disk. llm-cli.sh PROGRAM MODEL [threads]
+# `threads`: only the tests with several threads, for the thread sanitizer
 set -u
 cli=$1 model=$2 only=${3:-}
 source "$(dirname "$0")/common.sh"
@@ -67,12 +67,12 @@ if "$cli" --plan=nodes -m "$model" 2>/dev/null </dev/null | grep -q ' repacked '
     grep -q 'model.gguf.repack keeps' "$tmp/err.first" || fail "no file of repacked weights: $(cat "$tmp/err.first")"
     grep -q 'are from .*model.gguf.repack' "$tmp/err.second" || fail "it is not used: $(cat "$tmp/err.second")"
     "$cli" --repack-cache="$tmp/model.gguf" -m "$tmp/model.gguf" -p x -n 1 >/dev/null 2>"$tmp/err" </dev/null
-    [ $? = 2 ] && grep -q 'what -m reads' "$tmp/err" && cmp -s "$model" "$tmp/model.gguf" || fail "--repack-cache over the model"
+    [ $? = 2 ] && grep -q 'also the file of -m' "$tmp/err" && cmp -s "$model" "$tmp/model.gguf" || fail "--repack-cache over the model"
     "$cli" --repack-cache="$tmp/none/x" -p x -n 1 -m "$model" >/dev/null 2>"$tmp/err" </dev/null || fail "no folder for the cache"
-    grep -q 'not kept' "$tmp/err" || fail "no folder for the cache is not told"
+    grep -q 'not saved' "$tmp/err" || fail "no folder for the cache is not told"
 fi
 "$cli" --repack-cache -p x -n 1 >/dev/null 2>"$tmp/err" </dev/null || fail "--repack-cache of the built-in model"
-grep -q 'is no file' "$tmp/err" || fail "--repack-cache of the built-in model: $(cat "$tmp/err")"
+grep -q 'is not a file' "$tmp/err" || fail "--repack-cache of the built-in model: $(cat "$tmp/err")"
 "$cli" --cpu-mask-isa all -p "Once upon a time" -n 40 --temp 0 >"$tmp/b" 2>/dev/null </dev/null
 cmp -s "$tmp/a" "$tmp/b" || fail "the portable code gives another text"
 "$cli" -p "One day" -n 30 -s 7 >"$tmp/a" 2>/dev/null </dev/null
@@ -89,7 +89,7 @@ grep -q 'context of 24 tokens is full' "$tmp/err" || fail "the full context is n
 "$cli" -C 1 --prio -1 -p "Once upon a time" -n 40 --temp 0 >"$tmp/b" 2>"$tmp/err" </dev/null || fail "--cpu-mask 1"
 "$cli" -p "Once upon a time" -n 40 --temp 0 >"$tmp/a" 2>/dev/null </dev/null
 cmp -s "$tmp/a" "$tmp/b" || fail "--cpu-mask 1 gives another text"
-expect 2 "'0xg' is no hexadecimal number" --cpu-mask 0xg -n 1
+expect 2 "'0xg' is not a hexadecimal number" --cpu-mask 0xg -n 1
 expect 2 "names no CPU" --cpu-mask 0 -n 1
 expect 2 "CPU 4095" --cpu-mask 8$(printf '0%.0s' $(seq 1023)) -n 1
 expect 1 "none of these CPUs" --cpu-mask 8$(printf '0%.0s' $(seq 255)) -n 1
@@ -129,8 +129,8 @@ after() { echo $(($(grep -obUa "$1" "$model" | tail -n 1 | cut -d: -f1) + ${#1} 
 for at in $(after llama.vocab_size 4) $(after token_embd.weight 12); do
     printf '\144\0' | dd of="$tmp/few.gguf" bs=1 seek=$at conv=notrunc 2>/dev/null # 100 of 2048
 done
-expect 1 "the tokenizer has 2048 tokens and llama.vocab_size is 100" -m "$tmp/few.gguf" -p "Once upon a time"
-expect 1 "the tokenizer has 2048 tokens and llama.vocab_size is 100" -m "$tmp/few.gguf" --tokens 1 # before any prompt is looked at
+expect 1 "the tokenizer has 2048 tokens, but llama.vocab_size is 100" -m "$tmp/few.gguf" -p "Once upon a time"
+expect 1 "the tokenizer has 2048 tokens, but llama.vocab_size is 100" -m "$tmp/few.gguf" --tokens 1 # before any prompt is looked at
 expect 2 "token 2048 is not in the vocabulary of 2048" --tokens 1,2048
 
 # --- what users get wrong --------------------------------------------------------------------------------------------------
@@ -145,7 +145,7 @@ expect 2 "did you mean" --tmep 0
 expect 2 "unknown flag '-cnv': there is no conversation mode" -cnv
 expect 2 "unknown flag '--keep': the context does not shift" --keep 3
 expect 2 "unknown flag '-hf': models are not downloaded" -hf a/b
-expect 2 "unknown flag '-ot': weights are placed by --place" -ot a=b
+expect 2 "unknown flag '-ot': --place PATTERN=NAME places weights" -ot a=b
 expect 2 "unknown flag '-cvt'; did you mean '-ctv'?" -cvt f16
 "$cli" -p "Once upon a time" --n-predict 40 --temperature 0 -no-cnv -e --mmap -ctk F16 >"$tmp/b" 2>"$tmp/err" </dev/null || fail "spellings of llama.cpp: $(cat "$tmp/err")"
 cmp -s "$tmp/a" "$tmp/b" || fail "spellings of llama.cpp: another text"
@@ -154,7 +154,7 @@ expect 2 "--temp" --temp
 expect 2 "top-p" --top-p 7
 expect 2 "exclude" -p a -f b
 expect 1 "-f: none.txt: No such file" -f none.txt
-expect 1 "none: no such file, and no built-in descriptor of that name" --arch none -p x
+expect 1 "none: there is no such file, and no built-in descriptor of that name" --arch none -p x
 expect 1 "--arch: ./none: No such file" --arch ./none -p x
 for name in llama llama.arch; do # a built-in one, where there is no such file
     (cd "$tmp" && "$cli" --arch $name -p "Once upon a time" -n 40 --temp 0 >"$tmp/b" 2>/dev/null </dev/null)
@@ -167,8 +167,8 @@ expect 2 "-1 to 9007199254740992 is allowed" -s -2 -p x
 expect 2 "exclude" --no-repack --repack-cache
 expect 2 "exclude" --no-repack --f16-as-bf16
 expect 2 "--tokens" --tokens 1,x
-expect 2 "the mask (--cpu-mask-isa): 'avx1024' cannot be masked; there are cpu: all avx2" --cpu-mask-isa avx512,avx1024 -p x
-GGL_CPU_MASK=garbage expect 2 "GGL_CPU_MASK: 'garbage' cannot be masked; there are cpu: all avx2" -p x
+expect 2 "the mask (--cpu-mask-isa): 'avx1024' cannot be masked; the known names are: cpu: all avx2" --cpu-mask-isa avx512,avx1024 -p x
+GGL_CPU_MASK=garbage expect 2 "GGL_CPU_MASK: 'garbage' cannot be masked; the known names are: cpu: all avx2" -p x
 for flag in -m -f --arch --logits --tokens --device --trace --split --cpu-mask-isa --cpu-mask --place; do
     expect 2 "$flag: the value" $flag ""
     grep -q 'is empty' "$tmp/err" || fail "$flag '': $(cat "$tmp/err")"
@@ -183,8 +183,8 @@ expect 2 "vocabulary" --tokens 1,99999999 -n 0
 expect 1 "context" -c 4 -p "Once upon a time there was a little girl and a dog"
 expect 1 "nothing-here.arch" --arch "$tmp/nothing-here.arch" -p x
 expect 2 "reference" --backend cpuu -p x
-expect 2 "no share of the runs" --shadow=2 -p x
-expect 2 "no share of the runs" --shadow=often -p x
+expect 2 "not a share of the runs" --shadow=2 -p x
+expect 2 "not a share of the runs" --shadow=often -p x
 expect 2 "No such file" --backend ./nothing-here.so -p x
 expect 1 "cannot be loaded" --backend "$tmp/zip.gguf" -p x
 expect 1 "/nowhere/trace.json" --trace /nowhere/trace.json -p x

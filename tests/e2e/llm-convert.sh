@@ -1,5 +1,5 @@
 #!/bin/bash
-# llm-convert as a user meets it, on a folder written here: the smallest model there is. llm-convert.sh PROGRAM
+# llm-convert as users run it, on a folder written here, with the smallest possible model. llm-convert.sh PROGRAM
 set -u
 convert=$1
 source "$(dirname "$0")/common.sh"
@@ -48,7 +48,7 @@ expect 0 "OwnForCausalLM: architecture own, by $tmp/own.arch" "$model" -o "$tmp/
 grep -q 'note: the folder has no tokenizer' "$tmp/err" || fail "no note that there is no tokenizer"
 touch "$model/tokenizer.model"
 "$convert" "$model" -o "$tmp/out.gguf" --arch "$tmp/own.arch" >"$tmp/out" 2>"$tmp/err" || fail "with tokenizer.model: $(cat "$tmp/err")"
-grep -q 'tokenizer.model is not read' "$tmp/err" || fail "no note that tokenizer.model is not read: $(cat "$tmp/err")"
+grep -q 'tokenizer.model cannot be read' "$tmp/err" || fail "no note that tokenizer.model is not read: $(cat "$tmp/err")"
 rm "$model/tokenizer.model"
 grep -q '2 tensors' "$tmp/err" || fail "the number of tensors is not told"
 expect 0 "own" "$model" -o "$tmp/out.gguf" --arch "$tmp/own.arch" --type f16
@@ -58,16 +58,16 @@ echo '{"pre_tokenizer": {"type": "ByteLevel"}, "model": {"type": "BPE", "vocab":
 expect 0 "own" "$tmp/vocab" -o "$tmp/out.gguf" --arch "$tmp/own.arch" --vocab-only
 # a name for nothing: the model's size says how many tokens there can be
 sed -i 's/"ab": 2/"ab": 16777215/' "$tmp/vocab/tokenizer.json"
-expect 1 "the tokenizer has 16777216 tokens, and the model has rows for 3" "$tmp/vocab" -o "$tmp/out.gguf" --arch "$tmp/own.arch" --vocab-only
+expect 1 "the tokenizer has 16777216 tokens, but the model has rows for 3" "$tmp/vocab" -o "$tmp/out.gguf" --arch "$tmp/own.arch" --vocab-only
 sed 's/^  .vocab_size .*/  .vocab_size <- none/' "$tmp/own.arch" >"$tmp/sizeless.arch"
 sed -i 's/^  token_embd/  ignore config.vocab_size\n  token_embd/' "$tmp/sizeless.arch"
-expect 1 "it has 3 tokens with ids up to 16777215, and nothing says how many tokens the model has" "$tmp/vocab" -o "$tmp/out.gguf" --arch "$tmp/sizeless.arch" --vocab-only
+expect 1 "it has 3 tokens with ids up to 16777215, but the number of the model's tokens is unknown" "$tmp/vocab" -o "$tmp/out.gguf" --arch "$tmp/sizeless.arch" --vocab-only
 expect 2 "leave nothing to write" "$model" -o "$tmp/out.gguf" --arch "$tmp/own.arch" --vocab-only --no-tokenizer
 expect 2 "--extra-tokens" "$model" -o "$tmp/out.gguf" --arch "$tmp/own.arch" --extra-tokens keep
 # a class that config.json does not name, or another one
 cp -r "$model" "$tmp/nameless"
 sed -i 's/"architectures": \["OwnForCausalLM"\], //' "$tmp/nameless/config.json"
-expect 1 "\"architectures\" is no list with a name, so there is no telling what model this is; --arch-class NAME" "$tmp/nameless" -o "$tmp/out.gguf"
+expect 1 "\"architectures\" is not a list with a name, so the kind of model is unknown; set it by --arch-class NAME" "$tmp/nameless" -o "$tmp/out.gguf"
 expect 0 "OwnForCausalLM: architecture own" "$tmp/nameless" -o "$tmp/out.gguf" --arch "$tmp/own.arch" --arch-class OwnForCausalLM
 expect 1 "own.arch has no convert section for 'Other', which --arch-class names. There are sections for OwnForCausalLM." "$model" -o "$tmp/out.gguf" \
     --arch "$tmp/own.arch" --arch-class Other
@@ -78,7 +78,7 @@ expect 1 "no built-in descriptor converts 'LlamaForCausaILM', which --arch-class
 # a tokenizer that is not known, and none asked for
 cp -r "$model" "$tmp/unigram"
 echo '{"model": {"type": "Unigram", "vocab": []}}' >"$tmp/unigram/tokenizer.json"
-expect 1 "a tokenizer of type 'Unigram' is not known" "$tmp/unigram" -o "$tmp/out.gguf" --arch "$tmp/own.arch"
+expect 1 "the tokenizer's type 'Unigram' is not supported, only BPE is" "$tmp/unigram" -o "$tmp/out.gguf" --arch "$tmp/own.arch"
 expect 0 "own" "$tmp/unigram" -o "$tmp/out.gguf" --arch "$tmp/own.arch" --no-tokenizer
 grep -q note "$tmp/err" && fail "--no-tokenizer: $(cat "$tmp/err")"
 expect 1 "no built-in descriptor converts 'OwnForCausalLM'" "$model" -o "$tmp/out.gguf"
@@ -86,8 +86,8 @@ expect 1 "no built-in descriptor converts 'OwnForCausalLM'" "$model" -o "$tmp/ou
 head -c 1500 "$tmp/err" | grep -q 'There are sections for [0-9]* classes (docs/models.md lists them)' || fail "a class of no family: $(cat "$tmp/err")"
 expect 1 ", Qwen2ForCausalLM, Qwen2MoeForCausalLM, " "$model" -o "$tmp/out.gguf" --arch-class Qwen2VLForSomething
 grep -q 'LlamaForCausalLM' "$tmp/err" && fail "classes of other families are named: $(cat "$tmp/err")"
-expect 1 "$tmp/none: there is no such folder" "$tmp/none" -o "$tmp/out.gguf"
-expect 1 "$model/config.json: is a file; give the folder that has config.json in it" "$model/config.json" -o "$tmp/out.gguf"
+expect 1 "$tmp/none: the folder does not exist" "$tmp/none" -o "$tmp/out.gguf"
+expect 1 "$model/config.json: is a file; give the folder that contains config.json" "$model/config.json" -o "$tmp/out.gguf"
 # a message names the folder, also where the folder's name is part of a word in it
 mkdir "$tmp/o" && echo '{"architectures": ["LlamaForCausalLM"], "vocab_size": 4, "quantization_config": {"bits": 4, "quant_method": "gptq"}}' >"$tmp/o/config.json"
 expect 1 "config.json" "$tmp/o" -o "$tmp/out.gguf"
@@ -99,7 +99,7 @@ expect 2 "-o FILE is missing" "$model"
 expect 2 "which FOLDER" -o "$tmp/out.gguf"
 expect 2 "argument 1 is empty" "" -o "$tmp/out.gguf"
 expect 2 "-o: the value FILE is empty" "$model" -o ""
-expect 2 "one folder at a time" "$model" "$model" -o "$tmp/out.gguf"
+expect 2 "only one folder can be converted at a time" "$model" "$model" -o "$tmp/out.gguf"
 expect 2 "--type" "$model" -o "$tmp/out.gguf" --type q8_0
 # a value without a name, and a pattern for it
 mkdir "$tmp/empty" && cp "$model/model.safetensors" "$tmp/empty"
@@ -120,7 +120,7 @@ dry 0 "$model" --arch "$tmp/own.arch"
 grep -qx '  own.embedding_length  *2  *u32  *9' "$tmp/out" || fail "--dry-run: a key: $(cat "$tmp/out")"
 grep -qx '  embed  *F32  \[2, 3\]  *10 token_embd.weight' "$tmp/out" || fail "--dry-run: a tensor: $(cat "$tmp/out")"
 grep -qx 'no faults: it would be written' "$tmp/out" || fail "--dry-run: $(tail -1 "$tmp/out")"
-grep -q 'the weights themselves were not looked at' "$tmp/out" || fail "--dry-run: $(tail -2 "$tmp/out")"
+grep -q 'the weights themselves were not checked' "$tmp/out" || fail "--dry-run: $(tail -2 "$tmp/out")"
 sed -i 's/16777215/2/' "$tmp/vocab/tokenizer.json"
 dry 0 "$tmp/vocab" --arch "$tmp/own.arch" -o "$tmp/out.gguf" --vocab-only
 grep -q 'the weights themselves' "$tmp/out" && fail "--dry-run --vocab-only speaks of weights"
@@ -132,7 +132,7 @@ sed -e 's/"norm" + 1/"nor" + 1/' -e 's/^  \.vocab_size/  require config.vocab_si
 dry 1 "$tmp/faults" --arch "$tmp/faults.arch" -o "$tmp/out.gguf"
 for words in 'clip_qkv  *8' 'odd.x  *"y\\x1b"' 'norm  *F32  \[2\]  *UNREAD' 'faults.arch:8:11: error: the size is: config.vocab_size = 4' \
     'faults.arch:9:3: error: key own.unknown = 5 is not read by' 'tensor token_embd.weight is \[2, 3\], declared' \
-    'nothing in the folder makes norm.weight; it comes from nor.weight' '7 faults: nothing would be written'; do
+    'nothing in the folder is the source of norm.weight; it comes from nor.weight' '7 faults: nothing would be written'; do
     grep -q -- "$words" "$tmp/out" || fail "--dry-run: no '$words' in: $(cat "$tmp/out")"
 done
 sed 's/config.hidden_size/config.nothing/' "$tmp/own.arch" >"$tmp/nokey.arch" # then it is not known what tensors there are
@@ -146,13 +146,13 @@ grep -q -- "--ignore-config 'clip_qkv'" "$tmp/err" || fail "--ignore-config is n
 sed -i 's/"vocab_size": 4/"vocab_size": 3/' "$tmp/faults/config.json"
 expect 0 "note: clip_qkv = 8, odd.x = \"y\x1b\" are ignored at your request" "$tmp/faults" -o "$tmp/out.gguf" --arch "$tmp/own.arch" \
     --ignore-config 'clip*' --ignore-config 'odd.*'
-expect 0 "note: --ignore-config '*' fits nothing that is not read" "$model" -o "$tmp/out.gguf" --arch "$tmp/own.arch" --ignore-config '*'
+expect 0 "note: --ignore-config '*' matches nothing unread" "$model" -o "$tmp/out.gguf" --arch "$tmp/own.arch" --ignore-config '*'
 expect 0 "note: clip_qkv = 8, odd.x = \"y\x1b\" are ignored at your request" "$tmp/faults" -o "$tmp/out.gguf" --arch "$tmp/own.arch" \
     --ignore-config clip_qkv --ignore-config odd --ignore-config hidden_size --ignore-tensor 'x.*'
-for words in "--ignore-config 'hidden_size' fits nothing" "--ignore-tensor 'x.*' fits nothing"; do
+for words in "--ignore-config 'hidden_size' matches nothing" "--ignore-tensor 'x.*' matches nothing"; do
     grep -qF -- "$words" "$tmp/err" || fail "no note '$words': $(cat "$tmp/err")"
 done
-[ "$(grep -c 'fits nothing' "$tmp/err")" = 2 ] || fail "a pattern that fits is blamed: $(cat "$tmp/err")"
+[ "$(grep -c 'matches nothing' "$tmp/err")" = 2 ] || fail "a pattern that fits is blamed: $(cat "$tmp/err")"
 sed -e 's/^norm .*//' -e '/^  norm /d' -e 's/, norm, 0.1/, none, 0.1/' "$tmp/own.arch" >"$tmp/nonorm.arch"
 expect 1 "tensor norm: read by no line" "$model" -o "$tmp/out.gguf" --arch "$tmp/nonorm.arch"
 expect 0 "note: norm is ignored at your request" "$model" -o "$tmp/out.gguf" --arch "$tmp/nonorm.arch" --ignore-tensor 'n*m'
@@ -165,12 +165,12 @@ sed -e 's/norm, 0.1)/norm, .attention.layer_norm_rms_epsilon) * .logit_scale/' \
 cp -r "$model" "$tmp/odd"
 for eps in -1 0 2 1e-60; do
     echo "{\"architectures\": [\"OwnForCausalLM\"], \"vocab_size\": 3, \"hidden_size\": 2, \"eps\": $eps}" >"$tmp/odd/config.json"
-    expect 1 "own.attention.layer_norm_rms_epsilon has the value $eps, which makes no sense" "$tmp/odd" -o "$tmp/out.gguf" --arch "$tmp/eps.arch"
+    expect 1 "own.attention.layer_norm_rms_epsilon has the value $eps, which cannot be right" "$tmp/odd" -o "$tmp/out.gguf" --arch "$tmp/eps.arch"
     grep -q "$tmp/odd: $tmp/eps.arch:10:3: error:" "$tmp/err" || fail "no folder, no line: $(cat "$tmp/err")"
 done
 echo '{"architectures": ["OwnForCausalLM"], "vocab_size": 3, "hidden_size": 2, "eps": 0, "scale": 1e39}' >"$tmp/odd/config.json"
 dry 1 "$tmp/odd" --arch "$tmp/eps.arch"
-for words in 'own.attention.layer_norm_rms_epsilon has the value 0, which makes no sense' 'own.logit_scale has the value 1e+39, which is too large'; do
+for words in 'own.attention.layer_norm_rms_epsilon has the value 0, which cannot be right' 'own.logit_scale has the value 1e+39, which is too large'; do
     [ "$(grep -c "$words" "$tmp/out")" = 1 ] || fail "--dry-run: '$words' stands not once in: $(cat "$tmp/out")"
 done
 sed -i 's/"eps": 0, "scale": 1e39/"eps": 1e-6/' "$tmp/odd/config.json"
@@ -185,7 +185,7 @@ done
 printf 'version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n' >"$tmp/pointer"
 for file in config.json model.safetensors tokenizer.json; do
     rm -rf "$tmp/lfs" && cp -r "$tmp/vocab" "$tmp/lfs" && cp "$tmp/pointer" "$tmp/lfs/$file"
-    expect 1 "$tmp/lfs/$file: this is Git LFS's pointer to the file, not the file: 'git lfs pull'" "$tmp/lfs" -o "$tmp/out.gguf" --arch "$tmp/own.arch"
+    expect 1 "$tmp/lfs/$file: this is a Git LFS pointer, not the file itself: 'git lfs pull'" "$tmp/lfs" -o "$tmp/out.gguf" --arch "$tmp/own.arch"
 done
 printf '\357\273\277{}' >"$tmp/lfs/config.json"
 expect 1 "lfs/config.json: the text begins with a byte order mark" "$tmp/lfs" -o "$tmp/out.gguf" --arch "$tmp/own.arch"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# llm-perplexity as a user meets it. llm-perplexity.sh PROGRAM LLM_QUANTIZE MODEL (a Q8_0 file) TEXT..
+# llm-perplexity as users run it. llm-perplexity.sh PROGRAM LLM_QUANTIZE MODEL (a Q8_0 file) TEXT..
 set -u
 perplexity=$1 quantize=$2 model=$3
 shift 3
@@ -90,7 +90,7 @@ if command -v python3 >/dev/null; then
     python3 -c 'import json, sys; json.load(sys.stdin)' <"$tmp/json" || fail "no JSON: $(cat "$tmp/json")"
 fi
 run 0 -m "$tmp/q4.gguf" --kl-divergence-base "$tmp/base.kld" --kl-divergence -f "$text"
-grep -q 'note: the text is that of' "$tmp/stderr" || fail "-f is dropped without a note"
+grep -q 'note: the text comes from' "$tmp/stderr" || fail "-f is dropped without a note"
 says '^Median  KLD:'
 says '^99\.9%   KLD:'
 says '^ 5\.0%   Δp:'
@@ -101,8 +101,8 @@ expect 2 "-f TEXT is missing" -m "$model"
 expect 2 "--kl-divergence needs" -m "$model" --kl-divergence
 expect 2 "-c: 3 is out of range" -m "$model" -f "$text" -c 3
 expect 2 "--chunks 0" -m "$model" -f "$text" -c 32 --chunks 0
-expect 2 "is none of text, json" -m "$model" -f "$text" -o xml
-expect 2 "was made with 32" -m "$model" --kl-divergence-base "$tmp/base.kld" --kl-divergence -c 64
+expect 2 "is not one of text, json" -m "$model" -f "$text" -o xml
+expect 2 "was written with -c 32" -m "$model" --kl-divergence-base "$tmp/base.kld" --kl-divergence -c 64
 expect 1 "-f: $tmp/missing.txt: No such file" -m "$model" -f "$tmp/missing.txt"
 expect 1 "--arch: $tmp/missing.arch: No such file" --arch "$tmp/missing.arch" -f "$text"
 expect 2 "--cpu-mask-isa" --cpu-mask-isa foo -f "$text" -c 32
@@ -110,7 +110,7 @@ expect 1 "missing.gguf" -m "$tmp/missing.gguf" -f "$text"
 expect 1 "are needed" -m "$model" -f "$text" -c 4096
 expect 1 "are needed" -m "$model" -f /dev/null -c 32
 expect 1 "none.kld" -m "$model" --kl-divergence-base "$tmp/none.kld" --kl-divergence
-expect 1 "no file of log-probabilities" -m "$model" --kl-divergence-base "$text" --kl-divergence
+expect 1 "not a file of log-probabilities" -m "$model" --kl-divergence-base "$text" --kl-divergence
 head -c 3000 "$tmp/base.kld" >"$tmp/cut.kld"
 expect 1 "cut.kld: has 3000 bytes" -m "$model" --kl-divergence-base "$tmp/cut.kld" --kl-divergence
 expect 1 "$tmp/no/base.kld" -m "$model" -f "$text" -c 32 --kl-divergence-base "$tmp/no/base.kld"
@@ -137,7 +137,7 @@ printf '%s\n' 'arch llama' 'language 1' 'n = .embedding_length + 0 * .block_coun
     'logits = linear(token_embd[token], token_embd)' >"$tmp/tiny.arch"
 expect 1 "are not read by $tmp/tiny.arch" -m "$model" -f "$text" -c 32 --arch "$tmp/tiny.arch"
 run 0 -m "$model" -f "$text" -c 32 --arch "$tmp/tiny.arch" --ignore-key 'llama.*' --ignore-tensor '*'
-grep -q '^ignored on your request: [0-9]* keys llama.\*, [0-9]* tensors \*$' "$tmp/stderr" || fail "--ignore: $(cat "$tmp/stderr")"
+grep -q '^ignored at your request: [0-9]* keys llama.\*, [0-9]* tensors \*$' "$tmp/stderr" || fail "--ignore: $(cat "$tmp/stderr")"
 if [ -w /dev/full ]; then
     "$perplexity" -m "$model" -f "$text" -c 32 >/dev/full 2>/dev/null && fail "a full disk goes unnoticed"
 fi

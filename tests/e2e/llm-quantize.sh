@@ -1,5 +1,5 @@
 #!/bin/bash
-# llm-quantize as a user meets it. llm-quantize.sh PROGRAM LLM_CLI MODEL (a Q8_0 file)
+# llm-quantize as users run it. llm-quantize.sh PROGRAM LLM_CLI MODEL (a Q8_0 file)
 set -u
 quantize=$1 cli=$2 model=$3
 source "$(dirname "$0")/common.sh"
@@ -131,16 +131,16 @@ out=$tmp/out.gguf
 expect 2 "did you mean 'Q4_K_M'" "$f32" "$out" Q4_KM
 expect 2 "did you mean 'q8_0'" "$f32" "$out" Q8_0 --tensor-type attn=q8-0
 expect 2 "'attn' is not PATTERN=TYPE" "$f32" "$out" Q8_0 --tensor-type attn
-expect 2 "is no regular expression" "$f32" "$out" Q8_0 --tensor-type 'attn(=f16'
-expect 2 "no tensor that can be quantized has such a name" "$f32" "$out" Q8_0 --tensor-type nothing=f16
-expect 2 "no tensor that can be quantized has such a name" "$f32" "$out" Q8_0 --tensor-type attn_norm=f16
-expect 2 "--output-tensor-type: 'x' is no type" "$f32" "$out" Q8_0 --output-tensor-type x
+expect 2 "is not a regular expression" "$f32" "$out" Q8_0 --tensor-type 'attn(=f16'
+expect 2 "no tensor that can be quantized has a matching name" "$f32" "$out" Q8_0 --tensor-type nothing=f16
+expect 2 "no tensor that can be quantized has a matching name" "$f32" "$out" Q8_0 --tensor-type attn_norm=f16
+expect 2 "--output-tensor-type: 'x' is not a type" "$f32" "$out" Q8_0 --output-tensor-type x
 expect 1 "type i32 can only be read" "$f32" "$out" i32
-expect 1 "TYPE: type Q4_2 is not in this build" "$f32" "$out" Q4_2
+expect 1 "TYPE: this build does not have type Q4_2" "$f32" "$out" Q4_2
 expect 2 "IN, OUT and TYPE" "$f32" Q8_0
 expect 2 "IN, OUT and TYPE" "$f32" "$out" Q8_0 7
 expect 2 "unknown flag '--pur'; did you mean '--pure'" "$f32" "$out" Q8_0 --pur
-expect 1 "is q8_0 already" "$model" "$out" --pure Q4_0
+expect 1 "is already q8_0" "$model" "$out" --pure Q4_0
 expect 1 "cannot be opened" "$tmp/missing.gguf" "$out" Q8_0
 expect 1 "its folder does not exist" "$f32" "$tmp/no/out.gguf" Q8_0
 head -c 100000 "$f32" >"$tmp/cut.gguf"
@@ -165,7 +165,7 @@ gpt2=$(dirname "$0")/../data/stories-gpt2.gguf # rows of 96
 run 0 --dry-run --allow-requantize "$gpt2" Q4_K_M
 grep -q '^narrow rows  16 tensors have a larger type, .*: 0.32 MiB instead of 0.27 ' "$tmp/stdout" || fail "narrow rows: $(tail -5 "$tmp/stdout")"
 run 0 --allow-requantize -v "$gpt2" "$out" Q4_K_M
-[ "$(grep -c 'rows of [0-9]* are no whole blocks of' "$tmp/stdout")" = 16 ] || fail "-v does not name the tensors with narrow rows"
+[ "$(grep -c 'rows of [0-9]* are not whole blocks of' "$tmp/stdout")" = 16 ] || fail "-v does not name the tensors with narrow rows"
 run 0 --dry-run --allow-requantize "$gpt2" Q8_0
 grep -q '^narrow rows' "$tmp/stdout" && fail "rows of whole blocks are called narrow"
 rm -f "$out"
@@ -182,11 +182,11 @@ expect 2 "-t: 513 is out of range, 1 to 512 is allowed" -t 513 "$f32" "$out" Q8_
 run 0 -t 512 "$f32" "$out" Q8_0
 rm -f "$out"
 weight '\0\0\200\177' # infinity
-expect 1 "infinite, which no weight can be" "$tmp/odd.gguf" "$out" Q8_0
+expect 1 "infinite, which is not allowed in weights" "$tmp/odd.gguf" "$out" Q8_0
 grep -q "odd.gguf: tensor '" "$tmp/stderr" || fail "the file that is read, and the tensor, are not named: $(cat "$tmp/stderr")"
 grep -q "$out" "$tmp/stderr" && fail "the file that is written is blamed: $(cat "$tmp/stderr")"
 weight '\0\0\300\177' # NaN
-expect 1 "NaN, which no weight can be" "$tmp/odd.gguf" "$out" F16
+expect 1 "NaN, which is not allowed in weights" "$tmp/odd.gguf" "$out" F16
 weight '\0\44\164\111' # 1e6
 expect 1 "1e+06, is too large for f16" "$tmp/odd.gguf" "$out" F16
 run 0 "$tmp/odd.gguf" "$out" BF16

@@ -1,6 +1,6 @@
 #!/bin/bash
 # No C source knows an architecture's name: they are texts in models/archs. no_names.sh SOURCE_DIR CC
-# Comments, in which examples stand, do not count, nor does the name of the program llama.cpp.
+# Comments, which may contain examples, do not count, nor does the name of the program llama.cpp.
 set -eu
 source=$1 cc=$2
 names=$(sed -n 's/^arch //p' "$source"/models/archs/*.arch | tr -d '",' | tr ' ' '\n' | sort -u | paste -sd '|')

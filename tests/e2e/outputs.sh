@@ -1,6 +1,6 @@
 #!/bin/bash
-# Files that tools write: complete or not there, checked before anything is loaded, never over what is read, and what closed
-# and full standard descriptors do. outputs.sh FOLDER-OF-PROGRAMS MODEL
+# Files that tools write: they are complete or missing, checked before anything is loaded, and never overwrite a file that is read;
+# and the effects of closed and full standard descriptors. outputs.sh FOLDER-OF-PROGRAMS MODEL
 set -u
 # a tool started by nohup ignores SIGHUP, as it should, and so would all of these
 [ -n "${GGL_DEFAULT_HUP:-}" ] || GGL_DEFAULT_HUP=1 exec env --default-signal=HUP "$BASH" "$0" "$@"
@@ -82,7 +82,7 @@ for name in "${names[@]}"; do
     refused $name "" 2 empty
     refused $name none/file 1 "its folder does not exist"
     refused $name folder 1 "is a directory"
-    refused $name - 2 "give ./- for a file of that name"
+    refused $name - 2 "write ./- for a file of that name"
     [ ! -e ./- ] || fail "$name writes a file called -"
     if [ "$(id -u)" != 0 ]; then
         rm -f locked && echo old >locked && chmod 400 locked
@@ -92,16 +92,16 @@ for name in "${names[@]}"; do
     ln -f m.gguf other-name.gguf
     ln -sf m.gguf third-name.gguf
     for path in m.gguf ./m.gguf other-name.gguf third-name.gguf; do
-        refused $name $path 2 "reads; give another file"
+        refused $name $path 2 "is also the file of"
     done
     cmp -s m.gguf "$model" || fail "$name has destroyed the model"
 done
 "$bin/llm-cli" -f text -n 0 -c 4096 --logits text >out 2>err
-[ $? = 2 ] && grep -q 'what -f reads' err || fail "--logits over the prompt: $(cat err)"
+[ $? = 2 ] && grep -q 'also the file of -f' err || fail "--logits over the prompt: $(cat err)"
 "$bin/llm-cli" -n 0 --logits text <text >out 2>err
-[ $? = 2 ] && grep -q 'what the prompt reads' err || fail "--logits over the piped prompt: $(cat err)"
+[ $? = 2 ] && grep -q 'also the file of the prompt' err || fail "--logits over the piped prompt: $(cat err)"
 "$bin/llm-cli" -p x -n 1 --logits out >out 2>err
-[ $? = 2 ] && grep -q 'where standard output goes' err || fail "--logits over standard output: $(cat err)"
+[ $? = 2 ] && grep -q 'the file of standard output' err || fail "--logits over standard output: $(cat err)"
 "$bin/llm-cli" -p x -n 1 --logits same --trace same >out 2>err
 [ $? = 2 ] && grep -q 'the same file' err || fail "--logits and --trace to one file: $(cat err)"
 GGL_TRACE=m.gguf "$bin/llm-cli" -m m.gguf -p x -n 1 --device trace:cpu >out 2>err
@@ -116,9 +116,9 @@ ln same other-same
 [ $? = 2 ] && grep -q 'the same file' err || fail "--logits and --trace to one file by two names: $(cat err)"
 # the repack cache: never over what is read or written; one that is only read need not be writable
 "$bin/llm-cli" -m m.gguf -p x -n 1 --repack-cache=m.gguf >out 2>err
-[ $? = 2 ] && grep -q 'what -m reads' err && cmp -s m.gguf "$model" || fail "--repack-cache over the model: $(cat err)"
+[ $? = 2 ] && grep -q 'also the file of -m' err && cmp -s m.gguf "$model" || fail "--repack-cache over the model: $(cat err)"
 "$bin/llm-cli" -m m.gguf -p x -n 1 --repack-cache=out >out 2>err
-[ $? = 2 ] && grep -q 'where standard output goes' err || fail "--repack-cache over standard output: $(cat err)"
+[ $? = 2 ] && grep -q 'the file of standard output' err || fail "--repack-cache over standard output: $(cat err)"
 "$bin/llm-cli" -m m.gguf -p x -n 1 --repack-cache=cache >out 2>err || fail "--repack-cache: $(cat err)"
 "$bin/llm-cli" -m m.gguf -p x -n 0 --repack-cache=cache --logits cache >out 2>err
 [ $? = 2 ] && grep -q 'the same file' err || fail "--logits over the repack cache: $(cat err)"

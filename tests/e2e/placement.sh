@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Where a model runs: llm-cli with layers and weights on several backends. $1: llm-cli, $2: a model of five layers, $3: a backend
+# Placement: llm-cli with layers and weights on several backends. $1: llm-cli, $2: a model of five layers, $3: a backend
 # that has little memory, $4: a backend that has products only.
 set -u
 cli=$1 model=$2 small=$3 products=$4
@@ -32,9 +32,9 @@ END
 text --split cpu=2,cpu1=3 >/dev/null
 grep -q 'layers: cpu=2,cpu1=3' "$tmp/err" || fail "the split is not told"
 "$cli" -m "$model" --split cpu=2,cpu1=3 --plan >"$tmp/plan" 2>/dev/null </dev/null || fail "--plan of a split"
-grep -Eq '^1 +cpu +every token +0-1 ' "$tmp/plan" && grep -Eq '^2 +cpu1 +every token +2-4 ' "$tmp/plan" ||
+grep -Eq '^1 +cpu +every element +0-1 ' "$tmp/plan" && grep -Eq '^2 +cpu1 +every element +2-4 ' "$tmp/plan" ||
     fail "the plan of a split: $(cat "$tmp/plan")"
-grep -q 'blk.1 x from cpu: 512 bytes for each token' "$tmp/plan" || fail "the border is not in the plan: $(cat "$tmp/plan")"
+grep -q 'blk.1 x from cpu: 512 bytes for each element' "$tmp/plan" || fail "the border is not in the plan: $(cat "$tmp/plan")"
 "$cli" -m "$model" --place 'blk.*.ffn_*=cpu1' --plan 2>/dev/null </dev/null | grep -c '^[0-9][0-9]* *cpu1 ' | grep -qx 5 ||
     fail "feed-forward of five layers elsewhere is not five segments"
 "$cli" --list-devices >"$tmp/devices" || fail "--list-devices"
@@ -63,7 +63,7 @@ expect 1 "does not run on mine: it has products only" --place "*=$products" --st
 if grep -q '^vulkan0  *(software)' "$tmp/devices"; then
     for options in "-ngl 99" "--fit" "--split auto"; do
         # shellcheck disable=SC2086
-        expect 0 "note: all layers run on the CPU: there is no GPU; vulkan0 is played by the processor" $options
+        expect 0 "note: all layers run on the CPU: there is no GPU; vulkan0 is emulated by the processor" $options
         grep -q 'layers: cpu' "$tmp/err" && ! grep -q 'vulkan0=' "$tmp/err" || fail "$options: $(cat "$tmp/err")"
         # shellcheck disable=SC2086
         expect 1 "no device for layers: there is no GPU" $options --strict
@@ -79,9 +79,9 @@ expect 2 "'cpu' is not NAME=LAYERS" --split cpu,cpu1=5
 expect 2 "'cpu=x' is not NAME=LAYERS" --split cpu=x
 expect 2 "no backend 'cup'" --device cup
 expect 2 "no backend 'cup'" --split cup=5
-expect 2 "no weight that is read has such a name" --place 'blk.*.nothing=cpu1'
+expect 2 "no weight that is read has a matching name" --place 'blk.*.nothing=cpu1'
 expect 2 "is not PATTERN=NAME" --place 'blk'
 expect 2 "exclude each other" --split cpu=5 -ngl 3
 expect 2 "exclude each other" --fit -ngl 3
-expect 2 "not --plan=x" --plan=x
+expect 2 "--plan=x is not known" --plan=x
 exit $failed

@@ -1,6 +1,6 @@
 #!/bin/bash
-# A model of tests/data goes on from prompt.txt as an independent float64 computation did, which was recorded beside it (the
-# README there says how): by the CPU backend, by its portable code, by the reference. sentences.sh PROGRAM MODEL
+# A model of tests/data continues prompt.txt like an independent float64 computation, which was recorded beside it (see the
+# README there): on the CPU backend, with its portable code, and on the reference. sentences.sh PROGRAM MODEL
 set -u
 cli=$1 model=$2
 recorded=$(cat "${model%.gguf}.txt") || exit 1

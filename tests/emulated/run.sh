@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs a program, on an emulated processor or not.
 #   run.sh run EMULATOR CPU PROGRAM [ARGS..]
-#   run.sh keep FILE PROGRAM [ARGS..]                 what it prints, on this processor, is kept in FILE
+#   run.sh keep FILE PROGRAM [ARGS..]                 runs it on this processor and saves its output in FILE
 #   run.sh same FILE EMULATOR CPU PROGRAM [ARGS..]    what it prints are lines of FILE
 # Exit code 77, a skip, if the emulator or the program is missing; but if GGL_EMULATED is set, 1.
 set -uo pipefail

@@ -1,4 +1,4 @@
-/* What a fuzz target gives. The first is libFuzzer's own interface. */
+/* The functions of a fuzz target. The first is libFuzzer's interface. */
 #ifndef FUZZ_H
 #define FUZZ_H
 

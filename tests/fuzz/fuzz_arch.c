@@ -1,6 +1,6 @@
-/* Descriptors: whatever parses is built with made-up values, frozen ones too; what is built is
- * folded, scheduled and run once. What is to hold: no crash, no hang, bounded memory, an error with
- * a message. */
+/* Descriptors: each one that parses is built with made-up values, also frozen ones; each graph is
+ * folded, scheduled and run once. Required: no crash, no hang, bounded memory, an error with a
+ * message. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -67,7 +67,7 @@ static ggl_status set_inputs(ggl_sched *s, const ggl_graph *g, ggl_error *err) {
         if (strcmp(t->name, "pos") == 0)
             for (int32_t k = 0; k < n; k++)
                 data[k] = k;
-        st = ggl_sched_set(s, t->name, data, n, err);
+        st = ggl_sched_set(s, t->name, data, (size_t)(ggl_count(t) * n) * sizeof *data, n, err);
         free(data);
     }
     return st;

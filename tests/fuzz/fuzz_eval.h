@@ -4,8 +4,8 @@
 
 #include "ggl/graph.h"
 
-/* Whatever fails must say so. What would take long or much memory is left out, found from the graph
- * and from the schedule's sizes before anything is allocated. */
+/* Every failure must have a message. Graphs that would take much time or memory are skipped, judged
+ * by the graph and the schedule's sizes before anything is allocated. */
 void fuzz_eval(ggl_graph *g);
 
 #endif

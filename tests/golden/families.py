@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """families.py CHECK_GOLDEN DIR: unpacks the models NAME.gguf.xz of DIR beside their logits, and runs check-golden on them with the
-descriptors that ship. Exit code: 77 without such a folder, else check-golden's."""
+built-in descriptors. Exit code: 77 without such a folder, else check-golden's."""
 import lzma
 import os
 import shutil

@@ -303,7 +303,7 @@ TEST(types) {
     }
 }
 
-/* What picks experts stays f32, whatever the rest is; the experts do not. */
+/* Routers stay f32, whatever the type of the rest; the experts do not. */
 TEST(routers) {
     static const char *const golden[] = {"mixtral", "qwen3moe"};
     for (int k = 0; k < 2; k++) {
@@ -480,7 +480,7 @@ TEST(wrong_tensors) {
     layout_tensor *t = layout_find(&hf, "model.layers.1.self_attn.k_proj.weight");
     t->name[0] = 'M';
     REQUIRE(layout_write(&hf, path, "F32"));
-    expect("nothing in the folder makes blk.1.attn_k.weight; it comes from "
+    expect("nothing in the folder is the source of blk.1.attn_k.weight; it comes from "
            "model.layers.1.self_attn.k_proj.weight (its weight)");
     t->name[0] = 'm';
     t = layout_find(&hf, "model.layers.0.block_sparse_moe.experts.2.w3.weight");
@@ -510,12 +510,12 @@ TEST(wrong_tensors) {
     size_t n;
     unsigned char *bytes = test_read_file(path, &n);
     REQUIRE(bytes && test_write_file(path, bytes, n - 100));
-    expect("data is said to be at");
+    expect("its data is at");
     char *dtype = strstr((char *)bytes + 8, "\"F32\"");
     REQUIRE(dtype);
     memcpy(dtype, "\"I32\"", 5);
     REQUIRE(test_write_file(path, bytes, n));
-    expect("tensor model.embed_tokens.weight has the type I32; what becomes a weight is F32, F16, "
+    expect("tensor model.embed_tokens.weight has the type I32; a weight can be made from F32, F16, "
            "BF16 or F64");
     free(bytes);
     free(config);
@@ -528,8 +528,8 @@ TEST(wrong_configurations) {
         const char *config, *words;
     } list[] = {
         {"{", "config.json:1:2:"},
-        {"{}", "\"architectures\" is no list with a name"},
-        {"{\"architectures\": []}", "\"architectures\" is no list with a name"},
+        {"{}", "\"architectures\" is not a list with a name"},
+        {"{\"architectures\": []}", "\"architectures\" is not a list with a name"},
         {"{\"architectures\": [\"OddForCausalLM\"]}",
          "no built-in descriptor converts 'OddForCausalLM', which config.json names. There are "
          "sections for "},

@@ -9,9 +9,9 @@ static const struct {
     const char *lines, *config, *words; /* NULL: it is converted */
 } readings[] = {
     {OWN(""), BEGIN "\"clip\": 8}",
-     "clip = 8. If it changes what the model computes, the convert section in "},
+     "clip = 8. If they change what the model computes, the convert section in "},
     {OWN(""), BEGIN "\"clip\": 8}",
-     "own.arch:5 lacks a line for it; if not, say there: ignore config.clip"},
+     "own.arch:5 lacks lines for them; if not, add there: ignore config.clip"},
     {OWN(""), BEGIN "\"a\": true, \"b\": {\"c\": [1, 2], \"d\": \"x\", \"e\": null}, \"f\": 0.5}",
      "a = true, b.c = [1, 2], b.d = \"x\", f = 0.5."},
     {OWN(""), BEGIN "\"a\": null, \"b\": [], \"c\": {}, \"d\": {\"e\": null}}", NULL},
@@ -23,7 +23,7 @@ static const struct {
     {OWN("  .k <- 1 if true else config.a\n"), BEGIN "\"a\": 1}",
      NULL}, /* in a branch that is not taken */
     {OWN("  .k <- config.a.b ?? 1\n"), BEGIN "\"a\": 5}",
-     "does not read: a = 5. If"}, /* a.b is no a */
+     "does not read: a = 5. If"}, /* a.b does not match a */
     {OWN("  .k <- 1 if has(config.a) else 2\n"), BEGIN "\"a\": {\"b\": 1}}",
      "does not read: a.b = 1. If"},
     {OWN("  .k <- config.l[1]\n"), BEGIN "\"l\": [1, 2]}", NULL},
@@ -46,7 +46,7 @@ static const struct {
      "read"},
     {OWN("  require config.quantization_config.quant_method == \"none\"\n"),
      BEGIN "\"quantization_config\": {\"quant_method\": \"none\"}}", NULL},
-    /* a name may have dots, brackets, NULs: it is no path */
+    /* a name may contain dots, brackets, NULs: it is not a path */
     {OWN("  .k <- config.a.b ?? 1\n"), BEGIN "\"a.b\": 5}", "does not read: a\\.b = 5. If"},
     {OWN("  .k <- config.a.b\n"), BEGIN "\"a\": {\"b\": 5}, \"a.b\": 5}",
      "does not read: a\\.b = 5. If"},
@@ -59,7 +59,7 @@ static const struct {
     {OWN(""), BEGIN "\"l\": [1, {\"x\": 2, \"dropout\": 1}, [3]]}",
      "l[] = 1, l[].x = 2, l[] = [3]. If"},
     {OWN(""), BEGIN "\"l\": [{\"x\": 2}]}",
-     "ignore config.l. To go on at your own risk: --ignore-config 'l[].x'"},
+     "ignore config.l. To continue at your own risk: --ignore-config 'l[].x'"},
     {OWN("  ignore config.l\n"), BEGIN "\"l\": [1, {\"x\": 2}]}", NULL},
     /* switches: off is harmless, on is not */
     {OWN(""),
@@ -72,10 +72,9 @@ static const struct {
      "alibi = \"false\", rope_ratio = \"1\". If"},
     {OWN(""), BEGIN "\"logit_scale\": 1.0000000000001}", "logit_scale = 1.0000000000000999. If"},
     {OWN("  ignore config\n"), BEGIN "\"a\": 1}",
-     "'ignore' takes names of source tensors in quotes, and values config.x"},
-    {OWN("  ignore config.a + 1\n"), BEGIN "\"a\": 1}",
-     "'ignore' takes values by their names alone"},
-    {OWN("  use nothing\n"), BEGIN "\"a\": 1}", "the prelude has no lines 'nothing' to use"},
+     "'ignore' needs names of source tensors in quotes, or values config.x"},
+    {OWN("  ignore config.a + 1\n"), BEGIN "\"a\": 1}", "'ignore' needs plain names of values"},
+    {OWN("  use nothing\n"), BEGIN "\"a\": 1}", "the prelude has no lines named 'nothing'"},
 };
 
 TEST(unread) {
@@ -101,7 +100,7 @@ TEST(many_unread) {
     to[61] = 0;
     CHECK(!own(OWN(""), text, &k));
     CHECK_HAS(err.msg, "name_0 = 1, name_1 = 2, ");
-    CHECK_HAS(err.msg, " more. If it changes");
+    CHECK_HAS(err.msg, " more. If they change");
     free(text);
 }
 
@@ -138,7 +137,7 @@ TEST(long_paths) {
     memset(word, 'a', 600);
     sprintf(to, "\"%.500s\": 1}", word);
     CHECK(!own(OWN(""), text, &k));
-    CHECK_HAS(err.msg, ".. = 1. If it changes");
+    CHECK_HAS(err.msg, ".. = 1. If they change");
     sprintf(to, "\"x\": {\"%.510s_dropout\": 1}}", word); /* a pattern of the table would fit */
     CHECK(!own(OWN(""), text, &k));
     CHECK_HAS(err.msg, "x.aaaaa");

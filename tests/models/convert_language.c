@@ -61,34 +61,35 @@ static const struct {
 } bad[] = {
     {OWN "  w <- \"w\"\n", "tensor f: read by no line of the convert section in"},
     {OWN "  f <- \"f\"\n", "'w' has no line in the convert section"},
-    {OWN "  w <- none\n  f <- \"f\"\n", "nothing in the folder makes w.weight"},
+    {OWN "  w <- none\n  f <- \"f\"\n", "nothing in the folder is the source of w.weight"},
     {OWN "  w <- \"w\"\n  f <- \"f\" + config.z\n", "config.z is missing in config.json"},
     {OWN "  w <- \"w\"\n  f <- config.z\n", "config.z is missing in config.json"},
     {OWN "  w <- \"w\"\n  f <- x\n", "'x' has no value here"},
-    {OWN "  w <- \"w\"\n  f <- \"f\" + \"f\"\n", "a tensor and a number stand at '+'"},
+    {OWN "  w <- \"w\"\n  f <- \"f\" + \"f\"\n",
+     "'+' in a conversion needs a tensor and then a number"},
     {OWN "  w <- rows(\"w\", 2, 3)\n", "rows 2 to 4 of [4, 4], which has 4 rows"},
-    {OWN "  w <- pairs(\"w\", 3)\n", "the 4 rows of [4, 4] are no multiple of 6"},
+    {OWN "  w <- pairs(\"w\", 3)\n", "the 4 rows of [4, 4] are not a multiple of 6"},
     {OWN "  w <- concat(\"w\", \"v\")\n", "1 of the 2 tensors is missing in the folder: v.weight"},
     {OWN "  w <- concat(\"w\", \"f\")\n", "concat of [4, 4] and [4]"},
     {OWN "  w <- concat(\"w\", \"w\")\n",
      "tensor w.weight is [4, 8], declared [n_embd, n_embd] = [4, 4]"},
     {OWN "  arch <- \"v\"\n  w <- \"w\"\n",
-     "'arch' is one of the descriptor's own names, in quotes"},
+     "'arch' must be one of the descriptor's own names, in quotes"},
     {OWN "  .odd <- 1\n  w <- \"w\"\n  f <- \"f\"\n", "key t.odd = 1 is not read by"},
-    {OWN "  w <- \"w\"\n  w <- \"w\"\n", "'w' is mapped twice"},
+    {OWN "  w <- \"w\"\n  w <- \"w\"\n", "'w' has two lines"},
     {OWN "  require config.a.n == 5, \"n is\"\n", "n is: config.a.n = 4"},
     {OWN "  .l <- config.a\n", "config.a is an object in config.json"},
-    {OWN "  .l <- transpose(\"a\")\n", "transpose(..) stands where a source tensor can stand"},
+    {OWN "  .l <- transpose(\"a\")\n", "transpose(..) is allowed only where a source tensor is"},
     {OWN "  w <- stack(stack(\"w\", 2), 2)\n", "a stack in a stack"},
     {OWN "  w <- stack(\"w{e}\", 2)\n",
-     "nothing in the folder makes w.weight; it comes from w0.weight (its weight)"},
+     "nothing in the folder is the source of w.weight; it comes from w0.weight (its weight)"},
     {OWN "  w <- log(\"w\")\n",
-     "log(..) takes no source tensor: in a conversion these go through transpose, pairs"},
-    {OWN "  w <- heads(\"w\", 2)\n", "heads(..) takes no source tensor"},
+     "log(..) does not accept a source tensor: in a conversion, only transpose, pairs"},
+    {OWN "  w <- heads(\"w\", 2)\n", "heads(..) does not accept a source tensor"},
     {OWN "  .l <- n_embd\n",
-     "'n_embd' has no value yet where keys are made: use the key of a line above, .n"},
+     "'n_embd' has no value yet when keys are made: use the key of a line above, .n"},
     {OWN "  .l <- x\n",
-     "'x' has no value yet where keys are made: use config.x, or keys of lines above"},
+     "'x' has no value yet when keys are made: use config.x, or keys of lines above"},
     {"  .vocab_size <- 6\n  token_embd <- \"embed\"\n  w <- \"w\"\n  f <- \"f\"\n  ignore "
      "config.a, config.v, config.s, config.o\n",
      "key t.n is missing in the convert section in"},
@@ -97,17 +98,17 @@ static const struct {
      "the section has no line for it"},
     {"  .vocab_size <- 6\n  .n <- none\n  token_embd <- \"embed\"\n  w <- \"w\"\n  ignore "
      "config.a, config.v, config.s, config.o\n",
-     "its line there gives none for this folder"},
+     "its line gives none for this folder"},
     {OWN "  .l <- config.o[0]\n", "element 0 of config.o is an object in config.json"},
     {OWN "  .l <- config.o\n", "element 0 of config.o is an object in config.json"},
     {OWN "  w <- \"w\"\nconvert B, Own:\n  .n <- 1\n",
-     "'Own' has a convert section already, in line 11"},
+     "'Own' already has a convert section, in line 11"},
     {OWN "  w <- \"w\" if not has(\"v\") and has(\"w\") and has(\"w.bias\") else none\n  f <- "
          "\"f\" if has(\"v\") else \"g\"\n",
      "tensor f: read by no line"},
 };
 
-/* What these sections convert. */
+/* The configuration that these sections convert. */
 static void put_own_folder(void) {
     static const int64_t e[2] = {4, 6}, w[2] = {4, 4};
     layout hf = {.tensor = calloc(8, sizeof(layout_tensor)), .n = 4};
@@ -306,32 +307,33 @@ TEST(dimensions) {
 
 TEST(wrong_dimensions) {
     static const char *const list[][2] = {
-        {"  w <- rows(\"x\", 1, 2, dim = 3)\n", "dimension 3 of a tensor that has 3, from 0 on"},
+        {"  w <- rows(\"x\", 1, 2, dim = 3)\n",
+         "dimension 3 of a tensor that has 3, counted from 0"},
         {"  w <- rows(\"x\", 1, 2, size = 1)\n", "rows in a conversion has no argument 'size'"},
         {"  w <- rows(\"x\", 2, 2, dim = 0)\n", "rows 2 to 3 of [3, 4, 2], which has 3 rows"},
-        {"  w <- transpose(\"x\", 1)\n", "transpose in a conversion takes 1 or 3 arguments, not 2"},
+        {"  w <- transpose(\"x\", 1)\n", "transpose in a conversion needs 1 or 3 arguments, not 2"},
         {"  w <- transpose(\"x\", 0, 3)\n", "dimension 3 of a tensor that has 3"},
-        {"  w <- reshape(\"x\", 5, 5)\n", "[3, 4, 2] has 24 numbers, the new shape 25"},
-        {"  w <- reshape(\"x\", 6, 4)\n",
-         "the bias [4, 2] has 8 numbers, the new shape 4: say what it is, NAME.bias <- .."},
+        {"  w <- reshape(\"x\", 5, 5)\n", "[3, 4, 2] has 24 numbers, but the new shape has 25"},
+        {"  w <- reshape(\"x\", 6, 4)\n", "the bias [4, 2] has 8 numbers, but the new shape has 4: "
+                                          "write a line for it, NAME.bias <- .."},
         {"  w <- reshape(\"x\", 6, 2, 1, 1, 2)\n",
-         "reshape in a conversion takes 2 to 5 arguments, not 6"},
-        {"  w <- concat(\"x\", \"x\", dim = 0)\n", "no bias comes from matrices side by side"},
+         "reshape in a conversion needs 2 to 5 arguments, not 6"},
+        {"  w <- concat(\"x\", \"x\", dim = 0)\n", "matrices side by side give no bias"},
         {"  w <- concat(\"x\", rows(\"x\", 0, 2, dim = 1))\n", "concat of [3, 4, 2] and [3, 2, 2]"},
         {"  w <- \"x\"\n  w.scale <- \"x\"\n",
          "'bias' is expected after the weight's name and '.'"},
-        {"  w <- \"x\"\n  w.bias <- \"x\"\n  w.bias <- \"x\"\n", "'w' is mapped twice"},
-        {"  w <- \"x\"\n  .l <- list(config.l[e], 3)\n", "'e' is 2, and the list has 2 elements"},
+        {"  w <- \"x\"\n  w.bias <- \"x\"\n  w.bias <- \"x\"\n", "'w' has two lines"},
+        {"  w <- \"x\"\n  .l <- list(config.l[e], 3)\n", "'e' is 2, but the list has 2 elements"},
         {"  w <- \"x\"\n  .l <- list(list(e, 2), 3)\n", "a list in a list or stack"},
         {"  w <- \"x\"\n  .l <- list(none, 3)\n",
-         "an element is a number, a string, true or false; for e = 0: "},
+         "an element must be a number, a string, true or false; for e = 0: "},
         {"  w <- \"x\"\n  .l <- e\n", "'e' has no value here"},
         {"  w <- \"x\"\n  .l <- value(\"zz\")\n", "tensor zz is missing in the folder"},
         {"  w <- \"x\"\n  .l <- value(config.l)\n",
-         "value(..) takes the name of a source tensor, in quotes"},
-        {"  w <- \"x\"\n  note true\n", "a 'note' has a text"},
-        {"  w <- \"x\"\n  within config.l + 1\n", "'within' takes an object of config.json"},
-        {"  w <- \"x\"\n  prefix \"a\"\n", "'prefix' takes beginnings of names"},
+         "value(..) needs the name of a source tensor, in quotes"},
+        {"  w <- \"x\"\n  note true\n", "a 'note' needs a text"},
+        {"  w <- \"x\"\n  within config.l + 1\n", "'within' needs an object of config.json"},
+        {"  w <- \"x\"\n  prefix \"a\"\n", "'prefix' needs beginnings of names"},
     };
     put_source();
     REQUIRE(put_text("config.json", "{\"architectures\": [\"Own\"], \"l\": [1, 2]}"));
@@ -392,7 +394,7 @@ TEST(made_values) {
                  strstr(list[k].line, "blocks") ? "" : "  ignore config.blocks\n");
         ggl_gguf *f = made_with("3, 4, 2", line);
         if (list[k].n == 0) {
-            CHECK_HAS(err.msg, "value(..) takes the name of a source tensor");
+            CHECK_HAS(err.msg, "value(..) needs the name of a source tensor");
             continue;
         }
         if (!CHECK_MSG(f, "%s: %s", list[k].line, err.msg))
@@ -418,7 +420,7 @@ TEST(nested) {
          "{\"full_attention\": {\"rope_theta\": 3}}}, \"n\": 3}",
          NULL},
         {"{\"architectures\": [\"Own\"], \"text_config\": {\"n\": 3}, \"n\": 4}",
-         "two values of n that differ, in the model's own object and beside it"},
+         "two different values of n, in the model's own object and outside it"},
         {"{\"architectures\": [\"Own\"], \"text_config\": {\"n\": 3, \"clip\": 1}}",
          "text_config.clip = 1. If"},
         {"{\"architectures\": [\"Own\"], \"text_config\": {\"n\": 3}, \"clip\": 1}",
@@ -530,14 +532,14 @@ TEST(ignored) {
         {"  ignore \"l.{l}.*\"\n", NULL},
         {"  ignore \"l.2.*\", \"l.{e}.bias\"\n", NULL},
         {"  ignore \"l.{l}.bias\"\n", "tensor l.2.w: read by no line"},
-        {"  ignore \"l.{n_layers}.*\"\n", "'{n_layers}' is no name of this descriptor"},
+        {"  ignore \"l.{n_layers}.*\"\n", "'{n_layers}' is not a name of this descriptor"},
         {"  ignore \"l.{n_layer + 0}.*\", \"l.{l}.bias\"\n", NULL},
         {"  ignore \"l.{ n_layer+1-1 }.*\", \"l.{l}.bias\"\n", NULL},
         {"  ignore \"l.{n_layer + 1}.*\", \"l.{l}.bias\"\n", "tensor l.2.w: read by no line"},
-        {"  ignore \"l.{n_layer + nix}.*\"\n", "'{nix}' is no name of this descriptor"},
-        {"  ignore \"l.{n_layer * 2}.*\"\n", "'{n_layer * 2}' is no name of this descriptor"},
+        {"  ignore \"l.{n_layer + nix}.*\"\n", "'{nix}' is not a name of this descriptor"},
+        {"  ignore \"l.{n_layer * 2}.*\"\n", "'{n_layer * 2}' is not a name of this descriptor"},
         {"  ignore \"l.{n_layer + l}.*\"\n", "{l} stands for the number of any layer or expert"},
-        {"  ignore \"l.{x}.*\"\n", "'{x}' is to be the name of a whole number"},
+        {"  ignore \"l.{x}.*\"\n", "'{x}' must be the name of a whole number"},
     };
     layout hf = {.tensor = calloc(8, sizeof(layout_tensor)), .n = 5};
     hf.tensor[0] =
@@ -567,7 +569,7 @@ TEST(ignored) {
     }
 }
 
-/* What a number might be is told only if it is clear: 16 may be n_embd, or twice n_ff. */
+/* The meaning of a number is suggested only if it is clear: 16 may be n_embd, or twice n_ff. */
 TEST(hints) {
     static const char text[] = "arch t\nlanguage 1\nn_embd = .n\nn_ff = 8\nn_odd = 11\nmag = 1\na "
                                "[n_embd, n_vocab]\nw [n_embd, n_ff]\n"

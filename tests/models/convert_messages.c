@@ -1,4 +1,5 @@
-/* What llm-convert says of folders that it refuses: the messages lead to the cause, and to patterns that work when pasted. */
+/* Messages of llm-convert about refused folders: they lead to the cause, and to patterns that work
+ * when pasted. */
 #include <sys/stat.h>
 
 #include "convert_test.h"
@@ -84,20 +85,19 @@ TEST(patterns_that_fit_nothing) {
     REQUIRE(put_config(3, 1, ", \"odd\": 7"));
     CHECK(!converts(&both));
     CHECK_HAS(err.msg, "odd = 7");
-    CHECK_HAS(err.msg, "\n--ignore-config 'slip.*' fits nothing that is not read");
+    CHECK_HAS(err.msg, "\n--ignore-config 'slip.*' matches nothing unread");
     CHECK_MSG(!strstr(err.msg, "--ignore-tensor"), "not known yet: %s", err.msg);
     CHECK(!converts(&keys));
     CHECK_HAS(err.msg, "odd.weight: read by no line");
-    CHECK_HAS(err.msg, "\n--ignore-config 'slip.*' fits nothing that is not read\n"
-                       "--ignore-tensor 'slip.*' fits nothing that is not read\n"
-                       "--ignore-tensor 'odd' fits nothing");
+    CHECK_HAS(err.msg, "\n--ignore-config 'slip.*' matches nothing unread\n--ignore-tensor "
+                       "'slip.*' matches nothing unread\n--ignore-tensor 'odd' matches nothing");
     CHECK_MSG(!strstr(err.msg, "--ignore-config 'odd'"), "%s", err.msg);
     REQUIRE(
         put_text("config.json",
                  "{\"architectures\": [\"Own\"], \"n\": 2, \"odd\": 7, \"num_hidden_layers\": 1}"));
     CHECK(!converts(&keys)); /* an error before any value is judged */
     CHECK_HAS(err.msg, "config.v is missing");
-    CHECK_HAS(err.msg, "\n--ignore-config 'slip.*' fits nothing that is not read");
+    CHECK_HAS(err.msg, "\n--ignore-config 'slip.*' matches nothing unread");
 }
 
 /* --- tensors that no line reads --------------------------------------------------------------- */
@@ -118,7 +118,7 @@ TEST(unread_tensors) {
         {{"model.layers.2.w.weight", "model.layers.2.eh_proj.weight", "a"},
          "3 tensors",
          "--ignore-tensor 'model.layers.2.*' --ignore-tensor 'a'",
-         "Nothing of model.layers.2.* is read, though layers beside it are: num_hidden_layers in "
+         "Nothing of model.layers.2.* is read, but layers besides it are: num_hidden_layers in "
          "config.json may be"},
         {{"model.layers.2.w.weight"},
          "tensor model.layers.2.w.weight: read by no",
@@ -210,7 +210,7 @@ TEST(odd_numbers) {
         "config.json",
         "{\"architectures\": [\"Own\"], \"v\": 3, \"n\": Infinity, \"num_hidden_layers\": 1}"));
     CHECK(!converts(NULL));
-    CHECK_HAS(err.msg, "a key is a number, a string, true or false, or a list of these");
+    CHECK_HAS(err.msg, "a key must be a number, a string, true or false, or a list of these");
 }
 
 /* One object of so many values, whose own name has so many bytes. */

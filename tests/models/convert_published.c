@@ -248,7 +248,7 @@ TEST(every_value_is_read) {
     }
 }
 
-/* Infinity is no limit, as Python's json writes it; null, or no value, the same. */
+/* Infinity, as Python's json writes it, means no limit; so does null, or no value. */
 TEST(limits_of_time_steps) {
     static const struct {
         const char *limit;

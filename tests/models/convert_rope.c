@@ -42,7 +42,7 @@ static const family families[] = {
 };
 #define N_FAMILIES ((int)(sizeof families / sizeof *families))
 
-/* What stands in rope_scaling; the keys that it becomes; the descriptors that have it. */
+/* The contents of rope_scaling, the resulting keys, the descriptors that have it. */
 static const struct {
     const char *type, *old_type, *values, *keys, *who;
 } scalings[] = {
@@ -210,7 +210,7 @@ TEST(odd_factors) {
         free(config);
         CHECK(!convert_config(NULL, "odd.gguf", false));
         CHECK_HAS(err.msg, "tensor rope_factors_long.weight has the value ");
-        CHECK_HAS(err.msg, "which makes no sense");
+        CHECK_HAS(err.msg, "which cannot be right");
     }
     layout_free(&l);
     layout_free(&hf);
@@ -218,7 +218,7 @@ TEST(odd_factors) {
 
 /* --- rope.x ----------------------------------------------------------------------------------- */
 
-/* What rope.x in a section reads. */
+/* The values that rope.x in a section reads. */
 static const struct {
     const char *lines, *config;
     double k;          /* 0: no key */
@@ -229,8 +229,7 @@ static const struct {
      BEGIN "\"rope_parameters\": {\"rope_theta\": 6}, \"rope_theta\": 6}", 6, NULL},
     {OWN("  .k <- rope.theta\n"),
      BEGIN "\"rope_parameters\": {\"rope_theta\": 6}, \"rope_theta\": 5}", 0,
-     "config.json has two values of rope_theta that differ, in rope_parameters and in "
-     "rope_theta"},
+     "config.json has two different values of rope_theta, in rope_parameters and in rope_theta"},
     {OWN("  .k <- rope.theta\n"), BEGIN "\"rotary_emb_base\": 8}", 8, NULL},
     {OWN("  .k <- rope.partial_rotary_factor\n"), BEGIN "\"rotary_pct\": 0.25}", 0.25, NULL},
     {OWN("  .k <- rope.theta\n"), BEGIN "\"z\": null}", 0, "rope.theta is missing in config.json"},
@@ -241,18 +240,17 @@ static const struct {
      BEGIN "\"rope_scaling\": {\"type\": \"su\"}}", 1, NULL},
     {OWN("  .k <- 1 if rope.type == \"yarn\" else 2\n"),
      BEGIN "\"rope_scaling\": {\"type\": \"su\", \"rope_type\": \"yarn\"}}", 0,
-     "rope_scaling in config.json has a rope_type and a type that differ"},
+     "rope_scaling in config.json has different values of rope_type and type"},
     {OWN("  .k <- 1 if rope.type == \"longrope\" else 2\n"),
      BEGIN "\"rope_scaling\": {\"type\": \"su\", \"rope_type\": \"longrope\"}}", 1, NULL},
     /* flat values beside those of a kind of layers: neither is dropped */
     {OWN("  .k <- rope.factor ?? 1\n"),
      BEGIN "\"rope_parameters\": {\"rope_type\": \"yarn\", \"factor\": 4, \"odd\": {\"x\": 1}}}", 0,
-     "rope_parameters in config.json has values for one kind of layers ('odd') and values "
-     "beside "
-     "them ('factor')"},
+     "rope_parameters in config.json has values for one kind of layers ('odd') and values outside "
+     "of it ('factor')"},
     {OWN("  .k <- rope.full_attention.theta\n"),
      BEGIN "\"rope_parameters\": {\"full_attention\": {\"rope_theta\": 6}, \"rope_theta\": 6}}", 0,
-     "values beside them ('rope_theta')"},
+     "values outside of it ('rope_theta')"},
     {OWN("  .k <- rope.full_attention.theta\n"),
      BEGIN "\"rope_parameters\": {\"full_attention\": {\"rope_theta\": 6}, \"rope_theta\": null}}",
      6, NULL},
@@ -264,7 +262,7 @@ static const struct {
     {OWN("  .k <- 1 if rope.type == \"yarn\" else 2\n"),
      BEGIN "\"rope_scaling\": {\"type\": \"yarn\"}, \"rope_parameters\": {\"rope_type\": "
            "\"linear\"}}",
-     0, "two values of rope_type that differ"},
+     0, "two different values of rope_type, in"},
     {OWN("  .k <- rope.factor\n"),
      BEGIN "\"rope_scaling\": {\"factor\": 4}, \"rope_parameters\": {\"factor\": 4}}", 4, NULL},
     {OWN("  .k <- rope.other\n"), BEGIN "\"rope_parameters\": {\"other\": 7}}", 7, NULL},
@@ -292,7 +290,7 @@ static const struct {
     {OWN("  .k <- rope.theta\n"),
      BEGIN "\"rope_parameters\": {\"full_attention\": {\"rope_theta\": 6}, "
            "\"sliding_attention\": {\"rope_theta\": 7}}}",
-     0, "two values of rope_theta that differ, in rope_parameters and in rope_parameters"},
+     0, "two different values of rope_theta, in rope_parameters and in rope_parameters"},
     {OWN("  .k <- rope.sliding_attention.theta + 10 * rope.full_attention.theta\n"),
      BEGIN "\"rope_theta\": 6, \"rope_local_base_freq\": 7}", 67, NULL},
     {OWN("  .k <- (rope.sliding_attention.factor ?? 1) + 10 * rope.full_attention.factor\n"),

@@ -107,7 +107,7 @@ TEST(bytes_from_two_files) {
     REQUIRE(put_config(5));
     REQUIRE(put_text("vocab.json", "{\"a\": 0, \"b\": 1, \"ab\": 2}"));
     CHECK(!convert());
-    CHECK_HAS(err.msg, "there is a vocab.json, but no merges.txt");
+    CHECK_HAS(err.msg, "there is a vocab.json but no merges.txt");
     REQUIRE(put_text("merges.txt", "#version: 0.2\na b\n"));
     REQUIRE(put_text("added_tokens.json", "{\"<e>\": 3}"));
     ggl_gguf *f = convert();
@@ -177,26 +177,26 @@ TEST(broken) {
     static const struct {
         const char *text, *words;
     } list[] = {
-        {"{}", "tokenizer.json: a tokenizer of type 'none' is not known, BPE is"},
+        {"{}", "tokenizer.json: the tokenizer's type 'none' is not supported, only BPE is"},
         {"{\"model\": {\"type\": \"Unigram\", \"vocab\": []}}",
-         "a tokenizer of type 'Unigram' is not known, BPE is"},
+         "the tokenizer's type 'Unigram' is not supported, only BPE is"},
         {"{\"model\": {\"type\": \"BPE\", \"vocab\": {}, \"merges\": []}}",
-         "neither on bytes nor falls back to them"},
+         "neither works on bytes nor falls back to them is not supported"},
         {"{" BYTE_LEVEL ", \"model\": {\"vocab\": [], \"merges\": []}}",
-         "there is no object 'vocab'"},
+         "the object 'vocab' is missing"},
         {"{" BYTE_LEVEL ", \"model\": {\"vocab\": {\"a\": -1}, \"merges\": []}}",
-         "the id of token 'a' is no whole number"},
+         "the id of token 'a' is not a whole number"},
         {"{" BYTE_LEVEL ", \"model\": {\"vocab\": {\"a\": 16777216}, \"merges\": []}}",
-         "the id of token 'a' is no whole number"},
+         "the id of token 'a' is not a whole number"},
         {"{" BYTE_LEVEL ", \"model\": {\"vocab\": {\"a\": 1, \"b\": 1}, \"merges\": []}}",
          "two tokens have the id 1"},
         {"{" BYTE_LEVEL ", \"model\": {\"vocab\": {\"a\": 1, \"a\": 2}, \"merges\": []}}",
-         "the name 'a' stands twice in one object"},
+         "the name 'a' occurs twice in one object"},
         {"{" BYTE_LEVEL ", \"added_tokens\": [{\"id\": 2, \"content\": \"a\"}], \"model\": "
          "{\"vocab\": {\"a\": 1}, \"merges\": []}}",
          "token 'a' has the ids 1 and 2"},
         {"{" BYTE_LEVEL ", \"model\": {\"vocab\": {\"a\": 5}, \"merges\": []}}",
-         "the tokenizer has 6 tokens, and the model has rows for 5"},
+         "the tokenizer has 6 tokens, but the model has rows for 5"},
         {"{" BYTE_LEVEL ", \"model\": {\"vocab\": {\"a\": 0}, \"merges\": [\"ab\"]}}",
          "merge 0, 'ab', is not two tokens"},
         {"{" BYTE_LEVEL ", \"model\": {\"vocab\": {\"a\": 0}, \"merges\": [[\"a\", \"b c\"]]}}",
@@ -216,7 +216,7 @@ TEST(broken) {
         {"{" BYTE_LEVEL ", \"model\": {\"vocab\": {\"a\": 0, \"ab\": 1}, \"merges\": [\"a b\"]}}",
          "merge 0, 'a b': the vocabulary has no token 'b'"},
         {"{" BYTE_LEVEL ", \"model\": {\"vocab\": {\"[PAD3]\": 0}, \"merges\": []}}",
-         "id 3 has no token, and the name of an unused one, '[PAD3]', is another"},
+         "id 3 has no token, and another token already has the name of an unused one, '[PAD3]'"},
     };
     REQUIRE(put_config(5));
     for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
@@ -272,7 +272,7 @@ TEST(holes) {
     CHECK(is_string(f, "tokenizer.ggml.tokens", 1, "[PAD1]") &&
           is_string(f, "tokenizer.ggml.tokens", 6, "[PAD6]"));
     CHECK_INT(number(f, "tokenizer.ggml.token_type", 3), 5);
-    CHECK_HAS(notes, "3 ids below the tokenizer's last one have no token, the first of them 1");
+    CHECK_HAS(notes, "3 ids below the tokenizer's last one have no token (the first is 1");
     ggl_gguf_close(f);
 }
 
@@ -314,7 +314,7 @@ TEST(unknown_words) {
     CHECK_MSG(f, "%s", err.msg);
     CHECK_HAS(
         notes,
-        "no tokenizer.ggml.pre is known for this tokenizer's way to cut text into words, /x+/");
+        "no tokenizer.ggml.pre is known for the way this tokenizer cuts text into words, /x+/");
     ggl_gguf_close(f);
 }
 
@@ -450,7 +450,7 @@ TEST(ends) {
         {"{\"eos_token_id\": [2, 7, 4]}", 2, 3, 4, ""},
         {"{\"eos_token_id\": [7, 8]}", 2, 3, 8, ""},
         {"{\"eos_token_id\": [4, 5, 6]}", 2, 3, 4,
-         "'<stop>' ends a text, too, and files have no key for it (2 such tokens)"},
+         "'<stop>' also ends a text, but files have no key for it (2 such tokens)"},
         {"{\"eos_token_id\": [\"x\", 99, -1, 2.5, null]}", 2, 3, -12345, ""},
     };
     REQUIRE(put_config(12));
@@ -482,7 +482,7 @@ TEST(extra_tokens) {
     REQUIRE(put_config(10));
     REQUIRE(put_text("tokenizer.json", TWELVE));
     CHECK(!convert());
-    CHECK_HAS(err.msg, "the tokenizer has 12 tokens, and the model has rows for 10; --extra-tokens "
+    CHECK_HAS(err.msg, "the tokenizer has 12 tokens, but the model has rows for 10; --extra-tokens "
                        "cut leaves out the last 2");
     extra = LLM_CONVERT_CUT_EXTRA;
     ggl_gguf *f = convert();
@@ -491,7 +491,7 @@ TEST(extra_tokens) {
     CHECK(is_string(f, "tokenizer.ggml.tokens", 9, "<fin>"));
     CHECK_INT(ggl_gguf_find(f, "tokenizer.ggml.merges")->n, 1);
     CHECK_HAS(notes,
-              "the tokenizer's last 2 tokens, which the model has no rows for, are left out");
+              "the tokenizer's last 2 tokens, for which the model has no rows, are left out");
     ggl_gguf_close(f);
     REQUIRE(put_config(2)); /* of the vocabulary itself */
     f = convert();

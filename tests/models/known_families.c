@@ -1,5 +1,6 @@
-/* What families do without the keys that say it: expert_gating_func, expert_weights_norm, and keys whose absence means one thing in
- * one family and another in the next, which a table for all cannot say. */
+/* What families compute without the keys for it: expert_gating_func, expert_weights_norm, and keys
+ * whose absence means one thing in one family and another in the next, which a table for all cannot
+ * say. */
 #include "compile/compile.h"
 #include "known_source.h"
 #include "test.h"

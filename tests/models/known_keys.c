@@ -187,7 +187,7 @@ typedef struct tally {
     bool alone_harmless[400], alone_refused[400]; /* built with this key only */
 } tally;
 
-/* What try_row found out about a row of a model. */
+/* Results of try_row for a row and a model. */
 typedef struct found {
     value harmless, refused;
     bool has_harmless, has_refused; /* without other keys */
@@ -268,9 +268,9 @@ static bool logits_of(const llm_arch *arch, const llm_arch_source *source, ggl_b
     bool ok = llm_arch_build(arch, source, NULL, g, NULL, &err) == GGL_OK &&
               ggl_graph_finish(g, &err) == GGL_OK && ggl_graph_fold(g, fold, &err) == GGL_OK &&
               ggl_sched_new(&s, g, &sp, &err) == GGL_OK && ggl_sched_alloc(s, &err) == GGL_OK &&
-              ggl_sched_set(s, "token", token, 8, &err) == GGL_OK &&
-              ggl_sched_set(s, "pos", pos, 8, &err) == GGL_OK &&
-              ggl_sched_set(s, "slot", slot, 8, &err) == GGL_OK &&
+              ggl_sched_set(s, "token", token, sizeof token, 8, &err) == GGL_OK &&
+              ggl_sched_set(s, "pos", pos, sizeof pos, 8, &err) == GGL_OK &&
+              ggl_sched_set(s, "slot", slot, sizeof slot, 8, &err) == GGL_OK &&
               ggl_sched_run(s, 8, NULL, 0, &err) == GGL_OK;
     if (CHECK_MSG(ok, "%s: %s", llm_arch_name(arch), err.msg))
         memcpy(out, ggl_sched_output(s, 0), n * sizeof *out);

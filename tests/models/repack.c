@@ -1,5 +1,5 @@
-/* Weights laid out anew: no bit of a model's logits changes, whatever the threads, pieces, split
- * and kind of model; the file that keeps them; and what memory loading takes. */
+/* Repacked weights: no bit of a model's logits changes, for any threads, pieces, split and kind of
+ * model; the file that stores them; and the memory that loading takes. */
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -21,7 +21,7 @@ typedef struct shape {
     bool tied, f16_embd;
 } shape;
 
-/* Rows that are no multiple of 16: the vocabulary, and the feed-forward one. */
+/* Rows whose number is not a multiple of 16: the vocabulary, and the feed-forward one. */
 static const shape shapes[] = {{"plain q8_0", GGL_Q8_0, 64, 96, 101, 2, 0, false, false},
                                {"plain q4_0", GGL_Q4_0, 64, 96, 101, 2, 0, false, false},
                                {"tied q8_0", GGL_Q8_0, 96, 160, 75, 2, 0, true, false},
@@ -443,22 +443,22 @@ TEST(cache) {
     check_cached(path, "", want, size, "are from");
     check_cached(path, cache, want, size, "are from");
     REQUIRE(truncate(cache, st.st_size - 1) == 0);
-    check_cached(path, "", want, size, "is truncated; it was written anew");
+    check_cached(path, "", want, size, "is truncated; it was written again");
     check_cached(path, "", want, size, "are from");
     /* the model is another: by its time, then by its tensors */
     const struct timespec when[2] = {{.tv_sec = 1000000000}, {.tv_sec = 1000000000}};
     REQUIRE(utimensat(AT_FDCWD, path, when, 0) == 0);
-    check_cached(path, "", want, size, "has changed; it was written anew");
+    check_cached(path, "", want, size, "has changed; it was written again");
     check_cached(path, "", want, size, "are from");
     free(want);
     REQUIRE(make(&shapes[1], path));
     REQUIRE(utimensat(AT_FDCWD, path, when, 0) == 0);
     want = wanted(path, &size);
-    check_cached(path, "", want, size, "has changed; it was written anew");
+    check_cached(path, "", want, size, "has changed; it was written again");
     check_cached(path, "", want, size, "are from");
     /* never over what is something else, such as the model */
     check_cached(path, path, want, size, "left as it is");
-    check_cached(path, test_path("none/x"), want, size, "not kept");
+    check_cached(path, test_path("none/x"), want, size, "not saved");
     REQUIRE(test_write_file(cache, "GGUF and other things", 21));
     check_cached(path, "", want, size, "left as it is");
     free(want);

@@ -73,8 +73,8 @@ static void same(const toy_model *t, const logits *a, const logits *b, const cha
               (double)b->at[first], (double)a->at[first]);
 }
 
-/* Where there are states, of the first tokens only: random weights make some of them grow with
- * every token, until the differences of large numbers are all that is left of the logits. */
+/* With states, only the first tokens are compared: random weights make some states grow with every
+ * token, until the logits are only differences of large numbers. */
 static void near(const toy_model *t, const logits *a, const logits *exact) {
     double worst = 0, size = 0;
     for (size_t i = 0; i < (a->has_states ? a->n * 20 / N : a->n); i++) {
@@ -177,7 +177,7 @@ static void run_variant(const fixture *f, const toy_model *t) {
     free(got.at);
 }
 
-/* Of each descriptor: nothing optional, and everything. */
+/* Each descriptor with nothing optional, and with everything. */
 static void run_descriptor(int k) {
     fixture f;
     const char *name, *text;

@@ -279,7 +279,7 @@ static void check_slots(ggl_type type_k, ggl_type type_v) {
                &f.err);
     CHECK(memcmp(llm_session_logits(f.s), last, (size_t)n_vocab * 4) == 0);
     CHECK_INT(llm_session_n_past(f.s, 2), N - 10);
-    /* what is no slot */
+    /* bytes that are not a slot */
     ((char *)saved)[size - 1] ^= 1;
     CHECK_INT(llm_session_restore(f.s, 1, saved, size, &f.err), GGL_FORMAT);
     CHECK_HAS(f.err.msg, "damaged");
@@ -315,7 +315,8 @@ TEST(slots_of_another_type_are_refused) {
     teardown(&f);
     REQUIRE(setup_cache(&f, 1, NULL, 32, 1, 1, GGL_Q8_0, GGL_Q4_0));
     CHECK_INT(llm_session_restore(f.s, 0, saved, size, &f.err), GGL_FORMAT);
-    CHECK_HAS(f.err.msg, "keys of type q8_0 and values of f16; this session has q8_0 and q4_0");
+    CHECK_HAS(f.err.msg,
+              "keys of type q8_0 and values of f16; this session's types are q8_0 and q4_0");
     CHECK_INT(llm_session_n_past(f.s, 0), 0);
     ggl_free(saved);
     teardown(&f);

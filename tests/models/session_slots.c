@@ -297,7 +297,7 @@ TEST(cutting_twice_counts_from_the_highest_position) {
     REQUIRE_OK(llm_session_cut(f.s, 0, 256 - UBATCH, &f.err), &f.err); /* as far as it goes */
     CHECK_INT(llm_session_cut(f.s, 0, 256 - UBATCH - 1, &f.err), GGL_UNSUPPORTED);
     CHECK_HAS(f.err.msg,
-              "slot 0 has been written up to token 256, so it can go back to 240, not to 239");
+              "slot 0 has been written up to token 256, so it can be cut back to 240, not to 239");
     f.slot[0].n = 256 - UBATCH;
     check_slot(&f, 0, "two cuts");
     /* the limit is kept by copies and saved slots */

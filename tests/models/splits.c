@@ -41,10 +41,10 @@ static int scattered(void *ctx, int group, const char *weight) {
 typedef struct logits {
     float *at; /* for free(); NULL after a failed check */
     size_t n;
-    size_t n_near; /* of these may be held to the reference */
+    size_t n_near; /* how many of them may be compared with the reference */
 } logits;
 
-/* Of the tokens from N_PUSHED on; those before are pushed through without any. */
+/* Logits of the tokens from N_PUSHED on; earlier tokens are pushed without logits. */
 static logits logits_of(const toy_model *t, ggl_backend *const *b, int n_b, ggl_backend *fold,
                         scatter *s, const char *what) {
     toy_run r = {0};
@@ -80,8 +80,8 @@ static void same_bits(const toy_model *t, logits a, logits b, const char *what) 
         }
 }
 
-/* What is left of logits between the two: the arithmetic of one backend or the other in each layer,
- * so about as far as the CPU by itself is from the reference. */
+/* The difference of logits between the two: the arithmetic of one backend or the other in each
+ * layer, so about as far as the CPU by itself is from the reference. */
 static void near(const toy_model *t, logits exact, logits got, const char *what) {
     double worst = 0, size = 1;
     for (size_t i = 0; i < exact.n_near; i++) {

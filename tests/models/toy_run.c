@@ -113,9 +113,10 @@ bool toy_eval(toy_run *r, int slot, int first, int n, float *logits, ggl_error *
         if (token[i] < 0)
             token[i] += (int32_t)r->n_vocab;
     }
-    if (ggl_sched_set(r->sched, "token", token, n, err) != GGL_OK ||
-        ggl_sched_set(r->sched, "pos", pos, n, err) != GGL_OK ||
-        ggl_sched_set(r->sched, "slot", slots, n, err) != GGL_OK ||
+    const size_t size = (size_t)n * sizeof(int32_t);
+    if (ggl_sched_set(r->sched, "token", token, size, n, err) != GGL_OK ||
+        ggl_sched_set(r->sched, "pos", pos, size, n, err) != GGL_OK ||
+        ggl_sched_set(r->sched, "slot", slots, size, n, err) != GGL_OK ||
         (logits ? ggl_sched_run(r->sched, n, NULL, 0, err)
                 : ggl_sched_push(r->sched, n, NULL, err)) != GGL_OK)
         return false;

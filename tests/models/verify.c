@@ -1,5 +1,5 @@
-/* What llm-arch verify rests on: a wrapper around the CPU backend makes one node wrong, and the comparison must name that node
- * and no other, whatever the node and however it is wrong. */
+/* The basis of llm-arch verify: a wrapper around the CPU backend makes one node wrong, and the
+ * comparison must name that node and no other, whatever the node and however it is wrong. */
 #include "common/verify.h"
 
 #include <math.h>
@@ -76,7 +76,7 @@ static ggl_status f_wait(ggl_backend *b, ggl_error *err) {
     return real_of(b)->v->wait(real_of(b), err);
 }
 
-/* What a reader of papers gets wrong: the pairs of the rotation, a scale, an activation. */
+/* Common mistakes: the pairs of the rotation, a scale, an activation. */
 static ggl_tensor confused(const ggl_tensor *t, double *num) {
     ggl_tensor c = *t;
     c.num = num;
@@ -310,7 +310,8 @@ TEST(builtin_model) {
     llm_model_free(m);
 }
 
-/* Of gelu(-4) the factor 1 + tanh is what two ones leave: float is off by more than a rounding of x explains, and right. */
+/* In gelu(-4) the factor 1 + tanh is the difference of two ones: float is off by more than a
+ * rounding of x explains, but correct. */
 TEST(rounded_within) {
     static const char text[] =
         "arch far\nlanguage 1\nn_embd = .embedding_length\ntoken_embd [n_embd, n_vocab]\n"

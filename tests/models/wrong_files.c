@@ -149,10 +149,11 @@ TEST(context_length_and_vocab_size) {
     for (int k = 0; k < 2; k++) {
         for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
             check((change){.number_key = keys[k], .number = numbers[i]}, keys[k],
-                  ", and a whole number from 1 to ");
+                  ", but a whole number from 1 to ");
         check((change){.number_key = keys[k], .number = 512, .list = true}, keys[k],
-              "is a list, and a whole number is wanted");
-        check((change){.text_key = keys[k]}, keys[k], "is a string, and a whole number is wanted");
+              "is a list, but a whole number is expected");
+        check((change){.text_key = keys[k]}, keys[k],
+              "is a string, but a whole number is expected");
         check((change){.drop_key = keys[k]}, NULL, NULL);
     }
     check((change){.number_key = keys[0], .number = 256}, NULL, NULL); /* an f64, but whole */
@@ -165,7 +166,7 @@ TEST(zeros_and_sizes) {
     check((change){.number_key = "llama.attention.head_count", .number = 0}, "; n_head is 0", "");
     check((change){.number_key = "llama.context_length", .number = 0x1p31},
           "changed.gguf: the model's own context", "2147483648 tokens");
-    check((change){.no_tensors = true}, "this file has a vocabulary only", "changed.gguf");
+    check((change){.no_tensors = true}, "this file has only a vocabulary", "changed.gguf");
     check((change){.architecture = "llama\0evil", .architecture_n = 10},
           "no built-in descriptor for the architecture 'llama\\x00evil'", "");
     check((change){.number_key = "llama.block_count", .number = 4000}, "is missing", "");

@@ -108,8 +108,8 @@ def merge(a, folder, case):
     same_tensors(*q, "merged and quantized experts")
     if "blk.0.ffn_down_exps.weight" not in out or "ffn_down.0" in out:
         fault(f"the experts are listed apart: {out}")
-    expect(a, 2, "no tensor belongs to one expert", "--merge-experts", whole, merged, "COPY")
-    for name, words in (("blk.1.ffn_up.1.weight", "which are not numbered from 0 to"), ("shape", "has another type or shape than")):
+    expect(a, 2, "no tensor belongs to a single expert", "--merge-experts", whole, merged, "COPY")
+    for name, words in (("blk.1.ffn_up.1.weight", "but they are not numbered from 0 to"), ("shape", "has another type or shape than")):
         odd = dict(tensors)
         if name == "shape":
             odd["blk.1.ffn_up.1.weight"] = np.ascontiguousarray(odd["blk.1.ffn_up.1.weight"][:-1])

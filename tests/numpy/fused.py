@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Files that have Q, K and V as one tensor: the logits' bits are those of the file that has them apart.
+"""Files that have Q, K and V as one tensor: the logits' bits are those of the file with separate tensors.
 
     fused.py --cli LLM_CLI --quantize LLM_QUANTIZE --dir FOLDER [--sample N] [--vulkan] ARCHS [MODEL ..]
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Mutations of descriptors, those that ship or those of ./archs: with one dimension, one operand, one line changed or
+"""Mutations of descriptors, the built-in ones or those of ./archs: with one dimension, one operand, one line changed or
 deleted, a descriptor must be refused, or give logits that differ visibly, on one at least of the nano models of its families.
 
     mutate.py --cli LLM_CLI --dir FOLDER DESCRIPTOR.arch .. [--every N] [--at-least PERCENT] [--names N] [--verbose]

@@ -115,6 +115,28 @@ def mxfp4(f):
     return value(np.ldexp(F32(1), (e - 128).astype(int)), np.where(code & 8, -magnitude, magnitude))
 
 
+# --- blocks of 64 and 128
+
+
+def nvfp4(f):
+    """Floats of 4 bits as in mxfp4, doubled, times half a float of 8 bits for each 16: four bits of exponent with a bias of 7,
+    three of mantissa; 127 is 0, the top bit means nothing. 16 numbers are in 8 bytes: first the low halves, then the high ones."""
+    e, code = f.u8(4), nibbles(f.u8(32), 16)
+    small = np.array([0, 1, 2, 3, 4, 6, 8, 12])[code & 7]
+    top, mantissa = e >> 3 & 15, e & 7
+    scale = np.where(top == 0, np.ldexp(mantissa / 8.0, -6), np.ldexp(1 + mantissa / 8.0, top - 7))
+    return value(each(np.where(e == 127, 0.0, scale / 2), 16), np.where(code & 8, -small, small))
+
+
+def q1_0(f):
+    return value(f.f16(), 2 * bits(f.u8(16), 8) - 1)
+
+
+def q2_0(f):
+    d, b = f.f16(), f.u8(16)
+    return value(d, (b[:, :, None] >> np.array([0, 2, 4, 6]) & 3).reshape(len(b), 64) - 1)
+
+
 # --- blocks of 256
 
 
@@ -271,7 +293,8 @@ TYPES = {
     "iq2_xs": (17, 256, 74, iq2_xs), "iq3_xxs": (18, 256, 98, iq3_xxs), "iq1_s": (19, 256, 50, iq1_s),
     "iq4_nl": (20, 32, 18, iq4_nl), "iq3_s": (21, 256, 110, iq3_s), "iq2_s": (22, 256, 82, iq2_s),
     "iq4_xs": (23, 256, 136, iq4_xs), "iq1_m": (29, 256, 56, iq1_m), "tq1_0": (34, 256, 54, tq1_0),
-    "tq2_0": (35, 256, 66, tq2_0), "mxfp4": (39, 32, 17, mxfp4),
+    "tq2_0": (35, 256, 66, tq2_0), "mxfp4": (39, 32, 17, mxfp4), "nvfp4": (40, 64, 36, nvfp4), "q1_0": (41, 128, 18, q1_0),
+    "q2_0": (42, 64, 18, q2_0),
 }
 
 

@@ -215,7 +215,8 @@ static bool can_be_output(const gen *g, int i) {
            t->op != R_BEGIN;
 }
 
-/* What nobody reads, as far as there is room: so little is made in vain. */
+/* Outputs the values that nothing reads, as far as there is room, so that little is computed in
+ * vain. */
 static void choose_outputs(gen *g) {
     r_program *p = g->p;
     bool read[R_MOST_NODES] = {false};

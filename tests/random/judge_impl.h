@@ -30,7 +30,7 @@ number unknown(void);
 /* Element [a, b, c] of node i, where it has fewer the same again. */
 const number *element(const judge *j, int i, int a, int b, int c);
 
-/* What slot keeps of STATE or CACHE i. */
+/* The contents of slot for STATE or CACHE i. */
 static inline number *judge_state(const judge *j, int i, int slot) {
     return j->keeps[i].slot + (size_t)slot * (size_t)j->keeps[i].size;
 }

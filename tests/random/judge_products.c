@@ -119,7 +119,7 @@ void judge_rope(judge *j, int i, const r_token *token) {
 
 /* --- attention -------------------------------------------------------------------------------- */
 
-/* What a slot keeps of a CACHE: for each position the key, then the value. */
+/* The contents of a slot for a CACHE: for each position the key, then the value. */
 void judge_cache(judge *j, int i, const r_token *token) {
     const r_node *t = &j->p->node[i];
     int size = j->keeps[i].size / j->p->n_pos;

@@ -114,7 +114,7 @@ static bool other_branch(r_program *p, int i) {
     return true;
 }
 
-/* The part after the one that was asked for. */
+/* The part after the requested one. */
 static bool next_part(r_program *p, int i) {
     r_node *t = &p->node[i];
     if (t->op != R_SPLIT)
@@ -148,7 +148,7 @@ static bool only_shape(r_program *p, int i) {
     return true;
 }
 
-/* Of several, always the first. */
+/* Always the first of several. */
 static bool first_index(r_program *p, int i) {
     r_node *t = &p->node[i];
     if (t->op != R_PICK || p->node[t->src[1]].op != R_INPUT)
@@ -163,7 +163,7 @@ static bool first_matrix(r_program *p, int i) {
            first_index(p, i);
 }
 
-/* What an operator gives is something else altogether. */
+/* The operator's result is something else altogether. */
 static bool something(r_program *p, int i, r_op op) {
     r_node *t = &p->node[i];
     if (t->op != op || t->body >= 0)

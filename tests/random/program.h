@@ -106,7 +106,7 @@ typedef struct r_node {
     double spread; /* leaves: elements are within so much of 0; 0: CONST is `num[0]` throughout */
 } r_node;
 
-/* What happens between tokens. */
+/* Actions between tokens. */
 typedef enum r_action_kind {
     R_CLEAR,          /* slot begins again */
     R_COPY,           /* slot becomes a copy of other */

@@ -126,7 +126,8 @@ static ggl_status set_input(runner *r, int i, int first, int n) {
             else
                 memcpy(&data[k * count + e], &f, sizeof f);
         }
-    ggl_status st = ggl_sched_set(r->s, r_input_name(i, name), data, rows, r->err);
+    ggl_status st = ggl_sched_set(r->s, r_input_name(i, name), data,
+                                  (size_t)(rows * count) * sizeof *data, rows, r->err);
     free(data);
     return st;
 }
@@ -137,9 +138,9 @@ static ggl_status set_inputs(runner *r, int first, int n) {
         pos[k] = r->p->token[first + k].pos;
         slot[k] = r->p->token[first + k].slot;
     }
-    ggl_status st = ggl_sched_set(r->s, "pos", pos, n, r->err);
+    ggl_status st = ggl_sched_set(r->s, "pos", pos, (size_t)n * sizeof *pos, n, r->err);
     if (st == GGL_OK)
-        st = ggl_sched_set(r->s, "slot", slot, n, r->err);
+        st = ggl_sched_set(r->s, "slot", slot, (size_t)n * sizeof *slot, n, r->err);
     for (int i = 0; i < r->p->n && st == GGL_OK; i++)
         if (r->p->node[i].op == R_INPUT && !r->p->node[i].position)
             st = set_input(r, i, first, n);
@@ -158,7 +159,7 @@ static ggl_status act(runner *r, const r_action *a) {
                                     ggl_sched_slot_size(r->s, 0, true) + 1);
         if (!r->saved[a->other])
             return ggl_fail(r->err, GGL_NOMEM, "out of memory");
-        /* the states once more, behind: a snapshot without rows */
+        /* then the states again: a snapshot without rows */
         ggl_status st =
             ggl_sched_save_slot(r->s, a->slot, a->n_pos, false, r->saved[a->other], r->err);
         return st == GGL_OK ? ggl_sched_save_slot(r->s, a->slot, a->n_pos, true,
@@ -309,7 +310,7 @@ static bool judge_all(check *c, judge_kind kind, bool folded) {
     return ok;
 }
 
-/* Where element e of a token's outputs stands. */
+/* The place of element e of a token's outputs. */
 static int output_of(const check *c, int *e) {
     int o = 0;
     while (*e >= r_count(&c->p->node[c->p->output[o]]))

@@ -13,7 +13,7 @@ typedef struct shrinker {
 
 enum { MOST_TRIES = 4000 };
 
-/* What is not kept goes; indices follow. */
+/* Removes the nodes that are not kept, and adjusts indices. */
 static void compact(r_program *p, const bool *keep) {
     int to[R_MOST_NODES] = {0}, n = 0;
     for (int i = 0; i < p->n; i++)
@@ -33,7 +33,7 @@ static void compact(r_program *p, const bool *keep) {
     p->n = n;
 }
 
-/* What no output needs goes. */
+/* Removes the nodes that no output needs. */
 static bool sweep(r_program *p) {
     bool needed[R_MOST_NODES];
     int n = p->n;
@@ -68,7 +68,7 @@ static bool still(shrinker *s) {
         return false;
     for (int k = 0; k < s->next->n_outputs; k++)
         if (s->next->node[s->next->output[k]].op < R_ADD)
-            return false; /* leaves are no outputs */
+            return false; /* leaves are not outputs */
     if (s->next->n_tokens == 0 || s->next->n_outputs == 0 || !r_is_legal(s->next))
         return false;
     if (r_check_apart(s->next, r_variants[s->result->variant].name, &r) ||
@@ -130,7 +130,7 @@ static bool fewer_nodes(shrinker *s) {
     return less;
 }
 
-/* Who reads node i reads one of its sources. */
+/* Readers of node i read one of its sources instead. */
 static bool bypass(r_program *p, int i, int k) {
     const r_node *t = &p->node[i];
     if (is_fixed(p, i) || t->op < R_ADD || t->op == R_BEGIN || t->op == R_CALL || k >= t->n_src ||

@@ -138,13 +138,13 @@ TEST(refused) {
         {"-n 1001", "tool: -n: 1001 is out of range, -1 to 1000 is allowed\n"},
         {"-n 99999999999999999999",
          "tool: -n: 99999999999999999999 is out of range, -1 to 1000 is allowed\n"},
-        {"--seed -1", "tool: --seed: '-1' is not a whole number from 0 up\n"},
+        {"--seed -1", "tool: --seed: '-1' is not a whole number of at least 0\n"},
         {"--seed 18446744073709551616", "tool: --seed: 18446744073709551616 is out of range\n"},
-        {"--mode quick", "tool: --mode: 'quick' is none of fast, slow\n"},
+        {"--mode quick", "tool: --mode: 'quick' is not one of fast, slow\n"},
         {"-m", "tool: -m: the value FILE is missing\n"},
         {"--model --temp 1", "tool: --model: the value FILE is missing\n"},
-        {"--flag=1", "tool: --flag takes no value\n"},
-        {"word", "tool: unexpected argument 'word'; --help tells what there is\n"},
+        {"--flag=1", "tool: --flag does not accept a value\n"},
+        {"word", "tool: unexpected argument 'word'; see --help\n"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         CHECK_INT(parse(cases[i].line, false), 2);

@@ -23,7 +23,7 @@ TEST(lists) {
 }
 
 TEST(mistakes) {
-    static const char form[] = "is no list such as 1,2,4 or range such as 1-8, 1-9+2, 1-64*2";
+    static const char form[] = "is not a list such as 1,2,4 or a range such as 1-8, 1-9+2, 1-64*2";
     const char *bad[] = {"", "x", "1,", "1,,2", "1-", "1-2+", "1 2", "1-2-3", "1+2x"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         check(bad[i], form);

@@ -20,7 +20,7 @@ TEST(summary) {
     CHECK(s.mean == 7 && s.stddev == 0 && s.median == 7 && s.q1 == 7 && s.q3 == 7);
 }
 
-/* Of the 252 orders of 5 and 5, one has U = 0: p = 2 / 252. */
+/* One of the 252 orders of 5 and 5 has U = 0: p = 2 / 252. */
 TEST(mann_whitney) {
     double low[] = {1, 2, 3, 4, 5}, high[] = {6, 7, 8, 9, 10};
     near(bench_mann_whitney_p(low, 5, high, 5), 2.0 / 252, 1e-15);

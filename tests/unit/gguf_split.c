@@ -84,25 +84,27 @@ TEST(split_names) {
 TEST(split_keys) {
     const char *first = write_part("m-00001-of-00002.gguf", 0, 2, 2, "a");
     write_part("m-00002-of-00002.gguf", 0, 2, 2, "b");
-    refused(first, "m-00002-of-00002.gguf: key 'split.no' is 0, expected is 1");
+    refused(first, "m-00002-of-00002.gguf: key 'split.no' is 0, 1 is expected");
     ggl_gguf *f;
     ggl_error err = {0};
     CHECK(ggl_gguf_open(&f, first, NULL, &err) != GGL_OK && !strstr(err.msg, "and not"));
     write_part("m-00002-of-00002.gguf", 1, 3, 2, "b");
-    refused(first, "m-00002-of-00002.gguf: key 'split.count' is 3, expected is 2");
+    refused(first, "m-00002-of-00002.gguf: key 'split.count' is 3, 2 is expected");
     write_part("m-00002-of-00002.gguf", 1, -1, 2, "b");
-    refused(first, "m-00002-of-00002.gguf: is part of a split model, but has no key 'split.count'");
+    refused(
+        first,
+        "m-00002-of-00002.gguf: is part of a split model, but its key 'split.count' is missing");
     write_part("m-00002-of-00002.gguf", 1, 2, 2, "a");
-    refused(first, "tensor 2 of 2: 'a' is there already, as tensor 1");
+    refused(first, "tensor 2 of 2: 'a' is already tensor 1");
     write_part("m-00002-of-00002.gguf", 1, 2, 2, "b");
     write_part("m-00001-of-00002.gguf", 0, 2, 5, "a");
     refused(first, "split.tensors.count is 5, but its 2 parts hold 2 tensors");
     write_part("m-00001-of-00002.gguf", 0, 2, -1, "a");
-    refused(first, "has no key 'split.tensors.count'");
+    refused(first, "but its key 'split.tensors.count' is missing");
     write_part("m-00001-of-00002.gguf", -1, 2, 2, "a");
-    refused(first, "has no key 'split.no'");
+    refused(first, "but its key 'split.no' is missing");
     write_part("m-00001-of-00002.gguf", 7, 2, 2, "a");
-    refused(first, "key 'split.no' is 7, expected is 0 to 1");
+    refused(first, "key 'split.no' is 7, 0 to 1 is expected");
 }
 
 TEST(split_of_one) {

@@ -196,26 +196,26 @@ TEST(misuse) {
         const char *words;
     } table[] = {
         {key_empty, GGL_FORMAT, "the key is empty"},
-        {key_twice, GGL_USAGE, "key 'k' is given twice"},
-        {type_string, GGL_USAGE, "key 'k': type string is no number"},
-        {type_array, GGL_USAGE, "type array is no number"},
-        {type_99, GGL_USAGE, "type unknown is no number"},
-        {two_scalars, GGL_USAGE, "key 'k' has 2 values, but is no array"},
+        {key_twice, GGL_USAGE, "key 'k' was put twice"},
+        {type_string, GGL_USAGE, "key 'k': type string is not a number"},
+        {type_array, GGL_USAGE, "type array is not a number"},
+        {type_99, GGL_USAGE, "type unknown is not a number"},
+        {two_scalars, GGL_USAGE, "key 'k' has 2 values, but is not an array"},
         {bool_7, GGL_USAGE, "key 'k': a boolean is 7"},
-        {alignment_3, GGL_FORMAT, "general.alignment is 3, no power of two"},
+        {alignment_3, GGL_FORMAT, "general.alignment is 3, a power of two is expected"},
         {alignment_1_for_f16, GGL_USAGE,
-         "general.alignment is 1, and tensor 't' of type f16 needs 2"},
+         "general.alignment is 1, but tensor 't' of type f16 needs 2"},
         {alignment_4_for_f64, GGL_USAGE,
-         "general.alignment is 4, and tensor 't' of type f64 needs 8"},
+         "general.alignment is 4, but tensor 't' of type f64 needs 8"},
         {alignment_u64, GGL_USAGE, "general.alignment must be one u32"},
         {name_empty, GGL_FORMAT, "the tensor name is empty"},
         {name_65, GGL_FORMAT, "has 65 bytes, at most 64"},
-        {name_twice, GGL_USAGE, "tensor 't' is given twice"},
+        {name_twice, GGL_USAGE, "tensor 't' was put twice"},
         {dims_5, GGL_USAGE, "tensor 't' has 5 dimensions, 0 to 4 are supported"},
         {dim_negative, GGL_USAGE, "dimension 0 of tensor 't' is -1"},
         {dims_overflow, GGL_FORMAT, "overflows"},
-        {half_block, GGL_FORMAT, "no whole blocks of 32"},
-        {type_none, GGL_USAGE, "has type number 4, which is none"},
+        {half_block, GGL_FORMAT, "not whole blocks of 32"},
+        {type_none, GGL_USAGE, "has type number 4, which does not exist"},
         {no_data, GGL_USAGE, "tensor 't' has no data"},
         {first_error_stays, GGL_FORMAT, "the key is empty"},
     };
@@ -417,8 +417,9 @@ static ggl_status fill_pieces(void *ctx, ggl_gguf_sink *to, ggl_error *err) {
 
 TEST(data_made_while_writing) {
     static const int64_t ne[2] = {4, 3};
-    static const char *const words[] = {"tensor 'late': 16 of 48 bytes were not given", NULL,
-                                        "tensor 'late': 16 bytes are given, and 0 are left"};
+    static const char *const words[] = {
+        "tensor 'late': 16 of 48 bytes were not written", NULL,
+        "tensor 'late': 16 bytes were written, but only 0 were left"};
     for (int n = 2; n <= 4; n++) {
         ggl_error err = {0};
         const char *path = test_path("late.gguf");

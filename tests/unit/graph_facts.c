@@ -1,6 +1,6 @@
-/* What the graph finds out about its nodes, seen in results: matrices gathered from a stack, states
- * in nested bodies, values of at most three dimensions, and bounds on sizes. Each case ran wrong, or
- * crashed, before these were decided in one place. */
+/* Facts that the graph derives about its nodes, seen in results: matrices gathered from a stack,
+ * states in nested bodies, values of at most three dimensions, and bounds on sizes. Each case ran
+ * wrong, or crashed, before these were decided in one place. */
 #include <math.h>
 
 #include "ggl/backends.h"
@@ -45,7 +45,10 @@ static void end(fixture *f) {
 }
 
 static bool set(fixture *f, const char *name, const void *data, int n) {
-    return CHECK_OK(ggl_sched_set(f->s, name, data, n, &f->err), &f->err);
+    const ggl_tensor *t = ggl_graph_find_input(f->g, name);
+    size_t size = 0;
+    return CHECK(t && ggl_value_bytes(t, n, &size)) &&
+           CHECK_OK(ggl_sched_set(f->s, name, data, size, n, &f->err), &f->err);
 }
 
 static bool set_places(fixture *f, int n) {
@@ -676,10 +679,39 @@ TEST(positions_and_slots_are_checked) {
                      {"pos", 64, "position 64"}};
         for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
             const int32_t two[2] = {0, wrong[i].value};
-            CHECK_INT(ggl_sched_set(f.s, wrong[i].name, two, 2, &f.err), GGL_USAGE);
+            CHECK_INT(ggl_sched_set(f.s, wrong[i].name, two, sizeof two, 2, &f.err), GGL_USAGE);
             CHECK_HAS(f.err.msg, wrong[i].words);
         }
         CHECK(set(&f, "slot", (int32_t[]){0}, 1) && set(&f, "pos", (int32_t[]){63}, 1));
         end(&f);
     }
+}
+
+static const char *no_power(const ggl_backend *b, const ggl_tensor *node) {
+    (void)b;
+    return node->op == GGL_OP_POW ? "it has no powers" : NULL;
+}
+
+/* Folding asks the backend first: one that lacks an operator would be handed a node that it cannot
+ * run. */
+TEST(constants_that_the_backend_refuses) {
+    ggl_error err = {0};
+    ggl_backend *b = NULL;
+    REQUIRE_OK(ggl_backend_open(&b, "reference", NULL, &err), &err);
+    ggl_backend_vtable poor = *b->v;
+    poor.refuses = no_power;
+    ggl_backend without = *b;
+    without.v = &poor;
+    ggl_graph *g = ggl_graph_new(NULL);
+    const int64_t n = 3;
+    ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, &n, true);
+    ggl_tensor *count = ggl_graph_op(g, GGL_OP_IOTA, NULL, 0, (double[]){3}, 1);
+    ggl_tensor *power = ggl_binary(g, GGL_OP_POW, ggl_graph_number(g, 2), count);
+    ggl_graph_output(g, "y", ggl_binary(g, GGL_OP_MUL, x, power));
+    REQUIRE_OK(ggl_graph_finish(g, &err), &err);
+    CHECK_INT(ggl_graph_fold(g, &without, &err), GGL_UNSUPPORTED);
+    CHECK_HAS(err.msg, "**");
+    CHECK_HAS(err.msg, "does not run on reference, which computes constants: it has no powers");
+    ggl_graph_free(g);
+    ggl_backend_close(b);
 }

@@ -95,17 +95,17 @@ TEST(errors) {
         {"[1 2]", "x.json:1:4: ',' or ']' is expected here", GGL_FORMAT},
         {"{\"a\" 1}", "x.json:1:6: ':' is expected after a name", GGL_FORMAT},
         {"{\"a\": 1", "',' or '}' is expected here", GGL_FORMAT},
-        {"1 2", "x.json:1:3: the value has ended, and more follows", GGL_FORMAT},
-        {"\"a", "x.json:1:1: this string does not end", GGL_FORMAT},
-        {"\"a\\\"", "this string does not end", GGL_FORMAT},
-        {"\"\\x\"", "x.json:1:2: no escape begins like this", GGL_FORMAT},
-        {"\"\\u12\"", "no escape begins like this", GGL_FORMAT},
-        {"\"\\ud800\"", "half of a surrogate pair stands alone", GGL_FORMAT},
-        {"\"\\ud800\\u0041\"", "half of a surrogate pair stands alone", GGL_FORMAT},
-        {"\"\\udc00\\ud800\"", "half of a surrogate pair stands alone", GGL_FORMAT},
-        {"\"\n\"", "a control character in a string is written as an escape", GGL_FORMAT},
-        {"\"\xc0\x80\"", "x.json:1:2: this is no UTF-8", GGL_FORMAT},
-        {"\"\xed\xa0\x80\"", "this is no UTF-8", GGL_FORMAT},
+        {"1 2", "x.json:1:3: there is more text after the value", GGL_FORMAT},
+        {"\"a", "x.json:1:1: this string is not closed", GGL_FORMAT},
+        {"\"a\\\"", "this string is not closed", GGL_FORMAT},
+        {"\"\\x\"", "x.json:1:2: this is not a valid escape", GGL_FORMAT},
+        {"\"\\u12\"", "this is not a valid escape", GGL_FORMAT},
+        {"\"\\ud800\"", "the other half of a surrogate pair is missing", GGL_FORMAT},
+        {"\"\\ud800\\u0041\"", "the other half of a surrogate pair is missing", GGL_FORMAT},
+        {"\"\\udc00\\ud800\"", "the other half of a surrogate pair is missing", GGL_FORMAT},
+        {"\"\n\"", "a control character in a string must be written as an escape", GGL_FORMAT},
+        {"\"\xc0\x80\"", "x.json:1:2: this is not valid UTF-8", GGL_FORMAT},
+        {"\"\xed\xa0\x80\"", "this is not valid UTF-8", GGL_FORMAT},
         {"01", "a number has no leading zeros", GGL_FORMAT},
         {"-", "a value is expected here", GGL_FORMAT},
         {"1.", "a digit is expected after the point", GGL_FORMAT},
@@ -113,28 +113,28 @@ TEST(errors) {
         {"1e309", "this number is too large", GGL_LIMIT},
         {"+Infinity", "a value is expected here", GGL_FORMAT},
         {"-Inf", "a value is expected here", GGL_FORMAT},
-        {"Infinityx", "more follows", GGL_FORMAT},
+        {"Infinityx", "there is more text after the value", GGL_FORMAT},
         {"[", "x.json:1:2: the text ends where a value is expected", GGL_FORMAT},
         {"{", "x.json:1:2: a name in quotes is expected here", GGL_FORMAT},
         {"[1}, 2]", "x.json:1:3: ',' or ']' is expected here", GGL_FORMAT},
-        {"{\"a\": \"x]", "x.json:1:7: this string does not end", GGL_FORMAT},
+        {"{\"a\": \"x]", "x.json:1:7: this string is not closed", GGL_FORMAT},
         {"Nan", "a value is expected here", GGL_FORMAT},
         {"+1", "a value is expected here", GGL_FORMAT},
         {"nul", "a value is expected here", GGL_FORMAT},
-        {"truex", "more follows", GGL_FORMAT},
+        {"truex", "there is more text after the value", GGL_FORMAT},
         {"\xef\xbb\xbf{}",
          "x.json: the text begins with a byte order mark: save it as UTF-8 without one",
          GGL_FORMAT},
         {"\xff\xfe{", "x.json: the text is UTF-16: save it as UTF-8", GGL_FORMAT},
         {"\xfe\xff{", "x.json: the text is UTF-16: save it as UTF-8", GGL_FORMAT},
         {"version https://git-lfs.github.com/spec/v1\noid sha256:0\n",
-         "x.json: this is Git LFS's pointer to the file, not the file: 'git lfs pull' in its "
-         "folder fetches it",
+         "x.json: this is a Git LFS pointer, not the file itself: 'git lfs pull' in its folder "
+         "downloads it",
          GGL_FORMAT},
-        {"{\"a\": 1,\n \"b\": 2, \"a\": 3}", "x.json:2:10: the name 'a' stands twice in one object",
+        {"{\"a\": 1,\n \"b\": 2, \"a\": 3}", "x.json:2:10: the name 'a' occurs twice in one object",
          GGL_FORMAT},
         {"[{\"a\": {\"x\": 1, \"\\u0078\": 1}}]",
-         "x.json:1:17: the name 'x' stands twice in one object", GGL_FORMAT},
+         "x.json:1:17: the name 'x' occurs twice in one object", GGL_FORMAT},
     };
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
         CHECK_INT(parse(list[i].s), list[i].status);
@@ -150,7 +150,7 @@ TEST(errors) {
     parse_done();
 }
 
-/* What Python's json writes where a number is none. */
+/* Python's json writes these for NaN and infinities. */
 TEST(odd_numbers) {
     REQUIRE_OK(parse("[NaN, Infinity, -Infinity]"), &err);
     const json_value *v = doc->root.item;
@@ -207,7 +207,7 @@ static uint64_t steps_of_names(int n, bool twice) {
     ggl_n_steps = 0;
     CHECK_INT(parse(text), twice ? GGL_FORMAT : GGL_OK);
     if (twice)
-        CHECK_HAS(err.msg, "stands twice in one object");
+        CHECK_HAS(err.msg, "occurs twice in one object");
     parse_done();
     free(text);
     return ggl_n_steps;
@@ -220,7 +220,7 @@ TEST(many_names) {
         test_linear("names", steps_of_names(12500, twice), steps_of_names(100000, twice), 8);
 }
 
-/* Every beginning of a text that is whole is an error, and reads nothing behind itself. */
+/* Every truncated beginning of a valid text is an error, and nothing is read beyond its end. */
 TEST(truncated) {
     static const char whole[] =
         "{\"a\": [1.5e3, \"\\ud83d\\ude00\", true, null], \"b\": {\"c\": -0}}";

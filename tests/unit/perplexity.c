@@ -174,22 +174,22 @@ TEST(hostile_file) {
     unsigned char *data = test_read_file(write_file(), &n);
     REQUIRE(data && n == SIZE);
     for (size_t k = 1; k < n; k++)
-        refused(data, k, k < 20 ? "no file of log-probabilities" : "not complete");
+        refused(data, k, k < 20 ? "not a file of log-probabilities" : "incomplete");
     static const struct {
         size_t at;
         int32_t value;
         const char *words;
     } changes[] = {
-        {0, 0, "no file of log-probabilities"},
-        {8, 0, "which cannot be"},
-        {8, 3, "which cannot be"},
-        {8, -1, "which cannot be"},
-        {8, 1 << 30, "not complete"},
-        {12, 0, "which cannot be"},
-        {12, -5, "which cannot be"},
-        {12, INT32_MAX, "not complete"},
-        {16, 0, "which cannot be"},
-        {16, INT32_MAX, "not complete"},
+        {0, 0, "not a file of log-probabilities"},
+        {8, 0, "which is impossible"},
+        {8, 3, "which is impossible"},
+        {8, -1, "which is impossible"},
+        {8, 1 << 30, "incomplete"},
+        {12, 0, "which is impossible"},
+        {12, -5, "which is impossible"},
+        {12, INT32_MAX, "incomplete"},
+        {16, 0, "which is impossible"},
+        {16, INT32_MAX, "incomplete"},
         {20, -1, "outside of the vocabulary"},
         {24, 5, "outside of the vocabulary"},
     };

@@ -94,7 +94,7 @@ static const ggl_step *step_of(const ggl_program *p, const ggl_tensor *node) {
     return NULL;
 }
 
-/* A result takes the place of a source that ends there, and only of such a one. */
+/* A result overwrites a source only if the source is not read later. */
 TEST(in_place) {
     ggl_graph *g = ggl_graph_new(NULL);
     ggl_program p, apart;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reads the #include lines of the product's sources. Folders ("rooms") stand in an order, from the bottom up, and a file may include
+"""Reads the #include lines of the product's sources. Folders ("rooms") have an order, from the bottom up, and a file may include
 only its own room and rooms below it; and no circle leads from a file back to itself.
 
     rooms.py ROOT [BUILD]  prints each fault; exit code 0: there is none. With the folder of a build, calls are held to the same order:
@@ -26,7 +26,7 @@ BELOW = {"ggml-lite": [], "backends": ["ggml-lite"], "models": ["ggml-lite"], "t
 # Public headers by room.
 PUBLIC = {
     "ggml-lite": {"base": "alloc file index math nearest number show status steps str version", "quant": "types", "gguf": "gguf",
-                  "graph": "graph ops", "plan": "backend fold program composites", "sched": "sched"},
+                  "graph": "compose graph ops", "plan": "backend fold program composites", "sched": "sched"},
     "backends": {"common": "backends"},
     "models": {"language": "arch", "text": "tokenizer", "template": "chat template", "convert": "convert", "run": "model sampler session"},
 }

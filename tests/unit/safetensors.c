@@ -63,25 +63,25 @@ TEST(broken) {
         size_t n_data;
         const char *words;
     } list[] = {
-        {T("F32", "[2]", "0", "8"), 7,
-         "data is said to be at 0 to 8, and the file has 7 bytes of data"},
+        {T("F32", "[2]", "0", "8"), 7, "its data is at 0 to 8, but the file has 7 bytes of data"},
         {T("F32", "[2]", "0", "8"), 9, "1 bytes at the end belong to no tensor"},
         {T("F32", "[2]", "4", "12"), 12, "4 bytes before the data of 't' belong to no tensor"},
-        {T("F32", "[2]", "8", "0"), 8, "data is said to be at 8 to 0"},
-        {T("F32", "[3]", "0", "8"), 8, "type and shape make 12 bytes, and its data has 8"},
-        {T("F32", "[2]", "0", "18446744073709551615"), 8, "an offset is no whole number"},
-        {T("F32", "[2]", "0", "9007199254740991"), 8, "and the file has 8 bytes of data"},
+        {T("F32", "[2]", "8", "0"), 8, "its data is at 8 to 0"},
+        {T("F32", "[3]", "0", "8"), 8, "type and shape need 12 bytes, but its data has 8"},
+        {T("F32", "[2]", "0", "18446744073709551615"), 8, "an offset is not a whole number"},
+        {T("F32", "[2]", "0", "9007199254740991"), 8, "but the file has 8 bytes of data"},
         {T("F32", "[4503599627370496, 4503599627370496]", "0", "8"), 8, "its size is too large"},
-        {T("F32", "[-2]", "0", "8"), 8, "a dimension is no whole number"},
-        {T("F32", "[2.5]", "0", "8"), 8, "a dimension is no whole number"},
+        {T("F32", "[-2]", "0", "8"), 8, "a dimension is not a whole number"},
+        {T("F32", "[2.5]", "0", "8"), 8, "a dimension is not a whole number"},
         {T("F32", "[1,1,1,1,1,1,1,1,2]", "0", "8"), 8,
          "it has 9 dimensions, at most 8 are supported"},
-        {T("F4", "[2]", "0", "8"), 8, "tensor 't': its dtype 'F4' is not known"},
-        {"{\"t\": {\"shape\": [2], \"data_offsets\": [0, 8]}}", 8, "it has no string 'dtype'"},
-        {"{\"t\": {\"dtype\": \"F32\", \"data_offsets\": [0, 8]}}", 8, "it has no array 'shape'"},
+        {T("F4", "[2]", "0", "8"), 8, "tensor 't': its dtype 'F4' is unknown"},
+        {"{\"t\": {\"shape\": [2], \"data_offsets\": [0, 8]}}", 8, "its string 'dtype' is missing"},
+        {"{\"t\": {\"dtype\": \"F32\", \"data_offsets\": [0, 8]}}", 8,
+         "its array 'shape' is missing"},
         {"{\"t\": {\"dtype\": \"F32\", \"shape\": [2]}}", 8,
-         "it has no array 'data_offsets' of two numbers"},
-        {"{\"t\": 3}", 0, "it has no string 'dtype'"},
+         "its array 'data_offsets' of two numbers is missing"},
+        {"{\"t\": 3}", 0, "its string 'dtype' is missing"},
         {"[]", 0, "the header is an array, not an object"},
         {"{", 0, "x.safetensors: header:1:2:"},
         {"{\"\": 1}", 0, "a tensor's name is empty"},
@@ -90,7 +90,7 @@ TEST(broken) {
          6, "the data of 'b' overlaps that of 'a'"},
         {"{\"a\": {\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]}, "
          "\"a\": {\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[4,8]}}",
-         8, "the name 'a' stands twice in one object"},
+         8, "the name 'a' occurs twice in one object"},
     };
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
         llm_safetensors *st;
@@ -153,10 +153,10 @@ TEST(folders) {
          "tensor 'v' is not in 'm-2.safetensors'"},
         {"{\"weight_map\": {\"t\": \"m-3.safetensors\"}}", "m-3.safetensors: cannot be opened"},
         {"{\"weight_map\": {\"t\": \"../m-1.safetensors\"}}",
-         "/model.safetensors.index.json: weight_map: tensor 't' is in no file of this folder, but "
-         "in '../m-1.safetensors'"},
-        {"{\"weight_map\": {\"t\": 1}}", "tensor 't' is in no file of this folder"},
-        {"{\"weight_map\": {}}", "there is no object 'weight_map' with tensors"},
+         "/model.safetensors.index.json: weight_map: tensor 't' is not in any file of this folder, "
+         "but in '../m-1.safetensors'"},
+        {"{\"weight_map\": {\"t\": 1}}", "tensor 't' is not in any file of this folder"},
+        {"{\"weight_map\": {}}", "the object 'weight_map' with tensors is missing"},
         {"{", "model.safetensors.index.json:1:2:"},
     };
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
@@ -195,7 +195,7 @@ TEST(parts_without_index) {
             put_tensor("model-00003-of-00003.safetensors", "c") &&
             put_tensor("other-00002-of-00003.safetensors", "z"));
     expect(GGL_NOT_FOUND, "model-00002-of-00003.safetensors is missing: the folder has 2 of the 3 "
-                          "parts that their names speak of");
+                          "parts in their names");
     REQUIRE(put_tensor("model-00002-of-00003.safetensors", "b"));
     if (CHECK_OK(llm_safetensors_open(&st, test_folder(), &err), &err)) {
         CHECK_INT(st->n_tensor, 3);
@@ -203,7 +203,7 @@ TEST(parts_without_index) {
         llm_safetensors_close(st);
     }
     REQUIRE(put_tensor("model-00001-of-00002.safetensors", "a"));
-    expect(GGL_FORMAT, "parts of a model of 2 and of one of 3: it is not known which is meant");
+    expect(GGL_FORMAT, "parts of a model of 2 files and of one of 3: either may be the model");
     REQUIRE(put_tensor("model.safetensors", "a"));
     expect(GGL_FORMAT, "there are model.safetensors and model-00001-of-0000");
 }
@@ -217,7 +217,7 @@ TEST(file_beside_an_index) {
             put_tensor("model.safetensors", "b") &&
             put("model.safetensors.index.json", index, sizeof index - 1));
     expect(GGL_FORMAT, "there are model.safetensors and model.safetensors.index.json, which does "
-                       "not name it: it is not known which is the model; move one away");
+                       "not name it: either may be the model; move one away");
     REQUIRE(put("model.safetensors.index.json", own, sizeof own - 1));
     if (CHECK_OK(llm_safetensors_open(&st, test_folder(), &err), &err)) {
         CHECK(llm_safetensors_find(st, "b") != NULL);
@@ -250,9 +250,9 @@ TEST(pointers) {
     static const char pointer[] =
         "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n";
     REQUIRE(put("model.safetensors", pointer, sizeof pointer - 1));
-    expect(GGL_FORMAT, "/model.safetensors: this is Git LFS's pointer to the file, not the file");
+    expect(GGL_FORMAT, "/model.safetensors: this is a Git LFS pointer, not the file");
     REQUIRE(put("model.safetensors", "<!DOCTYPE html>", 15));
-    expect(GGL_FORMAT, "/model.safetensors: this is a text, not safetensors: '<!DOCTYPE html>'");
+    expect(GGL_FORMAT, "/model.safetensors: this is text, not safetensors: '<!DOCTYPE html>'");
 }
 
 /* 2^bits empty tensors whose names all hashed alike by h * 33 + c: pieces "Ez" and "FY". */

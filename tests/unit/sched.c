@@ -81,11 +81,11 @@ static ggl_status feed(fixture *f, const int *slot, const int *pos, int n, const
     for (int k = 0; k < n; k++)
         for (int i = 0; i < 4; i++)
             x[k][i] = x_at(slot[k], pos[k], i);
-    ggl_status st = ggl_sched_set(f->s, "x", x, n, &f->err);
+    ggl_status st = ggl_sched_set(f->s, "x", x, (size_t)n * sizeof *x, n, &f->err);
     if (st == GGL_OK)
-        st = ggl_sched_set(f->s, "pos", pos, n, &f->err);
+        st = ggl_sched_set(f->s, "pos", pos, (size_t)n * sizeof *pos, n, &f->err);
     if (st == GGL_OK)
-        st = ggl_sched_set(f->s, "slot", slot, n, &f->err);
+        st = ggl_sched_set(f->s, "slot", slot, (size_t)n * sizeof *slot, n, &f->err);
     return st == GGL_OK ? ggl_sched_run(f->s, n, row, n_rows, &f->err) : st;
 }
 
@@ -117,7 +117,7 @@ static void rows_and_slots(const char *backend) {
     REQUIRE_OK(feed(&f, (int[]){1}, (int[]){3}, 1, rows, 0), &f.err);
     REQUIRE_OK(feed(&f, (int[]){1}, (int[]){4}, 1, NULL, 0), &f.err);
     check_row(&f, 0, 1, 4);
-    /* a cleared slot begins anew */
+    /* a cleared slot starts from the beginning */
     REQUIRE_OK(ggl_sched_clear_slot(f.s, 1, &f.err), &f.err);
     REQUIRE_OK(feed(&f, (int[]){1}, (int[]){0}, 1, NULL, 0), &f.err);
     check_row(&f, 0, 1, 0);
@@ -135,14 +135,27 @@ TEST(rows_and_slots_on_reference) {
 TEST(wrong_use) {
     fixture f;
     REQUIRE(setup(&f, "reference"));
-    CHECK_INT(ggl_sched_run(f.s, 1, NULL, 0, &f.err), GGL_USAGE); /* not allocated */
+    CHECK_INT(ggl_sched_run(f.s, 1, NULL, 0, &f.err), GGL_USAGE);
+    CHECK_HAS(f.err.msg, "call ggl_sched_alloc first");
+    CHECK_INT(ggl_sched_set(f.s, "x", weight, sizeof weight, 1, &f.err), GGL_USAGE);
+    CHECK_HAS(f.err.msg, "input 'x' is set before memory is allocated: call ggl_sched_alloc first");
     REQUIRE_OK(ggl_sched_alloc(f.s, &f.err), &f.err);
     float x[9][4] = {{0}};
-    CHECK_INT(ggl_sched_set(f.s, "z", x, 1, &f.err), GGL_NOT_FOUND);
+    CHECK_INT(ggl_sched_set(f.s, "z", x, sizeof x[0], 1, &f.err), GGL_NOT_FOUND);
     CHECK_HAS(f.err.msg, "'z'");
-    CHECK_INT(ggl_sched_set(f.s, "x", x, 9, &f.err), GGL_USAGE);
+    CHECK_INT(ggl_sched_set(f.s, "x", x, sizeof x, 9, &f.err), GGL_USAGE);
+    CHECK_HAS(f.err.msg, "input 'x': 9 elements of the batch; 1 to 8 are allowed");
+    const double wide[2][4] = {{0}};
+    CHECK_INT(ggl_sched_set(f.s, "x", wide, sizeof wide, 2, &f.err), GGL_USAGE);
+    CHECK_HAS(f.err.msg,
+              "input 'x': 64 bytes of data, not 32: an element is f32 [4], and 2 are set");
+    CHECK_INT(ggl_sched_set(f.s, "x", x, sizeof x[0], 2, &f.err), GGL_USAGE);
+    CHECK_HAS(f.err.msg, "input 'x': 16 bytes of data, not 32");
+    CHECK_INT(ggl_sched_set(f.s, "pos", x, 3, 1, &f.err), GGL_USAGE);
+    CHECK_HAS(f.err.msg,
+              "input 'pos': 3 bytes of data, not 4: an element is i32 [], and 1 are set");
     CHECK_INT(ggl_sched_run(f.s, 1, NULL, 0, &f.err), GGL_USAGE);
-    CHECK_HAS(f.err.msg, "is set for 0");
+    CHECK_HAS(f.err.msg, "is set for 0 elements of the batch, but the run has 1");
     REQUIRE_OK(feed(&f, (int[]){0, 0}, (int[]){0, 1}, 2, NULL, 0), &f.err);
     CHECK_INT(ggl_sched_run(f.s, 9, NULL, 0, &f.err), GGL_USAGE);
     CHECK_INT(ggl_sched_run(f.s, 2, (int32_t[]){1, 0}, 2, &f.err), GGL_USAGE);
@@ -189,7 +202,7 @@ TEST(views_as_outputs) {
                   CHECK_OK(ggl_backend_open(&f.b, names[k], NULL, &f.err), &f.err) &&
                   CHECK_OK(ggl_sched_new(&f.s, g, &sp, &f.err), &f.err) &&
                   CHECK_OK(ggl_sched_alloc(f.s, &f.err), &f.err) &&
-                  CHECK_OK(ggl_sched_set(f.s, "x", in, 2, &f.err), &f.err) &&
+                  CHECK_OK(ggl_sched_set(f.s, "x", in, sizeof in, 2, &f.err), &f.err) &&
                   CHECK_OK(ggl_sched_run(f.s, 2, NULL, 0, &f.err), &f.err);
         if (ok) {
             const float *a = ggl_sched_output(f.s, 0), *b = ggl_sched_output(f.s, 1);
@@ -200,7 +213,7 @@ TEST(views_as_outputs) {
     }
 }
 
-/* What depends on an input is no constant, batched or not. */
+/* A value that depends on an input is not a constant, whether batched or not. */
 TEST(unbatched_inputs_are_not_folded) {
     fixture f = {0};
     ggl_graph *g = f.g = ggl_graph_new(NULL);
@@ -217,8 +230,8 @@ TEST(unbatched_inputs_are_not_folded) {
               CHECK_OK(ggl_graph_fold(g, f.b, &f.err), &f.err) &&
               CHECK_OK(ggl_sched_new(&f.s, g, &sp, &f.err), &f.err) &&
               CHECK_OK(ggl_sched_alloc(f.s, &f.err), &f.err) &&
-              CHECK_OK(ggl_sched_set(f.s, "x", in, 1, &f.err), &f.err) &&
-              CHECK_OK(ggl_sched_set(f.s, "c", by, 1, &f.err), &f.err) &&
+              CHECK_OK(ggl_sched_set(f.s, "x", in, sizeof in, 1, &f.err), &f.err) &&
+              CHECK_OK(ggl_sched_set(f.s, "c", by, sizeof by, 1, &f.err), &f.err) &&
               CHECK_OK(ggl_sched_run(f.s, 1, NULL, 0, &f.err), &f.err);
     if (ok)
         CHECK(ggl_sched_output(f.s, 0)[0] == 13 && ggl_sched_output(f.s, 0)[1] == 46);
@@ -240,7 +253,7 @@ static void tell(void *ctx, const ggl_tensor *node, int64_t n, bool prepares, do
     CHECK(ns >= 0);
 }
 
-/* Each step is told once for a run; one in a loop once for each of the batch. */
+/* Each step is reported once for a run; one in a loop, once for each element of the batch. */
 TEST(profile) {
     fixture f;
     told t = {0};
@@ -286,8 +299,9 @@ TEST(one_preparation_for_many_products) {
               CHECK_OK(ggl_sched_alloc(f.s, &f.err), &f.err);
     for (int n = 1; n <= 4 && ok; n += 3) {
         t = (told){0};
-        ok = CHECK_OK(ggl_sched_set(f.s, "x", in, n, &f.err), &f.err) &&
-             CHECK_OK(ggl_sched_run(f.s, n, NULL, 0, &f.err), &f.err);
+        ok =
+            CHECK_OK(ggl_sched_set(f.s, "x", in, (size_t)n * 64 * sizeof *in, n, &f.err), &f.err) &&
+            CHECK_OK(ggl_sched_run(f.s, n, NULL, 0, &f.err), &f.err);
         CHECK_INT(t.linear, 4);
         CHECK_INT(t.prepares, 2);
     }
@@ -328,15 +342,47 @@ TEST(items_do_not_disturb_each_other) {
               CHECK_OK(ggl_backend_open(&f.b, "cpu", NULL, &f.err), &f.err) &&
               CHECK_OK(ggl_sched_new(&f.s, g, &sp, &f.err), &f.err) &&
               CHECK_OK(ggl_sched_alloc(f.s, &f.err), &f.err) &&
-              CHECK_OK(ggl_sched_set(f.s, "x", in, ROWS, &f.err), &f.err) &&
+              CHECK_OK(ggl_sched_set(f.s, "x", in, sizeof in, ROWS, &f.err), &f.err) &&
               CHECK_OK(ggl_sched_run(f.s, ROWS, row, ROWS, &f.err), &f.err);
     if (ok)
         memcpy(got, ggl_sched_output(f.s, 0), sizeof got);
     for (int i = 0; i < ROWS && ok; i++) {
-        ok = CHECK_OK(ggl_sched_set(f.s, "x", in[i], 1, &f.err), &f.err) &&
+        ok = CHECK_OK(ggl_sched_set(f.s, "x", in[i], sizeof in[i], 1, &f.err), &f.err) &&
              CHECK_OK(ggl_sched_run(f.s, 1, (int32_t[]){0}, 1, &f.err), &f.err) &&
              CHECK_MSG(memcmp(got[i], ggl_sched_output(f.s, 0), sizeof got[i]) == 0,
                        "row %d of %d differs from what it is alone", i, ROWS);
     }
     teardown(&f);
+}
+
+/* What ggl_graph_output's messages advise: a cast of an input, and of indices, can be an output. */
+TEST(casts_are_outputs) {
+    static const char *const names[] = {"cpu", "reference"};
+    for (int k = 0; k < 2; k++) {
+        ggl_error err = {0};
+        ggl_backend *b = NULL;
+        ggl_sched *s = NULL;
+        ggl_graph *g = ggl_graph_new(NULL);
+        ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){3}, true);
+        ggl_tensor *i = ggl_graph_input(g, "i", GGL_I32, 0, NULL, true);
+        ggl_tensor *top = ggl_graph_op(g, GGL_OP_TOPK, &x, 1, (double[]){2}, 1);
+        ggl_graph_output(g, "x", ggl_unary(g, GGL_OP_CAST, x));
+        ggl_graph_output(g, "i", ggl_unary(g, GGL_OP_CAST, i));
+        ggl_graph_output(g, "top", ggl_unary(g, GGL_OP_CAST, top));
+        const float in[2][3] = {{1, 3, 2}, {5, 4, 6}}, want_top[2][2] = {{1, 2}, {2, 0}};
+        REQUIRE_OK(ggl_graph_finish(g, &err), &err);
+        REQUIRE_OK(ggl_backend_open(&b, names[k], NULL, &err), &err);
+        REQUIRE_OK(ggl_sched_new(&s, g, &(ggl_sched_params){.backend = &b, .n_backends = 1}, &err),
+                   &err);
+        REQUIRE_OK(ggl_sched_alloc(s, &err), &err);
+        REQUIRE_OK(ggl_sched_set(s, "x", in, sizeof in, 2, &err), &err);
+        REQUIRE_OK(ggl_sched_set(s, "i", (int32_t[]){7, -8}, 8, 2, &err), &err);
+        REQUIRE_OK(ggl_sched_run(s, 2, NULL, 0, &err), &err);
+        CHECK(memcmp(ggl_sched_output(s, 0), in, sizeof in) == 0);
+        CHECK(ggl_sched_output(s, 1)[0] == 7 && ggl_sched_output(s, 1)[1] == -8);
+        CHECK(memcmp(ggl_sched_output(s, 2), want_top, sizeof want_top) == 0);
+        ggl_sched_free(s);
+        ggl_graph_free(g);
+        ggl_backend_close(b);
+    }
 }

@@ -49,7 +49,7 @@ static bool run(fixture *f, values *y) {
     fake_log[0] = 0;
     if (!CHECK_OK(ggl_sched_new(&f->s, f->g, &f->p, &f->err), &f->err) ||
         !CHECK_OK(ggl_sched_alloc(f->s, &f->err), &f->err) ||
-        !CHECK_OK(ggl_sched_set(f->s, "x", x, N, &f->err), &f->err) ||
+        !CHECK_OK(ggl_sched_set(f->s, "x", x, sizeof x, N, &f->err), &f->err) ||
         !CHECK_OK(ggl_sched_run(f->s, N, NULL, 0, &f->err), &f->err))
         return false;
     for (int k = 0; ggl_sched_output(f->s, k); k++)

@@ -1,5 +1,5 @@
-/* The scheduler with a backend that lays weights out anew: the reference, but for a layout that is
- * the weight doubled, so that a result tells which of the two a node has read. */
+/* The scheduler with a backend that repacks weights: the reference, except that its layout is the
+ * weight doubled, so that a result shows which of the two a node has read. */
 #include "alloc_fail.h"
 #include "ggl/backends.h"
 #include "ggl/sched.h"
@@ -129,8 +129,8 @@ static float dot(const float *w, const float *x) {
 static void check_results(fixture *f, float by) {
     const float x[2][4] = {{1, 2, 3, 4}, {5, -6, 7, -8}};
     const int32_t i[2] = {1, 0};
-    REQUIRE_OK(ggl_sched_set(f->s, "x", x, 2, &f->err), &f->err);
-    REQUIRE_OK(ggl_sched_set(f->s, "i", i, 2, &f->err), &f->err);
+    REQUIRE_OK(ggl_sched_set(f->s, "x", x, sizeof x, 2, &f->err), &f->err);
+    REQUIRE_OK(ggl_sched_set(f->s, "i", i, sizeof i, 2, &f->err), &f->err);
     REQUIRE_OK(ggl_sched_run(f->s, 2, NULL, 0, &f->err), &f->err);
     for (int n = 0; n < 2; n++)
         for (int j = 0; j < 4; j++) {
@@ -222,7 +222,7 @@ static bool start_with(fixture *f, const char *path, const char *model) {
     return CHECK_OK(start(f) ? GGL_OK : f->err.status, &f->err);
 }
 
-/* What a start with that file does; results are right in any case. */
+/* The effect of a start with that file; results are right in any case. */
 static void check_start(const char *path, const char *model, ggl_cache_use use, const char *words) {
     fixture f;
     if (start_with(&f, path, model)) {
@@ -290,7 +290,7 @@ TEST(damaged_cache) {
                     k < 8 ? "left as it is" : "weights.repack");
         data[k] ^= 0x10;
     }
-    /* what is no such file stays what it was */
+    /* a file of another kind is left unchanged */
     REQUIRE(test_write_file(path, "somebody's novel", 16));
     check_start(path, "model", GGL_CACHE_FAILED, "left as it is");
     free(data);

@@ -1,4 +1,4 @@
-/* Several backends: what is refused runs elsewhere or is an error, weights name places, batches
+/* Several backends: refused nodes run elsewhere or are an error, weights name places, batches
  * follow each other, buffers are no larger than a device takes. */
 #include <math.h>
 
@@ -92,8 +92,9 @@ static bool give(fixture *f, int n) {
     for (int i = 0; i < n; i++)
         for (int k = 0; k < WIDTH; k++)
             x[i][k] = 0.001f * (float)(k + 1);
-    return CHECK_OK(ggl_sched_set(f->s, "x", x, n, &f->err), &f->err) &&
-           CHECK_OK(ggl_sched_set(f->s, "slot", slot, n, &f->err), &f->err);
+    return CHECK_OK(ggl_sched_set(f->s, "x", x, (size_t)n * sizeof *x, n, &f->err), &f->err) &&
+           CHECK_OK(ggl_sched_set(f->s, "slot", slot, (size_t)n * sizeof *slot, n, &f->err),
+                    &f->err);
 }
 
 /* y of the last of n tokens in all. */
@@ -149,7 +150,7 @@ static int second_weight_on_a(void *ctx, int group, const char *name) {
     return name ? strcmp(name, "blk.1.w") == 0 ? 0 : -1 : group == 1;
 }
 
-/* What reads the weight goes, and what follows from that alone. */
+/* The nodes that read the weight move, and those that depend only on them. */
 TEST(weights_have_places) {
     fixture f;
     REQUIRE(setup(&f));
@@ -177,7 +178,8 @@ static void run_in_pieces(fixture *f, const char *log) {
     CHECK_MSG(strcmp(fake_log, log) == 0, "%s; expected %s", fake_log, log);
 }
 
-/* While one batch is in its second segment the next is in its first; who returns early begins. */
+/* While one batch is in its second segment, the next is in its first; backends that return early
+ * are started first. */
 TEST(batches_follow_each_other) {
     for (int early = 0; early < 3; early++) {
         fixture f;
@@ -236,7 +238,7 @@ TEST(buffers_of_a_device_are_limited) {
     f.a.base.max_buffer = 64;
     if (CHECK_OK(ggl_sched_new(&f.s, f.g, &f.p, &f.err), &f.err)) {
         CHECK_INT(ggl_sched_alloc(f.s, &f.err), GGL_LIMIT);
-        CHECK_MSG(strstr(f.err.msg, "on fake a, which takes at most"), "%s", f.err.msg);
+        CHECK_MSG(strstr(f.err.msg, "on fake a, which supports at most"), "%s", f.err.msg);
     }
     teardown(&f);
 }

@@ -405,7 +405,7 @@ TEST(refused) {
         snprintf(key, sizeof key, "tokenizer.ggml.%s_token_id", keys[k]);
         w = write_vocab(&v, "llama");
         put_u32(w, key, 286);
-        refuse(w, GGL_FORMAT, "_token_id is 286, there are 286 tokens");
+        refuse(w, GGL_FORMAT, "_token_id is 286, but there are 286 tokens");
         w = write_vocab(&v, "llama");
         put_bool(w, key, true);
         refuse(w, GGL_FORMAT, key);

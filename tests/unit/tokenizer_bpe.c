@@ -159,7 +159,7 @@ TEST(merging) {
     llm_tokenizer_free(t);
 }
 
-/* Merges whose results are no tokens come apart again; bytes that have no token vanish. */
+/* Merges whose results are not tokens are undone; bytes without a token are dropped. */
 TEST(pieces_that_are_missing) {
     static vocab v;
     v.n = v.n_merge = 0;
@@ -273,7 +273,7 @@ TEST(refused) {
     }
 }
 
-/* A million merges, most of strings that are no tokens. */
+/* A million merges, mostly of strings that are not tokens. */
 TEST(a_million_merges) {
     enum { N = 1000000 };
     static vocab v;
@@ -654,7 +654,7 @@ TEST(long_runs) {
     }
 }
 
-/* What undoes h ^= h >> n, for n >= 32. */
+/* Inverts h ^= h >> n, for n >= 32. */
 static uint64_t unshift(uint64_t h, int n) {
     return h ^ h >> n;
 }

@@ -364,7 +364,7 @@ TEST(no_tokenizer) {
     add(&v, "a", 0, NORMAL);
     refuse(write_vocab(&v), GGL_NOT_FOUND, "tokenizer.ggml.model is 'none'");
     v.model = "no_vocab";
-    refuse(write_vocab(&v), GGL_NOT_FOUND, "the model takes token ids only");
+    refuse(write_vocab(&v), GGL_NOT_FOUND, "the model accepts only token ids");
 }
 
 /* A script that no vocabulary here has, bytes that are no UTF-8, NUL: ids of the vocabulary come of
@@ -483,7 +483,7 @@ TEST(tokens_within_tokens) {
         v.type[v.n] = NORMAL;
         v.score[v.n++] = -1;
         refuse(write_vocab(&v), GGL_LIMIT,
-               "is the last of 513 that are all at an end of the next one, at most 512");
+               "is the last of 513 tokens that are each at the end of the next one, at most 512");
     }
 }
 

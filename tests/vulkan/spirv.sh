@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The SPIR-V in the repository is what its shaders are compiled to, byte for byte, as far as this machine has the compiler that
-# made it; and it is valid: spirv.sh SOURCE_DIR
+# The SPIR-V in the repository equals the compiled shaders, byte for byte, if this machine has the compiler that made it;
+# and it is valid: spirv.sh SOURCE_DIR
 set -euo pipefail
 kept=$1/backends/vulkan/spirv
 tmp=$(mktemp -d)

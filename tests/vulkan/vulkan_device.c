@@ -35,7 +35,7 @@ TEST(device_numbers) {
     ggl_backend_close(other);
 }
 
-/* Whether the description lists it, behind the semicolon. */
+/* True if the description lists it, after the semicolon. */
 static bool lists(const ggl_backend *b, const char *feature) {
     const char *list = strrchr(b->description, ';');
     return list && strstr(list, feature);
@@ -153,7 +153,7 @@ TEST(buffers_too_large) {
     if (!b)
         return;
     CHECK_INT(b->v->alloc(b, GGL_REGION_ARENA, SIZE_MAX - 5, NULL, &x, &err), GGL_LIMIT);
-    CHECK_HAS(err.msg, "MiB are possible");
+    CHECK_HAS(err.msg, "MiB are allowed");
     ggl_backend_close(b);
 }
 

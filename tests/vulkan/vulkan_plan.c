@@ -37,10 +37,10 @@ static void values(float *x, uint64_t seed) {
         x[i] = test_random_float(&seed) * 3;
 }
 
-/* Runs n of x; false: told. */
+/* Runs n of x; false: a failure was reported. */
 static bool run(ggl_sched *s, const float *x, int64_t n, float *y) {
     ggl_error err = {0};
-    if (!CHECK_OK(ggl_sched_set(s, "x", x, n, &err), &err) ||
+    if (!CHECK_OK(ggl_sched_set(s, "x", x, (size_t)n * WIDTH * sizeof *x, n, &err), &err) ||
         !CHECK_OK(ggl_sched_run(s, n, NULL, 0, &err), &err))
         return false;
     memcpy(y, ggl_sched_output(s, 0), (size_t)n * WIDTH * sizeof *y);
@@ -179,8 +179,8 @@ TEST(buffers_in_turn) {
     ggl_backend_close(b);
 }
 
-/* What a run wrote where the host sees it is copied when it is there, also to memory that the host
- * does not see. */
+/* Results in memory that the host sees are copied only when they are complete, also to memory that
+ * the host does not see. */
 TEST(a_copy_waits_for_the_run) {
     enum { N = 1 << 20, SIZE = N * sizeof(float), TAIL = 4096 };
     ggl_backend *b = vulkan_open("map");
@@ -267,7 +267,7 @@ static bool open_and_run(void *arg) {
     ggl_error err = {0};
     float x[WIDTH] = {1};
     bool ok = ggl_backend_open(&b, "vulkan", NULL, &err) == GGL_OK && start(&s, g, b, &err) &&
-              ggl_sched_set(s, "x", x, 1, &err) == GGL_OK &&
+              ggl_sched_set(s, "x", x, sizeof x, 1, &err) == GGL_OK &&
               ggl_sched_run(s, 1, NULL, 0, &err) == GGL_OK;
     if (!ok)
         CHECK(err.msg[0]);

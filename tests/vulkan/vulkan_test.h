@@ -1,4 +1,4 @@
-/* What the tests of the Vulkan backend share. A machine without a driver skips them. */
+/* Shared by the tests of the Vulkan backend. They are skipped on a machine without a driver. */
 #ifndef VULKAN_TEST_H
 #define VULKAN_TEST_H
 
@@ -21,8 +21,8 @@ static inline int vulkan_first(int step) {
 }
 
 #if TEST_ASAN
-/* Drivers and layers leave something behind. The loader takes them out of memory, and then nothing
- * says whose it was; so they are kept in. */
+/* Drivers and layers leak memory. The loader unloads them, and then leak reports cannot name them;
+ * so they are kept loaded. */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void) {
     return "leak:libvulkan_lvp\nleak:libVkLayer\nleak:libvulkan.so\nleak:libLLVM\n";
@@ -35,12 +35,12 @@ __attribute__((constructor)) static void keep_libraries(void) {
 }
 #endif
 
-/* NULL: told, or there is no device and the case is skipped. */
+/* NULL: a failure was reported, or there is no device and the case is skipped. */
 TEST_UNUSED static ggl_backend *vulkan_open(const char *mask) {
     ggl_backend *b = NULL;
     ggl_error err = {0};
     const ggl_backend_params params = {.mask = mask};
-    setenv("GGL_VULKAN_CACHE", "", 0); /* nothing is left behind */
+    setenv("GGL_VULKAN_CACHE", "", 0); /* no cache file is written */
     ggl_status st = ggl_backend_open(&b, "vulkan", &params, &err);
     if (st == GGL_UNSUPPORTED) {
         printf("skipped: %s\n", err.msg);

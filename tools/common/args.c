@@ -99,7 +99,7 @@ int tool_read_ids(const char *tool, const char *flag, const char *s, int32_t **i
     ggl_free(*id);
     *id = NULL;
     *n = 0;
-    return tool_error(tool, 2, "%s: '%s' is no list of ids such as 1,2,3", flag, s);
+    return tool_error(tool, 2, "%s: '%s' is not a list of ids such as 1,2,3", flag, s);
 }
 
 bool args_read_uint64(const char *s, uint64_t *out, bool *range) {
@@ -270,7 +270,7 @@ static int read_choice(const args_spec *spec, const arg_option *o, const char *f
         size_t used = strlen(known);
         snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "", o->choices[i]);
     }
-    return tool_error(spec->tool, 2, "%.*s: '%s' is none of %s", n_flag, flag, s, known);
+    return tool_error(spec->tool, 2, "%.*s: '%s' is not one of %s", n_flag, flag, s, known);
 }
 
 /* Stores value s for option o. Returns -1, or the exit code after a message. */
@@ -289,7 +289,7 @@ static int read_value(const args_spec *spec, const arg_option *o, const char *fl
         break;
     case ARG_UINT64:
         ok = args_read_uint64(s, &u, &range);
-        what = "a whole number from 0 up";
+        what = "a whole number of at least 0";
         break;
     case ARG_FLOAT:
         ok = args_read_float(s, &f, &range);
@@ -397,7 +397,7 @@ static int read_option(const args_spec *spec, int argc, char **argv, int *i) {
         return unknown_option(spec, flag, n);
     bool takes_none = o->kind == ARG_FLAG || o->kind == ARG_UNFLAG;
     if (takes_none && equals)
-        return tool_error(spec->tool, 2, "%.*s takes no value", (int)n, flag);
+        return tool_error(spec->tool, 2, "%.*s does not accept a value", (int)n, flag);
     if (o->given)
         *o->given = true;
     if (o == &BUILT_IN[0]) {
@@ -431,8 +431,7 @@ int args_parse(const args_spec *spec, int argc, char **argv) {
         else if (options && s[0] == '-' && s[1] != '\0')
             code = read_option(spec, argc, argv, &i);
         else if (!spec->positional)
-            code = tool_error(spec->tool, 2, "unexpected argument '%s'; --help tells what there is",
-                              s);
+            code = tool_error(spec->tool, 2, "unexpected argument '%s'; see --help", s);
         else if (!*s)
             code = tool_error(spec->tool, 2, "argument %zu is empty; usage: %s %s",
                               spec->positional->n + 1, spec->tool, spec->usage);

@@ -3,32 +3,33 @@
 #include "hints.h"
 
 #define NO_CHAT                                                                                    \
-    "there is no conversation mode: -p takes the text as it is, the model's own template included"
+    "there is no conversation mode: pass the whole text, including the model's template, by -p"
 #define NO_SAMPLER                                                                                 \
-    "this sampler is not here; there are --temp, --top-k, --top-p, --min-p and --repeat-penalty"
-#define FROM_FILE   "the rotation is what the model's file says"
-#define NO_DOWNLOAD "models are not downloaded: get the file, then -m FILE"
-#define NO_DRAFT    "there is no speculative decoding"
-#define NO_KEEP     "the context does not shift, and generation ends when it is full; -c sets its size"
-#define NO_ADAPTER  "adapters are not applied: merge them into the model before it is converted"
-#define ONLY_TEXT   "only text is read"
-#define CORES       "CPUs are chosen by -C, threads by -t and -tb, priority by --prio"
+    "this sampler is not supported; use --temp, --top-k, --top-p, --min-p and --repeat-penalty"
+#define FROM_FILE   "the model's file determines the rotation"
+#define NO_DOWNLOAD "models are not downloaded: get the file, then use -m FILE"
+#define NO_DRAFT    "speculative decoding is not supported"
+#define NO_KEEP     "the context does not shift: generation ends when it is full; -c sets its size"
+#define NO_ADAPTER  "adapters are not supported: merge them into the model before it is converted"
+#define ONLY_TEXT   "only text is supported"
+#define CORES       "-C sets the CPUs, -t and -tb the threads, --prio the priority"
 #define LOGS                                                                                       \
-    "timings come after the text, on standard error; --plan shows what runs where, --trace when"
+    "timings are printed after the text, on standard error; --plan shows what runs where, "        \
+    "--trace when"
 #define EXPERTS "--place 'blk.*.ffn_*exps*=cpu' keeps the experts on the CPU"
-#define PLACED  "weights are placed by --place PATTERN=NAME, layers by -ngl or --split"
+#define PLACED  "--place PATTERN=NAME places weights, -ngl or --split layers"
 
-#define NOT_FLASH                                                                                  \
-    "attention never makes the whole matrix of scores, on any backend: leave the flag out"
-#define NOT_CACHE "a cache is where its layer runs, and as long as its window: leave the flag out"
+#define NOT_FLASH "no backend ever makes the whole matrix of attention scores: leave the flag out"
+#define NOT_CACHE                                                                                  \
+    "a cache is on the device of its layer, and as long as its window: leave the flag out"
 #define NO_OVERRIDE                                                                                \
-    "keys are not overridden: what the file says holds; --ignore-key goes on without those that "  \
-    "nothing reads"
-#define NO_RPC   "backends run on this machine only; --device takes the path of a shared object, too"
-#define LIST     "llm-cli --list-devices shows what there is"
-#define NOT_MMAP "files are mapped, unless --no-mmap is given"
-#define NO_SAMPLES                                                                                 \
-    "nothing is sampled: the text is given, and its tokens' probabilities are added up"
+    "keys cannot be overridden: the file's values are used; --ignore-key continues without those " \
+    "that nothing reads"
+#define NO_RPC                                                                                     \
+    "backends run on this machine only; --device also accepts the path of a shared object"
+#define LIST       "llm-cli --list-devices prints the devices"
+#define NOT_MMAP   "files are mapped, unless --no-mmap is given"
+#define NO_SAMPLES "nothing is sampled: the probabilities of the given text's tokens are added up"
 
 /* What several tools are asked for. */
 #define DOWNLOADS                                                                                  \
@@ -65,11 +66,11 @@ const arg_hint cli_hints[] = {
      "--multiline-input",
      NO_CHAT},
     {"-r --reverse-prompt --stop", "generation ends at the model's end token, or after -n tokens"},
-    {"-co --color --simple-io", "the text is printed as it is, without colours"},
+    {"-co --color --simple-io", "the text is printed without colours"},
     {"--embedding --embeddings -fim --spm-infill --host --port",
-     "text is continued, and nothing else: there is no server, no embedding, no infill"},
+     "llm-cli only continues text: there is no server, no embedding, no infill"},
     {"--grammar --grammar-file -j --json-schema -jf --json-schema-file",
-     "there are no grammars: what is generated is free text"},
+     "grammars are not supported: the generated text is free"},
     {"--samplers --sampling-seq --sampler-seq --typical --typical-p --xtc-probability "
      "--xtc-threshold --dynatemp-range "
      "--dynatemp-exp --mirostat --mirostat-lr --mirostat-ent --top-nsigma --top-n-sigma "
@@ -77,7 +78,7 @@ const arg_hint cli_hints[] = {
      "-l --logit-bias --dry-multiplier --dry-base --dry-allowed-length --dry-penalty-last-n "
      "--dry-sequence-breaker --adaptive-target",
      NO_SAMPLER},
-    {"--prompt-cache --prompt-cache-all --prompt-cache-ro", "prompts are not kept between runs"},
+    {"--prompt-cache --prompt-cache-all --prompt-cache-ro", "prompts are not saved between runs"},
     {"--keep --context-shift --no-context-shift -gan --grp-attn-n -gaw --grp-attn-w", NO_KEEP},
     {ADAPTERS, NO_ADAPTER},
     {"-md --model-draft -hfd --hf-repo-draft --draft --draft-n --draft-max --draft-min "
@@ -101,11 +102,11 @@ const arg_hint cli_hints[] = {
      "control tokens are not printed; llm-tokenize --decode IDS --special shows them"},
     {"-bf --binary-file", "-f reads any file"},
     {"--warmup --no-warmup", "there is no warm-up run"},
-    {"--check-tensors", "llm-arch verify MODEL looks at every node"},
+    {"--check-tensors", "llm-arch verify MODEL checks every node"},
     {"-np --parallel -ns --sequences -cb --cont-batching",
-     "one text at a time; llm-bench --sequences measures more"},
+     "there is one text at a time; llm-bench --sequences measures more"},
     {"--usage", "--help shows the flags"},
-    {"--license --completion-bash --model-vocab", "--help shows what there is"},
+    {"--license --completion-bash --model-vocab", "see --help"},
     {0}};
 
 const arg_hint bench_hints[] = {
@@ -119,25 +120,26 @@ const arg_hint bench_hints[] = {
     {"--list-devices", LIST},
     {"-mmp --mmap -lm --load-mode --mlock", NOT_MMAP},
     {"--repack -nr", "weights are repacked at load, unless --no-repack is given"},
-    {CPUS, "CPUs are chosen by -C, threads by -t, priority by --prio"},
-    {"-v --verbose", "--progress tells what goes on, --profile what takes the time"},
-    {"-embd --embeddings", "models give logits only"},
-    {"--n-gen-warmup", "what runs before the tests has one length; --no-warmup leaves it out"},
+    {CPUS, "-C sets the CPUs, -t the threads, --prio the priority"},
+    {"-v --verbose", "--progress shows what is measured, --profile what takes the time"},
+    {"-embd --embeddings", "models compute only logits"},
+    {"--n-gen-warmup", "the run before the tests has a fixed length; --no-warmup leaves it out"},
     {"-fitt --fit-target -fitc --fit-ctx --fit",
-     "layers are placed by -ngl or --split; llm-cli --fit chooses by memory"},
+     "-ngl or --split places layers; llm-cli --fit chooses by memory"},
     {"-s --seed", "the tokens of a test are the same in each run"},
-    {"-c --ctx-size", "the context is as long as a test needs: -p, -n and -d say its tokens"},
+    {"-c --ctx-size", "the context is as long as a test needs: -p, -n and -d set its tokens"},
     {"-np --parallel -ns -npl -npp -ntg",
-     "--sequences measures several at once, -p a prompt, -n what is generated"},
+     "--sequences measures several at once, -p a prompt, -n generated tokens"},
     {ROTATIONS, FROM_FILE},
     {0}};
 
 const arg_hint perplexity_hints[] = {
     {"--hellaswag --hellaswag-tasks --winogrande --winogrande-tasks --multiple-choice "
      "--multiple-choice-tasks",
-     "tasks are not scored; -f FILE measures a text, --kl-divergence the difference of two models"},
+     "tasks cannot be scored; -f FILE measures a text, --kl-divergence the difference between two "
+     "models"},
     {"--ppl-stride --ppl-output-type",
-     "chunks follow each other, and the second half of each counts; -o json has all numbers"},
+     "chunks do not overlap, and the second half of each is scored; -o json has all numbers"},
     {"--save-all-logits --all-logits --logits-file",
      "--kl-divergence-base FILE saves the log-probabilities"},
     {"-p --prompt", "-f FILE is the text; -f - reads it from standard input"},
@@ -146,7 +148,7 @@ const arg_hint perplexity_hints[] = {
      "--n-predict",
      NO_SAMPLES},
     {"-np --parallel -ns --sequences -cb --cont-batching",
-     "one chunk at a time; -ub says how many tokens are computed at once"},
+     "there is one chunk at a time; -ub sets how many tokens are computed at once"},
     {DOWNLOADS, NO_DOWNLOAD},
     {ROTATIONS, FROM_FILE},
     {FLASH, NOT_FLASH},
@@ -157,26 +159,25 @@ const arg_hint perplexity_hints[] = {
     {"-rpc --rpc", NO_RPC},
     {"--list-devices", LIST},
     {"-mmp --mmap --mlock", NOT_MMAP},
-    {"-tb --threads-batch",
-     "-t is the number of threads for all; the result does not depend on it"},
-    {CPUS " -C --cpu-mask --prio", "the system chooses the CPUs; -t says how many threads"},
+    {"-tb --threads-batch", "-t sets the threads for everything; the result does not depend on it"},
+    {CPUS " -C --cpu-mask --prio", "the system chooses the CPUs; -t sets the number of threads"},
     {LOGGING, "-o json has all numbers; --trace shows what runs where, and when"},
     {"--warmup --no-warmup", "there is no warm-up run"},
     {"--override-kv", NO_OVERRIDE},
     {ADAPTERS, NO_ADAPTER},
-    {"--check-tensors", "llm-arch verify MODEL looks at every node"},
+    {"--check-tensors", "llm-arch verify MODEL checks every node"},
     {0}};
 
 const arg_hint quantize_hints[] = {
     {"--imatrix --include-weights --exclude-weights --no-importance",
-     "there is no importance matrix: each weight counts the same; --tensor-type gives single "
-     "tensors more bits"},
+     "importance matrices are not supported: all weights count the same; --tensor-type gives "
+     "single tensors more bits"},
     {"--leave-output-tensor", "--output-tensor-type f16 keeps output.weight in 16 bits"},
-    {"--keep-split", "OUT is one file, also of a split model"},
+    {"--keep-split", "OUT is one file, even for a split model"},
     {"--tensor-type-file", "--tensor-type PATTERN=T may be given for each line of that file"},
     {"--prune-layers", "layers are not removed"},
-    {"--override-kv", "keys are copied as they are"},
+    {"--override-kv", "keys are copied unchanged"},
     {"--target-bpw --target-size --keep-bpw-state --bpw-state",
-     "no mix is looked for: TYPE says which; --dry-run prints what it would cost"},
-    {"--nthreads --n-threads", "-t says how many threads"},
+     "mixes are not searched: TYPE sets the mix; --dry-run prints its sizes"},
+    {"--nthreads --n-threads", "-t sets the number of threads"},
     {0}};

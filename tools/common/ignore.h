@@ -12,8 +12,8 @@ typedef struct tool_ignore {
 /* Rows of an option table, for a tool_ignore. */
 #define IGNORE_OPTIONS(o)                                                                          \
     {"--ignore-key", ARG_LIST, &(o).keys, .value = "PATTERN",                                      \
-     .help = "go on although nothing reads keys of these full names ('*': anything), at your own " \
-             "risk; repeatable"},                                                                  \
+     .help = "continue although nothing reads keys with these full names ('*': anything), at "     \
+             "your own risk; repeatable"},                                                         \
     {                                                                                              \
         "--ignore-tensor", ARG_LIST, &(o).tensors, .value = "PATTERN",                             \
                                                    .help = "the same for tensors"                  \

@@ -38,17 +38,17 @@ static const char *read_escape(const char *s, size_t n, uint32_t *c, size_t *use
         return NULL;
     }
     if (n == 0 || s[0] != 'u')
-        return "no such escape";
+        return "this is not a valid escape";
     int32_t high = read_hex4(s + 1, n - 1);
     if (high < 0)
-        return "\\u wants four hexadecimal digits";
+        return "\\u needs four hexadecimal digits";
     *c = (uint32_t)high;
     *used = 5;
     if (high < 0xd800 || high > 0xdfff)
         return NULL;
     int32_t low = n > 7 && s[5] == '\\' && s[6] == 'u' ? read_hex4(s + 7, n - 7) : -1;
     if (high > 0xdbff || low < 0xdc00 || low > 0xdfff)
-        return "half a surrogate pair";
+        return "the other half of a surrogate pair is missing";
     *c = 0x10000 + ((uint32_t)(high - 0xd800) << 10) + (uint32_t)(low - 0xdc00);
     *used = 11;
     return NULL;
@@ -63,7 +63,7 @@ const char *json_read_string(const char *s, size_t n, char *out, size_t *n_out, 
         return "a JSON string is expected";
     for (i++; i < n && s[i] != '"';) {
         if ((unsigned char)s[i] < 0x20)
-            return "a control character in the string";
+            return "a control character in the string must be written as an escape";
         if (s[i] != '\\') {
             out[(*n_out)++] = s[i++];
             continue;
@@ -77,7 +77,7 @@ const char *json_read_string(const char *s, size_t n, char *out, size_t *n_out, 
         i += 1 + taken;
     }
     if (i == n)
-        return "the string has no end";
+        return "the string is not closed";
     *used = i + 1;
     return NULL;
 }

@@ -101,8 +101,7 @@ static ggl_status read_header(npy_array *a, const char *header, ggl_error *err) 
                         shown(descr, ","), descr);
     if (strncmp(header_value(header, "fortran_order"), "False", 5) != 0)
         return ggl_fail(err, GGL_FORMAT,
-                        "has its columns one after the other (Fortran's order): save "
-                        "numpy.ascontiguousarray(x)");
+                        "is in column-major order (Fortran's): save numpy.ascontiguousarray(x)");
     if (!read_shape(a, shape))
         return ggl_fail(err, GGL_FORMAT, "has the shape %.*s, not (rows, columns)",
                         shown(shape, ")"), shape);
@@ -113,7 +112,7 @@ static ggl_status read_header(npy_array *a, const char *header, ggl_error *err) 
  * reported. */
 static size_t find_data(const uint8_t *p, size_t size, char *header, ggl_error *err) {
     if (size < 12 || memcmp(p, "\x93NUMPY", 6) != 0 || p[6] < 1 || p[6] > 3) {
-        (void)ggl_fail(err, GGL_FORMAT, "is no .npy file");
+        (void)ggl_fail(err, GGL_FORMAT, "is not a .npy file");
         return 0;
     }
     size_t begin = p[6] == 1 ? 10 : 12, n = p[8] + 256u * p[9];
@@ -121,7 +120,7 @@ static size_t find_data(const uint8_t *p, size_t size, char *header, ggl_error *
         n += 65536 * (p[10] + (size_t)256 * p[11]);
     if (n > size - begin || n > MAX_HEADER) {
         (void)ggl_fail(err, GGL_FORMAT,
-                       "has a header of %zu bytes, which is not one of an array of numbers", n);
+                       "has a header of %zu bytes, which cannot be that of an array of numbers", n);
         return 0;
     }
     memcpy(header, p + begin, n);
@@ -140,8 +139,8 @@ static ggl_status read_array(npy_array *a, const uint8_t *p, size_t size, ggl_er
     if (!ggl_size_mul((size_t)a->n_rows, (size_t)a->n_columns, &n) || !ggl_size_mul(n, 4, &bytes) ||
         bytes != size - begin)
         return ggl_fail(err, GGL_FORMAT,
-                        "has %zu bytes of data, not what %" PRId64 " rows of %" PRId64
-                        " numbers take: it is not complete",
+                        "has %zu bytes of data, but not those of %" PRId64 " rows of %" PRId64
+                        " numbers: it is incomplete",
                         size - begin, a->n_rows, a->n_columns);
     a->data = ggl_calloc(n, sizeof *a->data);
     if (!a->data)

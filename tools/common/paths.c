@@ -67,7 +67,7 @@ static int check_existing(const char *tool, const tool_path *p, const tool_path 
         if (!all[i].path || all[i].written)
             continue;
         if (is_read(all[i].path, out))
-            return tool_error(tool, 2, "%s: %s is what %s reads; give another file", p->flag,
+            return tool_error(tool, 2, "%s: %s is also the file of %s; give another one", p->flag,
                               p->path, all[i].flag);
     }
     return -1;
@@ -77,10 +77,10 @@ static int check_written(const char *tool, const tool_path *p, const tool_path *
     ggl_error err = {0};
     struct stat st;
     if (strcmp(p->path, "-") == 0)
-        return tool_error(tool, 2,
-                          "%s: - is standard input, which cannot be written; give ./- for "
-                          "a file of that name",
-                          p->flag);
+        return tool_error(
+            tool, 2,
+            "%s: - is standard input, which cannot be written; write ./- for a file of that name",
+            p->flag);
     if (stat(p->path, &st) == 0 && S_ISREG(st.st_mode)) {
         int code = check_existing(tool, p, all, n, &st);
         if (code >= 0)

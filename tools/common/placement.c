@@ -77,7 +77,8 @@ static int need(placement *p, const char *name, size_t n, ggl_error *err) {
     if (k >= 0)
         return k;
     if (n == 0 || n >= sizeof p->names[0] || p->n == MOST) {
-        (void)ggl_fail(err, GGL_USAGE, "'%.*s' is no name of a backend, or more than %d are named",
+        (void)ggl_fail(err, GGL_USAGE,
+                       "'%.*s' is not the name of a backend, or there are more than %d names",
                        (int)(n < 80 ? n : 80), name, MOST);
         return -1;
     }
@@ -110,8 +111,8 @@ static void give_up_last(placement *p) {
 static int need_first_device(placement *p, ggl_error *err) {
     const char *name;
     (void)ggl_fail(err, GGL_NOT_FOUND,
-                   "this build has no backend for GPUs (Vulkan's headers were not there: Debian "
-                   "has them in libvulkan-dev)");
+                   "this build has no backend for GPUs, because it was built without Vulkan's "
+                   "headers (Debian: libvulkan-dev)");
     for (int k = 0; (name = ggl_backend_name(k)); k++) {
         if (ggl_backend_kind(k) != GGL_BACKEND_DEVICE)
             continue;
@@ -123,8 +124,8 @@ static int need_first_device(placement *p, ggl_error *err) {
         if (i < 0)
             continue;
         (void)ggl_fail(err, GGL_UNSUPPORTED,
-                       "there is no GPU; %s is played by the processor, and is used only by its "
-                       "name: --device %s",
+                       "there is no GPU; %s is emulated by the processor, and is used only if it "
+                       "is named: --device %s",
                        first, first);
         give_up_last(p);
     }
@@ -267,7 +268,7 @@ static ggl_status read_shadow(placement *p, ggl_error *err) {
         (!args_read_float(rate, &p->shadow_rate, &range) || p->shadow_rate <= 0 ||
          p->shadow_rate > 1))
         return ggl_fail(err, GGL_USAGE,
-                        "--shadow: '%s' is no share of the runs, above 0 and up to 1", rate);
+                        "--shadow: '%s' is not a share of the runs, above 0 and up to 1", rate);
     return GGL_OK;
 }
 
@@ -513,7 +514,7 @@ static ggl_status check_use(const placement *p, const llm_session *s, ggl_error 
     for (size_t i = 0; i < p->n_rules; i++)
         if (!p->rule[i].used)
             return ggl_fail(err, GGL_USAGE,
-                            "--place '%s=%s': no weight that is read has such a name",
+                            "--place '%s=%s': no weight that is read has a matching name",
                             p->rule[i].pattern, p->names[p->rule[i].backend]);
     return GGL_OK;
 }
@@ -555,7 +556,7 @@ int placement_session(placement *p, llm_session **out, const llm_model *m, llm_s
     size_t n = ggl_sched_n_fallbacks(llm_session_sched(*out));
     if (n > 0)
         fprintf(stderr,
-                "%s: note: %zu node%s run elsewhere than placed, as a backend does not have them; "
+                "%s: note: %zu node%s run elsewhere than placed, because a backend refuses them; "
                 "--plan lists them, --strict makes that an error\n",
                 p->tool, n, n == 1 ? "" : "s");
     return -1;
@@ -620,7 +621,7 @@ static bool list_one(FILE *out, const char *name, const char *text, bool must) {
     ggl_backend *b = NULL;
     if (ggl_backend_open(&b, name, NULL, &err) != GGL_OK) {
         if (must)
-            fprintf(out, "%-12s not here: %s\n", name, err.msg);
+            fprintf(out, "%-12s not available: %s\n", name, err.msg);
         return false;
     }
     fprintf(out, "%-12s %s%s", name, b->software ? "(software) " : "",

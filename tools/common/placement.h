@@ -31,19 +31,17 @@ typedef struct placement_options {
 /* clang-format off */
 #define PLACEMENT_OPTIONS(o)                                                                       \
     {"-dev --device --backend", ARG_STRING, &(o).devices, .value = "NAME,..",                           \
-     .help = "what to run on: cpu (default), vulkan0, reference (double precision, slow), "        \
-             "./libmine.so; --list-devices tells what there is"},                                  \
+     .help = "what to run on: cpu (default), vulkan0, reference (double precision, slow), ./libmine.so; --list-devices prints all"},                                  \
     {"-ngl --n-gpu-layers --gpu-layers", ARG_INT, &(o).n_gpu_layers, .value = "N",                              \
-     .help = "the last N layers on the device, or the first GPU; more than there are: all",        \
+     .help = "the last N layers on the device, or the first GPU; all if N is larger",        \
      .min = 0, .max = 1e6, .given = &(o).n_gpu_layers_given},                                      \
     {"--split", ARG_STRING, &(o).split, .value = "A=N,B=M",                                        \
-     .help = "the first N layers on A, M on B; auto: measure each for a second, and take the "     \
-             "fastest that fits"},                                                                 \
+     .help = "the first N layers on A, M on B; auto: measure each for a second, and use the fastest that fits"},                                                                 \
     {"--fit", ARG_FLAG, &(o).fit, .help = "as many layers on devices as fit into their memory"},   \
     {"--place", ARG_LIST, &(o).place, .value = "PATTERN=NAME",                                     \
-     .help = "what reads weights of such names runs there: 'blk.*.ffn_*exps*=cpu'; repeatable"},   \
+     .help = "nodes that read weights with matching names run there: 'blk.*.ffn_*exps*=cpu'; repeatable"},   \
     {"--strict", ARG_FLAG, &(o).strict,                                                            \
-     .help = "what a backend refuses is an error, and does not run on another one"},               \
+     .help = "a refusal by a backend is an error, instead of running the node on another one"},               \
     {"--trace", ARG_STRING, &(o).trace, .value = "FILE",                                           \
      .help = "write a timeline of the backends for ui.perfetto.dev or chrome://tracing"},          \
     {"--shadow", ARG_MAYBE, &(o).shadow, .value = "RATE",                                          \

@@ -82,11 +82,11 @@ int process_set_cpus(const char *tool, const char *mask) {
     for (size_t i = 0; i < n; i++) {
         int digit = hex_digit(p[n - 1 - i]);
         if (digit < 0)
-            return tool_error(tool, 2, "--cpu-mask '%s' is no hexadecimal number", mask);
+            return tool_error(tool, 2, "--cpu-mask '%s' is not a hexadecimal number", mask);
         for (int b = 0; b < 4; b++)
             if (digit >> b & 1) {
                 if (4 * i + (size_t)b >= CPU_SETSIZE)
-                    return tool_error(tool, 2, "--cpu-mask names CPU %zu; at most %d are possible",
+                    return tool_error(tool, 2, "--cpu-mask names CPU %zu; at most %d are supported",
                                       4 * i + (size_t)b, CPU_SETSIZE);
                 CPU_SET(4 * i + (size_t)b, &set);
                 n_cpus++;
@@ -96,11 +96,11 @@ int process_set_cpus(const char *tool, const char *mask) {
         return tool_error(tool, 2, "--cpu-mask '%s' names no CPU", mask);
     if (sched_setaffinity(0, sizeof set, &set) != 0)
         return tool_error(tool, 1, "--cpu-mask %s: %s", mask,
-                          errno == EINVAL ? "none of these CPUs is there for this process"
+                          errno == EINVAL ? "this process may use none of these CPUs"
                                           : strerror(errno));
     return -1;
 #else
-    return tool_error(tool, 1, "--cpu-mask: not possible on this system");
+    return tool_error(tool, 1, "--cpu-mask: not supported on this system");
 #endif
 }
 
@@ -117,7 +117,7 @@ void process_set_priority(const char *tool, int64_t priority) {
 #endif
         failed = setpriority(PRIO_PROCESS, 0, nice[priority < 2 ? priority + 1 : 3]) ? errno : 0;
     if (failed)
-        (void)tool_error(tool, 0, "--prio %d is not permitted (%s); going on without",
+        (void)tool_error(tool, 0, "--prio %d is not permitted (%s); continuing without it",
                          (int)priority, strerror(failed));
 }
 

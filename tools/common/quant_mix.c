@@ -18,7 +18,8 @@ static const quant_mix mixes[] = {
     {"Q5_K_S",    NULL,   "q5_k",   16}, {"Q5_K_M", "Q5_K", "q5_k",  17}, {"Q6_K",   NULL,   "q6_k",  18},
     {"IQ4_NL",    NULL,   "iq4_nl", 25}, {"IQ4_XS", NULL,   "iq4_xs", 30},
     {"TQ1_0",     NULL,   "tq1_0",  36}, {"TQ2_0",  NULL,   "tq2_0",  37},
-    {"MXFP4_MOE", NULL,   "mxfp4",  38},
+    {"MXFP4_MOE", NULL,   "mxfp4",  38}, {"NVFP4",  NULL,   "nvfp4",  39},
+    {"Q1_0",      NULL,   "q1_0",   40}, {"Q2_0",   NULL,   "q2_0",   41},
 };
 
 typedef enum role { OTHER, EVERY, OUTPUT, EMBEDDING, QKV, VALUE, KEY, ATTN_OUT, FFN_DOWN } role;
@@ -76,7 +77,7 @@ static const struct { const char *mixes; role role; when when; const char *type;
     {ANY,                OUTPUT,    ODD_ROWS, "q8_0"},
     {" Q8_0 ",           OUTPUT,    ALWAYS,   BASE},
     {ANY,                OUTPUT,    ALWAYS,   "q6_k"},
-    {" TQ1_0 TQ2_0 ",    EMBEDDING, ALWAYS,   "q4_k"},
+    {" TQ1_0 TQ2_0 Q2_0 ", EMBEDDING, ALWAYS,   "q4_k"},
 
     {ANY,                VALUE, EIGHT,      "q8_0"},
     {" Q4_K_M ",         VALUE, VALUE_MORE, "q6_k"},
@@ -120,6 +121,7 @@ static const struct { const char *type; int block; const char *instead; } blocks
     {"q6_k",    256, "q8_0"},   {"tq1_0",  256, "q4_0"},   {"tq2_0", 256, "q4_0"},   {"iq4_xs",  256, "iq4_nl"},
     {"iq1_s",   256, "iq4_nl"}, {"iq1_m",  256, "iq4_nl"}, {"iq2_s", 256, "iq4_nl"}, {"iq2_xs",  256, "iq4_nl"},
     {"iq2_xxs", 256, "iq4_nl"}, {"iq3_s",  256, "iq4_nl"}, {"iq3_xxs", 256, "iq4_nl"},
+    {"q1_0",    128, "q4_0"},   {"q2_0",    64, "q4_0"},   {"nvfp4",  64, "mxfp4"},
     {"q4_0",     32, "f16"},    {"q4_1",    32, "f16"},    {"q5_0",   32, "f16"},    {"q5_1",     32, "f16"},
     {"q8_0",     32, "f16"},    {"iq4_nl",  32, "f16"},    {"mxfp4",  32, "f16"},
 };
@@ -290,9 +292,9 @@ const ggl_type_info *quant_type_find(const char *name, ggl_error *err) {
             return t;
         ggl_fail(err, GGL_UNSUPPORTED, "type %s can only be read: %s", t->name,
                  t->quantized ? "its encoder needs an importance matrix"
-                              : "it is no type of weights");
+                              : "it is not a type of weights");
         return NULL;
     }
-    ggl_fail(err, GGL_UNSUPPORTED, "type %s is not in this build", name);
+    ggl_fail(err, GGL_UNSUPPORTED, "this build does not have type %s", name);
     return NULL;
 }

@@ -47,37 +47,11 @@ typedef enum rounding { EXACT, FLOAT, BF16, BYTES } rounding;
 
 /* Returns how a backend may round the inputs of a node. */
 static rounding rounding_of(const ggl_tensor *t) {
-    switch (t->op) {
-    case GGL_OP_EQ:
-    case GGL_OP_NE:
-    case GGL_OP_LT:
-    case GGL_OP_LE:
-    case GGL_OP_GT:
-    case GGL_OP_GE:
-    case GGL_OP_MIN:
-    case GGL_OP_MAX:
-    case GGL_OP_WHERE:
-    case GGL_OP_FLOOR:
-    case GGL_OP_ABS:
-    case GGL_OP_CAST:
-    case GGL_OP_AMAX:
-    case GGL_OP_RANK:
-    case GGL_OP_TOPK:
-    case GGL_OP_PICK:
-    case GGL_OP_RESHAPE:
-    case GGL_OP_SPLIT:
-    case GGL_OP_CONCAT:
-    case GGL_OP_REPEAT:
-    case GGL_OP_TRANSPOSE:
-    case GGL_OP_IOTA:
-        return EXACT;
-    case GGL_OP_LINEAR: {
+    if (t->op == GGL_OP_LINEAR) {
         ggl_type type = t->src[1]->type;
         return ggl_type_get(type)->quantized ? BYTES : type == GGL_BF16 ? BF16 : FLOAT;
     }
-    default:
-        return FLOAT;
-    }
+    return ggl_op_get(t->op).exact ? EXACT : FLOAT;
 }
 
 /* Returns the largest number of roundings one after the other in a sum: sixteen sums run side by
@@ -505,7 +479,7 @@ static ggl_status run_whole(verify *v, ggl_sched *s, const int32_t *token, int32
         for (int32_t i = 0; i < n; i++)
             scratch[i] = k == 0 ? token[i] : k == 1 ? i : 0;
         if (ggl_graph_find_input(v->g, name[k]))
-            st = ggl_sched_set(s, name[k], scratch, n, v->err);
+            st = ggl_sched_set(s, name[k], scratch, (size_t)n * sizeof *scratch, n, v->err);
     }
     return st == GGL_OK ? ggl_sched_run(s, n, NULL, 0, v->err) : st;
 }

@@ -247,7 +247,7 @@ ggl_status conform_build_graph(conform_build *c, const conform_case *info, const
         ggl_graph_output(c->g, "y", y);
     ggl_status st = ggl_graph_error(c->g, err);
     if (st == GGL_OK && !y)
-        st = ggl_fail(err, GGL_USAGE, "%s: there is no such graph", info->name);
+        st = ggl_fail(err, GGL_USAGE, "%s: the graph cannot be built", info->name);
     return st == GGL_OK ? ggl_graph_finish(c->g, err) : st;
 }
 

@@ -32,6 +32,11 @@ static int64_t next_chunk(const conform_form *f, int64_t done) {
     return take < left ? take : left;
 }
 
+static ggl_status set_input(ggl_sched *s, const conform_input *in, const char *data, int64_t n,
+                            ggl_error *err) {
+    return ggl_sched_set(s, in->name, data, (size_t)(n * in->count) * 4, n, err);
+}
+
 /* Runs the batch in pieces, and collects the outputs. */
 static ggl_status run_chunks(const conform_build *c, ggl_sched *s, conform_output *out,
                              ggl_error *err) {
@@ -43,7 +48,7 @@ static ggl_status run_chunks(const conform_build *c, ggl_sched *s, conform_outpu
             const char *data =
                 (const char *)in->data + (in->batched ? (size_t)(done * in->count) * 4 : 0);
             if (ggl_graph_find_input(c->g, in->name)->needed)
-                st = ggl_sched_set(s, in->name, data, in->batched ? n : 1, err);
+                st = set_input(s, in, data, in->batched ? n : 1, err);
         }
         if (st == GGL_OK)
             st = ggl_sched_run(s, n, NULL, 0, err);

@@ -137,7 +137,7 @@ static ggl_status time_form(const conform_case *info, const conform_form *f, ggl
     }
     ggl_tensor *node = st == GGL_OK ? conform_node(info, c.g) : NULL;
     if (st == GGL_OK && !node)
-        st = ggl_fail(err, GGL_NOT_FOUND, "%s has no operator to be timed", info->name);
+        st = ggl_fail(err, GGL_NOT_FOUND, "%s has no operator to time", info->name);
     if (st == GGL_OK)
         st = has_all(b, c.g, err);
     if (st == GGL_OK)

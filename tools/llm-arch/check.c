@@ -139,14 +139,13 @@ int arch_check(int argc, char **argv) {
         {"--all", ARG_FLAG, &all, .help = "compare every backend of this build"},
         IGNORE_OPTIONS(ignore),
         {0}};
-    int code = arch_args(
-        TOOL, "FILE [MODEL] [options]",
-        "Checks a descriptor: with the model, if one is given, and with made-up models, which have "
-        "each optional key\n"
-        "and tensor absent and present and each value that is asked for, so that every branch is "
-        "taken; each is\n"
-        "run on the CPU, or the backends named, and compared, node by node, with the reference.",
-        options, 1, 2, argc, argv, &files);
+    int code =
+        arch_args(TOOL, "FILE [MODEL] [options]",
+                  "Checks a descriptor with the model, if one is given, and with made-up models, "
+                  "which have each optional key\nand tensor absent and present and each compared "
+                  "value, so that every branch is reached. Each model is\nrun on the CPU, or the "
+                  "named backends, and compared, node by node, with the reference.",
+                  options, 1, 2, argc, argv, &files);
     if (code >= 0)
         return code;
     tally t = {0};

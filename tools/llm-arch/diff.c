@@ -273,24 +273,24 @@ int arch_diff(int argc, char **argv) {
     tool_ignore ignore = {0};
     const arg_option options[] = {
         {"--without", ARG_FLAG, &without,
-         .help = "descriptors without a model: nothing optional, instead of everything"},
-        {"--all", ARG_FLAG, &all, .help = "also what is the same"},
+         .help = "descriptors without a model: with nothing optional, instead of everything"},
+        {"--all", ARG_FLAG, &all, .help = "also print what is the same"},
         IGNORE_OPTIONS(ignore),
         {0}};
     int code = arch_args(TOOL, "A B [MODEL] [options]",
-                         "Two descriptors: the nodes of the graphs they make of MODEL, or of "
-                         "made-up models with every optional\n"
-                         "key and tensor. Two models: their keys and tensors. Exit code 0: the "
-                         "same, 1: they differ.",
+                         "Compares two descriptors (the nodes of their graphs of MODEL, or of "
+                         "made-up models with every optional\nkey and tensor) or two models (their "
+                         "keys and tensors). Exit code 0: they are the same, 1: they differ.",
                          options, 2, 3, argc, argv, &files);
     if (code >= 0)
         return code;
     bool a = is_model(files.s[0]), b = is_model(files.s[1]);
     if (a != b)
-        code = tool_error(TOOL, 2, "%s is a model, %s is not; two of a kind can be compared",
-                          files.s[a ? 0 : 1], files.s[a ? 1 : 0]);
+        code =
+            tool_error(TOOL, 2, "%s is a model, but %s is not; only two of a kind can be compared",
+                       files.s[a ? 0 : 1], files.s[a ? 1 : 0]);
     else if (a && files.n > 2)
-        code = tool_error(TOOL, 2, "two models are compared without a third");
+        code = tool_error(TOOL, 2, "two models are compared without a third one");
     else
         code = a ? diff_models(files.s[0], files.s[1])
                  : diff_descriptors(files.s[0], files.s[1], files.n > 2 ? files.s[2] : NULL,

@@ -117,13 +117,14 @@ static ggl_status read_stretch(doctor *d, ggl_sched *s, const int32_t *id, int n
         in[m++] = id[i];
     for (int i = 0; i < m; i++)
         pos[i] = i;
+    const size_t size = (size_t)m * sizeof *in;
     ggl_status st = ggl_sched_clear_slot(s, 0, err);
     if (st == GGL_OK)
-        st = ggl_sched_set(s, "token", in, m, err);
+        st = ggl_sched_set(s, "token", in, size, m, err);
     if (st == GGL_OK)
-        st = ggl_sched_set(s, "pos", pos, m, err);
+        st = ggl_sched_set(s, "pos", pos, size, m, err);
     if (st == GGL_OK)
-        st = ggl_sched_set(s, "slot", slot, m, err);
+        st = ggl_sched_set(s, "slot", slot, size, m, err);
     if (st == GGL_OK)
         st = ggl_sched_run(s, m, NULL, 0, err);
     const float *logits = ggl_sched_output(s, 0);
@@ -141,7 +142,7 @@ static ggl_status check_vocabulary(const doctor *d, ggl_error *err) {
     if (d->want.data && d->want.n_columns != d->n_vocab)
         return ggl_fail(err, GGL_FORMAT,
                         "%s has %" PRId64
-                        " logits for each token, the model has a vocabulary of %" PRId64,
+                        " logits for each token, but the model has a vocabulary of %" PRId64,
                         d->logits_file, d->want.n_columns, d->n_vocab);
     /* the tokenizer's own are below it: a model with fewer rows than tokens is refused at load */
     for (size_t i = 0; d->ids && i < d->tokens.n; i++)
@@ -236,24 +237,23 @@ static bool is_likelier(const doctor *d, const double *than) {
 static const char *mark_by_text(const doctor *d, double ppl, bool *better) {
     double r = log(ppl / d->base);
     if (isnan(r))
-        return "cannot be told";
+        return "no verdict";
     if (!is_likelier(d, d->as_described))
-        return r < d->significant ? "within what chance does" : "";
+        return r < d->significant ? "within chance" : "";
     *better = is_likelier(d, NULL);
-    return *better ? "<- the weights agree better with this"
-                   : "no better than a guess: cannot be told";
+    return *better ? "<- the weights agree better with this" : "no better than a guess: no verdict";
 }
 
 static void conclude_by_text(const doctor *d) {
     const flip *f = &d->flips.at[d->best < 0 ? 0 : d->best];
     if (d->best >= 0)
-        ggl_fprint(stdout, "\nthe best is %s: %s; make this change first, then ask again\n",
+        ggl_fprint(stdout, "\nthe best is %s: %s; make this change first, then run doctor again\n",
                    f->what, f->reading);
     else if (d->n_better > 0)
-        printf("\nthe descriptor's readings are the best, but for the first token\n");
+        printf("\nthe descriptor's readings are the best, except for the first token\n");
     else if (d->base > (double)d->n_vocab)
         printf("\nthe perplexity is above that of a guess among %" PRId64
-               " tokens: these weights cannot tell\n",
+               " tokens: these weights allow no verdict\n",
                d->n_vocab);
     else
         printf("\nno reading is better than the descriptor's\n");
@@ -293,7 +293,7 @@ static void print_logits_row(const doctor *d, const char *what, const char *read
  * that comes closer by less than half proves nothing. */
 static const char *mark_by_logits(const doctor *d, double most, bool *better) {
     if (isnan(most))
-        return "NaN: cannot be told";
+        return "NaN: no verdict";
     *better = d->base > ROUNDING * d->range && most < d->base / 2;
     return *better                                             ? "<- nearer to these logits"
            : most < 2 * d->base || most <= ROUNDING * d->range ? "no clear difference"
@@ -325,7 +325,7 @@ static void explain(const doctor *d, const char *text, size_t n, bool changed) {
     const double part = x->most / d->range, factor = common_factor(d, x);
     const char *with = changed ? "with this change " : "";
     if (part <= ROUNDING) {
-        printf("%sthe logits agree: %.1e of the range is what rounding makes\n", with, part);
+        printf("%sthe logits agree: %.1e of the range is explained by rounding\n", with, part);
         return;
     }
     printf("%sthe largest difference is at token %" PRId64 " of %zu, logit %" PRId64
@@ -333,29 +333,27 @@ static void explain(const doctor *d, const char *text, size_t n, bool changed) {
            with, x->at / d->n_vocab, d->tokens.n, x->at % d->n_vocab, (double)x->got,
            (double)d->want.data[x->at]);
     if (factor != 0)
-        printf("all logits there are %.6g times those here: look for a scale of the logits,\n"
-               "which may be a number that no key of the file holds\n",
+        printf("all logits there are %.6g times those here: look for a scale of the logits,\nwhich "
+               "may be a number that is in no key of the file\n",
                factor);
     else if (part <= EIGHT_BIT && has_quantized(d))
-        printf("with quantized weights engines round activations to 8 bits, each in its own way, "
-               "which makes differences of this\n"
-               "size (up to 5e-2 of the range): ask with weights in f32\n");
+        printf("with quantized weights, engines round activations to 8 bits in different ways, "
+               "which makes differences of this\nsize (up to 5e-2 of the range): compare with "
+               "weights in f32\n");
     else if (part <= HALF_GELU &&
              (flips_reads(text, n, "gelu") || flips_reads(text, n, "gelu_quick")))
-        printf("a GELU in half precision makes differences of this size (1e-4 to 2e-3 of the "
-               "range), and some engines have one:\n"
-               "only logits of exact arithmetic can tell whether more is wrong\n");
+        printf("a GELU in half precision, which some engines have, makes differences of this size "
+               "(1e-4 to 2e-3 of the range):\nonly logits of exact arithmetic can show whether "
+               "more is wrong\n");
     else if (d->want.n_rows > 1 && x->first <= ROUNDING * d->range)
-        printf("the first token agrees (%.1e of the range): look for the rest in what joins tokens "
-               "(positions, mask, window, scale,\n"
-               "a state)\n",
+        printf("the first token agrees (%.1e of the range): look for the fault in whatever joins "
+               "tokens (positions, mask, window,\nscale, a state)\n",
                x->first / d->range);
     else if (d->want.n_rows > 1)
-        printf(
-            "the first token, which sees no other, is %.1e of the range off: look in what works\n"
-            "on a token alone (norms, activations, experts, scales, sinks), also for numbers\n"
-            "that no key of the file holds\n",
-            x->first / d->range);
+        printf("the first token, which sees no other, is off by %.1e of the range: look in "
+               "whatever\ncomputes single tokens (norms, activations, experts, scales, sinks), "
+               "also for\nnumbers that are in no key of the file\n",
+               x->first / d->range);
 }
 
 static void conclude_by_logits(const doctor *d) {
@@ -364,7 +362,8 @@ static void conclude_by_logits(const doctor *d) {
         explain(d, d->flips.s, d->flips.n, false);
     } else {
         const flip *f = &d->flips.at[d->best];
-        ggl_fprint(stdout, "\nthe nearest is %s: %s; make this change first, then ask again\n",
+        ggl_fprint(stdout,
+                   "\nthe nearest is %s: %s; make this change first, then run doctor again\n",
                    f->what, f->reading);
         explain(d, f->s, f->n, true);
     }
@@ -387,10 +386,9 @@ static int check_options(const doctor *d) {
     if (d->text_file && d->ids)
         return tool_error(TOOL, 2, "--text and --tokens exclude each other");
     if (d->logits_file && !d->ids)
-        return tool_error(TOOL, 2,
-                          "--logits needs the tokens that the logits are of: --tokens IDS");
+        return tool_error(TOOL, 2, "--logits needs the tokens of these logits: --tokens IDS");
     if (d->logits_file && d->n_given)
-        return tool_error(TOOL, 2, "-n is for --text: of logits all tokens are run");
+        return tool_error(TOOL, 2, "-n works only with --text: with --logits, all tokens are run");
     return -1;
 }
 
@@ -398,12 +396,14 @@ static ggl_status check_logits(doctor *d, ggl_error *err) {
     const npy_array *a = &d->want;
     float least = a->data[0], most = a->data[0];
     if (a->n_rows != (int64_t)d->tokens.n)
-        return ggl_fail(err, GGL_FORMAT, "%s has logits of %" PRId64 " tokens, --tokens has %zu",
-                        d->logits_file, a->n_rows, d->tokens.n);
+        return ggl_fail(err, GGL_FORMAT,
+                        "%s has logits of %" PRId64 " tokens, but --tokens has %zu", d->logits_file,
+                        a->n_rows, d->tokens.n);
     for (int64_t i = 0; i < a->n_rows * a->n_columns; i++) {
         if (!isfinite(a->data[i]))
             return ggl_fail(err, GGL_FORMAT,
-                            "%s: logit %" PRId64 " of token %" PRId64 " is %s, no finite number",
+                            "%s: logit %" PRId64 " of token %" PRId64
+                            " is %s, which is not a finite number",
                             d->logits_file, i % a->n_columns, i / a->n_columns,
                             isnan(a->data[i]) ? "NaN"
                             : a->data[i] > 0  ? "inf"
@@ -484,12 +484,12 @@ static int open_all(doctor *d, const char *path) {
  * may be the right one. */
 static int report_nan(const doctor *d) {
     char some[96];
-    snprintf(some, sizeof some, "the readings above that have a %s make numbers", d->by->word);
+    snprintf(some, sizeof some, "only the readings above that have a %s give numbers", d->by->word);
     return tool_error(
-        TOOL, 1, "as described, the model's logits are NaN: %s",
+        TOOL, 1, "with the descriptor as it is, the model's logits are NaN: %s",
         d->n_numbers > 0
             ? some
-            : "no other reading makes numbers; llm-arch verify names the first node with a NaN");
+            : "no other reading gives numbers; llm-arch verify names the first node with a NaN");
 }
 
 /* Prints a row of the table. k: the reading's number; -1: it is not a change of the text. */
@@ -516,7 +516,7 @@ static void visit_flip(doctor *d, int k) {
     if (st == GGL_OK)
         st = run_tokens(d, arch, d->adds_bos, &err);
     if (st != GGL_OK)
-        ggl_fprint(stdout, "  %-20s %-32s cannot be read so\n", f->what, f->reading);
+        ggl_fprint(stdout, "  %-20s %-32s cannot be built\n", f->what, f->reading);
     else if (!d->by->same(d) && !(isnan(d->base) && isnan(d->by->score(d))))
         /* a reading with the same results, or also NaN, gets no row */
         judge(d, k, f->what, f->reading);
@@ -572,26 +572,24 @@ int arch_doctor(int argc, char **argv) {
         {"--tokens", ARG_STRING, &d.ids, .value = "IDS",
          .help = "the tokens of these logits: 1,2,3"},
         {"--arch", ARG_STRING, &d.arch, .value = "FILE",
-         .help = "an architecture descriptor to read the model by"},
+         .help = "the architecture descriptor to use"},
         IGNORE_OPTIONS(d.ignore),
         {"-n", ARG_INT, &d.n_tokens, .value = "N", .help = "tokens of the text (default 512)",
          .min = 2, .max = 1 << 24, .given = &d.n_given},
         {"-c --ctx-size", ARG_INT, &d.n_ctx, .value = "N",
-         .help =
-             "tokens of a stretch (default 128); of logits, the context (default: their tokens)",
+         .help = "tokens of a stretch (default 128); with --logits, the context (default: their "
+                 "tokens)",
          .min = 2, .max = 65536, .given = &d.ctx_given},
         {"-t --threads", ARG_INT, &d.n_threads, .value = "N", .help = "threads", .min = 1,
          .max = TOOL_MAX_THREADS},
         {0}};
     int code =
         arch_args(TOOL, "MODEL --text FILE [options] | MODEL --logits FILE --tokens IDS [options]",
-                  "For each choice of the descriptor that families differ in (which pairs are "
-                  "rotated, rope base, epsilon,\n"
-                  "activation, 1 + w, attention scale and window, BOS): makes it otherwise, alone, "
-                  "and prints the perplexity,\n"
-                  "or the largest difference to another engine's logits. A reading with a clearly "
-                  "lower one is the reading\n"
-                  "of the weights.",
+                  "Changes one choice of the descriptor at a time, out of those in which families "
+                  "differ (which pairs are rotated,\nrope base, epsilon, activation, 1 + w, "
+                  "attention scale and window, BOS), and prints the perplexity, or the\nlargest "
+                  "difference from another engine's logits. A reading with a clearly lower one is "
+                  "the reading that the\nweights were trained with.",
                   options, 1, 1, argc, argv, &files);
     if (code >= 0)
         return code;

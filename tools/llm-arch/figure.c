@@ -107,41 +107,38 @@ static const char *value_name(const ggl_tensor *t) {
     return !t->name ? "" : space ? space + 1 : t->name;
 }
 
+/* True if the body computes along rows. */
 static bool sums(const ggl_body *b) {
     for (int i = 0; i < b->n_node; i++)
-        if (b->node[i]->op == GGL_OP_SUM || b->node[i]->op == GGL_OP_AMAX ||
+        if (ggl_op_get(b->node[i]->op).kind == GGL_KIND_ROW ||
             (b->node[i]->body && sums(b->node[i]->body)))
             return true;
     return false;
 }
 
 static figure_kind kind_of(const ggl_tensor *t) {
-    switch (t->op) {
-    case GGL_OP_LINEAR:
+    switch (ggl_op_get(t->op).kind) {
+    case GGL_KIND_PRODUCT:
         return FIGURE_PRODUCT;
-    case GGL_OP_ATTEND:
-    case GGL_OP_CACHE:
+    case GGL_KIND_ATTENTION:
         return FIGURE_ATTENTION;
-    case GGL_OP_ROPE_HALF:
-    case GGL_OP_ROPE_PAIR:
+    case GGL_KIND_POSITION:
         return FIGURE_POSITION;
-    case GGL_OP_SUM:
-    case GGL_OP_AMAX:
+    case GGL_KIND_ROW:
         return FIGURE_ROW;
-    case GGL_OP_PICK:
-    case GGL_OP_TOPK:
-    case GGL_OP_RANK:
+    case GGL_KIND_CHOICE:
         return FIGURE_CHOICE;
-    case GGL_OP_CONCAT:
-    case GGL_OP_REPEAT:
-    case GGL_OP_TRANSPOSE:
-    case GGL_OP_CAST:
+    case GGL_KIND_MOVE:
         return FIGURE_MOVE;
-    case GGL_OP_CALL:
+    case GGL_KIND_STATE:
+        return FIGURE_STATE;
+    case GGL_KIND_CALL:
         return t->body->recurrent ? FIGURE_STATE : sums(t->body) ? FIGURE_ROW : FIGURE_CURVE;
-    default:
-        return t->n_src == 2 ? FIGURE_PLUS : FIGURE_CURVE;
+    case GGL_KIND_LEAF:
+    case GGL_KIND_ELEMENT:
+        break;
     }
+    return t->n_src == 2 ? FIGURE_PLUS : FIGURE_CURVE;
 }
 
 /* --- one block -------------------------------------------------------------------------------- */

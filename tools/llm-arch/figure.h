@@ -20,7 +20,7 @@ typedef enum figure_kind {
     FIGURE_CURVE,     /* elementwise functions */
     FIGURE_PLUS,      /* arithmetic on two values */
     FIGURE_CHOICE,    /* pick, topk, rank */
-    FIGURE_STATE,     /* pick, topk, rank */
+    FIGURE_STATE,     /* a recurrent composite */
     FIGURE_MOVE       /* concat, repeat, .. */
 } figure_kind;
 

@@ -174,19 +174,18 @@ int arch_graph(int argc, char **argv) {
         {"--format", ARG_CHOICE, &o.format, .value = "F", .help = "text (default), dot or svg",
          .choices = formats},
         {"-o --output", ARG_STRING, &o.out, .value = "FILE",
-         .help = "write there (default: standard output)"},
+         .help = "the file to write (default: standard output)"},
         {"--all", ARG_FLAG, &all,
          .help = "without a model: with everything optional, instead of nothing"},
         {"--backend", ARG_STRING, &o.backend, .value = "NAME",
-         .help = "whose composites are marked (default cpu)"},
+         .help = "mark the composites of this backend (default cpu)"},
         IGNORE_OPTIONS(o.ignore),
         {0}};
-    int code =
-        arch_args(TOOL, "FILE [MODEL] [options]",
-                  "Draws the graph that a descriptor makes of a model, or of made-up sizes: what "
-                  "comes before the layers,\n"
-                  "one layer of each kind, what comes after; shapes on the edges, innermost first.",
-                  list, 1, 2, argc, argv, &files);
+    int code = arch_args(TOOL, "FILE [MODEL] [options]",
+                         "Draws the graph of a descriptor with a model, or with made-up sizes: the "
+                         "nodes before the layers,\none layer of each kind, the nodes after them; "
+                         "shapes on the edges, innermost first.",
+                         list, 1, 2, argc, argv, &files);
     if (code >= 0)
         return code;
     o.variant = all;

@@ -577,9 +577,9 @@ static void print_rest(const init *in, bool rope) {
             (a && a->used) || (own && rope && is_of_rope(rest)))
             continue;
         if (!any)
-            printf("\n# Keys that nothing above reads. Each that changes the computation is to be "
-                   "read, or its value required; an error names those\n"
-                   "# that remain and may matter (docs/architectures.md#keys).\n");
+            printf("\n# Keys that nothing above reads. Read those that change the computation, or "
+                   "require their values; an error names the\n# remaining ones that may matter "
+                   "(docs/architectures.md#keys).\n");
         any = true;
         snprintf(key, sizeof key, own ? "%s%s.%s" : "%s%skey(\"%s\")", a ? a->name : "",
                  a ? " = " : "", rest);
@@ -647,11 +647,10 @@ static void start(init *in, const char *name) {
     for (const char *c = name; *c; c++)
         word = word && (isalnum((unsigned char)*c) || *c == '_');
     ggl_fprint(stdout,
-               "# %s: begun by llm-arch init. What happens in a layer is left to write. A '?' in a "
-               "comment marks "
-               "a shape that this model leaves open: another of\n"
-               "# its numbers is equal, or none is. `if l ..` goes by this model's layers: say "
-               "what decides it.\narch %s%s%s\nlanguage 1\n\n",
+               "# %s: started by llm-arch init. The contents of a layer are left to write. A '?' "
+               "in a comment marks a shape that this model leaves open: another of\n# its numbers "
+               "is equal, or none is. `if l ..` lists this model's layers: replace it by the rule "
+               "that decides.\narch %s%s%s\nlanguage 1\n\n",
                name, word ? "" : "\"", name, word ? "" : "\"");
     const char *n_rot = has_rope(in) ? rotated(in) : NULL;
     arch_names_use(&in->names, n_rot);
@@ -703,12 +702,11 @@ int arch_init(int argc, char **argv) {
     static init in;
     in = (init){0};
     arg_list files = {0};
-    int code = arch_args(
-        TOOL, "NAME MODEL",
-        "Prints the beginning of a descriptor: NAME is its architecture's name (\"-\": as the "
-        "model says); the\n"
-        "model's keys become names, its tensors declarations. The graph is left to write.",
-        NULL, 2, 2, argc, argv, &files);
+    int code = arch_args(TOOL, "NAME MODEL",
+                         "Prints the beginning of a descriptor: NAME is its architecture's name "
+                         "(\"-\": the model's own); the\nmodel's keys become names, its tensors "
+                         "declarations. The graph is left to write.",
+                         NULL, 2, 2, argc, argv, &files);
     if (code >= 0)
         return code;
     ggl_error err = {0};

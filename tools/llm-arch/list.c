@@ -50,8 +50,8 @@ static int print_builtin(const char *name, const char *text, size_t n) {
 int arch_list(int argc, char **argv) {
     arg_list none = {0};
     int code = arch_args(TOOL, "",
-                         "Lists the built-in descriptors: file, lines, and which values of "
-                         "general.architecture it reads.",
+                         "Lists the built-in descriptors: file, lines, and the values of "
+                         "general.architecture that each reads.",
                          NULL, 0, 0, argc, argv, &none);
     const char *name, *text;
     size_t n;

@@ -9,24 +9,24 @@ static const struct {
     arch_command *run;
     const char *text;
 } commands[] = {
-    {"check", arch_check, "is a descriptor sound? by itself, or with a model"},
-    {"verify", arch_verify, "is a model computed right? node by node, against double precision"},
-    {"doctor", arch_doctor, "which reading of an architecture do the weights agree with?"},
-    {"graph", arch_graph, "the graph as text, DOT or SVG"},
-    {"show", arch_show, "a model's hyperparameters, tensors, parameters and bytes"},
-    {"diff", arch_diff, "two descriptors' graphs, or two models' keys and tensors"},
+    {"check", arch_check, "checks a descriptor, by itself or with a model"},
+    {"verify", arch_verify, "compares a model, node by node, with double precision"},
+    {"doctor", arch_doctor, "finds the reading of an architecture that the weights agree with"},
+    {"graph", arch_graph, "prints the graph as text, DOT or SVG"},
+    {"show", arch_show, "prints a model's hyperparameters, tensors, parameters and bytes"},
+    {"diff", arch_diff, "compares two descriptors' graphs, or two models' keys and tensors"},
     {"init", arch_init, "starts a descriptor from a model's keys and tensors"},
     {"embed", arch_embed, "writes a descriptor into a model"},
-    {"list", arch_list, "the descriptors there are"},
+    {"list", arch_list, "prints the built-in descriptors"},
 };
 #define N_COMMANDS (sizeof commands / sizeof *commands)
 
 static void print_help(FILE *out) {
-    fprintf(out, "usage: llm-arch COMMAND ..\nFor who writes an architecture descriptor "
+    fprintf(out, "usage: llm-arch COMMAND ..\nTools for writing architecture descriptors "
                  "(docs/architectures.md).\n\n");
     for (size_t i = 0; i < N_COMMANDS; i++)
         fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].text);
-    fprintf(out, "\nllm-arch COMMAND --help tells its arguments.\n");
+    fprintf(out, "\nFor the arguments of a command: llm-arch COMMAND --help\n");
 }
 
 static size_t edits(const char *name, size_t i_command) {
@@ -40,10 +40,11 @@ static int unknown(const char *name) {
         if (edits(name, i) < edits(name, best))
             best = i;
     if (edits(name, best) > strlen(name) / 3 + 1) /* not a likely misspelling */
-        return tool_error("llm-arch", 2, "no command '%s'; llm-arch --help lists them", name);
+        return tool_error("llm-arch", 2, "there is no command '%s'; llm-arch --help lists them",
+                          name);
     return tool_error("llm-arch", 2,
-                      "no command '%s' (did you mean '%s'?); llm-arch --help lists them", name,
-                      commands[best].name);
+                      "there is no command '%s' (did you mean '%s'?); llm-arch --help lists them",
+                      name, commands[best].name);
 }
 
 int main(int argc, char **argv) {

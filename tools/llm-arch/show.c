@@ -148,7 +148,7 @@ static bool mark_tensors(const ggl_gguf *f, const llm_arch *arch, tensor_marks *
     ggl_graph_params gp = ggl_graph_default();
     ggl_graph *g = ggl_graph_new(&gp);
     if (!g || llm_arch_build(arch, &source, &p, g, NULL, &err) != GGL_OK)
-        fprintf(stderr, TOOL ": note: which tensors are read is not known: %s\n",
+        fprintf(stderr, TOOL ": note: it is unknown which tensors are read: %s\n",
                 g ? err.msg : "out of memory");
     ggl_graph_free(g);
     return true;
@@ -269,7 +269,7 @@ static int show_file(const char *path, const char *descriptor) {
         ggl_error why = err;
         st = ggl_gguf_open(&f, path, &mp.gguf, &err);
         if (st == GGL_OK)
-            fprintf(stderr, TOOL ": note: what becomes of the keys is not known: %s\n", why.msg);
+            fprintf(stderr, TOOL ": note: it is unknown which keys are read: %s\n", why.msg);
     }
     int code = st != GGL_OK ? tool_error(TOOL, 1, "%s", err.msg)
                : m          ? show(llm_model_file(m), llm_model_arch(m), llm_model_arch_origin(m))
@@ -285,14 +285,14 @@ int arch_show(int argc, char **argv) {
     arg_list files = {0};
     const char *descriptor = NULL;
     const arg_option options[] = {{"--arch", ARG_STRING, &descriptor, .value = "FILE",
-                                   .help = "an architecture descriptor to read the model by"},
+                                   .help = "the architecture descriptor to use"},
                                   {0}};
-    int code = arch_args(TOOL, "MODEL [options]",
-                         "Prints a model's keys, its tensors (alike ones of all layers in one "
-                         "line), parameters and bytes;\n"
-                         "for each key of the architecture the line of the descriptor that reads "
-                         "it, or why it need not be read.",
-                         options, 1, 1, argc, argv, &files);
+    int code =
+        arch_args(TOOL, "MODEL [options]",
+                  "Prints a model's keys, its tensors (those that are the same in all layers on "
+                  "one line), parameters and\nbytes; for each key of the architecture the line of "
+                  "the descriptor that reads it, or why it need not be read.",
+                  options, 1, 1, argc, argv, &files);
     if (code >= 0)
         return code;
     code = show_file(files.s[0], descriptor);

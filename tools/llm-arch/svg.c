@@ -103,7 +103,7 @@ static void node_size(const figure_node *n, double *w, double *h) {
 
 static void draw_node(FILE *out, const figure_node *n, const layout_item *t, const char *backend) {
     char tip[160];
-    snprintf(tip, sizeof tip, n->by_body ? "run on %s as its body says" : "run on %s", backend);
+    snprintf(tip, sizeof tip, n->by_body ? "run on %s by its body" : "run on %s", backend);
     fprintf(out, "<g><title>");
     svg_put(out, n->t && n->t->origin ? n->t->origin : n->title);
     fprintf(out, "%s", n->kind == FIGURE_PORT ? "" : ": ");
@@ -363,7 +363,7 @@ static void draw_head(FILE *out, const figure *f, const char *name, const char *
     snprintf(line, sizeof line,
              "%s · %s parameters · runs on %s%s · shapes of one token, innermost first",
              slash ? slash + 1 : of, count_text(params, n, sizeof n), backend,
-             bodies ? " (dashed: as the composite's body says)" : "");
+             bodies ? " (dashed: by the composite's body)" : "");
     text(out, MARGIN, MARGIN + 42, "h2", line);
     draw_legend(out, f, MARGIN + 70);
 }

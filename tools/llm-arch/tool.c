@@ -39,9 +39,8 @@ llm_arch *arch_open(const char *tool, const char *file) {
     ggl_error err = {0};
     if (is_gguf(file)) {
         tool_error(tool, 1,
-                   "%s: this is a model, and a descriptor is wanted here: NAME.arch, or the "
-                   "name of a built-in one "
-                   "('llm-arch list'); 'llm-arch show %s' names the model's own",
+                   "%s: this is a model, but a descriptor is expected here: NAME.arch, or the name "
+                   "of a built-in one ('llm-arch list'); 'llm-arch show %s' names the model's own",
                    file, file);
         return NULL;
     }
@@ -101,7 +100,7 @@ static bool open_named(const char *tool, const arg_list *names, const ggl_backen
                        arch_backends *b) {
     ggl_error err = {0};
     if (names->n > ARCH_TOOL_BACKENDS)
-        return tool_error(tool, 2, "--backend: %zu of them, at most %d", names->n,
+        return tool_error(tool, 2, "--backend: %zu backends, at most %d are allowed", names->n,
                           ARCH_TOOL_BACKENDS) < 0;
     for (size_t i = 0; i < (names->n ? names->n : 1); i++, b->n_other++)
         if (ggl_backend_open(&b->other[i], names->n ? names->s[i] : "cpu", params, &err) != GGL_OK)
@@ -118,7 +117,7 @@ static bool open_all(const char *tool, const ggl_backend_params *params, arch_ba
         if (ggl_backend_open(&b->other[b->n_other], name, params, &err) == GGL_OK)
             b->n_other++;
         else
-            fprintf(stderr, "%s: note: backend %s is left out: %s\n", tool, name, err.msg);
+            fprintf(stderr, "%s: note: backend %s is skipped: %s\n", tool, name, err.msg);
     }
     return b->n_other > 0 || tool_error(tool, 1, "there is no backend to run on") < 0;
 }

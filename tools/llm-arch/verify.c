@@ -61,8 +61,8 @@ static int report(const run *r) {
     size_t n_bad = 0;
     for (size_t i = 0; i < v->n; i++)
         n_bad += v->at[i].departure > 1;
-    printf("\nlogits, up to %.4g: rounding is %.3g; the whole run differs from its nodes one by "
-           "one by %.3g%s\n",
+    printf("\nlogits, up to %.4g: rounding is %.3g; the whole run differs from its single nodes by "
+           "%.3g%s\n",
            v->size, v->rounding, v->whole,
            v->whole_departs ? ": too much"
            : v->whole == 0  ? ": the same bits"
@@ -70,17 +70,18 @@ static int report(const run *r) {
     if (v->first >= 0) {
         const verify_node *f = &v->at[v->first];
         char text[160];
-        printf("\n%zu of %zu nodes depart from the reference; the first is\n  %s%s%s\n"
-               "  token %" PRId64 ", element %" PRId64
-               " of its %s: %.9g, not %.9g (off by %.3g; rounding makes about %.2g)\n",
-               n_bad, v->n, ggl_node_text(f->node, text, sizeof text), f->node->origin ? ", " : "",
-               f->node->origin ? f->node->origin : "", f->token, f->element, f->what, f->got,
-               f->want, f->error, f->unit);
+        printf(
+            "\n%zu of %zu nodes depart from the reference; the first is\n  %s%s%s\n  token %" PRId64
+            ", element %" PRId64
+            " of its %s: %.9g, not %.9g (off by %.3g; rounding explains about %.2g)\n",
+            n_bad, v->n, ggl_node_text(f->node, text, sizeof text), f->node->origin ? ", " : "",
+            f->node->origin ? f->node->origin : "", f->token, f->element, f->what, f->got, f->want,
+            f->error, f->unit);
         return 1;
     }
     if (v->whole_departs) {
-        printf("\nevery node is right by itself, but not the whole: a fault of the planner or of "
-               "something fused\n");
+        printf("\nevery node is right by itself, but the whole is not: a fault of the planner or "
+               "of fused steps\n");
         return 1;
     }
     if (v->n_nan_outputs) {
@@ -94,9 +95,9 @@ static int report(const run *r) {
     }
     printf("\n%zu nodes agree with the reference\n", v->n);
     if (v->n_refused)
-        printf(
-            "%zu nodes were not verified, as the backend refuses them (llm-cli --plan tells why)\n",
-            v->n_refused);
+        printf("%zu nodes were not verified, because the backend refuses them (llm-cli --plan "
+               "prints why)\n",
+               v->n_refused);
     return 0;
 }
 
@@ -121,7 +122,7 @@ static int read_ids(run *r) {
         return -1;
     int code = tool_read_ids(TOOL, "--tokens", r->ids, &r->tokens.id, &r->tokens.n);
     if (code < 0 && !r->n_given && r->tokens.n > MAX_TOKENS)
-        return tool_error(TOOL, 2, "--tokens has %zu ids, at most %d are run", r->tokens.n,
+        return tool_error(TOOL, 2, "--tokens has %zu ids, but at most %d can be run", r->tokens.n,
                           MAX_TOKENS);
     if (code < 0 && r->n_given && r->tokens.n > (size_t)r->n)
         r->tokens.n = (size_t)r->n;
@@ -162,9 +163,9 @@ static int get_tokens(run *r) {
         r->tokens.n = (size_t)r->n;
     for (size_t i = 0; i < r->tokens.n; i++)
         if (r->tokens.id[i] >= r->built.result.n_vocab)
-            return tool_error(TOOL, 1,
-                              "the tokenizer gives token %" PRId32 ", the model has %" PRId64,
-                              r->tokens.id[i], r->built.result.n_vocab);
+            return tool_error(
+                TOOL, 1, "the tokenizer gives token %" PRId32 ", but the model has only %" PRId64,
+                r->tokens.id[i], r->built.result.n_vocab);
     return r->tokens.n ? -1 : tool_error(TOOL, 2, "the text has no tokens");
 }
 
@@ -197,19 +198,19 @@ int arch_verify(int argc, char **argv) {
     arg_list files = {0};
     const arg_option options[] = {
         {"--arch", ARG_STRING, &r.arch, .value = "FILE",
-         .help = "an architecture descriptor to read the model by"},
+         .help = "the architecture descriptor to use"},
         IGNORE_OPTIONS(r.ignore),
         {"--backend", ARG_STRING, &r.backend, .value = "NAME",
-         .help = "what is verified (default cpu)"},
+         .help = "the backend to verify (default cpu)"},
         {"-n", ARG_INT, &r.n, .value = "N",
          .help = "tokens to run (default 8, or all of --tokens); the reference is slow", .min = 1,
          .max = MAX_TOKENS, .given = &r.n_given},
         {"-p --prompt", ARG_STRING, &r.text, .value = "TEXT", .may_be_empty = true,
-         .help = "take the tokens from this text (default: a fixed sequence)"},
+         .help = "run the tokens of this text (default: a fixed sequence)"},
         {"-f --file", ARG_STRING, &r.text_file, .value = "FILE",
-         .help = "take the tokens from a file"},
+         .help = "run the tokens of a file"},
         {"--tokens", ARG_STRING, &r.ids, .value = "IDS",
-         .help = "take these tokens: 1,2,3; needs no tokenizer"},
+         .help = "run these tokens: 1,2,3; needs no tokenizer"},
         {"--worst", ARG_INT, &r.n_worst, .value = "N", .help = "nodes to list (default 10)",
          .min = 0, .max = 1 << 20},
         {"-t --threads", ARG_INT, &r.n_threads, .value = "N", .help = "threads of the backend",

@@ -32,9 +32,9 @@ static const char *read_row(bench_result *r, const json_value *v) {
     const json_value *ts = llm_json_get_kind(v, "samples_ts", JSON_ARRAY);
     char path[1024], k[16], w[16];
     if (v->kind != JSON_OBJECT)
-        return "is no object";
+        return "is not an object";
     if (!llm_json_get(v, "model_type") || !ts || ts->n == 0)
-        return "has no model_type or no samples_ts: is it a result of -o json?";
+        return "has no model_type or no samples_ts: was it written by -o json?";
     get_text(v, "model_type", r->model, sizeof r->model);
     get_text(v, "model_filename", path, sizeof path);
     snprintf(r->file, sizeof r->file, "%.150s", base_name(path));
@@ -57,7 +57,7 @@ static const char *read_row(bench_result *r, const json_value *v) {
     for (size_t i = 0; i < ts->n && i < BENCH_MAX_SAMPLES; i++) {
         const json_value *x = &ts->item[i];
         if (x->kind != JSON_NUMBER || x->number <= 0)
-            return "has samples_ts that are no positive numbers";
+            return "has samples_ts that are not positive numbers";
         r->ts[r->n++] = x->number;
     }
     return NULL;

@@ -55,13 +55,13 @@ static void md_row_begin(const conform_row *r) {
 
 static void md_result(const conform_row *r) {
     if (r->n_wrong > 0) {
-        printf("%s in %d of %d; the least: ", r->wrong.outcome == CONFORM_WRONG ? "WRONG" : "FAILS",
-               r->n_wrong, r->n_cases);
+        printf("%s in %d of %d; the smallest: ",
+               r->wrong.outcome == CONFORM_WRONG ? "WRONG" : "FAILS", r->n_wrong, r->n_cases);
         put_cell(r->wrong.form_text);
         fputs(": ", stdout);
         put_cell(r->wrong.text);
         if (r->right_alone)
-            fputs("; right where all other operators run on the reference", stdout);
+            fputs("; right if all other operators run on the reference", stdout);
         return;
     }
     if (r->n_right > 0)
@@ -289,7 +289,7 @@ int bench_conform(int argc, char **argv) {
         {"--backend", ARG_LIST, &c.backends, .value = "NAME",
          .help = "a backend to check; repeatable (default: all of this build)"},
         {"--op", ARG_STRING, &c.selection.op, .value = "PATTERN",
-         .help = "only operators and composites of such names: linear, 'rope_*', '\\*'"},
+         .help = "only operators and composites with matching names: linear, 'rope_*', '\\*'"},
         {"--type", ARG_STRING, &c.selection.type, .value = "TYPE",
          .help = "only weights, keys or values of this type"},
         {"-t --threads", ARG_INT, &c.n_threads, .value = "N",
@@ -303,16 +303,16 @@ int bench_conform(int argc, char **argv) {
         {"-o --output", ARG_CHOICE, &c.format, .value = "FORMAT",
          .help = "md (default), csv, json, jsonl", .choices = names},
         {"--json", ARG_FLAG, &json, .help = "the same as -o json"},
-        {"-v --verbose", ARG_FLAG, &c.verbose, .help = "tell of every case, on standard error"},
+        {"-v --verbose", ARG_FLAG, &c.verbose, .help = "print every case, to standard error"},
         {0}};
-    const args_spec spec = {
-        TOOL,
-        "[options]",
-        "Runs the operators of backends in many forms, compares them with the reference, and "
-        "times them. What is wrong is made as small as it can be. Exit code 1: something is wrong.",
-        options,
-        NULL,
-        NULL};
+    const args_spec spec = {TOOL,
+                            "[options]",
+                            "Runs the operators of backends in many forms, compares them with the "
+                            "reference, and times them. Wrong cases are reduced to the smallest "
+                            "failing form. Exit code 1: something is wrong.",
+                            options,
+                            NULL,
+                            NULL};
     int code = args_parse(&spec, argc, argv);
     if (code < 0 && c.selection.type && !ggl_type_find(c.selection.type))
         code = tool_error(TOOL, 2, "--type: there is no type '%s'", c.selection.type);

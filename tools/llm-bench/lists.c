@@ -32,7 +32,7 @@ static bool read_number(const char **s, bool sign, int64_t *x) {
 /* Reads "FIRST", "FIRST-LAST", "FIRST-LAST+STEP" or "FIRST-LAST*FACTOR". Returns NULL, or an
  * error text. */
 static const char *read_item(bench_list *list, const char **s, int64_t least, int64_t most) {
-    static const char form[] = "is no list such as 1,2,4 or range such as 1-8, 1-9+2, 1-64*2";
+    static const char form[] = "is not a list such as 1,2,4 or a range such as 1-8, 1-9+2, 1-64*2";
     int64_t first, last, step = 1;
     char by = '+';
     if (!read_number(s, true, &first))

@@ -275,20 +275,20 @@ int bench_make(int argc, char **argv) {
          .min = 1, .max = 100000},
         {"--vocab", ARG_INT, &o.n_vocab, .value = "N",
          .help = "another number of tokens than the shape has", .min = 1, .max = 1 << 24},
-        {"--list", ARG_FLAG, &o.list, .help = "print the shapes there are"},
+        {"--list", ARG_FLAG, &o.list, .help = "print the known shapes"},
         {0}};
-    const args_spec spec = {TOOL,
-                            "SHAPE TYPE OUT.gguf",
-                            "Writes a model of a published shape with random weights: for "
-                            "measuring, as it says nothing.",
-                            options,
-                            &given,
-                            NULL};
+    const args_spec spec = {
+        TOOL,
+        "SHAPE TYPE OUT.gguf",
+        "Writes a model of a published shape with random weights, for measuring speed only.",
+        options,
+        &given,
+        NULL};
     int code = args_parse(&spec, argc, argv);
     if (code < 0 && o.list)
         code = list_shapes();
     else if (code < 0 && given.n != 3)
-        code = tool_error(TOOL, 2, "SHAPE, TYPE and OUT.gguf are wanted; --list names the shapes");
+        code = tool_error(TOOL, 2, "SHAPE, TYPE and OUT.gguf are needed; --list prints the shapes");
     else if (code < 0)
         code = tool_check_paths(TOOL, &(tool_path){"OUT.gguf", given.s[2], .written = true}, 1);
     if (code < 0)

@@ -161,7 +161,7 @@ static int compare(bench *b, const bench_results *old, bench_results *new_) {
     fputs(b->o.compare_new ? "" : "\n", out);
     int slower = bench_compare_print(out, old, new_, b->o.confidence / 100, b->o.tolerance / 100);
     return slower >= 0 ? slower
-                       : tool_error(TOOL, 2, "--compare: %s has no test that this has too",
+                       : tool_error(TOOL, 2, "--compare: %s has no test in common with this run",
                                     b->o.compare_old);
 }
 
@@ -213,7 +213,8 @@ int bench_measure(int argc, char **argv) {
     if (code < 0 && !bench_options_tests(&b.o, &b.test, &b.n_tests))
         code = tool_error(TOOL, 1, "too many tests: the lists are multiplied with each other");
     if (code < 0 && b.n_tests == 0)
-        code = tool_error(TOOL, 2, "nothing is measured: -p and -n are 0, and there is no -pg");
+        code = tool_error(TOOL, 2,
+                          "there is nothing to measure: -p and -n are 0, and there is no -pg");
     if (code < 0 && !b.o.compare_new)
         code = check_places(&b);
     if (code < 0)

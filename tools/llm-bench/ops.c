@@ -455,12 +455,11 @@ static void call_recur(simple *s, cpu_recur_kind kind) {
                          .rate = 0.1f};
     s->k->recur[kind](s->page, s->y, kind == CPU_SELECT ? N / HEAD : GGL_PAGE, &r);
 }
-#define X(NAME)                                                                                    \
+#define RECUR_SLOT(NAME, where)                                                                    \
     static void call_##NAME(simple *s) {                                                           \
         call_recur(s, CPU_##NAME);                                                                 \
     }
-CPU_RECUR(X)
-#undef X
+#include "../../backends/cpu/slots.def"
 
 static void call_conv(simple *s) {
     const float *x[4] = {s->x, s->x + N / 4, s->x + N / 2, s->x + 3 * N / 4};
@@ -552,9 +551,10 @@ static void measure_attention(ops *o, const ggl_type_info *t) {
         }
 }
 
-#define X(NAME) #NAME,
-static const char *const unary[] = {CPU_UNARY(X)};
-#undef X
+static const char *const unary[] = {
+#define UNARY_SLOT(NAME, of, where) #NAME,
+#include "../../backends/cpu/slots.def"
+};
 
 /* Whether any kernel is selected; checked before anything is measured. */
 static bool any_wanted(const ops *o) {
@@ -684,12 +684,12 @@ int bench_ops(int argc, char **argv) {
         {"--type", ARG_STRING, &o.type, .value = "TYPE",
          .help = "only weights and stores of this type"},
         {"--columns", ARG_INT, &o.n_cols, .value = "N",
-         .help = "of products with many (default 512)", .min = 2, .max = MAX_COLS},
+         .help = "columns of products with many (default 512)", .min = 2, .max = MAX_COLS},
         {"--kernel", ARG_STRING, &o.only, .value = "TEXT",
-         .help = "only kernels whose name has this in it"},
+         .help = "only kernels whose name contains this"},
         {"--seconds", ARG_FLOAT, &o.seconds, .value = "S",
          .help = "for each measurement (default 0.1)", .min = 0.0001, .max = 60},
-        {"--no-limits", ARG_FLAG, &no_limits, .help = "do not measure what the machine allows"},
+        {"--no-limits", ARG_FLAG, &no_limits, .help = "do not measure the machine's limits"},
         {"-o --output", ARG_CHOICE, &format, .value = "FORMAT", .help = "md (default), csv, json",
          .choices = formats},
         {"--svg", ARG_STRING, &svg, .value = "FILE", .help = "draw the roofline"},
@@ -711,11 +711,11 @@ int bench_ops(int argc, char **argv) {
         return tool_error(TOOL, 2, "--type: there is no type '%s'", o.type);
     if (!read_shape(shape ? shape : "2048x2048", &o))
         return tool_error(TOOL, 2,
-                          "--shape: '%s' is no shape such as 2048x5632: rows of a multiple "
-                          "of 32, at most 1048576 of them",
+                          "--shape: '%s' is not a shape such as 2048x5632: the length of rows must "
+                          "be a multiple of 32, and there are at most 1048576 rows",
                           shape);
     if (!any_wanted(&o))
-        return tool_error(TOOL, 2, "--kernel: no kernel has '%s' in its name", o.only);
+        return tool_error(TOOL, 2, "--kernel: no kernel's name contains '%s'", o.only);
     code = tool_check_paths(TOOL, &(tool_path){"--svg", svg, .written = true}, 1);
     if (code >= 0)
         return code;

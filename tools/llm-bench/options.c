@@ -40,8 +40,8 @@ static int read_pairs(const arg_list *given, bench_list *to) {
         const char *wrong = bench_list_read(to, given->s[i], 0, 1 << 24);
         if (wrong || to->n != before + 2)
             return tool_error(TOOL, 2,
-                              "-pg: '%s' is no pair such as 512,128: tokens of a prompt, "
-                              "and generated after it",
+                              "-pg: '%s' is not a pair such as 512,128: tokens of a prompt, and "
+                              "tokens generated after it",
                               given->s[i]);
     }
     return -1;
@@ -57,7 +57,7 @@ static int read_types(const char *flag, const arg_list *given, bench_list *to) {
             const ggl_type_info *t = ggl_type_find(name);
             if (n == 0 || n >= sizeof name || !t || !ggl_store_can_keep(t->type))
                 return tool_error(
-                    TOOL, 2, "%s: '%s' is no type of the cache; those are " TOOL_CACHE_TYPES "",
+                    TOOL, 2, "%s: '%s' is not a type of the cache; those are " TOOL_CACHE_TYPES "",
                     flag, given->s[i]);
             if (!bench_list_add(to, t->type))
                 return tool_error(TOOL, 1, "out of memory");
@@ -104,12 +104,11 @@ static int read_where(bench_options *o, const arg_list *devices, const bench_lis
 
 static int check_compare(bench_options *o, const arg_list *alone) {
     if (alone->n > 1 || (alone->n == 1 && !o->compare_old))
-        return tool_error(TOOL, 2, "unexpected argument '%s'; --help tells what there is",
-                          alone->s[alone->n - 1]);
+        return tool_error(TOOL, 2, "unexpected argument '%s'; see --help", alone->s[alone->n - 1]);
     o->compare_new = alone->n == 1 ? alone->s[0] : NULL;
     if (o->profile &&
         ((o->format != BENCH_MD && o->format != BENCH_JSON && o->format != BENCH_JSONL)))
-        return tool_error(TOOL, 2, "--profile: it can be printed as md, json and jsonl");
+        return tool_error(TOOL, 2, "--profile can be printed only as md, json and jsonl");
     return -1;
 }
 
@@ -141,9 +140,10 @@ int bench_options_read(bench_options *o, int argc, char **argv) {
         {"-pg", ARG_LIST, &pairs, .value = "PP,TG",
          .help = "one test of both, timed together; repeatable"},
         {"-d --n-depth", ARG_LIST, &l[2].given, .value = "N,..",
-         .help = "tokens that are in the cache before (default 0)"},
+         .help = "tokens in the cache before the test (default 0)"},
         {"--sequences", ARG_LIST, &l[6].given, .value = "N,..",
-         .help = "sequences that generate at once, 1 to 16; tokens of all count (default 1)"},
+         .help =
+             "sequences that generate at once, 1 to 16; t/s counts the tokens of all (default 1)"},
         {"-t --threads", ARG_LIST, &l[3].given, .value = "N,..",
          .help = "threads (default: physical cores)"},
         {"-b --batch-size", ARG_LIST, &l[4].given, .value = "N,..",
@@ -157,22 +157,22 @@ int bench_options_read(bench_options *o, int argc, char **argv) {
         {"-dev --device --backend", ARG_LIST, &devices, .value = "NAME,..",
          .help = "backends to compare, one after the other (default: cpu); A/B: both in one test"},
         {"-ngl --n-gpu-layers", ARG_LIST, &l[7].given, .value = "N,..",
-         .help = "that many of the last layers on the device"},
+         .help = "the number of last layers on the device"},
         {"--split", ARG_LIST, &splits, .value = "A=N,B=M",
-         .help = "layers over backends, as llm-cli has it; repeatable: each is a test"},
+         .help = "layers over backends, as in llm-cli; repeatable, one test for each"},
         {"--place", ARG_LIST, &o->place, .value = "PATTERN=NAME",
-         .help = "what reads weights of such names runs there, in all tests; repeatable"},
-        {"--strict", ARG_FLAG, &o->strict, .help = "what a backend refuses is an error"},
+         .help = "nodes that read weights with matching names run there, in all tests; repeatable"},
+        {"--strict", ARG_FLAG, &o->strict, .help = "a refusal by a backend is an error"},
         {"--arch", ARG_STRING, &o->arch, .value = "FILE",
-         .help = "an architecture descriptor to read the models by"},
+         .help = "the architecture descriptor to use"},
         IGNORE_OPTIONS(o->ignore),
         {"--no-repack", ARG_FLAG, &o->no_repack,
-         .help = "use weights as the file has them, instead of laying them out anew at load"},
+         .help = "use weights in the file's layout, instead of repacking them at load"},
         {"--f16-as-bf16", ARG_FLAG, &o->f16_as_bf16,
-         .help = "round f16 weights to bf16 at load: faster prompts where the processor has "
-                 "products of bf16; without it they are exact"},
+         .help = "round f16 weights to bf16 at load: faster prompts if the processor has products "
+                 "of bf16; without this flag they are exact"},
         {"-C --cpu-mask", ARG_STRING, &o->cpu_mask, .value = "HEX",
-         .help = "run on these CPUs only: bit 0 is CPU 0 (default: wherever the system says)"},
+         .help = "run on these CPUs only: bit 0 is CPU 0 (default: the system chooses)"},
         {"--prio", ARG_INT, &o->priority, .value = "N",
          .help = "-1 low, 0 normal (default), 1 medium, 2 high, 3 before all else", .min = -1,
          .max = 3},
@@ -183,13 +183,12 @@ int bench_options_read(bench_options *o, int argc, char **argv) {
         {"-r --repetitions", ARG_INT, &o->reps, .value = "N",
          .help = "samples of each test (default 5)", .min = 1, .max = BENCH_MAX_SAMPLES},
         {"--delay", ARG_INT, &o->delay, .value = "SECONDS",
-         .help = "rest before each test (default 0)", .min = 0, .max = 86400},
-        {"--no-warmup", ARG_FLAG, &o->no_warmup, .help = "no run before those that count"},
-        {"--no-limits", ARG_FLAG, &o->no_limits,
-         .help = "do not measure what the machine could do at most"},
+         .help = "pause before each test (default 0)", .min = 0, .max = 86400},
+        {"--no-warmup", ARG_FLAG, &o->no_warmup, .help = "no unmeasured run before each test"},
+        {"--no-limits", ARG_FLAG, &o->no_limits, .help = "do not measure the machine's limits"},
         {"--profile", ARG_FLAG, &o->profile,
-         .help = "after each test another run that tells what takes the time"},
-        {"--progress", ARG_FLAG, &o->progress, .help = "tell on standard error what goes on"},
+         .help = "run each test again, and print what takes the time"},
+        {"--progress", ARG_FLAG, &o->progress, .help = "print progress to standard error"},
         {NULL, .help = "results"},
         {"-o --output", ARG_CHOICE, &o->format, .value = "FORMAT",
          .help = "md (default), csv, json, jsonl, sql, none", .choices = formats},
@@ -198,14 +197,14 @@ int bench_options_read(bench_options *o, int argc, char **argv) {
         {"--plot", ARG_STRING, &o->plot, .value = "FILE",
          .help = "draw speeds of all tests, by backend and split, as SVG"},
         {"--alternation", ARG_STRING, &o->alternation, .value = "NAME",
-         .help = "what the json says of runs taken in turns, so that --compare pairs them"},
+         .help = "a name in the json for runs taken in turns, so that --compare pairs them"},
         {"--compare", ARG_STRING, &o->compare_old, .value = "OLD.json",
-         .help = "compare this run with an earlier one; with NEW.json behind it, those two, and "
-                 "run nothing"},
+         .help = "compare this run with an earlier one; with NEW.json after it, compare those two "
+                 "and run nothing"},
         {"--confidence", ARG_FLOAT, &o->confidence, .value = "PERCENT",
          .help = "of --compare (default 95)", .min = 50, .max = 99.99},
         {"--tolerance", ARG_FLOAT, &o->tolerance, .value = "PERCENT",
-         .help = "differences below it are no news (default 1)", .min = 0, .max = 100},
+         .help = "smaller differences do not count (default 1)", .min = 0, .max = 100},
         {0}};
     const args_spec spec = {TOOL,
                             "[-m FILE] [options]  |  llm-bench make ..  |  llm-bench ops ..",

@@ -72,14 +72,15 @@ static ggl_status read_list(bench_shape *s, bench_key *k, const char *v, const l
         char *end;
         long x = strtol(v, &end, 10);
         if (end == v || s->n_list == BENCH_SHAPE_LIST)
-            return bad_line(l, err, "a list is [1, 2, 3], and all together are not too long");
+            return bad_line(
+                l, err, "a list must be written as [1, 2, 3], or the lists are too long together");
         s->list[s->n_list++] = (int32_t)x;
         k->n++;
         v = end + strspn(end, " \t");
         if (*v == ',')
             v++;
         else if (*v != ']')
-            return bad_line(l, err, "a list ends with ]");
+            return bad_line(l, err, "a list must end with ]");
         v += strspn(v, " \t");
     }
     return GGL_OK;

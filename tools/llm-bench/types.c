@@ -20,7 +20,7 @@ ggl_status bench_type_find(const char *name, ggl_type *out, ggl_error *err) {
     for (int k = 0; (t = ggl_type_at(k)) != NULL; k++)
         if (writable(t) && n < sizeof known)
             n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", n ? ", " : "", t->name);
-    return ggl_fail(err, GGL_NOT_FOUND, "weights cannot be written as '%s'; they can as %s", name,
+    return ggl_fail(err, GGL_NOT_FOUND, "weights cannot be written as '%s', only as %s", name,
                     known);
 }
 

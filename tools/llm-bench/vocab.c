@@ -139,7 +139,7 @@ ggl_status bench_vocab_put(ggl_gguf_writer *w, const bench_shape *s, ggl_error *
     vocab v;
     if (s->n_vocab < 288)
         return ggl_fail(err, GGL_USAGE,
-                        "a vocabulary of %" PRId64 " tokens; at least 288 hold the bytes",
+                        "a vocabulary of %" PRId64 " tokens; at least 288 are needed for the bytes",
                         s->n_vocab);
     bool ok = vocab_init(&v, s->n_vocab);
     if (ok && s->pre[0])

@@ -82,8 +82,8 @@ static int check_lengths(const cli *c) {
     int64_t n = (int64_t)c->prompt.n, n_ctx = llm_session_n_ctx(c->session);
     if (n > n_ctx)
         return tool_error(TOOL, 1,
-                          "the prompt has %" PRId64 " tokens, the context %" PRId64
-                          "; a larger one is set with -c",
+                          "the prompt has %" PRId64 " tokens, but the context only %" PRId64
+                          "; -c sets a larger one",
                           n, n_ctx);
     /* the tokenizer's own are below it: a model with fewer rows than tokens is refused at load */
     for (int64_t i = 0; c->o.tokens && i < n; i++)
@@ -128,7 +128,7 @@ static int read_prompt(cli *c) {
         return bad >= 0 ? bad : check_lengths(c);
     }
     if (st != GGL_OK)
-        return tool_error(TOOL, 1, "%s (a prompt can be given as ids: --tokens 1,2,3)", err.msg);
+        return tool_error(TOOL, 1, "%s (to pass a prompt as ids: --tokens 1,2,3)", err.msg);
     int code = -1;
     c->text = prompt_text(c, &c->text_size, &code);
     if (!c->text)
@@ -140,7 +140,7 @@ static int read_prompt(cli *c) {
     if (c->prompt.n == 0)
         return tool_error(
             TOOL, 2,
-            "the prompt is empty, and this model has no token to begin with; give one with -p");
+            "the prompt is empty, and this model has no token to begin with; pass a prompt by -p");
     return check_lengths(c);
 }
 
@@ -159,7 +159,7 @@ static int open_model(cli *c) {
         return tool_error(TOOL, 1, "%s", err.msg);
     if (ggl_gguf_lock_failed(llm_model_file(c->model)))
         fprintf(stderr, TOOL ": note: the model could not be locked into memory (see ulimit -l); "
-                             "it runs all the same\n");
+                             "it runs without the lock\n");
     return -1;
 }
 
@@ -201,8 +201,8 @@ static int open_session(cli *c) {
     const int64_t own = llm_model_n_ctx(c->model);
     if (own > 0 && llm_session_n_ctx(c->session) > own)
         fprintf(stderr,
-                TOOL ": note: the model was trained on %" PRId64 " tokens at once; what is "
-                     "generated beyond them may make no sense\n",
+                TOOL ": note: the model was trained on %" PRId64
+                     " tokens at once; text beyond them may make no sense\n",
                 own);
     return -1;
 }
@@ -326,7 +326,7 @@ static int generate(cli *c) {
     for (size_t i = 0; i < c->prompt.n; i++)
         llm_sampler_accept(c->sampler, c->prompt.id[i]);
     if (!c->tokenizer && c->o.n_predict != 0)
-        fprintf(stderr, TOOL ": note: without a tokenizer for this model, ids are printed\n");
+        fprintf(stderr, TOOL ": note: there is no tokenizer for this model, so ids are printed\n");
     double t = process_seconds();
     while ((c->o.n_predict < 0 || c->n_generated < c->o.n_predict) && !process_stopped &&
            !c->out.failed) {

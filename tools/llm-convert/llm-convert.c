@@ -104,8 +104,8 @@ int main(int argc, char **argv) {
         {"-o --output", ARG_STRING, &o.out, .value = "FILE",
          .help = "GGUF file to write (required)"},
         {"--type", ARG_CHOICE, &o.type, .value = "TYPE", .choices = types,
-         .help = "of matrices: f32, f16, bf16; auto, the default: as the folder has them. All else "
-                 "is f32"},
+         .help =
+             "type of matrices: f32, f16, bf16; auto, the default: the folder's. All else is f32"},
         {"--arch", ARG_STRING, &o.arch, .value = "FILE",
          .help = "descriptor whose convert section to use, instead of the built-in one for the "
                  "folder's architecture"},
@@ -118,12 +118,13 @@ int main(int argc, char **argv) {
         {"--vocab-only", ARG_FLAG, &o.vocab_only, .help = "write keys and tokenizer, no tensors"},
         {"--no-tokenizer", ARG_FLAG, &o.no_tokenizer, .help = "leave the tokenizer out"},
         {"--extra-tokens", ARG_CHOICE, &o.extra, .value = "WHAT", .choices = extras,
-         .help = "tokens that the model has no rows for: refuse, the default; cut: leave them out"},
+         .help =
+             "tokens for which the model has no rows: refuse, the default; cut: leave them out"},
         {"--ignore-config", ARG_LIST, &o.ignore_config, .value = "PATTERN", .may_be_empty = true,
-         .help = "go on although no line reads values of config.json of these names "
+         .help = "continue although no line reads values of config.json with these names "
                  "('rope_scaling.*'); repeatable"},
         {"--ignore-tensor", ARG_LIST, &o.ignore_tensor, .value = "PATTERN",
-         .help = "go on although no line reads tensors of these names; repeatable"},
+         .help = "continue although no line reads tensors with these names; repeatable"},
         {0}};
     const args_spec spec = {
         TOOL,
@@ -135,9 +136,10 @@ int main(int argc, char **argv) {
     int code = args_parse(&spec, argc, argv);
     if (code < 0 && o.folder.n != 1)
         code = tool_error(TOOL, 2,
-                          o.folder.n ? "one folder at a time" : "which FOLDER? --help tells more");
+                          o.folder.n ? "only one folder can be converted at a time"
+                                     : "which FOLDER? --help tells more");
     if (code < 0 && !o.out && !o.dry_run)
-        code = tool_error(TOOL, 2, "-o FILE is missing; --help tells more");
+        code = tool_error(TOOL, 2, "-o FILE is missing; see --help");
     if (code < 0 && o.vocab_only && o.no_tokenizer)
         code = tool_error(TOOL, 2, "--vocab-only and --no-tokenizer leave nothing to write");
     const tool_path paths[] = {{"FOLDER", code < 0 ? o.folder.s[0] : NULL, .written = false},

@@ -83,13 +83,13 @@ static int read_options(options *o, int argc, char **argv) {
         {"-c --ctx-size", ARG_INT, &o->n_ctx, .value = "N",
          .help = "tokens of a chunk (default 512)", .min = 4, .max = 1 << 24,
          .given = &o->ctx_given},
-        {"--chunks", ARG_INT, &o->n_chunk, .value = "N", .help = "chunks to take (default -1: all)",
+        {"--chunks", ARG_INT, &o->n_chunk, .value = "N", .help = "chunks to run (default -1: all)",
          .min = -1, .max = INT32_MAX},
         {"--kl-divergence-base", ARG_STRING, &o->base, .value = "FILE",
          .help =
              "save the model's log-probabilities there; with --kl-divergence: compare with them"},
         {"--kl-divergence", ARG_FLAG, &o->compare,
-         .help = "compare with --kl-divergence-base, on the text that it was made of"},
+         .help = "compare with --kl-divergence-base, on the text in that file"},
         {"-o --output", ARG_CHOICE, &o->format, .value = "FORMAT", .choices = formats,
          .help = "text (default), json"},
         {NULL, .help = "machine"},
@@ -97,8 +97,8 @@ static int read_options(options *o, int argc, char **argv) {
          .help = "threads (default: physical cores); the result does not depend on it", .min = 1,
          .max = TOOL_MAX_THREADS},
         {"-b --batch-size", ARG_INT, &o->n_batch, .value = "N",
-         .help = "accepted for llama.cpp's users; -ub counts (default 2048)", .min = 1,
-         .max = INT32_MAX},
+         .help = "accepted for llama.cpp's users, but only -ub has an effect (default 2048)",
+         .min = 1, .max = INT32_MAX},
         {"-ub --ubatch-size", ARG_INT, &o->n_ubatch, .value = "N",
          .help = "tokens computed at once (default 512)", .min = 1, .max = 65536},
         {"-ctk --cache-type-k", ARG_CHOICE, &o->type_k, .value = "TYPE",
@@ -106,13 +106,13 @@ static int read_options(options *o, int argc, char **argv) {
         {"-ctv --cache-type-v", ARG_CHOICE, &o->type_v, .value = "TYPE",
          .help = "type of cached values: " TOOL_CACHE_TYPES, .choices = tool_cache_types},
         {"--arch", ARG_STRING, &o->arch, .value = "FILE",
-         .help = "an architecture descriptor to read the model by"},
+         .help = "the architecture descriptor to use"},
         IGNORE_OPTIONS(o->ignore),
         {"--no-mmap", ARG_FLAG, &o->no_mmap,
          .help = "read the model into memory instead of mapping the file"},
         {"--f16-as-bf16", ARG_FLAG, &o->f16_as_bf16,
-         .help = "round f16 weights to bf16 at load: faster prompts where the processor has "
-                 "products of bf16; without it they are exact"},
+         .help = "round f16 weights to bf16 at load: faster prompts if the processor has products "
+                 "of bf16; without this flag they are exact"},
         PLACEMENT_OPTIONS(o->placement),
         {"--cpu-mask-isa", ARG_STRING, &o->mask, .value = "LIST",
          .help = "instruction sets not to use: avx512,avx2; all: the portable code"},
@@ -120,8 +120,8 @@ static int read_options(options *o, int argc, char **argv) {
     const args_spec spec = {TOOL,
                             "[-m MODEL] -f TEXT [options]",
                             "Measures how well a model predicts a text: exp of the mean of -log p "
-                            "over the second halves of chunks.\n"
-                            "Results go to standard output, all else to standard error.",
+                            "over the second halves of chunks.\nResults are printed to standard "
+                            "output, everything else to standard error.",
                             table,
                             NULL,
                             perplexity_hints};
@@ -132,7 +132,7 @@ static int read_options(options *o, int argc, char **argv) {
         return tool_error(
             TOOL, 2, "--kl-divergence needs the file to compare with: --kl-divergence-base FILE");
     if (!o->compare && !o->text)
-        return tool_error(TOOL, 2, "-f TEXT is missing; --help tells more");
+        return tool_error(TOOL, 2, "-f TEXT is missing; see --help");
     if (o->n_ubatch > o->n_batch)
         o->n_ubatch = o->n_batch;
     return -1;
@@ -179,10 +179,10 @@ static int choose_chunks(ppl *p) {
         if (logits_open(&p->base, p->o.base, &err) != GGL_OK)
             return tool_error(TOOL, 1, "%s", err.msg);
         if (p->o.ctx_given && p->o.n_ctx != p->base.head.n_ctx)
-            return tool_error(TOOL, 2, "-c %" PRId64 ": %s was made with %" PRId64, p->o.n_ctx,
-                              p->o.base, p->base.head.n_ctx);
+            return tool_error(TOOL, 2, "-c %" PRId64 ": %s was written with -c %" PRId64,
+                              p->o.n_ctx, p->o.base, p->base.head.n_ctx);
         if (p->o.text)
-            fprintf(stderr, TOOL ": note: the text is that of %s; -f is not read\n", p->o.base);
+            fprintf(stderr, TOOL ": note: the text comes from %s; -f is not read\n", p->o.base);
         p->head = p->base.head;
     } else {
         int64_t own = llm_model_n_ctx(p->model);
@@ -253,7 +253,8 @@ static int open_session(ppl *p) {
     fputs(llm_session_notes(p->session), stderr);
     int64_t n_vocab = llm_session_n_vocab(p->session);
     if (o->compare && n_vocab != p->head.n_vocab)
-        return tool_error(TOOL, 1, "%s is of a vocabulary of %" PRId64 ", the model's is %" PRId64,
+        return tool_error(TOOL, 1,
+                          "%s has a vocabulary of %" PRId64 ", but the model's is %" PRId64,
                           o->base, p->head.n_vocab, n_vocab);
     p->head.n_vocab = n_vocab;
     return -1;
@@ -378,7 +379,8 @@ static int run_chunk(ppl *p, int32_t *token, bool *want) {
                           p->head.n_chunk);
     score_rows(p);
     if (p->bad_row >= 0)
-        return tool_error(TOOL, 1, "chunk %" PRId64 ", token %d: the model's logits are no numbers",
+        return tool_error(TOOL, 1,
+                          "chunk %" PRId64 ", token %d: the model's logits are not numbers",
                           p->chunk + 1, p->bad_row);
     if (p->bad_base >= 0)
         return tool_error(TOOL, 1,

@@ -35,21 +35,21 @@ static ggl_status read_head(logits_reader *r, size_t *tokens, ggl_error *err) {
     size_t size;
     if (r->map.size < HEAD || memcmp(p, magic, sizeof magic) != 0)
         return ggl_fail(err, GGL_FORMAT,
-                        "is no file of log-probabilities: it does not begin with '_logits_'");
+                        "is not a file of log-probabilities: it does not begin with '_logits_'");
     memcpy(&n_ctx, p + 8, 4);
     memcpy(&n_vocab, p + 12, 4);
     memcpy(&n_chunk, p + 16, 4);
     if (n_ctx < 4 || n_ctx > 1 << 30 || n_vocab < 1 || n_chunk < 1)
         return ggl_fail(err, GGL_FORMAT,
-                        "the head tells of %" PRId32 " chunks of %" PRIu32
-                        " tokens and a vocabulary of %" PRId32 ", which cannot be",
+                        "the head says %" PRId32 " chunks of %" PRIu32
+                        " tokens and a vocabulary of %" PRId32 ", which is impossible",
                         n_chunk, n_ctx, n_vocab);
     r->head = (logits_head){.n_ctx = n_ctx, .n_vocab = n_vocab, .n_chunk = n_chunk};
     if (!file_size(&r->head, tokens, &size) || size != r->map.size)
         return ggl_fail(err, GGL_FORMAT,
-                        "has %zu bytes, not what %" PRId32 " chunks of %" PRIu32
+                        "has %zu bytes, but not those of %" PRId32 " chunks of %" PRIu32
                         " tokens with a vocabulary of %" PRId32
-                        " take: it is not complete, or no such file",
+                        ": it is incomplete, or not a file of log-probabilities",
                         r->map.size, n_chunk, n_ctx, n_vocab);
     return GGL_OK;
 }

@@ -106,8 +106,9 @@ static ggl_status check_piece(const quant_encoder *e, const piece_result *r, ggl
     if (r->bad < 0)
         return GGL_OK;
     if (!isfinite(r->value))
-        return ggl_fail(err, GGL_FORMAT, "element %" PRId64 " is %s, which no weight can be",
-                        r->bad, isnan(r->value) ? "NaN" : "infinite");
+        return ggl_fail(err, GGL_FORMAT,
+                        "element %" PRId64 " is %s, which is not allowed in weights", r->bad,
+                        isnan(r->value) ? "NaN" : "infinite");
     return ggl_fail(err, GGL_LIMIT, "element %" PRId64 ", %g, is too large for %s", r->bad,
                     (double)r->value, e->type->name);
 }

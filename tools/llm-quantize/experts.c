@@ -77,8 +77,8 @@ static ggl_status find_stacks(merge *m) {
     }
     return m->n_stack ? GGL_OK
                       : ggl_fail(m->err, GGL_NOT_FOUND,
-                                 "--merge-experts: no tensor belongs to one expert, as "
-                                 "blk.0.ffn_up.0.weight does");
+                                 "--merge-experts: no tensor belongs to a single expert, such as "
+                                 "blk.0.ffn_up.0.weight");
 }
 
 static bool alike(const ggl_gguf_tensor *a, const ggl_gguf_tensor *b) {
@@ -95,8 +95,8 @@ static ggl_status put_part(merge *m, size_t i) {
     if (m->expert[i] >= s->n || s->part[m->expert[i]])
         return ggl_fail(
             m->err, GGL_FORMAT,
-            "tensor '%s': %s would have %zu parts, which are not numbered from 0 to %zu", t->shown,
-            s->name.s, s->n, s->n - 1);
+            "tensor '%s': %s would have %zu parts, but they are not numbered from 0 to %zu",
+            t->shown, s->name.s, s->n, s->n - 1);
     if (!alike(t->from, m->plan->tensor[s->first].from) || t->from->n_dims >= GGL_MAX_DIMS)
         return ggl_fail(
             m->err, GGL_FORMAT,

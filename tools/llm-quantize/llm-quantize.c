@@ -70,8 +70,8 @@ static int unknown_type(const char *flag, const char *name, bool mixes) {
         if (quant_type_usable(ggl_type_at(k)))
             nearest(name, ggl_type_at(k)->name, &best, &distance);
     if (best)
-        return tool_error(TOOL, 2, "%s: '%s' is no type; did you mean '%s'?", flag, name, best);
-    return tool_error(TOOL, 2, "%s: '%s' is no type; --help lists them", flag, name);
+        return tool_error(TOOL, 2, "%s: '%s' is not a type; did you mean '%s'?", flag, name, best);
+    return tool_error(TOOL, 2, "%s: '%s' is not a type; --help lists them", flag, name);
 }
 
 /* Reads the name of a type. Returns -1, or an exit code. mixes: the name of a mix is also
@@ -91,10 +91,10 @@ static int read_type(const char *flag, const char *name, bool mixes, const ggl_t
 }
 
 static void list_types(FILE *to) {
-    fprintf(to, "\nmixes (most of a file in one type, what matters more in others):\n ");
+    fprintf(to, "\nmixes (most of a file in one type, more important tensors in others):\n ");
     for (int k = 0; quant_mix_at(k); k++)
         fprintf(to, " %s%s", quant_mix_at(k)->name, k % 10 == 9 ? "\n " : "");
-    fprintf(to, "\n%s: each tensor keeps its type, but for those that flags name\ntypes:\n ", COPY);
+    fprintf(to, "\n%s: each tensor keeps its type, except those that flags name\ntypes:\n ", COPY);
     for (int k = 0, n = 0; ggl_type_at(k); k++)
         if (quant_type_usable(ggl_type_at(k)))
             fprintf(to, "%s %s", n++ % 12 == 11 ? "\n " : "", ggl_type_at(k)->name);
@@ -135,8 +135,8 @@ static int read_override(quant_override *o, const char *text) {
     int bad = regcomp(&o->pattern, pattern, REG_EXTENDED | REG_NOSUB);
     if (bad) {
         regerror(bad, &o->pattern, why, sizeof why);
-        code =
-            tool_error(TOOL, 2, "--tensor-type: '%s' is no regular expression: %s", pattern, why);
+        code = tool_error(TOOL, 2, "--tensor-type: '%s' is not a regular expression: %s", pattern,
+                          why);
     }
     free(pattern);
     return code;
@@ -173,7 +173,8 @@ static int read_options(job *j, int argc, char **argv) {
     const arg_option table[] = {
         {"--dry-run", ARG_FLAG, &o->dry_run,
          .help = "print what each tensor would get, and write nothing; OUT may be left out"},
-        {"--pure", ARG_FLAG, &o->pure, .help = "no mix: the one type for all that is quantized"},
+        {"--pure", ARG_FLAG, &o->pure,
+         .help = "no mix: one type for all tensors that are quantized"},
         {"--output-tensor-type", ARG_STRING, &o->output_type, .value = "T",
          .help = "the type of output.weight"},
         {"--token-embedding-type", ARG_STRING, &o->embedding_type, .value = "T",
@@ -181,25 +182,23 @@ static int read_options(job *j, int argc, char **argv) {
         {"--tensor-type", ARG_LIST, &o->tensor_types, .value = "PATTERN=T",
          .help = "the type of tensors whose name the regular expression matches; the first counts"},
         {"--merge-experts", ARG_FLAG, &o->merge_experts,
-         .help = "join tensors of single experts (blk.0.ffn_up.0.weight, as files of 2023 have "
-                 "them) to one for "
-                 "all (blk.0.ffn_up_exps.weight)"},
+         .help = "join tensors of single experts (blk.0.ffn_up.0.weight, in files of 2023) to one "
+                 "for all (blk.0.ffn_up_exps.weight)"},
         {"--allow-requantize", ARG_FLAG, &o->requantize,
-         .help = "quantize again what is quantized already, which loses more"},
+         .help = "quantize tensors again that are quantized already, which loses more"},
         {"-t --threads", ARG_INT, &o->n_threads, .value = "N",
          .help = "threads (default: processors); the file does not depend on it", .min = 1,
          .max = TOOL_MAX_THREADS},
         {"-v --verbose", ARG_FLAG, &o->verbose, .help = "print each tensor's error"},
         {0}};
-    const args_spec spec = {
-        TOOL,
-        "[options] IN OUT TYPE",
-        "Writes the GGUF file IN (of a split model the first part) as OUT, its matrices in TYPE: a "
-        "mix such as\n"
-        "Q4_K_M, or a type. What is small, or a vector, stays as it is. Prints what that costs.",
-        table,
-        &o->args,
-        quantize_hints};
+    const args_spec spec = {TOOL,
+                            "[options] IN OUT TYPE",
+                            "Writes the GGUF file IN (for a split model, its first part) as OUT, "
+                            "with its matrices in TYPE: a mix such as\nQ4_K_M, or a type. Small "
+                            "tensors and vectors keep their type. Prints the resulting error.",
+                            table,
+                            &o->args,
+                            quantize_hints};
     int code = args_parse(&spec, argc, argv);
     if (code == 0) {
         for (int i = 1; i < argc; i++)
@@ -213,8 +212,8 @@ static int read_options(job *j, int argc, char **argv) {
     if (n != 3 && !(n == 2 && o->dry_run))
         return tool_error(
             TOOL, 2,
-            n < 3 ? "IN, OUT and TYPE are needed; --help tells more"
-                  : "IN, OUT and TYPE are all that is taken; -t N says how many threads");
+            n < 3 ? "IN, OUT and TYPE are needed; see --help"
+                  : "only IN, OUT and TYPE are accepted; -t N sets the number of threads");
     o->in = o->args.s[0];
     o->out = n == 3 ? o->args.s[1] : NULL;
     if (!o->n_threads)
@@ -244,7 +243,7 @@ static void print_tensor(const job *j, const quant_tensor *t, const quant_error 
         printf(" rmse %.3e max %.3e relative %.3e", quant_error_rms(e), e->max,
                quant_error_relative(e));
     if (t->wanted)
-        printf(" (rows of %lld are no whole blocks of %s)", (long long)t->from->ne[0], t->wanted);
+        printf(" (rows of %lld are not whole blocks of %s)", (long long)t->from->ne[0], t->wanted);
     putchar('\n');
 }
 
@@ -266,8 +265,8 @@ static void print_narrow(const quant_plan *p) {
         wanted += (double)t->size / bits(t->type) * bits(type ? type : t->type);
     }
     if (n > 0)
-        printf("narrow rows  %zu tensor%s a larger type, as the rows are no whole blocks of "
-               "the one that was meant: %.2f MiB instead of %.2f (-v and --dry-run name them)\n",
+        printf("narrow rows  %zu tensor%s a larger type, because the rows are not whole blocks of "
+               "the intended one: %.2f MiB instead of %.2f (-v and --dry-run name them)\n",
                n, n == 1 ? " has" : "s have", size / 0x1p20, wanted / 0x1p20);
 }
 
@@ -299,7 +298,7 @@ static void print_summary(const job *j) {
            8 * (double)p->size_before / (p->n_elements > 0 ? p->n_elements : 1),
            8 * (double)p->size_after / (p->n_elements > 0 ? p->n_elements : 1));
     if (!j->o.dry_run && all.n > 0)
-        printf("error        rmse %.4e max %.4e relative %.4e, of what changed\n",
+        printf("error        rmse %.4e max %.4e relative %.4e, of the changed tensors\n",
                quant_error_rms(&all), all.max, quant_error_relative(&all));
 }
 

@@ -90,11 +90,10 @@ static ggl_status plan_tensor(quant_tensor *t, const quant_model *m, quant_choic
     if (!t->type)
         return ggl_within(err, GGL_UNSUPPORTED, "tensor '%s'", t->shown);
     if (t->type != old && old->quantized && !c->requantize)
-        return ggl_fail(
-            err, GGL_USAGE,
-            "tensor '%s' is %s already: to make it %s loses more than from the original; "
-            "--allow-requantize does it all the same",
-            t->shown, old->name, t->type->name);
+        return ggl_fail(err, GGL_USAGE,
+                        "tensor '%s' is already %s: making it %s loses more than from the "
+                        "original; --allow-requantize does so anyway",
+                        t->shown, old->name, t->type->name);
     int64_t n = 1;
     for (int d = 0; d < from->n_dims; d++)
         n *= from->ne[d];
@@ -137,8 +136,8 @@ ggl_status quant_plan_make(quant_plan *p, const ggl_gguf *f, quant_choice *c, gg
     for (size_t k = 0; s == GGL_OK && k < c->n_override; k++)
         if (c->override[k].n_tensors == 0)
             s = ggl_fail(err, GGL_NOT_FOUND,
-                         "--tensor-type %s: no tensor that can be quantized has such a "
-                         "name, or an earlier --tensor-type takes them all",
+                         "--tensor-type %s: no tensor that can be quantized has a matching name, "
+                         "or an earlier --tensor-type matches them all",
                          c->override[k].text);
     ggl_free(m);
     if (s != GGL_OK)

@@ -82,7 +82,7 @@ static int encode_lines(const llm_tokenizer *t, const options *o, const char *te
         const char *wrong = json_read_string(text, size, line, &line_n, &used);
         n_line++;
         if (!wrong && strspn(text + used, " \t\r") < size - used)
-            wrong = "text after the string";
+            wrong = "there is more text after the string";
         if (wrong)
             code = tool_error(TOOL, 1, "line %zu: %s", n_line, wrong);
         else if (tokenize(t, o, line, line_n, &ids, &err) != GGL_OK)
@@ -136,7 +136,7 @@ static int take_brackets(char *s, int code) {
     if (opened != closed)
         return tool_error(TOOL, code, "--decode: the list of ids %s",
                           opened ? "is not closed: ']' is missing"
-                                 : "ends with ']' and begins without '['");
+                                 : "ends with ']' but does not begin with '['");
     if (opened) {
         *open = ' ';
         end[-1] = ' ';
@@ -160,7 +160,7 @@ static int read_ids(const llm_tokenizer *t, char *s, int code, llm_tokens *ids) 
         if (!args_read_uint64(s, &id, &range) && !range)
             return tool_error(TOOL, code, "--decode: '%s' is not a token id", s);
         if (range || id >= (uint64_t)llm_tokenizer_n_vocab(t))
-            return tool_error(TOOL, 1, "--decode: there is no token %s, ids end at %d", s,
+            return tool_error(TOOL, 1, "--decode: there is no token %s; the last id is %d", s,
                               (int)llm_tokenizer_n_vocab(t) - 1);
         if (!ggl_grow(&ids->id, &cap, ids->n + 1, sizeof *ids->id))
             return tool_error(TOOL, 1, "out of memory");
@@ -231,8 +231,11 @@ static int chat(const llm_tokenizer *t, const ggl_gguf *file, const options *o) 
     ggl_status st = llm_chat_new(&c, file, t, o->chat_template ? &with : NULL, &err);
     if (st == GGL_NOT_FOUND)
         (void)ggl_within(&err, st, "%s", o->model);
-    if (st == GGL_OK)
+    if (st == GGL_OK) {
         st = llm_chat_prompt(c, &vars, 1, &prompt, &n_prompt, &err);
+        if (st != GGL_OK)
+            (void)ggl_within(&err, st, "%s", o->chat);
+    }
     int code = st == GGL_OK ? print_prompt(t, o, prompt, n_prompt)
                : st == GGL_NOT_FOUND
                    ? tool_error(TOOL, 1, "%s; --chat-template FILE gives one", err.msg)
@@ -301,33 +304,31 @@ int main(int argc, char **argv) {
         {"-m --model", ARG_STRING, &o.model, .value = "FILE",
          .help = "GGUF file whose tokenizer to use (required)"},
         {"-p --prompt", ARG_STRING, &o.text, .value = "TEXT", .may_be_empty = true,
-         .help = "text to tokenize, taken as it is"},
+         .help = "text to tokenize, without resolving escapes"},
         {"-f --file", ARG_STRING, &o.file, .value = "FILE",
          .help = "text from a file; \"-\", the default: from stdin"},
         {"--stdin", ARG_FLAG, &o.from_stdin, .help = "text from stdin"},
         {"--json-lines", ARG_FLAG, &o.json_lines,
-         .help = "the text is JSON strings, one in a line; for each a line of ids"},
+         .help = "the text is JSON strings, one on each line; prints a line of ids for each"},
         {"--ids", ARG_FLAG, &o.ids, .help = "print ids only: [1, 2, 3]"},
-        {"--no-bos", ARG_UNFLAG, &o.bos,
-         .help = "do not add the begin (and end) token that the file asks for"},
+        {"--no-bos", ARG_UNFLAG, &o.bos, .help = "do not add the file's begin (and end) tokens"},
         {"--no-parse-special", ARG_UNFLAG, &o.parse_special,
-         .help = "text that spells a control token, such as </s>, stays text"},
+         .help = "treat text that spells a control token, such as </s>, as text"},
         {"--show-count", ARG_FLAG, &o.show_count, .help = "print the number of tokens at the end"},
         {"--decode", ARG_STRING, &o.decode, .value = "IDS", .may_be_empty = true,
-         .help = "the other way: ids, separated by commas, to text; \"-\": ids from stdin"},
+         .help = "print the text of these ids, separated by commas; \"-\": ids from stdin"},
         {"--chat", ARG_STRING, &o.chat, .value = "FILE",
-         .help = "print the prompt that a conversation becomes: a JSON object with messages, "
-                 "tools, .."},
+         .help = "print the prompt of a conversation: a JSON object with messages, tools, .."},
         {"--chat-template", ARG_STRING, &o.chat_template, .value = "FILE|NAME",
-         .help =
-             "template for --chat: a file, or the name of one in the model; then -m may be absent"},
-        {"--show", ARG_FLAG, &o.show, .help = "print what the tokenizer is, and no tokens"},
+         .help = "template for --chat: a file (-m may be absent), or a name in the model"},
+        {"--show", ARG_FLAG, &o.show, .help = "print the kind of tokenizer, and no tokens"},
         {"--special", ARG_FLAG, &o.special, .help = "with --decode: show control tokens, too"},
         {0}};
     const args_spec spec = {
         TOOL,
         "-m FILE [-p TEXT | -f FILE | --stdin | --decode IDS | --chat FILE | --show] [options]",
-        "Prints the tokens of a text, a line each: the id and the piece as the file spells it.",
+        "Prints the tokens of a text, one on each line: the id and the piece as the file spells "
+        "it.",
         table,
         NULL,
         NULL};
@@ -339,7 +340,7 @@ int main(int argc, char **argv) {
     if (!o.model && o.chat_template && !o.ids)
         return tool_finish(TOOL, chat(NULL, NULL, &o));
     if (!o.model)
-        return tool_error(TOOL, 2, "-m FILE is missing; --help tells more");
+        return tool_error(TOOL, 2, "-m FILE is missing; see --help");
     if ((o.text != NULL) + (o.file != NULL) + (o.decode != NULL) + (o.chat != NULL) + o.from_stdin +
             o.show >
         1)

@@ -1,10 +1,10 @@
-"""Trains a byte-level byte-pair encoding, as GPT-2 and Qwen have it, and turns the corpus into token ids.
+"""Trains a byte-level byte-pair encoding, as used by GPT-2 and Qwen, and turns the corpus into token ids.
 
     0..255 the bytes, in GPT-2's order   256..vocab-2 the merges, first one first   vocab-1 <|endoftext|>
 
-A text falls apart into words by the published pattern of --pre; a merge never crosses their borders. So the
+The published pattern of --pre splits a text into words; a merge never crosses their borders. So the
 corpus shrinks to a few thousand different words with their counts: each round joins the pair of neighbours that
-is most frequent among them, of equals the smaller one, and only the words that hold it are counted again.
+is most frequent among them (of equals, the smaller one), and only the words that contain it are counted again.
 
 Reads train.txt, valid-*.txt in --corpus; writes into --work bpe.json (pre, tokens, merges) and for each text a
 .bin of uint16 ids in which <|endoftext|> follows every story.
@@ -27,7 +27,7 @@ END = "<|endoftext|>"
 
 
 def byte_letters():
-    """The letter that stands for each byte: itself where it is printable, else the next one from U+0100 on."""
+    """The letter that stands for each byte: itself if it is printable, else the next one from U+0100 on."""
     plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = [b for b in range(256) if b not in plain]
     return {**{b: chr(b) for b in plain}, **{b: chr(256 + i) for i, b in enumerate(others)}}
@@ -109,7 +109,7 @@ def main():
     ap.add_argument("--work", required=True)
     ap.add_argument("--pre", choices=PATTERNS, required=True)
     ap.add_argument("--vocab", type=int, default=1536)
-    ap.add_argument("--sample", type=int, default=8000, help="stories the merges are learned from")
+    ap.add_argument("--sample", type=int, default=8000, help="stories from which the merges are learned")
     args = ap.parse_args()
     os.makedirs(args.work, exist_ok=True)
     train = stories(os.path.join(args.corpus, "train.txt"))

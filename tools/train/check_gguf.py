@@ -1,6 +1,6 @@
 """An independent reading of a GGUF file: parses it, runs the model in float64 with numpy, prints text.
 
-It shares no line with train.py or export.py, so that text that makes sense proves the file's conventions:
+It shares no code with train.py or export.py, so sensible text proves the file's conventions:
 names, shapes, block layout, rotary pairs, tokenizer. It reads the architectures llama, gpt2, qwen2, qwen3, the
 tokenizers "llama" and "gpt2" (with the words of gpt-2 and qwen2), and the types F32, F16, Q8_0.
 
@@ -85,7 +85,7 @@ def load(path):
 
 
 class SentencePiece:
-    """Byte-pair encoding by scores: joins the neighbouring pair with the best score, first one first."""
+    """Byte-pair encoding by scores: joins the neighbouring pair with the best score; of equals, the first."""
 
     def __init__(self, keys):
         self.pieces = keys["tokenizer.ggml.tokens"]
@@ -166,7 +166,7 @@ TOKENIZERS = {"llama": SentencePiece, "gpt2": ByteLevel}
 
 
 class Model:
-    """One token at a time with a key/value cache. Vectors are float64. What a family adds is in its subclass."""
+    """One token at a time with a key/value cache. Vectors are float64. Subclasses add what is special in a family."""
 
     def __init__(self, keys, w):
         arch = keys["general.architecture"]
@@ -265,7 +265,7 @@ MODELS = {"llama": Model, "gpt2": GPT2, "qwen2": Qwen2, "qwen3": Qwen3}
 
 
 def begin(keys):
-    """What a text begins with: the bos token, unless the file says that it has none."""
+    """The tokens that begin a text: the bos token, unless the file says that it has none."""
     return [keys["tokenizer.ggml.bos_token_id"]] if keys.get("tokenizer.ggml.add_bos_token", True) else []
 
 
@@ -292,7 +292,7 @@ def generate(keys, model, tok, prompt, count, temperature, rng):
 
 
 def nll(model, tok, before, eos, stories):
-    """Mean loss over the tokens of the stories, each alone, nats per token."""
+    """Mean loss over the tokens of the stories, each by itself, in nats per token."""
     total = count = 0
     for story in stories:
         model.reset()

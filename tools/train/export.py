@@ -1,4 +1,4 @@
-"""Writes a checkpoint and its tokenizer as one GGUF file (version 3); what a family's file holds is in FAMILIES.
+"""Writes a checkpoint and its tokenizer as one GGUF file (version 3); FAMILIES lists the contents of each family's file.
 
     python3 export.py --work DIR --out model.gguf          matrices Q8_0, norms F32
     python3 export.py --work DIR --out model.gguf --f32    everything F32
@@ -73,7 +73,7 @@ def tokenizer_spm(folder):
 
 
 def tokenizer_bpe(folder):
-    """The same of a byte-level one."""
+    """The keys of a byte-level tokenizer, and the number of its tokens."""
     with open(os.path.join(folder, "bpe.json"), encoding="utf-8") as f:
         bpe = json.load(f)
     end = len(bpe["tokens"]) - 1                                     # <|endoftext|>

@@ -1,4 +1,4 @@
-"""The families that train.py trains: the model, the shape it has by default, and what its token ids mean."""
+"""The families that train.py trains: the model, its default shape, and the meaning of its token ids."""
 
 from dataclasses import dataclass
 
@@ -12,14 +12,14 @@ class Family:
     model: type
     config: Config
     begin: int = None          # the token that begins a story; none: it begins after the last token of the vocabulary
-    first: int = 256           # the first token that is more than a byte
-    last: int = 1              # how many tokens at the end of the vocabulary are no text
+    first: int = 256           # the first token that is longer than a byte
+    last: int = 1              # number of tokens at the end of the vocabulary that are not text
 
     def pieces(self, vocab):
         return self.first, vocab - self.last
 
 
-# The siblings are for tests: 96 wide and 4 layers deep, at most 1 MB each as Q8_0.
+# These models are for tests: 96 wide and 4 layers deep, at most 1 MB each as Q8_0.
 SIBLING = dict(vocab=1536, embd=96, layers=4, context=256)
 FAMILIES = {
     "llama": Family(Llama, Config(), begin=1, first=259, last=0),

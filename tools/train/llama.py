@@ -1,4 +1,4 @@
-"""The model that a GGUF file of architecture "llama" describes, for training; and the parts other families share.
+"""The model that a GGUF file of architecture "llama" describes, for training; and the parts that other families share.
 
 RMSNorm, rotary positions on adjacent pairs, grouped-query attention, SwiGLU, no biases, the output matrix shared
 with the embedding. Parameters carry the names that the file gives to the tensors.
@@ -64,8 +64,8 @@ def attend(q, k, v, mask):
 
 
 def copying(v, output, kv_heads, heads):
-    """Attention begins as copying: the output matrix undoes the value matrix. What a head looks at is then made
-    likelier from the first step on, and it only has to learn where to look. v, output: the two matrices."""
+    """Attention begins as copying: the output matrix inverts the value matrix. From the first step on, a head makes the tokens
+    that it attends to likelier, and only has to learn where to attend. v, output: the two matrices."""
     nn.init.orthogonal_(v)
     per_query = v.data.view(kv_heads, -1, v.shape[1]).repeat_interleave(heads // kv_heads, 0).reshape(-1, v.shape[1])
     output.data = per_query.T.contiguous() * (0.5 * kv_heads / heads)
@@ -73,7 +73,7 @@ def copying(v, output, kv_heads, heads):
 
 def initialize(model, layers):
     for name, p in model.named_parameters():
-        if p.dim() == 2:       # what is added to the residual starts smaller, by the number of additions
+        if p.dim() == 2:       # additions to the residual start smaller, by their number
             last = name.endswith(("attn_output.weight", "ffn_down.weight"))
             std = p.shape[1] ** -0.5               # embedding: logits begin with variance 1
             nn.init.normal_(p, std=std / math.sqrt(2 * layers) if last else std)

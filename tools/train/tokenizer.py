@@ -2,7 +2,7 @@
 
 The tokenizer is SentencePiece's byte-pair encoding with byte fallback, the kind that GGUF calls "llama":
     0 <unk>   1 <s>   2 </s>   3..258 <0x00>..<0xFF>   259.. pieces, "▁" standing for a space
-No normalisation: what comes in is what comes out. A newline is the byte token <0x0A>.
+There is no normalisation: decoding gives the input. A newline is the byte token <0x0A>.
 
 Reads train.txt, valid-*.txt in --work; writes tokenizer.model and for each text a .bin of uint16 ids in
 which every story is <s> ... </s>.
@@ -24,8 +24,8 @@ def main():
     ap = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     ap.add_argument("--work", required=True)
     ap.add_argument("--vocab", type=int, default=2048)
-    ap.add_argument("--sample", type=int, default=30000, help="stories the tokenizer is trained on")
-    ap.add_argument("--keep", action="store_true", help="use the tokenizer.model that is there")
+    ap.add_argument("--sample", type=int, default=30000, help="stories to train the tokenizer on")
+    ap.add_argument("--keep", action="store_true", help="use the existing tokenizer.model")
     args = ap.parse_args()
     model = os.path.join(args.work, "tokenizer.model")
     train = stories(os.path.join(args.work, "train.txt"))

@@ -1,17 +1,17 @@
 """Trains a model of one of the families (families.py) on the token files that tokenizer.py or bpe.py wrote.
 
-The model is exactly what a GGUF file of that architecture describes; llama.py, gpt2.py and qwen.py say what.
+The model is exactly what a GGUF file of that architecture describes: see llama.py, gpt2.py and qwen.py.
 
 Learning rate: short warm-up, a constant part, then a cosine down to zero over the last --decay of the
 steps. Because the constant part does not depend on the end, a run can be resumed with other --steps.
 
-Repeating the right name is the hard part at this size: trained plainly, the model tells a story well and calls
-its hero Anna, Ruth and Molly in turn, after six million tokens still. Three things make it copy after one:
+Repeating the right name is the hard part at this size. With plain training, the model tells a story well but still calls
+its hero Anna, then Ruth, then Molly after six million tokens. Three things make it copy names after one million:
 attention is initialized as copying (`copying` in llama.py), some rows of the first steps are copying drills
-(`drill`), and the windows begin short and become long, since among 64 tokens a head that looks everywhere
-alike still sees the name, among 512 it hardly does.
+(`drill`), and the windows begin short and become long, because a head that attends equally to 64 tokens
+still sees the name, but one that attends to 512 hardly does.
 
-Everything is resumed from ckpt.pt in --work if it is there. The loss goes to loss.csv, one row per --log
+Training resumes from ckpt.pt in --work if it exists. The loss is written to loss.csv, one row per --log
 steps: step, tokens, seconds, training loss, and, at every --check steps, the two validation losses.
 """
 
@@ -32,11 +32,11 @@ from llama import Config
 
 
 class Muon(torch.optim.Optimizer):
-    """Momentum whose matrix updates are made orthogonal, so that every direction moves equally far.
+    """Momentum whose matrix updates are made orthogonal, so that every direction moves by the same amount.
 
     The nearest orthogonal matrix comes from five Newton-Schulz steps X <- aX + (bA + cA^2)X, A = XX^T, with
     the published coefficients (Jordan 2024), which bring all singular values near 1. Only for the matrices
-    inside the blocks; embedding and norms stay with AdamW.
+    inside the blocks; embedding and norms use AdamW.
     """
 
     def __init__(self, params, lr, momentum=0.95, weight_decay=0.0):
@@ -54,7 +54,7 @@ class Muon(torch.optim.Optimizer):
     @torch.no_grad()
     def step(self):
         for group in self.param_groups:
-            shapes = {}                            # matrices of one shape go through in one batch
+            shapes = {}                            # matrices of one shape are updated in one batch
             for p in group["params"]:
                 m = self.state[p].setdefault("momentum", torch.zeros_like(p))
                 m.mul_(group["momentum"]).add_(p.grad)
@@ -95,8 +95,8 @@ class Windows:
 def drill(x, y, share, pieces, seed):
     """Replaces some rows by random rows of three tokens each: "b a a c b a ...".
 
-    All one can do there is to expect what was there before, whatever it is. Stories ask the same of the
-    names, but too seldom: without this, a small model learns all else first and then copies a wrong name
+    The only way to predict them is to repeat what came before, whatever it is. Stories need the same for
+    names, but too seldom: without the drills, a small model learns everything else first and then copies wrong names
     for thousands of steps.
     """
     rng = np.random.default_rng(seed)
@@ -128,7 +128,7 @@ def rate(step, args):
 
 
 def keep_memory():
-    """Tells glibc to keep freed memory instead of returning it page by page: 1.6 times the speed here."""
+    """Makes glibc keep freed memory instead of returning it page by page: 1.6 times the speed here."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt:
         for option, value in ((-4, 0), (-1, 2**31 - 1), (-2, 2**28)):   # M_MMAP_MAX, M_TRIM_THRESHOLD, M_TOP_PAD
@@ -151,7 +151,7 @@ def main():
     ap.add_argument("--family", choices=FAMILIES, default="llama")
     family = FAMILIES[ap.parse_known_args()[0].family]
     ap.add_argument("--work", required=True)
-    ap.add_argument("--data", help="where the token files are; default: --work")
+    ap.add_argument("--data", help="folder of the token files; default: --work")
     for field, value in asdict(family.config).items():
         ap.add_argument("--" + field.replace("_", "-"), type=type(value), default=value)
     ap.add_argument("--steps", type=int, default=3060)
@@ -159,7 +159,7 @@ def main():
     ap.add_argument("--phases", type=phase, nargs="+", default=[(64, 0.2), (128, 0.4), (256, 0.82), (512, 1)],
                     help="length of the windows : until this share of the steps")
     ap.add_argument("--drill", type=float, default=0.13,
-                    help="share of the steps, the first ones, with copying drills")
+                    help="share of the first steps that have copying drills")
     ap.add_argument("--lr", type=float, default=2e-3)
     ap.add_argument("--muon", type=float, default=0.015, help="learning rate of Muon; 0: AdamW for all")
     ap.add_argument("--warmup", type=int, default=150)
@@ -197,7 +197,7 @@ def main():
             opt.load_state_dict(old)
         groups = [(g, lr) for (_, lr), g in zip(groups, (g for opt in opts for g in opt.param_groups))]
         step, spent = state["step"], state["spent"]
-        with open(log, newline="") as f:             # rows after the checkpoint come again
+        with open(log, newline="") as f:             # rows after the checkpoint are written again
             rows = [row for row in csv.reader(f) if int(row[0]) <= step]
         with open(log, "w", newline="") as f:
             csv.writer(f).writerows(rows)

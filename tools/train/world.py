@@ -1,4 +1,4 @@
-"""The story world: characters, things, and the narrator that plots.py speaks through.
+"""The story world: characters, things, and the narrator that plots.py uses.
 
 A story is made in two layers.
 
@@ -24,7 +24,7 @@ HUMANS = ("girl", "boy", "princess", "prince")
 
 
 class Who:
-    """A character. Fields are what templates may ask for."""
+    """A character. Templates may use its fields."""
 
     def __init__(self, rng, kind, female, name=None):
         self.rng, self.kind, self.female, self.name = rng, kind, female, name
@@ -40,7 +40,7 @@ class Who:
 
     @property
     def intro(self):
-        """The first mention of a friend says who that is: "her friend Jack", later "Jack"."""
+        """The first mention of a friend introduces them: "her friend Jack", later "Jack"."""
         first, self.known = not self.known, True
         return f"{self.tie} {self.name}" if first else self.name
 
@@ -167,7 +167,7 @@ class Story:
                      TREASURES[noun])
 
     def hero(self, sibling=False, **kw):
-        """Chooses the hero and tells who that is and where the story begins."""
+        """Chooses the hero, and introduces the hero and the place where the story begins."""
         if "h" in self.cast:                                     # second part of a longer story
             return self.cast["h"]
         h = self.child(royal=not sibling, **kw)
@@ -297,7 +297,7 @@ class Story:
 
 
 def address(who):
-    """What one calls somebody to the face."""
+    """The form of address for somebody."""
     if who.name:
         return who.name
     if who.kind in FAMILY:

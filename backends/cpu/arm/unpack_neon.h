@@ -41,6 +41,10 @@ INLINE c32 c32_nibbles(const uint8_t *p) {
     uint8x16_t v = vld1q_u8(p);
     return (c32){v & 15, v >> 4};
 }
+INLINE c32 c32_quarters(c32 v) {
+    uint64x2_t a = vreinterpretq_u64_u8(v.a), b = vreinterpretq_u64_u8(v.b);
+    return (c32){vreinterpretq_u8_u64(vzip1q_u64(a, b)), vreinterpretq_u8_u64(vzip2q_u64(a, b))};
+}
 INLINE c32 c32_bits(c32 v, const int from, const int to, const int mask) {
     return (c32){bits_of(v.a, from, to, mask), bits_of(v.b, from, to, mask)};
 }
@@ -97,14 +101,18 @@ INLINE f8 f8_scaled_i8(float d, uint64_t bytes) {
     return f8_scaled(d, vmovl_s8(vcreate_s8(bytes)));
 }
 
-INLINE void f16_rows(float *out, const uint8_t *p, const size_t *row, const int sign) {
+INLINE void f16_rows(float *out, const uint8_t *p, const size_t *row, raw_fn *raw,
+                     const bool minima) {
     for (int h = 0; h < 4; h++, row += 4, out += 4) {
-        uint16x4_t d = vdup_n_u16(load16(p + row[0]));
-        d = vset_lane_u16(load16(p + row[1]), d, 1);
-        d = vset_lane_u16(load16(p + row[2]), d, 2);
-        d = vset_lane_u16(load16(p + row[3]), d, 3);
+        uint16_t n[4];
+        for (int r = 0; r < 4; r++)
+            n[r] = minima ? raw(p + row[r]).m : raw(p + row[r]).d;
+        uint16x4_t d = vdup_n_u16(n[0]);
+        d = vset_lane_u16(n[1], d, 1);
+        d = vset_lane_u16(n[2], d, 2);
+        d = vset_lane_u16(n[3], d, 3);
         float32x4_t x = vcvt_f32_f16(vreinterpret_f16_u16(d));
-        vst1q_f32(out, sign < 0 ? vnegq_f32(x) : x);
+        vst1q_f32(out, minima ? vnegq_f32(x) : x);
     }
 }
 

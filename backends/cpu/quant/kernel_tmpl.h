@@ -8,7 +8,7 @@
  * unpacked with 8-bit codes and f32 scales.
  *
  *   rows16   multiplies a group of 16 rows in the row-interleaved layout with a few columns
- *   rows     multiplies 16 rows of a file, unpacked 8 blocks at a time, with a few columns
+ *   rows     multiplies 16 rows of a file, unpacked a part at a time, with a few columns
  *   tile     multiplies panels of LANES_GROUPS groups with many columns
  *
  * LANES_FEW and LANES_MANY list the numbers of columns for which code is generated, largest first;
@@ -28,6 +28,7 @@ typedef struct shape_of {
     int min, halves;      /* 1: it has minima; halves of a block have scales of their own */
     int offset, max;      /* added to codes; largest code after that */
     int low, high;        /* bits of a code in the low and high planes */
+    cpu_layout layout;    /* of the row-interleaved layout */
     const uint8_t *table; /* turns stored codes into codes; NULL: they are the same */
     cpu_scales scales;
     float unit;
@@ -49,12 +50,14 @@ INLINE vcodes block_codes(const uint8_t *p, const int g, const shape_of t) {
     vcodes v;
     if (t.low == 4)
         v = codes_bits(codes_load(p + g % 4 * CPU_PLANE), g / 4 * 4, 0, 15);
-    else
+    else if (t.low == 2)
         v = codes_bits(codes_load(p + g / 4 * CPU_PLANE), g % 4 * 2, 0, 3);
+    else
+        v = codes_bits(codes_load(p), g, 0, 1);
     const uint8_t *h = p + t.low * CPU_PLANE;
     if (t.high == 2)
         v = codes_or(v, codes_bits(codes_load(h + g / 4 * CPU_PLANE), g % 4 * 2, t.low, 3));
-    if (t.high == 1)
+    if (t.high == 1 && t.low > 0)
         v = codes_or(v, codes_bits(codes_load(h), g, t.low, 1));
     if (t.table)
         v = codes_lookup(v, t.table);
@@ -102,12 +105,12 @@ INLINE vfloat in_units(vfloat d, const float unit) {
     return unit == 1.0f ? d : float_mul(d, float_set(unit));
 }
 
-/* Returns the scales, and the minima if there are any, of block b; p: the stream of scales. */
+/* Returns the scales, and the minima if there are any, of run b; p: the stream of scales. */
 INLINE block_scales scales_of(const uint8_t *p, int64_t b, const shape_of t) {
     block_scales r;
     const int n = (1 + t.min) * (1 + t.halves);
-    const uint8_t *q = p + b / 8 * cpu_scales_per_256(t.scales);
-    const int i = (int)(b % 8);
+    const int runs = t.layout.runs, i = (int)(b % runs);
+    const uint8_t *q = p + b / runs * t.layout.scales;
     switch (t.scales) {
     case CPU_SCALES_F32:
         p += b * n * CPU_PLANE;
@@ -117,24 +120,29 @@ INLINE block_scales scales_of(const uint8_t *p, int64_t b, const shape_of t) {
             r.m[h] = float_load((const float *)p + 16 * (1 + t.halves + h));
         break;
     case CPU_SCALES_F16:
-        r.s[0] = float_f16(p + b * 32);
+        r.s[0] = float_f16(q);
         break;
     case CPU_SCALES_F16_MIN:
-        r.s[0] = float_f16(p + b * 64);
-        r.m[0] = float_negate(float_f16(p + b * 64 + 32));
+        r.s[0] = float_f16(q);
+        r.m[0] = float_negate(float_f16(q + 32));
         break;
     case CPU_SCALES_E8M0:
-        r.s[0] = float_e8m0(p + b * 16);
+        r.s[0] = float_e8m0(q);
         break;
-    case CPU_SCALES_D:
-        r.s[0] = float_f16(q);
+    case CPU_SCALES_E4M3:
+        for (int h = 0; h < 2; h++) {
+            uint16_t shifted[CPU_GROUP];
+            for (int j = 0; j < CPU_GROUP; j++)
+                shifted[j] = (uint16_t)(q[32 * i + 16 * h + j] << 7);
+            r.s[h] = float_e4m3(shifted);
+        }
         break;
     case CPU_SCALES_SC8:
         r.s[0] = float_mul(in_units(float_f16(q), t.unit), float_i8(q + 32 + 16 * i));
         break;
     case CPU_SCALES_SC8_MIN:
         r.s[0] = float_mul(float_f16(q), float_i8(q + 64 + 16 * i));
-        r.m[0] = float_mul(float_f16(q + 32), float_i8(q + 192 + 16 * i));
+        r.m[0] = float_mul(float_f16(q + 32), float_i8(q + 64 + 16 * runs + 16 * i));
         break;
     case CPU_SCALES_SC16:
         for (int h = 0; h < 2; h++)
@@ -216,14 +224,14 @@ INLINE void fetch_far(const void *p, int64_t bytes) {
  * columns. */
 INLINE void group_rows16(float *const *y, int64_t j, int n_rows, const void *const *x,
                          const int n_cols, const uint8_t *w, int64_t k, const shape_of t) {
-    const int bits = t.low + t.high;
-    const int64_t part = cpu_part_size(CPU_PART, bits, t.scales), share = part / (CPU_PART / 32);
+    const int runs = CPU_PART_RUNS(t.layout.runs);
+    const int64_t part = cpu_part_size(32 * runs, t.layout), share = part / runs;
     vfloat acc[LANES_COLS][LANES_GROUPS];
     for (int c = 0; c < n_cols; c++)
         acc[c][0] = float_zero();
-    for (int64_t b = 0; b < k / 32; b += CPU_PART / 32, w += part) {
-        const int n = (int)(k / 32 - b < CPU_PART / 32 ? k / 32 - b : CPU_PART / 32);
-        const uint8_t *scales = w + cpu_codes_size(32 * n, bits);
+    for (int64_t b = 0; b < k / 32; b += runs, w += part) {
+        const int n = (int)(k / 32 - b < runs ? k / 32 - b : runs);
+        const uint8_t *scales = w + cpu_codes_size(32 * n, t.layout.bits);
         for (int i = 0; i < n; i++) {
             fetch(w + AHEAD + i * share, share);
             add_block(acc, w, scales, 0, 1, (const cpu_qblock *const *)x, n_cols, b + i, i, t);
@@ -235,7 +243,7 @@ INLINE void group_rows16(float *const *y, int64_t j, int n_rows, const void *con
 
 INLINE void kernel_rows16(float *const *y, const void *const *x, int n_cols, const void *w,
                           int64_t n_rows, int64_t k, const shape_of t) {
-    const int64_t size = cpu_group_size(k, t.low + t.high, t.scales);
+    const int64_t size = cpu_group_size(k, t.layout);
     const uint8_t *p = w;
     for (int64_t j = 0; j < n_rows; j += CPU_GROUP, p += size) {
         int rows = (int)(n_rows - j < CPU_GROUP ? n_rows - j : CPU_GROUP);
@@ -252,10 +260,17 @@ INLINE void kernel_rows16(float *const *y, const void *const *x, int n_cols, con
     }
 }
 
-/* Unpacks n_blocks blocks of 32 columns (whole blocks of the type) of 16 rows: codes to 8 planes
- * for each block, scales to f32. Row r is at w + row[r]. */
+/* Unpacks n_runs runs of 32 columns (whole blocks of the type) of 16 rows: codes to 8 planes for
+ * each run, scales to f32. Row r is at w + row[r]. */
 typedef void pack_blocks(uint8_t *codes, float *scales, const uint8_t *w, const size_t *row,
-                         int64_t n_blocks);
+                         int64_t n_runs);
+
+/* How rows of a file are unpacked: `runs` runs of 32 columns at a time, which have `size` bytes. */
+typedef struct file_part {
+    pack_blocks *pack;
+    int runs;
+    size_t size;
+} file_part;
 
 /* Sets row[] to the offsets of 16 rows; rows from n_rows on repeat the last one. */
 INLINE void row_offsets(size_t *row, size_t row_size, int n_rows) {
@@ -263,26 +278,23 @@ INLINE void row_offsets(size_t *row, size_t row_size, int n_rows) {
         row[r] = (size_t)(r < n_rows ? r : n_rows - 1) * row_size;
 }
 
-enum { CHUNK = 8 /* blocks */ };
-
-/* Multiplies up to 16 rows of a file, in which 256 elements have size_256 bytes, with n_cols
- * columns. */
+/* Multiplies up to 16 rows of a file with n_cols columns. */
 INLINE void group_rows(float *const *y, int64_t j, int n_rows, const void *const *x,
                        const int n_cols, const uint8_t *w, size_t row_size, int64_t k,
-                       const shape_of t, pack_blocks *pack, size_t size_256) {
-    _Alignas(64) uint8_t codes[CHUNK * 8 * CPU_PLANE];
-    _Alignas(64) float scales[CHUNK * 4 * CPU_GROUP];
+                       const shape_of t, const file_part f) {
+    _Alignas(64) uint8_t codes[CPU_MOST_RUNS * 8 * CPU_PLANE];
+    _Alignas(64) float scales[CPU_MOST_RUNS * 4 * CPU_GROUP];
+    size_t done = 0;
     vfloat acc[LANES_COLS][LANES_GROUPS];
     size_t row[CPU_GROUP];
     row_offsets(row, row_size, n_rows);
     for (int c = 0; c < n_cols; c++)
         acc[c][0] = float_zero();
-    for (int64_t b = 0; b < k / 32; b += CHUNK, w += size_256) {
-        int64_t n = k / 32 - b < CHUNK ? k / 32 - b : CHUNK;
+    for (int64_t b = 0; b < k / 32; b += f.runs, w += f.size, done += f.size) {
+        int64_t n = k / 32 - b < f.runs ? k / 32 - b : f.runs;
         /* Prefetch the next 16 rows, in step with these, to L2: they would overflow L1. */
-        fetch_far(w + CPU_GROUP * row_size + (CPU_GROUP - 1) * (b / CHUNK) * (int64_t)size_256,
-                  CPU_GROUP * (int64_t)size_256);
-        pack(codes, scales, w, row, n);
+        fetch_far(w + CPU_GROUP * row_size + (CPU_GROUP - 1) * done, CPU_GROUP * (int64_t)f.size);
+        f.pack(codes, scales, w, row, n);
         for (int64_t i = 0; i < n; i++)
             add_block(acc, codes, (const uint8_t *)scales, 0, 1, (const cpu_qblock *const *)x,
                       n_cols, b + i, i, t);
@@ -293,14 +305,14 @@ INLINE void group_rows(float *const *y, int64_t j, int n_rows, const void *const
 
 INLINE void kernel_rows(float *const *y, const void *const *x, int n_cols, const void *w,
                         size_t row_size, int64_t n_rows, int64_t k, const shape_of t,
-                        pack_blocks *pack, size_t size_256) {
+                        const file_part f) {
     for (int64_t j = 0; j < n_rows; j += CPU_GROUP) {
         const uint8_t *p = (const uint8_t *)w + (size_t)j * row_size;
         int rows = (int)(n_rows - j < CPU_GROUP ? n_rows - j : CPU_GROUP);
         for (int c = 0; c < n_cols;) {
 #define TAKE(n)                                                                                    \
     if (n_cols - c >= (n)) {                                                                       \
-        group_rows(y + c, j, rows, x + c, n, p, row_size, k, t, pack, size_256);                   \
+        group_rows(y + c, j, rows, x + c, n, p, row_size, k, t, f);                                \
         c += (n);                                                                                  \
         continue;                                                                                  \
     }
@@ -369,15 +381,15 @@ static void pack_panel(void *panel, const void *w, size_t row_size, int n_rows, 
 
 /* Unpacks rows of the row-interleaved layout to a panel. */
 INLINE void kernel_pack16(void *panel, const void *w, int n_rows, int64_t k, const shape_of t) {
-    const int64_t size = cpu_group_size(k, t.low + t.high, t.scales);
-    const int n_groups = (n_rows + CPU_GROUP - 1) / CPU_GROUP;
+    const int64_t size = cpu_group_size(k, t.layout);
+    const int n_groups = (n_rows + CPU_GROUP - 1) / CPU_GROUP, runs = CPU_PART_RUNS(t.layout.runs);
     for (int j = 0; j < LANES_GROUPS; j++) {
         const uint8_t *p = (const uint8_t *)w + (j < n_groups ? j : n_groups - 1) * size;
         uint8_t *codes = (uint8_t *)panel + j * panel_step(k, t);
         float *to = (float *)(codes + k / 32 * 8 * CPU_PLANE);
-        for (int64_t c = 0; c < k; c += CPU_PART) {
-            const int n = (int)(k - c < CPU_PART ? k - c : CPU_PART) / 32;
-            const uint8_t *scales = p + cpu_codes_size(32 * n, t.low + t.high);
+        for (int64_t b = 0; b < k / 32; b += runs) {
+            const int n = (int)(k / 32 - b < runs ? k / 32 - b : runs);
+            const uint8_t *scales = p + cpu_codes_size(32 * n, t.layout.bits);
             for (int i = 0; i < n; i++) {
                 for (int g = 0; g < 8; g++, codes += CPU_PLANE)
                     codes_store(codes, block_codes(p + i * (t.low + t.high) * CPU_PLANE, g, t));
@@ -387,7 +399,7 @@ INLINE void kernel_pack16(void *panel, const void *w, int n_rows, int64_t k, con
                 for (int h = 0; t.min && h <= t.halves; h++, to += CPU_GROUP)
                     float_store(to, s.m[h], CPU_GROUP);
             }
-            p += cpu_part_size(32 * n, t.low + t.high, t.scales);
+            p += cpu_part_size(32 * n, t.layout);
         }
     }
 }
@@ -397,13 +409,12 @@ INLINE void kernel_pack16(void *panel, const void *w, int n_rows, int64_t k, con
 /* Writes the planes of up to 16 rows of a file; missing rows become zeros. */
 INLINE void kernel_interleave(uint8_t *planes, const uint8_t *w, size_t row_size, int n_rows,
                               int64_t k, const shape_of t, codes_fn *put, const size_t block_size) {
-    const int n_sub = cpu_scales_per_32(t.scales) ? 1 : 8;
-    _Alignas(64) uint8_t codes[8 * 8 * CPU_PLANE];
+    _Alignas(64) uint8_t codes[CPU_MOST_RUNS * 8 * CPU_PLANE];
     size_t row[CPU_GROUP];
     row_offsets(row, row_size, n_rows);
-    for (int64_t b = 0; b < k / 32; b += n_sub, w += block_size) {
+    for (int64_t b = 0; b < k / 32; b += t.layout.runs, w += block_size) {
         put(codes, w, row, t.table == ggl_cpu_table_MXFP4 ? places_MXFP4 : places);
-        for (int i = 0; i < n_sub; i++) {
+        for (int i = 0; i < t.layout.runs; i++) {
             put_planes(planes, codes + i * 8 * CPU_PLANE, t);
             for (int g = 0; g < t.low + t.high; g++, planes += CPU_PLANE)
                 if (n_rows < CPU_GROUP)
@@ -421,12 +432,11 @@ INLINE void kernel_interleave(uint8_t *planes, const uint8_t *w, size_t row_size
         min_##panel = MIN_##form,                                                                  \
         halves_##panel = HALVES_##form                                                             \
     };                                                                                             \
-    static const shape_of panel_##panel = {MIN_##form, HALVES_##form, offset,         max, 8,      \
-                                           0,          NULL,          CPU_SCALES_F32, 1};          \
+    static const shape_of panel_##panel = {MIN_##form, HALVES_##form, offset,         max, 8, 0,   \
+                                           {8, 1, 0},  NULL,          CPU_SCALES_F32, 1};          \
     static void rows_of_##panel(float *const *y, const void *const *x, int n_cols, const void *w,  \
-                                size_t row_size, int64_t n_rows, int64_t k, pack_blocks *pack,     \
-                                size_t size_256) {                                                 \
-        kernel_rows(y, x, n_cols, w, row_size, n_rows, k, panel_##panel, pack, size_256);          \
+                                size_t row_size, int64_t n_rows, int64_t k, file_part f) {         \
+        kernel_rows(y, x, n_cols, w, row_size, n_rows, k, panel_##panel, f);                       \
     }                                                                                              \
     static size_t size_of_##panel(int64_t k) {                                                     \
         return (size_t)panel_step(k, panel_##panel) * LANES_GROUPS;                                \
@@ -438,13 +448,22 @@ INLINE void kernel_interleave(uint8_t *planes, const uint8_t *w, size_t row_size
 #include "quant_types.def"
 
 #define QTYPE(NAME, name, class, low, high, table, scales, unit)                                   \
-    static const shape_of rows16_of_##name = {                                                     \
-        min_##class, halves_##class,        offset_##class,      max_##class, low,                 \
-        high,        ggl_cpu_table_##table, CPU_SCALES_##scales, unit};                            \
+    static const shape_of rows16_of_##name = {min_##class,                                         \
+                                              halves_##class,                                      \
+                                              offset_##class,                                      \
+                                              max_##class,                                         \
+                                              low,                                                 \
+                                              high,                                                \
+                                              CPU_LAYOUT(NAME, low, high, scales),                 \
+                                              ggl_cpu_table_##table,                               \
+                                              CPU_SCALES_##scales,                                 \
+                                              unit};                                               \
     static void rows_##name(float *const *y, const void *const *x, int n_cols, const void *w,      \
                             size_t row_size, int64_t n_rows, int64_t k) {                          \
-        rows_of_##class(y, x, n_cols, w, row_size, n_rows, k, pack_blocks_##name,                  \
-                        ggl_row_size(GGL_##NAME, 256));                                            \
+        const int runs = CPU_PART_RUNS(RUNS_##NAME);                                               \
+        const size_t size = runs / RUNS_##NAME * sizeof(struct block_##name);                      \
+        rows_of_##class(y, x, n_cols, w, row_size, n_rows, k,                                      \
+                        (file_part){pack_blocks_##name, runs, size});                              \
     }                                                                                              \
     static void rows16_##name(float *const *y, const void *const *x, int n_cols, const void *w,    \
                               int64_t n_rows, int64_t k) {                                         \
@@ -456,7 +475,8 @@ INLINE void kernel_interleave(uint8_t *planes, const uint8_t *w, size_t row_size
     }                                                                                              \
     static void interleave_##name(uint8_t *planes, const void *w, size_t row_size, int n_rows,     \
                                   int64_t k) {                                                     \
-        kernel_interleave(planes, w, row_size, n_rows, k, rows16_of_##name, codes_##name,          \
+        kernel_interleave(planes, w, row_size, n_rows, k, rows16_of_##name,                        \
+                          ggl_cpu_table_##table != NULL ? put_codes_##name : codes_##name,         \
                           sizeof(struct block_##name));                                            \
     }                                                                                              \
     static void pack16_##name(void *panel, const void *w, int n_rows, int64_t k) {                 \

@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "../unroll.h"
 #include "scales.h"
 
 /* The codes that a type can have, plus its offset. For types that store signs separately: positive
@@ -16,9 +17,10 @@ const uint8_t ggl_cpu_table_IQ3[16] = {64 + 4,  64 + 12, 64 + 20, 64 + 28, 64 + 
 const uint8_t ggl_cpu_table_IQ3S[16] = {16 + 1,  16 + 3,  16 + 5,  16 + 7,  16 + 9,  16 + 11,
                                         16 + 13, 16 + 15, 16 - 15, 16 - 13, 16 - 11, 16 - 9,
                                         16 - 7,  16 - 5,  16 - 3,  16 - 1};
+const uint8_t ggl_cpu_table_Q1[16] = {1 - 1, 1 + 1};
 #define ggl_cpu_table_NONE NULL
 
-/* Up to 16 rows and 256 columns of a matrix, and their destination. They fit in the L1 cache. */
+/* Up to 16 rows of a part of a matrix, and their destination. They fit in the L1 cache. */
 typedef struct part {
     ggl_type type;
     const uint8_t *w; /* the first row's first column */
@@ -34,56 +36,78 @@ static inline void put16(uint8_t *p, int row, uint16_t h) {
     memcpy(p + 2 * row, &h, sizeof h);
 }
 
+/* Writes n <= 8 bytes of v, each to the place of one row among 16. */
+INLINE void put_bytes(uint8_t *p, uint64_t v, const int n) {
+    UNROLL for (int i = 0; i < n; i++) p[16 * i] = (uint8_t)(v >> 8 * i);
+}
+
+/* The bytes of scales of a block of `runs` runs of 32. */
+typedef struct counts {
+    int once, each, runs; /* bytes for a block, and for a run, of 16 rows */
+} counts;
+
 /* Writes the scales of one block of row `row` to p, the place for 16 rows of scales of this
  * block. */
-static inline void put_raw(uint8_t *p, int row, raw_scales r, cpu_scales s) {
-    if (s == CPU_SCALES_E8M0) {
+static inline void put_raw(uint8_t *p, int row, raw_scales r, cpu_scales s, counts n) {
+    if (s == CPU_SCALES_E8M0)
         p[row] = (uint8_t)r.d;
-        return;
-    }
-    put16(p, row, r.d);
-    if (cpu_scales_min(s))
+    if (n.once >= 32)
+        put16(p, row, r.d);
+    if (n.once >= 64)
         put16(p + 32, row, r.m);
-    if (cpu_scales_per_32(s) || s == CPU_SCALES_D)
-        return;
-    p += 32 * (1 + cpu_scales_min(s)) + row;
-    for (int i = 0; i < 8; i++)
-        p[16 * i] = (uint8_t)(r.sc[0] >> 8 * i);
-    for (int i = 0; cpu_scales_halves(s) && i < 8; i++)
-        p[128 + 16 * i] = (uint8_t)(r.sc[1] >> 8 * i);
-    for (int i = 0; s == CPU_SCALES_SC8_MIN && i < 8; i++)
-        p[128 + 16 * i] = (uint8_t)(r.mn >> 8 * i);
+    const int minima = s == CPU_SCALES_SC8_MIN ? n.runs : 0, n_sc = n.each * n.runs / 16 - minima;
+    p += n.once + row;
+    put_bytes(p, r.sc[0], n_sc < 8 ? n_sc : 8);
+    put_bytes(p + 128, r.sc[1], n_sc - 8);
+    put_bytes(p + 16 * n_sc, r.mn, minima);
 }
 
 /* Writes all scales of the part. Expanded for each type, with all arguments but p constant. */
 static inline __attribute__((always_inline)) void put_all(const part *p, raw_fn *raw,
-                                                          const cpu_scales s, const size_t block) {
-    const int per_32 = cpu_scales_per_32(s), size = per_32 ? per_32 : cpu_scales_per_256(s);
-    const int64_t n = p->n / (per_32 ? 32 : 256);
+                                                          const cpu_scales s, const counts c,
+                                                          const size_t block) {
+    const int64_t n = p->n / (32 * c.runs);
     for (int r = 0; r < p->n_rows; r++)
         for (int64_t b = 0; b < n; b++)
-            put_raw(p->scales + b * size, r,
-                    raw(p->w + (size_t)r * p->row_size + (size_t)b * block), s);
+            put_raw(p->scales + b * (c.once + c.each * c.runs), r,
+                    raw(p->w + (size_t)r * p->row_size + (size_t)b * block), s, c);
 }
 
-#define PANEL(panel, form, offset, max) enum { offset_##panel = offset };
+#define PANEL(panel, form, offset, max) enum { offset_##panel = offset, form_##panel = GGL_##form };
+/* A row of quant_types.def that types.def contradicts does not compile. The last check finds too
+ * few bits or scales: the layout must have room for all that a block stores. */
 #define QTYPE(NAME, name, panel, low, high, table, scales, unit)                                   \
+    _Static_assert((int)FORM_##NAME == (int)form_##panel,                                          \
+                   #name ": types.def and the panel " #panel " differ in their form");             \
+    _Static_assert((int)FORM_##NAME == (int)CPU_FORM_##scales,                                     \
+                   #name ": types.def and the scales " #scales " differ in their form");           \
+    _Static_assert(CPU_ONCE_##scales < 32 || CPU_EACH_##scales == 0 || RUNS_##NAME == 8,           \
+                   #name ": the scales " #scales " are those of blocks of 256");                   \
+    _Static_assert(CPU_EACH_##scales / 16 * RUNS_##NAME <= 16,                                     \
+                   #name ": raw_scales has room for 16 scales");                                   \
+    _Static_assert(RUNS_##NAME * (((low) + (high)) * CPU_PLANE + CPU_EACH_##scales) +              \
+                           CPU_ONCE_##scales >=                                                    \
+                       CPU_GROUP * sizeof(struct block_##name),                                    \
+                   #name ": its bits and scales are fewer than a block has");                      \
     static void put_scales_##name(const part *p) {                                                 \
-        put_all(p, raw_##name, CPU_SCALES_##scales, sizeof(struct block_##name));                  \
+        put_all(p, raw_##name, CPU_SCALES_##scales,                                                \
+                (counts){CPU_ONCE_##scales, CPU_EACH_##scales, RUNS_##NAME},                       \
+                sizeof(struct block_##name));                                                      \
     }
 #include "quant_types.def"
 
-typedef struct layout {
-    int offset, low, high; /* low 0: the type has no such layout */
+typedef struct type_layout {
+    int offset, low, high;
     const uint8_t *table;
-    cpu_scales scales;
-    void (*put_scales)(const part *p);
-} layout;
+    cpu_layout size;
+    void (*put_scales)(const part *p); /* NULL: the type has no such layout */
+} type_layout;
 
-static const layout layouts[GGL_TYPE_LIMIT] = {
+static const type_layout layouts[GGL_TYPE_LIMIT] = {
 #define QTYPE(NAME, name, panel, low, high, table, scales, unit)                                   \
-    [GGL_##NAME] = {offset_##panel,   low, high, ggl_cpu_table_##table, CPU_SCALES_##scales,       \
-                    put_scales_##name},
+    [GGL_##NAME] = {                                                                               \
+        offset_##panel,   low, high, ggl_cpu_table_##table, CPU_LAYOUT(NAME, low, high, scales),   \
+        put_scales_##name},
 #include "quant_types.def"
 };
 
@@ -98,7 +122,7 @@ static uint8_t table_index(const uint8_t *table, uint8_t code) {
 }
 
 /* Writes byte i of vector g of a block to the planes, whose bits for it are 0 before. */
-static void put_code(uint8_t *planes, const layout *l, int g, int i, uint8_t code) {
+static void put_code(uint8_t *planes, const type_layout *l, int g, int i, uint8_t code) {
     uint8_t *top = planes + l->low * CPU_PLANE + i;
     uint8_t high = (uint8_t)(code >> l->low);
     planes += i;
@@ -106,7 +130,7 @@ static void put_code(uint8_t *planes, const layout *l, int g, int i, uint8_t cod
         planes[g * CPU_PLANE] = code;
     else if (l->low == 4)
         planes[g % 4 * CPU_PLANE] |= (uint8_t)((code & 15) << g / 4 * 4);
-    else
+    else if (l->low == 2)
         planes[g / 4 * CPU_PLANE] |= (uint8_t)((code & 3) << g % 4 * 2);
     if (l->high == 2)
         top[g / 4 * CPU_PLANE] |= (uint8_t)(high << g % 4 * 2);
@@ -117,15 +141,15 @@ static void put_code(uint8_t *planes, const layout *l, int g, int i, uint8_t cod
 /* Writes all codes of the part. */
 static void codes_by_definition(const part *p) {
     const ggl_type_info *info = ggl_type_get((int)p->type);
-    const layout *l = &layouts[p->type];
-    const int n_sub = (int)info->block / 32;
-    const int64_t size = (l->low + l->high) * CPU_PLANE;
+    const type_layout *l = &layouts[p->type];
+    const int runs = l->size.runs;
+    const int64_t size = l->size.bits * CPU_PLANE;
     memset(p->codes, 0, (size_t)(p->n / 32 * size));
     for (int64_t b = 0; b < p->n / 32; b++)
         for (int r = 0; r < p->n_rows; r++) {
             ggl_codes c;
-            info->unpack(p->w + (size_t)r * p->row_size + (size_t)(b / n_sub) * info->size,
-                         (int)(b % n_sub), &c);
+            info->unpack(p->w + (size_t)r * p->row_size + (size_t)(b / runs) * info->size,
+                         (int)(b % runs), &c);
             for (int i = 0; i < 32; i++) {
                 uint8_t code = (uint8_t)(c.q[i] + l->offset);
                 put_code(p->codes + b * size, l, i / 4, 4 * r + i % 4,
@@ -137,28 +161,27 @@ static void codes_by_definition(const part *p) {
 /* --- whole matrices --------------------------------------------------------------------------- */
 
 size_t ggl_cpu_rows16_size(ggl_type type, int64_t n_rows, int64_t k) {
-    const layout *l = &layouts[type];
-    if (l->low == 0)
+    const type_layout *l = &layouts[type];
+    if (!l->put_scales)
         return 0;
-    return (size_t)((n_rows + CPU_GROUP - 1) / CPU_GROUP) *
-           (size_t)cpu_group_size(k, l->low + l->high, l->scales);
+    return (size_t)((n_rows + CPU_GROUP - 1) / CPU_GROUP) * (size_t)cpu_group_size(k, l->size);
 }
 
 void ggl_cpu_rows16_pack(const cpu_product *f, void *dst, ggl_type type, const void *w,
                          size_t row_size, int64_t n_rows, int64_t k, int64_t first, int64_t last) {
-    const layout *l = &layouts[type];
-    const int bits = l->low + l->high;
+    const type_layout *l = &layouts[type];
+    const int64_t columns = 32 * CPU_PART_RUNS(l->size.runs);
     for (int64_t j = first; j < last; j++) {
         const uint8_t *row = (const uint8_t *)w + (size_t)(j * CPU_GROUP) * row_size;
         const int64_t rows = n_rows - j * CPU_GROUP;
         part p = {.type = type, .row_size = row_size};
         p.n_rows = (int)(rows < CPU_GROUP ? rows : CPU_GROUP);
-        p.codes = (uint8_t *)dst + j * cpu_group_size(k, bits, l->scales);
-        for (int64_t c = 0; c < k; c += CPU_PART) {
+        p.codes = (uint8_t *)dst + j * cpu_group_size(k, l->size);
+        for (int64_t c = 0; c < k; c += columns) {
             p.w = row + ggl_row_size(type, c);
-            p.n = k - c < CPU_PART ? k - c : CPU_PART;
-            p.scales = p.codes + cpu_codes_size(p.n, bits);
-            uint8_t *end = p.codes + cpu_part_size(p.n, bits, l->scales);
+            p.n = k - c < columns ? k - c : columns;
+            p.scales = p.codes + cpu_codes_size(p.n, l->size.bits);
+            uint8_t *end = p.codes + cpu_part_size(p.n, l->size);
             memset(p.scales, 0, (size_t)(end - p.scales));
             if (f && f->interleave)
                 f->interleave(p.codes, p.w, row_size, p.n_rows, p.n);

@@ -2,11 +2,11 @@
  * instruction set (one register of AVX-512, two of AVX2, four of NEON) has one row in each lane.
  *
  * A matrix consists of groups of 16 rows; missing rows of the last group are zeros. A group
- * consists of parts of 256 columns (the last part may have fewer). A part is its codes, then its
- * scales, then zeros up to a multiple of 64 bytes. So a product reads a matrix as one stretch of
- * memory.
+ * consists of parts of 256 columns, or of as many whole blocks of the type as fit in 256 columns,
+ * at least one; the last part may have fewer. A part is its codes, then its scales, then zeros up
+ * to a multiple of 64 bytes. So a product reads a matrix as one stretch of memory.
  *
- * The codes of a block are unsigned bytes (quant_types.def: offset), in 8 vectors of 64 bytes:
+ * The codes of 32 columns are unsigned bytes (quant_types.def: offset), in 8 vectors of 64 bytes:
  *
  *     vector g = | row 0: columns 4g .. 4g+3 | row 1: the same | .. | row 15 |
  *
@@ -15,64 +15,103 @@
  *     low 8    8 planes, plane g = vector g
  *     low 4    4 planes, plane g = vector g in the low halves, vector g + 4 in the high halves
  *     low 2    2 planes, plane h = vectors 4h, 4h+1, 4h+2, 4h+3, two bits each, the first lowest
+ *     low 0    none
  *     high 2   2 planes, with the same order as low 2
  *     high 1   1 plane, bit g = vector g
  *
- * Scales: see cpu_scales. */
+ * The scales of a part are those of its blocks in turn (cpu_scales). */
 #ifndef CPU_ROWS16_H
 #define CPU_ROWS16_H
 
+#include "../../../ggml-lite/quant/blocks.h"
 #include "../kernels.h"
 
 enum { CPU_GROUP = 16 /* rows */, CPU_PART = 256 /* columns */, CPU_PLANE = 64 /* bytes */ };
 
-/* The form of a part's scales: for each 32 columns, or, for types with blocks of 256, for the whole
- * part. d, m: an f16 for each of 16 rows; sc, mn, c: a byte for each of 16 rows. */
+/* The forms in which the scales of a block are stored, for 16 rows at a time:
+ *
+ *     SCALES(NAME, form, once, each)     form as in ggl/types.def; `once` bytes for a block, and
+ *                                      after them `each` bytes for every 32 columns of it
+ *
+ * d, m: an f16 for each of 16 rows; e, sc, mn, c: a byte for each of 16 rows.
+ *
+ *     F16        d                s = d
+ *     F16_MIN    d, m             s = d, minimum -m
+ *     E8M0       e                s = 2^(e - 128)
+ *     E4M3       e[2] each 32     s = half of the float | exponent: 4 bits | mantissa: 3 bits |,
+ *                                 for each half
+ *     SC8        d, sc            s = d * sc, sc signed
+ *     SC8_MIN    d, m, sc, mn     s = d * sc, minimum m * mn
+ *     SC16       d, sc[2]         s = d * sc, sc signed, for each half
+ *     SC16_MIN   d, m, c[2]       s = d * (c & 15), minimum m * (c >> 4), for each half
+ *
+ * In SC8_MIN the bytes sc of all runs of 32 precede the bytes mn. */
+#define CPU_EACH_SCALES(SCALES)                                                                    \
+    SCALES(F16, SCALE, 32, 0)                                                                      \
+    SCALES(F16_MIN, SCALE_MIN, 64, 0)                                                              \
+    SCALES(E8M0, SCALE, 16, 0)                                                                     \
+    SCALES(E4M3, SCALE16, 0, 32)                                                                   \
+    SCALES(SC8, SCALE, 32, 16)                                                                     \
+    SCALES(SC8_MIN, SCALE_MIN, 64, 32)                                                             \
+    SCALES(SC16, SCALE16, 32, 32)                                                                  \
+    SCALES(SC16_MIN, SCALE16_MIN, 64, 32)
+
 typedef enum cpu_scales {
-    CPU_SCALES_F32, /* panels: f32[n][16] a block: s, or s and m, or both s, or both s and both m */
-    CPU_SCALES_F16, /* d                      s = d */
-    CPU_SCALES_F16_MIN,  /* d, m                   s = d, minimum -m */
-    CPU_SCALES_E8M0,     /* u8 e[16]               s = 2^(e - 128) */
-    CPU_SCALES_D,        /* d                      s = d in all 8 blocks */
-    CPU_SCALES_SC8,      /* d, i8 sc[8]            s = d * sc */
-    CPU_SCALES_SC8_MIN,  /* d, m, u8 sc[8], mn[8]  s = d * sc, minimum m * mn */
-    CPU_SCALES_SC16,     /* d, i8 sc[16]           s = d * sc, for each half */
-    CPU_SCALES_SC16_MIN, /* d, m, u8 c[16]         s = d * (c & 15), minimum m * (c >> 4), for each
-                            half */
+    CPU_SCALES_F32, /* panels: f32[n][16] a run: s, or s and m, or both s, or both s and both m */
+#define SCALES(NAME, form, once, each) CPU_SCALES_##NAME,
+    CPU_EACH_SCALES(SCALES)
+#undef SCALES
 } cpu_scales;
 
-/* Return 1 if the form has minima; if each half of a block has its own scale. */
-static inline int cpu_scales_min(cpu_scales s) {
-    return s == CPU_SCALES_F16_MIN || s == CPU_SCALES_SC8_MIN || s == CPU_SCALES_SC16_MIN;
+enum {
+#define SCALES(NAME, form, once, each)                                                             \
+    CPU_FORM_##NAME = GGL_##form, CPU_ONCE_##NAME = once, CPU_EACH_##NAME = each,
+    CPU_EACH_SCALES(SCALES)
+#undef SCALES
+};
+
+/* Return 1 if the form has minima; if each half of a run has its own scale. */
+static inline int cpu_form_min(ggl_type_form form) {
+    return form == GGL_SCALE_MIN || form == GGL_SCALE16_MIN;
 }
-static inline int cpu_scales_halves(cpu_scales s) {
-    return s == CPU_SCALES_SC16 || s == CPU_SCALES_SC16_MIN;
+static inline int cpu_form_halves(ggl_type_form form) {
+    return form == GGL_SCALE16 || form == GGL_SCALE16_MIN;
 }
 
-/* Return the bytes of scales for 32 columns, and for 256 columns; one of them is 0. */
-static inline int cpu_scales_per_32(cpu_scales s) {
-    return s == CPU_SCALES_F16 ? 32 : s == CPU_SCALES_F16_MIN ? 64 : s == CPU_SCALES_E8M0 ? 16 : 0;
-}
-static inline int cpu_scales_per_256(cpu_scales s) {
-    return s == CPU_SCALES_D          ? 32
-           : s == CPU_SCALES_SC8      ? 32 + 128
-           : s == CPU_SCALES_SC8_MIN  ? 64 + 256
-           : s == CPU_SCALES_SC16     ? 32 + 256
-           : s == CPU_SCALES_SC16_MIN ? 64 + 256
-                                      : 0;
-}
+/* What the sizes of a type's layout depend on. */
+typedef struct cpu_layout {
+    int bits;   /* of a code in the planes */
+    int runs;   /* of 32 columns in a block */
+    int scales; /* bytes of scales of a block, for 16 rows */
+} cpu_layout;
 
-/* Return the bytes of the codes of a part with n columns, of the whole part, and of a group with k
- * columns. bits: low + high. */
+/* The layout of a row of quant_types.def. */
+#define CPU_LAYOUT(NAME, low, high, scales)                                                        \
+    { (low) + (high), RUNS_##NAME, CPU_ONCE_##scales + CPU_EACH_##scales *RUNS_##NAME }
+
+/* The runs of 32 columns in a part: whole blocks of `runs`. */
+#define CPU_PART_RUNS(runs) ((runs) > CPU_PART / 32 ? (runs) : CPU_PART / 32 / (runs) * (runs))
+
+/* The most runs in a part, and in a block, of any type. */
+union cpu_most_runs {
+#define PLAIN(id, NAME, name, size, text)
+#define QUANT(id, NAME, name, block, size, form, text) char name[CPU_PART_RUNS(RUNS_##NAME)];
+#define QUANT_READ                                     QUANT
+#include "ggl/types.def"
+};
+enum { CPU_MOST_RUNS = sizeof(union cpu_most_runs) };
+
+/* Return the bytes of the codes of n columns, of a part with n columns, and of a group with k
+ * columns. */
 static inline int64_t cpu_codes_size(int64_t n, int bits) {
     return n / 32 * bits * CPU_PLANE;
 }
-static inline int64_t cpu_part_size(int64_t n, int bits, cpu_scales s) {
-    int64_t scales = n / 32 * cpu_scales_per_32(s) + n / 256 * cpu_scales_per_256(s);
-    return (cpu_codes_size(n, bits) + scales + 63) / 64 * 64;
+static inline int64_t cpu_part_size(int64_t n, cpu_layout l) {
+    return (cpu_codes_size(n, l.bits) + n / 32 / l.runs * l.scales + 63) / 64 * 64;
 }
-static inline int64_t cpu_group_size(int64_t k, int bits, cpu_scales s) {
-    return k / CPU_PART * cpu_part_size(CPU_PART, bits, s) + cpu_part_size(k % CPU_PART, bits, s);
+static inline int64_t cpu_group_size(int64_t k, cpu_layout l) {
+    const int64_t part = 32 * CPU_PART_RUNS(l.runs);
+    return k / part * cpu_part_size(part, l) + cpu_part_size(k % part, l);
 }
 
 /* Returns the bytes of n_rows rows with k columns; 0: the type has no such layout. */
@@ -85,6 +124,6 @@ void ggl_cpu_rows16_pack(const cpu_product *p, void *dst, ggl_type type, const v
 
 /* Tables of codes, as bytes with the type's offset added; unused entries are 0. */
 extern const uint8_t ggl_cpu_table_IQ4[16], ggl_cpu_table_MXFP4[16], ggl_cpu_table_IQ1[16],
-    ggl_cpu_table_IQ2[16], ggl_cpu_table_IQ3[16], ggl_cpu_table_IQ3S[16];
+    ggl_cpu_table_IQ2[16], ggl_cpu_table_IQ3[16], ggl_cpu_table_IQ3S[16], ggl_cpu_table_Q1[16];
 
 #endif

@@ -1,17 +1,16 @@
-/* Read the scales of a block in a file: one or two f16, and, for blocks of 256, bytes that multiply
- * them. Each type has one function here, which uses only integer operations of up to 64 bits. The
- * type's cpu_scales (rows16.h) defines what the numbers mean. ggml-lite/quant/blocks.h and
- * docs/types.md have the layout of blocks. */
+/* Read the scales of a block in a file: one or two f16, bytes that multiply them, or bytes alone.
+ * Each type has one function here, which uses only integer operations of up to 64 bits. The type's
+ * cpu_scales (rows16.h) defines what the numbers mean. ggml-lite/quant/blocks.h and docs/types.md
+ * have the layout of blocks. */
 #ifndef CPU_QUANT_SCALES_H
 #define CPU_QUANT_SCALES_H
 
-#include "../../../ggml-lite/quant/blocks.h"
 #include "../load.h"
 #include "rows16.h"
 
 typedef struct raw_scales {
-    uint16_t d, m;      /* CPU_SCALES_E8M0: d is the exponent byte */
-    uint64_t sc[2], mn; /* as in cpu_scales, eight bytes each, the first one lowest */
+    uint16_t d, m;      /* E8M0: d is the exponent byte */
+    uint64_t sc[2], mn; /* as in cpu_scales, eight bytes each, the first one lowest; E4M3: e */
 } raw_scales;
 
 typedef raw_scales raw_fn(const uint8_t *block);
@@ -48,7 +47,7 @@ static inline uint64_t eight_of(const uint8_t *p, const int step, const int from
     return v;
 }
 
-/* --- blocks of 32 --------------------------------------------------------------------------- */
+/* --- one or two numbers for a block ----------------------------------------------------------- */
 
 static inline raw_scales raw_f16(const uint8_t *p) {
     return (raw_scales){.d = load16(p)};
@@ -65,8 +64,8 @@ static inline raw_scales raw_mxfp4(const uint8_t *p) {
 #define raw_q5_1   raw_f16_min
 #define raw_q8_0   raw_f16
 #define raw_iq4_nl raw_f16
-
-/* --- blocks of 256 -------------------------------------------------------------------------- */
+#define raw_q1_0   raw_f16
+#define raw_q2_0   raw_f16
 
 static inline raw_scales raw_tq1_0(const uint8_t *p) {
     return (raw_scales){.d = load16(p + 52)};
@@ -74,6 +73,15 @@ static inline raw_scales raw_tq1_0(const uint8_t *p) {
 
 static inline raw_scales raw_tq2_0(const uint8_t *p) {
     return (raw_scales){.d = load16(p + 64)};
+}
+
+/* --- numbers for parts of a block ------------------------------------------------------------- */
+
+/* Bytes without their top bit; 0x7f, which is 0, becomes 0. */
+static inline raw_scales raw_nvfp4(const uint8_t *p) {
+    const uint64_t v = load32(p), low = v & EACH_BYTE(0x7f);
+    const uint64_t zero = (low + EACH_BYTE(1)) & ~v & EACH_BYTE(0x80);
+    return (raw_scales){.sc = {low & ~((zero >> 7) * 0x7f) & 0xffffffff}};
 }
 
 /* 16 bytes hold 16 scales in their low halves and 16 minima in their high halves. */

@@ -9,6 +9,7 @@
  *   c32_twice(p), c32_fours(p)     16 bytes twice; 4 bytes eight times
  *   c32_halves(a, b)               the first half of a, the second half of b
  *   c32_nibbles(p)                 the low halves of 16 bytes, then the high halves
+ *   c32_quarters(v)                v with its second and third eight bytes exchanged
  *   c32_bits(v, from, to, mask)    (byte >> from & mask) << to, for each byte
  *   c32_spread(bits, value)        32 bits as bytes of 0 or `value`
  *   c32_twos(v)                    four numbers of 16 bits: eight elements of two bits of each
@@ -18,7 +19,7 @@
  *   c32_or, c32_xor
  *   f16_value(bits)
  *   f8_scaled_u8(d, bytes), f8_scaled_i8   d times each of eight bytes, the lowest first
- *   f16_rows(out, p, row, sign)    the f16 at p + row[0..15], times sign (1 or -1)
+ *   f16_rows(out, p, row, raw, minima)     the d of raw(p + row[0..15]), or the negated m
  *   pack_codes(codes, w, row, unpack, k, table)   writes block k of 16 rows to 8 planes, through
  *                                          the table unless that is NULL
  *   put_scales(out, v, step, places)       writes eight values of each of 16 rows (those of row r
@@ -48,6 +49,9 @@ UNPACK(q5_1, c32_or(c32_nibbles(p + 8), c32_spread(load32(p + 4), 16)))
 UNPACK(iq4_nl, c32_nibbles(p + 2))
 UNPACK(iq4_xs, c32_nibbles(p + 8 + 16 * k))
 UNPACK(mxfp4, c32_nibbles(p + 1))
+UNPACK(nvfp4, c32_quarters(c32_nibbles(p + 4 + 16 * k)))
+UNPACK(q1_0, c32_spread(load32(p + 2 + 4 * k), 1))
+UNPACK(q2_0, c32_twos(load64(p + 2 + 8 * k)))
 UNPACK(q2_k, BITS(16 + k / 4 * 32, k % 4 * 2, 0, 3))
 UNPACK(q3_k, c32_or(BITS(32 + k / 4 * 32, k % 4 * 2, 0, 3), BITS(0, k, 2, 1)))
 UNPACK(q4_k, BITS(16 + k / 2 * 32, k % 2 * 4, 0, 15))
@@ -153,7 +157,7 @@ INLINE c32 unpack_iq1_m(const uint8_t *p, const int k) {
 
 typedef c32 unpack_fn(const uint8_t *block, const int k);
 
-/* --- scales of a block of 256 ----------------------------------------------------------------- */
+/* --- scales ----------------------------------------------------------------------------------- */
 
 /* The scales s and minima m (if the type has any) of a block's 8 parts of 32: 8 of each, or, for
  * types with halves, 16 in the order part 0 first half, part 0 second half, part 1 .. */
@@ -165,8 +169,6 @@ INLINE row_scales scaled(raw_scales r, const cpu_scales s, const float unit) {
     const uint64_t low = EACH_BYTE(15);
     const float d = f16_value(r.d) * unit, m = f16_value(r.m);
     switch (s) {
-    case CPU_SCALES_SC8:
-        return (row_scales){.s = {f8_scaled_i8(d, r.sc[0])}};
     case CPU_SCALES_SC8_MIN:
         return (row_scales){.s = {f8_scaled_u8(d, r.sc[0])}, .m = {f8_scaled_u8(m, r.mn)}};
     case CPU_SCALES_SC16:
@@ -175,9 +177,15 @@ INLINE row_scales scaled(raw_scales r, const cpu_scales s, const float unit) {
         return (row_scales){
             .s = {f8_scaled_u8(d, r.sc[0] & low), f8_scaled_u8(d, r.sc[1] & low)},
             .m = {f8_scaled_u8(m, r.sc[0] >> 4 & low), f8_scaled_u8(m, r.sc[1] >> 4 & low)}};
-    default: /* CPU_SCALES_D */
-        return (row_scales){.s = {f8_scaled_u8(d, EACH_BYTE(1))}};
+    default: /* CPU_SCALES_SC8 */
+        return (row_scales){.s = {f8_scaled_i8(d, r.sc[0])}};
     }
+}
+
+/* Returns 16 scales of the form CPU_SCALES_E4M3 from their bytes << 7: that is an f16 with another
+ * bias. */
+INLINE vfloat float_e4m3(const uint16_t *shifted) {
+    return float_mul(float_f16((const uint8_t *)shifted), float_set(0x1p7f));
 }
 
 /* --- 16 rows interleaved ---------------------------------------------------------------------- */
@@ -190,42 +198,28 @@ static const uint8_t places[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13,
 static const uint8_t places_MXFP4[16] = {0, 1, 2, 3, 4, 5, 6, 7, 0, 9, 10, 11, 12, 13, 14, 15};
 
 INLINE void put_codes(uint8_t *codes, const uint8_t *w, const size_t *row, const uint8_t *table,
-                      unpack_fn *unpack, const int n_sub, const bool looked_up) {
-    if (n_sub == 1 || looked_up) { /* k is only used in an address */
-        for (int k = 0; k < n_sub; k++, codes += 8 * CPU_PLANE)
+                      unpack_fn *unpack, const int runs, const bool looked_up) {
+    if (runs == 1 || looked_up) { /* k is only used in an address */
+        for (int k = 0; k < runs; k++, codes += 8 * CPU_PLANE)
             pack_codes(codes, w, row, unpack, k, looked_up ? table : NULL);
     } else { /* k is a shift count, which must be a constant */
-        UNROLL for (int k = 0; k < 8; k++, codes += 8 * CPU_PLANE)
+        UNROLL for (int k = 0; k < runs; k++, codes += 8 * CPU_PLANE)
             pack_codes(codes, w, row, unpack, k, NULL);
     }
 }
 
-/* Writes the scales of a block of 16 rows as f32. For each 32 columns: s; s and m; both s; or both
- * s and both m. */
-INLINE void put_floats(float *to, const uint8_t *w, const size_t *row, raw_fn *raw,
-                       const cpu_scales s, const float unit) {
-    const int min = cpu_scales_min(s), halves = cpu_scales_halves(s);
-    const int stride = sizeof(row_scales) / sizeof(f8), per_32 = (1 + min) * (1 + halves);
+/* put_floats for forms with bytes for each run: SC8 and the like, of blocks of 256. */
+INLINE void put_scaled(float *to, const uint8_t *w, const size_t *row, raw_fn *raw,
+                       const cpu_scales s, const ggl_type_form form, const float unit) {
+    const int min = cpu_form_min(form), halves = cpu_form_halves(form);
+    const int stride = sizeof(row_scales) / sizeof(f8), per_run = (1 + min) * (1 + halves);
     row_scales v[CPU_GROUP];
-    if (s == CPU_SCALES_E8M0) {
-        uint8_t e[CPU_GROUP];
-        for (int r = 0; r < CPU_GROUP; r++)
-            e[r] = w[row[r]];
-        float_store(to, float_e8m0(e), CPU_GROUP);
-        return;
-    }
-    if (cpu_scales_per_32(s)) {
-        f16_rows(to, w, row, 1);
-        if (min)
-            f16_rows(to + CPU_GROUP, w + 2, row, -1);
-        return;
-    }
     for (int r = 0; r < CPU_GROUP; r++)
         v[r] = scaled(raw(w + row[r]), s, unit);
     for (int h = 0; h <= halves; h++) {
         int place[8];
         for (int i = 0; i < 8; i++)
-            place[i] = halves ? (4 * h + i / 2) * per_32 + i % 2 : i * per_32;
+            place[i] = halves ? (4 * h + i / 2) * per_run + i % 2 : i * per_run;
         put_scales(to, &v[0].s[h], stride, place);
         for (int i = 0; min && i < 8; i++)
             place[i] += 1 + halves;
@@ -234,22 +228,70 @@ INLINE void put_floats(float *to, const uint8_t *w, const size_t *row, raw_fn *r
     }
 }
 
+/* put_floats for CPU_SCALES_E4M3. */
+INLINE void put_e4m3(float *to, const uint8_t *w, const size_t *row, raw_fn *raw, const int runs) {
+    for (int i = 0; i < 2 * runs; i += 4) {
+        uint32_t e[CPU_GROUP]; /* of each row, scales i .. i + 3 */
+        for (int r = 0; r < CPU_GROUP; r++)
+            e[r] = (uint32_t)(raw(w + row[r]).sc[i / 8] >> 8 * (i % 8));
+        for (int h = 0; h < 4 && i + h < 2 * runs; h++, to += CPU_GROUP) {
+            uint16_t shifted[CPU_GROUP];
+            for (int r = 0; r < CPU_GROUP; r++)
+                shifted[r] = (uint16_t)((e[r] >> 8 * h & 0x7f) << 7);
+            float_store(to, float_e4m3(shifted), CPU_GROUP);
+        }
+    }
+}
+
+/* Writes the scales of a block of 16 rows as f32. For each 32 columns: s; s and m; both s; or both
+ * s and both m. */
+INLINE void put_floats(float *to, const uint8_t *w, const size_t *row, raw_fn *raw,
+                       const cpu_scales s, const ggl_type_form form, const int runs,
+                       const float unit) {
+    const int per_run = (1 + cpu_form_min(form)) * CPU_GROUP;
+    uint8_t e[CPU_GROUP];
+    switch (s) {
+    case CPU_SCALES_E4M3:
+        put_e4m3(to, w, row, raw, runs);
+        return;
+    case CPU_SCALES_E8M0:
+        for (int r = 0; r < CPU_GROUP; r++)
+            e[r] = (uint8_t)raw(w + row[r]).d;
+        float_store(to, float_e8m0(e), CPU_GROUP);
+        break;
+    case CPU_SCALES_F16:
+    case CPU_SCALES_F16_MIN:
+        f16_rows(to, w, row, raw, false);
+        if (s == CPU_SCALES_F16_MIN)
+            f16_rows(to + CPU_GROUP, w, row, raw, true);
+        break;
+    default:
+        put_scaled(to, w, row, raw, s, form, unit);
+        return;
+    }
+    for (int k = 1; k < runs; k++)
+        memcpy(to + k * per_run, to, (size_t)per_run * sizeof *to);
+}
+
 #define ggl_cpu_table_NONE NULL
-#define N_SUB(scales)      (cpu_scales_per_32(CPU_SCALES_##scales) ? 1 : 8)
 #define QTYPE(NAME, name, panel, low, high, table, scales, unit)                                   \
+    INLINE void put_codes_##name(uint8_t *codes, const uint8_t *w, const size_t *row,              \
+                                 const uint8_t *to) {                                              \
+        put_codes(codes, w, row, to, unpack_##name, RUNS_##NAME, ggl_cpu_table_##table != NULL);   \
+    }                                                                                              \
     static void codes_##name(uint8_t *codes, const uint8_t *w, const size_t *row,                  \
                              const uint8_t *to) {                                                  \
-        put_codes(codes, w, row, to, unpack_##name, N_SUB(scales), ggl_cpu_table_##table != NULL); \
+        put_codes_##name(codes, w, row, to);                                                       \
     }                                                                                              \
     static void pack_blocks_##name(uint8_t *codes, float *to, const uint8_t *w, const size_t *row, \
                                    int64_t n) {                                                    \
-        const int n_sub = N_SUB(scales);                                                           \
-        const int per_32 = (1 + cpu_scales_min(CPU_SCALES_##scales)) *                             \
-                           (1 + cpu_scales_halves(CPU_SCALES_##scales)) * CPU_GROUP;               \
-        for (; n > 0; n -= n_sub, w += sizeof(struct block_##name)) {                              \
+        const ggl_type_form form = (ggl_type_form)FORM_##NAME;                                     \
+        const int runs = RUNS_##NAME;                                                              \
+        const int per_run = (1 + cpu_form_min(form)) * (1 + cpu_form_halves(form)) * CPU_GROUP;    \
+        for (; n > 0; n -= runs, w += sizeof(struct block_##name)) {                               \
             codes_##name(codes, w, row, ggl_cpu_table_##table);                                    \
-            put_floats(to, w, row, raw_##name, CPU_SCALES_##scales, unit);                         \
-            codes += n_sub * 8 * CPU_PLANE, to += n_sub * per_32;                                  \
+            put_floats(to, w, row, raw_##name, CPU_SCALES_##scales, form, runs, unit);             \
+            codes += runs * 8 * CPU_PLANE, to += runs * per_run;                                   \
         }                                                                                          \
     }
 #include "quant_types.def"

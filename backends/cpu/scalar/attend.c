@@ -68,6 +68,6 @@ static void merge(float *total, const float *part, float a, float b, int64_t n) 
 
 void ggl_cpu_kernels_attend(cpu_kernels *k) {
     fill_by_type(k);
-    k->softmax_page = softmax_page;
-    k->merge = merge;
+#define PAGE_SLOT(name, fn, where) k->name = name;
+#include "../slots.def"
 }

@@ -78,14 +78,10 @@ static void f32_to_f16(uint16_t *y, const float *x, int64_t n) {
 }
 
 void ggl_cpu_kernels_elementwise(cpu_kernels *k) {
-#define X(NAME) k->unary[CPU_##NAME] = unary_##NAME;
-    CPU_UNARY(X)
-#undef X
-#define X(NAME) k->binary[CPU_##NAME] = binary_##NAME;
-    CPU_BINARY(X)
-#undef X
-    k->mul_add = mul_add;
-    k->f32_to_f16 = f32_to_f16;
+#define UNARY_SLOT(NAME, of, where)   k->unary[CPU_##NAME] = unary_##NAME;
+#define BINARY_SLOT(NAME, where)      k->binary[CPU_##NAME] = binary_##NAME;
+#define ELEMENT_SLOT(name, fn, where) k->name = name;
+#include "../slots.def"
     for (int i = 0; ggl_type_at(i); i++)
         k->to_f32[ggl_type_at(i)->type] = ggl_type_at(i)->to_float;
 }

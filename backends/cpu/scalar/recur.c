@@ -54,15 +54,15 @@ static void wkv7_row(float *s, float *y, float v, const cpu_recur *r) {
 }
 
 #define ROWS(NAME, of_row)                                                                         \
-    static void NAME##_rows(float *s, float *y, int64_t n_rows, const cpu_recur *r) {              \
+    static void rows_##NAME(float *s, float *y, int64_t n_rows, const cpu_recur *r) {              \
         for (int64_t j = 0; j < n_rows; j++, s += r->n)                                            \
             of_row;                                                                                \
     }
-ROWS(delta, delta_row(s, y + j, r->v[j], r))
-ROWS(scan, scan_row(s, y + j, r->v[j], r))
-ROWS(select, select_row(s, y + j, j, r))
-ROWS(wkv6, y[j] = wkv6_row(s, r->v[j], r))
-ROWS(wkv7, wkv7_row(s, y + j, r->v[j], r))
+ROWS(DELTA, delta_row(s, y + j, r->v[j], r))
+ROWS(SCAN, scan_row(s, y + j, r->v[j], r))
+ROWS(SELECT, select_row(s, y + j, j, r))
+ROWS(WKV6, y[j] = wkv6_row(s, r->v[j], r))
+ROWS(WKV7, wkv7_row(s, y + j, r->v[j], r))
 
 static void conv(float *y, const float *const *x, const float *w, int64_t n, int64_t k) {
     for (int64_t i = 0; i < n; i++) {
@@ -76,10 +76,7 @@ static void conv(float *y, const float *const *x, const float *w, int64_t n, int
 }
 
 void ggl_cpu_kernels_recur(cpu_kernels *k) {
-    k->recur[CPU_DELTA] = delta_rows;
-    k->recur[CPU_SCAN] = scan_rows;
-    k->recur[CPU_SELECT] = select_rows;
-    k->recur[CPU_WKV6] = wkv6_rows;
-    k->recur[CPU_WKV7] = wkv7_rows;
-    k->conv = conv;
+#define RECUR_SLOT(NAME, where)     k->recur[CPU_##NAME] = rows_##NAME;
+#define STATE_SLOT(name, fn, where) k->name = name;
+#include "../slots.def"
 }

@@ -18,6 +18,6 @@ static void rope_pair(float *y, const float *x, const float *cs, int64_t r) {
 }
 
 void ggl_cpu_kernels_rope(cpu_kernels *k) {
-    k->rope_half = rope_half;
-    k->rope_pair = rope_pair;
+#define ROPE_SLOT(name, fn, where) k->name = name;
+#include "../slots.def"
 }

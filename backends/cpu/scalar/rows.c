@@ -25,7 +25,6 @@ static float amax(const float *x, int64_t n) {
 }
 
 void ggl_cpu_kernels_rows(cpu_kernels *k) {
-    k->sum = sum;
-    k->sum_squares = sum_squares;
-    k->amax = amax;
+#define ROW_SLOT(name, fn, where) k->name = name;
+#include "../slots.def"
 }

@@ -264,6 +264,6 @@ static void merge(float *total, const float *part, float a, float b, int64_t n) 
 
 static void fill_attend(cpu_kernels *k) {
     fill_by_type(k);
-    k->softmax_page = softmax_page;
-    k->merge = merge;
+#define PAGE_SLOT(name, fn, where) CPU_SET_##where(k->name, name)
+#include "../slots.def"
 }

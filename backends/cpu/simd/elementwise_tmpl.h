@@ -117,38 +117,9 @@ static void f32_to_f16(uint16_t *y, const float *x, int64_t n) {
 }
 
 static void fill_elementwise(cpu_kernels *k) {
-#define SET(NAME) k->unary[CPU_##NAME] = unary_##NAME
-    SET(EXP);
-    SET(LOG);
-    SET(SQRT);
-    SET(FLOOR);
-    SET(ABS);
-    SET(TANH);
-    SET(ERF);
-    SET(SIGMOID);
-    SET(RELU);
-    SET(SILU);
-    SET(GELU);
-    SET(GELU_ERF);
-    SET(GELU_QUICK);
-    SET(SOFTPLUS);
-#undef SET
-#define SET(NAME) k->binary[CPU_##NAME] = binary_##NAME
-    SET(ADD);
-    SET(SUB);
-    SET(MUL);
-    SET(DIV);
-    SET(MOD);
-    SET(EQ);
-    SET(NE);
-    SET(LT);
-    SET(LE);
-    SET(GT);
-    SET(GE);
-    SET(MIN);
-    SET(MAX);
-#undef SET
-    k->mul_add = mul_add;
+#define UNARY_SLOT(NAME, of, where)   CPU_SET_##where(k->unary[CPU_##NAME], unary_##NAME)
+#define BINARY_SLOT(NAME, where)      CPU_SET_##where(k->binary[CPU_##NAME], binary_##NAME)
+#define ELEMENT_SLOT(name, fn, where) CPU_SET_##where(k->name, name)
+#include "../slots.def"
     k->to_f32[GGL_F16] = f16_to_f32;
-    k->f32_to_f16 = f32_to_f16;
 }

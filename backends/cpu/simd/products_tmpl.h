@@ -230,12 +230,12 @@ INLINE void columns(float *const *y, const void *const *x, const float *w, int n
 
 static void tile(float *const *y, const void *const *x, int n_cols, const void *panel, int n_rows,
                  int64_t k) {
-    for (int c = 0; c < n_cols;) {
+    for (int c = 0, taken; c < n_cols; c += taken) {
+        taken = 0;
 #define TAKE(n)                                                                                    \
-    if (n_cols - c >= (n)) {                                                                       \
+    if (taken == 0 && n_cols - c >= (n)) {                                                         \
         columns(y + c, x + c, panel, n_rows, n, k);                                                \
-        c += (n);                                                                                  \
-        continue;                                                                                  \
+        taken = (n);                                                                               \
     }
         V_TILE(TAKE)
 #undef TAKE

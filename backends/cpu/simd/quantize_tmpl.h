@@ -79,7 +79,6 @@ static void round_bf16_pairs(uint16_t *y, const float *x, int64_t n) {
 }
 
 static void fill_quantize(cpu_kernels *k) {
-    k->quantize = quantize;
-    k->round_bf16 = round_bf16;
-    k->round_bf16_pairs = round_bf16_pairs;
+#define COLUMN_SLOT(name, fn, where) CPU_SET_##where(k->name, name)
+#include "../slots.def"
 }

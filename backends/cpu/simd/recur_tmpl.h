@@ -124,15 +124,14 @@ INLINE void all_rows(const cpu_recur_kind kind, const bool tail, float *s, float
         some_rows(kind, 1, tail, s + j * r->n, y + j, j, r);
 }
 
-#define X(NAME)                                                                                    \
+#define RECUR_SLOT(NAME, where)                                                                    \
     static void rows_##NAME(float *s, float *y, int64_t n_rows, const cpu_recur *r) {              \
         if (r->n % 16 == 0)                                                                        \
             all_rows(CPU_##NAME, false, s, y, n_rows, r);                                          \
         else                                                                                       \
             all_rows(CPU_##NAME, true, s, y, n_rows, r);                                           \
     }
-CPU_RECUR(X)
-#undef X
+#include "../slots.def"
 
 /* --- the short convolution ------------------------------------------------------------------- */
 
@@ -196,8 +195,7 @@ static void conv(float *y, const float *const *x, const float *w, int64_t n, int
 }
 
 static void fill_recur(cpu_kernels *k) {
-#define X(NAME) k->recur[CPU_##NAME] = rows_##NAME;
-    CPU_RECUR(X)
-#undef X
-    k->conv = conv;
+#define RECUR_SLOT(NAME, where)     CPU_SET_##where(k->recur[CPU_##NAME], rows_##NAME)
+#define STATE_SLOT(name, fn, where) CPU_SET_##where(k->name, name)
+#include "../slots.def"
 }

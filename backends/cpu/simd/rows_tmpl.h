@@ -78,9 +78,7 @@ static void rope_pair(float *y, const float *x, const float *cs, int64_t r) {
 }
 
 static void fill_rows(cpu_kernels *k) {
-    k->sum = sum;
-    k->sum_squares = sum_squares;
-    k->amax = amax;
-    k->rope_half = rope_half;
-    k->rope_pair = rope_pair;
+#define ROW_SLOT(name, fn, where)  CPU_SET_##where(k->name, name)
+#define ROPE_SLOT(name, fn, where) CPU_SET_##where(k->name, name)
+#include "../slots.def"
 }

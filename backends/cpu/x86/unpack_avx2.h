@@ -2,7 +2,7 @@
 #ifndef CPU_UNPACK_AVX2_H
 #define CPU_UNPACK_AVX2_H
 
-#include "../quant/rows16.h"
+#include "../quant/scales.h"
 #include "avx2.h"
 
 typedef __m256i c32;
@@ -37,6 +37,9 @@ INLINE c32 c32_xor(c32 a, c32 b) {
 INLINE c32 c32_nibbles(const uint8_t *p) {
     __m128i v = _mm_loadu_si128((const __m128i *)p);
     return c32_and(_mm256_set_m128i(_mm_srli_epi16(v, 4), v), 15);
+}
+INLINE c32 c32_quarters(c32 v) {
+    return _mm256_permute4x64_epi64(v, 0xd8);
 }
 INLINE c32 c32_bits(c32 v, const int from, const int to, const int mask) {
     v = from > to ? _mm256_srli_epi16(v, from - to) : _mm256_slli_epi16(v, to - from);
@@ -90,18 +93,19 @@ INLINE f8 f8_scaled_i8(float d, uint64_t bytes) {
     return _mm256_mul_ps(set8(d), _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(v)));
 }
 
-INLINE void f16_rows(float *out, const uint8_t *p, const size_t *row, const int sign) {
+INLINE void f16_rows(float *out, const uint8_t *p, const size_t *row, raw_fn *raw,
+                     const bool minima) {
     for (int h = 0; h < 2; h++, row += 8, out += 8) {
         uint16_t d[8];
         for (int r = 0; r < 8; r++)
-            memcpy(d + r, p + row[r], 2);
+            d[r] = minima ? raw(p + row[r]).m : raw(p + row[r]).d;
         __m128i v = _mm_setzero_si128();
         v = _mm_insert_epi16(v, d[0], 0), v = _mm_insert_epi16(v, d[1], 1);
         v = _mm_insert_epi16(v, d[2], 2), v = _mm_insert_epi16(v, d[3], 3);
         v = _mm_insert_epi16(v, d[4], 4), v = _mm_insert_epi16(v, d[5], 5);
         v = _mm_insert_epi16(v, d[6], 6), v = _mm_insert_epi16(v, d[7], 7);
         __m256 x = _mm256_cvtph_ps(v);
-        _mm256_storeu_ps(out, sign < 0 ? _mm256_xor_ps(set8(-0.0f), x) : x);
+        _mm256_storeu_ps(out, minima ? _mm256_xor_ps(set8(-0.0f), x) : x);
     }
 }
 

@@ -30,7 +30,7 @@ typedef struct ggl_backend_params {
      * knows "f64": without it, values between operators are f32. */
     const char *mask;
     /* cpu: round f16 weights of products to bf16 (to nearest even) when they are repacked (so not
-     * with ggl_sched_params.no_repack). Makes prompts faster on machines that multiply bf16. */
+     * with ggl_sched_params.no_repack). Makes large batches faster on machines that multiply bf16. */
     bool f16_as_bf16;
     int device;              /* set by ggl_backend_open: the number at the end of the name */
     ggl_profile_fn *profile; /* NULL: steps are not timed. The reference never calls it */
@@ -97,7 +97,7 @@ typedef struct ggl_shadow_params {
 /* The element of a node's value that differs most. */
 typedef struct ggl_shadow_fault {
     char node[128], origin[128]; /* "blk.2 q = rope_pair(..)", "llama.arch:30" */
-    int64_t run, token, element; /* runs count from 1 */
+    int64_t run, item, element;  /* runs count from 1; item: of the batch */
     double got, want;            /* inner's number, the trusted one */
     double scale, drift, bound; /* largest |number| of the value; |got - want| / scale; its limit */
 } ggl_shadow_fault;

@@ -5,12 +5,21 @@
  *
  *     word 0 | code 3 | code 2 | code 1 | code 0 |   word 1 | code 7 ..
  *
+ * Numbers, names and sizes come from types.def, which is included. A type adds one function:
+ *
+ *     void unpack_<name>(uint b, uint k)     sets code, scale and minimum, and offset if it is not
+ *                                            0, from elements 32 k .. 32 k + 31 of the block at b
+ *
+ * The functions of types that are only read, whose codes are looked up in codebooks, stand after
+ * the others. In a type whose block is a multiple of 4 bytes, u32_at and u128_at must be given
+ * multiples of 4 after the block's beginning.
+ *
  * The including file must declare:
  *
  *     TYPE       a specialization constant: ggl_type
  *     ALIGNED    a specialization constant: words of weights are at multiples of 4
  *     WEIGHTS    the name of a buffer of uint
- *     CODEBOOKS  only for types with codebooks (iq1, iq2, iq3): their binding; without it all other
+ *     CODEBOOKS  only for types with codebooks (QUANT_READ): their binding; without it all other
  *                types are decoded, which keeps modules small
  *
  * Addresses are in bytes. Unaligned words are assembled from 32-bit loads: five loads and four
@@ -18,13 +27,13 @@
 
 #include "functions.glsl"
 
-const uint F32 = 0, F16 = 1, Q4_0 = 2, Q4_1 = 3, Q5_0 = 6, Q5_1 = 7, Q8_0 = 8, Q2_K = 10,
-           Q3_K = 11, Q4_K = 12, Q5_K = 13, Q6_K = 14, IQ2_XXS = 16, IQ2_XS = 17, IQ3_XXS = 18,
-           IQ1_S = 19, IQ4_NL = 20, IQ3_S = 21, IQ2_S = 22, IQ4_XS = 23, I32 = 26, IQ1_M = 29,
-           BF16 = 30, TQ1_0 = 34, TQ2_0 = 35, MXFP4 = 39;
+#define PLAIN(id, NAME, name, size, text)              const uint NAME = id;
+#define QUANT(id, NAME, name, block, size, form, text) const uint NAME = id;
+#define QUANT_READ                                     QUANT
+#include "ggl/types.def"
 
-const bool PLAIN = TYPE == F32 || TYPE == F16 || TYPE == BF16;
-const uint RUN = PLAIN ? 8 : 32; /* weights decoded at a time */
+const bool PLAIN_TYPE = TYPE == F32 || TYPE == F16 || TYPE == BF16;
+const uint RUN = PLAIN_TYPE ? 8 : 32; /* weights decoded at a time */
 
 /* --- bytes ------------------------------------------------------------------------------------ */
 
@@ -126,31 +135,31 @@ void set_2bits(uint at, uint k) {
     set_codes(at + 32 * (k / 4), 2 * (k % 4), 0x03030303);
 }
 
-void unpack_q4_0(uint b) {
+void unpack_q4_0(uint b, uint k) {
     set_nibbles(b + 2);
     offset = 8;
     set_scale(half_at(b));
 }
 
-void unpack_q4_1(uint b) {
+void unpack_q4_1(uint b, uint k) {
     set_nibbles(b + 4);
     set_scale_min(half_at(b), -half_at(b + 2));
 }
 
-void unpack_q5_0(uint b) {
+void unpack_q5_0(uint b, uint k) {
     set_nibbles(b + 6);
     add_bits(u32_at(b + 2), 4);
     offset = 16;
     set_scale(half_at(b));
 }
 
-void unpack_q5_1(uint b) {
+void unpack_q5_1(uint b, uint k) {
     set_nibbles(b + 8);
     add_bits(u32_at(b + 4), 4);
     set_scale_min(half_at(b), -half_at(b + 2));
 }
 
-void unpack_q8_0(uint b) {
+void unpack_q8_0(uint b, uint k) {
     set_codes(b + 2, 0, ~0u);
     for (uint i = 0; i < 8; i++)
         code[i] ^= 0x80808080;
@@ -230,7 +239,7 @@ void set_steps(uint at) {
     offset = 128;
 }
 
-void unpack_iq4_nl(uint b) {
+void unpack_iq4_nl(uint b, uint k) {
     set_steps(b + 2);
     set_scale(half_at(b));
 }
@@ -270,68 +279,59 @@ void unpack_tq2_0(uint b, uint k) {
     set_scale(half_at(b + 64));
 }
 
-/* Returns twice the value of an FP4 number, plus 128. */
-uint mxfp4_code(uint nibble) {
+/* Return twice the values of FP4 numbers, plus 128: of one, and of the four in a word. */
+uint fp4_code(uint nibble) {
     uint magnitude = 0xc8643210u >> 4 * (nibble & 7) & 15;
     return (nibble & 8) != 0 ? 128 - magnitude : 128 + magnitude;
 }
 
-void unpack_mxfp4(uint b) {
+uint fp4_codes(uint w) {
+    return fp4_code(w & 15) | fp4_code(w >> 8 & 15) << 8 | fp4_code(w >> 16 & 15) << 16 |
+           fp4_code(w >> 24 & 15) << 24;
+}
+
+void unpack_mxfp4(uint b, uint k) {
     set_nibbles(b + 1);
-    for (uint i = 0; i < 8; i++) {
-        uint w = code[i];
-        code[i] = mxfp4_code(w & 15) | mxfp4_code(w >> 8 & 15) << 8 |
-                  mxfp4_code(w >> 16 & 15) << 16 | mxfp4_code(w >> 24 & 15) << 24;
-    }
+    for (uint i = 0; i < 8; i++)
+        code[i] = fp4_codes(code[i]);
     offset = 128;
     uint e = u8_at(b); /* the scale is 2^(e - 128); the two smallest are subnormal */
     set_scale(uintBitsToFloat(e > 1 ? e - 1 << 23 : 0x00200000 << e));
 }
 
-/* Returns the bytes of a block; BLOCK_RUNS: its runs. */
-uint block_size() {
-    switch (TYPE) {
-    case Q4_0: case IQ4_NL: return 18;
-    case Q4_1: return 20;
-    case Q5_0: return 22;
-    case Q5_1: return 24;
-    case Q8_0: return 34;
-    case Q2_K: return 84;
-    case Q3_K: return 110;
-    case Q4_K: return 144;
-    case Q5_K: return 176;
-    case Q6_K: return 210;
-    case IQ4_XS: return 136;
-    case TQ1_0: return 54;
-    case TQ2_0: return 66;
-    default: return 17; /* MXFP4 */
-    }
+/* Returns half of the float | exponent: 4 bits | mantissa: 3 bits |, which is an f16 with another
+ * bias; 0x7f is 0. */
+float nvfp4_scale(uint e) {
+    return e == 0x7f ? 0 : half_to_float((e & 0x7f) << 7) * 128;
 }
 
-const uint BLOCK_RUNS = TYPE == Q2_K || TYPE == Q3_K || TYPE == Q4_K || TYPE == Q5_K ||
-                                TYPE == Q6_K || TYPE == IQ4_XS || TYPE == TQ1_0 || TYPE == TQ2_0
-                            ? 8
-                            : 1;
+void unpack_nvfp4(uint b, uint k) {
+    uvec4 w = u128_at(b + 4 + 16 * k), low = w & 0x0f0f0f0f, high = w >> 4 & 0x0f0f0f0f;
+    code = uint[](low.x, low.y, high.x, high.y, low.z, low.w, high.z, high.w);
+    for (uint i = 0; i < 8; i++)
+        code[i] = fp4_codes(code[i]);
+    offset = 128;
+    scale = vec2(nvfp4_scale(u8_at(b + 2 * k)), nvfp4_scale(u8_at(b + 2 * k + 1)));
+    minimum = vec2(0);
+}
 
-void unpack(uint b, uint k) {
-    offset = 0;
-    switch (TYPE) {
-    case Q4_0: unpack_q4_0(b); break;
-    case Q4_1: unpack_q4_1(b); break;
-    case Q5_0: unpack_q5_0(b); break;
-    case Q5_1: unpack_q5_1(b); break;
-    case Q8_0: unpack_q8_0(b); break;
-    case Q2_K: unpack_q2_k(b, k); break;
-    case Q3_K: unpack_q3_k(b, k); break;
-    case Q4_K: unpack_q4_k(b, k); break;
-    case Q5_K: unpack_q5_k(b, k); break;
-    case Q6_K: unpack_q6_k(b, k); break;
-    case IQ4_NL: unpack_iq4_nl(b); break;
-    case IQ4_XS: unpack_iq4_xs(b, k); break;
-    case TQ1_0: unpack_tq1_0(b, k); break;
-    case TQ2_0: unpack_tq2_0(b, k); break;
-    case MXFP4: unpack_mxfp4(b); break;
+/* A code is 0 or 2. */
+void unpack_q1_0(uint b, uint k) {
+    uint bits = u32_at(b + 2 + 4 * k);
+    for (uint i = 0; i < 8; i++)
+        code[i] = spread_bits(bits >> 4 * i) << 1;
+    offset = 1;
+    set_scale(half_at(b));
+}
+
+/* Four codes in each byte. */
+void unpack_q2_0(uint b, uint k) {
+    for (uint i = 0; i < 8; i++) {
+        uint w = u8_at(b + 2 + 8 * k + i);
+        code[i] = w & 3 | (w & 0xc) << 6 | (w & 0x30) << 12 | (w & 0xc0) << 18;
     }
+    offset = 1;
+    set_scale(half_at(b));
 }
 
 #else
@@ -374,6 +374,7 @@ float iq2_scale(uint b, uint s) {
 }
 
 void unpack_iq2_xxs(uint b, uint k) {
+    offset = 128;
     uint index = u32_at(b + 2 + 8 * k), w = u32_at(b + 6 + 8 * k);
     for (uint v = 0; v < 4; v++)
         set_iq2(v, iq2_xxs_grid(byte_of(index, v)), even_signs(w >> 7 * v));
@@ -386,6 +387,7 @@ void set_iq2_scales(uint b, uint s) {
 }
 
 void unpack_iq2_xs(uint b, uint k) {
+    offset = 128;
     uvec2 words = uvec2(u32_at(b + 2 + 8 * k), u32_at(b + 6 + 8 * k));
     for (uint v = 0; v < 4; v++) {
         uint w = words[v / 2] >> 16 * (v % 2);
@@ -395,6 +397,7 @@ void unpack_iq2_xs(uint b, uint k) {
 }
 
 void unpack_iq2_s(uint b, uint k) {
+    offset = 128;
     uint low = u32_at(b + 2 + 4 * k), high = u8_at(b + 66 + k), signs = u32_at(b + 34 + 4 * k);
     for (uint v = 0; v < 4; v++)
         set_iq2(v, iq2_s_grid(byte_of(low, v) | (high >> 2 * v & 3) << 8), byte_of(signs, v));
@@ -408,6 +411,7 @@ uint iq3_xxs_vector(uint index) {
 }
 
 void unpack_iq3_xxs(uint b, uint k) {
+    offset = 128;
     uvec2 index = uvec2(u32_at(b + 2 + 8 * k), u32_at(b + 6 + 8 * k));
     uint w = u32_at(b + 66 + 4 * k);
     for (uint v = 0; v < 8; v++)
@@ -418,6 +422,7 @@ void unpack_iq3_xxs(uint b, uint k) {
 
 /* Levels 1, 3, 5 .. 15. */
 void unpack_iq3_s(uint b, uint k) {
+    offset = 128;
     uvec2 low = uvec2(u32_at(b + 2 + 8 * k), u32_at(b + 6 + 8 * k));
     uint high = u8_at(b + 66 + k), signs = u32_at(b + 74 + 4 * k);
     for (uint v = 0; v < 8; v++) {
@@ -459,34 +464,59 @@ void unpack_iq1_m(uint b, uint k) {
     minimum = vec2(0);
 }
 
+#endif
+
+/* --- blocks ----------------------------------------------------------------------------------- */
+
+/* DECODED(NAME, name, block, size): the types that this module decodes. */
+#ifdef CODEBOOKS
+#define CODES(NAME, name, block, size)
+#define BOOKS(NAME, name, block, size) DECODED(NAME, name, block, size)
+#else
+#define CODES(NAME, name, block, size) DECODED(NAME, name, block, size)
+#define BOOKS(NAME, name, block, size)
+#endif
+
+/* Returns the bytes of a block. */
 uint block_size() {
     switch (TYPE) {
-    case IQ2_XXS: return 66;
-    case IQ2_XS: return 74;
-    case IQ2_S: return 82;
-    case IQ3_XXS: return 98;
-    case IQ3_S: return 110;
-    case IQ1_S: return 50;
-    default: return 56; /* IQ1_M */
+#define DECODED(NAME, name, block, size)                                                           \
+    case NAME:                                                                                     \
+        return size;
+#define PLAIN(id, NAME, name, size, text)
+#define QUANT(id, NAME, name, block, size, form, text)      CODES(NAME, name, block, size)
+#define QUANT_READ(id, NAME, name, block, size, form, text) BOOKS(NAME, name, block, size)
+#include "ggl/types.def"
+#undef DECODED
     }
+    return 0;
 }
 
-const uint BLOCK_RUNS = 8;
+/* Runs of 32 in a block. */
+const uint BLOCK_RUNS = 0
+#define DECODED(NAME, name, block, size) +(TYPE == NAME ? block / 32 : 0)
+#define PLAIN(id, NAME, name, size, text)
+#define QUANT(id, NAME, name, block, size, form, text)      CODES(NAME, name, block, size)
+#define QUANT_READ(id, NAME, name, block, size, form, text) BOOKS(NAME, name, block, size)
+#include "ggl/types.def"
+#undef DECODED
+    ;
 
+/* Unpacks elements 32 k .. 32 k + 31 of the block at b. */
 void unpack(uint b, uint k) {
-    offset = 128;
+    offset = 0;
     switch (TYPE) {
-    case IQ2_XXS: unpack_iq2_xxs(b, k); break;
-    case IQ2_XS: unpack_iq2_xs(b, k); break;
-    case IQ2_S: unpack_iq2_s(b, k); break;
-    case IQ3_XXS: unpack_iq3_xxs(b, k); break;
-    case IQ3_S: unpack_iq3_s(b, k); break;
-    case IQ1_S: unpack_iq1_s(b, k); break;
-    case IQ1_M: unpack_iq1_m(b, k); break;
+#define DECODED(NAME, name, block, size)                                                           \
+    case NAME:                                                                                     \
+        unpack_##name(b, k);                                                                       \
+        break;
+#define PLAIN(id, NAME, name, size, text)
+#define QUANT(id, NAME, name, block, size, form, text)      CODES(NAME, name, block, size)
+#define QUANT_READ(id, NAME, name, block, size, form, text) BOOKS(NAME, name, block, size)
+#include "ggl/types.def"
+#undef DECODED
     }
 }
-
-#endif
 
 /* --- runs ------------------------------------------------------------------------------------- */
 
@@ -527,7 +557,7 @@ void unpack_run(uint row, uint r) {
 
 /* Decodes weights from RUN * r on, RUN of them, of the row of n weights at byte `row`. */
 void decode(uint row, uint r, uint n) {
-    if (PLAIN) {
+    if (PLAIN_TYPE) {
         decode_plain(row, r, n);
         return;
     }

@@ -78,8 +78,9 @@ typedef struct ggl_backend_vtable {
                         ggl_error *err);
 
     /* Returns NULL if the backend can run the node: it has the operator for these types, or, for a
-     * CALL, a kernel for the composite of that name. Else returns the reason, a static text such as
-     * "no product with weights of this type". A CALL that is refused is replaced by its body. */
+     * CALL, a kernel for the composite of that name (ggl_composite_of; "own:NAME" is an op of a
+     * descriptor). Else returns the reason, a static text such as "no product with weights of this
+     * type". A CALL that is refused is replaced by its body. */
     const char *(*refuses)(const ggl_backend *b, const ggl_tensor *node);
 
     /* Compiles a segment; *out is freed by plan_free. Allocates host memory for the plan only, no

@@ -1,7 +1,7 @@
 /* Tensors and graphs. A graph is built once, node by node; every node's shape is checked when the
- * node is made. Only one extent is not known until a run: the batch (of a language model's tokens).
- * It is not among a value's own dimensions and always outermost: ne[3] == GGL_N. All other extents
- * are fixed when the graph is built.
+ * node is made. Only one extent is not known until a run: the batch. It is not among a value's own
+ * dimensions and always outermost: ne[3] == GGL_N. All other extents are fixed when the graph is
+ * built.
  *
  *     ggl_graph *g = ggl_graph_new(NULL);
  *     int64_t in[] = {64}, shape[] = {64, 32};
@@ -32,7 +32,7 @@ extern "C" {
 #define GGL_PAGE      64 /* positions in a page of a store of rows */
 
 typedef enum ggl_op {
-#define OP(ID, name, signature, rule, result, text) GGL_OP_##ID,
+#define OP(ID, name, signature, rule, result, bits, kind, text) GGL_OP_##ID,
 #include "ggl/ops.def"
 #undef OP
     GGL_OP_COUNT
@@ -58,10 +58,25 @@ typedef struct ggl_param {
     double fallback; /* the default; NaN: none */
 } ggl_param;
 
+typedef enum ggl_op_kind {
+    GGL_KIND_LEAF,      /* inputs, weights, constants */
+    GGL_KIND_ELEMENT,   /* arithmetic and functions of single elements */
+    GGL_KIND_ROW,       /* sums and the like along a dimension */
+    GGL_KIND_CHOICE,    /* order, and what an index chooses */
+    GGL_KIND_MOVE,      /* the same numbers at other places, or as another type */
+    GGL_KIND_PRODUCT,   /* linear */
+    GGL_KIND_POSITION,  /* rotations by position */
+    GGL_KIND_ATTENTION, /* cache and attend */
+    GGL_KIND_STATE,     /* what passes from one element of the batch to the next */
+    GGL_KIND_CALL       /* a composite: its body says what it is */
+} ggl_op_kind;
+
 typedef struct ggl_op_info {
     const char *name, *signature, *text;
     int n_params;  /* arguments in the signature */
     bool callable; /* a descriptor can call it by name */
+    bool exact;    /* moves, compares or counts; backends give the same result */
+    ggl_op_kind kind;
 } ggl_op_info;
 
 GGL_API ggl_op_info ggl_op_get(ggl_op op);
@@ -103,7 +118,7 @@ typedef struct ggl_store {
 
 /* The body of a call. param[i] stands for the call's source i. Nodes come after their sources. The
  * result is a node, a param or a leaf. A recurrent body has states: it runs for one element of the
- * batch (token) after another. */
+ * batch after another. */
 typedef struct ggl_body {
     ggl_tensor **param;
     int n_param;
@@ -123,7 +138,7 @@ struct ggl_tensor {
     int64_t ne[GGL_MAX_DIMS];
     /* The expression that a dimension came from, such as "n_ff", for messages; may be NULL. */
     const char *dim_name[GGL_MAX_DIMS];
-    int group; /* the part (layer) of the model, for placement on backends; -1: none */
+    int group;                 /* the part of the graph, for placement on backends; -1: none */
     const char *name, *origin; /* "blk.3 q", "llama.arch:31"; may be NULL */
     ggl_tensor **src;          /* in the order of the signature's tensors; NULL: absent */
     int n_src;
@@ -136,7 +151,8 @@ struct ggl_tensor {
     ggl_store *store[2]; /* CACHE: keys, values (NULL: values are the leading part of the keys).
                             STATE: the state */
     ggl_body *body;      /* CALL */
-    const char *call;    /* CALL: the name by which backends may know it; NULL: none */
+    const char *call;    /* CALL: the name by which backends may know it: one of the prelude's, or
+                            "own:NAME" for an op that a descriptor declares itself; NULL: none */
     int scope;           /* for the builder: number of the body that the node is in; 0: none */
 
     /* Facts that the builder derives (graph/facts.c), so that code that plans or runs a graph need
@@ -194,7 +210,7 @@ GGL_API GGL_NODISCARD bool ggl_extents_bytes(ggl_type type, const int64_t ne[GGL
 /* Writes the shape without the batch, such as "[n_ff = 96, 4]", to buf; returns buf. */
 GGL_API const char *ggl_shape_text(const ggl_tensor *t, char *buf, size_t size);
 /* Writes a description of the node to buf, such as "blk.2 q = rope_pair(..)" or
- * "blk.0 linear(.., blk.0.ffn_up.weight)"; returns buf. */
+ * "group 0 linear(.., blk.0.ffn_up.weight)"; returns buf. */
 GGL_API const char *ggl_node_text(const ggl_tensor *t, char *buf, size_t size);
 
 /* --- building --------------------------------------------------------------------------------- */
@@ -250,19 +266,22 @@ static inline ggl_tensor *ggl_linear(ggl_graph *g, ggl_tensor *x, ggl_tensor *w,
 
 /* Composites: calls with a body. Nodes made between begin and end belong to the body, in which
  * params stand for the call's sources. A STATE node makes the body recurrent. Backends may have a
- * kernel for `name` (NULL: none), to which num[] is passed (such as eps or k).
+ * kernel for `name` (NULL: none), to which num[] is passed (such as eps or k). A name without "own:"
+ * is a promise that the body is the prelude's.
  *
  *     ggl_tensor *p = ggl_body_begin(g, &x, 1)[0];
  *     .. nodes that read p, and the last of them, y ..
  *     ggl_tensor *call = ggl_body_end(g, "silu", y, NULL, 0);
  *
- * begin returns the params, valid until end; end returns the call. Both return NULL on error.
- * Bodies nest. If a node of the body reads a value from outside, the value is made a source of the
- * call with a param of its own; leaves are read directly. */
+ * begin returns the params, valid until end; end returns the call. Both return NULL on error; after
+ * a begin that failed there is nothing to end. Bodies nest. If a node of the body reads a value from
+ * outside, the value is made a source of the call with a param of its own; leaves are read directly.
+ * ggl/compose.h has functions for the composites for which backends have kernels. */
 GGL_API ggl_tensor **ggl_body_begin(ggl_graph *g, ggl_tensor *const *src, int n_src);
 GGL_API ggl_tensor *ggl_body_end(ggl_graph *g, const char *name, ggl_tensor *result,
                                  const double *num, int n_num);
-/* Makes t, which must be a computed f32 value, an output with this name; returns t. */
+/* Makes t an output with this name; returns t. t must be f32 and computed: no i32, leaf, view of a
+ * weight, or cache. ggl_unary(g, GGL_OP_CAST, t) makes such a value of an i32 or of an input. */
 GGL_API ggl_tensor *ggl_graph_output(ggl_graph *g, const char *name, ggl_tensor *t);
 
 /* Sets the group, or the origin (copied), of all nodes that are made from now on. */

@@ -80,8 +80,11 @@ typedef enum ggl_composite {
  * numbers of sources or shapes than the prelude's, or sources that are not f32; its body must be
  * run. */
 GGL_API ggl_composite ggl_composite_of(const ggl_tensor *call);
-/* Returns the state of a recurrent composite; NULL: it has none, or several. */
+/* Returns the state of a recurrent CALL, by whatever name; NULL: it has none, or several. */
 GGL_API const ggl_store *ggl_composite_state(const ggl_tensor *call);
+/* Returns the operand that tells a step of a recurrent CALL the slot of each element of the batch,
+ * i32; region -1 for all other steps. */
+GGL_API ggl_operand ggl_step_slot(const ggl_segment *s, const ggl_step *step);
 
 #ifdef __cplusplus
 }

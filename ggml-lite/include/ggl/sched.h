@@ -7,7 +7,7 @@
  *     ggl_sched *s;
  *     ggl_sched_params p = {.backend = (ggl_backend *[]){cpu}, .n_backends = 1};
  *     if (ggl_sched_new(&s, g, &p, &err) != GGL_OK || ggl_sched_alloc(s, &err) != GGL_OK) ...
- *     ggl_sched_set(s, "x", values, n);
+ *     ggl_sched_set(s, "x", values, sizeof values, n, &err);
  *     ggl_sched_run(s, n, NULL, 0, &err);
  *     const float *y = ggl_sched_output(s, 0);        // [n][ggl_count] */
 #ifndef GGL_SCHED_H
@@ -96,12 +96,13 @@ GGL_API ggl_cache_use ggl_sched_cache_use(const ggl_sched *s);
 GGL_API const char *ggl_sched_cache_note(const ggl_sched *s);
 
 /* Sets an input for the next run. data: n * ggl_count numbers of the input's type, for the first n
- * elements of the batch (n = 1 if the input is not batched); they are copied. "slot" must be in
+ * elements of the batch (n = 1 if the input is not batched); they are copied. size: their bytes, so
+ * that data of another type or length is refused and not read past its end. "slot" must be in
  * 0 .. n_slots-1, and "pos" in 0 .. n_pos-1 (in a graph without stores: any number from 0 on).
- * GGL_NOT_FOUND: no such input. GGL_USAGE: n or a value is out of range, or ggl_sched_alloc has not
+ * GGL_NOT_FOUND: no such input. GGL_USAGE: size, n or a value is wrong, or ggl_sched_alloc has not
  * been called. */
 GGL_API GGL_NODISCARD ggl_status ggl_sched_set(ggl_sched *s, const char *input, const void *data,
-                                               int64_t n, ggl_error *err);
+                                               size_t size, int64_t n, ggl_error *err);
 
 /* Runs a batch of n elements (1 .. n_batch). Computes outputs for the n_rows elements whose indices
  * are in row[], ascending; row NULL: for all. Nodes that only outputs need run for those rows
@@ -122,7 +123,7 @@ GGL_API GGL_NODISCARD ggl_status ggl_sched_finish(ggl_sched *s, ggl_error *err);
 GGL_API const float *ggl_sched_output(const ggl_sched *s, int k);
 
 /* Slots. A slot holds the KV cache and the recurrent states of one sequence. It must be cleared
- * before the first token of a sequence. Copying replaces slot dst by slot src. GGL_USAGE: no such
+ * before the first element of a sequence. Copying replaces slot dst by slot src. GGL_USAGE: no such
  * slot, or ggl_sched_alloc has not been called. */
 GGL_API GGL_NODISCARD ggl_status ggl_sched_clear_slot(ggl_sched *s, int slot, ggl_error *err);
 GGL_API GGL_NODISCARD ggl_status ggl_sched_copy_slot(ggl_sched *s, int dst, int src,

@@ -18,7 +18,7 @@ extern "C" {
 typedef enum ggl_type {
 #define TYPE(id, NAME, name) GGL_##NAME = id,
 #include "ggl/types.def"
-    GGL_TYPE_LIMIT = 40 /* above all type numbers: the size of tables by type */
+    GGL_TYPE_LIMIT /* one more than the last row's number: the size of tables by type */
 } ggl_type;
 
 enum {

@@ -1,0 +1,472 @@
+/* Composites in one call. Each body has the nodes of the prelude's text (models/archs/prelude.arch),
+ * in its order; tests/archs/compose.c compares the two. Every node is a statement of its own where
+ * C would leave the order of two open. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ggl/compose.h"
+#include "ggl/math.h"
+#include "graph_impl.h"
+
+/* --- composites and errors -------------------------------------------------------------------- */
+
+enum { MAX_SOURCES = 6 };
+
+/* A function's work on a graph. Where an error ends it, later calls do nothing and give NULL. */
+typedef struct work {
+    ggl_graph *g;
+    const char *function; /* "ggl_silu" */
+    bool clean;           /* the graph had no error before */
+    bool open;            /* a body was begun */
+    ggl_tensor *src[MAX_SOURCES];
+    int n_src;
+    ggl_tensor *param[MAX_SOURCES]; /* of the body: they stand for src */
+} work;
+
+static work work_on(ggl_graph *g, const char *function, ggl_tensor *const *src, int n_src) {
+    work w = {.g = g, .function = function, .clean = g->error.status == GGL_OK, .n_src = n_src};
+    memcpy(w.src, src, (size_t)n_src * sizeof *src);
+    return w;
+}
+
+/* Begins the composite that is called as the function is, without "ggl_". */
+static work begin(ggl_graph *g, const char *function, ggl_tensor *const *src, int n_src) {
+    work w = work_on(g, function, src, n_src);
+    ggl_tensor **param = ggl_body_begin(g, src, n_src);
+    w.open = param != NULL;
+    if (param)
+        memcpy(w.param, param, (size_t)n_src * sizeof *param);
+    return w;
+}
+
+/* Returns y. If an error has come up since work_on, puts the function and the shapes of its sources
+ * before the message: "ggl_weighted of [21, 4] and [3]: ..". */
+static ggl_tensor *done(const work *w, ggl_tensor *y) {
+    if (!w->clean || w->g->error.status == GGL_OK)
+        return y;
+    char text[1024], shape[256];
+    int n = snprintf(text, sizeof text, "%s", w->function);
+    for (int i = 0; i < w->n_src && n < (int)sizeof text; i++)
+        n += snprintf(text + n, sizeof text - (size_t)n, "%s%s",
+                      i == 0             ? " of "
+                      : i < w->n_src - 1 ? ", "
+                                         : " and ",
+                      w->src[i] ? ggl_shape_text(w->src[i], shape, sizeof shape) : "NULL");
+    (void)ggl_within(&w->g->error, w->g->error.status, "%s", text);
+    return NULL;
+}
+
+static ggl_tensor *end(const work *w, ggl_tensor *y, const double *num, int n_num) {
+    const char *name = w->function + strlen("ggl_");
+    return done(w, w->open ? ggl_body_end(w->g, name, y, num, n_num) : NULL);
+}
+
+/* --- single nodes ----------------------------------------------------------------------------- */
+
+/* Returns an extent of x; 1 if there is no x, which is an error elsewhere. */
+static int64_t extent(const ggl_tensor *x, int dim) {
+    return x ? x->ne[dim] : 1;
+}
+
+/* x op value */
+static ggl_tensor *op_number(ggl_graph *g, ggl_op op, ggl_tensor *x, double value) {
+    return ggl_binary(g, op, x, ggl_graph_number(g, value));
+}
+
+/* value op x */
+static ggl_tensor *number_op(ggl_graph *g, double value, ggl_op op, ggl_tensor *x) {
+    return ggl_binary(g, op, ggl_graph_number(g, value), x);
+}
+
+static ggl_tensor *reshape2(ggl_graph *g, ggl_tensor *x, int64_t a, int64_t b) {
+    return ggl_reshape(g, x, 2, (int64_t[]){a, b});
+}
+
+static ggl_tensor *reshape3(ggl_graph *g, ggl_tensor *x, int64_t a, int64_t b, int64_t c) {
+    return ggl_reshape(g, x, 3, (int64_t[]){a, b, c});
+}
+
+static ggl_tensor *transpose(ggl_graph *g, ggl_tensor *x, int a, int b) {
+    return ggl_graph_op(g, GGL_OP_TRANSPOSE, &x, 1, (double[]){a, b}, 2);
+}
+
+static ggl_tensor *sum(ggl_graph *g, ggl_tensor *x) {
+    return ggl_unary(g, GGL_OP_SUM, x);
+}
+
+static ggl_tensor *mean(ggl_graph *g, ggl_tensor *x) {
+    return op_number(g, GGL_OP_DIV, sum(g, x), (double)extent(x, 0));
+}
+
+/* --- along rows ------------------------------------------------------------------------------- */
+
+ggl_tensor *ggl_softmax(ggl_graph *g, ggl_tensor *x) {
+    work w = begin(g, __func__, &x, 1);
+    x = w.param[0];
+    ggl_tensor *e = ggl_binary(g, GGL_OP_SUB, x, ggl_unary(g, GGL_OP_AMAX, x));
+    e = ggl_unary(g, GGL_OP_EXP, e);
+    return end(&w, ggl_binary(g, GGL_OP_DIV, e, sum(g, e)), NULL, 0);
+}
+
+ggl_tensor *ggl_rms(ggl_graph *g, ggl_tensor *x, double eps) {
+    work w = begin(g, __func__, &x, 1);
+    x = w.param[0];
+    ggl_tensor *m = mean(g, ggl_binary(g, GGL_OP_MUL, x, x));
+    m = ggl_unary(g, GGL_OP_SQRT, op_number(g, GGL_OP_ADD, m, eps));
+    return end(&w, ggl_binary(g, GGL_OP_DIV, x, m), &eps, 1);
+}
+
+ggl_tensor *ggl_l2(ggl_graph *g, ggl_tensor *x, double eps) {
+    work w = begin(g, __func__, &x, 1);
+    x = w.param[0];
+    ggl_tensor *s = sum(g, ggl_binary(g, GGL_OP_MUL, x, x));
+    s = ggl_unary(g, GGL_OP_SQRT, op_number(g, GGL_OP_MAX, s, eps * eps));
+    return end(&w, ggl_binary(g, GGL_OP_DIV, x, s), &eps, 1);
+}
+
+ggl_tensor *ggl_center(ggl_graph *g, ggl_tensor *x) {
+    work w = begin(g, __func__, &x, 1);
+    x = w.param[0];
+    return end(&w, ggl_binary(g, GGL_OP_SUB, x, mean(g, x)), NULL, 0);
+}
+
+ggl_tensor *ggl_normalised(ggl_graph *g, ggl_tensor *x) {
+    work w = begin(g, __func__, &x, 1);
+    x = w.param[0];
+    return end(&w, ggl_binary(g, GGL_OP_DIV, x, sum(g, x)), NULL, 0);
+}
+
+ggl_tensor *ggl_softcap(ggl_graph *g, ggl_tensor *x, double cap) {
+    work w = work_on(g, __func__, &x, 1);
+    x = ggl_unary(g, GGL_OP_TANH, op_number(g, GGL_OP_DIV, x, cap));
+    return done(&w, number_op(g, cap, GGL_OP_MUL, x));
+}
+
+ggl_tensor *ggl_clamp(ggl_graph *g, ggl_tensor *x, double lo, double hi) {
+    work w = work_on(g, __func__, &x, 1);
+    return done(&w, op_number(g, GGL_OP_MIN, op_number(g, GGL_OP_MAX, x, lo), hi));
+}
+
+ggl_tensor *ggl_mean(ggl_graph *g, ggl_tensor *x) {
+    work w = work_on(g, __func__, &x, 1);
+    return done(&w, mean(g, x));
+}
+
+ggl_tensor *ggl_weighted(ggl_graph *g, ggl_tensor *y, ggl_tensor *w) {
+    work c = begin(g, __func__, (ggl_tensor *[]){y, w}, 2);
+    ggl_tensor *each = reshape2(g, c.param[1], 1, extent(c.param[1], 0));
+    ggl_tensor *all = ggl_binary(g, GGL_OP_MUL, c.param[0], each);
+    return end(&c, ggl_graph_op(g, GGL_OP_SUM, &all, 1, (double[]){1}, 1), NULL, 0);
+}
+
+/* Returns x times w plus bias, each of which may be NULL. */
+static ggl_tensor *affine(ggl_graph *g, ggl_tensor *x, ggl_tensor *w, ggl_tensor *bias) {
+    if (x && w && w->ne[0] != x->ne[0])
+        return ggl_graph_fail(g, GGL_SHAPE,
+                              "the weight has %" PRId64 " elements for rows of %" PRId64, w->ne[0],
+                              x->ne[0]);
+    if (w)
+        x = ggl_binary(g, GGL_OP_MUL, x, w);
+    return bias ? ggl_binary(g, GGL_OP_ADD, x, bias) : x;
+}
+
+ggl_tensor *ggl_rms_norm(ggl_graph *g, ggl_tensor *x, ggl_tensor *w, ggl_tensor *bias, double eps) {
+    work c = work_on(g, __func__, &x, 1);
+    return done(&c, affine(g, ggl_rms(g, x, eps), w, bias));
+}
+
+ggl_tensor *ggl_layer_norm(ggl_graph *g, ggl_tensor *x, ggl_tensor *w, ggl_tensor *bias,
+                           double eps) {
+    work c = work_on(g, __func__, &x, 1);
+    return done(&c, affine(g, ggl_rms(g, ggl_center(g, x), eps), w, bias));
+}
+
+/* --- activations ------------------------------------------------------------------------------ */
+
+ggl_tensor *ggl_relu(ggl_graph *g, ggl_tensor *x) {
+    work w = begin(g, __func__, &x, 1);
+    return end(&w, op_number(g, GGL_OP_MAX, w.param[0], 0), NULL, 0);
+}
+
+ggl_tensor *ggl_silu(ggl_graph *g, ggl_tensor *x) {
+    work w = begin(g, __func__, &x, 1);
+    x = w.param[0];
+    return end(&w, ggl_binary(g, GGL_OP_MUL, x, ggl_unary(g, GGL_OP_SIGMOID, x)), NULL, 0);
+}
+
+ggl_tensor *ggl_gelu(ggl_graph *g, ggl_tensor *x) {
+    work w = begin(g, __func__, &x, 1);
+    x = w.param[0];
+    ggl_tensor *half = number_op(g, 0.5, GGL_OP_MUL, x);
+    ggl_tensor *t = ggl_binary(g, GGL_OP_MUL, number_op(g, 0.044715, GGL_OP_MUL, x), x);
+    t = ggl_binary(g, GGL_OP_ADD, x, ggl_binary(g, GGL_OP_MUL, t, x));
+    t = number_op(g, sqrt(2 / 3.14159265358979323846), GGL_OP_MUL, t);
+    t = number_op(g, 1, GGL_OP_ADD, ggl_unary(g, GGL_OP_TANH, t));
+    return end(&w, ggl_binary(g, GGL_OP_MUL, half, t), NULL, 0);
+}
+
+ggl_tensor *ggl_gelu_erf(ggl_graph *g, ggl_tensor *x) {
+    work w = begin(g, __func__, &x, 1);
+    x = w.param[0];
+    ggl_tensor *half = number_op(g, 0.5, GGL_OP_MUL, x);
+    ggl_tensor *t = ggl_unary(g, GGL_OP_ERF, op_number(g, GGL_OP_DIV, x, sqrt(2)));
+    return end(&w, ggl_binary(g, GGL_OP_MUL, half, number_op(g, 1, GGL_OP_ADD, t)), NULL, 0);
+}
+
+ggl_tensor *ggl_gelu_quick(ggl_graph *g, ggl_tensor *x) {
+    work w = begin(g, __func__, &x, 1);
+    x = w.param[0];
+    ggl_tensor *s = ggl_unary(g, GGL_OP_SIGMOID, number_op(g, 1.702, GGL_OP_MUL, x));
+    return end(&w, ggl_binary(g, GGL_OP_MUL, x, s), NULL, 0);
+}
+
+ggl_tensor *ggl_softplus(ggl_graph *g, ggl_tensor *x) {
+    work w = begin(g, __func__, &x, 1);
+    x = w.param[0];
+    ggl_tensor *above = op_number(g, GGL_OP_MAX, x, 0);
+    ggl_tensor *t = op_number(g, GGL_OP_MUL, ggl_unary(g, GGL_OP_ABS, x), -1);
+    t = number_op(g, 1, GGL_OP_ADD, ggl_unary(g, GGL_OP_EXP, t));
+    return end(&w, ggl_binary(g, GGL_OP_ADD, above, ggl_unary(g, GGL_OP_LOG, t)), NULL, 0);
+}
+
+/* --- shapes ----------------------------------------------------------------------------------- */
+
+ggl_tensor *ggl_reshape(ggl_graph *g, ggl_tensor *x, int n_dims, const int64_t *ne) {
+    double size[GGL_MAX_DIMS];
+    if (n_dims < 1 || n_dims > GGL_MAX_DIMS)
+        return ggl_graph_fail(g, GGL_SHAPE, "ggl_reshape to %d dimensions; 1 to %d are allowed",
+                              n_dims, GGL_MAX_DIMS);
+    for (int d = 0; d < n_dims; d++)
+        size[d] = (double)ne[d];
+    return ggl_graph_op(g, GGL_OP_RESHAPE, &x, 1, size, n_dims);
+}
+
+ggl_tensor *ggl_flat(ggl_graph *g, ggl_tensor *x) {
+    return ggl_reshape(g, x, 1, (int64_t[]){x ? ggl_count(x) : 1});
+}
+
+ggl_tensor *ggl_heads(ggl_graph *g, ggl_tensor *x, int64_t n) {
+    int64_t all = extent(x, 0);
+    if (n < 1 || all % n != 0 || (x && (x->n_dims < 1 || x->n_dims > 2))) {
+        char shape[256];
+        return ggl_graph_fail(g, GGL_SHAPE, "ggl_heads of %s: %" PRId64 " heads do not divide it",
+                              x ? ggl_shape_text(x, shape, sizeof shape) : "NULL", n);
+    }
+    bool one = !x || x->n_dims < 2;
+    return ggl_reshape(g, x, one ? 2 : 3, (int64_t[]){all / n, n, extent(x, 1)});
+}
+
+/* --- feed-forward parts ----------------------------------------------------------------------- */
+
+static ggl_tensor *gated(ggl_graph *g, ggl_tensor *(*act)(ggl_graph *, ggl_tensor *),
+                         ggl_tensor *const src[4]) {
+    ggl_tensor *gate = act(g, ggl_linear(g, src[0], src[1], NULL));
+    ggl_tensor *up = ggl_linear(g, src[0], src[2], NULL);
+    return ggl_linear(g, ggl_binary(g, GGL_OP_MUL, gate, up), src[3], NULL);
+}
+
+ggl_tensor *ggl_swiglu(ggl_graph *g, ggl_tensor *x, ggl_tensor *gate, ggl_tensor *up,
+                       ggl_tensor *down) {
+    work w = work_on(g, __func__, (ggl_tensor *[]){x, gate, up, down}, 4);
+    return done(&w, gated(g, ggl_silu, w.src));
+}
+
+ggl_tensor *ggl_geglu(ggl_graph *g, ggl_tensor *x, ggl_tensor *gate, ggl_tensor *up,
+                      ggl_tensor *down) {
+    work w = work_on(g, __func__, (ggl_tensor *[]){x, gate, up, down}, 4);
+    return done(&w, gated(g, ggl_gelu, w.src));
+}
+
+/* --- attention -------------------------------------------------------------------------------- */
+
+ggl_tensor *ggl_attention(ggl_graph *g, ggl_tensor *q, ggl_tensor *k, ggl_tensor *v,
+                          const ggl_attention_params *p) {
+    work w = work_on(g, __func__, (ggl_tensor *[]){q, k, v}, 3);
+    ggl_attention_params o = p ? *p : (ggl_attention_params){0};
+    ggl_tensor *src[4] = {q, ggl_binary(g, GGL_OP_CACHE, k, v), o.sinks, o.alibi};
+    double num[3] = {o.scale != 0 ? o.scale : NAN, o.window != 0 ? (double)o.window : NAN,
+                     o.cap != 0 ? o.cap : NAN};
+    return done(&w, ggl_flat(g, ggl_graph_op(g, GGL_OP_ATTEND, src, 4, num, 3)));
+}
+
+/* x [m, n, heads] -> [m, n, h]: each matrix for h / heads neighbouring heads. A single one needs no
+ * repetition, as products broadcast it. */
+static ggl_tensor *matrix_of_each_head(ggl_graph *g, ggl_tensor *x, int64_t h) {
+    int64_t m = extent(x, 0), n = extent(x, 1), heads = extent(x, 2);
+    if (!x || heads == 1 || heads == h)
+        return x;
+    if (h % heads != 0)
+        return ggl_graph_fail(g, GGL_SHAPE, "%" PRId64 " heads of keys for %" PRId64 " of queries",
+                              heads, h);
+    int64_t size = ggl_extents(x->ne, 0, 2, 1);
+    x = reshape3(g, x, size, 1, heads);
+    x = ggl_graph_op(g, GGL_OP_REPEAT, &x, 1,
+                     (double[]){(double)size, (double)(h / heads), (double)heads}, 3);
+    return reshape3(g, x, m, n, h);
+}
+
+ggl_tensor *ggl_attention_all(ggl_graph *g, ggl_tensor *q, ggl_tensor *k, ggl_tensor *v,
+                              double scale, ggl_tensor *bias) {
+    work w = work_on(g, __func__, (ggl_tensor *[]){q, k, v}, 3);
+    int64_t h = extent(q, 1), t = extent(q, 2);
+    if (scale == 0)
+        scale = 1 / sqrt((double)extent(q, 0));
+    k = matrix_of_each_head(g, transpose(g, k, 1, 2), h);                     /* [d, s, h] */
+    v = transpose(g, matrix_of_each_head(g, transpose(g, v, 1, 2), h), 0, 1); /* [s, e, h] */
+    ggl_tensor *score = op_number(g, GGL_OP_MUL, ggl_linear(g, q, k, NULL), scale);
+    if (bias)
+        score = ggl_binary(g, GGL_OP_ADD, score, bias);
+    ggl_tensor *y = ggl_linear(g, ggl_softmax(g, score), v, NULL); /* [e, h, t] */
+    return done(&w, reshape2(g, y, y ? ggl_extents(y->ne, 0, 2, 1) : 1, t));
+}
+
+ggl_tensor *ggl_rope_freqs(ggl_graph *g, int64_t n, double base) {
+    if (g->error.status != GGL_OK)
+        return NULL;
+    if (n < 2 || n % 2 != 0 || n > INT32_MAX || !(base > 0))
+        return ggl_graph_fail(g, GGL_USAGE,
+                              "ggl_rope_freqs: rows of %" PRId64 " and base %g; n is even, from 2 "
+                              "on, and base is above 0",
+                              n, base);
+    double *f = ggl_calloc((size_t)(n / 2), sizeof *f);
+    if (!f)
+        return ggl_graph_fail(g, GGL_NOMEM, "out of memory for %" PRId64 " frequencies", n / 2);
+    for (int64_t i = 0; i < n / 2; i++)
+        f[i] = ggl_pow(base, -2 * (double)i / (double)n);
+    ggl_tensor *t = ggl_graph_const(g, 1, (int64_t[]){n / 2}, f);
+    ggl_free(f);
+    return t;
+}
+
+/* --- recurrences ------------------------------------------------------------------------------ */
+
+/* Makes a state of these sizes; those from n_dims on are ignored. */
+static ggl_tensor *state(ggl_graph *g, int n_dims, int64_t a, int64_t b, int64_t c) {
+    return ggl_graph_op(g, GGL_OP_STATE, NULL, 0, (double[]){(double)a, (double)b, (double)c},
+                        n_dims);
+}
+
+static void keep(ggl_graph *g, ggl_tensor *s, ggl_tensor *x) {
+    (void)ggl_binary(g, GGL_OP_KEEP, s, x);
+}
+
+/* a [m, h], b [n, h] -> [m, n, h]: products of all pairs, for each head. */
+static ggl_tensor *outer(ggl_graph *g, ggl_tensor *a, ggl_tensor *b) {
+    a = reshape3(g, a, extent(a, 0), 1, extent(a, 1));
+    b = reshape3(g, b, 1, extent(b, 0), extent(b, 1));
+    return ggl_binary(g, GGL_OP_MUL, a, b);
+}
+
+/* x [n, groups] -> [n, h]: neighbouring heads share a row. */
+static ggl_tensor *row_of_each_head(ggl_graph *g, ggl_tensor *x, int64_t h) {
+    int64_t n = extent(x, 0), groups = extent(x, 1);
+    if (h % groups != 0)
+        return ggl_graph_fail(g, GGL_SHAPE,
+                              "%" PRId64 " heads do not divide into %" PRId64 " groups", h, groups);
+    x = reshape3(g, x, n, 1, groups);
+    x = ggl_graph_op(g, GGL_OP_REPEAT, &x, 1,
+                     (double[]){(double)n, (double)(h / groups), (double)groups}, 3);
+    return reshape2(g, x, n, h);
+}
+
+/* s [n, m, h] times w [n, h] */
+static ggl_tensor *decayed(ggl_graph *g, ggl_tensor *s, ggl_tensor *w) {
+    return ggl_binary(g, GGL_OP_MUL, s, reshape3(g, w, extent(w, 0), 1, extent(w, 1)));
+}
+
+ggl_tensor *ggl_recent(ggl_graph *g, ggl_tensor *x, int64_t k) {
+    const double num = (double)k;
+    work w = begin(g, __func__, &x, 1);
+    x = w.param[0];
+    int64_t n = extent(x, 0);
+    ggl_tensor *s = state(g, 2, n, k - 1, 0), *src[2] = {s, reshape2(g, x, n, 1)};
+    ggl_tensor *all = ggl_graph_op(g, GGL_OP_CONCAT, src, 2, (double[]){1}, 1);
+    keep(g, s, ggl_graph_op(g, GGL_OP_SPLIT, &all, 1, (double[]){1, 1, num - 1}, 3));
+    return end(&w, all, &num, 1);
+}
+
+ggl_tensor *ggl_short_conv(ggl_graph *g, ggl_tensor *x, ggl_tensor *w) {
+    work c = begin(g, __func__, (ggl_tensor *[]){x, w}, 2);
+    ggl_tensor *all = transpose(g, ggl_recent(g, c.param[0], extent(c.param[1], 0)), 0, 1);
+    all = ggl_binary(g, GGL_OP_MUL, all, c.param[1]);
+    return end(&c, ggl_flat(g, sum(g, all)), NULL, 0);
+}
+
+ggl_tensor *ggl_gated_delta_rule(ggl_graph *g, ggl_tensor *q, ggl_tensor *k, ggl_tensor *v,
+                                 ggl_tensor *log_decay, ggl_tensor *beta) {
+    work w = begin(g, __func__, (ggl_tensor *[]){q, k, v, log_decay, beta}, 5);
+    v = w.param[2], log_decay = w.param[3], beta = w.param[4];
+    int64_t h = extent(beta, 0);
+    q = row_of_each_head(g, w.param[0], h);
+    k = row_of_each_head(g, w.param[1], h);
+    ggl_tensor *s = state(g, 3, extent(k, 0), extent(v, 0), h);
+    bool by_head = log_decay && ggl_count(log_decay) == h;
+    ggl_tensor *left = ggl_unary(g, GGL_OP_EXP, log_decay);
+    left = ggl_binary(g, GGL_OP_MUL, s, reshape3(g, left, by_head ? 1 : extent(k, 0), 1, h));
+    ggl_tensor *error = ggl_binary(g, GGL_OP_SUB, v, ggl_linear(g, k, left, NULL));
+    error = ggl_binary(g, GGL_OP_MUL, error, reshape2(g, beta, 1, h));
+    ggl_tensor *next = ggl_binary(g, GGL_OP_ADD, left, outer(g, k, error));
+    keep(g, s, next);
+    ggl_tensor *y = ggl_linear(g, q, next, NULL);
+    return end(&w, op_number(g, GGL_OP_DIV, y, sqrt((double)extent(q, 0))), NULL, 0);
+}
+
+/* Returns the decay of ssm_scan's state, [1 or n, 1, h]. */
+static ggl_tensor *scan_decay(ggl_graph *g, ggl_tensor *a, ggl_tensor *dt, int64_t n) {
+    int64_t h = extent(dt, 0);
+    bool by_head = a && ggl_count(a) == h;
+    a = ggl_binary(g, GGL_OP_MUL, by_head ? ggl_flat(g, a) : a,
+                   by_head ? dt : reshape2(g, dt, 1, h));
+    return reshape3(g, ggl_unary(g, GGL_OP_EXP, a), by_head ? 1 : n, 1, h);
+}
+
+ggl_tensor *ggl_ssm_scan(ggl_graph *g, ggl_tensor *x, ggl_tensor *dt, ggl_tensor *a, ggl_tensor *b,
+                         ggl_tensor *c) {
+    work w = begin(g, __func__, (ggl_tensor *[]){x, dt, a, b, c}, 5);
+    x = w.param[0], dt = w.param[1], a = w.param[2], b = w.param[3], c = w.param[4];
+    int64_t h = extent(dt, 0);
+    ggl_tensor *s = state(g, 3, extent(b, 0), extent(x, 0), h);
+    ggl_tensor *left = ggl_binary(g, GGL_OP_MUL, s, scan_decay(g, a, dt, extent(b, 0)));
+    b = row_of_each_head(g, b, h);
+    x = ggl_binary(g, GGL_OP_MUL, x, reshape2(g, dt, 1, h));
+    ggl_tensor *next = ggl_binary(g, GGL_OP_ADD, left, outer(g, b, x));
+    keep(g, s, next);
+    return end(&w, ggl_linear(g, row_of_each_head(g, c, h), next, NULL), NULL, 0);
+}
+
+ggl_tensor *ggl_gated_linear_attention(ggl_graph *g, ggl_tensor *q, ggl_tensor *k, ggl_tensor *v,
+                                       ggl_tensor *w) {
+    work c = begin(g, __func__, (ggl_tensor *[]){q, k, v, w}, 4);
+    q = c.param[0], k = c.param[1], v = c.param[2], w = c.param[3];
+    ggl_tensor *s = state(g, 3, extent(k, 0), extent(v, 0), extent(v, 1));
+    ggl_tensor *left = decayed(g, s, w);
+    ggl_tensor *next = ggl_binary(g, GGL_OP_ADD, left, outer(g, k, v));
+    keep(g, s, next);
+    return end(&c, ggl_linear(g, q, next, NULL), NULL, 0);
+}
+
+ggl_tensor *ggl_wkv6(ggl_graph *g, ggl_tensor *r, ggl_tensor *k, ggl_tensor *v, ggl_tensor *w,
+                     ggl_tensor *u) {
+    work c = begin(g, __func__, (ggl_tensor *[]){r, k, v, w, u}, 5);
+    r = c.param[0], k = c.param[1], v = c.param[2], w = c.param[3], u = c.param[4];
+    ggl_tensor *s = state(g, 3, extent(k, 0), extent(v, 0), extent(v, 1)), *now = outer(g, k, v);
+    ggl_tensor *y = ggl_binary(g, GGL_OP_ADD, s, decayed(g, now, u));
+    y = ggl_linear(g, r, y, NULL);
+    keep(g, s, ggl_binary(g, GGL_OP_ADD, decayed(g, s, w), now));
+    return end(&c, y, NULL, 0);
+}
+
+ggl_tensor *ggl_wkv7(ggl_graph *g, ggl_tensor *r, ggl_tensor *w, ggl_tensor *k, ggl_tensor *v,
+                     ggl_tensor *a, ggl_tensor *b) {
+    work c = begin(g, __func__, (ggl_tensor *[]){r, w, k, v, a, b}, 6);
+    r = c.param[0], w = c.param[1], k = c.param[2];
+    v = c.param[3], a = c.param[4], b = c.param[5];
+    ggl_tensor *s = state(g, 3, extent(k, 0), extent(v, 0), extent(v, 1));
+    ggl_tensor *next = decayed(g, s, w);
+    next = ggl_binary(g, GGL_OP_ADD, next, outer(g, b, ggl_linear(g, a, s, NULL)));
+    next = ggl_binary(g, GGL_OP_ADD, next, outer(g, k, v));
+    keep(g, s, next);
+    return end(&c, ggl_linear(g, r, next, NULL), NULL, 0);
+}

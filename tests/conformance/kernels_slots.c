@@ -1,0 +1,356 @@
+/* conformance.cpu.slots: every slot of backends/cpu/slots.def that is no array, on each instruction set, against the portable
+ * kernel, bit for bit; and the portable kernels against double precision. There is one check for each signature, named
+ * check_<signature>: a row of slots.def with a new signature does not compile here without one. Arrays are in
+ * kernels_simple.c. */
+#include <stddef.h>
+
+#include "kernels.h"
+
+static const int64_t sizes[] = {0,  1,  2,  3,  4,  5,  7,  8,  9,  11,  15,  16,  17,  23,  24,
+                                25, 31, 32, 33, 47, 48, 63, 64, 65, 100, 128, 129, 257, 1000};
+enum { N_SIZES = sizeof sizes / sizeof *sizes, MOST = 1000 };
+static tables all;
+
+/* A slot: the place of a function in cpu_kernels. */
+typedef struct slot {
+    const char *name;
+    size_t at;
+} slot;
+
+/* The slot's kernel in table t. */
+#define KERNEL(fn, slot_, t) (*(fn *const *)(const void *)((const char *)&all.k[t] + (slot_).at))
+
+/* y = f(x), also with y = x. No slot besides the arrays has this signature today. */
+TEST_UNUSED static void check_cpu_unary_fn(slot s) {
+    uint64_t seed = 1;
+    for (int i = 0; i < N_SIZES * N_VALUES; i++) {
+        const int64_t n = sizes[i / N_VALUES];
+        exact x = exact_new((size_t)n * 4, 4), want = exact_new((size_t)n * 4, 0);
+        fill(x.p, n, &seed, (values)(i % N_VALUES));
+        KERNEL(cpu_unary_fn, s, 0)(want.p, x.p, n);
+        for (int t = 1; t < all.n; t++) {
+            guarded y = guarded_new((size_t)n * 4, 12);
+            KERNEL(cpu_unary_fn, s, t)((float *)y.p, x.p, n);
+            CHECK_SAME((float *)y.p, (float *)want.p, n, "%s of %lld, %s", s.name, (long long)n,
+                       all.name[t]);
+            memcpy(y.p, x.p, (size_t)n * 4);
+            KERNEL(cpu_unary_fn, s, t)((float *)y.p, (float *)y.p, n);
+            CHECK_SAME((float *)y.p, (float *)want.p, n, "%s in place, %s", s.name, all.name[t]);
+            guarded_end(&y, s.name);
+        }
+        exact_free(&x);
+        exact_free(&want);
+    }
+}
+
+static void check_cpu_mul_add_fn(slot s) {
+    uint64_t seed = 7;
+    for (int i = 0; i < N_SIZES; i++) {
+        float x[MOST], want[MOST], got[MOST];
+        int64_t n = sizes[i];
+        fill(x, n, &seed, ORDINARY);
+        fill(want, n, &seed, ORDINARY);
+        for (int t = 1; t < all.n; t++) {
+            memcpy(got, want, (size_t)n * 4);
+            KERNEL(cpu_mul_add_fn, s, t)(got, x, 0.3f, n);
+            KERNEL(cpu_mul_add_fn, s, 0)(want, x, 0.3f, n);
+            CHECK_SAME(got, want, n, "%s of %lld", s.name, (long long)n);
+        }
+    }
+}
+
+/* All numbers of 16 bits come back; other numbers are rounded alike. */
+static void check_cpu_to_f16_fn(slot s) {
+    enum { N = 65536 };
+    static uint16_t h[N], back[N];
+    static float want[N];
+    for (int i = 0; i < N; i++)
+        h[i] = (uint16_t)i;
+    all.k[0].to_f32[GGL_F16](h, want, N);
+    for (int t = 0; t < all.n; t++) {
+        KERNEL(cpu_to_f16_fn, s, t)(back, want, N);
+        for (int i = 0; i < N; i++)
+            CHECK(back[i] == h[i] || isnan(want[i]));
+    }
+    uint64_t seed = 5;
+    for (int i = 0; i < 100000; i++) {
+        float x[9];
+        uint16_t a[9], b[9];
+        fill(x, 9, &seed, (values)(i % 3));
+        KERNEL(cpu_to_f16_fn, s, 0)(a, x, 9);
+        for (int t = 1; t < all.n; t++) {
+            KERNEL(cpu_to_f16_fn, s, t)(b, x, 9);
+            for (int e = 0; e < 9; e++)
+                CHECK_MSG(a[e] == b[e] || isnan(x[e]), "f16 of %a: %x, expected %x", (double)x[e],
+                          b[e], a[e]);
+        }
+    }
+}
+
+/* One number for a row of at least `least` elements. */
+static void check_reduction(slot s, int64_t least) {
+    uint64_t seed = 6;
+    for (int i = 0; i < N_SIZES; i++)
+        for (int form = 0; form < 10 * N_VALUES && sizes[i] >= least; form++) {
+            int64_t n = sizes[i];
+            exact x = exact_new((size_t)n * 4, 4);
+            fill(x.p, n, &seed, (values)(form % N_VALUES));
+            if (form > 20) /* signs of zeros must not show */
+                for (int64_t e = 0; e < n; e++)
+                    ((float *)x.p)[e] = e % 3 ? -0.0f : 0.0f;
+            float want = KERNEL(cpu_sum_fn, s, 0)(x.p, n);
+            for (int t = 1; t < all.n; t++) {
+                float got = KERNEL(cpu_sum_fn, s, t)(x.p, n);
+                CHECK_SAME(&got, &want, 1, "%s of %lld, %s", s.name, (long long)n, all.name[t]);
+            }
+            exact_free(&x);
+        }
+}
+
+static void check_cpu_sum_fn(slot s) {
+    check_reduction(s, 0);
+}
+
+static void check_cpu_largest_fn(slot s) {
+    check_reduction(s, 1);
+}
+
+/* n / 16 additions in each sum, 4 in the tree */
+TEST(row_sums_against_double) {
+    tables_init(&all);
+    uint64_t seed = 6;
+    for (int i = 0; i < N_SIZES * 10; i++) {
+        float x[MOST];
+        const int64_t n = sizes[i / 10];
+        fill(x, n, &seed, ORDINARY);
+        double sum = 0, size = 0;
+        for (int64_t e = 0; e < n; e++) {
+            sum += (double)x[e];
+            size += fabs((double)x[e]);
+        }
+        CHECK(fabs((double)all.k[0].sum(x, n) - sum) <= ((double)n / 16 + 5) * 0x1p-24 * size);
+    }
+}
+
+static void check_cpu_rope_fn(slot s) {
+    uint64_t seed = 8;
+    for (int64_t r = 0; r <= 70; r++) {
+        float x[140], cs[140], want[140], got[140];
+        fill(x, 2 * r, &seed, ORDINARY);
+        fill(cs, 2 * r, &seed, ORDINARY);
+        KERNEL(cpu_rope_fn, s, 0)(want, x, cs, r);
+        for (int t = 1; t < all.n; t++) {
+            KERNEL(cpu_rope_fn, s, t)(got, x, cs, r);
+            CHECK_SAME(got, want, 2 * r, "%s of %lld pairs, %s", s.name, (long long)r, all.name[t]);
+        }
+    }
+}
+
+TEST(rope_against_double) {
+    tables_init(&all);
+    uint64_t seed = 8;
+    for (int64_t r = 0; r <= 70; r++) {
+        float x[140], cs[140], y[140];
+        fill(x, 2 * r, &seed, ORDINARY);
+        fill(cs, 2 * r, &seed, ORDINARY);
+        all.k[0].rope_pair(y, x, cs, r);
+        for (int64_t i = 0; i < r; i++) /* one product rounded, then a fused one */
+            CHECK(fabs((double)y[2 * i] - ((double)x[2 * i] * (double)cs[2 * i] -
+                                           (double)x[2 * i + 1] * (double)cs[2 * i + 1])) <=
+                  40 * 0x1p-23);
+    }
+}
+
+/* --- columns of products ---------------------------------------------------------------------- */
+
+/* The codes are at most half a step off, and their sum is the block's. */
+static void check_codes(const cpu_qblock *block, const float *x) {
+    int sum = 0;
+    for (int e = 0; e < CPU_QBLOCK; e++) {
+        sum += block->q[e];
+        CHECK(abs(block->q[e]) <= 127);
+        double step = (double)block->d, err = fabs((double)x[e] - step * block->q[e]);
+        CHECK(err <= step * 0.5 * (1 + 127 * 4 * 0x1p-23) || (step == 0 && err < 0x1p-100));
+    }
+    CHECK(sum == block->sum);
+}
+
+static void check_cpu_quantize_fn(slot s) {
+    uint64_t seed = 1;
+    for (int i = 0; i < 20000; i++) {
+        float x[64];
+        fill(x, 64, &seed, i % 8 == 0 ? EXTREME : i % 3 ? ORDINARY : WIDE);
+        if (i % 5 == 0)
+            for (int e = 0; e < 64; e++) /* around the cut-off */
+                x[e] = ldexpf(x[e], -103);
+        cpu_qblock want[2], got[2];
+        KERNEL(cpu_quantize_fn, s, 0)(want, x, 64);
+        for (int t = 1; t < all.n; t++) {
+            KERNEL(cpu_quantize_fn, s, t)(got, x, 64);
+            for (int b = 0; b < 2; b++) {
+                CHECK_SAME(&got[b].d, &want[b].d, 1, "scale, %s", all.name[t]);
+                CHECK(memcmp(got[b].q, want[b].q, 32) == 0 && got[b].sum == want[b].sum);
+            }
+        }
+        for (int b = 0; b < 2 && !isnan(want[b].d); b++)
+            check_codes(&want[b], x + CPU_QBLOCK * b);
+    }
+}
+
+/* The row is padded to a multiple of 32. */
+static void check_cpu_round_fn(slot s) {
+    uint64_t seed = 2;
+    for (int64_t n = 0; n < 130; n++)
+        for (values kind = ORDINARY; kind < N_VALUES; kind++) {
+            int64_t padded = (n + 31) / 32 * 32;
+            exact x = exact_new((size_t)n * 4, 4), want = exact_new((size_t)padded * 4, 0);
+            fill(x.p, n, &seed, kind);
+            KERNEL(cpu_round_fn, s, 0)(want.p, x.p, n);
+            for (int t = 1; t < all.n; t++) {
+                guarded y = guarded_new((size_t)padded * 4, 4);
+                KERNEL(cpu_round_fn, s, t)((float *)y.p, x.p, n);
+                CHECK_SAME((float *)y.p, (float *)want.p, padded, "%s of %lld, %s", s.name,
+                           (long long)n, all.name[t]);
+                guarded_end(&y, s.name);
+            }
+            exact_free(&x);
+            exact_free(&want);
+        }
+}
+
+/* The same numbers as round_bf16 has, in order. */
+static void check_cpu_round_pairs_fn(slot s) {
+    uint64_t seed = 5;
+    for (int64_t n = 0; n < 130; n++)
+        for (values kind = ORDINARY; kind <= AT_CUT; kind++) {
+            int64_t padded = (n + 31) / 32 * 32;
+            exact x = exact_new((size_t)n * 4, 4), f32 = exact_new((size_t)padded * 4, 0);
+            float want[160], got[160];
+            fill(x.p, n, &seed, kind);
+            all.k[0].round_bf16(f32.p, x.p, n);
+            for (int64_t i = 0; i < padded; i++)
+                want[i] = ((float *)f32.p)[i / 32 * 32 + (i % 2 ? 0 : 16) + i % 32 / 2];
+            for (int t = 0; t < all.n; t++) {
+                guarded y = guarded_new((size_t)padded * 2, 2);
+                KERNEL(cpu_round_pairs_fn, s, t)((uint16_t *)y.p, x.p, n);
+                ggl_type_get(GGL_BF16)->to_float(y.p, got, padded);
+                CHECK_SAME(got, want, padded, "%s of %lld, %s", s.name, (long long)n, all.name[t]);
+                guarded_end(&y, s.name);
+            }
+            exact_free(&x);
+            exact_free(&f32);
+        }
+}
+
+/* --- attention and states --------------------------------------------------------------------- */
+
+/* Against the contract, of other kernels. */
+static void check_cpu_softmax_page_fn(slot s) {
+    uint64_t seed = 90;
+    for (int lo = 0; lo < GGL_PAGE; lo++)
+        for (int hi = lo + 1; hi <= GGL_PAGE; hi++)
+            for (values kind = ORDINARY; kind < N_VALUES; kind++) {
+                float x[GGL_PAGE], want[GGL_PAGE], got[GGL_PAGE], e[GGL_PAGE] = {0}, m, l;
+                fill(x, GGL_PAGE, &seed, kind);
+                for (int j = lo; j < hi; j++)
+                    e[j] = x[j] * 0.3f;
+                m = all.k[0].amax(e + lo, hi - lo);
+                for (int j = lo; j < hi; j++)
+                    want[j] = e[j] - m;
+                all.k[0].unary[CPU_EXP](e + lo, want + lo, hi - lo);
+                l = all.k[0].sum(e, GGL_PAGE);
+                for (int t = 0; t < all.n; t++) {
+                    float end[2];
+                    memcpy(got, x, sizeof got);
+                    end[0] = KERNEL(cpu_softmax_page_fn, s, t)(got, lo, hi, 0.3f, end + 1);
+                    CHECK_SAME(got, e, GGL_PAGE, "weights %d..%d, %s", lo, hi, all.name[t]);
+                    CHECK_SAME(end, ((float[]){m, l}), 2, "largest and sum, %s", all.name[t]);
+                }
+            }
+}
+
+static void check_cpu_merge_fn(slot s) {
+    uint64_t seed = 91;
+    for (int64_t n = 0; n < 70; n++) {
+        float part[70], want[70];
+        guarded got = guarded_new((size_t)n * 4, 8);
+        fill(part, n, &seed, ORDINARY);
+        fill((float *)got.p, n, &seed, ORDINARY);
+        memcpy(want, got.p, (size_t)n * 4);
+        for (int t = 1; t < all.n; t++) {
+            KERNEL(cpu_merge_fn, s, 0)(want, part, 0.3f, 0.7f, n);
+            KERNEL(cpu_merge_fn, s, t)((float *)got.p, part, 0.3f, 0.7f, n);
+            CHECK_SAME((float *)got.p, want, n, "%s of %lld, %s", s.name, (long long)n,
+                       all.name[t]);
+        }
+        guarded_end(&got, s.name);
+    }
+}
+
+static void check_cpu_conv_fn(slot s) {
+    enum { ROWS = 37 };
+    uint64_t seed = 11;
+    for (int64_t n = 1; n < 70; n++)
+        for (int64_t k = 1; k <= ROWS; k = k < 6 ? k + 1 : k + 15) {
+            exact x[ROWS], w = exact_new((size_t)(n * k) * 4, 4);
+            const float *row[ROWS];
+            guarded want = guarded_new((size_t)n * 4, 0), got = guarded_new((size_t)n * 4, 8);
+            fill((float *)w.p, n * k, &seed, (values)(n % N_VALUES));
+            for (int64_t j = 0; j < k; j++) {
+                x[j] = exact_new((size_t)n * 4, (size_t)(j % 3) * 4);
+                fill((float *)x[j].p, n, &seed, (values)((n + j) % N_VALUES));
+                row[j] = (float *)x[j].p;
+            }
+            KERNEL(cpu_conv_fn, s, 0)((float *)want.p, row, (float *)w.p, n, k);
+            for (int t = 1; t < all.n; t++) {
+                KERNEL(cpu_conv_fn, s, t)((float *)got.p, row, (float *)w.p, n, k);
+                CHECK_SAME((float *)got.p, (float *)want.p, n, "%s of %lld over %lld, %s", s.name,
+                           (long long)n, (long long)k, all.name[t]);
+            }
+            guarded_end(&want, "portable");
+            guarded_end(&got, s.name);
+            for (int64_t j = 0; j < k; j++)
+                exact_free(&x[j]);
+            exact_free(&w);
+        }
+}
+
+/* --- all slots -------------------------------------------------------------------------------- */
+
+TEST(slots) {
+    tables_init(&all);
+#define SLOT(name, fn, where) check_##fn((slot){#name, offsetof(cpu_kernels, name)});
+#include "../../backends/cpu/slots.def"
+}
+
+/* Where a row says `simd`, an instruction set of this machine replaces the portable kernel; where it
+ * says `scalar`, none does. */
+TEST(slots_are_where_they_say) {
+    enum { simd = 1, scalar = 0 };
+    tables_init(&all);
+    if (all.n == 1) /* a machine without vector kernels */
+        return;
+    const cpu_kernels *portable = &all.k[0], *best = &all.k[all.n - 1];
+#define IS(slot_, where)                                                                           \
+    CHECK_MSG((best->slot_ != portable->slot_) == (where), "%s is not %s, as slots.def has it",    \
+              #slot_, #where);
+#define UNARY_SLOT(NAME, of, where) IS(unary[CPU_##NAME], where)
+#define BINARY_SLOT(NAME, where)    IS(binary[CPU_##NAME], where)
+#define RECUR_SLOT(NAME, where)     IS(recur[CPU_##NAME], where)
+#define SLOT(name, fn, where)       IS(name, where)
+#include "../../backends/cpu/slots.def"
+}
+
+TEST(f16_to_f32) {
+    enum { N = 65536 };
+    static uint16_t h[N];
+    static float want[N], got[N];
+    tables_init(&all);
+    for (int i = 0; i < N; i++)
+        h[i] = (uint16_t)i;
+    all.k[0].to_f32[GGL_F16](h, want, N);
+    for (int t = 1; t < all.n; t++) {
+        all.k[t].to_f32[GGL_F16](h, got, N);
+        CHECK_SAME(got, want, N, "f16 to f32, %s", all.name[t]);
+    }
+}
