@@ -279,7 +279,26 @@ static tv s_zfill(tv_heap *h, tv s, const tv_args *a) {
     return tv_str(llm_tv_done(&t));
 }
 
-/* "{} {0} {name}".format(..), without conversions and format specifications. */
+/* Appends the value by what follows ":" in "{name:5.2f}", which means almost what it does after "%". */
+static void put_by_spec(tv_heap *h, tv_text *t, tv v, ggl_str spec) {
+    const char kind = spec.n ? spec.s[spec.n - 1] : 0;
+    const bool whole = kind && strchr("dxXo", kind), real = kind && strchr("fFeE", kind),
+               digits = spec.n && strspn(spec.s, "0123456789.") >= spec.n - 1;
+    const bool fits = whole  ? v.kind == TV_INT && !memchr(spec.s, '.', spec.n)
+                      : real ? tv_is_number(v)
+                             : kind == 's' && v.kind == TV_STRING && spec.s[0] != '0';
+    if (!digits || !fits)
+        llm_tv_fail(h, GGL_UNSUPPORTED, "format: ':%.*s' is not supported for %s",
+                    (int)(spec.n < 60 ? spec.n : 60), spec.s, llm_tv_kind_text(v));
+    tv_text format = {0};
+    llm_tv_puts(h, &format, kind == 's' ? "%-" : "%");
+    llm_tv_put(h, &format, spec.s, spec.n);
+    tv list = llm_tv_new_list(h, TV_TUPLE);
+    llm_tv_push(h, list, v);
+    llm_tv_put_str(h, t, llm_tv_percent(h, llm_tv_done(&format), list));
+}
+
+/* "{} {0} {name} {:5.2f}".format(..), without conversions such as {!r}, and with few specifications. */
 static tv s_format(tv_heap *h, tv s, const tv_args *a) {
     tv_text t = {0};
     const ggl_str f = s.text;
@@ -296,9 +315,9 @@ static tv s_format(tv_heap *h, tv s, const tv_args *a) {
         const char *end = f.s[i] == '{' ? memchr(f.s + i, '}', f.n - i) : NULL;
         if (!end)
             llm_tv_fail(h, GGL_FORMAT, "format: a single '%c'", f.s[i]);
-        const ggl_str name = {f.s + i + 1, (size_t)(end - f.s) - i - 1};
-        if (memchr(name.s, ':', name.n) || memchr(name.s, '!', name.n) ||
-            memchr(name.s, '[', name.n))
+        const char *colon = memchr(f.s + i, ':', (size_t)(end - f.s) - i);
+        const ggl_str name = {f.s + i + 1, (size_t)((colon ? colon : end) - f.s) - i - 1};
+        if (memchr(name.s, '!', name.n) || memchr(name.s, '[', name.n))
             llm_tv_fail(h, GGL_UNSUPPORTED, "format: '{%.*s}' is not supported", (int)name.n,
                         name.s);
         const bool number = name.n > 0 && name.n < 4 && name.s[0] >= '0' && name.s[0] <= '9';
@@ -312,7 +331,10 @@ static tv s_format(tv_heap *h, tv s, const tv_args *a) {
         if (!v)
             llm_tv_fail(h, GGL_FORMAT, "format: there is no value for '{%.*s}'", (int)name.n,
                         name.s);
-        llm_tv_put_str(h, &t, *v);
+        if (colon && colon + 1 < end)
+            put_by_spec(h, &t, *v, (ggl_str){colon + 1, (size_t)(end - colon) - 1});
+        else
+            llm_tv_put_str(h, &t, *v);
         i = (size_t)(end - f.s);
     }
     return tv_str(llm_tv_done(&t));

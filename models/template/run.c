@@ -117,7 +117,11 @@ tv llm_run_macro(run *r, const tv_macro *m, const tv_given *g, tv caller) {
 /* Notes the values that the macro's variables have where it is defined, and itself. */
 static void capture(run *r, tv macro) {
     tv_macro *m = macro.macro;
-    m->around = llm_tv_alloc(&r->h, r->t->n_names + 1, sizeof *m->around);
+    size_t n = 1;
+    llm_tv_step(&r->h, r->t->n_names);
+    for (size_t id = 0; id < r->t->n_names; id++)
+        n += r->local[id].scope > r->outside;
+    m->around = llm_tv_alloc(&r->h, n, sizeof *m->around);
     if (m->node->kind == TN_MACRO)
         m->around[m->n_around++] = (tv_captured){m->node->id, macro};
     for (size_t id = 0; id < r->t->n_names; id++)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ggl/number.h"
+#include "text/unicode.h"
 #include "value.h"
 
 void llm_tv_put(tv_heap *h, tv_text *t, const char *s, size_t n) {
@@ -127,22 +128,40 @@ static void put_number(tv_heap *h, tv_text *t, tv v) {
     llm_tv_puts(h, t, b);
 }
 
-/* Appends a string as a literal of Python. Characters beyond ASCII are printed as they are. */
+/* True for what Python's str.isprintable accepts: letters, marks, numbers, punctuation, symbols. */
+static bool is_printable(uint32_t c) {
+    return c == ' ' || (llm_unicode_properties(c) &
+                        (UNICODE_L | UNICODE_M | UNICODE_N | UNICODE_P | UNICODE_S));
+}
+
+/* Appends \xXX, \uXXXX or \UXXXXXXXX. */
+static void put_code(tv_heap *h, tv_text *t, uint32_t c) {
+    char b[16];
+    const int digits = c < 0x100 ? 2 : c < 0x10000 ? 4 : 8;
+    snprintf(b, sizeof b, "\\%c%0*x",
+             digits == 2   ? 'x'
+             : digits == 4 ? 'u'
+                           : 'U',
+             digits, (unsigned)c);
+    llm_tv_puts(h, t, b);
+}
+
+/* Appends a string as a literal of Python. */
 static void put_literal(tv_heap *h, tv_text *t, ggl_str s) {
     const bool single = memchr(s.n ? s.s : "", '\'', s.n), both = memchr(s.n ? s.s : "", '"', s.n);
     const char quote = single && !both ? '"' : '\'';
     llm_tv_put(h, t, &quote, 1);
-    for (size_t i = 0; i < s.n; i++) {
-        const unsigned char c = (unsigned char)s.s[i];
-        char b[8];
+    for (size_t i = 0; i < s.n;) {
+        const size_t from = i;
+        const uint32_t c = llm_tv_next_char(s, &i);
         if (c == (unsigned char)quote || c == '\\')
             llm_tv_put(h, t, (char[]){'\\', (char)c}, 2);
         else if (c == '\n' || c == '\t' || c == '\r')
             llm_tv_put(h, t, c == '\n' ? "\\n" : c == '\t' ? "\\t" : "\\r", 2);
-        else if (c < 0x20 || c == 0x7f)
-            llm_tv_put(h, t, b, (size_t)sprintf(b, "\\x%02x", c));
+        else if (is_printable(c))
+            llm_tv_put(h, t, s.s + from, i - from);
         else
-            llm_tv_put(h, t, s.s + i, 1);
+            put_code(h, t, c);
     }
     llm_tv_put(h, t, &quote, 1);
 }
