@@ -556,9 +556,10 @@ int placement_session(placement *p, llm_session **out, const llm_model *m, llm_s
     size_t n = ggl_sched_n_fallbacks(llm_session_sched(*out));
     if (n > 0)
         fprintf(stderr,
-                "%s: note: %zu node%s run elsewhere than placed, because a backend refuses them; "
-                "--plan lists them, --strict makes that an error\n",
-                p->tool, n, n == 1 ? "" : "s");
+                "%s: note: %zu node%s elsewhere than placed, because a backend refuses %s; "
+                "--plan lists %s, --strict makes that an error\n",
+                p->tool, n, n == 1 ? " runs" : "s run", n == 1 ? "it" : "them",
+                n == 1 ? "it" : "them");
     return -1;
 }
 

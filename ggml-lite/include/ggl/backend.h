@@ -58,7 +58,7 @@ typedef struct ggl_backend_vtable {
     /* Frees the backend. The caller has freed all buffers and plans before. */
     void (*close)(ggl_backend *b);
 
-    /* Allocates a buffer of `size` bytes, aligned to 64 bytes and zeroed. With host: makes a buffer
+    /* Allocates a zeroed buffer of `size` bytes. Offsets of values in it are multiples of 64. With host: makes a buffer
      * of that memory without a copy; GGL_UNSUPPORTED if the device cannot, and the caller allocates
      * and uploads. host belongs to the caller and is not written to. `region` is the buffer's
      * region in runs (GGL_REGION_WEIGHT for all regions of weights): a device may have several
