@@ -377,6 +377,8 @@ static ggl_tensor *decayed(ggl_graph *g, ggl_tensor *s, ggl_tensor *w) {
 }
 
 ggl_tensor *ggl_recent(ggl_graph *g, ggl_tensor *x, int64_t k) {
+    if (k < 1)
+        return ggl_graph_fail(g, GGL_SHAPE, "ggl_recent of %" PRId64 " elements; at least 1", k);
     const double num = (double)k;
     work w = begin(g, __func__, &x, 1);
     x = w.param[0];

@@ -431,6 +431,11 @@ TEST(finds_what_is_missing) {
     };
     facts *f = facts_new();
     REQUIRE(f);
+    check_all(f);
+    if (f->used > 0) {
+        facts_free(f);
+        SKIP("nothing_is_missing reports lines that are missing");
+    }
     remove_lines(f->file[OPS_MD], "| `sum` |");
     f->op_case[GGL_OP_RANK] = f->composite_case[GGL_COMPOSITE_GELU] = false;
     f->backend[0].op[GGL_OP_TOPK] = f->backend[1].op[GGL_OP_SUM] = ABSENT;

@@ -62,11 +62,11 @@ does --op rms --no-speed -o csv
 [ "$(head -n 1 "$tmp/out" | cut -d, -f1-6)" = backend,device,operator,type,cases,right ] || fail 'csv has other columns'
 [ "$(wc -l <"$tmp/out")" = 2 ] || fail 'csv has other rows'
 if command -v python3 >/dev/null; then
-    does --op '[a-f]*' --type f32 --no-speed --quick --json
+    does --op 'e[rx]*' --type f32 --no-speed --quick --json
     python3 - "$tmp/out" <<'END' || fail 'json'
 import json, sys
 rows = json.load(open(sys.argv[1]))
-assert {r["operator"] for r in rows} == {"exp", "floor", "abs", "erf", "cos", "amax", "attend", "center"}, rows
+assert {r["operator"] for r in rows} == {"exp", "erf"}, rows
 for r in rows:
     assert r["backend"] == "cpu" and r["cases"] == r["right"] > 0 and r["wrong"] == r["refused"] == 0
     assert 0 <= r["error_of_bound"] <= 1 and r["ns"] is None and r["wrong_case"] == ""

@@ -269,9 +269,11 @@ static inline ggl_tensor *ggl_linear(ggl_graph *g, ggl_tensor *x, ggl_tensor *w,
  * kernel for `name` (NULL: none), to which num[] is passed (such as eps or k). A name without "own:"
  * is a promise that the body is the prelude's.
  *
- *     ggl_tensor *p = ggl_body_begin(g, &x, 1)[0];
- *     .. nodes that read p, and the last of them, y ..
- *     ggl_tensor *call = ggl_body_end(g, "silu", y, NULL, 0);
+ *     ggl_tensor **p = ggl_body_begin(g, &x, 1);
+ *     if (p) {
+ *         .. nodes that read p[0], and the last of them, y ..
+ *         ggl_tensor *call = ggl_body_end(g, "silu", y, NULL, 0);
+ *     }
  *
  * begin returns the params, valid until end; end returns the call. Both return NULL on error; after
  * a begin that failed there is nothing to end. Bodies nest. If a node of the body reads a value from
