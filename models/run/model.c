@@ -196,13 +196,17 @@ llm_arch_ignore llm_model_ignore(const llm_model *m) {
 }
 
 int64_t llm_model_n_ctx(const llm_model *m) {
+    return llm_model_file_n_ctx(m->file);
+}
+
+int64_t llm_model_file_n_ctx(const ggl_gguf *file) {
     ggl_str family;
     char key[128];
     double n = 0;
-    if (ggl_gguf_get_string(m->file, "general.architecture", &family, NULL) != 1 || family.n > 64)
+    if (ggl_gguf_get_string(file, "general.architecture", &family, NULL) != 1 || family.n > 64)
         return 0;
     snprintf(key, sizeof key, "%.*s.context_length", (int)family.n, family.s);
-    bool found = ggl_gguf_get_number(m->file, key, &n, NULL) == 1;
+    bool found = ggl_gguf_get_number(file, key, &n, NULL) == 1;
     return found && n >= 1 && n <= 0x1p53 && n == floor(n) ? (int64_t)n : 0;
 }
 

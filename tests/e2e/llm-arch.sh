@@ -37,6 +37,8 @@ expect 2 "did you mean" verify "$model" --wrost 3
 expect 1 "no such file" check nothing
 expect 1 "this is a model, but a descriptor is expected here" check "$model"
 expect 0 "where built-in llama.arch reads them" show "$model" --arch llama
+expect 0 "position_embd" show "$archs/../../tests/data/stories-gpt2.gguf" # learned positions: fewer than the usual context
+[ -s "$tmp/err" ] && fail "show of a model with few positions: $(cat "$tmp/err")"
 expect 0 "llama.arch         $(printf '%4d' "$(wc -l <"$archs/llama.arch")") lines" list
 check_piped=$("$arch" check <(cat "$tmp/tiny.arch") 2>&1) || fail "a descriptor from a pipe: $check_piped"
 expect 1 "$tmp/none.arch" check "$tmp/none.arch"

@@ -50,10 +50,10 @@ static int verify_on(tally *t, const arch_built *b, ggl_backend *backend, const 
 }
 
 static int check_source(tally *t, const llm_arch *arch, const llm_arch_source *source,
-                        const char *what, char **notes) {
+                        int64_t n_ctx, const char *what, char **notes) {
     ggl_error err = {0};
     arch_built b;
-    if (arch_build(&b, arch, source, t->ignore, N_CTX, N_RUN, t->backends.reference, &err) !=
+    if (arch_build(&b, arch, source, t->ignore, n_ctx, N_RUN, t->backends.reference, &err) !=
         GGL_OK)
         return tool_error(TOOL, 1, "%s\n  with %s", err.msg, what);
     int code = -1;
@@ -83,7 +83,7 @@ static int check_toys(tally *t, const llm_arch *arch) {
         if (!toy)
             return tool_error(TOOL, 1, "%s", err.msg);
         llm_arch_toy_freeze(toy); /* like a file: unknown keys become an error */
-        code = check_source(t, arch, llm_arch_toy_source(toy), llm_arch_toy_text(toy), NULL);
+        code = check_source(t, arch, llm_arch_toy_source(toy), N_CTX, llm_arch_toy_text(toy), NULL);
         llm_arch_toy_free(toy);
     }
     show_progress("");
@@ -118,7 +118,7 @@ static int check_model(tally *t, const llm_arch *arch, const char *path) {
     if (ggl_gguf_open(&file, path, NULL, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
     llm_arch_source source = llm_arch_source_gguf(file);
-    int code = check_source(t, arch, &source, path, &notes);
+    int code = check_source(t, arch, &source, arch_context(file, N_CTX), path, &notes);
     if (code < 0)
         printf(
             "%s: fits; %zu nodes as on the reference (at worst %.2f of what rounding explains)\n%s",

@@ -477,6 +477,8 @@ static int open_all(doctor *d, const char *path) {
         st = ggl_backend_open(&d->reference, "reference", NULL, &err);
     if (st != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
+    if (!d->ctx_given && !d->logits_file) /* a BOS needs a position, too */
+        d->n_ctx = arch_context(llm_model_file(d->model), d->n_ctx + 1) - 1;
     return d->logits_file ? -1 : read_text(d);
 }
 

@@ -102,7 +102,7 @@ static ggl_status build(const options *o, const llm_arch *arch, const char *mode
             return err->status;
         source = *llm_arch_toy_source(*toy);
     }
-    return arch_build(b, arch, &source, &o->ignore, 64, 16, fold, err);
+    return arch_build(b, arch, &source, &o->ignore, arch_context(*f, 64), 16, fold, err);
 }
 
 static ggl_status print_to(FILE *out, const options *o, const figure *f, const llm_arch *arch,

@@ -146,6 +146,8 @@ static bool mark_tensors(const ggl_gguf *f, const llm_arch *arch, tensor_marks *
     if (!arch)
         return true;
     ggl_graph_params gp = ggl_graph_default();
+    gp.n_pos = arch_context(f, gp.n_pos);
+    gp.n_batch = gp.n_batch < gp.n_pos ? gp.n_batch : gp.n_pos;
     ggl_graph *g = ggl_graph_new(&gp);
     if (!g || llm_arch_build(arch, &source, &p, g, NULL, &err) != GGL_OK)
         fprintf(stderr, TOOL ": note: it is unknown which tensors are read: %s\n",

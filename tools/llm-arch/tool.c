@@ -76,12 +76,17 @@ ggl_status arch_build_graph(arch_built *out, const llm_arch *arch, const llm_arc
     return st;
 }
 
+int64_t arch_context(const ggl_gguf *file, int64_t n_ctx) {
+    const int64_t trained = file ? llm_model_file_n_ctx(file) : 0;
+    return trained > 0 && trained < n_ctx ? trained : n_ctx;
+}
+
 ggl_status arch_build(arch_built *out, const llm_arch *arch, const llm_arch_source *source,
                       const tool_ignore *ignore, int64_t n_ctx, int64_t n_batch, ggl_backend *fold,
                       ggl_error *err) {
     ggl_graph_params p = ggl_graph_default();
     p.n_pos = n_ctx;
-    p.n_batch = n_batch;
+    p.n_batch = n_batch < n_ctx ? n_batch : n_ctx;
     return arch_build_graph(out, arch, source, ignore, &p, fold, err);
 }
 

@@ -25,6 +25,9 @@ int arch_args(const char *tool, const char *usage, const char *about, const arg_
  * message. */
 llm_arch *arch_open(const char *tool, const char *file);
 
+/* Returns n_ctx, or the context of the model's file (NULL: a made-up model) if that is less. */
+int64_t arch_context(const ggl_gguf *file, int64_t n_ctx);
+
 /* The finished and folded graph of a descriptor and a source. */
 typedef struct arch_built {
     ggl_graph *graph;

@@ -48,9 +48,10 @@ GGL_API const llm_arch *llm_model_arch(const llm_model *m);
 GGL_API const char *llm_model_arch_origin(const llm_model *m);
 /* Returns llm_model_params.ignore, to pass on as llm_arch_params.ignore. */
 GGL_API llm_arch_ignore llm_model_ignore(const llm_model *m);
-/* Returns the context that the model was trained with ({arch}.context_length). 0: the key is
+/* Return the context that the model was trained with ({arch}.context_length). 0: the key is
  * absent or not a whole number >= 1, which building the graph reports. */
 GGL_API int64_t llm_model_n_ctx(const llm_model *m);
+GGL_API int64_t llm_model_file_n_ctx(const ggl_gguf *file);
 
 /* Returns the model's tokenizer, which it owns and makes at the first call. Only programs that
  * handle text need it. GGL_UNSUPPORTED: its kind is not built in. Any number of threads may call
