@@ -95,6 +95,15 @@ static double mib(size_t bytes) {
     return (double)bytes / 1048576;
 }
 
+/* What an element of the batch, and a group, are called. */
+static const char *element_word(const ggl_sched *s) {
+    return s->params.element_word ? s->params.element_word : "element";
+}
+
+static const char *group_word(const ggl_sched *s) {
+    return s->params.group_word ? s->params.group_word : "group";
+}
+
 /* Prints the values that are moved to the segment before it runs, by source. */
 static void print_moves(const ggl_sched *s, const segment *seg, FILE *out) {
     for (int from = -1; from < s->n_dev; from++) {
@@ -105,15 +114,16 @@ static void print_moves(const ggl_sched *s, const segment *seg, FILE *out) {
             if (m->from_backend != from)
                 continue;
             *(m->batched ? &each : &once) += m->row;
-            ggl_fprint(out, "%s%s%s", gap, m->t->name ? m->t->name : "a value",
-                       m->gather ? " (wanted elements)" : "");
+            ggl_fprint(out, "%s%s", gap, m->t->name ? m->t->name : "a value");
+            if (m->gather)
+                ggl_fprint(out, " (wanted %ss)", element_word(s));
             gap = ", ";
         }
         if (each + once == 0)
             continue;
         ggl_fprint(out, " from %s:", from < 0 ? "the host" : s->dev[from].b->name);
         if (each)
-            ggl_fprint(out, " %zu bytes for each element", each);
+            ggl_fprint(out, " %zu bytes for each %s", each, element_word(s));
         ggl_fprint(out,
                    each && once ? ", %zu in all\n"
                    : once       ? " %zu bytes in all\n"
@@ -127,17 +137,18 @@ static void print_segment(const ggl_sched *s, size_t i, FILE *out, bool nodes) {
     const segment *seg = &s->seg[i];
     sizes z = sizes_of(s, seg);
     size_t arena = 0;
-    char groups[32] = "-";
+    char groups[32] = "-", runs_for[32];
     for (int k = 0; k < 2; k++)
         if (seg->plan[k] && seg->plan[k]->arena_size > arena)
             arena = seg->plan[k]->arena_size;
     if (z.first_group >= 0)
         snprintf(groups, sizeof groups, z.first_group == z.last_group ? "%d" : "%d-%d",
                  z.first_group, z.last_group);
+    snprintf(runs_for, sizeof runs_for, seg->phase == TRUNK ? "every %.20s" : "wanted %.20ss",
+             element_word(s));
     ggl_fprint(out, "%-8zu %-12s %-16s %8s %6zu %10.2f %10.2f %10.2f\n", i + 1,
-               s->dev[seg->backend].b->name,
-               seg->phase == TRUNK ? "every element" : "wanted elements", groups, seg->nodes.n,
-               mib(z.weights), mib(z.stores), mib(arena));
+               s->dev[seg->backend].b->name, runs_for, groups, seg->nodes.n, mib(z.weights),
+               mib(z.stores), mib(arena));
     print_moves(s, seg, out);
     for (size_t k = 0; nodes && k < seg->nodes.n; k++)
         print_node(&s->dev[seg->backend], seg->nodes.at[k], out);
@@ -155,8 +166,10 @@ static void print_fallbacks(const ggl_sched *s, FILE *out) {
 }
 
 void ggl_sched_print(const ggl_sched *s, FILE *out, bool nodes) {
+    char groups[32];
+    snprintf(groups, sizeof groups, "%.20ss", group_word(s));
     ggl_fprint(out, "%-8s %-12s %-16s %8s %6s %10s %10s %10s   MiB\n", "segment", "backend",
-               "runs for", "groups", "nodes", "weights", "cache", "values");
+               "runs for", groups, "nodes", "weights", "cache", "values");
     for (size_t i = 0; i < s->n_segs; i++)
         print_segment(s, i, out, nodes);
     print_fallbacks(s, out);

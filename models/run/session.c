@@ -100,7 +100,9 @@ static ggl_status build_sched(llm_session *s, const llm_model *m, const llm_sess
                            .cancelled_ctx = p->cancelled_ctx,
                            .cache = s->cache,
                            .cache_of = &s->identity,
-                           .cache_of_size = sizeof s->identity};
+                           .cache_of_size = sizeof s->identity,
+                           .element_word = "token",
+                           .group_word = "layer"};
     return ggl_sched_new(&s->sched, s->graph, &sp, err);
 }
 

@@ -32,9 +32,9 @@ END
 text --split cpu=2,cpu1=3 >/dev/null
 grep -q 'layers: cpu=2,cpu1=3' "$tmp/err" || fail "the split is not told"
 "$cli" -m "$model" --split cpu=2,cpu1=3 --plan >"$tmp/plan" 2>/dev/null </dev/null || fail "--plan of a split"
-grep -Eq '^1 +cpu +every element +0-1 ' "$tmp/plan" && grep -Eq '^2 +cpu1 +every element +2-4 ' "$tmp/plan" ||
+grep -Eq '^1 +cpu +every token +0-1 ' "$tmp/plan" && grep -Eq '^2 +cpu1 +every token +2-4 ' "$tmp/plan" ||
     fail "the plan of a split: $(cat "$tmp/plan")"
-grep -q 'blk.1 x from cpu: 512 bytes for each element' "$tmp/plan" || fail "the border is not in the plan: $(cat "$tmp/plan")"
+grep -q 'blk.1 x from cpu: 512 bytes for each token' "$tmp/plan" || fail "the border is not in the plan: $(cat "$tmp/plan")"
 "$cli" -m "$model" --place 'blk.*.ffn_*=cpu1' --plan 2>/dev/null </dev/null | grep -c '^[0-9][0-9]* *cpu1 ' | grep -qx 5 ||
     fail "feed-forward of five layers elsewhere is not five segments"
 "$cli" --list-devices >"$tmp/devices" || fail "--list-devices"

@@ -123,6 +123,8 @@ TEST(refused_runs_elsewhere) {
     FILE *out = open_memstream(&text, &size);
     ggl_sched_print(f.s, out, false);
     fclose(out);
+    CHECK_HAS(text, "every element");
+    CHECK_HAS(text, "groups");
     CHECK_MSG(strstr(text, "blk.1 bent") && strstr(text, "its table is of another size"),
               "the plan does not tell of it:\n%s", text);
     free(text);

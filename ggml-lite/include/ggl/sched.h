@@ -70,6 +70,9 @@ typedef struct ggl_sched_params {
     const char *cache;
     const void *cache_of; /* bytes that identify the model, such as those of ggl_gguf_identify */
     size_t cache_of_size;
+    /* What ggl_sched_print calls an element of the batch, and a group, in the singular. NULL:
+     * "element", "group". Borrowed. */
+    const char *element_word, *group_word;
 } ggl_sched_params;
 
 /* Plans all runs of the graph g, which must be finished and outlive the scheduler. Allocates
