@@ -80,6 +80,7 @@ expect 2 "'cpu=x' is not NAME=LAYERS" --split cpu=x
 expect 2 "no backend 'cup'" --device cup
 expect 2 "no backend 'cup'" --split cup=5
 expect 2 "no weight that is read has a matching name" --place 'blk.*.nothing=cpu1'
+expect 2 "--place 'blk.0.*=cpu2': earlier patterns match all its weights" --place '*=cpu1' --place 'blk.0.*=cpu2'
 expect 2 "is not PATTERN=NAME" --place 'blk'
 expect 2 "exclude each other" --split cpu=5 -ngl 3
 expect 2 "exclude each other" --fit -ngl 3

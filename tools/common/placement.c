@@ -14,7 +14,8 @@ _Static_assert(TOOL_MAX_THREADS == GGL_MAX_THREADS, "-t takes what backends take
 typedef struct rule { /* the rules of --place */
     char *pattern;
     int backend;
-    bool used;
+    bool used;   /* it decides for a weight */
+    bool hidden; /* it matches a weight for which an earlier rule decides */
 } rule;
 
 struct placement {
@@ -353,13 +354,14 @@ const char *placement_trace(const placement_options *o) {
  * the part after the last where the last does. */
 static int place(void *ctx, int layer, int n_layer, const char *weight) {
     placement *p = ctx;
+    int first = -1; /* the rule that decides */
     for (size_t i = 0; weight && i < p->n_rules; i++)
         if (fnmatch(p->rule[i].pattern, weight, 0) == 0) {
-            p->rule[i].used = true;
-            return p->rule[i].backend;
+            first = first < 0 ? (int)i : first;
+            *(first == (int)i ? &p->rule[i].used : &p->rule[i].hidden) = true;
         }
     if (weight)
-        return -1;
+        return first < 0 ? -1 : p->rule[first].backend;
     if (p->n_last >= 0)
         give_devices(p, p->n_last, n_layer);
     p->n_last = -1;
@@ -513,9 +515,11 @@ static ggl_status check_use(const placement *p, const llm_session *s, ggl_error 
                         p->o->split, sum, n_layer);
     for (size_t i = 0; i < p->n_rules; i++)
         if (!p->rule[i].used)
-            return ggl_fail(err, GGL_USAGE,
-                            "--place '%s=%s': no weight that is read has a matching name",
-                            p->rule[i].pattern, p->names[p->rule[i].backend]);
+            return ggl_fail(err, GGL_USAGE, "--place '%s=%s': %s", p->rule[i].pattern,
+                            p->names[p->rule[i].backend],
+                            p->rule[i].hidden ? "earlier patterns match all its weights; the first "
+                                                "match counts, so put it before them"
+                                              : "no weight that is read has a matching name");
     return GGL_OK;
 }
 
