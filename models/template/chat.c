@@ -56,6 +56,8 @@ static ggl_status find_text(const ggl_gguf *file, const llm_chat_template *with,
         return GGL_OK;
     }
     snprintf(name, 128, named ? "%s.%.90s" : "%s", key, named ? with->name : "");
+    ggl_error own = {0};
+    err = err ? err : &own;
     int found = file ? ggl_gguf_get_string(file, name, text, err) : 0;
     if (found < 0)
         return err->status;

@@ -13,7 +13,8 @@
  *     llm_template_free(t);
  *
  * A template comes from a file that may be hostile: it reads nothing but its variables, and its
- * time and memory have limits. */
+ * time and memory have limits. Values, expressions and calls are nested at most 500 deep; a thread
+ * that parses or renders templates needs a stack of 512 KiB for that. */
 #ifndef LLM_TEMPLATE_H
 #define LLM_TEMPLATE_H
 
