@@ -1,6 +1,6 @@
 /* Templates: the texts that Jinja2 gives (tests/data/templates.json), published templates with their
  * conversations (../shared/chat), messages, and limits. */
-#include "llm/template.h"
+#include "llm/chat.h"
 
 #include <dirent.h>
 
@@ -366,6 +366,33 @@ TEST(long_chains) {
     CHECK(!render(whole) && err.status == GGL_LIMIT);
     free(text);
     free(whole);
+}
+
+/* Literals side by side are one, in time that grows as they do. */
+TEST(many_literals) {
+    char *text = repeated("'a' ", 200000, "|length }}"), *whole = repeated("{{ ", 1, text),
+         *got = render(whole);
+    CHECK_STR(got ? got : err.msg, "200000");
+    ggl_free(got);
+    free(text);
+    free(whole);
+}
+
+/* A file whose template is no text, and a caller that wants no message. */
+TEST(a_template_that_is_no_text) {
+    const int32_t number = 1;
+    ggl_gguf_writer *w = ggl_gguf_writer_new();
+    void *data = NULL;
+    size_t size = 0;
+    ggl_gguf *file;
+    llm_chat *chat;
+    ggl_gguf_put(w, "tokenizer.chat_template", GGL_GGUF_I32, false, &number, 1);
+    REQUIRE_OK(ggl_gguf_writer_write_memory(w, &data, &size, &err), &err);
+    REQUIRE_OK(ggl_gguf_open_memory(&file, data, size, "memory", &err), &err);
+    CHECK(llm_chat_new(&chat, file, NULL, NULL, NULL) == GGL_FORMAT && !chat);
+    ggl_gguf_close(file);
+    ggl_gguf_writer_free(w);
+    ggl_free(data);
 }
 
 static bool renders(void *arg) {
