@@ -35,6 +35,12 @@ VARIABLES = {'s':'Hello, Wörld  x ','e':'','n':5,'f':2.5,'neg':-3,'b':True,'z':
 
 # One expression between each two " ; ".
 EXPRESSIONS = r'''
+'9007199254740993'|int ; '-9223372036854775808'|int ; '+12'|int ; ' 12 '|int ; '1_000'|int ; '1__0'|int(7) ; '_1'|int(7) ; '1_'|int(7) ; '0xff'|int(base=16) ; '-0xFf'|int(base=16) ; '0x'|int(3,16) ; '0b101'|int(base=2) ; '0o17'|int(base=8) ; '0x1f'|int(base=0) ; '017'|int(4,0) ; '1.5'|int(base=16) ; 'zz'|int(base=36) ; '12'|int(5,1) ; '1e3'|int ; 'inf'|int(4) ; ''|int(4) ; '-'|int(4) ; '7fffffffffffffff'|int(base=16) ; '- 5'|int(3) ; '0x10'|int(3)
+1250|round(-2) ; 1350|round(-2) ; (-1250)|round(-2) ; 9223372036854775807|round(-18) ; 5|round(-1) ; 15|round(-1) ; 7|round(-30) ; 1234|round(-3)
+'abc'.removeprefix('ab') ; 'abc'.removesuffix('bc') ; 'abc'.removeprefix('x') ; 'abc'.removeprefix(('a',)) ; 'a'.startswith(('b','a')) ; 'a'.startswith(('b',('a',))) ; 'a'.startswith((1,)) ; 'a'.endswith(()) ; 'a'.ljust(3,'') ; 'a'.ljust(3,'é') ; 'a'.center(4,'xy') ; 'x'.zfill(-3) ; '-1'.zfill(-9223372036854775807-1) ; '-1'.zfill(4) ; '-'.zfill(1)
+'aXbXc'.rfind('X') ; 'aaaa'.rfind('aa') ; 'aaaa'.rpartition('aa') ; 'abab'.rfind('ba') ; 'abc'.rfind('abc') ; 'abc'.rfind('abcd') ; 'abc'.rfind('') ; 'xéyéz'.rfind('é') ; 'abcabc'.rfind('abc',0,5) ; 'abc'.rindex('c') ; ('ab'*40 ~ 'c' ~ 'ab'*40).rfind('c') ; 'a'.rfind('b') ; ''.rfind('a')
+'xxabxx'.strip('x') ; 'éèaé'.strip('éè') ; 'aaa'.strip('a') ; 'aba'.lstrip('ab') ; 'a' 'b' "c" ; 'a' 'b'.upper()
+[{'a':1},{'b':2},{'a':0}]|groupby('a',default=0)|map(attribute=0)|list ; [{'b':1},{'a':'zz'}]|groupby('a',default='zz')|map(attribute=1)|list ; [{'a':{'b':1}},{}]|groupby('a.b',default=0)|map(attribute=0)|list ; [{'a':'X'},{'a':'x'},{}]|groupby('a',default='X')|map('first')|list ; [{'a':{}},{}]|map(attribute='a.b',default=7)|list ; [{}]|map(attribute='a.b')|list
 s|upper ; s|lower ; s|title ; s|capitalize ; s|trim ; s|length ; s.strip() ; s.split() ; s.split(',') ; s.split('l',1) ; s.rsplit('l',1) ; s[0] ; s[-1] ; s[1:4] ; s[::-1] ; s[::2] ; s[-4:-1] ; s[10:2:-2] ; u ; u|upper ; u|lower ; u|length ; u[1] ; u.title() ; u[::-1]
 n+f ; n-7 ; n*3 ; n/2 ; n//2 ; n%3 ; neg//2 ; neg%2 ; 2**10 ; 2**-1 ; -n ; n/5 ; 1/3 ; 1e20 ; 1.0 ; 0.1+0.2 ; 1e-5 ; 123456789.125 ; 1e16 ; 1e15 ; 7.0//2 ; -7.5%2 ; 2.5*2 ; big*10 ; +n ; - -n ; 1_000 ; 0x1f ; 5.0|int ; '7'|int ; 'x'|int ; 'x'|int(9) ; '1.5'|float ; '3.7'|int ; 'ff'|int(0,16) ; 3.7|int ; (-3.7)|int ; n|abs ; neg|abs ; 2.567|round(2) ; 2.5|round ; 3.5|round ; 2.1|round(0,'ceil') ; 2.9|round(0,'floor') ; true+1
 b ; not b ; z ; z is none ; nope ; nope is defined ; nope is undefined ; nope|default('x') ; e|default('x') ; e|default('x',true) ; nope or 'y' ; n and s ; 'a' if n else 'b' ; 'a' if not n ; n==5 ; n!=5 ; n==5.0 ; 1<n<10 ; 1<n<3 ; 'a'<'b' ; 'x' in s ; 'H' in s ; 3 in l ; 9 not in l ; 'name' in d ; 'q' in d ; [1,2]==[1,2] ; (1,2)==(1,2) ; [1]<[2] ; {'a':1}=={'a':1} ; true==1 ; none==none ; '1'==1
@@ -106,7 +112,8 @@ z''','''{{ n }}
 '''a\u00a0{{- n -}}\u3000{{- n }}\u2003{%- if b -%}\u3000 x{% endif %}''','''a
 \u3000{% if b\u00a0%}\u3000
 y{% endif %}''','''a\u00a0{# c #}
-\u00a0{# c #}x{{ n\u00a0}}''','''{{ ['a\u00a0\u3000', '\u200d\ufeff\u00ad', '\U0001f642\U000e0001', '\u0085\x7f\x1f', '\u0301\u20ac\u00bd\ufffd', '\ue000', 'it\u2019s'] }}''']
+\u00a0{# c #}x{{ n\u00a0}}''','''{{ ['a\u00a0\u3000', '\u200d\ufeff\u00ad', '\U0001f642\U000e0001', '\u0085\x7f\x1f', '\u0301\u20ac\u00bd\ufffd', '\ue000', 'it\u2019s'] }}''',
+'''{% for x in l %}{% call w() %}{% break %}{% endcall %}{% endfor %}''','''{% macro w() %}{{ caller() }}{% endmacro %}{% for x in l %}{% call w() %}{% for y in l %}{% break %}{% endfor %}{{ x }}{% endcall %}{% endfor %}''']
 
 
 def main():

@@ -54,6 +54,8 @@ tv llm_tv_call_builtin(tv_heap *h, const tv_builtin *b, const char *what, tv sel
                        const tv_given *g) {
     const params p = params_of(b);
     tv_args a = {0};
+    llm_tv_step(h, 1);
+    llm_tv_enter(h);
     size_t n = bind_places(g, p.n, &a);
     if (a.rest.n && !p.rest)
         llm_tv_fail(h, GGL_FORMAT, "%s %s takes %zu arguments, not %zu", what, b->name, p.n,
@@ -79,7 +81,9 @@ tv llm_tv_call_builtin(tv_heap *h, const tv_builtin *b, const char *what, tv sel
         if (p.needed[k] && !a.at[k])
             llm_tv_fail(h, GGL_FORMAT, "%s %s needs its argument '%.*s'", what, b->name,
                         (int)p.name[k].n, p.name[k].s);
-    return b->fn(h, self, &a);
+    const tv result = b->fn(h, self, &a);
+    tv_leave(h);
+    return result;
 }
 
 /* --- the variable `loop` ---------------------------------------------------------------------- */
@@ -147,6 +151,7 @@ tv llm_tv_attribute(tv_heap *h, tv object, ggl_str name) {
         *f.function = (tv_function){b, object};
         return f;
     }
+    llm_tv_step(h, name.n / 16);
     const tv *v = object.kind == TV_DICT || object.kind == TV_NAMESPACE
                       ? llm_tv_dict_find(object.dict, name)
                       : NULL;
@@ -191,7 +196,7 @@ tv llm_tv_element(tv_heap *h, tv object, tv key) {
                                  : tv_undefined(llm_tv_to_str(h, key));
 }
 
-tv llm_tv_path(tv_heap *h, tv object, ggl_str path) {
+tv llm_tv_path(tv_heap *h, tv object, ggl_str path, const tv *otherwise) {
     for (size_t i = 0; i <= path.n;) {
         const char *dot = i < path.n ? memchr(path.s + i, '.', path.n - i) : NULL;
         const ggl_str part = {path.s + i, (dot ? (size_t)(dot - path.s) : path.n) - i};
@@ -202,6 +207,8 @@ tv llm_tv_path(tv_heap *h, tv object, ggl_str path) {
             number = number * 10 + (part.s[k] - '0');
         }
         object = llm_tv_element(h, object, digits ? tv_int(number) : tv_str(part));
+        if (object.kind == TV_UNDEFINED && otherwise && otherwise->kind != TV_NONE)
+            object = *otherwise;
         i += part.n + 1;
     }
     return object;

@@ -52,8 +52,9 @@ const tv_builtin *llm_tv_lookup(const tv_builtin *table, size_t n, ggl_str name)
 /* Returns object.name, or object[key]; an undefined value if there is none. */
 tv llm_tv_attribute(tv_heap *h, tv object, ggl_str name);
 tv llm_tv_element(tv_heap *h, tv object, tv key);
-/* Follows "a.b.0" through attributes and elements, as map(attribute=) and sort(attribute=) do. */
-tv llm_tv_path(tv_heap *h, tv object, ggl_str path);
+/* Follows "a.b.0" through attributes and elements, as map(attribute=) and sort(attribute=) do.
+ * otherwise: what stands for each that is absent; NULL or none: nothing. */
+tv llm_tv_path(tv_heap *h, tv object, ggl_str path, const tv *otherwise);
 /* A slice of a string or list; a bound may be NULL. */
 tv llm_tv_slice(tv_heap *h, tv object, const tv *first, const tv *end, const tv *step);
 /* Returns a op b; op as in a BINARY node: + - * / % ~, 'f' (//) or 'p' (**). */

@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/json.h"
 #include "ggl/alloc.h"
+#include "node.h"
 
 /* The tokens that are variables, with the keys of their ids. */
 static const struct token_key {
@@ -56,6 +58,8 @@ static ggl_status find_text(const ggl_gguf *file, const llm_chat_template *with,
         return GGL_OK;
     }
     snprintf(name, 128, named ? "%s.%.90s" : "%s", key, named ? with->name : "");
+    ggl_error own = {0};
+    err = err ? err : &own;
     int found = file ? ggl_gguf_get_string(file, name, text, err) : 0;
     if (found < 0)
         return err->status;
@@ -97,12 +101,74 @@ const llm_template *llm_chat_get_template(const llm_chat *c) {
     return c->template_;
 }
 
-ggl_status llm_chat_prompt(const llm_chat *c, const ggl_str *vars, size_t n_vars, char **text,
-                           size_t *size, ggl_error *err) {
+static ggl_status parse_object(llm_json **doc, ggl_str vars, const char *name, ggl_error *err) {
+    ggl_status st = llm_json_parse(doc, vars.s, vars.n, name, err);
+    if (st != GGL_OK || (*doc)->root.kind == JSON_OBJECT)
+        return st;
+    return ggl_fail(err, GGL_FORMAT, "%s: this is %s, not an object%s", name,
+                    llm_json_kind_text((json_kind)(*doc)->root.kind),
+                    (*doc)->root.kind == JSON_ARRAY ? "; a list of messages is {\"messages\": [..]}"
+                                                    : "");
+}
+
+/* Fails unless the texts are objects, and have the messages that the template reads. */
+static ggl_status check_variables(const llm_chat *c, const ggl_str *vars, size_t n_vars,
+                                  const char *name, ggl_error *err) {
+    bool complete = !llm_template_mentions(c->template_, "messages");
+    ggl_status st = GGL_OK;
+    for (size_t i = 0; i < n_vars && st == GGL_OK; i++) {
+        llm_json *doc = NULL;
+        st = parse_object(&doc, vars[i], name, err);
+        complete = complete || (st == GGL_OK && llm_json_get(&doc->root, "messages"));
+        llm_json_free(doc);
+    }
+    if (st != GGL_OK || complete)
+        return st;
+    return ggl_fail(err, GGL_FORMAT,
+                    "%s: there is no \"messages\"; write {\"messages\": [{\"role\": \"user\", "
+                    "\"content\": \"Hi\"}]}",
+                    name);
+}
+
+static bool is(ggl_str s, const char *name) {
+    return s.n == strlen(name) && memcmp(s.s, name, s.n) == 0;
+}
+
+/* True for variables that conversations have whether or not their template reads them. */
+static bool is_usual(ggl_str name) {
+    static const char *const usual[] = {"messages", "tools", "documents", "add_generation_prompt",
+                                        "now"};
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+        if (is(name, usual[i]))
+            return true;
+    for (size_t i = 0; i < N_TOKENS; i++)
+        if (is(name, token_keys[i].variable))
+            return true;
+    return false;
+}
+
+ggl_status llm_chat_unread(const llm_chat *c, ggl_str vars, void (*each)(void *arg, ggl_str name),
+                           void *arg, ggl_error *err) {
+    llm_json *doc = NULL;
+    ggl_status st = parse_object(&doc, vars, "variables", err);
+    for (uint32_t i = 0; st == GGL_OK && i < doc->root.n; i++) {
+        const ggl_str name = json_name(&doc->root, i);
+        if (!is_usual(name) && !llm_tn_mentions(c->template_, name))
+            each(arg, name);
+    }
+    llm_json_free(doc);
+    return st;
+}
+
+ggl_status llm_chat_prompt(const llm_chat *c, const ggl_str *vars, size_t n_vars, const char *name,
+                           char **text, size_t *size, ggl_error *err) {
     static const char usual[] =
         "{\"tools\": null, \"documents\": null, \"add_generation_prompt\": false}";
     *text = NULL;
     *size = 0;
+    ggl_status st = check_variables(c, vars, n_vars, name ? name : "variables", err);
+    if (st != GGL_OK)
+        return st;
     ggl_str *all = ggl_calloc(n_vars + 1, sizeof *all);
     if (!all)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a conversation");
@@ -111,7 +177,9 @@ ggl_status llm_chat_prompt(const llm_chat *c, const ggl_str *vars, size_t n_vars
         all[i + 1] = vars[i];
     const llm_template_params p = {
         .vars = all, .n_vars = n_vars + 1, .texts = c->token, .n_texts = c->n_tokens};
-    ggl_status st = llm_template_render(c->template_, &p, text, size, err);
+    st = llm_template_render(c->template_, &p, text, size, err);
+    if (st != GGL_OK && name)
+        (void)ggl_within(err, st, "%s", name);
     ggl_free(all);
     return st;
 }

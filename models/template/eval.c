@@ -130,7 +130,9 @@ tv llm_run_call(run *r, tv fn, const tv_given *g, tv caller) {
 tv llm_run_filters(run *r, const tn *filters, tv value) {
     if (!filters)
         return value;
+    llm_tv_enter(&r->h);
     value = llm_run_filters(r, filters->a, value);
+    tv_leave(&r->h);
     const tv_given g = llm_run_args(r, filters->b);
     r->h.line = filters->line;
     if (!filters->builtin)

@@ -55,7 +55,7 @@ static tv f_title(tv_heap *h, tv v, const tv_args *a) {
 }
 static tv f_trim(tv_heap *h, tv v, const tv_args *a) {
     const ggl_str chars = text_or(h, a->at[0], NONE, "what is trimmed");
-    return tv_str(llm_tv_strip(llm_tv_to_str(h, v),
+    return tv_str(llm_tv_strip(h, llm_tv_to_str(h, v),
                                a->at[0] && a->at[0]->kind != TV_NONE ? &chars : NULL,
                                TV_LEFT | TV_RIGHT));
 }
@@ -70,7 +70,7 @@ static tv f_join(tv_heap *h, tv v, const tv_args *a) {
     if (a->at[1]) {
         tv part = llm_tv_new_list(h, TV_LIST);
         for (size_t i = 0; i < list->n; i++)
-            llm_tv_push(h, part, llm_tv_path(h, list->at[i], llm_tv_to_str(h, *a->at[1])));
+            llm_tv_push(h, part, llm_tv_path(h, list->at[i], llm_tv_to_str(h, *a->at[1]), NULL));
         list = part.list;
     }
     return tv_str(llm_tv_join(h, list, separator));
@@ -127,6 +127,7 @@ static tv f_wordcount(tv_heap *h, tv v, const tv_args *a) {
     int64_t n = 0;
     bool in_word = false;
     (void)a;
+    tv_scan(h, s.n);
     for (size_t i = 0; i < s.n;) { /* words are \w+ */
         const uint32_t c = llm_tv_next_char(s, &i);
         const bool word = c == '_' || (llm_unicode_properties(c) & (UNICODE_L | UNICODE_N));
@@ -181,51 +182,95 @@ static tv f_tojson(tv_heap *h, tv v, const tv_args *a) {
 
 /* --- numbers ---------------------------------------------------------------------------------- */
 
+_Noreturn static void too_wide(tv_heap *h) {
+    llm_tv_fail(h, GGL_LIMIT, "the result is not an integer of 64 bits");
+}
+
 static tv f_abs(tv_heap *h, tv v, const tv_args *a) {
     (void)a;
     if (v.kind == TV_FLOAT)
         return tv_float(fabs(v.number));
     const int64_t i = llm_tv_want_int(h, v, "the value of abs");
     if (i == INT64_MIN)
-        llm_tv_fail(h, GGL_LIMIT, "the result is not an integer of 64 bits");
+        too_wide(h);
     return tv_int(i < 0 ? -i : i);
 }
 
 /* Reads a text that is a number as a whole; false: it is none. */
-static bool read_number(ggl_str s, double *out) {
-    s = llm_tv_strip(s, NULL, TV_LEFT | TV_RIGHT);
+static bool read_number(tv_heap *h, ggl_str s, double *out) {
+    s = llm_tv_strip(h, s, NULL, TV_LEFT | TV_RIGHT);
+    tv_scan(h, s.n);
     const bool number = s.n > 0 && ggl_number_length(s.s, s.n) == s.n;
     *out = number ? ggl_number_value(s.s, s.n) : 0;
     return number;
 }
+
+/* Skips "0x", "0o" or "0b" if it suits the base (0: any does), and returns the base of the digits; 0:
+ * there is no such base. */
+static int skip_prefix(ggl_str s, size_t *i, int64_t base) {
+    static const struct {
+        char letter;
+        int base;
+    } prefix[] = {{'x', 16}, {'o', 8}, {'b', 2}};
+    for (int k = 0; k < 3 && s.n - *i >= 2 && s.s[*i] == '0'; k++)
+        if ((s.s[*i + 1] | 0x20) == prefix[k].letter && (base == 0 || base == prefix[k].base)) {
+            *i += 2;
+            return prefix[k].base;
+        }
+    return base == 0 ? 10 : base < 2 || base > 36 ? 0 : (int)base;
+}
+
+/* Reads an integer as Python's int(text, base): digits, of which single ones may be separated by '_'.
+ * false: it is none. Fails if it is one, but not of 64 bits. */
+static bool read_integer(tv_heap *h, ggl_str s, int64_t base, int64_t *out) {
+    s = llm_tv_strip(h, s, NULL, TV_LEFT | TV_RIGHT);
+    tv_scan(h, s.n);
+    const bool negative = s.n && s.s[0] == '-';
+    size_t i = negative || (s.n && s.s[0] == '+');
+    const size_t start = i;
+    const int radix = skip_prefix(s, &i, base);
+    bool fits = true, digit = false, may_separate = i > start; /* "0x_1" is fine, too */
+    for (*out = 0; i < s.n; i++) {
+        const char c = s.s[i], low = c | 0x20;
+        const int value = c >= '0' && c <= '9'       ? c - '0'
+                          : low >= 'a' && low <= 'z' ? low - 'a' + 10
+                                                     : radix;
+        if (value >= radix && !(c == '_' && may_separate))
+            return false;
+        digit = may_separate = c != '_';
+        if (digit)
+            fits = fits && !__builtin_mul_overflow(*out, (int64_t)radix, out) &&
+                   !__builtin_add_overflow(*out, (int64_t)(negative ? -value : value), out);
+    }
+    if (digit && !fits)
+        too_wide(h);
+    return digit;
+}
+
 static tv f_int(tv_heap *h, tv v, const tv_args *a) {
     const tv otherwise = a->at[0] ? *a->at[0] : tv_int(0);
     const int64_t base = a->at[1] ? llm_tv_want_int(h, *a->at[1], "the base of int") : 10;
     double x = 0;
+    int64_t i;
     if (v.kind == TV_INT || v.kind == TV_BOOL || v.kind == TV_UNDEFINED)
         return tv_int(llm_tv_want_int(h, v, "the value of int"));
-    if (v.kind == TV_STRING && base != 10) {
-        char digits[72];
-        const ggl_str s = llm_tv_strip(v.text, NULL, TV_LEFT | TV_RIGHT);
-        if (base < 2 || base > 36 || s.n == 0 || s.n >= sizeof digits)
-            return otherwise;
-        memcpy(digits, s.s, s.n);
-        digits[s.n] = 0;
-        char *end;
-        const long long i = strtoll(digits, &end, (int)base);
-        return *end ? otherwise : tv_int(i);
-    }
+    if (v.kind == TV_STRING && read_integer(h, v.text, base, &i))
+        return tv_int(i);
     if (v.kind == TV_FLOAT)
         x = v.number;
-    else if (v.kind != TV_STRING || !read_number(v.text, &x))
+    else if (v.kind != TV_STRING || !read_number(h, v.text, &x))
         return otherwise;
-    return x > -9.2e18 && x < 9.2e18 ? tv_int((int64_t)x) : otherwise;
+    if (isnan(x) || isinf(x))
+        return otherwise;
+    if (!(x >= -0x1p63 && x < 0x1p63))
+        too_wide(h);
+    return tv_int((int64_t)x);
 }
 static tv f_float(tv_heap *h, tv v, const tv_args *a) {
     double x;
     if (tv_is_number(v) || v.kind == TV_UNDEFINED)
         return tv_float(llm_tv_want_number(h, v, "the value of float"));
-    if (v.kind == TV_STRING && read_number(v.text, &x))
+    if (v.kind == TV_STRING && read_number(h, v.text, &x))
         return tv_float(x);
     return a->at[0] ? *a->at[0] : tv_float(0);
 }
@@ -239,6 +284,19 @@ static double rounded(double x, int64_t places) {
         return x;
     const int n = snprintf(text, sizeof text, "%.*f", (int)places, x);
     return ggl_number_value(text, (size_t)n);
+}
+/* i rounded to a multiple of 10^zeros, in the middle to the even one. */
+static tv rounded_integer(tv_heap *h, int64_t i, int64_t zeros) {
+    const uint64_t n = i < 0 ? 0 - (uint64_t)i : (uint64_t)i;
+    uint64_t unit = 1, whole;
+    for (int64_t k = 0; k < zeros && k < 20; k++)
+        if (__builtin_mul_overflow(unit, (uint64_t)10, &unit))
+            return tv_int(0); /* 10^20, of which no integer is half */
+    const uint64_t rest = n % unit, up = unit - rest;
+    const uint64_t q = n / unit + (rest > up || (rest == up && n / unit % 2 == 1));
+    if (__builtin_mul_overflow(q, unit, &whole) || whole > (uint64_t)INT64_MAX + (i < 0))
+        too_wide(h);
+    return tv_int(i < 0 ? (int64_t)(0 - whole) : (int64_t)whole);
 }
 static tv f_round(tv_heap *h, tv v, const tv_args *a) {
     const double x = llm_tv_want_number(h, v, "the value of round");
@@ -256,7 +314,7 @@ static tv f_round(tv_heap *h, tv v, const tv_args *a) {
         llm_tv_fail(h, GGL_FORMAT, "round: the method must be common, ceil or floor");
     if (v.kind == TV_FLOAT)
         return tv_float(rounded(x, places));
-    return tv_int(places < 0 ? (int64_t)rounded(x, places) : llm_tv_want_int(h, v, ""));
+    return rounded_integer(h, llm_tv_want_int(h, v, ""), -places);
 }
 static tv f_sum(tv_heap *h, tv v, const tv_args *a) {
     const tv_list *list = llm_tv_elements(h, v);
@@ -264,7 +322,7 @@ static tv f_sum(tv_heap *h, tv v, const tv_args *a) {
     for (size_t i = 0; i < list->n; i++)
         sum = llm_tv_binary(h, '+', sum,
                             a->at[0] && a->at[0]->kind != TV_NONE
-                                ? llm_tv_path(h, list->at[i], llm_tv_to_str(h, *a->at[0]))
+                                ? llm_tv_path(h, list->at[i], llm_tv_to_str(h, *a->at[0]), NULL)
                                 : list->at[i]);
     return sum;
 }
@@ -334,17 +392,18 @@ static tv in_lower(tv_heap *h, tv v, bool with_case) {
 }
 
 /* What sort, unique, min, max and groupby compare: the element itself, an attribute, or several,
- * whose names have commas between them. Strings are in lower case if case does not count. */
-static tv key_of(tv_heap *h, tv v, const tv *attribute, bool with_case) {
+ * whose names have commas between them; `otherwise` stands for an absent one (NULL: nothing). Strings
+ * are in lower case if case does not count. */
+static tv key_of(tv_heap *h, tv v, const tv *attribute, const tv *otherwise, bool with_case) {
     if (!attribute || attribute->kind == TV_NONE)
         return in_lower(h, v, with_case);
     const ggl_str comma = {",", 1};
     const tv_list *name = llm_tv_split(h, llm_tv_to_str(h, *attribute), &comma, -1).list;
     if (name->n == 1)
-        return in_lower(h, llm_tv_path(h, v, name->at[0].text), with_case);
+        return in_lower(h, llm_tv_path(h, v, name->at[0].text, otherwise), with_case);
     tv all = llm_tv_new_list(h, TV_TUPLE);
     for (size_t i = 0; i < name->n; i++)
-        llm_tv_push(h, all, in_lower(h, llm_tv_path(h, v, name->at[i].text), with_case));
+        llm_tv_push(h, all, in_lower(h, llm_tv_path(h, v, name->at[i].text, otherwise), with_case));
     return all;
 }
 
@@ -375,13 +434,13 @@ static void sort(tv_heap *h, keyed *from, keyed *to, size_t n, bool reverse) {
     }
 }
 
-/* Returns the elements in the order of their keys. */
-static keyed *sorted(tv_heap *h, const tv_list *l, const tv *attribute, bool with_case,
-                     bool reverse) {
+/* Returns the elements in the order of their keys, which key_of describes. */
+static keyed *sorted(tv_heap *h, const tv_list *l, const tv *attribute, const tv *otherwise,
+                     bool with_case, bool reverse) {
     keyed *all = llm_tv_alloc(h, l->n + 1, sizeof *all),
           *other = llm_tv_alloc(h, l->n + 1, sizeof *all);
     for (size_t i = 0; i < l->n; i++)
-        all[i] = (keyed){key_of(h, l->at[i], attribute, with_case), l->at[i]};
+        all[i] = (keyed){key_of(h, l->at[i], attribute, otherwise, with_case), l->at[i]};
     sort(h, all, other, l->n, reverse);
     return all;
 }
@@ -390,7 +449,7 @@ static bool truth_of(const tv *v) {
 }
 static tv f_sort(tv_heap *h, tv v, const tv_args *a) {
     const tv_list *l = llm_tv_elements(h, v);
-    const keyed *all = sorted(h, l, a->at[2], truth_of(a->at[1]), truth_of(a->at[0]));
+    const keyed *all = sorted(h, l, a->at[2], NULL, truth_of(a->at[1]), truth_of(a->at[0]));
     tv list = llm_tv_new_list(h, TV_LIST);
     for (size_t i = 0; i < l->n; i++)
         llm_tv_push(h, list, all[i].value);
@@ -400,7 +459,7 @@ static tv f_dictsort(tv_heap *h, tv v, const tv_args *a) {
     const bool by_value = a->at[1] && llm_tv_equal(h, *a->at[1], tv_str((ggl_str){"value", 5}));
     const tv place = tv_int(by_value);
     const tv_list *l = f_items(h, v, &(tv_args){0}).list;
-    const keyed *all = sorted(h, l, &place, truth_of(a->at[0]), truth_of(a->at[2]));
+    const keyed *all = sorted(h, l, &place, NULL, truth_of(a->at[0]), truth_of(a->at[2]));
     tv list = llm_tv_new_list(h, TV_LIST);
     for (size_t i = 0; i < l->n; i++)
         llm_tv_push(h, list, all[i].value);
@@ -410,7 +469,7 @@ static tv f_unique(tv_heap *h, tv v, const tv_args *a) {
     const tv_list *l = llm_tv_elements(h, v);
     tv list = llm_tv_new_list(h, TV_LIST), seen = llm_tv_new_dict(h);
     for (size_t i = 0; i < l->n; i++) {
-        const tv key = key_of(h, l->at[i], a->at[1], truth_of(a->at[0]));
+        const tv key = key_of(h, l->at[i], a->at[1], NULL, truth_of(a->at[0]));
         if (!llm_tv_dict_get(h, seen.dict, key))
             llm_tv_push(h, list, l->at[i]);
         llm_tv_dict_set(h, seen.dict, key, tv_none());
@@ -421,7 +480,7 @@ static tv extreme(tv_heap *h, tv v, const tv_args *a, int sign) {
     const tv_list *l = llm_tv_elements(h, v);
     tv best = tv_undefined((ggl_str){"min", 3}), best_key = tv_none();
     for (size_t i = 0; i < l->n; i++) {
-        const tv key = key_of(h, l->at[i], a->at[1], truth_of(a->at[0]));
+        const tv key = key_of(h, l->at[i], a->at[1], NULL, truth_of(a->at[0]));
         if (i && sign * llm_tv_compare(h, key, best_key, sign > 0 ? "max" : "min") <= 0)
             continue;
         best = l->at[i];
@@ -437,13 +496,14 @@ static tv f_max(tv_heap *h, tv v, const tv_args *a) {
 }
 static tv f_groupby(tv_heap *h, tv v, const tv_args *a) {
     const tv_list *l = llm_tv_elements(h, v);
-    const keyed *all = sorted(h, l, a->at[0], truth_of(a->at[2]), false);
+    const keyed *all = sorted(h, l, a->at[0], a->at[1], truth_of(a->at[2]), false);
     tv list = llm_tv_new_list(h, TV_LIST), members = tv_none();
     for (size_t i = 0; i < l->n; i++) {
         if (i == 0 || !llm_tv_equal(h, all[i].key, all[i - 1].key)) {
             tv pair = llm_tv_new_list(h, TV_TUPLE);
             members = llm_tv_new_list(h, TV_LIST);
-            llm_tv_push(h, pair, llm_tv_path(h, all[i].value, llm_tv_to_str(h, *a->at[0])));
+            llm_tv_push(h, pair,
+                        llm_tv_path(h, all[i].value, llm_tv_to_str(h, *a->at[0]), a->at[1]));
             llm_tv_push(h, pair, members);
             llm_tv_push(h, list, pair);
         }
@@ -497,9 +557,9 @@ static tv f_map(tv_heap *h, tv v, const tv_args *a) {
     }
     const tv_given g = rest_of(a, 1);
     for (size_t i = 0; i < l->n; i++) {
-        tv e = attribute ? llm_tv_path(h, l->at[i], llm_tv_to_str(h, *attribute))
+        tv e = attribute ? llm_tv_path(h, l->at[i], llm_tv_to_str(h, *attribute), otherwise)
                          : llm_tv_call_builtin(h, filter, "filter", l->at[i], &g);
-        llm_tv_push(h, list, attribute && otherwise && e.kind == TV_UNDEFINED ? *otherwise : e);
+        llm_tv_push(h, list, e);
     }
     return iterator_of(list);
 }
@@ -522,7 +582,8 @@ static tv filtered(tv_heap *h, tv v, const tv_args *a, bool by_attribute, bool w
     }
     const tv_given g = rest_of(a, k + 1);
     for (size_t i = 0; i < l->n; i++) {
-        tv e = by_attribute ? llm_tv_path(h, l->at[i], llm_tv_to_str(h, a->rest.at[0])) : l->at[i];
+        tv e = by_attribute ? llm_tv_path(h, l->at[i], llm_tv_to_str(h, a->rest.at[0]), NULL)
+                            : l->at[i];
         if (test)
             e = llm_tv_call_builtin(h, test, "test", e, &g);
         if (llm_tv_truth(e) == wanted)

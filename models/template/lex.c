@@ -65,7 +65,7 @@ static ggl_str text_before(const lexer *l, size_t tag) {
     ggl_str t = {l->s + l->at, tag - l->at};
     const char sign = tag + 2 < l->n ? l->s[tag + 2] : 0;
     if (sign == '-') {
-        t = llm_tv_strip(t, NULL, TV_RIGHT);
+        t = llm_tv_strip(l->h, t, NULL, TV_RIGHT);
     } else if (tag < l->n && l->s[tag + 1] != '{' && sign != '+') {
         size_t from = t.n;
         while (from > 0 && t.s[from - 1] != '\n')

@@ -23,7 +23,7 @@ static int64_t count_of(tv_heap *h, const tv *v, const char *what) {
 
 static tv strip(tv_heap *h, tv s, const tv_args *a, int sides) {
     ggl_str chars;
-    return tv_str(llm_tv_strip(s.text, text_of(h, a->at[0], &chars, "what is stripped"), sides));
+    return tv_str(llm_tv_strip(h, s.text, text_of(h, a->at[0], &chars, "what is stripped"), sides));
 }
 static tv s_strip(tv_heap *h, tv s, const tv_args *a) {
     return strip(h, s, a, TV_LEFT | TV_RIGHT);
@@ -76,29 +76,36 @@ static bool cut(tv_heap *h, ggl_str *s, const tv_args *a, int k) {
     return true;
 }
 
-/* True if s begins (or ends) with the text, or one of a tuple of texts. */
-static bool has_end(tv_heap *h, ggl_str s, tv part, bool at_end) {
-    if (part.kind == TV_TUPLE) {
-        for (size_t i = 0; i < part.list->n; i++)
-            if (has_end(h, s, part.list->at[i], at_end))
-                return true;
-        return false;
-    }
-    const ggl_str p = llm_tv_want_str(h, part, "what a string begins or ends with");
+/* True if s begins (or ends) with p. */
+static bool has_end(tv_heap *h, ggl_str s, ggl_str p, bool at_end) {
+    tv_scan(h, p.n);
     return p.n <= s.n && (p.n == 0 || memcmp(s.s + (at_end ? s.n - p.n : 0), p.s, p.n) == 0);
 }
+/* The argument is a text, or a tuple of texts, of which one must fit. */
+static tv fits_end(tv_heap *h, tv s, const tv_args *a, bool at_end) {
+    static const char what[] = "what a string begins or ends with";
+    const tv given = *a->at[0], *part = given.kind == TV_TUPLE ? given.list->at : &given;
+    const size_t n = given.kind == TV_TUPLE ? given.list->n : 1;
+    const bool inside = cut(h, &s.text, a, 1);
+    bool fits = false;
+    for (size_t i = 0; i < n && !fits; i++)
+        fits = has_end(h, s.text, llm_tv_want_str(h, part[i], what), at_end) && inside;
+    return tv_bool(fits);
+}
 static tv s_startswith(tv_heap *h, tv s, const tv_args *a) {
-    return tv_bool(cut(h, &s.text, a, 1) && has_end(h, s.text, *a->at[0], false));
+    return fits_end(h, s, a, false);
 }
 static tv s_endswith(tv_heap *h, tv s, const tv_args *a) {
-    return tv_bool(cut(h, &s.text, a, 1) && has_end(h, s.text, *a->at[0], true));
+    return fits_end(h, s, a, true);
 }
 static tv s_removeprefix(tv_heap *h, tv s, const tv_args *a) {
-    const size_t n = has_end(h, s.text, *a->at[0], false) ? llm_tv_to_str(h, *a->at[0]).n : 0;
+    const ggl_str part = llm_tv_want_str(h, *a->at[0], "what is removed");
+    const size_t n = has_end(h, s.text, part, false) ? part.n : 0;
     return tv_str((ggl_str){s.text.s + n, s.text.n - n});
 }
 static tv s_removesuffix(tv_heap *h, tv s, const tv_args *a) {
-    const size_t n = has_end(h, s.text, *a->at[0], true) ? llm_tv_to_str(h, *a->at[0]).n : 0;
+    const ggl_str part = llm_tv_want_str(h, *a->at[0], "what is removed");
+    const size_t n = has_end(h, s.text, part, true) ? part.n : 0;
     return tv_str((ggl_str){s.text.s, s.text.n - n});
 }
 
@@ -128,15 +135,35 @@ static tv s_replace(tv_heap *h, tv s, const tv_args *a) {
                                  count_of(h, a->at[2], "count")));
 }
 
+/* Returns the last byte where the part, which is not empty, begins; NULL: nowhere. memmem looks at
+ * ever longer ends of s until one has the part; then, where it may begin is halved again and again.
+ * So the time grows little more than s, whatever the texts are. */
+static const char *found_last(tv_heap *h, ggl_str s, ggl_str part) {
+    const char *hit = NULL;
+    size_t none = s.n < part.n ? 0 : s.n - part.n + 1; /* from here on, no part begins */
+    for (size_t lowest = 0, back = 16; lowest < none; back *= 2) {
+        const size_t from = hit ? lowest + (none - lowest) / 2 : none > back ? none - back : 0;
+        const size_t n = none - 1 + part.n - from;
+        tv_scan(h, n);
+        const char *at = memmem(s.s + from, n, part.s, part.n);
+        if (at) {
+            hit = at;
+            lowest = (size_t)(at - s.s) + 1;
+        } else {
+            none = from;
+        }
+    }
+    return hit;
+}
+
 /* Returns the byte where the part is first (or last); NULL: nowhere. */
 static const char *found(tv_heap *h, ggl_str s, ggl_str part, bool last) {
-    llm_tv_step(h, s.n / 16 + 1);
     if (part.n == 0)
         return last ? s.s + s.n : s.s;
-    const char *at = s.n ? memmem(s.s, s.n, part.s, part.n) : NULL, *hit = NULL;
-    for (; at && last; at = memmem(at + 1, (size_t)(s.s + s.n - at) - 1, part.s, part.n))
-        hit = at;
-    return last ? hit : at;
+    if (last)
+        return found_last(h, s, part);
+    tv_scan(h, s.n);
+    return s.n ? memmem(s.s, s.n, part.s, part.n) : NULL;
 }
 static tv find(tv_heap *h, tv s, const tv_args *a, bool last, bool must) {
     const ggl_str part = llm_tv_want_str(h, *a->at[0], "what is searched");
@@ -144,7 +171,8 @@ static tv find(tv_heap *h, tv s, const tv_args *a, bool last, bool must) {
     const char *at = cut(h, &in, a, 1) ? found(h, in, part, last) : NULL;
     if (!at && must)
         llm_tv_fail(h, GGL_FORMAT, "index: the string does not contain that");
-    return tv_int(at ? (int64_t)llm_tv_n_chars((ggl_str){s.text.s, (size_t)(at - s.text.s)}) : -1);
+    const ggl_str before = {s.text.s, at ? (size_t)(at - s.text.s) : 0};
+    return tv_int(at ? (int64_t)llm_tv_length(h, tv_str(before)) : -1);
 }
 static tv s_find(tv_heap *h, tv s, const tv_args *a) {
     return find(h, s, a, false, false);
@@ -200,8 +228,9 @@ static tv s_join(tv_heap *h, tv s, const tv_args *a) {
 }
 
 /* True if there are characters, and all have one of the properties. */
-static tv all_have(tv s, unsigned properties) {
+static tv all_have(tv_heap *h, tv s, unsigned properties) {
     bool all = s.text.n > 0;
+    tv_scan(h, s.text.n);
     for (size_t i = 0; i < s.text.n && all;) {
         const uint32_t c = llm_tv_next_char(s.text, &i);
         all = properties == UNICODE_WHITE ? llm_tv_is_space(c)
@@ -210,24 +239,24 @@ static tv all_have(tv s, unsigned properties) {
     return tv_bool(all);
 }
 static tv s_isdigit(tv_heap *h, tv s, const tv_args *a) {
-    (void)h, (void)a;
-    return all_have(s, UNICODE_ND);
+    (void)a;
+    return all_have(h, s, UNICODE_ND);
 }
 static tv s_isalpha(tv_heap *h, tv s, const tv_args *a) {
-    (void)h, (void)a;
-    return all_have(s, UNICODE_L);
+    (void)a;
+    return all_have(h, s, UNICODE_L);
 }
 static tv s_isalnum(tv_heap *h, tv s, const tv_args *a) {
-    (void)h, (void)a;
-    return all_have(s, UNICODE_L | UNICODE_N);
+    (void)a;
+    return all_have(h, s, UNICODE_L | UNICODE_N);
 }
 static tv s_isdecimal(tv_heap *h, tv s, const tv_args *a) {
-    (void)h, (void)a;
-    return all_have(s, UNICODE_ND);
+    (void)a;
+    return all_have(h, s, UNICODE_ND);
 }
 static tv s_isnumeric(tv_heap *h, tv s, const tv_args *a) {
-    (void)h, (void)a;
-    return all_have(s, UNICODE_N);
+    (void)a;
+    return all_have(h, s, UNICODE_N);
 }
 static tv s_islower(tv_heap *h, tv s, const tv_args *a) {
     (void)a;
@@ -238,8 +267,8 @@ static tv s_isupper(tv_heap *h, tv s, const tv_args *a) {
     return tv_bool(llm_tv_is_case(h, s.text, true));
 }
 static tv s_isspace(tv_heap *h, tv s, const tv_args *a) {
-    (void)h, (void)a;
-    return all_have(s, UNICODE_WHITE);
+    (void)a;
+    return all_have(h, s, UNICODE_WHITE);
 }
 
 /* The string with fill on the left and right to `width` characters. */
@@ -251,6 +280,9 @@ static tv padded(tv_heap *h, tv s, const tv_args *a, int where) {
                                      : all / 2 + (all & width & 1);
     const ggl_str fill = a->at[1] ? llm_tv_want_str(h, *a->at[1], "the fill") : (ggl_str){" ", 1};
     tv_text t = {0};
+    const size_t n_fill = llm_tv_length(h, tv_str(fill));
+    if (n_fill != 1)
+        llm_tv_fail(h, GGL_FORMAT, "the fill must be one character, not %zu", n_fill);
     for (int64_t i = 0; i < left; i++)
         llm_tv_put(h, &t, fill.s, fill.n);
     llm_tv_put(h, &t, s.text.s, s.text.n);
@@ -270,7 +302,8 @@ static tv s_center(tv_heap *h, tv s, const tv_args *a) {
 static tv s_zfill(tv_heap *h, tv s, const tv_args *a) {
     const bool sign = s.text.n && (s.text.s[0] == '-' || s.text.s[0] == '+');
     const tv zero = tv_str((ggl_str){"0", 1});
-    const tv width = tv_int(llm_tv_want_int(h, *a->at[0], "a width") - sign);
+    const int64_t all = llm_tv_want_int(h, *a->at[0], "a width");
+    const tv width = tv_int(all > 0 ? all - sign : 0);
     const tv rest = tv_str((ggl_str){s.text.s + sign, s.text.n - sign});
     const tv filled = padded(h, rest, &(tv_args){.at = {&width, &zero}}, 1);
     tv_text t = {0};

@@ -79,4 +79,7 @@ _Noreturn void llm_tn_unknown(tv_heap *h, const tn *t);
 /* Returns the index of the variable's name; adds it. */
 int llm_tn_name_id(llm_template *t, ggl_str name);
 
+/* llm_template_mentions, of any text. */
+bool llm_tn_mentions(const llm_template *t, ggl_str variable);
+
 #endif

@@ -160,6 +160,8 @@ static tn *parse_macro(parser *p) {
 
 static tn *parse_call(parser *p) {
     tn *t = llm_parse_new(p, TN_CALLER);
+    const int n_loops = p->n_loops;
+    p->n_loops = 0; /* its body is a macro */
     t->name = (ggl_str){"caller", 6};
     if (llm_parse_skip(p, "("))
         t->a = parse_params(p);
@@ -167,6 +169,7 @@ static tn *parse_call(parser *p) {
     if (t->b->kind != TN_CALL)
         llm_parse_unexpected(p, "a call");
     t->c = body_until(p, "endcall");
+    p->n_loops = n_loops;
     return t;
 }
 

@@ -115,14 +115,14 @@ static tn *parse_constant(parser *p, tv value) {
 /* Reads string literals that stand side by side as one. */
 static tn *parse_string(parser *p) {
     tn *t = parse_constant(p, tv_str(p->l.token.text));
+    tv_text all = {0};
     llm_lex_next(&p->l);
-    while (p->l.token.kind == LEX_STRING) {
-        tv_text both = {0};
-        llm_tv_put(p->l.h, &both, t->value.text.s, t->value.text.n);
-        llm_tv_put(p->l.h, &both, p->l.token.text.s, p->l.token.text.n);
-        t->value = tv_str(llm_tv_done(&both));
-        llm_lex_next(&p->l);
-    }
+    if (p->l.token.kind != LEX_STRING)
+        return t;
+    llm_tv_put(p->l.h, &all, t->value.text.s, t->value.text.n);
+    for (; p->l.token.kind == LEX_STRING; llm_lex_next(&p->l))
+        llm_tv_put(p->l.h, &all, p->l.token.text.s, p->l.token.text.n);
+    t->value = tv_str(llm_tv_done(&all));
     return t;
 }
 

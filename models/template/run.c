@@ -312,8 +312,12 @@ void llm_template_free(llm_template *t) {
     ggl_free(t);
 }
 
+bool llm_tn_mentions(const llm_template *t, ggl_str variable) {
+    return ggl_index_find(&t->by_name, t->names, variable) != SIZE_MAX;
+}
+
 bool llm_template_mentions(const llm_template *t, const char *variable) {
-    return ggl_index_find(&t->by_name, t->names, (ggl_str){variable, strlen(variable)}) != SIZE_MAX;
+    return llm_tn_mentions(t, (ggl_str){variable, strlen(variable)});
 }
 
 /* Reads the variable "now". */

@@ -8,7 +8,8 @@ bool llm_tv_is_space(uint32_t c) {
     return (c >= 0x1c && c <= 0x1f) || (llm_unicode_properties(c) & UNICODE_WHITE);
 }
 
-static bool in_set(uint32_t c, const ggl_str *chars) {
+static bool in_set(tv_heap *h, uint32_t c, const ggl_str *chars) {
+    tv_scan(h, chars ? chars->n : 0);
     if (!chars)
         return llm_tv_is_space(c);
     for (size_t i = 0; i < chars->n;)
@@ -27,14 +28,14 @@ static size_t before(ggl_str s, size_t end) {
     return next == end ? i : end - 1;
 }
 
-ggl_str llm_tv_strip(ggl_str s, const ggl_str *chars, int sides) {
+ggl_str llm_tv_strip(tv_heap *h, ggl_str s, const ggl_str *chars, int sides) {
     size_t first = 0, end = s.n;
     for (size_t next = 0; (sides & TV_LEFT) && first < end; first = next)
-        if (!in_set(llm_tv_next_char(s, &next), chars))
+        if (!in_set(h, llm_tv_next_char(s, &next), chars))
             break;
     while ((sides & TV_RIGHT) && end > first) {
         size_t at = before(s, end), next = at;
-        if (!in_set(llm_tv_next_char(s, &next), chars))
+        if (!in_set(h, llm_tv_next_char(s, &next), chars))
             break;
         end = at;
     }
@@ -74,6 +75,7 @@ static void put_upper(tv_heap *h, tv_text *t, uint32_t c, bool first_only) {
 
 bool llm_tv_is_case(tv_heap *h, ggl_str s, bool upper) {
     bool any = false;
+    tv_scan(h, s.n);
     for (size_t i = 0; i < s.n;) {
         uint32_t mark, c = llm_tv_next_char(s, &i);
         const bool up = llm_unicode_lower(c, &mark) != c, low = c == 0xdf || upper_of(h, c) != c;
@@ -120,7 +122,7 @@ static void push(tv_heap *h, tv list, ggl_str s, size_t from, size_t to) {
 
 static tv split_space(tv_heap *h, ggl_str s, int64_t most) {
     tv list = llm_tv_new_list(h, TV_LIST);
-    s = llm_tv_strip(s, NULL, TV_LEFT);
+    s = llm_tv_strip(h, s, NULL, TV_LEFT);
     for (size_t i = 0; i < s.n;) {
         size_t from = i, next = i;
         if (most >= 0 && (int64_t)list.list->n == most) {
@@ -137,7 +139,7 @@ static tv split_space(tv_heap *h, ggl_str s, int64_t most) {
 }
 
 tv llm_tv_split(tv_heap *h, ggl_str s, const ggl_str *separator, int64_t most) {
-    llm_tv_step(h, s.n / 16 + 1);
+    tv_scan(h, s.n);
     if (!separator)
         return split_space(h, s, most);
     if (separator->n == 0)
@@ -157,6 +159,7 @@ tv llm_tv_split(tv_heap *h, ggl_str s, const ggl_str *separator, int64_t most) {
 
 tv llm_tv_split_lines(tv_heap *h, ggl_str s, bool keep_ends) {
     tv list = llm_tv_new_list(h, TV_LIST);
+    tv_scan(h, s.n);
     for (size_t i = 0, from = 0; i < s.n; from = i) {
         while (i < s.n && s.s[i] != '\n' && s.s[i] != '\r')
             i++;
@@ -171,6 +174,7 @@ tv llm_tv_split_lines(tv_heap *h, ggl_str s, bool keep_ends) {
 ggl_str llm_tv_replace(tv_heap *h, ggl_str s, ggl_str from, ggl_str to, int64_t most) {
     tv_text t = {0};
     size_t i = 0;
+    tv_scan(h, s.n);
     for (; most != 0; most -= most > 0) {
         size_t at = i;
         if (from.n == 0) { /* between all characters, and at both ends */

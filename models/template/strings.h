@@ -9,7 +9,7 @@ bool llm_tv_is_space(uint32_t c);
 
 enum { TV_LEFT = 1, TV_RIGHT = 2 };
 /* Returns s without the characters of `chars` (NULL: white space) at these sides. */
-ggl_str llm_tv_strip(ggl_str s, const ggl_str *chars, int sides);
+ggl_str llm_tv_strip(tv_heap *h, ggl_str s, const ggl_str *chars, int sides);
 /* True if s has letters of that case, and none of the other. */
 bool llm_tv_is_case(tv_heap *h, ggl_str s, bool upper);
 ggl_str llm_tv_lower(tv_heap *h, ggl_str s);

@@ -24,7 +24,7 @@ void llm_tv_step(tv_heap *h, size_t n) {
 }
 
 void llm_tv_enter(tv_heap *h) {
-    enum { MOST = 1000 };
+    enum { MOST = 500 };
     if (h->depth >= MOST)
         llm_tv_fail(h, GGL_LIMIT, "values, expressions or calls are nested more than %d deep",
                     MOST);
@@ -111,6 +111,7 @@ static ggl_str name_of(tv_heap *h, tv key) {
 
 void llm_tv_dict_set(tv_heap *h, tv_dict *d, tv key, tv value) {
     const ggl_str name = name_of(h, key);
+    tv_scan(h, name.n);
     size_t i = find(d, name);
     if (i != SIZE_MAX) {
         d->item[i].value = value;
@@ -144,7 +145,9 @@ const tv *llm_tv_dict_find(const tv_dict *d, ggl_str name) {
 }
 
 const tv *llm_tv_dict_get(tv_heap *h, const tv_dict *d, tv key) {
-    return llm_tv_dict_find(d, name_of(h, key));
+    const ggl_str name = name_of(h, key);
+    tv_scan(h, name.n);
+    return llm_tv_dict_find(d, name);
 }
 
 /* Python's json reads a number without a point and an exponent as an integer of any size. */
@@ -254,10 +257,18 @@ static int compare_numbers(tv a, tv b) {
     return (x > y) - (x < y);
 }
 
-static int compare_text(ggl_str a, ggl_str b) { /* UTF-8 has the order of code points */
+static int compare_text(tv_heap *h, ggl_str a, ggl_str b) { /* UTF-8 has the order of code points */
     size_t n = a.n < b.n ? a.n : b.n;
+    tv_scan(h, n);
     int c = n ? memcmp(a.s, b.s, n) : 0;
     return c ? c : (a.n > b.n) - (a.n < b.n);
+}
+
+static bool equal_text(tv_heap *h, ggl_str a, ggl_str b) {
+    if (a.n != b.n)
+        return false;
+    tv_scan(h, a.n);
+    return a.n == 0 || memcmp(a.s, b.s, a.n) == 0;
 }
 
 static bool equal_lists(tv_heap *h, const tv_list *a, const tv_list *b) {
@@ -270,6 +281,7 @@ static bool equal_lists(tv_heap *h, const tv_list *a, const tv_list *b) {
 static bool equal_dicts(tv_heap *h, const tv_dict *a, const tv_dict *b) {
     bool same = a->n == b->n;
     for (size_t i = 0; same && i < a->n; i++) {
+        tv_scan(h, a->item[i].name.n);
         const tv *other = llm_tv_dict_find(b, a->item[i].name);
         same = other && llm_tv_equal(h, a->item[i].value, *other);
     }
@@ -284,7 +296,7 @@ static bool equal(tv_heap *h, tv a, tv b) {
         return false;
     switch (a.kind) {
     case TV_STRING:
-        return a.text.n == b.text.n && (a.text.n == 0 || memcmp(a.text.s, b.text.s, a.text.n) == 0);
+        return equal_text(h, a.text, b.text);
     case TV_LIST:
     case TV_TUPLE:
         return equal_lists(h, a.list, b.list);
@@ -317,7 +329,7 @@ static int compare(tv_heap *h, tv a, tv b, const char *op) {
     if (tv_is_number(a) && tv_is_number(b))
         return compare_numbers(a, b);
     if (a.kind == TV_STRING && b.kind == TV_STRING)
-        return compare_text(a.text, b.text);
+        return compare_text(h, a.text, b.text);
     if (tv_is_list(a) && a.kind == b.kind) {
         for (size_t i = 0; i < a.list->n && i < b.list->n; i++)
             if (!llm_tv_equal(h, a.list->at[i], b.list->at[i]))
@@ -337,7 +349,7 @@ int llm_tv_compare(tv_heap *h, tv a, tv b, const char *op) {
 }
 
 static bool has_text(tv_heap *h, ggl_str s, ggl_str part) {
-    llm_tv_step(h, s.n / 16 + 1);
+    tv_scan(h, s.n);
     return part.n == 0 || (s.n > 0 && memmem(s.s, s.n, part.s, part.n));
 }
 
@@ -358,7 +370,7 @@ size_t llm_tv_length(tv_heap *h, tv v) {
     case TV_UNDEFINED:
         return 0;
     case TV_STRING:
-        llm_tv_step(h, v.text.n / 16 + 1);
+        tv_scan(h, v.text.n);
         return llm_tv_n_chars(v.text);
     case TV_LIST:
     case TV_TUPLE:

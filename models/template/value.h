@@ -80,6 +80,10 @@ typedef struct tv_heap {
 _Noreturn void llm_tv_fail(tv_heap *h, ggl_status st, const char *fmt, ...) GGL_PRINTF(3, 4);
 /* Counts steps; fails beyond the limit. */
 void llm_tv_step(tv_heap *h, size_t n);
+/* Counts the steps of work that goes over n bytes of text and makes no value. */
+static inline void tv_scan(tv_heap *h, size_t n) {
+    llm_tv_step(h, n / 16 + 1);
+}
 /* Count levels of nesting; the first fails if there are too many for the stack. */
 void llm_tv_enter(tv_heap *h);
 static inline void tv_leave(tv_heap *h) {

@@ -83,6 +83,7 @@ void llm_tv_put_char(tv_heap *h, tv_text *t, uint32_t c) {
 static void put_float(tv_heap *h, tv_text *t, double x) {
     static const char zeros[] = "0000000000000000";
     char digits[40], mantissa[24], exponent_text[24];
+    llm_tv_step(h, 16); /* up to 17 conversions */
     if (isnan(x) || isinf(x)) {
         llm_tv_puts(h, t, isnan(x) ? "nan" : x > 0 ? "inf" : "-inf");
         return;

@@ -43,12 +43,35 @@ gives '[1]' '{"messages": [{"role": "<s>"}]}' --chat - --ids --chat-template <(p
     fail "--chat without a model"
 refuses 1 "the file has no chat template" "$talk" --chat -
 refuses 1 "the file has no chat template (tokenizer.chat_template.tool_use)" "$talk" --chat - --chat-template tool_use
-refuses 1 ":1: 'messages' is undefined" '{}' --chat - --chat-template <(printf '{{ messages[0].role }}')
-refuses 1 "-: variables:1:2: a name in quotes" '{messages: []}' --chat - --chat-template "$tmp/template"
-refuses 1 "not an object" '[]' --chat - --chat-template "$tmp/template"
+refuses 1 'stdin: there is no "messages"; write {"messages": [' '{"msgs": []}' --chat - --chat-template <(printf '{{ messages[0].role }}')
+refuses 1 "llm-tokenize: stdin:1:2: a name in quotes" '{messages: []}' --chat - --chat-template "$tmp/template"
+refuses 1 'stdin: this is an array, not an object; a list of messages is {"messages": [..]}' '[]' --chat - --chat-template "$tmp/template"
 refuses 1 "No such file" '' --chat "$tmp/nothing" --chat-template "$tmp/template"
 refuses 2 "--chat-template is for --chat FILE" '' -p x --chat-template "$tmp/template"
 refuses 2 "exclude each other" '' -p x --chat "$tmp/talk"
+refuses 2 "do not go with --chat" '' --no-bos --chat "$tmp/talk"
+refuses 2 "do not go with --chat" '' --special --chat "$tmp/talk"
+refuses 2 "cannot both be read from stdin" '' --chat - --chat-template -
+without_model() {
+    local words=$1
+    shift
+    "$tool" "$@" </dev/null >/dev/null 2>"$tmp/err"
+    [ $? = 2 ] && grep -qF -- "$words" "$tmp/err" || fail "llm-tokenize $*: no '$words' in: $(cat "$tmp/err")"
+}
+without_model "--chat needs -m FILE, whose template is used, or --chat-template FILE" --chat "$tmp/talk"
+without_model "--ids and --show-count need -m FILE" --chat "$tmp/talk" --chat-template "$tmp/template" --ids
+for other in "-p x" "-f $tmp/talk" "--decode 1" --stdin --show; do
+    without_model "exclude each other" --chat "$tmp/talk" --chat-template "$tmp/template" $other
+done
+# Files without an end, and files that are too large.
+refuses 1 "/dev/zero: the file has more than 16 MiB" '' --chat /dev/zero --chat-template "$tmp/template"
+refuses 1 "/dev/zero: the file has more than 4 MiB" '{}' --chat - --chat-template /dev/zero
+truncate -s 100G "$tmp/sparse" && refuses 1 "sparse: the file has more than 16 MiB" '' --chat "$tmp/sparse" --chat-template "$tmp/template"
+rm -f "$tmp/sparse"
+# Names that the template does not read are noted, except those that conversations often have.
+echo '{"messages": [], "tools": null, "now": "2025-03-09T14:05:06", "eos_token": "x", "msgs": [], "a": 1}' |
+    "$tool" --chat - --chat-template <(printf '{{ messages }}{{ a }}') >"$tmp/out" 2>"$tmp/err"
+[ "$(cat "$tmp/out" "$tmp/err")" = "[]1note: the template does not read 'msgs'" ] || fail "unread names: $(cat "$tmp/out" "$tmp/err")"
 
 refuses 1 "is not closed" '[1, 2' --decode -
 refuses 1 "is not closed" '[' --decode -

@@ -29,6 +29,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 
 bool fuzz_seed(int k, uint8_t **data, size_t *size) {
     static const char *const text[] = {
+        "{{ 'a'|map(*(['map', 'upper'] * n)) }}{{ dict(*[b], **{'x': 1}) }}{{ "
+        "'abc'.removeprefix(('a',))"
+        " }}{{ 'a'.startswith(('b', ('a', ((), 'c')))) }}{{ 'aba'.rfind('a', 0, -1) }}",
+        "{{ 'a'.ljust(n, 'é') }}{{ 'a'.center(9, '') }}{{ '-1'.zfill(-n) }}{{ 'x y'.strip('yx ') "
+        "}}{% "
+        "filter e|upper|replace('A', 'b')|trim('b')|e %}a{% endfilter %}{{ '0x_1f'|int(base=n - 3) "
+        "}}",
         "{%- for m in messages if m.content %}\n  {{- '<|' ~ m['role'] ~ '|>' + m.content | trim }}"
         "{%- endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}{# c #}",
         "{% macro f(a, b=[1, 2.5e1]) %}{{ a|tojson(indent=2) }}{{ b[::-1] }}{% endmacro %}{{ "

@@ -1,6 +1,6 @@
 /* Templates: the texts that Jinja2 gives (tests/data/templates.json), published templates with their
  * conversations (../shared/chat), messages, and limits. */
-#include "llm/template.h"
+#include "llm/chat.h"
 
 #include <dirent.h>
 
@@ -212,6 +212,19 @@ TEST(messages) {
         {"{% if true %}\n{{ x|frobnicate }}{% endif %}", "t:2: there is no filter 'frobnicate'"},
         {"{{ 9223372036854775807 + 1 }}", "t:1: the result is not an integer of 64 bits"},
         {"{% for x in y recursive %}{% endfor %}", "t:1: 'recursive' loops are not supported"},
+        {"{{ 'abc'.removeprefix(('a',)) }}", "t:1: what is removed must be a string, not a tuple"},
+        {"{{ 'abc'.removesuffix(('c', 'x')) }}",
+         "t:1: what is removed must be a string, not a tuple"},
+        {"{{ 'a'.startswith(('b', ('a',))) }}",
+         "t:1: what a string begins or ends with must be a string, not a tuple"},
+        {"{{ 'a'.ljust(9000000000000000000, '') }}", "t:1: the fill must be one character, not 0"},
+        {"{{ 'a'.center(1, 'bc') }}", "t:1: the fill must be one character, not 2"},
+        {"{{ 9223372036854775807|round(-19) }}", "t:1: the result is not an integer of 64 bits"},
+        {"{{ '9223372036854775808'|int }}", "t:1: the result is not an integer of 64 bits"},
+        {"{{ '1e30'|int }}", "t:1: the result is not an integer of 64 bits"},
+        {"{{ '10000000000000000'|int(base=16) }}", "t:1: the result is not an integer of 64 bits"},
+        {"{% for x in [1] %}{% call f() %}{% break %}{% endcall %}{% endfor %}",
+         "t:1: 'break' stands outside of a loop"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char *got = render(cases[i].text);
@@ -267,6 +280,13 @@ static char *repeated(const char *part, size_t n, const char *end) {
     return s;
 }
 
+/* A template that computes a value of long strings 20000 times: fewer steps than the limit, if they
+ * counted as one each. */
+#define AGAIN(what)                                                                                \
+    "{% set a = '1' * 200000 %}{% set b = '1' * 200000 %}{% set w = ' ' * 200000 %}"               \
+    "{% set d = {a: 1, 2: 2, 3: 3, 4: 4, 5: 5, 6: 6, 7: 7, 8: 8, 9: 9} %}{% set e = d.copy() %}"   \
+    "{% for i in range(20000) %}{% if " what " %}{% endif %}{% endfor %}"
+
 /* What would take forever, all memory or all of the stack ends with an error. */
 TEST(limits) {
     static const char *const hostile[] = {
@@ -280,6 +300,32 @@ TEST(limits) {
         "{{ range(1000000000000) }}",
         "{{ 'a'.center(1000000000000) }}",
         "{{ '%2000d' % 1 }}",
+        "{{ 'a'|map(*(['map']*20000)) }}",
+        /* Work that makes no values, repeated. */
+        "{% set a = 'a' * 1000000 %}{{ a|trim('b' * 1000000 ~ 'a') }}",
+        "{% set a = 'a' * 100000 %}{{ a.rstrip('b' * 100000 ~ 'a') }}",
+        AGAIN("a.rfind('b' ~ a)"),
+        AGAIN("a.rpartition('b' ~ a[1:])"),
+        AGAIN("a == b"),
+        AGAIN("a < b"),
+        AGAIN("a.isdigit()"),
+        AGAIN("a.islower()"),
+        AGAIN("a|wordcount"),
+        AGAIN("w.strip()"),
+        AGAIN("w|int"),
+        AGAIN("w|float"),
+        AGAIN("d[a]"),
+        AGAIN("a in d"),
+        AGAIN("d == e"),
+        AGAIN("[d]|map(attribute=a)|list"),
+        AGAIN("a.startswith(b)"),
+        AGAIN("a.endswith(b)"),
+        AGAIN("a.replace('a', '')"),
+        AGAIN("a.replace('b', '', 1)"),
+        AGAIN("a.splitlines()"),
+        AGAIN("a.count('b')"),
+        AGAIN("a.find('b')"),
+        AGAIN("a is lower"),
     };
     for (size_t i = 0; i < sizeof hostile / sizeof *hostile; i++) {
         char *got = render_with(hostile[i], strlen(hostile[i]), (ggl_str){NULL, 0}, 3000000);
@@ -294,6 +340,11 @@ TEST(limits) {
                                             {"{{ ", "{1:"},     {"{% if a %}", "{% elif a %}"},
                                             {"{{ a", "[a"},     {"{{ f", "(f"},
                                             {"{% set ", "("},   {"", "{% macro f() %}"}};
+    char *chain = repeated("e|", 100000, "e %}a{% endfilter %}"),
+         *filters = repeated("{% filter ", 1, chain);
+    CHECK_MSG(!render(filters) && err.status == GGL_LIMIT, "a chain of filters: %s", err.msg);
+    free(chain);
+    free(filters);
     for (size_t i = 0; i < sizeof nested / sizeof *nested; i++) {
         char *end = repeated(nested[i][1], 100000, ""), *text = repeated(nested[i][0], 1, end);
         CHECK_MSG(!render(text) && err.status == GGL_LIMIT, "%s..: %s", nested[i][1], err.msg);
@@ -315,6 +366,33 @@ TEST(long_chains) {
     CHECK(!render(whole) && err.status == GGL_LIMIT);
     free(text);
     free(whole);
+}
+
+/* Literals side by side are one, in time that grows as they do. */
+TEST(many_literals) {
+    char *text = repeated("'a' ", 200000, "|length }}"), *whole = repeated("{{ ", 1, text),
+         *got = render(whole);
+    CHECK_STR(got ? got : err.msg, "200000");
+    ggl_free(got);
+    free(text);
+    free(whole);
+}
+
+/* A file whose template is no text, and a caller that wants no message. */
+TEST(a_template_that_is_no_text) {
+    const int32_t number = 1;
+    ggl_gguf_writer *w = ggl_gguf_writer_new();
+    void *data = NULL;
+    size_t size = 0;
+    ggl_gguf *file;
+    llm_chat *chat;
+    ggl_gguf_put(w, "tokenizer.chat_template", GGL_GGUF_I32, false, &number, 1);
+    REQUIRE_OK(ggl_gguf_writer_write_memory(w, &data, &size, &err), &err);
+    REQUIRE_OK(ggl_gguf_open_memory(&file, data, size, "memory", &err), &err);
+    CHECK(llm_chat_new(&chat, file, NULL, NULL, NULL) == GGL_FORMAT && !chat);
+    ggl_gguf_close(file);
+    ggl_gguf_writer_free(w);
+    ggl_free(data);
 }
 
 static bool renders(void *arg) {

@@ -20,7 +20,7 @@ static char *buffer_grow(char *data, size_t *cap) {
     return grown;
 }
 
-char *tool_read_file(const char *tool, const char *path, size_t *size) {
+char *tool_read_at_most(const char *tool, const char *path, size_t most, size_t *size) {
     bool is_stdin = strcmp(path, "-") == 0;
     const char *name = is_stdin ? "stdin" : path;
     FILE *f = is_stdin ? stdin : fopen(path, "rb");
@@ -32,7 +32,7 @@ char *tool_read_file(const char *tool, const char *path, size_t *size) {
     char *data = malloc(cap + 1);
     while (data) {
         n += fread(data + n, 1, cap - n, f);
-        if (n < cap)
+        if (n < cap || n > most)
             break;
         data = buffer_grow(data, &cap);
     }
@@ -44,6 +44,11 @@ char *tool_read_file(const char *tool, const char *path, size_t *size) {
             tool_error(tool, 1, "%s: %s", name, strerror(error));
         free(data);
         data = NULL;
+    } else if (n > most) {
+        tool_error(tool, 1, "%s: the file has more than %zu MiB, the most for this", name,
+                   most >> 20);
+        free(data);
+        data = NULL;
     } else {
         data[n] = '\0';
         *size = n;
@@ -51,4 +56,8 @@ char *tool_read_file(const char *tool, const char *path, size_t *size) {
     if (!is_stdin)
         fclose(f);
     return data;
+}
+
+char *tool_read_file(const char *tool, const char *path, size_t *size) {
+    return tool_read_at_most(tool, path, SIZE_MAX, size);
 }

@@ -7,5 +7,8 @@
 /* Returns all bytes of a file, or of stdin for "-", NUL-terminated; *size: their number. The
  * caller frees them. NULL: an error, reported on stderr, or a signal (process_stopped). */
 char *tool_read_file(const char *tool, const char *path, size_t *size);
+/* The same, but a file of more than `most` bytes, a multiple of 1 MiB, is an error: no more than
+ * that is read. */
+char *tool_read_at_most(const char *tool, const char *path, size_t most, size_t *size);
 
 #endif

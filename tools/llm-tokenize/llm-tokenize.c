@@ -9,6 +9,7 @@
 #include "common/json_text.h"
 #include "common/process.h"
 #include "ggl/alloc.h"
+#include "ggl/show.h"
 #include "llm/chat.h"
 #include "llm/tokenizer.h"
 
@@ -208,6 +209,24 @@ static int print_prompt(const llm_tokenizer *t, const options *o, const char *te
     return 0;
 }
 
+enum { MOST_TALK = 16 << 20, MOST_TEMPLATE = 4 << 20 }; /* bytes */
+
+enum { MOST_NOTES = 5 };
+
+/* Notes on stderr that the template does not read a name; after a few, only counts. */
+static void note_unread(void *arg, ggl_str name) {
+    size_t *n = arg;
+    if ((*n)++ < MOST_NOTES)
+        ggl_fprint(stderr, "note: the template does not read '%.*s'\n",
+                   (int)(name.n < 200 ? name.n : 200), name.s);
+}
+
+static void note_all_unread(const llm_chat *c, ggl_str vars) {
+    size_t n = 0;
+    if (llm_chat_unread(c, vars, note_unread, &n, NULL) == GGL_OK && n > MOST_NOTES)
+        fprintf(stderr, "note: nor %zu more names\n", n - MOST_NOTES);
+}
+
 /* Prints what a conversation becomes. The template is that of --chat-template: a file, or the name of
  * one in the model; else the model's usual one. t and file are NULL without a model. */
 static int chat(const llm_tokenizer *t, const ggl_gguf *file, const options *o) {
@@ -215,12 +234,12 @@ static int chat(const llm_tokenizer *t, const ggl_gguf *file, const options *o) 
     llm_chat *c = NULL;
     size_t n = 0, n_prompt = 0;
     char *template_text = NULL, *prompt = NULL;
-    char *talk = tool_read_file(TOOL, o->chat, &n);
+    char *talk = tool_read_at_most(TOOL, o->chat, MOST_TALK, &n);
     llm_chat_template with = {.name = o->chat_template};
     if (!talk)
         return 1;
     if (o->chat_template && (!file || access(o->chat_template, F_OK) == 0)) {
-        template_text = tool_read_file(TOOL, o->chat_template, &with.text.n);
+        template_text = tool_read_at_most(TOOL, o->chat_template, MOST_TEMPLATE, &with.text.n);
         with.text.s = template_text;
         if (!template_text) {
             free(talk);
@@ -232,9 +251,10 @@ static int chat(const llm_tokenizer *t, const ggl_gguf *file, const options *o) 
     if (st == GGL_NOT_FOUND)
         (void)ggl_within(&err, st, "%s", o->model);
     if (st == GGL_OK) {
-        st = llm_chat_prompt(c, &vars, 1, &prompt, &n_prompt, &err);
-        if (st != GGL_OK)
-            (void)ggl_within(&err, st, "%s", o->chat);
+        st = llm_chat_prompt(c, &vars, 1, strcmp(o->chat, "-") ? o->chat : "stdin", &prompt,
+                             &n_prompt, &err);
+        if (st == GGL_OK)
+            note_all_unread(c, vars);
     }
     int code = st == GGL_OK ? print_prompt(t, o, prompt, n_prompt)
                : st == GGL_NOT_FOUND
@@ -297,6 +317,32 @@ static int run(const options *o) {
     return code;
 }
 
+/* Returns what is wrong with the options; NULL: nothing. */
+static const char *wrong_options(const options *o) {
+    const int n_sources = (o->text != NULL) + (o->file != NULL) + (o->decode != NULL) +
+                          (o->chat != NULL) + o->from_stdin + o->show;
+    if (o->chat_template && !o->chat)
+        return "--chat-template is for --chat FILE";
+    if (n_sources > 1)
+        return "-p, -f, --stdin, --decode, --chat and --show exclude each other";
+    if (o->json_lines && o->decode)
+        return "--json-lines and --decode exclude each other";
+    if (o->chat && (!o->bos || o->special || o->json_lines))
+        return "--no-bos, --special and --json-lines do not go with --chat: the template writes "
+               "all "
+               "special tokens";
+    if (o->chat && o->chat_template && strcmp(o->chat, "-") == 0 &&
+        strcmp(o->chat_template, "-") == 0)
+        return "--chat and --chat-template cannot both be read from stdin";
+    if (o->model)
+        return NULL;
+    if (o->chat && !o->chat_template)
+        return "--chat needs -m FILE, whose template is used, or --chat-template FILE";
+    if (o->chat && (o->ids || o->show_count))
+        return "--ids and --show-count need -m FILE, whose tokens are printed";
+    return o->chat ? NULL : "-m FILE is missing; see --help";
+}
+
 int main(int argc, char **argv) {
     process_begin();
     options o = {.bos = true, .parse_special = true};
@@ -335,18 +381,10 @@ int main(int argc, char **argv) {
     int code = args_parse(&spec, argc, argv);
     if (code >= 0)
         return code;
-    if (o.chat_template && !o.chat)
-        return tool_error(TOOL, 2, "--chat-template is for --chat FILE");
-    if (!o.model && o.chat_template && !o.ids)
-        return tool_finish(TOOL, chat(NULL, NULL, &o));
+    const char *wrong = wrong_options(&o);
+    if (wrong)
+        return tool_error(TOOL, 2, "%s", wrong);
     if (!o.model)
-        return tool_error(TOOL, 2, "-m FILE is missing; see --help");
-    if ((o.text != NULL) + (o.file != NULL) + (o.decode != NULL) + (o.chat != NULL) + o.from_stdin +
-            o.show >
-        1)
-        return tool_error(TOOL, 2,
-                          "-p, -f, --stdin, --decode, --chat and --show exclude each other");
-    if (o.json_lines && o.decode)
-        return tool_error(TOOL, 2, "--json-lines and --decode exclude each other");
+        return tool_finish(TOOL, chat(NULL, NULL, &o));
     return tool_finish(TOOL, run(&o));
 }

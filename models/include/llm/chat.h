@@ -5,7 +5,7 @@
  *     if (llm_chat_new(&chat, file, tokenizer, NULL, &err) != GGL_OK) ...  // GGL_NOT_FOUND: none
  *     ggl_str talk = ..;   // {"messages": [{"role": "user", "content": "Hi"}],
  *                          //  "add_generation_prompt": true}
- *     if (llm_chat_prompt(chat, &talk, 1, &text, &n, &err) != GGL_OK) ...
+ *     if (llm_chat_prompt(chat, &talk, 1, NULL, &text, &n, &err) != GGL_OK) ...
  *     llm_tokenize(tokenizer, text, n, LLM_TOKENIZE_SPECIAL, &ids, &err);
  *     ggl_free(text);
  *     llm_chat_free(chat); */
@@ -41,9 +41,17 @@ GGL_API const llm_template *llm_chat_get_template(const llm_chat *c);
  * say otherwise, tools and documents are none, add_generation_prompt is false, and bos_token,
  * eos_token, unk_token, pad_token, sep_token, cls_token and mask_token are those of the tokenizer;
  * tokens that it lacks are undefined. The text has all special tokens that the prompt needs, bos
- * included: tokenize it with LLM_TOKENIZE_SPECIAL alone. Statuses of llm_template_render. */
+ * included: tokenize it with LLM_TOKENIZE_SPECIAL alone. name: of what vars are from, such as a
+ * file, with which messages begin; NULL: "variables" for those about the JSON, else nothing. Statuses
+ * of llm_template_render; GGL_FORMAT also if there is no "messages" but the template reads it. */
 GGL_API GGL_NODISCARD ggl_status llm_chat_prompt(const llm_chat *c, const ggl_str *vars,
-                                                 size_t n_vars, char **text, size_t *size,
+                                                 size_t n_vars, const char *name, char **text,
+                                                 size_t *size, ggl_error *err);
+/* Calls each() for every name of a JSON object that the template does not read, which may be a typing
+ * error. Names that conversations often have anyway (tools, documents, add_generation_prompt, now, and
+ * those of tokens) are passed over. The name is valid during the call. GGL_FORMAT: vars is no object. */
+GGL_API GGL_NODISCARD ggl_status llm_chat_unread(const llm_chat *c, ggl_str vars,
+                                                 void (*each)(void *arg, ggl_str name), void *arg,
                                                  ggl_error *err);
 
 #ifdef __cplusplus

@@ -13,7 +13,8 @@
  *     llm_template_free(t);
  *
  * A template comes from a file that may be hostile: it reads nothing but its variables, and its
- * time and memory have limits. */
+ * time and memory have limits. Values, expressions and calls are nested at most 500 deep; a thread
+ * that parses or renders templates needs a stack of 512 KiB for that. */
 #ifndef LLM_TEMPLATE_H
 #define LLM_TEMPLATE_H
 
@@ -41,8 +42,9 @@ typedef struct llm_template_params {
     size_t n_vars;
     const llm_template_text *texts; /* more variables; those of vars[] replace them */
     size_t n_texts;
-    size_t max_steps;  /* 0: 50 million; about one for each operation and 16 bytes of text */
-    size_t max_memory; /* bytes of values and text; 0: 256 MiB */
+    size_t max_steps; /* 0: 50 million; about one for each operation and 16 bytes of text */
+    size_t
+        max_memory; /* bytes of all values and text ever made, not only of live ones; 0: 256 MiB */
 } llm_template_params;
 
 /* Parses a template; `name` is for messages ("NAME:LINE: .."), and is copied, as is the text.
