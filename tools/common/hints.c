@@ -3,7 +3,8 @@
 #include "hints.h"
 
 #define NO_CHAT                                                                                    \
-    "there is no conversation mode: pass the whole text, including the model's template, by -p"
+    "there is no conversation mode; to continue one: "                                             \
+    "--tokens \"$(llm-tokenize -m MODEL --chat TALK.json --ids)\""
 #define NO_SAMPLER                                                                                 \
     "this sampler is not supported; use --temp, --top-k, --top-p, --min-p and --repeat-penalty"
 #define FROM_FILE   "the model's file determines the rotation"
