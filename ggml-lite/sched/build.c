@@ -5,10 +5,6 @@
 
 #include "sched_impl.h"
 
-static ggl_status no_memory(ggl_error *err) {
-    return ggl_fail(err, GGL_NOMEM, "out of memory for the schedule");
-}
-
 /* --- locations -------------------------------------------------------------------------------- */
 
 /* Gives the constant t a place in the device's io region, shared by both phases, if it has none. */
@@ -19,7 +15,7 @@ static ggl_status place_const(device *d, ggl_tensor *t, ggl_error *err) {
     *loc = (ggl_loc){GGL_REGION_IO, d->io_size};
     if (!ggl_size_add(d->io_size, t->size, &d->io_size) ||
         !ggl_size_align(d->io_size, 64, &d->io_size) || !ggl_node_list_push(&d->consts, t))
-        return no_memory(err);
+        return ggl_sched_no_memory(err);
     d->loc[TAIL][t->id] = *loc;
     return GGL_OK;
 }
@@ -56,14 +52,14 @@ static ggl_status place_copy(device *d, ggl_tensor *t, ggl_loc *loc, ggl_error *
     if (!c || (most && size > most - c->size)) {
         if (!ggl_grow(&d->copies, &d->cap_copies, d->n_copies + 1, sizeof *d->copies) ||
             !add_region(d, NULL))
-            return no_memory(err);
+            return ggl_sched_no_memory(err);
         c = &d->copies[d->n_copies++];
         *c = (copies){d->n_regions - 1, 0};
     }
     *loc = (ggl_loc){c->region, c->size};
     c->size += size;
     d->copied_size += size;
-    return ggl_node_list_push(&d->copied, t) ? GGL_OK : no_memory(err);
+    return ggl_node_list_push(&d->copied, t) ? GGL_OK : ggl_sched_no_memory(err);
 }
 
 /* Returns the part of host memory to import for the weight t: the whole range that holds it, or, if
@@ -104,7 +100,7 @@ static ggl_status import_of(ggl_sched *s, device *d, const ggl_tensor *t, const 
         (b && !add_region(d, b))) {
         if (b)
             d->b->v->free(d->b, b);
-        return no_memory(err);
+        return ggl_sched_no_memory(err);
     }
     import *m = &d->imports[d->n_imports++];
     *m = (import){whole ? r.data : p, whole ? r.size : t->size, b ? d->n_regions - 1 : -1};
@@ -154,30 +150,25 @@ static ggl_status place_store(ggl_sched *s, device *d, const ggl_store *store, g
 
 /* --- moves ------------------------------------------------------------------------------------ */
 
-/* Adds a move to the segment, and makes the staging memory large enough for it. */
-static ggl_status add_move(ggl_sched *s, segment *seg, move m, ggl_error *err) {
-    if (!ggl_grow(&seg->move, &seg->cap_moves, seg->n_moves + 1, sizeof *seg->move))
-        return no_memory(err);
-    seg->move[seg->n_moves++] = m;
-    size_t size = m.row * (size_t)(m.batched ? s->n_batch : 1);
-    if (m.from_backend >= 0 && size > s->staging_size)
-        s->staging_size = size;
-    return GGL_OK;
-}
-
-/* Adds to the segment a move of x, an input or the value of a node. */
-static ggl_status move_to(ggl_sched *s, segment *seg, const ggl_tensor *x, ggl_error *err) {
+/* Adds to the segment a move of x, an input or the value of a node, and makes the staging memory
+ * large enough for it. */
+static ggl_status add_move(ggl_sched *s, segment *seg, const ggl_tensor *x, ggl_error *err) {
     const bool input = x->op == GGL_OP_INPUT, batched = ggl_is_batched(x);
     size_t row;
     if (!ggl_value_bytes(x, 1, &row))
         return ggl_sched_too_large(x, 1, err);
-    return add_move(s, seg,
-                    (move){.t = x,
-                           .from_backend = input ? -1 : s->backend[x->id],
-                           .gather = batched && seg->phase == TAIL && (input || s->in_trunk[x->id]),
-                           .row = row,
-                           .batched = batched},
-                    err);
+    if (!ggl_grow(&seg->move, &seg->cap_moves, seg->n_moves + 1, sizeof *seg->move))
+        return ggl_sched_no_memory(err);
+    seg->move[seg->n_moves++] =
+        (move){.t = x,
+               .from_backend = input ? -1 : s->backend[x->id],
+               .gather = batched && seg->phase == TAIL && (input || s->in_trunk[x->id]),
+               .row = row,
+               .batched = batched};
+    const size_t size = row * (size_t)(batched ? s->n_batch : 1);
+    if (!input && size > s->staging_size)
+        s->staging_size = size;
+    return GGL_OK;
 }
 
 /* Makes x, an input or the value of another segment, available to segment i: where it is, or else
@@ -200,7 +191,7 @@ static ggl_status provide_value(ggl_sched *s, size_t i, const ggl_tensor *x, con
     }
     const bool moved = d->life[seg->phase][x->id].t;
     ggl_sched_use_value(d, seg->phase, x, i);
-    return moved ? GGL_OK : move_to(s, seg, x, err);
+    return moved ? GGL_OK : add_move(s, seg, x, err);
 }
 
 /* Makes everything available that the n nodes (of the segment, or of a body in it) read from
@@ -250,7 +241,7 @@ static ggl_status list_outputs(ggl_sched *s, const size_t *own, ggl_error *err) 
     int n = ggl_graph_n_outputs(s->g);
     s->out = ggl_calloc((size_t)n, sizeof *s->out);
     if (!s->out)
-        return no_memory(err);
+        return ggl_sched_no_memory(err);
     for (int i = 0; i < n; i++) {
         const ggl_tensor *t = ggl_graph_get_output(s->g, i);
         size_t row;
@@ -288,7 +279,7 @@ static void set_offsets(ggl_sched *s) {
 /* Lists what each segment needs from outside of it, and places all of it. */
 static ggl_status provide_all(ggl_sched *s, ggl_error *err) {
     size_t *own = ggl_calloc((size_t)ggl_graph_n_ids(s->g), sizeof *own);
-    ggl_status st = own ? GGL_OK : no_memory(err);
+    ggl_status st = own ? GGL_OK : ggl_sched_no_memory(err);
     for (size_t i = 0; i < s->n_segs && st == GGL_OK; i++)
         for (size_t k = 0; k < s->seg[i].nodes.n; k++)
             own[s->seg[i].nodes.at[k]->id] = i + 1;
@@ -340,33 +331,33 @@ static ggl_status init_devices(ggl_sched *s, ggl_error *err) {
     s->backend = ggl_calloc(n_ids, sizeof *s->backend);
     s->in_trunk = ggl_calloc(n_ids, sizeof *s->in_trunk);
     if (!s->backend || !s->in_trunk)
-        return no_memory(err);
+        return ggl_sched_no_memory(err);
     for (int i = 0; i < s->n_dev; i++) {
         device *d = &s->dev[i];
         d->b = s->params.backend[i];
         d->store_loc = ggl_calloc(n_stores, sizeof *d->store_loc);
         if (!d->store_loc)
-            return no_memory(err);
+            return ggl_sched_no_memory(err);
         memset(d->store_loc, 0xff, n_stores * sizeof *d->store_loc);
         for (int k = 0; k < N_PHASES; k++) {
             d->life[k] = ggl_calloc(n_ids, sizeof *d->life[k]);
             if (!d->life[k])
-                return no_memory(err);
+                return ggl_sched_no_memory(err);
         }
         ggl_loc **locs[] = {&d->loc[TRUNK], &d->loc[TAIL], &d->repacked};
         for (int k = 0; k < 3; k++) {
             *locs[k] = ggl_calloc(n_ids, sizeof **locs[k]);
             if (!*locs[k])
-                return no_memory(err);
+                return ggl_sched_no_memory(err);
             for (size_t id = 0; id < n_ids; id++)
                 (*locs[k])[id].region = -1;
         }
         d->read_otherwise = ggl_calloc(n_ids, sizeof *d->read_otherwise);
         if (!d->read_otherwise)
-            return no_memory(err);
+            return ggl_sched_no_memory(err);
         for (int k = 0; k < GGL_REGION_WEIGHT; k++)
             if (!add_region(d, NULL))
-                return no_memory(err);
+                return ggl_sched_no_memory(err);
     }
     return GGL_OK;
 }
@@ -377,7 +368,7 @@ static ggl_status place_inputs(ggl_sched *s, ggl_error *err) {
     s->input_at = ggl_calloc((size_t)n, sizeof *s->input_at);
     s->input_n = ggl_calloc((size_t)n, sizeof *s->input_n);
     if (!s->input_at || !s->input_n)
-        return no_memory(err);
+        return ggl_sched_no_memory(err);
     for (int i = 0; i < n; i++) {
         const ggl_tensor *t = ggl_graph_get_input(s->g, i);
         size_t size;

@@ -5,10 +5,6 @@
 
 #include "sched_impl.h"
 
-static ggl_status no_memory(ggl_error *err) {
-    return ggl_fail(err, GGL_NOMEM, "out of memory for the schedule");
-}
-
 /* Returns why backend k cannot run t, or NULL if it can; *part is the node that it refuses. Nodes
  * that must run on the same backend are asked for, too: a product's gather, and, for a cache, all
  * attention that reads its rows. */
@@ -120,7 +116,7 @@ static ggl_status place_node(ggl_sched *s, const ggl_tensor *t, ggl_error *err) 
                         f.used < 0 ? "; and no other backend of this run has it" : "");
     if (f.why) {
         if (!ggl_grow(&s->fallback, &s->cap_fallbacks, s->n_fallbacks + 1, sizeof *s->fallback))
-            return no_memory(err);
+            return ggl_sched_no_memory(err);
         s->fallback[s->n_fallbacks++] = f;
     }
     s->backend[t->id] = f.why ? f.used : k;

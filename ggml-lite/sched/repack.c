@@ -8,10 +8,6 @@
 
 #include "sched_impl.h"
 
-static ggl_status no_memory(ggl_error *err) {
-    return ggl_fail(err, GGL_NOMEM, "out of memory for the schedule");
-}
-
 /* --- which nodes read a weight ---------------------------------------------------------------- */
 
 typedef struct readers {
@@ -99,7 +95,7 @@ static ggl_status place_on(readers *r, int k, ggl_error *err) {
     for (size_t i = 0; i < s->n_segs; i++)
         if (s->seg[i].backend == k)
             find_readers(r, &s->dev[k], s->seg[i].nodes.at, s->seg[i].nodes.n, false);
-    return r->no_memory ? no_memory(err) : place(&s->dev[k], err);
+    return r->no_memory ? ggl_sched_no_memory(err) : place(&s->dev[k], err);
 }
 
 ggl_status ggl_sched_repack_place(ggl_sched *s, ggl_error *err) {
@@ -109,7 +105,7 @@ ggl_status ggl_sched_repack_place(ggl_sched *s, ggl_error *err) {
     readers r = {.s = s};
     r.weight = ggl_calloc(n_ids, sizeof *r.weight);
     r.by_product = ggl_calloc(n_ids, sizeof *r.by_product);
-    ggl_status st = r.weight && r.by_product ? GGL_OK : no_memory(err);
+    ggl_status st = r.weight && r.by_product ? GGL_OK : ggl_sched_no_memory(err);
     for (int k = 0; k < s->n_dev && st == GGL_OK; k++)
         if (s->dev[k].b->v->repack_size)
             st = place_on(&r, k, err);
@@ -176,7 +172,7 @@ ggl_status ggl_sched_repack(ggl_sched *s, ggl_error *err) {
     bool any = false;
     size_t *at = ggl_calloc((size_t)s->n_dev, sizeof *at);
     if (!at)
-        return no_memory(err);
+        return ggl_sched_no_memory(err);
     for (int k = 0; k < s->n_dev; k++)
         any = any || s->dev[k].repack.n > 0;
     bool keep = s->params.cache && any;

@@ -12,15 +12,14 @@ ggl_status ggl_sched_new(ggl_sched **out, ggl_graph *g, const ggl_sched_params *
         return ggl_fail(err, GGL_USAGE, "no backend");
     ggl_sched *s = ggl_calloc(1, sizeof *s);
     if (!s)
-        return ggl_fail(err, GGL_NOMEM, "out of memory for the schedule");
+        return ggl_sched_no_memory(err);
     s->g = g;
     s->params = *p;
     s->n_batch = ggl_graph_get_params(g)->n_batch;
     s->n_rows = p->n_rows > 0 && p->n_rows < s->n_batch ? p->n_rows : s->n_batch;
     s->dev = ggl_calloc((size_t)p->n_backends, sizeof *s->dev);
     s->n_dev = s->dev ? p->n_backends : 0;
-    ggl_status st = s->dev ? ggl_sched_build(s, err)
-                           : ggl_fail(err, GGL_NOMEM, "out of memory for the schedule");
+    ggl_status st = s->dev ? ggl_sched_build(s, err) : ggl_sched_no_memory(err);
     if (st != GGL_OK) {
         ggl_sched_free(s);
         return st;

@@ -158,6 +158,10 @@ ggl_host_range ggl_sched_host_range(const ggl_sched *s, const ggl_tensor *t, int
  * false. */
 ggl_status ggl_sched_loaded(ggl_sched *s, size_t size, ggl_error *err);
 
+static inline ggl_status ggl_sched_no_memory(ggl_error *err) {
+    return ggl_fail(err, GGL_NOMEM, "out of memory for the schedule");
+}
+
 /* Returns the phase that computes the node t. */
 static inline int ggl_sched_phase(const ggl_sched *s, const ggl_tensor *t) {
     return s->in_trunk[t->id] ? TRUNK : TAIL;

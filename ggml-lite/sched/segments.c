@@ -3,10 +3,6 @@
 
 #include "sched_impl.h"
 
-static ggl_status no_memory(ggl_error *err) {
-    return ggl_fail(err, GGL_NOMEM, "out of memory for the schedule");
-}
-
 /* Sets s->in_trunk: nodes that write stores, nodes that are not batched (they are the same for all
  * rows), and everything that these read. */
 static void find_trunk(ggl_sched *s) {
@@ -194,7 +190,7 @@ static ggl_status cut_phase(ggl_sched *s, int phase, ggl_error *err) {
     }
     cutter_fini(&c);
     ggl_free(seen);
-    return ok ? GGL_OK : no_memory(err);
+    return ok ? GGL_OK : ggl_sched_no_memory(err);
 }
 
 ggl_status ggl_sched_cut(ggl_sched *s, ggl_error *err) {

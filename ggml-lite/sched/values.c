@@ -87,7 +87,7 @@ static ggl_status place_on(ggl_sched *s, device *d, ggl_error *err) {
     ggl_status st = list_values(s, d, NULL, &n, err);
     span *at = ggl_calloc(n, sizeof *at), **end = ggl_calloc(n, sizeof(span *));
     if (st == GGL_OK && (!at || !end))
-        st = ggl_fail(err, GGL_NOMEM, "out of memory for the schedule");
+        st = ggl_sched_no_memory(err);
     if (st == GGL_OK)
         st = list_values(s, d, at, &n, err);
     if (st == GGL_OK && !place_spans(at, end, n, &o))

@@ -3,13 +3,9 @@
 
 #include "builtins.h"
 
-static bool is_name(ggl_str s, const char *name) {
-    return s.n == strlen(name) && memcmp(s.s, name, s.n) == 0;
-}
-
 const tv_builtin *llm_tv_lookup(const tv_builtin *table, size_t n, ggl_str name) {
     for (size_t i = 0; i < n; i++)
-        if (is_name(name, table[i].name))
+        if (ggl_str_is(name, table[i].name))
             return &table[i];
     return NULL;
 }
@@ -119,11 +115,11 @@ tv llm_tv_loop_attribute(tv_heap *h, tv_loop *l, ggl_str name) {
         {"depth0", tv_int(0)},
     };
     for (size_t k = 0; k < sizeof all / sizeof *all; k++)
-        if (is_name(name, all[k].name))
+        if (ggl_str_is(name, all[k].name))
             return all[k].value;
-    if (is_name(name, "previtem") && i > 0)
+    if (ggl_str_is(name, "previtem") && i > 0)
         return l->list->at[i - 1];
-    if (is_name(name, "nextitem") && i + 1 < n)
+    if (ggl_str_is(name, "nextitem") && i + 1 < n)
         return l->list->at[i + 1];
     const tv_builtin *b = llm_tv_lookup(loop_methods, 2, name);
     if (!b)

@@ -101,37 +101,17 @@ const llm_template *llm_chat_get_template(const llm_chat *c) {
     return c->template_;
 }
 
-static ggl_status parse_object(llm_json **doc, ggl_str vars, const char *name, ggl_error *err) {
-    ggl_status st = llm_json_parse(doc, vars.s, vars.n, name, err);
-    if (st != GGL_OK || (*doc)->root.kind == JSON_OBJECT)
-        return st;
-    return ggl_fail(err, GGL_FORMAT, "%s: this is %s, not an object%s", name,
-                    llm_json_kind_text((json_kind)(*doc)->root.kind),
-                    (*doc)->root.kind == JSON_ARRAY ? "; a list of messages is {\"messages\": [..]}"
-                                                    : "");
-}
-
-/* Fails unless the texts are objects, and have the messages that the template reads. */
-static ggl_status check_variables(const llm_chat *c, const ggl_str *vars, size_t n_vars,
-                                  const char *name, ggl_error *err) {
+/* Fails unless the n documents have the messages that the template reads. */
+static ggl_status check_messages(const llm_chat *c, llm_json *const *doc, size_t n,
+                                 const char *name, ggl_error *err) {
     bool complete = !llm_template_mentions(c->template_, "messages");
-    ggl_status st = GGL_OK;
-    for (size_t i = 0; i < n_vars && st == GGL_OK; i++) {
-        llm_json *doc = NULL;
-        st = parse_object(&doc, vars[i], name, err);
-        complete = complete || (st == GGL_OK && llm_json_get(&doc->root, "messages"));
-        llm_json_free(doc);
-    }
-    if (st != GGL_OK || complete)
-        return st;
-    return ggl_fail(err, GGL_FORMAT,
-                    "%s: there is no \"messages\"; write {\"messages\": [{\"role\": \"user\", "
-                    "\"content\": \"Hi\"}]}",
-                    name);
-}
-
-static bool is(ggl_str s, const char *name) {
-    return s.n == strlen(name) && memcmp(s.s, name, s.n) == 0;
+    for (size_t i = 0; i < n && !complete; i++)
+        complete = llm_json_get(&doc[i]->root, "messages") != NULL;
+    return complete ? GGL_OK
+                    : ggl_fail(err, GGL_FORMAT,
+                               "%s: there is no \"messages\"; write {\"messages\": [{\"role\": "
+                               "\"user\", \"content\": \"Hi\"}]}",
+                               name);
 }
 
 /* True for variables that conversations have whether or not their template reads them. */
@@ -139,10 +119,10 @@ static bool is_usual(ggl_str name) {
     static const char *const usual[] = {"messages", "tools", "documents", "add_generation_prompt",
                                         "now"};
     for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
-        if (is(name, usual[i]))
+        if (ggl_str_is(name, usual[i]))
             return true;
     for (size_t i = 0; i < N_TOKENS; i++)
-        if (is(name, token_keys[i].variable))
+        if (ggl_str_is(name, token_keys[i].variable))
             return true;
     return false;
 }
@@ -150,10 +130,10 @@ static bool is_usual(ggl_str name) {
 ggl_status llm_chat_unread(const llm_chat *c, ggl_str vars, void (*each)(void *arg, ggl_str name),
                            void *arg, ggl_error *err) {
     llm_json *doc = NULL;
-    ggl_status st = parse_object(&doc, vars, "variables", err);
+    ggl_status st = llm_tn_read_variables(&doc, &vars, 1, "variables", err);
     for (uint32_t i = 0; st == GGL_OK && i < doc->root.n; i++) {
         const ggl_str name = json_name(&doc->root, i);
-        if (!is_usual(name) && !llm_tn_mentions(c->template_, name))
+        if (!is_usual(name) && llm_tn_find(c->template_, name) == SIZE_MAX)
             each(arg, name);
     }
     llm_json_free(doc);
@@ -166,20 +146,27 @@ ggl_status llm_chat_prompt(const llm_chat *c, const ggl_str *vars, size_t n_vars
         "{\"tools\": null, \"documents\": null, \"add_generation_prompt\": false}";
     *text = NULL;
     *size = 0;
-    ggl_status st = check_variables(c, vars, n_vars, name ? name : "variables", err);
-    if (st != GGL_OK)
-        return st;
+    const char *from = name ? name : "variables";
     ggl_str *all = ggl_calloc(n_vars + 1, sizeof *all);
-    if (!all)
-        return ggl_fail(err, GGL_NOMEM, "out of memory for a conversation");
-    all[0] = (ggl_str){usual, sizeof usual - 1};
-    for (size_t i = 0; i < n_vars; i++)
-        all[i + 1] = vars[i];
+    llm_json **doc = ggl_calloc(n_vars + 1, sizeof(llm_json *));
+    ggl_status st =
+        all && doc ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory for a conversation");
+    for (size_t i = 0; i <= n_vars && st == GGL_OK; i++)
+        all[i] = i ? vars[i - 1] : (ggl_str){usual, sizeof usual - 1};
+    if (st == GGL_OK)
+        st = llm_tn_read_variables(doc, all, n_vars + 1, from, err);
+    if (st == GGL_OK)
+        st = check_messages(c, doc, n_vars + 1, from, err);
     const llm_template_params p = {
         .vars = all, .n_vars = n_vars + 1, .texts = c->token, .n_texts = c->n_tokens};
-    st = llm_template_render(c->template_, &p, text, size, err);
-    if (st != GGL_OK && name)
-        (void)ggl_within(err, st, "%s", name);
+    if (st == GGL_OK) {
+        st = llm_tn_render(c->template_, &p, doc, text, size, err);
+        if (st != GGL_OK && name)
+            (void)ggl_within(err, st, "%s", name);
+    }
+    for (size_t i = 0; doc && i <= n_vars; i++)
+        llm_json_free(doc[i]);
+    ggl_free(doc);
     ggl_free(all);
     return st;
 }

@@ -250,10 +250,6 @@ static tv s_isalnum(tv_heap *h, tv s, const tv_args *a) {
     (void)a;
     return all_have(h, s, UNICODE_L | UNICODE_N);
 }
-static tv s_isdecimal(tv_heap *h, tv s, const tv_args *a) {
-    (void)a;
-    return all_have(h, s, UNICODE_ND);
-}
 static tv s_isnumeric(tv_heap *h, tv s, const tv_args *a) {
     (void)a;
     return all_have(h, s, UNICODE_N);
@@ -461,7 +457,7 @@ static const tv_builtin string_methods[] = {
     {"isalpha", "", s_isalpha},
     {"isalnum", "", s_isalnum},
     {"isspace", "", s_isspace},
-    {"isdecimal", "", s_isdecimal},
+    {"isdecimal", "", s_isdigit},
     {"isnumeric", "", s_isnumeric},
     {"islower", "", s_islower},
     {"isupper", "", s_isupper},

@@ -51,7 +51,7 @@ static void assign(run *r, const tn *target, tv value) {
 
 /* Returns the name's index if the template mentions it, else -1. */
 static int mentioned(const run *r, const char *name) {
-    size_t i = ggl_index_find(&r->t->by_name, r->t->names, (ggl_str){name, strlen(name)});
+    size_t i = llm_tn_find(r->t, (ggl_str){name, strlen(name)});
     return i == SIZE_MAX ? -1 : (int)i;
 }
 
@@ -312,12 +312,12 @@ void llm_template_free(llm_template *t) {
     ggl_free(t);
 }
 
-bool llm_tn_mentions(const llm_template *t, ggl_str variable) {
-    return ggl_index_find(&t->by_name, t->names, variable) != SIZE_MAX;
+size_t llm_tn_find(const llm_template *t, ggl_str name) {
+    return ggl_index_find(&t->by_name, t->names, name);
 }
 
 bool llm_template_mentions(const llm_template *t, const char *variable) {
-    return llm_tn_mentions(t, (ggl_str){variable, strlen(variable)});
+    return llm_tn_find(t, (ggl_str){variable, strlen(variable)}) != SIZE_MAX;
 }
 
 /* Reads the variable "now". */
@@ -335,7 +335,7 @@ static void set_time(run *r, const json_value *v) {
 }
 
 static void set_variable(run *r, ggl_str name, tv value) {
-    const size_t id = ggl_index_find(&r->t->by_name, r->t->names, name);
+    const size_t id = llm_tn_find(r->t, name);
     if (id != SIZE_MAX)
         r->global[id] = value;
 }
@@ -354,15 +354,19 @@ static void set_variables(run *r, const llm_template_params *p, llm_json *const 
             set_time(r, llm_json_get(&doc[k]->root, "now"));
 }
 
-static ggl_status read_variables(llm_json **doc, const llm_template_params *p, ggl_error *err) {
-    ggl_status st = GGL_OK;
-    for (size_t i = 0; i < p->n_vars && st == GGL_OK; i++) {
-        st = llm_json_parse(&doc[i], p->vars[i].s, p->vars[i].n, "variables", err);
-        if (st == GGL_OK && doc[i]->root.kind != JSON_OBJECT)
-            st = ggl_fail(err, GGL_FORMAT, "the variables are %s, not an object",
-                          llm_json_kind_text((json_kind)doc[i]->root.kind));
+ggl_status llm_tn_read_variables(llm_json **doc, const ggl_str *vars, size_t n, const char *name,
+                                 ggl_error *err) {
+    for (size_t i = 0; i < n; i++) {
+        ggl_status st = llm_json_parse(&doc[i], vars[i].s, vars[i].n, name, err);
+        if (st != GGL_OK)
+            return st;
+        const json_kind kind = (json_kind)doc[i]->root.kind;
+        if (kind != JSON_OBJECT)
+            return ggl_fail(
+                err, GGL_FORMAT, "%s: this is %s, not an object%s", name, llm_json_kind_text(kind),
+                kind == JSON_ARRAY ? "; a list of messages is {\"messages\": [..]}" : "");
     }
-    return st;
+    return GGL_OK;
 }
 
 /* Runs the template in r, and copies its output to *text. */
@@ -385,26 +389,33 @@ static ggl_status render(run *r, const llm_template_params *p, llm_json *const *
     return GGL_OK;
 }
 
+ggl_status llm_tn_render(const llm_template *t, const llm_template_params *p, llm_json *const *doc,
+                         char **text, size_t *size, ggl_error *err) {
+    run *r = ggl_calloc(1, sizeof *r);
+    if (!r)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a template");
+    r->t = t;
+    r->h = (tv_heap){.err = err,
+                     .name = t->name,
+                     .max_steps = p->max_steps ? p->max_steps : 50000000,
+                     .arena.limit = p->max_memory ? p->max_memory : (size_t)256 << 20};
+    ggl_status st = render(r, p, doc, text, size);
+    llm_tv_heap_fini(&r->h);
+    ggl_free(r);
+    return st;
+}
+
 ggl_status llm_template_render(const llm_template *t, const llm_template_params *p, char **text,
                                size_t *size, ggl_error *err) {
-    run *r = ggl_calloc(1, sizeof *r);
     llm_json **doc = ggl_calloc(p->n_vars, sizeof(llm_json *));
     *text = NULL;
     *size = 0;
-    ggl_status st = r && doc ? read_variables(doc, p, err)
-                             : ggl_fail(err, GGL_NOMEM, "out of memory for a template");
-    if (st == GGL_OK) {
-        r->t = t;
-        r->h = (tv_heap){.err = err,
-                         .name = t->name,
-                         .max_steps = p->max_steps ? p->max_steps : 50000000,
-                         .arena.limit = p->max_memory ? p->max_memory : (size_t)256 << 20};
-        st = render(r, p, doc, text, size);
-        llm_tv_heap_fini(&r->h);
-    }
+    ggl_status st = doc ? llm_tn_read_variables(doc, p->vars, p->n_vars, "variables", err)
+                        : ggl_fail(err, GGL_NOMEM, "out of memory for a template");
+    if (st == GGL_OK)
+        st = llm_tn_render(t, p, doc, text, size, err);
     for (size_t i = 0; doc && i < p->n_vars; i++)
         llm_json_free(doc[i]);
     ggl_free(doc);
-    ggl_free(r);
     return st;
 }

@@ -8,10 +8,6 @@
 extern const unsigned char llm_tokenizers_text[];
 extern const size_t llm_tokenizers_text_size;
 
-static bool str_is(ggl_str a, const char *b) {
-    return a.n == strlen(b) && memcmp(a.s, b, a.n) == 0;
-}
-
 static bool str_same(ggl_str a, ggl_str b) {
     return a.n == b.n && memcmp(a.s, b.s, a.n) == 0;
 }
@@ -51,9 +47,9 @@ static ggl_str whole_table(void) {
 bool llm_table_name(const char *what, int k, ggl_str *out) {
     ggl_str text = whole_table(), line;
     while (next_line(&text, &line)) {
-        if (!str_is(next_word(&line), what))
+        if (!ggl_str_is(next_word(&line), what))
             continue;
-        for (ggl_str word = next_word(&line); word.n > 0 && !str_is(word, ":");
+        for (ggl_str word = next_word(&line); word.n > 0 && !ggl_str_is(word, ":");
              word = next_word(&line)) {
             *out = word;
             if (k-- == 0)
@@ -68,7 +64,7 @@ bool llm_table_name(const char *what, int k, ggl_str *out) {
 bool llm_table_word(const char *what, int k, int i, ggl_str *out) {
     ggl_str text = whole_table(), line;
     while (next_line(&text, &line))
-        if (str_is(next_word(&line), what) && k-- == 0) {
+        if (ggl_str_is(next_word(&line), what) && k-- == 0) {
             do
                 *out = next_word(&line);
             while (i-- > 0);
@@ -129,7 +125,7 @@ static bool flag_bool(ggl_str flag, table_model *out) {
                  {"always_bos", &out->always_bos}, {"always_eos", &out->always_eos},
                  {"cls_sep", &out->cls_sep},       {"dna", &out->dna}};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
-        if (str_is(flag, flags[i].name))
+        if (ggl_str_is(flag, flags[i].name))
             return *flags[i].set = true;
     return false;
 }
@@ -137,7 +133,7 @@ static bool flag_bool(ggl_str flag, table_model *out) {
 ggl_status llm_table_find_model(ggl_str name, table_model *out, ggl_error *err) {
     ggl_str text = whole_table(), line;
     while (next_line(&text, &line)) {
-        if (!str_is(next_word(&line), "model") || !str_same(next_word(&line), name))
+        if (!ggl_str_is(next_word(&line), "model") || !str_same(next_word(&line), name))
             continue;
         *out = (table_model){.kind = next_word(&line), .bos = -1, .eos = -1, .unknown = -1};
         for (ggl_str flag = next_word(&line); flag.n > 0; flag = next_word(&line)) {
@@ -169,7 +165,7 @@ static bool read_split(ggl_str line, ggl_str *out) {
         return true;
     ggl_str text = whole_table(), other, name = next_word(&line);
     while (next_line(&text, &other))
-        if (str_is(next_word(&other), "pattern") && str_same(next_word(&other), name))
+        if (ggl_str_is(next_word(&other), "pattern") && str_same(next_word(&other), name))
             return between_slashes(other, out);
     return false;
 }
@@ -186,7 +182,7 @@ static bool pre_flag(ggl_str flag, table_pre *out) {
                  {"newlines", &out->newlines},
                  {"drop_white", &out->drop_white}};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
-        if (str_is(flag, flags[i].name))
+        if (ggl_str_is(flag, flags[i].name))
             return *flags[i].set = true;
     return false;
 }
@@ -195,7 +191,7 @@ static bool pre_flag(ggl_str flag, table_pre *out) {
 static bool pre_line(ggl_str line, ggl_str name, table_pre *out, bool *wrong) {
     bool found = false;
     ggl_str word = next_word(&line);
-    for (; word.n > 0 && !str_is(word, ":"); word = next_word(&line))
+    for (; word.n > 0 && !ggl_str_is(word, ":"); word = next_word(&line))
         found = found || str_same(word, name);
     for (word = next_word(&line); found && word.n > 0; word = next_word(&line)) {
         *wrong = !pre_flag(word, out) || *wrong;
@@ -209,12 +205,12 @@ ggl_status llm_table_find_pre(ggl_str name, table_pre *out, ggl_error *err) {
     *out = (table_pre){0};
     while (next_line(&text, &line)) {
         ggl_str rest = line, what = next_word(&rest);
-        if (str_is(what, "pre")) {
+        if (ggl_str_is(what, "pre")) {
             if (found && out->n_split > 0)
                 return GGL_OK;
             /* a pre-tokenizer's names may take several lines */
             found = pre_line(rest, name, out, &wrong) || found;
-        } else if (found && str_is(what, "split")) {
+        } else if (found && ggl_str_is(what, "split")) {
             wrong = wrong || out->n_split == TABLE_MAX_SPLITS ||
                     !read_split(rest, &out->split[out->n_split++]);
         }

@@ -6,13 +6,9 @@
 
 #define TOOL "llm-arch embed"
 
-static bool is(ggl_str s, const char *text) {
-    return s.n == strlen(text) && memcmp(s.s, text, s.n) == 0;
-}
-
 /* Whether a key is no longer true of the new file. */
 static bool is_dropped(ggl_str key) {
-    return is(key, "general.descriptor") || (key.n > 6 && memcmp(key.s, "split.", 6) == 0);
+    return ggl_str_is(key, "general.descriptor") || (key.n > 6 && memcmp(key.s, "split.", 6) == 0);
 }
 
 static ggl_status write_model(const ggl_gguf *f, const char *text, size_t n, const char *path,

@@ -335,10 +335,6 @@ static ggl_status fill(void *ctx, ggl_gguf_sink *to, ggl_error *err) {
     return s;
 }
 
-static bool is(ggl_str s, const char *text) {
-    return s.n == strlen(text) && memcmp(s.s, text, s.n) == 0;
-}
-
 /* Writes the keys in order. The two that describe the types are changed in place, or added at
  * the end. */
 static void put_keys(ggl_gguf_writer *w, const job *j) {
@@ -355,10 +351,10 @@ static void put_keys(ggl_gguf_writer *w, const job *j) {
             continue;
         if (copy) { /* what the file says of its types is still true of most tensors */
             ggl_gguf_put_value(w, v);
-        } else if (is(v->key, version_key)) {
+        } else if (ggl_str_is(v->key, version_key)) {
             ggl_gguf_put(w, version_key, GGL_GGUF_U32, false, &version, 1);
             version_put = true;
-        } else if (is(v->key, type_key)) {
+        } else if (ggl_str_is(v->key, type_key)) {
             if (mix)
                 ggl_gguf_put(w, type_key, GGL_GGUF_U32, false, &file_type, 1);
             type_put = true;

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* n bytes at s, any of which may be 0; no NUL follows them. Functions that return one document who
  * owns the bytes. */
@@ -12,5 +13,10 @@ typedef struct ggl_str {
     const char *s;
     size_t n;
 } ggl_str;
+
+/* True if s has the same bytes as the NUL-terminated text. */
+static inline bool ggl_str_is(ggl_str s, const char *text) {
+    return s.n == strlen(text) && (s.n == 0 || memcmp(s.s, text, s.n) == 0);
+}
 
 #endif
