@@ -78,7 +78,7 @@ static ggl_status floats_only(cpu_compiler *c, cpu_step *s, ggl_error *err) {
 
 /* --- unary --------------------------------------------------------------------------------- */
 
-/* What slots.def says of a unary kernel. */
+/* A row of slots.def for a unary kernel. */
 #define OF_OP(NAME)                                                                                \
     { GGL_OP_##NAME, GGL_COMPOSITE_NONE }
 #define OF_COMPOSITE(NAME)                                                                         \

@@ -90,7 +90,7 @@ typedef struct vk_call {
     uint32_t groups[3]; /* 0 counts as 1 */
 } vk_call;
 
-/* What an operator processes: a step and a range of the batch's tokens. Usually these are all
+/* The work of an operator: a step and a range of the batch's elements. Usually these are all
  * tokens; in a loop, one per turn; and a few at a time if an operand is larger than a binding.
  * Operators use only n: ggl_vk_bind finds the first token. */
 typedef struct vk_emit {

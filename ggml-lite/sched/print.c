@@ -47,7 +47,7 @@ static void print_node(const device *d, const ggl_tensor *t, FILE *out) {
 
 /* --- segments --------------------------------------------------------------------------------- */
 
-/* What a segment uses: bytes of weights and stores, and the range of groups (-1: none). */
+/* Bytes of weights and stores that a segment uses, and its first and last group (-1: none). */
 typedef struct sizes {
     size_t weights, stores;
     int first_group, last_group;

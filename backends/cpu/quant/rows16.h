@@ -78,7 +78,7 @@ static inline int cpu_form_halves(ggl_type_form form) {
     return form == GGL_SCALE16 || form == GGL_SCALE16_MIN;
 }
 
-/* What the sizes of a type's layout depend on. */
+/* The properties of a type that determine the sizes of its layout. */
 typedef struct cpu_layout {
     int bits;   /* of a code in the planes */
     int runs;   /* of 32 columns in a block */

@@ -70,7 +70,7 @@ typedef struct ggl_sched_params {
     const char *cache;
     const void *cache_of; /* bytes that identify the model, such as those of ggl_gguf_identify */
     size_t cache_of_size;
-    /* What ggl_sched_print calls an element of the batch, and a group, in the singular. NULL:
+    /* The words of ggl_sched_print for an element of the batch and for a group, singular. NULL:
      * "element", "group". Borrowed. */
     const char *element_word, *group_word;
 } ggl_sched_params;
@@ -86,7 +86,7 @@ GGL_API GGL_NODISCARD ggl_status ggl_sched_alloc(ggl_sched *s, ggl_error *err);
 /* Waits for batches in flight, and frees everything but the backends and the graph. NULL is
  * fine. */
 GGL_API void ggl_sched_free(ggl_sched *s);
-/* What ggl_sched_alloc did with params.cache. */
+/* How ggl_sched_alloc used params.cache. */
 typedef enum ggl_cache_use {
     GGL_CACHE_NONE,    /* nothing: params.cache is NULL, or no weight is repacked */
     GGL_CACHE_READ,    /* mapped the file: no weight had to be repacked */

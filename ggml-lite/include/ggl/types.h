@@ -27,7 +27,7 @@ enum {
 #include "ggl/types.def"
 };
 
-/* What a quantized type stores for each 32 elements, besides their codes. */
+/* The numbers that a quantized type stores for each 32 elements, besides their codes. */
 typedef enum ggl_type_form {
     GGL_PLAIN,       /* not quantized */
     GGL_SCALE,       /* a scale */
