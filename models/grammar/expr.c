@@ -1,0 +1,385 @@
+/* The pool of a grammar's expressions. Nodes are found again by a hash of their contents, so that equal
+ * expressions have equal indices. */
+#include "expr.h"
+
+#include <string.h>
+
+#include "ggl/alloc.h"
+
+#define LAST_CHAR 0x10ffffu
+
+static int32_t failed(llm_exprs *g, ggl_status st) {
+    if (g->status == GGL_OK)
+        g->status = st;
+    return LLM_EXPR_NONE;
+}
+
+void llm_exprs_fini(llm_exprs *g) {
+    for (size_t i = 0; i < g->n_rules; i++)
+        ggl_free(g->rule[i].name);
+    ggl_free(g->node);
+    ggl_free(g->arg);
+    ggl_free(g->range);
+    ggl_free(g->rule);
+    ggl_free(g->bucket);
+    *g = (llm_exprs){0};
+}
+
+/* --- nodes ------------------------------------------------------------------------------------ */
+
+/* A node that may not be in the pool yet, with what its `first` and `n` stand for. */
+typedef struct draft {
+    llm_expr e;
+    const int32_t *arg;
+    const llm_char_range *range;
+} draft;
+
+static bool has_args(llm_expr_kind k) {
+    return k >= LLM_EXPR_KIND_SEQ && k <= LLM_EXPR_KIND_NOT;
+}
+
+static uint32_t hash(const draft *d) {
+    uint32_t h = 2166136261u;
+    const uint32_t head[] = {d->e.kind, d->e.kind == LLM_EXPR_KIND_RULE ? (uint32_t)d->e.first : 0,
+                             (uint32_t)d->e.n, (uint32_t)d->e.min, (uint32_t)d->e.max};
+    for (size_t i = 0; i < sizeof head / sizeof *head; i++)
+        h = (h ^ head[i]) * 16777619u;
+    for (int32_t i = 0; has_args(d->e.kind) && i < d->e.n; i++)
+        h = (h ^ (uint32_t)d->arg[i]) * 16777619u;
+    for (int32_t i = 0; d->e.kind == LLM_EXPR_KIND_CLASS && i < d->e.n; i++)
+        h = ((h ^ d->range[i].first) * 16777619u ^ d->range[i].last) * 16777619u;
+    return h ^ h >> 15;
+}
+
+static bool equal(const llm_exprs *g, const draft *d, int32_t node) {
+    const llm_expr *e = &g->node[node];
+    if (e->kind != d->e.kind || e->n != d->e.n || e->min != d->e.min || e->max != d->e.max)
+        return false;
+    if (has_args(e->kind))
+        return memcmp(&g->arg[e->first], d->arg, (size_t)e->n * sizeof *d->arg) == 0;
+    if (e->kind == LLM_EXPR_KIND_CLASS)
+        return memcmp(&g->range[e->first], d->range, (size_t)e->n * sizeof *d->range) == 0;
+    return e->first == d->e.first;
+}
+
+static draft draft_of(const llm_exprs *g, int32_t node) {
+    draft d = {.e = g->node[node]};
+    if (has_args(d.e.kind))
+        d.arg = &g->arg[d.e.first];
+    if (d.e.kind == LLM_EXPR_KIND_CLASS)
+        d.range = &g->range[d.e.first];
+    return d;
+}
+
+static size_t free_bucket(const llm_exprs *g, uint32_t h) {
+    size_t b = h & (g->n_buckets - 1);
+    while (g->bucket[b])
+        b = (b + 1) & (g->n_buckets - 1);
+    return b;
+}
+
+/* Makes room for one more node in the table and its hash. The first call also makes NONE and EMPTY,
+ * which are never looked up. */
+static bool reserve(llm_exprs *g) {
+    if (g->n_nodes >= LLM_EXPR_MAX_NODES) {
+        failed(g, GGL_LIMIT);
+        return false;
+    }
+    if (!ggl_grow(&g->node, &g->cap_nodes, g->n_nodes + 3, sizeof *g->node)) {
+        failed(g, GGL_NOMEM);
+        return false;
+    }
+    if (g->n_nodes == 0) {
+        g->node[LLM_EXPR_EMPTY].kind = LLM_EXPR_KIND_EMPTY;
+        g->n_nodes = 2;
+    }
+    if (2 * g->n_nodes < g->n_buckets)
+        return true;
+    size_t n = g->n_buckets ? 2 * g->n_buckets : 256;
+    int32_t *bucket = ggl_calloc(n, sizeof *bucket);
+    if (!bucket) {
+        failed(g, GGL_NOMEM);
+        return false;
+    }
+    ggl_free(g->bucket);
+    g->bucket = bucket;
+    g->n_buckets = n;
+    for (int32_t i = 2; i < (int32_t)g->n_nodes; i++) {
+        draft d = draft_of(g, i);
+        g->bucket[free_bucket(g, hash(&d))] = i;
+    }
+    return true;
+}
+
+/* Copies what the node refers to into the pool. The source may be in the pool itself. */
+static bool store(llm_exprs *g, draft *d) {
+    const size_t n = (size_t)d->e.n;
+    const bool is_args = has_args(d->e.kind);
+    if (!is_args && d->e.kind != LLM_EXPR_KIND_CLASS)
+        return true;
+    if (is_args) {
+        const bool inside = g->arg && d->arg >= g->arg && d->arg < g->arg + g->n_args;
+        const size_t at = inside ? (size_t)(d->arg - g->arg) : 0;
+        if (!ggl_grow(&g->arg, &g->cap_args, g->n_args + n, sizeof *g->arg))
+            return false;
+        memcpy(&g->arg[g->n_args], inside ? &g->arg[at] : d->arg, n * sizeof *g->arg);
+        d->e.first = (int32_t)g->n_args;
+        g->n_args += n;
+        return g->n_args < INT32_MAX;
+    }
+    if (!ggl_grow(&g->range, &g->cap_ranges, g->n_ranges + n, sizeof *g->range))
+        return false;
+    memcpy(&g->range[g->n_ranges], d->range, n * sizeof *g->range);
+    d->e.first = (int32_t)g->n_ranges;
+    g->n_ranges += n;
+    return g->n_ranges < INT32_MAX;
+}
+
+/* Finds or adds the node. */
+static int32_t intern(llm_exprs *g, draft d) {
+    if (g->status != GGL_OK || !reserve(g))
+        return LLM_EXPR_NONE;
+    size_t b = hash(&d) & (g->n_buckets - 1);
+    for (; g->bucket[b]; b = (b + 1) & (g->n_buckets - 1))
+        if (equal(g, &d, g->bucket[b]))
+            return g->bucket[b];
+    if (!store(g, &d))
+        return failed(g, GGL_NOMEM);
+    g->node[g->n_nodes] = d.e;
+    g->bucket[b] = (int32_t)g->n_nodes;
+    return (int32_t)g->n_nodes++;
+}
+
+/* --- characters ------------------------------------------------------------------------------- */
+
+/* Sorts ranges by their first character (shell sort: short, and no recursion). */
+static void sort_ranges(llm_char_range *r, size_t n) {
+    for (size_t gap = n / 2; gap > 0; gap = gap == 2 ? 1 : gap * 5 / 11)
+        for (size_t i = gap; i < n; i++) {
+            llm_char_range x = r[i];
+            size_t k = i;
+            for (; k >= gap && r[k - gap].first > x.first; k -= gap)
+                r[k] = r[k - gap];
+            r[k] = x;
+        }
+}
+
+/* Appends a range, cut around the surrogates. */
+static size_t put_range(llm_char_range *out, size_t n, uint32_t first, uint32_t last) {
+    if (last > LAST_CHAR)
+        last = LAST_CHAR;
+    if (first < 0xd800 && first <= last)
+        out[n++] = (llm_char_range){first, last < 0xd800 ? last : 0xd7ff};
+    if (last > 0xdfff && first <= last)
+        out[n++] = (llm_char_range){first > 0xdfff ? first : 0xe000, last};
+    return n;
+}
+
+/* Joins sorted ranges that overlap or touch. Returns their number. */
+static size_t join_ranges(llm_char_range *r, size_t n) {
+    size_t m = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (m > 0 && r[i].first <= r[m - 1].last + 1) {
+            if (r[i].last > r[m - 1].last)
+                r[m - 1].last = r[i].last;
+        } else {
+            r[m++] = r[i];
+        }
+    }
+    return m;
+}
+
+int32_t llm_expr_class(llm_exprs *g, const llm_char_range *range, int32_t n, bool negated) {
+    llm_char_range *work = ggl_calloc(2 * ((size_t)n + 1), 2 * sizeof *work);
+    if (!work)
+        return failed(g, GGL_NOMEM);
+    llm_char_range *out = work + 2 * ((size_t)n + 1);
+    size_t m = 0;
+    for (int32_t i = 0; i < n; i++)
+        m = put_range(work, m, range[i].first, range[i].last);
+    sort_ranges(work, m);
+    m = join_ranges(work, m);
+    if (negated) {
+        uint32_t next = 0;
+        size_t n_out = 0;
+        for (size_t i = 0; i < m; i++) {
+            if (work[i].first > next)
+                n_out = put_range(out, n_out, next, work[i].first - 1);
+            next = work[i].last + 1;
+        }
+        m = put_range(out, n_out, next, LAST_CHAR);
+        memcpy(work, out, m * sizeof *work);
+    }
+    draft d = {.e = {.kind = LLM_EXPR_KIND_CLASS, .n = (int32_t)m}, .range = work};
+    int32_t e = m == 0 ? LLM_EXPR_NONE : intern(g, d);
+    ggl_free(work);
+    return e;
+}
+
+int32_t llm_expr_range(llm_exprs *g, uint32_t first, uint32_t last) {
+    return llm_expr_class(g, &(llm_char_range){first, last}, 1, false);
+}
+
+/* --- compounds -------------------------------------------------------------------------------- */
+
+/* A list of parts under construction. */
+typedef struct list {
+    int32_t *id;
+    size_t n, cap;
+} list;
+
+static bool push(list *l, int32_t id) {
+    if (!ggl_grow(&l->id, &l->cap, l->n + 1, sizeof *l->id))
+        return false;
+    l->id[l->n++] = id;
+    return true;
+}
+
+/* Appends a part, or the parts of a part of the same kind. */
+static bool push_flat(const llm_exprs *g, list *l, llm_expr_kind kind, int32_t id) {
+    const llm_expr e = g->n_nodes ? g->node[id] : (llm_expr){0};
+    if (e.kind != kind)
+        return push(l, id);
+    for (int32_t i = 0; i < e.n; i++)
+        if (!push(l, g->arg[e.first + i]))
+            return false;
+    return true;
+}
+
+static int32_t finish_list(llm_exprs *g, list *l, llm_expr_kind kind, int32_t empty) {
+    int32_t e = l->n == 0 ? empty
+                : l->n == 1
+                    ? l->id[0]
+                    : intern(g, (draft){.e = {.kind = kind, .n = (int32_t)l->n}, .arg = l->id});
+    ggl_free(l->id);
+    return e;
+}
+
+int32_t llm_expr_seq(llm_exprs *g, const int32_t *part, int32_t n) {
+    list l = {0};
+    for (int32_t i = 0; i < n && g->status == GGL_OK; i++) {
+        if (part[i] == LLM_EXPR_NONE) {
+            ggl_free(l.id);
+            return LLM_EXPR_NONE;
+        }
+        if (part[i] != LLM_EXPR_EMPTY && !push_flat(g, &l, LLM_EXPR_KIND_SEQ, part[i]))
+            failed(g, GGL_NOMEM);
+    }
+    return finish_list(g, &l, LLM_EXPR_KIND_SEQ, LLM_EXPR_EMPTY);
+}
+
+int32_t llm_expr_seq2(llm_exprs *g, int32_t a, int32_t b) {
+    return llm_expr_seq(g, (int32_t[]){a, b}, 2);
+}
+
+int32_t llm_expr_seq3(llm_exprs *g, int32_t a, int32_t b, int32_t c) {
+    return llm_expr_seq(g, (int32_t[]){a, b, c}, 3);
+}
+
+int32_t llm_expr_alt(llm_exprs *g, const int32_t *part, int32_t n) {
+    list l = {0};
+    for (int32_t i = 0; i < n && g->status == GGL_OK; i++)
+        if (part[i] != LLM_EXPR_NONE && !push_flat(g, &l, LLM_EXPR_KIND_ALT, part[i]))
+            failed(g, GGL_NOMEM);
+    return finish_list(g, &l, LLM_EXPR_KIND_ALT, LLM_EXPR_NONE);
+}
+
+int32_t llm_expr_alt2(llm_exprs *g, int32_t a, int32_t b) {
+    return a == b ? a : llm_expr_alt(g, (int32_t[]){a, b}, 2);
+}
+
+int32_t llm_expr_optional(llm_exprs *g, int32_t a) {
+    return llm_expr_alt2(g, a, LLM_EXPR_EMPTY);
+}
+
+int32_t llm_expr_repeat(llm_exprs *g, int32_t a, int32_t min, int32_t max) {
+    if (max == 0 || a == LLM_EXPR_EMPTY)
+        return LLM_EXPR_EMPTY;
+    if (a == LLM_EXPR_NONE)
+        return min == 0 ? LLM_EXPR_EMPTY : LLM_EXPR_NONE;
+    if (min == 1 && max == 1)
+        return a;
+    const llm_expr e = {.kind = LLM_EXPR_KIND_REPEAT, .n = 1, .min = min, .max = max};
+    return intern(g, (draft){.e = e, .arg = &a});
+}
+
+int32_t llm_expr_and(llm_exprs *g, const int32_t *part, int32_t n) {
+    list l = {0};
+    for (int32_t i = 0; i < n && g->status == GGL_OK; i++) {
+        if (part[i] == LLM_EXPR_NONE) {
+            ggl_free(l.id);
+            return LLM_EXPR_NONE;
+        }
+        if (!push_flat(g, &l, LLM_EXPR_KIND_AND, part[i]))
+            failed(g, GGL_NOMEM);
+    }
+    return finish_list(g, &l, LLM_EXPR_KIND_AND, LLM_EXPR_NONE);
+}
+
+int32_t llm_expr_not(llm_exprs *g, int32_t a) {
+    const llm_expr e = {.kind = LLM_EXPR_KIND_NOT, .n = 1};
+    return intern(g, (draft){.e = e, .arg = &a});
+}
+
+/* --- text ------------------------------------------------------------------------------------- */
+
+/* Reads a character of UTF-8; returns its bytes, 0: they are none. */
+static size_t read_char(const unsigned char *s, size_t n, uint32_t *c) {
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    const size_t len = s[0] < 0x80   ? 1
+                       : s[0] < 0xc2 ? 0
+                       : s[0] < 0xe0 ? 2
+                       : s[0] < 0xf0 ? 3
+                       : s[0] < 0xf5 ? 4
+                                     : 0;
+    if (len == 0 || len > n)
+        return 0;
+    *c = len == 1 ? s[0] : s[0] & (0x7fu >> len);
+    for (size_t i = 1; i < len; i++) {
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+        *c = *c << 6 | (s[i] & 0x3fu);
+    }
+    return *c < least[len] || *c > LAST_CHAR || (*c >= 0xd800 && *c < 0xe000) ? 0 : len;
+}
+
+int32_t llm_expr_text(llm_exprs *g, ggl_str text) {
+    list l = {0};
+    for (size_t i = 0, n; i < text.n && g->status == GGL_OK; i += n) {
+        uint32_t c;
+        n = read_char((const unsigned char *)text.s + i, text.n - i, &c);
+        if (n == 0 || !push(&l, llm_expr_range(g, c, c)))
+            failed(g, n == 0 ? GGL_FORMAT : GGL_NOMEM);
+    }
+    return finish_list(g, &l, LLM_EXPR_KIND_SEQ, LLM_EXPR_EMPTY);
+}
+
+/* --- rules ------------------------------------------------------------------------------------ */
+
+int32_t llm_rule_new(llm_exprs *g, ggl_str name) {
+    if (g->status == GGL_OK && g->n_rules >= LLM_EXPR_MAX_RULES)
+        failed(g, GGL_LIMIT);
+    char *copy = g->status == GGL_OK ? ggl_calloc(name.n + 1, 1) : NULL;
+    if (g->status == GGL_OK &&
+        (!copy || !ggl_grow(&g->rule, &g->cap_rules, g->n_rules + 1, sizeof *g->rule)))
+        failed(g, GGL_NOMEM);
+    if (g->status != GGL_OK) {
+        ggl_free(copy);
+        return -1;
+    }
+    if (name.n > 0)
+        memcpy(copy, name.s, name.n);
+    g->rule[g->n_rules] = (llm_rule){.name = copy, .body = -1};
+    return (int32_t)g->n_rules++;
+}
+
+void llm_rule_define(llm_exprs *g, int32_t rule, int32_t body) {
+    if (g->status == GGL_OK && rule >= 0)
+        g->rule[rule].body = body;
+}
+
+int32_t llm_expr_rule(llm_exprs *g, int32_t rule) {
+    if (rule < 0)
+        return LLM_EXPR_NONE;
+    return intern(g, (draft){.e = {.kind = LLM_EXPR_KIND_RULE, .first = rule}});
+}

@@ -1,0 +1,102 @@
+/* Expressions of grammars: regular expressions over Unicode characters, and rules that refer to each
+ * other. The readers of GBNF and of JSON schemas build them; machine.c compiles them.
+ *
+ *     llm_exprs g = {0};
+ *     int32_t digit = llm_expr_range(&g, '0', '9');
+ *     int32_t number = llm_expr_repeat(&g, digit, 1, LLM_EXPR_MANY);
+ *     ...
+ *     if (g.status != GGL_OK) ...  // once, at the end
+ *     llm_exprs_fini(&g);
+ *
+ * An expression is an index into the pool, and equal expressions have equal indices: what is built
+ * twice exists once. Functions of the pool never fail by themselves. After a failure (memory, or the
+ * pool's limit) `status` says which, and every function returns LLM_EXPR_NONE.
+ *
+ * Expressions without rules are regular, and so are those whose rules don't lead back to themselves.
+ * Only regular ones may be under AND and NOT. */
+#ifndef LLM_GRAMMAR_EXPR_H
+#define LLM_GRAMMAR_EXPR_H
+
+#include <stdint.h>
+
+#include "ggl/status.h"
+#include "ggl/str.h"
+
+typedef enum llm_expr_kind {
+    LLM_EXPR_KIND_NONE,   /* no text at all */
+    LLM_EXPR_KIND_EMPTY,  /* the empty text */
+    LLM_EXPR_KIND_CLASS,  /* one character of a set: n ranges from `first` on */
+    LLM_EXPR_KIND_SEQ,    /* n parts, one after the other; arguments from `first` on */
+    LLM_EXPR_KIND_ALT,    /* any of n parts; arguments from `first` on */
+    LLM_EXPR_KIND_REPEAT, /* the argument, min to max times */
+    LLM_EXPR_KIND_AND,    /* texts that all n parts have; regular */
+    LLM_EXPR_KIND_NOT,    /* all texts of characters but the argument's; regular */
+    LLM_EXPR_KIND_RULE    /* the body of rule `first` */
+} llm_expr_kind;
+
+enum {
+    LLM_EXPR_NONE = 0,  /* index of the expression without texts */
+    LLM_EXPR_EMPTY = 1, /* index of the empty text */
+    LLM_EXPR_MANY = -1, /* llm_expr_repeat: no limit */
+    LLM_EXPR_MAX_NODES = 1 << 20,
+    LLM_EXPR_MAX_RULES = 1 << 18
+};
+
+typedef struct llm_expr {
+    llm_expr_kind kind;
+    int32_t first, n; /* see llm_expr_kind; REPEAT and NOT have one argument */
+    int32_t min, max; /* REPEAT; max LLM_EXPR_MANY: no limit */
+} llm_expr;
+
+/* Characters first to last, inclusive. The ranges of a class ascend and don't touch, and hold no
+ * surrogates (U+D800 to U+DFFF). */
+typedef struct llm_char_range {
+    uint32_t first, last;
+} llm_char_range;
+
+typedef struct llm_rule {
+    char *name;   /* for messages; owned */
+    int32_t body; /* -1: not defined yet */
+} llm_rule;
+
+typedef struct llm_exprs {
+    ggl_status status;
+    llm_expr *node;
+    int32_t *arg;
+    llm_char_range *range;
+    llm_rule *rule;
+    size_t n_nodes, n_args, n_ranges, n_rules;
+    size_t cap_nodes, cap_args, cap_ranges, cap_rules;
+    int32_t *bucket; /* [n_buckets] hash table: indices of nodes, 0: free */
+    size_t n_buckets;
+} llm_exprs;
+
+void llm_exprs_fini(llm_exprs *g);
+
+/* A set of characters. The ranges may overlap and have any order; `negated`: all characters but
+ * those. An empty set is LLM_EXPR_NONE. */
+int32_t llm_expr_class(llm_exprs *g, const llm_char_range *range, int32_t n, bool negated);
+int32_t llm_expr_range(llm_exprs *g, uint32_t first, uint32_t last);
+/* A text of UTF-8. Sets GGL_FORMAT if it is not valid UTF-8. */
+int32_t llm_expr_text(llm_exprs *g, ggl_str text);
+
+/* Parts that are sequences (alternatives) themselves are taken apart; NONE and EMPTY are reduced. */
+int32_t llm_expr_seq(llm_exprs *g, const int32_t *part, int32_t n);
+int32_t llm_expr_seq2(llm_exprs *g, int32_t a, int32_t b);
+int32_t llm_expr_seq3(llm_exprs *g, int32_t a, int32_t b, int32_t c);
+int32_t llm_expr_alt(llm_exprs *g, const int32_t *part, int32_t n);
+int32_t llm_expr_alt2(llm_exprs *g, int32_t a, int32_t b);
+int32_t llm_expr_optional(llm_exprs *g, int32_t a);
+/* min <= max, or max is LLM_EXPR_MANY. */
+int32_t llm_expr_repeat(llm_exprs *g, int32_t a, int32_t min, int32_t max);
+int32_t llm_expr_and(llm_exprs *g, const int32_t *part, int32_t n);
+int32_t llm_expr_not(llm_exprs *g, int32_t a);
+
+/* Makes a rule without a body and returns its number, -1 after a failure. The name is copied. */
+int32_t llm_rule_new(llm_exprs *g, ggl_str name);
+/* Gives the rule its body, once. */
+void llm_rule_define(llm_exprs *g, int32_t rule, int32_t body);
+/* The expression that stands for the rule's body. */
+int32_t llm_expr_rule(llm_exprs *g, int32_t rule);
+
+#endif
