@@ -347,3 +347,23 @@ bool ggl_gguf_identify(const ggl_gguf *f, ggl_gguf_identity *out) {
         out->tensors = digest_tensor(out->tensors, f, &f->tensors[i]);
     return true;
 }
+
+uint64_t ggl_gguf_digest(const ggl_gguf *f) {
+    const gguf_head *head = &f->parts[0].head;
+    uint64_t h = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < head->n_values; i++) {
+        const gguf_value *v = &head->values[i];
+        const int64_t word[] = {(int64_t)v->pub.key.n, v->pub.type, (int64_t)v->size};
+        h = digest(h, word, sizeof word);
+        h = digest(h, v->pub.key.s, v->pub.key.n);
+        h = digest(h, v->data, v->size);
+    }
+    for (size_t i = 0; i < f->n_tensors; i++) {
+        const ggl_gguf_tensor *t = &f->tensors[i];
+        const int64_t word[] = {(int64_t)t->name.n, t->type};
+        h = digest(h, word, sizeof word);
+        h = digest(h, t->name.s, t->name.n);
+        h = digest_sample(digest(h, t->ne, sizeof t->ne), t);
+    }
+    return h;
+}

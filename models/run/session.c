@@ -213,6 +213,10 @@ int64_t llm_session_n_layer(const llm_session *s) {
     return s->built.n_layer;
 }
 
+int64_t llm_session_n_rows(const llm_session *s) {
+    return s->n_rows;
+}
+
 /* --- running ---------------------------------------------------------------------------------- */
 
 static int slot_of(const llm_batch *b, int64_t i) {

@@ -87,6 +87,14 @@ ggl_status llm_session_cut(llm_session *s, int slot, int64_t n_past, ggl_error *
     return st;
 }
 
+int64_t llm_session_cut_limit(const llm_session *s) {
+    return s->rules.rollback;
+}
+
+bool llm_session_has_states(const llm_session *s) {
+    return s->rules.has_states;
+}
+
 /* --- saving and restoring --------------------------------------------------------------------- */
 
 /* A saved slot: | header | bytes of ggl_sched_save_slot |. It fits only sessions with the same

@@ -271,6 +271,12 @@ void llm_sampler_accept(llm_sampler *s, int32_t id) {
     s->count[id]++;
 }
 
+void llm_sampler_forget(llm_sampler *s) {
+    for (size_t i = 0; i < s->n_window; i++)
+        s->count[s->window[i]] = 0;
+    s->n_window = s->next_window = 0;
+}
+
 /* --- creation --------------------------------------------------------------------------------- */
 
 static ggl_status check(const llm_sampler_params *p, int32_t n_vocab, int32_t n_last,

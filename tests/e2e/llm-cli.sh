@@ -84,6 +84,14 @@ cmp -s "$tmp/a" "$tmp/b" || fail "a seed gives two texts"
 grep -q 'memory' "$tmp/a" && grep -q 'attend' "$tmp/a" || fail "--plan shows no memory or no nodes"
 "$cli" -c 24 -p "Once upon a time" --temp 0 --ignore-eos >/dev/null 2>"$tmp/err" </dev/null || fail "-c 24"
 grep -q 'context of 24 tokens is full' "$tmp/err" || fail "the full context is not told"
+# a shifted context goes on; the note comes once; what follows is what the tokens that stay give as a prompt
+"$cli" -p "Once upon a time" -n 60 --temp 0 -c 24 --keep 4 --on-full shift --ignore-eos >"$tmp/a" 2>"$tmp/err" </dev/null ||
+    fail "--on-full shift"
+[ "$(grep -c 'were dropped' "$tmp/err")" = 1 ] || fail "a shift is told $(grep -c 'were dropped' "$tmp/err") times"
+[ "$(wc -w <"$tmp/a")" -gt 40 ] || fail "a shifted context does not go on"
+"$cli" -p "Once upon a time" -n 60 --temp 0 -c 24 --keep 4 --context-shift --ignore-eos >"$tmp/b" 2>/dev/null </dev/null
+cmp -s "$tmp/a" "$tmp/b" || fail "--context-shift differs from --on-full shift"
+expect 2 "--on-full" -p x --on-full sometimes
 
 # --- where it runs ---------------------------------------------------------------------------------------------------------
 "$cli" -C 1 --prio -1 -p "Once upon a time" -n 40 --temp 0 >"$tmp/b" 2>"$tmp/err" </dev/null || fail "--cpu-mask 1"
@@ -143,7 +151,6 @@ expect 1 "GGUF" -m "$tmp/zip.gguf" -p x
 expect 2 "did you mean" --tmep 0
 # flags of llama.cpp: another flag that looks like one is no help
 expect 2 "unknown flag '-cnv': there is no conversation mode" -cnv
-expect 2 "unknown flag '--keep': the context does not shift" --keep 3
 expect 2 "unknown flag '-hf': models are not downloaded" -hf a/b
 expect 2 "unknown flag '-ot': --place PATTERN=NAME places weights" -ot a=b
 expect 2 "unknown flag '-cvt'; did you mean '-ctv'?" -cvt f16

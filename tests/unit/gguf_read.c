@@ -173,6 +173,27 @@ TEST(identity_sees_data) {
     CHECK(id[2].tensors != id[0].tensors && id[3].tensors != id[0].tensors);
 }
 
+/* The digest is of what the file says: the same at another time and under another name. */
+TEST(digest_sees_keys_and_data) {
+    uint64_t digest[5];
+    for (int k = 0; k < 5; k++) { /* as it is, a copy, another value, another name, other data */
+        float data[100] = {1, 2, k == 4 ? 4 : 3};
+        const char *path = test_path(k == 1 ? "copy.gguf" : "m.gguf");
+        ggl_error err = {0};
+        ggl_gguf *f;
+        ggl_gguf_writer *w = ggl_gguf_writer_new();
+        ggl_gguf_put_string(w, "general.name", k == 2 ? "b" : "a", 1);
+        ggl_gguf_put_tensor(w, k == 3 ? "y" : "x", GGL_F32, 1, (const int64_t[]){100}, data);
+        REQUIRE_OK(ggl_gguf_writer_write(w, path, &err), &err);
+        ggl_gguf_writer_free(w);
+        REQUIRE_OK(ggl_gguf_open(&f, path, NULL, &err), &err);
+        digest[k] = ggl_gguf_digest(f);
+        ggl_gguf_close(f);
+    }
+    CHECK(digest[1] == digest[0]);
+    CHECK(digest[2] != digest[0] && digest[3] != digest[0] && digest[4] != digest[0]);
+}
+
 TEST(every_type) {
     for (uint32_t version = 2; version <= 3; version++) {
         ggl_gguf *f;

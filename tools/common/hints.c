@@ -10,7 +10,6 @@
 #define FROM_FILE   "the model's file determines the rotation"
 #define NO_DOWNLOAD "models are not downloaded: get the file, then use -m FILE"
 #define NO_DRAFT    "speculative decoding is not supported"
-#define NO_KEEP     "the context does not shift: generation ends when it is full; -c sets its size"
 #define NO_ADAPTER  "adapters are not supported: merge them into the model before it is converted"
 #define ONLY_TEXT   "only text is supported"
 #define CORES       "-C sets the CPUs, -t and -tb the threads, --prio the priority"
@@ -80,7 +79,8 @@ const arg_hint cli_hints[] = {
      "--dry-sequence-breaker --adaptive-target",
      NO_SAMPLER},
     {"--prompt-cache --prompt-cache-all --prompt-cache-ro", "prompts are not saved between runs"},
-    {"--keep --context-shift --no-context-shift -gan --grp-attn-n -gaw --grp-attn-w", NO_KEEP},
+    {"-gan --grp-attn-n -gaw --grp-attn-w",
+     "-c sets the context; --on-full shift goes on when it is full"},
     {ADAPTERS, NO_ADAPTER},
     {"-md --model-draft -hfd --hf-repo-draft --draft --draft-n --draft-max --draft-min "
      "--draft-n-min --draft-p-min -ngld -devd -cd",

@@ -1,6 +1,5 @@
 /* llm-cli: continues a prompt with generated text. */
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +17,7 @@
 #include "ggl/alloc.h"
 #include "ggl/backends.h"
 #include "ggl/show.h"
-#include "llm/session.h"
+#include "llm/generate.h"
 #include "options.h"
 #include "text_stream.h"
 
@@ -32,13 +31,14 @@ typedef struct cli {
     llm_session *session;
     llm_session_params params; /* of the session */
     llm_sampler *sampler;
+    llm_generator *generator;
     char *text; /* text of the prompt, if it was given as text */
     size_t text_size;
     llm_tokens prompt;
     text_stream out;
     npy_writer logits;
-    int64_t n_prompt, n_generated; /* tokens run and tokens generated */
-    bool told_nan;
+    int64_t n_generated; /* tokens */
+    bool told_nan, told_shift;
     double t_begin, t_load, t_prompt, t_generate; /* seconds */
     bool shows_load;                              /* a line with the progress of loading is shown */
 } cli;
@@ -239,35 +239,44 @@ static bool on_progress(void *ctx, int64_t done, int64_t n) {
     return !process_stopped;
 }
 
+/* Makes the sampler and the generator. */
+static int open_generator(cli *c) {
+    ggl_error err = {0};
+    const llm_sampler_params sp = cli_sampler_params(&c->o);
+    const int64_t n_ctx = llm_session_n_ctx(c->session);
+    const int32_t n_last = (int32_t)(n_ctx < INT32_MAX ? n_ctx : INT32_MAX);
+    ggl_status st =
+        llm_sampler_new(&c->sampler, &sp, (int32_t)llm_session_n_vocab(c->session), n_last, &err);
+    if (st != GGL_OK)
+        return tool_error(TOOL, 2, "%s", err.msg);
+    const llm_generator_params p = {.session = c->session,
+                                    .sampler = c->sampler,
+                                    .tokenizer = c->tokenizer,
+                                    .shift = c->o.shift,
+                                    .n_keep = c->o.n_keep,
+                                    .progress = on_progress,
+                                    .ctx = c};
+    st = llm_generator_new(&c->generator, &p, &err);
+    return st == GGL_OK ? -1 : tool_error(TOOL, 1, "%s", err.msg);
+}
+
 static int run_prompt(cli *c) {
     ggl_error err = {0};
-    size_t n = c->prompt.n;
-    bool *want = NULL;
+    const size_t n = c->prompt.n;
+    llm_prompt p = {.id = c->prompt.id, .n = n, .ctx = c};
     if (c->o.logits) {
         /* opening a pipe waits for its reader */
         if (npy_open(&c->logits, c->o.logits, (int64_t)n, llm_session_n_vocab(c->session), &err) !=
             GGL_OK)
             return process_stopped ? process_stop_code()
                                    : tool_error(TOOL, 1, "--logits: %s", err.msg);
-        want = malloc(n + 1);
-        if (!want)
-            return tool_error(TOOL, 1, "out of memory");
-        memset(want, 1, n);
+        p.each = each_logits;
     }
-    llm_batch b = {.n = (int64_t)n,
-                   .token = c->prompt.id,
-                   .want = want,
-                   .each = c->o.logits ? each_logits : NULL,
-                   .progress = on_progress,
-                   .ctx = c};
-    double t = process_seconds();
-    (void)on_progress(c, 0, b.n);
-    ggl_status st = llm_session_eval(c->session, &b, &err);
+    const double t = process_seconds();
+    ggl_status st = llm_generator_prompt(c->generator, &p, &err);
     c->t_prompt = process_seconds() - t;
-    c->n_prompt = llm_session_n_past(c->session, 0);
     if (process_stopped)
         tool_begin_line();
-    free(want);
     if (st != GGL_OK && st != GGL_CANCELLED)
         return tool_error(TOOL, 1, "%s", err.msg);
     if (c->o.logits && !process_stopped && npy_close(&c->logits, &err) != GGL_OK)
@@ -287,78 +296,73 @@ static void print_token(cli *c, int32_t id) {
     }
 }
 
-/* Checks that a token can be chosen from the logits: returns -1, or an exit code if none of them
- * is a number. A token with a NaN logit is never chosen; a note says so once. */
-static int check_logits(cli *c) {
-    const float *logits = llm_session_logits(c->session);
-    int64_t n = llm_session_n_vocab(c->session), n_nan = 0, n_finite = 0;
-    for (int64_t i = 0; i < n; i++) {
-        n_nan += isnan(logits[i]) != 0;
-        n_finite += isfinite(logits[i]) != 0;
+/* Says once that some logits are NaN. */
+static void note_nan(cli *c) {
+    const int64_t n_nan = llm_generator_get_stats(c->generator).n_nan;
+    if (n_nan == 0 || c->told_nan)
+        return;
+    c->told_nan = true;
+    (void)tool_error(TOOL, 0,
+                     "note: after %" PRId64 " tokens %" PRId64 " of %" PRId64
+                     " logits are NaN; such tokens are never chosen",
+                     llm_session_n_past(c->session, 0), n_nan, llm_session_n_vocab(c->session));
+}
+
+/* Says once that the context was shifted. */
+static void note_shift(cli *c) {
+    const llm_generator_stats stats = llm_generator_get_stats(c->generator);
+    if (stats.n_shifts == 0 || c->told_shift)
+        return;
+    c->told_shift = true;
+    (void)tool_error(TOOL, 0,
+                     "note: the context of %" PRId64 " tokens was full: %" PRId64
+                     " older ones were dropped, and so it goes on",
+                     llm_session_n_ctx(c->session), stats.n_dropped);
+}
+
+/* Returns an exit code after an error; -1: the generation ended as it should. */
+static int end_of_generation(ggl_status st, const ggl_error *err) {
+    if (st == GGL_OK || st == GGL_CANCELLED)
+        return -1;
+    if (st == GGL_LIMIT) {
+        fprintf(stderr, "\n" TOOL ": note: %s\n", err->msg);
+        return -1;
     }
-    const int64_t at = llm_session_n_past(c->session, 0);
-    if (n_finite == 0)
-        return tool_error(TOOL, 1,
-                          "after %" PRId64 " tokens none of the %" PRId64
-                          " logits is a finite number (%" PRId64
-                          " are NaN): the model's numbers or "
-                          "its descriptor are wrong; llm-arch verify names the first node with a "
-                          "NaN, llm-arch doctor tries other readings",
-                          at, n, n_nan);
-    if (n_nan > 0 && !c->told_nan) {
-        c->told_nan = true;
-        (void)tool_error(TOOL, 0,
-                         "note: after %" PRId64 " tokens %" PRId64 " of %" PRId64
-                         " logits are NaN; such tokens are never chosen",
-                         at, n_nan, n);
-    }
-    return -1;
+    return tool_error(TOOL, 1, "%s%s", err->msg,
+                      st == GGL_FORMAT ? "; llm-arch verify names the first node with a NaN, "
+                                         "llm-arch doctor tries other readings"
+                                       : "");
 }
 
 static int generate(cli *c) {
     ggl_error err = {0};
-    int64_t n_ctx = llm_session_n_ctx(c->session);
-    llm_sampler_params sp = cli_sampler_params(&c->o);
-    int32_t n_last = (int32_t)(n_ctx < INT32_MAX ? n_ctx : INT32_MAX);
-    if (llm_sampler_new(&c->sampler, &sp, (int32_t)llm_session_n_vocab(c->session), n_last, &err) !=
-        GGL_OK)
-        return tool_error(TOOL, 2, "%s", err.msg);
-    for (size_t i = 0; i < c->prompt.n; i++)
-        llm_sampler_accept(c->sampler, c->prompt.id[i]);
     if (!c->tokenizer && c->o.n_predict != 0)
         fprintf(stderr, TOOL ": note: there is no tokenizer for this model, so ids are printed\n");
-    double t = process_seconds();
+    const double t = process_seconds();
+    ggl_status st = GGL_OK;
     while ((c->o.n_predict < 0 || c->n_generated < c->o.n_predict) && !process_stopped &&
            !c->out.failed) {
-        int code = check_logits(c);
-        if (code >= 0)
-            return code;
-        int32_t id = llm_sampler_next(c->sampler, llm_session_logits(c->session));
+        int32_t id;
+        st = llm_generator_next(c->generator, &id, &err);
+        if (st != GGL_OK)
+            break;
+        note_nan(c);
+        note_shift(c);
         if (c->tokenizer && !c->o.ignore_eos && llm_tokenizer_is_eog(c->tokenizer, id))
             break;
         print_token(c, id);
         c->n_generated++;
-        llm_sampler_accept(c->sampler, id);
-        if (c->n_generated == c->o.n_predict)
-            break;
-        if (llm_session_n_past(c->session, 0) == n_ctx) {
-            fprintf(stderr, "\n" TOOL ": note: the context of %" PRId64 " tokens is full\n", n_ctx);
-            break;
-        }
-        ggl_status st = llm_session_eval(c->session, &(llm_batch){.n = 1, .token = &id}, &err);
-        if (st == GGL_CANCELLED)
-            break;
-        if (st != GGL_OK)
-            return tool_error(TOOL, 1, "%s", err.msg);
     }
     c->t_generate = process_seconds() - t;
-    return -1;
+    return end_of_generation(st, &err);
 }
 
 static void print_times(const cli *c) {
     struct rusage r;
     getrusage(RUSAGE_SELF, &r);
-    double n_prompt = (double)c->n_prompt,
+    const llm_generator_stats stats =
+        c->generator ? llm_generator_get_stats(c->generator) : (llm_generator_stats){0};
+    double n_prompt = (double)stats.n_prompt,
            n_gen = (double)(c->n_generated > 1 ? c->n_generated - 1 : 0);
     fprintf(stderr, "\nload        %9.1f ms\n", c->t_load * 1e3);
     fprintf(stderr, "prompt      %9.1f ms %7.0f tokens %10.1f t/s\n", c->t_prompt * 1e3, n_prompt,
@@ -395,7 +399,9 @@ static int run(cli *c) {
     c->t_load = process_seconds() - c->t_begin;
     if (c->text && c->o.display_prompt)
         text_stream_put(&c->out, c->text, c->text_size);
-    code = c->prompt.n ? run_prompt(c) : -1;
+    code = open_generator(c);
+    if (code < 0 && c->prompt.n)
+        code = run_prompt(c);
     if (code < 0 && !process_stopped && c->prompt.n)
         code = generate(c);
     text_stream_end(&c->out);
@@ -413,6 +419,7 @@ static int run(cli *c) {
  * written. */
 static bool finish(cli *c) {
     npy_abort(&c->logits);
+    llm_generator_free(c->generator);
     llm_sampler_free(c->sampler);
     llm_session_free(c->session);
     ggl_error err = {0};

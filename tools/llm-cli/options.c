@@ -6,6 +6,8 @@
 #include "common/cache_types.h"
 #include "common/hints.h"
 
+static const char *const on_full_choices[] = {"stop", "shift", NULL};
+
 static const cli_options defaults = {
     .n_predict = -1,
     .n_batch = 2048,
@@ -38,6 +40,14 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
          .min = -1, .max = INT32_MAX},
         {"-c --ctx-size", ARG_INT, &o->n_ctx, .value = "N",
          .help = "the context, in tokens (default 0: the model's own)", .min = 0, .max = 1 << 30},
+        {"--on-full", ARG_CHOICE, &o->on_full, .value = "HOW", .choices = on_full_choices,
+         .help = "when the context is full: stop (default), or shift: keep the first --keep "
+                 "tokens, drop the older half of the others, and go on"},
+        {"--context-shift", ARG_FLAG, &o->shift, .help = "--on-full shift"},
+        {"--no-context-shift", ARG_UNFLAG, &o->shift, .help = "--on-full stop (default)"},
+        {"--keep", ARG_INT, &o->n_keep, .value = "N",
+         .help = "tokens of the prompt that a shift keeps; -1: all (default 0)", .min = -1,
+         .max = INT32_MAX},
         {"--arch", ARG_STRING, &o->arch, .value = "FILE",
          .help = "the architecture descriptor to use"},
         IGNORE_OPTIONS(o->ignore),
@@ -139,6 +149,7 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
         return tool_error("llm-cli", 2, "--repack-cache and --no-repack exclude each other");
     if (o->f16_as_bf16 && o->no_repack)
         return tool_error("llm-cli", 2, "--f16-as-bf16 and --no-repack exclude each other");
+    o->shift = o->shift || o->on_full == 1;
     if (o->n_batch < o->n_ubatch)
         o->n_ubatch = o->n_batch;
     if (o->seed < 0)

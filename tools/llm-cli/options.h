@@ -11,12 +11,13 @@ typedef struct cli_options {
     tool_ignore ignore;
     const char *model, *prompt, *prompt_file, *tokens, *logits, *arch, *mask, *cpu_mask,
         *repack_cache, *plan; /* plan: NULL, "", or "nodes" */
-    int64_t n_predict, n_ctx, n_batch, n_ubatch, n_threads, n_threads_batch, priority;
+    int64_t n_predict, n_ctx, n_keep, n_batch, n_ubatch, n_threads, n_threads_batch, priority;
     int type_k, type_v; /* indices into tool_cache_types */
+    int on_full;        /* 1: shift */
     double temp, top_p, min_p, repeat_penalty;
     int64_t top_k, repeat_last_n, seed;
     placement_options placement;
-    bool list_devices, watch, no_mmap, mlock, no_repack, f16_as_bf16, display_prompt, escape,
+    bool shift, list_devices, watch, no_mmap, mlock, no_repack, f16_as_bf16, display_prompt, escape,
         ignore_eos, no_special, no_conversation;
 } cli_options;
 

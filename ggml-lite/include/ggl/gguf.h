@@ -94,6 +94,10 @@ typedef struct ggl_gguf_identity {
 } ggl_gguf_identity;
 /* Sets *out. Returns false, and sets it to zeros, if the file was opened from memory. */
 GGL_API bool ggl_gguf_identify(const ggl_gguf *f, ggl_gguf_identity *out);
+/* Returns a digest (FNV-1a) of the keys with their values, and of each tensor's name, type, shape and
+ * 192 bytes of its data: the same for every copy of a file, and practically never the same for two
+ * models. It detects mistakes, not malice. */
+GGL_API uint64_t ggl_gguf_digest(const ggl_gguf *f);
 
 /* Returns true if the parts are mapped, false if they were read into memory. */
 GGL_API bool ggl_gguf_mapped(const ggl_gguf *f);

@@ -44,6 +44,8 @@ GGL_API void llm_sampler_free(llm_sampler *s);
 GGL_API int32_t llm_sampler_next(llm_sampler *s, const float *logits);
 /* Records a token (of the prompt, or drawn) for the repeat penalty. */
 GGL_API void llm_sampler_accept(llm_sampler *s, int32_t id);
+/* Forgets all recorded tokens. The random generator goes on. */
+GGL_API void llm_sampler_forget(llm_sampler *s);
 
 #ifdef __cplusplus
 }

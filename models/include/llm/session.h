@@ -75,6 +75,7 @@ GGL_API const char *llm_session_load_notes(const llm_session *s);
 GGL_API int64_t llm_session_n_ctx(const llm_session *s);
 GGL_API int64_t llm_session_n_vocab(const llm_session *s);
 GGL_API int64_t llm_session_n_layer(const llm_session *s);
+GGL_API int64_t llm_session_n_rows(const llm_session *s); /* llm_session_params.n_rows */
 
 typedef struct llm_batch {
     int64_t n;            /* any number; split into ubatches */
@@ -82,7 +83,8 @@ typedef struct llm_batch {
     const int32_t *slot;  /* [n]: the slot to append each token to; NULL: all to slot 0 */
     const bool *want;     /* [n]: tokens whose logits are wanted; NULL: only the last */
     /* Called for each token of `want`, in order, with its logits [n_vocab], valid during the
-     * call. NULL: none. */
+     * call; if the batch is one ubatch with at most n_rows wanted tokens, until the next eval.
+     * NULL: none. */
     void (*each)(void *ctx, int64_t i, const float *logits);
     /* Called after each ubatch. Returning false stops there with GGL_OK; llm_session_n_past
      * gives the tokens done. NULL: none. */
@@ -116,6 +118,11 @@ GGL_API GGL_NODISCARD ggl_status llm_session_copy(llm_session *s, int dst, int s
  * position ever written, even after cuts, copies, saves and restores. */
 GGL_API GGL_NODISCARD ggl_status llm_session_cut(llm_session *s, int slot, int64_t n_past,
                                                  ggl_error *err);
+
+/* How far llm_session_cut can go back from the highest position ever written; INT64_MAX: to any. A model
+ * with states cannot be cut at all. */
+GGL_API int64_t llm_session_cut_limit(const llm_session *s);
+GGL_API bool llm_session_has_states(const llm_session *s);
 
 /* Saves a slot as bytes: all of it, or with states_only just the states that cannot be cut back.
  * The latter is a small snapshot for the same slot, usable while the slot's first n_past tokens
