@@ -220,10 +220,12 @@ static int answer_message(chat *c, ggl_str text) {
 /* Takes a line that the user has entered: -1 to go on, or the exit code. */
 static int take_line(chat *c, ggl_str line) {
     size_t keep = llm_talk_n(c->talk);
+    const bool slash = c->in.is_terminal && line.n > 0 && line.s[0] == '/';
+    while (slash && strchr(" \t\n", line.s[line.n - 1]))
+        line.n--;
     if (line.n == 0)
         return -1;
     chat_input_remember(&c->in, line);
-    const bool slash = c->in.is_terminal && line.s[0] == '/';
     if (slash && line.n > 1 && line.s[1] == '/') {
         line.s++;
         line.n--;
@@ -297,9 +299,11 @@ static int single_turn(chat *c) {
 static int all_turns(chat *c) {
     if (c->o.chat.single)
         return single_turn(c);
-    if (c->in.edits)
-        chat_say(c, "%s. /help lists commands, Ctrl-C stops an answer, Ctrl-D ends.\n",
-                 c->setup->model_name);
+    if (c->in.edits) {
+        const char *slash = strrchr(c->setup->model_name, '/');
+        chat_say(c, "%s. /help lists the commands, Ctrl-D ends.\n",
+                 slash ? slash + 1 : c->setup->model_name);
+    }
     const int code = c->setup->first.s ? answer_message(c, c->setup->first) : -1;
     return code < 0 ? read_turns(c) : code;
 }

@@ -18,8 +18,9 @@ bool chat_text_add(chat_text *t, const char *s, size_t n) {
 
 size_t chat_n_used(const chat *c) {
     size_t n;
+    const size_t n_ctx = (size_t)llm_session_n_ctx(c->setup->session);
     (void)llm_generator_tokens(c->g, &n);
-    return n;
+    return n < n_ctx ? n : n_ctx; /* the last token of a full one is not in it */
 }
 
 /* --- the prompt ------------------------------------------------------------------------------- */
