@@ -2,9 +2,6 @@
  * flags of the tool itself, or says whose they are. */
 #include "hints.h"
 
-#define NO_CHAT                                                                                    \
-    "there is no conversation mode; to continue one: "                                             \
-    "--tokens \"$(llm-tokenize -m MODEL --chat TALK.json --ids)\""
 #define NO_SAMPLER                                                                                 \
     "this sampler is not supported; use --temp, --top-k, --top-p, --min-p and --repeat-penalty"
 #define FROM_FILE   "the model's file determines the rotation"
@@ -52,19 +49,13 @@
     "--cpu-mask-batch -Crb --cpu-range-batch --prio-batch"
 #define LOGGING                                                                                    \
     "-v --verbose --log-verbose -lv --verbosity --log-verbosity --log-file --log-disable "         \
-    "--log-colors --log-prefix --log-timestamps --perf --no-perf --show-timings "                  \
-    "--no-show-timings"
+    "--log-colors --log-prefix --log-timestamps --perf --no-perf"
 #define ADAPTERS                                                                                   \
     "--lora --lora-scaled --control-vector --control-vector-scaled --control-vector-layer-range"
 
 const arg_hint cli_hints[] = {
-    {"-cnv --conversation -st --single-turn -sys --system-prompt -sysf --system-prompt-file "
-     "--chat-template --chat-template-file "
-     "--chat-template-kwargs --jinja --no-jinja --reasoning-format --reasoning-budget",
-     NO_CHAT},
-    {"-i --interactive -if --interactive-first --in-prefix --in-suffix --in-prefix-bos -mli "
-     "--multiline-input",
-     NO_CHAT},
+    {"--no-jinja", "chat templates are always rendered; -no-cnv continues a text without one"},
+    {"--in-prefix-bos", "--in-prefix '<s>' puts such a token before what is typed"},
     {"-r --reverse-prompt --stop", "generation ends at the model's end token, or after -n tokens"},
     {"-co --color --simple-io", "the text is printed without colours"},
     {"--embedding --embeddings -fim --spm-infill --host --port",
