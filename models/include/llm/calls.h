@@ -46,12 +46,14 @@ typedef enum llm_calls_kind {
 /* Strings are valid until the next llm_calls_add, llm_calls_finish or llm_calls_free. */
 typedef struct llm_calls_part {
     llm_calls_kind kind;
-    bool begins;       /* CONTENT, REASONING: this piece begins a part; always set in others */
-    ggl_str text;      /* CONTENT, REASONING: the piece; CALL, BROKEN: the answer's text, with marks */
-    ggl_str name;      /* CALL: the function */
-    ggl_str arguments; /* CALL: a JSON object in one line, as the model wrote it but for white space */
-    ggl_str id;        /* CALL: the model's id of the call; empty if it wrote none */
-    const char *error; /* BROKEN: what is wrong, such as "the arguments of \"f\" are not JSON: .." */
+    bool begins;  /* CONTENT, REASONING: this piece begins a part; always set in others */
+    ggl_str text; /* CONTENT, REASONING: the piece; CALL, BROKEN: the answer's text, with marks */
+    ggl_str name; /* CALL: the function */
+    ggl_str
+        arguments; /* CALL: a JSON object in one line, as the model wrote it but for white space */
+    ggl_str id;    /* CALL: the model's id of the call; empty if it wrote none */
+    const char
+        *error; /* BROKEN: what is wrong, such as "the arguments of \"f\" are not JSON: .." */
 } llm_calls_part;
 
 typedef struct llm_calls_params {
@@ -69,14 +71,14 @@ typedef struct llm_calls_params {
     size_t max_size; /* bytes of an answer; 0: 16 MiB */
 } llm_calls_params;
 
-/* Returns the name of the format whose marks stand in the text of a chat template, such as "hermes";
- * "plain", which has no calls, if there is none. */
+/* Returns the name of the format whose marks stand in the text of a chat template, such as
+ * "hermes"; "plain", which has no calls, if there is none. */
 GGL_API ggl_str llm_calls_format(ggl_str template_text);
 /* Returns the name of the k-th format; empty: there are k or fewer. */
 GGL_API ggl_str llm_calls_format_name(int k);
 
-/* Begins an answer. GGL_NOT_FOUND: no format of that name (the message lists them); GGL_FORMAT: tools
- * are no JSON array; GGL_NOMEM. On failure *out is NULL. */
+/* Begins an answer. GGL_NOT_FOUND: no format of that name (the message lists them); GGL_FORMAT:
+ * tools are no JSON array; GGL_NOMEM. On failure *out is NULL. */
 GGL_API GGL_NODISCARD ggl_status llm_calls_new(llm_calls **out, const llm_calls_params *p,
                                                ggl_error *err);
 GGL_API void llm_calls_free(llm_calls *c);
