@@ -24,6 +24,7 @@ static ggl_status broken(attempt *a, const char *error) {
     return GGL_FORMAT;
 }
 
+/* The format has the name of the function and what is wrong. */
 static ggl_status broken_as(llm_calls *c, attempt *a, const char *format, ggl_str name,
                             const char *why) {
     const char *text =
@@ -240,8 +241,10 @@ static ggl_status read_json(llm_calls *c, attempt *a) {
         llm_json *doc;
         const char *why;
         ggl_status st = parse(c, (ggl_str){left.s, n}, &doc, &why);
-        if (st == GGL_FORMAT)
-            return broken_as(c, a, "the call is not JSON: %.*s%s", (ggl_str){"", 0}, why);
+        if (st == GGL_FORMAT) {
+            why = ggl_arena_printf(&c->arena, "the call is not JSON: %s", why);
+            return why ? broken(a, why) : GGL_NOMEM;
+        }
         if (st != GGL_OK)
             return st;
         st = read_value(c, a, &doc->root, (ggl_str){left.s, n});
@@ -315,9 +318,12 @@ static ggl_status as_string(llm_calls *c, const argument *arg, ggl_str function,
     llm_json *doc;
     const char *why;
     ggl_status st = parse(c, value, &doc, &why);
-    *string = st == GGL_FORMAT;
-    if (st == GGL_OK)
+    ggl_str line = {0};
+    if (st == GGL_OK) {
         llm_json_free(doc);
+        st = in_one_line(c, value, &line);
+    }
+    *string = line.n == 0; /* also NaN, which is no JSON */
     return st == GGL_FORMAT ? GGL_OK : st;
 }
 

@@ -268,6 +268,10 @@ static const answer answers[] = {
      "\"s\": {\"type\": \"string\"}}}}}]"},
     {"qwen3-coder", "<tool_call>{\"name\": \"f\", \"arguments\": {}}</tool_call>", "f{}", 0, 0},
     {"qwen3-coder", "<tool_call><function=f></function></tool_call>", "f{}", 0, 0},
+    {"qwen3-coder",
+     "<tool_call><function=f><parameter=a>NaN</parameter><parameter=b> null "
+     "</parameter><parameter=c></parameter></function></tool_call>",
+     "f{\"a\":\"NaN\",\"b\":null,\"c\":\"\"}", 0, 0},
     {"qwen3-coder", "<tool_call><function=f>a<parameter=x>1</parameter></function></tool_call>.",
      "!<tool_call>: neither an argument nor the end of the call follows! "
      "!<function=f>a<parameter=x>1</parameter></function>: "
