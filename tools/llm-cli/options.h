@@ -5,7 +5,8 @@
 #include "common/args.h"
 #include "common/ignore.h"
 #include "common/placement.h"
-#include "llm/sampler.h"
+#include "sampling_options.h"
+#include "stops.h"
 
 typedef struct cli_options {
     tool_ignore ignore;
@@ -14,8 +15,10 @@ typedef struct cli_options {
     int64_t n_predict, n_ctx, n_keep, n_batch, n_ubatch, n_threads, n_threads_batch, priority;
     int type_k, type_v; /* indices into tool_cache_types */
     int on_full;        /* 1: shift */
-    double temp, top_p, min_p, repeat_penalty;
-    int64_t top_k, repeat_last_n, seed;
+    int64_t seed;
+    sampling_options sampling;
+    stops_options stops;
+    const char *output, *color; /* color: one of tool_color_choices, "" or NULL */
     placement_options placement;
     bool shift, list_devices, watch, no_mmap, mlock, no_repack, f16_as_bf16, display_prompt, escape,
         ignore_eos, no_special, no_conversation;
@@ -23,6 +26,8 @@ typedef struct cli_options {
 
 /* Reads the command line. Returns -1, or an exit code. */
 int cli_options_read(cli_options *o, int argc, char **argv);
+void cli_options_fini(cli_options *o);
+/* The result borrows from o, and has no tokenizer yet. */
 llm_sampler_params cli_sampler_params(const cli_options *o);
 
 #endif
