@@ -27,6 +27,8 @@ void stops_fini(stops *s) {
 
 /* Prints the first n of the waiting bytes, and removes them. */
 static void release(stops *s, text_stream *out, size_t n) {
+    if (n == 0)
+        return;
     for (size_t i = 0, end; i < n; i = end) {
         for (end = i + 1; end < n && s->hidden[end] == s->hidden[i];)
             end++;
@@ -39,6 +41,8 @@ static void release(stops *s, text_stream *out, size_t n) {
 }
 
 ggl_status stops_put(stops *s, text_stream *out, ggl_str text, bool hidden, ggl_error *err) {
+    if (text.n == 0)
+        return GGL_OK;
     if (!s->strings) {
         if (!hidden)
             text_stream_put(out, text.s, text.n);
