@@ -348,7 +348,9 @@ ggl_status llm_generator_next(llm_generator *g, int32_t *id, ggl_error *err) {
     st = check_logits(g, logits, err);
     if (st != GGL_OK)
         return st;
-    *id = llm_sampler_next(g->p.sampler, logits);
+    *id = llm_sampler_next(g->p.sampler, logits, NULL);
+    if (*id < 0)
+        return ggl_fail(err, GGL_USAGE, "no token can be chosen: the biases forbid all of them");
     llm_sampler_accept(g->p.sampler, *id);
     g->drawn_from = logits;
     g->token[g->n++] = *id;

@@ -225,7 +225,7 @@ static bool write_text(run *r, const char *prompt, int n, char *out, size_t size
             GGL_OK;
     *out = 0;
     for (int i = 0; i < n && ok; i++) {
-        int32_t id = llm_sampler_next(s, llm_session_logits(r->session));
+        int32_t id = llm_sampler_next(s, llm_session_logits(r->session), NULL);
         if (llm_tokenizer_is_eog(t, id))
             break;
         append(out, size, llm_token_text(t, id, false));

@@ -157,7 +157,7 @@ static bool plain_next(fixture *f, int32_t *id) {
     CHECK_OK(llm_session_clear(f->fresh, 0, &f->err), &f->err);
     CHECK_OK(llm_session_eval(f->fresh, &(llm_batch){.n = f->n, .token = f->token}, &f->err),
              &f->err);
-    *id = llm_sampler_next(f->plain_sampler, llm_session_logits(f->fresh));
+    *id = llm_sampler_next(f->plain_sampler, llm_session_logits(f->fresh), NULL);
     llm_sampler_accept(f->plain_sampler, *id);
     f->token[f->n++] = *id;
     return true;

@@ -200,7 +200,7 @@ TEST(no_allocation_per_token) {
     REQUIRE_OK(llm_session_eval(f.s, &(llm_batch){.n = 50, .token = prompt}, &f.err), &f.err);
     size_t n = 0;
     for (int i = 0; i < 100; i++) {
-        id = llm_sampler_next(s, llm_session_logits(f.s));
+        id = llm_sampler_next(s, llm_session_logits(f.s), NULL);
         llm_sampler_accept(s, id);
         n += llm_token_text(t, id, false).n;
         REQUIRE_OK(llm_session_eval(f.s, &(llm_batch){.n = 1, .token = &id}, &f.err), &f.err);

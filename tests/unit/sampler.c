@@ -8,7 +8,7 @@
 
 /* Filters that let all pass. */
 static llm_sampler_params plain(void) {
-    return (llm_sampler_params){.temp = 1, .top_p = 1, .repeat_penalty = 1, .seed = 1};
+    return (llm_sampler_params){.temp = 1, .top_p = 1, .typ_p = 1, .repeat_penalty = 1, .seed = 1};
 }
 
 static llm_sampler *sampler(const llm_sampler_params *p, int32_t n_vocab, int32_t n_last) {
@@ -26,7 +26,7 @@ static void frequencies(const llm_sampler_params *p, const float *logits, int32_
     llm_sampler *s = sampler(p, n, 0);
     memset(freq, 0, N_MAX * sizeof *freq);
     for (int i = 0; s && i < count; i++) {
-        int32_t id = llm_sampler_next(s, logits);
+        int32_t id = llm_sampler_next(s, logits, NULL);
         if (CHECK(id >= 0 && id < n))
             freq[id]++;
     }
@@ -54,13 +54,13 @@ TEST(greedy) {
     for (int k = 0; k < 2; k++) {
         p.temp = k ? -1.0f : 0.0f;
         llm_sampler *s = sampler(&p, 6, 0);
-        CHECK_INT(llm_sampler_next(s, (float[]){1, 5, 2, 5, 4, -7}),
+        CHECK_INT(llm_sampler_next(s, (float[]){1, 5, 2, 5, 4, -7}, NULL),
                   1); /* of equals the lower id */
-        CHECK_INT(llm_sampler_next(s, (float[]){NAN, NAN, -3, NAN, -2, NAN}), 4);
-        CHECK_INT(llm_sampler_next(s, (float[]){-0.0f, 0, -1, -1, -1, -1}), 0);
-        CHECK_INT(llm_sampler_next(s, (float[]){NAN, -INFINITY, NAN, NAN, NAN, NAN}), 0);
-        CHECK_INT(llm_sampler_next(s, (float[]){1e38f, INFINITY, 3, INFINITY, 0, 0}), 1);
-        CHECK_INT(llm_sampler_next(s, (float[]){-3, -2, -1, -1e-40f, -1e-44f, -1e-42f}), 4);
+        CHECK_INT(llm_sampler_next(s, (float[]){NAN, NAN, -3, NAN, -2, NAN}, NULL), 4);
+        CHECK_INT(llm_sampler_next(s, (float[]){-0.0f, 0, -1, -1, -1, -1}, NULL), 0);
+        CHECK_INT(llm_sampler_next(s, (float[]){NAN, -INFINITY, NAN, NAN, NAN, NAN}, NULL), 0);
+        CHECK_INT(llm_sampler_next(s, (float[]){1e38f, INFINITY, 3, INFINITY, 0, 0}, NULL), 1);
+        CHECK_INT(llm_sampler_next(s, (float[]){-3, -2, -1, -1e-40f, -1e-44f, -1e-42f}, NULL), 4);
         llm_sampler_free(s);
     }
 }
@@ -73,9 +73,9 @@ TEST(generator) {
     llm_sampler_params p = plain();
     p.seed = 0;
     llm_sampler *s = sampler(&p, N, 0);
-    CHECK_INT(llm_sampler_next(s, logits), 0x99ec);
-    CHECK_INT(llm_sampler_next(s, logits), 0xbf6e);
-    CHECK_INT(llm_sampler_next(s, logits), 0x1a5f);
+    CHECK_INT(llm_sampler_next(s, logits, NULL), 0x99ec);
+    CHECK_INT(llm_sampler_next(s, logits, NULL), 0xbf6e);
+    CHECK_INT(llm_sampler_next(s, logits, NULL), 0x1a5f);
     llm_sampler_free(s);
 }
 
@@ -96,12 +96,12 @@ TEST(seeds) {
     llm_sampler *c = sampler(&p, N, 100);
     int differ = 0;
     for (int i = 0; i < N_IDS; i++) {
-        int32_t id = llm_sampler_next(a, logits);
+        int32_t id = llm_sampler_next(a, logits, NULL);
         CHECK_MSG(id == recorded[i], "token %d is %d, recorded: %d", i, (int)id, (int)recorded[i]);
-        CHECK_INT(llm_sampler_next(b, logits), id);
+        CHECK_INT(llm_sampler_next(b, logits, NULL), id);
         llm_sampler_accept(a, id);
         llm_sampler_accept(b, id);
-        differ += llm_sampler_next(c, logits) != id;
+        differ += llm_sampler_next(c, logits, NULL) != id;
     }
     CHECK(differ > N_IDS / 2);
     llm_sampler_free(a);
@@ -216,25 +216,25 @@ TEST(repeat_penalty) {
     p.repeat_last_n = 2;
     const float logits[] = {3, 4, -1, -1.5f, 2.5f};
     llm_sampler *s = sampler(&p, 5, 100);
-    CHECK_INT(llm_sampler_next(s, logits), 1);
+    CHECK_INT(llm_sampler_next(s, logits, NULL), 1);
     llm_sampler_accept(s, 1); /* 4 / 2 */
-    CHECK_INT(llm_sampler_next(s, logits), 0);
+    CHECK_INT(llm_sampler_next(s, logits, NULL), 0);
     llm_sampler_accept(s, 0);
-    CHECK_INT(llm_sampler_next(s, logits), 4);
+    CHECK_INT(llm_sampler_next(s, logits, NULL), 4);
     llm_sampler_accept(s, 4); /* 1 leaves the window of two */
-    CHECK_INT(llm_sampler_next(s, logits), 1);
+    CHECK_INT(llm_sampler_next(s, logits, NULL), 1);
     llm_sampler_accept(s, 1);
     llm_sampler_accept(s, 1); /* twice in the window, penalized once: 2 against 3 and 2.5 */
-    CHECK_INT(llm_sampler_next(s, logits), 0);
+    CHECK_INT(llm_sampler_next(s, logits, NULL), 0);
     llm_sampler_accept(s, -1); /* no tokens: ignored */
     llm_sampler_accept(s, 5);
-    CHECK_INT(llm_sampler_next(s, logits), 0);
+    CHECK_INT(llm_sampler_next(s, logits, NULL), 0);
     llm_sampler_free(s);
 
     const float negative[] = {-1, -1.5f, -3}; /* negative logits are multiplied: -2 */
     s = sampler(&p, 3, 100);
     llm_sampler_accept(s, 0);
-    CHECK_INT(llm_sampler_next(s, negative), 1);
+    CHECK_INT(llm_sampler_next(s, negative, NULL), 1);
     llm_sampler_free(s);
 
     p.repeat_last_n = -1; /* all, up to n_last */
@@ -242,26 +242,26 @@ TEST(repeat_penalty) {
     llm_sampler_accept(s, 1);
     for (int i = 0; i < 2; i++)
         llm_sampler_accept(s, 2);
-    CHECK_INT(llm_sampler_next(s, logits), 0);
+    CHECK_INT(llm_sampler_next(s, logits, NULL), 0);
     llm_sampler_accept(s, 2);
-    CHECK_INT(llm_sampler_next(s, logits), 1);
+    CHECK_INT(llm_sampler_next(s, logits, NULL), 1);
     llm_sampler_free(s);
 
     p.repeat_last_n = 0; /* none */
     s = sampler(&p, 5, 100);
     llm_sampler_accept(s, 1);
-    CHECK_INT(llm_sampler_next(s, logits), 1);
+    CHECK_INT(llm_sampler_next(s, logits, NULL), 1);
     llm_sampler_free(s);
 
     p.repeat_penalty = 0.5f; /* below 1 it is a reward: 3 becomes 6, -1.5 becomes -0.75 */
     p.repeat_last_n = 64;
     s = sampler(&p, 5, 100);
     llm_sampler_accept(s, 0);
-    CHECK_INT(llm_sampler_next(s, logits), 0);
+    CHECK_INT(llm_sampler_next(s, logits, NULL), 0);
     llm_sampler_free(s);
     s = sampler(&p, 3, 100);
     llm_sampler_accept(s, 1);
-    CHECK_INT(llm_sampler_next(s, negative), 1);
+    CHECK_INT(llm_sampler_next(s, negative, NULL), 1);
     llm_sampler_free(s);
     p.repeat_penalty = 2;
 
@@ -275,7 +275,7 @@ TEST(repeat_penalty) {
         s = sampler(&p, 5, 100);
         llm_sampler_accept(s, 1);
         for (int i = 0; i < 200; i++)
-            set |= 1u << llm_sampler_next(s, logits);
+            set |= 1u << llm_sampler_next(s, logits, NULL);
         CHECK_INT(set, 1 << 0 | 1 << 4);
         llm_sampler_free(s);
     }
@@ -299,7 +299,7 @@ TEST(heap_and_sort_agree) {
         p.top_k = 1025; /* the sort */
         llm_sampler *sort = sampler(&p, N, 0);
         for (int i = 0; i < 10; i++)
-            CHECK_INT(llm_sampler_next(heap, logits), llm_sampler_next(sort, logits));
+            CHECK_INT(llm_sampler_next(heap, logits, NULL), llm_sampler_next(sort, logits, NULL));
         llm_sampler_free(heap);
         llm_sampler_free(sort);
     }
@@ -319,7 +319,7 @@ TEST(no_allocations) {
         llm_sampler *s = sampler(&p, N, 50);
         long before = alloc_count();
         for (int i = 0; i < 200; i++)
-            llm_sampler_accept(s, llm_sampler_next(s, logits));
+            llm_sampler_accept(s, llm_sampler_next(s, logits, NULL));
         CHECK_INT(alloc_count(), before);
         llm_sampler_free(s);
     }

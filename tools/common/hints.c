@@ -2,8 +2,6 @@
  * flags of the tool itself, or says whose they are. */
 #include "hints.h"
 
-#define NO_SAMPLER                                                                                 \
-    "this sampler is not supported; use --temp, --top-k, --top-p, --min-p and --repeat-penalty"
 #define FROM_FILE   "the model's file determines the rotation"
 #define NO_DOWNLOAD "models are not downloaded: get the file, then use -m FILE"
 #define NO_DRAFT    "speculative decoding is not supported"
@@ -56,19 +54,13 @@
 const arg_hint cli_hints[] = {
     {"--no-jinja", "chat templates are always rendered; -no-cnv continues a text without one"},
     {"--in-prefix-bos", "--in-prefix '<s>' puts such a token before what is typed"},
-    {"-r --reverse-prompt --stop", "generation ends at the model's end token, or after -n tokens"},
-    {"-co --color --simple-io", "the text is printed without colours"},
+    {"--simple-io", "the text is printed as it comes; --color never: without colours"},
     {"--embedding --embeddings -fim --spm-infill --host --port",
      "llm-cli only continues text: there is no server, no embedding, no infill"},
     {"--grammar --grammar-file -j --json-schema -jf --json-schema-file",
      "grammars are not supported: the generated text is free"},
-    {"--samplers --sampling-seq --sampler-seq --typical --typical-p --xtc-probability "
-     "--xtc-threshold --dynatemp-range "
-     "--dynatemp-exp --mirostat --mirostat-lr --mirostat-ent --top-nsigma --top-n-sigma "
-     "--presence-penalty --frequency-penalty "
-     "-l --logit-bias --dry-multiplier --dry-base --dry-allowed-length --dry-penalty-last-n "
-     "--dry-sequence-breaker --adaptive-target",
-     NO_SAMPLER},
+    {"--adaptive-target --adaptive-decay",
+     "adaptive-p is not supported; --mirostat 2 also holds the text near a target"},
     {"--prompt-cache --prompt-cache-all --prompt-cache-ro", "prompts are not saved between runs"},
     {"-gan --grp-attn-n -gaw --grp-attn-w",
      "-c sets the context; --on-full shift goes on when it is full"},

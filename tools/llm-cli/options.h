@@ -6,7 +6,8 @@
 #include "common/args.h"
 #include "common/ignore.h"
 #include "common/placement.h"
-#include "llm/sampler.h"
+#include "sampling_options.h"
+#include "stops.h"
 
 typedef struct cli_options {
     tool_ignore ignore;
@@ -15,8 +16,10 @@ typedef struct cli_options {
     int64_t n_predict, n_ctx, n_keep, n_batch, n_ubatch, n_threads, n_threads_batch, priority;
     int type_k, type_v; /* indices into tool_cache_types */
     int on_full;        /* 1: shift */
-    double temp, top_p, min_p, repeat_penalty;
-    int64_t top_k, repeat_last_n, seed;
+    int64_t seed;
+    sampling_options sampling;
+    stops_options stops;
+    const char *output, *color; /* color: one of tool_color_choices, "" or NULL */
     placement_options placement;
     chat_options chat;
     bool shift, full_given, list_devices, watch, no_mmap, mlock, no_repack, f16_as_bf16,
@@ -25,9 +28,9 @@ typedef struct cli_options {
 
 /* Reads the command line. Returns -1, or an exit code. */
 int cli_options_read(cli_options *o, int argc, char **argv);
+void cli_options_fini(cli_options *o);
 /* Reads settings that can be changed while the program runs: those for sampling, -n, --reasoning and
  * --on-full. argv[0] is for messages. Returns -1, or an exit code after an error; *o may then be changed. */
 int cli_options_set(cli_options *o, int argc, char **argv);
-llm_sampler_params cli_sampler_params(const cli_options *o);
 
 #endif

@@ -1,0 +1,140 @@
+/* The table of stages, and orders of them by name or by letter. */
+#include "sampler_impl.h"
+
+#include <stdio.h>
+
+static bool has_penalties(const llm_sampler *s) {
+    return s->penalty_last_n > 0;
+}
+
+static bool has_dry(const llm_sampler *s) {
+    return s->dry.last_n > 0;
+}
+
+static bool has_top_n_sigma(const llm_sampler *s) {
+    return s->p.top_n_sigma > 0;
+}
+
+static bool has_top_k(const llm_sampler *s) {
+    return s->p.top_k > 0;
+}
+
+static bool has_typ_p(const llm_sampler *s) {
+    return s->p.typ_p < 1;
+}
+
+static bool has_top_p(const llm_sampler *s) {
+    return s->p.top_p < 1;
+}
+
+static bool has_min_p(const llm_sampler *s) {
+    return s->p.min_p > 0;
+}
+
+static bool has_xtc(const llm_sampler *s) {
+    return s->p.xtc_probability > 0 && s->p.xtc_threshold <= 0.5f;
+}
+
+static bool has_temperature(const llm_sampler *s) {
+    return s->p.temp != 1 || s->p.dynatemp_range > 0;
+}
+
+const sampler_row llm_sampler_rows[LLM_SAMPLER_N_STAGES] = {
+    [LLM_SAMPLER_PENALTIES] = {"penalties", "", 'e', .changes = true, .is_on = has_penalties,
+                               .apply = llm_sample_penalties},
+    [LLM_SAMPLER_DRY] = {"dry", "", 'd', .changes = true, .is_on = has_dry,
+                         .apply = llm_sample_dry},
+    [LLM_SAMPLER_TOP_N_SIGMA] = {"top_n_sigma", "top-n-sigma top-nsigma", 's', .removes = true,
+                                 .is_on = has_top_n_sigma, .apply = llm_sample_top_n_sigma},
+    [LLM_SAMPLER_TOP_K] = {"top_k", "top-k", 'k', .removes = true, .is_on = has_top_k,
+                           .apply = llm_sample_top_k},
+    [LLM_SAMPLER_TYP_P] = {"typ_p", "typ-p typ typical typical-p typical_p", 'y', .removes = true,
+                           .is_on = has_typ_p, .apply = llm_sample_typ_p},
+    [LLM_SAMPLER_TOP_P] = {"top_p", "top-p nucleus", 'p', .removes = true, .is_on = has_top_p,
+                           .apply = llm_sample_top_p},
+    [LLM_SAMPLER_MIN_P] = {"min_p", "min-p", 'm', .removes = true, .is_on = has_min_p,
+                           .apply = llm_sample_min_p},
+    [LLM_SAMPLER_XTC] = {"xtc", "", 'x', .removes = true, .is_on = has_xtc,
+                         .apply = llm_sample_xtc},
+    [LLM_SAMPLER_TEMPERATURE] = {"temperature", "temp", 't', .is_on = has_temperature,
+                                 .apply = llm_sample_temperature},
+};
+
+const char *llm_sampler_stage_name(llm_sampler_stage stage) {
+    return llm_sampler_rows[stage].name;
+}
+
+char llm_sampler_stage_letter(llm_sampler_stage stage) {
+    return llm_sampler_rows[stage].letter;
+}
+
+/* --- orders ----------------------------------------------------------------------------------- */
+
+static bool is_name(const char *s, size_t n, const char *name, size_t n_name) {
+    return n == n_name && memcmp(s, name, n) == 0;
+}
+
+/* Returns the stage with that name, or -1. */
+static int by_name(const char *s, size_t n) {
+    for (int i = 0; i < LLM_SAMPLER_N_STAGES && n > 0; i++) {
+        const sampler_row *row = &llm_sampler_rows[i];
+        if (is_name(s, n, row->name, strlen(row->name)))
+            return i;
+        for (const char *other = row->other_names; *other;) {
+            const size_t n_other = strcspn(other, " ");
+            if (is_name(s, n, other, n_other))
+                return i;
+            other += n_other + (other[n_other] == ' ');
+        }
+    }
+    return -1;
+}
+
+static int by_letter(const char *s, size_t n) {
+    for (int i = 0; i < LLM_SAMPLER_N_STAGES && n == 1; i++)
+        if (llm_sampler_rows[i].letter == *s)
+            return i;
+    return -1;
+}
+
+/* Adds the stage spelled s[0..n) to the order. */
+static ggl_status add_stage(llm_sampler_params *p, int stage, const char *s, size_t n,
+                            ggl_error *err) {
+    char known[256] = "";
+    size_t used = 0;
+    for (int i = 0; i < LLM_SAMPLER_N_STAGES; i++)
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s (%c)", i > 0 ? ", " : "",
+                                 llm_sampler_rows[i].name, llm_sampler_rows[i].letter);
+    if (stage < 0)
+        return ggl_fail(err, GGL_USAGE, "'%.*s' is not a stage; there are %s", (int)n, s, known);
+    for (int i = 0; i < p->n_stages; i++)
+        if (p->stage[i] == stage)
+            return ggl_fail(err, GGL_USAGE, "stage %s is named twice, but can run only once",
+                            llm_sampler_rows[stage].name);
+    p->stage[p->n_stages++] = (uint8_t)stage;
+    return GGL_OK;
+}
+
+static ggl_status read_order(llm_sampler_params *p, const char *s, bool letters, ggl_error *err) {
+    llm_sampler_params order = *p;
+    ggl_status st = GGL_OK;
+    order.n_stages = 0;
+    while (*s && st == GGL_OK) {
+        const size_t n = letters ? 1 : strcspn(s, ";");
+        st = add_stage(&order, letters ? by_letter(s, n) : by_name(s, n), s, n, err);
+        s += n + (s[n] == ';' && !letters);
+    }
+    if (st == GGL_OK && order.n_stages == 0)
+        st = add_stage(&order, -1, "", 0, err);
+    if (st == GGL_OK)
+        *p = order;
+    return st;
+}
+
+ggl_status llm_sampler_read_names(llm_sampler_params *p, const char *names, ggl_error *err) {
+    return read_order(p, names, false, err);
+}
+
+ggl_status llm_sampler_read_letters(llm_sampler_params *p, const char *letters, ggl_error *err) {
+    return read_order(p, letters, true, err);
+}
