@@ -51,3 +51,30 @@ TEST(refused) {
             CHECK_HAS(wrong, cases[i].words);
     }
 }
+
+/* What is written is read again; bytes that are no UTF-8 become U+FFFD. */
+TEST(written) {
+    const struct {
+        const char *text;
+        size_t n;
+        const char *json;
+    } cases[] = {
+        {"", 0, "\"\""},
+        {"a b/", 4, "\"a b/\""},
+        {"\"\\\n\t\r\b\f", 7, "\"\\\"\\\\\\n\\t\\r\\b\\f\""},
+        {"\0\x1f\x7f", 3, "\"\\u0000\\u001f\x7f\""},
+        {"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", 9, "\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\""},
+        {"\xff\xe2\x82", 3, "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *json = NULL, out[64];
+        size_t n_json = 0, n = 0, used = 0;
+        FILE *to = open_memstream(&json, &n_json);
+        REQUIRE(to);
+        json_put_string(to, cases[i].text, cases[i].n);
+        fclose(to);
+        CHECK_STR(json, cases[i].json);
+        CHECK(!json_read_string(json, n_json, out, &n, &used) && used == n_json);
+        free(json);
+    }
+}

@@ -3,6 +3,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "ggl/show.h"
+
 /* Reads four hexadecimal digits at s[0..n); -1: none. */
 static int32_t read_hex4(const char *s, size_t n) {
     int32_t value = 0;
@@ -80,4 +82,33 @@ const char *json_read_string(const char *s, size_t n, char *out, size_t *n_out, 
         return "the string is not closed";
     *used = i + 1;
     return NULL;
+}
+
+/* --- writing ---------------------------------------------------------------------------------- */
+
+static void put_control(FILE *out, unsigned char c) {
+    static const char from[] = "\b\f\n\r\t", to[] = "bfnrt";
+    const char *e = c ? strchr(from, c) : NULL;
+    if (e)
+        fprintf(out, "\\%c", to[e - from]);
+    else
+        fprintf(out, "\\u%04x", c);
+}
+
+void json_put_string(FILE *out, const char *s, size_t n) {
+    putc('"', out);
+    for (size_t i = 0; i < n;) {
+        const unsigned char c = (unsigned char)s[i];
+        const size_t len = ggl_utf8_length(s + i, n - i);
+        if (len == 0)
+            fputs("\xef\xbf\xbd", out);
+        else if (c == '"' || c == '\\')
+            fprintf(out, "\\%c", c);
+        else if (c < 0x20)
+            put_control(out, c);
+        else
+            fwrite(s + i, 1, len, out);
+        i += len ? len : 1;
+    }
+    putc('"', out);
 }

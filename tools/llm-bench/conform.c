@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/json_text.h"
 #include "conform/table.h"
 #include "report.h"
 #include "tool.h"
@@ -172,7 +173,7 @@ static void json_object(const conform *c, const conform_row *r) {
     for (int i = 0; i < N_FIELDS; i++) {
         printf("%s\"%s\": ", i ? ", " : "{", f[i].key);
         if (f[i].text)
-            bench_put_json_string(stdout, f[i].text);
+            json_put_string(stdout, f[i].text, strlen(f[i].text));
         else if (isfinite(f[i].number))
             printf("%.6g", f[i].number);
         else

@@ -5,20 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- values ----------------------------------------------------------------------------------- */
+#include "common/json_text.h"
 
-void bench_put_json_string(FILE *out, const char *s) {
-    putc('"', out);
-    for (; *s; s++) {
-        if (*s == '"' || *s == '\\')
-            fprintf(out, "\\%c", *s);
-        else if ((unsigned char)*s < 0x20)
-            fprintf(out, "\\u%04x", (unsigned)(unsigned char)*s);
-        else
-            putc(*s, out);
-    }
-    putc('"', out);
-}
+/* --- values ----------------------------------------------------------------------------------- */
 
 /* Prints a string in quotes, with the quotes in it doubled. */
 static void put_quoted(FILE *out, const char *s, char quote) {
@@ -40,7 +29,7 @@ static void put_number(FILE *out, const bench_field *f, double x) {
 
 static void put_json(FILE *out, const bench_field *f) {
     if (f->kind == BENCH_TEXT) {
-        bench_put_json_string(out, f->text);
+        json_put_string(out, f->text, strlen(f->text));
     } else if (f->kind == BENCH_NUMBERS) {
         putc('[', out);
         for (int i = 0; i < f->n; i++) {
@@ -62,11 +51,11 @@ static void put_profile(FILE *out, const bench_profile *p) {
     for (size_t i = 0; i < p->n; i++) {
         const bench_profile_line *l = &p->line[i];
         fprintf(out, "%s{\"op\": ", i ? ", " : "");
-        bench_put_json_string(out, l->op);
+        json_put_string(out, l->op, strlen(l->op));
         fputs(", \"weight\": ", out);
-        bench_put_json_string(out, l->weight);
+        json_put_string(out, l->weight, strlen(l->weight));
         fprintf(out, ", \"type\": \"%s\", \"shape\": ", l->type);
-        bench_put_json_string(out, l->shape);
+        json_put_string(out, l->shape, strlen(l->shape));
         fprintf(out, ", \"calls\": %.0f, \"ns\": %.0f, \"share\": %.4f", l->calls, l->ns,
                 p->ns > 0 ? l->ns / p->ns : 0);
         if (l->bytes > 0 && l->ns > 0)
@@ -89,7 +78,7 @@ static void put_object(const bench_report *r, const bench_row *row, const char *
     }
     if (r->o->alternation) {
         fprintf(r->out, ",%s\"alternation\": ", between);
-        bench_put_json_string(r->out, r->o->alternation);
+        json_put_string(r->out, r->o->alternation, strlen(r->o->alternation));
     }
     static const char *const names[] = {"profile_prompt", "profile_gen"};
     for (int k = 0; k < 2 && row->profile; k++)

@@ -19,7 +19,4 @@ void bench_report_row(bench_report *r, const bench_row *row);
 /* Prints what follows the table; takes all rows again. */
 void bench_report_end(bench_report *r, bench_row *const *rows, size_t n);
 
-/* Prints a JSON string with its quotes. */
-void bench_put_json_string(FILE *out, const char *s);
-
 #endif
