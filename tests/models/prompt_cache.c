@@ -119,9 +119,9 @@ static int64_t run_cached(const settings *o, const char *path, const int32_t *id
                   CHECK_OK(llm_prompt_cache_prompt(p.cache, p.g, &prompt, &p.err), &p.err) &&
                   CHECK_INT(llm_generator_get_stats(p.g).n_reused >= n_held, true) && draw(&p, out);
         const int32_t *tokens = llm_generator_tokens(p.g, &n_all);
-        if (ok)
-            ok = CHECK_OK(llm_prompt_cache_save(p.cache, path, tokens, all ? n_all - 1 : n, &p.err),
-                          &p.err);
+        ok =
+            ok && CHECK_OK(llm_generator_settle(p.g, &n_all, &p.err), &p.err) &&
+            CHECK_OK(llm_prompt_cache_save(p.cache, path, tokens, all ? n_all : n, &p.err), &p.err);
         n_held = ok ? n_held : -1;
     }
     program_close(&p);

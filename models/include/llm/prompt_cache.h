@@ -12,7 +12,8 @@
  *     st = llm_prompt_cache_prompt(c, g, &(llm_prompt){.id = ids, .n = n_ids}, &err);
  *     .. generate ..
  *     const int32_t *all = llm_generator_tokens(g, &n_all);
- *     st = llm_prompt_cache_save(c, "chat.cache", all, n_past, &err);
+ *     if (llm_generator_settle(g, &n_held, &err) == GGL_OK)
+ *         st = llm_prompt_cache_save(c, "chat.cache", all, n_held, &err);
  *
  * A program that keeps several beginnings has a file for each. Threads and processes may load and
  * save the same file at once: whoever loads gets all of one version of it. */
