@@ -307,6 +307,12 @@ ggl_status llm_generator_adopt(llm_generator *g, const int32_t *id, size_t n, gg
     return n > 0 && g->has_states ? take_snapshot(g, SNAPSHOT_PROMPT, err) : GGL_OK;
 }
 
+ggl_status llm_generator_settle(llm_generator *g, size_t *n_held, ggl_error *err) {
+    const ggl_status st = go_back(g, g->n_kept, err);
+    *n_held = (size_t)g->n_kept;
+    return st;
+}
+
 /* --- drawing ---------------------------------------------------------------------------------- */
 
 static ggl_status check_logits(llm_generator *g, const float *logits, ggl_error *err) {

@@ -1,4 +1,4 @@
-/* Shared by session.c and session_slots.c. */
+/* Shared by session.c, session_slots.c and prompt_cache.c. */
 #ifndef LLM_SESSION_IMPL_H
 #define LLM_SESSION_IMPL_H
 
@@ -27,5 +27,9 @@ struct llm_session {
 ggl_status llm_slot_check(const llm_session *s, int slot, ggl_error *err);
 /* Also refuses a broken slot. */
 ggl_status llm_slot_check_whole(const llm_session *s, int slot, ggl_error *err);
+/* Saves the first n_past tokens of a slot as llm_session_save does. Fewer than the slot has are
+ * possible if its model has no states and no rings. */
+ggl_status llm_slot_save(llm_session *s, int slot, int64_t n_past, bool states_only, void **data,
+                         size_t *size, ggl_error *err);
 
 #endif

@@ -9,7 +9,6 @@
     "this sampler is not supported; use --temp, --top-k, --top-p, --min-p and --repeat-penalty"
 #define FROM_FILE   "the model's file determines the rotation"
 #define NO_DOWNLOAD "models are not downloaded: get the file, then use -m FILE"
-#define NO_DRAFT    "speculative decoding is not supported"
 #define NO_ADAPTER  "adapters are not supported: merge them into the model before it is converted"
 #define ONLY_TEXT   "only text is supported"
 #define CORES       "-C sets the CPUs, -t and -tb the threads, --prio the priority"
@@ -78,13 +77,17 @@ const arg_hint cli_hints[] = {
      "-l --logit-bias --dry-multiplier --dry-base --dry-allowed-length --dry-penalty-last-n "
      "--dry-sequence-breaker --adaptive-target",
      NO_SAMPLER},
-    {"--prompt-cache --prompt-cache-all --prompt-cache-ro", "prompts are not saved between runs"},
     {"-gan --grp-attn-n -gaw --grp-attn-w",
      "-c sets the context; --on-full shift goes on when it is full"},
     {ADAPTERS, NO_ADAPTER},
-    {"-md --model-draft -hfd --hf-repo-draft --draft --draft-n --draft-max --draft-min "
-     "--draft-n-min --draft-p-min -ngld -devd -cd",
-     NO_DRAFT},
+    {"-hfd --hf-repo-draft", NO_DOWNLOAD},
+    {"-td --threads-draft -tbd --threads-batch-draft",
+     "the draft model runs with the threads of -t"},
+    {"-ctkd --cache-type-k-draft -ctvd --cache-type-v-draft",
+     "the draft's cache has the types of -ctk and -ctv"},
+    {"--draft-p-split -ps --p-split", "guesses do not branch: --draft-p-min ends them"},
+    {"-lcs --lookup-cache-static -lcd --lookup-cache-dynamic",
+     "--lookup guesses only from the text of this run"},
     {"-mm --mmproj -mmu --mmproj-url --no-mmproj --image --audio", ONLY_TEXT},
     {DOWNLOADS, NO_DOWNLOAD},
     {ROTATIONS, FROM_FILE},

@@ -19,6 +19,8 @@
 #include "ggl/show.h"
 #include "llm/generate.h"
 #include "options.h"
+#include "saved_prompt.h"
+#include "speculate.h"
 #include "text_stream.h"
 
 #define TOOL "llm-cli"
@@ -32,7 +34,9 @@ typedef struct cli {
     llm_session_params params; /* of the session */
     llm_sampler *sampler;
     llm_generator *generator;
-    char *text; /* text of the prompt, if it was given as text */
+    speculation *speculation;   /* NULL: nothing is guessed */
+    saved_prompt *saved_prompt; /* NULL: there is no prompt cache */
+    char *text;                 /* text of the prompt, if it was given as text */
     size_t text_size;
     llm_tokens prompt;
     text_stream out;
@@ -174,11 +178,15 @@ static bool on_load(void *ctx, size_t done, size_t total) {
     return !process_stopped;
 }
 
+static ggl_backend_params backend_params(const cli *c) {
+    return (ggl_backend_params){.n_threads = (int)c->o.n_threads,
+                                .n_threads_batch = (int)c->o.n_threads_batch,
+                                .mask = c->o.mask,
+                                .f16_as_bf16 = c->o.f16_as_bf16};
+}
+
 static int open_session(cli *c) {
-    const ggl_backend_params bp = {.n_threads = (int)c->o.n_threads,
-                                   .n_threads_batch = (int)c->o.n_threads_batch,
-                                   .mask = c->o.mask,
-                                   .f16_as_bf16 = c->o.f16_as_bf16};
+    const ggl_backend_params bp = backend_params(c);
     int code = placement_open(&c->placement, TOOL, &c->o.placement, &bp);
     if (code >= 0)
         return code;
@@ -186,7 +194,7 @@ static int open_session(cli *c) {
     llm_session_params *p = &c->params;
     p->n_ctx = c->o.n_ctx;
     p->n_ubatch = c->o.n_ubatch;
-    p->n_rows = c->o.logits ? c->o.n_ubatch : 1;
+    p->n_rows = c->o.logits ? c->o.n_ubatch : speculate_n_max(&c->o.speculate) + 1;
     p->type_k = tool_cache_type(c->o.type_k);
     p->type_v = tool_cache_type(c->o.type_v);
     p->no_repack = c->o.no_repack;
@@ -205,6 +213,25 @@ static int open_session(cli *c) {
                      " tokens at once; text beyond them may make no sense\n",
                 own);
     return -1;
+}
+
+/* Opens what guesses the next tokens. */
+static int open_speculation(cli *c) {
+    const placement_options *o = &c->o.placement;
+    const speculate_target t = {
+        .tokenizer = c->tokenizer,
+        .placement = c->placement,
+        .cpu_only = !o->devices && !o->split && !o->n_gpu_layers_given && !o->fit && !o->place.n,
+        .backend = backend_params(c),
+        .session = c->params,
+        .n_ctx = llm_session_n_ctx(c->session),
+        .model = {.gguf = {.no_mmap = c->o.no_mmap, .lock = c->o.mlock, .willneed = true}}};
+    return speculate_open(&c->speculation, TOOL, &c->o.speculate, &t);
+}
+
+static int open_saved_prompt(cli *c) {
+    const saved_prompt_target t = {c->model, c->session, c->placement, c->o.f16_as_bf16};
+    return saved_prompt_open(&c->saved_prompt, TOOL, &c->o.saved_prompt, &t);
 }
 
 static int print_plan(const cli *c) {
@@ -254,6 +281,8 @@ static int open_generator(cli *c) {
                                     .tokenizer = c->tokenizer,
                                     .shift = c->o.shift,
                                     .n_keep = c->o.n_keep,
+                                    .guesser = speculate_guesser(c->speculation),
+                                    .n_guess_max = speculate_n_max(&c->o.speculate),
                                     .progress = on_progress,
                                     .ctx = c};
     st = llm_generator_new(&c->generator, &p, &err);
@@ -273,7 +302,7 @@ static int run_prompt(cli *c) {
         p.each = each_logits;
     }
     const double t = process_seconds();
-    ggl_status st = llm_generator_prompt(c->generator, &p, &err);
+    ggl_status st = saved_prompt_run(c->saved_prompt, c->generator, &p, &err);
     c->t_prompt = process_seconds() - t;
     if (process_stopped)
         tool_begin_line();
@@ -362,13 +391,17 @@ static void print_times(const cli *c) {
     getrusage(RUSAGE_SELF, &r);
     const llm_generator_stats stats =
         c->generator ? llm_generator_get_stats(c->generator) : (llm_generator_stats){0};
-    double n_prompt = (double)stats.n_prompt,
+    const int64_t n_saved = saved_prompt_n_held(c->saved_prompt);
+    double n_prompt = (double)(n_saved ? (int64_t)c->prompt.n - n_saved : stats.n_prompt),
            n_gen = (double)(c->n_generated > 1 ? c->n_generated - 1 : 0);
     fprintf(stderr, "\nload        %9.1f ms\n", c->t_load * 1e3);
     fprintf(stderr, "prompt      %9.1f ms %7.0f tokens %10.1f t/s\n", c->t_prompt * 1e3, n_prompt,
             c->t_prompt > 0 ? n_prompt / c->t_prompt : 0);
+    if (n_saved > 0)
+        fprintf(stderr, "from cache               %7" PRId64 " tokens\n", n_saved);
     fprintf(stderr, "generation  %9.1f ms %7.0f tokens %10.1f t/s\n", c->t_generate * 1e3, n_gen,
             c->t_generate > 0 ? n_gen / c->t_generate : 0);
+    speculate_report(c->speculation, &stats);
     fprintf(stderr, "peak memory %9.1f MiB\n", (double)r.ru_maxrss / 1024);
     fprintf(stderr, "descriptor  %s\n", llm_model_arch_origin(c->model));
 }
@@ -382,6 +415,8 @@ static int run(cli *c) {
         return print_plan(c);
     if (code < 0)
         code = read_prompt(c);
+    if (code < 0)
+        code = open_speculation(c);
     if (code >= 0)
         return code;
     ggl_error err = {0};
@@ -400,6 +435,8 @@ static int run(cli *c) {
     if (c->text && c->o.display_prompt)
         text_stream_put(&c->out, c->text, c->text_size);
     code = open_generator(c);
+    if (code < 0)
+        code = open_saved_prompt(c);
     if (code < 0 && c->prompt.n)
         code = run_prompt(c);
     if (code < 0 && !process_stopped && c->prompt.n)
@@ -409,6 +446,8 @@ static int run(cli *c) {
         return code;
     if (c->n_generated > 0 || (c->o.display_prompt && !c->o.tokens))
         putchar('\n');
+    if (c->prompt.n)
+        saved_prompt_write(c->saved_prompt, c->generator, c->prompt.id, c->prompt.n);
     print_times(c);
     if (!placement_report(c->placement, stderr))
         return 1;
@@ -419,7 +458,9 @@ static int run(cli *c) {
  * written. */
 static bool finish(cli *c) {
     npy_abort(&c->logits);
+    saved_prompt_close(c->saved_prompt);
     llm_generator_free(c->generator);
+    speculate_close(c->speculation);
     llm_sampler_free(c->sampler);
     llm_session_free(c->session);
     ggl_error err = {0};
@@ -491,6 +532,9 @@ static int check_paths(const cli_options *o) {
         {"--logits", o->logits, .written = true},
         {"--trace", placement_trace(&o->placement), .written = true},
         {"--repack-cache", cache, .written = true, .optional = true},
+        {"--draft", o->speculate.draft, .needed = true},
+        {"--prompt-cache", o->saved_prompt.path, .written = !o->saved_prompt.read_only,
+         .optional = true},
     };
     return tool_check_paths(TOOL, paths, sizeof paths / sizeof *paths);
 }

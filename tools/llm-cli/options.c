@@ -21,6 +21,7 @@ static const cli_options defaults = {
     .seed = -1,
     .display_prompt = true,
     .escape = true,
+    .speculate = SPECULATE_DEFAULTS,
 };
 
 int cli_options_read(cli_options *o, int argc, char **argv) {
@@ -79,6 +80,8 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
         {"-s --seed", ARG_INT, &o->seed, .value = "N",
          .help = "the same seed gives the same text (default -1: a different one each time)",
          .min = -1, .max = 9007199254740992.0},
+        SPECULATE_OPTIONS(o->speculate),
+        SAVED_PROMPT_OPTIONS(o->saved_prompt),
         {NULL, .help = "machine"},
         {"-t --threads", ARG_INT, &o->n_threads, .value = "N",
          .help = "threads for single tokens (default: physical cores)", .min = 1,
@@ -150,6 +153,11 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
     if (o->f16_as_bf16 && o->no_repack)
         return tool_error("llm-cli", 2, "--f16-as-bf16 and --no-repack exclude each other");
     o->shift = o->shift || o->on_full == 1;
+    code = speculate_check("llm-cli", &o->speculate);
+    if (code < 0)
+        code = saved_prompt_check("llm-cli", &o->saved_prompt);
+    if (code >= 0)
+        return code;
     if (o->n_batch < o->n_ubatch)
         o->n_ubatch = o->n_batch;
     if (o->seed < 0)

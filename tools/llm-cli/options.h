@@ -6,6 +6,8 @@
 #include "common/ignore.h"
 #include "common/placement.h"
 #include "llm/sampler.h"
+#include "saved_prompt.h"
+#include "speculate.h"
 
 typedef struct cli_options {
     tool_ignore ignore;
@@ -17,6 +19,8 @@ typedef struct cli_options {
     double temp, top_p, min_p, repeat_penalty;
     int64_t top_k, repeat_last_n, seed;
     placement_options placement;
+    speculate_options speculate;
+    saved_prompt_options saved_prompt;
     bool shift, list_devices, watch, no_mmap, mlock, no_repack, f16_as_bf16, display_prompt, escape,
         ignore_eos, no_special, no_conversation;
 } cli_options;

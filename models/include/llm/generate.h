@@ -94,6 +94,11 @@ GGL_API const float *llm_generator_logits(const llm_generator *g);
 GGL_API GGL_NODISCARD ggl_status llm_generator_adopt(llm_generator *g, const int32_t *id, size_t n,
                                                      ggl_error *err);
 
+/* Takes wrong guesses out of the slot, so that it can be saved or copied. It then holds the first *n_held
+ * tokens of the sequence: without those that a model with states would have to run again. */
+GGL_API GGL_NODISCARD ggl_status llm_generator_settle(llm_generator *g, size_t *n_held,
+                                                      ggl_error *err);
+
 /* What happened since llm_generator_new. */
 typedef struct llm_generator_stats {
     int64_t n_reused;  /* tokens of the last prompt that were not run again */
