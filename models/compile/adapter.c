@@ -125,6 +125,11 @@ static ggl_status check_half(const llm_adapter *a, const arch_pair *p, const ggl
         return ggl_fail(err, GGL_SHAPE, "%s: %.200s.lora_%c has %d dimension%s; %s",
                         llm_adapter_name(a), p->name.s, half, t->n_dims, t->n_dims == 1 ? "" : "s",
                         p->embedding ? "2 are expected" : "2 or 3 are expected");
+    if (t->size == 0)
+        return ggl_fail(err, GGL_SHAPE,
+                        "%s: %.200s.lora_%c is empty: it is [%" PRId64 ", %" PRId64 "%s",
+                        llm_adapter_name(a), p->name.s, half, t->ne[0], t->ne[1],
+                        t->n_dims > 2 ? ", ..]" : "]");
     return GGL_OK;
 }
 

@@ -11,7 +11,7 @@
 #define NO_DOWNLOAD "models are not downloaded: get the file, then use -m FILE"
 #define NO_DRAFT    "speculative decoding is not supported"
 #define NO_KEEP     "the context does not shift: generation ends when it is full; -c sets its size"
-#define NO_ADAPTER  "adapters are not supported: merge them into the model before it is converted"
+#define NO_ADAPTER  "only LoRA adapters are supported: --lora FILE"
 #define ONLY_TEXT   "only text is supported"
 #define CORES       "-C sets the CPUs, -t and -tb the threads, --prio the priority"
 #define LOGS                                                                                       \
@@ -56,7 +56,8 @@
     "--log-colors --log-prefix --log-timestamps --perf --no-perf --show-timings "                  \
     "--no-show-timings"
 #define ADAPTERS                                                                                   \
-    "--lora --lora-scaled --control-vector --control-vector-scaled --control-vector-layer-range"
+    "--control-vector --control-vector-scaled --control-vector-layer-range "                       \
+    "--lora-init-without-apply"
 
 const arg_hint cli_hints[] = {
     {"-cnv --conversation -st --single-turn -sys --system-prompt -sysf --system-prompt-file "

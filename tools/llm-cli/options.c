@@ -40,6 +40,7 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
          .help = "the context, in tokens (default 0: the model's own)", .min = 0, .max = 1 << 30},
         {"--arch", ARG_STRING, &o->arch, .value = "FILE",
          .help = "the architecture descriptor to use"},
+        ADAPTER_OPTIONS(o->adapters),
         IGNORE_OPTIONS(o->ignore),
         {"-e --escape", ARG_FLAG, &o->escape,
          .help = "resolve \\n, \\t, \\xHH .. in -p as in C (default)"},
