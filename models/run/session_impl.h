@@ -10,8 +10,10 @@ struct llm_session {
     ggl_sched *sched;
     llm_arch_result built;
     ggl_host_range *host;
-    ggl_gguf_identity identity; /* identifies the model's file */
-    char *cache;                /* name of the cache file; NULL: none */
+    /* [1 + n_adapters]: identify the files of the model and of its adapters */
+    ggl_gguf_identity *identity;
+    uint64_t adapters; /* a digest of the adapters and their scales; 0: there are none */
+    char *cache;       /* name of the cache file; NULL: none */
     char load_notes[400];
     int64_t n_ctx, n_ubatch, n_slots, n_rows;
     int32_t *token, *pos, *slot, *row; /* [n_ubatch]: inputs of the current ubatch */

@@ -112,7 +112,7 @@ enum { VERSION = 3 };
 static const char magic[8] = "ggl-slot";
 
 static uint64_t shape_hash(const llm_session *s) {
-    uint64_t h = LLM_DIGEST_START;
+    uint64_t h = LLM_DIGEST_START ^ s->adapters;
     for (int i = 0; i < ggl_graph_n_stores(s->graph); i++) {
         const ggl_store *st = ggl_graph_store(s->graph, i);
         int64_t words[] = {st->kind, st->type, st->ne[0], st->ne[1],
@@ -183,7 +183,9 @@ static ggl_status check_header(const llm_session *s, const header *h, const char
                         type_name(h->type_k), type_name(h->type_v), type_name((int32_t)p->type_k),
                         type_name((int32_t)p->type_v));
     if (h->shape != shape_hash(s))
-        return ggl_fail(err, GGL_FORMAT, "the slot was saved by a session of another model");
+        return ggl_fail(err, GGL_FORMAT,
+                        "the slot was saved by a session of another model, or with other "
+                        "adapters");
     if (h->size < 0 || (uint64_t)h->size != size ||
         (uint64_t)h->size != ggl_sched_slot_size(s->sched, h->n_past, h->states_only != 0))
         return ggl_fail(err, GGL_FORMAT,

@@ -9,7 +9,7 @@
     "this sampler is not supported; use --temp, --top-k, --top-p, --min-p and --repeat-penalty"
 #define FROM_FILE   "the model's file determines the rotation"
 #define NO_DOWNLOAD "models are not downloaded: get the file, then use -m FILE"
-#define NO_ADAPTER  "adapters are not supported: merge them into the model before it is converted"
+#define NO_ADAPTER  "only LoRA adapters are supported: --lora FILE"
 #define ONLY_TEXT   "only text is supported"
 #define CORES       "-C sets the CPUs, -t and -tb the threads, --prio the priority"
 #define LOGS                                                                                       \
@@ -54,7 +54,8 @@
     "--log-colors --log-prefix --log-timestamps --perf --no-perf --show-timings "                  \
     "--no-show-timings"
 #define ADAPTERS                                                                                   \
-    "--lora --lora-scaled --control-vector --control-vector-scaled --control-vector-layer-range"
+    "--control-vector --control-vector-scaled --control-vector-layer-range "                       \
+    "--lora-init-without-apply"
 
 const arg_hint cli_hints[] = {
     {"-cnv --conversation -st --single-turn -sys --system-prompt -sysf --system-prompt-file "

@@ -202,6 +202,9 @@ static int open_session(cli *c) {
     p->progress = on_load;
     p->progress_ctx = c;
     p->cancelled = process_is_stopped;
+    code = adapters_open(&c->o.adapters, TOOL, c->model, p);
+    if (code >= 0)
+        return code;
     code = placement_session(c->placement, &c->session, c->model, p);
     if (code >= 0)
         return code;
@@ -238,6 +241,7 @@ static int print_plan(const cli *c) {
     ggl_fprint(stdout, "model        %s\ndescriptor   %s\ncontext      %" PRId64 "\n",
                ggl_gguf_name(llm_model_file(c->model)), llm_model_arch_origin(c->model),
                llm_session_n_ctx(c->session));
+    adapters_print(&c->o.adapters, "adapter      ", stdout);
     for (int i = 0; i < placement_n_backends(c->placement); i++) {
         const ggl_backend *b = placement_backend(c->placement, i);
         printf("backend      %s: %s\n", b->name, b->description);
@@ -454,7 +458,7 @@ static int run(cli *c) {
     return process_stopped ? process_stop_code() : 0;
 }
 
-/* Frees everything. False after a message: the trace could not be
+/* Frees everything but the options. False after a message: the trace could not be
  * written. */
 static bool finish(cli *c) {
     npy_abort(&c->logits);
@@ -467,10 +471,9 @@ static bool finish(cli *c) {
     bool complete = placement_close(c->placement, &err) == GGL_OK;
     if (!complete)
         (void)tool_error(TOOL, 1, "%s", err.msg);
+    adapters_close(&c->o.adapters);
     llm_model_free(c->model);
     llm_tokens_fini(&c->prompt);
-    args_list_fini(&c->o.placement.place);
-    ignore_fini(&c->o.ignore);
     free(c->text);
     return complete;
 }
@@ -558,5 +561,8 @@ int main(int argc, char **argv) {
     code = c.o.watch ? watch(&c) : run(&c);
     if (!finish(&c))
         code = code ? code : 1;
+    args_list_fini(&c.o.placement.place);
+    adapters_fini(&c.o.adapters);
+    ignore_fini(&c.o.ignore);
     return tool_finish(TOOL, code);
 }

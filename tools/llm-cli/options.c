@@ -51,6 +51,7 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
          .max = INT32_MAX},
         {"--arch", ARG_STRING, &o->arch, .value = "FILE",
          .help = "the architecture descriptor to use"},
+        ADAPTER_OPTIONS(o->adapters),
         IGNORE_OPTIONS(o->ignore),
         {"-e --escape", ARG_FLAG, &o->escape,
          .help = "resolve \\n, \\t, \\xHH .. in -p as in C (default)"},

@@ -2,6 +2,7 @@
 #ifndef TOOLS_CLI_OPTIONS_H
 #define TOOLS_CLI_OPTIONS_H
 
+#include "common/adapters.h"
 #include "common/args.h"
 #include "common/ignore.h"
 #include "common/placement.h"
@@ -11,6 +12,7 @@
 
 typedef struct cli_options {
     tool_ignore ignore;
+    tool_adapters adapters;
     const char *model, *prompt, *prompt_file, *tokens, *logits, *arch, *mask, *cpu_mask,
         *repack_cache, *plan; /* plan: NULL, "", or "nodes" */
     int64_t n_predict, n_ctx, n_keep, n_batch, n_ubatch, n_threads, n_threads_batch, priority;
