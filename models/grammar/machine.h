@@ -4,6 +4,14 @@
 
 #include "expr.h"
 #include "llm/grammar.h"
+#include "pool.h"
+
+struct llm_grammar {
+    llm_exprs exprs; /* for vocabularies that cannot write every character */
+    int32_t root;
+    llm_bx_pool pool; /* the same over bytes; never changes */
+    int32_t start;
+};
 
 /* Makes a grammar whose texts are those of the expression `root` of g (llm_expr_rule for a rule). g is
  * copied. GGL_FORMAT: a rule that is used has no body, or AND or NOT has a rule in it that leads back
