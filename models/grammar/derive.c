@@ -250,7 +250,10 @@ static int32_t len_of_part(llm_bx_pool *p, int32_t e) {
         llm_bx_min_len(p, p->arg[x.a + i]);
     if (x.kind == LLM_BX_KIND_REPEAT)
         llm_bx_min_len(p, x.a);
-    return p->node[e].min_len = llm_bx_len_of_parts(p, e);
+    const int32_t len = llm_bx_len_of_parts(p, e);
+    if (p->status == GGL_OK)
+        p->node[e].min_len = len;
+    return len;
 }
 
 int32_t llm_bx_min_len(llm_bx_pool *p, int32_t e) {

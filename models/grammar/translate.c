@@ -3,6 +3,7 @@
 #include "translate.h"
 
 #include "ggl/alloc.h"
+#include "text/unicode.h"
 
 #define OUT_OF_MEMORY "out of memory for a grammar"
 
@@ -140,26 +141,14 @@ typedef struct parts {
     size_t n, cap;
 } parts;
 
-static int encode(uint32_t c, unsigned char *s) {
-    if (c < 0x80) {
-        s[0] = (unsigned char)c;
-        return 1;
-    }
-    const int n = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-    for (int i = n - 1; i > 0; i--, c >>= 6)
-        s[i] = (unsigned char)(0x80 | (c & 0x3f));
-    s[0] = (unsigned char)((0xf00u >> n) | c);
-    return n;
-}
-
 /* Characters whose UTF-8 differs only in bytes that run through whole ranges. */
 static void add_sequence(parts *l, uint32_t first, uint32_t last) {
-    unsigned char a[4], b[4];
-    const int n = encode(first, a);
-    encode(last, b);
+    char a[4], b[4];
+    const int n = (int)llm_unicode_encode(first, a);
+    llm_unicode_encode(last, b);
     int32_t e = LLM_BX_EMPTY;
     for (int i = n - 1; i >= 0; i--)
-        e = llm_bx_seq(l->p, llm_bx_range(l->p, a[i], b[i]), e);
+        e = llm_bx_seq(l->p, llm_bx_range(l->p, (unsigned char)a[i], (unsigned char)b[i]), e);
     if (!ggl_grow(&l->id, &l->cap, l->n + 1, sizeof *l->id))
         l->p->status = GGL_NOMEM;
     else
