@@ -28,7 +28,7 @@ PUBLIC = {
     "ggml-lite": {"base": "alloc file index math nearest number show status steps str version", "quant": "types", "gguf": "gguf",
                   "graph": "compose graph ops", "plan": "backend fold program composites", "sched": "sched"},
     "backends": {"common": "backends"},
-    "models": {"language": "arch", "text": "tokenizer", "sample": "sampler", "template": "chat template", "convert": "convert", "run": "model session"},
+    "models": {"language": "arch", "text": "tokenizer", "sample": "sampler", "grammar": "grammar", "template": "chat template", "convert": "convert", "run": "model session"},
 }
 # A definition of a static function, also in a macro that generates some; `static inline` is what any header may have.
 STATIC = re.compile(r"^ *static (?!inline\b)[^=;{]*\([^;{]*\) *(\\\n *)?\{", re.M)
