@@ -79,6 +79,8 @@ int32_t llm_bx_derive(llm_bx_pool *p, int32_t e, unsigned b, llm_byte_span *span
     }
     case LLM_BX_KIND_NOT:
         return llm_bx_not(p, llm_bx_derive(p, x.a, b, span));
+    case LLM_BX_KIND_MEMBERS:
+        return llm_bx_derive(p, llm_bx_unfold(p, e), b, span);
     default:
         return LLM_BX_NONE;
     }
@@ -110,6 +112,9 @@ static void collect(llm_bx_pool *p, int32_t e, int32_t rest, call_list *l) {
             const int32_t min = x.min > 0 ? x.min - 1 : 0, max = x.max > 0 ? x.max - 1 : x.max;
             rest = llm_bx_seq(p, llm_bx_repeat(p, x.a, min, max), rest);
             e = x.a;
+            continue;
+        } else if (x.kind == LLM_BX_KIND_MEMBERS) {
+            e = llm_bx_unfold(p, e);
             continue;
         } else if (x.kind == LLM_BX_KIND_SEQ) {
             if (p->node[x.a].has_call)
@@ -179,6 +184,8 @@ int32_t llm_bx_len_of_parts(const llm_bx_pool *p, int32_t e) {
     }
     case LLM_BX_KIND_CALL:
         return p->rule[x->a].min_len;
+    case LLM_BX_KIND_MEMBERS:
+        return llm_bx_members_len(p, x);
     default:
         return LLM_BX_UNKNOWN;
     }
@@ -250,6 +257,9 @@ static int32_t len_of_part(llm_bx_pool *p, int32_t e) {
         llm_bx_min_len(p, p->arg[x.a + i]);
     if (x.kind == LLM_BX_KIND_REPEAT)
         llm_bx_min_len(p, x.a);
+    int32_t n = 0;
+    for (int32_t i = 0; x.kind == LLM_BX_KIND_MEMBERS && (i == 0 || i < n); i++)
+        llm_bx_min_len(p, llm_bx_table_parts(p, &x, &n)[i]);
     const int32_t len = llm_bx_len_of_parts(p, e);
     if (p->status == GGL_OK)
         p->node[e].min_len = len;

@@ -40,9 +40,10 @@ static bool has_args(llm_expr_kind k) {
 
 static uint32_t hash(const draft *d) {
     uint32_t h = 2166136261u;
-    const uint32_t head[] = {d->e.kind, d->e.kind == LLM_EXPR_KIND_RULE ? (uint32_t)d->e.first : 0,
-                             (uint32_t)d->e.n, (uint32_t)d->e.min, (uint32_t)d->e.max,
-                             (uint32_t)d->e.required};
+    const uint32_t head[] = {
+        d->e.kind,          d->e.kind == LLM_EXPR_KIND_RULE ? (uint32_t)d->e.first : 0,
+        (uint32_t)d->e.n,   (uint32_t)d->e.min,
+        (uint32_t)d->e.max, (uint32_t)d->e.required};
     for (size_t i = 0; i < sizeof head / sizeof *head; i++)
         h = (h ^ head[i]) * 16777619u;
     for (int32_t i = 0; has_args(d->e.kind) && i < d->e.n; i++)

@@ -32,7 +32,7 @@ typedef enum llm_expr_kind {
     LLM_EXPR_KIND_AND,    /* texts that all n parts have; regular */
     LLM_EXPR_KIND_NOT,    /* all texts of characters but the argument's; regular */
     LLM_EXPR_KIND_MEMBERS, /* a list of members, see llm_expr_members; arguments: comma, rest, members */
-    LLM_EXPR_KIND_RULE     /* the body of rule `first` */
+    LLM_EXPR_KIND_RULE /* the body of rule `first` */
 } llm_expr_kind;
 
 enum {

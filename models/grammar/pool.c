@@ -48,7 +48,7 @@ bool llm_bx_pool_copy(llm_bx_pool *to, const llm_bx_pool *from) {
 /* --- nodes ------------------------------------------------------------------------------------ */
 
 static bool has_list(uint8_t kind) {
-    return kind == LLM_BX_KIND_ALT || kind == LLM_BX_KIND_AND;
+    return kind == LLM_BX_KIND_ALT || kind == LLM_BX_KIND_AND || kind >= LLM_BX_KIND_TABLE;
 }
 
 /* A node that may not be in the pool yet. For ALT and AND, its parts are the topmost b of the
@@ -161,11 +161,16 @@ static bool store(llm_bx_pool *p, draft *d) {
 static void inherit(const llm_bx_pool *p, llm_bx *e) {
     int32_t pair[2] = {e->a, e->b};
     const int32_t *part = has_list(e->kind) ? &p->arg[e->a] : pair;
-    const int32_t n = e->kind == LLM_BX_KIND_SEQ || has_list(e->kind)               ? 2
-                      : e->kind == LLM_BX_KIND_REPEAT || e->kind == LLM_BX_KIND_NOT ? 1
-                                                                                    : 0;
+    int32_t n = e->kind == LLM_BX_KIND_SEQ ? 2
+                : e->kind == LLM_BX_KIND_REPEAT || e->kind == LLM_BX_KIND_NOT ||
+                        e->kind == LLM_BX_KIND_MEMBERS
+                    ? 1
+                : has_list(e->kind) ? e->b
+                                    : 0;
+    if (e->kind == LLM_BX_KIND_TABLE)
+        part = llm_bx_table_parts(p, e, &n);
     e->has_call = e->kind == LLM_BX_KIND_CALL;
-    for (int32_t i = 0; i < (has_list(e->kind) ? e->b : n); i++) {
+    for (int32_t i = 0; i < n && e->kind != LLM_BX_KIND_SET; i++) {
         const llm_bx *x = &p->node[part[i]];
         /* what follows in a sequence is walked without recursion */
         const unsigned h = x->height + (e->kind == LLM_BX_KIND_SEQ && i == 1 ? 0u : 1u);
@@ -271,6 +276,24 @@ int32_t llm_bx_repeat(llm_bx_pool *p, int32_t a, int32_t min, int32_t max) {
 
 int32_t llm_bx_call_rule(llm_bx_pool *p, int32_t rule) {
     const llm_bx e = {.kind = LLM_BX_KIND_CALL, .nullable = p->rule[rule].nullable, .a = rule};
+    return intern(p, (draft){.e = e});
+}
+
+/* --- members ---------------------------------------------------------------------------------- */
+
+int32_t llm_bx_add_list(llm_bx_pool *p, uint8_t kind, const int32_t *arg, int32_t n) {
+    const size_t base = p->n_scratch;
+    for (int32_t i = 0; i < n && p->status == GGL_OK; i++)
+        push(p, arg[i]);
+    const int32_t e = intern(p, (draft){.e = {.kind = kind, .a = -1, .b = n}});
+    p->n_scratch = base;
+    return e;
+}
+
+int32_t llm_bx_add_members(llm_bx_pool *p, int32_t table, int32_t used, int32_t count,
+                           bool nullable) {
+    const llm_bx e = {
+        .kind = LLM_BX_KIND_MEMBERS, .nullable = nullable, .a = table, .b = used, .min = count};
     return intern(p, (draft){.e = e});
 }
 

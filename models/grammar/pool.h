@@ -25,7 +25,10 @@ typedef enum llm_bx_kind {
     LLM_BX_KIND_REPEAT, /* a, min to max times; max < 0: no limit */
     LLM_BX_KIND_AND,    /* all of b parts; arguments from a on */
     LLM_BX_KIND_NOT,    /* all sequences of bytes but those of a */
-    LLM_BX_KIND_CALL    /* rule a */
+    LLM_BX_KIND_CALL,   /* rule a */
+    LLM_BX_KIND_MEMBERS, /* members of table a that are not in set b, after `min` others (members.c) */
+    LLM_BX_KIND_TABLE, /* what MEMBERS have in common; b arguments from a on */
+    LLM_BX_KIND_SET    /* bits of members; b arguments from a on */
 } llm_bx_kind;
 
 enum {
@@ -90,6 +93,24 @@ int32_t llm_bx_repeat(llm_bx_pool *p, int32_t a, int32_t min, int32_t max);
 int32_t llm_bx_and(llm_bx_pool *p, const int32_t *part, int32_t n);
 int32_t llm_bx_not(llm_bx_pool *p, int32_t a);
 int32_t llm_bx_call_rule(llm_bx_pool *p, int32_t rule);
+
+/* A list of members in any order; see llm_expr_members. The required members come first, and none is
+ * LLM_BX_NONE. */
+typedef struct llm_bx_list {
+    const int32_t *member;
+    int32_t n, n_required, rest, comma, min, max;
+} llm_bx_list;
+int32_t llm_bx_members(llm_bx_pool *p, const llm_bx_list *list);
+/* The same texts as those of a MEMBERS node, one member and its comma taken apart. */
+int32_t llm_bx_unfold(llm_bx_pool *p, int32_t e);
+/* The length of its shortest text from known lengths of the members. */
+int32_t llm_bx_members_len(const llm_bx_pool *p, const llm_bx *e);
+/* The expressions that a TABLE, or the table of MEMBERS, refers to. */
+const int32_t *llm_bx_table_parts(const llm_bx_pool *p, const llm_bx *e, int32_t *n);
+/* Finds or adds TABLE or SET with n arguments; MEMBERS. */
+int32_t llm_bx_add_list(llm_bx_pool *p, uint8_t kind, const int32_t *arg, int32_t n);
+int32_t llm_bx_add_members(llm_bx_pool *p, int32_t table, int32_t used, int32_t count,
+                           bool nullable);
 
 /* Bytes from `first` to `last`, all of which have the same derivative. */
 typedef struct llm_byte_span {

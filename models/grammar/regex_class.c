@@ -66,24 +66,39 @@ static bool add_named_class(regex_parser *p, set *s, char letter) {
 static const struct {
     const char *name;
     unsigned properties;
-} categories[] = {
-    {"L", UNICODE_L},       {"Letter", UNICODE_L},
-    {"Lu", UNICODE_LU},     {"Uppercase_Letter", UNICODE_LU},
-    {"Ll", UNICODE_LL},     {"Lowercase_Letter", UNICODE_LL},
-    {"Lt", UNICODE_LT},     {"Titlecase_Letter", UNICODE_LT},
-    {"Lm", UNICODE_LM},     {"Modifier_Letter", UNICODE_LM},
-    {"Lo", UNICODE_LO},     {"Other_Letter", UNICODE_LO},
-    {"M", UNICODE_M},       {"Mark", UNICODE_M},
-    {"Mn", UNICODE_MN},     {"Nonspacing_Mark", UNICODE_MN},
-    {"N", UNICODE_N},       {"Number", UNICODE_N},
-    {"Nd", UNICODE_ND},     {"Decimal_Number", UNICODE_ND},
-    {"Nl", UNICODE_NL},     {"Letter_Number", UNICODE_NL},
-    {"No", UNICODE_NO},     {"Other_Number", UNICODE_NO},
-    {"P", UNICODE_P},       {"Punctuation", UNICODE_P},
-    {"Pc", UNICODE_PC},     {"Connector_Punctuation", UNICODE_PC},
-    {"S", UNICODE_S},       {"Symbol", UNICODE_S},
-    {"White_Space", UNICODE_WHITE}, {"Script=Han", UNICODE_HAN},
-    {"sc=Han", UNICODE_HAN}};
+} categories[] = {{"L", UNICODE_L},
+                  {"Letter", UNICODE_L},
+                  {"Lu", UNICODE_LU},
+                  {"Uppercase_Letter", UNICODE_LU},
+                  {"Ll", UNICODE_LL},
+                  {"Lowercase_Letter", UNICODE_LL},
+                  {"Lt", UNICODE_LT},
+                  {"Titlecase_Letter", UNICODE_LT},
+                  {"Lm", UNICODE_LM},
+                  {"Modifier_Letter", UNICODE_LM},
+                  {"Lo", UNICODE_LO},
+                  {"Other_Letter", UNICODE_LO},
+                  {"M", UNICODE_M},
+                  {"Mark", UNICODE_M},
+                  {"Mn", UNICODE_MN},
+                  {"Nonspacing_Mark", UNICODE_MN},
+                  {"N", UNICODE_N},
+                  {"Number", UNICODE_N},
+                  {"Nd", UNICODE_ND},
+                  {"Decimal_Number", UNICODE_ND},
+                  {"Nl", UNICODE_NL},
+                  {"Letter_Number", UNICODE_NL},
+                  {"No", UNICODE_NO},
+                  {"Other_Number", UNICODE_NO},
+                  {"P", UNICODE_P},
+                  {"Punctuation", UNICODE_P},
+                  {"Pc", UNICODE_PC},
+                  {"Connector_Punctuation", UNICODE_PC},
+                  {"S", UNICODE_S},
+                  {"Symbol", UNICODE_S},
+                  {"White_Space", UNICODE_WHITE},
+                  {"Script=Han", UNICODE_HAN},
+                  {"sc=Han", UNICODE_HAN}};
 
 static bool find_category(ggl_str name, unsigned *properties) {
     const char *prefix[] = {"gc=", "General_Category=", ""};
@@ -200,7 +215,8 @@ static bool char_escape(regex_parser *p, size_t at, char letter, uint32_t *c) {
     if (letter == 'u')
         return take_unicode(p, c) ||
                escape_fail(p, at, GGL_FORMAT, "\\u needs four hexadecimal digits");
-    if (letter == 'c' && p->at < p->n && ((p->s[p->at] | 0x20) >= 'a' && (p->s[p->at] | 0x20) <= 'z')) {
+    if (letter == 'c' && p->at < p->n &&
+        ((p->s[p->at] | 0x20) >= 'a' && (p->s[p->at] | 0x20) <= 'z')) {
         *c = (unsigned char)p->s[p->at++] & 31;
         return true;
     }
@@ -209,8 +225,9 @@ static bool char_escape(regex_parser *p, size_t at, char letter, uint32_t *c) {
         return true;
     }
     if (letter >= '0' && letter <= '9')
-        return escape_fail(p, at, GGL_UNSUPPORTED, "back references and octal escapes are not "
-                                                   "supported");
+        return escape_fail(p, at, GGL_UNSUPPORTED,
+                           "back references and octal escapes are not "
+                           "supported");
     if (letter == 'k')
         return escape_fail(p, at, GGL_UNSUPPORTED, "back references are not supported");
     if ((letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z')) {
@@ -278,7 +295,8 @@ int32_t llm_regex_bracket(regex_parser *p) {
         uint32_t first, last;
         const size_t from = p->at;
         const bool is_char = read_member(p, &s, &first);
-        if (p->status == GGL_OK && p->at + 1 < p->n && p->s[p->at] == '-' && p->s[p->at + 1] != ']') {
+        if (p->status == GGL_OK && p->at + 1 < p->n && p->s[p->at] == '-' &&
+            p->s[p->at + 1] != ']') {
             p->at++;
             const bool is_last = read_member(p, &s, &last);
             if (is_char && is_last && last < first)

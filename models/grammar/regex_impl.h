@@ -18,9 +18,9 @@ typedef enum regex_kind {
 typedef struct regex_node {
     regex_kind kind;
     bool negated;
-    bool asserts;    /* it or a descendant is an anchor or lookahead */
-    bool has_begin;  /* it or a descendant is ^ */
-    int32_t expr;    /* EXPR */
+    bool asserts;   /* it or a descendant is an anchor or lookahead */
+    bool has_begin; /* it or a descendant is ^ */
+    int32_t expr;   /* EXPR */
     int32_t min, max;
     size_t column;
     struct regex_node *child, *last; /* list */

@@ -203,8 +203,7 @@ static regex_node *quantified(regex_parser *p, regex_node *atom) {
 /* --- sequences -------------------------------------------------------------------------------- */
 
 static regex_node *parse_dot(regex_parser *p) {
-    static const llm_char_range newline[] = {
-        {'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}};
+    static const llm_char_range newline[] = {{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}};
     const size_t column = p->at++;
     return expr_node(p, column, llm_expr_class(p->g, newline, 3, true));
 }

@@ -10,7 +10,8 @@
 /* --- messages --------------------------------------------------------------------------------- */
 
 /* Writes the JSON pointer of `node` behind buf[0..at). Returns its end; 0: not in `v`. */
-static size_t find_place(const json_value *v, const json_value *node, char *buf, size_t at, size_t size) {
+static size_t find_place(const json_value *v, const json_value *node, char *buf, size_t at,
+                         size_t size) {
     if (v == node)
         return at;
     if (v->kind != JSON_ARRAY && v->kind != JSON_OBJECT)
@@ -111,7 +112,8 @@ static bool simplify(schema *s, const literal *lit, size_t n, literal **out, siz
 static size_t hash_literals(const literal *lit, size_t n) {
     uint64_t h = n;
     for (size_t i = 0; i < n; i++)
-        h = (h ^ (uint64_t)(uintptr_t)lit[i].node ^ (uint64_t)(lit[i].is_value << 1 | lit[i].negated)) *
+        h = (h ^ (uint64_t)(uintptr_t)lit[i].node ^
+             (uint64_t)(lit[i].is_value << 1 | lit[i].negated)) *
             0x9e3779b97f4a7c15u;
     return (size_t)(h >> 32) % SCHEMA_BUCKETS;
 }
@@ -221,10 +223,11 @@ static void build_rules(schema *s) {
 static int32_t make_space(llm_exprs *g) {
     enum { MOST_INDENT = 64 };
     const llm_char_range blank[] = {{' ', ' '}, {'\t', '\t'}};
-    const int32_t newline =
-        llm_expr_seq2(g, llm_expr_optional(g, llm_expr_range(g, '\r', '\r')), llm_expr_range(g, '\n', '\n'));
+    const int32_t newline = llm_expr_seq2(g, llm_expr_optional(g, llm_expr_range(g, '\r', '\r')),
+                                          llm_expr_range(g, '\n', '\n'));
     const int32_t indent = llm_expr_repeat(g, llm_expr_class(g, blank, 2, false), 0, MOST_INDENT);
-    return llm_expr_optional(g, llm_expr_alt2(g, llm_expr_range(g, ' ', ' '), llm_expr_seq2(g, newline, indent)));
+    return llm_expr_optional(
+        g, llm_expr_alt2(g, llm_expr_range(g, ' ', ' '), llm_expr_seq2(g, newline, indent)));
 }
 
 static void begin(schema *s) {
@@ -245,7 +248,8 @@ static int draft_of(const json_value *root) {
     static const struct {
         const char *mark;
         int draft;
-    } row[] = {{"draft-03", 4}, {"draft-04", 4}, {"draft-06", 6}, {"draft-07", 7}, {"2019-09", 2019}};
+    } row[] = {
+        {"draft-03", 4}, {"draft-04", 4}, {"draft-06", 6}, {"draft-07", 7}, {"2019-09", 2019}};
     const json_value *v = llm_json_get_kind(root, "$schema", JSON_STRING);
     for (size_t i = 0; v && i < sizeof row / sizeof *row; i++)
         if (memmem(v->s, v->n, row[i].mark, strlen(row[i].mark)))

@@ -18,7 +18,8 @@ static unsigned type_bits(schema *s, const word_use *u, const json_value *v) {
         if (llm_json_is(v, row[i].name))
             return row[i].bits;
     if (v->kind == JSON_STRING)
-        llm_schema_fail(s, GGL_FORMAT, u->node, u->word, "'%.*s' is not a type", (int)(v->n < 80 ? v->n : 80), v->s);
+        llm_schema_fail(s, GGL_FORMAT, u->node, u->word, "'%.*s' is not a type",
+                        (int)(v->n < 80 ? v->n : 80), v->s);
     else
         llm_schema_fail(s, GGL_FORMAT, u->node, u->word, "must be a string or an array of strings");
     return 0;
@@ -180,7 +181,8 @@ static literal branch(const word_use *u, uint32_t i, bool negated) {
 static int32_t only_scalars(schema *s, const word_use *u, uint32_t i) {
     int32_t e = llm_schema_scalars(s, branch(u, i, false), u->type);
     for (uint32_t k = 0; k < u->value->n && e != LLM_EXPR_NONE && s->status == GGL_OK; k++)
-        if (k != i && !llm_schema_are_disjoint(s, branch(u, i, false), branch(u, k, false), u->type))
+        if (k != i &&
+            !llm_schema_are_disjoint(s, branch(u, i, false), branch(u, k, false), u->type))
             e = llm_set_and(s, u->type, e, llm_schema_scalars(s, branch(u, k, true), u->type));
     return e;
 }
@@ -188,7 +190,8 @@ static int32_t only_scalars(schema *s, const word_use *u, uint32_t i) {
 static const cases *only_cases(schema *s, const word_use *u, uint32_t i) {
     const cases *c = llm_schema_cases(s, branch(u, i, false), u->type);
     for (uint32_t k = 0; k < u->value->n && c && s->status == GGL_OK; k++)
-        if (k != i && !llm_schema_are_disjoint(s, branch(u, i, false), branch(u, k, false), u->type))
+        if (k != i &&
+            !llm_schema_are_disjoint(s, branch(u, i, false), branch(u, k, false), u->type))
             c = llm_cases_and(s, u, c, llm_schema_cases(s, branch(u, k, true), u->type));
     return c;
 }
@@ -224,9 +227,10 @@ CASES(one_of) {
         if (!u->negated)
             all = llm_cases_or(s, all, only_cases(s, u, i));
         for (uint32_t k = 0; u->negated && k < i; k++)
-            all = llm_cases_or(s, all,
-                               llm_cases_and(s, u, llm_schema_cases(s, branch(u, i, false), u->type),
-                                             llm_schema_cases(s, branch(u, k, false), u->type)));
+            all =
+                llm_cases_or(s, all,
+                             llm_cases_and(s, u, llm_schema_cases(s, branch(u, i, false), u->type),
+                                           llm_schema_cases(s, branch(u, k, false), u->type)));
     }
     return all;
 }

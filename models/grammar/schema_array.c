@@ -8,9 +8,9 @@ typedef struct lits {
 
 typedef struct view {
     schema *s;
-    lits *item;      /* [n] the first items */
+    lits *item; /* [n] the first items */
     size_t n;
-    lits rest;       /* all others */
+    lits rest; /* all others */
     int64_t min, max;
     const facet *some, *unique;
 } view;
@@ -114,8 +114,8 @@ static bool open_view(view *v, schema *s, const facet *facets) {
     for (const facet *f = facets; f; f = f->next) {
         const size_t n = prefix_length(f);
         if (n > SCHEMA_MAX_ITEMS) {
-            llm_schema_fail(s, GGL_LIMIT, f->node, NULL, "an array has more than %d items of its own",
-                            SCHEMA_MAX_ITEMS);
+            llm_schema_fail(s, GGL_LIMIT, f->node, NULL,
+                            "an array has more than %d items of its own", SCHEMA_MAX_ITEMS);
             return false;
         }
         v->n = n > v->n ? n : v->n;
@@ -152,7 +152,8 @@ static int32_t brackets(schema *s, int32_t items) {
 
 /* min to max items with commas between them. */
 static int32_t list_of(schema *s, int32_t item, int64_t min, int64_t max) {
-    const llm_members m = {.rest = item, .comma = s->comma, .min = (int32_t)min, .max = (int32_t)max};
+    const llm_members m = {
+        .rest = item, .comma = s->comma, .min = (int32_t)min, .max = (int32_t)max};
     return llm_expr_members(s->g, &m);
 }
 
@@ -161,16 +162,18 @@ static int32_t items_expr(view *v) {
     schema *s = v->s;
     llm_exprs *g = s->g;
     const int64_t n = (int64_t)v->n;
-    const int32_t rest = v->max == LLM_EXPR_MANY || v->max > n ? llm_schema_values(s, v->rest.lit, v->rest.n)
-                                                               : LLM_EXPR_NONE;
+    const int32_t rest = v->max == LLM_EXPR_MANY || v->max > n
+                             ? llm_schema_values(s, v->rest.lit, v->rest.n)
+                             : LLM_EXPR_NONE;
     const int64_t most = v->max == LLM_EXPR_MANY ? LLM_EXPR_MANY : v->max > n ? v->max - n : 0;
     if (n == 0)
         return list_of(s, rest, v->min, v->max);
-    int32_t after = llm_expr_repeat(g, llm_expr_seq2(g, s->comma, rest), v->min > n ? (int32_t)(v->min - n) : 0,
-                                    (int32_t)most);
+    int32_t after = llm_expr_repeat(g, llm_expr_seq2(g, s->comma, rest),
+                                    v->min > n ? (int32_t)(v->min - n) : 0, (int32_t)most);
     for (int64_t i = n - 1; i >= 0 && s->status == GGL_OK; i--) {
         const bool fits = v->max == LLM_EXPR_MANY || i < v->max;
-        const int32_t one = fits ? llm_schema_values(s, v->item[i].lit, v->item[i].n) : LLM_EXPR_NONE;
+        const int32_t one =
+            fits ? llm_schema_values(s, v->item[i].lit, v->item[i].n) : LLM_EXPR_NONE;
         after = llm_expr_seq3(g, i > 0 ? s->comma : LLM_EXPR_EMPTY, one, after);
         if (i >= v->min)
             after = llm_expr_optional(g, after);
@@ -194,7 +197,8 @@ static int32_t some_expr(view *v) {
     add_literal(s, &both, v->some->lit);
     const int32_t one = llm_schema_values(s, both.lit, both.n);
     const int32_t any = llm_schema_values(s, v->rest.lit, v->rest.n);
-    return llm_expr_seq3(g, llm_expr_repeat(g, llm_expr_seq2(g, any, s->comma), 0, LLM_EXPR_MANY), one,
+    return llm_expr_seq3(g, llm_expr_repeat(g, llm_expr_seq2(g, any, s->comma), 0, LLM_EXPR_MANY),
+                         one,
                          llm_expr_repeat(g, llm_expr_seq2(g, s->comma, any), 0, LLM_EXPR_MANY));
 }
 
@@ -247,8 +251,12 @@ static int32_t unique_expr(view *v) {
                         "is supported only for at most one item, and for strings of an enum");
         return LLM_EXPR_NONE;
     }
-    const llm_members m = {.member = text, .required = required, .n = n, .comma = s->comma,
-                           .min = (int32_t)v->min, .max = (int32_t)v->max};
+    const llm_members m = {.member = text,
+                           .required = required,
+                           .n = n,
+                           .comma = s->comma,
+                           .min = (int32_t)v->min,
+                           .max = (int32_t)v->max};
     return llm_expr_members(s->g, &m);
 }
 
@@ -279,8 +287,10 @@ int32_t llm_schema_array(schema *s, const facet *facets) {
 /* --- keywords --------------------------------------------------------------------------------- */
 
 static const cases *refused(schema *s, const word_use *u, const char *why) {
-    return llm_cases_one(s, &(facet){.kind = FACET_REFUSED, .node = u->node,
-                                     .name = {u->word, strlen(u->word)}, .why = why});
+    return llm_cases_one(s, &(facet){.kind = FACET_REFUSED,
+                                     .node = u->node,
+                                     .name = {u->word, strlen(u->word)},
+                                     .why = why});
 }
 
 /* Arrays with an item that does not fit its schema. */
@@ -290,15 +300,16 @@ static const cases *not_items(schema *s, const word_use *u) {
     const cases *all = NULL;
     for (uint32_t i = 0; is_prefix && i < prefix->n; i++) {
         const facet long_enough = {.kind = FACET_MIN, .n = (int64_t)i + 1};
-        const facet wrong = {.kind = FACET_ITEM, .n = i, .lit = {.node = &prefix->item[i], .negated = true}};
-        all = llm_cases_or(s, all, llm_cases_and(s, u, llm_cases_one(s, &long_enough),
-                                                 llm_cases_one(s, &wrong)));
+        const facet wrong = {
+            .kind = FACET_ITEM, .n = i, .lit = {.node = &prefix->item[i], .negated = true}};
+        all = llm_cases_or(
+            s, all, llm_cases_and(s, u, llm_cases_one(s, &long_enough), llm_cases_one(s, &wrong)));
     }
     const literal lit = {.node = u->value, .negated = true};
     if (is_prefix || u->value != others || llm_schema_is_never(s, &lit, 1))
         return all;
-    return llm_cases_one(s, &(facet){.kind = FACET_SOME, .node = u->node, .n = prefix ? prefix->n : 0,
-                                     .lit = lit});
+    return llm_cases_one(
+        s, &(facet){.kind = FACET_SOME, .node = u->node, .n = prefix ? prefix->n : 0, .lit = lit});
 }
 
 CASES(items) {
@@ -316,11 +327,13 @@ CASES(contains) {
     const json_value *least = llm_json_get(u->node, "minContains");
     const json_value *most = llm_json_get(u->node, "maxContains");
     const literal lit = {.node = u->value, .negated = u->negated};
-    if (most || (least && !(least->kind == JSON_NUMBER && (least->number == 1 || least->number == 0))))
+    if (most ||
+        (least && !(least->kind == JSON_NUMBER && (least->number == 1 || least->number == 0))))
         return refused(s, u, "minContains above 1 and maxContains are not supported");
     if (least && least->number == 0)
         return u->negated ? NULL : llm_cases_one(s, NULL);
-    return llm_cases_one(s, &(facet){.kind = u->negated ? FACET_EACH : FACET_SOME, .node = u->node, .lit = lit});
+    return llm_cases_one(
+        s, &(facet){.kind = u->negated ? FACET_EACH : FACET_SOME, .node = u->node, .lit = lit});
 }
 
 CASES(unique) {

@@ -33,13 +33,13 @@ typedef struct literal {
 } literal;
 
 typedef enum facet_kind {
-    FACET_PROPERTIES,   /* properties, patternProperties, additionalProperties of the schema `node` */
-    FACET_PROPERTY,     /* the property `name`, if there is one, fits `lit` */
-    FACET_HAS,          /* there is a property `name` */
-    FACET_EXTRA,        /* a property that `node` does not name fits `lit` */
-    FACET_NAMES,        /* all names fit `lit` */
-    FACET_MIN,          /* at least n elements */
-    FACET_MAX,          /* at most n elements */
+    FACET_PROPERTIES, /* properties, patternProperties, additionalProperties of the schema `node` */
+    FACET_PROPERTY,   /* the property `name`, if there is one, fits `lit` */
+    FACET_HAS,        /* there is a property `name` */
+    FACET_EXTRA,      /* a property that `node` does not name fits `lit` */
+    FACET_NAMES,      /* all names fit `lit` */
+    FACET_MIN,        /* at least n elements */
+    FACET_MAX,        /* at most n elements */
     FACET_VALUE_OBJECT, /* the properties of the value `node`, and no others */
     FACET_VALUE_ARRAY,  /* the items of the value `node`, and no others */
     FACET_ITEMS,        /* items and what is related, of the schema `node` */
@@ -96,8 +96,8 @@ typedef struct conjunction {
     size_t n;
     bool busy; /* what follows is being found out */
     int32_t scalars;
-    const cases *shapes[2]; /* arrays, objects */
-    int32_t rule;           /* -1: not needed yet */
+    const cases *shapes[2];   /* arrays, objects */
+    int32_t rule;             /* -1: not needed yet */
     struct conjunction *next; /* of the same hash */
 } conjunction;
 
@@ -117,9 +117,9 @@ typedef struct schema {
     ggl_error *err;
     ggl_status status;
     ggl_arena arena;
-    int draft; /* 4, 6, 7, 2019, 2020 */
-    int depth, levels; /* of nested applicators, and of elements that are looked into */
-    json_value always, never; /* the schemas true and false */
+    int draft;                 /* 4, 6, 7, 2019, 2020 */
+    int depth, levels;         /* of nested applicators, and of elements that are looked into */
+    json_value always, never;  /* the schemas true and false */
     int32_t universe[N_TYPES]; /* the scalar types' texts; strings: decoded */
     int32_t any_string;        /* JSON text of any string */
     int32_t space, comma, colon;
@@ -134,8 +134,8 @@ typedef struct schema {
     size_t n_resources, cap_resources;
     anchor *anchor;
     size_t n_anchors, cap_anchors;
-    ptr_map home;  /* objects with $ref: their resource, plus 1 */
-    ptr_map memo;  /* scalars and cases of schemas */
+    ptr_map home; /* objects with $ref: their resource, plus 1 */
+    ptr_map memo; /* scalars and cases of schemas */
     conjunction **bucket;
     conjunction **queue; /* rules whose bodies are not built yet */
     size_t n_queue, cap_queue, n_done;
@@ -176,15 +176,24 @@ typedef struct word_use {
 #define SCALARS(name) int32_t llm_scalars_##name(schema *s, const word_use *u)
 #define CASES(name)   const cases *llm_cases_##name(schema *s, const word_use *u)
 
-SCALARS(all_of); CASES(all_of);
-SCALARS(any_of); CASES(any_of);
-SCALARS(one_of); CASES(one_of);
-SCALARS(not_of); CASES(not_of);
-SCALARS(if_then); CASES(if_then);
-SCALARS(ref); CASES(ref);
-SCALARS(type); CASES(type);
-SCALARS(enumeration); CASES(enumeration);
-SCALARS(constant); CASES(constant);
+SCALARS(all_of);
+CASES(all_of);
+SCALARS(any_of);
+CASES(any_of);
+SCALARS(one_of);
+CASES(one_of);
+SCALARS(not_of);
+CASES(not_of);
+SCALARS(if_then);
+CASES(if_then);
+SCALARS(ref);
+CASES(ref);
+SCALARS(type);
+CASES(type);
+SCALARS(enumeration);
+CASES(enumeration);
+SCALARS(constant);
+CASES(constant);
 /* schema_number.c */
 SCALARS(bound);
 SCALARS(multiple);

@@ -32,7 +32,8 @@ static int32_t character(schema *s, char c) {
     return llm_expr_range(s->g, (unsigned char)c, (unsigned char)c);
 }
 static int32_t any_part(schema *s) {
-    return llm_expr_optional(s->g, llm_expr_seq2(s->g, character(s, '.'), digits(s, 1, LLM_EXPR_MANY)));
+    return llm_expr_optional(s->g,
+                             llm_expr_seq2(s->g, character(s, '.'), digits(s, 1, LLM_EXPR_MANY)));
 }
 static int32_t any_whole(schema *s) {
     return llm_expr_alt2(s->g, character(s, '0'),
@@ -86,7 +87,10 @@ static bool read_decimal(schema *s, const word_use *u, const json_value *v, deci
     while (count > skip && all[count - 1] == '0')
         count--;
     const long power = mantissa < n ? strtol(t + mantissa + 1, NULL, 10) : 0;
-    const long point = before - (long)skip + (power > 99999 ? 99999 : power < -99999 ? -99999 : power);
+    const long point = before - (long)skip +
+                       (power > 99999    ? 99999
+                        : power < -99999 ? -99999
+                                         : power);
     d->negative = t[0] == '-' && count > skip;
     d->zero = count == skip;
     d->digits = (ggl_str){all + skip, count - skip};
@@ -129,9 +133,10 @@ static int32_t part_cmp(schema *s, const decimal *d, relation r) {
             all = llm_expr_alt2(g, all, prefix);
     }
     if (r == GREATER)
-        all = llm_expr_alt2(g, all,
-                            llm_expr_seq3(g, text(s, d->part.s, d->part.n), zeros(s, 0, LLM_EXPR_MANY),
-                                          llm_expr_seq2(g, digit(s, 1, 9), digits(s, 0, LLM_EXPR_MANY))));
+        all = llm_expr_alt2(
+            g, all,
+            llm_expr_seq3(g, text(s, d->part.s, d->part.n), zeros(s, 0, LLM_EXPR_MANY),
+                          llm_expr_seq2(g, digit(s, 1, 9), digits(s, 0, LLM_EXPR_MANY))));
     return all;
 }
 
@@ -140,8 +145,8 @@ static int32_t same_whole(schema *s, const decimal *d, relation r) {
     llm_exprs *g = s->g;
     const int32_t whole = text(s, d->whole.s, d->whole.n), point = character(s, '.');
     if (r == EQUAL && d->part.n == 0)
-        return llm_expr_seq2(g, whole,
-                             llm_expr_optional(g, llm_expr_seq2(g, point, zeros(s, 1, LLM_EXPR_MANY))));
+        return llm_expr_seq2(
+            g, whole, llm_expr_optional(g, llm_expr_seq2(g, point, zeros(s, 1, LLM_EXPR_MANY))));
     if (r == EQUAL)
         return llm_expr_seq2(g, llm_expr_seq3(g, whole, point, text(s, d->part.s, d->part.n)),
                              zeros(s, 0, LLM_EXPR_MANY));
@@ -161,7 +166,8 @@ static int32_t plain_cmp(schema *s, const decimal *d, relation r, bool any_lengt
         const int here = d->whole.s[i] - '0';
         const int32_t other =
             r == LESS ? digit(s, i == 0 ? lowest : 0, here - 1) : digit(s, here + 1, 9);
-        const int32_t e = llm_expr_seq3(g, text(s, d->whole.s, (size_t)i), other, digits(s, n - i - 1, n - i - 1));
+        const int32_t e = llm_expr_seq3(g, text(s, d->whole.s, (size_t)i), other,
+                                        digits(s, n - i - 1, n - i - 1));
         all = llm_expr_alt2(g, all, llm_expr_seq2(g, e, any_part(s)));
     }
     if (any_length && r == GREATER)
@@ -183,7 +189,8 @@ static int32_t digit_range(schema *s, int first, int last, int n) {
     for (int d = first / unit; d <= last / unit; d++) {
         const int low = d == first / unit ? first % unit : 0;
         const int high = d == last / unit ? last % unit : unit - 1;
-        all = llm_expr_alt2(s->g, all, llm_expr_seq2(s->g, digit(s, d, d), digit_range(s, low, high, n - 1)));
+        all = llm_expr_alt2(s->g, all,
+                            llm_expr_seq2(s->g, digit(s, d, d), digit_range(s, low, high, n - 1)));
     }
     return all;
 }
@@ -221,9 +228,10 @@ static int32_t any_scientific(schema *s, int first, int last) {
 /* Texts d.ddde+ddd in the relation to d, which is not 0. */
 static int32_t scientific_cmp(schema *s, const decimal *d, relation r) {
     llm_exprs *g = s->g;
-    const decimal mantissa = {.whole = {d->digits.s, 1}, .part = {d->digits.s + 1, d->digits.n - 1}};
-    const int32_t same = llm_expr_seq2(g, plain_cmp(s, &mantissa, r, false),
-                                       exponent(s, d->exponent, d->exponent));
+    const decimal mantissa = {.whole = {d->digits.s, 1},
+                              .part = {d->digits.s + 1, d->digits.n - 1}};
+    const int32_t same =
+        llm_expr_seq2(g, plain_cmp(s, &mantissa, r, false), exponent(s, d->exponent, d->exponent));
     if (r == EQUAL)
         return same;
     const int32_t other = r == LESS ? any_scientific(s, -MAX_EXPONENT, d->exponent - 1)
@@ -235,7 +243,8 @@ static int32_t scientific_cmp(schema *s, const decimal *d, relation r) {
 static int32_t magnitude_cmp(schema *s, const decimal *d, relation r) {
     const int32_t plain = plain_cmp(s, d, r, true);
     if (d->zero)
-        return r == GREATER ? llm_expr_alt2(s->g, plain, any_scientific(s, -MAX_EXPONENT, MAX_EXPONENT))
+        return r == GREATER
+                   ? llm_expr_alt2(s->g, plain, any_scientific(s, -MAX_EXPONENT, MAX_EXPONENT))
                : r == EQUAL ? plain
                             : LLM_EXPR_NONE;
     return llm_expr_alt2(s->g, plain, scientific_cmp(s, d, r));
@@ -278,10 +287,10 @@ void llm_schema_begin_numbers(schema *s) {
     s->plain_number = llm_expr_seq2(g, sign, any_magnitude(s));
     const int32_t positive = llm_expr_seq2(g, digit(s, 1, 9), digits(s, 0, LLM_EXPR_MANY));
     s->integer = llm_expr_alt2(g, character(s, '0'), llm_expr_seq2(g, sign, positive));
-    const int32_t part = llm_expr_seq3(g, digits(s, 0, LLM_EXPR_MANY), digit(s, 1, 9),
-                                       digits(s, 0, LLM_EXPR_MANY));
-    s->fraction = llm_expr_seq2(g, llm_expr_seq2(g, sign, whole),
-                                llm_expr_seq2(g, character(s, '.'), part));
+    const int32_t part =
+        llm_expr_seq3(g, digits(s, 0, LLM_EXPR_MANY), digit(s, 1, 9), digits(s, 0, LLM_EXPR_MANY));
+    s->fraction =
+        llm_expr_seq2(g, llm_expr_seq2(g, sign, whole), llm_expr_seq2(g, character(s, '.'), part));
 }
 
 int32_t llm_schema_number(schema *s, const json_value *v, bool all) {
@@ -297,7 +306,8 @@ int32_t llm_schema_number(schema *s, const json_value *v, bool all) {
     if (d.negative)
         e = negative(s, e);
     const char *t = s->text + v->n;
-    const int32_t given = llm_set_and(s, TYPE_NUMBER, text(s, t, number_length(t)), s->universe[TYPE_NUMBER]);
+    const int32_t given =
+        llm_set_and(s, TYPE_NUMBER, text(s, t, number_length(t)), s->universe[TYPE_NUMBER]);
     const int32_t usual = llm_expr_list_filter(s->g, given, s->universe[TYPE_NUMBER], true);
     return llm_expr_alt2(s->g, e, usual);
 }
@@ -310,7 +320,8 @@ SCALARS(bound) {
     if (exclusive && strict->kind == JSON_BOOL) /* draft 4: says how the other keyword is meant */
         return u->negated ? LLM_EXPR_NONE : s->universe[TYPE_NUMBER];
     if (!exclusive) {
-        strict = llm_json_get_kind(u->node, is_min ? "exclusiveMinimum" : "exclusiveMaximum", JSON_BOOL);
+        strict =
+            llm_json_get_kind(u->node, is_min ? "exclusiveMinimum" : "exclusiveMaximum", JSON_BOOL);
         exclusive = strict && strict->flag;
     }
     if (!read_decimal(s, u, u->value, &d))
@@ -357,8 +368,8 @@ static int32_t whole_with(schema *s, const char *block, size_t n, int scale) {
     size_t lead = 0;
     while (lead < n && block[lead] == '0')
         lead++;
-    const int32_t few = lead == n ? character(s, '0')
-                                  : llm_expr_seq2(g, text(s, block + lead, n - lead), end);
+    const int32_t few =
+        lead == n ? character(s, '0') : llm_expr_seq2(g, text(s, block + lead, n - lead), end);
     return llm_expr_alt2(g, few, llm_expr_seq3(g, more, text(s, block, n), end));
 }
 
@@ -394,7 +405,8 @@ static int32_t multiples_of_three(schema *s) {
     const int32_t to_two = llm_expr_alt2(g, c, llm_expr_seq3(g, b, stay, b));
     const int32_t loop = llm_expr_alt2(g, a, llm_expr_seq3(g, c, stay, b));
     const int32_t back = llm_expr_alt2(g, b, llm_expr_seq3(g, c, stay, c));
-    const int32_t through = llm_expr_seq3(g, to_two, llm_expr_repeat(g, loop, 0, LLM_EXPR_MANY), back);
+    const int32_t through =
+        llm_expr_seq3(g, to_two, llm_expr_repeat(g, loop, 0, LLM_EXPR_MANY), back);
     const int32_t one = llm_expr_alt(g, (int32_t[]){a, llm_expr_seq3(g, b, stay, c), through}, 3);
     return llm_expr_seq3(g, llm_expr_optional(g, character(s, '-')),
                          llm_expr_repeat(g, one, 1, LLM_EXPR_MANY), any_part(s));
@@ -439,6 +451,7 @@ SCALARS(multiple) {
     const int32_t e = multiples(s, &m);
     if (!u->negated)
         return e;
-    const int32_t plain = llm_expr_seq3(s->g, llm_expr_optional(s->g, character(s, '-')), any_whole(s), any_part(s));
+    const int32_t plain =
+        llm_expr_seq3(s->g, llm_expr_optional(s->g, character(s, '-')), any_whole(s), any_part(s));
     return llm_expr_and(s->g, (int32_t[]){plain, llm_expr_not(s->g, e)}, 2);
 }

@@ -69,7 +69,8 @@ static bool widen(view *v) {
 /* Finds or adds the member; NULL: the status is set. */
 static member *member_of(view *v, ggl_str name) {
     if (v->n == v->cap && (v->n >= MOST_MEMBERS || !widen(v))) {
-        llm_schema_fail(v->s, GGL_LIMIT, NULL, NULL, "an object has more than %d properties", MOST_MEMBERS);
+        llm_schema_fail(v->s, GGL_LIMIT, NULL, NULL, "an object has more than %d properties",
+                        MOST_MEMBERS);
         return NULL;
     }
     uint32_t *b = find_bucket(v, name);
@@ -392,8 +393,13 @@ static int32_t view_expr(view *v, int32_t extra) {
         required[n++] = true;
         n_required++;
     }
-    const llm_members all = {.member = expr, .required = required, .n = n, .rest = rest_pair(v, NULL),
-                             .comma = s->comma, .min = (int32_t)v->min, .max = (int32_t)v->max};
+    const llm_members all = {.member = expr,
+                             .required = required,
+                             .n = n,
+                             .rest = rest_pair(v, NULL),
+                             .comma = s->comma,
+                             .min = (int32_t)v->min,
+                             .max = (int32_t)v->max};
     if (all.min > n_required && all.min > 1 && all.rest != LLM_EXPR_NONE) {
         llm_schema_fail(s, GGL_UNSUPPORTED, v->count_node, "minProperties",
                         "more than the required properties, and more than 1, can't be guaranteed "
@@ -492,16 +498,19 @@ CASES(properties) {
     if (!is_table) {
         if (u->value->kind == JSON_BOOL && u->value->flag)
             return NULL;
-        return llm_cases_one(s, &(facet){.kind = FACET_EXTRA, .node = u->node,
+        return llm_cases_one(s, &(facet){.kind = FACET_EXTRA,
+                                         .node = u->node,
                                          .lit = {.node = u->value, .negated = true}});
     }
     const cases *all = NULL;
     for (uint32_t i = 0; i < u->value->n; i++) {
         const literal lit = {.node = &u->value->item[i], .negated = true};
         if (u->word[0] == 'p' && u->word[1] == 'a' && !llm_schema_is_never(s, &lit, 1))
-            return llm_cases_one(s, &(facet){.kind = FACET_REFUSED, .node = u->node,
-                                             .name = {u->word, strlen(u->word)},
-                                             .why = "its negation (by not, oneOf or if) is not supported"});
+            return llm_cases_one(
+                s, &(facet){.kind = FACET_REFUSED,
+                            .node = u->node,
+                            .name = {u->word, strlen(u->word)},
+                            .why = "its negation (by not, oneOf or if) is not supported"});
         if (u->word[1] == 'r' && !llm_schema_is_never(s, &lit, 1))
             all = llm_cases_or(s, all, has_property(s, u, json_name(u->value, i), lit));
     }
@@ -509,7 +518,8 @@ CASES(properties) {
 }
 
 /* Names in an array: all of them are there; or, negated, one is not. */
-static const cases *names_cases(schema *s, const word_use *u, const json_value *names, bool negated) {
+static const cases *names_cases(schema *s, const word_use *u, const json_value *names,
+                                bool negated) {
     const cases *all = negated ? NULL : llm_cases_one(s, NULL);
     if (names->kind != JSON_ARRAY) {
         llm_schema_fail(s, GGL_FORMAT, u->node, u->word, "must be an array of strings");
@@ -531,7 +541,8 @@ static const cases *names_cases(schema *s, const word_use *u, const json_value *
 
 CASES(required) {
     if (u->value->kind == JSON_BOOL) /* draft 3: said by the property itself */
-        return llm_cases_one(s, &(facet){.kind = FACET_REFUSED, .node = u->node,
+        return llm_cases_one(s, &(facet){.kind = FACET_REFUSED,
+                                         .node = u->node,
                                          .name = {u->word, strlen(u->word)},
                                          .why = "must be an array of strings"});
     return names_cases(s, u, u->value, u->negated);
@@ -545,14 +556,17 @@ CASES(count) {
     n += !u->negated ? 0 : is_min ? 1 : -1;
     if (n < 0)
         return NULL;
-    return llm_cases_one(s, &(facet){.kind = is_min ? FACET_MIN : FACET_MAX, .n = n, .node = u->node});
+    return llm_cases_one(s,
+                         &(facet){.kind = is_min ? FACET_MIN : FACET_MAX, .n = n, .node = u->node});
 }
 
 CASES(names) {
     if (u->negated)
-        return llm_cases_one(s, &(facet){.kind = FACET_REFUSED, .node = u->node,
-                                         .name = {u->word, strlen(u->word)},
-                                         .why = "its negation (by not, oneOf or if) is not supported"});
+        return llm_cases_one(
+            s, &(facet){.kind = FACET_REFUSED,
+                        .node = u->node,
+                        .name = {u->word, strlen(u->word)},
+                        .why = "its negation (by not, oneOf or if) is not supported"});
     return llm_cases_one(s, &(facet){.kind = FACET_NAMES, .lit = {.node = u->value}});
 }
 
@@ -570,25 +584,29 @@ CASES(dependent) {
     for (uint32_t i = 0; i < u->value->n && s->status == GGL_OK; i++) {
         const facet has = {.kind = FACET_HAS, .name = json_name(u->value, i)};
         const facet lacks = {.kind = FACET_PROPERTY, .name = has.name, .lit = {.node = &s->never}};
-        const cases *then =
-            llm_cases_and(s, u, llm_cases_one(s, &has), demand(s, u, &u->value->item[i], u->negated));
-        all = u->negated ? llm_cases_or(s, all, then)
-                         : llm_cases_and(s, u, all, llm_cases_or(s, llm_cases_one(s, &lacks), then));
+        const cases *then = llm_cases_and(s, u, llm_cases_one(s, &has),
+                                          demand(s, u, &u->value->item[i], u->negated));
+        all = u->negated
+                  ? llm_cases_or(s, all, then)
+                  : llm_cases_and(s, u, all, llm_cases_or(s, llm_cases_one(s, &lacks), then));
     }
     return all;
 }
 
 /* Without applicators beside it, "unevaluated" is the same as "additional". */
 CASES(unevaluated) {
-    static const char *const applicators[] = {"$ref", "allOf", "anyOf", "oneOf", "if", "not", "dependentSchemas",
-                                              "contains", "dependencies", "$dynamicRef"};
+    static const char *const applicators[] = {
+        "$ref",     "allOf",        "anyOf",      "oneOf", "if", "not", "dependentSchemas",
+        "contains", "dependencies", "$dynamicRef"};
     bool alone = true;
     for (size_t i = 0; i < sizeof applicators / sizeof *applicators; i++)
         alone &= !llm_json_get(u->node, applicators[i]);
     if (u->value->kind == JSON_BOOL && u->value->flag)
         return u->negated ? NULL : llm_cases_one(s, NULL);
     (void)alone;
-    return llm_cases_one(s, &(facet){.kind = FACET_REFUSED, .node = u->node,
-                                     .name = {u->word, strlen(u->word)},
-                                     .why = "is not supported; additionalProperties and items are"});
+    return llm_cases_one(s,
+                         &(facet){.kind = FACET_REFUSED,
+                                  .node = u->node,
+                                  .name = {u->word, strlen(u->word)},
+                                  .why = "is not supported; additionalProperties and items are"});
 }

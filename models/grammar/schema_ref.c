@@ -148,7 +148,8 @@ static int32_t index_object(schema *s, const json_value *v, int32_t home) {
                 return -1;
             home = (int32_t)s->n_resources - 1;
         }
-        if (hash + 1 < uri.n && uri.s[hash + 1] != '/' && !add_anchor(s, home, cut(uri, hash + 1), v))
+        if (hash + 1 < uri.n && uri.s[hash + 1] != '/' &&
+            !add_anchor(s, home, cut(uri, hash + 1), v))
             return -1;
     }
     if (name && !add_anchor(s, home, json_str(name), v))

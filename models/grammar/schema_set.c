@@ -172,8 +172,8 @@ const cases *llm_cases_and(schema *s, const word_use *u, const cases *a, const c
             if (!c || s->status != GGL_OK)
                 return NULL;
             c->facets = f;
-            const bool never = u->type == TYPE_OBJECT ? llm_object_is_never(s, f)
-                                                      : llm_array_is_never(s, f);
+            const bool never =
+                u->type == TYPE_OBJECT ? llm_object_is_never(s, f) : llm_array_is_never(s, f);
             if (never)
                 continue;
             *end = c;

@@ -50,8 +50,8 @@ static int32_t hex_range(schema *s, uint32_t first, uint32_t last, int n) {
         high--;
     }
     if (low <= high && high < 16)
-        all = llm_expr_alt2(s->g, all,
-                            llm_expr_seq2(s->g, hex_digit(s, low, high), hex_range(s, 0, rest, n - 1)));
+        all = llm_expr_alt2(
+            s->g, all, llm_expr_seq2(s->g, hex_digit(s, low, high), hex_range(s, 0, rest, n - 1)));
     return llm_expr_alt2(s->g, all, end);
 }
 
@@ -96,9 +96,9 @@ static size_t clip(const llm_exprs *g, const llm_expr *e, uint32_t first, uint32
 }
 
 /* Characters that may be spelled as \uXXXX, and those that may be spelled as themselves. */
-static const llm_char_range escaped[] = {{0, 0x1f},    {'"', '"'}, {'&', '\''},  {'/', '/'},
-                                         {'<', '<'},   {'>', '>'}, {'\\', '\\'}, {0x7f, 0xd7ff},
-                                         {0xe000, 0xffff}};
+static const llm_char_range escaped[] = {{0, 0x1f},    {'"', '"'},     {'&', '\''},
+                                         {'/', '/'},   {'<', '<'},     {'>', '>'},
+                                         {'\\', '\\'}, {0x7f, 0xd7ff}, {0xe000, 0xffff}};
 static const llm_char_range itself[] = {{' ', '!'}, {'#', '['}, {']', 0x10ffff}};
 static const char short_char[] = "\"\\/\b\f\n\r\t", short_letter[] = "\"\\/bfnrt";
 
@@ -115,12 +115,14 @@ static int32_t encode_class(schema *s, const llm_expr *e) {
     all = llm_expr_class(g, part, (int32_t)n, false);
     n = 0;
     for (size_t k = 0; k < 8; k++)
-        for (size_t i = clip(g, e, (unsigned char)short_char[k], (unsigned char)short_char[k], part);
+        for (size_t i =
+                 clip(g, e, (unsigned char)short_char[k], (unsigned char)short_char[k], part);
              i > 0; i--)
-            part[room + n++] = (llm_char_range){(unsigned char)short_letter[k],
-                                                (unsigned char)short_letter[k]};
+            part[room + n++] =
+                (llm_char_range){(unsigned char)short_letter[k], (unsigned char)short_letter[k]};
     all = llm_expr_alt2(
-        g, all, llm_expr_seq2(g, text_expr(s, "\\"), llm_expr_class(g, part + room, (int32_t)n, false)));
+        g, all,
+        llm_expr_seq2(g, text_expr(s, "\\"), llm_expr_class(g, part + room, (int32_t)n, false)));
     for (size_t k = 0; k < sizeof escaped / sizeof *escaped; k++) {
         n = clip(g, e, escaped[k].first, escaped[k].last, part);
         for (size_t i = 0; i < n; i++)
@@ -185,16 +187,18 @@ void llm_schema_begin_strings(schema *s) {
     llm_exprs *g = s->g;
     const int32_t quote = llm_expr_range(g, '"', '"');
     s->universe[TYPE_STRING] = llm_expr_any_text(g);
-    s->encoded_text = llm_expr_repeat(g, llm_schema_encode(s, llm_expr_any_char(g)), 0, LLM_EXPR_MANY);
+    s->encoded_text =
+        llm_expr_repeat(g, llm_schema_encode(s, llm_expr_any_char(g)), 0, LLM_EXPR_MANY);
     int32_t letter[8], part[4];
     for (size_t k = 0; k < 8; k++)
-        letter[k] = llm_expr_range(g, (unsigned char)short_letter[k], (unsigned char)short_letter[k]);
+        letter[k] =
+            llm_expr_range(g, (unsigned char)short_letter[k], (unsigned char)short_letter[k]);
     part[0] = llm_expr_class(g, itself, 3, false);
     part[1] = llm_expr_seq2(g, text_expr(s, "\\"), llm_expr_alt(g, letter, 8));
     part[2] = llm_expr_alt2(g, unicode_escape(s, 0, 0xd7ff), unicode_escape(s, 0xe000, 0xffff));
     part[3] = pair_escape(s, 0x10000, 0x10ffff);
-    s->any_string =
-        llm_expr_seq3(g, quote, llm_expr_repeat(g, llm_expr_alt(g, part, 4), 0, LLM_EXPR_MANY), quote);
+    s->any_string = llm_expr_seq3(
+        g, quote, llm_expr_repeat(g, llm_expr_alt(g, part, 4), 0, LLM_EXPR_MANY), quote);
 }
 
 /* --- keywords --------------------------------------------------------------------------------- */
@@ -205,7 +209,7 @@ SCALARS(length) {
         return LLM_EXPR_NONE;
     const int32_t one = llm_expr_any_char(s->g);
     const bool is_min = u->word[1] == 'i'; /* minLength, maxLength */
-    if (is_min == u->negated) /* at most */
+    if (is_min == u->negated)              /* at most */
         return u->negated && n == 0 ? LLM_EXPR_NONE
                                     : llm_expr_repeat(s->g, one, 0, (int32_t)n - u->negated);
     return llm_expr_repeat(s->g, one, (int32_t)n + u->negated, LLM_EXPR_MANY);

@@ -242,8 +242,11 @@ static const cases *unlike_value(schema *s, const json_value *v, schema_type t) 
             other = llm_cases_or(s, llm_cases_one(s, &f), other);
         all = llm_cases_or(s, all, other);
     }
-    const facet longer = t == TYPE_ARRAY ? (facet){.kind = FACET_MIN, .n = (int64_t)v->n + 1}
-                                         : (facet){.kind = FACET_EXTRA, .node = v, .value_names = true, .lit = {.node = &s->always}};
+    const facet longer =
+        t == TYPE_ARRAY
+            ? (facet){.kind = FACET_MIN, .n = (int64_t)v->n + 1}
+            : (facet){
+                  .kind = FACET_EXTRA, .node = v, .value_names = true, .lit = {.node = &s->always}};
     const facet shorter = {.kind = FACET_MAX, .n = (int64_t)v->n - 1};
     all = llm_cases_or(s, all, llm_cases_one(s, &longer));
     return t == TYPE_ARRAY && v->n > 0 ? llm_cases_or(s, all, llm_cases_one(s, &shorter)) : all;
@@ -254,8 +257,9 @@ static const cases *value_cases(schema *s, literal lit, schema_type t) {
         return lit.negated ? llm_cases_one(s, NULL) : NULL;
     if (lit.negated)
         return unlike_value(s, lit.node, t);
-    return llm_cases_one(
-        s, &(facet){.kind = t == TYPE_OBJECT ? FACET_VALUE_OBJECT : FACET_VALUE_ARRAY, .node = lit.node});
+    return llm_cases_one(s,
+                         &(facet){.kind = t == TYPE_OBJECT ? FACET_VALUE_OBJECT : FACET_VALUE_ARRAY,
+                                  .node = lit.node});
 }
 
 const cases *llm_schema_cases(schema *s, literal lit, schema_type t) {

@@ -46,8 +46,11 @@ static bool begins_with_call(const llm_bx_pool *p, int32_t e) {
             e = x->a;
             continue;
         }
-        for (int32_t i = 0; i < x->b; i++)
-            if (begins_with_call(p, p->arg[x->a + i]))
+        int32_t n = x->b;
+        const int32_t *part =
+            x->kind == LLM_BX_KIND_MEMBERS ? llm_bx_table_parts(p, x, &n) : &p->arg[x->a];
+        for (int32_t i = 0; i < n; i++)
+            if (begins_with_call(p, part[i]))
                 return true;
         return false;
     }

@@ -34,9 +34,9 @@ enum { NEW, OPEN, DONE };
 
 /* How many nodes a node refers to, and which. */
 static int32_t n_refs(const llm_expr *e) {
-    return e->kind == LLM_EXPR_KIND_RULE                                  ? 1
-           : e->kind >= LLM_EXPR_KIND_SEQ && e->kind <= LLM_EXPR_KIND_NOT ? e->n
-                                                                          : 0;
+    return e->kind == LLM_EXPR_KIND_RULE                                      ? 1
+           : e->kind >= LLM_EXPR_KIND_SEQ && e->kind <= LLM_EXPR_KIND_MEMBERS ? e->n
+                                                                              : 0;
 }
 
 static int32_t ref(const llm_exprs *g, const llm_expr *e, int32_t i) {
@@ -96,6 +96,8 @@ static bool is_nullable(const translation *t, const llm_expr *e) {
         return true;
     if (e->kind == LLM_EXPR_KIND_NOT)
         return !t->nullable[ref(t->g, e, 0)];
+    if (e->kind == LLM_EXPR_KIND_MEMBERS)
+        return e->nullable;
     bool any = false, every = true;
     for (int32_t i = 0; i < n_refs(e); i++) {
         const bool x = t->nullable[ref(t->g, e, i)];
@@ -242,6 +244,31 @@ static int32_t settled(translation *t, int32_t x) {
     return llm_bx_min_len(t->p, x) == LLM_BX_DEAD ? LLM_BX_NONE : x;
 }
 
+/* Members without texts are left out, unless they are required. */
+static int32_t members_bytes(translation *t, const llm_expr *e) {
+    const int32_t *arg = &t->g->arg[e->first];
+    int32_t *member = ggl_calloc((size_t)e->n, sizeof *member);
+    llm_bx_list list = {.member = member,
+                        .n_required = e->required,
+                        .comma = bytes_of(t, arg[0]),
+                        .rest = bytes_of(t, arg[1]),
+                        .min = e->min,
+                        .max = e->max};
+    bool fails = list.comma == LLM_BX_NONE;
+    if (!member) {
+        t->p->status = GGL_NOMEM;
+        return LLM_BX_NONE;
+    }
+    for (int32_t i = 2; i < e->n; i++) {
+        member[list.n] = bytes_of(t, arg[i]);
+        fails = fails || (member[list.n] == LLM_BX_NONE && i - 2 < e->required);
+        list.n += member[list.n] != LLM_BX_NONE;
+    }
+    const int32_t x = fails ? LLM_BX_NONE : llm_bx_members(t->p, &list);
+    ggl_free(member);
+    return x;
+}
+
 static int32_t node_bytes(translation *t, const llm_expr *e) {
     switch (e->kind) {
     case LLM_EXPR_KIND_EMPTY:
@@ -259,6 +286,8 @@ static int32_t node_bytes(translation *t, const llm_expr *e) {
         const int32_t x = llm_bx_not(t->p, bytes_of(t, t->g->arg[e->first]));
         return settled(t, llm_bx_and(t->p, (int32_t[]){t->p->all_text, x}, 2));
     }
+    case LLM_EXPR_KIND_MEMBERS:
+        return members_bytes(t, e);
     case LLM_EXPR_KIND_RULE:
         return bytes_of(t, t->g->rule[e->first].body);
     default:
