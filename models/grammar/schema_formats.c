@@ -34,6 +34,9 @@
 /* RFC 5321, section 4.1.2; the domain has at least two labels, or is an address in brackets. */
 #define ATEXT       "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-"
 #define QUOTED      "\"(?:[ !#-\\[\\]-~]|\\\\[ -~])*\""
+#define WIDE        "\\u0080-\\u{10ffff}"
+#define WIDE_LABEL  "[A-Za-z0-9" WIDE "](?:[A-Za-z0-9" WIDE "-]*[A-Za-z0-9" WIDE "])?"
+#define WIDE_TEXT   "\"(?:[ !#-\\[\\]-~" WIDE "]|\\\\[ -~])*\""
 #define MAIL_DOMAIN "(?:" LABEL "(?:\\." LABEL ")+|\\[(?:" IPV4 "|IPv6:" IPV6 ")\\])"
 
 /* RFC 3986; U: more characters, none for URIs, RFC 3987's for IRIs */
@@ -67,8 +70,8 @@ static const schema_format formats[] = {
     {"duration", {DURATION}},
     {"email", {"^(?:" ATEXT "]+(?:\\." ATEXT "]+)*|" QUOTED ")@" MAIL_DOMAIN "$", "^.{0,254}$"}},
     {"idn-email",
-     {"^(?:" ATEXT "\\u0080-\\u{10ffff}]+(?:\\." ATEXT "\\u0080-\\u{10ffff}]+)*|" QUOTED
-      ")@" MAIL_DOMAIN "$"}},
+     {"^(?:" ATEXT WIDE "]+(?:\\." ATEXT WIDE "]+)*|" WIDE_TEXT ")@" WIDE_LABEL "(?:\\." WIDE_LABEL
+      ")+$"}},
     {"hostname", {"^" HOSTNAME "$", "^.{1,253}$"}},
     {"idn-hostname", {0}},
     {"ipv4", {"^" IPV4 "$"}},
@@ -78,8 +81,8 @@ static const schema_format formats[] = {
     {"iri", {"^" URI(UCS) "$"}},
     {"iri-reference", {"^(?:" URI(UCS) "|" RELATIVE(UCS) ")$"}},
     {"uri-template",
-     {"^(?:[^\\u0000-\\u0020\"'%<>\\\\^`{|}]|" PCT "|\\{[+#./;?&=,!@|]?" VARSPEC "(?:," VARSPEC
-      ")*\\})*$"}},
+     {"^(?:[^\\u0000-\\u0020\"%<>\\\\^`{|}\\u007f-\\u009f]|" PCT "|\\{[+#./;?&=,!@|]?" VARSPEC
+      "(?:," VARSPEC ")*\\})*$"}},
     {"uuid", {"^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}$"}},
     {"json-pointer", {"^" POINTER "$"}},
     {"relative-json-pointer", {"^(?:0|[1-9][0-9]*)(?:#|" POINTER ")$"}},

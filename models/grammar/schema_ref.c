@@ -139,7 +139,8 @@ static int32_t index_object(schema *s, const json_value *v, int32_t home) {
     const json_value *name = llm_json_get_kind(v, "$anchor", JSON_STRING);
     if (!id && s->draft != 4) /* old schemas often lack $schema */
         id = llm_json_get_kind(v, "id", JSON_STRING);
-    if (id && v != &s->doc->root) {
+    const bool is_ref = llm_json_get_kind(v, "$ref", JSON_STRING) != NULL;
+    if (id && v != &s->doc->root && !(is_ref && s->draft <= 7)) { /* there, $ref hides it */
         const ggl_str uri = json_str(id);
         const size_t hash = find_any(uri, "#");
         if (hash > 0) {
@@ -154,7 +155,7 @@ static int32_t index_object(schema *s, const json_value *v, int32_t home) {
     }
     if (name && !add_anchor(s, home, json_str(name), v))
         return -1;
-    if (llm_json_get_kind(v, "$ref", JSON_STRING)) {
+    if (is_ref) {
         const void **slot = llm_schema_slot(s, &s->home, v, 0);
         if (!slot)
             return -1;
@@ -250,6 +251,22 @@ static const json_value *find_anchor(const schema *s, int32_t home, ggl_str name
     return NULL;
 }
 
+/* Sets *home to the resource, -1: there is none. False: there are two. */
+static bool find_resource(schema *s, const json_value *node, ggl_str uri, int32_t *home) {
+    *home = -1;
+    for (size_t i = 0; i < s->n_resources; i++) {
+        if (!same(s->resource[i].uri, uri))
+            continue;
+        if (*home >= 0) {
+            llm_schema_fail(s, GGL_FORMAT, node, "$ref", "two schemas have the $id '%.*s'",
+                            (int)(uri.n < 200 ? uri.n : 200), uri.s);
+            return false;
+        }
+        *home = (int32_t)i;
+    }
+    return true;
+}
+
 const json_value *llm_schema_target(schema *s, const json_value *node, ggl_str ref) {
     const void **slot = llm_schema_slot(s, &s->home, node, 0);
     int32_t home = slot && *slot ? (int32_t)(uintptr_t)*slot - 1 : 0;
@@ -257,9 +274,8 @@ const json_value *llm_schema_target(schema *s, const json_value *node, ggl_str r
     const ggl_str fragment = hash < ref.n ? cut(ref, hash + 1) : (ggl_str){"", 0};
     if (hash > 0) {
         const ggl_str uri = resolve(s, s->resource[home].uri, (ggl_str){ref.s, hash});
-        for (home = (int32_t)s->n_resources - 1; home >= 0; home--)
-            if (same(s->resource[home].uri, uri))
-                break;
+        if (!find_resource(s, node, uri, &home))
+            return NULL;
         if (home < 0) {
             llm_schema_fail(s, GGL_UNSUPPORTED, node, "$ref",
                             "'%.*s' is in another document, which is not read",
