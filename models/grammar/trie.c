@@ -1,0 +1,106 @@
+#include <string.h>
+
+#include "ggl/alloc.h"
+#include "vocab.h"
+
+static bool before(ggl_str a, ggl_str b) {
+    const size_t n = a.n < b.n ? a.n : b.n;
+    const int order = n > 0 ? memcmp(a.s, b.s, n) : 0;
+    return order != 0 ? order < 0 : a.n < b.n;
+}
+
+/* Merges runs of sorted texts from `a` to `b`, from 1 to all. Returns where the result is. */
+static llm_trie_text *sort(llm_trie_text *a, llm_trie_text *b, size_t n) {
+    for (size_t run = 1; run < n; run *= 2) {
+        for (size_t from = 0; from < n; from += 2 * run) {
+            const size_t middle = from + run < n ? from + run : n;
+            const size_t end = middle + run < n ? middle + run : n;
+            for (size_t i = from, k = middle, out = from; out < end; out++) {
+                const bool right = i == middle || (k < end && before(a[k].text, a[i].text));
+                b[out] = right ? a[k++] : a[i++];
+            }
+        }
+        llm_trie_text *other = a;
+        a = b;
+        b = other;
+    }
+    return a;
+}
+
+static size_t common_prefix(ggl_str a, ggl_str b) {
+    size_t n = 0;
+    while (n < a.n && n < b.n && a.s[n] == b.s[n])
+        n++;
+    return n;
+}
+
+static bool fits(const llm_trie_text *t) {
+    return t->text.n > 0 && t->text.n <= LLM_TRIE_MAX_DEPTH;
+}
+
+/* Counts nodes, and the texts that are in the trie. */
+static size_t count(const llm_trie_text *text, size_t n, llm_trie *t) {
+    size_t n_nodes = 1;
+    ggl_str last = {"", 0};
+    for (size_t i = 0; i < n; i++) {
+        if (!fits(&text[i]))
+            continue;
+        n_nodes += text[i].text.n - common_prefix(last, text[i].text);
+        last = text[i].text;
+        t->n_texts++;
+        t->max_depth = (int32_t)last.n > t->max_depth ? (int32_t)last.n : t->max_depth;
+    }
+    return n_nodes;
+}
+
+/* path[d] is the node at depth d that is open. */
+static void fill(llm_trie *t, const llm_trie_text *text, size_t n, int32_t *path) {
+    ggl_str last = {"", 0};
+    t->n_nodes = 1;
+    t->n_texts = 0;
+    path[0] = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (!fits(&text[i]))
+            continue;
+        const ggl_str s = text[i].text;
+        const size_t common = common_prefix(last, s);
+        for (size_t d = common + 1; d <= last.n; d++)
+            t->node[path[d]].end = t->n_nodes;
+        for (size_t d = common + 1; d <= s.n; d++) {
+            path[d] = t->n_nodes++;
+            t->node[path[d]] = (llm_trie_node){
+                .first = t->n_texts, .depth = (uint16_t)d, .byte = (uint8_t)s.s[d - 1]};
+        }
+        t->node[path[s.n]].n++;
+        t->id[t->n_texts++] = text[i].id;
+        last = s;
+    }
+    for (size_t d = 0; d <= last.n; d++)
+        t->node[path[d]].end = t->n_nodes;
+}
+
+bool llm_trie_make(llm_trie *t, llm_trie_text *text, int32_t n) {
+    *t = (llm_trie){0};
+    llm_trie_text *work = ggl_calloc((size_t)n, sizeof *work);
+    if (!work)
+        return false;
+    const llm_trie_text *sorted = sort(text, work, (size_t)n);
+    const size_t n_nodes = count(sorted, (size_t)n, t);
+    int32_t *path = ggl_calloc((size_t)t->max_depth + 1, sizeof *path);
+    t->node = n_nodes < INT32_MAX ? ggl_calloc(n_nodes, sizeof *t->node) : NULL;
+    t->id = ggl_calloc((size_t)t->n_texts, sizeof *t->id);
+    const bool ok = path && t->node && t->id;
+    if (ok)
+        fill(t, sorted, (size_t)n, path);
+    else
+        llm_trie_fini(t);
+    ggl_free(work);
+    ggl_free(path);
+    return ok;
+}
+
+void llm_trie_fini(llm_trie *t) {
+    ggl_free(t->node);
+    ggl_free(t->id);
+    *t = (llm_trie){0};
+}

@@ -1,0 +1,182 @@
+/* Vocabularies: the trie, and what can be written with tokens. */
+#include "vocab.h"
+
+#include <string.h>
+
+#include "ggl/alloc.h"
+#include "ggl/show.h"
+#include "text/unicode.h"
+
+#define N_CHARS 0x110000u
+
+static bool has_bit(const uint32_t *bits, uint32_t i) {
+    return bits[i / 32] >> (i % 32) & 1;
+}
+
+static void set_bit(uint32_t *bits, uint32_t i) {
+    bits[i / 32] |= (uint32_t)1 << (i % 32);
+}
+
+/* --- what can be written ---------------------------------------------------------------------- */
+
+static bool is_utf8(ggl_str s) {
+    for (size_t i = 0, n; i < s.n; i += n)
+        if ((n = ggl_utf8_length(s.s + i, s.n - i)) == 0)
+            return false;
+    return true;
+}
+
+typedef struct survey {
+    uint32_t byte[8];       /* bytes that are tokens */
+    uint32_t *character;    /* characters that are tokens */
+    bool has_continuations; /* all bytes within characters are tokens */
+    bool has_all;           /* all bytes of UTF-8 are */
+} survey;
+
+static void look_at_tokens(survey *s, const ggl_str *text, int32_t n) {
+    for (int32_t i = 0; i < n; i++) {
+        if (text[i].n == 1)
+            set_bit(s->byte, (unsigned char)text[i].s[0]);
+        if (text[i].n > 0 && ggl_utf8_length(text[i].s, text[i].n) == text[i].n)
+            set_bit(s->character, llm_unicode_decode(text[i].s, text[i].n));
+    }
+    s->has_all = s->has_continuations = true;
+    for (unsigned b = 0; b < 0xf5; b++) {
+        const bool used = b != 0xc0 && b != 0xc1;
+        if (used && !has_bit(s->byte, b)) {
+            s->has_all = false;
+            s->has_continuations = s->has_continuations && (b < 0x80 || b > 0xbf);
+        }
+    }
+}
+
+static bool can_write(const survey *s, uint32_t c) {
+    char b[4];
+    if (c >= 0xd800 && c < 0xe000)
+        return false;
+    if (has_bit(s->character, c))
+        return true;
+    for (size_t i = 0, n = llm_unicode_encode(c, b); i < n; i++)
+        if (!has_bit(s->byte, (unsigned char)b[i]))
+            return false;
+    return true;
+}
+
+static bool find_spelling(llm_vocab *v, const survey *s) {
+    size_t n = 0, cap = 0;
+    for (uint32_t c = 0; c < N_CHARS; c++) {
+        if (!can_write(s, c))
+            continue;
+        if (n > 0 && v->range[n - 1].last + 1 == c) {
+            v->range[n - 1].last = c;
+            continue;
+        }
+        if (!ggl_grow(&v->range, &cap, n + 1, sizeof *v->range))
+            return false;
+        v->range[n++] = (llm_char_range){c, c};
+    }
+    v->spelling = (llm_spelling){v->range, (int32_t)n};
+    return true;
+}
+
+/* --- making one ------------------------------------------------------------------------------- */
+
+static bool copy_texts(llm_vocab *v, const ggl_str *text) {
+    size_t size = 1, used = 0;
+    for (int32_t i = 0; i < v->n; i++)
+        if (!ggl_size_add(size, text[i].n, &size))
+            return false;
+    v->blob = ggl_calloc(size, 1);
+    v->text = ggl_calloc((size_t)v->n, sizeof *v->text);
+    if (!v->blob || !v->text)
+        return false;
+    for (int32_t i = 0; i < v->n; i++) {
+        v->text[i] = (ggl_str){v->blob + used, text[i].n};
+        if (text[i].n > 0)
+            memcpy(v->blob + used, text[i].s, text[i].n);
+        used += text[i].n;
+    }
+    return true;
+}
+
+/* Makes the trie. If the bytes within characters are not all tokens, a token that ends within a
+ * character might never be finished: such tokens are left out. */
+static bool make_trie(llm_vocab *v, const survey *s) {
+    llm_trie_text *text = ggl_calloc((size_t)v->n, sizeof *text);
+    if (!text)
+        return false;
+    int32_t n = 0;
+    for (int32_t i = 0; i < v->n; i++)
+        if (!has_bit(v->eog, (uint32_t)i) && (s->has_continuations || is_utf8(v->text[i])))
+            text[n++] = (llm_trie_text){v->text[i], i};
+    const bool ok = llm_trie_make(&v->trie, text, n);
+    ggl_free(text);
+    return ok;
+}
+
+static bool fill(llm_vocab *v, const ggl_str *text, const bool *is_eog) {
+    survey s = {.character = ggl_calloc(N_CHARS / 32, sizeof *s.character)};
+    v->n_words = ((size_t)v->n + 31) / 32;
+    v->eog = ggl_calloc(v->n_words, sizeof *v->eog);
+    bool ok = s.character && v->eog && copy_texts(v, text);
+    for (int32_t i = 0; ok && is_eog && i < v->n; i++)
+        if (is_eog[i]) {
+            set_bit(v->eog, (uint32_t)i);
+            v->text[i].n = 0;
+        }
+    if (ok) {
+        look_at_tokens(&s, v->text, v->n);
+        v->spells_all = s.has_all;
+        ok = make_trie(v, &s) && (s.has_all || find_spelling(v, &s));
+    }
+    ggl_free(s.character);
+    return ok;
+}
+
+ggl_status llm_vocab_from_texts(llm_vocab **out, const ggl_str *text, const bool *is_eog, int32_t n,
+                                ggl_error *err) {
+    *out = ggl_calloc(1, sizeof **out);
+    if (*out)
+        (*out)->n = n;
+    if (*out && fill(*out, text, is_eog))
+        return GGL_OK;
+    llm_vocab_free(*out);
+    *out = NULL;
+    return ggl_fail(err, GGL_NOMEM, "out of memory for the trie of a vocabulary of %d tokens",
+                    (int)n);
+}
+
+ggl_status llm_vocab_new(llm_vocab **out, const llm_tokenizer *t, ggl_error *err) {
+    *out = NULL;
+    const int32_t n = llm_tokenizer_n_vocab(t);
+    ggl_str *text = ggl_calloc((size_t)n, sizeof *text);
+    bool *is_eog = ggl_calloc((size_t)n, sizeof *is_eog);
+    ggl_status st = GGL_NOMEM;
+    if (text && is_eog) {
+        for (int32_t i = 0; i < n; i++) {
+            text[i] = llm_token_text(t, i, false);
+            is_eog[i] = llm_tokenizer_is_eog(t, i);
+        }
+        st = llm_vocab_from_texts(out, text, is_eog, n, err);
+    } else {
+        ggl_fail(err, st, "out of memory for the trie of a vocabulary of %d tokens", (int)n);
+    }
+    ggl_free(text);
+    ggl_free(is_eog);
+    return st;
+}
+
+void llm_vocab_free(llm_vocab *v) {
+    if (!v)
+        return;
+    llm_trie_fini(&v->trie);
+    ggl_free(v->blob);
+    ggl_free(v->text);
+    ggl_free(v->eog);
+    ggl_free(v->range);
+    ggl_free(v);
+}
+
+int32_t llm_vocab_n(const llm_vocab *v) {
+    return v->n;
+}

@@ -1,0 +1,50 @@
+/* A vocabulary's tokens as a trie of their bytes. */
+#ifndef LLM_GRAMMAR_VOCAB_H
+#define LLM_GRAMMAR_VOCAB_H
+
+#include "ggl/str.h"
+#include "llm/grammar.h"
+#include "translate.h"
+
+/* Nodes stand in the order in which a walk by depth enters them: the children of node i begin at
+ * i + 1, and what is below it ends at `end`. Texts that end at a node have the numbers first ..
+ * first + n. */
+typedef struct llm_trie_node {
+    int32_t end, first, n;
+    uint16_t depth;
+    uint8_t byte;
+    uint8_t slices; /* bit k: all texts that end here or below are in slice k of the vocabulary */
+} llm_trie_node;
+
+typedef struct llm_trie {
+    llm_trie_node *node; /* node 0 is the root */
+    int32_t *id;         /* [n_texts] what the texts stand for, in their order */
+    int32_t n_nodes, n_texts, max_depth;
+} llm_trie;
+
+/* A text, and what it stands for. */
+typedef struct llm_trie_text {
+    ggl_str text;
+    int32_t id;
+} llm_trie_text;
+
+enum { LLM_TRIE_MAX_DEPTH = 60000 };
+
+/* Sorts the texts and makes a trie of those of 1 to LLM_TRIE_MAX_DEPTH bytes. Returns false if out of
+ * memory. */
+bool llm_trie_make(llm_trie *t, llm_trie_text *text, int32_t n);
+void llm_trie_fini(llm_trie *t);
+
+struct llm_vocab {
+    int32_t n;      /* ids */
+    size_t n_words; /* of a mask */
+    llm_trie trie;
+    char *blob;      /* the texts */
+    ggl_str *text;   /* [n] */
+    uint32_t *eog;   /* [n_words] */
+    bool spells_all; /* every byte of UTF-8 is a token */
+    llm_char_range *range;
+    llm_spelling spelling; /* the characters that tokens can write, unless spells_all */
+};
+
+#endif
