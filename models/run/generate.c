@@ -365,6 +365,13 @@ ggl_status llm_generator_next(llm_generator *g, int32_t *id, ggl_error *err) {
     return GGL_OK;
 }
 
+void llm_generator_set_sampler(llm_generator *g, llm_sampler *sampler) {
+    g->p.sampler = sampler;
+    llm_sampler_forget(sampler);
+    for (size_t i = 0; i < g->n; i++)
+        llm_sampler_accept(sampler, g->token[i]);
+}
+
 /* --- looking ---------------------------------------------------------------------------------- */
 
 const int32_t *llm_generator_tokens(const llm_generator *g, size_t *n) {

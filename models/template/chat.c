@@ -47,6 +47,29 @@ static ggl_status read_tokens(llm_chat *c, const ggl_gguf *file, const llm_token
     return GGL_OK;
 }
 
+/* Finds a built-in template. */
+static bool find_named(const char *name, ggl_str *text) {
+    ggl_str own;
+    for (int k = 0; llm_chat_named(k, &own, text); k++)
+        if (ggl_str_is(own, name))
+            return true;
+    return false;
+}
+
+/* A file's template of that name is not there, and no built-in one. */
+static ggl_status no_such_name(const char *name, ggl_error *err) {
+    char names[512] = "";
+    ggl_str own, text;
+    for (int k = 0; llm_chat_named(k, &own, &text); k++) {
+        const size_t at = strlen(names);
+        snprintf(names + at, sizeof names - at, "%s%.*s", k ? ", " : "", (int)own.n, own.s);
+    }
+    return ggl_fail(err, GGL_NOT_FOUND,
+                    "there is no chat template '%s': no file, none in the model "
+                    "(tokenizer.chat_template.%s), and the built-in ones are %s",
+                    name, name, names);
+}
+
 /* Finds the template's text, and its name for messages. */
 static ggl_status find_text(const ggl_gguf *file, const llm_chat_template *with, ggl_str *text,
                             char name[128], ggl_error *err) {
@@ -63,8 +86,13 @@ static ggl_status find_text(const ggl_gguf *file, const llm_chat_template *with,
     int found = file ? ggl_gguf_get_string(file, name, text, err) : 0;
     if (found < 0)
         return err->status;
-    return found ? GGL_OK
-                 : ggl_fail(err, GGL_NOT_FOUND, "the file has no chat template (%s)", name);
+    if (!found && named && find_named(with->name, text)) {
+        snprintf(name, 128, "%.100s", with->name);
+        return GGL_OK;
+    }
+    return found   ? GGL_OK
+           : named ? no_such_name(with->name, err)
+                   : ggl_fail(err, GGL_NOT_FOUND, "the file has no chat template (%s)", name);
 }
 
 ggl_status llm_chat_new(llm_chat **out, const ggl_gguf *file, const llm_tokenizer *t,

@@ -179,6 +179,101 @@ TEST(published_templates) {
     CHECK_MSG(n >= 416, "only %d conversations", n);
 }
 
+/* Built-in templates and the published ones that they stand for. */
+static const struct {
+    const char *name, *file;
+    /* System messages from this index on are ignored or refused by the published one. */
+    uint32_t n_system;
+} named[] = {
+    {"chatml", "chatml", 99},
+    {"deepseek3", "deepseek-r1-distill", 99},
+    {"gemma", "gemma-2", 0},
+    {"granite", "granite-3.1", 99},
+    {"llama2", "llama-2", 1},
+    {"llama3", "llama-3", 99},
+    {"mistral-v1", "mistral-7b-v0.1", 0},
+    {"mistral-v3", "mistral-7b-v0.3", 0},
+    {"phi3", "phi-3", 99},
+    {"phi4", "phi-4", 99},
+    {"zephyr", "zephyr", 99},
+};
+
+static bool has_role(const json_value *messages, const char *role, uint32_t from) {
+    for (uint32_t i = from; i < messages->n; i++)
+        if (llm_json_is(llm_json_get(&messages->item[i], "role"), role))
+            return true;
+    return false;
+}
+
+/* True if the case is what built-in templates are for: messages with texts, nothing else. Granite's
+ * own adds a system message, if there is none. */
+static bool is_plain(size_t k, const json_value *c) {
+    const json_value *messages = llm_json_get(c, "messages"), *extra = llm_json_get(c, "extra");
+    bool plain = llm_json_get(c, "expected")->kind == JSON_STRING && !(extra && extra->n) &&
+                 llm_json_get(c, "tools")->kind == JSON_NULL && !has_role(messages, "tool", 0);
+    for (uint32_t i = 0; i < messages->n; i++)
+        plain = plain && messages->item[i].n == 2 &&
+                llm_json_get_kind(&messages->item[i], "content", JSON_STRING);
+    const bool starts_with_system =
+        messages->n > 0 && llm_json_is(llm_json_get(&messages->item[0], "role"), "system");
+    if (strcmp(named[k].name, "granite") == 0 && !starts_with_system)
+        return false;
+    return plain && !has_role(messages, "system", named[k].n_system);
+}
+
+static int check_named(size_t k, const char *path) {
+    llm_json *doc;
+    llm_chat *chat;
+    int n_plain = 0;
+    const llm_chat_template with = {.name = named[k].name};
+    if (!CHECK_OK(json_of(&doc, path), &err))
+        return 0;
+    const json_value *cases = llm_json_get(&doc->root, "cases");
+    if (!CHECK_OK(llm_chat_new(&chat, NULL, NULL, &with, &err), &err))
+        return 0;
+    for (uint32_t i = 0; i < cases->n; i++) {
+        const json_value *c = &cases->item[i];
+        char *vars, *got = NULL, *want;
+        size_t n;
+        if (!is_plain(k, c))
+            continue;
+        n_plain++;
+        FILE *f = open_memstream(&vars, &n);
+        put_variables(f, &doc->root, c);
+        fclose(f);
+        want = copy_of(llm_json_get(c, "expected"));
+        const ggl_str all = {vars, n};
+        CHECK_OK(llm_chat_prompt(chat, &all, 1, NULL, &got, &n, &err), &err);
+        CHECK_MSG(got && strcmp(got, want) == 0, "%s, %.*s: '%s', not '%s'", named[k].name,
+                  (int)llm_json_get(c, "name")->n, llm_json_get(c, "name")->s, got, want);
+        ggl_free(got);
+        free(want);
+        free(vars);
+    }
+    llm_chat_free(chat);
+    llm_json_free(doc);
+    return n_plain;
+}
+
+TEST(built_in_templates) {
+    char path[4096];
+    const char *shared = getenv("GGL_SHARED");
+    ggl_str name, text;
+    for (size_t k = 0; llm_chat_named((int)k, &name, &text); k++) {
+        CHECK(k < sizeof named / sizeof *named && ggl_str_is(name, named[k].name));
+        snprintf(path, sizeof path, "%s/chat/%s.json", shared ? shared : "", named[k].file);
+        if (!shared || access(path, R_OK) != 0)
+            SKIP("there is no folder of published templates");
+        const int n = check_named(k, path);
+        CHECK_MSG(n >= 6, "%s: only %d conversations", named[k].name, n);
+    }
+    const llm_chat_template none = {.name = "no-such"};
+    llm_chat *chat;
+    CHECK_INT(llm_chat_new(&chat, NULL, NULL, &none, &err), GGL_NOT_FOUND);
+    CHECK_HAS(err.msg, "there is no chat template 'no-such'");
+    CHECK_HAS(err.msg, "the built-in ones are chatml, deepseek3, gemma");
+}
+
 /* --- messages --------------------------------------------------------------------------------- */
 
 /* The message names the template's line, the construct, and what is wrong. */

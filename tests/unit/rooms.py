@@ -28,7 +28,7 @@ PUBLIC = {
     "ggml-lite": {"base": "alloc file index math nearest number show status steps str version", "quant": "types", "gguf": "gguf",
                   "graph": "compose graph ops", "plan": "backend fold program composites", "sched": "sched"},
     "backends": {"common": "backends"},
-    "models": {"language": "arch", "compile": "adapter", "text": "tokenizer", "sample": "logprobs sampler stop", "grammar": "grammar", "template": "chat template", "convert": "convert", "guess": "guess",
+    "models": {"language": "arch", "compile": "adapter", "text": "tokenizer", "sample": "logprobs sampler stop", "grammar": "grammar", "template": "chat talk template", "convert": "convert", "guess": "guess",
                "run": "generate model prompt_cache session"},
 }
 # A definition of a static function, also in a macro that generates some; `static inline` is what any header may have.

@@ -16,12 +16,17 @@
 
 volatile sig_atomic_t process_stopped;
 static volatile sig_atomic_t waits;
+static void (*volatile hook_stops)(void), (*volatile hook_ends)(void);
 
 static void on_stop(int number) {
     if (waits && !process_stopped) {
         process_stopped = number;
+        if (hook_stops)
+            hook_stops();
         return;
     }
+    if (hook_ends)
+        hook_ends();
     ggl_new_file_remove_all();
     signal(number, SIG_DFL);
     raise(number); /* delivered when this handler returns */
@@ -30,6 +35,17 @@ static void on_stop(int number) {
 bool process_is_stopped(void *unused) {
     (void)unused;
     return process_stopped != 0;
+}
+
+bool process_go_on(void) {
+    if (process_stopped == SIGINT)
+        process_stopped = 0;
+    return process_stopped == 0;
+}
+
+void process_set_hooks(void (*stops)(void), void (*ends)(void)) {
+    hook_stops = stops;
+    hook_ends = ends;
 }
 
 int process_stop_code(void) {

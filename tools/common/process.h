@@ -19,6 +19,11 @@ void process_begin(void);
 void process_wait_for_stop(void);
 extern volatile sig_atomic_t process_stopped; /* the number of that signal; 0: none */
 bool process_is_stopped(void *unused);        /* returns whether it is set; for callbacks */
+/* After a SIGINT: forgets it. Returns false if another signal has set process_stopped. */
+bool process_go_on(void);
+/* Functions that the handler of these signals calls: `stops` when it sets process_stopped, `ends`
+ * before the process ends. They may call async-signal-safe functions only. NULL: none. */
+void process_set_hooks(void (*stops)(void), void (*ends)(void));
 /* Returns the exit code for that signal: 130 after SIGINT, 143 after SIGTERM. */
 int process_stop_code(void);
 

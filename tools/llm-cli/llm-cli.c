@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "chat.h"
 #include "common/builtin_model.h"
 #include "common/cache_types.h"
 #include "common/input.h"
@@ -39,6 +40,7 @@ typedef struct cli {
     char *text;                 /* text of the prompt, if it was given as text */
     size_t text_size;
     llm_tokens prompt;
+    bool converses; /* the text is the first message of a conversation, or there is none */
     text_stream out;
     npy_writer logits;
     int64_t n_generated; /* tokens */
@@ -134,9 +136,15 @@ static int read_prompt(cli *c) {
     if (st != GGL_OK)
         return tool_error(TOOL, 1, "%s (to pass a prompt as ids: --tokens 1,2,3)", err.msg);
     int code = -1;
+    const bool asks = c->o.prompt || c->o.prompt_file || (c->o.chat.single && stdin_is_piped());
+    if (!asks && (c->converses || (c->o.chat.interactive && !stdin_is_piped())))
+        return -1; /* what is typed or piped comes later */
     c->text = prompt_text(c, &c->text_size, &code);
     if (!c->text)
         return code;
+    if (c->converses || c->o.chat.interactive)
+        return -1;
+    chat_note_template(&c->o, llm_model_file(c->model));
     unsigned flags = LLM_TOKENIZE_BOS | (c->o.no_special ? 0u : LLM_TOKENIZE_SPECIAL);
     st = llm_tokenize(c->tokenizer, c->text, c->text_size, flags, &c->prompt, &err);
     if (st != GGL_OK)
@@ -410,9 +418,22 @@ static void print_times(const cli *c) {
     fprintf(stderr, "descriptor  %s\n", llm_model_arch_origin(c->model));
 }
 
+static int converse(cli *c) {
+    const chat_setup s = {.o = &c->o,
+                          .model_name = ggl_gguf_name(llm_model_file(c->model)),
+                          .file = llm_model_file(c->model),
+                          .tokenizer = c->tokenizer,
+                          .session = c->session,
+                          .first = {c->text, c->text_size},
+                          .progress = on_progress,
+                          .ctx = c};
+    return c->converses ? chat_run(&s) : interactive_run(&s);
+}
+
 static int run(cli *c) {
     c->t_begin = process_seconds();
     int code = open_model(c);
+    c->converses = code < 0 && chat_begins(&c->o, llm_model_file(c->model));
     if (code < 0)
         code = open_session(c);
     if (code < 0 && c->o.plan)
@@ -436,6 +457,8 @@ static int run(cli *c) {
             placement_advice(c->placement, c->model, &c->params, st, advice, sizeof advice));
     fputs(llm_session_load_notes(c->session), stderr);
     c->t_load = process_seconds() - c->t_begin;
+    if (c->converses || c->o.chat.interactive)
+        return converse(c);
     if (c->text && c->o.display_prompt)
         text_stream_put(&c->out, c->text, c->text_size);
     code = open_generator(c);
@@ -525,11 +548,14 @@ static int watch(cli *c) {
 }
 
 static int check_paths(const cli_options *o) {
-    const bool is_piped = !o->prompt && !o->prompt_file && !o->tokens && stdin_is_piped();
+    const bool is_piped =
+        !o->prompt && !o->prompt_file && !o->tokens && !o->chat.wanted && stdin_is_piped();
     const char *cache = o->repack_cache && *o->repack_cache ? o->repack_cache : NULL;
     const tool_path paths[] = {
         {"-m", o->model, .needed = true},
         {"-f", o->prompt_file, .needed = true},
+        {"-sysf", o->chat.system_file, .needed = true},
+        {"--chat-template-file", o->chat.template_file, .needed = true},
         {"the prompt", is_piped ? "-" : NULL, .written = false},
         {"--arch", o->arch, .needed = !o->watch, .or_name = true},
         {"--logits", o->logits, .written = true},

@@ -22,10 +22,27 @@ static const cli_options defaults = {
     .display_prompt = true,
     .escape = true,
     .speculate = SPECULATE_DEFAULTS,
+    .chat = CHAT_DEFAULTS,
 };
 
-int cli_options_read(cli_options *o, int argc, char **argv) {
-    *o = defaults;
+/* Copies the rows that may change while the program runs. */
+static void keep_settings(const arg_option *all, arg_option *kept) {
+    static const char *const also[] = {"--n-predict", "--reasoning", "--on-full"};
+    size_t n = 0;
+    bool samples = false;
+    for (; all->names || all->help; all++) {
+        bool keeps = samples && all->names;
+        if (!all->names)
+            samples = strcmp(all->help, "sampling") == 0;
+        for (size_t i = 0; all->names && i < sizeof also / sizeof *also; i++)
+            keeps |= strstr(all->names, also[i]) && !strstr(all->names, "--reasoning-");
+        if (keeps)
+            kept[n++] = *all;
+    }
+    kept[n] = (arg_option){0};
+}
+
+static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
     const arg_option options[] = {
         {NULL, .help = "model and prompt"},
         {"-m --model", ARG_STRING, &o->model, .value = "FILE",
@@ -42,10 +59,14 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
         {"-c --ctx-size", ARG_INT, &o->n_ctx, .value = "N",
          .help = "the context, in tokens (default 0: the model's own)", .min = 0, .max = 1 << 30},
         {"--on-full", ARG_CHOICE, &o->on_full, .value = "HOW", .choices = on_full_choices,
+         .given = &o->full_given,
          .help = "when the context is full: stop (default), or shift: keep the first --keep "
-                 "tokens, drop the older half of the others, and go on"},
-        {"--context-shift", ARG_FLAG, &o->shift, .help = "--on-full shift"},
-        {"--no-context-shift", ARG_UNFLAG, &o->shift, .help = "--on-full stop (default)"},
+                 "tokens, drop the older half of the others, and go on; in a conversation, shift "
+                 "(default) leaves out the oldest messages"},
+        {"--context-shift", ARG_FLAG, &o->shift, .given = &o->full_given,
+         .help = "--on-full shift"},
+        {"--no-context-shift", ARG_UNFLAG, &o->shift, .given = &o->full_given,
+         .help = "--on-full stop"},
         {"--keep", ARG_INT, &o->n_keep, .value = "N",
          .help = "tokens of the prompt that a shift keeps; -1: all (default 0)", .min = -1,
          .max = INT32_MAX},
@@ -60,9 +81,9 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
          .help = "treat text that spells a control token as text"},
         {"--no-display-prompt", ARG_UNFLAG, &o->display_prompt,
          .help = "print only the generated text"},
-        {"-no-cnv --no-conversation", ARG_FLAG, &o->no_conversation,
-         .help = "accepted for llama.cpp's users: there is no conversation mode"},
         {"--ignore-eos", ARG_FLAG, &o->ignore_eos, .help = "do not stop at the model's end token"},
+        {NULL, .help = "conversation"},
+        CHAT_OPTIONS(o->chat),
         {NULL, .help = "sampling"},
         {"--temp --temperature", ARG_FLOAT, &o->temp, .value = "T",
          .help = "randomness; 0: always the likeliest token (default 0.8)", .min = 0, .max = 1000},
@@ -138,7 +159,29 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
                             options,
                             NULL,
                             cli_hints};
-    int code = args_parse(&spec, argc, argv);
+    if (!only_settings)
+        return args_parse(&spec, argc, argv);
+    arg_option kept[sizeof options / sizeof *options];
+    const args_spec settings = {argv[0], "NAME VALUE", "Changes a setting.", kept, NULL, NULL};
+    keep_settings(options, kept);
+    return args_parse(&settings, argc, argv);
+}
+
+static void set_seed(cli_options *o) {
+    if (o->seed < 0)
+        o->seed = (int64_t)time(NULL);
+}
+
+int cli_options_set(cli_options *o, int argc, char **argv) {
+    const int code = parse(o, argc, argv, true);
+    o->shift = o->full_given ? o->on_full == 1 : o->shift;
+    set_seed(o);
+    return code;
+}
+
+int cli_options_read(cli_options *o, int argc, char **argv) {
+    *o = defaults;
+    int code = parse(o, argc, argv, false);
     if (code >= 0)
         return code;
     if (o->plan && *o->plan && strcmp(o->plan, "nodes") != 0)
@@ -146,6 +189,9 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
                           o->plan);
     if ((o->prompt != NULL) + (o->prompt_file != NULL) + (o->tokens != NULL) > 1)
         return tool_error("llm-cli", 2, "-p, -f and --tokens exclude each other");
+    const bool has_text = o->prompt || o->prompt_file;
+    if ((code = chat_options_check(&o->chat, has_text, o->tokens != NULL)) >= 0)
+        return code;
     if (o->watch && (!o->arch || !(o->prompt || o->prompt_file || o->tokens)))
         return tool_error("llm-cli", 2,
                           "--watch needs --arch FILE, and the prompt from -p, -f or --tokens");
@@ -161,8 +207,7 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
         return code;
     if (o->n_batch < o->n_ubatch)
         o->n_ubatch = o->n_batch;
-    if (o->seed < 0)
-        o->seed = (int64_t)time(NULL);
+    set_seed(o);
     o->placement.shadow_seed = (uint64_t)o->seed;
     return -1;
 }

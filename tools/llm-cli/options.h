@@ -2,6 +2,7 @@
 #ifndef TOOLS_CLI_OPTIONS_H
 #define TOOLS_CLI_OPTIONS_H
 
+#include "chat_options.h"
 #include "common/adapters.h"
 #include "common/args.h"
 #include "common/ignore.h"
@@ -23,12 +24,16 @@ typedef struct cli_options {
     placement_options placement;
     speculate_options speculate;
     saved_prompt_options saved_prompt;
-    bool shift, list_devices, watch, no_mmap, mlock, no_repack, f16_as_bf16, display_prompt, escape,
-        ignore_eos, no_special, no_conversation;
+    chat_options chat;
+    bool shift, full_given, list_devices, watch, no_mmap, mlock, no_repack, f16_as_bf16,
+        display_prompt, escape, ignore_eos, no_special;
 } cli_options;
 
 /* Reads the command line. Returns -1, or an exit code. */
 int cli_options_read(cli_options *o, int argc, char **argv);
+/* Reads settings that can be changed while the program runs: those for sampling, -n, --reasoning and
+ * --on-full. argv[0] is for messages. Returns -1, or an exit code after an error; *o may then be changed. */
+int cli_options_set(cli_options *o, int argc, char **argv);
 llm_sampler_params cli_sampler_params(const cli_options *o);
 
 #endif

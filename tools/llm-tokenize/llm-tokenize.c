@@ -228,7 +228,7 @@ static void note_all_unread(const llm_chat *c, ggl_str vars) {
 }
 
 /* Prints what a conversation becomes. The template is that of --chat-template: a file, or the name of
- * one in the model; else the model's usual one. t and file are NULL without a model. */
+ * one in the model or of a built-in one; else the model's usual one. t and file are NULL without a model. */
 static int chat(const llm_tokenizer *t, const ggl_gguf *file, const options *o) {
     ggl_error err = {0};
     llm_chat *c = NULL;
@@ -238,7 +238,9 @@ static int chat(const llm_tokenizer *t, const ggl_gguf *file, const options *o) 
     llm_chat_template with = {.name = o->chat_template};
     if (!talk)
         return 1;
-    if (o->chat_template && (!file || access(o->chat_template, F_OK) == 0)) {
+    const bool is_file = o->chat_template && (strcmp(o->chat_template, "-") == 0 ||
+                                              access(o->chat_template, F_OK) == 0);
+    if (is_file) {
         template_text = tool_read_at_most(TOOL, o->chat_template, MOST_TEMPLATE, &with.text.n);
         with.text.s = template_text;
         if (!template_text) {
@@ -248,7 +250,7 @@ static int chat(const llm_tokenizer *t, const ggl_gguf *file, const options *o) 
     }
     const ggl_str vars = {talk, n};
     ggl_status st = llm_chat_new(&c, file, t, o->chat_template ? &with : NULL, &err);
-    if (st == GGL_NOT_FOUND)
+    if (st == GGL_NOT_FOUND && !o->chat_template)
         (void)ggl_within(&err, st, "%s", o->model);
     if (st == GGL_OK) {
         st = llm_chat_prompt(c, &vars, 1, strcmp(o->chat, "-") ? o->chat : "stdin", &prompt,
@@ -257,7 +259,7 @@ static int chat(const llm_tokenizer *t, const ggl_gguf *file, const options *o) 
             note_all_unread(c, vars);
     }
     int code = st == GGL_OK ? print_prompt(t, o, prompt, n_prompt)
-               : st == GGL_NOT_FOUND
+               : st == GGL_NOT_FOUND && !o->chat_template
                    ? tool_error(TOOL, 1, "%s; --chat-template FILE gives one", err.msg)
                    : tool_error(TOOL, 1, "%s", err.msg);
     ggl_free(prompt);
@@ -366,7 +368,8 @@ int main(int argc, char **argv) {
         {"--chat", ARG_STRING, &o.chat, .value = "FILE",
          .help = "print the prompt of a conversation: a JSON object with messages, tools, .."},
         {"--chat-template", ARG_STRING, &o.chat_template, .value = "FILE|NAME",
-         .help = "template for --chat: a file (-m may be absent), or a name in the model"},
+         .help = "template for --chat: a file, the name of one in the model, or of a built-in one "
+                 "(chatml, llama3, ..); -m may be absent"},
         {"--show", ARG_FLAG, &o.show, .help = "print the kind of tokenizer, and no tokens"},
         {"--special", ARG_FLAG, &o.special, .help = "with --decode: show control tokens, too"},
         {0}};

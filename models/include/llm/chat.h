@@ -23,13 +23,18 @@ typedef struct llm_chat llm_chat;
 
 /* A template to use in place of the file's. */
 typedef struct llm_chat_template {
-    const char *name; /* for messages; with text.s NULL: the file's template of this name, such as
-                         "tool_use" (tokenizer.chat_template.tool_use) */
+    /* For messages; with text.s NULL: the file's template of this name, such as "tool_use"
+     * (tokenizer.chat_template.tool_use), or else the built-in one, such as "chatml". */
+    const char *name;
     ggl_str text;
 } llm_chat_template;
 
+/* Gets the k-th built-in template: its name, and its text. They are for files without a template, and
+ * render plain conversations. False: there are k or fewer. */
+GGL_API bool llm_chat_named(int k, ggl_str *name, ggl_str *text);
+
 /* Parses a template. file and t are needed during the call only; both may be NULL if `with` has a
- * text. with NULL: the file's template (tokenizer.chat_template). GGL_NOT_FOUND: the file has no
+ * text, or names a built-in template. with NULL: the file's template (tokenizer.chat_template). GGL_NOT_FOUND: the file has no
  * such template; else as llm_template_new. On failure *out is NULL. */
 GGL_API GGL_NODISCARD ggl_status llm_chat_new(llm_chat **out, const ggl_gguf *file,
                                               const llm_tokenizer *t, const llm_chat_template *with,

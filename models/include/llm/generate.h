@@ -83,6 +83,10 @@ GGL_API GGL_NODISCARD ggl_status llm_generator_prompt(llm_generator *g, const ll
  * number; GGL_CANCELLED, and failures of llm_session_eval. */
 GGL_API GGL_NODISCARD ggl_status llm_generator_next(llm_generator *g, int32_t *id, ggl_error *err);
 
+/* Draws with another sampler from now on, which is borrowed like the one before; its history becomes the
+ * sequence. */
+GGL_API void llm_generator_set_sampler(llm_generator *g, llm_sampler *sampler);
+
 /* The tokens of the sequence: prompt and drawn ones, without those that a shift dropped. Valid until the
  * next call that changes it. */
 GGL_API const int32_t *llm_generator_tokens(const llm_generator *g, size_t *n);

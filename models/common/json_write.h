@@ -1,0 +1,27 @@
+/* Writes JSON (RFC 8259) into memory.
+ *
+ *     llm_json_out out = {0};
+ *     llm_json_put(&out, "{\"name\": ", 9);
+ *     llm_json_put_string(&out, name);
+ *     llm_json_put(&out, "}", 1);
+ *     if (out.failed) ..          // out of memory
+ *     ggl_free(out.s); */
+#ifndef LLM_JSON_WRITE_H
+#define LLM_JSON_WRITE_H
+
+#include "json.h"
+
+typedef struct llm_json_out {
+    char *s; /* [n], and a NUL; freed with ggl_free */
+    size_t n, cap;
+    bool failed; /* out of memory: text is missing */
+} llm_json_out;
+
+void llm_json_put(llm_json_out *out, const char *text, size_t n); /* as it is */
+void llm_json_put_text(llm_json_out *out, const char *text);
+/* A string between quotes. Bytes that are not UTF-8 become U+FFFD. */
+void llm_json_put_string(llm_json_out *out, ggl_str s);
+/* A value of a document, in one line. Integers are written exactly, other numbers with 17 digits. */
+void llm_json_put_value(llm_json_out *out, const json_value *v);
+
+#endif

@@ -1,0 +1,16 @@
+/* How many columns of a terminal a character takes, whatever the locale. */
+#ifndef TOOLS_CHAR_WIDTH_H
+#define TOOLS_CHAR_WIDTH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Returns 0 for marks that combine with the character before them, 2 for wide characters (CJK,
+ * emoji), else 1. Control characters count as 1. */
+int char_width(uint32_t c);
+
+/* Reads the character at the start of s[0..n), n > 0: *c is its code point, or U+FFFD for a byte
+ * that begins no valid UTF-8. Returns its bytes, 1 for such a byte. */
+size_t char_read(const char *s, size_t n, uint32_t *c);
+
+#endif

@@ -1,0 +1,292 @@
+#include "line_history.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ggl/alloc.h"
+#include "ggl/show.h"
+
+enum { MOST_FILE = 16 << 20, MOST_ENTRY = 1 << 16 }; /* bytes */
+
+struct line_history {
+    char *path;
+    char **entry; /* [n], the oldest first */
+    size_t n, cap, most;
+    char problem[320];
+    bool broken, reported;
+};
+
+static void set_problem(line_history *h, int error) {
+    if (h->broken)
+        return;
+    h->broken = true;
+    snprintf(h->problem, sizeof h->problem, "%.200s: %s", h->path, strerror(error));
+}
+
+/* --- entries ---------------------------------------------------------------------------------- */
+
+static bool keep(line_history *h, char *text) {
+    if (!text || !ggl_grow(&h->entry, &h->cap, h->n + 1, sizeof *h->entry)) {
+        free(text);
+        return false;
+    }
+    if (h->n == h->most) {
+        free(h->entry[0]);
+        memmove(h->entry, h->entry + 1, --h->n * sizeof *h->entry);
+    }
+    h->entry[h->n++] = text;
+    return true;
+}
+
+/* Writes the line of an entry to out, of at least 2 * strlen(text) + 1 bytes; returns its length. */
+static size_t encode(const char *text, char *out) {
+    size_t n = 0;
+    for (; *text; text++) {
+        if (*text == '\n' || *text == '\\')
+            out[n++] = '\\';
+        out[n++] = *text;
+        if (*text == '\n')
+            out[n - 1] = 'n';
+    }
+    out[n++] = '\n';
+    return n;
+}
+
+/* Returns the entry of a line; NULL: damaged, empty, or out of memory. */
+static char *decode(const char *line, size_t n) {
+    if (n == 0 || n > MOST_ENTRY)
+        return NULL;
+    for (size_t i = 0, len; i < n; i += len) {
+        len = ggl_utf8_length(line + i, n - i);
+        if (len == 0 || ((unsigned char)line[i] < 32 && line[i] != '\t') || line[i] == 127)
+            return NULL;
+    }
+    char *text = malloc(n + 1);
+    size_t m = 0;
+    for (size_t i = 0; text && i < n; i++) {
+        const bool escape = line[i] == '\\' && i + 1 < n;
+        i += escape;
+        text[m++] = (char)(escape && line[i] == 'n' ? '\n' : line[i]);
+    }
+    if (text)
+        text[m] = '\0';
+    return text;
+}
+
+static void read_lines(line_history *h, const char *data, size_t n, size_t *n_lines) {
+    *n_lines = 0;
+    for (size_t at = 0; at < n; ++*n_lines) {
+        const char *end = memchr(data + at, '\n', n - at);
+        if (!end)
+            break; /* an entry that was not written completely */
+        const size_t len = (size_t)(end - data) - at;
+        char *text = decode(data + at, len);
+        if (text)
+            keep(h, text);
+        at += len + 1;
+    }
+}
+
+/* --- the file --------------------------------------------------------------------------------- */
+
+/* Takes the lock of an open file. Waits a second at most: a process that is stopped may have it, and
+ * then no lock is better than none of the program. */
+static bool lock(int fd) {
+    for (int i = 0; i < 100; i++) {
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+            return true;
+        if (errno != EWOULDBLOCK && errno != EINTR)
+            return false;
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    }
+    return false;
+}
+
+/* Opens and locks the file. Another process may replace it between the two. Returns a descriptor, or
+ * -1 with errno set. */
+static int open_locked(const char *path, int flags, bool *locked) {
+    for (int i = 0; i < 20; i++) {
+        struct stat of_fd, of_path;
+        const int fd = open(path, flags | O_NONBLOCK | O_CLOEXEC, 0600);
+        if (fd < 0)
+            return -1;
+        if (fstat(fd, &of_fd) != 0 || !S_ISREG(of_fd.st_mode)) {
+            close(fd);
+            errno = S_ISDIR(of_fd.st_mode) ? EISDIR : EINVAL;
+            return -1;
+        }
+        *locked = lock(fd);
+        if (!*locked || (stat(path, &of_path) == 0 && of_path.st_ino == of_fd.st_ino &&
+                         of_path.st_dev == of_fd.st_dev))
+            return fd;
+        close(fd);
+    }
+    errno = EAGAIN;
+    return -1;
+}
+
+/* Writes everything; false with errno set if that fails. */
+static bool write_all(int fd, const char *data, size_t n) {
+    while (n > 0) {
+        const ssize_t done = write(fd, data, n);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done <= 0) {
+            errno = done == 0 ? ENOSPC : errno;
+            return false;
+        }
+        data += done;
+        n -= (size_t)done;
+    }
+    return true;
+}
+
+/* Replaces the file by one with the entries in memory. The old one stays if that fails. */
+static void compact(line_history *h) {
+    char *real = realpath(h->path, NULL), *line = malloc(2 * MOST_ENTRY + 1);
+    char temporary[4200];
+    if (!real || !line ||
+        snprintf(temporary, sizeof temporary, "%s.tmp-%ld", real, (long)getpid()) >=
+            (int)sizeof temporary)
+        goto done;
+    const int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0)
+        goto done;
+    bool good = true;
+    for (size_t i = 0; i < h->n && good; i++)
+        good = write_all(fd, line, encode(h->entry[i], line));
+    good = good && fsync(fd) == 0;
+    good = close(fd) == 0 && good;
+    if (!good || rename(temporary, real) != 0)
+        unlink(temporary);
+done:
+    free(real);
+    free(line);
+}
+
+static void read_file(line_history *h) {
+    bool locked = false;
+    const int fd = open_locked(h->path, O_RDONLY, &locked);
+    if (fd < 0) {
+        if (errno != ENOENT && errno != ENOTDIR)
+            set_problem(h, errno);
+        return;
+    }
+    const off_t size = lseek(fd, 0, SEEK_END), from = size > MOST_FILE ? size - MOST_FILE : 0;
+    const size_t n = (size_t)(size - from);
+    char *data = malloc(n + 1);
+    size_t done = 0, n_lines = 0;
+    for (ssize_t got = 1; data && done < n && got > 0; done += got > 0 ? (size_t)got : 0)
+        got = pread(fd, data + done, n - done, from + (off_t)done);
+    if (data)
+        read_lines(h, data, done, &n_lines);
+    free(data);
+    if (locked && h->most > 0 && (n_lines > 2 * h->most || from > 0))
+        compact(h);
+    close(fd);
+}
+
+/* Makes the folders of a path, for their owner only. */
+static void make_folders(const char *path) {
+    char *copy = strdup(path);
+    for (char *p = copy ? strchr(copy + 1, '/') : NULL; p; p = strchr(p + 1, '/')) {
+        *p = '\0';
+        (void)mkdir(copy, 0700);
+        *p = '/';
+    }
+    free(copy);
+}
+
+static void append(line_history *h, const char *text) {
+    bool locked = false;
+    char *line = malloc(2 * strlen(text) + 1);
+    int fd = open_locked(h->path, O_RDWR | O_APPEND | O_CREAT, &locked);
+    if (fd < 0 && errno == ENOENT) {
+        make_folders(h->path);
+        fd = open_locked(h->path, O_RDWR | O_APPEND | O_CREAT, &locked);
+    }
+    if (fd < 0 || !line) {
+        set_problem(h, fd < 0 ? errno : ENOMEM);
+    } else {
+        const off_t before = lseek(fd, 0, SEEK_END);
+        char last = '\n'; /* of an entry that a process did not finish: it stays one of its own */
+        if (before > 0)
+            (void)!pread(fd, &last, 1, before - 1);
+        if ((last != '\n' && !write_all(fd, "\n", 1)) || !write_all(fd, line, encode(text, line))) {
+            set_problem(h, errno);
+            if (locked && before >= 0) /* not half an entry */
+                (void)!ftruncate(fd, before);
+        }
+    }
+    if (fd >= 0)
+        close(fd);
+    free(line);
+}
+
+/* --- the public functions --------------------------------------------------------------------- */
+
+line_history *line_history_new(const char *path, size_t most) {
+    line_history *h = calloc(1, sizeof *h);
+    if (!h)
+        return NULL;
+    h->most = most > 0 ? most : 1;
+    h->path = path ? strdup(path) : NULL;
+    if (h->path)
+        read_file(h);
+    return h;
+}
+
+void line_history_free(line_history *h) {
+    if (!h)
+        return;
+    for (size_t i = 0; i < h->n; i++)
+        free(h->entry[i]);
+    ggl_free(h->entry);
+    free(h->path);
+    free(h);
+}
+
+size_t line_history_n(const line_history *h) {
+    return h->n;
+}
+
+const char *line_history_get(const line_history *h, size_t i) {
+    return h->entry[i];
+}
+
+void line_history_add(line_history *h, const char *text) {
+    const size_t n = strlen(text);
+    if (n == 0 || n > MOST_ENTRY || (h->n > 0 && strcmp(h->entry[h->n - 1], text) == 0))
+        return;
+    if (keep(h, strdup(text)) && h->path && !h->broken)
+        append(h, text);
+}
+
+const char *line_history_problem(line_history *h) {
+    if (!h->broken || h->reported)
+        return NULL;
+    h->reported = true;
+    return h->problem;
+}
+
+char *line_history_path(const char *name) {
+    const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
+    const bool has_data = data && *data == '/';
+    const char *folder = has_data ? data : home;
+    if (!folder || *folder != '/')
+        return NULL;
+    const size_t size = strlen(folder) + strlen(name) + 64;
+    char *path = malloc(size);
+    if (path)
+        snprintf(path, size, "%s%s/ggml-lite/%s.history", folder, has_data ? "" : "/.local/share",
+                 name);
+    return path;
+}

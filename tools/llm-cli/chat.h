@@ -1,0 +1,29 @@
+/* Conversations with a model, and texts that a person continues by typing. */
+#ifndef TOOLS_CHAT_H
+#define TOOLS_CHAT_H
+
+#include "llm/session.h"
+#include "options.h"
+
+/* What a conversation takes from the rest of llm-cli. Everything is borrowed. */
+typedef struct chat_setup {
+    const cli_options *o;
+    const char *model_name;
+    const ggl_gguf *file;
+    const llm_tokenizer *tokenizer;
+    llm_session *session;
+    ggl_str first; /* first message of the user; for interactive_run: the text; s NULL: none */
+    bool (*progress)(void *ctx, int64_t n_done, int64_t n); /* as llm_generator_params.progress */
+    void *ctx;
+} chat_setup;
+
+/* True if the options and the model's file ask for a conversation. */
+bool chat_begins(const cli_options *o, const ggl_gguf *file);
+/* Prints a note about -st and -cnv if a text is continued although the file has a chat template. */
+void chat_note_template(const cli_options *o, const ggl_gguf *file);
+
+/* Converse until the user ends it. Return the exit code. */
+int chat_run(const chat_setup *s);
+int interactive_run(const chat_setup *s); /* -i: without a template */
+
+#endif

@@ -1,0 +1,269 @@
+/* The turns of the model: the conversation as a prompt, the answer, and a context that is full. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "chat_impl.h"
+#include "common/process.h"
+#include "ggl/alloc.h"
+
+bool chat_text_add(chat_text *t, const char *s, size_t n) {
+    if (!ggl_grow(&t->s, &t->cap, t->n + n + 1, 1))
+        return false;
+    memcpy(t->s + t->n, s, n);
+    t->n += n;
+    t->s[t->n] = '\0';
+    return true;
+}
+
+size_t chat_n_used(const chat *c) {
+    size_t n;
+    const size_t n_ctx = (size_t)llm_session_n_ctx(c->setup->session);
+    (void)llm_generator_tokens(c->g, &n);
+    return n < n_ctx ? n : n_ctx; /* the last token of a full one is not in it */
+}
+
+/* --- the prompt ------------------------------------------------------------------------------- */
+
+ggl_status chat_render(const chat *c, const llm_talk *talk, size_t first, char **text, size_t *n,
+                       ggl_error *err) {
+    static const char begins[] = "{\"add_generation_prompt\": true}";
+    char *json = NULL;
+    size_t n_json = 0;
+    *text = NULL;
+    ggl_status st = llm_talk_json(talk, first, &json, &n_json, err);
+    const ggl_str vars[] = {{json, n_json}, {begins, sizeof begins - 1}};
+    if (st == GGL_OK)
+        st = llm_chat_prompt(c->format, vars, 2, NULL, text, n, err);
+    ggl_free(json);
+    return st;
+}
+
+/* The prompt for the messages from c->first on, as text and tokens. */
+typedef struct prompt {
+    char *text;
+    size_t n_text;
+    llm_tokens ids;
+    bool too_long; /* for the context */
+} prompt;
+
+static void prompt_fini(prompt *p) {
+    ggl_free(p->text);
+    llm_tokens_fini(&p->ids);
+    *p = (prompt){0};
+}
+
+static ggl_status make_prompt(const chat *c, prompt *p, ggl_error *err) {
+    prompt_fini(p);
+    ggl_status st = chat_render(c, c->talk, c->first, &p->text, &p->n_text, err);
+    if (st == GGL_OK)
+        st = llm_tokenize(c->setup->tokenizer, p->text, p->n_text, LLM_TOKENIZE_SPECIAL, &p->ids,
+                          err);
+    return st;
+}
+
+/* Leaves the oldest turn out. False: only the last one is left. */
+static bool drop_turn(chat *c) {
+    const size_t next = llm_talk_next_turn(c->talk, c->first);
+    if (!c->shifts || next >= llm_talk_n(c->talk))
+        return false;
+    c->first = next;
+    return true;
+}
+
+/* Makes the prompt, and leaves out the oldest turns if it and the answer so far do not fit: then as
+ * many that half of the context is free, because what remains has to run again. is_full: the context
+ * is full already. */
+static ggl_status fit_prompt(chat *c, prompt *p, bool is_full, ggl_error *err) {
+    const size_t n_ctx = (size_t)llm_session_n_ctx(c->setup->session), first = c->first;
+    size_t most = is_full ? n_ctx / 2 : n_ctx - 1;
+    ggl_status st = make_prompt(c, p, err);
+    while (st == GGL_OK && p->ids.n + c->drawn.n > most && drop_turn(c)) {
+        most = n_ctx / 2;
+        st = make_prompt(c, p, err);
+    }
+    if (st == GGL_OK && p->ids.n + c->drawn.n >= n_ctx) {
+        c->first = first;
+        p->too_long = true;
+        return ggl_fail(err, GGL_LIMIT, "the prompt does not fit into the context");
+    }
+    if (st == GGL_OK && c->first > first && !c->told_shift) {
+        c->told_shift = true;
+        chat_say(c,
+                 "(the context of %zu tokens is full: from now on the oldest messages are left "
+                 "out; /save keeps them)",
+                 n_ctx);
+    }
+    return st;
+}
+
+/* Runs the prompt, and the tokens of the answer so far. */
+static ggl_status run_prompt(chat *c, prompt *p, ggl_error *err) {
+    const double t = process_seconds();
+    const size_t n = p->ids.n + c->drawn.n;
+    if (!ggl_grow(&p->ids.id, &p->ids.cap, n, sizeof *p->ids.id))
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a prompt");
+    if (c->drawn.n > 0)
+        memcpy(p->ids.id + p->ids.n, c->drawn.id, c->drawn.n * sizeof *p->ids.id);
+    p->ids.n = n;
+    ggl_status st = llm_generator_prompt(c->g, &(llm_prompt){.id = p->ids.id, .n = n}, err);
+    const llm_generator_stats stats = llm_generator_get_stats(c->g);
+    c->last.t_prompt += process_seconds() - t;
+    c->last.n_prompt += stats.n_prompt;
+    c->last.n_reused += stats.n_reused;
+    return st;
+}
+
+/* --- the answer ------------------------------------------------------------------------------- */
+
+static void note_nan(chat *c) {
+    const int64_t n_nan = llm_generator_get_stats(c->g).n_nan;
+    if (n_nan == 0 || c->told_nan)
+        return;
+    c->told_nan = true;
+    (void)tool_error(
+        TOOL, 0, "note: %" PRId64 " of %" PRId64 " logits are NaN; such tokens are never chosen",
+        n_nan, llm_session_n_vocab(c->setup->session));
+}
+
+/* Returns the text of a token. Marks of reasoning are text, even if they are control tokens. */
+static ggl_str token_text(const chat *c, int32_t id) {
+    const ggl_str text = llm_token_text(c->setup->tokenizer, id, false);
+    const ggl_str mark = text.n > 0 ? text : llm_token_text(c->setup->tokenizer, id, true);
+    const bool is_mark = ggl_str_is(mark, "<think>") || ggl_str_is(mark, "</think>");
+    return is_mark ? mark : text;
+}
+
+/* Draws tokens until the answer ends. GGL_OK: it has ended. */
+static ggl_status draw(chat *c, chat_show *show, ggl_error *err) {
+    const double t = process_seconds();
+    ggl_status st = GGL_OK;
+    while ((c->o.n_predict < 0 || (int64_t)c->drawn.n < c->o.n_predict) && !c->out.failed) {
+        int32_t id;
+        st = process_stopped ? GGL_CANCELLED : llm_generator_next(c->g, &id, err);
+        if (st != GGL_OK)
+            break;
+        note_nan(c);
+        if (!c->o.ignore_eos && llm_tokenizer_is_eog(c->setup->tokenizer, id))
+            break;
+        const ggl_str text = token_text(c, id);
+        if (!ggl_grow(&c->drawn.id, &c->drawn.cap, c->drawn.n + 1, sizeof *c->drawn.id) ||
+            !chat_text_add(&c->answer, text.s, text.n)) {
+            st = ggl_fail(err, GGL_NOMEM, "out of memory for an answer");
+            break;
+        }
+        c->drawn.id[c->drawn.n++] = id;
+        chat_show_put(show, text.s, text.n);
+    }
+    c->last.t_draw += process_seconds() - t;
+    return st;
+}
+
+/* Draws the answer; when the context is full, goes on with fewer turns. */
+static ggl_status draw_all(chat *c, prompt *p, chat_show *show, ggl_error *err) {
+    for (;;) {
+        ggl_status st = draw(c, show, err);
+        if (st != GGL_LIMIT)
+            return st;
+        ggl_error full = {0};
+        st = fit_prompt(c, p, true, &full);
+        if (st == GGL_OK)
+            st = run_prompt(c, p, &full);
+        if (st != GGL_OK) {
+            *err = full;
+            return st;
+        }
+    }
+}
+
+static void say_full(const chat *c) {
+    (void)tool_error(TOOL, 0,
+                     "the context of %" PRId64
+                     " tokens is full: /clear begins again, /undo takes a "
+                     "turn back%s; -c sets a larger one",
+                     llm_session_n_ctx(c->setup->session),
+                     c->shifts ? "" : ", '/set on-full shift' leaves the oldest turns out");
+}
+
+static void say_too_long(const chat *c, const prompt *p) {
+    if (llm_talk_next_turn(c->talk, llm_talk_begin(c->talk)) < llm_talk_n(c->talk) && !c->shifts) {
+        say_full(c);
+        return;
+    }
+    (void)tool_error(TOOL, 0,
+                     "the message does not fit: with it the prompt has %zu tokens, and the context "
+                     "%" PRId64 "; -c sets a larger one",
+                     p->ids.n, llm_session_n_ctx(c->setup->session));
+}
+
+/* Ends the line after an answer, and says how it ended. */
+static void end_line(chat *c, ggl_status st) {
+    if (c->answer.n > 0 || st == GGL_OK) {
+        const bool open = c->answer.n == 0 || c->answer.s[c->answer.n - 1] != '\n';
+        if (open && !c->out.failed)
+            text_stream_put(&c->out, "\n", 1);
+        tool_set_line(TOOL_LINE_EMPTY);
+    }
+    if (st == GGL_CANCELLED)
+        chat_say(c, "(stopped)");
+    else if (st == GGL_OK && c->in.is_terminal && c->o.n_predict >= 0 &&
+             (int64_t)c->drawn.n >= c->o.n_predict)
+        chat_say(c, "(ended after %" PRId64 " tokens: -n)", c->o.n_predict);
+    else if (st == GGL_LIMIT)
+        say_full(c);
+}
+
+static void count(chat *c) {
+    chat_times *a = &c->all, *b = &c->last;
+    b->n_answers = 1;
+    b->n_drawn = (int64_t)c->drawn.n;
+    a->n_answers += b->n_answers;
+    a->n_prompt += b->n_prompt;
+    a->n_reused += b->n_reused;
+    a->n_drawn += b->n_drawn;
+    a->t_prompt += b->t_prompt;
+    a->t_draw += b->t_draw;
+}
+
+/* After the prompt has run: draws, shows and keeps the answer. */
+static ggl_status give_answer(chat *c, prompt *p, ggl_error *err) {
+    chat_show show;
+    chat_show_begin(&show, &c->out, c->o.chat.reasoning, c->has_looks,
+                    (ggl_str){p->text, p->n_text});
+    ggl_status st = draw_all(c, p, &show, err);
+    chat_show_end(&show);
+    end_line(c, st);
+    count(c);
+    if (c->answer.n == 0 && st == GGL_CANCELLED)
+        return st;
+    const ggl_str text = {c->answer.s ? c->answer.s : "", c->answer.n};
+    const ggl_status added = llm_talk_add(c->talk, "assistant", text, err);
+    return added != GGL_OK ? added : st == GGL_LIMIT ? GGL_OK : st;
+}
+
+int chat_answer(chat *c, size_t keep) {
+    ggl_error err = {0};
+    prompt p = {0};
+    const size_t n_before = llm_talk_n(c->talk);
+    c->answer.n = 0;
+    c->drawn.n = 0;
+    c->last = (chat_times){0};
+    ggl_status st = fit_prompt(c, &p, false, &err);
+    if (p.too_long)
+        say_too_long(c, &p);
+    else if (st == GGL_OK)
+        st = run_prompt(c, &p, &err);
+    if (st == GGL_OK)
+        st = give_answer(c, &p, &err);
+    else if (st == GGL_CANCELLED)
+        chat_say(c, "(stopped; the message is taken back)");
+    const bool told = p.too_long;
+    prompt_fini(&p);
+    if (llm_talk_n(c->talk) == n_before && st != GGL_OK)
+        llm_talk_cut(c->talk, keep);
+    if (st == GGL_OK || st == GGL_CANCELLED)
+        return -1;
+    if (!told)
+        (void)tool_error(TOOL, 1, "%s", err.msg);
+    return 1;
+}

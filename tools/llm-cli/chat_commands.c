@@ -1,0 +1,435 @@
+/* The lines of a conversation that begin with '/'. */
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "chat_impl.h"
+#include "common/input.h"
+#include "common/paths.h"
+#include "ggl/alloc.h"
+#include "ggl/file.h"
+#include "ggl/show.h"
+
+enum { MOST_FILE = 16 << 20 }; /* bytes of a conversation, or of a file for /read */
+
+typedef struct command {
+    const char *name, *argument, *help;
+    chat_next (*run)(chat *c, const char *argument, size_t *keep);
+    bool takes_file;
+} command;
+
+static const command *all_commands(void); /* the last one has no name */
+
+void chat_say(const chat *c, const char *fmt, ...) {
+    char text[4096];
+    va_list args;
+    va_start(args, fmt);
+    (void)ggl_vformat(text, sizeof text, fmt, args);
+    va_end(args);
+    fflush(stdout);
+    tool_begin_line();
+    fprintf(stderr, c->has_looks ? "\033[2m%s\033[0m\n" : "%s\n", text);
+}
+
+static chat_next wants(const char *name, const char *argument) {
+    (void)tool_error(TOOL, 0, "write /%s %s", name, argument);
+    return CHAT_READ;
+}
+
+/* --- turns ------------------------------------------------------------------------------------ */
+
+static chat_next do_clear(chat *c, const char *argument, size_t *keep) {
+    (void)argument;
+    (void)keep;
+    llm_talk_cut(c->talk, llm_talk_begin(c->talk));
+    c->first = llm_talk_begin(c->talk);
+    c->told_shift = false;
+    c->attached.n = 0;
+    chat_say(c,
+             llm_talk_n(c->talk) ? "(begins again; the system message stays)" : "(begins again)");
+    return CHAT_READ;
+}
+
+/* Returns the index of the last message of a user; the number of messages: there is none. */
+static size_t last_turn(const llm_talk *t) {
+    for (size_t i = llm_talk_n(t); i-- > 0;)
+        if (ggl_str_is(llm_talk_role(t, i), "user"))
+            return i;
+    return llm_talk_n(t);
+}
+
+/* Removes the messages from n on; older ones that were left out may fit again. */
+static void cut(chat *c, size_t n) {
+    llm_talk_cut(c->talk, n);
+    if (c->first >= n)
+        c->first = llm_talk_begin(c->talk);
+}
+
+static chat_next do_undo(chat *c, const char *argument, size_t *keep) {
+    (void)argument;
+    (void)keep;
+    const size_t at = last_turn(c->talk);
+    if (at == llm_talk_n(c->talk)) {
+        chat_say(c, "(there is nothing to take back)");
+        return CHAT_READ;
+    }
+    const ggl_str text = llm_talk_content(c->talk, at);
+    const size_t n = ggl_utf8_cut(text.s ? text.s : "", text.n, 50);
+    chat_say(c, "(taken back: %.*s%s)", (int)n, text.s ? text.s : "", n < text.n ? " .." : "");
+    cut(c, at);
+    return CHAT_READ;
+}
+
+static chat_next do_regen(chat *c, const char *argument, size_t *keep) {
+    (void)argument;
+    const size_t at = last_turn(c->talk);
+    if (at == llm_talk_n(c->talk)) {
+        chat_say(c, "(there is no message to answer)");
+        return CHAT_READ;
+    }
+    cut(c, at + 1);
+    *keep = at + 1;
+    return CHAT_ANSWER;
+}
+
+static chat_next do_system(chat *c, const char *argument, size_t *keep) {
+    ggl_error err = {0};
+    (void)keep;
+    if (!*argument) {
+        const bool has = llm_talk_begin(c->talk) > 0;
+        const ggl_str text = has ? llm_talk_content(c->talk, 0) : (ggl_str){"", 0};
+        chat_say(c, has ? "%.*s" : "(there is no system message%.*s)", (int)text.n,
+                 text.s ? text.s : "");
+        return CHAT_READ;
+    }
+    const bool removes = strcmp(argument, "-") == 0;
+    const ggl_str text = {argument, removes ? 0 : strlen(argument)};
+    const size_t begin = llm_talk_begin(c->talk);
+    if (llm_talk_set_system(c->talk, text, &err) != GGL_OK)
+        (void)tool_error(TOOL, 0, "%s", err.msg);
+    else
+        chat_say(c, removes ? "(no system message)" : "(system message set)");
+    c->first += llm_talk_begin(c->talk) - begin;
+    return CHAT_READ;
+}
+
+static chat_next do_show(chat *c, const char *argument, size_t *keep) {
+    (void)argument;
+    (void)keep;
+    const size_t begin = llm_talk_begin(c->talk);
+    for (size_t i = 0; i < llm_talk_n(c->talk); i++) {
+        const ggl_str role = llm_talk_role(c->talk, i), text = llm_talk_content(c->talk, i);
+        const bool left_out = i >= begin && i < c->first;
+        chat_say(c, "%.*s%s", (int)role.n, role.s, left_out ? " (left out)" : "");
+        ggl_str rest = text.s ? text : (ggl_str){"(not a text)", 12};
+        while (rest.n > 0) { /* line by line: newlines stay, other control characters are escaped */
+            const char *end = memchr(rest.s, '\n', rest.n);
+            const size_t n = end ? (size_t)(end - rest.s) : rest.n;
+            ggl_fprint(stderr, "  %.*s\n", (int)n, rest.s);
+            rest = (ggl_str){rest.s + n + (end != NULL), rest.n - n - (end != NULL)};
+        }
+    }
+    if (llm_talk_n(c->talk) == 0)
+        chat_say(c, "(nothing was said yet)");
+    return CHAT_READ;
+}
+
+/* --- files ------------------------------------------------------------------------------------ */
+
+/* Returns the path that a person means by "~/x"; the caller frees it. */
+static char *path_of(const char *argument) {
+    const char *home = getenv("HOME");
+    const bool in_home = argument[0] == '~' && argument[1] == '/' && home;
+    const size_t size = strlen(argument) + (in_home ? strlen(home) : 0) + 1;
+    char *path = malloc(size);
+    if (path)
+        snprintf(path, size, "%s%s", in_home ? home : "", argument + in_home);
+    return path;
+}
+
+static void set_saved_as(chat *c, char *path) {
+    free(c->saved_as);
+    c->saved_as = path;
+}
+
+static ggl_status write_talk(const chat *c, const char *path, ggl_error *err) {
+    char *json = NULL;
+    size_t n = 0;
+    ggl_new_file *f = NULL;
+    ggl_status st = llm_talk_json(c->talk, 0, &json, &n, err);
+    if (st == GGL_OK)
+        st = ggl_new_file_open(&f, path, err);
+    if (st == GGL_OK) {
+        if (fwrite(json, 1, n, ggl_new_file_stream(f)) != n)
+            ggl_new_file_note(f);
+        st = ggl_new_file_commit(f, err);
+    }
+    ggl_free(json);
+    return st;
+}
+
+static chat_next do_save(chat *c, const char *argument, size_t *keep) {
+    ggl_error err = {0};
+    (void)keep;
+    if (!*argument && !c->saved_as)
+        return wants("save", "FILE");
+    char *path = *argument ? path_of(argument) : strdup(c->saved_as);
+    if (!path || write_talk(c, path, &err) != GGL_OK) {
+        (void)tool_error(TOOL, 0, "%s", path ? err.msg : "out of memory");
+        free(path);
+        return CHAT_READ;
+    }
+    chat_say(c, "(%zu messages saved in %s)", llm_talk_n(c->talk), path);
+    set_saved_as(c, path);
+    return CHAT_READ;
+}
+
+/* Reads a conversation that the template accepts. */
+static ggl_status read_talk(chat *c, const char *path, llm_talk **talk, ggl_error *err) {
+    char *prompt = NULL;
+    ggl_file_map m;
+    size_t n;
+    ggl_status st = ggl_file_map_open(&m, path, err);
+    if (st != GGL_OK)
+        return st;
+    if (m.size > MOST_FILE)
+        st = ggl_fail(err, GGL_LIMIT, "%s: a conversation has at most %d MiB", path,
+                      MOST_FILE >> 20);
+    if (st == GGL_OK)
+        st = llm_talk_read(talk, (ggl_str){m.data, m.size}, path, err);
+    ggl_file_map_close(&m);
+    if (st != GGL_OK)
+        return st;
+    const char *vars = c->o.chat.template_vars;
+    if (vars)
+        st = llm_talk_set(*talk, (ggl_str){vars, strlen(vars)}, "--chat-template-kwargs", err);
+    if (st == GGL_OK) {
+        st = chat_render(c, *talk, 0, &prompt, &n, err);
+        if (st != GGL_OK)
+            (void)ggl_within(err, st, "%s", path);
+    }
+    ggl_free(prompt);
+    if (st != GGL_OK)
+        llm_talk_free(*talk);
+    return st;
+}
+
+static chat_next do_load(chat *c, const char *argument, size_t *keep) {
+    ggl_error err = {0};
+    llm_talk *talk;
+    (void)keep;
+    if (!*argument)
+        return wants("load", "FILE");
+    char *path = path_of(argument);
+    if (!path || read_talk(c, path, &talk, &err) != GGL_OK) {
+        (void)tool_error(TOOL, 0, "%s; the conversation stays as it is",
+                         path ? err.msg : "out of memory");
+        free(path);
+        return CHAT_READ;
+    }
+    llm_talk_free(c->talk);
+    c->talk = talk;
+    c->first = llm_talk_begin(talk);
+    c->told_shift = false;
+    const size_t n = llm_talk_n(talk);
+    const bool waits = n > 0 && ggl_str_is(llm_talk_role(talk, n - 1), "user");
+    chat_say(c, "(%zu messages from %s%s)", n, path,
+             waits ? "; /regen answers the last one" : "; /show prints them");
+    set_saved_as(c, path);
+    return CHAT_READ;
+}
+
+static chat_next do_read(chat *c, const char *argument, size_t *keep) {
+    size_t n;
+    (void)keep;
+    if (!*argument)
+        return wants("read", "FILE");
+    char *path = path_of(argument);
+    char *text = path ? tool_read_at_most(TOOL, path, MOST_FILE, &n) : NULL;
+    if (text && chat_text_add(&c->attached, text, n) && chat_text_add(&c->attached, "\n", 1))
+        chat_say(c, "(%zu bytes of %s will precede your next message)", n, path);
+    free(text);
+    free(path);
+    return CHAT_READ;
+}
+
+/* --- settings --------------------------------------------------------------------------------- */
+
+static chat_next do_set(chat *c, const char *argument, size_t *keep) {
+    char name[128], flag[140];
+    const size_t n = strcspn(argument, " =");
+    const char *value = argument + n + strspn(argument + n, " =");
+    (void)keep;
+    if (n == 0 || n >= sizeof name || !*value)
+        return wants("set", "NAME VALUE, such as /set temp 0.5; the names are those of the flags "
+                            "for sampling (--help), n-predict, reasoning and on-full");
+    snprintf(name, sizeof name, "%.*s", (int)n, argument);
+    snprintf(flag, sizeof flag, "--%s", name + strspn(name, "-"));
+    char *copy = strdup(value); /* options borrow their texts; it is freed with the process */
+    char *argv[] = {(char *)"/set", flag, copy, NULL};
+    const cli_options before = c->o;
+    if (!copy || cli_options_set(&c->o, 3, argv) >= 0 || chat_new_sampler(c) >= 0) {
+        c->o = before;
+        free(copy);
+        return CHAT_READ;
+    }
+    c->shifts = c->o.shift;
+    chat_say(c, "(%s = %s)", flag + 2, value);
+    return CHAT_READ;
+}
+
+static double per_second(int64_t n, double seconds) {
+    return seconds > 0 ? (double)n / seconds : 0;
+}
+
+static chat_next do_stats(chat *c, const char *argument, size_t *keep) {
+    const chat_times *const of[] = {&c->last, &c->all};
+    static const char *const names[] = {"last answer", "all answers"};
+    (void)argument;
+    (void)keep;
+    for (int i = 0; i < 2; i++) {
+        chat_say(c, "%s  prompt %" PRId64 " tokens, %.1f t/s (%" PRId64 " reused)", names[i],
+                 of[i]->n_prompt, per_second(of[i]->n_prompt, of[i]->t_prompt), of[i]->n_reused);
+        chat_say(c, "             answer %" PRId64 " tokens, %.1f t/s", of[i]->n_drawn,
+                 per_second(of[i]->n_drawn, of[i]->t_draw));
+    }
+    chat_say(c, "context      %zu of %" PRId64 " tokens, %zu messages", chat_n_used(c),
+             llm_session_n_ctx(c->setup->session), llm_talk_n(c->talk));
+    return CHAT_READ;
+}
+
+/* --- help ------------------------------------------------------------------------------------- */
+
+static chat_next do_help(chat *c, const char *argument, size_t *keep) {
+    (void)argument;
+    (void)keep;
+    for (const command *k = all_commands(); k->name; k++)
+        if (k->help)
+            chat_say(c, "/%s %s%*s%s", k->name, k->argument,
+                     (int)(18 - strlen(k->name) - strlen(k->argument)), "", k->help);
+    chat_say(c, "//text              a message that begins with a slash");
+    chat_say(c, "Ctrl-C stops an answer; Ctrl-D ends. A backslash at the end of a line, or");
+    chat_say(c, "Alt-Enter, begins a new line. Ctrl-R searches, Tab completes.");
+    return CHAT_READ;
+}
+
+static chat_next do_quit(chat *c, const char *argument, size_t *keep) {
+    (void)c;
+    (void)argument;
+    (void)keep;
+    return CHAT_END;
+}
+
+static const command commands[] = {
+    {"help", "", "this list", do_help, false},
+    {"clear", "", "begin again; the system message stays", do_clear, false},
+    {"undo", "", "take the last message and its answer back", do_undo, false},
+    {"regen", "", "answer the last message again", do_regen, false},
+    {"system", "TEXT", "set the system message; - removes it", do_system, false},
+    {"set", "NAME VALUE", "change a setting: /set temp 0.5", do_set, false},
+    {"save", "FILE", "save the conversation as JSON", do_save, true},
+    {"load", "FILE", "go on with a saved one", do_load, true},
+    {"read", "FILE", "put a text file before your next message", do_read, true},
+    {"show", "", "print the conversation", do_show, false},
+    {"stats", "", "speed and size", do_stats, false},
+    {"quit", "", "end", do_quit, false},
+    {"history", "", NULL, do_show, false},
+    {"exit", "", NULL, do_quit, false},
+    {"bye", "", NULL, do_quit, false},
+    {"?", "", NULL, do_help, false},
+    {NULL, NULL, NULL, NULL, false},
+};
+
+static const command *all_commands(void) {
+    return commands;
+}
+
+static void say_unknown(const char *name) {
+    const command *best = NULL;
+    size_t least = 3;
+    for (const command *k = commands; k->name; k++) {
+        const size_t d = args_distance(name, strlen(name), k->name, strlen(k->name));
+        if (d < least) {
+            least = d;
+            best = k;
+        }
+    }
+    if (best)
+        (void)tool_error(TOOL, 0, "there is no command /%s; did you mean /%s?", name, best->name);
+    else
+        (void)tool_error(
+            TOOL, 0, "there is no command /%s; /help lists them, and //%s sends it as a message",
+            name, name);
+}
+
+chat_next chat_command(chat *c, ggl_str line, size_t *keep) {
+    char name[64];
+    char *text = strndup(line.s + 1, line.n - 1);
+    if (!text)
+        return CHAT_READ;
+    const size_t n = strcspn(text, " \t\n"), from = n + strspn(text + n, " \t");
+    for (size_t end = strlen(text); end > from && strchr(" \t\n", text[end - 1]);)
+        text[--end] = '\0';
+    ggl_show(name, sizeof name, text, n);
+    const command *k = commands;
+    while (k->name && strcmp(k->name, name) != 0)
+        k++;
+    chat_next next = CHAT_READ;
+    if (k->name)
+        next = k->run(c, text + from, keep);
+    else
+        say_unknown(name);
+    free(text);
+    return next;
+}
+
+/* --- completion ------------------------------------------------------------------------------- */
+
+static void complete_files(const char *s, size_t n, line_words *words) {
+    char *typed = strndup(s, n), *slash = typed ? strrchr(typed, '/') : NULL;
+    const char *begin = slash ? slash + 1 : typed;
+    char *folder = NULL;
+    if (slash)
+        folder = strndup(typed, (size_t)(slash - typed) + 1);
+    char *path = path_of(folder ? folder : "./");
+    DIR *dir = typed && path ? opendir(path) : NULL;
+    for (const struct dirent *e; dir && (e = readdir(dir));) {
+        char word[1024], full[2048];
+        if (strncmp(e->d_name, begin, strlen(begin)) != 0 || (e->d_name[0] == '.' && *begin != '.'))
+            continue;
+        snprintf(full, sizeof full, "%s%s/.", path, e->d_name);
+        DIR *is_folder = opendir(full);
+        snprintf(word, sizeof word, "%s%s%s", folder ? folder : "", e->d_name,
+                 is_folder ? "/" : "");
+        if (is_folder)
+            closedir(is_folder);
+        line_words_add(words, word);
+    }
+    if (dir)
+        closedir(dir);
+    free(path);
+    free(folder);
+    free(typed);
+}
+
+void chat_complete(void *ctx, const char *text, size_t cursor, line_words *words) {
+    (void)ctx;
+    if (cursor == 0 || text[0] != '/')
+        return;
+    for (const command *k = commands; k->name; k++) {
+        const size_t n = strlen(k->name);
+        char word[64];
+        snprintf(word, sizeof word, "/%s ", k->name);
+        if (k->help && strncmp(text, word, cursor) == 0)
+            line_words_add(words, word);
+        if (k->takes_file && cursor > n + 1 && strncmp(text + 1, k->name, n) == 0 &&
+            text[n + 1] == ' ') {
+            words->start = n + 2;
+            complete_files(text + n + 2, cursor - n - 2, words);
+        }
+    }
+}

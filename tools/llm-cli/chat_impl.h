@@ -1,0 +1,68 @@
+/* A conversation, shared by the files chat*.c. */
+#ifndef TOOLS_CHAT_IMPL_H
+#define TOOLS_CHAT_IMPL_H
+
+#include "chat.h"
+#include "chat_input.h"
+#include "chat_show.h"
+#include "llm/chat.h"
+#include "llm/generate.h"
+#include "llm/talk.h"
+
+#define TOOL "llm-cli"
+
+/* Bytes. */
+typedef struct chat_text {
+    char *s;
+    size_t n, cap;
+} chat_text;
+
+typedef struct chat_times {                         /* of answers */
+    int64_t n_answers, n_prompt, n_reused, n_drawn; /* tokens */
+    double t_prompt, t_draw;                        /* seconds */
+} chat_times;
+
+typedef struct chat {
+    const chat_setup *setup;
+    cli_options o; /* a copy: /set changes it */
+    llm_chat *format;
+    llm_talk *talk;
+    size_t first; /* messages between the system message and this one no longer fit */
+    llm_sampler *sampler;
+    llm_generator *g;
+    chat_input in;
+    text_stream out;
+    bool has_looks; /* answers are on a terminal that can dim text */
+    bool shifts, told_shift, told_nan, interrupted;
+    chat_text answer;   /* what the model says now */
+    llm_tokens drawn;   /* its tokens */
+    chat_text attached; /* by /read, for the next message */
+    char *saved_as;     /* file of the last /save or /load */
+    chat_times last, all;
+} chat;
+
+typedef enum chat_next { CHAT_READ, CHAT_ANSWER, CHAT_END } chat_next;
+
+bool chat_text_add(chat_text *t, const char *s, size_t n); /* false: out of memory */
+
+/* Lets the model answer the last message, shows the answer, and adds it to the conversation; also if
+ * Ctrl-C ended it. If it cannot begin, because the template refuses the conversation, it does not fit, or
+ * Ctrl-C comes before the first token, the messages after `keep` are removed. Returns -1, or an exit code
+ * after an error message. */
+int chat_answer(chat *c, size_t keep);
+/* Renders the conversation, with the beginning of an answer. The caller frees *text by ggl_free. */
+ggl_status chat_render(const chat *c, const llm_talk *talk, size_t first, char **text, size_t *n,
+                       ggl_error *err);
+/* Tokens in the context after the last answer. */
+size_t chat_n_used(const chat *c);
+
+/* Runs a line that begins with '/'. keep: set for CHAT_ANSWER, as in chat_answer. */
+chat_next chat_command(chat *c, ggl_str line, size_t *keep);
+void chat_complete(void *ctx, const char *text, size_t cursor, line_words *words);
+/* Prints a line on stderr, dimmed on a terminal; arguments of %s are escaped. */
+void chat_say(const chat *c, const char *fmt, ...) GGL_PRINTF(2, 3);
+
+/* Makes a sampler of the options, in place of the current one. -1, or an exit code. */
+int chat_new_sampler(chat *c);
+
+#endif

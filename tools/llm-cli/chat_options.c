@@ -1,0 +1,32 @@
+#include "chat_options.h"
+
+const char *const chat_reasoning_choices[] = {"show", "dim", "hide", NULL};
+const char *const chat_format_choices[] = {"auto", "none", "deepseek", "deepseek-legacy", NULL};
+
+int chat_options_check(chat_options *o, bool has_text, bool has_ids) {
+    static const char tool[] = "llm-cli";
+    const bool talks = o->wanted || o->single;
+    if (o->reasoning_format == 1)
+        o->reasoning = REASONING_SHOW;
+    o->interactive |= o->interactive_first;
+    if (talks && o->refused)
+        return tool_error(tool, 2, "-cnv and -st exclude -no-cnv");
+    if (talks && o->interactive)
+        return tool_error(tool, 2, "-i appends to a text; -cnv and -st converse: choose one");
+    if (talks && has_ids)
+        return tool_error(tool, 2, "--tokens is a text, which a conversation does not continue");
+    if (o->system && o->system_file)
+        return tool_error(tool, 2, "-sys and -sysf exclude each other");
+    if (o->template_name && o->template_file)
+        return tool_error(tool, 2, "--chat-template and --chat-template-file exclude each other");
+    if ((o->in_prefix || o->in_suffix) && !o->interactive)
+        return tool_error(tool, 2, "--in-prefix and --in-suffix are for -i");
+    if ((o->system || o->system_file) && (o->refused || o->interactive))
+        return tool_error(tool, 2, "-sys is for conversations, not for -i and -no-cnv");
+    if ((o->system || o->system_file) && !talks && (has_text || has_ids))
+        return tool_error(
+            tool, 2,
+            "-sys is for conversations: with -st, -p is the message of one turn; with "
+            "-cnv, of the first");
+    return -1;
+}
