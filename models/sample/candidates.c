@@ -28,18 +28,43 @@ float llm_candidate_logit(uint64_t key) {
 
 /* --- the whole vocabulary --------------------------------------------------------------------- */
 
-/* Copies the logits, with NaN for tokens that must not be chosen, and minus infinity for NaN. */
-static void copy_allowed(llm_sampler *s, const float *logits, const uint32_t *allowed) {
-    const int32_t n = s->n_vocab;
-    for (int32_t i = 0; i < n; i++)
-        s->copy[i] = logits[i] == logits[i] ? logits[i] : -INFINITY;
-    for (int32_t word = 0; allowed && word < (n + 31) / 32; word++) {
-        const uint32_t bits = allowed[word];
-        const int32_t end = n - word * 32 < 32 ? n - word * 32 : 32;
-        for (int32_t k = 0; bits != UINT32_MAX && k < end; k++)
-            if (!(bits >> k & 1))
-                s->copy[word * 32 + k] = NAN;
+/* Copies 32 logits, with NaN where the bit is 0, and minus infinity for NaN. (Compilers vectorize a
+ * table of bits, but not shifts by i.) */
+static void copy_word(float *to, const float *from, uint32_t bits) {
+#define BITS_8(i)                                                                                  \
+    1u << (i), 2u << (i), 4u << (i), 8u << (i), 16u << (i), 32u << (i), 64u << (i), 128u << (i)
+    static const uint32_t bit[32] = {BITS_8(0), BITS_8(8), BITS_8(16), BITS_8(24)};
+#undef BITS_8
+    if (bits == 0) {
+        for (int i = 0; i < 32; i++)
+            to[i] = NAN;
+        return;
     }
+    for (int i = 0; i < 32; i++) {
+        const float x = from[i] == from[i] ? from[i] : -INFINITY;
+        to[i] = bits & bit[i] ? x : NAN;
+    }
+}
+
+/* Copies the logits of allowed tokens; the others become NaN. */
+static void copy_allowed(llm_sampler *s, const float *logits, const uint32_t *allowed) {
+    const int32_t n = s->n_vocab, n_whole = n / 32 * 32;
+    float from[32] = {0}, to[32];
+    for (int32_t i = 0; i < n_whole; i += 32)
+        copy_word(s->copy + i, logits + i, allowed[i / 32]);
+    if (n_whole < n) {
+        memcpy(from, logits + n_whole, (size_t)(n - n_whole) * sizeof *from);
+        copy_word(to, from, allowed[n_whole / 32]);
+        memcpy(s->copy + n_whole, to, (size_t)(n - n_whole) * sizeof *to);
+    }
+}
+
+static void copy_all(llm_sampler *s, const float *logits) {
+    for (int32_t i = 0; i < s->n_vocab; i++)
+        s->copy[i] = logits[i] == logits[i] ? logits[i] : -INFINITY;
+}
+
+static void add_biases(llm_sampler *s) {
     for (size_t i = 0; i < s->n_bias; i++) {
         float *x = &s->copy[s->bias[i].id];
         *x = s->bias[i].bias == -INFINITY ? NAN : *x + s->bias[i].bias;
@@ -60,8 +85,12 @@ static int32_t first_allowed(const llm_sampler *s) {
 
 bool llm_candidates_begin(llm_sampler *s, const float *logits, const uint32_t *allowed) {
     s->is_copied = allowed || s->n_bias > 0 || s->changes_logits;
-    if (s->is_copied)
+    if (allowed)
         copy_allowed(s, logits, allowed);
+    else if (s->is_copied)
+        copy_all(s, logits);
+    if (s->is_copied)
+        add_biases(s);
     s->logits = s->is_copied ? s->copy : logits;
     s->is_list = s->is_sorted = s->is_weighed = false;
     s->n = 0;
@@ -135,20 +164,29 @@ void llm_candidates_list(llm_sampler *s, float least) {
             s->key[s->n++] = llm_candidate_key(s->logits[id], id);
 }
 
+/* Adds candidates whose logit is minus infinity (or NaN, unless that means forbidden), up to k. */
+static void add_lowest(llm_sampler *s, size_t k) {
+    for (int32_t id = 0; id < s->n_vocab && s->n < k; id++)
+        if (s->is_copied ? s->logits[id] == -INFINITY : !(s->logits[id] > -INFINITY))
+            s->key[s->n++] = llm_candidate_key(s->logits[id], id);
+}
+
 /* Finds the best k, in order. The heap holds the best so far; a new one must beat its root. */
 static void select_heap(llm_sampler *s, size_t k) {
-    int32_t id = 0;
+    int32_t id = next_above(s, 0, -INFINITY);
     s->n = 0;
-    for (; id < s->n_vocab && s->n < k; id++)
-        if (!is_forbidden(s, id))
-            s->key[s->n++] = llm_candidate_key(s->logits[id], id);
+    for (; id < s->n_vocab && s->n < k; id = next_above(s, id + 1, -INFINITY))
+        s->key[s->n++] = llm_candidate_key(s->logits[id], id);
+    if (s->n < k)
+        add_lowest(s, k);
     heap_make(s->key, s->n);
-    for (; s->n > 0; id++) {
-        id = next_above(s, id, llm_candidate_logit(s->key[0]));
-        if (id >= s->n_vocab)
-            break;
-        s->key[0] = llm_candidate_key(s->logits[id], id);
-        heap_sink(s->key, s->n, 0);
+    while (id < s->n_vocab) {
+        const float bar = llm_candidate_logit(s->key[0]);
+        if (s->logits[id] > bar) {
+            s->key[0] = llm_candidate_key(s->logits[id], id);
+            heap_sink(s->key, s->n, 0);
+        }
+        id = next_above(s, id + 1, llm_candidate_logit(s->key[0]));
     }
     heap_unwind(s->key, s->n);
     s->is_list = s->is_sorted = true;

@@ -184,7 +184,7 @@ wait_for() { # words in the file, for at most 20 s
     fail "watch: no '$1' in: $(cat "$2")"
 }
 cp "$tmp/half.arch" "$tmp/w.arch"
-"$cli" -m "$model" --watch --arch "$tmp/w.arch" -p "Once upon a time" -n 12 --temp 0 >"$tmp/out" 2>"$tmp/err" </dev/null &
+"$cli" -m "$model" --watch --arch "$tmp/w.arch" -p "Once upon a time" -n 12 --temp 0 --place 'blk.*=cpu' --stop nowhere -l 5+0 >"$tmp/out" 2>"$tmp/err" </dev/null &
 pid=$!
 wait_for "watching" "$tmp/err"
 sed 's/silu/sliu/' "$archs/llama.arch" >"$tmp/w.arch"

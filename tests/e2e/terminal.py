@@ -1,7 +1,9 @@
-"""llm-cli on a terminal: how far a prompt is, Ctrl-C in it, an error after text. terminal.py LLM-CLI"""
+"""llm-cli on a terminal: how far a prompt is, Ctrl-C in it, an error after text, colours. terminal.py LLM-CLI"""
 import os, pty, re, signal, sys
 
 CLI = sys.argv[1]
+os.environ.pop("NO_COLOR", None)
+os.environ["TERM"] = "xterm"
 FAILED = []
 
 
@@ -73,5 +75,25 @@ check(t.end() == 0 and done_tokens(t.seen) == 1500, "a whole prompt is not count
 # an error after text begins a line
 t = Terminal("-p", "Once upon", "-n", "0", "--logits", "/dev/full")
 check(t.end() == 1, "--logits to a full disk: not 1", t.seen)
-check(b"Once upon\r\nllm-cli: --logits: " in t.seen, "an error stands in the middle of the text", t.seen)
+check(b"Once upon\x1b[0m\r\nllm-cli: --logits: " in t.seen, "an error stands in the middle of the text", t.seen)
+
+# the prompt has a colour on a terminal, unless NO_COLOR, TERM or --color say otherwise
+SHORT = ["-p", "Once upon", "-n", "0"]
+PLAIN, COLORED = b"Once upon\r\n", b"\x1b[33mOnce upon\x1b[0m\r\n"
+for name, value, args, expected in [
+    ("TERM", "xterm", [], COLORED),
+    ("TERM", "dumb", [], PLAIN),
+    ("NO_COLOR", "1", [], PLAIN),
+    ("NO_COLOR", "", [], COLORED),
+    ("NO_COLOR", "1", ["--color", "always"], COLORED),
+    ("NO_COLOR", "1", ["--color"], PLAIN),
+    ("TERM", "xterm", ["--color", "never"], PLAIN),
+    ("TERM", "xterm", ["--color=off"], PLAIN),
+    ("TERM", "dumb", ["--color", "on"], COLORED),
+]:
+    os.environ.pop("NO_COLOR", None)
+    os.environ["TERM"] = "xterm"
+    os.environ[name] = value
+    t = Terminal(*SHORT, *args)
+    check(t.end() == 0 and t.seen.startswith(expected), "%s=%s %s: colours" % (name, value, args), t.seen)
 sys.exit(1 if FAILED else 0)

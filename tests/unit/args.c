@@ -12,7 +12,7 @@ static struct {
     int64_t n;
     uint64_t seed;
     double temp;
-    const char *model, *maybe;
+    const char *model, *maybe, *when;
     int mode;
     arg_list files, rest;
 } v;
@@ -32,6 +32,7 @@ static const arg_option OPTIONS[] = {
     {"--flag", ARG_FLAG, &v.flag, .help = "a flag"},
     {"--no-map", ARG_UNFLAG, &v.unflag, .help = "no map"},
     {"--keep", ARG_MAYBE, &v.maybe, .value = "FILE", .help = "keep it, perhaps in a file"},
+    {"--when", ARG_MAYBE, &v.when, .value = "M", .help = "when, perhaps how", .choices = MODES},
     {"--mode", ARG_CHOICE, &v.mode, .value = "M", .help = "fast or slow", .choices = MODES},
     {"--a-very-long-name-indeed", ARG_LIST, &v.files, .value = "FILE",
      .help = "a file; may be repeated"},
@@ -93,7 +94,17 @@ TEST(accepted) {
     CHECK(v.flag);
     CHECK_INT(parse("--keep=a.b", false), -1);
     CHECK_STR(v.maybe, "a.b");
-    CHECK_INT(parse("--keep a.b", false), 2); /* a value of its own is none of it */
+    CHECK_INT(parse("--keep a.b", false), 2);     /* a value of its own is none of it */
+    CHECK_INT(parse("--when --flag", false), -1); /* one of the choices may be the next word */
+    CHECK(v.flag && strcmp(v.when, "") == 0);
+    CHECK_INT(parse("--when Slow --flag", false), -1);
+    CHECK(v.flag && strcmp(v.when, "slow") == 0);
+    CHECK_INT(parse("--when=FAST x", true), -1);
+    CHECK(v.rest.n == 1 && strcmp(v.when, "fast") == 0);
+    CHECK_INT(parse("--when x", true), -1);
+    CHECK(v.rest.n == 1 && strcmp(v.when, "") == 0);
+    CHECK_INT(parse("--when=x", true), 2);
+    CHECK_HAS(out, "--when: 'x' is not one of fast, slow");
     CHECK_INT(parse("--a-very-long-name-indeed x --a-very-long-name-indeed=--flag", false), -1);
     CHECK(v.files.n == 2 && !v.flag);
     CHECK_STR(v.files.s[1], "--flag");

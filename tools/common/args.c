@@ -259,14 +259,18 @@ static int out_of_range(const args_spec *spec, const arg_option *o, const char *
     return tool_error(spec->tool, 2, "%.*s: %s is out of range", n_flag, flag, s);
 }
 
-static int read_choice(const args_spec *spec, const arg_option *o, const char *flag, int n_flag,
-                       const char *s) {
+/* Returns the index of s among the option's choices; -1: it is none. */
+static int find_choice(const arg_option *o, const char *s) {
+    for (int i = 0; o->choices && o->choices[i]; i++)
+        if (strcasecmp(o->choices[i], s) == 0)
+            return i;
+    return -1;
+}
+
+static int no_choice(const args_spec *spec, const arg_option *o, const char *flag, int n_flag,
+                     const char *s) {
     char known[512] = "";
     for (int i = 0; o->choices[i]; i++) {
-        if (strcasecmp(o->choices[i], s) == 0) {
-            *(int *)o->out = i;
-            return -1;
-        }
         size_t used = strlen(known);
         snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "", o->choices[i]);
     }
@@ -296,7 +300,8 @@ static int read_value(const args_spec *spec, const arg_option *o, const char *fl
         range = range || (ok && o->min != o->max && (f < o->min || f > o->max));
         break;
     case ARG_CHOICE:
-        return read_choice(spec, o, flag, n_flag, s);
+        *(int *)o->out = find_choice(o, s);
+        return *(int *)o->out >= 0 ? -1 : no_choice(spec, o, flag, n_flag, s);
     case ARG_STRING:
     case ARG_LIST:
         if (!*s && !o->may_be_empty)
@@ -308,7 +313,9 @@ static int read_value(const args_spec *spec, const arg_option *o, const char *fl
             ok = list_add(o->out, s);
         return ok ? -1 : tool_error(spec->tool, 1, "out of memory");
     case ARG_MAYBE:
-        *(const char **)o->out = s;
+        if (o->choices && *s && find_choice(o, s) < 0)
+            return no_choice(spec, o, flag, n_flag, s);
+        *(const char **)o->out = o->choices && *s ? o->choices[find_choice(o, s)] : s;
         return -1;
     case ARG_FLAG:
     case ARG_UNFLAG:
@@ -412,7 +419,9 @@ static int read_option(const args_spec *spec, int argc, char **argv, int *i) {
         *(bool *)o->out = o->kind == ARG_FLAG;
         return -1;
     }
-    const char *value = equals ? equals + 1 : o->kind == ARG_MAYBE ? "" : NULL;
+    const bool maybe =
+        o->kind == ARG_MAYBE && !(*i + 1 < argc && find_choice(o, argv[*i + 1]) >= 0);
+    const char *value = equals ? equals + 1 : maybe ? "" : NULL;
     if (!value && *i + 1 < argc && !find_option(spec, argv[*i + 1], strlen(argv[*i + 1])))
         value = argv[++*i];
     if (!value)

@@ -29,7 +29,8 @@ typedef enum arg_kind {
     ARG_UINT64, /* uint64_t, decimal */
     ARG_FLOAT,  /* double, finite */
     ARG_STRING, /* const char *, borrowed from argv */
-    ARG_MAYBE,  /* the same, but only as --flag=value; --flag alone is "" */
+    ARG_MAYBE,  /* the same, but as --flag=value, or --flag value for one of the choices, if it has
+                 * some; --flag alone is "" */
     ARG_CHOICE, /* int: index into `choices` */
     ARG_LIST    /* arg_list: repeatable strings */
 } arg_kind;
@@ -48,7 +49,7 @@ typedef struct arg_option {
     const char *value; /* the value's name in the help: "N" */
     const char *help;
     double min, max; /* ARG_INT, ARG_FLOAT: the allowed range, inclusive; min = max: any */
-    const char *const *choices; /* ARG_CHOICE: ends with NULL */
+    const char *const *choices; /* ARG_CHOICE, ARG_MAYBE: the allowed values; ends with NULL */
     bool *given;                /* may be NULL; set to true if the option is given */
     bool may_be_empty;          /* ARG_STRING, ARG_LIST: allow "" */
     /* ARG_LIST: if the next argument is a number, it belongs to the option, too, and becomes the

@@ -5,8 +5,6 @@
 #define NO_CHAT                                                                                    \
     "there is no conversation mode; to continue one: "                                             \
     "--tokens \"$(llm-tokenize -m MODEL --chat TALK.json --ids)\""
-#define NO_SAMPLER                                                                                 \
-    "this sampler is not supported; use --temp, --top-k, --top-p, --min-p and --repeat-penalty"
 #define FROM_FILE   "the model's file determines the rotation"
 #define NO_DOWNLOAD "models are not downloaded: get the file, then use -m FILE"
 #define NO_ADAPTER  "only LoRA adapters are supported: --lora FILE"
@@ -65,19 +63,13 @@ const arg_hint cli_hints[] = {
     {"-i --interactive -if --interactive-first --in-prefix --in-suffix --in-prefix-bos -mli "
      "--multiline-input",
      NO_CHAT},
-    {"-r --reverse-prompt --stop", "generation ends at the model's end token, or after -n tokens"},
-    {"-co --color --simple-io", "the text is printed without colours"},
+    {"--simple-io", "the text is printed as it comes; --color never: without colours"},
     {"--embedding --embeddings -fim --spm-infill --host --port",
      "llm-cli only continues text: there is no server, no embedding, no infill"},
     {"--grammar --grammar-file -j --json-schema -jf --json-schema-file",
      "grammars are not supported: the generated text is free"},
-    {"--samplers --sampling-seq --sampler-seq --typical --typical-p --xtc-probability "
-     "--xtc-threshold --dynatemp-range "
-     "--dynatemp-exp --mirostat --mirostat-lr --mirostat-ent --top-nsigma --top-n-sigma "
-     "--presence-penalty --frequency-penalty "
-     "-l --logit-bias --dry-multiplier --dry-base --dry-allowed-length --dry-penalty-last-n "
-     "--dry-sequence-breaker --adaptive-target",
-     NO_SAMPLER},
+    {"--adaptive-target --adaptive-decay",
+     "adaptive-p is not supported; --mirostat 2 also holds the text near a target"},
     {"-gan --grp-attn-n -gaw --grp-attn-w",
      "-c sets the context; --on-full shift goes on when it is full"},
     {ADAPTERS, NO_ADAPTER},

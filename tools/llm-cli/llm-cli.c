@@ -11,6 +11,7 @@
 #include "chat.h"
 #include "common/builtin_model.h"
 #include "common/cache_types.h"
+#include "common/color.h"
 #include "common/input.h"
 #include "common/npy.h"
 #include "common/paths.h"
@@ -23,6 +24,7 @@
 #include "saved_prompt.h"
 #include "speculate.h"
 #include "text_stream.h"
+#include "texts.h"
 
 #define TOOL "llm-cli"
 
@@ -42,6 +44,7 @@ typedef struct cli {
     llm_tokens prompt;
     bool converses; /* the text is the first message of a conversation, or there is none */
     text_stream out;
+    stops stops;
     npy_writer logits;
     int64_t n_generated; /* tokens */
     bool told_nan, told_shift;
@@ -55,33 +58,6 @@ static bool stdin_is_piped(void) {
     struct stat st;
     return fstat(STDIN_FILENO, &st) == 0 &&
            (S_ISFIFO(st.st_mode) || S_ISREG(st.st_mode) || S_ISSOCK(st.st_mode));
-}
-
-static int hex(char c) {
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
-
-/* Replaces \n \r \t \' \" \\ \xHH in place; other sequences stay. Returns the new length. */
-static size_t unescape(char *s, size_t n) {
-    static const char from[] = "nrt'\"\\", to[] = "\n\r\t'\"\\";
-    size_t m = 0;
-    for (size_t i = 0; i < n; i++) {
-        const char *e = s[i] == '\\' && i + 1 < n ? memchr(from, s[i + 1], sizeof from - 1) : NULL;
-        if (e) {
-            s[m++] = to[e - from];
-            i++;
-        } else if (s[i] == '\\' && i + 3 < n && s[i + 1] == 'x' && hex(s[i + 2]) >= 0 &&
-                   hex(s[i + 3]) >= 0) {
-            s[m++] = (char)(hex(s[i + 2]) * 16 + hex(s[i + 3]));
-            i += 3;
-        } else {
-            s[m++] = s[i];
-        }
-    }
-    return m;
 }
 
 static int check_lengths(const cli *c) {
@@ -281,7 +257,11 @@ static bool on_progress(void *ctx, int64_t done, int64_t n) {
 /* Makes the sampler and the generator. */
 static int open_generator(cli *c) {
     ggl_error err = {0};
-    const llm_sampler_params sp = cli_sampler_params(&c->o);
+    llm_sampler_params sp = cli_sampler_params(&c->o);
+    const int code = sampling_options_check_vocab(&c->o.sampling, llm_session_n_vocab(c->session));
+    if (code >= 0)
+        return code;
+    sp.tokenizer = c->tokenizer;
     const int64_t n_ctx = llm_session_n_ctx(c->session);
     const int32_t n_last = (int32_t)(n_ctx < INT32_MAX ? n_ctx : INT32_MAX);
     ggl_status st =
@@ -325,16 +305,22 @@ static int run_prompt(cli *c) {
     return -1;
 }
 
-static void print_token(cli *c, int32_t id) {
+/* Prints a token, unless it may be part of a stop string. */
+static ggl_status print_token(cli *c, int32_t id, ggl_error *err) {
+    char number[16];
+    ggl_str text;
+    bool hidden = false;
     if (c->tokenizer) {
-        ggl_str text = llm_token_text(c->tokenizer, id, false);
-        text_stream_put(&c->out, text.s, text.n);
+        text = llm_token_text(c->tokenizer, id, false);
+        hidden = text.n == 0; /* a control token */
+        if (hidden)
+            text = llm_token_text(c->tokenizer, id, true);
     } else {
-        char text[16];
-        text_stream_put(
-            &c->out, text,
-            (size_t)snprintf(text, sizeof text, "%s%" PRId32, c->n_generated ? "," : "", id));
+        text.s = number;
+        text.n =
+            (size_t)snprintf(number, sizeof number, "%s%" PRId32, c->n_generated ? "," : "", id);
     }
+    return stops_put(&c->stops, &c->out, text, hidden, err);
 }
 
 /* Says once that some logits are NaN. */
@@ -391,9 +377,12 @@ static int generate(cli *c) {
         note_shift(c);
         if (c->tokenizer && !c->o.ignore_eos && llm_tokenizer_is_eog(c->tokenizer, id))
             break;
-        print_token(c, id);
+        st = print_token(c, id, &err);
         c->n_generated++;
+        if (st != GGL_OK || c->stops.found)
+            break;
     }
+    stops_end(&c->stops, &c->out);
     c->t_generate = process_seconds() - t;
     return end_of_generation(st, &err);
 }
@@ -430,6 +419,48 @@ static int converse(cli *c) {
     return c->converses ? chat_run(&s) : interactive_run(&s);
 }
 
+/* Prepares where the text goes, and where it ends. */
+static int open_output(cli *c) {
+    ggl_error err = {0};
+    if (!c->tokenizer && c->o.stops.reverse.n + c->o.stops.stop.n > 0)
+        return tool_error(TOOL, 1,
+                          "-r and --stop need a tokenizer, which this model does not have");
+    ggl_status st = stops_init(&c->stops, &c->o.stops, c->o.escape, &err);
+    if (st == GGL_OK && c->o.output)
+        st = ggl_new_file_open(&c->out.file, c->o.output, &err);
+    if (st != GGL_OK && process_stopped) /* opening a pipe waits for its reader */
+        return process_stop_code();
+    return st == GGL_OK ? -1 : tool_error(TOOL, 1, "%s%s", st == GGL_NOMEM ? "" : "-o: ", err.msg);
+}
+
+/* Ends the text. code: -1, or an exit code after an error; a file gets its name unless there was
+ * an error before the first token. Returns the same, or an exit code. */
+static int close_output(cli *c, int code) {
+    ggl_error err = {0};
+    text_stream_end(&c->out);
+    if (code < 0 && (c->n_generated > 0 || (c->o.display_prompt && !c->o.tokens)))
+        text_stream_put(&c->out, "\n", 1);
+    ggl_new_file *file = c->out.file;
+    if (!file || (code >= 0 && c->n_generated == 0))
+        return code;
+    c->out.file = NULL;
+    if (ggl_new_file_commit(file, &err) != GGL_OK)
+        return tool_error(TOOL, 1, "-o: %s", err.msg);
+    return code;
+}
+
+static void show_prompt(cli *c) {
+    const bool colored =
+        tool_color(c->o.color, c->out.file ? ggl_new_file_stream(c->out.file) : stdout);
+    if (!c->text || !c->o.display_prompt)
+        return;
+    if (colored)
+        text_stream_put(&c->out, COLOR_PROMPT, strlen(COLOR_PROMPT));
+    text_stream_put(&c->out, c->text, c->text_size);
+    if (colored)
+        text_stream_put(&c->out, COLOR_RESET, strlen(COLOR_RESET));
+}
+
 static int run(cli *c) {
     c->t_begin = process_seconds();
     int code = open_model(c);
@@ -459,20 +490,20 @@ static int run(cli *c) {
     c->t_load = process_seconds() - c->t_begin;
     if (c->converses || c->o.chat.interactive)
         return converse(c);
-    if (c->text && c->o.display_prompt)
-        text_stream_put(&c->out, c->text, c->text_size);
     code = open_generator(c);
     if (code < 0)
         code = open_saved_prompt(c);
+    if (code < 0)
+        code = open_output(c);
+    if (code < 0)
+        show_prompt(c);
     if (code < 0 && c->prompt.n)
         code = run_prompt(c);
     if (code < 0 && !process_stopped && c->prompt.n)
         code = generate(c);
-    text_stream_end(&c->out);
+    code = close_output(c, code);
     if (code >= 0)
         return code;
-    if (c->n_generated > 0 || (c->o.display_prompt && !c->o.tokens))
-        putchar('\n');
     if (c->prompt.n)
         saved_prompt_write(c->saved_prompt, c->generator, c->prompt.id, c->prompt.n);
     print_times(c);
@@ -481,10 +512,11 @@ static int run(cli *c) {
     return process_stopped ? process_stop_code() : 0;
 }
 
-/* Frees everything but the options. False after a message: the trace could not be
- * written. */
+/* Frees everything but the options. False after a message: the trace could not be written. */
 static bool finish(cli *c) {
     npy_abort(&c->logits);
+    ggl_new_file_discard(c->out.file);
+    stops_fini(&c->stops);
     saved_prompt_close(c->saved_prompt);
     llm_generator_free(c->generator);
     speculate_close(c->speculation);
@@ -558,6 +590,7 @@ static int check_paths(const cli_options *o) {
         {"--chat-template-file", o->chat.template_file, .needed = true},
         {"the prompt", is_piped ? "-" : NULL, .written = false},
         {"--arch", o->arch, .needed = !o->watch, .or_name = true},
+        {"-o", o->output, .written = true},
         {"--logits", o->logits, .written = true},
         {"--trace", placement_trace(&o->placement), .written = true},
         {"--repack-cache", cache, .written = true, .optional = true},
@@ -580,15 +613,14 @@ int main(int argc, char **argv) {
         code = check_paths(&c.o);
     if (code < 0)
         code = process_set_cpus(TOOL, c.o.cpu_mask);
-    if (code >= 0)
+    if (code >= 0) {
+        cli_options_fini(&c.o);
         return tool_finish(TOOL, code);
+    }
     process_set_priority(TOOL, c.o.priority);
     process_wait_for_stop();
     code = c.o.watch ? watch(&c) : run(&c);
     if (!finish(&c))
         code = code ? code : 1;
-    args_list_fini(&c.o.placement.place);
-    adapters_fini(&c.o.adapters);
-    ignore_fini(&c.o.ignore);
     return tool_finish(TOOL, code);
 }

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "common/cache_types.h"
+#include "common/color.h"
 #include "common/hints.h"
 
 static const char *const on_full_choices[] = {"stop", "shift", NULL};
@@ -12,12 +13,7 @@ static const cli_options defaults = {
     .n_predict = -1,
     .n_batch = 2048,
     .n_ubatch = 512,
-    .temp = 0.8,
-    .top_p = 0.95,
-    .min_p = 0.05,
-    .repeat_penalty = 1,
-    .top_k = 40,
-    .repeat_last_n = 64,
+    .sampling = SAMPLING_DEFAULTS,
     .seed = -1,
     .display_prompt = true,
     .escape = true,
@@ -75,30 +71,24 @@ static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
         ADAPTER_OPTIONS(o->adapters),
         IGNORE_OPTIONS(o->ignore),
         {"-e --escape", ARG_FLAG, &o->escape,
-         .help = "resolve \\n, \\t, \\xHH .. in -p as in C (default)"},
-        {"--no-escape", ARG_UNFLAG, &o->escape, .help = "take \\n, \\t, \\xHH .. in -p literally"},
+         .help = "resolve \\n, \\t, \\xHH .. in -p, -r, --stop and --dry-sequence-breaker as in C "
+                 "(default)"},
+        {"--no-escape", ARG_UNFLAG, &o->escape, .help = "take them literally"},
         {"--no-parse-special", ARG_FLAG, &o->no_special,
          .help = "treat text that spells a control token as text"},
         {"--no-display-prompt", ARG_UNFLAG, &o->display_prompt,
          .help = "print only the generated text"},
         {"--ignore-eos", ARG_FLAG, &o->ignore_eos, .help = "do not stop at the model's end token"},
+        STOPS_OPTIONS(o->stops),
+        {"-o --output", ARG_STRING, &o->output, .value = "FILE",
+         .help = "write the text to FILE instead of standard output"},
+        {"-co --color", ARG_MAYBE, &o->color, .value = "WHEN", .choices = tool_color_choices,
+         .help = "show the prompt in colour: auto (default: on a terminal, unless NO_COLOR is "
+                 "set), always or never"},
         {NULL, .help = "conversation"},
         CHAT_OPTIONS(o->chat),
         {NULL, .help = "sampling"},
-        {"--temp --temperature", ARG_FLOAT, &o->temp, .value = "T",
-         .help = "randomness; 0: always the likeliest token (default 0.8)", .min = 0, .max = 1000},
-        {"--top-k", ARG_INT, &o->top_k, .value = "N",
-         .help = "choose from the N likeliest tokens; 0: from all (default 40)", .min = 0,
-         .max = INT32_MAX},
-        {"--top-p", ARG_FLOAT, &o->top_p, .value = "P",
-         .help = "choose from the fewest that together reach P; 1: from all (default 0.95)",
-         .min = 0, .max = 1},
-        {"--min-p", ARG_FLOAT, &o->min_p, .value = "P",
-         .help = "leave out those below P times the likeliest (default 0.05)", .min = 0, .max = 1},
-        {"--repeat-penalty", ARG_FLOAT, &o->repeat_penalty, .value = "X",
-         .help = "make recent tokens less likely; 1: off (default 1)", .min = 0.001, .max = 1000},
-        {"--repeat-last-n", ARG_INT, &o->repeat_last_n, .value = "N",
-         .help = "number of recent tokens; -1: all (default 64)", .min = -1, .max = INT32_MAX},
+        SAMPLING_OPTIONS(o->sampling),
         {"-s --seed", ARG_INT, &o->seed, .value = "N",
          .help = "the same seed gives the same text (default -1: a different one each time)",
          .min = -1, .max = 9007199254740992.0},
@@ -199,6 +189,9 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
         return tool_error("llm-cli", 2, "--repack-cache and --no-repack exclude each other");
     if (o->f16_as_bf16 && o->no_repack)
         return tool_error("llm-cli", 2, "--f16-as-bf16 and --no-repack exclude each other");
+    code = sampling_options_check(&o->sampling, o->escape);
+    if (code >= 0)
+        return code;
     o->shift = o->shift || o->on_full == 1;
     code = speculate_check("llm-cli", &o->speculate);
     if (code < 0)
@@ -213,13 +206,15 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
 }
 
 llm_sampler_params cli_sampler_params(const cli_options *o) {
-    llm_sampler_params p = llm_sampler_default();
-    p.temp = (float)o->temp;
-    p.top_k = (int32_t)o->top_k;
-    p.top_p = (float)o->top_p;
-    p.min_p = (float)o->min_p;
-    p.repeat_penalty = (float)o->repeat_penalty;
-    p.repeat_last_n = (int32_t)o->repeat_last_n;
+    llm_sampler_params p = sampling_params(&o->sampling);
     p.seed = (uint64_t)o->seed;
     return p;
+}
+
+void cli_options_fini(cli_options *o) {
+    sampling_options_fini(&o->sampling);
+    args_list_fini(&o->stops.reverse);
+    args_list_fini(&o->stops.stop);
+    args_list_fini(&o->placement.place);
+    ignore_fini(&o->ignore);
 }

@@ -7,9 +7,10 @@
 #include "common/args.h"
 #include "common/ignore.h"
 #include "common/placement.h"
-#include "llm/sampler.h"
+#include "sampling_options.h"
 #include "saved_prompt.h"
 #include "speculate.h"
+#include "stops.h"
 
 typedef struct cli_options {
     tool_ignore ignore;
@@ -19,8 +20,10 @@ typedef struct cli_options {
     int64_t n_predict, n_ctx, n_keep, n_batch, n_ubatch, n_threads, n_threads_batch, priority;
     int type_k, type_v; /* indices into tool_cache_types */
     int on_full;        /* 1: shift */
-    double temp, top_p, min_p, repeat_penalty;
-    int64_t top_k, repeat_last_n, seed;
+    int64_t seed;
+    sampling_options sampling;
+    stops_options stops;
+    const char *output, *color; /* color: one of tool_color_choices, "" or NULL */
     placement_options placement;
     speculate_options speculate;
     saved_prompt_options saved_prompt;
@@ -34,6 +37,8 @@ int cli_options_read(cli_options *o, int argc, char **argv);
 /* Reads settings that can be changed while the program runs: those for sampling, -n, --reasoning and
  * --on-full. argv[0] is for messages. Returns -1, or an exit code after an error; *o may then be changed. */
 int cli_options_set(cli_options *o, int argc, char **argv);
+void cli_options_fini(cli_options *o);
+/* The result borrows from o, and has no tokenizer yet. */
 llm_sampler_params cli_sampler_params(const cli_options *o);
 
 #endif

@@ -21,12 +21,16 @@ size_t utf8_complete(const char *text, size_t n) {
 }
 
 static void write_out(text_stream *s, const char *text, size_t n) {
+    FILE *f = s->file ? ggl_new_file_stream(s->file) : stdout;
     if (s->failed || n == 0)
         return;
-    s->failed = fwrite(text, 1, n, stdout) != n || fflush(stdout) != 0;
-    if (s->failed)
+    s->failed = fwrite(text, 1, n, f) != n || fflush(f) != 0;
+    if (s->failed && s->file)
+        ggl_new_file_note(s->file);
+    else if (s->failed)
         tool_output_lost(errno);
-    tool_set_line(text[n - 1] == '\n' ? TOOL_LINE_EMPTY : TOOL_LINE_TEXT);
+    if (!s->file)
+        tool_set_line(text[n - 1] == '\n' ? TOOL_LINE_EMPTY : TOOL_LINE_TEXT);
 }
 
 void text_stream_put(text_stream *s, const char *text, size_t n) {

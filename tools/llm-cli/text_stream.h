@@ -1,12 +1,15 @@
-/* Writes text to stdout as it comes, token by token, but never a part of a UTF-8 character: its
- * first bytes wait for the rest. */
+/* Writes text to stdout, or to a file, as it comes, token by token, but never a part of a UTF-8
+ * character: its first bytes wait for the rest. */
 #ifndef TOOLS_TEXT_STREAM_H
 #define TOOLS_TEXT_STREAM_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "ggl/file.h"
+
 typedef struct text_stream {
+    ggl_new_file *file; /* borrowed; NULL: stdout */
     char waiting[4];
     size_t n;
     bool failed; /* writing failed; later text is dropped */

@@ -1,0 +1,19 @@
+#include "color.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+const char *const tool_color_choices[] = {"auto", "always", "never", "on", "off", NULL};
+
+static bool is_set(const char *name) {
+    const char *value = getenv(name);
+    return value && *value;
+}
+
+bool tool_color(const char *when, FILE *f) {
+    const char *term = getenv("TERM");
+    if (when && *when && strcmp(when, "auto") != 0)
+        return strcmp(when, "always") == 0 || strcmp(when, "on") == 0;
+    return isatty(fileno(f)) && !is_set("NO_COLOR") && !(term && strcmp(term, "dumb") == 0);
+}
