@@ -38,7 +38,8 @@ static double generate(world *w, llm_guess *g, int64_t from) {
         const double begin = w->now;
         const int64_t room = w->n - n - 1, most = room < 16 ? room : 16;
         const int64_t k =
-            most > 0 ? guesser->guess(guesser->self, w->text, (size_t)n, guess, most) : 0;
+            most > 0 ? guesser->guess(guesser->self, w->text, (size_t)n, (size_t)n, guess, most)
+                     : 0;
         int64_t right = 0;
         while (right < k && guess[right] == w->text[n + right])
             right++;
@@ -244,15 +245,18 @@ TEST(lookup_follows_any_change) {
         bool ok = true;
         for (int i = 0; i < 300 && ok; i++) {
             const uint64_t what = test_random(&seed) % 8;
+            size_t n_same = n;
             if (what == 0)
-                n -= n ? test_random(&seed) % n : 0;
+                n_same = n -= n ? test_random(&seed) % n : 0;
             else if (what == 1 && n > 0)
-                w.text[test_random(&seed) % n] = (int32_t)(test_random(&seed) % n_vocab);
+                w.text[n_same = test_random(&seed) % n] = (int32_t)(test_random(&seed) % n_vocab);
             else
                 for (uint64_t k = test_random(&seed) % 40; k > 0 && n + 1 < LONGEST; k--, n++)
                     w.text[n] = (int32_t)(test_random(&seed) % n_vocab);
             int32_t guess[16];
-            const int64_t k = n ? guesser->guess(guesser->self, w.text, n, guess, 16) : 0;
+            const int64_t k = n ? guesser->guess(guesser->self, w.text, n,
+                                                 test_random(&seed) % (n_same + 1), guess, 16)
+                                : 0;
             ok = n == 0 || check_guesses(w.text, n, guess, k);
         }
         llm_guess_free(g);
