@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "alloc_fail.h"
 #include "guess/source.h"
 #include "test.h"
 
@@ -276,4 +277,32 @@ TEST(parameters_out_of_range_are_refused) {
     p.n_min = -1;
     CHECK_INT(llm_guess_lookup(&g, &p, &err), GGL_USAGE);
     CHECK(g == NULL);
+}
+
+/* Without memory there are no guesses, and later there are some again. */
+static bool guess_twice(void *arg) {
+    world *w = arg;
+    llm_guess_params p = llm_guess_default();
+    llm_guess *g;
+    int32_t out[16];
+    p.always = true;
+    if (llm_guess_lookup(&g, &p, NULL) != GGL_OK)
+        return false;
+    const llm_guesser *by = llm_guess_guesser(g);
+    int64_t n = 0;
+    for (size_t i = 0; i < 2; i++) /* the second sequence needs more memory */
+        n += by->guess(by->self, w->text, i ? 3000 : 500, i ? 500 : 0, out, 16);
+    const bool has_failed = alloc_has_failed();
+    const int64_t again = by->guess(by->self, w->text, 3001, 3000, out, 16);
+    CHECK(again == 16 || !has_failed);
+    llm_guess_free(g);
+    return n + again == 48;
+}
+
+TEST(every_allocation_fails_in_turn) {
+    static world w;
+    w.seed = 3;
+    repeating_text(&w, 40, 0);
+    const long n = alloc_fail_each(guess_twice, &w);
+    CHECK_MSG(n >= 8, "%ld allocations were failed", n);
 }
