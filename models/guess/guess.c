@@ -35,14 +35,11 @@ llm_guess_params llm_guess_default(void) {
 
 /* --- following the sequence ------------------------------------------------------------------- */
 
-/* The number of tokens at the start that the sequences share. */
-static size_t common_beginning(const int32_t *a, size_t n_a, const int32_t *b, size_t n_b) {
-    enum { PIECE = 1024 };
-    const size_t n = n_a < n_b ? n_a : n_b;
-    size_t i = 0;
-    while (n - i >= PIECE && memcmp(a + i, b + i, PIECE * sizeof *a) == 0)
-        i += PIECE;
-    while (i < n && a[i] == b[i])
+/* The number of tokens at the start that id[0 .. n) shares with the last call's sequence: at least
+ * n_same. */
+static size_t common_beginning(const llm_guess *g, const int32_t *id, size_t n, size_t n_same) {
+    size_t i = n_same;
+    while (i < n && i < g->n_seen && g->seen[i] == id[i])
         i++;
     return i;
 }
@@ -66,8 +63,8 @@ static void learn(llm_guess *g, const int32_t *id, size_t n, int64_t now) {
 
 /* Learns from the difference to the last call's sequence, and takes over the new one. False: out of
  * memory. */
-static bool follow(llm_guess *g, const int32_t *id, size_t n, int64_t now) {
-    const size_t n_same = common_beginning(g->seen, g->n_seen, id, n);
+static bool follow(llm_guess *g, const int32_t *id, size_t n, size_t n_same, int64_t now) {
+    n_same = common_beginning(g, id, n, n_same);
     /* other changes are not the work of one step: a new prompt, a shift of the context */
     const bool is_step = n_same == g->n_seen && n > n_same && n - n_same <= (size_t)g->n_used + 2;
     if (g->t_end && is_step)
@@ -103,10 +100,11 @@ static void propose(llm_guess *g, int64_t n_max) {
         g->n_used = 0;
 }
 
-static int64_t guess(void *self, const int32_t *id, size_t n, int32_t *out, int64_t n_max) {
+static int64_t guess(void *self, const int32_t *id, size_t n, size_t n_same, int32_t *out,
+                     int64_t n_max) {
     llm_guess *g = self;
     const int64_t now = g->p.clock(g->p.clock_ctx);
-    if (!follow(g, id, n, now)) {
+    if (!follow(g, id, n, n_same < g->n_seen ? n_same : g->n_seen, now)) {
         g->n_out = g->n_used = g->t_end = 0;
         return 0;
     }

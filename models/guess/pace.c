@@ -47,6 +47,8 @@ void llm_pace_rate(pace *p, int class, bool is_right) {
  * measurement is not final: sometimes they are tried again. */
 static void record_plain(pace *p, double ns) {
     const double keep = 1 - 1.0 / 256;
+    if (ns < p->plain.mean / 2) /* the earlier ones waited for something, such as shaders */
+        p->plain.n = 0;
     add(&p->plain, p->plain.n > 0 ? least(ns, 2 * p->plain.mean) : ns, 16);
     for (int k = 1; k <= LLM_GUESS_MOST; k++) {
         p->cost[0][k].mean *= keep;

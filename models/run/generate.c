@@ -25,6 +25,7 @@ struct llm_generator {
     int32_t *token; /* [n_ctx + 1]: a full context and the token drawn after it */
     size_t n;
     int64_t n_kept, n_prompt;
+    int64_t n_told; /* tokens at the start that the guesser has seen; they did not change since */
     snapshot snapshot[N_SNAPSHOTS];
     /* The last batch: its guesses, and the logits of its last token and of each guess. */
     int32_t *guess;    /* [n_guess_max] */
@@ -201,7 +202,9 @@ static ggl_status guess(llm_generator *g, ggl_error *err) {
     g->n_guess = 0;
     if (most <= 0 || g->n_kept + 1 < (int64_t)g->n)
         return GGL_OK;
-    const int64_t n = g->guesser.guess(g->guesser.self, g->token, g->n, g->guess, most);
+    const llm_guesser *by = &g->guesser;
+    const int64_t n = by->guess(by->self, g->token, g->n, (size_t)g->n_told, g->guess, most);
+    g->n_told = (int64_t)g->n;
     for (; g->n_guess < n && g->n_guess < most; g->n_guess++)
         if (g->guess[g->n_guess] < 0 || g->guess[g->n_guess] >= g->n_vocab)
             break;
@@ -217,6 +220,7 @@ static ggl_status shift(llm_generator *g, ggl_error *err) {
     ggl_status st = go_back(g, keep, err);
     if (st != GGL_OK)
         return st;
+    g->n_told = least(g->n_told, keep);
     g->n -= (size_t)n_drop;
     memmove(g->token + keep, g->token + keep + n_drop, (g->n - (size_t)keep) * sizeof *g->token);
     g->stats.n_shifts++;
@@ -278,6 +282,7 @@ ggl_status llm_generator_prompt(llm_generator *g, const llm_prompt *p, ggl_error
     st = go_back(g, keep, err);
     if (st != GGL_OK)
         return st;
+    g->n_told = least(g->n_told, keep);
     memcpy(g->token, p->id, p->n * sizeof *g->token);
     g->n = p->n;
     g->n_prompt = (int64_t)p->n;
@@ -285,6 +290,7 @@ ggl_status llm_generator_prompt(llm_generator *g, const llm_prompt *p, ggl_error
     st = run(g, p, err);
     g->stats.n_prompt = g->n_kept - g->stats.n_reused;
     g->n = (size_t)g->n_kept;
+    g->n_told = least(g->n_told, g->n_kept);
     llm_sampler_forget(g->p.sampler);
     for (size_t i = 0; i < g->n; i++)
         llm_sampler_accept(g->p.sampler, g->token[i]);
@@ -301,6 +307,7 @@ ggl_status llm_generator_adopt(llm_generator *g, const int32_t *id, size_t n, gg
     if (n > 0)
         memcpy(g->token, id, n * sizeof *id);
     g->n = n;
+    g->n_told = 0;
     g->n_kept = g->n_prompt = n_past;
     g->at = -1;
     g->drawn_from = NULL;

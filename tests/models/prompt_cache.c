@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "alloc_fail.h"
 #include "ggl/alloc.h"
 #include "ggl/backends.h"
 #include "ggl/gguf.h"
@@ -362,5 +363,36 @@ TEST(files_of_another_kind_are_left_alone) {
     REQUIRE_OK(llm_generator_prompt(p.g, &(llm_prompt){.id = some, .n = 30}, &p.err), &p.err);
     CHECK_OK(llm_prompt_cache_save(p.cache, path, some, 30, &p.err), &p.err);
     CHECK_OK(llm_prompt_cache_load(p.cache, path, some, 30, &n_held, &p.err), &p.err);
+    program_close(&p);
+}
+
+/* Saves and loads; true if nothing failed. */
+static bool save_and_load(void *arg) {
+    program *p = arg;
+    const char *path = test_path("g.cache");
+    const llm_prompt_cache_params cp = {.model = p->model, .session = p->s};
+    const llm_prompt prompt = {.id = some, .n = 30};
+    llm_prompt_cache *c;
+    int64_t n_held = 0;
+    unlink(path);
+    if (llm_prompt_cache_new(&c, &cp, NULL) != GGL_OK)
+        return false;
+    const bool ok = llm_generator_adopt(p->g, some, 0, NULL) == GGL_OK &&
+                    llm_prompt_cache_prompt(c, p->g, &prompt, NULL) == GGL_OK &&
+                    llm_prompt_cache_save(c, path, some, 30, NULL) == GGL_OK &&
+                    llm_prompt_cache_load(c, path, some, 30, &n_held, NULL) == GGL_OK;
+    CHECK_INT(n_held, ok ? 29 : 0);
+    llm_prompt_cache_free(c);
+    CHECK_INT(llm_session_clear(p->s, 0, NULL), GGL_OK);
+    return ok;
+}
+
+TEST(every_allocation_fails_in_turn) {
+    const settings o = {.model = test_path("h.gguf")};
+    program p;
+    REQUIRE(write_model(o.model, MODEL(ALL STATES), 0.4f));
+    REQUIRE(program_open(&p, &o));
+    const long n = alloc_fail_each(save_and_load, &p);
+    CHECK_MSG(n >= 8, "%ld allocations were failed", n);
     program_close(&p);
 }

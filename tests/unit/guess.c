@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "alloc_fail.h"
 #include "guess/source.h"
 #include "test.h"
 
@@ -17,6 +18,7 @@ typedef struct world {
     double wrong_cost;    /* of a step with a wrong guess, besides */
     double noise;         /* a step takes up to this share more or less */
     int pause_every;      /* steps after which the program waits for half a second; 0: never */
+    int slow_until;       /* so many steps at the start take 300 times as long: shaders compile */
     uint64_t seed;
     int64_t n_guessed, n_right;
 } world;
@@ -38,13 +40,15 @@ static double generate(world *w, llm_guess *g, int64_t from) {
         const double begin = w->now;
         const int64_t room = w->n - n - 1, most = room < 16 ? room : 16;
         const int64_t k =
-            most > 0 ? guesser->guess(guesser->self, w->text, (size_t)n, guess, most) : 0;
+            most > 0 ? guesser->guess(guesser->self, w->text, (size_t)n, (size_t)n, guess, most)
+                     : 0;
         int64_t right = 0;
         while (right < k && guess[right] == w->text[n + right])
             right++;
         const double steps = 1 + w->cost * (double)k + (right < k ? w->wrong_cost : 0);
         w->now += w->plain_ns * steps * (1 + w->noise * (2 * any(w) - 1));
         total += (w->now - begin) / w->plain_ns;
+        w->now += i <= w->slow_until ? 300 * w->plain_ns : 0;
         w->n_guessed += k;
         w->n_right += right;
         n += right + 1;
@@ -84,11 +88,12 @@ static llm_guess *lookup_new(world *w, bool always) {
 static const double costs[] = {0.02, 0.1, 0.3, 0.6, 1, 2};
 
 TEST(text_that_does_not_repeat_takes_at_most_5_percent_longer) {
-    for (int i = 0; i < 6 * 4 * 3; i++) {
+    for (int i = 0; i < 6 * 4 * 4; i++) {
         static const int vocab[] = {3, 20, 300, 10000};
         world w = {.seed = (uint64_t)i, .plain_ns = 1e6, .cost = costs[i % 6]};
         w.wrong_cost = i / 24 == 1 ? 1.5 : 0;
         w.noise = i / 24 == 2 ? 0.3 : 0;
+        w.slow_until = i / 24 == 3 ? 2 : 0;
         random_text(&w, vocab[i / 6 % 4]);
         llm_guess *g = lookup_new(&w, false);
         const double steps = generate(&w, g, 10) / (LONGEST - 10);
@@ -244,15 +249,18 @@ TEST(lookup_follows_any_change) {
         bool ok = true;
         for (int i = 0; i < 300 && ok; i++) {
             const uint64_t what = test_random(&seed) % 8;
+            size_t n_same = n;
             if (what == 0)
-                n -= n ? test_random(&seed) % n : 0;
+                n_same = n -= n ? test_random(&seed) % n : 0;
             else if (what == 1 && n > 0)
-                w.text[test_random(&seed) % n] = (int32_t)(test_random(&seed) % n_vocab);
+                w.text[n_same = test_random(&seed) % n] = (int32_t)(test_random(&seed) % n_vocab);
             else
                 for (uint64_t k = test_random(&seed) % 40; k > 0 && n + 1 < LONGEST; k--, n++)
                     w.text[n] = (int32_t)(test_random(&seed) % n_vocab);
             int32_t guess[16];
-            const int64_t k = n ? guesser->guess(guesser->self, w.text, n, guess, 16) : 0;
+            const int64_t k = n ? guesser->guess(guesser->self, w.text, n,
+                                                 test_random(&seed) % (n_same + 1), guess, 16)
+                                : 0;
             ok = n == 0 || check_guesses(w.text, n, guess, k);
         }
         llm_guess_free(g);
@@ -272,4 +280,32 @@ TEST(parameters_out_of_range_are_refused) {
     p.n_min = -1;
     CHECK_INT(llm_guess_lookup(&g, &p, &err), GGL_USAGE);
     CHECK(g == NULL);
+}
+
+/* Without memory there are no guesses, and later there are some again. */
+static bool guess_twice(void *arg) {
+    world *w = arg;
+    llm_guess_params p = llm_guess_default();
+    llm_guess *g;
+    int32_t out[16];
+    p.always = true;
+    if (llm_guess_lookup(&g, &p, NULL) != GGL_OK)
+        return false;
+    const llm_guesser *by = llm_guess_guesser(g);
+    int64_t n = 0;
+    for (size_t i = 0; i < 2; i++) /* the second sequence needs more memory */
+        n += by->guess(by->self, w->text, i ? 3000 : 500, i ? 500 : 0, out, 16);
+    const bool has_failed = alloc_has_failed();
+    const int64_t again = by->guess(by->self, w->text, 3001, 3000, out, 16);
+    CHECK(again == 16 || !has_failed);
+    llm_guess_free(g);
+    return n + again == 48;
+}
+
+TEST(every_allocation_fails_in_turn) {
+    static world w;
+    w.seed = 3;
+    repeating_text(&w, 40, 0);
+    const long n = alloc_fail_each(guess_twice, &w);
+    CHECK_MSG(n >= 8, "%ld allocations were failed", n);
 }

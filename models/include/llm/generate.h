@@ -25,8 +25,10 @@ extern "C" {
  * batch with the last token, then draws as without them, as long as it draws what was guessed. */
 typedef struct llm_guesser {
     /* Writes up to n_max guesses of what follows the n tokens of the sequence, and returns their
-     * number. The sequence may differ at any place from the one of the previous call. */
-    int64_t (*guess)(void *self, const int32_t *id, size_t n, int32_t *out, int64_t n_max);
+     * number. The first n_same tokens are those of the previous call; after them the sequence may
+     * differ from it anywhere. */
+    int64_t (*guess)(void *self, const int32_t *id, size_t n, size_t n_same, int32_t *out,
+                     int64_t n_max);
     /* Called after the guesses were used: n_right of the n_guessed were drawn, counted up to the first
      * wrong one or the last that was needed. NULL: none. */
     void (*outcome)(void *self, int64_t n_guessed, int64_t n_right);

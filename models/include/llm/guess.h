@@ -39,7 +39,7 @@ GGL_API llm_guess_params llm_guess_default(void);
 
 /* Guesses from the sequence itself: it looks up the longest of the recent places where the last two
  * or more tokens stood before. It keeps at most 60 bytes for each token of the sequence, and its time
- * grows with the new tokens alone (but for a comparison of the old ones with the last call's).
+ * grows with the new tokens alone.
  * p NULL: the defaults. GGL_USAGE, GGL_NOMEM. */
 GGL_API GGL_NODISCARD ggl_status llm_guess_lookup(llm_guess **out, const llm_guess_params *p,
                                                   ggl_error *err);
