@@ -1,10 +1,14 @@
-/* The model linked into llm-cli (models/builtin), so that it runs without a file. */
+/* The models linked into llm-cli (models/builtin), so that it runs without a file. */
 #ifndef TOOLS_BUILTIN_MODEL_H
 #define TOOLS_BUILTIN_MODEL_H
 
 #include <stddef.h>
 
+/* Tells stories; also in llm-bench and llm-perplexity. */
 extern const unsigned char llm_builtin_model[];
 extern const size_t llm_builtin_model_size;
+/* Answers in a conversation: its file has a chat template. */
+extern const unsigned char llm_builtin_chat_model[];
+extern const size_t llm_builtin_chat_model_size;
 
 #endif

@@ -8,8 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "builtin.h"
 #include "chat.h"
-#include "common/builtin_model.h"
 #include "common/cache_types.h"
 #include "common/color.h"
 #include "common/input.h"
@@ -139,10 +139,14 @@ static int open_model(cli *c) {
     llm_model_params p = {.arch_path = c->o.arch,
                           .gguf = {.no_mmap = c->o.no_mmap, .lock = c->o.mlock, .willneed = true},
                           .ignore = ignore_of(&c->o.ignore)};
-    ggl_status st = c->o.model
-                        ? llm_model_open(&c->model, c->o.model, &p, &err)
-                        : llm_model_open_memory(&c->model, llm_builtin_model,
-                                                llm_builtin_model_size, "built-in model", &p, &err);
+    builtin_model built_in;
+    const bool is_built_in = builtin_find(c->o.model, &built_in);
+    if (is_built_in && !built_in.name)
+        return tool_error(
+            TOOL, 2, "-m %s: the built-in models are builtin:stories and builtin:chat", c->o.model);
+    ggl_status st = is_built_in ? llm_model_open_memory(&c->model, built_in.data, built_in.size,
+                                                        "built-in model", &p, &err)
+                                : llm_model_open(&c->model, c->o.model, &p, &err);
     if (st != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
     if (ggl_gguf_lock_failed(llm_model_file(c->model)))
@@ -583,8 +587,9 @@ static int check_paths(const cli_options *o) {
     const bool is_piped =
         !o->prompt && !o->prompt_file && !o->tokens && !o->chat.wanted && stdin_is_piped();
     const char *cache = o->repack_cache && *o->repack_cache ? o->repack_cache : NULL;
+    builtin_model built_in;
     const tool_path paths[] = {
-        {"-m", o->model, .needed = true},
+        {"-m", builtin_find(o->model, &built_in) ? NULL : o->model, .needed = true},
         {"-f", o->prompt_file, .needed = true},
         {"-sysf", o->chat.system_file, .needed = true},
         {"--chat-template-file", o->chat.template_file, .needed = true},

@@ -42,7 +42,9 @@ static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
     const arg_option options[] = {
         {NULL, .help = "model and prompt"},
         {"-m --model", ARG_STRING, &o->model, .value = "FILE",
-         .help = "a GGUF file (default: the built-in model, which tells stories)"},
+         .help =
+             "a GGUF file (default: the built-in model, which tells stories; builtin:chat: the one "
+             "that answers)"},
         {"-p --prompt", ARG_STRING, &o->prompt, .value = "TEXT", .may_be_empty = true,
          .help = "the text to continue (default: standard input, if it is piped)"},
         {"-f --file", ARG_STRING, &o->prompt_file, .value = "FILE",

@@ -7,6 +7,7 @@ tokenizers "llama" and "gpt2" (with the words of gpt-2 and qwen2), and the types
     python3 check_gguf.py model.gguf                              greedy text after "Once upon a time"
     python3 check_gguf.py model.gguf --temperature 0.8 --seed 3
     python3 check_gguf.py model.gguf --count 40 --plain           the text alone, as tests/data records it
+    python3 check_gguf.py model.gguf --turns chat.txt             a conversation, by a model with the marks of chat.jinja
     python3 check_gguf.py model.gguf --dump                       keys and tensors only
 """
 
@@ -291,6 +292,26 @@ def generate(keys, model, tok, prompt, count, temperature, rng):
     return tok.decode(ids + new).lstrip(" "), len(new), lead
 
 
+def converse(keys, model, tok, turns, count):
+    """Prints a conversation: each turn, and the greedy answer after all that was said before. Returns the smallest lead."""
+    model.reset()
+    end, lead = keys["tokenizer.ggml.eos_token_id"], np.inf
+    mark = lambda role: tok.ids[f"<|{role}|>"]
+    say = lambda ids: [model.step(i) for i in ids][-1]
+    say(begin(keys))
+    for turn in turns:
+        logits, new = say([mark("user"), *tok.encode(turn), end, mark("assistant")]), []
+        while len(new) < count:
+            second, best = np.partition(logits, -2)[-2:]
+            lead = min(lead, best - second)
+            new.append(int(np.argmax(logits)))
+            logits = model.step(new[-1])
+            if new[-1] == end:
+                break
+        print(f"> {turn}\n{tok.decode(new).strip()}\n")
+    return lead
+
+
 def nll(model, tok, before, eos, stories):
     """Mean loss over the tokens of the stories, each by itself, in nats per token."""
     total = count = 0
@@ -315,6 +336,7 @@ def main():
     ap.add_argument("--samples", type=int, default=1)
     ap.add_argument("--loss", help="a text of stories, one empty line between two: prints the mean loss instead")
     ap.add_argument("--stories", type=int, default=20, help="how many of them")
+    ap.add_argument("--turns", help="a text, each line a user's turn: prints the conversation instead")
     ap.add_argument("--plain", action="store_true", help="no count of the tokens after the text")
     ap.add_argument("--dump", action="store_true")
     args = ap.parse_args()
@@ -333,6 +355,11 @@ def main():
             stories = f.read().rstrip("\n").split("\n\n")[:args.stories]
         loss, n = nll(model, tok, begin(keys), keys["tokenizer.ggml.eos_token_id"], stories)
         print(f"{loss:.4f} nats per token over {n} tokens")
+        return
+    if args.turns:
+        with open(args.turns, encoding="utf-8") as f:
+            lead = converse(keys, model, tok, f.read().split("\n")[:-1], args.count)
+        print(f"smallest lead {lead:.3f}", file=sys.stderr)
         return
     for i in range(args.samples):
         text, n, lead = generate(keys, model, tok, args.prompt, args.count, args.temperature,

@@ -72,6 +72,22 @@ def tokenizer_spm(folder):
     ], len(pieces)
 
 
+def tokenizer_chat(tokens, template):
+    """The keys of a tokenizer that tune.py extended by control tokens, and the number of its tokens."""
+    with open(template, encoding="utf-8") as f:
+        text = f.read().rstrip("\n")
+    return [
+        key("tokenizer.ggml.model", STRING, "llama"), key("tokenizer.ggml.pre", STRING, "default"),
+        key("tokenizer.ggml.tokens", STRING, tokens["pieces"]), key("tokenizer.ggml.scores", FLOAT, tokens["scores"]),
+        key("tokenizer.ggml.token_type", I32, tokens["kinds"]),
+        key("tokenizer.ggml.bos_token_id", U32, 1), key("tokenizer.ggml.eos_token_id", U32, tokens["end"]),
+        key("tokenizer.ggml.eot_token_id", U32, tokens["end"]),
+        key("tokenizer.ggml.unknown_token_id", U32, 0), key("tokenizer.ggml.add_bos_token", BOOL, True),
+        key("tokenizer.ggml.add_eos_token", BOOL, False), key("tokenizer.ggml.add_space_prefix", BOOL, True),
+        key("tokenizer.chat_template", STRING, text),
+    ], len(tokens["pieces"])
+
+
 def tokenizer_bpe(folder):
     """The keys of a byte-level tokenizer, and the number of its tokens."""
     with open(os.path.join(folder, "bpe.json"), encoding="utf-8") as f:
@@ -131,12 +147,16 @@ def main():
     ap.add_argument("--name", default="stories")
     ap.add_argument("--license", default="CC0-1.0")
     ap.add_argument("--author", default="the project")
+    ap.add_argument("--template", help="chat template, for a model of tune.py")
     ap.add_argument("--f32", action="store_true")
     args = ap.parse_args()
     state = torch.load(os.path.join(args.work, "ckpt.pt"), map_location="cpu")
     cfg, tensors, arch = state["config"], state["model"], state.get("family", "llama")
     family = FAMILIES[arch]
-    tokens, vocab = family.tokenizer(args.data or args.work)
+    if "tokenizer" in state:
+        tokens, vocab = tokenizer_chat(state["tokenizer"], args.template)
+    else:
+        tokens, vocab = family.tokenizer(args.data or args.work)
     assert vocab == cfg["vocab"]
 
     keys = [

@@ -1,0 +1,410 @@
+/* Makes calls of what the patterns found. */
+#include <stdio.h>
+#include <string.h>
+
+#include "calls_impl.h"
+#include "ggl/steps.h"
+
+static ggl_str slice(const llm_calls *c, span s) {
+    return (ggl_str){c->text + s.begin, s.end - s.begin};
+}
+
+static ggl_str trimmed(ggl_str s) {
+    while (s.n > 0 && llm_calls_is_white(s.s[0])) {
+        s.s++;
+        s.n--;
+    }
+    while (s.n > 0 && llm_calls_is_white(s.s[s.n - 1]))
+        s.n--;
+    return s;
+}
+
+static ggl_status broken(attempt *a, const char *error) {
+    a->error = error ? error : "it is no call";
+    return GGL_FORMAT;
+}
+
+/* The format has the name of the function and what is wrong. */
+static ggl_status broken_as(llm_calls *c, attempt *a, const char *format, ggl_str name,
+                            const char *why) {
+    const char *text =
+        ggl_arena_printf(&c->arena, format, (int)(name.n < 64 ? name.n : 64), name.s, why);
+    return text ? broken(a, text) : GGL_NOMEM;
+}
+
+/* --- JSON texts ------------------------------------------------------------------------------- */
+
+/* Parses; NULL: not JSON, and *why says where. The text stays in use. */
+static ggl_status parse(llm_calls *c, ggl_str text, llm_json **doc, const char **why) {
+    ggl_error err = {0};
+    *why = NULL;
+    ggl_status st = llm_json_parse(doc, text.s, text.n, "JSON", &err);
+    if (st == GGL_OK || st == GGL_NOMEM)
+        return st;
+    *why = ggl_arena_printf(&c->arena, "%s", err.msg);
+    return *why ? GGL_FORMAT : GGL_NOMEM;
+}
+
+/* Returns the end of the JSON value that begins at i < s.n; of what is no JSON, some place after
+ * i. */
+static size_t value_end(ggl_str s, size_t i) {
+    static const char ends[] = ",:]} \n\r\t";
+    const bool scalar = !strchr("\"{[", s.s[i]);
+    int depth = 0;
+    bool quoted = false;
+    for (; i < s.n; i++) {
+        const char ch = s.s[i];
+        GGL_STEPS(1);
+        if (scalar && ch && strchr(ends, ch))
+            break;
+        if (quoted && ch == '\\')
+            i++;
+        else if (ch == '"')
+            quoted = !quoted;
+        else if (!quoted)
+            depth += (ch == '{' || ch == '[') - (ch == '}' || ch == ']');
+        if (!scalar && !quoted && depth <= 0)
+            return i + 1;
+    }
+    return i < s.n ? i : s.n;
+}
+
+/* Copies valid JSON without the white space between its tokens. n == 0: it has NaN or Infinity,
+ * which llm_json_parse reads, but which are no JSON. */
+static ggl_status in_one_line(llm_calls *c, ggl_str s, ggl_str *out) {
+    char *copy = ggl_arena_alloc(&c->arena, s.n + 1, 1);
+    if (!copy)
+        return GGL_NOMEM;
+    size_t n = 0;
+    bool quoted = false, no_json = false;
+    for (size_t i = 0; i < s.n; i++) {
+        if (!quoted && llm_calls_is_white(s.s[i]))
+            continue;
+        copy[n++] = s.s[i];
+        if (quoted && s.s[i] == '\\' && i + 1 < s.n)
+            copy[n++] = s.s[++i];
+        else if (s.s[i] == '"')
+            quoted = !quoted;
+        else if (!quoted && (s.s[i] == 'N' || s.s[i] == 'I'))
+            no_json = true;
+    }
+    *out = (ggl_str){copy, no_json ? 0 : n};
+    return GGL_OK;
+}
+
+/* --- a call ----------------------------------------------------------------------------------- */
+
+static ggl_status report(llm_calls *c, attempt *a, ggl_str name, ggl_str arguments, ggl_str id) {
+    if (c->f.cut.n > 0 && name.n > c->f.cut.n &&
+        memcmp(name.s + name.n - c->f.cut.n, c->f.cut.s, c->f.cut.n) == 0)
+        name.n -= c->f.cut.n;
+    event *e = llm_calls_push(c, LLM_CALLS_CALL, (span){a->begin, a->scan});
+    if (!e)
+        return GGL_NOMEM;
+    e->name = (ggl_str){ggl_arena_strndup(&c->arena, name.s, name.n), name.n};
+    e->id = (ggl_str){ggl_arena_strndup(&c->arena, id.s ? id.s : "", id.n), id.n};
+    e->arguments = arguments;
+    return e->name.s && e->id.s ? GGL_OK : GGL_NOMEM;
+}
+
+/* Reports a call whose arguments are a text that should be a JSON object. */
+static ggl_status with_arguments(llm_calls *c, attempt *a, ggl_str name, ggl_str text, ggl_str id) {
+    llm_json *doc;
+    const char *why;
+    if (name.n == 0)
+        return broken(a, "there is no name of a function");
+    ggl_status st = parse(c, text, &doc, &why);
+    if (st == GGL_FORMAT)
+        return broken_as(c, a, "the arguments of \"%.*s\" are not JSON: %s", name, why);
+    if (st != GGL_OK)
+        return st;
+    ggl_str line = {0};
+    const json_kind kind = (json_kind)doc->root.kind;
+    if (kind == JSON_OBJECT)
+        st = in_one_line(c, text, &line);
+    llm_json_free(doc);
+    if (st != GGL_OK)
+        return st;
+    if (kind != JSON_OBJECT)
+        return broken_as(c, a, "the arguments of \"%.*s\" are %s, not an object", name,
+                         llm_json_kind_text(kind));
+    if (line.n == 0)
+        return broken_as(c, a, "the arguments of \"%.*s\" have a number that is not JSON%s", name,
+                         "");
+    return report(c, a, name, line, id);
+}
+
+/* --- {json} and {map} ------------------------------------------------------------------------- */
+
+static const json_value *named(const json_value *v, ggl_str name) {
+    for (size_t i = 0; i < v->n; i++) {
+        const ggl_str is = json_name(v, i);
+        if (is.n == name.n && memcmp(is.s, name.s, name.n) == 0)
+            return &v->item[i];
+    }
+    return NULL;
+}
+
+/* The member of one of the names a|b. */
+static const json_value *member(const json_value *v, ggl_str names) {
+    while (names.n > 0) {
+        const char *bar = memchr(names.s, '|', names.n);
+        const size_t n = bar ? (size_t)(bar - names.s) : names.n;
+        const json_value *found = named(v, (ggl_str){names.s, n});
+        if (found)
+            return found;
+        names.s += n + (bar != NULL);
+        names.n -= n + (bar != NULL);
+    }
+    return NULL;
+}
+
+/* The text of an object's i-th value; text is the object as written. */
+static ggl_str value_text(ggl_str text, size_t i) {
+    size_t at = 1;
+    for (;;) {
+        while (at < text.n && (llm_calls_is_white(text.s[at]) || text.s[at] == ','))
+            at++;
+        at = value_end(text, at); /* the name */
+        while (at < text.n && (llm_calls_is_white(text.s[at]) || text.s[at] == ':'))
+            at++;
+        const size_t end = value_end(text, at);
+        if (i-- == 0)
+            return (ggl_str){text.s + at, end - at};
+        at = end;
+    }
+}
+
+static ggl_status read_object(llm_calls *c, attempt *a, const json_value *v, ggl_str text) {
+    const json_value *inner = llm_json_get_kind(v, "function", JSON_OBJECT);
+    if (inner && !member(v, c->f.name_key)) /* {"type": "function", "function": {..}} */
+        return read_object(c, a, inner, value_text(text, (size_t)(inner - v->item)));
+    const json_value *name = member(v, c->f.name_key), *args = member(v, c->f.args_key),
+                     *id = member(v, c->f.id_key);
+    if (!name)
+        name = llm_json_get_kind(v, "function", JSON_STRING);
+    if (!name || name->kind != JSON_STRING || name->n == 0)
+        return broken(a, "the JSON has no name of a function");
+    const ggl_str id_text = id && id->kind == JSON_STRING ? json_str(id) : (ggl_str){0};
+    if (!args || args->kind == JSON_NULL)
+        return with_arguments(c, a, json_str(name), (ggl_str){"{}", 2}, id_text);
+    if (args->kind == JSON_STRING) /* JSON in a string, as OpenAI has it */
+        return with_arguments(c, a, json_str(name), json_str(args), id_text);
+    return with_arguments(c, a, json_str(name), value_text(text, (size_t)(args - v->item)),
+                          id_text);
+}
+
+static ggl_status read_map(llm_calls *c, attempt *a, const json_value *v, ggl_str text) {
+    if (v->n == 0)
+        return broken(a, "the JSON has no name of a function");
+    for (size_t i = 0; i < v->n; i++) {
+        ggl_status st = with_arguments(c, a, json_name(v, i), value_text(text, i), (ggl_str){0});
+        if (st != GGL_OK)
+            return st;
+    }
+    return GGL_OK;
+}
+
+/* A value of the body: an object, or an array of them. */
+static ggl_status read_value(llm_calls *c, attempt *a, const json_value *v, ggl_str text) {
+    if (v->kind == JSON_OBJECT)
+        return a->kind == PIECE_MAP ? read_map(c, a, v, text) : read_object(c, a, v, text);
+    if (v->kind != JSON_ARRAY)
+        return broken(a, "the JSON is no call");
+    size_t at = 1;
+    for (uint32_t i = 0; i < v->n; i++) {
+        while (at < text.n && (llm_calls_is_white(text.s[at]) || text.s[at] == ','))
+            at++;
+        const size_t end = value_end(text, at);
+        if (v->item[i].kind != JSON_OBJECT)
+            return broken(a, "the JSON is no call");
+        ggl_status st = read_value(c, a, &v->item[i], (ggl_str){text.s + at, end - at});
+        if (st != GGL_OK)
+            return st;
+        at = end;
+    }
+    return GGL_OK;
+}
+
+/* One value after the other. */
+static ggl_status read_json(llm_calls *c, attempt *a) {
+    ggl_str left = slice(c, a->value);
+    for (;;) {
+        left = trimmed(left);
+        if (left.n > 0 && (left.s[0] == ',' || left.s[0] == ';')) {
+            left = (ggl_str){left.s + 1, left.n - 1};
+            continue;
+        }
+        if (left.n == 0)
+            return GGL_OK;
+        const size_t n = value_end(left, 0);
+        llm_json *doc;
+        const char *why;
+        ggl_status st = parse(c, (ggl_str){left.s, n}, &doc, &why);
+        if (st == GGL_FORMAT) {
+            why = ggl_arena_printf(&c->arena, "the call is not JSON: %s", why);
+            return why ? broken(a, why) : GGL_NOMEM;
+        }
+        if (st != GGL_OK)
+            return st;
+        st = read_value(c, a, &doc->root, (ggl_str){left.s, n});
+        llm_json_free(doc);
+        if (st != GGL_OK)
+            return st;
+        left = (ggl_str){left.s + n, left.n - n};
+    }
+}
+
+/* --- the other fields ------------------------------------------------------------------------- */
+
+static ggl_status read_python(llm_calls *c, attempt *a) {
+    ggl_str left = slice(c, a->value);
+    for (;;) {
+        py_call call;
+        const char *why;
+        ggl_status st = llm_calls_python(&c->arena, &left, &call, &why);
+        if (st == GGL_FORMAT)
+            return broken(a, why);
+        if (st != GGL_OK || call.name.n == 0)
+            return st;
+        st = with_arguments(c, a, call.name, call.arguments, (ggl_str){0});
+        if (st != GGL_OK)
+            return st;
+    }
+}
+
+static ggl_status read_loose(llm_calls *c, attempt *a) {
+    ggl_str text;
+    const char *why;
+    ggl_status st = llm_calls_loose(&c->arena, slice(c, a->value), c->f.quote, &text, &why);
+    if (st == GGL_FORMAT)
+        return broken(a, why);
+    return st == GGL_OK ? with_arguments(c, a, slice(c, a->name), text, (ggl_str){0}) : st;
+}
+
+/* Whether the tools say that a parameter is a string. */
+static bool is_string(const llm_calls *c, ggl_str function, ggl_str key) {
+    for (uint32_t i = 0; c->tools && i < c->tools->root.n; i++) {
+        const json_value *tool = &c->tools->root.item[i],
+                         *f = llm_json_get_kind(tool, "function", JSON_OBJECT);
+        f = f ? f : tool;
+        const json_value *name = llm_json_get_kind(f, "name", JSON_STRING);
+        const json_value *all =
+            llm_json_get_kind(llm_json_get(f, "parameters"), "properties", JSON_OBJECT);
+        if (!name || !all || name->n != function.n || memcmp(name->s, function.s, function.n) != 0)
+            continue;
+        const json_value *one = named(all, key);
+        return one && llm_json_is(llm_json_get(one, "type"), "string");
+    }
+    return false;
+}
+
+/* A line break after the mark before a value, and one before the mark after it, are not its own. */
+static ggl_str without_breaks(ggl_str s) {
+    if (s.n > 0 && s.s[0] == '\n')
+        s = (ggl_str){s.s + 1, s.n - 1};
+    if (s.n > 0 && s.s[s.n - 1] == '\n')
+        s.n--;
+    return s;
+}
+
+/* Whether the value is to be a string: as the model says, as the tools say, or because it is no
+ * JSON. */
+static ggl_status as_string(llm_calls *c, const argument *arg, ggl_str function, ggl_str key,
+                            ggl_str value, bool *string) {
+    *string = arg->typed ? arg->string : is_string(c, function, key);
+    if (*string)
+        return GGL_OK;
+    llm_json *doc;
+    const char *why;
+    ggl_status st = parse(c, value, &doc, &why);
+    ggl_str line = {0};
+    if (st == GGL_OK) {
+        llm_json_free(doc);
+        st = in_one_line(c, value, &line);
+    }
+    *string = line.n == 0; /* also NaN, which is no JSON */
+    return st == GGL_FORMAT ? GGL_OK : st;
+}
+
+static ggl_status put_argument(llm_calls *c, attempt *a, const argument *arg, call_text *t) {
+    const ggl_str key = trimmed(slice(c, arg->key)), value = without_breaks(slice(c, arg->value));
+    bool string;
+    ggl_status st = as_string(c, arg, slice(c, a->name), key, value, &string);
+    if (st != GGL_OK)
+        return st;
+    llm_calls_put(t, ",\"", t->n == 1 ? 0 : 1);
+    llm_calls_put(t, "\"", 1);
+    llm_calls_put_string(t, key);
+    llm_calls_put(t, "\":\"", string ? 3 : 2);
+    if (string)
+        llm_calls_put_string(t, value);
+    else
+        llm_calls_put(t, value.s, value.n);
+    llm_calls_put(t, "\"", string);
+    return GGL_OK;
+}
+
+static ggl_status read_params(llm_calls *c, attempt *a) {
+    call_text t = {0};
+    ggl_status st = GGL_OK;
+    llm_calls_put(&t, "{", 1);
+    for (size_t i = 0; i < a->n_args && st == GGL_OK; i++)
+        st = put_argument(c, a, &a->arg[i], &t);
+    llm_calls_put(&t, "}", 1);
+    if (st == GGL_OK && t.no_memory)
+        st = GGL_NOMEM;
+    if (st == GGL_OK)
+        st = with_arguments(c, a, slice(c, a->name), (ggl_str){t.s, t.n}, (ggl_str){0});
+    ggl_free(t.s);
+    return st;
+}
+
+/* functions.NAME:0: what is in front of the last point is left out, and the number; the whole is
+ * the call's id. */
+static ggl_status read_args(llm_calls *c, attempt *a) {
+    ggl_str name = slice(c, a->name), id = slice(c, a->id);
+    bool path = false;
+    for (int i = 0; i < a->p->n; i++)
+        path = path || a->p->piece[i].kind == PIECE_PATH;
+    if (path) {
+        const char *colon = memchr(name.s, ':', name.n);
+        if (colon) {
+            id = name;
+            name.n = (size_t)(colon - name.s);
+        }
+        const char *point = memrchr(name.s, '.', name.n);
+        if (point) {
+            name.n -= (size_t)(point + 1 - name.s);
+            name.s = point + 1;
+        }
+    }
+    return with_arguments(c, a, name, slice(c, a->value), id);
+}
+
+ggl_status llm_calls_read(llm_calls *c, attempt *a, ggl_error *err) {
+    const size_t before = c->n_events;
+    ggl_status st;
+    switch (a->kind) {
+    case PIECE_JSON:
+    case PIECE_MAP:
+        st = read_json(c, a);
+        break;
+    case PIECE_PYTHON:
+        st = read_python(c, a);
+        break;
+    case PIECE_LOOSE:
+        st = read_loose(c, a);
+        break;
+    case PIECE_PARAMS:
+        st = read_params(c, a);
+        break;
+    default:
+        st = read_args(c, a);
+    }
+    if (st == GGL_OK && c->n_events == before)
+        st = broken(a, "there is no call");
+    if (st == GGL_FORMAT)
+        c->n_events = before; /* all calls of a list, or none */
+    return st == GGL_NOMEM ? ggl_fail(err, st, "out of memory for the calls of an answer") : st;
+}

@@ -1,0 +1,350 @@
+#include "llm/calls.h"
+
+#include <string.h>
+
+#include "calls_impl.h"
+#include "ggl/steps.h"
+
+enum { MAX_SIZE = 16 << 20, MAX_LOOK = 256 };
+
+/* --- parts ------------------------------------------------------------------------------------ */
+
+event *llm_calls_push(llm_calls *c, llm_calls_kind kind, span text) {
+    if (!ggl_grow(&c->event, &c->cap_events, c->n_events + 1, sizeof *c->event))
+        return NULL;
+    event *e = &c->event[c->n_events++];
+    *e = (event){.kind = kind, .begins = true, .text = text};
+    return e;
+}
+
+/* Reports the text up to the last character that is no white space. White space after it is held
+ * back: the part may end. */
+static ggl_status show(llm_calls *c) {
+    if (!c->begun)
+        while (c->shown < c->solid && llm_calls_is_white(c->text[c->shown]))
+            c->shown++;
+    if (c->shown >= c->solid)
+        return GGL_OK;
+    event *e = llm_calls_push(c, c->mode == IN_REASONING ? LLM_CALLS_REASONING : LLM_CALLS_CONTENT,
+                              (span){c->shown, c->solid});
+    if (!e)
+        return GGL_NOMEM;
+    e->begins = !c->begun;
+    c->begun = true;
+    c->shown = c->solid;
+    return GGL_OK;
+}
+
+/* Ends a part of text; what follows begins at `next`. */
+static ggl_status end_part(llm_calls *c, size_t next) {
+    ggl_status st = show(c);
+    c->begun = false;
+    c->pos = c->shown = c->solid = next;
+    return st;
+}
+
+static void to_content(llm_calls *c, size_t next, bool fresh) {
+    c->mode = IN_CONTENT;
+    c->pos = c->shown = c->solid = next;
+    c->begun = false;
+    c->fresh = fresh;
+}
+
+/* --- text ------------------------------------------------------------------------------------- */
+
+static void begin_call(llm_calls *c, const mark *m, size_t begin) {
+    argument *arg = c->a.arg;
+    const size_t cap = c->a.cap_args, body = begin + (m ? m->text.n : 0);
+    c->a = (attempt){
+        .mark = m, .begin = begin, .scan = body, .body = body, .arg = arg, .cap_args = cap};
+}
+
+/* A mark at c->pos. */
+static ggl_status at_mark(llm_calls *c, const mark *m) {
+    const size_t at = c->pos, after = at + m->text.n;
+    ggl_status st = end_part(c, m->role == MARK_CALL ? at : after);
+    c->after_start = false;
+    if (m->role == MARK_THINK) {
+        c->mode = IN_REASONING;
+        c->think = m;
+    } else if (m->role == MARK_CALL) {
+        begin_call(c, m, at);
+        c->mode = IN_CALL;
+    }
+    return st;
+}
+
+/* Between calls without marks there may be a semicolon. STEP_DONE: *i is moved to the call after
+ * it. */
+static progress pass_semicolon(const llm_calls *c, size_t *i) {
+    if (!c->after_start || c->text[*i] != ';')
+        return STEP_FAIL;
+    size_t at = *i + 1;
+    while (at < c->n && at - *i < MAX_LOOK && llm_calls_is_white(c->text[at]))
+        at++;
+    if (at == c->n)
+        return c->final ? STEP_FAIL : STEP_WAIT;
+    if (c->text[at] != '{' && c->text[at] != '[')
+        return STEP_FAIL;
+    *i = at;
+    return STEP_DONE;
+}
+
+/* Whether a call without a mark begins at *i. */
+static progress at_start(llm_calls *c, size_t *i) {
+    if (!c->fresh || !c->f.may_start || llm_calls_is_white(c->text[*i]))
+        return STEP_FAIL;
+    if (pass_semicolon(c, i) == STEP_WAIT)
+        return STEP_WAIT;
+    begin_call(c, NULL, *i);
+    return llm_calls_choose(c, &c->a);
+}
+
+static progress in_content(llm_calls *c, ggl_status *st) {
+    for (size_t i = c->pos; i < c->n; i++) {
+        bool wait;
+        progress start = at_start(c, &i);
+        const mark *m = start == STEP_FAIL ? llm_calls_mark_at(c, i, &wait) : NULL;
+        c->pos = i;
+        if (start == STEP_DONE) {
+            *st = end_part(c, i);
+            c->mode = IN_CALL;
+            return STEP_DONE;
+        }
+        if (start == STEP_WAIT || wait)
+            break;
+        if (m) {
+            *st = at_mark(c, m);
+            return STEP_DONE;
+        }
+        c->pos = i + 1;
+        if (!llm_calls_is_white(c->text[i])) {
+            c->solid = i + 1;
+            c->fresh = c->after_start = false;
+        }
+    }
+    *st = show(c);
+    return STEP_WAIT;
+}
+
+static progress in_reasoning(llm_calls *c, ggl_status *st) {
+    for (; c->pos < c->n; c->pos++) {
+        GGL_STEPS(1);
+        progress p = llm_calls_compare(c, c->pos, c->think->close);
+        if (p == STEP_WAIT)
+            break;
+        if (p == STEP_DONE) {
+            *st = end_part(c, c->pos + c->think->close.n);
+            c->mode = IN_CONTENT;
+            c->fresh = true;
+            return STEP_DONE;
+        }
+        if (!llm_calls_is_white(c->text[c->pos]))
+            c->solid = c->pos + 1;
+    }
+    *st = show(c);
+    return STEP_WAIT;
+}
+
+/* --- calls ------------------------------------------------------------------------------------ */
+
+static ggl_status report_broken(llm_calls *c, size_t end) {
+    event *e = llm_calls_push(c, LLM_CALLS_BROKEN, (span){c->a.begin, end});
+    if (!e)
+        return GGL_NOMEM;
+    e->error = c->a.error;
+    to_content(c, end, false);
+    return GGL_OK;
+}
+
+/* The text that ends the call; n == 0: none. */
+static ggl_str closing(const llm_calls *c) {
+    const pattern *p = c->a.p;
+    for (int i = 0; i < c->f.n_calls && !p; i++)
+        if (c->f.call[i].piece[0].kind == PIECE_TEXT &&
+            c->f.call[i].piece[0].text.s == c->a.mark->text.s)
+            p = &c->f.call[i];
+    const piece *last = p ? &p->piece[p->n - 1] : NULL;
+    return last && last->kind == PIECE_TEXT ? last->text : (ggl_str){0};
+}
+
+/* It is no call. Without a mark it is content; else its end is looked for. */
+static ggl_status no_call(llm_calls *c) {
+    c->strict = true;
+    if (!c->a.mark) {
+        to_content(c, c->a.begin, false);
+        return GGL_OK;
+    }
+    if (closing(c).n == 0)
+        return report_broken(c, c->a.p ? c->a.scan : c->a.body);
+    c->a.scan = c->a.body;
+    c->mode = IN_BROKEN;
+    return GGL_OK;
+}
+
+static progress in_call(llm_calls *c, ggl_status *st, ggl_error *err) {
+    progress p = llm_calls_step(c, &c->a);
+    if (p == STEP_WAIT)
+        return p;
+    if (p == STEP_FAIL) {
+        *st = c->a.no_memory ? GGL_NOMEM : no_call(c);
+        return STEP_DONE;
+    }
+    *st = llm_calls_read(c, &c->a, err);
+    if (*st == GGL_OK) {
+        to_content(c, c->a.scan, true);
+        c->after_start = !c->a.mark;
+    } else if (*st == GGL_FORMAT)
+        *st = c->a.mark ? report_broken(c, c->a.scan) : no_call(c);
+    return STEP_DONE;
+}
+
+/* Looks for the end of a broken call: its closing mark, or another mark. */
+static progress in_broken(llm_calls *c, ggl_status *st) {
+    const ggl_str close = closing(c);
+    for (; c->a.scan < c->n; c->a.scan++) {
+        bool wait;
+        progress p = llm_calls_compare(c, c->a.scan, close);
+        const mark *m = llm_calls_mark_at(c, c->a.scan, &wait);
+        if (p == STEP_WAIT || wait)
+            return STEP_WAIT;
+        if (p == STEP_DONE || m) {
+            *st = report_broken(c, c->a.scan + (p == STEP_DONE ? close.n : 0));
+            return STEP_DONE;
+        }
+    }
+    if (!c->final)
+        return STEP_WAIT;
+    *st = report_broken(c, c->n);
+    return STEP_DONE;
+}
+
+static ggl_status go_on(llm_calls *c, ggl_error *err) {
+    progress p = STEP_DONE;
+    ggl_status st = GGL_OK;
+    while (p == STEP_DONE && st == GGL_OK)
+        switch (c->mode) {
+        case IN_CONTENT:
+            p = in_content(c, &st);
+            break;
+        case IN_REASONING:
+            p = in_reasoning(c, &st);
+            break;
+        case IN_CALL:
+            p = in_call(c, &st, err);
+            break;
+        case IN_BROKEN:
+            p = in_broken(c, &st);
+        }
+    return st == GGL_OK ? st : ggl_fail(err, st, "out of memory for an answer");
+}
+
+/* --- the public functions --------------------------------------------------------------------- */
+
+static ggl_status append(llm_calls *c, const char *text, size_t n) {
+    if (n > c->cap - c->n && !ggl_grow(&c->text, &c->cap, 2 * (c->n + n), 1))
+        return GGL_NOMEM;
+    memcpy(c->text + c->n, text, n);
+    c->n += n;
+    return GGL_OK;
+}
+
+/* Puts the mark with which the prompt ends in front of the answer. */
+static ggl_status begin_as_prompt(llm_calls *c, ggl_str prompt) {
+    while (prompt.n > 0 && llm_calls_is_white(prompt.s[prompt.n - 1]))
+        prompt.n--;
+    const mark *best = NULL;
+    for (int k = 0; k < c->f.n_marks; k++) {
+        const ggl_str t = c->f.mark[k].text;
+        if (t.n <= prompt.n && memcmp(prompt.s + prompt.n - t.n, t.s, t.n) == 0 &&
+            (!best || t.n > best->text.n))
+            best = &c->f.mark[k];
+    }
+    c->seed = best ? best->text.n : 0;
+    return best ? append(c, best->text.s, best->text.n) : GGL_OK;
+}
+
+static ggl_status read_tools(llm_calls *c, ggl_str tools, ggl_error *err) {
+    if (tools.n == 0)
+        return GGL_OK;
+    c->tools_text = ggl_calloc(tools.n, 1);
+    if (!c->tools_text)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for tools");
+    memcpy(c->tools_text, tools.s, tools.n);
+    ggl_status st = llm_json_parse(&c->tools, c->tools_text, tools.n, "tools", err);
+    if (st == GGL_OK && c->tools->root.kind != JSON_ARRAY)
+        return ggl_fail(err, GGL_FORMAT, "tools: %s, expected an array of functions",
+                        llm_json_kind_text((json_kind)c->tools->root.kind));
+    return st;
+}
+
+ggl_status llm_calls_new(llm_calls **out, const llm_calls_params *p, ggl_error *err) {
+    *out = NULL;
+    llm_calls *c = ggl_calloc(1, sizeof *c);
+    if (!c)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for the calls of an answer");
+    c->max = p->max_size ? p->max_size : MAX_SIZE;
+    c->fresh = true;
+    const ggl_str name = p->format.n > 0 ? p->format : llm_calls_format(p->template_text);
+    ggl_status st = llm_call_format_load(&c->f, name, err);
+    if (st == GGL_OK)
+        st = read_tools(c, p->tools, err);
+    if (st == GGL_OK && begin_as_prompt(c, p->prompt) != GGL_OK)
+        st = ggl_fail(err, GGL_NOMEM, "out of memory for an answer");
+    if (st != GGL_OK) {
+        llm_calls_free(c);
+        return st;
+    }
+    *out = c;
+    return GGL_OK;
+}
+
+void llm_calls_free(llm_calls *c) {
+    if (!c)
+        return;
+    llm_call_format_fini(&c->f);
+    llm_json_free(c->tools);
+    ggl_free(c->tools_text);
+    ggl_free(c->text);
+    ggl_free(c->a.arg);
+    ggl_free(c->event);
+    ggl_arena_fini(&c->arena);
+    ggl_free(c);
+}
+
+ggl_status llm_calls_add(llm_calls *c, const char *text, size_t n, ggl_error *err) {
+    if (n > c->max || c->n - c->seed > c->max - n)
+        return ggl_fail(err, GGL_LIMIT, "the answer has more than %zu bytes", c->max);
+    if (c->next == c->n_events) {
+        c->next = c->n_events = 0;
+        ggl_arena_fini(&c->arena);
+    }
+    if (append(c, text, n) != GGL_OK)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for an answer");
+    return go_on(c, err);
+}
+
+ggl_status llm_calls_finish(llm_calls *c, ggl_error *err) {
+    c->final = true;
+    return go_on(c, err);
+}
+
+bool llm_calls_next(llm_calls *c, llm_calls_part *part) {
+    if (c->next == c->n_events)
+        return false;
+    const event *e = &c->event[c->next++];
+    *part = (llm_calls_part){.kind = e->kind,
+                             .begins = e->begins,
+                             .text = {c->text + e->text.begin, e->text.end - e->text.begin},
+                             .name = e->name,
+                             .arguments = e->arguments,
+                             .id = e->id,
+                             .error = e->error};
+    return true;
+}
+
+llm_calls_kind llm_calls_now(const llm_calls *c) {
+    return c->mode == IN_CONTENT     ? LLM_CALLS_CONTENT
+           : c->mode == IN_REASONING ? LLM_CALLS_REASONING
+                                     : LLM_CALLS_CALL;
+}

@@ -1,0 +1,99 @@
+/* What stands in the answer of a model that was given tools: content, reasoning (<think>..</think>)
+ * and calls of tools, in the formats of published families. The formats are data
+ * (models/chat/call_formats.txt); which one a model uses follows from marks in its chat template.
+ *
+ *     llm_calls *c;
+ *     llm_calls_params p = {.template_text = text_of_the_template, .prompt = prompt, .tools = tools};
+ *     if (llm_calls_new(&c, &p, &err) != GGL_OK) ...
+ *     while (a token is generated) {
+ *         llm_calls_add(c, piece, n, &err);           // any pieces; they may cut marks and UTF-8
+ *         while (llm_calls_next(c, &part)) show(&part);
+ *     }
+ *     llm_calls_finish(c, &err);
+ *     while (llm_calls_next(c, &part)) show(&part);
+ *     llm_calls_free(c);
+ *
+ * A whole answer is one llm_calls_add. The parts do not depend on how the answer was cut, except
+ * that LLM_CALLS_CONTENT and LLM_CALLS_REASONING come in pieces: pieces of one kind that follow each
+ * other, unless the later one says `begins`, are one part.
+ *
+ * The text must contain the control tokens (llm_token_text with special set): marks such as
+ * [TOOL_CALLS] are control tokens in many vocabularies. The token that ended the generation may be
+ * left out.
+ *
+ * Nothing is lost: what begins as a call but is none is reported as LLM_CALLS_BROKEN with its text
+ * and what is wrong. Only the marks of the format and white space at the borders of parts are left
+ * out. Time and memory are linear in the answer, whatever it says. */
+#ifndef LLM_CALLS_H
+#define LLM_CALLS_H
+
+#include "ggl/str.h"
+#include "ggl/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct llm_calls llm_calls;
+
+typedef enum llm_calls_kind {
+    LLM_CALLS_CONTENT,   /* text for the user */
+    LLM_CALLS_REASONING, /* the model's thoughts */
+    LLM_CALLS_CALL,      /* a call of a tool */
+    LLM_CALLS_BROKEN     /* the text of a call that cannot be read; to be shown like content */
+} llm_calls_kind;
+
+/* Strings are valid until the next llm_calls_add, llm_calls_finish or llm_calls_free. */
+typedef struct llm_calls_part {
+    llm_calls_kind kind;
+    bool begins;  /* CONTENT, REASONING: this piece begins a part; always set in others */
+    ggl_str text; /* CONTENT, REASONING: the piece; CALL, BROKEN: the answer's text, with marks */
+    ggl_str name; /* CALL: the function */
+    ggl_str
+        arguments; /* CALL: a JSON object in one line, as the model wrote it but for white space */
+    ggl_str id;    /* CALL: the model's id of the call; empty if it wrote none */
+    const char
+        *error; /* BROKEN: what is wrong, such as "the arguments of \"f\" are not JSON: .." */
+} llm_calls_part;
+
+typedef struct llm_calls_params {
+    /* The name of a format; empty: llm_calls_format() of template_text. */
+    ggl_str format;
+    ggl_str template_text;
+    /* The prompt, of which only the end is read: templates may begin the answer, for instance by
+     * "<think>\n". May be empty. */
+    ggl_str prompt;
+    /* The tools, as in "tools" of a conversation: a JSON array of {"type": "function", "function":
+     * {"name": .., "parameters": {..}}}. Some formats write strings without quotes; what is a string
+     * and what a number then follows from the parameters' types. Without it, what reads as JSON is
+     * JSON. May be empty. */
+    ggl_str tools;
+    size_t max_size; /* bytes of an answer; 0: 16 MiB */
+} llm_calls_params;
+
+/* Returns the name of the format whose marks stand in the text of a chat template, such as
+ * "hermes"; "plain", which has no calls, if there is none. */
+GGL_API ggl_str llm_calls_format(ggl_str template_text);
+/* Returns the name of the k-th format; empty: there are k or fewer. */
+GGL_API ggl_str llm_calls_format_name(int k);
+
+/* Begins an answer. GGL_NOT_FOUND: no format of that name (the message lists them); GGL_FORMAT:
+ * tools are no JSON array; GGL_NOMEM. On failure *out is NULL. */
+GGL_API GGL_NODISCARD ggl_status llm_calls_new(llm_calls **out, const llm_calls_params *p,
+                                               ggl_error *err);
+GGL_API void llm_calls_free(llm_calls *c);
+/* Adds a piece of the answer. GGL_LIMIT: longer than max_size; GGL_NOMEM. */
+GGL_API GGL_NODISCARD ggl_status llm_calls_add(llm_calls *c, const char *text, size_t n,
+                                               ggl_error *err);
+/* Ends the answer: what was held back is reported. Statuses of llm_calls_add. */
+GGL_API GGL_NODISCARD ggl_status llm_calls_finish(llm_calls *c, ggl_error *err);
+/* Returns the next part that is known; false: none until more is added. */
+GGL_API bool llm_calls_next(llm_calls *c, llm_calls_part *part);
+/* Returns what the answer is in the middle of: CONTENT, REASONING, or CALL while a call is not
+ * complete, so that nothing can be shown of it yet. */
+GGL_API llm_calls_kind llm_calls_now(const llm_calls *c);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,515 @@
+/* Calls in answers (llm/calls.h): what is found in answers of each format, whole and cut
+ * anywhere; what is broken is never lost; hostile answers take linear time. */
+#include "llm/calls.h"
+
+#include "alloc_fail.h"
+#include "ggl/alloc.h"
+#include "seed.h"
+#include "steps.h"
+#include "test.h"
+
+static ggl_error err;
+
+/* The parts as one text: "text", (reasoning), name{..}#id, !broken: why! */
+typedef struct parts {
+    char s[8192];
+    size_t n;
+} parts;
+
+static void put(parts *p, const char *format, int n, const char *s) {
+    if (p->n < sizeof p->s - 1)
+        p->n += (size_t)snprintf(p->s + p->n, sizeof p->s - p->n, format, n, s);
+}
+
+static void put_part(parts *p, const llm_calls_part *part, llm_calls_kind *last) {
+    const bool text = part->kind == LLM_CALLS_CONTENT || part->kind == LLM_CALLS_REASONING;
+    const char *begin = part->kind == LLM_CALLS_CONTENT ? "\"" : "(";
+    if (!text || part->begins)
+        put(p, "%.*s", (int)strlen(p->n ? " " : ""), p->n ? " " : "");
+    if (text && part->begins)
+        put(p, "%.*s", 1, begin);
+    else if (text)
+        CHECK(*last == part->kind);
+    *last = part->kind;
+    if (text)
+        put(p, "%.*s", (int)part->text.n, part->text.s);
+    else if (part->kind == LLM_CALLS_CALL) {
+        put(p, "%.*s", (int)part->name.n, part->name.s);
+        put(p, "%.*s", (int)part->arguments.n, part->arguments.s);
+        if (part->id.n > 0)
+            put(p, "#%.*s", (int)part->id.n, part->id.s);
+    } else {
+        put(p, "!%.*s: ", (int)part->text.n, part->text.s);
+        put(p, "%.*s!", (int)strlen(part->error), part->error);
+    }
+}
+
+static bool drain(llm_calls *c, parts *p, llm_calls_kind *last) {
+    llm_calls_part part;
+    while (llm_calls_next(c, &part))
+        put_part(p, &part, last);
+    return true;
+}
+
+typedef struct answer {
+    const char *format, *text, *want, *prompt, *tools;
+} answer;
+
+static ggl_str str(const char *s) {
+    return (ggl_str){s, s ? strlen(s) : 0};
+}
+
+/* Reads an answer in pieces of 1 to `most` bytes; most 0: whole. */
+static bool read_answer(const answer *a, size_t most, uint64_t *state, parts *p) {
+    llm_calls *c;
+    llm_calls_kind last = LLM_CALLS_CALL;
+    const llm_calls_params params = {
+        .format = str(a->format), .prompt = str(a->prompt), .tools = str(a->tools)};
+    *p = (parts){0};
+    err = (ggl_error){0};
+    if (llm_calls_new(&c, &params, &err) != GGL_OK)
+        return false;
+    bool ok = true;
+    const size_t n = strlen(a->text);
+    for (size_t i = 0; i < n && ok;) {
+        size_t k = most ? 1 + test_random(state) % most : n;
+        k = k < n - i ? k : n - i;
+        ok = llm_calls_add(c, a->text + i, k, &err) == GGL_OK && drain(c, p, &last);
+        i += k;
+    }
+    ok = ok && llm_calls_finish(c, &err) == GGL_OK && drain(c, p, &last);
+    llm_calls_free(c);
+    return ok;
+}
+
+#define WEATHER "{\"city\":\"Oslo\",\"days\":3}"
+
+static const answer answers[] = {
+    /* hermes */
+    {"hermes",
+     "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": 1, \"b\": \"x y\"}}\n</tool_call>",
+     "f{\"a\":1,\"b\":\"x y\"}", 0, 0},
+    {"hermes",
+     "I look it up.\n<tool_call>{\"name\": \"f\", \"arguments\": "
+     "{}}</tool_call>\n<tool_call>{\"name\":\"g\"}</tool_call>\n",
+     "\"I look it up. f{} g{}", 0, 0},
+    {"hermes", "<think>\nWhich one?\n</think>\n\nThe answer is <b>4</b>.\n",
+     "(Which one? \"The answer is <b>4</b>.", 0, 0},
+    {"hermes", "Which one?\n</think>\n\nFour.", "(Which one? \"Four.",
+     "<|im_start|>assistant\n<think>\n", 0},
+    {"hermes",
+     "<tool_call>{\"name\": \"f\", \"arguments\": {\"html\": \"</tool_call> "
+     "<think>\"}}</tool_call> done",
+     "f{\"html\":\"</tool_call> <think>\"} \"done", 0, 0},
+    {"hermes", "<tool_call>{\"name\": \"f\", \"arguments\": \"{\\\"a\\\": 1}\"}</tool_call>",
+     "f{\"a\":1}", 0, 0},
+    {"hermes",
+     "<tool_call>[{\"name\": \"f\", \"arguments\": {}}, {\"name\": \"g\", \"arguments\": {\"l\": "
+     "[1, {\"x\": \"]\"}]}}]</tool_call>",
+     "f{} g{\"l\":[1,{\"x\":\"]\"}]}", 0, 0},
+    {"hermes", "<tool_call>{\"name\": \"f\", \"arguments\": {\"a\": 1}}", "f{\"a\":1}", 0, 0},
+    {"hermes", "<tool_call>{\"name\": \"f\", \"arguments\": {\"a\": 1}} and more",
+     "f{\"a\":1} \"and more", 0, 0},
+    {"hermes", "a < b, <tool, and <tool_cal", "\"a < b, <tool, and <tool_cal", 0, 0},
+    {"hermes", "  \n ", "", 0, 0},
+    /* broken */
+    {"hermes", "<tool_call>hello</tool_call> bye",
+     "!<tool_call>hello</tool_call>: no call follows! \"bye", 0, 0},
+    {"hermes", "<tool_call>{\"name\": \"f\", \"arguments\": {\"a\": 1</tool_call>x",
+     "!<tool_call>{\"name\": \"f\", \"arguments\": {\"a\": 1</tool_call>: the call is not JSON: "
+     "JSON:1:35: ',' or '}' is expected here! \"x",
+     0, 0},
+    {"hermes",
+     "<tool_call>{\"name\": \"f, \"arguments\": {}}</tool_call> x <tool_call>{\"name\": "
+     "\"g\"}</tool_call>",
+     "!<tool_call>{\"name\": \"f, \"arguments\": {}}</tool_call>: the call is not complete! \"x "
+     "g{}",
+     0, 0},
+    {"hermes", "<tool_call>{\"name\": \"f\", \"arguments\": [1]}</tool_call>",
+     "!<tool_call>{\"name\": \"f\", \"arguments\": [1]}</tool_call>: the arguments of \"f\" are an "
+     "array, not an object!",
+     0, 0},
+    {"hermes", "<tool_call>{\"name\": \"f\", \"arguments\": {\"a\": NaN}}</tool_call>",
+     "!<tool_call>{\"name\": \"f\", \"arguments\": {\"a\": NaN}}</tool_call>: the arguments of "
+     "\"f\" have a number that is not JSON!",
+     0, 0},
+    {"hermes", "<tool_call>{\"arguments\": {}}</tool_call>",
+     "!<tool_call>{\"arguments\": {}}</tool_call>: the JSON has no name of a function!", 0, 0},
+    {"hermes", "<tool_call>", "!<tool_call>: no call follows!", 0, 0},
+    {"hermes", "<tool_call>{\"name\": \"f\"}{\"x\": 1}</tool_call>",
+     "!<tool_call>{\"name\": \"f\"}{\"x\": 1}</tool_call>: the JSON has no name of a function!", 0,
+     0},
+    /* llama */
+    {"llama3", "{\"name\": \"f\", \"parameters\": {\"a\": \"1\"}}", "f{\"a\":\"1\"}", 0, 0},
+    {"llama3", "{\"name\": \"f\", \"parameters\": {}}; {\"name\": \"g\", \"parameters\": {}}",
+     "f{} g{}", 0, 0},
+    {"llama3",
+     "<|python_tag|>{\"type\": \"function\", \"name\": \"f\", \"parameters\": {}}<|eom_id|>", "f{}",
+     0, 0},
+    {"llama3", "<|python_tag|>brave_search.call(query=\"Menlo Park\", n=2)",
+     "brave_search{\"query\":\"Menlo Park\",\"n\":2}", 0, 0},
+    {"llama3", "<function=f>{\"a\": 1}</function>", "f{\"a\":1}", 0, 0},
+    {"llama3", "{\"key\": \"value\"} is JSON; {\"name\": \"f\"}",
+     "\"{\"key\": \"value\"} is JSON; {\"name\": \"f\"}", 0, 0},
+    {"llama3", "Yes {\"name\": \"f\", \"parameters\": {}}",
+     "\"Yes {\"name\": \"f\", \"parameters\": {}}", 0, 0},
+    {"llama3", "{\"name\": \"f\", \"parameters\": {", "\"{\"name\": \"f\", \"parameters\": {", 0,
+     0},
+    {"llama4", "[get_weather(city='Oslo', days=3), g()]", "get_weather" WEATHER " g{}", 0, 0},
+    {"llama4", "<|python_start|>[f(a=[1, 2.5], b={'x': True, 'y': None})]<|python_end|>",
+     "f{\"a\":[1,2.5],\"b\":{\"x\":true,\"y\":null}}", 0, 0},
+    {"llama4", "[1] A note.", "\"[1] A note.", 0, 0},
+    /* mistral */
+    {"mistral",
+     "[TOOL_CALLS] [{\"name\": \"f\", \"arguments\": {\"a\": 1}, \"id\": \"abcdefghi\"}]",
+     "f{\"a\":1}#abcdefghi", 0, 0},
+    {"mistral", "[TOOL_CALLS]f[ARGS]{\"a\": 1}[TOOL_CALLS]g[CALL_ID]123456789[ARGS]{}",
+     "f{\"a\":1} g{}#123456789", 0, 0},
+    {"mistral", "[THINK]Hm.[/THINK]Yes.", "(Hm. \"Yes.", 0, 0},
+    {"mistral", "[TOOL_CALLS]f[ARGS]no", "![TOOL_CALLS]f[ARGS]: there is no JSON! \"no", 0, 0},
+    /* functionary */
+    {"functionary-v3.2", ">>>all\nHello.>>>f\n{\"a\": 1}", "\"Hello. f{\"a\":1}", 0, 0},
+    {"functionary-v3.2", "f\n{\"a\": 1}>>>g\n{}", "f{\"a\":1} g{}", "<|end_header_id|>\n\n>>>", 0},
+    {"functionary-v2", "<|from|>assistant\n<|recipient|>f\n<|content|>{\"a\": 1}", "f{\"a\":1}", 0,
+     0},
+    {"functionary-v3.1", "<function=f>{\"a\": 1}</function><function=g>{}</function>",
+     "f{\"a\":1} g{}", 0, 0},
+    /* others with JSON */
+    {"command-r",
+     "Action: ```json\n[\n    {\n        \"tool_name\": \"f\",\n        \"parameters\": {\"a\": "
+     "1}\n    }\n]```",
+     "f{\"a\":1}", 0, 0},
+    {"command-r7b",
+     "<|START_THINKING|>I search.<|END_THINKING|><|START_ACTION|>[\n    {\"tool_call_id\": \"0\", "
+     "\"tool_name\": "
+     "\"f\", \"parameters\": {\"a\": 1}}\n]<|END_ACTION|>",
+     "(I search. f{\"a\":1}#0", 0, 0},
+    {"command-r7b", "<|START_RESPONSE|>Good day.<|END_RESPONSE|>", "\"Good day.", 0, 0},
+    {"granite", "<|tool_call|>[{\"name\": \"f\", \"arguments\": {\"a\": 1}}]", "f{\"a\":1}", 0, 0},
+    {"granite-20b",
+     "<function_call> {\"name\": \"f\", \"arguments\": {}}\n<function_call> {\"name\": \"g\", "
+     "\"arguments\": {}}",
+     "f{} g{}", 0, 0},
+    {"phi4-mini",
+     "<|tool_call|>[{\"type\": \"function\", \"function\": {\"name\": \"f\", \"arguments\": "
+     "{\"a\": 1}}}]<|/tool_call|>",
+     "f{\"a\":1}", 0, 0},
+    {"functools", "functools[{\"name\": \"f\", \"arguments\": {\"a\": 1}}]", "f{\"a\":1}", 0, 0},
+    {"nemotron", "<TOOLCALL>[{\"name\": \"f\", \"arguments\": {}}]</TOOLCALL>", "f{}", 0, 0},
+    {"tool-calls",
+     "<think>Well.</think>\n<tool_calls>\n{\"name\": \"f\", \"arguments\": {}}\n{\"name\": \"g\", "
+     "\"arguments\": {}}\n</tool_calls>",
+     "(Well. f{} g{}", 0, 0},
+    {"internlm2",
+     "Sure.<|action_start|><|plugin|>\n{\"name\": \"f\", \"parameters\": {\"a\": 1}}<|action_end|>",
+     "\"Sure. f{\"a\":1}", 0, 0},
+    {"longcat", "<longcat_tool_call>{\"name\": \"f\", \"arguments\": {}}</longcat_tool_call>",
+     "f{}", 0, 0},
+    {"gigachat3", "function call<|role_sep|>\n{\"name\": \"f\", \"arguments\": {}}", "f{}", 0, 0},
+    {"apertus",
+     "<|inner_prefix|>So.<|inner_suffix|><|tools_prefix|>[{\"f\": {\"a\": 1}}, {\"g\": "
+     "{}}]<|tools_suffix|>",
+     "(So. f{\"a\":1} g{}", 0, 0},
+    {"json", "[{\"name\": \"f\", \"arguments\": {\"a\": 1}}]", "f{\"a\":1}", 0, 0},
+    /* names between marks */
+    {"deepseek",
+     "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>f\n```json\n{\"a\": "
+     "1}\n```<｜tool▁call▁end｜>\n"
+     "<｜tool▁call▁begin｜>function<｜tool▁sep｜>g\n```json\n{}\n```<｜tool▁call▁end｜><"
+     "｜tool▁calls▁end｜>",
+     "f{\"a\":1} g{}", 0, 0},
+    {"deepseek",
+     "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>f<｜tool▁sep｜>{\"a\": "
+     "1}<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+     "f{\"a\":1}", 0, 0},
+    {"kimi-k2",
+     "<|tool_calls_section_begin|><|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{"
+     "\"a\": 1}<|tool_call_end|>"
+     "<|tool_calls_section_end|>",
+     "f{\"a\":1}#functions.f:0", 0, 0},
+    {"harmony",
+     "<|channel|>analysis<|message|>I need it.<|end|><|start|>assistant<|channel|>commentary "
+     "to=functions.f "
+     "<|constrain|>json<|message|>{\"a\": 1}<|call|>",
+     "(I need it. f{\"a\":1}", "<|start|>assistant", 0},
+    {"harmony", "<|channel|>final<|message|>Four.<|return|>", "\"Four.", "<|start|>assistant", 0},
+    {"harmony", " to=functions.f<|channel|>commentary json<|message|>{\"a\": 1}", "f{\"a\":1}",
+     "<|start|>assistant", 0},
+    /* Python */
+    {"lfm2", "<|tool_call_start|>[f(a=\"x\\n\", b=-1)]<|tool_call_end|>Checking.",
+     "f{\"a\":\"x\\n\",\"b\":-1} \"Checking.", 0, 0},
+    {"lfm2", "<|tool_call_start|>[{\"name\": \"f\", \"arguments\": {}}]<|tool_call_end|>", "f{}", 0,
+     0},
+    {"olmo3", "<function_calls>\nf(a=1)\ng(b='it\\'s', c=[])\n</function_calls>",
+     "f{\"a\":1} g{\"b\":\"it's\",\"c\":[]}", 0, 0},
+    {"pythonic", "[f(1)]", "\"[f(1)]", 0, 0},
+    {"olmo3", "<function_calls>f(1)</function_calls>",
+     "!<function_calls>f(1)</function_calls>: an argument has no name!", 0, 0},
+    {"olmo3", "<function_calls>f(a=01x)</function_calls>",
+     "!<function_calls>f(a=01x)</function_calls>: the arguments of \"f\" are not JSON: JSON:1:6: a "
+     "number has no leading zeros!",
+     0, 0},
+    /* arguments between marks */
+    {"qwen3-coder",
+     "<tool_call>\n<function=get_weather>\n<parameter=city>\nOslo\n</"
+     "parameter>\n<parameter=days>\n3\n</parameter>\n"
+     "</function>\n</tool_call>",
+     "get_weather" WEATHER, 0, 0},
+    {"qwen3-coder",
+     "<tool_call>\n<function=f>\n<parameter=code>\nif a < b:\n    "
+     "print(\"\\n\")\n</parameter>\n</function>\n</tool_call>",
+     "f{\"code\":\"if a < b:\\n    print(\\\"\\\\n\\\")\"}", 0, 0},
+    {"qwen3-coder",
+     "<tool_call><function=f><parameter=n>5</parameter><parameter=s>5</parameter></function></"
+     "tool_call>",
+     "f{\"n\":5,\"s\":\"5\"}", 0,
+     "[{\"type\": \"function\", \"function\": {\"name\": \"f\", \"parameters\": {\"properties\": "
+     "{\"n\": {\"type\": \"integer\"}, "
+     "\"s\": {\"type\": \"string\"}}}}}]"},
+    {"qwen3-coder", "<tool_call>{\"name\": \"f\", \"arguments\": {}}</tool_call>", "f{}", 0, 0},
+    {"qwen3-coder", "<tool_call><function=f></function></tool_call>", "f{}", 0, 0},
+    {"qwen3-coder",
+     "<tool_call><function=f><parameter=a>NaN</parameter><parameter=b> null "
+     "</parameter><parameter=c></parameter></function></tool_call>",
+     "f{\"a\":\"NaN\",\"b\":null,\"c\":\"\"}", 0, 0},
+    {"qwen3-coder", "<tool_call><function=f>a<parameter=x>1</parameter></function></tool_call>.",
+     "!<tool_call>: neither an argument nor the end of the call follows! "
+     "!<function=f>a<parameter=x>1</parameter></function>: "
+     "neither an argument nor the end of the call follows! \".",
+     0, 0},
+    {"glm",
+     "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Oslo</arg_value>\n<arg_key>days</"
+     "arg_key>\n"
+     "<arg_value>3</arg_value>\n</tool_call>",
+     "get_weather" WEATHER, 0, 0},
+    {"minimax-m2",
+     "<minimax:tool_call>\n<invoke name=\"get_weather\">\n<parameter "
+     "name=\"city\">Oslo</parameter>\n<parameter "
+     "name=\"days\">3</parameter>\n</invoke>\n</minimax:tool_call>",
+     "get_weather" WEATHER, 0, 0},
+    {"seed-oss",
+     "<seed:think>Hm.</seed:think><seed:tool_call>\n<function=f>\n<parameter=a>[1, "
+     "2]</parameter>\n</function>\n</seed:tool_call>",
+     "(Hm. f{\"a\":[1,2]}", 0, 0},
+    {"deepseek-v3.2",
+     "<｜DSML｜function_calls>\n<｜DSML｜invoke name=\"f\">\n<｜DSML｜parameter name=\"a\" "
+     "string=\"true\">5"
+     "</｜DSML｜parameter>\n<｜DSML｜parameter name=\"b\" "
+     "string=\"false\">5</｜DSML｜parameter>\n</｜DSML｜invoke>\n"
+     "</｜DSML｜function_calls>",
+     "f{\"a\":\"5\",\"b\":5}", 0, 0},
+    {"step3",
+     "<｜tool_calls_begin｜><｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke "
+     "name=\"f\"><steptml:parameter "
+     "name=\"a\">x</steptml:parameter></steptml:invoke><｜tool_call_end｜><｜tool_calls_end｜>",
+     "f{\"a\":\"x\"}", 0, 0},
+    /* other quotes */
+    {"gemma4",
+     "<|channel>thought\nLet me "
+     "see.<channel|><|tool_call>call:get_weather{city:<|\"|>Oslo<|\"|>,days:3}<tool_call|>",
+     "(Let me see. get_weather" WEATHER, 0, 0},
+    {"gemma4", "<|tool_call>call:f{a:[<|\"|>x \"}\" y<|\"|>,true],b:{c:null}}<tool_call|>",
+     "f{\"a\":[\"x \\\"}\\\" y\",true],\"b\":{\"c\":null}}", 0, 0},
+    {"functiongemma", "<start_function_call>call:f{a:<escape>x<escape>}<end_function_call>",
+     "f{\"a\":\"x\"}", 0, 0},
+    /* reasoning alone */
+    {"reasoning", "Two and two.\n</think>\nFour.", "(Two and two. \"Four.", "<think>", 0},
+    {"reasoning-tags", "<reasoning>So</reasoning>Four.", "(So \"Four.", 0, 0},
+    {"plain", "<think> <tool_call> are only text", "\"<think> <tool_call> are only text", 0, 0},
+};
+
+enum { N_ANSWERS = sizeof answers / sizeof *answers };
+
+TEST(answers_of_all_formats) {
+    for (int i = 0; i < N_ANSWERS; i++) {
+        parts p;
+        REQUIRE(
+            CHECK_MSG(read_answer(&answers[i], 0, NULL, &p), "%s: %s", answers[i].format, err.msg));
+        if (!CHECK_STR(p.s, answers[i].want))
+            fprintf(stderr, "  %s\n", answers[i].text);
+    }
+}
+
+TEST(every_format_has_an_answer) {
+    ggl_str name;
+    int n = 0;
+    for (; (name = llm_calls_format_name(n)).n > 0; n++) {
+        bool found = false;
+        for (int i = 0; i < N_ANSWERS && !found; i++)
+            found = ggl_str_is(name, answers[i].format);
+        CHECK_MSG(found, "no answer for %.*s", (int)name.n, name.s);
+    }
+    CHECK(n > 30);
+}
+
+/* However an answer is cut, its parts are the same. */
+TEST(pieces_do_not_matter) {
+    uint64_t state = sample_seed();
+    for (int i = 0; i < N_ANSWERS; i++)
+        for (int k = 0; k < 60; k++) {
+            parts p;
+            const size_t most = k == 0 ? 1 : k % 2 ? 3 : 20;
+            REQUIRE(read_answer(&answers[i], most, &state, &p));
+            if (!CHECK_STR(p.s, answers[i].want))
+                return;
+        }
+}
+
+/* Answers with a piece removed, doubled or replaced by one of another: also then pieces do not
+ * matter, and whatever is not a mark or white space is in some part. */
+TEST(broken_answers_in_pieces) {
+    uint64_t state = sample_seed() + 1;
+    for (int k = 0; k < 4000; k++) {
+        char text[2048];
+        answer a = answers[test_random(&state) % N_ANSWERS];
+        const char *other = answers[test_random(&state) % N_ANSWERS].text;
+        const size_t n = strlen(a.text), m = strlen(other), at = test_random(&state) % (n + 1),
+                     from = test_random(&state) % (m + 1);
+        const size_t gone = test_random(&state) % (n - at + 1),
+                     more = test_random(&state) % (m - from + 1);
+        snprintf(text, sizeof text, "%.*s%.*s%s", (int)at, a.text, (int)more, other + from,
+                 a.text + at + gone);
+        a.text = text;
+        parts whole, cut;
+        REQUIRE(read_answer(&a, 0, NULL, &whole) && read_answer(&a, 1 + k % 9, &state, &cut));
+        if (!CHECK_STR(cut.s, whole.s)) {
+            fprintf(stderr, "  %s: %s\n", a.format, text);
+            return;
+        }
+    }
+}
+
+static void check_format(const char *template_text, const char *want) {
+    const ggl_str got = llm_calls_format(str(template_text));
+    CHECK_MSG(ggl_str_is(got, want), "%s: %.*s, expected %s", template_text, (int)got.n, got.s,
+              want);
+}
+
+TEST(the_format_follows_from_the_template) {
+    check_format("", "plain");
+    check_format("{{ messages }}", "plain");
+    check_format("<think> </think>", "reasoning");
+    check_format("return {\"name\": ..} within <tool_call></tool_call>", "hermes");
+    check_format("<tool_call>\n<function=example>\n<parameter=x>", "qwen3-coder");
+    check_format("<tool_call>{name}\n<arg_key>{key}</arg_key>", "glm");
+    check_format("'<|python_tag|>' + x", "llama3");
+    check_format("Respond in the format {\"name\": function name, \"parameters\": dictionary}",
+                 "llama3");
+    check_format("[AVAILABLE_TOOLS] [TOOL_CALLS]", "mistral");
+    check_format("<|start|>assistant<|channel|>final<|message|>", "harmony");
+    check_format("<|tool_call|>", "granite");
+    check_format("<|tool_call|>[]<|/tool_call|>", "phi4-mini");
+    check_format("<｜tool▁call▁begin｜>function", "deepseek");
+}
+
+TEST(wrong_parameters) {
+    llm_calls *c;
+    llm_calls_params p = {.format = str("nothing")};
+    CHECK(llm_calls_new(&c, &p, &err) == GGL_NOT_FOUND && !c);
+    CHECK_HAS(err.msg, "there is no call format \"nothing\"; there are harmony, ");
+    p = (llm_calls_params){.tools = str("{}")};
+    CHECK(llm_calls_new(&c, &p, &err) == GGL_FORMAT && !c);
+    CHECK_HAS(err.msg, "tools: an object, expected an array");
+    p.tools = str("[");
+    CHECK(llm_calls_new(&c, &p, &err) == GGL_FORMAT && !c);
+    p = (llm_calls_params){.max_size = 4};
+    REQUIRE_OK(llm_calls_new(&c, &p, &err), &err);
+    CHECK_OK(llm_calls_add(c, "abcd", 4, &err), &err);
+    CHECK(llm_calls_add(c, "e", 1, &err) == GGL_LIMIT);
+    llm_calls_free(c);
+    llm_calls_free(NULL);
+}
+
+/* What may be shown while a call is being written. */
+TEST(a_call_in_progress) {
+    llm_calls *c;
+    llm_calls_part part;
+    const llm_calls_params p = {.format = str("hermes")};
+    REQUIRE_OK(llm_calls_new(&c, &p, &err), &err);
+    CHECK_OK(llm_calls_add(c, "Let me see. <too", 16, &err), &err);
+    REQUIRE(llm_calls_next(c, &part) && part.kind == LLM_CALLS_CONTENT && part.begins);
+    CHECK(ggl_str_is(part.text, "Let me see.") && !llm_calls_next(c, &part));
+    CHECK(llm_calls_now(c) == LLM_CALLS_CONTENT);
+    CHECK_OK(llm_calls_add(c, "l_call>{\"na", 11, &err), &err);
+    CHECK(llm_calls_now(c) == LLM_CALLS_CALL && !llm_calls_next(c, &part));
+    CHECK_OK(llm_calls_add(c, "me\": \"f\"}</tool_call>", 21, &err), &err);
+    REQUIRE(llm_calls_next(c, &part) && part.kind == LLM_CALLS_CALL);
+    CHECK(ggl_str_is(part.text, "<tool_call>{\"name\": \"f\"}</tool_call>"));
+    CHECK(llm_calls_now(c) == LLM_CALLS_CONTENT);
+    llm_calls_free(c);
+}
+
+/* Answers that repeat a piece; the steps grow like their length, whether they come whole or byte
+ * by byte. */
+static uint64_t steps_of(const char *format, const char *piece, size_t times, bool bytes) {
+    llm_calls *c;
+    llm_calls_part part;
+    const llm_calls_params p = {.format = str(format)};
+    const size_t n = strlen(piece);
+    if (!CHECK_OK(llm_calls_new(&c, &p, &err), &err))
+        return 0;
+    ggl_n_steps = 0;
+    for (size_t i = 0; i < times; i++)
+        for (size_t k = 0; k < n; k += bytes ? 1 : n)
+            if (!CHECK_OK(llm_calls_add(c, piece + k, bytes ? 1 : n, &err), &err))
+                return 0;
+    CHECK_OK(llm_calls_finish(c, &err), &err);
+    while (llm_calls_next(c, &part))
+        ;
+    llm_calls_free(c);
+    return ggl_n_steps;
+}
+
+TEST(hostile_answers_take_linear_time) {
+    static const char *const hostile[][2] = {
+        {"hermes", "<tool_call>{\""},
+        {"hermes", "<tool_call>{\"a"},
+        {"hermes", "<tool_call>"},
+        {"hermes", "<tool_call> {"},
+        {"hermes", "<tool_call>{\"name\":\"f\"}"},
+        {"hermes", " "},
+        {"hermes", "<"},
+        {"hermes", "<tool_call"},
+        {"llama3", "{<|python_tag|>"},
+        {"llama3", "{\"a\":1};"},
+        {"llama3", ";{"},
+        {"llama3", "["},
+        {"llama3", "<|eot_id|>{\""},
+        {"json", "<think></think>{\""},
+        {"mistral", "[TOOL_CALLS]"},
+        {"mistral", "[TOOL_CALLS]f[ARGS]{"},
+        {"mistral", "[TOOL_CALLS]f"},
+        {"qwen3-coder", "<tool_call><function=f><parameter=a>"},
+        {"qwen3-coder", "<tool_call><function=f>"},
+        {"glm", "<tool_call>f<arg_key>"},
+        {"llama4", "[f("},
+        {"llama4", "[ f"},
+        {"olmo3", "<function_calls>f(a='"},
+        {"harmony", "<|start|>assistant to=f "},
+        {"gemma4", "<|tool_call>call:f{<|\"|>"},
+        {"command-r7b", "<|START_ACTION|>[[[["},
+    };
+    for (size_t i = 0; i < sizeof hostile / sizeof *hostile; i++)
+        for (int bytes = 0; bytes < 2; bytes++) {
+            const uint64_t small = steps_of(hostile[i][0], hostile[i][1], 500, bytes);
+            test_linear(hostile[i][1], small, steps_of(hostile[i][0], hostile[i][1], 4000, bytes),
+                        8);
+        }
+}
+
+static bool reads(void *arg) {
+    parts p;
+    return read_answer(arg, 0, NULL, &p);
+}
+
+TEST(every_allocation_fails_in_turn) {
+    long failed = 0;
+    for (int i = 0; i < N_ANSWERS; i++) {
+        answer a = answers[i];
+        const long n = alloc_fail_each(reads, &a);
+        if (!CHECK_MSG(n > 0, "%s: %ld", a.text, n))
+            return;
+        failed += n;
+    }
+    CHECK(failed > 4 * N_ANSWERS);
+}
