@@ -24,6 +24,9 @@ typedef struct llm_frame {
     int32_t returns;     /* the first one, -1: none */
     uint64_t born, seen; /* the sets it was called in, and has an item in */
     int32_t item;        /* its item in set `seen` */
+    int32_t finish;      /* bytes that finish the text after this frame, at least */
+    int32_t best;        /* the return that needs no more than that; -1: none does */
+    int32_t n_tokens;    /* tokens for these bytes; -1: not computed yet (ending.c) */
 } llm_frame;
 
 enum {

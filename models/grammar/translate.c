@@ -302,7 +302,8 @@ static bool add_rule(translation *t, int32_t id) {
         return false;
     }
     t->frame[id] = (int32_t)p->n_rules;
-    p->rule[p->n_rules++] = (llm_bx_rule){LLM_BX_NONE, LLM_BX_UNKNOWN, t->nullable[id]};
+    p->rule[p->n_rules++] =
+        (llm_bx_rule){.body = LLM_BX_NONE, .min_len = LLM_BX_UNKNOWN, .nullable = t->nullable[id]};
     return true;
 }
 
@@ -342,11 +343,13 @@ static void find_lengths(translation *t) {
             p->status = GGL_LIMIT;
         for (int32_t i = LLM_BX_EMPTY + 1; i < (int32_t)p->n_nodes; i++)
             if (p->node[i].has_call)
-                p->node[i].min_len = llm_bx_len_of_parts(p, i);
+                llm_bx_measure(p, i);
         for (size_t k = 0; k < p->n_rules; k++) {
-            const int32_t len = p->node[p->rule[k].body].min_len;
-            changed = changed || len != p->rule[k].min_len;
-            p->rule[k].min_len = len;
+            llm_bx_rule *r = &p->rule[k];
+            const llm_bx *body = &p->node[r->body];
+            changed = changed || body->min_len != r->min_len || body->rank != r->rank;
+            r->min_len = body->min_len;
+            r->rank = body->rank;
         }
     }
 }

@@ -26,6 +26,12 @@ static llm_item_set next_set(llm_walk *w, llm_item_set from, unsigned byte) {
                                                       : llm_set_of(w->parser, w->stack, item);
 }
 
+/* Bytes are no fewer than tokens, and quicker to compare. */
+static bool fits(llm_walk *w, llm_item_set set) {
+    return w->limit < 0 || llm_ending_bytes(w->ending, set) <= w->limit ||
+           llm_ending_tokens(w->ending, set) <= w->limit;
+}
+
 static void allow(llm_walk *w, const llm_trie *t, const llm_trie_node *node) {
     for (int32_t k = node->first; k < node->first + node->n; k++) {
         const uint32_t id = (uint32_t)t->id[k];
@@ -50,7 +56,8 @@ void llm_walk_trie(llm_walk *w, const llm_trie *t, llm_item_set start) {
             i = node->end;
             continue;
         }
-        allow(w, t, node);
+        if (node->n > 0 && fits(w, set))
+            allow(w, t, node);
         w->level[node->depth] = (llm_level){set, llm_stack_here(w->stack)};
         i++;
     }

@@ -2,7 +2,7 @@
 #ifndef LLM_GRAMMAR_WALK_H
 #define LLM_GRAMMAR_WALK_H
 
-#include "stack.h"
+#include "ending.h"
 #include "vocab.h"
 
 typedef struct llm_level {
@@ -14,7 +14,9 @@ typedef struct llm_walk {
     llm_parser *parser;
     llm_stack *stack;
     uint32_t *allowed; /* tokens that are found; set bits stay */
-    llm_level *level;  /* sets at the depths of the trie */
+    int32_t limit;     /* only tokens after which the text can be completed in that many; -1: all */
+    llm_ending *ending;
+    llm_level *level; /* sets at the depths of the trie */
     size_t cap_levels;
 } llm_walk;
 
