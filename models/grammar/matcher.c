@@ -3,13 +3,14 @@
 
 #include "ggl/alloc.h"
 #include "machine.h"
-#include "walk.h"
+#include "mask.h"
 
 /* What a matcher and its copies share. */
 typedef struct engine {
     int n_users;
     llm_parser parser;
     const llm_vocab *vocab; /* or NULL */
+    llm_masks masks;
 } engine;
 
 struct llm_matcher {
@@ -41,6 +42,7 @@ static void engine_release(engine *e) {
     if (!e || --e->n_users > 0)
         return;
     llm_parser_fini(&e->parser);
+    llm_masks_fini(&e->masks);
     ggl_free(e);
 }
 
@@ -79,7 +81,7 @@ static ggl_status matcher_init(llm_matcher *m, const llm_grammar *g, const llm_v
     if (!m->e || !llm_stack_init(&m->stack))
         return out_of_memory(err);
     m->e->n_users = 1;
-    m->e->vocab = v;
+    m->e->vocab = m->e->masks.vocab = v;
     ggl_status st = parser_for(&m->e->parser, g, v, err);
     if (st != GGL_OK)
         return st;
@@ -267,10 +269,12 @@ ggl_status llm_matcher_ending(llm_matcher *m, const int32_t **id, int32_t *n, gg
 static void find_tokens(llm_matcher *m, int32_t limit, uint32_t *allowed) {
     m->walk.parser = &m->e->parser;
     m->walk.stack = &m->stack;
-    m->walk.allowed = allowed;
     m->walk.limit = limit;
     m->walk.ending = &m->ending;
-    llm_walk_trie(&m->walk, &m->e->vocab->trie, m->set);
+    m->ending.parser = &m->e->parser;
+    m->ending.stack = &m->stack;
+    m->ending.vocab = m->e->vocab;
+    llm_mask(&m->e->masks, &m->walk, m->set, allowed);
 }
 
 ggl_status llm_matcher_mask(llm_matcher *m, int32_t budget, uint32_t *allowed, ggl_error *err) {

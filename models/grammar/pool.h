@@ -59,6 +59,7 @@ typedef struct llm_bx_rule {
     int32_t body;
     int32_t min_len, rank; /* of the body */
     bool nullable;
+    llm_byte_set follow; /* bytes that may come after it (follow.c) */
 } llm_bx_rule;
 
 typedef struct llm_bx_call {

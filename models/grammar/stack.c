@@ -221,6 +221,14 @@ llm_item_set llm_set_of(llm_parser *p, llm_stack *s, llm_item item) {
     return set;
 }
 
+llm_item_set llm_set_of_item(llm_parser *p, llm_stack *s, llm_item item) {
+    llm_item_set set = begin_set(p, s);
+    add_item(p, s, item.state, item.frame);
+    p->n_todo = 0;
+    set.n = s->n_items - set.first;
+    return set;
+}
+
 llm_item_set llm_set_of_returns(llm_parser *p, llm_stack *s, int32_t frame) {
     llm_item_set set = begin_set(p, s);
     for (int32_t i = s->frame[frame].returns; i >= 0; i = s->ret[i].next)

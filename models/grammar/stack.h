@@ -81,6 +81,8 @@ void llm_stack_back(llm_stack *s, llm_stack_mark m);
 
 /* One item and what it leads to without a byte. */
 llm_item_set llm_set_of(llm_parser *p, llm_stack *s, llm_item item);
+/* One item, without that. */
+llm_item_set llm_set_of_item(llm_parser *p, llm_stack *s, llm_item item);
 /* What follows when a frame is complete. */
 llm_item_set llm_set_of_returns(llm_parser *p, llm_stack *s, int32_t frame);
 /* What a byte leads to from the set `from`. */

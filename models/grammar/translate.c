@@ -2,6 +2,7 @@
  * back to itself is cut out as a rule of its own (a frame); every circle has one. */
 #include "translate.h"
 
+#include "follow.h"
 #include "ggl/alloc.h"
 #include "text/unicode.h"
 
@@ -185,10 +186,11 @@ static void add_range(parts *l, uint32_t first, uint32_t last) {
     add_sequence(l, first, last);
 }
 
-static int32_t class_bytes(const translation *t, const llm_char_range *range, int32_t n) {
+int32_t llm_translate_class(llm_bx_pool *p, const llm_char_range *range, int32_t n,
+                            const llm_spelling *given) {
     const llm_char_range all = {0, 0x10ffff};
-    const llm_spelling spelling = t->spelling ? *t->spelling : (llm_spelling){&all, 1};
-    parts l = {.p = t->p};
+    const llm_spelling spelling = given ? *given : (llm_spelling){&all, 1};
+    parts l = {.p = p};
     for (int32_t i = 0, k = 0; i < n && k < spelling.n;) { /* both ascend */
         const llm_char_range a = range[i], b = spelling.range[k];
         const uint32_t first = a.first > b.first ? a.first : b.first;
@@ -200,7 +202,7 @@ static int32_t class_bytes(const translation *t, const llm_char_range *range, in
         else
             k++;
     }
-    const int32_t e = llm_bx_alt(t->p, l.id, (int32_t)l.n);
+    const int32_t e = llm_bx_alt(p, l.id, (int32_t)l.n);
     ggl_free(l.id);
     return e;
 }
@@ -274,7 +276,7 @@ static int32_t node_bytes(translation *t, const llm_expr *e) {
     case LLM_EXPR_KIND_EMPTY:
         return LLM_BX_EMPTY;
     case LLM_EXPR_KIND_CLASS:
-        return class_bytes(t, &t->g->range[e->first], e->n);
+        return llm_translate_class(t->p, &t->g->range[e->first], e->n, t->spelling);
     case LLM_EXPR_KIND_SEQ:
     case LLM_EXPR_KIND_ALT:
         return list_bytes(t, e);
@@ -312,7 +314,7 @@ static void translate_nodes(translation *t) {
     const llm_char_range text[] = {{0, 0xd7ff}, {0xe000, 0x10ffff}};
     if (!llm_bx_pool_init(p))
         return;
-    p->all_text = llm_bx_repeat(p, class_bytes(t, text, 2), 0, -1);
+    p->all_text = llm_bx_repeat(p, llm_translate_class(p, text, 2, t->spelling), 0, -1);
     for (size_t i = 0; i < t->n_order && p->status == GGL_OK; i++)
         if (t->framed[t->order[i]])
             add_rule(t, t->order[i]);
@@ -384,6 +386,7 @@ static ggl_status translate(translation *t, int32_t root, int32_t *start) {
     }
     if (st == GGL_OK)
         *start = bytes_of(t, root);
+    llm_find_follow(t->p, MAX_WORK);
     return st == GGL_OK ? t->p->status : st;
 }
 
