@@ -139,7 +139,7 @@ bool llm_bx_calls(llm_bx_pool *p, int32_t e, llm_bx_call **out, size_t *n, size_
 
 /* --- lengths ---------------------------------------------------------------------------------- */
 
-static int32_t add_len(int32_t a, int32_t b) {
+int32_t llm_bx_add_len(int32_t a, int32_t b) {
     if (a == LLM_BX_DEAD || b == LLM_BX_DEAD)
         return LLM_BX_DEAD;
     return a > LLM_BX_DEAD - 1 - b ? LLM_BX_DEAD - 1 : a + b;
@@ -152,43 +152,63 @@ static int32_t times_len(int32_t a, int32_t n) {
     return x > LLM_BX_DEAD - 1 ? LLM_BX_DEAD - 1 : (int32_t)x;
 }
 
-static int32_t len_of_alt(const llm_bx_pool *p, const llm_bx *x) {
-    int32_t least = LLM_BX_DEAD;
+typedef struct measure {
+    int32_t len, rank;
+} measure;
+
+/* Of alternatives of the same length, the one whose calls are nested least: so that following the
+ * shortest text comes to an end. */
+static measure measure_alt(const llm_bx_pool *p, const llm_bx *x) {
+    measure least = {LLM_BX_DEAD, 0};
     for (int32_t i = 0; i < x->b; i++) {
-        const int32_t len = p->node[p->arg[x->a + i]].min_len;
-        if (len == LLM_BX_UNKNOWN)
-            return len;
-        least = len < least ? len : least;
+        const llm_bx *part = &p->node[p->arg[x->a + i]];
+        if (part->min_len == LLM_BX_UNKNOWN)
+            return (measure){LLM_BX_UNKNOWN, 0};
+        if (part->min_len < least.len || (part->min_len == least.len && part->rank < least.rank))
+            least = (measure){part->min_len, part->rank};
     }
     return least;
 }
 
-int32_t llm_bx_len_of_parts(const llm_bx_pool *p, int32_t e) {
-    const llm_bx *x = &p->node[e];
+static measure measure_seq(const llm_bx *a, const llm_bx *b) {
+    if (a->min_len == LLM_BX_UNKNOWN || b->min_len == LLM_BX_UNKNOWN)
+        return (measure){LLM_BX_UNKNOWN, 0};
+    return (measure){llm_bx_add_len(a->min_len, b->min_len), a->rank > b->rank ? a->rank : b->rank};
+}
+
+static measure measure_parts(const llm_bx_pool *p, const llm_bx *x) {
     if (x->nullable)
-        return 0;
+        return (measure){0, 0};
     switch ((llm_bx_kind)x->kind) {
     case LLM_BX_KIND_NONE:
-        return LLM_BX_DEAD;
+        return (measure){LLM_BX_DEAD, 0};
     case LLM_BX_KIND_BYTES:
-        return 1;
-    case LLM_BX_KIND_SEQ: {
-        const int32_t a = p->node[x->a].min_len, b = p->node[x->b].min_len;
-        return a == LLM_BX_UNKNOWN || b == LLM_BX_UNKNOWN ? LLM_BX_UNKNOWN : add_len(a, b);
-    }
+        return (measure){1, 0};
+    case LLM_BX_KIND_SEQ:
+        return measure_seq(&p->node[x->a], &p->node[x->b]);
     case LLM_BX_KIND_ALT:
-        return len_of_alt(p, x);
+        return measure_alt(p, x);
     case LLM_BX_KIND_REPEAT: {
-        const int32_t a = p->node[x->a].min_len;
-        return a == LLM_BX_UNKNOWN ? a : times_len(a, x->min);
+        const llm_bx *a = &p->node[x->a];
+        const bool known = a->min_len != LLM_BX_UNKNOWN;
+        return (measure){known ? times_len(a->min_len, x->min) : LLM_BX_UNKNOWN, a->rank};
     }
     case LLM_BX_KIND_CALL:
-        return p->rule[x->a].min_len;
-    case LLM_BX_KIND_MEMBERS:
-        return llm_bx_members_len(p, x);
-    default:
-        return LLM_BX_UNKNOWN;
+        return (measure){p->rule[x->a].min_len, p->rule[x->a].rank + 1};
+    case LLM_BX_KIND_MEMBERS: {
+        measure m = {0, 0};
+        m.len = llm_bx_members_len(p, x, &m.rank);
+        return m;
     }
+    default:
+        return (measure){LLM_BX_UNKNOWN, 0};
+    }
+}
+
+void llm_bx_measure(llm_bx_pool *p, int32_t e) {
+    const measure m = measure_parts(p, &p->node[e]);
+    p->node[e].min_len = m.len;
+    p->node[e].rank = m.len == LLM_BX_DEAD ? 0 : m.rank;
 }
 
 /* A search of derivatives by breadth, for the nearest that may end. */
@@ -260,21 +280,20 @@ static int32_t len_of_part(llm_bx_pool *p, int32_t e) {
     int32_t n = 0;
     for (int32_t i = 0; x.kind == LLM_BX_KIND_MEMBERS && (i == 0 || i < n); i++)
         llm_bx_min_len(p, llm_bx_table_parts(p, &x, &n)[i]);
-    const int32_t len = llm_bx_len_of_parts(p, e);
     if (p->status == GGL_OK)
-        p->node[e].min_len = len;
-    return len;
+        llm_bx_measure(p, e);
+    return p->node[e].min_len;
 }
 
 int32_t llm_bx_min_len(llm_bx_pool *p, int32_t e) {
     int32_t sum = 0, part = e;
     while (p->node[part].min_len == LLM_BX_UNKNOWN && p->node[part].kind == LLM_BX_KIND_SEQ &&
            sum != LLM_BX_DEAD) {
-        sum = add_len(sum, llm_bx_min_len(p, p->node[part].a));
+        sum = llm_bx_add_len(sum, llm_bx_min_len(p, p->node[part].a));
         part = p->node[part].b;
     }
     if (sum != LLM_BX_DEAD)
-        sum = add_len(sum, len_of_part(p, part));
+        sum = llm_bx_add_len(sum, len_of_part(p, part));
     if (p->status != GGL_OK)
         return LLM_BX_DEAD;
     return p->node[e].min_len = sum;

@@ -3,13 +3,14 @@
 
 #include "ggl/alloc.h"
 #include "machine.h"
-#include "walk.h"
+#include "mask.h"
 
 /* What a matcher and its copies share. */
 typedef struct engine {
     int n_users;
     llm_parser parser;
     const llm_vocab *vocab; /* or NULL */
+    llm_masks masks;
 } engine;
 
 struct llm_matcher {
@@ -20,6 +21,10 @@ struct llm_matcher {
     size_t n_kept;    /* frames after the last collection */
     bool has_ended;
     llm_walk walk;
+    llm_ending ending;
+    llm_tokens plan; /* an ending from here; its tokens before `planned` were accepted already */
+    size_t planned;
+    bool has_plan;
 };
 
 static ggl_status give_up(const llm_matcher *m, ggl_error *err) {
@@ -37,6 +42,7 @@ static void engine_release(engine *e) {
     if (!e || --e->n_users > 0)
         return;
     llm_parser_fini(&e->parser);
+    llm_masks_fini(&e->masks);
     ggl_free(e);
 }
 
@@ -65,7 +71,7 @@ static ggl_status parser_for(llm_parser *p, const llm_grammar *g, const llm_voca
 static void begin(llm_matcher *m) {
     llm_stack_back(&m->stack, (llm_stack_mark){0, LLM_FRAME_FIRST, 0});
     m->n_bytes = m->n_kept = 0;
-    m->has_ended = false;
+    m->has_ended = m->has_plan = false;
     m->set = llm_set_of(&m->e->parser, &m->stack, (llm_item){m->e->parser.start, LLM_FRAME_ROOT});
 }
 
@@ -75,7 +81,7 @@ static ggl_status matcher_init(llm_matcher *m, const llm_grammar *g, const llm_v
     if (!m->e || !llm_stack_init(&m->stack))
         return out_of_memory(err);
     m->e->n_users = 1;
-    m->e->vocab = v;
+    m->e->vocab = m->e->masks.vocab = v;
     ggl_status st = parser_for(&m->e->parser, g, v, err);
     if (st != GGL_OK)
         return st;
@@ -100,6 +106,9 @@ ggl_status llm_matcher_copy(llm_matcher **out, const llm_matcher *m, ggl_error *
         return out_of_memory(err);
     *c = *m;
     c->walk = (llm_walk){0};
+    c->ending = (llm_ending){0};
+    c->plan = (llm_tokens){0};
+    c->has_plan = false;
     c->stack = (llm_stack){0};
     c->e->n_users++;
     if (llm_stack_copy(&c->stack, &m->stack))
@@ -115,6 +124,8 @@ void llm_matcher_free(llm_matcher *m) {
     engine_release(m->e);
     llm_stack_fini(&m->stack);
     llm_walk_fini(&m->walk);
+    llm_ending_fini(&m->ending);
+    llm_tokens_fini(&m->plan);
     ggl_free(m);
 }
 
@@ -149,6 +160,12 @@ static void settle(llm_matcher *m, llm_item_set set, size_t n_bytes) {
     m->n_bytes += n_bytes;
 }
 
+/* A plan stays good while its tokens are accepted. */
+static void follow_plan(llm_matcher *m, int32_t id) {
+    m->has_plan = m->has_plan && m->planned < m->plan.n && m->plan.id[m->planned] == id;
+    m->planned++;
+}
+
 ggl_status llm_matcher_accept_bytes(llm_matcher *m, const char *s, size_t n, size_t *n_accepted,
                                     ggl_error *err) {
     *n_accepted = 0;
@@ -159,6 +176,7 @@ ggl_status llm_matcher_accept_bytes(llm_matcher *m, const char *s, size_t n, siz
         if (push_bytes(m, s + i, 1, &set) == 0)
             break;
         settle(m, set, 1);
+        m->has_plan = false;
         *n_accepted = i + 1;
     }
     return m->e->parser.states.pool.status == GGL_OK ? GGL_OK : give_up(m, err);
@@ -187,6 +205,7 @@ ggl_status llm_matcher_accept_token(llm_matcher *m, int32_t id, ggl_error *err) 
                    : ggl_fail(err, GGL_USAGE, "the grammar does not allow token %d here", (int)id);
     }
     settle(m, set, n);
+    follow_plan(m, id);
     return GGL_OK;
 }
 
@@ -211,9 +230,55 @@ bool llm_matcher_must_end(const llm_matcher *m) {
     return m->set.complete;
 }
 
+/* Plans an ending, unless the one that is being followed is as short. */
+static ggl_status plan(llm_matcher *m, ggl_error *err) {
+    m->ending.parser = &m->e->parser;
+    m->ending.stack = &m->stack;
+    m->ending.vocab = m->e->vocab;
+    llm_ending_plan(&m->ending, m->set);
+    if (m->e->parser.states.pool.status != GGL_OK)
+        return give_up(m, err);
+    const llm_spelled *s = &m->ending.spelled;
+    if (m->has_plan && m->plan.n - m->planned <= s->n)
+        return GGL_OK;
+    if (!ggl_grow(&m->plan.id, &m->plan.cap, s->n, sizeof *m->plan.id))
+        return out_of_memory(err);
+    if (s->n > 0)
+        memcpy(m->plan.id, s->id, s->n * sizeof *s->id);
+    m->plan.n = s->n;
+    m->planned = 0;
+    m->has_plan = true;
+    return GGL_OK;
+}
+
+ggl_status llm_matcher_ending(llm_matcher *m, const int32_t **id, int32_t *n, ggl_error *err) {
+    *id = NULL;
+    *n = 0;
+    if (!m->e->vocab)
+        return ggl_fail(err, GGL_USAGE, "a matcher without a vocabulary plans no endings");
+    if (m->has_ended)
+        return GGL_OK;
+    const ggl_status st = plan(m, err);
+    if (st == GGL_OK) {
+        *id = m->plan.id + m->planned;
+        *n = (int32_t)(m->plan.n - m->planned);
+    }
+    return st;
+}
+
+static void find_tokens(llm_matcher *m, int32_t limit, uint32_t *allowed) {
+    m->walk.parser = &m->e->parser;
+    m->walk.stack = &m->stack;
+    m->walk.limit = limit;
+    m->walk.ending = &m->ending;
+    m->ending.parser = &m->e->parser;
+    m->ending.stack = &m->stack;
+    m->ending.vocab = m->e->vocab;
+    llm_mask(&m->e->masks, &m->walk, m->set, allowed);
+}
+
 ggl_status llm_matcher_mask(llm_matcher *m, int32_t budget, uint32_t *allowed, ggl_error *err) {
     const llm_vocab *v = m->e->vocab;
-    (void)budget;
     if (!v)
         return ggl_fail(err, GGL_USAGE, "a matcher without a vocabulary has no masks");
     memset(allowed, 0, v->n_words * sizeof *allowed);
@@ -221,9 +286,17 @@ ggl_status llm_matcher_mask(llm_matcher *m, int32_t budget, uint32_t *allowed, g
         return GGL_OK;
     if (m->set.complete)
         memcpy(allowed, v->eog, v->n_words * sizeof *allowed);
-    m->walk.parser = &m->e->parser;
-    m->walk.stack = &m->stack;
-    m->walk.allowed = allowed;
-    llm_walk_trie(&m->walk, &v->trie, m->set);
+    if (budget == 0)
+        return GGL_OK;
+    if (budget > 0) {
+        const ggl_status st = plan(m, err);
+        if (st != GGL_OK)
+            return st;
+    }
+    find_tokens(m, budget > 0 ? budget - 1 : -1, allowed);
+    if (budget > 0 && m->planned < m->plan.n) {
+        const uint32_t next = (uint32_t)m->plan.id[m->planned];
+        allowed[next / 32] |= (uint32_t)1 << (next % 32);
+    }
     return m->e->parser.states.pool.status == GGL_OK ? GGL_OK : give_up(m, err);
 }

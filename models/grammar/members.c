@@ -119,53 +119,80 @@ int32_t llm_bx_unfold(llm_bx_pool *p, int32_t e) {
 
 /* --- lengths ---------------------------------------------------------------------------------- */
 
-/* The length of the n shortest optional members that are not used (the rest as often as needed). */
-static int64_t shortest(const llm_bx_pool *p, const llm_bx *table, const int32_t *set, int32_t n) {
-    const int32_t *t = &p->arg[table->a];
-    const int32_t rest = t[REST] == LLM_BX_NONE ? LLM_BX_DEAD : p->node[t[REST]].min_len;
+typedef struct measuring {
+    const llm_bx_pool *p;
+    const llm_bx *table;
+    const int32_t *set;
+    int32_t rank;
+} measuring;
+
+static int32_t part_of(const measuring *m, int32_t i) {
+    return m->p->arg[m->table->a + i];
+}
+
+/* The length of an argument; its rank counts. */
+static int32_t take(measuring *m, int32_t i) {
+    const llm_bx *x = &m->p->node[part_of(m, i)];
+    m->rank = x->rank > m->rank ? x->rank : m->rank;
+    return x->min_len;
+}
+
+static int32_t len_of(const measuring *m, int32_t i) {
+    return m->p->node[part_of(m, i)].min_len;
+}
+
+/* The length of the n shortest members that are neither required nor used; the rest may be taken as
+ * often as needed. */
+static int64_t shortest(measuring *m, int32_t n) {
+    const int32_t first = part_of(m, N_REQUIRED), end = m->table->b - FIRST;
     int64_t sum = 0;
-    int32_t bound = -1; /* lengths up to this one are taken */
-    while (n > 0) {
-        int32_t least = rest, count = 0;
-        for (int32_t i = t[N_REQUIRED]; i < table->b - FIRST; i++) {
-            const int32_t len = p->node[t[FIRST + i]].min_len;
-            if (!is_used(set, i) && len > bound && len < least)
+    for (int32_t bound = -1; n > 0;) { /* members up to this length are taken */
+        int32_t least = LLM_BX_DEAD, count = 0;
+        for (int32_t i = first; i < end; i++) {
+            const int32_t len = len_of(m, FIRST + i);
+            if (!is_used(m->set, i) && len > bound && len < least)
                 least = len;
         }
+        const bool is_rest = len_of(m, REST) <= least;
+        if (is_rest)
+            least = len_of(m, REST);
         if (least == LLM_BX_DEAD)
             return LLM_BX_DEAD;
-        for (int32_t i = t[N_REQUIRED]; i < table->b - FIRST; i++)
-            count += !is_used(set, i) && p->node[t[FIRST + i]].min_len == least;
-        if (least == rest || count > n)
-            count = n;
-        sum += (int64_t)count * least;
+        if (is_rest)
+            return sum + (int64_t)n * take(m, REST);
+        for (int32_t i = first; i < end; i++)
+            if (!is_used(m->set, i) && len_of(m, FIRST + i) == least && count < n) {
+                sum += take(m, FIRST + i);
+                count++;
+            }
         n -= count;
         bound = least;
     }
     return sum;
 }
 
-int32_t llm_bx_members_len(const llm_bx_pool *p, const llm_bx *e) {
-    const llm_bx *table = &p->node[e->a];
-    const int32_t *t = &p->arg[table->a], *set = &p->arg[p->node[e->b].a];
+int32_t llm_bx_members_len(const llm_bx_pool *p, const llm_bx *e, int32_t *rank) {
+    measuring m = {p, &p->node[e->a], &p->arg[p->node[e->b].a], 0};
     int32_t missing = 0;
     int64_t sum = 0;
-    for (int32_t i = COMMA; i < table->b; i++)
-        if (p->node[t[i]].min_len == LLM_BX_UNKNOWN)
+    for (int32_t i = COMMA; i < m.table->b; i++)
+        if (len_of(&m, i) == LLM_BX_UNKNOWN)
             return LLM_BX_UNKNOWN;
-    for (int32_t i = 0; i < t[N_REQUIRED]; i++) {
-        if (is_used(set, i))
+    for (int32_t i = 0; i < part_of(&m, N_REQUIRED); i++) {
+        if (is_used(m.set, i))
             continue;
-        if (p->node[t[FIRST + i]].min_len == LLM_BX_DEAD)
+        if (len_of(&m, FIRST + i) == LLM_BX_DEAD)
             return LLM_BX_DEAD;
-        sum += p->node[t[FIRST + i]].min_len;
+        sum += take(&m, FIRST + i);
         missing++;
     }
-    const int32_t more = t[MIN] - e->min > missing ? t[MIN] - e->min - missing : 0;
-    const int64_t others = shortest(p, table, set, more);
+    const int32_t min = part_of(&m, MIN);
+    const int32_t more = min - e->min > missing ? min - e->min - missing : 0;
+    const int64_t others = shortest(&m, more);
     const int64_t n_commas = missing + more - (e->min == 0 && missing + more > 0);
+    *rank = m.rank;
     if (others == LLM_BX_DEAD)
         return LLM_BX_DEAD;
-    sum += others + n_commas * p->node[t[COMMA]].min_len;
+    sum += others + n_commas * len_of(&m, COMMA);
     return sum < LLM_BX_DEAD ? (int32_t)sum : LLM_BX_DEAD - 1;
 }

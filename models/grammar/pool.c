@@ -195,7 +195,7 @@ static int32_t intern(llm_bx_pool *p, draft d) {
     const int32_t id = (int32_t)p->n_nodes++;
     p->node[id] = d.e;
     p->bucket[at] = id;
-    p->node[id].min_len = llm_bx_len_of_parts(p, id);
+    llm_bx_measure(p, id);
     return id;
 }
 

@@ -51,13 +51,15 @@ typedef struct llm_bx {
     uint16_t height; /* how deep recursion gets */
     int32_t a, b, min, max;
     int32_t min_len; /* bytes of the shortest text; or LLM_BX_UNKNOWN, LLM_BX_DEAD */
+    int32_t rank;    /* how deep the calls of the shortest text are nested */
     uint32_t mark;   /* the search that has seen it (llm_bx_min_len) */
 } llm_bx;
 
 typedef struct llm_bx_rule {
     int32_t body;
-    int32_t min_len;
+    int32_t min_len, rank; /* of the body */
     bool nullable;
+    llm_byte_set follow; /* bytes that may come after it (follow.c) */
 } llm_bx_rule;
 
 typedef struct llm_bx_call {
@@ -103,8 +105,8 @@ typedef struct llm_bx_list {
 int32_t llm_bx_members(llm_bx_pool *p, const llm_bx_list *list);
 /* The same texts as those of a MEMBERS node, one member and its comma taken apart. */
 int32_t llm_bx_unfold(llm_bx_pool *p, int32_t e);
-/* The length of its shortest text from known lengths of the members. */
-int32_t llm_bx_members_len(const llm_bx_pool *p, const llm_bx *e);
+/* The length of its shortest text, and its rank, from those of the members. */
+int32_t llm_bx_members_len(const llm_bx_pool *p, const llm_bx *e, int32_t *rank);
 /* The expressions that a TABLE, or the table of MEMBERS, refers to. */
 const int32_t *llm_bx_table_parts(const llm_bx_pool *p, const llm_bx *e, int32_t *n);
 /* Finds or adds TABLE or SET with n arguments; MEMBERS. */
@@ -128,8 +130,10 @@ bool llm_bx_calls(llm_bx_pool *p, int32_t e, llm_bx_call **out, size_t *n, size_
 /* The bytes of the shortest text, and LLM_BX_DEAD if there is none. Sets GGL_LIMIT if that takes too
  * long to find out (AND and NOT). Rules must have theirs. */
 int32_t llm_bx_min_len(llm_bx_pool *p, int32_t e);
-/* The same from known lengths of the parts; LLM_BX_UNKNOWN if that is not enough. */
-int32_t llm_bx_len_of_parts(const llm_bx_pool *p, int32_t e);
+/* Sets min_len, and rank, of a node from those of its parts; LLM_BX_UNKNOWN if that is not enough. */
+void llm_bx_measure(llm_bx_pool *p, int32_t e);
+/* Adds lengths; what is too long becomes LLM_BX_DEAD - 1. */
+int32_t llm_bx_add_len(int32_t a, int32_t b);
 
 static inline bool llm_byte_in(const llm_byte_set *s, unsigned b) {
     return s->w[b >> 6] >> (b & 63) & 1;

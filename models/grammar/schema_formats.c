@@ -32,7 +32,7 @@
     ")?::)"
 
 /* RFC 5321, section 4.1.2; the domain has at least two labels, or is an address in brackets. */
-#define ATEXT       "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-"
+#define ATEXT       "[A-Za-z0-9!#$%&'*+/=?^_`{|}~\\-"
 #define QUOTED      "\"(?:[ !#-\\[\\]-~]|\\\\[ -~])*\""
 #define WIDE        "\\u0080-\\u{10ffff}"
 #define WIDE_LABEL  "[A-Za-z0-9" WIDE "](?:[A-Za-z0-9" WIDE "-]*[A-Za-z0-9" WIDE "])?"

@@ -28,7 +28,8 @@ bool llm_stack_init(llm_stack *s) {
     *s = (llm_stack){0};
     if (!ggl_grow(&s->frame, &s->cap_frames, LLM_FRAME_FIRST, sizeof *s->frame))
         return false;
-    s->frame[LLM_FRAME_ROOT] = s->frame[LLM_FRAME_OPEN] = (llm_frame){.rule = -1, .returns = -1};
+    s->frame[LLM_FRAME_ROOT] = s->frame[LLM_FRAME_OPEN] =
+        (llm_frame){.rule = -1, .returns = -1, .best = -1};
     s->n_frames = LLM_FRAME_FIRST;
     return true;
 }
@@ -129,7 +130,12 @@ static int32_t frame_of(llm_parser *p, llm_stack *s, int32_t rule) {
         return -1;
     }
     const int32_t id = (int32_t)s->n_frames++;
-    s->frame[id] = (llm_frame){.rule = rule, .returns = -1, .born = p->clock};
+    s->frame[id] = (llm_frame){.rule = rule,
+                               .returns = -1,
+                               .born = p->clock,
+                               .finish = LLM_BX_DEAD,
+                               .best = -1,
+                               .n_tokens = -1};
     p->born[rule] = p->clock;
     p->frame[rule] = id;
     add_item(p, s, llm_state_of(&p->states, p->states.pool.rule[rule].body), id);
@@ -163,8 +169,30 @@ static void follow_end(llm_parser *p, llm_stack *s, int32_t frame, llm_item_set 
         add_item(p, s, s->ret[i].state, s->ret[i].frame);
 }
 
+/* Finds out how to finish new frames: each goes on as some return does, and returns may be to new
+ * frames. */
+static void find_finishes(llm_parser *p, llm_stack *s, size_t first) {
+    for (bool changed = s->n_frames > first; changed;) {
+        changed = false;
+        for (size_t k = first; k < s->n_frames; k++) {
+            llm_frame *f = &s->frame[k];
+            for (int32_t i = f->returns; i >= 0; i = s->ret[i].next) {
+                const int32_t expr = p->states.state[s->ret[i].state].expr;
+                const int32_t len = llm_bx_add_len(p->states.pool.node[expr].min_len,
+                                                   s->frame[s->ret[i].frame].finish);
+                if (len < f->finish) {
+                    f->finish = len;
+                    f->best = i;
+                    changed = true;
+                }
+            }
+        }
+    }
+}
+
 /* Looks at all items until there is nothing new. */
 static void close_set(llm_parser *p, llm_stack *s, llm_item_set *set) {
+    const size_t first_frame = s->n_frames;
     while (p->n_todo > 0 && p->states.pool.status == GGL_OK) {
         const llm_item item = s->item[p->todo[--p->n_todo]];
         const llm_state *x = &p->states.state[item.state];
@@ -177,6 +205,7 @@ static void close_set(llm_parser *p, llm_stack *s, llm_item_set *set) {
             follow_call(p, s, p->states.call[p->states.state[item.state].call + i], item.frame);
     }
     p->n_todo = 0;
+    find_finishes(p, s, first_frame);
     set->n = p->states.pool.status == GGL_OK ? s->n_items - set->first : 0;
 }
 
@@ -189,6 +218,14 @@ llm_item_set llm_set_of(llm_parser *p, llm_stack *s, llm_item item) {
     llm_item_set set = begin_set(p, s);
     add_item(p, s, item.state, item.frame);
     close_set(p, s, &set);
+    return set;
+}
+
+llm_item_set llm_set_of_item(llm_parser *p, llm_stack *s, llm_item item) {
+    llm_item_set set = begin_set(p, s);
+    add_item(p, s, item.state, item.frame);
+    p->n_todo = 0;
+    set.n = s->n_items - set.first;
     return set;
 }
 

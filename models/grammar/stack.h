@@ -24,6 +24,9 @@ typedef struct llm_frame {
     int32_t returns;     /* the first one, -1: none */
     uint64_t born, seen; /* the sets it was called in, and has an item in */
     int32_t item;        /* its item in set `seen` */
+    int32_t finish;      /* bytes that finish the text after this frame, at least */
+    int32_t best;        /* the return that needs no more than that; -1: none does */
+    int32_t n_tokens;    /* tokens for these bytes; -1: not computed yet (ending.c) */
 } llm_frame;
 
 enum {
@@ -78,6 +81,8 @@ void llm_stack_back(llm_stack *s, llm_stack_mark m);
 
 /* One item and what it leads to without a byte. */
 llm_item_set llm_set_of(llm_parser *p, llm_stack *s, llm_item item);
+/* One item, without that. */
+llm_item_set llm_set_of_item(llm_parser *p, llm_stack *s, llm_item item);
 /* What follows when a frame is complete. */
 llm_item_set llm_set_of_returns(llm_parser *p, llm_stack *s, int32_t frame);
 /* What a byte leads to from the set `from`. */

@@ -68,6 +68,7 @@ int32_t llm_state_of(llm_states *s, int32_t expr) {
     const llm_state x = {.expr = expr,
                          .row = -1,
                          .call = -1,
+                         .n_tokens = -1,
                          .nullable = nullable,
                          .simple = !nullable && !begins_with_call(&s->pool, expr)};
     s->state[s->n_states] = x;

@@ -2,6 +2,7 @@
  * back to itself is cut out as a rule of its own (a frame); every circle has one. */
 #include "translate.h"
 
+#include "follow.h"
 #include "ggl/alloc.h"
 #include "text/unicode.h"
 
@@ -185,10 +186,11 @@ static void add_range(parts *l, uint32_t first, uint32_t last) {
     add_sequence(l, first, last);
 }
 
-static int32_t class_bytes(const translation *t, const llm_char_range *range, int32_t n) {
+int32_t llm_translate_class(llm_bx_pool *p, const llm_char_range *range, int32_t n,
+                            const llm_spelling *given) {
     const llm_char_range all = {0, 0x10ffff};
-    const llm_spelling spelling = t->spelling ? *t->spelling : (llm_spelling){&all, 1};
-    parts l = {.p = t->p};
+    const llm_spelling spelling = given ? *given : (llm_spelling){&all, 1};
+    parts l = {.p = p};
     for (int32_t i = 0, k = 0; i < n && k < spelling.n;) { /* both ascend */
         const llm_char_range a = range[i], b = spelling.range[k];
         const uint32_t first = a.first > b.first ? a.first : b.first;
@@ -200,7 +202,7 @@ static int32_t class_bytes(const translation *t, const llm_char_range *range, in
         else
             k++;
     }
-    const int32_t e = llm_bx_alt(t->p, l.id, (int32_t)l.n);
+    const int32_t e = llm_bx_alt(p, l.id, (int32_t)l.n);
     ggl_free(l.id);
     return e;
 }
@@ -274,7 +276,7 @@ static int32_t node_bytes(translation *t, const llm_expr *e) {
     case LLM_EXPR_KIND_EMPTY:
         return LLM_BX_EMPTY;
     case LLM_EXPR_KIND_CLASS:
-        return class_bytes(t, &t->g->range[e->first], e->n);
+        return llm_translate_class(t->p, &t->g->range[e->first], e->n, t->spelling);
     case LLM_EXPR_KIND_SEQ:
     case LLM_EXPR_KIND_ALT:
         return list_bytes(t, e);
@@ -302,7 +304,8 @@ static bool add_rule(translation *t, int32_t id) {
         return false;
     }
     t->frame[id] = (int32_t)p->n_rules;
-    p->rule[p->n_rules++] = (llm_bx_rule){LLM_BX_NONE, LLM_BX_UNKNOWN, t->nullable[id]};
+    p->rule[p->n_rules++] =
+        (llm_bx_rule){.body = LLM_BX_NONE, .min_len = LLM_BX_UNKNOWN, .nullable = t->nullable[id]};
     return true;
 }
 
@@ -311,7 +314,7 @@ static void translate_nodes(translation *t) {
     const llm_char_range text[] = {{0, 0xd7ff}, {0xe000, 0x10ffff}};
     if (!llm_bx_pool_init(p))
         return;
-    p->all_text = llm_bx_repeat(p, class_bytes(t, text, 2), 0, -1);
+    p->all_text = llm_bx_repeat(p, llm_translate_class(p, text, 2, t->spelling), 0, -1);
     for (size_t i = 0; i < t->n_order && p->status == GGL_OK; i++)
         if (t->framed[t->order[i]])
             add_rule(t, t->order[i]);
@@ -342,11 +345,13 @@ static void find_lengths(translation *t) {
             p->status = GGL_LIMIT;
         for (int32_t i = LLM_BX_EMPTY + 1; i < (int32_t)p->n_nodes; i++)
             if (p->node[i].has_call)
-                p->node[i].min_len = llm_bx_len_of_parts(p, i);
+                llm_bx_measure(p, i);
         for (size_t k = 0; k < p->n_rules; k++) {
-            const int32_t len = p->node[p->rule[k].body].min_len;
-            changed = changed || len != p->rule[k].min_len;
-            p->rule[k].min_len = len;
+            llm_bx_rule *r = &p->rule[k];
+            const llm_bx *body = &p->node[r->body];
+            changed = changed || body->min_len != r->min_len || body->rank != r->rank;
+            r->min_len = body->min_len;
+            r->rank = body->rank;
         }
     }
 }
@@ -381,6 +386,7 @@ static ggl_status translate(translation *t, int32_t root, int32_t *start) {
     }
     if (st == GGL_OK)
         *start = bytes_of(t, root);
+    llm_find_follow(t->p, MAX_WORK);
     return st == GGL_OK ? t->p->status : st;
 }
 

@@ -19,4 +19,8 @@ GGL_NODISCARD ggl_status llm_translate(llm_bx_pool *p, const llm_exprs *g, int32
                                        const llm_spelling *spelling, int32_t *start,
                                        ggl_error *err);
 
+/* The bytes of one character of a set: n ascending ranges. */
+int32_t llm_translate_class(llm_bx_pool *p, const llm_char_range *range, int32_t n,
+                            const llm_spelling *spelling);
+
 #endif

@@ -79,6 +79,73 @@ static bool find_spelling(llm_vocab *v, const survey *s) {
     return true;
 }
 
+/* --- slices ----------------------------------------------------------------------------------- */
+
+/* What JSON strings can hold without escapes, and the letters and digits of identifiers. */
+const llm_slice_set llm_slice_chars[LLM_N_SLICE_CHARS] = {
+    {6,
+     {{0x20, 0x21},
+      {0x23, 0x5b},
+      {0x5d, 0x7e},
+      {0x80, 0xd7ff},
+      {0xe000, 0xffff},
+      {0x10000, 0x10ffff}}},
+    {3, {{'0', '9'}, {'A', 'Z'}, {'a', 'z'}}},
+};
+const llm_slice llm_slices[LLM_N_SLICES] = {{0, INT32_MAX}, {0, 32},        {0, 16}, {0, 10},
+                                            {0, 6},         {1, INT32_MAX}, {1, 12}, {1, 6}};
+
+static bool in_set(const llm_slice_set *set, uint32_t c) {
+    for (int32_t i = 0; i < set->n; i++)
+        if (c >= set->range[i].first && c <= set->range[i].last)
+            return true;
+    return false;
+}
+
+/* Bit k: the text is in slice k. */
+static uint8_t slices_of(ggl_str s) {
+    bool in[LLM_N_SLICE_CHARS];
+    int32_t n_chars = 0;
+    for (int k = 0; k < LLM_N_SLICE_CHARS; k++)
+        in[k] = true;
+    for (size_t i = 0, n; i < s.n; i += n, n_chars++) {
+        n = ggl_utf8_length(s.s + i, s.n - i);
+        if (n == 0)
+            return 0;
+        const uint32_t c = llm_unicode_decode(s.s + i, n);
+        for (int k = 0; k < LLM_N_SLICE_CHARS; k++)
+            in[k] = in[k] && in_set(&llm_slice_chars[k], c);
+    }
+    uint8_t bits = 0;
+    for (int k = 0; k < LLM_N_SLICES; k++)
+        if (in[llm_slices[k].chars] && n_chars <= llm_slices[k].most)
+            bits |= (uint8_t)(1u << k);
+    return bits;
+}
+
+/* Finds the tokens of each slice, and the slices of each node: from the last node to the first, so
+ * that those below come before. */
+static bool find_slices(llm_vocab *v) {
+    llm_trie *t = &v->trie;
+    v->slice = ggl_calloc(LLM_N_SLICES * v->n_words, sizeof *v->slice);
+    if (!v->slice)
+        return false;
+    for (int32_t i = t->n_nodes - 1; i >= 0; i--) {
+        llm_trie_node *node = &t->node[i];
+        node->slices = 0xff;
+        for (int32_t k = node->first; k < node->first + node->n; k++) {
+            const uint32_t id = (uint32_t)t->id[k];
+            node->slices = slices_of(v->text[id]);
+            for (int s = 0; s < LLM_N_SLICES; s++)
+                if (node->slices >> s & 1)
+                    set_bit(v->slice + (size_t)s * v->n_words, id);
+        }
+        for (int32_t c = i + 1; c < node->end; c = t->node[c].end)
+            node->slices &= t->node[c].slices;
+    }
+    return true;
+}
+
 /* --- making one ------------------------------------------------------------------------------- */
 
 static bool copy_texts(llm_vocab *v, const ggl_str *text) {
@@ -127,7 +194,7 @@ static bool fill(llm_vocab *v, const ggl_str *text, const bool *is_eog) {
     if (ok) {
         look_at_tokens(&s, v->text, v->n);
         v->spells_all = s.has_all;
-        ok = make_trie(v, &s) && (s.has_all || find_spelling(v, &s));
+        ok = make_trie(v, &s) && find_slices(v) && (s.has_all || find_spelling(v, &s));
     }
     ggl_free(s.character);
     return ok;
@@ -173,6 +240,7 @@ void llm_vocab_free(llm_vocab *v) {
     ggl_free(v->blob);
     ggl_free(v->text);
     ggl_free(v->eog);
+    ggl_free(v->slice);
     ggl_free(v->range);
     ggl_free(v);
 }

@@ -35,6 +35,22 @@ enum { LLM_TRIE_MAX_DEPTH = 60000 };
 bool llm_trie_make(llm_trie *t, llm_trie_text *text, int32_t n);
 void llm_trie_fini(llm_trie *t);
 
+/* Tokens of at most `most` characters, all of set `chars`: a state that loops over more than these
+ * characters allows all of them, and walks need not enter nodes with nothing else. */
+typedef struct llm_slice {
+    int chars; /* index of llm_slice_chars */
+    int32_t most;
+} llm_slice;
+
+enum { LLM_N_SLICES = 8, LLM_N_SLICE_CHARS = 2, LLM_SLICE_CHARS_MOST = 8 };
+/* Slices of the same characters follow each other, the larger one first. */
+extern const llm_slice llm_slices[LLM_N_SLICES];
+typedef struct llm_slice_set {
+    int32_t n;
+    llm_char_range range[LLM_SLICE_CHARS_MOST];
+} llm_slice_set;
+extern const llm_slice_set llm_slice_chars[LLM_N_SLICE_CHARS];
+
 struct llm_vocab {
     int32_t n;      /* ids */
     size_t n_words; /* of a mask */
@@ -42,6 +58,7 @@ struct llm_vocab {
     char *blob;      /* the texts */
     ggl_str *text;   /* [n] */
     uint32_t *eog;   /* [n_words] */
+    uint32_t *slice; /* [LLM_N_SLICES * n_words] the tokens of each */
     bool spells_all; /* every byte of UTF-8 is a token */
     llm_char_range *range;
     llm_spelling spelling; /* the characters that tokens can write, unless spells_all */

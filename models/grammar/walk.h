@@ -2,8 +2,7 @@
 #ifndef LLM_GRAMMAR_WALK_H
 #define LLM_GRAMMAR_WALK_H
 
-#include "stack.h"
-#include "vocab.h"
+#include "ending.h"
 
 typedef struct llm_level {
     llm_item_set set;
@@ -13,13 +12,20 @@ typedef struct llm_level {
 typedef struct llm_walk {
     llm_parser *parser;
     llm_stack *stack;
-    uint32_t *allowed; /* tokens that are found; set bits stay */
-    llm_level *level;  /* sets at the depths of the trie */
+    llm_ending *ending;
+    int32_t limit; /* only tokens after which the text can be completed in that many; -1: all */
+    unsigned skip; /* nodes with one of these bits in `slices` are not entered */
+    bool lists_exits;
+    int32_t *found;    /* [n_found] tokens that may follow */
+    int32_t *exit;     /* [n_exits] nodes below which LLM_FRAME_OPEN may have been left */
+    int32_t max_bytes; /* the most bytes that are needed after a token found */
+    size_t n_found, n_exits, cap_found, cap_exits;
+    llm_level *level; /* sets at the depths of the trie */
     size_t cap_levels;
 } llm_walk;
 
-/* Sets the bits of tokens that may follow `start`, the set on top of the stack. Failures are in
- * parser->states.pool.status. */
+/* Appends to w->found the tokens that may follow `start`, the set on top of the stack, and to w->exit
+ * if that is asked for. Failures are in parser->states.pool.status. */
 void llm_walk_trie(llm_walk *w, const llm_trie *t, llm_item_set start);
 void llm_walk_fini(llm_walk *w);
 

@@ -102,12 +102,15 @@ enum { LLM_MATCHER_NO_BUDGET = -1 };
  *
  * Without a budget these are exactly the tokens after which the text can still be completed with
  * tokens of the vocabulary. With a budget (how many tokens may follow in all, the next one
- * included) they are those after which an ending is known that fits into the rest. If the budget
- * is at least that of llm_matcher_ending before the first token, then some token is allowed at
- * every step until the text is complete, and the text is complete when the budget is used up. If
- * the budget is smaller than that, no promise can be kept, and only the first token of the planned
- * ending is allowed. End-of-generation tokens are allowed where the text is complete and do not
- * need the budget. Bits are all 0 after has_ended, or if must_end and there is no such token. */
+ * included) they are those after which an ending is known that fits into the rest, and the first
+ * token of the planned ending (llm_matcher_ending). If the budget is no less than the planned ending
+ * before the first token, and is passed one less for each token, then some token is allowed at every
+ * step until the text is complete, and the text is complete when the budget is used up. With a
+ * smaller budget the planned ending is still on offer, but the text may remain incomplete.
+ *
+ * End-of-generation tokens are allowed where the text is complete; they need no budget. No bit is
+ * set after has_ended, or if must_end and the vocabulary has no such token. GGL_USAGE: there is no
+ * vocabulary; GGL_LIMIT, GGL_NOMEM. */
 GGL_API GGL_NODISCARD ggl_status llm_matcher_mask(llm_matcher *m, int32_t budget, uint32_t *allowed,
                                                   ggl_error *err);
 
