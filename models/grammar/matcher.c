@@ -221,6 +221,10 @@ bool llm_matcher_has_ended(const llm_matcher *m) {
 
 /* Items in frames that were called are in the set, too: nothing can follow if no byte leads on from
  * any item. */
+int32_t llm_matcher_n_vocab(const llm_matcher *m) {
+    return m->e->vocab ? llm_vocab_n(m->e->vocab) : 0;
+}
+
 bool llm_matcher_must_end(const llm_matcher *m) {
     llm_states *s = &m->e->parser.states;
     for (size_t i = 0; m->set.complete && i < m->set.n; i++)

@@ -66,8 +66,6 @@ const arg_hint cli_hints[] = {
     {"--simple-io", "the text is printed as it comes; --color never: without colours"},
     {"--embedding --embeddings -fim --spm-infill --host --port",
      "llm-cli only continues text: there is no server, no embedding, no infill"},
-    {"--grammar --grammar-file -j --json-schema -jf --json-schema-file",
-     "grammars are not supported: the generated text is free"},
     {"--adaptive-target --adaptive-decay",
      "adaptive-p is not supported; --mirostat 2 also holds the text near a target"},
     {"-gan --grp-attn-n -gaw --grp-attn-w",

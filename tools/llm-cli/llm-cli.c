@@ -21,6 +21,7 @@
 #include "ggl/show.h"
 #include "llm/generate.h"
 #include "options.h"
+#include "record.h"
 #include "saved_prompt.h"
 #include "speculate.h"
 #include "text_stream.h"
@@ -39,6 +40,9 @@ typedef struct cli {
     llm_generator *generator;
     speculation *speculation;   /* NULL: nothing is guessed */
     saved_prompt *saved_prompt; /* NULL: there is no prompt cache */
+    constraint *constraint;     /* NULL: every text is allowed */
+    record record;              /* for --json-output */
+    const char *finish;         /* why the generation ended, as in the record */
     char *text;                 /* text of the prompt, if it was given as text */
     size_t text_size;
     llm_tokens prompt;
@@ -352,43 +356,66 @@ static void note_shift(cli *c) {
 }
 
 /* Returns an exit code after an error; -1: the generation ended as it should. */
-static int end_of_generation(ggl_status st, const ggl_error *err) {
-    if (st == GGL_OK || st == GGL_CANCELLED)
+static int end_of_generation(cli *c, ggl_status st, const ggl_error *err) {
+    if (st != GGL_OK && st != GGL_CANCELLED && st != GGL_LIMIT)
+        return tool_error(TOOL, 1, "%s%s", err->msg,
+                          st == GGL_FORMAT ? "; llm-arch verify names the first node with a NaN, "
+                                             "llm-arch doctor tries other readings"
+                                           : "");
+    if (st == GGL_LIMIT)
+        (void)tool_error(TOOL, 0, "note: %s", err->msg);
+    if (constraint_is_met(c->constraint) || process_stopped || c->stops.found)
         return -1;
-    if (st == GGL_LIMIT) {
-        fprintf(stderr, "\n" TOOL ": note: %s\n", err->msg);
-        return -1;
+    return tool_error(TOOL, 1,
+                      "the text is not complete by its grammar after %" PRId64
+                      " tokens: -n, or the context (-c), is too small for its shortest ending",
+                      c->n_generated);
+}
+
+/* Draws a token and shows it. *ends: it was the last one. */
+static ggl_status generate_token(cli *c, bool *ends, ggl_error *err) {
+    int32_t id;
+    ggl_status st = llm_generator_next(c->generator, &id, err);
+    if (st != GGL_OK)
+        return st;
+    note_nan(c);
+    note_shift(c);
+    *ends = id < 0 ||
+            (c->tokenizer && !c->o.ignore_eos && llm_tokenizer_is_eog(c->tokenizer, id));
+    if (*ends) {
+        c->finish = "stop";
+        return GGL_OK;
     }
-    return tool_error(TOOL, 1, "%s%s", err->msg,
-                      st == GGL_FORMAT ? "; llm-arch verify names the first node with a NaN, "
-                                         "llm-arch doctor tries other readings"
-                                       : "");
+    if (c->o.json_output &&
+        !record_token(&c->record, id, llm_generator_logits(c->generator),
+                      (int32_t)llm_session_n_vocab(c->session)))
+        return ggl_fail(err, GGL_NOMEM, "out of memory for --json-output");
+    st = print_token(c, id, err);
+    c->n_generated++;
+    *ends = c->stops.found;
+    if (*ends)
+        c->finish = "stop_string";
+    return st;
 }
 
 static int generate(cli *c) {
     ggl_error err = {0};
+    bool ends = false;
     if (!c->tokenizer && c->o.n_predict != 0)
         fprintf(stderr, TOOL ": note: there is no tokenizer for this model, so ids are printed\n");
     const double t = process_seconds();
-    ggl_status st = GGL_OK;
-    while ((c->o.n_predict < 0 || c->n_generated < c->o.n_predict) && !process_stopped &&
-           !c->out.failed) {
-        int32_t id;
-        st = llm_generator_next(c->generator, &id, &err);
-        if (st != GGL_OK)
-            break;
-        note_nan(c);
-        note_shift(c);
-        if (c->tokenizer && !c->o.ignore_eos && llm_tokenizer_is_eog(c->tokenizer, id))
-            break;
-        st = print_token(c, id, &err);
-        c->n_generated++;
-        if (st != GGL_OK || c->stops.found)
-            break;
-    }
+    ggl_status st = constraint_begin(c->constraint, c->generator, c->o.n_predict, &err);
+    c->finish = "length";
+    while (st == GGL_OK && !ends && !process_stopped && !c->out.failed &&
+           (c->o.n_predict < 0 || c->n_generated < c->o.n_predict))
+        st = generate_token(c, &ends, &err);
+    if (st == GGL_LIMIT)
+        c->finish = "context";
+    if (process_stopped)
+        c->finish = "cancelled";
     stops_end(&c->stops, &c->out);
     c->t_generate = process_seconds() - t;
-    return end_of_generation(st, &err);
+    return end_of_generation(c, st, &err);
 }
 
 static void print_times(const cli *c) {
@@ -429,6 +456,10 @@ static int open_output(cli *c) {
     if (!c->tokenizer && c->o.stops.reverse.n + c->o.stops.stop.n > 0)
         return tool_error(TOOL, 1,
                           "-r and --stop need a tokenizer, which this model does not have");
+    if (c->o.json_output) {
+        c->out.take = take_text;
+        c->out.ctx = &c->record;
+    }
     ggl_status st = stops_init(&c->stops, &c->o.stops, c->o.escape, &err);
     if (st == GGL_OK && c->o.output)
         st = ggl_new_file_open(&c->out.file, c->o.output, &err);
@@ -437,12 +468,55 @@ static int open_output(cli *c) {
     return st == GGL_OK ? -1 : tool_error(TOOL, 1, "%s%s", st == GGL_NOMEM ? "" : "-o: ", err.msg);
 }
 
+static bool take_text(void *ctx, const char *text, size_t n) {
+    return record_text(ctx, text, n);
+}
+
+/* Writes the line of --json-output. */
+static void write_record(cli *c) {
+    char backends[512] = "";
+    for (int i = 0; i < placement_n_backends(c->placement); i++) {
+        const ggl_backend *b = placement_backend(c->placement, i);
+        const size_t n = strlen(backends);
+        snprintf(backends + n, sizeof backends - n, "%s%s: %s", i ? "; " : "", b->name,
+                 b->description);
+    }
+    const llm_sampler_params sampling = cli_sampler_params(&c->o);
+    const record_run run = {.model = c->model,
+                            .session = c->session,
+                            .params = &c->params,
+                            .sampling = &sampling,
+                            .prompt_ids = &c->prompt,
+                            .prompt_text = c->text,
+                            .n_prompt_text = c->text_size,
+                            .finish = c->finish,
+                            .backends = backends,
+                            .n_predict = c->o.n_predict,
+                            .n_reused = saved_prompt_n_held(c->saved_prompt),
+                            .load = c->t_load,
+                            .prompt = c->t_prompt,
+                            .generation = c->t_generate};
+    char *line = NULL;
+    size_t n = 0;
+    FILE *to = open_memstream(&line, &n);
+    if (to) {
+        record_print(&c->record, &run, to);
+        fclose(to);
+    }
+    c->out.take = NULL;
+    if (line)
+        text_stream_put(&c->out, line, n);
+    free(line);
+}
+
 /* Ends the text. code: -1, or an exit code after an error; a file gets its name unless there was
  * an error before the first token. Returns the same, or an exit code. */
 static int close_output(cli *c, int code) {
     ggl_error err = {0};
     text_stream_end(&c->out);
-    if (code < 0 && (c->n_generated > 0 || (c->o.display_prompt && !c->o.tokens)))
+    if (c->o.json_output && c->finish)
+        write_record(c);
+    else if (code < 0 && (c->n_generated > 0 || (c->o.display_prompt && !c->o.tokens)))
         text_stream_put(&c->out, "\n", 1);
     ggl_new_file *file = c->out.file;
     if (!file || (code >= 0 && c->n_generated == 0))
@@ -456,7 +530,7 @@ static int close_output(cli *c, int code) {
 static void show_prompt(cli *c) {
     const bool colored =
         tool_color(c->o.color, c->out.file ? ggl_new_file_stream(c->out.file) : stdout);
-    if (!c->text || !c->o.display_prompt)
+    if (!c->text || !c->o.display_prompt || c->o.json_output)
         return;
     if (colored)
         text_stream_put(&c->out, COLOR_PROMPT, strlen(COLOR_PROMPT));
@@ -477,6 +551,8 @@ static int run(cli *c) {
         code = read_prompt(c);
     if (code < 0)
         code = open_speculation(c);
+    if (code < 0)
+        code = constraint_open(&c->constraint, TOOL, &c->o.constraint, c->tokenizer);
     if (code >= 0)
         return code;
     ggl_error err = {0};
@@ -523,6 +599,8 @@ static bool finish(cli *c) {
     stops_fini(&c->stops);
     saved_prompt_close(c->saved_prompt);
     llm_generator_free(c->generator);
+    constraint_close(c->constraint);
+    record_fini(&c->record);
     speculate_close(c->speculation);
     llm_sampler_free(c->sampler);
     llm_session_free(c->session);

@@ -84,11 +84,15 @@ static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
         STOPS_OPTIONS(o->stops),
         {"-o --output", ARG_STRING, &o->output, .value = "FILE",
          .help = "write the text to FILE instead of standard output"},
+        {"--json-output", ARG_FLAG, &o->json_output,
+         .help = "instead of the text, write one line of JSON: text, ids, log-probabilities, "
+                 "settings, timings"},
         {"-co --color", ARG_MAYBE, &o->color, .value = "WHEN", .choices = tool_color_choices,
          .help = "show the prompt in colour: auto (default: on a terminal, unless NO_COLOR is "
                  "set), always or never"},
         {NULL, .help = "conversation"},
         CHAT_OPTIONS(o->chat),
+        CONSTRAINT_OPTIONS(o->constraint),
         {NULL, .help = "sampling"},
         SAMPLING_OPTIONS(o->sampling),
         {"-s --seed", ARG_INT, &o->seed, .value = "N",
@@ -191,7 +195,9 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
         return tool_error("llm-cli", 2, "--repack-cache and --no-repack exclude each other");
     if (o->f16_as_bf16 && o->no_repack)
         return tool_error("llm-cli", 2, "--f16-as-bf16 and --no-repack exclude each other");
-    code = sampling_options_check(&o->sampling, o->escape);
+    code = constraint_check("llm-cli", &o->constraint);
+    if (code < 0)
+        code = sampling_options_check(&o->sampling, o->escape);
     if (code >= 0)
         return code;
     o->shift = o->shift || o->on_full == 1;

@@ -7,6 +7,7 @@
 #include "common/args.h"
 #include "common/ignore.h"
 #include "common/placement.h"
+#include "constraint.h"
 #include "sampling_options.h"
 #include "saved_prompt.h"
 #include "speculate.h"
@@ -23,12 +24,13 @@ typedef struct cli_options {
     int64_t seed;
     sampling_options sampling;
     stops_options stops;
+    constraint_options constraint;
     const char *output, *color; /* color: one of tool_color_choices, "" or NULL */
     placement_options placement;
     speculate_options speculate;
     saved_prompt_options saved_prompt;
     chat_options chat;
-    bool shift, full_given, list_devices, watch, no_mmap, mlock, no_repack, f16_as_bf16,
+    bool json_output, shift, full_given, list_devices, watch, no_mmap, mlock, no_repack, f16_as_bf16,
         display_prompt, escape, ignore_eos, no_special;
 } cli_options;
 

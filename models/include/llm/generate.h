@@ -14,6 +14,7 @@
 #ifndef LLM_GENERATE_H
 #define LLM_GENERATE_H
 
+#include "llm/grammar.h"
 #include "llm/sampler.h"
 #include "llm/session.h"
 
@@ -80,10 +81,20 @@ typedef struct llm_prompt {
 GGL_API GGL_NODISCARD ggl_status llm_generator_prompt(llm_generator *g, const llm_prompt *p,
                                                       ggl_error *err);
 
-/* Draws the next token and appends it. It is run only when the following one is asked for.
+/* Draws the next token and appends it. It is run only when the following one is asked for. *id is -1, and
+ * nothing was drawn, if the text is complete by its grammar and nothing may follow.
  * GGL_LIMIT: the context is full, nothing was drawn; GGL_FORMAT: none of the logits is a finite
- * number; GGL_CANCELLED, and failures of llm_session_eval. */
+ * number; GGL_USAGE: the sampler's biases forbid all tokens that the grammar allows; GGL_CANCELLED, and
+ * failures of llm_session_eval. */
 GGL_API GGL_NODISCARD ggl_status llm_generator_next(llm_generator *g, int32_t *id, ggl_error *err);
+
+/* From now on draws only tokens that the matcher allows, and has it accept them. n_max: the caller draws
+ * at most so many (less than 0: any number); the text is then completed within them, and before the
+ * context is full if that does not shift, where this is possible (llm_matcher_mask). The matcher is
+ * borrowed until the next call, and stands at the beginning of what is drawn. m NULL: every token may
+ * be drawn. GGL_USAGE: the matcher has no vocabulary, or not that of the model. */
+GGL_API GGL_NODISCARD ggl_status llm_generator_constrain(llm_generator *g, llm_matcher *m,
+                                                         int64_t n_max, ggl_error *err);
 
 /* Draws with another sampler from now on, which is borrowed like the one before; its history becomes the
  * sequence. */

@@ -89,6 +89,8 @@ GGL_API GGL_NODISCARD ggl_status llm_matcher_accept_bytes(llm_matcher *m, const 
 GGL_API GGL_NODISCARD ggl_status llm_matcher_accept_token(llm_matcher *m, int32_t id,
                                                           ggl_error *err);
 
+/* Number of ids of its vocabulary; 0: it has none. */
+GGL_API int32_t llm_matcher_n_vocab(const llm_matcher *m);
 /* True if the text is one of the grammar's as it is. */
 GGL_API bool llm_matcher_is_complete(const llm_matcher *m);
 /* True if the text is complete and nothing can follow. */
