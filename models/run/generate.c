@@ -370,7 +370,8 @@ ggl_status llm_generator_constrain(llm_generator *g, llm_matcher *m, int64_t n_m
     if (!g->allowed)
         g->allowed = ggl_calloc(n_words, sizeof *g->allowed);
     if (!g->allowed)
-        return ggl_fail(err, GGL_NOMEM, "out of memory for a mask of %" PRId64 " tokens", g->n_vocab);
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a mask of %" PRId64 " tokens",
+                        g->n_vocab);
     g->matcher = m;
     g->n_left = n_max;
     return GGL_OK;
@@ -386,9 +387,9 @@ static ggl_status find_allowed(llm_generator *g, bool *is_done, ggl_error *err) 
     *is_done = llm_matcher_has_ended(g->matcher);
     if (*is_done)
         return GGL_OK;
-    const ggl_status st =
-        llm_matcher_mask(g->matcher, budget < 0 ? LLM_MATCHER_NO_BUDGET : (int32_t)least(budget, INT32_MAX),
-                         g->allowed, err);
+    const ggl_status st = llm_matcher_mask(
+        g->matcher, budget < 0 ? LLM_MATCHER_NO_BUDGET : (int32_t)least(budget, INT32_MAX),
+        g->allowed, err);
     if (st != GGL_OK || !llm_matcher_must_end(g->matcher))
         return st;
     const int32_t n_words = (llm_matcher_n_vocab(g->matcher) + 31) / 32;

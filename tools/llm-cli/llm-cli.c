@@ -380,15 +380,13 @@ static ggl_status generate_token(cli *c, bool *ends, ggl_error *err) {
         return st;
     note_nan(c);
     note_shift(c);
-    *ends = id < 0 ||
-            (c->tokenizer && !c->o.ignore_eos && llm_tokenizer_is_eog(c->tokenizer, id));
+    *ends = id < 0 || (c->tokenizer && !c->o.ignore_eos && llm_tokenizer_is_eog(c->tokenizer, id));
     if (*ends) {
         c->finish = "stop";
         return GGL_OK;
     }
-    if (c->o.json_output &&
-        !record_token(&c->record, id, llm_generator_logits(c->generator),
-                      (int32_t)llm_session_n_vocab(c->session)))
+    if (c->o.json_output && !record_token(&c->record, id, llm_generator_logits(c->generator),
+                                          (int32_t)llm_session_n_vocab(c->session)))
         return ggl_fail(err, GGL_NOMEM, "out of memory for --json-output");
     st = print_token(c, id, err);
     c->n_generated++;
@@ -450,6 +448,10 @@ static int converse(cli *c) {
     return c->converses ? chat_run(&s) : interactive_run(&s);
 }
 
+static bool take_text(void *ctx, const char *text, size_t n) {
+    return record_text(ctx, text, n);
+}
+
 /* Prepares where the text goes, and where it ends. */
 static int open_output(cli *c) {
     ggl_error err = {0};
@@ -466,10 +468,6 @@ static int open_output(cli *c) {
     if (st != GGL_OK && process_stopped) /* opening a pipe waits for its reader */
         return process_stop_code();
     return st == GGL_OK ? -1 : tool_error(TOOL, 1, "%s%s", st == GGL_NOMEM ? "" : "-o: ", err.msg);
-}
-
-static bool take_text(void *ctx, const char *text, size_t n) {
-    return record_text(ctx, text, n);
 }
 
 /* Writes the line of --json-output. */

@@ -30,8 +30,8 @@ typedef struct cli_options {
     speculate_options speculate;
     saved_prompt_options saved_prompt;
     chat_options chat;
-    bool json_output, shift, full_given, list_devices, watch, no_mmap, mlock, no_repack, f16_as_bf16,
-        display_prompt, escape, ignore_eos, no_special;
+    bool json_output, shift, full_given, list_devices, watch, no_mmap, mlock, no_repack,
+        f16_as_bf16, display_prompt, escape, ignore_eos, no_special;
 } cli_options;
 
 /* Reads the command line. Returns -1, or an exit code. */

@@ -109,8 +109,11 @@ static void put_sampling(FILE *out, const llm_sampler_params *p) {
         fputs(", ", out);
     }
     fputs("\"stages\": [", out);
-    for (int32_t i = 0; i < p->n_stages; i++)
-        fprintf(out, "%s\"%s\"", i ? ", " : "", llm_sampler_stage_name(p->stage[i]));
+    const int32_t n_stages = p->n_stages > 0 ? p->n_stages : LLM_SAMPLER_N_STAGES;
+    for (int32_t i = 0; i < n_stages; i++) {
+        const int32_t stage = p->n_stages > 0 ? p->stage[i] : i;
+        fprintf(out, "%s\"%s\"", i ? ", " : "", llm_sampler_stage_name((llm_sampler_stage)stage));
+    }
     fputs("], \"dry_breakers\": [", out);
     for (size_t i = 0; i < p->n_dry_breakers; i++) {
         fputs(i ? ", " : "", out);
