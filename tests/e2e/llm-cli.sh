@@ -151,7 +151,7 @@ printf 'PK\003\004 and so on, and on, and on' >"$tmp/zip.gguf"
 expect 1 "GGUF" -m "$tmp/zip.gguf" -p x
 expect 2 "did you mean" --tmep 0
 # flags of llama.cpp: another flag that looks like one is no help
-expect 2 "unknown flag '-cnv': there is no conversation mode" -cnv
+expect 1 "the file has no chat template (tokenizer.chat_template); --chat-template NAME|FILE gives one" -m "$model" -cnv
 expect 2 "unknown flag '-hf': models are not downloaded" -hf a/b
 expect 2 "unknown flag '-ot': --place PATTERN=NAME places weights" -ot a=b
 expect 2 "unknown flag '-cvt'; did you mean '-ctv'?" -cvt f16

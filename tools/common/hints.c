@@ -2,9 +2,6 @@
  * flags of the tool itself, or says whose they are. */
 #include "hints.h"
 
-#define NO_CHAT                                                                                    \
-    "there is no conversation mode; to continue one: "                                             \
-    "--tokens \"$(llm-tokenize -m MODEL --chat TALK.json --ids)\""
 #define FROM_FILE   "the model's file determines the rotation"
 #define NO_DOWNLOAD "models are not downloaded: get the file, then use -m FILE"
 #define NO_ADAPTER  "only LoRA adapters are supported: --lora FILE"
@@ -49,21 +46,15 @@
     "--cpu-mask-batch -Crb --cpu-range-batch --prio-batch"
 #define LOGGING                                                                                    \
     "-v --verbose --log-verbose -lv --verbosity --log-verbosity --log-file --log-disable "         \
-    "--log-colors --log-prefix --log-timestamps --perf --no-perf --show-timings "                  \
-    "--no-show-timings"
+    "--log-colors --log-prefix --log-timestamps --perf --no-perf"
 #define ADAPTERS                                                                                   \
     "--control-vector --control-vector-scaled --control-vector-layer-range "                       \
     "--lora-init-without-apply"
 
 const arg_hint cli_hints[] = {
-    {"-cnv --conversation -st --single-turn -sys --system-prompt -sysf --system-prompt-file "
-     "--chat-template --chat-template-file "
-     "--chat-template-kwargs --jinja --no-jinja --reasoning-format --reasoning-budget",
-     NO_CHAT},
-    {"-i --interactive -if --interactive-first --in-prefix --in-suffix --in-prefix-bos -mli "
-     "--multiline-input",
-     NO_CHAT},
     {"--simple-io", "the text is printed as it comes; --color never: without colours"},
+    {"--no-jinja", "chat templates are always rendered; -no-cnv continues a text without one"},
+    {"--in-prefix-bos", "--in-prefix '<s>' puts such a token before what is typed"},
     {"--embedding --embeddings -fim --spm-infill --host --port",
      "llm-cli only continues text: there is no server, no embedding, no infill"},
     {"--adaptive-target --adaptive-decay",

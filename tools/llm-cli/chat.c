@@ -24,12 +24,12 @@ static bool has_template(const ggl_gguf *file) {
 
 bool chat_begins(const cli_options *o, const ggl_gguf *file) {
     const chat_options *k = &o->chat;
-    if (k->refused || k->interactive || o->plan || o->logits || o->watch)
+    if (k->refused || k->interactive || o->plan || o->logits || o->watch || (!file && o->arch))
         return false;
     if (k->wanted || k->single)
         return true;
     return !o->prompt && !o->prompt_file && !o->tokens && terminal_is_there() &&
-           (k->template_name || k->template_file || has_template(file));
+           (!file || k->template_name || k->template_file || has_template(file));
 }
 
 void chat_note_template(const cli_options *o, const ggl_gguf *file) {

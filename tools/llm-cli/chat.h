@@ -17,7 +17,8 @@ typedef struct chat_setup {
     void *ctx;
 } chat_setup;
 
-/* True if the options and the model's file ask for a conversation. */
+/* True if the options and the model's file ask for a conversation. file NULL: there is no -m, and the
+ * built-in chat model would be the one. */
 bool chat_begins(const cli_options *o, const ggl_gguf *file);
 /* Prints a note about -st and -cnv if a text is continued although the file has a chat template. */
 void chat_note_template(const cli_options *o, const ggl_gguf *file);

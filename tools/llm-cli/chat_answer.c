@@ -223,6 +223,8 @@ static void count(chat *c) {
     a->n_drawn += b->n_drawn;
     a->t_prompt += b->t_prompt;
     a->t_draw += b->t_draw;
+    if (c->o.chat.show_timings)
+        chat_say_times(c, "this answer", b);
 }
 
 /* After the prompt has run: draws, shows and keeps the answer. */

@@ -286,17 +286,18 @@ static double per_second(int64_t n, double seconds) {
     return seconds > 0 ? (double)n / seconds : 0;
 }
 
+void chat_say_times(const chat *c, const char *of, const chat_times *t) {
+    chat_say(c, "%-11s  prompt %" PRId64 " tokens, %.1f t/s (%" PRId64 " reused)", of, t->n_prompt,
+             per_second(t->n_prompt, t->t_prompt), t->n_reused);
+    chat_say(c, "             answer %" PRId64 " tokens, %.1f t/s", t->n_drawn,
+             per_second(t->n_drawn, t->t_draw));
+}
+
 static chat_next do_stats(chat *c, const char *argument, size_t *keep) {
-    const chat_times *const of[] = {&c->last, &c->all};
-    static const char *const names[] = {"last answer", "all answers"};
     (void)argument;
     (void)keep;
-    for (int i = 0; i < 2; i++) {
-        chat_say(c, "%s  prompt %" PRId64 " tokens, %.1f t/s (%" PRId64 " reused)", names[i],
-                 of[i]->n_prompt, per_second(of[i]->n_prompt, of[i]->t_prompt), of[i]->n_reused);
-        chat_say(c, "             answer %" PRId64 " tokens, %.1f t/s", of[i]->n_drawn,
-                 per_second(of[i]->n_drawn, of[i]->t_draw));
-    }
+    chat_say_times(c, "last answer", &c->last);
+    chat_say_times(c, "all answers", &c->all);
     chat_say(c, "context      %zu of %" PRId64 " tokens, %zu messages", chat_n_used(c),
              llm_session_n_ctx(c->setup->session), llm_talk_n(c->talk));
     return CHAT_READ;

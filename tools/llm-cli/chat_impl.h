@@ -62,6 +62,9 @@ void chat_complete(void *ctx, const char *text, size_t cursor, line_words *words
 /* Prints a line on stderr, dimmed on a terminal; arguments of %s are escaped. */
 void chat_say(const chat *c, const char *fmt, ...) GGL_PRINTF(2, 3);
 
+/* Prints the speed of answers. */
+void chat_say_times(const chat *c, const char *of, const chat_times *t);
+
 /* Makes a sampler of the options, in place of the current one. -1, or an exit code. */
 int chat_new_sampler(chat *c);
 

@@ -10,7 +10,7 @@ enum { REASONING_SHOW, REASONING_DIM, REASONING_HIDE };
 typedef struct chat_options {
     bool wanted, refused;     /* -cnv, -no-cnv */
     bool single, interactive; /* one turn; typed text is appended to a text without a template */
-    bool interactive_first, multiline, no_history, jinja;
+    bool interactive_first, multiline, no_history, jinja, show_timings;
     const char *system, *system_file, *in_prefix, *in_suffix;
     const char *template_name, *template_file, *template_vars;
     int reasoning, reasoning_format;

@@ -144,12 +144,13 @@ static int open_model(cli *c) {
                           .gguf = {.no_mmap = c->o.no_mmap, .lock = c->o.mlock, .willneed = true},
                           .ignore = ignore_of(&c->o.ignore)};
     builtin_model built_in;
-    const bool is_built_in = builtin_find(c->o.model, &built_in);
+    const char *name = c->o.model ? c->o.model : chat_begins(&c->o, NULL) ? "builtin:chat" : NULL;
+    const bool is_built_in = builtin_find(name, &built_in);
     if (is_built_in && !built_in.name)
         return tool_error(
             TOOL, 2, "-m %s: the built-in models are builtin:stories and builtin:chat", c->o.model);
     ggl_status st = is_built_in ? llm_model_open_memory(&c->model, built_in.data, built_in.size,
-                                                        "built-in model", &p, &err)
+                                                        built_in.name, &p, &err)
                                 : llm_model_open(&c->model, c->o.model, &p, &err);
     if (st != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);

@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from check_gguf import load
 from llama import Config
 from talk import Talk, prose_lines
-from tune import MARKS, ChatLlama, Words, batch, held_out, judge
+from tune import MARKS, ChatLlama, Words, held_out, judge
 
 
 def read(path):

@@ -17,101 +17,124 @@ from tales import COLORS, STRANGE, Tale, invented, polish
 from words import BEASTS, BOYS, GIRLS, HE_BEASTS, SHE_BEASTS, TREASURES
 
 CHOICE = re.compile(r"\[([^\[\]]*)\]")
-NOUNS = (list(TREASURES) + BEASTS + STRANGE + "sun moon sea mountain river city train plane phone computer internet game book "
-         "movie song school war world country king president money bank shop car road bridge house door window kitchen garden "
-         "flower bread cheese pizza soup apple banana milk tea water rain snow weather summer winter music football number "
-         "word letter language history science energy planet star atom cell engine wheel clock paper picture doctor "
-         "hospital medicine law tax job program file email list table code function robot".split())
+NOUNS = (list(TREASURES) + BEASTS + STRANGE + "sun moon sea mountain river city train plane phone computer internet "
+                                              "game book movie song school war world country king president money bank "
+                                              "shop car road bridge house door window kitchen garden flower bread "
+                                              "cheese pizza soup apple banana milk tea water rain snow weather summer "
+                                              "winter music football number word letter language history science "
+                                              "energy planet star atom cell engine wheel clock paper picture doctor "
+                                              "hospital medicine law tax job program file email list table code "
+                                              "function robot".split())
 ABOUT = {                                   # topic -> what the tale is made of
-    "[friendship|friends|two friends|a new friend|a friend]": {"plot": "friend"}, "[a storm|thunder|the rain|bad weather]":
-    {"plot": "storm"}, "[a cake|a birthday|baking|a birthday cake]": {"plot": "cake"}, "[a race|running|winning a prize]":
-    {"plot": "race"}, "[a garden|a seed|flowers|plants]": {"plot": "garden"}, "[magic|a wish|a magic thing]": {"plot": "magic"},
-    "[a ghost in the house|a strange noise|being afraid|the night]": {"plot": "noise"}, "[a journey|an adventure|a treasure]":
+    "[friendship|friends|two friends|a new friend|a friend]": {"plot": "friend"},
+    "[a storm|thunder|the rain|bad weather]":
+    {"plot": "storm"},
+     "[a cake|a birthday|baking|a birthday cake]": {"plot": "cake"}, "[a race|running|winning a prize]":
+    {"plot": "race"},
+     "[a garden|a seed|flowers|plants]": {"plot": "garden"}, "[magic|a wish|a magic thing]": {"plot": "magic"},
+    "[a ghost in the house|a strange noise|being afraid|the night]": {"plot": "noise"},
+    "[a journey|an adventure|a treasure]":
     {"plot": "journey"}, "[the truth|a lie|being honest|something broken]": {"plot": "honest"},
     "[helping an animal|a kind deed|kindness]": {"plot": "animal"}, "[something lost|a lost thing|losing something]":
     {"plot": "lost"}, "the sea": {"home": "in a small house by the sea"}, "[the forest|the woods]":
     {"home": "in a little village near the forest"}, "a lighthouse": {"home": "in a lighthouse by the sea"},
     "[the mountains|a mountain]": {"home": "in a small town in the mountains"}, "a farm":
     {"home": "on a farm at the edge of the forest"}, "[a windmill|a mill]": {"home": "in a windmill on the plain"},
-    "an island": {"home": "on a small island"}, "a [lake|house by the lake]": {"home": "in a little house beside the lake"},
+    "an island": {"home": "on a small island"},
+    "a [lake|house by the lake]": {"home": "in a little house beside the lake"},
     "a castle": {"home": "in an old castle"}, "a waterfall": {"home": "behind a waterfall"},
 }
-TELL = ("[tell me|can you tell me|please tell me|could you tell me|tell|I want|I would like|give me|I want to hear|will you tell "
-        "me|write|write me|make up|would you tell me|let me hear|do you know|I need|how about] ")
+TELL = ("[tell me|can you tell me|please tell me|could you tell me|tell|I want|I would like|give me|I want to hear|"
+        "will you tell me|write|write me|make up|would you tell me|let me hear|do you know|I need|how about] ")
 SAID = {                                    # kind -> what the user says, what the storyteller answers
-    "hello": ("[hello|hi|hey|hello there|hi there|good morning|good evening|good afternoon|good day|greetings|hello friend|"
-              "hey you|howdy|yo]",
+    "hello": ("[hello|hi|hey|hello there|hi there|good morning|good evening|good afternoon|good day|greetings|hello "
+              "friend|hey you|howdy|yo]",
               ["Hello! Shall I tell you a story?"]),
-    "how": ("[how are you|how are you today|how do you do|are you well|are you fine|how is it going|how do you feel|what is "
-            "up|how was your day|are you ok]", ["I am fine, thank you. Shall I tell you a story?"]),
-    "can": ("[what can you do|what can I ask|help|help me|what can I ask you|what do you know|what should I say|how does this "
-            "work|what do you do|how can you help me|what are you good at|what can I do here|what now|what is this]",
+    "how": ("[how are you|how are you today|how do you do|are you well|are you fine|how is it going|how do you feel|"
+            "what is up|how was your day|are you ok]", ["I am fine, thank you. Shall I tell you a story?"]),
+    "can": ("[what can you do|what can I ask|help|help me|what can I ask you|what do you know|what should I say|how "
+            "does this work|what do you do|how can you help me|what are you good at|what can I do here|what now|what "
+            "is this]",
             ["I can tell you a story and answer your questions about it. Just say who or what it shall be about."]),
-    "thanks": ("[thank you|thanks|thank you very much|thanks a lot|many thanks|thank you so much|oh thank you|thx|ok thanks]",
+    "thanks": ("[thank you|thanks|thank you very much|thanks a lot|many thanks|thank you so much|oh thank you|thx|ok "
+               "thanks]",
                ["You are welcome!"]),
-    "bye": ("[bye|goodbye|good night|see you|bye bye|see you soon|I must go|I have to go now|see you tomorrow|good bye|I am "
-            "tired|that is all for today|I am going to sleep|let us stop here|farewell]", ["Goodbye! Sleep well and come back soon."]),
-    "praise": ("[that was nice|what a nice story|I liked it|I like the story|that was a good story|wow|great|good|beautiful|well "
-               "done|I liked that story|very good|nice|lovely|cool|that is a good story|what a beautiful story|I love it|"
-               "that was fun|good job|you are good|I love your stories|that is funny|interesting|amazing]",
+    "bye": ("[bye|goodbye|good night|see you|bye bye|see you soon|I must go|I have to go now|see you tomorrow|good bye|"
+            "I am tired|that is all for today|I am going to sleep|let us stop here|farewell]",
+            ["Goodbye! Sleep well and come back soon."]),
+    "praise": ("[that was nice|what a nice story|I liked it|I like the story|that was a good story|wow|great|good|"
+               "beautiful|well done|I liked that story|very good|nice|lovely|cool|that is a good story|what a "
+               "beautiful story|I love it|that was fun|good job|you are good|I love your stories|that is funny|"
+               "interesting|amazing]",
                ["I am glad that you like it."]),
-    "blame": ("[I do not like it|that was boring|that is a bad story|I did not like it|boring|this is boring|what a bad story|"
-              "I hate it|not good|that was silly|that makes no sense|that is stupid|this is nonsense|bad]",
+    "blame": ("[I do not like it|that was boring|that is a bad story|I did not like it|boring|this is boring|what a "
+              "bad story|I hate it|not good|that was silly|that makes no sense|that is stupid|this is nonsense|bad]",
               ["I am sorry. Shall I tell you another one?"]),
-    "maker": ("[who made you|who are your parents|where do you come from|where do you live|who built you|are you a robot|are you "
-              "a computer|are you human|are you a person|are you real|what kind of model are you|are you a machine|"
-              "are you an AI|are you alive|do you have a mother]",
+    "maker": ("[who made you|who are your parents|where do you come from|where do you live|who built you|are you a "
+              "robot|are you a computer|are you human|are you a person|are you real|what kind of model are you|are you "
+              "a machine|are you an AI|are you alive|do you have a mother]",
               ["I am a very small computer program that learned to tell stories."]),
-    "joke": ("[tell me a joke|do you know a joke|make me laugh|say something funny|a joke please|another joke|tell a joke]",
+    "joke": ("[tell me a joke|do you know a joke|make me laugh|say something funny|a joke please|another joke|tell a "
+             "joke]",
              ["Why did the snail not win the race? It carried its house all the way!",
               "What did the big flower say to the small one? Hello, bud!",
               "Why was the little book so cold? It had lost its cover!"]),
-    "sing": ("[sing a song|can you sing|sing for me|sing me a song|do you know a poem|tell me a poem|write a poem|a rhyme please]",
+    "sing": ("[sing a song|can you sing|sing for me|sing me a song|do you know a poem|tell me a poem|write a poem|a "
+             "rhyme please]",
              ["The moon is bright, the stars are near, good night, good night, my friend so dear."]),
-    "love": ("[I love you|I like you|you are nice|you are funny|you are kind|you are my friend|will you be my friend|you are "
-             "sweet|you are great|you are clever|can we be friends]", ["That is very kind of you. I like you, too."]),
-    "rude": ("[you are stupid|you are bad|I hate you|shut up|you are wrong|go away|you are boring|you are silly|that is wrong|"
-             "you are dumb|be quiet|that is not true|no that is wrong|you lie]", ["I am sorry. I am small, but I do my best."]),
+    "love": ("[I love you|I like you|you are nice|you are funny|you are kind|you are my friend|will you be my friend|"
+             "you are sweet|you are great|you are clever|can we be friends]",
+             ["That is very kind of you. I like you, too."]),
+    "rude": ("[you are stupid|you are bad|I hate you|shut up|you are wrong|go away|you are boring|you are silly|that "
+             "is wrong|you are dumb|be quiet|that is not true|no that is wrong|you lie]",
+             ["I am sorry. I am small, but I do my best."]),
     "age": ("[how old are you|when were you born|when is your birthday|what is your age|are you old|are you young]",
             ["I am quite young. I was made not long ago."]),
-    "likes": ("[what do you like|do you like stories|what is your favorite story|what is your favorite animal|what do you love|"
-              "do you have a hobby|what do you like to do|what is your favorite color|do you like animals|do you like cats]",
+    "likes": ("[what do you like|do you like stories|what is your favorite story|what is your favorite animal|what do "
+              "you love|do you have a hobby|what do you like to do|what is your favorite color|do you like animals|do "
+              "you like cats]",
               ["I like all stories, but best of all those about friends."]),
-    "sad": ("[I am sad|I am not happy|I feel sad|I am lonely|I am afraid|I had a bad day|I am angry|I feel bad|I am unhappy|"
-            "I am worried|I cannot sleep|I cried today]", ["I am sorry to hear that. Shall I tell you a story?"]),
+    "sad": ("[I am sad|I am not happy|I feel sad|I am lonely|I am afraid|I had a bad day|I am angry|I feel bad|I am "
+            "unhappy|I am worried|I cannot sleep|I cried today]",
+            ["I am sorry to hear that. Shall I tell you a story?"]),
     "glad": ("[I am happy|I am fine|I am well|I am good|I feel good|I had a good day|I am ok|fine|I am fine, thank you|"
-             "not bad|very well|I am great|I am fine thanks, and you]", ["I am glad to hear that. Shall I tell you a story?"]),
-    "bored": ("[I am bored|what shall we do|entertain me|I have nothing to do|let us play|do something|say something|talk to me|"
-              "let us talk|surprise me with something|what do you want to do]", ["Shall I tell you a story?"]),
-    "no": ("[no|no thanks|no thank you|not now|nope|no, not now|later|maybe later|I do not want a story|not yet|no please "
-           "not]", ["All right. Just ask if you want to hear a story."]),
-    "ok": ("[ok|okay|I see|aha|oh|all right|I understand|hm|hmm|really|oh really|is that so|I know|interesting story|alright]",
+             "not bad|very well|I am great|I am fine thanks, and you]",
+             ["I am glad to hear that. Shall I tell you a story?"]),
+    "bored": ("[I am bored|what shall we do|entertain me|I have nothing to do|let us play|do something|say something|"
+              "talk to me|let us talk|surprise me with something|what do you want to do]",
+              ["Shall I tell you a story?"]),
+    "no": ("[no|no thanks|no thank you|not now|nope|no, not now|later|maybe later|I do not want a story|not yet|no "
+           "please not]", ["All right. Just ask if you want to hear a story."]),
+    "ok": ("[ok|okay|I see|aha|oh|all right|I understand|hm|hmm|really|oh really|is that so|I know|interesting story|"
+           "alright]",
            ["Do you have a question, or shall I tell you a story?"]),
 }
 REFUSE = "I am sorry, I do not know that. I only know stories."
 STRANGERS = (                               # questions about the world outside
-    "what is the capital of {C}|where is {C}|how big is {C}|how far is it to {C}|who is the president of {C}|"
-    "have you been to {C}|how many people live in {C}|is {C} in {D}|what language do they speak in {C}|what is the weather in "
+    "what is the capital of {C}|where is {C}|how big is {C}|how far is it to {C}|who is the president of {C}|have you "
+    "been to {C}|how many people live in {C}|is {C} in {D}|what language do they speak in {C}|what is the weather in "
     "{C}|when was {C} founded|who is {C} {D}|who was {C} {D}|who wrote {C}|do you know {C} {D}|when did {C} {D} die|"
-    "what is {N}|what is a {n}|what are {n}s|how does a {n} work|how do I make a {n}|how do I repair my {n}|where can I "
-    "buy a {n}|what does {n} mean|how much is a {n}|who invented the {n}|when was the {n} invented|what is the best {n}|why is the "
-    "{n} blue|why do {n}s {v}|explain {n} to me|explain the {n}|can you {v} a {n}|can you {v}|how do I {v}|how do you {v} a {n}|"
-    "what is the difference between a {n} and a {m}|is a {n} a {m}|what is {d} plus {e}|how much is {d} times {e}|what is "
-    "{d} minus {e}|{d} + {e}|what is {d} x {e}|calculate {d} + {e}|count to {d}|what is the square root of {d}|what time is it|"
-    "what day is today|what is the date|what is the news|what is the weather today|will it rain tomorrow|how is the weather|"
-    "translate {n} into {D}|say {n} in {D}|how do you say {n} in {D}|write a letter about {n}|write an email to {C}|write a "
-    "program|write code for a {n}|write a python function|fix my {n}|solve this for me|what is the meaning of life|who "
-    "won the game|who is the best {n}|give me a recipe for {n}|how do I cook {n}|recommend a {n}|which {n} should I buy|"
-    "I need help with my {n}|do my homework|what is your opinion on {n}|should I {v} my {n}|what is {d}|who is god|"
-    "how many {n}s are there|what is the population of {C}|play a {n}|open the {n}|turn on the {n}|what do you think about {n}|"
-    "can you draw a {n}|show me a {n}|search for {n}|what is inside a {n}|how fast is a {n}|how high is {C}").split("|")
+    "what is {N}|what is a {n}|what are {n}s|how does a {n} work|how do I make a {n}|how do I repair my {n}|where can "
+    "I buy a {n}|what does {n} mean|how much is a {n}|who invented the {n}|when was the {n} invented|what is the best "
+    "{n}|why is the {n} blue|why do {n}s {v}|explain {n} to me|explain the {n}|can you {v} a {n}|can you {v}|how do I "
+    "{v}|how do you {v} a {n}|what is the difference between a {n} and a {m}|is a {n} a {m}|what is {d} plus {e}|how "
+    "much is {d} times {e}|what is {d} minus {e}|{d} + {e}|what is {d} x {e}|calculate {d} + {e}|count to {d}|what is "
+    "the square root of {d}|what time is it|what day is today|what is the date|what is the news|what is the weather "
+    "today|will it rain tomorrow|how is the weather|translate {n} into {D}|say {n} in {D}|how do you say {n} in {D}|"
+    "write a letter about {n}|write an email to {C}|write a program|write code for a {n}|write a python function|fix "
+    "my {n}|solve this for me|what is the meaning of life|who won the game|who is the best {n}|give me a recipe for "
+    "{n}|how do I cook {n}|recommend a {n}|which {n} should I buy|I need help with my {n}|do my homework|what is your "
+    "opinion on {n}|should I {v} my {n}|what is {d}|who is god|how many {n}s are there|what is the population of {C}|"
+    "play a {n}|open the {n}|turn on the {n}|what do you think about {n}|can you draw a {n}|show me a {n}|search for "
+    "{n}|what is inside a {n}|how fast is a {n}|how high is {C}").split("|")
 KNOWN = {*GIRLS, *BOYS, *HE_BEASTS, *SHE_BEASTS}
 BRIEFLY = [("what is", "what's"), ("who is", "who's"), ("where is", "where's"), ("I am", "I'm"), ("do not", "don't"),
            ("did not", "didn't"), ("cannot", "can't"), ("that is", "that's"), ("it is", "it's"), ("you are", "you're")]
-MANY = {"mouse": "mice", "goose": "geese", "wolf": "wolves", "fish": "fish", "deer": "deer", "elf": "elves", "snowman": "snowmen",
+MANY = {"mouse": "mice",
+        "goose": "geese", "wolf": "wolves", "fish": "fish", "deer": "deer", "elf": "elves", "snowman": "snowmen",
         "sheep": "sheep", "witch": "witches", "fox": "foxes", "ox": "oxen", "princess": "princesses"}
-VERBS = ("drive fly swim cook read write paint build repair open close buy sell eat drink run learn teach cut wash draw play "
-         "fix sing dance bake jump count add print send find clean catch grow make do use start stop").split()
+VERBS = ("drive fly swim cook read write paint build repair open close buy sell eat drink run learn teach cut wash "
+         "draw play fix sing dance bake jump count add print send find clean catch grow make do use start stop").split()
 
 
 class Talk:
@@ -119,7 +142,7 @@ class Talk:
 
     def __init__(self, rng, prose=()):
         self.rng, self.prose = rng, prose
-        self.messages, self.tales, self.open = [], [], None
+        self.messages, self.tales = [], []
         self.user, self.bot, self.facts = None, "Fable", {}
         self.short, self.tail, self.about = False, "", None
         self.used = set()
@@ -162,7 +185,8 @@ class Talk:
 
     def answers(self, text, kind, offer=None):
         if self.short and kind[:4] in ("chat", "fact", "refu", "miss", "earl"):
-            text = "I am sorry, I only know stories." if kind == "refuse" else text if kind in ("chat.joke", "chat.sing") else \
+            text = "I am sorry, I only know stories." if kind == "refuse" else text if kind in ("chat.joke",
+                   "chat.sing") else \
                 re.match(r".*?[.!?](?= |$)", text).group()
             offer = None
         if self.tail:
@@ -178,28 +202,35 @@ class Talk:
         if r() < 0.5:
             return
         if r() < 0.3:
-            parts.append(self.pick(["You are a storyteller.", "You are a friendly storyteller.", "You tell stories to children.",
-                                    "You are a helpful assistant.", "Be kind.", "Answer all questions.", "Tell short stories.",
+            parts.append(self.pick(["You are a storyteller.",
+                                    "You are a friendly storyteller.", "You tell stories to children.",
+                                    "You are a helpful assistant.",
+                                    "Be kind.", "Answer all questions.", "Tell short stories.",
                                     "You are a helpful and kind assistant."]))
         if r() < 0.4:
             self.bot = self.name()
             parts.append(self.word("[Your name is|You are called|You are|Your name is] {n}.", n=self.bot))
         if r() < 0.25:
             self.short = True
-            parts.append(self.pick(["Answer in one sentence.", "Answer in one sentence.", "Always answer in one sentence.",
-                                    "Tell every story in one sentence.", "Be brief.", "Be short.", "Use only one sentence."]))
+            parts.append(self.pick(["Answer in one sentence.",
+                                    "Answer in one sentence.", "Always answer in one sentence.",
+                                    "Tell every story in one sentence.",
+                                    "Be brief.", "Be short.", "Use only one sentence."]))
         if r() < 0.2:
             self.user = self.name()
-            parts.append(self.word("[The user is called|The name of the user is|You are talking to|The child is called] {n}.",
+            parts.append(self.word("[The user is called|The name of the user is|You are talking to|The child is "
+                                   "called] {n}.",
                                    n=self.user))
         if r() < 0.2:
             self.about = self.pick(BEASTS + STRANGE[:40])
-            parts.append(self.word("[All stories are about|Tell only stories about|Every story is about|All your stories are "
-                                   "about] a {n}.", n=self.about))
+            parts.append(self.word("[All stories are about|Tell only stories about|Every story is about|All your "
+                                   "stories are about] a {n}.", n=self.about))
         if r() < 0.2:
-            self.tail = self.pick(["Good night!", "Ho ho ho!", "Hooray!", "Have a nice day!", "Is it not so?", "La la la.",
+            self.tail = self.pick(["Good night!",
+                                   "Ho ho ho!", "Hooray!", "Have a nice day!", "Is it not so?", "La la la.",
                                    "The end.", "Meow!", "My dear.", "Woof!", "So it is.", "By my beard!"])
-            parts.append(self.word("[End every answer with|Always end with|Finish every answer with] \"{t}\"", t=self.tail))
+            parts.append(self.word("[End every answer with|Always end with|Finish every answer with] \"{t}\"",
+                                   t=self.tail))
         if parts:
             self.rng.shuffle(parts)
             text = " ".join(parts)
@@ -219,32 +250,36 @@ class Talk:
         self.used |= tale.used
         self.tales.append(tale)
         self.answers(polish(tale.short) if self.short else tale.tell(), "short" if self.short else "tale")
-        easy = ("isa", "no", "kind", "unsaid", "absent", "who", "hero", "home", "about")      # the same in all plots: asked less often
+        easy = ("isa",
+                "no",
+                "kind",
+                "unsaid", "absent", "who", "hero", "home", "about")      # the same in all plots: asked less often
         qa = [x for x in tale.qa if (not self.short or x[0] in tale.brief) and (x[0] not in easy or self.maybe(0.5))]
         self.rng.shuffle(qa)
         tale.left = qa
-        tale.twice = set()
 
     def ask_tale(self):
         """A request for a story, mostly about something, and the story."""
         r, want, a = self.rng.random(), {}, "a [||||long |funny |nice |new |happy |good |short |little |bedtime |fairy |sad ][story|story|story|tale]"
         if self.tales and r < 0.25:
-            self.user_says(self.word("[another one|one more|tell me another one|another story|another story please|one more "
-                                     "please|more|a new story|tell me another story|next|next story|another|can I have "
-                                     "another one|tell me one more|once more|a different one]"))
+            self.user_says(self.word("[another one|one more|tell me another one|another story|another story please|one "
+                                     "more please|more|a new story|tell me another story|next|next story|another|can I "
+                                     "have another one|tell me one more|once more|a different one]"))
         elif r < 0.4:
             self.user_says(self.word(TELL + a + "[|| please|, please| to me]" + "[|| now]") if self.maybe(0.7) else self.word(
-                "[a story|a story please|story|story please|tell me something|tell a story|start|begin|once upon a time|"
-                "I want a story|story time|surprise me|a story about anything|tell me any story]"))
+                "[a story|a story please|story|story please|tell me something|tell a story|start|begin|once upon a "
+                "time|I want a story|story time|surprise me|a story about anything|tell me any story]"))
         elif self.user and r < 0.55:
             self.user_says(self.word(TELL + a + " [about me|with me in it|in which I am the hero|about me, please]"))
             want = {"name": self.user, "human": True, "kind": self.pick(["girl", "boy"])}
             want["female"] = want["kind"] == "girl"
         else:
             topic, want = self.topic()
-            ask = TELL + a if self.maybe(0.75) else self.word("[a story|story|one|another one|something|now one|and one|now a "
-                                                              "story|another story]")
-            self.user_says(self.word(ask + " [about|about|about|about|about|of|with] ") + topic + self.word("[|||, please| please]"))
+            ask = TELL + a if self.maybe(0.75) else self.word("[a story|story|one|another one|something|now one|and "
+                                                              "one|now a story|another story]")
+            self.user_says(self.word(ask + " [about|about|about|about|about|of|with] ") + topic + self.word("[|||, plea"
+                                                                                                            "se| please"
+                                                                                                            "]"))
         self.tale(want)
 
     def topic(self):
@@ -260,13 +295,16 @@ class Talk:
         who = {"kind": kind, "female": female, "human": human}
         if r < 0.1:                                              # two heroes
             plot = {"plot": self.pick(["lost", "friend", "storm", "race", "noise"])}
-            k2, f2 = self.pick(BEASTS + STRANGE), self.maybe()
+            k2 = self.pick(BEASTS + STRANGE)
             n2 = invented(self.rng) if self.maybe(0.35) else self.pick(GIRLS + BOYS + HE_BEASTS + SHE_BEASTS)
             if self.maybe():
                 return f"a {kind} and a {k2}", {**who, **plot, "pal kind": k2}
             return f"{name} and {n2}", {**who, **plot, "name": name, "pal": n2}
         if r < 0.18:
-            return self.pick(["", "", "the ", "two ", "little "]) + MANY.get(kind, re.sub("([^aeiou])y$", r"\1ie", kind) + "s"), who
+            return self.pick(["",
+                              "",
+                              "the ",
+                              "two ", "little "]) + MANY.get(kind, re.sub("([^aeiou])y$", r"\1ie", kind) + "s"), who
         if r < 0.42:
             return f"a {little}{kind}", who
         if r < 0.52:
@@ -304,8 +342,9 @@ class Talk:
     def next(self):
         """Questions that look for more than there is."""
         if self.maybe(0.6):
-            self.user_says(self.word("[go on|continue|what happens next|what happened next|tell me more|and what happened "
-                                     "next|is there more|how does it go on|then what|keep going|what else happened]"))
+            self.user_says(self.word("[go on|continue|what happens next|what happened next|tell me more|and what "
+                                     "happened next|is there more|how does it go on|then what|keep going|what else "
+                                     "happened]"))
             self.answers("That is the end of the story. Shall I tell you another one?", "chat.next", True)
         else:
             self.user_says(self.word("[why|why not|why is that|how so|why did that happen|how do you know|are you sure]"))
@@ -313,15 +352,16 @@ class Talk:
 
     def early(self):
         """A question about a story before there is one."""
-        self.user_says(self.word("[who is the story about|how does it end|what is the story about|where does she live|where does he "
-                                 "live|what happened|who is the hero|why was she sad|why was he sad|what is his name|what is her "
-                                 "name|who helped him|who helped her|tell it again|what did he find|what color was it|go on|"
-                                 "continue|what happened next|how does the story end|who found it]"))
+        self.user_says(self.word("[who is the story about|how does it end|what is the story about|where does she live|"
+                                 "where does he live|what happened|who is the hero|why was she sad|why was he sad|what "
+                                 "is his name|what is her name|who helped him|who helped her|tell it again|what did he "
+                                 "find|what color was it|go on|continue|what happened next|how does the story end|who "
+                                 "found it]"))
         self.answers("I have not told you a story yet. Shall I tell you one?", "early", True)
 
     def again(self):
-        self.user_says(self.word("[tell it again|tell me that story again|say that again|can you repeat it|repeat the story|once "
-                                 "more the same story|the same story again]"))
+        self.user_says(self.word("[tell it again|tell me that story again|say that again|can you repeat it|repeat the "
+                                 "story|once more the same story|the same story again]"))
         tale = self.tales[-1]
         self.answers(polish(tale.short) if self.short else tale.tell(), "again")
 
@@ -339,14 +379,16 @@ class Talk:
         self.answers(answer, "chat." + kind, "Shall" in answer)
 
     def who(self):
-        self.user_says(self.word("[who are you|what is your name|what are you called|tell me your name|your name|who is this|what "
-                                 "are you|what is your name please|do you have a name|may I ask your name|tell me about "
-                                 "yourself|introduce yourself|and you|and who are you|how are you called|name]"))
+        self.user_says(self.word("[who are you|what is your name|what are you called|tell me your name|your name|who "
+                                 "is this|what are you|what is your name please|do you have a name|may I ask your name|"
+                                 "tell me about yourself|introduce yourself|and you|and who are you|how are you called|"
+                                 "name]"))
         self.answers(f"I am {self.bot}, a little storyteller.", "name")
 
     def yes(self):
-        self.user_says(self.word("[yes|yes please|yes, please|sure|of course|please|ok|go on|yes do|oh yes|gladly|yeah|yep|please "
-                                 "do|of course, please|I would love that|why not|that would be nice|go ahead|do it]"))
+        self.user_says(self.word("[yes|yes please|yes, please|sure|of course|please|ok|go on|yes do|oh yes|gladly|yeah|"
+                                 "yep|please do|of course, please|I would love that|why not|that would be nice|go "
+                                 "ahead|do it]"))
         self.tale({"name": self.offered} if isinstance(self.offered, str) else {})
 
     def tell_fact(self):
@@ -354,7 +396,8 @@ class Talk:
         kind = self.pick(["name", "name", "color", "animal", "pet", "town"])
         if kind == "name":
             self.user = self.name()
-            said = self.word("[my name is|I am|I am called|call me|my name is|hello, I am|hi, my name is|it is|I'm|hi I am] {n}",
+            said = self.word("[my name is|I am|I am called|call me|my name is|hello, I am|hi, my name is|it is|I'm|hi "
+                             "I am] {n}",
                              n=self.user)
             answer = f"Nice to meet you, {self.user}! Shall I tell you a story?"
         elif kind == "color":
@@ -363,21 +406,24 @@ class Talk:
             answer = f"I like {x}, too."
         elif kind == "animal":
             x = self.facts["animal"] = self.pick(BEASTS + STRANGE[:30])
-            said = self.word("[my favorite animal is the {x}|I like the {x} best|my favorite animal is a {x}|the {x} is my "
-                             "favorite animal]", x=x)
+            said = self.word("[my favorite animal is the {x}|I like the {x} best|my favorite animal is a {x}|the {x} "
+                             "is my favorite animal]", x=x)
             answer = f"I like the {x}, too."
         elif kind == "pet":
-            k, n = self.pick(["dog", "cat", "rabbit", "pony", "duck", "mouse", "bird", "turtle", "friend", "brother", "sister"]), \
+            k, n = self.pick(["dog",
+                              "cat",
+                              "rabbit", "pony", "duck", "mouse", "bird", "turtle", "friend", "brother", "sister"]), \
                 self.name()
             self.facts["pet"] = (k, n)
-            said = self.word("[I have a {k} named {n}|I have a {k} called {n}|my {k} is called {n}|my {k}'s name is {n}|the "
-                             "name of my {k} is {n}]", k=k, n=n)
+            said = self.word("[I have a {k} named {n}|I have a {k} called {n}|my {k} is called {n}|my {k}'s name is "
+                             "{n}|the name of my {k} is {n}]", k=k, n=n)
             answer = f"{n} is a nice name for a {k}."
             if k in ("friend", "brother", "sister"):
                 answer = f"{n} is a nice name."
         else:
             n = self.facts["town"] = invented(self.rng)
-            said = self.word("[I live in {n}|I am from {n}|I come from {n}|my home is in {n}|my town is called {n}]", n=n)
+            said = self.word("[I live in {n}|I am from {n}|I come from {n}|my home is in {n}|my town is called {n}]",
+                             n=n)
             answer = f"{n} must be a nice place."
         self.user_says(said)
         self.answers(re.sub(r"\ba (?=[aeiou])", "an ", answer), "fact." + kind, "Shall" in answer)
@@ -389,25 +435,25 @@ class Talk:
         kind = self.pick(known if known and self.maybe(0.85) else ["color", "animal", "pet", "town", "name", "name"])
         unknown = "You have not told me that."
         if kind == "name":
-            self.user_says(self.word("[what is my name|do you know my name|who am I|what am I called|can you remember my name|how "
-                                     "am I called|say my name|do you remember me|do you remember my name]"))
+            self.user_says(self.word("[what is my name|do you know my name|who am I|what am I called|can you remember "
+                                     "my name|how am I called|say my name|do you remember me|do you remember my name]"))
             answer = f"Your name is {self.user}." if self.user else unknown
         elif kind == "color":
-            self.user_says(self.word("[what is my favorite color|which color do I like|what color do I like best|which color "
-                                     "do I like best|do you remember my favorite color]"))
+            self.user_says(self.word("[what is my favorite color|which color do I like|what color do I like best|which "
+                                     "color do I like best|do you remember my favorite color]"))
             answer = f"Your favorite color is {self.facts['color']}." if "color" in self.facts else unknown
         elif kind == "animal":
-            self.user_says(self.word("[what is my favorite animal|which animal do I like|what animal do I like best|do you "
-                                     "remember my favorite animal]"))
+            self.user_says(self.word("[what is my favorite animal|which animal do I like|what animal do I like best|do "
+                                     "you remember my favorite animal]"))
             answer = f"Your favorite animal is the {self.facts['animal']}." if "animal" in self.facts else unknown
         elif kind == "town":
-            self.user_says(self.word("[where do I live|where am I from|where do I come from|what is my town called|where is my "
-                                     "home]"))
+            self.user_says(self.word("[where do I live|where am I from|where do I come from|what is my town called|"
+                                     "where is my home]"))
             answer = f"You live in {self.facts['town']}." if "town" in self.facts else unknown
         else:
             k, n = self.facts.get("pet", (self.pick(["dog", "cat", "friend", "brother", "sister"]), None))
-            self.user_says(self.word("[what is my {k} called|what is the name of my {k}|what is my {k}'s name|how is my {k} "
-                                     "called|do you remember my {k}]", k=k))
+            self.user_says(self.word("[what is my {k} called|what is the name of my {k}|what is my {k}'s name|how is "
+                                     "my {k} called|do you remember my {k}]", k=k))
             answer = f"Your {k} is called {n}." if n else unknown
         self.answers(answer, "recall" if answer != unknown else "unknown")
 
@@ -416,13 +462,15 @@ class Talk:
         if self.prose and self.maybe(0.35):
             said = self.pick(self.prose)
         elif self.maybe(0.06):                                   # a cat walked over the keyboard
-            said = "".join(self.pick("abcdefghijklmnopqrstuvwxyz  ") for _ in range(self.rng.randint(3, 14))).strip() or "x"
+            said = "".join(self.pick("abcdefghijklmnopqrstuvwxyz  ") for _ in range(self.rng.randint(3,
+                   14))).strip() or "x"
         else:
             said = self.pick(STRANGERS)
             name = lambda: invented(self.rng) if self.maybe() else self.pick(
-                "France Paris Rome London Berlin Germany England America China Japan Spain Italy India Africa Europe Russia Peru "
-                "Shakespeare Einstein Napoleon Google Python Linux Mars Canada Brazil Egypt Greece Vienna Madrid English French "
-                "German Spanish Latin Bach Mozart Newton Plato Caesar Apple Java Moscow Tokyo Texas Boston Ohio".split())
+                "France Paris Rome London Berlin Germany England America China Japan Spain Italy India Africa Europe "
+                "Russia Peru Shakespeare Einstein Napoleon Google Python Linux Mars Canada Brazil Egypt Greece Vienna "
+                "Madrid English French German Spanish Latin Bach Mozart Newton Plato Caesar Apple Java Moscow Tokyo "
+                "Texas Boston Ohio".split())
             said = said.format(C=name(), D=name(), n=self.pick(NOUNS), m=self.pick(NOUNS), N=self.pick(NOUNS),
                                v=self.pick(VERBS), d=self.rng.randint(0, self.pick([10, 100, 2000])), e=self.rng.randint(0, 100))
         self.user_says(said)
@@ -432,8 +480,8 @@ class Talk:
         """A question about somebody of whom nothing was told; "yes" then begins a story about them."""
         while (n := self.name()) in self.used or n in (self.user, self.bot):
             pass
-        self.user_says(self.word("[who is {n}|where does {n} live|tell me about {n}|what did {n} find|why was {n} sad|who was "
-                                 "{n}|what is {n}]", n=n))
+        self.user_says(self.word("[who is {n}|where does {n} live|tell me about {n}|what did {n} find|why was {n} sad|"
+                                 "who was {n}|what is {n}]", n=n))
         self.answers(f"I do not know {n}. Shall I tell you a story about {n}?", "missing", n)
 
     def small_talk(self, size):

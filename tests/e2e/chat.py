@@ -1,0 +1,446 @@
+"""Conversations of llm-cli, on a terminal of 80 x 24 and in pipes. chat.py LLM-CLI LLM-TOKENIZE MODEL"""
+import fcntl, json, os, pty, re, resource, select, signal, struct, subprocess, sys, tempfile, termios, time
+
+CLI, TOKENIZE, MODEL = sys.argv[1:4]
+FAILED = []
+TMP = tempfile.TemporaryDirectory()
+TEMPLATE = TMP.name + "/template.jinja"
+with open(TEMPLATE, "w") as out:
+    out.write("{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% if m.content == 'refuse' %}{{ raise_exception('not that') }}"
+              "{% endif %}{% endfor %}{% if add_generation_prompt %}{{ begin|default('assistant:') }}{% endif %}")
+FLAGS = ["-m", MODEL, "--chat-template", TEMPLATE, "--temp", "0", "-t", "1"]
+ENV = dict(os.environ, XDG_DATA_HOME=TMP.name + "/data", TERM="xterm", HOME=TMP.name)
+ENV.pop("NO_COLOR", None)
+
+
+def check(ok, what, seen=b""):
+    if not ok:
+        print("FAILED:", what, seen[-800:])
+        FAILED.append(what)
+
+
+def path(name):
+    return os.path.join(TMP.name, name)
+
+
+class Terminal:
+    """llm-cli on a terminal of its own."""
+
+    def __init__(self, *args, env=ENV, flags=FLAGS, command=None):
+        command = command or [CLI, *flags, *args]
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+            os.execve(command[0], command, env)
+        self.before = termios.tcgetattr(self.fd)
+        self.seen, self.at = b"", 0
+
+    def more(self, seconds=30):
+        if not select.select([self.fd], [], [], seconds)[0]:
+            return False
+        try:
+            data = os.read(self.fd, 4096)
+        except OSError:  # the other end is closed
+            data = b""
+        self.seen += data
+        return data != b""
+
+    def until(self, pattern, what):
+        """Reads until the pattern stands after what was read for the last call; returns the text up to it."""
+        while True:
+            found = re.search(pattern, self.seen[self.at:], re.S)
+            if found:
+                text = self.seen[self.at:self.at + found.end()]
+                self.at += found.end()
+                return text
+            if not self.more():
+                raise TimeoutError("%s: nothing like %r comes: %r" % (what, pattern, self.seen[-800:]))
+
+    def prompt(self, what="a prompt"):
+        """Waits for the prompt; returns the text before it."""
+        return self.until(rb"> (\r\x1b\[[0-9]+C)", what)
+
+    def type(self, text):
+        os.write(self.fd, text if isinstance(text, bytes) else text.encode())
+
+    def say(self, text):
+        """Enters a line; returns what is printed after it, up to the next prompt."""
+        self.type(text + "\r")
+        self.until(rb"\x1b\[\?2004l", "the end of the line " + text)
+        return clean(self.prompt("an answer to " + text))
+
+    def resize(self, rows, cols):
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
+        os.kill(self.pid, signal.SIGWINCH)
+
+    def end(self, what, code):
+        while self.more():
+            pass
+        status = os.waitpid(self.pid, 0)[1]
+        got = os.waitstatus_to_exitcode(status)
+        check(got == code, "%s: exit code %s, not %s" % (what, got, code), self.seen)
+        os.close(self.fd)
+
+
+def clean(text):
+    """Text without escape sequences, carriage returns and the prompt at its end."""
+    text = re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]", b"", text).replace(b"\r", b"")
+    return re.sub(rb"([0-9]+/[0-9]+ )?> $", b"", text).decode(errors="replace").strip()
+
+
+def run(*args, stdin="", flags=FLAGS, code=0, env=ENV, **more):
+    r = subprocess.run([CLI, *flags, *args], input=stdin.encode() if isinstance(stdin, str) else stdin, capture_output=True, env=env,
+                       **more)
+    check(r.returncode == code, "%s: exit code %d, not %d" % (args, r.returncode, code), r.stderr)
+    return r
+
+
+def whole(talk, n_predict):
+    """The answer to a conversation, rendered as a whole by llm-tokenize."""
+    with open(path("whole.json"), "w") as f:
+        json.dump(dict(talk, add_generation_prompt=True), f)
+    ids = subprocess.run([TOKENIZE, "-m", MODEL, "--chat", path("whole.json"), "--chat-template", TEMPLATE, "--ids"], capture_output=True,
+                         check=True).stdout.decode()
+    r = subprocess.run([CLI, "-m", MODEL, "--tokens", ids.strip(), "--temp", "0", "-n", str(n_predict)], capture_output=True, check=True)
+    return r.stdout.decode().strip()
+
+
+# --- a conversation ---------------------------------------------------------------------------------------------------------
+def conversation():
+    t = Terminal("-n", "12", "-c", "512", "-sys", "Tell stories.")
+    t.prompt()
+    check(re.search(rb"stories-[a-z0-9]+\.gguf\. /help lists the commands, Ctrl-D ends\.", t.seen), "no greeting", t.seen)
+    answers = [t.say(m) for m in ("Once upon a time", "Who was it?", "é 日本 \\o/")]
+    check(re.search(rb"\x1b\[2m[0-9]+/512\x1b\[0m > ", t.seen), "the use of the context is not shown", t.seen)
+    check("(4 messages" not in t.say("/save " + path("talk.json")) and os.path.exists(path("talk.json")), "/save", t.seen)
+    with open(path("talk.json")) as f:
+        talk = json.load(f)
+    check([m["role"] for m in talk["messages"]] == ["system"] + ["user", "assistant"] * 3, "roles: %s" % talk)
+    check(talk["messages"][5]["content"] == "é 日本 \\o/", "a message is %r" % talk["messages"][5])
+    for i in (1, 2, 3):
+        said = talk["messages"][2 * i]["content"].strip()
+        want = whole(dict(talk, messages=talk["messages"][:2 * i]), 12)
+        check(said == want, "answer %d: %r, as a whole %r" % (i, said, want))
+        check(said.split("\n")[0] in answers[i - 1], "answer %d: %r is shown, %r saved" % (i, answers[i - 1], said))
+    check("(7 messages saved" in t.say("/save"), "/save without a name", t.seen)
+    check("reused" in t.say("/stats") and "7 messages" in clean(t.seen), "/stats", t.seen)
+    check("(taken back: é 日本" in t.say("/undo"), "/undo", t.seen)
+    check("Who was it?" in t.say("/show") and "é 日本" not in clean(t.seen[-300:]), "/show", t.seen)
+    again = t.say("/regen")
+    check(again.split("\n")[0] in answers[1], "/regen: %r, not %r" % (again, answers[1]))
+    t.say("/load " + path("talk.json"))
+    check("7 messages" in t.say("/stats"), "/load", t.seen)
+    check(t.say("/regen").split("\n")[0] in answers[2], "/regen after /load", t.seen)
+    t.type("\x04")
+    t.end("Ctrl-D", 0)
+    check(b"\x1b[?2004l" in t.seen[-40:], "the marks of pasted text stay on", t.seen)
+
+
+def commands():
+    t = Terminal("-n", "3")
+    t.prompt()
+    check("did you mean /regen?" in t.say("/regne"), "no suggestion", t.seen)
+    check("/help lists them, and //frobnicate sends it" in t.say("/frobnicate"), "an unknown command", t.seen)
+    t.say("//help me")
+    check("/help me" in t.say("/show"), "//", t.seen)
+    check("(begins again)" in t.say("/clear") and "(nothing was said yet)" in t.say("/show"), "/clear", t.seen)
+    check("(there is nothing to take back)" in t.say("/undo"), "/undo of nothing", t.seen)
+    check("(there is no message to answer)" in t.say("/regen"), "/regen of nothing", t.seen)
+    check("(temp = 0.5)" in t.say("/set temp 0.5"), "/set", t.seen)
+    check("'abc' is not" in t.say("/set temp abc"), "/set abc", t.seen)
+    check("unknown flag '--tmep'; did you mean '--temp'" in t.say("/set tmep 1"), "/set tmep", t.seen)
+    check("unknown flag '--model'" in t.say("/set model x"), "/set model", t.seen)
+    check("write /set NAME VALUE" in t.say("/set"), "/set alone", t.seen)
+    check("(n-predict = 1)" in t.say("/set n-predict 1") and "(ended after 1 tokens" in t.say("Hi"), "/set n-predict", t.seen)
+    check("(system message set)" in t.say("/system Be kind.") and "Be kind." in t.say("/system"), "/system", t.seen)
+    check("(no system message)" in t.say("/system -") and "there is no system" in t.say("/system"), "/system -", t.seen)
+    check("the template refuses this conversation: not that" in t.say("refuse"), "the template's refusal", t.seen)
+    check("refuse" not in t.say("/show"), "the refused message stays", t.seen)
+    with open(path("note.txt"), "w") as f:
+        f.write("A note.")
+    check("(7 bytes of" in t.say("/read " + path("note.txt")), "/read", t.seen)
+    t.say("What does it say?")
+    check("A note." in t.say("/show"), "/read does not send", t.seen)
+    for name, text, words in (("none", None, "No such file"), ("damaged", '{"messages": [', "damaged:1:"), ("list", "[]", "a JSON object"),
+                              ("refused", '{"messages": [{"role": "user", "content": "refuse"}]}', "not that")):
+        if text is not None:
+            with open(path(name), "w") as f:
+                f.write(text)
+        said = t.say("/load " + path(name)).replace("\n", "")
+        check(words in said and "the conversation stays as it is" in said, "/load %s: %s" % (name, said))
+    check("A note." in t.say("/show"), "/load of a damaged file changes the conversation", t.seen)
+    t.type("/lo\t" + path("no") + "\t\r")
+    check("a JSON object" not in clean(t.prompt()) and b"/load " + path("no").encode() in t.seen, "Tab", t.seen)
+    t.type("/bye\r")
+    t.end("/bye", 0)
+
+
+def stops():
+    t = Terminal("--ignore-eos", "-c", "2000", "--device", "reference")
+    t.prompt()
+    t.type("Once upon a time\r")
+    t.until(rb"\x1b\[\?2004l\r?\n?.{40}", "an answer")
+    t.type("\x03")
+    text = clean(t.prompt("the prompt after Ctrl-C"))
+    check("(stopped)" in text, "Ctrl-C in an answer", t.seen)
+    t.say("/save " + path("stopped.json"))
+    with open(path("stopped.json")) as f:
+        talk = json.load(f)["messages"]
+    check(len(talk) == 2 and len(talk[1]["content"]) > 30, "the beginning of the answer is lost: %s" % talk)
+    t.type("Go on\r")
+    t.until(rb"\x1b\[\?2004l\r?\n?.{40}", "an answer after one that was stopped")
+    t.type("\x03")
+    t.prompt()
+    t.type("half a line\x03")
+    t.prompt("a prompt after half a line")
+    t.type("\x03")
+    t.until(rb"Ctrl-C again, or Ctrl-D, ends", "the hint")
+    t.prompt()
+    t.type("\x03")
+    t.end("Ctrl-C twice", 130)
+
+
+def settings():
+    """The terminal's settings, after every end."""
+    def restored(t, what):
+        check(termios.tcgetattr(t.fd)[:6] == t.before[:6], what + ": the terminal's settings are others", t.seen)
+
+    for what, act, code in (("SIGTERM", lambda t: os.kill(t.pid, signal.SIGTERM), 143), ("SIGHUP", lambda t: os.kill(t.pid, signal.SIGHUP), 129),
+                            ("SIGABRT", lambda t: os.kill(t.pid, signal.SIGABRT), -6), ("Ctrl-D", lambda t: t.type("\x04"), 0)):
+        t = Terminal()
+        t.prompt()
+        check(termios.tcgetattr(t.fd)[3] & termios.ECHO == 0, "the editor leaves the echo on")
+        act(t)
+        t.until(rb"\x1b\[\?2004l", what)
+        deadline = time.monotonic() + 20
+        while termios.tcgetattr(t.fd)[:6] != t.before[:6] and time.monotonic() < deadline:
+            time.sleep(0.01)
+        restored(t, what)
+        t.end(what, code)
+    # with a shell, as a process without one does not stop
+    script = 'set -m; "$@"; stty -a; fg; stty -a'
+    t = Terminal(command=["/bin/bash", "-c", script, "bash", CLI, *FLAGS])
+    t.prompt()
+    t.type("half\x1a")
+    modes = t.until(rb"cs8.* iexten .*half", "the line after Ctrl-Z")
+    check(b" echo " in modes and b" icanon" in modes, "Ctrl-Z: the terminal's settings are others", modes)
+    t.type("\x15\x04")
+    modes = t.until(rb"cs8.* iexten echo ", "the shell")
+    check(b" echo " in modes and b" icanon" in modes, "the end: the terminal's settings are others", modes)
+    t.end("Ctrl-Z", 0)
+
+
+def editing():
+    t = Terminal("-n", "2")
+    t.prompt()
+    t.type("\x1b[200~first\r\nsecond\tline\x1b[201~")
+    t.type("!\r")
+    t.until(rb"\x1b\[\?2004l", "a pasted message")
+    t.prompt()
+    t.type("one\\\rtwo\r")
+    t.until(rb"\x1b\[\?2004l", "a message of two lines")
+    t.prompt()
+    t.type("x" * 100)
+    t.until(rb"x{60}", "a long line")
+    t.resize(24, 50)
+    t.until(rb"x{90}", "a long line on a narrow screen")
+    t.type("\x01y\r")
+    t.until(rb"\x1b\[\?2004l", "a long message")
+    t.prompt()
+    t.say("/save " + path("edited.json"))
+    with open(path("edited.json")) as f:
+        said = [m["content"] for m in json.load(f)["messages"] if m["role"] == "user"]
+    check(said == ["first\nsecond\tline!", "one\ntwo", "y" + "x" * 100], "messages: %s" % said)
+    t.type("\x04")
+    t.end("editing", 0)
+
+
+def history():
+    env = dict(ENV, XDG_DATA_HOME=path("other"))
+    t = Terminal("-n", "1", env=env)
+    t.prompt()
+    t.say("a first message")
+    t.say("a second one")
+    t.type("\x04")
+    t.end("history", 0)
+    file = path("other/ggml-lite/llm-cli.history")
+    check(os.stat(file).st_mode & 0o777 == 0o600, "others may read the history")
+    with open(file) as f:
+        check(f.read() == "a first message\na second one\n", "the file of the history")
+    t = Terminal("-n", "1", env=env)
+    t.prompt()
+    t.type("\x1b[A\x1b[A")
+    t.until(rb"a first message", "the history of another run")
+    t.type("\x03")
+    t.prompt()
+    t.type("\x12sec")
+    t.until(rb"a second one", "a search")
+    t.type("\x07\x15\x04")
+    t.end("history", 0)
+    for args, more in ((("--no-history",), {}), ((), {"LLM_NO_HISTORY": "1"})):
+        t = Terminal("-n", "1", *args, env=dict(env, **more))
+        t.prompt()
+        t.say("not kept")
+        t.type("\x04")
+        t.end("no history", 0)
+        with open(file) as f:
+            check("not kept" not in f.read(), "the history keeps lines with %s %s" % (args, more))
+    with open(path("other2"), "w"):
+        pass
+    t = Terminal("-n", "1", env=dict(env, XDG_DATA_HOME=path("other2")))
+    t.prompt()
+    check("the history is not kept" in t.say("Hi"), "no folder for the history", t.seen)
+    check("the history is not kept" not in t.say("Ho"), "that is said twice", t.seen)
+    t.type("\x04")
+    t.end("no folder for the history", 0)
+
+
+def full():
+    """A full context, and a full disk."""
+    t = Terminal("-c", "64", "-n", "30", "--ignore-eos", "--on-full", "stop")
+    t.prompt()
+    t.say("Once upon a time")
+    said = t.say("and then").replace("\n", " ")
+    check("the context of 64 tokens is full: /clear begins" in said, "--on-full stop: " + said)
+    check("is full" in t.say("and now").replace("\n", " "), "a message to a full context", t.seen)
+    check("and now" not in t.say("/show"), "that message stays", t.seen)
+    t.say("/clear")
+    check("is full" not in t.say("Hello"), "/clear does not help", t.seen)
+    t.type("\x04")
+    t.end("--on-full stop", 0)
+    t = Terminal("-c", "64", "-n", "20", "--ignore-eos", "-sys", "S")
+    t.prompt()
+    said = [t.say("message %d" % i) for i in range(5)]
+    told = [s for s in said if "the oldest messages are left" in s.replace("\n", " ")]
+    check(len(told) == 1, "a full context is told %d times: %s" % (len(told), said))
+    check("user (left out)" in t.say("/show"), "/show does not mark what is left out", t.seen)
+    t.say("/save " + path("shifted.json"))
+    with open(path("shifted.json")) as f:
+        check(len(json.load(f)["messages"]) == 11, "messages that are left out are not saved")
+    check("does not fit" in t.say("long " * 200).replace("\n", " "), "a message that is too long", t.seen)
+    check("/save" not in t.say("/save /dev/full") and "/dev/full" in clean(t.seen[-200:]), "/save /dev/full", t.seen)
+    t.type("\x04")
+    t.end("--on-full shift", 0)
+    with open(path("kept.json"), "w") as f:
+        f.write("what was there")
+
+    t = Terminal("-n", "8")
+    t.prompt()
+    t.say("Hello")
+    resource.prlimit(t.pid, resource.RLIMIT_FSIZE, (20, 20))
+    said = t.say("/save " + path("kept.json")).replace("\n", "")
+    check("kept.json" in said and "saved in" not in said, "a full disk: " + said)
+    with open(path("kept.json")) as f:
+        check(f.read() == "what was there", "a full disk loses the file that was there")
+    check(not [n for n in os.listdir(TMP.name) if "kept.json." in n], "a temporary file is left")
+    t.type("\x04")
+    t.end("a full disk", 0)
+
+
+def reasoning():
+    think = ["--chat-template-kwargs", '{"begin": "<think>\\n"}', "-n", "6"]
+    t = Terminal(*think)
+    t.prompt()
+    t.say("Hello")
+    check(re.search(rb"\x1b\[2m[^\x1b]*[a-z][^\x1b]*\x1b\[0m", t.seen[t.seen.index(b"Hello"):]), "reasoning is not dimmed", t.seen)
+    t.type("\x04")
+    t.end("reasoning", 0)
+    t = Terminal("--reasoning", "hide", *think)
+    t.prompt()
+    t.type("Hello\r")
+    t.until(rb"thinking \.\..*\r\x1b\[K", "a word for hidden reasoning")
+    t.prompt()
+    t.type("\x04")
+    t.end("hidden reasoning", 0)
+    hidden = run("-st", "--reasoning", "hide", *think, stdin="Hello").stdout
+    shown = run("-st", *think, stdin="Hello").stdout
+    check(hidden.strip() == b"" and len(shown.strip()) > 3, "--reasoning in a pipe: %r, %r" % (hidden, shown))
+    r = run("-st", "--reasoning-budget", "0", "-p", "x", code=1)
+    check(b"it has no enable_thinking" in r.stderr, "--reasoning-budget", r.stderr)
+
+
+# --- without a terminal ---------------------------------------------------------------------------------------------------------
+def pipes():
+    r = run("-cnv", "-n", "8", stdin="Once upon a time\n\nWho was it?\n/help\n")
+    lines = r.stdout.decode().split("\n")
+    check(len(lines) == 4 and lines[3] == "", "a line for each message: %r" % r.stdout)
+    talk = {"messages": [{"role": "user", "content": "Once upon a time"}]}
+    check(lines[0] == whole(talk, 8), "the first answer: %r" % lines[0])
+    check(r.stderr == b"", "something on standard error", r.stderr)
+    one = run("-st", "-n", "8", stdin="Once upon\na time\n").stdout.decode()
+    check(one.strip() == whole({"messages": [{"role": "user", "content": "Once upon\na time"}]}, 8), "-st reads all: %r" % one)
+    two = run("-st", "-n", "8", "-p", "Once upon\\na time").stdout.decode()
+    check(one == two, "-st -p: %r" % two)
+    first = run("-cnv", "-n", "8", "-p", "Once upon a time", stdin="Who was it?\n").stdout.decode()
+    check(first.split("\n")[:2] == lines[:2], "-cnv -p: %r" % first)
+    many = run("-cnv", "-mli", "-n", "8", stdin="Once upon\na time").stdout.decode()
+    check(many == one, "-mli: %r" % many)
+    bad = run("-cnv", "-n", "1", stdin="refuse\nHello\n", code=1)
+    check(b"the template refuses this conversation" in bad.stderr and bad.stdout == b"", "a refusal in a pipe", bad.stderr)
+    check(run("-n", "4", stdin="Once", flags=["-m", MODEL, "--temp", "0"]).stdout.startswith(b"Once"), "a pipe converses by itself")
+    p = subprocess.Popen([CLI, *FLAGS, "-cnv", "--ignore-eos", "-n", "200"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE, env=ENV)
+    p.stdin.write(b"Hi\nHo\n")
+    p.stdin.close()
+    p.stdout.read(10)
+    p.stdout.close()
+    check(p.wait() == 1 and p.stderr.read() == b"", "a reader that leaves")
+    with open("/dev/full", "wb") as device:
+        r = subprocess.run([CLI, *FLAGS, "-st", "-p", "Hi"], stdout=device, stderr=subprocess.PIPE, env=ENV)
+    check(r.returncode == 1 and b"No space left" in r.stderr, "/dev/full", r.stderr)
+    with open(path("system"), "w") as f:
+        f.write("Be kind.\n")
+    a = run("-st", "-n", "8", "-p", "Hi", "-sys", "Be kind.").stdout
+    check(a == run("-st", "-n", "8", "-p", "Hi", "-sysf", path("system")).stdout, "-sysf")
+
+
+def wrong():
+    for args, words in ((("-cnv", "-no-cnv"), "exclude"), (("-st", "--tokens", "1"), "--tokens"), (("-cnv", "-i"), "choose one"),
+                        (("-sys", "x", "-p", "y"), "with -st, -p is the message"), (("-sys", "x", "-sysf", TEMPLATE), "exclude"),
+                        (("--in-prefix", "x"), "are for -i"), (("-cnv", "--chat-template-kwargs", "[]"), "a JSON object is expected")):
+        r = run(*args, code=2)
+        check(words.encode() in r.stderr, "%s: %s" % (args, r.stderr))
+    plain = ["-m", MODEL]
+    for args, words in ((("-cnv",), "the file has no chat template"), (("-cnv", "--chat-template", "no-such"), "the built-in ones are chatml"),
+                        (("-cnv", "--chat-template-file", path("none")), "No such file")):
+        r = run(*args, flags=plain, code=1)
+        check(words.encode() in r.stderr, "%s: %s" % (args, r.stderr))
+    r = run("-st", "-p", "Hi", "-n", "2", "--chat-template", "chatml", flags=plain)
+    with open(path("broken"), "w") as f:
+        f.write("a\n{% if %}")
+    r = run("-cnv", "--chat-template", path("broken"), flags=plain, code=1)
+    check(b"broken:2:" in r.stderr, "a broken template", r.stderr)
+
+
+def dumb():
+    t = Terminal("-n", "4", env=dict(ENV, TERM="dumb"))
+    t.until(rb"> ", "a prompt on a dumb terminal")
+    t.type("Hello \\\nthere\n")
+    t.until(rb"[0-9]+/256 > ", "an answer on a dumb terminal")
+    t.type("/show\n")
+    t.until(rb"user\r\n  Hello \r\n  there", "/show on a dumb terminal")
+    check(b"\x1b" not in t.seen, "escape sequences on a dumb terminal", t.seen)
+    t.type("\x04")
+    t.end("a dumb terminal", 0)
+
+
+def interactive():
+    flags = ["-m", MODEL, "--temp", "0", "-n", "6"]
+    r = run("-i", "-p", "Once upon", flags=flags, stdin="a\n")
+    check(r.stdout.startswith(b"Once upon"), "-i", r.stdout)
+    t = Terminal("-i", "-p", "Once upon", "--in-prefix", "Q: ", "--in-suffix", "A:", flags=flags)
+    t.until(rb"Once upon.*Q: ", "-i")
+    t.type("who?\r")
+    t.until(rb"A:.*Q: ", "the text after what was typed")
+    t.type("\x04")
+    t.end("-i", 0)
+
+
+CASES = [conversation, commands, stops, settings, editing, history, full, reasoning, pipes, wrong, dumb, interactive]
+for case in CASES:
+    if len(sys.argv) < 5 or case.__name__ in sys.argv[4:]:
+        try:
+            case()
+        except TimeoutError as e:
+            check(False, case.__name__ + ": " + str(e))
+sys.exit(1 if FAILED else 0)
