@@ -5,73 +5,11 @@
 #include "ggl/alloc.h"
 
 enum {
-    MAX_EXITS = 1 << 16, /* rests of tokens in a memo */
-    MAX_SIZE = 64 << 20  /* bytes of memos, after which all are forgotten */
+    MAX_SIZE = 64 << 20 /* bytes of memos, after which all are forgotten */
 };
 
 static void out_of_memory(llm_walk *w) {
     w->parser->states.pool.status = GGL_NOMEM;
-}
-
-/* --- slices ----------------------------------------------------------------------------------- */
-
-/* Which sets of characters, of those that slices have, are part of x: every character of the set is a
- * text of x. */
-static unsigned sets_in(llm_masks *m, llm_bx_pool *p, int32_t x) {
-    enum { KNOWN = 0x80 };
-    if (!ggl_grow(&m->covers, &m->cap_covers, (size_t)x + 1, sizeof *m->covers))
-        return 0;
-    if (m->covers[x])
-        return m->covers[x] & ~(unsigned)KNOWN;
-    unsigned bits = 0;
-    for (int k = 0; k < LLM_N_SLICE_CHARS; k++) {
-        if (!m->chars[k])
-            m->chars[k] =
-                llm_translate_class(p, llm_slice_chars[k].range, llm_slice_chars[k].n, NULL);
-        const int32_t other[] = {m->chars[k], llm_bx_not(p, x)};
-        if (llm_bx_min_len(p, llm_bx_and(p, other, 2)) == LLM_BX_DEAD)
-            bits |= 1u << k;
-    }
-    if (p->status == GGL_OK)
-        m->covers[x] = (uint8_t)(bits | KNOWN);
-    return p->status == GGL_OK ? bits : 0;
-}
-
-/* The best slice of all texts that begin with a loop, and the bytes that the loop's text needs. */
-typedef struct slice_choice {
-    int32_t slice, bytes;
-} slice_choice;
-
-static void consider_loop(llm_masks *m, llm_bx_pool *p, const llm_bx *loop, int32_t bytes,
-                          slice_choice *best) {
-    const unsigned sets = sets_in(m, p, loop->a);
-    for (int32_t k = 0; k < LLM_N_SLICES; k++)
-        if ((sets >> llm_slices[k].chars & 1) && (best->slice < 0 || k < best->slice) &&
-            (loop->max < 0 || llm_slices[k].most <= loop->max))
-            *best = (slice_choice){k, bytes};
-}
-
-/* Looks for loops over characters at the beginning of x, whose whole text needs `bytes`. */
-static void find_loops(llm_masks *m, llm_bx_pool *p, int32_t x, int32_t bytes, slice_choice *best) {
-    for (;;) {
-        const llm_bx e = p->node[x];
-        if (e.kind == LLM_BX_KIND_REPEAT && !p->node[e.a].has_call) {
-            consider_loop(m, p, &e, bytes, best);
-        } else if (e.kind == LLM_BX_KIND_ALT) {
-            for (int32_t i = 0; i < e.b; i++) {
-                const int32_t part = p->arg[e.a + i];
-                const int32_t own = p->node[part].min_len;
-                find_loops(m, p, part, own > bytes ? own : bytes, best);
-            }
-        } else if (e.kind == LLM_BX_KIND_SEQ) {
-            find_loops(m, p, e.a, bytes, best);
-            if (p->node[e.a].nullable) {
-                x = e.b;
-                continue;
-            }
-        }
-        return;
-    }
 }
 
 /* --- memos ------------------------------------------------------------------------------------ */
@@ -79,7 +17,7 @@ static void find_loops(llm_masks *m, llm_bx_pool *p, int32_t x, int32_t bytes, s
 static void memo_fini(llm_memo *x) {
     ggl_free(x->token);
     ggl_free(x->bits);
-    llm_trie_fini(&x->exits);
+    ggl_free(x->exit);
 }
 
 static void forget(llm_masks *m) {
@@ -94,7 +32,7 @@ void llm_masks_fini(llm_masks *m) {
     forget(m);
     ggl_free(m->memo);
     ggl_free(m->bucket);
-    ggl_free(m->covers);
+    llm_loops_fini(&m->loops);
     *m = (llm_masks){0};
 }
 
@@ -139,47 +77,23 @@ static bool keep_tokens(const llm_masks *m, llm_memo *x, const llm_walk *w) {
     return x->bits != NULL;
 }
 
-/* The number of a text after those at or below a node of the vocabulary's trie. */
-static int32_t texts_end(const llm_trie *t, const llm_trie_node *node) {
-    return node->end < t->n_nodes ? t->node[node->end].first : t->n_texts;
-}
-
-/* Adds what follows, in the tokens below an exit, if its first byte may come after the frame. Counts
- * only, if there is no `text`. */
-static size_t add_rests(const llm_masks *m, int32_t exit, const llm_byte_set *follow,
-                        llm_trie_text *text) {
-    const llm_trie *t = &m->vocab->trie;
-    const llm_trie_node *node = &t->node[exit];
-    size_t n = 0;
-    for (int32_t c = exit + 1; c < node->end; c = t->node[c].end) {
-        const int32_t first = t->node[c].first, end = texts_end(t, &t->node[c]);
-        if (!llm_byte_in(follow, t->node[c].byte))
-            continue;
-        for (int32_t i = first; text && i < end; i++) {
-            const ggl_str s = m->vocab->text[t->id[i]];
-            *text++ = (llm_trie_text){{s.s + node->depth, s.n - node->depth}, t->id[i]};
-        }
-        n += (size_t)(end - first);
-    }
-    return n;
-}
-
-/* Makes a trie of what follows in tokens after nodes at which the frame may be left. */
+/* Keeps the nodes that go on where the frame may be left, with a byte that may come after it. */
 static bool keep_exits(const llm_masks *m, llm_memo *x, const llm_walk *w) {
     const llm_byte_set *follow = &w->parser->states.pool.rule[x->rule].follow;
-    size_t n = 0;
-    for (size_t i = 0; i < w->n_exits; i++)
-        n += add_rests(m, w->exit[i], follow, NULL);
-    x->is_long = n > MAX_EXITS;
-    if (x->is_long || n == 0)
-        return true;
-    llm_trie_text *text = ggl_calloc(n, sizeof *text);
-    n = 0;
-    for (size_t i = 0; text && i < w->n_exits; i++)
-        n += add_rests(m, w->exit[i], follow, text + n);
-    const bool ok = text && llm_trie_make(&x->exits, text, (int32_t)n);
-    ggl_free(text);
-    return ok;
+    const llm_trie_node *node = m->vocab->trie.node;
+    size_t n = 0, cap = 0;
+    for (size_t i = 0; i < w->n_exits; i++) {
+        const int32_t exit = w->exit[i];
+        for (int32_t c = exit + 1; c < node[exit].end; c = node[c].end) {
+            if (!llm_byte_in(follow, node[c].byte))
+                continue;
+            if (!ggl_grow(&x->exit, &cap, n + 1, sizeof *x->exit))
+                return false;
+            x->exit[n++] = c;
+        }
+    }
+    x->n_exits = (int32_t)n;
+    return true;
 }
 
 /* Walks a state in a frame whose returns are not known. Calls that may come first are not followed:
@@ -187,16 +101,14 @@ static bool keep_exits(const llm_masks *m, llm_memo *x, const llm_walk *w) {
 static bool learn(llm_masks *m, llm_walk *w, llm_memo *x) {
     llm_states *s = &w->parser->states;
     const int32_t limit = w->limit;
-    slice_choice choice = {-1, 0};
-    const int32_t expr = s->state[x->state].expr;
-    find_loops(m, &s->pool, expr, s->pool.node[expr].min_len, &choice);
-    x->slice = choice.slice;
+    const llm_loop loop = llm_loop_of(w->loops, s, x->state);
+    x->slice = llm_loop_slice(loop);
     const llm_stack_mark mark = llm_stack_here(w->stack);
     w->limit = -1;
-    w->skip = choice.slice < 0 ? 0 : 1u << choice.slice;
+    w->skip = x->slice < 0 ? 0 : 1u << x->slice;
     w->lists_exits = x->rule >= 0; /* the whole text has nothing after it */
     w->n_found = w->n_exits = 0;
-    w->max_bytes = choice.bytes;
+    w->max_bytes = loop.bytes;
     llm_walk_trie(w, &m->vocab->trie,
                   llm_set_of_item(w->parser, w->stack, (llm_item){x->state, LLM_FRAME_OPEN}));
     llm_stack_back(w->stack, mark);
@@ -222,6 +134,7 @@ static const llm_memo *recall(llm_masks *m, llm_walk *w, int32_t state, int32_t 
     if (m->bucket[at])
         return &m->memo[m->bucket[at] - 1];
     llm_memo x = {.state = state, .rule = rule};
+    w->loops = &m->loops;
     if (!learn(m, w, &x)) {
         memo_fini(&x);
         return NULL;
@@ -232,7 +145,7 @@ static const llm_memo *recall(llm_masks *m, llm_walk *w, int32_t state, int32_t 
     }
     m->size += sizeof x + (size_t)x.n_tokens * sizeof *x.token +
                (x.bits ? m->vocab->n_words * sizeof *x.bits : 0) +
-               (size_t)x.exits.n_nodes * sizeof *x.exits.node;
+               (size_t)x.n_exits * sizeof *x.exit;
     m->memo[m->n_memos] = x;
     m->bucket[at] = (int32_t)++m->n_memos;
     return &m->memo[m->n_memos - 1];
@@ -260,11 +173,23 @@ static void add_memo(const llm_masks *m, const llm_memo *x, uint32_t *allowed) {
         add_tokens(allowed, x->token, (size_t)x->n_tokens);
 }
 
-/* Walks a trie from a set on top of the stack, and removes the set. */
-static void walk_from(llm_walk *w, const llm_trie *t, llm_item_set set, uint32_t *allowed) {
-    w->n_found = 0;
-    llm_walk_trie(w, t, set);
-    add_tokens(allowed, w->found, w->n_found);
+/* Goes on from where a frame was left, to what it returns to. Tokens that leave it go on with few
+ * different bytes: the set after each is made once. */
+static void walk_exits(llm_masks *m, llm_walk *w, const llm_memo *x, int32_t frame) {
+    const llm_trie *t = &m->vocab->trie;
+    const llm_byte_set *follow = &w->parser->states.pool.rule[x->rule].follow;
+    const llm_item_set left = llm_set_of_returns(w->parser, w->stack, frame);
+    llm_item_set after[256];
+    for (unsigned b = 0; b < 256; b++)
+        after[b].n = 0;
+    for (unsigned b = 0; b < 256; b++)
+        if (llm_byte_in(follow, b))
+            after[b] = llm_set_step(w->parser, w->stack, left, b);
+    for (int32_t i = 0; i < x->n_exits; i++) {
+        const llm_item_set set = after[t->node[x->exit[i]].byte];
+        if (set.n > 0)
+            llm_walk_from(w, t, x->exit[i], set);
+    }
 }
 
 static void mask_of_item(llm_masks *m, llm_walk *w, llm_item item, uint32_t *allowed) {
@@ -273,13 +198,15 @@ static void mask_of_item(llm_masks *m, llm_walk *w, llm_item item, uint32_t *all
     if (!x)
         return;
     const int32_t most = llm_bx_add_len(x->max_bytes, w->stack->frame[item.frame].finish);
-    if (x->is_long || (w->limit >= 0 && most > w->limit)) {
-        walk_from(w, &m->vocab->trie, llm_set_of_item(w->parser, w->stack, item), allowed);
+    w->n_found = 0;
+    if (w->limit >= 0 && most > w->limit) {
+        llm_walk_trie(w, &m->vocab->trie, llm_set_of_item(w->parser, w->stack, item));
     } else {
         add_memo(m, x, allowed);
-        if (x->exits.n_nodes > 0 && w->stack->frame[item.frame].returns >= 0)
-            walk_from(w, &x->exits, llm_set_of_returns(w->parser, w->stack, item.frame), allowed);
+        if (x->n_exits > 0 && w->stack->frame[item.frame].returns >= 0)
+            walk_exits(m, w, x, item.frame);
     }
+    add_tokens(allowed, w->found, w->n_found);
     llm_stack_back(w->stack, mark);
 }
 

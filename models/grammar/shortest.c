@@ -133,7 +133,7 @@ static void relax(const llm_trie *t, const char *s, size_t n, size_t i, llm_spel
         if (child >= end)
             return;
         at = child;
-        if (t->node[at].n > 0 && out->best[i] + 1 < out->best[k + 1]) {
+        if (t->node[at + 1].first > t->node[at].first && out->best[i] + 1 < out->best[k + 1]) {
             out->best[k + 1] = out->best[i] + 1;
             out->from[k + 1] = (int32_t)i;
             out->token[k + 1] = t->id[t->node[at].first];

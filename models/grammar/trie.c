@@ -3,22 +3,47 @@
 #include "ggl/alloc.h"
 #include "vocab.h"
 
-static bool before(ggl_str a, ggl_str b) {
-    const size_t n = a.n < b.n ? a.n : b.n;
-    const int order = n > 0 ? memcmp(a.s, b.s, n) : 0;
-    return order != 0 ? order < 0 : a.n < b.n;
+/* The first 8 bytes, so that most comparisons need no more. */
+static uint64_t key_of(ggl_str s) {
+    uint64_t key = 0;
+    for (size_t i = 0; i < 8; i++)
+        key = key << 8 | (i < s.n ? (unsigned char)s.s[i] : 0);
+    return key;
 }
 
-/* Merges runs of sorted texts from `a` to `b`, from 1 to all. Returns where the result is. */
+static bool before(const llm_trie_text *a, const llm_trie_text *b) {
+    if (a->key != b->key)
+        return a->key < b->key;
+    const size_t n = a->text.n < b->text.n ? a->text.n : b->text.n;
+    const int order = n > 8 ? memcmp(a->text.s, b->text.s, n) : 0;
+    return order != 0 ? order < 0 : a->text.n < b->text.n;
+}
+
+/* Merges the sorted texts from..middle and middle..end of a to b. */
+static void merge(const llm_trie_text *a, llm_trie_text *b, size_t from, size_t middle,
+                  size_t end) {
+    for (size_t i = from, k = middle, out = from; out < end; out++) {
+        const bool right = i == middle || (k < end && before(&a[k], &a[i]));
+        b[out] = right ? a[k++] : a[i++];
+    }
+}
+
+/* The end of the sorted run that begins at i. */
+static size_t run_end(const llm_trie_text *a, size_t i, size_t n) {
+    for (i++; i < n && !before(&a[i], &a[i - 1]); i++)
+        ;
+    return i < n ? i : n;
+}
+
+/* Merges neighbouring runs that are sorted already, until there is one. Returns where it is. */
 static llm_trie_text *sort(llm_trie_text *a, llm_trie_text *b, size_t n) {
-    for (size_t run = 1; run < n; run *= 2) {
-        for (size_t from = 0; from < n; from += 2 * run) {
-            const size_t middle = from + run < n ? from + run : n;
-            const size_t end = middle + run < n ? middle + run : n;
-            for (size_t i = from, k = middle, out = from; out < end; out++) {
-                const bool right = i == middle || (k < end && before(a[k].text, a[i].text));
-                b[out] = right ? a[k++] : a[i++];
-            }
+    for (bool sorted = false; !sorted;) {
+        sorted = true;
+        for (size_t from = 0, end; from < n; from = end) {
+            const size_t middle = run_end(a, from, n);
+            end = middle < n ? run_end(a, middle, n) : n;
+            merge(a, b, from, middle, end);
+            sorted = sorted && from == 0 && end == n;
         }
         llm_trie_text *other = a;
         a = b;
@@ -71,12 +96,12 @@ static void fill(llm_trie *t, const llm_trie_text *text, size_t n, int32_t *path
             t->node[path[d]] = (llm_trie_node){
                 .first = t->n_texts, .depth = (uint16_t)d, .byte = (uint8_t)s.s[d - 1]};
         }
-        t->node[path[s.n]].n++;
         t->id[t->n_texts++] = text[i].id;
         last = s;
     }
     for (size_t d = 0; d <= last.n; d++)
         t->node[path[d]].end = t->n_nodes;
+    t->node[t->n_nodes] = (llm_trie_node){.end = t->n_nodes, .first = t->n_texts};
 }
 
 bool llm_trie_make(llm_trie *t, llm_trie_text *text, int32_t n) {
@@ -84,10 +109,12 @@ bool llm_trie_make(llm_trie *t, llm_trie_text *text, int32_t n) {
     llm_trie_text *work = ggl_calloc((size_t)n, sizeof *work);
     if (!work)
         return false;
+    for (int32_t i = 0; i < n; i++)
+        text[i].key = key_of(text[i].text);
     const llm_trie_text *sorted = sort(text, work, (size_t)n);
     const size_t n_nodes = count(sorted, (size_t)n, t);
     int32_t *path = ggl_calloc((size_t)t->max_depth + 1, sizeof *path);
-    t->node = n_nodes < INT32_MAX ? ggl_calloc(n_nodes, sizeof *t->node) : NULL;
+    t->node = n_nodes < INT32_MAX ? ggl_calloc(n_nodes + 1, sizeof *t->node) : NULL;
     t->id = ggl_calloc((size_t)t->n_texts, sizeof *t->id);
     const bool ok = path && t->node && t->id;
     if (ok)

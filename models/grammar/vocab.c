@@ -123,8 +123,46 @@ static uint8_t slices_of(ggl_str s) {
     return bits;
 }
 
-/* Finds the tokens of each slice, and the slices of each node: from the last node to the first, so
- * that those below come before. */
+/* The slices of a node's own texts, and their tokens. */
+static uint8_t own_slices(llm_vocab *v, int32_t i) {
+    const llm_trie *t = &v->trie;
+    uint8_t bits = 0xff;
+    for (int32_t k = t->node[i].first; k < t->node[i + 1].first; k++) {
+        const uint32_t id = (uint32_t)t->id[k];
+        bits = slices_of(v->text[id]);
+        for (int s = 0; s < LLM_N_SLICES; s++)
+            if (bits >> s & 1)
+                set_bit(v->slice + (size_t)s * v->n_words, id);
+    }
+    return bits;
+}
+
+/* Characters of set k in all texts from node i on, which is below a whole character; 0: there are
+ * others. `length` is that of the character that begins here. */
+static uint8_t tail_of(const llm_vocab *v, int32_t i, int k) {
+    const llm_trie *t = &v->trie;
+    const llm_trie_node *node = &t->node[i];
+    const ggl_str s = v->text[t->id[node->first]]; /* one of the texts below */
+    const size_t at = (size_t)node->depth - 1, n = ggl_utf8_length(s.s + at, s.n - at);
+    if (n == 0 || !in_set(&llm_slice_chars[k], llm_unicode_decode(s.s + at, n)))
+        return 0;
+    if (n >
+        1) /* only if all texts below share the character, which then has a node for each byte */
+        for (size_t d = 1; d < n; d++, node++)
+            if (node[1].first != node->first || node[1].end != node->end)
+                return 0;
+    uint8_t most = 0;
+    for (int32_t c = (int32_t)(node - t->node) + 1; c < node->end; c = t->node[c].end) {
+        const uint8_t below = t->node[c].tail[k];
+        if (below == 0 || below == UINT8_MAX)
+            return 0;
+        most = below > most ? below : most;
+    }
+    return (uint8_t)(most + 1);
+}
+
+/* Finds the slices and tails of each node, from the last to the first, so that those below come
+ * before. */
 static bool find_slices(llm_vocab *v) {
     llm_trie *t = &v->trie;
     v->slice = ggl_calloc(LLM_N_SLICES * v->n_words, sizeof *v->slice);
@@ -132,16 +170,11 @@ static bool find_slices(llm_vocab *v) {
         return false;
     for (int32_t i = t->n_nodes - 1; i >= 0; i--) {
         llm_trie_node *node = &t->node[i];
-        node->slices = 0xff;
-        for (int32_t k = node->first; k < node->first + node->n; k++) {
-            const uint32_t id = (uint32_t)t->id[k];
-            node->slices = slices_of(v->text[id]);
-            for (int s = 0; s < LLM_N_SLICES; s++)
-                if (node->slices >> s & 1)
-                    set_bit(v->slice + (size_t)s * v->n_words, id);
-        }
+        node->slices = own_slices(v, i);
         for (int32_t c = i + 1; c < node->end; c = t->node[c].end)
             node->slices &= t->node[c].slices;
+        for (int k = 0; k < LLM_N_SLICE_CHARS && i > 0; k++)
+            node->tail[k] = tail_of(v, i, k);
     }
     return true;
 }
@@ -175,7 +208,7 @@ static bool make_trie(llm_vocab *v, const survey *s) {
     int32_t n = 0;
     for (int32_t i = 0; i < v->n; i++)
         if (!has_bit(v->eog, (uint32_t)i) && (s->has_continuations || is_utf8(v->text[i])))
-            text[n++] = (llm_trie_text){v->text[i], i};
+            text[n++] = (llm_trie_text){.text = v->text[i], .id = i};
     const bool ok = llm_trie_make(&v->trie, text, n);
     ggl_free(text);
     return ok;

@@ -6,14 +6,19 @@
 #include "llm/grammar.h"
 #include "translate.h"
 
+enum { LLM_N_SLICES = 8, LLM_N_SLICE_CHARS = 2, LLM_SLICE_CHARS_MOST = 8 };
+
 /* Nodes stand in the order in which a walk by depth enters them: the children of node i begin at
- * i + 1, and what is below it ends at `end`. Texts that end at a node have the numbers first ..
- * first + n. */
+ * i + 1, and what is below it ends at `end`. Texts have the numbers first .. node[i + 1].first if
+ * they end at the node, and first .. node[end].first if they end there or below. A node after the
+ * last one closes these ranges. */
 typedef struct llm_trie_node {
-    int32_t end, first, n;
+    int32_t end, first;
     uint16_t depth;
     uint8_t byte;
     uint8_t slices; /* bit k: all texts that end here or below are in slice k of the vocabulary */
+    uint8_t tail[LLM_N_SLICE_CHARS]; /* if from this byte on all these texts have only characters of
+                                        set k: how many at most; else 0 */
 } llm_trie_node;
 
 typedef struct llm_trie {
@@ -25,6 +30,7 @@ typedef struct llm_trie {
 /* A text, and what it stands for. */
 typedef struct llm_trie_text {
     ggl_str text;
+    uint64_t key; /* of the sort */
     int32_t id;
 } llm_trie_text;
 
@@ -42,7 +48,6 @@ typedef struct llm_slice {
     int32_t most;
 } llm_slice;
 
-enum { LLM_N_SLICES = 8, LLM_N_SLICE_CHARS = 2, LLM_SLICE_CHARS_MOST = 8 };
 /* Slices of the same characters follow each other, the larger one first. */
 extern const llm_slice llm_slices[LLM_N_SLICES];
 typedef struct llm_slice_set {

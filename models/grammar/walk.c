@@ -1,5 +1,7 @@
 #include "walk.h"
 
+#include <string.h>
+
 #include "ggl/alloc.h"
 
 static void out_of_memory(llm_walk *w) {
@@ -36,15 +38,32 @@ static bool fits(llm_walk *w, llm_item_set set) {
            llm_ending_tokens(w->ending, set) <= w->limit;
 }
 
-static void add_found(llm_walk *w, const llm_trie *t, const llm_trie_node *node, llm_item_set set) {
-    if (!ggl_grow(&w->found, &w->cap_found, w->n_found + (size_t)node->n, sizeof *w->found)) {
+/* Texts first .. end of the trie may follow; after none are more than `bytes` needed. */
+static void add_found(llm_walk *w, const llm_trie *t, int32_t first, int32_t end, int32_t bytes) {
+    if (!ggl_grow(&w->found, &w->cap_found, w->n_found + (size_t)(end - first), sizeof *w->found)) {
         out_of_memory(w);
         return;
     }
-    for (int32_t k = node->first; k < node->first + node->n; k++)
-        w->found[w->n_found++] = t->id[k];
-    const int32_t bytes = llm_ending_bytes(w->ending, set);
+    memcpy(w->found + w->n_found, t->id + first, (size_t)(end - first) * sizeof *w->found);
+    w->n_found += (size_t)(end - first);
     w->max_bytes = bytes > w->max_bytes ? bytes : w->max_bytes;
+}
+
+/* True if a state of the set loops over all characters from the node on; then *bytes is what is
+ * needed after them at most. */
+static bool loops_below(llm_walk *w, llm_item_set set, const llm_trie_node *node, int32_t *bytes) {
+    if (!w->loops || w->limit >= 0 || !(node->tail[0] | node->tail[1]))
+        return false;
+    for (size_t i = set.first; i < set.first + set.n; i++) {
+        const llm_item item = w->stack->item[i];
+        const llm_loop loop = llm_loop_of(w->loops, &w->parser->states, item.state);
+        for (int k = 0; k < LLM_N_SLICE_CHARS; k++)
+            if (node->tail[k] && node->tail[k] <= loop.most[k]) {
+                *bytes = llm_bx_add_len(loop.bytes, w->stack->frame[item.frame].finish);
+                return true;
+            }
+    }
+    return false;
 }
 
 static void add_exit(llm_walk *w, int32_t node) {
@@ -54,34 +73,65 @@ static void add_exit(llm_walk *w, int32_t node) {
         w->exit[w->n_exits++] = node;
 }
 
-void llm_walk_trie(llm_walk *w, const llm_trie *t, llm_item_set start) {
+/* Notes what a node's set allows. Returns true if there is more below. */
+static bool visit(llm_walk *w, const llm_trie *t, int32_t i, llm_item_set set) {
+    const llm_trie_node *node = &t->node[i];
+    if (node[1].first > node->first && fits(w, set))
+        add_found(w, t, node->first, node[1].first, llm_ending_bytes(w->ending, set));
+    if (i + 1 == node->end)
+        return false;
+    if (set.exits && w->lists_exits)
+        add_exit(w, i);
+    w->level[node->depth] = (llm_level){set, llm_stack_here(w->stack)};
+    return true;
+}
+
+/* Walks what is below a node, whose set is its level's. */
+static void walk_below(llm_walk *w, const llm_trie *t, int32_t top) {
     const llm_bx_pool *pool = &w->parser->states.pool;
-    if (!ggl_grow(&w->level, &w->cap_levels, (size_t)t->max_depth + 1, sizeof *w->level)) {
-        out_of_memory(w);
-        return;
-    }
-    const llm_stack_mark mark = llm_stack_here(w->stack);
-    w->level[0] = (llm_level){start, mark};
-    for (int32_t i = 1; i < t->n_nodes && pool->status == GGL_OK;) {
+    for (int32_t i = top + 1, end = t->node[top].end; i < end && pool->status == GGL_OK;) {
         const llm_trie_node *node = &t->node[i];
         const llm_level *above = &w->level[node->depth - 1];
-        i = node->end;
-        if (node->slices & w->skip)
+        int32_t bytes, next = node->end;
+        if (node->slices & w->skip) {
+            i = next;
             continue;
+        }
+        if (loops_below(w, above->set, node, &bytes)) {
+            add_found(w, t, node->first, t->node[next].first, bytes);
+            i = next;
+            continue;
+        }
         llm_stack_back(w->stack, above->mark);
         const llm_item_set set = next_set(w, above->set, node->byte);
-        if (set.n == 0)
-            continue;
-        if (node->n > 0 && fits(w, set))
-            add_found(w, t, node, set);
-        const int32_t first = (int32_t)(node - t->node) + 1;
-        if (first == node->end)
-            continue;
-        if (set.exits && w->lists_exits)
-            add_exit(w, first - 1);
-        w->level[node->depth] = (llm_level){set, llm_stack_here(w->stack)};
-        i = first;
+        if (set.n > 0 && visit(w, t, i, set))
+            next = i + 1;
+        i = next;
     }
+}
+
+static bool has_levels(llm_walk *w, const llm_trie *t) {
+    if (ggl_grow(&w->level, &w->cap_levels, (size_t)t->max_depth + 1, sizeof *w->level))
+        return true;
+    out_of_memory(w);
+    return false;
+}
+
+void llm_walk_trie(llm_walk *w, const llm_trie *t, llm_item_set start) {
+    if (!has_levels(w, t))
+        return;
+    const llm_stack_mark mark = llm_stack_here(w->stack);
+    w->level[0] = (llm_level){start, mark};
+    walk_below(w, t, 0);
+    llm_stack_back(w->stack, mark);
+}
+
+void llm_walk_from(llm_walk *w, const llm_trie *t, int32_t node, llm_item_set set) {
+    if (!has_levels(w, t))
+        return;
+    const llm_stack_mark mark = llm_stack_here(w->stack);
+    if (visit(w, t, node, set))
+        walk_below(w, t, node);
     llm_stack_back(w->stack, mark);
 }
 
