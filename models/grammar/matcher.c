@@ -1,7 +1,9 @@
 /* Matchers: a place in a text, and what copies of it share. */
+#include <stdio.h>
 #include <string.h>
 
 #include "ggl/alloc.h"
+#include "expected.h"
 #include "machine.h"
 #include "mask.h"
 
@@ -299,4 +301,13 @@ ggl_status llm_matcher_mask(llm_matcher *m, int32_t budget, uint32_t *allowed, g
         allowed[next / 32] |= (uint32_t)1 << (next % 32);
     }
     return m->e->parser.states.pool.status == GGL_OK ? GGL_OK : give_up(m, err);
+}
+
+size_t llm_matcher_expected(llm_matcher *m, char *buf, size_t size) {
+    if (m->has_ended) {
+        if (size > 0)
+            snprintf(buf, size, "nothing");
+        return strlen("nothing");
+    }
+    return llm_expected(&m->e->parser, &m->stack, m->set, buf, size);
 }

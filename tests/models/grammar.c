@@ -1,6 +1,7 @@
 /* Grammars, as users write them. */
 #include "common/json.h"
 #include "llm/grammar.h"
+#include "seed.h"
 #include "test.h"
 
 static llm_grammar *gbnf(const char *text) {
@@ -163,4 +164,105 @@ TEST(layout_of_rules) {
                                          "f--");
     NO("root ::= [^a-c]", "b");
     YES("root ::= .{2}", "\xe2\x82\xac\n");
+}
+
+static void expects(const char *grammar, const char *text, const char *words) {
+    ggl_error err = {0};
+    llm_grammar *g = gbnf(grammar);
+    llm_matcher *m = NULL;
+    char buf[300], small[8];
+    size_t n;
+    if (g && CHECK_OK(llm_matcher_new(&m, g, NULL, &err), &err)) {
+        CHECK_OK(llm_matcher_accept_bytes(m, text, strlen(text), &n, &err), &err);
+        CHECK_INT(llm_matcher_expected(m, buf, sizeof buf), strlen(words));
+        CHECK_STR(buf, words);
+        CHECK_INT(llm_matcher_expected(m, small, sizeof small), strlen(words));
+        CHECK(strncmp(small, words, 7) == 0);
+        CHECK_INT(llm_matcher_expected(m, NULL, 0), strlen(words));
+    }
+    llm_matcher_free(m);
+    llm_grammar_free(g);
+}
+
+TEST(what_is_expected) {
+    expects("root ::= \"true\" | \"false\" | [0-9]+", "", "a digit, 'false' or 'true'");
+    expects("root ::= \"true\" | [0-9]+", "12", "a digit or the end of the text");
+    expects("root ::= \"a\" [ \\n]? \"b\"", "a", "a line end, a space or 'b'");
+    expects("root ::= \"\\\"\" [^\"]* \"\\\"\"", "\"", "any character");
+    expects("root ::= [^\"x]", "", "any character but '\"' 'x'");
+    expects("root ::= [a-zA-Zé]", "", "a small letter, a capital letter or another character");
+    expects("root ::= [a-zé]", "\xc3", "the rest of a character");
+    expects("root ::= \"abc\"", "abc", "the end of the text");
+}
+
+/* --- a vocabulary of a model ------------------------------------------------------------------ */
+
+static llm_vocab *builtin_vocab(void) {
+    ggl_error err = {0};
+    ggl_gguf *file = NULL;
+    llm_tokenizer *t = NULL;
+    llm_vocab *v = NULL;
+    if (CHECK_OK(ggl_gguf_open(&file, BUILTIN_MODEL, NULL, &err), &err) &&
+        CHECK_OK(llm_tokenizer_new(&t, file, &err), &err))
+        CHECK_OK(llm_vocab_new(&v, t, &err), &err);
+    llm_tokenizer_free(t);
+    ggl_gguf_close(file);
+    return v;
+}
+
+static bool bit(const uint32_t *bits, int32_t id) {
+    return bits[id / 32] >> (id % 32) & 1;
+}
+
+/* A mask must say of each token what accepting it says. Returns a token that is allowed, at random;
+ * -1: none is. */
+static int32_t check_mask(llm_matcher *m, const llm_vocab *v, uint64_t *seed, const char *g) {
+    const int32_t n = llm_vocab_n(v);
+    uint32_t *allowed = calloc((size_t)n / 32 + 1, sizeof *allowed);
+    int32_t n_allowed = 0, chosen = -1;
+    ggl_error err = {0};
+    CHECK_OK(llm_matcher_mask(m, LLM_MATCHER_NO_BUDGET, allowed, &err), &err);
+    for (int32_t id = 0; id < n; id++) {
+        llm_matcher *c = NULL;
+        CHECK_OK(llm_matcher_copy(&c, m, &err), &err);
+        const bool accepted = llm_matcher_accept_token(c, id, NULL) == GGL_OK;
+        CHECK_MSG(accepted == bit(allowed, id), "%s: token %d is %s", g, (int)id,
+                  accepted ? "forbidden" : "allowed");
+        if (accepted && !llm_matcher_has_ended(c) &&
+            test_random(seed) % (uint64_t)(++n_allowed) == 0)
+            chosen = id;
+        llm_matcher_free(c);
+    }
+    free(allowed);
+    return chosen;
+}
+
+/* Loops over many characters, with and without bounds, in frames and outside. */
+TEST(masks_of_a_real_vocabulary) {
+    static const char *const grammars[] = {
+        "root ::= \"\\\"\" [^\"\\\\\\x00-\\x1f]{0,9} \"\\\"\" [a-z]{1,3}",
+        "root ::= \"\\\"\" ([^\"\\\\\\x00-\\x1f] | \"\\\\\" [nt]){3,} \"\\\"\"",
+        "root ::= [A-Za-z0-9]{2,9} (\" \" root)? \".\"",
+        "root ::= \"(\" item* \")\"\nitem ::= [^\"\\x00-\\x1f()]* \"\\\"\" | [a-z]+ | root",
+        "root ::= t (\",\" [ \\n]* t)*\nt ::= [0-9]+ | \"[\" root? \"]\" | .{0,4} \"!\" | \"x\" t "
+        "\"y\"",
+        "root ::= ([^\\n]* \"\\n\")* | [a-zA-Z0-9 ]* \"end\""};
+    llm_vocab *v = builtin_vocab();
+    uint64_t seed = sample_seed();
+    REQUIRE(v);
+    for (size_t i = 0; i < sizeof grammars / sizeof *grammars && test_failures == 0; i++) {
+        llm_grammar *g = gbnf(grammars[i]);
+        llm_matcher *m = NULL;
+        ggl_error err = {0};
+        if (g && CHECK_OK(llm_matcher_new(&m, g, v, &err), &err))
+            for (int step = 0; step < (TEST_SANITIZED ? 4 : 12) && test_failures == 0; step++) {
+                const int32_t id = check_mask(m, v, &seed, grammars[i]);
+                if (id < 0)
+                    break;
+                CHECK_OK(llm_matcher_accept_token(m, id, &err), &err);
+            }
+        llm_matcher_free(m);
+        llm_grammar_free(g);
+    }
+    llm_vocab_free(v);
 }
