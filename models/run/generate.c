@@ -408,8 +408,8 @@ static ggl_status choose(llm_generator *g, const float *logits, int32_t *id, ggl
         return st;
     *id = llm_sampler_next(g->p.sampler, logits, g->matcher ? g->allowed : NULL);
     if (*id < 0)
-        return ggl_fail(err, GGL_USAGE, "no token can be chosen: the biases forbid all%s",
-                        g->matcher ? " that the grammar allows" : "");
+        return ggl_fail(err, GGL_USAGE, "no token can be chosen: the biases forbid all of %s",
+                        g->matcher ? "those that the grammar allows" : "them");
     if (g->matcher)
         st = llm_matcher_accept_token(g->matcher, *id, err);
     g->n_left -= g->n_left > 0;

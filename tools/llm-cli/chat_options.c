@@ -1,7 +1,7 @@
 #include "chat_options.h"
 
 const char *const chat_reasoning_choices[] = {"show", "dim", "hide", NULL};
-const char *const chat_format_choices[] = {"auto", "none", "deepseek", "deepseek-legacy", NULL};
+const char *const chat_format_choices[] = {"auto", "none", NULL};
 
 int chat_options_check(chat_options *o, bool has_text, bool has_ids) {
     static const char tool[] = "llm-cli";
