@@ -138,7 +138,8 @@ INLINE void dot_rows(float *y, const char *w, size_t row_size, const int n_rows,
     if (i + 16 <= k) {
         bool added = false;
         for (int r = 0; r < n_rows; r++)
-            added = add_16(acc[r], w + (size_t)r * row_size + (size_t)i * (size_t)size, x + i, load);
+            added =
+                add_16(acc[r], w + (size_t)r * row_size + (size_t)i * (size_t)size, x + i, load);
         i += added ? 16 : 0;
     }
     if (i < k) {
