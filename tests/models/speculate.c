@@ -46,7 +46,7 @@ static uint64_t below(fixture *f, uint64_t n) {
 
 static int64_t n_prompts(void) {
     const char *given = getenv("GGL_TEST_PROMPTS");
-    return given ? atoll(given) : 25;
+    return given ? atoll(given) : TEST_SANITIZED ? 9 : 25;
 }
 
 /* --- sessions --------------------------------------------------------------------------------- */
@@ -225,7 +225,7 @@ static void check_model(const char *path, ggl_type type) {
     for (int w = LOOKUP; w <= DRAFT_PACED; w++)
         printf(" %s: %d of %d guesses right%s", way_name[w], (int)f.n_right[w], (int)f.n_guessed[w],
                w < DRAFT_PACED ? ";" : "\n");
-    CHECK(!ok || (f.n_right[LOOKUP] > n / 4 && f.n_right[DRAFT] > n));
+    CHECK(!ok || (f.n_right[LOOKUP] > n / 8 && f.n_right[DRAFT] > n));
     CHECK(!ok ||
           (f.n_guessed[LOOKUP] > f.n_right[LOOKUP] && f.n_guessed[DRAFT] > f.n_right[DRAFT]));
 }
