@@ -19,7 +19,6 @@
 
 /* The change of one weight by one pair, as leaves of the graph. */
 typedef struct change {
-    ggl_tensor *weight;  /* a WEIGHT node */
     ggl_tensor *rows;    /* [rank, out] or [rank, out, n] */
     ggl_tensor *columns; /* [in, rank] or [in, rank, n]; flipped: [rank, in] */
     bool flipped;
@@ -50,8 +49,7 @@ struct arch_adapt {
     bool **hit; /* for each use and pair: it changes a weight */
     change *change;
     size_t n_change, cap_change;
-    /* by id of a WEIGHT: 0: not looked up yet, 1: no change, else 2 + the first change; of a PARAM:
-     * see `source` */
+    /* by id of a WEIGHT: 0: not looked up yet, 1: no change, else 2 + the index of the first one */
     size_t *first;
     size_t cap_first;
     const ggl_tensor **source; /* by id of a PARAM: the call's source */
@@ -158,11 +156,7 @@ static bool change_by(arch_eval *ev, ggl_tensor *w, size_t use, const arch_pair 
     if (!pair_fits(p, w->n_dims, w->ne))
         return refuse_shape(ev, u->adapter, p, w->name, w->n_dims, w->ne);
     const int n = columns->ne[2] == 1 && w->ne[2] != 1 ? 2 : w->n_dims;
-    change c = {.weight = w,
-                .flipped = p->embedding,
-                .scale = scale_of(u, p),
-                .adapter = u->adapter,
-                .pair = p};
+    change c = {.flipped = p->embedding, .scale = scale_of(u, p), .adapter = u->adapter, .pair = p};
     c.rows = leaf(ev, rows, w->n_dims, rows->ne, rows->data);
     c.columns = leaf(ev, columns, n, columns->ne, columns->data);
     return add_change(ev, w, c, use);
@@ -412,7 +406,7 @@ static bool change_part(arch_eval *ev, const arch_part *part, size_t use, const 
     if (w->n_dims < 2 || p->a->ne[0] != whole->ne[0] || p->a->ne[2] != 1 ||
         ggl_extents(p->b->ne, 1, GGL_MAX_DIMS, 1) != n_rows)
         return refuse_shape(ev, u->adapter, p, whole->name, whole->n_dims, whole->ne);
-    change c = {.weight = w, .scale = scale_of(u, p), .adapter = u->adapter, .pair = p};
+    change c = {.scale = scale_of(u, p), .adapter = u->adapter, .pair = p};
     for (size_t i = 0; i < x->n_later && !c.columns; i++) /* the first part's are everybody's */
         if (x->later[i].from == p->b && x->later[i].part.whole == part->whole)
             c.columns = x->later[i].columns;

@@ -481,14 +481,8 @@ static ggl_status run_section(llm_converter *c, ggl_error *err) {
     /* Keys may read tensors. If there are none, errors of config.json are reported first. */
     ggl_error tensors_err = {0};
     ggl_status tensors = llm_safetensors_open(&c->source, c->folder, &tensors_err);
-    if (c->lora && tensors == GGL_NOT_FOUND) {
-        c->source = llm_lora_weights(c->lora);
-        c->conv.partial = true;
-        tensors = GGL_OK;
-    } else if (c->lora && tensors == GGL_OK) {
-        tensors = llm_lora_match(c->lora, c->conv.section, c->source, &tensors_err);
-    }
-    c->conv.only_some = c->lora != NULL;
+    if (c->lora)
+        tensors = llm_lora_choose_source(c->lora, &c->conv, &c->source, tensors, &tensors_err);
     if (tensors == GGL_NOMEM)
         return no_memory(err);
     c->conv.source = c->source;

@@ -304,8 +304,9 @@ static const st_tensor *find_in(const llm_safetensors *model, const arch_convert
     return t;
 }
 
-ggl_status llm_lora_match(llm_lora *l, const arch_convert *section, const llm_safetensors *model,
-                          ggl_error *err) {
+/* Finds the weights among the tensors of the model's folder. */
+static ggl_status match(llm_lora *l, const arch_convert *section, const llm_safetensors *model,
+                        ggl_error *err) {
     l->model = model;
     if (!(l->pair_of = ggl_calloc(model->n_tensor + 1, sizeof *l->pair_of)))
         return ggl_fail(err, GGL_NOMEM, "out of memory");
@@ -358,8 +359,13 @@ void llm_lora_free(llm_lora *l) {
     ggl_free(l);
 }
 
-llm_safetensors *llm_lora_weights(llm_lora *l) {
-    return l->weights;
+ggl_status llm_lora_choose_source(llm_lora *l, arch_conversion *c, llm_safetensors **source,
+                                  ggl_status opened, ggl_error *err) {
+    c->only_some = true;
+    c->partial = opened == GGL_NOT_FOUND;
+    if (c->partial)
+        *source = l->weights;
+    return opened == GGL_OK ? match(l, c->section, *source, err) : c->partial ? GGL_OK : opened;
 }
 
 void llm_lora_put_keys(const llm_lora *l, ggl_gguf_writer *w) {

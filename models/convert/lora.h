@@ -20,15 +20,16 @@ typedef struct llm_lora llm_lora;
 GGL_NODISCARD ggl_status llm_lora_open(llm_lora **out, const char *folder,
                                        const llm_arch_ignore *ignore, ggl_error *err);
 void llm_lora_free(llm_lora *l);
-/* The weights with pairs, as a folder's tensors without data; owned by l. */
-llm_safetensors *llm_lora_weights(llm_lora *l);
 /* Checks what depends on the model: `config` is its config.json. */
 GGL_NODISCARD ggl_status llm_lora_check_model(const llm_lora *l, const json_value *config,
                                               ggl_error *err);
-/* Says that recipes will be made from `model`, the folder's tensors, instead of llm_lora_weights, and
- * finds the weights among them. GGL_NOT_FOUND, GGL_SHAPE: the model has no such weight. */
-GGL_NODISCARD ggl_status llm_lora_match(llm_lora *l, const arch_convert *section,
-                                        const llm_safetensors *model, ggl_error *err);
+/* Chooses the tensors that recipes are made from. `opened`: the status of opening those of the model's
+ * folder, *source. If there are none (GGL_NOT_FOUND), sets *source to the weights with pairs, which l
+ * owns, and c->partial. Else finds the weights in *source. GGL_NOT_FOUND, GGL_SHAPE: the model has no
+ * such weight; or `opened`. */
+GGL_NODISCARD ggl_status llm_lora_choose_source(llm_lora *l, arch_conversion *c,
+                                                llm_safetensors **source, ggl_status opened,
+                                                ggl_error *err);
 /* Replaces c's tensors by two for each that is made from a weight with a pair, NAME.lora_a and
  * NAME.lora_b; drops the others. */
 GGL_NODISCARD ggl_status llm_lora_take_apart(llm_lora *l, arch_conversion *c, ggl_error *err);

@@ -71,10 +71,18 @@ static ggl_status name_cache(llm_session *s, const ggl_gguf *file, const llm_ses
     return GGL_OK;
 }
 
-/* The scheduler's callback: adds the number of layers and asks the user's. */
+/* The scheduler's callback: adds the number of layers and asks the user's. What an adapter adds to a
+ * weight's products goes where these are, unless it is placed by a name of its own. */
 static int place(void *ctx, int layer, const char *weight) {
     const llm_session *s = ctx;
-    return s->place(s->place_ctx, layer, (int)s->built.n_layer, weight);
+    const int n_layer = (int)s->built.n_layer, k = s->place(s->place_ctx, layer, n_layer, weight);
+    const size_t n = weight ? strlen(weight) : 0, end = strlen(".lora_a");
+    char adapted[256];
+    if (k >= 0 || n <= end || n - end >= sizeof adapted ||
+        strncmp(weight + n - end, ".lora_", end - 1) != 0)
+        return k;
+    snprintf(adapted, sizeof adapted, "%.*s", (int)(n - end), weight);
+    return s->place(s->place_ctx, layer, n_layer, adapted);
 }
 
 /* Adds the parts of a file to s->host; returns the number of ranges. */

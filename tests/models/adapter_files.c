@@ -349,3 +349,39 @@ TEST(repack_caches) {
     llm_adapter_free(a);
     teardown(&f);
 }
+
+/* One weight is on backend 1; asked for a layer, or another weight: 0. */
+static int place_one(void *ctx, int layer, int n_layer, const char *weight) {
+    (void)ctx, (void)layer, (void)n_layer;
+    return !weight ? 0 : strcmp(weight, "blk.0.attn_q.weight") == 0 ? 1 : -1;
+}
+
+/* What an adapter adds to a weight's products is computed where the weight is placed. */
+TEST(placed_with_the_weight) {
+    fixture f;
+    ggl_error err = {0};
+    setup(&f);
+    ggl_backend *second = NULL;
+    REQUIRE_OK(ggl_backend_open(&second, "cpu", NULL, &err), &err);
+    ggl_backend *both[] = {f.cpu, second};
+    change c = {0};
+    llm_adapter *a = open_file(&c, test_path("a.gguf"));
+    const llm_adapter_use use = {a, 1};
+    llm_session_params p = params_of(&f, &use, 1);
+    llm_session *one = run(&f, &p);
+    p.backend = both;
+    p.n_backends = 2;
+    p.place = place_one;
+    p.no_repack = true;
+    llm_session *s = run(&f, &p);
+    ggl_memory m = {0};
+    REQUIRE(one && s && ggl_sched_memory(llm_session_sched(s), 1, &m));
+    const ggl_gguf_tensor *w = ggl_gguf_find_tensor(llm_model_file(f.m), "blk.0.attn_q.weight");
+    CHECK_INT(m.weights_mapped, w->size + 2048);
+    CHECK(same_logits(one, s));
+    llm_session_free(one);
+    llm_session_free(s);
+    llm_adapter_free(a);
+    ggl_backend_close(second);
+    teardown(&f);
+}

@@ -112,6 +112,21 @@ static int check_adapter(const char *folder) {
                       folder);
 }
 
+/* Returns -1, or an exit code after a message about options that do not go together. */
+static int check_options(const options *o) {
+    if (o->folder.n != 1)
+        return tool_error(TOOL, 2,
+                          o->folder.n ? "only one folder can be converted at a time"
+                                      : "which FOLDER? --help tells more");
+    if (!o->out && !o->dry_run)
+        return tool_error(TOOL, 2, "-o FILE is missing; see --help");
+    if (o->base && (o->dry_run || o->vocab_only))
+        return tool_error(TOOL, 2, "--base excludes --dry-run and --vocab-only");
+    if (o->vocab_only && o->no_tokenizer)
+        return tool_error(TOOL, 2, "--vocab-only and --no-tokenizer leave nothing to write");
+    return o->base ? -1 : check_adapter(o->folder.s[0]);
+}
+
 int main(int argc, char **argv) {
     process_begin();
     static const char *const types[] = {"auto", "f32", "f16", "bf16", NULL}; /* llm_convert_type */
@@ -155,18 +170,8 @@ int main(int argc, char **argv) {
                             &o.folder,
                             NULL};
     int code = args_parse(&spec, argc, argv);
-    if (code < 0 && o.folder.n != 1)
-        code = tool_error(TOOL, 2,
-                          o.folder.n ? "only one folder can be converted at a time"
-                                     : "which FOLDER? --help tells more");
-    if (code < 0 && !o.out && !o.dry_run)
-        code = tool_error(TOOL, 2, "-o FILE is missing; see --help");
-    if (code < 0 && o.base && (o.dry_run || o.vocab_only))
-        code = tool_error(TOOL, 2, "--base excludes --dry-run and --vocab-only");
-    if (code < 0 && !o.base)
-        code = check_adapter(o.folder.s[0]);
-    if (code < 0 && o.vocab_only && o.no_tokenizer)
-        code = tool_error(TOOL, 2, "--vocab-only and --no-tokenizer leave nothing to write");
+    if (code < 0)
+        code = check_options(&o);
     const tool_path paths[] = {{"FOLDER", code < 0 ? o.folder.s[0] : NULL, .written = false},
                                {"--arch", o.arch, .written = false},
                                {"--base", o.base, .written = false},
