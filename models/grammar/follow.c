@@ -17,6 +17,25 @@ static void unite(sets *s, llm_byte_set *a, const llm_byte_set *b) {
     }
 }
 
+/* A list of members begins with one of them, or with one of the rest; parts: comma, rest, members. */
+static void first_member(sets *s, const llm_bx *x, llm_byte_set *first) {
+    int32_t n;
+    const int32_t *part = llm_bx_table_parts(s->p, x, &n);
+    for (int32_t i = 1; i < n; i++)
+        unite(s, first, &s->first[part[i]]);
+}
+
+/* After a member comes a comma, or what follows the list; after a comma, a member. */
+static void follow_members(sets *s, const llm_bx *x, const llm_byte_set *follow) {
+    int32_t n;
+    const int32_t *part = llm_bx_table_parts(s->p, x, &n);
+    for (int32_t i = 1; i < n; i++) {
+        unite(s, &s->follow[part[i]], &s->first[part[0]]);
+        unite(s, &s->follow[part[i]], follow);
+    }
+    first_member(s, x, &s->follow[part[0]]);
+}
+
 static void find_first(sets *s, int32_t id) {
     const llm_bx_pool *p = s->p;
     const llm_bx *x = &p->node[id];
@@ -44,6 +63,9 @@ static void find_first(sets *s, int32_t id) {
         break;
     case LLM_BX_KIND_CALL:
         unite(s, first, &s->first[p->rule[x->a].body]);
+        break;
+    case LLM_BX_KIND_MEMBERS:
+        first_member(s, x, first);
         break;
     default:
         break;
@@ -74,6 +96,9 @@ static void pass_follow(sets *s, int32_t id) {
         break;
     case LLM_BX_KIND_CALL:
         unite(s, &s->follow[p->rule[x->a].body], follow);
+        break;
+    case LLM_BX_KIND_MEMBERS:
+        follow_members(s, x, follow);
         break;
     default:
         break;
