@@ -194,6 +194,8 @@ static bool by_definition(const judge *j, const llm_expr *e, int i, int k) {
         return all;
     case LLM_EXPR_KIND_NOT:
         return !j->is[arg[0]][i][k] && all_can(j, i, k);
+    case LLM_EXPR_KIND_MEMBERS: /* random schemas have them, not these grammars */
+        return false;
     case LLM_EXPR_KIND_RULE:
         return j->is[j->g->rule[e->first].body][i][k];
     }
