@@ -17,23 +17,21 @@ static void unite(sets *s, llm_byte_set *a, const llm_byte_set *b) {
     }
 }
 
-/* A list of members begins with one of them, or with one of the rest; parts: comma, rest, members. */
-static void first_member(sets *s, const llm_bx *x, llm_byte_set *first) {
+/* Members, the comma and the rest begin a list or follow each other: more exactly is not needed. */
+static void first_of_members(sets *s, int32_t id) {
     int32_t n;
-    const int32_t *part = llm_bx_table_parts(s->p, x, &n);
-    for (int32_t i = 1; i < n; i++)
-        unite(s, first, &s->first[part[i]]);
+    const int32_t *part = llm_bx_table_parts(s->p, &s->p->node[id], &n);
+    for (int32_t i = 0; i < n; i++)
+        unite(s, &s->first[id], &s->first[part[i]]);
 }
 
-/* After a member comes a comma, or what follows the list; after a comma, a member. */
-static void follow_members(sets *s, const llm_bx *x, const llm_byte_set *follow) {
+static void follow_in_members(sets *s, int32_t id) {
     int32_t n;
-    const int32_t *part = llm_bx_table_parts(s->p, x, &n);
-    for (int32_t i = 1; i < n; i++) {
-        unite(s, &s->follow[part[i]], &s->first[part[0]]);
-        unite(s, &s->follow[part[i]], follow);
+    const int32_t *part = llm_bx_table_parts(s->p, &s->p->node[id], &n);
+    for (int32_t i = 0; i < n; i++) {
+        unite(s, &s->follow[part[i]], &s->first[id]);
+        unite(s, &s->follow[part[i]], &s->follow[id]);
     }
-    first_member(s, x, &s->follow[part[0]]);
 }
 
 static void find_first(sets *s, int32_t id) {
@@ -65,7 +63,7 @@ static void find_first(sets *s, int32_t id) {
         unite(s, first, &s->first[p->rule[x->a].body]);
         break;
     case LLM_BX_KIND_MEMBERS:
-        first_member(s, x, first);
+        first_of_members(s, id);
         break;
     default:
         break;
@@ -98,7 +96,7 @@ static void pass_follow(sets *s, int32_t id) {
         unite(s, &s->follow[p->rule[x->a].body], follow);
         break;
     case LLM_BX_KIND_MEMBERS:
-        follow_members(s, x, follow);
+        follow_in_members(s, id);
         break;
     default:
         break;
