@@ -17,6 +17,23 @@ static void unite(sets *s, llm_byte_set *a, const llm_byte_set *b) {
     }
 }
 
+/* Members, the comma and the rest begin a list or follow each other: more exactly is not needed. */
+static void first_of_members(sets *s, int32_t id) {
+    int32_t n;
+    const int32_t *part = llm_bx_table_parts(s->p, &s->p->node[id], &n);
+    for (int32_t i = 0; i < n; i++)
+        unite(s, &s->first[id], &s->first[part[i]]);
+}
+
+static void follow_in_members(sets *s, int32_t id) {
+    int32_t n;
+    const int32_t *part = llm_bx_table_parts(s->p, &s->p->node[id], &n);
+    for (int32_t i = 0; i < n; i++) {
+        unite(s, &s->follow[part[i]], &s->first[id]);
+        unite(s, &s->follow[part[i]], &s->follow[id]);
+    }
+}
+
 static void find_first(sets *s, int32_t id) {
     const llm_bx_pool *p = s->p;
     const llm_bx *x = &p->node[id];
@@ -44,6 +61,9 @@ static void find_first(sets *s, int32_t id) {
         break;
     case LLM_BX_KIND_CALL:
         unite(s, first, &s->first[p->rule[x->a].body]);
+        break;
+    case LLM_BX_KIND_MEMBERS:
+        first_of_members(s, id);
         break;
     default:
         break;
@@ -74,6 +94,9 @@ static void pass_follow(sets *s, int32_t id) {
         break;
     case LLM_BX_KIND_CALL:
         unite(s, &s->follow[p->rule[x->a].body], follow);
+        break;
+    case LLM_BX_KIND_MEMBERS:
+        follow_in_members(s, id);
         break;
     default:
         break;

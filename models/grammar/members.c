@@ -33,7 +33,13 @@ static int32_t members(llm_bx_pool *p, int32_t table, const int32_t *set, int32_
     const int32_t *t = &p->arg[p->node[table].a];
     const int32_t most = t[MAX] >= 0 ? t[MAX] : t[MIN] > 0 ? t[MIN] : 1;
     const int32_t n = p->node[table].b - FIRST;
-    const bool nullable = count >= t[MIN] && n_missing(p, table, set) == 0;
+    const int32_t missing = n_missing(p, table, set);
+    const bool nullable = count >= t[MIN] && missing == 0;
+    bool more = t[REST] != LLM_BX_NONE;
+    for (int32_t i = 0; i < n && !more; i++)
+        more = !is_used(set, i);
+    if (!more || (t[MAX] >= 0 && count + (missing > 0 ? missing : 1) > t[MAX]))
+        return nullable ? LLM_BX_EMPTY : LLM_BX_NONE;
     const int32_t used = llm_bx_add_list(p, LLM_BX_KIND_SET, set, (n + 31) / 32);
     return llm_bx_add_members(p, table, used, count < most ? count : most, nullable);
 }
@@ -190,9 +196,9 @@ int32_t llm_bx_members_len(const llm_bx_pool *p, const llm_bx *e, int32_t *rank)
     const int32_t more = min - e->min > missing ? min - e->min - missing : 0;
     const int64_t others = shortest(&m, more);
     const int64_t n_commas = missing + more - (e->min == 0 && missing + more > 0);
+    sum += others + (n_commas > 0 ? n_commas * take(&m, COMMA) : 0);
     *rank = m.rank;
-    if (others == LLM_BX_DEAD)
+    if (others == LLM_BX_DEAD || (n_commas > 0 && len_of(&m, COMMA) == LLM_BX_DEAD))
         return LLM_BX_DEAD;
-    sum += others + n_commas * len_of(&m, COMMA);
     return sum < LLM_BX_DEAD ? (int32_t)sum : LLM_BX_DEAD - 1;
 }

@@ -268,14 +268,15 @@ static void fini(schema *s) {
 
 ggl_status llm_schema_read(int32_t *out, llm_exprs *g, const char *text, size_t n, const char *name,
                            ggl_error *err) {
-    schema s = {.g = g, .name = name, .text = text, .err = err, .arena.limit = SCHEMA_MAX_MEMORY};
+    schema s = {.g = g, .name = name, .err = err, .arena.limit = SCHEMA_MAX_MEMORY};
     *out = LLM_EXPR_NONE;
     ggl_status st = llm_json_parse(&s.doc, text, n, name, err);
     if (st != GGL_OK)
         return st;
+    s.text = ggl_arena_strndup(&s.arena, text, n); /* numbers are read up to a NUL at the latest */
     s.bucket = ggl_calloc(SCHEMA_BUCKETS, sizeof *s.bucket);
     s.draft = draft_of(&s.doc->root);
-    if (!s.bucket)
+    if (!s.bucket || !s.text)
         llm_schema_fail(&s, GGL_NOMEM, NULL, NULL, "out of memory");
     begin(&s);
     if (s.status == GGL_OK && llm_schema_index(&s)) {

@@ -119,13 +119,15 @@ static ggl_status find_facts(translation *t) {
         for (size_t i = 0; i < t->n_order; i++) {
             const int32_t id = t->order[i];
             const llm_expr *e = &t->g->node[id];
-            bool circular = t->framed[id];
+            /* members in any order have too many states to be intersected with others */
+            bool circular = t->framed[id] || e->kind == LLM_EXPR_KIND_MEMBERS;
             for (int32_t k = 0; k < n_refs(e); k++)
                 circular = circular || t->circular[ref(t->g, e, k)] || t->framed[ref(t->g, e, k)];
             if (circular && (e->kind == LLM_EXPR_KIND_AND || e->kind == LLM_EXPR_KIND_NOT))
-                return ggl_fail(t->err, GGL_FORMAT,
-                                "an intersection or complement holds a rule that leads back to "
-                                "itself; only regular expressions can be in one");
+                return ggl_fail(
+                    t->err, GGL_FORMAT,
+                    "an intersection or complement holds a rule that leads back to "
+                    "itself, or members in any order; only regular expressions can be in one");
             const bool nullable = is_nullable(t, e);
             changed = changed || nullable != t->nullable[id] || circular != t->circular[id];
             t->nullable[id] = nullable;
@@ -256,7 +258,12 @@ static int32_t members_bytes(translation *t, const llm_expr *e) {
                         .rest = bytes_of(t, arg[1]),
                         .min = e->min,
                         .max = e->max};
-    bool fails = list.comma == LLM_BX_NONE;
+    bool fails = false;
+    if (list.comma == LLM_BX_NONE) { /* then there is one member at most */
+        list.comma = LLM_BX_EMPTY;
+        list.max = list.max == 0 ? 0 : 1;
+        fails = list.min > 1;
+    }
     if (!member) {
         t->p->status = GGL_NOMEM;
         return LLM_BX_NONE;

@@ -64,11 +64,35 @@ static int32_t make_class(maker *m) {
     return llm_expr_class(&m->g, r, 1 + roll(m, 2), roll(m, 6) == 0);
 }
 
+static int32_t make(maker *m, int depth, bool regular);
+
+/* A list of members in any order. None of its parts may have the empty text. */
+static int32_t make_members(maker *m, int depth) {
+    int32_t part[5];
+    bool required[3];
+    for (int i = 0; i < 5; i++)
+        part[i] = llm_expr_seq2(&m->g, make_class(m),
+                                roll(m, 2) ? make(m, depth - 1, false) : LLM_EXPR_EMPTY);
+    for (int i = 0; i < 3; i++)
+        required[i] = roll(m, 3) == 0;
+    const int min = roll(m, 3), max = roll(m, 3) ? LLM_EXPR_MANY : min + roll(m, 2);
+    const llm_members list = {.member = part,
+                              .required = required,
+                              .n = roll(m, 4),
+                              .rest = roll(m, 2) ? part[3] : LLM_EXPR_NONE,
+                              .comma = part[4],
+                              .min = min,
+                              .max = max};
+    return llm_expr_members(&m->g, &list);
+}
+
 /* An expression; `regular`: without rules. */
 static int32_t make(maker *m, int depth, bool regular) {
     int32_t part[3];
-    const int kind = roll(m, depth > 0 ? (regular ? 8 : 9) : 3);
-    if (kind >= 8 || (kind == 2 && !regular))
+    const int kind = roll(m, depth > 0 ? (regular ? 8 : 10) : 3);
+    if (kind == 9)
+        return make_members(m, depth);
+    if (kind == 8 || (kind == 2 && !regular))
         return llm_expr_rule(&m->g, roll(m, m->n_rules));
     if (kind < 2)
         return make_class(m);
@@ -99,8 +123,8 @@ static int32_t make_grammar(maker *m) {
 }
 
 static void print_expr(const llm_exprs *g, int32_t id) {
-    static const char *const names[] = {"none",   "empty", "class", "seq", "alt",
-                                        "repeat", "and",   "not",   "rule"};
+    static const char *const names[] = {"none",   "empty", "class", "seq",     "alt",
+                                        "repeat", "and",   "not",   "members", "rule"};
     const llm_expr *e = &g->node[id];
     fprintf(stderr, " (%s", names[e->kind]);
     for (int32_t i = 0; e->kind == LLM_EXPR_KIND_CLASS && i < e->n; i++)
@@ -109,8 +133,10 @@ static void print_expr(const llm_exprs *g, int32_t id) {
         fprintf(stderr, " %d %d", e->min, e->max);
     if (e->kind == LLM_EXPR_KIND_RULE)
         fprintf(stderr, " %d", e->first);
-    for (int32_t i = 0; e->kind >= LLM_EXPR_KIND_SEQ && e->kind <= LLM_EXPR_KIND_NOT && i < e->n;
-         i++)
+    if (e->kind == LLM_EXPR_KIND_MEMBERS)
+        fprintf(stderr, " %d of %d %d", e->required, e->min, e->max);
+    for (int32_t i = 0;
+         e->kind >= LLM_EXPR_KIND_SEQ && e->kind <= LLM_EXPR_KIND_MEMBERS && i < e->n; i++)
         print_expr(g, g->arg[e->first + i]);
     fprintf(stderr, ")");
 }
@@ -162,6 +188,27 @@ static bool in_repeat(const judge *j, const llm_expr *e, int i, int k) {
     return false;
 }
 
+/* Members from i to k; `used`: bits of those that were there, `count` in all. */
+static bool in_members(const judge *j, const llm_expr *e, int i, int k, unsigned used, int count) {
+    const int32_t *arg = &j->g->arg[e->first]; /* comma, rest, members */
+    const unsigned needed = (1u << e->required) - 1;
+    if (i == k)
+        return count >= e->min && (used & needed) == needed;
+    if (e->max != LLM_EXPR_MANY && count >= e->max)
+        return false;
+    for (int m = i; m <= k; m++) {
+        if (count > 0 ? !j->is[arg[0]][i][m] : m > i)
+            continue;
+        for (int p = 1; p < e->n; p++) {
+            const unsigned bit = p > 1 ? 1u << (p - 2) : 0;
+            for (int q = m + 1; q <= k && !(used & bit); q++)
+                if (j->is[arg[p]][m][q] && in_members(j, e, q, k, used | bit, count + 1))
+                    return true;
+        }
+    }
+    return false;
+}
+
 static bool all_can(const judge *j, int i, int k) {
     for (; i < k; i++)
         if (!j->can[j->t->c[i]])
@@ -194,6 +241,8 @@ static bool by_definition(const judge *j, const llm_expr *e, int i, int k) {
         return all;
     case LLM_EXPR_KIND_NOT:
         return !j->is[arg[0]][i][k] && all_can(j, i, k);
+    case LLM_EXPR_KIND_MEMBERS:
+        return in_members(j, e, i, k, 0, 0);
     case LLM_EXPR_KIND_RULE:
         return j->is[j->g->rule[e->first].body][i][k];
     }
