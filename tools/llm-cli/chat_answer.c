@@ -134,6 +134,37 @@ static ggl_str token_text(const chat *c, int32_t id) {
     return is_mark ? mark : text;
 }
 
+/* Adds a token to the answer, and shows what can be no part of a stop string. True: one was found,
+ * which ends the answer, with the string itself only if it is one of -r. */
+static bool add_token(chat *c, int32_t id, chat_show *show, ggl_status *st, ggl_error *err) {
+    const ggl_str text = token_text(c, id);
+    llm_stop *stop = c->stops.strings;
+    if (!ggl_grow(&c->drawn.id, &c->drawn.cap, c->drawn.n + 1, sizeof *c->drawn.id) ||
+        !chat_text_add(&c->answer, text.s, text.n)) {
+        *st = ggl_fail(err, GGL_NOMEM, "out of memory for an answer");
+        return false;
+    }
+    c->drawn.id[c->drawn.n++] = id;
+    const size_t n = stop ? llm_stop_read(stop, text.s, text.n) : text.n;
+    chat_show_put(show, c->answer.s + c->n_shown, n);
+    c->n_shown += n;
+    const int32_t found = stop ? llm_stop_found(stop) : -1;
+    if (found < 0)
+        return false;
+    c->answer.n = c->n_shown;
+    if ((size_t)found < c->stops.n_reverse)
+        c->answer.n += llm_stop_held(stop);
+    return true;
+}
+
+/* Shows the end of the answer. */
+static void show_rest(chat *c, chat_show *show) {
+    if (c->answer.n > c->n_shown)
+        chat_show_put(show, c->answer.s + c->n_shown, c->answer.n - c->n_shown);
+    c->n_shown = c->answer.n;
+    chat_show_end(show);
+}
+
 /* Draws tokens until the answer ends. GGL_OK: it has ended. */
 static ggl_status draw(chat *c, chat_show *show, ggl_error *err) {
     const double t = process_seconds();
@@ -146,14 +177,8 @@ static ggl_status draw(chat *c, chat_show *show, ggl_error *err) {
         note_nan(c);
         if (!c->o.ignore_eos && llm_tokenizer_is_eog(c->setup->tokenizer, id))
             break;
-        const ggl_str text = token_text(c, id);
-        if (!ggl_grow(&c->drawn.id, &c->drawn.cap, c->drawn.n + 1, sizeof *c->drawn.id) ||
-            !chat_text_add(&c->answer, text.s, text.n)) {
-            st = ggl_fail(err, GGL_NOMEM, "out of memory for an answer");
+        if (add_token(c, id, show, &st, err) || st != GGL_OK)
             break;
-        }
-        c->drawn.id[c->drawn.n++] = id;
-        chat_show_put(show, text.s, text.n);
     }
     c->last.t_draw += process_seconds() - t;
     return st;
@@ -233,7 +258,7 @@ static ggl_status give_answer(chat *c, prompt *p, ggl_error *err) {
     chat_show_begin(&show, &c->out, c->o.chat.reasoning, c->has_looks,
                     (ggl_str){p->text, p->n_text});
     ggl_status st = draw_all(c, p, &show, err);
-    chat_show_end(&show);
+    show_rest(c, &show);
     end_line(c, st);
     count(c);
     if (c->answer.n == 0 && st == GGL_CANCELLED)
@@ -247,8 +272,10 @@ int chat_answer(chat *c, size_t keep) {
     ggl_error err = {0};
     prompt p = {0};
     const size_t n_before = llm_talk_n(c->talk);
-    c->answer.n = 0;
+    c->answer.n = c->n_shown = 0;
     c->drawn.n = 0;
+    if (c->stops.strings)
+        llm_stop_reset(c->stops.strings);
     c->last = (chat_times){0};
     ggl_status st = fit_prompt(c, &p, false, &err);
     if (p.too_long)

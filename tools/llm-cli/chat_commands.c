@@ -269,7 +269,9 @@ static chat_next do_set(chat *c, const char *argument, size_t *keep) {
                             "for sampling (--help), n-predict, reasoning and on-full");
     snprintf(name, sizeof name, "%.*s", (int)n, argument);
     snprintf(flag, sizeof flag, "--%s", name + strspn(name, "-"));
-    char *copy = strdup(value); /* options borrow their texts; it is freed with the process */
+    char *copy = ggl_grow(&c->setting, &c->cap_settings, c->n_settings + 1, sizeof *c->setting)
+                     ? strdup(value)
+                     : NULL;
     char *argv[] = {(char *)"/set", flag, copy, NULL};
     const cli_options before = c->o;
     if (!copy || cli_options_set(&c->o, 3, argv) >= 0 || chat_new_sampler(c) >= 0) {
@@ -277,7 +279,8 @@ static chat_next do_set(chat *c, const char *argument, size_t *keep) {
         free(copy);
         return CHAT_READ;
     }
-    c->shifts = c->o.shift;
+    c->setting[c->n_settings++] = copy; /* options borrow their texts */
+    c->shifts = c->o.shift || !c->o.full_given;
     chat_say(c, "(%s = %s)", flag + 2, value);
     return CHAT_READ;
 }

@@ -74,8 +74,9 @@ extern const char *const chat_reasoning_choices[], *const chat_format_choices[];
             .help = "do not read or keep the lines that were typed"                                  \
     }
 
-/* Finishes and checks the options. has_text: -p or -f is given; has_ids: --tokens. Returns -1, or an
+/* Finishes and checks the options. has_text: -p or -f is given; has_ids: --tokens;
+ * has_output: -o. Returns -1, or an
  * exit code after an error. */
-int chat_options_check(chat_options *o, bool has_text, bool has_ids);
+int chat_options_check(chat_options *o, bool has_text, bool has_ids, bool has_output);
 
 #endif

@@ -62,6 +62,13 @@ ggl_status stops_put(stops *s, text_stream *out, ggl_str text, bool hidden, ggl_
     return GGL_OK;
 }
 
+void stops_reset(stops *s) {
+    if (s->strings)
+        llm_stop_reset(s->strings);
+    s->found = false;
+    s->n = 0;
+}
+
 void stops_end(stops *s, text_stream *out) {
     if (!s->found)
         release(s, out, s->n);

@@ -35,6 +35,8 @@ void stops_fini(stops *s);
  * control token). Sets s->found when the text has ended; what follows is dropped. */
 GGL_NODISCARD ggl_status stops_put(stops *s, text_stream *out, ggl_str text, bool hidden,
                                    ggl_error *err);
+/* Begins another text; nothing waits. */
+void stops_reset(stops *s);
 /* Ends the text: prints what still waits. */
 void stops_end(stops *s, text_stream *out);
 
