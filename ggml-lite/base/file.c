@@ -21,6 +21,10 @@ void ggl_file_map_close(ggl_file_map *m) {
     *m = (ggl_file_map){0};
 }
 
+bool ggl_file_exists(const char *path) {
+    return ggl_os_file_exists(path);
+}
+
 /* --- files to write --------------------------------------------------------------------------- */
 
 struct ggl_new_file {

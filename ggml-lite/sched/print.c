@@ -21,6 +21,10 @@ int ggl_sched_memory(const ggl_sched *s, int backend, ggl_memory *out) {
     return 1;
 }
 
+const ggl_backend *ggl_sched_runs_on(const ggl_sched *s, const ggl_tensor *node) {
+    return node->computed ? s->dev[s->backend[node->id]].b : NULL;
+}
+
 size_t ggl_sched_n_fallbacks(const ggl_sched *s) {
     return s->n_fallbacks;
 }

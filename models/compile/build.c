@@ -141,7 +141,7 @@ static bool prepare(arch_eval *ev, const llm_arch_params *params) {
         return false;
     }
     ggl_graph_set_group(ev->g, -1);
-    return llm_arch_eval_init(ev) && bind_predefined(ev);
+    return llm_arch_adapt_init(ev) && llm_arch_eval_init(ev) && bind_predefined(ev);
 }
 
 /* Checks that 'logits' is a score for each token of the vocabulary and makes it the graph's
@@ -190,6 +190,7 @@ void llm_arch_eval_fini(arch_eval *ev) {
     ggl_free(ev->line_ran);
     ggl_free(ev->notes);
     llm_arch_known_free(ev->known);
+    llm_arch_adapt_fini(ev);
     ggl_arena_fini(&ev->arena);
 }
 
@@ -217,7 +218,7 @@ ggl_status llm_arch_build_with(const llm_arch *arch, const llm_arch_source *sour
         *result = (llm_arch_result){0};
     bool ok = prepare(&ev, params);
     if (ok && !(llm_arch_run(&ev, arch->body) && llm_arch_place_parts(&ev) && give_logits(&ev) &&
-                llm_arch_check_unused(&ev))) {
+                llm_arch_check_unused(&ev) && llm_arch_adapt_finish(&ev))) {
         ok = false;
         if (!convert)
             llm_arch_report_keys_before(&ev);

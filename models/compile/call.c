@@ -99,8 +99,11 @@ static bool begin_body(call *c) {
     }
     for (int k = 0, i = 0; k < c->fn->n_param; k++) {
         arch_value *v = &c->frame.local[k].v;
-        if (v->kind == VAL_TENSOR && !v->bias)
-            v->t = param[i++]; /* an index keeps its range */
+        if (v->kind != VAL_TENSOR || v->bias)
+            continue;
+        if (!llm_arch_adapt_param(ev, param[i], v->t))
+            return false;
+        v->t = param[i++]; /* an index keeps its range */
     }
     return true;
 }
@@ -154,11 +157,15 @@ static bool unpack(call *c, ggl_tensor *all, int n_tensors) {
     return true;
 }
 
-/* Returns the name by which backends may know the call; NULL: none. The descriptor's own ops have a
- * prefix, as one may be called like an op of the prelude and mean something else. */
+/* Returns the name by which backends may know the call; NULL: none, as for a call with an adapted
+ * weight, which only the body handles. The descriptor's own ops have a prefix, as one may be called
+ * like an op of the prelude and mean something else. */
 static const char *call_name(const call *c, char *buf, size_t size) {
     if (!c->fn->op || !c->plain)
         return NULL;
+    for (int k = 0; k < c->n_src; k++)
+        if (llm_arch_is_adapted(c->ev, c->src[k]))
+            return NULL;
     if (c->fn->text->prelude)
         return c->fn->name;
     snprintf(buf, size, "own:%s", c->fn->name);

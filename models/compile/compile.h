@@ -8,6 +8,8 @@
  *     call.c     functions and bodies
  *     ops.c      operators -> nodes of the graph
  *     weight.c   declared tensors
+ *     adapter.c  opens low-rank adapters
+ *     adapt.c    applies them: adds what they change to products and rows
  *     fused.c    declared tensors that are rows of one tensor of the source
  *     missing.c  the error for a declared tensor that the source lacks
  *     use.c      checks that every declared or computed tensor reaches the logits
@@ -155,6 +157,7 @@ struct arch_eval {
     const llm_arch_ignore *request; /* ignored at the user's own risk; may be NULL */
     const llm_arch_params *params;  /* for `unread`; may be NULL */
     struct arch_known *known;       /* the table of known keys; NULL until first needed */
+    struct arch_adapt *adapt;       /* the adapters; NULL: none */
     const llm_arch *reader; /* in the table's own evaluator: the descriptor whose keys it judges */
 };
 
@@ -280,6 +283,9 @@ arch_value llm_arch_infix(arch_eval *ev, const arch_expr *e, const arch_value *a
 arch_value llm_arch_pick(arch_eval *ev, const arch_expr *e, const arch_value *t,
                          const arch_value *i);
 /* Makes any node: checks the graph's error and records the node for use.c. NULL: reported. */
+ggl_tensor *llm_arch_plain_node(arch_eval *ev, arch_place p, ggl_op op, ggl_tensor *const *src,
+                                int n_src, const double *num, int n_num);
+/* The same, with the adapters' part added (adapt.c). */
 ggl_tensor *llm_arch_node(arch_eval *ev, arch_place p, ggl_op op, ggl_tensor *const *src, int n_src,
                           const double *num, int n_num);
 ggl_tensor *llm_arch_reshape(arch_eval *ev, arch_place p, ggl_tensor *x, int n, const int64_t *ne,
@@ -319,6 +325,33 @@ bool llm_arch_take_part(arch_eval *ev, arch_place p, arch_part part,
 /* Gives the parts their data, after all declarations. False: the parts do not make up all rows,
  * which is reported. */
 bool llm_arch_place_parts(arch_eval *ev);
+
+/* Returns the source tensor that the part is from, and its rows. */
+const llm_arch_tensor *llm_arch_whole_tensor(const arch_part *part, int64_t *rows);
+/* Returns how many of its rows come before the part's; known when all parts are declared. */
+int64_t llm_arch_rows_before(const arch_part *part);
+
+/* adapt.c: every function does nothing, or returns its argument, if there are no adapters. */
+/* Checks the adapters of ev->params and sets ev->adapt. False: reported. */
+bool llm_arch_adapt_init(arch_eval *ev);
+void llm_arch_adapt_fini(arch_eval *ev);
+/* Takes a node that was just made. If it computes with an adapted weight, returns a node that has
+ * the adapters' part added; NULL: reported (the operator cannot be adapted). */
+ggl_tensor *llm_arch_adapted(arch_eval *ev, arch_place p, ggl_tensor *t);
+/* Says that in the body being built, param stands for the call's source. False: reported. */
+bool llm_arch_adapt_param(arch_eval *ev, const ggl_tensor *param, const ggl_tensor *source);
+/* True if t is an adapted weight, a view of one, or a gather of its matrices: a kernel that is
+ * handed t would compute without the adapters. */
+bool llm_arch_is_adapted(const arch_eval *ev, const ggl_tensor *t);
+/* For a tensor `name` that the source lacks, so that the descriptor takes `other` in its place: if
+ * an adapter has a pair for that name, returns a weight `name` with other's data, so that the pair
+ * changes this use only; else `other`. NULL: reported. */
+ggl_tensor *llm_arch_adapt_other(arch_eval *ev, const char *name, ggl_tensor *other);
+/* Says that t is part k of the source tensor `whole`, whose pairs are applied, too. */
+bool llm_arch_adapt_part(arch_eval *ev, const arch_part *part);
+/* At the end of the build, when all parts are placed: gives their pairs the data, and checks that
+ * every pair of every adapter was applied. False: reported. */
+bool llm_arch_adapt_finish(arch_eval *ev);
 
 /* missing.c */
 /* Reports that the source lacks tensor `name`, and which of its tensors may be meant. `want`:

@@ -117,7 +117,19 @@ bool llm_arch_take_part(arch_eval *ev, arch_place p, arch_part part, ggl_tensor 
     if (!llm_arch_push(ev, &ev->part, &ev->cap_part, ev->n_part + 1, sizeof *ev->part))
         return false;
     ev->part[ev->n_part++] = part;
-    return true;
+    return llm_arch_adapt_part(ev, &part);
+}
+
+const llm_arch_tensor *llm_arch_whole_tensor(const arch_part *part, int64_t *rows) {
+    *rows = part->whole->rows;
+    return &part->whole->t;
+}
+
+int64_t llm_arch_rows_before(const arch_part *part) {
+    int64_t sum = 0;
+    for (int k = 0; k < part->k; k++)
+        sum += part->whole->taken[k];
+    return sum;
 }
 
 /* --- places ----------------------------------------------------------------------------------- */

@@ -105,8 +105,8 @@ static bool check_constant(arch_eval *ev, arch_place p, const ggl_tensor *t) {
     return false;
 }
 
-ggl_tensor *llm_arch_node(arch_eval *ev, arch_place p, ggl_op op, ggl_tensor *const *src, int n_src,
-                          const double *num, int n_num) {
+ggl_tensor *llm_arch_plain_node(arch_eval *ev, arch_place p, ggl_op op, ggl_tensor *const *src,
+                                int n_src, const double *num, int n_num) {
     if (is_elementwise(op) && !check_ones(ev, p, op, src, n_src))
         return NULL;
     if (ev->at != ev->origin) {
@@ -121,6 +121,12 @@ ggl_tensor *llm_arch_node(arch_eval *ev, arch_place p, ggl_op op, ggl_tensor *co
     name_ones(t);
     llm_arch_note_made(ev, p, t);
     return ev->status == GGL_OK ? t : NULL;
+}
+
+ggl_tensor *llm_arch_node(arch_eval *ev, arch_place p, ggl_op op, ggl_tensor *const *src, int n_src,
+                          const double *num, int n_num) {
+    ggl_tensor *t = llm_arch_plain_node(ev, p, op, src, n_src, num, n_num);
+    return t ? llm_arch_adapted(ev, p, t) : NULL;
 }
 
 ggl_tensor *llm_arch_reshape(arch_eval *ev, arch_place p, ggl_tensor *x, int n, const int64_t *ne,

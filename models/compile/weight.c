@@ -377,6 +377,13 @@ bool llm_arch_run_weight(arch_eval *ev, const arch_stmt *s) {
             llm_arch_mark_read(ev, s->other, &v);
     } else if (s->other) {
         v = other_weight(ev, s, &want);
+        ggl_tensor *other = v.kind == VAL_FAIL ? NULL : llm_arch_adapt_other(ev, name, v.t);
+        if (!other)
+            return false;
+        if (other != v.t) {
+            v = llm_arch_tensor_value(other);
+            llm_arch_mark_read(ev, s->other, &v);
+        }
     } else {
         char buf[600];
         snprintf(buf, sizeof buf, "tensor %s is absent", name);

@@ -49,7 +49,10 @@ typedef struct arch_conversion {
     const llm_arch_ignore *ignore;
     /* per pattern of `ignore`: unread names that it matched; NULL: not counted */
     size_t *key_hits, *tensor_hits;
-    bool collect; /* go on after errors where possible, and collect them in `fault` */
+    /* the sources are only some of the model's: a weight without one counts as it is declared */
+    bool partial;
+    bool only_some; /* only some of the weights are wanted: sources that no line reads are fine */
+    bool collect;   /* go on after errors where possible, and collect them in `fault` */
     /* results */
     ggl_arena arena;
     const char *family;

@@ -213,13 +213,14 @@ static ggl_status use_builtin(llm_converter *c, ggl_error *err) {
 
 /* Sets the model's name: the folder's own name, or the end of config.json's _name_or_path. */
 static ggl_status choose_name(llm_converter *c, ggl_error *err) {
-    size_t n = strlen(c->folder);
-    while (n > 0 && c->folder[n - 1] == '/')
+    const char *folder = c->params.adapter ? c->params.adapter : c->folder;
+    size_t n = strlen(folder);
+    while (n > 0 && folder[n - 1] == '/')
         n--;
     size_t at = n;
-    while (at > 0 && c->folder[at - 1] != '/')
+    while (at > 0 && folder[at - 1] != '/')
         at--;
-    ggl_str name = {c->folder + at, n - at};
+    ggl_str name = {folder + at, n - at};
     const json_value *v = llm_json_get_kind(&c->config->root, "_name_or_path", JSON_STRING);
     if ((name.n == 0 || name.s[0] == '.') && v) {
         name = json_str(v);
@@ -431,8 +432,8 @@ static ggl_status open_keys(llm_converter *c, ggl_error *err) {
     for (size_t i = 0; s == GGL_OK && i < c->conv.n_note; i++)
         if (!note(c, c->conv.note[i]))
             s = no_memory(err);
-    /* a dry run's report lists them */
-    if (s == GGL_OK && !c->params.dry_run)
+    /* a dry run's report lists them; the model's own conversion judges them for an adapter */
+    if (s == GGL_OK && !c->params.dry_run && !c->lora)
         s = llm_arch_convert_check_config(&c->conv, err);
     if (s == GGL_OK)
         s = llm_convert_check_numbers(&c->conv, err);
@@ -441,10 +442,12 @@ static ggl_status open_keys(llm_converter *c, ggl_error *err) {
 
 static ggl_status open_tensors(llm_converter *c, ggl_error *err) {
     ggl_status s = llm_arch_convert_tensors(&c->conv, err);
+    if (s == GGL_OK && c->lora)
+        s = llm_lora_take_apart(c->lora, &c->conv, err);
     c->built = s == GGL_OK;
     if (s == GGL_OK)
         s = llm_convert_check_numbers(&c->conv, err);
-    if (s == GGL_OK)
+    if (s == GGL_OK && !c->lora)
         s = note_tensors(c, err);
     if (s == GGL_OK && !add_sizes(c))
         s = ggl_fail(err, GGL_LIMIT, "the file would be too large");
@@ -478,6 +481,8 @@ static ggl_status run_section(llm_converter *c, ggl_error *err) {
     /* Keys may read tensors. If there are none, errors of config.json are reported first. */
     ggl_error tensors_err = {0};
     ggl_status tensors = llm_safetensors_open(&c->source, c->folder, &tensors_err);
+    if (c->lora)
+        tensors = llm_lora_choose_source(c->lora, &c->conv, &c->source, tensors, &tensors_err);
     if (tensors == GGL_NOMEM)
         return no_memory(err);
     c->conv.source = c->source;
@@ -487,19 +492,27 @@ static ggl_status run_section(llm_converter *c, ggl_error *err) {
     return say_unfit(c, open_parts(c, tensors, &tensors_err, err), err);
 }
 
+/* True for messages that begin with a file of the folder. */
+static bool begins_with_folder(const char *msg, const char *folder) {
+    const size_t n = strlen(folder);
+    return strncmp(msg, folder, n) == 0 && (msg[n] == '/' || msg[n] == ':');
+}
+
 static ggl_status open_rest(llm_converter *c, ggl_error *err) {
     ggl_status s = read_config(c, err);
     if (s == GGL_OK)
         s = c->params.arch_path ? use_file(c, err) : use_builtin(c, err);
     if (s == GGL_OK)
         s = choose_name(c, err);
+    if (s == GGL_OK && c->params.adapter)
+        s = llm_lora_open(&c->lora, c->params.adapter, &c->params.ignore, err);
+    if (s == GGL_OK && c->lora)
+        s = llm_lora_check_model(c->lora, &c->config->root, err);
     if (s != GGL_OK)
         return s;
     s = run_section(c, err);
-    /* some messages already begin with the folder */
-    const size_t n = strlen(c->folder);
-    const bool named =
-        strncmp(err->msg, c->folder, n) == 0 && (err->msg[n] == '/' || err->msg[n] == ':');
+    const bool named = begins_with_folder(err->msg, c->folder) ||
+                       (c->lora && begins_with_folder(err->msg, c->params.adapter));
     return s == GGL_OK || s == GGL_NOMEM || named ? s : ggl_within(err, s, "%s", c->folder);
 }
 
@@ -512,8 +525,13 @@ ggl_status llm_converter_open(llm_converter **out, const char *folder,
     ggl_error own = {0}; /* a dry run needs the messages */
     err = err ? err : &own;
     c->params = params ? *params : llm_convert_default();
+    c->params.no_tokenizer = c->params.no_tokenizer || c->params.adapter;
     c->folder = ggl_arena_strndup(&c->arena, folder, strlen(folder));
-    ggl_status s = c->folder ? open_rest(c, err) : no_memory(err);
+    ggl_status s = c->folder ? GGL_OK : no_memory(err);
+    if (s == GGL_OK && c->params.adapter && (c->params.dry_run || c->params.vocab_only))
+        s = ggl_fail(err, GGL_USAGE, "an adapter has no dry run, and no tokenizer of its own");
+    if (s == GGL_OK)
+        s = open_rest(c, err);
     if (s != GGL_OK) {
         llm_converter_free(c);
         return s;
@@ -527,7 +545,9 @@ void llm_converter_free(llm_converter *c) {
         return;
     llm_hf_tokenizer_free(c->tokenizer);
     llm_arch_conversion_fini(&c->conv);
-    llm_safetensors_close(c->source);
+    if (!c->conv.partial) /* else the adapter owns it */
+        llm_safetensors_close(c->source);
+    llm_lora_free(c->lora);
     llm_arch_free(c->arch);
     llm_json_free(c->config);
     ggl_free(c->turn);
@@ -551,13 +571,15 @@ static uint32_t file_type(const llm_converter *c) {
 
 static ggl_status write_keys(llm_converter *c, ggl_gguf_writer *w, ggl_error *err) {
     uint32_t type = file_type(c);
+    if (c->lora)
+        llm_lora_put_keys(c->lora, w);
     ggl_gguf_put_string(w, "general.architecture", c->conv.family, strlen(c->conv.family));
     if (c->name[0])
         ggl_gguf_put_string(w, "general.name", c->name, strlen(c->name));
     if (!c->params.vocab_only)
         ggl_gguf_put(w, "general.file_type", GGL_GGUF_U32, false, &type, 1);
     ggl_status s = GGL_OK;
-    for (size_t i = 0; s == GGL_OK && i < c->conv.n_key; i++)
+    for (size_t i = 0; s == GGL_OK && i < c->conv.n_key && !c->lora; i++)
         s = llm_convert_put_key(w, &c->conv.key[i], err);
     if (s == GGL_OK && c->tokenizer)
         llm_hf_tokenizer_put(c->tokenizer, w);

@@ -5,6 +5,7 @@
 #include "conversion.h"
 #include "hf_tokenizer.h"
 #include "llm/convert.h"
+#include "lora.h"
 
 typedef struct tensor_turn { /* argument of the writer's callback */
     llm_converter *c;
@@ -18,6 +19,7 @@ struct llm_converter {
     llm_json *config;
     llm_arch *arch;
     llm_safetensors *source;
+    llm_lora *lora; /* the adapter; NULL: the folder itself is converted */
     arch_conversion conv;
     llm_hf_tokenizer *tokenizer; /* NULL: the folder has none */
     tensor_turn *turn;

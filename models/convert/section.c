@@ -408,7 +408,7 @@ static recipe *make_weight(arch_eval *ev, const arch_stmt *s, bool is_bias,
     ev->frame = NULL;
     const bool made = m && llm_arch_convert_make(ev, m->expr, is_bias && !own, &r);
     ev->frame = frame;
-    if (made && !r && !t->optional)
+    if (made && !r && !t->optional && !c->partial)
         missing_source(ev, m, is_bias ? "its bias" : "its weight", t, is_bias);
     c->own_bias = false;
     return made ? r : NULL;
@@ -420,6 +420,8 @@ static bool convert_weight(arch_eval *ev, const arch_stmt *s, bool is_bias, llm_
     t->type = GGL_F32;
     t->data = NULL;
     /* When errors are collected, pretends that a required weight exists with the declared shape. */
+    if (!r && c->partial && ev->status == GGL_OK)
+        return !t->optional;
     if (!r)
         return ev->status != GGL_OK && convert_forgive(ev) && !t->optional;
     /* the caller reports both shapes */
@@ -549,7 +551,7 @@ ggl_status llm_arch_convert_tensors(arch_conversion *c, ggl_error *err) {
         llm_arch_build_with(c->arch, &src, &params, g, NULL, &arch_conversion_ops, c, err);
     if (s == GGL_OK && c->n_fault == 0)
         s = mark_only_f32(c, g, err);
-    if (s == GGL_OK && !c->collect)
+    if (s == GGL_OK && !c->collect && !c->only_some)
         s = llm_arch_convert_check_leftovers(c, err);
     ggl_graph_free(g);
     return s;

@@ -412,6 +412,10 @@ static arch_value tensor_value(arch_eval *ev, const arch_expr *e) {
     int64_t n = 1;
     for (int d = 0; d < t->n_dims && n <= MAX_VALUES; d++)
         n *= t->ne[d];
+    if (!t->data && ev->conv->partial)
+        return llm_arch_error(ev, e->place,
+                              "value(..) needs the numbers of tensor %s, which an adapter lacks",
+                              t->name.s);
     if (t->type < 0 || n > MAX_VALUES || n < 1)
         return llm_arch_error(ev, e->place,
                               "tensor %s is of type %s with %" PRId64

@@ -35,13 +35,15 @@ typedef struct draft {
 } draft;
 
 static bool has_args(llm_expr_kind k) {
-    return k >= LLM_EXPR_KIND_SEQ && k <= LLM_EXPR_KIND_NOT;
+    return k >= LLM_EXPR_KIND_SEQ && k <= LLM_EXPR_KIND_MEMBERS;
 }
 
 static uint32_t hash(const draft *d) {
     uint32_t h = 2166136261u;
-    const uint32_t head[] = {d->e.kind, d->e.kind == LLM_EXPR_KIND_RULE ? (uint32_t)d->e.first : 0,
-                             (uint32_t)d->e.n, (uint32_t)d->e.min, (uint32_t)d->e.max};
+    const uint32_t head[] = {
+        d->e.kind,          d->e.kind == LLM_EXPR_KIND_RULE ? (uint32_t)d->e.first : 0,
+        (uint32_t)d->e.n,   (uint32_t)d->e.min,
+        (uint32_t)d->e.max, (uint32_t)d->e.required};
     for (size_t i = 0; i < sizeof head / sizeof *head; i++)
         h = (h ^ head[i]) * 16777619u;
     for (int32_t i = 0; has_args(d->e.kind) && i < d->e.n; i++)
@@ -53,7 +55,8 @@ static uint32_t hash(const draft *d) {
 
 static bool equal(const llm_exprs *g, const draft *d, int32_t node) {
     const llm_expr *e = &g->node[node];
-    if (e->kind != d->e.kind || e->n != d->e.n || e->min != d->e.min || e->max != d->e.max)
+    if (e->kind != d->e.kind || e->n != d->e.n || e->min != d->e.min || e->max != d->e.max ||
+        e->required != d->e.required)
         return false;
     if (has_args(e->kind))
         return memcmp(&g->arg[e->first], d->arg, (size_t)e->n * sizeof *d->arg) == 0;
@@ -91,6 +94,7 @@ static bool reserve(llm_exprs *g) {
     }
     if (g->n_nodes == 0) {
         g->node[LLM_EXPR_EMPTY].kind = LLM_EXPR_KIND_EMPTY;
+        g->node[LLM_EXPR_EMPTY].nullable = true;
         g->n_nodes = 2;
     }
     if (2 * g->n_nodes < g->n_buckets)
@@ -135,6 +139,27 @@ static bool store(llm_exprs *g, draft *d) {
     return g->n_ranges < INT32_MAX;
 }
 
+static bool is_nullable(const llm_exprs *g, const draft *d) {
+    const bool any = d->e.kind == LLM_EXPR_KIND_ALT;
+    switch (d->e.kind) {
+    case LLM_EXPR_KIND_SEQ:
+    case LLM_EXPR_KIND_AND:
+    case LLM_EXPR_KIND_ALT:
+        for (int32_t i = 0; i < d->e.n; i++)
+            if (g->node[d->arg[i]].nullable == any)
+                return any;
+        return !any;
+    case LLM_EXPR_KIND_REPEAT:
+        return d->e.min == 0 || g->node[d->arg[0]].nullable;
+    case LLM_EXPR_KIND_NOT:
+        return !g->node[d->arg[0]].nullable;
+    case LLM_EXPR_KIND_MEMBERS:
+        return d->e.min == 0 && d->e.required == 0;
+    default:
+        return false;
+    }
+}
+
 /* Finds or adds the node. */
 static int32_t intern(llm_exprs *g, draft d) {
     if (g->status != GGL_OK || !reserve(g))
@@ -143,6 +168,7 @@ static int32_t intern(llm_exprs *g, draft d) {
     for (; g->bucket[b]; b = (b + 1) & (g->n_buckets - 1))
         if (equal(g, &d, g->bucket[b]))
             return g->bucket[b];
+    d.e.nullable = is_nullable(g, &d);
     if (!store(g, &d))
         return failed(g, GGL_NOMEM);
     g->node[g->n_nodes] = d.e;
@@ -319,6 +345,55 @@ int32_t llm_expr_and(llm_exprs *g, const int32_t *part, int32_t n) {
 int32_t llm_expr_not(llm_exprs *g, int32_t a) {
     const llm_expr e = {.kind = LLM_EXPR_KIND_NOT, .n = 1};
     return intern(g, (draft){.e = e, .arg = &a});
+}
+
+/* Only members without name: repeats of one expression. */
+static int32_t rest_only(llm_exprs *g, const llm_members *m) {
+    const int32_t more = m->max == LLM_EXPR_MANY ? LLM_EXPR_MANY : m->max - 1;
+    const int32_t pair = llm_expr_seq2(g, m->comma, m->rest);
+    const int32_t all =
+        llm_expr_seq2(g, m->rest, llm_expr_repeat(g, pair, m->min > 0 ? m->min - 1 : 0, more));
+    return m->min > 0 ? all : llm_expr_optional(g, all);
+}
+
+int32_t llm_expr_members(llm_exprs *g, const llm_members *m) {
+    list l = {0};
+    llm_expr e = {.kind = LLM_EXPR_KIND_MEMBERS, .min = m->min, .max = m->max};
+    bool fails = m->max != LLM_EXPR_MANY && m->max < m->min;
+    bool full = push(&l, m->comma) && push(&l, m->rest);
+    for (int pass = 0; pass < 2; pass++) /* the required ones first */
+        for (int32_t i = 0; i < m->n && full; i++) {
+            const bool none = m->member[i] == LLM_EXPR_NONE;
+            fails = fails || (none && m->required[i]);
+            if (!none && m->required[i] == (pass == 0)) {
+                full = push(&l, m->member[i]);
+                e.required += pass == 0;
+            }
+        }
+    e.n = (int32_t)l.n;
+    if (m->max != LLM_EXPR_MANY && m->max < e.required)
+        fails = true;
+    if (e.min <= e.required)
+        e.min = 0;
+    if (m->rest == LLM_EXPR_NONE && e.min > e.n - 2)
+        fails = true;
+    if (m->rest == LLM_EXPR_NONE && m->max != LLM_EXPR_MANY && m->max >= e.n - 2)
+        e.max = LLM_EXPR_MANY;
+    int32_t x = LLM_EXPR_NONE;
+    if (!full)
+        failed(g, GGL_NOMEM);
+    else if (fails)
+        x = LLM_EXPR_NONE;
+    else if (e.max == 0 || (e.n == 2 && m->rest == LLM_EXPR_NONE))
+        x = LLM_EXPR_EMPTY;
+    else if (e.n == 2)
+        x = rest_only(g, m);
+    else if (e.n == 3 && m->rest == LLM_EXPR_NONE)
+        x = e.required || e.min ? l.id[2] : llm_expr_optional(g, l.id[2]);
+    else
+        x = intern(g, (draft){.e = e, .arg = l.id});
+    ggl_free(l.id);
+    return x;
 }
 
 /* --- text ------------------------------------------------------------------------------------- */

@@ -31,7 +31,8 @@ typedef enum llm_expr_kind {
     LLM_EXPR_KIND_REPEAT, /* the argument, min to max times */
     LLM_EXPR_KIND_AND,    /* texts that all n parts have; regular */
     LLM_EXPR_KIND_NOT,    /* all texts of characters but the argument's; regular */
-    LLM_EXPR_KIND_RULE    /* the body of rule `first` */
+    LLM_EXPR_KIND_MEMBERS, /* a list of members, see llm_expr_members; arguments: comma, rest, members */
+    LLM_EXPR_KIND_RULE /* the body of rule `first` */
 } llm_expr_kind;
 
 enum {
@@ -45,7 +46,9 @@ enum {
 typedef struct llm_expr {
     llm_expr_kind kind;
     int32_t first, n; /* see llm_expr_kind; REPEAT and NOT have one argument */
-    int32_t min, max; /* REPEAT; max LLM_EXPR_MANY: no limit */
+    int32_t min, max; /* REPEAT, MEMBERS; max LLM_EXPR_MANY: no limit */
+    int32_t required; /* MEMBERS: how many of the first must be there */
+    bool nullable;    /* it has the empty text; false for a RULE, whose body may come later */
 } llm_expr;
 
 /* Characters first to last, inclusive. The ranges of a class ascend and don't touch, and hold no
@@ -91,6 +94,18 @@ int32_t llm_expr_optional(llm_exprs *g, int32_t a);
 int32_t llm_expr_repeat(llm_exprs *g, int32_t a, int32_t min, int32_t max);
 int32_t llm_expr_and(llm_exprs *g, const int32_t *part, int32_t n);
 int32_t llm_expr_not(llm_exprs *g, int32_t a);
+
+/* Lists of members in any order with a comma between them, as objects of JSON have them: each of n
+ * members at most once, those with required[i] once, and any number of texts of `rest`; from min to max
+ * (LLM_EXPR_MANY: no limit) in all. The order is free without a case for each subset, of which there
+ * would be 2^n: who runs the expression remembers which members were there. It can't be under AND and NOT. Neither the
+ * members, nor rest, nor the comma may have the empty text. */
+typedef struct llm_members {
+    const int32_t *member;
+    const bool *required;
+    int32_t n, rest, comma, min, max;
+} llm_members;
+int32_t llm_expr_members(llm_exprs *g, const llm_members *m);
 
 /* Makes a rule without a body and returns its number, -1 after a failure. The name is copied. */
 int32_t llm_rule_new(llm_exprs *g, ggl_str name);

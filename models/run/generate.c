@@ -25,6 +25,7 @@ struct llm_generator {
     int32_t *token; /* [n_ctx + 1]: a full context and the token drawn after it */
     size_t n;
     int64_t n_kept, n_prompt;
+    int64_t n_told; /* tokens at the start that the guesser has seen; they did not change since */
     snapshot snapshot[N_SNAPSHOTS];
     /* The last batch: its guesses, and the logits of its last token and of each guess. */
     int32_t *guess;    /* [n_guess_max] */
@@ -33,7 +34,10 @@ struct llm_generator {
     bool *want;        /* [n_ctx] */
     const float **row; /* [n_guess_max + 1] */
     int64_t n_guess, n_rows;
-    int64_t at; /* the row of the next token to draw; -1: a batch has to run first */
+    llm_matcher *matcher; /* NULL: every token is allowed */
+    uint32_t *allowed;    /* a bit for each token; made when it is first needed */
+    int64_t n_left;       /* tokens that will be drawn at most; less than 0: any number */
+    int64_t at;           /* the row of the next token to draw; -1: a batch has to run first */
     const float *drawn_from;
     llm_generator_stats stats;
 };
@@ -92,6 +96,7 @@ void llm_generator_free(llm_generator *g) {
         return;
     for (int i = 0; i < N_SNAPSHOTS; i++)
         ggl_free(g->snapshot[i].data);
+    ggl_free(g->allowed);
     ggl_free(g->token);
     ggl_free(g->slots);
     ggl_free(g->batch);
@@ -201,7 +206,9 @@ static ggl_status guess(llm_generator *g, ggl_error *err) {
     g->n_guess = 0;
     if (most <= 0 || g->n_kept + 1 < (int64_t)g->n)
         return GGL_OK;
-    const int64_t n = g->guesser.guess(g->guesser.self, g->token, g->n, g->guess, most);
+    const llm_guesser *by = &g->guesser;
+    const int64_t n = by->guess(by->self, g->token, g->n, (size_t)g->n_told, g->guess, most);
+    g->n_told = (int64_t)g->n;
     for (; g->n_guess < n && g->n_guess < most; g->n_guess++)
         if (g->guess[g->n_guess] < 0 || g->guess[g->n_guess] >= g->n_vocab)
             break;
@@ -217,6 +224,7 @@ static ggl_status shift(llm_generator *g, ggl_error *err) {
     ggl_status st = go_back(g, keep, err);
     if (st != GGL_OK)
         return st;
+    g->n_told = least(g->n_told, keep);
     g->n -= (size_t)n_drop;
     memmove(g->token + keep, g->token + keep + n_drop, (g->n - (size_t)keep) * sizeof *g->token);
     g->stats.n_shifts++;
@@ -278,6 +286,7 @@ ggl_status llm_generator_prompt(llm_generator *g, const llm_prompt *p, ggl_error
     st = go_back(g, keep, err);
     if (st != GGL_OK)
         return st;
+    g->n_told = least(g->n_told, keep);
     memcpy(g->token, p->id, p->n * sizeof *g->token);
     g->n = p->n;
     g->n_prompt = (int64_t)p->n;
@@ -285,6 +294,7 @@ ggl_status llm_generator_prompt(llm_generator *g, const llm_prompt *p, ggl_error
     st = run(g, p, err);
     g->stats.n_prompt = g->n_kept - g->stats.n_reused;
     g->n = (size_t)g->n_kept;
+    g->n_told = least(g->n_told, g->n_kept);
     llm_sampler_forget(g->p.sampler);
     for (size_t i = 0; i < g->n; i++)
         llm_sampler_accept(g->p.sampler, g->token[i]);
@@ -301,10 +311,17 @@ ggl_status llm_generator_adopt(llm_generator *g, const int32_t *id, size_t n, gg
     if (n > 0)
         memcpy(g->token, id, n * sizeof *id);
     g->n = n;
+    g->n_told = 0;
     g->n_kept = g->n_prompt = n_past;
     g->at = -1;
     g->drawn_from = NULL;
     return n > 0 && g->has_states ? take_snapshot(g, SNAPSHOT_PROMPT, err) : GGL_OK;
+}
+
+ggl_status llm_generator_settle(llm_generator *g, size_t *n_held, ggl_error *err) {
+    const ggl_status st = go_back(g, g->n_kept, err);
+    *n_held = (size_t)g->n_kept;
+    return st;
 }
 
 /* --- drawing ---------------------------------------------------------------------------------- */
@@ -340,6 +357,65 @@ static void follow_guess(llm_generator *g, int32_t id) {
         g->guesser.outcome(g->guesser.self, g->n_guess, n_right);
 }
 
+ggl_status llm_generator_constrain(llm_generator *g, llm_matcher *m, int64_t n_max,
+                                   ggl_error *err) {
+    const size_t n_words = ((size_t)g->n_vocab + 31) / 32;
+    g->matcher = NULL;
+    if (!m)
+        return GGL_OK;
+    if (llm_matcher_n_vocab(m) > g->n_vocab || llm_matcher_n_vocab(m) == 0)
+        return ggl_fail(err, GGL_USAGE,
+                        "the grammar's vocabulary has %" PRId32 " tokens, the model %" PRId64,
+                        llm_matcher_n_vocab(m), g->n_vocab);
+    if (!g->allowed)
+        g->allowed = ggl_calloc(n_words, sizeof *g->allowed);
+    if (!g->allowed)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a mask of %" PRId64 " tokens",
+                        g->n_vocab);
+    g->matcher = m;
+    g->n_left = n_max;
+    return GGL_OK;
+}
+
+/* Sets `allowed`. *is_done: the text is complete, and nothing may follow. */
+static ggl_status find_allowed(llm_generator *g, bool *is_done, ggl_error *err) {
+    /* a full context holds n_ctx tokens, and one more is drawn after them */
+    const int64_t room = g->n_ctx + 1 - (int64_t)g->n;
+    int64_t budget = g->n_left;
+    if (!g->p.shift && (budget < 0 || room < budget))
+        budget = room;
+    *is_done = llm_matcher_has_ended(g->matcher);
+    if (*is_done)
+        return GGL_OK;
+    const ggl_status st = llm_matcher_mask(
+        g->matcher, budget < 0 ? LLM_MATCHER_NO_BUDGET : (int32_t)least(budget, INT32_MAX),
+        g->allowed, err);
+    if (st != GGL_OK || !llm_matcher_must_end(g->matcher))
+        return st;
+    const int32_t n_words = (llm_matcher_n_vocab(g->matcher) + 31) / 32;
+    *is_done = true; /* unless a token can say so */
+    for (int32_t i = 0; i < n_words; i++)
+        *is_done &= g->allowed[i] == 0;
+    return GGL_OK;
+}
+
+/* Draws from logits. *id is -1 if the text is complete. */
+static ggl_status choose(llm_generator *g, const float *logits, int32_t *id, ggl_error *err) {
+    bool is_done = false;
+    *id = -1;
+    ggl_status st = g->matcher ? find_allowed(g, &is_done, err) : GGL_OK;
+    if (st != GGL_OK || is_done)
+        return st;
+    *id = llm_sampler_next(g->p.sampler, logits, g->matcher ? g->allowed : NULL);
+    if (*id < 0)
+        return ggl_fail(err, GGL_USAGE, "no token can be chosen: the biases forbid all of %s",
+                        g->matcher ? "those that the grammar allows" : "them");
+    if (g->matcher)
+        st = llm_matcher_accept_token(g->matcher, *id, err);
+    g->n_left -= g->n_left > 0;
+    return st;
+}
+
 ggl_status llm_generator_next(llm_generator *g, int32_t *id, ggl_error *err) {
     ggl_status st = g->at < 0 ? advance(g, err) : GGL_OK;
     if (st != GGL_OK)
@@ -348,9 +424,9 @@ ggl_status llm_generator_next(llm_generator *g, int32_t *id, ggl_error *err) {
     st = check_logits(g, logits, err);
     if (st != GGL_OK)
         return st;
-    *id = llm_sampler_next(g->p.sampler, logits, NULL);
-    if (*id < 0)
-        return ggl_fail(err, GGL_USAGE, "no token can be chosen: the biases forbid all of them");
+    st = choose(g, logits, id, err);
+    if (st != GGL_OK || *id < 0)
+        return st;
     llm_sampler_accept(g->p.sampler, *id);
     g->drawn_from = logits;
     g->token[g->n++] = *id;

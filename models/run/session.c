@@ -34,7 +34,10 @@ static ggl_status build_graph(llm_session *s, const llm_model *m, const llm_sess
     if (!s->graph)
         return no_memory(err);
     llm_arch_source source = llm_arch_source_gguf(llm_model_file(m));
-    llm_arch_params ap = {.n_ctx = s->n_ctx, .ignore = llm_model_ignore(m)};
+    llm_arch_params ap = {.n_ctx = s->n_ctx,
+                          .ignore = llm_model_ignore(m),
+                          .adapter = p->adapter,
+                          .n_adapters = p->n_adapters};
     ggl_status st = llm_arch_build(llm_model_arch(m), &source, &ap, s->graph, &s->built, err);
     if (st == GGL_OK)
         st = ggl_graph_finish(s->graph, err);
@@ -50,9 +53,13 @@ static ggl_status name_cache(llm_session *s, const ggl_gguf *file, const llm_ses
     const char *path = p->repack_cache;
     if (!path || p->no_repack)
         return GGL_OK;
-    if (!ggl_gguf_identify(file, &s->identity)) {
+    bool files = ggl_gguf_identify(file, &s->identity[0]);
+    for (size_t i = 0; i < p->n_adapters && files; i++)
+        files = ggl_gguf_identify(llm_adapter_file(p->adapter[i].adapter), &s->identity[1 + i]);
+    if (!files) {
         snprintf(s->load_notes, sizeof s->load_notes,
-                 "note: repacked weights are not saved: this model is not a file\n");
+                 "note: repacked weights are not saved: this model%s is not a file\n",
+                 p->n_adapters ? " or an adapter" : "");
         return GGL_OK;
     }
     const char *base = *path ? path : ggl_gguf_name(file), *end = *path ? "" : ".repack";
@@ -64,25 +71,54 @@ static ggl_status name_cache(llm_session *s, const ggl_gguf *file, const llm_ses
     return GGL_OK;
 }
 
-/* The scheduler's callback: adds the number of layers and asks the user's. */
+/* The scheduler's callback: adds the number of layers and asks the user's. What an adapter adds to a
+ * weight's products goes where these are, unless it is placed by a name of its own. */
 static int place(void *ctx, int layer, const char *weight) {
     const llm_session *s = ctx;
-    return s->place(s->place_ctx, layer, (int)s->built.n_layer, weight);
+    const int n_layer = (int)s->built.n_layer, k = s->place(s->place_ctx, layer, n_layer, weight);
+    const size_t n = weight ? strlen(weight) : 0, end = strlen(".lora_a");
+    char adapted[256];
+    if (k >= 0 || n <= end || n - end >= sizeof adapted ||
+        strncmp(weight + n - end, ".lora_", end - 1) != 0)
+        return k;
+    snprintf(adapted, sizeof adapted, "%.*s", (int)(n - end), weight);
+    return s->place(s->place_ctx, layer, n_layer, adapted);
+}
+
+/* Adds the parts of a file to s->host; returns the number of ranges. */
+static int add_host(llm_session *s, int n, const ggl_gguf *file) {
+    for (int i = 0; i < ggl_gguf_n_parts(file); i++, n++) {
+        s->host[n].data = ggl_gguf_part(file, i, &s->host[n].size);
+        s->host[n].mapped = ggl_gguf_mapped(file);
+    }
+    return n;
+}
+
+/* Sets s->host to all files that hold weights, and *n to the number of ranges. */
+static ggl_status find_host(llm_session *s, const ggl_gguf *file, const llm_session_params *p,
+                            int *n, ggl_error *err) {
+    size_t count = (size_t)ggl_gguf_n_parts(file);
+    for (size_t i = 0; i < p->n_adapters; i++)
+        count += (size_t)ggl_gguf_n_parts(llm_adapter_file(p->adapter[i].adapter));
+    s->host = ggl_calloc(count, sizeof *s->host);
+    s->identity = ggl_calloc(1 + p->n_adapters, sizeof *s->identity);
+    if (!s->host || !s->identity)
+        return no_memory(err);
+    *n = add_host(s, 0, file);
+    for (size_t i = 0; i < p->n_adapters; i++)
+        *n = add_host(s, *n, llm_adapter_file(p->adapter[i].adapter));
+    return GGL_OK;
 }
 
 static ggl_status build_sched(llm_session *s, const llm_model *m, const llm_session_params *p,
                               ggl_error *err) {
     const ggl_gguf *file = llm_model_file(m);
-    s->host = ggl_calloc((size_t)ggl_gguf_n_parts(file), sizeof *s->host);
-    if (!s->host)
-        return no_memory(err);
-    for (int i = 0; i < ggl_gguf_n_parts(file); i++) {
-        s->host[i].data = ggl_gguf_part(file, i, &s->host[i].size);
-        s->host[i].mapped = ggl_gguf_mapped(file);
-    }
+    int n_host = 0;
+    ggl_status st = find_host(s, file, p, &n_host, err);
     s->place = p->place;
     s->place_ctx = p->place_ctx;
-    ggl_status st = name_cache(s, file, p, err);
+    if (st == GGL_OK)
+        st = name_cache(s, file, p, err);
     if (st != GGL_OK)
         return st;
     ggl_sched_params sp = {.backend = p->backend,
@@ -92,15 +128,15 @@ static ggl_status build_sched(llm_session *s, const llm_model *m, const llm_sess
                            .strict = p->strict,
                            .n_rows = s->n_rows,
                            .host = s->host,
-                           .n_host = ggl_gguf_n_parts(file),
+                           .n_host = n_host,
                            .no_repack = p->no_repack,
                            .progress = p->progress,
                            .progress_ctx = p->progress_ctx,
                            .cancelled = p->cancelled,
                            .cancelled_ctx = p->cancelled_ctx,
                            .cache = s->cache,
-                           .cache_of = &s->identity,
-                           .cache_of_size = sizeof s->identity,
+                           .cache_of = s->identity,
+                           .cache_of_size = (1 + p->n_adapters) * sizeof *s->identity,
                            .element_word = "token",
                            .group_word = "layer"};
     return ggl_sched_new(&s->sched, s->graph, &sp, err);
@@ -138,6 +174,8 @@ ggl_status llm_session_new(llm_session **out, const llm_model *m, const llm_sess
     ggl_status st = ok ? GGL_OK : no_memory(err);
     if (st == GGL_OK)
         st = build_graph(s, m, p, err);
+    for (size_t i = 0; i < p->n_adapters && st == GGL_OK; i++)
+        s->adapters = llm_adapter_digest(p->adapter[i], s->adapters);
     if (st == GGL_OK)
         st = build_sched(s, m, p, err);
     if (st != GGL_OK) {
@@ -179,6 +217,7 @@ void llm_session_free(llm_session *s) {
     ggl_graph_free(s->graph);
     llm_arch_result_fini(&s->built);
     ggl_free(s->host);
+    ggl_free(s->identity);
     ggl_free(s->cache);
     ggl_free(s->token);
     ggl_free(s->pos);

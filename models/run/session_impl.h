@@ -1,4 +1,4 @@
-/* Shared by session.c and session_slots.c. */
+/* Shared by session.c, session_slots.c and prompt_cache.c. */
 #ifndef LLM_SESSION_IMPL_H
 #define LLM_SESSION_IMPL_H
 
@@ -10,8 +10,10 @@ struct llm_session {
     ggl_sched *sched;
     llm_arch_result built;
     ggl_host_range *host;
-    ggl_gguf_identity identity; /* identifies the model's file */
-    char *cache;                /* name of the cache file; NULL: none */
+    /* [1 + n_adapters]: identify the files of the model and of its adapters */
+    ggl_gguf_identity *identity;
+    uint64_t adapters; /* a digest of the adapters and their scales; 0: there are none */
+    char *cache;       /* name of the cache file; NULL: none */
     char load_notes[400];
     int64_t n_ctx, n_ubatch, n_slots, n_rows;
     int32_t *token, *pos, *slot, *row; /* [n_ubatch]: inputs of the current ubatch */
@@ -27,5 +29,9 @@ struct llm_session {
 ggl_status llm_slot_check(const llm_session *s, int slot, ggl_error *err);
 /* Also refuses a broken slot. */
 ggl_status llm_slot_check_whole(const llm_session *s, int slot, ggl_error *err);
+/* Saves the first n_past tokens of a slot as llm_session_save does. Fewer than the slot has are
+ * possible if its model has no states and no rings. */
+ggl_status llm_slot_save(llm_session *s, int slot, int64_t n_past, bool states_only, void **data,
+                         size_t *size, ggl_error *err);
 
 #endif

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "common/digest.h"
 #include "ggl/alloc.h"
 #include "session_impl.h"
 
@@ -110,26 +111,14 @@ typedef struct header {
 enum { VERSION = 3 };
 static const char magic[8] = "ggl-slot";
 
-/* FNV-1a over words of 8 bytes, to detect damage, not malice. */
-static uint64_t hash(uint64_t h, const void *data, size_t n) {
-    const unsigned char *p = data;
-    for (size_t i = 0; i < n; i += 8) {
-        uint64_t word = 0;
-        memcpy(&word, p + i, n - i < 8 ? n - i : 8);
-        h = (h ^ word) * 0x100000001b3u;
-        h ^= h >> 29;
-    }
-    return h;
-}
-
 static uint64_t shape_hash(const llm_session *s) {
-    uint64_t h = 0xcbf29ce484222325u;
+    uint64_t h = LLM_DIGEST_START ^ s->adapters;
     for (int i = 0; i < ggl_graph_n_stores(s->graph); i++) {
         const ggl_store *st = ggl_graph_store(s->graph, i);
         int64_t words[] = {st->kind, st->type, st->ne[0], st->ne[1],
                            /* a ring's length determines its layout; others may differ */
                            st->ne[2], st->n_pos < s->n_ctx ? st->n_pos : 0};
-        h = hash(h, words, sizeof words);
+        h = llm_digest(h, words, sizeof words);
     }
     return h;
 }
@@ -139,16 +128,16 @@ static const char *type_name(int32_t type) {
     return t ? t->name : "?";
 }
 
-ggl_status llm_session_save(llm_session *s, int slot, bool states_only, void **data, size_t *size,
-                            ggl_error *err) {
+ggl_status llm_slot_save(llm_session *s, int slot, int64_t n_past, bool states_only, void **data,
+                         size_t *size, ggl_error *err) {
     *data = NULL;
     ggl_status st = llm_slot_check_whole(s, slot, err);
     if (st != GGL_OK)
         return st;
     header h = {.version = VERSION,
                 .states_only = states_only,
-                .n_past = s->state[slot].n_past,
-                .n_high = s->state[slot].n_high,
+                .n_past = n_past,
+                .n_high = n_past < s->state[slot].n_past ? n_past : s->state[slot].n_high,
                 .shape = shape_hash(s),
                 .type_k = (int32_t)ggl_graph_get_params(s->graph)->type_k,
                 .type_v = (int32_t)ggl_graph_get_params(s->graph)->type_v};
@@ -162,11 +151,16 @@ ggl_status llm_session_save(llm_session *s, int slot, bool states_only, void **d
         ggl_free(bytes);
         return st;
     }
-    h.sum = hash(0, bytes + sizeof h, (size_t)h.size);
+    h.sum = llm_digest(0, bytes + sizeof h, (size_t)h.size);
     memcpy(bytes, &h, sizeof h);
     *data = bytes;
     *size = sizeof h + (size_t)h.size;
     return GGL_OK;
+}
+
+ggl_status llm_session_save(llm_session *s, int slot, bool states_only, void **data, size_t *size,
+                            ggl_error *err) {
+    return llm_slot_save(s, slot, llm_session_n_past(s, slot), states_only, data, size, err);
 }
 
 /* Checks the header against this session, and the bytes against the header. */
@@ -189,13 +183,15 @@ static ggl_status check_header(const llm_session *s, const header *h, const char
                         type_name(h->type_k), type_name(h->type_v), type_name((int32_t)p->type_k),
                         type_name((int32_t)p->type_v));
     if (h->shape != shape_hash(s))
-        return ggl_fail(err, GGL_FORMAT, "the slot was saved by a session of another model");
+        return ggl_fail(err, GGL_FORMAT,
+                        "the slot was saved by a session of another model, or with other "
+                        "adapters");
     if (h->size < 0 || (uint64_t)h->size != size ||
         (uint64_t)h->size != ggl_sched_slot_size(s->sched, h->n_past, h->states_only != 0))
         return ggl_fail(err, GGL_FORMAT,
                         "the saved slot has %zu bytes, but its header says %" PRId64, size,
                         h->size);
-    if (h->sum != hash(0, bytes, size))
+    if (h->sum != llm_digest(0, bytes, size))
         return ggl_fail(err, GGL_FORMAT, "the saved slot is damaged");
     return GGL_OK;
 }

@@ -198,6 +198,11 @@ expect 1 "cannot be loaded" --backend "$tmp/zip.gguf" -p x
 expect 1 "/nowhere/trace.json" --trace /nowhere/trace.json -p x
 "$cli" --trace /dev/full -p x -n 4 >/dev/null 2>"$tmp/err" </dev/null
 [ $? = 1 ] && grep -q "the trace: /dev/full: cannot be written: No space left" "$tmp/err" || fail "a timeline on a full disk"
+expect 1 "nothing-here.gguf" --lora "$tmp/nothing-here.gguf" -p x
+expect 1 "is not an adapter: its key general.type is missing" --lora "$model" -p x
+expect 2 "has no scale; FILE:SCALE" --lora-scaled a.gguf -p x
+expect 1 "a.gguf" --lora-scaled a.gguf 0.5 -p x
+expect 2 "has an empty name in its list" --lora ,a.gguf -p x
 cat >"$tmp/typo.arch" <<'END'
 arch llama
 language 1

@@ -28,6 +28,7 @@ typedef struct fixture {
     int32_t token[CTX + 1], oracle[CTX + 1]; /* the sequence as it should be; what will be drawn */
     int64_t n, n_prompt, n_oracle, n_keep;
     int64_t n_guessed, n_right; /* as reported to the guesser */
+    int32_t told[CTX];          /* the sequence that it saw last */
     uint64_t seed;
     int64_t polls_left; /* until a run is cancelled; negative: never */
     bool shift;
@@ -44,8 +45,11 @@ static bool cancelled(void *ctx) {
 }
 
 /* Guesses at random: with 8 tokens, some runs of guesses are right. Some are no tokens at all. */
-static int64_t guess(void *self, const int32_t *id, size_t n, int32_t *out, int64_t n_max) {
+static int64_t guess(void *self, const int32_t *id, size_t n, size_t n_same, int32_t *out,
+                     int64_t n_max) {
     fixture *f = self;
+    CHECK(n_same <= n && memcmp(f->told, id, n_same * sizeof *id) == 0);
+    memcpy(f->told, id, n * sizeof *id);
     CHECK(n_max > 0 && (int64_t)n + n_max <= CTX && n_max <= GUESSES);
     const int64_t n_out = below(f, (int)n_max + 1);
     for (int64_t i = 0; i < n_out; i++)

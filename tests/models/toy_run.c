@@ -31,7 +31,7 @@ static int place(void *ctx, int group, const char *weight) {
     return r->split >= 0 && group >= r->split;
 }
 
-/* A copy of a weight's n numbers for a draw: each from another place of the tensor; in vectors, whose numbers are about 1, all with
+/* A copy of a weight's n numbers for a draw, which is the same for draw 0: each from another place of the tensor; in vectors, whose numbers are about 1, all with
  * a sign that goes by the name, the same in all layers. */
 static float *drawn(const ggl_tensor *w, int draw, int64_t n) {
     const float *x = w->data;
@@ -39,25 +39,34 @@ static float *drawn(const ggl_tensor *w, int draw, int64_t n) {
     uint64_t h = (uint64_t)draw * 0x9e3779b97f4a7c15u;
     for (; stem && *stem; stem++)
         h = (h ^ (unsigned char)*stem) * 0x100000001b3u;
-    const float sign = w->n_dims < 2 && (h ^ h >> 29) >> 7 & 1 ? -1.0f : 1.0f;
+    const float sign = draw > 0 && w->n_dims < 2 && (h ^ h >> 29) >> 7 & 1 ? -1.0f : 1.0f;
     float *y = malloc((size_t)n * sizeof *y);
     for (int64_t i = 0; y && i < n; i++)
         y[i] = sign * x[(i + (int64_t)draw * 7919) % n];
     return y;
 }
 
+static bool ends_with(const char *s, const char *end) {
+    const size_t n = strlen(s), m = strlen(end);
+    return n >= m && strcmp(s + n - m, end) == 0;
+}
+
 static bool draw_weights(toy_run *r, const toy_model *t) {
     const int n = ggl_graph_n_nodes(r->graph);
-    if (t->draw == 0)
+    if (t->draw == 0 && !t->change)
         return true;
     r->weight = calloc((size_t)n, sizeof *r->weight);
     for (int i = 0; i < n && r->weight; i++) {
         ggl_tensor *w = ggl_graph_node(r->graph, i);
         if (w->op != GGL_OP_WEIGHT || w->type != GGL_F32)
             continue;
+        if (ends_with(w->name, ".lora_a") || ends_with(w->name, ".lora_b"))
+            continue;
         float *y = drawn(w, t->draw, ggl_extents(w->ne, 0, GGL_MAX_DIMS, 1));
         if (!y)
             return false;
+        if (t->change)
+            t->change(t->change_ctx, w, y);
         w->data = r->weight[r->n_weights++] = y;
     }
     return r->weight != NULL;
@@ -79,9 +88,11 @@ bool toy_start_placed(toy_run *r, const toy_model *t, ggl_backend *const *backen
     ggl_graph_params p = {
         .n_pos = TOY_CTX, .n_batch = TOY_BATCH, .n_slots = TOY_SLOTS, .type_k = kv, .type_v = kv};
     llm_arch_result built = {0};
+    llm_arch_params ap = {.adapter = t->adapter, .n_adapters = t->n_adapters};
     r->graph = ggl_graph_new(&p);
-    bool ok = r->graph && llm_arch_build(t->arch, llm_arch_toy_source(t->toy), NULL, r->graph,
-                                         &built, err) == GGL_OK;
+    bool ok =
+        r->graph && llm_arch_build(t->arch, t->source ? t->source : llm_arch_toy_source(t->toy),
+                                   &ap, r->graph, &built, err) == GGL_OK;
     r->n_vocab = built.n_vocab;
     llm_arch_result_fini(&built);
     ggl_sched_params sp = {

@@ -10,6 +10,12 @@ typedef struct toy_model {
     llm_arch *arch;
     llm_arch_toy *toy;
     int draw; /* 0: the weights as they were made up; see toy_settle */
+    /* adapters to run with, and what changes a copy of each f32 weight; NULL: none. Set after toy_open. */
+    const llm_adapter_use *adapter;
+    size_t n_adapters;
+    const llm_arch_source *source; /* in place of the toy's; NULL: that */
+    void (*change)(void *ctx, const ggl_tensor *w, float *data);
+    void *change_ctx;
 } toy_model;
 
 typedef struct toy_run {

@@ -427,7 +427,13 @@ static int read_option(const args_spec *spec, int argc, char **argv, int *i) {
     if (!value)
         return tool_error(spec->tool, 2, "%.*s: the value %s is missing", (int)n, flag,
                           o->value ? o->value : "");
-    return read_value(spec, o, flag, (int)n, value);
+    const int code = read_value(spec, o, flag, (int)n, value);
+    double number;
+    bool range;
+    if (code < 0 && o->number_follows && *i + 1 < argc &&
+        args_read_float(argv[*i + 1], &number, &range))
+        return read_value(spec, o, flag, (int)n, argv[++*i]);
+    return code;
 }
 
 int args_parse(const args_spec *spec, int argc, char **argv) {

@@ -52,6 +52,9 @@ typedef struct arg_option {
     const char *const *choices; /* ARG_CHOICE, ARG_MAYBE: the allowed values; ends with NULL */
     bool *given;                /* may be NULL; set to true if the option is given */
     bool may_be_empty;          /* ARG_STRING, ARG_LIST: allow "" */
+    /* ARG_LIST: if the next argument is a number, it belongs to the option, too, and becomes the
+     * list's next string. */
+    bool number_follows;
 } arg_option;
 
 /* A flag of another program that people may type here. */

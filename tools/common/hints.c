@@ -4,8 +4,7 @@
 
 #define FROM_FILE   "the model's file determines the rotation"
 #define NO_DOWNLOAD "models are not downloaded: get the file, then use -m FILE"
-#define NO_DRAFT    "speculative decoding is not supported"
-#define NO_ADAPTER  "adapters are not supported: merge them into the model before it is converted"
+#define NO_ADAPTER  "only LoRA adapters are supported: --lora FILE"
 #define ONLY_TEXT   "only text is supported"
 #define CORES       "-C sets the CPUs, -t and -tb the threads, --prio the priority"
 #define LOGS                                                                                       \
@@ -49,25 +48,28 @@
     "-v --verbose --log-verbose -lv --verbosity --log-verbosity --log-file --log-disable "         \
     "--log-colors --log-prefix --log-timestamps --perf --no-perf"
 #define ADAPTERS                                                                                   \
-    "--lora --lora-scaled --control-vector --control-vector-scaled --control-vector-layer-range"
+    "--control-vector --control-vector-scaled --control-vector-layer-range "                       \
+    "--lora-init-without-apply"
 
 const arg_hint cli_hints[] = {
+    {"--simple-io", "the text is printed as it comes; --color never: without colours"},
     {"--no-jinja", "chat templates are always rendered; -no-cnv continues a text without one"},
     {"--in-prefix-bos", "--in-prefix '<s>' puts such a token before what is typed"},
-    {"--simple-io", "the text is printed as it comes; --color never: without colours"},
     {"--embedding --embeddings -fim --spm-infill --host --port",
      "llm-cli only continues text: there is no server, no embedding, no infill"},
-    {"--grammar --grammar-file -j --json-schema -jf --json-schema-file",
-     "grammars are not supported: the generated text is free"},
     {"--adaptive-target --adaptive-decay",
      "adaptive-p is not supported; --mirostat 2 also holds the text near a target"},
-    {"--prompt-cache --prompt-cache-all --prompt-cache-ro", "prompts are not saved between runs"},
     {"-gan --grp-attn-n -gaw --grp-attn-w",
      "-c sets the context; --on-full shift goes on when it is full"},
     {ADAPTERS, NO_ADAPTER},
-    {"-md --model-draft -hfd --hf-repo-draft --draft --draft-n --draft-max --draft-min "
-     "--draft-n-min --draft-p-min -ngld -devd -cd",
-     NO_DRAFT},
+    {"-hfd --hf-repo-draft", NO_DOWNLOAD},
+    {"-td --threads-draft -tbd --threads-batch-draft",
+     "the draft model runs with the threads of -t"},
+    {"-ctkd --cache-type-k-draft -ctvd --cache-type-v-draft",
+     "the draft's cache has the types of -ctk and -ctv"},
+    {"--draft-p-split -ps --p-split", "guesses do not branch: --draft-p-min ends them"},
+    {"-lcs --lookup-cache-static -lcd --lookup-cache-dynamic",
+     "--lookup guesses only from the text of this run"},
     {"-mm --mmproj -mmu --mmproj-url --no-mmproj --image --audio", ONLY_TEXT},
     {DOWNLOADS, NO_DOWNLOAD},
     {ROTATIONS, FROM_FILE},

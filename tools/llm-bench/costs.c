@@ -162,12 +162,16 @@ static ggl_status count_graph(bench_costs *c, const ggl_graph *g, ggl_error *err
     return ok ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory");
 }
 
-ggl_status bench_costs_count(bench_costs *c, const llm_model *m, int64_t n_ctx, int64_t n_batch,
-                             ggl_type type_k, ggl_type type_v, ggl_error *err) {
-    ggl_graph_params gp = {
-        .n_pos = n_ctx, .n_batch = n_batch, .n_slots = 1, .type_k = type_k, .type_v = type_v};
+ggl_status bench_costs_count(bench_costs *c, const llm_model *m, const llm_arch_params *params,
+                             int64_t n_batch, ggl_type type_k, ggl_type type_v, ggl_error *err) {
+    ggl_graph_params gp = {.n_pos = params->n_ctx,
+                           .n_batch = n_batch,
+                           .n_slots = 1,
+                           .type_k = type_k,
+                           .type_v = type_v};
     llm_arch_source source = llm_arch_source_gguf(llm_model_file(m));
-    llm_arch_params ap = {.n_ctx = n_ctx, .ignore = llm_model_ignore(m)};
+    llm_arch_params ap = *params;
+    ap.ignore = llm_model_ignore(m);
     ggl_graph *g = ggl_graph_new(&gp);
     *c = (bench_costs){.n_stores = 0};
     ggl_status st = g ? llm_arch_build(llm_model_arch(m), &source, &ap, g, NULL, err)

@@ -28,10 +28,11 @@ typedef struct bench_costs {
     double states; /* bytes that each sequence keeps in states */
 } bench_costs;
 
-/* Builds the model's graph for sequences of n_ctx tokens, and counts. */
-GGL_NODISCARD ggl_status bench_costs_count(bench_costs *c, const llm_model *m, int64_t n_ctx,
-                                           int64_t n_batch, ggl_type type_k, ggl_type type_v,
-                                           ggl_error *err);
+/* Builds the model's graph for sequences of params->n_ctx tokens, with the adapters of params, and
+ * counts. */
+GGL_NODISCARD ggl_status bench_costs_count(bench_costs *c, const llm_model *m,
+                                           const llm_arch_params *params, int64_t n_batch,
+                                           ggl_type type_k, ggl_type type_v, ggl_error *err);
 /* Returns the bytes read to make one more token for each of n_seq sequences that have n_past
  * tokens. Counts as many experts as random choices select on average. */
 double bench_costs_bytes(const bench_costs *c, int64_t n_seq, double n_past);

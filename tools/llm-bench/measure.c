@@ -41,6 +41,7 @@ typedef struct bench {
 static ggl_status open_model(bench *b, const char *path, ggl_error *err) {
     if (b->opened && strcmp(b->opened, path) == 0)
         return GGL_OK;
+    adapters_close(&b->o.adapters);
     llm_model_free(b->setup.model);
     b->setup.model = NULL;
     b->opened = NULL;
@@ -52,6 +53,11 @@ static ggl_status open_model(bench *b, const char *path, ggl_error *err) {
                         ? llm_model_open(&b->setup.model, path, &p, err)
                         : llm_model_open_memory(&b->setup.model, llm_builtin_model,
                                                 llm_builtin_model_size, path, &p, err);
+    llm_session_params adapted = {0};
+    if (st == GGL_OK)
+        st = adapters_new(&b->o.adapters, b->setup.model, &adapted, err);
+    b->setup.adapter = adapted.adapter;
+    b->setup.n_adapters = adapted.n_adapters;
     b->noted = false;
     b->setup.load_ns = (double)(bench_now_ns() - begin);
     b->opened = st == GGL_OK ? path : NULL;

@@ -165,6 +165,7 @@ int bench_options_read(bench_options *o, int argc, char **argv) {
         {"--strict", ARG_FLAG, &o->strict, .help = "a refusal by a backend is an error"},
         {"--arch", ARG_STRING, &o->arch, .value = "FILE",
          .help = "the architecture descriptor to use"},
+        ADAPTER_OPTIONS(o->adapters),
         IGNORE_OPTIONS(o->ignore),
         {"--no-repack", ARG_FLAG, &o->no_repack,
          .help = "use weights in the file's layout, instead of repacking them at load"},
@@ -246,6 +247,7 @@ void bench_options_fini(bench_options *o) {
     free(o->where);
     args_list_fini(&o->place);
     args_list_fini(&o->models);
+    adapters_fini(&o->adapters);
     ignore_fini(&o->ignore);
 }
 

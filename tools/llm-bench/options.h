@@ -3,6 +3,7 @@
 #define TOOLS_BENCH_OPTIONS_H
 
 #include "common/args.h"
+#include "common/adapters.h"
 #include "common/ignore.h"
 #include "lists.h"
 #include "row.h"
@@ -26,6 +27,7 @@ typedef struct bench_options {
     arg_list place; /* PATTERN=BACKEND, for all placements */
     int64_t reps, delay, priority;
     tool_ignore ignore;
+    tool_adapters adapters;
     const char *arch, *mask, *cpu_mask, *plot;
     const char *compare_old, *compare_new, *alternation;
     double confidence, tolerance;

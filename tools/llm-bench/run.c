@@ -82,6 +82,8 @@ static ggl_status stage_init(stage *g, const bench_setup *s, const bench_test *t
     p.type_k = (ggl_type)t->type_k;
     p.type_v = (ggl_type)t->type_v;
     p.no_repack = s->o->no_repack;
+    p.adapter = s->adapter;
+    p.n_adapters = s->n_adapters;
     g->options = bench_placement(s->o, t->where);
     ggl_status st = placement_new(&g->placement, NULL, &g->options, &bp, err);
     if (st == GGL_OK)
@@ -265,8 +267,10 @@ static ggl_status take_profile(const bench_setup *s, const bench_test *t, bench_
 static ggl_status count_rates(bench_row *row, const bench_setup *s, const bench_test *t,
                               ggl_error *err) {
     static bench_costs c;
-    int64_t n_ctx = t->n_depth + t->n_prompt + t->n_gen;
-    ggl_status st = bench_costs_count(&c, s->model, n_ctx, t->n_ubatch, (ggl_type)t->type_k,
+    const llm_arch_params params = {.n_ctx = t->n_depth + t->n_prompt + t->n_gen,
+                                    .adapter = s->adapter,
+                                    .n_adapters = s->n_adapters};
+    ggl_status st = bench_costs_count(&c, s->model, &params, t->n_ubatch, (ggl_type)t->type_k,
                                       (ggl_type)t->type_v, err);
     if (st != GGL_OK)
         return st;

@@ -13,6 +13,8 @@ placement_options bench_placement(const bench_options *o, const bench_where *w);
 typedef struct bench_setup { /* what tests have in common */
     const bench_options *o;
     llm_model *model;
+    const llm_adapter_use *adapter; /* the model's */
+    size_t n_adapters;
     double load_ns; /* time for opening it */
     bool *noted;    /* its notes were printed */
     bench_limits limits;

@@ -21,6 +21,9 @@
 #include "ggl/show.h"
 #include "llm/generate.h"
 #include "options.h"
+#include "record.h"
+#include "saved_prompt.h"
+#include "speculate.h"
 #include "text_stream.h"
 #include "texts.h"
 
@@ -35,7 +38,12 @@ typedef struct cli {
     llm_session_params params; /* of the session */
     llm_sampler *sampler;
     llm_generator *generator;
-    char *text; /* text of the prompt, if it was given as text */
+    speculation *speculation;   /* NULL: nothing is guessed */
+    saved_prompt *saved_prompt; /* NULL: there is no prompt cache */
+    constraint *constraint;     /* NULL: every text is allowed */
+    record record;              /* for --json-output */
+    const char *finish;         /* why the generation ended, as in the record */
+    char *text;                 /* text of the prompt, if it was given as text */
     size_t text_size;
     llm_tokens prompt;
     bool converses; /* the text is the first message of a conversation, or there is none */
@@ -163,11 +171,15 @@ static bool on_load(void *ctx, size_t done, size_t total) {
     return !process_stopped;
 }
 
+static ggl_backend_params backend_params(const cli *c) {
+    return (ggl_backend_params){.n_threads = (int)c->o.n_threads,
+                                .n_threads_batch = (int)c->o.n_threads_batch,
+                                .mask = c->o.mask,
+                                .f16_as_bf16 = c->o.f16_as_bf16};
+}
+
 static int open_session(cli *c) {
-    const ggl_backend_params bp = {.n_threads = (int)c->o.n_threads,
-                                   .n_threads_batch = (int)c->o.n_threads_batch,
-                                   .mask = c->o.mask,
-                                   .f16_as_bf16 = c->o.f16_as_bf16};
+    const ggl_backend_params bp = backend_params(c);
     int code = placement_open(&c->placement, TOOL, &c->o.placement, &bp);
     if (code >= 0)
         return code;
@@ -175,7 +187,7 @@ static int open_session(cli *c) {
     llm_session_params *p = &c->params;
     p->n_ctx = c->o.n_ctx;
     p->n_ubatch = c->o.n_ubatch;
-    p->n_rows = c->o.logits ? c->o.n_ubatch : 1;
+    p->n_rows = c->o.logits ? c->o.n_ubatch : speculate_n_max(&c->o.speculate) + 1;
     p->type_k = tool_cache_type(c->o.type_k);
     p->type_v = tool_cache_type(c->o.type_v);
     p->no_repack = c->o.no_repack;
@@ -183,6 +195,9 @@ static int open_session(cli *c) {
     p->progress = on_load;
     p->progress_ctx = c;
     p->cancelled = process_is_stopped;
+    code = adapters_open(&c->o.adapters, TOOL, c->model, p);
+    if (code >= 0)
+        return code;
     code = placement_session(c->placement, &c->session, c->model, p);
     if (code >= 0)
         return code;
@@ -196,10 +211,30 @@ static int open_session(cli *c) {
     return -1;
 }
 
+/* Opens what guesses the next tokens. */
+static int open_speculation(cli *c) {
+    const placement_options *o = &c->o.placement;
+    const speculate_target t = {
+        .tokenizer = c->tokenizer,
+        .placement = c->placement,
+        .cpu_only = !o->devices && !o->split && !o->n_gpu_layers_given && !o->fit && !o->place.n,
+        .backend = backend_params(c),
+        .session = c->params,
+        .n_ctx = llm_session_n_ctx(c->session),
+        .model = {.gguf = {.no_mmap = c->o.no_mmap, .lock = c->o.mlock, .willneed = true}}};
+    return speculate_open(&c->speculation, TOOL, &c->o.speculate, &t);
+}
+
+static int open_saved_prompt(cli *c) {
+    const saved_prompt_target t = {c->model, c->session, c->placement, c->o.f16_as_bf16};
+    return saved_prompt_open(&c->saved_prompt, TOOL, &c->o.saved_prompt, &t);
+}
+
 static int print_plan(const cli *c) {
     ggl_fprint(stdout, "model        %s\ndescriptor   %s\ncontext      %" PRId64 "\n",
                ggl_gguf_name(llm_model_file(c->model)), llm_model_arch_origin(c->model),
                llm_session_n_ctx(c->session));
+    adapters_print(&c->o.adapters, "adapter      ", stdout);
     for (int i = 0; i < placement_n_backends(c->placement); i++) {
         const ggl_backend *b = placement_backend(c->placement, i);
         printf("backend      %s: %s\n", b->name, b->description);
@@ -240,6 +275,8 @@ static int open_generator(cli *c) {
                                     .tokenizer = c->tokenizer,
                                     .shift = c->o.shift,
                                     .n_keep = c->o.n_keep,
+                                    .guesser = speculate_guesser(c->speculation),
+                                    .n_guess_max = speculate_n_max(&c->o.speculate),
                                     .progress = on_progress,
                                     .ctx = c};
     return llm_generator_new(&c->generator, &p, &err) == GGL_OK
@@ -260,7 +297,7 @@ static int run_prompt(cli *c) {
         p.each = each_logits;
     }
     const double t = process_seconds();
-    ggl_status st = llm_generator_prompt(c->generator, &p, &err);
+    ggl_status st = saved_prompt_run(c->saved_prompt, c->generator, &p, &err);
     c->t_prompt = process_seconds() - t;
     if (process_stopped)
         tool_begin_line();
@@ -314,43 +351,64 @@ static void note_shift(cli *c) {
 }
 
 /* Returns an exit code after an error; -1: the generation ended as it should. */
-static int end_of_generation(ggl_status st, const ggl_error *err) {
-    if (st == GGL_OK || st == GGL_CANCELLED)
+static int end_of_generation(cli *c, ggl_status st, const ggl_error *err) {
+    if (st != GGL_OK && st != GGL_CANCELLED && st != GGL_LIMIT)
+        return tool_error(TOOL, 1, "%s%s", err->msg,
+                          st == GGL_FORMAT ? "; llm-arch verify names the first node with a NaN, "
+                                             "llm-arch doctor tries other readings"
+                                           : "");
+    if (st == GGL_LIMIT)
+        (void)tool_error(TOOL, 0, "note: %s", err->msg);
+    if (constraint_is_met(c->constraint) || process_stopped || c->stops.found)
         return -1;
-    if (st == GGL_LIMIT) {
-        fprintf(stderr, "\n" TOOL ": note: %s\n", err->msg);
-        return -1;
+    return tool_error(TOOL, 1,
+                      "the text is not complete by its grammar after %" PRId64
+                      " tokens: -n, or the context (-c), is too small for its shortest ending",
+                      c->n_generated);
+}
+
+/* Draws a token and shows it. *ends: it was the last one. */
+static ggl_status generate_token(cli *c, bool *ends, ggl_error *err) {
+    int32_t id;
+    ggl_status st = llm_generator_next(c->generator, &id, err);
+    if (st != GGL_OK)
+        return st;
+    note_nan(c);
+    note_shift(c);
+    *ends = id < 0 || (c->tokenizer && !c->o.ignore_eos && llm_tokenizer_is_eog(c->tokenizer, id));
+    if (*ends) {
+        c->finish = "stop";
+        return GGL_OK;
     }
-    return tool_error(TOOL, 1, "%s%s", err->msg,
-                      st == GGL_FORMAT ? "; llm-arch verify names the first node with a NaN, "
-                                         "llm-arch doctor tries other readings"
-                                       : "");
+    if (c->o.json_output && !record_token(&c->record, id, llm_generator_logits(c->generator),
+                                          (int32_t)llm_session_n_vocab(c->session)))
+        return ggl_fail(err, GGL_NOMEM, "out of memory for --json-output");
+    st = print_token(c, id, err);
+    c->n_generated++;
+    *ends = c->stops.found;
+    if (*ends)
+        c->finish = "stop_string";
+    return st;
 }
 
 static int generate(cli *c) {
     ggl_error err = {0};
+    bool ends = false;
     if (!c->tokenizer && c->o.n_predict != 0)
         fprintf(stderr, TOOL ": note: there is no tokenizer for this model, so ids are printed\n");
     const double t = process_seconds();
-    ggl_status st = GGL_OK;
-    while ((c->o.n_predict < 0 || c->n_generated < c->o.n_predict) && !process_stopped &&
-           !c->out.failed) {
-        int32_t id;
-        st = llm_generator_next(c->generator, &id, &err);
-        if (st != GGL_OK)
-            break;
-        note_nan(c);
-        note_shift(c);
-        if (c->tokenizer && !c->o.ignore_eos && llm_tokenizer_is_eog(c->tokenizer, id))
-            break;
-        st = print_token(c, id, &err);
-        c->n_generated++;
-        if (st != GGL_OK || c->stops.found)
-            break;
-    }
+    ggl_status st = constraint_begin(c->constraint, c->generator, c->o.n_predict, &err);
+    c->finish = "length";
+    while (st == GGL_OK && !ends && !process_stopped && !c->out.failed &&
+           (c->o.n_predict < 0 || c->n_generated < c->o.n_predict))
+        st = generate_token(c, &ends, &err);
+    if (st == GGL_LIMIT)
+        c->finish = "context";
+    if (process_stopped)
+        c->finish = "cancelled";
     stops_end(&c->stops, &c->out);
     c->t_generate = process_seconds() - t;
-    return end_of_generation(st, &err);
+    return end_of_generation(c, st, &err);
 }
 
 static void print_times(const cli *c) {
@@ -358,13 +416,17 @@ static void print_times(const cli *c) {
     getrusage(RUSAGE_SELF, &r);
     const llm_generator_stats stats =
         c->generator ? llm_generator_get_stats(c->generator) : (llm_generator_stats){0};
-    double n_prompt = (double)stats.n_prompt,
+    const int64_t n_saved = saved_prompt_n_held(c->saved_prompt);
+    double n_prompt = (double)(n_saved ? (int64_t)c->prompt.n - n_saved : stats.n_prompt),
            n_gen = (double)(c->n_generated > 1 ? c->n_generated - 1 : 0);
     fprintf(stderr, "\nload        %9.1f ms\n", c->t_load * 1e3);
     fprintf(stderr, "prompt      %9.1f ms %7.0f tokens %10.1f t/s\n", c->t_prompt * 1e3, n_prompt,
             c->t_prompt > 0 ? n_prompt / c->t_prompt : 0);
+    if (n_saved > 0)
+        fprintf(stderr, "from cache               %7" PRId64 " tokens\n", n_saved);
     fprintf(stderr, "generation  %9.1f ms %7.0f tokens %10.1f t/s\n", c->t_generate * 1e3, n_gen,
             c->t_generate > 0 ? n_gen / c->t_generate : 0);
+    speculate_report(c->speculation, &stats);
     fprintf(stderr, "peak memory %9.1f MiB\n", (double)r.ru_maxrss / 1024);
     fprintf(stderr, "descriptor  %s\n", llm_model_arch_origin(c->model));
 }
@@ -381,12 +443,20 @@ static int converse(cli *c) {
     return c->converses ? chat_run(&s) : interactive_run(&s);
 }
 
+static bool take_text(void *ctx, const char *text, size_t n) {
+    return record_text(ctx, text, n);
+}
+
 /* Prepares where the text goes, and where it ends. */
 static int open_output(cli *c) {
     ggl_error err = {0};
     if (!c->tokenizer && c->o.stops.reverse.n + c->o.stops.stop.n > 0)
         return tool_error(TOOL, 1,
                           "-r and --stop need a tokenizer, which this model does not have");
+    if (c->o.json_output) {
+        c->out.take = take_text;
+        c->out.ctx = &c->record;
+    }
     ggl_status st = stops_init(&c->stops, &c->o.stops, c->o.escape, &err);
     if (st == GGL_OK && c->o.output)
         st = ggl_new_file_open(&c->out.file, c->o.output, &err);
@@ -395,12 +465,52 @@ static int open_output(cli *c) {
     return st == GGL_OK ? -1 : tool_error(TOOL, 1, "%s%s", st == GGL_NOMEM ? "" : "-o: ", err.msg);
 }
 
+/* Writes the line of --json-output. */
+static void write_record(cli *c) {
+    char backends[512] = "";
+    for (int i = 0; i < placement_n_backends(c->placement); i++) {
+        const ggl_backend *b = placement_backend(c->placement, i);
+        const size_t n = strlen(backends);
+        snprintf(backends + n, sizeof backends - n, "%s%s: %s", i ? "; " : "", b->name,
+                 b->description);
+    }
+    llm_sampler_params sampling = sampling_params(&c->o.sampling);
+    sampling.seed = (uint64_t)c->o.seed;
+    const record_run run = {.model = c->model,
+                            .session = c->session,
+                            .params = &c->params,
+                            .sampling = &sampling,
+                            .prompt_ids = &c->prompt,
+                            .prompt_text = c->text,
+                            .n_prompt_text = c->text_size,
+                            .finish = c->finish,
+                            .backends = backends,
+                            .n_predict = c->o.n_predict,
+                            .n_reused = saved_prompt_n_held(c->saved_prompt),
+                            .load = c->t_load,
+                            .prompt = c->t_prompt,
+                            .generation = c->t_generate};
+    char *line = NULL;
+    size_t n = 0;
+    FILE *to = open_memstream(&line, &n);
+    if (to) {
+        record_print(&c->record, &run, to);
+        fclose(to);
+    }
+    c->out.take = NULL;
+    if (line)
+        text_stream_put(&c->out, line, n);
+    free(line);
+}
+
 /* Ends the text. code: -1, or an exit code after an error; a file gets its name unless there was
  * an error before the first token. Returns the same, or an exit code. */
 static int close_output(cli *c, int code) {
     ggl_error err = {0};
     text_stream_end(&c->out);
-    if (code < 0 && (c->n_generated > 0 || (c->o.display_prompt && !c->o.tokens)))
+    if (c->o.json_output && c->finish)
+        write_record(c);
+    else if (code < 0 && (c->n_generated > 0 || (c->o.display_prompt && !c->o.tokens)))
         text_stream_put(&c->out, "\n", 1);
     ggl_new_file *file = c->out.file;
     if (!file || (code >= 0 && c->n_generated == 0))
@@ -414,7 +524,7 @@ static int close_output(cli *c, int code) {
 static void show_prompt(cli *c) {
     const bool colored =
         tool_color(c->o.color, c->out.file ? ggl_new_file_stream(c->out.file) : stdout);
-    if (!c->text || !c->o.display_prompt)
+    if (!c->text || !c->o.display_prompt || c->o.json_output)
         return;
     if (colored)
         text_stream_put(&c->out, COLOR_PROMPT, strlen(COLOR_PROMPT));
@@ -433,6 +543,10 @@ static int run(cli *c) {
         return print_plan(c);
     if (code < 0)
         code = read_prompt(c);
+    if (code < 0)
+        code = open_speculation(c);
+    if (code < 0)
+        code = constraint_open(&c->constraint, TOOL, &c->o.constraint, c->tokenizer);
     if (code >= 0)
         return code;
     ggl_error err = {0};
@@ -452,6 +566,8 @@ static int run(cli *c) {
         return converse(c);
     code = open_generator(c);
     if (code < 0)
+        code = open_saved_prompt(c);
+    if (code < 0)
         code = open_output(c);
     if (code < 0)
         show_prompt(c);
@@ -462,6 +578,8 @@ static int run(cli *c) {
     code = close_output(c, code);
     if (code >= 0)
         return code;
+    if (c->prompt.n)
+        saved_prompt_write(c->saved_prompt, c->generator, c->prompt.id, c->prompt.n);
     print_times(c);
     if (!placement_report(c->placement, stderr))
         return 1;
@@ -473,13 +591,18 @@ static bool finish(cli *c) {
     npy_abort(&c->logits);
     ggl_new_file_discard(c->out.file);
     stops_fini(&c->stops);
+    saved_prompt_close(c->saved_prompt);
     llm_generator_free(c->generator);
+    constraint_close(c->constraint);
+    record_fini(&c->record);
+    speculate_close(c->speculation);
     llm_sampler_free(c->sampler);
     llm_session_free(c->session);
     ggl_error err = {0};
     bool complete = placement_close(c->placement, &err) == GGL_OK;
     if (!complete)
         (void)tool_error(TOOL, 1, "%s", err.msg);
+    adapters_close(&c->o.adapters);
     llm_model_free(c->model);
     llm_tokens_fini(&c->prompt);
     free(c->text);
@@ -549,6 +672,9 @@ static int check_paths(const cli_options *o) {
         {"--logits", o->logits, .written = true},
         {"--trace", placement_trace(&o->placement), .written = true},
         {"--repack-cache", cache, .written = true, .optional = true},
+        {"--draft", o->speculate.draft, .needed = true},
+        {"--prompt-cache", o->saved_prompt.path, .written = !o->saved_prompt.read_only,
+         .optional = true},
     };
     return tool_check_paths(TOOL, paths, sizeof paths / sizeof *paths);
 }
@@ -574,6 +700,5 @@ int main(int argc, char **argv) {
     code = c.o.watch ? watch(&c) : run(&c);
     if (!finish(&c))
         code = code ? code : 1;
-    cli_options_fini(&c.o);
     return tool_finish(TOOL, code);
 }

@@ -17,6 +17,7 @@ static const cli_options defaults = {
     .seed = -1,
     .display_prompt = true,
     .escape = true,
+    .speculate = SPECULATE_DEFAULTS,
     .chat = CHAT_DEFAULTS,
 };
 
@@ -69,6 +70,7 @@ static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
          .max = INT32_MAX},
         {"--arch", ARG_STRING, &o->arch, .value = "FILE",
          .help = "the architecture descriptor to use"},
+        ADAPTER_OPTIONS(o->adapters),
         IGNORE_OPTIONS(o->ignore),
         {"-e --escape", ARG_FLAG, &o->escape,
          .help = "resolve \\n, \\t, \\xHH .. in -p, -r, --stop and --dry-sequence-breaker as in C "
@@ -82,16 +84,22 @@ static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
         STOPS_OPTIONS(o->stops),
         {"-o --output", ARG_STRING, &o->output, .value = "FILE",
          .help = "write the text to FILE instead of standard output"},
+        {"--json-output", ARG_FLAG, &o->json_output,
+         .help = "instead of the text, write one line of JSON: text, ids, log-probabilities, "
+                 "settings, timings"},
         {"-co --color", ARG_MAYBE, &o->color, .value = "WHEN", .choices = tool_color_choices,
          .help = "show the prompt in colour: auto (default: on a terminal, unless NO_COLOR is "
                  "set), always or never"},
         {NULL, .help = "conversation"},
         CHAT_OPTIONS(o->chat),
+        CONSTRAINT_OPTIONS(o->constraint),
         {NULL, .help = "sampling"},
         SAMPLING_OPTIONS(o->sampling),
         {"-s --seed", ARG_INT, &o->seed, .value = "N",
          .help = "the same seed gives the same text (default -1: a different one each time)",
          .min = -1, .max = 9007199254740992.0},
+        SPECULATE_OPTIONS(o->speculate),
+        SAVED_PROMPT_OPTIONS(o->saved_prompt),
         {NULL, .help = "machine"},
         {"-t --threads", ARG_INT, &o->n_threads, .value = "N",
          .help = "threads for single tokens (default: physical cores)", .min = 1,
@@ -189,10 +197,17 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
         return tool_error("llm-cli", 2, "--repack-cache and --no-repack exclude each other");
     if (o->f16_as_bf16 && o->no_repack)
         return tool_error("llm-cli", 2, "--f16-as-bf16 and --no-repack exclude each other");
-    code = sampling_options_check(&o->sampling, o->escape);
+    code = constraint_check("llm-cli", &o->constraint);
+    if (code < 0)
+        code = sampling_options_check(&o->sampling, o->escape);
     if (code >= 0)
         return code;
     o->shift = o->shift || o->on_full == 1;
+    code = speculate_check("llm-cli", &o->speculate);
+    if (code < 0)
+        code = saved_prompt_check("llm-cli", &o->saved_prompt);
+    if (code >= 0)
+        return code;
     if (o->n_batch < o->n_ubatch)
         o->n_ubatch = o->n_batch;
     set_seed(o);

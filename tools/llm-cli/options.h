@@ -3,14 +3,19 @@
 #define TOOLS_CLI_OPTIONS_H
 
 #include "chat_options.h"
+#include "common/adapters.h"
 #include "common/args.h"
 #include "common/ignore.h"
 #include "common/placement.h"
+#include "constraint.h"
 #include "sampling_options.h"
+#include "saved_prompt.h"
+#include "speculate.h"
 #include "stops.h"
 
 typedef struct cli_options {
     tool_ignore ignore;
+    tool_adapters adapters;
     const char *model, *prompt, *prompt_file, *tokens, *logits, *arch, *mask, *cpu_mask,
         *repack_cache, *plan; /* plan: NULL, "", or "nodes" */
     int64_t n_predict, n_ctx, n_keep, n_batch, n_ubatch, n_threads, n_threads_batch, priority;
@@ -19,11 +24,14 @@ typedef struct cli_options {
     int64_t seed;
     sampling_options sampling;
     stops_options stops;
+    constraint_options constraint;
     const char *output, *color; /* color: one of tool_color_choices, "" or NULL */
     placement_options placement;
+    speculate_options speculate;
+    saved_prompt_options saved_prompt;
     chat_options chat;
-    bool shift, full_given, list_devices, watch, no_mmap, mlock, no_repack, f16_as_bf16,
-        display_prompt, escape, ignore_eos, no_special;
+    bool json_output, shift, full_given, list_devices, watch, no_mmap, mlock, no_repack,
+        f16_as_bf16, display_prompt, escape, ignore_eos, no_special;
 } cli_options;
 
 /* Reads the command line. Returns -1, or an exit code. */

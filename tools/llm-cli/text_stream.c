@@ -24,6 +24,10 @@ static void write_out(text_stream *s, const char *text, size_t n) {
     FILE *f = s->file ? ggl_new_file_stream(s->file) : stdout;
     if (s->failed || n == 0)
         return;
+    if (s->take) {
+        s->failed = !s->take(s->ctx, text, n);
+        return;
+    }
     s->failed = fwrite(text, 1, n, f) != n || fflush(f) != 0;
     if (s->failed && s->file)
         ggl_new_file_note(s->file);

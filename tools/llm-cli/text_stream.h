@@ -10,6 +10,9 @@
 
 typedef struct text_stream {
     ggl_new_file *file; /* borrowed; NULL: stdout */
+    /* If not NULL, takes the text instead. False: it has failed. */
+    bool (*take)(void *ctx, const char *text, size_t n);
+    void *ctx;
     char waiting[4];
     size_t n;
     bool failed; /* writing failed; later text is dropped */

@@ -14,7 +14,7 @@
 static const char TOOL[] = "llm-convert";
 
 typedef struct options {
-    const char *out, *arch, *arch_class;
+    const char *out, *arch, *arch_class, *base;
     int type, extra;
     bool vocab_only, no_tokenizer, dry_run;
     arg_list folder, ignore_config, ignore_tensor;
@@ -73,7 +73,8 @@ static int convert(const options *o, ggl_backend *reference) {
         params.progress = show_progress;
         params.progress_ctx = &shown;
     }
-    if (llm_converter_open(&c, o->folder.s[0], &params, &err) != GGL_OK)
+    params.adapter = o->base ? o->folder.s[0] : NULL;
+    if (llm_converter_open(&c, o->base ? o->base : o->folder.s[0], &params, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
     ggl_fprint(stderr, "%s: architecture %s, by %s\n", llm_converter_class(c),
                llm_converter_family(c), llm_converter_origin(c));
@@ -95,6 +96,37 @@ static int convert(const options *o, ggl_backend *reference) {
     return s == GGL_OK ? 0 : tool_error(TOOL, 1, "%s", err.msg);
 }
 
+static bool has_file(const char *folder, const char *name) {
+    char path[4096];
+    const int n = snprintf(path, sizeof path, "%s/%s", folder, name);
+    return n > 0 && (size_t)n < sizeof path && access(path, F_OK) == 0;
+}
+
+/* Refuses an adapter's folder without --base. */
+static int check_adapter(const char *folder) {
+    if (!has_file(folder, "adapter_config.json") || has_file(folder, "config.json"))
+        return -1;
+    return tool_error(TOOL, 2,
+                      "%s is an adapter: --base MODEL_FOLDER gives the folder of its model, of "
+                      "which config.json is needed",
+                      folder);
+}
+
+/* Returns -1, or an exit code after a message about options that do not go together. */
+static int check_options(const options *o) {
+    if (o->folder.n != 1)
+        return tool_error(TOOL, 2,
+                          o->folder.n ? "only one folder can be converted at a time"
+                                      : "which FOLDER? --help tells more");
+    if (!o->out && !o->dry_run)
+        return tool_error(TOOL, 2, "-o FILE is missing; see --help");
+    if (o->base && (o->dry_run || o->vocab_only))
+        return tool_error(TOOL, 2, "--base excludes --dry-run and --vocab-only");
+    if (o->vocab_only && o->no_tokenizer)
+        return tool_error(TOOL, 2, "--vocab-only and --no-tokenizer leave nothing to write");
+    return o->base ? -1 : check_adapter(o->folder.s[0]);
+}
+
 int main(int argc, char **argv) {
     process_begin();
     static const char *const types[] = {"auto", "f32", "f16", "bf16", NULL}; /* llm_convert_type */
@@ -106,6 +138,9 @@ int main(int argc, char **argv) {
         {"--type", ARG_CHOICE, &o.type, .value = "TYPE", .choices = types,
          .help =
              "type of matrices: f32, f16, bf16; auto, the default: the folder's. All else is f32"},
+        {"--base", ARG_STRING, &o.base, .value = "MODEL_FOLDER",
+         .help = "FOLDER is a LoRA adapter (PEFT) for the model of MODEL_FOLDER, which needs only "
+                 "config.json"},
         {"--arch", ARG_STRING, &o.arch, .value = "FILE",
          .help = "descriptor whose convert section to use, instead of the built-in one for the "
                  "folder's architecture"},
@@ -126,27 +161,23 @@ int main(int argc, char **argv) {
         {"--ignore-tensor", ARG_LIST, &o.ignore_tensor, .value = "PATTERN",
          .help = "continue although no line reads tensors with these names; repeatable"},
         {0}};
-    const args_spec spec = {
-        TOOL,
-        "FOLDER -o FILE [options]",
-        "Makes a GGUF file from a Hugging Face folder: config.json, safetensors, tokenizer.",
-        table,
-        &o.folder,
-        NULL};
+    const args_spec spec = {TOOL,
+                            "FOLDER -o FILE [options]",
+                            "Makes a GGUF file from a Hugging Face folder (config.json, "
+                            "safetensors, tokenizer), or from "
+                            "that of a PEFT adapter.",
+                            table,
+                            &o.folder,
+                            NULL};
     int code = args_parse(&spec, argc, argv);
-    if (code < 0 && o.folder.n != 1)
-        code = tool_error(TOOL, 2,
-                          o.folder.n ? "only one folder can be converted at a time"
-                                     : "which FOLDER? --help tells more");
-    if (code < 0 && !o.out && !o.dry_run)
-        code = tool_error(TOOL, 2, "-o FILE is missing; see --help");
-    if (code < 0 && o.vocab_only && o.no_tokenizer)
-        code = tool_error(TOOL, 2, "--vocab-only and --no-tokenizer leave nothing to write");
+    if (code < 0)
+        code = check_options(&o);
     const tool_path paths[] = {{"FOLDER", code < 0 ? o.folder.s[0] : NULL, .written = false},
                                {"--arch", o.arch, .written = false},
+                               {"--base", o.base, .written = false},
                                {"-o", o.dry_run ? NULL : o.out, .written = true}};
     if (code < 0)
-        code = tool_check_paths(TOOL, paths, 3);
+        code = tool_check_paths(TOOL, paths, 4);
     if (code < 0) {
         ggl_error err = {0};
         ggl_backend *reference = NULL;

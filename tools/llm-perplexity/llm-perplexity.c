@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/adapters.h"
 #include "common/args.h"
 #include "common/builtin_model.h"
 #include "common/cache_types.h"
@@ -29,6 +30,7 @@ enum { DEFAULT_CTX = 512, MAX_ROWS = 64, MAX_ROWS_SIZE = 64 << 20 };
 
 typedef struct options {
     tool_ignore ignore;
+    tool_adapters adapters;
     const char *model, *text, *arch, *mask, *base;
     placement_options placement;
     int64_t n_ctx, n_chunk, n_batch, n_ubatch, n_threads;
@@ -107,6 +109,7 @@ static int read_options(options *o, int argc, char **argv) {
          .help = "type of cached values: " TOOL_CACHE_TYPES, .choices = tool_cache_types},
         {"--arch", ARG_STRING, &o->arch, .value = "FILE",
          .help = "the architecture descriptor to use"},
+        ADAPTER_OPTIONS(o->adapters),
         IGNORE_OPTIONS(o->ignore),
         {"--no-mmap", ARG_FLAG, &o->no_mmap,
          .help = "read the model into memory instead of mapping the file"},
@@ -241,7 +244,9 @@ static int open_session(ppl *p) {
     sp.cancelled = process_is_stopped;
     sp.type_k = tool_cache_type(o->type_k);
     sp.type_v = tool_cache_type(o->type_v);
-    code = placement_session(p->placement, &p->session, p->model, &sp);
+    code = adapters_open(&p->o.adapters, TOOL, p->model, &sp);
+    if (code < 0)
+        code = placement_session(p->placement, &p->session, p->model, &sp);
     if (code >= 0)
         return code;
     ggl_status st = llm_session_alloc(p->session, &err);
@@ -530,12 +535,14 @@ int main(int argc, char **argv) {
     free(p.running);
     llm_tokens_fini(&p.tokens);
     llm_session_free(p.session);
+    adapters_close(&p.o.adapters);
     ggl_error err = {0};
     if (placement_close(p.placement, &err) != GGL_OK) {
         (void)tool_error(TOOL, 1, "%s", err.msg);
         code = code ? code : 1;
     }
     args_list_fini(&p.o.placement.place);
+    adapters_fini(&p.o.adapters);
     ignore_fini(&p.o.ignore);
     llm_model_free(p.model);
     return tool_finish(TOOL, code);

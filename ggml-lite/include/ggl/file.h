@@ -34,6 +34,7 @@ typedef struct ggl_file_map { /* all zeros: nothing is mapped */
 GGL_API GGL_NODISCARD ggl_status ggl_file_map_open(ggl_file_map *m, const char *path,
                                                    ggl_error *err);
 GGL_API void ggl_file_map_close(ggl_file_map *m);
+GGL_API bool ggl_file_exists(const char *path); /* of any kind */
 
 /* A file that is being written. It is named PATH.tmp-PID-K until it is complete and on the disk;
  * then it replaces the file PATH, if there is one. Links are followed. A device or a pipe is

@@ -160,6 +160,8 @@ typedef struct ggl_memory {
 /* Fills in *out for a backend, by index, and returns 1; returns 0 if there is no such backend. */
 GGL_API int ggl_sched_memory(const ggl_sched *s, int backend, ggl_memory *out);
 
+/* Returns the backend that runs a node; NULL if none does: a leaf, a view, an unused node. */
+GGL_API const ggl_backend *ggl_sched_runs_on(const ggl_sched *s, const ggl_tensor *node);
 /* Returns how many nodes run on another backend than the wished one, because that refused them. */
 GGL_API size_t ggl_sched_n_fallbacks(const ggl_sched *s);
 /* Prints the segments (and their nodes if `nodes`), the values that move between backends, the

@@ -115,12 +115,21 @@ typedef struct llm_arch_ignore {
     size_t n_key, n_tensor;
 } llm_arch_ignore;
 
+/* A low-rank adapter (llm/adapter.h), and how strongly it is applied. */
+typedef struct llm_adapter llm_adapter;
+typedef struct llm_adapter_use {
+    const llm_adapter *adapter; /* borrowed until the graph is freed */
+    double scale;               /* finite; 0: as without the adapter, bit for bit */
+} llm_adapter_use;
+
 typedef struct llm_arch_params {
     int64_t n_ctx; /* value of the name `n_ctx`; 0: the graph's n_pos */
     /* Value of the name `n_vocab`. 0: {arch}.vocab_size, else the number of
      * tokenizer.ggml.tokens, else token_embd's rows. */
     int64_t n_vocab;
     llm_arch_ignore ignore;
+    const llm_adapter_use *adapter; /* applied all together */
+    size_t n_adapters;
     /* May be NULL. Called for each tensor i of the source that nothing reads. part (valid during
      * the call): the part of the model that it belongs to if text does not need it ("a vision
      * tower"). part NULL: an unread tensor is an error, unless it is ignored. */

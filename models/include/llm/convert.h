@@ -42,6 +42,10 @@ typedef struct llm_convert_params {
     llm_convert_type type;
     /* Computes constants, in double; borrowed. NULL: refuse a conversion with constants. */
     ggl_backend *backend;
+    /* A PEFT folder (adapter_config.json, adapter_model.safetensors): convert this adapter, to the
+     * form of llm/adapter.h. Of the model's folder config.json is needed, and the tensors' names
+     * and shapes if it has any. NULL: convert the model. */
+    const char *adapter;
     bool vocab_only; /* write keys and tokenizer; do not look for tensors */
     /* Do not fail llm_converter_open for errors of folder and section, but collect them for
      * llm_converter_report. */

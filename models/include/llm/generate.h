@@ -14,6 +14,7 @@
 #ifndef LLM_GENERATE_H
 #define LLM_GENERATE_H
 
+#include "llm/grammar.h"
 #include "llm/sampler.h"
 #include "llm/session.h"
 
@@ -25,8 +26,10 @@ extern "C" {
  * batch with the last token, then draws as without them, as long as it draws what was guessed. */
 typedef struct llm_guesser {
     /* Writes up to n_max guesses of what follows the n tokens of the sequence, and returns their
-     * number. The sequence may differ at any place from the one of the previous call. */
-    int64_t (*guess)(void *self, const int32_t *id, size_t n, int32_t *out, int64_t n_max);
+     * number. The first n_same tokens are those of the previous call; after them the sequence may
+     * differ from it anywhere. */
+    int64_t (*guess)(void *self, const int32_t *id, size_t n, size_t n_same, int32_t *out,
+                     int64_t n_max);
     /* Called after the guesses were used: n_right of the n_guessed were drawn, counted up to the first
      * wrong one or the last that was needed. NULL: none. */
     void (*outcome)(void *self, int64_t n_guessed, int64_t n_right);
@@ -78,10 +81,20 @@ typedef struct llm_prompt {
 GGL_API GGL_NODISCARD ggl_status llm_generator_prompt(llm_generator *g, const llm_prompt *p,
                                                       ggl_error *err);
 
-/* Draws the next token and appends it. It is run only when the following one is asked for.
+/* Draws the next token and appends it. It is run only when the following one is asked for. *id is -1, and
+ * nothing was drawn, if the text is complete by its grammar and nothing may follow.
  * GGL_LIMIT: the context is full, nothing was drawn; GGL_FORMAT: none of the logits is a finite
- * number; GGL_CANCELLED, and failures of llm_session_eval. */
+ * number; GGL_USAGE: the sampler's biases forbid all tokens that the grammar allows; GGL_CANCELLED, and
+ * failures of llm_session_eval. */
 GGL_API GGL_NODISCARD ggl_status llm_generator_next(llm_generator *g, int32_t *id, ggl_error *err);
+
+/* From now on draws only tokens that the matcher allows, and has it accept them. n_max: the caller draws
+ * at most so many (less than 0: any number); the text is then completed within them, and before the
+ * context is full if that does not shift, where this is possible (llm_matcher_mask). The matcher is
+ * borrowed until the next call, and stands at the beginning of what is drawn. m NULL: every token may
+ * be drawn. GGL_USAGE: the matcher has no vocabulary, or not that of the model. */
+GGL_API GGL_NODISCARD ggl_status llm_generator_constrain(llm_generator *g, llm_matcher *m,
+                                                         int64_t n_max, ggl_error *err);
 
 /* Draws with another sampler from now on, which is borrowed like the one before; its history becomes the
  * sequence. */
@@ -97,6 +110,11 @@ GGL_API const float *llm_generator_logits(const llm_generator *g);
  * (llm_session_restore), which holds exactly them. n must be llm_session_n_past of the slot. */
 GGL_API GGL_NODISCARD ggl_status llm_generator_adopt(llm_generator *g, const int32_t *id, size_t n,
                                                      ggl_error *err);
+
+/* Takes wrong guesses out of the slot, so that it can be saved or copied. It then holds the first *n_held
+ * tokens of the sequence: without those that a model with states would have to run again. */
+GGL_API GGL_NODISCARD ggl_status llm_generator_settle(llm_generator *g, size_t *n_held,
+                                                      ggl_error *err);
 
 /* What happened since llm_generator_new. */
 typedef struct llm_generator_stats {

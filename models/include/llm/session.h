@@ -12,6 +12,7 @@
 #define LLM_SESSION_H
 
 #include "ggl/sched.h"
+#include "llm/adapter.h"
 #include "llm/model.h"
 
 #ifdef __cplusplus
@@ -38,6 +39,10 @@ typedef struct llm_session_params {
     int (*place)(void *ctx, int layer, int n_layer, const char *weight);
     void *place_ctx;
     bool strict; /* fail if a backend refuses a node, instead of running it on another one */
+    /* Adapters of the model (llm/adapter.h), applied all together. The array is borrowed during
+     * llm_session_new, the adapters until the session is freed. */
+    const llm_adapter_use *adapter;
+    size_t n_adapters;
     /* By default the weights of products are repacked for the backend (ggl/sched.h): faster, but
      * the whole file is read at load. no_repack: use them as they are in the file; pages are
      * read when first needed, and sessions and processes share them. */
@@ -51,7 +56,7 @@ typedef struct llm_session_params {
     bool (*cancelled)(void *ctx);
     void *cancelled_ctx;
     /* File that caches repacked weights for later sessions, which map it. It is rewritten if it
-     * does not fit the model. "": the model's path plus ".repack". NULL: no cache. The model
+     * does not fit the model and the adapters. "": the model's path plus ".repack". NULL: no cache. The model
      * must come from a file. */
     const char *repack_cache;
 } llm_session_params;
@@ -129,7 +134,8 @@ GGL_API bool llm_session_has_states(const llm_session *s);
  * are unchanged. The caller frees *data with ggl_free. */
 GGL_API GGL_NODISCARD ggl_status llm_session_save(llm_session *s, int slot, bool states_only,
                                                   void **data, size_t *size, ggl_error *err);
-/* Restores a saved slot. GGL_FORMAT: the bytes are damaged, or from another model or cache type;
+/* Restores a saved slot. GGL_FORMAT: the bytes are damaged, or from another model or cache type, or
+ * saved with other adapters;
  * GGL_LIMIT: they hold more than n_ctx tokens. */
 GGL_API GGL_NODISCARD ggl_status llm_session_restore(llm_session *s, int slot, const void *data,
                                                      size_t size, ggl_error *err);

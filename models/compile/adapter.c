@@ -1,0 +1,267 @@
+/* Opens an adapter: checks its keys, and pairs its tensors. */
+#include "adapter.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "ggl/graph.h"
+#include "ggl/show.h"
+
+/* --- keys ------------------------------------------------------------------------------------- */
+
+/* Checks that a key has this string as its value. */
+static ggl_status check_string(const llm_adapter *a, const char *key, const char *want,
+                               ggl_error *err) {
+    ggl_str s;
+    const int found = ggl_gguf_get_string(a->file, key, &s, err);
+    if (found < 0)
+        return GGL_FORMAT;
+    if (found == 0)
+        return ggl_fail(err, GGL_FORMAT,
+                        "%s is not an adapter: its key %s is missing; \"%s\" is expected",
+                        llm_adapter_name(a), key, want);
+    if (s.n == strlen(want) && memcmp(s.s, want, s.n) == 0)
+        return GGL_OK;
+    return ggl_fail(err, strncmp(key, "adapter.", 8) == 0 ? GGL_UNSUPPORTED : GGL_FORMAT,
+                    "%s is not a LoRA adapter: its key %s is \"%.*s\"; \"%s\" is expected",
+                    llm_adapter_name(a), key, (int)ggl_utf8_cut(s.s, s.n, 60), s.s, want);
+}
+
+static ggl_status read_alpha(llm_adapter *a, ggl_error *err) {
+    if (ggl_gguf_get_number(a->file, "adapter.lora.alpha", &a->alpha, err) < 0)
+        return GGL_FORMAT;
+    if (isfinite(a->alpha))
+        return GGL_OK;
+    return ggl_fail(err, GGL_FORMAT,
+                    "%s: key adapter.lora.alpha is %g; a finite number is expected",
+                    llm_adapter_name(a), a->alpha);
+}
+
+/* Refuses keys of adapters that this program would apply in another way than their authors. */
+static ggl_status check_other_keys(const llm_adapter *a, ggl_error *err) {
+    static const char *const known[] = {"adapter.type", "adapter.lora.alpha",
+                                        "adapter.lora.task_name", "adapter.lora.prompt_prefix"};
+    for (size_t i = 0; i < ggl_gguf_n_values(a->file); i++) {
+        const ggl_str key = ggl_gguf_value_at(a->file, i)->key;
+        bool is_known = key.n < 8 || memcmp(key.s, "adapter.", 8) != 0;
+        for (size_t k = 0; k < sizeof known / sizeof *known && !is_known; k++)
+            is_known = key.n == strlen(known[k]) && memcmp(key.s, known[k], key.n) == 0;
+        const bool invoked = key.n > 14 && memcmp(key.s, "adapter.alora.", 14) == 0;
+        if (!is_known)
+            return ggl_fail(err, GGL_UNSUPPORTED, "%s: key %.*s is not supported%s",
+                            llm_adapter_name(a), (int)ggl_utf8_cut(key.s, key.n, 100), key.s,
+                            invoked ? ": such an adapter works only after certain tokens of the "
+                                      "text (activated LoRA)"
+                                    : "");
+    }
+    return GGL_OK;
+}
+
+static ggl_status read_keys(llm_adapter *a, ggl_error *err) {
+    ggl_status st = check_string(a, "general.type", "adapter", err);
+    if (st == GGL_OK)
+        st = check_string(a, "adapter.type", "lora", err);
+    if (st == GGL_OK)
+        st = read_alpha(a, err);
+    if (st == GGL_OK)
+        st = check_other_keys(a, err);
+    if (st != GGL_OK)
+        return st;
+    const int found = ggl_gguf_get_string(a->file, "general.architecture", &a->architecture, err);
+    if (found == 0)
+        return ggl_fail(err, GGL_FORMAT, "%s: the key general.architecture is missing",
+                        llm_adapter_name(a));
+    return found < 0 || ggl_gguf_get_string(a->file, "general.name", &a->title, err) < 0
+               ? GGL_FORMAT
+               : GGL_OK;
+}
+
+/* --- pairs ------------------------------------------------------------------------------------ */
+
+static bool ends_with(ggl_str name, const char *end) {
+    const size_t n = strlen(end);
+    return name.n > n && memcmp(name.s + name.n - n, end, n) == 0;
+}
+
+/* Adds a tensor of the file to its pair. */
+static ggl_status add_tensor(llm_adapter *a, const ggl_gguf_tensor *t, ggl_error *err) {
+    const size_t end = strlen(".lora_a");
+    const bool is_a = ends_with(t->name, ".lora_a");
+    if (!is_a && !ends_with(t->name, ".lora_b"))
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "%s: tensor %.*s is neither a .lora_a nor a .lora_b; only low-rank changes "
+                        "of matrices are supported, so it would have no effect",
+                        llm_adapter_name(a), (int)ggl_utf8_cut(t->name.s, t->name.n, 200),
+                        t->name.s);
+    const ggl_str name = {t->name.s, t->name.n - end};
+    size_t i = ggl_index_find(&a->index, a->pair, name);
+    if (i == SIZE_MAX) {
+        i = a->n_pairs;
+        const char *own = ggl_arena_strndup(&a->arena, name.s, name.n);
+        if (!own || !ggl_grow(&a->pair, &a->cap_pairs, i + 1, sizeof *a->pair))
+            return ggl_fail(err, GGL_NOMEM, "out of memory");
+        a->pair[i] =
+            (arch_pair){.name = {own, name.n}, .embedding = strcmp(own, "token_embd.weight") == 0};
+        a->n_pairs++;
+        (void)ggl_index_put(&a->index, a->pair, i);
+    }
+    *(is_a ? &a->pair[i].a : &a->pair[i].b) = t;
+    return GGL_OK;
+}
+
+/* Refuses a tensor that is not a matrix, or a stack of them, of a type that products accept. */
+static ggl_status check_half(const llm_adapter *a, const arch_pair *p, const ggl_gguf_tensor *t,
+                             ggl_error *err) {
+    const ggl_type_info *type = ggl_type_get(t->type);
+    const char half = t == p->a ? 'a' : 'b';
+    if (!type ||
+        !(type->quantized || t->type == GGL_F32 || t->type == GGL_F16 || t->type == GGL_BF16))
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "%s: %.200s.lora_%c has the type %s, which products do "
+                        "not accept",
+                        llm_adapter_name(a), p->name.s, half, type ? type->name : "?");
+    if (t->n_dims < 2 || t->n_dims > (p->embedding ? 2 : 3))
+        return ggl_fail(err, GGL_SHAPE, "%s: %.200s.lora_%c has %d dimension%s; %s",
+                        llm_adapter_name(a), p->name.s, half, t->n_dims, t->n_dims == 1 ? "" : "s",
+                        p->embedding ? "2 are expected" : "2 or 3 are expected");
+    if (t->size == 0)
+        return ggl_fail(err, GGL_SHAPE,
+                        "%s: %.200s.lora_%c is empty: it is [%" PRId64 ", %" PRId64 "%s",
+                        llm_adapter_name(a), p->name.s, half, t->ne[0], t->ne[1],
+                        t->n_dims > 2 ? ", ..]" : "]");
+    return GGL_OK;
+}
+
+/* Checks that both halves are there and have the same rank, and sets it. */
+static ggl_status check_pair(const llm_adapter *a, arch_pair *p, ggl_error *err) {
+    if (!p->a || !p->b)
+        return ggl_fail(err, GGL_FORMAT, "%s has %.200s.%s, but no %.200s.%s: half of a pair",
+                        llm_adapter_name(a), p->name.s, p->a ? "lora_a" : "lora_b", p->name.s,
+                        p->a ? "lora_b" : "lora_a");
+    const int64_t rank_a = p->a->ne[p->embedding ? 0 : 1];
+    const int64_t rank_b = p->b->ne[0];
+    p->rank = rank_b;
+    ggl_status st = check_half(a, p, p->a, err);
+    if (st == GGL_OK)
+        st = check_half(a, p, p->b, err);
+    if (st != GGL_OK)
+        return st;
+    if (rank_a != rank_b)
+        return ggl_fail(err, GGL_SHAPE,
+                        "%s: %.200s.lora_a [%" PRId64 ", %" PRId64 "] and .lora_b [%" PRId64
+                        ", %" PRId64 "] do not have the same rank",
+                        llm_adapter_name(a), p->name.s, p->a->ne[0], p->a->ne[1], p->b->ne[0],
+                        p->b->ne[1]);
+    return GGL_OK;
+}
+
+static ggl_status read_pairs(llm_adapter *a, ggl_error *err) {
+    const size_t n = ggl_gguf_n_tensors(a->file);
+    if (n == 0)
+        return ggl_fail(err, GGL_FORMAT, "%s is an adapter without tensors", llm_adapter_name(a));
+    ggl_status st = ggl_index_init(&a->index, n, sizeof *a->pair, GGL_INDEX_STRINGS, err);
+    for (size_t i = 0; i < n && st == GGL_OK; i++)
+        st = add_tensor(a, ggl_gguf_tensor_at(a->file, i), err);
+    for (size_t i = 0; i < a->n_pairs && st == GGL_OK; i++)
+        st = check_pair(a, &a->pair[i], err);
+    return st;
+}
+
+/* --- the adapter ------------------------------------------------------------------------------ */
+
+/* Takes over the file, which may be NULL if st is an error. */
+static ggl_status open_rest(llm_adapter **out, ggl_gguf *file, ggl_status st, ggl_error *err) {
+    llm_adapter *a = st == GGL_OK ? ggl_calloc(1, sizeof *a) : NULL;
+    *out = NULL;
+    if (!a) {
+        ggl_gguf_close(file);
+        return st == GGL_OK ? ggl_fail(err, GGL_NOMEM, "out of memory") : st;
+    }
+    a->file = file;
+    st = read_keys(a, err);
+    if (st == GGL_OK)
+        st = read_pairs(a, err);
+    if (st != GGL_OK) {
+        llm_adapter_free(a);
+        return st;
+    }
+    *out = a;
+    return GGL_OK;
+}
+
+ggl_status llm_adapter_open(llm_adapter **out, const char *path, const ggl_gguf_params *params,
+                            ggl_error *err) {
+    ggl_gguf *file = NULL;
+    const ggl_status st = ggl_gguf_open(&file, path, params, err);
+    return open_rest(out, file, st, err);
+}
+
+ggl_status llm_adapter_open_memory(llm_adapter **out, const void *data, size_t size,
+                                   const char *name, ggl_error *err) {
+    ggl_gguf *file = NULL;
+    const ggl_status st = ggl_gguf_open_memory(&file, data, size, name, err);
+    return open_rest(out, file, st, err);
+}
+
+void llm_adapter_free(llm_adapter *a) {
+    if (!a)
+        return;
+    ggl_gguf_close(a->file);
+    ggl_index_fini(&a->index);
+    ggl_arena_fini(&a->arena);
+    ggl_free(a->pair);
+    ggl_free(a);
+}
+
+const char *llm_adapter_name(const llm_adapter *a) {
+    const char *path = ggl_gguf_name(a->file), *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+const ggl_gguf *llm_adapter_file(const llm_adapter *a) {
+    return a->file;
+}
+
+llm_adapter_info llm_adapter_describe(const llm_adapter *a) {
+    llm_adapter_info x = {.n_pairs = a->n_pairs,
+                          .rank_min = INT64_MAX,
+                          .alpha = a->alpha,
+                          .architecture = a->architecture,
+                          .title = a->title};
+    for (size_t i = 0; i < a->n_pairs; i++) {
+        const arch_pair *p = &a->pair[i];
+        x.rank_min = p->rank < x.rank_min ? p->rank : x.rank_min;
+        x.rank_max = p->rank > x.rank_max ? p->rank : x.rank_max;
+        x.bytes += p->a->size + p->b->size;
+    }
+    return x;
+}
+
+/* Mixes n bytes into h (FNV-1a on words of 8 bytes, the last filled up with zeros). */
+static uint64_t mix(uint64_t h, const void *data, size_t n) {
+    const char *p = data;
+    for (uint64_t word; n > 0; n -= n < 8 ? n : 8, p += 8) {
+        word = 0;
+        memcpy(&word, p, n < 8 ? n : 8);
+        h = (h ^ word) * 0x100000001b3u;
+        h ^= h >> 29;
+    }
+    return h;
+}
+
+uint64_t llm_adapter_digest(llm_adapter_use use, uint64_t before) {
+    const llm_adapter *a = use.adapter;
+    uint64_t h = before ^ 0xcbf29ce484222325u;
+    if (use.scale == 0)
+        return before;
+    h = mix(h, &use.scale, sizeof use.scale);
+    h = mix(h, &a->alpha, sizeof a->alpha);
+    for (size_t i = 0; i < ggl_gguf_n_tensors(a->file); i++) {
+        const ggl_gguf_tensor *t = ggl_gguf_tensor_at(a->file, i);
+        h = mix(h, t->name.s, t->name.n);
+        h = mix(h, t->ne, sizeof t->ne);
+        h = mix(h, t->data, t->data ? t->size : 0);
+    }
+    return h ? h : 1;
+}

@@ -1,0 +1,42 @@
+/* An opened adapter, shared by adapter.c and adapt.c. */
+#ifndef LLM_ARCH_ADAPTER_H
+#define LLM_ARCH_ADAPTER_H
+
+#include "ggl/alloc.h"
+#include "ggl/index.h"
+#include "llm/adapter.h"
+
+/* The change of one weight: B * A, in ggml's order of extents (innermost first).
+ *
+ *     columns [in, rank]    named .lora_a;  rows [rank, out]  named .lora_b
+ *
+ * For an embedding the file has both the other way round: columns_t [rank, in] is named .lora_b,
+ * rows [rank, out] .lora_a. */
+typedef struct arch_pair {
+    ggl_str name; /* of the weight, with a NUL; the key of the index */
+    const ggl_gguf_tensor *a, *b;
+    bool embedding;
+    int64_t rank;
+} arch_pair;
+
+struct llm_adapter {
+    ggl_gguf *file;
+    ggl_arena arena;
+    arch_pair *pair;
+    size_t n_pairs, cap_pairs;
+    ggl_index index;
+    double alpha;
+    ggl_str architecture, title;
+};
+
+/* The file's tensor with the rows [rank, out], and that with the columns. */
+static inline const ggl_gguf_tensor *arch_pair_rows(const arch_pair *p) {
+    return p->embedding ? p->a : p->b;
+}
+static inline const ggl_gguf_tensor *arch_pair_columns(const arch_pair *p) {
+    return p->embedding ? p->b : p->a;
+}
+/* The file's name without its folder, for messages. */
+const char *llm_adapter_name(const llm_adapter *a);
+
+#endif

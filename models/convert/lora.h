@@ -1,0 +1,39 @@
+/* Converts an adapter that Hugging Face's PEFT has saved: adapter_config.json and
+ * adapter_model.safetensors, with pairs NAME.lora_A.weight [rank, in] and NAME.lora_B.weight
+ * [out, rank] (in numpy's order) for modules of the model.
+ *
+ * The convert section of the model's class says how the model's weights are made from NAME.weight, and
+ * each rearrangement of a matrix is one of its pair: a permutation of rows is one of B's rows, and so
+ * on. So the section runs on the model's folder, or, if that has no tensors, on a made-up one that has
+ * exactly the weights with pairs; of these only names and shapes matter. Each recipe is then taken
+ * apart into recipes for the two halves. */
+#ifndef LLM_CONVERT_LORA_H
+#define LLM_CONVERT_LORA_H
+
+#include "conversion.h"
+
+typedef struct llm_lora llm_lora;
+
+/* Opens a PEFT folder and checks its config and tensors. *out is NULL on failure. GGL_UNSUPPORTED:
+ * something that the GGUF form cannot express, by name. `ignore`: patterns for values of the config
+ * that may be ignored. */
+GGL_NODISCARD ggl_status llm_lora_open(llm_lora **out, const char *folder,
+                                       const llm_arch_ignore *ignore, ggl_error *err);
+void llm_lora_free(llm_lora *l);
+/* Checks what depends on the model: `config` is its config.json. */
+GGL_NODISCARD ggl_status llm_lora_check_model(const llm_lora *l, const json_value *config,
+                                              ggl_error *err);
+/* Chooses the tensors that recipes are made from. `opened`: the status of opening those of the model's
+ * folder, *source. If there are none (GGL_NOT_FOUND), sets *source to the weights with pairs, which l
+ * owns, and c->partial. Else finds the weights in *source. GGL_NOT_FOUND, GGL_SHAPE: the model has no
+ * such weight; or `opened`. */
+GGL_NODISCARD ggl_status llm_lora_choose_source(llm_lora *l, arch_conversion *c,
+                                                llm_safetensors **source, ggl_status opened,
+                                                ggl_error *err);
+/* Replaces c's tensors by two for each that is made from a weight with a pair, NAME.lora_a and
+ * NAME.lora_b; drops the others. */
+GGL_NODISCARD ggl_status llm_lora_take_apart(llm_lora *l, arch_conversion *c, ggl_error *err);
+/* Puts the keys of an adapter. */
+void llm_lora_put_keys(const llm_lora *l, ggl_gguf_writer *w);
+
+#endif

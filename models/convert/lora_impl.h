@@ -1,0 +1,37 @@
+/* Shared by lora.c and lora_recipe.c. */
+#ifndef LLM_CONVERT_LORA_IMPL_H
+#define LLM_CONVERT_LORA_IMPL_H
+
+#include "lora.h"
+
+typedef struct lora_weight { /* a weight of the model's folder that has a pair */
+    ggl_str name;            /* "model.layers.0.self_attn.q_proj.weight", with a NUL */
+    const st_tensor *a, *b;  /* ne: [in, rank], [rank, out] */
+    int64_t rank;
+    /* the weight is stored as [out, in]: an embedding, or with "fan_in_fan_out" */
+    bool flipped, embedding;
+    double factor; /* by which b is multiplied, so that all pairs have one alpha */
+} lora_weight;
+
+struct llm_lora {
+    ggl_arena arena;
+    const char *folder, *config_path, *file_path;
+    llm_json *config;
+    ggl_file_map map;
+    llm_safetensors *file;
+    lora_weight *weight; /* [n] */
+    ggl_index by_name;
+    llm_safetensors *weights;     /* tensor i is that of weight[i] */
+    const llm_safetensors *model; /* the tensors that recipes read: `weights`, or the folder's */
+    /* for each tensor of `model` 1 + the index of its weight, or 0; NULL: `model` is `weights` */
+    size_t *pair_of;
+    size_t n;
+    int64_t rank;
+    double alpha;
+    bool rslora, fan_in;
+};
+
+/* The key adapter.lora.alpha: the scale of a pair is this divided by its rank. */
+double llm_lora_alpha(const llm_lora *l);
+
+#endif

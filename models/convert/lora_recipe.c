@@ -1,0 +1,326 @@
+/* Takes recipes of weights apart into recipes for the halves of their pairs.
+ *
+ * A weight W of extents [in, out, ..] (innermost first) is rows [rank, out, ..] times columns
+ * [in, rank]: W[i, o] = sum over k of columns[i, k] * rows[k, o]. What rearranges the dimensions of
+ * `out` does the same to `rows`; what rearranges `in` does it to `columns`. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lora_impl.h"
+
+typedef struct parts {
+    recipe *columns, *rows;
+} parts;
+
+typedef struct taking {
+    llm_lora *l;
+    arch_conversion *c;
+    const char *name; /* of the weight being taken apart */
+    ggl_error *err;
+    ggl_status status;
+} taking;
+
+/* Reports that the weight's recipe has no counterpart for pairs. */
+static bool refuse(taking *t, const char *why) {
+    if (t->status == GGL_OK)
+        t->status =
+            ggl_fail(t->err, GGL_UNSUPPORTED, "%s: %.200s cannot be made for an adapter: %s",
+                     t->l->file_path, t->name, why);
+    return false;
+}
+
+static bool no_memory(taking *t) {
+    t->status = ggl_fail(t->err, GGL_NOMEM, "out of memory");
+    return false;
+}
+
+/* Makes a recipe of `kind` from one part, of its shape. NULL: out of memory, reported. */
+static recipe *from(taking *t, recipe_kind kind, recipe *part) {
+    recipe *r = ggl_arena_alloc(&t->c->arena, 1, sizeof *r);
+    recipe **list = ggl_arena_alloc(&t->c->arena, 1, sizeof *list);
+    if (!r || !list)
+        return no_memory(t), NULL;
+    if (part)
+        *r = *part;
+    list[0] = part;
+    r->kind = kind;
+    r->part = list;
+    r->n_part = part != NULL;
+    r->held = NULL;
+    r->matrix = 0;
+    return r;
+}
+
+/* A matrix of the folder. */
+static recipe *source(taking *t, const st_tensor *s) {
+    recipe *r = from(t, RECIPE_SOURCE, NULL);
+    if (r)
+        *r = (recipe){.kind = RECIPE_SOURCE,
+                      .n_dims = 2,
+                      .ne = {s->ne[0], s->ne[1], 1, 1},
+                      .part = r->part,
+                      .dim = 1,
+                      .source = s};
+    return r;
+}
+
+static recipe *transposed(taking *t, recipe *part) {
+    recipe *r = part ? from(t, RECIPE_TRANSPOSE, part) : NULL;
+    if (r) {
+        r->dim = 0;
+        r->x = 1;
+        r->ne[0] = part->ne[1];
+        r->ne[1] = part->ne[0];
+    }
+    return r;
+}
+
+static recipe *reshaped(taking *t, recipe *part, int n_dims, const int64_t *ne) {
+    recipe *r = part ? from(t, RECIPE_RESHAPE, part) : NULL;
+    if (r) {
+        r->n_dims = n_dims;
+        for (int d = 0; d < GGL_MAX_DIMS; d++)
+            r->ne[d] = d < n_dims ? ne[d] : 1;
+    }
+    return r;
+}
+
+/* Returns the pair of a tensor that recipes read; NULL: it has none. */
+static const lora_weight *pair_of(const llm_lora *l, const st_tensor *t) {
+    const size_t i = (size_t)(t - l->model->tensor);
+    return !l->pair_of ? &l->weight[i] : l->pair_of[i] ? &l->weight[l->pair_of[i] - 1] : NULL;
+}
+
+/* True if some tensor that the recipe reads has a pair. */
+static bool has_pair(const llm_lora *l, const recipe *r) {
+    bool any = r->source && pair_of(l, r->source);
+    for (int k = 0; k < r->n_part && !any; k++)
+        any = has_pair(l, r->part[k]);
+    return any;
+}
+
+/* The halves of a pair, the right way round. */
+static bool take_source(taking *t, const recipe *r, parts *out) {
+    const lora_weight *w = pair_of(t->l, r->source);
+    if (!w)
+        return refuse(t, "some of the matrices that it is made from have no pair");
+    recipe *a = source(t, w->a), *b = a ? source(t, w->b) : NULL;
+    if (b && w->factor != 1 && (b = from(t, RECIPE_MUL, b)))
+        b->number = w->factor;
+    if (!b)
+        return false;
+    *out = w->flipped ? (parts){transposed(t, b), transposed(t, a)} : (parts){a, b};
+    return out->columns && out->rows;
+}
+
+static bool take(taking *t, recipe *r, parts *out);
+
+/* The same rearrangement along r->dim of one half. */
+static bool take_rows(taking *t, const recipe *r, parts *out) {
+    recipe **half = r->dim == 0 ? &out->columns : &out->rows;
+    const bool stack = r->dim == 2 && out->columns->n_dims == 3;
+    for (int k = 0; k < 1 + stack; k++, half = &out->columns) {
+        recipe *x = from(t, r->kind, *half);
+        if (!x)
+            return false;
+        x->dim = r->dim;
+        x->x = r->x;
+        x->y = r->y;
+        x->ne[r->dim] = r->ne[r->dim];
+        *half = x;
+    }
+    return true;
+}
+
+/* Joins one half of all parts along a dimension, which may be a new one. */
+static recipe *joined(taking *t, recipe **list, int n, int dim) {
+    recipe *r = from(t, RECIPE_JOIN, list[0]);
+    if (!r)
+        return NULL;
+    r->part = list;
+    r->n_part = n;
+    r->dim = dim;
+    r->n_dims = dim < r->n_dims ? r->n_dims : dim + 1;
+    r->ne[dim] = 0;
+    for (int k = 0; k < n; k++)
+        r->ne[dim] += dim < list[k]->n_dims ? list[k]->ne[dim] : 1;
+    return r;
+}
+
+/* Each matrix of a stack transposed, where all have the same columns, which become rows: one copy for
+ * each matrix. */
+static bool transpose_each(taking *t, const recipe *r, parts *out) {
+    const int n = (int)r->ne[2];
+    recipe **copy = ggl_arena_alloc(&t->c->arena, (size_t)n, sizeof *copy);
+    recipe *rows = copy ? transposed(t, out->columns) : NULL;
+    recipe *columns = transposed(t, out->rows);
+    if (!copy || !rows || !columns)
+        return t->status == GGL_OK ? no_memory(t) : false;
+    for (int k = 0; k < n; k++)
+        copy[k] = rows;
+    *out = (parts){columns, joined(t, copy, n, 2)};
+    return out->rows != NULL;
+}
+
+static bool take_transpose(taking *t, const recipe *r, parts *out) {
+    if (r->dim > 0 && out->columns->n_dims == 2) {
+        recipe *x = from(t, RECIPE_TRANSPOSE, out->rows);
+        if (!x)
+            return false;
+        x->dim = r->dim;
+        x->x = r->x;
+        x->ne[r->dim] = out->rows->ne[r->x];
+        x->ne[r->x] = out->rows->ne[r->dim];
+        out->rows = x;
+        return true;
+    }
+    if (r->dim == 0 && r->x == 1 && r->n_dims == 3 && out->columns->n_dims == 2 &&
+        r->ne[2] <= ARCH_MAX_K)
+        return transpose_each(t, r, out);
+    if (r->dim != 0 || r->x != 1 || r->n_dims != 2)
+        return refuse(t, "it exchanges dimensions of a stack");
+    *out = (parts){transposed(t, out->rows), transposed(t, out->columns)};
+    return out->columns && out->rows;
+}
+
+static bool take_reshape(taking *t, const recipe *r, parts *out) {
+    const recipe *part = r->part[0];
+    int64_t ne[GGL_MAX_DIMS] = {out->rows->ne[0], r->ne[1], r->ne[2], r->ne[3]};
+    if (r->ne[0] != part->ne[0] || r->n_dims < 2)
+        return refuse(t, "it changes the length of the rows");
+    if (out->columns->n_dims == 3)
+        return refuse(t, "it changes the shape of a stack");
+    out->rows = reshaped(t, out->rows, r->n_dims, ne);
+    return out->rows != NULL;
+}
+
+/* True if two recipes read the same numbers. */
+static bool same(const recipe *a, const recipe *b) {
+    bool equal = a->kind == b->kind && a->source == b->source && a->dim == b->dim && a->x == b->x &&
+                 a->y == b->y && a->number == b->number && a->n_part == b->n_part &&
+                 memcmp(a->ne, b->ne, sizeof a->ne) == 0;
+    for (int k = 0; k < a->n_part && equal; k++)
+        equal = same(a->part[k], b->part[k]);
+    return equal;
+}
+
+/* Matrices one after the other: with the same columns, or the same rows; or a stack of them. */
+static bool take_join(taking *t, const recipe *r, parts *out) {
+    recipe **columns = ggl_arena_alloc(&t->c->arena, (size_t)r->n_part, sizeof *columns);
+    recipe **rows = ggl_arena_alloc(&t->c->arena, (size_t)r->n_part, sizeof *rows);
+    bool same_columns = true, same_rows = true, same_rank = true;
+    if (!columns || !rows)
+        return no_memory(t);
+    for (int k = 0; k < r->n_part; k++) {
+        parts p;
+        if (!take(t, r->part[k], &p))
+            return false;
+        columns[k] = p.columns;
+        rows[k] = p.rows;
+        same_columns = same_columns && same(p.columns, columns[0]);
+        same_rows = same_rows && same(p.rows, rows[0]);
+        same_rank = same_rank && p.rows->ne[0] == rows[0]->ne[0];
+    }
+    const bool stack = r->dim == 2 && r->part[0]->n_dims == 2;
+    *out = (parts){columns[0], rows[0]};
+    if (!same_rank)
+        return refuse(t, "it joins matrices whose pairs have different ranks");
+    if (r->dim == 0 && !same_rows)
+        return refuse(t, "it joins the columns of matrices that have pairs of their own");
+    if (r->dim > 0 && !same_columns && !stack)
+        return refuse(t, "it joins the rows of matrices that have pairs of their own");
+    if (r->dim == 0 || (stack && !same_columns))
+        out->columns = joined(t, columns, r->n_part, stack ? 2 : 0);
+    if (r->dim > 0)
+        out->rows = joined(t, rows, r->n_part, r->dim);
+    return out->columns && out->rows;
+}
+
+static bool take_factor(taking *t, const recipe *r, parts *out) {
+    if (!(out->rows = from(t, RECIPE_MUL, out->rows)))
+        return false;
+    out->rows->number = r->number;
+    return true;
+}
+
+/* Sets *out to the halves of the weight that r makes. False: reported. */
+static bool take(taking *t, recipe *r, parts *out) {
+    static bool (*const how[])(taking *, const recipe *, parts *) = {
+        [RECIPE_TRANSPOSE] = take_transpose, [RECIPE_RESHAPE] = take_reshape,
+        [RECIPE_PAIRS] = take_rows,          [RECIPE_REGROUP] = take_rows,
+        [RECIPE_ROWS] = take_rows,           [RECIPE_MUL] = take_factor};
+    if (r->kind == RECIPE_SOURCE || r->kind == RECIPE_FP8) /* the pair itself is not packed */
+        return take_source(t, r, out);
+    if (r->kind == RECIPE_JOIN)
+        return take_join(t, r, out);
+    if ((size_t)r->kind >= sizeof how / sizeof *how || !how[r->kind])
+        return refuse(t, "its numbers are not only rearranged");
+    return take(t, r->part[0], out) && how[r->kind](t, r, out);
+}
+
+/* Returns a tensor NAME.END with this recipe. */
+static converted_tensor half(taking *t, const char *end, recipe *r) {
+    converted_tensor x = {.name = ggl_arena_printf(&t->c->arena, "%s.%s", t->name, end),
+                          .n_dims = r->n_dims,
+                          .recipe = r};
+    memcpy(x.ne, r->ne, sizeof x.ne);
+    if (!x.name && t->status == GGL_OK)
+        t->status = ggl_fail(t->err, GGL_NOMEM, "out of memory");
+    return x;
+}
+
+/* Puts the halves of one weight into to[0..2). False: reported. */
+static bool take_apart(taking *t, const converted_tensor *w, converted_tensor *to) {
+    parts p;
+    t->name = w->name;
+    if (w->n_dims < 2)
+        return refuse(t, "it is not a matrix");
+    if (!take(t, w->recipe, &p))
+        return false;
+    if (strcmp(w->name, "token_embd.weight") == 0) { /* both the other way round */
+        recipe *columns = transposed(t, p.columns);
+        if (!columns)
+            return false;
+        p = (parts){p.rows, columns};
+    } else if (w->n_dims != p.rows->n_dims) { /* dimensions of 1 */
+        int64_t ne[GGL_MAX_DIMS] = {p.rows->ne[0], w->ne[1], w->ne[2], w->ne[3]};
+        if (p.columns->n_dims != 2 || !(p.rows = reshaped(t, p.rows, w->n_dims, ne)))
+            return refuse(t, "it changes the shape of a stack");
+    }
+    to[0] = half(t, "lora_a", p.columns);
+    to[1] = half(t, "lora_b", p.rows);
+    return t->status == GGL_OK;
+}
+
+/* Refuses a pair that no weight of the model is made from. */
+static ggl_status check_used(const llm_lora *l, const arch_conversion *c, ggl_error *err) {
+    for (size_t i = 0; i < l->model->n_tensor; i++) {
+        const lora_weight *w = pair_of(l, &l->model->tensor[i]);
+        if (w && !l->model->tensor[i].used)
+            return ggl_fail(err, GGL_UNSUPPORTED,
+                            "%s: no weight of %s is made from %.300s, for which there is a pair",
+                            l->file_path, c->family, w->name.s);
+    }
+    return GGL_OK;
+}
+
+ggl_status llm_lora_take_apart(llm_lora *l, arch_conversion *c, ggl_error *err) {
+    taking t = {.l = l, .c = c, .err = err, .status = check_used(l, c, err)};
+    converted_tensor *all = ggl_calloc(2 * c->n_tensor + 1, sizeof *all);
+    if (!all)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    size_t n = 0;
+    for (size_t i = 0; i < c->n_tensor && t.status == GGL_OK; i++)
+        if (has_pair(l, c->tensor[i].recipe) && take_apart(&t, &c->tensor[i], &all[n]))
+            n += 2;
+    if (t.status != GGL_OK) {
+        ggl_free(all);
+        return t.status;
+    }
+    ggl_free(c->tensor);
+    c->tensor = all;
+    c->cap_tensor = 2 * c->n_tensor + 1;
+    c->n_tensor = n;
+    return GGL_OK;
+}

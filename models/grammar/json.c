@@ -1,0 +1,30 @@
+/* JSON schemas, and any JSON text, as grammars. */
+#include "machine.h"
+#include "schema.h"
+
+static ggl_status finish(llm_grammar **out, llm_exprs *g, int32_t root, const char *name,
+                         ggl_status st, ggl_error *err) {
+    if (st == GGL_OK) {
+        st = llm_grammar_compile(out, g, root, err);
+        if (st != GGL_OK)
+            (void)ggl_within(err, st, "%s", name);
+    }
+    llm_exprs_fini(g);
+    return st;
+}
+
+ggl_status llm_grammar_from_schema(llm_grammar **out, const char *text, size_t n, const char *name,
+                                   ggl_error *err) {
+    llm_exprs g = {0};
+    int32_t root = LLM_EXPR_NONE;
+    *out = NULL;
+    const ggl_status st = llm_schema_read(&root, &g, text, n, name, err);
+    return finish(out, &g, root, name, st, err);
+}
+
+ggl_status llm_grammar_json(llm_grammar **out, ggl_error *err) {
+    llm_exprs g = {0};
+    *out = NULL;
+    const int32_t root = llm_schema_any(&g);
+    return finish(out, &g, root, "JSON", GGL_OK, err);
+}

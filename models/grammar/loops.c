@@ -1,0 +1,84 @@
+#include "loops.h"
+
+#include "ggl/alloc.h"
+
+void llm_loops_fini(llm_loops *l) {
+    ggl_free(l->loop);
+    ggl_free(l->covers);
+    *l = (llm_loops){0};
+}
+
+/* Which sets are part of x: every character of the set is a text of x. */
+static unsigned sets_in(llm_loops *l, llm_bx_pool *p, int32_t x) {
+    enum { KNOWN = 0x80 };
+    if (!ggl_grow(&l->covers, &l->cap_covers, (size_t)x + 1, sizeof *l->covers)) {
+        p->status = GGL_NOMEM;
+        return 0;
+    }
+    if (l->covers[x])
+        return l->covers[x] & ~(unsigned)KNOWN;
+    unsigned bits = 0;
+    for (int k = 0; k < LLM_N_SLICE_CHARS; k++) {
+        const llm_slice_set *set = &llm_slice_chars[k];
+        if (!l->chars[k])
+            l->chars[k] = llm_translate_class(p, set->range, set->n, NULL);
+        const int32_t other[] = {l->chars[k], llm_bx_not(p, x)};
+        if (llm_bx_min_len(p, llm_bx_and(p, other, 2)) == LLM_BX_DEAD)
+            bits |= 1u << k;
+    }
+    if (p->status != GGL_OK)
+        return 0;
+    l->covers[x] = (uint8_t)(bits | KNOWN);
+    return bits;
+}
+
+static void add_loop(llm_loops *l, llm_bx_pool *p, int32_t x, int32_t after, llm_loop *out) {
+    const llm_bx e = p->node[x];
+    const unsigned sets = sets_in(l, p, e.a);
+    const int32_t most = e.max < 0 ? INT32_MAX : e.max;
+    const int32_t bytes = llm_bx_add_len(llm_bx_min_len(p, x), after);
+    for (int k = 0; k < LLM_N_SLICE_CHARS; k++)
+        if ((sets >> k & 1) && most > out->most[k])
+            out->most[k] = most;
+    if (sets && bytes > out->bytes)
+        out->bytes = bytes;
+}
+
+/* Looks for loops over characters at the beginning of x, which `after` bytes at least follow. */
+static void find(llm_loops *l, llm_bx_pool *p, int32_t x, int32_t after, llm_loop *out) {
+    for (;;) {
+        const llm_bx e = p->node[x];
+        if (e.kind == LLM_BX_KIND_REPEAT && !p->node[e.a].has_call) {
+            add_loop(l, p, x, after, out);
+        } else if (e.kind == LLM_BX_KIND_ALT) {
+            for (int32_t i = 0; i < e.b; i++)
+                find(l, p, p->arg[e.a + i], after, out);
+        } else if (e.kind == LLM_BX_KIND_SEQ) {
+            find(l, p, e.a, llm_bx_add_len(llm_bx_min_len(p, e.b), after), out);
+            if (p->node[e.a].nullable) {
+                x = e.b;
+                continue;
+            }
+        }
+        return;
+    }
+}
+
+llm_loop llm_loops_find(llm_loops *l, llm_states *s, int32_t state) {
+    llm_loop x = {.known = true};
+    if (!ggl_grow(&l->loop, &l->cap, (size_t)state + 1, sizeof *l->loop)) {
+        s->pool.status = GGL_NOMEM;
+        return x;
+    }
+    find(l, &s->pool, s->state[state].expr, 0, &x);
+    if (s->pool.status == GGL_OK)
+        l->loop[state] = x;
+    return x;
+}
+
+int32_t llm_loop_slice(llm_loop x) {
+    for (int32_t k = 0; k < LLM_N_SLICES; k++)
+        if (x.most[llm_slices[k].chars] > 0 && llm_slices[k].most <= x.most[llm_slices[k].chars])
+            return k;
+    return -1;
+}

@@ -1,0 +1,476 @@
+/* The pool of expressions over bytes: construction, with the simplifications that keep the number
+ * of derivatives finite and small. */
+#include "pool.h"
+
+#include <string.h>
+
+#include "ggl/alloc.h"
+
+static int32_t failed(llm_bx_pool *p, ggl_status st) {
+    if (p->status == GGL_OK)
+        p->status = st;
+    return LLM_BX_NONE;
+}
+
+void llm_bx_pool_fini(llm_bx_pool *p) {
+    ggl_free(p->node);
+    ggl_free(p->arg);
+    ggl_free(p->set);
+    ggl_free(p->rule);
+    ggl_free(p->bucket);
+    ggl_free(p->scratch);
+    *p = (llm_bx_pool){0};
+}
+
+/* Copies n elements to a new array with room for `cap`. */
+static void *copy_array(const void *from, size_t n, size_t cap, size_t size) {
+    void *to = ggl_calloc(cap, size);
+    if (to && n > 0)
+        memcpy(to, from, n * size);
+    return to;
+}
+
+bool llm_bx_pool_copy(llm_bx_pool *to, const llm_bx_pool *from) {
+    *to = *from;
+    to->scratch = NULL;
+    to->n_scratch = to->cap_scratch = 0;
+    to->node = copy_array(from->node, from->n_nodes, from->cap_nodes, sizeof *to->node);
+    to->arg = copy_array(from->arg, from->n_args, from->cap_args, sizeof *to->arg);
+    to->set = copy_array(from->set, from->n_sets, from->cap_sets, sizeof *to->set);
+    to->rule = copy_array(from->rule, from->n_rules, from->cap_rules, sizeof *to->rule);
+    to->bucket = copy_array(from->bucket, from->n_buckets, from->n_buckets, sizeof *to->bucket);
+    if (to->node && to->arg && to->set && to->rule && to->bucket)
+        return true;
+    llm_bx_pool_fini(to);
+    return false;
+}
+
+/* --- nodes ------------------------------------------------------------------------------------ */
+
+static bool has_list(uint8_t kind) {
+    return kind == LLM_BX_KIND_ALT || kind == LLM_BX_KIND_AND || kind >= LLM_BX_KIND_TABLE;
+}
+
+/* A node that may not be in the pool yet. For ALT and AND, its parts are the topmost b of the
+ * scratch; for BYTES, `set` is its set. */
+typedef struct draft {
+    llm_bx e;
+    const llm_byte_set *set;
+} draft;
+
+static uint32_t mix(uint32_t h, uint32_t x) {
+    return (h ^ x) * 0x9e3779b1u ^ h >> 15;
+}
+
+static const int32_t *parts_of(const llm_bx_pool *p, const draft *d) {
+    return d->e.a < 0 ? &p->scratch[p->n_scratch - (size_t)d->e.b] : &p->arg[d->e.a];
+}
+
+static uint32_t hash(const llm_bx_pool *p, const draft *d) {
+    uint32_t h = mix(d->e.kind, (uint32_t)d->e.b);
+    if (d->e.kind == LLM_BX_KIND_BYTES) {
+        for (int i = 0; i < 4; i++)
+            h = mix(mix(h, (uint32_t)d->set->w[i]), (uint32_t)(d->set->w[i] >> 32));
+    } else if (has_list(d->e.kind)) {
+        const int32_t *part = parts_of(p, d);
+        for (int32_t i = 0; i < d->e.b; i++)
+            h = mix(h, (uint32_t)part[i]);
+    } else {
+        h = mix(mix(mix(h, (uint32_t)d->e.a), (uint32_t)d->e.min), (uint32_t)d->e.max);
+    }
+    return h ^ h >> 16;
+}
+
+static bool equal(const llm_bx_pool *p, const draft *d, int32_t node) {
+    const llm_bx *e = &p->node[node];
+    if (e->kind != d->e.kind || e->b != d->e.b)
+        return false;
+    if (e->kind == LLM_BX_KIND_BYTES)
+        return memcmp(&p->set[e->a], d->set, sizeof *d->set) == 0;
+    if (has_list(e->kind))
+        return memcmp(&p->arg[e->a], parts_of(p, d), (size_t)e->b * sizeof *p->arg) == 0;
+    return e->a == d->e.a && e->min == d->e.min && e->max == d->e.max;
+}
+
+static bool rehash(llm_bx_pool *p) {
+    size_t n = p->n_buckets ? 2 * p->n_buckets : 512;
+    int32_t *bucket = ggl_calloc(n, sizeof *bucket);
+    if (!bucket)
+        return false;
+    ggl_free(p->bucket);
+    p->bucket = bucket;
+    p->n_buckets = n;
+    for (int32_t i = LLM_BX_EMPTY + 1; i < (int32_t)p->n_nodes; i++) {
+        draft d = {.e = p->node[i]};
+        if (d.e.kind == LLM_BX_KIND_BYTES)
+            d.set = &p->set[d.e.a];
+        size_t at = hash(p, &d) & (n - 1);
+        while (bucket[at])
+            at = (at + 1) & (n - 1);
+        bucket[at] = i;
+    }
+    return true;
+}
+
+/* Makes room for a node and its hash; the first call also makes NONE and EMPTY. */
+static bool reserve(llm_bx_pool *p) {
+    if (p->n_nodes >= LLM_BX_MAX_NODES) {
+        failed(p, GGL_LIMIT);
+        return false;
+    }
+    if (!ggl_grow(&p->node, &p->cap_nodes, p->n_nodes + 4, sizeof *p->node)) {
+        failed(p, GGL_NOMEM);
+        return false;
+    }
+    if (p->n_nodes == 0) {
+        p->node[LLM_BX_NONE] = (llm_bx){.kind = LLM_BX_KIND_NONE, .min_len = LLM_BX_DEAD};
+        p->node[LLM_BX_EMPTY] = (llm_bx){.kind = LLM_BX_KIND_EMPTY, .nullable = true};
+        p->n_nodes = 3;
+    }
+    if (2 * p->n_nodes < p->n_buckets || rehash(p))
+        return true;
+    failed(p, GGL_NOMEM);
+    return false;
+}
+
+bool llm_bx_pool_init(llm_bx_pool *p) {
+    return reserve(p);
+}
+
+/* Moves the draft's parts, or set, to the pool. */
+static bool store(llm_bx_pool *p, draft *d) {
+    if (d->e.kind == LLM_BX_KIND_BYTES) {
+        const llm_byte_set set = *d->set;
+        if (!ggl_grow(&p->set, &p->cap_sets, p->n_sets + 1, sizeof *p->set))
+            return false;
+        p->set[p->n_sets] = set;
+        d->e.a = (int32_t)p->n_sets++;
+    } else if (has_list(d->e.kind)) {
+        const size_t n = (size_t)d->e.b;
+        if (p->n_args + n >= INT32_MAX ||
+            !ggl_grow(&p->arg, &p->cap_args, p->n_args + n, sizeof *p->arg))
+            return false;
+        memcpy(&p->arg[p->n_args], &p->scratch[p->n_scratch - n], n * sizeof *p->arg);
+        d->e.a = (int32_t)p->n_args;
+        p->n_args += n;
+    }
+    return true;
+}
+
+/* What a node inherits from its parts: height and has_call. */
+static void inherit(const llm_bx_pool *p, llm_bx *e) {
+    int32_t pair[2] = {e->a, e->b};
+    const int32_t *part = has_list(e->kind) ? &p->arg[e->a] : pair;
+    int32_t n = e->kind == LLM_BX_KIND_SEQ ? 2
+                : e->kind == LLM_BX_KIND_REPEAT || e->kind == LLM_BX_KIND_NOT ||
+                        e->kind == LLM_BX_KIND_MEMBERS
+                    ? 1
+                : has_list(e->kind) ? e->b
+                                    : 0;
+    if (e->kind == LLM_BX_KIND_TABLE)
+        part = llm_bx_table_parts(p, e, &n);
+    e->has_call = e->kind == LLM_BX_KIND_CALL;
+    for (int32_t i = 0; i < n && e->kind != LLM_BX_KIND_SET; i++) {
+        const llm_bx *x = &p->node[part[i]];
+        /* what follows in a sequence is walked without recursion */
+        const unsigned h = x->height + (e->kind == LLM_BX_KIND_SEQ && i == 1 ? 0u : 1u);
+        e->height = h > e->height ? (uint16_t)h : e->height;
+        e->has_call = e->has_call || x->has_call;
+    }
+}
+
+/* Finds or adds the node. e.nullable must be set. */
+static int32_t intern(llm_bx_pool *p, draft d) {
+    if (p->status != GGL_OK || !reserve(p))
+        return LLM_BX_NONE;
+    size_t at = hash(p, &d) & (p->n_buckets - 1);
+    for (; p->bucket[at]; at = (at + 1) & (p->n_buckets - 1))
+        if (equal(p, &d, p->bucket[at]))
+            return p->bucket[at];
+    if (!store(p, &d))
+        return failed(p, GGL_NOMEM);
+    inherit(p, &d.e);
+    if (d.e.height > LLM_BX_MAX_HEIGHT)
+        return failed(p, GGL_LIMIT);
+    const int32_t id = (int32_t)p->n_nodes++;
+    p->node[id] = d.e;
+    p->bucket[at] = id;
+    llm_bx_measure(p, id);
+    return id;
+}
+
+static int32_t push(llm_bx_pool *p, int32_t id) {
+    if (!ggl_grow(&p->scratch, &p->cap_scratch, p->n_scratch + 1, sizeof *p->scratch))
+        return failed(p, GGL_NOMEM);
+    p->scratch[p->n_scratch++] = id;
+    return id;
+}
+
+/* --- bytes, sequences, repeats ---------------------------------------------------------------- */
+
+int32_t llm_bx_bytes(llm_bx_pool *p, const llm_byte_set *set) {
+    if (!(set->w[0] | set->w[1] | set->w[2] | set->w[3]))
+        return LLM_BX_NONE;
+    return intern(p, (draft){.e = {.kind = LLM_BX_KIND_BYTES}, .set = set});
+}
+
+int32_t llm_bx_range(llm_bx_pool *p, unsigned first, unsigned last) {
+    llm_byte_set set = {{0}};
+    for (unsigned b = first; b <= last; b++)
+        set.w[b >> 6] |= (uint64_t)1 << (b & 63);
+    return llm_bx_bytes(p, &set);
+}
+
+static int32_t pair(llm_bx_pool *p, int32_t a, int32_t b) {
+    const bool nullable = p->node[a].nullable && p->node[b].nullable;
+    return intern(p, (draft){.e = {.kind = LLM_BX_KIND_SEQ, .nullable = nullable, .a = a, .b = b}});
+}
+
+static bool is_star(const llm_bx *e) {
+    return e->kind == LLM_BX_KIND_REPEAT && e->min == 0 && e->max < 0;
+}
+
+/* The first part of a sequence, or e itself. */
+static int32_t head_of(const llm_bx_pool *p, int32_t e) {
+    return p->node[e].kind == LLM_BX_KIND_SEQ ? p->node[e].a : e;
+}
+
+int32_t llm_bx_seq(llm_bx_pool *p, int32_t a, int32_t b) {
+    if (a == LLM_BX_NONE || b == LLM_BX_NONE || p->status != GGL_OK)
+        return LLM_BX_NONE;
+    if (b == LLM_BX_EMPTY)
+        return a;
+    if (a == LLM_BX_EMPTY) { /* the first part of b may be a sequence itself */
+        if (p->node[b].kind != LLM_BX_KIND_SEQ || p->node[p->node[b].a].kind != LLM_BX_KIND_SEQ)
+            return b;
+        a = p->node[b].a;
+        b = p->node[b].b;
+    }
+    /* Sequences lean right, but only as far as their first part needs: what comes later is taken
+     * apart when it comes first. */
+    while (p->node[a].kind == LLM_BX_KIND_SEQ && p->status == GGL_OK) {
+        b = pair(p, p->node[a].b, b);
+        a = p->node[a].a;
+    }
+    if (is_star(&p->node[a]) && head_of(p, b) == a)
+        return b; /* x* x* = x* */
+    return p->status == GGL_OK ? pair(p, a, b) : LLM_BX_NONE;
+}
+
+int32_t llm_bx_repeat(llm_bx_pool *p, int32_t a, int32_t min, int32_t max) {
+    if (a == LLM_BX_EMPTY || max == 0)
+        return LLM_BX_EMPTY;
+    if (a == LLM_BX_NONE)
+        return min == 0 ? LLM_BX_EMPTY : LLM_BX_NONE;
+    if (p->node[a].nullable)
+        min = 0;
+    if ((min == 1 && max == 1) || is_star(&p->node[a]))
+        return a;
+    const llm_bx e = {.kind = LLM_BX_KIND_REPEAT,
+                      .nullable = min == 0,
+                      .a = a,
+                      .min = min,
+                      .max = max < 0 ? -1 : max};
+    return intern(p, (draft){.e = e});
+}
+
+int32_t llm_bx_call_rule(llm_bx_pool *p, int32_t rule) {
+    const llm_bx e = {.kind = LLM_BX_KIND_CALL, .nullable = p->rule[rule].nullable, .a = rule};
+    return intern(p, (draft){.e = e});
+}
+
+/* --- members ---------------------------------------------------------------------------------- */
+
+int32_t llm_bx_add_list(llm_bx_pool *p, uint8_t kind, const int32_t *arg, int32_t n) {
+    const size_t base = p->n_scratch;
+    for (int32_t i = 0; i < n && p->status == GGL_OK; i++)
+        push(p, arg[i]);
+    const int32_t e = intern(p, (draft){.e = {.kind = kind, .a = -1, .b = n}});
+    p->n_scratch = base;
+    return e;
+}
+
+int32_t llm_bx_add_members(llm_bx_pool *p, int32_t table, int32_t used, int32_t count,
+                           bool nullable) {
+    const llm_bx e = {
+        .kind = LLM_BX_KIND_MEMBERS, .nullable = nullable, .a = table, .b = used, .min = count};
+    return intern(p, (draft){.e = e});
+}
+
+/* --- alternatives ----------------------------------------------------------------------------- */
+
+/* Appends a part to the scratch, or the parts of a part of the same kind. */
+static void push_flat(llm_bx_pool *p, uint8_t kind, int32_t id) {
+    if (p->node[id].kind != kind) {
+        push(p, id);
+        return;
+    }
+    for (int32_t i = 0; i < p->node[id].b; i++)
+        push(p, p->arg[p->node[id].a + i]);
+}
+
+static bool before(const llm_bx_pool *p, int32_t x, int32_t y) {
+    const int32_t hx = head_of(p, x), hy = head_of(p, y);
+    return hx != hy ? hx < hy : x < y;
+}
+
+/* Sorts the scratch from `base` on by first parts (shell sort), and removes what is there twice, and
+ * NONE. */
+static void sort_parts(llm_bx_pool *p, size_t base) {
+    int32_t *s = p->scratch + base;
+    size_t n = p->n_scratch - base, m = 0;
+    for (size_t gap = n / 2; gap > 0; gap = gap == 2 ? 1 : gap * 5 / 11)
+        for (size_t i = gap; i < n; i++) {
+            const int32_t x = s[i];
+            size_t k = i;
+            for (; k >= gap && before(p, x, s[k - gap]); k -= gap)
+                s[k] = s[k - gap];
+            s[k] = x;
+        }
+    for (size_t i = 0; i < n; i++)
+        if (s[i] != LLM_BX_NONE && (m == 0 || s[m - 1] != s[i]))
+            s[m++] = s[i];
+    p->n_scratch = base + m;
+}
+
+enum { FACTOR_DEPTH = 200 };
+
+static int32_t finish_alt(llm_bx_pool *p, size_t base, int depth);
+
+/* Replaces parts that begin alike, x r | x s, by x (r | s). The scratch is sorted. */
+static void factor(llm_bx_pool *p, size_t base, int depth) {
+    size_t out = base, end = p->n_scratch;
+    for (size_t i = base, k; i < end && p->status == GGL_OK; i = k) {
+        const int32_t head = head_of(p, p->scratch[i]);
+        for (k = i + 1; k < end && head_of(p, p->scratch[k]) == head; k++)
+            ;
+        int32_t joined = p->scratch[i];
+        if (k > i + 1) {
+            for (size_t j = i; j < k; j++) {
+                const int32_t x = p->scratch[j];
+                push_flat(p, LLM_BX_KIND_ALT, x == head ? LLM_BX_EMPTY : p->node[x].b);
+            }
+            joined = llm_bx_seq(p, head, finish_alt(p, end, depth + 1));
+        }
+        p->scratch[out++] = joined;
+    }
+    p->n_scratch = out;
+}
+
+/* Joins parts that are single bytes, and drops EMPTY if another part has it. */
+static void join_bytes(llm_bx_pool *p, size_t base) {
+    llm_byte_set all = {{0}};
+    int32_t *s = p->scratch + base;
+    size_t n = p->n_scratch - base, m = 0, n_bytes = 0;
+    bool nullable = false;
+    for (size_t i = 0; i < n; i++) {
+        const llm_bx *e = &p->node[s[i]];
+        nullable = nullable || (e->nullable && s[i] != LLM_BX_EMPTY);
+        n_bytes += e->kind == LLM_BX_KIND_BYTES;
+        for (int k = 0; k < 4 && e->kind == LLM_BX_KIND_BYTES; k++)
+            all.w[k] |= p->set[e->a].w[k];
+    }
+    for (size_t i = 0; i < n; i++) {
+        const bool joins = n_bytes > 1 && p->node[s[i]].kind == LLM_BX_KIND_BYTES;
+        if (!joins && !(nullable && s[i] == LLM_BX_EMPTY))
+            s[m++] = s[i];
+    }
+    p->n_scratch = base + m;
+    if (n_bytes > 1)
+        push(p, llm_bx_bytes(p, &all));
+}
+
+/* Makes alternatives of the scratch from `base` on, and removes them from it. */
+static int32_t finish_alt(llm_bx_pool *p, size_t base, int depth) {
+    sort_parts(p, base);
+    if (depth < FACTOR_DEPTH && p->n_scratch > base + 1)
+        factor(p, base, depth);
+    join_bytes(p, base);
+    const size_t n = p->n_scratch - base;
+    int32_t e = n == 0 ? LLM_BX_NONE : p->scratch[base];
+    if (n > 1) {
+        draft d = {.e = {.kind = LLM_BX_KIND_ALT, .a = -1, .b = (int32_t)n}};
+        for (size_t i = base; i < p->n_scratch; i++)
+            d.e.nullable = d.e.nullable || p->node[p->scratch[i]].nullable;
+        e = intern(p, d);
+    }
+    p->n_scratch = base;
+    return p->status == GGL_OK ? e : LLM_BX_NONE;
+}
+
+int32_t llm_bx_alt(llm_bx_pool *p, const int32_t *part, int32_t n) {
+    const size_t base = p->n_scratch;
+    for (int32_t i = 0; i < n && p->status == GGL_OK; i++)
+        push_flat(p, LLM_BX_KIND_ALT, part[i]);
+    return finish_alt(p, base, 0);
+}
+
+int32_t llm_bx_alt2(llm_bx_pool *p, int32_t a, int32_t b) {
+    return a == b || b == LLM_BX_NONE ? a
+           : a == LLM_BX_NONE         ? b
+                                      : llm_bx_alt(p, (int32_t[]){a, b}, 2);
+}
+
+/* --- and, not --------------------------------------------------------------------------------- */
+
+int32_t llm_bx_not(llm_bx_pool *p, int32_t a) {
+    if (p->status != GGL_OK)
+        return LLM_BX_NONE;
+    if (p->node[a].kind == LLM_BX_KIND_NOT)
+        return p->node[a].a;
+    const llm_bx e = {.kind = LLM_BX_KIND_NOT, .nullable = !p->node[a].nullable, .a = a};
+    return intern(p, (draft){.e = e});
+}
+
+/* A part that leaves the others as they are: NOT of nothing, and all texts if a part other than NOT
+ * is there, since only NOT has sequences of bytes that are no texts. */
+static bool is_neutral(const llm_bx_pool *p, int32_t x, size_t n_positive) {
+    const llm_bx *e = &p->node[x];
+    return (e->kind == LLM_BX_KIND_NOT && e->a == LLM_BX_NONE) ||
+           (x == p->all_text && n_positive > 1);
+}
+
+/* True if the scratch from `base` on holds NONE, or x and NOT x. */
+static bool contradicts(const llm_bx_pool *p, size_t base) {
+    for (size_t i = base; i < p->n_scratch; i++) {
+        const llm_bx *e = &p->node[p->scratch[i]];
+        if (e->kind == LLM_BX_KIND_NONE)
+            return true;
+        for (size_t k = base; e->kind == LLM_BX_KIND_NOT && k < p->n_scratch; k++)
+            if (p->scratch[k] == e->a)
+                return true;
+    }
+    return false;
+}
+
+static int32_t finish_and(llm_bx_pool *p, size_t base) {
+    if (contradicts(p, base))
+        return LLM_BX_NONE;
+    sort_parts(p, base);
+    int32_t *s = p->scratch + base;
+    size_t n = p->n_scratch - base, m = 0, n_positive = 0;
+    draft d = {.e = {.kind = LLM_BX_KIND_AND, .nullable = true, .a = -1}};
+    bool empty = false;
+    for (size_t i = 0; i < n; i++) {
+        n_positive += p->node[s[i]].kind != LLM_BX_KIND_NOT;
+        d.e.nullable = d.e.nullable && p->node[s[i]].nullable;
+        empty = empty || s[i] == LLM_BX_EMPTY;
+    }
+    if (empty)
+        return d.e.nullable ? LLM_BX_EMPTY : LLM_BX_NONE;
+    for (size_t i = 0; i < n; i++)
+        if (!is_neutral(p, s[i], n_positive) || (m == 0 && i == n - 1))
+            s[m++] = s[i];
+    p->n_scratch = base + m;
+    d.e.b = (int32_t)m;
+    return m == 1 ? s[0] : intern(p, d);
+}
+
+int32_t llm_bx_and(llm_bx_pool *p, const int32_t *part, int32_t n) {
+    const size_t base = p->n_scratch;
+    for (int32_t i = 0; i < n && p->status == GGL_OK; i++)
+        push_flat(p, LLM_BX_KIND_AND, part[i]);
+    const int32_t e = p->status == GGL_OK ? finish_and(p, base) : LLM_BX_NONE;
+    p->n_scratch = base;
+    return p->status == GGL_OK ? e : LLM_BX_NONE;
+}

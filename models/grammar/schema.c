@@ -1,0 +1,298 @@
+/* The compiler's core: a conjunction of conditions becomes an expression. */
+#include "schema_impl.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "ggl/show.h"
+
+/* --- messages --------------------------------------------------------------------------------- */
+
+/* Writes the JSON pointer of `node` behind buf[0..at). Returns its end; 0: not in `v`. */
+static size_t find_place(const json_value *v, const json_value *node, char *buf, size_t at,
+                         size_t size) {
+    if (v == node)
+        return at;
+    if (v->kind != JSON_ARRAY && v->kind != JSON_OBJECT)
+        return 0;
+    for (uint32_t i = 0; i < v->n; i++) {
+        size_t n = at;
+        if (v->kind == JSON_ARRAY) {
+            n += (size_t)snprintf(buf + n, size - n, "/%u", i);
+        } else {
+            const ggl_str name = json_name(v, i);
+            n += (size_t)snprintf(buf + n, size - n, "/");
+            for (size_t k = 0; k < name.n && n + 3 < size; k++) {
+                const char *escape = name.s[k] == '~' ? "~0" : name.s[k] == '/' ? "~1" : NULL;
+                buf[n++] = escape ? escape[0] : name.s[k];
+                if (escape)
+                    buf[n++] = escape[1];
+            }
+        }
+        if (n + 16 >= size)
+            continue; /* too long for a message */
+        const size_t end = find_place(&v->item[i], node, buf, n, size);
+        if (end > 0)
+            return end;
+    }
+    return 0;
+}
+
+void llm_schema_fail(schema *s, ggl_status st, const json_value *node, const char *keyword,
+                     const char *fmt, ...) {
+    char place[600] = "#";
+    if (s->status != GGL_OK)
+        return;
+    va_list args;
+    va_start(args, fmt);
+    s->status = ggl_failv(s->err, st, fmt, args);
+    va_end(args);
+    const size_t end = node ? find_place(&s->doc->root, node, place, 1, sizeof place) : 1;
+    place[end ? end : 1] = '\0';
+    (void)ggl_within(s->err, st, "%s: %s%s%s", s->name, place, keyword ? "/" : "",
+                     keyword ? keyword : "");
+}
+
+void *llm_schema_alloc(schema *s, size_t n, size_t size) {
+    void *p = ggl_arena_alloc(&s->arena, n, size);
+    if (!p)
+        llm_schema_fail(s, GGL_NOMEM, NULL, NULL, "out of memory");
+    return p;
+}
+
+bool llm_schema_count(schema *s, const word_use *u, int64_t *n) {
+    const bool fits = u->value->kind == JSON_NUMBER && u->value->number >= 0 &&
+                      floor(u->value->number) == u->value->number;
+    if (!fits)
+        llm_schema_fail(s, GGL_FORMAT, u->node, u->word, "must be a whole number, 0 or more");
+    /* nothing has as many elements as that, so that a larger count says no more */
+    *n = !fits ? 0 : u->value->number > INT32_MAX / 2 ? INT32_MAX / 2 : (int64_t)u->value->number;
+    return fits;
+}
+
+schema_type llm_schema_type_of(const json_value *v) {
+    static const schema_type type[] = {
+        [JSON_NULL] = TYPE_NULL,     [JSON_BOOL] = TYPE_BOOL,   [JSON_NUMBER] = TYPE_NUMBER,
+        [JSON_STRING] = TYPE_STRING, [JSON_ARRAY] = TYPE_ARRAY, [JSON_OBJECT] = TYPE_OBJECT};
+    return type[v->kind];
+}
+
+/* --- conjunctions ----------------------------------------------------------------------------- */
+
+static int compare_literals(const void *a, const void *b) {
+    const literal *x = a, *y = b;
+    if (x->node != y->node)
+        return x->node < y->node ? -1 : 1;
+    return (x->is_value << 1 | x->negated) - (y->is_value << 1 | y->negated);
+}
+
+/* Copies the literals that say something, sorted, each once. False: no value fits them. */
+static bool simplify(schema *s, const literal *lit, size_t n, literal **out, size_t *n_out) {
+    *n_out = 0;
+    *out = llm_schema_alloc(s, n + 1, sizeof **out);
+    if (!*out)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        const bool is_answer = !lit[i].is_value && lit[i].node->kind == JSON_BOOL;
+        if (is_answer && lit[i].node->flag == lit[i].negated)
+            return false;
+        if (!is_answer)
+            (*out)[(*n_out)++] = lit[i];
+    }
+    qsort(*out, *n_out, sizeof **out, compare_literals);
+    size_t m = 0;
+    for (size_t i = 0; i < *n_out; i++)
+        if (m == 0 || compare_literals(&(*out)[m - 1], &(*out)[i]) != 0)
+            (*out)[m++] = (*out)[i];
+    *n_out = m;
+    return true;
+}
+
+static size_t hash_literals(const literal *lit, size_t n) {
+    uint64_t h = n;
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ (uint64_t)(uintptr_t)lit[i].node ^
+             (uint64_t)(lit[i].is_value << 1 | lit[i].negated)) *
+            0x9e3779b97f4a7c15u;
+    return (size_t)(h >> 32) % SCHEMA_BUCKETS;
+}
+
+/* The scalar values that fit all literals, as JSON text. */
+static int32_t scalars_of(schema *s, const literal *lit, size_t n) {
+    int32_t all = LLM_EXPR_NONE;
+    for (schema_type t = 0; t < TYPE_ARRAY; t++) {
+        int32_t e = s->universe[t];
+        for (size_t i = 0; i < n && e != LLM_EXPR_NONE && s->status == GGL_OK; i++)
+            e = llm_set_and(s, t, e, llm_schema_scalars(s, lit[i], t));
+        all = llm_expr_alt2(s->g, all, t == TYPE_STRING ? llm_schema_string(s, e) : e);
+    }
+    return all;
+}
+
+static const cases *cases_of(schema *s, const literal *lit, size_t n, schema_type t) {
+    const cases *c = llm_cases_one(s, NULL);
+    for (size_t i = 0; i < n && c && s->status == GGL_OK; i++) {
+        const word_use u = {.node = lit[i].node, .type = t};
+        c = llm_cases_and(s, &u, c, llm_schema_cases(s, lit[i], t));
+    }
+    return c;
+}
+
+/* Finds or makes the conjunction; NULL: no value fits it, or the status is set. */
+static conjunction *conjunction_of(schema *s, const literal *lit, size_t n) {
+    literal *own;
+    size_t m;
+    if (!simplify(s, lit, n, &own, &m))
+        return NULL;
+    conjunction **at = &s->bucket[hash_literals(own, m)];
+    for (; *at; at = &(*at)->next)
+        if ((*at)->n == m && (m == 0 || memcmp((*at)->lit, own, m * sizeof *own) == 0))
+            return *at;
+    conjunction *c = llm_schema_alloc(s, 1, sizeof *c);
+    if (!c)
+        return NULL;
+    *c = (conjunction){.lit = own, .n = m, .rule = -1, .busy = true};
+    *at = c;
+    c->scalars = scalars_of(s, own, m);
+    c->shapes[0] = cases_of(s, own, m, TYPE_ARRAY);
+    c->shapes[1] = cases_of(s, own, m, TYPE_OBJECT);
+    c->busy = false;
+    return s->status == GGL_OK ? c : NULL;
+}
+
+/* Names the rule of a conjunction after its first schema. */
+static int32_t make_rule(schema *s, const conjunction *c) {
+    char place[200] = "#";
+    const size_t end = c->n ? find_place(&s->doc->root, c->lit[0].node, place, 1, sizeof place) : 0;
+    const ggl_str name = end ? (ggl_str){place, end} : (ggl_str){"value", 5};
+    return llm_rule_new(s->g, name);
+}
+
+int32_t llm_schema_values(schema *s, const literal *lit, size_t n) {
+    conjunction *c = conjunction_of(s, lit, n);
+    if (!c || s->status != GGL_OK)
+        return LLM_EXPR_NONE;
+    if (!c->busy && !c->shapes[0] && !c->shapes[1])
+        return c->scalars;
+    if (c->rule < 0) {
+        c->rule = make_rule(s, c);
+        if (!ggl_grow(&s->queue, &s->cap_queue, s->n_queue + 1, sizeof *s->queue)) {
+            llm_schema_fail(s, GGL_NOMEM, NULL, NULL, "out of memory");
+            return LLM_EXPR_NONE;
+        }
+        s->queue[s->n_queue++] = c;
+    }
+    return llm_expr_rule(s->g, c->rule);
+}
+
+bool llm_schema_is_never(schema *s, const literal *lit, size_t n) {
+    enum { LEVELS = 8 };
+    if (s->levels >= LEVELS || s->status != GGL_OK)
+        return false;
+    s->levels++;
+    const conjunction *c = conjunction_of(s, lit, n);
+    s->levels--;
+    return s->status == GGL_OK &&
+           (!c || (!c->busy && c->scalars == LLM_EXPR_NONE && !c->shapes[0] && !c->shapes[1]));
+}
+
+bool llm_schema_are_disjoint(schema *s, literal a, literal b, schema_type t) {
+    if (t < TYPE_ARRAY)
+        return llm_set_and(s, t, llm_schema_scalars(s, a, t), llm_schema_scalars(s, b, t)) ==
+               LLM_EXPR_NONE;
+    return !cases_of(s, (literal[]){a, b}, 2, t);
+}
+
+/* Gives the rules of the queue their bodies, which may queue more rules. */
+static void build_rules(schema *s) {
+    while (s->n_done < s->n_queue && s->status == GGL_OK && s->g->status == GGL_OK) {
+        conjunction *c = s->queue[s->n_done++];
+        int32_t all = c->scalars;
+        for (const cases *x = c->shapes[0]; x; x = x->next)
+            all = llm_expr_alt2(s->g, all, llm_schema_array(s, x->facets));
+        for (const cases *x = c->shapes[1]; x; x = x->next)
+            all = llm_expr_alt2(s->g, all, llm_schema_object(s, x->facets));
+        llm_rule_define(s->g, c->rule, all);
+    }
+}
+
+/* --- the whole -------------------------------------------------------------------------------- */
+
+/* White space between tokens: nothing, one space, or a line break with indentation. */
+static int32_t make_space(llm_exprs *g) {
+    enum { MOST_INDENT = 64 };
+    const llm_char_range blank[] = {{' ', ' '}, {'\t', '\t'}};
+    const int32_t newline = llm_expr_seq2(g, llm_expr_optional(g, llm_expr_range(g, '\r', '\r')),
+                                          llm_expr_range(g, '\n', '\n'));
+    const int32_t indent = llm_expr_repeat(g, llm_expr_class(g, blank, 2, false), 0, MOST_INDENT);
+    return llm_expr_optional(
+        g, llm_expr_alt2(g, llm_expr_range(g, ' ', ' '), llm_expr_seq2(g, newline, indent)));
+}
+
+static void begin(schema *s) {
+    llm_exprs *g = s->g;
+    s->always = (json_value){.kind = JSON_BOOL, .flag = true};
+    s->never = (json_value){.kind = JSON_BOOL};
+    s->space = make_space(g);
+    s->comma = llm_expr_seq3(g, s->space, llm_expr_range(g, ',', ','), s->space);
+    s->colon = llm_expr_seq3(g, s->space, llm_expr_range(g, ':', ':'), s->space);
+    s->universe[TYPE_NULL] = llm_expr_text(g, (ggl_str){"null", 4});
+    s->universe[TYPE_BOOL] = llm_expr_alt2(g, llm_expr_text(g, (ggl_str){"true", 4}),
+                                           llm_expr_text(g, (ggl_str){"false", 5}));
+    llm_schema_begin_numbers(s);
+    llm_schema_begin_strings(s);
+}
+
+static int draft_of(const json_value *root) {
+    static const struct {
+        const char *mark;
+        int draft;
+    } row[] = {
+        {"draft-03", 4}, {"draft-04", 4}, {"draft-06", 6}, {"draft-07", 7}, {"2019-09", 2019}};
+    const json_value *v = llm_json_get_kind(root, "$schema", JSON_STRING);
+    for (size_t i = 0; v && i < sizeof row / sizeof *row; i++)
+        if (memmem(v->s, v->n, row[i].mark, strlen(row[i].mark)))
+            return row[i].draft;
+    return 2020;
+}
+
+static void fini(schema *s) {
+    ggl_free(s->encoded);
+    ggl_free(s->resource);
+    ggl_free(s->anchor);
+    ggl_free(s->bucket);
+    ggl_free(s->queue);
+    ggl_arena_fini(&s->arena);
+}
+
+ggl_status llm_schema_read(int32_t *out, llm_exprs *g, const char *text, size_t n, const char *name,
+                           ggl_error *err) {
+    schema s = {.g = g, .name = name, .err = err, .arena.limit = SCHEMA_MAX_MEMORY};
+    *out = LLM_EXPR_NONE;
+    ggl_status st = llm_json_parse(&s.doc, text, n, name, err);
+    if (st != GGL_OK)
+        return st;
+    s.text = ggl_arena_strndup(&s.arena, text, n); /* numbers are read up to a NUL at the latest */
+    s.bucket = ggl_calloc(SCHEMA_BUCKETS, sizeof *s.bucket);
+    s.draft = draft_of(&s.doc->root);
+    if (!s.bucket || !s.text)
+        llm_schema_fail(&s, GGL_NOMEM, NULL, NULL, "out of memory");
+    begin(&s);
+    if (s.status == GGL_OK && llm_schema_index(&s)) {
+        *out = llm_schema_values(&s, &(literal){.node = &s.doc->root}, 1);
+        build_rules(&s);
+    }
+    if (s.status == GGL_OK && g->status != GGL_OK)
+        s.status = ggl_fail(err, g->status, "%s: the grammar becomes too large", name);
+    fini(&s);
+    llm_json_free(s.doc);
+    return s.status;
+}
+
+int32_t llm_schema_any(llm_exprs *g) {
+    int32_t e = LLM_EXPR_NONE;
+    if (llm_schema_read(&e, g, "true", 4, "JSON", NULL) != GGL_OK && g->status == GGL_OK)
+        g->status = GGL_NOMEM;
+    return e;
+}

@@ -1,0 +1,17 @@
+/* JSON schemas as expressions of grammars: the JSON texts that are valid under a schema.
+ * docs/json-schema.md says which keywords are supported, and what is guaranteed. */
+#ifndef LLM_GRAMMAR_SCHEMA_H
+#define LLM_GRAMMAR_SCHEMA_H
+
+#include "expr.h"
+
+/* Builds the expression of the texts that are valid under the schema text[0..n). `name` stands for it
+ * in messages: "NAME: #/properties/a/pattern: ..".
+ * GGL_FORMAT: not JSON, or not a schema; GGL_UNSUPPORTED: a keyword that cannot be guaranteed;
+ * GGL_LIMIT: too large; GGL_NOMEM. */
+GGL_NODISCARD ggl_status llm_schema_read(int32_t *out, llm_exprs *g, const char *text, size_t n,
+                                         const char *name, ggl_error *err);
+/* Any JSON text. */
+int32_t llm_schema_any(llm_exprs *g);
+
+#endif

@@ -1,0 +1,267 @@
+/* Keywords for all types: type, enum, const, and those that combine schemas. */
+#include "schema_impl.h"
+
+/* --- type, enum, const ------------------------------------------------------------------------ */
+
+/* What `type` permits: bits of types; INTEGER: of numbers only whole ones. */
+enum { INTEGER = 1 << N_TYPES };
+
+static unsigned type_bits(schema *s, const word_use *u, const json_value *v) {
+    static const struct {
+        const char *name;
+        unsigned bits;
+    } row[] = {{"null", TYPE_BIT(TYPE_NULL)},     {"boolean", TYPE_BIT(TYPE_BOOL)},
+               {"number", TYPE_BIT(TYPE_NUMBER)}, {"integer", INTEGER},
+               {"string", TYPE_BIT(TYPE_STRING)}, {"array", TYPE_BIT(TYPE_ARRAY)},
+               {"object", TYPE_BIT(TYPE_OBJECT)}};
+    for (size_t i = 0; v->kind == JSON_STRING && i < sizeof row / sizeof *row; i++)
+        if (llm_json_is(v, row[i].name))
+            return row[i].bits;
+    if (v->kind == JSON_STRING)
+        llm_schema_fail(s, GGL_FORMAT, u->node, u->word, "'%.*s' is not a type",
+                        (int)(v->n < 80 ? v->n : 80), v->s);
+    else
+        llm_schema_fail(s, GGL_FORMAT, u->node, u->word, "must be a string or an array of strings");
+    return 0;
+}
+
+static unsigned all_type_bits(schema *s, const word_use *u) {
+    unsigned bits = 0;
+    if (u->value->kind != JSON_ARRAY)
+        return type_bits(s, u, u->value);
+    for (uint32_t i = 0; i < u->value->n; i++)
+        bits |= type_bits(s, u, &u->value->item[i]);
+    return bits;
+}
+
+SCALARS(type) {
+    const unsigned bits = all_type_bits(s, u);
+    if (u->type == TYPE_NUMBER && !(bits & TYPE_BIT(TYPE_NUMBER)) && (bits & INTEGER))
+        return u->negated ? s->fraction : s->integer;
+    const bool has = (bits & TYPE_BIT(u->type)) != 0;
+    return has != u->negated ? s->universe[u->type] : LLM_EXPR_NONE;
+}
+
+CASES(type) {
+    const bool has = (all_type_bits(s, u) & TYPE_BIT(u->type)) != 0;
+    return has != u->negated ? llm_cases_one(s, NULL) : NULL;
+}
+
+static bool is_list(schema *s, const word_use *u) {
+    if (u->value->kind != JSON_ARRAY)
+        llm_schema_fail(s, GGL_FORMAT, u->node, u->word, "must be an array");
+    return u->value->kind == JSON_ARRAY;
+}
+
+/* The values' union in one step: enumerations may be long. */
+static int32_t any_value(schema *s, const word_use *u) {
+    int32_t *part = llm_schema_alloc(s, (size_t)u->value->n + 1, sizeof *part), n = 0;
+    for (uint32_t i = 0; part && i < u->value->n; i++) {
+        const literal lit = {.node = &u->value->item[i], .is_value = true};
+        const int32_t e = llm_schema_scalars(s, lit, u->type);
+        if (e != LLM_EXPR_NONE)
+            part[n++] = e;
+    }
+    return part ? llm_expr_alt(s->g, part, n) : LLM_EXPR_NONE;
+}
+
+SCALARS(enumeration) {
+    if (!is_list(s, u))
+        return LLM_EXPR_NONE;
+    if (!u->negated)
+        return any_value(s, u);
+    int32_t all = s->universe[u->type];
+    for (uint32_t i = 0; i < u->value->n && s->status == GGL_OK; i++) {
+        const literal lit = {.node = &u->value->item[i], .is_value = true, .negated = true};
+        all = llm_set_and(s, u->type, all, llm_schema_scalars(s, lit, u->type));
+    }
+    return all;
+}
+
+CASES(enumeration) {
+    if (!is_list(s, u))
+        return NULL;
+    const cases *all = u->negated ? llm_cases_one(s, NULL) : NULL;
+    for (uint32_t i = 0; i < u->value->n && s->status == GGL_OK; i++) {
+        const literal lit = {.node = &u->value->item[i], .is_value = true, .negated = u->negated};
+        const cases *c = llm_schema_cases(s, lit, u->type);
+        all = u->negated ? llm_cases_and(s, u, all, c) : llm_cases_or(s, all, c);
+    }
+    return all;
+}
+
+SCALARS(constant) {
+    const literal lit = {.node = u->value, .is_value = true, .negated = u->negated};
+    return llm_schema_scalars(s, lit, u->type);
+}
+
+CASES(constant) {
+    const literal lit = {.node = u->value, .is_value = true, .negated = u->negated};
+    return llm_schema_cases(s, lit, u->type);
+}
+
+/* --- allOf, anyOf, not, $ref ------------------------------------------------------------------ */
+
+static bool is_schema_list(schema *s, const word_use *u) {
+    const bool fits = u->value->kind == JSON_ARRAY && u->value->n > 0;
+    if (!fits)
+        llm_schema_fail(s, GGL_FORMAT, u->node, u->word, "must be an array of schemas");
+    return fits;
+}
+
+static int32_t each_scalars(schema *s, const word_use *u, bool every) {
+    int32_t all = every ? s->universe[u->type] : LLM_EXPR_NONE;
+    if (!is_schema_list(s, u))
+        return LLM_EXPR_NONE;
+    for (uint32_t i = 0; i < u->value->n && s->status == GGL_OK; i++) {
+        const literal lit = {.node = &u->value->item[i], .negated = u->negated};
+        const int32_t e = llm_schema_scalars(s, lit, u->type);
+        all = every ? llm_set_and(s, u->type, all, e) : llm_set_or(s, u->type, all, e);
+    }
+    return all;
+}
+
+static const cases *each_cases(schema *s, const word_use *u, bool every) {
+    const cases *all = every ? llm_cases_one(s, NULL) : NULL;
+    if (!is_schema_list(s, u))
+        return NULL;
+    for (uint32_t i = 0; i < u->value->n && s->status == GGL_OK; i++) {
+        const literal lit = {.node = &u->value->item[i], .negated = u->negated};
+        const cases *c = llm_schema_cases(s, lit, u->type);
+        all = every ? llm_cases_and(s, u, all, c) : llm_cases_or(s, all, c);
+    }
+    return all;
+}
+
+SCALARS(all_of) {
+    return each_scalars(s, u, !u->negated);
+}
+CASES(all_of) {
+    return each_cases(s, u, !u->negated);
+}
+SCALARS(any_of) {
+    return each_scalars(s, u, u->negated);
+}
+CASES(any_of) {
+    return each_cases(s, u, u->negated);
+}
+
+SCALARS(not_of) {
+    return llm_schema_scalars(s, (literal){.node = u->value, .negated = !u->negated}, u->type);
+}
+CASES(not_of) {
+    return llm_schema_cases(s, (literal){.node = u->value, .negated = !u->negated}, u->type);
+}
+
+static const json_value *target(schema *s, const word_use *u) {
+    if (u->value->kind != JSON_STRING) {
+        llm_schema_fail(s, GGL_FORMAT, u->node, u->word, "must be a string");
+        return NULL;
+    }
+    return llm_schema_target(s, u->node, json_str(u->value));
+}
+
+SCALARS(ref) {
+    const json_value *v = target(s, u);
+    return v ? llm_schema_scalars(s, (literal){.node = v, .negated = u->negated}, u->type)
+             : LLM_EXPR_NONE;
+}
+CASES(ref) {
+    const json_value *v = target(s, u);
+    return v ? llm_schema_cases(s, (literal){.node = v, .negated = u->negated}, u->type) : NULL;
+}
+
+/* --- oneOf ------------------------------------------------------------------------------------ */
+
+static literal branch(const word_use *u, uint32_t i, bool negated) {
+    return (literal){.node = &u->value->item[i], .negated = negated};
+}
+
+/* Values that fit branch i and no other. */
+static int32_t only_scalars(schema *s, const word_use *u, uint32_t i) {
+    int32_t e = llm_schema_scalars(s, branch(u, i, false), u->type);
+    for (uint32_t k = 0; k < u->value->n && e != LLM_EXPR_NONE && s->status == GGL_OK; k++)
+        if (k != i &&
+            !llm_schema_are_disjoint(s, branch(u, i, false), branch(u, k, false), u->type))
+            e = llm_set_and(s, u->type, e, llm_schema_scalars(s, branch(u, k, true), u->type));
+    return e;
+}
+
+static const cases *only_cases(schema *s, const word_use *u, uint32_t i) {
+    const cases *c = llm_schema_cases(s, branch(u, i, false), u->type);
+    for (uint32_t k = 0; k < u->value->n && c && s->status == GGL_OK; k++)
+        if (k != i &&
+            !llm_schema_are_disjoint(s, branch(u, i, false), branch(u, k, false), u->type))
+            c = llm_cases_and(s, u, c, llm_schema_cases(s, branch(u, k, true), u->type));
+    return c;
+}
+
+/* Values that fit branches i and k; for the negation. */
+static int32_t both_scalars(schema *s, const word_use *u, uint32_t i, uint32_t k) {
+    return llm_set_and(s, u->type, llm_schema_scalars(s, branch(u, i, false), u->type),
+                       llm_schema_scalars(s, branch(u, k, false), u->type));
+}
+
+SCALARS(one_of) {
+    int32_t all = LLM_EXPR_NONE;
+    if (!is_schema_list(s, u))
+        return all;
+    if (u->negated) /* none, or two */
+        all = each_scalars(s, u, true);
+    for (uint32_t i = 0; i < u->value->n && s->status == GGL_OK; i++) {
+        if (!u->negated)
+            all = llm_set_or(s, u->type, all, only_scalars(s, u, i));
+        for (uint32_t k = 0; u->negated && k < i; k++)
+            all = llm_set_or(s, u->type, all, both_scalars(s, u, i, k));
+    }
+    return all;
+}
+
+CASES(one_of) {
+    const cases *all = NULL;
+    if (!is_schema_list(s, u))
+        return all;
+    if (u->negated)
+        all = each_cases(s, u, true);
+    for (uint32_t i = 0; i < u->value->n && s->status == GGL_OK; i++) {
+        if (!u->negated)
+            all = llm_cases_or(s, all, only_cases(s, u, i));
+        for (uint32_t k = 0; u->negated && k < i; k++)
+            all =
+                llm_cases_or(s, all,
+                             llm_cases_and(s, u, llm_schema_cases(s, branch(u, i, false), u->type),
+                                           llm_schema_cases(s, branch(u, k, false), u->type)));
+    }
+    return all;
+}
+
+/* --- if, then, else --------------------------------------------------------------------------- */
+
+/* The schema beside `if`; absent: true. */
+static literal beside(schema *s, const word_use *u, const char *word) {
+    const json_value *v = llm_json_get(u->node, word);
+    return (literal){.node = v ? v : &s->always, .negated = u->negated};
+}
+
+SCALARS(if_then) {
+    const literal yes = {.node = u->value}, no = {.node = u->value, .negated = true};
+    const int32_t a = llm_set_and(s, u->type, llm_schema_scalars(s, yes, u->type),
+                                  llm_schema_scalars(s, beside(s, u, "then"), u->type));
+    const int32_t b = llm_set_and(s, u->type, llm_schema_scalars(s, no, u->type),
+                                  llm_schema_scalars(s, beside(s, u, "else"), u->type));
+    return llm_set_or(s, u->type, a, b);
+}
+
+/* `if` and `branch`, unless the branch permits nothing, when `if` need not be understood. */
+static const cases *guarded(schema *s, const word_use *u, literal condition, literal branch_lit) {
+    const cases *c = llm_schema_cases(s, branch_lit, u->type);
+    return c ? llm_cases_and(s, u, llm_schema_cases(s, condition, u->type), c) : NULL;
+}
+
+CASES(if_then) {
+    const literal yes = {.node = u->value}, no = {.node = u->value, .negated = true};
+    if (!u->negated && !llm_json_get(u->node, "then") && !llm_json_get(u->node, "else"))
+        return llm_cases_one(s, NULL);
+    return llm_cases_or(s, guarded(s, u, yes, beside(s, u, "then")),
+                        guarded(s, u, no, beside(s, u, "else")));
+}

@@ -1,0 +1,349 @@
+/* Arrays: a case's facets become the items that an array may have. */
+#include "schema_impl.h"
+
+typedef struct lits {
+    literal *lit;
+    size_t n, cap;
+} lits;
+
+typedef struct view {
+    schema *s;
+    lits *item; /* [n] the first items */
+    size_t n;
+    lits rest; /* all others */
+    int64_t min, max;
+    const facet *some, *unique;
+} view;
+
+static void add_literal(schema *s, lits *l, literal lit) {
+    if (l->n == l->cap) {
+        const size_t cap = l->cap ? 2 * l->cap : 4;
+        literal *wide = llm_schema_alloc(s, cap, sizeof *wide);
+        if (!wide)
+            return;
+        if (l->n > 0)
+            memcpy(wide, l->lit, l->n * sizeof *wide);
+        l->lit = wide;
+        l->cap = cap;
+    }
+    l->lit[l->n++] = lit;
+}
+
+/* The schemas of the first items (NULL: none), and that of the others (NULL: any). */
+static const json_value *prefix_of(const json_value *node, const json_value **others) {
+    const json_value *prefix = llm_json_get_kind(node, "prefixItems", JSON_ARRAY);
+    const json_value *items = llm_json_get(node, "items");
+    *others = items;
+    if (prefix || !items || items->kind != JSON_ARRAY)
+        return prefix;
+    *others = llm_json_get(node, "additionalItems"); /* until draft 2019-09 */
+    return items;
+}
+
+/* How many first items a facet speaks of. */
+static size_t prefix_length(const facet *f) {
+    const json_value *others;
+    if (f->kind == FACET_ITEMS) {
+        const json_value *prefix = prefix_of(f->node, &others);
+        return prefix ? prefix->n : 0;
+    }
+    return f->kind == FACET_ITEM || f->kind == FACET_SOME ? (size_t)f->n + (f->kind == FACET_ITEM)
+           : f->kind == FACET_VALUE_ARRAY                 ? f->node->n
+                                                          : 0;
+}
+
+static void apply_items(view *v, const json_value *node) {
+    const json_value *others, *prefix = prefix_of(node, &others);
+    const size_t n = prefix ? prefix->n : 0;
+    for (size_t i = 0; i < v->n; i++) {
+        if (i < n)
+            add_literal(v->s, &v->item[i], (literal){.node = &prefix->item[i]});
+        else if (others)
+            add_literal(v->s, &v->item[i], (literal){.node = others});
+    }
+    if (others)
+        add_literal(v->s, &v->rest, (literal){.node = others});
+}
+
+static void at_least(view *v, int64_t n) {
+    v->min = n > v->min ? n : v->min;
+}
+static void at_most(view *v, int64_t n) {
+    v->max = v->max == LLM_EXPR_MANY || n < v->max ? n : v->max;
+}
+
+static void apply_facet(view *v, const facet *f) {
+    switch (f->kind) {
+    case FACET_ITEMS:
+        apply_items(v, f->node);
+        break;
+    case FACET_ITEM:
+        add_literal(v->s, &v->item[f->n], f->lit);
+        break;
+    case FACET_VALUE_ARRAY:
+        for (uint32_t i = 0; i < f->node->n; i++)
+            add_literal(v->s, &v->item[i], (literal){.node = &f->node->item[i], .is_value = true});
+        at_least(v, f->node->n);
+        at_most(v, f->node->n);
+        break;
+    case FACET_EACH:
+        for (size_t i = 0; i < v->n; i++)
+            add_literal(v->s, &v->item[i], f->lit);
+        add_literal(v->s, &v->rest, f->lit);
+        break;
+    case FACET_MIN:
+        at_least(v, f->n);
+        break;
+    case FACET_MAX:
+        at_most(v, f->n);
+        break;
+    case FACET_SOME:
+        v->some = f;
+        at_least(v, f->n + 1);
+        break;
+    case FACET_UNIQUE:
+        v->unique = f;
+        break;
+    default:
+        break;
+    }
+}
+
+static bool open_view(view *v, schema *s, const facet *facets) {
+    *v = (view){.s = s, .max = LLM_EXPR_MANY};
+    for (const facet *f = facets; f; f = f->next) {
+        const size_t n = prefix_length(f);
+        if (n > SCHEMA_MAX_ITEMS) {
+            llm_schema_fail(s, GGL_LIMIT, f->node, NULL,
+                            "an array has more than %d items of its own", SCHEMA_MAX_ITEMS);
+            return false;
+        }
+        v->n = n > v->n ? n : v->n;
+    }
+    v->item = llm_schema_alloc(s, v->n + 1, sizeof *v->item);
+    if (!v->item)
+        return false;
+    for (const facet *f = facets; f; f = f->next)
+        apply_facet(v, f);
+    return s->status == GGL_OK;
+}
+
+bool llm_array_is_never(schema *s, const facet *facets) {
+    view v;
+    if (!facets || !facets->next || !open_view(&v, s, facets))
+        return false;
+    if (v.max != LLM_EXPR_MANY && v.max < v.min)
+        return true;
+    for (size_t i = 0; i < v.n && (int64_t)i < v.min; i++)
+        if (llm_schema_is_never(s, v.item[i].lit, v.item[i].n))
+            return true;
+    return (int64_t)v.n < v.min && llm_schema_is_never(s, v.rest.lit, v.rest.n);
+}
+
+/* --- expressions ------------------------------------------------------------------------------ */
+
+static int32_t brackets(schema *s, int32_t items) {
+    llm_exprs *g = s->g;
+    const int32_t open = llm_expr_range(g, '[', '['), close = llm_expr_range(g, ']', ']');
+    if (items == LLM_EXPR_NONE)
+        return LLM_EXPR_NONE;
+    return llm_expr_seq(g, (int32_t[]){open, s->space, items, s->space, close}, 5);
+}
+
+/* min to max items with commas between them. */
+static int32_t list_of(schema *s, int32_t item, int64_t min, int64_t max) {
+    const llm_members m = {
+        .rest = item, .comma = s->comma, .min = (int32_t)min, .max = (int32_t)max};
+    return llm_expr_members(s->g, &m);
+}
+
+/* The first items, each optional once there are enough, then the rest. */
+static int32_t items_expr(view *v) {
+    schema *s = v->s;
+    llm_exprs *g = s->g;
+    const int64_t n = (int64_t)v->n;
+    const int32_t rest = v->max == LLM_EXPR_MANY || v->max > n
+                             ? llm_schema_values(s, v->rest.lit, v->rest.n)
+                             : LLM_EXPR_NONE;
+    const int64_t most = v->max == LLM_EXPR_MANY ? LLM_EXPR_MANY : v->max > n ? v->max - n : 0;
+    if (n == 0)
+        return list_of(s, rest, v->min, v->max);
+    int32_t after = llm_expr_repeat(g, llm_expr_seq2(g, s->comma, rest),
+                                    v->min > n ? (int32_t)(v->min - n) : 0, (int32_t)most);
+    for (int64_t i = n - 1; i >= 0 && s->status == GGL_OK; i--) {
+        const bool fits = v->max == LLM_EXPR_MANY || i < v->max;
+        const int32_t one =
+            fits ? llm_schema_values(s, v->item[i].lit, v->item[i].n) : LLM_EXPR_NONE;
+        after = llm_expr_seq3(g, i > 0 ? s->comma : LLM_EXPR_EMPTY, one, after);
+        if (i >= v->min)
+            after = llm_expr_optional(g, after);
+    }
+    return after;
+}
+
+/* Arrays of which one item fits more than the others must. */
+static int32_t some_expr(view *v) {
+    schema *s = v->s;
+    llm_exprs *g = s->g;
+    lits both = {0};
+    if (v->n > 0 || v->min > 1 || v->max != LLM_EXPR_MANY) {
+        llm_schema_fail(s, GGL_UNSUPPORTED, v->some->node, "contains",
+                        "together with first items or counts, contains (or the negation of items) "
+                        "is not supported");
+        return LLM_EXPR_NONE;
+    }
+    for (size_t i = 0; i < v->rest.n; i++)
+        add_literal(s, &both, v->rest.lit[i]);
+    add_literal(s, &both, v->some->lit);
+    const int32_t one = llm_schema_values(s, both.lit, both.n);
+    const int32_t any = llm_schema_values(s, v->rest.lit, v->rest.n);
+    return llm_expr_seq3(g, llm_expr_repeat(g, llm_expr_seq2(g, any, s->comma), 0, LLM_EXPR_MANY),
+                         one,
+                         llm_expr_repeat(g, llm_expr_seq2(g, s->comma, any), 0, LLM_EXPR_MANY));
+}
+
+/* Adds the alternatives of a list of texts. Returns false if it is none, or too long. */
+static bool add_texts(schema *s, int32_t list, int32_t *out, int32_t *n, int32_t most) {
+    if (list == LLM_EXPR_NONE)
+        return true;
+    if (!llm_expr_is_list(s->g, list))
+        return false;
+    const llm_expr e = s->g->node[list];
+    const int32_t count = e.kind == LLM_EXPR_KIND_ALT ? e.n : 1;
+    for (int32_t i = 0; i < count; i++) {
+        const int32_t one = e.kind == LLM_EXPR_KIND_ALT ? s->g->arg[e.first + i] : list;
+        int32_t k = 0;
+        while (k < *n && out[k] != one) /* an enum may have a value twice */
+            k++;
+        if (k == most)
+            return false;
+        out[k] = one;
+        *n += k == *n;
+    }
+    return true;
+}
+
+/* Arrays of different items, if these are few: null, true, false, and strings in a list. */
+static int32_t unique_expr(view *v) {
+    enum { MOST = 1 << 10 };
+    schema *s = v->s;
+    int32_t *text = llm_schema_alloc(s, MOST, sizeof *text), n = 0;
+    bool *required = llm_schema_alloc(s, MOST, sizeof *required);
+    bool few = v->n == 0 && text && required;
+    for (schema_type t = 0; t < TYPE_ARRAY && few; t++) {
+        int32_t e = s->universe[t];
+        for (size_t i = 0; i < v->rest.n; i++)
+            e = llm_set_and(s, t, e, llm_schema_scalars(s, v->rest.lit[i], t));
+        const int32_t from = n;
+        few = (t != TYPE_NUMBER || e == LLM_EXPR_NONE) && add_texts(s, e, text, &n, MOST);
+        for (int32_t i = from; i < n && t == TYPE_STRING; i++)
+            text[i] = llm_schema_string(s, text[i]);
+    }
+    for (schema_type t = TYPE_ARRAY; t < N_TYPES && few; t++) {
+        const cases *c = llm_cases_one(s, NULL);
+        const word_use u = {.node = v->unique->node, .type = t};
+        for (size_t i = 0; i < v->rest.n && c; i++)
+            c = llm_cases_and(s, &u, c, llm_schema_cases(s, v->rest.lit[i], t));
+        few = !c;
+    }
+    if (!few) {
+        llm_schema_fail(s, GGL_UNSUPPORTED, v->unique->node, "uniqueItems",
+                        "is supported only for at most one item, and for strings of an enum");
+        return LLM_EXPR_NONE;
+    }
+    const llm_members m = {.member = text,
+                           .required = required,
+                           .n = n,
+                           .comma = s->comma,
+                           .min = (int32_t)v->min,
+                           .max = (int32_t)v->max};
+    return llm_expr_members(s->g, &m);
+}
+
+int32_t llm_schema_array(schema *s, const facet *facets) {
+    view v;
+    int n_some = 0;
+    if (!open_view(&v, s, facets))
+        return LLM_EXPR_NONE;
+    for (const facet *f = facets; f; f = f->next) {
+        n_some += f->kind == FACET_SOME;
+        if (f->kind == FACET_REFUSED || n_some > 1) {
+            llm_schema_fail(s, GGL_UNSUPPORTED, f->node, n_some > 1 ? "contains" : f->name.s, "%s",
+                            n_some > 1 ? "two conditions on some items are not supported" : f->why);
+            return LLM_EXPR_NONE;
+        }
+    }
+    if (v.max != LLM_EXPR_MANY && v.max < v.min)
+        return LLM_EXPR_NONE;
+    const bool repeats = v.unique && (v.max == LLM_EXPR_MANY || v.max > 1);
+    if (repeats && v.some) {
+        llm_schema_fail(s, GGL_UNSUPPORTED, v.unique->node, "uniqueItems",
+                        "together with contains (or the negation of items) is not supported");
+        return LLM_EXPR_NONE;
+    }
+    return brackets(s, v.some ? some_expr(&v) : repeats ? unique_expr(&v) : items_expr(&v));
+}
+
+/* --- keywords --------------------------------------------------------------------------------- */
+
+static const cases *refused(schema *s, const word_use *u, const char *why) {
+    return llm_cases_one(s, &(facet){.kind = FACET_REFUSED,
+                                     .node = u->node,
+                                     .name = {u->word, strlen(u->word)},
+                                     .why = why});
+}
+
+/* Arrays with an item that does not fit its schema. */
+static const cases *not_items(schema *s, const word_use *u) {
+    const json_value *others, *prefix = prefix_of(u->node, &others);
+    const bool is_prefix = u->value == prefix;
+    const cases *all = NULL;
+    for (uint32_t i = 0; is_prefix && i < prefix->n; i++) {
+        const facet long_enough = {.kind = FACET_MIN, .n = (int64_t)i + 1};
+        const facet wrong = {
+            .kind = FACET_ITEM, .n = i, .lit = {.node = &prefix->item[i], .negated = true}};
+        all = llm_cases_or(
+            s, all, llm_cases_and(s, u, llm_cases_one(s, &long_enough), llm_cases_one(s, &wrong)));
+    }
+    const literal lit = {.node = u->value, .negated = true};
+    if (is_prefix || u->value != others || llm_schema_is_never(s, &lit, 1))
+        return all;
+    return llm_cases_one(
+        s, &(facet){.kind = FACET_SOME, .node = u->node, .n = prefix ? prefix->n : 0, .lit = lit});
+}
+
+CASES(items) {
+    const bool is_list = u->value->kind == JSON_ARRAY;
+    if (strcmp(u->word, "prefixItems") == 0 && !is_list) {
+        llm_schema_fail(s, GGL_FORMAT, u->node, u->word, "must be an array of schemas");
+        return NULL;
+    }
+    if (u->negated)
+        return not_items(s, u);
+    return llm_cases_one(s, &(facet){.kind = FACET_ITEMS, .node = u->node});
+}
+
+CASES(contains) {
+    const json_value *least = llm_json_get(u->node, "minContains");
+    const json_value *most = llm_json_get(u->node, "maxContains");
+    const literal lit = {.node = u->value, .negated = u->negated};
+    if (most ||
+        (least && !(least->kind == JSON_NUMBER && (least->number == 1 || least->number == 0))))
+        return refused(s, u, "minContains above 1 and maxContains are not supported");
+    if (least && least->number == 0)
+        return u->negated ? NULL : llm_cases_one(s, NULL);
+    return llm_cases_one(
+        s, &(facet){.kind = u->negated ? FACET_EACH : FACET_SOME, .node = u->node, .lit = lit});
+}
+
+CASES(unique) {
+    if (u->value->kind != JSON_BOOL) {
+        llm_schema_fail(s, GGL_FORMAT, u->node, u->word, "must be true or false");
+        return NULL;
+    }
+    if (!u->value->flag)
+        return u->negated ? NULL : llm_cases_one(s, NULL);
+    if (u->negated)
+        return refused(s, u, "its negation (by not, oneOf or if) is not supported");
+    return llm_cases_one(s, &(facet){.kind = FACET_UNIQUE, .node = u->node});
+}

@@ -1,0 +1,15 @@
+/* The formats of JSON Schema as patterns. */
+#ifndef LLM_GRAMMAR_SCHEMA_FORMATS_H
+#define LLM_GRAMMAR_SCHEMA_FORMATS_H
+
+#include "ggl/str.h"
+
+typedef struct schema_format {
+    const char *name;
+    const char *pattern[3]; /* all must match; none: refused */
+} schema_format;
+
+/* NULL: not a format of the standard. */
+const schema_format *llm_schema_format(ggl_str name);
+
+#endif

@@ -1,0 +1,254 @@
+/* The compiler of JSON schemas, between its files.
+ *
+ * A schema is compiled for each of JSON's types on its own. The valid values of a scalar type are a
+ * regular set of texts, and keywords become operations on such sets. The valid arrays (objects) are
+ * the union of cases; a case is a conjunction of facets, such as "has the property a" or "the
+ * property b is valid under this schema". What a facet says of an element is compiled later, as a rule of
+ * its own, so that schemas may be recursive. Negation is pushed down to the keywords. */
+#ifndef LLM_GRAMMAR_SCHEMA_IMPL_H
+#define LLM_GRAMMAR_SCHEMA_IMPL_H
+
+#include "common/json.h"
+#include "expr_text.h"
+#include "ggl/alloc.h"
+#include "schema.h"
+
+typedef enum schema_type {
+    TYPE_NULL,
+    TYPE_BOOL,
+    TYPE_NUMBER,
+    TYPE_STRING,
+    TYPE_ARRAY,
+    TYPE_OBJECT,
+    N_TYPES
+} schema_type;
+
+#define TYPE_BIT(t) (1u << (t))
+enum { TYPES_ALL = (1 << N_TYPES) - 1, TYPES_SCALAR = (1 << TYPE_ARRAY) - 1 };
+
+/* A condition on a value: it is valid under a schema, or equal to a value; or it is not. */
+typedef struct literal {
+    const json_value *node;
+    bool is_value, negated;
+} literal;
+
+typedef enum facet_kind {
+    FACET_PROPERTIES, /* properties, patternProperties, additionalProperties of the schema `node` */
+    FACET_PROPERTY,   /* the property `name`, if there is one, fits `lit` */
+    FACET_HAS,        /* there is a property `name` */
+    FACET_EXTRA,      /* a property that `node` does not name fits `lit` */
+    FACET_NAMES,      /* all names fit `lit` */
+    FACET_MIN,        /* at least n elements */
+    FACET_MAX,        /* at most n elements */
+    FACET_VALUE_OBJECT, /* the properties of the value `node`, and no others */
+    FACET_VALUE_ARRAY,  /* the items of the value `node`, and no others */
+    FACET_ITEMS,        /* items and what is related, of the schema `node` */
+    FACET_ITEM,         /* the n-th item, if there is one, fits `lit` */
+    FACET_EACH,         /* all items fit `lit` */
+    FACET_SOME,         /* an item from n on fits `lit` */
+    FACET_UNIQUE,       /* no two items are equal */
+    FACET_REFUSED       /* what can't be guaranteed: keyword `name` of `node`, `why` */
+} facet_kind;
+
+typedef struct facet {
+    facet_kind kind;
+    literal lit;
+    const json_value *node;
+    ggl_str name;
+    int64_t n;
+    const char *why;
+    bool value_names; /* EXTRA: `node` is a value, not a schema */
+    const struct facet *next;
+} facet;
+
+/* A list of cases; NULL: no value at all. */
+typedef struct cases {
+    const facet *facets; /* NULL: any value */
+    const struct cases *next;
+} cases;
+
+/* A part of the document with a URI of its own. */
+typedef struct resource {
+    ggl_str uri; /* without fragment */
+    const json_value *node;
+} resource;
+
+typedef struct anchor {
+    int32_t resource;
+    ggl_str name;
+    const json_value *node;
+} anchor;
+
+/* A map from a pointer and some bits to a value. */
+typedef struct ptr_entry {
+    const void *key;
+    unsigned bits;
+    const void *value;
+} ptr_entry;
+typedef struct ptr_map {
+    ptr_entry *entry;
+    size_t n, cap;
+} ptr_map;
+
+/* A conjunction of literals, of which the values became a rule. */
+typedef struct conjunction {
+    literal *lit;
+    size_t n;
+    bool busy; /* what follows is being found out */
+    int32_t scalars;
+    const cases *shapes[2];   /* arrays, objects */
+    int32_t rule;             /* -1: not needed yet */
+    struct conjunction *next; /* of the same hash */
+} conjunction;
+
+enum {
+    SCHEMA_MAX_CASES = 1 << 14,  /* cases of one list */
+    SCHEMA_MAX_DEPTH = 200,      /* nested applicators */
+    SCHEMA_MAX_ITEMS = 1 << 10,  /* items with schemas of their own */
+    SCHEMA_MAX_PATTERNS = 8,     /* patterns of names that may overlap */
+    SCHEMA_MAX_MEMORY = 1 << 29, /* bytes of the compiler's own */
+    SCHEMA_BUCKETS = 1 << 12
+};
+
+typedef struct schema {
+    llm_exprs *g;
+    llm_json *doc;
+    const char *name, *text;
+    ggl_error *err;
+    ggl_status status;
+    ggl_arena arena;
+    int draft;                 /* 4, 6, 7, 2019, 2020 */
+    int depth, levels;         /* of nested applicators, and of elements that are looked into */
+    json_value always, never;  /* the schemas true and false */
+    int32_t universe[N_TYPES]; /* the scalar types' texts; strings: decoded */
+    int32_t any_string;        /* JSON text of any string */
+    int32_t space, comma, colon;
+    int32_t integer, fraction; /* numbers: integers, all that are not; without exponents */
+    int32_t plain_number;      /* all numbers, of the spellings that bounds know */
+    /* strings */
+    int32_t *encoded; /* [cap] by expression; 0: not yet */
+    size_t n_encoded;
+    int32_t encoded_text;
+    /* references */
+    resource *resource;
+    size_t n_resources, cap_resources;
+    anchor *anchor;
+    size_t n_anchors, cap_anchors;
+    ptr_map home; /* objects with $ref: their resource, plus 1 */
+    ptr_map memo; /* scalars and cases of schemas */
+    conjunction **bucket;
+    conjunction **queue; /* rules whose bodies are not built yet */
+    size_t n_queue, cap_queue, n_done;
+} schema;
+
+/* --- schema.c --------------------------------------------------------------------------------- */
+
+/* Sets the status and the message: "NAME: #/place/keyword: ..". `keyword` may be NULL. */
+void llm_schema_fail(schema *s, ggl_status st, const json_value *node, const char *keyword,
+                     const char *fmt, ...) GGL_PRINTF(5, 6);
+/* Zeroed memory of the compiler; NULL and a status if there is none. */
+void *llm_schema_alloc(schema *s, size_t n, size_t size);
+const void **llm_schema_slot(schema *s, ptr_map *m, const void *key, unsigned bits);
+schema_type llm_schema_type_of(const json_value *v);
+
+/* The JSON texts of the values that fit all n literals; LLM_EXPR_NONE: there are none. */
+int32_t llm_schema_values(schema *s, const literal *lit, size_t n);
+/* Whether no value fits all of them; false if that is not easily seen. */
+bool llm_schema_is_never(schema *s, const literal *lit, size_t n);
+/* The same for two conditions on values of one type. */
+bool llm_schema_are_disjoint(schema *s, literal a, literal b, schema_type t);
+
+/* --- schema_words.c: scalars and cases of a schema, keyword by keyword ------------------------- */
+
+int32_t llm_schema_scalars(schema *s, literal lit, schema_type t);
+const cases *llm_schema_cases(schema *s, literal lit, schema_type t);
+
+/* --- schema_apply.c: keywords that combine schemas --------------------------------------------- */
+
+typedef struct word_use {
+    const json_value *node;  /* the schema */
+    const json_value *value; /* the keyword's value */
+    const char *word;
+    schema_type type;
+    bool negated;
+} word_use;
+
+#define SCALARS(name) int32_t llm_scalars_##name(schema *s, const word_use *u)
+#define CASES(name)   const cases *llm_cases_##name(schema *s, const word_use *u)
+
+SCALARS(all_of);
+CASES(all_of);
+SCALARS(any_of);
+CASES(any_of);
+SCALARS(one_of);
+CASES(one_of);
+SCALARS(not_of);
+CASES(not_of);
+SCALARS(if_then);
+CASES(if_then);
+SCALARS(ref);
+CASES(ref);
+SCALARS(type);
+CASES(type);
+SCALARS(enumeration);
+CASES(enumeration);
+SCALARS(constant);
+CASES(constant);
+/* schema_number.c */
+SCALARS(bound);
+SCALARS(multiple);
+/* schema_string.c */
+SCALARS(length);
+SCALARS(pattern);
+SCALARS(format);
+/* schema_object.c */
+CASES(properties);
+CASES(required);
+CASES(count);
+CASES(names);
+CASES(dependent);
+CASES(unevaluated);
+/* schema_array.c */
+CASES(items);
+CASES(contains);
+CASES(unique);
+
+/* --- schema_set.c: sets of texts, and lists of cases ------------------------------------------- */
+
+int32_t llm_set_and(schema *s, schema_type t, int32_t a, int32_t b);
+int32_t llm_set_or(schema *s, schema_type t, int32_t a, int32_t b);
+/* The texts of type t that are not in a, which must have all spellings of its values. */
+int32_t llm_set_not(schema *s, schema_type t, int32_t a);
+
+/* The list of one case with one facet (NULL: any value). */
+const cases *llm_cases_one(schema *s, const facet *f);
+const cases *llm_cases_or(schema *s, const cases *a, const cases *b);
+const cases *llm_cases_and(schema *s, const word_use *u, const cases *a, const cases *b);
+
+/* --- schema_ref.c ------------------------------------------------------------------------------ */
+
+bool llm_schema_index(schema *s);
+/* The target of $ref, whose schema object is `node`; NULL: the status is set. */
+const json_value *llm_schema_target(schema *s, const json_value *node, ggl_str ref);
+
+/* --- the types --------------------------------------------------------------------------------- */
+
+void llm_schema_begin_numbers(schema *s);
+void llm_schema_begin_strings(schema *s);
+/* The texts equal to a number: all spellings, or the usual ones. */
+int32_t llm_schema_number(schema *s, const json_value *v, bool all);
+/* The JSON spellings of a set of decoded texts, without the quotes. */
+int32_t llm_schema_encode(schema *s, int32_t decoded);
+int32_t llm_schema_string(schema *s, int32_t decoded); /* with the quotes */
+/* The pattern as a set of decoded texts. */
+int32_t llm_schema_pattern(schema *s, const json_value *node, const char *word, ggl_str pattern);
+
+int32_t llm_schema_object(schema *s, const facet *f);
+int32_t llm_schema_array(schema *s, const facet *f);
+bool llm_object_is_never(schema *s, const facet *f);
+bool llm_array_is_never(schema *s, const facet *f);
+
+/* The value of a keyword that is a count; false: the status is set. */
+bool llm_schema_count(schema *s, const word_use *u, int64_t *n);
+
+#endif

@@ -1,0 +1,293 @@
+/* References: $id, $anchor, $ref within one document (RFC 3986, RFC 6901). */
+#include "schema_impl.h"
+
+#include <stdio.h>
+
+/* --- maps ------------------------------------------------------------------------------------- */
+
+static size_t ptr_hash(const void *key, unsigned bits) {
+    uint64_t h = (uint64_t)(uintptr_t)key * 0x9e3779b97f4a7c15u + bits * 0xc2b2ae3d27d4eb4fu;
+    return (size_t)(h ^ h >> 29);
+}
+
+static ptr_entry *ptr_find(const ptr_map *m, const void *key, unsigned bits) {
+    size_t i = ptr_hash(key, bits) & (m->cap - 1);
+    while (m->entry[i].key && (m->entry[i].key != key || m->entry[i].bits != bits))
+        i = (i + 1) & (m->cap - 1);
+    return &m->entry[i];
+}
+
+const void **llm_schema_slot(schema *s, ptr_map *m, const void *key, unsigned bits) {
+    if (2 * (m->n + 1) > m->cap) {
+        ptr_map wide = {.n = m->n, .cap = m->cap ? 2 * m->cap : 64};
+        wide.entry = llm_schema_alloc(s, wide.cap, sizeof *wide.entry);
+        if (!wide.entry)
+            return NULL;
+        for (size_t i = 0; i < m->cap; i++)
+            if (m->entry[i].key)
+                *ptr_find(&wide, m->entry[i].key, m->entry[i].bits) = m->entry[i];
+        *m = wide;
+    }
+    ptr_entry *e = ptr_find(m, key, bits);
+    if (!e->key) {
+        *e = (ptr_entry){.key = key, .bits = bits};
+        m->n++;
+    }
+    return &e->value;
+}
+
+/* --- URIs ------------------------------------------------------------------------------------- */
+
+static ggl_str cut(ggl_str s, size_t from) {
+    return (ggl_str){s.s + from, s.n - from};
+}
+
+static size_t find_any(ggl_str s, const char *set) {
+    size_t i = 0;
+    while (i < s.n && !(s.s[i] && strchr(set, s.s[i])))
+        i++;
+    return i;
+}
+
+/* The length of "scheme:", 0: none. */
+static size_t scheme_length(ggl_str uri) {
+    const size_t i = find_any(uri, ":/?#");
+    return i > 0 && i < uri.n && uri.s[i] == ':' ? i + 1 : 0;
+}
+
+/* The length of "scheme://authority". */
+static size_t root_length(ggl_str uri) {
+    size_t i = scheme_length(uri);
+    if (uri.n >= i + 2 && memcmp(uri.s + i, "//", 2) == 0)
+        i += 2 + find_any(cut(uri, i + 2), "/?#");
+    return i;
+}
+
+/* Removes "." and ".." from the path that begins at `root`. Returns the new length. */
+static size_t remove_dots(char *s, size_t root, size_t n) {
+    size_t out = root;
+    for (size_t i = root; i < n;) {
+        const size_t len = 1 + find_any((ggl_str){s + i + 1, n - i - 1}, "/");
+        const bool one = len == 2 && memcmp(s + i, "/.", 2) == 0;
+        const bool two = len == 3 && memcmp(s + i, "/..", 3) == 0;
+        while (two && out > root && s[--out] != '/')
+            ;
+        if (!one && !two) {
+            memmove(s + out, s + i, len);
+            out += len;
+        } else if (i + len == n) {
+            s[out++] = '/';
+        }
+        i += len;
+    }
+    return out;
+}
+
+/* The URI that `ref` (without fragment) means where `base` is the base. */
+static ggl_str resolve(schema *s, ggl_str base, ggl_str ref) {
+    if (ref.n == 0 || scheme_length(ref) > 0)
+        return ref.n ? ref : base;
+    size_t keep = scheme_length(base);
+    const bool has_root = ref.n >= 2 && memcmp(ref.s, "//", 2) == 0;
+    const size_t root = has_root ? keep : root_length(base);
+    if (!has_root)
+        keep = root;
+    if (!has_root && ref.s[0] != '/') {
+        size_t end = find_any(base, "?#");
+        while (end > root && base.s[end - 1] != '/')
+            end--;
+        keep = end;
+    }
+    char *all = llm_schema_alloc(s, base.n + ref.n + 1, 1);
+    if (!all)
+        return ref;
+    if (keep > 0)
+        memcpy(all, base.s, keep);
+    memcpy(all + keep, ref.s, ref.n);
+    const size_t n = keep + ref.n;
+    const bool has_path = !has_root && n > root && all[root] == '/';
+    return (ggl_str){all, has_path ? remove_dots(all, root, n) : n};
+}
+
+static bool same(ggl_str a, ggl_str b) {
+    return a.n == b.n && (a.n == 0 || memcmp(a.s, b.s, a.n) == 0);
+}
+
+/* --- the index -------------------------------------------------------------------------------- */
+
+static bool add_resource(schema *s, ggl_str uri, const json_value *node) {
+    if (!ggl_grow(&s->resource, &s->cap_resources, s->n_resources + 1, sizeof *s->resource)) {
+        llm_schema_fail(s, GGL_NOMEM, node, NULL, "out of memory");
+        return false;
+    }
+    s->resource[s->n_resources++] = (resource){uri, node};
+    return true;
+}
+
+static bool add_anchor(schema *s, int32_t home, ggl_str name, const json_value *node) {
+    if (!ggl_grow(&s->anchor, &s->cap_anchors, s->n_anchors + 1, sizeof *s->anchor)) {
+        llm_schema_fail(s, GGL_NOMEM, node, NULL, "out of memory");
+        return false;
+    }
+    s->anchor[s->n_anchors++] = (anchor){home, name, node};
+    return true;
+}
+
+/* Takes note of an object's identifiers. Returns its resource; -1: the status is set. */
+static int32_t index_object(schema *s, const json_value *v, int32_t home) {
+    const json_value *id = llm_json_get_kind(v, s->draft == 4 ? "id" : "$id", JSON_STRING);
+    const json_value *name = llm_json_get_kind(v, "$anchor", JSON_STRING);
+    if (!id && s->draft != 4) /* old schemas often lack $schema */
+        id = llm_json_get_kind(v, "id", JSON_STRING);
+    const bool is_ref = llm_json_get_kind(v, "$ref", JSON_STRING) != NULL;
+    if (id && v != &s->doc->root && !(is_ref && s->draft <= 7)) { /* there, $ref hides it */
+        const ggl_str uri = json_str(id);
+        const size_t hash = find_any(uri, "#");
+        if (hash > 0) {
+            const ggl_str full = resolve(s, s->resource[home].uri, (ggl_str){uri.s, hash});
+            if (!add_resource(s, full, v))
+                return -1;
+            home = (int32_t)s->n_resources - 1;
+        }
+        if (hash + 1 < uri.n && uri.s[hash + 1] != '/' &&
+            !add_anchor(s, home, cut(uri, hash + 1), v))
+            return -1;
+    }
+    if (name && !add_anchor(s, home, json_str(name), v))
+        return -1;
+    if (is_ref) {
+        const void **slot = llm_schema_slot(s, &s->home, v, 0);
+        if (!slot)
+            return -1;
+        *slot = (const void *)(uintptr_t)(home + 1);
+    }
+    return home;
+}
+
+static bool index_value(schema *s, const json_value *v, int32_t home) {
+    if (v->kind == JSON_OBJECT && (home = index_object(s, v, home)) < 0)
+        return false;
+    if (v->kind != JSON_OBJECT && v->kind != JSON_ARRAY)
+        return true;
+    for (uint32_t i = 0; i < v->n; i++)
+        if (!index_value(s, &v->item[i], home))
+            return false;
+    return true;
+}
+
+bool llm_schema_index(schema *s) {
+    const json_value *root = &s->doc->root;
+    const json_value *id = llm_json_get_kind(root, "$id", JSON_STRING);
+    if (!id)
+        id = llm_json_get_kind(root, "id", JSON_STRING);
+    ggl_str uri = id ? json_str(id) : (ggl_str){"", 0};
+    uri.n = find_any(uri, "#");
+    return add_resource(s, uri, root) && index_value(s, root, 0);
+}
+
+/* --- targets ---------------------------------------------------------------------------------- */
+
+static int hex_value(char c) {
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
+}
+
+/* Resolves the escapes of a pointer's token in place: %XX first, then ~1 and ~0. */
+static size_t unescape(char *t, size_t n) {
+    size_t out = 0;
+    for (size_t i = 0; i < n; i++)
+        if (t[i] == '%' && i + 2 < n && hex_value(t[i + 1]) >= 0 && hex_value(t[i + 2]) >= 0) {
+            t[out++] = (char)(hex_value(t[i + 1]) << 4 | hex_value(t[i + 2]));
+            i += 2;
+        } else {
+            t[out++] = t[i];
+        }
+    n = out;
+    out = 0;
+    for (size_t i = 0; i < n; i++)
+        if (t[i] == '~' && i + 1 < n && (t[i + 1] == '0' || t[i + 1] == '1'))
+            t[out++] = t[++i] == '0' ? '~' : '/';
+        else
+            t[out++] = t[i];
+    return out;
+}
+
+static const json_value *child(const json_value *v, ggl_str token) {
+    if (v->kind == JSON_OBJECT) {
+        for (uint32_t i = 0; i < v->n; i++)
+            if (same(json_name(v, i), token))
+                return &v->item[i];
+        return NULL;
+    }
+    uint64_t index = 0;
+    for (size_t i = 0; i < token.n && index <= v->n; i++) {
+        if (token.s[i] < '0' || token.s[i] > '9')
+            return NULL;
+        index = index * 10 + (uint64_t)(token.s[i] - '0');
+    }
+    return v->kind == JSON_ARRAY && token.n > 0 && index < v->n ? &v->item[index] : NULL;
+}
+
+static const json_value *walk(schema *s, const json_value *v, ggl_str pointer) {
+    char *t = llm_schema_alloc(s, pointer.n + 1, 1);
+    if (!t)
+        return NULL;
+    while (v && pointer.n > 0) {
+        pointer = cut(pointer, 1);
+        const size_t len = find_any(pointer, "/");
+        memcpy(t, pointer.s, len);
+        v = child(v, (ggl_str){t, unescape(t, len)});
+        pointer = cut(pointer, len);
+    }
+    return v;
+}
+
+static const json_value *find_anchor(const schema *s, int32_t home, ggl_str name) {
+    for (size_t i = 0; i < s->n_anchors; i++)
+        if (s->anchor[i].resource == home && same(s->anchor[i].name, name))
+            return s->anchor[i].node;
+    return NULL;
+}
+
+/* Sets *home to the resource, -1: there is none. False: there are two. */
+static bool find_resource(schema *s, const json_value *node, ggl_str uri, int32_t *home) {
+    *home = -1;
+    for (size_t i = 0; i < s->n_resources; i++) {
+        if (!same(s->resource[i].uri, uri))
+            continue;
+        if (*home >= 0) {
+            llm_schema_fail(s, GGL_FORMAT, node, "$ref", "two schemas have the $id '%.*s'",
+                            (int)(uri.n < 200 ? uri.n : 200), uri.s);
+            return false;
+        }
+        *home = (int32_t)i;
+    }
+    return true;
+}
+
+const json_value *llm_schema_target(schema *s, const json_value *node, ggl_str ref) {
+    const void **slot = llm_schema_slot(s, &s->home, node, 0);
+    int32_t home = slot && *slot ? (int32_t)(uintptr_t)*slot - 1 : 0;
+    const size_t hash = find_any(ref, "#");
+    const ggl_str fragment = hash < ref.n ? cut(ref, hash + 1) : (ggl_str){"", 0};
+    if (hash > 0) {
+        const ggl_str uri = resolve(s, s->resource[home].uri, (ggl_str){ref.s, hash});
+        if (!find_resource(s, node, uri, &home))
+            return NULL;
+        if (home < 0) {
+            llm_schema_fail(s, GGL_UNSUPPORTED, node, "$ref",
+                            "'%.*s' is in another document, which is not read",
+                            (int)(ref.n < 200 ? ref.n : 200), ref.s);
+            return NULL;
+        }
+    }
+    const json_value *v = s->resource[home].node;
+    if (fragment.n > 0)
+        v = fragment.s[0] == '/' ? walk(s, v, fragment) : find_anchor(s, home, fragment);
+    if (!v)
+        llm_schema_fail(s, GGL_FORMAT, node, "$ref", "there is no '%.*s' in the document",
+                        (int)(ref.n < 200 ? ref.n : 200), ref.s);
+    return v;
+}

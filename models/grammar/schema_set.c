@@ -1,0 +1,183 @@
+/* Sets of texts and lists of cases: unions, intersections, complements. */
+#include "schema_impl.h"
+
+/* --- sets ------------------------------------------------------------------------------------- */
+
+/* Whether e is any character, min to max times. */
+static bool is_length(const schema *s, int32_t e) {
+    const llm_expr *x = &s->g->node[e];
+    return x->kind == LLM_EXPR_KIND_REPEAT && s->g->arg[x->first] == llm_expr_any_char(s->g);
+}
+
+static int32_t and_lengths(schema *s, int32_t a, int32_t b) {
+    const llm_expr x = s->g->node[a], y = s->g->node[b];
+    const int32_t min = x.min > y.min ? x.min : y.min;
+    const int32_t max = x.max == LLM_EXPR_MANY   ? y.max
+                        : y.max == LLM_EXPR_MANY ? x.max
+                        : x.max < y.max          ? x.max
+                                                 : y.max;
+    if (max != LLM_EXPR_MANY && max < min)
+        return LLM_EXPR_NONE;
+    return llm_expr_repeat(s->g, llm_expr_any_char(s->g), min, max);
+}
+
+int32_t llm_set_and(schema *s, schema_type t, int32_t a, int32_t b) {
+    llm_exprs *g = s->g;
+    if (a == LLM_EXPR_NONE || b == LLM_EXPR_NONE || g->status != GGL_OK)
+        return LLM_EXPR_NONE;
+    if (a == b || b == s->universe[t])
+        return a;
+    if (a == s->universe[t])
+        return b;
+    if (llm_expr_is_list(g, a))
+        return llm_expr_list_filter(g, a, b, true);
+    if (llm_expr_is_list(g, b))
+        return llm_expr_list_filter(g, b, a, true);
+    if (is_length(s, a) && is_length(s, b))
+        return and_lengths(s, a, b);
+    return llm_expr_and(g, (int32_t[]){a, b}, 2);
+}
+
+int32_t llm_set_or(schema *s, schema_type t, int32_t a, int32_t b) {
+    if (a == s->universe[t] || b == s->universe[t])
+        return s->universe[t];
+    return llm_expr_alt2(s->g, a, b);
+}
+
+int32_t llm_set_not(schema *s, schema_type t, int32_t a) {
+    llm_exprs *g = s->g;
+    const int32_t all = t == TYPE_NUMBER ? s->plain_number : s->universe[t];
+    if (a == LLM_EXPR_NONE || g->status != GGL_OK)
+        return s->universe[t];
+    if (a == s->universe[t] || a == all)
+        return LLM_EXPR_NONE;
+    if (llm_expr_is_list(g, all))
+        return llm_expr_list_filter(g, all, a, false);
+    const int32_t other = llm_expr_not(g, a);
+    return t == TYPE_STRING ? other : llm_expr_and(g, (int32_t[]){all, other}, 2);
+}
+
+/* --- cases ------------------------------------------------------------------------------------ */
+
+static const cases *cases_new(schema *s, const facet *f, const cases *next) {
+    cases *c = llm_schema_alloc(s, 1, sizeof *c);
+    if (!c)
+        return NULL;
+    c->facets = f;
+    c->next = next;
+    return c;
+}
+
+const cases *llm_cases_one(schema *s, const facet *f) {
+    facet *own = NULL;
+    if (f) {
+        own = llm_schema_alloc(s, 1, sizeof *own);
+        if (!own)
+            return NULL;
+        *own = *f;
+        own->next = NULL;
+    }
+    return cases_new(s, own, NULL);
+}
+
+const cases *llm_cases_or(schema *s, const cases *a, const cases *b) {
+    /* one any-value case swallows the others */
+    if ((a && !a->facets && !a->next) || !b)
+        return a;
+    if (!b->next && !b->facets)
+        return b;
+    const cases *all = b;
+    const cases **rest = (const cases **)&all; /* in the order of a, then b */
+    for (const cases *x = a; x; x = x->next) {
+        cases *copy = llm_schema_alloc(s, 1, sizeof *copy);
+        if (!copy)
+            return NULL;
+        copy->facets = x->facets;
+        copy->next = b;
+        *rest = copy;
+        rest = &copy->next;
+    }
+    return all;
+}
+
+static bool same_facet(const facet *a, const facet *b) {
+    return a->kind == b->kind && a->node == b->node && a->n == b->n && a->why == b->why &&
+           a->lit.node == b->lit.node && a->lit.is_value == b->lit.is_value &&
+           a->lit.negated == b->lit.negated && a->name.n == b->name.n &&
+           (a->name.n == 0 || memcmp(a->name.s, b->name.s, a->name.n) == 0);
+}
+
+static bool has_facet(const facet *list, const facet *f) {
+    for (; list; list = list->next)
+        if (same_facet(list, f))
+            return true;
+    return false;
+}
+
+/* The facets of a, then those of b that a lacks; a's tail is shared where b adds nothing. */
+static const facet *join(schema *s, const facet *a, const facet *b) {
+    const facet *first = NULL;
+    const facet **end = &first;
+    if (!a || !b)
+        return a ? a : b;
+    for (const facet *f = a; f; f = f->next) {
+        facet *copy = llm_schema_alloc(s, 1, sizeof *copy);
+        if (!copy)
+            return NULL;
+        *copy = *f;
+        copy->next = NULL;
+        *end = copy;
+        end = &copy->next;
+    }
+    for (const facet *f = b; f; f = f->next) {
+        if (has_facet(first, f))
+            continue;
+        facet *copy = llm_schema_alloc(s, 1, sizeof *copy);
+        if (!copy)
+            return NULL;
+        *copy = *f;
+        copy->next = NULL;
+        *end = copy;
+        end = &copy->next;
+    }
+    return first;
+}
+
+static size_t n_cases(const cases *c) {
+    size_t n = 0;
+    for (; c; c = c->next)
+        n++;
+    return n;
+}
+
+const cases *llm_cases_and(schema *s, const word_use *u, const cases *a, const cases *b) {
+    if (!a || !b || s->status != GGL_OK)
+        return NULL;
+    if (!a->facets && !a->next)
+        return b;
+    if (!b->facets && !b->next)
+        return a;
+    if (n_cases(a) * n_cases(b) > SCHEMA_MAX_CASES) {
+        llm_schema_fail(s, GGL_UNSUPPORTED, u->node, u->word,
+                        "together with the other keywords there are more than %d cases",
+                        SCHEMA_MAX_CASES);
+        return NULL;
+    }
+    const cases *all = NULL;
+    const cases **end = &all;
+    for (const cases *x = a; x; x = x->next)
+        for (const cases *y = b; y; y = y->next) {
+            cases *c = llm_schema_alloc(s, 1, sizeof *c);
+            const facet *f = join(s, x->facets, y->facets);
+            if (!c || s->status != GGL_OK)
+                return NULL;
+            c->facets = f;
+            const bool never =
+                u->type == TYPE_OBJECT ? llm_object_is_never(s, f) : llm_array_is_never(s, f);
+            if (never)
+                continue;
+            *end = c;
+            end = &c->next;
+        }
+    return all;
+}

@@ -1,0 +1,177 @@
+#include "shortest.h"
+
+#include "ggl/alloc.h"
+
+/* --- the shortest text ------------------------------------------------------------------------ */
+
+/* What is still to be written: `times` texts of an expression. */
+typedef struct job {
+    int32_t e, times;
+} job;
+
+typedef struct writer {
+    llm_bx_pool *p;
+    llm_bytes *out;
+    job *job;
+    size_t n, cap, end; /* end: the most bytes of the output */
+} writer;
+
+static void later(writer *w, int32_t e, int32_t times) {
+    if (!ggl_grow(&w->job, &w->cap, w->n + 1, sizeof *w->job))
+        w->p->status = GGL_NOMEM;
+    else
+        w->job[w->n++] = (job){e, times};
+}
+
+static void put(writer *w, unsigned byte) {
+    if (w->out->n >= w->end)
+        w->p->status = GGL_LIMIT;
+    else if (!ggl_grow(&w->out->s, &w->out->cap, w->out->n + 1, 1))
+        w->p->status = GGL_NOMEM;
+    else
+        w->out->s[w->out->n++] = (char)byte;
+}
+
+/* A byte of a set; one that reads well, if there is one. */
+static unsigned choose(const llm_byte_set *set) {
+    static const char liked[] = "0a \"]}AxX1";
+    for (const char *c = liked; *c; c++)
+        if (llm_byte_in(set, (unsigned char)*c))
+            return (unsigned char)*c;
+    unsigned b = 0;
+    while (b < 255 && !llm_byte_in(set, b))
+        b++;
+    return b;
+}
+
+/* The first byte of a shortest text of AND or NOT. */
+static void follow(writer *w, int32_t e, int32_t len) {
+    llm_byte_span span;
+    for (unsigned b = 0; b < 256 && w->p->status == GGL_OK; b = span.last + 1) {
+        span = (llm_byte_span){b, 255};
+        const int32_t d = llm_bx_derive(w->p, e, b, &span);
+        const int32_t rest = w->p->node[d].min_len;
+        if (rest == len - 1) { /* the search for the length has left the lengths of this path */
+            put(w, b);
+            later(w, d, 1);
+            return;
+        }
+    }
+}
+
+static void write_alt(writer *w, const llm_bx *x, int32_t len) {
+    int32_t chosen = LLM_BX_NONE, rank = INT32_MAX;
+    for (int32_t i = 0; i < x->b; i++) {
+        const int32_t part = w->p->arg[x->a + i];
+        const int32_t part_len = llm_bx_min_len(w->p, part);
+        if (part_len == len && w->p->node[part].rank < rank) {
+            chosen = part;
+            rank = w->p->node[part].rank;
+        }
+    }
+    later(w, chosen, 1);
+}
+
+static void write_one(writer *w, int32_t e) {
+    const int32_t len = llm_bx_min_len(w->p, e);
+    const llm_bx x = w->p->node[e];
+    if (len == 0 || len == LLM_BX_DEAD)
+        return;
+    switch ((llm_bx_kind)x.kind) {
+    case LLM_BX_KIND_BYTES:
+        put(w, choose(&w->p->set[x.a]));
+        break;
+    case LLM_BX_KIND_SEQ:
+        later(w, x.b, 1);
+        later(w, x.a, 1);
+        break;
+    case LLM_BX_KIND_ALT:
+        write_alt(w, &x, len);
+        break;
+    case LLM_BX_KIND_REPEAT:
+        later(w, x.a, x.min);
+        break;
+    case LLM_BX_KIND_CALL:
+        later(w, w->p->rule[x.a].body, 1);
+        break;
+    case LLM_BX_KIND_MEMBERS:
+        later(w, llm_bx_unfold(w->p, e), 1);
+        break;
+    default:
+        follow(w, e, len);
+    }
+}
+
+void llm_shortest_text(llm_bx_pool *p, int32_t e, llm_bytes *out) {
+    writer w = {.p = p, .out = out, .end = out->n + LLM_SHORTEST_MAX};
+    if (llm_bx_min_len(p, e) > LLM_SHORTEST_MAX && p->status == GGL_OK)
+        p->status = GGL_LIMIT;
+    later(&w, e, 1);
+    while (w.n > 0 && p->status == GGL_OK) {
+        job *top = &w.job[w.n - 1];
+        const int32_t next = top->e;
+        if (top->times <= 1)
+            w.n--;
+        else
+            top->times--;
+        write_one(&w, next);
+    }
+    ggl_free(w.job);
+}
+
+/* --- the fewest tokens ------------------------------------------------------------------------ */
+
+/* Tokens that begin at i: each may be the last of the fewest up to where it ends. */
+static void relax(const llm_trie *t, const char *s, size_t n, size_t i, llm_spelled *out) {
+    int32_t at = 0;
+    for (size_t k = i; k < n; k++) {
+        const uint8_t byte = (uint8_t)s[k];
+        const int32_t end = t->node[at].end;
+        int32_t child = at + 1;
+        while (child < end && t->node[child].byte != byte)
+            child = t->node[child].end;
+        if (child >= end)
+            return;
+        at = child;
+        if (t->node[at + 1].first > t->node[at].first && out->best[i] + 1 < out->best[k + 1]) {
+            out->best[k + 1] = out->best[i] + 1;
+            out->from[k + 1] = (int32_t)i;
+            out->token[k + 1] = t->id[t->node[at].first];
+        }
+    }
+}
+
+bool llm_spell(const llm_vocab *v, const char *s, size_t n, llm_spelled *out, bool *failed) {
+    out->n = 0;
+    if (!ggl_grow(&out->best, &out->cap_best, n + 1, sizeof *out->best) ||
+        !ggl_grow(&out->from, &out->cap_from, n + 1, sizeof *out->from) ||
+        !ggl_grow(&out->token, &out->cap_token, n + 1, sizeof *out->token)) {
+        *failed = true;
+        return false;
+    }
+    out->best[0] = 0;
+    for (size_t i = 1; i <= n; i++)
+        out->best[i] = INT32_MAX;
+    for (size_t i = 0; i < n; i++)
+        if (out->best[i] != INT32_MAX)
+            relax(&v->trie, s, n, i, out);
+    if (out->best[n] == INT32_MAX)
+        return false;
+    const size_t n_ids = (size_t)out->best[n];
+    if (!ggl_grow(&out->id, &out->cap_id, n_ids + 1, sizeof *out->id)) {
+        *failed = true;
+        return false;
+    }
+    out->n = n_ids;
+    for (size_t at = n, k = n_ids; k > 0; at = (size_t)out->from[at])
+        out->id[--k] = out->token[at];
+    return true;
+}
+
+void llm_spelled_fini(llm_spelled *s) {
+    ggl_free(s->id);
+    ggl_free(s->best);
+    ggl_free(s->from);
+    ggl_free(s->token);
+    *s = (llm_spelled){0};
+}

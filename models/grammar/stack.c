@@ -1,0 +1,245 @@
+#include "stack.h"
+
+#include <string.h>
+
+#include "ggl/alloc.h"
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+bool llm_parser_init(llm_parser *p, const llm_bx_pool *pool, int32_t start) {
+    *p = (llm_parser){0};
+    p->frame = ggl_calloc(pool->n_rules, sizeof *p->frame);
+    p->born = ggl_calloc(pool->n_rules, sizeof *p->born);
+    if (!p->frame || !p->born || !llm_states_init(&p->states, pool))
+        return false;
+    p->start = llm_state_of(&p->states, start);
+    return p->states.pool.status == GGL_OK;
+}
+
+void llm_parser_fini(llm_parser *p) {
+    llm_states_fini(&p->states);
+    ggl_free(p->frame);
+    ggl_free(p->born);
+    ggl_free(p->todo);
+    *p = (llm_parser){0};
+}
+
+bool llm_stack_init(llm_stack *s) {
+    *s = (llm_stack){0};
+    if (!ggl_grow(&s->frame, &s->cap_frames, LLM_FRAME_FIRST, sizeof *s->frame))
+        return false;
+    s->frame[LLM_FRAME_ROOT] = s->frame[LLM_FRAME_OPEN] =
+        (llm_frame){.rule = -1, .returns = -1, .best = -1};
+    s->n_frames = LLM_FRAME_FIRST;
+    return true;
+}
+
+void llm_stack_fini(llm_stack *s) {
+    ggl_free(s->item);
+    ggl_free(s->frame);
+    ggl_free(s->ret);
+    *s = (llm_stack){0};
+}
+
+static bool copy_array(void *to, size_t *cap, const void *from, size_t n, size_t size) {
+    if (!ggl_grow(to, cap, n, size))
+        return false;
+    if (n > 0)
+        memcpy(*(void **)to, from, n * size);
+    return true;
+}
+
+bool llm_stack_copy(llm_stack *to, const llm_stack *from) {
+    if (!copy_array(&to->item, &to->cap_items, from->item, from->n_items, sizeof *to->item) ||
+        !copy_array(&to->frame, &to->cap_frames, from->frame, from->n_frames, sizeof *to->frame) ||
+        !copy_array(&to->ret, &to->cap_returns, from->ret, from->n_returns, sizeof *to->ret))
+        return false;
+    to->n_items = from->n_items;
+    to->n_frames = from->n_frames;
+    to->n_returns = from->n_returns;
+    return true;
+}
+
+void llm_stack_back(llm_stack *s, llm_stack_mark m) {
+    s->n_items = m.n_items;
+    s->n_frames = m.n_frames;
+    s->n_returns = m.n_returns;
+}
+
+static void out_of_memory(llm_parser *p) {
+    if (p->states.pool.status == GGL_OK)
+        p->states.pool.status = GGL_NOMEM;
+}
+
+/* --- sets under construction ------------------------------------------------------------------ */
+
+static void look_at(llm_parser *p, int32_t item) {
+    if (!ggl_grow(&p->todo, &p->cap_todo, p->n_todo + 1, sizeof *p->todo)) {
+        out_of_memory(p);
+        return;
+    }
+    p->todo[p->n_todo++] = item;
+}
+
+/* Adds an item to the set on top. A frame has one item in a set: a second state joins the first. */
+static void add_item(llm_parser *p, llm_stack *s, int32_t state, int32_t frame) {
+    if (state == LLM_STATE_DEAD)
+        return;
+    llm_frame *f = &s->frame[frame];
+    if (f->seen == p->clock) {
+        llm_states *t = &p->states;
+        int32_t *old = &s->item[f->item].state;
+        if (*old == state)
+            return;
+        const int32_t both = llm_bx_alt2(&t->pool, t->state[*old].expr, t->state[state].expr);
+        const int32_t joined = llm_state_of(t, both);
+        if (joined != *old && joined != LLM_STATE_DEAD) {
+            *old = joined;
+            look_at(p, f->item);
+        }
+        return;
+    }
+    if (!ggl_grow(&s->item, &s->cap_items, s->n_items + 1, sizeof *s->item)) {
+        out_of_memory(p);
+        return;
+    }
+    f->seen = p->clock;
+    f->item = (int32_t)s->n_items;
+    s->item[s->n_items++] = (llm_item){state, frame};
+    look_at(p, f->item);
+}
+
+static void add_return(llm_parser *p, llm_stack *s, int32_t to, int32_t state, int32_t frame) {
+    for (int32_t i = s->frame[to].returns; i >= 0; i = s->ret[i].next)
+        if (s->ret[i].state == state && s->ret[i].frame == frame)
+            return;
+    if (!ggl_grow(&s->ret, &s->cap_returns, s->n_returns + 1, sizeof *s->ret)) {
+        out_of_memory(p);
+        return;
+    }
+    s->ret[s->n_returns] = (llm_return){state, frame, s->frame[to].returns};
+    s->frame[to].returns = (int32_t)s->n_returns++;
+}
+
+/* The frame of a rule that is called in the set on top. A new one begins with the rule's body. */
+static int32_t frame_of(llm_parser *p, llm_stack *s, int32_t rule) {
+    if (p->born[rule] == p->clock)
+        return p->frame[rule];
+    if (!ggl_grow(&s->frame, &s->cap_frames, s->n_frames + 1, sizeof *s->frame)) {
+        out_of_memory(p);
+        return -1;
+    }
+    const int32_t id = (int32_t)s->n_frames++;
+    s->frame[id] = (llm_frame){.rule = rule,
+                               .returns = -1,
+                               .born = p->clock,
+                               .finish = LLM_BX_DEAD,
+                               .best = -1,
+                               .n_tokens = -1};
+    p->born[rule] = p->clock;
+    p->frame[rule] = id;
+    add_item(p, s, llm_state_of(&p->states, p->states.pool.rule[rule].body), id);
+    return id;
+}
+
+/* Follows a call in frame `from`. When nothing is left to do after it, its frame returns to where
+ * `from` would: deep recursion at the end of a rule needs no more memory than a loop. Returns of
+ * frames that are as new as the call's may not be known yet. */
+static void follow_call(llm_parser *p, llm_stack *s, llm_bx_call call, int32_t from) {
+    const int32_t rest = llm_state_of(&p->states, call.rest);
+    const int32_t to = frame_of(p, s, call.rule);
+    if (to < 0 || rest == LLM_STATE_DEAD)
+        return;
+    const bool last =
+        call.rest == LLM_BX_EMPTY && from >= LLM_FRAME_FIRST && s->frame[from].born != p->clock;
+    if (!last)
+        add_return(p, s, to, rest, from);
+    for (int32_t i = last ? s->frame[from].returns : -1; i >= 0; i = s->ret[i].next)
+        add_return(p, s, to, s->ret[i].state, s->ret[i].frame);
+}
+
+/* A frame that was born in this set and may end here has the empty text; the caller's state accounts
+ * for that. */
+static void follow_end(llm_parser *p, llm_stack *s, int32_t frame, llm_item_set *set) {
+    set->complete = set->complete || frame == LLM_FRAME_ROOT;
+    set->exits = set->exits || frame == LLM_FRAME_OPEN;
+    if (s->frame[frame].born == p->clock)
+        return;
+    for (int32_t i = s->frame[frame].returns; i >= 0; i = s->ret[i].next)
+        add_item(p, s, s->ret[i].state, s->ret[i].frame);
+}
+
+/* Finds out how to finish new frames: each goes on as some return does, and returns may be to new
+ * frames. */
+static void find_finishes(llm_parser *p, llm_stack *s, size_t first) {
+    for (bool changed = s->n_frames > first; changed;) {
+        changed = false;
+        for (size_t k = first; k < s->n_frames; k++) {
+            llm_frame *f = &s->frame[k];
+            for (int32_t i = f->returns; i >= 0; i = s->ret[i].next) {
+                const int32_t len = llm_bx_add_len(p->states.state[s->ret[i].state].min_len,
+                                                   s->frame[s->ret[i].frame].finish);
+                if (len < f->finish) {
+                    f->finish = len;
+                    f->best = i;
+                    changed = true;
+                }
+            }
+        }
+    }
+}
+
+/* Looks at all items until there is nothing new. */
+static void close_set(llm_parser *p, llm_stack *s, llm_item_set *set) {
+    const size_t first_frame = s->n_frames;
+    while (p->n_todo > 0 && p->states.pool.status == GGL_OK) {
+        const llm_item item = s->item[p->todo[--p->n_todo]];
+        const llm_state *x = &p->states.state[item.state];
+        if (x->simple)
+            continue;
+        if (x->nullable)
+            follow_end(p, s, item.frame, set);
+        const int32_t n = llm_state_calls(&p->states, item.state);
+        for (int32_t i = 0; i < n; i++)
+            follow_call(p, s, p->states.call[p->states.state[item.state].call + i], item.frame);
+    }
+    p->n_todo = 0;
+    find_finishes(p, s, first_frame);
+    set->n = p->states.pool.status == GGL_OK ? s->n_items - set->first : 0;
+}
+
+static llm_item_set begin_set(llm_parser *p, const llm_stack *s) {
+    p->clock++;
+    return (llm_item_set){.first = s->n_items};
+}
+
+llm_item_set llm_set_of(llm_parser *p, llm_stack *s, llm_item item) {
+    llm_item_set set = begin_set(p, s);
+    add_item(p, s, item.state, item.frame);
+    close_set(p, s, &set);
+    return set;
+}
+
+llm_item_set llm_set_of_item(llm_parser *p, llm_stack *s, llm_item item) {
+    llm_item_set set = begin_set(p, s);
+    add_item(p, s, item.state, item.frame);
+    p->n_todo = 0;
+    set.n = s->n_items - set.first;
+    return set;
+}
+
+llm_item_set llm_set_of_returns(llm_parser *p, llm_stack *s, int32_t frame) {
+    llm_item_set set = begin_set(p, s);
+    for (int32_t i = s->frame[frame].returns; i >= 0; i = s->ret[i].next)
+        add_item(p, s, s->ret[i].state, s->ret[i].frame);
+    close_set(p, s, &set);
+    return set;
+}
+
+llm_item_set llm_set_step(llm_parser *p, llm_stack *s, llm_item_set from, unsigned byte) {
+    llm_item_set set = begin_set(p, s);
+    for (size_t i = from.first; i < from.first + from.n; i++)
+        add_item(p, s, llm_state_next(&p->states, s->item[i].state, byte), s->item[i].frame);
+    close_set(p, s, &set);
+    return set;
+}

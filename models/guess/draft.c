@@ -1,0 +1,194 @@
+/* Guesses from a smaller model: its likeliest tokens, run one after the other. Its slot follows the
+ * sequence: it is cut where the sequence changed, and runs the tokens that it lacks as one batch. */
+#include <math.h>
+#include <string.h>
+
+#include "ggl/alloc.h"
+#include "source.h"
+
+typedef struct draft {
+    llm_session *session;
+    float p_min;
+    int64_t n_ctx, n_vocab;
+    bool has_states;
+    /* The slot holds the first n_held tokens of the sequence, and then those guesses that were run. */
+    int64_t n_held;
+    int32_t run[LLM_GUESS_MOST];
+    int64_t n_run;
+    bool is_ready; /* it holds the whole sequence, and its logits are known */
+    /* The states after the first n_saved tokens, if the model has some. NULL: none are saved. */
+    void *saved;
+    size_t saved_size;
+    int64_t n_saved;
+    ggl_error error; /* of the run that failed */
+} draft;
+
+static void draft_follow(void *self, const int32_t *old, size_t n_old, size_t n_same,
+                         const int32_t *id, size_t n) {
+    draft *d = self;
+    (void)old;
+    if ((size_t)d->n_held > n_same)
+        d->n_held = (int64_t)n_same;
+    else if ((size_t)d->n_held == n_old) /* some of the guesses may have been right */
+        for (int64_t i = 0; i < d->n_run && (size_t)d->n_held < n; i++, d->n_held++)
+            if (id[d->n_held] != d->run[i])
+                break;
+    d->n_run = 0;
+}
+
+/* --- the slot --------------------------------------------------------------------------------- */
+
+static void drop_saved(draft *d) {
+    ggl_free(d->saved);
+    d->saved = NULL;
+}
+
+/* Ends guessing, unless a run was merely cancelled. The slot may be incomplete. */
+static bool fail(draft *d, ggl_status st, const ggl_error *err) {
+    if (st != GGL_CANCELLED) {
+        d->error = *err;
+        d->error.status = st;
+    }
+    d->n_held = 0;
+    drop_saved(d);
+    return false;
+}
+
+/* Makes the slot hold no more than the first n tokens: fewer, if its states or rings cannot go back
+ * so far. */
+static ggl_status go_back(draft *d, int64_t n, ggl_error *err) {
+    llm_session *s = d->session;
+    ggl_status st = GGL_OK;
+    if (d->saved && d->n_saved > n)
+        drop_saved(d);
+    if (n > 0 && llm_session_cut(s, 0, n, NULL) == GGL_OK)
+        d->n_held = n;
+    else if (d->saved && llm_session_restore(s, 0, d->saved, d->saved_size, NULL) == GGL_OK)
+        d->n_held = d->n_saved;
+    else {
+        d->n_held = 0;
+        st = llm_session_clear(s, 0, err);
+    }
+    return st;
+}
+
+/* Runs id[n_held .. n). Afterwards the logits after it are known. */
+static bool run(draft *d, const int32_t *id, int64_t n) {
+    ggl_error err = {0};
+    ggl_status st = go_back(d, d->n_held < n ? d->n_held : n - 1, &err);
+    if (st != GGL_OK)
+        return fail(d, st, &err);
+    for (int64_t i = d->n_held; i < n; i++)
+        if (id[i] >= d->n_vocab) /* a token that only the other model has */
+            return false;
+    const llm_batch b = {.n = n - d->n_held, .token = id + d->n_held};
+    st = llm_session_eval(d->session, &b, &err);
+    if (st == GGL_OK && d->has_states) {
+        drop_saved(d);
+        st = llm_session_save(d->session, 0, true, &d->saved, &d->saved_size, &err);
+        d->n_saved = n;
+    }
+    d->n_held = n;
+    return st == GGL_OK || fail(d, st, &err);
+}
+
+static int64_t draft_catch_up(void *self, const int32_t *id, size_t n) {
+    draft *d = self;
+    const int64_t n_held = d->n_held;
+    d->is_ready =
+        d->error.status == GGL_OK && n > 0 && (int64_t)n <= d->n_ctx && run(d, id, (int64_t)n);
+    return d->is_ready && n_held < (int64_t)n ? (int64_t)n - n_held : 1;
+}
+
+/* --- guesses ---------------------------------------------------------------------------------- */
+
+/* Returns the likeliest token, and its probability *p. */
+static int32_t likeliest(const float *logits, int64_t n, float *p) {
+    int64_t best = 0;
+    float sum = 0;
+    for (int64_t i = 1; i < n; i++)
+        if (logits[i] > logits[best])
+            best = i;
+    for (int64_t i = 0; i < n; i++)
+        sum += expf(logits[i] - logits[best]);
+    *p = 1 / sum;
+    return (int32_t)best;
+}
+
+static int64_t draft_propose(void *self, const int32_t *id, size_t n, int32_t *out, uint8_t *class,
+                             int64_t n_max) {
+    draft *d = self;
+    const int64_t room = d->n_ctx - (int64_t)n + 1; /* the last guess is not run */
+    int64_t k = 0;
+    n_max = n_max < room ? n_max : room;
+    (void)id;
+    if (!d->is_ready)
+        return 0;
+    for (;;) {
+        float p;
+        const int32_t best = likeliest(llm_session_logits(d->session), d->n_vocab, &p);
+        if (!(p >= d->p_min))
+            return k;
+        out[k] = best;
+        class[k] = (uint8_t)(p * (PACE_CLASSES - 1));
+        if (++k == n_max)
+            return k;
+        ggl_error err = {0};
+        const llm_batch b = {.n = 1, .token = &best};
+        const ggl_status st = llm_session_eval(d->session, &b, &err);
+        if (st != GGL_OK)
+            return fail(d, st, &err) ? k : 0;
+        d->run[d->n_run++] = best;
+    }
+}
+
+/* --- creation --------------------------------------------------------------------------------- */
+
+static void draft_free(void *self) {
+    draft *d = self;
+    drop_saved(d);
+    ggl_free(d);
+}
+
+static ggl_status draft_failed(const void *self, ggl_error *err) {
+    const draft *d = self;
+    if (d->error.status != GGL_OK && err)
+        *err = d->error;
+    return d->error.status;
+}
+
+llm_draft_params llm_draft_default(void) {
+    return (llm_draft_params){.p_min = 0.75f};
+}
+
+ggl_status llm_guess_draft(llm_guess **out, const llm_guess_params *p, const llm_draft_params *dp,
+                           ggl_error *err) {
+    *out = NULL;
+    if (!dp->session || !(dp->p_min >= 0 && dp->p_min <= 1))
+        return ggl_fail(err, GGL_USAGE,
+                        "a draft needs a session, and a least probability from 0 to 1, not %g",
+                        (double)dp->p_min);
+    draft *d = ggl_calloc(1, sizeof *d);
+    if (!d)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a guesser");
+    *d = (draft){.session = dp->session,
+                 .p_min = dp->p_min,
+                 .n_ctx = llm_session_n_ctx(dp->session),
+                 .n_vocab = llm_session_n_vocab(dp->session),
+                 .has_states = llm_session_has_states(dp->session)};
+    const ggl_status st = llm_session_clear(dp->session, 0, err);
+    if (st != GGL_OK) {
+        draft_free(d);
+        return st;
+    }
+    guess_source source = {.follow = draft_follow,
+                           .catch_up = draft_catch_up,
+                           .propose = draft_propose,
+                           .free = draft_free,
+                           .failed = draft_failed,
+                           .self = d};
+    for (int i = 0; i < PACE_CLASSES; i++) /* as often as the draft expects */
+        source.prior[i] = (i + 0.5) / PACE_CLASSES;
+    source.prior[PACE_ANY] = 0.7;
+    return llm_guess_new(out, p, &source, err);
+}

@@ -1,0 +1,276 @@
+/* Prompt caches: what identifies a session, and which part of a saved sequence can be used. */
+#include "llm/prompt_cache.h"
+
+#include <inttypes.h>
+
+#include "common/digest.h"
+#include "ggl/alloc.h"
+#include "ggl/file.h"
+#include "ggl/version.h"
+#include "prompt_cache_file.h"
+#include "session_impl.h"
+
+struct llm_prompt_cache {
+    llm_session *session;
+    int slot;
+    prompt_cache_key key;
+    /* A copy of the slot with the first n tokens of a prompt, for models that cannot go back there.
+     * data NULL: none. */
+    prompt_cache_entry copy;
+    uint64_t copy_of; /* digest of these tokens */
+};
+
+/* --- the key ---------------------------------------------------------------------------------- */
+
+static uint64_t add_text(uint64_t h, const char *s) {
+    return llm_digest(h, s ? s : "", s ? strlen(s) + 1 : 1);
+}
+
+static uint64_t add_node(uint64_t h, const ggl_tensor *t) {
+    const int64_t words[] = {t->op,    t->type,  t->id,    t->n_dims, t->ne[0],
+                             t->ne[1], t->ne[2], t->ne[3], t->n_src,  t->n_num};
+    h = llm_digest(h, words, sizeof words);
+    for (int i = 0; i < t->n_src; i++)
+        h = llm_digest(h, &(int64_t){t->src[i] ? t->src[i]->id : -1}, sizeof(int64_t));
+    for (int i = 0; i < t->n_num; i++)
+        h = llm_digest(h, &t->num[i], sizeof t->num[i]);
+    if (t->op == GGL_OP_WEIGHT || t->op == GGL_OP_INPUT)
+        h = add_text(h, t->name);
+    if (t->op == GGL_OP_CONST)
+        h = llm_digest(h, t->data, t->size);
+    return add_text(h, t->call);
+}
+
+/* A digest of what the graph computes, bodies included. */
+static uint64_t add_nodes(uint64_t h, ggl_tensor *const *node, int n) {
+    for (int i = 0; i < n; i++) {
+        h = add_node(h, node[i]);
+        if (node[i]->body)
+            h = add_nodes(h, node[i]->body->node, node[i]->body->n_node);
+    }
+    return h;
+}
+
+static void digest_graph(llm_prompt_cache *c) {
+    const llm_session *s = c->session;
+    c->key.graph = c->key.rings = c->key.placement = LLM_DIGEST_START;
+    for (int i = 0; i < ggl_graph_n_stores(s->graph); i++) {
+        const ggl_store *st = ggl_graph_store(s->graph, i);
+        const int64_t n = st->kind != GGL_STORE_STATE && st->n_pos < s->n_ctx ? st->n_pos : 0;
+        c->key.rings = llm_digest(c->key.rings, &n, sizeof n);
+    }
+    for (int i = 0; i < ggl_graph_n_nodes(s->graph); i++) {
+        ggl_tensor *t = ggl_graph_node(s->graph, i);
+        const ggl_backend *b = ggl_sched_runs_on(s->sched, t);
+        c->key.graph = add_nodes(c->key.graph, &t, 1);
+        c->key.placement = add_text(c->key.placement, b ? b->name : NULL);
+    }
+}
+
+/* A model that is no file is small enough to read. */
+static void identify(llm_prompt_cache *c, const ggl_gguf *file) {
+    ggl_gguf_identity *id = &c->key.identity;
+    if (ggl_gguf_identify(file, id))
+        return;
+    id->tensors = LLM_DIGEST_START;
+    for (int i = 0; i < ggl_gguf_n_parts(file); i++) {
+        size_t size;
+        const void *data = ggl_gguf_part(file, i, &size);
+        id->size += size;
+        id->tensors = llm_digest(id->tensors, data, size);
+    }
+}
+
+/* The name of a file without its folder, at most LLM_PROMPT_CACHE_TEXT bytes. */
+static ggl_str base_name(const char *path) {
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const size_t n = strlen(name);
+    return (ggl_str){name, n < LLM_PROMPT_CACHE_TEXT ? n : LLM_PROMPT_CACHE_TEXT};
+}
+
+ggl_status llm_prompt_cache_new(llm_prompt_cache **out, const llm_prompt_cache_params *p,
+                                ggl_error *err) {
+    *out = NULL;
+    const size_t n_also = p->also ? strlen(p->also) : 0;
+    if (n_also > LLM_PROMPT_CACHE_TEXT)
+        return ggl_fail(err, GGL_USAGE,
+                        "a prompt cache's text of settings has %zu bytes; %d are allowed", n_also,
+                        LLM_PROMPT_CACHE_TEXT);
+    ggl_status st = llm_slot_check(p->session, p->slot, err);
+    if (st != GGL_OK)
+        return st;
+    llm_prompt_cache *c = ggl_calloc(1, sizeof *c);
+    if (!c)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a prompt cache");
+    const ggl_gguf *file = llm_model_file(p->model);
+    c->session = p->session;
+    c->slot = p->slot;
+    c->key.version = ggl_version();
+    c->key.model = base_name(ggl_gguf_name(file));
+    c->key.also = (ggl_str){p->also ? p->also : "", n_also};
+    identify(c, file);
+    digest_graph(c);
+    *out = c;
+    return GGL_OK;
+}
+
+static void drop_copy(llm_prompt_cache *c) {
+    ggl_free((void *)c->copy.data);
+    c->copy = (prompt_cache_entry){0};
+}
+
+void llm_prompt_cache_free(llm_prompt_cache *c) {
+    if (!c)
+        return;
+    drop_copy(c);
+    ggl_free(c);
+}
+
+/* True if the slot can always be cut back. */
+static bool can_cut(const llm_prompt_cache *c) {
+    return !c->session->rules.has_states && c->session->rules.rollback == INT64_MAX;
+}
+
+/* --- loading ---------------------------------------------------------------------------------- */
+
+/* Sets the slot to at most the first `want` tokens of an entry. Returns false if it cannot. */
+static bool restore(llm_prompt_cache *c, const prompt_cache_entry *e, int64_t want,
+                    ggl_error *err) {
+    llm_session *s = c->session;
+    if ((int64_t)e->n > want && s->rules.has_states) {
+        err->status = GGL_OK; /* the sequences differ too early; nothing is wrong */
+        return false;
+    }
+    if (llm_session_clear(s, c->slot, err) != GGL_OK ||
+        llm_session_restore(s, c->slot, e->data, e->size, err) != GGL_OK)
+        return false;
+    const int64_t n = llm_session_n_past(s, c->slot);
+    if (n != (int64_t)e->n) {
+        (void)ggl_fail(err, GGL_FORMAT, "the prompt cache is damaged");
+        return false;
+    }
+    err->status = GGL_OK;
+    return n <= want || llm_session_cut(s, c->slot, want, NULL) == GGL_OK;
+}
+
+/* Restores what the file has in common with id[0 .. n). */
+static ggl_status use(llm_prompt_cache *c, const void *data, size_t size, const int32_t *id,
+                      size_t n, ggl_error *err) {
+    prompt_cache_content content;
+    ggl_status st = llm_prompt_cache_read(&content, &c->key, data, size, err);
+    if (st != GGL_OK)
+        return st;
+    size_t same = 0;
+    while (same < n && same < content.n && id[same] == content.id[same])
+        same++;
+    const int64_t want = (int64_t)(same == n && n > 0 ? n - 1 : same);
+    for (int i = 0; i < content.n_entries && want > 0; i++) {
+        ggl_error why = {0};
+        if (restore(c, &content.entry[i], want, &why))
+            return GGL_OK;
+        st = why.status;
+        if (st != GGL_OK && err)
+            *err = why;
+    }
+    return st == GGL_OK ? llm_session_clear(c->session, c->slot, err) : st;
+}
+
+ggl_status llm_prompt_cache_load(llm_prompt_cache *c, const char *path, const int32_t *id, size_t n,
+                                 int64_t *n_held, ggl_error *err) {
+    ggl_file_map map;
+    *n_held = 0;
+    drop_copy(c);
+    ggl_status st = llm_session_clear(c->session, c->slot, err);
+    if (st != GGL_OK)
+        return st;
+    if (!ggl_file_exists(path))
+        return ggl_fail(err, GGL_NOT_FOUND, "%s: there is no such file", path);
+    st = ggl_file_map_open(&map, path, err);
+    if (st != GGL_OK)
+        return st == GGL_FORMAT ? ggl_fail(err, GGL_NOT_FOUND, "%s: the file is empty", path) : st;
+    st = use(c, map.data, map.size, id, n, err);
+    ggl_file_map_close(&map);
+    if (st != GGL_OK) {
+        if (llm_session_clear(c->session, c->slot, NULL) != GGL_OK)
+            return st;
+        return ggl_within(err, st, "%s", path);
+    }
+    *n_held = llm_session_n_past(c->session, c->slot);
+    return GGL_OK;
+}
+
+/* --- prompts and saving ----------------------------------------------------------------------- */
+
+static ggl_status keep_copy(llm_prompt_cache *c, const int32_t *id, ggl_error *err) {
+    void *data;
+    drop_copy(c);
+    c->copy.n = (uint64_t)llm_session_n_past(c->session, c->slot);
+    ggl_status st = llm_session_save(c->session, c->slot, false, &data, &c->copy.size, err);
+    c->copy.data = data;
+    c->copy_of = llm_digest(LLM_DIGEST_START, id, (size_t)c->copy.n * sizeof *id);
+    return st;
+}
+
+ggl_status llm_prompt_cache_prompt(llm_prompt_cache *c, llm_generator *g, const llm_prompt *prompt,
+                                   ggl_error *err) {
+    if (can_cut(c) || prompt->n < 2 || prompt->each)
+        return llm_generator_prompt(g, prompt, err);
+    llm_prompt most = *prompt;
+    most.n--;
+    ggl_status st = llm_generator_prompt(g, &most, err);
+    if (st == GGL_OK)
+        st = keep_copy(c, prompt->id, err);
+    return st == GGL_OK ? llm_generator_prompt(g, prompt, err) : st;
+}
+
+/* True if there is a copy of an earlier state of this sequence. */
+static bool has_copy(const llm_prompt_cache *c, const int32_t *id, size_t n) {
+    return c->copy.data && c->copy.n <= n &&
+           c->copy_of == llm_digest(LLM_DIGEST_START, id, (size_t)c->copy.n * sizeof *id);
+}
+
+/* A file of another kind is not replaced. */
+static ggl_status check_target(const char *path, ggl_error *err) {
+    ggl_file_map map;
+    if (!ggl_file_exists(path))
+        return GGL_OK;
+    ggl_status st = ggl_file_map_open(&map, path, err);
+    if (st == GGL_FORMAT) /* it is empty */
+        return GGL_OK;
+    if (st != GGL_OK)
+        return st;
+    const bool is_cache = llm_prompt_cache_is(map.data, map.size);
+    ggl_file_map_close(&map);
+    return is_cache ? GGL_OK
+                    : ggl_fail(err, GGL_USAGE,
+                               "%s: this file is no prompt cache, and is left as it is", path);
+}
+
+ggl_status llm_prompt_cache_save(llm_prompt_cache *c, const char *path, const int32_t *id, size_t n,
+                                 ggl_error *err) {
+    const int64_t n_past = llm_session_n_past(c->session, c->slot);
+    prompt_cache_content content = {.id = id};
+    void *now = NULL;
+    if (n == 0 || (int64_t)n > n_past)
+        return ggl_fail(err, GGL_USAGE,
+                        "the slot holds %" PRId64 " tokens, of which %zu cannot be saved", n_past,
+                        n);
+    ggl_status st = check_target(path, err);
+    if (st == GGL_OK && (can_cut(c) || (int64_t)n == n_past)) {
+        prompt_cache_entry *e = &content.entry[content.n_entries++];
+        e->n = content.n = n;
+        st = llm_slot_save(c->session, c->slot, (int64_t)n, false, &now, &e->size, err);
+        e->data = now;
+    }
+    if (st == GGL_OK && has_copy(c, id, n) && c->copy.n != content.n) {
+        content.entry[content.n_entries++] = c->copy;
+        content.n = content.n ? content.n : (size_t)c->copy.n;
+    }
+    if (st == GGL_OK && content.n_entries == 0)
+        st = ggl_fail(err, GGL_UNSUPPORTED,
+                      "%s: this model cannot go back to token %zu, so nothing is saved", path, n);
+    if (st == GGL_OK)
+        st = llm_prompt_cache_write(path, &c->key, &content, err);
+    ggl_free(now);
+    return st;
+}

@@ -1,0 +1,277 @@
+#include "prompt_cache_file.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "common/digest.h"
+#include "ggl/alloc.h"
+#include "ggl/file.h"
+#include "ggl/show.h"
+
+enum { VERSION = 1, FIXED = 40, ALIGN = 64, BEGINNING = 256 };
+
+static const char magic[8] = {'g', 'g', 'l', '-', 'p', 'm', 't', '\n'};
+
+typedef struct fixed {
+    char magic[8];
+    uint32_t version, order;
+    uint64_t file_size, head_size, sum;
+} fixed;
+_Static_assert(sizeof(fixed) == FIXED, "without gaps");
+
+static size_t round_up(size_t x, size_t to) {
+    return (x + to - 1) / to * to;
+}
+
+/* A digest of the first bytes of an entry, its header among them. */
+static uint64_t beginning(const void *data, size_t size) {
+    return llm_digest(LLM_DIGEST_START, data, size < BEGINNING ? size : BEGINNING);
+}
+
+/* --- writing ---------------------------------------------------------------------------------- */
+
+typedef struct bytes {
+    char *at; /* NULL: bytes are only counted */
+    size_t n;
+} bytes;
+
+/* Appends n bytes, and zeros up to a multiple of 8. The memory is zeroed. */
+static void put(bytes *b, const void *p, size_t n) {
+    if (b->at && n > 0)
+        memcpy(b->at + b->n, p, n);
+    b->n += round_up(n, 8);
+}
+
+static void put_number(bytes *b, uint64_t x) {
+    put(b, &x, sizeof x);
+}
+
+static void put_string(bytes *b, const char *s, size_t n) {
+    put_number(b, n);
+    put(b, s, n);
+}
+
+static void put_key(bytes *b, const prompt_cache_key *k) {
+    put_string(b, k->version, strlen(k->version));
+    put_string(b, k->model.s, k->model.n);
+    put_string(b, k->also.s, k->also.n);
+    put_number(b, k->identity.size);
+    put_number(b, (uint64_t)k->identity.modified);
+    put_number(b, k->identity.tensors);
+    put_number(b, k->graph);
+    put_number(b, k->rings);
+    put_number(b, k->placement);
+}
+
+/* Appends the head without its digest. head_size 0: the bytes are only counted. */
+static void put_head(bytes *b, const prompt_cache_key *k, const prompt_cache_content *c,
+                     size_t head_size) {
+    fixed f = {.version = VERSION, .order = 0x01020304, .head_size = head_size};
+    size_t at = head_size;
+    memcpy(f.magic, magic, sizeof magic);
+    for (int i = 0; i < c->n_entries; i++)
+        at = round_up(at + c->entry[i].size, ALIGN);
+    f.file_size = at;
+    put(b, &f, sizeof f);
+    put_key(b, k);
+    put_number(b, c->n);
+    put(b, c->id, c->n * sizeof *c->id);
+    put_number(b, (uint64_t)c->n_entries);
+    at = head_size;
+    for (int i = 0; i < c->n_entries; i++) {
+        put_number(b, c->entry[i].n);
+        put_number(b, at);
+        put_number(b, c->entry[i].size);
+        put_number(b, beginning(c->entry[i].data, c->entry[i].size));
+        at = round_up(at + c->entry[i].size, ALIGN);
+    }
+}
+
+void llm_prompt_cache_seal(void *data, size_t size) {
+    fixed f;
+    if (size < FIXED)
+        return;
+    memcpy(&f, data, FIXED);
+    const size_t end = f.head_size < size ? (size_t)f.head_size : size;
+    f.sum = llm_digest(LLM_DIGEST_START, (char *)data + FIXED, end < FIXED ? 0 : end - FIXED);
+    memcpy(data, &f, FIXED);
+}
+
+static ggl_status write_all(ggl_new_file *f, const char *head, size_t head_size,
+                            const prompt_cache_content *c) {
+    static const char zeros[ALIGN];
+    FILE *out = ggl_new_file_stream(f);
+    bool ok = fwrite(head, 1, head_size, out) == head_size;
+    for (int i = 0; i < c->n_entries && ok; i++) {
+        const size_t n = c->entry[i].size, gap = round_up(n, ALIGN) - n;
+        ok = fwrite(c->entry[i].data, 1, n, out) == n && fwrite(zeros, 1, gap, out) == gap;
+    }
+    if (!ok)
+        ggl_new_file_note(f);
+    return ok ? GGL_OK : GGL_IO;
+}
+
+ggl_status llm_prompt_cache_write(const char *path, const prompt_cache_key *key,
+                                  const prompt_cache_content *content, ggl_error *err) {
+    bytes b = {0};
+    put_head(&b, key, content, 0);
+    const size_t head_size = round_up(b.n, ALIGN);
+    b = (bytes){.at = ggl_calloc(head_size, 1)};
+    if (!b.at)
+        return ggl_fail(err, GGL_NOMEM, "%s: out of memory", path);
+    put_head(&b, key, content, head_size);
+    llm_prompt_cache_seal(b.at, head_size);
+    ggl_new_file *f;
+    ggl_status st = ggl_new_file_open(&f, path, err);
+    if (st == GGL_OK) {
+        (void)write_all(f, b.at, head_size, content); /* the commit reports a failure */
+        st = ggl_new_file_commit(f, err);
+    }
+    ggl_free(b.at);
+    return st;
+}
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+typedef struct reader {
+    const char *p;
+    size_t n, at;
+    bool bad; /* it went past the end; all further numbers are 0 */
+} reader;
+
+static const char *take(reader *r, uint64_t n) {
+    const size_t left = r->n - r->at;
+    if (r->bad || n > left || round_up((size_t)n, 8) > left) {
+        r->bad = true;
+        return NULL;
+    }
+    const char *p = r->p + r->at;
+    r->at += round_up((size_t)n, 8);
+    return p;
+}
+
+static uint64_t take_number(reader *r) {
+    uint64_t x = 0;
+    const char *p = take(r, sizeof x);
+    if (p)
+        memcpy(&x, p, sizeof x);
+    return x;
+}
+
+static ggl_str take_string(reader *r) {
+    const uint64_t n = take_number(r);
+    const char *p = take(r, n);
+    return p ? (ggl_str){p, (size_t)n} : (ggl_str){"", 0};
+}
+
+static ggl_status damaged(ggl_error *err) {
+    return ggl_fail(err, GGL_FORMAT, "the prompt cache is damaged");
+}
+
+bool llm_prompt_cache_is(const void *data, size_t size) {
+    return memcmp(data, magic, size < sizeof magic ? size : sizeof magic) == 0;
+}
+
+static ggl_status check_fixed(const void *data, size_t size, fixed *f, ggl_error *err) {
+    if (!llm_prompt_cache_is(data, size))
+        return ggl_fail(err, GGL_FORMAT, "this file is no prompt cache, and is left as it is");
+    if (size < FIXED)
+        return ggl_fail(err, GGL_FORMAT, "the prompt cache is cut off after %zu bytes", size);
+    memcpy(f, data, FIXED);
+    if (f->order != 0x01020304 || f->version != VERSION)
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "the prompt cache has another format (%" PRIu32 ", not %d), or comes from "
+                        "a machine with another byte order",
+                        f->version, VERSION);
+    if (f->file_size != size)
+        return ggl_fail(err, GGL_FORMAT,
+                        "the prompt cache has %zu bytes instead of %" PRIu64 ": it is damaged",
+                        size, f->file_size);
+    if (f->head_size < FIXED || f->head_size > size ||
+        f->sum !=
+            llm_digest(LLM_DIGEST_START, (const char *)data + FIXED, (size_t)f->head_size - FIXED))
+        return damaged(err);
+    return GGL_OK;
+}
+
+/* Says what the file was made with instead of this. */
+static ggl_status differs(ggl_error *err, const char *what, ggl_str theirs, ggl_str ours) {
+    char a[400], b[200];
+    ggl_show(a, sizeof a / 2, theirs.s, theirs.n);
+    ggl_show(b, sizeof b, ours.s, ours.n);
+    return ggl_fail(err, GGL_UNSUPPORTED, "the prompt cache was made with another %s: %s; now: %s",
+                    what, theirs.n ? a : "none", ours.n ? b : "none");
+}
+
+static bool same_text(ggl_str a, ggl_str b) {
+    return a.n == b.n && (a.n == 0 || memcmp(a.s, b.s, a.n) == 0);
+}
+
+static ggl_status check_key(reader *r, const prompt_cache_key *key, ggl_error *err) {
+    const ggl_str version = take_string(r), model = take_string(r), also = take_string(r);
+    ggl_gguf_identity id = {.size = take_number(r)};
+    id.modified = (int64_t)take_number(r);
+    id.tensors = take_number(r);
+    const uint64_t graph = take_number(r), rings = take_number(r), placement = take_number(r);
+    if (r->bad)
+        return damaged(err);
+    if (!ggl_str_is(version, key->version))
+        return differs(err, "version of this program", version,
+                       (ggl_str){key->version, strlen(key->version)});
+    const bool same_model = id.size == key->identity.size && id.tensors == key->identity.tensors &&
+                            id.modified == key->identity.modified;
+    if (!same_model && same_text(model, key->model))
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "the prompt cache was made with another model of this name, or the model's "
+                        "file has changed since");
+    if (!same_model)
+        return differs(err, "model", model, key->model);
+    if (!same_text(also, key->also))
+        return differs(err, "setting", also, key->also);
+    if (graph != key->graph)
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "the prompt cache was made with another descriptor, or with a context (-c) "
+                        "for which this one makes another graph");
+    if (rings != key->rings)
+        return ggl_fail(
+            err, GGL_UNSUPPORTED,
+            "the prompt cache was made with another -ub (or -c), on which the length of "
+            "this model's windows in memory depends");
+    if (placement != key->placement)
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "the prompt cache was made on other devices, or with another distribution "
+                        "of the layers");
+    return GGL_OK;
+}
+
+ggl_status llm_prompt_cache_read(prompt_cache_content *out, const prompt_cache_key *key,
+                                 const void *data, size_t size, ggl_error *err) {
+    fixed f;
+    *out = (prompt_cache_content){0};
+    ggl_status st = check_fixed(data, size, &f, err);
+    if (st != GGL_OK)
+        return st;
+    reader r = {.p = data, .n = (size_t)f.head_size, .at = FIXED};
+    st = check_key(&r, key, err);
+    if (st != GGL_OK)
+        return st;
+    const uint64_t n = take_number(&r);
+    out->id = (const int32_t *)(const void *)take(&r, n <= size ? n * sizeof *out->id : size);
+    out->n = (size_t)n;
+    const uint64_t n_entries = take_number(&r);
+    if (r.bad || n_entries < 1 || n_entries > LLM_PROMPT_CACHE_ENTRIES)
+        return damaged(err);
+    for (uint64_t i = 0; i < n_entries; i++) {
+        prompt_cache_entry *e = &out->entry[out->n_entries++];
+        e->n = take_number(&r);
+        const uint64_t at = take_number(&r), entry_size = take_number(&r), sum = take_number(&r);
+        if (r.bad || e->n > n || at % ALIGN || at < f.head_size || at > size ||
+            entry_size > size - at)
+            return damaged(err);
+        e->data = (const char *)data + at;
+        e->size = (size_t)entry_size;
+        if (beginning(e->data, e->size) != sum)
+            return damaged(err);
+    }
+    return GGL_OK;
+}

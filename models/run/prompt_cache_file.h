@@ -1,0 +1,57 @@
+/* The file of a prompt cache:
+ *
+ *   | magic | version u32 | 0x01020304 u32 | size of the file u64 | size of the head u64 |
+ *   | digest of the rest of the head u64 |
+ *   | key: program version, model's name, text `also`: strings |
+ *   |      size, time and tensors of the model, graph, rings, placement: u64 |
+ *   | n_tokens u64, tokens i32, zeros up to a multiple of 8 | n_entries u64 |
+ *   |   n_entries times: tokens, offset, size, digest of the first 256 bytes: u64 |
+ *   | zeros up to a multiple of 64, then the entries, each at such a multiple |
+ *
+ *   string:  | n u64 | n bytes | zeros up to a multiple of 8 |     numbers: in this machine's byte order
+ *
+ * An entry is a saved slot (llm_session_save) with the first `tokens` tokens of the sequence. The
+ * first one holds the most. It has a digest of its own for the bytes after its header. */
+#ifndef LLM_PROMPT_CACHE_FILE_H
+#define LLM_PROMPT_CACHE_FILE_H
+
+#include "ggl/gguf.h"
+
+enum { LLM_PROMPT_CACHE_ENTRIES = 2, LLM_PROMPT_CACHE_TEXT = 1000 };
+
+/* What a file must have been made with. */
+typedef struct prompt_cache_key {
+    const char *version; /* of the program */
+    ggl_str model;       /* its name, for messages */
+    ggl_str also;
+    ggl_gguf_identity identity;
+    uint64_t graph, rings, placement; /* digests */
+} prompt_cache_key;
+
+typedef struct prompt_cache_entry {
+    uint64_t n;       /* tokens */
+    const void *data; /* a saved slot */
+    size_t size;
+} prompt_cache_entry;
+
+/* What a file holds. */
+typedef struct prompt_cache_content {
+    const int32_t *id; /* [n] */
+    size_t n;
+    prompt_cache_entry entry[LLM_PROMPT_CACHE_ENTRIES];
+    int n_entries;
+} prompt_cache_content;
+
+/* Checks the bytes of a file against the key. *out points into them, which are aligned to 8 bytes.
+ * The entries lie in the file; of their bytes only the first are checked. GGL_FORMAT, GGL_UNSUPPORTED. */
+ggl_status llm_prompt_cache_read(prompt_cache_content *out, const prompt_cache_key *key,
+                                 const void *data, size_t size, ggl_error *err);
+/* True if these are the first bytes of a prompt cache, also of one that was cut off early. */
+bool llm_prompt_cache_is(const void *data, size_t size);
+/* Writes the file. */
+ggl_status llm_prompt_cache_write(const char *path, const prompt_cache_key *key,
+                                  const prompt_cache_content *content, ggl_error *err);
+/* Corrects the digest of a head whose bytes were changed, for tests. */
+void llm_prompt_cache_seal(void *data, size_t size);
+
+#endif

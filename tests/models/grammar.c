@@ -1,0 +1,268 @@
+/* Grammars, as users write them. */
+#include "common/json.h"
+#include "llm/grammar.h"
+#include "seed.h"
+#include "test.h"
+
+static llm_grammar *gbnf(const char *text) {
+    ggl_error err = {0};
+    llm_grammar *g;
+    CHECK_OK(llm_grammar_from_gbnf(&g, text, strlen(text), "test.gbnf", &err), &err);
+    return g;
+}
+
+/* -1: accepted to the end but not complete; -2: complete; else where it was refused. */
+static int match(const char *grammar, const char *text) {
+    ggl_error err = {0};
+    llm_grammar *g = gbnf(grammar);
+    llm_matcher *m = NULL;
+    int result = -3;
+    if (g && CHECK_OK(llm_matcher_new(&m, g, NULL, &err), &err)) {
+        size_t n = 0;
+        CHECK_OK(llm_matcher_accept_bytes(m, text, strlen(text), &n, &err), &err);
+        result = n < strlen(text) ? (int)n : llm_matcher_is_complete(m) ? -2 : -1;
+    }
+    llm_matcher_free(m);
+    llm_grammar_free(g);
+    return result;
+}
+
+#define YES(grammar, text) CHECK_INT(match(grammar, text), -2)
+#define NO(grammar, text)  CHECK(match(grammar, text) != -2)
+
+TEST(operators) {
+    const char *g = "root ::= \"a\"* \"b\"+ \"c\"? (\"d\" | \"e\"){2,3} \"f\"{2} \"g\"{1,}";
+    YES(g, "bddffg");
+    YES(g, "aaabbbceeeffggg");
+    NO(g, "bdffg");
+    NO(g, "bddddffg");
+    NO(g, "bddfg");
+    NO(g, "bddff");
+}
+
+TEST(recursion_of_every_kind) {
+    const char *left = "root ::= root \"+\" t | t\nt ::= \"x\" | \"(\" root \")\"";
+    YES(left, "x+x+(x+x)+x");
+    NO(left, "x+");
+    NO(left, "x+x)");
+    const char *right = "root ::= \"x\" root | \"y\"";
+    YES(right, "xxxxxy");
+    NO(right, "xxxx");
+    const char *both = "root ::= root root | \"a\" | ";
+    YES(both, "aaaaaaaaaa");
+    YES(both, "");
+    NO(both, "aab");
+    const char *hidden = "root ::= e root \"b\" | \"a\"\ne ::= \"\" | \"c\"";
+    YES(hidden, "abbb");
+    YES(hidden, "ccabb");
+    NO(hidden, "cccabb");
+    YES("root ::= root | \"a\"", "a");
+    const char *palindrome = "root ::= \"a\" root \"a\" | \"b\" root \"b\" | \"a\" | \"b\" | \"\"";
+    YES(palindrome, "abbabba");
+    YES(palindrome, "abaaba");
+    NO(palindrome, "abab");
+}
+
+/* --- the examples of llama.cpp ---------------------------------------------------------------- */
+
+/* The strings of a list of the cases file must match, or must not. */
+static void check_list(const llm_json *doc, const char *list, llm_matcher *m, const char *name) {
+    const json_value *all = llm_json_get_kind(&doc->root, list, JSON_ARRAY);
+    REQUIRE(all);
+    for (size_t i = 0; i < all->n; i++) {
+        const ggl_str s = json_str(&all->item[i]);
+        ggl_error err = {0};
+        size_t n = 0;
+        llm_matcher_reset(m);
+        CHECK_OK(llm_matcher_accept_bytes(m, s.s, s.n, &n, &err), &err);
+        const bool matches = n == s.n && llm_matcher_is_complete(m);
+        CHECK_MSG(matches == (list[0] == 'm'), "%s: '%.*s' %s", name, (int)s.n, s.s,
+                  matches ? "matches" : "does not match");
+    }
+}
+
+static void check_cases(const char *name) {
+    char file[300];
+    ggl_error err = {0};
+    llm_json *doc;
+    llm_grammar *g = NULL;
+    llm_matcher *m = NULL;
+    size_t n = 0;
+    snprintf(file, sizeof file, "json/grammars/%s.cases.json", name);
+    REQUIRE_OK(llm_json_read(&doc, test_shared(file), 1 << 20, &err), &err);
+    snprintf(file, sizeof file, "json/grammars/%s.gbnf", name);
+    unsigned char *text = test_read_file(test_shared(file), &n);
+    if (CHECK(text) && CHECK_OK(llm_grammar_from_gbnf(&g, (char *)text, n, name, &err), &err) &&
+        CHECK_OK(llm_matcher_new(&m, g, NULL, &err), &err)) {
+        check_list(doc, "match", m, name);
+        check_list(doc, "no_match", m, name);
+    }
+    llm_matcher_free(m);
+    llm_grammar_free(g);
+    free(text);
+    llm_json_free(doc);
+}
+
+TEST(published_examples) {
+    static const char *const names[] = {"arithmetic", "c",    "chess",    "english",
+                                        "japanese",   "json", "json_arr", "list"};
+    if (!test_shared("json/grammars/list.gbnf"))
+        SKIP("no folder json/grammars");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        check_cases(names[i]);
+}
+
+/* --- messages --------------------------------------------------------------------------------- */
+
+static void refused(const char *text, const char *words) {
+    ggl_error err = {0};
+    llm_grammar *g;
+    CHECK(llm_grammar_from_gbnf(&g, text, strlen(text), "bad.gbnf", &err) != GGL_OK);
+    CHECK(!g);
+    CHECK_HAS(err.msg, words);
+}
+
+TEST(faults_have_a_place) {
+    refused("root ::= a", "bad.gbnf:1:10: error: rule 'a' is not defined\n    1 | root ::= a\n"
+                          "      |          ^");
+    refused("a ::= \"x\"", "bad.gbnf:1:10: error: there is no rule 'root'");
+    refused("", "there is no rule 'root'");
+    refused("root ::= \"x\"\n# again\nroot ::= \"y\"",
+            "3:1: error: rule 'root' is already defined in line 1");
+    refused("root ::= \"x", "'\"' is missing at the end of the literal");
+    refused("root ::= [a", "']' is missing at the end of the class");
+    refused("root ::= []", "no characters");
+    refused("root ::= [b-a]", "ends before it begins");
+    refused("root ::= \"\\q\"", "1:11: error: unknown escape");
+    refused("root ::= \"\\x4\"", "needs 2 hexadecimal digits");
+    refused("root ::= \"\\ud800\"", "U+D800 is no character");
+    refused("root ::= (\"x\"", "')' is missing");
+    refused("root ::= (\"x\" ]", "expected ')'");
+    refused("root ::= \"x\" )", "1:14: error: expected");
+    refused("root ::= * \"x\"", "nothing before '*'");
+    refused("root ::= \"x\"{3,2}", "at most 2 repetitions are fewer than at least 3");
+    refused("root ::= \"x\"{}", "expected a number");
+    refused("root ::= \"x\"{1,2", "'}' is missing");
+    refused("root ::= \"x\"{1000000000}", "at most 100000000 repetitions");
+    refused("root : \"x\"", "expected '::='");
+    refused("root ::= <think>", "not supported");
+    refused("root ::= \"\xff\"", "0xff is not valid UTF-8");
+    refused("root ::= root", "no text that fits");
+    refused("root ::= \"a\" b\nb ::= \"b\" root", "no text that fits");
+}
+
+TEST(layout_of_rules) {
+    const char *g = "# first\n\nroot ::= # one\n  a |\n  b # two\n | (c\n\n \"!\" # x\n)\r\n"
+                    "a ::= \"x\"|\nb ::=\nc ::= \"z\" | ";
+    YES(g, "x");
+    YES(g, "");
+    YES(g, "z!");
+    YES(g, "!");
+    NO(g, "z");
+    YES("root ::= \"\\x41\\u00e9\\U0001F600\\\"\\n\"", "A\xc3\xa9\xf0\x9f\x98\x80\"\n");
+    YES("root ::= [^a-c\\]]+ [-x] [x-]", "d\xe2\x82\xac"
+                                         "f--");
+    NO("root ::= [^a-c]", "b");
+    YES("root ::= .{2}", "\xe2\x82\xac\n");
+}
+
+static void expects(const char *grammar, const char *text, const char *words) {
+    ggl_error err = {0};
+    llm_grammar *g = gbnf(grammar);
+    llm_matcher *m = NULL;
+    char buf[300], small[8];
+    size_t n;
+    if (g && CHECK_OK(llm_matcher_new(&m, g, NULL, &err), &err)) {
+        CHECK_OK(llm_matcher_accept_bytes(m, text, strlen(text), &n, &err), &err);
+        CHECK_INT(llm_matcher_expected(m, buf, sizeof buf), strlen(words));
+        CHECK_STR(buf, words);
+        CHECK_INT(llm_matcher_expected(m, small, sizeof small), strlen(words));
+        CHECK(strncmp(small, words, 7) == 0);
+        CHECK_INT(llm_matcher_expected(m, NULL, 0), strlen(words));
+    }
+    llm_matcher_free(m);
+    llm_grammar_free(g);
+}
+
+TEST(what_is_expected) {
+    expects("root ::= \"true\" | \"false\" | [0-9]+", "", "a digit, 'false' or 'true'");
+    expects("root ::= \"true\" | [0-9]+", "12", "a digit or the end of the text");
+    expects("root ::= \"a\" [ \\n]? \"b\"", "a", "a line end, a space or 'b'");
+    expects("root ::= \"\\\"\" [^\"]* \"\\\"\"", "\"", "any character");
+    expects("root ::= [^\"x]", "", "any character but '\"' 'x'");
+    expects("root ::= [a-zA-Zé]", "", "a small letter, a capital letter or another character");
+    expects("root ::= [a-zé]", "\xc3", "the rest of a character");
+    expects("root ::= \"abc\"", "abc", "the end of the text");
+}
+
+/* --- a vocabulary of a model ------------------------------------------------------------------ */
+
+static llm_vocab *builtin_vocab(void) {
+    ggl_error err = {0};
+    ggl_gguf *file = NULL;
+    llm_tokenizer *t = NULL;
+    llm_vocab *v = NULL;
+    if (CHECK_OK(ggl_gguf_open(&file, BUILTIN_MODEL, NULL, &err), &err) &&
+        CHECK_OK(llm_tokenizer_new(&t, file, &err), &err))
+        CHECK_OK(llm_vocab_new(&v, t, &err), &err);
+    llm_tokenizer_free(t);
+    ggl_gguf_close(file);
+    return v;
+}
+
+static bool bit(const uint32_t *bits, int32_t id) {
+    return bits[id / 32] >> (id % 32) & 1;
+}
+
+/* A mask must say of each token what accepting it says. Returns a token that is allowed, at random;
+ * -1: none is. */
+static int32_t check_mask(llm_matcher *m, const llm_vocab *v, uint64_t *seed, const char *g) {
+    const int32_t n = llm_vocab_n(v);
+    uint32_t *allowed = calloc((size_t)n / 32 + 1, sizeof *allowed);
+    int32_t n_allowed = 0, chosen = -1;
+    ggl_error err = {0};
+    CHECK_OK(llm_matcher_mask(m, LLM_MATCHER_NO_BUDGET, allowed, &err), &err);
+    for (int32_t id = 0; id < n; id++) {
+        llm_matcher *c = NULL;
+        CHECK_OK(llm_matcher_copy(&c, m, &err), &err);
+        const bool accepted = llm_matcher_accept_token(c, id, NULL) == GGL_OK;
+        CHECK_MSG(accepted == bit(allowed, id), "%s: token %d is %s", g, (int)id,
+                  accepted ? "forbidden" : "allowed");
+        if (accepted && !llm_matcher_has_ended(c) &&
+            test_random(seed) % (uint64_t)(++n_allowed) == 0)
+            chosen = id;
+        llm_matcher_free(c);
+    }
+    free(allowed);
+    return chosen;
+}
+
+/* Loops over many characters, with and without bounds, in frames and outside. */
+TEST(masks_of_a_real_vocabulary) {
+    static const char *const grammars[] = {
+        "root ::= \"\\\"\" [^\"\\\\\\x00-\\x1f]{0,9} \"\\\"\" [a-z]{1,3}",
+        "root ::= \"\\\"\" ([^\"\\\\\\x00-\\x1f] | \"\\\\\" [nt]){3,} \"\\\"\"",
+        "root ::= [A-Za-z0-9]{2,9} (\" \" root)? \".\"",
+        "root ::= \"(\" item* \")\"\nitem ::= [^\"\\x00-\\x1f()]* \"\\\"\" | [a-z]+ | root",
+        "root ::= t (\",\" [ \\n]* t)*\nt ::= [0-9]+ | \"[\" root? \"]\" | .{0,4} \"!\" | \"x\" t "
+        "\"y\"",
+        "root ::= ([^\\n]* \"\\n\")* | [a-zA-Z0-9 ]* \"end\""};
+    llm_vocab *v = builtin_vocab();
+    uint64_t seed = sample_seed();
+    REQUIRE(v);
+    for (size_t i = 0; i < sizeof grammars / sizeof *grammars && test_failures == 0; i++) {
+        llm_grammar *g = gbnf(grammars[i]);
+        llm_matcher *m = NULL;
+        ggl_error err = {0};
+        if (g && CHECK_OK(llm_matcher_new(&m, g, v, &err), &err))
+            for (int step = 0; step < (TEST_SANITIZED ? 4 : 12) && test_failures == 0; step++) {
+                const int32_t id = check_mask(m, v, &seed, grammars[i]);
+                if (id < 0)
+                    break;
+                CHECK_OK(llm_matcher_accept_token(m, id, &err), &err);
+            }
+        llm_matcher_free(m);
+        llm_grammar_free(g);
+    }
+    llm_vocab_free(v);
+}

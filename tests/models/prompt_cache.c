@@ -1,0 +1,398 @@
+/* Prompt caches: text with one is the text without, for models whose slots can be cut, keep a window,
+ * or have states; and files that are damaged, or of another model, are refused. */
+#include "llm/prompt_cache.h"
+
+#include <math.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "alloc_fail.h"
+#include "ggl/alloc.h"
+#include "ggl/backends.h"
+#include "ggl/gguf.h"
+#include "run/prompt_cache_file.h"
+#include "seed.h"
+#include "test.h"
+
+enum { WIDTH = 16, VOCAB = 8, CTX = 160, UBATCH = 16, DRAWN = 12 };
+
+#define WINDOW "h = heads(x, 2)\nx = x + attention(h, h, h, window = 49)\n"
+#define STATES "x = x + flat(sum(transpose(recent(x, 3))))\n"
+#define ALL    "h = heads(x, 2)\nx = x + attention(h, h, h)\n"
+#define MODEL(parts)                                                                               \
+    "arch tiny\nlanguage 1\ntoken_embd [16, n_vocab]\nx = token_embd[token]\n" parts               \
+    "logits = linear(x, token_embd)\n"
+
+/* A program: everything from the model to the generator. */
+typedef struct program {
+    ggl_backend *cpu, *reference;
+    llm_model *model;
+    llm_session *s;
+    llm_sampler *sampler;
+    llm_generator *g;
+    llm_prompt_cache *cache;
+    ggl_error err;
+} program;
+
+typedef struct settings {
+    const char *model, *also;
+    int64_t n_ctx, n_ubatch;
+    ggl_type type;
+    uint64_t seed;
+} settings;
+
+static bool write_model(const char *path, const char *text, float scale) {
+    static float embd[WIDTH * VOCAB];
+    ggl_error err = {0};
+    for (int i = 0; i < WIDTH * VOCAB; i++)
+        embd[i] = scale * sinf((float)i * 1.7f);
+    ggl_gguf_writer *w = ggl_gguf_writer_new();
+    ggl_gguf_put_string(w, "general.architecture", "tiny", 4);
+    ggl_gguf_put_string(w, "general.descriptor", text, strlen(text));
+    ggl_gguf_put_tensor(w, "token_embd.weight", GGL_F32, 2, (int64_t[]){WIDTH, VOCAB}, embd);
+    bool ok = CHECK_OK(ggl_gguf_writer_write(w, path, &err), &err);
+    ggl_gguf_writer_free(w);
+    return ok;
+}
+
+static bool open_session(program *p, const settings *o) {
+    const llm_model_params mp = {.arch_dirs = ""};
+    llm_session_params sp = llm_session_default();
+    sp.n_ctx = o->n_ctx ? o->n_ctx : CTX;
+    sp.n_ubatch = o->n_ubatch ? o->n_ubatch : UBATCH;
+    sp.type_k = sp.type_v = o->type ? o->type : GGL_F32;
+    sp.backend = &p->cpu;
+    sp.n_backends = 1;
+    sp.fold = p->reference;
+    return CHECK_OK(llm_model_open(&p->model, o->model, &mp, &p->err), &p->err) &&
+           CHECK_OK(llm_session_new(&p->s, p->model, &sp, &p->err), &p->err) &&
+           CHECK_OK(llm_session_alloc(p->s, &p->err), &p->err);
+}
+
+static bool program_open(program *p, const settings *o) {
+    *p = (program){0};
+    const ggl_backend_params bp = {.n_threads = 1};
+    llm_sampler_params sampling = llm_sampler_default();
+    sampling.seed = o->seed;
+    if (!CHECK_OK(ggl_backend_open(&p->cpu, "cpu", &bp, &p->err), &p->err) ||
+        !CHECK_OK(ggl_backend_open(&p->reference, "reference", NULL, &p->err), &p->err) ||
+        !open_session(p, o) ||
+        !CHECK_OK(llm_sampler_new(&p->sampler, &sampling, VOCAB, CTX, &p->err), &p->err))
+        return false;
+    const llm_generator_params gp = {.session = p->s, .sampler = p->sampler};
+    const llm_prompt_cache_params cp = {.model = p->model, .session = p->s, .also = o->also};
+    return CHECK_OK(llm_generator_new(&p->g, &gp, &p->err), &p->err) &&
+           CHECK_OK(llm_prompt_cache_new(&p->cache, &cp, &p->err), &p->err);
+}
+
+static void program_close(program *p) {
+    llm_prompt_cache_free(p->cache);
+    llm_generator_free(p->g);
+    llm_sampler_free(p->sampler);
+    llm_session_free(p->s);
+    llm_model_free(p->model);
+    ggl_backend_close(p->cpu);
+    ggl_backend_close(p->reference);
+}
+
+static bool draw(program *p, int32_t *out) {
+    for (int i = 0; i < DRAWN; i++)
+        if (!CHECK_OK(llm_generator_next(p->g, &out[i], &p->err), &p->err))
+            return false;
+    return true;
+}
+
+/* Runs the prompt as llm-cli does with --prompt-cache, and with `all` --prompt-cache-all. Returns the
+ * tokens that did not have to run; negative: a failure. */
+static int64_t run_cached(const settings *o, const char *path, const int32_t *id, size_t n,
+                          bool all, int32_t *out) {
+    program p;
+    int64_t n_held = -1;
+    if (program_open(&p, o)) {
+        ggl_status st = llm_prompt_cache_load(p.cache, path, id, n, &n_held, &p.err);
+        if (st == GGL_OK && n_held > 0)
+            st = llm_generator_adopt(p.g, id, (size_t)n_held, &p.err);
+        else if (st == GGL_NOT_FOUND)
+            st = GGL_OK;
+        const llm_prompt prompt = {.id = id, .n = n};
+        size_t n_all;
+        bool ok = CHECK_OK(st, &p.err) &&
+                  CHECK_OK(llm_prompt_cache_prompt(p.cache, p.g, &prompt, &p.err), &p.err) &&
+                  CHECK_INT(llm_generator_get_stats(p.g).n_reused >= n_held, true) && draw(&p, out);
+        const int32_t *tokens = llm_generator_tokens(p.g, &n_all);
+        ok =
+            ok && CHECK_OK(llm_generator_settle(p.g, &n_all, &p.err), &p.err) &&
+            CHECK_OK(llm_prompt_cache_save(p.cache, path, tokens, all ? n_all : n, &p.err), &p.err);
+        n_held = ok ? n_held : -1;
+    }
+    program_close(&p);
+    return n_held;
+}
+
+static bool run_plain(const settings *o, const int32_t *id, size_t n, int32_t *out) {
+    program p;
+    const bool ok =
+        program_open(&p, o) &&
+        CHECK_OK(llm_generator_prompt(p.g, &(llm_prompt){.id = id, .n = n}, &p.err), &p.err) &&
+        draw(&p, out);
+    program_close(&p);
+    return ok;
+}
+
+/* Programs one after the other with one file, whose prompts share beginnings. */
+static void check_model(const char *text, bool can_cut) {
+    const char *model = test_path("tiny.gguf"), *path = test_path("tiny.cache");
+    uint64_t seed = sample_seed();
+    int32_t id[CTX], with[DRAWN], without[DRAWN];
+    int64_t n_reused = 0;
+    unlink(path);
+    if (!write_model(model, text, 0.4f))
+        return;
+    size_t n = 0;
+    for (int i = 0; i < 40; i++) {
+        settings o = {.model = model, .seed = test_random(&seed)};
+        if (can_cut) /* the rings of windows depend on it */
+            o.n_ubatch = 1 + (int64_t)(test_random(&seed) % 20);
+        const size_t keep = test_random(&seed) % 3 || n == 0 ? n : test_random(&seed) % n;
+        n = keep + test_random(&seed) % 40;
+        n = n < 2 ? 2 : n > 140 ? 20 : n;
+        for (size_t k = keep; k < n; k++)
+            id[k] = (int32_t)(test_random(&seed) % VOCAB);
+        const bool all = test_random(&seed) % 2;
+        const int64_t held = run_cached(&o, path, id, n, all, with);
+        n_reused += held;
+        if (held < 0 || !run_plain(&o, id, n, without) ||
+            !CHECK_MSG(memcmp(with, without, sizeof with) == 0,
+                       "run %d, a prompt of %zu tokens of which %d were saved: %d .., not %d ..", i,
+                       n, (int)held, with[0], without[0]))
+            return;
+        /* with -all the answer is part of the next prompt */
+        if (all && n + DRAWN < 140 && test_random(&seed) % 2) {
+            memcpy(id + n, with, sizeof with);
+            n += DRAWN;
+        }
+    }
+    CHECK_MSG(n_reused > (can_cut ? 300 : 60), "only %d tokens were reused", (int)n_reused);
+}
+
+TEST(caches) {
+    check_model(MODEL(ALL), true);
+}
+
+TEST(windows) {
+    check_model(MODEL(ALL WINDOW), false);
+}
+
+TEST(states) {
+    check_model(MODEL(STATES), false);
+}
+
+TEST(all) {
+    check_model(MODEL(ALL WINDOW STATES), false);
+}
+
+/* --- the same prompt again -------------------------------------------------------------------- */
+
+static const int32_t some[30] = {1, 2, 3, 4, 5, 6, 7, 0, 1, 1, 2, 2, 3, 3, 4,
+                                 4, 5, 5, 6, 6, 7, 7, 0, 0, 1, 3, 5, 7, 2, 4};
+
+/* All but the last token of the same prompt is there, for every kind of model and either flag. */
+TEST(the_same_prompt_runs_one_token) {
+    static const char *const text[] = {MODEL(ALL), MODEL(ALL WINDOW), MODEL(STATES),
+                                       MODEL(ALL WINDOW STATES)};
+    for (int i = 0; i < 8; i++) {
+        const settings o = {.model = test_path("same.gguf")};
+        const char *path = test_path("same.cache");
+        int32_t out[DRAWN];
+        unlink(path);
+        if (!write_model(o.model, text[i / 2], 0.4f) ||
+            !CHECK_INT(run_cached(&o, path, some, 30, i % 2, out), 0) ||
+            !CHECK_INT(run_cached(&o, path, some, 30, i % 2, out), 29))
+            return;
+    }
+}
+
+/* --- refusals --------------------------------------------------------------------------------- */
+
+static ggl_status load(const settings *o, const char *path, ggl_error *err) {
+    program p;
+    int64_t n_held = -1;
+    ggl_status st = GGL_USAGE;
+    if (program_open(&p, o)) {
+        st = llm_prompt_cache_load(p.cache, path, some, 30, &n_held, &p.err);
+        *err = p.err;
+        CHECK_INT(n_held, st == GGL_OK ? 29 : 0);
+        CHECK_INT(llm_session_n_past(p.s, 0), n_held);
+    }
+    program_close(&p);
+    return st;
+}
+
+static const char *refused(const settings *o, const char *path) {
+    static ggl_error err;
+    err = (ggl_error){0};
+    return load(o, path, &err) == GGL_UNSUPPORTED || err.status == GGL_FORMAT ? err.msg : "";
+}
+
+TEST(what_differs_is_named) {
+    const char *model = test_path("a.gguf"), *other = test_path("b.gguf"),
+               *path = test_path("a.cache"), *text = MODEL(ALL);
+    settings o = {.model = model, .also = "adapter x"};
+    int32_t out[DRAWN];
+    ggl_error err = {0};
+    REQUIRE(write_model(model, text, 0.4f) && write_model(other, text, 0.5f));
+    CHECK_INT(load(&o, path, &err), GGL_NOT_FOUND);
+    CHECK_INT(run_cached(&o, path, some, 30, false, out), 0);
+    CHECK_INT(load(&o, path, &err), GGL_OK);
+    o.n_ctx = 60, o.n_ubatch = 3; /* these make no difference */
+    CHECK_INT(load(&o, path, &err), GGL_OK);
+    o.n_ctx = 20;
+    CHECK_INT(load(&o, path, &err), GGL_LIMIT);
+    o.n_ctx = 0;
+    o.type = GGL_F16;
+    CHECK_HAS(refused(&o, path), "keys of type f32");
+    o.type = 0;
+    o.also = NULL;
+    CHECK_HAS(refused(&o, path), "another setting: adapter x; now: none");
+    o.also = "adapter x";
+    o.model = other;
+    CHECK_HAS(refused(&o, path), "another model: a.gguf; now: b.gguf");
+    REQUIRE(write_model(other, text, 0.4f) && rename(other, model) == 0);
+    o.model = model;
+    CHECK_HAS(refused(&o, path), "has changed since");
+}
+
+TEST(another_ring_is_refused) {
+    const char *path = test_path("r.cache");
+    settings o = {.model = test_path("r.gguf")};
+    int32_t out[DRAWN];
+    REQUIRE(write_model(o.model, MODEL(WINDOW), 0.4f));
+    CHECK_INT(run_cached(&o, path, some, 30, false, out), 0);
+    o.n_ubatch = 80;
+    CHECK_HAS(refused(&o, path), "-ub");
+}
+
+/* The same weights, read by another descriptor. */
+TEST(another_descriptor_is_refused) {
+    const char *model = test_path("d.gguf"), *path = test_path("d.cache");
+    static const char changed[] = MODEL("h = heads(x, 2)\nx = x + 2 * attention(h, h, h)\n");
+    const settings o = {.model = model};
+    int32_t out[DRAWN];
+    program p = {0};
+    int64_t n_held;
+    REQUIRE(write_model(model, MODEL(ALL), 0.4f));
+    CHECK_INT(run_cached(&o, path, some, 30, false, out), 0);
+    REQUIRE(test_write_file(test_path("d.arch"), changed, sizeof changed - 1));
+    REQUIRE(program_open(&p, &o));
+    llm_prompt_cache_free(p.cache);
+    llm_generator_free(p.g);
+    llm_session_free(p.s);
+    llm_model_free(p.model);
+    const llm_model_params mp = {.arch_path = test_path("d.arch")};
+    llm_session_params sp = llm_session_default();
+    sp.n_ctx = CTX;
+    sp.type_k = sp.type_v = GGL_F32;
+    sp.backend = &p.cpu;
+    sp.n_backends = 1;
+    sp.fold = p.reference;
+    p.g = NULL;
+    REQUIRE_OK(llm_model_open(&p.model, model, &mp, &p.err), &p.err);
+    REQUIRE_OK(llm_session_new(&p.s, p.model, &sp, &p.err), &p.err);
+    REQUIRE_OK(llm_session_alloc(p.s, &p.err), &p.err);
+    const llm_prompt_cache_params cp = {.model = p.model, .session = p.s};
+    REQUIRE_OK(llm_prompt_cache_new(&p.cache, &cp, &p.err), &p.err);
+    CHECK_INT(llm_prompt_cache_load(p.cache, path, some, 30, &n_held, &p.err), GGL_UNSUPPORTED);
+    CHECK_HAS(p.err.msg, "another descriptor");
+    program_close(&p);
+}
+
+/* --- damage ----------------------------------------------------------------------------------- */
+
+/* Each byte that is changed, and each length that is cut off, is noticed. */
+TEST(damage_is_noticed) {
+    const char *path = test_path("e.cache"), *bad = test_path("bad.cache");
+    const settings o = {.model = test_path("e.gguf")};
+    int32_t out[DRAWN];
+    program p;
+    size_t size;
+    int64_t n_held;
+    REQUIRE(write_model(o.model, MODEL(STATES), 0.4f));
+    CHECK_INT(run_cached(&o, path, some, 30, false, out), 0);
+    unsigned char *data = test_read_file(path, &size);
+    REQUIRE(data && program_open(&p, &o));
+    uint64_t seed = sample_seed();
+    for (size_t i = 0; i < 2 * size; i += i < 700 ? 1 : 1 + test_random(&seed) % 13) {
+        const bool is_cut = i >= size;
+        unsigned char *byte = &data[is_cut ? 0 : i];
+        const unsigned char was = *byte;
+        *byte ^= is_cut ? 0 : (unsigned char)(1 + test_random(&seed) % 255);
+        REQUIRE(test_write_file(bad, data, is_cut ? i - size : size));
+        *byte = was;
+        const ggl_status st = llm_prompt_cache_load(p.cache, bad, some, 30, &n_held, &p.err);
+        const bool is_gap = st == GGL_OK && !is_cut; /* of zeros between the entries */
+        if (!CHECK_MSG(is_gap ? was == 0 : st != GGL_OK && n_held == 0,
+                       "byte %zu of %zu%s: status %d, %d tokens", i % size, size,
+                       is_cut ? ", cut off" : "", st, (int)n_held))
+            break;
+    }
+    free(data);
+    program_close(&p);
+}
+
+TEST(files_of_another_kind_are_left_alone) {
+    const char *path = test_path("notes.txt");
+    const settings o = {.model = test_path("f.gguf")};
+    program p;
+    int64_t n_held;
+    size_t size;
+    REQUIRE(write_model(o.model, MODEL(ALL), 0.4f));
+    REQUIRE(test_write_file(path, "my notes", 8));
+    REQUIRE(program_open(&p, &o));
+    CHECK_INT(llm_prompt_cache_load(p.cache, path, some, 30, &n_held, &p.err), GGL_FORMAT);
+    CHECK_HAS(p.err.msg, "no prompt cache");
+    REQUIRE_OK(llm_generator_prompt(p.g, &(llm_prompt){.id = some, .n = 30}, &p.err), &p.err);
+    CHECK_INT(llm_prompt_cache_save(p.cache, path, some, 30, &p.err), GGL_USAGE);
+    unsigned char *data = test_read_file(path, &size);
+    CHECK(data && size == 8 && memcmp(data, "my notes", 8) == 0);
+    free(data);
+    CHECK_INT(llm_prompt_cache_save(p.cache, path, some, 31, &p.err), GGL_USAGE);
+    /* an empty file, as mktemp leaves it, is replaced */
+    REQUIRE(test_write_file(path, "", 0));
+    CHECK_INT(llm_prompt_cache_load(p.cache, path, some, 30, &n_held, &p.err), GGL_NOT_FOUND);
+    REQUIRE_OK(llm_generator_adopt(p.g, some, 0, &p.err), &p.err);
+    REQUIRE_OK(llm_generator_prompt(p.g, &(llm_prompt){.id = some, .n = 30}, &p.err), &p.err);
+    CHECK_OK(llm_prompt_cache_save(p.cache, path, some, 30, &p.err), &p.err);
+    CHECK_OK(llm_prompt_cache_load(p.cache, path, some, 30, &n_held, &p.err), &p.err);
+    program_close(&p);
+}
+
+/* Saves and loads; true if nothing failed. */
+static bool save_and_load(void *arg) {
+    program *p = arg;
+    const char *path = test_path("g.cache");
+    const llm_prompt_cache_params cp = {.model = p->model, .session = p->s};
+    const llm_prompt prompt = {.id = some, .n = 30};
+    llm_prompt_cache *c;
+    int64_t n_held = 0;
+    unlink(path);
+    if (llm_prompt_cache_new(&c, &cp, NULL) != GGL_OK)
+        return false;
+    const bool ok = llm_generator_adopt(p->g, some, 0, NULL) == GGL_OK &&
+                    llm_prompt_cache_prompt(c, p->g, &prompt, NULL) == GGL_OK &&
+                    llm_prompt_cache_save(c, path, some, 30, NULL) == GGL_OK &&
+                    llm_prompt_cache_load(c, path, some, 30, &n_held, NULL) == GGL_OK;
+    CHECK_INT(n_held, ok ? 29 : 0);
+    llm_prompt_cache_free(c);
+    CHECK_INT(llm_session_clear(p->s, 0, NULL), GGL_OK);
+    return ok;
+}
+
+TEST(every_allocation_fails_in_turn) {
+    const settings o = {.model = test_path("h.gguf")};
+    program p;
+    REQUIRE(write_model(o.model, MODEL(ALL STATES), 0.4f));
+    REQUIRE(program_open(&p, &o));
+    const long n = alloc_fail_each(save_and_load, &p);
+    CHECK_MSG(n >= 8, "%ld allocations were failed", n);
+    program_close(&p);
+}

@@ -1,0 +1,381 @@
+/* JSON schemas: which texts are valid, what is refused, and how that is said. */
+#include "llm/grammar.h"
+#include "test.h"
+
+static llm_grammar *compile(const char *schema) {
+    ggl_error err = {0};
+    llm_grammar *g;
+    CHECK_OK(llm_grammar_from_schema(&g, schema, strlen(schema), "s", &err), &err);
+    return g;
+}
+
+static bool fits(const llm_grammar *g, const char *text) {
+    ggl_error err = {0};
+    llm_matcher *m = NULL;
+    size_t n = 0;
+    bool all = false;
+    if (CHECK_OK(llm_matcher_new(&m, g, NULL, &err), &err) &&
+        CHECK_OK(llm_matcher_accept_bytes(m, text, strlen(text), &n, &err), &err))
+        all = n == strlen(text) && llm_matcher_is_complete(m);
+    llm_matcher_free(m);
+    return all;
+}
+
+/* A schema with texts, valid ones up to NULL, then others up to NULL. */
+typedef struct row {
+    const char *schema, *texts[24];
+} row;
+
+static void check_rows(const row *r, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        llm_grammar *g = compile(r[i].schema);
+        bool valid = true;
+        for (size_t k = 0; g && (valid || r[i].texts[k]); k++) {
+            const char *text = r[i].texts[k];
+            if (text)
+                CHECK_MSG(fits(g, text) == valid, "%s: '%s' should %sfit", r[i].schema, text,
+                          valid ? "" : "not ");
+            else
+                valid = false;
+        }
+        llm_grammar_free(g);
+    }
+}
+#define CHECK_ROWS(rows) check_rows(rows, sizeof rows / sizeof *rows)
+
+TEST(types) {
+    static const row rows[] = {
+        {"{}", {"null", "[]", "{}", "\"\"", "-1.5e3", "true", NULL, "", "nul", "[1,]", "{\"a\"}"}},
+        {"true", {"{\"a\": [1, {}]}", NULL, "undefined"}},
+        {"{\"type\": \"null\"}", {"null", NULL, "0", "false"}},
+        {"{\"type\": \"boolean\"}", {"true", "false", NULL, "null", "\"true\""}},
+        {"{\"type\": \"integer\"}", {"0", "-7", "120", NULL, "-", "01", "1.5", "1e2", "+1"}},
+        {"{\"type\": \"number\"}", {"0", "-7.25", "1e-05", "1.5E+16", "-0.0", NULL, ".5", "1."}},
+        {"{\"type\": [\"null\", \"string\"]}", {"null", "\"a\"", NULL, "1", "[]"}},
+        {"{\"enum\": [1, \"a\\n\", null, [true], {\"x\": 1.50}]}",
+         {"1", "\"a\\n\"", "\"a\\u000A\"", "null", "[true]", "[ true ]", "{\"x\": 1.50}",
+          "{\"x\":1.5}", NULL, "2", "\"a\"", "[]", "[true, true]", "{}", "{\"x\": 1.5, \"y\": 1}",
+          "[false]"}},
+        {"{\"const\": \"\\u00e9\\ud83d\\ude00/\"}",
+         {"\"é😀/\"", "\"\\u00e9\\uD83D\\uDE00\\/\"", NULL, "\"é\"", "\"\\u00e9\\uD83D/\""}},
+    };
+    CHECK_ROWS(rows);
+}
+
+TEST(numbers) {
+    static const row rows[] = {
+        {"{\"type\": \"number\", \"minimum\": 0.1}",
+         {"0.1", "0.10", "0.11", "1", "1e-01", "1e5", "2.5e+10", "100000", NULL, "0", "0.09", "-1",
+          "0.0999", "9e-2", "1e-5", "-1e5"}},
+        {"{\"type\": \"number\", \"exclusiveMinimum\": -2.5, \"exclusiveMaximum\": 1e3}",
+         {"-2.4", "-2.49999", "0", "-0", "999.999", "9.99e2", "-1e-7", NULL, "-2.5", "-2.50",
+          "1000", "1e3", "-3", "-1e1", "1000.0001"}},
+        {"{\"type\": \"integer\", \"minimum\": -12, \"maximum\": 105}",
+         {"-12", "-9", "0", "99", "100", "105", NULL, "-13", "106", "-100", "200", "1000", "1.5"}},
+        {"{\"type\": \"integer\", \"minimum\": 9007199254740993}",
+         {"9007199254740993", "10000000000000000", NULL, "9007199254740992"}},
+        {"{\"type\": \"integer\", \"minimum\": 0, \"exclusiveMinimum\": true}",
+         {"1", NULL, "0", "-1"}},
+        {"{\"type\": \"integer\", \"maximum\": 1e2}", {"100", "-5", NULL, "101"}},
+        {"{\"type\": \"number\", \"multipleOf\": 0.01}",
+         {"1", "1.5", "-1.25", "0.10", "3.500", NULL, "0.001", "1.255"}},
+        {"{\"type\": \"number\", \"multipleOf\": 2.5}",
+         {"0", "2.5", "5", "7.50", "-12.5", "100", NULL, "1", "2", "2.25", "11.5", "6"}},
+        {"{\"type\": \"integer\", \"multipleOf\": 60}",
+         {"0", "60", "-120", "3600", NULL, "1", "20", "30", "100", "610"}},
+        {"{\"type\": \"number\", \"not\": {\"minimum\": 5}}",
+         {"4.99", "-5", NULL, "5", "5.0", "6"}},
+        {"{\"type\": \"number\", \"not\": {\"type\": \"integer\"}}", {"1.5", NULL, "1", "2"}},
+        {"{\"type\": \"number\", \"not\": {\"enum\": [1, 2.5]}}",
+         {"1.5", "2", NULL, "1", "1.0", "2.50"}},
+    };
+    CHECK_ROWS(rows);
+}
+
+TEST(strings) {
+    static const row rows[] = {
+        {"{\"type\": \"string\", \"minLength\": 2, \"maxLength\": 3}",
+         {"\"ab\"", "\"é字😀\"", "\"\\\\\\\"\"", "\"\\ud83d\\ude00a\"", NULL, "\"a\"", "\"abcd\"",
+          "\"\\ud83d\\ude00\""}},
+        {"{\"type\": \"string\", \"pattern\": \"^a+b?$\"}",
+         {"\"aab\"", NULL, "\"b\"", "\"aabb\"", "\"xaab\""}},
+        {"{\"type\": \"string\", \"pattern\": \"[0-9]\"}",
+         {"\"a1b\"", "\"9\"", NULL, "\"ab\"", "\"\""}},
+        {"{\"type\": \"string\", \"pattern\": \"^\\\"\\n$\"}", {"\"\\\"\\n\"", NULL, "\"\"\\n\""}},
+        {"{\"type\": \"string\", \"not\": {\"pattern\": \"^[a-z]+$\"}}",
+         {"\"\"", "\"a1\"", "\"A\"", NULL, "\"abc\""}},
+        {"{\"type\": \"string\", \"pattern\": \"x\", \"maxLength\": 2, \"not\": {\"const\": "
+         "\"xx\"}}",
+         {"\"x\"", "\"ax\"", NULL, "\"xx\"", "\"aax\"", "\"a\""}},
+        {"{\"enum\": [\"aa\", \"b\", \"ccc\"], \"minLength\": 2}",
+         {"\"aa\"", "\"ccc\"", NULL, "\"b\""}},
+    };
+    CHECK_ROWS(rows);
+}
+
+TEST(patterns) {
+#define PATTERN(p) "{\"type\": \"string\", \"pattern\": \"" p "\"}"
+    static const row rows[] = {
+        {PATTERN("^(?:ab|c){2,3}?$"), {"\"abc\"", "\"ccc\"", NULL, "\"ab\"", "\"cccc\""}},
+        {PATTERN("^a|b$"), {"\"ax\"", "\"xb\"", NULL, "\"ba\""}},
+        {PATTERN("(^|,)x($|,)"),
+         {"\"x\"", "\"a,x\"", "\"x,b\"", "\"a,x,b\"", NULL, "\"ax\"", "\"xb\""}},
+        {PATTERN("^(?!foo).*r$"), {"\"bar\"", "\"r\"", NULL, "\"foor\"", "\"ba\""}},
+        {PATTERN("^(?=.*[0-9])(?=.*[a-z]).{3,5}$"),
+         {"\"a1b\"", "\"11a11\"", NULL, "\"a1\"", "\"aaa\"", "\"111\""}},
+        {PATTERN("^\\\\d\\\\D\\\\w\\\\W\\\\s\\\\S$"),
+         {"\"1a_- x\"", NULL, "\"aa_- x\"", "\"1aé- x\" "}},
+        {PATTERN("^[\\\\w.-]+@[^@\\\\s]$"), {"\"a.b-c@d\"", NULL, "\"@d\"", "\"a@@\""}},
+        {PATTERN("^\\\\u00e9\\\\x41\\\\u{1F600}\\\\ud83d\\\\ude01$"),
+         {"\"éA😀😁\"", NULL, "\"éA😀\""}},
+        {PATTERN("^\\\\p{Lu}\\\\p{L}*$"), {"\"Äbc\"", NULL, "\"äbc\"", "\"A1\""}},
+        {PATTERN("^a{2}b{1,}c{,2}$"), {"\"aabbc{,2}\"", NULL, "\"aab\"", "\"abc{,2}\""}},
+        {PATTERN("^([]a]|b)*$"), {"\"bb\"", NULL, "\"a]\""}}, /* an empty class, then text */
+        {PATTERN("^[^]$"), {"\"a\"", "\"\\n\"", NULL, "\"\""}},
+        {PATTERN("^.$"), {"\"é\"", "\"\\t\"", NULL, "\"\\n\"", "\"\""}},
+        {PATTERN("^\\\\/\\\\-$"), {"\"/-\"", "\"\\/-\"", NULL, "\"-/\""}},
+    };
+    CHECK_ROWS(rows);
+}
+
+TEST(formats) {
+#define FORMAT(f) "{\"type\": \"string\", \"format\": \"" f "\"}"
+    static const row rows[] = {
+        {FORMAT("date"),
+         {"\"2024-02-29\"", "\"2023-12-31\"", NULL, "\"2023-02-29\"", "\"2024-13-01\"",
+          "\"2024-4-1\""}},
+        {FORMAT("date-time"),
+         {"\"2024-01-02T03:04:05Z\"", "\"2024-01-02t03:04:05.678+09:30\"",
+          "\"1998-12-31T23:59:60Z\"", NULL, "\"2024-01-02 03:04:05Z\"", "\"2024-01-02T03:04:05\"",
+          "\"2024-01-02T24:00:00Z\""}},
+        {FORMAT("time"), {"\"03:04:05Z\"", NULL, "\"03:04Z\"", "\"03:04:05\""}},
+        {FORMAT("duration"),
+         {"\"P1Y2M3DT4H5M6S\"", "\"P4W\"", "\"PT1M\"", NULL, "\"P\"", "\"P1DT\"", "\"P1Y1D\""}},
+        {FORMAT("email"),
+         {"\"a.b+c@d-e.example\"", NULL, "\"a.@b.example\"", "\"a\"", "\"a@b\"", "\"a b@c.de\""}},
+        {FORMAT("hostname"), {"\"a-b.example\"", NULL, "\"-a\"", "\"a..b\"", "\"a_b\"", "\"\""}},
+        {FORMAT("ipv4"), {"\"127.0.0.1\"", NULL, "\"256.0.0.1\"", "\"1.2.3\"", "\"01.2.3.4\""}},
+        {FORMAT("ipv6"),
+         {"\"::\"", "\"1:2:3:4:5:6:7:8\"", "\"::ffff:1.2.3.4\"", "\"1::8\"", NULL,
+          "\"1:2:3:4:5:6:7\"", "\":::\"", "\"1::2::3\"", "\"12345::\""}},
+        {FORMAT("uri"),
+         {"\"https://u@a.example:80/b?c=%20#d\"", "\"urn:a:b\"", NULL, "\"/a\"", "\"a b:c\"",
+          "\"http://a b\""}},
+        {FORMAT("uri-reference"), {"\"/a\"", "\"\"", "\"#x\"", NULL, "\"a b\"", "\"%zz\""}},
+        {FORMAT("uuid"),
+         {"\"123e4567-e89b-12d3-a456-42665544000F\"", NULL,
+          "\"123e4567e89b12d3a45642665544000f\""}},
+        {FORMAT("json-pointer"), {"\"\"", "\"/a~1b/0\"", NULL, "\"a\"", "\"/~2\""}},
+        {FORMAT("no-such-format"), {"\"anything\"", NULL, "1"}},
+    };
+    CHECK_ROWS(rows);
+}
+
+TEST(objects) {
+    static const row rows[] = {
+        {"{\"type\": \"object\", \"properties\": {\"a\": {\"type\": \"integer\"}, \"b\": true, "
+         "\"c\": false}, "
+         "\"required\": [\"b\"], \"additionalProperties\": false}",
+         {"{\"b\": 1}", "{\"a\":1,\"b\":[]}", "{ \"b\": {}, \"a\": 2 }", NULL, "{}", "{\"a\": 1}",
+          "{\"b\": 1, \"b\": 2}", "{\"b\": 1, \"c\": 1}", "{\"b\": 1, \"d\": 1}",
+          "{\"a\": 1 \"b\": 1}", "{\"b\": 1,}"}},
+        {"{\"type\": \"object\", \"properties\": {\"a\": {\"const\": 1}}, "
+         "\"additionalProperties\": {\"type\": \"string\"}}",
+         {"{}", "{\"a\": 1}", "{\"x\": \"\", \"a\": 1, \"ab\": \"\", \"\": \"\"}", NULL,
+          "{\"a\": \"\"}", "{\"x\": 1}", "{\"\\u0061\": \"\"}"}},
+        {"{\"type\": \"object\", \"patternProperties\": {\"^x\": {\"type\": \"integer\"}, \"y$\": "
+         "{\"minimum\": 5}}, "
+         "\"additionalProperties\": false}",
+         {"{\"x\": 1, \"y\": 7, \"xy\": 5}", "{\"y\": \"no number\"}", NULL, "{\"xy\": 4}",
+          "{\"x\": \"a\"}", "{\"a\": 1}", "{\"y\": 4}"}},
+        {"{\"type\": \"object\", \"propertyNames\": {\"maxLength\": 2}, \"minProperties\": 1, "
+         "\"maxProperties\": 2}",
+         {"{\"ab\": 1}", "{\"a\": 1, \"b\": 2}", NULL, "{}", "{\"abc\": 1}",
+          "{\"a\": 1, \"b\": 1, \"c\": 1}"}},
+        {"{\"type\": \"object\", \"properties\": {\"a\": {}, \"b\": {}, \"c\": {}}, "
+         "\"additionalProperties\": false, "
+         "\"minProperties\": 2, \"maxProperties\": 2}",
+         {"{\"c\": 1, \"a\": 1}", "{\"a\": 1, \"b\": 1}", NULL, "{\"a\": 1}",
+          "{\"a\": 1, \"b\": 1, \"c\": 1}"}},
+        {"{\"type\": \"object\", \"required\": [\"k\"], \"additionalProperties\": {\"type\": "
+         "\"null\"}}",
+         {"{\"k\": null}", "{\"a\": null, \"k\": null}", NULL, "{}", "{\"a\": null}",
+          "{\"k\": 1}"}},
+        {"{\"type\": \"object\", \"dependentRequired\": {\"a\": [\"b\"]}, \"properties\": {\"a\": "
+         "{\"const\": 1}}}",
+         {"{}", "{\"b\": 1}", "{\"b\": 1, \"a\": 1}", NULL, "{\"a\": 1}", "{\"a\": 2, \"b\": 1}"}},
+        {"{\"type\": \"object\", \"dependencies\": {\"a\": {\"required\": [\"c\"]}}}",
+         {"{\"c\": 1}", "{\"a\": 1, \"c\": 1}", NULL, "{\"a\": 1}"}},
+    };
+    CHECK_ROWS(rows);
+}
+
+TEST(arrays) {
+    static const row rows[] = {
+        {"{\"type\": \"array\", \"items\": {\"type\": \"integer\"}, \"minItems\": 1, \"maxItems\": "
+         "3}",
+         {"[1]", "[1, 2, 3]", "[ 1,2 ]", "[\n    1,\n    2\n]", NULL, "[]", "[1, 2, 3, 4]",
+          "[\"a\"]", "[1 2]"}},
+        {"{\"type\": \"array\", \"prefixItems\": [{\"const\": 1}, {\"const\": 2}], \"items\": "
+         "{\"const\": 3}}",
+         {"[]", "[1]", "[1, 2, 3, 3]", NULL, "[2]", "[1, 3]", "[1, 2, 2]"}},
+        {"{\"type\": \"array\", \"items\": [{\"const\": 1}], \"additionalItems\": false, "
+         "\"minItems\": 1}",
+         {"[1]", NULL, "[]", "[1, 1]"}},
+        {"{\"type\": \"array\", \"contains\": {\"const\": 1}}",
+         {"[1]", "[0, 1, 0]", NULL, "[]", "[0]"}},
+        {"{\"type\": \"array\", \"items\": {\"enum\": [\"a\", \"b\", null]}, \"uniqueItems\": "
+         "true}",
+         {"[]", "[\"b\", null, \"a\"]", NULL, "[\"a\", \"a\"]", "[null, \"b\", null]"}},
+        {"{\"type\": \"array\", \"not\": {\"items\": {\"type\": \"null\"}}}",
+         {"[null, 1]", NULL, "[]", "[null]"}},
+    };
+    CHECK_ROWS(rows);
+}
+
+TEST(combinations) {
+    static const row rows[] = {
+        {"{\"allOf\": [{\"properties\": {\"a\": {\"type\": \"integer\"}}}, {\"properties\": "
+         "{\"a\": {\"minimum\": 3}, "
+         "\"b\": {}}, \"required\": [\"b\"]}], \"type\": \"object\"}",
+         {"{\"a\": 3, \"b\": 1}", "{\"b\": 1}", NULL, "{\"a\": 2, \"b\": 1}", "{\"a\": 3}",
+          "{\"a\": \"x\", \"b\": 1}"}},
+        {"{\"type\": \"object\", \"properties\": {\"n\": {\"type\": \"integer\"}}, \"anyOf\": "
+         "[{\"required\": [\"a\"]}, "
+         "{\"required\": [\"b\"]}]}",
+         {"{\"a\": 1}", "{\"n\": 1, \"b\": 1}", NULL, "{\"n\": 1}", "{\"n\": \"\", \"a\": 1}"}},
+        {"{\"oneOf\": [{\"type\": \"object\", \"properties\": {\"k\": {\"const\": \"x\"}, \"v\": "
+         "{\"type\": \"integer\"}}, "
+         "\"required\": [\"k\"]}, {\"type\": \"object\", \"properties\": {\"k\": {\"const\": "
+         "\"y\"}}, \"required\": "
+         "[\"k\"]}]}",
+         {"{\"k\": \"x\", \"v\": 1}", "{\"v\": \"\", \"k\": \"y\"}", NULL,
+          "{\"k\": \"x\", \"v\": \"\"}", "{}"}},
+        {"{\"oneOf\": [{\"type\": \"integer\"}, {\"minimum\": 3}]}",
+         {"1", "3.5", "\"a\"", NULL, "3", "1.5"}},
+        {"{\"oneOf\": [{\"required\": [\"a\"]}, {\"required\": [\"b\"]}], \"type\": \"object\"}",
+         {"{\"a\": 1}", "{\"b\": 1, \"c\": 1}", NULL, "{}", "{\"a\": 1, \"b\": 1}"}},
+        {"{\"type\": \"object\", \"if\": {\"properties\": {\"k\": {\"const\": 1}}, \"required\": "
+         "[\"k\"]}, \"then\": "
+         "{\"required\": [\"a\"]}, \"else\": {\"required\": [\"b\"]}}",
+         {"{\"k\": 1, \"a\": 1}", "{\"k\": 2, \"b\": 1}", "{\"b\": 1}", NULL, "{\"k\": 1}",
+          "{\"a\": 1}", "{\"k\": 1, \"b\": 1}"}},
+        {"{\"not\": {\"type\": \"string\"}}", {"1", "{}", "null", NULL, "\"a\""}},
+        {"{\"type\": \"object\", \"not\": {\"required\": [\"a\", \"b\"]}}",
+         {"{}", "{\"a\": 1}", "{\"b\": 1, \"c\": 1}", NULL, "{\"a\": 1, \"b\": 1}"}},
+        {"{\"type\": \"object\", \"not\": {\"properties\": {\"a\": {}}, \"additionalProperties\": "
+         "false}}",
+         {"{\"b\": 1}", "{\"a\": 1, \"b\": 1}", NULL, "{}", "{\"a\": 1}"}},
+        {"{\"not\": {\"not\": {\"enum\": [{\"a\": 1}]}}}",
+         {"{\"a\": 1}", NULL, "{}", "{\"a\": 2}"}},
+    };
+    CHECK_ROWS(rows);
+}
+
+TEST(references) {
+    static const row rows[] = {
+        {"{\"$ref\": \"#/$defs/n\", \"$defs\": {\"n\": {\"type\": \"array\", \"items\": {\"$ref\": "
+         "\"#/$defs/n\"}}}}",
+         {"[]", "[[], [[]]]", NULL, "[1]", "[[}"}},
+        {"{\"definitions\": {\"a b/c~%\": {\"const\": 1}}, \"$ref\": "
+         "\"#/definitions/a%20b~1c~0%25\"}",
+         {"1", NULL, "2"}},
+        {"{\"$id\": \"http://a.example/x/y.json\", \"$ref\": \"z.json#foo\", \"$defs\": {\"q\": "
+         "{\"$id\": \"../x/z.json\", "
+         "\"$defs\": {\"r\": {\"$anchor\": \"foo\", \"const\": 1}}}}}",
+         {"1", NULL, "2"}},
+        {"{\"$schema\": \"http://json-schema.org/draft-07/schema#\", \"properties\": {\"a\": "
+         "{\"$ref\": \"#/definitions/s\", "
+         "\"maxLength\": 1}}, \"definitions\": {\"s\": {\"type\": \"string\"}}, \"type\": "
+         "\"object\"}",
+         {"{\"a\": \"xyz\"}", NULL, "{\"a\": 1}"}},
+        {"{\"properties\": {\"a\": {\"$ref\": \"#/$defs/s\", \"maxLength\": 1}}, \"$defs\": "
+         "{\"s\": {\"type\": "
+         "\"string\"}}, \"type\": \"object\"}",
+         {"{\"a\": \"x\"}", NULL, "{\"a\": 1}", "{\"a\": \"xyz\"}"}},
+    };
+    CHECK_ROWS(rows);
+}
+
+/* --- what is refused --------------------------------------------------------------------------- */
+
+TEST(refused) {
+    static const struct {
+        const char *schema;
+        ggl_status status;
+        const char *message;
+    } rows[] = {
+        {"[]", GGL_FORMAT, "s: #: a schema must be an object, true or false, not an array"},
+        {"{\"properties\": {\"a~/\": {\"type\": \"text\"}}}", GGL_FORMAT,
+         "s: #/properties/a~0~1/type: 'text' is not a type"},
+        {"{\"minLength\": -1}", GGL_FORMAT, "s: #/minLength: must be a whole number"},
+        {"{\"minimum\": \"1\"}", GGL_FORMAT, "s: #/minimum: must be a number"},
+        {"{\"required\": [1]}", GGL_FORMAT, "s: #/required: must be an array of strings"},
+        {"{\"pattern\": \"a)\"}", GGL_FORMAT, "s: #/pattern: 'a)': column 2: ')' closes no group"},
+        {"{\"pattern\": \"(a\"}", GGL_FORMAT, "column 1: the group is not closed"},
+        {"{\"pattern\": \"a**\"}", GGL_FORMAT, "column 3: '*' has nothing to repeat"},
+        {"{\"pattern\": \"[z-a]\"}", GGL_FORMAT, "column 2: the range is in the wrong order"},
+        {"{\"pattern\": \"a{3,2}\"}", GGL_FORMAT, "wrong order"},
+        {"{\"pattern\": \"(a)\\\\1\"}", GGL_UNSUPPORTED, "column 4: back references"},
+        {"{\"pattern\": \"\\\\bword\"}", GGL_UNSUPPORTED, "column 1: word boundaries"},
+        {"{\"pattern\": \"(?<=a)b\"}", GGL_UNSUPPORTED, "column 1: lookbehind"},
+        {"{\"pattern\": \"(a$)*b\"}", GGL_UNSUPPORTED,
+         "an anchor or lookahead in a repeated group"},
+        {"{\"pattern\": \"\\\\p{Script=Greek}\"}", GGL_UNSUPPORTED,
+         "\\p{Script=Greek} is not supported"},
+        {"{\"format\": \"regex\"}", GGL_UNSUPPORTED, "s: #/format: 'regex' is not supported"},
+        {"{\"uniqueItems\": true}", GGL_UNSUPPORTED, "s: #/uniqueItems: "},
+        {"{\"items\": {\"unevaluatedItems\": false}}", GGL_UNSUPPORTED,
+         "s: #/items/unevaluatedItems: "},
+        {"{\"$dynamicRef\": \"#a\"}", GGL_UNSUPPORTED, "s: #/$dynamicRef: is not supported"},
+        {"{\"minProperties\": 3}", GGL_UNSUPPORTED, "s: #/minProperties: "},
+        {"{\"multipleOf\": 7}", GGL_UNSUPPORTED, "s: #/multipleOf: "},
+        {"{\"$ref\": \"#/a\"}", GGL_FORMAT, "s: #/$ref: there is no '#/a' in the document"},
+        {"{\"$ref\": \"#\"}", GGL_LIMIT, "$ref leads back to itself"},
+        {"{\"type\": \"integer\", \"minimum\": 3, \"maximum\": 2}", GGL_LIMIT, "no text"},
+        {"false", GGL_LIMIT, "no text"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        ggl_error err = {0};
+        llm_grammar *g;
+        const ggl_status st =
+            llm_grammar_from_schema(&g, rows[i].schema, strlen(rows[i].schema), "s", &err);
+        CHECK_MSG(st == rows[i].status && strstr(err.msg, rows[i].message) && !g,
+                  "%s: status %d, '%s', not '%s'", rows[i].schema, (int)st, err.msg,
+                  rows[i].message);
+        llm_grammar_free(g);
+    }
+}
+
+TEST(any_json) {
+    ggl_error err = {0};
+    llm_grammar *g;
+    if (!CHECK_OK(llm_grammar_json(&g, &err), &err))
+        return;
+    CHECK(fits(g, "{\"a\": [1, -2.5e10, \"\\u00e9\\n\", null, true, {}]}"));
+    CHECK(fits(g, "[\r\n\t{}\r\n]"));
+    CHECK(!fits(g, "{\"a\": \"\n\"}"));
+    CHECK(!fits(g, "[\"\\ud800\"]"));
+    CHECK(!fits(g, "[1] "));
+    CHECK(!fits(g, "{\"a\": 1,}"));
+    llm_grammar_free(g);
+}
+
+/* Time and memory must not explode with the size of what a schema says. */
+TEST(large) {
+    char *s = malloc(1 << 20);
+    REQUIRE(s);
+    size_t n = (size_t)sprintf(s, "{\"type\": \"object\", \"properties\": {");
+    for (int i = 0; i < 300; i++)
+        n += (size_t)sprintf(s + n, "%s\"p%d\": {\"type\": \"integer\"}", i ? ", " : "", i);
+    sprintf(s + n, "}, \"additionalProperties\": false, \"required\": [\"p299\"]}");
+    llm_grammar *g = compile(s);
+    CHECK(g && fits(g, "{\"p299\": 1, \"p0\": 2, \"p150\": 3}"));
+    CHECK(g && !fits(g, "{\"p0\": 2, \"p150\": 3}"));
+    CHECK(g && !fits(g, "{\"p299\": 1, \"p0\": 2, \"p0\": 3}"));
+    llm_grammar_free(g);
+    g = compile("{\"type\": \"string\", \"minLength\": 1000, \"maxLength\": 2147483647}");
+    CHECK(g && !fits(g, "\"short\""));
+    llm_grammar_free(g);
+    free(s);
+}

@@ -1,0 +1,275 @@
+/* Text with guesses, and with prompt caches, is the text without: for trained models, and for small
+ * ones with windows and states, over prompts that share beginnings, with seeds and temperatures,
+ * numbers of threads and sizes of ubatches. GGL_TEST_PROMPTS=1000 runs so many with each model. */
+#include <math.h>
+#include <unistd.h>
+
+#include "ggl/alloc.h"
+#include "ggl/backends.h"
+#include "ggl/gguf.h"
+#include "llm/guess.h"
+#include "llm/prompt_cache.h"
+#include "seed.h"
+#include "test.h"
+
+enum { CTX = 256, DRAWN = 48, GUESSES = 16, WIDTH = 16, VOCAB = 24 };
+
+#define WINDOW "h = heads(x, 2)\nx = x + attention(h, h, h, window = 49)\n"
+#define STATES "x = x + flat(sum(transpose(recent(x, 3))))\n"
+#define ALL    "h = heads(x, 2)\nx = x + attention(h, h, h)\n"
+#define MODEL(parts)                                                                               \
+    "arch tiny\nlanguage 1\ntoken_embd [16, n_vocab]\nx = token_embd[token]\n" parts               \
+    "logits = linear(x, token_embd)\n"
+
+/* How a text is generated. */
+typedef enum way { PLAIN, LOOKUP, LOOKUP_PACED, DRAFT, DRAFT_PACED, CACHED, WAYS } way;
+static const char *const way_name[] = {
+    "plain",         "lookup", "lookup at its pace", "a draft's guesses", "a draft at its pace",
+    "a prompt cache"};
+
+typedef struct fixture {
+    ggl_backend *cpu, *reference;
+    llm_model *model;
+    llm_session *plain, *fast, *draft; /* draft: the same model, with a coarser cache */
+    llm_guess *guess[WAYS];
+    int64_t n_vocab, n_guessed[WAYS], n_right[WAYS];
+    int32_t prompt[CTX], out[DRAWN];
+    size_t n_prompt;
+    llm_sampler_params sampling;
+    uint64_t seed;
+    ggl_error err;
+} fixture;
+
+static uint64_t below(fixture *f, uint64_t n) {
+    return test_random(&f->seed) % n;
+}
+
+static int64_t n_prompts(void) {
+    const char *given = getenv("GGL_TEST_PROMPTS");
+    return given ? atoll(given) : TEST_SANITIZED ? 9 : 25;
+}
+
+/* --- sessions --------------------------------------------------------------------------------- */
+
+static bool session_open(fixture *f, llm_session **s, int64_t n_ubatch, int64_t n_rows,
+                         ggl_type type) {
+    llm_session_params p = llm_session_default();
+    p.n_ctx = CTX;
+    p.n_ubatch = n_ubatch;
+    p.n_rows = n_rows;
+    p.type_k = p.type_v = type;
+    p.backend = &f->cpu;
+    p.n_backends = 1;
+    p.fold = f->reference;
+    return CHECK_OK(llm_session_new(s, f->model, &p, &f->err), &f->err) &&
+           CHECK_OK(llm_session_alloc(*s, &f->err), &f->err);
+}
+
+static bool guessers_open(fixture *f) {
+    for (int w = LOOKUP; w <= DRAFT_PACED; w++) {
+        llm_guess_params p = llm_guess_default();
+        llm_draft_params d = llm_draft_default();
+        d.session = f->draft;
+        d.p_min = w == DRAFT ? 0 : 0.3f;
+        p.always = w == LOOKUP || w == DRAFT;
+        ggl_status st = w >= DRAFT ? llm_guess_draft(&f->guess[w], &p, &d, &f->err)
+                                   : llm_guess_lookup(&f->guess[w], &p, &f->err);
+        if (!CHECK_OK(st, &f->err))
+            return false;
+    }
+    return true;
+}
+
+static bool setup(fixture *f, const char *path, int n_threads, int64_t n_ubatch, ggl_type type) {
+    const ggl_backend_params bp = {.n_threads = n_threads};
+    const llm_model_params mp = {.arch_dirs = ""};
+    const bool ok =
+        CHECK_OK(ggl_backend_open(&f->cpu, "cpu", &bp, &f->err), &f->err) &&
+        CHECK_OK(ggl_backend_open(&f->reference, "reference", NULL, &f->err), &f->err) &&
+        CHECK_OK(llm_model_open(&f->model, path, &mp, &f->err), &f->err) &&
+        session_open(f, &f->plain, 100, 1, GGL_F16) &&
+        session_open(f, &f->fast, n_ubatch, GUESSES + 1, GGL_F16) &&
+        session_open(f, &f->draft, 13, 1, type);
+    if (ok)
+        f->n_vocab = llm_session_n_vocab(f->plain);
+    return ok && guessers_open(f);
+}
+
+static void teardown(fixture *f) {
+    for (int w = 0; w < WAYS; w++)
+        llm_guess_free(f->guess[w]);
+    llm_session_free(f->plain);
+    llm_session_free(f->fast);
+    llm_session_free(f->draft);
+    llm_model_free(f->model);
+    ggl_backend_close(f->cpu);
+    ggl_backend_close(f->reference);
+    for (int w = 0; w < WAYS; w++)
+        f->guess[w] = NULL;
+    f->plain = f->fast = f->draft = NULL;
+    f->model = NULL;
+    f->cpu = f->reference = NULL;
+}
+
+/* --- texts ------------------------------------------------------------------------------------ */
+
+/* Runs the prompt from a file, and leaves the file for the next one. */
+static bool run_cached(fixture *f, llm_generator *g, llm_prompt_cache *c) {
+    int64_t n;
+    const llm_prompt p = {.id = f->prompt, .n = f->n_prompt};
+    const ggl_status st = llm_prompt_cache_load(c, test_path("text.cache"), p.id, p.n, &n, &f->err);
+    return (st == GGL_NOT_FOUND || CHECK_OK(st, &f->err)) &&
+           CHECK_OK(llm_generator_adopt(g, p.id, (size_t)n, &f->err), &f->err) &&
+           CHECK_OK(llm_prompt_cache_prompt(c, g, &p, &f->err), &f->err);
+}
+
+static bool save(fixture *f, llm_generator *g, llm_prompt_cache *c) {
+    size_t n, n_held;
+    const int32_t *id = llm_generator_tokens(g, &n);
+    return CHECK_OK(llm_generator_settle(g, &n_held, &f->err), &f->err) &&
+           CHECK_OK(llm_prompt_cache_save(c, test_path("text.cache"), id,
+                                          below(f, 2) ? n_held : f->n_prompt, &f->err),
+                    &f->err);
+}
+
+static bool generate(fixture *f, way w, int32_t *out) {
+    llm_session *s = w == PLAIN ? f->plain : f->fast;
+    const llm_prompt prompt = {.id = f->prompt, .n = f->n_prompt};
+    const llm_prompt_cache_params cp = {.model = f->model, .session = s};
+    llm_sampler *sampler = NULL;
+    llm_generator *g = NULL;
+    llm_prompt_cache *c = NULL;
+    const bool is_guessed = w >= LOOKUP && w <= DRAFT_PACED;
+    llm_generator_params p = {.session = s, .shift = true, .n_keep = 20, .n_guess_max = GUESSES};
+    p.guesser = is_guessed ? llm_guess_guesser(f->guess[w]) : NULL;
+    bool ok = CHECK_OK(llm_sampler_new(&sampler, &f->sampling, (int32_t)f->n_vocab, CTX, &f->err),
+                       &f->err);
+    p.sampler = sampler;
+    ok = ok && CHECK_OK(llm_generator_new(&g, &p, &f->err), &f->err) &&
+         CHECK_OK(llm_prompt_cache_new(&c, &cp, &f->err), &f->err);
+    ok = ok && (w == CACHED ? run_cached(f, g, c)
+                            : CHECK_OK(llm_generator_prompt(g, &prompt, &f->err), &f->err));
+    for (int i = 0; i < DRAWN && ok; i++)
+        ok = CHECK_OK(llm_generator_next(g, &out[i], &f->err), &f->err);
+    if (ok) {
+        f->n_guessed[w] += llm_generator_get_stats(g).n_guessed;
+        f->n_right[w] += llm_generator_get_stats(g).n_right;
+    }
+    ok = ok && (w != CACHED || f->n_prompt + DRAWN > CTX || save(f, g, c));
+    llm_prompt_cache_free(c);
+    llm_generator_free(g);
+    llm_sampler_free(sampler);
+    return ok;
+}
+
+/* The next prompt: the last one again, a part of it with something new, or with its text. */
+static void next_prompt(fixture *f) {
+    const uint64_t what = below(f, 4);
+    if (what == 1 && f->n_prompt + DRAWN < CTX) {
+        memcpy(f->prompt + f->n_prompt, f->out, sizeof f->out);
+        f->n_prompt += DRAWN;
+    } else if (what > 1 || f->n_prompt == 0) {
+        const size_t keep = below(f, f->n_prompt / 2 + 1), n_new = 2 + below(f, 60);
+        f->n_prompt = keep + n_new;
+        for (size_t i = keep; i < f->n_prompt; i++) /* some of it repeats */
+            f->prompt[i] =
+                i > 8 && below(f, 4) ? f->prompt[i - 8] : (int32_t)below(f, (uint64_t)f->n_vocab);
+    }
+    static const float temp[] = {0, 0.5f, 1, 2};
+    f->sampling = llm_sampler_default();
+    f->sampling.seed = test_random(&f->seed);
+    f->sampling.temp = temp[below(f, 4)];
+    f->sampling.repeat_penalty = below(f, 3) ? 1 : 1.1f;
+}
+
+/* Some prompts in all ways. */
+static bool check_prompts(fixture *f, int64_t n) {
+    unlink(test_path("text.cache"));
+    for (int64_t i = 0; i < n; i++) {
+        int32_t other[DRAWN];
+        next_prompt(f);
+        if (!generate(f, PLAIN, f->out))
+            return false;
+        for (int w = LOOKUP; w < WAYS; w++) {
+            if (!generate(f, (way)w, other))
+                return false;
+            int k = 0;
+            while (k < DRAWN && f->out[k] == other[k])
+                k++;
+            if (!CHECK_MSG(
+                    k == DRAWN,
+                    "prompt %d of %zu tokens, temperature %g: with %s token %d is %d, not %d",
+                    (int)i, f->n_prompt, (double)f->sampling.temp, way_name[w], k, other[k],
+                    f->out[k]))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* type: of the draft's cache. The coarser it is, the more guesses are wrong. */
+static void check_model(const char *path, ggl_type type) {
+    static const struct {
+        int n_threads;
+        int64_t n_ubatch;
+    } c[] = {{1, 64}, {2, 17}, {3, 6}};
+    fixture f = {.seed = sample_seed()};
+    const int64_t n = n_prompts(), n_ways = (int64_t)(sizeof c / sizeof *c);
+    bool ok = true;
+    for (int64_t i = 0; i < n_ways && ok; i++) {
+        ok = setup(&f, path, c[i].n_threads, c[i].n_ubatch, type) &&
+             check_prompts(&f, (n + i) / n_ways);
+        teardown(&f);
+    }
+    printf("%d prompts;", (int)n);
+    for (int w = LOOKUP; w <= DRAFT_PACED; w++)
+        printf(" %s: %d of %d guesses right%s", way_name[w], (int)f.n_right[w], (int)f.n_guessed[w],
+               w < DRAFT_PACED ? ";" : "\n");
+    CHECK(!ok || (f.n_right[LOOKUP] > n / 8 && f.n_right[DRAFT] > n));
+    CHECK(!ok ||
+          (f.n_guessed[LOOKUP] > f.n_right[LOOKUP] && f.n_guessed[DRAFT] > f.n_right[DRAFT]));
+}
+
+static void check_tiny(const char *text) {
+    static float embd[WIDTH * VOCAB];
+    char path[1024];
+    snprintf(path, sizeof path, "%s", test_path("tiny.gguf")); /* test_path reuses its memory */
+    ggl_error err = {0};
+    for (int i = 0; i < WIDTH * VOCAB; i++)
+        embd[i] = 0.6f * sinf((float)i * 1.7f);
+    ggl_gguf_writer *w = ggl_gguf_writer_new();
+    ggl_gguf_put_string(w, "general.architecture", "tiny", 4);
+    ggl_gguf_put_string(w, "general.descriptor", text, strlen(text));
+    ggl_gguf_put_tensor(w, "token_embd.weight", GGL_F32, 2, (int64_t[]){WIDTH, VOCAB}, embd);
+    if (CHECK_OK(ggl_gguf_writer_write(w, path, &err), &err))
+        check_model(path, GGL_BF16);
+    ggl_gguf_writer_free(w);
+}
+
+TEST(builtin) {
+    check_model(MODELS "/builtin/stories.gguf", GGL_Q4_0);
+}
+
+TEST(gpt2) {
+    check_model(DATA "/stories-gpt2.gguf", GGL_BF16);
+}
+
+TEST(qwen2) {
+    check_model(DATA "/stories-qwen2.gguf", GGL_BF16);
+}
+
+TEST(qwen3) {
+    check_model(DATA "/stories-qwen3.gguf", GGL_Q4_0);
+}
+
+TEST(windows) {
+    check_tiny(MODEL(WINDOW ALL));
+}
+
+TEST(states) {
+    check_tiny(MODEL(STATES));
+}
+
+TEST(windows_and_states) {
+    check_tiny(MODEL(ALL WINDOW STATES));
+}

@@ -1,0 +1,268 @@
+#!/usr/bin/env python3
+"""Converts adapters in the layout of Hugging Face's PEFT, and compares their effect with that of folders of whole models into
+whose weights numpy has merged the same change.
+
+    peft.py --cli LLM_CLI --dir FOLDER --convert LLM_CONVERT [--sample N] [CLASS ..]
+
+The models are those of ./folders.py. Every matrix of a folder gets a pair; those for which llm-convert refuses one are printed,
+and must be of a kind that is known to have no low-rank form. Exit code 0, 1.
+"""
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+
+import folders
+import today
+from folders import CLASSES, TOKENS, Weights, run, write_safetensors
+
+LIMIT = 2e-4
+EMBEDDING = ("embed_tokens.weight", "wte.weight", "word_embeddings.weight", "embed_in.weight", "tok_embeddings.weight", "embeddings.weight")
+# classes whose sections ask which tensors there are, or for their numbers: config.json alone does not do
+NEED_TENSORS = ["DeepseekV2ForCausalLM", "Qwen3NextForCausalLM", "Qwen3_5MoeForCausalLM", "ApertusForCausalLM", "Dots1ForCausalLM"]
+# what may be refused, and a part of the reason
+REFUSED = [("conv1d", ""), ("conv.", ""), ("embed", "tie_word_embeddings"), ("wte", "tie_word_embeddings"),
+           ("", "rows of matrices that have pairs of their own"), ("", "cannot be made for an adapter"), ("", "no weight of")]
+
+
+def safetensors(path, tensors):
+    write_safetensors(path, {k: np.asarray(v, np.float32) for k, v in tensors.items()})
+
+
+class Adapter:
+    """A PEFT folder for some matrices, and what it adds to them."""
+
+    def __init__(self, stored, names, random, conv1d, **config):
+        self.config = {"peft_type": "LORA", "r": 3, "lora_alpha": 5, "fan_in_fan_out": conv1d, "bias": "none", "target_modules": ["x"],
+                       "lora_dropout": 0.1, "modules_to_save": None, "use_dora": False, "init_lora_weights": True, **config}
+        self.tensors, self.added = {}, {}
+        for name in names:
+            module, w = name[: -len(".weight")], stored[name]
+            rank, alpha = self.of(module, "rank_pattern", "r"), self.of(module, "alpha_pattern", "lora_alpha")
+            scale = alpha / (np.sqrt(rank) if self.config.get("use_rslora") else rank)
+            embedding = name.endswith(EMBEDDING)
+            n_out, n_in = w.shape[::-1] if embedding or conv1d else w.shape
+            a = random.normal(size=(rank, n_in)).astype(np.float32)
+            b = (random.normal(size=(n_out, rank)) * 0.5 / np.sqrt(n_in)).astype(np.float32)
+            add = scale * (b.astype(np.float64) @ a)
+            self.added[name] = add.T if embedding or conv1d else add
+            ends = (".lora_embedding_A", ".lora_embedding_B") if embedding else (".lora_A.weight", ".lora_B.weight")
+            self.tensors["base_model.model." + module + ends[0]] = a
+            self.tensors["base_model.model." + module + ends[1]] = b
+
+    def of(self, module, table, otherwise):
+        for key, value in self.config.get(table, {}).items():
+            if module == key or module.endswith("." + key):
+                return value
+        return self.config[otherwise]
+
+    def write(self, folder):
+        os.makedirs(folder, exist_ok=True)
+        safetensors(os.path.join(folder, "adapter_model.safetensors"), self.tensors)
+        with open(os.path.join(folder, "adapter_config.json"), "w") as f:
+            json.dump(self.config, f)
+
+
+def converts(a, folder, base, out):
+    """None: llm-convert converts the adapter; else its message."""
+    done = subprocess.run([a.convert, folder, "--base", base, "-o", out], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if "runtime error:" in done.stderr or done.returncode not in (0, 1):
+        raise RuntimeError(f"exit code {done.returncode}: {done.stderr.strip()}")
+    return None if done.returncode == 0 else done.stderr.strip().splitlines()[-1]
+
+
+def logits(a, model, out, *more):
+    run(a.cli, "-m", model, "--tokens", ",".join(map(str, TOKENS)), "-n", "0", "-c", "16", "-t", "1", "-ctk", "f32", "-ctv", "f32",
+        "--backend", "reference", "--logits", out, *more)
+    return np.load(out)
+
+
+def model_folder(a, class_name, config, stored, name):
+    """Writes a folder of the whole model, and converts it; returns the GGUF file's path."""
+    folder = os.path.join(a.dir, name)
+    os.makedirs(folder, exist_ok=True)
+    write_safetensors(os.path.join(folder, "model.safetensors"), stored)
+    with open(os.path.join(folder, "config.json"), "w") as f:
+        json.dump(config, f)
+    run(a.convert, folder, "-o", folder + ".gguf", "--type", "f32")
+    return folder + ".gguf"
+
+
+def make(class_name):
+    """config.json and the stored tensors of a class's model."""
+    config, _, fill, scalings = CLASSES[class_name]
+    scaling = scalings[0]
+    c = {**config, "rope": dict(folders.SCALINGS[scaling] if scaling else {})}
+    w = Weights(len(class_name))
+    fill(c, w)
+    stored = c.get("layout", c.get("how", {}).get("layout", lambda w: w))(w)
+    own = {k: v for k, v in c.items() if k not in ("kind", "how", "d", "theta", "rope", "partial", "feed", "layout", "write", "type", "like")}
+    rope = folders.write_rotation(c, 5) if scaling else {}
+    return {"architectures": [class_name.split()[0]], **c.get("write", dict)({**own, **rope})}, stored
+
+
+def is_matrix(name, x):
+    return isinstance(x, np.ndarray) and x.ndim == 2 and name.endswith(".weight") and min(x.shape) > 1 and "norm" not in name
+
+
+def may_be_refused(name, message):
+    return any(part in name and reason in message for part, reason in REFUSED)
+
+
+def choose(a, class_name, stored, base, random, conv1d):
+    """The matrices whose pairs llm-convert accepts, tried together, then kind by kind; None: it refuses one that it should not."""
+    kinds, chosen = {}, []
+    for name, x in stored.items():
+        if is_matrix(name, x):
+            kinds.setdefault(re.sub(r"\.\d+\.", ".N.", name), []).append(name)
+    peft = os.path.join(a.dir, "peft-try")
+    if not conv1d:
+        everything = sum(kinds.values(), [])
+        Adapter(stored, everything, random, False).write(peft)
+        if converts(a, peft, base, peft + ".gguf") is None:
+            return everything
+    for kind, names in kinds.items():
+        Adapter(stored, names, random, conv1d and "wte" not in kind and "wpe" not in kind).write(peft)
+        message = converts(a, peft, base, peft + ".gguf")
+        if message is None:
+            chosen += names
+            continue
+        print(f"  {kind}: {message.split('safetensors: ')[-1][:160]}")
+        if not may_be_refused(kind, message):
+            return None
+    return chosen
+
+
+def check(a, class_name):
+    config, stored = make(class_name)
+    if any(not isinstance(x, np.ndarray) for x in stored.values()):
+        return True  # packed weights: merging would have to pack them again
+    random = np.random.default_rng(len(class_name))
+    conv1d = class_name.startswith("GPT2")
+    plain = model_folder(a, class_name, config, stored, "peft-base")
+    base, peft, out = plain[: -len(".gguf")], os.path.join(a.dir, "peft"), os.path.join(a.dir, "peft.npy")
+    only_config = base + "-config"
+    os.makedirs(only_config, exist_ok=True)
+    shutil.copy(os.path.join(base, "config.json"), only_config)
+    chosen = choose(a, class_name, stored, base, random, conv1d)
+    ok = bool(chosen)
+    worst = far = 0.0
+    # experts are joined, so they must have the same rank
+    one = next((n[: -len(".weight")] for n in reversed(chosen or []) if "expert" not in n), "none")
+    ways = [{}, {"use_rslora": True}, {"rank_pattern": {one: 5}, "alpha_pattern": {one.split(".", 1)[-1]: 11}}]
+    if class_name != "LlamaForCausalLM":
+        ways = [ways[len(class_name) % 3]]
+    for way in ways if ok else []:
+        adapter = Adapter(stored, chosen, random, conv1d, **way)
+        adapter.write(peft)
+        message = converts(a, peft, base, peft + ".gguf")
+        if message:
+            raise RuntimeError(message)
+        with open(peft + ".gguf", "rb") as f:
+            with_tensors = f.read()
+        message = converts(a, peft, only_config, peft + ".gguf")
+        with open(peft + ".gguf", "rb") as f:
+            if message and class_name in NEED_TENSORS:
+                print(f"  config.json alone: {message[:160]}")
+            elif message or f.read() != with_tensors:
+                raise RuntimeError(f"with config.json alone: {message or 'another file'}")
+        merged = {k: x + adapter.added[k] if k in adapter.added else x for k, x in stored.items()}
+        want = logits(a, model_folder(a, class_name, config, merged, "peft-merged"), out)
+        size = max(1, np.abs(want).max())
+        worst = max(worst, np.abs(logits(a, plain, out, "--lora", peft + ".gguf") - want).max() / size)
+        far = np.abs(logits(a, plain, out) - want).max()
+    ok = ok and worst <= LIMIT and far > 0.01
+    print(f"{class_name:28} {len(chosen or []):3} matrices  {worst:8.1e}, from the plain model {far:6.2f}  {'ok' if ok else 'FAILED'}")
+    return ok
+
+
+def refused(a):
+    """Values of the config, and tensors, that have no form in GGUF; each is named."""
+    config, stored = make("LlamaForCausalLM")
+    base, peft = os.path.join(a.dir, "peft-base"), os.path.join(a.dir, "peft")
+    model_folder(a, "LlamaForCausalLM", config, stored, "peft-base")
+    random = np.random.default_rng(1)
+    names = [n for n in stored if n.endswith("q_proj.weight")]
+    ok = True
+
+    def expect(words, change=lambda adapter: None, **more):
+        nonlocal ok
+        adapter = Adapter(stored, names, random, False, **more)
+        change(adapter)
+        adapter.write(peft)
+        message = converts(a, peft, base, peft + ".gguf")
+        if message is None or any(word not in message for word in words.split("|")):
+            print(f"expected '{words}', not: {message}")
+            ok = False
+
+    def put(end, shape):
+        def change(adapter):
+            adapter.tensors["base_model.model." + end] = np.zeros(shape, np.float32)
+        return change
+
+    def drop(adapter):
+        del adapter.tensors["base_model.model." + names[0][:-7] + ".lora_B.weight"]
+
+    def reshape(adapter):
+        adapter.tensors["base_model.model." + names[0][:-7] + ".lora_B.weight"] = np.zeros((7, 3), np.float32)
+
+    expect("use_dora|DoRA", use_dora=True)
+    expect("modules_to_save|lm_head", modules_to_save=["lm_head"])
+    expect("bias|lora_only", bias="lora_only")
+    expect("lora_bias", lora_bias=True)
+    expect("target_parameters", target_parameters=["experts.up"])
+    expect("alora_invocation_tokens", alora_invocation_tokens=[1, 2])
+    expect("init_lora_weights|pissa", init_lora_weights="pissa_niter_4")
+    expect("peft_type", peft_type="IA3")
+    expect("some_new_thing|does not know", some_new_thing=3)
+    expect("lora_alpha", lambda adapter: adapter.config.update(lora_alpha="many"))
+    expect("regular expression", alpha_pattern={".*q_proj": 3})
+    expect("has the rank 3", lambda adapter: adapter.config.update(rank_pattern={"q_proj": 2}))
+    expect("lora_magnitude_vector", put("model.layers.0.self_attn.q_proj.lora_magnitude_vector", (4,)))
+    expect("lm_head.weight", put("lm_head.weight", (4, 4)))
+    expect("half of a pair", drop)
+    expect("q_proj|7 rows", reshape)
+    expect("model.layers.0.self_attn.z_proj", lambda x: (put("model.layers.0.self_attn.z_proj.lora_A.weight", (3, 4))(x),
+                                                          put("model.layers.0.self_attn.z_proj.lora_B.weight", (4, 3))(x)))
+    expect("same rank", put("model.layers.0.self_attn.q_proj.lora_A.weight", (2, 48)))
+    done = subprocess.run([a.convert, peft, "-o", peft + ".gguf"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if done.returncode != 2 or "--base MODEL_FOLDER" not in done.stderr:
+        print("without --base:", done.stderr)
+        ok = False
+    print("what is refused is named" if ok else "FAILED")
+    return ok
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("--cli", required=True)
+    p.add_argument("--convert", required=True)
+    p.add_argument("--dir", default=".")
+    p.add_argument("--sample", type=int, help="so many classes, others each day")
+    p.add_argument("classes", nargs="*")
+    a = p.parse_args()
+    a.dir = os.path.join(a.dir, "peft-test")
+    os.makedirs(a.dir, exist_ok=True)
+    import folders_deepseek4
+    import folders_experts
+    import folders_kin
+    import folders_more
+    for more in (folders_kin, folders_experts, folders_more, folders_deepseek4):
+        CLASSES.update(more.CLASSES)
+    failed = 0 if refused(a) else 1
+    for class_name in today.sample("classes", a.classes or CLASSES, a.sample):
+        try:
+            failed += not check(a, class_name)
+        except RuntimeError as e:
+            failed += 1
+            print(f"{class_name:28} FAILED: {e}")
+    shutil.rmtree(a.dir)
+    return 1 if failed else 0
+
+
+sys.exit(main())

@@ -1,0 +1,108 @@
+#include "adapters.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ggl/show.h"
+
+/* Opens one adapter and adds it to the list. */
+static ggl_status open_one(tool_adapters *x, const llm_model *m, const char *path, double scale,
+                           ggl_error *err) {
+    llm_adapter *a;
+    llm_adapter_use *grown = realloc(x->use, (x->n + 1) * sizeof *grown);
+    if (!grown)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    x->use = grown;
+    ggl_status st = llm_adapter_open(&a, path, NULL, err);
+    if (st != GGL_OK)
+        return st;
+    x->use[x->n++] = (llm_adapter_use){a, scale};
+    return llm_adapter_check(a, m, err);
+}
+
+/* Cuts ":SCALE" off the end of an item. False: it has none; *scale is unchanged. */
+static bool cut_scale(char *item, double *scale) {
+    char *colon = strrchr(item, ':');
+    bool range;
+    if (!colon || colon == item || !args_read_float(colon + 1, scale, &range))
+        return false;
+    *colon = 0;
+    return true;
+}
+
+/* Opens the adapters of one value, "a.gguf:0.5,b.gguf". follows: a scale given as the next argument,
+ * or NULL. needed: each must have a scale. */
+static ggl_status open_value(tool_adapters *x, const llm_model *m, const char *value,
+                             const char *follows, bool needed, ggl_error *err) {
+    char *copy = strdup(value);
+    ggl_status st = copy ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory");
+    for (char *item = copy, *end; item && st == GGL_OK; item = end) {
+        double scale = 1;
+        bool range;
+        end = strchr(item, ',');
+        if (end)
+            *end++ = 0;
+        const bool given = cut_scale(item, &scale) ||
+                           (follows && !end && args_read_float(follows, &scale, &range));
+        if (!*item)
+            st = ggl_fail(err, GGL_USAGE, "'%s' has an empty name in its list", value);
+        else if (needed && !given)
+            st = ggl_fail(err, GGL_USAGE, "%s has no scale; FILE:SCALE gives it one", item);
+        else
+            st = open_one(x, m, item, scale, err);
+    }
+    free(copy);
+    return st == GGL_OK ? st : ggl_within(err, st, needed ? "--lora-scaled" : "--lora");
+}
+
+ggl_status adapters_new(tool_adapters *x, const llm_model *m, llm_session_params *sp,
+                        ggl_error *err) {
+    ggl_status st = GGL_OK;
+    double scale;
+    bool range;
+    for (size_t i = 0; i < x->lora.n && st == GGL_OK; i++)
+        st = open_value(x, m, x->lora.s[i], NULL, false, err);
+    for (size_t i = 0; i < x->scaled.n && st == GGL_OK; i++) {
+        const char *next = i + 1 < x->scaled.n ? x->scaled.s[i + 1] : "";
+        const bool follows = args_read_float(next, &scale, &range);
+        st = open_value(x, m, x->scaled.s[i], follows ? next : NULL, true, err);
+        i += follows;
+    }
+    sp->adapter = x->use;
+    sp->n_adapters = x->n;
+    return st;
+}
+
+int adapters_open(tool_adapters *x, const char *tool, const llm_model *m, llm_session_params *sp) {
+    ggl_error err = {0};
+    const ggl_status st = adapters_new(x, m, sp, &err);
+    return st == GGL_OK ? -1 : tool_error(tool, st == GGL_USAGE ? 2 : 1, "%s", err.msg);
+}
+
+void adapters_print(const tool_adapters *x, const char *head, FILE *out) {
+    for (size_t i = 0; i < x->n; i++) {
+        const llm_adapter_info info = llm_adapter_describe(x->use[i].adapter);
+        char rank[64];
+        const bool same = info.rank_min == info.rank_max;
+        snprintf(rank, sizeof rank, same ? "%" PRId64 : "%" PRId64 " to %" PRId64, info.rank_min,
+                 info.rank_max);
+        ggl_fprint(out, "%s%s: rank %s, %zu tensor%s, %.1f MiB, scale %g\n", head,
+                   ggl_gguf_name(llm_adapter_file(x->use[i].adapter)), rank, info.n_pairs,
+                   info.n_pairs == 1 ? "" : "s", (double)info.bytes / 0x1p20, x->use[i].scale);
+    }
+}
+
+void adapters_close(tool_adapters *x) {
+    for (size_t i = 0; i < x->n; i++)
+        llm_adapter_free((llm_adapter *)x->use[i].adapter); /* this list owns them */
+    free(x->use);
+    x->use = NULL;
+    x->n = 0;
+}
+
+void adapters_fini(tool_adapters *x) {
+    adapters_close(x);
+    args_list_fini(&x->lora);
+    args_list_fini(&x->scaled);
+}

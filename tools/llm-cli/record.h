@@ -1,0 +1,43 @@
+/* What a run did, as one line of JSON: enough to repeat it and to look at how sure the model was. */
+#ifndef TOOLS_CLI_RECORD_H
+#define TOOLS_CLI_RECORD_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "llm/sampler.h"
+#include "llm/session.h"
+
+typedef struct record {
+    int32_t *id; /* [n] tokens that were drawn, and their logarithms of probability */
+    double *logprob;
+    size_t n, cap_id, cap_logprob;
+    char *text; /* what was shown */
+    size_t n_text, cap_text;
+} record;
+
+/* Adds a token that was drawn from logits [n_vocab]. False: out of memory. */
+bool record_token(record *r, int32_t id, const float *logits, int32_t n_vocab);
+/* Adds text that was shown. */
+bool record_text(record *r, const char *text, size_t n);
+void record_fini(record *r);
+
+/* Facts of the run that the record does not collect itself. */
+typedef struct record_run {
+    const llm_model *model;
+    const llm_session *session;
+    const llm_session_params *params;
+    const llm_sampler_params *sampling;
+    const llm_tokens *prompt_ids;
+    const char *prompt_text; /* NULL: the prompt was given as ids */
+    size_t n_prompt_text;
+    const char *finish; /* why it ended: "stop", "length", "context", .. */
+    const char *backends;
+    int64_t n_predict, n_reused;
+    double load, prompt, generation; /* seconds */
+} record_run;
+
+/* Writes the line. */
+void record_print(const record *r, const record_run *run, FILE *out);
+
+#endif

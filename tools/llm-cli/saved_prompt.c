@@ -1,0 +1,107 @@
+#include "saved_prompt.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct saved_prompt {
+    const char *tool;
+    const saved_prompt_options *o;
+    llm_prompt_cache *cache;
+    int64_t n_held; /* tokens that came from the file */
+    char also[1000];
+};
+
+int saved_prompt_check(const char *tool, const saved_prompt_options *o) {
+    if (!o->path && (o->all || o->read_only))
+        return tool_error(tool, 2,
+                          "--prompt-cache-all and --prompt-cache-ro need --prompt-cache FILE");
+    if (o->all && o->read_only)
+        return tool_error(tool, 2, "--prompt-cache-all and --prompt-cache-ro exclude each other");
+    return -1;
+}
+
+static void append(saved_prompt *s, const char *a, const char *b) {
+    const size_t used = strlen(s->also);
+    snprintf(s->also + used, sizeof s->also - used, "%s%s%s", used ? ", " : "", a, b);
+}
+
+/* All CPUs compute the same bits. */
+static void describe(saved_prompt *s, const saved_prompt_target *t) {
+    if (t->f16_as_bf16)
+        append(s, "--f16-as-bf16", "");
+    for (int i = 0; i < placement_n_backends(t->placement); i++) {
+        const ggl_backend *b = placement_backend(t->placement, i);
+        if (strncmp(b->name, "cpu", 3) != 0)
+            append(s, "on ", b->description);
+    }
+}
+
+int saved_prompt_open(saved_prompt **out, const char *tool, const saved_prompt_options *o,
+                      const saved_prompt_target *t) {
+    ggl_error err = {0};
+    *out = NULL;
+    if (!o->path)
+        return -1;
+    saved_prompt *s = *out = calloc(1, sizeof *s);
+    if (!s)
+        return tool_error(tool, 1, "out of memory");
+    s->tool = tool;
+    s->o = o;
+    describe(s, t);
+    const llm_prompt_cache_params p = {.model = t->model, .session = t->session, .also = s->also};
+    const ggl_status st = llm_prompt_cache_new(&s->cache, &p, &err);
+    return st == GGL_OK ? -1 : tool_error(tool, 1, "--prompt-cache: %s", err.msg);
+}
+
+void saved_prompt_close(saved_prompt *s) {
+    if (s)
+        llm_prompt_cache_free(s->cache);
+    free(s);
+}
+
+/* Sets the slot to what the file has of the prompt. */
+static ggl_status load(saved_prompt *s, llm_generator *g, const llm_prompt *p, ggl_error *err) {
+    ggl_error why = {0};
+    const ggl_status st =
+        llm_prompt_cache_load(s->cache, s->o->path, p->id, p->n, &s->n_held, &why);
+    if (st != GGL_OK && (st != GGL_NOT_FOUND || s->o->read_only))
+        (void)tool_error(s->tool, 0, "note: --prompt-cache: %s; the prompt runs without it",
+                         why.msg);
+    return llm_generator_adopt(g, p->id, (size_t)s->n_held, err);
+}
+
+ggl_status saved_prompt_run(saved_prompt *s, llm_generator *g, const llm_prompt *p,
+                            ggl_error *err) {
+    if (!s)
+        return llm_generator_prompt(g, p, err);
+    const ggl_status st = p->each ? GGL_OK : load(s, g, p, err); /* each: all tokens have to run */
+    return st == GGL_OK ? llm_prompt_cache_prompt(s->cache, g, p, err) : st;
+}
+
+int64_t saved_prompt_n_held(const saved_prompt *s) {
+    return s ? s->n_held : 0;
+}
+
+/* The number of tokens at the start that the sequences share. */
+static size_t common_beginning(const int32_t *a, size_t n_a, const int32_t *b, size_t n_b) {
+    size_t n = 0;
+    while (n < n_a && n < n_b && a[n] == b[n])
+        n++;
+    return n;
+}
+
+void saved_prompt_write(saved_prompt *s, llm_generator *g, const int32_t *prompt, size_t n) {
+    ggl_error err = {0};
+    size_t n_all, n_held;
+    if (!s || s->o->read_only || (!s->o->all && (size_t)s->n_held + 1 >= n && s->n_held > 0))
+        return;
+    ggl_status st = llm_generator_settle(g, &n_held, &err);
+    const int32_t *id = llm_generator_tokens(g, &n_all);
+    if (!s->o->all) /* the context may have been shifted since */
+        n_held = common_beginning(id, n_held, prompt, n);
+    if (st == GGL_OK && n_held > 0)
+        st = llm_prompt_cache_save(s->cache, s->o->path, id, n_held, &err);
+    if (st != GGL_OK)
+        (void)tool_error(s->tool, 0, "note: the prompt is not saved: %s", err.msg);
+}

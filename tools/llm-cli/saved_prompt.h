@@ -1,0 +1,48 @@
+/* Prompt caches in llm-cli: --prompt-cache and its flags. */
+#ifndef TOOLS_CLI_SAVED_PROMPT_H
+#define TOOLS_CLI_SAVED_PROMPT_H
+
+#include "common/args.h"
+#include "common/placement.h"
+#include "llm/prompt_cache.h"
+
+typedef struct saved_prompt_options {
+    const char *path; /* NULL: none */
+    bool read_only, all;
+} saved_prompt_options;
+
+/* clang-format off */
+#define SAVED_PROMPT_OPTIONS(o)                                                                    \
+    {"--prompt-cache", ARG_STRING, &(o).path, .value = "FILE",                                     \
+     .help = "start from the part of the prompt that FILE has, and save the prompt in it at the end"}, \
+    {"--prompt-cache-all", ARG_FLAG, &(o).all, .help = "save the generated text, too"},            \
+    {"--prompt-cache-ro", ARG_FLAG, &(o).read_only, .help = "do not change the file"}
+/* clang-format on */
+
+/* Checks the options against each other. Returns -1, or an exit code after a message. */
+int saved_prompt_check(const char *tool, const saved_prompt_options *o);
+
+typedef struct saved_prompt saved_prompt;
+
+/* What the file must fit, besides model and session. */
+typedef struct saved_prompt_target {
+    const llm_model *model;
+    llm_session *session; /* allocated */
+    const placement
+        *placement; /* devices whose results are their own are compared by description */
+    bool f16_as_bf16;
+} saved_prompt_target;
+
+/* *out is NULL without --prompt-cache. Returns -1, or an exit code after a message. */
+int saved_prompt_open(saved_prompt **out, const char *tool, const saved_prompt_options *o,
+                      const saved_prompt_target *t);
+void saved_prompt_close(saved_prompt *s); /* NULL is fine */
+/* Runs the prompt from where the file ends. Problems with the file are only noted. s NULL: from the
+ * start. Returns what llm_generator_prompt does. */
+ggl_status saved_prompt_run(saved_prompt *s, llm_generator *g, const llm_prompt *p, ggl_error *err);
+/* Tokens of the prompt that came from the file. */
+int64_t saved_prompt_n_held(const saved_prompt *s);
+/* Writes the file at the end, if it does not have all of the prompt. A failure is only noted. */
+void saved_prompt_write(saved_prompt *s, llm_generator *g, const int32_t *prompt, size_t n);
+
+#endif

@@ -1,0 +1,197 @@
+/* llm-grammar: checks texts against a grammar or a JSON schema. See docs/tools.md. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/input.h"
+#include "common/process.h"
+#include "ggl/show.h"
+#include "tool.h"
+
+const char GRAMMAR_TOOL[] = "llm-grammar";
+
+typedef struct options {
+    const char *grammar, *schema, *model;
+    bool json, bench, verbose;
+    arg_list files;
+} options;
+
+/* --- grammars --------------------------------------------------------------------------------- */
+
+/* The text of --json-schema: JSON itself if it begins like an object, else a file. */
+static char *schema_text(const char *s, const char **name, size_t *n) {
+    if (s[strspn(s, " \t\r\n")] != '{') {
+        *name = strcmp(s, "-") == 0 ? "stdin" : s;
+        return tool_read_at_most(GRAMMAR_TOOL, s, GRAMMAR_MOST_SCHEMA, n);
+    }
+    *name = "--json-schema";
+    *n = strlen(s);
+    char *copy = malloc(*n + 1);
+    if (copy)
+        memcpy(copy, s, *n + 1);
+    else
+        tool_error(GRAMMAR_TOOL, 1, "out of memory");
+    return copy;
+}
+
+/* Makes the grammar that the options name. Returns -1, or an exit code after an error message. */
+static int make_grammar(const options *o, llm_grammar **g) {
+    ggl_error err = {0};
+    const char *name = o->grammar;
+    size_t n = 0;
+    ggl_status st;
+    if (o->json) {
+        st = llm_grammar_json(g, &err);
+    } else {
+        char *text = o->schema ? schema_text(o->schema, &name, &n)
+                               : tool_read_at_most(GRAMMAR_TOOL, name, GRAMMAR_MOST_SCHEMA, &n);
+        if (!text)
+            return 1;
+        st = o->schema ? llm_grammar_from_schema(g, text, n, name, &err)
+                       : llm_grammar_from_gbnf(g, text, n, name, &err);
+        free(text);
+    }
+    return st == GGL_OK      ? -1
+           : st == GGL_NOMEM ? tool_error(GRAMMAR_TOOL, 1, "%s", err.msg)
+                             : tool_error(GRAMMAR_TOOL, 2, "%s", err.msg);
+}
+
+/* --- texts ------------------------------------------------------------------------------------ */
+
+static bool continues_char(char c) {
+    return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+/* Line and column of s[at], counted from 1 in characters. */
+static void find_place(const char *s, size_t at, size_t *line, size_t *column) {
+    *line = *column = 1;
+    for (size_t i = 0; i < at; i++)
+        if (s[i] == '\n') {
+            ++*line;
+            *column = 1;
+        } else if (!continues_char(s[i])) {
+            ++*column;
+        }
+}
+
+/* The character at s[at], whole. */
+static int char_length(const char *s, size_t n, size_t at) {
+    int len = 1;
+    while (at + (size_t)len < n && len < 4 && continues_char(s[at + (size_t)len]))
+        len++;
+    return len;
+}
+
+static int refuse(const char *name, llm_matcher *m, const char *s, size_t n, size_t at) {
+    char expected[400];
+    size_t line, column;
+    while (at > 0 && at < n && continues_char(s[at]))
+        at--;
+    find_place(s, at, &line, &column);
+    llm_matcher_expected(m, expected, sizeof expected);
+    if (at >= n)
+        ggl_fprint(stdout, "%s:%zu:%zu: the text ends here, expected %s\n", name, line, column,
+                   expected);
+    else
+        ggl_fprint(stdout, "%s:%zu:%zu: '%.*s', expected %s\n", name, line, column,
+                   char_length(s, n, at), s + at, expected);
+    return 1;
+}
+
+/* Checks one file. White space around JSON is not the grammar's, and is skipped. */
+static int check_file(const options *o, llm_matcher *m, const char *path) {
+    ggl_error err = {0};
+    size_t n = 0, from = 0, accepted = 0;
+    const char *name = strcmp(path, "-") == 0 ? "stdin" : path;
+    char *s = tool_read_at_most(GRAMMAR_TOOL, path, GRAMMAR_MOST_TEXT, &n);
+    if (!s)
+        return 1;
+    size_t end = n;
+    if (!o->grammar) {
+        while (from < end && strchr(" \t\r\n", s[from]) && s[from])
+            from++;
+        while (end > from && s[end - 1] && strchr(" \t\r\n", s[end - 1]))
+            end--;
+    }
+    llm_matcher_reset(m);
+    const ggl_status st = llm_matcher_accept_bytes(m, s + from, end - from, &accepted, &err);
+    int code = 0;
+    if (st != GGL_OK)
+        code = tool_error(GRAMMAR_TOOL, 1, "%s: %s", name, err.msg);
+    else if (accepted < end - from || !llm_matcher_is_complete(m))
+        code = refuse(name, m, s, end, from + accepted);
+    else
+        ggl_fprint(stdout, "%s: accepted\n", name);
+    free(s);
+    return code;
+}
+
+static int check_files(const options *o) {
+    ggl_error err = {0};
+    llm_grammar *g = NULL;
+    llm_matcher *m = NULL;
+    int code = make_grammar(o, &g);
+    if (code >= 0)
+        return code;
+    if (llm_matcher_new(&m, g, NULL, &err) != GGL_OK)
+        code = tool_error(GRAMMAR_TOOL, 1, "%s", err.msg);
+    else
+        code = 0;
+    for (size_t i = 0; m && i < o->files.n; i++) {
+        const int one = check_file(o, m, o->files.s[i]);
+        code = one > code ? one : code;
+    }
+    llm_matcher_free(m);
+    llm_grammar_free(g);
+    return code;
+}
+
+/* Returns what is wrong with the options; NULL: nothing. */
+static const char *wrong_options(const options *o) {
+    const int n = (o->grammar != NULL) + (o->schema != NULL) + o->json + o->bench;
+    if (n > 1)
+        return "--grammar, --json-schema, --json and --bench exclude each other";
+    if (n == 0)
+        return "one of --grammar FILE, --json-schema FILE, --json or --bench is needed; see --help";
+    if (o->files.n == 0)
+        return o->bench ? "--bench needs a folder of schemas, or a file of them (.jsonl)"
+                        : "no file to check; \"-\" is stdin";
+    if (!o->bench && (o->model || o->verbose))
+        return "-m and -v are for --bench";
+    return NULL;
+}
+
+int main(int argc, char **argv) {
+    process_begin();
+    options o = {0};
+    const arg_option table[] = {
+        {"--grammar", ARG_STRING, &o.grammar, .value = "FILE", .help = "a grammar in GBNF"},
+        {"--json-schema", ARG_STRING, &o.schema, .value = "FILE|JSON",
+         .help = "a JSON schema: a file, or the schema itself, which begins with {"},
+        {"--json", ARG_FLAG, &o.json, .help = "any JSON text"},
+        {"--bench", ARG_FLAG, &o.bench,
+         .help = "judge the instances of schemas, {\"name\", \"schema\", \"tests\": [{\"valid\", "
+                 "\"data\"}]} on each line of FILE.jsonl or in each file of a folder, and time it"},
+        {"-m --model", ARG_STRING, &o.model, .value = "FILE",
+         .help = "with --bench: GGUF file whose vocabulary the masks are made for"},
+        {"-v --verbose", ARG_FLAG, &o.verbose,
+         .help = "with --bench: name each schema that is refused"},
+        {0}};
+    const args_spec spec = {
+        GRAMMAR_TOOL,
+        "(--grammar FILE | --json-schema FILE | --json) TEXT-FILE...",
+        "Says whether texts fit a grammar, or where they stop to fit, and what was expected there. "
+        "Exit code 0: all do; 1: one does not; 2: the grammar or schema is refused.",
+        table,
+        &o.files,
+        NULL};
+    int code = args_parse(&spec, argc, argv);
+    if (code < 0) {
+        const char *wrong = wrong_options(&o);
+        code = wrong     ? tool_error(GRAMMAR_TOOL, 2, "%s", wrong)
+               : o.bench ? grammar_bench(&o.files, o.model, o.verbose)
+                         : check_files(&o);
+        code = tool_finish(GRAMMAR_TOOL, code);
+    }
+    args_list_fini(&o.files);
+    return code;
+}
