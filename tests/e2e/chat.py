@@ -377,6 +377,13 @@ def pipes():
     talk = {"messages": [{"role": "user", "content": "Once upon a time"}]}
     check(lines[0] == whole(talk, 8), "the first answer: %r" % lines[0])
     check(r.stderr == b"", "something on standard error", r.stderr)
+    data = run("-cnv", "-n", "40", "--json", stdin="Hello\nOnce\n").stdout.decode().strip()
+    decoder, found = json.JSONDecoder(), 0
+    while data:
+        data, found = data[decoder.raw_decode(data)[1]:].lstrip(), found + 1
+    check(found == 2, "--json in a conversation: %d values" % found)
+    same = run("-cnv", "-n", "8", "--lookup", stdin="Once upon a time\n\nWho was it?\n/help\n")
+    check(same.stdout == r.stdout, "--lookup: %r" % same.stdout)
     one = run("-st", "-n", "8", stdin="Once upon\na time\n").stdout.decode()
     check(one.strip() == whole({"messages": [{"role": "user", "content": "Once upon\na time"}]}, 8), "-st reads all: %r" % one)
     two = run("-st", "-n", "8", "-p", "Once upon\\na time").stdout.decode()
@@ -415,7 +422,7 @@ def pipes():
 def wrong():
     for args, words in ((("-cnv", "-no-cnv"), "exclude"), (("-st", "--tokens", "1"), "--tokens"), (("-cnv", "-i"), "choose one"),
                         (("-sys", "x", "-p", "y"), "with -st, -p is the message"), (("-sys", "x", "-sysf", TEMPLATE), "exclude"),
-                        (("--in-prefix", "x"), "are for -i"), (("-cnv", "--chat-template-kwargs", "[]"), "a JSON object is expected")):
+                        (("--in-prefix", "x"), "are for -i"), (("-st", "--json-output", "-p", "x"), "are for texts"), (("-cnv", "--chat-template-kwargs", "[]"), "a JSON object is expected")):
         r = run(*args, code=2)
         check(words.encode() in r.stderr, "%s: %s" % (args, r.stderr))
     plain = ["-m", MODEL]

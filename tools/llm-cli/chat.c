@@ -25,7 +25,8 @@ static bool has_template(const ggl_gguf *file) {
 
 bool chat_begins(const cli_options *o, const ggl_gguf *file) {
     const chat_options *k = &o->chat;
-    if (k->refused || k->interactive || o->plan || o->logits || o->watch || (!file && o->arch))
+    if (k->refused || k->interactive || o->plan || o->logits || o->watch || o->json_output ||
+        o->saved_prompt.path || (!file && o->arch))
         return false;
     if (k->wanted || k->single)
         return true;
@@ -182,6 +183,8 @@ static int open_generator(chat *c) {
     const llm_generator_params p = {.session = c->setup->session,
                                     .sampler = c->sampler,
                                     .tokenizer = c->setup->tokenizer,
+                                    .guesser = c->setup->guesser,
+                                    .n_guess_max = c->setup->n_guess_max,
                                     .progress = c->setup->progress,
                                     .ctx = c->setup->ctx};
     return llm_generator_new(&c->g, &p, &err) == GGL_OK ? -1 : tool_error(TOOL, 1, "%s", err.msg);

@@ -2,6 +2,7 @@
 #ifndef TOOLS_CHAT_H
 #define TOOLS_CHAT_H
 
+#include "constraint.h"
 #include "llm/session.h"
 #include "options.h"
 
@@ -13,6 +14,9 @@ typedef struct chat_setup {
     const llm_tokenizer *tokenizer;
     llm_session *session;
     ggl_str first; /* first message of the user; for interactive_run: the text; s NULL: none */
+    constraint *constraint;     /* of each answer; NULL: none */
+    const llm_guesser *guesser; /* NULL: none */
+    int64_t n_guess_max;
     bool (*progress)(void *ctx, int64_t n_done, int64_t n); /* as llm_generator_params.progress */
     void *ctx;
 } chat_setup;

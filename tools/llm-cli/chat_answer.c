@@ -193,7 +193,7 @@ static ggl_status draw(chat *c, chat_show *show, ggl_error *err) {
         if (st != GGL_OK)
             break;
         note_nan(c);
-        if (!c->o.ignore_eos && llm_tokenizer_is_eog(c->setup->tokenizer, id))
+        if (id < 0 || (!c->o.ignore_eos && llm_tokenizer_is_eog(c->setup->tokenizer, id)))
             break;
         if (add_token(c, id, show, &st, err) || st != GGL_OK)
             break;
@@ -309,6 +309,8 @@ static ggl_status give_answer(chat *c, prompt *p, ggl_error *err) {
                   .prompt = {p->text, p->n_text},
                   .tools = {c->tools, c->tools ? strlen(c->tools) : 0}}};
     ggl_status st = chat_show_begin(&show, &params, err);
+    if (st == GGL_OK)
+        st = constraint_begin(c->setup->constraint, c->g, c->o.n_predict, err);
     if (st == GGL_OK)
         st = draw_all(c, p, &show, err);
     ggl_error late = {0};

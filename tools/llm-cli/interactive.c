@@ -32,6 +32,8 @@ static int pad_open(pad *p, const chat_setup *s) {
     const llm_generator_params gp = {.session = s->session,
                                      .sampler = p->sampler,
                                      .tokenizer = s->tokenizer,
+                                     .guesser = s->guesser,
+                                     .n_guess_max = s->n_guess_max,
                                      .shift = s->o->shift || !s->o->full_given,
                                      .n_keep = s->o->n_keep,
                                      .progress = s->progress,
@@ -83,10 +85,13 @@ static void note_shift(pad *p) {
 static ggl_status extend(pad *p, ggl_error *err) {
     const cli_options *o = p->setup->o;
     ggl_status st = p->tokens.n == 0 ? GGL_CANCELLED : GGL_OK;
+    if (st == GGL_OK)
+        st = constraint_begin(p->setup->constraint, p->g, o->n_predict, err);
     for (int64_t n = 0; st == GGL_OK && (o->n_predict < 0 || n < o->n_predict); n++) {
         int32_t id;
         st = process_stopped || p->out.failed ? GGL_CANCELLED : llm_generator_next(p->g, &id, err);
-        if (st != GGL_OK || (!o->ignore_eos && llm_tokenizer_is_eog(p->setup->tokenizer, id)))
+        if (st != GGL_OK || id < 0 ||
+            (!o->ignore_eos && llm_tokenizer_is_eog(p->setup->tokenizer, id)))
             break;
         const ggl_str text = llm_token_text(p->setup->tokenizer, id, false);
         st = stops_put(&p->stops, &p->out, text, false, err);

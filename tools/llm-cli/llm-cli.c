@@ -438,6 +438,9 @@ static int converse(cli *c) {
                           .tokenizer = c->tokenizer,
                           .session = c->session,
                           .first = {c->text, c->text_size},
+                          .constraint = c->constraint,
+                          .guesser = speculate_guesser(c->speculation),
+                          .n_guess_max = speculate_n_max(&c->o.speculate),
                           .progress = on_progress,
                           .ctx = c};
     return c->converses ? chat_run(&s) : interactive_run(&s);
