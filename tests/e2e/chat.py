@@ -342,7 +342,7 @@ def reasoning():
     t = Terminal(*think)
     t.prompt()
     t.say("Hello")
-    check(re.search(rb"\x1b\[2m[^\x1b]*[a-z][^\x1b]*\x1b\[0m", t.seen[t.seen.index(b"Hello"):]), "reasoning is not dimmed", t.seen)
+    check(re.search(rb"\x1b\[\?2004l\x1b\[2m[^\x1b(]*[a-z][^\x1b]*\x1b\[0m", t.seen), "reasoning is not dimmed", t.seen)
     t.type("\x04")
     t.end("reasoning", 0)
     t = Terminal("--reasoning", "hide", *think)
@@ -355,6 +355,16 @@ def reasoning():
     hidden = run("-st", "--reasoning", "hide", *think, stdin="Hello").stdout
     shown = run("-st", *think, stdin="Hello").stdout
     check(hidden.strip() == b"" and len(shown.strip()) > 3, "--reasoning in a pipe: %r, %r" % (hidden, shown))
+    with open(path("tools.json"), "w") as f:
+        f.write('[{"type": "function", "function": {"name": "f", "parameters": {}}}]')
+    r = run("-st", "--tools", path("tools.json"), "-p", "x", code=1)
+    check(b"the chat template does not read tools" in r.stderr, "--tools without tools in the template", r.stderr)
+    with open(path("tools.jinja"), "w") as f:
+        f.write("{{ tools|tojson }}{% for m in messages %}{{ m.content }}{% endfor %}{# <tool_call> #}")
+    tools = ["-st", "-p", "x", "-n", "3", "--chat-template-file", path("tools.jinja")]
+    run(*tools, "--tools", path("tools.json"), flags=["-m", MODEL])
+    r = run(*tools, "--tools", path("tools.jinja"), flags=["-m", MODEL], code=1)
+    check(b"tools.jinja" in r.stderr, "--tools that are none", r.stderr)
     r = run("-st", "--reasoning-budget", "0", "-p", "x", code=1)
     check(b"it has no enable_thinking" in r.stderr, "--reasoning-budget", r.stderr)
 
@@ -390,6 +400,14 @@ def pipes():
     check(r.returncode == 1 and b"No space left" in r.stderr, "/dev/full", r.stderr)
     with open(path("system"), "w") as f:
         f.write("Be kind.\n")
+    told = run("-st", "-n", "40", "-p", "Once upon a time").stdout
+    word = told.split()[5]
+    cut = told[:told.index(word)]
+    check(run("-st", "-n", "40", "-p", "Once upon a time", "--stop", word).stdout.rstrip() == cut.rstrip(), "--stop")
+    check(run("-st", "-n", "40", "-p", "Once upon a time", "-r", word).stdout.rstrip() == cut + word, "-r")
+    check(run("-st", "-n", "40", "-p", "Once upon a time", "-o", path("answer")).stdout == b"", "-o prints the answer, too")
+    with open(path("answer"), "rb") as f:
+        check(f.read() == told, "-o")
     a = run("-st", "-n", "8", "-p", "Hi", "-sys", "Be kind.").stdout
     check(a == run("-st", "-n", "8", "-p", "Hi", "-sysf", path("system")).stdout, "-sysf")
 

@@ -57,6 +57,18 @@ static int no_template(const chat *c, const ggl_error *err) {
                       c->setup->model_name, err->msg);
 }
 
+/* Finds how answers mark reasoning and calls. A template that says nothing about it may still be that of a
+ * model that thinks. */
+static void set_format(chat *c) {
+    static const char *const without[] = {"plain", "reasoning", "reasoning-tags"};
+    c->marks = llm_calls_format(llm_chat_text(c->format));
+    if (ggl_str_is(c->marks, without[0]))
+        c->marks = (ggl_str){without[1], strlen(without[1])};
+    c->has_marks = true;
+    for (size_t i = 0; i < sizeof without / sizeof *without; i++)
+        c->has_marks = c->has_marks && !ggl_str_is(c->marks, without[i]);
+}
+
 static int open_template(chat *c) {
     const char *name = c->o.chat.template_file ? c->o.chat.template_file : c->o.chat.template_name;
     llm_chat_template with = {.name = name};
@@ -70,8 +82,10 @@ static int open_template(chat *c) {
     const ggl_status st =
         llm_chat_new(&c->format, c->setup->file, c->setup->tokenizer, name ? &with : NULL, &err);
     free(text);
-    if (st == GGL_OK)
+    if (st == GGL_OK) {
+        set_format(c);
         return -1;
+    }
     if (st == GGL_NOT_FOUND && !name)
         return no_template(c, &err);
     return tool_error(TOOL, 1, "%s%s", err.msg,
@@ -96,6 +110,33 @@ static int set_variables(chat *c) {
     if (st == GGL_OK && vars)
         st = llm_talk_set(c->talk, (ggl_str){vars, strlen(vars)}, "--chat-template-kwargs", &err);
     return st == GGL_OK ? -1 : tool_error(TOOL, 2, "%s", err.msg);
+}
+
+/* Reads --tools, a list. */
+static int set_tools(chat *c) {
+    const char *path = c->o.chat.tools;
+    ggl_error err = {0};
+    size_t n = 0;
+    if (!path)
+        return -1;
+    if (!llm_template_mentions(llm_chat_get_template(c->format), "tools"))
+        return tool_error(TOOL, 1, "--tools: the chat template does not read tools");
+    c->tools = tool_read_at_most(TOOL, path, MOST_SYSTEM, &n);
+    if (!c->tools)
+        return 1;
+    chat_text all = {0};
+    static const char before[] = "{\"tools\": ";
+    const bool good = chat_text_add(&all, before, sizeof before - 1) &&
+                      chat_text_add(&all, c->tools, n) && chat_text_add(&all, "}", 1);
+    ggl_status st = good ? llm_talk_set(c->talk, (ggl_str){all.s, all.n}, "the list", &err)
+                         : ggl_fail(&err, GGL_NOMEM, "out of memory for tools");
+    ggl_free(all.s);
+    llm_calls *calls = NULL;
+    const llm_calls_params p = {.format = c->marks, .tools = {c->tools, n}};
+    if (st == GGL_OK)
+        st = llm_calls_new(&calls, &p, &err); /* whether they are tools */
+    llm_calls_free(calls);
+    return st == GGL_OK ? -1 : tool_error(TOOL, 1, "--tools: %s: %s", path, err.msg);
 }
 
 static int set_system(chat *c) {
@@ -181,6 +222,8 @@ static int chat_open(chat *c, const chat_setup *s) {
     if (code < 0)
         code = set_variables(c);
     if (code < 0)
+        code = set_tools(c);
+    if (code < 0)
         code = set_system(c);
     if (code < 0)
         code = open_generator(c);
@@ -206,6 +249,7 @@ static void chat_close(chat *c) {
     ggl_free(c->setting);
     llm_tokens_fini(&c->drawn);
     free(c->saved_as);
+    free(c->tools);
 }
 
 /* --- turns ------------------------------------------------------------------------------------ */

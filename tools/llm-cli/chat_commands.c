@@ -138,6 +138,17 @@ static chat_next do_show(chat *c, const char *argument, size_t *keep) {
     return CHAT_READ;
 }
 
+static chat_next do_tool(chat *c, const char *argument, size_t *keep) {
+    ggl_error err = {0};
+    if (!*argument)
+        return wants("tool", "RESULT");
+    *keep = llm_talk_n(c->talk);
+    if (llm_talk_add(c->talk, "tool", (ggl_str){argument, strlen(argument)}, &err) == GGL_OK)
+        return CHAT_ANSWER;
+    (void)tool_error(TOOL, 0, "%s", err.msg);
+    return CHAT_READ;
+}
+
 /* --- files ------------------------------------------------------------------------------------ */
 
 /* Returns the path that a person means by "~/x"; the caller frees it. */
@@ -338,6 +349,7 @@ static const command commands[] = {
     {"save", "FILE", "save the conversation as JSON", do_save, true},
     {"load", "FILE", "go on with a saved one", do_load, true},
     {"read", "FILE", "put a text file before your next message", do_read, true},
+    {"tool", "RESULT", "answer with the result of a tool that was called", do_tool, false},
     {"show", "", "print the conversation", do_show, false},
     {"stats", "", "speed and size", do_stats, false},
     {"quit", "", "end", do_quit, false},

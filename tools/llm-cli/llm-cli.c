@@ -664,6 +664,7 @@ static int check_paths(const cli_options *o) {
         {"-m", builtin_find(o->model, &built_in) ? NULL : o->model, .needed = true},
         {"-f", o->prompt_file, .needed = true},
         {"-sysf", o->chat.system_file, .needed = true},
+        {"--tools", o->chat.tools, .needed = true},
         {"--chat-template-file", o->chat.template_file, .needed = true},
         {"the prompt", is_piped ? "-" : NULL, .written = false},
         {"--arch", o->arch, .needed = !o->watch, .or_name = true},
