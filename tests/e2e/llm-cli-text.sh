@@ -159,10 +159,10 @@ for flags in "--grammar $tmp/g.gbnf" "--grammar-file $tmp/g.gbnf"; do
     case "$(writes $flags --temp 2)" in ' yes' | ' no') ;; *) fail "$flags: $(writes $flags --temp 2)" ;; esac
 done
 [ "$(writes --grammar 'root ::= "a"{5}')" = aaaaa ] || fail "--grammar as a text"
-[ "$(writes --json-schema '{"const": [1, "x"]}' | tr -d ' ')" = '[1,"x"]' ] || fail "--json-schema as a text"
-printf '{"enum": ["\\u00e9"]}' >"$tmp/s.json"
-[ "$(writes -jf "$tmp/s.json")" = '"é"' ] || fail "-jf: $(writes -jf "$tmp/s.json")"
-[ "$(writes -j "$tmp/s.json")" = '"é"' ] || fail "-j"
+[ "$(writes --json-schema '{"const": [true, null]}' | tr -d ' \n')" = '[true,null]' ] || fail "--json-schema as a text"
+printf '{"enum": [false]}' >"$tmp/s.json"
+[ "$(writes -jf "$tmp/s.json")" = false ] || fail "-jf: $(writes -jf "$tmp/s.json")"
+[ "$(writes -j "$tmp/s.json")" = false ] || fail "-j"
 for seed in 1 2 3; do # guesses change nothing
     plain=$(writes --json --temp 1.5 -s $seed -n 60)
     [ "$(writes --json --temp 1.5 -s $seed -n 60 --lookup)" = "$plain" ] || fail "--json --lookup"
