@@ -151,6 +151,10 @@ def commands():
     check("unknown flag '--tmep'; did you mean '--temp'" in t.say("/set tmep 1"), "/set tmep", t.seen)
     check("unknown flag '--model'" in t.say("/set model x"), "/set model", t.seen)
     check("write /set NAME VALUE" in t.say("/set"), "/set alone", t.seen)
+    check("(samplers = top_k;temp)" in t.say("/set samplers top_k;temp"), "/set samplers", t.seen)
+    check("'bad' is not a stage" in t.say("/set samplers bad"), "/set samplers bad", t.seen)
+    check("(sampling-seq = kpt)" in t.say("/set sampling-seq kpt"), "/set sampling-seq after samplers", t.seen)
+    check("unknown flag '--logit-bias'" in t.say("/set logit-bias 5+1"), "/set of a list", t.seen)
     check("(n-predict = 1)" in t.say("/set n-predict 1") and "(ended after 1 tokens" in t.say("Hi"), "/set n-predict", t.seen)
     check("(system message set)" in t.say("/system Be kind.") and "Be kind." in t.say("/system"), "/system", t.seen)
     check("(no system message)" in t.say("/system -") and "there is no system" in t.say("/system"), "/system -", t.seen)
@@ -375,6 +379,13 @@ def pipes():
     check(first.split("\n")[:2] == lines[:2], "-cnv -p: %r" % first)
     many = run("-cnv", "-mli", "-n", "8", stdin="Once upon\na time").stdout.decode()
     check(many == one, "-mli: %r" % many)
+    text = run("-st", "-n", "30", "-p", "Once upon a time").stdout.decode()
+    stop = text[10:17]
+    before = text[: text.index(stop)]
+    ended = run("-st", "-n", "30", "-p", "Once upon a time", "--stop", stop).stdout.decode()
+    check(ended.rstrip("\n") == before.rstrip("\n"), "--stop %r: %r" % (stop, ended))
+    ended = run("-cnv", "-n", "30", "-r", stop, stdin="Once upon a time\nHello\n").stdout.decode()
+    check(ended.startswith(before + stop + "\n") and ended.count("\n") > 1, "-r %r: %r" % (stop, ended))
     bad = run("-cnv", "-n", "1", stdin="refuse\nHello\n", code=1)
     check(b"the template refuses this conversation" in bad.stderr and bad.stdout == b"", "a refusal in a pipe", bad.stderr)
     check(run("-n", "4", stdin="Once", flags=["-m", MODEL, "--temp", "0"]).stdout.startswith(b"Once"), "a pipe converses by itself")
@@ -397,7 +408,8 @@ def pipes():
 def wrong():
     for args, words in ((("-cnv", "-no-cnv"), "exclude"), (("-st", "--tokens", "1"), "--tokens"), (("-cnv", "-i"), "choose one"),
                         (("-sys", "x", "-p", "y"), "with -st, -p is the message"), (("-sys", "x", "-sysf", TEMPLATE), "exclude"),
-                        (("--in-prefix", "x"), "are for -i"), (("-cnv", "--chat-template-kwargs", "[]"), "a JSON object is expected")):
+                        (("--in-prefix", "x"), "are for -i"), (("-cnv", "--chat-template-kwargs", "[]"), "a JSON object is expected"),
+                        (("-st", "-p", "x", "-o", path("text")), "-o writes a text, not a conversation")):
         r = run(*args, code=2)
         check(words.encode() in r.stderr, "%s: %s" % (args, r.stderr))
     plain = ["-m", MODEL]
@@ -428,6 +440,8 @@ def interactive():
     flags = ["-m", MODEL, "--temp", "0", "-n", "6"]
     r = run("-i", "-p", "Once upon", flags=flags, stdin="a\n")
     check(r.stdout.startswith(b"Once upon"), "-i", r.stdout)
+    r = run("-i", "-p", "Once upon", "-r", "time, t", flags=flags)
+    check(r.stdout.rstrip() == b"Once upon a time, t", "-i -r", r.stdout)
     t = Terminal("-i", "-p", "Once upon", "--in-prefix", "Q: ", "--in-suffix", "A:", flags=flags)
     t.until(rb"Once upon.*Q: ", "-i")
     t.type("who?\r")

@@ -121,8 +121,9 @@ static int set_system(chat *c) {
 int chat_new_sampler(chat *c) {
     ggl_error err = {0};
     llm_sampler *sampler = NULL;
-    const llm_sampler_params sp = cli_sampler_params(&c->o);
+    llm_sampler_params sp = cli_sampler_params(&c->o);
     const int64_t n_ctx = llm_session_n_ctx(c->setup->session);
+    sp.tokenizer = c->setup->tokenizer;
     if (llm_sampler_new(&sampler, &sp, (int32_t)llm_session_n_vocab(c->setup->session),
                         (int32_t)(n_ctx < INT32_MAX ? n_ctx : INT32_MAX), &err) != GGL_OK)
         return tool_error(TOOL, 2, "%s", err.msg);
@@ -153,6 +154,8 @@ static int chat_open(chat *c, const chat_setup *s) {
     c->shifts = c->o.shift || !c->o.full_given;
     c->has_looks = terminal_has_looks() && isatty(STDOUT_FILENO);
     int code = open_template(c);
+    if (code < 0 && stops_init(&c->stops, &c->o.stops, c->o.escape, &err) != GGL_OK)
+        code = tool_error(TOOL, 1, "%s", err.msg);
     if (code < 0 && llm_talk_new(&c->talk, &err) != GGL_OK)
         code = tool_error(TOOL, 1, "%s", err.msg);
     if (code < 0)
@@ -169,6 +172,7 @@ static int chat_open(chat *c, const chat_setup *s) {
 
 static void chat_close(chat *c) {
     chat_input_close(&c->in);
+    stops_fini(&c->stops);
     llm_generator_free(c->g);
     llm_sampler_free(c->sampler);
     llm_talk_free(c->talk);

@@ -126,19 +126,49 @@ static void note_nan(chat *c) {
         n_nan, llm_session_n_vocab(c->setup->session));
 }
 
-/* Returns the text of a token. Marks of reasoning are text, even if they are control tokens. */
-static ggl_str token_text(const chat *c, int32_t id) {
+/* Returns the text of a token. Marks of reasoning are text, even if they are control tokens. hidden: it
+ * is a control token, spelled, which is not shown. */
+static ggl_str token_text(const chat *c, int32_t id, bool *hidden) {
     const ggl_str text = llm_token_text(c->setup->tokenizer, id, false);
     const ggl_str mark = text.n > 0 ? text : llm_token_text(c->setup->tokenizer, id, true);
     const bool is_mark = ggl_str_is(mark, "<think>") || ggl_str_is(mark, "</think>");
-    return is_mark ? mark : text;
+    *hidden = !is_mark && text.n == 0;
+    return mark;
+}
+
+typedef struct answer_sink {
+    chat *c;
+    chat_show *show;
+} answer_sink;
+
+/* text_stream.take: adds text that is no part of a stop string to the answer, and shows it. */
+static bool take_answer(void *ctx, const char *text, size_t n) {
+    answer_sink *sink = ctx;
+    const bool ok = chat_text_add(&sink->c->answer, text, n);
+    chat_show_put(sink->show, text, ok ? n : 0);
+    return ok;
+}
+
+static ggl_status add_token(chat *c, text_stream *out, int32_t id, ggl_error *err) {
+    bool hidden;
+    const ggl_str text = token_text(c, id, &hidden);
+    if (!ggl_grow(&c->drawn.id, &c->drawn.cap, c->drawn.n + 1, sizeof *c->drawn.id))
+        return ggl_fail(err, GGL_NOMEM, "out of memory for an answer");
+    c->drawn.id[c->drawn.n++] = id;
+    const ggl_status st = stops_put(&c->stops, out, text, hidden, err);
+    return st == GGL_OK && out->failed ? ggl_fail(err, GGL_NOMEM, "out of memory for an answer")
+                                       : st;
 }
 
 /* Draws tokens until the answer ends. GGL_OK: it has ended. */
 static ggl_status draw(chat *c, chat_show *show, ggl_error *err) {
     const double t = process_seconds();
     ggl_status st = GGL_OK;
-    while ((c->o.n_predict < 0 || (int64_t)c->drawn.n < c->o.n_predict) && !c->out.failed) {
+    answer_sink sink = {c, show};
+    text_stream out = {.take = take_answer, .ctx = &sink};
+    stops_begin(&c->stops);
+    while ((c->o.n_predict < 0 || (int64_t)c->drawn.n < c->o.n_predict) && !c->out.failed &&
+           !c->stops.found) {
         int32_t id;
         st = process_stopped ? GGL_CANCELLED : llm_generator_next(c->g, &id, err);
         if (st != GGL_OK)
@@ -146,15 +176,12 @@ static ggl_status draw(chat *c, chat_show *show, ggl_error *err) {
         note_nan(c);
         if (!c->o.ignore_eos && llm_tokenizer_is_eog(c->setup->tokenizer, id))
             break;
-        const ggl_str text = token_text(c, id);
-        if (!ggl_grow(&c->drawn.id, &c->drawn.cap, c->drawn.n + 1, sizeof *c->drawn.id) ||
-            !chat_text_add(&c->answer, text.s, text.n)) {
-            st = ggl_fail(err, GGL_NOMEM, "out of memory for an answer");
+        st = add_token(c, &out, id, err);
+        if (st != GGL_OK)
             break;
-        }
-        c->drawn.id[c->drawn.n++] = id;
-        chat_show_put(show, text.s, text.n);
     }
+    stops_end(&c->stops, &out);
+    text_stream_end(&out);
     c->last.t_draw += process_seconds() - t;
     return st;
 }

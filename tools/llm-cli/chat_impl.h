@@ -32,6 +32,7 @@ typedef struct chat {
     llm_generator *g;
     chat_input in;
     text_stream out;
+    stops stops;
     bool has_looks; /* answers are on a terminal that can dim text */
     bool shifts, told_shift, told_nan, interrupted;
     chat_text answer;   /* what the model says now */

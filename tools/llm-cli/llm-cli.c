@@ -438,6 +438,11 @@ static void print_times(const cli *c) {
 }
 
 static int converse(cli *c) {
+    if (c->o.output)
+        return tool_error(
+            TOOL, 2,
+            "-o writes a text, not a conversation; /save FILE saves one, and -st prints "
+            "one answer to standard output");
     const chat_setup s = {.o = &c->o,
                           .model_name = ggl_gguf_name(llm_model_file(c->model)),
                           .file = llm_model_file(c->model),

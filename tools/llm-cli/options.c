@@ -27,7 +27,7 @@ static void keep_settings(const arg_option *all, arg_option *kept) {
     size_t n = 0;
     bool samples = false;
     for (; all->names || all->help; all++) {
-        bool keeps = samples && all->names;
+        bool keeps = samples && all->names && all->kind != ARG_LIST; /* lists only grow */
         if (!all->names)
             samples = strcmp(all->help, "sampling") == 0;
         for (size_t i = 0; all->names && i < sizeof also / sizeof *also; i++)
@@ -169,7 +169,9 @@ static void set_seed(cli_options *o) {
 }
 
 int cli_options_set(cli_options *o, int argc, char **argv) {
-    const int code = parse(o, argc, argv, true);
+    int code = parse(o, argc, argv, true);
+    if (code < 0)
+        code = sampling_options_check(&o->sampling, o->escape);
     o->shift = o->full_given ? o->on_full == 1 : o->shift;
     set_seed(o);
     return code;

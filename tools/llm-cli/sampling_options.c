@@ -64,6 +64,8 @@ static int read_breakers(sampling_options *o, bool escape) {
 static int read_order(sampling_options *o) {
     llm_sampler_params p = {0};
     ggl_error err = {0};
+    if (!o->names && !o->letters)
+        return -1;
     if (o->names && o->letters)
         return tool_error(TOOL, 2, "--samplers and --sampling-seq exclude each other");
     if (o->names && llm_sampler_read_names(&p, o->names, &err) != GGL_OK)
@@ -72,6 +74,7 @@ static int read_order(sampling_options *o) {
         return tool_error(TOOL, 2, "--sampling-seq: %s", err.msg);
     memcpy(o->stage, p.stage, sizeof o->stage);
     o->n_stages = p.n_stages;
+    o->names = o->letters = NULL; /* read; another order may come */
     return -1;
 }
 

@@ -25,6 +25,13 @@ void stops_fini(stops *s) {
     ggl_free(s->hidden);
 }
 
+void stops_begin(stops *s) {
+    s->found = false;
+    s->n = 0;
+    if (s->strings)
+        llm_stop_reset(s->strings);
+}
+
 /* Prints the first n of the waiting bytes, and removes them. */
 static void release(stops *s, text_stream *out, size_t n) {
     if (n == 0)
