@@ -1,4 +1,5 @@
 /* Grammars, as users write them. */
+#include "alloc_fail.h"
 #include "common/json.h"
 #include "llm/grammar.h"
 #include "seed.h"
@@ -193,6 +194,51 @@ TEST(what_is_expected) {
     expects("root ::= [a-zA-Zé]", "", "a small letter, a capital letter or another character");
     expects("root ::= [a-zé]", "\xc3", "the rest of a character");
     expects("root ::= \"abc\"", "abc", "the end of the text");
+}
+
+/* --- long texts ------------------------------------------------------------------------------- */
+
+/* The bytes that a copy of a matcher takes: they grow with what it keeps of the text. */
+static size_t size_of(const llm_matcher *m) {
+    const size_t before = alloc_bytes();
+    ggl_error err = {0};
+    llm_matcher *c;
+    CHECK_OK(llm_matcher_copy(&c, m, &err), &err);
+    llm_matcher_free(c);
+    return alloc_bytes() - before;
+}
+
+static void accept_often(llm_matcher *m, const char *text, int times) {
+    size_t n = 0;
+    ggl_error err = {0};
+    for (int i = 0; i < times && test_failures == 0; i++) {
+        CHECK_OK(llm_matcher_accept_bytes(m, text, strlen(text), &n, &err), &err);
+        CHECK_INT(n, strlen(text));
+    }
+}
+
+/* Frames that were left are freed: neither loops nor recursion at the end of a rule need more memory
+ * the longer the text is. */
+TEST(memory_of_long_texts) {
+    static const char *const grammars[] = {
+        "root ::= \"[\" (v \",\")* \"]\"\nv ::= \"[\" v? \"]\"",
+        "root ::= \"[\" r\nr ::= v \",\" r | \"]\"\nv ::= \"[\" v? \"]\"",
+        "root ::= \"[\" l \"]\"\nl ::= l v \",\" | \"\"\nv ::= \"[\" v? \"]\""};
+    for (size_t i = 0; i < sizeof grammars / sizeof *grammars; i++) {
+        ggl_error err = {0};
+        llm_grammar *g = gbnf(grammars[i]);
+        llm_matcher *m = NULL;
+        size_t n;
+        if (g && CHECK_OK(llm_matcher_new(&m, g, NULL, &err), &err)) {
+            CHECK_OK(llm_matcher_accept_bytes(m, "[", 1, &n, &err), &err);
+            accept_often(m, "[[[]]],", 30000);
+            CHECK_MSG(size_of(m) < 200000, "%s: %zu bytes", grammars[i], size_of(m));
+            CHECK_OK(llm_matcher_accept_bytes(m, "]", 1, &n, &err), &err);
+            CHECK(llm_matcher_must_end(m));
+        }
+        llm_matcher_free(m);
+        llm_grammar_free(g);
+    }
 }
 
 /* --- a vocabulary of a model ------------------------------------------------------------------ */
