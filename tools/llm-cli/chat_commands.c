@@ -269,12 +269,13 @@ static chat_next do_set(chat *c, const char *argument, size_t *keep) {
                             "for sampling (--help), n-predict, reasoning and on-full");
     snprintf(name, sizeof name, "%.*s", (int)n, argument);
     snprintf(flag, sizeof flag, "--%s", name + strspn(name, "-"));
-    char *copy = strdup(value); /* options borrow their texts; it is freed with the process */
+    char *copy = strdup(value);
     char *argv[] = {(char *)"/set", flag, copy, NULL};
     const cli_options before = c->o;
-    if (!copy || cli_options_set(&c->o, 3, argv) >= 0 || chat_new_sampler(c) >= 0) {
+    const bool is_set = copy && cli_options_set(&c->o, 3, argv) < 0 && chat_new_sampler(c) < 0;
+    free(copy); /* settings are numbers and choices, and texts that were read */
+    if (!is_set) {
         c->o = before;
-        free(copy);
         return CHAT_READ;
     }
     c->shifts = c->o.shift;

@@ -709,5 +709,6 @@ int main(int argc, char **argv) {
     code = c.o.watch ? watch(&c) : run(&c);
     if (!finish(&c))
         code = code ? code : 1;
+    cli_options_fini(&c.o);
     return tool_finish(TOOL, code);
 }
