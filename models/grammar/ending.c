@@ -8,18 +8,11 @@ void llm_ending_fini(llm_ending *e) {
     *e = (llm_ending){0};
 }
 
-/* Bytes that complete the text from a state in a frame. */
-static int32_t bytes_from(const llm_ending *e, int32_t state, int32_t frame) {
-    const llm_states *s = &e->parser->states;
-    return llm_bx_add_len(s->pool.node[s->state[state].expr].min_len,
-                          e->stack->frame[frame].finish);
-}
-
 int32_t llm_ending_bytes(const llm_ending *e, llm_item_set set) {
     int32_t least = LLM_BX_DEAD;
     for (size_t i = set.first; i < set.first + set.n; i++) {
         const llm_item item = e->stack->item[i];
-        const int32_t len = bytes_from(e, item.state, item.frame);
+        const int32_t len = llm_ending_bytes_from(e, item.state, item.frame);
         least = len < least ? len : least;
     }
     return least;

@@ -18,6 +18,11 @@ typedef struct llm_ending {
 
 void llm_ending_fini(llm_ending *e);
 
+/* The fewest bytes that complete the text from a state in a frame. */
+static inline int32_t llm_ending_bytes_from(const llm_ending *e, int32_t state, int32_t frame) {
+    const int32_t a = e->parser->states.state[state].min_len, b = e->stack->frame[frame].finish;
+    return a < LLM_BX_DEAD - 1 - b ? a + b : llm_bx_add_len(a, b);
+}
 /* The fewest bytes that complete a text which stands at `set`. */
 int32_t llm_ending_bytes(const llm_ending *e, llm_item_set set);
 /* Enough tokens to complete it. */

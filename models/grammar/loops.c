@@ -32,11 +32,10 @@ static unsigned sets_in(llm_loops *l, llm_bx_pool *p, int32_t x) {
     return bits;
 }
 
-static void add_loop(llm_loops *l, llm_bx_pool *p, int32_t x, int32_t after, llm_loop *out) {
-    const llm_bx e = p->node[x];
-    const unsigned sets = sets_in(l, p, e.a);
-    const int32_t most = e.max < 0 ? INT32_MAX : e.max;
-    const int32_t bytes = llm_bx_add_len(llm_bx_min_len(p, x), after);
+/* A loop over x from the beginning on, at most `most` times, whose text needs `bytes` in all. */
+static void add_loop(llm_loops *l, llm_bx_pool *p, int32_t x, int32_t most, int32_t bytes,
+                     llm_loop *out) {
+    const unsigned sets = sets_in(l, p, x);
     for (int k = 0; k < LLM_N_SLICE_CHARS; k++)
         if ((sets >> k & 1) && most > out->most[k])
             out->most[k] = most;
@@ -44,12 +43,39 @@ static void add_loop(llm_loops *l, llm_bx_pool *p, int32_t x, int32_t after, llm
         out->bytes = bytes;
 }
 
+static int32_t times(const llm_bx *repeat) {
+    return repeat->max < 0 ? INT32_MAX : repeat->max;
+}
+
+/* A loop without some texts, such as names of members that are declared: if these are bounded, then
+ * what was read can always be completed with something longer. */
+static void find_in_and(llm_loops *l, llm_bx_pool *p, const llm_bx *e, int32_t after,
+                        llm_loop *out) {
+    int32_t loop = LLM_BX_NONE, bound = 0;
+    for (int32_t i = 0; i < e->b; i++) {
+        const int32_t part = p->arg[e->a + i];
+        const llm_bx *x = &p->node[part];
+        if (x->kind == LLM_BX_KIND_REPEAT && loop == LLM_BX_NONE)
+            loop = part;
+        else if (x->kind == LLM_BX_KIND_NOT && p->node[x->a].max_len != LLM_BX_ENDLESS)
+            bound = p->node[x->a].max_len > bound ? p->node[x->a].max_len : bound;
+        else
+            return;
+    }
+    if (loop == LLM_BX_NONE || times(&p->node[loop]) <= bound)
+        return;
+    const int32_t len = llm_bx_add_len(p->node[loop].min_len, bound + 1);
+    add_loop(l, p, p->node[loop].a, times(&p->node[loop]), llm_bx_add_len(len, after), out);
+}
+
 /* Looks for loops over characters at the beginning of x, which `after` bytes at least follow. */
 static void find(llm_loops *l, llm_bx_pool *p, int32_t x, int32_t after, llm_loop *out) {
     for (;;) {
         const llm_bx e = p->node[x];
         if (e.kind == LLM_BX_KIND_REPEAT && !p->node[e.a].has_call) {
-            add_loop(l, p, x, after, out);
+            add_loop(l, p, e.a, times(&e), llm_bx_add_len(llm_bx_min_len(p, x), after), out);
+        } else if (e.kind == LLM_BX_KIND_AND) {
+            find_in_and(l, p, &e, after, out);
         } else if (e.kind == LLM_BX_KIND_ALT) {
             for (int32_t i = 0; i < e.b; i++)
                 find(l, p, p->arg[e.a + i], after, out);

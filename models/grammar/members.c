@@ -35,11 +35,14 @@ static int32_t members(llm_bx_pool *p, int32_t table, const int32_t *set, int32_
     const int32_t n = p->node[table].b - FIRST;
     const int32_t missing = n_missing(p, table, set);
     const bool nullable = count >= t[MIN] && missing == 0;
-    bool more = t[REST] != LLM_BX_NONE;
-    for (int32_t i = 0; i < n && !more; i++)
-        more = !is_used(set, i);
-    if (!more || (t[MAX] >= 0 && count + (missing > 0 ? missing : 1) > t[MAX]))
+    const bool has_rest = t[REST] != LLM_BX_NONE;
+    int32_t unused = 0;
+    for (int32_t i = 0; i < n; i++)
+        unused += !is_used(set, i);
+    if ((unused == 0 && !has_rest) || (t[MAX] >= 0 && count + (missing > 0 ? missing : 1) > t[MAX]))
         return nullable ? LLM_BX_EMPTY : LLM_BX_NONE;
+    if (!has_rest && count + unused < t[MIN])
+        return LLM_BX_NONE;
     const int32_t used = llm_bx_add_list(p, LLM_BX_KIND_SET, set, (n + 31) / 32);
     return llm_bx_add_members(p, table, used, count < most ? count : most, nullable);
 }

@@ -179,6 +179,31 @@ static void inherit(const llm_bx_pool *p, llm_bx *e) {
     }
 }
 
+/* The bytes that no text of a node exceeds. */
+static int32_t longest(const llm_bx_pool *p, const llm_bx *e) {
+    int64_t most = e->kind == LLM_BX_KIND_AND ? LLM_BX_ENDLESS : 0;
+    switch ((llm_bx_kind)e->kind) {
+    case LLM_BX_KIND_BYTES:
+        return 1;
+    case LLM_BX_KIND_SEQ:
+        most = (int64_t)p->node[e->a].max_len + p->node[e->b].max_len;
+        break;
+    case LLM_BX_KIND_REPEAT:
+        most = e->max < 0 ? LLM_BX_ENDLESS : (int64_t)p->node[e->a].max_len * e->max;
+        break;
+    case LLM_BX_KIND_ALT:
+    case LLM_BX_KIND_AND:
+        for (int32_t i = 0; i < e->b; i++) {
+            const int32_t len = p->node[p->arg[e->a + i]].max_len;
+            most = (len < most) == (e->kind == LLM_BX_KIND_AND) ? len : most;
+        }
+        break;
+    default:
+        return LLM_BX_ENDLESS;
+    }
+    return most < LLM_BX_ENDLESS ? (int32_t)most : LLM_BX_ENDLESS;
+}
+
 /* Finds or adds the node. e.nullable must be set. */
 static int32_t intern(llm_bx_pool *p, draft d) {
     if (p->status != GGL_OK || !reserve(p))
@@ -190,6 +215,7 @@ static int32_t intern(llm_bx_pool *p, draft d) {
     if (!store(p, &d))
         return failed(p, GGL_NOMEM);
     inherit(p, &d.e);
+    d.e.max_len = longest(p, &d.e);
     if (d.e.height > LLM_BX_MAX_HEIGHT)
         return failed(p, GGL_LIMIT);
     const int32_t id = (int32_t)p->n_nodes++;

@@ -34,9 +34,10 @@ typedef enum llm_bx_kind {
 enum {
     LLM_BX_NONE = 1,
     LLM_BX_EMPTY = 2,
-    LLM_BX_UNKNOWN = -1,      /* min_len: not computed yet */
-    LLM_BX_DEAD = INT32_MAX,  /* min_len: there is no text */
-    LLM_BX_MAX_HEIGHT = 2000, /* of expressions, so that recursion ends in time */
+    LLM_BX_UNKNOWN = -1,        /* min_len: not computed yet */
+    LLM_BX_DEAD = INT32_MAX,    /* min_len: there is no text */
+    LLM_BX_ENDLESS = INT32_MAX, /* max_len: no bound is known */
+    LLM_BX_MAX_HEIGHT = 2000,   /* of expressions, so that recursion ends in time */
     LLM_BX_MAX_NODES = 1 << 24
 };
 
@@ -51,6 +52,7 @@ typedef struct llm_bx {
     uint16_t height; /* how deep recursion gets */
     int32_t a, b, min, max;
     int32_t min_len; /* bytes of the shortest text; or LLM_BX_UNKNOWN, LLM_BX_DEAD */
+    int32_t max_len; /* bytes of the longest text, or more; LLM_BX_ENDLESS */
     int32_t rank;    /* how deep the calls of the shortest text are nested */
     uint32_t mark;   /* the search that has seen it (llm_bx_min_len) */
 } llm_bx;

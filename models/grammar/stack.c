@@ -177,8 +177,7 @@ static void find_finishes(llm_parser *p, llm_stack *s, size_t first) {
         for (size_t k = first; k < s->n_frames; k++) {
             llm_frame *f = &s->frame[k];
             for (int32_t i = f->returns; i >= 0; i = s->ret[i].next) {
-                const int32_t expr = p->states.state[s->ret[i].state].expr;
-                const int32_t len = llm_bx_add_len(p->states.pool.node[expr].min_len,
+                const int32_t len = llm_bx_add_len(p->states.state[s->ret[i].state].min_len,
                                                    s->frame[s->ret[i].frame].finish);
                 if (len < f->finish) {
                     f->finish = len;

@@ -66,6 +66,7 @@ int32_t llm_state_of(llm_states *s, int32_t expr) {
         return failed(s, GGL_NOMEM);
     const bool nullable = s->pool.node[expr].nullable;
     const llm_state x = {.expr = expr,
+                         .min_len = s->pool.node[expr].min_len,
                          .row = -1,
                          .call = -1,
                          .n_tokens = -1,

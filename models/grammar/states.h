@@ -12,6 +12,7 @@ enum {
 
 typedef struct llm_state {
     int32_t expr;
+    int32_t min_len;       /* bytes of its shortest text */
     int32_t row;           /* first of its 256 transitions; -1: none were asked for */
     int32_t call, n_calls; /* calls that may come first; call -1: not listed yet */
     int32_t n_tokens;      /* for its shortest text; -1: not computed yet (ending.c) */

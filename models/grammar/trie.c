@@ -131,3 +131,84 @@ void llm_trie_fini(llm_trie *t) {
     ggl_free(t->id);
     *t = (llm_trie){0};
 }
+
+/* --- the order of children -------------------------------------------------------------------- */
+
+/* Sets ascend from the largest to the smallest; the smallest that a node is pure for is its rank, and
+ * 0 stands for none. */
+static int purity(const llm_trie_node *node) {
+    int rank = 0;
+    for (int k = 0; k < LLM_N_SLICE_CHARS; k++)
+        rank = node->tail[k] ? k + 1 : rank;
+    return rank;
+}
+
+/* Pushes children on a stack, so that those of the smallest set come off first. */
+static size_t push_children(const llm_trie *t, int32_t parent, int32_t *stack, size_t n) {
+    for (int rank = 0; rank <= LLM_N_SLICE_CHARS; rank++)
+        for (int32_t c = parent + 1; c < t->node[parent].end; c = t->node[c].end)
+            if (purity(&t->node[c]) == rank)
+                stack[n++] = c;
+    return n;
+}
+
+/* Copies nodes and texts in the new order. */
+static void reorder(const llm_trie *t, llm_trie *out, int32_t *stack) {
+    size_t n = 0;
+    int32_t n_texts = 0, at = 0;
+    stack[n++] = 0;
+    while (n > 0) {
+        const int32_t i = stack[--n];
+        out->node[at] = t->node[i];
+        out->node[at++].first = n_texts;
+        for (int32_t k = t->node[i].first; k < t->node[i + 1].first; k++)
+            out->id[n_texts++] = t->id[k];
+        n = push_children(t, i, stack, n);
+    }
+    out->node[at] = t->node[at];
+}
+
+/* path[d] is the node at depth d that is open. */
+static void find_ends(llm_trie *t, int32_t *path) {
+    int32_t depth = -1;
+    for (int32_t i = 0; i <= t->n_nodes; i++) {
+        const int32_t to = i < t->n_nodes ? t->node[i].depth : 0;
+        for (; depth >= to; depth--)
+            t->node[path[depth]].end = i;
+        path[++depth] = i;
+    }
+    t->node[t->n_nodes].end = t->n_nodes;
+}
+
+/* From the last node to the first: a run begins with a node and goes on with that of its sibling. */
+static void find_runs(llm_trie *t) {
+    for (int32_t i = t->n_nodes - 1; i >= 0; i--) {
+        llm_trie_node *node = &t->node[i];
+        const llm_trie_node *after = &t->node[node->end];
+        const bool sibling = node->end < t->n_nodes && after->depth == node->depth;
+        for (int k = 0; k < LLM_N_SLICE_CHARS; k++) {
+            const bool joins = node->tail[k] && sibling && after->run[k];
+            node->run[k] = joins && after->run[k] > node->tail[k] ? after->run[k] : node->tail[k];
+            node->run_end[k] = joins ? after->run_end[k] : node->end;
+        }
+    }
+}
+
+bool llm_trie_sort(llm_trie *t) {
+    llm_trie out = {.n_nodes = t->n_nodes, .n_texts = t->n_texts, .max_depth = t->max_depth};
+    int32_t *work = ggl_calloc((size_t)t->n_nodes + (size_t)t->max_depth + 1, sizeof *work);
+    out.node = ggl_calloc((size_t)t->n_nodes + 1, sizeof *out.node);
+    out.id = ggl_calloc((size_t)t->n_texts, sizeof *out.id);
+    const bool ok = work && out.node && out.id;
+    if (ok) {
+        reorder(t, &out, work);
+        find_ends(&out, work);
+        find_runs(&out);
+        llm_trie_fini(t);
+        *t = out;
+    } else {
+        llm_trie_fini(&out);
+    }
+    ggl_free(work);
+    return ok;
+}

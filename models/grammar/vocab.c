@@ -176,7 +176,7 @@ static bool find_slices(llm_vocab *v) {
         for (int k = 0; k < LLM_N_SLICE_CHARS && i > 0; k++)
             node->tail[k] = tail_of(v, i, k);
     }
-    return true;
+    return llm_trie_sort(t);
 }
 
 /* --- making one ------------------------------------------------------------------------------- */

@@ -11,14 +11,18 @@ enum { LLM_N_SLICES = 8, LLM_N_SLICE_CHARS = 2, LLM_SLICE_CHARS_MOST = 8 };
 /* Nodes stand in the order in which a walk by depth enters them: the children of node i begin at
  * i + 1, and what is below it ends at `end`. Texts have the numbers first .. node[i + 1].first if
  * they end at the node, and first .. node[end].first if they end there or below. A node after the
- * last one closes these ranges. */
+ * last one closes these ranges.
+ *
+ * A node is pure for set k of characters if all texts at or below it, from its byte on, have only
+ * characters of the set. In a vocabulary pure siblings stand together (llm_trie_sort). */
 typedef struct llm_trie_node {
     int32_t end, first;
+    int32_t run_end[LLM_N_SLICE_CHARS]; /* the end of the pure siblings from this node on */
+    uint8_t run[LLM_N_SLICE_CHARS];  /* how many characters they have at most; 0: it is not pure */
+    uint8_t tail[LLM_N_SLICE_CHARS]; /* how many it has itself */
     uint16_t depth;
     uint8_t byte;
     uint8_t slices; /* bit k: all texts that end here or below are in slice k of the vocabulary */
-    uint8_t tail[LLM_N_SLICE_CHARS]; /* if from this byte on all these texts have only characters of
-                                        set k: how many at most; else 0 */
 } llm_trie_node;
 
 typedef struct llm_trie {
@@ -40,6 +44,9 @@ enum { LLM_TRIE_MAX_DEPTH = 60000 };
  * memory. */
 bool llm_trie_make(llm_trie *t, llm_trie_text *text, int32_t n);
 void llm_trie_fini(llm_trie *t);
+/* Puts pure children before others, those of the smaller set first, and finds the runs. The tails must
+ * be known. Returns false if out of memory. */
+bool llm_trie_sort(llm_trie *t);
 
 /* Tokens of at most `most` characters, all of set `chars`: a state that loops over more than these
  * characters allows all of them, and walks need not enter nodes with nothing else. */

@@ -40,30 +40,48 @@ static bool fits(llm_walk *w, llm_item_set set) {
 
 /* Texts first .. end of the trie may follow; after none are more than `bytes` needed. */
 static void add_found(llm_walk *w, const llm_trie *t, int32_t first, int32_t end, int32_t bytes) {
-    if (!ggl_grow(&w->found, &w->cap_found, w->n_found + (size_t)(end - first), sizeof *w->found)) {
+    const size_t n = (size_t)(end - first);
+    if (w->n_found + n > w->cap_found &&
+        !ggl_grow(&w->found, &w->cap_found, w->n_found + n, sizeof *w->found)) {
         out_of_memory(w);
         return;
     }
-    memcpy(w->found + w->n_found, t->id + first, (size_t)(end - first) * sizeof *w->found);
-    w->n_found += (size_t)(end - first);
+    if (n == 1)
+        w->found[w->n_found] = t->id[first];
+    else
+        memcpy(w->found + w->n_found, t->id + first, n * sizeof *w->found);
+    w->n_found += n;
     w->max_bytes = bytes > w->max_bytes ? bytes : w->max_bytes;
 }
 
-/* True if a state of the set loops over all characters from the node on; then *bytes is what is
- * needed after them at most. */
-static bool loops_below(llm_walk *w, llm_item_set set, const llm_trie_node *node, int32_t *bytes) {
-    if (!w->loops || w->limit >= 0 || !(node->tail[0] | node->tail[1]))
-        return false;
+/* Where the walk can go on because a state of the set loops over all characters before, from `node`
+ * on: those texts may follow. 0: it cannot. *bytes is what is needed after them at most. */
+static int32_t skip_loop(llm_walk *w, llm_item_set set, const llm_trie_node *node, int32_t *bytes) {
     for (size_t i = set.first; i < set.first + set.n; i++) {
         const llm_item item = w->stack->item[i];
         const llm_loop loop = llm_loop_of(w->loops, &w->parser->states, item.state);
-        for (int k = 0; k < LLM_N_SLICE_CHARS; k++)
-            if (node->tail[k] && node->tail[k] <= loop.most[k]) {
-                *bytes = llm_bx_add_len(loop.bytes, w->stack->frame[item.frame].finish);
-                return true;
-            }
+        for (int k = 0; k < LLM_N_SLICE_CHARS; k++) {
+            if (!node->tail[k] || node->tail[k] > loop.most[k])
+                continue;
+            *bytes = llm_bx_add_len(loop.bytes, w->stack->frame[item.frame].finish);
+            return node->run[k] <= loop.most[k] ? node->run_end[k] : node->end;
+        }
     }
-    return false;
+    return 0;
+}
+
+/* The bytes that complete the text after one more byte; LLM_BX_DEAD if it cannot follow. */
+static int32_t bytes_after(llm_walk *w, llm_item_set set, unsigned byte) {
+    int32_t least = LLM_BX_DEAD;
+    for (size_t i = set.first; i < set.first + set.n; i++) {
+        const llm_item item = w->stack->item[i];
+        const int32_t next = llm_state_next(&w->parser->states, item.state, byte);
+        if (next == LLM_STATE_DEAD)
+            continue;
+        const int32_t bytes = llm_ending_bytes_from(w->ending, next, item.frame);
+        least = bytes < least ? bytes : least;
+    }
+    return least;
 }
 
 static void add_exit(llm_walk *w, int32_t node) {
@@ -86,28 +104,38 @@ static bool visit(llm_walk *w, const llm_trie *t, int32_t i, llm_item_set set) {
     return true;
 }
 
+/* Walks node i, which is below its level's set. Returns the next one. */
+static int32_t walk_node(llm_walk *w, const llm_trie *t, int32_t i) {
+    const llm_trie_node *node = &t->node[i];
+    const llm_level *above = &w->level[node->depth - 1];
+    if (node->slices & w->skip)
+        return node->end;
+    if (w->limit < 0) {
+        int32_t bytes, next = 0;
+        if (w->loops && node->tail[0])
+            next = skip_loop(w, above->set, node, &bytes);
+        if (next > 0) {
+            add_found(w, t, node->first, t->node[next].first, bytes);
+            return next;
+        }
+        if (i + 1 == node->end) {
+            bytes = bytes_after(w, above->set, node->byte);
+            if (bytes != LLM_BX_DEAD)
+                add_found(w, t, node->first, node[1].first, bytes);
+            return node->end;
+        }
+    }
+    llm_stack_back(w->stack, above->mark);
+    const llm_item_set set = next_set(w, above->set, node->byte);
+    return set.n > 0 && visit(w, t, i, set) ? i + 1 : node->end;
+}
+
 /* Walks what is below a node, whose set is its level's. */
 static void walk_below(llm_walk *w, const llm_trie *t, int32_t top) {
     const llm_bx_pool *pool = &w->parser->states.pool;
-    for (int32_t i = top + 1, end = t->node[top].end; i < end && pool->status == GGL_OK;) {
-        const llm_trie_node *node = &t->node[i];
-        const llm_level *above = &w->level[node->depth - 1];
-        int32_t bytes, next = node->end;
-        if (node->slices & w->skip) {
-            i = next;
-            continue;
-        }
-        if (loops_below(w, above->set, node, &bytes)) {
-            add_found(w, t, node->first, t->node[next].first, bytes);
-            i = next;
-            continue;
-        }
-        llm_stack_back(w->stack, above->mark);
-        const llm_item_set set = next_set(w, above->set, node->byte);
-        if (set.n > 0 && visit(w, t, i, set))
-            next = i + 1;
-        i = next;
-    }
+    const int32_t end = t->node[top].end;
+    for (int32_t i = top + 1; i < end && pool->status == GGL_OK;)
+        i = walk_node(w, t, i);
 }
 
 static bool has_levels(llm_walk *w, const llm_trie *t) {

@@ -15,6 +15,7 @@ typedef struct draft {
     int64_t n_held;
     int32_t run[LLM_GUESS_MOST];
     int64_t n_run;
+    bool is_ready; /* it holds the whole sequence, and its logits are known */
     /* The states after the first n_saved tokens, if the model has some. NULL: none are saved. */
     void *saved;
     size_t saved_size;
@@ -71,8 +72,8 @@ static ggl_status go_back(draft *d, int64_t n, ggl_error *err) {
     return st;
 }
 
-/* Runs what the slot lacks of the sequence. Afterwards the logits after it are known. */
-static bool catch_up(draft *d, const int32_t *id, int64_t n, bool will_run) {
+/* Runs id[n_held .. n). Afterwards the logits after it are known. */
+static bool run(draft *d, const int32_t *id, int64_t n) {
     ggl_error err = {0};
     ggl_status st = go_back(d, d->n_held < n ? d->n_held : n - 1, &err);
     if (st != GGL_OK)
@@ -82,13 +83,21 @@ static bool catch_up(draft *d, const int32_t *id, int64_t n, bool will_run) {
             return false;
     const llm_batch b = {.n = n - d->n_held, .token = id + d->n_held};
     st = llm_session_eval(d->session, &b, &err);
-    if (st == GGL_OK && d->has_states && will_run) {
+    if (st == GGL_OK && d->has_states) {
         drop_saved(d);
         st = llm_session_save(d->session, 0, true, &d->saved, &d->saved_size, &err);
         d->n_saved = n;
     }
     d->n_held = n;
     return st == GGL_OK || fail(d, st, &err);
+}
+
+static int64_t draft_catch_up(void *self, const int32_t *id, size_t n) {
+    draft *d = self;
+    const int64_t n_held = d->n_held;
+    d->is_ready =
+        d->error.status == GGL_OK && n > 0 && (int64_t)n <= d->n_ctx && run(d, id, (int64_t)n);
+    return d->is_ready && n_held < (int64_t)n ? (int64_t)n - n_held : 1;
 }
 
 /* --- guesses ---------------------------------------------------------------------------------- */
@@ -112,8 +121,8 @@ static int64_t draft_propose(void *self, const int32_t *id, size_t n, int32_t *o
     const int64_t room = d->n_ctx - (int64_t)n + 1; /* the last guess is not run */
     int64_t k = 0;
     n_max = n_max < room ? n_max : room;
-    if (d->error.status != GGL_OK || n == 0 || n_max <= 0 ||
-        !catch_up(d, id, (int64_t)n, n_max > 1))
+    (void)id;
+    if (!d->is_ready)
         return 0;
     for (;;) {
         float p;
@@ -173,6 +182,7 @@ ggl_status llm_guess_draft(llm_guess **out, const llm_guess_params *p, const llm
         return st;
     }
     guess_source source = {.follow = draft_follow,
+                           .catch_up = draft_catch_up,
                            .propose = draft_propose,
                            .free = draft_free,
                            .failed = draft_failed,

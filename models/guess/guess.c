@@ -18,8 +18,11 @@ struct llm_guess {
     int32_t out[LLM_GUESS_MOST];
     uint8_t class[LLM_GUESS_MOST];
     int64_t n_out, n_used;
-    bool proposed;          /* the source was asked */
-    int64_t t_begin, t_end; /* of the last call; t_end 0: there was none */
+    int64_t n_made;    /* tokens made since the source was asked */
+    int64_t guess_ns;  /* as in pace_step, of the last call */
+    int64_t source_ns; /* 0: the source was not asked */
+    int64_t n_read, read_ns;
+    int64_t t_end; /* of the last call; 0: there was none */
 };
 
 static int64_t system_clock(void *ctx) {
@@ -45,30 +48,38 @@ static size_t common_beginning(const llm_guess *g, const int32_t *id, size_t n, 
 }
 
 /* Records what became of the last call's guesses: id[0 .. n) is the sequence after them. */
-static void learn(llm_guess *g, const int32_t *id, size_t n, int64_t now) {
+static void learn(llm_guess *g, const int32_t *id, size_t n, int64_t time) {
     const int64_t n_new = (int64_t)(n - g->n_seen);
     pace_step s = {.n_guessed = g->n_used,
                    .n_tokens = n_new,
-                   .step_ns = now - g->t_end,
-                   .source_ns = g->t_end - g->t_begin,
-                   .n_source = g->proposed ? g->n_out : 0};
+                   .step_ns = time - g->t_end,
+                   .guess_ns = g->guess_ns,
+                   .n_source = g->source_ns ? g->n_out : 0,
+                   .source_ns = g->source_ns,
+                   .n_read = g->n_read,
+                   .read_ns = g->read_ns};
     bool is_right = true;
     for (int64_t i = 0; i < g->n_out && i < n_new && is_right; i++) {
         is_right = g->out[i] == id[g->n_seen + (size_t)i];
         llm_pace_rate(&g->pace, g->class[i], is_right);
         s.n_right += is_right && i < g->n_used;
     }
+    g->n_made += n_new;
     llm_pace_record(&g->pace, &s);
 }
 
 /* Learns from the difference to the last call's sequence, and takes over the new one. False: out of
  * memory. */
-static bool follow(llm_guess *g, const int32_t *id, size_t n, size_t n_same, int64_t now) {
+static bool follow(llm_guess *g, const int32_t *id, size_t n, size_t n_same, int64_t time) {
     n_same = common_beginning(g, id, n, n_same);
     /* other changes are not the work of one step: a new prompt, a shift of the context */
     const bool is_step = n_same == g->n_seen && n > n_same && n - n_same <= (size_t)g->n_used + 2;
     if (g->t_end && is_step)
-        learn(g, id, n, now);
+        learn(g, id, n, time);
+    else if (!is_step) {
+        g->n_made = 0;
+        llm_pace_restart(&g->pace);
+    }
     if (!ggl_grow(&g->seen, &g->cap, n, sizeof *g->seen))
         return false;
     g->source.follow(g->source.self, g->seen, g->n_seen, n_same, id, n);
@@ -79,39 +90,64 @@ static bool follow(llm_guess *g, const int32_t *id, size_t n, size_t n_same, int
 
 /* --- guessing --------------------------------------------------------------------------------- */
 
-/* Sets the proposals, and how many of them to use. */
-static void propose(llm_guess *g, int64_t n_max) {
+static int64_t now(const llm_guess *g) {
+    return g->p.clock(g->p.clock_ctx);
+}
+
+/* The share of a time for n_all tokens that n of them take. */
+static int64_t share(int64_t ns, int64_t n, int64_t n_all) {
+    return n < n_all ? (int64_t)((double)ns * (double)n / (double)n_all) : ns;
+}
+
+/* Lets the source guess, and measures it. Returns the time that is not this text's fault: a prompt has
+ * to be read once, however well its text can be guessed. */
+static int64_t ask(llm_guess *g, int64_t n_max) {
+    const guess_source *by = &g->source;
+    const int64_t begin = now(g);
+    const int64_t n_read = by->catch_up ? by->catch_up(by->self, g->seen, g->n_seen) : 0;
+    const int64_t read = now(g);
+    g->n_out = by->propose(by->self, g->seen, g->n_seen, g->out, g->class, n_max);
+    /* if it is asked at each step, a token or two are missing */
+    g->source_ns = now(g) - read + share(read - begin, 2, n_read) + 1;
+    const int64_t not_charged = read - begin - share(read - begin, g->n_made, n_read);
+    g->n_made = 0;
+    g->n_read = n_read;
+    g->read_ns = read - begin;
+    return not_charged;
+}
+
+/* Sets the proposals, and how many of them to use. Returns as `ask` does. */
+static int64_t propose(llm_guess *g, int64_t n_max) {
     const bool always = g->p.always;
     int64_t most = n_max;
-    g->n_out = g->n_used = 0;
-    g->proposed = false;
-    if (!always && !llm_pace_allows(&g->pace))
-        return;
+    g->n_out = g->n_used = g->source_ns = g->n_read = 0;
+    if (!always && !llm_pace_allows(&g->pace, g->n_made > 2 ? g->n_made : 0))
+        return 0;
     if (!always && !g->source.is_cheap) {
         memset(g->class, PACE_ANY, (size_t)n_max);
         most = llm_pace_choose(&g->pace, g->class, n_max, false);
     }
     if (most == 0)
-        return;
-    g->proposed = true;
-    g->n_out = g->source.propose(g->source.self, g->seen, g->n_seen, g->out, g->class, most);
+        return 0;
+    const int64_t not_charged = ask(g, most);
     g->n_used = always ? g->n_out : llm_pace_choose(&g->pace, g->class, g->n_out, true);
     if (g->n_used < g->p.n_min)
         g->n_used = 0;
+    return not_charged;
 }
 
 static int64_t guess(void *self, const int32_t *id, size_t n, size_t n_same, int32_t *out,
                      int64_t n_max) {
     llm_guess *g = self;
-    const int64_t now = g->p.clock(g->p.clock_ctx);
-    if (!follow(g, id, n, n_same < g->n_seen ? n_same : g->n_seen, now)) {
+    const int64_t begin = now(g);
+    if (!follow(g, id, n, n_same < g->n_seen ? n_same : g->n_seen, begin)) {
         g->n_out = g->n_used = g->t_end = 0;
         return 0;
     }
-    g->t_begin = now;
-    propose(g, n_max < g->p.n_max ? n_max : g->p.n_max);
+    const int64_t not_charged = propose(g, n_max < g->p.n_max ? n_max : g->p.n_max);
     memcpy(out, g->out, (size_t)g->n_used * sizeof *out);
-    g->t_end = g->p.clock(g->p.clock_ctx);
+    g->t_end = now(g);
+    g->guess_ns = g->t_end - begin - not_charged;
     return g->n_used;
 }
 

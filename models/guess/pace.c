@@ -70,16 +70,18 @@ static bool is_pause(pace *p, double ns, double n) {
 
 void llm_pace_record(pace *p, const pace_step *s) {
     const double n_tokens = (double)s->n_tokens, k = (double)s->n_guessed;
-    const double step = (double)s->step_ns, source = (double)s->source_ns;
+    const double step = (double)s->step_ns;
     if (is_pause(p, step, k + n_tokens))
         return;
     if (s->n_guessed == 0)
         record_plain(p, step / n_tokens);
     if (s->n_source > 0)
-        add(&p->source, source / (double)s->n_source, 16);
+        add(&p->source, (double)s->source_ns / (double)s->n_source, 16);
+    if (s->n_read >= 8) /* few at once are as slow as guesses */
+        add(&p->reading, (double)s->read_ns / (double)s->n_read, 4);
     if (p->plain.n == 0)
         return;
-    double lost = source / p->plain.mean;
+    double lost = (double)s->guess_ns / p->plain.mean;
     if (s->n_guessed > 0) {
         const double steps = step / p->plain.mean;
         /* tokens beyond the guessed ones came from steps without guesses */
@@ -128,14 +130,20 @@ static double expected_rate(const pace *p, int class) {
     return (r->right + r->prior * prior_weight) / (r->n + prior_weight);
 }
 
-bool llm_pace_allows(const pace *p) {
-    return p->debt < debt_max && p->plain.n > 1;
+bool llm_pace_allows(const pace *p, int64_t n_read) {
+    if (p->plain.n <= 1)
+        return false;
+    return p->debt + p->reading.mean * (double)n_read / p->plain.mean < debt_max;
+}
+
+void llm_pace_restart(pace *p) {
+    p->debt = least(p->debt, 0);
 }
 
 int64_t llm_pace_choose(const pace *p, const uint8_t *class, int64_t n, bool ready) {
     /* few different numbers, so that each is measured often */
     static const int64_t size[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
-    if (!llm_pace_allows(p) || p->n_since_plain >= PLAIN_EVERY)
+    if (!llm_pace_allows(p, 0) || p->n_since_plain >= PLAIN_EVERY)
         return 0;
     double best = 1.02, p_right = 1, n_tokens = 1;
     double source = p->source.n > 0 ? p->source.mean / p->plain.mean : assumed_source;

@@ -33,6 +33,7 @@ typedef struct pace {
     pace_mean plain;                       /* ns of a step without guesses */
     pace_mean cost[2][LLM_GUESS_MOST + 1]; /* [all right][k]: c */
     pace_mean source;                      /* ns for one guess of the source */
+    pace_mean reading;                     /* ns for a token that it reads */
     double debt;                           /* in steps without guesses */
     int64_t n_since_plain;                 /* steps with guesses since the last one without */
     int n_pauses;                          /* steps in a row that took far too long */
@@ -44,9 +45,12 @@ void llm_pace_init(pace *p, const double prior[PACE_CLASSES + 1]);
 /* What happened between two calls of the guesser. */
 typedef struct pace_step {
     int64_t n_guessed, n_right;
-    int64_t n_tokens;           /* made, one or more */
-    int64_t source_ns, step_ns; /* for the guesses; for all else */
-    int64_t n_source;           /* guesses that the source made: n_guessed or more */
+    int64_t n_tokens; /* made, one or more */
+    int64_t step_ns;  /* without the guesser */
+    int64_t guess_ns; /* in the guesser, as far as this text is to blame */
+    /* What the source made, n_guessed guesses or more, and how long so many take. 0: nothing. */
+    int64_t n_source, source_ns;
+    int64_t n_read, read_ns; /* tokens that the source has read before, and the time for it */
 } pace_step;
 void llm_pace_record(pace *p, const pace_step *s);
 /* A guess of that class was right or wrong, whether it was used or not. */
@@ -55,7 +59,9 @@ void llm_pace_rate(pace *p, int class, bool is_right);
 /* Returns how many of n guesses, whose classes are given, to use. `ready`: they exist; else the time
  * to make them counts, too. */
 int64_t llm_pace_choose(const pace *p, const uint8_t *class, int64_t n, bool ready);
-/* True if the debt allows to spend time on guesses. */
-bool llm_pace_allows(const pace *p);
+/* True if the debt allows to spend time on guesses, for which n_read tokens have to be read. */
+bool llm_pace_allows(const pace *p, int64_t n_read);
+/* Another text begins, which has no debts. */
+void llm_pace_restart(pace *p);
 
 #endif

@@ -9,8 +9,11 @@ typedef struct guess_source {
      * others of that call are in old[n_same .. n_old), which end there. */
     void (*follow)(void *self, const int32_t *old, size_t n_old, size_t n_same, const int32_t *id,
                    size_t n);
-    /* Guesses what follows id[0 .. n), the sequence of the last `follow`: writes up to n_max tokens
-     * and their classes, and returns their number. */
+    /* Reads what it has not read yet of id[0 .. n), the sequence of the last `follow`: called before
+     * `propose`. Returns the number of tokens. NULL: `follow` has done it. */
+    int64_t (*catch_up)(void *self, const int32_t *id, size_t n);
+    /* Guesses what follows that sequence: writes up to n_max tokens and their classes, and returns
+     * their number. */
     int64_t (*propose)(void *self, const int32_t *id, size_t n, int32_t *out, uint8_t *class,
                        int64_t n_max);
     void (*free)(void *self);

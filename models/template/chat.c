@@ -24,7 +24,8 @@ enum { N_TOKENS = sizeof token_keys / sizeof *token_keys };
 
 struct llm_chat {
     llm_template *template_;
-    ggl_arena arena; /* texts of tokens */
+    ggl_arena arena; /* texts of tokens, and of the template */
+    ggl_str text;
     llm_template_text token[N_TOKENS];
     size_t n_tokens;
 };
@@ -107,6 +108,9 @@ ggl_status llm_chat_new(llm_chat **out, const ggl_gguf *file, const llm_tokenize
     if (!c)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a chat template");
     st = llm_template_new(&c->template_, text.s, text.n, name, err);
+    c->text = (ggl_str){ggl_arena_strndup(&c->arena, text.s, text.n), text.n};
+    if (st == GGL_OK && !c->text.s)
+        st = ggl_fail(err, GGL_NOMEM, "out of memory for a chat template");
     if (st == GGL_OK)
         st = read_tokens(c, file, t, err);
     if (st != GGL_OK) {
@@ -127,6 +131,10 @@ void llm_chat_free(llm_chat *c) {
 
 const llm_template *llm_chat_get_template(const llm_chat *c) {
     return c->template_;
+}
+
+ggl_str llm_chat_text(const llm_chat *c) {
+    return c->text;
 }
 
 /* Fails unless the n documents have the messages that the template reads. */

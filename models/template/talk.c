@@ -225,6 +225,15 @@ static ggl_status read_message(llm_talk *t, const json_value *v, const char *nam
     return GGL_OK;
 }
 
+ggl_status llm_talk_add_json(llm_talk *t, ggl_str json, const char *name, ggl_error *err) {
+    llm_json *doc = NULL;
+    ggl_status st = llm_json_parse(&doc, json.s, json.n, name, err);
+    if (st == GGL_OK)
+        st = read_message(t, &doc->root, name, err);
+    llm_json_free(doc);
+    return st;
+}
+
 static ggl_status read_all(llm_talk *t, const json_value *root, const char *name, ggl_error *err) {
     const json_value *messages = llm_json_get_kind(root, "messages", JSON_ARRAY);
     if (!messages)

@@ -152,4 +152,45 @@ exits 0 "$cli" -p "Once upon a time" -n 20 --temp 0 --color always
 sed $'s/\x1b\\[[0-9]*m//g' "$tmp/out" | cmp -s - "$tmp/expected" || fail "--color always changes the text"
 grep -q $'^\x1b\\[33mOnce upon a time\x1b\\[0m' "$tmp/out" || fail "--color always: $(head -n 1 "$tmp/out")"
 refused 2 "--color: 'red' is not one of auto, always, never" --color=red
+
+# --- constrained output --------------------------------------------------------------------------------------------------
+printf 'root ::= " yes" | " no"\n' >"$tmp/g.gbnf"
+for flags in "--grammar $tmp/g.gbnf" "--grammar-file $tmp/g.gbnf"; do
+    case "$(writes $flags --temp 2)" in ' yes' | ' no') ;; *) fail "$flags: $(writes $flags --temp 2)" ;; esac
+done
+[ "$(writes --grammar 'root ::= "a"{5}')" = aaaaa ] || fail "--grammar as a text"
+[ "$(writes --json-schema '{"const": [true, null]}' | tr -d ' \n')" = '[true,null]' ] || fail "--json-schema as a text"
+printf '{"enum": [false]}' >"$tmp/s.json"
+[ "$(writes -jf "$tmp/s.json")" = false ] || fail "-jf: $(writes -jf "$tmp/s.json")"
+[ "$(writes -j "$tmp/s.json")" = false ] || fail "-j"
+for seed in 1 2 3; do # guesses change nothing
+    plain=$(writes --json --temp 1.5 -s $seed -n 60)
+    [ "$(writes --json --temp 1.5 -s $seed -n 60 --lookup)" = "$plain" ] || fail "--json --lookup"
+done
+refused 2 "--grammar:1:10: error" --grammar 'root ::= noo'
+refused 2 "'strin' is not a type" --json-schema '{"type": "strin"}'
+refused 2 "exclude each other" --json --grammar 'root ::= "a"'
+refused 1 "No such file" --grammar "$tmp/none.gbnf"
+"$cli" -p x -n 3 --grammar 'root ::= "abcdefgh"{40}' >"$tmp/out" 2>"$tmp/err" </dev/null && fail "a text that cannot end within -n"
+prints "not complete by its grammar after 3 tokens" "$tmp/err"
+
+# --- a run as JSON -------------------------------------------------------------------------------------------------------
+text=$(writes --temp 0)
+writes --temp 0 --json-output >"$tmp/run.json"
+[ "$(wc -l <"$tmp/run.json")" = 1 ] || fail "--json-output: $(wc -l <"$tmp/run.json") lines"
+if command -v python3 >/dev/null; then
+    python3 - "$tmp/run.json" "$text" <<'END' || fail "--json-output: $(cat "$tmp/run.json")"
+import json, sys
+run = json.loads(open(sys.argv[1], encoding="utf-8").read())
+assert run["text"] == sys.argv[2] and run["prompt"] == "Once upon a time" and run["seed"] == 3
+assert len(run["ids"]) == len(run["logprobs"]) == 40 == run["timings"]["generated_tokens"] and run["finish"] == "length"
+assert all(p <= 0 for p in run["logprobs"]) and len(run["prompt_ids"]) == run["timings"]["prompt_tokens"]
+assert run["sampling"]["temp"] == 0 and len(run["sampling"]["stages"]) == 9 and len(run["model"]["digest"]) == 16
+open(sys.argv[1] + ".ids", "w").write(",".join(map(str, run["prompt_ids"])))
+END
+    again=$("$cli" --tokens "$(cat "$tmp/run.json.ids")" -n 40 --temp 0 --no-display-prompt 2>/dev/null)
+    [ "$again" = "$text" ] || fail "--json-output: its ids give another text"
+fi
+writes --json-output -o "$tmp/file.json" >"$tmp/out"
+[ -s "$tmp/file.json" ] && [ ! -s "$tmp/out" ] || fail "--json-output -o"
 exit $failed

@@ -410,4 +410,5 @@ def main():
         check_shared(a)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -47,6 +47,17 @@ TEST(messages) {
     llm_talk_free(NULL);
 }
 
+TEST(messages_as_json) {
+    llm_talk *t;
+    REQUIRE_OK(llm_talk_new(&t, &err), &err);
+    CHECK_OK(llm_talk_add_json(t, str("{\"role\": \"assistant\", \"x\": [1]}"), "m", &err), &err);
+    CHECK_STR(json(t, 0), "{\"messages\": [\n  {\"role\": \"assistant\", \"x\": [1]}\n ]}\n");
+    CHECK_INT(llm_talk_add_json(t, str("{}"), "m", &err), GGL_FORMAT);
+    CHECK_INT(llm_talk_add_json(t, str("{"), "m", &err), GGL_FORMAT);
+    CHECK_INT(llm_talk_n(t), 1);
+    llm_talk_free(t);
+}
+
 TEST(system_message) {
     llm_talk *t;
     REQUIRE_OK(llm_talk_new(&t, &err), &err);

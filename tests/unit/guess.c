@@ -143,11 +143,22 @@ TEST(the_pace_follows_the_text) {
 typedef struct oracle {
     world *w;
     double q, time; /* of a guess, in steps without guesses */
+    double reading; /* of a token */
+    size_t n_read;
 } oracle;
 
 static void oracle_follow(void *self, const int32_t *old, size_t n_old, size_t n_same,
                           const int32_t *id, size_t n) {
     (void)self, (void)old, (void)n_old, (void)n_same, (void)id, (void)n;
+}
+
+static int64_t oracle_catch_up(void *self, const int32_t *id, size_t n) {
+    oracle *o = self;
+    const size_t n_new = n - o->n_read;
+    (void)id;
+    o->n_read = n;
+    o->w->now += o->reading * o->w->plain_ns * (double)n_new;
+    return (int64_t)n_new;
 }
 
 static int64_t oracle_propose(void *self, const int32_t *id, size_t n, int32_t *out, uint8_t *class,
@@ -167,13 +178,18 @@ static void oracle_free(void *self) {
     (void)self;
 }
 
-static double with_draft(double q, double time, double cost) {
+/* Returns how many times as fast the text is after its first n_prompt tokens; the time for reading
+ * these does not count. */
+static double with_draft(double q, double time, double cost, int64_t n_prompt) {
     static world w;
     w = (world){.seed = 7, .plain_ns = 1e6, .cost = cost};
-    oracle o = {&w, q, time};
+    oracle o = {.w = &w, .q = q, .time = time, .reading = time / 3};
     random_text(&w, 30000);
-    guess_source source = {
-        .follow = oracle_follow, .propose = oracle_propose, .free = oracle_free, .self = &o};
+    guess_source source = {.follow = oracle_follow,
+                           .catch_up = oracle_catch_up,
+                           .propose = oracle_propose,
+                           .free = oracle_free,
+                           .self = &o};
     for (int i = 0; i <= PACE_CLASSES; i++)
         source.prior[i] = 0.7;
     llm_guess_params p = llm_guess_default();
@@ -183,9 +199,9 @@ static double with_draft(double q, double time, double cost) {
     ggl_error err = {0};
     if (!CHECK_OK(llm_guess_new(&g, &p, &source, &err), &err))
         return 0;
-    const double speed = (LONGEST - 10) / generate(&w, g, 10);
+    const double steps = generate(&w, g, n_prompt) - (o.n_read ? o.reading * (double)n_prompt : 0);
     llm_guess_free(g);
-    return speed;
+    return (double)(LONGEST - n_prompt) / steps;
 }
 
 TEST(a_draft_is_used_as_far_as_it_pays) {
@@ -195,8 +211,10 @@ TEST(a_draft_is_used_as_far_as_it_pays) {
         {0, 0.1, 0.1, 0.95},    {0.3, 0.3, 0.5, 0.95}, {0.5, 0.5, 0.2, 0.95}, {0.9, 1, 1, 0.95},
         {0.9, 0.05, 0.05, 2.5}, {0.8, 0.1, 0.1, 1.6},  {0.6, 0.05, 0.1, 1.3}, {0.99, 0.1, 0.3, 1.8},
     };
-    for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
-        const double speed = with_draft(c[i].q, c[i].time, c[i].cost);
+    for (size_t k = 0; k < 2 * sizeof c / sizeof *c; k++) {
+        const size_t i = k / 2;
+        const int64_t n_prompt = k % 2 ? 1000 : 10;
+        const double speed = with_draft(c[i].q, c[i].time, c[i].cost, n_prompt);
         CHECK_MSG(speed > c[i].least, "q %g, time %g, cost %g: %.2f times as fast, not %g", c[i].q,
                   c[i].time, c[i].cost, speed, c[i].least);
     }

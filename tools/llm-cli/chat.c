@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "chat_impl.h"
+#include "common/color.h"
 #include "common/input.h"
 #include "common/process.h"
 #include "common/terminal.h"
@@ -56,6 +57,18 @@ static int no_template(const chat *c, const ggl_error *err) {
                       c->setup->model_name, err->msg);
 }
 
+/* Finds how answers mark reasoning and calls. A template that says nothing about it may still be that of a
+ * model that thinks. */
+static void set_format(chat *c) {
+    static const char *const without[] = {"plain", "reasoning", "reasoning-tags"};
+    c->marks = llm_calls_format(llm_chat_text(c->format));
+    if (ggl_str_is(c->marks, without[0]))
+        c->marks = (ggl_str){without[1], strlen(without[1])};
+    c->has_marks = true;
+    for (size_t i = 0; i < sizeof without / sizeof *without; i++)
+        c->has_marks = c->has_marks && !ggl_str_is(c->marks, without[i]);
+}
+
 static int open_template(chat *c) {
     const char *name = c->o.chat.template_file ? c->o.chat.template_file : c->o.chat.template_name;
     llm_chat_template with = {.name = name};
@@ -69,8 +82,10 @@ static int open_template(chat *c) {
     const ggl_status st =
         llm_chat_new(&c->format, c->setup->file, c->setup->tokenizer, name ? &with : NULL, &err);
     free(text);
-    if (st == GGL_OK)
+    if (st == GGL_OK) {
+        set_format(c);
         return -1;
+    }
     if (st == GGL_NOT_FOUND && !name)
         return no_template(c, &err);
     return tool_error(TOOL, 1, "%s%s", err.msg,
@@ -97,6 +112,33 @@ static int set_variables(chat *c) {
     return st == GGL_OK ? -1 : tool_error(TOOL, 2, "%s", err.msg);
 }
 
+/* Reads --tools, a list. */
+static int set_tools(chat *c) {
+    const char *path = c->o.chat.tools;
+    ggl_error err = {0};
+    size_t n = 0;
+    if (!path)
+        return -1;
+    if (!llm_template_mentions(llm_chat_get_template(c->format), "tools"))
+        return tool_error(TOOL, 1, "--tools: the chat template does not read tools");
+    c->tools = tool_read_at_most(TOOL, path, MOST_SYSTEM, &n);
+    if (!c->tools)
+        return 1;
+    chat_text all = {0};
+    static const char before[] = "{\"tools\": ";
+    const bool good = chat_text_add(&all, before, sizeof before - 1) &&
+                      chat_text_add(&all, c->tools, n) && chat_text_add(&all, "}", 1);
+    ggl_status st = good ? llm_talk_set(c->talk, (ggl_str){all.s, all.n}, "the list", &err)
+                         : ggl_fail(&err, GGL_NOMEM, "out of memory for tools");
+    ggl_free(all.s);
+    llm_calls *calls = NULL;
+    const llm_calls_params p = {.format = c->marks, .tools = {c->tools, n}};
+    if (st == GGL_OK)
+        st = llm_calls_new(&calls, &p, &err); /* whether they are tools */
+    llm_calls_free(calls);
+    return st == GGL_OK ? -1 : tool_error(TOOL, 1, "--tools: %s: %s", path, err.msg);
+}
+
 static int set_system(chat *c) {
     ggl_error err = {0};
     const char *path = c->o.chat.system_file;
@@ -119,14 +161,12 @@ static int set_system(chat *c) {
 /* --- opening ---------------------------------------------------------------------------------- */
 
 int chat_new_sampler(chat *c) {
-    ggl_error err = {0};
+    const chat_setup *s = c->setup;
     llm_sampler *sampler = NULL;
-    llm_sampler_params sp = cli_sampler_params(&c->o);
-    const int64_t n_ctx = llm_session_n_ctx(c->setup->session);
-    sp.tokenizer = c->setup->tokenizer;
-    if (llm_sampler_new(&sampler, &sp, (int32_t)llm_session_n_vocab(c->setup->session),
-                        (int32_t)(n_ctx < INT32_MAX ? n_ctx : INT32_MAX), &err) != GGL_OK)
-        return tool_error(TOOL, 2, "%s", err.msg);
+    const int code = sampling_open(&sampler, &c->o.sampling, (uint64_t)c->o.seed, s->tokenizer,
+                                   llm_session_n_vocab(s->session), llm_session_n_ctx(s->session));
+    if (code >= 0)
+        return code;
     if (c->g)
         llm_generator_set_sampler(c->g, sampler);
     llm_sampler_free(c->sampler);
@@ -147,23 +187,48 @@ static int open_generator(chat *c) {
     return llm_generator_new(&c->g, &p, &err) == GGL_OK ? -1 : tool_error(TOOL, 1, "%s", err.msg);
 }
 
+/* Prepares where answers go, and which strings end them. */
+static int open_output(chat *c) {
+    ggl_error err = {0};
+    ggl_status st = stops_init(&c->stops, &c->o.stops, c->o.escape, &err);
+    if (st == GGL_OK && c->o.output)
+        st = ggl_new_file_open(&c->out.file, c->o.output, &err);
+    if (st != GGL_OK && process_stopped) /* opening a pipe waits for its reader */
+        return process_stop_code();
+    return st == GGL_OK ? -1 : tool_error(TOOL, 1, "%s%s", st == GGL_NOMEM ? "" : "-o: ", err.msg);
+}
+
+/* Gives the file of -o its name, if there are answers in it. Returns code, or another after an error. */
+static int close_output(chat *c, int code) {
+    ggl_error err = {0};
+    if (!c->out.file || c->all.n_answers == 0) {
+        ggl_new_file_discard(c->out.file);
+        return code;
+    }
+    return ggl_new_file_commit(c->out.file, &err) == GGL_OK
+               ? code
+               : tool_error(TOOL, 1, "-o: %s", err.msg);
+}
+
 static int chat_open(chat *c, const chat_setup *s) {
     ggl_error err = {0};
     c->setup = s;
     c->o = *s->o;
     c->shifts = c->o.shift || !c->o.full_given;
-    c->has_looks = terminal_has_looks() && isatty(STDOUT_FILENO);
+    c->has_looks = !c->o.output && tool_color(c->o.color, stdout);
     int code = open_template(c);
-    if (code < 0 && stops_init(&c->stops, &c->o.stops, c->o.escape, &err) != GGL_OK)
-        code = tool_error(TOOL, 1, "%s", err.msg);
     if (code < 0 && llm_talk_new(&c->talk, &err) != GGL_OK)
         code = tool_error(TOOL, 1, "%s", err.msg);
     if (code < 0)
         code = set_variables(c);
     if (code < 0)
+        code = set_tools(c);
+    if (code < 0)
         code = set_system(c);
     if (code < 0)
         code = open_generator(c);
+    if (code < 0)
+        code = open_output(c);
     const bool with_history = !c->o.chat.no_history && !c->o.chat.single;
     if (code < 0 && !chat_input_open(&c->in, c->o.chat.multiline, with_history, chat_complete, c))
         code = tool_error(TOOL, 1, "out of memory");
@@ -172,15 +237,19 @@ static int chat_open(chat *c, const chat_setup *s) {
 
 static void chat_close(chat *c) {
     chat_input_close(&c->in);
-    stops_fini(&c->stops);
     llm_generator_free(c->g);
     llm_sampler_free(c->sampler);
     llm_talk_free(c->talk);
     llm_chat_free(c->format);
     ggl_free(c->answer.s);
     ggl_free(c->attached.s);
+    stops_fini(&c->stops);
+    for (size_t i = 0; i < c->n_settings; i++)
+        free(c->setting[i]);
+    ggl_free(c->setting);
     llm_tokens_fini(&c->drawn);
     free(c->saved_as);
+    free(c->tools);
 }
 
 /* --- turns ------------------------------------------------------------------------------------ */
@@ -262,8 +331,9 @@ static int read_turns(chat *c) {
     for (int code = -1; code < 0;) {
         ggl_str line;
         const size_t n = chat_n_used(c);
-        snprintf(prompt, sizeof prompt, n ? "\033[2m%zu/%" PRId64 "\033[0m > " : "> ", n,
-                 llm_session_n_ctx(c->setup->session));
+        snprintf(prompt, sizeof prompt, n ? "%s%zu/%" PRId64 "%s > " : "> ",
+                 c->has_looks ? "\033[2m" : "", n, llm_session_n_ctx(c->setup->session),
+                 c->has_looks ? "\033[0m" : "");
         switch (chat_input_read(&c->in, prompt, &line)) {
         case LINE_DONE:
             c->interrupted = false;
@@ -317,6 +387,7 @@ int chat_run(const chat_setup *s) {
     int code = chat_open(&c, s);
     if (code < 0)
         code = all_turns(&c);
+    code = close_output(&c, code);
     chat_close(&c);
     return code;
 }

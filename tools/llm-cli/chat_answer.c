@@ -1,9 +1,11 @@
 /* The turns of the model: the conversation as a prompt, the answer, and a context that is full. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "chat_impl.h"
+#include "common/json_text.h"
 #include "common/process.h"
 #include "ggl/alloc.h"
 
@@ -126,49 +128,66 @@ static void note_nan(chat *c) {
         n_nan, llm_session_n_vocab(c->setup->session));
 }
 
-/* Returns the text of a token. Marks of reasoning are text, even if they are control tokens. hidden: it
- * is a control token, spelled, which is not shown. */
-static ggl_str token_text(const chat *c, int32_t id, bool *hidden) {
+/* Returns the text of a token for the conversation: without control tokens, except marks of reasoning. */
+static ggl_str token_text(const chat *c, int32_t id) {
     const ggl_str text = llm_token_text(c->setup->tokenizer, id, false);
     const ggl_str mark = text.n > 0 ? text : llm_token_text(c->setup->tokenizer, id, true);
     const bool is_mark = ggl_str_is(mark, "<think>") || ggl_str_is(mark, "</think>");
-    *hidden = !is_mark && text.n == 0;
-    return mark;
+    return is_mark ? mark : text;
 }
 
-typedef struct answer_sink {
-    chat *c;
-    chat_show *show;
-} answer_sink;
-
-/* text_stream.take: adds text that is no part of a stop string to the answer, and shows it. */
-static bool take_answer(void *ctx, const char *text, size_t n) {
-    answer_sink *sink = ctx;
-    const bool ok = chat_text_add(&sink->c->answer, text, n);
-    chat_show_put(sink->show, text, ok ? n : 0);
-    return ok;
+/* Shows the answer from n_shown on as far as no stop string may be in it. True: one was found, which
+ * ends the answer, with the string itself only if it is one of -r. */
+static bool show_until_stop(chat *c, ggl_str text, chat_show *show, ggl_status *st,
+                            ggl_error *err) {
+    llm_stop *stop = c->stops.strings;
+    const size_t n = llm_stop_read(stop, text.s, text.n);
+    *st = chat_show_put(show, c->answer.s + c->n_shown, n, err);
+    c->n_shown += n;
+    const int32_t found = llm_stop_found(stop);
+    if (found < 0)
+        return false;
+    c->answer.n = c->n_shown;
+    if ((size_t)found < c->stops.n_reverse)
+        c->answer.n += llm_stop_held(stop);
+    return true;
 }
 
-static ggl_status add_token(chat *c, text_stream *out, int32_t id, ggl_error *err) {
-    bool hidden;
-    const ggl_str text = token_text(c, id, &hidden);
-    if (!ggl_grow(&c->drawn.id, &c->drawn.cap, c->drawn.n + 1, sizeof *c->drawn.id))
-        return ggl_fail(err, GGL_NOMEM, "out of memory for an answer");
+/* Adds a token to the answer, and shows it. True: a stop string ends the answer. */
+static bool add_token(chat *c, int32_t id, chat_show *show, ggl_status *st, ggl_error *err) {
+    const ggl_str text = token_text(c, id);
+    if (!ggl_grow(&c->drawn.id, &c->drawn.cap, c->drawn.n + 1, sizeof *c->drawn.id) ||
+        !chat_text_add(&c->answer, text.s, text.n)) {
+        *st = ggl_fail(err, GGL_NOMEM, "out of memory for an answer");
+        return false;
+    }
     c->drawn.id[c->drawn.n++] = id;
-    const ggl_status st = stops_put(&c->stops, out, text, hidden, err);
-    return st == GGL_OK && out->failed ? ggl_fail(err, GGL_NOMEM, "out of memory for an answer")
-                                       : st;
+    if (c->stops.strings)
+        return show_until_stop(c, text, show, st, err);
+    const ggl_str marked = llm_token_text(c->setup->tokenizer, id, true);
+    const bool differs = c->has_marks && text.n == 0 && marked.n > 0;
+    c->marked |= differs;
+    c->n_shown = c->answer.n;
+    *st = differs ? chat_show_put(show, marked.s, marked.n, err)
+                  : chat_show_put(show, text.s, text.n, err);
+    return false;
+}
+
+/* Shows the end of the answer. */
+static ggl_status show_rest(chat *c, chat_show *show, ggl_error *err) {
+    ggl_status st = GGL_OK;
+    if (c->answer.n > c->n_shown)
+        st = chat_show_put(show, c->answer.s + c->n_shown, c->answer.n - c->n_shown, err);
+    c->n_shown = c->answer.n;
+    const ggl_status ended = chat_show_end(show, err);
+    return st == GGL_OK ? ended : st;
 }
 
 /* Draws tokens until the answer ends. GGL_OK: it has ended. */
 static ggl_status draw(chat *c, chat_show *show, ggl_error *err) {
     const double t = process_seconds();
     ggl_status st = GGL_OK;
-    answer_sink sink = {c, show};
-    text_stream out = {.take = take_answer, .ctx = &sink};
-    stops_begin(&c->stops);
-    while ((c->o.n_predict < 0 || (int64_t)c->drawn.n < c->o.n_predict) && !c->out.failed &&
-           !c->stops.found) {
+    while ((c->o.n_predict < 0 || (int64_t)c->drawn.n < c->o.n_predict) && !c->out.failed) {
         int32_t id;
         st = process_stopped ? GGL_CANCELLED : llm_generator_next(c->g, &id, err);
         if (st != GGL_OK)
@@ -176,12 +195,9 @@ static ggl_status draw(chat *c, chat_show *show, ggl_error *err) {
         note_nan(c);
         if (!c->o.ignore_eos && llm_tokenizer_is_eog(c->setup->tokenizer, id))
             break;
-        st = add_token(c, &out, id, err);
-        if (st != GGL_OK)
+        if (add_token(c, id, show, &st, err) || st != GGL_OK)
             break;
     }
-    stops_end(&c->stops, &out);
-    text_stream_end(&out);
     c->last.t_draw += process_seconds() - t;
     return st;
 }
@@ -254,28 +270,70 @@ static void count(chat *c) {
         chat_say_times(c, "this answer", b);
 }
 
+/* Adds an answer with calls of tools to the conversation. */
+static ggl_status add_calls(chat *c, const chat_show *show, ggl_error *err) {
+    char *json = NULL;
+    size_t n = 0;
+    FILE *f = open_memstream(&json, &n);
+    if (!f)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for an answer");
+    fputs("{\"role\": \"assistant\", \"content\": ", f);
+    json_put_string(f, show->content ? show->content : "", show->n_content);
+    fprintf(f, ", \"tool_calls\": [%.*s]}", (int)show->n_found, show->found);
+    ggl_status st = fclose(f) == 0 ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory");
+    if (st == GGL_OK)
+        st = llm_talk_add_json(c->talk, (ggl_str){json, n}, "the answer", err);
+    free(json);
+    return st;
+}
+
+/* Adds the answer to the conversation: as it is, with reasoning between <think> and </think>, which
+ * templates know; without reasoning if it stands between control tokens. */
+static ggl_status keep_answer(chat *c, const chat_show *show, ggl_error *err) {
+    if (show->n_found > 0)
+        return add_calls(c, show, err);
+    const ggl_str text =
+        c->marked ? (ggl_str){show->content, show->n_content} : (ggl_str){c->answer.s, c->answer.n};
+    return llm_talk_add(c->talk, "assistant", text, err);
+}
+
 /* After the prompt has run: draws, shows and keeps the answer. */
 static ggl_status give_answer(chat *c, prompt *p, ggl_error *err) {
     chat_show show;
-    chat_show_begin(&show, &c->out, c->o.chat.reasoning, c->has_looks,
-                    (ggl_str){p->text, p->n_text});
-    ggl_status st = draw_all(c, p, &show, err);
-    chat_show_end(&show);
+    const chat_show_params params = {
+        .out = &c->out,
+        .reasoning = c->o.chat.reasoning,
+        .has_looks = c->has_looks,
+        .has_tools = c->tools != NULL,
+        .calls = {.format = c->marks,
+                  .prompt = {p->text, p->n_text},
+                  .tools = {c->tools, c->tools ? strlen(c->tools) : 0}}};
+    ggl_status st = chat_show_begin(&show, &params, err);
+    if (st == GGL_OK)
+        st = draw_all(c, p, &show, err);
+    ggl_error late = {0};
+    const ggl_status shown = st == GGL_NOMEM ? st : show_rest(c, &show, &late);
     end_line(c, st);
     count(c);
-    if (c->answer.n == 0 && st == GGL_CANCELLED)
-        return st;
-    const ggl_str text = {c->answer.s ? c->answer.s : "", c->answer.n};
-    const ggl_status added = llm_talk_add(c->talk, "assistant", text, err);
-    return added != GGL_OK ? added : st == GGL_LIMIT ? GGL_OK : st;
+    ggl_status kept = GGL_OK;
+    if (c->drawn.n > 0 || st != GGL_CANCELLED)
+        kept = keep_answer(c, &show, &late);
+    chat_show_fini(&show);
+    if (shown == GGL_OK && kept == GGL_OK)
+        return st == GGL_LIMIT ? GGL_OK : st;
+    *err = late;
+    return shown == GGL_OK ? kept : shown;
 }
 
 int chat_answer(chat *c, size_t keep) {
     ggl_error err = {0};
     prompt p = {0};
     const size_t n_before = llm_talk_n(c->talk);
-    c->answer.n = 0;
+    c->answer.n = c->n_shown = 0;
+    c->marked = false;
     c->drawn.n = 0;
+    if (c->stops.strings)
+        llm_stop_reset(c->stops.strings);
     c->last = (chat_times){0};
     ggl_status st = fit_prompt(c, &p, false, &err);
     if (p.too_long)

@@ -138,6 +138,17 @@ static chat_next do_show(chat *c, const char *argument, size_t *keep) {
     return CHAT_READ;
 }
 
+static chat_next do_tool(chat *c, const char *argument, size_t *keep) {
+    ggl_error err = {0};
+    if (!*argument)
+        return wants("tool", "RESULT");
+    *keep = llm_talk_n(c->talk);
+    if (llm_talk_add(c->talk, "tool", (ggl_str){argument, strlen(argument)}, &err) == GGL_OK)
+        return CHAT_ANSWER;
+    (void)tool_error(TOOL, 0, "%s", err.msg);
+    return CHAT_READ;
+}
+
 /* --- files ------------------------------------------------------------------------------------ */
 
 /* Returns the path that a person means by "~/x"; the caller frees it. */
@@ -269,16 +280,18 @@ static chat_next do_set(chat *c, const char *argument, size_t *keep) {
                             "for sampling (--help), n-predict, reasoning and on-full");
     snprintf(name, sizeof name, "%.*s", (int)n, argument);
     snprintf(flag, sizeof flag, "--%s", name + strspn(name, "-"));
-    char *copy = strdup(value);
+    char *copy = ggl_grow(&c->setting, &c->cap_settings, c->n_settings + 1, sizeof *c->setting)
+                     ? strdup(value)
+                     : NULL;
     char *argv[] = {(char *)"/set", flag, copy, NULL};
     const cli_options before = c->o;
-    const bool is_set = copy && cli_options_set(&c->o, 3, argv) < 0 && chat_new_sampler(c) < 0;
-    free(copy); /* settings are numbers and choices, and texts that were read */
-    if (!is_set) {
+    if (!copy || cli_options_set(&c->o, 3, argv) >= 0 || chat_new_sampler(c) >= 0) {
         c->o = before;
+        free(copy);
         return CHAT_READ;
     }
-    c->shifts = c->o.shift;
+    c->setting[c->n_settings++] = copy; /* options borrow their texts */
+    c->shifts = c->o.shift || !c->o.full_given;
     chat_say(c, "(%s = %s)", flag + 2, value);
     return CHAT_READ;
 }
@@ -336,6 +349,7 @@ static const command commands[] = {
     {"save", "FILE", "save the conversation as JSON", do_save, true},
     {"load", "FILE", "go on with a saved one", do_load, true},
     {"read", "FILE", "put a text file before your next message", do_read, true},
+    {"tool", "RESULT", "answer with the result of a tool that was called", do_tool, false},
     {"show", "", "print the conversation", do_show, false},
     {"stats", "", "speed and size", do_stats, false},
     {"quit", "", "end", do_quit, false},

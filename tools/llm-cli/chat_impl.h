@@ -33,12 +33,19 @@ typedef struct chat {
     chat_input in;
     text_stream out;
     stops stops;
+    size_t n_shown; /* bytes of the answer that were given to be shown */
     bool has_looks; /* answers are on a terminal that can dim text */
+    char *tools;    /* of --tools, a JSON array; NULL: none */
+    ggl_str marks;  /* the format of answers, for llm_calls */
+    /* Marks of calls or reasoning may be control tokens; the answer has some. */
+    bool has_marks, marked;
     bool shifts, told_shift, told_nan, interrupted;
     chat_text answer;   /* what the model says now */
     llm_tokens drawn;   /* its tokens */
     chat_text attached; /* by /read, for the next message */
-    char *saved_as;     /* file of the last /save or /load */
+    char **setting;     /* values of /set, which the options borrow */
+    size_t n_settings, cap_settings;
+    char *saved_as; /* file of the last /save or /load */
     chat_times last, all;
 } chat;
 

@@ -3,7 +3,7 @@
 const char *const chat_reasoning_choices[] = {"show", "dim", "hide", NULL};
 const char *const chat_format_choices[] = {"auto", "none", NULL};
 
-int chat_options_check(chat_options *o, bool has_text, bool has_ids) {
+int chat_options_check(chat_options *o, bool has_text, bool has_ids, bool has_output) {
     static const char tool[] = "llm-cli";
     const bool talks = o->wanted || o->single;
     if (o->reasoning_format == 1)
@@ -15,6 +15,8 @@ int chat_options_check(chat_options *o, bool has_text, bool has_ids) {
         return tool_error(tool, 2, "-i appends to a text; -cnv and -st converse: choose one");
     if (talks && has_ids)
         return tool_error(tool, 2, "--tokens is a text, which a conversation does not continue");
+    if (o->interactive && has_output)
+        return tool_error(tool, 2, "-o does not go with -i, which asks for more text");
     if (o->system && o->system_file)
         return tool_error(tool, 2, "-sys and -sysf exclude each other");
     if (o->template_name && o->template_file)

@@ -12,6 +12,7 @@ typedef struct chat_options {
     bool single, interactive; /* one turn; typed text is appended to a text without a template */
     bool interactive_first, multiline, no_history, jinja, show_timings;
     const char *system, *system_file, *in_prefix, *in_suffix;
+    const char *tools; /* file */
     const char *template_name, *template_file, *template_vars;
     int reasoning, reasoning_format;
     int64_t reasoning_budget;
@@ -22,60 +23,58 @@ extern const char *const chat_reasoning_choices[], *const chat_format_choices[];
 #define CHAT_DEFAULTS                                                                              \
     { .reasoning = REASONING_DIM, .reasoning_budget = -1 }
 
-#define CHAT_OPTIONS(o)                                                                              \
-    {"-cnv --conversation", ARG_FLAG, &(o).wanted,                                                   \
-     .help = "converse, in the form of the model's chat template; in a pipe, each line is a turn "   \
-             "(default on a terminal without -p, -f and --tokens)"},                                 \
-        {"-no-cnv --no-conversation", ARG_FLAG, &(o).refused,                                        \
-         .help = "continue a text, even if the model has a chat template"},                          \
-        {"-st --single-turn", ARG_FLAG, &(o).single,                                                 \
-         .help = "converse for one turn: -p, -f, or all of standard input is the message"},          \
-        {"-sys --system-prompt", ARG_STRING,           &(o).system,                                  \
-         .value = "TEXT",        .may_be_empty = true, .help = "the conversation's system message"}, \
-        {"-sysf --system-prompt-file", ARG_STRING, &(o).system_file, .value = "FILE",                \
-         .help = "the same, from a file"},                                                           \
-        {"--chat-template", ARG_STRING, &(o).template_name, .value = "NAME|FILE",                    \
-         .help = "the chat template: a file, one of the model's by its name, or a built-in one "     \
-                 "(chatml, llama3, ..)"},                                                            \
-        {"--chat-template-file", ARG_STRING, &(o).template_file, .value = "FILE",                    \
-         .help = "the same, only a file"},                                                           \
-        {"--chat-template-kwargs", ARG_STRING, &(o).template_vars, .value = "JSON",                  \
-         .help = "variables of the template: {\"enable_thinking\": false}"},                         \
-        {"--jinja", ARG_FLAG, &(o).jinja, .help = "accepted for llama.cpp's users: it is so"},       \
-        {"--reasoning",                                                                              \
-         ARG_CHOICE,                                                                                 \
-         &(o).reasoning,                                                                             \
-         .value = "HOW",                                                                             \
-         .choices = chat_reasoning_choices,                                                          \
-         .help =                                                                                     \
-             "what to do with <think> .. </think>: show, dim (default: on a terminal) or hide"},     \
-        {"--reasoning-format",           ARG_CHOICE,                                                 \
-         &(o).reasoning_format,          .value = "HOW",                                             \
-         .choices = chat_format_choices, .help = "for llama.cpp's users: none is --reasoning show"}, \
-        {"--reasoning-budget",                                                                       \
-         ARG_INT,                                                                                    \
-         &(o).reasoning_budget,                                                                      \
-         .value = "N",                                                                               \
-         .help = "0: no reasoning, if the template knows enable_thinking (default -1: free)",        \
-         .min = -1,                                                                                  \
-         .max = 0},                                                                                  \
-        {"-i --interactive", ARG_FLAG, &(o).interactive,                                             \
-         .help = "without a template: when the text ends, append what is typed, and go on"},         \
-        {"-if --interactive-first", ARG_FLAG, &(o).interactive_first,                                \
-         .help = "the same, but wait for input first"},                                              \
-        {"--in-prefix",   ARG_STRING,           &(o).in_prefix,                                      \
-         .value = "TEXT", .may_be_empty = true, .help = "with -i: put before what is typed"},        \
-        {"--in-suffix",   ARG_STRING,           &(o).in_suffix,                                      \
-         .value = "TEXT", .may_be_empty = true, .help = "with -i: put after it"},                    \
-        {"-mli --multiline-input", ARG_FLAG, &(o).multiline,                                         \
-         .help = "Enter is a newline; a backslash before it ends the message"},                      \
-    {                                                                                                \
-        "--no-history", ARG_FLAG, &(o).no_history,                                                   \
-            .help = "do not read or keep the lines that were typed"                                  \
-    }
+/* clang-format off */
+#define CHAT_OPTIONS(o)                                                                            \
+    {"-cnv --conversation", ARG_FLAG, &(o).wanted,                                                 \
+     .help = "converse, in the form of the model's chat template; in a pipe, each line is a turn " \
+             "(default on a terminal without -p, -f and --tokens)"},                               \
+    {"-no-cnv --no-conversation", ARG_FLAG, &(o).refused,                                          \
+     .help = "continue a text, even if the model has a chat template"},                            \
+    {"-st --single-turn", ARG_FLAG, &(o).single,                                                   \
+     .help = "converse for one turn: -p, -f, or all of standard input is the message"},            \
+    {"-sys --system-prompt", ARG_STRING, &(o).system, .value = "TEXT", .may_be_empty = true,       \
+     .help = "the conversation's system message"},                                                 \
+    {"-sysf --system-prompt-file", ARG_STRING, &(o).system_file, .value = "FILE",                  \
+     .help = "the same, from a file"},                                                             \
+    {"--chat-template", ARG_STRING, &(o).template_name, .value = "NAME|FILE",                      \
+     .help = "the chat template: a file, one of the model's by its name, or a built-in one "       \
+             "(chatml, llama3, ..)"},                                                              \
+    {"--chat-template-file", ARG_STRING, &(o).template_file, .value = "FILE",                      \
+     .help = "the same, only a file"},                                                             \
+    {"--chat-template-kwargs", ARG_STRING, &(o).template_vars, .value = "JSON",                    \
+     .help = "variables of the template: {\"enable_thinking\": false}"},                           \
+    {"--jinja", ARG_FLAG, &(o).jinja, .help = "accepted for llama.cpp's users: it is so"},         \
+    {"--tools", ARG_STRING, &(o).tools, .value = "FILE",                                           \
+     .help = "tools, a JSON list in OpenAI's form; calls of them are printed as lines of JSON"},   \
+    {"--reasoning", ARG_CHOICE, &(o).reasoning, .value = "HOW",                                    \
+     .choices = chat_reasoning_choices,                                                            \
+     .help = "what to do with reasoning, as in <think> .. </think>: show, dim (default: on a "     \
+             "terminal) or hide"},                                                                 \
+    {"--reasoning-format", ARG_CHOICE, &(o).reasoning_format, .value = "HOW",                      \
+     .choices = chat_format_choices,                                                               \
+     .help = "for llama.cpp's users: none is --reasoning show"},                                   \
+    {"--reasoning-budget", ARG_INT, &(o).reasoning_budget, .value = "N",                           \
+     .help = "0: no reasoning, if the template knows enable_thinking (default -1: free)",          \
+     .min = -1, .max = 0},                                                                         \
+    {"-i --interactive", ARG_FLAG, &(o).interactive,                                               \
+     .help = "without a template: when the text ends, append what is typed, and go on"},           \
+    {"-if --interactive-first", ARG_FLAG, &(o).interactive_first,                                  \
+     .help = "the same, but wait for input first"},                                                \
+    {"--in-prefix", ARG_STRING, &(o).in_prefix, .value = "TEXT", .may_be_empty = true,             \
+     .help = "with -i: put before what is typed"},                                                 \
+    {"--in-suffix", ARG_STRING, &(o).in_suffix, .value = "TEXT", .may_be_empty = true,             \
+     .help = "with -i: put after it"},                                                             \
+    {"-mli --multiline-input", ARG_FLAG, &(o).multiline,                                           \
+     .help = "Enter is a newline; a backslash before it ends the message"},                        \
+    {"--show-timings", ARG_FLAG, &(o).show_timings,                                                \
+     .help = "print the speed after each answer of a conversation (/stats prints it once)"},       \
+    {"--no-show-timings", ARG_UNFLAG, &(o).show_timings, .help = "do not (default)"},              \
+    {"--no-history", ARG_FLAG, &(o).no_history,                                                    \
+     .help = "do not read or keep the lines that were typed"}
+/* clang-format on */
 
-/* Finishes and checks the options. has_text: -p or -f is given; has_ids: --tokens. Returns -1, or an
- * exit code after an error. */
-int chat_options_check(chat_options *o, bool has_text, bool has_ids);
+/* Finishes and checks the options. has_text: -p or -f is given; has_ids: --tokens; has_output: -o.
+ * Returns -1, or an exit code after an error. */
+int chat_options_check(chat_options *o, bool has_text, bool has_ids, bool has_output);
 
 #endif

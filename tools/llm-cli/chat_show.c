@@ -1,29 +1,39 @@
 #include "chat_show.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "chat_options.h"
 #include "common/args.h"
-
-static const char mark_begin[] = "<think>", mark_end[] = "</think>";
+#include "common/json_text.h"
+#include "ggl/alloc.h"
 
 static void put(chat_show *s, const char *text, size_t n) {
-    text_stream_put(s->out, text, n);
+    text_stream_put(s->p.out, text, n);
 }
 
+static bool append(char **to, size_t *n_to, size_t *cap, const char *text, size_t n) {
+    if (!ggl_grow(to, cap, *n_to + n + 1, 1))
+        return false;
+    memcpy(*to + *n_to, text, n);
+    *n_to += n;
+    return true;
+}
+
+/* --- looks ------------------------------------------------------------------------------------ */
+
 static void set_dim(chat_show *s, bool dim) {
-    const char *look = dim ? "\033[2m" : "\033[0m";
-    if (dim == s->dimmed || !s->has_looks)
+    if (dim == s->dimmed || !s->p.has_looks)
         return;
-    text_stream_end(s->out);
-    fputs(look, stdout);
+    text_stream_end(s->p.out);
+    fputs(dim ? "\033[2m" : "\033[0m", stdout);
     s->dimmed = dim;
 }
 
 /* While reasoning is hidden, a word in the line says that something happens. */
-static void show_thinking(chat_show *s, bool thinks) {
-    if (s->reasoning != REASONING_HIDE || thinks == s->thinks || !s->has_looks)
+static void set_thinks(chat_show *s, bool thinks) {
+    if (thinks == s->thinks || !s->p.has_looks)
         return;
     fputs(thinks ? "\033[2mthinking ..\033[0m" : "\r\033[K", stdout);
     fflush(stdout);
@@ -31,96 +41,116 @@ static void show_thinking(chat_show *s, bool thinks) {
     s->thinks = thinks;
 }
 
-static void begin_thought(chat_show *s) {
-    s->state = SHOW_THOUGHT;
-    s->skips_space = true;
-    s->n_newlines = 0;
-    if (s->reasoning == REASONING_DIM)
-        set_dim(s, true);
-    show_thinking(s, true);
-}
+/* --- parts ------------------------------------------------------------------------------------ */
 
-static void end_thought(chat_show *s) {
-    set_dim(s, false);
-    show_thinking(s, false);
-    s->state = SHOW_ANSWER;
-    if (s->reasoning == REASONING_DIM && !s->skips_space)
+/* Begins text of a kind: after another kind, an empty line is between them. */
+static void begin(chat_show *s, llm_calls_kind kind) {
+    set_thinks(s, false);
+    if (s->any && kind != s->last) {
+        set_dim(s, false);
         put(s, "\n\n", 2);
-    s->skips_space = true;
-    s->n_newlines = 0;
-}
-
-void chat_show_begin(chat_show *s, text_stream *out, int reasoning, bool has_looks,
-                     ggl_str prompt) {
-    static const size_t n_mark = sizeof mark_begin - 1;
-    *s = (chat_show){
-        .out = out, .reasoning = reasoning, .has_looks = has_looks, .skips_space = true};
-    while (prompt.n > 0 && strchr(" \n\t\r", prompt.s[prompt.n - 1]))
-        prompt.n--;
-    if (reasoning == REASONING_SHOW)
-        s->state = SHOW_ANSWER;
-    else if (prompt.n >= n_mark && memcmp(prompt.s + prompt.n - n_mark, mark_begin, n_mark) == 0)
-        begin_thought(s);
-}
-
-/* Puts a byte that is part of no mark. */
-static void put_byte(chat_show *s, char c) {
-    const bool hidden = s->state == SHOW_THOUGHT && s->reasoning == REASONING_HIDE;
-    if (s->skips_space && strchr(" \n\t\r", c) && c)
-        return;
-    s->skips_space = false;
-    if (hidden)
-        return;
-    if (s->state == SHOW_THOUGHT && c == '\n') { /* none before the end of the thought */
-        s->n_newlines++;
-        return;
     }
-    for (; s->n_newlines > 0; s->n_newlines--)
+    set_dim(s, kind == LLM_CALLS_REASONING && s->p.reasoning == REASONING_DIM);
+    s->last = kind;
+    s->any = true;
+}
+
+/* Prints a call as a line of JSON, and adds it to those that were found. False: out of memory. */
+static bool show_call(chat_show *s, const llm_calls_part *part) {
+    char *line = NULL;
+    size_t n = 0;
+    FILE *f = open_memstream(&line, &n);
+    if (!f)
+        return false;
+    fputs("{\"name\": ", f);
+    json_put_string(f, part->name.s, part->name.n);
+    fprintf(f, ", \"arguments\": %.*s}", (int)part->arguments.n, part->arguments.s);
+    bool good = fclose(f) == 0;
+    if (good) {
+        static const char open[] = "{\"type\": \"function\", \"function\": ";
+        begin(s, LLM_CALLS_CALL);
+        put(s, line, n);
         put(s, "\n", 1);
-    put(s, &c, 1);
-}
-
-static void put_held(chat_show *s) {
-    const size_t n = s->n_held;
-    s->n_held = 0;
-    for (size_t i = 0; i < n; i++)
-        put_byte(s, s->held[i]);
-}
-
-/* Takes a byte while a mark may come. */
-static void take(chat_show *s, char c) {
-    const char *mark = s->state == SHOW_BEGIN ? mark_begin : mark_end;
-    if (s->n_held > 0 && c != mark[s->n_held]) {
-        s->state = s->state == SHOW_BEGIN ? SHOW_ANSWER : s->state;
-        put_held(s);
+        s->any = false; /* the next part begins a line */
+        good = (s->n_found == 0 || append(&s->found, &s->n_found, &s->cap_found, ", ", 2)) &&
+               append(&s->found, &s->n_found, &s->cap_found, open, sizeof open - 1) &&
+               append(&s->found, &s->n_found, &s->cap_found, line, n) &&
+               append(&s->found, &s->n_found, &s->cap_found, "}", 1);
     }
-    if (s->n_held == 0 && s->state == SHOW_BEGIN && c != mark[0] && !(c && strchr(" \n\t\r", c)))
-        s->state = SHOW_ANSWER; /* it begins without reasoning */
-    if (s->state != SHOW_ANSWER && c == mark[s->n_held]) {
-        s->held[s->n_held++] = c;
-        if (mark[s->n_held])
-            return;
-        s->n_held = 0;
-        if (s->state == SHOW_BEGIN)
-            begin_thought(s);
-        else
-            end_thought(s);
-        return;
-    }
-    put_byte(s, c);
+    free(line);
+    return good;
 }
 
-void chat_show_put(chat_show *s, const char *text, size_t n) {
+static bool show_part(chat_show *s, const llm_calls_part *part) {
+    if (part->kind == LLM_CALLS_CALL && s->p.has_tools)
+        return show_call(s, part);
+    if (part->kind == LLM_CALLS_REASONING) {
+        if (s->p.reasoning == REASONING_HIDE) {
+            set_thinks(s, true);
+            return true;
+        }
+        begin(s, LLM_CALLS_REASONING);
+        put(s, part->text.s, part->text.n);
+        return true;
+    }
+    begin(s, LLM_CALLS_CONTENT);
+    put(s, part->text.s, part->text.n);
+    return append(&s->content, &s->n_content, &s->cap_content, part->text.s, part->text.n);
+}
+
+static ggl_status show_parts(chat_show *s, ggl_error *err) {
+    llm_calls_part part;
+    while (llm_calls_next(s->calls, &part))
+        if (!show_part(s, &part))
+            return ggl_fail(err, GGL_NOMEM, "out of memory for an answer");
+    return GGL_OK;
+}
+
+/* --- the answer ------------------------------------------------------------------------------- */
+
+ggl_status chat_show_begin(chat_show *s, const chat_show_params *p, ggl_error *err) {
+    *s = (chat_show){.p = *p};
+    if (p->reasoning == REASONING_SHOW && !p->has_tools)
+        return GGL_OK;
+    const ggl_status st = llm_calls_new(&s->calls, &p->calls, err);
+    if (st == GGL_OK && p->reasoning == REASONING_HIDE &&
+        llm_calls_now(s->calls) == LLM_CALLS_REASONING)
+        set_thinks(s, true);
+    return st;
+}
+
+/* Returns the bytes of white space at the start of text[n]. */
+static size_t leading_space(const char *text, size_t n) {
     size_t i = 0;
-    for (; i < n && (s->state != SHOW_ANSWER || s->n_held > 0 || s->skips_space); i++)
-        take(s, text[i]);
-    if (i < n)
-        put(s, text + i, n - i);
+    while (i < n && text[i] && strchr(" \n\r\t", text[i]))
+        i++;
+    return i;
 }
 
-void chat_show_end(chat_show *s) {
-    put_held(s);
+ggl_status chat_show_put(chat_show *s, const char *text, size_t n, ggl_error *err) {
+    if (!s->calls) {
+        const size_t space = s->any ? 0 : leading_space(text, n);
+        put(s, text + space, n - space);
+        s->any |= n > space;
+        return GGL_OK;
+    }
+    const ggl_status st = llm_calls_add(s->calls, text, n, err);
+    return st == GGL_OK ? show_parts(s, err) : st;
+}
+
+ggl_status chat_show_end(chat_show *s, ggl_error *err) {
+    ggl_status st = s->calls ? llm_calls_finish(s->calls, err) : GGL_OK;
+    if (st == GGL_OK && s->calls)
+        st = show_parts(s, err);
     set_dim(s, false);
-    show_thinking(s, false);
-    text_stream_end(s->out);
+    set_thinks(s, false);
+    text_stream_end(s->p.out);
+    return st;
+}
+
+void chat_show_fini(chat_show *s) {
+    llm_calls_free(s->calls);
+    ggl_free(s->found);
+    ggl_free(s->content);
+    *s = (chat_show){0};
 }

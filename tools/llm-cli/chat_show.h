@@ -1,25 +1,35 @@
-/* Shows an answer as it comes: the reasoning at its beginning, <think> .. </think>, is dimmed, shown
- * like the rest, or left out. */
+/* Shows an answer as it comes: reasoning is dimmed, shown like the rest, or left out; calls of tools become
+ * lines of JSON. */
 #ifndef TOOLS_CHAT_SHOW_H
 #define TOOLS_CHAT_SHOW_H
 
-#include "ggl/str.h"
+#include "llm/calls.h"
 #include "text_stream.h"
 
-typedef struct chat_show {
+typedef struct chat_show_params {
     text_stream *out;
-    int reasoning; /* REASONING_SHOW, .. */
-    bool has_looks;
-    enum { SHOW_BEGIN, SHOW_THOUGHT, SHOW_ANSWER } state;
-    bool skips_space;          /* white space comes next that is not shown */
-    char held[16];             /* what may be a part of a mark, or white space before one */
-    size_t n_held, n_newlines; /* newlines that are shown if something follows */
-    bool dimmed, thinks;       /* thinks: "thinking .." stands in the line */
+    int reasoning;          /* REASONING_SHOW, .. */
+    bool has_looks;         /* out is a terminal that can dim text */
+    bool has_tools;         /* calls are lines of JSON; without tools they are text */
+    llm_calls_params calls; /* format of the answer */
+} chat_show_params;
+
+typedef struct chat_show {
+    chat_show_params p;
+    llm_calls *calls;    /* NULL: the answer is shown as it is */
+    llm_calls_kind last; /* the kind of part that was shown last */
+    bool any;            /* something was shown */
+    bool dimmed, thinks; /* thinks: "thinking .." stands in the line */
+    char *found; /* the calls as a JSON array of OpenAI's form, without brackets; [n_found] */
+    size_t n_found, cap_found;
+    char *content; /* text besides reasoning and calls; [n_content] */
+    size_t n_content, cap_content;
 } chat_show;
 
-/* prompt: after whose end the answer comes; templates may begin it with "<think>". */
-void chat_show_begin(chat_show *s, text_stream *out, int reasoning, bool has_looks, ggl_str prompt);
-void chat_show_put(chat_show *s, const char *text, size_t n);
-void chat_show_end(chat_show *s);
+/* Statuses of llm_calls_new, llm_calls_add and llm_calls_finish. */
+GGL_NODISCARD ggl_status chat_show_begin(chat_show *s, const chat_show_params *p, ggl_error *err);
+GGL_NODISCARD ggl_status chat_show_put(chat_show *s, const char *text, size_t n, ggl_error *err);
+GGL_NODISCARD ggl_status chat_show_end(chat_show *s, ggl_error *err);
+void chat_show_fini(chat_show *s);
 
 #endif

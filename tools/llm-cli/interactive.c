@@ -24,15 +24,11 @@ typedef struct pad {
 
 static int pad_open(pad *p, const chat_setup *s) {
     ggl_error err = {0};
-    llm_sampler_params sp = cli_sampler_params(s->o);
-    const int64_t n_ctx = llm_session_n_ctx(s->session);
     p->setup = s;
-    sp.tokenizer = s->tokenizer;
-    if (stops_init(&p->stops, &s->o->stops, s->o->escape, &err) != GGL_OK)
-        return tool_error(TOOL, 1, "%s", err.msg);
-    if (llm_sampler_new(&p->sampler, &sp, (int32_t)llm_session_n_vocab(s->session),
-                        (int32_t)(n_ctx < INT32_MAX ? n_ctx : INT32_MAX), &err) != GGL_OK)
-        return tool_error(TOOL, 2, "%s", err.msg);
+    const int code = sampling_open(&p->sampler, &s->o->sampling, (uint64_t)s->o->seed, s->tokenizer,
+                                   llm_session_n_vocab(s->session), llm_session_n_ctx(s->session));
+    if (code >= 0)
+        return code;
     const llm_generator_params gp = {.session = s->session,
                                      .sampler = p->sampler,
                                      .tokenizer = s->tokenizer,
@@ -40,7 +36,8 @@ static int pad_open(pad *p, const chat_setup *s) {
                                      .n_keep = s->o->n_keep,
                                      .progress = s->progress,
                                      .ctx = s->ctx};
-    if (llm_generator_new(&p->g, &gp, &err) != GGL_OK)
+    if (llm_generator_new(&p->g, &gp, &err) != GGL_OK ||
+        stops_init(&p->stops, &s->o->stops, s->o->escape, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
     if (!chat_input_open(&p->in, s->o->chat.multiline, !s->o->chat.no_history, NULL, NULL))
         return tool_error(TOOL, 1, "out of memory");
@@ -49,10 +46,10 @@ static int pad_open(pad *p, const chat_setup *s) {
 
 static void pad_close(pad *p) {
     chat_input_close(&p->in);
-    stops_fini(&p->stops);
     llm_generator_free(p->g);
     llm_sampler_free(p->sampler);
     ggl_free(p->typed.s);
+    stops_fini(&p->stops);
     llm_tokens_fini(&p->tokens);
 }
 
@@ -82,23 +79,23 @@ static void note_shift(pad *p) {
     (void)tool_error(TOOL, 0, "note: the context was full; its older half was dropped");
 }
 
-/* Continues the text until the model ends it, or a stop string, or -n tokens, or Ctrl-C. */
+/* Continues the text until the model ends it, or -n tokens, or Ctrl-C. */
 static ggl_status extend(pad *p, ggl_error *err) {
     const cli_options *o = p->setup->o;
     ggl_status st = p->tokens.n == 0 ? GGL_CANCELLED : GGL_OK;
-    stops_begin(&p->stops);
-    for (int64_t n = 0; st == GGL_OK && !p->stops.found && (o->n_predict < 0 || n < o->n_predict);
-         n++) {
+    for (int64_t n = 0; st == GGL_OK && (o->n_predict < 0 || n < o->n_predict); n++) {
         int32_t id;
         st = process_stopped || p->out.failed ? GGL_CANCELLED : llm_generator_next(p->g, &id, err);
         if (st != GGL_OK || (!o->ignore_eos && llm_tokenizer_is_eog(p->setup->tokenizer, id)))
             break;
-        const ggl_str text = llm_token_text(p->setup->tokenizer, id, false),
-                      spelled = llm_token_text(p->setup->tokenizer, id, true);
-        st = stops_put(&p->stops, &p->out, text.n ? text : spelled, text.n == 0, err);
+        const ggl_str text = llm_token_text(p->setup->tokenizer, id, false);
+        st = stops_put(&p->stops, &p->out, text, false, err);
         note_shift(p);
+        if (p->stops.found)
+            break;
     }
     stops_end(&p->stops, &p->out);
+    stops_reset(&p->stops);
     text_stream_end(&p->out);
     return st == GGL_CANCELLED ? GGL_OK : st;
 }

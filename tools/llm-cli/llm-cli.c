@@ -266,17 +266,10 @@ static bool on_progress(void *ctx, int64_t done, int64_t n) {
 /* Makes the sampler and the generator. */
 static int open_generator(cli *c) {
     ggl_error err = {0};
-    llm_sampler_params sp = cli_sampler_params(&c->o);
-    const int code = sampling_options_check_vocab(&c->o.sampling, llm_session_n_vocab(c->session));
+    const int code = sampling_open(&c->sampler, &c->o.sampling, (uint64_t)c->o.seed, c->tokenizer,
+                                   llm_session_n_vocab(c->session), llm_session_n_ctx(c->session));
     if (code >= 0)
         return code;
-    sp.tokenizer = c->tokenizer;
-    const int64_t n_ctx = llm_session_n_ctx(c->session);
-    const int32_t n_last = (int32_t)(n_ctx < INT32_MAX ? n_ctx : INT32_MAX);
-    ggl_status st =
-        llm_sampler_new(&c->sampler, &sp, (int32_t)llm_session_n_vocab(c->session), n_last, &err);
-    if (st != GGL_OK)
-        return tool_error(TOOL, 2, "%s", err.msg);
     const llm_generator_params p = {.session = c->session,
                                     .sampler = c->sampler,
                                     .tokenizer = c->tokenizer,
@@ -286,8 +279,9 @@ static int open_generator(cli *c) {
                                     .n_guess_max = speculate_n_max(&c->o.speculate),
                                     .progress = on_progress,
                                     .ctx = c};
-    st = llm_generator_new(&c->generator, &p, &err);
-    return st == GGL_OK ? -1 : tool_error(TOOL, 1, "%s", err.msg);
+    return llm_generator_new(&c->generator, &p, &err) == GGL_OK
+               ? -1
+               : tool_error(TOOL, 1, "%s", err.msg);
 }
 
 static int run_prompt(cli *c) {
@@ -438,11 +432,6 @@ static void print_times(const cli *c) {
 }
 
 static int converse(cli *c) {
-    if (c->o.output)
-        return tool_error(
-            TOOL, 2,
-            "-o writes a text, not a conversation; /save FILE saves one, and -st prints "
-            "one answer to standard output");
     const chat_setup s = {.o = &c->o,
                           .model_name = ggl_gguf_name(llm_model_file(c->model)),
                           .file = llm_model_file(c->model),
@@ -485,7 +474,8 @@ static void write_record(cli *c) {
         snprintf(backends + n, sizeof backends - n, "%s%s: %s", i ? "; " : "", b->name,
                  b->description);
     }
-    const llm_sampler_params sampling = cli_sampler_params(&c->o);
+    llm_sampler_params sampling = sampling_params(&c->o.sampling);
+    sampling.seed = (uint64_t)c->o.seed;
     const record_run run = {.model = c->model,
                             .session = c->session,
                             .params = &c->params,
@@ -674,6 +664,7 @@ static int check_paths(const cli_options *o) {
         {"-m", builtin_find(o->model, &built_in) ? NULL : o->model, .needed = true},
         {"-f", o->prompt_file, .needed = true},
         {"-sysf", o->chat.system_file, .needed = true},
+        {"--tools", o->chat.tools, .needed = true},
         {"--chat-template-file", o->chat.template_file, .needed = true},
         {"the prompt", is_piped ? "-" : NULL, .written = false},
         {"--arch", o->arch, .needed = !o->watch, .or_name = true},

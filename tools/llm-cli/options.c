@@ -27,7 +27,7 @@ static void keep_settings(const arg_option *all, arg_option *kept) {
     size_t n = 0;
     bool samples = false;
     for (; all->names || all->help; all++) {
-        bool keeps = samples && all->names && all->kind != ARG_LIST; /* lists only grow */
+        bool keeps = samples && all->names && all->kind != ARG_LIST;
         if (!all->names)
             samples = strcmp(all->help, "sampling") == 0;
         for (size_t i = 0; all->names && i < sizeof also / sizeof *also; i++)
@@ -169,12 +169,12 @@ static void set_seed(cli_options *o) {
 }
 
 int cli_options_set(cli_options *o, int argc, char **argv) {
-    int code = parse(o, argc, argv, true);
-    if (code < 0)
-        code = sampling_options_check(&o->sampling, o->escape);
+    const int code = parse(o, argc, argv, true);
+    if (code >= 0 || sampling_options_check(&o->sampling, o->escape) >= 0)
+        return 2;
     o->shift = o->full_given ? o->on_full == 1 : o->shift;
     set_seed(o);
-    return code;
+    return -1;
 }
 
 int cli_options_read(cli_options *o, int argc, char **argv) {
@@ -188,7 +188,7 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
     if ((o->prompt != NULL) + (o->prompt_file != NULL) + (o->tokens != NULL) > 1)
         return tool_error("llm-cli", 2, "-p, -f and --tokens exclude each other");
     const bool has_text = o->prompt || o->prompt_file;
-    if ((code = chat_options_check(&o->chat, has_text, o->tokens != NULL)) >= 0)
+    if ((code = chat_options_check(&o->chat, has_text, o->tokens != NULL, o->output)) >= 0)
         return code;
     if (o->watch && (!o->arch || !(o->prompt || o->prompt_file || o->tokens)))
         return tool_error("llm-cli", 2,
@@ -213,12 +213,6 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
     set_seed(o);
     o->placement.shadow_seed = (uint64_t)o->seed;
     return -1;
-}
-
-llm_sampler_params cli_sampler_params(const cli_options *o) {
-    llm_sampler_params p = sampling_params(&o->sampling);
-    p.seed = (uint64_t)o->seed;
-    return p;
 }
 
 void cli_options_fini(cli_options *o) {

@@ -36,11 +36,9 @@ typedef struct cli_options {
 
 /* Reads the command line. Returns -1, or an exit code. */
 int cli_options_read(cli_options *o, int argc, char **argv);
+void cli_options_fini(cli_options *o);
 /* Reads settings that can be changed while the program runs: those for sampling, -n, --reasoning and
  * --on-full. argv[0] is for messages. Returns -1, or an exit code after an error; *o may then be changed. */
 int cli_options_set(cli_options *o, int argc, char **argv);
-void cli_options_fini(cli_options *o);
-/* The result borrows from o, and has no tokenizer yet. */
-llm_sampler_params cli_sampler_params(const cli_options *o);
 
 #endif

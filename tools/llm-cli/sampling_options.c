@@ -64,8 +64,6 @@ static int read_breakers(sampling_options *o, bool escape) {
 static int read_order(sampling_options *o) {
     llm_sampler_params p = {0};
     ggl_error err = {0};
-    if (!o->names && !o->letters)
-        return -1;
     if (o->names && o->letters)
         return tool_error(TOOL, 2, "--samplers and --sampling-seq exclude each other");
     if (o->names && llm_sampler_read_names(&p, o->names, &err) != GGL_OK)
@@ -74,7 +72,6 @@ static int read_order(sampling_options *o) {
         return tool_error(TOOL, 2, "--sampling-seq: %s", err.msg);
     memcpy(o->stage, p.stage, sizeof o->stage);
     o->n_stages = p.n_stages;
-    o->names = o->letters = NULL; /* read; another order may come */
     return -1;
 }
 
@@ -126,6 +123,21 @@ llm_sampler_params sampling_params(const sampling_options *o) {
     memcpy(p.stage, o->stage, sizeof p.stage);
     p.n_stages = o->n_stages;
     return p;
+}
+
+int sampling_open(llm_sampler **out, const sampling_options *o, uint64_t seed,
+                  const llm_tokenizer *t, int64_t n_vocab, int64_t n_ctx) {
+    ggl_error err = {0};
+    llm_sampler_params p = sampling_params(o);
+    const int code = sampling_options_check_vocab(o, n_vocab);
+    if (code >= 0)
+        return code;
+    p.seed = seed;
+    p.tokenizer = t;
+    return llm_sampler_new(out, &p, (int32_t)n_vocab,
+                           (int32_t)(n_ctx < INT32_MAX ? n_ctx : INT32_MAX), &err) == GGL_OK
+               ? -1
+               : tool_error(TOOL, 2, "%s", err.msg);
 }
 
 void sampling_options_fini(sampling_options *o) {

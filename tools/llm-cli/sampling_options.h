@@ -4,6 +4,7 @@
 
 #include "common/args.h"
 #include "llm/sampler.h"
+#include "llm/tokenizer.h"
 
 typedef struct sampling_options {
     double temp, top_p, min_p, typ_p, top_n_sigma, xtc_probability, xtc_threshold;
@@ -106,5 +107,9 @@ int sampling_options_check_vocab(const sampling_options *o, int64_t n_vocab);
 /* The result borrows from o. */
 llm_sampler_params sampling_params(const sampling_options *o);
 void sampling_options_fini(sampling_options *o);
+/* Makes the sampler of the options, which remembers n_ctx tokens. Returns -1, or an exit code after an
+ * error. t may be NULL. */
+int sampling_open(llm_sampler **out, const sampling_options *o, uint64_t seed,
+                  const llm_tokenizer *t, int64_t n_vocab, int64_t n_ctx);
 
 #endif

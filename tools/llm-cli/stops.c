@@ -25,13 +25,6 @@ void stops_fini(stops *s) {
     ggl_free(s->hidden);
 }
 
-void stops_begin(stops *s) {
-    s->found = false;
-    s->n = 0;
-    if (s->strings)
-        llm_stop_reset(s->strings);
-}
-
 /* Prints the first n of the waiting bytes, and removes them. */
 static void release(stops *s, text_stream *out, size_t n) {
     if (n == 0)
@@ -67,6 +60,13 @@ ggl_status stops_put(stops *s, text_stream *out, ggl_str text, bool hidden, ggl_
     if (s->found && (size_t)found < s->n_reverse)
         release(s, out, llm_stop_held(s->strings));
     return GGL_OK;
+}
+
+void stops_reset(stops *s) {
+    if (s->strings)
+        llm_stop_reset(s->strings);
+    s->found = false;
+    s->n = 0;
 }
 
 void stops_end(stops *s, text_stream *out) {

@@ -31,12 +31,12 @@ typedef struct stops {
 /* escape: resolve \n and the like. Fails with GGL_NOMEM. */
 GGL_NODISCARD ggl_status stops_init(stops *s, const stops_options *o, bool escape, ggl_error *err);
 void stops_fini(stops *s);
-/* Begins another text. */
-void stops_begin(stops *s);
 /* Reads the text of the next token. hidden: it takes part in stop strings, but is never printed (a
  * control token). Sets s->found when the text has ended; what follows is dropped. */
 GGL_NODISCARD ggl_status stops_put(stops *s, text_stream *out, ggl_str text, bool hidden,
                                    ggl_error *err);
+/* Begins another text; nothing waits. */
+void stops_reset(stops *s);
 /* Ends the text: prints what still waits. */
 void stops_end(stops *s, text_stream *out);
 

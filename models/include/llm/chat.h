@@ -41,6 +41,8 @@ GGL_API GGL_NODISCARD ggl_status llm_chat_new(llm_chat **out, const ggl_gguf *fi
                                               ggl_error *err);
 GGL_API void llm_chat_free(llm_chat *c);
 GGL_API const llm_template *llm_chat_get_template(const llm_chat *c);
+/* Returns the template's text, for llm_calls_params. Valid until llm_chat_free. */
+GGL_API ggl_str llm_chat_text(const llm_chat *c);
 
 /* Renders a conversation: vars are texts of JSON objects, as in llm_template_params. Unless they
  * say otherwise, tools and documents are none, add_generation_prompt is false, and bos_token,

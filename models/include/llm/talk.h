@@ -37,6 +37,10 @@ GGL_API ggl_str llm_talk_content(const llm_talk *t, size_t i);
 /* Adds a message at the end. Bytes of the content that are not UTF-8 become U+FFFD. GGL_NOMEM. */
 GGL_API GGL_NODISCARD ggl_status llm_talk_add(llm_talk *t, const char *role, ggl_str content,
                                               ggl_error *err);
+/* The same from the text of a JSON object with a "role", such as one with tool_calls. GGL_FORMAT: it is
+ * none. `name`: of the text, for messages. */
+GGL_API GGL_NODISCARD ggl_status llm_talk_add_json(llm_talk *t, ggl_str json, const char *name,
+                                                   ggl_error *err);
 /* Keeps the first n messages. */
 GGL_API void llm_talk_cut(llm_talk *t, size_t n);
 /* Sets the text of the system message, which is the first one; an empty text removes it. GGL_NOMEM;
