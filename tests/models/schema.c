@@ -131,6 +131,10 @@ TEST(patterns) {
         {PATTERN("^\\\\p{Lu}\\\\p{L}*$"), {"\"Äbc\"", NULL, "\"äbc\"", "\"A1\""}},
         {PATTERN("^a{2}b{1,}c{,2}$"), {"\"aabbc{,2}\"", NULL, "\"aab\"", "\"abc{,2}\""}},
         {PATTERN("^([]a]|b)*$"), {"\"bb\"", NULL, "\"a]\""}}, /* an empty class, then text */
+        {PATTERN("^((a{2,3}){2}){1,2}$"),
+         {"\"aaaa\"", "\"aaaaaa\"", "\"aaaaaaaaaaaa\"", NULL, "\"aaa\"", "\"aaaaaaa\""}},
+        {PATTERN("^(a{3}){1,2}(b*)+(c{2,})*$"),
+         {"\"aaa\"", "\"aaaaaabbcc\"", "\"aaaccccc\"", NULL, "\"aaaa\"", "\"aaac\""}},
         {PATTERN("^[^]$"), {"\"a\"", "\"\\n\"", NULL, "\"\""}},
         {PATTERN("^.$"), {"\"é\"", "\"\\t\"", NULL, "\"\\n\"", "\"\""}},
         {PATTERN("^\\\\/\\\\-$"), {"\"/-\"", "\"\\/-\"", NULL, "\"-/\""}},
@@ -316,6 +320,7 @@ TEST(refused) {
         {"{\"pattern\": \"a**\"}", GGL_FORMAT, "column 3: '*' has nothing to repeat"},
         {"{\"pattern\": \"[z-a]\"}", GGL_FORMAT, "column 2: the range is in the wrong order"},
         {"{\"pattern\": \"a{3,2}\"}", GGL_FORMAT, "wrong order"},
+        {"{\"pattern\": \"((ab{99}){999}){99}\"}", GGL_LIMIT, "column 16: nested counts multiply"},
         {"{\"pattern\": \"(a)\\\\1\"}", GGL_UNSUPPORTED, "column 4: back references"},
         {"{\"pattern\": \"\\\\bword\"}", GGL_UNSUPPORTED, "column 1: word boundaries"},
         {"{\"pattern\": \"(?<=a)b\"}", GGL_UNSUPPORTED, "column 1: lookbehind"},
