@@ -334,6 +334,8 @@ TEST(refused) {
          "s: #/items/unevaluatedItems: "},
         {"{\"$dynamicRef\": \"#a\"}", GGL_UNSUPPORTED, "s: #/$dynamicRef: is not supported"},
         {"{\"minProperties\": 3}", GGL_UNSUPPORTED, "s: #/minProperties: "},
+        {"{\"not\": {\"additionalProperties\": {\"type\": \"string\"}}}", GGL_UNSUPPORTED,
+         "s: #/not/additionalProperties: its negation"},
         {"{\"multipleOf\": 7}", GGL_UNSUPPORTED, "s: #/multipleOf: "},
         {"{\"$ref\": \"#/a\"}", GGL_FORMAT, "s: #/$ref: there is no '#/a' in the document"},
         {"{\"$ref\": \"#\"}", GGL_LIMIT, "$ref leads back to itself"},
