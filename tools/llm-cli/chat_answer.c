@@ -300,14 +300,13 @@ static ggl_status keep_answer(chat *c, const chat_show *show, ggl_error *err) {
 /* After the prompt has run: draws, shows and keeps the answer. */
 static ggl_status give_answer(chat *c, prompt *p, ggl_error *err) {
     chat_show show;
-    const chat_show_params params = {
-        .out = &c->out,
-        .reasoning = c->o.chat.reasoning,
-        .has_looks = c->has_looks,
-        .has_tools = c->tools != NULL,
-        .calls = {.format = c->marks,
-                  .prompt = {p->text, p->n_text},
-                  .tools = {c->tools, c->tools ? strlen(c->tools) : 0}}};
+    const chat_show_params params = {.out = &c->out,
+                                     .reasoning = c->o.chat.reasoning,
+                                     .has_looks = c->has_looks,
+                                     .has_tools = c->tools.n > 0,
+                                     .calls = {.format = c->marks,
+                                               .prompt = {p->text, p->n_text},
+                                               .tools = {c->tools.s, c->tools.n}}};
     ggl_status st = chat_show_begin(&show, &params, err);
     if (st == GGL_OK)
         st = constraint_begin(c->setup->constraint, c->g, c->o.n_predict, err);
