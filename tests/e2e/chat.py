@@ -371,6 +371,9 @@ def reasoning():
 
 # --- without a terminal ---------------------------------------------------------------------------------------------------------
 def pipes():
+    noted = [run(*a, "-p", "Hello!", "-n", "2", flags=["-m", "builtin:chat"]).stderr.count(b"note: the model has a chat template")
+             for a in ((), ("-no-cnv",))]
+    check(noted == [1, 0], "a note for -p: %s times" % noted)
     r = run("-cnv", "-n", "8", stdin="Once upon a time\n\nWho was it?\n/help\n")
     lines = r.stdout.decode().split("\n")
     check(len(lines) == 4 and lines[3] == "", "a line for each message: %r" % r.stdout)
@@ -461,7 +464,18 @@ def interactive():
     t.end("-i", 0)
 
 
-CASES = [conversation, commands, stops, settings, editing, history, full, reasoning, pipes, wrong, dumb, interactive]
+def by_itself():
+    t = Terminal("--temp", "0", flags=[])
+    t.prompt("a prompt without any arguments")
+    check(b"builtin:chat" in t.seen and len(t.say("Hello!")) > 3, "the built-in model does not answer", t.seen)
+    t.type("\x04")
+    t.end("the built-in model", 0)
+    t = Terminal("-no-cnv", "-n", "3", flags=[])
+    t.end("-no-cnv on a terminal", 0)
+    check(b"generation" in t.seen and b"/help" not in t.seen, "-no-cnv converses", t.seen)
+
+
+CASES = [by_itself, conversation, commands, stops, settings, editing, history, full, reasoning, pipes, wrong, dumb, interactive]
 for case in CASES:
     if len(sys.argv) < 5 or case.__name__ in sys.argv[4:]:
         try:

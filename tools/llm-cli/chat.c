@@ -94,50 +94,63 @@ static int open_template(chat *c) {
                            : "; --chat-template NAME|FILE gives another, -no-cnv does without");
 }
 
-/* Sets the variables of --chat-template-kwargs and --reasoning-budget. */
-static int set_variables(chat *c) {
+ggl_status chat_set_variables(const chat *c, llm_talk *talk, ggl_error *err) {
     static const char off[] = "{\"enable_thinking\": false}";
-    ggl_error err = {0};
     const char *vars = c->o.chat.template_vars;
     ggl_status st = GGL_OK;
-    if (c->o.chat.reasoning_budget == 0) {
-        if (!llm_template_mentions(llm_chat_get_template(c->format), "enable_thinking"))
-            return tool_error(
-                TOOL, 1,
-                "--reasoning-budget 0: the chat template cannot turn reasoning off, it "
-                "has no enable_thinking; --reasoning hide hides it");
-        st = llm_talk_set(c->talk, (ggl_str){off, sizeof off - 1}, "--reasoning-budget", &err);
-    }
+    if (c->o.chat.reasoning_budget == 0)
+        st = llm_talk_set(talk, (ggl_str){off, sizeof off - 1}, "--reasoning-budget", err);
+    if (st == GGL_OK && c->tools.n > 0)
+        st = llm_talk_set(talk, (ggl_str){c->tools_object.s, c->tools_object.n}, "--tools", err);
     if (st == GGL_OK && vars)
-        st = llm_talk_set(c->talk, (ggl_str){vars, strlen(vars)}, "--chat-template-kwargs", &err);
-    return st == GGL_OK ? -1 : tool_error(TOOL, 2, "%s", err.msg);
+        st = llm_talk_set(talk, (ggl_str){vars, strlen(vars)}, "--chat-template-kwargs", err);
+    return st;
 }
 
 /* Reads --tools, a list. */
-static int set_tools(chat *c) {
+static int read_tools(chat *c) {
+    static const char before[] = "{\"tools\": ";
     const char *path = c->o.chat.tools;
-    ggl_error err = {0};
     size_t n = 0;
     if (!path)
         return -1;
     if (!llm_template_mentions(llm_chat_get_template(c->format), "tools"))
         return tool_error(TOOL, 1, "--tools: the chat template does not read tools");
-    c->tools = tool_read_at_most(TOOL, path, MOST_SYSTEM, &n);
-    if (!c->tools)
+    char *text = tool_read_at_most(TOOL, path, MOST_SYSTEM, &n);
+    if (!text)
         return 1;
-    chat_text all = {0};
-    static const char before[] = "{\"tools\": ";
-    const bool good = chat_text_add(&all, before, sizeof before - 1) &&
-                      chat_text_add(&all, c->tools, n) && chat_text_add(&all, "}", 1);
-    ggl_status st = good ? llm_talk_set(c->talk, (ggl_str){all.s, all.n}, "the list", &err)
-                         : ggl_fail(&err, GGL_NOMEM, "out of memory for tools");
-    ggl_free(all.s);
-    llm_calls *calls = NULL;
-    const llm_calls_params p = {.format = c->marks, .tools = {c->tools, n}};
-    if (st == GGL_OK)
-        st = llm_calls_new(&calls, &p, &err); /* whether they are tools */
+    ggl_error err = {0};
+    chat_text *all = &c->tools_object;
+    const bool good = chat_text_add(&c->tools, text, n) &&
+                      chat_text_add(all, before, sizeof before - 1) &&
+                      chat_text_add(all, text, n) && chat_text_add(all, "}", 1);
+    free(text);
+    llm_calls *calls = NULL; /* made to see whether these are tools */
+    const llm_calls_params p = {.format = c->marks, .tools = {c->tools.s, c->tools.n}};
+    const ggl_status st = good ? llm_calls_new(&calls, &p, &err)
+                               : ggl_fail(&err, GGL_NOMEM, "out of memory for tools");
     llm_calls_free(calls);
     return st == GGL_OK ? -1 : tool_error(TOOL, 1, "--tools: %s: %s", path, err.msg);
+}
+
+/* Begins the conversation, with the variables of --tools, --chat-template-kwargs and
+ * --reasoning-budget. */
+static int begin_talk(chat *c) {
+    ggl_error err = {0};
+    const int code = read_tools(c);
+    if (code >= 0)
+        return code;
+    if (c->o.chat.reasoning_budget == 0 &&
+        !llm_template_mentions(llm_chat_get_template(c->format), "enable_thinking"))
+        return tool_error(
+            TOOL, 1,
+            "--reasoning-budget 0: the chat template cannot turn reasoning off, it has "
+            "no enable_thinking; --reasoning hide hides it");
+    ggl_status st = llm_talk_new(&c->talk, &err);
+    if (st != GGL_OK)
+        return tool_error(TOOL, 1, "%s", err.msg);
+    st = chat_set_variables(c, c->talk, &err);
+    return st == GGL_OK ? -1 : tool_error(TOOL, 2, "%s", err.msg);
 }
 
 static int set_system(chat *c) {
@@ -214,18 +227,13 @@ static int close_output(chat *c, int code) {
 }
 
 static int chat_open(chat *c, const chat_setup *s) {
-    ggl_error err = {0};
     c->setup = s;
     c->o = *s->o;
     c->shifts = c->o.shift || !c->o.full_given;
     c->has_looks = !c->o.output && tool_color(c->o.color, stdout);
     int code = open_template(c);
-    if (code < 0 && llm_talk_new(&c->talk, &err) != GGL_OK)
-        code = tool_error(TOOL, 1, "%s", err.msg);
     if (code < 0)
-        code = set_variables(c);
-    if (code < 0)
-        code = set_tools(c);
+        code = begin_talk(c);
     if (code < 0)
         code = set_system(c);
     if (code < 0)
@@ -253,7 +261,8 @@ static void chat_close(chat *c) {
     ggl_free(c->setting);
     llm_tokens_fini(&c->drawn);
     free(c->saved_as);
-    free(c->tools);
+    ggl_free(c->tools.s);
+    ggl_free(c->tools_object.s);
 }
 
 /* --- turns ------------------------------------------------------------------------------------ */

@@ -340,14 +340,13 @@ static bool drop_text(void *ctx, const char *text, size_t n) {
 /* After the prompt has run: draws, shows and keeps the answer. */
 static ggl_status give_answer(chat *c, prompt *p, ggl_error *err) {
     chat_show show;
-    const chat_show_params params = {
-        .out = &c->out,
-        .reasoning = c->o.chat.reasoning,
-        .has_looks = c->has_looks,
-        .has_tools = c->tools != NULL,
-        .calls = {.format = c->marks,
-                  .prompt = {p->text, p->n_text},
-                  .tools = {c->tools, c->tools ? strlen(c->tools) : 0}}};
+    const chat_show_params params = {.out = &c->out,
+                                     .reasoning = c->o.chat.reasoning,
+                                     .has_looks = c->has_looks,
+                                     .has_tools = c->tools.n > 0,
+                                     .calls = {.format = c->marks,
+                                               .prompt = {p->text, p->n_text},
+                                               .tools = {c->tools.s, c->tools.n}}};
     if (c->o.json_output)
         c->out.take = drop_text;
     record_clear(&c->record);
@@ -365,6 +364,11 @@ static ggl_status give_answer(chat *c, prompt *p, ggl_error *err) {
         kept = write_record(c, p, &show, &late);
     if (kept == GGL_OK && (c->drawn.n > 0 || st != GGL_CANCELLED))
         kept = keep_answer(c, &show, &late);
+    if (kept == GGL_OK && st == GGL_OK && !constraint_is_met(c->setup->constraint))
+        kept =
+            ggl_fail(&late, GGL_LIMIT,
+                     "the answer is not complete by its grammar: -n, or the context (-c), is too "
+                     "small for its shortest ending");
     chat_show_fini(&show);
     if (shown == GGL_OK && kept == GGL_OK)
         return st == GGL_LIMIT ? GGL_OK : st;

@@ -215,9 +215,7 @@ static ggl_status read_talk(chat *c, const char *path, llm_talk **talk, ggl_erro
     ggl_file_map_close(&m);
     if (st != GGL_OK)
         return st;
-    const char *vars = c->o.chat.template_vars;
-    if (vars)
-        st = llm_talk_set(*talk, (ggl_str){vars, strlen(vars)}, "--chat-template-kwargs", err);
+    st = chat_set_variables(c, *talk, err);
     if (st == GGL_OK) {
         st = chat_render(c, *talk, 0, &prompt, &n, err);
         if (st != GGL_OK)

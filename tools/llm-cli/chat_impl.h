@@ -33,10 +33,10 @@ typedef struct chat {
     chat_input in;
     text_stream out;
     stops stops;
-    size_t n_shown; /* bytes of the answer that were given to be shown */
-    bool has_looks; /* answers are on a terminal that can dim text */
-    char *tools;    /* of --tools, a JSON array; NULL: none */
-    ggl_str marks;  /* the format of answers, for llm_calls */
+    size_t n_shown;                /* bytes of the answer that were given to be shown */
+    bool has_looks;                /* answers are on a terminal that can dim text */
+    chat_text tools, tools_object; /* of --tools: an array, {"tools": array}; empty: none */
+    ggl_str marks;                 /* the format of answers, for llm_calls */
     /* Marks of calls or reasoning may be control tokens; the answer has some. */
     bool has_marks, marked;
     bool shifts, told_shift, told_nan, interrupted;
@@ -63,6 +63,8 @@ int chat_answer(chat *c, size_t keep);
 /* Renders the conversation, with the beginning of an answer. The caller frees *text by ggl_free. */
 ggl_status chat_render(const chat *c, const llm_talk *talk, size_t first, char **text, size_t *n,
                        ggl_error *err);
+/* Sets the variables that the command line gives the template. */
+ggl_status chat_set_variables(const chat *c, llm_talk *talk, ggl_error *err);
 /* Tokens in the context after the last answer. */
 size_t chat_n_used(const chat *c);
 
