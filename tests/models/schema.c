@@ -1,4 +1,5 @@
 /* JSON schemas: which texts are valid, what is refused, and how that is said. */
+#include "alloc_fail.h"
 #include "llm/grammar.h"
 #include "test.h"
 
@@ -385,4 +386,27 @@ TEST(large) {
     CHECK(g && !fits(g, "\"short\""));
     llm_grammar_free(g);
     free(s);
+}
+
+/* Every allocation may fail: that is an error, and never another grammar. */
+static bool compile_much(void *arg) {
+    static const char schema[] =
+        "{\"type\": \"object\", \"properties\": {\"a\": {\"type\": \"string\", \"pattern\": "
+        "\"^(?!x)[\\\\w\u00e9]{2}$\", \"format\": \"date\"}, \"b\": {\"enum\": [1, [2], {\"c\": "
+        "null}]}, "
+        "\"d\": {\"$ref\": \"#/$defs/n\"}}, \"required\": [\"b\"], \"patternProperties\": {\"^z\": "
+        "{\"minimum\": 0.5, \"multipleOf\": 0.25}}, \"oneOf\": [{\"required\": [\"a\"]}, "
+        "{\"required\": "
+        "[\"d\"]}], \"$defs\": {\"n\": {\"$anchor\": \"m\", \"prefixItems\": [{\"$ref\": \"#m\"}], "
+        "\"items\": {\"not\": {\"const\": \"q\"}}, \"uniqueItems\": false}}}";
+    llm_grammar *g;
+    (void)arg;
+    const bool ok = llm_grammar_from_schema(&g, schema, sizeof schema - 1, "s", NULL) == GGL_OK;
+    llm_grammar_free(g);
+    return ok;
+}
+
+TEST(every_allocation_may_fail) {
+    CHECK(compile_much(NULL));
+    CHECK(alloc_fail_each(compile_much, NULL) > 50);
 }
