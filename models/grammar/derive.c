@@ -16,6 +16,8 @@ static void narrow(const llm_byte_set *set, unsigned b, llm_byte_span *span) {
     *span = (llm_byte_span){first, last};
 }
 
+static int32_t derive(llm_bx_pool *p, int32_t e, unsigned b, llm_byte_span *span);
+
 /* Derivatives of a sequence: of its first part, and of those after parts that may be empty. */
 static int32_t derive_seq(llm_bx_pool *p, int32_t e, unsigned b, llm_byte_span *span) {
     int32_t sum = LLM_BX_NONE;
@@ -28,7 +30,7 @@ static int32_t derive_seq(llm_bx_pool *p, int32_t e, unsigned b, llm_byte_span *
         }
         if (p->status != GGL_OK)
             return LLM_BX_NONE;
-        sum = llm_bx_alt2(p, sum, llm_bx_seq(p, llm_bx_derive(p, head, b, span), tail));
+        sum = llm_bx_alt2(p, sum, llm_bx_seq(p, derive(p, head, b, span), tail));
         if (tail == LLM_BX_EMPTY || !p->node[head].nullable)
             return sum;
         e = tail;
@@ -46,7 +48,7 @@ static int32_t derive_list(llm_bx_pool *p, int32_t e, unsigned b, llm_byte_span 
         return LLM_BX_NONE;
     }
     for (int32_t i = 0; i < x.b; i++) {
-        const int32_t d = llm_bx_derive(p, p->arg[x.a + i], b, span);
+        const int32_t d = derive(p, p->arg[x.a + i], b, span);
         if (d != LLM_BX_NONE || x.kind == LLM_BX_KIND_AND)
             part[n++] = d;
         if (d == LLM_BX_NONE && x.kind == LLM_BX_KIND_AND)
@@ -61,7 +63,7 @@ static int32_t derive_list(llm_bx_pool *p, int32_t e, unsigned b, llm_byte_span 
     return result;
 }
 
-int32_t llm_bx_derive(llm_bx_pool *p, int32_t e, unsigned b, llm_byte_span *span) {
+static int32_t derive_node(llm_bx_pool *p, int32_t e, unsigned b, llm_byte_span *span) {
     const llm_bx x = p->node[e];
     switch ((llm_bx_kind)x.kind) {
     case LLM_BX_KIND_BYTES:
@@ -73,17 +75,33 @@ int32_t llm_bx_derive(llm_bx_pool *p, int32_t e, unsigned b, llm_byte_span *span
     case LLM_BX_KIND_AND:
         return derive_list(p, e, b, span);
     case LLM_BX_KIND_REPEAT: {
-        const int32_t d = llm_bx_derive(p, x.a, b, span);
+        const int32_t d = derive(p, x.a, b, span);
         const int32_t min = x.min > 0 ? x.min - 1 : 0, max = x.max > 0 ? x.max - 1 : x.max;
         return d == LLM_BX_NONE ? d : llm_bx_seq(p, d, llm_bx_repeat(p, x.a, min, max));
     }
     case LLM_BX_KIND_NOT:
-        return llm_bx_not(p, llm_bx_derive(p, x.a, b, span));
+        return llm_bx_not(p, derive(p, x.a, b, span));
     case LLM_BX_KIND_MEMBERS:
-        return llm_bx_derive(p, llm_bx_unfold(p, e), b, span);
+        return derive(p, llm_bx_unfold(p, e), b, span);
     default:
         return LLM_BX_NONE;
     }
+}
+
+/* Parts that several others share are derived once. */
+static int32_t derive(llm_bx_pool *p, int32_t e, unsigned b, llm_byte_span *span) {
+    if (p->node[e].visit == p->n_visits)
+        return p->node[e].result;
+    const uint32_t visit = p->n_visits;
+    const int32_t d = derive_node(p, e, b, span);
+    p->node[e].visit = visit;
+    p->node[e].result = d;
+    return d;
+}
+
+int32_t llm_bx_derive(llm_bx_pool *p, int32_t e, unsigned b, llm_byte_span *span) {
+    p->n_visits++;
+    return derive(p, e, b, span);
 }
 
 /* --- calls ------------------------------------------------------------------------------------ */
@@ -97,8 +115,10 @@ typedef struct call_list {
 static void collect(llm_bx_pool *p, int32_t e, int32_t rest, call_list *l) {
     for (;;) {
         const llm_bx x = p->node[e];
-        if (!x.has_call || p->status != GGL_OK)
-            return;
+        if (!x.calls_first || p->status != GGL_OK || (x.visit == p->n_visits && x.result == rest))
+            return; /* the second time it would only list the same again */
+        p->node[e].visit = p->n_visits;
+        p->node[e].result = rest;
         if (x.kind == LLM_BX_KIND_CALL) {
             if (!ggl_grow(&l->call, &l->cap, l->n + 1, sizeof *l->call)) {
                 l->failed = true;
@@ -117,7 +137,7 @@ static void collect(llm_bx_pool *p, int32_t e, int32_t rest, call_list *l) {
             e = llm_bx_unfold(p, e);
             continue;
         } else if (x.kind == LLM_BX_KIND_SEQ) {
-            if (p->node[x.a].has_call)
+            if (p->node[x.a].calls_first)
                 collect(p, x.a, llm_bx_seq(p, x.b, rest), l);
             if (p->node[x.a].nullable) {
                 e = x.b;
@@ -130,6 +150,7 @@ static void collect(llm_bx_pool *p, int32_t e, int32_t rest, call_list *l) {
 
 bool llm_bx_calls(llm_bx_pool *p, int32_t e, llm_bx_call **out, size_t *n, size_t *cap) {
     call_list l = {*out, *n, *cap, false};
+    p->n_visits++;
     collect(p, e, LLM_BX_EMPTY, &l);
     *out = l.call;
     *n = l.n;

@@ -2,6 +2,8 @@
 
 #include "ggl/alloc.h"
 
+enum { MAX_VISITS = 2000 }; /* of parts of a state; without its loops it is only slower */
+
 void llm_loops_fini(llm_loops *l) {
     ggl_free(l->loop);
     ggl_free(l->covers);
@@ -70,7 +72,7 @@ static void find_in_and(llm_loops *l, llm_bx_pool *p, const llm_bx *e, int32_t a
 
 /* Looks for loops over characters at the beginning of x, which `after` bytes at least follow. */
 static void find(llm_loops *l, llm_bx_pool *p, int32_t x, int32_t after, llm_loop *out) {
-    for (;;) {
+    while (++l->n_visits < MAX_VISITS) {
         const llm_bx e = p->node[x];
         if (e.kind == LLM_BX_KIND_REPEAT && !p->node[e.a].has_call) {
             add_loop(l, p, e.a, times(&e), llm_bx_add_len(llm_bx_min_len(p, x), after), out);
@@ -96,7 +98,10 @@ llm_loop llm_loops_find(llm_loops *l, llm_states *s, int32_t state) {
         s->pool.status = GGL_NOMEM;
         return x;
     }
+    l->n_visits = 0;
     find(l, &s->pool, s->state[state].expr, 0, &x);
+    if (l->n_visits >= MAX_VISITS)
+        x = (llm_loop){.known = true};
     if (s->pool.status == GGL_OK)
         l->loop[state] = x;
     return x;

@@ -18,6 +18,7 @@ typedef struct llm_loops {
     uint8_t *covers; /* [cap_covers] by expression: the sets that it has; see loops.c */
     int32_t chars[LLM_N_SLICE_CHARS]; /* expressions for one character of each set; 0: not made */
     size_t cap, cap_covers;
+    int n_visits; /* of the search under way */
 } llm_loops;
 
 void llm_loops_fini(llm_loops *l);

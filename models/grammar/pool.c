@@ -169,13 +169,15 @@ static void inherit(const llm_bx_pool *p, llm_bx *e) {
                                     : 0;
     if (e->kind == LLM_BX_KIND_TABLE)
         part = llm_bx_table_parts(p, e, &n);
-    e->has_call = e->kind == LLM_BX_KIND_CALL;
+    e->has_call = e->calls_first = e->kind == LLM_BX_KIND_CALL;
     for (int32_t i = 0; i < n && e->kind != LLM_BX_KIND_SET; i++) {
         const llm_bx *x = &p->node[part[i]];
         /* what follows in a sequence is walked without recursion */
         const unsigned h = x->height + (e->kind == LLM_BX_KIND_SEQ && i == 1 ? 0u : 1u);
         e->height = h > e->height ? (uint16_t)h : e->height;
         e->has_call = e->has_call || x->has_call;
+        const bool first = e->kind != LLM_BX_KIND_SEQ || i == 0 || p->node[e->a].nullable;
+        e->calls_first = e->calls_first || (first && x->calls_first);
     }
 }
 
@@ -406,19 +408,43 @@ static void join_bytes(llm_bx_pool *p, size_t base) {
         push(p, llm_bx_bytes(p, &all));
 }
 
-/* Makes alternatives of the scratch from `base` on, and removes them from it. */
-static int32_t finish_alt(llm_bx_pool *p, size_t base, int depth) {
-    sort_parts(p, base);
-    if (depth < FACTOR_DEPTH && p->n_scratch > base + 1)
-        factor(p, base, depth);
+/* True if two neighbours of the scratch begin alike. */
+static bool shares_heads(const llm_bx_pool *p, size_t base) {
+    for (size_t i = base + 1; i < p->n_scratch; i++)
+        if (head_of(p, p->scratch[i]) == head_of(p, p->scratch[i - 1]))
+            return true;
+    return false;
+}
+
+/* Makes alternatives of parts that are as simple as they get. */
+static int32_t join(llm_bx_pool *p, size_t base) {
     join_bytes(p, base);
     const size_t n = p->n_scratch - base;
-    int32_t e = n == 0 ? LLM_BX_NONE : p->scratch[base];
-    if (n > 1) {
-        draft d = {.e = {.kind = LLM_BX_KIND_ALT, .a = -1, .b = (int32_t)n}};
-        for (size_t i = base; i < p->n_scratch; i++)
-            d.e.nullable = d.e.nullable || p->node[p->scratch[i]].nullable;
-        e = intern(p, d);
+    if (n <= 1)
+        return n == 0 ? LLM_BX_NONE : p->scratch[base];
+    draft d = {.e = {.kind = LLM_BX_KIND_ALT, .a = -1, .b = (int32_t)n}};
+    for (size_t i = base; i < p->n_scratch; i++)
+        d.e.nullable = d.e.nullable || p->node[p->scratch[i]].nullable;
+    return intern(p, d);
+}
+
+/* Makes alternatives of the scratch from `base` on, and removes them from it. What factoring made of a
+ * list is remembered: lists of shared parts come up again, within each other even. */
+static int32_t finish_alt(llm_bx_pool *p, size_t base, int depth) {
+    int32_t e, list = LLM_BX_NONE;
+    sort_parts(p, base);
+    if (depth < FACTOR_DEPTH && shares_heads(p, base)) {
+        const int32_t n = (int32_t)(p->n_scratch - base);
+        list = intern(p, (draft){.e = {.kind = LLM_BX_KIND_LIST, .a = -1, .b = n}});
+    }
+    if (list != LLM_BX_NONE && p->node[list].min) {
+        e = p->node[list].min;
+    } else {
+        if (list != LLM_BX_NONE)
+            factor(p, base, depth);
+        e = join(p, base);
+        if (list != LLM_BX_NONE && p->status == GGL_OK)
+            p->node[list].min = e;
     }
     p->n_scratch = base;
     return p->status == GGL_OK ? e : LLM_BX_NONE;

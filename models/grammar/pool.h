@@ -28,7 +28,8 @@ typedef enum llm_bx_kind {
     LLM_BX_KIND_CALL,   /* rule a */
     LLM_BX_KIND_MEMBERS, /* members of table a that are not in set b, after `min` others (members.c) */
     LLM_BX_KIND_TABLE, /* what MEMBERS have in common; b arguments from a on */
-    LLM_BX_KIND_SET    /* bits of members; b arguments from a on */
+    LLM_BX_KIND_SET,   /* bits of members; b arguments from a on */
+    LLM_BX_KIND_LIST   /* b parts from a on; as alternatives they are `min` (pool.c) */
 } llm_bx_kind;
 
 enum {
@@ -47,14 +48,17 @@ typedef struct llm_byte_set {
 
 typedef struct llm_bx {
     uint8_t kind;
-    bool nullable;   /* the empty text is one of its texts */
-    bool has_call;   /* somewhere */
-    uint16_t height; /* how deep recursion gets */
+    bool nullable;    /* the empty text is one of its texts */
+    bool has_call;    /* somewhere */
+    bool calls_first; /* a call may come first */
+    uint16_t height;  /* how deep recursion gets */
     int32_t a, b, min, max;
     int32_t min_len; /* bytes of the shortest text; or LLM_BX_UNKNOWN, LLM_BX_DEAD */
     int32_t max_len; /* bytes of the longest text, or more; LLM_BX_ENDLESS */
     int32_t rank;    /* how deep the calls of the shortest text are nested */
     uint32_t mark;   /* the search that has seen it (llm_bx_min_len) */
+    uint32_t visit;  /* the derivation, or list of calls, that has visited it last, .. */
+    int32_t result;  /* .. and its derivative, or what followed it there */
 } llm_bx;
 
 typedef struct llm_bx_rule {
@@ -78,7 +82,7 @@ typedef struct llm_bx_pool {
     int32_t *scratch; /* stack of parts under construction */
     size_t n_nodes, n_args, n_sets, n_rules, n_buckets, n_scratch;
     size_t cap_nodes, cap_args, cap_sets, cap_rules, cap_scratch;
-    uint32_t n_searches;
+    uint32_t n_searches, n_visits;
     int32_t all_text; /* all texts of characters; 0: not set */
 } llm_bx_pool;
 

@@ -37,34 +37,6 @@ static int32_t failed(llm_states *s, ggl_status st) {
     return LLM_STATE_DEAD;
 }
 
-/* True if a call may come first in a text of e. */
-static bool begins_with_call(const llm_bx_pool *p, int32_t e) {
-    for (;;) {
-        const llm_bx *x = &p->node[e];
-        if (!x->has_call || x->kind == LLM_BX_KIND_CALL)
-            return x->has_call;
-        if (x->kind == LLM_BX_KIND_SEQ) {
-            if (begins_with_call(p, x->a))
-                return true;
-            if (!p->node[x->a].nullable)
-                return false;
-            e = x->b;
-            continue;
-        }
-        if (x->kind == LLM_BX_KIND_REPEAT) {
-            e = x->a;
-            continue;
-        }
-        int32_t n = x->b;
-        const int32_t *part =
-            x->kind == LLM_BX_KIND_MEMBERS ? llm_bx_table_parts(p, x, &n) : &p->arg[x->a];
-        for (int32_t i = 0; i < n; i++)
-            if (begins_with_call(p, part[i]))
-                return true;
-        return false;
-    }
-}
-
 int32_t llm_state_of(llm_states *s, int32_t expr) {
     if ((size_t)expr < s->cap_of_expr && s->of_expr[expr])
         return s->of_expr[expr];
@@ -80,7 +52,7 @@ int32_t llm_state_of(llm_states *s, int32_t expr) {
                          .call = -1,
                          .n_tokens = -1,
                          .nullable = nullable,
-                         .simple = !nullable && !begins_with_call(&s->pool, expr)};
+                         .simple = !nullable && !s->pool.node[expr].calls_first};
     s->state[s->n_states] = x;
     return s->of_expr[expr] = (int32_t)s->n_states++;
 }

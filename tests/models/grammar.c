@@ -406,6 +406,16 @@ static char *times(const char *first, const char *s, int n, const char *last) {
     return out;
 }
 
+/* Rules with two ways to the next one, which may both be empty: 2^n ways in all. */
+static char *ladder(int n, const char *last) {
+    char *out = calloc((size_t)n * 40 + 100, 1), *at = out;
+    at += sprintf(at, "root ::= r0\n");
+    for (int i = 0; i < n; i++)
+        at += sprintf(at, "r%d ::= \"x\"? r%d | \"a\"? r%d\n", i, i + 1, i + 1);
+    sprintf(at, "r%d ::= %s\n", n, last);
+    return out;
+}
+
 /* Deep, long or large grammars end soon, with a grammar or an error. */
 TEST(hostile_grammars) {
     struct {
@@ -419,6 +429,8 @@ TEST(hostile_grammars) {
         {times("root ::= \"x\"", "{2}", 300, ""), NULL},
         {times("root ::= \"x\"", "*?+", 50000, ""), NULL},
         {times("root ::= ((((\"a\"{0,1000}){0,1000}){0,1000}){0,1000}){0,1000}", "", 0, ""), NULL},
+        {ladder(60, "\"y\"?"), NULL},
+        {ladder(60, "[^z]* root? [^z]{0,9}"), NULL},
         {times("root ::= ", "root ", 20000, "| \"x\""), NULL}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         ggl_error err = {0};
