@@ -15,10 +15,16 @@ static ggl_status finish(llm_grammar **out, llm_exprs *g, int32_t root, const ch
 
 ggl_status llm_grammar_from_schema(llm_grammar **out, const char *text, size_t n, const char *name,
                                    ggl_error *err) {
+    return llm_grammar_from_schema_noting(out, text, n, name, NULL, NULL, err);
+}
+
+ggl_status llm_grammar_from_schema_noting(llm_grammar **out, const char *text, size_t n,
+                                          const char *name, llm_schema_note note, void *arg,
+                                          ggl_error *err) {
     llm_exprs g = {0};
     int32_t root = LLM_EXPR_NONE;
     *out = NULL;
-    const ggl_status st = llm_schema_read(&root, &g, text, n, name, err);
+    const ggl_status st = llm_schema_read(&root, &g, text, n, name, note, arg, err);
     return finish(out, &g, root, name, st, err);
 }
 

@@ -7,6 +7,8 @@
 #include "machine.h"
 #include "mask.h"
 
+enum { MANY_FRAMES = 256 };
+
 /* What a matcher and its copies share. */
 typedef struct engine {
     int n_users;
@@ -160,6 +162,9 @@ static void settle(llm_matcher *m, llm_item_set set, size_t n_bytes) {
     set.first = 0;
     m->set = set;
     m->n_bytes += n_bytes;
+    if (m->stack.n_frames > 2 * m->n_kept + MANY_FRAMES && llm_stack_collect(&m->stack))
+        m->n_kept = m->stack.n_frames;
+    llm_states_trim(&m->e->parser.states);
 }
 
 /* A plan stays good while its tokens are accepted. */

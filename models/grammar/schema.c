@@ -39,19 +39,36 @@ static size_t find_place(const json_value *v, const json_value *node, char *buf,
     return 0;
 }
 
+static void write_place(const schema *s, const json_value *node, char *buf, size_t size) {
+    const size_t end = node ? find_place(&s->doc->root, node, buf, 1, size) : 1;
+    buf[0] = '#';
+    buf[end ? end : 1] = '\0';
+}
+
 void llm_schema_fail(schema *s, ggl_status st, const json_value *node, const char *keyword,
                      const char *fmt, ...) {
-    char place[600] = "#";
+    char place[600];
     if (s->status != GGL_OK)
         return;
     va_list args;
     va_start(args, fmt);
     s->status = ggl_failv(s->err, st, fmt, args);
     va_end(args);
-    const size_t end = node ? find_place(&s->doc->root, node, place, 1, sizeof place) : 1;
-    place[end ? end : 1] = '\0';
+    write_place(s, node, place, sizeof place);
     (void)ggl_within(s->err, st, "%s: %s%s%s", s->name, place, keyword ? "/" : "",
                      keyword ? keyword : "");
+}
+
+void llm_schema_ignored(schema *s, const json_value *value, const char *why) {
+    enum { NOTED = 1 << 9 };
+    char place[600], text[1200];
+    const void **slot = s->note ? llm_schema_slot(s, &s->memo, value, NOTED) : NULL;
+    if (!slot || *slot)
+        return;
+    *slot = s;
+    write_place(s, value, place, sizeof place);
+    snprintf(text, sizeof text, "%s: %s: %s", s->name, place, why);
+    s->note(s->note_arg, text);
 }
 
 void *llm_schema_alloc(schema *s, size_t n, size_t size) {
@@ -267,8 +284,13 @@ static void fini(schema *s) {
 }
 
 ggl_status llm_schema_read(int32_t *out, llm_exprs *g, const char *text, size_t n, const char *name,
-                           ggl_error *err) {
-    schema s = {.g = g, .name = name, .err = err, .arena.limit = SCHEMA_MAX_MEMORY};
+                           llm_schema_note note, void *arg, ggl_error *err) {
+    schema s = {.g = g,
+                .name = name,
+                .note = note,
+                .note_arg = arg,
+                .err = err,
+                .arena.limit = SCHEMA_MAX_MEMORY};
     *out = LLM_EXPR_NONE;
     ggl_status st = llm_json_parse(&s.doc, text, n, name, err);
     if (st != GGL_OK)
@@ -292,7 +314,8 @@ ggl_status llm_schema_read(int32_t *out, llm_exprs *g, const char *text, size_t 
 
 int32_t llm_schema_any(llm_exprs *g) {
     int32_t e = LLM_EXPR_NONE;
-    if (llm_schema_read(&e, g, "true", 4, "JSON", NULL) != GGL_OK && g->status == GGL_OK)
+    if (llm_schema_read(&e, g, "true", 4, "JSON", NULL, NULL, NULL) != GGL_OK &&
+        g->status == GGL_OK)
         g->status = GGL_NOMEM;
     return e;
 }

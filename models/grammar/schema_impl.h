@@ -114,6 +114,8 @@ typedef struct schema {
     llm_exprs *g;
     llm_json *doc;
     const char *name, *text;
+    llm_schema_note note; /* may be NULL */
+    void *note_arg;
     ggl_error *err;
     ggl_status status;
     ggl_arena arena;
@@ -146,6 +148,8 @@ typedef struct schema {
 /* Sets the status and the message: "NAME: #/place/keyword: ..". `keyword` may be NULL. */
 void llm_schema_fail(schema *s, ggl_status st, const json_value *node, const char *keyword,
                      const char *fmt, ...) GGL_PRINTF(5, 6);
+/* Tells the caller, once, that a keyword's value has no effect. */
+void llm_schema_ignored(schema *s, const json_value *value, const char *why);
 /* Zeroed memory of the compiler; NULL and a status if there is none. */
 void *llm_schema_alloc(schema *s, size_t n, size_t size);
 const void **llm_schema_slot(schema *s, ptr_map *m, const void *key, unsigned bits);

@@ -256,8 +256,10 @@ SCALARS(format) {
         return LLM_EXPR_NONE;
     }
     const schema_format *f = llm_schema_format(json_str(u->value));
-    if (!f) /* not one of the standard's: an annotation */
+    if (!f) { /* an annotation */
+        llm_schema_ignored(s, u->value, "not a format of JSON Schema; it has no effect");
         return u->negated ? LLM_EXPR_NONE : s->universe[TYPE_STRING];
+    }
     if (!f->pattern[0]) {
         llm_schema_fail(s, GGL_UNSUPPORTED, u->node, u->word, "'%s' is not supported", f->name);
         return LLM_EXPR_NONE;

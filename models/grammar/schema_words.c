@@ -101,6 +101,9 @@ static const word *word_for(schema *s, const json_value *node, uint32_t i, schem
                             word_use *u) {
     const word *w = find_word(json_name(node, i));
     u->value = &node->item[i];
+    const ggl_str name = json_name(node, i);
+    if (!w && !(name.n > 2 && memcmp(name.s, "x-", 2) == 0)) /* extensions, by convention */
+        llm_schema_ignored(s, u->value, "not a keyword of JSON Schema; it has no effect");
     if (!w || !(w->types & TYPE_BIT(t)))
         return NULL;
     u->word = w->name;

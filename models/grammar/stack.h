@@ -77,6 +77,10 @@ static inline llm_stack_mark llm_stack_here(const llm_stack *s) {
 }
 void llm_stack_back(llm_stack *s, llm_stack_mark m);
 
+/* Removes frames and returns that no item leads to; only the items at the bottom may be on the stack.
+ * Returns false, with everything as it was, if out of memory. */
+bool llm_stack_collect(llm_stack *s);
+
 /* Make sets on top of the stack. Failures are in p->states.pool.status. */
 
 /* One item and what it leads to without a byte. */

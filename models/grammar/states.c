@@ -22,6 +22,15 @@ void llm_states_fini(llm_states *s) {
     *s = (llm_states){0};
 }
 
+void llm_states_trim(llm_states *s) {
+    enum { MOST_ROWS = 1 << 16 }; /* of 1 KiB */
+    if (s->n_rows <= MOST_ROWS)
+        return;
+    for (size_t i = 0; i < s->n_states; i++)
+        s->state[i].row = -1;
+    s->n_rows = 0;
+}
+
 static int32_t failed(llm_states *s, ggl_status st) {
     if (s->pool.status == GGL_OK)
         s->pool.status = st;

@@ -34,6 +34,9 @@ typedef struct llm_states {
 bool llm_states_init(llm_states *s, const llm_bx_pool *pool);
 void llm_states_fini(llm_states *s);
 
+/* Forgets transitions if there are very many; they are found again when they are needed. */
+void llm_states_trim(llm_states *s);
+
 /* The state of an expression: LLM_STATE_DEAD if it has no text, and after a failure (pool.status). */
 int32_t llm_state_of(llm_states *s, int32_t expr);
 /* Computes a transition that is not known yet, and those of bytes that lead to the same state. */

@@ -40,6 +40,9 @@ gives 2 'one of --grammar' '' -
 gives 2 'no file to check' '' --json
 gives 2 '-m and -v are for --bench' '' --json -v -
 gives 1 'none: ' '' --json "$tmp/none"
+# names that are no keywords have no effect, which is said
+gives 0 'note: --json-schema: #/properties/a/tpye: not a keyword' '{"a": 1}' --json-schema '{"properties": {"a": {"tpye": "string"}}}' -
+gives 0 'note: --json-schema: #/format: not a format' '"a"' --json-schema '{"format": "int32"}' -
 # several files: the worst code counts
 printf '{"a": 5}' >"$tmp/good"
 printf '{"a": true}' >"$tmp/bad"

@@ -1,4 +1,5 @@
 /* Grammars, as users write them. */
+#include "alloc_fail.h"
 #include "common/json.h"
 #include "llm/grammar.h"
 #include "seed.h"
@@ -195,6 +196,51 @@ TEST(what_is_expected) {
     expects("root ::= \"abc\"", "abc", "the end of the text");
 }
 
+/* --- long texts ------------------------------------------------------------------------------- */
+
+/* The bytes that a copy of a matcher takes: they grow with what it keeps of the text. */
+static size_t size_of(const llm_matcher *m) {
+    const size_t before = alloc_bytes();
+    ggl_error err = {0};
+    llm_matcher *c;
+    CHECK_OK(llm_matcher_copy(&c, m, &err), &err);
+    llm_matcher_free(c);
+    return alloc_bytes() - before;
+}
+
+static void accept_often(llm_matcher *m, const char *text, int times) {
+    size_t n = 0;
+    ggl_error err = {0};
+    for (int i = 0; i < times && test_failures == 0; i++) {
+        CHECK_OK(llm_matcher_accept_bytes(m, text, strlen(text), &n, &err), &err);
+        CHECK_INT(n, strlen(text));
+    }
+}
+
+/* Frames that were left are freed: neither loops nor recursion at the end of a rule need more memory
+ * the longer the text is. */
+TEST(memory_of_long_texts) {
+    static const char *const grammars[] = {
+        "root ::= \"[\" (v \",\")* \"]\"\nv ::= \"[\" v? \"]\"",
+        "root ::= \"[\" r\nr ::= v \",\" r | \"]\"\nv ::= \"[\" v? \"]\"",
+        "root ::= \"[\" l \"]\"\nl ::= l v \",\" | \"\"\nv ::= \"[\" v? \"]\""};
+    for (size_t i = 0; i < sizeof grammars / sizeof *grammars; i++) {
+        ggl_error err = {0};
+        llm_grammar *g = gbnf(grammars[i]);
+        llm_matcher *m = NULL;
+        size_t n;
+        if (g && CHECK_OK(llm_matcher_new(&m, g, NULL, &err), &err)) {
+            CHECK_OK(llm_matcher_accept_bytes(m, "[", 1, &n, &err), &err);
+            accept_often(m, "[[[]]],", 30000);
+            CHECK_MSG(size_of(m) < 200000, "%s: %zu bytes", grammars[i], size_of(m));
+            CHECK_OK(llm_matcher_accept_bytes(m, "]", 1, &n, &err), &err);
+            CHECK(llm_matcher_must_end(m));
+        }
+        llm_matcher_free(m);
+        llm_grammar_free(g);
+    }
+}
+
 /* --- a vocabulary of a model ------------------------------------------------------------------ */
 
 static llm_vocab *builtin_vocab(void) {
@@ -265,4 +311,81 @@ TEST(masks_of_a_real_vocabulary) {
         llm_grammar_free(g);
     }
     llm_vocab_free(v);
+}
+
+/* --- memory that runs out --------------------------------------------------------------------- */
+
+/* All that a grammar and a matcher do; true if all of it succeeds. */
+static bool work(void *arg) {
+    const ggl_str text[] = {{"a", 1}, {"b", 1}, {"(", 1}, {")", 1}, {"ab", 2}, {"((", 2}};
+    const char *const g_text = "root ::= \"(\" r* \")\"\nr ::= root | [ab]{2,} | \"a\" r \"b\"";
+    llm_grammar *g = NULL;
+    llm_vocab *v = NULL;
+    llm_matcher *m = NULL, *c = NULL;
+    const int32_t *id;
+    int32_t n;
+    uint32_t mask[1];
+    (void)arg;
+    const bool ok = llm_grammar_from_gbnf(&g, g_text, strlen(g_text), "g", NULL) == GGL_OK &&
+                    llm_vocab_from_texts(&v, text, NULL, 6, NULL) == GGL_OK &&
+                    llm_matcher_new(&m, g, v, NULL) == GGL_OK &&
+                    llm_matcher_accept_token(m, 5, NULL) == GGL_OK &&
+                    llm_matcher_mask(m, LLM_MATCHER_NO_BUDGET, mask, NULL) == GGL_OK &&
+                    llm_matcher_mask(m, 9, mask, NULL) == GGL_OK &&
+                    llm_matcher_copy(&c, m, NULL) == GGL_OK &&
+                    llm_matcher_accept_token(c, 4, NULL) == GGL_OK &&
+                    llm_matcher_ending(c, &id, &n, NULL) == GGL_OK;
+    llm_matcher_free(c);
+    llm_matcher_free(m);
+    llm_vocab_free(v);
+    llm_grammar_free(g);
+    return ok;
+}
+
+TEST(every_allocation_may_fail) {
+    CHECK(work(NULL));
+    CHECK(alloc_fail_each(work, NULL) > 50);
+}
+
+/* --- hostile grammars ------------------------------------------------------------------------- */
+
+static char *times(const char *first, const char *s, int n, const char *last) {
+    char *out = calloc(strlen(first) + (size_t)n * strlen(s) + strlen(last) + 1, 1), *at = out;
+    at += sprintf(at, "%s", first);
+    for (int i = 0; i < n; i++)
+        at += sprintf(at, "%s", s);
+    sprintf(at, "%s", last);
+    return out;
+}
+
+/* Deep, long or large grammars end soon, with a grammar or an error. */
+TEST(hostile_grammars) {
+    struct {
+        char *text;
+        const char *words; /* of the error; NULL: it is a grammar */
+    } cases[] = {
+        {times("root ::= ", "(", 100000, ""), "nested more than"},
+        {times("root ::= ", "\"a\" | ", 50000, "\"b\""), NULL},
+        {times("root ::= \"", "a", 100000, "\""), NULL},
+        {times("root ::= ", "a? ", 20000, "\na ::= \"x\""), NULL},
+        {times("root ::= \"x\"", "{2}", 300, ""), NULL},
+        {times("root ::= \"x\"", "*?+", 50000, ""), NULL},
+        {times("root ::= ((((\"a\"{0,1000}){0,1000}){0,1000}){0,1000}){0,1000}", "", 0, ""), NULL},
+        {times("root ::= ", "root ", 20000, "| \"x\""), NULL}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ggl_error err = {0};
+        llm_grammar *g;
+        llm_matcher *m = NULL;
+        size_t n;
+        const char *text = cases[i].text;
+        if (llm_grammar_from_gbnf(&g, text, strlen(text), "g", &err) != GGL_OK) {
+            CHECK_MSG(cases[i].words, "case %zu: %s", i, err.msg);
+            CHECK_HAS(err.msg, cases[i].words ? cases[i].words : "");
+        } else if (CHECK(!cases[i].words) && CHECK_OK(llm_matcher_new(&m, g, NULL, &err), &err)) {
+            CHECK_OK(llm_matcher_accept_bytes(m, "aaxx", 4, &n, &err), &err);
+        }
+        llm_matcher_free(m);
+        llm_grammar_free(g);
+        free(cases[i].text);
+    }
 }

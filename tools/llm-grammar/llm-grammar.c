@@ -33,11 +33,20 @@ static char *schema_text(const char *s, const char **name, size_t *n) {
     return copy;
 }
 
+/* Notes on stderr what a schema has that has no effect; after a few, only counts. */
+enum { MOST_NOTES = 5 };
+
+static void note_ignored(void *arg, const char *text) {
+    size_t *n = arg;
+    if ((*n)++ < MOST_NOTES)
+        ggl_fprint(stderr, "note: %s\n", text);
+}
+
 /* Makes the grammar that the options name. Returns -1, or an exit code after an error message. */
 static int make_grammar(const options *o, llm_grammar **g) {
     ggl_error err = {0};
     const char *name = o->grammar;
-    size_t n = 0;
+    size_t n = 0, n_notes = 0;
     ggl_status st;
     if (o->json) {
         st = llm_grammar_json(g, &err);
@@ -46,10 +55,13 @@ static int make_grammar(const options *o, llm_grammar **g) {
                                : tool_read_at_most(GRAMMAR_TOOL, name, GRAMMAR_MOST_SCHEMA, &n);
         if (!text)
             return 1;
-        st = o->schema ? llm_grammar_from_schema(g, text, n, name, &err)
-                       : llm_grammar_from_gbnf(g, text, n, name, &err);
+        st = o->schema
+                 ? llm_grammar_from_schema_noting(g, text, n, name, note_ignored, &n_notes, &err)
+                 : llm_grammar_from_gbnf(g, text, n, name, &err);
         free(text);
     }
+    if (n_notes > MOST_NOTES)
+        fprintf(stderr, "note: %zu more of these\n", n_notes - MOST_NOTES);
     return st == GGL_OK      ? -1
            : st == GGL_NOMEM ? tool_error(GRAMMAR_TOOL, 1, "%s", err.msg)
                              : tool_error(GRAMMAR_TOOL, 2, "%s", err.msg);

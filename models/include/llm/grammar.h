@@ -43,6 +43,13 @@ GGL_API GGL_NODISCARD ggl_status llm_grammar_from_gbnf(llm_grammar **out, const 
 GGL_API GGL_NODISCARD ggl_status llm_grammar_from_schema(llm_grammar **out, const char *text,
                                                          size_t n, const char *name,
                                                          ggl_error *err);
+/* The same. Calls note(arg, text) for each keyword and format that no draft of the standard has, and
+ * that has no effect: "s.json: #/properties/a/tpye: ..". The text is valid during the call. */
+typedef void (*llm_schema_note)(void *arg, const char *text);
+GGL_API GGL_NODISCARD ggl_status llm_grammar_from_schema_noting(llm_grammar **out, const char *text,
+                                                                size_t n, const char *name,
+                                                                llm_schema_note note, void *arg,
+                                                                ggl_error *err);
 /* Any JSON text. */
 GGL_API GGL_NODISCARD ggl_status llm_grammar_json(llm_grammar **out, ggl_error *err);
 /* Matchers of the grammar do not need it any more. */
