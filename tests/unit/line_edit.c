@@ -524,6 +524,43 @@ TEST(drawing_step_by_step) {
     }
 }
 
+/* Whatever a terminal sends, the text is valid UTF-8 without control characters but tabs and newlines. */
+TEST(any_bytes) {
+    static const char often[] = "\033[O;12~ABCDHF\t\r\n\022\031\013\177\xe6\x97\xa5u";
+    for (uint64_t seed = 1; seed <= 500; seed++) {
+        uint64_t random = seed;
+        line_history *h = line_history_new(NULL, 5);
+        line_editor *e = line_editor_new(&(line_editor_params){.history = h, .complete = complete});
+        line_editor_resize(e, (int)(test_random(&random) % 90), (int)(test_random(&random) % 30));
+        line_editor_begin(e, "> ");
+        for (int i = 0; i < 300; i++) {
+            const uint64_t r = test_random(&random);
+            const char byte = r & 1 ? often[(r >> 8) % (sizeof often - 1)] : (char)(r >> 8);
+            size_t used, n, n_drawn;
+            const line_result result = line_editor_feed(e, &byte, 1, &used);
+            (void)line_editor_draw(e, &n_drawn);
+            const char *text = line_editor_text(e, &n);
+            bool good = used == 1 && strlen(text) == n;
+            uint32_t c = 0;
+            for (size_t k = 0; k < n && good; good = c >= 32 || c == '\t' || c == '\n') {
+                const size_t len = char_read(text + k, n - k, &c);
+                good = len > 1 || c < 0x80;
+                k += len;
+            }
+            if (!CHECK_MSG(good, "seed %" PRIu64 ", byte %d: the text is '%s'", seed, i, text))
+                break;
+            if (r % 50 == 0)
+                line_editor_idle(e);
+            if (result != LINE_MORE && result != LINE_SUSPEND) {
+                line_history_add(h, text);
+                line_editor_begin(e, "> ");
+            }
+        }
+        line_editor_free(e);
+        line_history_free(h);
+    }
+}
+
 /* --- widths ------------------------------------------------------------------------------------ */
 
 TEST(widths) {
