@@ -33,8 +33,12 @@ static llm_item_set next_set(llm_walk *w, llm_item_set from, unsigned byte) {
 }
 
 /* Bytes are no fewer than tokens, and quicker to compare. */
+static bool within(const llm_walk *w, int32_t bytes) {
+    return w->limit < 0 || bytes <= w->limit;
+}
+
 static bool fits(llm_walk *w, llm_item_set set) {
-    return w->limit < 0 || llm_ending_bytes(w->ending, set) <= w->limit ||
+    return within(w, llm_ending_bytes(w->ending, set)) ||
            llm_ending_tokens(w->ending, set) <= w->limit;
 }
 
@@ -110,20 +114,19 @@ static int32_t walk_node(llm_walk *w, const llm_trie *t, int32_t i) {
     const llm_level *above = &w->level[node->depth - 1];
     if (node->slices & w->skip)
         return node->end;
-    if (w->limit < 0) {
-        int32_t bytes, next = 0;
-        if (w->loops && node->tail[0])
-            next = skip_loop(w, above->set, node, &bytes);
-        if (next > 0) {
-            add_found(w, t, node->first, t->node[next].first, bytes);
-            return next;
-        }
-        if (i + 1 == node->end) {
-            bytes = bytes_after(w, above->set, node->byte);
-            if (bytes != LLM_BX_DEAD)
-                add_found(w, t, node->first, node[1].first, bytes);
+    int32_t bytes, next = 0;
+    if (w->loops && node->tail[0])
+        next = skip_loop(w, above->set, node, &bytes);
+    if (next > 0 && within(w, bytes)) {
+        add_found(w, t, node->first, t->node[next].first, bytes);
+        return next;
+    }
+    if (i + 1 == node->end) {
+        bytes = bytes_after(w, above->set, node->byte);
+        if (bytes != LLM_BX_DEAD && within(w, bytes))
+            add_found(w, t, node->first, node[1].first, bytes);
+        if (bytes == LLM_BX_DEAD || within(w, bytes))
             return node->end;
-        }
     }
     llm_stack_back(w->stack, above->mark);
     const llm_item_set set = next_set(w, above->set, node->byte);
