@@ -318,12 +318,32 @@ int32_t llm_expr_optional(llm_exprs *g, int32_t a) {
     return llm_expr_alt2(g, a, LLM_EXPR_EMPTY);
 }
 
+/* Repeats of repeats, (x{a,b}){min,max} = x{a min,b max}, if there is no gap between the numbers of
+ * texts that k and k + 1 repeats have. Nested counts would make many more states. */
+static bool join_counts(const llm_exprs *g, int32_t *what, int32_t *min, int32_t *max) {
+    const llm_expr e = g->node[*what];
+    const bool many = e.max == LLM_EXPR_MANY;
+    if (e.kind != LLM_EXPR_KIND_REPEAT ||
+        (many ? e.min > 1 && *min == 0 : (int64_t)*min * (e.max - e.min) < e.min - 1))
+        return false;
+    const int64_t least = (int64_t)*min * e.min, most = (int64_t)*max * e.max;
+    const bool endless = many || *max == LLM_EXPR_MANY;
+    if (least > INT32_MAX || (!endless && most > INT32_MAX))
+        return false;
+    *what = g->arg[e.first];
+    *min = (int32_t)least;
+    *max = endless ? LLM_EXPR_MANY : (int32_t)most;
+    return true;
+}
+
 int32_t llm_expr_repeat(llm_exprs *g, int32_t a, int32_t min, int32_t max) {
     if (max == 0 || a == LLM_EXPR_EMPTY)
         return LLM_EXPR_EMPTY;
     if (a == LLM_EXPR_NONE)
         return min == 0 ? LLM_EXPR_EMPTY : LLM_EXPR_NONE;
     if (min == 1 && max == 1)
+        return a;
+    if (g->status == GGL_OK && join_counts(g, &a, &min, &max) && min == 1 && max == 1)
         return a;
     const llm_expr e = {.kind = LLM_EXPR_KIND_REPEAT, .n = 1, .min = min, .max = max};
     return intern(g, (draft){.e = e, .arg = &a});

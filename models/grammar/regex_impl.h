@@ -22,6 +22,7 @@ typedef struct regex_node {
     bool has_begin; /* it or a descendant is ^ */
     int32_t expr;   /* EXPR */
     int32_t min, max;
+    int32_t weight; /* the largest product of nested counts in it */
     size_t column;
     struct regex_node *child, *last; /* list */
     struct regex_node *next;         /* sibling */

@@ -47,6 +47,7 @@ static regex_node *new_node(regex_parser *p, regex_kind kind, size_t column) {
         return llm_regex_fail(p, GGL_NOMEM, column, "out of memory");
     n->kind = kind;
     n->column = column;
+    n->weight = 1;
     n->asserts = kind >= REGEX_BEGIN;
     n->has_begin = kind == REGEX_BEGIN;
     return n;
@@ -58,6 +59,8 @@ static void add_child(regex_node *parent, regex_node *child) {
     else
         parent->child = child;
     parent->last = child;
+    if (child->weight > parent->weight)
+        parent->weight = child->weight;
     parent->asserts |= child->asserts;
     parent->has_begin |= child->has_begin;
 }
@@ -197,6 +200,11 @@ static regex_node *quantified(regex_parser *p, regex_node *atom) {
     n->min = min;
     n->max = max;
     add_child(n, atom);
+    const int32_t most = max != LLM_EXPR_MANY ? max : min > 0 ? min : 1;
+    if (most > 0 && n->weight > LLM_REGEX_MAX_COUNT / most)
+        return llm_regex_fail(p, GGL_LIMIT, column, "nested counts multiply to more than %d",
+                              LLM_REGEX_MAX_COUNT);
+    n->weight *= most > 0 ? most : 1;
     return n;
 }
 

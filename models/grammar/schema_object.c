@@ -455,6 +455,13 @@ static int32_t extra_expr(view *v, const facet *extra) {
                 all = llm_expr_alt2(s->g, all, llm_schema_object(s, f));
         }
     const int32_t other = rest_pair(v, &extra->lit);
+    const bool always = !extra->lit.is_value && extra->lit.node->kind == JSON_BOOL &&
+                        extra->lit.node->flag != extra->lit.negated;
+    if (other != LLM_EXPR_NONE && !always) { /* a later member of the same name would replace it */
+        llm_schema_fail(s, GGL_UNSUPPORTED, extra->node, "additionalProperties",
+                        "its negation (by not, oneOf or if) is only supported if it is false");
+        return LLM_EXPR_NONE;
+    }
     for (const facet *f = extra->next; f && other != LLM_EXPR_NONE; f = f->next)
         if (f->kind == FACET_EXTRA) {
             llm_schema_fail(s, GGL_UNSUPPORTED, extra->node, "additionalProperties",
@@ -593,17 +600,10 @@ CASES(dependent) {
     return all;
 }
 
-/* Without applicators beside it, "unevaluated" is the same as "additional". */
+/* Only what permits everything. */
 CASES(unevaluated) {
-    static const char *const applicators[] = {
-        "$ref",     "allOf",        "anyOf",      "oneOf", "if", "not", "dependentSchemas",
-        "contains", "dependencies", "$dynamicRef"};
-    bool alone = true;
-    for (size_t i = 0; i < sizeof applicators / sizeof *applicators; i++)
-        alone &= !llm_json_get(u->node, applicators[i]);
     if (u->value->kind == JSON_BOOL && u->value->flag)
         return u->negated ? NULL : llm_cases_one(s, NULL);
-    (void)alone;
     return llm_cases_one(s,
                          &(facet){.kind = FACET_REFUSED,
                                   .node = u->node,

@@ -80,14 +80,26 @@ const cases *llm_cases_one(schema *s, const facet *f) {
     return cases_new(s, own, NULL);
 }
 
+static size_t n_cases(const cases *c) {
+    size_t n = 0;
+    for (; c; c = c->next)
+        n++;
+    return n;
+}
+
 const cases *llm_cases_or(schema *s, const cases *a, const cases *b) {
     /* one any-value case swallows the others */
-    if ((a && !a->facets && !a->next) || !b)
+    if (a == b || (a && !a->facets && !a->next) || !b)
         return a;
     if (!b->next && !b->facets)
         return b;
+    if (n_cases(a) + n_cases(b) > SCHEMA_MAX_CASES) {
+        llm_schema_fail(s, GGL_UNSUPPORTED, NULL, NULL, "the schema has more than %d cases",
+                        SCHEMA_MAX_CASES);
+        return NULL;
+    }
     const cases *all = b;
-    const cases **rest = (const cases **)&all; /* in the order of a, then b */
+    const cases **rest = &all; /* in the order of a, then b */
     for (const cases *x = a; x; x = x->next) {
         cases *copy = llm_schema_alloc(s, 1, sizeof *copy);
         if (!copy)
@@ -141,13 +153,6 @@ static const facet *join(schema *s, const facet *a, const facet *b) {
         end = &copy->next;
     }
     return first;
-}
-
-static size_t n_cases(const cases *c) {
-    size_t n = 0;
-    for (; c; c = c->next)
-        n++;
-    return n;
 }
 
 const cases *llm_cases_and(schema *s, const word_use *u, const cases *a, const cases *b) {

@@ -425,7 +425,7 @@ def pipes():
 def wrong():
     for args, words in ((("-cnv", "-no-cnv"), "exclude"), (("-st", "--tokens", "1"), "--tokens"), (("-cnv", "-i"), "choose one"),
                         (("-sys", "x", "-p", "y"), "with -st, -p is the message"), (("-sys", "x", "-sysf", TEMPLATE), "exclude"),
-                        (("--in-prefix", "x"), "are for -i"), (("-st", "--json-output", "-p", "x"), "are for texts"), (("-cnv", "--chat-template-kwargs", "[]"), "a JSON object is expected")):
+                        (("--in-prefix", "x"), "are for -i"), (("-st", "--prompt-cache", "c", "-p", "x"), "are for texts"), (("-cnv", "--chat-template-kwargs", "[]"), "a JSON object is expected")):
         r = run(*args, code=2)
         check(words.encode() in r.stderr, "%s: %s" % (args, r.stderr))
     plain = ["-m", MODEL]

@@ -191,6 +191,13 @@ END
     again=$("$cli" --tokens "$(cat "$tmp/run.json.ids")" -n 40 --temp 0 --no-display-prompt 2>/dev/null)
     [ "$again" = "$text" ] || fail "--json-output: its ids give another text"
 fi
+said=$("$cli" -m builtin:chat -st -p "Hello!" --temp 0 -n 30 2>/dev/null </dev/null)
+"$cli" -m builtin:chat -st -p "Hello!" --temp 0 -n 30 --json-output >"$tmp/run.json" 2>/dev/null </dev/null || fail "-st --json-output"
+grep -qF "\"content\": \"$said\", \"tool_calls\": [], \"finish\": \"stop\"" "$tmp/run.json" || fail "-st --json-output: $(cat "$tmp/run.json")"
+[ "$(wc -l <"$tmp/run.json")" = 1 ] || fail "-st --json-output: more than a line"
+printf 'Hello!\nBye.\n' | "$cli" -m builtin:chat -cnv --temp 0 -n 30 --json-output >"$tmp/run.json" 2>/dev/null
+[ "$(grep -c '^{"prompt": .*}$' "$tmp/run.json")" = 2 ] || fail "-cnv --json-output: $(cat "$tmp/run.json")"
+refused 2 "--json-output and -i exclude each other" -i --json-output
 writes --json-output -o "$tmp/file.json" >"$tmp/out"
 [ -s "$tmp/file.json" ] && [ ! -s "$tmp/out" ] || fail "--json-output -o"
 exit $failed

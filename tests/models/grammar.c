@@ -313,6 +313,54 @@ TEST(masks_of_a_real_vocabulary) {
     llm_vocab_free(v);
 }
 
+/* Draws tokens at random within a budget. Returns whether the text was complete at the end. */
+static bool finishes(llm_matcher *m, const llm_vocab *v, int32_t left, uint64_t *seed) {
+    const int32_t n = llm_vocab_n(v);
+    uint32_t *allowed = calloc((size_t)n / 32 + 1, sizeof *allowed);
+    int32_t *found = calloc((size_t)n, sizeof *found);
+    ggl_error err = {0};
+    for (; left > 0 && !llm_matcher_has_ended(m) && test_failures == 0; left--) {
+        int32_t n_found = 0;
+        CHECK_OK(llm_matcher_mask(m, left, allowed, &err), &err);
+        for (int32_t id = 0; id < n; id++)
+            if (bit(allowed, id))
+                found[n_found++] = id;
+        if (n_found == 0)
+            break;
+        const int32_t id = found[test_random(seed) % (uint64_t)n_found];
+        CHECK_OK(llm_matcher_accept_token(m, id, &err), &err);
+    }
+    free(found);
+    free(allowed);
+    return llm_matcher_is_complete(m);
+}
+
+TEST(texts_are_finished_within_the_budget) {
+    static const char *const grammars[] = {
+        "root ::= \"{\" k (\",\" k){2} \"}\"\nk ::= \"\\\"name\\\":\" (root | \"[\" k* \"]\" | "
+        "[0-9]{3,})",
+        "root ::= s (\", \" s)* \".\"\ns ::= [A-Z] [a-z]{2,20} | \"(\" root \")\""};
+    llm_vocab *v = builtin_vocab();
+    uint64_t seed = sample_seed();
+    REQUIRE(v);
+    for (int i = 0; i < (TEST_SANITIZED ? 20 : 200) && test_failures == 0; i++) {
+        llm_grammar *g = gbnf(grammars[i % 2]);
+        llm_matcher *m = NULL;
+        const int32_t *id;
+        int32_t n = 0;
+        ggl_error err = {0};
+        if (g && CHECK_OK(llm_matcher_new(&m, g, v, &err), &err) &&
+            CHECK_OK(llm_matcher_ending(m, &id, &n, &err), &err)) {
+            const int32_t budget = n + (int32_t)(test_random(&seed) % 40);
+            CHECK_MSG(finishes(m, v, budget, &seed), "%s: not in %d tokens", grammars[i % 2],
+                      (int)budget);
+        }
+        llm_matcher_free(m);
+        llm_grammar_free(g);
+    }
+    llm_vocab_free(v);
+}
+
 /* --- memory that runs out --------------------------------------------------------------------- */
 
 /* All that a grammar and a matcher do; true if all of it succeeds. */

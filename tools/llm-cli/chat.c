@@ -25,8 +25,8 @@ static bool has_template(const ggl_gguf *file) {
 
 bool chat_begins(const cli_options *o, const ggl_gguf *file) {
     const chat_options *k = &o->chat;
-    if (k->refused || k->interactive || o->plan || o->logits || o->watch || o->json_output ||
-        o->saved_prompt.path || (!file && o->arch))
+    if (k->refused || k->interactive || o->plan || o->logits || o->watch || o->saved_prompt.path ||
+        (!file && o->arch))
         return false;
     if (k->wanted || k->single)
         return true;
@@ -253,6 +253,7 @@ static void chat_close(chat *c) {
     llm_talk_free(c->talk);
     llm_chat_free(c->format);
     ggl_free(c->answer.s);
+    record_fini(&c->record);
     ggl_free(c->attached.s);
     stops_fini(&c->stops);
     for (size_t i = 0; i < c->n_settings; i++)

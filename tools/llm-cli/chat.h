@@ -5,6 +5,7 @@
 #include "constraint.h"
 #include "llm/session.h"
 #include "options.h"
+#include "record.h"
 
 /* What a conversation takes from the rest of llm-cli. Everything is borrowed. */
 typedef struct chat_setup {
@@ -14,6 +15,7 @@ typedef struct chat_setup {
     const llm_tokenizer *tokenizer;
     llm_session *session;
     ggl_str first; /* first message of the user; for interactive_run: the text; s NULL: none */
+    const record_run *facts;    /* for --json-output */
     constraint *constraint;     /* of each answer; NULL: none */
     const llm_guesser *guesser; /* NULL: none */
     int64_t n_guess_max;

@@ -162,6 +162,11 @@ static bool add_token(chat *c, int32_t id, chat_show *show, ggl_status *st, ggl_
         return false;
     }
     c->drawn.id[c->drawn.n++] = id;
+    if (c->o.json_output && !record_token(&c->record, id, llm_generator_logits(c->g),
+                                          (int32_t)llm_session_n_vocab(c->setup->session))) {
+        *st = ggl_fail(err, GGL_NOMEM, "out of memory for --json-output");
+        return false;
+    }
     if (c->stops.strings)
         return show_until_stop(c, text, show, st, err);
     const ggl_str marked = llm_token_text(c->setup->tokenizer, id, true);
@@ -187,15 +192,21 @@ static ggl_status show_rest(chat *c, chat_show *show, ggl_error *err) {
 static ggl_status draw(chat *c, chat_show *show, ggl_error *err) {
     const double t = process_seconds();
     ggl_status st = GGL_OK;
+    c->finish = "length";
     while ((c->o.n_predict < 0 || (int64_t)c->drawn.n < c->o.n_predict) && !c->out.failed) {
         int32_t id;
         st = process_stopped ? GGL_CANCELLED : llm_generator_next(c->g, &id, err);
+        c->finish = st == GGL_LIMIT ? "context" : st == GGL_CANCELLED ? "cancelled" : c->finish;
         if (st != GGL_OK)
             break;
         note_nan(c);
-        if (id < 0 || (!c->o.ignore_eos && llm_tokenizer_is_eog(c->setup->tokenizer, id)))
+        if (id < 0 || (!c->o.ignore_eos && llm_tokenizer_is_eog(c->setup->tokenizer, id))) {
+            c->finish = "stop";
             break;
-        if (add_token(c, id, show, &st, err) || st != GGL_OK)
+        }
+        if (add_token(c, id, show, &st, err))
+            c->finish = "stop_string";
+        if (c->finish[0] == 's' || st != GGL_OK)
             break;
     }
     c->last.t_draw += process_seconds() - t;
@@ -297,6 +308,35 @@ static ggl_status keep_answer(chat *c, const chat_show *show, ggl_error *err) {
     return llm_talk_add(c->talk, "assistant", text, err);
 }
 
+/* Writes the line of --json-output in place of the answer. */
+static ggl_status write_record(chat *c, const prompt *p, const chat_show *show, ggl_error *err) {
+    size_t n;
+    record_run run = *c->setup->facts;
+    run.prompt_ids = &p->ids;
+    run.prompt_text = p->text;
+    run.n_prompt_text = p->n_text;
+    run.finish = c->finish;
+    run.content = (ggl_str){show->content ? show->content : "", show->n_content};
+    run.calls = (ggl_str){show->found, show->n_found};
+    run.n_reused = c->last.n_reused;
+    run.prompt = c->last.t_prompt;
+    run.generation = c->last.t_draw;
+    if (!record_text(&c->record, c->answer.s ? c->answer.s : "", c->answer.n))
+        return ggl_fail(err, GGL_NOMEM, "out of memory for --json-output");
+    char *line = record_line(&c->record, &run, &n);
+    if (!line)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for --json-output");
+    c->out.take = NULL;
+    text_stream_put(&c->out, line, n);
+    free(line);
+    return GGL_OK;
+}
+
+static bool drop_text(void *ctx, const char *text, size_t n) {
+    (void)ctx, (void)text, (void)n;
+    return true;
+}
+
 /* After the prompt has run: draws, shows and keeps the answer. */
 static ggl_status give_answer(chat *c, prompt *p, ggl_error *err) {
     chat_show show;
@@ -307,6 +347,9 @@ static ggl_status give_answer(chat *c, prompt *p, ggl_error *err) {
                                      .calls = {.format = c->marks,
                                                .prompt = {p->text, p->n_text},
                                                .tools = {c->tools.s, c->tools.n}}};
+    if (c->o.json_output)
+        c->out.take = drop_text;
+    record_clear(&c->record);
     ggl_status st = chat_show_begin(&show, &params, err);
     if (st == GGL_OK)
         st = constraint_begin(c->setup->constraint, c->g, c->o.n_predict, err);
@@ -317,8 +360,15 @@ static ggl_status give_answer(chat *c, prompt *p, ggl_error *err) {
     end_line(c, st);
     count(c);
     ggl_status kept = GGL_OK;
-    if (c->drawn.n > 0 || st != GGL_CANCELLED)
+    if (c->o.json_output && shown == GGL_OK)
+        kept = write_record(c, p, &show, &late);
+    if (kept == GGL_OK && (c->drawn.n > 0 || st != GGL_CANCELLED))
         kept = keep_answer(c, &show, &late);
+    if (kept == GGL_OK && st == GGL_OK && !constraint_is_met(c->setup->constraint))
+        kept =
+            ggl_fail(&late, GGL_LIMIT,
+                     "the answer is not complete by its grammar: -n, or the context (-c), is too "
+                     "small for its shortest ending");
     chat_show_fini(&show);
     if (shown == GGL_OK && kept == GGL_OK)
         return st == GGL_LIMIT ? GGL_OK : st;

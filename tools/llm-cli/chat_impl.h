@@ -41,6 +41,8 @@ typedef struct chat {
     bool has_marks, marked;
     bool shifts, told_shift, told_nan, interrupted;
     chat_text answer;   /* what the model says now */
+    record record;      /* the same for --json-output */
+    const char *finish; /* why the answer ended, as in the record */
     llm_tokens drawn;   /* its tokens */
     chat_text attached; /* by /read, for the next message */
     char **setting;     /* values of /set, which the options borrow */

@@ -43,7 +43,10 @@ typedef struct cli {
     constraint *constraint;     /* NULL: every text is allowed */
     record record;              /* for --json-output */
     const char *finish;         /* why the generation ended, as in the record */
-    char *text;                 /* text of the prompt, if it was given as text */
+    record_run facts;           /* what the records of this run have in common */
+    llm_sampler_params sampling;
+    char backends[512];
+    char *text; /* text of the prompt, if it was given as text */
     size_t text_size;
     llm_tokens prompt;
     bool converses; /* the text is the first message of a conversation, or there is none */
@@ -438,6 +441,7 @@ static int converse(cli *c) {
                           .tokenizer = c->tokenizer,
                           .session = c->session,
                           .first = {c->text, c->text_size},
+                          .facts = &c->facts,
                           .constraint = c->constraint,
                           .guesser = speculate_guesser(c->speculation),
                           .n_guess_max = speculate_n_max(&c->o.speculate),
@@ -468,42 +472,43 @@ static int open_output(cli *c) {
     return st == GGL_OK ? -1 : tool_error(TOOL, 1, "%s%s", st == GGL_NOMEM ? "" : "-o: ", err.msg);
 }
 
-/* Writes the line of --json-output. */
-static void write_record(cli *c) {
-    char backends[512] = "";
-    for (int i = 0; i < placement_n_backends(c->placement); i++) {
+/* Sets what does not depend on the text. */
+static void set_facts(cli *c) {
+    size_t n = 0;
+    for (int i = 0; i < placement_n_backends(c->placement) && n < sizeof c->backends; i++) {
         const ggl_backend *b = placement_backend(c->placement, i);
-        const size_t n = strlen(backends);
-        snprintf(backends + n, sizeof backends - n, "%s%s: %s", i ? "; " : "", b->name,
-                 b->description);
+        n += (size_t)snprintf(c->backends + n, sizeof c->backends - n, "%s%s: %s", i ? "; " : "",
+                              b->name, b->description);
     }
-    llm_sampler_params sampling = sampling_params(&c->o.sampling);
-    sampling.seed = (uint64_t)c->o.seed;
-    const record_run run = {.model = c->model,
+    c->sampling = sampling_params(&c->o.sampling);
+    c->sampling.seed = (uint64_t)c->o.seed;
+    c->facts = (record_run){.model = c->model,
                             .session = c->session,
                             .params = &c->params,
-                            .sampling = &sampling,
-                            .prompt_ids = &c->prompt,
-                            .prompt_text = c->text,
-                            .n_prompt_text = c->text_size,
-                            .finish = c->finish,
-                            .backends = backends,
+                            .sampling = &c->sampling,
+                            .backends = c->backends,
                             .n_predict = c->o.n_predict,
-                            .n_reused = saved_prompt_n_held(c->saved_prompt),
-                            .load = c->t_load,
-                            .prompt = c->t_prompt,
-                            .generation = c->t_generate};
-    char *line = NULL;
-    size_t n = 0;
-    FILE *to = open_memstream(&line, &n);
-    if (to) {
-        record_print(&c->record, &run, to);
-        fclose(to);
-    }
+                            .load = c->t_load};
+}
+
+/* Writes the line of --json-output. */
+static int write_record(cli *c) {
+    size_t n;
+    record_run run = c->facts;
+    run.prompt_ids = &c->prompt;
+    run.prompt_text = c->text;
+    run.n_prompt_text = c->text_size;
+    run.finish = c->finish;
+    run.n_reused = saved_prompt_n_held(c->saved_prompt);
+    run.prompt = c->t_prompt;
+    run.generation = c->t_generate;
+    char *line = record_line(&c->record, &run, &n);
+    if (!line)
+        return tool_error(TOOL, 1, "out of memory for --json-output");
     c->out.take = NULL;
-    if (line)
-        text_stream_put(&c->out, line, n);
+    text_stream_put(&c->out, line, n);
     free(line);
+    return -1;
 }
 
 /* Ends the text. code: -1, or an exit code after an error; a file gets its name unless there was
@@ -511,9 +516,10 @@ static void write_record(cli *c) {
 static int close_output(cli *c, int code) {
     ggl_error err = {0};
     text_stream_end(&c->out);
-    if (c->o.json_output && c->finish)
-        write_record(c);
-    else if (code < 0 && (c->n_generated > 0 || (c->o.display_prompt && !c->o.tokens)))
+    if (c->o.json_output && c->finish) {
+        const int wrong = write_record(c);
+        code = code < 0 ? wrong : code;
+    } else if (code < 0 && (c->n_generated > 0 || (c->o.display_prompt && !c->o.tokens)))
         text_stream_put(&c->out, "\n", 1);
     ggl_new_file *file = c->out.file;
     if (!file || (code >= 0 && c->n_generated == 0))
@@ -565,6 +571,7 @@ static int run(cli *c) {
             placement_advice(c->placement, c->model, &c->params, st, advice, sizeof advice));
     fputs(llm_session_load_notes(c->session), stderr);
     c->t_load = process_seconds() - c->t_begin;
+    set_facts(c);
     if (c->converses || c->o.chat.interactive)
         return converse(c);
     code = open_generator(c);

@@ -190,11 +190,13 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
     const bool has_text = o->prompt || o->prompt_file;
     if ((code = chat_options_check(&o->chat, has_text, o->tokens != NULL, o->output)) >= 0)
         return code;
-    const bool only_text = o->logits || o->watch || o->json_output || o->saved_prompt.path;
+    const bool only_text = o->logits || o->watch || o->saved_prompt.path;
     if (only_text && (o->chat.wanted || o->chat.single || o->chat.interactive))
         return tool_error("llm-cli", 2,
-                          "--logits, --watch, --json-output and --prompt-cache are for texts, not "
-                          "for -cnv, -st and -i");
+                          "--logits, --watch and --prompt-cache are for texts, not for -cnv, -st "
+                          "and -i");
+    if (o->json_output && o->chat.interactive)
+        return tool_error("llm-cli", 2, "--json-output and -i exclude each other");
     if (o->watch && (!o->arch || !(o->prompt || o->prompt_file || o->tokens)))
         return tool_error("llm-cli", 2,
                           "--watch needs --arch FILE, and the prompt from -p, -f or --tokens");

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/json_text.h"
@@ -27,6 +28,10 @@ bool record_text(record *r, const char *text, size_t n) {
     memcpy(r->text + r->n_text, text, n);
     r->n_text += n;
     return true;
+}
+
+void record_clear(record *r) {
+    r->n = r->n_text = 0;
 }
 
 void record_fini(record *r) {
@@ -164,7 +169,7 @@ static void put_timings(FILE *out, const record *r, const record_run *run) {
             run->generation * 1e3, r->n);
 }
 
-void record_print(const record *r, const record_run *run, FILE *out) {
+static void put_line(const record *r, const record_run *run, FILE *out) {
     fputs("{", out);
     put_text(out, "prompt", run->prompt_text, run->n_prompt_text);
     fputs(", ", out);
@@ -176,6 +181,11 @@ void record_print(const record *r, const record_run *run, FILE *out) {
     fputs(", ", out);
     put_logprobs(out, r);
     fputs(", ", out);
+    if (run->content.s) {
+        put_text(out, "content", run->content.s, run->content.n);
+        fprintf(out, ", \"tool_calls\": [%.*s], ", (int)run->calls.n,
+                run->calls.s ? run->calls.s : "");
+    }
     put_string(out, "finish", run->finish);
     fprintf(out, ", \"seed\": %" PRIu64 ", \"n_predict\": %" PRId64 ", ", run->sampling->seed,
             run->n_predict);
@@ -189,4 +199,16 @@ void record_print(const record *r, const record_run *run, FILE *out) {
     fputs(", ", out);
     put_string(out, "version", ggl_version());
     fputs("}\n", out);
+}
+
+char *record_line(const record *r, const record_run *run, size_t *n) {
+    char *line = NULL;
+    FILE *out = open_memstream(&line, n);
+    if (!out)
+        return NULL;
+    put_line(r, run, out);
+    if (fclose(out) == 0)
+        return line;
+    free(line);
+    return NULL;
 }

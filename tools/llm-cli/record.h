@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "ggl/str.h"
 #include "llm/sampler.h"
 #include "llm/session.h"
 
@@ -20,6 +21,7 @@ typedef struct record {
 bool record_token(record *r, int32_t id, const float *logits, int32_t n_vocab);
 /* Adds text that was shown. */
 bool record_text(record *r, const char *text, size_t n);
+void record_clear(record *r); /* for another text */
 void record_fini(record *r);
 
 /* Facts of the run that the record does not collect itself. */
@@ -33,11 +35,14 @@ typedef struct record_run {
     size_t n_prompt_text;
     const char *finish; /* why it ended: "stop", "length", "context", .. */
     const char *backends;
+    /* Of an answer in a conversation: the text besides reasoning and calls, and the calls as elements of
+     * a JSON array. content.s NULL: it is no answer. */
+    ggl_str content, calls;
     int64_t n_predict, n_reused;
     double load, prompt, generation; /* seconds */
 } record_run;
 
-/* Writes the line. */
-void record_print(const record *r, const record_run *run, FILE *out);
+/* Returns the line, which the caller frees by free; NULL: out of memory. */
+char *record_line(const record *r, const record_run *run, size_t *n);
 
 #endif

@@ -72,7 +72,7 @@ class Tale(Story):
         return self.text()
 
     def name(self, items):
-        if self.rng.random() < 0.3:
+        if self.rng.random() < 0.08:
             name = invented(self.rng)
             self.used.add(name)
             return name

@@ -307,13 +307,13 @@ class Talk:
                               "two ", "little "]) + MANY.get(kind, re.sub("([^aeiou])y$", r"\1ie", kind) + "s"), who
         if r < 0.42:
             return f"a {little}{kind}", who
-        if r < 0.52:
+        if r < 0.5:
             return f"a {little}{kind} {self.pick(['named', 'called', 'with the name'])} {name}", {**who, "name": name}
-        if r < 0.6:
+        if r < 0.56:
             return f"{name} the {kind}", {**who, "name": name}
-        if r < 0.7:
+        if r < 0.64:
             return name, {"name": name, "female": female, "human": human}
-        if r < 0.83:
+        if r < 0.84:
             color, noun = self.pick(COLORS), self.pick(TREASURES)
             if self.maybe(0.4):
                 return f"a {color} {noun}", {"thing": (color, noun), "plot": self.pick(["lost", "magic"])}
@@ -432,7 +432,7 @@ class Talk:
         known = [*self.facts] + ["name"] * bool(self.user)
         if not known and self.maybe(0.6):
             return self.tell_fact()
-        kind = self.pick(known if known and self.maybe(0.85) else ["color", "animal", "pet", "town", "name", "name"])
+        kind = self.pick(known if known and self.maybe(0.7) else ["color", "animal", "pet", "town", "name", "name"])
         unknown = "You have not told me that."
         if kind == "name":
             self.user_says(self.word("[what is my name|do you know my name|who am I|what am I called|can you remember "

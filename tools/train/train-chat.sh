@@ -3,8 +3,8 @@
 #
 #   tools/train/train-chat.sh [WORK]    WORK: folder for checkpoints, default /tmp/train-chat
 #
-# It installs (as root) Debian's python3-torch, python3-numpy and libopenblas0-pthread. Training takes about three
-# quarters of an hour of one processor core; interrupted, it goes on where it was when the script is started again.
+# It installs (as root) Debian's python3-torch, python3-numpy and libopenblas0-pthread. Training takes about
+# half an hour of one free processor core; interrupted, it goes on where it was when the script is started again.
 # NO_INSTALL=1 and TEXT as in train.sh.
 set -eu
 

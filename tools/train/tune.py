@@ -154,7 +154,7 @@ def main():
     ap.add_argument("--work", required=True)
     ap.add_argument("--prose", help="a text of old stories, for questions from outside of the story world")
     ap.add_argument("--context", type=int, default=2048)
-    ap.add_argument("--steps", type=int, default=2900)
+    ap.add_argument("--steps", type=int, default=2500)
     ap.add_argument("--tokens", type=int, default=4096, help="places per step")
     ap.add_argument("--short", type=int, default=25, help=f"so many chunks of {CHUNK} conversations at first are short ones")
     ap.add_argument("--lr", type=float, default=1.5e-3)
