@@ -65,7 +65,7 @@ cmp -s "$tmp/a" "$tmp/b" || fail "another text after the saved answer"
 # --- files that do not fit -----------------------------------------------------------------------------------------------
 cp "$cache" "$tmp/ours"
 "$cli" -m "$other" -p "$story" -n 5 --prompt-cache "$cache" --prompt-cache-ro >/dev/null 2>"$tmp/err" </dev/null || fail "another model's cache"
-grep -q 'made with another model: built-in model; now: stories-gpt2.gguf' "$tmp/err" || fail "another model: $(cat "$tmp/err")"
+grep -q 'made with another model: builtin:stories; now: stories-gpt2.gguf' "$tmp/err" || fail "another model: $(cat "$tmp/err")"
 cmp -s "$cache" "$tmp/ours" || fail "--prompt-cache-ro changes the file"
 run "$tmp/with" --seed 3 --prompt-cache "$cache" --prompt-cache-ro -ctk q8_0
 grep -q "keys of type f16" "$tmp/err" || fail "another type: $(cat "$tmp/err")"
