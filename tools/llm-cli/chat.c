@@ -204,8 +204,19 @@ static int open_generator(chat *c) {
 }
 
 /* Prepares where answers go, and which strings end them. */
+/* text_stream.take: breaks lines between words. */
+static bool wrap_text(void *ctx, const char *text, size_t n) {
+    tool_set_line(text[n - 1] == '\n' ? TOOL_LINE_EMPTY : TOOL_LINE_TEXT);
+    return word_wrap_put(ctx, text, n);
+}
+
 static int open_output(chat *c) {
     ggl_error err = {0};
+    if (!c->o.output && !c->o.chat.no_wrap && terminal_has_looks()) {
+        c->wrap.out = stdout;
+        c->out.take = wrap_text;
+        c->out.ctx = &c->wrap;
+    }
     ggl_status st = stops_init(&c->stops, &c->o.stops, c->o.escape, &err);
     if (st == GGL_OK && c->o.output)
         st = ggl_new_file_open(&c->out.file, c->o.output, &err);

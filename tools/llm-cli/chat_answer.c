@@ -347,6 +347,8 @@ static ggl_status give_answer(chat *c, prompt *p, ggl_error *err) {
                                      .calls = {.format = c->marks,
                                                .prompt = {p->text, p->n_text},
                                                .tools = {c->tools.s, c->tools.n}}};
+    c->wrap.column = 0;
+    c->wrap.n = 0;
     if (c->o.json_output)
         c->out.take = drop_text;
     record_clear(&c->record);

@@ -5,6 +5,7 @@
 #include "chat.h"
 #include "chat_input.h"
 #include "chat_show.h"
+#include "common/word_wrap.h"
 #include "llm/chat.h"
 #include "llm/generate.h"
 #include "llm/talk.h"
@@ -32,6 +33,7 @@ typedef struct chat {
     llm_generator *g;
     chat_input in;
     text_stream out;
+    word_wrap wrap; /* of answers on a terminal */
     stops stops;
     size_t n_shown;                /* bytes of the answer that were given to be shown */
     bool has_looks;                /* answers are on a terminal that can dim text */

@@ -10,7 +10,7 @@ enum { REASONING_SHOW, REASONING_DIM, REASONING_HIDE };
 typedef struct chat_options {
     bool wanted, refused;     /* -cnv, -no-cnv */
     bool single, interactive; /* one turn; typed text is appended to a text without a template */
-    bool interactive_first, multiline, no_history, jinja, show_timings;
+    bool interactive_first, multiline, no_history, no_wrap, jinja, show_timings;
     const char *system, *system_file, *in_prefix, *in_suffix;
     const char *tools; /* file */
     const char *template_name, *template_file, *template_vars;
@@ -66,6 +66,7 @@ extern const char *const chat_reasoning_choices[], *const chat_format_choices[];
      .help = "with -i: put after it"},                                                             \
     {"-mli --multiline-input", ARG_FLAG, &(o).multiline,                                           \
      .help = "Enter is a newline; a backslash before it ends the message"},                        \
+    {"--no-wrap", ARG_FLAG, &(o).no_wrap, .help = "let the terminal break lines, also within words"}, \
     {"--show-timings", ARG_FLAG, &(o).show_timings,                                                \
      .help = "print the speed after each answer of a conversation (/stats prints it once)"},       \
     {"--no-show-timings", ARG_UNFLAG, &(o).show_timings, .help = "do not (default)"},              \
