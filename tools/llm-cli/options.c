@@ -228,4 +228,5 @@ void cli_options_fini(cli_options *o) {
     args_list_fini(&o->stops.stop);
     args_list_fini(&o->placement.place);
     ignore_fini(&o->ignore);
+    adapters_fini(&o->adapters);
 }
