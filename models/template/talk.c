@@ -11,6 +11,7 @@ typedef struct message {
     char *role;        /* has a NUL */
     char *content;     /* [n_content]; NULL: no string */
     size_t n_content;
+    llm_json_out calls; /* as llm_talk_calls returns them */
 } message;
 
 typedef struct variable {
@@ -47,6 +48,7 @@ static void message_fini(message *m) {
     ggl_free(m->json.s);
     ggl_free(m->role);
     ggl_free(m->content);
+    ggl_free(m->calls.s);
 }
 
 static void variable_fini(variable *v) {
@@ -77,6 +79,10 @@ ggl_str llm_talk_role(const llm_talk *t, size_t i) {
 
 ggl_str llm_talk_content(const llm_talk *t, size_t i) {
     return (ggl_str){t->message[i].content, t->message[i].n_content};
+}
+
+ggl_str llm_talk_calls(const llm_talk *t, size_t i) {
+    return (ggl_str){t->message[i].calls.s, t->message[i].calls.n};
 }
 
 /* Makes a message of a role and a content. False: out of memory. */
@@ -204,6 +210,45 @@ ggl_status llm_talk_set(llm_talk *t, ggl_str json, const char *name, ggl_error *
 
 /* --- JSON ------------------------------------------------------------------------------------- */
 
+/* Writes the calls of "tool_calls"; OpenAI's form has each of them in a "function". */
+static void put_calls(llm_json_out *out, const json_value *calls) {
+    for (uint32_t i = 0; calls && i < calls->n; i++) {
+        const json_value *call = &calls->item[i];
+        const json_value *function = llm_json_get_kind(call, "function", JSON_OBJECT);
+        const json_value *name = llm_json_get(function ? function : call, "name");
+        const json_value *arguments = llm_json_get(function ? function : call, "arguments");
+        llm_json_put_text(out, "{\"name\": ");
+        if (name)
+            llm_json_put_value(out, name);
+        else
+            llm_json_put_text(out, "null");
+        llm_json_put_text(out, ", \"arguments\": ");
+        if (arguments)
+            llm_json_put_value(out, arguments);
+        else
+            llm_json_put_text(out, "{}");
+        llm_json_put_text(out, "}\n");
+    }
+}
+
+/* A content is a string or a list of parts. It may be missing, or null, beside calls of tools. */
+static ggl_status check_content(const json_value *v, size_t at, const char *name, ggl_error *err) {
+    const json_value *content = llm_json_get(v, "content");
+    const json_value *calls = llm_json_get_kind(v, "tool_calls", JSON_ARRAY);
+    if (content && (content->kind == JSON_STRING || content->kind == JSON_ARRAY))
+        return GGL_OK;
+    if ((!content || content->kind == JSON_NULL) && calls && calls->n > 0)
+        return GGL_OK;
+    if (!content)
+        return ggl_fail(err, GGL_FORMAT,
+                        "%s: message %zu has no \"content\"; write {\"role\": \"user\", "
+                        "\"content\": \"Hi\"}",
+                        name, at);
+    return ggl_fail(err, GGL_FORMAT,
+                    "%s: the \"content\" of message %zu is %s; a string or a list is expected",
+                    name, at, llm_json_kind_text((json_kind)content->kind));
+}
+
 static ggl_status read_message(llm_talk *t, const json_value *v, const char *name, ggl_error *err) {
     const json_value *role = llm_json_get_kind(v, "role", JSON_STRING);
     const json_value *content = llm_json_get_kind(v, "content", JSON_STRING);
@@ -216,7 +261,8 @@ static ggl_status read_message(llm_talk *t, const json_value *v, const char *nam
                  .content = content ? copy_of(json_str(content)) : NULL,
                  .n_content = content ? content->n : 0};
     llm_json_put_value(&m.json, v);
-    if (!m.role || (content && !m.content) || m.json.failed ||
+    put_calls(&m.calls, llm_json_get_kind(v, "tool_calls", JSON_ARRAY));
+    if (!m.role || (content && !m.content) || m.json.failed || m.calls.failed ||
         !ggl_grow(&t->message, &t->cap, t->n + 1, sizeof *t->message)) {
         message_fini(&m);
         return no_memory(err);
@@ -240,8 +286,11 @@ static ggl_status read_all(llm_talk *t, const json_value *root, const char *name
         return ggl_fail(err, GGL_FORMAT,
                         "%s: there is no list \"messages\": this is not a conversation", name);
     ggl_status st = set_all(t, root, err);
-    for (uint32_t i = 0; i < messages->n && st == GGL_OK; i++)
+    for (uint32_t i = 0; i < messages->n && st == GGL_OK; i++) {
         st = read_message(t, &messages->item[i], name, err);
+        if (st == GGL_OK)
+            st = check_content(&messages->item[i], i + 1, name, err);
+    }
     return st;
 }
 

@@ -175,6 +175,55 @@ def commands():
     t.end("/bye", 0)
 
 
+def upkeep():
+    """The counter, /show, /stats, /load and /read tell how the conversation is."""
+    t = Terminal("-n", "3")
+    t.prompt()
+    check("no answer yet" in t.say("/stats") and "0 of 256 tokens, 0 messages" in clean(t.seen[-200:]), "/stats of nothing", t.seen)
+    used = lambda: int((re.findall(rb"([0-9]+)/256\x1b\[0m > ", t.seen[-60:]) or [0])[-1])
+    t.say("Hello there")
+    first = used()
+    t.say("And what was it that she said to you?")
+    second = used()
+    t.say("/undo")
+    check(0 < used() <= first + 2 < second, "the counter after /undo: %d, %d, %d" % (first, second, used()))
+    t.say("/undo")
+    check(used() == 0, "the counter after /undo of all: %d" % used(), t.seen)
+    t.say("Hello there")
+    t.say("/clear")
+    check(used() == 0, "the counter after /clear: %d" % used(), t.seen)
+    t.say("Hello there")
+    t.say("refuse")
+    said = t.say("/stats")
+    check("prompt 0 tokens" not in said and "2 messages" in said, "/stats after a refusal: " + said)
+    t.say("/clear")
+    for command in ("/clear now", "/undo 2"):
+        check("takes nothing" in t.say(command), command, t.seen)
+    check("did you mean /regen or /read?" in t.say("/re"), "/re", t.seen)
+    check("a command's name is missing" in t.say("/"), "/", t.seen)
+    for name, data in (("nul", b"a\0b"), ("latin1", b"caf\xe9 au lait")):
+        with open(path(name), "wb") as f:
+            f.write(data)
+        check("is not text in UTF-8" in t.say("/read " + path(name)).replace("\n", " "), "/read " + name, t.seen)
+    with open(path("note.txt"), "w") as f:
+        f.write("A note.")
+    t.say("/read " + path("note.txt"))
+    check("the text of /read is taken back, too" in t.say("long " * 300), "/read before a message that does not fit", t.seen)
+    for name, messages, words in (("bare", [{"role": "user"}], 'has no "content"'), ("five", [{"role": "user", "content": 5}], "is a number"),
+                                  ("empty", [], 'the list "messages" is empty')):
+        with open(path(name), "w") as f:
+            json.dump({"messages": messages}, f)
+        said = t.say("/load " + path(name)).replace("\n", "")
+        check(words in said and "the conversation stays" in said, "/load %s: %s" % (name, said))
+    with open(path("calls"), "w") as f:
+        json.dump({"messages": [{"role": "assistant", "content": " ok", "tool_calls": [{"type": "function", "function": {
+            "name": "f", "arguments": {"a": 1}}}]}]}, f)
+    check("(1 message from" in t.say("/load " + path("calls")), "/load of one message", t.seen)
+    check('assistant\n  ok\n  {"name": "f", "arguments": {"a": 1}}' in t.say("/show"), "/show of a call", t.seen)
+    t.type("\x04")
+    t.end("upkeep", 0)
+
+
 def stops():
     t = Terminal("--ignore-eos", "-c", "2000", "--device", "reference")
     t.prompt()
@@ -418,6 +467,13 @@ def pipes():
     check(run("-st", "-n", "40", "-p", "Once upon a time", "-o", path("answer")).stdout == b"", "-o prints the answer, too")
     with open(path("answer"), "rb") as f:
         check(f.read() == told, "-o")
+    for more in ((), ("-f", path("nothing"))):
+        open(path("nothing"), "w").close()
+        r = run("-st", *more, code=2)
+        check(b"there is no message" in r.stderr, "-st %s without a message" % (more,), r.stderr)
+    with open("/dev/null") as nothing:
+        r = subprocess.run([CLI, *FLAGS, "-st"], stdin=nothing, capture_output=True, env=ENV)
+    check(r.returncode == 2 and b"there is no message" in r.stderr, "-st < /dev/null", r.stderr)
     a = run("-st", "-n", "8", "-p", "Hi", "-sys", "Be kind.").stdout
     check(a == run("-st", "-n", "8", "-p", "Hi", "-sysf", path("system")).stdout, "-sysf")
 
@@ -475,7 +531,7 @@ def by_itself():
     check(b"generation" in t.seen and b"/help" not in t.seen, "-no-cnv converses", t.seen)
 
 
-CASES = [by_itself, conversation, commands, stops, settings, editing, history, full, reasoning, pipes, wrong, dumb, interactive]
+CASES = [by_itself, conversation, commands, upkeep, stops, settings, editing, history, full, reasoning, pipes, wrong, dumb, interactive]
 for case in CASES:
     if len(sys.argv) < 5 or case.__name__ in sys.argv[4:]:
         try:

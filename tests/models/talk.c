@@ -96,6 +96,20 @@ TEST(what_is_read_is_written) {
     llm_talk_free(t);
 }
 
+TEST(calls_are_listed) {
+    llm_talk *t = read_text("{\"messages\": [{\"role\": \"assistant\", \"content\": \"x\", "
+                            "\"tool_calls\": [{\"type\": \"function\", \"function\": {\"name\": "
+                            "\"f\", \"arguments\": {\"a\": 1}}}, {\"name\": \"g\"}, 3]}, "
+                            "{\"role\": \"user\", \"content\": \"y\"}]}");
+    REQUIRE(t != NULL);
+    const ggl_str calls = llm_talk_calls(t, 0);
+    CHECK(ggl_str_is(calls, "{\"name\": \"f\", \"arguments\": {\"a\": 1}}\n"
+                            "{\"name\": \"g\", \"arguments\": {}}\n"
+                            "{\"name\": null, \"arguments\": {}}\n"));
+    CHECK(llm_talk_calls(t, 1).n == 0);
+    llm_talk_free(t);
+}
+
 TEST(turns) {
     llm_talk *t = read_text(whole);
     REQUIRE(t != NULL);
@@ -131,7 +145,15 @@ TEST(refused) {
         {"[]", "talk.json: a JSON object is expected, not an array"},
         {"{}", "talk.json: there is no list \"messages\": this is not a conversation"},
         {"{\"messages\": {}}", "there is no list \"messages\""},
-        {"{\"messages\": [{\"role\": \"user\"}, 7]}", "talk.json: message 2 has no \"role\""},
+        {"{\"messages\": [{\"role\": \"user\", \"content\": \"\"}, 7]}",
+         "talk.json: message 2 has no \"role\""},
+        {"{\"messages\": [{\"role\": \"user\"}]}", "talk.json: message 1 has no \"content\""},
+        {"{\"messages\": [{\"role\": \"user\", \"content\": 5}]}",
+         "the \"content\" of message 1 is a number"},
+        {"{\"messages\": [{\"role\": \"assistant\", \"content\": null}]}",
+         "the \"content\" of message 1 is null"},
+        {"{\"messages\": [{\"role\": \"assistant\", \"content\": null, \"tool_calls\": []}]}",
+         "the \"content\" of message 1 is null"},
         {"{\"messages\": [{\"role\": 7}]}", "message 1 has no \"role\""},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

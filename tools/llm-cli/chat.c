@@ -308,9 +308,12 @@ static int after_answer(chat *c, int code) {
 
 static int answer_message(chat *c, ggl_str text) {
     const size_t keep = llm_talk_n(c->talk);
+    const bool with_files = c->attached.n > 0;
     int code = add_message(c, text);
     if (code < 0)
         code = chat_answer(c, keep);
+    if (with_files && llm_talk_n(c->talk) == keep)
+        chat_say(c, "(the text of /read is taken back, too)");
     return after_answer(c, code);
 }
 
@@ -354,7 +357,7 @@ static int read_turns(chat *c) {
     char prompt[80];
     for (int code = -1; code < 0;) {
         ggl_str line;
-        const size_t n = chat_n_used(c);
+        const size_t n = c->n_used;
         snprintf(prompt, sizeof prompt, n ? "%s%zu/%" PRId64 "%s > " : "> ",
                  c->has_looks ? "\033[2m" : "", n, llm_session_n_ctx(c->setup->session),
                  c->has_looks ? "\033[0m" : "");
@@ -385,9 +388,13 @@ static int single_turn(chat *c) {
     ggl_str text = c->setup->first;
     if (!text.s) {
         const line_result r = chat_input_read(&c->in, "> ", &text);
-        if (r != LINE_DONE)
-            return r == LINE_END ? 0 : r == LINE_INTERRUPT ? 128 + SIGINT : process_stop_code();
+        if (r == LINE_END && c->in.is_terminal)
+            return 0;
+        if (r != LINE_DONE && r != LINE_END)
+            return r == LINE_INTERRUPT ? 128 + SIGINT : process_stop_code();
     }
+    if (text.n == 0 && !c->o.prompt && (c->setup->first.s || !c->in.is_terminal))
+        return tool_error(TOOL, 2, "-st: there is no message; pass one by -p, -f or a pipe");
     int code = add_message(c, text);
     if (code < 0)
         code = chat_answer(c, 0);

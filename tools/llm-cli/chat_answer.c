@@ -18,23 +18,23 @@ bool chat_text_add(chat_text *t, const char *s, size_t n) {
     return true;
 }
 
-size_t chat_n_used(const chat *c) {
-    size_t n;
+/* After an answer: the last token of a full context is not in it. */
+static void set_used(chat *c) {
     const size_t n_ctx = (size_t)llm_session_n_ctx(c->setup->session);
-    (void)llm_generator_tokens(c->g, &n);
-    return n < n_ctx ? n : n_ctx; /* the last token of a full one is not in it */
+    (void)llm_generator_tokens(c->g, &c->n_used);
+    c->n_used = c->n_used < n_ctx ? c->n_used : n_ctx;
 }
 
 /* --- the prompt ------------------------------------------------------------------------------- */
 
-ggl_status chat_render(const chat *c, const llm_talk *talk, size_t first, char **text, size_t *n,
-                       ggl_error *err) {
-    static const char begins[] = "{\"add_generation_prompt\": true}";
+ggl_status chat_render(const chat *c, const llm_talk *talk, size_t first, bool asks, char **text,
+                       size_t *n, ggl_error *err) {
+    const char *begins = asks ? "{\"add_generation_prompt\": true}" : "{}";
     char *json = NULL;
     size_t n_json = 0;
     *text = NULL;
     ggl_status st = llm_talk_json(talk, first, &json, &n_json, err);
-    const ggl_str vars[] = {{json, n_json}, {begins, sizeof begins - 1}};
+    const ggl_str vars[] = {{json, n_json}, {begins, strlen(begins)}};
     if (st == GGL_OK)
         st = llm_chat_prompt(c->format, vars, 2, NULL, text, n, err);
     ggl_free(json);
@@ -57,11 +57,23 @@ static void prompt_fini(prompt *p) {
 
 static ggl_status make_prompt(const chat *c, prompt *p, ggl_error *err) {
     prompt_fini(p);
-    ggl_status st = chat_render(c, c->talk, c->first, &p->text, &p->n_text, err);
+    ggl_status st = chat_render(c, c->talk, c->first, true, &p->text, &p->n_text, err);
     if (st == GGL_OK)
         st = llm_tokenize(c->setup->tokenizer, p->text, p->n_text, LLM_TOKENIZE_SPECIAL, &p->ids,
                           err);
     return st;
+}
+
+void chat_count_used(chat *c) {
+    ggl_error none = {0}; /* a template may refuse what is left, such as a lone system message */
+    prompt p = {0};
+    c->n_used = 0;
+    if (llm_talk_n(c->talk) > 0 &&
+        chat_render(c, c->talk, c->first, false, &p.text, &p.n_text, &none) == GGL_OK &&
+        llm_tokenize(c->setup->tokenizer, p.text, p.n_text, LLM_TOKENIZE_SPECIAL, &p.ids, &none) ==
+            GGL_OK)
+        c->n_used = p.ids.n;
+    prompt_fini(&p);
 }
 
 /* Leaves the oldest turn out. False: only the last one is left. */
@@ -73,9 +85,9 @@ static bool drop_turn(chat *c) {
     return true;
 }
 
-/* Makes the prompt, and leaves out the oldest turns if it and the answer so far do not fit: then as
- * many that half of the context is free, because what remains has to run again. is_full: the context
- * is full already. */
+/* Makes the prompt, and leaves out the oldest turns if it and the answer so far do not fit: then
+ * until half of the context is free, because what remains has to run again. is_full: the context is
+ * full already. */
 static ggl_status fit_prompt(chat *c, prompt *p, bool is_full, ggl_error *err) {
     const size_t n_ctx = (size_t)llm_session_n_ctx(c->setup->session), first = c->first;
     size_t most = is_full ? n_ctx / 2 : n_ctx - 1;
@@ -387,16 +399,22 @@ int chat_answer(chat *c, size_t keep) {
     c->drawn.n = 0;
     if (c->stops.strings)
         llm_stop_reset(c->stops.strings);
+    const chat_times last = c->last;
     c->last = (chat_times){0};
     ggl_status st = fit_prompt(c, &p, false, &err);
     if (p.too_long)
         say_too_long(c, &p);
     else if (st == GGL_OK)
         st = run_prompt(c, &p, &err);
-    if (st == GGL_OK)
+    const bool runs = st == GGL_OK;
+    if (runs)
         st = give_answer(c, &p, &err);
     else if (st == GGL_CANCELLED)
         chat_say(c, "(stopped; the message is taken back)");
+    if (runs)
+        set_used(c);
+    else
+        c->last = last;
     const bool told = p.too_long;
     prompt_fini(&p);
     if (llm_talk_n(c->talk) == n_before && st != GGL_OK)

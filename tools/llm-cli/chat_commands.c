@@ -40,6 +40,10 @@ static chat_next wants(const char *name, const char *argument) {
     return CHAT_READ;
 }
 
+static const char *plural(size_t n) {
+    return n == 1 ? "" : "s";
+}
+
 /* --- turns ------------------------------------------------------------------------------------ */
 
 static chat_next do_clear(chat *c, const char *argument, size_t *keep) {
@@ -49,6 +53,7 @@ static chat_next do_clear(chat *c, const char *argument, size_t *keep) {
     c->first = llm_talk_begin(c->talk);
     c->told_shift = false;
     c->attached.n = 0;
+    chat_count_used(c);
     chat_say(c,
              llm_talk_n(c->talk) ? "(begins again; the system message stays)" : "(begins again)");
     return CHAT_READ;
@@ -67,6 +72,7 @@ static void cut(chat *c, size_t n) {
     llm_talk_cut(c->talk, n);
     if (c->first >= n)
         c->first = llm_talk_begin(c->talk);
+    chat_count_used(c);
 }
 
 static chat_next do_undo(chat *c, const char *argument, size_t *keep) {
@@ -114,7 +120,23 @@ static chat_next do_system(chat *c, const char *argument, size_t *keep) {
     else
         chat_say(c, removes ? "(no system message)" : "(system message set)");
     c->first += llm_talk_begin(c->talk) - begin;
+    chat_count_used(c);
     return CHAT_READ;
+}
+
+/* Prints a text without white space at its start, indented. Newlines stay; other control characters are
+ * escaped. */
+static void show_lines(ggl_str text) {
+    while (text.n > 0 && strchr(" \t\r\n", *text.s)) {
+        text.s++;
+        text.n--;
+    }
+    while (text.n > 0) {
+        const char *end = memchr(text.s, '\n', text.n);
+        const size_t n = end ? (size_t)(end - text.s) : text.n;
+        ggl_fprint(stderr, "  %.*s\n", (int)n, text.s);
+        text = (ggl_str){text.s + n + (end != NULL), text.n - n - (end != NULL)};
+    }
 }
 
 static chat_next do_show(chat *c, const char *argument, size_t *keep) {
@@ -125,13 +147,9 @@ static chat_next do_show(chat *c, const char *argument, size_t *keep) {
         const ggl_str role = llm_talk_role(c->talk, i), text = llm_talk_content(c->talk, i);
         const bool left_out = i >= begin && i < c->first;
         chat_say(c, "%.*s%s", (int)role.n, role.s, left_out ? " (left out)" : "");
-        ggl_str rest = text.s ? text : (ggl_str){"(not a text)", 12};
-        while (rest.n > 0) { /* line by line: newlines stay, other control characters are escaped */
-            const char *end = memchr(rest.s, '\n', rest.n);
-            const size_t n = end ? (size_t)(end - rest.s) : rest.n;
-            ggl_fprint(stderr, "  %.*s\n", (int)n, rest.s);
-            rest = (ggl_str){rest.s + n + (end != NULL), rest.n - n - (end != NULL)};
-        }
+        const ggl_str calls = llm_talk_calls(c->talk, i);
+        show_lines(text.s || calls.s ? text : (ggl_str){"(not a text)", 12});
+        show_lines(calls);
     }
     if (llm_talk_n(c->talk) == 0)
         chat_say(c, "(nothing was said yet)");
@@ -194,7 +212,8 @@ static chat_next do_save(chat *c, const char *argument, size_t *keep) {
         free(path);
         return CHAT_READ;
     }
-    chat_say(c, "(%zu messages saved in %s)", llm_talk_n(c->talk), path);
+    const size_t n = llm_talk_n(c->talk);
+    chat_say(c, "(%zu message%s saved in %s)", n, plural(n), path);
     set_saved_as(c, path);
     return CHAT_READ;
 }
@@ -215,9 +234,11 @@ static ggl_status read_talk(chat *c, const char *path, llm_talk **talk, ggl_erro
     ggl_file_map_close(&m);
     if (st != GGL_OK)
         return st;
-    st = chat_set_variables(c, *talk, err);
+    st = llm_talk_n(*talk) > 0
+             ? chat_set_variables(c, *talk, err)
+             : ggl_fail(err, GGL_FORMAT, "%s: the list \"messages\" is empty", path);
     if (st == GGL_OK) {
-        st = chat_render(c, *talk, 0, &prompt, &n, err);
+        st = chat_render(c, *talk, 0, true, &prompt, &n, err);
         if (st != GGL_OK)
             (void)ggl_within(err, st, "%s", path);
     }
@@ -244,12 +265,24 @@ static chat_next do_load(chat *c, const char *argument, size_t *keep) {
     c->talk = talk;
     c->first = llm_talk_begin(talk);
     c->told_shift = false;
+    chat_count_used(c);
     const size_t n = llm_talk_n(talk);
     const bool waits = n > 0 && ggl_str_is(llm_talk_role(talk, n - 1), "user");
-    chat_say(c, "(%zu messages from %s%s)", n, path,
+    chat_say(c, "(%zu message%s from %s%s)", n, plural(n), path,
              waits ? "; /regen answers the last one" : "; /show prints them");
     set_saved_as(c, path);
     return CHAT_READ;
+}
+
+/* Returns the length of the UTF-8 text without NUL at the start of s[n]. */
+static size_t text_length(const char *s, size_t n) {
+    size_t i = 0;
+    for (size_t length; i < n && s[i]; i += length) {
+        length = ggl_utf8_length(s + i, n - i);
+        if (length == 0)
+            break;
+    }
+    return i;
 }
 
 static chat_next do_read(chat *c, const char *argument, size_t *keep) {
@@ -259,7 +292,11 @@ static chat_next do_read(chat *c, const char *argument, size_t *keep) {
         return wants("read", "FILE");
     char *path = path_of(argument);
     char *text = path ? tool_read_at_most(TOOL, path, MOST_FILE, &n) : NULL;
-    if (text && chat_text_add(&c->attached, text, n) && chat_text_add(&c->attached, "\n", 1))
+    const size_t good = text ? text_length(text, n) : 0;
+    if (text && good < n)
+        (void)tool_error(TOOL, 0, "%s: byte %zu is not text in UTF-8; the file is not read", path,
+                         good);
+    else if (text && chat_text_add(&c->attached, text, n) && chat_text_add(&c->attached, "\n", 1))
         chat_say(c, "(%zu bytes of %s will precede your next message)", n, path);
     free(text);
     free(path);
@@ -308,10 +345,15 @@ void chat_say_times(const chat *c, const char *of, const chat_times *t) {
 static chat_next do_stats(chat *c, const char *argument, size_t *keep) {
     (void)argument;
     (void)keep;
-    chat_say_times(c, "last answer", &c->last);
-    chat_say_times(c, "all answers", &c->all);
-    chat_say(c, "context      %zu of %" PRId64 " tokens, %zu messages", chat_n_used(c),
-             llm_session_n_ctx(c->setup->session), llm_talk_n(c->talk));
+    if (c->all.n_answers > 0) {
+        chat_say_times(c, "last answer", &c->last);
+        chat_say_times(c, "all answers", &c->all);
+    } else {
+        chat_say(c, "(there is no answer yet)");
+    }
+    const size_t n = llm_talk_n(c->talk);
+    chat_say(c, "context      %zu of %" PRId64 " tokens, %zu message%s", c->n_used,
+             llm_session_n_ctx(c->setup->session), n, plural(n));
     return CHAT_READ;
 }
 
@@ -362,9 +404,27 @@ static const command *all_commands(void) {
     return commands;
 }
 
+/* Names the commands that begin with what was typed. False: there is none. */
+static bool say_beginnings(const char *name) {
+    char names[200] = "";
+    size_t n = 0;
+    for (const command *k = commands; k->name; k++)
+        if (*name && k->help && strncmp(k->name, name, strlen(name)) == 0)
+            n += (size_t)snprintf(names + n, sizeof names - n, "%s/%s", n ? " or " : "", k->name);
+    if (n > 0)
+        (void)tool_error(TOOL, 0, "there is no command /%s; did you mean %s?", name, names);
+    return n > 0;
+}
+
 static void say_unknown(const char *name) {
     const command *best = NULL;
     size_t least = 3;
+    if (!*name) {
+        (void)tool_error(TOOL, 0, "a command's name is missing; /help lists them");
+        return;
+    }
+    if (say_beginnings(name))
+        return;
     for (const command *k = commands; k->name; k++) {
         const size_t d = args_distance(name, strlen(name), k->name, strlen(k->name));
         if (d < least) {
@@ -393,7 +453,9 @@ chat_next chat_command(chat *c, ggl_str line, size_t *keep) {
     while (k->name && strcmp(k->name, name) != 0)
         k++;
     chat_next next = CHAT_READ;
-    if (k->name)
+    if (k->name && !*k->argument && text[from])
+        (void)tool_error(TOOL, 0, "/%s: '%s' is too much, it takes nothing", k->name, text + from);
+    else if (k->name)
         next = k->run(c, text + from, keep);
     else
         say_unknown(name);

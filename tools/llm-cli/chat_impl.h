@@ -28,7 +28,8 @@ typedef struct chat {
     cli_options o; /* a copy: /set changes it */
     llm_chat *format;
     llm_talk *talk;
-    size_t first; /* messages between the system message and this one no longer fit */
+    size_t first;  /* messages between the system message and this one no longer fit */
+    size_t n_used; /* tokens of the conversation as far as it is kept; 0: not known */
     llm_sampler *sampler;
     llm_generator *g;
     chat_input in;
@@ -62,13 +63,13 @@ bool chat_text_add(chat_text *t, const char *s, size_t n); /* false: out of memo
  * Ctrl-C comes before the first token, the messages after `keep` are removed. Returns -1, or an exit code
  * after an error message. */
 int chat_answer(chat *c, size_t keep);
-/* Renders the conversation, with the beginning of an answer. The caller frees *text by ggl_free. */
-ggl_status chat_render(const chat *c, const llm_talk *talk, size_t first, char **text, size_t *n,
-                       ggl_error *err);
+/* Renders the messages from `first` on, and the beginning of an answer if asks is set. The caller frees *text by ggl_free. */
+ggl_status chat_render(const chat *c, const llm_talk *talk, size_t first, bool asks, char **text,
+                       size_t *n, ggl_error *err);
 /* Sets the variables that the command line gives the template. */
 ggl_status chat_set_variables(const chat *c, llm_talk *talk, ggl_error *err);
-/* Tokens in the context after the last answer. */
-size_t chat_n_used(const chat *c);
+/* Sets n_used after messages were added or removed without an answer. */
+void chat_count_used(chat *c);
 
 /* Runs a line that begins with '/'. keep: set for CHAT_ANSWER, as in chat_answer. */
 chat_next chat_command(chat *c, ggl_str line, size_t *keep);

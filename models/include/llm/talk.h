@@ -23,7 +23,8 @@ typedef struct llm_talk llm_talk;
 GGL_API GGL_NODISCARD ggl_status llm_talk_new(llm_talk **out, ggl_error *err);
 /* Reads {"messages": [{"role": "user", "content": "Hi"}, ..], ..}. All names are kept, also those of
  * messages (tool_calls, ..). `name`: of the text, for messages. GGL_FORMAT: it is no JSON, or a message is
- * no object with a "role"; GGL_LIMIT; GGL_NOMEM. On failure *out is NULL. */
+ * no object with a "role" and a content: a string or a list, or none beside "tool_calls"; GGL_LIMIT;
+ * GGL_NOMEM. On failure *out is NULL. */
 GGL_API GGL_NODISCARD ggl_status llm_talk_read(llm_talk **out, ggl_str json, const char *name,
                                                ggl_error *err);
 GGL_API void llm_talk_free(llm_talk *t);
@@ -33,6 +34,9 @@ GGL_API void llm_talk_free(llm_talk *t);
 GGL_API size_t llm_talk_n(const llm_talk *t);
 GGL_API ggl_str llm_talk_role(const llm_talk *t, size_t i);
 GGL_API ggl_str llm_talk_content(const llm_talk *t, size_t i);
+/* The calls of tools in a message, each as a line of JSON, {"name": .., "arguments": ..}, with a newline
+ * after it; {NULL, 0}: there are none. */
+GGL_API ggl_str llm_talk_calls(const llm_talk *t, size_t i);
 
 /* Adds a message at the end. Bytes of the content that are not UTF-8 become U+FFFD. GGL_NOMEM. */
 GGL_API GGL_NODISCARD ggl_status llm_talk_add(llm_talk *t, const char *role, ggl_str content,
