@@ -402,8 +402,16 @@ def reasoning():
     t.type("\x04")
     t.end("hidden reasoning", 0)
     hidden = run("-st", "--reasoning", "hide", *think, stdin="Hello").stdout
-    shown = run("-st", *think, stdin="Hello").stdout
+    shown = run("-st", "--reasoning", "show", *think, stdin="Hello").stdout
     check(hidden.strip() == b"" and len(shown.strip()) > 3, "--reasoning in a pipe: %r, %r" % (hidden, shown))
+    for more in ((), ("--reasoning", "dim"), ("-o", path("answer-only"))):
+        check(run("-st", *more, *think, stdin="Hello").stdout.strip() == b"", "reasoning goes into a pipe with %s" % (more,))
+    noted = [b"only reasoning, which is hidden" in run("-st", *more, *think, stdin="Hello").stderr for more in ((), ("--reasoning", "show"))]
+    check(noted == [True, False], "a note for hidden reasoning: %s" % noted)
+    with open(path("answer-only"), "rb") as f:
+        check(f.read().strip() == b"", "reasoning goes into the file of -o")
+    # a grammar makes the model write the marks
+    grammar = ["-st", "-p", "x", "-n", "60", "--grammar", 'root ::= "<think>He asks.</think>ok <tool_call>{\\"name\\": \\"f\\", \\"arguments\\": {}}</tool_call>"']
     with open(path("tools.json"), "w") as f:
         f.write('[{"type": "function", "function": {"name": "f", "parameters": {}}}]')
     r = run("-st", "--tools", path("tools.json"), "-p", "x", code=1)
@@ -412,6 +420,18 @@ def reasoning():
         f.write("{{ tools|tojson }}{% for m in messages %}{{ m.content }}{% endfor %}{# <tool_call> #}")
     tools = ["-st", "-p", "x", "-n", "3", "--chat-template-file", path("tools.jinja")]
     run(*tools, "--tools", path("tools.json"), flags=["-m", MODEL])
+    call = b'{"name": "f", "arguments": {}}\n'
+    for how, want in (((), b"ok\n\n" + call), (("--reasoning", "show"),
+                      b'<think>He asks.</think>ok <tool_call>{"name": "f", "arguments": {}}</tool_call>\n')):
+        r = run(*grammar, *how, "--tools", path("tools.json"), "--chat-template-file", path("tools.jinja"), flags=["-m", MODEL])
+        check(r.stdout.rstrip() == want.rstrip(), "%s with --tools: %r" % (how, r.stdout), r.stderr)
+    t = Terminal("--tools", path("tools.json"), "--chat-template-file", path("tools.jinja"), *grammar[3:], flags=["-m", MODEL])
+    t.prompt()
+    t.say("x")
+    said = t.say("/show")
+    check('assistant\n  ok\n  {"name": "f", "arguments": {}}' in said, "/show of a call that was made: " + said)
+    t.type("\x04")
+    t.end("--tools", 0)
     r = run(*tools, "--tools", path("tools.jinja"), flags=["-m", MODEL], code=1)
     check(b"tools.jinja" in r.stderr, "--tools that are none", r.stderr)
     r = run("-st", "--reasoning-budget", "0", "-p", "x", code=1)

@@ -242,6 +242,9 @@ static int chat_open(chat *c, const chat_setup *s) {
     c->o = *s->o;
     c->shifts = c->o.shift || !c->o.full_given;
     c->has_looks = !c->o.output && tool_color(c->o.color, stdout);
+    const bool is_seen = c->has_looks || (!c->o.output && isatty(STDOUT_FILENO));
+    if (c->o.chat.reasoning == REASONING_DIM && !is_seen)
+        c->o.chat.reasoning = REASONING_HIDE;
     int code = open_template(c);
     if (code < 0)
         code = begin_talk(c);

@@ -279,6 +279,14 @@ static void end_line(chat *c, ggl_status st) {
         say_full(c);
 }
 
+/* Without it, an answer of which nothing is shown looks like a fault. */
+static void note_hidden(const chat *c, const chat_show *show) {
+    if (show->hid && show->n_content == 0 && show->n_found == 0 && !c->o.json_output)
+        (void)tool_error(TOOL, 0,
+                         "note: the answer has only reasoning, which is hidden; --reasoning show "
+                         "prints it");
+}
+
 static void count(chat *c) {
     chat_times *a = &c->all, *b = &c->last;
     b->n_answers = 1;
@@ -372,6 +380,7 @@ static ggl_status give_answer(chat *c, prompt *p, ggl_error *err) {
     ggl_error late = {0};
     const ggl_status shown = st == GGL_NOMEM ? st : show_rest(c, &show, &late);
     end_line(c, st);
+    note_hidden(c, &show);
     count(c);
     ggl_status kept = GGL_OK;
     if (c->o.json_output && shown == GGL_OK)

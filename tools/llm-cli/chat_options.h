@@ -48,8 +48,8 @@ extern const char *const chat_reasoning_choices[], *const chat_format_choices[];
      .help = "tools, a JSON list in OpenAI's form; calls of them are printed as lines of JSON"},   \
     {"--reasoning", ARG_CHOICE, &(o).reasoning, .value = "HOW",                                    \
      .choices = chat_reasoning_choices,                                                            \
-     .help = "what to do with reasoning, as in <think> .. </think>: show, dim (default: on a "     \
-             "terminal) or hide"},                                                                 \
+     .help = "what to do with reasoning, as in <think> .. </think>: dim it on a terminal, and hide " \
+             "it elsewhere (default), hide, or show: print the answer as the model wrote it"},                                                                 \
     {"--reasoning-format", ARG_CHOICE, &(o).reasoning_format, .value = "HOW",                      \
      .choices = chat_format_choices,                                                               \
      .help = "for llama.cpp's users: none is --reasoning show"},                                   \

@@ -55,6 +55,11 @@ static void begin(chat_show *s, llm_calls_kind kind) {
     s->any = true;
 }
 
+/* True if the answer is shown as the model wrote it; its parts are only collected. */
+static bool is_raw(const chat_show *s) {
+    return s->p.reasoning == REASONING_SHOW;
+}
+
 /* Prints a call as a line of JSON, and adds it to those that were found. False: out of memory. */
 static bool show_call(chat_show *s, const llm_calls_part *part) {
     char *line = NULL;
@@ -68,10 +73,12 @@ static bool show_call(chat_show *s, const llm_calls_part *part) {
     bool good = fclose(f) == 0;
     if (good) {
         static const char open[] = "{\"type\": \"function\", \"function\": ";
-        begin(s, LLM_CALLS_CALL);
-        put(s, line, n);
-        put(s, "\n", 1);
-        s->any = false; /* the next part begins a line */
+        if (!is_raw(s)) {
+            begin(s, LLM_CALLS_CALL);
+            put(s, line, n);
+            put(s, "\n", 1);
+            s->any = false; /* the next part begins a line */
+        }
         good = (s->n_found == 0 || append(&s->found, &s->n_found, &s->cap_found, ", ", 2)) &&
                append(&s->found, &s->n_found, &s->cap_found, open, sizeof open - 1) &&
                append(&s->found, &s->n_found, &s->cap_found, line, n) &&
@@ -85,7 +92,10 @@ static bool show_part(chat_show *s, const llm_calls_part *part) {
     if (part->kind == LLM_CALLS_CALL && s->p.has_tools)
         return show_call(s, part);
     if (part->kind == LLM_CALLS_REASONING) {
+        if (is_raw(s))
+            return true;
         if (s->p.reasoning == REASONING_HIDE) {
+            s->hid = true;
             set_thinks(s, true);
             return true;
         }
@@ -93,8 +103,10 @@ static bool show_part(chat_show *s, const llm_calls_part *part) {
         put(s, part->text.s, part->text.n);
         return true;
     }
-    begin(s, LLM_CALLS_CONTENT);
-    put(s, part->text.s, part->text.n);
+    if (!is_raw(s)) {
+        begin(s, LLM_CALLS_CONTENT);
+        put(s, part->text.s, part->text.n);
+    }
     return append(&s->content, &s->n_content, &s->cap_content, part->text.s, part->text.n);
 }
 
@@ -110,8 +122,6 @@ static ggl_status show_parts(chat_show *s, ggl_error *err) {
 
 ggl_status chat_show_begin(chat_show *s, const chat_show_params *p, ggl_error *err) {
     *s = (chat_show){.p = *p};
-    if (p->reasoning == REASONING_SHOW && !p->has_tools)
-        return GGL_OK;
     const ggl_status st = llm_calls_new(&s->calls, &p->calls, err);
     if (st == GGL_OK && p->reasoning == REASONING_HIDE &&
         llm_calls_now(s->calls) == LLM_CALLS_REASONING)
@@ -128,11 +138,10 @@ static size_t leading_space(const char *text, size_t n) {
 }
 
 ggl_status chat_show_put(chat_show *s, const char *text, size_t n, ggl_error *err) {
-    if (!s->calls) {
+    if (is_raw(s)) {
         const size_t space = s->any ? 0 : leading_space(text, n);
         put(s, text + space, n - space);
         s->any |= n > space;
-        return GGL_OK;
     }
     const ggl_status st = llm_calls_add(s->calls, text, n, err);
     return st == GGL_OK ? show_parts(s, err) : st;

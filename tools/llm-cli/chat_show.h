@@ -1,5 +1,5 @@
-/* Shows an answer as it comes: reasoning is dimmed, shown like the rest, or left out; calls of tools become
- * lines of JSON. */
+/* Shows an answer as it comes: reasoning is dimmed or left out, and calls of tools become lines of JSON; or
+ * all is shown as the model wrote it. */
 #ifndef TOOLS_CHAT_SHOW_H
 #define TOOLS_CHAT_SHOW_H
 
@@ -16,9 +16,10 @@ typedef struct chat_show_params {
 
 typedef struct chat_show {
     chat_show_params p;
-    llm_calls *calls;    /* NULL: the answer is shown as it is */
+    llm_calls *calls;
     llm_calls_kind last; /* the kind of part that was shown last */
     bool any;            /* something was shown */
+    bool hid;            /* reasoning was left out */
     bool dimmed, thinks; /* thinks: "thinking .." stands in the line */
     char *found; /* the calls as a JSON array of OpenAI's form, without brackets; [n_found] */
     size_t n_found, cap_found;
