@@ -505,6 +505,22 @@ def wrong():
         r = run(*args, code=2)
         check(words.encode() in r.stderr, "%s: %s" % (args, r.stderr))
     plain = ["-m", MODEL]
+    text = ["-p", "x", "-n", "1"]
+    for flag in (["--chat-template", "no-such"], ["--chat-template-file", TEMPLATE], ["--chat-template-kwargs", "{}"], ["--tools", TEMPLATE],
+                 ["--reasoning", "hide"], ["--reasoning", "dim"], ["--reasoning-format", "auto"], ["--reasoning-budget", "0"], ["-sysf", TEMPLATE]):
+        for how, words in ((text, "with -st, -p is the message"), (["-no-cnv"], "not for -i and -no-cnv"), (["-i"], "not for -i and -no-cnv"),
+                           ([], "standard input is continued as a text")):
+            r = run(*how, *flag, flags=plain, code=2, stdin="x")
+            check((flag[0] + " is for conversations").encode() in r.stderr and words.encode() in r.stderr, "%s: %s" % (how + flag, r.stderr))
+        run("--plan", *flag, flags=plain)
+    for flag, words in ((["--keep", "4"], "--keep needs --on-full shift"), (["--draft-max", "16"], "--draft-max needs --lookup or --draft"),
+                        (["--draft-min", "0"], "--draft-min needs --lookup or --draft"), (["--draft-p-min", "0.5"], "--draft-p-min needs --draft"),
+                        (["--lookup", "--draft-p-min", "0.5"], "--draft-p-min needs --draft"),
+                        (["--keep", "4", "--on-full", "stop"], "--keep needs --on-full shift")):
+        r = run(*text, *flag, flags=plain, code=2)
+        check(words.encode() in r.stderr, "%s: %s" % (flag, r.stderr))
+    r = run("-st", *text, "--keep", "4", code=2)
+    check(b"--keep is for texts" in r.stderr, "--keep in a conversation", r.stderr)
     for args, words in ((("-cnv",), "the file has no chat template"), (("-cnv", "--chat-template", "no-such"), "the built-in ones are chatml"),
                         (("-cnv", "--chat-template-file", path("none")), "No such file")):
         r = run(*args, flags=plain, code=1)

@@ -3,6 +3,25 @@
 const char *const chat_reasoning_choices[] = {"show", "dim", "hide", NULL};
 const char *const chat_format_choices[] = {"auto", "none", NULL};
 
+const char *chat_options_flag(const chat_options *o) {
+    const struct {
+        bool given;
+        const char *flag;
+    } row[] = {{o->system, "-sys"},
+               {o->system_file, "-sysf"},
+               {o->template_name, "--chat-template"},
+               {o->template_file, "--chat-template-file"},
+               {o->template_vars, "--chat-template-kwargs"},
+               {o->tools, "--tools"},
+               {o->reasoning_given, "--reasoning"},
+               {o->format_given, "--reasoning-format"},
+               {o->reasoning_budget >= 0, "--reasoning-budget"}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        if (row[i].given)
+            return row[i].flag;
+    return NULL;
+}
+
 int chat_options_check(chat_options *o, bool has_text, bool has_ids, bool has_output) {
     static const char tool[] = "llm-cli";
     const bool talks = o->wanted || o->single;
@@ -23,12 +42,13 @@ int chat_options_check(chat_options *o, bool has_text, bool has_ids, bool has_ou
         return tool_error(tool, 2, "--chat-template and --chat-template-file exclude each other");
     if ((o->in_prefix || o->in_suffix) && !o->interactive)
         return tool_error(tool, 2, "--in-prefix and --in-suffix are for -i");
-    if ((o->system || o->system_file) && (o->refused || o->interactive))
-        return tool_error(tool, 2, "-sys is for conversations, not for -i and -no-cnv");
-    if ((o->system || o->system_file) && !talks && (has_text || has_ids))
-        return tool_error(
-            tool, 2,
-            "-sys is for conversations: with -st, -p is the message of one turn; with "
-            "-cnv, of the first");
+    const char *flag = chat_options_flag(o);
+    if (flag && (o->refused || o->interactive))
+        return tool_error(tool, 2, "%s is for conversations, not for -i and -no-cnv", flag);
+    if (flag && !talks && (has_text || has_ids))
+        return tool_error(tool, 2,
+                          "%s is for conversations: with -st, -p is the message of one turn; "
+                          "with -cnv, of the first",
+                          flag);
     return -1;
 }

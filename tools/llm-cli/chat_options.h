@@ -15,6 +15,7 @@ typedef struct chat_options {
     const char *tools; /* file */
     const char *template_name, *template_file, *template_vars;
     int reasoning, reasoning_format;
+    bool reasoning_given, format_given;
     int64_t reasoning_budget;
 } chat_options;
 
@@ -47,11 +48,11 @@ extern const char *const chat_reasoning_choices[], *const chat_format_choices[];
     {"--tools", ARG_STRING, &(o).tools, .value = "FILE",                                           \
      .help = "tools, a JSON list in OpenAI's form; calls of them are printed as lines of JSON"},   \
     {"--reasoning", ARG_CHOICE, &(o).reasoning, .value = "HOW",                                    \
-     .choices = chat_reasoning_choices,                                                            \
+     .choices = chat_reasoning_choices, .given = &(o).reasoning_given,                             \
      .help = "what to do with reasoning, as in <think> .. </think>: dim it on a terminal, and hide " \
              "it elsewhere (default), hide, or show: print the answer as the model wrote it"},                                                                 \
     {"--reasoning-format", ARG_CHOICE, &(o).reasoning_format, .value = "HOW",                      \
-     .choices = chat_format_choices,                                                               \
+     .choices = chat_format_choices, .given = &(o).format_given,                                   \
      .help = "for llama.cpp's users: none is --reasoning show"},                                   \
     {"--reasoning-budget", ARG_INT, &(o).reasoning_budget, .value = "N",                           \
      .help = "0: no reasoning, if the template knows enable_thinking (default -1: free)",          \
@@ -77,5 +78,7 @@ extern const char *const chat_reasoning_choices[], *const chat_format_choices[];
 /* Finishes and checks the options. has_text: -p or -f is given; has_ids: --tokens; has_output: -o.
  * Returns -1, or an exit code after an error. */
 int chat_options_check(chat_options *o, bool has_text, bool has_ids, bool has_output);
+/* Returns the first flag given that only conversations read; NULL: there is none. */
+const char *chat_options_flag(const chat_options *o);
 
 #endif

@@ -291,10 +291,26 @@ static void set_facts(cli *c) {
                             .load = c->t_load};
 }
 
+/* Refuses flags that are not read, now that it is known whether this is a conversation. */
+static int check_use(const cli *c) {
+    const char *flag = chat_options_flag(&c->o.chat);
+    if (c->converses && c->o.n_keep != 0)
+        return tool_error(TOOL, 2,
+                          "--keep is for texts; a conversation always keeps its system message");
+    if (!c->converses && flag && !c->o.plan)
+        return tool_error(TOOL, 2,
+                          "%s is for conversations, but standard input is continued as a text; "
+                          "-cnv converses, -st answers it",
+                          flag);
+    return -1;
+}
+
 static int run(cli *c) {
     c->t_begin = process_seconds();
     int code = open_model(c);
     c->converses = code < 0 && chat_begins(&c->o, llm_model_file(c->model));
+    if (code < 0)
+        code = check_use(c);
     if (code < 0)
         code = open_session(c);
     if (code < 0 && c->o.plan)

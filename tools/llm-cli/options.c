@@ -210,6 +210,8 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
     if (code >= 0)
         return code;
     o->shift = o->shift || o->on_full == 1;
+    if (o->n_keep != 0 && !o->shift && !o->chat.wanted && !o->chat.single)
+        return tool_error("llm-cli", 2, "--keep needs --on-full shift: nothing else drops tokens");
     code = speculate_check("llm-cli", &o->speculate);
     if (code < 0)
         code = saved_prompt_check("llm-cli", &o->saved_prompt);

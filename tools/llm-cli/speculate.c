@@ -21,6 +21,12 @@ int64_t speculate_n_max(const speculate_options *o) {
 }
 
 int speculate_check(const char *tool, const speculate_options *o) {
+    const bool guesses = o->lookup || o->draft;
+    if (!guesses && (o->max_given || o->min_given))
+        return tool_error(tool, 2, "%s needs --lookup or --draft MODEL",
+                          o->max_given ? "--draft-max" : "--draft-min");
+    if (!o->draft && o->p_min_given)
+        return tool_error(tool, 2, "--draft-p-min needs --draft MODEL");
     if (o->lookup && o->draft)
         return tool_error(tool, 2, "--lookup and --draft exclude each other");
     if (o->n_min > o->n_max)

@@ -11,6 +11,7 @@ typedef struct speculate_options {
     const char *draft; /* a file; NULL: none */
     int64_t n_max, n_min, n_ctx;
     double p_min;
+    bool max_given, min_given, p_min_given;
     placement_options placement; /* of the draft: only devices and n_gpu_layers */
 } speculate_options;
 
@@ -25,11 +26,14 @@ typedef struct speculate_options {
     {"-md --model-draft --draft", ARG_STRING, &(o).draft, .value = "MODEL",                        \
      .help = "let a smaller model with the same tokenizer guess what follows; the text stays the same"}, \
     {"--draft-max --draft-n", ARG_INT, &(o).n_max, .value = "N",                                   \
-     .help = "most tokens to guess at once (default 16)", .min = 1, .max = LLM_GUESS_MOST},        \
+     .help = "most tokens to guess at once (default 16)", .min = 1, .max = LLM_GUESS_MOST,         \
+     .given = &(o).max_given},                                                                     \
     {"--draft-min --draft-n-min", ARG_INT, &(o).n_min, .value = "N",                               \
-     .help = "do not use fewer guesses (default 0)", .min = 0, .max = LLM_GUESS_MOST},             \
+     .help = "do not use fewer guesses (default 0)", .min = 0, .max = LLM_GUESS_MOST,              \
+     .given = &(o).min_given},                                                                     \
     {"--draft-p-min", ARG_FLOAT, &(o).p_min, .value = "P",                                         \
-     .help = "the draft guesses no token that it finds less probable (default 0.75)", .min = 0, .max = 1}, \
+     .help = "the draft guesses no token that it finds less probable (default 0.75)", .min = 0, .max = 1, \
+     .given = &(o).p_min_given},                                                                   \
     {"-cd --ctx-size-draft", ARG_INT, &(o).n_ctx, .value = "N",                                    \
      .help = "context of the draft (default 0: as -c)", .min = 0, .max = 1 << 30},                 \
     {"-devd --device-draft", ARG_STRING, &(o).placement.devices, .value = "NAME,..",               \
