@@ -149,8 +149,22 @@ def commands():
     check("(temp = 0.5)" in t.say("/set temp 0.5"), "/set", t.seen)
     check("'abc' is not" in t.say("/set temp abc"), "/set abc", t.seen)
     check("unknown flag '--tmep'; did you mean '--temp'" in t.say("/set tmep 1"), "/set tmep", t.seen)
-    check("unknown flag '--model'" in t.say("/set model x"), "/set model", t.seen)
-    check("write /set NAME VALUE" in t.say("/set"), "/set alone", t.seen)
+    for name in ("model x", "ctx-size 5", "stop cat", "grammar x", "logit-bias 406-inf", "threads 2", "threads", "reasoning-format none"):
+        said = t.say("/set " + name).replace("\n", " ")
+        check("llm-cli: --%s cannot be changed in a conversation; /set lists what can" % name.split()[0] in said, "/set %s: %s" % (name, said))
+    check("'--tmep'; did you mean '--temp'" in t.say("/set tmep"), "/set of an unknown name", t.seen)
+    said = t.say("/set")
+    for row in ("temp = 0.5", "top-k = 40", "on-full = shift", "reasoning = dim", "n-predict = 3", "/set NAME VALUE changes one"):
+        check(row in said, "/set alone has no %r: %s" % (row, said))
+    check(t.say("/set temperature").endswith("temp = 0.5"), "/set temp", t.seen)
+    check("(samplers = top_k;temperature)" in t.say("/set samplers top_k;temperature"), "/set samplers", t.seen)
+    check("(sampling-seq = kt)" in t.say("/set sampling-seq kt"), "/set sampling-seq after samplers", t.seen)
+    check("sampling-seq = kt" in t.say("/set sampling-seq") and "samplers = default" in t.say("/set samplers"), "the last one wins", t.seen)
+    check("(samplers = top_k)" in t.say("/set samplers top_k") and "default" in t.say("/set sampling-seq"), "/set samplers again", t.seen)
+    check("(on-full = stop)" in t.say("/set on-full stop") and "(top-k = 9)" in t.say("/set top-k 9"), "/set on-full", t.seen)
+    check("on-full = stop" in t.say("/set on-full"), "another setting changes on-full", t.seen)
+    said = t.say("/set seed 5") + t.say("/set mirostat 1")
+    check("(seed = 5)" in said and "llm-cli: --mirostat: '1' is not one of" in said, "/set mirostat", t.seen)
     check("(n-predict = 1)" in t.say("/set n-predict 1") and "(ended after 1 tokens" in t.say("Hi"), "/set n-predict", t.seen)
     check("(system message set)" in t.say("/system Be kind.") and "Be kind." in t.say("/system"), "/system", t.seen)
     check("(no system message)" in t.say("/system -") and "there is no system" in t.say("/system"), "/system -", t.seen)
@@ -173,6 +187,12 @@ def commands():
     check("a JSON object" not in clean(t.prompt()) and b"/load " + path("no").encode() in t.seen, "Tab", t.seen)
     t.type("/bye\r")
     t.end("/bye", 0)
+    t = Terminal("--context-shift")
+    t.prompt()
+    t.say("/set temp 1")
+    check("on-full = shift" in t.say("/set on-full"), "/set temp undoes --context-shift", t.seen)
+    t.type("\x04")
+    t.end("--context-shift", 0)
 
 
 def upkeep():

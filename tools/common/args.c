@@ -178,13 +178,20 @@ static bool is_row(const arg_option *o) {
     return o->names || o->help;
 }
 
-static const arg_option *find_option(const args_spec *spec, const char *s, size_t n) {
-    const arg_option *tables[] = {spec->options, BUILT_IN};
-    for (int t = 0; t < 2; t++)
-        for (const arg_option *o = tables[t]; is_row(o); o++)
-            if (is_among(o->names, s, n))
-                return o;
+static const arg_option *find_row(const arg_option *o, const char *s, size_t n) {
+    for (; is_row(o); o++)
+        if (is_among(o->names, s, n))
+            return o;
     return NULL;
+}
+
+static const arg_option *find_option(const args_spec *spec, const char *s, size_t n) {
+    const arg_option *o = find_row(spec->options, s, n);
+    return o ? o : find_row(BUILT_IN, s, n);
+}
+
+const arg_option *args_find(const arg_option *options, const char *name) {
+    return find_row(options, name, strlen(name));
 }
 
 enum { NAME_MAX_LENGTH = 63 };

@@ -78,6 +78,8 @@ typedef struct args_spec {
  * that is itself an option's spelling must be given with `=`. */
 int args_parse(const args_spec *spec, int argc, char **argv);
 void args_list_fini(arg_list *list);
+/* Returns the row of a table that has the spelling; NULL: none. */
+const arg_option *args_find(const arg_option *options, const char *name);
 
 /* Returns the edits that turn a into b: insert, delete, replace, or swap neighbors (optimal
  * string alignment). SIZE_MAX for words of more than 63 bytes. */

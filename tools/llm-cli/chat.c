@@ -241,6 +241,8 @@ static int chat_open(chat *c, const chat_setup *s) {
     c->setup = s;
     c->o = *s->o;
     c->shifts = c->o.shift || !c->o.full_given;
+    c->o.full_given = true; /* for /set, whose table has the choice */
+    c->o.on_full = c->shifts;
     c->has_looks = !c->o.output && tool_color(c->o.color, stdout);
     const bool is_seen = c->has_looks || (!c->o.output && isatty(STDOUT_FILENO));
     if (c->o.chat.reasoning == REASONING_DIM && !is_seen)

@@ -305,20 +305,32 @@ static chat_next do_read(chat *c, const char *argument, size_t *keep) {
 
 /* --- settings --------------------------------------------------------------------------------- */
 
+/* Prints a setting, or all of them. */
+static chat_next show_settings(chat *c, char *flag) {
+    char *argv[] = {(char *)TOOL, flag, NULL};
+    fflush(stdout);
+    tool_begin_line();
+    (void)cli_options_set(&c->o, flag ? 2 : 1, argv);
+    if (!flag)
+        chat_say(c, "/set NAME VALUE changes one");
+    return CHAT_READ;
+}
+
 static chat_next do_set(chat *c, const char *argument, size_t *keep) {
     char name[128], flag[140];
     const size_t n = strcspn(argument, " =");
     const char *value = argument + n + strspn(argument + n, " =");
     (void)keep;
-    if (n == 0 || n >= sizeof name || !*value)
-        return wants("set", "NAME VALUE, such as /set temp 0.5; the names are those of the flags "
-                            "for sampling (--help), n-predict, reasoning and on-full");
+    if (n >= sizeof name)
+        return wants("set", "NAME VALUE, such as /set temp 0.5");
     snprintf(name, sizeof name, "%.*s", (int)n, argument);
     snprintf(flag, sizeof flag, "--%s", name + strspn(name, "-"));
+    if (!*value)
+        return show_settings(c, n > 0 ? flag : NULL);
     char *copy = ggl_grow(&c->setting, &c->cap_settings, c->n_settings + 1, sizeof *c->setting)
                      ? strdup(value)
                      : NULL;
-    char *argv[] = {(char *)"/set", flag, copy, NULL};
+    char *argv[] = {(char *)TOOL, flag, copy, NULL};
     const cli_options before = c->o;
     if (!copy || cli_options_set(&c->o, 3, argv) >= 0 || chat_new_sampler(c) >= 0) {
         c->o = before;
@@ -326,7 +338,7 @@ static chat_next do_set(chat *c, const char *argument, size_t *keep) {
         return CHAT_READ;
     }
     c->setting[c->n_settings++] = copy; /* options borrow their texts */
-    c->shifts = c->o.shift || !c->o.full_given;
+    c->shifts = c->o.shift;
     chat_say(c, "(%s = %s)", flag + 2, value);
     return CHAT_READ;
 }
@@ -385,7 +397,7 @@ static const command commands[] = {
     {"undo", "", "take the last message and its answer back", do_undo, false},
     {"regen", "", "answer the last message again", do_regen, false},
     {"system", "TEXT", "set the system message; - removes it", do_system, false},
-    {"set", "NAME VALUE", "change a setting: /set temp 0.5", do_set, false},
+    {"set", "NAME VALUE", "change a setting: /set temp 0.5; alone, list them", do_set, false},
     {"save", "FILE", "save the conversation as JSON", do_save, true},
     {"load", "FILE", "go on with a saved one", do_load, true},
     {"read", "FILE", "put a text file before your next message", do_read, true},

@@ -1,11 +1,13 @@
 #include "options.h"
 
+#include <inttypes.h>
 #include <string.h>
 #include <time.h>
 
 #include "common/cache_types.h"
 #include "common/color.h"
 #include "common/hints.h"
+#include "ggl/show.h"
 
 static const char *const on_full_choices[] = {"stop", "shift", NULL};
 
@@ -38,6 +40,35 @@ static void keep_settings(const arg_option *all, arg_option *kept) {
     kept[n] = (arg_option){0};
 }
 
+static void print_setting(const arg_option *a) {
+    const char *name = strstr(a->names, "--") + 2;
+    fprintf(stderr, "  %.*s = ", (int)strcspn(name, " "), name);
+    if (a->kind == ARG_INT)
+        fprintf(stderr, "%" PRId64 "\n", *(const int64_t *)a->out);
+    else if (a->kind == ARG_FLOAT)
+        fprintf(stderr, "%.15g\n", *(const double *)a->out);
+    else if (a->kind == ARG_CHOICE)
+        fprintf(stderr, "%s\n", a->choices[*(const int *)a->out]);
+    else
+        ggl_fprint(stderr, "%s\n", *(const char **)a->out ? *(const char **)a->out : "default");
+}
+
+/* For cli_options_set. kept: those rows of `all` that may change. */
+static int change_setting(const arg_option *all, const arg_option *kept, int argc, char **argv) {
+    const args_spec spec = {"llm-cli", "NAME VALUE", "Changes a setting.", kept, NULL, NULL};
+    const arg_option *found = argc > 1 ? args_find(kept, argv[1]) : NULL;
+    if (argc > 1 && !found && args_find(all, argv[1]))
+        return tool_error("llm-cli", 2,
+                          "%s cannot be changed in a conversation; /set lists what can", argv[1]);
+    if (argc > 2 || (argc == 2 && !found))
+        return args_parse(&spec, argc, argv);
+    if (found)
+        print_setting(found);
+    for (const arg_option *a = kept; argc == 1 && a->names; a++)
+        print_setting(a);
+    return -1;
+}
+
 static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
     const arg_option options[] = {
         {NULL, .help = "model and prompt"},
@@ -51,7 +82,7 @@ static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
          .help = "the prompt from a file, without one newline at its end"},
         {"--tokens", ARG_STRING, &o->tokens, .value = "IDS",
          .help = "the prompt as ids: 1,2,3; no BOS is added"},
-        {"-n --predict --n-predict", ARG_INT, &o->n_predict, .value = "N",
+        {"-n --n-predict --predict", ARG_INT, &o->n_predict, .value = "N",
          .help = "tokens to generate (default -1: until the text ends, or the context is full)",
          .min = -1, .max = INT32_MAX},
         {"-c --ctx-size", ARG_INT, &o->n_ctx, .value = "N",
@@ -158,9 +189,8 @@ static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
     if (!only_settings)
         return args_parse(&spec, argc, argv);
     arg_option kept[sizeof options / sizeof *options];
-    const args_spec settings = {argv[0], "NAME VALUE", "Changes a setting.", kept, NULL, NULL};
     keep_settings(options, kept);
-    return args_parse(&settings, argc, argv);
+    return change_setting(options, kept, argc, argv);
 }
 
 static void set_seed(cli_options *o) {
@@ -169,7 +199,13 @@ static void set_seed(cli_options *o) {
 }
 
 int cli_options_set(cli_options *o, int argc, char **argv) {
+    sampling_options *s = &o->sampling;
+    const sampling_options before = *s;
     const int code = parse(o, argc, argv, true);
+    if (s->names != before.names) /* two forms of one setting: the new one counts */
+        s->letters = NULL;
+    else if (s->letters != before.letters)
+        s->names = NULL;
     if (code >= 0 || sampling_options_check(&o->sampling, o->escape) >= 0)
         return 2;
     o->shift = o->full_given ? o->on_full == 1 : o->shift;

@@ -37,8 +37,9 @@ typedef struct cli_options {
 /* Reads the command line. Returns -1, or an exit code. */
 int cli_options_read(cli_options *o, int argc, char **argv);
 void cli_options_fini(cli_options *o);
-/* Reads settings that can be changed while the program runs: those for sampling, -n, --reasoning and
- * --on-full. argv[0] is for messages. Returns -1, or an exit code after an error; *o may then be changed. */
+/* Changes a setting while the program runs: argv[1] is the flag, argv[2] the value. Possible are those for
+ * sampling without the lists, -n, --reasoning and --on-full. Without a value, the setting is printed on
+ * stderr; without a flag, all are. Returns -1, or an exit code after an error; *o may then be changed. */
 int cli_options_set(cli_options *o, int argc, char **argv);
 
 #endif
