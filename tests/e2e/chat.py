@@ -244,6 +244,24 @@ def upkeep():
     t.end("upkeep", 0)
 
 
+def spaces():
+    """The white space before an answer is kept only if the template copies it."""
+    for trims in (False, True):
+        name = path("spaces%d.jinja" % trims)
+        with open(name, "w") as out:
+            out.write("{% for m in messages %}[{{ m.content" + "|trim" * trims + " }}]{% endfor %}")
+        t = Terminal("-n", "8", "--chat-template-file", name, "--grammar", 'root ::= " Hello there"', flags=["-m", MODEL, "--temp", "0"])
+        t.prompt()
+        t.say("x")
+        t.say("/save " + path("spaces.json"))
+        with open(path("spaces.json")) as f:
+            said = json.load(f)["messages"][1]["content"]
+        check(said == " Hello there"[trims:], "the answer is kept as %r, trims: %s" % (said, trims))
+        check("assistant\n  Hello there" in t.say("/show"), "/show", t.seen)
+        t.type("\x04")
+        t.end("spaces", 0)
+
+
 def stops():
     t = Terminal("--ignore-eos", "-c", "2000", "--device", "reference")
     t.prompt()
@@ -587,7 +605,7 @@ def by_itself():
     check(b"generation" in t.seen and b"/help" not in t.seen, "-no-cnv converses", t.seen)
 
 
-CASES = [by_itself, conversation, commands, upkeep, stops, settings, editing, history, full, reasoning, pipes, wrong, dumb, interactive]
+CASES = [by_itself, conversation, commands, upkeep, spaces, stops, settings, editing, history, full, reasoning, pipes, wrong, dumb, interactive]
 for case in CASES:
     if len(sys.argv) < 5 or case.__name__ in sys.argv[4:]:
         try:

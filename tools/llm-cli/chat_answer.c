@@ -318,14 +318,46 @@ static ggl_status add_calls(chat *c, const chat_show *show, ggl_error *err) {
     return st;
 }
 
-/* Adds the answer to the conversation: as it is, with reasoning between <think> and </think>, which
- * templates know; without reasoning if it stands between control tokens. */
+/* Removes the last message. True if the prompt would be the same with a shorter text in its place. */
+static bool renders_alike(chat *c, ggl_str shorter) {
+    const size_t at = llm_talk_n(c->talk) - 1;
+    char *text[2] = {NULL, NULL};
+    size_t n[2] = {0, 0};
+    ggl_error none = {0}; /* a template that refuses it does so at the next message */
+    bool good = chat_render(c, c->talk, c->first, true, &text[0], &n[0], &none) == GGL_OK;
+    llm_talk_cut(c->talk, at);
+    good = good && llm_talk_add(c->talk, "assistant", shorter, &none) == GGL_OK &&
+           chat_render(c, c->talk, c->first, true, &text[1], &n[1], &none) == GGL_OK &&
+           n[0] == n[1] && memcmp(text[0], text[1], n[0]) == 0;
+    llm_talk_cut(c->talk, at);
+    ggl_free(text[0]);
+    ggl_free(text[1]);
+    return good;
+}
+
+/* Adds the answer without white space at its start, which the first token of an answer often has. It stays
+ * only where the template copies it into the prompt: there the tokens must be those that were drawn. */
+static ggl_status add_text(chat *c, ggl_str text, ggl_error *err) {
+    ggl_str shorter = text;
+    while (shorter.n > 0 && memchr(" \t\r\n", *shorter.s, 4)) {
+        shorter.s++;
+        shorter.n--;
+    }
+    const ggl_status st = llm_talk_add(c->talk, "assistant", text, err);
+    if (st != GGL_OK || shorter.n == text.n)
+        return st;
+    const bool alike = renders_alike(c, shorter);
+    return llm_talk_add(c->talk, "assistant", alike ? shorter : text, err);
+}
+
+/* Adds the answer to the conversation: with reasoning between <think> and </think>, which templates know;
+ * without reasoning if it stands between control tokens. */
 static ggl_status keep_answer(chat *c, const chat_show *show, ggl_error *err) {
     if (show->n_found > 0)
         return add_calls(c, show, err);
     const ggl_str text =
         c->marked ? (ggl_str){show->content, show->n_content} : (ggl_str){c->answer.s, c->answer.n};
-    return llm_talk_add(c->talk, "assistant", text, err);
+    return add_text(c, text, err);
 }
 
 /* Writes the line of --json-output in place of the answer. */

@@ -127,7 +127,7 @@ static chat_next do_system(chat *c, const char *argument, size_t *keep) {
 /* Prints a text without white space at its start, indented. Newlines stay; other control characters are
  * escaped. */
 static void show_lines(ggl_str text) {
-    while (text.n > 0 && strchr(" \t\r\n", *text.s)) {
+    while (text.n > 0 && memchr(" \t\r\n", *text.s, 4)) {
         text.s++;
         text.n--;
     }
