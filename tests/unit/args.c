@@ -177,6 +177,13 @@ TEST(help_and_version) {
     CHECK(strncmp(out, "tool ", 5) == 0 && out[5] >= '0' && out[5] <= '9');
 }
 
+TEST(rows_are_found) {
+    CHECK(args_find(OPTIONS, "--predict") == &OPTIONS[2]);
+    CHECK(args_find(OPTIONS, "-n") == &OPTIONS[2]);
+    CHECK(!args_find(OPTIONS, "--pred") && !args_find(OPTIONS, "") &&
+          !args_find(OPTIONS, "--help"));
+}
+
 TEST(numbers) {
     const struct {
         const char *s;
