@@ -82,6 +82,9 @@ static bool show_call(chat_show *s, const llm_calls_part *part) {
 }
 
 static bool show_part(chat_show *s, const llm_calls_part *part) {
+    if (s->raw) /* it was shown as it came; the conversation is to have it without reasoning */
+        return part->kind == LLM_CALLS_REASONING ||
+               append(&s->content, &s->n_content, &s->cap_content, part->text.s, part->text.n);
     if (part->kind == LLM_CALLS_CALL && s->p.has_tools)
         return show_call(s, part);
     if (part->kind == LLM_CALLS_REASONING) {
@@ -110,8 +113,7 @@ static ggl_status show_parts(chat_show *s, ggl_error *err) {
 
 ggl_status chat_show_begin(chat_show *s, const chat_show_params *p, ggl_error *err) {
     *s = (chat_show){.p = *p};
-    if (p->reasoning == REASONING_SHOW && !p->has_tools)
-        return GGL_OK;
+    s->raw = p->reasoning == REASONING_SHOW && !p->has_tools;
     const ggl_status st = llm_calls_new(&s->calls, &p->calls, err);
     if (st == GGL_OK && p->reasoning == REASONING_HIDE &&
         llm_calls_now(s->calls) == LLM_CALLS_REASONING)
@@ -128,11 +130,10 @@ static size_t leading_space(const char *text, size_t n) {
 }
 
 ggl_status chat_show_put(chat_show *s, const char *text, size_t n, ggl_error *err) {
-    if (!s->calls) {
+    if (s->raw) {
         const size_t space = s->any ? 0 : leading_space(text, n);
         put(s, text + space, n - space);
         s->any |= n > space;
-        return GGL_OK;
     }
     const ggl_status st = llm_calls_add(s->calls, text, n, err);
     return st == GGL_OK ? show_parts(s, err) : st;

@@ -17,6 +17,7 @@ typedef struct chat_show_params {
 typedef struct chat_show {
     chat_show_params p;
     llm_calls *calls;    /* NULL: the answer is shown as it is */
+    bool raw;            /* text is shown as it comes, reasoning and all */
     llm_calls_kind last; /* the kind of part that was shown last */
     bool any;            /* something was shown */
     bool dimmed, thinks; /* thinks: "thinking .." stands in the line */
