@@ -159,20 +159,26 @@ static const json_value *member(const json_value *v, ggl_str names) {
     return NULL;
 }
 
-/* The text of an object's i-th value; text is the object as written. */
+/* The text of an object's next value; text is the object as written, and *at where the value before
+ * it ends, or 1. */
+static ggl_str next_value_text(ggl_str text, size_t *at) {
+    size_t i = *at;
+    while (i < text.n && (llm_calls_is_white(text.s[i]) || text.s[i] == ','))
+        i++;
+    i = value_end(text, i); /* the name */
+    while (i < text.n && (llm_calls_is_white(text.s[i]) || text.s[i] == ':'))
+        i++;
+    *at = value_end(text, i);
+    return (ggl_str){text.s + i, *at - i};
+}
+
+/* The text of an object's i-th value. */
 static ggl_str value_text(ggl_str text, size_t i) {
     size_t at = 1;
-    for (;;) {
-        while (at < text.n && (llm_calls_is_white(text.s[at]) || text.s[at] == ','))
-            at++;
-        at = value_end(text, at); /* the name */
-        while (at < text.n && (llm_calls_is_white(text.s[at]) || text.s[at] == ':'))
-            at++;
-        const size_t end = value_end(text, at);
-        if (i-- == 0)
-            return (ggl_str){text.s + at, end - at};
-        at = end;
-    }
+    ggl_str value = next_value_text(text, &at);
+    while (i-- > 0)
+        value = next_value_text(text, &at);
+    return value;
 }
 
 static ggl_status read_object(llm_calls *c, attempt *a, const json_value *v, ggl_str text) {
@@ -197,8 +203,10 @@ static ggl_status read_object(llm_calls *c, attempt *a, const json_value *v, ggl
 static ggl_status read_map(llm_calls *c, attempt *a, const json_value *v, ggl_str text) {
     if (v->n == 0)
         return broken(a, "the JSON has no name of a function");
+    size_t at = 1;
     for (size_t i = 0; i < v->n; i++) {
-        ggl_status st = with_arguments(c, a, json_name(v, i), value_text(text, i), (ggl_str){0});
+        const ggl_str value = next_value_text(text, &at);
+        ggl_status st = with_arguments(c, a, json_name(v, i), value, (ggl_str){0});
         if (st != GGL_OK)
             return st;
     }

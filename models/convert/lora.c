@@ -193,7 +193,11 @@ static ggl_status add_half(llm_lora *l, const st_tensor *t, ggl_error *err) {
     lora_weight *w = &l->weight[i];
     if (w->embedding != halves[k].embedding)
         return ggl_fail(err, GGL_FORMAT, "%s: %.300s has halves of two kinds", l->file_path, own);
-    *(halves[k].is_a ? &w->a : &w->b) = t;
+    const st_tensor **half = halves[k].is_a ? &w->a : &w->b;
+    if (*half)
+        return ggl_fail(err, GGL_FORMAT, "%s: %.300s has the same half twice, also as %.*s",
+                        l->file_path, own, (int)t->name.n, t->name.s);
+    *half = t;
     return GGL_OK;
 }
 

@@ -169,7 +169,7 @@ static ggl_status damaged(ggl_error *err) {
 }
 
 bool llm_prompt_cache_is(const void *data, size_t size) {
-    return memcmp(data, magic, size < sizeof magic ? size : sizeof magic) == 0;
+    return size == 0 || (size >= sizeof magic && memcmp(data, magic, sizeof magic) == 0);
 }
 
 static ggl_status check_fixed(const void *data, size_t size, fixed *f, ggl_error *err) {

@@ -20,6 +20,9 @@ typedef struct variable {
     llm_json_out value;
 } variable;
 
+/* They are searched one by one. */
+enum { MOST_VARIABLES = 1000 };
+
 struct llm_talk {
     message *message;
     size_t n, cap;
@@ -159,12 +162,18 @@ static variable *find(llm_talk *t, ggl_str name) {
 }
 
 static ggl_status set_variable(llm_talk *t, ggl_str name, const json_value *value, ggl_error *err) {
-    variable new = {.name = copy_of(name), .n_name = name.n}, *old = find(t, name);
+    variable new = {.name = copy_of(name), .n_name = name.n};
     llm_json_put_value(&new.value, value);
     if (!new.name || new.value.failed ||
         !ggl_grow(&t->variable, &t->cap_variables, t->n_variables + 1, sizeof *t->variable)) {
         variable_fini(&new);
         return no_memory(err);
+    }
+    variable *old = find(t, name); /* after the list may have moved */
+    if (!old && t->n_variables == MOST_VARIABLES) {
+        variable_fini(&new);
+        return ggl_fail(err, GGL_LIMIT, "a conversation has more than %d variables",
+                        MOST_VARIABLES);
     }
     if (old) {
         variable_fini(old);

@@ -195,6 +195,8 @@ said=$("$cli" -m builtin:chat -st -p "Hello!" --temp 0 -n 30 2>/dev/null </dev/n
 "$cli" -m builtin:chat -st -p "Hello!" --temp 0 -n 30 --json-output >"$tmp/run.json" 2>/dev/null </dev/null || fail "-st --json-output"
 grep -qF "\"content\": \"$said\", \"tool_calls\": [], \"finish\": \"stop\"" "$tmp/run.json" || fail "-st --json-output: $(cat "$tmp/run.json")"
 [ "$(wc -l <"$tmp/run.json")" = 1 ] || fail "-st --json-output: more than a line"
+"$cli" -m builtin:chat -st -p "Hello!" --temp 0 -n 30 --json-output --reasoning show >"$tmp/run.json" 2>/dev/null </dev/null
+grep -qF "\"content\": \"$said\"" "$tmp/run.json" || fail "--reasoning show --json-output: $(cat "$tmp/run.json")"
 printf 'Hello!\nBye.\n' | "$cli" -m builtin:chat -cnv --temp 0 -n 30 --json-output >"$tmp/run.json" 2>/dev/null
 [ "$(grep -c '^{"prompt": .*}$' "$tmp/run.json")" = 2 ] || fail "-cnv --json-output: $(cat "$tmp/run.json")"
 refused 2 "--json-output and -i exclude each other" -i --json-output

@@ -497,6 +497,23 @@ TEST(hostile_answers_take_linear_time) {
         }
 }
 
+/* Many calls in one object: {"f0": {}, "f1": {}, ..}. */
+static uint64_t steps_of_map(int n_calls) {
+    char *text = malloc((size_t)n_calls * 20 + 100), *end = text;
+    end += sprintf(end, "<|tools_prefix|>{");
+    for (int i = 0; i < n_calls; i++)
+        end += sprintf(end, "%s\"f%d\": {}", i ? ", " : "", i);
+    sprintf(end, "}<|tools_suffix|>");
+    const uint64_t n = steps_of("apertus", text, 1, false);
+    free(text);
+    return n;
+}
+
+TEST(maps_of_calls_take_linear_time) {
+    const uint64_t small = steps_of_map(200);
+    test_linear("a map of calls", small, steps_of_map(1600), 10);
+}
+
 static bool reads(void *arg) {
     parts p;
     return read_answer(arg, 0, NULL, &p);

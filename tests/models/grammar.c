@@ -290,8 +290,8 @@ TEST(masks_of_a_real_vocabulary) {
         "root ::= \"\\\"\" ([^\"\\\\\\x00-\\x1f] | \"\\\\\" [nt]){3,} \"\\\"\"",
         "root ::= [A-Za-z0-9]{2,9} (\" \" root)? \".\"",
         "root ::= \"(\" item* \")\"\nitem ::= [^\"\\x00-\\x1f()]* \"\\\"\" | [a-z]+ | root",
-        "root ::= t (\",\" [ \\n]* t)*\nt ::= [0-9]+ | \"[\" root? \"]\" | .{0,4} \"!\" | \"x\" t "
-        "\"y\"",
+        ("root ::= t (\",\" [ \\n]* t)*\nt ::= [0-9]+ | \"[\" root? \"]\" | .{0,4} \"!\" | \"x\" t "
+         "\"y\""),
         "root ::= ([^\\n]* \"\\n\")* | [a-zA-Z0-9 ]* \"end\""};
     llm_vocab *v = builtin_vocab();
     uint64_t seed = sample_seed();

@@ -188,3 +188,19 @@ static bool all_of_it(void *unused) {
 TEST(out_of_memory) {
     CHECK(alloc_fail_each(all_of_it, NULL) > 20);
 }
+
+/* Setting a variable again must not use the list from before it grew, whatever its length. */
+TEST(many_variables) {
+    llm_talk *t;
+    char text[64];
+    REQUIRE_OK(llm_talk_new(&t, &err), &err);
+    for (int i = 0; i < 1000; i++) {
+        snprintf(text, sizeof text, "{\"v%d\": 1}", i);
+        REQUIRE_OK(llm_talk_set(t, str(text), "m", &err), &err);
+        CHECK_OK(llm_talk_set(t, str("{\"v0\": 2}"), "m", &err), &err);
+    }
+    CHECK_HAS(json(t, 0), "\"v0\": 2");
+    CHECK_INT(llm_talk_set(t, str("{\"one more\": 1}"), "m", &err), GGL_LIMIT);
+    CHECK_OK(llm_talk_set(t, str("{\"v999\": 3}"), "m", &err), &err);
+    llm_talk_free(t);
+}

@@ -332,6 +332,36 @@ TEST(pasted_text_is_taken_literally) {
     end(&d);
 }
 
+/* The mark at the end of a pasted text may come in two pieces, or not at all. */
+TEST(pasted_text_ends) {
+    desk d;
+    begin_at(&d, &(line_editor_params){0}, 80, 24);
+    type(&d, "\033[200~one\033[20");
+    line_editor_idle(d.e);
+    type(&d, "1~two\r");
+    CHECK_STR(text(&d), "onetwo");
+    CHECK_INT(d.result, LINE_DONE);
+    end(&d);
+    begin_at(&d, &(line_editor_params){0}, 80, 24);
+    type(&d, "\033[200~one");
+    line_editor_idle(d.e);
+    type(&d, "\003");
+    CHECK_INT(d.result, LINE_INTERRUPT);
+    end(&d);
+}
+
+/* Terminals obey U+0080 to U+009F as they obey escape sequences. */
+TEST(controls_are_not_drawn) {
+    desk d;
+    begin_at(&d, &(line_editor_params){0}, 80, 24);
+    type(&d, "\033[200~a\xc2\x9b"
+             "2Jb\033[201~");
+    CHECK_STR(text(&d), "a\xc2\x9b"
+                        "2Jb");
+    CHECK_STR(row_text(&d.s, 0), "7 > a?2Jb");
+    end(&d);
+}
+
 TEST(lines_of_a_text) {
     desk d;
     begin_at(&d, &(line_editor_params){0}, 80, 24);
@@ -407,6 +437,20 @@ TEST(completion) {
     CHECK_STR(row_text(&d.s, 2), "7 > /system");
     type(&d, "\025\t"); /* half of a character is common to some */
     CHECK_STR(text(&d), "");
+    end(&d);
+}
+
+static void complete_hostile(void *ctx, const char *s, size_t cursor, line_words *w) {
+    (void)ctx, (void)s, (void)cursor;
+    line_words_add(w, "a\033]0;x\a");
+    line_words_add(w, "b\xff\xc2\x9b");
+}
+
+TEST(names_of_files_are_not_obeyed) {
+    desk d;
+    begin_at(&d, &(line_editor_params){.complete = complete_hostile}, 80, 24);
+    type(&d, "\t\t");
+    CHECK_STR(row_text(&d.s, 1), "a?]0;x?  b??");
     end(&d);
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "char_width.h"
 #include "ggl/alloc.h"
 #include "line_buffer.h"
 #include "line_keys.h"
@@ -22,6 +23,7 @@ struct line_editor {
     size_t at;                 /* entry of the history that is shown; its number of entries: none */
     size_t before;             /* the same, when the search began */
     bool pastes, after_return; /* a pasted text is coming; its last byte was \r */
+    bool paused;               /* nothing came for a while in a pasted text */
     bool searches, was_tab, left;
 };
 
@@ -93,8 +95,9 @@ static void go_down(line_editor *e) {
         return;
     }
     const size_t col = b->cursor - line_buffer_line_begin(b, b->cursor);
+    const size_t below = line_buffer_line_end(b, end + 1);
     size_t at = end + 1;
-    while (at < line_buffer_line_end(b, end + 1) && at - (end + 1) < col)
+    while (at < below && at - (end + 1) < col)
         at = line_buffer_after(b, at);
     b->cursor = at;
 }
@@ -161,6 +164,18 @@ static line_view view(const line_editor *e) {
                        .cursor = e->text.cursor};
 }
 
+/* Writes a word, which may be the name of a file: without the bytes that terminals obey. */
+static void put_word(line_editor *e, const char *s) {
+    for (size_t i = 0, n = strlen(s), len; i < n; i += len) {
+        uint32_t c;
+        len = char_read(s + i, n - i, &c);
+        if (c == 0xfffd || c < 32 || (c >= 127 && c < 160))
+            line_out_text(&e->out, "?");
+        else
+            line_out_put(&e->out, s + i, len);
+    }
+}
+
 /* Lists the words in columns below the text. */
 static void list_words(line_editor *e, const line_words *w) {
     int width = 0, col = 0;
@@ -175,7 +190,7 @@ static void list_words(line_editor *e, const line_words *w) {
             line_out_text(&e->out, "\r\n");
             col = 0;
         }
-        line_out_text(&e->out, w->word[i]);
+        put_word(e, w->word[i]);
         for (int k = line_text_width(w->word[i], strlen(w->word[i])); k < width; k++)
             line_out_text(&e->out, " ");
         col += width;
@@ -426,10 +441,13 @@ void line_editor_forget(line_editor *e) {
 }
 
 void line_editor_idle(line_editor *e) {
-    const uint32_t key = line_keys_idle(&e->keys);
-    if (e->pastes)
+    if (e->pastes) { /* the rest of an escape sequence may come late */
         insert_pasted(e);
-    else if (key == KEY_ESCAPE && e->searches)
+        e->paused = true;
+        return;
+    }
+    const uint32_t key = line_keys_idle(&e->keys);
+    if (key == KEY_ESCAPE && e->searches)
         (void)search_key(e, key, NULL, 0);
 }
 
@@ -447,10 +465,15 @@ static line_result take_key(line_editor *e, uint32_t key) {
     char s[4];
     const size_t n = put_utf8(key, s);
     line_result r = LINE_MORE;
-    if (e->pastes)
+    if (e->pastes && e->paused && key == KEY_CTRL('C')) { /* the mark of its end was lost */
+        e->pastes = false;
+        insert_pasted(e);
+        r = LINE_INTERRUPT;
+    } else if (e->pastes)
         paste_key(e, key, s, n);
     else if (!(e->searches && search_key(e, key, s, n)) && !move_key(e, key) && !delete_key(e, key))
         r = other_key(e, key, s, n);
+    e->paused = false;
     e->was_tab = key == '\t';
     return r;
 }

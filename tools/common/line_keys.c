@@ -101,6 +101,11 @@ uint32_t line_keys_take(line_keys *k, unsigned char byte, bool *again) {
     case KEYS_ESCAPE:
         return take_after_escape(k, byte);
     case KEYS_CSI:
+        if (byte < 32) { /* the rest is lost: a key such as Ctrl-C is not */
+            *k = (line_keys){0};
+            *again = true;
+            return KEY_NONE;
+        }
         return take_csi(k, byte);
     case KEYS_SS3:
         k->state = KEYS_GROUND;

@@ -119,6 +119,8 @@ static void put_shown(line_out *out, const char *s, size_t len, uint32_t c) {
     } else if (c < 32 || c == 127) {
         const char text[2] = {'^', (char)(c ^ 64)};
         line_out_put(out, text, 2);
+    } else if (c >= 128 && c < 160) { /* terminals obey these, too: U+009B is ESC [ */
+        line_out_put(out, "?", 1);
     } else {
         line_out_put(out, s, len);
     }

@@ -76,13 +76,42 @@ void chat_count_used(chat *c) {
     prompt_fini(&p);
 }
 
-/* Leaves the oldest turn out. False: only the last one is left. */
-static bool drop_turn(chat *c) {
-    const size_t next = llm_talk_next_turn(c->talk, c->first);
-    if (!c->shifts || next >= llm_talk_n(c->talk))
-        return false;
-    c->first = next;
-    return true;
+/* Leaves n turns from c->first on out. */
+static void drop_turns(chat *c, size_t n) {
+    while (n-- > 0)
+        c->first = llm_talk_next_turn(c->talk, c->first);
+}
+
+/* Returns the number of turns that can be left out: all but the last one. */
+static size_t n_droppable(const chat *c) {
+    size_t n = 0;
+    for (size_t i = c->first; c->shifts; n++)
+        if ((i = llm_talk_next_turn(c->talk, i)) >= llm_talk_n(c->talk))
+            break;
+    return n;
+}
+
+/* Leaves out the fewest turns with which the prompt and the answer so far have at most n_most tokens,
+ * by bisection: each try renders the conversation. If nothing helps, only the last turn is left. */
+static ggl_status drop_oldest(chat *c, prompt *p, size_t n_most, ggl_error *err) {
+    const size_t first = c->first;
+    size_t low = 1, high = n_droppable(c);
+    ggl_status st = GGL_OK;
+    while (low <= high && high > 0 && st == GGL_OK) {
+        const size_t middle = low + (high - low) / 2;
+        c->first = first;
+        drop_turns(c, middle);
+        st = process_stopped ? GGL_CANCELLED : make_prompt(c, p, err);
+        if (low == high)
+            break;
+        if (p->ids.n + c->drawn.n <= n_most)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    if (st != GGL_OK)
+        c->first = first;
+    return st;
 }
 
 /* Makes the prompt, and leaves out the oldest turns if it and the answer so far do not fit: then
@@ -90,12 +119,9 @@ static bool drop_turn(chat *c) {
  * full already. */
 static ggl_status fit_prompt(chat *c, prompt *p, bool is_full, ggl_error *err) {
     const size_t n_ctx = (size_t)llm_session_n_ctx(c->setup->session), first = c->first;
-    size_t most = is_full ? n_ctx / 2 : n_ctx - 1;
     ggl_status st = make_prompt(c, p, err);
-    while (st == GGL_OK && p->ids.n + c->drawn.n > most && drop_turn(c)) {
-        most = n_ctx / 2;
-        st = make_prompt(c, p, err);
-    }
+    if (st == GGL_OK && p->ids.n + c->drawn.n > (is_full ? n_ctx / 2 : n_ctx - 1))
+        st = drop_oldest(c, p, n_ctx / 2, err);
     if (st == GGL_OK && p->ids.n + c->drawn.n >= n_ctx) {
         c->first = first;
         p->too_long = true;

@@ -107,7 +107,9 @@ static int read_prompt(cli *c) {
     const bool asks = c->o.prompt || c->o.prompt_file || (c->o.chat.single && stdin_is_piped());
     if (!asks && (c->converses || (c->o.chat.interactive && !stdin_is_piped())))
         return -1; /* what is typed or piped comes later */
+    const double t = process_seconds();
     c->text = prompt_text(c, &c->text_size, &code);
+    c->t_begin += process_seconds() - t; /* a pipe may keep us waiting, which is not loading */
     if (!c->text)
         return code;
     if (c->converses || c->o.chat.interactive)

@@ -79,14 +79,24 @@ static void put_logprobs(FILE *out, const record *r) {
     fputs("]", out);
 }
 
-/* The numbers of the sampler's parameters. Nine digits say exactly which float it is. */
+/* Writes as few digits as say exactly which float it is. */
+static void put_float(FILE *out, float x) {
+    char text[32];
+    int digits = 6;
+    do
+        snprintf(text, sizeof text, "%.*g", digits, (double)x);
+    while (++digits <= 9 && strtof(text, NULL) != x);
+    fputs(isfinite(x) ? text : "null", out);
+}
+
+/* The numbers of the sampler's parameters. */
 static void put_sampling(FILE *out, const llm_sampler_params *p) {
     const struct {
         const char *name;
-        double value;
+        float value;
     } number[] = {
         {"temp", p->temp},
-        {"top_k", p->top_k},
+        {"top_k", (float)p->top_k},
         {"top_p", p->top_p},
         {"min_p", p->min_p},
         {"typ_p", p->typ_p},
@@ -96,21 +106,21 @@ static void put_sampling(FILE *out, const llm_sampler_params *p) {
         {"dynatemp_range", p->dynatemp_range},
         {"dynatemp_exponent", p->dynatemp_exponent},
         {"repeat_penalty", p->repeat_penalty},
-        {"repeat_last_n", p->repeat_last_n},
+        {"repeat_last_n", (float)p->repeat_last_n},
         {"frequency_penalty", p->frequency_penalty},
         {"presence_penalty", p->presence_penalty},
         {"dry_multiplier", p->dry_multiplier},
         {"dry_base", p->dry_base},
-        {"dry_allowed_length", p->dry_allowed_length},
-        {"dry_last_n", p->dry_last_n},
-        {"mirostat", p->mirostat},
+        {"dry_allowed_length", (float)p->dry_allowed_length},
+        {"dry_last_n", (float)p->dry_last_n},
+        {"mirostat", (float)p->mirostat},
         {"mirostat_tau", p->mirostat_tau},
         {"mirostat_eta", p->mirostat_eta},
     };
     fputs("\"sampling\": {", out);
     for (size_t i = 0; i < sizeof number / sizeof *number; i++) {
         fprintf(out, "\"%s\": ", number[i].name);
-        put_number(out, number[i].value, 9);
+        put_float(out, number[i].value);
         fputs(", ", out);
     }
     fputs("\"stages\": [", out);
@@ -130,7 +140,7 @@ static void put_sampling(FILE *out, const llm_sampler_params *p) {
         if (isinf(p->bias[i].bias))
             fputs("\"-inf\"", out);
         else
-            put_number(out, p->bias[i].bias, 9);
+            put_float(out, p->bias[i].bias);
     }
     fputs("}}", out);
 }
