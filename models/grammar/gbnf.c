@@ -172,7 +172,7 @@ static void push(reader *r, int32_t e) {
 
 /* Replaces the parts from `base` on by their sequence, or alternatives. */
 static int32_t pop_list(reader *r, size_t base, bool alternatives) {
-    const int32_t n = (int32_t)(r->n_parts - base), *part = r->part + base;
+    const int32_t n = (int32_t)(r->n_parts - base), *part = r->part ? r->part + base : NULL;
     r->n_parts = base;
     if (r->status != GGL_OK || (n == 0 && !alternatives))
         return LLM_EXPR_EMPTY;

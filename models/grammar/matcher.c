@@ -271,7 +271,7 @@ ggl_status llm_matcher_ending(llm_matcher *m, const int32_t **id, int32_t *n, gg
         return GGL_OK;
     const ggl_status st = plan(m, err);
     if (st == GGL_OK) {
-        *id = m->plan.id + m->planned;
+        *id = m->plan.id ? m->plan.id + m->planned : NULL;
         *n = (int32_t)(m->plan.n - m->planned);
     }
     return st;

@@ -62,8 +62,15 @@ static uint32_t mix(uint32_t h, uint32_t x) {
     return (h ^ x) * 0x9e3779b1u ^ h >> 15;
 }
 
+/* The scratch from `base` on; NULL: there never was one. */
+static int32_t *scratch_from(const llm_bx_pool *p, size_t base) {
+    return p->scratch ? p->scratch + base : NULL;
+}
+
 static const int32_t *parts_of(const llm_bx_pool *p, const draft *d) {
-    return d->e.a < 0 ? &p->scratch[p->n_scratch - (size_t)d->e.b] : &p->arg[d->e.a];
+    const int32_t *all = d->e.a < 0 ? p->scratch : p->arg;
+    const size_t at = d->e.a < 0 ? p->n_scratch - (size_t)d->e.b : (size_t)d->e.a;
+    return all ? all + at : NULL; /* no parts yet */
 }
 
 static uint32_t hash(const llm_bx_pool *p, const draft *d) {
@@ -88,7 +95,8 @@ static bool equal(const llm_bx_pool *p, const draft *d, int32_t node) {
     if (e->kind == LLM_BX_KIND_BYTES)
         return memcmp(&p->set[e->a], d->set, sizeof *d->set) == 0;
     if (has_list(e->kind))
-        return memcmp(&p->arg[e->a], parts_of(p, d), (size_t)e->b * sizeof *p->arg) == 0;
+        return e->b == 0 ||
+               memcmp(&p->arg[e->a], parts_of(p, d), (size_t)e->b * sizeof *p->arg) == 0;
     return e->a == d->e.a && e->min == d->e.min && e->max == d->e.max;
 }
 
@@ -345,7 +353,7 @@ static bool before(const llm_bx_pool *p, int32_t x, int32_t y) {
 /* Sorts the scratch from `base` on by first parts (shell sort), and removes what is there twice, and
  * NONE. */
 static void sort_parts(llm_bx_pool *p, size_t base) {
-    int32_t *s = p->scratch + base;
+    int32_t *s = scratch_from(p, base);
     size_t n = p->n_scratch - base, m = 0;
     for (size_t gap = n / 2; gap > 0; gap = gap == 2 ? 1 : gap * 5 / 11)
         for (size_t i = gap; i < n; i++) {
@@ -388,7 +396,7 @@ static void factor(llm_bx_pool *p, size_t base, int depth) {
 /* Joins parts that are single bytes, and drops EMPTY if another part has it. */
 static void join_bytes(llm_bx_pool *p, size_t base) {
     llm_byte_set all = {{0}};
-    int32_t *s = p->scratch + base;
+    int32_t *s = scratch_from(p, base);
     size_t n = p->n_scratch - base, m = 0, n_bytes = 0;
     bool nullable = false;
     for (size_t i = 0; i < n; i++) {
@@ -499,7 +507,7 @@ static int32_t finish_and(llm_bx_pool *p, size_t base) {
     if (contradicts(p, base))
         return LLM_BX_NONE;
     sort_parts(p, base);
-    int32_t *s = p->scratch + base;
+    int32_t *s = scratch_from(p, base);
     size_t n = p->n_scratch - base, m = 0, n_positive = 0;
     draft d = {.e = {.kind = LLM_BX_KIND_AND, .nullable = true, .a = -1}};
     bool empty = false;

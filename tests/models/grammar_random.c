@@ -217,7 +217,7 @@ static bool all_can(const judge *j, int i, int k) {
 }
 
 static bool by_definition(const judge *j, const llm_expr *e, int i, int k) {
-    const int32_t *arg = j->g->arg + e->first;
+    const int32_t *arg = j->g->arg ? j->g->arg + e->first : NULL;
     bool any = false, all = true;
     for (int32_t a = 0; (e->kind == LLM_EXPR_KIND_ALT || e->kind == LLM_EXPR_KIND_AND) && a < e->n;
          a++) {

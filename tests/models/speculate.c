@@ -226,7 +226,7 @@ static void check_model(const char *path, ggl_type type) {
         printf(" %s: %d of %d guesses right%s", way_name[w], (int)f.n_right[w], (int)f.n_guessed[w],
                w < DRAFT_PACED ? ";" : "\n");
     /* few prompts may have nothing to look up */
-    CHECK(!ok || (f.n_right[LOOKUP] > (n < 32 ? 0 : n / 8) && f.n_right[DRAFT] > n));
+    CHECK(!ok || ((n < 32 || f.n_right[LOOKUP] > n / 8) && f.n_right[DRAFT] > n));
     CHECK(!ok ||
           (f.n_guessed[LOOKUP] > f.n_right[LOOKUP] && f.n_guessed[DRAFT] > f.n_right[DRAFT]));
 }
