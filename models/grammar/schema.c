@@ -62,13 +62,13 @@ void llm_schema_fail(schema *s, ggl_status st, const json_value *node, const cha
 void llm_schema_ignored(schema *s, const json_value *value, const char *why) {
     enum { NOTED = 1 << 9 };
     char place[600], text[1200];
-    const void **slot = s->note ? llm_schema_slot(s, &s->memo, value, NOTED) : NULL;
+    const void **slot = s->params.note ? llm_schema_slot(s, &s->memo, value, NOTED) : NULL;
     if (!slot || *slot)
         return;
     *slot = s;
     write_place(s, value, place, sizeof place);
     snprintf(text, sizeof text, "%s: %s: %s", s->name, place, why);
-    s->note(s->note_arg, text);
+    s->params.note(s->params.note_arg, text);
 }
 
 void *llm_schema_alloc(schema *s, size_t n, size_t size) {
@@ -251,9 +251,12 @@ static void begin(schema *s) {
     llm_exprs *g = s->g;
     s->always = (json_value){.kind = JSON_BOOL, .flag = true};
     s->never = (json_value){.kind = JSON_BOOL};
-    s->space = make_space(g);
-    s->comma = llm_expr_seq3(g, s->space, llm_expr_range(g, ',', ','), s->space);
-    s->colon = llm_expr_seq3(g, s->space, llm_expr_range(g, ':', ':'), s->space);
+    const bool compact = s->params.compact;
+    const int32_t after =
+        compact ? llm_expr_optional(g, llm_expr_range(g, ' ', ' ')) : make_space(g);
+    s->space = compact ? LLM_EXPR_EMPTY : after;
+    s->comma = llm_expr_seq3(g, s->space, llm_expr_range(g, ',', ','), after);
+    s->colon = llm_expr_seq3(g, s->space, llm_expr_range(g, ':', ':'), after);
     s->universe[TYPE_NULL] = llm_expr_text(g, (ggl_str){"null", 4});
     s->universe[TYPE_BOOL] = llm_expr_alt2(g, llm_expr_text(g, (ggl_str){"true", 4}),
                                            llm_expr_text(g, (ggl_str){"false", 5}));
@@ -284,13 +287,9 @@ static void fini(schema *s) {
 }
 
 ggl_status llm_schema_read(int32_t *out, llm_exprs *g, const char *text, size_t n, const char *name,
-                           llm_schema_note note, void *arg, ggl_error *err) {
-    schema s = {.g = g,
-                .name = name,
-                .note = note,
-                .note_arg = arg,
-                .err = err,
-                .arena.limit = SCHEMA_MAX_MEMORY};
+                           const llm_schema_params *params, ggl_error *err) {
+    schema s = {
+        .g = g, .name = name, .params = *params, .err = err, .arena.limit = SCHEMA_MAX_MEMORY};
     *out = LLM_EXPR_NONE;
     ggl_status st = llm_json_parse(&s.doc, text, n, name, err);
     if (st != GGL_OK)
@@ -314,8 +313,8 @@ ggl_status llm_schema_read(int32_t *out, llm_exprs *g, const char *text, size_t 
 
 int32_t llm_schema_any(llm_exprs *g) {
     int32_t e = LLM_EXPR_NONE;
-    if (llm_schema_read(&e, g, "true", 4, "JSON", NULL, NULL, NULL) != GGL_OK &&
-        g->status == GGL_OK)
+    const llm_schema_params usual = {0};
+    if (llm_schema_read(&e, g, "true", 4, "JSON", &usual, NULL) != GGL_OK && g->status == GGL_OK)
         g->status = GGL_NOMEM;
     return e;
 }

@@ -114,8 +114,7 @@ typedef struct schema {
     llm_exprs *g;
     llm_json *doc;
     const char *name, *text;
-    llm_schema_note note; /* may be NULL */
-    void *note_arg;
+    llm_schema_params params;
     ggl_error *err;
     ggl_status status;
     ggl_arena arena;

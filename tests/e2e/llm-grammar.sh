@@ -40,6 +40,10 @@ gives 2 'one of --grammar' '' -
 gives 2 'no file to check' '' --json
 gives 2 '-m and -v are for --bench' '' --json -v -
 gives 1 'none: ' '' --json "$tmp/none"
+# a grammar or a schema may be the value itself
+gives 0 'accepted' 'ab' --grammar 'root ::= "a" "b"' -
+gives 2 '--grammar:1:10: ' 'ab' --grammar 'root ::= ]' -
+gives 0 'accepted' '[1]' --json-schema ' true ' -
 # names that are no keywords have no effect, which is said
 gives 0 'note: --json-schema: #/properties/a/tpye: not a keyword' '{"a": 1}' --json-schema '{"properties": {"a": {"tpye": "string"}}}' -
 gives 0 'note: --json-schema: #/format: not a format' '"a"' --json-schema '{"format": "int32"}' -

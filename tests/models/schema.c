@@ -27,18 +27,22 @@ typedef struct row {
     const char *schema, *texts[24];
 } row;
 
+static void check_texts(const llm_grammar *g, const row *r) {
+    bool valid = true;
+    for (size_t k = 0; g && (valid || r->texts[k]); k++) {
+        const char *text = r->texts[k];
+        if (text)
+            CHECK_MSG(fits(g, text) == valid, "%s: '%s' should %sfit", r->schema, text,
+                      valid ? "" : "not ");
+        else
+            valid = false;
+    }
+}
+
 static void check_rows(const row *r, size_t n) {
     for (size_t i = 0; i < n; i++) {
         llm_grammar *g = compile(r[i].schema);
-        bool valid = true;
-        for (size_t k = 0; g && (valid || r[i].texts[k]); k++) {
-            const char *text = r[i].texts[k];
-            if (text)
-                CHECK_MSG(fits(g, text) == valid, "%s: '%s' should %sfit", r[i].schema, text,
-                          valid ? "" : "not ");
-            else
-                valid = false;
-        }
+        check_texts(g, &r[i]);
         llm_grammar_free(g);
     }
 }
@@ -366,6 +370,23 @@ TEST(any_json) {
     CHECK(!fits(g, "[\"\\ud800\"]"));
     CHECK(!fits(g, "[1] "));
     CHECK(!fits(g, "{\"a\": 1,}"));
+    llm_grammar_free(g);
+}
+
+/* Compact white space, for generated texts: none but a space after ':' and ','. */
+TEST(compact) {
+    static const char schema[] = "{\"items\": {\"properties\": {\"a\": {\"const\": [1, 2]}}}}";
+    static const row rows[] = {
+        {schema,
+         {"[{\"a\": [1, 2], \"b\": {}}, \" \\n \", []]", "[{\"a\":[1,2],\"b\":\"c\"}]", "{}",
+          "{\"a\": \"  \"}", NULL, "[ 1]", "[1 ]", "[ ]", "{ }", "[1,  2]", "[1,\n2]", "[1 ,2]",
+          "{ \"a\": 1}", "{\"a\" : 1}", "{\"a\":\n1}", "{\"a\": 1 }", "[{\"a\": [1,\t2]}]"}}};
+    ggl_error err = {0};
+    llm_grammar *g = NULL;
+    const llm_schema_params p = {.compact = true};
+    if (!CHECK_OK(llm_grammar_from_schema_with(&g, schema, sizeof schema - 1, "s", &p, &err), &err))
+        return;
+    check_texts(g, &rows[0]);
     llm_grammar_free(g);
 }
 
