@@ -26,7 +26,10 @@ ggl_status llm_grammar_from_schema_with(llm_grammar **out, const char *text, siz
     int32_t root = LLM_EXPR_NONE;
     *out = NULL;
     const ggl_status st = llm_schema_read(&root, &g, text, n, name, params ? params : &usual, err);
-    return finish(out, &g, root, name, st, err);
+    const ggl_status made = finish(out, &g, root, name, st, err);
+    if (st == GGL_OK && made == GGL_LIMIT)
+        llm_schema_explain(text, n, name, err);
+    return made;
 }
 
 ggl_status llm_grammar_json(llm_grammar **out, ggl_error *err) {

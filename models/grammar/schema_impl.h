@@ -161,6 +161,15 @@ bool llm_schema_is_never(schema *s, const literal *lit, size_t n);
 /* The same for two conditions on values of one type. */
 bool llm_schema_are_disjoint(schema *s, literal a, literal b, schema_type t);
 
+/* Gives the rules that are used their bodies, which may use more rules. */
+void llm_schema_build_rules(schema *s);
+
+/* --- schema_empty.c ---------------------------------------------------------------------------- */
+
+/* If no value is valid under the document, says so in `err` with the part that is the reason: the last
+ * of those that must have a value and have none. Changes nothing if that is not so. */
+void llm_schema_blame_empty(schema *s, ggl_error *err);
+
 /* --- schema_words.c: scalars and cases of a schema, keyword by keyword ------------------------- */
 
 int32_t llm_schema_scalars(schema *s, literal lit, schema_type t);

@@ -33,7 +33,7 @@ gives 2 'root' 'aab' --grammar <(printf 'r ::= "a"+ "b"') -
 gives 2 '#/properties/a~1b/unevaluatedProperties: ' '{}' --json-schema '{"properties": {"a/b": {"unevaluatedProperties": false}}}' -
 gives 2 '#/items/pattern: ' '{}' --json-schema '{"items": {"type": "string", "pattern": "(a)\\1"}}' -
 gives 2 "#/\$ref: 'http://x.example/s.json' is in another document" '{}' --json-schema '{"$ref": "http://x.example/s.json"}' -
-gives 2 'no text' '{}' --json-schema '{"type": "string", "enum": [1, 2]}' -
+gives 2 '--json-schema: #: no JSON value' '{}' --json-schema '{"type": "string", "enum": [1, 2]}' -
 gives 2 ':1:2: ' '{}' --json-schema '{a: 1}' -
 gives 2 'exclude each other' '' --json --bench -
 gives 2 'one of --grammar' '' -

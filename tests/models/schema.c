@@ -308,12 +308,26 @@ TEST(references) {
 
 /* --- what is refused --------------------------------------------------------------------------- */
 
+typedef struct refusal {
+    const char *schema;
+    ggl_status status;
+    const char *message;
+} refusal;
+
+static void check_refusals(const refusal *r, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        ggl_error err = {0};
+        llm_grammar *g;
+        const ggl_status st =
+            llm_grammar_from_schema(&g, r[i].schema, strlen(r[i].schema), "s", &err);
+        CHECK_MSG(st == r[i].status && strstr(err.msg, r[i].message) && !g,
+                  "%s: status %d, '%s', not '%s'", r[i].schema, (int)st, err.msg, r[i].message);
+        llm_grammar_free(g);
+    }
+}
+
 TEST(refused) {
-    static const struct {
-        const char *schema;
-        ggl_status status;
-        const char *message;
-    } rows[] = {
+    static const refusal rows[] = {
         {"[]", GGL_FORMAT, "s: #: a schema must be an object, true or false, not an array"},
         {"{\"properties\": {\"a~/\": {\"type\": \"text\"}}}", GGL_FORMAT,
          "s: #/properties/a~0~1/type: 'text' is not a type"},
@@ -344,19 +358,38 @@ TEST(refused) {
         {"{\"multipleOf\": 7}", GGL_UNSUPPORTED, "s: #/multipleOf: "},
         {"{\"$ref\": \"#/a\"}", GGL_FORMAT, "s: #/$ref: there is no '#/a' in the document"},
         {"{\"$ref\": \"#\"}", GGL_LIMIT, "$ref leads back to itself"},
-        {"{\"type\": \"integer\", \"minimum\": 3, \"maximum\": 2}", GGL_LIMIT, "no text"},
-        {"false", GGL_LIMIT, "no text"},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        ggl_error err = {0};
-        llm_grammar *g;
-        const ggl_status st =
-            llm_grammar_from_schema(&g, rows[i].schema, strlen(rows[i].schema), "s", &err);
-        CHECK_MSG(st == rows[i].status && strstr(err.msg, rows[i].message) && !g,
-                  "%s: status %d, '%s', not '%s'", rows[i].schema, (int)st, err.msg,
-                  rows[i].message);
-        llm_grammar_free(g);
-    }
+    check_refusals(rows, sizeof rows / sizeof *rows);
+}
+
+/* No value is valid: the part that is the reason is named. */
+TEST(empty) {
+    static const refusal rows[] = {
+        {"false", GGL_LIMIT, "s: #: no JSON value is valid"},
+        {"{\"enum\": []}", GGL_LIMIT, "s: #: no JSON value is valid"},
+        {"{\"not\": {}}", GGL_LIMIT, "s: #: no JSON value is valid"},
+        {"{\"type\": \"integer\", \"minimum\": 3, \"maximum\": 2, \"required\": [\"a\"], "
+         "\"properties\": {\"a\": false}}",
+         GGL_LIMIT, "s: #: no JSON value is valid"},
+        {"{\"type\": \"object\", \"required\": [\"c\", \"a\"], \"properties\": {\"b\": false, "
+         "\"c\": "
+         "true, \"a\": {\"type\": \"array\", \"minItems\": 2, \"items\": {\"allOf\": [true, "
+         "{\"type\": "
+         "[]}]}}}}",
+         GGL_LIMIT, "s: #/properties/a/items/allOf/1: no JSON value is valid"},
+        {"{\"type\": \"array\", \"minItems\": 1, \"prefixItems\": [{\"$ref\": \"#/$defs/d\"}, "
+         "false], "
+         "\"$defs\": {\"d\": {\"const\": 1, \"type\": \"null\"}}}",
+         GGL_LIMIT, "s: #/$defs/d: no JSON value is valid"},
+        {"{\"type\": \"object\", \"properties\": {\"a\": {\"type\": \"integer\"}}, \"required\": "
+         "[\"a\", \"b\"], \"additionalProperties\": false}",
+         GGL_LIMIT,
+         "s: #: no JSON value is valid under this schema: 'b' is required, but not one of"},
+        {"{\"type\": \"object\", \"properties\": {\"x\": {\"$ref\": \"#\"}}, \"required\": "
+         "[\"x\"]}",
+         GGL_LIMIT, "s: #/properties/x: no JSON value is valid"},
+    };
+    check_refusals(rows, sizeof rows / sizeof *rows);
 }
 
 TEST(any_json) {
