@@ -15,17 +15,21 @@ static ggl_status finish(llm_grammar **out, llm_exprs *g, int32_t root, const ch
 
 ggl_status llm_grammar_from_schema(llm_grammar **out, const char *text, size_t n, const char *name,
                                    ggl_error *err) {
-    return llm_grammar_from_schema_noting(out, text, n, name, NULL, NULL, err);
+    return llm_grammar_from_schema_with(out, text, n, name, NULL, err);
 }
 
-ggl_status llm_grammar_from_schema_noting(llm_grammar **out, const char *text, size_t n,
-                                          const char *name, llm_schema_note note, void *arg,
-                                          ggl_error *err) {
+ggl_status llm_grammar_from_schema_with(llm_grammar **out, const char *text, size_t n,
+                                        const char *name, const llm_schema_params *params,
+                                        ggl_error *err) {
+    const llm_schema_params usual = {0};
     llm_exprs g = {0};
     int32_t root = LLM_EXPR_NONE;
     *out = NULL;
-    const ggl_status st = llm_schema_read(&root, &g, text, n, name, note, arg, err);
-    return finish(out, &g, root, name, st, err);
+    const ggl_status st = llm_schema_read(&root, &g, text, n, name, params ? params : &usual, err);
+    const ggl_status made = finish(out, &g, root, name, st, err);
+    if (st == GGL_OK && made == GGL_LIMIT)
+        llm_schema_explain(text, n, name, err);
+    return made;
 }
 
 ggl_status llm_grammar_json(llm_grammar **out, ggl_error *err) {

@@ -62,13 +62,13 @@ void llm_schema_fail(schema *s, ggl_status st, const json_value *node, const cha
 void llm_schema_ignored(schema *s, const json_value *value, const char *why) {
     enum { NOTED = 1 << 9 };
     char place[600], text[1200];
-    const void **slot = s->note ? llm_schema_slot(s, &s->memo, value, NOTED) : NULL;
+    const void **slot = s->params.note ? llm_schema_slot(s, &s->memo, value, NOTED) : NULL;
     if (!slot || *slot)
         return;
     *slot = s;
     write_place(s, value, place, sizeof place);
     snprintf(text, sizeof text, "%s: %s: %s", s->name, place, why);
-    s->note(s->note_arg, text);
+    s->params.note(s->params.note_arg, text);
 }
 
 void *llm_schema_alloc(schema *s, size_t n, size_t size) {
@@ -221,8 +221,7 @@ bool llm_schema_are_disjoint(schema *s, literal a, literal b, schema_type t) {
     return !cases_of(s, (literal[]){a, b}, 2, t);
 }
 
-/* Gives the rules of the queue their bodies, which may queue more rules. */
-static void build_rules(schema *s) {
+void llm_schema_build_rules(schema *s) {
     while (s->n_done < s->n_queue && s->status == GGL_OK && s->g->status == GGL_OK) {
         conjunction *c = s->queue[s->n_done++];
         int32_t all = c->scalars;
@@ -251,9 +250,12 @@ static void begin(schema *s) {
     llm_exprs *g = s->g;
     s->always = (json_value){.kind = JSON_BOOL, .flag = true};
     s->never = (json_value){.kind = JSON_BOOL};
-    s->space = make_space(g);
-    s->comma = llm_expr_seq3(g, s->space, llm_expr_range(g, ',', ','), s->space);
-    s->colon = llm_expr_seq3(g, s->space, llm_expr_range(g, ':', ':'), s->space);
+    const bool compact = s->params.compact;
+    const int32_t after =
+        compact ? llm_expr_optional(g, llm_expr_range(g, ' ', ' ')) : make_space(g);
+    s->space = compact ? LLM_EXPR_EMPTY : after;
+    s->comma = llm_expr_seq3(g, s->space, llm_expr_range(g, ',', ','), after);
+    s->colon = llm_expr_seq3(g, s->space, llm_expr_range(g, ':', ':'), after);
     s->universe[TYPE_NULL] = llm_expr_text(g, (ggl_str){"null", 4});
     s->universe[TYPE_BOOL] = llm_expr_alt2(g, llm_expr_text(g, (ggl_str){"true", 4}),
                                            llm_expr_text(g, (ggl_str){"false", 5}));
@@ -281,41 +283,54 @@ static void fini(schema *s) {
     ggl_free(s->bucket);
     ggl_free(s->queue);
     ggl_arena_fini(&s->arena);
+    llm_json_free(s->doc);
+}
+
+/* Reads the document and compiles it, as far as it goes, into *root and rules of s->g. */
+static void compile(schema *s, const char *text, size_t n, int32_t *root) {
+    *root = LLM_EXPR_NONE;
+    s->arena.limit = SCHEMA_MAX_MEMORY;
+    s->status = llm_json_parse(&s->doc, text, n, s->name, s->err);
+    if (s->status != GGL_OK)
+        return;
+    s->text =
+        ggl_arena_strndup(&s->arena, text, n); /* numbers are read up to a NUL at the latest */
+    s->bucket = ggl_calloc(SCHEMA_BUCKETS, sizeof *s->bucket);
+    s->draft = draft_of(&s->doc->root);
+    if (!s->bucket || !s->text)
+        llm_schema_fail(s, GGL_NOMEM, NULL, NULL, "out of memory");
+    begin(s);
+    if (s->status == GGL_OK && llm_schema_index(s)) {
+        *root = llm_schema_values(s, &(literal){.node = &s->doc->root}, 1);
+        llm_schema_build_rules(s);
+    }
+    if (s->status == GGL_OK && s->g->status != GGL_OK)
+        s->status = ggl_fail(s->err, s->g->status, "%s: the grammar becomes too large", s->name);
 }
 
 ggl_status llm_schema_read(int32_t *out, llm_exprs *g, const char *text, size_t n, const char *name,
-                           llm_schema_note note, void *arg, ggl_error *err) {
-    schema s = {.g = g,
-                .name = name,
-                .note = note,
-                .note_arg = arg,
-                .err = err,
-                .arena.limit = SCHEMA_MAX_MEMORY};
-    *out = LLM_EXPR_NONE;
-    ggl_status st = llm_json_parse(&s.doc, text, n, name, err);
-    if (st != GGL_OK)
-        return st;
-    s.text = ggl_arena_strndup(&s.arena, text, n); /* numbers are read up to a NUL at the latest */
-    s.bucket = ggl_calloc(SCHEMA_BUCKETS, sizeof *s.bucket);
-    s.draft = draft_of(&s.doc->root);
-    if (!s.bucket || !s.text)
-        llm_schema_fail(&s, GGL_NOMEM, NULL, NULL, "out of memory");
-    begin(&s);
-    if (s.status == GGL_OK && llm_schema_index(&s)) {
-        *out = llm_schema_values(&s, &(literal){.node = &s.doc->root}, 1);
-        build_rules(&s);
-    }
-    if (s.status == GGL_OK && g->status != GGL_OK)
-        s.status = ggl_fail(err, g->status, "%s: the grammar becomes too large", name);
+                           const llm_schema_params *params, ggl_error *err) {
+    schema s = {.g = g, .name = name, .params = *params, .err = err};
+    compile(&s, text, n, out);
     fini(&s);
-    llm_json_free(s.doc);
     return s.status;
+}
+
+void llm_schema_explain(const char *text, size_t n, const char *name, ggl_error *err) {
+    llm_exprs g = {0};
+    schema s = {.g = &g, .name = name};
+    int32_t root;
+    compile(&s, text, n, &root);
+    if (s.status == GGL_OK)
+        llm_schema_blame_empty(&s, err);
+    fini(&s);
+    llm_exprs_fini(&g);
 }
 
 int32_t llm_schema_any(llm_exprs *g) {
     int32_t e = LLM_EXPR_NONE;
-    if (llm_schema_read(&e, g, "true", 4, "JSON", NULL, NULL, NULL) != GGL_OK &&
-        g->status == GGL_OK)
+    const llm_schema_params usual = {0};
+    if (llm_schema_read(&e, g, "true", 4, "JSON", &usual, NULL) != GGL_OK && g->status == GGL_OK)
         g->status = GGL_NOMEM;
     return e;
 }

@@ -114,8 +114,7 @@ typedef struct schema {
     llm_exprs *g;
     llm_json *doc;
     const char *name, *text;
-    llm_schema_note note; /* may be NULL */
-    void *note_arg;
+    llm_schema_params params;
     ggl_error *err;
     ggl_status status;
     ggl_arena arena;
@@ -161,6 +160,15 @@ int32_t llm_schema_values(schema *s, const literal *lit, size_t n);
 bool llm_schema_is_never(schema *s, const literal *lit, size_t n);
 /* The same for two conditions on values of one type. */
 bool llm_schema_are_disjoint(schema *s, literal a, literal b, schema_type t);
+
+/* Gives the rules that are used their bodies, which may use more rules. */
+void llm_schema_build_rules(schema *s);
+
+/* --- schema_empty.c ---------------------------------------------------------------------------- */
+
+/* If no value is valid under the document, says so in `err` with the part that is the reason: the last
+ * of those that must have a value and have none. Changes nothing if that is not so. */
+void llm_schema_blame_empty(schema *s, ggl_error *err);
 
 /* --- schema_words.c: scalars and cases of a schema, keyword by keyword ------------------------- */
 

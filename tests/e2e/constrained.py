@@ -6,6 +6,7 @@ by --json-schema fits the schema, and it ends within -n.
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -37,9 +38,24 @@ def check_json(a, seed):
     if code != 0:
         return f"{command}: exit code {code}: {err}"
     try:
-        json.loads(out.decode("utf-8"), parse_float=str, parse_int=str)
+        text = out.decode("utf-8")
+        json.loads(text, parse_float=str, parse_int=str)
     except ValueError as e:
         return f"{command}: {out}: {e}"
+    return f"{command}: {out}: white space is more than it needs" if has_much_space(text) else ""
+
+
+def has_much_space(text):
+    """True if there is white space other than one space after a comma or a colon."""
+    return re.search(r"\s", re.sub(r"([,:]) ", r"\1", re.sub(r'"(\\.|[^"\\])*"', "s", text.rstrip("\n")))) is not None
+
+
+def check_notes(a):
+    """A name that is no keyword is noted, also if the schema is read for a model."""
+    for schema in ('{"minimun": 3, "type": "null"}', '{"type": "null", "minimun": 3}'):
+        code, out, err, command = run(a, "--json-schema", schema, "-n", "5")
+        if code != 0 or out.strip() != b"null" or "note: --json-schema: #/minimun: not a keyword" not in err:
+            return f"{command}: exit code {code}: {out} {err}"
     return ""
 
 
@@ -78,6 +94,7 @@ def main():
     kinds, faults = {}, []
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
         seeds = range(a.first, a.first + a.seeds)
+        faults += filter(None, [check_notes(a)])
         faults += filter(None, pool.map(lambda k: check_json(a, k), seeds))
         for fault, kind in pool.map(lambda k: check_schema(a, k, folder), range(a.first, a.first + a.schemas)):
             kinds[kind] = kinds.get(kind, 0) + 1

@@ -33,13 +33,17 @@ gives 2 'root' 'aab' --grammar <(printf 'r ::= "a"+ "b"') -
 gives 2 '#/properties/a~1b/unevaluatedProperties: ' '{}' --json-schema '{"properties": {"a/b": {"unevaluatedProperties": false}}}' -
 gives 2 '#/items/pattern: ' '{}' --json-schema '{"items": {"type": "string", "pattern": "(a)\\1"}}' -
 gives 2 "#/\$ref: 'http://x.example/s.json' is in another document" '{}' --json-schema '{"$ref": "http://x.example/s.json"}' -
-gives 2 'no text' '{}' --json-schema '{"type": "string", "enum": [1, 2]}' -
+gives 2 '--json-schema: #: no JSON value' '{}' --json-schema '{"type": "string", "enum": [1, 2]}' -
 gives 2 ':1:2: ' '{}' --json-schema '{a: 1}' -
 gives 2 'exclude each other' '' --json --bench -
 gives 2 'one of --grammar' '' -
 gives 2 'no file to check' '' --json
 gives 2 '-m and -v are for --bench' '' --json -v -
 gives 1 'none: ' '' --json "$tmp/none"
+# a grammar or a schema may be the value itself
+gives 0 'accepted' 'ab' --grammar 'root ::= "a" "b"' -
+gives 2 '--grammar:1:10: ' 'ab' --grammar 'root ::= ]' -
+gives 0 'accepted' '[1]' --json-schema ' true ' -
 # names that are no keywords have no effect, which is said
 gives 0 'note: --json-schema: #/properties/a/tpye: not a keyword' '{"a": 1}' --json-schema '{"properties": {"a": {"tpye": "string"}}}' -
 gives 0 'note: --json-schema: #/format: not a format' '"a"' --json-schema '{"format": "int32"}' -

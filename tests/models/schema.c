@@ -27,18 +27,22 @@ typedef struct row {
     const char *schema, *texts[24];
 } row;
 
+static void check_texts(const llm_grammar *g, const row *r) {
+    bool valid = true;
+    for (size_t k = 0; g && (valid || r->texts[k]); k++) {
+        const char *text = r->texts[k];
+        if (text)
+            CHECK_MSG(fits(g, text) == valid, "%s: '%s' should %sfit", r->schema, text,
+                      valid ? "" : "not ");
+        else
+            valid = false;
+    }
+}
+
 static void check_rows(const row *r, size_t n) {
     for (size_t i = 0; i < n; i++) {
         llm_grammar *g = compile(r[i].schema);
-        bool valid = true;
-        for (size_t k = 0; g && (valid || r[i].texts[k]); k++) {
-            const char *text = r[i].texts[k];
-            if (text)
-                CHECK_MSG(fits(g, text) == valid, "%s: '%s' should %sfit", r[i].schema, text,
-                          valid ? "" : "not ");
-            else
-                valid = false;
-        }
+        check_texts(g, &r[i]);
         llm_grammar_free(g);
     }
 }
@@ -304,12 +308,26 @@ TEST(references) {
 
 /* --- what is refused --------------------------------------------------------------------------- */
 
+typedef struct refusal {
+    const char *schema;
+    ggl_status status;
+    const char *message;
+} refusal;
+
+static void check_refusals(const refusal *r, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        ggl_error err = {0};
+        llm_grammar *g;
+        const ggl_status st =
+            llm_grammar_from_schema(&g, r[i].schema, strlen(r[i].schema), "s", &err);
+        CHECK_MSG(st == r[i].status && strstr(err.msg, r[i].message) && !g,
+                  "%s: status %d, '%s', not '%s'", r[i].schema, (int)st, err.msg, r[i].message);
+        llm_grammar_free(g);
+    }
+}
+
 TEST(refused) {
-    static const struct {
-        const char *schema;
-        ggl_status status;
-        const char *message;
-    } rows[] = {
+    static const refusal rows[] = {
         {"[]", GGL_FORMAT, "s: #: a schema must be an object, true or false, not an array"},
         {"{\"properties\": {\"a~/\": {\"type\": \"text\"}}}", GGL_FORMAT,
          "s: #/properties/a~0~1/type: 'text' is not a type"},
@@ -340,19 +358,38 @@ TEST(refused) {
         {"{\"multipleOf\": 7}", GGL_UNSUPPORTED, "s: #/multipleOf: "},
         {"{\"$ref\": \"#/a\"}", GGL_FORMAT, "s: #/$ref: there is no '#/a' in the document"},
         {"{\"$ref\": \"#\"}", GGL_LIMIT, "$ref leads back to itself"},
-        {"{\"type\": \"integer\", \"minimum\": 3, \"maximum\": 2}", GGL_LIMIT, "no text"},
-        {"false", GGL_LIMIT, "no text"},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        ggl_error err = {0};
-        llm_grammar *g;
-        const ggl_status st =
-            llm_grammar_from_schema(&g, rows[i].schema, strlen(rows[i].schema), "s", &err);
-        CHECK_MSG(st == rows[i].status && strstr(err.msg, rows[i].message) && !g,
-                  "%s: status %d, '%s', not '%s'", rows[i].schema, (int)st, err.msg,
-                  rows[i].message);
-        llm_grammar_free(g);
-    }
+    check_refusals(rows, sizeof rows / sizeof *rows);
+}
+
+/* No value is valid: the part that is the reason is named. */
+TEST(empty) {
+    static const refusal rows[] = {
+        {"false", GGL_LIMIT, "s: #: no JSON value is valid"},
+        {"{\"enum\": []}", GGL_LIMIT, "s: #: no JSON value is valid"},
+        {"{\"not\": {}}", GGL_LIMIT, "s: #: no JSON value is valid"},
+        {"{\"type\": \"integer\", \"minimum\": 3, \"maximum\": 2, \"required\": [\"a\"], "
+         "\"properties\": {\"a\": false}}",
+         GGL_LIMIT, "s: #: no JSON value is valid"},
+        {"{\"type\": \"object\", \"required\": [\"c\", \"a\"], \"properties\": {\"b\": false, "
+         "\"c\": "
+         "true, \"a\": {\"type\": \"array\", \"minItems\": 2, \"items\": {\"allOf\": [true, "
+         "{\"type\": "
+         "[]}]}}}}",
+         GGL_LIMIT, "s: #/properties/a/items/allOf/1: no JSON value is valid"},
+        {"{\"type\": \"array\", \"minItems\": 1, \"prefixItems\": [{\"$ref\": \"#/$defs/d\"}, "
+         "false], "
+         "\"$defs\": {\"d\": {\"const\": 1, \"type\": \"null\"}}}",
+         GGL_LIMIT, "s: #/$defs/d: no JSON value is valid"},
+        {"{\"type\": \"object\", \"properties\": {\"a\": {\"type\": \"integer\"}}, \"required\": "
+         "[\"a\", \"b\"], \"additionalProperties\": false}",
+         GGL_LIMIT,
+         "s: #: no JSON value is valid under this schema: 'b' is required, but not one of"},
+        {"{\"type\": \"object\", \"properties\": {\"x\": {\"$ref\": \"#\"}}, \"required\": "
+         "[\"x\"]}",
+         GGL_LIMIT, "s: #/properties/x: no JSON value is valid"},
+    };
+    check_refusals(rows, sizeof rows / sizeof *rows);
 }
 
 TEST(any_json) {
@@ -366,6 +403,23 @@ TEST(any_json) {
     CHECK(!fits(g, "[\"\\ud800\"]"));
     CHECK(!fits(g, "[1] "));
     CHECK(!fits(g, "{\"a\": 1,}"));
+    llm_grammar_free(g);
+}
+
+/* Compact white space, for generated texts: none but a space after ':' and ','. */
+TEST(compact) {
+    static const char schema[] = "{\"items\": {\"properties\": {\"a\": {\"const\": [1, 2]}}}}";
+    static const row rows[] = {
+        {schema,
+         {"[{\"a\": [1, 2], \"b\": {}}, \" \\n \", []]", "[{\"a\":[1,2],\"b\":\"c\"}]", "{}",
+          "{\"a\": \"  \"}", NULL, "[ 1]", "[1 ]", "[ ]", "{ }", "[1,  2]", "[1,\n2]", "[1 ,2]",
+          "{ \"a\": 1}", "{\"a\" : 1}", "{\"a\":\n1}", "{\"a\": 1 }", "[{\"a\": [1,\t2]}]"}}};
+    ggl_error err = {0};
+    llm_grammar *g = NULL;
+    const llm_schema_params p = {.compact = true};
+    if (!CHECK_OK(llm_grammar_from_schema_with(&g, schema, sizeof schema - 1, "s", &p, &err), &err))
+        return;
+    check_texts(g, &rows[0]);
     llm_grammar_free(g);
 }
 

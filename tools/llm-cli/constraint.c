@@ -1,13 +1,6 @@
 #include "constraint.h"
 
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "common/input.h"
 #include "ggl/alloc.h"
-
-enum { MOST_GRAMMAR = 16 << 20 }; /* bytes of a file */
 
 struct constraint {
     llm_grammar *grammar;
@@ -25,47 +18,6 @@ int constraint_check(const char *tool, const constraint_options *o) {
     return -1;
 }
 
-/* Where a grammar or a schema is. */
-typedef struct source {
-    const char *file, *text; /* one of them */
-    const char *flag;
-    bool is_schema;
-} source;
-
-/* A value of --grammar or --json-schema is the text itself if it looks like one, else a file. */
-static source find_source(const constraint_options *o) {
-    if (o->grammar_file)
-        return (source){.file = o->grammar_file, .flag = "--grammar-file"};
-    if (o->schema_file)
-        return (source){.file = o->schema_file, .flag = "--json-schema-file", .is_schema = true};
-    if (o->schema) {
-        const char *first = o->schema + strspn(o->schema, " \t\r\n");
-        const bool is_text = *first == '{' || strcmp(first, "true") == 0;
-        return (source){is_text ? NULL : o->schema, o->schema, "--json-schema", true};
-    }
-    const bool is_text = strstr(o->grammar, "::=") != NULL;
-    return (source){is_text ? NULL : o->grammar, o->grammar, "--grammar", false};
-}
-
-static int read_grammar(llm_grammar **out, const char *tool, const constraint_options *o) {
-    ggl_error err = {0};
-    if (o->json)
-        return llm_grammar_json(out, &err) == GGL_OK ? -1 : tool_error(tool, 1, "%s", err.msg);
-    const source s = find_source(o);
-    char *read = NULL;
-    size_t n = s.file ? 0 : strlen(s.text);
-    if (s.file) {
-        read = tool_read_at_most(tool, s.file, MOST_GRAMMAR, &n);
-        if (!read)
-            return 1;
-    }
-    const char *text = read ? read : s.text, *name = s.file ? s.file : s.flag;
-    const ggl_status st = s.is_schema ? llm_grammar_from_schema(out, text, n, name, &err)
-                                      : llm_grammar_from_gbnf(out, text, n, name, &err);
-    free(read);
-    return st == GGL_OK ? -1 : tool_error(tool, 2, "%s", err.msg);
-}
-
 int constraint_open(constraint **out, const char *tool, const constraint_options *o,
                     const llm_tokenizer *tokenizer) {
     ggl_error err = {0};
@@ -79,7 +31,7 @@ int constraint_open(constraint **out, const char *tool, const constraint_options
     constraint *c = ggl_calloc(1, sizeof *c);
     if (!c)
         return tool_error(tool, 1, "out of memory");
-    int code = read_grammar(&c->grammar, tool, o);
+    int code = grammar_read(&c->grammar, tool, o, true);
     if (code < 0 && (llm_vocab_new(&c->vocab, tokenizer, &err) != GGL_OK ||
                      llm_matcher_new(&c->matcher, c->grammar, c->vocab, &err) != GGL_OK))
         code = tool_error(tool, 1, "%s", err.msg);

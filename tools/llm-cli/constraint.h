@@ -3,12 +3,10 @@
 #define TOOLS_CLI_CONSTRAINT_H
 
 #include "common/args.h"
+#include "common/grammar_source.h"
 #include "llm/generate.h"
 
-typedef struct constraint_options {
-    const char *grammar, *grammar_file, *schema, *schema_file; /* NULL: not given */
-    bool json;
-} constraint_options;
+typedef grammar_source constraint_options;
 
 /* clang-format off */
 #define CONSTRAINT_OPTIONS(o)                                                                      \

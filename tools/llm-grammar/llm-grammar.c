@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/grammar_source.h"
 #include "common/input.h"
 #include "common/process.h"
 #include "ggl/show.h"
@@ -10,62 +11,11 @@
 const char GRAMMAR_TOOL[] = "llm-grammar";
 
 typedef struct options {
-    const char *grammar, *schema, *model;
-    bool json, bench, verbose;
+    grammar_source source;
+    const char *model;
+    bool bench, verbose;
     arg_list files;
 } options;
-
-/* --- grammars --------------------------------------------------------------------------------- */
-
-/* The text of --json-schema: JSON itself if it begins like an object, else a file. */
-static char *schema_text(const char *s, const char **name, size_t *n) {
-    if (s[strspn(s, " \t\r\n")] != '{') {
-        *name = strcmp(s, "-") == 0 ? "stdin" : s;
-        return tool_read_at_most(GRAMMAR_TOOL, s, GRAMMAR_MOST_SCHEMA, n);
-    }
-    *name = "--json-schema";
-    *n = strlen(s);
-    char *copy = malloc(*n + 1);
-    if (copy)
-        memcpy(copy, s, *n + 1);
-    else
-        tool_error(GRAMMAR_TOOL, 1, "out of memory");
-    return copy;
-}
-
-/* Notes on stderr what a schema has that has no effect; after a few, only counts. */
-enum { MOST_NOTES = 5 };
-
-static void note_ignored(void *arg, const char *text) {
-    size_t *n = arg;
-    if ((*n)++ < MOST_NOTES)
-        ggl_fprint(stderr, "note: %s\n", text);
-}
-
-/* Makes the grammar that the options name. Returns -1, or an exit code after an error message. */
-static int make_grammar(const options *o, llm_grammar **g) {
-    ggl_error err = {0};
-    const char *name = o->grammar;
-    size_t n = 0, n_notes = 0;
-    ggl_status st;
-    if (o->json) {
-        st = llm_grammar_json(g, &err);
-    } else {
-        char *text = o->schema ? schema_text(o->schema, &name, &n)
-                               : tool_read_at_most(GRAMMAR_TOOL, name, GRAMMAR_MOST_SCHEMA, &n);
-        if (!text)
-            return 1;
-        st = o->schema
-                 ? llm_grammar_from_schema_noting(g, text, n, name, note_ignored, &n_notes, &err)
-                 : llm_grammar_from_gbnf(g, text, n, name, &err);
-        free(text);
-    }
-    if (n_notes > MOST_NOTES)
-        fprintf(stderr, "note: %zu more of these\n", n_notes - MOST_NOTES);
-    return st == GGL_OK      ? -1
-           : st == GGL_NOMEM ? tool_error(GRAMMAR_TOOL, 1, "%s", err.msg)
-                             : tool_error(GRAMMAR_TOOL, 2, "%s", err.msg);
-}
 
 /* --- texts ------------------------------------------------------------------------------------ */
 
@@ -118,7 +68,7 @@ static int check_file(const options *o, llm_matcher *m, const char *path) {
     if (!s)
         return 1;
     size_t end = n;
-    if (!o->grammar) {
+    if (!o->source.grammar) {
         while (from < end && strchr(" \t\r\n", s[from]) && s[from])
             from++;
         while (end > from && s[end - 1] && strchr(" \t\r\n", s[end - 1]))
@@ -141,7 +91,7 @@ static int check_files(const options *o) {
     ggl_error err = {0};
     llm_grammar *g = NULL;
     llm_matcher *m = NULL;
-    int code = make_grammar(o, &g);
+    int code = grammar_read(&g, GRAMMAR_TOOL, &o->source, false);
     if (code >= 0)
         return code;
     if (llm_matcher_new(&m, g, NULL, &err) != GGL_OK)
@@ -159,7 +109,8 @@ static int check_files(const options *o) {
 
 /* Returns what is wrong with the options; NULL: nothing. */
 static const char *wrong_options(const options *o) {
-    const int n = (o->grammar != NULL) + (o->schema != NULL) + o->json + o->bench;
+    const int n =
+        (o->source.grammar != NULL) + (o->source.schema != NULL) + o->source.json + o->bench;
     if (n > 1)
         return "--grammar, --json-schema, --json and --bench exclude each other";
     if (n == 0)
@@ -176,10 +127,12 @@ int main(int argc, char **argv) {
     process_begin();
     options o = {0};
     const arg_option table[] = {
-        {"--grammar", ARG_STRING, &o.grammar, .value = "FILE", .help = "a grammar in GBNF"},
-        {"--json-schema", ARG_STRING, &o.schema, .value = "FILE|JSON",
-         .help = "a JSON schema: a file, or the schema itself, which begins with {"},
-        {"--json", ARG_FLAG, &o.json, .help = "any JSON text"},
+        {"--grammar", ARG_STRING, &o.source.grammar, .value = "FILE|GBNF",
+         .help = "a grammar in GBNF: a file, or the grammar itself, which contains ::="},
+        {"--json-schema", ARG_STRING, &o.source.schema, .value = "FILE|JSON",
+         .help = "a JSON schema: a file, or the schema itself, which begins with {, "
+                 "or is true or false"},
+        {"--json", ARG_FLAG, &o.source.json, .help = "any JSON text"},
         {"--bench", ARG_FLAG, &o.bench,
          .help = "judge the instances of schemas, {\"name\", \"schema\", \"tests\": [{\"valid\", "
                  "\"data\"}]} on each line of FILE.jsonl or in each file of a folder, and time it"},
@@ -191,7 +144,8 @@ int main(int argc, char **argv) {
     const args_spec spec = {
         GRAMMAR_TOOL,
         "(--grammar FILE | --json-schema FILE | --json) TEXT-FILE...",
-        "Says whether texts fit a grammar, or where they stop to fit, and what was expected there. "
+        "Says whether texts fit a grammar, or where they stop fitting, and what was expected "
+        "there. "
         "Exit code 0: all do; 1: one does not; 2: the grammar or schema is refused.",
         table,
         &o.files,

@@ -7,7 +7,7 @@
 
 extern const char GRAMMAR_TOOL[];
 
-enum { GRAMMAR_MOST_TEXT = 256 << 20, GRAMMAR_MOST_SCHEMA = 16 << 20 }; /* bytes */
+enum { GRAMMAR_MOST_TEXT = 256 << 20 }; /* bytes */
 
 /* llm-grammar --bench: judges the instances of the schemas in the files and folders, and times what
  * that takes. `model`: a GGUF file with the vocabulary for masks, NULL: no masks. Returns the tool's

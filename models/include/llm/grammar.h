@@ -43,13 +43,23 @@ GGL_API GGL_NODISCARD ggl_status llm_grammar_from_gbnf(llm_grammar **out, const 
 GGL_API GGL_NODISCARD ggl_status llm_grammar_from_schema(llm_grammar **out, const char *text,
                                                          size_t n, const char *name,
                                                          ggl_error *err);
-/* The same. Calls note(arg, text) for each keyword and format that no draft of the standard has, and
- * that has no effect: "s.json: #/properties/a/tpye: ..". The text is valid during the call. */
+/* Called for each keyword and format that no draft of the standard has, and that has no effect:
+ * "s.json: #/properties/a/tpye: ..". The text is valid during the call. */
 typedef void (*llm_schema_note)(void *arg, const char *text);
-GGL_API GGL_NODISCARD ggl_status llm_grammar_from_schema_noting(llm_grammar **out, const char *text,
-                                                                size_t n, const char *name,
-                                                                llm_schema_note note, void *arg,
-                                                                ggl_error *err);
+
+typedef struct llm_schema_params {
+    llm_schema_note note; /* NULL: none; called with note_arg */
+    void *note_arg;
+    /* White space between tokens is at most one space after ':' and ','. For generated texts: where
+     * any JSON is allowed, small models fill their budget with line breaks and indentation. */
+    bool compact;
+} llm_schema_params;
+
+/* The same with parameters; NULL: all zero. */
+GGL_API GGL_NODISCARD ggl_status llm_grammar_from_schema_with(llm_grammar **out, const char *text,
+                                                              size_t n, const char *name,
+                                                              const llm_schema_params *params,
+                                                              ggl_error *err);
 /* Any JSON text. */
 GGL_API GGL_NODISCARD ggl_status llm_grammar_json(llm_grammar **out, ggl_error *err);
 /* Matchers of the grammar do not need it any more. */

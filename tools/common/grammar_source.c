@@ -1,0 +1,77 @@
+#include "grammar_source.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "args.h"
+#include "ggl/show.h"
+#include "input.h"
+
+enum {
+    MOST_BYTES = 16 << 20, /* of a file */
+    MOST_NOTES = 5
+};
+
+/* The text to read, or the file that has it. */
+typedef struct place {
+    const char *text, *file; /* one of them; file: NULL if the text was given */
+    const char *name;        /* for messages */
+    bool is_schema;
+} place;
+
+static bool is_schema_text(const char *s) {
+    static const char white[] = " \t\r\n";
+    s += strspn(s, white);
+    size_t n = strlen(s);
+    while (n > 0 && strchr(white, s[n - 1]))
+        n--;
+    return *s == '{' || (n == 4 && memcmp(s, "true", n) == 0) ||
+           (n == 5 && memcmp(s, "false", n) == 0);
+}
+
+static place find_place(const grammar_source *s) {
+    if (s->json)
+        return (place){.text = "true", .name = "JSON", .is_schema = true};
+    if (s->schema && is_schema_text(s->schema))
+        return (place){.text = s->schema, .name = "--json-schema", .is_schema = true};
+    if (s->grammar && strstr(s->grammar, "::="))
+        return (place){.text = s->grammar, .name = "--grammar"};
+    const char *schema = s->schema_file ? s->schema_file : s->schema;
+    const char *file = schema ? schema : s->grammar_file ? s->grammar_file : s->grammar;
+    return (place){
+        .file = file, .name = strcmp(file, "-") == 0 ? "stdin" : file, .is_schema = schema != NULL};
+}
+
+/* Counts the notes, and prints the first of them. */
+typedef struct notes {
+    const char *tool;
+    size_t n;
+} notes;
+
+static void note_ignored(void *arg, const char *text) {
+    notes *n = arg;
+    if (n->n++ >= MOST_NOTES)
+        return;
+    tool_begin_line();
+    ggl_fprint(stderr, "%s: note: %s\n", n->tool, text); /* names may have any characters */
+}
+
+int grammar_read(llm_grammar **out, const char *tool, const grammar_source *s, bool compact) {
+    ggl_error err = {0};
+    notes noted = {.tool = tool};
+    const place p = find_place(s);
+    size_t n = p.text ? strlen(p.text) : 0;
+    char *read = NULL;
+    *out = NULL;
+    if (p.file && !(read = tool_read_at_most(tool, p.file, MOST_BYTES, &n)))
+        return 1;
+    const char *text = read ? read : p.text;
+    const llm_schema_params params = {note_ignored, &noted, compact};
+    const ggl_status st = p.is_schema
+                              ? llm_grammar_from_schema_with(out, text, n, p.name, &params, &err)
+                              : llm_grammar_from_gbnf(out, text, n, p.name, &err);
+    free(read);
+    if (noted.n > MOST_NOTES)
+        (void)tool_error(tool, 0, "note: %zu more of these", noted.n - MOST_NOTES);
+    return st == GGL_OK ? -1 : tool_error(tool, st == GGL_NOMEM ? 1 : 2, "%s", err.msg);
+}
