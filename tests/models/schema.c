@@ -139,6 +139,14 @@ TEST(patterns) {
         {PATTERN("^[^]$"), {"\"a\"", "\"\\n\"", NULL, "\"\""}},
         {PATTERN("^.$"), {"\"é\"", "\"\\t\"", NULL, "\"\\n\"", "\"\""}},
         {PATTERN("^\\\\/\\\\-$"), {"\"/-\"", "\"\\/-\"", NULL, "\"-/\""}},
+        /* `^` holds after an empty match, and only there */
+        {PATTERN("a?(?!^)b"), {"\"ab\"", "\"cb\"", NULL, "\"b\"", "\"ba\"", "\"a\""}},
+        {PATTERN("a?^b"), {"\"b\"", "\"bc\"", NULL, "\"ab\"", "\"cb\""}},
+        {PATTERN("a{0}(?!^)b"), {"\"ab\"", "\"bb\"", NULL, "\"b\"", "\"ba\""}},
+        {PATTERN("^a*(?!^)b"), {"\"ab\"", "\"aab\"", NULL, "\"b\"", "\"bab\""}},
+        {PATTERN("(\\\\S(\\\\W|\\\\w)){0,3}(?=a)(?!^\\\\d)a"),
+         {"\"a\"", "\"1a\"", "\"xya\"", NULL, "\"1\"", "\"b\"", "\"\""}},
+        {PATTERN("^a?(^|b)c$"), {"\"c\"", "\"bc\"", "\"abc\"", NULL, "\"ac\"", "\"xc\""}},
     };
     CHECK_ROWS(rows);
 }
