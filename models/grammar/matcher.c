@@ -36,6 +36,11 @@ static ggl_status give_up(const llm_matcher *m, ggl_error *err) {
     if (st == GGL_NOMEM)
         return ggl_fail(err, st, "out of memory after %zu bytes of a text with a grammar",
                         m->n_bytes);
+    if (st == GGL_UNSUPPORTED)
+        return ggl_fail(err, st,
+                        "after %zu bytes of the text, what the grammar demands next cannot be "
+                        "written with the model's vocabulary",
+                        m->n_bytes);
     return ggl_fail(err, st, "the grammar needs too many states after %zu bytes of the text",
                     m->n_bytes);
 }

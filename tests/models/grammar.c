@@ -361,6 +361,54 @@ TEST(texts_are_finished_within_the_budget) {
     llm_vocab_free(v);
 }
 
+/* --- small vocabularies ------------------------------------------------------------------------ */
+
+/* The characters from space to '~', and C3 and A9, the bytes of an e with an acute accent; but no
+ * other bytes within characters. */
+static llm_vocab *some_bytes_vocab(void) {
+    static char byte[128];
+    ggl_str text[128];
+    int32_t n = 0;
+    for (int c = ' '; c < 0x7f; c++)
+        byte[n++] = (char)c;
+    byte[n++] = '\xc3';
+    byte[n++] = '\xa9';
+    for (int32_t i = 0; i < n; i++)
+        text[i] = (ggl_str){&byte[i], 1};
+    ggl_error err = {0};
+    llm_vocab *v = NULL;
+    CHECK_OK(llm_vocab_from_texts(&v, text, NULL, n, &err), &err);
+    return v;
+}
+
+/* Tokens that end within a character are not used unless every character can then be finished, and
+ * so the matcher must not count on them either. */
+TEST(vocabularies_with_some_bytes_of_characters) {
+    llm_vocab *v = some_bytes_vocab();
+    llm_grammar *g = gbnf("root ::= \"\xc3\xa9\" | \"xxxxx\"");
+    llm_matcher *m = NULL;
+    ggl_error err = {0};
+    const int32_t *id;
+    int32_t n = 0, n_allowed = 0;
+    uint32_t allowed[4];
+    if (v && g && CHECK_OK(llm_matcher_new(&m, g, v, &err), &err)) {
+        CHECK_OK(llm_matcher_ending(m, &id, &n, &err), &err);
+        CHECK_INT(n, 5);
+        CHECK_OK(llm_matcher_mask(m, 5, allowed, &err), &err);
+        for (int32_t i = 0; i < llm_vocab_n(v); i++)
+            n_allowed += bit(allowed, i);
+        CHECK_INT(n_allowed, 1);
+        CHECK(bit(allowed, 'x' - ' '));
+    }
+    llm_matcher_free(m);
+    llm_grammar_free(g);
+    g = gbnf("root ::= \"\xc3\xa9\"");
+    CHECK(v && g && llm_matcher_new(&m, g, v, &err) == GGL_UNSUPPORTED && !m);
+    CHECK_HAS(err.msg, "can be written with the model's vocabulary");
+    llm_grammar_free(g);
+    llm_vocab_free(v);
+}
+
 /* --- memory that runs out --------------------------------------------------------------------- */
 
 /* All that a grammar and a matcher do; true if all of it succeeds. */
