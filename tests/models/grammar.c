@@ -3,6 +3,7 @@
 #include "common/json.h"
 #include "llm/grammar.h"
 #include "seed.h"
+#include "steps.h"
 #include "test.h"
 
 static llm_grammar *gbnf(const char *text) {
@@ -239,6 +240,58 @@ TEST(memory_of_long_texts) {
         llm_matcher_free(m);
         llm_grammar_free(g);
     }
+}
+
+/* --- ambiguous grammars ----------------------------------------------------------------------- */
+
+/* The steps for a text of n times the letter a. */
+static uint64_t steps_for(const char *grammar, int n) {
+    ggl_error err = {0};
+    llm_grammar *g = gbnf(grammar);
+    llm_matcher *m = NULL;
+    ggl_n_steps = 0;
+    if (g && CHECK_OK(llm_matcher_new(&m, g, NULL, &err), &err)) {
+        accept_often(m, "a", n);
+        CHECK(llm_matcher_is_complete(m));
+    }
+    llm_matcher_free(m);
+    llm_grammar_free(g);
+    return ggl_n_steps;
+}
+
+/* The time grows with the cube of the text's length at most: eight times for twice the text. */
+TEST(time_of_ambiguous_grammars) {
+    static const char *const grammars[] = {"root ::= root root root | root root | \"a\" | \"\"",
+                                           "root ::= root root | \"a\"",
+                                           "root ::= r root | r\nr ::= root \"a\" | \"a\" | r r"};
+    for (size_t i = 0; i < sizeof grammars / sizeof *grammars; i++)
+        test_linear(grammars[i], steps_for(grammars[i], 40), steps_for(grammars[i], 80), 8);
+}
+
+/* Rules r_i ::= r_{i+1} r_{i+1} | "a" have so many ways to go on that the matcher gives up. */
+TEST(too_ambiguous_grammars_are_refused) {
+    enum { N_RULES = 190 };
+    char *text = calloc(N_RULES + 2, 40), *at = text;
+    const char many[] = "aaaaaaaaaaaaaaaaaaaaaaaa";
+    ggl_error err = {0};
+    llm_matcher *m = NULL;
+    size_t n;
+    REQUIRE(text);
+    at += sprintf(at, "root ::= r0\n");
+    for (int i = 0; i < N_RULES; i++)
+        at += sprintf(at, "r%d ::= r%d r%d | \"a\"\n", i, i + 1, i + 1);
+    sprintf(at, "r%d ::= \"a\"", N_RULES);
+    llm_grammar *g = gbnf(text);
+    if (g && CHECK_OK(llm_matcher_new(&m, g, NULL, &err), &err)) {
+        CHECK_INT(llm_matcher_accept_bytes(m, many, strlen(many), &n, &err), GGL_LIMIT);
+        CHECK_HAS(err.msg, "the grammar is too ambiguous: after ");
+        llm_matcher_reset(m);
+        CHECK_OK(llm_matcher_accept_bytes(m, many, 1, &n, &err), &err);
+        CHECK(llm_matcher_is_complete(m));
+    }
+    llm_matcher_free(m);
+    llm_grammar_free(g);
+    free(text);
 }
 
 /* --- a vocabulary of a model ------------------------------------------------------------------ */
