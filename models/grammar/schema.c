@@ -72,8 +72,15 @@ void llm_schema_ignored(schema *s, const json_value *value, const char *why) {
 }
 
 void *llm_schema_alloc(schema *s, size_t n, size_t size) {
+    enum { ROUNDING = 64 };
+    const size_t left = s->arena.limit - s->arena.used;
     void *p = ggl_arena_alloc(&s->arena, n, size);
-    if (!p)
+    if (!p && (left < ROUNDING || n > (left - ROUNDING) / size))
+        llm_schema_fail(s, GGL_LIMIT, NULL, NULL,
+                        "the schema becomes too large: to combine its keywords takes more than "
+                        "%d MiB",
+                        SCHEMA_MAX_MEMORY >> 20);
+    else if (!p)
         llm_schema_fail(s, GGL_NOMEM, NULL, NULL, "out of memory");
     return p;
 }
@@ -221,16 +228,28 @@ bool llm_schema_are_disjoint(schema *s, literal a, literal b, schema_type t) {
     return !cases_of(s, (literal[]){a, b}, 2, t);
 }
 
+/* The values of a conjunction: a union of its scalars and of all cases. */
+static int32_t rule_body(schema *s, const conjunction *c) {
+    size_t n = 1;
+    for (int k = 0; k < 2; k++)
+        for (const cases *x = c->shapes[k]; x; x = x->next)
+            n++;
+    int32_t *part = llm_schema_alloc(s, n, sizeof *part), *end = part;
+    if (!part)
+        return LLM_EXPR_NONE;
+    *end++ = c->scalars;
+    for (const cases *x = c->shapes[0]; x && s->status == GGL_OK; x = x->next)
+        *end++ = llm_schema_array(s, x->facets);
+    for (const cases *x = c->shapes[1]; x && s->status == GGL_OK; x = x->next)
+        *end++ = llm_schema_object(s, x->facets);
+    return llm_expr_alt(s->g, part, (int32_t)(end - part));
+}
+
 /* Gives the rules of the queue their bodies, which may queue more rules. */
 static void build_rules(schema *s) {
     while (s->n_done < s->n_queue && s->status == GGL_OK && s->g->status == GGL_OK) {
         conjunction *c = s->queue[s->n_done++];
-        int32_t all = c->scalars;
-        for (const cases *x = c->shapes[0]; x; x = x->next)
-            all = llm_expr_alt2(s->g, all, llm_schema_array(s, x->facets));
-        for (const cases *x = c->shapes[1]; x; x = x->next)
-            all = llm_expr_alt2(s->g, all, llm_schema_object(s, x->facets));
-        llm_rule_define(s->g, c->rule, all);
+        llm_rule_define(s->g, c->rule, rule_body(s, c));
     }
 }
 

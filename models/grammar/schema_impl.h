@@ -226,8 +226,18 @@ int32_t llm_set_not(schema *s, schema_type t, int32_t a);
 
 /* The list of one case with one facet (NULL: any value). */
 const cases *llm_cases_one(schema *s, const facet *f);
+/* The list of one case with these facets. */
+const cases *llm_cases_of(schema *s, const facet *all);
 const cases *llm_cases_or(schema *s, const cases *a, const cases *b);
 const cases *llm_cases_and(schema *s, const word_use *u, const cases *a, const cases *b);
+
+/* A union under construction, zeroed at first; `first` is its list of cases. */
+typedef struct case_list {
+    const cases *first;
+    cases *last; /* its own; NULL: nothing more can be added */
+    size_t n;
+} case_list;
+void llm_cases_add(schema *s, case_list *l, const cases *c);
 
 /* --- schema_ref.c ------------------------------------------------------------------------------ */
 
