@@ -5,42 +5,61 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "ggl/steps.h"
 #include "ggl/show.h"
 
 /* --- messages --------------------------------------------------------------------------------- */
 
-/* Writes the JSON pointer of `node` behind buf[0..at). Returns its end; 0: not in `v`. */
-static size_t find_place(const json_value *v, const json_value *node, char *buf, size_t at,
-                         size_t size) {
-    if (v == node)
-        return at;
+/* Notes the parent of each value below v. */
+static void note_parents(schema *s, const json_value *v) {
     if (v->kind != JSON_ARRAY && v->kind != JSON_OBJECT)
-        return 0;
+        return;
     for (uint32_t i = 0; i < v->n; i++) {
-        size_t n = at;
-        if (v->kind == JSON_ARRAY) {
-            n += (size_t)snprintf(buf + n, size - n, "/%u", i);
-        } else {
-            const ggl_str name = json_name(v, i);
-            n += (size_t)snprintf(buf + n, size - n, "/");
-            for (size_t k = 0; k < name.n && n + 3 < size; k++) {
-                const char *escape = name.s[k] == '~' ? "~0" : name.s[k] == '/' ? "~1" : NULL;
-                buf[n++] = escape ? escape[0] : name.s[k];
-                if (escape)
-                    buf[n++] = escape[1];
-            }
-        }
-        if (n + 16 >= size)
-            continue; /* too long for a message */
-        const size_t end = find_place(&v->item[i], node, buf, n, size);
-        if (end > 0)
-            return end;
+        const void **slot = llm_schema_slot(s, &s->parent, &v->item[i], 0);
+        GGL_STEPS(1);
+        if (!slot)
+            return;
+        *slot = v;
+        note_parents(s, &v->item[i]);
     }
-    return 0;
 }
 
-static void write_place(const schema *s, const json_value *node, char *buf, size_t size) {
-    const size_t end = node ? find_place(&s->doc->root, node, buf, 1, size) : 1;
+/* Writes the name (index) of v's i-th element, as JSON pointers spell it. Returns the end. */
+static size_t write_step(const json_value *v, uint32_t i, char *buf, size_t at, size_t size) {
+    if (v->kind == JSON_ARRAY)
+        return at + (size_t)snprintf(buf + at, size - at, "/%u", i);
+    const ggl_str name = json_name(v, i);
+    buf[at++] = '/';
+    for (size_t k = 0; k < name.n && at + 3 < size; k++) {
+        const char *escape = name.s[k] == '~' ? "~0" : name.s[k] == '/' ? "~1" : NULL;
+        buf[at++] = escape ? escape[0] : name.s[k];
+        if (escape)
+            buf[at++] = escape[1];
+    }
+    return at;
+}
+
+/* Writes the JSON pointer of `node` after the `at` bytes in buf. Returns its end; 0: the node is not in
+ * the document, or its pointer is too long for a message. */
+static size_t find_place(schema *s, const json_value *node, char *buf, size_t at, size_t size) {
+    if (node == &s->doc->root)
+        return at;
+    if (!s->parent.n)
+        note_parents(s, &s->doc->root);
+    const void **slot = llm_schema_slot(s, &s->parent, node, 0);
+    const json_value *v = slot ? *slot : NULL;
+    GGL_STEPS(1);
+    if (!v)
+        return 0;
+    at = find_place(s, v, buf, at, size);
+    if (at == 0)
+        return 0;
+    at = write_step(v, (uint32_t)(node - v->item), buf, at, size);
+    return at + 16 < size ? at : 0;
+}
+
+static void write_place(schema *s, const json_value *node, char *buf, size_t size) {
+    const size_t end = node ? find_place(s, node, buf, 1, size) : 1;
     buf[0] = '#';
     buf[end ? end : 1] = '\0';
 }
@@ -188,7 +207,7 @@ static conjunction *conjunction_of(schema *s, const literal *lit, size_t n) {
 /* Names the rule of a conjunction after its first schema. */
 static int32_t make_rule(schema *s, const conjunction *c) {
     char place[200] = "#";
-    const size_t end = c->n ? find_place(&s->doc->root, c->lit[0].node, place, 1, sizeof place) : 0;
+    const size_t end = c->n ? find_place(s, c->lit[0].node, place, 1, sizeof place) : 0;
     const ggl_str name = end ? (ggl_str){place, end} : (ggl_str){"value", 5};
     return llm_rule_new(s->g, name);
 }

@@ -136,8 +136,9 @@ typedef struct schema {
     size_t n_resources, cap_resources;
     anchor *anchor;
     size_t n_anchors, cap_anchors;
-    ptr_map home; /* objects with $ref: their resource, plus 1 */
-    ptr_map memo; /* scalars and cases of schemas */
+    ptr_map home;   /* objects with $ref: their resource, plus 1 */
+    ptr_map memo;   /* scalars and cases of schemas */
+    ptr_map parent; /* of each value in the document, once a message or a rule needs a place */
     conjunction **bucket;
     conjunction **queue; /* rules whose bodies are not built yet */
     size_t n_queue, cap_queue, n_done;

@@ -408,13 +408,15 @@ static char *write_list(char *at, const char *first, const char *before, const c
 
 /* The steps to compile lists of n schemas, values and names. */
 static uint64_t steps_for(int n) {
-    char *s = malloc((size_t)n * 160 + 400), *at = s;
+    char *s = malloc((size_t)n * 200 + 400), *at = s;
     if (!CHECK(s))
         return 0;
     at = write_list(at, "{\"properties\": {\"a\": {\"anyOf\": [", "{\"required\": [\"x", "\"]}", n,
                     "]}, ");
     at = write_list(at, "\"b\": {\"enum\": [", "{\"k", "\": 1}", n, "]}, ");
     at = write_list(at, "\"c\": {\"not\": {\"required\": [", "\"y", "\"", n, "]}}, ");
+    at =
+        write_list(at, "\"e\": {\"properties\": {", "\"p", "\": {\"type\": \"object\"}", n, "}}, ");
     at = write_list(at, "\"d\": {\"type\": \"object\", \"required\": [", "\"z", "\"", n, "]}}}");
     ggl_n_steps = 0;
     llm_grammar_free(compile(s));
