@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ggl/alloc.h"
+#include "ggl/steps.h"
 
 #define LAST_CHAR 0x10ffffu
 
@@ -255,6 +256,7 @@ typedef struct list {
 } list;
 
 static bool push(list *l, int32_t id) {
+    GGL_STEPS(1);
     if (!ggl_grow(&l->id, &l->cap, l->n + 1, sizeof *l->id))
         return false;
     l->id[l->n++] = id;

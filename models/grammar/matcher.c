@@ -36,8 +36,24 @@ static ggl_status give_up(const llm_matcher *m, ggl_error *err) {
     if (st == GGL_NOMEM)
         return ggl_fail(err, st, "out of memory after %zu bytes of a text with a grammar",
                         m->n_bytes);
+    if (st == GGL_UNSUPPORTED)
+        return ggl_fail(err, st,
+                        "after %zu bytes of the text, what the grammar demands next cannot be "
+                        "written with the model's vocabulary",
+                        m->n_bytes);
+    if (m->e->parser.work > LLM_PARSER_MAX_WORK)
+        return ggl_fail(err, st,
+                        "the grammar is too ambiguous: after %zu bytes of the text, there are too "
+                        "many ways to go on",
+                        m->n_bytes);
     return ggl_fail(err, st, "the grammar needs too many states after %zu bytes of the text",
                     m->n_bytes);
+}
+
+/* Each question, and each byte, may take as much work. */
+static void begin_work(llm_matcher *m) {
+    if (m->e->parser.states.pool.status == GGL_OK)
+        m->e->parser.work = 0;
 }
 
 /* --- making one ------------------------------------------------------------------------------- */
@@ -73,6 +89,7 @@ static ggl_status parser_for(llm_parser *p, const llm_grammar *g, const llm_voca
 }
 
 static void begin(llm_matcher *m) {
+    begin_work(m);
     llm_stack_back(&m->stack, (llm_stack_mark){0, LLM_FRAME_FIRST, 0});
     m->n_bytes = m->n_kept = 0;
     m->has_ended = m->has_plan = false;
@@ -180,6 +197,7 @@ ggl_status llm_matcher_accept_bytes(llm_matcher *m, const char *s, size_t n, siz
         return GGL_OK;
     for (size_t i = 0; i < n; i++) { /* one by one, so that the stack stays small */
         llm_item_set set;
+        begin_work(m);
         if (push_bytes(m, s + i, 1, &set) == 0)
             break;
         settle(m, set, 1);
@@ -203,6 +221,7 @@ ggl_status llm_matcher_accept_token(llm_matcher *m, int32_t id, ggl_error *err) 
     const ggl_str text = v->text[id];
     const llm_stack_mark mark = llm_stack_here(&m->stack);
     llm_item_set set;
+    begin_work(m);
     const size_t n = push_bytes(m, text.s, text.n, &set);
     const ggl_status st = m->e->parser.states.pool.status;
     if (st != GGL_OK || n < text.n || n == 0) {
@@ -299,6 +318,7 @@ ggl_status llm_matcher_mask(llm_matcher *m, int32_t budget, uint32_t *allowed, g
         memcpy(allowed, v->eog, v->n_words * sizeof *allowed);
     if (budget == 0)
         return GGL_OK;
+    begin_work(m);
     if (budget > 0) {
         const ggl_status st = plan(m, err);
         if (st != GGL_OK)
@@ -318,5 +338,6 @@ size_t llm_matcher_expected(llm_matcher *m, char *buf, size_t size) {
             snprintf(buf, size, "nothing");
         return strlen("nothing");
     }
+    begin_work(m);
     return llm_expected(&m->e->parser, &m->stack, m->set, buf, size);
 }

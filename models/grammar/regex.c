@@ -63,10 +63,14 @@ static int32_t build_sequence(builder *b, const regex_node *n, int32_t rest, boo
         return build(b, n, build_sequence(b, n->next, rest, at_begin && passes), at_begin);
     }
     const int32_t e = plain(b, n);
-    const int32_t all = llm_expr_seq2(b->g, e, build_sequence(b, n->next, rest, false));
+    const int32_t later = build_sequence(b, n->next, rest, false);
     if (!more_begins || !llm_expr_nullable(b->g, e))
-        return all;
-    return llm_expr_alt2(b->g, all, build_sequence(b, n->next, rest, true));
+        return llm_expr_seq2(b->g, e, later);
+    /* after an empty match `^` still holds, and (?!^) does not */
+    const int32_t some = llm_expr_seq2(b->g, llm_expr_any_char(b->g), b->any);
+    const int32_t longer = llm_expr_and(b->g, (int32_t[]){e, some}, 2);
+    return llm_expr_alt2(b->g, llm_expr_seq2(b->g, longer, later),
+                         build_sequence(b, n->next, rest, true));
 }
 
 static int32_t build_ahead(builder *b, const regex_node *n, int32_t rest, bool at_begin) {

@@ -5,42 +5,61 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "ggl/steps.h"
 #include "ggl/show.h"
 
 /* --- messages --------------------------------------------------------------------------------- */
 
-/* Writes the JSON pointer of `node` behind buf[0..at). Returns its end; 0: not in `v`. */
-static size_t find_place(const json_value *v, const json_value *node, char *buf, size_t at,
-                         size_t size) {
-    if (v == node)
-        return at;
+/* Notes the parent of each value below v. */
+static void note_parents(schema *s, const json_value *v) {
     if (v->kind != JSON_ARRAY && v->kind != JSON_OBJECT)
-        return 0;
+        return;
     for (uint32_t i = 0; i < v->n; i++) {
-        size_t n = at;
-        if (v->kind == JSON_ARRAY) {
-            n += (size_t)snprintf(buf + n, size - n, "/%u", i);
-        } else {
-            const ggl_str name = json_name(v, i);
-            n += (size_t)snprintf(buf + n, size - n, "/");
-            for (size_t k = 0; k < name.n && n + 3 < size; k++) {
-                const char *escape = name.s[k] == '~' ? "~0" : name.s[k] == '/' ? "~1" : NULL;
-                buf[n++] = escape ? escape[0] : name.s[k];
-                if (escape)
-                    buf[n++] = escape[1];
-            }
-        }
-        if (n + 16 >= size)
-            continue; /* too long for a message */
-        const size_t end = find_place(&v->item[i], node, buf, n, size);
-        if (end > 0)
-            return end;
+        const void **slot = llm_schema_slot(s, &s->parent, &v->item[i], 0);
+        GGL_STEPS(1);
+        if (!slot)
+            return;
+        *slot = v;
+        note_parents(s, &v->item[i]);
     }
-    return 0;
 }
 
-static void write_place(const schema *s, const json_value *node, char *buf, size_t size) {
-    const size_t end = node ? find_place(&s->doc->root, node, buf, 1, size) : 1;
+/* Writes the name (index) of v's i-th element, as JSON pointers spell it. Returns the end. */
+static size_t write_step(const json_value *v, uint32_t i, char *buf, size_t at, size_t size) {
+    if (v->kind == JSON_ARRAY)
+        return at + (size_t)snprintf(buf + at, size - at, "/%u", i);
+    const ggl_str name = json_name(v, i);
+    buf[at++] = '/';
+    for (size_t k = 0; k < name.n && at + 3 < size; k++) {
+        const char *escape = name.s[k] == '~' ? "~0" : name.s[k] == '/' ? "~1" : NULL;
+        buf[at++] = escape ? escape[0] : name.s[k];
+        if (escape)
+            buf[at++] = escape[1];
+    }
+    return at;
+}
+
+/* Writes the JSON pointer of `node` after the `at` bytes in buf. Returns its end; 0: the node is not in
+ * the document, or its pointer is too long for a message. */
+static size_t find_place(schema *s, const json_value *node, char *buf, size_t at, size_t size) {
+    if (node == &s->doc->root)
+        return at;
+    if (!s->parent.n)
+        note_parents(s, &s->doc->root);
+    const void **slot = llm_schema_slot(s, &s->parent, node, 0);
+    const json_value *v = slot ? *slot : NULL;
+    GGL_STEPS(1);
+    if (!v)
+        return 0;
+    at = find_place(s, v, buf, at, size);
+    if (at == 0)
+        return 0;
+    at = write_step(v, (uint32_t)(node - v->item), buf, at, size);
+    return at + 16 < size ? at : 0;
+}
+
+static void write_place(schema *s, const json_value *node, char *buf, size_t size) {
+    const size_t end = node ? find_place(s, node, buf, 1, size) : 1;
     buf[0] = '#';
     buf[end ? end : 1] = '\0';
 }
@@ -72,8 +91,15 @@ void llm_schema_ignored(schema *s, const json_value *value, const char *why) {
 }
 
 void *llm_schema_alloc(schema *s, size_t n, size_t size) {
+    enum { ROUNDING = 64 };
+    const size_t left = s->arena.limit - s->arena.used;
     void *p = ggl_arena_alloc(&s->arena, n, size);
-    if (!p)
+    if (!p && (left < ROUNDING || n > (left - ROUNDING) / size))
+        llm_schema_fail(s, GGL_LIMIT, NULL, NULL,
+                        "the schema becomes too large: to combine its keywords takes more than "
+                        "%d MiB",
+                        SCHEMA_MAX_MEMORY >> 20);
+    else if (!p)
         llm_schema_fail(s, GGL_NOMEM, NULL, NULL, "out of memory");
     return p;
 }
@@ -181,7 +207,7 @@ static conjunction *conjunction_of(schema *s, const literal *lit, size_t n) {
 /* Names the rule of a conjunction after its first schema. */
 static int32_t make_rule(schema *s, const conjunction *c) {
     char place[200] = "#";
-    const size_t end = c->n ? find_place(&s->doc->root, c->lit[0].node, place, 1, sizeof place) : 0;
+    const size_t end = c->n ? find_place(s, c->lit[0].node, place, 1, sizeof place) : 0;
     const ggl_str name = end ? (ggl_str){place, end} : (ggl_str){"value", 5};
     return llm_rule_new(s->g, name);
 }
@@ -221,15 +247,28 @@ bool llm_schema_are_disjoint(schema *s, literal a, literal b, schema_type t) {
     return !cases_of(s, (literal[]){a, b}, 2, t);
 }
 
+/* The values of a conjunction: a union of its scalars and of all cases. */
+static int32_t rule_body(schema *s, const conjunction *c) {
+    size_t n = 1;
+    for (int k = 0; k < 2; k++)
+        for (const cases *x = c->shapes[k]; x; x = x->next)
+            n++;
+    int32_t *part = llm_schema_alloc(s, n, sizeof *part), *end = part;
+    if (!part)
+        return LLM_EXPR_NONE;
+    *end++ = c->scalars;
+    for (const cases *x = c->shapes[0]; x && s->status == GGL_OK; x = x->next)
+        *end++ = llm_schema_array(s, x->facets);
+    for (const cases *x = c->shapes[1]; x && s->status == GGL_OK; x = x->next)
+        *end++ = llm_schema_object(s, x->facets);
+    return llm_expr_alt(s->g, part, (int32_t)(end - part));
+}
+
+/* Gives the rules of the queue their bodies, which may queue more rules. */
 void llm_schema_build_rules(schema *s) {
     while (s->n_done < s->n_queue && s->status == GGL_OK && s->g->status == GGL_OK) {
         conjunction *c = s->queue[s->n_done++];
-        int32_t all = c->scalars;
-        for (const cases *x = c->shapes[0]; x; x = x->next)
-            all = llm_expr_alt2(s->g, all, llm_schema_array(s, x->facets));
-        for (const cases *x = c->shapes[1]; x; x = x->next)
-            all = llm_expr_alt2(s->g, all, llm_schema_object(s, x->facets));
-        llm_rule_define(s->g, c->rule, all);
+        llm_rule_define(s->g, c->rule, rule_body(s, c));
     }
 }
 

@@ -81,13 +81,17 @@ SCALARS(enumeration) {
 CASES(enumeration) {
     if (!is_list(s, u))
         return NULL;
-    const cases *all = u->negated ? llm_cases_one(s, NULL) : NULL;
+    const cases *all = llm_cases_one(s, NULL);
+    case_list any = {0};
     for (uint32_t i = 0; i < u->value->n && s->status == GGL_OK; i++) {
         const literal lit = {.node = &u->value->item[i], .is_value = true, .negated = u->negated};
         const cases *c = llm_schema_cases(s, lit, u->type);
-        all = u->negated ? llm_cases_and(s, u, all, c) : llm_cases_or(s, all, c);
+        if (u->negated)
+            all = llm_cases_and(s, u, all, c);
+        else
+            llm_cases_add(s, &any, c);
     }
-    return all;
+    return u->negated ? all : any.first;
 }
 
 SCALARS(constant) {
@@ -122,15 +126,19 @@ static int32_t each_scalars(schema *s, const word_use *u, bool every) {
 }
 
 static const cases *each_cases(schema *s, const word_use *u, bool every) {
-    const cases *all = every ? llm_cases_one(s, NULL) : NULL;
+    const cases *all = llm_cases_one(s, NULL);
+    case_list any = {0};
     if (!is_schema_list(s, u))
         return NULL;
     for (uint32_t i = 0; i < u->value->n && s->status == GGL_OK; i++) {
         const literal lit = {.node = &u->value->item[i], .negated = u->negated};
         const cases *c = llm_schema_cases(s, lit, u->type);
-        all = every ? llm_cases_and(s, u, all, c) : llm_cases_or(s, all, c);
+        if (every)
+            all = llm_cases_and(s, u, all, c);
+        else
+            llm_cases_add(s, &any, c);
     }
-    return all;
+    return every ? all : any.first;
 }
 
 SCALARS(all_of) {
@@ -218,21 +226,20 @@ SCALARS(one_of) {
 }
 
 CASES(one_of) {
-    const cases *all = NULL;
+    case_list all = {0};
     if (!is_schema_list(s, u))
-        return all;
+        return NULL;
     if (u->negated)
-        all = each_cases(s, u, true);
+        llm_cases_add(s, &all, each_cases(s, u, true));
     for (uint32_t i = 0; i < u->value->n && s->status == GGL_OK; i++) {
         if (!u->negated)
-            all = llm_cases_or(s, all, only_cases(s, u, i));
+            llm_cases_add(s, &all, only_cases(s, u, i));
         for (uint32_t k = 0; u->negated && k < i; k++)
-            all =
-                llm_cases_or(s, all,
-                             llm_cases_and(s, u, llm_schema_cases(s, branch(u, i, false), u->type),
-                                           llm_schema_cases(s, branch(u, k, false), u->type)));
+            llm_cases_add(s, &all,
+                          llm_cases_and(s, u, llm_schema_cases(s, branch(u, i, false), u->type),
+                                        llm_schema_cases(s, branch(u, k, false), u->type)));
     }
-    return all;
+    return all.first;
 }
 
 /* --- if, then, else --------------------------------------------------------------------------- */

@@ -297,17 +297,17 @@ static const cases *refused(schema *s, const word_use *u, const char *why) {
 static const cases *not_items(schema *s, const word_use *u) {
     const json_value *others, *prefix = prefix_of(u->node, &others);
     const bool is_prefix = u->value == prefix;
-    const cases *all = NULL;
+    case_list all = {0};
     for (uint32_t i = 0; is_prefix && i < prefix->n; i++) {
         const facet long_enough = {.kind = FACET_MIN, .n = (int64_t)i + 1};
         const facet wrong = {
             .kind = FACET_ITEM, .n = i, .lit = {.node = &prefix->item[i], .negated = true}};
-        all = llm_cases_or(
-            s, all, llm_cases_and(s, u, llm_cases_one(s, &long_enough), llm_cases_one(s, &wrong)));
+        llm_cases_add(
+            s, &all, llm_cases_and(s, u, llm_cases_one(s, &long_enough), llm_cases_one(s, &wrong)));
     }
     const literal lit = {.node = u->value, .negated = true};
     if (is_prefix || u->value != others || llm_schema_is_never(s, &lit, 1))
-        return all;
+        return all.first;
     return llm_cases_one(
         s, &(facet){.kind = FACET_SOME, .node = u->node, .n = prefix ? prefix->n : 0, .lit = lit});
 }

@@ -135,8 +135,9 @@ typedef struct schema {
     size_t n_resources, cap_resources;
     anchor *anchor;
     size_t n_anchors, cap_anchors;
-    ptr_map home; /* objects with $ref: their resource, plus 1 */
-    ptr_map memo; /* scalars and cases of schemas */
+    ptr_map home;   /* objects with $ref: their resource, plus 1 */
+    ptr_map memo;   /* scalars and cases of schemas */
+    ptr_map parent; /* of each value in the document, once a message or a rule needs a place */
     conjunction **bucket;
     conjunction **queue; /* rules whose bodies are not built yet */
     size_t n_queue, cap_queue, n_done;
@@ -234,8 +235,18 @@ int32_t llm_set_not(schema *s, schema_type t, int32_t a);
 
 /* The list of one case with one facet (NULL: any value). */
 const cases *llm_cases_one(schema *s, const facet *f);
+/* The list of one case with these facets. */
+const cases *llm_cases_of(schema *s, const facet *all);
 const cases *llm_cases_or(schema *s, const cases *a, const cases *b);
 const cases *llm_cases_and(schema *s, const word_use *u, const cases *a, const cases *b);
+
+/* A union under construction, zeroed at first; `first` is its list of cases. */
+typedef struct case_list {
+    const cases *first;
+    cases *last; /* its own; NULL: nothing more can be added */
+    size_t n;
+} case_list;
+void llm_cases_add(schema *s, case_list *l, const cases *c);
 
 /* --- schema_ref.c ------------------------------------------------------------------------------ */
 

@@ -509,7 +509,7 @@ CASES(properties) {
                                          .node = u->node,
                                          .lit = {.node = u->value, .negated = true}});
     }
-    const cases *all = NULL;
+    case_list all = {0};
     for (uint32_t i = 0; i < u->value->n; i++) {
         const literal lit = {.node = &u->value->item[i], .negated = true};
         if (u->word[0] == 'p' && u->word[1] == 'a' && !llm_schema_is_never(s, &lit, 1))
@@ -519,20 +519,32 @@ CASES(properties) {
                             .name = {u->word, strlen(u->word)},
                             .why = "its negation (by not, oneOf or if) is not supported"});
         if (u->word[1] == 'r' && !llm_schema_is_never(s, &lit, 1))
-            all = llm_cases_or(s, all, has_property(s, u, json_name(u->value, i), lit));
+            llm_cases_add(s, &all, has_property(s, u, json_name(u->value, i), lit));
     }
-    return all;
+    return all.first;
+}
+
+/* The list with one more facet; NULL: the status is set. */
+static const facet *with_facet(schema *s, const facet *all, facet f) {
+    facet *own = llm_schema_alloc(s, 1, sizeof *own);
+    if (!own)
+        return NULL;
+    *own = f;
+    own->next = all;
+    return own;
 }
 
 /* Names in an array: all of them are there; or, negated, one is not. */
 static const cases *names_cases(schema *s, const word_use *u, const json_value *names,
                                 bool negated) {
-    const cases *all = negated ? NULL : llm_cases_one(s, NULL);
+    const facet *every = NULL;
+    case_list any = {0};
     if (names->kind != JSON_ARRAY) {
         llm_schema_fail(s, GGL_FORMAT, u->node, u->word, "must be an array of strings");
         return NULL;
     }
-    for (uint32_t i = 0; i < names->n && s->status == GGL_OK; i++) {
+    for (uint32_t k = 0; k < names->n && s->status == GGL_OK; k++) {
+        const uint32_t i = negated ? k : names->n - 1 - k; /* facets are put in front */
         if (names->item[i].kind != JSON_STRING) {
             llm_schema_fail(s, GGL_FORMAT, u->node, u->word, "must be an array of strings");
             return NULL;
@@ -540,10 +552,12 @@ static const cases *names_cases(schema *s, const word_use *u, const json_value *
         const facet f = {.kind = negated ? FACET_PROPERTY : FACET_HAS,
                          .name = json_str(&names->item[i]),
                          .lit = {.node = negated ? &s->never : NULL}};
-        const cases *one = llm_cases_one(s, &f);
-        all = negated ? llm_cases_or(s, all, one) : llm_cases_and(s, u, all, one);
+        if (negated)
+            llm_cases_add(s, &any, llm_cases_one(s, &f));
+        else
+            every = with_facet(s, every, f);
     }
-    return all;
+    return negated ? any.first : llm_cases_of(s, every);
 }
 
 CASES(required) {
@@ -587,17 +601,19 @@ static const cases *demand(schema *s, const word_use *u, const json_value *v, bo
 CASES(dependent) {
     if (!table_of(s, u->node, u->word))
         return NULL;
-    const cases *all = u->negated ? NULL : llm_cases_one(s, NULL);
+    const cases *all = llm_cases_one(s, NULL);
+    case_list any = {0};
     for (uint32_t i = 0; i < u->value->n && s->status == GGL_OK; i++) {
         const facet has = {.kind = FACET_HAS, .name = json_name(u->value, i)};
         const facet lacks = {.kind = FACET_PROPERTY, .name = has.name, .lit = {.node = &s->never}};
         const cases *then = llm_cases_and(s, u, llm_cases_one(s, &has),
                                           demand(s, u, &u->value->item[i], u->negated));
-        all = u->negated
-                  ? llm_cases_or(s, all, then)
-                  : llm_cases_and(s, u, all, llm_cases_or(s, llm_cases_one(s, &lacks), then));
+        if (u->negated)
+            llm_cases_add(s, &any, then);
+        else
+            all = llm_cases_and(s, u, all, llm_cases_or(s, llm_cases_one(s, &lacks), then));
     }
-    return all;
+    return u->negated ? any.first : all;
 }
 
 /* Only what permits everything. */

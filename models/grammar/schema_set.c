@@ -1,4 +1,5 @@
 /* Sets of texts and lists of cases: unions, intersections, complements. */
+#include "ggl/steps.h"
 #include "schema_impl.h"
 
 /* --- sets ------------------------------------------------------------------------------------- */
@@ -59,8 +60,9 @@ int32_t llm_set_not(schema *s, schema_type t, int32_t a) {
 
 /* --- cases ------------------------------------------------------------------------------------ */
 
-static const cases *cases_new(schema *s, const facet *f, const cases *next) {
+static cases *cases_new(schema *s, const facet *f, const cases *next) {
     cases *c = llm_schema_alloc(s, 1, sizeof *c);
+    GGL_STEPS(1);
     if (!c)
         return NULL;
     c->facets = f;
@@ -80,6 +82,10 @@ const cases *llm_cases_one(schema *s, const facet *f) {
     return cases_new(s, own, NULL);
 }
 
+const cases *llm_cases_of(schema *s, const facet *all) {
+    return cases_new(s, all, NULL);
+}
+
 static size_t n_cases(const cases *c) {
     size_t n = 0;
     for (; c; c = c->next)
@@ -87,29 +93,42 @@ static size_t n_cases(const cases *c) {
     return n;
 }
 
-const cases *llm_cases_or(schema *s, const cases *a, const cases *b) {
-    /* one any-value case swallows the others */
-    if (a == b || (a && !a->facets && !a->next) || !b)
-        return a;
-    if (!b->next && !b->facets)
-        return b;
-    if (n_cases(a) + n_cases(b) > SCHEMA_MAX_CASES) {
-        llm_schema_fail(s, GGL_UNSUPPORTED, NULL, NULL, "the schema has more than %d cases",
-                        SCHEMA_MAX_CASES);
-        return NULL;
+static bool is_any(const cases *c) {
+    return c && !c->facets && !c->next;
+}
+
+void llm_cases_add(schema *s, case_list *l, const cases *c) {
+    if (is_any(l->first)) /* one any-value case swallows the others */
+        return;
+    if (is_any(c)) {
+        *l = (case_list){.first = c, .n = 1};
+        return;
     }
-    const cases *all = b;
-    const cases **rest = &all; /* in the order of a, then b */
-    for (const cases *x = a; x; x = x->next) {
-        cases *copy = llm_schema_alloc(s, 1, sizeof *copy);
+    for (; c; c = c->next) {
+        if (l->n >= SCHEMA_MAX_CASES) {
+            llm_schema_fail(s, GGL_UNSUPPORTED, NULL, NULL, "the schema has more than %d cases",
+                            SCHEMA_MAX_CASES);
+            return;
+        }
+        cases *copy = cases_new(s, c->facets, NULL);
         if (!copy)
-            return NULL;
-        copy->facets = x->facets;
-        copy->next = b;
-        *rest = copy;
-        rest = &copy->next;
+            return;
+        if (l->last)
+            l->last->next = copy;
+        else
+            l->first = copy;
+        l->last = copy;
+        l->n++;
     }
-    return all;
+}
+
+const cases *llm_cases_or(schema *s, const cases *a, const cases *b) {
+    case_list l = {0};
+    if (!a || !b || a == b)
+        return a ? a : b;
+    llm_cases_add(s, &l, a);
+    llm_cases_add(s, &l, b);
+    return l.first;
 }
 
 static bool same_facet(const facet *a, const facet *b) {
@@ -142,7 +161,7 @@ static const facet *join(schema *s, const facet *a, const facet *b) {
         end = &copy->next;
     }
     for (const facet *f = b; f; f = f->next) {
-        if (has_facet(first, f))
+        if (has_facet(a, f))
             continue;
         facet *copy = llm_schema_alloc(s, 1, sizeof *copy);
         if (!copy)

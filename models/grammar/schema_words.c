@@ -231,7 +231,7 @@ static const cases *words_cases(schema *s, literal lit, schema_type t) {
 
 /* Arrays (objects) that are not equal to the value. */
 static const cases *unlike_value(schema *s, const json_value *v, schema_type t) {
-    const cases *all = NULL;
+    case_list all = {0};
     const literal none = {.node = &s->never};
     for (uint32_t i = 0; i < v->n && s->status == GGL_OK; i++) {
         facet f = {.kind = t == TYPE_OBJECT ? FACET_PROPERTY : FACET_ITEM,
@@ -242,8 +242,8 @@ static const cases *unlike_value(schema *s, const json_value *v, schema_type t) 
         const cases *other = llm_cases_one(s, &f);
         f.lit = none; /* or it is missing */
         if (t == TYPE_OBJECT)
-            other = llm_cases_or(s, llm_cases_one(s, &f), other);
-        all = llm_cases_or(s, all, other);
+            llm_cases_add(s, &all, llm_cases_one(s, &f));
+        llm_cases_add(s, &all, other);
     }
     const facet longer =
         t == TYPE_ARRAY
@@ -251,8 +251,10 @@ static const cases *unlike_value(schema *s, const json_value *v, schema_type t) 
             : (facet){
                   .kind = FACET_EXTRA, .node = v, .value_names = true, .lit = {.node = &s->always}};
     const facet shorter = {.kind = FACET_MAX, .n = (int64_t)v->n - 1};
-    all = llm_cases_or(s, all, llm_cases_one(s, &longer));
-    return t == TYPE_ARRAY && v->n > 0 ? llm_cases_or(s, all, llm_cases_one(s, &shorter)) : all;
+    llm_cases_add(s, &all, llm_cases_one(s, &longer));
+    if (t == TYPE_ARRAY && v->n > 0)
+        llm_cases_add(s, &all, llm_cases_one(s, &shorter));
+    return all.first;
 }
 
 static const cases *value_cases(schema *s, literal lit, schema_type t) {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ggl/alloc.h"
+#include "ggl/steps.h"
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
@@ -21,6 +22,7 @@ void llm_parser_fini(llm_parser *p) {
     ggl_free(p->frame);
     ggl_free(p->born);
     ggl_free(p->todo);
+    ggl_free(p->fresh);
     *p = (llm_parser){0};
 }
 
@@ -71,7 +73,52 @@ static void out_of_memory(llm_parser *p) {
         p->states.pool.status = GGL_NOMEM;
 }
 
+/* --- new returns ------------------------------------------------------------------------------ */
+
+/* Only frames of the set under construction get returns, so that one table, which is empty when a set
+ * begins, finds those that are there already. */
+
+/* The return's slot, or the free one where it belongs. */
+static llm_new_return *find_fresh(const llm_parser *p, const llm_stack *s, int32_t to,
+                                  int32_t state, int32_t frame) {
+    uint64_t h = (uint64_t)(uint32_t)to * 0x9e3779b97f4a7c15u;
+    h = (h ^ h >> 32 ^ (uint64_t)(uint32_t)state << 32 ^ (uint32_t)frame) * 0xd6e8feb86659fd93u;
+    for (size_t i = (size_t)(h >> 32);; i++) {
+        llm_new_return *x = &p->fresh[i & (p->n_fresh - 1)];
+        GGL_STEPS(1);
+        if (x->clock != p->clock ||
+            (x->to == to && s->ret[x->index].state == state && s->ret[x->index].frame == frame))
+            return x;
+    }
+}
+
+/* Makes room for one more new return. */
+static bool widen_fresh(llm_parser *p, const llm_stack *s) {
+    if (2 * p->n_fresh_used < p->n_fresh)
+        return true;
+    const size_t n = p->n_fresh, more = n ? 2 * n : 64;
+    llm_new_return *old = p->fresh, *wide = ggl_calloc(more, sizeof *wide);
+    if (!wide)
+        return false;
+    p->fresh = wide;
+    p->n_fresh = more;
+    for (size_t i = 0; i < n; i++)
+        if (old[i].clock == p->clock) {
+            const llm_return *r = &s->ret[old[i].index];
+            *find_fresh(p, s, old[i].to, r->state, r->frame) = old[i];
+        }
+    ggl_free(old);
+    return true;
+}
+
 /* --- sets under construction ------------------------------------------------------------------ */
+
+static void count_work(llm_parser *p, size_t n) {
+    GGL_STEPS(n);
+    p->work += n;
+    if (p->work > LLM_PARSER_MAX_WORK && p->states.pool.status == GGL_OK)
+        p->states.pool.status = GGL_LIMIT;
+}
 
 static void look_at(llm_parser *p, int32_t item) {
     if (!ggl_grow(&p->todo, &p->cap_todo, p->n_todo + 1, sizeof *p->todo)) {
@@ -83,6 +130,7 @@ static void look_at(llm_parser *p, int32_t item) {
 
 /* Adds an item to the set on top. A frame has one item in a set: a second state joins the first. */
 static void add_item(llm_parser *p, llm_stack *s, int32_t state, int32_t frame) {
+    count_work(p, 1);
     if (state == LLM_STATE_DEAD)
         return;
     llm_frame *f = &s->frame[frame];
@@ -110,13 +158,17 @@ static void add_item(llm_parser *p, llm_stack *s, int32_t state, int32_t frame) 
 }
 
 static void add_return(llm_parser *p, llm_stack *s, int32_t to, int32_t state, int32_t frame) {
-    for (int32_t i = s->frame[to].returns; i >= 0; i = s->ret[i].next)
-        if (s->ret[i].state == state && s->ret[i].frame == frame)
-            return;
-    if (!ggl_grow(&s->ret, &s->cap_returns, s->n_returns + 1, sizeof *s->ret)) {
+    count_work(p, 1);
+    if (!widen_fresh(p, s) ||
+        !ggl_grow(&s->ret, &s->cap_returns, s->n_returns + 1, sizeof *s->ret)) {
         out_of_memory(p);
         return;
     }
+    llm_new_return *x = find_fresh(p, s, to, state, frame);
+    if (x->clock == p->clock)
+        return;
+    *x = (llm_new_return){p->clock, to, (int32_t)s->n_returns};
+    p->n_fresh_used++;
     s->ret[s->n_returns] = (llm_return){state, frame, s->frame[to].returns};
     s->frame[to].returns = (int32_t)s->n_returns++;
 }
@@ -172,11 +224,12 @@ static void follow_end(llm_parser *p, llm_stack *s, int32_t frame, llm_item_set 
 /* Finds out how to finish new frames: each goes on as some return does, and returns may be to new
  * frames. */
 static void find_finishes(llm_parser *p, llm_stack *s, size_t first) {
-    for (bool changed = s->n_frames > first; changed;) {
+    for (bool changed = s->n_frames > first; changed && p->states.pool.status == GGL_OK;) {
         changed = false;
         for (size_t k = first; k < s->n_frames; k++) {
             llm_frame *f = &s->frame[k];
             for (int32_t i = f->returns; i >= 0; i = s->ret[i].next) {
+                count_work(p, 1);
                 const int32_t len = llm_bx_add_len(p->states.state[s->ret[i].state].min_len,
                                                    s->frame[s->ret[i].frame].finish);
                 if (len < f->finish) {
@@ -191,7 +244,9 @@ static void find_finishes(llm_parser *p, llm_stack *s, size_t first) {
 
 /* Looks at all items until there is nothing new. */
 static void close_set(llm_parser *p, llm_stack *s, llm_item_set *set) {
+    enum { NODE_WORK = 8 }; /* to make a node of an expression takes as long as some items */
     const size_t first_frame = s->n_frames;
+    size_t n_nodes = p->states.pool.n_nodes;
     while (p->n_todo > 0 && p->states.pool.status == GGL_OK) {
         const llm_item item = s->item[p->todo[--p->n_todo]];
         const llm_state *x = &p->states.state[item.state];
@@ -202,6 +257,8 @@ static void close_set(llm_parser *p, llm_stack *s, llm_item_set *set) {
         const int32_t n = llm_state_calls(&p->states, item.state);
         for (int32_t i = 0; i < n; i++)
             follow_call(p, s, p->states.call[p->states.state[item.state].call + i], item.frame);
+        count_work(p, NODE_WORK * (p->states.pool.n_nodes - n_nodes));
+        n_nodes = p->states.pool.n_nodes;
     }
     p->n_todo = 0;
     find_finishes(p, s, first_frame);
@@ -210,6 +267,7 @@ static void close_set(llm_parser *p, llm_stack *s, llm_item_set *set) {
 
 static llm_item_set begin_set(llm_parser *p, const llm_stack *s) {
     p->clock++;
+    p->n_fresh_used = 0;
     return (llm_item_set){.first = s->n_items};
 }
 

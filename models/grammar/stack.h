@@ -55,6 +55,14 @@ typedef struct llm_stack_mark {
     size_t n_items, n_frames, n_returns;
 } llm_stack_mark;
 
+/* A return that the set under construction has added, in a hash table. */
+typedef struct llm_new_return {
+    uint64_t clock; /* the set; of another one: the slot is free */
+    int32_t to, index;
+} llm_new_return;
+
+enum { LLM_PARSER_MAX_WORK = 1 << 24 }; /* items and returns that one question may look at */
+
 /* What stacks of one grammar share. */
 typedef struct llm_parser {
     llm_states states;
@@ -64,6 +72,9 @@ typedef struct llm_parser {
     uint64_t *born; /* [n_rules] .. in this set */
     int32_t *todo;  /* items of a set under construction that are to be looked at */
     size_t n_todo, cap_todo;
+    llm_new_return *fresh; /* [n_fresh], a power of two; those of set `clock` are in use */
+    size_t n_fresh, n_fresh_used;
+    uint64_t work; /* done since it was last set to 0; beyond the limit, sets fail with GGL_LIMIT */
 } llm_parser;
 
 bool llm_parser_init(llm_parser *p, const llm_bx_pool *pool, int32_t start);

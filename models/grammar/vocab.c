@@ -56,6 +56,8 @@ static bool can_write(const survey *s, uint32_t c) {
         return false;
     if (has_bit(s->character, c))
         return true;
+    if (c >= 0x80 && !s->has_continuations) /* no token that ends within a character is used */
+        return false;
     for (size_t i = 0, n = llm_unicode_encode(c, b); i < n; i++)
         if (!has_bit(s->byte, (unsigned char)b[i]))
             return false;
@@ -200,15 +202,18 @@ static bool copy_texts(llm_vocab *v, const ggl_str *text) {
 }
 
 /* Makes the trie. If the bytes within characters are not all tokens, a token that ends within a
- * character might never be finished: such tokens are left out. */
+ * character might never be finished: such tokens lose their texts, so that none is ever allowed. */
 static bool make_trie(llm_vocab *v, const survey *s) {
     llm_trie_text *text = ggl_calloc((size_t)v->n, sizeof *text);
     if (!text)
         return false;
     int32_t n = 0;
-    for (int32_t i = 0; i < v->n; i++)
-        if (!has_bit(v->eog, (uint32_t)i) && (s->has_continuations || is_utf8(v->text[i])))
+    for (int32_t i = 0; i < v->n; i++) {
+        if (!s->has_continuations && !is_utf8(v->text[i]))
+            v->text[i].n = 0;
+        if (!has_bit(v->eog, (uint32_t)i))
             text[n++] = (llm_trie_text){.text = v->text[i], .id = i};
+    }
     const bool ok = llm_trie_make(&v->trie, text, n);
     ggl_free(text);
     return ok;

@@ -68,7 +68,7 @@ struct llm_vocab {
     size_t n_words; /* of a mask */
     llm_trie trie;
     char *blob;      /* the texts */
-    ggl_str *text;   /* [n] */
+    ggl_str *text;   /* [n]; empty: the token is never allowed by its text */
     uint32_t *eog;   /* [n_words] */
     uint32_t *slice; /* [LLM_N_SLICES * n_words] the tokens of each */
     bool spells_all; /* every byte of UTF-8 is a token */

@@ -3,6 +3,7 @@
 #include "common/json.h"
 #include "llm/grammar.h"
 #include "seed.h"
+#include "steps.h"
 #include "test.h"
 
 static llm_grammar *gbnf(const char *text) {
@@ -241,6 +242,58 @@ TEST(memory_of_long_texts) {
     }
 }
 
+/* --- ambiguous grammars ----------------------------------------------------------------------- */
+
+/* The steps for a text of n times the letter a. */
+static uint64_t steps_for(const char *grammar, int n) {
+    ggl_error err = {0};
+    llm_grammar *g = gbnf(grammar);
+    llm_matcher *m = NULL;
+    ggl_n_steps = 0;
+    if (g && CHECK_OK(llm_matcher_new(&m, g, NULL, &err), &err)) {
+        accept_often(m, "a", n);
+        CHECK(llm_matcher_is_complete(m));
+    }
+    llm_matcher_free(m);
+    llm_grammar_free(g);
+    return ggl_n_steps;
+}
+
+/* The time grows with the cube of the text's length at most: eight times for twice the text. */
+TEST(time_of_ambiguous_grammars) {
+    static const char *const grammars[] = {"root ::= root root root | root root | \"a\" | \"\"",
+                                           "root ::= root root | \"a\"",
+                                           "root ::= r root | r\nr ::= root \"a\" | \"a\" | r r"};
+    for (size_t i = 0; i < sizeof grammars / sizeof *grammars; i++)
+        test_linear(grammars[i], steps_for(grammars[i], 40), steps_for(grammars[i], 80), 8);
+}
+
+/* Rules r_i ::= r_{i+1} r_{i+1} | "a" have so many ways to go on that the matcher gives up. */
+TEST(too_ambiguous_grammars_are_refused) {
+    enum { N_RULES = 190 };
+    char *text = calloc(N_RULES + 2, 40), *at = text;
+    const char many[] = "aaaaaaaaaaaaaaaaaaaaaaaa";
+    ggl_error err = {0};
+    llm_matcher *m = NULL;
+    size_t n;
+    REQUIRE(text);
+    at += sprintf(at, "root ::= r0\n");
+    for (int i = 0; i < N_RULES; i++)
+        at += sprintf(at, "r%d ::= r%d r%d | \"a\"\n", i, i + 1, i + 1);
+    sprintf(at, "r%d ::= \"a\"", N_RULES);
+    llm_grammar *g = gbnf(text);
+    if (g && CHECK_OK(llm_matcher_new(&m, g, NULL, &err), &err)) {
+        CHECK_INT(llm_matcher_accept_bytes(m, many, strlen(many), &n, &err), GGL_LIMIT);
+        CHECK_HAS(err.msg, "the grammar is too ambiguous: after ");
+        llm_matcher_reset(m);
+        CHECK_OK(llm_matcher_accept_bytes(m, many, 1, &n, &err), &err);
+        CHECK(llm_matcher_is_complete(m));
+    }
+    llm_matcher_free(m);
+    llm_grammar_free(g);
+    free(text);
+}
+
 /* --- a vocabulary of a model ------------------------------------------------------------------ */
 
 static llm_vocab *builtin_vocab(void) {
@@ -358,6 +411,54 @@ TEST(texts_are_finished_within_the_budget) {
         llm_matcher_free(m);
         llm_grammar_free(g);
     }
+    llm_vocab_free(v);
+}
+
+/* --- small vocabularies ------------------------------------------------------------------------ */
+
+/* The characters from space to '~', and C3 and A9, the bytes of an e with an acute accent; but no
+ * other bytes within characters. */
+static llm_vocab *some_bytes_vocab(void) {
+    static char byte[128];
+    ggl_str text[128];
+    int32_t n = 0;
+    for (int c = ' '; c < 0x7f; c++)
+        byte[n++] = (char)c;
+    byte[n++] = '\xc3';
+    byte[n++] = '\xa9';
+    for (int32_t i = 0; i < n; i++)
+        text[i] = (ggl_str){&byte[i], 1};
+    ggl_error err = {0};
+    llm_vocab *v = NULL;
+    CHECK_OK(llm_vocab_from_texts(&v, text, NULL, n, &err), &err);
+    return v;
+}
+
+/* Tokens that end within a character are not used unless every character can then be finished, and
+ * so the matcher must not count on them either. */
+TEST(vocabularies_with_some_bytes_of_characters) {
+    llm_vocab *v = some_bytes_vocab();
+    llm_grammar *g = gbnf("root ::= \"\xc3\xa9\" | \"xxxxx\"");
+    llm_matcher *m = NULL;
+    ggl_error err = {0};
+    const int32_t *id;
+    int32_t n = 0, n_allowed = 0;
+    uint32_t allowed[4];
+    if (v && g && CHECK_OK(llm_matcher_new(&m, g, v, &err), &err)) {
+        CHECK_OK(llm_matcher_ending(m, &id, &n, &err), &err);
+        CHECK_INT(n, 5);
+        CHECK_OK(llm_matcher_mask(m, 5, allowed, &err), &err);
+        for (int32_t i = 0; i < llm_vocab_n(v); i++)
+            n_allowed += bit(allowed, i);
+        CHECK_INT(n_allowed, 1);
+        CHECK(bit(allowed, 'x' - ' '));
+    }
+    llm_matcher_free(m);
+    llm_grammar_free(g);
+    g = gbnf("root ::= \"\xc3\xa9\"");
+    CHECK(v && g && llm_matcher_new(&m, g, v, &err) == GGL_UNSUPPORTED && !m);
+    CHECK_HAS(err.msg, "can be written with the model's vocabulary");
+    llm_grammar_free(g);
     llm_vocab_free(v);
 }
 

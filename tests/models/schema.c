@@ -1,6 +1,7 @@
 /* JSON schemas: which texts are valid, what is refused, and how that is said. */
 #include "alloc_fail.h"
 #include "llm/grammar.h"
+#include "steps.h"
 #include "test.h"
 
 static llm_grammar *compile(const char *schema) {
@@ -143,6 +144,14 @@ TEST(patterns) {
         {PATTERN("^[^]$"), {"\"a\"", "\"\\n\"", NULL, "\"\""}},
         {PATTERN("^.$"), {"\"é\"", "\"\\t\"", NULL, "\"\\n\"", "\"\""}},
         {PATTERN("^\\\\/\\\\-$"), {"\"/-\"", "\"\\/-\"", NULL, "\"-/\""}},
+        /* `^` holds after an empty match, and only there */
+        {PATTERN("a?(?!^)b"), {"\"ab\"", "\"cb\"", NULL, "\"b\"", "\"ba\"", "\"a\""}},
+        {PATTERN("a?^b"), {"\"b\"", "\"bc\"", NULL, "\"ab\"", "\"cb\""}},
+        {PATTERN("a{0}(?!^)b"), {"\"ab\"", "\"bb\"", NULL, "\"b\"", "\"ba\""}},
+        {PATTERN("^a*(?!^)b"), {"\"ab\"", "\"aab\"", NULL, "\"b\"", "\"bab\""}},
+        {PATTERN("(\\\\S(\\\\W|\\\\w)){0,3}(?=a)(?!^\\\\d)a"),
+         {"\"a\"", "\"1a\"", "\"xya\"", NULL, "\"1\"", "\"b\"", "\"\""}},
+        {PATTERN("^a?(^|b)c$"), {"\"c\"", "\"bc\"", "\"abc\"", NULL, "\"ac\"", "\"xc\""}},
     };
     CHECK_ROWS(rows);
 }
@@ -439,6 +448,53 @@ TEST(large) {
     g = compile("{\"type\": \"string\", \"minLength\": 1000, \"maxLength\": 2147483647}");
     CHECK(g && !fits(g, "\"short\""));
     llm_grammar_free(g);
+    free(s);
+}
+
+/* Writes FIRST, then BEFORE i AFTER for each i, with commas, and LAST. Returns the end. */
+static char *write_list(char *at, const char *first, const char *before, const char *after, int n,
+                        const char *last) {
+    at += sprintf(at, "%s", first);
+    for (int i = 0; i < n; i++)
+        at += sprintf(at, "%s%s%d%s", i ? ", " : "", before, i, after);
+    return at + sprintf(at, "%s", last);
+}
+
+/* The steps to compile lists of n schemas, values and names. */
+static uint64_t steps_for(int n) {
+    char *s = malloc((size_t)n * 200 + 400), *at = s;
+    if (!CHECK(s))
+        return 0;
+    at = write_list(at, "{\"properties\": {\"a\": {\"anyOf\": [", "{\"required\": [\"x", "\"]}", n,
+                    "]}, ");
+    at = write_list(at, "\"b\": {\"enum\": [", "{\"k", "\": 1}", n, "]}, ");
+    at = write_list(at, "\"c\": {\"not\": {\"required\": [", "\"y", "\"", n, "]}}, ");
+    at =
+        write_list(at, "\"e\": {\"properties\": {", "\"p", "\": {\"type\": \"object\"}", n, "}}, ");
+    at = write_list(at, "\"d\": {\"type\": \"object\", \"required\": [", "\"z", "\"", n, "]}}}");
+    ggl_n_steps = 0;
+    llm_grammar_free(compile(s));
+    free(s);
+    return ggl_n_steps;
+}
+
+TEST(time_of_long_lists) {
+    test_linear("schema", steps_for(200), steps_for(800), 4);
+}
+
+/* 2^12 cases with 2000 names each. */
+TEST(cases_that_are_too_large) {
+    char *s = malloc(1 << 17), *at = s;
+    ggl_error err = {0};
+    llm_grammar *g;
+    REQUIRE(s);
+    at = write_list(at, "{\"type\": \"object\", \"required\": [", "\"k", "\"", 2000, "]}");
+    g = compile(s);
+    CHECK(g && !fits(g, "{\"k1\": 1}"));
+    llm_grammar_free(g);
+    at = write_list(at - 1, ", \"dependentRequired\": {", "\"a", "\": [\"b\"]", 12, "}}");
+    CHECK_INT(llm_grammar_from_schema(&g, s, (size_t)(at - s), "s", &err), GGL_LIMIT);
+    CHECK_HAS(err.msg, "the schema becomes too large");
     free(s);
 }
 
