@@ -134,8 +134,21 @@ static ggl_status copy_ignore(llm_model *m, const llm_model_params *params, ggl_
                : ggl_fail(err, GGL_NOMEM, "out of memory");
 }
 
+/* Refuses an adapter, of which nothing could be built. */
+static ggl_status check_type(const llm_model *m, ggl_error *err) {
+    ggl_str type;
+    if (ggl_gguf_get_string(m->file, "general.type", &type, NULL) != 1 ||
+        !ggl_str_is(type, "adapter"))
+        return GGL_OK;
+    return ggl_fail(err, GGL_FORMAT,
+                    "%s: this is an adapter (general.type), not a model; --lora applies it to one",
+                    ggl_gguf_name(m->file));
+}
+
 static ggl_status open_rest(llm_model **out, llm_model *m, ggl_status st,
                             const llm_model_params *params, ggl_error *err) {
+    if (st == GGL_OK)
+        st = check_type(m, err);
     if (st == GGL_OK)
         st = arch_choose(m, params, err);
     if (st == GGL_OK)

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ggl/show.h"
 
@@ -31,6 +32,17 @@ static bool cut_scale(char *item, double *scale) {
     return true;
 }
 
+/* What is wrong with "FILE:TEXT" if there is no such file, but there is FILE. */
+static ggl_status check_scale(const char *item, ggl_error *err) {
+    const char *colon = strrchr(item, ':');
+    char *file = colon ? strndup(item, (size_t)(colon - item)) : NULL;
+    const bool wrong = file && *file && access(item, F_OK) != 0 && access(file, F_OK) == 0;
+    free(file);
+    return wrong ? ggl_fail(err, GGL_USAGE, "%s: '%s' is not a scale; a finite number is expected",
+                            item, colon + 1)
+                 : GGL_OK;
+}
+
 /* Opens the adapters of one value, "a.gguf:0.5,b.gguf". follows: a scale given as the next argument,
  * or NULL. needed: each must have a scale. */
 static ggl_status open_value(tool_adapters *x, const llm_model *m, const char *value,
@@ -45,6 +57,10 @@ static ggl_status open_value(tool_adapters *x, const llm_model *m, const char *v
             *end++ = 0;
         const bool given = cut_scale(item, &scale) ||
                            (follows && !end && args_read_float(follows, &scale, &range));
+        if (*item && !given)
+            st = check_scale(item, err);
+        if (st != GGL_OK)
+            break;
         if (!*item)
             st = ggl_fail(err, GGL_USAGE, "'%s' has an empty name in its list", value);
         else if (needed && !given)

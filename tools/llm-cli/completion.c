@@ -35,7 +35,7 @@ static void each_logits(void *ctx, int64_t i, const float *logits) {
 
 static int open_saved_prompt(completion *c) {
     const saved_prompt_target t = {c->s->model, c->s->session, c->s->placement,
-                                   c->s->o->f16_as_bf16};
+                                   c->s->o->f16_as_bf16, &c->s->o->adapters};
     return saved_prompt_open(&c->saved_prompt, TOOL, &c->s->o->saved_prompt, &t);
 }
 

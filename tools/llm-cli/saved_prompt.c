@@ -26,10 +26,20 @@ static void append(saved_prompt *s, const char *a, const char *b) {
     snprintf(s->also + used, sizeof s->also - used, "%s%s%s", used ? ", " : "", a, b);
 }
 
+/* The file's name without folders: another file of the same name is recognised by its data. */
+static void describe_adapter(saved_prompt *s, const llm_adapter_use *use) {
+    char text[300];
+    const char *path = ggl_gguf_name(llm_adapter_file(use->adapter)), *slash = strrchr(path, '/');
+    snprintf(text, sizeof text, "%.200s:%.9g", slash ? slash + 1 : path, use->scale);
+    append(s, "--lora ", text);
+}
+
 /* All CPUs compute the same bits. */
 static void describe(saved_prompt *s, const saved_prompt_target *t) {
     if (t->f16_as_bf16)
         append(s, "--f16-as-bf16", "");
+    for (size_t i = 0; i < t->adapters->n; i++)
+        describe_adapter(s, &t->adapters->use[i]);
     for (int i = 0; i < placement_n_backends(t->placement); i++) {
         const ggl_backend *b = placement_backend(t->placement, i);
         if (strncmp(b->name, "cpu", 3) != 0)

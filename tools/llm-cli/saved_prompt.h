@@ -2,6 +2,7 @@
 #ifndef TOOLS_CLI_SAVED_PROMPT_H
 #define TOOLS_CLI_SAVED_PROMPT_H
 
+#include "common/adapters.h"
 #include "common/args.h"
 #include "common/placement.h"
 #include "llm/prompt_cache.h"
@@ -31,6 +32,7 @@ typedef struct saved_prompt_target {
     const placement
         *placement; /* devices whose results are their own are compared by description */
     bool f16_as_bf16;
+    const tool_adapters *adapters;
 } saved_prompt_target;
 
 /* *out is NULL without --prompt-cache. Returns -1, or an exit code after a message. */
