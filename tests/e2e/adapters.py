@@ -24,7 +24,7 @@ def adapter(path, seed):
     data = b""
     for half, shape in (("a", (128, 2)), ("b", (2, 128))):
         head += text("blk.1.attn_q.weight.lora_" + half) + struct.pack("<IQQIQ", 2, *shape, 0, len(data))
-        data += struct.pack("<256f", *(r.uniform(-1, 1) for _ in range(256)))
+        data += struct.pack("<256f", *(r.uniform(-3, 3) for _ in range(256)))
     with open(path, "wb") as f:
         f.write(head + bytes(-len(head) % 32) + data)
 
@@ -44,7 +44,7 @@ def main():
         one, other, cache = (os.path.join(folder, n) for n in ("one.gguf", "other.gguf", "cache"))
         adapter(one, 1)
         adapter(other, 2)
-        base = ("-p", "Once upon a time there was", "-n", "8", "--prompt-cache", cache)
+        base = ("-p", "Once upon a time there was", "-n", "24", "--temp", "0", "--prompt-cache", cache)
         plain = expect(0, "", *base)
         with_one = expect(0, "made with another setting: none; now: --lora one.gguf:1", *base, "--lora", one)
         if with_one == plain:
