@@ -81,7 +81,7 @@ static line_result read_line(chat_input *in, ggl_str *line) {
 }
 
 static line_result read_plain(chat_input *in, ggl_str *text) {
-    ggl_str line;
+    ggl_str line = {0};
     in->n_text = 0;
     for (;;) {
         const line_result r = read_line(in, &line);
