@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/lines.h"
 #include "llm/calls.h"
 
 extern const unsigned char llm_call_formats_text[];
@@ -12,20 +13,6 @@ enum { MAX_WORD = 128 };
 
 static ggl_str whole_table(void) {
     return (ggl_str){(const char *)llm_call_formats_text, llm_call_formats_text_size};
-}
-
-/* Returns the next line that is neither empty nor a comment. False: the end. */
-static bool next_line(ggl_str *text, ggl_str *line) {
-    while (text->n > 0) {
-        const char *end = memchr(text->s, '\n', text->n);
-        *line = (ggl_str){text->s, end ? (size_t)(end - text->s) : text->n};
-        size_t used = line->n + (end != NULL);
-        text->s += used;
-        text->n -= used;
-        if (line->n > 0 && line->s[0] != '#')
-            return true;
-    }
-    return false;
 }
 
 /* Takes a character of a word; after a backslash in quotes, the one that it stands for. */
@@ -82,7 +69,7 @@ static bool all_stand_in(ggl_str line, ggl_str text) {
 
 ggl_str llm_calls_format(ggl_str template_text) {
     ggl_str text = whole_table(), line, name = {0};
-    while (next_line(&text, &line)) {
+    while (llm_take_entry(&text, &line)) {
         char word[MAX_WORD];
         bool plain;
         size_t n = next_word(&line, word, &plain);
@@ -97,7 +84,7 @@ ggl_str llm_calls_format(ggl_str template_text) {
 ggl_str llm_calls_format_name(int k) {
     static const char begin[] = "format ";
     ggl_str text = whole_table(), line;
-    while (next_line(&text, &line))
+    while (llm_take_entry(&text, &line))
         if (line.n > sizeof begin && memcmp(line.s, begin, sizeof begin - 1) == 0 && k-- == 0)
             return (ggl_str){line.s + sizeof begin - 1, line.n - (sizeof begin - 1)};
     return (ggl_str){0};
@@ -240,7 +227,7 @@ ggl_status llm_call_format_load(call_format *f, ggl_str name, ggl_error *err) {
     f->id_key = (ggl_str){"id", 2};
     ggl_str text = whole_table(), line;
     bool found = false;
-    while (next_line(&text, &line)) {
+    while (llm_take_entry(&text, &line)) {
         ggl_str rest = line;
         char word[MAX_WORD];
         bool plain;

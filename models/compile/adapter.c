@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/digest.h"
 #include "ggl/graph.h"
 #include "ggl/show.h"
 
@@ -238,30 +239,18 @@ llm_adapter_info llm_adapter_describe(const llm_adapter *a) {
     return x;
 }
 
-/* Mixes n bytes into h (FNV-1a on words of 8 bytes, the last filled up with zeros). */
-static uint64_t mix(uint64_t h, const void *data, size_t n) {
-    const char *p = data;
-    for (uint64_t word; n > 0; n -= n < 8 ? n : 8, p += 8) {
-        word = 0;
-        memcpy(&word, p, n < 8 ? n : 8);
-        h = (h ^ word) * 0x100000001b3u;
-        h ^= h >> 29;
-    }
-    return h;
-}
-
 uint64_t llm_adapter_digest(llm_adapter_use use, uint64_t before) {
     const llm_adapter *a = use.adapter;
-    uint64_t h = before ^ 0xcbf29ce484222325u;
+    uint64_t h = before ^ LLM_DIGEST_START;
     if (use.scale == 0)
         return before;
-    h = mix(h, &use.scale, sizeof use.scale);
-    h = mix(h, &a->alpha, sizeof a->alpha);
+    h = llm_digest(h, &use.scale, sizeof use.scale);
+    h = llm_digest(h, &a->alpha, sizeof a->alpha);
     for (size_t i = 0; i < ggl_gguf_n_tensors(a->file); i++) {
         const ggl_gguf_tensor *t = ggl_gguf_tensor_at(a->file, i);
-        h = mix(h, t->name.s, t->name.n);
-        h = mix(h, t->ne, sizeof t->ne);
-        h = mix(h, t->data, t->data ? t->size : 0);
+        h = llm_digest(h, t->name.s, t->name.n);
+        h = llm_digest(h, t->ne, sizeof t->ne);
+        h = llm_digest(h, t->data, t->data ? t->size : 0);
     }
     return h ? h : 1;
 }

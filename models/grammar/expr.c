@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "ggl/alloc.h"
+#include "ggl/show.h"
+#include "text/unicode.h"
 #include "ggl/steps.h"
 
 #define LAST_CHAR 0x10ffffu
@@ -420,31 +422,11 @@ int32_t llm_expr_members(llm_exprs *g, const llm_members *m) {
 
 /* --- text ------------------------------------------------------------------------------------- */
 
-/* Reads a character of UTF-8; returns its bytes, 0: they are none. */
-static size_t read_char(const unsigned char *s, size_t n, uint32_t *c) {
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    const size_t len = s[0] < 0x80   ? 1
-                       : s[0] < 0xc2 ? 0
-                       : s[0] < 0xe0 ? 2
-                       : s[0] < 0xf0 ? 3
-                       : s[0] < 0xf5 ? 4
-                                     : 0;
-    if (len == 0 || len > n)
-        return 0;
-    *c = len == 1 ? s[0] : s[0] & (0x7fu >> len);
-    for (size_t i = 1; i < len; i++) {
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-        *c = *c << 6 | (s[i] & 0x3fu);
-    }
-    return *c < least[len] || *c > LAST_CHAR || (*c >= 0xd800 && *c < 0xe000) ? 0 : len;
-}
-
 int32_t llm_expr_text(llm_exprs *g, ggl_str text) {
     list l = {0};
     for (size_t i = 0, n; i < text.n && g->status == GGL_OK; i += n) {
-        uint32_t c;
-        n = read_char((const unsigned char *)text.s + i, text.n - i, &c);
+        n = ggl_utf8_length(text.s + i, text.n - i);
+        const uint32_t c = n > 0 ? llm_unicode_decode(text.s + i, n) : 0;
         if (n == 0 || !push(&l, llm_expr_range(g, c, c)))
             failed(g, n == 0 ? GGL_FORMAT : GGL_NOMEM);
     }

@@ -1,6 +1,7 @@
 /* The built-in chat templates, from named.txt. */
 #include <string.h>
 
+#include "common/lines.h"
 #include "llm/chat.h"
 
 extern const unsigned char llm_embedded_named_templates[];
@@ -9,23 +10,12 @@ extern const size_t llm_embedded_named_templates_size;
 static const char mark[] = "=== ";
 enum { N_MARK = sizeof mark - 1 };
 
-/* Takes the next line of *rest, without its newline. False: there is none. */
-static bool next_line(ggl_str *rest, ggl_str *line) {
-    if (rest->n == 0)
-        return false;
-    const char *end = memchr(rest->s, '\n', rest->n);
-    const size_t n = end ? (size_t)(end - rest->s) : rest->n, used = n + (end != NULL);
-    *line = (ggl_str){rest->s, n};
-    *rest = (ggl_str){rest->s + used, rest->n - used};
-    return true;
-}
-
 bool llm_chat_named(int k, ggl_str *name, ggl_str *text) {
     ggl_str rest = {(const char *)llm_embedded_named_templates, llm_embedded_named_templates_size};
     ggl_str line;
     bool found = false;
     *name = *text = (ggl_str){"", 0};
-    while (next_line(&rest, &line)) {
+    while (llm_take_line(&rest, &line)) {
         const bool begins = line.n > N_MARK && memcmp(line.s, mark, N_MARK) == 0;
         if (begins && found)
             break;

@@ -5,25 +5,13 @@
 
 #include "tokenizer_table.h"
 
+#include "common/lines.h"
+
 extern const unsigned char llm_tokenizers_text[];
 extern const size_t llm_tokenizers_text_size;
 
 static bool str_same(ggl_str a, ggl_str b) {
     return a.n == b.n && memcmp(a.s, b.s, a.n) == 0;
-}
-
-/* Returns the next line that is neither empty nor a comment. False: the end. */
-static bool next_line(ggl_str *text, ggl_str *line) {
-    while (text->n > 0) {
-        const char *end = memchr(text->s, '\n', text->n);
-        *line = (ggl_str){text->s, end ? (size_t)(end - text->s) : text->n};
-        size_t used = line->n + (end != NULL);
-        text->s += used;
-        text->n -= used;
-        if (line->n > 0 && line->s[0] != '#')
-            return true;
-    }
-    return false;
 }
 
 static ggl_str next_word(ggl_str *line) {
@@ -46,7 +34,7 @@ static ggl_str whole_table(void) {
 
 bool llm_table_name(const char *what, int k, ggl_str *out) {
     ggl_str text = whole_table(), line;
-    while (next_line(&text, &line)) {
+    while (llm_take_entry(&text, &line)) {
         if (!ggl_str_is(next_word(&line), what))
             continue;
         for (ggl_str word = next_word(&line); word.n > 0 && !ggl_str_is(word, ":");
@@ -63,7 +51,7 @@ bool llm_table_name(const char *what, int k, ggl_str *out) {
 
 bool llm_table_word(const char *what, int k, int i, ggl_str *out) {
     ggl_str text = whole_table(), line;
-    while (next_line(&text, &line))
+    while (llm_take_entry(&text, &line))
         if (ggl_str_is(next_word(&line), what) && k-- == 0) {
             do
                 *out = next_word(&line);
@@ -132,7 +120,7 @@ static bool flag_bool(ggl_str flag, table_model *out) {
 
 ggl_status llm_table_find_model(ggl_str name, table_model *out, ggl_error *err) {
     ggl_str text = whole_table(), line;
-    while (next_line(&text, &line)) {
+    while (llm_take_entry(&text, &line)) {
         if (!ggl_str_is(next_word(&line), "model") || !str_same(next_word(&line), name))
             continue;
         *out = (table_model){.kind = next_word(&line), .bos = -1, .eos = -1, .unknown = -1};
@@ -164,7 +152,7 @@ static bool read_split(ggl_str line, ggl_str *out) {
     if (between_slashes(line, out))
         return true;
     ggl_str text = whole_table(), other, name = next_word(&line);
-    while (next_line(&text, &other))
+    while (llm_take_entry(&text, &other))
         if (ggl_str_is(next_word(&other), "pattern") && str_same(next_word(&other), name))
             return between_slashes(other, out);
     return false;
@@ -203,7 +191,7 @@ ggl_status llm_table_find_pre(ggl_str name, table_pre *out, ggl_error *err) {
     ggl_str text = whole_table(), line;
     bool found = false, wrong = false;
     *out = (table_pre){0};
-    while (next_line(&text, &line)) {
+    while (llm_take_entry(&text, &line)) {
         ggl_str rest = line, what = next_word(&rest);
         if (ggl_str_is(what, "pre")) {
             if (found && out->n_split > 0)

@@ -9,8 +9,9 @@
 #include "ggl/gguf.h"
 #include "seed.h"
 #include "test.h"
+#include "tiny_model.h"
 
-enum { WIDTH = 16, VOCAB = 8, CTX = 96, UBATCH = 16, SLOTS = 2, GUESSES = 5 };
+enum { VOCAB = TINY_VOCAB, CTX = 96, UBATCH = 16, SLOTS = 2, GUESSES = 5 };
 
 #define WINDOW "h = heads(x, 2)\nx = x + attention(h, h, h, window = 49)\n"
 #define STATES "x = x + flat(sum(transpose(recent(x, 3))))\n"
@@ -81,20 +82,6 @@ static bool session_open(fixture *f, llm_session **s, int64_t n_slots) {
            CHECK_OK(llm_session_alloc(*s, &f->err), &f->err);
 }
 
-static bool write_model(const char *path, const char *text) {
-    static float embd[WIDTH * VOCAB];
-    ggl_error err = {0};
-    for (int i = 0; i < WIDTH * VOCAB; i++)
-        embd[i] = 0.4f * sinf((float)i * 1.7f);
-    ggl_gguf_writer *w = ggl_gguf_writer_new();
-    ggl_gguf_put_string(w, "general.architecture", "tiny", 4);
-    ggl_gguf_put_string(w, "general.descriptor", text, strlen(text));
-    ggl_gguf_put_tensor(w, "token_embd.weight", GGL_F32, 2, (int64_t[]){WIDTH, VOCAB}, embd);
-    bool ok = CHECK_OK(ggl_gguf_writer_write(w, path, &err), &err);
-    ggl_gguf_writer_free(w);
-    return ok;
-}
-
 static bool open_generator(fixture *f, bool guesses) {
     llm_sampler_params sp = llm_sampler_default();
     sp.seed = test_random(&f->seed);
@@ -118,7 +105,7 @@ static bool open_generator(fixture *f, bool guesses) {
 static bool setup(fixture *f, const char *text, uint64_t seed) {
     *f = (fixture){.polls_left = -1, .seed = seed};
     const char *path = test_path("generate.gguf");
-    return write_model(path, text) &&
+    return tiny_model_write(path, text, 0.4f) &&
            CHECK_OK(
                ggl_backend_open(&f->cpu, "cpu", &(ggl_backend_params){.n_threads = 1}, &f->err),
                &f->err) &&

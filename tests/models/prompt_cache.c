@@ -13,8 +13,9 @@
 #include "run/prompt_cache_file.h"
 #include "seed.h"
 #include "test.h"
+#include "tiny_model.h"
 
-enum { WIDTH = 16, VOCAB = 8, CTX = 160, UBATCH = 16, DRAWN = 12 };
+enum { VOCAB = TINY_VOCAB, CTX = 160, UBATCH = 16, DRAWN = 12 };
 
 #define WINDOW "h = heads(x, 2)\nx = x + attention(h, h, h, window = 49)\n"
 #define STATES "x = x + flat(sum(transpose(recent(x, 3))))\n"
@@ -40,20 +41,6 @@ typedef struct settings {
     ggl_type type;
     uint64_t seed;
 } settings;
-
-static bool write_model(const char *path, const char *text, float scale) {
-    static float embd[WIDTH * VOCAB];
-    ggl_error err = {0};
-    for (int i = 0; i < WIDTH * VOCAB; i++)
-        embd[i] = scale * sinf((float)i * 1.7f);
-    ggl_gguf_writer *w = ggl_gguf_writer_new();
-    ggl_gguf_put_string(w, "general.architecture", "tiny", 4);
-    ggl_gguf_put_string(w, "general.descriptor", text, strlen(text));
-    ggl_gguf_put_tensor(w, "token_embd.weight", GGL_F32, 2, (int64_t[]){WIDTH, VOCAB}, embd);
-    bool ok = CHECK_OK(ggl_gguf_writer_write(w, path, &err), &err);
-    ggl_gguf_writer_free(w);
-    return ok;
-}
 
 static bool open_session(program *p, const settings *o) {
     const llm_model_params mp = {.arch_dirs = ""};
@@ -146,7 +133,7 @@ static void check_model(const char *text, bool can_cut) {
     int32_t id[CTX], with[DRAWN], without[DRAWN];
     int64_t n_reused = 0;
     unlink(path);
-    if (!write_model(model, text, 0.4f))
+    if (!tiny_model_write(model, text, 0.4f))
         return;
     size_t n = 0;
     for (int i = 0; i < 40; i++) {
@@ -205,7 +192,7 @@ TEST(the_same_prompt_runs_one_token) {
         const char *path = test_path("same.cache");
         int32_t out[DRAWN];
         unlink(path);
-        if (!write_model(o.model, text[i / 2], 0.4f) ||
+        if (!tiny_model_write(o.model, text[i / 2], 0.4f) ||
             !CHECK_INT(run_cached(&o, path, some, 30, i % 2, out), 0) ||
             !CHECK_INT(run_cached(&o, path, some, 30, i % 2, out), 29))
             return;
@@ -240,7 +227,7 @@ TEST(what_differs_is_named) {
     settings o = {.model = model, .also = "adapter x"};
     int32_t out[DRAWN];
     ggl_error err = {0};
-    REQUIRE(write_model(model, text, 0.4f) && write_model(other, text, 0.5f));
+    REQUIRE(tiny_model_write(model, text, 0.4f) && tiny_model_write(other, text, 0.5f));
     CHECK_INT(load(&o, path, &err), GGL_NOT_FOUND);
     CHECK_INT(run_cached(&o, path, some, 30, false, out), 0);
     CHECK_INT(load(&o, path, &err), GGL_OK);
@@ -257,7 +244,7 @@ TEST(what_differs_is_named) {
     o.also = "adapter x";
     o.model = other;
     CHECK_HAS(refused(&o, path), "another model: a.gguf; now: b.gguf");
-    REQUIRE(write_model(other, text, 0.4f) && rename(other, model) == 0);
+    REQUIRE(tiny_model_write(other, text, 0.4f) && rename(other, model) == 0);
     o.model = model;
     CHECK_HAS(refused(&o, path), "has changed since");
 }
@@ -266,7 +253,7 @@ TEST(another_ring_is_refused) {
     const char *path = test_path("r.cache");
     settings o = {.model = test_path("r.gguf")};
     int32_t out[DRAWN];
-    REQUIRE(write_model(o.model, MODEL(WINDOW), 0.4f));
+    REQUIRE(tiny_model_write(o.model, MODEL(WINDOW), 0.4f));
     CHECK_INT(run_cached(&o, path, some, 30, false, out), 0);
     o.n_ubatch = 80;
     CHECK_HAS(refused(&o, path), "-ub");
@@ -280,7 +267,7 @@ TEST(another_descriptor_is_refused) {
     int32_t out[DRAWN];
     program p = {0};
     int64_t n_held;
-    REQUIRE(write_model(model, MODEL(ALL), 0.4f));
+    REQUIRE(tiny_model_write(model, MODEL(ALL), 0.4f));
     CHECK_INT(run_cached(&o, path, some, 30, false, out), 0);
     REQUIRE(test_write_file(test_path("d.arch"), changed, sizeof changed - 1));
     REQUIRE(program_open(&p, &o));
@@ -316,7 +303,7 @@ TEST(damage_is_noticed) {
     program p;
     size_t size;
     int64_t n_held;
-    REQUIRE(write_model(o.model, MODEL(STATES), 0.4f));
+    REQUIRE(tiny_model_write(o.model, MODEL(STATES), 0.4f));
     CHECK_INT(run_cached(&o, path, some, 30, false, out), 0);
     unsigned char *data = test_read_file(path, &size);
     REQUIRE(data && program_open(&p, &o));
@@ -345,7 +332,7 @@ TEST(files_of_another_kind_are_left_alone) {
     program p;
     int64_t n_held;
     size_t size;
-    REQUIRE(write_model(o.model, MODEL(ALL), 0.4f));
+    REQUIRE(tiny_model_write(o.model, MODEL(ALL), 0.4f));
     REQUIRE(test_write_file(path, "my notes", 8));
     REQUIRE(program_open(&p, &o));
     CHECK_INT(llm_prompt_cache_load(p.cache, path, some, 30, &n_held, &p.err), GGL_FORMAT);
@@ -390,7 +377,7 @@ static bool save_and_load(void *arg) {
 TEST(every_allocation_fails_in_turn) {
     const settings o = {.model = test_path("h.gguf")};
     program p;
-    REQUIRE(write_model(o.model, MODEL(ALL STATES), 0.4f));
+    REQUIRE(tiny_model_write(o.model, MODEL(ALL STATES), 0.4f));
     REQUIRE(program_open(&p, &o));
     const long n = alloc_fail_each(save_and_load, &p);
     CHECK_MSG(n >= 8, "%ld allocations were failed", n);

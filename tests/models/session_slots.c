@@ -9,8 +9,9 @@
 #include "ggl/backends.h"
 #include "ggl/gguf.h"
 #include "test.h"
+#include "tiny_model.h"
 
-enum { WIDTH = 16, VOCAB = 8, CTX = 320, UBATCH = 16, SLOTS = 3 };
+enum { VOCAB = TINY_VOCAB, CTX = 320, UBATCH = 16, SLOTS = 3 };
 
 /* The window and a ubatch take exactly a page, so that the ring has no row to spare. */
 #define WINDOW "h = heads(x, 2)\nx = x + attention(h, h, h, window = 49)\n"
@@ -64,26 +65,12 @@ static bool session_open(fixture *f, llm_session **s, int64_t n_slots) {
            CHECK_OK(llm_session_alloc(*s, &f->err), &f->err);
 }
 
-static bool write_model(const char *path, const char *text) {
-    static float embd[WIDTH * VOCAB];
-    ggl_error err = {0};
-    for (int i = 0; i < WIDTH * VOCAB; i++)
-        embd[i] = sinf((float)i * 1.7f);
-    ggl_gguf_writer *w = ggl_gguf_writer_new();
-    ggl_gguf_put_string(w, "general.architecture", "tiny", 4);
-    ggl_gguf_put_string(w, "general.descriptor", text, strlen(text));
-    ggl_gguf_put_tensor(w, "token_embd.weight", GGL_F32, 2, (int64_t[]){WIDTH, VOCAB}, embd);
-    bool ok = CHECK_OK(ggl_gguf_writer_write(w, path, &err), &err);
-    ggl_gguf_writer_free(w);
-    return ok;
-}
-
 static bool setup(fixture *f, const char *text) {
     *f = (fixture){.polls_left = -1, .saved = {.slot = -1}};
     const char *path = test_path("tiny.gguf");
     f->has_states = strstr(text, "recent") != NULL;
     f->has_window = strstr(text, "window") != NULL;
-    return write_model(path, text) &&
+    return tiny_model_write(path, text, 1) &&
            CHECK_OK(
                ggl_backend_open(&f->cpu, "cpu", &(ggl_backend_params){.n_threads = 1}, &f->err),
                &f->err) &&

@@ -37,3 +37,12 @@ size_t char_read(const char *s, size_t n, uint32_t *c) {
         *c = *c << 6 | ((unsigned char)s[i] & 0x3f);
     return len;
 }
+
+size_t char_write(uint32_t c, char *out) {
+    static const unsigned char lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+    for (size_t i = n - 1; i > 0; i--, c >>= 6)
+        out[i] = (char)(0x80 | (c & 0x3f));
+    out[0] = (char)(lead[n] | c);
+    return n;
+}

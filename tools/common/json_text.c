@@ -3,6 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "char_width.h"
 #include "ggl/show.h"
 
 /* Reads four hexadecimal digits at s[0..n); -1: none. */
@@ -18,15 +19,6 @@ static int32_t read_hex4(const char *s, size_t n) {
             return -1;
     }
     return value;
-}
-
-static size_t put_utf8(uint32_t c, char *out) {
-    static const unsigned char lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
-    size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-    for (size_t i = n - 1; i > 0; i--, c >>= 6)
-        out[i] = (char)(0x80 | (c & 0x3f));
-    out[0] = (char)(lead[n] | c);
-    return n;
 }
 
 /* Reads an escape after its backslash: *c is the code point, *used the bytes. Returns NULL or an
@@ -75,7 +67,7 @@ const char *json_read_string(const char *s, size_t n, char *out, size_t *n_out, 
         const char *wrong = read_escape(s + i + 1, n - i - 1, &c, &taken);
         if (wrong)
             return wrong;
-        *n_out += put_utf8(c, out + *n_out);
+        *n_out += char_write(c, out + *n_out);
         i += 1 + taken;
     }
     if (i == n)

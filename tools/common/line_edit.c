@@ -451,19 +451,9 @@ void line_editor_idle(line_editor *e) {
         (void)search_key(e, key, NULL, 0);
 }
 
-static size_t put_utf8(uint32_t c, char out[4]) {
-    static const unsigned char lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
-    const size_t n = c >= KEY_FIRST ? 0 : c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-    for (size_t i = n; i-- > 1; c >>= 6)
-        out[i] = (char)(0x80 | (c & 0x3f));
-    if (n > 0)
-        out[0] = (char)(lead[n] | c);
-    return n;
-}
-
 static line_result take_key(line_editor *e, uint32_t key) {
     char s[4];
-    const size_t n = put_utf8(key, s);
+    const size_t n = key >= KEY_FIRST ? 0 : char_write(key, s); /* the others are no characters */
     line_result r = LINE_MORE;
     if (e->pastes && e->paused && key == KEY_CTRL('C')) { /* the mark of its end was lost */
         e->pastes = false;

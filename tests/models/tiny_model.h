@@ -1,0 +1,28 @@
+/* Writes a model of one embedding, whose descriptor is in the file, for tests of sessions: small enough to run again for every token. */
+#ifndef TESTS_TINY_MODEL_H
+#define TESTS_TINY_MODEL_H
+
+#include <math.h>
+
+#include "ggl/gguf.h"
+#include "test.h"
+
+enum { TINY_WIDTH = 16, TINY_VOCAB = 8 };
+
+/* The weights are up to `scale`. */
+static inline bool tiny_model_write(const char *path, const char *text, float scale) {
+    float embd[TINY_WIDTH * TINY_VOCAB];
+    ggl_error err = {0};
+    for (int i = 0; i < TINY_WIDTH * TINY_VOCAB; i++)
+        embd[i] = scale * sinf((float)i * 1.7f);
+    ggl_gguf_writer *w = ggl_gguf_writer_new();
+    ggl_gguf_put_string(w, "general.architecture", "tiny", 4);
+    ggl_gguf_put_string(w, "general.descriptor", text, strlen(text));
+    ggl_gguf_put_tensor(w, "token_embd.weight", GGL_F32, 2, (int64_t[]){TINY_WIDTH, TINY_VOCAB},
+                        embd);
+    bool ok = CHECK_OK(ggl_gguf_writer_write(w, path, &err), &err);
+    ggl_gguf_writer_free(w);
+    return ok;
+}
+
+#endif
