@@ -335,7 +335,7 @@ static ggl_tensor *inner(arch_eval *ev, arch_place p, const change *c, ggl_tenso
     return share(ev, s, scaled(ev, p, t, c->scale));
 }
 
-/* What the change c of the weight adds to the node t, a product or a lookup of rows. NULL: nothing
+/* Returns what the change c of the weight adds to the node t, a product or a lookup of rows. NULL: nothing
  * can be added, or ev has an error. */
 static ggl_tensor *addend(arch_eval *ev, arch_place p, const ggl_tensor *t, change c) {
     if (t->op == GGL_OP_LINEAR)

@@ -1,4 +1,4 @@
-/* What may come next, in words. */
+/* Describes in words what may come next in a text, for messages. */
 #ifndef LLM_GRAMMAR_EXPECTED_H
 #define LLM_GRAMMAR_EXPECTED_H
 
