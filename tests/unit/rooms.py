@@ -19,8 +19,8 @@ import sys
 ROOMS = {
     "ggml-lite": ["base", "quant", "gguf", "graph", "plan", "sched"],
     "backends": ["common", "reference cpu vulkan shadow trace", "."],
-    "models": ["common", "text", "sample grammar", "template", "calls", "language", "compile", "made_up", "convert", "run", "guess"],
-    "tools": ["common", "conform", "llm-arch llm-bench llm-cli llm-convert llm-grammar llm-perplexity llm-quantize llm-tokenize"],
+    "models": ["common", "text", "sample grammar", "template", "calls", "language", "compile", "made_up", "convert", "run", "guess", "serve"],
+    "tools": ["common", "conform", "llm-arch llm-bench llm-cli llm-convert llm-grammar llm-perplexity llm-quantize llm-server llm-tokenize"],
 }
 BELOW = {"ggml-lite": [], "backends": ["ggml-lite"], "models": ["ggml-lite"], "tools": ["ggml-lite", "backends", "models"]}
 # Public headers by room.
@@ -28,7 +28,7 @@ PUBLIC = {
     "ggml-lite": {"base": "alloc file index math nearest number show status steps str version", "quant": "types", "gguf": "gguf",
                   "graph": "compose graph ops", "plan": "backend fold program composites", "sched": "sched"},
     "backends": {"common": "backends"},
-    "models": {"language": "arch", "compile": "adapter", "text": "tokenizer", "sample": "logprobs sampler stop", "grammar": "grammar", "template": "chat talk template", "calls": "calls", "convert": "convert", "guess": "guess",
+    "models": {"language": "arch", "compile": "adapter", "text": "tokenizer", "sample": "logprobs sampler stop", "grammar": "grammar", "template": "chat talk template", "calls": "calls", "convert": "convert", "guess": "guess", "serve": "engine",
                "run": "generate model prompt_cache session"},
 }
 # A definition of a static function, also in a macro that generates some; `static inline` is what any header may have.

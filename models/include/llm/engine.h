@@ -1,0 +1,146 @@
+/* Runs many sequences at once in the slots of a session (continuous batching). Sequences join and leave
+ * between steps. A step runs the next token of every sequence that generates, and fills what is left of
+ * the ubatch with pieces of waiting prompts. The tokens of a sequence depend only on the model, its
+ * prompt, its sampler and its grammar: never, to the bit, on which other sequences run.
+ *
+ *     llm_engine *e;
+ *     if (llm_engine_new(&e, &(llm_engine_params){.session = s, .n_parallel = 4}, &err) != GGL_OK) ...
+ *     llm_sequence_params p = {.prompt = ids, .n_prompt = n, .sampler = sampler, .n_max = 100,
+ *                              .token = on_token, .ended = on_end, .ctx = mine};
+ *     if (llm_engine_add(e, &p, &id, &err) != GGL_OK) ...
+ *     while (llm_engine_n_running(e) + llm_engine_n_waiting(e) > 0)
+ *         if (llm_engine_step(e, &err) != GGL_OK) ...
+ *
+ * An engine belongs to one thread. Nobody else uses its session. */
+#ifndef LLM_ENGINE_H
+#define LLM_ENGINE_H
+
+#include "llm/generate.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct llm_engine llm_engine;
+
+typedef struct llm_engine_params {
+    /* Borrowed until the engine is freed, as are all pointers here. Its slots beyond n_parallel keep
+     * sequences that have ended, for later prompts with the same beginning. */
+    llm_session *session;
+    const llm_tokenizer
+        *tokenizer;   /* NULL: there is none; sequences end by n_max and `token` alone */
+    int n_parallel;   /* sequences that run at once, 1 .. the session's n_slots */
+    size_t n_queue;   /* sequences that may wait; 0: any number. llm_engine_add fails beyond it. */
+    int64_t n_ubatch; /* tokens in a step at most; 0: the session's n_ubatch */
+    /* While sequences generate, pieces of prompts are kept so short that a step takes about this
+     * long, in ns; 0: 200 ms. It changes no token. */
+    int64_t step_ns;
+    /* Guessers, one for each of the sequences that run at once; NULL: nothing is guessed. */
+    const llm_guesser *const *guesser; /* [n_parallel] */
+    int64_t n_guess_max;
+    /* The time in ns, from any start. NULL: the system's monotonic clock. */
+    int64_t (*clock)(void *ctx);
+    void *clock_ctx;
+} llm_engine_params;
+
+/* All slots are cleared. GGL_USAGE: a parameter is out of range; the message names it. */
+GGL_API GGL_NODISCARD ggl_status llm_engine_new(llm_engine **out, const llm_engine_params *p,
+                                                ggl_error *err);
+/* Ends all sequences with LLM_END_CANCELLED. NULL is fine. */
+GGL_API void llm_engine_free(llm_engine *e);
+
+/* --- sequences -------------------------------------------------------------------------------- */
+
+typedef enum llm_end {
+    LLM_END_EOG,       /* an end-of-generation token was drawn, or the grammar's text is complete */
+    LLM_END_MAX,       /* n_max tokens were drawn */
+    LLM_END_CONTEXT,   /* the context is full */
+    LLM_END_STOPPED,   /* `token` returned false */
+    LLM_END_CANCELLED, /* llm_engine_cancel */
+    LLM_END_DEADLINE,
+    LLM_END_FAILED /* see the error */
+} llm_end;
+
+typedef struct llm_sequence_stats {
+    int64_t n_prompt; /* tokens of the prompt, and of them */
+    int64_t n_reused; /* those that another sequence had run already */
+    int64_t n_drawn, n_guessed, n_right;
+    /* The clock when it was added, when its first token began to run, when the prompt was done, and at the
+     * last token; 0: that did not happen. */
+    int64_t t_added, t_begun, t_prompt, t_last;
+} llm_sequence_stats;
+
+typedef struct llm_sequence_params {
+    const int32_t *prompt; /* [n_prompt], at least one; copied */
+    size_t n_prompt;
+    llm_sampler
+        *sampler; /* borrowed until `ended`; the engine makes it forget, and accept the prompt */
+    llm_matcher
+        *matcher;     /* the same; at the beginning of the text. NULL: every token is allowed. */
+    int64_t n_max;    /* tokens to draw at most, 0 or more; -1: until the context is full */
+    bool ignore_eog;  /* goes on after end-of-generation tokens */
+    uint64_t client;  /* waiting sequences of different clients take turns */
+    int64_t deadline; /* of the clock; 0: none */
+    bool no_reuse;    /* runs the whole prompt; what was run before is not used */
+    /* Called for each token of the prompt in order, with its logits [n_vocab], valid during the call;
+     * implies no_reuse. NULL: none. */
+    void (*prompted)(void *ctx, int64_t i, const float *logits);
+    /* Called for each drawn token, the end-of-generation token included, with the logits it was drawn
+     * from, valid during the call. Returning false ends the sequence. NULL: none. */
+    bool (*token)(void *ctx, int32_t id, const float *logits);
+    /* Called once, at last; err: the failure of LLM_END_FAILED, else NULL. After it the engine uses
+     * nothing of these parameters. It may call llm_engine_add. NULL: none. */
+    void (*ended)(void *ctx, llm_end why, const llm_sequence_stats *stats, const ggl_error *err);
+    void *ctx;
+} llm_sequence_params;
+
+/* Lets a sequence wait for its turn; *id identifies it. GGL_LIMIT: the queue is full, or the prompt does not fit
+ * into the context (the message has the numbers); GGL_USAGE: the prompt is empty, or a token or parameter
+ * is out of range; GGL_NOMEM. After a failure `ended` is not called. */
+GGL_API GGL_NODISCARD ggl_status llm_engine_add(llm_engine *e, const llm_sequence_params *p,
+                                                uint64_t *id, ggl_error *err);
+/* Ends a sequence now; from within a callback, at the end of the step. Unknown ids are ignored. */
+GGL_API void llm_engine_cancel(llm_engine *e, uint64_t id);
+
+/* Admits waiting sequences and runs one ubatch. Does nothing if none wait or run. A failure that
+ * concerns one sequence ends that one (LLM_END_FAILED); a failure of the session ends those of the
+ * step, and is also returned. The engine goes on after both. */
+GGL_API GGL_NODISCARD ggl_status llm_engine_step(llm_engine *e, ggl_error *err);
+
+GGL_API int llm_engine_n_running(const llm_engine *e);
+GGL_API size_t llm_engine_n_waiting(const llm_engine *e);
+
+/* --- what it does ----------------------------------------------------------------------------- */
+
+typedef enum llm_slot_use {
+    LLM_SLOT_EMPTY,
+    LLM_SLOT_KEPT,
+    LLM_SLOT_PROMPT,
+    LLM_SLOT_GENERATES
+} llm_slot_use;
+
+typedef struct llm_slot_info {
+    llm_slot_use use;
+    uint64_t id;              /* of the sequence that runs, or ran last; 0: none did */
+    int64_t n_past;           /* tokens in the slot */
+    int64_t n_shared;         /* those of them whose pages other slots share */
+    llm_sequence_stats stats; /* of a sequence that runs */
+} llm_slot_info;
+/* Describes a slot of the session. */
+GGL_API llm_slot_info llm_engine_slot(const llm_engine *e, int slot);
+
+typedef struct llm_engine_stats {
+    int64_t n_steps;
+    int64_t n_prompt, n_reused; /* tokens of prompts that were run, and that were not run again */
+    int64_t n_drawn;
+    int64_t n_ended, n_failed, n_cancelled; /* sequences; n_ended counts all */
+    int64_t n_preempted; /* how often a sequence made room for another, to be continued later */
+    int64_t n_guessed, n_right;
+    int64_t busy_ns, prompt_ns, generate_ns; /* time in steps; of it, in proportion to the tokens */
+} llm_engine_stats;
+GGL_API llm_engine_stats llm_engine_get_stats(const llm_engine *e);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

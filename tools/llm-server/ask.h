@@ -1,0 +1,74 @@
+/* What a client asks for, in words of no API: each API's reader (dialect.h) fills an ask, and answer.c
+ * carries it out. */
+#ifndef LLM_SERVER_ASK_H
+#define LLM_SERVER_ASK_H
+
+#include "common/json.h"
+#include "llm/sampler.h"
+
+typedef enum ask_kind {
+    ASK_CHAT, /* messages go through the model's chat template; the answer is read by llm/calls.h */
+    ASK_TEXT, /* texts or tokens are continued */
+    ASK_EMBED /* texts or tokens become vectors */
+} ask_kind;
+
+/* A text or tokens to continue: `text`, or with text.s NULL ids. */
+typedef struct ask_prompt {
+    ggl_str text;
+    const int32_t *id;
+    size_t n;
+} ask_prompt;
+
+/* What the answer must fit. */
+typedef enum ask_form { ASK_ANY, ASK_JSON, ASK_SCHEMA, ASK_GBNF } ask_form;
+
+typedef enum ask_tools {
+    ASK_TOOLS_AUTO,     /* the model decides */
+    ASK_TOOLS_NONE,     /* it is not shown the tools */
+    ASK_TOOLS_REQUIRED, /* the answer is a call of one of them, by a grammar, */
+    ASK_TOOLS_NAMED     /* or of the one that `tool` names */
+} ask_tools;
+
+/* Zeroed but for the defaults of ask_init. Everything points into `doc`, or into `arena`. */
+typedef struct ask {
+    llm_json *doc; /* the request's body */
+    ggl_arena arena;
+    ask_kind kind;
+    const char *model; /* as the client named it, to be repeated; NULL: the server's name for it */
+    bool stream;
+    bool stream_usage; /* the stream ends with counts of tokens */
+
+    /* ASK_CHAT: a JSON object for llm_chat_prompt with "messages" in OpenAI's form, perhaps "tools" (a list in
+     * OpenAI's form) and further variables of the template. add_generation_prompt is set by answer.c. */
+    ggl_str talk;
+    ggl_str tools; /* the list alone; s NULL: none */
+    ask_tools tool_choice;
+    ggl_str tool;   /* ASK_TOOLS_NAMED */
+    bool one_call;  /* at most one call in an answer (parallel_tool_calls: false) */
+    bool continues; /* the last message is the beginning of the answer, to be continued */
+    bool raw_marks; /* reasoning and calls stay in the text: the answer is all content */
+    /* ASK_TEXT, ASK_EMBED */
+    ask_prompt *prompt;
+    size_t n_prompts;
+    bool echo; /* the answer begins with the prompt, also its log-probabilities */
+
+    int64_t n_choices;           /* for each prompt; 1 .. 128 */
+    int64_t n_max;               /* tokens to draw; -1: until the context is full */
+    llm_sampler_params sampling; /* seed: of the first choice, each further one has one more */
+    bool has_seed;               /* without it a random one is taken */
+    ggl_str *stop;
+    size_t n_stops;
+    bool stop_in_text; /* a stop string that was found belongs to the answer */
+    bool ignore_eos;
+    int n_top;          /* log-probabilities: -1: none, else of the token and the n_top likeliest */
+    bool sampled_probs; /* of the sampler's candidates in place of the model's own */
+    ask_form form;
+    ggl_str form_text;  /* the schema's JSON text, or the grammar */
+    double seconds;     /* the answer must be complete by then; 0: the server's limit */
+    bool no_cache;      /* the prompt is run anew: what other sequences have computed is not used */
+    bool return_tokens; /* parts carry the ids of their tokens */
+    int only_slot;      /* -1: any */
+    void *own;          /* of the dialect, in `arena` */
+} ask;
+
+#endif

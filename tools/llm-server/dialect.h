@@ -1,0 +1,151 @@
+/* An API as a table: how a request is read, and how the answer is written. answer.c calls these; they
+ * write bytes into an llm_json_out and know nothing of HTTP, threads and models. All may be called from
+ * the engine's thread and must be quick. */
+#ifndef LLM_SERVER_DIALECT_H
+#define LLM_SERVER_DIALECT_H
+
+#include "ask.h"
+#include "common/json_write.h"
+#include "llm/logprobs.h"
+
+/* What the readers of requests may know of the server. */
+typedef struct server_facts {
+    const char *model; /* its name in answers */
+    const char *model_path;
+    int64_t n_ctx, n_vocab, n_parallel;
+    int64_t n_embd;              /* length of an embedding; 0: the model gives none */
+    bool has_chat;               /* it has a chat template */
+    int64_t t_start;             /* seconds since 1970 */
+    llm_sampler_params sampling; /* the server's defaults */
+    int64_t n_predict;           /* default of n_max */
+    const struct llm_tokenizer *tokenizer;
+} server_facts;
+
+/* A token of an answer with its log-probabilities. */
+typedef struct answer_token {
+    int32_t id;
+    ggl_str text; /* may be a part of a character */
+    double logprob;
+    const llm_logprob *top; /* [n_top], the likeliest first */
+    size_t n_top;
+} answer_token;
+
+typedef enum part_kind { PART_CONTENT, PART_REASONING, PART_CALL } part_kind;
+
+/* A piece of a choice. A stream gives each as it comes; else pieces of one kind that follow each other are joined,
+ * and the calls of tools follow. Texts are whole UTF-8 characters. */
+typedef struct answer_part {
+    part_kind kind;
+    ggl_str text; /* CONTENT, REASONING */
+    ggl_str name, arguments,
+        id;   /* CALL; the id is never empty; arguments: a JSON object in one line */
+    int call; /* CALL: number of the call in its choice, from 0 */
+    const answer_token *
+        token; /* [n_tokens]: the tokens of this piece, if asked for; they may end a little before or after the text */
+    size_t n_tokens;
+} answer_part;
+
+typedef enum finish {
+    FINISH_STOP,
+    FINISH_STOP_STRING,
+    FINISH_LENGTH,
+    FINISH_CALLS,
+    FINISH_CANCELLED,
+    FINISH_DEADLINE
+} finish;
+
+typedef struct answer_choice {
+    int index;         /* 0 .. n_prompts * n_choices - 1 */
+    answer_part *part; /* [n_parts]: not in streams */
+    size_t n_parts;
+    finish finish;
+    ggl_str stop;      /* FINISH_STOP_STRING: which */
+    bool context_full; /* FINISH_LENGTH: not n_max, but the context was the end */
+    int64_t n_prompt, n_reused, n_drawn, n_guessed, n_right;
+    double prompt_s, generate_s; /* seconds */
+    uint64_t seed;
+    ggl_str prompt; /* its text, as the model saw it */
+} answer_choice;
+
+typedef struct answer_counts { /* of all choices; a prompt of several choices counts once */
+    int64_t n_prompt, n_reused, n_drawn, n_reasoning;
+    double total_s, first_s; /* seconds since the request, and until the first token */
+} answer_counts;
+
+typedef struct answer {
+    const ask *ask;
+    const server_facts *facts;
+    char id[40];           /* random letters and digits, without any API's prefix */
+    int64_t created;       /* seconds since 1970 */
+    answer_choice *choice; /* [n_choices] */
+    int n_choices;
+    answer_counts counts;   /* complete at `end` and `whole` */
+    const float *embedding; /* ASK_EMBED: [n_choices][n_embd] */
+    void *own;              /* what the dialect keeps between calls: own_size zeroed bytes */
+} answer;
+
+typedef struct api_error {
+    int status; /* of HTTP */
+    const char *
+        type; /* a name of the kind of error: "invalid_request", "not_found", "authentication", "permission", "too_large",
+                       * "rate_limit", "overloaded", "timeout", "server_error", "unsupported" */
+    const char *message; /* one sentence */
+    const char *param;   /* the field it is about; NULL: none */
+} api_error;
+
+typedef struct dialect {
+    const char *name; /* for logs and metrics */
+    const char
+        *stream_type; /* "text/event-stream" or "application/x-ndjson"; NULL: it never streams */
+    /* Fills the ask from a->doc->root. GGL_USAGE, GGL_UNSUPPORTED, GGL_FORMAT, GGL_LIMIT: 400; GGL_NOT_FOUND: 404; *param: the
+     * field that is wrong (a static string, or in the arena). Every field that is not known or not supported is an error that names it. */
+    ggl_status (*read)(ask *a, const server_facts *facts, const char **param, ggl_error *err);
+    /* Without a stream: writes the body. */
+    void (*whole)(const answer *x, llm_json_out *out);
+    /* Streams; NULL: nothing is written there. */
+    void (*begin)(const answer *x, llm_json_out *out);
+    void (*part)(const answer *x, const answer_choice *c, const answer_part *p, llm_json_out *out);
+    void (*end_choice)(const answer *x, const answer_choice *c, llm_json_out *out);
+    void (*end)(const answer *x, llm_json_out *out);
+    /* What a stream says from time to time while the prompt runs, so that no proxy closes it; NULL: nothing. */
+    void (*alive)(const answer *x, llm_json_out *out);
+    /* An error: as the body, or, in a stream that has begun, as an event. */
+    void (*error)(const api_error *e, bool in_stream, llm_json_out *out);
+    size_t own_size;
+} dialect;
+
+/* --- for the readers (read_fields.c) ------------------------------------------------------------ */
+
+/* How a field of a request is read: into the ask, by its kind. */
+typedef enum field_kind {
+    FIELD_BOOL,  /* bool */
+    FIELD_INT,   /* int64_t, min .. max */
+    FIELD_INT32, /* int32_t */
+    FIELD_FLOAT, /* float */
+    FIELD_DOUBLE,
+    FIELD_STRING,  /* ggl_str */
+    FIELD_SEED,    /* sampling.seed and has_seed; -1: random */
+    FIELD_STOPS,   /* a string or a list of strings, into stop */
+    FIELD_BIAS,    /* logit_bias: an object of ids, or a list of pairs, into sampling.bias */
+    FIELD_FN,      /* calls fn */
+    FIELD_IGNORED, /* has no effect here whatever it says, such as "user": accepted */
+    FIELD_REFUSED, /* an error with `why`, unless it is null, or `fn` accepts it */
+} field_kind;
+
+typedef struct field {
+    const char *name;
+    field_kind kind;
+    size_t at; /* offset in the ask */
+    double min, max;
+    ggl_status (*fn)(ask *a, const json_value *v, const server_facts *facts, ggl_error *err);
+    const char *why; /* REFUSED: what to do instead */
+} field;
+
+#define FIELD_AT(member) offsetof(ask, member)
+
+/* Reads an object by a table that ends with an empty row. null is as if the field were absent, except for FIELD_FN rows of min = 1.
+ * An unknown name is GGL_USAGE: "unknown field \"temprature\"; did you mean \"temperature\"?". */
+ggl_status read_fields(ask *a, const json_value *object, const field *table,
+                       const server_facts *facts, const char **param, ggl_error *err);
+
+#endif

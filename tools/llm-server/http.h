@@ -1,0 +1,75 @@
+/* The server's side of HTTP: a thin layer over libmicrohttpd, the only file of the program that knows that
+ * library. A handler gets a complete request and answers it through a reply, at once or later, from any
+ * thread.
+ *
+ *     static void on_request(void *ctx, const http_request *q, http_reply *r) {
+ *         http_reply_begin(r, 200, "text/plain", false);
+ *         http_reply_write(r, "hello\n", 6);
+ *         http_reply_end(r);
+ *     } */
+#ifndef LLM_SERVER_HTTP_H
+#define LLM_SERVER_HTTP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ggl/status.h"
+#include "ggl/str.h"
+
+typedef struct http_server http_server;
+typedef struct http_reply http_reply;
+
+/* A request; valid until http_reply_end. Names of headers and parameters: as in the RFCs, any case. */
+typedef struct http_request {
+    const char *method; /* "POST" */
+    const char *path;   /* decoded, without the query: "/v1/models" */
+    ggl_str body;
+    const char *(*header)(const struct http_request *q, const char *name);    /* NULL: absent */
+    const char *(*parameter)(const struct http_request *q, const char *name); /* of the query */
+    const char *client; /* the address, for logs */
+    void *impl;
+} http_request;
+
+/* Called on one of the n_workers threads. It must see to it that http_reply_end is called once. */
+typedef void (*http_handler)(void *ctx, const http_request *q, http_reply *r);
+
+typedef struct http_params {
+    const char *host; /* default "127.0.0.1"; a path that begins with '/': a Unix socket */
+    int port;         /* 0: any free one, see http_server_port */
+    size_t max_body, max_header; /* bytes; beyond them 413 and 431 */
+    size_t
+        max_waiting; /* bytes of a reply that a slow client may leave unread; beyond them it is closed */
+    int max_connections, max_connections_per_client; /* 0: no limit of its own */
+    int timeout_s;              /* a connection on which nothing is sent or received */
+    int n_workers;              /* threads that call the handler; default 2 */
+    const char *const *origins; /* [n_origins]: for CORS; "*": any. None: no CORS headers. */
+    size_t n_origins;
+    http_handler handler;
+    void *ctx;
+    /* Called once a request is answered, or its client has gone, from any thread: for logs. NULL: none. */
+    void (*done)(void *ctx, const http_request *q, int status, uint64_t n_bytes, double seconds);
+} http_params;
+
+/* Starts listening. GGL_IO: the address cannot be used (the message says why). *out is NULL on failure. */
+GGL_NODISCARD ggl_status http_server_new(http_server **out, const http_params *p, ggl_error *err);
+int http_server_port(const http_server *s);
+/* No new connections and requests from now on: requests on open connections get 503. */
+void http_server_drain(http_server *s);
+/* Closes all connections and joins all threads. Replies that were not ended must be ended before. */
+void http_server_free(http_server *s);
+
+/* --- replies: these may be called from any thread, but not two at once for one reply -------------- */
+
+/* Sets status and media type; `streams`: the length is not known yet and what is written is sent at once.
+ * Without it, everything is sent at http_reply_end. */
+void http_reply_begin(http_reply *r, int status, const char *media_type, bool streams);
+/* Before http_reply_begin: adds a header. Both are copied. */
+void http_reply_header(http_reply *r, const char *name, const char *value);
+void http_reply_write(http_reply *r, const char *bytes, size_t n); /* copied */
+void http_reply_end(http_reply *r);                                /* frees r when all is sent */
+/* True if the client has gone, or does not read: nobody gets what is written from now on. Cheap enough for
+ * every token. */
+bool http_reply_is_gone(http_reply *r);
+
+#endif

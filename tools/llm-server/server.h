@@ -1,0 +1,57 @@
+/* The server: a model, its session and engine, the queue, and what answers need of them. */
+#ifndef LLM_SERVER_SERVER_H
+#define LLM_SERVER_SERVER_H
+
+#include "dialect.h"
+#include "http.h"
+#include "llm/chat.h"
+#include "llm/engine.h"
+
+typedef struct server server;
+
+/* An endpoint (endpoints.c lists them all). */
+typedef struct endpoint {
+    const char *method,
+        *path; /* a path that ends with '/' followed by '*' matches what begins with it */
+    const dialect *dialect; /* the request is an ask, carried out by answer_start; NULL: */
+    void (*handle)(server *s, const http_request *q, http_reply *r); /* it is answered at once */
+    const dialect *errors; /* whose form of errors; NULL: OpenAI's */
+    bool is_public;        /* needs no API key */
+} endpoint;
+
+const server_facts *server_get_facts(const server *s);
+const llm_chat *server_chat(const server *s); /* NULL: the model has no template */
+const llm_tokenizer *server_tokenizer(const server *s);
+llm_session *server_session(const server *s);
+const llm_vocab *server_vocab(
+    server *s); /* made at the first call, by whichever thread; NULL: no memory */
+const char *server_model_info(
+    const server *s); /* facts of the file for /props, /v1/models: a JSON object */
+
+/* Runs fn on the engine's thread, between two steps, and waits for it: for answers that read its state, such as /slots. */
+void server_on_engine(server *s, void (*fn)(void *ctx, llm_engine *e), void *ctx);
+/* The same without waiting; the order is kept. False: the server ends, fn is not called. */
+bool server_post(server *s, void (*fn)(void *ctx, llm_engine *e), void *ctx);
+
+/* Numbers for /metrics, counted from any thread. */
+typedef struct server_counts {
+    uint64_t n_requests, n_errors, n_rejected, n_gone;
+} server_counts;
+void server_count(server *s, size_t offset_of_counter);
+server_counts server_get_counts(const server *s);
+
+/* Carries out a request whose body was read: prepares prompts, sampler and grammar on the calling thread, gives
+ * the sequences to the engine, and answers through r. Takes the ask, also on failure, and ends r. (answer.c) */
+void answer_start(server *s, const dialect *d, ask *a, const http_request *q, http_reply *r);
+/* Answers with an error in the dialect's form. */
+void answer_error(const dialect *d, const api_error *e, http_reply *r);
+/* The same from a status and a sentence. */
+void answer_failed(const dialect *d, ggl_status st, const ggl_error *err, const char *param,
+                   http_reply *r);
+
+/* All dialects, in the files api_*.c. */
+extern const dialect api_openai_chat, api_openai_completions, api_openai_responses,
+    api_openai_embeddings, api_anthropic_messages, api_ollama_generate, api_ollama_chat,
+    api_ollama_embed, api_llamacpp_completion;
+
+#endif
