@@ -38,19 +38,6 @@ ggl_status llm_session_clear(llm_session *s, int slot, ggl_error *err) {
     return st;
 }
 
-ggl_status llm_session_copy(llm_session *s, int dst, int src, ggl_error *err) {
-    ggl_status st = llm_slot_check(s, dst, err);
-    if (st == GGL_OK)
-        st = llm_slot_check_whole(s, src, err);
-    if (st != GGL_OK || dst == src)
-        return st;
-    llm_slot_break(&s->state[dst], true);
-    st = ggl_sched_copy_slot(s->sched, dst, src, err);
-    if (st == GGL_OK)
-        llm_slot_set(&s->state[dst], s->state[src].n_past, s->state[src].n_high);
-    return st;
-}
-
 /* Checks that the cache still has the rows that going back to n_past needs. */
 static ggl_status check_rows(const llm_session *s, int slot, int64_t n_past, ggl_error *err) {
     const slot_state *at = &s->state[slot];
@@ -63,12 +50,9 @@ static ggl_status check_rows(const llm_session *s, int slot, int64_t n_past, ggl
         slot, at->n_high, at->n_high - s->rules.rollback, n_past);
 }
 
-ggl_status llm_session_cut(llm_session *s, int slot, int64_t n_past, ggl_error *err) {
-    ggl_status st = llm_slot_check(s, slot, err);
-    if (st == GGL_OK && n_past == 0)
-        return llm_session_clear(s, slot, err);
-    if (st == GGL_OK)
-        st = llm_slot_check_whole(s, slot, err);
+/* Checks that the slot's tokens after the first n_past can be dropped. */
+static ggl_status check_cut(const llm_session *s, int slot, int64_t n_past, ggl_error *err) {
+    ggl_status st = llm_slot_check_whole(s, slot, err);
     if (st != GGL_OK)
         return st;
     const slot_state *at = &s->state[slot];
@@ -82,10 +66,56 @@ ggl_status llm_session_cut(llm_session *s, int slot, int64_t n_past, ggl_error *
         return ggl_fail(err, GGL_UNSUPPORTED,
                         "this model has states, which combine all tokens and cannot be cut back; "
                         "restore a snapshot, or clear the slot");
-    st = check_rows(s, slot, n_past, err);
+    return check_rows(s, slot, n_past, err);
+}
+
+ggl_status llm_session_cut(llm_session *s, int slot, int64_t n_past, ggl_error *err) {
+    ggl_status st = llm_slot_check(s, slot, err);
+    if (st == GGL_OK && n_past == 0)
+        return llm_session_clear(s, slot, err);
     if (st == GGL_OK)
-        llm_slot_set(&s->state[slot], n_past, at->n_high);
+        st = check_cut(s, slot, n_past, err);
+    if (st == GGL_OK)
+        llm_slot_set(&s->state[slot], n_past, s->state[slot].n_high);
     return st;
+}
+
+ggl_status llm_session_share(llm_session *s, int dst, int src, int64_t n_past, ggl_error *err) {
+    ggl_status st = llm_slot_check(s, dst, err);
+    if (st == GGL_OK)
+        st = llm_slot_check_whole(s, src, err);
+    if (st == GGL_OK && (dst == src || n_past == 0))
+        return llm_session_cut(s, dst, n_past, err);
+    if (st == GGL_OK)
+        st = check_cut(s, src, n_past, err);
+    if (st != GGL_OK)
+        return st;
+    llm_slot_break(&s->state[dst], true);
+    st = ggl_sched_copy_slot(s->sched, dst, src, err);
+    if (st == GGL_OK)
+        llm_slot_set(&s->state[dst], n_past, s->state[src].n_high);
+    return st;
+}
+
+ggl_status llm_session_copy(llm_session *s, int dst, int src, ggl_error *err) {
+    return llm_session_share(s, dst, src, llm_session_n_past(s, src), err);
+}
+
+/* Returns the tokens of the pages that hold n tokens. */
+static int64_t in_pages(int64_t n) {
+    return (n + GGL_PAGE - 1) / GGL_PAGE * GGL_PAGE;
+}
+
+int64_t llm_session_n_free(const llm_session *s) {
+    int64_t n = 0;
+    for (int64_t k = 0; k < s->n_slots; k++)
+        n += in_pages(s->n_ctx) - in_pages(s->state[k].n_past);
+    return n;
+}
+
+int64_t llm_session_n_needed(const llm_session *s, int slot, int64_t n_new) {
+    const int64_t n_past = llm_session_n_past(s, slot);
+    return in_pages(n_past + n_new) - in_pages(n_past);
 }
 
 int64_t llm_session_cut_limit(const llm_session *s) {

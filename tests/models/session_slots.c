@@ -155,6 +155,18 @@ static ggl_status do_copy(fixture *f, int slot) {
     return st;
 }
 
+static ggl_status do_share(fixture *f, int slot) {
+    int from = below(f, SLOTS), n = below(f, 2) ? f->slot[from].n : below(f, f->slot[from].n + 1);
+    ggl_status st = llm_session_share(f->s, slot, from, n, &f->err);
+    if (!f->has_states && !f->has_window && !f->broken[from])
+        CHECK_INT(st, GGL_OK);
+    if (st == GGL_OK) {
+        f->slot[slot] = f->slot[from];
+        f->slot[slot].n = n;
+    }
+    return st;
+}
+
 static ggl_status save(fixture *f, int slot, bool states_only) {
     void *data;
     size_t size;
@@ -227,12 +239,12 @@ static void random_operations(const char *text) {
         const char *name;
         action run;
         bool mends; /* success makes a broken slot whole */
-    } table[] = {{"append", do_append, false},     {"append", do_append, false},
-                 {"cut", do_cut, false},           {"cut", do_cut, false},
-                 {"copy", do_copy, true},          {"save", do_save, false},
-                 {"snapshot", do_snapshot, false}, {"restore", do_restore, true},
-                 {"restore", do_restore, true},    {"clear", do_clear, true},
-                 {"cancel", do_cancel, false}};
+    } table[] = {{"append", do_append, false},  {"append", do_append, false},
+                 {"cut", do_cut, false},        {"cut", do_cut, false},
+                 {"copy", do_copy, true},       {"share", do_share, true},
+                 {"save", do_save, false},      {"snapshot", do_snapshot, false},
+                 {"restore", do_restore, true}, {"restore", do_restore, true},
+                 {"clear", do_clear, true},     {"cancel", do_cancel, false}};
     enum { N_ACTIONS = sizeof table / sizeof *table, N_STEPS = 600 };
     fixture f;
     int done[N_ACTIONS] = {0}, refused = 0;
@@ -272,6 +284,68 @@ TEST(random_operations_with_states) {
 
 TEST(random_operations_with_both) {
     random_operations(MODEL(STATES WINDOW));
+}
+
+/* --- sharing ---------------------------------------------------------------------------------- */
+
+TEST(sharing_a_beginning) {
+    fixture f;
+    REQUIRE(setup(&f, MODEL(ALL)));
+    REQUIRE_OK(append(&f, 0, 150), &f.err);
+    CHECK_INT(llm_session_share(f.s, 1, 0, 151, &f.err), GGL_USAGE);
+    CHECK_INT(llm_session_share(f.s, 1, 0, -1, &f.err), GGL_USAGE);
+    CHECK_INT(llm_session_share(f.s, SLOTS, 0, 1, &f.err), GGL_USAGE);
+    CHECK_INT(llm_session_share(f.s, 1, -1, 1, &f.err), GGL_USAGE);
+    CHECK_INT(llm_session_n_past(f.s, 1), 0);
+    REQUIRE_OK(llm_session_share(f.s, 1, 0, 100, &f.err), &f.err);
+    REQUIRE_OK(llm_session_share(f.s, 2, 0, 128, &f.err), &f.err);
+    f.slot[1] = f.slot[2] = f.slot[0];
+    f.slot[1].n = 100;
+    f.slot[2].n = 128;
+    for (int k = 0; k < SLOTS; k++) /* each goes on by itself */
+        check_slot(&f, k, "sharing");
+    REQUIRE_OK(llm_session_share(f.s, 0, 0, 70, &f.err), &f.err); /* a cut */
+    REQUIRE_OK(llm_session_share(f.s, 2, 0, 0, &f.err), &f.err);  /* a clear */
+    f.slot[0].n = 70;
+    f.slot[2].n = 0;
+    for (int k = 0; k < SLOTS; k++)
+        check_slot(&f, k, "a cut and a clear");
+    teardown(&f);
+}
+
+TEST(states_are_shared_whole) {
+    fixture f;
+    REQUIRE(setup(&f, MODEL(STATES ALL)));
+    REQUIRE_OK(append(&f, 0, 70), &f.err);
+    CHECK_INT(llm_session_share(f.s, 1, 0, 64, &f.err), GGL_UNSUPPORTED);
+    CHECK_HAS(f.err.msg, "this model has states");
+    CHECK_INT(llm_session_n_past(f.s, 1), 0);
+    REQUIRE_OK(llm_session_share(f.s, 1, 0, 70, &f.err), &f.err);
+    f.slot[1] = f.slot[0];
+    check_slot(&f, 1, "sharing");
+    check_slot(&f, 0, "sharing");
+    teardown(&f);
+}
+
+TEST(tokens_that_pages_have_room_for) {
+    fixture f;
+    REQUIRE(setup(&f, MODEL(ALL)));
+    const int64_t all = llm_session_n_free(f.s);
+    CHECK_INT(all, SLOTS * CTX);
+    CHECK_INT(llm_session_n_needed(f.s, 0, 0), 0);
+    CHECK_INT(llm_session_n_needed(f.s, 0, 1), 64);
+    CHECK_INT(llm_session_n_needed(f.s, 0, 65), 128);
+    REQUIRE_OK(append(&f, 0, 60), &f.err);
+    CHECK_INT(llm_session_n_free(f.s), all - 64);
+    CHECK_INT(llm_session_n_needed(f.s, 0, 4), 0);
+    CHECK_INT(llm_session_n_needed(f.s, 0, 5), 64);
+    REQUIRE_OK(append(&f, 0, 5), &f.err);
+    CHECK_INT(llm_session_n_free(f.s), all - 128);
+    REQUIRE_OK(llm_session_cut(f.s, 0, 64, &f.err), &f.err);
+    CHECK_INT(llm_session_n_free(f.s), all - 64);
+    REQUIRE_OK(llm_session_clear(f.s, 0, &f.err), &f.err);
+    CHECK_INT(llm_session_n_free(f.s), all);
+    teardown(&f);
 }
 
 /* --- the limits of a ring --------------------------------------------------------------------- */

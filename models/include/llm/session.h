@@ -80,7 +80,10 @@ GGL_API const char *llm_session_load_notes(const llm_session *s);
 GGL_API int64_t llm_session_n_ctx(const llm_session *s);
 GGL_API int64_t llm_session_n_vocab(const llm_session *s);
 GGL_API int64_t llm_session_n_layer(const llm_session *s);
-GGL_API int64_t llm_session_n_rows(const llm_session *s); /* llm_session_params.n_rows */
+/* As in llm_session_params. */
+GGL_API int64_t llm_session_n_rows(const llm_session *s);
+GGL_API int64_t llm_session_n_ubatch(const llm_session *s);
+GGL_API int64_t llm_session_n_slots(const llm_session *s);
 
 typedef struct llm_batch {
     int64_t n;            /* any number; split into ubatches */
@@ -117,12 +120,24 @@ GGL_API const float *llm_session_logits(const llm_session *s);
 GGL_API int64_t llm_session_n_past(const llm_session *s, int slot); /* tokens in the slot */
 GGL_API GGL_NODISCARD ggl_status llm_session_clear(llm_session *s, int slot, ggl_error *err);
 GGL_API GGL_NODISCARD ggl_status llm_session_copy(llm_session *s, int dst, int src, ggl_error *err);
+/* Makes slot dst hold the first n_past tokens of slot src, with their rows of the KV cache and, if
+ * the model has states, the states. dst may be src: that cuts it. GGL_USAGE: src has fewer tokens,
+ * or is broken. GGL_UNSUPPORTED, without any change: as for llm_session_cut to n_past tokens, so
+ * with states n_past must be all of src's tokens, or 0. */
+GGL_API GGL_NODISCARD ggl_status llm_session_share(llm_session *s, int dst, int src, int64_t n_past,
+                                                   ggl_error *err);
 /* Cuts the sequence back to its first n_past tokens. GGL_UNSUPPORTED, with the reason and
  * without any change: the model has states, which cannot be cut (restore a snapshot instead), or
  * its cache is a ring that has overwritten rows it would need. A ring remembers the highest
  * position ever written, even after cuts, copies, saves and restores. */
 GGL_API GGL_NODISCARD ggl_status llm_session_cut(llm_session *s, int slot, int64_t n_past,
                                                  ggl_error *err);
+
+/* The KV cache is taken in pages of 64 tokens. llm_session_n_free: tokens for which pages are free,
+ * a multiple of 64. llm_session_n_needed: those of them that appending n_new tokens to the slot
+ * would take; 0 if the slot's last page has room for all. */
+GGL_API int64_t llm_session_n_free(const llm_session *s);
+GGL_API int64_t llm_session_n_needed(const llm_session *s, int slot, int64_t n_new);
 
 /* How far llm_session_cut can go back from the highest position ever written; INT64_MAX: to any. A model
  * with states cannot be cut at all. */
