@@ -104,7 +104,7 @@ static bool on_progress(void *ctx, int64_t n_done, int64_t n) {
 static ggl_status run(llm_generator *g, const llm_prompt *prompt, ggl_error *err) {
     run_ctx ctx = {g, prompt && prompt->each ? prompt : NULL};
     seq *q = &g->q;
-    const int64_t first = q->n_kept, n_new = q->n - first, n = llm_seq_fill(q, g->batch);
+    const int64_t first = q->n_kept, n_new = q->n - first, n = llm_seq_fill(q, g->batch, q->n_ctx);
     for (int64_t i = 0; i < n; i++)
         g->want[i] = ctx.prompt || i >= n_new - 1;
     const bool is_long = n_new > 1 && g->p.progress;

@@ -130,11 +130,11 @@ ggl_status llm_seq_guess(seq *q, int64_t most, ggl_error *err) {
     return llm_seq_take_snapshot(q, SEQ_AT_GUESS, err);
 }
 
-int64_t llm_seq_fill(const seq *q, int32_t *batch) {
-    const int64_t n_new = q->n - q->n_kept;
+int64_t llm_seq_fill(const seq *q, int32_t *batch, int64_t most) {
+    const int64_t n_new = least(q->n - q->n_kept, most), n_guess = least(q->n_guess, most - n_new);
     memcpy(batch, q->token + q->n_kept, (size_t)n_new * sizeof *batch);
-    memcpy(batch + n_new, q->guess, (size_t)q->n_guess * sizeof *batch);
-    return n_new + q->n_guess;
+    memcpy(batch + n_new, q->guess, (size_t)n_guess * sizeof *batch);
+    return n_new + n_guess;
 }
 
 void llm_seq_ran(seq *q) {

@@ -6,7 +6,7 @@
  *
  *     llm_seq_go_back(q, q->n - 1, &err);    // takes wrong guesses out of the slot
  *     llm_seq_guess(q, most, &err);
- *     n = llm_seq_fill(q, batch);            // tokens to run: those that the slot lacks, then the guesses
+ *     n = llm_seq_fill(q, batch, most);      // tokens to run: those that the slot lacks, then the guesses
  *     ... run them, with logits for the last token of the sequence and for each guess ...
  *     llm_seq_ran(q);
  *     while (q->at >= 0)                     // the row of logits to draw from
@@ -74,8 +74,9 @@ void llm_seq_drop_snapshots(seq *q);
 /* Asks for at most `most` guesses of what follows the sequence; for none unless the slot lacks its last
  * token alone. */
 ggl_status llm_seq_guess(seq *q, int64_t most, ggl_error *err);
-/* Writes the tokens that the next batch runs, and returns their number: n - n_kept + n_guess. */
-int64_t llm_seq_fill(const seq *q, int32_t *batch);
+/* Writes the first `most` of the tokens that have to run, and returns their number, which is
+ * n - n_kept + n_guess at most. */
+int64_t llm_seq_fill(const seq *q, int32_t *batch, int64_t most);
 /* Call when the batch has run: the next token can be drawn. */
 void llm_seq_ran(seq *q);
 /* Draws the next token from the row `at` of logits [n_vocab] and appends it. *id is -1, and nothing was
