@@ -1,0 +1,58 @@
+/* Shared by engine.c (sequences come and go), pages.c (memory for them) and step.c (what a step
+ * runs). */
+#ifndef LLM_ENGINE_IMPL_H
+#define LLM_ENGINE_IMPL_H
+
+#include "kept.h"
+#include "queue.h"
+#include "room.h"
+
+struct llm_engine {
+    llm_engine_params p;
+    int64_t n_ubatch, n_rows;
+    kept kept;
+    queue queue;
+    table ids;  /* all tasks */
+    task **run; /* [n_run] of n_parallel, in the order of their turns */
+    int n_run;
+    task *leaving;    /* tasks that were taken out of the queue, to be ended */
+    bool *is_lent;    /* [n_parallel]: guessers in use */
+    bool is_busy;     /* callbacks may run: sequences end later */
+    int64_t deadline; /* no task has an earlier one */
+    uint64_t last_id, last_turn;
+    room room;
+    /* The batch of the step. */
+    int32_t *token, *slot; /* [n_ubatch] */
+    bool *want;
+    task **owner;
+    room_share *share; /* [n_parallel] */
+    int64_t n, n_want;
+    int64_t n_prompt, n_generate; /* tokens of the n */
+    int64_t n_taken;              /* tokens of the pages that the batch needs */
+    int next;                     /* index in run[] of the first to get room */
+    llm_engine_stats stats;
+};
+
+int64_t llm_engine_now(const llm_engine *e);
+/* Takes a task out of the queue, to be ended by llm_engine_end_all for this reason. */
+void llm_engine_leave(llm_engine *e, task *t, llm_end why);
+/* Takes a task out of run[], with its guesser. */
+void llm_engine_take_out(llm_engine *e, task *t);
+/* Ends the tasks that are over. */
+void llm_engine_end_all(llm_engine *e);
+
+/* --- pages of the cache (pages.c) ------------------------------------------------------------- */
+
+/* Whether a waiting task may begin beside those that run: there are pages for its tokens. Drops kept
+ * sequences where that is enough. */
+bool llm_engine_fits(llm_engine *e, const task *t);
+/* Makes room for the next token of all that generate and n_guess guesses of each: drops kept sequences,
+ * then has the tasks that began last make room. Returns n_guess, or 0 if there is no room for guesses. */
+int64_t llm_engine_make_room(llm_engine *e, int64_t n_guess);
+/* The most of n tokens of a prompt for which there are pages, beside n_taken pages' tokens. Drops kept sequences. */
+int64_t llm_engine_most_piece(llm_engine *e, const task *t, int64_t n, int64_t n_taken);
+/* Nothing could run: the task that began last makes room for the others, or ends if there are none. False:
+ * no task has begun, and nothing was done. */
+bool llm_engine_unblock(llm_engine *e);
+
+#endif

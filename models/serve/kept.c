@@ -1,0 +1,194 @@
+#include "kept.h"
+
+#include "ggl/alloc.h"
+
+ggl_status llm_kept_init(kept *k, llm_session *s, size_t snapshot_bytes, ggl_error *err) {
+    *k = (kept){.session = s,
+                .n = (int)llm_session_n_slots(s),
+                .has_states = llm_session_has_states(s),
+                .snapshots = {.most_bytes = snapshot_bytes}};
+    k->slot = ggl_calloc((size_t)k->n, sizeof *k->slot);
+    if (!k->slot)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a list of %d slots", k->n);
+    ggl_status st = GGL_OK;
+    for (int i = 0; i < k->n && st == GGL_OK; i++)
+        st = llm_session_clear(s, i, err);
+    return st;
+}
+
+void llm_kept_fini(kept *k) {
+    for (int i = 0; i < k->n && k->slot; i++)
+        ggl_free(k->slot[i].token);
+    ggl_free(k->slot);
+    k->slot = NULL;
+    llm_snapshots_fini(&k->snapshots);
+}
+
+static void forget(kept_slot *s) {
+    ggl_free(s->token);
+    s->token = NULL;
+    s->n = 0;
+}
+
+static ggl_status clear(kept *k, int i, ggl_error *err) {
+    forget(&k->slot[i]);
+    return llm_session_clear(k->session, i, err);
+}
+
+/* --- choosing --------------------------------------------------------------------------------- */
+
+/* The slot to lose: an empty one, or else the one that was used longest ago. */
+static int choose_victim(const kept *k) {
+    int best = -1;
+    for (int i = 0; i < k->n; i++) {
+        const kept_slot *s = &k->slot[i], *b = &k->slot[best < 0 ? 0 : best];
+        if (s->by)
+            continue;
+        if (best < 0 || (b->n > 0 && (s->n == 0 || s->used < b->used)))
+            best = i;
+    }
+    return best;
+}
+
+/* How many tokens slot i has in common with the beginning of q[0 .. n). */
+static int64_t common(const kept *k, int i, const seq *q, int64_t n) {
+    const kept_slot *s = &k->slot[i];
+    const int32_t *token = s->by ? s->by->token : s->token;
+    return llm_seq_common(q->token, n, token, s->by ? s->by->n_kept : s->n);
+}
+
+int64_t llm_kept_common(const kept *k, const seq *q, int64_t n) {
+    int64_t most = 0;
+    for (int i = 0; i < k->n; i++) {
+        const int64_t n_common = common(k, i, q, n);
+        most = n_common > most ? n_common : most;
+    }
+    return most;
+}
+
+/* How many of the tokens of q but the last slot i may offer. */
+static int64_t offers(kept *k, int i, const seq *q) {
+    const int64_t n = common(k, i, q, q->n - 1);
+    if (!k->has_states || n == 0 || n == llm_session_n_past(k->session, i))
+        return n;
+    /* the slot's states are those after its last token */
+    const snapshot *x = llm_snapshots_find(&k->snapshots, q->token, n);
+    return x ? x->n : 0;
+}
+
+int64_t llm_kept_offer(kept *k, const seq *q) {
+    int64_t most = 0;
+    for (int i = 0; i < k->n; i++) {
+        const int64_t n = offers(k, i, q);
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+/* The slot not yet tried that offers most; *n: how many tokens. -1: none offers any. */
+static int choose_source(kept *k, const seq *q, int64_t *n) {
+    int best = -1;
+    *n = 0;
+    for (int i = 0; i < k->n; i++) {
+        const int64_t offer = k->slot[i].is_tried ? 0 : offers(k, i, q);
+        if (offer > *n) {
+            *n = offer;
+            best = i;
+        }
+    }
+    return best;
+}
+
+/* The slot for a sequence that takes n tokens from `source`: that slot itself if it loses nothing, or less
+ * than another one would. */
+static int choose_slot(const kept *k, int source, int64_t n) {
+    const int victim = choose_victim(k);
+    const kept_slot *s = &k->slot[source];
+    return !s->by && s->n - n <= k->slot[victim].n ? source : victim;
+}
+
+/* Makes slot `to` hold the first n tokens of `from`, which are those of q. False: the caches do not go
+ * back so far; another slot `to` may have been cleared. */
+static bool take(kept *k, const seq *q, int to, int from, int64_t n) {
+    const int64_t n_past = llm_session_n_past(k->session, from);
+    const snapshot *x = NULL;
+    if (k->has_states && n < n_past)
+        x = llm_snapshots_find(&k->snapshots, q->token, n);
+    bool ok = llm_session_share(k->session, to, from, x ? n_past : n, NULL) == GGL_OK;
+    if (ok && x)
+        ok = llm_session_restore(k->session, to, x->data, x->size, NULL) == GGL_OK;
+    if (ok)
+        forget(&k->slot[to]);
+    else if (to != from)
+        (void)clear(k, to, NULL);
+    return ok;
+}
+
+ggl_status llm_kept_begin(kept *k, seq *q, bool reuse, ggl_error *err) {
+    ggl_status st = GGL_OK;
+    int64_t n = 0;
+    int slot = -1;
+    for (int i = 0; i < k->n; i++)
+        k->slot[i].is_tried = false;
+    while (reuse && slot < 0) {
+        const int from = choose_source(k, q, &n);
+        if (from < 0)
+            break;
+        slot = choose_slot(k, from, n);
+        if (!take(k, q, slot, from, n))
+            slot = -1;
+        k->slot[from].is_tried = true;
+        k->slot[from].used = ++k->time;
+    }
+    if (slot < 0) {
+        slot = choose_victim(k);
+        st = clear(k, slot, err);
+    }
+    if (st != GGL_OK)
+        return st;
+    q->slot = slot;
+    q->n_kept = llm_session_n_past(k->session, slot);
+    k->slot[slot].by = q;
+    return GGL_OK;
+}
+
+void llm_kept_end(kept *k, seq *q) {
+    kept_slot *s = &k->slot[q->slot];
+    const int64_t n_past = llm_session_n_past(k->session, q->slot);
+    if (q->n_kept > n_past)
+        q->n_kept = n_past; /* the last run failed */
+    s->by = NULL;
+    s->used = ++k->time;
+    if (llm_seq_go_back(q, q->n_kept, NULL) != GGL_OK || q->n_kept == 0) {
+        (void)clear(k, q->slot, NULL);
+    } else {
+        s->n = q->n_kept;
+        s->token = q->token;
+        q->token = NULL;
+    }
+    q->slot = -1;
+}
+
+void llm_kept_give_back(kept *k, seq *q) {
+    k->slot[q->slot].by = NULL;
+    (void)clear(k, q->slot, NULL);
+    llm_seq_drop_snapshots(q);
+    q->n_kept = q->n_guess = 0;
+    q->at = q->slot = -1;
+}
+
+void llm_kept_take_snapshot(kept *k, const seq *q, int64_t n) {
+    llm_snapshots_add(&k->snapshots, k->session, q->slot, q->token, n);
+}
+
+bool llm_kept_drop(kept *k) {
+    int oldest = -1;
+    for (int i = 0; i < k->n; i++) {
+        const kept_slot *s = &k->slot[i];
+        if (!s->by && s->n > 0 && (oldest < 0 || s->used < k->slot[oldest].used))
+            oldest = i;
+    }
+    if (oldest >= 0)
+        (void)clear(k, oldest, NULL);
+    return oldest >= 0;
+}
