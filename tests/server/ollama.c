@@ -43,7 +43,7 @@ TEST(reads_chats) {
 
 TEST(reads_options) {
     const ask *a = request(CHAT, "{" HI ", \"options\": {\"num_predict\": 9, \"temperature\": 0.5, "
-                                        "\"top_k\": 3, \"top_p\": 0.25, \"min_p\": 0.125, "
+                                 "\"top_k\": 3, \"top_p\": 0.25, \"min_p\": 0.125, "
                                  "\"typical_p\": 0.75, \"repeat_last_n\": 33, \"repeat_penalty\": "
                                  "1.5, \"presence_penalty\": 0.5, \"frequency_penalty\": 0.25, "
                                  "\"mirostat\": 2, \"mirostat_tau\": 4, \"mirostat_eta\": 0.5, "

@@ -7,8 +7,8 @@
 
 /* Renders the conversation, and counts its tokens. */
 static ggl_status count_prompt(server *s, const ask *a, size_t *n, ggl_error *err) {
-    static const char answers[] = "{\"add_generation_prompt\": true}";
-    const ggl_str vars[] = {a->talk, {answers, sizeof answers - 1}};
+    static const char asks[] = "{\"add_generation_prompt\": true}";
+    const ggl_str vars[] = {a->talk, {asks, sizeof asks - 1}};
     llm_tokens ids = {0};
     char *text = NULL;
     size_t size = 0;
