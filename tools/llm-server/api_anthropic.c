@@ -1,9 +1,9 @@
 /* Anthropic's /v1/messages. */
 #include "api_anthropic.h"
 
+#include "api_openai.h"
 #include "api_pieces.h"
 #include "api_shape.h"
-#include "fields_sampling.h"
 
 /* --- reading ------------------------------------------------------------------------------------ */
 
@@ -178,7 +178,7 @@ static ggl_status read_context_edits(ask *a, const json_value *v, const server_f
 
 #define SAMPLING_AT(member) FIELD_AT(sampling.member)
 #define COMMON_FIELDS                                                                              \
-    {.name = "model", .kind = FIELD_FN, .fn = read_model},                                         \
+    {.name = "model", .kind = FIELD_FN, .fn = openai_field_model},                                 \
         {.name = "system", .kind = FIELD_FN, .fn = read_system},                                   \
         {.name = "messages", .kind = FIELD_FN, .fn = read_messages},                               \
         {.name = "tools", .kind = FIELD_FN, .fn = anthropic_tools},                                \
@@ -269,14 +269,15 @@ static const char *stop_reason(const answer_choice *c) {
     return "end_turn";
 }
 
-/* Tokens of the prompt that were computed before are not among input_tokens. */
+/* Tokens of the prompt that were computed before are not among input_tokens. When a stream begins, only the
+ * length of the prompt is known. */
 static void put_usage(llm_json_out *out, const answer *x) {
     const answer_counts *n = &x->counts;
+    const int64_t n_prompt = n->n_prompt > 0 || !x->n_choices ? n->n_prompt : x->choice[0].n_prompt;
     put_format(out,
                "{\"input_tokens\": %lld, \"cache_creation_input_tokens\": 0, "
                "\"cache_read_input_tokens\": %lld, \"output_tokens\": %lld",
-               (long long)(n->n_prompt - n->n_reused), (long long)n->n_reused,
-               (long long)n->n_drawn);
+               (long long)(n_prompt - n->n_reused), (long long)n->n_reused, (long long)n->n_drawn);
     if (n->n_reasoning > 0)
         put_format(out, ", \"output_tokens_details\": {\"thinking_tokens\": %lld}",
                    (long long)n->n_reasoning);
@@ -330,7 +331,7 @@ static void put_message(llm_json_out *out, const answer *x, const answer_choice 
     put_format(
         out,
         "{\"id\": \"msg_%s\", \"type\": \"message\", \"role\": \"assistant\", \"model\": ", x->id);
-    put_model(out, x);
+    openai_put_model(x, out);
     llm_json_put_text(out, ", \"content\": [");
     for (size_t i = 0; c && i < c->n_parts; i++) {
         llm_json_put_text(out, i ? ", " : "");

@@ -6,8 +6,7 @@
 
 /* What a request says besides the ask: ask.own. */
 typedef struct ollama_ask {
-    bool is_chat;   /* /api/chat; else /api/generate */
-    bool only_load; /* nothing is asked for: the answer says that the model is loaded */
+    bool is_chat; /* /api/chat; else /api/generate */
     bool raw, has_think, thinks, has_logprobs;
     int64_t n_top;
     ggl_str prompt, suffix, system, effort;
