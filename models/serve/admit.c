@@ -62,6 +62,15 @@ static void insert(llm_engine *e, task *t) {
     e->run[i] = t;
 }
 
+/* A task got a place for the first time. */
+static void prepare(llm_engine *e, task *t) {
+    ggl_error err;
+    t->turn = ++e->last_turn;
+    if (llm_task_make_room(t, &err) != GGL_OK)
+        llm_task_failed(t, &err);
+    llm_seq_tell_sampler(&t->q);
+}
+
 /* Gives waiting tasks the free places. */
 static void admit(llm_engine *e) {
     while (e->n_run < e->p.n_parallel && e->queue.n > 0) {
@@ -72,10 +81,8 @@ static void admit(llm_engine *e) {
         t->where = TASK_RUNS;
         t->reads = true;
         t->lead_to = 0;
-        if (t->turn == 0) {
-            t->turn = ++e->last_turn;
-            llm_seq_tell_sampler(&t->q);
-        }
+        if (t->turn == 0)
+            prepare(e, t);
         lend_guesser(e, t);
         insert(e, t);
     }
@@ -148,7 +155,7 @@ static void begin(llm_engine *e, task *t, int64_t now) {
 static void begin_all(llm_engine *e, int64_t now) {
     for (int i = 0; i < e->n_run; i++) {
         task *t = e->run[i];
-        if (!t->has_begun && !is_led(e, t) && !(reuses(t) && find_leader(e, t)))
+        if (!t->has_begun && !t->is_over && !is_led(e, t) && !(reuses(t) && find_leader(e, t)))
             begin(e, t, now);
     }
 }

@@ -25,7 +25,8 @@ typedef struct llm_engine llm_engine;
 
 typedef struct llm_engine_params {
     /* Borrowed until the engine is freed, as are all pointers here. Its slots beyond n_parallel keep
-     * sequences that have ended, for later prompts with the same beginning. */
+     * sequences that have ended, for later prompts with the same beginning. Its n_rows should be n_parallel
+     * (n_guess_max + 1): a step that needs more rows of logits runs several ubatches. */
     llm_session *session;
     const llm_tokenizer
         *tokenizer;   /* NULL: there is none; sequences end by n_max and `token` alone */
@@ -49,7 +50,7 @@ typedef struct llm_engine_params {
 /* All slots are cleared. GGL_USAGE: a parameter is out of range; the message names it. */
 GGL_API GGL_NODISCARD ggl_status llm_engine_new(llm_engine **out, const llm_engine_params *p,
                                                 ggl_error *err);
-/* Ends all sequences with LLM_END_CANCELLED. NULL is fine. */
+/* Ends all sequences with LLM_END_CANCELLED. NULL is fine. Not for callbacks of the engine. */
 GGL_API void llm_engine_free(llm_engine *e);
 
 /* --- sequences -------------------------------------------------------------------------------- */
