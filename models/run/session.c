@@ -256,6 +256,14 @@ int64_t llm_session_n_rows(const llm_session *s) {
     return s->n_rows;
 }
 
+int64_t llm_session_n_ubatch(const llm_session *s) {
+    return s->n_ubatch;
+}
+
+int64_t llm_session_n_slots(const llm_session *s) {
+    return s->n_slots;
+}
+
 /* --- running ---------------------------------------------------------------------------------- */
 
 static int slot_of(const llm_batch *b, int64_t i) {

@@ -18,6 +18,7 @@ typedef struct server_facts {
     int64_t t_start;             /* seconds since 1970 */
     llm_sampler_params sampling; /* the server's defaults */
     int64_t n_predict;           /* default of n_max */
+    double max_seconds;          /* an answer is complete after them, or ends; 0: no limit */
     const struct llm_tokenizer *tokenizer;
 } server_facts;
 
@@ -25,7 +26,8 @@ typedef struct server_facts {
 typedef struct answer_token {
     int32_t id;
     ggl_str text; /* may be a part of a character */
-    double logprob;
+    double
+        logprob; /* NaN: not asked for, or there is none: for the first token of an echoed prompt */
     const llm_logprob *top; /* [n_top], the likeliest first */
     size_t n_top;
 } answer_token;
@@ -114,7 +116,7 @@ typedef struct dialect {
     size_t own_size;
 } dialect;
 
-/* --- asks (ask.c) ------------------------------------------------------------------------------- */
+/* --- asks (dialect.c) --------------------------------------------------------------------------- */
 
 /* Makes an ask with the server's defaults: one choice, n_predict tokens, no log-probabilities, any slot.
  * NULL: out of memory. The caller sets `doc`, whose text must live as long. */

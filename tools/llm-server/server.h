@@ -33,6 +33,18 @@ void server_on_engine(server *s, void (*fn)(void *ctx, llm_engine *e), void *ctx
 /* The same without waiting; the order is kept. False: the server ends, fn is not called. */
 bool server_post(server *s, void (*fn)(void *ctx, llm_engine *e), void *ctx);
 
+/* What the answers share: a list of those under way, and compiled grammars. The server makes it before the first
+ * request, and frees it after the engine. (answer.c) */
+typedef struct answers answers;
+answers *answers_new(void); /* NULL: out of memory */
+void answers_free(answers *x);
+answers *server_answers(const server *s);
+/* The server calls this on the engine's thread before each step, and at least once a second while
+ * the engine waits for something: ends answers whose clients have gone, and keeps streams alive. */
+void answers_tick(answers *x, llm_engine *e);
+/* Number of answers under way; on the engine's thread. */
+size_t answers_n(const answers *x);
+
 /* Numbers for /metrics, counted from any thread. */
 typedef struct server_counts {
     uint64_t n_requests, n_errors, n_rejected, n_gone;
@@ -45,7 +57,9 @@ server_counts server_get_counts(const server *s);
 void answer_start(server *s, const dialect *d, ask *a, const http_request *q, http_reply *r);
 /* Answers with an error in the dialect's form. */
 void answer_error(const dialect *d, const api_error *e, http_reply *r);
-/* The same from a status and a sentence. */
+/* The error for a status and a sentence, which it borrows. */
+api_error api_error_of(ggl_status st, const ggl_error *err, const char *param);
+/* Both. (answer_error.c) */
 void answer_failed(const dialect *d, ggl_status st, const ggl_error *err, const char *param,
                    http_reply *r);
 

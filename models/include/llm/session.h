@@ -80,7 +80,10 @@ GGL_API const char *llm_session_load_notes(const llm_session *s);
 GGL_API int64_t llm_session_n_ctx(const llm_session *s);
 GGL_API int64_t llm_session_n_vocab(const llm_session *s);
 GGL_API int64_t llm_session_n_layer(const llm_session *s);
-GGL_API int64_t llm_session_n_rows(const llm_session *s); /* llm_session_params.n_rows */
+/* As in llm_session_params. */
+GGL_API int64_t llm_session_n_rows(const llm_session *s);
+GGL_API int64_t llm_session_n_ubatch(const llm_session *s);
+GGL_API int64_t llm_session_n_slots(const llm_session *s);
 
 typedef struct llm_batch {
     int64_t n;            /* any number; split into ubatches */

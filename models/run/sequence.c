@@ -1,0 +1,248 @@
+/* Sequences: what the slot holds, what has to run next, and which token is drawn. */
+#include "sequence.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "ggl/alloc.h"
+
+static int64_t least(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+ggl_status llm_seq_init(seq *q, llm_session *s, const llm_guesser *guesser, int64_t n_guess_max,
+                        ggl_error *err) {
+    *q = (seq){.session = s,
+               .n_ctx = llm_session_n_ctx(s),
+               .n_vocab = llm_session_n_vocab(s),
+               .n_left = -1,
+               .at = -1};
+    if (guesser) {
+        q->guesser = *guesser;
+        q->n_guess_max = least(n_guess_max, llm_session_n_rows(s) - 1);
+        q->n_guess_max = least(q->n_guess_max, llm_session_cut_limit(s));
+    }
+    q->guess = ggl_calloc((size_t)q->n_guess_max + 1, sizeof *q->guess);
+    if (!q->guess)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for %" PRId64 " guesses", q->n_guess_max);
+    return GGL_OK;
+}
+
+void llm_seq_fini(seq *q) {
+    llm_seq_drop_snapshots(q);
+    ggl_free(q->allowed);
+    ggl_free(q->guess);
+    q->allowed = NULL;
+    q->guess = NULL;
+}
+
+/* --- tokens ----------------------------------------------------------------------------------- */
+
+ggl_status llm_seq_check(const llm_session *s, const int32_t *id, size_t n, ggl_error *err) {
+    const int64_t n_ctx = llm_session_n_ctx(s), n_vocab = llm_session_n_vocab(s);
+    if (n == 0)
+        return ggl_fail(err, GGL_USAGE, "the prompt is empty");
+    if (n > (size_t)n_ctx)
+        return ggl_fail(err, GGL_LIMIT, "the prompt has %zu tokens, but the context only %" PRId64,
+                        n, n_ctx);
+    for (size_t i = 0; i < n; i++)
+        if (id[i] < 0 || id[i] >= n_vocab)
+            return ggl_fail(err, GGL_USAGE,
+                            "token %" PRId32 " is not in the vocabulary of %" PRId64, id[i],
+                            n_vocab);
+    return GGL_OK;
+}
+
+int64_t llm_seq_common(const int32_t *a, int64_t n_a, const int32_t *b, int64_t n_b) {
+    int64_t n = 0;
+    while (n < n_a && n < n_b && a[n] == b[n])
+        n++;
+    return n;
+}
+
+void llm_seq_tell_sampler(seq *q) {
+    llm_sampler_forget(q->sampler);
+    for (int64_t i = 0; i < q->n; i++)
+        llm_sampler_accept(q->sampler, q->token[i]);
+}
+
+/* --- going back ------------------------------------------------------------------------------- */
+
+static void drop_snapshot(seq_snapshot *s) {
+    ggl_free(s->data);
+    *s = (seq_snapshot){0};
+}
+
+void llm_seq_drop_snapshots(seq *q) {
+    for (int i = 0; i < SEQ_N_SNAPSHOTS; i++)
+        drop_snapshot(&q->snapshot[i]);
+}
+
+ggl_status llm_seq_take_snapshot(seq *q, int which, ggl_error *err) {
+    seq_snapshot *s = &q->snapshot[which];
+    drop_snapshot(s);
+    s->n = llm_session_n_past(q->session, q->slot);
+    return llm_session_save(q->session, q->slot, true, &s->data, &s->size, err);
+}
+
+/* Restores the latest snapshot that is not after n. Returns false if none can be. */
+static bool restore(seq *q, int64_t n) {
+    seq_snapshot *best = NULL;
+    for (int i = 0; i < SEQ_N_SNAPSHOTS; i++) {
+        seq_snapshot *s = &q->snapshot[i];
+        if (s->data && s->n <= n && (!best || s->n > best->n))
+            best = s;
+    }
+    return best && llm_session_restore(q->session, q->slot, best->data, best->size, NULL) == GGL_OK;
+}
+
+ggl_status llm_seq_go_back(seq *q, int64_t n, ggl_error *err) {
+    ggl_status st = GGL_OK;
+    q->at = -1;
+    q->n_guess = 0;
+    n = least(n, q->n_kept);
+    if (llm_session_cut(q->session, q->slot, n, NULL) != GGL_OK && !restore(q, n))
+        st = llm_session_clear(q->session, q->slot, err);
+    q->n_kept = llm_session_n_past(q->session, q->slot);
+    for (int i = 0; i < SEQ_N_SNAPSHOTS; i++)
+        if (q->snapshot[i].n > n)
+            drop_snapshot(&q->snapshot[i]);
+    return st;
+}
+
+/* --- running ---------------------------------------------------------------------------------- */
+
+ggl_status llm_seq_guess(seq *q, int64_t most, ggl_error *err) {
+    most = least(least(most, q->n_guess_max), q->n_ctx - q->n);
+    q->n_guess = 0;
+    if (most <= 0 || q->n_kept + 1 < q->n)
+        return GGL_OK;
+    const llm_guesser *by = &q->guesser;
+    const int64_t n =
+        by->guess(by->self, q->token, (size_t)q->n, (size_t)q->n_told, q->guess, most);
+    q->n_told = q->n;
+    for (; q->n_guess < n && q->n_guess < most; q->n_guess++)
+        if (q->guess[q->n_guess] < 0 || q->guess[q->n_guess] >= q->n_vocab)
+            break;
+    if (q->n_guess == 0 || !llm_session_has_states(q->session))
+        return GGL_OK;
+    return llm_seq_take_snapshot(q, SEQ_AT_GUESS, err);
+}
+
+int64_t llm_seq_fill(const seq *q, int32_t *batch, int64_t most) {
+    const int64_t n_new = least(q->n - q->n_kept, most), n_guess = least(q->n_guess, most - n_new);
+    memcpy(batch, q->token + q->n_kept, (size_t)n_new * sizeof *batch);
+    memcpy(batch + n_new, q->guess, (size_t)n_guess * sizeof *batch);
+    return n_new + n_guess;
+}
+
+void llm_seq_ran(seq *q) {
+    q->n_kept = q->n;
+    q->at = 0;
+}
+
+/* --- drawing ---------------------------------------------------------------------------------- */
+
+static ggl_status check_logits(seq *q, const float *logits, ggl_error *err) {
+    int64_t n_nan = 0, n_finite = 0;
+    for (int64_t i = 0; i < q->n_vocab; i++) {
+        n_nan += isnan(logits[i]) != 0;
+        n_finite += isfinite(logits[i]) != 0;
+    }
+    q->n_nan = n_nan;
+    if (n_finite > 0)
+        return GGL_OK;
+    return ggl_fail(err, GGL_FORMAT,
+                    "after %" PRId64 " tokens none of the %" PRId64
+                    " logits is a finite number (%" PRId64
+                    " are NaN): the model's numbers or its descriptor are wrong",
+                    q->n, q->n_vocab, n_nan);
+}
+
+/* After a token was drawn from the row `at`: the next one is drawn from the following row if the
+ * token was guessed. */
+static void follow_guess(seq *q, int32_t id) {
+    const int64_t k = q->at;
+    const bool is_right = k < q->n_guess && q->guess[k] == id;
+    q->at = is_right ? k + 1 : -1;
+    q->n_kept += is_right;
+    if (q->n_guess == 0 || (is_right && k + 1 < q->n_guess) || k == q->n_guess)
+        return; /* nothing was guessed; more guesses wait; or this was drawn after the last one */
+    const int64_t n_right = k + is_right;
+    q->n_guessed += q->n_guess;
+    q->n_right += n_right;
+    if (q->guesser.outcome)
+        q->guesser.outcome(q->guesser.self, q->n_guess, n_right);
+}
+
+ggl_status llm_seq_constrain(seq *q, llm_matcher *m, int64_t n_max, ggl_error *err) {
+    const size_t n_words = ((size_t)q->n_vocab + 31) / 32;
+    q->matcher = NULL;
+    if (!m)
+        return GGL_OK;
+    if (llm_matcher_n_vocab(m) > q->n_vocab || llm_matcher_n_vocab(m) == 0)
+        return ggl_fail(err, GGL_USAGE,
+                        "the grammar's vocabulary has %" PRId32 " tokens, the model %" PRId64,
+                        llm_matcher_n_vocab(m), q->n_vocab);
+    if (!q->allowed)
+        q->allowed = ggl_calloc(n_words, sizeof *q->allowed);
+    if (!q->allowed)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a mask of %" PRId64 " tokens",
+                        q->n_vocab);
+    q->matcher = m;
+    q->n_left = n_max;
+    return GGL_OK;
+}
+
+/* Sets `allowed`. *is_done: the text is complete, and nothing may follow. */
+static ggl_status find_allowed(seq *q, bool *is_done, ggl_error *err) {
+    /* a full context holds n_ctx tokens, and one more is drawn after them */
+    const int64_t room = q->n_ctx + 1 - q->n;
+    int64_t budget = q->n_left;
+    if (!q->shifts && (budget < 0 || room < budget))
+        budget = room;
+    *is_done = llm_matcher_has_ended(q->matcher);
+    if (*is_done)
+        return GGL_OK;
+    const ggl_status st = llm_matcher_mask(
+        q->matcher, budget < 0 ? LLM_MATCHER_NO_BUDGET : (int32_t)least(budget, INT32_MAX),
+        q->allowed, err);
+    if (st != GGL_OK || !llm_matcher_must_end(q->matcher))
+        return st;
+    const int32_t n_words = (llm_matcher_n_vocab(q->matcher) + 31) / 32;
+    *is_done = true; /* unless a token can say so */
+    for (int32_t i = 0; i < n_words; i++)
+        *is_done &= q->allowed[i] == 0;
+    return GGL_OK;
+}
+
+/* Draws from logits. *id is -1 if the text is complete. */
+static ggl_status choose(seq *q, const float *logits, int32_t *id, ggl_error *err) {
+    bool is_done = false;
+    *id = -1;
+    ggl_status st = q->matcher ? find_allowed(q, &is_done, err) : GGL_OK;
+    if (st != GGL_OK || is_done)
+        return st;
+    *id = llm_sampler_next(q->sampler, logits, q->matcher ? q->allowed : NULL);
+    if (*id < 0)
+        return ggl_fail(err, GGL_USAGE, "no token can be chosen: the biases forbid all of %s",
+                        q->matcher ? "those that the grammar allows" : "them");
+    if (q->matcher)
+        st = llm_matcher_accept_token(q->matcher, *id, err);
+    q->n_left -= q->n_left > 0;
+    return st;
+}
+
+ggl_status llm_seq_draw(seq *q, const float *logits, int32_t *id, ggl_error *err) {
+    ggl_status st = check_logits(q, logits, err);
+    if (st == GGL_OK)
+        st = choose(q, logits, id, err);
+    if (st != GGL_OK || *id < 0)
+        return st;
+    llm_sampler_accept(q->sampler, *id);
+    q->token[q->n++] = *id;
+    q->n_drawn++;
+    follow_guess(q, *id);
+    return GGL_OK;
+}

@@ -1,0 +1,86 @@
+/* A sequence of tokens that a slot of a session runs, and what draws its next token: sampler, matcher
+ * and guesser. Generators (generate.c) and the engine (serve/engine.c) run sequences; they differ in
+ * when a sequence runs and in what runs beside it.
+ *
+ * A turn goes like this, with `most` guesses at most:
+ *
+ *     llm_seq_go_back(q, q->n - 1, &err);    // takes wrong guesses out of the slot
+ *     llm_seq_guess(q, most, &err);
+ *     n = llm_seq_fill(q, batch, most);      // tokens to run: those that the slot lacks, then the guesses
+ *     ... run them, with logits for the last token of the sequence and for each guess ...
+ *     llm_seq_ran(q);
+ *     while (q->at >= 0)                     // the row of logits to draw from
+ *         llm_seq_draw(q, row[q->at], &id, &err); */
+#ifndef LLM_SEQUENCE_H
+#define LLM_SEQUENCE_H
+
+#include "llm/generate.h"
+
+/* States of the slot at an earlier token, for models whose states cannot be cut back. */
+typedef struct seq_snapshot {
+    void *data; /* NULL: none */
+    size_t size;
+    int64_t n; /* tokens of the sequence at which it was made */
+} seq_snapshot;
+
+enum { SEQ_AT_PROMPT, SEQ_AT_GUESS, SEQ_N_SNAPSHOTS };
+
+typedef struct seq {
+    llm_session *session;
+    int slot;
+    bool shifts; /* a full context makes room; otherwise the matcher's text ends before that */
+    int64_t n_ctx, n_vocab;
+    llm_sampler *sampler;
+    /* The slot holds the first n_kept of the tokens, and behind them perhaps wrong guesses. */
+    int32_t *token; /* [n]; the owner's, with room for one more than it will run */
+    int64_t n, n_kept;
+    seq_snapshot snapshot[SEQ_N_SNAPSHOTS];
+    llm_guesser guesser; /* .guess NULL: there is none */
+    int64_t n_guess_max; /* no more than the slot can go back */
+    int32_t *guess;      /* [n_guess_max], of which the last batch ran n_guess */
+    int64_t n_guess;
+    int64_t n_told; /* tokens at the start that the guesser has seen; they did not change since */
+    int64_t at;     /* the row of the next token to draw; -1: a batch has to run first */
+    llm_matcher *matcher; /* NULL: every token is allowed */
+    uint32_t *allowed;    /* a bit for each token; made when it is first needed */
+    int64_t n_left;       /* tokens that will be drawn at most; less than 0: any number */
+    int64_t n_drawn, n_guessed, n_right;
+    int64_t n_nan; /* NaNs among the last logits; such tokens are never drawn */
+} seq;
+
+/* Sets all but tokens and slot: nothing is held. n_guess_max is reduced to what the session allows.
+ * guesser: copied; NULL: none. GGL_NOMEM. */
+ggl_status llm_seq_init(seq *q, llm_session *s, const llm_guesser *guesser, int64_t n_guess_max,
+                        ggl_error *err);
+/* Frees everything but the tokens. */
+void llm_seq_fini(seq *q);
+
+/* GGL_USAGE: there are no tokens, or one is not in the vocabulary; GGL_LIMIT: they exceed the context. */
+ggl_status llm_seq_check(const llm_session *s, const int32_t *id, size_t n, ggl_error *err);
+/* The number of tokens at the start that a[0 .. n_a) and b[0 .. n_b) have in common. */
+int64_t llm_seq_common(const int32_t *a, int64_t n_a, const int32_t *b, int64_t n_b);
+/* The sampler's history becomes the tokens. */
+void llm_seq_tell_sampler(seq *q);
+/* From now on draws only what the matcher allows; see llm_generator_constrain. */
+ggl_status llm_seq_constrain(seq *q, llm_matcher *m, int64_t n_max, ggl_error *err);
+
+/* Makes the slot hold at most the first n tokens: as many as the model's caches allow, perhaps none.
+ * Sets n_kept. Nothing is left to draw from, or to compare with guesses. */
+ggl_status llm_seq_go_back(seq *q, int64_t n, ggl_error *err);
+/* Keeps the states of the slot as it is now. */
+ggl_status llm_seq_take_snapshot(seq *q, int which, ggl_error *err);
+void llm_seq_drop_snapshots(seq *q);
+
+/* Asks for at most `most` guesses of what follows the sequence; for none unless the slot lacks its last
+ * token alone. */
+ggl_status llm_seq_guess(seq *q, int64_t most, ggl_error *err);
+/* Writes the first `most` of the tokens that have to run, and returns their number, which is
+ * n - n_kept + n_guess at most. */
+int64_t llm_seq_fill(const seq *q, int32_t *batch, int64_t most);
+/* Call when the batch has run: the next token can be drawn. */
+void llm_seq_ran(seq *q);
+/* Draws the next token from the row `at` of logits [n_vocab] and appends it. *id is -1, and nothing was
+ * drawn, if the text is complete by its grammar. Fails as llm_generator_next does. */
+ggl_status llm_seq_draw(seq *q, const float *logits, int32_t *id, ggl_error *err);
+
+#endif

@@ -1,0 +1,231 @@
+/* The engine's sequences: how they come, wait, and end. */
+#include "engine_impl.h"
+
+#include <inttypes.h>
+#include <time.h>
+
+#include "ggl/alloc.h"
+
+enum { STEP_NS = 200000000 };
+
+/* --- creation --------------------------------------------------------------------------------- */
+
+static int64_t system_clock(void *ctx) {
+    (void)ctx;
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+int64_t llm_engine_now(const llm_engine *e) {
+    return e->p.clock(e->p.clock_ctx);
+}
+
+static ggl_status check(const llm_engine_params *p, ggl_error *err) {
+    if (!p->session)
+        return ggl_fail(err, GGL_USAGE, "an engine needs a session");
+    const int64_t n_slots = llm_session_n_slots(p->session);
+    if (p->n_parallel < 1 || p->n_parallel > n_slots)
+        return ggl_fail(err, GGL_USAGE,
+                        "n_parallel is %d, but the session has slots for 1 to %" PRId64
+                        " sequences at once",
+                        p->n_parallel, n_slots);
+    if (p->n_ubatch < 0 || p->step_ns < 0 || p->n_guess_max < 0)
+        return ggl_fail(err, GGL_USAGE,
+                        "n_ubatch (%" PRId64 "), step_ns (%" PRId64 ") and n_guess_max (%" PRId64
+                        ") must be 0 or more",
+                        p->n_ubatch, p->step_ns, p->n_guess_max);
+    return GGL_OK;
+}
+
+static ggl_status init(llm_engine *e, const llm_engine_params *p, ggl_error *err) {
+    const int64_t n_most = llm_session_n_ubatch(p->session);
+    e->p = *p;
+    if (!e->p.clock)
+        e->p.clock = system_clock;
+    e->n_ubatch = p->n_ubatch > 0 && p->n_ubatch < n_most ? p->n_ubatch : n_most;
+    e->n_rows = llm_session_n_rows(p->session);
+    e->room.step_ns = p->step_ns > 0 ? p->step_ns : STEP_NS;
+    e->deadline = INT64_MAX;
+    const size_t n = (size_t)e->n_ubatch, n_parallel = (size_t)p->n_parallel;
+    e->run = ggl_calloc(n_parallel, sizeof(task *));
+    e->is_lent = ggl_calloc(n_parallel, sizeof *e->is_lent);
+    e->share = ggl_calloc(n_parallel, sizeof *e->share);
+    e->token = ggl_calloc(n, sizeof *e->token);
+    e->slot = ggl_calloc(n, sizeof *e->slot);
+    e->want = ggl_calloc(n, sizeof *e->want);
+    e->owner = ggl_calloc(n, sizeof(task *));
+    if (!e->run || !e->is_lent || !e->share || !e->token || !e->slot || !e->want || !e->owner)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for an engine of %d sequences",
+                        p->n_parallel);
+    return llm_kept_init(&e->kept, p->session, err);
+}
+
+ggl_status llm_engine_new(llm_engine **out, const llm_engine_params *p, ggl_error *err) {
+    *out = NULL;
+    ggl_status st = check(p, err);
+    if (st != GGL_OK)
+        return st;
+    llm_engine *e = ggl_calloc(1, sizeof *e);
+    if (!e)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for an engine");
+    st = init(e, p, err);
+    if (st != GGL_OK) {
+        llm_engine_free(e);
+        return st;
+    }
+    *out = e;
+    return GGL_OK;
+}
+
+static void leave_cancelled(void *ctx, task *t) {
+    llm_engine_leave(ctx, t, LLM_END_CANCELLED);
+}
+
+void llm_engine_free(llm_engine *e) {
+    if (!e)
+        return;
+    e->is_busy = true;
+    for (int i = 0; i < e->n_run; i++)
+        llm_task_over(e->run[i], LLM_END_CANCELLED);
+    llm_queue_each(&e->queue, leave_cancelled, e);
+    llm_engine_end_all(e);
+    llm_queue_fini(&e->queue);
+    llm_table_fini(&e->ids);
+    llm_kept_fini(&e->kept);
+    ggl_free(e->run);
+    ggl_free(e->is_lent);
+    ggl_free(e->share);
+    ggl_free(e->token);
+    ggl_free(e->slot);
+    ggl_free(e->want);
+    ggl_free(e->owner);
+    ggl_free(e);
+}
+
+/* --- how sequences come ----------------------------------------------------------------------- */
+
+ggl_status llm_engine_add(llm_engine *e, const llm_sequence_params *p, uint64_t *id,
+                          ggl_error *err) {
+    *id = 0;
+    if (e->p.n_queue > 0 && e->queue.n >= e->p.n_queue)
+        return ggl_fail(err, GGL_LIMIT, "%zu sequences are waiting, which is the limit; try later",
+                        e->queue.n);
+    task *t;
+    const llm_guesser *guesser = e->p.guesser ? e->p.guesser[0] : NULL;
+    ggl_status st = llm_task_new(&t, e->p.session, p, guesser, e->p.n_guess_max, err);
+    if (st != GGL_OK)
+        return st;
+    if (!llm_table_reserve(&e->ids) || !llm_queue_add(&e->queue, t)) {
+        llm_task_free(t);
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a list of %zu sequences", e->ids.n);
+    }
+    *id = t->node.key = ++e->last_id;
+    llm_table_put(&e->ids, &t->node);
+    t->stats.t_added = llm_engine_now(e);
+    if (p->deadline && p->deadline < e->deadline)
+        e->deadline = p->deadline;
+    return GGL_OK;
+}
+
+/* --- how they end ----------------------------------------------------------------------------- */
+
+void llm_engine_leave(llm_engine *e, task *t, llm_end why) {
+    llm_task_over(t, why);
+    llm_queue_remove(&e->queue, t);
+    t->where = TASK_LEAVES;
+    t->next = e->leaving;
+    e->leaving = t;
+}
+
+/* The task is in no list any more. */
+static void end(llm_engine *e, task *t) {
+    llm_table_remove(&e->ids, &t->node);
+    t->stats.n_drawn = t->q.n_drawn;
+    t->stats.n_guessed = t->q.n_guessed;
+    t->stats.n_right = t->q.n_right;
+    e->stats.n_guessed += t->q.n_guessed;
+    e->stats.n_right += t->q.n_right;
+    e->stats.n_ended++;
+    e->stats.n_failed += t->why == LLM_END_FAILED;
+    e->stats.n_cancelled += t->why == LLM_END_CANCELLED;
+    if (t->p.ended)
+        t->p.ended(t->p.ctx, t->why, &t->stats, t->why == LLM_END_FAILED ? &t->err : NULL);
+    llm_task_free(t);
+}
+
+static void end_running(llm_engine *e, int i) {
+    task *t = e->run[i];
+    for (e->n_run--; i < e->n_run; i++)
+        e->run[i] = e->run[i + 1];
+    if (t->guesser >= 0)
+        e->is_lent[t->guesser] = false;
+    if (t->has_begun)
+        llm_kept_end(&e->kept, &t->q);
+    end(e, t);
+}
+
+/* Callbacks may add to both lists. */
+void llm_engine_end_all(llm_engine *e) {
+    for (int i = 0; i < e->n_run || e->leaving;) {
+        task *t = e->leaving;
+        if (t) {
+            e->leaving = t->next;
+            end(e, t);
+        } else if (e->run[i]->is_over) {
+            end_running(e, i);
+            i = 0;
+        } else {
+            i++;
+        }
+    }
+}
+
+void llm_engine_cancel(llm_engine *e, uint64_t id) {
+    task *t = llm_table_find(&e->ids, id);
+    if (!t)
+        return;
+    if (t->where == TASK_WAITS)
+        llm_engine_leave(e, t, LLM_END_CANCELLED);
+    llm_task_over(t, LLM_END_CANCELLED);
+    if (e->is_busy)
+        return;
+    e->is_busy = true;
+    llm_engine_end_all(e);
+    e->is_busy = false;
+}
+
+/* --- looking ---------------------------------------------------------------------------------- */
+
+int llm_engine_n_running(const llm_engine *e) {
+    return e->n_run;
+}
+
+size_t llm_engine_n_waiting(const llm_engine *e) {
+    return e->queue.n;
+}
+
+llm_engine_stats llm_engine_get_stats(const llm_engine *e) {
+    return e->stats;
+}
+
+llm_slot_info llm_engine_slot(const llm_engine *e, int slot) {
+    llm_slot_info info = {.use = LLM_SLOT_EMPTY};
+    if (slot < 0 || slot >= e->kept.n)
+        return info;
+    info.n_past = llm_session_n_past(e->p.session, slot);
+    info.id = e->kept.slot[slot].id;
+    if (info.n_past > 0)
+        info.use = LLM_SLOT_KEPT;
+    for (int i = 0; i < e->n_run; i++) {
+        const task *t = e->run[i];
+        if (t->q.slot != slot)
+            continue;
+        info.use = t->reads ? LLM_SLOT_PROMPT : LLM_SLOT_GENERATES;
+        info.stats = t->stats;
+        info.stats.n_drawn = t->q.n_drawn;
+        info.stats.n_guessed = t->q.n_guessed;
+        info.stats.n_right = t->q.n_right;
+    }
+    return info;
+}

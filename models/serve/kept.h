@@ -1,0 +1,39 @@
+/* What the slots of a session hold: tokens of sequences that run, and of those that have ended. A
+ * prompt begins with the longest beginning that any slot has in common with it. */
+#ifndef LLM_KEPT_H
+#define LLM_KEPT_H
+
+#include "run/sequence.h"
+
+typedef struct kept_slot {
+    const seq *by; /* the sequence that runs in it; NULL: none */
+    /* Without `by`: the tokens of the sequence that ran last; n 0: the slot is empty. */
+    int32_t *token;
+    int64_t n;
+    uint64_t id;   /* of the sequence that runs, or ran last; the owner sets it */
+    uint64_t used; /* the least was used longest ago */
+    bool is_tried; /* by the current search */
+} kept_slot;
+
+typedef struct kept {
+    llm_session *session;
+    int n;
+    kept_slot *slot; /* [n] */
+    uint64_t time;   /* of `used` */
+} kept;
+
+/* All slots are cleared. */
+ggl_status llm_kept_init(kept *k, llm_session *s, ggl_error *err);
+void llm_kept_fini(kept *k);
+
+/* Gives the sequence a slot; fewer sequences than slots must run. With `reuse` the slot then holds
+ * the longest beginning of all tokens but the last that another slot had, else nothing: n_kept says
+ * how many. What the slot held before is lost. */
+ggl_status llm_kept_begin(kept *k, seq *q, bool reuse, ggl_error *err);
+/* The sequence leaves its slot, which keeps what it holds and takes over the tokens. */
+void llm_kept_end(kept *k, seq *q);
+/* Clears the slot that was used longest ago, of those in which no sequence runs. False: all of those are
+ * empty. */
+bool llm_kept_drop(kept *k);
+
+#endif

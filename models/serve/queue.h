@@ -1,0 +1,35 @@
+/* Waiting tasks. Clients take turns; the tasks of one client keep their order. Tasks that were begun
+ * before and had to make room come first. */
+#ifndef LLM_QUEUE_H
+#define LLM_QUEUE_H
+
+#include "task.h"
+
+/* A client with waiting tasks. */
+typedef struct client {
+    table_node node; /* key: llm_sequence_params.client */
+    task *first, *last;
+    struct client *prev, *next; /* in the ring of turns */
+} client;
+
+typedef struct queue {
+    table clients;
+    client *turn;    /* the next to get a place; NULL: there are no clients */
+    task *preempted; /* tasks that had to make room, the one that began first at the front */
+    size_t n;        /* tasks, including preempted ones */
+} queue;
+
+/* Adds a task at the end of its client's row. False: out of memory. */
+bool llm_queue_add(queue *q, task *t);
+/* Adds a task that had to make room. */
+void llm_queue_put_back(queue *q, task *t);
+/* The next task; NULL: none waits. */
+task *llm_queue_first(const queue *q);
+/* Takes out a task. The next client gets its turn if it was the first one's. */
+void llm_queue_remove(queue *q, task *t);
+/* Calls fn for each task, which may remove that task. */
+void llm_queue_each(queue *q, void (*fn)(void *ctx, task *t), void *ctx);
+/* The queue must be empty. */
+void llm_queue_fini(queue *q);
+
+#endif

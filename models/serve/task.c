@@ -1,0 +1,101 @@
+#include "task.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "ggl/alloc.h"
+
+static ggl_status check(llm_session *s, const llm_sequence_params *p, ggl_error *err) {
+    if (!p->sampler)
+        return ggl_fail(err, GGL_USAGE, "a sequence needs a sampler");
+    if (p->n_max < -1)
+        return ggl_fail(err, GGL_USAGE, "n_max is %" PRId64 ", but must be -1 or more", p->n_max);
+    return llm_seq_check(s, p->prompt, p->n_prompt, err);
+}
+
+/* Tokens that the sequence may come to have: one is drawn after a full context. */
+static size_t most_tokens(const seq *q, const llm_sequence_params *p) {
+    const int64_t most = q->n_ctx + 1, n = (int64_t)p->n_prompt;
+    return (size_t)(p->n_max < 0 || p->n_max > most - n ? most : n + p->n_max);
+}
+
+static ggl_status copy_prompt(task *t, ggl_error *err) {
+    seq *q = &t->q;
+    const size_t n = t->p.n_prompt, most = most_tokens(q, &t->p);
+    q->token = ggl_calloc(most, sizeof *q->token);
+    if (!q->token)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a sequence of %zu tokens", most);
+    memcpy(q->token, t->p.prompt, n * sizeof *q->token);
+    t->p.prompt = NULL; /* it may be gone */
+    q->n = t->stats.n_prompt = (int64_t)n;
+    return GGL_OK;
+}
+
+ggl_status llm_task_new(task **out, llm_session *s, const llm_sequence_params *p,
+                        const llm_guesser *guesser, int64_t n_guess_max, ggl_error *err) {
+    *out = NULL;
+    ggl_status st = check(s, p, err);
+    if (st != GGL_OK)
+        return st;
+    task *t = ggl_calloc(1, sizeof *t);
+    if (!t)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a sequence");
+    t->p = *p;
+    t->guesser = -1;
+    st = llm_seq_init(&t->q, s, guesser, n_guess_max, err);
+    t->q.slot = -1;
+    t->q.sampler = p->sampler;
+    if (st == GGL_OK)
+        st = llm_seq_constrain(&t->q, p->matcher, p->n_max, err);
+    if (st == GGL_OK)
+        st = copy_prompt(t, err);
+    if (st != GGL_OK) {
+        llm_task_free(t);
+        return st;
+    }
+    *out = t;
+    return GGL_OK;
+}
+
+void llm_task_free(task *t) {
+    llm_seq_fini(&t->q);
+    ggl_free(t->q.token);
+    ggl_free(t);
+}
+
+void llm_task_over(task *t, llm_end why) {
+    if (t->is_over)
+        return;
+    t->is_over = true;
+    t->why = why;
+}
+
+void llm_task_failed(task *t, const ggl_error *err) {
+    if (t->is_over)
+        return;
+    llm_task_over(t, LLM_END_FAILED);
+    t->err = *err;
+}
+
+int64_t llm_task_todo(const task *t) {
+    return t->q.n - t->q.n_kept;
+}
+
+void llm_task_add_stop(task *t, int64_t n) {
+    int i = 0;
+    while (i < t->n_stops && t->stop[i] < n)
+        i++;
+    if (n <= t->q.n_kept || n >= t->q.n || t->n_stops == TASK_N_STOPS ||
+        (i < t->n_stops && t->stop[i] == n))
+        return;
+    memmove(t->stop + i + 1, t->stop + i, (size_t)(t->n_stops - i) * sizeof *t->stop);
+    t->stop[i] = n;
+    t->n_stops++;
+}
+
+int64_t llm_task_until_stop(const task *t) {
+    int i = 0;
+    while (i < t->n_stops && t->stop[i] <= t->q.n_kept)
+        i++;
+    return (i < t->n_stops ? t->stop[i] : t->q.n) - t->q.n_kept;
+}

@@ -1,0 +1,57 @@
+/* A task: a sequence of the engine, from llm_engine_add until `ended`. */
+#ifndef LLM_TASK_H
+#define LLM_TASK_H
+
+#include "llm/engine.h"
+#include "run/sequence.h"
+#include "table.h"
+
+enum { TASK_N_STOPS = 4 };
+
+typedef struct task {
+    table_node node; /* key: the sequence's id */
+    llm_sequence_params p;
+    seq q;                                             /* owns its tokens */
+    enum { TASK_WAITS, TASK_RUNS, TASK_LEAVES } where; /* in the queue, in run[], in leaving */
+    struct task *prev, *next;                          /* in the queue, or in leaving */
+    struct client *client;                             /* in the queue */
+    bool was_begun;                                    /* the sampler has accepted the prompt */
+    /* --- while it runs */
+    bool reads;                 /* has not drawn since it began to run: reads its prompt */
+    bool has_begun;             /* a slot holds its tokens */
+    uint64_t turn;              /* tasks that began later make room first */
+    int guesser;                /* index of its guesser; -1: none */
+    int64_t stop[TASK_N_STOPS]; /* positions at which a piece of its prompt has to end; ascending */
+    int n_stops;
+    uint64_t
+        leader; /* the task that runs the common beginning of both, up to lead_to tokens; 0: none */
+    int64_t lead_to;
+    int64_t n_prompted; /* tokens of the prompt whose logits were shown */
+    /* --- in a step: tokens first .. first + n_piece - 1 of the batch are its own from `from` on; n_before:
+     * tokens that it has, without guesses and those that the step draws */
+    int64_t first, n_piece, from, n_before;
+    /* --- when it is over */
+    bool is_over;
+    llm_end why;
+    ggl_error err;
+    llm_sequence_stats stats;
+} task;
+
+/* Checks the parameters and copies the prompt. n_guess_max: its guesser's (llm_seq_init), which may
+ * change from step to step; NULL: there is none. Statuses as for llm_engine_add. */
+ggl_status llm_task_new(task **out, llm_session *s, const llm_sequence_params *p,
+                        const llm_guesser *guesser, int64_t n_guess_max, ggl_error *err);
+void llm_task_free(task *t);
+
+/* Notes why it ends; the first reason counts. */
+void llm_task_over(task *t, llm_end why);
+/* With LLM_END_FAILED; err is copied. */
+void llm_task_failed(task *t, const ggl_error *err);
+/* Tokens that have to run before the next can be drawn. */
+int64_t llm_task_todo(const task *t);
+/* Adds a position at which a piece of the prompt ends, unless it has passed or there is no room. */
+void llm_task_add_stop(task *t, int64_t n);
+/* The most tokens that its next piece may have. */
+int64_t llm_task_until_stop(const task *t);
+
+#endif

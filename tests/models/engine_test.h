@@ -1,0 +1,403 @@
+/* For tests of engines: small models, sequences with random parameters, and what a generator alone draws
+ * for them. One file of a test program includes this. */
+#ifndef TESTS_ENGINE_TEST_H
+#define TESTS_ENGINE_TEST_H
+
+#include "ggl/alloc.h"
+#include "ggl/backends.h"
+#include "llm/engine.h"
+#include "seed.h"
+#include "test.h"
+#include "tiny_model.h"
+
+enum { VOCAB = TINY_VOCAB, CTX = 256, MOST_JOBS = 700, GUESSES = 4, MOST_GUESSERS = 8 };
+
+#define WINDOW "h = heads(x, 2)\nx = x + attention(h, h, h, window = 49)\n"
+#define STATES "x = x + flat(sum(transpose(recent(x, 3))))\n"
+#define ALL    "h = heads(x, 2)\nx = x + attention(h, h, h)\n"
+#define MODEL(parts)                                                                               \
+    "arch tiny\nlanguage 1\ntoken_embd [16, n_vocab]\nx = token_embd[token]\n" parts               \
+    "logits = linear(x, token_embd)\n"
+
+/* A sequence, and what became of it. */
+typedef struct job {
+    struct fixture *f;
+    uint64_t id; /* 0: it was not added */
+    int32_t *prompt;
+    size_t n_prompt;
+    llm_sampler_params sampling;
+    const llm_grammar *grammar; /* NULL: none */
+    int64_t n_max;
+    int64_t stop_at, cancel_at; /* tokens after which its callback does that; less than 0: never */
+    bool shows_prompt;
+    llm_sampler *sampler;
+    llm_matcher *matcher;
+    int32_t token[CTX + 1];
+    float *logits;   /* [n][VOCAB] */
+    float *prompted; /* [n_prompted][VOCAB] */
+    int64_t n, n_prompted;
+    int64_t last_step; /* of the fixture, in which it drew last */
+    bool has_ended;
+    llm_end why;
+    llm_sequence_stats stats;
+    ggl_status status;
+    char message[200];
+} job;
+
+typedef struct fixture {
+    ggl_backend *cpu, *reference;
+    llm_model *model;
+    llm_session *s, *alone;
+    llm_engine *e;
+    llm_vocab *vocab;
+    llm_grammar *grammar[2];
+    llm_guesser guesser;
+    const llm_guesser *guessers[MOST_GUESSERS];
+    job *job[MOST_JOBS];
+    int n_jobs, n_ended;
+    int32_t common[CTX]; /* what many prompts begin with */
+    uint64_t seed;
+    int64_t now, polls_left; /* polls_left: until a run is cancelled; less than 0: never */
+    int64_t n_steps, n_right;
+    void (*on_token)(job *j); /* NULL: none */
+    void (*on_end)(job *j);
+    ggl_error err;
+} fixture;
+
+typedef struct fixture_params {
+    int64_t n_ubatch, n_slots, n_rows, n_pool;
+    int n_parallel;
+    size_t n_queue;
+    bool guesses;
+    int64_t step_ns;
+} fixture_params;
+
+TEST_UNUSED static int below(fixture *f, int n) {
+    return (int)(test_random(&f->seed) % (uint64_t)n);
+}
+
+/* --- fixtures --------------------------------------------------------------------------------- */
+
+static bool fixture_cancels(void *ctx) {
+    fixture *f = ctx;
+    return f->polls_left >= 0 && f->polls_left-- == 0;
+}
+
+/* A step takes a little, or long. */
+static int64_t fixture_clock(void *ctx) {
+    fixture *f = ctx;
+    return f->now += below(f, 20) ? 1000 : 100000000;
+}
+
+/* With 8 tokens, some guesses are right. */
+static int64_t fixture_guess(void *self, const int32_t *id, size_t n, size_t n_same, int32_t *out,
+                             int64_t n_max) {
+    fixture *f = self;
+    CHECK(n_same <= n && n_max > 0 && n_max <= GUESSES && (int64_t)n + n_max <= CTX);
+    const int64_t n_out = below(f, (int)n_max + 1);
+    for (int64_t i = 0; i < n_out; i++)
+        out[i] = below(f, 60) == 0 ? VOCAB
+                 : below(f, 3)     ? (id[n - 1] + (int32_t)i) % 2
+                                   : below(f, VOCAB);
+    return n_out;
+}
+
+static void fixture_outcome(void *self, int64_t n_guessed, int64_t n_right) {
+    fixture *f = self;
+    CHECK(n_right >= 0 && n_right <= n_guessed);
+    f->n_right += n_right;
+}
+
+static bool fixture_session(fixture *f, llm_session **s, const fixture_params *p) {
+    llm_session_params sp = llm_session_default();
+    sp.n_ctx = CTX;
+    sp.n_ubatch = p->n_ubatch;
+    sp.n_rows = p->n_rows;
+    sp.n_slots = p->n_slots;
+    sp.backend = &f->cpu;
+    sp.n_backends = 1;
+    sp.fold = f->reference;
+    sp.cancelled = fixture_cancels;
+    sp.cancelled_ctx = f;
+    return CHECK_OK(llm_session_new(s, f->model, &sp, &f->err), &f->err) &&
+           CHECK_OK(llm_session_alloc(*s, &f->err), &f->err);
+}
+
+static bool fixture_grammars(fixture *f) {
+    static const char *const text[] = {"root ::= [ab]+ \"c\"?",
+                                       "root ::= (\"ab\" | \"cde\"){2,12}"};
+    static const char *const word[VOCAB] = {"a", "b", "c", "d", "ab", "e", "", "cd"};
+    ggl_str token[VOCAB];
+    for (int i = 0; i < VOCAB; i++)
+        token[i] = (ggl_str){word[i], strlen(word[i])};
+    const bool is_eog[VOCAB] = {[6] = true};
+    bool ok = CHECK_OK(llm_vocab_from_texts(&f->vocab, token, is_eog, VOCAB, &f->err), &f->err);
+    for (int i = 0; i < 2 && ok; i++)
+        ok = CHECK_OK(llm_grammar_from_gbnf(&f->grammar[i], text[i], strlen(text[i]), "g", &f->err),
+                      &f->err);
+    return ok;
+}
+
+/* A model from the text, a session for a generator alone, the grammars. */
+TEST_UNUSED static bool fixture_open(fixture *f, const char *text, uint64_t seed) {
+    *f = (fixture){.polls_left = -1, .seed = seed};
+    const char *path = test_path("engine.gguf");
+    const ggl_backend_params one = {.n_threads = 1};
+    for (int i = 0; i < CTX; i++)
+        f->common[i] = below(f, VOCAB);
+    return tiny_model_write(path, text, 0.4f) &&
+           CHECK_OK(ggl_backend_open(&f->cpu, "cpu", &one, &f->err), &f->err) &&
+           CHECK_OK(ggl_backend_open(&f->reference, "reference", NULL, &f->err), &f->err) &&
+           CHECK_OK(llm_model_open(&f->model, path, NULL, &f->err), &f->err) &&
+           fixture_session(f, &f->alone,
+                           &(fixture_params){.n_ubatch = 64, .n_slots = 1, .n_rows = 1}) &&
+           fixture_grammars(f);
+}
+
+/* Starts an engine in a session of its own. */
+TEST_UNUSED static bool fixture_start(fixture *f, const fixture_params *p) {
+    f->guesser = (llm_guesser){fixture_guess, fixture_outcome, f};
+    for (int i = 0; i < MOST_GUESSERS; i++)
+        f->guessers[i] = &f->guesser;
+    if (!fixture_session(f, &f->s, p))
+        return false;
+    const llm_engine_params ep = {.session = f->s,
+                                  .n_parallel = p->n_parallel,
+                                  .n_queue = p->n_queue,
+                                  .step_ns = p->step_ns,
+                                  .guesser = p->guesses ? f->guessers : NULL,
+                                  .n_guess_max = GUESSES,
+                                  .clock = fixture_clock,
+                                  .clock_ctx = f};
+    return CHECK_OK(llm_engine_new(&f->e, &ep, &f->err), &f->err);
+}
+
+static void job_free(job *j) {
+    llm_sampler_free(j->sampler);
+    llm_matcher_free(j->matcher);
+    ggl_free(j->prompt);
+    ggl_free(j->logits);
+    ggl_free(j->prompted);
+    ggl_free(j);
+}
+
+TEST_UNUSED static void fixture_stop(fixture *f) {
+    llm_engine_free(f->e);
+    llm_session_free(f->s);
+    f->e = NULL;
+    f->s = NULL;
+    for (int i = 0; i < f->n_jobs; i++)
+        job_free(f->job[i]);
+    f->n_jobs = f->n_ended = 0;
+}
+
+TEST_UNUSED static void fixture_close(fixture *f) {
+    fixture_stop(f);
+    llm_session_free(f->alone);
+    llm_vocab_free(f->vocab);
+    for (int i = 0; i < 2; i++)
+        llm_grammar_free(f->grammar[i]);
+    llm_model_free(f->model);
+    ggl_backend_close(f->cpu);
+    ggl_backend_close(f->reference);
+}
+
+/* --- jobs ------------------------------------------------------------------------------------- */
+
+static job *job_new(fixture *f, size_t n_prompt, int64_t n_max) {
+    job *j = f->job[f->n_jobs++] = ggl_calloc(1, sizeof *j);
+    *j = (job){.f = f, .n_prompt = n_prompt, .n_max = n_max, .stop_at = -1, .cancel_at = -1};
+    j->prompt = ggl_calloc(n_prompt, sizeof *j->prompt);
+    j->logits = ggl_calloc((CTX + 1) * VOCAB, sizeof *j->logits);
+    j->prompted = ggl_calloc(n_prompt * VOCAB, sizeof *j->prompted);
+    j->sampling = llm_sampler_default();
+    return j;
+}
+
+/* A greedy job whose n tokens depend on `what`. */
+TEST_UNUSED static job *job_plain(fixture *f, int what, size_t n, int64_t n_max) {
+    job *j = job_new(f, n, n_max);
+    for (size_t i = 0; i < n; i++)
+        j->prompt[i] = (int32_t)((i * i + i / 7 + (size_t)what * (i + 3)) % VOCAB);
+    j->sampling.temp = 0;
+    return j;
+}
+
+/* A prompt that often begins as others do, with a sampler, a grammar and an end at random. */
+TEST_UNUSED static job *job_random(fixture *f) {
+    const int n_common = below(f, 3) ? below(f, below(f, 2) ? 70 : 200) : 0;
+    const job *other = f->n_jobs > 0 ? f->job[below(f, f->n_jobs)] : NULL;
+    job *j = job_new(f, (size_t)(n_common + 1 + below(f, 50)), below(f, 8) ? below(f, 40) : -1);
+    for (size_t i = 0; i < j->n_prompt; i++) /* the next turn of another, perhaps */
+        j->prompt[i] = (int)i < n_common              ? f->common[i]
+                       : other && i < other->n_prompt ? other->prompt[i]
+                       : other && i < other->n_prompt + (size_t)other->n
+                           ? other->token[i - other->n_prompt]
+                           : below(f, VOCAB);
+    j->sampling.temp = below(f, 3) ? 1.0f : 0;
+    j->sampling.seed = test_random(&f->seed);
+    j->sampling.repeat_penalty = below(f, 2) ? 1.1f : 1;
+    j->sampling.repeat_last_n = 20;
+    j->grammar = below(f, 4) == 0 ? f->grammar[below(f, 2)] : NULL;
+    j->stop_at = below(f, 6) == 0 ? below(f, 20) : -1;
+    j->cancel_at = below(f, 10) == 0 ? below(f, 20) : -1;
+    j->shows_prompt = below(f, 8) == 0;
+    return j;
+}
+
+static void job_on_prompted(void *ctx, int64_t i, const float *logits) {
+    job *j = ctx;
+    if (CHECK_INT(i, j->n_prompted) && CHECK(i < (int64_t)j->n_prompt))
+        memcpy(j->prompted + i * VOCAB, logits, VOCAB * sizeof *logits);
+    j->n_prompted++;
+}
+
+static bool job_on_token(void *ctx, int32_t id, const float *logits) {
+    job *j = ctx;
+    CHECK(!j->has_ended);
+    memcpy(j->logits + j->n * VOCAB, logits, VOCAB * sizeof *logits);
+    j->token[j->n++] = id;
+    j->last_step = j->f->n_steps;
+    if (j->f->on_token)
+        j->f->on_token(j);
+    if (j->n == j->cancel_at)
+        llm_engine_cancel(j->f->e, j->id);
+    return j->n != j->stop_at;
+}
+
+static void job_on_end(void *ctx, llm_end why, const llm_sequence_stats *stats,
+                       const ggl_error *err) {
+    job *j = ctx;
+    CHECK(!j->has_ended);
+    j->has_ended = true;
+    j->why = why;
+    j->stats = *stats;
+    CHECK((why == LLM_END_FAILED) == (err != NULL));
+    if (err)
+        snprintf(j->message, sizeof j->message, "%.150s", err->msg);
+    CHECK_INT(stats->n_drawn, j->n);
+    j->f->n_ended++;
+    if (j->f->on_end)
+        j->f->on_end(j);
+}
+
+static bool job_tools(job *j) {
+    fixture *f = j->f;
+    return CHECK_OK(llm_sampler_new(&j->sampler, &j->sampling, VOCAB, CTX, &f->err), &f->err) &&
+           (!j->grammar ||
+            CHECK_OK(llm_matcher_new(&j->matcher, j->grammar, f->vocab, &f->err), &f->err));
+}
+
+/* `p`: what the job does not know. The engine's status is also left in the job. */
+TEST_UNUSED static bool job_add(job *j, llm_sequence_params p) {
+    fixture *f = j->f;
+    if (!j->sampler && !job_tools(j))
+        return false;
+    p.prompt = j->prompt;
+    p.n_prompt = j->n_prompt;
+    p.sampler = j->sampler;
+    p.matcher = j->matcher;
+    p.n_max = j->n_max;
+    p.prompted = j->shows_prompt ? job_on_prompted : NULL;
+    p.token = job_on_token;
+    p.ended = job_on_end;
+    p.ctx = j;
+    j->status = llm_engine_add(f->e, &p, &j->id, &f->err);
+    return j->status == GGL_OK;
+}
+
+TEST_UNUSED static bool fixture_step(fixture *f) {
+    f->n_steps++;
+    return CHECK_OK(llm_engine_step(f->e, &f->err), &f->err);
+}
+
+/* Steps until all have ended. */
+TEST_UNUSED static bool fixture_finish(fixture *f) {
+    for (int i = 0; llm_engine_n_running(f->e) + (int)llm_engine_n_waiting(f->e) > 0; i++)
+        if (!CHECK(i < 100000) || !fixture_step(f))
+            return false;
+    return true;
+}
+
+/* --- what a generator alone draws ------------------------------------------------------------- */
+
+typedef struct job_alone {
+    const job *j;
+    bool same;
+} job_alone;
+
+static void job_compare_prompted(void *ctx, int64_t i, const float *logits) {
+    job_alone *a = ctx;
+    if (i < a->j->n_prompted)
+        a->same &= memcmp(a->j->prompted + i * VOCAB, logits, VOCAB * sizeof *logits) == 0;
+}
+
+/* The reason why it ended fits what the generator did after the last token. */
+static bool job_check_end(const job *j, ggl_status st, int32_t id) {
+    switch (j->why) {
+    case LLM_END_EOG:
+        return CHECK(st == GGL_OK && id == -1);
+    case LLM_END_MAX:
+        return CHECK_INT(j->n, j->n_max);
+    case LLM_END_CONTEXT:
+        return CHECK_INT(st, GGL_LIMIT);
+    case LLM_END_STOPPED:
+        return CHECK_INT(j->n, j->stop_at);
+    case LLM_END_FAILED:
+    case LLM_END_CANCELLED:
+    case LLM_END_DEADLINE:
+        return true;
+    }
+    return CHECK(!"a reason to end");
+}
+
+static bool job_compare(const job *j, llm_generator *g) {
+    fixture *f = j->f;
+    job_alone a = {j, true};
+    const llm_prompt p = {.id = j->prompt,
+                          .n = j->n_prompt,
+                          .each = j->n_prompted > 0 ? job_compare_prompted : NULL,
+                          .ctx = &a};
+    int32_t id = 0;
+    ggl_status st = GGL_OK;
+    bool ok = CHECK_OK(llm_generator_constrain(g, j->matcher, j->n_max, &f->err), &f->err) &&
+              CHECK_OK(llm_generator_prompt(g, &p, &f->err), &f->err) &&
+              CHECK_MSG(a.same, "job %d: other logits of the prompt", (int)j->id);
+    for (int64_t i = 0; ok && i < j->n; i++) {
+        ok = CHECK_OK(llm_generator_next(g, &id, &f->err), &f->err) &&
+             CHECK_MSG(id == j->token[i], "job %d: token %d is %d alone, but %d in the engine",
+                       (int)j->id, (int)i, (int)id, (int)j->token[i]) &&
+             CHECK_MSG(
+                 memcmp(llm_generator_logits(g), j->logits + i * VOCAB, VOCAB * sizeof(float)) == 0,
+                 "job %d: other logits before token %d", (int)j->id, (int)i);
+    }
+    if (ok && (j->why == LLM_END_EOG || j->why == LLM_END_CONTEXT))
+        st = llm_generator_next(g, &id, &f->err);
+    return ok && job_check_end(j, st, id);
+}
+
+/* Compares tokens and logits with those of a generator alone, and why it ended. */
+TEST_UNUSED static bool job_check(job *j) {
+    fixture *f = j->f;
+    llm_generator *g = NULL;
+    if (!CHECK(j->has_ended))
+        return false;
+    llm_sampler_reset(j->sampler);
+    if (j->matcher)
+        llm_matcher_reset(j->matcher);
+    const llm_generator_params gp = {.session = f->alone, .sampler = j->sampler};
+    const bool ok = CHECK_OK(llm_generator_new(&g, &gp, &f->err), &f->err) && job_compare(j, g);
+    llm_generator_free(g);
+    return ok;
+}
+
+/* job_check for all that were added. */
+TEST_UNUSED static bool fixture_check(fixture *f) {
+    f->polls_left = -1;
+    for (int i = 0; i < f->n_jobs; i++)
+        if (f->job[i]->id != 0 && !job_check(f->job[i]))
+            return false;
+    return true;
+}
+
+#endif
