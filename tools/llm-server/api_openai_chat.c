@@ -365,6 +365,7 @@ static void chat_end(const answer *x, llm_json_out *out) {
 }
 
 const dialect api_openai_chat = {.name = "openai_chat",
+                                 .fields = fields,
                                  .stream_type = "text/event-stream",
                                  .read = read_chat,
                                  .whole = chat_whole,
