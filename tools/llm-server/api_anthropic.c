@@ -223,7 +223,7 @@ static const field fields[] = {
      .why = "this server has one model"},
     {0}};
 
-static const field count_fields[] = {COMMON_FIELDS, {0}};
+const field anthropic_count_fields[] = {COMMON_FIELDS, {0}};
 
 static ggl_status read_by(ask *a, const field *table, const server_facts *facts, const char **param,
                           ggl_error *err) {
@@ -247,7 +247,7 @@ ggl_status anthropic_read(ask *a, const server_facts *facts, const char **param,
 
 ggl_status anthropic_read_count(ask *a, const server_facts *facts, const char **param,
                                 ggl_error *err) {
-    return read_by(a, count_fields, facts, param, err);
+    return read_by(a, anthropic_count_fields, facts, param, err);
 }
 
 /* --- writing ------------------------------------------------------------------------------------ */
@@ -485,4 +485,5 @@ const dialect api_anthropic_messages = {
     .alive = alive,
     .error = error,
     .own_size = sizeof(stream),
+    .fields = fields,
 };

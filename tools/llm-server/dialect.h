@@ -114,6 +114,8 @@ typedef struct dialect {
     /* An error: as the body, or, in a stream that has begun, as an event. */
     void (*error)(const api_error *e, bool in_stream, llm_json_out *out);
     size_t own_size;
+    const struct field
+        *fields; /* of the request; NULL: not shown. Tests compare them with the documents. */
 } dialect;
 
 /* --- asks (dialect.c) --------------------------------------------------------------------------- */
