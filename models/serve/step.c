@@ -179,6 +179,10 @@ static void put(llm_engine *e, task *t, int64_t n) {
     *(t->reads ? &e->n_prompt : &e->n_generate) += t->n_piece;
 }
 
+static bool is_reading(const task *t) {
+    return t->reads && t->has_begun && !t->is_over;
+}
+
 /* Takes wrong guesses out of the slots of those that generate. Returns their number. */
 static int go_back(llm_engine *e) {
     int n = 0;
@@ -194,37 +198,48 @@ static int go_back(llm_engine *e) {
     return n;
 }
 
-/* The most guesses of each of n sequences that generate, so that neither the rows of logits nor the
- * tokens of the ubatch are too few. */
-static int64_t most_guesses(const llm_engine *e, int n) {
-    const int64_t most = n > 0 ? least(e->n_rows, e->n_ubatch) / n - 1 : 0;
+/* The tokens of the ubatch that those that generate may take, so that prompts go on. */
+static int64_t room_to_generate(const llm_engine *e) {
+    bool any_reads = false;
+    for (int i = 0; i < e->n_run; i++)
+        any_reads |= is_reading(e->run[i]);
+    if (!any_reads)
+        return e->n_ubatch;
+    return e->n_ubatch > 1 ? e->n_ubatch - 1 : e->stats.n_steps % 2;
+}
+
+/* The most guesses of each of n sequences that generate, so that rows of logits suffice and half of the
+ * room is left for prompts. */
+static int64_t most_guesses(const llm_engine *e, int n, int64_t n_room) {
+    const int64_t n_tokens = n_room < e->n_ubatch ? e->n_ubatch / 2 : e->n_ubatch;
+    const int64_t most = n > 0 ? least(e->n_rows, n_tokens) / n - 1 : 0;
     return e->p.guesser && most > 0 ? least(most, e->p.n_guess_max) : 0;
 }
 
 /* Appends the last token of a sequence that generates, and guesses. */
-static void put_next(llm_engine *e, task *t, int64_t n_guess) {
+static void put_next(llm_engine *e, task *t, int64_t n_guess, int64_t n_room) {
     ggl_error err;
     if (t->p.n_max >= 0)
         n_guess = least(n_guess, t->p.n_max - t->q.n_drawn - 1);
-    if (llm_seq_guess(&t->q, least(n_guess, e->n_ubatch - e->n - 1), &err) != GGL_OK)
+    if (llm_seq_guess(&t->q, least(n_guess, n_room - 1), &err) != GGL_OK)
         llm_task_failed(t, &err);
     else
-        put(e, t, e->n_ubatch - e->n);
+        put(e, t, n_room);
 }
 
 /* Those for which there is no room come first in the next step. */
-static void put_generating(llm_engine *e, int64_t n_guess) {
+static void put_generating(llm_engine *e, int64_t n_guess, int64_t n_room) {
     const int n = e->n_run, first = e->next < n ? e->next : 0;
     e->next = 0;
     for (int k = 0; k < n; k++) {
         task *t = e->run[(first + k) % n];
         if (t->reads || t->is_over)
             continue;
-        if (e->n == e->n_ubatch) {
+        if (e->n >= n_room) {
             e->next = (first + k) % n;
             return;
         }
-        put_next(e, t, n_guess);
+        put_next(e, t, n_guess, n_room - e->n);
     }
 }
 
@@ -235,10 +250,6 @@ static int64_t wanted_piece(const llm_engine *e, const task *t) {
         return n;
     const int64_t n_rows = e->n_rows - e->n_want;
     return least(n, n_rows > 1 ? n_rows : 1);
-}
-
-static bool is_reading(const task *t) {
-    return t->reads && t->has_begun && !t->is_over;
 }
 
 /* Fills the room with pieces of prompts. */
@@ -353,8 +364,8 @@ static void fill(llm_engine *e) {
     e->n = e->n_want = e->n_prompt = e->n_generate = e->n_taken = 0;
     for (int i = 0; i < e->n_run; i++)
         e->run[i]->n_piece = 0;
-    const int64_t n_guess = llm_engine_make_room(e, most_guesses(e, go_back(e)));
-    put_generating(e, n_guess);
+    const int64_t n_room = room_to_generate(e), n_guess = most_guesses(e, go_back(e), n_room);
+    put_generating(e, llm_engine_make_room(e, n_guess), n_room);
     put_prompts(e);
 }
 

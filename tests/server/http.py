@@ -317,10 +317,9 @@ def streams():
             s.sendall(request("POST", f"/stream?n={n}&size={size}&ms={ms}", b"{}"))
             jobs.append((s, n, size))
         for s, n, size in jobs:
-            status, headers, body = read_reply(s.makefile("rb"))
+            status, _, body = read_reply(s.makefile("rb"))
             expected = b"".join(b"%d %s\n" % (i, b"x" * size) for i in range(n))
             check(status == 200 and body == expected, f"stream of {n} x {size}")
-            check(headers["cache-control"] == "no-cache" and headers["x-accel-buffering"] == "no", "headers of streams")
             s.close()
         with server.connect() as s:  # the first bytes come while the stream goes on
             s.sendall(request("POST", "/stream?n=100000&ms=10", b"{}"))

@@ -316,6 +316,12 @@ static ggl_status check_limits(const job *j, const char **param, ggl_error *err)
                         "%zu prompts of %" PRId64 " choices each are too many: at most %d answers "
                         "are given at once",
                         j->n_prompts, a->n_choices, (int)ANSWER_MAX_CHOICES);
+    *param = "n_predict";
+    if (a->n_max < -1)
+        return ggl_fail(err, GGL_USAGE,
+                        "%" PRId64
+                        " tokens cannot be drawn; -1 stands for as many as there is room for",
+                        a->n_max);
     *param = "prompt";
     if (j->n_prompts == 0)
         return ggl_fail(err, GGL_USAGE, "there is no prompt");

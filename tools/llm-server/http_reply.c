@@ -178,10 +178,6 @@ static bool add_headers(struct MHD_Response *m, const http_reply *r) {
     bool ok = true;
     if (r->media_type && *r->media_type)
         ok &= MHD_add_response_header(m, "Content-Type", r->media_type) == MHD_YES;
-    if (r->streams) { /* proxies must pass each event on at once */
-        ok &= MHD_add_response_header(m, "Cache-Control", "no-cache") == MHD_YES;
-        ok &= MHD_add_response_header(m, "X-Accel-Buffering", "no") == MHD_YES;
-    }
     if (r->server->p.n_origins > 0)
         ok &= MHD_add_response_header(m, "Vary", "Origin") == MHD_YES;
     if (r->origin) {
