@@ -1,6 +1,6 @@
 # Other APIs than OpenAI's: requests and answers.
-foreach(api anthropic llamacpp ollama api_docs)
-    ggl_test(server.${api} ${api}.c LIBS tools-server-api m)
+foreach(api anthropic llamacpp ollama api_docs api_kinds)
+    ggl_test(server.${api} ${api}.c LIBS tools-server-api m COUNT_ALLOCATIONS)
     target_include_directories(test-server-${api} PRIVATE ${PROJECT_SOURCE_DIR}/models) # private headers
 endforeach()
 target_compile_definitions(test-server-api_docs PRIVATE DOCUMENT="${PROJECT_SOURCE_DIR}/docs/server-apis.md")
