@@ -471,7 +471,8 @@ const dialect api_llamacpp_completion = {.name = "llama.cpp.completion",
                                          .part = part,
                                          .end_choice = end_choice,
                                          .alive = alive,
-                                         .error = error};
+                                         .error = error,
+                                         .fields = fields};
 
 const dialect api_llamacpp_infill = {.name = "llama.cpp.infill",
                                      .stream_type = "text/event-stream",
@@ -480,4 +481,5 @@ const dialect api_llamacpp_infill = {.name = "llama.cpp.infill",
                                      .part = part,
                                      .end_choice = end_choice,
                                      .alive = alive,
-                                     .error = error};
+                                     .error = error,
+                                     .fields = infill_fields};

@@ -202,7 +202,7 @@ static ggl_status field_is_one(ask *a, const json_value *v, const server_facts *
                : ggl_fail(err, GGL_UNSUPPORTED, "not supported");
 }
 
-static const field option_fields[] = {
+const field ollama_option_fields[] = {
 #include "fields_sampling.def"
     READ("num_predict", read_num_predict),
     READ("num_ctx", read_num_ctx),
@@ -226,7 +226,7 @@ static const field option_fields[] = {
 static ggl_status read_options(ask *a, const json_value *v, const server_facts *facts,
                                ggl_error *err) {
     const char *param = NULL;
-    const ggl_status st = read_fields(a, v, option_fields, facts, &param, err);
+    const ggl_status st = read_fields(a, v, ollama_option_fields, facts, &param, err);
     return st == GGL_OK ? st : ggl_within(err, st, "options");
 }
 
@@ -290,7 +290,8 @@ static ggl_status read_generate(ask *a, const server_facts *facts, const char **
     if (own->suffix.n == 0)
         return one_prompt(a, err);
     *param = "suffix";
-    return fim_prompt(a, facts, own->prompt, own->suffix, (ggl_str){"", 0}, err);
+    const ggl_status filled = fim_prompt(a, facts, own->prompt, own->suffix, (ggl_str){"", 0}, err);
+    return filled == GGL_OK ? filled : ggl_within(err, filled, "suffix");
 }
 
 static ggl_status read_chat(ask *a, const server_facts *facts, const char **param, ggl_error *err) {
@@ -504,7 +505,8 @@ const dialect api_ollama_generate = {.name = "ollama.generate",
                                      .whole = whole,
                                      .part = part,
                                      .end = end,
-                                     .error = error};
+                                     .error = error,
+                                     .fields = generate_fields};
 
 const dialect api_ollama_chat = {.name = "ollama.chat",
                                  .stream_type = "application/x-ndjson",
@@ -512,12 +514,17 @@ const dialect api_ollama_chat = {.name = "ollama.chat",
                                  .whole = whole,
                                  .part = part,
                                  .end = end,
-                                 .error = error};
+                                 .error = error,
+                                 .fields = chat_fields};
 
-const dialect api_ollama_embed = {
-    .name = "ollama.embed", .read = read_embed, .whole = embed_whole, .error = error};
+const dialect api_ollama_embed = {.name = "ollama.embed",
+                                  .read = read_embed,
+                                  .whole = embed_whole,
+                                  .error = error,
+                                  .fields = embed_fields};
 
 const dialect api_ollama_embeddings = {.name = "ollama.embeddings",
                                        .read = read_embeddings,
                                        .whole = embeddings_whole,
-                                       .error = error};
+                                       .error = error,
+                                       .fields = embeddings_fields};

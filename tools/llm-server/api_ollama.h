@@ -13,6 +13,9 @@ typedef struct ollama_ask {
     const json_value *messages, *input;
 } ollama_ask;
 
+/* The fields of "options". */
+extern const field ollama_option_fields[];
+
 /* Fills ask.talk from messages, or from system and prompt. (api_ollama_talk.c) */
 ggl_status ollama_talk(ask *a, const char **param, ggl_error *err);
 /* Reads the list of tools into ask.tools. */
