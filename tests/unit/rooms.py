@@ -20,7 +20,7 @@ ROOMS = {
     "ggml-lite": ["base", "quant", "gguf", "graph", "plan", "sched"],
     "backends": ["common", "reference cpu vulkan shadow trace", "."],
     "models": ["common", "text", "sample grammar", "template", "calls", "language", "compile", "made_up", "convert", "run", "guess"],
-    "tools": ["common", "conform", "llm-arch llm-bench llm-cli llm-convert llm-grammar llm-perplexity llm-quantize llm-tokenize"],
+    "tools": ["common", "conform", "llm-arch llm-bench llm-cli llm-convert llm-grammar llm-perplexity llm-quantize llm-server llm-tokenize"],
 }
 BELOW = {"ggml-lite": [], "backends": ["ggml-lite"], "models": ["ggml-lite"], "tools": ["ggml-lite", "backends", "models"]}
 # Public headers by room.
