@@ -177,6 +177,11 @@ only('Markdown is shown as elements, code is copied, and scripts are text', asyn
     assert.match(await tab.text('.assistant .body'), /<script>alert\("no"\)<\/script>/);
     assert.equal(await tab.count('#thread script'), 0);
     assert.equal(await tab.eval(() => [...document.querySelectorAll('.md a')].every((a) => a.rel.includes('noopener'))), true);
+    const [code] = SAMPLE.match(/(?<=```c\n)[^]*?(?=```)/);
+    assert.equal(await tab.eval(() => {
+        getSelection().selectAllChildren(document.querySelector('pre code'));
+        return getSelection().toString();
+    }), code.trimEnd(), 'code that is selected is copied as it is');
     await tab.click('.copy-code');
     await tab.until(() => document.querySelector('.copy-code').textContent === 'Copied');
     await tab.eval(() => document.querySelector('#scroll').scrollTo(0, 0));
@@ -196,9 +201,19 @@ only('what is pasted from the clipboard is what was copied', async () => {
     await say(tab, 'say *stars* and `code`');
     await tab.click('[data-do="copy"]', -1);
     await tab.until(() => document.querySelector('.actions .done'));
-    await tab.click('#text');
-    await tab.send('Input.dispatchKeyEvent', { type: 'keyDown', key: 'v', modifiers: 2, commands: ['paste'] });
+    const paste = async () => {
+        await tab.click('#text');
+        await tab.send('Input.dispatchKeyEvent', { type: 'keyDown', key: 'v', modifiers: 2, commands: ['paste'] });
+    };
+    await paste();
     await tab.until(() => document.querySelector('#text').value === '*stars* and `code`');
+    await tab.eval(() => (document.querySelector('#text').value = ''));
+    await tab.press('Control+Shift+O');
+    await say(tab, 'sample');
+    await tab.click('.copy-code');
+    await tab.until(() => document.querySelector('.copy-code.done'));
+    await paste();
+    await tab.until((code) => document.querySelector('#text').value === code, SAMPLE.match(/(?<=```c\n)[^]*?(?=```)/)[0]);
     await checkClean(tab);
 });
 
@@ -426,13 +441,12 @@ only('two tabs', async () => {
     await b.until(FINISHED, 1);
     await say(a, 'from a', 2);
     await b.until(() => document.querySelectorAll('.message').length === 4); // the other tab follows
-    await Promise.all([a.click('.assistant [data-do="regenerate"]', 0), b.click('.assistant [data-do="regenerate"]', 0)]);
-    const branches = () => document.querySelector('#stop').hidden && document.querySelector('.assistant .count')?.textContent;
-    const ends = [await a.until(branches), await b.until(branches)];
-    await a.until(() => document.querySelector('.assistant .count').textContent.endsWith('/3'));
-    await b.until(() => document.querySelector('.assistant .count').textContent.endsWith('/3'));
-    const shown = [await a.until(branches), await b.until(branches)].sort();
-    assert.deepEqual(shown, ['2/3', '3/3'], `each tab shows its own answer, at first ${ends}`);
+    mock.options.delay = 500; // so that both are answered at once
+    await a.click('.assistant [data-do="regenerate"]');
+    await b.click('.assistant [data-do="regenerate"]');
+    const three = () => document.querySelector('#stop').hidden && document.querySelector('.assistant .count')?.textContent.match(/.[/]3$/)?.input;
+    assert.deepEqual([await a.until(three), await b.until(three)], ['2/3', '3/3'], 'each tab shows its own answer');
+    mock.options.delay = 2;
     await a.click('#talks .more');
     await a.press('ArrowDown', 'ArrowDown', 'Enter');
     await b.until(() => document.querySelectorAll('.message').length === 0 && document.querySelector('.notice'));

@@ -23,6 +23,7 @@ function check(text, outline) {
     assert.equal(root.outline(), `div(${outline})`);
 }
 
+const line = (text) => `span class=line(${text ? JSON.stringify(text) : 'br()'})`; // of code
 const LINK = ' rel=noopener noreferrer target=_blank';
 
 test('blocks', () => {
@@ -51,10 +52,10 @@ test('lists', () => {
 test('code', () => {
     const code = (lang, inside) => `div class=code(div class=code-bar(span("${lang || 'text'}")button class=copy-code type=button("Copy"))` +
         `pre tabindex=0 role=region aria-label=${lang || 'plain'} code(code(${inside})))`;
-    check('```\na\n\n b *c*\n```\nd', code('', 'span("a\\n")span("\\n")span(" b *c*\\n")') + 'p("d")');
-    check('~~~x y\n```\n~~~~', code('x', 'span("```\\n")'));
-    check('- ```\n  a\n    b\n  ```', `ul(li(${code('', 'span("a\\n")span("  b\\n")')}))`);
-    check('```\n\ttab', code('', 'span("\\ttab\\n")'));
+    check('```\na\n\n b *c*\n```\nd', code('', line('a') + line('') + line(' b *c*')) + 'p("d")');
+    check('~~~x y\n```\n~~~~', code('x', line('```')));
+    check('- ```\n  a\n    b\n  ```', `ul(li(${code('', line('a') + line('  b'))}))`);
+    check('```\n\ttab', code('', line('\ttab')));
     check('``a`b`` and `c', 'p(code("a`b")" and `c")');
 });
 
@@ -158,7 +159,7 @@ function block(random, depth) {
     }
     if (kind === 1) {
         const code = Array.from({ length: random(4) }, () => random.pick(['', '  x = *y*;', '# no', '- no', '> no', '\tz', '`a`']));
-        const pieces = code.map((c) => `span(${JSON.stringify(c + '\n')})`).join('');
+        const pieces = code.map(line).join('');
         return { lines: ['```', ...code, '```'], outline: 'div class=code(div class=code-bar(span("text")button class=copy-code type=button("Copy"))' +
             `pre tabindex=0 role=region aria-label=plain code(code(${pieces})))` };
     }
@@ -264,7 +265,7 @@ test('no letter is lost or moved', () => {
 
 test('unpaired marks and lines of code stay', () => {
     check('```\n`', 'div class=code(div class=code-bar(span("text")button class=copy-code type=button("Copy"))' +
-        'pre tabindex=0 role=region aria-label=plain code(code(span("`\\n"))))');
+        'pre tabindex=0 role=region aria-label=plain code(code(span class=line("`"))))');
     check('a ]( b', 'p("a ]( b")');
 });
 

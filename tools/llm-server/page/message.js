@@ -1,7 +1,7 @@
 // One message on the page: its text, thoughts, tokens, speed and actions.
 
 import { el, grow, icon, iconButton } from './dom.js';
-import { Markdown } from './render.js';
+import { Markdown, codeText } from './render.js';
 import { TokenView } from './tokens.js';
 import { promptText, seconds, speedText } from './answer.js';
 
@@ -222,10 +222,10 @@ export class MessageView {
     }
 }
 
-/** Copies the code of a code block whose button was clicked; returns its text, or null if it was not such a button. */
+/** The code of the code block whose button was clicked, or null if it was not such a button. */
 export function codeOf(target) {
     const button = target.closest?.('.copy-code');
-    return button ? button.closest('.code').querySelector('pre').textContent : null;
+    return button ? codeText(button.closest('.code').querySelector('code')) : null;
 }
 
 /** Shows on a button for a moment that it has done its work. */

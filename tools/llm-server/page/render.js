@@ -139,10 +139,14 @@ export class Markdown {
         return { ...this.container(node, this.el('div', 'code', bar, pre)), into: code, rules: language(node.lang) };
     }
 
+    /** A line of code is a block of its own, so that the browser need not lay out the lines above it again. */
     codePiece(node, parent) {
         const state = parent.kids.at(-1)?.state ?? '', painted = highlight(node.text, parent.rules, state);
-        const parts = painted.parts.map(([kind, text]) => (kind ? this.el('span', kind, text) : text));
-        return { node: node, element: this.el('span', '', ...parts), state: painted.state, text: node.text };
+        const last = painted.parts.at(-1), complete = last[1].endsWith('\n');
+        last[1] = complete ? last[1].slice(0, -1) : last[1];
+        const parts = painted.parts.filter((p) => p[1]).map(([kind, text]) => (kind ? this.el('span', kind, text) : text));
+        const inside = complete && !parts.length ? [this.el('br')] : parts;
+        return { node, element: this.el('span', complete ? 'line' : 'part', ...inside), state: painted.state };
     }
 
     table(node) {
@@ -197,4 +201,9 @@ export class Markdown {
         }
         return a;
     }
+}
+
+/** The text of a <code> whose pieces codePiece() made. */
+export function codeText(code) {
+    return [...code.children].map((piece) => piece.textContent + (piece.className === 'line' ? '\n' : '')).join('');
 }
