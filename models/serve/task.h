@@ -15,7 +15,6 @@ typedef struct task {
     enum { TASK_WAITS, TASK_RUNS, TASK_LEAVES } where; /* in the queue, in run[], in leaving */
     struct task *prev, *next;                          /* in the queue, or in leaving */
     struct client *client;                             /* in the queue */
-    bool was_begun;                                    /* the sampler has accepted the prompt */
     /* --- while it runs */
     bool reads;                 /* has not drawn since it began to run: reads its prompt */
     bool has_begun;             /* a slot holds its tokens */

@@ -99,11 +99,11 @@ static ggl_status cut_after_last(job_prompt *p, ggl_str talk, ggl_error *err) {
     return st;
 }
 
-static ggl_status chat_prompt(job *j, job_prompt *p, const char **param, ggl_error *err) {
+ggl_status answer_chat_prompt(server *s, const ask *a, job_prompt *p, const char **param,
+                              ggl_error *err) {
     static const char asks[] = "{\"add_generation_prompt\": true}",
                       no_tools[] = "{\"tools\": null}";
-    const ask *a = j->ask;
-    const llm_chat *chat = server_chat(j->server);
+    const llm_chat *chat = server_chat(s);
     ggl_str vars[3] = {a->talk};
     size_t n = 1;
     *param = "messages";
@@ -118,7 +118,7 @@ static ggl_status chat_prompt(job *j, job_prompt *p, const char **param, ggl_err
     p->text.s = p->owned;
     if (st == GGL_OK && a->continues)
         st = cut_after_last(p, a->talk, err);
-    return st == GGL_OK ? llm_tokenize(server_tokenizer(j->server), p->text.s, p->text.n,
+    return st == GGL_OK ? llm_tokenize(server_tokenizer(s), p->text.s, p->text.n,
                                        LLM_TOKENIZE_SPECIAL, &p->ids, err)
                         : st;
 }
@@ -163,7 +163,7 @@ static ggl_status make_prompts(job *j, const char **param, ggl_error *err) {
     ggl_status st = GGL_OK;
     for (size_t i = 0; i < j->n_prompts && st == GGL_OK; i++) {
         job_prompt *p = &j->prompt[i];
-        st = a->kind == ASK_CHAT ? chat_prompt(j, p, param, err)
+        st = a->kind == ASK_CHAT ? answer_chat_prompt(j->server, a, p, param, err)
                                  : text_prompt(j, &a->prompt[i], p, param, err);
         if (st == GGL_OK)
             st = check_length(j, p, err);

@@ -35,6 +35,9 @@ typedef struct llm_engine_params {
     /* While sequences generate, pieces of prompts are kept so short that a step takes about this
      * long, in ns; 0: 200 ms. It changes no token. */
     int64_t step_ns;
+    /* Models with states: memory for snapshots of them at the ends of prompts and of common beginnings, so that
+     * these need not run again; 0: 256 MiB. */
+    size_t n_snapshot_bytes;
     /* Guessers, one for each of the sequences that run at once; NULL: nothing is guessed. */
     const llm_guesser *const *guesser; /* [n_parallel] */
     int64_t n_guess_max;
