@@ -239,7 +239,7 @@ ggl_status llm_call_format_load(call_format *f, ggl_str name, ggl_error *err) {
             found = rest.n - 1 == name.n && memcmp(rest.s + 1, name.s, name.n) == 0;
         } else if (found && !read_line(f, line))
             return f->no_memory
-                       ? ggl_fail(err, GGL_NOMEM, "out of memory for a format of calls")
+                       ? ggl_fail(err, GGL_NOMEM, "out of memory for a call format")
                        : ggl_fail(err, GGL_FORMAT, "call_formats.txt: \"%.*s\" cannot be read",
                                   (int)line.n, line.s);
     }

@@ -54,8 +54,8 @@ typedef struct call_format {
     ggl_str quote, cut;
     bool first[256];       /* bytes with which marks begin */
     bool may_start;        /* there is a pattern that begins with ^ */
+    bool no_memory;        /* a string could not be kept */
     struct ggl_arena text; /* of the strings */
-    bool no_memory;        /* for them */
 } call_format;
 
 /* Reads the format of a name. GGL_NOT_FOUND, GGL_NOMEM; GGL_FORMAT: an error in the table itself,
