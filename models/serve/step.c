@@ -1,160 +1,8 @@
-/* A step: which sequences get a place and a slot, which tokens run, and what is drawn. */
-#include <string.h>
-
+/* A step: which tokens run, and what is drawn. */
 #include "engine_impl.h"
-
-enum { WORTH_SHARING = 16 }; /* tokens for which a prompt waits until another one has run them */
 
 static int64_t least(int64_t a, int64_t b) {
     return a < b ? a : b;
-}
-
-/* --- deadlines -------------------------------------------------------------------------------- */
-
-typedef struct expiry {
-    llm_engine *e;
-    int64_t now;
-} expiry;
-
-/* True if the task's deadline has passed; else it counts for the next look. */
-static bool has_expired(const expiry *x, const task *t) {
-    if (t->p.deadline == 0)
-        return false;
-    if (t->p.deadline <= x->now)
-        return true;
-    x->e->deadline = least(x->e->deadline, t->p.deadline);
-    return false;
-}
-
-static void expire_waiting(void *ctx, task *t) {
-    const expiry *x = ctx;
-    if (has_expired(x, t))
-        llm_engine_leave(x->e, t, LLM_END_DEADLINE);
-}
-
-static void expire(llm_engine *e, int64_t now) {
-    expiry x = {e, now};
-    if (now < e->deadline)
-        return;
-    e->deadline = INT64_MAX;
-    for (int i = 0; i < e->n_run; i++)
-        if (has_expired(&x, e->run[i]))
-            llm_task_over(e->run[i], LLM_END_DEADLINE);
-    llm_queue_each(&e->queue, expire_waiting, &x);
-    llm_engine_end_all(e);
-}
-
-/* --- places and slots ------------------------------------------------------------------------- */
-
-static void lend_guesser(llm_engine *e, task *t) {
-    int i = 0;
-    if (!e->p.guesser)
-        return;
-    while (e->is_lent[i])
-        i++;
-    e->is_lent[i] = true;
-    t->guesser = i;
-    t->q.guesser = *e->p.guesser[i];
-    t->q.n_told = 0;
-}
-
-/* run[] is in the order of turns: a task that made room gets its old place. */
-static void insert(llm_engine *e, task *t) {
-    int i = e->n_run++;
-    for (; i > 0 && e->run[i - 1]->turn > t->turn; i--)
-        e->run[i] = e->run[i - 1];
-    e->run[i] = t;
-}
-
-/* Gives waiting tasks the free places. */
-static void admit(llm_engine *e) {
-    while (e->n_run < e->p.n_parallel && e->queue.n > 0) {
-        task *t = llm_queue_first(&e->queue);
-        if (!llm_engine_fits(e, t))
-            return;
-        llm_queue_remove(&e->queue, t);
-        t->where = TASK_RUNS;
-        t->reads = true;
-        t->lead_to = 0;
-        if (t->turn == 0) {
-            t->turn = ++e->last_turn;
-            llm_seq_tell_sampler(&t->q);
-        }
-        lend_guesser(e, t);
-        insert(e, t);
-    }
-}
-
-/* What was run before is used, unless the logits of the prompt have yet to be shown. */
-static bool reuses(const task *t) {
-    return !t->p.no_reuse && (!t->p.prompted || t->n_prompted == t->stats.n_prompt);
-}
-
-/* True while another task runs the beginning that both have. */
-static bool is_led(llm_engine *e, const task *t) {
-    const task *by = t->lead_to > 0 ? llm_table_find(&e->ids, t->leader) : NULL;
-    return by && by->has_begun && by->reads && !by->is_over && by->q.n_kept < t->lead_to;
-}
-
-/* Looks for a task that is about to run the beginning of this one's tokens, when no slot holds nearly as
- * much of it. */
-static bool find_leader(llm_engine *e, task *t) {
-    const int64_t n = t->q.n - 1;
-    int64_t most = 0;
-    task *by = NULL;
-    for (int i = 0; i < e->n_run; i++) {
-        task *o = e->run[i];
-        if (!o->has_begun || !o->reads || o->is_over)
-            continue;
-        const int64_t n_common = llm_seq_common(t->q.token, n, o->q.token, o->q.n);
-        if (n_common > most && n_common > o->q.n_kept) {
-            most = n_common;
-            by = o;
-        }
-    }
-    if (!by || most < llm_kept_offer(&e->kept, &t->q) + WORTH_SHARING)
-        return false;
-    t->leader = by->node.key;
-    t->lead_to = most;
-    /* what cannot go back has to stop there */
-    if (e->kept.has_states || llm_session_cut_limit(e->p.session) < INT64_MAX)
-        llm_task_add_stop(by, most);
-    return true;
-}
-
-/* States are kept where other prompts may part from this one. */
-static void add_stops(llm_engine *e, task *t, int64_t n_common) {
-    if (!e->kept.has_states)
-        return;
-    if (n_common >= t->q.n_kept + WORTH_SHARING)
-        llm_task_add_stop(t, n_common);
-    llm_task_add_stop(t, (t->q.n - 1) / GGL_PAGE * GGL_PAGE);
-}
-
-/* Gives a task a slot, which may hold the beginning of its tokens. */
-static void begin(llm_engine *e, task *t, int64_t now) {
-    ggl_error err;
-    const int64_t n_common = llm_kept_common(&e->kept, &t->q, t->q.n - 1);
-    if (llm_kept_begin(&e->kept, &t->q, reuses(t), &err) != GGL_OK) {
-        llm_task_failed(t, &err);
-        return;
-    }
-    t->has_begun = true;
-    e->kept.slot[t->q.slot].id = t->node.key;
-    add_stops(e, t, n_common);
-    if (t->stats.t_begun == 0) {
-        t->stats.t_begun = now;
-        t->stats.n_reused = t->q.n_kept;
-        e->stats.n_reused += t->q.n_kept;
-    }
-}
-
-static void begin_all(llm_engine *e, int64_t now) {
-    for (int i = 0; i < e->n_run; i++) {
-        task *t = e->run[i];
-        if (!t->has_begun && !is_led(e, t) && !(reuses(t) && find_leader(e, t)))
-            begin(e, t, now);
-    }
 }
 
 /* --- the batch -------------------------------------------------------------------------------- */
@@ -179,6 +27,10 @@ static void put(llm_engine *e, task *t, int64_t n) {
     *(t->reads ? &e->n_prompt : &e->n_generate) += t->n_piece;
 }
 
+static bool is_reading(const task *t) {
+    return t->reads && t->has_begun && !t->is_over;
+}
+
 /* Takes wrong guesses out of the slots of those that generate. Returns their number. */
 static int go_back(llm_engine *e) {
     int n = 0;
@@ -194,37 +46,48 @@ static int go_back(llm_engine *e) {
     return n;
 }
 
-/* The most guesses of each of n sequences that generate, so that neither the rows of logits nor the
- * tokens of the ubatch are too few. */
-static int64_t most_guesses(const llm_engine *e, int n) {
-    const int64_t most = n > 0 ? least(e->n_rows, e->n_ubatch) / n - 1 : 0;
+/* The tokens of the ubatch that those that generate may take, so that prompts go on. */
+static int64_t room_to_generate(const llm_engine *e) {
+    bool any_reads = false;
+    for (int i = 0; i < e->n_run; i++)
+        any_reads |= is_reading(e->run[i]);
+    if (!any_reads)
+        return e->n_ubatch;
+    return e->n_ubatch > 1 ? e->n_ubatch - 1 : e->stats.n_steps % 2;
+}
+
+/* The most guesses of each of n sequences that generate, so that rows of logits suffice and half of the
+ * room is left for prompts. */
+static int64_t most_guesses(const llm_engine *e, int n, int64_t n_room) {
+    const int64_t n_tokens = n_room < e->n_ubatch ? e->n_ubatch / 2 : e->n_ubatch;
+    const int64_t most = n > 0 ? least(e->n_rows, n_tokens) / n - 1 : 0;
     return e->p.guesser && most > 0 ? least(most, e->p.n_guess_max) : 0;
 }
 
 /* Appends the last token of a sequence that generates, and guesses. */
-static void put_next(llm_engine *e, task *t, int64_t n_guess) {
+static void put_next(llm_engine *e, task *t, int64_t n_guess, int64_t n_room) {
     ggl_error err;
     if (t->p.n_max >= 0)
         n_guess = least(n_guess, t->p.n_max - t->q.n_drawn - 1);
-    if (llm_seq_guess(&t->q, least(n_guess, e->n_ubatch - e->n - 1), &err) != GGL_OK)
+    if (llm_seq_guess(&t->q, least(n_guess, n_room - 1), &err) != GGL_OK)
         llm_task_failed(t, &err);
     else
-        put(e, t, e->n_ubatch - e->n);
+        put(e, t, n_room);
 }
 
 /* Those for which there is no room come first in the next step. */
-static void put_generating(llm_engine *e, int64_t n_guess) {
+static void put_generating(llm_engine *e, int64_t n_guess, int64_t n_room) {
     const int n = e->n_run, first = e->next < n ? e->next : 0;
     e->next = 0;
     for (int k = 0; k < n; k++) {
         task *t = e->run[(first + k) % n];
         if (t->reads || t->is_over)
             continue;
-        if (e->n == e->n_ubatch) {
+        if (e->n >= n_room) {
             e->next = (first + k) % n;
             return;
         }
-        put_next(e, t, n_guess);
+        put_next(e, t, n_guess, n_room - e->n);
     }
 }
 
@@ -235,10 +98,6 @@ static int64_t wanted_piece(const llm_engine *e, const task *t) {
         return n;
     const int64_t n_rows = e->n_rows - e->n_want;
     return least(n, n_rows > 1 ? n_rows : 1);
-}
-
-static bool is_reading(const task *t) {
-    return t->reads && t->has_begun && !t->is_over;
 }
 
 /* Fills the room with pieces of prompts. */
@@ -353,8 +212,8 @@ static void fill(llm_engine *e) {
     e->n = e->n_want = e->n_prompt = e->n_generate = e->n_taken = 0;
     for (int i = 0; i < e->n_run; i++)
         e->run[i]->n_piece = 0;
-    const int64_t n_guess = llm_engine_make_room(e, most_guesses(e, go_back(e)));
-    put_generating(e, n_guess);
+    const int64_t n_room = room_to_generate(e), n_guess = most_guesses(e, go_back(e), n_room);
+    put_generating(e, llm_engine_make_room(e, n_guess), n_room);
     put_prompts(e);
 }
 
@@ -373,9 +232,7 @@ static void take_snapshots(llm_engine *e) {
 
 static ggl_status step(llm_engine *e, ggl_error *err) {
     const int64_t now = llm_engine_now(e);
-    expire(e, now);
-    admit(e);
-    begin_all(e, now);
+    llm_engine_admit(e, now);
     fill(e);
     while (e->n == 0 && llm_engine_unblock(e))
         fill(e);

@@ -393,6 +393,10 @@ void answer_start(server *s, const dialect *d, ask *a, const http_request *q, ht
         answer_error(d, &no_vectors, r);
         return;
     }
+    if (a->is_empty) {
+        answer_empty(s, d, a, r);
+        return;
+    }
     job *j = job_new(s, d, a, q, r);
     if (!j) {
         ask_free(a);

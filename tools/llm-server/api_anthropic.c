@@ -1,9 +1,9 @@
 /* Anthropic's /v1/messages. */
 #include "api_anthropic.h"
 
+#include "api_openai.h"
 #include "api_pieces.h"
 #include "api_shape.h"
-#include "fields_sampling.h"
 
 /* --- reading ------------------------------------------------------------------------------------ */
 
@@ -117,20 +117,25 @@ typedef struct format {
     const json_value *type, *schema;
 } format;
 
-static ggl_status read_format(ask *a, const json_value *v, const server_facts *facts,
-                              ggl_error *err) {
+static ggl_status read_format(ask *a, const json_value *v, ggl_error *err) {
     static const shape_row rows[] = {
         {"type", SHAPE_STRING | SHAPE_REQUIRED, offsetof(format, type), NULL},
         {"schema", SHAPE_OBJECT | SHAPE_REQUIRED, offsetof(format, schema), NULL},
         {0}};
     format f;
-    (void)facts;
     const ggl_status st = read_shape(&f, sizeof f, v, rows, err);
     if (st != GGL_OK)
-        return ggl_within(err, st, "format");
+        return st;
     if (!llm_json_is(f.type, "json_schema"))
-        return ggl_fail(err, GGL_USAGE, "format: \"type\" must be \"json_schema\"");
+        return ggl_fail(err, GGL_USAGE, "\"type\" must be \"json_schema\"");
     return ask_set_form(a, ASK_SCHEMA, f.schema, err);
+}
+
+static ggl_status read_output_format(ask *a, const json_value *v, const server_facts *facts,
+                                     ggl_error *err) {
+    (void)facts;
+    const ggl_status st = read_format(a, v, err);
+    return st == GGL_OK ? st : ggl_within(err, st, "output_format");
 }
 
 typedef struct output_config {
@@ -146,14 +151,18 @@ static ggl_status read_output_config(ask *a, const json_value *v, const server_f
         {0}};
     static const char *const efforts[] = {"low", "medium", "high", "xhigh", "max"};
     output_config c;
+    (void)facts;
     ggl_status st = read_shape(&c, sizeof c, v, rows, err);
     if (st == GGL_OK && c.effort && which(c.effort, efforts, 5) < 0)
         st = ggl_fail(err, GGL_USAGE,
                       "\"effort\" must be \"low\", \"medium\", \"high\", \"xhigh\" or \"max\"");
     if (st == GGL_OK && c.effort)
         own_of(a)->effort = json_str(c.effort);
-    if (st == GGL_OK && c.format)
-        st = read_format(a, c.format, facts, err);
+    if (st == GGL_OK && c.format) {
+        st = read_format(a, c.format, err);
+        if (st != GGL_OK)
+            (void)ggl_within(err, st, "format");
+    }
     return st == GGL_OK ? st : ggl_within(err, st, "output_config");
 }
 
@@ -178,14 +187,14 @@ static ggl_status read_context_edits(ask *a, const json_value *v, const server_f
 
 #define SAMPLING_AT(member) FIELD_AT(sampling.member)
 #define COMMON_FIELDS                                                                              \
-    {.name = "model", .kind = FIELD_FN, .fn = read_model},                                         \
+    {.name = "model", .kind = FIELD_FN, .fn = openai_field_model},                                 \
         {.name = "system", .kind = FIELD_FN, .fn = read_system},                                   \
         {.name = "messages", .kind = FIELD_FN, .fn = read_messages},                               \
         {.name = "tools", .kind = FIELD_FN, .fn = anthropic_tools},                                \
         {.name = "tool_choice", .kind = FIELD_FN, .fn = read_tool_choice},                         \
         {.name = "thinking", .kind = FIELD_FN, .fn = read_thinking},                               \
         {.name = "output_config", .kind = FIELD_FN, .fn = read_output_config},                     \
-        {.name = "output_format", .kind = FIELD_FN, .fn = read_format},                            \
+        {.name = "output_format", .kind = FIELD_FN, .fn = read_output_format},                     \
         {.name = "context_management", .kind = FIELD_FN, .fn = read_context_edits},                \
         {.name = "cache_control", .kind = FIELD_IGNORED},                                          \
         {.name = "speed", .kind = FIELD_IGNORED},                                                  \
@@ -223,7 +232,7 @@ static const field fields[] = {
      .why = "this server has one model"},
     {0}};
 
-static const field count_fields[] = {COMMON_FIELDS, {0}};
+const field anthropic_count_fields[] = {COMMON_FIELDS, {0}};
 
 static ggl_status read_by(ask *a, const field *table, const server_facts *facts, const char **param,
                           ggl_error *err) {
@@ -247,7 +256,7 @@ ggl_status anthropic_read(ask *a, const server_facts *facts, const char **param,
 
 ggl_status anthropic_read_count(ask *a, const server_facts *facts, const char **param,
                                 ggl_error *err) {
-    return read_by(a, count_fields, facts, param, err);
+    return read_by(a, anthropic_count_fields, facts, param, err);
 }
 
 /* --- writing ------------------------------------------------------------------------------------ */
@@ -269,14 +278,15 @@ static const char *stop_reason(const answer_choice *c) {
     return "end_turn";
 }
 
-/* Tokens of the prompt that were computed before are not among input_tokens. */
+/* Tokens of the prompt that were computed before are not among input_tokens. When a stream begins, only the
+ * length of the prompt is known. */
 static void put_usage(llm_json_out *out, const answer *x) {
     const answer_counts *n = &x->counts;
+    const int64_t n_prompt = n->n_prompt > 0 || !x->n_choices ? n->n_prompt : x->choice[0].n_prompt;
     put_format(out,
                "{\"input_tokens\": %lld, \"cache_creation_input_tokens\": 0, "
                "\"cache_read_input_tokens\": %lld, \"output_tokens\": %lld",
-               (long long)(n->n_prompt - n->n_reused), (long long)n->n_reused,
-               (long long)n->n_drawn);
+               (long long)(n_prompt - n->n_reused), (long long)n->n_reused, (long long)n->n_drawn);
     if (n->n_reasoning > 0)
         put_format(out, ", \"output_tokens_details\": {\"thinking_tokens\": %lld}",
                    (long long)n->n_reasoning);
@@ -330,7 +340,7 @@ static void put_message(llm_json_out *out, const answer *x, const answer_choice 
     put_format(
         out,
         "{\"id\": \"msg_%s\", \"type\": \"message\", \"role\": \"assistant\", \"model\": ", x->id);
-    put_model(out, x);
+    openai_put_model(x, out);
     llm_json_put_text(out, ", \"content\": [");
     for (size_t i = 0; c && i < c->n_parts; i++) {
         llm_json_put_text(out, i ? ", " : "");
@@ -484,4 +494,5 @@ const dialect api_anthropic_messages = {
     .alive = alive,
     .error = error,
     .own_size = sizeof(stream),
+    .fields = fields,
 };

@@ -17,6 +17,7 @@ ggl_status anthropic_read(ask *a, const server_facts *facts, const char **param,
 /* Reads those of /v1/messages/count_tokens: the same without max_tokens. */
 ggl_status anthropic_read_count(ask *a, const server_facts *facts, const char **param,
                                 ggl_error *err);
+extern const field anthropic_count_fields[];
 /* Fills ask.talk from system, messages and tools. (api_anthropic_talk.c) */
 ggl_status anthropic_talk(ask *a, const char **param, ggl_error *err);
 /* Reads the list of tools into ask.tools, in OpenAI's form; GGL_UNSUPPORTED: tools of the API's own servers. */

@@ -1,8 +1,8 @@
 /* llama.cpp's /completion and /infill. */
 #include "api_fim.h"
+#include "api_openai.h"
 #include "api_pieces.h"
 #include "api_shape.h"
-#include "fields_sampling.h"
 #include "llm/tokenizer.h"
 
 #include <math.h>
@@ -183,7 +183,7 @@ static ggl_status read_suffix(ask *a, const json_value *v, const server_facts *f
 }
 
 #define OWN_FIELDS                                                                                 \
-    {.name = "model", .kind = FIELD_FN, .fn = read_model},                                         \
+    {.name = "model", .kind = FIELD_FN, .fn = openai_field_model},                                 \
         {.name = "prompt", .kind = FIELD_FN, .fn = take_prompt},                                   \
         {.name = "n_predict", .kind = FIELD_INT, .at = FIELD_AT(n_max), .min = -1, .max = 1e9},    \
         {.name = "max_tokens", .kind = FIELD_INT, .at = FIELD_AT(n_max), .min = -1, .max = 1e9},   \
@@ -268,7 +268,7 @@ static void put_probability(llm_json_out *out, const answer *x, int32_t id, ggl_
     if (x->ask->sampled_probs)
         put_format(out, ", \"prob\": %.17g", exp(logprob));
     else
-        llm_json_put_text(out, ", \"logprob\": "), put_logprob(out, logprob);
+        llm_json_put_text(out, ", \"logprob\": "), openai_put_double(out, logprob);
 }
 
 static void put_token(llm_json_out *out, const answer *x, const answer_token *t) {
@@ -305,13 +305,8 @@ static void put_tokens(llm_json_out *out, const answer *x, const answer_part *pa
 
 /* The text of an answer: all of its parts are content. */
 static void put_content(llm_json_out *out, const answer_part *part, size_t n) {
-    llm_json_out text = {0};
-    for (size_t i = 0; i < n; i++)
-        if (part[i].text.n > 0)
-            llm_json_put(&text, part[i].text.s, part[i].text.n);
-    put_member_text(out, "content", (ggl_str){text.s ? text.s : "", text.n});
-    out->failed |= text.failed;
-    ggl_free(text.s);
+    llm_json_put_text(out, ", \"content\": ");
+    openai_put_texts(part, n, PART_CONTENT, out);
 }
 
 static void put_settings(llm_json_out *out, const answer *x, const answer_choice *c) {
@@ -350,7 +345,7 @@ static void put_final(llm_json_out *out, const answer *x, const answer_choice *c
     put_content(out, c->part, x->ask->stream ? 0 : c->n_parts);
     put_tokens(out, x, c->part, x->ask->stream ? 0 : c->n_parts);
     put_format(out, ", \"id_slot\": %d, \"stop\": true, \"model\": ", x->ask->only_slot);
-    put_model(out, x);
+    openai_put_model(x, out);
     put_format(out,
                ", \"tokens_predicted\": %lld, \"tokens_evaluated\": %lld, \"tokens_cached\": %lld, "
                "\"truncated\": %s, \"stop_type\": \"%s\"",
@@ -361,7 +356,7 @@ static void put_final(llm_json_out *out, const answer *x, const answer_choice *c
     put_settings(out, x, c);
     put_member_text(out, "prompt", c->prompt.s ? c->prompt : (ggl_str){"", 0});
     llm_json_put_text(out, ", \"timings\": ");
-    put_timings(out, c);
+    openai_put_timings(x, c, out);
     llm_json_put_text(out, "}");
 }
 
@@ -434,7 +429,7 @@ static void part(const answer *x, const answer_choice *c, const answer_part *p, 
                x->ask->only_slot, (long long)c->n_drawn, (long long)c->n_prompt);
     if (((const own_ask *)x->ask->own)->timings) {
         llm_json_put_text(out, ", \"timings\": ");
-        put_timings(out, c);
+        openai_put_timings(x, c, out);
     }
     llm_json_put_text(out, "}\n\n");
 }
@@ -476,7 +471,8 @@ const dialect api_llamacpp_completion = {.name = "llama.cpp.completion",
                                          .part = part,
                                          .end_choice = end_choice,
                                          .alive = alive,
-                                         .error = error};
+                                         .error = error,
+                                         .fields = fields};
 
 const dialect api_llamacpp_infill = {.name = "llama.cpp.infill",
                                      .stream_type = "text/event-stream",
@@ -485,4 +481,5 @@ const dialect api_llamacpp_infill = {.name = "llama.cpp.infill",
                                      .part = part,
                                      .end_choice = end_choice,
                                      .alive = alive,
-                                     .error = error};
+                                     .error = error,
+                                     .fields = infill_fields};

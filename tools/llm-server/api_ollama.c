@@ -4,9 +4,9 @@
 #include <time.h>
 
 #include "api_fim.h"
+#include "api_openai.h"
 #include "api_pieces.h"
 #include "api_shape.h"
-#include "fields_sampling.h"
 
 /* --- reading ------------------------------------------------------------------------------------ */
 
@@ -134,7 +134,7 @@ static ggl_status read_options(ask *a, const json_value *v, const server_facts *
     { .name = name_, .kind = FIELD_FN, .fn = fn_ }
 
 #define ANSWER_FIELDS                                                                              \
-    READ("model", read_model), READ("options", read_options), READ("format", read_format),         \
+    READ("model", openai_field_model), READ("options", read_options), READ("format", read_format), \
         READ("think", read_think), READ("logprobs", read_logprobs),                                \
         READ("top_logprobs", read_top_logprobs), IGNORED("keep_alive"),                            \
         {.name = "stream", .kind = FIELD_BOOL, .at = FIELD_AT(stream)},                            \
@@ -160,7 +160,7 @@ static const field chat_fields[] = {
     ANSWER_FIELDS, READ("messages", read_messages), READ("tools", ollama_tools), {0}};
 
 #define EMBED_FIELDS                                                                               \
-    READ("model", read_model), IGNORED("options"), IGNORED("keep_alive"),                          \
+    READ("model", openai_field_model), IGNORED("options"), IGNORED("keep_alive"),                  \
         REFUSED("truncate", field_is_false, "a text that is too long is an error; shorten it"),    \
         REFUSED("dimensions", field_is_zero, "cut the vectors, and scale them to length 1 again")
 
@@ -202,7 +202,7 @@ static ggl_status field_is_one(ask *a, const json_value *v, const server_facts *
                : ggl_fail(err, GGL_UNSUPPORTED, "not supported");
 }
 
-static const field option_fields[] = {
+const field ollama_option_fields[] = {
 #include "fields_sampling.def"
     READ("num_predict", read_num_predict),
     READ("num_ctx", read_num_ctx),
@@ -226,7 +226,7 @@ static const field option_fields[] = {
 static ggl_status read_options(ask *a, const json_value *v, const server_facts *facts,
                                ggl_error *err) {
     const char *param = NULL;
-    const ggl_status st = read_fields(a, v, option_fields, facts, &param, err);
+    const ggl_status st = read_fields(a, v, ollama_option_fields, facts, &param, err);
     return st == GGL_OK ? st : ggl_within(err, st, "options");
 }
 
@@ -263,9 +263,7 @@ static ggl_status read_by(ask *a, const field *table, const server_facts *facts,
 
 /* Nothing is asked for, which is how clients load a model: an answer without choices. */
 static ggl_status ask_nothing(ask *a) {
-    a->kind = ASK_TEXT;
-    a->n_prompts = 0;
-    own_of(a)->only_load = true;
+    a->is_empty = true;
     return GGL_OK;
 }
 
@@ -292,7 +290,8 @@ static ggl_status read_generate(ask *a, const server_facts *facts, const char **
     if (own->suffix.n == 0)
         return one_prompt(a, err);
     *param = "suffix";
-    return fim_prompt(a, facts, own->prompt, own->suffix, (ggl_str){"", 0}, err);
+    const ggl_status filled = fim_prompt(a, facts, own->prompt, own->suffix, (ggl_str){"", 0}, err);
+    return filled == GGL_OK ? filled : ggl_within(err, filled, "suffix");
 }
 
 static ggl_status read_chat(ask *a, const server_facts *facts, const char **param, ggl_error *err) {
@@ -307,17 +306,11 @@ static ggl_status read_chat(ask *a, const server_facts *facts, const char **para
     return ollama_talk(a, param, err);
 }
 
-static ggl_status no_embeddings(ggl_error *err) {
-    return ggl_fail(err, GGL_UNSUPPORTED, "this model gives no embeddings");
-}
-
 static ggl_status read_embeddings(ask *a, const server_facts *facts, const char **param,
                                   ggl_error *err) {
     a->kind = ASK_EMBED;
     const ggl_status st = read_by(a, embeddings_fields, facts, param, err);
-    if (st != GGL_OK)
-        return st;
-    return facts->n_embd > 0 ? one_prompt(a, err) : no_embeddings(err);
+    return st == GGL_OK ? one_prompt(a, err) : st;
 }
 
 static ggl_status read_embed(ask *a, const server_facts *facts, const char **param,
@@ -331,8 +324,6 @@ static ggl_status read_embed(ask *a, const server_facts *facts, const char **par
         *param = "input";
         return ggl_fail(err, GGL_USAGE, "\"input\" is missing");
     }
-    if (facts->n_embd == 0)
-        return no_embeddings(err);
     const bool one = input->kind == JSON_STRING;
     a->n_prompts = one ? 1 : input->n;
     a->prompt = ggl_arena_alloc(&a->arena, a->n_prompts + 1, sizeof *a->prompt);
@@ -357,7 +348,7 @@ static void put_head(llm_json_out *out, const answer *x) {
     if (gmtime_r(&t, &tm))
         strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm);
     llm_json_put_text(out, "{\"model\": ");
-    put_model(out, x);
+    openai_put_model(x, out);
     put_format(out, ", \"created_at\": \"%s\"", text);
 }
 
@@ -365,7 +356,7 @@ static void put_one_logprob(llm_json_out *out, ggl_str text, double logprob) {
     llm_json_put_text(out, "{\"token\": ");
     llm_json_put_string(out, text);
     llm_json_put_text(out, ", \"logprob\": ");
-    put_logprob(out, logprob);
+    openai_put_double(out, logprob);
     llm_json_put_text(out, ", \"bytes\": ");
     put_bytes(out, text);
 }
@@ -403,17 +394,6 @@ static void put_calls(llm_json_out *out, const answer_part *part, size_t n_parts
     llm_json_put_text(out, n ? "]" : "");
 }
 
-/* Joins the texts of the parts of a kind. */
-static void put_joined(llm_json_out *out, const answer_part *part, size_t n, part_kind kind) {
-    llm_json_out text = {0};
-    for (size_t i = 0; i < n; i++)
-        if (part[i].kind == kind && part[i].text.n > 0)
-            llm_json_put(&text, part[i].text.s, part[i].text.n);
-    llm_json_put_string(out, (ggl_str){text.s ? text.s : "", text.n});
-    out->failed |= text.failed;
-    ggl_free(text.s);
-}
-
 static bool has_kind(const answer_part *part, size_t n, part_kind kind) {
     for (size_t i = 0; i < n; i++)
         if (part[i].kind == kind)
@@ -426,10 +406,10 @@ static void put_parts(llm_json_out *out, const answer *x, const answer_part *par
     size_t n_logprobs = 0;
     llm_json_put_text(out, is_chat(x) ? ", \"message\": {\"role\": \"assistant\", \"content\": "
                                       : ", \"response\": ");
-    put_joined(out, part, n, PART_CONTENT);
+    openai_put_texts(part, n, PART_CONTENT, out);
     if (has_kind(part, n, PART_REASONING)) {
         llm_json_put_text(out, ", \"thinking\": ");
-        put_joined(out, part, n, PART_REASONING);
+        openai_put_texts(part, n, PART_REASONING, out);
     }
     put_calls(out, part, n);
     llm_json_put_text(out, is_chat(x) ? "}" : "");
@@ -502,7 +482,7 @@ static void put_vector(llm_json_out *out, const float *v, int64_t n) {
 static void embed_whole(const answer *x, llm_json_out *out) {
     const int64_t n = x->facts->n_embd;
     llm_json_put_text(out, "{\"model\": ");
-    put_model(out, x);
+    openai_put_model(x, out);
     llm_json_put_text(out, ", \"embeddings\": [");
     for (int i = 0; i < x->n_choices; i++) {
         llm_json_put_text(out, i ? ", " : "");
@@ -525,7 +505,8 @@ const dialect api_ollama_generate = {.name = "ollama.generate",
                                      .whole = whole,
                                      .part = part,
                                      .end = end,
-                                     .error = error};
+                                     .error = error,
+                                     .fields = generate_fields};
 
 const dialect api_ollama_chat = {.name = "ollama.chat",
                                  .stream_type = "application/x-ndjson",
@@ -533,12 +514,17 @@ const dialect api_ollama_chat = {.name = "ollama.chat",
                                  .whole = whole,
                                  .part = part,
                                  .end = end,
-                                 .error = error};
+                                 .error = error,
+                                 .fields = chat_fields};
 
-const dialect api_ollama_embed = {
-    .name = "ollama.embed", .read = read_embed, .whole = embed_whole, .error = error};
+const dialect api_ollama_embed = {.name = "ollama.embed",
+                                  .read = read_embed,
+                                  .whole = embed_whole,
+                                  .error = error,
+                                  .fields = embed_fields};
 
 const dialect api_ollama_embeddings = {.name = "ollama.embeddings",
                                        .read = read_embeddings,
                                        .whole = embeddings_whole,
-                                       .error = error};
+                                       .error = error,
+                                       .fields = embeddings_fields};

@@ -7,17 +7,6 @@
 
 #include "llm/tokenizer.h"
 
-ggl_status read_model(ask *a, const json_value *v, const server_facts *facts, ggl_error *err) {
-    (void)facts;
-    if (v->kind != JSON_STRING)
-        return ggl_fail(err, GGL_USAGE, "\"model\" must be a string, not %s",
-                        llm_json_kind_text((json_kind)v->kind));
-    if (v->n == 0 || memchr(v->s, '\0', v->n))
-        return ggl_fail(err, GGL_USAGE, "\"model\" is empty, or has a NUL; it may be left out");
-    a->model = ggl_arena_strndup(&a->arena, v->s, v->n);
-    return a->model ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory for a request");
-}
-
 void put_format(llm_json_out *out, const char *fmt, ...) {
     char text[512];
     va_list args;
@@ -25,15 +14,6 @@ void put_format(llm_json_out *out, const char *fmt, ...) {
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
     llm_json_put_text(out, text);
-}
-
-void put_model(llm_json_out *out, const answer *x) {
-    const char *name = x->ask->model ? x->ask->model : x->facts->model;
-    llm_json_put_string(out, (ggl_str){name, strlen(name)});
-}
-
-void put_logprob(llm_json_out *out, double logprob) {
-    put_format(out, "%.17g", isfinite(logprob) ? logprob : -9999.0);
 }
 
 void put_bytes(llm_json_out *out, ggl_str s) {
@@ -111,26 +91,6 @@ void put_sampling(llm_json_out *out, const llm_sampler_params *p) {
     put_float(out, "mirostat_eta", p->mirostat_eta);
     put_biases(out, p);
     put_stages(out, p);
-}
-
-/* n of something in so many seconds: the members of `timings` that begin with `what`. */
-static void put_pace(llm_json_out *out, const char *what, int64_t n, double seconds) {
-    const double each = n > 0 ? seconds / (double)n : 0,
-                 pace = seconds > 0 ? (double)n / seconds : 0;
-    put_format(out,
-               ", \"%s_n\": %lld, \"%s_ms\": %.3f, \"%s_per_token_ms\": %.6g, "
-               "\"%s_per_second\": %.6g",
-               what, (long long)n, what, 1e3 * seconds, what, 1e3 * each, what, pace);
-}
-
-void put_timings(llm_json_out *out, const answer_choice *c) {
-    put_format(out, "{\"cache_n\": %lld", (long long)c->n_reused);
-    put_pace(out, "prompt", c->n_prompt - c->n_reused, c->prompt_s);
-    put_pace(out, "predicted", c->n_drawn, c->generate_s);
-    if (c->n_guessed > 0)
-        put_format(out, ", \"draft_n\": %lld, \"draft_n_accepted\": %lld", (long long)c->n_guessed,
-                   (long long)c->n_right);
-    llm_json_put_text(out, "}");
 }
 
 ggl_str token_text(const server_facts *facts, int32_t id) {

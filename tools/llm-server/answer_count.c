@@ -1,37 +1,23 @@
 /* Anthropic's /v1/messages/count_tokens: how long the prompt of a request would be. */
-#include "api_anthropic.h"
-
 #include <stdio.h>
 
-#include "server.h"
-
-/* Renders the conversation, and counts its tokens. */
-static ggl_status count_prompt(server *s, const ask *a, size_t *n, ggl_error *err) {
-    static const char asks[] = "{\"add_generation_prompt\": true}";
-    const ggl_str vars[] = {a->talk, {asks, sizeof asks - 1}};
-    llm_tokens ids = {0};
-    char *text = NULL;
-    size_t size = 0;
-    if (!server_chat(s))
-        return ggl_fail(err, GGL_UNSUPPORTED, "the model has no chat template");
-    ggl_status st =
-        llm_chat_prompt(server_chat(s), vars, a->continues ? 1 : 2, NULL, &text, &size, err);
-    if (st == GGL_OK)
-        st = llm_tokenize(server_tokenizer(s), text, size, LLM_TOKENIZE_SPECIAL, &ids, err);
-    *n = ids.n;
-    llm_tokens_fini(&ids);
-    ggl_free(text);
-    return st;
-}
+#include "answer_impl.h"
+#include "api_anthropic.h"
 
 static ggl_status count(server *s, ask *a, ggl_str body, size_t *n, const char **param,
                         ggl_error *err) {
+    job_prompt prompt = {0};
     if (!a)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a request");
     ggl_status st = llm_json_parse(&a->doc, body.s, body.n, "request", err);
     if (st == GGL_OK)
         st = anthropic_read_count(a, server_get_facts(s), param, err);
-    return st == GGL_OK ? count_prompt(s, a, n, err) : st;
+    if (st == GGL_OK)
+        st = answer_chat_prompt(s, a, &prompt, param, err);
+    *n = prompt.ids.n;
+    llm_tokens_fini(&prompt.ids);
+    ggl_free(prompt.owned);
+    return st;
 }
 
 void api_anthropic_count(server *s, const http_request *q, http_reply *r) {
