@@ -65,9 +65,9 @@ static ggl_status read_reasoning_format(ask *a, const json_value *v, const serve
                                         ggl_error *err) {
     (void)facts;
     a->raw_marks = llm_json_is(v, "none");
-    if (a->raw_marks || llm_json_is(v, "auto") || llm_json_is(v, "deepseek"))
+    if (a->raw_marks || llm_json_is(v, "auto"))
         return GGL_OK;
-    return wrong(err, "reasoning_format", "\"auto\", \"deepseek\" or \"none\"");
+    return wrong(err, "reasoning_format", "\"auto\" or \"none\"");
 }
 
 static ggl_status is_object(ask *a, const json_value *v, const server_facts *facts,
@@ -365,6 +365,7 @@ static void chat_end(const answer *x, llm_json_out *out) {
 }
 
 const dialect api_openai_chat = {.name = "openai_chat",
+                                 .fields = fields,
                                  .stream_type = "text/event-stream",
                                  .read = read_chat,
                                  .whole = chat_whole,

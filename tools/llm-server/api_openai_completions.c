@@ -264,6 +264,7 @@ static void text_end(const answer *x, llm_json_out *out) {
 }
 
 const dialect api_openai_completions = {.name = "openai_completions",
+                                        .fields = fields,
                                         .stream_type = "text/event-stream",
                                         .read = read_completions,
                                         .whole = text_whole,

@@ -109,6 +109,7 @@ static void embeddings_whole(const answer *x, llm_json_out *out) {
 }
 
 const dialect api_openai_embeddings = {.name = "openai_embeddings",
+                                       .fields = fields,
                                        .read = read_embeddings,
                                        .whole = embeddings_whole,
                                        .error = openai_error};

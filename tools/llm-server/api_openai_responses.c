@@ -193,6 +193,7 @@ static ggl_status read_responses(ask *a, const server_facts *facts, const char *
 }
 
 const dialect api_openai_responses = {.name = "openai_responses",
+                                      .fields = fields,
                                       .stream_type = "text/event-stream",
                                       .read = read_responses,
                                       .whole = openai_responses_whole,

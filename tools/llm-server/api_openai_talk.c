@@ -162,17 +162,19 @@ ggl_status openai_put_content(ask *a, llm_json_out *out, const json_value *conte
 
 /* --- calls -------------------------------------------------------------------------------------- */
 
+/* Text that is no JSON object stays a string: models write such calls, too. */
 static void put_arguments(llm_json_out *out, const json_value *arguments) {
     llm_json *doc = NULL;
-    const bool is_text = arguments && arguments->kind == JSON_STRING;
-    if (!arguments || arguments->kind == JSON_NULL || (is_text && arguments->n == 0))
+    ggl_status st = GGL_FORMAT;
+    if (!arguments || arguments->kind == JSON_NULL ||
+        (arguments->kind == JSON_STRING && arguments->n == 0)) {
         llm_json_put_text(out, "{}");
-    else if (is_text &&
-             llm_json_parse(&doc, arguments->s, arguments->n, "arguments", NULL) == GGL_OK &&
-             doc->root.kind == JSON_OBJECT)
-        llm_json_put_value(out, &doc->root);
-    else
-        llm_json_put_value(out, arguments);
+        return;
+    }
+    if (arguments->kind == JSON_STRING)
+        st = llm_json_parse(&doc, arguments->s, arguments->n, "arguments", NULL);
+    llm_json_put_value(out, st == GGL_OK && doc->root.kind == JSON_OBJECT ? &doc->root : arguments);
+    out->failed = out->failed || st == GGL_NOMEM;
     llm_json_free(doc);
 }
 

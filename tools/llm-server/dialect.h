@@ -114,8 +114,7 @@ typedef struct dialect {
     /* An error: as the body, or, in a stream that has begun, as an event. */
     void (*error)(const api_error *e, bool in_stream, llm_json_out *out);
     size_t own_size;
-    const struct field
-        *fields; /* of the request; NULL: not shown. Tests compare them with the documents. */
+    const struct field *fields; /* the table of the request's fields, for documents and tests */
 } dialect;
 
 /* --- asks (dialect.c) --------------------------------------------------------------------------- */
