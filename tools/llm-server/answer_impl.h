@@ -24,6 +24,7 @@ struct answers {
     answer_grammars *grammars;
     job *first; /* those that the engine has; on the engine's thread */
     size_t n;
+    answers_times first_tokens;
     /* The engine's clock. */
     int64_t (*clock)(void *ctx);
     void *clock_ctx;

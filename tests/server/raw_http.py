@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The HTTP layer of llm-server through raw sockets: http.py PROGRAM CASE. PROGRAM is tests/server/http_server.c. No case asserts
+"""The HTTP layer of llm-server through raw sockets: raw_http.py PROGRAM CASE. PROGRAM is tests/server/http_server.c. No case asserts
 a time; those that wait give up after a minute."""
 import random
 import socket
