@@ -223,6 +223,7 @@ llm_slot_info llm_engine_slot(const llm_engine *e, int slot) {
         return info;
     info.n_past = llm_session_n_past(e->p.session, slot);
     info.id = e->kept.slot[slot].id;
+    info.n_shared = llm_kept_shared(&e->kept, slot);
     if (info.n_past > 0)
         info.use = LLM_SLOT_KEPT;
     for (int i = 0; i < e->n_run; i++) {

@@ -1,5 +1,5 @@
-/* Shared by engine.c (sequences come and go), pages.c (memory for them) and step.c (what a step
- * runs). */
+/* Shared by engine.c (sequences come and go), pages.c (memory for them), admit.c (which ones run) and
+ * step.c (what a step runs). */
 #ifndef LLM_ENGINE_IMPL_H
 #define LLM_ENGINE_IMPL_H
 
@@ -54,5 +54,11 @@ int64_t llm_engine_most_piece(llm_engine *e, const task *t, int64_t n, int64_t n
 /* Nothing could run: the task that began last makes room for the others, or ends if there are none. False:
  * no task has begun, and nothing was done. */
 bool llm_engine_unblock(llm_engine *e);
+
+/* --- places and slots (admit.c) --------------------------------------------------------------- */
+
+/* Ends what has passed its deadline, gives waiting tasks free places, and slots to those that need not wait
+ * for another one to run the beginning of their prompt. */
+void llm_engine_admit(llm_engine *e, int64_t now);
 
 #endif

@@ -50,25 +50,43 @@ static int choose_victim(const kept *k) {
     return best;
 }
 
-/* How many tokens slot i has in common with the beginning of q[0 .. n). */
-static int64_t common(const kept *k, int i, const seq *q, int64_t n) {
+/* The tokens of slot i; *n: their number. */
+static const int32_t *tokens(const kept *k, int i, int64_t *n) {
     const kept_slot *s = &k->slot[i];
-    const int32_t *token = s->by ? s->by->token : s->token;
-    return llm_seq_common(q->token, n, token, s->by ? s->by->n_kept : s->n);
+    *n = s->by ? s->by->n_kept : s->n;
+    return s->by ? s->by->token : s->token;
 }
 
-int64_t llm_kept_common(const kept *k, const seq *q, int64_t n) {
+/* How many tokens slot i has in common with the beginning of id[0 .. n). */
+static int64_t common(const kept *k, int i, const int32_t *id, int64_t n) {
+    int64_t n_slot;
+    const int32_t *token = tokens(k, i, &n_slot);
+    return llm_seq_common(id, n, token, n_slot);
+}
+
+/* The most that a slot other than `but` has. */
+static int64_t most_common(const kept *k, int but, const int32_t *id, int64_t n) {
     int64_t most = 0;
     for (int i = 0; i < k->n; i++) {
-        const int64_t n_common = common(k, i, q, n);
+        const int64_t n_common = i == but ? 0 : common(k, i, id, n);
         most = n_common > most ? n_common : most;
     }
     return most;
 }
 
+int64_t llm_kept_common(const kept *k, const seq *q) {
+    return most_common(k, -1, q->token, q->n - 1);
+}
+
+int64_t llm_kept_shared(const kept *k, int slot) {
+    int64_t n;
+    const int32_t *token = tokens(k, slot, &n);
+    return most_common(k, slot, token, n) / GGL_PAGE * GGL_PAGE;
+}
+
 /* How many of the tokens of q but the last slot i may offer. */
 static int64_t offers(kept *k, int i, const seq *q) {
-    const int64_t n = common(k, i, q, q->n - 1);
+    const int64_t n = common(k, i, q->token, q->n - 1);
     if (!k->has_states || n == 0 || n == llm_session_n_past(k->session, i))
         return n;
     /* the slot's states are those after its last token */

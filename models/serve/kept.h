@@ -29,10 +29,12 @@ typedef struct kept {
 ggl_status llm_kept_init(kept *k, llm_session *s, size_t snapshot_bytes, ggl_error *err);
 void llm_kept_fini(kept *k);
 
-/* The most tokens that any slot has in common with the beginning of q[0 .. n), and the most of those
- * that llm_kept_begin could take over. */
-int64_t llm_kept_common(const kept *k, const seq *q, int64_t n);
+/* The most tokens that any slot has in common with q, not counting q's last, and the most of those that
+ * llm_kept_begin could take over. */
+int64_t llm_kept_common(const kept *k, const seq *q);
 int64_t llm_kept_offer(kept *k, const seq *q);
+/* The tokens of the slot in whole pages that another slot begins with, too. */
+int64_t llm_kept_shared(const kept *k, int slot);
 
 /* Gives the sequence a slot; fewer sequences than slots must run. With `reuse` the slot then holds
  * the longest beginning of all tokens but the last that another slot had, else nothing: n_kept says

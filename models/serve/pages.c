@@ -49,7 +49,7 @@ bool llm_engine_fits(llm_engine *e, const task *t) {
         const int64_t need = reserved + in_pages(t, llm_kept_offer(&e->kept, &t->q));
         if (need <= n_free(e))
             return true;
-        if (need > n_free(e) + n_kept(e))
+        if (need - n_kept(e) > n_free(e))
             return false;
     } while (llm_kept_drop(&e->kept));
     return false;

@@ -41,6 +41,8 @@ typedef struct task {
 ggl_status llm_task_new(task **out, llm_session *s, const llm_sequence_params *p,
                         const llm_guesser *guesser, int64_t n_guess_max, ggl_error *err);
 void llm_task_free(task *t);
+/* Makes room for all tokens that it may draw. Call before it runs. */
+ggl_status llm_task_make_room(task *t, ggl_error *err);
 
 /* Notes why it ends; the first reason counts. */
 void llm_task_over(task *t, llm_end why);
