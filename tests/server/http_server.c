@@ -1,4 +1,4 @@
-/* The HTTP layer without a model, for raw_http.py: a server whose handlers do what a test wants.
+/* The HTTP layer without a model, for http_layer.py: a server whose handlers do what a test wants.
  *
  *     http_server [--host H] [--max-body N] ..      prints "port N" when it listens; reads lines from stdin:
  *     open       prints the number of open descriptors, of requests that have begun, and of replies that were not ended

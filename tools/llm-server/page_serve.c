@@ -3,10 +3,8 @@
 
 #include <string.h>
 
-#include "server_impl.h"
-
-#ifdef LLM_SERVER_PAGE
 #include "page.h"
+#include "server_impl.h"
 
 static bool reads(const http_request *q) {
     return strcmp(q->method, "GET") == 0 || strcmp(q->method, "HEAD") == 0;
@@ -31,17 +29,3 @@ void page_serve(server *s, const http_request *q, http_reply *r) {
         http_reply_write(r, (const char *)f->data, f->size);
     http_reply_end(r);
 }
-#else
-bool page_answers(const server *s, const http_request *q) {
-    (void)s;
-    (void)q;
-    return false;
-}
-
-void page_serve(server *s, const http_request *q, http_reply *r) {
-    (void)s;
-    (void)q;
-    http_reply_begin(r, 404, "text/plain", false);
-    http_reply_end(r);
-}
-#endif
