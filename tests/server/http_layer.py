@@ -1,9 +1,5 @@
 #!/usr/bin/env python3
-<<<<<<<< HEAD:tests/server/raw_http.py
 """The HTTP layer of llm-server through raw sockets: http_layer.py PROGRAM CASE. PROGRAM is tests/server/http_server.c. No case asserts
-========
-"""The HTTP layer of llm-server through raw sockets: http_layer.py PROGRAM CASE. PROGRAM is tests/server/http_server.c. No case asserts
->>>>>>>> integ:tests/server/http_layer.py
 a time; those that wait give up after a minute."""
 import random
 import socket
