@@ -6,7 +6,7 @@
 
 #include "ggl/alloc.h"
 
-enum { STEP_NS = 200000000 };
+enum { STEP_NS = 200000000, SNAPSHOT_BYTES = 256 << 20 };
 
 /* --- creation --------------------------------------------------------------------------------- */
 
@@ -58,7 +58,8 @@ static ggl_status init(llm_engine *e, const llm_engine_params *p, ggl_error *err
     if (!e->run || !e->is_lent || !e->share || !e->token || !e->slot || !e->want || !e->owner)
         return ggl_fail(err, GGL_NOMEM, "out of memory for an engine of %d sequences",
                         p->n_parallel);
-    return llm_kept_init(&e->kept, p->session, err);
+    const size_t n_bytes = p->n_snapshot_bytes > 0 ? p->n_snapshot_bytes : SNAPSHOT_BYTES;
+    return llm_kept_init(&e->kept, p->session, n_bytes, err);
 }
 
 ggl_status llm_engine_new(llm_engine **out, const llm_engine_params *p, ggl_error *err) {
@@ -154,12 +155,19 @@ static void end(llm_engine *e, task *t) {
     llm_task_free(t);
 }
 
-static void end_running(llm_engine *e, int i) {
-    task *t = e->run[i];
+void llm_engine_take_out(llm_engine *e, task *t) {
+    int i = 0;
+    while (e->run[i] != t)
+        i++;
     for (e->n_run--; i < e->n_run; i++)
         e->run[i] = e->run[i + 1];
     if (t->guesser >= 0)
         e->is_lent[t->guesser] = false;
+    t->guesser = -1;
+}
+
+static void end_running(llm_engine *e, task *t) {
+    llm_engine_take_out(e, t);
     if (t->has_begun)
         llm_kept_end(&e->kept, &t->q);
     end(e, t);
@@ -173,7 +181,7 @@ void llm_engine_end_all(llm_engine *e) {
             e->leaving = t->next;
             end(e, t);
         } else if (e->run[i]->is_over) {
-            end_running(e, i);
+            end_running(e, e->run[i]);
             i = 0;
         } else {
             i++;
@@ -215,6 +223,7 @@ llm_slot_info llm_engine_slot(const llm_engine *e, int slot) {
         return info;
     info.n_past = llm_session_n_past(e->p.session, slot);
     info.id = e->kept.slot[slot].id;
+    info.n_shared = llm_kept_shared(&e->kept, slot);
     if (info.n_past > 0)
         info.use = LLM_SLOT_KEPT;
     for (int i = 0; i < e->n_run; i++) {

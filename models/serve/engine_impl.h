@@ -1,4 +1,5 @@
-/* Shared by engine.c (sequences come and go) and step.c (what a step runs). */
+/* Shared by engine.c (sequences come and go), pages.c (memory for them), admit.c (which ones run) and
+ * step.c (what a step runs). */
 #ifndef LLM_ENGINE_IMPL_H
 #define LLM_ENGINE_IMPL_H
 
@@ -12,7 +13,7 @@ struct llm_engine {
     kept kept;
     queue queue;
     table ids;  /* all tasks */
-    task **run; /* [n_run] of n_parallel, in the order in which they began */
+    task **run; /* [n_run] of n_parallel, in the order of their turns */
     int n_run;
     task *leaving;    /* tasks that were taken out of the queue, to be ended */
     bool *is_lent;    /* [n_parallel]: guessers in use */
@@ -27,6 +28,7 @@ struct llm_engine {
     room_share *share; /* [n_parallel] */
     int64_t n, n_want;
     int64_t n_prompt, n_generate; /* tokens of the n */
+    int64_t n_taken;              /* tokens of the pages that the batch needs */
     int next;                     /* index in run[] of the first to get room */
     llm_engine_stats stats;
 };
@@ -34,7 +36,29 @@ struct llm_engine {
 int64_t llm_engine_now(const llm_engine *e);
 /* Takes a task out of the queue, to be ended by llm_engine_end_all for this reason. */
 void llm_engine_leave(llm_engine *e, task *t, llm_end why);
+/* Takes a task out of run[], with its guesser. */
+void llm_engine_take_out(llm_engine *e, task *t);
 /* Ends the tasks that are over. */
 void llm_engine_end_all(llm_engine *e);
+
+/* --- pages of the cache (pages.c) ------------------------------------------------------------- */
+
+/* Whether a waiting task may begin beside those that run: there are pages for its tokens. Drops kept
+ * sequences where that is enough. */
+bool llm_engine_fits(llm_engine *e, const task *t);
+/* Makes room for the next token of all that generate and n_guess guesses of each: drops kept sequences,
+ * then has the tasks that began last make room. Returns n_guess, or 0 if there is no room for guesses. */
+int64_t llm_engine_make_room(llm_engine *e, int64_t n_guess);
+/* The most of n tokens of a prompt for which there are pages, beside n_taken pages' tokens. Drops kept sequences. */
+int64_t llm_engine_most_piece(llm_engine *e, const task *t, int64_t n, int64_t n_taken);
+/* Nothing could run: the task that began last makes room for the others, or ends if there are none. False:
+ * no task has begun, and nothing was done. */
+bool llm_engine_unblock(llm_engine *e);
+
+/* --- places and slots (admit.c) --------------------------------------------------------------- */
+
+/* Ends what has passed its deadline, gives waiting tasks free places, and slots to those that need not wait
+ * for another one to run the beginning of their prompt. */
+void llm_engine_admit(llm_engine *e, int64_t now);
 
 #endif

@@ -2,8 +2,11 @@
 
 #include "ggl/alloc.h"
 
-ggl_status llm_kept_init(kept *k, llm_session *s, ggl_error *err) {
-    *k = (kept){.session = s, .n = (int)llm_session_n_slots(s)};
+ggl_status llm_kept_init(kept *k, llm_session *s, size_t snapshot_bytes, ggl_error *err) {
+    *k = (kept){.session = s,
+                .n = (int)llm_session_n_slots(s),
+                .has_states = llm_session_has_states(s),
+                .snapshots = {.most_bytes = snapshot_bytes}};
     k->slot = ggl_calloc((size_t)k->n, sizeof *k->slot);
     if (!k->slot)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a list of %d slots", k->n);
@@ -18,6 +21,7 @@ void llm_kept_fini(kept *k) {
         ggl_free(k->slot[i].token);
     ggl_free(k->slot);
     k->slot = NULL;
+    llm_snapshots_fini(&k->snapshots);
 }
 
 static void forget(kept_slot *s) {
@@ -46,13 +50,57 @@ static int choose_victim(const kept *k) {
     return best;
 }
 
-/* How many of the first `most` tokens of q slot i may offer. */
-static int64_t offers(const kept *k, int i, const seq *q, int64_t most) {
+/* The tokens of slot i; *n: their number. */
+static const int32_t *tokens(const kept *k, int i, int64_t *n) {
     const kept_slot *s = &k->slot[i];
-    const int32_t *token = s->by ? s->by->token : s->token;
-    const int64_t n = llm_seq_common(q->token, most, token, s->by ? s->by->n_kept : s->n);
-    /* states are those after the slot's last token */
-    return llm_session_has_states(k->session) && n < llm_session_n_past(k->session, i) ? 0 : n;
+    *n = s->by ? s->by->n_kept : s->n;
+    return s->by ? s->by->token : s->token;
+}
+
+/* How many tokens slot i has in common with the beginning of id[0 .. n). */
+static int64_t common(const kept *k, int i, const int32_t *id, int64_t n) {
+    int64_t n_slot;
+    const int32_t *token = tokens(k, i, &n_slot);
+    return llm_seq_common(id, n, token, n_slot);
+}
+
+/* The most that a slot other than `but` has. */
+static int64_t most_common(const kept *k, int but, const int32_t *id, int64_t n) {
+    int64_t most = 0;
+    for (int i = 0; i < k->n; i++) {
+        const int64_t n_common = i == but ? 0 : common(k, i, id, n);
+        most = n_common > most ? n_common : most;
+    }
+    return most;
+}
+
+int64_t llm_kept_common(const kept *k, const seq *q) {
+    return most_common(k, -1, q->token, q->n - 1);
+}
+
+int64_t llm_kept_shared(const kept *k, int slot) {
+    int64_t n;
+    const int32_t *token = tokens(k, slot, &n);
+    return most_common(k, slot, token, n) / GGL_PAGE * GGL_PAGE;
+}
+
+/* How many of the tokens of q but the last slot i may offer. */
+static int64_t offers(kept *k, int i, const seq *q) {
+    const int64_t n = common(k, i, q->token, q->n - 1);
+    if (!k->has_states || n == 0 || n == llm_session_n_past(k->session, i))
+        return n;
+    /* the slot's states are those after its last token */
+    const snapshot *x = llm_snapshots_find(&k->snapshots, q->token, n);
+    return x ? x->n : 0;
+}
+
+int64_t llm_kept_offer(kept *k, const seq *q) {
+    int64_t most = 0;
+    for (int i = 0; i < k->n; i++) {
+        const int64_t n = offers(k, i, q);
+        most = n > most ? n : most;
+    }
+    return most;
 }
 
 /* The slot not yet tried that offers most; *n: how many tokens. -1: none offers any. */
@@ -60,7 +108,7 @@ static int choose_source(kept *k, const seq *q, int64_t *n) {
     int best = -1;
     *n = 0;
     for (int i = 0; i < k->n; i++) {
-        const int64_t offer = k->slot[i].is_tried ? 0 : offers(k, i, q, q->n - 1);
+        const int64_t offer = k->slot[i].is_tried ? 0 : offers(k, i, q);
         if (offer > *n) {
             *n = offer;
             best = i;
@@ -77,11 +125,20 @@ static int choose_slot(const kept *k, int source, int64_t n) {
     return !s->by && s->n - n <= k->slot[victim].n ? source : victim;
 }
 
-/* Makes slot `to` hold the first n tokens of `from`. False: the caches do not go back so far. */
-static bool take(kept *k, int to, int from, int64_t n) {
-    const bool ok = llm_session_share(k->session, to, from, n, NULL) == GGL_OK;
-    if (ok || llm_session_n_past(k->session, to) != k->slot[to].n)
+/* Makes slot `to` hold the first n tokens of `from`, which are those of q. False: the caches do not go
+ * back so far; another slot `to` may have been cleared. */
+static bool take(kept *k, const seq *q, int to, int from, int64_t n) {
+    const int64_t n_past = llm_session_n_past(k->session, from);
+    const snapshot *x = NULL;
+    if (k->has_states && n < n_past)
+        x = llm_snapshots_find(&k->snapshots, q->token, n);
+    bool ok = llm_session_share(k->session, to, from, x ? n_past : n, NULL) == GGL_OK;
+    if (ok && x)
+        ok = llm_session_restore(k->session, to, x->data, x->size, NULL) == GGL_OK;
+    if (ok)
         forget(&k->slot[to]);
+    else if (to != from)
+        (void)clear(k, to, NULL);
     return ok;
 }
 
@@ -96,7 +153,7 @@ ggl_status llm_kept_begin(kept *k, seq *q, bool reuse, ggl_error *err) {
         if (from < 0)
             break;
         slot = choose_slot(k, from, n);
-        if (!take(k, slot, from, n))
+        if (!take(k, q, slot, from, n))
             slot = -1;
         k->slot[from].is_tried = true;
         k->slot[from].used = ++k->time;
@@ -128,6 +185,18 @@ void llm_kept_end(kept *k, seq *q) {
         q->token = NULL;
     }
     q->slot = -1;
+}
+
+void llm_kept_give_back(kept *k, seq *q) {
+    k->slot[q->slot].by = NULL;
+    (void)clear(k, q->slot, NULL);
+    llm_seq_drop_snapshots(q);
+    q->n_kept = q->n_guess = 0;
+    q->at = q->slot = -1;
+}
+
+void llm_kept_take_snapshot(kept *k, const seq *q, int64_t n) {
+    llm_snapshots_add(&k->snapshots, k->session, q->slot, q->token, n);
 }
 
 bool llm_kept_drop(kept *k) {

@@ -1,92 +1,8 @@
-/* A step: which sequences get a place and a slot, which tokens run, and what is drawn. */
-#include <string.h>
-
+/* A step: which tokens run, and what is drawn. */
 #include "engine_impl.h"
 
 static int64_t least(int64_t a, int64_t b) {
     return a < b ? a : b;
-}
-
-/* --- deadlines -------------------------------------------------------------------------------- */
-
-typedef struct expiry {
-    llm_engine *e;
-    int64_t now;
-} expiry;
-
-/* True if the task's deadline has passed; else it counts for the next look. */
-static bool has_expired(const expiry *x, const task *t) {
-    if (t->p.deadline == 0)
-        return false;
-    if (t->p.deadline <= x->now)
-        return true;
-    x->e->deadline = least(x->e->deadline, t->p.deadline);
-    return false;
-}
-
-static void expire_waiting(void *ctx, task *t) {
-    const expiry *x = ctx;
-    if (has_expired(x, t))
-        llm_engine_leave(x->e, t, LLM_END_DEADLINE);
-}
-
-static void expire(llm_engine *e, int64_t now) {
-    expiry x = {e, now};
-    if (now < e->deadline)
-        return;
-    e->deadline = INT64_MAX;
-    for (int i = 0; i < e->n_run; i++)
-        if (has_expired(&x, e->run[i]))
-            llm_task_over(e->run[i], LLM_END_DEADLINE);
-    llm_queue_each(&e->queue, expire_waiting, &x);
-    llm_engine_end_all(e);
-}
-
-/* --- places and slots ------------------------------------------------------------------------- */
-
-static void lend_guesser(llm_engine *e, task *t) {
-    int i = 0;
-    if (!e->p.guesser)
-        return;
-    while (e->is_lent[i])
-        i++;
-    e->is_lent[i] = true;
-    t->guesser = i;
-    t->q.guesser = *e->p.guesser[i];
-    t->q.n_told = 0;
-}
-
-/* Gives waiting tasks the free places. */
-static void admit(llm_engine *e) {
-    while (e->n_run < e->p.n_parallel && e->queue.n > 0) {
-        task *t = llm_queue_first(&e->queue);
-        llm_queue_remove(&e->queue, t);
-        t->where = TASK_RUNS;
-        t->reads = true;
-        t->turn = t->turn ? t->turn : ++e->last_turn;
-        lend_guesser(e, t);
-        if (!t->was_begun)
-            llm_seq_tell_sampler(&t->q);
-        t->was_begun = true;
-        e->run[e->n_run++] = t;
-    }
-}
-
-/* Gives a task a slot, which may hold the beginning of its tokens. */
-static void begin(llm_engine *e, task *t, int64_t now) {
-    ggl_error err;
-    const bool reuse = !t->p.no_reuse && !t->p.prompted;
-    if (llm_kept_begin(&e->kept, &t->q, reuse, &err) != GGL_OK) {
-        llm_task_failed(t, &err);
-        return;
-    }
-    t->has_begun = true;
-    e->kept.slot[t->q.slot].id = t->node.key;
-    if (t->stats.t_begun == 0) {
-        t->stats.t_begun = now;
-        t->stats.n_reused = t->q.n_kept;
-        e->stats.n_reused += t->q.n_kept;
-    }
 }
 
 /* --- the batch -------------------------------------------------------------------------------- */
@@ -102,51 +18,76 @@ static void put(llm_engine *e, task *t, int64_t n) {
         const int64_t at = e->n + i, pos = t->from + i;
         e->slot[at] = q->slot;
         e->owner[at] = t;
-        e->want[at] = pos >= q->n - 1 || (t->p.prompted && pos < t->stats.n_prompt);
+        e->want[at] =
+            pos >= q->n - 1 || (t->p.prompted && pos >= t->n_prompted && pos < t->stats.n_prompt);
         e->n_want += e->want[at];
     }
     e->n += t->n_piece;
+    e->n_taken += llm_session_n_needed(e->p.session, q->slot, t->n_piece);
     *(t->reads ? &e->n_prompt : &e->n_generate) += t->n_piece;
 }
 
-/* The most guesses of each of n sequences that generate, so that neither the rows of logits nor the
- * tokens of the ubatch are too few. */
-static int64_t most_guesses(const llm_engine *e, int64_t n) {
-    const int64_t most = least(e->n_rows, e->n_ubatch) / n - 1;
-    return most > 0 ? most : 0;
+static bool is_reading(const task *t) {
+    return t->reads && t->has_begun && !t->is_over;
+}
+
+/* Takes wrong guesses out of the slots of those that generate. Returns their number. */
+static int go_back(llm_engine *e) {
+    int n = 0;
+    for (int i = 0; i < e->n_run; i++) {
+        task *t = e->run[i];
+        ggl_error err;
+        if (t->reads || t->is_over)
+            continue;
+        if (llm_seq_go_back(&t->q, t->q.n - 1, &err) != GGL_OK)
+            llm_task_failed(t, &err);
+        n++;
+    }
+    return n;
+}
+
+/* The tokens of the ubatch that those that generate may take, so that prompts go on. */
+static int64_t room_to_generate(const llm_engine *e) {
+    bool any_reads = false;
+    for (int i = 0; i < e->n_run; i++)
+        any_reads |= is_reading(e->run[i]);
+    if (!any_reads)
+        return e->n_ubatch;
+    return e->n_ubatch > 1 ? e->n_ubatch - 1 : e->stats.n_steps % 2;
+}
+
+/* The most guesses of each of n sequences that generate, so that rows of logits suffice and half of the
+ * room is left for prompts. */
+static int64_t most_guesses(const llm_engine *e, int n, int64_t n_room) {
+    const int64_t n_tokens = n_room < e->n_ubatch ? e->n_ubatch / 2 : e->n_ubatch;
+    const int64_t most = n > 0 ? least(e->n_rows, n_tokens) / n - 1 : 0;
+    return e->p.guesser && most > 0 ? least(most, e->p.n_guess_max) : 0;
 }
 
 /* Appends the last token of a sequence that generates, and guesses. */
-static void put_next(llm_engine *e, task *t, int64_t n_guess) {
+static void put_next(llm_engine *e, task *t, int64_t n_guess, int64_t n_room) {
     ggl_error err;
-    seq *q = &t->q;
     if (t->p.n_max >= 0)
-        n_guess = least(n_guess, t->p.n_max - q->n_drawn - 1);
-    ggl_status st = llm_seq_go_back(q, q->n - 1, &err);
-    if (st == GGL_OK && q->guesser.guess)
-        st = llm_seq_guess(q, least(n_guess, e->n_ubatch - e->n - 1), &err);
-    if (st != GGL_OK)
+        n_guess = least(n_guess, t->p.n_max - t->q.n_drawn - 1);
+    if (llm_seq_guess(&t->q, least(n_guess, n_room - 1), &err) != GGL_OK)
         llm_task_failed(t, &err);
     else
-        put(e, t, e->n_ubatch - e->n);
+        put(e, t, n_room);
 }
 
 /* Those for which there is no room come first in the next step. */
-static void put_generating(llm_engine *e) {
+static void put_generating(llm_engine *e, int64_t n_guess, int64_t n_room) {
     const int n = e->n_run, first = e->next < n ? e->next : 0;
-    int n_generating = 0;
-    for (int i = 0; i < n; i++)
-        n_generating += !e->run[i]->reads;
     e->next = 0;
     for (int k = 0; k < n; k++) {
-        const int i = (first + k) % n;
-        if (e->run[i]->reads || e->run[i]->is_over)
+        task *t = e->run[(first + k) % n];
+        if (t->reads || t->is_over)
             continue;
-        if (e->n == e->n_ubatch) {
-            e->next = i;
+        if (e->n >= n_room) {
+            e->next = (first + k) % n;
             return;
         }
-        put_next(e, e->run[i], most_guesses(e, n_generating));
+        put_next(e, t, n_guess, n_room - e->n);
     }
 }
 
@@ -161,20 +102,23 @@ static int64_t wanted_piece(const llm_engine *e, const task *t) {
 
 /* Fills the room with pieces of prompts. */
 static void put_prompts(llm_engine *e) {
-    const int64_t n_free = llm_room_for_prompts(&e->room, e->n_ubatch - e->n, e->n_generate);
+    const int64_t n_most = llm_room_for_prompts(&e->room, e->n_ubatch - e->n, e->n_generate);
     int n = 0;
     for (int i = 0; i < e->n_run; i++) {
         const task *t = e->run[i];
-        if (t->reads && t->has_begun && !t->is_over)
+        if (is_reading(t))
             e->share[n++] = (room_share){
                 .client = t->p.client, .want = wanted_piece(e, t), .left = llm_task_todo(t)};
     }
-    llm_room_divide(e->share, n, n_free);
+    llm_room_divide(e->share, n, n_most);
     n = 0;
     for (int i = 0; i < e->n_run; i++) {
         task *t = e->run[i];
-        if (t->reads && t->has_begun && !t->is_over && e->share[n++].get > 0)
-            put(e, t, e->share[n - 1].get);
+        if (!is_reading(t))
+            continue;
+        const int64_t n_piece = llm_engine_most_piece(e, t, e->share[n++].get, e->n_taken);
+        if (n_piece > 0)
+            put(e, t, n_piece);
     }
 }
 
@@ -264,31 +208,48 @@ static void count_time(llm_engine *e, int64_t ns) {
 }
 
 /* Fills the batch. */
-static void prepare(llm_engine *e, int64_t now) {
-    expire(e, now);
-    admit(e);
-    e->n = e->n_want = e->n_prompt = e->n_generate = 0;
-    for (int i = 0; i < e->n_run; i++) {
-        task *t = e->run[i];
-        t->n_piece = 0;
-        if (!t->has_begun)
-            begin(e, t, now);
-    }
-    put_generating(e);
+static void fill(llm_engine *e) {
+    e->n = e->n_want = e->n_prompt = e->n_generate = e->n_taken = 0;
+    for (int i = 0; i < e->n_run; i++)
+        e->run[i]->n_piece = 0;
+    const int64_t n_room = room_to_generate(e), n_guess = most_guesses(e, go_back(e), n_room);
+    put_generating(e, llm_engine_make_room(e, n_guess), n_room);
     put_prompts(e);
 }
 
+/* Keeps the states after prompts, and where their pieces have to end. */
+static void take_snapshots(llm_engine *e) {
+    for (int i = 0; i < e->n_run && e->kept.has_states; i++) {
+        const task *t = e->run[i];
+        const int64_t n = t->from + t->n_piece;
+        bool is_stop = n == t->n_before && t->n_before == t->stats.n_prompt;
+        for (int k = 0; k < t->n_stops; k++)
+            is_stop |= n == t->stop[k];
+        if (t->n_piece > 0 && is_stop && t->why != LLM_END_FAILED)
+            llm_kept_take_snapshot(&e->kept, &t->q, n);
+    }
+}
+
+static ggl_status step(llm_engine *e, ggl_error *err) {
+    const int64_t now = llm_engine_now(e);
+    llm_engine_admit(e, now);
+    fill(e);
+    while (e->n == 0 && llm_engine_unblock(e))
+        fill(e);
+    if (e->n == 0)
+        return GGL_OK;
+    const ggl_status st = run(e, err);
+    if (st == GGL_OK)
+        take_snapshots(e);
+    count_time(e, llm_engine_now(e) - now);
+    return st;
+}
+
 ggl_status llm_engine_step(llm_engine *e, ggl_error *err) {
-    ggl_status st = GGL_OK;
     if (e->is_busy)
         return ggl_fail(err, GGL_USAGE, "a callback of a step cannot begin another step");
     e->is_busy = true;
-    const int64_t now = llm_engine_now(e);
-    prepare(e, now);
-    if (e->n > 0) {
-        st = run(e, err);
-        count_time(e, llm_engine_now(e) - now);
-    }
+    const ggl_status st = step(e, err);
     llm_engine_end_all(e);
     e->is_busy = false;
     return st;

@@ -3,7 +3,7 @@
 #include "ggl/alloc.h"
 
 static size_t bucket_of(const table *t, uint64_t key) {
-    uint64_t h = key * 0x9e3779b97f4a7c15u;
+    uint64_t h = (key ^ key >> 32) * 0x9e3779b97f4a7c15u;
     h ^= h >> 32;
     return (size_t)h & (t->n_buckets - 1);
 }

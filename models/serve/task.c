@@ -13,21 +13,14 @@ static ggl_status check(llm_session *s, const llm_sequence_params *p, ggl_error 
     return llm_seq_check(s, p->prompt, p->n_prompt, err);
 }
 
-/* Tokens that the sequence may come to have: one is drawn after a full context. */
-static size_t most_tokens(const seq *q, const llm_sequence_params *p) {
-    const int64_t most = q->n_ctx + 1, n = (int64_t)p->n_prompt;
-    return (size_t)(p->n_max < 0 || p->n_max > most - n ? most : n + p->n_max);
-}
-
 static ggl_status copy_prompt(task *t, ggl_error *err) {
-    seq *q = &t->q;
-    const size_t n = t->p.n_prompt, most = most_tokens(q, &t->p);
-    q->token = ggl_calloc(most, sizeof *q->token);
-    if (!q->token)
-        return ggl_fail(err, GGL_NOMEM, "out of memory for a sequence of %zu tokens", most);
-    memcpy(q->token, t->p.prompt, n * sizeof *q->token);
+    const size_t n = t->p.n_prompt;
+    t->q.token = ggl_calloc(n, sizeof *t->q.token);
+    if (!t->q.token)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a prompt of %zu tokens", n);
+    memcpy(t->q.token, t->p.prompt, n * sizeof *t->q.token);
     t->p.prompt = NULL; /* it may be gone */
-    q->n = t->stats.n_prompt = (int64_t)n;
+    t->q.n = t->stats.n_prompt = (int64_t)n;
     return GGL_OK;
 }
 
@@ -54,6 +47,20 @@ ggl_status llm_task_new(task **out, llm_session *s, const llm_sequence_params *p
         return st;
     }
     *out = t;
+    return GGL_OK;
+}
+
+/* Tokens that the sequence may come to have: one is drawn after a full context. */
+static size_t most_tokens(const task *t) {
+    const int64_t most = t->q.n_ctx + 1, n = t->q.n, n_max = t->p.n_max;
+    return (size_t)(n_max < 0 || n_max > most - n ? most : n + n_max);
+}
+
+ggl_status llm_task_make_room(task *t, ggl_error *err) {
+    size_t n = (size_t)t->q.n;
+    if (!ggl_grow(&t->q.token, &n, most_tokens(t), sizeof *t->q.token))
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a sequence of %zu tokens",
+                        most_tokens(t));
     return GGL_OK;
 }
 

@@ -15,7 +15,6 @@ typedef struct task {
     enum { TASK_WAITS, TASK_RUNS, TASK_LEAVES } where; /* in the queue, in run[], in leaving */
     struct task *prev, *next;                          /* in the queue, or in leaving */
     struct client *client;                             /* in the queue */
-    bool was_begun;                                    /* the sampler has accepted the prompt */
     /* --- while it runs */
     bool reads;                 /* has not drawn since it began to run: reads its prompt */
     bool has_begun;             /* a slot holds its tokens */
@@ -42,6 +41,8 @@ typedef struct task {
 ggl_status llm_task_new(task **out, llm_session *s, const llm_sequence_params *p,
                         const llm_guesser *guesser, int64_t n_guess_max, ggl_error *err);
 void llm_task_free(task *t);
+/* Makes room for all tokens that it may draw. Call before it runs. */
+ggl_status llm_task_make_room(task *t, ggl_error *err);
 
 /* Notes why it ends; the first reason counts. */
 void llm_task_over(task *t, llm_end why);

@@ -28,9 +28,9 @@ void http_reply_header(http_reply *r, const char *name, const char *value) {
 }
 
 void http_reply_write(http_reply *r, const char *bytes, size_t n) {
-    if (r->status == 0 || r->ended || !answer_bytes_add(&r->body, bytes, n))
+    if (r->status == 0 || r->ended)
         abort();
-    r->gone |= ++r->n_writes == r->gone_after;
+    r->gone |= ++r->n_writes == r->gone_after || !answer_bytes_add(&r->body, bytes, n);
 }
 
 void http_reply_end(http_reply *r) {

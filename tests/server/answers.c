@@ -104,9 +104,10 @@ static bool answer_once(void *ctx) {
     http_reply *r = answer_alone(s, a);
     if (!r)
         return false;
-    const bool good = r->status == 200 && r->ended && !strstr(r->body.s, "X ");
-    CHECK(r->ended && (good || strstr(r->body.s, "X 503 overloaded") || r->body.n == 0 ||
-                       strstr(r->body.s, "X ")));
+    const char *body = r->body.n > 0 ? r->body.s : "";
+    const bool good = r->status == 200 && !r->gone && strstr(body, "\nE ") && !strstr(body, "X ");
+    CHECK_MSG(r->ended && (good || r->gone || r->body.n == 0 || strstr(body, "X 503 overloaded")),
+              "%s", body);
     CHECK_INT(answers_n(s->answers), 0);
     reply_free(r);
     return good;

@@ -193,8 +193,9 @@ static int set_system(chat *c) {
 int chat_new_sampler(chat *c) {
     const chat_setup *s = c->setup;
     llm_sampler *sampler = NULL;
-    const int code = sampling_open(&sampler, &c->o.sampling, (uint64_t)c->o.seed, s->tokenizer,
-                                   llm_session_n_vocab(s->session), llm_session_n_ctx(s->session));
+    const int code =
+        sampling_open(&sampler, "llm-cli", &c->o.sampling, (uint64_t)c->o.seed, s->tokenizer,
+                      llm_session_n_vocab(s->session), llm_session_n_ctx(s->session));
     if (code >= 0)
         return code;
     if (c->g)

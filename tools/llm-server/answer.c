@@ -43,6 +43,26 @@ size_t answers_n(const answers *x) {
     return x->n;
 }
 
+const double answers_bound[ANSWERS_BOUNDS] = {0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
+                                              1,    2.5,   5,    10,  30,   60};
+
+const answers_times *answers_first_tokens(const answers *x) {
+    return &x->first_tokens;
+}
+
+/* Notes when the first token of an answer came. */
+static void on_first_token(job *j) {
+    const double s = (double)(answers_now(j->answers) - j->t_start) * 1e-9;
+    answers_times *t = &j->answers->first_tokens;
+    int k = 0;
+    while (k < ANSWERS_BOUNDS && s > answers_bound[k])
+        k++;
+    t->n[k]++;
+    t->sum += s;
+    j->x.counts.first_s = s;
+    j->has_first = true;
+}
+
 static void list_add(job *j) {
     answers *x = j->answers;
     j->next = x->first;
@@ -178,8 +198,7 @@ static bool on_token(void *ctx, int32_t id, const float *logits) {
     if (j->is_over || job_is_gone(j))
         return false;
     if (!j->has_first)
-        j->x.counts.first_s = (double)(answers_now(j->answers) - j->t_start) * 1e-9;
-    j->has_first = true;
+        on_first_token(j);
     j->x.choice[s->choice].n_drawn++;
     ggl_status st =
         give_echo(s) ? GGL_OK : ggl_fail(&err, GGL_NOMEM, "out of memory for an answer");
@@ -372,6 +391,10 @@ void answer_start(server *s, const dialect *d, ask *a, const http_request *q, ht
     if (a->kind == ASK_EMBED) {
         ask_free(a);
         answer_error(d, &no_vectors, r);
+        return;
+    }
+    if (a->is_empty) {
+        answer_empty(s, d, a, r);
         return;
     }
     job *j = job_new(s, d, a, q, r);

@@ -4,18 +4,18 @@
 #include <string.h>
 
 /* A grammar, used by n_users threads just now. The list has it for as long as it is kept. */
-typedef struct kept_grammar {
+struct answer_grammar {
     llm_grammar *grammar;
     ask_form form;
     char *text; /* [n] */
     size_t n;
     uint64_t used; /* the time of the last use, as a count */
     int n_users;
-} kept_grammar;
+};
 
 struct answer_grammars {
     pthread_mutex_t lock; /* of all that follows */
-    kept_grammar *kept[GRAMMARS_KEPT];
+    answer_grammar *kept[GRAMMARS_KEPT];
     uint64_t clock, n_compiled;
 };
 
@@ -26,7 +26,7 @@ answer_grammars *answer_grammars_new(void) {
     return g;
 }
 
-static void free_kept(kept_grammar *k) {
+static void free_kept(answer_grammar *k) {
     if (!k)
         return;
     llm_grammar_free(k->grammar);
@@ -57,9 +57,9 @@ static ggl_status compile(llm_grammar **out, ask_form form, ggl_str text, ggl_er
                : llm_grammar_from_schema_with(out, text.s, text.n, "schema", &compact, err);
 }
 
-static kept_grammar *find(const answer_grammars *g, ask_form form, ggl_str text) {
+static answer_grammar *find(const answer_grammars *g, ask_form form, ggl_str text) {
     for (int i = 0; i < GRAMMARS_KEPT; i++) {
-        kept_grammar *k = g->kept[i];
+        answer_grammar *k = g->kept[i];
         if (k && k->form == form && k->n == text.n &&
             (text.n == 0 || memcmp(k->text, text.s, text.n) == 0))
             return k;
@@ -68,9 +68,9 @@ static kept_grammar *find(const answer_grammars *g, ask_form form, ggl_str text)
 }
 
 /* Takes a grammar that is kept; NULL: none of this text is. */
-static kept_grammar *take(answer_grammars *g, ask_form form, ggl_str text) {
+static answer_grammar *take(answer_grammars *g, ask_form form, ggl_str text) {
     pthread_mutex_lock(&g->lock);
-    kept_grammar *k = find(g, form, text);
+    answer_grammar *k = find(g, form, text);
     if (k) {
         k->n_users++;
         k->used = ++g->clock;
@@ -80,10 +80,10 @@ static kept_grammar *take(answer_grammars *g, ask_form form, ggl_str text) {
 }
 
 /* Returns the place that is empty, or whose grammar was not used for the longest time; NULL: all are in use. */
-static kept_grammar **oldest_place(answer_grammars *g) {
-    kept_grammar **best = NULL;
+static answer_grammar **oldest_place(answer_grammars *g) {
+    answer_grammar **best = NULL;
     for (int i = 0; i < GRAMMARS_KEPT; i++) {
-        kept_grammar *k = g->kept[i];
+        answer_grammar *k = g->kept[i];
         if (!k)
             return &g->kept[i];
         if (k->n_users == 0 && (!best || k->used < (*best)->used))
@@ -94,12 +94,12 @@ static kept_grammar **oldest_place(answer_grammars *g) {
 
 /* Keeps a grammar that this thread uses. Without a place for it, or if another thread has compiled the same
  * meanwhile, it is freed when it is given back. */
-static void keep(answer_grammars *g, kept_grammar *k) {
-    kept_grammar *old = NULL;
+static void keep(answer_grammars *g, answer_grammar *k) {
+    answer_grammar *old = NULL;
     pthread_mutex_lock(&g->lock);
     g->n_compiled++;
     if (!find(g, k->form, (ggl_str){k->text, k->n})) {
-        kept_grammar **place = oldest_place(g);
+        answer_grammar **place = oldest_place(g);
         if (place) {
             old = *place;
             *place = k;
@@ -110,8 +110,10 @@ static void keep(answer_grammars *g, kept_grammar *k) {
     free_kept(old);
 }
 
-static void give_back(answer_grammars *g, kept_grammar *k) {
+void answer_grammars_give_back(answer_grammars *g, answer_grammar *k) {
     bool is_kept = false;
+    if (!k)
+        return;
     pthread_mutex_lock(&g->lock);
     k->n_users--;
     for (int i = 0; i < GRAMMARS_KEPT; i++)
@@ -121,8 +123,8 @@ static void give_back(answer_grammars *g, kept_grammar *k) {
         free_kept(k);
 }
 
-static ggl_status make(kept_grammar **out, ask_form form, ggl_str text, ggl_error *err) {
-    kept_grammar *k = ggl_calloc(1, sizeof *k);
+static ggl_status make(answer_grammar **out, ask_form form, ggl_str text, ggl_error *err) {
+    answer_grammar *k = ggl_calloc(1, sizeof *k);
     *out = NULL;
     if (k)
         k->text = ggl_calloc(text.n + 1, 1);
@@ -130,7 +132,7 @@ static ggl_status make(kept_grammar **out, ask_form form, ggl_str text, ggl_erro
         free_kept(k);
         return ggl_fail(err, GGL_NOMEM, "out of memory for a grammar");
     }
-    *k = (kept_grammar){.form = form, .text = k->text, .n = text.n, .n_users = 1};
+    *k = (answer_grammar){.form = form, .text = k->text, .n = text.n, .n_users = 1};
     if (text.n > 0)
         memcpy(k->text, text.s, text.n);
     const ggl_status st = compile(&k->grammar, form, text, err);
@@ -141,22 +143,23 @@ static ggl_status make(kept_grammar **out, ask_form form, ggl_str text, ggl_erro
     return st;
 }
 
-ggl_status answer_grammars_matcher(answer_grammars *g, llm_matcher **out, ask_form form,
-                                   ggl_str text, const llm_vocab *vocab, ggl_error *err) {
+ggl_status answer_grammars_take(answer_grammars *g, answer_grammar **out, ask_form form,
+                                ggl_str text, ggl_error *err) {
     *out = NULL;
     if (form == ASK_JSON)
         text.n = 0;
     if (text.n > GRAMMAR_MAX_TEXT)
         return ggl_fail(err, GGL_LIMIT, "the %s has %zu bytes, but may have at most %d",
                         form == ASK_GBNF ? "grammar" : "schema", text.n, (int)GRAMMAR_MAX_TEXT);
-    kept_grammar *k = take(g, form, text);
-    if (!k) {
-        const ggl_status st = make(&k, form, text, err);
-        if (st != GGL_OK)
-            return st;
-        keep(g, k);
-    }
-    const ggl_status st = llm_matcher_new(out, k->grammar, vocab, err);
-    give_back(g, k);
+    *out = take(g, form, text);
+    if (*out)
+        return GGL_OK;
+    const ggl_status st = make(out, form, text, err);
+    if (st == GGL_OK)
+        keep(g, *out);
     return st;
+}
+
+const llm_grammar *answer_grammar_get(const answer_grammar *k) {
+    return k->grammar;
 }

@@ -24,6 +24,7 @@ struct answers {
     answer_grammars *grammars;
     job *first; /* those that the engine has; on the engine's thread */
     size_t n;
+    answers_times first_tokens;
     /* The engine's clock. */
     int64_t (*clock)(void *ctx);
     void *clock_ctx;
@@ -90,6 +91,11 @@ struct job {
 job *job_new(server *s, const dialect *d, ask *a, const http_request *q, http_reply *r);
 /* Makes prompts, samplers, matchers and all else that takes time. *param: the field that is wrong. */
 GGL_NODISCARD ggl_status job_prepare(job *j, const char **param, ggl_error *err);
+/* Makes the prompt of a conversation (ASK_CHAT). The caller frees p->owned and p->ids, also on failure. */
+GGL_NODISCARD ggl_status answer_chat_prompt(server *s, const ask *a, job_prompt *p,
+                                            const char **param, ggl_error *err);
+/* Answers a request that asks for nothing (ask.is_empty). Takes the ask and ends r. (answer_empty.c) */
+void answer_empty(server *s, const dialect *d, ask *a, http_reply *r);
 /* Frees all but the reply. */
 void job_free(job *j);
 

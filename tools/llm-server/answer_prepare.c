@@ -99,11 +99,11 @@ static ggl_status cut_after_last(job_prompt *p, ggl_str talk, ggl_error *err) {
     return st;
 }
 
-static ggl_status chat_prompt(job *j, job_prompt *p, const char **param, ggl_error *err) {
+ggl_status answer_chat_prompt(server *s, const ask *a, job_prompt *p, const char **param,
+                              ggl_error *err) {
     static const char asks[] = "{\"add_generation_prompt\": true}",
                       no_tools[] = "{\"tools\": null}";
-    const ask *a = j->ask;
-    const llm_chat *chat = server_chat(j->server);
+    const llm_chat *chat = server_chat(s);
     ggl_str vars[3] = {a->talk};
     size_t n = 1;
     *param = "messages";
@@ -118,7 +118,7 @@ static ggl_status chat_prompt(job *j, job_prompt *p, const char **param, ggl_err
     p->text.s = p->owned;
     if (st == GGL_OK && a->continues)
         st = cut_after_last(p, a->talk, err);
-    return st == GGL_OK ? llm_tokenize(server_tokenizer(j->server), p->text.s, p->text.n,
+    return st == GGL_OK ? llm_tokenize(server_tokenizer(s), p->text.s, p->text.n,
                                        LLM_TOKENIZE_SPECIAL, &p->ids, err)
                         : st;
 }
@@ -163,7 +163,7 @@ static ggl_status make_prompts(job *j, const char **param, ggl_error *err) {
     ggl_status st = GGL_OK;
     for (size_t i = 0; i < j->n_prompts && st == GGL_OK; i++) {
         job_prompt *p = &j->prompt[i];
-        st = a->kind == ASK_CHAT ? chat_prompt(j, p, param, err)
+        st = a->kind == ASK_CHAT ? answer_chat_prompt(j->server, a, p, param, err)
                                  : text_prompt(j, &a->prompt[i], p, param, err);
         if (st == GGL_OK)
             st = check_length(j, p, err);
@@ -175,24 +175,6 @@ static ggl_status make_prompts(job *j, const char **param, ggl_error *err) {
 
 /* --- seats -------------------------------------------------------------------------------------- */
 
-static ggl_status make_matcher(job *j, seat *s, const char **param, ggl_error *err) {
-    const ask *a = j->ask;
-    if (a->kind == ASK_CHAT && a->tool_choice >= ASK_TOOLS_REQUIRED) {
-        *param = "tool_choice";
-        return ggl_fail(err, GGL_UNSUPPORTED, "answers cannot be made to be calls of tools");
-    }
-    if (a->form == ASK_ANY)
-        return GGL_OK;
-    const llm_vocab *vocab = server_vocab(j->server);
-    *param = a->form == ASK_GBNF ? "grammar" : "response_format";
-    const ggl_status st = vocab ? answer_grammars_matcher(j->answers->grammars, &s->matcher,
-                                                          a->form, a->form_text, vocab, err)
-                                : no_memory(err);
-    if (st == GGL_OK)
-        *param = NULL;
-    return st;
-}
-
 static ggl_status make_stop(const ask *a, seat *s, const char **param, ggl_error *err) {
     const ggl_status st =
         a->n_stops > 0 ? llm_stop_new(&s->stop, a->stop, a->n_stops, err) : GGL_OK;
@@ -201,14 +183,16 @@ static ggl_status make_stop(const ask *a, seat *s, const char **param, ggl_error
     return st;
 }
 
-static ggl_status make_seat(job *j, seat *s, const char **param, ggl_error *err) {
+static ggl_status make_seat(job *j, seat *s, const llm_grammar *grammar, const char **param,
+                            ggl_error *err) {
     const server_facts *f = j->x.facts;
     s->job = j;
     s->choice = -1;
     ggl_status st = llm_sampler_new(&s->sampler, &j->ask->sampling, (int32_t)f->n_vocab,
                                     (int32_t)f->n_ctx, err);
-    if (st == GGL_OK)
-        st = make_matcher(j, s, param, err);
+    const llm_vocab *vocab = st == GGL_OK && grammar ? server_vocab(j->server) : NULL;
+    if (st == GGL_OK && grammar)
+        st = vocab ? llm_matcher_new(&s->matcher, grammar, vocab, err) : no_memory(err);
     return st == GGL_OK ? make_stop(j->ask, s, param, err) : st;
 }
 
@@ -227,7 +211,8 @@ static ggl_status make_echo(seat *s, ggl_error *err) {
 /* True if reasoning and calls are told apart from content. An answer in a given form is all content, even
  * where the template begins it with reasoning. */
 static bool has_calls(const ask *a) {
-    return a->kind == ASK_CHAT && !a->raw_marks && a->form == ASK_ANY;
+    return a->kind == ASK_CHAT && !a->raw_marks &&
+           (a->form == ASK_ANY || a->tool_choice >= ASK_TOOLS_REQUIRED);
 }
 
 /* How answers mark reasoning and calls. A template that says nothing about it may still be that of a model
@@ -244,6 +229,10 @@ static answer_marks which_marks(const job *j) {
     const ggl_str format = marks_format(j);
     return ggl_str_is(format, "reasoning") || ggl_str_is(format, "reasoning-tags") ? MARKS_THINK
                                                                                    : MARKS_SHOWN;
+}
+
+static llm_calls_params calls_params(const job *j, const job_prompt *p) {
+    return (llm_calls_params){.format = marks_format(j), .prompt = p->text, .tools = j->ask->tools};
 }
 
 static bool take_part(void *ctx, const answer_part *part) {
@@ -267,11 +256,10 @@ ggl_status seat_prepare(seat *s, int choice, ggl_error *err) {
     if (s->stop)
         llm_stop_reset(s->stop);
     ggl_status st = make_echo(s, err);
-    const llm_calls_params calls = {.format = has_calls(a) ? marks_format(j) : (ggl_str){0},
-                                    .prompt = seat_prompt(s)->text,
-                                    .tools = a->tools};
-    if (st == GGL_OK && has_calls(a))
+    if (st == GGL_OK && has_calls(a)) {
+        const llm_calls_params calls = calls_params(j, seat_prompt(s));
         st = llm_calls_new(&s->calls, &calls, err);
+    }
     const answer_text_params p = {.tokenizer = server_tokenizer(j->server),
                                   .marks = which_marks(j),
                                   .stops = s->stop,
@@ -296,6 +284,46 @@ void seat_clear(seat *s) {
     s->echo = NULL;
     s->echo_top = NULL;
     s->choice = -1;
+}
+
+/* --- grammars ----------------------------------------------------------------------------------- */
+
+/* What the answer must fit: a grammar that is kept for further requests, or one of this request alone. */
+typedef struct job_grammar {
+    answer_grammar *kept;
+    llm_grammar *own;
+} job_grammar;
+
+static ggl_status take_grammar(job *j, job_grammar *g, const char **param, ggl_error *err) {
+    const ask *a = j->ask;
+    if (a->kind == ASK_CHAT && a->tool_choice >= ASK_TOOLS_REQUIRED) {
+        const llm_calls_params p = calls_params(j, &j->prompt[0]);
+        const bool named = a->tool_choice == ASK_TOOLS_NAMED;
+        *param = "tool_choice";
+        const ggl_status st =
+            llm_calls_grammar(&g->own, &p, named ? a->tool : (ggl_str){0}, a->one_call, err);
+        return st == GGL_NOT_FOUND ? GGL_USAGE : st; /* the tool, not what the client asked for */
+    }
+    if (a->form == ASK_ANY)
+        return GGL_OK;
+    *param = a->form == ASK_GBNF ? "grammar" : "response_format";
+    return answer_grammars_take(j->answers->grammars, &g->kept, a->form, a->form_text, err);
+}
+
+static ggl_status make_seats(job *j, const char **param, ggl_error *err) {
+    job_grammar g = {0};
+    ggl_status st = take_grammar(j, &g, param, err);
+    const llm_grammar *grammar = g.kept ? answer_grammar_get(g.kept) : g.own;
+    for (int i = 0; i < j->n_seats && st == GGL_OK; i++) {
+        st = make_seat(j, &j->seat[i], grammar, param, err);
+        if (st == GGL_OK)
+            st = seat_prepare(&j->seat[i], i, err);
+    }
+    if (st == GGL_OK)
+        *param = NULL;
+    llm_grammar_free(g.own);
+    answer_grammars_give_back(j->answers->grammars, g.kept);
+    return st;
 }
 
 /* --- jobs --------------------------------------------------------------------------------------- */
@@ -381,12 +409,7 @@ ggl_status job_prepare(job *j, const char **param, ggl_error *err) {
         a->sampling.seed = random_number() >> 32;
     a->sampling.tokenizer = server_tokenizer(j->server);
     describe_choices(j);
-    for (int i = 0; i < j->n_seats && st == GGL_OK; i++) {
-        st = make_seat(j, &j->seat[i], param, err);
-        if (st == GGL_OK)
-            st = seat_prepare(&j->seat[i], i, err);
-    }
-    return st;
+    return make_seats(j, param, err);
 }
 
 /* Requests with the same key from the same address are of one client. */

@@ -7,6 +7,7 @@ ask *ask_new(const server_facts *facts) {
     a->n_choices = 1;
     a->n_max = facts->n_predict;
     a->sampling = facts->sampling;
+    a->has_seed = facts->has_seed;
     a->n_top = -1;
     a->only_slot = -1;
     return a;

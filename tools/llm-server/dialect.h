@@ -17,6 +17,7 @@ typedef struct server_facts {
     bool has_chat;               /* it has a chat template */
     int64_t t_start;             /* seconds since 1970 */
     llm_sampler_params sampling; /* the server's defaults */
+    bool has_seed;               /* sampling.seed is the default, too; else seeds are random */
     int64_t n_predict;           /* default of n_max */
     double max_seconds;          /* an answer is complete after them, or ends; 0: no limit */
     const struct llm_tokenizer *tokenizer;

@@ -84,14 +84,17 @@ ggl_status field_samplers(ask *a, const json_value *v, const server_facts *facts
     char text[512];
     (void)facts;
     if (v->kind == JSON_ARRAY) {
-        const ggl_status st = join_names(v, text, sizeof text, err);
-        return st != GGL_OK ? st : llm_sampler_read_names(&a->sampling, text, err);
+        ggl_status st = join_names(v, text, sizeof text, err);
+        if (st == GGL_OK && (st = llm_sampler_read_names(&a->sampling, text, err)) != GGL_OK)
+            (void)ggl_within(err, st, "samplers");
+        return st;
     }
     if (v->kind != JSON_STRING || v->n >= sizeof text || memchr(v->s, 0, v->n))
         return wrong(err, "samplers", "a list of stages, or a string of their letters");
     memcpy(text, v->s, v->n);
     text[v->n] = '\0';
-    return llm_sampler_read_letters(&a->sampling, text, err);
+    const ggl_status st = llm_sampler_read_letters(&a->sampling, text, err);
+    return st == GGL_OK ? st : ggl_within(err, st, "samplers");
 }
 
 /* --- the answer --------------------------------------------------------------------------------- */

@@ -25,7 +25,8 @@ typedef struct llm_engine llm_engine;
 
 typedef struct llm_engine_params {
     /* Borrowed until the engine is freed, as are all pointers here. Its slots beyond n_parallel keep
-     * sequences that have ended, for later prompts with the same beginning. */
+     * sequences that have ended, for later prompts with the same beginning. Its n_rows should be n_parallel
+     * (n_guess_max + 1): a step that needs more rows of logits runs several ubatches. */
     llm_session *session;
     const llm_tokenizer
         *tokenizer;   /* NULL: there is none; sequences end by n_max and `token` alone */
@@ -35,6 +36,9 @@ typedef struct llm_engine_params {
     /* While sequences generate, pieces of prompts are kept so short that a step takes about this
      * long, in ns; 0: 200 ms. It changes no token. */
     int64_t step_ns;
+    /* Models with states: memory for snapshots of them at the ends of prompts and of common beginnings, so that
+     * these need not run again; 0: 256 MiB. */
+    size_t n_snapshot_bytes;
     /* Guessers, one for each of the sequences that run at once; NULL: nothing is guessed. */
     const llm_guesser *const *guesser; /* [n_parallel] */
     int64_t n_guess_max;
@@ -46,7 +50,7 @@ typedef struct llm_engine_params {
 /* All slots are cleared. GGL_USAGE: a parameter is out of range; the message names it. */
 GGL_API GGL_NODISCARD ggl_status llm_engine_new(llm_engine **out, const llm_engine_params *p,
                                                 ggl_error *err);
-/* Ends all sequences with LLM_END_CANCELLED. NULL is fine. */
+/* Ends all sequences with LLM_END_CANCELLED. NULL is fine. Not for callbacks of the engine. */
 GGL_API void llm_engine_free(llm_engine *e);
 
 /* --- sequences -------------------------------------------------------------------------------- */
@@ -123,7 +127,7 @@ typedef struct llm_slot_info {
     llm_slot_use use;
     uint64_t id;              /* of the sequence that runs, or ran last; 0: none did */
     int64_t n_past;           /* tokens in the slot */
-    int64_t n_shared;         /* those of them whose pages other slots share */
+    int64_t n_shared;         /* those of them in whole pages with which another slot begins, too */
     llm_sequence_stats stats; /* of a sequence that runs */
 } llm_slot_info;
 /* Describes a slot of the session. */

@@ -1,6 +1,6 @@
-/* The models that are linked into llm-cli, by name. */
-#ifndef LLM_CLI_BUILTIN_H
-#define LLM_CLI_BUILTIN_H
+/* The models that are linked into llm-cli and llm-server, by name. */
+#ifndef TOOLS_BUILTIN_H
+#define TOOLS_BUILTIN_H
 
 #include <stdbool.h>
 #include <stddef.h>

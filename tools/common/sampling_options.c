@@ -8,8 +8,6 @@
 #include "ggl/alloc.h"
 #include "texts.h"
 
-#define TOOL "llm-cli"
-
 const char *const sampling_mirostat_choices[] = {"0", "2", NULL};
 
 /* Reads ID+X, ID-X or ID-inf. */
@@ -33,16 +31,16 @@ static bool read_bias(const char *s, llm_logit_bias *out) {
     return true;
 }
 
-static int read_biases(sampling_options *o) {
+static int read_biases(const char *tool, sampling_options *o) {
     if (o->bias || o->biases.n == 0)
         return -1;
     o->bias = ggl_calloc(o->biases.n, sizeof *o->bias);
     if (!o->bias)
-        return tool_error(TOOL, 1, "out of memory");
+        return tool_error(tool, 1, "out of memory");
     for (size_t i = 0; i < o->biases.n; i++)
         if (!read_bias(o->biases.s[i], &o->bias[i]))
             return tool_error(
-                TOOL, 2,
+                tool, 2,
                 "--logit-bias: '%s' is not a token's id, a sign and a number, such as "
                 "15043+1, 15043-0.5 or 15043-inf",
                 o->biases.s[i]);
@@ -50,7 +48,7 @@ static int read_biases(sampling_options *o) {
     return -1;
 }
 
-static int read_breakers(sampling_options *o, bool escape) {
+static int read_breakers(const char *tool, sampling_options *o, bool escape) {
     if (o->breaker || o->breakers.n == 0)
         return -1;
     size_t first = 0; /* after the last "none", as in llama.cpp */
@@ -58,35 +56,35 @@ static int read_breakers(sampling_options *o, bool escape) {
         first = strcmp(o->breakers.s[i], "none") == 0 ? i + 1 : first;
     o->n_breakers = o->breakers.n - first;
     o->breaker = read_texts(o->breakers.s + first, o->n_breakers, escape);
-    return o->breaker ? -1 : tool_error(TOOL, 1, "out of memory");
+    return o->breaker ? -1 : tool_error(tool, 1, "out of memory");
 }
 
-static int read_order(sampling_options *o) {
+static int read_order(const char *tool, sampling_options *o) {
     llm_sampler_params p = {0};
     ggl_error err = {0};
     if (o->names && o->letters)
-        return tool_error(TOOL, 2, "--samplers and --sampling-seq exclude each other");
+        return tool_error(tool, 2, "--samplers and --sampling-seq exclude each other");
     if (o->names && llm_sampler_read_names(&p, o->names, &err) != GGL_OK)
-        return tool_error(TOOL, 2, "--samplers: %s", err.msg);
+        return tool_error(tool, 2, "--samplers: %s", err.msg);
     if (o->letters && llm_sampler_read_letters(&p, o->letters, &err) != GGL_OK)
-        return tool_error(TOOL, 2, "--sampling-seq: %s", err.msg);
+        return tool_error(tool, 2, "--sampling-seq: %s", err.msg);
     memcpy(o->stage, p.stage, sizeof o->stage);
     o->n_stages = p.n_stages;
     return -1;
 }
 
-int sampling_options_check(sampling_options *o, bool escape) {
-    int code = read_order(o);
+int sampling_options_check(const char *tool, sampling_options *o, bool escape) {
+    int code = read_order(tool, o);
     if (code < 0)
-        code = read_biases(o);
-    return code < 0 ? read_breakers(o, escape) : code;
+        code = read_biases(tool, o);
+    return code < 0 ? read_breakers(tool, o, escape) : code;
 }
 
-int sampling_options_check_vocab(const sampling_options *o, int64_t n_vocab) {
+int sampling_options_check_vocab(const char *tool, const sampling_options *o, int64_t n_vocab) {
     for (size_t i = 0; i < o->n_biases; i++)
         if (o->bias[i].id >= n_vocab)
             return tool_error(
-                TOOL, 2, "--logit-bias: token %" PRId32 " is not in the vocabulary of %" PRId64,
+                tool, 2, "--logit-bias: token %" PRId32 " is not in the vocabulary of %" PRId64,
                 o->bias[i].id, n_vocab);
     return -1;
 }
@@ -125,11 +123,11 @@ llm_sampler_params sampling_params(const sampling_options *o) {
     return p;
 }
 
-int sampling_open(llm_sampler **out, const sampling_options *o, uint64_t seed,
+int sampling_open(llm_sampler **out, const char *tool, const sampling_options *o, uint64_t seed,
                   const llm_tokenizer *t, int64_t n_vocab, int64_t n_ctx) {
     ggl_error err = {0};
     llm_sampler_params p = sampling_params(o);
-    const int code = sampling_options_check_vocab(o, n_vocab);
+    const int code = sampling_options_check_vocab(tool, o, n_vocab);
     if (code >= 0)
         return code;
     p.seed = seed;
@@ -137,7 +135,7 @@ int sampling_open(llm_sampler **out, const sampling_options *o, uint64_t seed,
     return llm_sampler_new(out, &p, (int32_t)n_vocab,
                            (int32_t)(n_ctx < INT32_MAX ? n_ctx : INT32_MAX), &err) == GGL_OK
                ? -1
-               : tool_error(TOOL, 2, "%s", err.msg);
+               : tool_error(tool, 2, "%s", err.msg);
 }
 
 void sampling_options_fini(sampling_options *o) {

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "common/builtin_model.h"
+#include "builtin_model.h"
 
 bool builtin_find(const char *name, builtin_model *out) {
     const builtin_model models[] = {

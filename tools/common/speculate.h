@@ -1,9 +1,9 @@
-/* Speculative decoding in llm-cli: --lookup, --draft and their flags. */
-#ifndef TOOLS_CLI_SPECULATE_H
-#define TOOLS_CLI_SPECULATE_H
+/* Speculative decoding: --lookup, --draft and their flags. */
+#ifndef TOOLS_SPECULATE_H
+#define TOOLS_SPECULATE_H
 
-#include "common/args.h"
-#include "common/placement.h"
+#include "args.h"
+#include "placement.h"
 #include "llm/guess.h"
 
 typedef struct speculate_options {

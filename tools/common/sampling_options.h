@@ -2,7 +2,7 @@
 #ifndef TOOLS_SAMPLING_OPTIONS_H
 #define TOOLS_SAMPLING_OPTIONS_H
 
-#include "common/args.h"
+#include "args.h"
 #include "llm/sampler.h"
 #include "llm/tokenizer.h"
 
@@ -101,15 +101,15 @@ extern const char *const sampling_mirostat_choices[];
 /* Reads the order of stages and the lists. escape: resolve \n and the like in breakers. Can be
  * called again after --samplers changed; the lists must be as they were. Returns -1, or an exit code
  * after an error. */
-int sampling_options_check(sampling_options *o, bool escape);
+int sampling_options_check(const char *tool, sampling_options *o, bool escape);
 /* Checks that the biases' tokens exist. Returns as above. */
-int sampling_options_check_vocab(const sampling_options *o, int64_t n_vocab);
+int sampling_options_check_vocab(const char *tool, const sampling_options *o, int64_t n_vocab);
 /* The result borrows from o. */
 llm_sampler_params sampling_params(const sampling_options *o);
 void sampling_options_fini(sampling_options *o);
 /* Makes the sampler of the options, which remembers n_ctx tokens. Returns -1, or an exit code after an
  * error. t may be NULL. */
-int sampling_open(llm_sampler **out, const sampling_options *o, uint64_t seed,
+int sampling_open(llm_sampler **out, const char *tool, const sampling_options *o, uint64_t seed,
                   const llm_tokenizer *t, int64_t n_vocab, int64_t n_ctx);
 
 #endif

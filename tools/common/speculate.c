@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/process.h"
+#include "process.h"
 
 struct speculation {
     const char *tool;

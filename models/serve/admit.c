@@ -1,0 +1,168 @@
+/* Which sequences run: deadlines, free places, slots, and beginnings that several have in common. */
+#include "engine_impl.h"
+
+enum { WORTH_SHARING = 16 }; /* tokens for which a prompt waits until another one has run them */
+
+static int64_t least(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+/* --- deadlines -------------------------------------------------------------------------------- */
+
+typedef struct expiry {
+    llm_engine *e;
+    int64_t now;
+} expiry;
+
+/* True if the task's deadline has passed; else it counts for the next look. */
+static bool has_expired(const expiry *x, const task *t) {
+    if (t->p.deadline == 0)
+        return false;
+    if (t->p.deadline <= x->now)
+        return true;
+    x->e->deadline = least(x->e->deadline, t->p.deadline);
+    return false;
+}
+
+static void expire_waiting(void *ctx, task *t) {
+    const expiry *x = ctx;
+    if (has_expired(x, t))
+        llm_engine_leave(x->e, t, LLM_END_DEADLINE);
+}
+
+static void expire_all(llm_engine *e, int64_t now) {
+    expiry x = {e, now};
+    e->deadline = INT64_MAX;
+    for (int i = 0; i < e->n_run; i++)
+        if (has_expired(&x, e->run[i]))
+            llm_task_over(e->run[i], LLM_END_DEADLINE);
+    llm_queue_each(&e->queue, expire_waiting, &x);
+    llm_engine_end_all(e);
+}
+
+/* --- places and slots ------------------------------------------------------------------------- */
+
+static void lend_guesser(llm_engine *e, task *t) {
+    int i = 0;
+    if (!e->p.guesser)
+        return;
+    while (e->is_lent[i])
+        i++;
+    e->is_lent[i] = true;
+    t->guesser = i;
+    t->q.guesser = *e->p.guesser[i];
+    t->q.n_told = 0;
+}
+
+/* run[] is in the order of turns: a task that made room gets its old place. */
+static void insert(llm_engine *e, task *t) {
+    int i = e->n_run++;
+    for (; i > 0 && e->run[i - 1]->turn > t->turn; i--)
+        e->run[i] = e->run[i - 1];
+    e->run[i] = t;
+}
+
+/* A task got a place for the first time. */
+static void prepare(llm_engine *e, task *t) {
+    ggl_error err;
+    t->turn = ++e->last_turn;
+    if (llm_task_make_room(t, &err) != GGL_OK)
+        llm_task_failed(t, &err);
+    llm_seq_tell_sampler(&t->q);
+}
+
+/* Gives waiting tasks the free places. */
+static void admit(llm_engine *e) {
+    while (e->n_run < e->p.n_parallel && e->queue.n > 0) {
+        task *t = llm_queue_first(&e->queue);
+        if (!llm_engine_fits(e, t))
+            return;
+        llm_queue_remove(&e->queue, t);
+        t->where = TASK_RUNS;
+        t->reads = true;
+        t->lead_to = 0;
+        if (t->turn == 0)
+            prepare(e, t);
+        lend_guesser(e, t);
+        insert(e, t);
+    }
+}
+
+/* What was run before is used, unless the logits of the prompt have yet to be shown. */
+static bool reuses(const task *t) {
+    return !t->p.no_reuse && (!t->p.prompted || t->n_prompted == t->stats.n_prompt);
+}
+
+/* True while another task runs the beginning that both have. */
+static bool is_led(llm_engine *e, const task *t) {
+    const task *by = t->lead_to > 0 ? llm_table_find(&e->ids, t->leader) : NULL;
+    return by && by->has_begun && by->reads && !by->is_over && by->q.n_kept < t->lead_to;
+}
+
+/* Looks for a task that is about to run the beginning of this one's tokens, when no slot holds nearly as
+ * much of it. */
+static bool find_leader(llm_engine *e, task *t) {
+    const int64_t n = t->q.n - 1;
+    int64_t most = 0;
+    task *by = NULL;
+    for (int i = 0; i < e->n_run; i++) {
+        task *o = e->run[i];
+        if (!o->has_begun || !o->reads || o->is_over)
+            continue;
+        const int64_t n_common = llm_seq_common(t->q.token, n, o->q.token, o->q.n);
+        if (n_common > most && n_common > o->q.n_kept) {
+            most = n_common;
+            by = o;
+        }
+    }
+    if (!by || most < llm_kept_offer(&e->kept, &t->q) + WORTH_SHARING)
+        return false;
+    t->leader = by->node.key;
+    t->lead_to = most;
+    /* what cannot go back has to stop there */
+    if (e->kept.has_states || llm_session_cut_limit(e->p.session) < INT64_MAX)
+        llm_task_add_stop(by, most);
+    return true;
+}
+
+/* States are kept where other prompts may part from this one. */
+static void add_stops(llm_engine *e, task *t, int64_t n_common) {
+    if (!e->kept.has_states)
+        return;
+    if (n_common >= t->q.n_kept + WORTH_SHARING)
+        llm_task_add_stop(t, n_common);
+    llm_task_add_stop(t, (t->q.n - 1) / GGL_PAGE * GGL_PAGE);
+}
+
+/* Gives a task a slot, which may hold the beginning of its tokens. */
+static void begin(llm_engine *e, task *t, int64_t now) {
+    ggl_error err;
+    const int64_t n_common = e->kept.has_states ? llm_kept_common(&e->kept, &t->q) : 0;
+    if (llm_kept_begin(&e->kept, &t->q, reuses(t), &err) != GGL_OK) {
+        llm_task_failed(t, &err);
+        return;
+    }
+    t->has_begun = true;
+    e->kept.slot[t->q.slot].id = t->node.key;
+    add_stops(e, t, n_common);
+    if (t->stats.t_begun == 0) {
+        t->stats.t_begun = now;
+        t->stats.n_reused = t->q.n_kept;
+        e->stats.n_reused += t->q.n_kept;
+    }
+}
+
+static void begin_all(llm_engine *e, int64_t now) {
+    for (int i = 0; i < e->n_run; i++) {
+        task *t = e->run[i];
+        if (!t->has_begun && !t->is_over && !is_led(e, t) && !(reuses(t) && find_leader(e, t)))
+            begin(e, t, now);
+    }
+}
+
+void llm_engine_admit(llm_engine *e, int64_t now) {
+    if (now >= e->deadline)
+        expire_all(e, now);
+    admit(e);
+    begin_all(e, now);
+}

@@ -1,0 +1,65 @@
+#include "snapshots.h"
+
+#include <string.h>
+
+#include "ggl/alloc.h"
+
+static size_t bytes_of(const snapshot *x) {
+    return x->size + (size_t)x->n * sizeof *x->token;
+}
+
+static void drop(snapshots *s, size_t i) {
+    snapshot *x = &s->at[i];
+    s->bytes -= bytes_of(x);
+    ggl_free(x->token);
+    ggl_free(x->data);
+    *x = s->at[--s->n];
+}
+
+static void drop_oldest(snapshots *s) {
+    size_t oldest = 0;
+    for (size_t i = 1; i < s->n; i++)
+        if (s->at[i].used < s->at[oldest].used)
+            oldest = i;
+    drop(s, oldest);
+}
+
+snapshot *llm_snapshots_find(snapshots *s, const int32_t *token, int64_t n) {
+    snapshot *best = NULL;
+    for (size_t i = 0; i < s->n; i++) {
+        snapshot *x = &s->at[i];
+        if (x->n <= n && (!best || x->n > best->n) &&
+            memcmp(x->token, token, (size_t)x->n * sizeof *token) == 0)
+            best = x;
+    }
+    if (best)
+        best->used = ++s->time;
+    return best;
+}
+
+void llm_snapshots_add(snapshots *s, llm_session *session, int slot, const int32_t *token,
+                       int64_t n) {
+    const snapshot *same = llm_snapshots_find(s, token, n);
+    if (n == 0 || (same && same->n == n) || !ggl_grow(&s->at, &s->cap, s->n + 1, sizeof *s->at))
+        return;
+    snapshot x = {.n = n, .used = ++s->time};
+    x.token = ggl_calloc((size_t)n, sizeof *x.token);
+    if (!x.token || llm_session_save(session, slot, true, &x.data, &x.size, NULL) != GGL_OK ||
+        bytes_of(&x) > s->most_bytes) {
+        ggl_free(x.token);
+        ggl_free(x.data);
+        return;
+    }
+    memcpy(x.token, token, (size_t)n * sizeof *token);
+    s->bytes += bytes_of(&x);
+    s->at[s->n++] = x;
+    while (s->bytes > s->most_bytes)
+        drop_oldest(s);
+}
+
+void llm_snapshots_fini(snapshots *s) {
+    while (s->n > 0)
+        drop(s, s->n - 1);
+    ggl_free(s->at);
+    *s = (snapshots){0};
+}

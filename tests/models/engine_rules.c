@@ -1,0 +1,496 @@
+/* Engines: who gets a place, what is run again and what is not, how sequences end, and failures. That
+ * the tokens are right, engine.c shows for random ones. */
+#include "engine_test.h"
+
+#include "alloc_fail.h"
+
+static fixture f; /* large */
+
+#define FEW                                                                                        \
+    { .n_ubatch = 16, .n_slots = 4, .n_rows = 4, .n_parallel = 2 }
+
+static bool start(const char *text, const fixture_params *p) {
+    return fixture_open(&f, text, 1) && fixture_start(&f, p);
+}
+
+static void finish(void) {
+    if (f.e)
+        CHECK(fixture_finish(&f) && fixture_check(&f));
+    fixture_close(&f);
+}
+
+static job *add(int what, size_t n, int64_t n_max, uint64_t client) {
+    job *j = job_plain(&f, what, n, n_max);
+    CHECK_OK(job_add(j, (llm_sequence_params){.client = client}) ? GGL_OK : j->status, &f.err);
+    return j;
+}
+
+/* --- places ----------------------------------------------------------------------------------- */
+
+TEST(no_sequence_stalls_while_a_prompt_is_read) {
+    if (start(MODEL(ALL), &(fixture_params)FEW)) {
+        const job *talks = add(1, 5, 60, 0);
+        fixture_step(&f);
+        const job *reads = add(2, 200, 5, 0);
+        while (reads->n == 0 && f.n_steps < 100) {
+            const int64_t n = talks->n;
+            fixture_step(&f);
+            CHECK_INT(talks->n, n + 1);
+        }
+        CHECK(f.n_steps > 10 && f.n_steps < 40);
+    }
+    finish();
+}
+
+/* However many the sequences that generate are: those without room come first in the next step. */
+TEST(small_ubatches_are_shared) {
+    const fixture_params p = {.n_ubatch = 3, .n_slots = 7, .n_rows = 1, .n_parallel = 7};
+    if (start(MODEL(ALL), &p)) {
+        const job *j[7];
+        for (int i = 0; i < 7; i++)
+            j[i] = add(i, 2, 60, 0);
+        for (int i = 0; i < 70; i++)
+            fixture_step(&f);
+        for (int i = 0; i < 7; i++)
+            CHECK_MSG(j[i]->n >= 12, "sequence %d has drawn only %d tokens in %d steps", i,
+                      (int)j[i]->n, (int)f.n_steps);
+    }
+    finish();
+}
+
+static int n_ended_of(uint64_t client, const job *const *j, int n) {
+    int n_ended = 0;
+    for (int i = 0; i < n; i++)
+        n_ended += j[i]->has_ended && client == 1;
+    return n_ended;
+}
+
+TEST(clients_take_turns) {
+    static const job *of_one[100];
+    if (start(MODEL(ALL), &(fixture_params)FEW)) {
+        for (int i = 0; i < 100; i++)
+            of_one[i] = add(i, 10, 5, 1);
+        fixture_step(&f);
+        const job *a = add(200, 10, 5, 2), *b = add(201, 10, 5, 3), *c = add(202, 10, 5, 2);
+        while (!(a->has_ended && b->has_ended && c->has_ended) && f.n_steps < 1000)
+            fixture_step(&f);
+        const int n = n_ended_of(1, of_one, 100);
+        CHECK_MSG(n <= 8, "%d sequences of a client ended before three of others", n);
+        CHECK(a->stats.t_begun < c->stats.t_begun && b->stats.t_begun < c->stats.t_begun);
+    }
+    finish();
+}
+
+TEST(queue_is_limited) {
+    fixture_params p = FEW;
+    p.n_queue = 3;
+    if (start(MODEL(ALL), &p)) {
+        for (int i = 0; i < 3; i++)
+            add(i, 10, 5, 1);
+        job *j = job_plain(&f, 4, 10, 5);
+        CHECK(!job_add(j, (llm_sequence_params){0}));
+        CHECK_INT(j->status, GGL_LIMIT);
+        CHECK_HAS(f.err.msg, "3 sequences are waiting, which is the limit");
+        CHECK_INT(llm_engine_n_waiting(f.e), 3);
+        fixture_step(&f);
+        CHECK_INT(llm_engine_n_running(f.e), 2);
+        CHECK(job_add(j, (llm_sequence_params){0}));
+        CHECK(!job_plain(&f, 5, 10, 5)->has_ended);
+    }
+    finish();
+}
+
+/* --- how sequences end ------------------------------------------------------------------------ */
+
+TEST(cancel_ends_at_once) {
+    if (start(MODEL(ALL), &(fixture_params)FEW)) {
+        const job *a = add(1, 10, -1, 1), *b = add(2, 10, 20, 1), *waits = add(3, 10, 20, 1);
+        fixture_step(&f);
+        llm_engine_cancel(f.e, waits->id);
+        CHECK(waits->has_ended && waits->why == LLM_END_CANCELLED && waits->stats.t_begun == 0);
+        fixture_step(&f);
+        llm_engine_cancel(f.e, a->id);
+        CHECK(a->has_ended && a->why == LLM_END_CANCELLED && a->n > 0);
+        llm_engine_cancel(f.e, a->id);
+        llm_engine_cancel(f.e, 12345);
+        CHECK_INT(llm_engine_n_running(f.e), 1);
+        CHECK_INT(llm_engine_n_waiting(f.e), 0);
+        CHECK(fixture_finish(&f) && b->why == LLM_END_MAX);
+        CHECK_INT(llm_engine_get_stats(f.e).n_cancelled, 2);
+        CHECK_INT(llm_engine_get_stats(f.e).n_ended, 3);
+    }
+    finish();
+}
+
+static void cancel_all(job *j) {
+    if (j == f.job[0] && j->n == 3) {
+        for (int i = f.n_jobs - 1; i >= 0; i--)
+            llm_engine_cancel(f.e, f.job[i]->id);
+        for (int i = 1; i < f.n_jobs; i++)
+            CHECK(!f.job[i]->has_ended);
+        CHECK_INT(llm_engine_step(f.e, &f.err), GGL_USAGE);
+        CHECK_HAS(f.err.msg, "callback");
+    }
+}
+
+static void cancel_next(job *j) {
+    for (int i = 0; i + 1 < f.n_jobs; i++)
+        if (f.job[i] == j)
+            llm_engine_cancel(f.e, f.job[i + 1]->id);
+}
+
+TEST(callbacks_cancel) {
+    if (start(MODEL(ALL), &(fixture_params)FEW)) {
+        f.on_token = cancel_all;
+        for (int i = 0; i < 5; i++)
+            add(i, 10, 20, 1);
+        CHECK(fixture_finish(&f));
+        CHECK_INT(f.job[0]->n, 3);
+        for (int i = 0; i < 5; i++)
+            CHECK(f.job[i]->why == LLM_END_CANCELLED);
+        CHECK_INT(f.n_steps, 3);
+        f.on_token = NULL;
+        f.on_end = cancel_next;
+        for (int i = 0; i < 5; i++)
+            add(10 + i, 10, 20, 1);
+        llm_engine_cancel(f.e, f.job[5]->id); /* ends all */
+        CHECK_INT(f.n_ended, 10);
+    }
+    finish();
+}
+
+static void add_one(job *j) {
+    (void)j;
+    if (f.n_jobs < 60)
+        add(f.n_jobs, 8, 3, 1);
+}
+
+TEST(callbacks_add) {
+    if (start(MODEL(ALL), &(fixture_params)FEW)) {
+        f.on_token = f.on_end = add_one;
+        add(0, 8, 3, 1);
+        CHECK(fixture_finish(&f));
+        CHECK_INT(f.n_ended, 60);
+    }
+    finish();
+}
+
+TEST(deadlines) {
+    if (start(MODEL(ALL), &(fixture_params)FEW)) {
+        const llm_sequence_params late = {.deadline = f.now + ((int64_t)1 << 60)};
+        const llm_sequence_params soon = {.deadline = f.now + 1};
+        job *runs = job_plain(&f, 1, 10, 30), *ends = job_plain(&f, 2, 10, 30);
+        job *waits = job_plain(&f, 3, 10, 30);
+        CHECK(job_add(runs, late) && job_add(waits, soon));
+        fixture_step(&f);
+        CHECK(waits->why == LLM_END_DEADLINE && waits->n == 0);
+        CHECK(job_add(ends, (llm_sequence_params){.deadline = f.now + 2000000000}));
+        fixture_step(&f);
+        CHECK(ends->n > 0 && !ends->has_ended);
+        f.now += 2000000000;
+        fixture_step(&f);
+        CHECK(ends->why == LLM_END_DEADLINE && ends->n > 0);
+        CHECK(fixture_finish(&f) && runs->why == LLM_END_MAX);
+    }
+    finish();
+}
+
+TEST(nothing_to_draw) {
+    if (start(MODEL(ALL), &(fixture_params)FEW)) {
+        job *j = job_plain(&f, 1, 40, 0);
+        j->shows_prompt = true;
+        CHECK(job_add(j, (llm_sequence_params){0}) && fixture_finish(&f));
+        CHECK(j->why == LLM_END_MAX && j->n == 0 && j->n_prompted == 40);
+        const job *full = add(2, CTX, -1, 0);
+        CHECK(fixture_finish(&f) && full->why == LLM_END_CONTEXT && full->n == 1);
+    }
+    finish();
+}
+
+TEST(freeing_ends_all) {
+    if (start(MODEL(ALL), &(fixture_params)FEW)) {
+        for (int i = 0; i < 6; i++)
+            add(i, 10, 20, (uint64_t)i);
+        fixture_step(&f);
+        llm_engine_free(f.e);
+        f.e = NULL;
+        CHECK_INT(f.n_ended, 6);
+        for (int i = 0; i < 6; i++)
+            CHECK(f.job[i]->why == LLM_END_CANCELLED);
+    }
+    finish();
+}
+
+/* --- what is not run again -------------------------------------------------------------------- */
+
+/* A job whose prompt is that of another, its first n_answer tokens, and n_new more. */
+static job *next_turn(const job *j, int64_t n_answer, int n_new) {
+    const size_t n = j->n_prompt + (size_t)n_answer;
+    job *next = job_new(&f, n + (size_t)n_new, 4);
+    memcpy(next->prompt, j->prompt, j->n_prompt * sizeof *j->prompt);
+    memcpy(next->prompt + j->n_prompt, j->token, (size_t)n_answer * sizeof *j->token);
+    for (size_t i = n; i < next->n_prompt; i++)
+        next->prompt[i] = below(&f, VOCAB);
+    next->sampling.temp = 0;
+    if (n_answer < j->n && n_new > 0) /* it parts there */
+        next->prompt[n] = (j->token[n_answer] + 1) % VOCAB;
+    CHECK(job_add(next, (llm_sequence_params){0}) && fixture_finish(&f));
+    return next;
+}
+
+static void conversations(const char *text, bool has_states) {
+    if (start(text, &(fixture_params)FEW)) {
+        const job *a = add(1, 100, 20, 0);
+        CHECK(fixture_finish(&f));
+        CHECK_INT(a->stats.n_reused, 0);
+        /* all that was run: the last token drawn was not */
+        const job *b = next_turn(a, 20, 7);
+        CHECK_INT(b->stats.n_reused, 119);
+        /* another answer, from the end of the prompt at least */
+        const job *c = next_turn(a, 10, 7);
+        CHECK_INT(c->stats.n_reused, has_states ? 100 : 110);
+        /* the same prompt once more */
+        const job *d = next_turn(a, 0, 0);
+        CHECK_INT(d->stats.n_reused, has_states ? 64 : 99);
+        CHECK_INT(llm_engine_get_stats(f.e).n_reused,
+                  b->stats.n_reused + c->stats.n_reused + d->stats.n_reused);
+    }
+    finish();
+}
+
+TEST(next_turns) {
+    conversations(MODEL(ALL), false);
+}
+
+TEST(next_turns_with_states) {
+    conversations(MODEL(ALL STATES), true);
+}
+
+/* Prompts that begin with the same n tokens are one prompt until they part. */
+static void common_beginnings(const char *text, int64_t n_common) {
+    fixture_params p = {.n_ubatch = 16, .n_slots = 8, .n_rows = 8, .n_parallel = 8};
+    if (start(text, &p)) {
+        const llm_engine_stats *s = &(llm_engine_stats){0};
+        for (int i = 0; i < 8; i++) {
+            job *j = job_plain(&f, 1, (size_t)n_common + 9, 5);
+            for (int64_t k = 0; k < 9; k++)
+                j->prompt[n_common + k] = (int32_t)((i + (int)k) % VOCAB);
+            CHECK(job_add(j, (llm_sequence_params){.client = (uint64_t)i}));
+        }
+        CHECK(fixture_finish(&f));
+        const llm_engine_stats got = llm_engine_get_stats(f.e);
+        s = &got;
+        CHECK_INT(s->n_prompt, n_common + 8 * 9);
+        CHECK_INT(s->n_reused, 7 * n_common);
+    }
+    finish();
+}
+
+TEST(common_beginning_is_run_once) {
+    common_beginnings(MODEL(ALL), 150);
+}
+
+TEST(common_beginning_with_states) {
+    common_beginnings(MODEL(ALL STATES), 150);
+}
+
+TEST(common_beginning_with_a_window) {
+    common_beginnings(MODEL(WINDOW), 150);
+}
+
+TEST(choices_share_a_prompt) {
+    const fixture_params p = {.n_ubatch = 16, .n_slots = 4, .n_rows = 4, .n_parallel = 4};
+    if (start(MODEL(ALL), &p)) {
+        for (int i = 0; i < 4; i++)
+            add(1, 100, 10, 0);
+        CHECK(fixture_finish(&f));
+        CHECK_INT(llm_engine_get_stats(f.e).n_prompt, 100 + 3);
+    }
+    finish();
+}
+
+/* When the one that runs the beginning is cancelled, another one does. */
+TEST(leader_is_cancelled) {
+    if (start(MODEL(ALL), &(fixture_params)FEW)) {
+        const job *a = add(1, 100, 10, 0), *b = add(1, 100, 10, 0);
+        fixture_step(&f);
+        fixture_step(&f);
+        CHECK_INT(b->stats.t_begun, 0);
+        llm_engine_cancel(f.e, a->id);
+        CHECK(fixture_finish(&f));
+        CHECK(b->why == LLM_END_MAX && b->stats.n_reused > 16 && b->stats.n_reused < 99);
+    }
+    finish();
+}
+
+TEST(reuse_can_be_refused) {
+    if (start(MODEL(ALL), &(fixture_params)FEW)) {
+        add(1, 100, 10, 0);
+        CHECK(fixture_finish(&f));
+        job *j = job_plain(&f, 1, 100, 10);
+        CHECK(job_add(j, (llm_sequence_params){.no_reuse = true}) && fixture_finish(&f));
+        CHECK_INT(j->stats.n_reused, 0);
+        j = job_plain(&f, 1, 100, 10);
+        j->shows_prompt = true;
+        CHECK(job_add(j, (llm_sequence_params){0}) && fixture_finish(&f));
+        CHECK_INT(j->stats.n_reused, 0);
+        CHECK_INT(j->n_prompted, 100);
+    }
+    finish();
+}
+
+/* Slots that no sequence runs in keep the ones used last. */
+TEST(least_recently_used_goes) {
+    if (start(MODEL(ALL), &(fixture_params)FEW)) {
+        const job *j[5];
+        for (int i = 0; i < 4; i++) {
+            j[i] = add(i, 40, 5, 0);
+            CHECK(fixture_finish(&f));
+            CHECK_INT(llm_engine_slot(f.e, i).use, LLM_SLOT_KEPT);
+            CHECK_INT(llm_engine_slot(f.e, i).n_past, 44);
+            CHECK_INT(llm_engine_slot(f.e, i).id, j[i]->id);
+        }
+        CHECK(next_turn(j[0], 5, 30)->stats.n_reused == 44);
+        add(5, 50, 20, 0); /* in place of j[1] */
+        fixture_step(&f);
+        CHECK_INT(llm_engine_slot(f.e, 1).use, LLM_SLOT_PROMPT);
+        CHECK(fixture_finish(&f));
+        CHECK(next_turn(j[2], 5, 1)->stats.n_reused == 44);
+        CHECK(next_turn(j[1], 5, 1)->stats.n_reused < 16);
+        CHECK_INT(llm_engine_slot(f.e, 4).use, LLM_SLOT_EMPTY);
+        CHECK_INT(llm_engine_slot(f.e, -1).use, LLM_SLOT_EMPTY);
+    }
+    finish();
+}
+
+/* --- failures --------------------------------------------------------------------------------- */
+
+TEST(failed_runs) {
+    if (start(MODEL(ALL), &(fixture_params)FEW)) {
+        const job *a = add(1, 10, 20, 0), *b = add(2, 10, 20, 0), *waits = add(3, 10, 20, 0);
+        fixture_step(&f);
+        f.polls_left = 0;
+        CHECK_INT(llm_engine_step(f.e, &f.err), GGL_CANCELLED);
+        f.polls_left = -1;
+        CHECK(a->why == LLM_END_FAILED && b->why == LLM_END_FAILED && a->message[0]);
+        CHECK(fixture_finish(&f) && waits->why == LLM_END_MAX);
+        CHECK_INT(llm_engine_get_stats(f.e).n_failed, 2);
+    }
+    finish();
+}
+
+/* One that cannot draw ends; the others go on. */
+TEST(failed_draws) {
+    if (start(MODEL(ALL), &(fixture_params)FEW)) {
+        llm_logit_bias none[VOCAB];
+        for (int i = 0; i < VOCAB; i++)
+            none[i] = (llm_logit_bias){i, -INFINITY};
+        const job *a = add(1, 10, 20, 0);
+        job *b = job_plain(&f, 2, 10, 20);
+        b->sampling.bias = none;
+        b->sampling.n_bias = VOCAB;
+        CHECK(job_add(b, (llm_sequence_params){0}) && fixture_finish(&f));
+        CHECK(b->why == LLM_END_FAILED && a->why == LLM_END_MAX);
+        CHECK_HAS(b->message, "no token can be chosen");
+    }
+    finish();
+}
+
+TEST(refusals) {
+    if (start(MODEL(ALL), &(fixture_params)FEW)) {
+        llm_engine *e;
+        const llm_engine_params many = {.session = f.s, .n_parallel = 5};
+        CHECK_INT(llm_engine_new(&e, &many, &f.err), GGL_USAGE);
+        CHECK_HAS(f.err.msg, "n_parallel is 5, but the session has slots for 1 to 4");
+        CHECK(!e);
+        const llm_engine_params none = {.n_parallel = 1};
+        CHECK_INT(llm_engine_new(&e, &none, &f.err), GGL_USAGE);
+        const llm_engine_params less = {.session = f.s, .n_parallel = 1, .step_ns = -1};
+        CHECK_INT(llm_engine_new(&e, &less, &f.err), GGL_USAGE);
+        static const int32_t wrong[] = {1, VOCAB}, too_many[CTX + 1];
+        uint64_t id;
+        llm_sequence_params p = {.prompt = wrong, .n_prompt = 2, .n_max = 1};
+        CHECK_INT(llm_engine_add(f.e, &p, &id, &f.err), GGL_USAGE);
+        CHECK_HAS(f.err.msg, "needs a sampler");
+        job *j = add(1, 10, 2, 0);
+        p.sampler = j->sampler;
+        CHECK_INT(llm_engine_add(f.e, &p, &id, &f.err), GGL_USAGE);
+        CHECK_HAS(f.err.msg, "token 8 is not in the vocabulary of 8");
+        p.n_prompt = 0;
+        CHECK_INT(llm_engine_add(f.e, &p, &id, &f.err), GGL_USAGE);
+        p = (llm_sequence_params){.prompt = too_many, .n_prompt = CTX + 1, .sampler = j->sampler};
+        CHECK_INT(llm_engine_add(f.e, &p, &id, &f.err), GGL_LIMIT);
+        CHECK_HAS(f.err.msg, "the prompt has 257 tokens, but the context only 256");
+        p.n_prompt = 1;
+        p.n_max = -2;
+        CHECK_INT(llm_engine_add(f.e, &p, &id, &f.err), GGL_USAGE);
+        CHECK_INT(id, 0);
+    }
+    finish();
+}
+
+/* Once sequences run, tokens need no memory. */
+TEST(tokens_allocate_nothing) {
+    const fixture_params p = {
+        .n_ubatch = 16, .n_slots = 4, .n_rows = 16, .n_parallel = 3, .guesses = true};
+    if (start(MODEL(ALL), &p)) {
+        for (int i = 0; i < 3; i++)
+            add(i, 40, 100, 0);
+        for (int i = 0; i < 12; i++)
+            fixture_step(&f);
+        const long before = alloc_count();
+        for (int i = 0; i < 20; i++)
+            fixture_step(&f);
+        CHECK_INT(alloc_count() - before, 0);
+        CHECK(f.job[0]->n > 20);
+    }
+    finish();
+}
+
+static bool run_some(void *arg) {
+    const bool has_states = arg != NULL;
+    llm_engine *e = NULL;
+    const llm_engine_params ep = {.session = f.s, .n_parallel = 2};
+    bool ok = llm_engine_new(&e, &ep, &f.err) == GGL_OK;
+    f.e = e;
+    for (int i = 0; ok && i < 3; i++)
+        ok = job_add(f.job[i], (llm_sequence_params){.client = (uint64_t)i});
+    while (ok && llm_engine_n_running(e) + (int)llm_engine_n_waiting(e) > 0)
+        ok = llm_engine_step(e, &f.err) == GGL_OK;
+    llm_engine_free(e);
+    f.e = NULL;
+    for (int i = 0; i < 3; i++) {
+        job *j = f.job[i];
+        ok = ok && j->has_ended && j->why != LLM_END_FAILED;
+        CHECK(!j->id || j->has_ended);
+        if (j->matcher)
+            llm_matcher_reset(j->matcher);
+        j->n = 0;
+        j->id = 0;
+        j->has_ended = false;
+    }
+    /* a snapshot for others may be missing */
+    return ok && !(has_states && alloc_has_failed());
+}
+
+static void every_allocation(const char *text, void *arg) {
+    if (fixture_open(&f, text, 1) && fixture_start(&f, &(fixture_params)FEW)) {
+        llm_engine_free(f.e);
+        for (int i = 0; i < 3; i++) {
+            job *j = job_plain(&f, i, 70, 4);
+            j->grammar = i == 1 ? f.grammar[1] : NULL;
+            CHECK(job_tools(j));
+        }
+        const long n = alloc_fail_each(run_some, arg);
+        CHECK_MSG(n > 5, "allocation %ld", n);
+    }
+    fixture_close(&f);
+}
+
+TEST(every_allocation_fails_in_turn) {
+    every_allocation(MODEL(ALL), NULL);
+}
+
+TEST(every_allocation_fails_in_turn_with_states) {
+    every_allocation(MODEL(ALL STATES), &f);
+}
