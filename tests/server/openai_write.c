@@ -451,6 +451,15 @@ TEST(token_columns) {
     CHECK_HAS(out.s, "\"logprobs\":{\"tokens\":[\"x\xc3\xa9\",\"bytes:\\\\xe2\\\\x82\",\"y\"],"
                      "\"token_logprobs\":[null,-9999,-0.5],\"top_logprobs\":[null,{},{}],"
                      "\"text_offset\":[0,2,3]}");
+    /* the space that a tokenizer puts before a text is not in it */
+    const answer_token spaced[] = {{.id = 1, .text = {" Once", 5}},
+                                   {.id = 2, .text = {" upon", 5}}};
+    const answer_part q = {
+        .kind = PART_CONTENT, .text = {"Once upon", 9}, .token = spaced, .n_tokens = 2};
+    out.n = 0;
+    p = q;
+    api_openai_completions.whole(&m.x, &out);
+    CHECK_HAS(out.s, "\"text_offset\":[0,4]}");
     ggl_free(out.s);
     unmake(&m);
 }
