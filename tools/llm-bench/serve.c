@@ -212,7 +212,8 @@ static ggl_status take_rows(bench *b, const serve_row *test, serve_log *const *l
 static ggl_status run_test(bench *b, int64_t n_prompt, int64_t n_answer, size_t load,
                            ggl_error *err) {
     const serve_options *o = &b->o;
-    serve_row test = {.load = plain_load(b), .n_prompt = n_prompt, .n_shared = o->shared};
+    serve_row test = {
+        .load = plain_load(b), .n_prompt = n_prompt, .n_shared = o->shared, .seed = o->seed};
     serve_load *l = &test.load;
     l->n_clients = o->n_rates > 0 ? 0 : (size_t)o->clients.v[load];
     l->rate = o->n_rates > 0 ? o->rate[load] : 0;
