@@ -120,10 +120,10 @@ int serve_options_read(serve_options *o, int argc, char **argv) {
         {"--words", ARG_FLAG, &o->words,
          .help = "-p and --shared count words; without this flag the server is asked first how "
                  "many tokens words have"},
-        {"--seed", ARG_UINT64, &o->seed, .value = "N",
+        {"--seed", ARG_INT, &o->seed, .value = "N",
          .help = "the same seed gives the same requests at the same times (default: a new one each "
                  "time, because a server may keep the texts of an earlier run)",
-         .given = &seed_given},
+         .max = 1e15, .given = &seed_given},
         {NULL, .help = "the server"},
         {"--vs", ARG_STRING, &o->url[1], .value = "URL",
          .help = "measure this server in turns with the first one, and print ratios"},
@@ -163,7 +163,7 @@ int serve_options_read(serve_options *o, int argc, char **argv) {
     code = code < 0 ? read_rates(o, &rates) : code;
     code = code < 0 ? check(o, &alone, clients.n > 0) : code;
     if (!seed_given)
-        o->seed = (uint64_t)bench_now_ns() % MOST_SEED ^ (uint64_t)time(NULL) % MOST_SEED;
+        o->seed = bench_now_ns() % MOST_SEED ^ (int64_t)time(NULL) % MOST_SEED;
     arg_list *lists[] = {&clients, &prompt, &gen, &rates, &alone};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         args_list_fini(lists[i]);

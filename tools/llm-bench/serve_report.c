@@ -195,7 +195,7 @@ void serve_report_begin(serve_report *r, FILE *out, const serve_options *o,
         fputs(r->format == SERVE_MD ? "  \n" : "\n", out);
     }
     if (r->format <= SERVE_MD)
-        fprintf(out, "--seed %" PRIu64 "\n", o->seed);
+        fprintf(out, "--seed %" PRId64 "\n", o->seed);
 }
 
 static void put_object(FILE *out, const bench_field *f, int n) {
