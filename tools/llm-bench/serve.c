@@ -110,7 +110,7 @@ static ggl_status set_server(bench *b, size_t i, ggl_error *err) {
 
 /* --- tokens of words -------------------------------------------------------------------------- */
 
-enum { FEW_WORDS = 16, MANY_WORDS = 144 };
+enum { FEW_WORDS = 8, MANY_WORDS = 64 };
 
 /* A load without lengths and size. */
 static serve_load plain_load(const bench *b) {
