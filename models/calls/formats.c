@@ -107,6 +107,7 @@ static bool take(call_format *f, ggl_str *line, ggl_str *out, bool *plain) {
     if (out->n == 0)
         return true;
     out->s = ggl_arena_strndup(&f->text, word, out->n);
+    f->no_memory = !out->s;
     return out->s != NULL;
 }
 
@@ -237,8 +238,10 @@ ggl_status llm_call_format_load(call_format *f, ggl_str name, ggl_error *err) {
                 break;
             found = rest.n - 1 == name.n && memcmp(rest.s + 1, name.s, name.n) == 0;
         } else if (found && !read_line(f, line))
-            return ggl_fail(err, GGL_FORMAT, "call_formats.txt: \"%.*s\" cannot be read",
-                            (int)line.n, line.s);
+            return f->no_memory
+                       ? ggl_fail(err, GGL_NOMEM, "out of memory for a call format")
+                       : ggl_fail(err, GGL_FORMAT, "call_formats.txt: \"%.*s\" cannot be read",
+                                  (int)line.n, line.s);
     }
     if (!found)
         return not_found(name, err);

@@ -54,6 +54,7 @@ typedef struct call_format {
     ggl_str quote, cut;
     bool first[256];       /* bytes with which marks begin */
     bool may_start;        /* there is a pattern that begins with ^ */
+    bool no_memory;        /* a string could not be kept */
     struct ggl_arena text; /* of the strings */
 } call_format;
 

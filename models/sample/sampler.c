@@ -75,6 +75,11 @@ void llm_sampler_reset(llm_sampler *s) {
     llm_rng_seed(s->rng, s->p.seed);
 }
 
+void llm_sampler_reseed(llm_sampler *s, uint64_t seed) {
+    s->p.seed = seed;
+    llm_sampler_reset(s);
+}
+
 ggl_status llm_sampler_copy(llm_sampler *to, const llm_sampler *from, ggl_error *err) {
     if (to->n_vocab != from->n_vocab || to->history.cap != from->history.cap ||
         to->penalty_last_n != from->penalty_last_n || to->dry.last_n != from->dry.last_n ||

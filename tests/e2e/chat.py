@@ -542,6 +542,8 @@ def wrong():
                         (("--in-prefix", "x"), "are for -i"), (("-st", "--prompt-cache", "c", "-p", "x"), "are for texts"), (("-cnv", "--chat-template-kwargs", "[]"), "a JSON object is expected")):
         r = run(*args, code=2)
         check(words.encode() in r.stderr, "%s: %s" % (args, r.stderr))
+    r = run("-st", "-p", "Hi", "-n", "1", "--chat-template-kwargs", '{"enable_thnking": true}')
+    check(b"note: --chat-template-kwargs: the template does not read 'enable_thnking'" in r.stderr, "an unread variable", r.stderr)
     plain = ["-m", MODEL]
     text = ["-p", "x", "-n", "1"]
     for flag in (["--chat-template", "no-such"], ["--chat-template-file", TEMPLATE], ["--chat-template-kwargs", "{}"], ["--tools", TEMPLATE],

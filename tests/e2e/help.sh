@@ -15,7 +15,7 @@ for tool in "$@"; do
     check "$tool"
     case ${tool##*/} in
     llm-arch) commands="check verify doctor graph show diff init embed list" ;;
-    llm-bench) commands="make conform ops" ;;
+    llm-bench) commands="make conform ops serve" ;;
     *) commands= ;;
     esac
     for command in $commands; do

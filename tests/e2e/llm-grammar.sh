@@ -44,6 +44,13 @@ gives 1 'none: ' '' --json "$tmp/none"
 gives 0 'accepted' 'ab' --grammar 'root ::= "a" "b"' -
 gives 2 '--grammar:1:10: ' 'ab' --grammar 'root ::= ]' -
 gives 0 'accepted' '[1]' --json-schema ' true ' -
+# what nobody would see is named
+printf '\xef\xbb\xbf{}' >"$tmp/bom"
+gives 1 'bom:1:1: a byte order mark (U+FEFF), expected' '' --json "$tmp/bom"
+printf '["\xff"]' >"$tmp/stray"
+gives 1 'stray:1:3: the byte 0xff, which is not UTF-8, expected' '' --json "$tmp/stray"
+printf '["a\x80"]' >"$tmp/stray"
+gives 1 'stray:1:4: the byte 0x80, which is not UTF-8, expected' '' --json "$tmp/stray"
 # names that are no keywords have no effect, which is said
 gives 0 'note: --json-schema: #/properties/a/tpye: not a keyword' '{"a": 1}' --json-schema '{"properties": {"a": {"tpye": "string"}}}' -
 gives 0 'note: --json-schema: #/format: not a format' '"a"' --json-schema '{"format": "int32"}' -

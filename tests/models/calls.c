@@ -519,6 +519,22 @@ static bool reads(void *arg) {
     return read_answer(arg, 0, NULL, &p);
 }
 
+/* Each failing allocation is reported as such. */
+TEST(no_memory_for_formats) {
+    for (int k = 1;; k++) {
+        llm_calls *c;
+        const llm_calls_params p = {.format = {"hermes", 6}};
+        alloc_fail_at(k);
+        const ggl_status st = llm_calls_new(&c, &p, &err);
+        const bool failed = alloc_has_failed();
+        alloc_fail_at(0);
+        llm_calls_free(c);
+        CHECK_INT(st, failed ? GGL_NOMEM : GGL_OK);
+        if (!failed)
+            break;
+    }
+}
+
 TEST(every_allocation_fails_in_turn) {
     long failed = 0;
     for (int i = 0; i < N_ANSWERS; i++) {

@@ -104,6 +104,11 @@ TEST(seeds) {
         differ += llm_sampler_next(c, logits, NULL) != id;
     }
     CHECK(differ > N_IDS / 2);
+    llm_sampler_reseed(c, 42); /* after all that: as created with it */
+    for (int i = 0; i < N_IDS; i++) {
+        CHECK_INT(llm_sampler_next(c, logits, NULL), recorded[i]);
+        llm_sampler_accept(c, recorded[i]);
+    }
     llm_sampler_free(a);
     llm_sampler_free(b);
     llm_sampler_free(c);

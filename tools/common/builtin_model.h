@@ -1,4 +1,4 @@
-/* The models linked into llm-cli (models/builtin), so that it runs without a file. */
+/* The models linked into tools (models/builtin), so that they run without a file. */
 #ifndef TOOLS_BUILTIN_MODEL_H
 #define TOOLS_BUILTIN_MODEL_H
 

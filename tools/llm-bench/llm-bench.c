@@ -1,5 +1,5 @@
-/* llm-bench: measures how fast models run here, what the machine allows, and what takes the
- * time. */
+/* llm-bench: measures how fast models and servers run here, what the machine allows, and what
+ * takes the time. */
 #include <string.h>
 
 #include "common/process.h"
@@ -12,6 +12,7 @@ static const struct {
     {"conform", bench_conform},
     {"make", bench_make},
     {"ops", bench_ops},
+    {"serve", bench_serve},
 };
 
 int main(int argc, char **argv) {

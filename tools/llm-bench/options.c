@@ -211,7 +211,7 @@ int bench_options_read(bench_options *o, int argc, char **argv) {
                             "[-m FILE] [options]  |  llm-bench make ..  |  llm-bench ops ..",
                             "Measures how fast models run. `llm-bench make --help`: models with "
                             "random weights; `llm-bench "
-                            "ops --help`: kernels.",
+                            "ops --help`: kernels; `llm-bench serve --help`: servers.",
                             options,
                             &alone,
                             bench_hints};

@@ -7,43 +7,6 @@
 
 #include "common/json_text.h"
 
-/* --- values ----------------------------------------------------------------------------------- */
-
-/* Prints a string in quotes, with the quotes in it doubled. */
-static void put_quoted(FILE *out, const char *s, char quote) {
-    putc(quote, out);
-    for (; *s; s++) {
-        if (*s == quote)
-            putc(quote, out);
-        putc(*s, out);
-    }
-    putc(quote, out);
-}
-
-static void put_number(FILE *out, const bench_field *f, double x) {
-    if (f->kind == BENCH_INTEGER || strcmp(f->key, "samples_ns") == 0)
-        fprintf(out, "%.0f", x);
-    else
-        fprintf(out, "%.6f", x);
-}
-
-static void put_json(FILE *out, const bench_field *f) {
-    if (f->kind == BENCH_TEXT) {
-        json_put_string(out, f->text, strlen(f->text));
-    } else if (f->kind == BENCH_NUMBERS) {
-        putc('[', out);
-        for (int i = 0; i < f->n; i++) {
-            fputs(i ? ", " : "", out);
-            put_number(out, f, f->numbers[i]);
-        }
-        putc(']', out);
-    } else if (isnan(f->number)) {
-        fputs("null", out);
-    } else {
-        put_number(out, f, f->number);
-    }
-}
-
 /* --- json ------------------------------------------------------------------------------------- */
 
 static void put_profile(FILE *out, const bench_profile *p) {
@@ -74,7 +37,7 @@ static void put_object(const bench_report *r, const bench_row *row, const char *
     putc('{', r->out);
     for (int i = 0; i < n; i++) {
         fprintf(r->out, "%s%s\"%s\": ", i ? "," : "", i ? between : begin, f[i].key);
-        put_json(r->out, &f[i]);
+        bench_put_json(r->out, &f[i]);
     }
     if (r->o->alternation) {
         fprintf(r->out, ",%s\"alternation\": ", between);
@@ -89,24 +52,7 @@ static void put_object(const bench_report *r, const bench_row *row, const char *
     fprintf(r->out, "%s}", *begin == '\n' ? "\n  " : "");
 }
 
-/* --- csv and sql ------------------------------------------------------------------------------ */
-
-static void put_csv(FILE *out, const bench_field *f, int n, bool names) {
-    const char *separator = "";
-    for (int i = 0; i < n; i++) {
-        if (f[i].kind == BENCH_NUMBERS)
-            continue;
-        fputs(separator, out);
-        separator = ",";
-        if (names)
-            fputs(f[i].key, out);
-        else if (f[i].kind == BENCH_TEXT)
-            put_quoted(out, f[i].text, '"');
-        else if (!isnan(f[i].number))
-            put_number(out, &f[i], f[i].number);
-    }
-    putc('\n', out);
-}
+/* --- sql -------------------------------------------------------------------------------------- */
 
 static void put_sql_table(FILE *out, const bench_field *f, int n) {
     const char *separator = "";
@@ -138,11 +84,11 @@ static void put_sql(FILE *out, const bench_field *f, int n) {
         fputs(separator, out);
         separator = ", ";
         if (f[i].kind == BENCH_TEXT)
-            put_quoted(out, f[i].text, '\'');
+            bench_put_quoted(out, f[i].text, '\'');
         else if (isnan(f[i].number))
             fputs("NULL", out);
         else
-            put_number(out, &f[i], f[i].number);
+            bench_put_number(out, &f[i], f[i].number);
     }
     fputs(");\n", out);
 }
@@ -407,8 +353,8 @@ void bench_report_row(bench_report *r, const bench_row *row) {
         break;
     case BENCH_CSV:
         if (r->n == 0)
-            put_csv(r->out, f, n, true);
-        put_csv(r->out, f, n, false);
+            bench_put_csv(r->out, f, n, true);
+        bench_put_csv(r->out, f, n, false);
         break;
     case BENCH_JSON:
         fputs(r->n ? ",\n  " : "\n  ", r->out);

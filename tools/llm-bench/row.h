@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "fields.h"
 #include "limits.h"
 #include "profile.h"
 #include "stats.h"
@@ -39,22 +40,6 @@ typedef struct bench_row {
     double peak_memory, load_ns, first_token_ns;
     bench_profile *profile; /* [2]: of the prompt and of generation; NULL: not requested */
 } bench_row;
-
-typedef enum bench_field_kind {
-    BENCH_TEXT,
-    BENCH_INTEGER,
-    BENCH_NUMBER, /* in `number`, like BENCH_INTEGER */
-    BENCH_NUMBERS /* `number` of them, in `numbers` */
-} bench_field_kind;
-
-typedef struct bench_field {
-    const char *key;
-    bench_field_kind kind;
-    const char *text;
-    double number; /* NaN: not known, or does not apply */
-    const double *numbers;
-    int n;
-} bench_field;
 
 enum { BENCH_MAX_FIELDS = 64 };
 

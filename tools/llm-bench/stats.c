@@ -12,10 +12,10 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static double quantile(const double *sorted, int n, double q) {
-    double at = q * (n - 1);
-    int i = (int)at;
-    return i + 1 < n ? sorted[i] + (at - i) * (sorted[i + 1] - sorted[i]) : sorted[n - 1];
+double bench_quantile(const double *sorted, size_t n, double q) {
+    double at = q * (double)(n - 1);
+    size_t i = (size_t)at;
+    return i + 1 < n ? sorted[i] + (at - (double)i) * (sorted[i + 1] - sorted[i]) : sorted[n - 1];
 }
 
 bench_summary bench_summarize(const double *x, int n) {
@@ -29,9 +29,9 @@ bench_summary bench_summarize(const double *x, int n) {
         squares += (x[i] - mean) * (x[i] - mean);
     return (bench_summary){.mean = mean,
                            .stddev = n > 1 ? sqrt(squares / (n - 1)) : 0,
-                           .median = quantile(sorted, n, 0.5),
-                           .q1 = quantile(sorted, n, 0.25),
-                           .q3 = quantile(sorted, n, 0.75),
+                           .median = bench_quantile(sorted, (size_t)n, 0.5),
+                           .q1 = bench_quantile(sorted, (size_t)n, 0.25),
+                           .q3 = bench_quantile(sorted, (size_t)n, 0.75),
                            .min = sorted[0],
                            .max = sorted[n - 1]};
 }

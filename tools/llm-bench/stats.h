@@ -5,6 +5,8 @@
 #ifndef TOOLS_BENCH_STATS_H
 #define TOOLS_BENCH_STATS_H
 
+#include <stddef.h>
+
 enum { BENCH_MAX_SAMPLES = 1000 };
 
 typedef struct bench_summary {
@@ -12,6 +14,8 @@ typedef struct bench_summary {
     double median, q1, q3, min, max; /* quartiles by linear interpolation */
 } bench_summary;
 
+/* Returns the q-th part of n sorted numbers (0.5: the median), by linear interpolation; n > 0. */
+double bench_quantile(const double *sorted, size_t n, double q);
 /* n: 1 .. BENCH_MAX_SAMPLES. */
 bench_summary bench_summarize(const double *x, int n);
 

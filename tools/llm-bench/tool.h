@@ -10,5 +10,6 @@ int bench_measure(int argc, char **argv); /* without a command */
 int bench_conform(int argc, char **argv);
 int bench_make(int argc, char **argv);
 int bench_ops(int argc, char **argv);
+int bench_serve(int argc, char **argv);
 
 #endif

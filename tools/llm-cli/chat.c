@@ -133,6 +133,20 @@ static int read_tools(chat *c) {
     return st == GGL_OK ? -1 : tool_error(TOOL, 1, "--tools: %s: %s", path, err.msg);
 }
 
+static void note_unread(void *ctx, ggl_str name) {
+    (void)ctx;
+    (void)tool_error(TOOL, 0, "note: --chat-template-kwargs: the template does not read '%.*s'",
+                     (int)(name.n < 200 ? name.n : 200), name.s);
+}
+
+/* Names that the template does not read may be typing errors. */
+static void note_variables(const chat *c) {
+    const char *vars = c->o.chat.template_vars;
+    ggl_error none = {0}; /* the variables were read already */
+    if (vars)
+        (void)!llm_chat_unread(c->format, (ggl_str){vars, strlen(vars)}, note_unread, NULL, &none);
+}
+
 /* Begins the conversation, with the variables of --tools, --chat-template-kwargs and
  * --reasoning-budget. */
 static int begin_talk(chat *c) {
@@ -150,6 +164,8 @@ static int begin_talk(chat *c) {
     if (st != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
     st = chat_set_variables(c, c->talk, &err);
+    if (st == GGL_OK)
+        note_variables(c);
     return st == GGL_OK ? -1 : tool_error(TOOL, 2, "%s", err.msg);
 }
 
@@ -177,8 +193,9 @@ static int set_system(chat *c) {
 int chat_new_sampler(chat *c) {
     const chat_setup *s = c->setup;
     llm_sampler *sampler = NULL;
-    const int code = sampling_open(&sampler, &c->o.sampling, (uint64_t)c->o.seed, s->tokenizer,
-                                   llm_session_n_vocab(s->session), llm_session_n_ctx(s->session));
+    const int code =
+        sampling_open(&sampler, "llm-cli", &c->o.sampling, (uint64_t)c->o.seed, s->tokenizer,
+                      llm_session_n_vocab(s->session), llm_session_n_ctx(s->session));
     if (code >= 0)
         return code;
     if (c->g)

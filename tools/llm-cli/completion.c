@@ -42,9 +42,9 @@ static int open_saved_prompt(completion *c) {
 /* Makes the sampler and the generator. */
 static int open_generator(completion *c) {
     ggl_error err = {0};
-    const int code =
-        sampling_open(&c->sampler, &c->s->o->sampling, (uint64_t)c->s->o->seed, c->s->tokenizer,
-                      llm_session_n_vocab(c->s->session), llm_session_n_ctx(c->s->session));
+    const int code = sampling_open(
+        &c->sampler, "llm-cli", &c->s->o->sampling, (uint64_t)c->s->o->seed, c->s->tokenizer,
+        llm_session_n_vocab(c->s->session), llm_session_n_ctx(c->s->session));
     if (code >= 0)
         return code;
     const llm_generator_params p = {.session = c->s->session,

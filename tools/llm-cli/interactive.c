@@ -25,8 +25,9 @@ typedef struct pad {
 static int pad_open(pad *p, const chat_setup *s) {
     ggl_error err = {0};
     p->setup = s;
-    const int code = sampling_open(&p->sampler, &s->o->sampling, (uint64_t)s->o->seed, s->tokenizer,
-                                   llm_session_n_vocab(s->session), llm_session_n_ctx(s->session));
+    const int code =
+        sampling_open(&p->sampler, "llm-cli", &s->o->sampling, (uint64_t)s->o->seed, s->tokenizer,
+                      llm_session_n_vocab(s->session), llm_session_n_ctx(s->session));
     if (code >= 0)
         return code;
     const llm_generator_params gp = {.session = s->session,

@@ -7,20 +7,20 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "builtin.h"
 #include "chat.h"
 #include "completion.h"
+#include "common/builtin.h"
 #include "common/cache_types.h"
 #include "common/input.h"
 #include "common/paths.h"
 #include "common/process.h"
+#include "common/speculate.h"
+#include "common/texts.h"
 #include "ggl/alloc.h"
 #include "ggl/backends.h"
 #include "ggl/show.h"
 #include "llm/generate.h"
 #include "options.h"
-#include "speculate.h"
-#include "texts.h"
 
 #define TOOL "llm-cli"
 

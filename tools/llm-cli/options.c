@@ -206,7 +206,7 @@ int cli_options_set(cli_options *o, int argc, char **argv) {
         s->letters = NULL;
     else if (s->letters != before.letters)
         s->names = NULL;
-    if (code >= 0 || sampling_options_check(&o->sampling, o->escape) >= 0)
+    if (code >= 0 || sampling_options_check("llm-cli", &o->sampling, o->escape) >= 0)
         return 2;
     o->shift = o->full_given ? o->on_full == 1 : o->shift;
     set_seed(o);
@@ -242,7 +242,7 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
         return tool_error("llm-cli", 2, "--f16-as-bf16 and --no-repack exclude each other");
     code = constraint_check("llm-cli", &o->constraint);
     if (code < 0)
-        code = sampling_options_check(&o->sampling, o->escape);
+        code = sampling_options_check("llm-cli", &o->sampling, o->escape);
     if (code >= 0)
         return code;
     o->shift = o->shift || o->on_full == 1;

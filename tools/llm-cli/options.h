@@ -7,10 +7,10 @@
 #include "common/args.h"
 #include "common/ignore.h"
 #include "common/placement.h"
+#include "common/sampling_options.h"
+#include "common/speculate.h"
 #include "constraint.h"
-#include "sampling_options.h"
 #include "saved_prompt.h"
-#include "speculate.h"
 #include "stops.h"
 
 typedef struct cli_options {

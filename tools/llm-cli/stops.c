@@ -1,7 +1,7 @@
 #include "stops.h"
 
 #include "ggl/alloc.h"
-#include "texts.h"
+#include "common/texts.h"
 
 ggl_status stops_init(stops *s, const stops_options *o, bool escape, ggl_error *err) {
     const size_t n = o->reverse.n + o->stop.n;

@@ -1,4 +1,5 @@
 /* llm-grammar: checks texts against a grammar or a JSON schema. See docs/tools.md. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,27 +36,28 @@ static void find_place(const char *s, size_t at, size_t *line, size_t *column) {
         }
 }
 
-/* The character at s[at], whole. */
-static int char_length(const char *s, size_t n, size_t at) {
-    int len = 1;
-    while (at + (size_t)len < n && len < 4 && continues_char(s[at + (size_t)len]))
-        len++;
-    return len;
+/* Writes what stands at s[at], at < n: the character, or a name of what nobody would see. */
+static void describe(const char *s, size_t n, size_t at, char *buf, size_t size) {
+    const size_t len = ggl_utf8_length(s + at, n - at);
+    if (len == 0)
+        snprintf(buf, size, "the byte 0x%02x, which is not UTF-8", (unsigned char)s[at]);
+    else if (len == 3 && memcmp(s + at, "\xef\xbb\xbf", len) == 0)
+        snprintf(buf, size, "a byte order mark (U+FEFF)");
+    else
+        snprintf(buf, size, "'%.*s'", (int)len, s + at);
 }
 
 static int refuse(const char *name, llm_matcher *m, const char *s, size_t n, size_t at) {
-    char expected[400];
+    char expected[400], found[60] = "the text ends here";
     size_t line, column;
-    while (at > 0 && at < n && continues_char(s[at]))
+    while (at > 0 && at < n && continues_char(s[at]) &&
+           ggl_utf8_length(s + at - 1, n - at + 1) != 1)
         at--;
     find_place(s, at, &line, &column);
     llm_matcher_expected(m, expected, sizeof expected);
-    if (at >= n)
-        ggl_fprint(stdout, "%s:%zu:%zu: the text ends here, expected %s\n", name, line, column,
-                   expected);
-    else
-        ggl_fprint(stdout, "%s:%zu:%zu: '%.*s', expected %s\n", name, line, column,
-                   char_length(s, n, at), s + at, expected);
+    if (at < n)
+        describe(s, n, at, found, sizeof found);
+    ggl_fprint(stdout, "%s:%zu:%zu: %s, expected %s\n", name, line, column, found, expected);
     return 1;
 }
 

@@ -34,6 +34,8 @@ typedef struct ask {
     llm_json *doc; /* the request's body */
     ggl_arena arena;
     ask_kind kind;
+    bool
+        is_empty; /* nothing is asked for, as by clients that load a model: the answer has no choices */
     const char *model; /* as the client named it, to be repeated; NULL: the server's name for it */
     bool stream;
     bool stream_usage; /* the stream ends with counts of tokens */

@@ -17,7 +17,9 @@ typedef struct server_facts {
     bool has_chat;               /* it has a chat template */
     int64_t t_start;             /* seconds since 1970 */
     llm_sampler_params sampling; /* the server's defaults */
+    bool has_seed;               /* sampling.seed is the default, too; else seeds are random */
     int64_t n_predict;           /* default of n_max */
+    double max_seconds;          /* an answer is complete after them, or ends; 0: no limit */
     const struct llm_tokenizer *tokenizer;
 } server_facts;
 
@@ -25,7 +27,8 @@ typedef struct server_facts {
 typedef struct answer_token {
     int32_t id;
     ggl_str text; /* may be a part of a character */
-    double logprob;
+    double
+        logprob; /* NaN: not asked for, or there is none: for the first token of an echoed prompt */
     const llm_logprob *top; /* [n_top], the likeliest first */
     size_t n_top;
 } answer_token;
@@ -112,24 +115,35 @@ typedef struct dialect {
     /* An error: as the body, or, in a stream that has begun, as an event. */
     void (*error)(const api_error *e, bool in_stream, llm_json_out *out);
     size_t own_size;
+    const struct field *fields; /* the table of the request's fields, for documents and tests */
 } dialect;
+
+/* --- asks (dialect.c) --------------------------------------------------------------------------- */
+
+/* Makes an ask with the server's defaults: one choice, n_predict tokens, no log-probabilities, any slot.
+ * NULL: out of memory. The caller sets `doc`, whose text must live as long. */
+ask *ask_new(const server_facts *facts);
+void ask_free(ask *a); /* also doc and arena. NULL is fine. */
 
 /* --- for the readers (read_fields.c) ------------------------------------------------------------ */
 
-/* How a field of a request is read: into the ask, by its kind. */
+/* How a field of a request is read: into the ask at `at`, by its kind. Numbers lie in min .. max (min = max:
+ * any that fit); 7.0 is an integer, too. */
 typedef enum field_kind {
-    FIELD_BOOL,  /* bool */
-    FIELD_INT,   /* int64_t, min .. max */
-    FIELD_INT32, /* int32_t */
-    FIELD_FLOAT, /* float */
-    FIELD_DOUBLE,
-    FIELD_STRING,  /* ggl_str */
-    FIELD_SEED,    /* sampling.seed and has_seed; -1: random */
-    FIELD_STOPS,   /* a string or a list of strings, into stop */
-    FIELD_BIAS,    /* logit_bias: an object of ids, or a list of pairs, into sampling.bias */
+    FIELD_BOOL,   /* bool */
+    FIELD_INT,    /* int64_t; at most 53 bits */
+    FIELD_INT32,  /* int32_t */
+    FIELD_FLOAT,  /* float */
+    FIELD_DOUBLE, /* double */
+    FIELD_STRING, /* ggl_str */
+    FIELD_SEED,   /* sampling.seed and has_seed; -1: random */
+    FIELD_STOPS,  /* a string or a list of strings, into stop; none may be empty */
+    /* logit_bias into sampling.bias, as OpenAI and llama.cpp have it: {"ID": bias, "text": bias, ..} or
+     * [[id, bias], ["text", bias], ..]. A text stands for each of its tokens, false for minus infinity. */
+    FIELD_BIAS,
     FIELD_FN,      /* calls fn */
     FIELD_IGNORED, /* has no effect here whatever it says, such as "user": accepted */
-    FIELD_REFUSED, /* an error with `why`, unless it is null, or `fn` accepts it */
+    FIELD_REFUSED  /* an error with `why`, unless it is null, or `fn` accepts it */
 } field_kind;
 
 typedef struct field {
@@ -138,14 +152,18 @@ typedef struct field {
     size_t at; /* offset in the ask */
     double min, max;
     ggl_status (*fn)(ask *a, const json_value *v, const server_facts *facts, ggl_error *err);
-    const char *why; /* REFUSED: what to do instead */
+    const char *why; /* REFUSED: what to do instead, as in "give the messages again" */
 } field;
 
+/* Rows: {"n", FIELD_INT, .at = FIELD_AT(n_choices), .min = 1, .max = 128}, {"user", .kind = FIELD_IGNORED}. */
 #define FIELD_AT(member) offsetof(ask, member)
 
-/* Reads an object by a table that ends with an empty row. null is as if the field were absent, except for FIELD_FN rows of min = 1.
- * An unknown name is GGL_USAGE: "unknown field \"temprature\"; did you mean \"temperature\"?". */
-ggl_status read_fields(ask *a, const json_value *object, const field *table,
-                       const server_facts *facts, const char **param, ggl_error *err);
+/* Reads an object by a table that ends with an empty row, in the order of the table. null is as if the field
+ * were absent, except for FIELD_FN rows of min = 1. *param becomes the name of the field that is wrong.
+ * GGL_USAGE: an unknown name ("unknown field \"temprature\"; did you mean \"temperature\"?"), a value of the wrong
+ * kind or out of range; GGL_UNSUPPORTED: a refused field; GGL_NOMEM; and what fn returns. Time is linear in
+ * the object. */
+GGL_NODISCARD ggl_status read_fields(ask *a, const json_value *object, const field *table,
+                                     const server_facts *facts, const char **param, ggl_error *err);
 
 #endif

@@ -1,6 +1,5 @@
-/* The server's side of HTTP: a thin layer over libmicrohttpd, the only file of the program that knows that
- * library. A handler gets a complete request and answers it through a reply, at once or later, from any
- * thread.
+/* The server's side of HTTP: a thin layer over libmicrohttpd; the files http*.c alone know that library. A
+ * handler gets a complete request and answers it through a reply, at once or later, from any thread.
  *
  *     static void on_request(void *ctx, const http_request *q, http_reply *r) {
  *         http_reply_begin(r, 200, "text/plain", false);
@@ -33,6 +32,13 @@ typedef struct http_request {
 
 /* Called on one of the n_workers threads. It must see to it that http_reply_end is called once. */
 typedef void (*http_handler)(void *ctx, const http_request *q, http_reply *r);
+/* Called when the headers of a request have arrived, before its body. It may refuse the request: then it ends
+ * the reply and returns false. It must be quick: all connections wait for it. */
+typedef bool (*http_accepts)(void *ctx, const http_request *q, http_reply *r);
+/* Answers a request that this layer refuses, in the form that the caller's clients know; it ends the reply. The
+ * status is 400, 403 (another web site), 413, 431 or 503. */
+typedef void (*http_refuses)(void *ctx, const http_request *q, http_reply *r, int status,
+                             const char *sentence);
 
 typedef struct http_params {
     const char *host; /* default "127.0.0.1"; a path that begins with '/': a Unix socket */
@@ -46,16 +52,23 @@ typedef struct http_params {
     const char *const *origins; /* [n_origins]: for CORS; "*": any. None: no CORS headers. */
     size_t n_origins;
     http_handler handler;
+    http_accepts accepts; /* NULL: all requests are accepted */
+    http_refuses refuses; /* NULL: the sentence is sent as text */
     void *ctx;
-    /* Called once a request is answered, or its client has gone, from any thread: for logs. NULL: none. */
+    /* Called once a request is answered, or its client has gone, from any thread: for logs. status: 499 if
+     * nothing was sent. NULL: none. */
     void (*done)(void *ctx, const http_request *q, int status, uint64_t n_bytes, double seconds);
 } http_params;
 
-/* Starts listening. GGL_IO: the address cannot be used (the message says why). *out is NULL on failure. */
+/* Starts listening. On a loopback address, requests that another web site makes in a browser get 403 (Origin), as
+ * do those for a host name that is neither an address nor localhost (which a site may have resolved to this
+ * machine), unless `origins` has them. What params points to is borrowed until http_server_free. GGL_IO: the address cannot be used (the message says why). *out is NULL on failure. */
 GGL_NODISCARD ggl_status http_server_new(http_server **out, const http_params *p, ggl_error *err);
 int http_server_port(const http_server *s);
 /* No new connections and requests from now on: requests on open connections get 503. */
 void http_server_drain(http_server *s);
+/* Waits until all requests are answered and sent. Returns false if some are not after these seconds. */
+bool http_server_wait(http_server *s, double seconds);
 /* Closes all connections and joins all threads. Replies that were not ended must be ended before. */
 void http_server_free(http_server *s);
 
@@ -68,8 +81,9 @@ void http_reply_begin(http_reply *r, int status, const char *media_type, bool st
 void http_reply_header(http_reply *r, const char *name, const char *value);
 void http_reply_write(http_reply *r, const char *bytes, size_t n); /* copied */
 void http_reply_end(http_reply *r);                                /* frees r when all is sent */
-/* True if the client has gone, or does not read: nobody gets what is written from now on. Cheap enough for
- * every token. */
+/* True if the client has gone, or does not read: nobody gets what is written from now on. A client that only
+ * stops sending (a half-closed connection) has gone, too, unless the method is GET or HEAD: one cannot tell it
+ * from a client that was ended. Cheap enough for every token. */
 bool http_reply_is_gone(http_reply *r);
 
 #endif

@@ -11,12 +11,14 @@ typedef struct server server;
 
 /* An endpoint (endpoints.c lists them all). */
 typedef struct endpoint {
-    const char *method,
-        *path; /* a path that ends with '/' followed by '*' matches what begins with it */
-    const dialect *dialect; /* the request is an ask, carried out by answer_start; NULL: */
-    void (*handle)(server *s, const http_request *q, http_reply *r); /* it is answered at once */
+    const char *method;
+    const char *path; /* one that ends with "/" and a star matches all paths with this beginning */
+    /* The request is an ask, which answer_start carries out; NULL: handle answers it at once. */
+    const dialect *dialect;
+    void (*handle)(server *s, const http_request *q, http_reply *r);
     const dialect *errors; /* whose form of errors; NULL: OpenAI's */
     bool is_public;        /* needs no API key */
+    bool needs_no_model;   /* answers while the model is loaded, too */
 } endpoint;
 
 const server_facts *server_get_facts(const server *s);
@@ -26,12 +28,34 @@ llm_session *server_session(const server *s);
 const llm_vocab *server_vocab(
     server *s); /* made at the first call, by whichever thread; NULL: no memory */
 const char *server_model_info(
-    const server *s); /* facts of the file for /props, /v1/models: a JSON object */
+    const server *s); /* facts of the file for /v1/models and /api/show: a JSON object */
 
-/* Runs fn on the engine's thread, between two steps, and waits for it: for answers that read its state, such as /slots. */
-void server_on_engine(server *s, void (*fn)(void *ctx, llm_engine *e), void *ctx);
+/* Runs fn on the engine's thread, between two steps, and waits for it: for answers that read its state, such as
+ * /slots. False: the server ends, fn is not called. */
+bool server_on_engine(server *s, void (*fn)(void *ctx, llm_engine *e), void *ctx);
 /* The same without waiting; the order is kept. False: the server ends, fn is not called. */
 bool server_post(server *s, void (*fn)(void *ctx, llm_engine *e), void *ctx);
+
+/* What the answers share: a list of those under way, and compiled grammars. The server makes it before the first
+ * request, and frees it after the engine. (answer.c) */
+typedef struct answers answers;
+answers *answers_new(void); /* NULL: out of memory */
+void answers_free(answers *x);
+answers *server_answers(const server *s);
+/* The server calls this on the engine's thread before each step, and at least once a second while
+ * the engine waits for something: ends answers whose clients have gone, and keeps streams alive. */
+void answers_tick(answers *x, llm_engine *e);
+/* Number of answers under way; on the engine's thread, as the next. */
+size_t answers_n(const answers *x);
+/* How long answers took to their first token. */
+enum { ANSWERS_BOUNDS = 12 };
+extern const double answers_bound[ANSWERS_BOUNDS]; /* in seconds, ascending */
+typedef struct answers_times {
+    uint64_t n[ANSWERS_BOUNDS +
+               1]; /* above the bound before, and up to answers_bound[i]; the last: longer */
+    double sum;
+} answers_times;
+const answers_times *answers_first_tokens(const answers *x);
 
 /* Numbers for /metrics, counted from any thread. */
 typedef struct server_counts {
@@ -45,13 +69,18 @@ server_counts server_get_counts(const server *s);
 void answer_start(server *s, const dialect *d, ask *a, const http_request *q, http_reply *r);
 /* Answers with an error in the dialect's form. */
 void answer_error(const dialect *d, const api_error *e, http_reply *r);
-/* The same from a status and a sentence. */
+/* The error for a status and a sentence, which it borrows. */
+api_error api_error_of(ggl_status st, const ggl_error *err, const char *param);
+/* Both. (answer_error.c) */
 void answer_failed(const dialect *d, ggl_status st, const ggl_error *err, const char *param,
                    http_reply *r);
 
 /* All dialects, in the files api_*.c. */
 extern const dialect api_openai_chat, api_openai_completions, api_openai_responses,
     api_openai_embeddings, api_anthropic_messages, api_ollama_generate, api_ollama_chat,
-    api_ollama_embed, api_llamacpp_completion;
+    api_ollama_embed, api_ollama_embeddings, api_llamacpp_completion, api_llamacpp_infill;
+
+/* POST /v1/messages/count_tokens. (answer_count.c) */
+void api_anthropic_count(server *s, const http_request *q, http_reply *r);
 
 #endif

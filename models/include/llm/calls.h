@@ -29,6 +29,7 @@
 
 #include "ggl/str.h"
 #include "ggl/status.h"
+#include "llm/grammar.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -92,6 +93,18 @@ GGL_API bool llm_calls_next(llm_calls *c, llm_calls_part *part);
 /* Returns what the answer is in the middle of: CONTENT, REASONING, or CALL while a call is not
  * complete, so that nothing can be shown of it yet. */
 GGL_API llm_calls_kind llm_calls_now(const llm_calls *c);
+
+/* Makes a grammar of answers that call a tool: `tool`, or any of p->tools if it is empty; one call if
+ * `one` is set, else one or more. The arguments fit the tool's "parameters". Reasoning may come before the calls if the
+ * format has any; if the prompt has begun it, it must end first. The answer's text without the token that ends it
+ * is what the grammar describes; llm_calls_new with the same parameters reads it. Marks that are control tokens are
+ * spelled in other tokens, because grammars never allow control tokens.
+ *
+ * GGL_UNSUPPORTED: calls in the model's format cannot be written as a grammar (the message names the format),
+ * or a schema has a keyword that cannot be guaranteed; GGL_NOT_FOUND: no such tool or format; GGL_FORMAT: the
+ * tools or a schema are wrong; GGL_LIMIT, GGL_NOMEM. On failure *out is NULL. */
+GGL_API GGL_NODISCARD ggl_status llm_calls_grammar(llm_grammar **out, const llm_calls_params *p,
+                                                   ggl_str tool, bool one, ggl_error *err);
 
 #ifdef __cplusplus
 }

@@ -110,6 +110,8 @@ GGL_API void llm_sampler_forget(llm_sampler *s);
 
 /* Makes the sampler as it was created: nothing accepted, the generator at its seed. */
 GGL_API void llm_sampler_reset(llm_sampler *s);
+/* The same, as if it had been created with this seed. */
+GGL_API void llm_sampler_reseed(llm_sampler *s, uint64_t seed);
 /* Copies the state (accepted tokens, generator, mirostat's) of a sampler that was made with the
  * same parameters, n_vocab and n_last; allocates nothing. To try tokens and take them back, copy
  * to a second sampler first and from it afterwards. GGL_USAGE: the two do not fit; nothing was

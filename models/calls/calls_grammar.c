@@ -1,0 +1,320 @@
+/* A grammar of the calls that an answer must have. The texts around a call come from the format's pattern, its
+ * arguments from the schemas of the tools. */
+#include <stdio.h>
+#include <string.h>
+
+#include "calls_impl.h"
+#include "common/json_write.h"
+#include "grammar/machine.h"
+#include "grammar/schema.h"
+
+typedef struct builder {
+    llm_exprs g;
+    call_format f;
+    ggl_str format; /* its name */
+    llm_json *tools;
+    ggl_str tool; /* the one that may be called; empty: any */
+    bool one;
+    ggl_error *err;
+} builder;
+
+/* --- expressions -------------------------------------------------------------------------------- */
+
+static int32_t text(builder *b, ggl_str s) {
+    return llm_expr_text(&b->g, s);
+}
+
+static int32_t word(builder *b, const char *s) {
+    return text(b, (ggl_str){s, strlen(s)});
+}
+
+/* At most n blanks and line ends. */
+static int32_t blank(builder *b, int32_t n) {
+    const llm_char_range white[] = {{' ', ' '}, {'\n', '\n'}};
+    return llm_expr_repeat(&b->g, llm_expr_class(&b->g, white, 2, false), 0, n);
+}
+
+/* A string of JSON. */
+static int32_t quoted(builder *b, ggl_str s) {
+    llm_json_out out = {0};
+    llm_json_put_string(&out, s);
+    if (out.failed && b->g.status == GGL_OK)
+        b->g.status = GGL_NOMEM;
+    const int32_t e = out.failed ? LLM_EXPR_NONE : text(b, (ggl_str){out.s, out.n});
+    ggl_free(out.s);
+    return e;
+}
+
+/* `"key": `, the space being optional. */
+static int32_t key(builder *b, ggl_str name) {
+    return llm_expr_seq3(&b->g, quoted(b, name), word(b, ":"),
+                         llm_expr_optional(&b->g, word(b, " ")));
+}
+
+/* --- arguments ---------------------------------------------------------------------------------- */
+
+/* Writes a schema, to which "type": "object" is added if it has no type: arguments are an object. */
+static void put_schema(llm_json_out *out, const json_value *v) {
+    if (!v || v->kind != JSON_OBJECT) {
+        llm_json_put_text(out, "{\"type\":\"object\"}");
+        return;
+    }
+    llm_json_put_value(out, v);
+    if (!llm_json_get(v, "type") && !out->failed) {
+        out->n--; /* the closing brace */
+        llm_json_put_text(out, v->n > 0 ? ",\"type\":\"object\"}" : "\"type\":\"object\"}");
+    }
+}
+
+static ggl_status arguments_of(builder *b, const json_value *function, ggl_str name, int32_t *e) {
+    const llm_schema_params compact = {.compact = true};
+    char where[MAX_NAME + 24];
+    llm_json_out out = {0};
+    put_schema(&out, llm_json_get(function, "parameters"));
+    snprintf(where, sizeof where, "parameters of %.*s",
+             (int)(name.n < MAX_NAME ? name.n : MAX_NAME), name.s);
+    const ggl_status st = out.failed
+                              ? ggl_fail(b->err, GGL_NOMEM, "out of memory for a grammar")
+                              : llm_schema_read(e, &b->g, out.s, out.n, where, &compact, b->err);
+    ggl_free(out.s);
+    return st;
+}
+
+/* --- patterns ----------------------------------------------------------------------------------- */
+
+/* A function that can be called. */
+typedef struct target {
+    ggl_str name;
+    int32_t arguments;
+} target;
+
+/* The first of the alternatives between '|'. */
+static ggl_str first_key(ggl_str keys) {
+    const char *bar = memchr(keys.s, '|', keys.n);
+    return bar ? (ggl_str){keys.s, (size_t)(bar - keys.s)} : keys;
+}
+
+/* {"name": "f", "arguments": {..}}, or with `map` {"f": {..}}; alone or in a list, of which all elements call f. */
+static int32_t object(builder *b, const target *t, bool map) {
+    llm_exprs *g = &b->g;
+    const int32_t comma = llm_expr_seq2(g, word(b, ","), llm_expr_optional(g, word(b, " ")));
+    const int32_t name =
+        llm_expr_seq3(g, key(b, first_key(b->f.name_key)), quoted(b, t->name), comma);
+    const int32_t arguments = llm_expr_seq2(
+        g, map ? key(b, t->name) : llm_expr_seq2(g, name, key(b, first_key(b->f.args_key))),
+        t->arguments);
+    const int32_t one = llm_expr_seq3(g, word(b, "{"), arguments, word(b, "}"));
+    const int32_t more = llm_expr_repeat(g, llm_expr_seq2(g, comma, one), 0, LLM_EXPR_MANY);
+    const int32_t list = b->one ? one : llm_expr_seq2(g, one, more);
+    return llm_expr_alt2(g, one, llm_expr_seq3(g, word(b, "["), list, word(b, "]")));
+}
+
+/* functions.f, perhaps with a number as in functions.f:0. */
+static int32_t path(builder *b, ggl_str name) {
+    llm_exprs *g = &b->g;
+    const int32_t digits = llm_expr_repeat(g, llm_expr_range(g, '0', '9'), 1, 3);
+    return llm_expr_seq3(g, word(b, "functions."), text(b, name),
+                         llm_expr_optional(g, llm_expr_seq2(g, word(b, ":"), digits)));
+}
+
+static int32_t id(builder *b) {
+    const llm_char_range letters[] = {{'0', '9'}, {'A', 'Z'}, {'a', 'z'}};
+    return llm_expr_repeat(&b->g, llm_expr_class(&b->g, letters, 3, false), 9, 9);
+}
+
+static int32_t piece_of(builder *b, const piece *p, const target *t) {
+    switch (p->kind) {
+    case PIECE_TEXT:
+        return text(b, p->text);
+    case PIECE_NAME:
+        return text(b, t->name);
+    case PIECE_PATH:
+        return path(b, t->name);
+    case PIECE_ID:
+        return id(b);
+    case PIECE_ARGS:
+        return t->arguments;
+    case PIECE_JSON:
+    case PIECE_MAP:
+        return object(b, t, p->kind == PIECE_MAP);
+    default: /* START, SKIP */
+        return LLM_EXPR_EMPTY;
+    }
+}
+
+static bool is_value(piece_kind k) {
+    return k == PIECE_ARGS || k == PIECE_JSON || k == PIECE_MAP;
+}
+
+/* All but values that are not JSON: calls as in Python, or with strings that have no quotes. */
+static bool is_known(piece_kind k) {
+    return k <= PIECE_MAP;
+}
+
+/* A call of one function. Around values there may be a blank or a line end. */
+static int32_t call_of(builder *b, const pattern *p, const target *t) {
+    int32_t e = LLM_EXPR_EMPTY;
+    for (int i = 0; i < p->n; i++) {
+        if (p->piece[i].optional) { /* it and the next are left out */
+            i++;
+            continue;
+        }
+        const bool value = is_value(p->piece[i].kind);
+        if (value && i > 0 && p->piece[i - 1].kind != PIECE_START)
+            e = llm_expr_seq2(&b->g, e, blank(b, 1));
+        e = llm_expr_seq2(&b->g, e, piece_of(b, &p->piece[i], t));
+        if (value && i + 1 < p->n)
+            e = llm_expr_seq2(&b->g, e, blank(b, 1));
+    }
+    return e;
+}
+
+static bool holds(ggl_str s, ggl_str part) {
+    return part.n == 0 || (s.n >= part.n && memmem(s.s, s.n, part.s, part.n));
+}
+
+/* How well a pattern suits; 0: its pieces cannot be written as a grammar. Calls without a mark come first, because
+ * marks are often control tokens, which a grammar has to spell in other tokens; then those whose texts stand
+ * in the template, the more the better. */
+static int rank(const pattern *p, ggl_str template_text) {
+    int n = 1;
+    bool all = true;
+    for (int i = 0; i < p->n; i++) {
+        const piece *x = &p->piece[i];
+        const bool must = x->kind == PIECE_TEXT && !x->optional;
+        if (!is_known(x->kind))
+            return 0;
+        all = all && !(must && !holds(template_text, x->text));
+        n += must;
+    }
+    return p->piece[0].kind == PIECE_START ? INT32_MAX : all ? n : 1;
+}
+
+static const pattern *best_pattern(const builder *b, ggl_str template_text) {
+    const pattern *best = NULL;
+    int most = 0;
+    for (int k = 0; k < b->f.n_calls; k++) {
+        const int n = rank(&b->f.call[k], template_text);
+        if (n > most) {
+            most = n;
+            best = &b->f.call[k];
+        }
+    }
+    return best;
+}
+
+/* --- reasoning ---------------------------------------------------------------------------------- */
+
+static bool ends_with(ggl_str s, ggl_str end) {
+    while (s.n > 0 && llm_calls_is_white(s.s[s.n - 1]))
+        s.n--;
+    return end.n > 0 && end.n <= s.n && memcmp(s.s + s.n - end.n, end.s, end.n) == 0;
+}
+
+/* The rest of reasoning: a text without the closing mark, the mark and blanks. */
+static int32_t thoughts(builder *b, const mark *m) {
+    llm_exprs *g = &b->g;
+    const int32_t any = llm_expr_repeat(g, llm_expr_class(g, NULL, 0, true), 0, LLM_EXPR_MANY);
+    const int32_t close = text(b, m->close);
+    return llm_expr_seq3(g, llm_expr_not(g, llm_expr_seq3(g, any, close, any)), close, blank(b, 2));
+}
+
+/* What may come before the calls. A prompt that has begun the reasoning must be followed by its end, after one
+ * that has ended it there is none, and else it is the model's choice. */
+static int32_t reasoning(builder *b, ggl_str prompt) {
+    int32_t e = LLM_EXPR_EMPTY;
+    for (int k = 0; k < b->f.n_marks; k++) {
+        const mark *m = &b->f.mark[k];
+        if (m->role == MARK_THINK && ends_with(prompt, m->text))
+            return thoughts(b, m);
+        if (m->role == MARK_THINK && ends_with(prompt, m->close))
+            return LLM_EXPR_EMPTY;
+    }
+    for (int k = 0; k < b->f.n_marks; k++) {
+        const mark *m = &b->f.mark[k];
+        if (m->role == MARK_THINK)
+            e = llm_expr_alt2(&b->g, e, llm_expr_seq2(&b->g, text(b, m->text), thoughts(b, m)));
+    }
+    return e;
+}
+
+/* --- the whole ---------------------------------------------------------------------------------- */
+
+/* The calls of all functions that may be called. */
+static ggl_status any_call(builder *b, const pattern *p, int32_t *e) {
+    const json_value *list = &b->tools->root;
+    bool found = false;
+    *e = LLM_EXPR_NONE;
+    for (size_t i = 0; i < list->n; i++) {
+        const json_value *inner = llm_json_get_kind(&list->item[i], "function", JSON_OBJECT);
+        const json_value *f = inner ? inner : &list->item[i];
+        const json_value *name = llm_json_get_kind(f, "name", JSON_STRING);
+        if (!name || name->n == 0)
+            return ggl_fail(b->err, GGL_FORMAT, "tools[%zu]: the function has no name", i);
+        target t = {.name = json_str(name)};
+        if (b->tool.n > 0 && (t.name.n != b->tool.n || memcmp(t.name.s, b->tool.s, t.name.n) != 0))
+            continue;
+        const ggl_status st = arguments_of(b, f, t.name, &t.arguments);
+        if (st != GGL_OK)
+            return st;
+        *e = llm_expr_alt2(&b->g, *e, call_of(b, p, &t));
+        found = true;
+    }
+    if (found)
+        return GGL_OK;
+    return b->tool.n > 0 ? ggl_fail(b->err, GGL_NOT_FOUND, "there is no tool \"%.*s\"",
+                                    (int)(b->tool.n < MAX_NAME ? b->tool.n : MAX_NAME), b->tool.s)
+                         : ggl_fail(b->err, GGL_NOT_FOUND, "there are no tools to be called");
+}
+
+/* Calls without a mark need something between them. */
+static int32_t several(builder *b, const pattern *p, int32_t call) {
+    llm_exprs *g = &b->g;
+    const bool marked = p->piece[0].kind != PIECE_START;
+    const int32_t between = marked ? blank(b, 1) : llm_expr_alt2(g, word(b, "; "), word(b, "\n"));
+    const int32_t more = llm_expr_seq2(g, between, call);
+    return b->one ? call : llm_expr_seq2(g, call, llm_expr_repeat(g, more, 0, LLM_EXPR_MANY));
+}
+
+static ggl_status build(builder *b, llm_grammar **out, const llm_calls_params *p) {
+    const pattern *call_pattern = best_pattern(b, p->template_text);
+    int32_t call;
+    if (!call_pattern)
+        return ggl_fail(
+            b->err, GGL_UNSUPPORTED,
+            "a call of a tool cannot be demanded of this model: there is no grammar for "
+            "calls in the format \"%.*s\"",
+            (int)b->format.n, b->format.s);
+    ggl_status st = any_call(b, call_pattern, &call);
+    if (st != GGL_OK)
+        return st;
+    const int32_t root =
+        llm_expr_seq2(&b->g, reasoning(b, p->prompt), several(b, call_pattern, call));
+    st = llm_grammar_compile(out, &b->g, root, b->err);
+    return st == GGL_OK ? st : ggl_within(b->err, st, "calls of tools");
+}
+
+static ggl_status load(builder *b, const llm_calls_params *p) {
+    b->format = p->format.n > 0 ? p->format : llm_calls_format(p->template_text);
+    ggl_status st = llm_call_format_load(&b->f, b->format, b->err);
+    if (st == GGL_OK)
+        st = llm_json_parse(&b->tools, p->tools.n ? p->tools.s : "[]", p->tools.n ? p->tools.n : 2,
+                            "tools", b->err);
+    if (st == GGL_OK && b->tools->root.kind != JSON_ARRAY)
+        st = ggl_fail(b->err, GGL_FORMAT, "tools: %s, expected an array of functions",
+                      llm_json_kind_text((json_kind)b->tools->root.kind));
+    return st;
+}
+
+ggl_status llm_calls_grammar(llm_grammar **out, const llm_calls_params *p, ggl_str tool, bool one,
+                             ggl_error *err) {
+    builder b = {.tool = tool, .one = one, .err = err};
+    *out = NULL;
+    ggl_status st = load(&b, p);
+    if (st == GGL_OK)
+        st = build(&b, out, p);
+    llm_exprs_fini(&b.g);
+    llm_json_free(b.tools);
+    llm_call_format_fini(&b.f);
+    return st;
+}

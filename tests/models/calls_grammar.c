@@ -1,0 +1,291 @@
+/* Grammars of calls (llm_calls_grammar): texts that are drawn at random from them are read by the parser of
+ * answers (llm_calls_new), which shares no code with them, and must be calls of the tools. */
+#include "llm/calls.h"
+
+#include "alloc_fail.h"
+#include "common/json.h"
+#include "seed.h"
+#include "test.h"
+
+static ggl_error err;
+
+static void must(bool ok) {
+    if (!ok) {
+        fprintf(stderr, "failed: %s\n", err.msg);
+        exit(1);
+    }
+}
+
+static ggl_str str(const char *s) {
+    return (ggl_str){s, strlen(s)};
+}
+
+static const char tools[] =
+    "[{\"type\": \"function\", \"function\": {\"name\": \"weather\", \"parameters\": {\"type\": "
+    "\"object\", "
+    "\"properties\": {\"city\": {\"enum\": [\"Oslo\", \"R\\u00f8st\"]}, \"days\": {\"type\": "
+    "\"integer\", "
+    "\"minimum\": 1, \"maximum\": 9}}, \"required\": [\"city\"], \"additionalProperties\": "
+    "false}}},"
+    "{\"type\": \"function\", \"function\": {\"name\": \"stop_all\", \"parameters\": "
+    "{\"properties\": {}, "
+    "\"additionalProperties\": false}}},"
+    "{\"type\": \"function\", \"function\": {\"name\": \"tree\", \"parameters\": {\"$ref\": "
+    "\"#/$defs/node\", "
+    "\"$defs\": {\"node\": {\"type\": \"object\", \"properties\": {\"kids\": {\"type\": \"array\", "
+    "\"items\": "
+    "{\"$ref\": \"#/$defs/node\"}, \"maxItems\": 2}}, \"required\": [\"kids\"], "
+    "\"additionalProperties\": false}}}}}]";
+
+/* --- random texts ------------------------------------------------------------------------------- */
+
+enum { N_BYTES = 256, N_VOCAB = N_BYTES + 1, BUDGET = 600 };
+
+static llm_vocab *byte_vocab(void) {
+    static char byte[N_BYTES];
+    ggl_str text[N_VOCAB] = {0};
+    bool eog[N_VOCAB] = {0};
+    llm_vocab *v = NULL;
+    for (int i = 0; i < N_BYTES; i++) {
+        byte[i] = (char)i;
+        text[i] = (ggl_str){&byte[i], 1};
+    }
+    text[N_BYTES] = str("<eos>");
+    eog[N_BYTES] = true;
+    must(llm_vocab_from_texts(&v, text, eog, N_VOCAB, &err) == GGL_OK);
+    return v;
+}
+
+static uint64_t state;
+static uint32_t rnd(uint32_t n) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(state >> 33) % n;
+}
+
+static int32_t draw(const uint32_t *allowed) {
+    int32_t id[N_VOCAB], n = 0;
+    for (int32_t i = 0; i < N_VOCAB; i++)
+        if (allowed[i / 32] >> i % 32 & 1)
+            id[n++] = i;
+    must(n > 0);
+    return id[rnd((uint32_t)n)];
+}
+
+/* Draws a text; returns its length. */
+static size_t random_text(const llm_grammar *g, const llm_vocab *v, char *s) {
+    llm_matcher *m = NULL;
+    uint32_t allowed[(N_VOCAB + 31) / 32];
+    size_t n = 0;
+    must(CHECK_MSG(llm_matcher_new(&m, g, v, &err) == GGL_OK, "%s", err.msg));
+    for (int32_t left = BUDGET; left > 0 && !llm_matcher_must_end(m); left--) {
+        must(llm_matcher_mask(m, left, allowed, &err) == GGL_OK);
+        const int32_t id = draw(allowed);
+        must(llm_matcher_accept_token(m, id, &err) == GGL_OK);
+        if (id == N_BYTES)
+            break;
+        s[n++] = (char)id;
+    }
+    CHECK_MSG(llm_matcher_is_complete(m) || llm_matcher_has_ended(m), "incomplete: %.*s", (int)n,
+              s);
+    llm_matcher_free(m);
+    return n;
+}
+
+/* --- what the parser reads ---------------------------------------------------------------------- */
+
+typedef struct found {
+    int calls, other, reasoning;
+    bool names[3]; /* which tools were called */
+} found;
+
+static int tool_number(ggl_str name) {
+    static const char *const names[] = {"weather", "stop_all", "tree"};
+    for (int i = 0; i < 3; i++)
+        if (ggl_str_is(name, names[i]))
+            return i;
+    return -1;
+}
+
+static void check_call(const llm_calls_part *part, found *f) {
+    const int k = tool_number(part->name);
+    llm_json *doc = NULL;
+    f->calls++;
+    if (!CHECK_MSG(k >= 0, "called '%.*s'", (int)part->name.n, part->name.s))
+        return;
+    f->names[k] = true;
+    REQUIRE(llm_json_parse(&doc, part->arguments.s, part->arguments.n, "arguments", &err) ==
+            GGL_OK);
+    CHECK(doc->root.kind == JSON_OBJECT);
+    CHECK(k != 0 || llm_json_get_kind(&doc->root, "city", JSON_STRING));
+    CHECK(k != 1 || doc->root.n == 0);
+    CHECK(k != 2 || llm_json_get_kind(&doc->root, "kids", JSON_ARRAY));
+    llm_json_free(doc);
+}
+
+static found read_answer(const llm_calls_params *p, const char *s, size_t n) {
+    llm_calls *c = NULL;
+    llm_calls_part part;
+    found f = {0};
+    must(llm_calls_new(&c, p, &err) == GGL_OK);
+    must(llm_calls_add(c, s, n, &err) == GGL_OK && llm_calls_finish(c, &err) == GGL_OK);
+    while (llm_calls_next(c, &part)) {
+        if (part.kind == LLM_CALLS_CALL)
+            check_call(&part, &f);
+        else if (part.kind == LLM_CALLS_REASONING)
+            f.reasoning++;
+        else
+            f.other++;
+    }
+    llm_calls_free(c);
+    return f;
+}
+
+/* --- cases -------------------------------------------------------------------------------------- */
+
+static bool is_known_to_lack(ggl_str format) {
+    static const char *const lacks[] = {
+        "gemma4", "functiongemma", "deepseek-v3.2", "step3",     "minimax-m2", "seed-oss",
+        "olmo3",  "glm",           "pythonic",      "reasoning", "plain",      "reasoning-tags"};
+    for (size_t i = 0; i < sizeof lacks / sizeof *lacks; i++)
+        if (ggl_str_is(format, lacks[i]))
+            return true;
+    return false;
+}
+
+/* Each format has a grammar, or is refused by its name. */
+TEST(each_format) {
+    llm_vocab *v = byte_vocab();
+    char s[BUDGET];
+    state = sample_seed();
+    for (int k = 0; llm_calls_format_name(k).n > 0; k++) {
+        const llm_calls_params p = {.format = llm_calls_format_name(k), .tools = str(tools)};
+        llm_grammar *g = NULL;
+        const ggl_status st = llm_calls_grammar(&g, &p, (ggl_str){0}, false, &err);
+        if (is_known_to_lack(p.format)) {
+            CHECK(st == GGL_UNSUPPORTED && !g);
+            CHECK(memmem(err.msg, strlen(err.msg), p.format.s, p.format.n));
+            continue;
+        }
+        REQUIRE(CHECK_MSG(st == GGL_OK, "%.*s: %s", (int)p.format.n, p.format.s, err.msg));
+        for (int i = 0; i < 40; i++) {
+            const size_t n = random_text(g, v, s);
+            const found f = read_answer(&p, s, n);
+            CHECK_MSG(f.calls > 0 && f.other == 0, "%.*s: %.*s", (int)p.format.n, p.format.s,
+                      (int)n, s);
+        }
+        llm_grammar_free(g);
+    }
+    llm_vocab_free(v);
+}
+
+/* A named tool is the only one, and one call is one call. */
+TEST(named_and_one) {
+    llm_vocab *v = byte_vocab();
+    char s[BUDGET];
+    const llm_calls_params p = {.format = str("hermes"), .tools = str(tools)};
+    llm_grammar *g = NULL;
+    bool more = false;
+    state = sample_seed();
+    REQUIRE(llm_calls_grammar(&g, &p, str("stop_all"), true, &err) == GGL_OK);
+    for (int i = 0; i < 100; i++) {
+        const found f = read_answer(&p, s, random_text(g, v, s));
+        CHECK(f.calls == 1 && f.names[1]);
+    }
+    llm_grammar_free(g);
+    REQUIRE(llm_calls_grammar(&g, &p, str("stop_all"), false, &err) == GGL_OK);
+    for (int i = 0; i < 100; i++)
+        more = read_answer(&p, s, random_text(g, v, s)).calls > 1 || more;
+    CHECK(more);
+    llm_grammar_free(g);
+    CHECK(llm_calls_grammar(&g, &p, str("tre"), true, &err) == GGL_NOT_FOUND && !g);
+    CHECK_STR(err.msg, "there is no tool \"tre\"");
+    llm_vocab_free(v);
+}
+
+static bool fits(const llm_calls_params *p, const char *text) {
+    llm_grammar *g = NULL;
+    llm_matcher *m = NULL;
+    size_t n = 0;
+    must(CHECK_MSG(llm_calls_grammar(&g, p, (ggl_str){0}, false, &err) == GGL_OK, "%s", err.msg));
+    must(llm_matcher_new(&m, g, NULL, &err) == GGL_OK);
+    must(llm_matcher_accept_bytes(m, text, strlen(text), &n, &err) == GGL_OK);
+    const bool yes = n == strlen(text) && llm_matcher_is_complete(m);
+    llm_matcher_free(m);
+    llm_grammar_free(g);
+    return yes;
+}
+
+#define CALL                                                                                       \
+    "<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Oslo\"}}\n</tool_call>"
+
+/* Reasoning goes on where the prompt began it, and is not begun again after its end. */
+TEST(reasoning) {
+    llm_calls_params p = {.format = str("hermes"), .tools = str(tools)};
+    CHECK(fits(&p, CALL));
+    CHECK(fits(&p, CALL "\n" CALL));
+    CHECK(fits(&p, "<think>\nOslo </thin </think>\n\n" CALL));
+    CHECK(!fits(&p, "Oslo.</think>\n\n" CALL));
+    CHECK(!fits(&p, "<think>Oslo"));
+    CHECK(!fits(&p, "Hello " CALL));
+    p.prompt = str("<|im_start|>assistant\n<think>\n");
+    CHECK(fits(&p, "Oslo.</think>\n\n" CALL));
+    CHECK(fits(&p, "</think>" CALL));
+    CHECK(!fits(&p, CALL));
+    p.prompt = str("<|im_start|>assistant\n<think>\n\n</think>\n\n");
+    CHECK(fits(&p, CALL));
+    CHECK(!fits(&p, "<think></think>" CALL));
+}
+
+/* Which of several patterns is used follows from the template. */
+TEST(template_decides) {
+    llm_calls_params p = {.format = str("mistral"), .tools = str(tools)};
+    p.template_text = str("[AVAILABLE_TOOLS] [TOOL_CALLS]");
+    CHECK(fits(&p, "[TOOL_CALLS] [{\"name\": \"stop_all\", \"arguments\": {}}]"));
+    CHECK(!fits(&p, "[TOOL_CALLS]stop_all[ARGS]{}"));
+    p.template_text = str("[TOOL_CALLS] [ARGS]");
+    CHECK(fits(&p, "[TOOL_CALLS]stop_all[ARGS]{}"));
+    p.format = str("llama3");
+    CHECK(fits(&p, "{\"name\": \"stop_all\", \"parameters\": {}}"));
+    CHECK(!fits(&p, "{\"name\": \"stop_all\", \"arguments\": {}}"));
+    CHECK(!fits(&p, "{\"name\": \"stop_all\", \"parameters\": {\"a\": 1}}"));
+}
+
+TEST(wrong_tools) {
+    static const struct {
+        const char *tools;
+        ggl_status st;
+        const char *message;
+    } row[] = {
+        {"{}", GGL_FORMAT, "tools: an object, expected an array of functions"},
+        {"[]", GGL_NOT_FOUND, "there are no tools to be called"},
+        {"[{\"function\": {}}]", GGL_FORMAT, "tools[0]: the function has no name"},
+        {"[{\"function\": {\"name\": \"f\", \"parameters\": {\"type\": 5}}}]", GGL_FORMAT,
+         "parameters of f"},
+        {"[{\"function\": {\"name\": \"f\", \"parameters\": {\"$dynamicRef\": \"#a\"}}}]",
+         GGL_UNSUPPORTED, "parameters of f"},
+        {"[{\"function\": {\"name\": \"f\", \"parameters\": {\"enum\": []}}}]", GGL_LIMIT,
+         "there is no text"},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const llm_calls_params p = {.format = str("hermes"), .tools = str(row[i].tools)};
+        llm_grammar *g = NULL;
+        const ggl_status st = llm_calls_grammar(&g, &p, (ggl_str){0}, true, &err);
+        CHECK_MSG(st == row[i].st && !g, "%s: %d, %s", row[i].tools, st, err.msg);
+        CHECK_MSG(strstr(err.msg, row[i].message), "%s", err.msg);
+        llm_grammar_free(g);
+    }
+}
+
+static bool make(void *arg) {
+    const llm_calls_params p = {.format = str("hermes"), .tools = str(tools)};
+    llm_grammar *g = NULL;
+    const ggl_status st = llm_calls_grammar(&g, &p, (ggl_str){0}, false, &err);
+    (void)arg;
+    CHECK_MSG(st == GGL_OK || (st == GGL_NOMEM && !g), "%d: %s", st, err.msg);
+    llm_grammar_free(g);
+    return st == GGL_OK;
+}
+
+TEST(allocation_failures) {
+    CHECK(alloc_fail_each(make, NULL) > 10);
+}

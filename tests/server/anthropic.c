@@ -1,0 +1,351 @@
+/* Anthropic's API: requests and answers. */
+#include "dialect_test.h"
+#include "seed.h"
+
+#define D (&api_anthropic_messages)
+
+#define HI "\"max_tokens\": 10, \"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}]"
+
+/* The conversation of a request; "": it was refused. */
+static const char *talk_of(const char *text) {
+    const ask *a = request(D, text);
+    return CHECK_OK(status, &err) ? a->talk.s : "";
+}
+
+TEST(reads_all_fields) {
+    const ask *a =
+        request(D, "{\"model\": \"some-model\", \"max_tokens\": 77, \"stream\": true, "
+                   "\"stop_sequences\": [\"a\", \"bc\"], \"temperature\": 0.25, "
+                   "\"top_p\": 0.5, \"top_k\": 7, \"metadata\": {\"user_id\": \"x\"}, "
+                   "\"service_tier\": \"auto\", \"cache_control\": {\"type\": "
+                   "\"ephemeral\"}, \"system\": \"Be brief.\", \"messages\": [{\"role\": \"user\", "
+                   "\"content\": \"Hi\"}], \"thinking\": {\"type\": "
+                   "\"enabled\", \"budget_tokens\": 1024}, \"output_config\": {\"effort\": "
+                   "\"low\"}, \"container\": null, \"mcp_servers\": [], "
+                   "\"context_management\": {\"edits\": [{\"type\": \"clear_thinking_20251015\", "
+                   "\"keep\": \"all\"}]}}");
+    REQUIRE_OK(status, &err);
+    CHECK(a->kind == ASK_CHAT && a->stream && a->n_max == 77 && a->n_stops == 2);
+    CHECK(str_is(a->stop[1], "bc"));
+    CHECK_STR(a->model, "some-model");
+    CHECK(a->sampling.temp == 0.25f && a->sampling.top_p == 0.5f && a->sampling.top_k == 7);
+    CHECK_STR(a->talk.s, "{\"messages\": [{\"role\": \"system\", \"content\": \"Be brief.\"}, "
+                         "{\"role\": \"user\", \"content\": \"Hi\"}], "
+                         "\"enable_thinking\": true, \"reasoning_effort\": \"low\"}");
+}
+
+TEST(reads_blocks) {
+    CHECK_STR(talk_of("{\"max_tokens\": 1, \"system\": [{\"type\": \"text\", \"text\": \"A\", "
+                      "\"cache_control\": {\"type\": \"ephemeral\"}}, "
+                      "{\"type\": \"text\", \"text\": \"B\"}], \"messages\": [{\"role\": \"user\", "
+                      "\"content\": [{\"type\": \"text\", "
+                      "\"text\": \"one\"}, {\"type\": \"text\", \"text\": \"two\"}]}]}"),
+              "{\"messages\": [{\"role\": \"system\", \"content\": \"A\\nB\"}, {\"role\": "
+              "\"user\", \"content\": \"one\\ntwo\"}]}");
+    CHECK_STR(talk_of("{\"max_tokens\": 1, \"thinking\": {\"type\": \"disabled\"}, \"messages\": ["
+                      "{\"role\": \"user\", \"content\": \"weather?\"},"
+                      "{\"role\": \"assistant\", \"content\": [{\"type\": \"thinking\", "
+                      "\"thinking\": \"hm\", \"signature\": \"s\"}, "
+                      "{\"type\": \"redacted_thinking\", \"data\": \"d\"}, {\"type\": \"text\", "
+                      "\"text\": \"I \"}, {\"type\": \"text\", "
+                      "\"text\": \"look\"}, {\"type\": \"tool_use\", \"id\": \"t2\", \"name\": "
+                      "\"f\", \"input\": {\"a\": [1]}}, {\"type\": "
+                      "\"tool_use\", \"id\": \"t1\", \"name\": \"g\", \"input\": {}}]},"
+                      "{\"role\": \"user\", \"content\": [{\"type\": \"tool_result\", "
+                      "\"tool_use_id\": \"t1\", \"content\": \"ok\"}, {\"type\": "
+                      "\"tool_result\", \"tool_use_id\": \"t2\", \"is_error\": true, \"content\": "
+                      "[{\"type\": \"text\", \"text\": \"no\"}]}, "
+                      "{\"type\": \"text\", \"text\": \"go on\"}]}]}"),
+              "{\"messages\": [{\"role\": \"user\", \"content\": \"weather?\"}, {\"role\": "
+              "\"assistant\", \"content\": \"I look\", "
+              "\"reasoning_content\": \"hm\", \"tool_calls\": [{\"type\": \"function\", \"id\": "
+              "\"t2\", \"function\": {\"name\": \"f\", "
+              "\"arguments\": {\"a\": [1]}}}, {\"type\": \"function\", \"id\": \"t1\", "
+              "\"function\": {\"name\": \"g\", \"arguments\": {}}}]}, "
+              "{\"role\": \"tool\", \"content\": \"ok\", \"name\": \"g\", \"tool_call_id\": "
+              "\"t1\"}, {\"role\": \"tool\", \"content\": "
+              "\"Error: no\", \"name\": \"f\", \"tool_call_id\": \"t2\"}, {\"role\": \"user\", "
+              "\"content\": \"go on\"}], \"enable_thinking\": "
+              "false}");
+}
+
+TEST(continues_an_answer) {
+    const ask *a = request(D, "{\"max_tokens\": 1, \"messages\": [{\"role\": \"user\", "
+                              "\"content\": \"1+1?\"}, {\"role\": \"assistant\", "
+                              "\"content\": \"It is\"}]}");
+    REQUIRE_OK(status, &err);
+    CHECK(a->continues);
+    a = request(D, "{" HI "}");
+    CHECK(a && !a->continues);
+}
+
+#define TOOLS                                                                                      \
+    "\"tools\": [{\"name\": \"f\", \"description\": \"does f\", \"input_schema\": {\"type\": "     \
+    "\"object\"}, \"strict\": true}]"
+
+TEST(reads_tools) {
+    const ask *a = request(D, "{" HI ", " TOOLS "}");
+    REQUIRE_OK(status, &err);
+    CHECK(a->tool_choice == ASK_TOOLS_AUTO && !a->one_call);
+    CHECK_STR(a->tools.s, "[{\"type\": \"function\", \"function\": {\"name\": \"f\", "
+                          "\"description\": \"does f\", \"parameters\": {\"type\": \"object\"}}}]");
+    CHECK_HAS(a->talk.s, ", \"tools\": [{\"type\"");
+    a = request(D, "{\"tool_choice\": {\"type\": \"tool\", \"name\": \"f\", "
+                   "\"disable_parallel_tool_use\": true}, " HI ", " TOOLS "}");
+    REQUIRE_OK(status, &err);
+    CHECK(a->tool_choice == ASK_TOOLS_NAMED && a->one_call && str_is(a->tool, "f"));
+    a = request(D, "{" HI ", " TOOLS ", \"tool_choice\": {\"type\": \"any\"}}");
+    CHECK(a && a->tool_choice == ASK_TOOLS_REQUIRED);
+    a = request(D, "{" HI ", " TOOLS ", \"tool_choice\": {\"type\": \"none\"}}");
+    REQUIRE_OK(status, &err);
+    CHECK(a->tool_choice == ASK_TOOLS_NONE && !strstr(a->talk.s, "tools"));
+}
+
+TEST(reads_a_schema) {
+    const ask *a = request(D, "{" HI ", \"output_config\": {\"format\": {\"type\": "
+                              "\"json_schema\", \"schema\": {\"type\": \"array\"}}}}");
+    REQUIRE_OK(status, &err);
+    CHECK(a->form == ASK_SCHEMA && str_is(a->form_text, "{\"type\": \"array\"}"));
+}
+
+TEST(refuses_what_it_does_not_do) {
+    static const struct {
+        const char *text, *words;
+    } cases[] = {
+        {"[]", "object"},
+        {"{}", "\"messages\" must be a list"},
+        {"{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}]}",
+         "\"max_tokens\" is missing"},
+        {"{" HI ", \"temprature\": 1}", "did you mean \"temperature\""},
+        {"{" HI ", \"temperature\": \"1\"}", "\"temperature\" must be a number"},
+        {"{" HI ", \"top_k\": 1.5}", "top_k"},
+        {"{" HI ", \"stream\": 1}", "\"stream\" must be true or false"},
+        {"{" HI ", \"stop_sequences\": [\"\"]}", "is empty"},
+        {"{" HI ", \"model\": 3}", "\"model\" must be a string"},
+        {"{" HI ", \"system\": 3}", "\"system\" must be a string or a list"},
+        {"{" HI ", \"system\": [{\"type\": \"image\"}]}",
+         "system: content[0]: a block of type \"image\" is not supported"},
+        {"{" HI ", \"container\": \"c\"}",
+         "\"container\" is not supported: this server runs no code"},
+        {"{" HI ", \"mcp_servers\": [{}]}", "\"mcp_servers\" is not supported"},
+        {"{" HI ", \"context_management\": {\"edits\": [{\"type\": \"compact_20260112\"}]}}",
+         "edits[0]"},
+        {"{" HI ", \"thinking\": {\"type\": \"on\"}}", "\"enabled\", \"disabled\" or \"adaptive\""},
+        {"{" HI ", \"thinking\": {\"tpye\": \"on\"}}",
+         "thinking: unknown field \"tpye\"; did you mean \"type\"?"},
+        {"{" HI ", \"output_config\": {\"effort\": \"huge\"}}", "output_config: \"effort\""},
+        {"{" HI ", \"output_config\": {\"format\": {\"type\": \"text\", \"schema\": {}}}}",
+         "json_schema"},
+        {"{" HI ", \"output_config\": {\"task_budget\": {\"total\": 3}}}", "limit the answer"},
+        {"{" HI ", \"tools\": {}}", "\"tools\" must be a list"},
+        {"{" HI ", \"tools\": [{\"type\": \"web_search_20250305\", \"name\": \"web_search\"}]}",
+         "tools[0]: the tool \"web_search_20250305\" of Anthropic's own is not supported"},
+        {"{" HI ", \"tools\": [{\"name\": \"f\"}]}", "tools[0]: \"input_schema\" is missing"},
+        {"{" HI ", " TOOLS ", \"tool_choice\": {\"type\": \"tool\", \"name\": \"g\"}}",
+         "there is no tool \"g\""},
+        {"{" HI ", " TOOLS ", \"tool_choice\": {\"type\": \"tool\"}}", "\"name\" is missing"},
+        {"{" HI ", \"tool_choice\": {\"type\": \"any\"}}", "there are no tools"},
+        {"{" HI ", \"tool_choice\": \"any\"}", "tool_choice: an object is expected, not a string"},
+        {"{\"max_tokens\": 0, \"messages\": []}", "\"max_tokens\" is 0"},
+        {"{\"max_tokens\": 1, \"messages\": []}", "at least one message"},
+        {"{\"max_tokens\": 1, \"messages\": [3]}",
+         "messages[0]: an object is expected, not a number"},
+        {"{\"max_tokens\": 1, \"messages\": [{\"role\": \"tool\", \"content\": \"\"}]}",
+         "\"role\" must be"},
+        {"{\"max_tokens\": 1, \"messages\": [{\"role\": \"user\"}]}",
+         "messages[0]: \"content\" is missing"},
+        {"{\"max_tokens\": 1, \"messages\": [{\"role\": \"user\", \"content\": 3}]}",
+         "\"content\" must be a string or an array, not a number"},
+        {"{\"max_tokens\": 1, \"messages\": [{\"role\": \"user\", \"content\": [{\"type\": "
+         "\"image\", \"source\": {}}]}]}",
+         "messages[0]: content[0]: a block of type \"image\" is not supported"},
+        {"{\"max_tokens\": 1, \"messages\": [{\"role\": \"user\", \"content\": [{\"type\": "
+         "\"document\"}]}]}",
+         "\"document\""},
+        {"{\"max_tokens\": 1, \"messages\": [{\"role\": \"user\", \"content\": [{\"type\": "
+         "\"text\", \"text\": \"\", \"x\": 1}]}]}",
+         "unknown field \"x\""},
+        {"{\"max_tokens\": 1, \"messages\": [{\"role\": \"user\", \"content\": [{\"type\": "
+         "\"tool_result\", \"tool_use_id\": \"t\"}]}]}",
+         "tool_use_id \"t\" is none"},
+        {"{\"max_tokens\": 1, \"messages\": [{\"role\": \"user\", \"content\": [{\"type\": "
+         "\"tool_use\", \"id\": \"t\", \"name\": \"f\", "
+         "\"input\": {}}]}]}",
+         "only an assistant's message"},
+        {"{\"max_tokens\": 1, \"messages\": [{\"role\": \"assistant\", \"content\": [{\"type\": "
+         "\"tool_use\", \"id\": \"t\", \"name\": \"f\", "
+         "\"input\": {}}]}]}",
+         "the last message has tool_use"},
+        {"{\"max_tokens\": 1, \"messages\": [{\"role\": \"assistant\", \"content\": [{\"type\": "
+         "\"tool_use\", \"id\": \"t\", \"name\": \"f\", "
+         "\"input\": {}}]}, {\"role\": \"user\", \"content\": [{\"type\": \"tool_result\", "
+         "\"tool_use_id\": \"t\", \"content\": [{\"type\": "
+         "\"image\"}]}]}]}",
+         "messages[1]: content[0]: content[0]: a result of type \"image\" is not supported"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        CHECK(refuses(D, cases[i].text, cases[i].words));
+}
+
+TEST(writes_a_message) {
+    made_up *m = make_answer(request(D, "{\"model\": \"m\", " HI "}"));
+    add_part(m, PART_REASONING, "hm");
+    add_part(m, PART_CONTENT, "A \"b\"\n");
+    add_call(m, "toolu_1", "f", "{\"a\": 1}");
+    m->choice.finish = FINISH_CALLS;
+    m->x.counts.n_reasoning = 2;
+    const char *text = whole_text(D, m);
+    CHECK_STR(text, "{\"id\": \"msg_abc\", \"type\": \"message\", \"role\": \"assistant\", "
+                    "\"model\": \"m\", \"content\": [{\"type\": "
+                    "\"thinking\", \"signature\": \"\", \"thinking\": \"hm\"}, {\"type\": "
+                    "\"text\", \"text\": \"A \\\"b\\\"\\n\"}, {\"type\": "
+                    "\"tool_use\", \"id\": \"toolu_1\", \"name\": \"f\", \"input\": {\"a\": 1}}], "
+                    "\"stop_reason\": \"tool_use\", "
+                    "\"stop_sequence\": null, \"usage\": {\"input_tokens\": 8, "
+                    "\"cache_creation_input_tokens\": 0, "
+                    "\"cache_read_input_tokens\": 12, \"output_tokens\": 5, "
+                    "\"output_tokens_details\": {\"thinking_tokens\": 2}}}");
+}
+
+TEST(writes_why_it_ended) {
+    static const struct {
+        finish f;
+        bool full;
+        const char *reason;
+    } cases[] = {{FINISH_STOP, false, "\"end_turn\""},
+                 {FINISH_LENGTH, false, "\"max_tokens\""},
+                 {FINISH_LENGTH, true, "\"model_context_window_exceeded\""},
+                 {FINISH_STOP_STRING, false, "\"stop_sequence\""},
+                 {FINISH_CALLS, false, "\"tool_use\""}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        made_up *m = make_answer(request(D, "{" HI "}"));
+        m->choice.finish = cases[i].f;
+        m->choice.context_full = cases[i].full;
+        m->choice.stop = str("END");
+        const char *text = whole_text(D, m);
+        const json_value *v = parsed(text, strlen(text));
+        CHECK(at_is(v, "stop_reason", cases[i].reason));
+        CHECK(at_is(v, "stop_sequence", cases[i].f == FINISH_STOP_STRING ? "\"END\"" : "null"));
+        CHECK(at_is(v, "model", "\"toy\""));
+    }
+}
+
+/* Joins a stream as clients do; the text of the content as JSON goes to *out. */
+static void join_stream(const char *text, llm_json_out *out) {
+    llm_json_out block = {0};
+    int n_blocks = 0;
+    bool open = false;
+    for (const char *at = text; *at;) {
+        const char *end = strstr(at, "\n\n"), *data = strstr(at, "\ndata: ");
+        REQUIRE(end && data && data < end && strncmp(at, "event: ", 7) == 0);
+        const json_value *v = parsed(data + 7, (size_t)(end - data - 7));
+        REQUIRE(v);
+        const json_value *type = llm_json_get(v, "type");
+        CHECK(type->n == (size_t)(data - at - 7) && memcmp(type->s, at + 7, type->n) == 0);
+        if (llm_json_is(type, "content_block_start")) {
+            CHECK(!open && at_path(v, "index")->number == n_blocks);
+            open = true;
+            const json_value *b = at_path(v, "content_block"), *kind = llm_json_get(b, "type");
+            llm_json_put_text(out, n_blocks++ ? ", " : "");
+            if (llm_json_is(kind, "tool_use")) {
+                llm_json_put_value(out, at_path(b, "id"));
+                llm_json_put_value(out, at_path(b, "name"));
+            }
+            block.n = 0;
+        } else if (llm_json_is(type, "content_block_delta")) {
+            CHECK(open && at_path(v, "index")->number == n_blocks - 1);
+            const json_value *d = at_path(v, "delta");
+            const char *const names[] = {"text", "thinking", "partial_json"};
+            for (int i = 0; i < 3; i++) {
+                const json_value *piece = llm_json_get(d, names[i]);
+                if (piece)
+                    llm_json_put(&block, piece->s, piece->n);
+            }
+        } else if (llm_json_is(type, "content_block_stop")) {
+            CHECK(open);
+            open = false;
+            llm_json_put_string(out, (ggl_str){block.s ? block.s : "", block.n});
+        }
+        at = end + 2;
+    }
+    CHECK(!open);
+    ggl_free(block.s);
+}
+
+/* What the parts say, joined by kinds, in the same form. */
+static void join_parts(const made_up *m, llm_json_out *out) {
+    llm_json_out block = {0};
+    int n_blocks = 0;
+    for (size_t i = 0; i < m->n_parts; i++) {
+        const answer_part *p = &m->part[i];
+        const bool follows = i > 0 && p->kind != PART_CALL && m->part[i - 1].kind == p->kind;
+        if (!follows) {
+            if (n_blocks)
+                llm_json_put_string(out, (ggl_str){block.s ? block.s : "", block.n});
+            llm_json_put_text(out, n_blocks++ ? ", " : "");
+            block.n = 0;
+        }
+        if (p->kind == PART_CALL) {
+            llm_json_put_string(out, p->id);
+            llm_json_put_string(out, p->name);
+        }
+        const ggl_str s = p->kind == PART_CALL ? p->arguments : p->text;
+        llm_json_put(&block, s.s, s.n);
+    }
+    if (n_blocks)
+        llm_json_put_string(out, (ggl_str){block.s ? block.s : "", block.n});
+    ggl_free(block.s);
+}
+
+TEST(streams_say_the_same) {
+    static const char *const words[] = {"a", "b\n", "\xc3\xa9", "\"", "\\", "</x>"};
+    uint64_t state = sample_seed();
+    for (int i = 0; i < 300; i++) {
+        made_up *m = make_answer(request(D, "{\"stream\": true, " HI "}"));
+        const int n = (int)next_number(&state, 12);
+        for (int k = 0; k < n; k++) {
+            const uint32_t kind = next_number(&state, 5);
+            if (kind == 0)
+                add_call(m, "id", "f", "{\"x\": \"\\u0001\"}");
+            else
+                add_part(m, kind == 1 ? PART_REASONING : PART_CONTENT,
+                         words[next_number(&state, 6)]);
+        }
+        llm_json_out got = {0}, want = {0};
+        const char *text = stream_text(D, m);
+        join_stream(text, &got);
+        join_parts(m, &want);
+        CHECK_STR(got.s ? got.s : "", want.s ? want.s : "");
+        CHECK_HAS(text, "event: message_start\ndata: {\"type\": \"message_start\", \"message\": "
+                        "{\"id\": \"msg_abc\"");
+        CHECK_HAS(text, "event: ping\ndata: {\"type\": \"ping\"}\n\n");
+        CHECK_HAS(text, "\"delta\": {\"stop_reason\": \"end_turn\", \"stop_sequence\": null}, "
+                        "\"usage\": {\"input_tokens\": 8");
+        CHECK_HAS(text, "event: message_stop\ndata: {\"type\": \"message_stop\"}\n\n");
+        ggl_free(got.s);
+        ggl_free(want.s);
+    }
+}
+
+TEST(hides_thinking) {
+    made_up *m = make_answer(
+        request(D, "{\"thinking\": {\"type\": \"adaptive\", \"display\": \"omitted\"}, " HI "}"));
+    add_part(m, PART_REASONING, "secret");
+    add_part(m, PART_CONTENT, "open");
+    CHECK(!strstr(whole_text(D, m), "secret"));
+    const char *text = stream_text(D, m);
+    CHECK(!strstr(text, "secret"));
+    CHECK_HAS(text, "\"type\": \"thinking\"");
+}
+
+TEST(writes_errors) {
+    const api_error e = {.status = 429, .type = "rate_limit", .message = "too \"many\""};
+    llm_json_out out = {0};
+    D->error(&e, false, &out);
+    CHECK_STR(written(&out), "{\"type\": \"error\", \"error\": {\"type\": \"rate_limit_error\", "
+                             "\"message\": \"too \\\"many\\\"\"}, \"request_id\": null}");
+    D->error(&e, true, &out);
+    CHECK_STR(written(&out), "event: error\ndata: {\"type\": \"error\", \"error\": {\"type\": "
+                             "\"rate_limit_error\", \"message\": \"too "
+                             "\\\"many\\\"\"}, \"request_id\": null}\n\n");
+}

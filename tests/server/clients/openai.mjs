@@ -1,0 +1,140 @@
+// OpenAI's client.
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import OpenAI from 'openai';
+import {checkPerson, crowd, key, question, schema, untilIdle, url} from './common.mjs';
+
+const client = new OpenAI({baseURL: `${url}/v1`, apiKey: key, maxRetries: 0});
+const ask = {model: 'any', messages: [{role: 'system', content: 'You tell stories.'}, {role: 'user', content: question}], seed: 5, max_tokens: 40};
+const tools = [{type: 'function', function: {name: 'person', description: 'Describes a person', parameters: schema}}];
+const named = {type: 'function', function: {name: 'person'}};
+
+test('models', async () => {
+    const list = await client.models.list();
+    assert.ok(list.data.length >= 1);
+    const model = await client.models.retrieve(list.data[0].id);
+    assert.equal(model.id, list.data[0].id);
+    await assert.rejects(client.models.retrieve('no-such-model'), OpenAI.NotFoundError);
+});
+
+test('chat, whole and as a stream', async () => {
+    const whole = await client.chat.completions.create(ask);
+    assert.match(whole.id, /^chatcmpl-/);
+    assert.equal(whole.choices[0].message.role, 'assistant');
+    assert.ok(whole.choices[0].message.content.length > 0);
+    assert.ok(['stop', 'length'].includes(whole.choices[0].finish_reason));
+    assert.equal(whole.usage.total_tokens, whole.usage.prompt_tokens + whole.usage.completion_tokens);
+
+    const stream = await client.chat.completions.create({...ask, stream: true, stream_options: {include_usage: true}});
+    let text = '', finish = null, usage = null;
+    for await (const chunk of stream) {
+        text += chunk.choices[0]?.delta?.content ?? '';
+        finish = chunk.choices[0]?.finish_reason ?? finish;
+        usage = chunk.usage ?? usage;
+    }
+    assert.equal(text, whole.choices[0].message.content);
+    assert.equal(finish, whole.choices[0].finish_reason);
+    assert.equal(usage.prompt_tokens, whole.usage.prompt_tokens);
+    assert.equal(usage.completion_tokens, whole.usage.completion_tokens);
+});
+
+test('several choices and stop strings', async () => {
+    const several = await client.chat.completions.create({...ask, n: 3});
+    assert.deepEqual(several.choices.map((c) => c.index), [0, 1, 2]);
+    const whole = await client.chat.completions.create(ask);
+    assert.equal(several.choices[0].message.content, whole.choices[0].message.content);
+    const stop = whole.choices[0].message.content.slice(5, 8);
+    const stopped = await client.chat.completions.create({...ask, stop: [stop]});
+    assert.equal(stopped.choices[0].finish_reason, 'stop');
+    assert.equal(stopped.choices[0].message.content, whole.choices[0].message.content.split(stop)[0].trimEnd());
+});
+
+test('log-probabilities', async () => {
+    const answer = await client.chat.completions.create({...ask, max_tokens: 10, logprobs: true, top_logprobs: 3});
+    const tokens = answer.choices[0].logprobs.content;
+    assert.ok(tokens.length > 0);
+    for (const t of tokens) {
+        assert.ok(t.logprob <= 0 && t.top_logprobs.length === 3);
+        assert.ok(t.top_logprobs[0].logprob >= t.top_logprobs[1].logprob);
+    }
+    const text = Buffer.from(tokens.flatMap((t) => t.bytes)).toString();
+    assert.ok(text.trimStart().startsWith(answer.choices[0].message.content.trim().slice(0, 8)));
+});
+
+test('a schema', async () => {
+    const format = {type: 'json_schema', json_schema: {name: 'person', schema, strict: true}};
+    const answer = await client.chat.completions.create({...ask, max_tokens: 200, response_format: format});
+    checkPerson(JSON.parse(answer.choices[0].message.content));
+    const stream = client.chat.completions.stream({...ask, max_tokens: 200, response_format: format});
+    checkPerson(JSON.parse((await stream.finalChatCompletion()).choices[0].message.content));
+    const any = await client.chat.completions.create({...ask, max_tokens: 200, response_format: {type: 'json_object'}});
+    assert.equal(typeof JSON.parse(any.choices[0].message.content), 'object');
+});
+
+test('tools', async () => {
+    const answer = await client.chat.completions.create({...ask, max_tokens: 200, tools, tool_choice: named});
+    const message = answer.choices[0].message;
+    assert.equal(message.tool_calls[0].function.name, 'person');
+    checkPerson(JSON.parse(message.tool_calls[0].function.arguments));
+    const stream = client.chat.completions.stream({...ask, max_tokens: 200, tools, tool_choice: 'required', parallel_tool_calls: false});
+    const final = await stream.finalChatCompletion();
+    assert.equal(final.choices[0].finish_reason, 'tool_calls');
+    checkPerson(JSON.parse(final.choices[0].message.tool_calls[0].function.arguments));
+    const result = {role: 'tool', tool_call_id: message.tool_calls[0].id, content: '{"found": true}'};
+    const next = await client.chat.completions.create({...ask, messages: [...ask.messages, message, result], tools, tool_choice: 'none'});
+    assert.equal(next.choices[0].message.tool_calls ?? null, null);
+});
+
+test('completions', async () => {
+    const answer = await client.completions.create({model: 'any', prompt: 'Once upon a time', max_tokens: 8, temperature: 0, echo: true, logprobs: 2});
+    assert.ok(answer.choices[0].text.startsWith('Once upon a time'));
+    assert.equal(answer.choices[0].logprobs.tokens.length, answer.choices[0].logprobs.token_logprobs.length);
+});
+
+test('responses', async () => {
+    const params = {model: 'any', instructions: 'You tell stories.', input: question, max_output_tokens: 40, temperature: 0, store: false};
+    const whole = await client.responses.create(params);
+    assert.ok(whole.output_text.length > 0);
+    let text = '', last = -1, done = null;
+    for await (const event of await client.responses.create({...params, stream: true})) {
+        assert.equal(event.sequence_number, ++last);
+        if (event.type === 'response.output_text.delta') text += event.delta;
+        if (event.type === 'response.completed' || event.type === 'response.incomplete') done = event.response;
+    }
+    assert.equal(text, whole.output_text);
+    assert.equal(done.status, whole.status);
+});
+
+test('embeddings are refused', async () => {
+    await assert.rejects(client.embeddings.create({model: 'any', input: 'a text'}), (e) => e.status >= 400 && /embeddings/.test(e.message));
+});
+
+test('errors', async () => {
+    const wrong = new OpenAI({baseURL: `${url}/v1`, apiKey: 'wrong', maxRetries: 0});
+    await assert.rejects(wrong.chat.completions.create(ask), OpenAI.AuthenticationError);
+    await assert.rejects(client.chat.completions.create({...ask, temprature: 1}),
+        (e) => e instanceof OpenAI.BadRequestError && e.param === 'temprature' && /did you mean "temperature"/.test(e.message));
+    await assert.rejects(client.chat.completions.create({...ask, temperature: 'hot'}), OpenAI.BadRequestError);
+    await assert.rejects(client.chat.completions.create({...ask, messages: []}), OpenAI.BadRequestError);
+    await assert.rejects(client.chat.completions.create({...ask, response_format: {type: 'json_schema', json_schema: {name: 'x', schema: {type: 'no'}}}}),
+        OpenAI.BadRequestError);
+    await assert.rejects(client.post('/nothing'), OpenAI.NotFoundError);
+});
+
+test('a stream that is aborted', async () => {
+    const stream = await client.chat.completions.create({...ask, max_tokens: 1000, stream: true, ignore_eos: true});
+    let n = 0;
+    for await (const chunk of stream) {
+        assert.ok(chunk.choices);
+        if (++n === 3) stream.controller.abort();
+    }
+    assert.ok(n >= 3);
+    await untilIdle();
+});
+
+test('too many at once', async () => {
+    await crowd(() => client.chat.completions.create({...ask, max_tokens: 300, ignore_eos: true}), (e) => {
+        assert.ok(e instanceof OpenAI.RateLimitError, String(e));
+        assert.ok(Number(e.headers.get('retry-after')) > 0);
+    });
+});

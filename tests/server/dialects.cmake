@@ -1,0 +1,15 @@
+# Other APIs than OpenAI's: requests and answers.
+foreach(api anthropic llamacpp ollama api_docs api_kinds)
+    ggl_test(server.${api} ${api}.c LIBS tools-server-api m COUNT_ALLOCATIONS)
+    target_include_directories(test-server-${api} PRIVATE ${PROJECT_SOURCE_DIR}/models) # private headers
+endforeach()
+target_compile_definitions(test-server-api_docs PRIVATE DOCUMENT="${PROJECT_SOURCE_DIR}/docs/server-apis.md")
+target_compile_definitions(test-server-llamacpp PRIVATE STORIES="${PROJECT_SOURCE_DIR}/models/builtin/stories.gguf")
+
+# The clients of these APIs from npm, which installs them into the build folder.
+if(TARGET llm-server AND GGL_PYTHON3)
+    add_test(NAME server.clients COMMAND ${GGL_PYTHON3} ${CMAKE_CURRENT_LIST_DIR}/clients/clients.py $<TARGET_FILE:llm-server>
+        ${PROJECT_SOURCE_DIR}/models/builtin/stories-chat.gguf ${PROJECT_BINARY_DIR}/clients)
+    ggl_test_properties(server.clients server)
+    ggl_test_slow(20 server.clients)
+endif()

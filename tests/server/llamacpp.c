@@ -1,0 +1,256 @@
+/* llama.cpp's /completion and /infill: requests and answers. */
+#include "dialect_test.h"
+#include "seed.h"
+
+#include <math.h>
+
+#define D      (&api_llamacpp_completion)
+#define INFILL (&api_llamacpp_infill)
+
+TEST(reads_all_fields) {
+    const ask *a =
+        request(D, "{\"prompt\": \"Once\", \"model\": \"m\", \"n_predict\": 9, \"n_cmpl\": 2, "
+                   "\"stream\": true, \"stop\": [\"a\"], \"temperature\": "
+                   "0.5, \"dynatemp_range\": 0.25, \"dynatemp_exponent\": 2, \"top_k\": 3, "
+                   "\"top_p\": 0.25, \"min_p\": 0.125, \"typical_p\": 0.75, "
+                   "\"repeat_penalty\": 1.5, \"repeat_last_n\": 33, \"presence_penalty\": 0.5, "
+                   "\"frequency_penalty\": 0.25, \"dry_multiplier\": 0.5, "
+                   "\"dry_base\": 2, \"dry_allowed_length\": 3, \"dry_penalty_last_n\": 64, "
+                   "\"dry_sequence_breakers\": [\"x\"], "
+                   "\"xtc_probability\": 0.5, \"xtc_threshold\": 0.25, \"mirostat\": 0, "
+                   "\"mirostat_tau\": 5, \"mirostat_eta\": 0.5, \"seed\": 42, "
+                   "\"ignore_eos\": true, \"logit_bias\": [[1, 1.5], [2, false]], \"n_probs\": 3, "
+                   "\"min_keep\": 0, \"t_max_predict_ms\": 1500, "
+                   "\"id_slot\": -1, \"cache_prompt\": false, \"return_tokens\": true, "
+                   "\"samplers\": [\"top_k\", \"temperature\"], "
+                   "\"timings_per_token\": true, \"return_progress\": false, "
+                   "\"post_sampling_probs\": true, \"n_keep\": 4, \"n_indent\": 0, "
+                   "\"lora\": [], \"json_schema\": {\"type\": \"array\"}, \"response_fields\": "
+                   "[\"content\"]}");
+    REQUIRE_OK(status, &err);
+    const llm_sampler_params *p = &a->sampling;
+    CHECK(a->kind == ASK_TEXT && a->n_prompts == 1 && str_is(a->prompt[0].text, "Once"));
+    CHECK(a->n_max == 9 && a->n_choices == 2 && a->stream && a->n_stops == 1 && a->n_top == 3 &&
+          a->sampled_probs);
+    CHECK(p->temp == 0.5f && p->dynatemp_range == 0.25f && p->dynatemp_exponent == 2 &&
+          p->top_k == 3 && p->seed == 42);
+    CHECK(p->dry_multiplier == 0.5f && p->dry_allowed_length == 3 && p->n_dry_breakers == 1 &&
+          p->xtc_probability == 0.5f);
+    CHECK(p->n_bias == 2 && p->n_stages == 2 && a->ignore_eos && a->no_cache && a->return_tokens &&
+          a->seconds == 1.5);
+    CHECK(a->form == ASK_SCHEMA && str_is(a->form_text, "{\"type\": \"array\"}"));
+    a = request(D, "{\"prompt\": \"\", \"grammar\": \"root ::= \\\"a\\\"\"}");
+    CHECK(a && a->form == ASK_GBNF && !a->return_tokens && a->n_top == -1);
+}
+
+TEST(reads_prompts) {
+    const ask *a = request(D, "{\"prompt\": [1, 2, 3]}");
+    CHECK(a && a->n_prompts == 1 && !a->prompt[0].text.s && a->prompt[0].n == 3 &&
+          a->prompt[0].id[2] == 3);
+    a = request(
+        D, "{\"prompt\": [\"a\", [4, 5], {\"prompt_string\": \"b\", \"multimodal_data\": []}]}");
+    REQUIRE_OK(status, &err);
+    CHECK(a->n_prompts == 3 && str_is(a->prompt[0].text, "a") && a->prompt[1].n == 2 &&
+          str_is(a->prompt[2].text, "b"));
+    CHECK(refuses(D, "{\"prompt\": [1, \"a\"]}", "prompt: the model has no tokenizer"));
+    REQUIRE(use_tokenizer(STORIES));
+    a = request(D, "{\"prompt\": [[1, \"Once upon\"], \"x\"]}");
+    REQUIRE_OK(status, &err);
+    CHECK(a->n_prompts == 2 && a->prompt[0].n >= 2 && a->prompt[0].id[0] == 1);
+    llm_tokens ids = {0};
+    CHECK_OK(llm_tokenize(facts.tokenizer, "Once upon", 9, LLM_TOKENIZE_SPECIAL, &ids, &err), &err);
+    CHECK(ids.n + 1 == a->prompt[0].n &&
+          memcmp(ids.id, a->prompt[0].id + 1, ids.n * sizeof *ids.id) == 0);
+    llm_tokens_fini(&ids);
+    CHECK(refuses(INFILL, "{\"input_prefix\": \"a\", \"input_suffix\": \"b\"}",
+                  "cannot fill in the middle"));
+    forget_tokenizer();
+}
+
+TEST(refuses_what_it_does_not_do) {
+    static const struct {
+        const char *text, *words;
+    } cases[] = {
+        {"{}", "\"prompt\" is missing"},
+        {"{\"prompt\": []}", "empty list"},
+        {"{\"prompt\": 3}", "prompt: a prompt must be a string or a list of ids, not a number"},
+        {"{\"prompt\": [100]}", "prompt: 100 is no token; the vocabulary has 0 to 99"},
+        {"{\"prompt\": [[-1], [2]]}", "prompt[0]: -1 is no token"},
+        {"{\"prompt\": [[1.5]]}", "1.5 is no token"},
+        {"{\"prompt\": [1, true]}", "cannot have true or false"},
+        {"{\"prompt\": {\"prompt_string\": \"a\", \"multimodal_data\": [\"x\"]}}",
+         "\"multimodal_data\" is not supported"},
+        {"{\"prompt\": \"a\", \"n_predikt\": 1}", "did you mean \"n_predict\""},
+        {"{\"prompt\": \"a\", \"n_predict\": -2}", "\"n_predict\" is -2"},
+        {"{\"prompt\": \"a\", \"n_indent\": 4}", "\"n_indent\" is not supported"},
+        {"{\"prompt\": \"a\", \"return_progress\": true}", "\"return_progress\" is not supported"},
+        {"{\"prompt\": \"a\", \"lora\": [{\"id\": 0}]}", "\"lora\" is not supported"},
+        {"{\"prompt\": \"a\", \"min_keep\": 2}", "\"min_keep\" is not supported"},
+        {"{\"prompt\": \"a\", \"mirostat\": 1}", "use 2"},
+        {"{\"prompt\": \"a\", \"response_fields\": \"content\"}", "must be a list of names"},
+        {"{\"prompt\": \"a\", \"response_fields\": [3]}", "must be a list of names"},
+        {"{\"prompt\": \"a\", \"timings_per_token\": 3}", "must be true or false"},
+        {"{\"prompt\": \"a\", \"grammar\": \"x\", \"json_schema\": {}}", "more than one field"},
+        {"{\"prompt\": \"a\", \"logit_bias\": [[100, 1]]}", "100 is no token"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        CHECK(refuses(D, cases[i].text, cases[i].words));
+    CHECK(refuses(INFILL, "{\"input_extra\": [{\"text\": \"x\"}]}",
+                  "put it at the beginning of \"input_prefix\""));
+    CHECK(refuses(INFILL, "{\"prompt\": [1]}", "\"prompt\" must be a string"));
+    CHECK(refuses(INFILL, "{\"input_suffix\": 3}", "\"input_suffix\" must be a string"));
+}
+
+TEST(writes_an_answer) {
+    made_up *m =
+        make_answer(request(D, "{\"prompt\": \"Once\", \"n_predict\": 5, \"stop\": [\"END\"]}"));
+    add_part(m, PART_CONTENT, "A");
+    add_part(m, PART_CONTENT, "\"b\"");
+    m->choice.finish = FINISH_STOP_STRING;
+    m->choice.stop = str("END");
+    m->choice.prompt = str("<s>Once");
+    const char *text = whole_text(D, m);
+    const json_value *v = parsed(text, strlen(text));
+    static const char *const want[][2] = {
+        {"index", "0"},
+        {"content", "\"A\\\"b\\\"\""},
+        {"tokens", "[]"},
+        {"id_slot", "-1"},
+        {"stop", "true"},
+        {"model", "\"toy\""},
+        {"prompt", "\"<s>Once\""},
+        {"tokens_predicted", "5"},
+        {"tokens_evaluated", "20"},
+        {"tokens_cached", "12"},
+        {"truncated", "false"},
+        {"stop_type", "\"word\""},
+        {"stopping_word", "\"END\""},
+        {"completion_probabilities", ""},
+        {"timings/cache_n", "12"},
+        {"timings/prompt_n", "8"},
+        {"timings/prompt_ms", "500"},
+        {"timings/predicted_n", "5"},
+        {"timings/predicted_per_second", "5"},
+        {"generation_settings/n_ctx", "4096"},
+        {"generation_settings/seed", "7"},
+        {"generation_settings/n_predict", "5"},
+        {"generation_settings/top_k", "40"},
+        {"generation_settings/stop", "[\"END\"]"},
+        {"generation_settings/samplers/0", "\"penalties\""},
+    };
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++)
+        CHECK(at_is(v, want[i][0], want[i][1]));
+    const struct {
+        finish f;
+        bool full;
+        const char *type, *cut;
+    } ends[] = {{FINISH_STOP, false, "\"eos\"", "false"},
+                {FINISH_LENGTH, false, "\"limit\"", "false"},
+                {FINISH_LENGTH, true, "\"limit\"", "true"},
+                {FINISH_DEADLINE, false, "\"limit\"", "false"}};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        m->choice.finish = ends[i].f;
+        m->choice.context_full = ends[i].full;
+        text = whole_text(D, m);
+        v = parsed(text, strlen(text));
+        CHECK(at_is(v, "stop_type", ends[i].type) && at_is(v, "truncated", ends[i].cut) &&
+              at_is(v, "stopping_word", "\"\""));
+    }
+}
+
+TEST(writes_wanted_fields) {
+    made_up *m = make_answer(
+        request(D, "{\"prompt\": \"a\", \"response_fields\": [\"content\", "
+                   "\"generation_settings/n_predict\", \"no/such\", \"timings\", \"content/x\"]}"));
+    add_part(m, PART_CONTENT, "A");
+    const char *text = whole_text(D, m);
+    const json_value *v = parsed(text, strlen(text));
+    CHECK(v && v->n == 3 && at_is(v, "content", "\"A\"") && at_is(v, "n_predict", "-1") &&
+          at_is(v, "timings/cache_n", "12"));
+}
+
+TEST(writes_probabilities) {
+    const llm_logprob top[] = {{3, -0.25}, {4, -INFINITY}};
+    const answer_token t = {
+        .id = 3, .text = str("h\xc3"), .logprob = -0.25, .top = top, .n_top = 2};
+    const char *const texts[] = {
+        "{\"prompt\": \"a\", \"n_probs\": 2, \"return_tokens\": true}",
+        "{\"prompt\": \"a\", \"n_probs\": 2, \"post_sampling_probs\": true}"};
+    for (int i = 0; i < 2; i++) {
+        made_up *m = make_answer(request(D, texts[i]));
+        answer_part *p = add_part(m, PART_CONTENT, "h");
+        p->token = &t;
+        p->n_tokens = 1;
+        const char *text = whole_text(D, m);
+        const json_value *v = parsed(text, strlen(text));
+        CHECK(at_is(v, "tokens", i ? "[]" : "[3]"));
+        CHECK(at_is(v, "completion_probabilities/0/id", "3"));
+        CHECK(at_is(v, "completion_probabilities/0/bytes", "[104, 195]"));
+        CHECK(at_is(v, "completion_probabilities/0/logprob", i ? "" : "-0.25"));
+        CHECK(at_is(v, "completion_probabilities/0/top_logprobs/1/logprob", i ? "" : "-9999"));
+        const json_value *prob = at_path(v, "completion_probabilities/0/prob");
+        CHECK(i ? prob && fabs(prob->number - exp(-0.25)) < 1e-12 : !prob);
+        CHECK(at_is(v, "completion_probabilities/0/top_probs/1/prob", i ? "0" : ""));
+    }
+}
+
+TEST(writes_several) {
+    made_up *m = make_answer(request(D, "{\"prompt\": [\"a\", \"b\"]}"));
+    add_part(m, PART_CONTENT, "A");
+    answer_choice two[2] = {m->choice, m->choice};
+    two[1].index = 1;
+    m->x.choice = two;
+    m->x.n_choices = 2;
+    const char *text = whole_text(D, m);
+    const json_value *v = parsed(text, strlen(text));
+    CHECK(v && v->kind == JSON_ARRAY && v->n == 2 && at_is(v, "1/index", "1") &&
+          at_is(v, "0/content", "\"A\""));
+}
+
+TEST(streams_say_the_same) {
+    static const char *const words[] = {"a", "b\n", "\xc3\xa9", "\"", "\\"};
+    uint64_t state = sample_seed();
+    const answer_token t = {.id = 3, .text = str("h"), .logprob = -0.25};
+    for (int i = 0; i < 200; i++) {
+        made_up *m = make_answer(
+            request(D, "{\"prompt\": \"a\", \"stream\": true, \"timings_per_token\": true}"));
+        llm_json_out got = {0}, want = {0};
+        const int n = (int)next_number(&state, 20);
+        size_t n_ids = 0;
+        for (int k = 0; k < n; k++) {
+            answer_part *p = add_part(m, PART_CONTENT, words[next_number(&state, 5)]);
+            p->token = &t;
+            p->n_tokens = 1;
+            llm_json_put(&want, p->text.s, p->text.n);
+        }
+        const char *text = stream_text(D, m);
+        REQUIRE(strncmp(text, ":\n\n", 3) == 0);
+        for (const char *at = text + 3; *at;) {
+            const char *end = strstr(at, "\n\n");
+            REQUIRE(end && strncmp(at, "data: ", 6) == 0);
+            const json_value *v = parsed(at + 6, (size_t)(end - at - 6)),
+                             *s = at_path(v, "content");
+            REQUIRE(s);
+            llm_json_put(&got, s->s, s->n);
+            n_ids += at_path(v, "tokens")->n;
+            CHECK(at_is(v, "stop", end[2] ? "false" : "true") && at_is(v, "timings/cache_n", "12"));
+            at = end + 2;
+        }
+        CHECK_STR(got.s ? got.s : "", want.s ? want.s : "");
+        CHECK_INT(n_ids, n);
+        ggl_free(got.s);
+        ggl_free(want.s);
+    }
+}
+
+TEST(writes_errors) {
+    const api_error e = {.status = 503, .type = "overloaded", .message = "busy"};
+    llm_json_out out = {0};
+    D->error(&e, false, &out);
+    CHECK_STR(
+        written(&out),
+        "{\"error\": {\"code\": 503, \"message\": \"busy\", \"type\": \"unavailable_error\"}}");
+    D->error(&e, true, &out);
+    CHECK_STR(written(&out), "data: {\"error\": {\"code\": 503, \"message\": \"busy\", \"type\": "
+                             "\"unavailable_error\"}}\n\n");
+}

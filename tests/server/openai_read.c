@@ -1,0 +1,453 @@
+/* Requests of OpenAI's APIs become asks (tools/llm-server/api_openai*.c). */
+#include "test.h"
+
+#include <stdlib.h>
+
+#include "alloc_fail.h"
+#include "llm-server/server.h"
+
+static const server_facts facts = {.model = "m",
+                                   .n_vocab = 100,
+                                   .n_predict = 77,
+                                   .n_embd = 4,
+                                   .has_chat = true,
+                                   .sampling = {.temp = 0.5f, .top_p = 1}};
+static ggl_error err;
+static const char *param;
+static ask *last;
+
+/* NULL: it was refused. */
+static ask *read_text(const dialect *d, const char *text) {
+    err = (ggl_error){0};
+    param = NULL;
+    ask_free(last);
+    last = ask_new(&facts);
+    if (!last || llm_json_parse(&last->doc, text, strlen(text), "request", &err) != GGL_OK)
+        return NULL;
+    return d->read(last, &facts, &param, &err) == GGL_OK ? last : NULL;
+}
+
+#define HI      "\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}]"
+#define TALK_HI "{\"messages\":[{\"role\":\"user\",\"content\":\"Hi\"}]"
+#define F(name) "{\"type\": \"function\", \"function\": {\"name\": \"" name "\"}}"
+#define SHOWN(name)                                                                                \
+    "{\"type\":\"function\",\"function\":{\"name\":\"" name                                        \
+    "\",\"parameters\":{\"type\":\"object\",\"properties\":{}}}}"
+
+static bool is(ggl_str s, const char *text) {
+    return CHECK_MSG(ggl_str_is(s, text), "got:  %.*s\nwant: %s", (int)s.n, s.s ? s.s : "", text);
+}
+
+/* --- chats -------------------------------------------------------------------------------------- */
+
+TEST(chat_defaults) {
+    const ask *a = read_text(&api_openai_chat, "{" HI "}");
+    REQUIRE(CHECK_MSG(a, "%s", err.msg));
+    CHECK(a->kind == ASK_CHAT && !a->model && !a->stream && a->n_choices == 1 && a->n_max == 77);
+    CHECK(a->n_top == -1 && a->form == ASK_ANY && !a->tools.s && !a->has_seed && !a->continues);
+    is(a->talk, TALK_HI "}");
+    ask_free(last);
+    last = NULL;
+}
+
+TEST(chat_fields) {
+    const ask *a = read_text(
+        &api_openai_chat,
+        "{\"model\": \"gpt\", " HI
+        ", \"stream\": true, \"stream_options\": {\"include_usage\": true}, "
+        "\"n\": 3, \"max_completion_tokens\": 9, \"max_tokens\": 9, \"stop\": [\"a\", \"b\"], "
+        "\"seed\": 5, "
+        "\"temperature\": 0, \"top_p\": 0.25, \"top_k\": -1, \"logprobs\": true, \"top_logprobs\": "
+        "4, "
+        "\"logit_bias\": {\"7\": -100}, \"presence_penalty\": 1.5, \"parallel_tool_calls\": false, "
+        "\"cache_prompt\": false, \"id_slot\": 2, \"ignore_eos\": true, \"return_tokens\": true, "
+        "\"t_max_predict_ms\": 1500, \"reasoning_format\": \"none\", \"samplers\": [\"top_k\", "
+        "\"temperature\"], \"mirostat\": 2, \"dry_sequence_breakers\": [\"x\"]}");
+    REQUIRE(CHECK_MSG(a, "%s", err.msg));
+    CHECK_STR(a->model, "gpt");
+    CHECK(a->stream && a->stream_usage && a->n_choices == 3 && a->n_max == 9 && a->n_stops == 2);
+    CHECK(a->has_seed && a->sampling.seed == 5 && a->sampling.temp == 0 &&
+          a->sampling.top_p == 0.25f);
+    CHECK(a->sampling.top_k == 0 && a->n_top == 4 && a->sampling.n_bias == 1);
+    CHECK(a->sampling.bias[0].id == 7 && a->sampling.bias[0].bias == -100);
+    CHECK(a->sampling.presence_penalty == 1.5f && a->one_call && a->no_cache && a->only_slot == 2);
+    CHECK(a->ignore_eos && a->return_tokens && a->seconds == 1.5 && a->raw_marks);
+    CHECK(a->sampling.n_stages == 2 && a->sampling.mirostat == 2 &&
+          a->sampling.n_dry_breakers == 1);
+    ask_free(last);
+    last = NULL;
+}
+
+/* A conversation and the text for the template. */
+static const struct {
+    const char *messages, *talk;
+} talks[] = {
+    {"{\"role\": \"developer\", \"content\": \"Be brief.\"}, {\"role\": \"user\", \"name\": "
+     "\"Ann\", \"content\": "
+     "[{\"type\": \"text\", \"text\": \"a\"}, {\"type\": \"text\", \"text\": \"\\u00e9\\n\"}]}",
+     "{\"role\":\"system\",\"content\":\"Be "
+     "brief.\"},{\"role\":\"user\",\"name\":\"Ann\",\"content\":\"a\\n"
+     "\xc3\xa9\\n\"}"},
+    {"{\"role\": \"user\", \"content\": \"\"}, {\"role\": \"assistant\", \"content\": null, "
+     "\"refusal\": null, "
+     "\"tool_calls\": [{\"id\": \"c1\", \"type\": \"function\", \"index\": 0, \"function\": "
+     "{\"name\": \"f\", "
+     "\"arguments\": \"{\\\"a\\\": [1, 2.50]}\"}}]}, {\"role\": \"tool\", \"tool_call_id\": "
+     "\"c1\", \"content\": "
+     "\"42\"}",
+     "{\"role\":\"user\",\"content\":\"\"},{\"role\":\"assistant\",\"tool_calls\":[{\"id\":\"c1\","
+     "\"type\":"
+     "\"function\",\"function\":{\"name\":\"f\",\"arguments\":{\"a\": [1, "
+     "2.5]}}}],\"content\":\"\"},{\"role\":"
+     "\"tool\",\"tool_call_id\":\"c1\",\"content\":\"42\"}"},
+    {"{\"role\": \"assistant\", \"reasoning_content\": \"Hm\", \"content\": [{\"type\": "
+     "\"refusal\", \"refusal\": "
+     "\"No\"}], \"annotations\": []}, {\"role\": \"function\", \"name\": \"f\", \"content\": "
+     "\"1\"}",
+     "{\"role\":\"assistant\",\"reasoning_content\":\"Hm\",\"content\":\"No\"},{\"role\":\"tool\","
+     "\"name\":\"f\","
+     "\"content\":\"1\"}"},
+    {"{\"role\": \"assistant\", \"content\": \"\", \"tool_calls\": [{\"function\": {\"name\": "
+     "\"f\", "
+     "\"arguments\": \"{broken\"}}, {\"function\": {\"name\": \"g\", \"arguments\": \"\"}}]}",
+     "{\"role\":\"assistant\",\"tool_calls\":[{\"id\":\"\",\"type\":\"function\",\"function\":{"
+     "\"name\":\"f\","
+     "\"arguments\":\"{broken\"}},{\"id\":\"\",\"type\":\"function\",\"function\":{\"name\":\"g\","
+     "\"arguments\":{}}}],"
+     "\"content\":\"\"}"},
+};
+
+/* Compares JSON by its values. */
+static bool same_json(ggl_str got, const char *want) {
+    llm_json *a = NULL, *b = NULL;
+    llm_json_out s = {0}, t = {0};
+    bool same =
+        CHECK_MSG(llm_json_parse(&a, got.s, got.n, "got", &err) == GGL_OK, "%s", err.msg) &&
+        CHECK_MSG(llm_json_parse(&b, want, strlen(want), "want", &err) == GGL_OK, "%s", err.msg);
+    if (same) {
+        llm_json_put_value(&s, &a->root);
+        llm_json_put_value(&t, &b->root);
+        same = CHECK_MSG(s.n == t.n && memcmp(s.s, t.s, s.n) == 0, "got:  %s\nwant: %s", s.s, t.s);
+    }
+    ggl_free(s.s);
+    ggl_free(t.s);
+    llm_json_free(a);
+    llm_json_free(b);
+    return same;
+}
+
+TEST(messages) {
+    for (size_t i = 0; i < sizeof talks / sizeof *talks; i++) {
+        char text[2048], want[2048];
+        snprintf(text, sizeof text, "{\"messages\": [%s]}", talks[i].messages);
+        snprintf(want, sizeof want, "{\"messages\":[%s]}", talks[i].talk);
+        const ask *a = read_text(&api_openai_chat, text);
+        if (CHECK_MSG(a, "%zu: %s", i, err.msg))
+            same_json(a->talk, want);
+    }
+    ask_free(last);
+    last = NULL;
+}
+
+TEST(variables) {
+    const ask *a = read_text(&api_openai_chat,
+                             "{" HI ", \"reasoning_effort\": \"low\", \"chat_template_kwargs\": "
+                             "{\"enable_thinking\": true, \"x\": [1]}}");
+    REQUIRE(CHECK_MSG(a, "%s", err.msg));
+    same_json(a->talk, TALK_HI ",\"enable_thinking\":true,\"x\":[1],\"reasoning_effort\":\"low\"}");
+    a = read_text(&api_openai_chat, "{" HI ", \"reasoning_effort\": \"none\"}");
+    REQUIRE(CHECK_MSG(a, "%s", err.msg));
+    same_json(a->talk, TALK_HI ",\"enable_thinking\":false}");
+    a = read_text(&api_openai_chat, "{" HI ", \"reasoning_effort\": \"high\", "
+                                    "\"chat_template_kwargs\": {\"reasoning_effort\": 7}}");
+    REQUIRE(CHECK_MSG(a, "%s", err.msg));
+    same_json(a->talk, TALK_HI ",\"reasoning_effort\":7}");
+    ask_free(last);
+    last = NULL;
+}
+
+/* --- tools and formats -------------------------------------------------------------------------- */
+
+static const struct {
+    const char *choice;
+    ask_tools tools;
+    const char *tool, *shown;
+} choices[] = {
+    {"null", ASK_TOOLS_AUTO, NULL, "[" SHOWN("f") "," SHOWN("g") "]"},
+    {"\"auto\"", ASK_TOOLS_AUTO, NULL, "[" SHOWN("f") "," SHOWN("g") "]"},
+    {"\"required\"", ASK_TOOLS_REQUIRED, NULL, "[" SHOWN("f") "," SHOWN("g") "]"},
+    {"\"none\"", ASK_TOOLS_NONE, NULL, NULL},
+    {F("g"), ASK_TOOLS_NAMED, "g", "[" SHOWN("f") "," SHOWN("g") "]"},
+    {"{\"type\": \"allowed_tools\", \"allowed_tools\": {\"mode\": \"required\", \"tools\": [" F(
+         "g") "]}}",
+     ASK_TOOLS_REQUIRED, NULL, "[" SHOWN("g") "]"},
+    {"{\"type\": \"allowed_tools\", \"allowed_tools\": {\"mode\": \"auto\", \"tools\": []}}",
+     ASK_TOOLS_NONE, NULL, NULL},
+};
+
+TEST(tool_choices) {
+    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
+        char text[1024], want[1024];
+        snprintf(text, sizeof text,
+                 "{" HI ", \"tools\": [" F("f") ", " F("g") "], \"tool_choice\": %s}",
+                 choices[i].choice);
+        const ask *a = read_text(&api_openai_chat, text);
+        if (!CHECK_MSG(a, "%s: %s", choices[i].choice, err.msg))
+            continue;
+        CHECK_MSG(a->tool_choice == choices[i].tools, "%s", choices[i].choice);
+        CHECK(!a->tool.s == !choices[i].tool && (!a->tool.s || is(a->tool, choices[i].tool)));
+        CHECK(!a->tools.s == !choices[i].shown);
+        snprintf(want, sizeof want, TALK_HI "%s%s}", choices[i].shown ? ",\"tools\":" : "",
+                 choices[i].shown ? choices[i].shown : "");
+        same_json(a->talk, want);
+        if (a->tools.s)
+            same_json(a->tools, choices[i].shown);
+    }
+    ask_free(last);
+    last = NULL;
+}
+
+static const struct {
+    const dialect *d;
+    const char *field;
+    ask_form form;
+    const char *text;
+} formats[] = {
+    {&api_openai_chat, "\"response_format\": {\"type\": \"text\"}", ASK_ANY, NULL},
+    {&api_openai_chat, "\"response_format\": {\"type\": \"json_object\"}", ASK_JSON, NULL},
+    {&api_openai_chat, "\"response_format\": {\"type\": \"json_object\", \"schema\": {}}",
+     ASK_SCHEMA, "{}"},
+    {&api_openai_chat,
+     "\"response_format\": {\"type\": \"json_schema\", \"json_schema\": {\"name\": \"n\", "
+     "\"strict\": true, "
+     "\"schema\": {\"type\": \"null\"}}}",
+     ASK_SCHEMA, "{\"type\": \"null\"}"},
+    {&api_openai_chat, "\"json_schema\": {\"type\": \"null\"}", ASK_SCHEMA, "{\"type\": \"null\"}"},
+    {&api_openai_chat, "\"grammar\": \"root ::= []\"", ASK_GBNF, "root ::= []"},
+    {&api_openai_chat, "\"grammar\": \"\"", ASK_ANY, NULL},
+};
+
+TEST(forms) {
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        char text[1024];
+        snprintf(text, sizeof text, "{" HI ", %s}", formats[i].field);
+        const ask *a = read_text(formats[i].d, text);
+        if (!CHECK_MSG(a, "%s: %s", formats[i].field, err.msg))
+            continue;
+        CHECK_MSG(a->form == formats[i].form, "%s", formats[i].field);
+        if (a->form == ASK_SCHEMA)
+            same_json(a->form_text, formats[i].text);
+        else if (formats[i].text)
+            is(a->form_text, formats[i].text);
+    }
+    ask_free(last);
+    last = NULL;
+}
+
+/* --- completions, embeddings, responses --------------------------------------------------------- */
+
+TEST(prompts) {
+    const ask *a =
+        read_text(&api_openai_completions,
+                  "{\"prompt\": [\"a\", [1, 99], \"\"], \"logprobs\": 2, \"echo\": true, "
+                  "\"n\": 2, \"best_of\": 2, \"suffix\": \"\"}");
+    REQUIRE(CHECK_MSG(a, "%s", err.msg));
+    CHECK(a->kind == ASK_TEXT && a->n_prompts == 3 && a->echo && a->n_top == 2 &&
+          a->n_choices == 2);
+    is(a->prompt[0].text, "a");
+    CHECK(!a->prompt[1].text.s && a->prompt[1].n == 2 && a->prompt[1].id[1] == 99);
+    CHECK(a->prompt[2].text.s && a->prompt[2].text.n == 0);
+    a = read_text(&api_openai_completions, "{\"prompt\": [3]}");
+    REQUIRE(CHECK_MSG(a, "%s", err.msg));
+    CHECK(a->n_prompts == 1 && a->prompt[0].n == 1 && a->prompt[0].id[0] == 3);
+    a = read_text(&api_openai_embeddings, "{\"input\": \"x\", \"dimensions\": 4, \"user\": \"u\"}");
+    REQUIRE(CHECK_MSG(a, "%s", err.msg));
+    CHECK(a->kind == ASK_EMBED && a->n_prompts == 1);
+    ask_free(last);
+    last = NULL;
+}
+
+TEST(responses) {
+    const ask *a = read_text(
+        &api_openai_responses,
+        "{\"model\": \"m\", \"instructions\": \"Be brief.\", \"input\": [{\"role\": \"user\", "
+        "\"content\": "
+        "[{\"type\": \"input_text\", \"text\": \"Hi\"}]}, {\"type\": \"reasoning\", \"id\": \"r\", "
+        "\"summary\": [], "
+        "\"content\": [{\"type\": \"reasoning_text\", \"text\": \"Hm\"}]}, {\"type\": \"message\", "
+        "\"id\": \"i\", "
+        "\"role\": \"assistant\", \"status\": \"completed\", \"content\": [{\"type\": "
+        "\"output_text\", \"text\": "
+        "\"Well\", \"annotations\": [], \"logprobs\": []}]}, {\"type\": \"function_call\", "
+        "\"call_id\": \"c\", "
+        "\"name\": \"f\", \"arguments\": \"{}\"}, {\"type\": \"function_call\", \"call_id\": "
+        "\"d\", \"name\": \"g\", "
+        "\"arguments\": \"{}\"}, {\"type\": \"function_call_output\", \"call_id\": \"c\", "
+        "\"output\": \"1\"}], "
+        "\"tools\": [{\"type\": \"function\", \"name\": \"f\", \"parameters\": null, \"strict\": "
+        "true}], "
+        "\"tool_choice\": {\"type\": \"function\", \"name\": \"f\"}, \"reasoning\": {\"effort\": "
+        "\"high\", "
+        "\"summary\": \"auto\"}, \"text\": {\"format\": {\"type\": \"text\"}, \"verbosity\": "
+        "\"medium\"}, "
+        "\"include\": [\"reasoning.encrypted_content\", \"message.output_text.logprobs\"], "
+        "\"store\": false, "
+        "\"max_output_tokens\": 12, \"truncation\": \"disabled\", \"metadata\": {\"a\": \"b\"}}");
+    REQUIRE(CHECK_MSG(a, "%s", err.msg));
+    CHECK(a->kind == ASK_CHAT && a->n_max == 12 && a->n_top == 0 &&
+          a->tool_choice == ASK_TOOLS_NAMED);
+    same_json(a->talk, "{\"messages\":[{\"role\":\"system\",\"content\":\"Be "
+                       "brief.\"},{\"role\":\"user\",\"content\":"
+                       "\"Hi\"},{\"role\":\"assistant\",\"reasoning_content\":\"Hm\",\"content\":"
+                       "\"Well\",\"tool_calls\":["
+                       "{\"id\":\"c\",\"type\":\"function\",\"function\":{\"name\":\"f\","
+                       "\"arguments\":{}}},{\"id\":\"d\","
+                       "\"type\":\"function\",\"function\":{\"name\":\"g\",\"arguments\":{}}}]},{"
+                       "\"role\":\"tool\","
+                       "\"tool_call_id\":\"c\",\"content\":\"1\"}],\"reasoning_effort\":\"high\","
+                       "\"tools\":[" SHOWN("f") "]}");
+    a = read_text(&api_openai_responses, "{\"input\": \"Hi\", \"text\": {\"format\": {\"type\": "
+                                         "\"json_schema\", \"name\": \"n\", \"schema\": {}}}}");
+    REQUIRE(CHECK_MSG(a, "%s", err.msg));
+    CHECK(a->form == ASK_SCHEMA);
+    ask_free(last);
+    last = NULL;
+}
+
+/* --- messages of errors ------------------------------------------------------------------------- */
+
+static const struct {
+    const dialect *d;
+    const char *text, *param, *message;
+} wrong[] = {
+    {&api_openai_chat, "[]", NULL, "a JSON object is expected, not an array"},
+    {&api_openai_chat, "{}", "messages", "\"messages\" must be a list of at least one message"},
+    {&api_openai_chat, "{\"messages\": [{\"role\": \"bot\", \"content\": \"\"}]}", "messages",
+     "messages[0]: \"role\" must be \"system\", \"developer\", \"user\", \"assistant\", \"tool\" "
+     "or \"function\""},
+    {&api_openai_chat, "{\"messages\": [{\"role\": \"user\"}]}", "messages",
+     "messages[0]: \"content\" is missing"},
+    {&api_openai_chat, "{\"messages\": [{\"role\": \"user\", \"contnet\": \"\"}]}", "messages",
+     "messages[0]: unknown field \"contnet\"; did you mean \"content\"?"},
+    {&api_openai_chat,
+     "{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"image_url\", \"image_url\": "
+     "{}}]}]}",
+     "messages",
+     "messages[0]: content[0]: \"image_url\" is not supported: the model reads only text"},
+    {&api_openai_chat, "{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"txt\"}]}]}",
+     "messages", "messages[0]: content[0]: \"txt\" is no type of a part; use \"text\""},
+    {&api_openai_chat, "{\"messages\": [{\"role\": \"user\", \"content\": 5}]}", "messages",
+     "messages[0]: \"content\" must be a string or a list of parts, not a number"},
+    {&api_openai_chat,
+     "{\"messages\": [{\"role\": \"user\", \"content\": \"\", \"tool_calls\": []}]}", "messages",
+     "messages[0]: only an assistant's message has \"tool_calls\""},
+    {&api_openai_chat,
+     "{\"messages\": [{\"role\": \"assistant\", \"tool_calls\": [{\"function\": {\"arguments\": "
+     "\"\"}}]}]}",
+     "messages",
+     "messages[0]: tool_calls[0]: a call needs \"function\" with a \"name\" and \"arguments\", a "
+     "string of JSON"},
+    {&api_openai_chat, "{" HI ", \"continue_final_message\": true}", "messages",
+     "\"continue_final_message\" needs a last message of the assistant, with a content"},
+    {&api_openai_chat, "{" HI ", \"max_tokens\": 1, \"max_completion_tokens\": 2}", "max_tokens",
+     "\"max_completion_tokens\" and \"max_tokens\" are two names of one limit, but differ"},
+    {&api_openai_chat, "{" HI ", \"top_logprobs\": 1}", "top_logprobs",
+     "\"top_logprobs\" needs \"logprobs\": true"},
+    {&api_openai_chat, "{" HI ", \"n\": 129}", "n", "\"n\" is 129, but must be from 1 to 128"},
+    {&api_openai_chat, "{" HI ", \"stream_options\": {\"usage\": true}}", "stream_options",
+     "stream_options: unknown field \"usage\""},
+    {&api_openai_chat, "{" HI ", \"tools\": [{\"type\": \"web_search\"}]}", "tools",
+     "tools[0]: tools of type \"web_search\" are not supported; the server runs no tools, give "
+     "functions"},
+    {&api_openai_chat, "{" HI ", \"tools\": [" F("f") ", " F("f") "]}", "tools",
+     "tools[1]: two functions have the name \"f\""},
+    {&api_openai_chat,
+     "{" HI
+     ", \"tools\": [{\"type\": \"function\", \"function\": {\"name\": \"f\", \"parameters\": 5}}]}",
+     "tools", "tools[0]: \"parameters\" must be a schema, an object"},
+    {&api_openai_chat, "{" HI ", \"tool_choice\": \"required\"}", "tool_choice",
+     "\"tool_choice\" demands a call, but there are no \"tools\""},
+    {&api_openai_chat, "{" HI ", \"tools\": [" F("f") "], \"tool_choice\": " F("g") "}",
+     "tool_choice", "\"tool_choice\" names \"g\", which is not in \"tools\""},
+    {&api_openai_chat, "{" HI ", \"tools\": [" F("f") "], \"tool_choice\": \"any\"}", "tool_choice",
+     "\"tool_choice\" must be \"none\", \"auto\", \"required\", or an object that names a function "
+     "or the allowed tools"},
+    {&api_openai_chat,
+     "{" HI ", \"tools\": [" F("f") "], \"response_format\": {\"type\": \"json_object\"}}", "tools",
+     "tools cannot be called while the whole answer must fit a format; leave out one of them, or "
+     "set \"tool_choice\" to "
+     "\"none\""},
+    {&api_openai_chat, "{" HI ", \"grammar\": \"root ::= []\", \"json_schema\": {}}", "json_schema",
+     "more than one field says what the answer must fit; keep one of \"response_format\", "
+     "\"json_schema\" and \"grammar\""},
+    {&api_openai_chat, "{" HI ", \"response_format\": {\"type\": \"json_schema\"}}",
+     "response_format", "response_format: a format of type \"json_schema\" needs a \"schema\""},
+    {&api_openai_chat, "{" HI ", \"reasoning_effort\": \"huge\"}", "reasoning_effort",
+     "the effort of reasoning must be \"none\", \"minimal\", \"low\", \"medium\", \"high\", "
+     "\"xhigh\" or \"max\""},
+    {&api_openai_chat, "{" HI ", \"functions\": []}", "functions",
+     "\"functions\" is not supported: use \"tools\""},
+    {&api_openai_chat, "{" HI ", \"samplers\": [\"top_k\", \"top_k\"]}", "samplers",
+     "samplers: stage top_k is named twice, but can run only once"},
+    {&api_openai_chat, "{" HI ", \"mirostat\": 1}", "mirostat",
+     "\"mirostat\" 1 is not supported; use 2"},
+    {&api_openai_completions, "{}", "prompt", "\"prompt\" is missing: the text to be continued"},
+    {&api_openai_completions, "{\"prompt\": [1, 100]}", "prompt",
+     "\"prompt\": element 1 is no token; the vocabulary has 0 to 99"},
+    {&api_openai_completions, "{\"prompt\": [\"a\", {}]}", "prompt",
+     "\"prompt\": element 1 is an object, not a string or a list of tokens"},
+    {&api_openai_completions, "{\"prompt\": \"\", \"best_of\": 3}", "best_of",
+     "\"best_of\" is not supported unless it equals \"n\"; ask for \"n\" choices and choose one"},
+    {&api_openai_embeddings, "{\"input\": []}", "input",
+     "\"input\" must be a string, a list of strings, a list of tokens or a list of such lists, and "
+     "not empty"},
+    {&api_openai_embeddings, "{\"input\": \"a\", \"dimensions\": 3}", "dimensions",
+     "\"dimensions\" is not supported: embeddings of this model have 4; leave it out"},
+    {&api_openai_responses, "{}", "input",
+     "\"input\" must be a string, or a list of at least one item"},
+    {&api_openai_responses, "{\"input\": [{\"type\": \"item_reference\", \"id\": \"x\"}]}", "input",
+     "input[0]: items of type \"item_reference\" are not supported; give messages, function calls, "
+     "their outputs and "
+     "reasoning"},
+    {&api_openai_responses, "{\"input\": \"a\", \"previous_response_id\": \"resp_1\"}",
+     "previous_response_id",
+     "\"previous_response_id\" is not supported: the server stores no answers; give the whole "
+     "conversation in \"input\""},
+    {&api_openai_responses, "{\"input\": \"a\", \"tools\": [{\"type\": \"web_search\"}]}", "tools",
+     "tools[0]: tools of type \"web_search\" are not supported; the server runs no tools, give "
+     "functions"},
+    {&api_openai_responses, "{\"input\": \"a\", \"reasoning\": {\"effort\": 5}}", "reasoning",
+     "the effort of reasoning must be \"none\", \"minimal\", \"low\", \"medium\", \"high\", "
+     "\"xhigh\" or \"max\""},
+};
+
+TEST(errors) {
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        if (!CHECK_MSG(!read_text(wrong[i].d, wrong[i].text), "accepted: %s", wrong[i].text))
+            continue;
+        CHECK_STR(err.msg, wrong[i].message);
+        CHECK_MSG(!param == !wrong[i].param && (!param || strcmp(param, wrong[i].param) == 0),
+                  "%s: %s", wrong[i].text, param ? param : "no field");
+    }
+    ask_free(last);
+    last = NULL;
+}
+
+static bool reads(void *arg) {
+    const ask *a =
+        read_text(&api_openai_chat,
+                  "{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"text\", "
+                  "\"text\": \"a\"}]}, {\"role\": "
+                  "\"assistant\", \"tool_calls\": [{\"function\": {\"name\": \"f\", \"arguments\": "
+                  "\"{}\"}}]}], \"tools\": [" F(
+                      "f") "], \"stop\": \"x\", \"reasoning_effort\": \"low\", \"model\": \"m\"}");
+    (void)arg;
+    CHECK_MSG(a || err.status == GGL_NOMEM || !last, "%s", err.msg);
+    ask_free(last);
+    last = NULL;
+    return a != NULL;
+}
+
+TEST(allocation_failures) {
+    CHECK(alloc_fail_each(reads, NULL) > 10);
+}

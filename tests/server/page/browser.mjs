@@ -1,0 +1,531 @@
+// e2e.page.browser: the page in headless Chromium, by real clicks and keys, against mock.mjs.
+//   GGL_PAGE_URL=http://127.0.0.1:8080/   runs only the tests named "any server: ..", against that server
+//   GGL_PAGE_SHOTS=DIR                    writes screenshots there
+
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test, { after, before } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { Chromium } from './chromium.mjs';
+import { startMock } from './mock.mjs';
+
+const HERE = fileURLToPath(new URL('.', import.meta.url)), PAGE = join(HERE, '../../../tools/llm-server/page');
+const REAL = process.env.GGL_PAGE_URL ?? '', SHOTS = process.env.GGL_PAGE_SHOTS ?? '';
+const SAMPLE = readFileSync(join(HERE, 'sample.md'), 'utf8');
+const FINISHED = (n) => document.querySelectorAll('.assistant .speed:not(:empty)').length >= n && document.querySelector('#stop').hidden;
+
+let browser, mock, folder;
+
+before(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'page-files-'));
+    mock = await startMock(PAGE, SAMPLE);
+    browser = await Chromium.launch();
+    if (SHOTS) {
+        mkdirSync(SHOTS, { recursive: true });
+    }
+});
+
+after(async () => {
+    await browser.close();
+    await mock.close();
+    rmSync(folder, { recursive: true });
+});
+
+/** A tab of a new browser on the page; `expected`: patterns of problems that belong to the test. */
+async function openPage(options = {}) {
+    const tab = await browser.newTab(REAL || mock.url, { context: await browser.newContext(), ...options });
+    await tab.until(() => document.querySelector('#server-facts')?.textContent);
+    return tab;
+}
+
+/** Nothing went wrong in the page, and nothing was fetched from elsewhere. */
+async function checkClean(tab, ...expected) {
+    const problems = tab.problems.filter((p) => !expected.some((e) => e.test(p)));
+    assert.deepEqual(problems, []);
+    const origin = new URL(REAL || mock.url).origin;
+    assert.deepEqual(tab.requests.filter((url) => !url.startsWith(origin) && !url.startsWith('data:') && !url.startsWith('blob:')), []);
+    await tab.close();
+}
+
+async function say(tab, text, answers = 1) {
+    await tab.click('#text');
+    await tab.type(text);
+    await tab.press('Enter');
+    await tab.until(FINISHED, answers);
+}
+
+async function shot(tab, name) {
+    if (SHOTS) {
+        await tab.screenshot(join(SHOTS, name + '.png'));
+    }
+}
+
+const only = (name, f) => test(name, { skip: REAL ? 'this needs the mock server' : false }, f);
+
+test('any server: a question is answered, with its speed, and both survive a reload', async () => {
+    const tab = await openPage();
+    await shot(tab, 'empty');
+    assert.equal(await tab.eval(() => document.activeElement.id), 'text');
+    await tab.click('#open-settings');
+    await tab.click('#set-max_tokens');
+    await tab.type('24');
+    await tab.click('#close-settings');
+    await say(tab, 'Tell me a story');
+    assert.match(await tab.text('.assistant .speed'), /tokens\/s · first token after [\d.]+ s · \d+ tokens?/);
+    const answer = await tab.text('.assistant .body');
+    assert.ok(answer.length > 0);
+    assert.equal(await tab.text('.user .body'), 'Tell me a story');
+    await tab.reload();
+    await tab.until(FINISHED, 1);
+    assert.equal(await tab.text('.assistant .body'), answer);
+    assert.equal(await tab.text('#talks li'), 'Tell me a story');
+    await checkClean(tab);
+});
+
+test('any server: tokens and their probabilities', async () => {
+    const tab = await openPage();
+    await tab.click('#open-settings');
+    await tab.click('#probabilities');
+    await tab.click('#set-max_tokens');
+    await tab.type('16');
+    await tab.click('#close-settings');
+    await say(tab, 'Once upon a time');
+    await tab.click('[data-do="tokens"]');
+    const n = await tab.count('.token');
+    assert.ok(n > 0);
+    await tab.click('.token', Math.min(2, n - 1));
+    await tab.until(() => document.querySelectorAll('.token-detail tr').length > 1);
+    assert.equal(await tab.count('.token-detail .chosen'), 1);
+    assert.match(await tab.text('.token-detail .chosen'), /%/);
+    await shot(tab, 'tokens');
+    await tab.press('ArrowLeft');
+    await tab.until((k) => document.querySelector('.token-detail p').textContent.startsWith(`Token ${k} of`), Math.min(2, n - 1) || 1);
+    await tab.click('[data-do="tokens"]');
+    assert.equal(await tab.count('.token'), 0);
+    await checkClean(tab);
+});
+
+test('any server: stop, answer again, branches', async () => {
+    const tab = await openPage();
+    await tab.click('#text');
+    await tab.type('endless');
+    await tab.press('Enter');
+    await tab.until(() => document.querySelector('.assistant .body').innerText.length > 20);
+    await tab.press('Escape');
+    await tab.until(FINISHED, 1);
+    if (!REAL) { // a real server's model may have ended by itself
+        assert.match(await tab.text('.assistant .note'), /Stopped/);
+        for (const end = Date.now() + 5000; mock.closed === 0 && Date.now() < end;) {
+            await new Promise((resolve) => setTimeout(resolve, 20));
+        }
+        assert.equal(mock.closed, 1, 'the server was told');
+    }
+    const first = await tab.text('.assistant .body');
+    await tab.click('[data-do="regenerate"]');
+    await tab.until(() => document.querySelector('.count')?.textContent === '2/2' && document.querySelector('.assistant .body').innerText);
+    await (REAL ? tab.press('Escape') : tab.click('#stop')); // a real one may have ended already
+    await tab.until(FINISHED, 1);
+    await tab.click('[data-do="previous"]');
+    await tab.until(() => document.querySelector('.count').textContent === '1/2');
+    assert.equal(await tab.text('.assistant .body'), first);
+    assert.equal(await tab.eval(() => document.activeElement.dataset.do ?? document.activeElement.tagName), 'ARTICLE');
+    await tab.press('ArrowRight');
+    await tab.until(() => document.querySelector('.count').textContent === '2/2');
+    await checkClean(tab);
+});
+
+only('the request has what is set, and nothing else', async () => {
+    const tab = await openPage();
+    await tab.press('Control+,');
+    await tab.click('#system');
+    await tab.type('Be brief.');
+    await tab.click('#set-temperature');
+    await tab.type('0.3');
+    await tab.click('#set-top_p');
+    await tab.type('7');
+    assert.match(await tab.text('#set-top_p-help'), /has to be from 0 to 1/);
+    await tab.click('#set-seed');
+    await tab.type('42');
+    await tab.click('#stops');
+    await tab.type('END\n##');
+    await tab.click('#make-default');
+    await shot(tab, 'settings');
+    await say(tab, 'one');
+    assert.deepEqual(mock.requests.at(-1), { model: 'mock-model', messages: [{ role: 'system', content: 'Be brief.' }, { role: 'user', content: 'one' }],
+        temperature: 0.3, seed: 42, stream: true, stream_options: { include_usage: true }, stop: ['END', '##'] });
+    await tab.press('Control+Shift+O');
+    await tab.until(() => document.querySelectorAll('.message').length === 0);
+    await say(tab, 'two');
+    assert.equal(mock.requests.at(-1).messages[0].content, 'Be brief.');
+    await tab.click('#reset');
+    await say(tab, 'three', 2);
+    assert.deepEqual(mock.requests.at(-1).messages.map((m) => m.content), ['two', '2: two', 'three']);
+    assert.equal(mock.requests.at(-1).temperature, undefined);
+    assert.equal(await tab.eval(() => document.querySelector('#set-temperature').placeholder), '0.8');
+    await checkClean(tab);
+});
+
+only('Markdown is shown as elements, code is copied, and scripts are text', async () => {
+    const tab = await openPage();
+    await browser.send('Browser.grantPermissions', { permissions: ['clipboardReadWrite', 'clipboardSanitizedWrite'] }).catch(() => {});
+    await say(tab, 'sample');
+    for (const selector of ['h3', 'em', 'strong', 'ol ul li', 'table td.right', 'blockquote', 'hr', 'pre .keyword', 'li.task input', 'a[href^="https://en."]']) {
+        assert.ok(await tab.count('.md ' + selector), selector);
+    }
+    assert.match(await tab.text('.assistant .body'), /<script>alert\("no"\)<\/script>/);
+    assert.equal(await tab.count('#thread script'), 0);
+    assert.equal(await tab.eval(() => [...document.querySelectorAll('.md a')].every((a) => a.rel.includes('noopener'))), true);
+    const [code] = SAMPLE.match(/(?<=```c\n)[^]*?(?=```)/);
+    assert.equal(await tab.eval(() => {
+        getSelection().selectAllChildren(document.querySelector('pre code'));
+        return getSelection().toString();
+    }), code.trimEnd(), 'code that is selected is copied as it is');
+    await tab.click('.copy-code');
+    await tab.until(() => document.querySelector('.copy-code').textContent === 'Copied');
+    await tab.eval(() => document.querySelector('#scroll').scrollTo(0, 0));
+    await shot(tab, 'markdown-light');
+    await tab.click('#theme');
+    await tab.click('#theme');
+    assert.equal(await tab.eval(() => document.documentElement.dataset.theme), 'dark');
+    await shot(tab, 'markdown-dark');
+    await tab.reload();
+    await tab.until(FINISHED, 1);
+    assert.equal(await tab.eval(() => getComputedStyle(document.body).colorScheme), 'dark');
+    await checkClean(tab);
+});
+
+only('what is pasted from the clipboard is what was copied', async () => {
+    const tab = await openPage();
+    await say(tab, 'say *stars* and `code`');
+    await tab.click('[data-do="copy"]', -1);
+    await tab.until(() => document.querySelector('.actions .done'));
+    const paste = async () => {
+        await tab.click('#text');
+        await tab.send('Input.dispatchKeyEvent', { type: 'keyDown', key: 'v', modifiers: 2, commands: ['paste'] });
+    };
+    await paste();
+    await tab.until(() => document.querySelector('#text').value === '*stars* and `code`');
+    await tab.eval(() => (document.querySelector('#text').value = ''));
+    await tab.press('Control+Shift+O');
+    await say(tab, 'sample');
+    await tab.click('.copy-code');
+    await tab.until(() => document.querySelector('.copy-code.done'));
+    await paste();
+    await tab.until((code) => document.querySelector('#text').value === code, SAMPLE.match(/(?<=```c\n)[^]*?(?=```)/)[0]);
+    await checkClean(tab);
+});
+
+only('edit and branch', async () => {
+    const tab = await openPage();
+    await say(tab, 'one');
+    await say(tab, 'two', 2);
+    await tab.click('.user [data-do="edit"]', 0);
+    await tab.press('End');
+    await tab.type('!');
+    await shot(tab, 'edit');
+    await tab.press('Enter');
+    await tab.until(() => document.querySelector('.user .body').textContent === 'one!');
+    await tab.until(FINISHED, 1);
+    assert.equal(await tab.text('.assistant .body'), '1: one!');
+    assert.equal(await tab.count('.message'), 2);
+    await tab.click('.user [data-do="previous"]');
+    await tab.until(() => document.querySelectorAll('.message').length === 4);
+    // an answer is edited without being written again, and Escape keeps the old one
+    await tab.click('.assistant [data-do="edit"]', 1);
+    await tab.type('x');
+    await tab.press('Escape');
+    assert.equal(await tab.count('.editor'), 0);
+    await tab.click('.assistant [data-do="edit"]', 1);
+    await tab.type('My own words. ');
+    await tab.press('Control+Enter');
+    await tab.until(() => [...document.querySelectorAll('.assistant .body')].at(-1).textContent.includes('My own words.'));
+    const requests = mock.requests.length;
+    await say(tab, 'three', 2);
+    assert.equal(mock.requests.length, requests + 1);
+    assert.match(mock.requests.at(-1).messages[3].content, /My own words/);
+    await checkClean(tab);
+});
+
+only('delete and undo', async () => {
+    const tab = await openPage();
+    await say(tab, 'one');
+    await say(tab, 'two', 2);
+    await tab.click('.user [data-do="delete"]', 1);
+    await tab.until(() => document.querySelectorAll('.message').length === 2);
+    await tab.click('.notice button');
+    await tab.until(() => document.querySelectorAll('.message').length === 4);
+    await tab.click('#talks .more');
+    await tab.press('ArrowDown', 'ArrowDown', 'Enter');
+    await tab.until(() => document.querySelectorAll('#talks li').length === 0);
+    assert.equal(await tab.count('.message'), 0);
+    await tab.click('.notice button');
+    await tab.until(() => document.querySelectorAll('.message').length === 4);
+    await checkClean(tab);
+});
+
+only('by keyboard alone', async () => {
+    const tab = await openPage();
+    await tab.type('say hello');
+    await tab.press('Enter');
+    await tab.until(FINISHED, 1);
+    await tab.press('ArrowUp');
+    await tab.until(() => document.activeElement.closest('.editor'));
+    await tab.press('Control+a');
+    await tab.send('Input.dispatchKeyEvent', { type: 'keyDown', key: 'a', modifiers: 2, commands: ['selectAll'] });
+    await tab.type('say goodbye');
+    await tab.press('Enter');
+    await tab.until(() => document.querySelector('.assistant .body')?.innerText === 'goodbye');
+    await tab.until(FINISHED, 1);
+    await tab.press('Alt+ArrowUp');
+    assert.equal(await tab.eval(() => document.activeElement.className), 'message assistant');
+    await tab.press('r');
+    await tab.until(() => document.querySelector('.assistant .count')?.textContent === '2/2');
+    await tab.until(FINISHED, 1);
+    await tab.press('Alt+ArrowUp', 'Alt+ArrowUp', 'ArrowLeft');
+    await tab.until(() => document.querySelector('.user .body').textContent === 'say hello');
+    await tab.press('/');
+    assert.equal(await tab.eval(() => document.activeElement.id), 'text');
+    await tab.type('a\nb');
+    assert.equal(await tab.eval(() => document.activeElement.value), 'a\nb');
+    await tab.press('Control+k');
+    assert.equal(await tab.eval(() => document.activeElement.id), 'search');
+    await tab.press('ArrowDown', 'F2');
+    await tab.until(() => document.querySelector('#rename').open);
+    await tab.type('A title');
+    await tab.press('Enter');
+    await tab.until(() => document.querySelector('#talks li')?.innerText.trim() === 'A title');
+    assert.equal(await tab.text('#title'), 'A title');
+    await tab.press('?');
+    await tab.until(() => document.querySelector('#help').open);
+    await shot(tab, 'help');
+    await tab.press('Escape');
+    await tab.until(() => !document.querySelector('#help').open);
+    await checkClean(tab);
+});
+
+only('every control has a name, and the focus is seen', async () => {
+    const tab = await openPage();
+    await say(tab, 'one');
+    const nameless = await tab.eval(() => [...document.querySelectorAll('button, input, textarea, select, a')]
+        .filter((e) => !(e.getAttribute('aria-label') || e.textContent.trim() || e.labels?.length || e.type === 'file')).map((e) => e.outerHTML));
+    assert.deepEqual(nameless, []);
+    const seen = new Set();
+    for (let k = 0; k < 40; k++) {
+        await tab.press('Tab');
+        const at = await tab.eval(() => {
+            const e = document.activeElement, style = getComputedStyle(e), ring = getComputedStyle(e.closest('.field') ?? e);
+            return { name: e.id || e.dataset.do || e.className || e.tagName, visible: style.outlineStyle !== 'none' || ring.boxShadow !== 'none' };
+        });
+        assert.ok(at.visible || at.name === 'BODY', `the focus on ${at.name} is not seen`);
+        seen.add(at.name);
+    }
+    for (const name of ['text', 'new', 'search', 'open-settings', 'theme', 'copy', 'edit', 'regenerate', 'delete']) {
+        assert.ok(seen.has(name), `Tab reaches ${name}; it reached ${[...seen]}`);
+    }
+    await checkClean(tab);
+});
+
+only('thoughts are folded, calls of tools and limits are said', async () => {
+    const tab = await openPage();
+    await say(tab, 'think');
+    assert.equal(await tab.eval(() => document.querySelector('.thoughts').open), false);
+    assert.match(await tab.text('.thoughts summary'), /Thought for/);
+    await tab.click('.thoughts summary');
+    assert.match(await tab.text('.thoughts'), /First I consider it/);
+    assert.equal(await tab.count('.thoughts em'), 1);
+    await say(tab, 'call', 2);
+    assert.match(await tab.text('.message:last-child .note'), /clock\({"zone":"UTC"}\)/);
+    await checkClean(tab);
+});
+
+only('errors are shown, and the question can be sent again', async () => {
+    const tab = await openPage();
+    await tab.type('refuse');
+    await tab.press('Enter');
+    await tab.until(() => document.querySelector('.failed'));
+    assert.match(await tab.text('.failed'), /The server refuses this <b>request<\/b>\./);
+    await tab.press('Control+Shift+O');
+    await tab.until(() => !document.querySelector('.message'));
+    await tab.type('break');
+    await tab.press('Enter');
+    await tab.until(() => document.querySelector('.failed'));
+    assert.match(await tab.text('.failed'), /The model broke/);
+    assert.equal(await tab.text('.assistant .body'), 'A good beginning');
+    await shot(tab, 'error');
+    await tab.click('.failed button');
+    await tab.until(() => document.querySelector('#stop').hidden && document.querySelector('.failed'));
+    assert.equal(await tab.count('.message'), 2);
+    await tab.press('Control+Shift+O');
+    await tab.until(() => !document.querySelector('.message'));
+    await tab.type('cut');
+    await tab.press('Enter');
+    await tab.until(() => document.querySelector('.failed')?.innerText.includes('The connection ended before the answer did.'));
+    assert.equal(await tab.text('.assistant .body'), 'A good beginning');
+    await checkClean(tab, /400/, /ERR_|Failed to load/);
+});
+
+only('a server that needs a key', async () => {
+    const locked = await startMock(PAGE, SAMPLE, { key: 'secret' });
+    const tab = await browser.newTab(locked.url, { context: await browser.newContext() });
+    await tab.until(() => document.querySelector('#key').open);
+    await tab.type('wrong');
+    await tab.press('Enter');
+    await tab.until(() => !document.querySelector('#key').open || document.querySelector('#key-value').value !== 'wrongx');
+    await tab.until(() => document.querySelector('#key').open);
+    await tab.send('Input.dispatchKeyEvent', { type: 'keyDown', key: 'a', modifiers: 2, commands: ['selectAll'] });
+    await tab.type('secret');
+    await tab.press('Enter');
+    await tab.until(() => document.querySelector('#model-name').textContent === 'mock-model');
+    await say(tab, 'say open');
+    assert.equal(await tab.text('.assistant .body'), 'open');
+    await tab.reload();
+    await tab.until(() => document.querySelector('#model-name').textContent === 'mock-model');
+    locked.options.key = 'changed';
+    await tab.type('say again');
+    await tab.press('Enter');
+    await tab.until(() => document.querySelector('#key').open);
+    await tab.type('changed');
+    await tab.press('Enter');
+    await tab.until(() => [...document.querySelectorAll('.assistant .body')].at(-1)?.innerText === 'again');
+    tab.requests = tab.requests.filter((url) => !url.startsWith(locked.url));
+    await checkClean(tab, /401/);
+    await locked.close();
+});
+
+only('several models can be chosen from', async () => {
+    mock.options.models = ['small', 'large'];
+    const tab = await openPage();
+    await tab.eval(() => document.querySelector('#model').focus());
+    await tab.press('ArrowDown');
+    await say(tab, 'one');
+    assert.equal(mock.requests.at(-1).model, 'large');
+    mock.options.models = undefined;
+    await checkClean(tab);
+});
+
+only('search, export, import', async () => {
+    const context = await browser.newContext(), tab = await openPage({ context });
+    await browser.send('Browser.setDownloadBehavior', { behavior: 'allow', downloadPath: folder, browserContextId: context });
+    await say(tab, 'apples are red');
+    await tab.click('#new');
+    await say(tab, 'pears are green');
+    await tab.until(() => document.querySelectorAll('#talks li').length === 2);
+    await tab.click('#search');
+    await tab.type('apples');
+    await tab.until(() => document.querySelectorAll('#talks li').length === 1);
+    await tab.click('#talks .open');
+    await tab.until(() => document.querySelector('.user .body')?.textContent === 'apples are red');
+    await tab.click('#export');
+    let name;
+    for (const end = Date.now() + 10000; !(name = readdirSync(folder).find((f) => f.endsWith('.json'))) && Date.now() < end;) {
+        await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    await checkClean(tab);
+    const fresh = await openPage();
+    await fresh.chooseFile('#file', join(folder, name));
+    await fresh.until(() => document.querySelectorAll('#talks li').length === 2);
+    await fresh.click('#talks .open', 1);
+    await fresh.until(() => document.querySelectorAll('.message').length === 2);
+    writeFileSync(join(folder, 'wrong.txt'), '{"format": 1}');
+    await fresh.chooseFile('#file', join(folder, 'wrong.txt'));
+    await fresh.until(() => document.querySelector('.notice.error')?.innerText.includes('not exported by this page'));
+    await checkClean(fresh);
+});
+
+only('a reload in the middle of an answer keeps what has arrived', async () => {
+    const tab = await openPage();
+    await tab.type('endless');
+    await tab.press('Enter');
+    await tab.until(() => document.querySelector('.assistant .body').innerText.includes('line 60'));
+    assert.match(await tab.text('.assistant .speed'), /tokens/);
+    await new Promise((resolve) => setTimeout(resolve, 1200)); // it is saved each second
+    await tab.reload();
+    await tab.until(() => /not complete/.test(document.querySelector('.assistant .note')?.innerText));
+    assert.match(await tab.text('.assistant .body'), /line 60/);
+    await checkClean(tab);
+});
+
+only('two tabs', async () => {
+    const context = await browser.newContext(), a = await openPage({ context });
+    await say(a, 'begin');
+    const url = await a.eval(() => location.href), b = await browser.newTab(url, { context });
+    await b.until(FINISHED, 1);
+    await say(a, 'from a', 2);
+    await b.until(() => document.querySelectorAll('.message').length === 4); // the other tab follows
+    mock.options.delay = 500; // so that both are answered at once
+    await a.click('.assistant [data-do="regenerate"]');
+    await b.click('.assistant [data-do="regenerate"]');
+    const three = () => document.querySelector('#stop').hidden && document.querySelector('.assistant .count')?.textContent.match(/.[/]3$/)?.input;
+    assert.deepEqual([await a.until(three), await b.until(three)], ['2/3', '3/3'], 'each tab shows its own answer');
+    mock.options.delay = 2;
+    await a.click('#talks .more');
+    await a.press('ArrowDown', 'ArrowDown', 'Enter');
+    await b.until(() => document.querySelectorAll('.message').length === 0 && document.querySelector('.notice'));
+    assert.match(await b.text('.notice'), /deleted in another tab/);
+    await b.close();
+    await checkClean(a);
+});
+
+only('storage that is full is said', async () => {
+    const tab = await openPage();
+    await tab.send('Storage.overrideQuotaForOrigin', { origin: new URL(mock.url).origin, quotaSize: 1 });
+    await say(tab, 'one');
+    await tab.until(() => document.querySelector('.notice.error')?.innerText.includes('storage is full'));
+    assert.equal(await tab.count('.message'), 2);
+    await checkClean(tab);
+});
+
+only('a long answer does not freeze the page, and scrolling away is respected', async () => {
+    const tab = await openPage();
+    await tab.eval(() => {
+        window.longest = 0;
+        let last = performance.now();
+        const tick = () => {
+            const now = performance.now();
+            window.longest = Math.max(window.longest, now - last);
+            last = now;
+            requestAnimationFrame(tick);
+        };
+        tick();
+    });
+    mock.options.delay = 20;
+    await tab.click('#text');
+    await tab.type('long 4500'); // 260 KB
+    await tab.press('Enter');
+    await tab.until(() => document.querySelectorAll('.code code > span').length > 500);
+    await tab.eval(() => document.querySelector('#scroll').scrollTo(0, 0));
+    await tab.until(() => !document.querySelector('#to-end').hidden);
+    await tab.until(FINISHED, 1);
+    mock.options.delay = 2;
+    assert.equal(await tab.count('.code code > span'), 4500);
+    assert.ok(await tab.eval(() => document.querySelector('#scroll').scrollTop < 100), 'the page stays where the reader is');
+    console.log(`# the longest frame took ${Math.round(await tab.eval(() => window.longest))} ms`);
+    await shot(tab, 'long-code');
+    await tab.click('#to-end');
+    await tab.until(() => document.querySelector('#to-end').hidden);
+    await checkClean(tab);
+});
+
+only('on a phone', async () => {
+    const tab = await openPage({ width: 360, height: 740, mobile: true });
+    assert.equal(await tab.eval(() => getComputedStyle(document.querySelector('#sidebar')).display), 'none');
+    await say(tab, 'sample');
+    await tab.eval(() => document.querySelector('#scroll').scrollTo(0, 0));
+    await shot(tab, 'phone');
+    const wide = await tab.eval(() => document.documentElement.scrollWidth);
+    assert.ok(wide <= 360, `the page is ${wide} pixels wide`);
+    assert.ok(await tab.eval(() => document.querySelector('#scroll').scrollWidth <= document.querySelector('#scroll').clientWidth), 'only code and tables scroll sideways');
+    const small = await tab.eval(() => [...document.querySelectorAll('button')].filter((b) => b.offsetParent && (b.offsetWidth < 32 || b.offsetHeight < 30)).map((b) => b.outerHTML));
+    assert.deepEqual(small, [], 'buttons are large enough for fingers');
+    await tab.click('#open-sidebar');
+    await tab.until(() => getComputedStyle(document.querySelector('#sidebar')).display === 'flex');
+    await shot(tab, 'phone-sidebar');
+    await tab.click('#talks .open');
+    await tab.until(() => getComputedStyle(document.querySelector('#sidebar')).display === 'none');
+    await tab.click('#open-settings');
+    await shot(tab, 'phone-settings');
+    await tab.click('#close-settings');
+    await checkClean(tab);
+});

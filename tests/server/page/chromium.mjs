@@ -1,0 +1,239 @@
+// Drives a headless Chromium over the DevTools protocol, through a pipe: real clicks, real keys, screenshots. No dependency.
+
+import { spawn, spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
+const PATIENCE = 20000; // milliseconds until a condition that does not come true fails the test
+
+/** The program, or null if there is none. */
+export function findChromium() {
+    const names = process.env.CHROMIUM ? [process.env.CHROMIUM] : NAMES;
+    return names.find((name) => spawnSync(name, ['--version']).status === 0) ?? null;
+}
+
+export class Chromium {
+    static async launch() {
+        const browser = new Chromium();
+        browser.dir = mkdtempSync(join(tmpdir(), 'page-test-'));
+        const options = ['--headless=new', '--remote-debugging-pipe', '--no-first-run', '--disable-gpu', '--mute-audio',
+            '--disable-background-networking', '--disable-component-update', '--disable-sync', '--hide-scrollbars',
+            '--user-data-dir=' + browser.dir, '--disable-dev-shm-usage'];
+        if (process.getuid?.() === 0) {
+            options.push('--no-sandbox'); // Chromium refuses to run as root with it
+        }
+        browser.process = spawn(findChromium(), [...options, 'about:blank'], { stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'] });
+        browser.waiting = new Map();
+        browser.listeners = new Set();
+        browser.next = 1;
+        browser.receive(browser.process.stdio[4]);
+        return browser;
+    }
+
+    receive(pipe) {
+        let rest = Buffer.alloc(0);
+        pipe.on('data', (data) => {
+            rest = Buffer.concat([rest, data]);
+            for (let end; (end = rest.indexOf(0)) >= 0; rest = rest.subarray(end + 1)) {
+                this.message(JSON.parse(rest.subarray(0, end).toString()));
+            }
+        });
+    }
+
+    message(message) {
+        const waiting = this.waiting.get(message.id);
+        this.waiting.delete(message.id);
+        if (waiting && message.error) {
+            waiting.reject(new Error(`${waiting.method}: ${message.error.message}`));
+        } else if (waiting) {
+            waiting.resolve(message.result);
+        } else {
+            this.listeners.forEach((f) => f(message));
+        }
+    }
+
+    send(method, params = {}, sessionId = undefined) {
+        const id = this.next++;
+        this.process.stdio[3].write(JSON.stringify({ id, method, params, sessionId }) + '\0');
+        return new Promise((resolve, reject) => this.waiting.set(id, { resolve, reject, method }));
+    }
+
+    /** A new tab. Tabs of one context share their storage; `context` is what newContext() gave. */
+    async newTab(url, { context, width = 1280, height = 800, dark = false, mobile = false } = {}) {
+        const { targetId } = await this.send('Target.createTarget', { url: 'about:blank', browserContextId: context });
+        const { sessionId } = await this.send('Target.attachToTarget', { targetId, flatten: true });
+        const tab = new Tab(this, targetId, sessionId);
+        await tab.start({ width, height, dark, mobile });
+        await tab.goto(url);
+        return tab;
+    }
+
+    /** An own storage, as of a new browser. */
+    async newContext() {
+        return (await this.send('Target.createBrowserContext')).browserContextId;
+    }
+
+    async close() {
+        const ended = new Promise((resolve) => this.process.on('exit', resolve));
+        this.send('Browser.close').catch(() => {});
+        await ended;
+        rmSync(this.dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+    }
+}
+
+const KEYS = { Enter: 13, Escape: 27, Tab: 9, Backspace: 8, Delete: 46, ArrowLeft: 37, ArrowUp: 38, ArrowRight: 39,
+    ArrowDown: 40, Home: 36, End: 35, F2: 113 };
+const MODIFIERS = { Alt: 1, Control: 2, Meta: 4, Shift: 8 };
+
+export class Tab {
+    constructor(browser, target, session) {
+        Object.assign(this, { browser, target, session });
+        this.problems = []; // exceptions, console errors, violations of the policy
+        this.requests = []; // URLs
+        browser.listeners.add((m) => m.sessionId === session && this.event(m.method, m.params));
+    }
+
+    send(method, params) {
+        return this.browser.send(method, params, this.session);
+    }
+
+    async start({ width, height, dark, mobile }) {
+        await Promise.all(['Page', 'Runtime', 'Log', 'Network', 'DOM'].map((domain) => this.send(domain + '.enable')));
+        await this.resize(width, height, mobile);
+        await this.dark(dark);
+    }
+
+    resize(width, height, mobile = false) {
+        this.send('Emulation.setTouchEmulationEnabled', { enabled: mobile });
+        return this.send('Emulation.setDeviceMetricsOverride', { width, height, deviceScaleFactor: mobile ? 2 : 1, mobile });
+    }
+
+    dark(on) {
+        return this.send('Emulation.setEmulatedMedia', { features: [{ name: 'prefers-color-scheme', value: on ? 'dark' : 'light' }] });
+    }
+
+    event(method, params) {
+        if (method === 'Runtime.exceptionThrown') {
+            const { exceptionDetails: d } = params;
+            this.problems.push(d.exception?.description ?? d.text);
+        } else if (method === 'Log.entryAdded' && params.entry.level === 'error') {
+            this.problems.push(`${params.entry.text} ${params.entry.url ?? ''}`);
+        } else if (method === 'Runtime.consoleAPICalled' && params.type === 'error') {
+            this.problems.push(params.args.map((a) => a.value ?? a.description).join(' '));
+        } else if (method === 'Network.requestWillBeSent') {
+            this.requests.push(params.request.url);
+        } else if (method === 'Page.loadEventFired') {
+            this.loaded?.();
+        }
+    }
+
+    async goto(url) {
+        const loaded = new Promise((resolve) => (this.loaded = resolve));
+        await this.send('Page.navigate', { url });
+        await loaded;
+    }
+
+    async reload() {
+        const loaded = new Promise((resolve) => (this.loaded = resolve));
+        await this.send('Page.reload');
+        await loaded;
+    }
+
+    /** Evaluates f(...args) in the page and returns its JSON value. */
+    async eval(f, ...args) {
+        const expression = `(${f})(...${JSON.stringify(args)})`;
+        const { result, exceptionDetails } = await this.send('Runtime.evaluate', { expression, awaitPromise: true, returnByValue: true });
+        if (exceptionDetails) {
+            throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text);
+        }
+        return result.value;
+    }
+
+    /** Waits until f(...args) in the page is true, and returns its value. */
+    async until(f, ...args) {
+        for (const end = Date.now() + PATIENCE; ;) {
+            const value = await this.eval(f, ...args);
+            if (value) {
+                return value;
+            }
+            if (Date.now() > end) {
+                const shown = await this.eval(() => document.body.innerText.slice(0, 1500));
+                throw new Error(`waited in vain for ${f} ${JSON.stringify(args)}; problems: ${this.problems}; the page:\n${shown}`);
+            }
+            await new Promise((resolve) => setTimeout(resolve, 30));
+        }
+    }
+
+    text(selector) {
+        return this.eval((s) => document.querySelector(s)?.innerText ?? null, selector);
+    }
+
+    count(selector) {
+        return this.eval((s) => document.querySelectorAll(s).length, selector);
+    }
+
+    /** Clicks an element as a user does: it must be visible, and nothing may lie over it. */
+    async click(selector, nth = 0) {
+        const at = await this.until((s, n) => {
+            const element = [...document.querySelectorAll(s)].at(n);
+            if (!element || element.disabled) {
+                return null;
+            }
+            element.scrollIntoView({ block: 'nearest' });
+            const box = element.getBoundingClientRect(), x = box.x + box.width / 2, y = box.y + box.height / 2;
+            const hit = document.elementFromPoint(x, y);
+            return box.width && (element === hit || element.contains(hit) || hit?.closest('label')?.contains(element)) ? { x, y } : null;
+        }, selector, nth);
+        const mouse = { ...at, button: 'left', clickCount: 1 };
+        await this.send('Input.dispatchMouseEvent', { type: 'mouseMoved', ...at });
+        await this.send('Input.dispatchMouseEvent', { type: 'mousePressed', ...mouse });
+        await this.send('Input.dispatchMouseEvent', { type: 'mouseReleased', ...mouse });
+    }
+
+    /** Moves the mouse onto an element. */
+    async hover(selector) {
+        const at = await this.eval((s) => {
+            const box = document.querySelector(s).getBoundingClientRect();
+            return { x: box.x + box.width / 2, y: box.y + box.height / 2 };
+        }, selector);
+        await this.send('Input.dispatchMouseEvent', { type: 'mouseMoved', ...at });
+    }
+
+    /** Presses keys: "Enter", "Shift+Enter", "Control+k". */
+    async press(...chords) {
+        for (const chord of chords) {
+            const parts = chord === '+' ? ['+'] : chord.split('+'), key = parts.pop();
+            const modifiers = parts.reduce((sum, m) => sum + MODIFIERS[m], 0), letter = key.length === 1;
+            const text = letter && !(modifiers & 7) ? key : key === 'Enter' ? '\r' : undefined;
+            const code = KEYS[key] ?? (/[a-z0-9]/i.test(key) ? key.toUpperCase().charCodeAt(0) : 0);
+            const event = { key, modifiers, text, windowsVirtualKeyCode: code, code: letter ? 'Key' + key.toUpperCase() : key };
+            await this.send('Input.dispatchKeyEvent', { type: text === undefined ? 'rawKeyDown' : 'keyDown', ...event });
+            await this.send('Input.dispatchKeyEvent', { type: 'keyUp', ...event, text: undefined });
+        }
+    }
+
+    /** Types text, character by character. */
+    async type(text) {
+        for (const c of text) {
+            await (c === '\n' ? this.press('Shift+Enter') : this.press(c));
+        }
+    }
+
+    async screenshot(path) {
+        const { data } = await this.send('Page.captureScreenshot', { format: 'png' });
+        writeFileSync(path, Buffer.from(data, 'base64'));
+    }
+
+    /** Gives a file to an <input type=file>. */
+    async chooseFile(selector, path) {
+        const { root } = await this.send('DOM.getDocument');
+        const { nodeId } = await this.send('DOM.querySelector', { nodeId: root.nodeId, selector });
+        await this.send('DOM.setFileInputFiles', { nodeId, files: [path] });
+    }
+
+    close() {
+        return this.browser.send('Target.closeTarget', { targetId: this.target });
+    }
+}

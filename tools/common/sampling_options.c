@@ -1,0 +1,146 @@
+#include "sampling_options.h"
+
+#include <float.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "ggl/alloc.h"
+#include "texts.h"
+
+const char *const sampling_mirostat_choices[] = {"0", "2", NULL};
+
+/* Reads ID+X, ID-X or ID-inf. */
+static bool read_bias(const char *s, llm_logit_bias *out) {
+    const size_t n = strspn(s, "0123456789");
+    char digits[16] = "";
+    int64_t id;
+    double x = INFINITY;
+    bool range;
+    if (n == 0 || n >= sizeof digits || (s[n] != '+' && s[n] != '-'))
+        return false;
+    memcpy(digits, s, n);
+    if (!args_read_int(digits, &id, &range) || id > INT32_MAX)
+        return false;
+    const char *number = s + n + 1;
+    const bool is_number =
+        strspn(number, ".0123456789") > 0 && args_read_float(number, &x, &range) && x <= FLT_MAX;
+    if (!is_number && strcmp(s + n, "-inf") != 0)
+        return false;
+    *out = (llm_logit_bias){(int32_t)id, (float)(s[n] == '-' ? -x : x)};
+    return true;
+}
+
+static int read_biases(const char *tool, sampling_options *o) {
+    if (o->bias || o->biases.n == 0)
+        return -1;
+    o->bias = ggl_calloc(o->biases.n, sizeof *o->bias);
+    if (!o->bias)
+        return tool_error(tool, 1, "out of memory");
+    for (size_t i = 0; i < o->biases.n; i++)
+        if (!read_bias(o->biases.s[i], &o->bias[i]))
+            return tool_error(
+                tool, 2,
+                "--logit-bias: '%s' is not a token's id, a sign and a number, such as "
+                "15043+1, 15043-0.5 or 15043-inf",
+                o->biases.s[i]);
+    o->n_biases = o->biases.n;
+    return -1;
+}
+
+static int read_breakers(const char *tool, sampling_options *o, bool escape) {
+    if (o->breaker || o->breakers.n == 0)
+        return -1;
+    size_t first = 0; /* after the last "none", as in llama.cpp */
+    for (size_t i = 0; i < o->breakers.n; i++)
+        first = strcmp(o->breakers.s[i], "none") == 0 ? i + 1 : first;
+    o->n_breakers = o->breakers.n - first;
+    o->breaker = read_texts(o->breakers.s + first, o->n_breakers, escape);
+    return o->breaker ? -1 : tool_error(tool, 1, "out of memory");
+}
+
+static int read_order(const char *tool, sampling_options *o) {
+    llm_sampler_params p = {0};
+    ggl_error err = {0};
+    if (o->names && o->letters)
+        return tool_error(tool, 2, "--samplers and --sampling-seq exclude each other");
+    if (o->names && llm_sampler_read_names(&p, o->names, &err) != GGL_OK)
+        return tool_error(tool, 2, "--samplers: %s", err.msg);
+    if (o->letters && llm_sampler_read_letters(&p, o->letters, &err) != GGL_OK)
+        return tool_error(tool, 2, "--sampling-seq: %s", err.msg);
+    memcpy(o->stage, p.stage, sizeof o->stage);
+    o->n_stages = p.n_stages;
+    return -1;
+}
+
+int sampling_options_check(const char *tool, sampling_options *o, bool escape) {
+    int code = read_order(tool, o);
+    if (code < 0)
+        code = read_biases(tool, o);
+    return code < 0 ? read_breakers(tool, o, escape) : code;
+}
+
+int sampling_options_check_vocab(const char *tool, const sampling_options *o, int64_t n_vocab) {
+    for (size_t i = 0; i < o->n_biases; i++)
+        if (o->bias[i].id >= n_vocab)
+            return tool_error(
+                tool, 2, "--logit-bias: token %" PRId32 " is not in the vocabulary of %" PRId64,
+                o->bias[i].id, n_vocab);
+    return -1;
+}
+
+llm_sampler_params sampling_params(const sampling_options *o) {
+    llm_sampler_params p = llm_sampler_default();
+    p.temp = (float)o->temp;
+    p.top_k = (int32_t)o->top_k;
+    p.top_p = (float)o->top_p;
+    p.min_p = (float)o->min_p;
+    p.typ_p = (float)o->typ_p;
+    p.top_n_sigma = (float)o->top_n_sigma;
+    p.xtc_probability = (float)o->xtc_probability;
+    p.xtc_threshold = (float)o->xtc_threshold;
+    p.dynatemp_range = (float)o->dynatemp_range;
+    p.dynatemp_exponent = (float)o->dynatemp_exponent;
+    p.repeat_penalty = (float)o->repeat_penalty;
+    p.presence_penalty = (float)o->presence_penalty;
+    p.frequency_penalty = (float)o->frequency_penalty;
+    p.repeat_last_n = (int32_t)o->repeat_last_n;
+    p.dry_multiplier = (float)o->dry_multiplier;
+    p.dry_base = (float)o->dry_base;
+    p.dry_allowed_length = (int32_t)o->dry_allowed_length;
+    p.dry_last_n = (int32_t)o->dry_last_n;
+    p.mirostat = 2 * o->mirostat;
+    p.mirostat_tau = (float)o->mirostat_tau;
+    p.mirostat_eta = (float)o->mirostat_eta;
+    p.bias = o->bias;
+    p.n_bias = o->n_biases;
+    if (o->breakers.n > 0) {
+        p.dry_breakers = o->breaker;
+        p.n_dry_breakers = o->n_breakers;
+    }
+    memcpy(p.stage, o->stage, sizeof p.stage);
+    p.n_stages = o->n_stages;
+    return p;
+}
+
+int sampling_open(llm_sampler **out, const char *tool, const sampling_options *o, uint64_t seed,
+                  const llm_tokenizer *t, int64_t n_vocab, int64_t n_ctx) {
+    ggl_error err = {0};
+    llm_sampler_params p = sampling_params(o);
+    const int code = sampling_options_check_vocab(tool, o, n_vocab);
+    if (code >= 0)
+        return code;
+    p.seed = seed;
+    p.tokenizer = t;
+    return llm_sampler_new(out, &p, (int32_t)n_vocab,
+                           (int32_t)(n_ctx < INT32_MAX ? n_ctx : INT32_MAX), &err) == GGL_OK
+               ? -1
+               : tool_error(tool, 2, "%s", err.msg);
+}
+
+void sampling_options_fini(sampling_options *o) {
+    args_list_fini(&o->breakers);
+    args_list_fini(&o->biases);
+    ggl_free(o->breaker);
+    ggl_free(o->bias);
+}

@@ -1,0 +1,141 @@
+#include "speculate.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "process.h"
+
+struct speculation {
+    const char *tool;
+    llm_guess *guess;
+    llm_model *model; /* of the draft */
+    llm_session *session;
+    placement *own; /* NULL: the target's runs the draft */
+};
+
+int64_t speculate_n_max(const speculate_options *o) {
+    return o->lookup || o->draft ? o->n_max : 0;
+}
+
+int speculate_check(const char *tool, const speculate_options *o) {
+    const bool guesses = o->lookup || o->draft;
+    if (!guesses && (o->max_given || o->min_given))
+        return tool_error(tool, 2, "%s needs --lookup or --draft MODEL",
+                          o->max_given ? "--draft-max" : "--draft-min");
+    if (!o->draft && o->p_min_given)
+        return tool_error(tool, 2, "--draft-p-min needs --draft MODEL");
+    if (o->lookup && o->draft)
+        return tool_error(tool, 2, "--lookup and --draft exclude each other");
+    if (o->n_min > o->n_max)
+        return tool_error(tool, 2, "--draft-min %" PRId64 " is more than --draft-max %" PRId64,
+                          o->n_min, o->n_max);
+    if (o->draft && o->draft[strspn(o->draft, "0123456789")] == 0 && access(o->draft, F_OK) != 0)
+        return tool_error(
+            tool, 2,
+            "--draft %s: this flag names the draft model; --draft-max sets the number "
+            "of guesses",
+            o->draft);
+    if (!o->draft && (o->n_ctx || o->placement.devices || o->placement.n_gpu_layers_given))
+        return tool_error(tool, 2, "-cd, -devd and -ngld need a draft model, --draft MODEL");
+    return -1;
+}
+
+/* --- the draft -------------------------------------------------------------------------------- */
+
+/* Opens the draft's file, and compares its vocabulary. */
+static int open_draft(speculation *s, const speculate_options *o, const speculate_target *t) {
+    ggl_error err = {0};
+    const llm_tokenizer *own = NULL;
+    ggl_status st = llm_model_open(&s->model, o->draft, &t->model, &err);
+    if (st == GGL_OK)
+        st = llm_model_tokenizer(s->model, &own, &err);
+    if (st != GGL_OK)
+        return tool_error(s->tool, 1, "--draft: %s", err.msg);
+    if (!t->tokenizer)
+        return tool_error(
+            s->tool, 1,
+            "--draft: there is no tokenizer for the model, so it is not known whether "
+            "the draft has the same tokens");
+    if (llm_draft_fits(t->tokenizer, own, &err) != GGL_OK)
+        return tool_error(s->tool, 1, "--draft %s: %s", o->draft, err.msg);
+    return -1;
+}
+
+static int open_session(speculation *s, const speculate_options *o, const speculate_target *t) {
+    llm_session_params sp = t->session;
+    placement *p = t->placement;
+    int code = -1;
+    sp.n_ctx = o->n_ctx ? o->n_ctx : t->n_ctx;
+    sp.n_rows = 1;
+    sp.repack_cache = NULL;
+    if (!t->cpu_only || o->placement.devices || o->placement.n_gpu_layers_given) {
+        code = placement_open(&s->own, s->tool, &o->placement, &t->backend);
+        p = s->own;
+    }
+    if (code < 0)
+        code = placement_session(p, &s->session, s->model, &sp);
+    if (code >= 0)
+        return code;
+    ggl_error err = {0};
+    const ggl_status st = llm_session_alloc(s->session, &err);
+    if (st == GGL_CANCELLED)
+        return process_stop_code();
+    return st == GGL_OK ? -1 : tool_error(s->tool, 1, "--draft: %s", err.msg);
+}
+
+/* --- both ------------------------------------------------------------------------------------- */
+
+int speculate_open(speculation **out, const char *tool, const speculate_options *o,
+                   const speculate_target *t) {
+    ggl_error err = {0};
+    *out = NULL;
+    if (speculate_n_max(o) == 0)
+        return -1;
+    speculation *s = *out = calloc(1, sizeof *s);
+    if (!s)
+        return tool_error(tool, 1, "out of memory");
+    s->tool = tool;
+    llm_guess_params gp = llm_guess_default();
+    gp.n_max = o->n_max;
+    gp.n_min = o->n_min;
+    ggl_status st;
+    if (o->lookup) {
+        st = llm_guess_lookup(&s->guess, &gp, &err);
+    } else {
+        int code = open_draft(s, o, t);
+        if (code < 0)
+            code = open_session(s, o, t);
+        if (code >= 0)
+            return code;
+        const llm_draft_params dp = {.session = s->session, .p_min = (float)o->p_min};
+        st = llm_guess_draft(&s->guess, &gp, &dp, &err);
+    }
+    return st == GGL_OK ? -1 : tool_error(tool, 1, "%s", err.msg);
+}
+
+void speculate_close(speculation *s) {
+    if (!s)
+        return;
+    llm_guess_free(s->guess);
+    llm_session_free(s->session);
+    (void)placement_close(s->own, NULL); /* it writes no timeline */
+    llm_model_free(s->model);
+    free(s);
+}
+
+const llm_guesser *speculate_guesser(speculation *s) {
+    return s ? llm_guess_guesser(s->guess) : NULL;
+}
+
+void speculate_report(const speculation *s, const llm_generator_stats *stats) {
+    ggl_error err = {0};
+    if (!s)
+        return;
+    fprintf(stderr, "guesses                  %7" PRId64 " tokens %10" PRId64 " right\n",
+            stats->n_guessed, stats->n_right);
+    if (llm_guess_failed(s->guess, &err) != GGL_OK)
+        fprintf(stderr, "%s: note: the draft model stopped guessing: %s\n", s->tool, err.msg);
+}

@@ -1,0 +1,73 @@
+/* Speculative decoding: --lookup, --draft and their flags. */
+#ifndef TOOLS_SPECULATE_H
+#define TOOLS_SPECULATE_H
+
+#include "args.h"
+#include "placement.h"
+#include "llm/guess.h"
+
+typedef struct speculate_options {
+    bool lookup;
+    const char *draft; /* a file; NULL: none */
+    int64_t n_max, n_min, n_ctx;
+    double p_min;
+    bool max_given, min_given, p_min_given;
+    placement_options placement; /* of the draft: only devices and n_gpu_layers */
+} speculate_options;
+
+#define SPECULATE_DEFAULTS                                                                         \
+    { .n_max = 16, .p_min = 0.75 }
+
+/* clang-format off */
+#define SPECULATE_OPTIONS(o)                                                                       \
+    {NULL, .help = "speed"},                                                                       \
+    {"--lookup", ARG_FLAG, &(o).lookup,                                                            \
+     .help = "guess what follows from what stood in the text before; faster where text repeats"},  \
+    {"-md --model-draft --draft", ARG_STRING, &(o).draft, .value = "MODEL",                        \
+     .help = "let a smaller model with the same tokenizer guess what follows; the text stays the same"}, \
+    {"--draft-max --draft-n", ARG_INT, &(o).n_max, .value = "N",                                   \
+     .help = "most tokens to guess at once (default 16)", .min = 1, .max = LLM_GUESS_MOST,         \
+     .given = &(o).max_given},                                                                     \
+    {"--draft-min --draft-n-min", ARG_INT, &(o).n_min, .value = "N",                               \
+     .help = "do not use fewer guesses (default 0)", .min = 0, .max = LLM_GUESS_MOST,              \
+     .given = &(o).min_given},                                                                     \
+    {"--draft-p-min", ARG_FLOAT, &(o).p_min, .value = "P",                                         \
+     .help = "the draft guesses no token that it finds less probable (default 0.75)", .min = 0, .max = 1, \
+     .given = &(o).p_min_given},                                                                   \
+    {"-cd --ctx-size-draft", ARG_INT, &(o).n_ctx, .value = "N",                                    \
+     .help = "context of the draft (default 0: as -c)", .min = 0, .max = 1 << 30},                 \
+    {"-devd --device-draft", ARG_STRING, &(o).placement.devices, .value = "NAME,..",               \
+     .help = "what the draft runs on (default: the CPU)"},                                         \
+    {"-ngld --n-gpu-layers-draft --gpu-layers-draft", ARG_INT, &(o).placement.n_gpu_layers,        \
+     .value = "N", .help = "the draft's last N layers on the device", .min = 0, .max = 1e6,        \
+     .given = &(o).placement.n_gpu_layers_given}
+/* clang-format on */
+
+/* Checks the options against each other. Returns -1, or an exit code after a message. */
+int speculate_check(const char *tool, const speculate_options *o);
+/* Most tokens that are guessed at once; 0: none are. The session needs a row more. */
+int64_t speculate_n_max(const speculate_options *o);
+
+typedef struct speculation speculation;
+
+/* What the guesses are for. */
+typedef struct speculate_target {
+    const llm_tokenizer *tokenizer; /* NULL: none */
+    placement *placement;           /* its CPU also runs the draft */
+    bool cpu_only;                  /* the placement has nothing else */
+    ggl_backend_params backend;     /* for further backends */
+    llm_session_params session;     /* as the draft's, but for the context */
+    int64_t n_ctx;                  /* of the target's session */
+    llm_model_params model;         /* how files are read */
+} speculate_target;
+
+/* Opens what guesses; *out is NULL if there is nothing to guess with. Returns -1, or an exit code after
+ * a message. *out must be closed even then, before the target's placement. */
+int speculate_open(speculation **out, const char *tool, const speculate_options *o,
+                   const speculate_target *target);
+void speculate_close(speculation *s); /* NULL is fine */
+const llm_guesser *speculate_guesser(speculation *s);
+/* Prints a line of the timings, and why guessing ended early. */
+void speculate_report(const speculation *s, const llm_generator_stats *stats);
+
+#endif

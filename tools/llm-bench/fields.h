@@ -1,0 +1,33 @@
+/* Results as lists of named values, and their printing as JSON, CSV and SQL. */
+#ifndef TOOLS_BENCH_FIELDS_H
+#define TOOLS_BENCH_FIELDS_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+typedef enum bench_field_kind {
+    BENCH_TEXT,
+    BENCH_INTEGER,
+    BENCH_NUMBER, /* in `number`, like BENCH_INTEGER */
+    BENCH_NUMBERS /* `n` of them, in `numbers` */
+} bench_field_kind;
+
+typedef struct bench_field {
+    const char *key;
+    bench_field_kind kind;
+    const char *text;
+    double number; /* NaN: not known, or does not apply */
+    const double *numbers;
+    int n;
+} bench_field;
+
+/* Prints a string in quotes, with the quotes in it doubled. */
+void bench_put_quoted(FILE *out, const char *s, char quote);
+/* Prints a number of the field; "null" if it is not known. */
+void bench_put_number(FILE *out, const bench_field *f, double x);
+/* Prints the value as JSON. */
+void bench_put_json(FILE *out, const bench_field *f);
+/* Prints a line of CSV: the names, or the values. Lists of numbers are left out. */
+void bench_put_csv(FILE *out, const bench_field *f, int n, bool names);
+
+#endif

@@ -1,0 +1,162 @@
+/* The server's state in the form of llama.cpp's server, and the list of models in OpenAI's. */
+#include "admin.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "api_pieces.h"
+#include "server_impl.h"
+
+#ifndef TOOLS_VERSION
+#define TOOLS_VERSION "unknown"
+#endif
+
+void admin_send(llm_json_out *out, http_reply *r) {
+    if (out->failed || out->n == 0) {
+        const api_error e = api_error_of(GGL_NOMEM, NULL, NULL);
+        answer_error(&api_openai_chat, &e, r);
+    } else {
+        http_reply_header(r, "Cache-Control", "no-store");
+        http_reply_begin(r, 200, "application/json", false);
+        http_reply_write(r, out->s, out->n);
+        http_reply_end(r);
+    }
+    ggl_free(out->s);
+}
+
+void admin_put_string(llm_json_out *out, const char *s) {
+    llm_json_put_string(out, (ggl_str){s, strlen(s)});
+}
+
+void admin_health(server *s, const http_request *q, http_reply *r) {
+    static const char ok[] = "{\"status\": \"ok\"}",
+                      loading[] = "{\"error\": {\"code\": 503, \"message\": \"Loading model\", "
+                                  "\"type\": \"unavailable_error\"}}";
+    const bool is_ready = s->is_ready;
+    (void)q;
+    http_reply_begin(r, is_ready ? 200 : 503, "application/json", false);
+    http_reply_write(r, is_ready ? ok : loading, is_ready ? sizeof ok - 1 : sizeof loading - 1);
+    http_reply_end(r);
+}
+
+/* --- /props ----------------------------------------------------------------------------------- */
+
+static void put_token(llm_json_out *out, const char *name, const server *s, int32_t id) {
+    put_format(out, ", \"%s\": ", name);
+    llm_json_put_string(out, llm_token_piece(s->tokenizer, id));
+}
+
+/* What a request has if it does not say otherwise. */
+static void put_defaults(llm_json_out *out, const server *s) {
+    const server_facts *f = &s->facts;
+    put_format(
+        out,
+        "{\"id\": 0, \"id_task\": -1, \"n_ctx\": %" PRId64
+        ", \"speculative\": %s, \"is_processing\": false, \"params\": {\"n_predict\": %" PRId64
+        ", \"max_tokens\": %" PRId64 ", \"seed\": %" PRId64 ", ",
+        f->n_ctx, s->guesser ? "true" : "false", f->n_predict, f->n_predict, s->o->seed);
+    put_sampling(out, &f->sampling);
+    llm_json_put_text(out,
+                      ", \"stop\": [], \"n_keep\": 0, \"n_discard\": 0, \"ignore_eos\": false, "
+                      "\"stream\": true, \"n_probs\": 0, \"min_keep\": 0, \"grammar\": \"\"}}");
+}
+
+void admin_props(server *s, const http_request *q, http_reply *r) {
+    llm_json_out out = {0};
+    (void)q;
+    llm_json_put_text(&out, "{\"default_generation_settings\": ");
+    put_defaults(&out, s);
+    put_format(&out, ", \"total_slots\": %" PRId64 ", \"model_path\": ", s->o->n_parallel);
+    admin_put_string(&out, s->facts.model_path);
+    llm_json_put_text(&out, ", \"model_alias\": ");
+    admin_put_string(&out, s->facts.model);
+    llm_json_put_text(&out, ", \"chat_template\": ");
+    llm_json_put_string(&out, s->chat ? llm_chat_text(s->chat) : (ggl_str){"", 0});
+    put_token(&out, "bos_token", s, llm_tokenizer_bos(s->tokenizer));
+    put_token(&out, "eos_token", s, llm_tokenizer_eos(s->tokenizer));
+    llm_json_put_text(&out, ", \"build_info\": \"ggml-lite " TOOLS_VERSION
+                            "\", \"modalities\": {\"vision\": false, \"audio\": false}}");
+    admin_send(&out, r);
+}
+
+/* --- /slots ----------------------------------------------------------------------------------- */
+
+typedef struct slots_ctx {
+    server *s;
+    llm_json_out out;
+} slots_ctx;
+
+static void put_slot(llm_json_out *out, const server *s, const llm_slot_info *i, int slot) {
+    static const char *const uses[] = {[LLM_SLOT_EMPTY] = "empty",
+                                       [LLM_SLOT_KEPT] = "kept",
+                                       [LLM_SLOT_PROMPT] = "prompt",
+                                       [LLM_SLOT_GENERATES] = "generates"};
+    const bool runs = i->use == LLM_SLOT_PROMPT || i->use == LLM_SLOT_GENERATES;
+    put_format(out,
+               "%s{\"id\": %d, \"id_task\": %" PRId64 ", \"n_ctx\": %" PRId64
+               ", \"speculative\": %s, \"is_processing\": %s, \"use\": \"%s\", \"n_past\": %" PRId64
+               ", \"n_shared\": %" PRId64,
+               slot ? ", " : "", slot, i->id ? (int64_t)i->id : -1, s->facts.n_ctx,
+               s->guesser ? "true" : "false", runs ? "true" : "false", uses[i->use], i->n_past,
+               i->n_shared);
+    if (runs)
+        put_format(out,
+                   ", \"n_prompt\": %" PRId64 ", \"n_reused\": %" PRId64
+                   ", \"next_token\": [{\"has_next_token\": true, \"n_decoded\": %" PRId64 "}]",
+                   i->stats.n_prompt, i->stats.n_reused, i->stats.n_drawn);
+    llm_json_put_text(out, "}");
+}
+
+static void put_slots(void *ctx, llm_engine *e) {
+    slots_ctx *c = ctx;
+    llm_json_put_text(&c->out, "[");
+    for (int i = 0; i < (int)c->s->params.n_slots; i++) {
+        const llm_slot_info info = llm_engine_slot(e, i);
+        put_slot(&c->out, c->s, &info, i);
+    }
+    llm_json_put_text(&c->out, "]");
+}
+
+void admin_slots(server *s, const http_request *q, http_reply *r) {
+    slots_ctx c = {.s = s};
+    (void)q;
+    c.out.failed = !server_on_engine(s, put_slots, &c);
+    admin_send(&c.out, r);
+}
+
+/* --- models ----------------------------------------------------------------------------------- */
+
+static void put_model_object(llm_json_out *out, const server *s) {
+    llm_json_put_text(out, "{\"id\": ");
+    admin_put_string(out, s->facts.model);
+    put_format(out,
+               ", \"object\": \"model\", \"created\": %" PRId64 ", \"owned_by\": \"llm-server\"",
+               s->facts.t_start);
+    llm_json_put_text(out, ", \"meta\": ");
+    llm_json_put_text(out, server_model_info(s));
+    llm_json_put_text(out, "}");
+}
+
+void admin_models(server *s, const http_request *q, http_reply *r) {
+    llm_json_out out = {0};
+    (void)q;
+    llm_json_put_text(&out, "{\"object\": \"list\", \"data\": [");
+    put_model_object(&out, s);
+    llm_json_put_text(&out, "]}");
+    admin_send(&out, r);
+}
+
+void admin_model(server *s, const http_request *q, http_reply *r) {
+    const char *name = q->path + strlen("/v1/models/");
+    llm_json_out out = {0};
+    ggl_error err = {0};
+    if (strcmp(name, s->facts.model) != 0) {
+        const ggl_status st =
+            ggl_fail(&err, GGL_NOT_FOUND, "there is no model %.100s; this server has %s", name,
+                     s->facts.model);
+        answer_failed(&api_openai_chat, st, &err, "model", r);
+        return;
+    }
+    put_model_object(&out, s);
+    admin_send(&out, r);
+}

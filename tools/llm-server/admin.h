@@ -1,0 +1,31 @@
+/* What the server answers without running the model: its state, and texts as tokens. The form is llama.cpp's, or that of
+ * the API whose paths these are. */
+#ifndef LLM_SERVER_ADMIN_H
+#define LLM_SERVER_ADMIN_H
+
+#include "server.h"
+
+typedef void admin_handler(server *s, const http_request *q, http_reply *r);
+
+/* admin.c */
+admin_handler admin_health, admin_props, admin_slots, admin_models, admin_model;
+/* Sends out's text and frees it; with out.failed: an error. */
+void admin_send(llm_json_out *out, http_reply *r);
+/* Appends a text that ends with a NUL as a JSON string. */
+void admin_put_string(llm_json_out *out, const char *s);
+
+/* admin_metrics.c */
+admin_handler admin_metrics;
+
+/* admin_text.c */
+admin_handler admin_tokenize, admin_detokenize, admin_apply_template;
+
+/* admin_ollama.c */
+admin_handler admin_ollama_tags, admin_ollama_ps, admin_ollama_show, admin_ollama_version;
+
+/* The page at "/". (page_serve.c) */
+bool page_answers(const server *s,
+                  const http_request *q); /* true if the path is one of its files */
+admin_handler page_serve;
+
+#endif

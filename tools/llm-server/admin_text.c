@@ -1,0 +1,201 @@
+/* Texts as tokens, tokens as texts, and conversations as prompts, in the form of llama.cpp's server. */
+#include "admin.h"
+
+#include <stddef.h>
+
+#include "api_pieces.h"
+#include "api_shape.h"
+#include "ggl/show.h"
+
+/* A request's body, for these endpoints. */
+typedef struct text_request {
+    llm_json *doc;
+    const json_value *content, *add_special, *parse_special, *with_pieces, *tokens;
+} text_request;
+
+#define AT(member) offsetof(text_request, member)
+
+static ggl_status read_request(text_request *t, const http_request *q, const shape_row *rows,
+                               ggl_error *err) {
+    llm_json *doc = NULL;
+    ggl_status st = llm_json_parse(&doc, q->body.s, q->body.n, "request", err);
+    if (st == GGL_OK)
+        st = read_shape(t, sizeof *t, &doc->root, rows, err);
+    t->doc = doc;
+    return st;
+}
+
+static void end(text_request *t, ggl_status st, const ggl_error *err, llm_json_out *out,
+                http_reply *r) {
+    if (st == GGL_OK) {
+        admin_send(out, r);
+    } else {
+        ggl_free(out->s);
+        answer_failed(&api_openai_chat, st, err, NULL, r);
+    }
+    llm_json_free(t->doc);
+}
+
+/* --- /tokenize -------------------------------------------------------------------------------- */
+
+/* The id of a number; -1: it is none. */
+static int32_t id_of(const json_value *v, int64_t n_vocab) {
+    const bool is_id =
+        v->kind == JSON_NUMBER && v->whole && v->number >= 0 && v->number < (double)n_vocab;
+    return is_id ? (int32_t)v->number : -1;
+}
+
+static ggl_status add_text(const server *s, const json_value *v, unsigned flags, llm_tokens *ids,
+                           ggl_error *err) {
+    return llm_tokenize(server_tokenizer(s), v->s, v->n, flags, ids, err);
+}
+
+/* A text, or a list of texts and ids; special tokens are added to the first text alone. */
+static ggl_status tokenize(const server *s, const text_request *t, llm_tokens *ids,
+                           ggl_error *err) {
+    const bool adds = json_is_true(t->add_special);
+    const bool parses = !t->parse_special || t->parse_special->flag;
+    unsigned flags = (adds ? LLM_TOKENIZE_BOS : 0u) | (parses ? LLM_TOKENIZE_SPECIAL : 0u);
+    if (t->content->kind == JSON_STRING)
+        return add_text(s, t->content, flags, ids, err);
+    ggl_status st = GGL_OK;
+    for (uint32_t i = 0; i < t->content->n && st == GGL_OK; i++) {
+        const json_value *v = &t->content->item[i];
+        const int32_t id = id_of(v, server_get_facts(s)->n_vocab);
+        if (v->kind == JSON_STRING)
+            st = add_text(s, v, flags, ids, err);
+        else if (id < 0)
+            st = ggl_fail(err, GGL_USAGE, "content: element %u is neither a text nor a token's id",
+                          i);
+        else if (!ggl_grow(&ids->id, &ids->cap, ids->n + 1, sizeof *ids->id))
+            st = ggl_fail(err, GGL_NOMEM, "out of memory");
+        else
+            ids->id[ids->n++] = id;
+        flags &= ~(unsigned)LLM_TOKENIZE_BOS;
+    }
+    return st;
+}
+
+/* A piece that is no text by itself is a list of bytes. */
+static void put_piece(llm_json_out *out, ggl_str text) {
+    size_t n = 0, step = 1;
+    while (n < text.n && (step = ggl_utf8_length(text.s + n, text.n - n)) > 0)
+        n += step;
+    if (n == text.n)
+        llm_json_put_string(out, text);
+    else
+        put_bytes(out, text);
+}
+
+static void put_ids(llm_json_out *out, const server *s, const llm_tokens *ids, bool with_pieces) {
+    llm_json_put_text(out, "{\"tokens\": [");
+    for (size_t i = 0; i < ids->n; i++) {
+        put_format(out, with_pieces ? "%s{\"id\": %d, \"piece\": " : "%s%d", i ? ", " : "",
+                   ids->id[i]);
+        if (!with_pieces)
+            continue;
+        put_piece(out, llm_token_text(server_tokenizer(s), ids->id[i], true));
+        llm_json_put_text(out, "}");
+    }
+    llm_json_put_text(out, "]}");
+}
+
+void admin_tokenize(server *s, const http_request *q, http_reply *r) {
+    static const shape_row rows[] = {
+        {"content", SHAPE_STRING | SHAPE_LIST | SHAPE_REQUIRED, AT(content), NULL},
+        {"add_special", SHAPE_BOOL, AT(add_special), NULL},
+        {"parse_special", SHAPE_BOOL, AT(parse_special), NULL},
+        {"with_pieces", SHAPE_BOOL, AT(with_pieces), NULL},
+        {"model", SHAPE_STRING | SHAPE_IGNORED, 0, NULL},
+        {0}};
+    text_request t = {0};
+    llm_tokens ids = {0};
+    llm_json_out out = {0};
+    ggl_error err = {0};
+    ggl_status st = read_request(&t, q, rows, &err);
+    if (st == GGL_OK)
+        st = tokenize(s, &t, &ids, &err);
+    if (st == GGL_OK)
+        put_ids(&out, s, &ids, json_is_true(t.with_pieces));
+    llm_tokens_fini(&ids);
+    end(&t, st, &err, &out, r);
+}
+
+/* --- /detokenize ------------------------------------------------------------------------------ */
+
+static ggl_status detokenize(const server *s, const json_value *list, llm_json_out *out,
+                             ggl_error *err) {
+    int32_t *id = ggl_calloc(list->n, sizeof *id);
+    ggl_status st = id ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory");
+    for (uint32_t i = 0; i < list->n && st == GGL_OK; i++) {
+        id[i] = id_of(&list->item[i], server_get_facts(s)->n_vocab);
+        if (id[i] < 0)
+            st = ggl_fail(err, GGL_USAGE, "tokens: element %u is no token's id", i);
+    }
+    char *text = NULL;
+    size_t n = 0;
+    if (st == GGL_OK)
+        st = llm_detokenize(server_tokenizer(s), id, list->n, true, &text, &n, err);
+    if (st == GGL_OK) {
+        llm_json_put_text(out, "{\"content\": ");
+        llm_json_put_string(out, (ggl_str){text, n});
+        llm_json_put_text(out, "}");
+    }
+    ggl_free(text);
+    ggl_free(id);
+    return st;
+}
+
+void admin_detokenize(server *s, const http_request *q, http_reply *r) {
+    static const shape_row rows[] = {{"tokens", SHAPE_LIST | SHAPE_REQUIRED, AT(tokens), NULL},
+                                     {"model", SHAPE_STRING | SHAPE_IGNORED, 0, NULL},
+                                     {0}};
+    text_request t = {0};
+    llm_json_out out = {0};
+    ggl_error err = {0};
+    ggl_status st = read_request(&t, q, rows, &err);
+    if (st == GGL_OK)
+        st = detokenize(s, t.tokens, &out, &err);
+    end(&t, st, &err, &out, r);
+}
+
+/* --- /apply-template -------------------------------------------------------------------------- */
+
+static ggl_status apply(server *s, ask *a, const http_request *q, const char **param,
+                        llm_json_out *out, ggl_error *err) {
+    static const char asks[] = "{\"add_generation_prompt\": true}";
+    char *text = NULL;
+    size_t n = 0;
+    ggl_status st = llm_json_parse(&a->doc, q->body.s, q->body.n, "request", err);
+    if (st == GGL_OK)
+        st = api_openai_chat.read(a, server_get_facts(s), param, err);
+    if (st == GGL_OK && !server_chat(s))
+        st = ggl_fail(err, GGL_UNSUPPORTED, "the model has no chat template");
+    const ggl_str vars[] = {a->talk, {asks, sizeof asks - 1}};
+    if (st == GGL_OK)
+        st = llm_chat_prompt(server_chat(s), vars, a->continues ? 1 : 2, NULL, &text, &n, err);
+    if (st == GGL_OK) {
+        llm_json_put_text(out, "{\"prompt\": ");
+        llm_json_put_string(out, (ggl_str){text, n});
+        llm_json_put_text(out, "}");
+    }
+    ggl_free(text);
+    return st;
+}
+
+/* The body is that of a chat; the answer is the prompt that it would become. */
+void admin_apply_template(server *s, const http_request *q, http_reply *r) {
+    llm_json_out out = {0};
+    ggl_error err = {0};
+    const char *param = NULL;
+    ask *a = ask_new(server_get_facts(s));
+    const ggl_status st =
+        a ? apply(s, a, q, &param, &out, &err) : ggl_fail(&err, GGL_NOMEM, "out of memory");
+    if (st == GGL_OK) {
+        admin_send(&out, r);
+    } else {
+        ggl_free(out.s);
+        answer_failed(&api_openai_chat, st, &err, param, r);
+    }
+    ask_free(a);
+}

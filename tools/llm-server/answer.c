@@ -1,0 +1,416 @@
+/* Answers: jobs on the engine's thread. */
+#include <math.h>
+#include <stddef.h>
+#include <time.h>
+
+#include "answer_impl.h"
+#include "ggl/math.h"
+
+static void job_end_if_done(job *j);
+
+/* --- all answers -------------------------------------------------------------------------------- */
+
+static int64_t system_clock(void *ctx) {
+    struct timespec t;
+    (void)ctx;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+answers *answers_new(void) {
+    answers *x = ggl_calloc(1, sizeof *x);
+    if (!x)
+        return NULL;
+    x->clock = system_clock;
+    x->grammars = answer_grammars_new();
+    if (x->grammars)
+        return x;
+    ggl_free(x);
+    return NULL;
+}
+
+void answers_free(answers *x) {
+    if (x)
+        answer_grammars_free(x->grammars);
+    ggl_free(x);
+}
+
+int64_t answers_now(const answers *x) {
+    return x->clock(x->clock_ctx);
+}
+
+size_t answers_n(const answers *x) {
+    return x->n;
+}
+
+const double answers_bound[ANSWERS_BOUNDS] = {0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
+                                              1,    2.5,   5,    10,  30,   60};
+
+const answers_times *answers_first_tokens(const answers *x) {
+    return &x->first_tokens;
+}
+
+/* Notes when the first token of an answer came. */
+static void on_first_token(job *j) {
+    const double s = (double)(answers_now(j->answers) - j->t_start) * 1e-9;
+    answers_times *t = &j->answers->first_tokens;
+    int k = 0;
+    while (k < ANSWERS_BOUNDS && s > answers_bound[k])
+        k++;
+    t->n[k]++;
+    t->sum += s;
+    j->x.counts.first_s = s;
+    j->has_first = true;
+}
+
+static void list_add(job *j) {
+    answers *x = j->answers;
+    j->next = x->first;
+    j->at = &x->first;
+    if (x->first)
+        x->first->at = &j->next;
+    x->first = j;
+    x->n++;
+}
+
+static void list_remove(job *j) {
+    *j->at = j->next;
+    if (j->next)
+        j->next->at = j->at;
+    j->answers->n--;
+}
+
+/* --- the end of jobs ---------------------------------------------------------------------------- */
+
+/* Nothing more is drawn for the job. */
+static void job_stop(job *j) {
+    j->is_over = true;
+    j->n_holds++;
+    for (int i = 0; i < j->n_seats; i++)
+        if (j->seat[i].is_added)
+            llm_engine_cancel(j->engine, j->seat[i].id);
+    j->n_holds--;
+}
+
+static void job_fail(job *j, const api_error *e) {
+    if (j->has_failed)
+        return;
+    j->has_failed = true;
+    j->status = e->status;
+    j->type = e->type;
+    (void)ggl_fail(&j->failure, GGL_IO, "%s", e->message);
+    job_stop(j);
+}
+
+static void job_fail_as(job *j, ggl_status st, const ggl_error *err) {
+    const api_error e = api_error_of(st, err, NULL);
+    job_fail(j, &e);
+}
+
+/* True if nobody reads the answer any more; it is then ended. */
+static bool job_is_gone(job *j) {
+    if (!http_reply_is_gone(j->reply))
+        return false;
+    if (!j->is_over) {
+        server_count(j->server, offsetof(server_counts, n_gone));
+        job_stop(j);
+    }
+    return true;
+}
+
+static void job_end_if_done(job *j) {
+    const bool is_done = j->is_over || j->n_ended == j->x.n_choices;
+    if (!is_done || j->n_running > 0 || j->n_holds > 0)
+        return;
+    list_remove(j);
+    http_reply *r = j->reply;
+    if (http_reply_is_gone(r))
+        http_reply_end(r);
+    else
+        job_end_reply(j);
+    job_free(j);
+}
+
+/* --- drawn tokens ------------------------------------------------------------------------------- */
+
+/* Describes a token with its log-probabilities, which are valid until the next call for the job. */
+static answer_token describe_token(seat *s, int32_t id, const float *logits) {
+    job *j = s->job;
+    const ask *a = j->ask;
+    answer_token t = {.id = id, .logprob = NAN, .top = j->top};
+    const size_t n_vocab = (size_t)j->x.facts->n_vocab;
+    if (a->n_top < 0 || !logits)
+        return t;
+    if (!a->sampled_probs) {
+        llm_logprob chosen = {.id = id};
+        t.n_top = llm_logprobs(logits, (int32_t)n_vocab, &chosen, j->top, j->n_top);
+        t.logprob = chosen.logprob;
+        return t;
+    }
+    const size_t n = llm_sampler_candidates(s->sampler, j->candidate, n_vocab);
+    for (size_t i = 0; i < n && i < n_vocab; i++) {
+        const llm_candidate *c = &j->candidate[i];
+        if (i < j->n_top)
+            j->top[t.n_top++] = (llm_logprob){c->id, ggl_log(c->p)};
+        if (c->id == id)
+            t.logprob = ggl_log(c->p);
+    }
+    return t;
+}
+
+/* Keeps what the model thought of the prompt's next token. */
+static void on_prompted(void *ctx, int64_t i, const float *logits) {
+    seat *s = ctx;
+    const job *j = s->job;
+    const job_prompt *p = seat_prompt(s);
+    if (!s->echo || (size_t)i + 1 >= p->ids.n)
+        return;
+    const size_t next = (size_t)i + 1;
+    llm_logprob chosen = {.id = p->ids.id[next]}, *top = s->echo_top + next * j->n_top;
+    const size_t n = llm_logprobs(logits, (int32_t)j->x.facts->n_vocab, &chosen, top, j->n_top);
+    s->echo[next] = (answer_token){.logprob = chosen.logprob, .top = top, .n_top = n};
+}
+
+/* Gives out the prompt, if the answer begins with it. */
+static bool give_echo(seat *s) {
+    const job_prompt *p = seat_prompt(s);
+    if (s->has_echoed)
+        return true;
+    s->has_echoed = true;
+    for (size_t i = 0; s->echo && i < p->ids.n; i++) {
+        answer_token *t = &s->echo[i];
+        t->id = p->ids.id[i];
+        t->text = llm_token_text(server_tokenizer(s->job->server), t->id, true);
+        if (i == 0)
+            t->logprob = NAN;
+    }
+    const answer_part part = {.kind = PART_CONTENT,
+                              .text = p->text,
+                              .token = s->echo,
+                              .n_tokens = s->echo ? p->ids.n : 0};
+    return job_give(s->job, s->choice, &part);
+}
+
+static bool on_token(void *ctx, int32_t id, const float *logits) {
+    seat *s = ctx;
+    job *j = s->job;
+    ggl_error err = {0};
+    if (j->is_over || job_is_gone(j))
+        return false;
+    if (!j->has_first)
+        on_first_token(j);
+    j->x.choice[s->choice].n_drawn++;
+    ggl_status st =
+        give_echo(s) ? GGL_OK : ggl_fail(&err, GGL_NOMEM, "out of memory for an answer");
+    if (st == GGL_OK && !j->ask->ignore_eos &&
+        llm_tokenizer_is_eog(server_tokenizer(j->server), id))
+        return true;
+    const answer_token t = describe_token(s, id, logits);
+    if (st == GGL_OK)
+        st = answer_text_token(&s->text, &t, &err);
+    if (st != GGL_OK)
+        job_fail_as(j, st, &err);
+    return st == GGL_OK && answer_text_found(&s->text) < 0;
+}
+
+/* --- the end of choices ------------------------------------------------------------------------- */
+
+static double seconds(int64_t from, int64_t to) {
+    return from > 0 && to > from ? (double)(to - from) * 1e-9 : 0;
+}
+
+static void take_stats(answer_choice *c, const llm_sequence_stats *stats) {
+    c->n_prompt = stats->n_prompt;
+    c->n_reused = stats->n_reused;
+    c->n_drawn = stats->n_drawn;
+    c->n_guessed = stats->n_guessed;
+    c->n_right = stats->n_right;
+    c->prompt_s = seconds(stats->t_begun, stats->t_prompt);
+    c->generate_s = seconds(stats->t_prompt, stats->t_last);
+}
+
+/* Fails if the sequence ended without an answer. */
+static void check_end(job *j, llm_end why, const llm_sequence_stats *stats, const ggl_error *err) {
+    static const api_error ending = {503, "overloaded", "the server is ending", NULL};
+    static const api_error late = {504, "timeout",
+                                   "the time for the answer was over before it began", NULL};
+    if (why == LLM_END_FAILED)
+        job_fail_as(j, err ? err->status : GGL_IO, err);
+    else if (why == LLM_END_CANCELLED && !j->is_over)
+        job_fail(j, &ending);
+    else if (why == LLM_END_DEADLINE && stats->t_prompt == 0)
+        job_fail(j, &late);
+}
+
+static void set_finish(seat *s, llm_end why) {
+    static const finish finishes[] = {[LLM_END_EOG] = FINISH_STOP,
+                                      [LLM_END_MAX] = FINISH_LENGTH,
+                                      [LLM_END_CONTEXT] = FINISH_LENGTH,
+                                      [LLM_END_STOPPED] = FINISH_STOP_STRING,
+                                      [LLM_END_CANCELLED] = FINISH_CANCELLED,
+                                      [LLM_END_DEADLINE] = FINISH_DEADLINE,
+                                      [LLM_END_FAILED] = FINISH_CANCELLED};
+    answer_choice *c = &s->job->x.choice[s->choice];
+    const int32_t found = answer_text_found(&s->text);
+    c->finish = finishes[why];
+    if (why == LLM_END_MAX && s->matcher && llm_matcher_must_end(s->matcher))
+        c->finish = FINISH_STOP; /* the last token completed it */
+    c->context_full = why == LLM_END_CONTEXT;
+    if (found >= 0) {
+        c->finish = FINISH_STOP_STRING;
+        c->stop = s->job->ask->stop[found];
+    } else if (c->finish == FINISH_STOP && s->text.n_calls > 0) {
+        c->finish = FINISH_CALLS;
+    }
+}
+
+/* Gives out the rest of a choice that has an answer. */
+static void end_choice(seat *s, llm_end why) {
+    job *j = s->job;
+    ggl_error err = {0};
+    ggl_status st =
+        give_echo(s) ? GGL_OK : ggl_fail(&err, GGL_NOMEM, "out of memory for an answer");
+    if (st == GGL_OK)
+        st = answer_text_end(&s->text, &err);
+    if (st != GGL_OK) {
+        job_fail_as(j, st, &err);
+        return;
+    }
+    set_finish(s, why);
+    j->x.counts.n_reasoning += s->text.n_reasoning;
+    job_end_choice(j, s->choice);
+}
+
+static void job_go_on(job *j);
+
+static void on_end(void *ctx, llm_end why, const llm_sequence_stats *stats, const ggl_error *err) {
+    seat *s = ctx;
+    job *j = s->job;
+    s->is_added = false;
+    j->n_running--;
+    j->n_ended++;
+    j->n_holds++;
+    take_stats(&j->x.choice[s->choice], stats);
+    check_end(j, why, stats, err);
+    if (!j->is_over)
+        end_choice(s, why);
+    seat_clear(s);
+    job_go_on(j);
+    j->n_holds--;
+    job_end_if_done(j);
+}
+
+/* --- the beginning ------------------------------------------------------------------------------ */
+
+/* Adds a choice to the engine. GGL_LIMIT: its queue is full. */
+static ggl_status add_choice(seat *s, ggl_error *err) {
+    job *j = s->job;
+    const ask *a = j->ask;
+    const job_prompt *p = seat_prompt(s);
+    const llm_sequence_params params = {.prompt = p->ids.id,
+                                        .n_prompt = p->ids.n,
+                                        .sampler = s->sampler,
+                                        .matcher = s->matcher,
+                                        .n_max = a->n_max,
+                                        .ignore_eog = a->ignore_eos,
+                                        .client = j->client,
+                                        .deadline = j->deadline,
+                                        .no_reuse = a->no_cache,
+                                        .prompted = s->echo ? on_prompted : NULL,
+                                        .token = on_token,
+                                        .ended = on_end,
+                                        .ctx = s};
+    const ggl_status st = llm_engine_add(j->engine, &params, &s->id, err);
+    if (st == GGL_OK) {
+        s->is_added = true;
+        j->n_running++;
+    }
+    return st;
+}
+
+/* The engine has refused a choice. Further ones wait until there is room; the first is an error. */
+static void on_refused(job *j, ggl_status st, const ggl_error *err) {
+    const api_error full = {429, "rate_limit", "too many requests wait already; try again later",
+                            NULL};
+    if (st != GGL_LIMIT) {
+        job_fail_as(j, st, err);
+    } else if (j->n_running + j->n_ended == 0) {
+        server_count(j->server, offsetof(server_counts, n_rejected));
+        job_fail(j, &full);
+    }
+}
+
+/* Adds as many choices as there are seats and room in the queue for. */
+static void job_go_on(job *j) {
+    ggl_status st = GGL_OK;
+    ggl_error err = {0};
+    for (int i = 0; i < j->n_seats && st == GGL_OK && !j->is_over; i++) {
+        seat *s = &j->seat[i];
+        if (s->choice < 0 && j->n_seated < j->x.n_choices)
+            st = seat_prepare(s, j->n_seated++, &err);
+        if (st == GGL_OK && s->choice >= 0 && !s->is_added)
+            st = add_choice(s, &err);
+    }
+    if (st != GGL_OK)
+        on_refused(j, st, &err);
+    if (j->ask->stream && !j->has_begun && j->n_running > 0 && !j->is_over)
+        job_begin_stream(j);
+}
+
+static void job_begin(void *ctx, llm_engine *e) {
+    job *j = ctx;
+    j->engine = e;
+    j->n_seated = j->n_seats;
+    list_add(j);
+    j->n_holds++;
+    if (!job_is_gone(j))
+        job_go_on(j);
+    j->n_holds--;
+    job_end_if_done(j);
+}
+
+void answers_tick(answers *x, llm_engine *e) {
+    (void)e;
+    for (job *j = x->first, *next; j; j = next) {
+        next = j->next;
+        j->n_holds++;
+        if (!job_is_gone(j)) {
+            if (j->n_running + j->n_ended < j->x.n_choices)
+                job_go_on(j);
+            job_keep_alive(j);
+        }
+        j->n_holds--;
+        job_end_if_done(j);
+    }
+}
+
+void answer_start(server *s, const dialect *d, ask *a, const http_request *q, http_reply *r) {
+    static const api_error no_vectors = {501, "unsupported", "this model gives no embeddings",
+                                         NULL},
+                           ending = {503, "overloaded", "the server is ending", NULL};
+    ggl_error err = {0};
+    const char *param = NULL;
+    if (a->kind == ASK_EMBED) {
+        ask_free(a);
+        answer_error(d, &no_vectors, r);
+        return;
+    }
+    if (a->is_empty) {
+        answer_empty(s, d, a, r);
+        return;
+    }
+    job *j = job_new(s, d, a, q, r);
+    if (!j) {
+        ask_free(a);
+        answer_failed(d, GGL_NOMEM, NULL, NULL, r);
+        return;
+    }
+    const ggl_status st = job_prepare(j, &param, &err);
+    if (st == GGL_OK && server_post(s, job_begin, j))
+        return;
+    job_free(j);
+    if (st == GGL_OK)
+        answer_error(d, &ending, r);
+    else
+        answer_failed(d, st, &err, param, r);
+}

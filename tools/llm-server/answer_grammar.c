@@ -1,0 +1,165 @@
+#include "answer_grammar.h"
+
+#include <pthread.h>
+#include <string.h>
+
+/* A grammar, used by n_users threads just now. The list has it for as long as it is kept. */
+struct answer_grammar {
+    llm_grammar *grammar;
+    ask_form form;
+    char *text; /* [n] */
+    size_t n;
+    uint64_t used; /* the time of the last use, as a count */
+    int n_users;
+};
+
+struct answer_grammars {
+    pthread_mutex_t lock; /* of all that follows */
+    answer_grammar *kept[GRAMMARS_KEPT];
+    uint64_t clock, n_compiled;
+};
+
+answer_grammars *answer_grammars_new(void) {
+    answer_grammars *g = ggl_calloc(1, sizeof *g);
+    if (g)
+        pthread_mutex_init(&g->lock, NULL);
+    return g;
+}
+
+static void free_kept(answer_grammar *k) {
+    if (!k)
+        return;
+    llm_grammar_free(k->grammar);
+    ggl_free(k->text);
+    ggl_free(k);
+}
+
+void answer_grammars_free(answer_grammars *g) {
+    if (!g)
+        return;
+    for (int i = 0; i < GRAMMARS_KEPT; i++)
+        free_kept(g->kept[i]);
+    pthread_mutex_destroy(&g->lock);
+    ggl_free(g);
+}
+
+uint64_t answer_grammars_n_compiled(const answer_grammars *g) {
+    return g->n_compiled;
+}
+
+static ggl_status compile(llm_grammar **out, ask_form form, ggl_str text, ggl_error *err) {
+    static const char object[] = "{\"type\": \"object\"}";
+    const llm_schema_params compact = {.compact = true};
+    if (form == ASK_GBNF)
+        return llm_grammar_from_gbnf(out, text.s, text.n, "grammar", err);
+    return form == ASK_JSON
+               ? llm_grammar_from_schema_with(out, object, sizeof object - 1, "JSON", &compact, err)
+               : llm_grammar_from_schema_with(out, text.s, text.n, "schema", &compact, err);
+}
+
+static answer_grammar *find(const answer_grammars *g, ask_form form, ggl_str text) {
+    for (int i = 0; i < GRAMMARS_KEPT; i++) {
+        answer_grammar *k = g->kept[i];
+        if (k && k->form == form && k->n == text.n &&
+            (text.n == 0 || memcmp(k->text, text.s, text.n) == 0))
+            return k;
+    }
+    return NULL;
+}
+
+/* Takes a grammar that is kept; NULL: none of this text is. */
+static answer_grammar *take(answer_grammars *g, ask_form form, ggl_str text) {
+    pthread_mutex_lock(&g->lock);
+    answer_grammar *k = find(g, form, text);
+    if (k) {
+        k->n_users++;
+        k->used = ++g->clock;
+    }
+    pthread_mutex_unlock(&g->lock);
+    return k;
+}
+
+/* Returns the place that is empty, or whose grammar was not used for the longest time; NULL: all are in use. */
+static answer_grammar **oldest_place(answer_grammars *g) {
+    answer_grammar **best = NULL;
+    for (int i = 0; i < GRAMMARS_KEPT; i++) {
+        answer_grammar *k = g->kept[i];
+        if (!k)
+            return &g->kept[i];
+        if (k->n_users == 0 && (!best || k->used < (*best)->used))
+            best = &g->kept[i];
+    }
+    return best;
+}
+
+/* Keeps a grammar that this thread uses. Without a place for it, or if another thread has compiled the same
+ * meanwhile, it is freed when it is given back. */
+static void keep(answer_grammars *g, answer_grammar *k) {
+    answer_grammar *old = NULL;
+    pthread_mutex_lock(&g->lock);
+    g->n_compiled++;
+    if (!find(g, k->form, (ggl_str){k->text, k->n})) {
+        answer_grammar **place = oldest_place(g);
+        if (place) {
+            old = *place;
+            *place = k;
+            k->used = ++g->clock;
+        }
+    }
+    pthread_mutex_unlock(&g->lock);
+    free_kept(old);
+}
+
+void answer_grammars_give_back(answer_grammars *g, answer_grammar *k) {
+    bool is_kept = false;
+    if (!k)
+        return;
+    pthread_mutex_lock(&g->lock);
+    k->n_users--;
+    for (int i = 0; i < GRAMMARS_KEPT; i++)
+        is_kept |= g->kept[i] == k;
+    pthread_mutex_unlock(&g->lock);
+    if (!is_kept)
+        free_kept(k);
+}
+
+static ggl_status make(answer_grammar **out, ask_form form, ggl_str text, ggl_error *err) {
+    answer_grammar *k = ggl_calloc(1, sizeof *k);
+    *out = NULL;
+    if (k)
+        k->text = ggl_calloc(text.n + 1, 1);
+    if (!k || !k->text) {
+        free_kept(k);
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a grammar");
+    }
+    *k = (answer_grammar){.form = form, .text = k->text, .n = text.n, .n_users = 1};
+    if (text.n > 0)
+        memcpy(k->text, text.s, text.n);
+    const ggl_status st = compile(&k->grammar, form, text, err);
+    if (st == GGL_OK)
+        *out = k;
+    else
+        free_kept(k);
+    return st;
+}
+
+ggl_status answer_grammars_take(answer_grammars *g, answer_grammar **out, ask_form form,
+                                ggl_str text, ggl_error *err) {
+    *out = NULL;
+    if (form == ASK_JSON)
+        text.n = 0;
+    if (text.n > GRAMMAR_MAX_TEXT)
+        return ggl_fail(err, GGL_LIMIT, "the %s has %zu bytes, but may have at most %d",
+                        form == ASK_GBNF ? "grammar" : "schema", text.n, (int)GRAMMAR_MAX_TEXT);
+    *out = take(g, form, text);
+    if (*out)
+        return GGL_OK;
+    const ggl_status st = make(out, form, text, err);
+    if (st == GGL_OK)
+        keep(g, *out);
+    return st;
+}
+
+const llm_grammar *answer_grammar_get(const answer_grammar *k) {
+    return k->grammar;
+}

@@ -1,0 +1,30 @@
+/* Compiled grammars of requests. The same schema comes with request after request: it is compiled once, and
+ * the grammars used last are kept. */
+#ifndef LLM_SERVER_ANSWER_GRAMMAR_H
+#define LLM_SERVER_ANSWER_GRAMMAR_H
+
+#include "ask.h"
+#include "llm/grammar.h"
+
+enum {
+    GRAMMAR_MAX_TEXT = 1 << 20, /* bytes of a grammar or schema */
+    GRAMMARS_KEPT = 16
+};
+
+/* A grammar that is in use; to be given back. */
+typedef struct answer_grammar answer_grammar;
+typedef struct answer_grammars answer_grammars;
+
+answer_grammars *answer_grammars_new(void); /* NULL: out of memory */
+void answer_grammars_free(answer_grammars *g);
+
+/* Takes the grammar of ASK_JSON, ASK_SCHEMA or ASK_GBNF, compiled now or before; from any thread. GGL_LIMIT: the text
+ * is longer than GRAMMAR_MAX_TEXT; statuses of llm_grammar_from_gbnf and llm_grammar_from_schema_with. */
+GGL_NODISCARD ggl_status answer_grammars_take(answer_grammars *g, answer_grammar **out,
+                                              ask_form form, ggl_str text, ggl_error *err);
+const llm_grammar *answer_grammar_get(const answer_grammar *k);
+void answer_grammars_give_back(answer_grammars *g, answer_grammar *k); /* k NULL is fine */
+/* How many grammars were compiled so far. */
+uint64_t answer_grammars_n_compiled(const answer_grammars *g);
+
+#endif

@@ -1,0 +1,123 @@
+/* How a request is carried out. A job is a request; each of its choices is a sequence of the engine while it runs.
+ *
+ * The worker thread that has the request prepares the job (answer_prepare.c) and hands it to the engine's
+ * thread, to which it belongs from then on (answer.c). It ends on that thread when its last sequence has
+ * ended: the reply is ended and everything freed. A job whose client has gone cancels its sequences first. */
+#ifndef LLM_SERVER_ANSWER_IMPL_H
+#define LLM_SERVER_ANSWER_IMPL_H
+
+#include "answer_grammar.h"
+#include "answer_parts.h"
+#include "answer_text.h"
+#include "server.h"
+
+enum {
+    ANSWER_MAX_CHOICES = 4096,
+    ANSWER_MAX_STOPS = 512,
+    ANSWER_MAX_STOP_BYTES = 1 << 16,
+    ANSWER_ALIVE_SECONDS = 10
+};
+
+typedef struct job job;
+
+struct answers {
+    answer_grammars *grammars;
+    job *first; /* those that the engine has; on the engine's thread */
+    size_t n;
+    answers_times first_tokens;
+    /* The engine's clock. */
+    int64_t (*clock)(void *ctx);
+    void *clock_ctx;
+};
+
+/* A prompt as text and tokens. */
+typedef struct job_prompt {
+    ggl_str text; /* as the model sees it */
+    char *owned;  /* its memory; NULL: it is the request's */
+    llm_tokens ids;
+} job_prompt;
+
+/* Room for a choice that runs, used by one choice after another. There are as many as can run at once. */
+typedef struct seat {
+    job *job;
+    int choice;    /* index; -1: it is free */
+    bool is_added; /* the engine has it */
+    uint64_t id;   /* of the engine */
+    llm_sampler *sampler;
+    llm_matcher *matcher; /* NULL: every text is allowed */
+    llm_stop *stop;       /* NULL: there are no stop strings */
+    llm_calls *calls;     /* of this choice; NULL: all is content */
+    answer_text text;
+    answer_token *echo; /* the prompt's tokens, if they are asked for; [ids.n] */
+    llm_logprob *echo_top;
+    bool has_echoed;
+} seat;
+
+struct job {
+    server *server;
+    answers *answers;
+    const dialect *dialect;
+    ask *ask;
+    http_reply *reply;
+    answer x;
+    job_prompt *prompt; /* [n_prompts] */
+    size_t n_prompts;
+    answer_parts *parts; /* [x.n_choices]; not of streams */
+    seat *seat;          /* [n_seats] */
+    int n_seats;
+    size_t n_top; /* of ask->n_top, at most the vocabulary */
+    llm_logprob *top;
+    llm_candidate *candidate; /* [n_vocab], for ask->sampled_probs */
+    int64_t deadline;         /* of the clock; 0: none */
+    uint64_t client;
+    int64_t t_start, t_said; /* the clock at the beginning, and when something was written last */
+    llm_json_out out;
+
+    /* On the engine's thread. */
+    llm_engine *engine;
+    job *next, **at;
+    int n_seated, n_running,
+        n_ended; /* choices that were given a seat, that the engine has, that are done */
+    int n_holds; /* the job is in use further up in the stack: it must not end now */
+    bool has_begun, has_first, is_over, has_failed; /* is_over: no more choices are added */
+    int status;                                     /* of HTTP, if it failed */
+    const char *type;
+    ggl_error failure;
+};
+
+/* --- on the worker's thread (answer_prepare.c) -------------------------------------------------- */
+
+/* Makes a job; NULL: out of memory, and nothing was taken. */
+job *job_new(server *s, const dialect *d, ask *a, const http_request *q, http_reply *r);
+/* Makes prompts, samplers, matchers and all else that takes time. *param: the field that is wrong. */
+GGL_NODISCARD ggl_status job_prepare(job *j, const char **param, ggl_error *err);
+/* Makes the prompt of a conversation (ASK_CHAT). The caller frees p->owned and p->ids, also on failure. */
+GGL_NODISCARD ggl_status answer_chat_prompt(server *s, const ask *a, job_prompt *p,
+                                            const char **param, ggl_error *err);
+/* Answers a request that asks for nothing (ask.is_empty). Takes the ask and ends r. (answer_empty.c) */
+void answer_empty(server *s, const dialect *d, ask *a, http_reply *r);
+/* Frees all but the reply. */
+void job_free(job *j);
+
+/* Makes a seat ready for a choice. Any thread. */
+GGL_NODISCARD ggl_status seat_prepare(seat *s, int choice, ggl_error *err);
+void seat_clear(seat *s); /* after its choice has ended */
+static inline job_prompt *seat_prompt(const seat *s) {
+    return &s->job->prompt[s->choice / s->job->ask->n_choices];
+}
+
+int64_t answers_now(const answers *x); /* in ns */
+/* n random letters and digits, and a NUL. */
+void answer_random_text(char *text, size_t n);
+
+/* --- what is written (answer_reply.c) ----------------------------------------------------------- */
+
+void job_begin_stream(job *j);
+/* Streams or collects a part of a choice. False: out of memory. */
+bool job_give(job *j, int choice, const answer_part *part);
+void job_end_choice(job *j, int choice);
+void job_keep_alive(job *j);
+/* Writes the answer, or what went wrong. */
+void job_end_reply(job *j);
+
+#endif

@@ -1,0 +1,30 @@
+/* Collects the parts of a choice for an answer without a stream: pieces of text of one kind that follow each
+ * other become one part, and the calls of tools follow. */
+#ifndef LLM_SERVER_ANSWER_PARTS_H
+#define LLM_SERVER_ANSWER_PARTS_H
+
+#include "answer_text.h"
+
+/* A part with its own memory. */
+typedef struct own_part {
+    answer_part part;
+    answer_bytes text;
+    answer_token *token;
+    size_t cap_tokens;
+} own_part;
+
+/* Zeroed before the first use. */
+typedef struct answer_parts {
+    own_part *texts, *calls;
+    size_t n_texts, cap_texts, n_calls, cap_calls;
+    ggl_arena arena;   /* strings of calls, and log-probabilities */
+    answer_part *part; /* [n_texts + n_calls], set by answer_parts_end */
+} answer_parts;
+
+/* Copies a part. False: out of memory. */
+bool answer_parts_add(answer_parts *l, const answer_part *part);
+/* Returns all parts, whose number is *n; valid until answer_parts_fini. NULL: out of memory. */
+answer_part *answer_parts_end(answer_parts *l, size_t *n);
+void answer_parts_fini(answer_parts *l);
+
+#endif

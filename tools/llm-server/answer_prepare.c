@@ -1,0 +1,471 @@
+/* Makes jobs of requests, on the threads of workers: prompts, samplers, matchers. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "answer_impl.h"
+
+/* --- random numbers ----------------------------------------------------------------------------- */
+
+static uint64_t random_number(void) {
+    uint64_t x = 0;
+    if (getrandom(&x, sizeof x, GRND_NONBLOCK) !=
+        sizeof x) { /* just after the machine has started */
+        struct timespec t;
+        clock_gettime(CLOCK_MONOTONIC, &t);
+        x = ((uint64_t)t.tv_sec << 30 ^ (uint64_t)t.tv_nsec) * 0x9e3779b97f4a7c15u;
+    }
+    return x;
+}
+
+void answer_random_text(char *text, size_t n) {
+    static const char letters[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    uint64_t x = 0;
+    for (size_t i = 0; i < n; i++, x /= 62) {
+        if (i % 8 == 0)
+            x = random_number();
+        text[i] = letters[x % 62];
+    }
+    text[n] = '\0';
+}
+
+/* --- prompts ------------------------------------------------------------------------------------ */
+
+static ggl_status no_memory(ggl_error *err) {
+    return ggl_fail(err, GGL_NOMEM, "out of memory for a request");
+}
+
+/* Returns the text of the last message, without white space at its borders. */
+static ggl_str last_content(const llm_json *talk) {
+    static const char white[] = " \t\r\n";
+    const json_value *list = llm_json_get_kind(&talk->root, "messages", JSON_ARRAY);
+    const json_value *last = list && list->n > 0 ? &list->item[list->n - 1] : NULL;
+    const json_value *v = llm_json_get(last, "content");
+    if (v && v->kind == JSON_ARRAY && v->n > 0)
+        v = llm_json_get(&v->item[v->n - 1], "text");
+    ggl_str s = v && v->kind == JSON_STRING ? json_str(v) : (ggl_str){"", 0};
+    while (s.n > 0 && s.s[0] && strchr(white, s.s[0])) {
+        s.s++;
+        s.n--;
+    }
+    while (s.n > 0 && s.s[s.n - 1] && strchr(white, s.s[s.n - 1]))
+        s.n--;
+    return s;
+}
+
+/* Sets *end to where the last s in a text ends; 0: it is not there. Knuth, Morris and Pratt's search, from the
+ * end, so that the time is linear. False: out of memory. */
+static bool find_last(ggl_str text, ggl_str s, size_t *end) {
+    /* border[i]: the longest proper beginning of the last i bytes of s, read backwards, that also ends them */
+    size_t *border = ggl_calloc(s.n + 1, sizeof *border), k = 0;
+    *end = 0;
+    if (!border)
+        return false;
+    for (size_t i = 1; i < s.n; i++) {
+        while (k > 0 && s.s[s.n - 1 - i] != s.s[s.n - 1 - k])
+            k = border[k];
+        k += s.s[s.n - 1 - i] == s.s[s.n - 1 - k];
+        border[i + 1] = k;
+    }
+    k = 0;
+    for (size_t i = text.n; i-- > 0 && k < s.n;) {
+        while (k > 0 && text.s[i] != s.s[s.n - 1 - k])
+            k = border[k];
+        k += text.s[i] == s.s[s.n - 1 - k];
+        *end = k == s.n ? i + s.n : 0;
+    }
+    ggl_free(border);
+    return true;
+}
+
+/* Cuts what the template put after the last message, so that the model continues it. */
+static ggl_status cut_after_last(job_prompt *p, ggl_str talk, ggl_error *err) {
+    llm_json *doc = NULL;
+    size_t end = 0;
+    ggl_status st = llm_json_parse(&doc, talk.s, talk.n, "request", err);
+    if (st != GGL_OK)
+        return st;
+    const ggl_str last = last_content(doc);
+    if (last.n > 0 && !find_last(p->text, last, &end))
+        st = no_memory(err);
+    else if (end == 0)
+        st = ggl_fail(err, GGL_UNSUPPORTED, "the last message cannot be continued: %s",
+                      last.n == 0 ? "it has no text" : "the chat template changes its text");
+    else
+        p->text.n = end;
+    llm_json_free(doc);
+    return st;
+}
+
+ggl_status answer_chat_prompt(server *s, const ask *a, job_prompt *p, const char **param,
+                              ggl_error *err) {
+    static const char asks[] = "{\"add_generation_prompt\": true}",
+                      no_tools[] = "{\"tools\": null}";
+    const llm_chat *chat = server_chat(s);
+    ggl_str vars[3] = {a->talk};
+    size_t n = 1;
+    *param = "messages";
+    if (!chat)
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "the model has no chat template; start the server with --chat-template");
+    if (!a->continues)
+        vars[n++] = (ggl_str){asks, sizeof asks - 1};
+    if (a->tool_choice == ASK_TOOLS_NONE)
+        vars[n++] = (ggl_str){no_tools, sizeof no_tools - 1};
+    ggl_status st = llm_chat_prompt(chat, vars, n, NULL, &p->owned, &p->text.n, err);
+    p->text.s = p->owned;
+    if (st == GGL_OK && a->continues)
+        st = cut_after_last(p, a->talk, err);
+    return st == GGL_OK ? llm_tokenize(server_tokenizer(s), p->text.s, p->text.n,
+                                       LLM_TOKENIZE_SPECIAL, &p->ids, err)
+                        : st;
+}
+
+static ggl_status text_prompt(job *j, const ask_prompt *from, job_prompt *p, const char **param,
+                              ggl_error *err) {
+    const llm_tokenizer *t = server_tokenizer(j->server);
+    *param = "prompt";
+    if (from->text.s) {
+        p->text = from->text;
+        return llm_tokenize(t, from->text.s, from->text.n, LLM_TOKENIZE_BOS | LLM_TOKENIZE_SPECIAL,
+                            &p->ids, err);
+    }
+    for (size_t i = 0; i < from->n; i++)
+        if (from->id[i] < 0 || from->id[i] >= j->x.facts->n_vocab)
+            return ggl_fail(err, GGL_USAGE,
+                            "token %" PRId32 " of the prompt is none of the vocabulary's %" PRId64,
+                            from->id[i], j->x.facts->n_vocab);
+    if (!ggl_grow(&p->ids.id, &p->ids.cap, from->n, sizeof *p->ids.id))
+        return no_memory(err);
+    if (from->n > 0)
+        memcpy(p->ids.id, from->id, from->n * sizeof *p->ids.id);
+    p->ids.n = from->n;
+    const ggl_status st = llm_detokenize(t, from->id, from->n, true, &p->owned, &p->text.n, err);
+    p->text.s = p->owned;
+    return st;
+}
+
+static ggl_status check_length(const job *j, const job_prompt *p, ggl_error *err) {
+    const int64_t n_ctx = j->x.facts->n_ctx;
+    if (p->ids.n == 0)
+        return ggl_fail(err, GGL_USAGE, "the prompt is empty: it has no tokens");
+    if ((int64_t)p->ids.n > n_ctx)
+        return ggl_fail(err, GGL_LIMIT,
+                        "the prompt has %zu tokens, but the context has room for %" PRId64,
+                        p->ids.n, n_ctx);
+    return GGL_OK;
+}
+
+static ggl_status make_prompts(job *j, const char **param, ggl_error *err) {
+    const ask *a = j->ask;
+    ggl_status st = GGL_OK;
+    for (size_t i = 0; i < j->n_prompts && st == GGL_OK; i++) {
+        job_prompt *p = &j->prompt[i];
+        st = a->kind == ASK_CHAT ? answer_chat_prompt(j->server, a, p, param, err)
+                                 : text_prompt(j, &a->prompt[i], p, param, err);
+        if (st == GGL_OK)
+            st = check_length(j, p, err);
+    }
+    if (st == GGL_OK)
+        *param = NULL;
+    return st;
+}
+
+/* --- seats -------------------------------------------------------------------------------------- */
+
+static ggl_status make_stop(const ask *a, seat *s, const char **param, ggl_error *err) {
+    const ggl_status st =
+        a->n_stops > 0 ? llm_stop_new(&s->stop, a->stop, a->n_stops, err) : GGL_OK;
+    if (st != GGL_OK)
+        *param = "stop";
+    return st;
+}
+
+static ggl_status make_seat(job *j, seat *s, const llm_grammar *grammar, const char **param,
+                            ggl_error *err) {
+    const server_facts *f = j->x.facts;
+    s->job = j;
+    s->choice = -1;
+    ggl_status st = llm_sampler_new(&s->sampler, &j->ask->sampling, (int32_t)f->n_vocab,
+                                    (int32_t)f->n_ctx, err);
+    const llm_vocab *vocab = st == GGL_OK && grammar ? server_vocab(j->server) : NULL;
+    if (st == GGL_OK && grammar)
+        st = vocab ? llm_matcher_new(&s->matcher, grammar, vocab, err) : no_memory(err);
+    return st == GGL_OK ? make_stop(j->ask, s, param, err) : st;
+}
+
+/* Log-probabilities of the prompt's tokens are collected until it was run. */
+static ggl_status make_echo(seat *s, ggl_error *err) {
+    const job *j = s->job;
+    const size_t n = seat_prompt(s)->ids.n;
+    s->has_echoed = !j->ask->echo;
+    if (!j->ask->echo || j->ask->n_top < 0)
+        return GGL_OK;
+    s->echo = ggl_calloc(n, sizeof *s->echo);
+    s->echo_top = ggl_calloc(n * j->n_top, sizeof *s->echo_top);
+    return s->echo && s->echo_top ? GGL_OK : no_memory(err);
+}
+
+/* True if reasoning and calls are told apart from content. An answer in a given form is all content, even
+ * where the template begins it with reasoning. */
+static bool has_calls(const ask *a) {
+    return a->kind == ASK_CHAT && !a->raw_marks &&
+           (a->form == ASK_ANY || a->tool_choice >= ASK_TOOLS_REQUIRED);
+}
+
+/* How answers mark reasoning and calls. A template that says nothing about it may still be that of a model
+ * that thinks. */
+static ggl_str marks_format(const job *j) {
+    const ggl_str format = llm_calls_format(llm_chat_text(server_chat(j->server)));
+    static const char reasoning[] = "reasoning";
+    return ggl_str_is(format, "plain") ? (ggl_str){reasoning, sizeof reasoning - 1} : format;
+}
+
+static answer_marks which_marks(const job *j) {
+    if (j->ask->kind != ASK_CHAT)
+        return MARKS_HIDDEN;
+    const ggl_str format = marks_format(j);
+    return ggl_str_is(format, "reasoning") || ggl_str_is(format, "reasoning-tags") ? MARKS_THINK
+                                                                                   : MARKS_SHOWN;
+}
+
+static llm_calls_params calls_params(const job *j, const job_prompt *p) {
+    return (llm_calls_params){.format = marks_format(j), .prompt = p->text, .tools = j->ask->tools};
+}
+
+static bool take_part(void *ctx, const answer_part *part) {
+    seat *s = ctx;
+    char id[40] = "call_";
+    answer_part p = *part;
+    if (p.kind == PART_CALL && p.id.n == 0) {
+        answer_random_text(id + 5, 24);
+        p.id = (ggl_str){id, strlen(id)};
+    }
+    return job_give(s->job, s->choice, &p);
+}
+
+ggl_status seat_prepare(seat *s, int choice, ggl_error *err) {
+    job *j = s->job;
+    const ask *a = j->ask;
+    s->choice = choice;
+    llm_sampler_reseed(s->sampler, j->x.choice[choice].seed);
+    if (s->matcher)
+        llm_matcher_reset(s->matcher);
+    if (s->stop)
+        llm_stop_reset(s->stop);
+    ggl_status st = make_echo(s, err);
+    if (st == GGL_OK && has_calls(a)) {
+        const llm_calls_params calls = calls_params(j, seat_prompt(s));
+        st = llm_calls_new(&s->calls, &calls, err);
+    }
+    const answer_text_params p = {.tokenizer = server_tokenizer(j->server),
+                                  .marks = which_marks(j),
+                                  .stops = s->stop,
+                                  .stop_in_text = a->stop_in_text,
+                                  .calls = s->calls,
+                                  .has_tools = a->tools.n > 0 && a->tool_choice != ASK_TOOLS_NONE,
+                                  .keeps_tokens = a->n_top >= 0 || a->return_tokens,
+                                  .n_top = j->n_top,
+                                  .take = take_part,
+                                  .ctx = s};
+    answer_text_reset(&s->text, &p);
+    if (st != GGL_OK)
+        seat_clear(s);
+    return st;
+}
+
+void seat_clear(seat *s) {
+    llm_calls_free(s->calls);
+    ggl_free(s->echo);
+    ggl_free(s->echo_top);
+    s->calls = NULL;
+    s->echo = NULL;
+    s->echo_top = NULL;
+    s->choice = -1;
+}
+
+/* --- grammars ----------------------------------------------------------------------------------- */
+
+/* What the answer must fit: a grammar that is kept for further requests, or one of this request alone. */
+typedef struct job_grammar {
+    answer_grammar *kept;
+    llm_grammar *own;
+} job_grammar;
+
+static ggl_status take_grammar(job *j, job_grammar *g, const char **param, ggl_error *err) {
+    const ask *a = j->ask;
+    if (a->kind == ASK_CHAT && a->tool_choice >= ASK_TOOLS_REQUIRED) {
+        const llm_calls_params p = calls_params(j, &j->prompt[0]);
+        const bool named = a->tool_choice == ASK_TOOLS_NAMED;
+        *param = "tool_choice";
+        const ggl_status st =
+            llm_calls_grammar(&g->own, &p, named ? a->tool : (ggl_str){0}, a->one_call, err);
+        return st == GGL_NOT_FOUND ? GGL_USAGE : st; /* the tool, not what the client asked for */
+    }
+    if (a->form == ASK_ANY)
+        return GGL_OK;
+    *param = a->form == ASK_GBNF ? "grammar" : "response_format";
+    return answer_grammars_take(j->answers->grammars, &g->kept, a->form, a->form_text, err);
+}
+
+static ggl_status make_seats(job *j, const char **param, ggl_error *err) {
+    job_grammar g = {0};
+    ggl_status st = take_grammar(j, &g, param, err);
+    const llm_grammar *grammar = g.kept ? answer_grammar_get(g.kept) : g.own;
+    for (int i = 0; i < j->n_seats && st == GGL_OK; i++) {
+        st = make_seat(j, &j->seat[i], grammar, param, err);
+        if (st == GGL_OK)
+            st = seat_prepare(&j->seat[i], i, err);
+    }
+    if (st == GGL_OK)
+        *param = NULL;
+    llm_grammar_free(g.own);
+    answer_grammars_give_back(j->answers->grammars, g.kept);
+    return st;
+}
+
+/* --- jobs --------------------------------------------------------------------------------------- */
+
+static ggl_status check_limits(const job *j, const char **param, ggl_error *err) {
+    const ask *a = j->ask;
+    size_t n_bytes = 0;
+    for (size_t i = 0; i < a->n_stops; i++)
+        n_bytes += a->stop[i].n;
+    *param = "stop";
+    if (a->n_stops > ANSWER_MAX_STOPS || n_bytes > ANSWER_MAX_STOP_BYTES)
+        return ggl_fail(err, GGL_LIMIT,
+                        "%zu stop strings of %zu bytes are too many: at most %d of %d are allowed",
+                        a->n_stops, n_bytes, (int)ANSWER_MAX_STOPS, (int)ANSWER_MAX_STOP_BYTES);
+    *param = "n";
+    if (a->n_choices < 1 || j->n_prompts > ANSWER_MAX_CHOICES / (size_t)a->n_choices)
+        return ggl_fail(err, GGL_LIMIT,
+                        "%zu prompts of %" PRId64 " choices each are too many: at most %d answers "
+                        "are given at once",
+                        j->n_prompts, a->n_choices, (int)ANSWER_MAX_CHOICES);
+    *param = "n_predict";
+    if (a->n_max < -1)
+        return ggl_fail(err, GGL_USAGE,
+                        "%" PRId64
+                        " tokens cannot be drawn; -1 stands for as many as there is room for",
+                        a->n_max);
+    *param = "prompt";
+    if (j->n_prompts == 0)
+        return ggl_fail(err, GGL_USAGE, "there is no prompt");
+    *param = "id_slot";
+    if (a->only_slot >= j->x.facts->n_parallel)
+        return ggl_fail(err, GGL_USAGE, "there is no slot %d: the server has %" PRId64,
+                        a->only_slot, j->x.facts->n_parallel);
+    *param = NULL;
+    return GGL_OK;
+}
+
+static ggl_status alloc_choices(job *j, ggl_error *err) {
+    const ask *a = j->ask;
+    const size_t n = j->n_prompts * (size_t)a->n_choices,
+                 n_parallel = (size_t)j->x.facts->n_parallel;
+    const size_t n_seats = n < n_parallel ? n : n_parallel;
+    j->n_top = a->n_top <= 0 ? 0 : (size_t)a->n_top;
+    if (j->n_top > (size_t)j->x.facts->n_vocab)
+        j->n_top = (size_t)j->x.facts->n_vocab;
+    j->prompt = ggl_calloc(j->n_prompts, sizeof *j->prompt);
+    j->x.choice = ggl_calloc(n, sizeof *j->x.choice);
+    j->parts = ggl_calloc(a->stream ? 0 : n, sizeof *j->parts);
+    j->seat = ggl_calloc(n_seats, sizeof *j->seat);
+    j->top = ggl_calloc(j->n_top, sizeof *j->top);
+    j->x.own = ggl_calloc(1, j->dialect->own_size);
+    if (a->sampled_probs && a->n_top >= 0)
+        j->candidate = ggl_calloc((size_t)j->x.facts->n_vocab, sizeof *j->candidate);
+    if (!j->prompt || !j->x.choice || !j->parts || !j->seat || !j->top || !j->x.own ||
+        (a->sampled_probs && a->n_top >= 0 && !j->candidate))
+        return no_memory(err);
+    j->x.n_choices = (int)n;
+    j->n_seats = n_seats > 0 ? (int)n_seats : 1;
+    return GGL_OK;
+}
+
+static void describe_choices(job *j) {
+    const int64_t n = j->ask->n_choices;
+    for (int i = 0; i < j->x.n_choices; i++) {
+        const job_prompt *p = &j->prompt[i / n];
+        j->x.choice[i] = (answer_choice){.index = i,
+                                         .seed = j->ask->sampling.seed + (uint64_t)(i % n),
+                                         .n_prompt = (int64_t)p->ids.n,
+                                         .prompt = p->text};
+    }
+}
+
+ggl_status job_prepare(job *j, const char **param, ggl_error *err) {
+    ask *a = j->ask;
+    ggl_status st = check_limits(j, param, err);
+    if (st == GGL_OK)
+        st = alloc_choices(j, err);
+    if (st == GGL_OK)
+        st = make_prompts(j, param, err);
+    if (st != GGL_OK)
+        return st;
+    if (!a->has_seed)
+        a->sampling.seed = random_number() >> 32;
+    a->sampling.tokenizer = server_tokenizer(j->server);
+    describe_choices(j);
+    return make_seats(j, param, err);
+}
+
+/* Requests with the same key from the same address are of one client. */
+static uint64_t client_of(const http_request *q) {
+    const char *text[] = {q->client, q->header(q, "authorization"), q->header(q, "x-api-key")};
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < sizeof text / sizeof *text; i++)
+        for (const char *c = text[i]; c && *c; c++)
+            hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
+    return hash;
+}
+
+job *job_new(server *s, const dialect *d, ask *a, const http_request *q, http_reply *r) {
+    job *j = ggl_calloc(1, sizeof *j);
+    if (!j)
+        return NULL;
+    *j = (job){.server = s,
+               .answers = server_answers(s),
+               .dialect = d,
+               .ask = a,
+               .reply = r,
+               .n_prompts = a->kind == ASK_CHAT ? 1 : a->n_prompts,
+               .client = client_of(q),
+               .x = {.ask = a, .facts = server_get_facts(s), .created = (int64_t)time(NULL)}};
+    const double most = j->x.facts->max_seconds;
+    const double seconds = a->seconds > 0 && !(most > 0 && most < a->seconds) ? a->seconds : most;
+    j->t_start = j->t_said = answers_now(j->answers);
+    if (seconds > 0 && seconds < 1e9)
+        j->deadline = j->t_start + (int64_t)(seconds * 1e9);
+    answer_random_text(j->x.id, 29);
+    return j;
+}
+
+void job_free(job *j) {
+    for (int i = 0; j->seat && i < j->n_seats; i++) {
+        seat *s = &j->seat[i];
+        seat_clear(s);
+        answer_text_fini(&s->text);
+        llm_sampler_free(s->sampler);
+        llm_matcher_free(s->matcher);
+        llm_stop_free(s->stop);
+    }
+    for (int i = 0; j->parts && !j->ask->stream && i < j->x.n_choices; i++)
+        answer_parts_fini(&j->parts[i]);
+    for (size_t i = 0; j->prompt && i < j->n_prompts; i++) {
+        ggl_free(j->prompt[i].owned);
+        llm_tokens_fini(&j->prompt[i].ids);
+    }
+    ggl_free(j->prompt);
+    ggl_free(j->x.choice);
+    ggl_free(j->x.own);
+    ggl_free(j->parts);
+    ggl_free(j->seat);
+    ggl_free(j->top);
+    ggl_free(j->candidate);
+    ggl_free(j->out.s);
+    ask_free(j->ask);
+    ggl_free(j);
+}

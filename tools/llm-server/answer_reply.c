@@ -1,0 +1,107 @@
+/* What a job writes into its reply. */
+#include "answer_impl.h"
+
+/* Sends what the dialect has written. False: out of memory. */
+static bool send(job *j) {
+    const bool good = !j->out.failed;
+    if (good && j->out.n > 0) {
+        http_reply_write(j->reply, j->out.s, j->out.n);
+        j->t_said = answers_now(j->answers);
+    }
+    j->out.n = 0;
+    j->out.failed = false;
+    return good;
+}
+
+static void count_tokens(job *j) {
+    answer_counts *c = &j->x.counts;
+    c->n_prompt = c->n_reused = c->n_drawn = 0;
+    for (int i = 0; i < j->x.n_choices; i++) {
+        const answer_choice *choice = &j->x.choice[i];
+        const bool is_first = i % j->ask->n_choices == 0;
+        c->n_prompt += is_first ? choice->n_prompt : 0;
+        c->n_reused += is_first ? choice->n_reused : 0;
+        c->n_drawn += choice->n_drawn;
+    }
+    c->total_s = (double)(answers_now(j->answers) - j->t_start) * 1e-9;
+}
+
+void job_begin_stream(job *j) {
+    j->has_begun = true;
+    http_reply_header(j->reply, "Cache-Control", "no-cache");
+    http_reply_header(j->reply, "X-Accel-Buffering", "no"); /* nginx passes each piece on at once */
+    http_reply_begin(j->reply, 200, j->dialect->stream_type, true);
+    if (j->dialect->begin)
+        j->dialect->begin(&j->x, &j->out);
+    (void)send(j); /* what is missing here is missed at the next part, too */
+}
+
+bool job_give(job *j, int choice, const answer_part *part) {
+    if (!j->ask->stream)
+        return answer_parts_add(&j->parts[choice], part);
+    if (j->dialect->part)
+        j->dialect->part(&j->x, &j->x.choice[choice], part, &j->out);
+    return send(j);
+}
+
+void job_end_choice(job *j, int choice) {
+    answer_choice *c = &j->x.choice[choice];
+    if (j->ask->stream) {
+        if (j->dialect->end_choice)
+            j->dialect->end_choice(&j->x, c, &j->out);
+        (void)send(j);
+        return;
+    }
+    c->part = answer_parts_end(&j->parts[choice], &c->n_parts);
+}
+
+void job_keep_alive(job *j) {
+    const int64_t silent = answers_now(j->answers) - j->t_said;
+    if (!j->has_begun || !j->dialect->alive || silent < ANSWER_ALIVE_SECONDS * INT64_C(1000000000))
+        return;
+    j->dialect->alive(&j->x, &j->out);
+    (void)send(j);
+}
+
+static void end_with_error(job *j) {
+    const api_error e = {.status = j->status, .type = j->type, .message = j->failure.msg};
+    if (!j->has_begun) {
+        answer_error(j->dialect, &e, j->reply);
+        return;
+    }
+    j->dialect->error(&e, true, &j->out);
+    (void)send(j);
+    http_reply_end(j->reply);
+}
+
+/* The body of an answer without a stream. False: out of memory. */
+static bool write_whole(job *j) {
+    for (int i = 0; i < j->x.n_choices; i++)
+        if (!j->x.choice[i].part)
+            return false;
+    j->dialect->whole(&j->x, &j->out);
+    return !j->out.failed;
+}
+
+void job_end_reply(job *j) {
+    count_tokens(j);
+    if (!j->has_failed && !j->ask->stream && !write_whole(j)) {
+        j->has_failed = true;
+        const api_error e = api_error_of(GGL_NOMEM, NULL, NULL);
+        j->status = e.status;
+        j->type = e.type;
+        (void)ggl_fail(&j->failure, GGL_NOMEM, "out of memory for an answer");
+    }
+    if (j->has_failed) {
+        j->out.n = 0;
+        j->out.failed = false;
+        end_with_error(j);
+        return;
+    }
+    if (!j->ask->stream)
+        http_reply_begin(j->reply, 200, "application/json", false);
+    else if (j->dialect->end)
+        j->dialect->end(&j->x, &j->out);
+    (void)send(j);
+    http_reply_end(j->reply);
+}

@@ -1,0 +1,269 @@
+#include "answer_text.h"
+
+#include <string.h>
+
+#include "ggl/show.h"
+
+bool answer_bytes_add(answer_bytes *b, const char *s, size_t n) {
+    if (!ggl_grow(&b->s, &b->cap, b->n + n + 1, 1))
+        return false;
+    if (n > 0)
+        memcpy(b->s + b->n, s, n);
+    b->n += n;
+    b->s[b->n] = '\0';
+    return true;
+}
+
+static void bytes_drop(answer_bytes *b, size_t n) {
+    if (n > 0)
+        memmove(b->s, b->s + n, b->n - n);
+    b->n -= n;
+}
+
+static ggl_status no_memory(ggl_error *err) {
+    return ggl_fail(err, GGL_NOMEM, "out of memory for an answer");
+}
+
+/* --- tokens ------------------------------------------------------------------------------------- */
+
+static bool tokens_add(answer_text *t, const answer_token *token) {
+    waiting_tokens *w = &t->tokens;
+    const size_t n_top = t->p.n_top, n = w->n + 1;
+    if (!ggl_grow(&w->token, &w->cap, n, sizeof *w->token) ||
+        !ggl_grow(&w->begin, &w->cap_begin, n, sizeof *w->begin) ||
+        !ggl_grow(&w->top, &w->cap_top, n * n_top, sizeof *w->top))
+        return false;
+    w->token[w->n] = *token;
+    w->token[w->n].text = llm_token_text(t->p.tokenizer, token->id, true);
+    if (token->n_top > 0)
+        memcpy(w->top + w->n * n_top, token->top, token->n_top * sizeof *w->top);
+    w->begin[w->n++] = t->n_read;
+    return true;
+}
+
+/* Returns the number of tokens whose text begins before what is ready ends. */
+static size_t n_tokens_ready(const answer_text *t) {
+    size_t n = 0;
+    while (n < t->tokens.n && t->tokens.begin[n] < t->n_ready)
+        n++;
+    return n;
+}
+
+/* Gives out a part with the first n tokens. */
+static bool give(answer_text *t, answer_part part, size_t n) {
+    waiting_tokens *w = &t->tokens;
+    for (size_t i = 0; i < n; i++)
+        w->token[i].top = w->token[i].n_top > 0 ? w->top + i * t->p.n_top : NULL;
+    part.token = w->token;
+    part.n_tokens = n;
+    const bool good = t->p.take(t->p.ctx, &part);
+    w->n -= n;
+    if (n > 0 && w->n > 0) {
+        memmove(w->token, w->token + n, w->n * sizeof *w->token);
+        memmove(w->begin, w->begin + n, w->n * sizeof *w->begin);
+        if (t->p.n_top > 0)
+            memmove(w->top, w->top + n * t->p.n_top, w->n * t->p.n_top * sizeof *w->top);
+    }
+    return good;
+}
+
+/* --- parts -------------------------------------------------------------------------------------- */
+
+static bool give_part(answer_text *t, const llm_calls_part *part) {
+    answer_part p = {.kind = PART_CONTENT, .text = part->text};
+    if (part->kind == LLM_CALLS_REASONING)
+        p.kind = PART_REASONING;
+    if (part->kind == LLM_CALLS_CALL && t->p.has_tools)
+        p = (answer_part){.kind = PART_CALL,
+                          .name = part->name,
+                          .arguments = part->arguments,
+                          .id = part->id,
+                          .call = t->n_calls++};
+    return give(t, p, n_tokens_ready(t));
+}
+
+static ggl_status give_parts(answer_text *t, ggl_error *err) {
+    llm_calls_part part;
+    while (llm_calls_next(t->p.calls, &part))
+        if (!give_part(t, &part))
+            return no_memory(err);
+    return GGL_OK;
+}
+
+/* Adds whole characters. */
+static ggl_status add_clean(answer_text *t, const char *s, size_t n, ggl_error *err) {
+    if (n == 0)
+        return GGL_OK;
+    if (!t->p.calls) {
+        const answer_part part = {.kind = PART_CONTENT, .text = {s, n}};
+        return give(t, part, n_tokens_ready(t)) ? GGL_OK : no_memory(err);
+    }
+    const ggl_status st = llm_calls_add(t->p.calls, s, n, err);
+    return st == GGL_OK ? give_parts(t, err) : st;
+}
+
+/* --- characters --------------------------------------------------------------------------------- */
+
+/* True if the n bytes at s begin a character and are not all of it. */
+static bool is_part_of_character(const char *s, size_t n) {
+    const unsigned char a = (unsigned char)s[0], b = n > 1 ? (unsigned char)s[1] : 0;
+    const size_t size = a >= 0xf0 ? 4 : a >= 0xe0 ? 3 : 2;
+    if (a < 0xc2 || a > 0xf4 || n >= size)
+        return false;
+    if (n == 1)
+        return true;
+    const unsigned char least = a == 0xe0 ? 0xa0 : a == 0xf0 ? 0x90 : 0x80;
+    const unsigned char most = a == 0xed ? 0x9f : a == 0xf4 ? 0x8f : 0xbf;
+    return b >= least && b <= most && (n == 2 || ((unsigned char)s[2] & 0xc0) == 0x80);
+}
+
+/* Replaces bytes that are no UTF-8 by U+FFFD. *n_held: bytes at the end that may become a character. */
+static bool clean(answer_text *t, const char *s, size_t n, size_t *n_held) {
+    t->clean.n = *n_held = 0;
+    for (size_t i = 0; i < n;) {
+        const size_t size = ggl_utf8_length(s + i, n - i);
+        if (size == 0 && is_part_of_character(s + i, n - i)) {
+            *n_held = n - i;
+            return true;
+        }
+        if (!answer_bytes_add(&t->clean, size ? s + i : "\xef\xbf\xbd", size ? size : 3))
+            return false;
+        i += size ? size : 1;
+    }
+    return true;
+}
+
+static bool is_utf8(const char *s, size_t n) {
+    size_t i = 0, size = 1;
+    for (; i < n && size > 0; i += size)
+        size = ggl_utf8_length(s + i, n - i);
+    return size > 0;
+}
+
+/* Adds text, which may end within a character. */
+static ggl_status add_text(answer_text *t, const char *s, size_t n, ggl_error *err) {
+    size_t n_held = 0;
+    if (t->raw.n == 0 && is_utf8(s, n))
+        return add_clean(t, s, n, err);
+    if (!answer_bytes_add(&t->raw, s, n) || !clean(t, t->raw.s, t->raw.n, &n_held))
+        return no_memory(err);
+    bytes_drop(&t->raw, t->raw.n - n_held);
+    return add_clean(t, t->clean.s, t->clean.n, err);
+}
+
+/* The end of the text is not in the middle of a character any more. */
+static ggl_status end_characters(answer_text *t, ggl_error *err) {
+    t->clean.n = 0;
+    for (; t->raw.n > 0; t->raw.n--)
+        if (!answer_bytes_add(&t->clean, "\xef\xbf\xbd", 3))
+            return no_memory(err);
+    return add_clean(t, t->clean.s, t->clean.n, err);
+}
+
+/* --- stop strings ------------------------------------------------------------------------------- */
+
+/* Adds the first n of the waiting bytes to the text, but for those that are hidden. */
+static ggl_status release(answer_text *t, size_t n, ggl_error *err) {
+    ggl_status st = GGL_OK;
+    t->n_ready += n;
+    for (size_t i = 0, end; i < n && st == GGL_OK; i = end) {
+        for (end = i + 1; end < n && t->hidden[end] == t->hidden[i];)
+            end++;
+        if (!t->hidden[i])
+            st = add_text(t, t->waiting.s + i, end - i, err);
+    }
+    if (n == 0)
+        return GGL_OK;
+    bytes_drop(&t->waiting, n);
+    memmove(t->hidden, t->hidden + n, t->waiting.n * sizeof *t->hidden);
+    return st;
+}
+
+/* Adds text that may be part of a stop string. */
+static ggl_status add_until_stop(answer_text *t, ggl_str text, bool hidden, ggl_error *err) {
+    const size_t n = t->waiting.n;
+    if (text.n == 0)
+        return GGL_OK;
+    if (!answer_bytes_add(&t->waiting, text.s, text.n) ||
+        !ggl_grow(&t->hidden, &t->cap_hidden, t->waiting.n, sizeof *t->hidden))
+        return no_memory(err);
+    memset(t->hidden + n, hidden, text.n * sizeof *t->hidden);
+    ggl_status st = release(t, llm_stop_read(t->p.stops, text.s, text.n), err);
+    if (st == GGL_OK && t->p.stop_in_text && llm_stop_found(t->p.stops) >= 0)
+        st = release(t, llm_stop_held(t->p.stops), err);
+    return st;
+}
+
+/* --- the interface ------------------------------------------------------------------------------ */
+
+void answer_text_reset(answer_text *t, const answer_text_params *p) {
+    t->p = *p;
+    t->waiting.n = t->raw.n = t->clean.n = t->tokens.n = 0;
+    t->n_read = t->n_ready = 0;
+    t->n_calls = 0;
+    t->n_reasoning = 0;
+}
+
+void answer_text_init(answer_text *t, const answer_text_params *p) {
+    *t = (answer_text){.p = *p};
+}
+
+void answer_text_fini(answer_text *t) {
+    ggl_free(t->waiting.s);
+    ggl_free(t->hidden);
+    ggl_free(t->raw.s);
+    ggl_free(t->clean.s);
+    ggl_free(t->tokens.token);
+    ggl_free(t->tokens.top);
+    ggl_free(t->tokens.begin);
+    *t = (answer_text){0};
+}
+
+int32_t answer_text_found(const answer_text *t) {
+    return t->p.stops ? llm_stop_found(t->p.stops) : -1;
+}
+
+static bool is_shown(answer_marks marks, ggl_str mark) {
+    return marks == MARKS_SHOWN ||
+           (marks == MARKS_THINK && (ggl_str_is(mark, "<think>") || ggl_str_is(mark, "</think>")));
+}
+
+ggl_status answer_text_token(answer_text *t, const answer_token *token, ggl_error *err) {
+    if (answer_text_found(t) >= 0)
+        return GGL_OK;
+    ggl_str text = llm_token_text(t->p.tokenizer, token->id, false);
+    bool hidden = false;
+    if (text.n == 0) {
+        text = llm_token_text(t->p.tokenizer, token->id, true);
+        hidden = !is_shown(t->p.marks, text);
+    }
+    if (t->p.keeps_tokens && !tokens_add(t, token))
+        return no_memory(err);
+    t->n_read += text.n;
+    ggl_status st = GGL_OK;
+    if (t->p.stops) {
+        st = add_until_stop(t, text, hidden, err);
+    } else {
+        t->n_ready = t->n_read;
+        if (!hidden)
+            st = add_text(t, text.s, text.n, err);
+    }
+    t->n_reasoning += t->p.calls && llm_calls_now(t->p.calls) == LLM_CALLS_REASONING;
+    return st;
+}
+
+ggl_status answer_text_end(answer_text *t, ggl_error *err) {
+    const bool found = answer_text_found(t) >= 0;
+    ggl_status st = found ? GGL_OK : release(t, t->waiting.n, err);
+    if (st == GGL_OK)
+        st = end_characters(t, err);
+    if (st == GGL_OK && t->p.calls)
+        st = llm_calls_finish(t->p.calls, err);
+    if (st == GGL_OK && t->p.calls)
+        st = give_parts(t, err);
+    const size_t n = found ? n_tokens_ready(t) : t->tokens.n;
+    if (st == GGL_OK && n > 0 && !give(t, (answer_part){.kind = PART_CONTENT}, n))
+        st = no_memory(err);
+    t->tokens.n = 0;
+    return st;
+}

@@ -1,0 +1,87 @@
+/* From the tokens of a choice to the parts of its answer: ends it at stop strings, takes reasoning and calls of
+ * tools apart, and gives out whole characters.
+ *
+ *     answer_text t;
+ *     answer_text_init(&t, &params);
+ *     while (a token is drawn) {
+ *         if (answer_text_token(&t, &token, &err) != GGL_OK) ...    // calls params.take for each part
+ *         if (answer_text_found(&t) >= 0)
+ *             break;                                                // a stop string
+ *     }
+ *     if (answer_text_end(&t, &err) != GGL_OK) ...
+ *     answer_text_fini(&t);
+ *
+ * Joined, the parts do not depend on how the text was cut into tokens. */
+#ifndef LLM_SERVER_ANSWER_TEXT_H
+#define LLM_SERVER_ANSWER_TEXT_H
+
+#include "dialect.h"
+#include "llm/calls.h"
+#include "llm/stop.h"
+#include "llm/tokenizer.h"
+
+/* Which control tokens are in the text. Those that are not may still be in a stop string. */
+typedef enum answer_marks {
+    MARKS_HIDDEN,
+    MARKS_THINK, /* <think> and </think> */
+    MARKS_SHOWN  /* all: the format of calls uses them as marks */
+} answer_marks;
+
+typedef struct answer_text_params {
+    const llm_tokenizer *tokenizer; /* borrowed until answer_text_fini, as are all pointers here */
+    answer_marks marks;
+    llm_stop *stops; /* at the beginning of a text; NULL: none */
+    bool stop_in_text;
+    llm_calls *calls; /* at the beginning of an answer; NULL: all is content */
+    bool has_tools;   /* calls become parts, else they are content */
+    bool keeps_tokens;
+    size_t n_top; /* keeps_tokens: log-probabilities for each token at most */
+    /* Takes a part, which is valid during the call. The id of a call may be empty. False: out of memory. */
+    bool (*take)(void *ctx, const answer_part *part);
+    void *ctx;
+} answer_text_params;
+
+/* Bytes that grow. */
+typedef struct answer_bytes {
+    char *s;
+    size_t n, cap;
+} answer_bytes;
+
+/* Tokens whose text was not given out yet. */
+typedef struct waiting_tokens {
+    answer_token *token; /* [n]; `top` of each is set when it is given out */
+    llm_logprob *top;    /* [n * n_top] */
+    size_t *begin;       /* [n]: where its text begins in the text of all tokens */
+    size_t n, cap, cap_top, cap_begin;
+} waiting_tokens;
+
+typedef struct answer_text {
+    answer_text_params p;
+    answer_bytes waiting; /* for the end of what may be a stop string */
+    bool *hidden;         /* [waiting.n]: the byte is of a control token that is not shown */
+    size_t cap_hidden;
+    answer_bytes raw, clean; /* the end of `raw` may be a part of a character */
+    size_t n_read, n_ready; /* bytes of all tokens; of them, those that no stop string holds back */
+    waiting_tokens tokens;
+    int n_calls;         /* PART_CALLs given out */
+    int64_t n_reasoning; /* tokens that ended within reasoning */
+} answer_text;
+
+void answer_text_init(answer_text *t, const answer_text_params *p);
+/* Begins another text; keeps the memory. */
+void answer_text_reset(answer_text *t, const answer_text_params *p);
+void answer_text_fini(answer_text *t);
+
+/* Adds a token that was drawn; token->text is not used. Nothing is added after a stop string. GGL_NOMEM, and
+ * statuses of llm_calls_add. */
+GGL_NODISCARD ggl_status answer_text_token(answer_text *t, const answer_token *token,
+                                           ggl_error *err);
+/* Ends the text: gives out what was held back. */
+GGL_NODISCARD ggl_status answer_text_end(answer_text *t, ggl_error *err);
+/* The index of the stop string that was found; -1: none. */
+int32_t answer_text_found(const answer_text *t);
+
+/* Appends n bytes and keeps a NUL after them. False: out of memory. */
+bool answer_bytes_add(answer_bytes *b, const char *s, size_t n);
+
+#endif

@@ -1,0 +1,472 @@
+/* Anthropic's /v1/messages. */
+#include "api_anthropic.h"
+
+#include "api_openai.h"
+#include "api_pieces.h"
+#include "api_shape.h"
+
+/* --- reading ------------------------------------------------------------------------------------ */
+
+static anthropic_ask *own_of(ask *a) {
+    return a->own;
+}
+
+static ggl_status read_system(ask *a, const json_value *v, const server_facts *facts,
+                              ggl_error *err) {
+    (void)facts;
+    (void)err;
+    own_of(a)->system = v;
+    return GGL_OK;
+}
+
+static ggl_status read_messages(ask *a, const json_value *v, const server_facts *facts,
+                                ggl_error *err) {
+    (void)facts;
+    (void)err;
+    own_of(a)->messages = v;
+    return GGL_OK;
+}
+
+/* A string of a list; its index, or -1. */
+static int which(const json_value *v, const char *const *names, int n) {
+    for (int i = 0; v && i < n; i++)
+        if (llm_json_is(v, names[i]))
+            return i;
+    return -1;
+}
+
+typedef struct thinking {
+    const json_value *type, *display;
+} thinking;
+
+static ggl_status read_thinking(ask *a, const json_value *v, const server_facts *facts,
+                                ggl_error *err) {
+    static const shape_row rows[] = {
+        {"type", SHAPE_STRING | SHAPE_REQUIRED, offsetof(thinking, type), NULL},
+        {"display", SHAPE_STRING, offsetof(thinking, display), NULL},
+        {"budget_tokens", SHAPE_IGNORED, 0, NULL},
+        {0}};
+    static const char *const types[] = {"disabled", "enabled", "adaptive"};
+    static const char *const displays[] = {"summarized", "omitted"};
+    thinking t;
+    (void)facts;
+    const ggl_status st = read_shape(&t, sizeof t, v, rows, err);
+    if (st != GGL_OK)
+        return ggl_within(err, st, "thinking");
+    const int type = which(t.type, types, 3);
+    if (type < 0)
+        return ggl_fail(err, GGL_USAGE,
+                        "thinking: \"type\" must be \"enabled\", \"disabled\" or \"adaptive\"");
+    if (t.display && which(t.display, displays, 2) < 0)
+        return ggl_fail(err, GGL_USAGE,
+                        "thinking: \"display\" must be \"summarized\" or \"omitted\"");
+    own_of(a)->has_thinking = true;
+    own_of(a)->thinks = type > 0;
+    own_of(a)->hides_thinking = t.display && llm_json_is(t.display, "omitted");
+    return GGL_OK;
+}
+
+typedef struct choice {
+    const json_value *type, *name, *one;
+} choice;
+
+/* True if the request has a tool of that name. */
+static bool has_tool(ask *a, ggl_str name) {
+    const json_value *tools = own_of(a)->tools;
+    for (size_t i = 0; tools && i < tools->n; i++) {
+        const json_value *v = llm_json_get_kind(&tools->item[i], "name", JSON_STRING);
+        if (v && v->n == name.n && (name.n == 0 || memcmp(v->s, name.s, name.n) == 0))
+            return true;
+    }
+    return false;
+}
+
+static ggl_status read_tool_choice(ask *a, const json_value *v, const server_facts *facts,
+                                   ggl_error *err) {
+    static const shape_row rows[] = {
+        {"type", SHAPE_STRING | SHAPE_REQUIRED, offsetof(choice, type), NULL},
+        {"name", SHAPE_STRING, offsetof(choice, name), NULL},
+        {"disable_parallel_tool_use", SHAPE_BOOL, offsetof(choice, one), NULL},
+        {0}};
+    static const char *const types[] = {"auto", "none", "any", "tool"}; /* as in ask_tools */
+    choice c;
+    (void)facts;
+    const ggl_status st = read_shape(&c, sizeof c, v, rows, err);
+    if (st != GGL_OK)
+        return ggl_within(err, st, "tool_choice");
+    const int type = which(c.type, types, 4);
+    if (type < 0)
+        return ggl_fail(err, GGL_USAGE,
+                        "tool_choice: \"type\" must be \"auto\", \"any\", \"tool\" or \"none\"");
+    a->tool_choice = (ask_tools)type;
+    a->one_call = json_is_true(c.one);
+    if (a->tool_choice == ASK_TOOLS_NAMED) {
+        if (!c.name)
+            return ggl_fail(err, GGL_USAGE, "tool_choice: \"name\" is missing");
+        a->tool = json_str(c.name);
+        if (!has_tool(a, a->tool))
+            return ggl_fail(err, GGL_USAGE, "tool_choice: there is no tool \"%.*s\"",
+                            (int)(a->tool.n < 80 ? a->tool.n : 80), a->tool.s);
+    }
+    if (a->tool_choice == ASK_TOOLS_REQUIRED && !own_of(a)->tools)
+        return ggl_fail(err, GGL_USAGE, "tool_choice: a call is required, but there are no tools");
+    return GGL_OK;
+}
+
+typedef struct format {
+    const json_value *type, *schema;
+} format;
+
+static ggl_status read_format(ask *a, const json_value *v, ggl_error *err) {
+    static const shape_row rows[] = {
+        {"type", SHAPE_STRING | SHAPE_REQUIRED, offsetof(format, type), NULL},
+        {"schema", SHAPE_OBJECT | SHAPE_REQUIRED, offsetof(format, schema), NULL},
+        {0}};
+    format f;
+    const ggl_status st = read_shape(&f, sizeof f, v, rows, err);
+    if (st != GGL_OK)
+        return st;
+    if (!llm_json_is(f.type, "json_schema"))
+        return ggl_fail(err, GGL_USAGE, "\"type\" must be \"json_schema\"");
+    return ask_set_form(a, ASK_SCHEMA, f.schema, err);
+}
+
+static ggl_status read_output_format(ask *a, const json_value *v, const server_facts *facts,
+                                     ggl_error *err) {
+    (void)facts;
+    const ggl_status st = read_format(a, v, err);
+    return st == GGL_OK ? st : ggl_within(err, st, "output_format");
+}
+
+typedef struct output_config {
+    const json_value *effort, *format;
+} output_config;
+
+static ggl_status read_output_config(ask *a, const json_value *v, const server_facts *facts,
+                                     ggl_error *err) {
+    static const shape_row rows[] = {
+        {"effort", SHAPE_STRING, offsetof(output_config, effort), NULL},
+        {"format", SHAPE_OBJECT, offsetof(output_config, format), NULL},
+        {"task_budget", SHAPE_REFUSED, 0, "limit the answer by \"max_tokens\""},
+        {0}};
+    static const char *const efforts[] = {"low", "medium", "high", "xhigh", "max"};
+    output_config c;
+    (void)facts;
+    ggl_status st = read_shape(&c, sizeof c, v, rows, err);
+    if (st == GGL_OK && c.effort && which(c.effort, efforts, 5) < 0)
+        st = ggl_fail(err, GGL_USAGE,
+                      "\"effort\" must be \"low\", \"medium\", \"high\", \"xhigh\" or \"max\"");
+    if (st == GGL_OK && c.effort)
+        own_of(a)->effort = json_str(c.effort);
+    if (st == GGL_OK && c.format) {
+        st = read_format(a, c.format, err);
+        if (st != GGL_OK)
+            (void)ggl_within(err, st, "format");
+    }
+    return st == GGL_OK ? st : ggl_within(err, st, "output_config");
+}
+
+/* Which reasoning of former turns is shown is up to the chat template, so that clearing it needs nothing. */
+static ggl_status read_context_edits(ask *a, const json_value *v, const server_facts *facts,
+                                     ggl_error *err) {
+    const json_value *edits = llm_json_get_kind(v, "edits", JSON_ARRAY);
+    (void)a;
+    (void)facts;
+    if (v->kind != JSON_OBJECT)
+        return ggl_fail(err, GGL_USAGE, "\"context_management\" must be an object");
+    for (size_t i = 0; edits && i < edits->n; i++) {
+        const json_value *type = llm_json_get_kind(&edits->item[i], "type", JSON_STRING);
+        if (!type || !llm_json_is(type, "clear_thinking_20251015"))
+            return ggl_fail(err, GGL_UNSUPPORTED,
+                            "context_management: edits[%zu]: only clear_thinking_20251015 is "
+                            "supported: send shorter messages instead",
+                            i);
+    }
+    return GGL_OK;
+}
+
+#define ONE_MODEL "this server has one model"
+
+static const field fields[] = {
+#include "fields_anthropic.def"
+    {"max_tokens", FIELD_INT, .at = FIELD_AT(n_max), .min = 1, .max = 1e9},
+    {"stop_sequences", .kind = FIELD_STOPS},
+    {"stream", FIELD_BOOL, .at = FIELD_AT(stream)},
+    {"temperature", FIELD_FLOAT, .at = FIELD_AT(sampling.temp), .min = 0, .max = 100},
+    {"top_k", FIELD_INT32, .at = FIELD_AT(sampling.top_k), .min = 0, .max = 1e9},
+    {"top_p", FIELD_FLOAT, .at = FIELD_AT(sampling.top_p), .min = 0, .max = 1},
+    {"metadata", .kind = FIELD_IGNORED},
+    {"service_tier", .kind = FIELD_IGNORED},
+    {"inference_geo", .kind = FIELD_IGNORED},
+    {"container", FIELD_REFUSED, .fn = field_is_empty, .why = "this server runs no code"},
+    {"diagnostics", FIELD_REFUSED, .fn = field_is_empty, .why = "GET /slots shows what is done"},
+    {"fallbacks", FIELD_REFUSED, .fn = field_is_empty, .why = ONE_MODEL},
+    {"fallback_credit_token", FIELD_REFUSED, .fn = field_is_empty, .why = ONE_MODEL},
+    {0}};
+
+const field anthropic_count_fields[] = {
+#include "fields_anthropic.def"
+    {0}};
+
+static ggl_status read_by(ask *a, const field *table, const server_facts *facts, const char **param,
+                          ggl_error *err) {
+    a->kind = ASK_CHAT;
+    a->own = ggl_arena_alloc(&a->arena, 1, sizeof(anthropic_ask));
+    if (!a->own)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a request");
+    const ggl_status st = read_fields(a, &a->doc->root, table, facts, param, err);
+    return st == GGL_OK ? anthropic_talk(a, param, err) : st;
+}
+
+ggl_status anthropic_read(ask *a, const server_facts *facts, const char **param, ggl_error *err) {
+    a->n_max = 0;
+    const ggl_status st = read_by(a, fields, facts, param, err);
+    if (st == GGL_OK && a->n_max == 0) {
+        *param = "max_tokens";
+        return ggl_fail(err, GGL_USAGE, "\"max_tokens\" is missing");
+    }
+    return st;
+}
+
+ggl_status anthropic_read_count(ask *a, const server_facts *facts, const char **param,
+                                ggl_error *err) {
+    return read_by(a, anthropic_count_fields, facts, param, err);
+}
+
+/* --- writing ------------------------------------------------------------------------------------ */
+
+static const char *stop_reason(const answer_choice *c) {
+    switch (c->finish) {
+    case FINISH_STOP_STRING:
+        return "stop_sequence";
+    case FINISH_CALLS:
+        return "tool_use";
+    case FINISH_LENGTH:
+        return c->context_full ? "model_context_window_exceeded" : "max_tokens";
+    case FINISH_DEADLINE:
+    case FINISH_CANCELLED:
+        return "max_tokens";
+    case FINISH_STOP:
+        break;
+    }
+    return "end_turn";
+}
+
+/* Tokens of the prompt that were computed before are not among input_tokens. When a stream begins, only the
+ * length of the prompt is known. */
+static void put_usage(llm_json_out *out, const answer *x) {
+    const answer_counts *n = &x->counts;
+    const int64_t n_prompt = n->n_prompt > 0 || !x->n_choices ? n->n_prompt : x->choice[0].n_prompt;
+    put_format(out,
+               "{\"input_tokens\": %lld, \"cache_creation_input_tokens\": 0, "
+               "\"cache_read_input_tokens\": %lld, \"output_tokens\": %lld",
+               (long long)(n_prompt - n->n_reused), (long long)n->n_reused, (long long)n->n_drawn);
+    if (n->n_reasoning > 0)
+        put_format(out, ", \"output_tokens_details\": {\"thinking_tokens\": %lld}",
+                   (long long)n->n_reasoning);
+    llm_json_put_text(out, "}");
+}
+
+/* The members stop_reason and stop_sequence; c NULL: the answer has not ended. */
+static void put_stop(llm_json_out *out, const answer_choice *c) {
+    if (c)
+        put_format(out, "\"stop_reason\": \"%s\", \"stop_sequence\": ", stop_reason(c));
+    else
+        llm_json_put_text(out, "\"stop_reason\": null, \"stop_sequence\": ");
+    if (c && c->finish == FINISH_STOP_STRING)
+        llm_json_put_string(out, c->stop);
+    else
+        llm_json_put_text(out, "null");
+}
+
+static bool hides_thinking(const answer *x) {
+    return ((const anthropic_ask *)x->ask->own)->hides_thinking;
+}
+
+static ggl_str shown_text(const answer *x, const answer_part *p) {
+    return p->kind == PART_REASONING && hides_thinking(x) ? (ggl_str){"", 0} : p->text;
+}
+
+static void put_block(llm_json_out *out, const answer *x, const answer_part *p) {
+    switch (p->kind) {
+    case PART_CONTENT:
+        llm_json_put_text(out, "{\"type\": \"text\", \"text\": ");
+        llm_json_put_string(out, p->text);
+        break;
+    case PART_REASONING:
+        llm_json_put_text(out, "{\"type\": \"thinking\", \"signature\": \"\", \"thinking\": ");
+        llm_json_put_string(out, shown_text(x, p));
+        break;
+    case PART_CALL:
+        llm_json_put_text(out, "{\"type\": \"tool_use\", \"id\": ");
+        llm_json_put_string(out, p->id);
+        llm_json_put_text(out, ", \"name\": ");
+        llm_json_put_string(out, p->name);
+        llm_json_put_text(out, ", \"input\": ");
+        llm_json_put(out, p->arguments.s, p->arguments.n);
+        break;
+    }
+    llm_json_put_text(out, "}");
+}
+
+/* The message as an object; c NULL: as it begins. */
+static void put_message(llm_json_out *out, const answer *x, const answer_choice *c) {
+    put_format(
+        out,
+        "{\"id\": \"msg_%s\", \"type\": \"message\", \"role\": \"assistant\", \"model\": ", x->id);
+    openai_put_model(x, out);
+    llm_json_put_text(out, ", \"content\": [");
+    for (size_t i = 0; c && i < c->n_parts; i++) {
+        llm_json_put_text(out, i ? ", " : "");
+        put_block(out, x, &c->part[i]);
+    }
+    llm_json_put_text(out, "], ");
+    put_stop(out, c);
+    llm_json_put_text(out, ", \"usage\": ");
+    put_usage(out, x);
+    llm_json_put_text(out, "}");
+}
+
+static void whole(const answer *x, llm_json_out *out) {
+    put_message(out, x, &x->choice[0]);
+}
+
+/* A stream: blocks are numbered; the one that is open grows as long as parts of its kind come. */
+typedef struct stream {
+    int n_blocks;
+    bool is_open;
+    part_kind kind; /* of the open block */
+} stream;
+
+static void put_event(llm_json_out *out, const char *name) {
+    put_format(out, "event: %s\ndata: {\"type\": \"%s\"", name, name);
+}
+
+static void end_event(llm_json_out *out) {
+    llm_json_put_text(out, "}\n\n");
+}
+
+static void put_index(llm_json_out *out, const char *event, int index) {
+    put_event(out, event);
+    put_format(out, ", \"index\": %d", index);
+}
+
+static void begin(const answer *x, llm_json_out *out) {
+    put_event(out, "message_start");
+    llm_json_put_text(out, ", \"message\": ");
+    put_message(out, x, NULL);
+    end_event(out);
+}
+
+static void put_delta(llm_json_out *out, const stream *s, const char *type, const char *member,
+                      ggl_str text) {
+    put_index(out, "content_block_delta", s->n_blocks - 1);
+    put_format(out, ", \"delta\": {\"type\": \"%s\", \"%s\": ", type, member);
+    llm_json_put_string(out, text);
+    llm_json_put_text(out, "}");
+    end_event(out);
+}
+
+static void close_block(stream *s, llm_json_out *out) {
+    if (!s->is_open)
+        return;
+    if (s->kind == PART_REASONING)
+        put_delta(out, s, "signature_delta", "signature", (ggl_str){"", 0});
+    put_index(out, "content_block_stop", s->n_blocks - 1);
+    end_event(out);
+    s->is_open = false;
+}
+
+/* A block begins without its text, or its arguments. */
+static void open_block(stream *s, const answer *x, const answer_part *p, llm_json_out *out) {
+    answer_part empty = *p;
+    empty.text = (ggl_str){"", 0};
+    empty.arguments = (ggl_str){"{}", 2};
+    close_block(s, out);
+    s->is_open = true;
+    s->kind = p->kind;
+    put_index(out, "content_block_start", s->n_blocks++);
+    llm_json_put_text(out, ", \"content_block\": ");
+    put_block(out, x, &empty);
+    end_event(out);
+}
+
+static void part(const answer *x, const answer_choice *c, const answer_part *p, llm_json_out *out) {
+    static const char *const types[][2] = {[PART_CONTENT] = {"text_delta", "text"},
+                                           [PART_REASONING] = {"thinking_delta", "thinking"},
+                                           [PART_CALL] = {"input_json_delta", "partial_json"}};
+    stream *s = x->own;
+    const ggl_str text = p->kind == PART_CALL ? p->arguments : shown_text(x, p);
+    (void)c;
+    if (p->kind != PART_CALL && p->text.n == 0)
+        return;
+    if (!s->is_open || s->kind != p->kind || p->kind == PART_CALL)
+        open_block(s, x, p, out);
+    if (text.n > 0)
+        put_delta(out, s, types[p->kind][0], types[p->kind][1], text);
+}
+
+static void end_choice(const answer *x, const answer_choice *c, llm_json_out *out) {
+    (void)c;
+    close_block(x->own, out);
+}
+
+static void end(const answer *x, llm_json_out *out) {
+    put_event(out, "message_delta");
+    llm_json_put_text(out, ", \"delta\": {");
+    put_stop(out, &x->choice[0]);
+    llm_json_put_text(out, "}, \"usage\": ");
+    put_usage(out, x);
+    end_event(out);
+    put_event(out, "message_stop");
+    end_event(out);
+}
+
+static void alive(const answer *x, llm_json_out *out) {
+    (void)x;
+    put_event(out, "ping");
+    end_event(out);
+}
+
+/* The names of kinds of errors. */
+static const char *error_type(const char *type) {
+    static const struct {
+        const char *type, *name;
+    } names[] = {{"not_found", "not_found_error"},   {"authentication", "authentication_error"},
+                 {"permission", "permission_error"}, {"too_large", "request_too_large"},
+                 {"rate_limit", "rate_limit_error"}, {"overloaded", "overloaded_error"},
+                 {"timeout", "timeout_error"},       {"server_error", "api_error"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(type, names[i].type) == 0)
+            return names[i].name;
+    return "invalid_request_error";
+}
+
+static void error(const api_error *e, bool in_stream, llm_json_out *out) {
+    if (in_stream)
+        put_event(out, "error");
+    else
+        llm_json_put_text(out, "{\"type\": \"error\"");
+    put_format(out, ", \"error\": {\"type\": \"%s\", \"message\": ", error_type(e->type));
+    llm_json_put_string(out, (ggl_str){e->message, strlen(e->message)});
+    llm_json_put_text(out, "}, \"request_id\": null");
+    if (in_stream)
+        end_event(out);
+    else
+        llm_json_put_text(out, "}");
+}
+
+const dialect api_anthropic_messages = {
+    .name = "anthropic",
+    .stream_type = "text/event-stream",
+    .read = anthropic_read,
+    .whole = whole,
+    .begin = begin,
+    .part = part,
+    .end_choice = end_choice,
+    .end = end,
+    .alive = alive,
+    .error = error,
+    .own_size = sizeof(stream),
+    .fields = fields,
+};

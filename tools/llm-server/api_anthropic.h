@@ -1,0 +1,26 @@
+/* What the files of Anthropic's API share. */
+#ifndef LLM_SERVER_API_ANTHROPIC_H
+#define LLM_SERVER_API_ANTHROPIC_H
+
+#include "dialect.h"
+
+/* What a request says besides the ask: ask.own. */
+typedef struct anthropic_ask {
+    const json_value *system, *messages, *tools;
+    bool has_thinking, thinks;
+    bool hides_thinking; /* the answer's thinking blocks are empty */
+    ggl_str effort;      /* s NULL: not given */
+} anthropic_ask;
+
+/* Reads the fields of /v1/messages. */
+ggl_status anthropic_read(ask *a, const server_facts *facts, const char **param, ggl_error *err);
+/* Reads those of /v1/messages/count_tokens: the same without max_tokens. */
+ggl_status anthropic_read_count(ask *a, const server_facts *facts, const char **param,
+                                ggl_error *err);
+extern const field anthropic_count_fields[];
+/* Fills ask.talk from system, messages and tools. (api_anthropic_talk.c) */
+ggl_status anthropic_talk(ask *a, const char **param, ggl_error *err);
+/* Reads the list of tools into ask.tools, in OpenAI's form; GGL_UNSUPPORTED: tools of the API's own servers. */
+ggl_status anthropic_tools(ask *a, const json_value *v, const server_facts *facts, ggl_error *err);
+
+#endif

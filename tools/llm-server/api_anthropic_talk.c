@@ -1,0 +1,373 @@
+/* Anthropic's messages, with their blocks, as a conversation in OpenAI's form. */
+#include <stdlib.h>
+
+#include "api_anthropic.h"
+#include "api_shape.h"
+#include "api_talk.h"
+#include "fields_sampling.h"
+
+/* A block of a message's content, by the fields of all types. */
+typedef struct block {
+    const json_value *type, *text, *id, *name, *input, *tool_use_id, *content, *is_error, *thinking;
+} block;
+
+static const shape_row text_rows[] = {
+    {"type", SHAPE_STRING | SHAPE_REQUIRED, offsetof(block, type), NULL},
+    {"cache_control", SHAPE_IGNORED, 0, NULL},
+    {"text", SHAPE_STRING | SHAPE_REQUIRED, offsetof(block, text), NULL},
+    {"citations", SHAPE_REFUSED, 0, "leave citations out"},
+    {0}};
+static const shape_row tool_use_rows[] = {
+    {"type", SHAPE_STRING | SHAPE_REQUIRED, offsetof(block, type), NULL},
+    {"cache_control", SHAPE_IGNORED, 0, NULL},
+    {"id", SHAPE_STRING | SHAPE_REQUIRED, offsetof(block, id), NULL},
+    {"name", SHAPE_STRING | SHAPE_REQUIRED, offsetof(block, name), NULL},
+    {"input", SHAPE_OBJECT | SHAPE_REQUIRED, offsetof(block, input), NULL},
+    {"caller", SHAPE_IGNORED, 0, NULL},
+    {"toolset_name", SHAPE_REFUSED, 0, "tools come from \"tools\" alone"},
+    {0}};
+static const shape_row tool_result_rows[] = {
+    {"type", SHAPE_STRING | SHAPE_REQUIRED, offsetof(block, type), NULL},
+    {"cache_control", SHAPE_IGNORED, 0, NULL},
+    {"tool_use_id", SHAPE_STRING | SHAPE_REQUIRED, offsetof(block, tool_use_id), NULL},
+    {"content", SHAPE_STRING | SHAPE_LIST, offsetof(block, content), NULL},
+    {"is_error", SHAPE_BOOL, offsetof(block, is_error), NULL},
+    {"toolset_name", SHAPE_REFUSED, 0, "tools come from \"tools\" alone"},
+    {0}};
+static const shape_row thinking_rows[] = {
+    {"type", SHAPE_STRING | SHAPE_REQUIRED, offsetof(block, type), NULL},
+    {"cache_control", SHAPE_IGNORED, 0, NULL},
+    {"thinking", SHAPE_STRING | SHAPE_REQUIRED, offsetof(block, thinking), NULL},
+    {"signature", SHAPE_IGNORED, 0, NULL},
+    {0}};
+static const shape_row redacted_rows[] = {
+    {"type", SHAPE_STRING | SHAPE_REQUIRED, offsetof(block, type), NULL},
+    {"cache_control", SHAPE_IGNORED, 0, NULL},
+    {"data", SHAPE_IGNORED, 0, NULL},
+    {0}};
+
+/* A call of the last assistant message. */
+typedef struct use {
+    ggl_str id, name;
+} use;
+
+/* A conversation while it is read. */
+typedef struct reading {
+    ask *ask;
+    ggl_error *err;
+    talk_writer talk;
+    const char *role; /* of the message under way; NULL: none */
+    bool is_open;     /* it has been begun in `talk` */
+    bool has_calls;
+    use *use; /* [n_uses], sorted by id */
+    size_t n_uses;
+} reading;
+
+static int compare_uses(const void *a, const void *b) {
+    const ggl_str x = ((const use *)a)->id, y = ((const use *)b)->id;
+    const size_t n = x.n < y.n ? x.n : y.n;
+    const int order = n > 0 ? memcmp(x.s, y.s, n) : 0;
+    return order ? order : (x.n > y.n) - (x.n < y.n);
+}
+
+static void open_message(reading *r, const char *role) {
+    if (!r->is_open)
+        talk_begin(&r->talk, role);
+    r->is_open = true;
+}
+
+static void close_message(reading *r) {
+    if (r->is_open)
+        talk_end_message(&r->talk);
+    r->is_open = false;
+}
+
+/* --- blocks ------------------------------------------------------------------------------------- */
+
+/* Pieces of an assistant's text were one text; a user's blocks are separate ones. */
+static const char *between(const reading *r) {
+    return strcmp(r->role, "assistant") == 0 ? "" : "\n";
+}
+
+static ggl_status add_text(reading *r, const block *b) {
+    open_message(r, r->role);
+    talk_text(&r->talk, json_str(b->text), between(r));
+    return GGL_OK;
+}
+
+static ggl_status add_tool_use(reading *r, const block *b) {
+    if (strcmp(r->role, "assistant") != 0)
+        return ggl_fail(r->err, GGL_USAGE, "only an assistant's message can have tool_use");
+    open_message(r, r->role);
+    talk_call(&r->talk, json_str(b->id), json_str(b->name), b->input);
+    r->use[r->n_uses++] = (use){json_str(b->id), json_str(b->name)};
+    return GGL_OK;
+}
+
+/* The text of a result: a string, or a list of text blocks. */
+static ggl_status result_text(reading *r, const json_value *content) {
+    if (content && content->kind == JSON_STRING)
+        talk_text(&r->talk, json_str(content), "");
+    for (size_t i = 0; content && content->kind == JSON_ARRAY && i < content->n; i++) {
+        const json_value *v = &content->item[i], *type = llm_json_get(v, "type");
+        block b;
+        if (type && type->kind == JSON_STRING && !llm_json_is(type, "text"))
+            return ggl_fail(r->err, GGL_UNSUPPORTED,
+                            "content[%zu]: a result of type \"%.*s\" is not supported: give text",
+                            i, (int)(type->n < 40 ? type->n : 40), type->s);
+        const ggl_status st = read_shape(&b, sizeof b, v, text_rows, r->err);
+        if (st != GGL_OK)
+            return ggl_within(r->err, st, "content[%zu]", i);
+        talk_text(&r->talk, json_str(b.text), i > 0 ? "\n" : "");
+    }
+    return GGL_OK;
+}
+
+/* A result becomes a message of the role tool. */
+static ggl_status add_tool_result(reading *r, const block *b) {
+    const use wanted = {.id = json_str(b->tool_use_id)};
+    if (strcmp(r->role, "user") != 0)
+        return ggl_fail(r->err, GGL_USAGE, "only a user's message can have tool_result");
+    const use *call =
+        r->n_uses ? bsearch(&wanted, r->use, r->n_uses, sizeof *r->use, compare_uses) : NULL;
+    if (!call)
+        return ggl_fail(r->err, GGL_USAGE,
+                        "tool_use_id \"%.*s\" is none of the tool_use blocks of the assistant's "
+                        "message before",
+                        (int)(wanted.id.n < 80 ? wanted.id.n : 80), wanted.id.s);
+    close_message(r);
+    talk_begin(&r->talk, "tool");
+    talk_result_of(&r->talk, call->id, call->name);
+    if (json_is_true(b->is_error))
+        talk_text(&r->talk, (ggl_str){"Error: ", 7}, "");
+    const ggl_status st = result_text(r, b->content);
+    talk_end_message(&r->talk);
+    return st;
+}
+
+static ggl_status add_thinking(reading *r, const block *b) {
+    if (strcmp(r->role, "assistant") != 0)
+        return ggl_fail(r->err, GGL_USAGE, "only an assistant's message can have thinking");
+    open_message(r, r->role);
+    talk_reasoning(&r->talk, json_str(b->thinking), "\n");
+    return GGL_OK;
+}
+
+static ggl_status add_nothing(reading *r, const block *b) {
+    (void)r;
+    (void)b;
+    return GGL_OK;
+}
+
+static const struct block_type {
+    const char *name;
+    const shape_row *rows;
+    ggl_status (*add)(reading *r, const block *b);
+} block_types[] = {
+    {"text", text_rows, add_text},
+    {"tool_use", tool_use_rows, add_tool_use},
+    {"tool_result", tool_result_rows, add_tool_result},
+    {"thinking", thinking_rows, add_thinking},
+    {"redacted_thinking", redacted_rows, add_nothing},
+};
+
+static ggl_status add_block(reading *r, const json_value *v) {
+    const json_value *type = llm_json_get_kind(v, "type", JSON_STRING);
+    block b;
+    if (!type)
+        return ggl_fail(r->err, GGL_USAGE, "a block must be an object with a \"type\"");
+    for (size_t i = 0; i < sizeof block_types / sizeof *block_types; i++)
+        if (llm_json_is(type, block_types[i].name)) {
+            const ggl_status st = read_shape(&b, sizeof b, v, block_types[i].rows, r->err);
+            return st == GGL_OK ? block_types[i].add(r, &b) : st;
+        }
+    return ggl_fail(r->err, GGL_UNSUPPORTED,
+                    "a block of type \"%.*s\" is not supported: this server reads text, tool_use, "
+                    "tool_result and thinking",
+                    (int)(type->n < 40 ? type->n : 40), type->s);
+}
+
+/* --- messages ----------------------------------------------------------------------------------- */
+
+/* Reads a message's content, a string or blocks, into messages. */
+static ggl_status add_content(reading *r, const json_value *content) {
+    if (content->kind == JSON_STRING) {
+        open_message(r, r->role);
+        talk_text(&r->talk, json_str(content), "");
+        close_message(r);
+        return GGL_OK;
+    }
+    for (size_t i = 0; i < content->n; i++) {
+        const ggl_status st = add_block(r, &content->item[i]);
+        if (st != GGL_OK)
+            return ggl_within(r->err, st, "content[%zu]", i);
+    }
+    close_message(r);
+    return GGL_OK;
+}
+
+/* Finds the role's static name; NULL: there is no such role. */
+static const char *known_role(const json_value *v) {
+    static const char *const roles[] = {"user", "assistant", "system"};
+    for (int i = 0; i < 3; i++)
+        if (llm_json_is(v, roles[i]))
+            return roles[i];
+    return NULL;
+}
+
+typedef struct message {
+    const json_value *role, *content;
+} message;
+
+static const shape_row message_rows[] = {
+    {"role", SHAPE_STRING | SHAPE_REQUIRED, offsetof(message, role), NULL},
+    {"content", SHAPE_STRING | SHAPE_LIST | SHAPE_REQUIRED, offsetof(message, content), NULL},
+    {0}};
+
+static ggl_status add_message(reading *r, const json_value *v) {
+    message m;
+    ggl_status st = read_shape(&m, sizeof m, v, message_rows, r->err);
+    if (st != GGL_OK)
+        return st;
+    r->role = known_role(m.role);
+    if (!r->role)
+        return ggl_fail(r->err, GGL_USAGE,
+                        "\"role\" must be \"user\", \"assistant\" or \"system\"");
+    const bool answers = strcmp(r->role, "assistant") == 0;
+    if (answers) {
+        r->n_uses = 0;
+        r->use = ggl_arena_alloc(
+            &r->ask->arena, m.content->kind == JSON_ARRAY ? m.content->n + 1 : 1, sizeof *r->use);
+        if (!r->use)
+            return ggl_fail(r->err, GGL_NOMEM, "out of memory for a request");
+    }
+    st = add_content(r, m.content);
+    if (st == GGL_OK && answers && r->n_uses > 0)
+        qsort(r->use, r->n_uses, sizeof *r->use, compare_uses);
+    r->has_calls = answers && r->n_uses > 0;
+    return st;
+}
+
+static ggl_status add_system(reading *r, const json_value *system) {
+    if (!system)
+        return GGL_OK;
+    if (system->kind != JSON_STRING && system->kind != JSON_ARRAY)
+        return ggl_fail(r->err, GGL_USAGE, "\"system\" must be a string or a list of text blocks");
+    if (system->n == 0)
+        return GGL_OK;
+    r->role = "system";
+    const ggl_status st = add_content(r, system);
+    return st == GGL_OK ? st : ggl_within(r->err, st, "system");
+}
+
+static ggl_status add_messages(reading *r, const json_value *messages) {
+    for (size_t i = 0; i < messages->n; i++) {
+        const ggl_status st = add_message(r, &messages->item[i]);
+        if (st != GGL_OK)
+            return ggl_within(r->err, st, "messages[%zu]", i);
+    }
+    if (r->has_calls)
+        return ggl_fail(r->err, GGL_USAGE,
+                        "the last message has tool_use: a message with their tool_result must "
+                        "follow");
+    r->ask->continues = strcmp(r->role, "assistant") == 0;
+    return GGL_OK;
+}
+
+/* Writes what follows the messages: tools, and variables of the template. */
+static void put_variables(reading *r) {
+    const ask *a = r->ask;
+    const anthropic_ask *own = a->own;
+    if (a->tools.s && a->tool_choice != ASK_TOOLS_NONE)
+        talk_tools(&r->talk, a->tools);
+    if (own->has_thinking)
+        talk_bool(&r->talk, "enable_thinking", own->thinks);
+    if (own->effort.s)
+        talk_string(&r->talk, "reasoning_effort", own->effort);
+}
+
+ggl_status anthropic_talk(ask *a, const char **param, ggl_error *err) {
+    const anthropic_ask *own = a->own;
+    reading r = {.ask = a, .err = err};
+    *param = "messages";
+    if (!own->messages || own->messages->kind != JSON_ARRAY || own->messages->n == 0)
+        return ggl_fail(err, GGL_USAGE, "\"messages\" must be a list of at least one message");
+    ggl_status st = add_system(&r, own->system);
+    if (st != GGL_OK)
+        *param = "system";
+    else
+        st = add_messages(&r, own->messages);
+    if (st != GGL_OK) {
+        talk_free(&r.talk);
+        return st;
+    }
+    put_variables(&r);
+    *param = NULL;
+    return talk_finish(&r.talk, a, err);
+}
+
+/* --- tools -------------------------------------------------------------------------------------- */
+
+typedef struct tool {
+    const json_value *type, *name, *description, *schema;
+} tool;
+
+static const shape_row tool_rows[] = {
+    {"type", SHAPE_STRING, offsetof(tool, type), NULL},
+    {"name", SHAPE_STRING | SHAPE_REQUIRED, offsetof(tool, name), NULL},
+    {"description", SHAPE_STRING, offsetof(tool, description), NULL},
+    {"input_schema", SHAPE_OBJECT | SHAPE_REQUIRED, offsetof(tool, schema), NULL},
+    {"cache_control", SHAPE_IGNORED, 0, NULL},
+    {"eager_input_streaming", SHAPE_IGNORED, 0, NULL},
+    {"allowed_callers", SHAPE_IGNORED, 0, NULL},
+    {"strict", SHAPE_IGNORED, 0, NULL},
+    {"defer_loading", SHAPE_REFUSED, 0, "there is no search for tools; give those that are needed"},
+    {"input_examples", SHAPE_REFUSED, 0, "write the examples into \"description\""},
+    {0}};
+
+static ggl_status put_tool(llm_json_out *out, const json_value *v, ggl_error *err) {
+    const json_value *type = llm_json_get_kind(v, "type", JSON_STRING);
+    tool t;
+    if (type && !llm_json_is(type, "custom"))
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "the tool \"%.*s\" of Anthropic's own is not supported: describe a tool by "
+                        "\"name\", \"description\" and \"input_schema\", and carry out its calls",
+                        (int)(type->n < 60 ? type->n : 60), type->s);
+    const ggl_status st = read_shape(&t, sizeof t, v, tool_rows, err);
+    if (st != GGL_OK)
+        return st;
+    llm_json_put_text(out, out->n > 1 ? ", " : "");
+    llm_json_put_text(out, "{\"type\": \"function\", \"function\": {\"name\": ");
+    llm_json_put_string(out, json_str(t.name));
+    if (t.description) {
+        llm_json_put_text(out, ", \"description\": ");
+        llm_json_put_string(out, json_str(t.description));
+    }
+    llm_json_put_text(out, ", \"parameters\": ");
+    llm_json_put_value(out, t.schema);
+    llm_json_put_text(out, "}}");
+    return GGL_OK;
+}
+
+ggl_status anthropic_tools(ask *a, const json_value *v, const server_facts *facts, ggl_error *err) {
+    llm_json_out out = {0};
+    ggl_status st = GGL_OK;
+    (void)facts;
+    if (v->kind != JSON_ARRAY)
+        return ggl_fail(err, GGL_USAGE, "\"tools\" must be a list, not %s",
+                        llm_json_kind_text((json_kind)v->kind));
+    if (v->n == 0)
+        return GGL_OK;
+    ((anthropic_ask *)a->own)->tools = v;
+    llm_json_put_text(&out, "[");
+    for (size_t i = 0; i < v->n && st == GGL_OK; i++) {
+        st = put_tool(&out, &v->item[i], err);
+        if (st != GGL_OK)
+            (void)ggl_within(err, st, "tools[%zu]", i);
+    }
+    llm_json_put_text(&out, "]");
+    if (st == GGL_OK)
+        return ask_keep(a, &out, &a->tools, err);
+    ggl_free(out.s);
+    return st;
+}

@@ -1,0 +1,185 @@
+/* Ollama's messages as a conversation in OpenAI's form. */
+#include "api_ollama.h"
+#include "api_shape.h"
+#include "api_talk.h"
+#include "fields_sampling.h"
+
+typedef struct message {
+    const json_value *role, *content, *thinking, *calls, *tool_name, *call_id;
+} message;
+
+static const shape_row message_rows[] = {
+    {"role", SHAPE_STRING | SHAPE_REQUIRED, offsetof(message, role), NULL},
+    {"content", SHAPE_STRING, offsetof(message, content), NULL},
+    {"thinking", SHAPE_STRING, offsetof(message, thinking), NULL},
+    {"tool_calls", SHAPE_LIST, offsetof(message, calls), NULL},
+    {"tool_name", SHAPE_STRING, offsetof(message, tool_name), NULL},
+    {"tool_call_id", SHAPE_STRING, offsetof(message, call_id), NULL},
+    {"images", SHAPE_REFUSED, 0, "this server reads text"},
+    {0}};
+
+typedef struct call {
+    const json_value *id, *function, *type;
+} call;
+
+static const shape_row call_rows[] = {
+    {"id", SHAPE_STRING, offsetof(call, id), NULL},
+    {"type", SHAPE_STRING, offsetof(call, type), NULL},
+    {"function", SHAPE_OBJECT | SHAPE_REQUIRED, offsetof(call, function), NULL},
+    {0}};
+
+typedef struct function {
+    const json_value *name, *arguments;
+} function;
+
+static const shape_row function_rows[] = {
+    {"name", SHAPE_STRING | SHAPE_REQUIRED, offsetof(function, name), NULL},
+    {"arguments", SHAPE_OBJECT, offsetof(function, arguments), NULL},
+    {"index", SHAPE_IGNORED, 0, NULL},
+    {"description", SHAPE_IGNORED, 0, NULL},
+    {0}};
+
+static ggl_str str_or_null(const json_value *v) {
+    return v ? json_str(v) : (ggl_str){NULL, 0};
+}
+
+static ggl_status add_call(talk_writer *t, const json_value *v, ggl_error *err) {
+    call c;
+    function f;
+    ggl_status st = read_shape(&c, sizeof c, v, call_rows, err);
+    if (st == GGL_OK)
+        st = read_shape(&f, sizeof f, c.function, function_rows, err);
+    if (st == GGL_OK)
+        talk_call(t, str_or_null(c.id), json_str(f.name), f.arguments);
+    return st;
+}
+
+static const char *known_role(const json_value *v) {
+    static const char *const roles[] = {"system", "user", "assistant", "tool"};
+    for (int i = 0; i < 4; i++)
+        if (llm_json_is(v, roles[i]))
+            return roles[i];
+    return NULL;
+}
+
+static ggl_status add_message(talk_writer *t, const json_value *v, bool *answers, ggl_error *err) {
+    message m;
+    ggl_status st = read_shape(&m, sizeof m, v, message_rows, err);
+    if (st != GGL_OK)
+        return st;
+    const char *role = known_role(m.role);
+    if (!role)
+        return ggl_fail(err, GGL_USAGE,
+                        "\"role\" must be \"system\", \"user\", \"assistant\" or \"tool\"");
+    *answers = strcmp(role, "assistant") == 0 && !m.calls;
+    talk_begin(t, role);
+    if (m.content)
+        talk_text(t, json_str(m.content), "");
+    if (m.thinking)
+        talk_reasoning(t, json_str(m.thinking), "");
+    talk_result_of(t, str_or_null(m.call_id), str_or_null(m.tool_name));
+    for (size_t i = 0; m.calls && i < m.calls->n && st == GGL_OK; i++) {
+        st = add_call(t, &m.calls->item[i], err);
+        if (st != GGL_OK)
+            (void)ggl_within(err, st, "tool_calls[%zu]", i);
+    }
+    talk_end_message(t);
+    return st;
+}
+
+/* The messages of /api/chat; the last one, if it is an assistant's, is continued. */
+static ggl_status add_messages(talk_writer *t, ask *a, const json_value *messages, ggl_error *err) {
+    bool answers = false;
+    for (size_t i = 0; i < messages->n; i++) {
+        const ggl_status st = add_message(t, &messages->item[i], &answers, err);
+        if (st != GGL_OK)
+            return ggl_within(err, st, "messages[%zu]", i);
+    }
+    a->continues = answers;
+    return GGL_OK;
+}
+
+static void add_text(talk_writer *t, const char *role, ggl_str text) {
+    talk_begin(t, role);
+    talk_text(t, text, "");
+    talk_end_message(t);
+}
+
+ggl_status ollama_talk(ask *a, const char **param, ggl_error *err) {
+    const ollama_ask *own = a->own;
+    talk_writer t = {0};
+    ggl_status st = GGL_OK;
+    *param = own->is_chat ? "messages" : "prompt";
+    if (own->is_chat) {
+        st = add_messages(&t, a, own->messages, err);
+    } else {
+        if (own->system.n > 0)
+            add_text(&t, "system", own->system);
+        add_text(&t, "user", own->prompt);
+    }
+    if (st != GGL_OK) {
+        talk_free(&t);
+        return st;
+    }
+    if (a->tools.s)
+        talk_tools(&t, a->tools);
+    if (own->has_think)
+        talk_bool(&t, "enable_thinking", own->thinks);
+    if (own->effort.s)
+        talk_string(&t, "reasoning_effort", own->effort);
+    *param = NULL;
+    return talk_finish(&t, a, err);
+}
+
+/* --- tools -------------------------------------------------------------------------------------- */
+
+typedef struct tool {
+    const json_value *type, *function;
+} tool;
+
+static const shape_row tool_rows[] = {
+    {"type", SHAPE_STRING, offsetof(tool, type), NULL},
+    {"function", SHAPE_OBJECT | SHAPE_REQUIRED, offsetof(tool, function), NULL},
+    {"items", SHAPE_IGNORED, 0, NULL},
+    {0}};
+
+typedef struct described {
+    const json_value *name, *description, *parameters;
+} described;
+
+static const shape_row described_rows[] = {
+    {"name", SHAPE_STRING | SHAPE_REQUIRED, offsetof(described, name), NULL},
+    {"description", SHAPE_STRING, offsetof(described, description), NULL},
+    {"parameters", SHAPE_OBJECT, offsetof(described, parameters), NULL},
+    {"strict", SHAPE_IGNORED, 0, NULL},
+    {0}};
+
+static ggl_status check_tool(const json_value *v, ggl_error *err) {
+    tool t;
+    described d;
+    const ggl_status st = read_shape(&t, sizeof t, v, tool_rows, err);
+    if (st != GGL_OK)
+        return st;
+    if (t.type && !llm_json_is(t.type, "function"))
+        return ggl_fail(err, GGL_UNSUPPORTED, "\"type\" must be \"function\", not \"%.*s\"",
+                        (int)(t.type->n < 40 ? t.type->n : 40), t.type->s);
+    return read_shape(&d, sizeof d, t.function, described_rows, err);
+}
+
+/* The form is OpenAI's already. */
+ggl_status ollama_tools(ask *a, const json_value *v, const server_facts *facts, ggl_error *err) {
+    llm_json_out out = {0};
+    (void)facts;
+    if (v->kind != JSON_ARRAY)
+        return ggl_fail(err, GGL_USAGE, "\"tools\" must be a list, not %s",
+                        llm_json_kind_text((json_kind)v->kind));
+    for (size_t i = 0; i < v->n; i++) {
+        const ggl_status st = check_tool(&v->item[i], err);
+        if (st != GGL_OK)
+            return ggl_within(err, st, "tools[%zu]", i);
+    }
+    if (v->n == 0)
+        return GGL_OK;
+    llm_json_put_value(&out, v);
+    return ask_keep(a, &out, &a->tools, err);
+}

@@ -1,0 +1,87 @@
+/* What OpenAI's APIs have in common. api_openai_talk.c reads messages, tools and formats, api_openai_write.c
+ * writes what all answers have. */
+#ifndef LLM_SERVER_API_OPENAI_H
+#define LLM_SERVER_API_OPENAI_H
+
+#include "fields_sampling.h"
+
+/* What these dialects keep in ask.own. */
+typedef struct openai_own {
+    ggl_arena *arena; /* the ask's */
+    bool has_max;     /* n_max was set by the field `max_field` */
+    const char *max_field;
+    bool timings_per_token; /* each chunk of a stream has timings */
+    bool base64;            /* embeddings as text */
+    bool logprobs;          /* chat: `logprobs` is true */
+    int64_t top_logprobs;   /* -1: not given */
+    int64_t *offset;        /* completions with log-probabilities: [choice] characters so far */
+} openai_own;
+
+static inline openai_own *openai_own_of(const ask *a) {
+    return a->own;
+}
+
+/* --- requests ----------------------------------------------------------------------------------- */
+
+/* Begins to read: sets ask.own. GGL_NOMEM. */
+ggl_status openai_begin(ask *a, ask_kind kind, ggl_error *err);
+
+field_fn openai_field_model;
+/* Several names for one limit: if two of them are given, they must agree. */
+field_fn openai_field_max_tokens, openai_field_max_completion_tokens, openai_field_n_predict;
+field_fn openai_field_stream_options, openai_field_timings_per_token;
+
+/* Writes a content, which is a string, a list of parts of text, or null, as a string. `where` begins the
+ * messages of errors: "messages[1]". */
+ggl_status openai_put_content(ask *a, llm_json_out *out, const json_value *content,
+                              const char *where, ggl_error *err);
+/* A call of a tool in a conversation. Arguments that are the text of an object are put as an object, which
+ * is what templates expect. */
+void openai_put_call(llm_json_out *out, ggl_str id, ggl_str name, const json_value *arguments);
+
+/* How the API writes functions: within "function": {..}, or `flat` in the tool itself. */
+typedef enum openai_style { OPENAI_NESTED, OPENAI_FLAT } openai_style;
+
+/* Reads "tools" and "tool_choice" of a request into the ask. */
+ggl_status openai_read_tools(ask *a, openai_style style, const server_facts *facts,
+                             const char **param, ggl_error *err);
+/* Reads a format: {"type": "text" | "json_object" | "json_schema", ..}. */
+ggl_status openai_read_format(ask *a, const json_value *v, openai_style style, ggl_error *err);
+/* Reads an effort of reasoning into the variables of the template, which *kwargs (may be NULL) overrides. */
+ggl_status openai_put_effort(llm_json_out *out, const json_value *effort, const json_value *kwargs,
+                             ggl_error *err);
+/* Ends the object {"messages": .. in `out` with the tools and sets ask.talk; frees out. GGL_UNSUPPORTED: tools and
+ * a format exclude each other. */
+ggl_status openai_end_talk(ask *a, llm_json_out *out, ggl_error *err);
+/* Reads texts or tokens, one or several, into ask.prompt. */
+ggl_status openai_read_prompts(ask *a, const json_value *v, const char *name,
+                               const server_facts *facts, ggl_error *err);
+
+/* --- answers ------------------------------------------------------------------------------------ */
+
+void openai_put_int(llm_json_out *out, int64_t x);
+/* The number in 17 digits; NaN: null; minus infinity: -9999, as OpenAI's servers have it. */
+void openai_put_double(llm_json_out *out, double x);
+/* `{"id":"PREFIXID","object":"OBJECT","created":N,"model":"..","system_fingerprint":".."`, an object to be
+ * continued. */
+void openai_put_head(const answer *x, const char *prefix, const char *object, llm_json_out *out);
+void openai_put_model(const answer *x, llm_json_out *out);
+void openai_put_usage(const answer_counts *n, llm_json_out *out);
+/* llama.cpp's object of speeds: of one choice, or of all (c NULL). */
+void openai_put_timings(const answer *x, const answer_choice *c, llm_json_out *out);
+/* `"stop"`, .. */
+void openai_put_finish(const answer_choice *c, llm_json_out *out);
+/* The elements of logprobs.content, with commas between them. */
+void openai_put_tokens(const answer *x, const answer_token *t, size_t n, llm_json_out *out);
+/* `,"tokens":[..]` if the request asks for the ids of tokens. */
+void openai_put_ids(const answer *x, const answer_part *p, size_t n, llm_json_out *out);
+/* The texts of the parts of one kind as one string. */
+void openai_put_texts(const answer_part *p, size_t n, part_kind kind, llm_json_out *out);
+
+/* `{"message":..,"type":..,"param":..,"code":..}` */
+void openai_put_error(const api_error *e, llm_json_out *out);
+/* The functions of dialects that all of them share. */
+void openai_alive(const answer *x, llm_json_out *out);
+void openai_error(const api_error *e, bool in_stream, llm_json_out *out);
+
+#endif

@@ -1,0 +1,377 @@
+/* OpenAI's /v1/chat/completions. */
+#include "api_openai.h"
+#include "api_openai_messages.h"
+#include "server.h"
+
+enum { MOST_CHOICES = 128, MOST_TOP_LOGPROBS = 20 };
+
+/* --- requests ----------------------------------------------------------------------------------- */
+
+static ggl_status wrong(ggl_error *err, const char *name, const char *wanted) {
+    return ggl_fail(err, GGL_USAGE, "\"%s\" must be %s", name, wanted);
+}
+
+static ggl_status read_logprobs(ask *a, const json_value *v, const server_facts *facts,
+                                ggl_error *err) {
+    (void)facts;
+    if (v->kind != JSON_BOOL)
+        return wrong(err, "logprobs", "true or false");
+    openai_own_of(a)->logprobs = v->flag;
+    return GGL_OK;
+}
+
+static ggl_status read_top_logprobs(ask *a, const json_value *v, const server_facts *facts,
+                                    ggl_error *err) {
+    (void)facts;
+    if (v->kind != JSON_NUMBER || !v->whole || v->number < 0 || v->number > MOST_TOP_LOGPROBS)
+        return ggl_fail(err, GGL_USAGE, "\"top_logprobs\" must be an integer from 0 to %d",
+                        MOST_TOP_LOGPROBS);
+    openai_own_of(a)->top_logprobs = (int64_t)v->number;
+    return GGL_OK;
+}
+
+static ggl_status read_parallel(ask *a, const json_value *v, const server_facts *facts,
+                                ggl_error *err) {
+    (void)facts;
+    if (v->kind != JSON_BOOL)
+        return wrong(err, "parallel_tool_calls", "true or false");
+    a->one_call = !v->flag;
+    return GGL_OK;
+}
+
+/* Only text is written. */
+static ggl_status is_text(ask *a, const json_value *v, const server_facts *facts, ggl_error *err) {
+    (void)a, (void)facts;
+    return v->kind == JSON_ARRAY && v->n == 1 && llm_json_is(v->item, "text")
+               ? GGL_OK
+               : ggl_fail(err, GGL_UNSUPPORTED, "not supported");
+}
+
+static ggl_status is_medium(ask *a, const json_value *v, const server_facts *facts,
+                            ggl_error *err) {
+    (void)a, (void)facts;
+    return llm_json_is(v, "medium") ? GGL_OK : ggl_fail(err, GGL_UNSUPPORTED, "not supported");
+}
+
+static ggl_status read_format(ask *a, const json_value *v, const server_facts *facts,
+                              ggl_error *err) {
+    (void)facts;
+    const ggl_status st = openai_read_format(a, v, OPENAI_NESTED, err);
+    return st == GGL_OK ? st : ggl_within(err, st, "response_format");
+}
+
+/* "none": reasoning and calls stay in the content. */
+static ggl_status read_reasoning_format(ask *a, const json_value *v, const server_facts *facts,
+                                        ggl_error *err) {
+    (void)facts;
+    a->raw_marks = llm_json_is(v, "none");
+    if (a->raw_marks || llm_json_is(v, "auto"))
+        return GGL_OK;
+    return wrong(err, "reasoning_format", "\"auto\" or \"none\"");
+}
+
+static ggl_status is_object(ask *a, const json_value *v, const server_facts *facts,
+                            ggl_error *err) {
+    static const char *const taken[] = {"messages", "tools", "add_generation_prompt"};
+    (void)a, (void)facts;
+    if (v->kind != JSON_OBJECT)
+        return wrong(err, "chat_template_kwargs", "an object: variables of the template");
+    for (size_t k = 0; k < sizeof taken / sizeof *taken; k++)
+        if (llm_json_get(v, taken[k]))
+            return ggl_fail(err, GGL_USAGE, "\"chat_template_kwargs\" cannot set \"%s\"", taken[k]);
+    return GGL_OK;
+}
+
+static const field fields[] = {
+    {"model", FIELD_FN, .fn = openai_field_model},
+    {"messages", FIELD_FN, .fn = field_any}, /* after the others */
+    {"stream", FIELD_BOOL, .at = FIELD_AT(stream)},
+    {"stream_options", FIELD_FN, .fn = openai_field_stream_options},
+    {"max_completion_tokens", FIELD_FN, .fn = openai_field_max_completion_tokens},
+    {"max_tokens", FIELD_FN, .fn = openai_field_max_tokens},
+    {"n_predict", FIELD_FN, .fn = openai_field_n_predict},
+    {"n", FIELD_INT, .at = FIELD_AT(n_choices), .min = 1, .max = MOST_CHOICES},
+    {"stop", .kind = FIELD_STOPS},
+#include "fields_sampling.def"
+    {"response_format", FIELD_FN, .fn = read_format},
+#include "fields_llamacpp.def"
+    {"logprobs", FIELD_FN, .fn = read_logprobs},
+    {"top_logprobs", FIELD_FN, .fn = read_top_logprobs},
+    {"tools", FIELD_FN, .fn = field_any},
+    {"tool_choice", FIELD_FN, .fn = field_any},
+    {"parallel_tool_calls", FIELD_FN, .fn = read_parallel},
+    {"reasoning_effort", FIELD_FN, .fn = field_any},
+    {"reasoning_format", FIELD_FN, .fn = read_reasoning_format},
+    {"chat_template_kwargs", FIELD_FN, .fn = is_object},
+    {"continue_final_message", FIELD_BOOL, .at = FIELD_AT(continues)},
+    {"add_generation_prompt", FIELD_REFUSED, .fn = field_is_true,
+     .why = "it is true, or else use \"continue_final_message\""},
+    {"timings_per_token", FIELD_FN, .fn = openai_field_timings_per_token},
+    {"modalities", FIELD_REFUSED, .fn = is_text, .why = "the model writes only text"},
+    {"verbosity", FIELD_REFUSED, .fn = is_medium,
+     .why = "say in a message how long the answer should be"},
+    {"store", FIELD_REFUSED, .fn = field_is_false, .why = "the server stores no answers"},
+    {"audio", FIELD_REFUSED, .why = "the model writes only text"},
+    {"functions", FIELD_REFUSED, .why = "use \"tools\""},
+    {"function_call", FIELD_REFUSED, .why = "use \"tool_choice\""},
+    {"moderation", FIELD_REFUSED, .why = "the server does not moderate"},
+    {"web_search_options", FIELD_REFUSED, .why = "the server searches nothing; give a tool"},
+    {"reasoning_control", FIELD_REFUSED, .fn = field_is_false,
+     .why = "set \"reasoning_effort\" or \"max_tokens\""},
+    {"prediction", .kind = FIELD_IGNORED},
+    {"metadata", .kind = FIELD_IGNORED},
+    {"user", .kind = FIELD_IGNORED},
+    {"safety_identifier", .kind = FIELD_IGNORED},
+    {"service_tier", .kind = FIELD_IGNORED},
+    {"prompt_cache_key", .kind = FIELD_IGNORED},
+    {"prompt_cache_options", .kind = FIELD_IGNORED},
+    {"prompt_cache_retention", .kind = FIELD_IGNORED},
+    {0}};
+
+static ggl_status apply_logprobs(ask *a, const char **param, ggl_error *err) {
+    const openai_own *own = openai_own_of(a);
+    *param = "top_logprobs";
+    if (own->top_logprobs > 0 && !own->logprobs)
+        return ggl_fail(err, GGL_USAGE, "\"top_logprobs\" needs \"logprobs\": true");
+    if (own->logprobs && own->top_logprobs >= 0)
+        a->n_top = (int)own->top_logprobs;
+    else if (own->logprobs && a->n_top < 0)
+        a->n_top = 0;
+    return GGL_OK;
+}
+
+/* Variables of the template besides messages and tools. */
+static ggl_status put_variables(ask *a, llm_json_out *out, const char **param, ggl_error *err) {
+    const json_value *effort = llm_json_get(&a->doc->root, "reasoning_effort");
+    const json_value *kwargs =
+        llm_json_get_kind(&a->doc->root, "chat_template_kwargs", JSON_OBJECT);
+    for (size_t i = 0; kwargs && i < kwargs->n; i++) {
+        llm_json_put_text(out, ",");
+        llm_json_put_string(out, json_name(kwargs, i));
+        llm_json_put_text(out, ":");
+        llm_json_put_value(out, &kwargs->item[i]);
+    }
+    *param = "reasoning_effort";
+    if (!effort || effort->kind == JSON_NULL)
+        return GGL_OK;
+    return openai_put_effort(out, effort, kwargs, err);
+}
+
+static ggl_status read_talk(ask *a, const server_facts *facts, const char **param, ggl_error *err) {
+    llm_json_out out = {0};
+    ggl_status st = openai_read_tools(a, OPENAI_NESTED, facts, param, err);
+    if (st == GGL_OK) {
+        *param = "messages";
+        st = openai_put_messages(a, &out, err);
+    }
+    if (st == GGL_OK)
+        st = put_variables(a, &out, param, err);
+    if (st != GGL_OK) {
+        ggl_free(out.s);
+        return st;
+    }
+    *param = "tools";
+    return openai_end_talk(a, &out, err);
+}
+
+static ggl_status read_chat(ask *a, const server_facts *facts, const char **param, ggl_error *err) {
+    *param = NULL;
+    ggl_status st = openai_begin(a, ASK_CHAT, err);
+    if (st == GGL_OK)
+        st = read_fields(a, &a->doc->root, fields, facts, param, err);
+    if (st == GGL_OK)
+        st = apply_logprobs(a, param, err);
+    if (st == GGL_OK)
+        st = read_talk(a, facts, param, err);
+    if (st == GGL_OK)
+        *param = NULL;
+    return st;
+}
+
+/* --- answers ------------------------------------------------------------------------------------ */
+
+static void put_call(const answer_part *p, bool in_stream, llm_json_out *out) {
+    llm_json_put_text(out, "{");
+    if (in_stream) {
+        llm_json_put_text(out, "\"index\":");
+        openai_put_int(out, p->call);
+        llm_json_put_text(out, ",");
+    }
+    llm_json_put_text(out, "\"id\":");
+    llm_json_put_string(out, p->id);
+    llm_json_put_text(out, ",\"type\":\"function\",\"function\":{\"name\":");
+    llm_json_put_string(out, p->name);
+    llm_json_put_text(out, ",\"arguments\":");
+    llm_json_put_string(out, p->arguments);
+    llm_json_put_text(out, "}}");
+}
+
+static void begin_logprobs(llm_json_out *out) {
+    llm_json_put_text(out, ",\"logprobs\":{\"content\":[");
+}
+
+static void end_logprobs(llm_json_out *out) {
+    llm_json_put_text(out, "],\"refusal\":null}");
+}
+
+static bool has_kind(const answer_choice *c, part_kind kind) {
+    for (size_t i = 0; i < c->n_parts; i++)
+        if (c->part[i].kind == kind)
+            return true;
+    return false;
+}
+
+static void put_calls(const answer_choice *c, llm_json_out *out) {
+    const char *before = ",\"tool_calls\":[";
+    for (size_t i = 0; i < c->n_parts; i++)
+        if (c->part[i].kind == PART_CALL) {
+            llm_json_put_text(out, before);
+            put_call(&c->part[i], false, out);
+            before = ",";
+        }
+    llm_json_put_text(out, "]");
+}
+
+static void put_all_logprobs(const answer *x, const answer_choice *c, llm_json_out *out) {
+    bool first = true;
+    begin_logprobs(out);
+    for (size_t i = 0; i < c->n_parts; i++) {
+        const answer_part *p = &c->part[i];
+        if (p->kind != PART_CONTENT || p->n_tokens == 0)
+            continue;
+        llm_json_put_text(out, first ? "" : ",");
+        openai_put_tokens(x, p->token, p->n_tokens, out);
+        first = false;
+    }
+    end_logprobs(out);
+}
+
+static void put_choice(const answer *x, const answer_choice *c, llm_json_out *out) {
+    const bool calls = has_kind(c, PART_CALL), content = has_kind(c, PART_CONTENT);
+    llm_json_put_text(out, "{\"index\":");
+    openai_put_int(out, c->index);
+    llm_json_put_text(out, ",\"message\":{\"role\":\"assistant\",\"content\":");
+    if (calls && !content)
+        llm_json_put_text(out, "null");
+    else
+        openai_put_texts(c->part, c->n_parts, PART_CONTENT, out);
+    llm_json_put_text(out, ",\"refusal\":null");
+    if (has_kind(c, PART_REASONING)) {
+        llm_json_put_text(out, ",\"reasoning_content\":");
+        openai_put_texts(c->part, c->n_parts, PART_REASONING, out);
+    }
+    if (calls)
+        put_calls(c, out);
+    llm_json_put_text(out, "}");
+    if (x->ask->n_top >= 0)
+        put_all_logprobs(x, c, out);
+    else
+        llm_json_put_text(out, ",\"logprobs\":null");
+    openai_put_ids(x, c->part, c->n_parts, out);
+    llm_json_put_text(out, ",\"finish_reason\":");
+    openai_put_finish(c, out);
+    llm_json_put_text(out, "}");
+}
+
+static void chat_whole(const answer *x, llm_json_out *out) {
+    openai_put_head(x, "chatcmpl-", "chat.completion", out);
+    llm_json_put_text(out, ",\"choices\":[");
+    for (int i = 0; i < x->n_choices; i++) {
+        llm_json_put_text(out, i > 0 ? "," : "");
+        put_choice(x, &x->choice[i], out);
+    }
+    llm_json_put_text(out, "],\"usage\":");
+    openai_put_usage(&x->counts, out);
+    llm_json_put_text(out, ",\"timings\":");
+    openai_put_timings(x, NULL, out);
+    llm_json_put_text(out, "}");
+}
+
+/* --- streams ------------------------------------------------------------------------------------ */
+
+/* A chunk with one choice: `{.."delta":`, then the delta, and what end_chunk adds. */
+static void begin_chunk(const answer *x, int index, llm_json_out *out) {
+    llm_json_put_text(out, "data: ");
+    openai_put_head(x, "chatcmpl-", "chat.completion.chunk", out);
+    llm_json_put_text(out, ",\"choices\":[{\"index\":");
+    openai_put_int(out, index);
+    llm_json_put_text(out, ",\"delta\":");
+}
+
+static void end_chunk(const answer *x, const answer_choice *timed, llm_json_out *out) {
+    llm_json_put_text(out, x->ask->stream_usage ? "}],\"usage\":null" : "}]");
+    if (timed) {
+        llm_json_put_text(out, ",\"timings\":");
+        openai_put_timings(x, timed, out);
+    }
+    llm_json_put_text(out, "}\n\n");
+}
+
+static void chat_begin(const answer *x, llm_json_out *out) {
+    for (int i = 0; i < x->n_choices; i++) {
+        begin_chunk(x, i, out);
+        llm_json_put_text(out, "{\"role\":\"assistant\",\"content\":");
+        llm_json_put_text(out, x->ask->tools.s ? "null" : "\"\"");
+        llm_json_put_text(out, ",\"refusal\":null},\"logprobs\":null,\"finish_reason\":null");
+        end_chunk(x, NULL, out);
+    }
+}
+
+static void put_delta(const answer_part *p, llm_json_out *out) {
+    static const char *const name[] = {[PART_CONTENT] = "{\"content\":",
+                                       [PART_REASONING] = "{\"reasoning_content\":",
+                                       [PART_CALL] = "{\"tool_calls\":["};
+    llm_json_put_text(out, name[p->kind]);
+    if (p->kind == PART_CALL)
+        put_call(p, true, out);
+    else
+        llm_json_put_string(out, p->text);
+    llm_json_put_text(out, p->kind == PART_CALL ? "]}" : "}");
+}
+
+static void chat_part(const answer *x, const answer_choice *c, const answer_part *p,
+                      llm_json_out *out) {
+    begin_chunk(x, c->index, out);
+    put_delta(p, out);
+    if (x->ask->n_top >= 0 && p->kind == PART_CONTENT) {
+        begin_logprobs(out);
+        openai_put_tokens(x, p->token, p->n_tokens, out);
+        end_logprobs(out);
+    } else
+        llm_json_put_text(out, ",\"logprobs\":null");
+    openai_put_ids(x, p, 1, out);
+    llm_json_put_text(out, ",\"finish_reason\":null");
+    end_chunk(x, openai_own_of(x->ask)->timings_per_token ? c : NULL, out);
+}
+
+static void chat_end_choice(const answer *x, const answer_choice *c, llm_json_out *out) {
+    begin_chunk(x, c->index, out);
+    llm_json_put_text(out, "{},\"logprobs\":null,\"finish_reason\":");
+    openai_put_finish(c, out);
+    end_chunk(x, x->ask->stream_usage ? NULL : c, out);
+}
+
+static void chat_end(const answer *x, llm_json_out *out) {
+    if (x->ask->stream_usage) {
+        llm_json_put_text(out, "data: ");
+        openai_put_head(x, "chatcmpl-", "chat.completion.chunk", out);
+        llm_json_put_text(out, ",\"choices\":[],\"usage\":");
+        openai_put_usage(&x->counts, out);
+        llm_json_put_text(out, ",\"timings\":");
+        openai_put_timings(x, NULL, out);
+        llm_json_put_text(out, "}\n\n");
+    }
+    llm_json_put_text(out, "data: [DONE]\n\n");
+}
+
+const dialect api_openai_chat = {.name = "openai_chat",
+                                 .fields = fields,
+                                 .stream_type = "text/event-stream",
+                                 .read = read_chat,
+                                 .whole = chat_whole,
+                                 .begin = chat_begin,
+                                 .part = chat_part,
+                                 .end_choice = chat_end_choice,
+                                 .end = chat_end,
+                                 .alive = openai_alive,
+                                 .error = openai_error};

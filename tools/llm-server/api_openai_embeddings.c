@@ -1,0 +1,115 @@
+/* OpenAI's /v1/embeddings. */
+#include <stdio.h>
+
+#include "api_openai.h"
+#include "server.h"
+
+/* --- requests ----------------------------------------------------------------------------------- */
+
+static ggl_status read_input(ask *a, const json_value *v, const server_facts *facts,
+                             ggl_error *err) {
+    return openai_read_prompts(a, v, "input", facts, err);
+}
+
+static ggl_status read_encoding(ask *a, const json_value *v, const server_facts *facts,
+                                ggl_error *err) {
+    (void)facts;
+    openai_own_of(a)->base64 = llm_json_is(v, "base64");
+    if (llm_json_is(v, "base64") || llm_json_is(v, "float"))
+        return GGL_OK;
+    return ggl_fail(err, GGL_USAGE, "\"encoding_format\" must be \"float\" or \"base64\"");
+}
+
+static ggl_status read_dimensions(ask *a, const json_value *v, const server_facts *facts,
+                                  ggl_error *err) {
+    (void)a;
+    if (v->kind == JSON_NUMBER && v->number == (double)facts->n_embd)
+        return GGL_OK;
+    return ggl_fail(err, GGL_UNSUPPORTED,
+                    "\"dimensions\" is not supported: embeddings of this model have %lld; leave it "
+                    "out",
+                    (long long)facts->n_embd);
+}
+
+static const field fields[] = {{"model", FIELD_FN, .fn = openai_field_model},
+                               {"input", FIELD_FN, .fn = read_input},
+                               {"encoding_format", FIELD_FN, .fn = read_encoding},
+                               {"dimensions", FIELD_FN, .fn = read_dimensions},
+                               {"user", .kind = FIELD_IGNORED},
+                               {0}};
+
+static ggl_status read_embeddings(ask *a, const server_facts *facts, const char **param,
+                                  ggl_error *err) {
+    *param = NULL;
+    ggl_status st = openai_begin(a, ASK_EMBED, err);
+    if (st == GGL_OK && facts->n_embd == 0)
+        st = ggl_fail(err, GGL_UNSUPPORTED, "the model \"%s\" gives no embeddings", facts->model);
+    if (st == GGL_OK)
+        st = read_fields(a, &a->doc->root, fields, facts, param, err);
+    if (st == GGL_OK && a->n_prompts == 0) {
+        *param = "input";
+        st = ggl_fail(err, GGL_USAGE, "\"input\" is missing: the text to be embedded");
+    }
+    return st;
+}
+
+/* --- answers ------------------------------------------------------------------------------------ */
+
+static void put_floats(const float *f, int64_t n, llm_json_out *out) {
+    llm_json_put_text(out, "[");
+    for (int64_t i = 0; i < n; i++) {
+        char text[32];
+        snprintf(text, sizeof text, "%s%.9g", i > 0 ? "," : "", (double)f[i]);
+        llm_json_put_text(out, text);
+    }
+    llm_json_put_text(out, "]");
+}
+
+/* Byte i of the floats in little-endian order. */
+static unsigned byte_of(const float *f, size_t i) {
+    uint32_t bits;
+    memcpy(&bits, &f[i / 4], sizeof bits);
+    return bits >> 8 * (i % 4) & 0xff;
+}
+
+static void put_base64(const float *f, int64_t n, llm_json_out *out) {
+    static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const size_t n_bytes = 4 * (size_t)n;
+    llm_json_put_text(out, "\"");
+    for (size_t i = 0; i < n_bytes; i += 3) {
+        const unsigned b = byte_of(f, i) << 16 | (i + 1 < n_bytes ? byte_of(f, i + 1) : 0) << 8 |
+                           (i + 2 < n_bytes ? byte_of(f, i + 2) : 0);
+        const char four[] = {digit[b >> 18], digit[b >> 12 & 63],
+                             i + 1 < n_bytes ? digit[b >> 6 & 63] : '=',
+                             i + 2 < n_bytes ? digit[b & 63] : '='};
+        llm_json_put(out, four, sizeof four);
+    }
+    llm_json_put_text(out, "\"");
+}
+
+static void embeddings_whole(const answer *x, llm_json_out *out) {
+    const int64_t n_embd = x->facts->n_embd;
+    llm_json_put_text(out, "{\"object\":\"list\",\"data\":[");
+    for (int i = 0; i < x->n_choices; i++) {
+        llm_json_put_text(out, i > 0 ? ",{\"object\":\"embedding\",\"index\":"
+                                     : "{\"object\":\"embedding\",\"index\":");
+        openai_put_int(out, i);
+        llm_json_put_text(out, ",\"embedding\":");
+        (openai_own_of(x->ask)->base64 ? put_base64 : put_floats)(x->embedding + i * n_embd, n_embd,
+                                                                  out);
+        llm_json_put_text(out, "}");
+    }
+    llm_json_put_text(out, "],\"model\":");
+    openai_put_model(x, out);
+    llm_json_put_text(out, ",\"usage\":{\"prompt_tokens\":");
+    openai_put_int(out, x->counts.n_prompt);
+    llm_json_put_text(out, ",\"total_tokens\":");
+    openai_put_int(out, x->counts.n_prompt);
+    llm_json_put_text(out, "}}");
+}
+
+const dialect api_openai_embeddings = {.name = "openai_embeddings",
+                                       .fields = fields,
+                                       .read = read_embeddings,
+                                       .whole = embeddings_whole,
+                                       .error = openai_error};

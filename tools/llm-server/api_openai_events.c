@@ -1,0 +1,390 @@
+/* The answers of OpenAI's /v1/responses: items, their events in a stream, and the response as an object.
+ *
+ * There is one mechanism: parts make items and events. A whole answer is what the events of a stream would
+ * end with, whose texts are thrown away. */
+#include <stdio.h>
+
+#include "api_openai_responses.h"
+#include "api_pieces.h"
+
+/* --- texts that are kept ------------------------------------------------------------------------ */
+
+static responses_state *state_of(const answer *x) {
+    return x->own;
+}
+
+static void keep(const answer *x, kept_text *t, const char *s, size_t n) {
+    responses_state *r = state_of(x);
+    if (n > t->cap - t->n) {
+        const size_t cap = 2 * (t->n + n) + 64;
+        char *more = ggl_arena_alloc(openai_own_of(x->ask)->arena, cap, 1);
+        if (!more) {
+            r->failed = true;
+            return;
+        }
+        if (t->n > 0)
+            memcpy(more, t->s, t->n);
+        t->s = more;
+        t->cap = cap;
+    }
+    if (n > 0)
+        memcpy(t->s + t->n, s, n);
+    t->n += n;
+}
+
+static void put_kept(const kept_text *t, llm_json_out *out) {
+    if (t->n > 0)
+        llm_json_put(out, t->s, t->n);
+}
+
+static ggl_str str_of(const kept_text *t) {
+    return (ggl_str){t->n > 0 ? t->s : "", t->n};
+}
+
+/* --- items -------------------------------------------------------------------------------------- */
+
+/* What depends on the kind of an item. */
+static const struct item_row {
+    const char *prefix;       /* of its id */
+    const char *type, *part;  /* the type of the item, and of its content */
+    const char *delta, *done; /* events */
+} rows[] = {[PART_CONTENT] = {"msg_", "message", "output_text", "response.output_text.delta",
+                              "response.output_text.done"},
+            [PART_REASONING] = {"rs_", "reasoning", "reasoning_text",
+                                "response.reasoning_text.delta", "response.reasoning_text.done"},
+            [PART_CALL] = {"fc_", "function_call", NULL, "response.function_call_arguments.delta",
+                           "response.function_call_arguments.done"}};
+
+/* `"msg_ID_0"`: an id that no other item has. */
+static void put_id(const answer *x, part_kind kind, llm_json_out *out) {
+    char text[80];
+    snprintf(text, sizeof text, "\"%s%s_%d\"", rows[kind].prefix, x->id, state_of(x)->n_items);
+    llm_json_put_text(out, text);
+}
+
+/* The content of a text or of reasoning: `{"type":"output_text","text":..}` */
+static void put_content(const answer *x, part_kind kind, llm_json_out *out) {
+    const responses_state *r = state_of(x);
+    llm_json_put_text(out, "{\"type\":\"");
+    llm_json_put_text(out, rows[kind].part);
+    llm_json_put_text(out, "\",\"text\":");
+    llm_json_put_string(out, str_of(&r->text));
+    if (kind == PART_CONTENT) {
+        llm_json_put_text(out, ",\"annotations\":[],\"logprobs\":[");
+        put_kept(&r->logprobs, out);
+        llm_json_put_text(out, "]");
+    }
+    llm_json_put_text(out, "}");
+}
+
+/* A text or reasoning; `status`: "in_progress", without content, "completed" or "incomplete". */
+static void put_text_item(const answer *x, part_kind kind, const char *status, llm_json_out *out) {
+    llm_json_put_text(out, "{\"id\":");
+    put_id(x, kind, out);
+    llm_json_put_text(out, ",\"type\":\"");
+    llm_json_put_text(out, rows[kind].type);
+    llm_json_put_text(out, kind == PART_CONTENT ? "\",\"role\":\"assistant\",\"status\":\""
+                                                : "\",\"summary\":[],\"status\":\"");
+    llm_json_put_text(out, status);
+    llm_json_put_text(out, "\",\"content\":[");
+    if (strcmp(status, "in_progress") != 0)
+        put_content(x, kind, out);
+    llm_json_put_text(out, "]}");
+}
+
+static void put_call_item(const answer *x, const answer_part *p, bool complete, llm_json_out *out) {
+    llm_json_put_text(out, "{\"id\":");
+    put_id(x, PART_CALL, out);
+    llm_json_put_text(out, ",\"type\":\"function_call\",\"call_id\":");
+    llm_json_put_string(out, p->id);
+    llm_json_put_text(out, ",\"name\":");
+    llm_json_put_string(out, p->name);
+    llm_json_put_text(out, ",\"arguments\":");
+    llm_json_put_string(out, complete ? p->arguments : (ggl_str){"", 0});
+    llm_json_put_text(out,
+                      complete ? ",\"status\":\"completed\"}" : ",\"status\":\"in_progress\"}");
+}
+
+/* --- events ------------------------------------------------------------------------------------- */
+
+static void begin_event(const answer *x, const char *type, llm_json_out *out) {
+    llm_json_put_text(out, "event: ");
+    llm_json_put_text(out, type);
+    llm_json_put_text(out, "\ndata: {\"type\":\"");
+    llm_json_put_text(out, type);
+    llm_json_put_text(out, "\",\"sequence_number\":");
+    openai_put_int(out, state_of(x)->sequence++);
+}
+
+static void end_event(const answer *x, llm_json_out *out) {
+    llm_json_put_text(out, "}\n\n");
+    out->failed = out->failed || state_of(x)->failed;
+}
+
+/* An event about the open item, or the one that is being added. */
+static void begin_item_event(const answer *x, const char *type, part_kind kind, bool in_content,
+                             llm_json_out *out) {
+    begin_event(x, type, out);
+    llm_json_put_text(out, ",\"output_index\":");
+    openai_put_int(out, state_of(x)->n_items);
+    llm_json_put_text(out, ",\"item_id\":");
+    put_id(x, kind, out);
+    if (in_content)
+        llm_json_put_text(out, ",\"content_index\":0");
+}
+
+static void begin_item(const answer *x, const char *type, llm_json_out *out) {
+    begin_event(x, type, out);
+    llm_json_put_text(out, ",\"output_index\":");
+    openai_put_int(out, state_of(x)->n_items);
+    llm_json_put_text(out, ",\"item\":");
+}
+
+/* Keeps the item that was written at the end of `out`, from `begin` on. */
+static void keep_item(const answer *x, const llm_json_out *out, size_t begin) {
+    responses_state *r = state_of(x);
+    if (out->failed)
+        return;
+    keep(x, &r->output, ",", r->n_items > 0);
+    keep(x, &r->output, out->s + begin, out->n - begin);
+}
+
+/* --- texts and reasoning ------------------------------------------------------------------------ */
+
+static void open_item(const answer *x, part_kind kind, llm_json_out *out) {
+    responses_state *r = state_of(x);
+    r->open = true;
+    r->kind = kind;
+    r->text.n = r->logprobs.n = 0;
+    begin_item(x, "response.output_item.added", out);
+    put_text_item(x, kind, "in_progress", out);
+    end_event(x, out);
+    begin_item_event(x, "response.content_part.added", kind, true, out);
+    llm_json_put_text(out, ",\"part\":");
+    put_content(x, kind, out);
+    end_event(x, out);
+}
+
+static void close_item(const answer *x, bool complete, llm_json_out *out) {
+    responses_state *r = state_of(x);
+    const part_kind kind = r->kind;
+    if (!r->open)
+        return;
+    begin_item_event(x, rows[kind].done, kind, true, out);
+    llm_json_put_text(out, ",\"text\":");
+    llm_json_put_string(out, str_of(&r->text));
+    if (kind == PART_CONTENT) {
+        llm_json_put_text(out, ",\"logprobs\":[");
+        put_kept(&r->logprobs, out);
+        llm_json_put_text(out, "]");
+    }
+    end_event(x, out);
+    begin_item_event(x, "response.content_part.done", kind, true, out);
+    llm_json_put_text(out, ",\"part\":");
+    put_content(x, kind, out);
+    end_event(x, out);
+    begin_item(x, "response.output_item.done", out);
+    const size_t begin = out->n;
+    put_text_item(x, kind, complete ? "completed" : "incomplete", out);
+    keep_item(x, out, begin);
+    end_event(x, out);
+    r->n_items++;
+    r->open = false;
+}
+
+static void add_text(const answer *x, const answer_part *p, llm_json_out *out) {
+    responses_state *r = state_of(x);
+    begin_item_event(x, rows[p->kind].delta, p->kind, true, out);
+    llm_json_put_text(out, ",\"delta\":");
+    llm_json_put_string(out, p->text);
+    if (p->kind == PART_CONTENT) {
+        llm_json_put_text(out, ",\"logprobs\":[");
+        const size_t begin = out->n;
+        if (x->ask->n_top >= 0)
+            openai_put_tokens(x, p->token, p->n_tokens, out);
+        if (!out->failed && out->n > begin) {
+            keep(x, &r->logprobs, ",", r->logprobs.n > 0);
+            keep(x, &r->logprobs, out->s + begin, out->n - begin);
+        }
+        llm_json_put_text(out, "]");
+    }
+    keep(x, &r->text, p->text.s, p->text.n);
+    end_event(x, out);
+}
+
+/* --- calls -------------------------------------------------------------------------------------- */
+
+static void add_call(const answer *x, const answer_part *p, llm_json_out *out) {
+    begin_item(x, "response.output_item.added", out);
+    put_call_item(x, p, false, out);
+    end_event(x, out);
+    begin_item_event(x, rows[PART_CALL].delta, PART_CALL, false, out);
+    llm_json_put_text(out, ",\"delta\":");
+    llm_json_put_string(out, p->arguments);
+    end_event(x, out);
+    begin_item_event(x, rows[PART_CALL].done, PART_CALL, false, out);
+    llm_json_put_text(out, ",\"name\":");
+    llm_json_put_string(out, p->name);
+    llm_json_put_text(out, ",\"arguments\":");
+    llm_json_put_string(out, p->arguments);
+    end_event(x, out);
+    begin_item(x, "response.output_item.done", out);
+    const size_t begin = out->n;
+    put_call_item(x, p, true, out);
+    keep_item(x, out, begin);
+    end_event(x, out);
+    state_of(x)->n_items++;
+}
+
+void openai_responses_part(const answer *x, const answer_choice *c, const answer_part *p,
+                           llm_json_out *out) {
+    const responses_state *r = state_of(x);
+    (void)c;
+    if (r->open && r->kind != p->kind)
+        close_item(x, true, out);
+    if (p->kind == PART_CALL) {
+        add_call(x, p, out);
+        return;
+    }
+    if (!r->open)
+        open_item(x, p->kind, out);
+    add_text(x, p, out);
+}
+
+/* --- the response ------------------------------------------------------------------------------- */
+
+/* Fields of the request that the response repeats, or what they are by default. */
+static void put_repeated(const answer *x, llm_json_out *out) {
+    static const char *const row[][2] = {{"instructions", "null"},
+                                         {"max_output_tokens", "null"},
+                                         {"metadata", "{}"},
+                                         {"parallel_tool_calls", "true"},
+                                         {"reasoning", "{\"effort\":null,\"summary\":null}"},
+                                         {"text", "{\"format\":{\"type\":\"text\"}}"},
+                                         {"tool_choice", "\"auto\""},
+                                         {"tools", "[]"},
+                                         {"top_logprobs", "0"},
+                                         {"user", "null"}};
+    for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
+        const json_value *v = llm_json_get(&x->ask->doc->root, row[k][0]);
+        llm_json_put_text(out, ",\"");
+        llm_json_put_text(out, row[k][0]);
+        llm_json_put_text(out, "\":");
+        if (v && v->kind != JSON_NULL)
+            llm_json_put_value(out, v);
+        else
+            llm_json_put_text(out, row[k][1]);
+    }
+}
+
+static void put_usage(const answer_counts *n, llm_json_out *out) {
+    char text[256];
+    snprintf(text, sizeof text,
+             "{\"input_tokens\":%lld,\"input_tokens_details\":{\"cached_tokens\":%lld},"
+             "\"output_tokens\":%lld,\"output_tokens_details\":{\"reasoning_tokens\":%lld},"
+             "\"total_tokens\":%lld}",
+             (long long)n->n_prompt, (long long)n->n_reused, (long long)n->n_drawn,
+             (long long)n->n_reasoning, (long long)(n->n_prompt + n->n_drawn));
+    llm_json_put_text(out, text);
+}
+
+/* What is known at the end only. */
+static void put_ending(const answer *x, bool ended, llm_json_out *out) {
+    const responses_state *r = state_of(x);
+    llm_json_put_text(out, ",\"output\":[");
+    put_kept(&r->output, out);
+    llm_json_put_text(out, ended && r->cut
+                               ? "],\"incomplete_details\":{\"reason\":\"max_output_tokens\"}"
+                               : "],\"incomplete_details\":null");
+    llm_json_put_text(out, ",\"completed_at\":");
+    if (ended && !r->cut)
+        openai_put_int(out, x->created + (int64_t)x->counts.total_s);
+    else
+        llm_json_put_text(out, "null");
+    llm_json_put_text(out, ",\"usage\":");
+    if (!ended) {
+        llm_json_put_text(out, "null");
+        return;
+    }
+    put_usage(&x->counts, out);
+    llm_json_put_text(out, ",\"timings\":");
+    openai_put_timings(x, NULL, out);
+}
+
+static void put_response(const answer *x, bool ended, llm_json_out *out) {
+    const responses_state *r = state_of(x);
+    llm_json_put_text(out, "{\"id\":\"resp_");
+    llm_json_put_text(out, x->id);
+    llm_json_put_text(out, "\",\"object\":\"response\",\"created_at\":");
+    openai_put_int(out, x->created);
+    llm_json_put_text(out, ",\"status\":\"");
+    llm_json_put_text(out, !ended ? "in_progress" : r->cut ? "incomplete" : "completed");
+    llm_json_put_text(out, "\",\"model\":");
+    openai_put_model(x, out);
+    llm_json_put_text(out, ",\"temperature\":");
+    put_shortest(out, x->ask->sampling.temp);
+    llm_json_put_text(out, ",\"top_p\":");
+    put_shortest(out, x->ask->sampling.top_p);
+    put_repeated(x, out);
+    llm_json_put_text(out, ",\"background\":false,\"error\":null,\"previous_response_id\":null,"
+                           "\"service_tier\":\"default\",\"store\":false,"
+                           "\"truncation\":\"disabled\"");
+    put_ending(x, ended, out);
+    llm_json_put_text(out, "}");
+    out->failed = out->failed || r->failed;
+}
+
+static void put_response_event(const answer *x, const char *type, bool ended, llm_json_out *out) {
+    begin_event(x, type, out);
+    llm_json_put_text(out, ",\"response\":");
+    put_response(x, ended, out);
+    end_event(x, out);
+}
+
+void openai_responses_begin(const answer *x, llm_json_out *out) {
+    put_response_event(x, "response.created", false, out);
+    put_response_event(x, "response.in_progress", false, out);
+}
+
+void openai_responses_end_choice(const answer *x, const answer_choice *c, llm_json_out *out) {
+    responses_state *r = state_of(x);
+    r->cut =
+        c->finish == FINISH_LENGTH || c->finish == FINISH_CANCELLED || c->finish == FINISH_DEADLINE;
+    close_item(x, !r->cut, out);
+}
+
+void openai_responses_end(const answer *x, llm_json_out *out) {
+    put_response_event(x, state_of(x)->cut ? "response.incomplete" : "response.completed", true,
+                       out);
+}
+
+void openai_responses_whole(const answer *x, llm_json_out *out) {
+    const answer_choice *c = &x->choice[0];
+    llm_json_out events = {0};
+    for (size_t i = 0; i < c->n_parts; i++) {
+        openai_responses_part(x, c, &c->part[i], &events);
+        if (!events.failed)
+            events.n = 0;
+    }
+    openai_responses_end_choice(x, c, &events);
+    out->failed = out->failed || events.failed;
+    ggl_free(events.s);
+    put_response(x, true, out);
+}
+
+/* In a stream the error is an event with the members of both forms: those of the API's event, and "error",
+ * at which its clients raise an exception. */
+void openai_responses_error(const api_error *e, bool in_stream, llm_json_out *out) {
+    if (!in_stream) {
+        openai_error(e, false, out);
+        return;
+    }
+    llm_json_put_text(out,
+                      "event: error\ndata: {\"type\":\"error\",\"sequence_number\":0,\"code\":");
+    llm_json_put_string(out, (ggl_str){e->type, strlen(e->type)});
+    llm_json_put_text(out, ",\"message\":");
+    llm_json_put_string(out, (ggl_str){e->message, strlen(e->message)});
+    llm_json_put_text(out, ",\"param\":null,\"error\":");
+    openai_put_error(e, out);
+    llm_json_put_text(out, "}\n\n");
+}

@@ -1,0 +1,206 @@
+/* OpenAI's /v1/responses, without storage on the server: the request. */
+#include "api_openai_responses.h"
+
+#include "api_openai_input.h"
+#include "server.h"
+
+enum { MOST_TOP_LOGPROBS = 20 };
+
+static ggl_status read_max(ask *a, const json_value *v, const server_facts *facts, ggl_error *err) {
+    (void)facts;
+    if (v->kind != JSON_NUMBER || !v->whole || v->number < 1)
+        return ggl_fail(err, GGL_USAGE, "\"max_output_tokens\" must be a number of tokens");
+    a->n_max = (int64_t)v->number;
+    return GGL_OK;
+}
+
+static ggl_status read_parallel(ask *a, const json_value *v, const server_facts *facts,
+                                ggl_error *err) {
+    (void)facts;
+    if (v->kind != JSON_BOOL)
+        return ggl_fail(err, GGL_USAGE, "\"parallel_tool_calls\" must be true or false");
+    a->one_call = !v->flag;
+    return GGL_OK;
+}
+
+static ggl_status is_medium(ask *a, const json_value *v, const server_facts *facts,
+                            ggl_error *err) {
+    (void)a, (void)facts;
+    return llm_json_is(v, "medium") ? GGL_OK : ggl_fail(err, GGL_UNSUPPORTED, "not supported");
+}
+
+static ggl_status is_auto(ask *a, const json_value *v, const server_facts *facts, ggl_error *err) {
+    (void)a, (void)facts;
+    return llm_json_is(v, "auto") ? GGL_OK : ggl_fail(err, GGL_UNSUPPORTED, "not supported");
+}
+
+static ggl_status is_disabled(ask *a, const json_value *v, const server_facts *facts,
+                              ggl_error *err) {
+    (void)a, (void)facts;
+    return llm_json_is(v, "disabled") ? GGL_OK : ggl_fail(err, GGL_UNSUPPORTED, "not supported");
+}
+
+static ggl_status read_format(ask *a, const json_value *v, const server_facts *facts,
+                              ggl_error *err) {
+    (void)facts;
+    return openai_read_format(a, v, OPENAI_FLAT, err);
+}
+
+static ggl_status read_text(ask *a, const json_value *v, const server_facts *facts,
+                            ggl_error *err) {
+    static const field fields[] = {{"format", FIELD_FN, .fn = read_format},
+                                   {"verbosity", FIELD_REFUSED, .fn = is_medium,
+                                    .why = "say in a message how long the answer should be"},
+                                   {0}};
+    const char *param;
+    const ggl_status st = read_fields(a, v, fields, facts, &param, err);
+    return st == GGL_OK ? st : ggl_within(err, st, "text");
+}
+
+/* The effort is read later, for the template. */
+static ggl_status read_reasoning(ask *a, const json_value *v, const server_facts *facts,
+                                 ggl_error *err) {
+    static const char why[] = "reasoning is given as it is; use \"auto\" or leave it out";
+    static const field fields[] = {
+        {"effort", .kind = FIELD_IGNORED},
+        {"summary", FIELD_REFUSED, .fn = is_auto, .why = why},
+        {"generate_summary", FIELD_REFUSED, .fn = is_auto, .why = why},
+        {"context", FIELD_REFUSED, .fn = is_auto, .why = "give the reasoning items in \"input\""},
+        {"mode", FIELD_REFUSED, .fn = is_auto, .why = "use \"effort\""},
+        {0}};
+    const char *param;
+    const ggl_status st = read_fields(a, v, fields, facts, &param, err);
+    return st == GGL_OK ? st : ggl_within(err, st, "reasoning");
+}
+
+/* What belongs to items that this server does not make is never in an answer; reasoning is, unencrypted. */
+static ggl_status read_include(ask *a, const json_value *v, const server_facts *facts,
+                               ggl_error *err) {
+    static const char *const known[] = {"message.output_text.logprobs",
+                                        "reasoning.encrypted_content",
+                                        "file_search_call.results",
+                                        "web_search_call.results",
+                                        "web_search_call.action.sources",
+                                        "message.input_image.image_url",
+                                        "computer_call_output.output.image_url",
+                                        "code_interpreter_call.outputs"};
+    enum { N = sizeof known / sizeof *known };
+    (void)facts;
+    for (size_t i = 0; v->kind == JSON_ARRAY && i < v->n; i++) {
+        size_t k = 0;
+        while (k < N && !llm_json_is(&v->item[i], known[k]))
+            k++;
+        if (k == N)
+            return ggl_fail(err, GGL_USAGE,
+                            "\"include\": element %zu is not known; there is \"%s\"", i, known[0]);
+        openai_own_of(a)->logprobs = openai_own_of(a)->logprobs || k == 0;
+    }
+    return v->kind == JSON_ARRAY ? GGL_OK : ggl_fail(err, GGL_USAGE, "\"include\" must be a list");
+}
+
+static ggl_status read_top_logprobs(ask *a, const json_value *v, const server_facts *facts,
+                                    ggl_error *err) {
+    (void)facts;
+    if (v->kind != JSON_NUMBER || !v->whole || v->number < 0 || v->number > MOST_TOP_LOGPROBS)
+        return ggl_fail(err, GGL_USAGE, "\"top_logprobs\" must be an integer from 0 to %d",
+                        MOST_TOP_LOGPROBS);
+    openai_own_of(a)->top_logprobs = (int64_t)v->number;
+    return GGL_OK;
+}
+
+static ggl_status check_string(ask *a, const json_value *v, const server_facts *facts,
+                               ggl_error *err) {
+    (void)a, (void)facts;
+    return v->kind == JSON_STRING ? GGL_OK
+                                  : ggl_fail(err, GGL_USAGE, "\"instructions\" must be a string");
+}
+
+static const field fields[] = {
+    {"model", FIELD_FN, .fn = openai_field_model},
+    {"input", FIELD_FN, .fn = field_any}, /* after the others */
+    {"instructions", FIELD_FN, .fn = check_string},
+    {"stream", FIELD_BOOL, .at = FIELD_AT(stream)},
+    {"stream_options", FIELD_FN, .fn = openai_field_stream_options},
+    {"max_output_tokens", FIELD_FN, .fn = read_max},
+#include "fields_sampling.def"
+    {"text", FIELD_FN, .fn = read_text},
+#include "fields_llamacpp.def"
+    {"stop", .kind = FIELD_STOPS},
+    {"include", FIELD_FN, .fn = read_include},
+    {"top_logprobs", FIELD_FN, .fn = read_top_logprobs},
+    {"tools", FIELD_FN, .fn = field_any},
+    {"tool_choice", FIELD_FN, .fn = field_any},
+    {"parallel_tool_calls", FIELD_FN, .fn = read_parallel},
+    {"reasoning", FIELD_FN, .fn = read_reasoning},
+    {"truncation", FIELD_REFUSED, .fn = is_disabled,
+     .why = "the server drops no part of a conversation; shorten it, or set \"disabled\""},
+    {"store", FIELD_REFUSED, .fn = field_is_false, .why = "the server stores no answers"},
+    {"background", FIELD_REFUSED, .fn = field_is_false, .why = "use \"stream\""},
+    {"previous_response_id", FIELD_REFUSED,
+     .why = "the server stores no answers; give the whole conversation in \"input\""},
+    {"conversation", FIELD_REFUSED,
+     .why = "the server stores no conversations; give all of it in \"input\""},
+    {"prompt", FIELD_REFUSED, .why = "the server stores no prompts; use \"instructions\""},
+    {"context_management", FIELD_REFUSED, .why = "shorten the conversation in \"input\""},
+    {"moderation", FIELD_REFUSED, .why = "the server does not moderate"},
+    {"max_tool_calls", .kind = FIELD_IGNORED}, /* limits tools that the server would run */
+    {"metadata", .kind = FIELD_IGNORED},
+    {"user", .kind = FIELD_IGNORED},
+    {"safety_identifier", .kind = FIELD_IGNORED},
+    {"service_tier", .kind = FIELD_IGNORED},
+    {"prompt_cache_key", .kind = FIELD_IGNORED},
+    {"prompt_cache_options", .kind = FIELD_IGNORED},
+    {"prompt_cache_retention", .kind = FIELD_IGNORED},
+    {0}};
+
+static ggl_status put_effort(ask *a, llm_json_out *out, ggl_error *err) {
+    const json_value *effort = llm_json_get(llm_json_get(&a->doc->root, "reasoning"), "effort");
+    return effort && effort->kind != JSON_NULL ? openai_put_effort(out, effort, NULL, err) : GGL_OK;
+}
+
+static ggl_status read_talk(ask *a, const server_facts *facts, const char **param, ggl_error *err) {
+    llm_json_out out = {0};
+    ggl_status st = openai_read_tools(a, OPENAI_FLAT, facts, param, err);
+    if (st == GGL_OK) {
+        *param = "input";
+        st = openai_put_input(a, &out, err);
+    }
+    if (st == GGL_OK) {
+        *param = "reasoning";
+        st = put_effort(a, &out, err);
+    }
+    if (st != GGL_OK) {
+        ggl_free(out.s);
+        return st;
+    }
+    *param = "tools";
+    return openai_end_talk(a, &out, err);
+}
+
+static ggl_status read_responses(ask *a, const server_facts *facts, const char **param,
+                                 ggl_error *err) {
+    *param = NULL;
+    ggl_status st = openai_begin(a, ASK_CHAT, err);
+    if (st == GGL_OK)
+        st = read_fields(a, &a->doc->root, fields, facts, param, err);
+    if (st == GGL_OK && (openai_own_of(a)->logprobs || openai_own_of(a)->top_logprobs > 0))
+        a->n_top = (int)(openai_own_of(a)->top_logprobs > 0 ? openai_own_of(a)->top_logprobs : 0);
+    if (st == GGL_OK)
+        st = read_talk(a, facts, param, err);
+    if (st == GGL_OK)
+        *param = NULL;
+    return st;
+}
+
+const dialect api_openai_responses = {.name = "openai_responses",
+                                      .fields = fields,
+                                      .stream_type = "text/event-stream",
+                                      .read = read_responses,
+                                      .whole = openai_responses_whole,
+                                      .begin = openai_responses_begin,
+                                      .part = openai_responses_part,
+                                      .end_choice = openai_responses_end_choice,
+                                      .end = openai_responses_end,
+                                      .alive = openai_alive,
+                                      .error = openai_responses_error,
+                                      .own_size = sizeof(responses_state)};

@@ -1,0 +1,325 @@
+/* Reads what OpenAI's requests share: limits, contents, tools and formats. */
+#include <stdio.h>
+
+#include "api_openai.h"
+#include "ggl/nearest.h"
+
+enum { MOST_PROMPTS = 2048 };
+
+ggl_status openai_begin(ask *a, ask_kind kind, ggl_error *err) {
+    openai_own *own = ggl_arena_alloc(&a->arena, 1, sizeof *own);
+    if (!own)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a request");
+    own->top_logprobs = -1;
+    own->arena = &a->arena;
+    a->kind = kind;
+    a->own = own;
+    return GGL_OK;
+}
+
+/* --- fields ------------------------------------------------------------------------------------- */
+
+ggl_status openai_field_model(ask *a, const json_value *v, const server_facts *facts,
+                              ggl_error *err) {
+    (void)facts;
+    if (v->kind != JSON_STRING || memchr(v->s, 0, v->n))
+        return ggl_fail(err, GGL_USAGE, "\"model\" must be a string");
+    a->model = ggl_arena_strndup(&a->arena, v->s, v->n);
+    return a->model ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory for a request");
+}
+
+static ggl_status set_max(ask *a, const json_value *v, const char *name, ggl_error *err) {
+    openai_own *own = openai_own_of(a);
+    if (v->kind != JSON_NUMBER || !v->whole || v->number < -1)
+        return ggl_fail(err, GGL_USAGE,
+                        "\"%s\" must be a number of tokens, or -1: until the context is full",
+                        name);
+    if (own->has_max && a->n_max != (int64_t)v->number)
+        return ggl_fail(err, GGL_USAGE, "\"%s\" and \"%s\" are two names of one limit, but differ",
+                        own->max_field, name);
+    own->has_max = true;
+    own->max_field = name;
+    a->n_max = (int64_t)v->number;
+    return GGL_OK;
+}
+
+ggl_status openai_field_max_tokens(ask *a, const json_value *v, const server_facts *facts,
+                                   ggl_error *err) {
+    (void)facts;
+    return set_max(a, v, "max_tokens", err);
+}
+
+ggl_status openai_field_max_completion_tokens(ask *a, const json_value *v,
+                                              const server_facts *facts, ggl_error *err) {
+    (void)facts;
+    return set_max(a, v, "max_completion_tokens", err);
+}
+
+ggl_status openai_field_n_predict(ask *a, const json_value *v, const server_facts *facts,
+                                  ggl_error *err) {
+    (void)facts;
+    return set_max(a, v, "n_predict", err);
+}
+
+ggl_status openai_field_timings_per_token(ask *a, const json_value *v, const server_facts *facts,
+                                          ggl_error *err) {
+    (void)facts;
+    if (v->kind != JSON_BOOL)
+        return ggl_fail(err, GGL_USAGE, "\"timings_per_token\" must be true or false");
+    openai_own_of(a)->timings_per_token = v->flag;
+    return GGL_OK;
+}
+
+ggl_status openai_field_stream_options(ask *a, const json_value *v, const server_facts *facts,
+                                       ggl_error *err) {
+    static const field fields[] = {
+        {"include_usage", FIELD_BOOL, .at = FIELD_AT(stream_usage)},
+        {"include_obfuscation", FIELD_REFUSED, .fn = field_is_false,
+         .why = "chunks are as long as their text; leave it out or set it to false"},
+        {0}};
+    const char *param;
+    const ggl_status st = read_fields(a, v, fields, facts, &param, err);
+    return st == GGL_OK ? st : ggl_within(err, st, "stream_options");
+}
+
+/* --- contents ----------------------------------------------------------------------------------- */
+
+/* Types of the parts of a content, and the member with their text; NULL: they are not text. */
+static const struct {
+    const char *type, *text;
+} part_types[] = {
+    {"text", "text"},         {"input_text", "text"},     {"output_text", "text"},
+    {"summary_text", "text"}, {"reasoning_text", "text"}, {"refusal", "refusal"},
+    {"image_url", NULL},      {"input_image", NULL},      {"input_audio", NULL},
+    {"audio_url", NULL},      {"input_video", NULL},      {"video_url", NULL},
+    {"file", NULL},           {"input_file", NULL},       {"computer_screenshot", NULL}};
+
+/* The names that a part of text may have. */
+static const field part_fields[] = {{"type", .kind = FIELD_IGNORED},
+                                    {"text", .kind = FIELD_IGNORED},
+                                    {"refusal", .kind = FIELD_IGNORED},
+                                    {"annotations", .kind = FIELD_IGNORED},
+                                    {"logprobs", .kind = FIELD_IGNORED},
+                                    {"cache_control", .kind = FIELD_IGNORED},
+                                    {"prompt_cache_breakpoint", .kind = FIELD_IGNORED},
+                                    {0}};
+
+/* Finds the text of a part. */
+static ggl_status part_text(ask *a, const json_value *part, ggl_str *text, ggl_error *err) {
+    enum { N = sizeof part_types / sizeof *part_types };
+    const json_value *type = llm_json_get_kind(part, "type", JSON_STRING);
+    const char *param;
+    size_t k = 0;
+    if (!type)
+        return ggl_fail(err, GGL_USAGE, "a part must be an object with a \"type\"");
+    while (k < N && !llm_json_is(type, part_types[k].type))
+        k++;
+    if (k == N)
+        return ggl_fail(err, GGL_USAGE, "\"%.*s\" is no type of a part; use \"text\"",
+                        (int)(type->n < 40 ? type->n : 40), type->s);
+    if (!part_types[k].text)
+        return ggl_fail(err, GGL_UNSUPPORTED, "\"%s\" is not supported: the model reads only text",
+                        part_types[k].type);
+    const json_value *v = llm_json_get_kind(part, part_types[k].text, JSON_STRING);
+    if (!v)
+        return ggl_fail(err, GGL_USAGE, "a part of type \"%s\" needs \"%s\", a string",
+                        part_types[k].type, part_types[k].text);
+    *text = json_str(v);
+    return read_fields(a, part, part_fields, NULL, &param, err);
+}
+
+static ggl_status join_parts(ask *a, llm_json_out *text, const json_value *list, const char *where,
+                             ggl_error *err) {
+    for (size_t i = 0; i < list->n; i++) {
+        ggl_str s = {0};
+        const ggl_status st = part_text(a, &list->item[i], &s, err);
+        if (st != GGL_OK)
+            return ggl_within(err, st, "%s: content[%zu]", where, i);
+        llm_json_put(text, "\n", i > 0);
+        llm_json_put(text, s.s, s.n);
+    }
+    return GGL_OK;
+}
+
+ggl_status openai_put_content(ask *a, llm_json_out *out, const json_value *content,
+                              const char *where, ggl_error *err) {
+    llm_json_out text = {0};
+    ggl_status st = GGL_OK;
+    if (!content || content->kind == JSON_NULL)
+        llm_json_put_string(out, (ggl_str){"", 0});
+    else if (content->kind == JSON_STRING)
+        llm_json_put_string(out, json_str(content));
+    else if (content->kind == JSON_ARRAY) {
+        st = join_parts(a, &text, content, where, err);
+        llm_json_put_string(out, (ggl_str){text.n ? text.s : "", text.n});
+        out->failed = out->failed || text.failed;
+        ggl_free(text.s);
+    } else
+        st = ggl_fail(err, GGL_USAGE, "%s: \"content\" must be a string or a list of parts, not %s",
+                      where, llm_json_kind_text((json_kind)content->kind));
+    return st;
+}
+
+/* --- calls -------------------------------------------------------------------------------------- */
+
+/* Text that is no JSON object stays a string: models write such calls, too. */
+static void put_arguments(llm_json_out *out, const json_value *arguments) {
+    llm_json *doc = NULL;
+    ggl_status st = GGL_FORMAT;
+    if (!arguments || arguments->kind == JSON_NULL ||
+        (arguments->kind == JSON_STRING && arguments->n == 0)) {
+        llm_json_put_text(out, "{}");
+        return;
+    }
+    if (arguments->kind == JSON_STRING)
+        st = llm_json_parse(&doc, arguments->s, arguments->n, "arguments", NULL);
+    llm_json_put_value(out, st == GGL_OK && doc->root.kind == JSON_OBJECT ? &doc->root : arguments);
+    out->failed = out->failed || st == GGL_NOMEM;
+    llm_json_free(doc);
+}
+
+void openai_put_call(llm_json_out *out, ggl_str id, ggl_str name, const json_value *arguments) {
+    llm_json_put_text(out, "{\"id\":");
+    llm_json_put_string(out, id);
+    llm_json_put_text(out, ",\"type\":\"function\",\"function\":{\"name\":");
+    llm_json_put_string(out, name);
+    llm_json_put_text(out, ",\"arguments\":");
+    put_arguments(out, arguments);
+    llm_json_put_text(out, "}}");
+}
+
+/* --- formats ------------------------------------------------------------------------------------ */
+
+static const field format_fields[] = {{"type", .kind = FIELD_IGNORED},
+                                      {"json_schema", .kind = FIELD_IGNORED},
+                                      {"name", .kind = FIELD_IGNORED},
+                                      {"description", .kind = FIELD_IGNORED},
+                                      {"schema", .kind = FIELD_IGNORED},
+                                      {"strict", .kind = FIELD_IGNORED},
+                                      {0}};
+
+/* The schema of a format: in "json_schema", or, flat and in llama.cpp's form, in the format itself. */
+static ggl_status read_schema(ask *a, const json_value *v, openai_style style, ggl_error *err) {
+    const json_value *inner = llm_json_get(v, "json_schema"), *schema;
+    const char *param;
+    if (inner && style == OPENAI_NESTED) {
+        const ggl_status st = read_fields(a, inner, format_fields, NULL, &param, err);
+        if (st != GGL_OK)
+            return ggl_within(err, st, "json_schema");
+        v = inner;
+    }
+    schema = llm_json_get(v, "schema");
+    if (!schema || (schema->kind != JSON_OBJECT && schema->kind != JSON_BOOL))
+        return ggl_fail(err, GGL_USAGE, "a format of type \"json_schema\" needs a \"schema\"");
+    return ask_set_form(a, ASK_SCHEMA, schema, err);
+}
+
+ggl_status openai_read_format(ask *a, const json_value *v, openai_style style, ggl_error *err) {
+    const char *param;
+    const ggl_status st = read_fields(a, v, format_fields, NULL, &param, err);
+    const json_value *type = llm_json_get_kind(v, "type", JSON_STRING);
+    if (st != GGL_OK)
+        return st;
+    if (type && llm_json_is(type, "text"))
+        return GGL_OK;
+    if (type && llm_json_is(type, "json_schema"))
+        return read_schema(a, v, style, err);
+    if (type && llm_json_is(type, "json_object"))
+        return llm_json_get(v, "schema") ? read_schema(a, v, style, err)
+                                         : ask_set_form(a, ASK_JSON, v, err);
+    return ggl_fail(err, GGL_USAGE,
+                    "\"type\" must be \"text\", \"json_object\" or \"json_schema\"; for grammars "
+                    "there is the field \"grammar\"");
+}
+
+/* --- variables of the template ------------------------------------------------------------------ */
+
+ggl_status openai_put_effort(llm_json_out *out, const json_value *effort, const json_value *kwargs,
+                             ggl_error *err) {
+    static const char *const known[] = {"none", "minimal", "low", "medium", "high", "xhigh", "max"};
+    enum { N = sizeof known / sizeof *known };
+    size_t k = 0;
+    while (k < N && !llm_json_is(effort, known[k]))
+        k++;
+    if (k == N)
+        return ggl_fail(err, GGL_USAGE,
+                        "the effort of reasoning must be \"none\", \"minimal\", \"low\", "
+                        "\"medium\", \"high\", \"xhigh\" or \"max\"");
+    const char *name = k == 0 ? "enable_thinking" : "reasoning_effort";
+    if (llm_json_get(kwargs, name))
+        return GGL_OK;
+    llm_json_put_text(out, k == 0 ? ",\"enable_thinking\":false" : ",\"reasoning_effort\":");
+    if (k > 0)
+        llm_json_put_value(out, effort);
+    return GGL_OK;
+}
+
+ggl_status openai_end_talk(ask *a, llm_json_out *out, ggl_error *err) {
+    if (a->tools.s && a->form != ASK_ANY) {
+        ggl_free(out->s);
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "tools cannot be called while the whole answer must fit a format; leave "
+                        "out one of them, or set \"tool_choice\" to \"none\"");
+    }
+    if (a->tools.s) {
+        llm_json_put_text(out, ",\"tools\":");
+        llm_json_put(out, a->tools.s, a->tools.n);
+    }
+    llm_json_put_text(out, "}");
+    return ask_keep(a, out, &a->talk, err);
+}
+
+/* --- texts and tokens --------------------------------------------------------------------------- */
+
+static ggl_status read_ids(ask *a, const json_value *list, ask_prompt *p, const char *name,
+                           const server_facts *facts, ggl_error *err) {
+    int32_t *id = ggl_arena_alloc(&a->arena, (size_t)list->n + 1, sizeof *id);
+    if (!id)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for \"%s\"", name);
+    for (size_t i = 0; i < list->n; i++) {
+        const json_value *v = &list->item[i];
+        if (v->kind != JSON_NUMBER || !v->whole || v->number < 0 ||
+            v->number >= (double)facts->n_vocab)
+            return ggl_fail(err, GGL_USAGE,
+                            "\"%s\": element %zu is no token; the vocabulary has 0 to %lld", name,
+                            i, (long long)facts->n_vocab - 1);
+        id[i] = (int32_t)v->number;
+    }
+    *p = (ask_prompt){.id = id, .n = list->n};
+    return GGL_OK;
+}
+
+ggl_status openai_read_prompts(ask *a, const json_value *v, const char *name,
+                               const server_facts *facts, ggl_error *err) {
+    const bool one = v->kind == JSON_STRING ||
+                     (v->kind == JSON_ARRAY && v->n > 0 && v->item[0].kind == JSON_NUMBER);
+    const size_t n = one ? 1 : v->n;
+    if (!one && (v->kind != JSON_ARRAY || v->n == 0))
+        return ggl_fail(err, GGL_USAGE,
+                        "\"%s\" must be a string, a list of strings, a list of tokens or a list of "
+                        "such lists, and not empty",
+                        name);
+    if (n > MOST_PROMPTS)
+        return ggl_fail(err, GGL_USAGE, "\"%s\" has %zu elements; at most %d are supported", name,
+                        n, MOST_PROMPTS);
+    ask_prompt *p = ggl_arena_alloc(&a->arena, n, sizeof *p);
+    if (!p)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for \"%s\"", name);
+    for (size_t i = 0; i < n; i++) {
+        const json_value *x = one ? v : &v->item[i];
+        ggl_status st = GGL_OK;
+        if (x->kind == JSON_STRING)
+            p[i].text = json_str(x);
+        else if (x->kind == JSON_ARRAY)
+            st = read_ids(a, x, &p[i], name, facts, err);
+        else
+            st = ggl_fail(err, GGL_USAGE,
+                          "\"%s\": element %zu is %s, not a string or a list of tokens", name, i,
+                          llm_json_kind_text((json_kind)x->kind));
+        if (st != GGL_OK)
+            return st;
+    }
+    a->prompt = p;
+    a->n_prompts = n;
+    return GGL_OK;
+}

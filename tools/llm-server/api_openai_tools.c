@@ -1,0 +1,280 @@
+/* Reads the tools of OpenAI's requests, and which of them may or must be called. */
+#include "api_openai.h"
+#include "ggl/index.h"
+
+enum { MAX_NAME = 256 };
+
+/* What "tool_choice" says. */
+typedef struct tool_rule {
+    ask_tools choice;
+    ggl_str name;              /* ASK_TOOLS_NAMED */
+    const json_value *allowed; /* a list of tools; NULL: all of them */
+} tool_rule;
+
+/* The object that describes a function. */
+static const json_value *function_of(const json_value *tool, openai_style style) {
+    return style == OPENAI_FLAT ? tool : llm_json_get_kind(tool, "function", JSON_OBJECT);
+}
+
+static ggl_status name_of(const json_value *tool, openai_style style, ggl_str *name,
+                          ggl_error *err) {
+    const json_value *type = llm_json_get_kind(tool, "type", JSON_STRING);
+    const json_value *v = llm_json_get_kind(function_of(tool, style), "name", JSON_STRING);
+    if (!type)
+        return ggl_fail(err, GGL_USAGE, "a tool must be an object with a \"type\"");
+    if (!llm_json_is(type, "function"))
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "tools of type \"%.*s\" are not supported; the server runs no tools, give "
+                        "functions",
+                        (int)(type->n < 40 ? type->n : 40), type->s);
+    if (!v || v->n == 0 || v->n > MAX_NAME)
+        return ggl_fail(err, GGL_USAGE, "a function needs a \"name\" of 1 to %d bytes", MAX_NAME);
+    *name = json_str(v);
+    return GGL_OK;
+}
+
+/* --- tools -------------------------------------------------------------------------------------- */
+
+static ggl_status check_bool(ask *a, const json_value *v, const server_facts *facts,
+                             ggl_error *err) {
+    (void)a, (void)facts;
+    return v->kind == JSON_BOOL ? GGL_OK
+                                : ggl_fail(err, GGL_USAGE, "\"strict\" must be true or false");
+}
+
+static ggl_status check_string(ask *a, const json_value *v, const server_facts *facts,
+                               ggl_error *err) {
+    (void)a, (void)facts;
+    return v->kind == JSON_STRING
+               ? GGL_OK
+               : ggl_fail(err, GGL_USAGE, "\"name\" and \"description\" must be strings");
+}
+
+static ggl_status check_schema(ask *a, const json_value *v, const server_facts *facts,
+                               ggl_error *err) {
+    (void)a, (void)facts;
+    return v->kind == JSON_OBJECT
+               ? GGL_OK
+               : ggl_fail(err, GGL_USAGE, "\"parameters\" must be a schema, an object");
+}
+
+/* Callers are the model alone: ["direct"]. */
+static ggl_status check_callers(ask *a, const json_value *v, const server_facts *facts,
+                                ggl_error *err) {
+    (void)a, (void)facts;
+    return v->kind == JSON_ARRAY && v->n == 1 && llm_json_is(v->item, "direct")
+               ? GGL_OK
+               : ggl_fail(err, GGL_UNSUPPORTED, "not supported");
+}
+
+static const field tool_fields[] = {{"type", .kind = FIELD_IGNORED},
+                                    {"function", .kind = FIELD_IGNORED},
+                                    {"cache_control", .kind = FIELD_IGNORED},
+                                    {0}};
+
+static const field function_fields[] = {
+    {"type", .kind = FIELD_IGNORED},
+    {"name", FIELD_FN, .fn = check_string},
+    {"description", FIELD_FN, .fn = check_string},
+    {"parameters", FIELD_FN, .fn = check_schema},
+    {"strict", FIELD_FN, .fn = check_bool},
+    {"output_schema", .kind = FIELD_IGNORED},
+    {"defer_loading", FIELD_REFUSED, .fn = field_is_false, .why = "give the tools that are needed"},
+    {"allowed_callers", FIELD_REFUSED, .fn = check_callers, .why = "the model alone calls tools"},
+    {0}};
+
+static void put_member(llm_json_out *out, const char *name, const json_value *v) {
+    if (!v || v->kind == JSON_NULL)
+        return;
+    llm_json_put_text(out, name);
+    llm_json_put_value(out, v);
+}
+
+/* Writes a tool in the nested form, with the members that templates read. */
+static ggl_status put_tool(ask *a, llm_json_out *out, const json_value *tool, openai_style style,
+                           ggl_error *err) {
+    const json_value *f = function_of(tool, style);
+    const json_value *parameters = llm_json_get(f, "parameters");
+    const char *param;
+    ggl_status st = GGL_OK;
+    if (style == OPENAI_NESTED)
+        st = read_fields(a, tool, tool_fields, NULL, &param, err);
+    if (st == GGL_OK)
+        st = read_fields(a, f, function_fields, NULL, &param, err);
+    if (st != GGL_OK)
+        return st;
+    llm_json_put_text(out, "{\"type\":\"function\",\"function\":{\"name\":");
+    llm_json_put_value(out, llm_json_get(f, "name"));
+    put_member(out, ",\"description\":", llm_json_get(f, "description"));
+    if (parameters && parameters->kind == JSON_OBJECT)
+        put_member(out, ",\"parameters\":", parameters);
+    else
+        llm_json_put_text(out, ",\"parameters\":{\"type\":\"object\",\"properties\":{}}");
+    llm_json_put_text(out, "}}");
+    return GGL_OK;
+}
+
+/* --- the choice --------------------------------------------------------------------------------- */
+
+static ggl_status bad_choice(ggl_error *err) {
+    return ggl_fail(err, GGL_USAGE,
+                    "\"tool_choice\" must be \"none\", \"auto\", \"required\", or an object that "
+                    "names a function or the allowed tools");
+}
+
+static bool read_mode(const json_value *v, ask_tools *choice) {
+    static const struct {
+        const char *name;
+        ask_tools choice;
+    } rows[] = {
+        {"none", ASK_TOOLS_NONE}, {"auto", ASK_TOOLS_AUTO}, {"required", ASK_TOOLS_REQUIRED}};
+    for (size_t k = 0; v && k < sizeof rows / sizeof *rows; k++)
+        if (llm_json_is(v, rows[k].name)) {
+            *choice = rows[k].choice;
+            return true;
+        }
+    return false;
+}
+
+static ggl_status read_choice(const json_value *v, openai_style style, tool_rule *rule,
+                              ggl_error *err) {
+    const json_value *type = llm_json_get_kind(v, "type", JSON_STRING);
+    if (read_mode(v, &rule->choice))
+        return GGL_OK;
+    if (type && llm_json_is(type, "allowed_tools")) {
+        const json_value *o = style == OPENAI_FLAT ? v : llm_json_get(v, "allowed_tools");
+        rule->allowed = llm_json_get_kind(o, "tools", JSON_ARRAY);
+        if (!rule->allowed || !read_mode(llm_json_get(o, "mode"), &rule->choice))
+            return ggl_fail(err, GGL_USAGE,
+                            "a \"tool_choice\" of type \"allowed_tools\" needs \"mode\", which is "
+                            "\"auto\" or \"required\", and a list \"tools\"");
+        return GGL_OK;
+    }
+    if (!type)
+        return bad_choice(err);
+    rule->choice = ASK_TOOLS_NAMED;
+    const ggl_status st = name_of(v, style, &rule->name, err);
+    return st == GGL_OK ? st : ggl_within(err, st, "tool_choice");
+}
+
+/* --- both together ------------------------------------------------------------------------------ */
+
+typedef struct tool_name { /* begins with the key of the index */
+    ggl_str name;
+    bool used;
+} tool_name;
+
+typedef struct tool_set {
+    tool_name *name;
+    ggl_index index;
+} tool_set;
+
+static ggl_status index_tools(tool_set *s, const json_value *list, openai_style style,
+                              ggl_error *err) {
+    s->name = ggl_calloc((size_t)list->n + 1, sizeof *s->name);
+    ggl_status st =
+        s->name ? ggl_index_init(&s->index, list->n + 1, sizeof *s->name, GGL_INDEX_STRINGS, err)
+                : ggl_fail(err, GGL_NOMEM, "out of memory for tools");
+    for (size_t i = 0; i < list->n && st == GGL_OK; i++) {
+        st = name_of(&list->item[i], style, &s->name[i].name, err);
+        if (st == GGL_OK && ggl_index_put(&s->index, s->name, i) != i)
+            st = ggl_fail(err, GGL_USAGE, "two functions have the name \"%.*s\"",
+                          (int)s->name[i].name.n, s->name[i].name.s);
+        if (st != GGL_OK)
+            return ggl_within(err, st, "tools[%zu]", i);
+        s->name[i].used = true;
+    }
+    return st;
+}
+
+static ggl_status missing(ggl_str name, ggl_error *err) {
+    return ggl_fail(err, GGL_USAGE, "\"tool_choice\" names \"%.*s\", which is not in \"tools\"",
+                    (int)name.n, name.s);
+}
+
+/* Leaves the allowed tools, and looks whether those that are named exist. */
+static ggl_status apply_choice(tool_set *s, size_t n, const tool_rule *rule, openai_style style,
+                               ggl_error *err) {
+    const json_value *allowed = rule->allowed;
+    if (rule->choice == ASK_TOOLS_NAMED &&
+        ggl_index_find(&s->index, s->name, rule->name) == SIZE_MAX)
+        return missing(rule->name, err);
+    for (size_t i = 0; i < n && allowed; i++)
+        s->name[i].used = false;
+    for (size_t i = 0; allowed && i < allowed->n; i++) {
+        ggl_str name = {0};
+        const ggl_status st = name_of(&allowed->item[i], style, &name, err);
+        if (st != GGL_OK)
+            return ggl_within(err, st, "tool_choice: tools[%zu]", i);
+        const size_t k = ggl_index_find(&s->index, s->name, name);
+        if (k == SIZE_MAX)
+            return missing(name, err);
+        s->name[k].used = true;
+    }
+    return GGL_OK;
+}
+
+/* Writes all tools, so that each is checked, and keeps the text of those that are shown to the model. */
+static ggl_status keep_tools(ask *a, const tool_set *s, const json_value *list, openai_style style,
+                             ggl_error *err) {
+    llm_json_out out = {0};
+    ggl_status st = GGL_OK;
+    size_t n_used = 0;
+    llm_json_put_text(&out, "[");
+    for (size_t i = 0; i < list->n && st == GGL_OK; i++) {
+        const size_t before = out.n;
+        llm_json_put_text(&out, n_used > 0 ? "," : "");
+        st = put_tool(a, &out, &list->item[i], style, err);
+        if (st != GGL_OK)
+            (void)ggl_within(err, st, "tools[%zu]", i);
+        n_used += s->name[i].used;
+        out.n = s->name[i].used || out.failed ? out.n : before;
+    }
+    llm_json_put_text(&out, "]");
+    if (st == GGL_OK && n_used == 0 && a->tool_choice >= ASK_TOOLS_REQUIRED)
+        st = ggl_fail(err, GGL_USAGE, "\"tool_choice\" demands a call, but allows no tool");
+    if (n_used == 0)
+        a->tool_choice = ASK_TOOLS_NONE;
+    if (st == GGL_OK && a->tool_choice != ASK_TOOLS_NONE)
+        return ask_keep(a, &out, &a->tools, err);
+    ggl_free(out.s);
+    return st;
+}
+
+ggl_status openai_read_tools(ask *a, openai_style style, const server_facts *facts,
+                             const char **param, ggl_error *err) {
+    const json_value *list = llm_json_get(&a->doc->root, "tools");
+    const json_value *choice = llm_json_get(&a->doc->root, "tool_choice");
+    tool_rule rule = {0};
+    ggl_status st = GGL_OK;
+    (void)facts;
+    *param = "tools";
+    if (list && list->kind != JSON_NULL && list->kind != JSON_ARRAY)
+        return ggl_fail(err, GGL_USAGE, "\"tools\" must be a list");
+    const bool has_tools = list && list->kind == JSON_ARRAY && list->n > 0;
+    if (choice && choice->kind != JSON_NULL) {
+        *param = "tool_choice";
+        st = read_choice(choice, style, &rule, err);
+        if (st == GGL_OK && !has_tools && rule.choice >= ASK_TOOLS_REQUIRED)
+            st = ggl_fail(err, GGL_USAGE,
+                          "\"tool_choice\" demands a call, but there are no \"tools\"");
+    }
+    if (st != GGL_OK || !has_tools)
+        return st;
+    tool_set s = {0};
+    a->tool_choice = rule.choice;
+    a->tool = rule.name;
+    *param = "tools";
+    st = index_tools(&s, list, style, err);
+    if (st == GGL_OK) {
+        *param = "tool_choice";
+        st = apply_choice(&s, list->n, &rule, style, err);
+    }
+    if (st == GGL_OK) {
+        *param = "tools";
+        st = keep_tools(a, &s, list, style, err);
+    }
+    ggl_index_fini(&s.index);
+    ggl_free(s.name);
+    return st;
+}

@@ -1,0 +1,211 @@
+/* Parts of answers that OpenAI's APIs share. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "api_openai.h"
+#include "api_pieces.h"
+
+void openai_put_int(llm_json_out *out, int64_t x) {
+    char text[24];
+    snprintf(text, sizeof text, "%" PRId64, x);
+    llm_json_put_text(out, text);
+}
+
+void openai_put_double(llm_json_out *out, double x) {
+    char text[32] = "null";
+    if (isfinite(x))
+        snprintf(text, sizeof text, "%.17g", x);
+    else if (!isnan(x))
+        snprintf(text, sizeof text, x < 0 ? "-9999" : "9999");
+    llm_json_put_text(out, text);
+}
+
+void openai_put_model(const answer *x, llm_json_out *out) {
+    const char *name = x->ask->model ? x->ask->model : x->facts->model;
+    llm_json_put_string(out, (ggl_str){name, strlen(name)});
+}
+
+void openai_put_head(const answer *x, const char *prefix, const char *object, llm_json_out *out) {
+    llm_json_put_text(out, "{\"id\":\"");
+    llm_json_put_text(out, prefix);
+    llm_json_put_text(out, x->id);
+    llm_json_put_text(out, "\",\"object\":\"");
+    llm_json_put_text(out, object);
+    llm_json_put_text(out, "\",\"created\":");
+    openai_put_int(out, x->created);
+    llm_json_put_text(out, ",\"model\":");
+    openai_put_model(x, out);
+    llm_json_put_text(out, ",\"system_fingerprint\":\"fp_llm_server_" TOOLS_VERSION "\"");
+}
+
+/* --- counts ------------------------------------------------------------------------------------- */
+
+/* Writes names and numbers in turn; a NULL name ends them. */
+typedef struct count {
+    const char *name;
+    int64_t n;
+} count;
+
+static void put_counts(const count *c, llm_json_out *out) {
+    for (; c->name; c++) {
+        llm_json_put_text(out, c->name);
+        openai_put_int(out, c->n);
+    }
+}
+
+void openai_put_usage(const answer_counts *n, llm_json_out *out) {
+    const count rows[] = {
+        {"{\"prompt_tokens\":", n->n_prompt},
+        {",\"completion_tokens\":", n->n_drawn},
+        {",\"total_tokens\":", n->n_prompt + n->n_drawn},
+        {",\"prompt_tokens_details\":{\"cached_tokens\":", n->n_reused},
+        {",\"audio_tokens\":", 0},
+        {"},\"completion_tokens_details\":{\"reasoning_tokens\":", n->n_reasoning},
+        {",\"audio_tokens\":", 0},
+        {",\"accepted_prediction_tokens\":", 0},
+        {",\"rejected_prediction_tokens\":", 0},
+        {NULL, 0}};
+    put_counts(rows, out);
+    llm_json_put_text(out, "}}");
+}
+
+static void put_speed(const char *name, int64_t n, double seconds, llm_json_out *out) {
+    char text[256];
+    snprintf(text, sizeof text,
+             ",\"%s_n\":%" PRId64 ",\"%s_ms\":%.3f,\"%s_per_token_ms\":%.6g,\"%s_per_second\":%.6g",
+             name, n, name, seconds * 1e3, name, n > 0 ? seconds * 1e3 / (double)n : 0, name,
+             seconds > 0 ? (double)n / seconds : 0);
+    llm_json_put_text(out, text);
+}
+
+void openai_put_timings(const answer *x, const answer_choice *c, llm_json_out *out) {
+    answer_choice all = {.n_prompt = x->counts.n_prompt,
+                         .n_reused = x->counts.n_reused,
+                         .n_drawn = x->counts.n_drawn};
+    for (int i = 0; i < x->n_choices && !c; i++) {
+        const answer_choice *one = &x->choice[i];
+        all.prompt_s = fmax(all.prompt_s, one->prompt_s);
+        all.generate_s = fmax(all.generate_s, one->generate_s);
+        all.n_guessed += one->n_guessed;
+        all.n_right += one->n_right;
+    }
+    c = c ? c : &all;
+    put_counts((const count[]){{"{\"cache_n\":", c->n_reused}, {NULL, 0}}, out);
+    put_speed("prompt", c->n_prompt - c->n_reused, c->prompt_s, out);
+    put_speed("predicted", c->n_drawn, c->generate_s, out);
+    if (c->n_guessed > 0)
+        put_counts((const count[]){{",\"draft_n\":", c->n_guessed},
+                                   {",\"draft_n_accepted\":", c->n_right},
+                                   {NULL, 0}},
+                   out);
+    llm_json_put_text(out, "}");
+}
+
+void openai_put_finish(const answer_choice *c, llm_json_out *out) {
+    static const char *const text[] = {
+        [FINISH_STOP] = "\"stop\"",        [FINISH_STOP_STRING] = "\"stop\"",
+        [FINISH_LENGTH] = "\"length\"",    [FINISH_CALLS] = "\"tool_calls\"",
+        [FINISH_CANCELLED] = "\"length\"", [FINISH_DEADLINE] = "\"length\""};
+    llm_json_put_text(out, text[c->finish]);
+}
+
+/* --- tokens ------------------------------------------------------------------------------------- */
+
+/* `"token":..,"id":..,"logprob":..,"bytes":[..]` */
+static void put_token(int32_t id, ggl_str text, double logprob, llm_json_out *out) {
+    llm_json_put_text(out, "\"token\":");
+    llm_json_put_string(out, text);
+    llm_json_put_text(out, ",\"id\":");
+    openai_put_int(out, id);
+    llm_json_put_text(out, ",\"logprob\":");
+    openai_put_double(out, logprob);
+    llm_json_put_text(out, ",\"bytes\":");
+    put_bytes(out, text);
+}
+
+void openai_put_tokens(const answer *x, const answer_token *t, size_t n, llm_json_out *out) {
+    for (size_t i = 0; i < n; i++) {
+        llm_json_put_text(out, i > 0 ? ",{" : "{");
+        put_token(t[i].id, t[i].text, t[i].logprob, out);
+        llm_json_put_text(out, ",\"top_logprobs\":[");
+        for (size_t k = 0; k < t[i].n_top; k++) {
+            llm_json_put_text(out, k > 0 ? ",{" : "{");
+            put_token(t[i].top[k].id, token_text(x->facts, t[i].top[k].id), t[i].top[k].logprob,
+                      out);
+            llm_json_put_text(out, "}");
+        }
+        llm_json_put_text(out, "]}");
+    }
+}
+
+void openai_put_ids(const answer *x, const answer_part *p, size_t n, llm_json_out *out) {
+    bool first = true;
+    if (!x->ask->return_tokens)
+        return;
+    llm_json_put_text(out, ",\"tokens\":[");
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < p[i].n_tokens; k++) {
+            llm_json_put_text(out, first ? "" : ",");
+            openai_put_int(out, p[i].token[k].id);
+            first = false;
+        }
+    llm_json_put_text(out, "]");
+}
+
+void openai_put_texts(const answer_part *p, size_t n, part_kind kind, llm_json_out *out) {
+    llm_json_out text = {0};
+    for (size_t i = 0; i < n; i++)
+        if (p[i].kind == kind)
+            llm_json_put(&text, p[i].text.s, p[i].text.n);
+    llm_json_put_string(out, (ggl_str){text.n ? text.s : "", text.n});
+    out->failed = out->failed || text.failed;
+    ggl_free(text.s);
+}
+
+/* --- the shared functions of dialects ----------------------------------------------------------- */
+
+void openai_alive(const answer *x, llm_json_out *out) {
+    (void)x;
+    llm_json_put_text(out, ": waiting\n\n"); /* a comment: clients skip it */
+}
+
+static void put_nullable(const char *s, llm_json_out *out) {
+    if (s)
+        llm_json_put_string(out, (ggl_str){s, strlen(s)});
+    else
+        llm_json_put_text(out, "null");
+}
+
+void openai_put_error(const api_error *e, llm_json_out *out) {
+    static const struct {
+        const char *type, *name, *code;
+    } rows[] = {{"invalid_request", "invalid_request_error", NULL},
+                {"not_found", "invalid_request_error", "not_found"},
+                {"authentication", "invalid_request_error", "invalid_api_key"},
+                {"permission", "permission_error", "permission_denied"},
+                {"too_large", "invalid_request_error", "request_too_large"},
+                {"rate_limit", "rate_limit_error", "rate_limit_exceeded"},
+                {"overloaded", "server_error", "overloaded"},
+                {"timeout", "server_error", "timeout"},
+                {"unsupported", "invalid_request_error", "unsupported"},
+                {"server_error", "server_error", NULL}};
+    size_t k = 0;
+    while (k + 1 < sizeof rows / sizeof *rows && strcmp(rows[k].type, e->type) != 0)
+        k++;
+    llm_json_put_text(out, "{\"message\":");
+    put_nullable(e->message, out);
+    llm_json_put_text(out, ",\"type\":");
+    put_nullable(rows[k].name, out);
+    llm_json_put_text(out, ",\"param\":");
+    put_nullable(e->param, out);
+    llm_json_put_text(out, ",\"code\":");
+    put_nullable(rows[k].code, out);
+    llm_json_put_text(out, "}");
+}
+
+void openai_error(const api_error *e, bool in_stream, llm_json_out *out) {
+    llm_json_put_text(out, in_stream ? "data: {\"error\":" : "{\"error\":");
+    openai_put_error(e, out);
+    llm_json_put_text(out, in_stream ? "}\n\n" : "}");
+}

@@ -1,0 +1,103 @@
+#include "api_pieces.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "llm/tokenizer.h"
+
+void put_format(llm_json_out *out, const char *fmt, ...) {
+    char text[512];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    llm_json_put_text(out, text);
+}
+
+void put_bytes(llm_json_out *out, ggl_str s) {
+    llm_json_put_text(out, "[");
+    for (size_t i = 0; i < s.n; i++)
+        put_format(out, "%s%d", i ? ", " : "", (unsigned char)s.s[i]);
+    llm_json_put_text(out, "]");
+}
+
+void put_shortest(llm_json_out *out, float x) {
+    char text[40];
+    for (int digits = 6; digits <= 9; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, (double)x);
+        if (strtof(text, NULL) == x)
+            break;
+    }
+    llm_json_put_text(out, isfinite(x) ? text : "null");
+}
+
+static void put_float(llm_json_out *out, const char *name, float x) {
+    put_format(out, "\"%s\": ", name);
+    put_shortest(out, x);
+    llm_json_put_text(out, ", ");
+}
+
+static void put_stages(llm_json_out *out, const llm_sampler_params *p) {
+    llm_json_put_text(out, "\"samplers\": [");
+    const int n = p->n_stages ? p->n_stages : LLM_SAMPLER_N_STAGES;
+    for (int i = 0; i < n; i++) {
+        const int stage = p->n_stages ? p->stage[i] : i;
+        put_format(out, "%s\"%s\"", i ? ", " : "",
+                   llm_sampler_stage_name((llm_sampler_stage)stage));
+    }
+    llm_json_put_text(out, "]");
+}
+
+static void put_biases(llm_json_out *out, const llm_sampler_params *p) {
+    llm_json_put_text(out, "\"logit_bias\": [");
+    for (size_t i = 0; i < p->n_bias; i++) {
+        put_format(out, "%s{\"token\": %d, \"bias\": ", i ? ", " : "", (int)p->bias[i].id);
+        if (isfinite(p->bias[i].bias))
+            put_format(out, "%.9g}", (double)p->bias[i].bias);
+        else
+            llm_json_put_text(out, "false}");
+    }
+    llm_json_put_text(out, "], ");
+}
+
+static void put_breakers(llm_json_out *out, const llm_sampler_params *p) {
+    llm_json_put_text(out, "\"dry_sequence_breakers\": [");
+    for (size_t i = 0; i < p->n_dry_breakers; i++) {
+        llm_json_put_text(out, i ? ", " : "");
+        llm_json_put_string(out, p->dry_breakers[i]);
+    }
+    llm_json_put_text(out, "], ");
+}
+
+void put_sampling(llm_json_out *out, const llm_sampler_params *p) {
+    put_float(out, "temperature", p->temp);
+    put_float(out, "dynatemp_range", p->dynatemp_range);
+    put_float(out, "dynatemp_exponent", p->dynatemp_exponent);
+    put_format(out, "\"top_k\": %d, ", (int)p->top_k);
+    put_float(out, "top_p", p->top_p);
+    put_float(out, "min_p", p->min_p);
+    put_float(out, "typical_p", p->typ_p);
+    put_float(out, "top_n_sigma", p->top_n_sigma);
+    put_float(out, "xtc_probability", p->xtc_probability);
+    put_float(out, "xtc_threshold", p->xtc_threshold);
+    put_format(out, "\"repeat_last_n\": %d, ", (int)p->repeat_last_n);
+    put_float(out, "repeat_penalty", p->repeat_penalty);
+    put_float(out, "presence_penalty", p->presence_penalty);
+    put_float(out, "frequency_penalty", p->frequency_penalty);
+    put_float(out, "dry_multiplier", p->dry_multiplier);
+    put_float(out, "dry_base", p->dry_base);
+    put_format(out, "\"dry_allowed_length\": %d, \"dry_penalty_last_n\": %d, ",
+               (int)p->dry_allowed_length, (int)p->dry_last_n);
+    put_breakers(out, p);
+    put_format(out, "\"mirostat\": %d, ", (int)p->mirostat);
+    put_float(out, "mirostat_tau", p->mirostat_tau);
+    put_float(out, "mirostat_eta", p->mirostat_eta);
+    put_biases(out, p);
+    put_stages(out, p);
+}
+
+ggl_str token_text(const server_facts *facts, int32_t id) {
+    return facts->tokenizer ? llm_token_text(facts->tokenizer, id, true) : (ggl_str){"", 0};
+}

@@ -1,0 +1,22 @@
+#include "dialect.h"
+
+ask *ask_new(const server_facts *facts) {
+    ask *a = ggl_calloc(1, sizeof *a);
+    if (!a)
+        return NULL;
+    a->n_choices = 1;
+    a->n_max = facts->n_predict;
+    a->sampling = facts->sampling;
+    a->has_seed = facts->has_seed;
+    a->n_top = -1;
+    a->only_slot = -1;
+    return a;
+}
+
+void ask_free(ask *a) {
+    if (!a)
+        return;
+    llm_json_free(a->doc);
+    ggl_arena_fini(&a->arena);
+    ggl_free(a);
+}

@@ -1,0 +1,527 @@
+/* Requests: from the library's callbacks to the threads that call the handler. See http.h. */
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "http_impl.h"
+
+enum {
+    STATUS_GONE = 499, /* in logs: the client went before it was answered */
+    POOL_MORE = 16384  /* what the library needs for a connection besides the headers */
+};
+
+/* --- requests --------------------------------------------------------------------------------- */
+
+static const char *find_pair(const http_pair *p, size_t n, const char *name) {
+    for (size_t i = 0; i < n; i++)
+        if (strcasecmp(p[i].name, name) == 0)
+            return p[i].value;
+    return NULL;
+}
+
+static const char *get_header(const http_request *q, const char *name) {
+    const http_reply *r = q->impl;
+    return find_pair(r->header, r->n_headers, name);
+}
+
+static const char *get_parameter(const http_request *q, const char *name) {
+    const http_reply *r = q->impl;
+    for (size_t i = 0; i < r->n_parameters; i++)
+        if (strcmp(r->parameter[i].name, name) == 0)
+            return r->parameter[i].value;
+    return NULL;
+}
+
+typedef struct copying {
+    http_reply *r;
+    http_pair *pair;
+    size_t n, n_most, size; /* size: bytes of names and values */
+    bool failed;
+} copying;
+
+static enum MHD_Result copy_pair(void *cls, enum MHD_ValueKind kind, const char *name,
+                                 const char *value) {
+    copying *c = cls;
+    (void)kind;
+    value = value ? value : "";
+    const size_t n_name = strlen(name), n_value = strlen(value);
+    const http_pair p = {ggl_arena_strndup(&c->r->arena, name, n_name),
+                         ggl_arena_strndup(&c->r->arena, value, n_value)};
+    c->size += n_name + n_value + 4;
+    c->failed |= !p.name || !p.value || c->n == c->n_most;
+    if (c->failed)
+        return MHD_NO;
+    c->pair[c->n++] = p;
+    return MHD_YES;
+}
+
+/* Copies headers or parameters: the library's end with the connection, which a handler may outlive. */
+static bool copy_pairs(http_reply *r, enum MHD_ValueKind kind, http_pair **pair, size_t *n,
+                       size_t *size) {
+    const int most = MHD_get_connection_values(r->mhd, kind, NULL, NULL);
+    copying c = {.r = r, .n_most = most > 0 ? (size_t)most : 0};
+    if (c.n_most == 0)
+        return true;
+    c.pair = *pair = ggl_arena_alloc(&r->arena, c.n_most, sizeof *c.pair);
+    if (!c.pair)
+        return false;
+    (void)MHD_get_connection_values(r->mhd, kind, copy_pair, &c);
+    *n = c.n;
+    *size += c.size;
+    return !c.failed;
+}
+
+/* Called at the request's first line. What it returns is the library's con_cls. */
+static void *on_uri(void *cls, const char *uri, struct MHD_Connection *mhd) {
+    http_server *s = cls;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    http_connection *c = info ? info->socket_context : NULL;
+    http_reply *r = c ? http_reply_new(s, c, mhd) : NULL;
+    if (!r)
+        return NULL;
+    r->refused = strstr(uri, "%00") != NULL; /* the library ends the path there */
+    pthread_mutex_lock(&s->lock);
+    s->n_requests++;
+    pthread_mutex_unlock(&s->lock);
+    return r;
+}
+
+static void refuse(http_reply *r, int status, const char *sentence) {
+    const http_params *p = &r->server->p;
+    r->refused = true;
+    http_reply_ref(r); /* http_reply_end drops it */
+    if (p->refuses) {
+        p->refuses(p->ctx, &r->q, r, status, sentence);
+        return;
+    }
+    http_reply_begin(r, status, "text/plain; charset=utf-8", false);
+    http_reply_write(r, sentence, strlen(sentence));
+    http_reply_write(r, "\n", 1);
+    http_reply_end(r);
+}
+
+/* A browser asks whether a page may send a request. */
+static bool is_preflight(const http_reply *r) {
+    return strcmp(r->q.method, "OPTIONS") == 0 && r->origin &&
+           get_header(&r->q, "Access-Control-Request-Method");
+}
+
+static void answer_preflight(http_reply *r) {
+    const char *headers = get_header(&r->q, "Access-Control-Request-Headers");
+    r->refused = true; /* the handler does not see it */
+    http_reply_ref(r);
+    http_reply_header(r, "Access-Control-Allow-Methods", "GET, HEAD, POST, DELETE");
+    if (headers)
+        http_reply_header(r, "Access-Control-Allow-Headers", headers);
+    if (get_header(&r->q, "Access-Control-Request-Private-Network"))
+        http_reply_header(r, "Access-Control-Allow-Private-Network", "true");
+    http_reply_header(r, "Access-Control-Max-Age", "86400");
+    http_reply_begin(r, 204, "", false);
+    http_reply_end(r);
+}
+
+/* Refuses a request for what its headers say; else asks the server's owner. */
+static void judge(http_reply *r, size_t header_size, uint64_t n_announced) {
+    http_server *s = r->server;
+    const char *origin = get_header(&r->q, "Origin");
+    char sentence[512];
+    const char *why = s->is_loopback ? http_guard(&s->p, get_header(&r->q, "Host"), origin,
+                                                  sentence, sizeof sentence)
+                                     : NULL;
+    pthread_mutex_lock(&s->lock);
+    const bool drains = s->drains;
+    pthread_mutex_unlock(&s->lock);
+    if (origin && http_origin_is_allowed(&s->p, origin))
+        r->origin = origin;
+    if (r->refused)
+        refuse(r, 400, "the path has a NUL character");
+    else if (header_size > s->p.max_header)
+        refuse(r, 431, "the request's headers are too long");
+    else if (why)
+        refuse(r, 403, why);
+    else if (is_preflight(r))
+        answer_preflight(r);
+    else if (drains)
+        refuse(r, 503, "the server is shutting down");
+    else if (n_announced > s->p.max_body) {
+        snprintf(sentence, sizeof sentence,
+                 "the request's body has %llu bytes, at most %zu are allowed (--max-body)",
+                 (unsigned long long)n_announced, s->p.max_body);
+        refuse(r, 413, sentence);
+    } else if (s->p.accepts) {
+        http_reply_ref(r);
+        r->refused = !s->p.accepts(s->p.ctx, &r->q, r);
+        if (!r->refused)
+            http_reply_unref(r);
+    }
+}
+
+/* The headers have arrived. A body that a refused client is about to send is read and dropped, if it is not
+ * long, so that the client reads the answer; else the answer comes at once and the connection is closed. */
+static enum MHD_Result begin_request(http_reply *r, const char *path, const char *method) {
+    size_t size = 0;
+    r->begun_request = true;
+    r->q.method = ggl_arena_strndup(&r->arena, method, strlen(method));
+    r->q.path = ggl_arena_strndup(&r->arena, path, strlen(path));
+    r->q.header = get_header;
+    r->q.parameter = get_parameter;
+    if (!r->q.method || !r->q.path ||
+        !copy_pairs(r, MHD_HEADER_KIND, &r->header, &r->n_headers, &size) ||
+        !copy_pairs(r, MHD_GET_ARGUMENT_KIND, &r->parameter, &r->n_parameters, &size))
+        return MHD_NO;
+    const char *length = get_header(&r->q, "Content-Length");
+    const uint64_t n_announced = length ? strtoull(length, NULL, 10) : 0;
+    judge(r, size, n_announced);
+    if (r->refused &&
+        (get_header(&r->q, "Expect") || n_announced > 2 * (uint64_t)r->server->p.max_body))
+        return http_reply_queue(r);
+    return MHD_YES;
+}
+
+/* Appends to the body. Beyond its limit the rest is dropped; a client that goes on is cut off. */
+static enum MHD_Result take_body(http_reply *r, const char *data, size_t *n) {
+    const size_t most = r->server->p.max_body;
+    r->n_arrived += *n;
+    http_set_due(r->server, r->connection, r->n_arrived);
+    if (r->n_arrived > 2 * (uint64_t)most + 65536)
+        return MHD_NO;
+    if (!r->refused && r->n_body + *n > most) {
+        char sentence[128];
+        snprintf(sentence, sizeof sentence,
+                 "the request's body has more than the %zu bytes that are allowed (--max-body)",
+                 most);
+        refuse(r, 413, sentence);
+        ggl_free(r->body);
+        r->body = NULL;
+    }
+    if (!r->refused) {
+        if (!ggl_grow(&r->body, &r->body_cap, r->n_body + *n, 1))
+            return MHD_NO;
+        memcpy(r->body + r->n_body, data, *n);
+        r->n_body += *n;
+    }
+    *n = 0;
+    return MHD_YES;
+}
+
+/* The request is complete: a worker gets it, and the connection waits. */
+static enum MHD_Result hand_over(http_reply *r) {
+    http_server *s = r->server;
+    r->handed = true;
+    r->q.body = (ggl_str){r->body ? r->body : "", r->n_body};
+    r->connection->due = 0;
+    pthread_mutex_lock(&s->lock);
+    if (s->ends) { /* no worker is left */
+        pthread_mutex_unlock(&s->lock);
+        r->handed = false;
+        return MHD_NO;
+    }
+    pthread_mutex_lock(&r->lock);
+    r->refs++;
+    MHD_suspend_connection(r->mhd);
+    r->suspended = true;
+    pthread_mutex_unlock(&r->lock);
+    r->at = &s->active;
+    r->next_active = s->active;
+    if (s->active)
+        s->active->at = &r->next_active;
+    s->active = r;
+    *s->last_job = r;
+    s->last_job = &r->next_job;
+    pthread_cond_signal(&s->has_job);
+    if (http_watch_is_gone(r))
+        http_reply_abandon(r);
+    pthread_mutex_unlock(&s->lock);
+    return MHD_YES;
+}
+
+/* The connection was resumed: there is something to send, or nobody to send it to. */
+static enum MHD_Result go_on(http_reply *r) {
+    pthread_mutex_lock(&r->lock);
+    const bool ready = r->begun && (r->streams || r->ended), gone = r->gone;
+    pthread_mutex_unlock(&r->lock);
+    return ready && !gone ? http_reply_queue(r) : MHD_NO;
+}
+
+static enum MHD_Result on_access(void *cls, struct MHD_Connection *mhd, const char *url,
+                                 const char *method, const char *version, const char *data,
+                                 size_t *n, void **con_cls) {
+    http_reply *r = *con_cls;
+    (void)cls;
+    (void)mhd;
+    (void)version;
+    if (!r)
+        return MHD_NO;
+    if (!r->begun_request)
+        return begin_request(r, url, method);
+    if (*n > 0)
+        return take_body(r, data, n);
+    if (r->refused)
+        return http_reply_queue(r);
+    return r->handed ? go_on(r) : hand_over(r);
+}
+
+/* The reply was sent, or the connection is closed. */
+static void on_completed(void *cls, struct MHD_Connection *mhd, void **con_cls,
+                         enum MHD_RequestTerminationCode why) {
+    http_server *s = cls;
+    http_reply *r = *con_cls;
+    (void)mhd;
+    if (!r)
+        return;
+    pthread_mutex_lock(&r->lock);
+    r->mhd = NULL;
+    r->suspended = false;
+    if (why != MHD_REQUEST_TERMINATED_COMPLETED_OK)
+        r->gone = true;
+    const int status = r->queued ? r->status : STATUS_GONE;
+    const uint64_t n_sent = r->n_sent;
+    pthread_mutex_unlock(&r->lock);
+    http_set_due(s, r->connection, 0);
+    if (s->p.done && r->begun_request && r->q.header)
+        s->p.done(s->p.ctx, &r->q, status, n_sent, (double)(http_now() - r->began) * 1e-3);
+    pthread_mutex_lock(&s->lock);
+    if (r->handed) {
+        *r->at = r->next_active;
+        if (r->next_active)
+            r->next_active->at = r->at;
+    }
+    if (--s->n_requests == 0)
+        pthread_cond_broadcast(&s->is_idle);
+    pthread_mutex_unlock(&s->lock);
+    *con_cls = NULL;
+    http_reply_unref(r);
+}
+
+/* --- connections ------------------------------------------------------------------------------ */
+
+static void name_client(http_connection *c, const struct sockaddr *a) {
+    snprintf(c->client, sizeof c->client, "unix");
+    if (a && a->sa_family == AF_INET)
+        inet_ntop(AF_INET, &((const struct sockaddr_in *)(const void *)a)->sin_addr, c->client,
+                  sizeof c->client);
+    else if (a && a->sa_family == AF_INET6)
+        inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)(const void *)a)->sin6_addr, c->client,
+                  sizeof c->client);
+}
+
+static http_connection *connection_new(http_server *s, struct MHD_Connection *mhd) {
+    const union MHD_ConnectionInfo *fd =
+        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
+    const union MHD_ConnectionInfo *address =
+        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    http_connection *c = fd ? ggl_calloc(1, sizeof *c) : NULL;
+    if (!c)
+        return NULL; /* requests on it are refused */
+    c->fd = fd->connect_fd;
+    http_set_due(s, c, 0);
+    name_client(c, address ? address->client_addr : NULL);
+    pthread_mutex_lock(&s->lock);
+    const bool is_first = !s->connections;
+    c->id = ++s->next_id;
+    c->at = &s->connections;
+    c->next = s->connections;
+    if (c->next)
+        c->next->at = &c->next;
+    s->connections = c;
+    http_watch_add(s, c);
+    pthread_mutex_unlock(&s->lock);
+    if (is_first)
+        http_watch_wake(s);
+    return c;
+}
+
+static void on_connection(void *cls, struct MHD_Connection *mhd, void **context,
+                          enum MHD_ConnectionNotificationCode what) {
+    http_server *s = cls;
+    http_connection *c = *context;
+    if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+        *context = connection_new(s, mhd);
+        return;
+    }
+    if (!c)
+        return;
+    pthread_mutex_lock(&s->lock);
+    http_watch_remove(s, c);
+    *c->at = c->next;
+    if (c->next)
+        c->next->at = c->at;
+    pthread_mutex_unlock(&s->lock);
+    *context = NULL;
+    ggl_free(c);
+}
+
+/* --- workers ---------------------------------------------------------------------------------- */
+
+/* Returns the next request; NULL: the server ends, and none is left. */
+static http_reply *next_job(http_server *s) {
+    pthread_mutex_lock(&s->lock);
+    while (!s->first_job && !s->ends)
+        pthread_cond_wait(&s->has_job, &s->lock);
+    http_reply *r = s->first_job;
+    if (r) {
+        s->first_job = r->next_job;
+        if (!s->first_job)
+            s->last_job = &s->first_job;
+    }
+    pthread_mutex_unlock(&s->lock);
+    return r;
+}
+
+static void *work(void *arg) {
+    http_server *s = arg;
+    http_reply *r;
+    while ((r = next_job(s))) {
+        if (r->gone)
+            http_reply_end(r);
+        else
+            s->p.handler(s->p.ctx, &r->q, r);
+    }
+    return NULL;
+}
+
+static ggl_status start_workers(http_server *s, ggl_error *err) {
+    const int n = s->p.n_workers;
+    s->worker = ggl_calloc((size_t)n, sizeof *s->worker);
+    if (!s->worker)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    for (; s->n_workers < n; s->n_workers++)
+        if (pthread_create(&s->worker[s->n_workers], NULL, work, s) != 0)
+            return ggl_fail(err, GGL_NOMEM, "no thread could be started");
+    return GGL_OK;
+}
+
+/* --- the server ------------------------------------------------------------------------------- */
+
+static ggl_status start_library(http_server *s, ggl_error *err) {
+    const http_params *p = &s->p;
+    struct MHD_OptionItem option[] = {
+        {MHD_OPTION_LISTEN_SOCKET, s->listens, NULL},
+        {MHD_OPTION_CONNECTION_MEMORY_LIMIT, (intptr_t)(p->max_header + POOL_MORE), NULL},
+        {MHD_OPTION_CONNECTION_LIMIT, p->max_connections > 0 ? p->max_connections : 1 << 20, NULL},
+        {MHD_OPTION_PER_IP_CONNECTION_LIMIT, p->max_connections_per_client, NULL},
+        {MHD_OPTION_CONNECTION_TIMEOUT, p->timeout_s, NULL},
+        {MHD_OPTION_STRICT_FOR_CLIENT, 1, NULL},
+        {MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)on_uri, s},
+        {MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)on_completed, s},
+        {MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)on_connection, s},
+        {MHD_OPTION_END, 0, NULL}};
+    s->daemon = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL,
+                                 NULL, on_access, s, MHD_OPTION_ARRAY, option, MHD_OPTION_END);
+    return s->daemon ? GGL_OK
+                     : ggl_fail(err, GGL_IO,
+                                "the HTTP library could not be started (too many open "
+                                "files?)");
+}
+
+static bool init(http_server *s, const http_params *p) {
+    s->p = *p;
+    s->listens = s->watch = s->wake = -1;
+    s->last_job = &s->first_job;
+    if (!p->host)
+        s->p.host = "127.0.0.1";
+    if (p->n_workers <= 0)
+        s->p.n_workers = 2;
+    pthread_condattr_t monotonic;
+    if (pthread_condattr_init(&monotonic) != 0)
+        return false;
+    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    const bool ok = pthread_mutex_init(&s->lock, NULL) == 0 &&
+                    pthread_cond_init(&s->has_job, NULL) == 0 &&
+                    pthread_cond_init(&s->is_idle, &monotonic) == 0;
+    pthread_condattr_destroy(&monotonic);
+    return ok;
+}
+
+ggl_status http_server_new(http_server **out, const http_params *p, ggl_error *err) {
+    *out = NULL;
+    http_server *s = ggl_calloc(1, sizeof *s);
+    if (!s || !init(s, p)) {
+        ggl_free(s);
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    }
+    ggl_status st = http_listen(s, err);
+    if (st == GGL_OK)
+        st = http_watch_begin(s, err);
+    if (st == GGL_OK)
+        st = start_workers(s, err);
+    if (st == GGL_OK)
+        st = start_library(s, err);
+    if (st == GGL_OK)
+        *out = s;
+    else
+        http_server_free(s);
+    return st;
+}
+
+int http_server_port(const http_server *s) {
+    return s->port;
+}
+
+void http_server_drain(http_server *s) {
+    pthread_mutex_lock(&s->lock);
+    s->drains = true;
+    pthread_mutex_unlock(&s->lock);
+    if (s->listens >= 0 && MHD_quiesce_daemon(s->daemon) == s->listens) {
+        close(s->listens); /* clients that were not accepted yet are refused */
+        s->listens = -1;
+    }
+    if (*s->unix_path)
+        (void)unlink(s->unix_path);
+    *s->unix_path = '\0';
+}
+
+bool http_server_wait(http_server *s, double seconds) {
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    const int64_t ns = (int64_t)(seconds * 1e9) + until.tv_nsec;
+    until.tv_sec += ns / 1000000000;
+    until.tv_nsec = ns % 1000000000;
+    pthread_mutex_lock(&s->lock);
+    int timed_out = 0;
+    while (s->n_requests > 0 && !timed_out)
+        timed_out = pthread_cond_timedwait(&s->is_idle, &s->lock, &until);
+    const bool done = s->n_requests == 0;
+    pthread_mutex_unlock(&s->lock);
+    return done;
+}
+
+/* Resumes all connections, because the library does not end while one is suspended. */
+static void abandon_all(http_server *s) {
+    pthread_mutex_lock(&s->lock);
+    for (http_reply *r = s->active; r; r = r->next_active)
+        http_reply_abandon(r);
+    pthread_mutex_unlock(&s->lock);
+}
+
+void http_server_free(http_server *s) {
+    if (!s)
+        return;
+    if (s->daemon)
+        http_server_drain(s);
+    pthread_mutex_lock(&s->lock);
+    s->ends = true;
+    pthread_cond_broadcast(&s->has_job);
+    pthread_mutex_unlock(&s->lock);
+    for (int i = 0; i < s->n_workers; i++)
+        pthread_join(s->worker[i], NULL);
+    if (s->daemon) {
+        abandon_all(s);
+        MHD_stop_daemon(s->daemon);
+    }
+    http_watch_end(s);
+    if (s->listens >= 0)
+        close(s->listens);
+    if (*s->unix_path)
+        (void)unlink(s->unix_path);
+    ggl_free(s->worker);
+    pthread_cond_destroy(&s->is_idle);
+    pthread_cond_destroy(&s->has_job);
+    pthread_mutex_destroy(&s->lock);
+    ggl_free(s);
+}

@@ -1,0 +1,80 @@
+/* Which web sites may use the server through a visitor's browser. */
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "http_impl.h"
+
+bool http_origin_is_allowed(const http_params *p, const char *origin) {
+    for (size_t i = 0; i < p->n_origins; i++)
+        if (strcmp(p->origins[i], "*") == 0 || strcasecmp(p->origins[i], origin) == 0)
+            return true;
+    return false;
+}
+
+/* Copies the name or address of "name:port" or "[address]:port"; false: it is neither. */
+static bool host_name(const char *host, char *name, size_t size) {
+    const bool in_brackets = *host == '[';
+    const char *begin = host + in_brackets;
+    const size_t n = strcspn(begin, in_brackets ? "]" : ":");
+    const char *rest = begin + n;
+    if (n == 0 || n >= size || (in_brackets && *rest++ != ']'))
+        return false;
+    if (*rest && (*rest != ':' || rest[1 + strspn(rest + 1, "0123456789")]))
+        return false;
+    memcpy(name, begin, n);
+    name[n] = '\0';
+    return true;
+}
+
+/* True for an address, localhost and its subdomains: no site can make these mean this machine. */
+static bool host_is_safe(const char *host) {
+    static const char local[] = "localhost";
+    char name[256];
+    struct in6_addr address;
+    if (!host_name(host, name, sizeof name))
+        return false;
+    if (inet_pton(AF_INET, name, &address) == 1 || inet_pton(AF_INET6, name, &address) == 1)
+        return true;
+    const size_t n = strlen(name), n_local = sizeof local - 1;
+    return n >= n_local && strcasecmp(name + n - n_local, local) == 0 &&
+           (n == n_local || name[n - n_local - 1] == '.');
+}
+
+/* Returns what follows "http://" or "https://"; NULL: something else. */
+static const char *origin_host(const char *origin) {
+    if (strncasecmp(origin, "http://", 7) == 0)
+        return origin + 7;
+    return strncasecmp(origin, "https://", 8) == 0 ? origin + 8 : NULL;
+}
+
+/* True if an allowed origin has this host. */
+static bool host_is_listed(const http_params *p, const char *host) {
+    for (size_t i = 0; i < p->n_origins; i++) {
+        const char *listed = origin_host(p->origins[i]);
+        if (strcmp(p->origins[i], "*") == 0 || (listed && strcasecmp(listed, host) == 0))
+            return true;
+    }
+    return false;
+}
+
+const char *http_guard(const http_params *p, const char *host, const char *origin, char *buf,
+                       size_t size) {
+    if (host && !host_is_safe(host) && !host_is_listed(p, host)) {
+        snprintf(buf, size,
+                 "the host name \"%.100s\" is not allowed on a local address; use 127.0.0.1 or "
+                 "localhost, or start the server with --cors http://%.100s",
+                 host, host);
+        return buf;
+    }
+    if (!origin || http_origin_is_allowed(p, origin))
+        return NULL;
+    const char *from = origin_host(origin);
+    if (from && host && strcasecmp(from, host) == 0)
+        return NULL;
+    snprintf(buf, size,
+             "the web site \"%.100s\" is not allowed to use this server; --cors %.100s allows it",
+             origin, origin);
+    return buf;
+}

@@ -1,0 +1,130 @@
+/* What the files http*.c share.
+ *
+ * Threads: libmicrohttpd's own (sockets), n_workers (the handler), the watcher (http_watch.c), and those that write
+ * replies. A reply's connection is suspended while there is nothing to send. Locks: a thread that holds a reply's
+ * lock takes no other of this layer; one that holds the server's may take a reply's. */
+#ifndef LLM_SERVER_HTTP_IMPL_H
+#define LLM_SERVER_HTTP_IMPL_H
+
+#include <microhttpd.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "ggl/alloc.h"
+#include "http.h"
+
+/* A socket; it has one request after the other. */
+typedef struct http_connection {
+    struct http_connection *next, **at; /* in the server's list */
+    uint64_t id;
+    int fd;
+    char client[64];
+    /* When it is closed, in ms of http_now(), because a request arrives, or a reply is read, too slowly; 0: never. */
+    atomic_llong due;
+    atomic_bool half_closed; /* the client sends nothing any more */
+} http_connection;
+
+typedef struct http_pair {
+    const char *name, *value;
+} http_pair;
+
+struct http_reply {
+    http_request q; /* q.impl: this */
+    http_server *server;
+    http_connection *connection;
+    int64_t began; /* ms */
+    ggl_arena arena;
+    http_pair *header, *parameter;
+    size_t n_headers, n_parameters;
+
+    /* The library's thread alone uses these. */
+    bool begun_request; /* the headers were seen */
+    bool handed;        /* the handler has it, or will */
+    bool refused;       /* answered before the body arrived */
+    uint64_t n_arrived; /* bytes of the body, those that were dropped included */
+    char *body;
+    size_t n_body, body_cap;
+    const char *origin; /* to be allowed by CORS; NULL: none */
+
+    pthread_mutex_t lock;       /* of all below */
+    int refs;                   /* the library's, and the handler's until http_reply_end */
+    struct MHD_Connection *mhd; /* NULL: the request is over */
+    bool suspended, begun, streams, ended, failed, queued;
+    int status;
+    const char *media_type;
+    http_pair *extra; /* headers of the reply */
+    size_t n_extra, extra_cap;
+    char *out; /* bytes [out_at, out_n) are yet to be sent */
+    size_t out_at, out_n, out_cap;
+    uint64_t n_sent;
+    atomic_bool gone;
+
+    struct http_reply *next_job;          /* of the server's queue */
+    struct http_reply *next_active, **at; /* in the server's list of requests that a handler has */
+};
+
+struct http_server {
+    http_params p;
+    struct MHD_Daemon *daemon;
+    int listens, port;
+    char unix_path[108]; /* "": not a Unix socket */
+    bool is_loopback;
+
+    pthread_mutex_t lock; /* of all below */
+    pthread_cond_t has_job, is_idle;
+    http_reply *first_job, **last_job, *active;
+    http_connection *connections;
+    uint64_t next_id;
+    int n_requests; /* begun and not over */
+    bool drains, ends;
+    pthread_t *worker;
+    int n_workers;
+
+    int watch, wake; /* the watcher's epoll, and an eventfd that ends its wait */
+    pthread_t watcher;
+    bool has_watcher;
+};
+
+/* Milliseconds of a monotonic clock. */
+int64_t http_now(void);
+
+/* --- http_listen.c --- */
+
+/* Sets listens, port, unix_path and is_loopback. GGL_IO: the address cannot be used. */
+GGL_NODISCARD ggl_status http_listen(http_server *s, ggl_error *err);
+
+/* --- http_guard.c --- */
+
+/* True if a browser's page of that origin ("https://example.org") may use the server: `origins` has it, or "*". */
+bool http_origin_is_allowed(const http_params *p, const char *origin);
+/* Checks Host and Origin (NULL: absent) of a request to a loopback address. Returns NULL, or a sentence that says why
+ * it is refused, which may be in buf. */
+const char *http_guard(const http_params *p, const char *host, const char *origin, char *buf,
+                       size_t size);
+
+/* --- http_reply.c --- */
+
+/* NULL: out of memory. It has one reference. */
+http_reply *http_reply_new(http_server *s, http_connection *c, struct MHD_Connection *mhd);
+void http_reply_ref(http_reply *r);
+void http_reply_unref(http_reply *r);
+/* Starts sending: hands the reply to the library. Called on its thread. */
+enum MHD_Result http_reply_queue(http_reply *r);
+/* Ends the connection: nobody gets the reply. From any thread. */
+void http_reply_abandon(http_reply *r);
+
+/* --- http_watch.c --- */
+
+/* Notices clients that go, and closes connections that are due. */
+GGL_NODISCARD ggl_status http_watch_begin(http_server *s, ggl_error *err);
+void http_watch_end(http_server *s);
+void http_watch_add(http_server *s, const http_connection *c);
+void http_watch_remove(http_server *s, const http_connection *c);
+void http_watch_wake(http_server *s); /* there is a connection */
+/* True if the client of a request that is being answered has gone. Called with the server's lock. */
+bool http_watch_is_gone(const http_reply *r);
+
+/* Sets c->due: there is time for a request to arrive, or for n bytes of a reply to be read, from now on. */
+void http_set_due(const http_server *s, http_connection *c, uint64_t n_bytes);
+
+#endif

@@ -1,0 +1,203 @@
+/* Replies: a buffer between those who write an answer and the library, which sends it. */
+#include <string.h>
+#include <sys/socket.h>
+
+#include "http_impl.h"
+
+http_reply *http_reply_new(http_server *s, http_connection *c, struct MHD_Connection *mhd) {
+    http_reply *r = ggl_calloc(1, sizeof *r);
+    if (!r)
+        return NULL;
+    if (pthread_mutex_init(&r->lock, NULL) != 0) {
+        ggl_free(r);
+        return NULL;
+    }
+    r->server = s;
+    r->connection = c;
+    r->mhd = mhd;
+    r->refs = 1;
+    r->began = http_now();
+    r->q = (http_request){.method = "", .path = "", .client = c->client, .impl = r};
+    return r;
+}
+
+void http_reply_ref(http_reply *r) {
+    pthread_mutex_lock(&r->lock);
+    r->refs++;
+    pthread_mutex_unlock(&r->lock);
+}
+
+void http_reply_unref(http_reply *r) {
+    pthread_mutex_lock(&r->lock);
+    const int left = --r->refs;
+    pthread_mutex_unlock(&r->lock);
+    if (left > 0)
+        return;
+    pthread_mutex_destroy(&r->lock);
+    ggl_arena_fini(&r->arena);
+    ggl_free(r->extra);
+    ggl_free(r->body);
+    ggl_free(r->out);
+    ggl_free(r);
+}
+
+/* Lets the library go on with the connection. Called with the lock held, as the next ones. */
+static void wake(http_reply *r) {
+    if (!r->suspended || !r->mhd)
+        return;
+    r->suspended = false;
+    MHD_resume_connection(r->mhd);
+}
+
+/* The library notices that the socket is shut down, and closes it. */
+static void abandon(http_reply *r) {
+    r->gone = true;
+    ggl_free(r->out);
+    r->out = NULL;
+    r->out_at = r->out_n = r->out_cap = 0;
+    if (r->mhd)
+        (void)shutdown(r->connection->fd, SHUT_RDWR);
+    wake(r);
+}
+
+void http_reply_abandon(http_reply *r) {
+    pthread_mutex_lock(&r->lock);
+    abandon(r);
+    pthread_mutex_unlock(&r->lock);
+}
+
+/* Makes room for n bytes at the end; what was sent is dropped once it is half of the buffer. */
+static bool make_room(http_reply *r, size_t n) {
+    size_t need;
+    if (r->out_at > r->out_n / 2) {
+        memmove(r->out, r->out + r->out_at, r->out_n - r->out_at);
+        r->out_n -= r->out_at;
+        r->out_at = 0;
+    }
+    return ggl_size_add(r->out_n, n, &need) &&
+           ggl_grow(&r->out, &r->out_cap, need > 0 ? need : 1, 1);
+}
+
+/* --- what handlers call ----------------------------------------------------------------------- */
+
+void http_reply_header(http_reply *r, const char *name, const char *value) {
+    pthread_mutex_lock(&r->lock);
+    char *n = ggl_arena_strndup(&r->arena, name, strlen(name));
+    char *v = ggl_arena_strndup(&r->arena, value, strlen(value));
+    if (n && v && ggl_grow(&r->extra, &r->extra_cap, r->n_extra + 1, sizeof *r->extra))
+        r->extra[r->n_extra++] = (http_pair){n, v};
+    else
+        r->failed = true;
+    pthread_mutex_unlock(&r->lock);
+}
+
+void http_reply_begin(http_reply *r, int status, const char *media_type, bool streams) {
+    pthread_mutex_lock(&r->lock);
+    if (!r->begun) {
+        r->begun = true;
+        r->status = status;
+        r->streams = streams;
+        r->media_type = ggl_arena_strndup(&r->arena, media_type, strlen(media_type));
+        r->failed |= !r->media_type;
+        if (streams)
+            wake(r);
+    }
+    pthread_mutex_unlock(&r->lock);
+}
+
+void http_reply_write(http_reply *r, const char *bytes, size_t n) {
+    pthread_mutex_lock(&r->lock);
+    if (r->gone || r->ended || n == 0) {
+        /* nobody gets it */
+    } else if (r->streams && r->out_n - r->out_at > r->server->p.max_waiting) {
+        abandon(r);
+    } else if (make_room(r, n)) {
+        memcpy(r->out + r->out_n, bytes, n);
+        r->out_n += n;
+        if (r->streams)
+            wake(r);
+    } else {
+        r->failed = true;
+    }
+    pthread_mutex_unlock(&r->lock);
+}
+
+void http_reply_end(http_reply *r) {
+    pthread_mutex_lock(&r->lock);
+    if (!r->begun) {
+        r->begun = true;
+        r->status = 500;
+    }
+    if (r->failed && !r->queued) { /* out of memory before anything was sent */
+        r->status = 500;
+        r->n_extra = r->out_n = r->out_at = 0;
+        r->failed = false;
+    }
+    r->ended = true;
+    if (r->mhd)
+        http_set_due(r->server, r->connection, r->out_n - r->out_at);
+    wake(r);
+    pthread_mutex_unlock(&r->lock);
+    http_reply_unref(r);
+}
+
+bool http_reply_is_gone(http_reply *r) {
+    return r->gone;
+}
+
+/* --- what the library calls ------------------------------------------------------------------- */
+
+/* Gives the library the next bytes; without any, the connection waits for them. */
+static ssize_t read_out(void *cls, uint64_t pos, char *buf, size_t max) {
+    http_reply *r = cls;
+    (void)pos;
+    pthread_mutex_lock(&r->lock);
+    size_t n = r->out_n - r->out_at;
+    ssize_t result = 0;
+    if (r->gone || (n == 0 && r->failed)) {
+        result = MHD_CONTENT_READER_END_WITH_ERROR;
+    } else if (n > 0) {
+        n = n < max ? n : max;
+        memcpy(buf, r->out + r->out_at, n);
+        r->out_at += n;
+        r->n_sent += n;
+        result = (ssize_t)n;
+        if (r->out_at == r->out_n)
+            r->out_at = r->out_n = 0;
+    } else if (r->ended) {
+        result = MHD_CONTENT_READER_END_OF_STREAM;
+    } else {
+        MHD_suspend_connection(r->mhd);
+        r->suspended = true;
+    }
+    pthread_mutex_unlock(&r->lock);
+    return result;
+}
+
+static bool add_headers(struct MHD_Response *m, const http_reply *r) {
+    bool ok = true;
+    if (r->media_type && *r->media_type)
+        ok &= MHD_add_response_header(m, "Content-Type", r->media_type) == MHD_YES;
+    if (r->server->p.n_origins > 0)
+        ok &= MHD_add_response_header(m, "Vary", "Origin") == MHD_YES;
+    if (r->origin) {
+        ok &= MHD_add_response_header(m, "Access-Control-Allow-Origin", r->origin) == MHD_YES;
+        ok &= MHD_add_response_header(m, "Access-Control-Expose-Headers", "*") == MHD_YES;
+    }
+    for (size_t i = 0; i < r->n_extra; i++)
+        ok &= MHD_add_response_header(m, r->extra[i].name, r->extra[i].value) == MHD_YES;
+    return ok;
+}
+
+enum MHD_Result http_reply_queue(http_reply *r) {
+    pthread_mutex_lock(&r->lock);
+    const uint64_t n = r->ended && !r->streams ? r->out_n : MHD_SIZE_UNKNOWN;
+    struct MHD_Response *m = MHD_create_response_from_callback(n, 32768, read_out, r, NULL);
+    const bool ok = m && add_headers(m, r);
+    r->queued = ok;
+    pthread_mutex_unlock(&r->lock);
+    const enum MHD_Result result = ok ? MHD_queue_response(r->mhd, (unsigned)r->status, m) : MHD_NO;
+    if (m)
+        MHD_destroy_response(m);
+    return result;
+}

@@ -1,0 +1,245 @@
+/* llm-server: serves a model over HTTP. The model is loaded while the server already listens, and says so. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/builtin.h"
+#include "common/paths.h"
+#include "common/process.h"
+#include "ggl/show.h"
+#include "server_impl.h"
+
+#define TOOL "llm-server"
+
+enum {
+    MOST_HEADER = 32768,
+    MOST_WAITING = 4 << 20, /* bytes that a slow reader of a stream may be behind */
+    FLUSH_SECONDS = 2       /* for the last errors to be sent */
+};
+
+static int wake[2] = {-1, -1}; /* a pipe: something has changed */
+
+static void wake_main(void) {
+    const int saved = errno;
+    (void)!write(wake[1], "", 1);
+    errno = saved;
+}
+
+static void on_change(void *unused) {
+    (void)unused;
+    wake_main();
+}
+
+/* --- the log ---------------------------------------------------------------------------------- */
+
+typedef struct program {
+    server_options o;
+    server *server;
+    http_server *http;
+    FILE *log; /* NULL: no log */
+} program;
+
+/* One line, whichever threads write. */
+static void on_done(void *ctx, const http_request *q, int status, uint64_t n_bytes,
+                    double seconds) {
+    const program *p = ctx;
+    char when[40] = "";
+    struct tm tm;
+    const time_t now = time(NULL);
+    if (gmtime_r(&now, &tm))
+        (void)strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    (void)ggl_fprint(p->log, "%s %s %s %s %d %" PRIu64 " bytes %.3f s\n", when, q->client,
+                     q->method, q->path, status, n_bytes, seconds);
+    fflush(p->log);
+}
+
+static int open_log(program *p) {
+    if (p->o.verbose)
+        p->log = stderr;
+    if (!p->o.log_file)
+        return -1;
+    p->log = fopen(p->o.log_file, "ae");
+    return p->log ? -1 : tool_error(TOOL, 1, "--log-file %s: %s", p->o.log_file, strerror(errno));
+}
+
+/* --- the handlers of HTTP have the program as context ------------------------------------------- */
+
+static bool on_accept(void *ctx, const http_request *q, http_reply *r) {
+    return endpoints_accept(((program *)ctx)->server, q, r);
+}
+
+static void on_request(void *ctx, const http_request *q, http_reply *r) {
+    endpoints_handle(((program *)ctx)->server, q, r);
+}
+
+static void on_refused(void *ctx, const http_request *q, http_reply *r, int status,
+                       const char *sentence) {
+    endpoints_refuse(((program *)ctx)->server, q, r, status, sentence);
+}
+
+static ggl_status open_http(program *p, ggl_error *err) {
+    const server_options *o = &p->o;
+    const http_params params = {.host = o->host,
+                                .port = (int)o->port,
+                                .max_body = (size_t)o->max_body << 20,
+                                .max_header = MOST_HEADER,
+                                .max_waiting = MOST_WAITING,
+                                .max_connections = (int)o->max_connections,
+                                .max_connections_per_client = (int)o->max_per_client,
+                                .timeout_s = (int)o->timeout,
+                                .n_workers = (int)o->n_http_threads,
+                                .origins = o->origins.s,
+                                .n_origins = o->origins.n,
+                                .handler = on_request,
+                                .accepts = on_accept,
+                                .refuses = on_refused,
+                                .ctx = p,
+                                .done = p->log ? on_done : NULL};
+    return http_server_new(&p->http, &params, err);
+}
+
+/* Each connection needs a descriptor. */
+static void raise_limit(int64_t n_connections) {
+    struct rlimit l;
+    const rlim_t need = (rlim_t)n_connections + 256;
+    if (getrlimit(RLIMIT_NOFILE, &l) != 0 || l.rlim_cur >= need)
+        return;
+    l.rlim_cur = l.rlim_max < need ? l.rlim_max : need;
+    (void)setrlimit(RLIMIT_NOFILE, &l);
+}
+
+/* --- running ---------------------------------------------------------------------------------- */
+
+static void say_where(const program *p) {
+    const server_options *o = &p->o;
+    const server_facts *f = server_get_facts(p->server);
+    if (*o->host == '/')
+        ggl_fprint(stderr, TOOL ": unix:%s", o->host);
+    else
+        ggl_fprint(stderr, strchr(o->host, ':') ? TOOL ": http://[%s]:%d" : TOOL ": http://%s:%d",
+                   o->host, http_server_port(p->http));
+    ggl_fprint(stderr, "  model %s, %" PRId64 " at once, %" PRId64 " tokens shared\n", f->model,
+               f->n_parallel, f->n_ctx);
+}
+
+static void warn_open(const program *p) {
+    static const char *const local[] = {"127.", "localhost", "::1", "/"};
+    for (size_t i = 0; i < sizeof local / sizeof *local; i++)
+        if (strncmp(p->o.host, local[i], strlen(local[i])) == 0)
+            return;
+    if (p->o.n_api_keys == 0)
+        fprintf(stderr, TOOL ": note: other machines can use this server without a key; --api-key "
+                             "asks for one\n");
+}
+
+/* Waits until `wake` is written. */
+static void wait_for_news(void) {
+    char bytes[64];
+    struct pollfd f = {.fd = wake[0], .events = POLLIN};
+    while (poll(&f, 1, -1) < 0 && errno == EINTR)
+        ;
+    (void)!read(wake[0], bytes, sizeof bytes);
+}
+
+/* Serves until a signal comes, or the model cannot be loaded. Returns an exit code. */
+static int serve(program *p) {
+    bool was_ready = false;
+    while (!process_stopped) {
+        wait_for_news();
+        if (p->server->exit_code >= 0 && !process_stopped)
+            return p->server->exit_code;
+        if (p->server->is_ready && !was_ready)
+            say_where(p);
+        was_ready = p->server->is_ready;
+    }
+    http_server_drain(p->http);
+    if (was_ready)
+        (void)http_server_wait(p->http, (double)p->o.grace);
+    return 0;
+}
+
+static int open_wake(void) {
+    if (pipe2(wake, O_CLOEXEC | O_NONBLOCK) != 0)
+        return tool_error(TOOL, 1, "no pipe could be made: %s", strerror(errno));
+    process_set_hooks(wake_main, NULL);
+    return -1;
+}
+
+static int run(program *p) {
+    ggl_error err = {0};
+    int code = open_log(p);
+    if (code < 0)
+        code = open_wake();
+    if (code >= 0)
+        return code;
+    process_wait_for_stop();
+    raise_limit(p->o.max_connections);
+    p->server = server_new(&p->o, on_change, NULL);
+    if (!p->server)
+        return tool_error(TOOL, 1, "out of memory");
+    ggl_status st = open_http(p, &err);
+    if (st == GGL_OK) {
+        warn_open(p);
+        st = server_start(p->server, &err);
+    }
+    if (st != GGL_OK)
+        return tool_error(TOOL, 1, "%s", err.msg);
+    code = serve(p);
+    server_stop(p->server);
+    (void)http_server_wait(p->http, FLUSH_SECONDS);
+    return code;
+}
+
+static void end(program *p) {
+    http_server_free(p->http);
+    if (p->server)
+        server_stop(p->server);
+    server_free(p->server);
+    process_set_hooks(NULL, NULL);
+    for (int i = 0; i < 2; i++)
+        if (wake[i] >= 0)
+            close(wake[i]);
+    if (p->log && p->log != stderr)
+        fclose(p->log);
+    server_options_fini(&p->o);
+}
+
+static int check_paths(const server_options *o) {
+    const char *cache = o->repack_cache && *o->repack_cache ? o->repack_cache : NULL;
+    builtin_model built_in;
+    const tool_path paths[] = {
+        {"-m", builtin_find(o->model, &built_in) ? NULL : o->model, .needed = true},
+        {"--chat-template-file", o->template_file, .needed = true},
+        {"--arch", o->arch, .needed = true, .or_name = true},
+        {"--api-key-file", o->key_file, .needed = true},
+        {"--draft", o->speculate.draft, .needed = true},
+        {"--trace", placement_trace(&o->placement), .written = true},
+        {"--repack-cache", cache, .written = true, .optional = true}};
+    return tool_check_paths(TOOL, paths, sizeof paths / sizeof *paths);
+}
+
+int main(int argc, char **argv) {
+    static program p;
+    process_begin();
+    int code = server_options_read(&p.o, argc, argv);
+    if (code < 0 && p.o.list_devices) {
+        placement_list(stdout);
+        code = 0;
+    }
+    if (code < 0)
+        code = check_paths(&p.o);
+    if (code < 0)
+        code = process_set_cpus(TOOL, p.o.cpu_mask);
+    if (code < 0) {
+        process_set_priority(TOOL, p.o.priority);
+        code = run(&p);
+    }
+    end(&p);
+    return tool_finish(TOOL, code);
+}

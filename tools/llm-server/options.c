@@ -1,0 +1,251 @@
+#include "options.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/cache_types.h"
+#include "common/hints.h"
+#include "common/input.h"
+#include "ggl/alloc.h"
+
+#define TOOL "llm-server"
+
+enum { MOST_KEYS = 1 << 20 };
+
+static const server_options defaults = {
+    .n_parallel = 4,
+    .n_cache_slots = -1,
+    .n_queue = 256,
+    .n_predict = -1,
+    .n_batch = 2048,
+    .n_ubatch = 512,
+    .sampling = SAMPLING_DEFAULTS,
+    .seed = -1,
+    .speculate = SPECULATE_DEFAULTS,
+    .host = "127.0.0.1",
+    .port = 8080,
+    .n_http_threads = 2,
+    .max_body = 16,
+    .max_connections = 1000,
+    .timeout = 60,
+    .grace = 10,
+};
+
+static int parse(server_options *o, int argc, char **argv) {
+    const arg_option options[] = {
+        {NULL, .help = "model"},
+        {"-m --model", ARG_STRING, &o->model, .value = "FILE",
+         .help = "a GGUF file (default: the built-in model builtin:chat; builtin:stories "
+                 "continues texts)"},
+        {"-a --alias", ARG_STRING, &o->alias, .value = "NAME",
+         .help = "the model's name in answers (default: the file's)"},
+        {"-c --ctx-size", ARG_INT, &o->n_ctx, .value = "N",
+         .help = "tokens that all sequences have together; one may use them all (default 0: the "
+                 "model's own context)",
+         .min = 0, .max = 1 << 30},
+        {"--chat-template", ARG_STRING, &o->template_name, .value = "NAME|FILE",
+         .help = "the chat template: a file, one of the model's by its name, or a built-in one "
+                 "(chatml, llama3, ..)"},
+        {"--chat-template-file", ARG_STRING, &o->template_file, .value = "FILE",
+         .help = "the same, only a file"},
+        {"--arch", ARG_STRING, &o->arch, .value = "FILE",
+         .help = "the architecture descriptor to use"},
+        ADAPTER_OPTIONS(o->adapters),
+        IGNORE_OPTIONS(o->ignore),
+        {NULL, .help = "many requests at once"},
+        {"-np --parallel", ARG_INT, &o->n_parallel, .value = "N",
+         .help = "sequences that run at once (default 4)", .min = 1, .max = 1024},
+        {"--queue", ARG_INT, &o->n_queue, .value = "N",
+         .help = "sequences that may wait; requests beyond it get status 429 (default 256)",
+         .min = 1, .max = 1 << 20},
+        {"--cache-slots", ARG_INT, &o->n_cache_slots, .value = "N",
+         .help = "sequences that are kept after they have ended, for prompts that begin like them "
+                 "(default: 64; 4 for models with states or windows, whose slots take memory)",
+         .min = 0, .max = 1024},
+        {"-n --n-predict --predict", ARG_INT, &o->n_predict, .value = "N",
+         .help = "tokens of an answer, unless the request sets it (default -1: until it ends, or "
+                 "the context is full)",
+         .min = -1, .max = INT32_MAX},
+        {"--max-time", ARG_INT, &o->max_seconds, .value = "SECONDS",
+         .help = "an answer that takes longer is ended (default 0: no limit)", .min = 0,
+         .max = 1e6},
+        {NULL, .help = "HTTP"},
+        {"--host", ARG_STRING, &o->host, .value = "HOST",
+         .help = "the address to listen on (default 127.0.0.1: this machine only; 0.0.0.0: all; "
+                 "/PATH: a Unix socket)"},
+        {"--port", ARG_INT, &o->port, .value = "N",
+         .help = "the port (default 8080; 0: any free one)", .min = 0, .max = 65535},
+        {"--api-key", ARG_LIST, &o->keys, .value = "KEY",
+         .help = "requests must have this key; repeatable"},
+        {"--api-key-file", ARG_STRING, &o->key_file, .value = "FILE",
+         .help = "keys, one on each line"},
+        {"--cors", ARG_LIST, &o->origins, .value = "ORIGIN",
+         .help = "a web site whose pages may use the server: https://example.org; repeatable; *: "
+                 "any"},
+        {"-to --timeout", ARG_INT, &o->timeout, .value = "SECONDS",
+         .help = "close connections on which nothing is sent or read (default 60)", .min = 1,
+         .max = 1e6},
+        {"--grace", ARG_INT, &o->grace, .value = "SECONDS",
+         .help = "after SIGTERM or Ctrl-C, running answers may take this long (default 10)",
+         .min = 0, .max = 1e6},
+        {"--max-body", ARG_INT, &o->max_body, .value = "MIB",
+         .help = "the largest request, in MiB (default 16)", .min = 1, .max = 1024},
+        {"--max-connections", ARG_INT, &o->max_connections, .value = "N",
+         .help = "open connections (default 1000)", .min = 1, .max = 1e5},
+        {"--max-connections-per-client", ARG_INT, &o->max_per_client, .value = "N",
+         .help = "those of one address (default 0: no limit)", .min = 0, .max = 1e5},
+        {"--threads-http", ARG_INT, &o->n_http_threads, .value = "N",
+         .help = "threads that read requests and prepare answers (default 2)", .min = 1, .max = 64},
+        {"--no-webui", ARG_FLAG, &o->no_page, .help = "no page at /"},
+        {"-v --verbose", ARG_FLAG, &o->verbose, .help = "log each request on standard error"},
+        {"--log-file", ARG_STRING, &o->log_file, .value = "FILE",
+         .help = "append that log to a file instead"},
+        {NULL, .help = "sampling, unless the request sets it"},
+        SAMPLING_OPTIONS(o->sampling),
+        {"-s --seed", ARG_INT, &o->seed, .value = "N",
+         .help = "the seed of requests without one (default -1: a different one each time)",
+         .min = -1, .max = 9007199254740992.0},
+        SPECULATE_OPTIONS(o->speculate),
+        {NULL, .help = "machine"},
+        {"-t --threads", ARG_INT, &o->n_threads, .value = "N",
+         .help = "threads for single tokens (default: physical cores)", .min = 1,
+         .max = TOOL_MAX_THREADS},
+        {"-tb --threads-batch", ARG_INT, &o->n_threads_batch, .value = "N",
+         .help = "threads for prompts (default: as -t)", .min = 1, .max = TOOL_MAX_THREADS},
+        {"-C --cpu-mask", ARG_STRING, &o->cpu_mask, .value = "HEX",
+         .help = "run on these CPUs only: bit 0 is CPU 0 (default: the system chooses)"},
+        {"--prio", ARG_INT, &o->priority, .value = "N",
+         .help = "-1 low, 0 normal (default), 1 medium, 2 high, 3 before all else", .min = -1,
+         .max = 3},
+        {"-b --batch-size", ARG_INT, &o->n_batch, .value = "N",
+         .help = "accepted for llama.cpp's users, but only -ub has an effect (default 2048)",
+         .min = 1, .max = INT32_MAX},
+        {"-ub --ubatch-size", ARG_INT, &o->n_ubatch, .value = "N",
+         .help = "tokens computed at once (default 512)", .min = 1, .max = 65536},
+        {"-ctk --cache-type-k", ARG_CHOICE, &o->type_k, .value = "TYPE",
+         .help = "type of cached keys: " TOOL_CACHE_TYPES, .choices = tool_cache_types},
+        {"-ctv --cache-type-v", ARG_CHOICE, &o->type_v, .value = "TYPE",
+         .help = "type of cached values: " TOOL_CACHE_TYPES, .choices = tool_cache_types},
+        {"--no-mmap", ARG_FLAG, &o->no_mmap,
+         .help = "read the model into memory instead of mapping the file"},
+        {"--mlock", ARG_FLAG, &o->mlock, .help = "keep the model in memory"},
+        {"-nr --no-repack", ARG_FLAG, &o->no_repack,
+         .help = "use weights in the file's layout: starts at once, but is slower"},
+        {"--repack-cache", ARG_MAYBE, &o->repack_cache, .value = "FILE",
+         .help = "save the repacked weights for this machine in FILE (default: beside the model, "
+                 "MODEL.repack), and start from it next time"},
+        {"--f16-as-bf16", ARG_FLAG, &o->f16_as_bf16,
+         .help = "round f16 weights to bf16 at load: faster prompts if the processor has products "
+                 "of bf16"},
+        {"--cpu-mask-isa", ARG_STRING, &o->mask, .value = "LIST",
+         .help = "instruction sets not to use: avx512,avx2; all: the portable code"},
+        {NULL, .help = "where it runs"},
+        {"--list-devices", ARG_FLAG, &o->list_devices,
+         .help = "print the devices to run on, and exit"},
+        PLACEMENT_OPTIONS(o->placement),
+        {0}};
+    const args_spec spec = {TOOL,
+                            "[-m FILE] [options]",
+                            "Serves a model over HTTP to many clients at once, in the APIs of "
+                            "OpenAI, Anthropic, Ollama and llama.cpp's server.",
+                            options,
+                            NULL,
+                            server_hints};
+    return args_parse(&spec, argc, argv);
+}
+
+/* --- keys ------------------------------------------------------------------------------------- */
+
+/* Ends each line with a NUL, without white space around it; empty lines and comments are left out. Returns the number
+ * of lines; key may be NULL. */
+static size_t split_lines(char *text, size_t size, const char **key) {
+    size_t n = 0;
+    for (char *line = text, *end = text + size; line < end;) {
+        char *next = memchr(line, '\n', (size_t)(end - line));
+        char *stop = next ? next : end;
+        line += strspn(line, " \t\r");
+        while (stop > line && strchr(" \t\r", stop[-1]))
+            stop--;
+        if (stop > line && *line != '#') {
+            if (key) {
+                key[n] = line;
+                *stop = '\0';
+            }
+            n++;
+        }
+        line = next ? next + 1 : end;
+    }
+    return n;
+}
+
+static int read_keys(server_options *o) {
+    size_t size = 0, n = 0;
+    if (o->key_file) {
+        o->key_text = tool_read_at_most(TOOL, o->key_file, MOST_KEYS, &size);
+        if (!o->key_text)
+            return 1;
+        if (memchr(o->key_text, '\0', size))
+            return tool_error(TOOL, 2, "--api-key-file %s is not a text", o->key_file);
+        n = split_lines(o->key_text, size, NULL);
+        if (n == 0)
+            return tool_error(TOOL, 2, "--api-key-file %s: there is no key in it", o->key_file);
+    }
+    o->api_key = ggl_calloc(n + o->keys.n + 1, sizeof *o->api_key);
+    if (!o->api_key)
+        return tool_error(TOOL, 1, "out of memory");
+    if (o->key_text)
+        o->n_api_keys = split_lines(o->key_text, size, o->api_key);
+    for (size_t i = 0; i < o->keys.n; i++)
+        o->api_key[o->n_api_keys++] = o->keys.s[i];
+    return -1;
+}
+
+/* --- checks ----------------------------------------------------------------------------------- */
+
+static int check_origin(const char *s) {
+    const char *host = strncmp(s, "http://", 7) == 0    ? s + 7
+                       : strncmp(s, "https://", 8) == 0 ? s + 8
+                                                        : NULL;
+    const bool is_site = host && *host && !strchr(host, '/');
+    if (is_site || strcmp(s, "*") == 0 || strstr(s, "-extension://"))
+        return -1;
+    return tool_error(TOOL, 2,
+                      "--cors: '%s' is not a site such as https://example.org (without a path), "
+                      "nor *",
+                      s);
+}
+
+int server_options_read(server_options *o, int argc, char **argv) {
+    *o = defaults;
+    int code = parse(o, argc, argv);
+    for (size_t i = 0; i < o->origins.n && code < 0; i++)
+        code = check_origin(o->origins.s[i]);
+    if (code < 0)
+        code = sampling_options_check(TOOL, &o->sampling, true);
+    if (code < 0)
+        code = speculate_check(TOOL, &o->speculate);
+    if (code >= 0)
+        return code;
+    if (o->repack_cache && o->no_repack)
+        return tool_error(TOOL, 2, "--repack-cache and --no-repack exclude each other");
+    if (o->f16_as_bf16 && o->no_repack)
+        return tool_error(TOOL, 2, "--f16-as-bf16 and --no-repack exclude each other");
+    if (o->template_name && o->template_file)
+        return tool_error(TOOL, 2, "--chat-template and --chat-template-file exclude each other");
+    if (o->n_batch < o->n_ubatch)
+        o->n_ubatch = o->n_batch;
+    o->placement.shadow_seed = (uint64_t)(o->seed < 0 ? time(NULL) : o->seed);
+    return read_keys(o);
+}
+
+void server_options_fini(server_options *o) {
+    sampling_options_fini(&o->sampling);
+    args_list_fini(&o->keys);
+    args_list_fini(&o->origins);
+    args_list_fini(&o->placement.place);
+    ignore_fini(&o->ignore);
+    adapters_fini(&o->adapters);
+    ggl_free(o->api_key);
+    free(o->key_text);
+}

@@ -1,0 +1,43 @@
+/* The command line of llm-server, with the names and defaults of llama.cpp's. */
+#ifndef LLM_SERVER_OPTIONS_H
+#define LLM_SERVER_OPTIONS_H
+
+#include "common/adapters.h"
+#include "common/args.h"
+#include "common/ignore.h"
+#include "common/placement.h"
+#include "common/sampling_options.h"
+#include "common/speculate.h"
+
+typedef struct server_options {
+    const char *model, *alias, *arch;
+    const char *template_name, *template_file;
+    tool_adapters adapters;
+    tool_ignore ignore;
+    int64_t n_ctx, n_parallel, n_cache_slots, n_queue, n_predict, n_batch, n_ubatch;
+    sampling_options sampling;
+    int64_t seed;
+    speculate_options speculate;
+    /* HTTP */
+    const char *host, *key_file, *log_file;
+    int64_t port, n_http_threads, max_body, max_connections, max_per_client, timeout, max_seconds,
+        grace;
+    arg_list keys, origins;
+    bool no_page, verbose;
+    /* the machine */
+    int64_t n_threads, n_threads_batch, priority;
+    const char *cpu_mask, *mask, *repack_cache;
+    int type_k, type_v; /* indices into tool_cache_types */
+    bool no_mmap, mlock, no_repack, f16_as_bf16, list_devices;
+    placement_options placement;
+    /* All keys, of --api-key and the file: [n_api_keys]. They point into `key_text` and argv. */
+    const char **api_key;
+    size_t n_api_keys;
+    char *key_text;
+} server_options;
+
+/* Reads the command line and the file of keys. Returns -1, or an exit code. */
+int server_options_read(server_options *o, int argc, char **argv);
+void server_options_fini(server_options *o);
+
+#endif

@@ -1,0 +1,27 @@
+/* The files of the page at "/", which are embedded in the program. */
+#ifndef LLM_SERVER_PAGE_H
+#define LLM_SERVER_PAGE_H
+
+#include <stddef.h>
+
+typedef struct page_file {
+    const char *path;          /* of the URL: "/app.js" */
+    const char *media_type;    /* for Content-Type */
+    const unsigned char *data; /* static */
+    size_t size;               /* of data, in bytes */
+    const char *etag;          /* for ETag, with its quotes; changes with the data */
+} page_file;
+
+/* For Content-Security-Policy: the page loads nothing from elsewhere, runs nothing that is not one of its files, and is
+ * shown in no frame. */
+#define PAGE_POLICY                                                                                \
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "                \
+    "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+/* The file for a URL's path, without its query; "/" is the page itself. NULL: there is no such file. */
+const page_file *page_find(const char *path);
+
+/* The file number k, or NULL if there are not that many. */
+const page_file *page_at(size_t k);
+
+#endif

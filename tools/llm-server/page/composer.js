@@ -1,0 +1,58 @@
+// The field where messages are written.
+
+import { $, grow } from './dom.js';
+
+export class Composer {
+    /** send(text): returns false if it cannot be sent now; stop(): ends the answer; editLast(): arrow up in an empty field. */
+    constructor(send, stop, editLast) {
+        Object.assign(this, { send, editLast });
+        this.area = $('text');
+        this.area.addEventListener('input', () => this.typed());
+        this.area.addEventListener('keydown', (event) => this.key(event));
+        $('composer').addEventListener('submit', (event) => {
+            event.preventDefault();
+            this.submit();
+        });
+        $('stop').addEventListener('click', () => {
+            stop();
+            this.focus();
+        });
+        this.typed();
+    }
+
+    key(event) {
+        if (event.isComposing || event.ctrlKey || event.altKey || event.metaKey) {
+            return;
+        }
+        if (event.key === 'Enter' && !event.shiftKey) {
+            event.preventDefault();
+            this.submit();
+        } else if (event.key === 'ArrowUp' && this.area.value === '') {
+            event.preventDefault();
+            this.editLast();
+        }
+    }
+
+    submit() {
+        const text = this.area.value.trim();
+        if (text && this.send(text) !== false) {
+            this.area.value = '';
+            this.typed();
+        }
+    }
+
+    typed() {
+        grow(this.area);
+        $('send').disabled = !this.area.value.trim();
+    }
+
+    /** Shows the button that stops instead of the one that sends. */
+    running(on) {
+        $('stop').hidden = !on;
+        $('send').hidden = on;
+    }
+
+    focus() {
+        this.area.focus({ preventScroll: true });
+    }
+}

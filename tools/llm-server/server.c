@@ -1,0 +1,235 @@
+/* The engine's thread and its mailbox. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stddef.h>
+#include <time.h>
+
+#include "ggl/show.h"
+#include "server_impl.h"
+
+#define TOOL "llm-server"
+
+/* --- what others read ------------------------------------------------------------------------- */
+
+const server_facts *server_get_facts(const server *s) {
+    return &s->facts;
+}
+
+const llm_chat *server_chat(const server *s) {
+    return s->chat;
+}
+
+const llm_tokenizer *server_tokenizer(const server *s) {
+    return s->tokenizer;
+}
+
+llm_session *server_session(const server *s) {
+    return s->session;
+}
+
+const char *server_model_info(const server *s) {
+    return s->model_info;
+}
+
+answers *server_answers(const server *s) {
+    return s->answers;
+}
+
+const llm_vocab *server_vocab(server *s) {
+    ggl_error err;
+    pthread_mutex_lock(&s->vocab_lock);
+    if (!s->vocab && llm_vocab_new(&s->vocab, s->tokenizer, &err) != GGL_OK)
+        s->vocab = NULL;
+    const llm_vocab *v = s->vocab;
+    pthread_mutex_unlock(&s->vocab_lock);
+    return v;
+}
+
+void server_count(server *s, size_t offset_of_counter) {
+    static const size_t at[] = {
+        offsetof(server_counts, n_requests), offsetof(server_counts, n_errors),
+        offsetof(server_counts, n_rejected), offsetof(server_counts, n_gone)};
+    atomic_ullong *counter[] = {&s->n_requests, &s->n_errors, &s->n_rejected, &s->n_gone};
+    for (size_t i = 0; i < sizeof at / sizeof *at; i++)
+        if (at[i] == offset_of_counter)
+            ++*counter[i];
+}
+
+server_counts server_get_counts(const server *s) {
+    return (server_counts){s->n_requests, s->n_errors, s->n_rejected, s->n_gone};
+}
+
+/* --- the mailbox ------------------------------------------------------------------------------ */
+
+bool server_post(server *s, void (*fn)(void *ctx, llm_engine *e), void *ctx) {
+    message *m = ggl_calloc(1, sizeof *m);
+    if (!m)
+        return false;
+    *m = (message){.fn = fn, .ctx = ctx};
+    pthread_mutex_lock(&s->lock);
+    const bool taken = s->is_ready && !s->ends;
+    if (taken) {
+        *s->last = m;
+        s->last = &m->next;
+        pthread_cond_signal(&s->has_message);
+    }
+    pthread_mutex_unlock(&s->lock);
+    if (!taken)
+        ggl_free(m);
+    return taken;
+}
+
+/* A message whose sender waits. */
+typedef struct call {
+    void (*fn)(void *ctx, llm_engine *e);
+    void *ctx;
+    pthread_mutex_t lock;
+    pthread_cond_t is_done;
+    bool done;
+} call;
+
+static void run_call(void *ctx, llm_engine *e) {
+    call *c = ctx;
+    c->fn(c->ctx, e);
+    pthread_mutex_lock(&c->lock);
+    c->done = true;
+    pthread_cond_signal(&c->is_done);
+    pthread_mutex_unlock(&c->lock);
+}
+
+bool server_on_engine(server *s, void (*fn)(void *ctx, llm_engine *e), void *ctx) {
+    call c = {.fn = fn,
+              .ctx = ctx,
+              .lock = PTHREAD_MUTEX_INITIALIZER,
+              .is_done = PTHREAD_COND_INITIALIZER};
+    const bool posted = server_post(s, run_call, &c);
+    pthread_mutex_lock(&c.lock);
+    while (posted && !c.done)
+        pthread_cond_wait(&c.is_done, &c.lock);
+    pthread_mutex_unlock(&c.lock);
+    pthread_cond_destroy(&c.is_done);
+    pthread_mutex_destroy(&c.lock);
+    return posted;
+}
+
+/* Runs all messages. */
+static void read_messages(server *s) {
+    pthread_mutex_lock(&s->lock);
+    message *m = s->first;
+    s->first = NULL;
+    s->last = &s->first;
+    pthread_mutex_unlock(&s->lock);
+    while (m) {
+        message *next = m->next;
+        m->fn(m->ctx, s->engine);
+        ggl_free(m);
+        m = next;
+    }
+}
+
+/* Waits for a message: without an answer under way, until there is one, else for a second. Returns false if the
+ * server ends. */
+static bool wait_for_message(server *s, bool has_answers) {
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec++;
+    pthread_mutex_lock(&s->lock);
+    int timed_out = 0;
+    while (!s->first && !s->ends && !timed_out)
+        timed_out = has_answers ? pthread_cond_timedwait(&s->has_message, &s->lock, &until)
+                                : pthread_cond_wait(&s->has_message, &s->lock);
+    const bool ends = s->ends;
+    pthread_mutex_unlock(&s->lock);
+    return !ends;
+}
+
+static bool is_ending(server *s) {
+    pthread_mutex_lock(&s->lock);
+    const bool ends = s->ends;
+    pthread_mutex_unlock(&s->lock);
+    return ends;
+}
+
+/* --- the engine's thread ---------------------------------------------------------------------- */
+
+static void serve(server *s) {
+    llm_engine *e = s->engine;
+    ggl_error err = {0};
+    bool goes_on = true;
+    while (goes_on) {
+        read_messages(s);
+        answers_tick(s->answers, e);
+        if (llm_engine_n_running(e) + (int64_t)llm_engine_n_waiting(e) == 0) {
+            goes_on = wait_for_message(s, answers_n(s->answers) > 0);
+            continue;
+        }
+        if (llm_engine_step(e, &err) != GGL_OK && !s->aborts)
+            ggl_fprint(stderr, TOOL ": a step failed: %s\n", err.msg);
+        goes_on = !is_ending(s);
+    }
+    read_messages(s); /* those that came before the end; what they begin ends with the engine */
+    llm_engine_free(e);
+    s->engine = NULL;
+}
+
+static void *run(void *arg) {
+    server *s = arg;
+    s->exit_code = server_load(s);
+    if (s->exit_code < 0)
+        s->is_ready = true;
+    s->changed(s->changed_ctx);
+    if (s->exit_code < 0)
+        serve(s);
+    return NULL;
+}
+
+ggl_status server_start(server *s, ggl_error *err) {
+    s->has_thread = pthread_create(&s->thread, NULL, run, s) == 0;
+    return s->has_thread ? GGL_OK : ggl_fail(err, GGL_NOMEM, "no thread could be started");
+}
+
+void server_stop(server *s) {
+    pthread_mutex_lock(&s->lock);
+    s->ends = true;
+    pthread_cond_signal(&s->has_message);
+    pthread_mutex_unlock(&s->lock);
+    s->aborts = !s->is_ready;
+    if (s->has_thread)
+        pthread_join(s->thread, NULL);
+    s->has_thread = false;
+}
+
+server *server_new(server_options *o, void (*changed)(void *ctx), void *ctx) {
+    server *s = ggl_calloc(1, sizeof *s);
+    pthread_condattr_t monotonic;
+    if (!s)
+        return NULL;
+    s->o = o;
+    s->last = &s->first;
+    s->changed = changed;
+    s->changed_ctx = ctx;
+    s->exit_code = -1;
+    s->answers = answers_new();
+    (void)pthread_condattr_init(&monotonic);
+    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    (void)pthread_mutex_init(&s->lock, NULL);
+    (void)pthread_mutex_init(&s->vocab_lock, NULL);
+    (void)pthread_cond_init(&s->has_message, &monotonic);
+    (void)pthread_condattr_destroy(&monotonic);
+    if (s->answers)
+        return s;
+    server_free(s);
+    return NULL;
+}
+
+void server_free(server *s) {
+    if (!s)
+        return;
+    server_unload(s);
+    answers_free(s->answers);
+    llm_vocab_free(s->vocab);
+    pthread_cond_destroy(&s->has_message);
+    pthread_mutex_destroy(&s->vocab_lock);
+    pthread_mutex_destroy(&s->lock);
+    ggl_free(s);
+}

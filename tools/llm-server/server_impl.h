@@ -1,0 +1,81 @@
+/* What the files server*.c and llm-server.c share. */
+#ifndef LLM_SERVER_SERVER_IMPL_H
+#define LLM_SERVER_SERVER_IMPL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "llm/grammar.h"
+#include "options.h"
+#include "server.h"
+
+/* What is to be done on the engine's thread. */
+typedef struct message {
+    struct message *next;
+    void (*fn)(void *ctx, llm_engine *e);
+    void *ctx;
+} message;
+
+struct server {
+    server_options *o;
+    server_facts facts;
+    llm_model *model;
+    const llm_tokenizer *tokenizer;
+    llm_chat *chat;
+    char *template_text; /* of --chat-template-file */
+    placement *placement;
+    llm_session_params params;
+    llm_session *session;
+    speculation **speculation;   /* [n_parallel] */
+    const llm_guesser **guesser; /* [n_parallel] */
+    llm_engine *engine;
+    answers *answers;
+    char *model_info;
+    double load_seconds;
+
+    pthread_mutex_t vocab_lock;
+    llm_vocab *vocab; /* made when it is needed first */
+
+    atomic_bool is_ready; /* the model is loaded */
+    atomic_bool aborts;   /* loading ends */
+    atomic_ullong n_requests, n_errors, n_rejected, n_gone;
+
+    pthread_mutex_t lock; /* of all below */
+    pthread_cond_t has_message;
+    message *first, **last;
+    bool ends; /* no messages are taken any more */
+
+    pthread_t thread;
+    bool has_thread;
+    int exit_code;           /* of loading; -1: it went well */
+    void (*changed)(void *); /* called when loading has ended, from the engine's thread */
+    void *changed_ctx;
+};
+
+/* --- server_load.c: on the engine's thread, before anything else --- */
+
+/* Opens the model and all that belongs to it. Returns -1, or an exit code after a message. */
+int server_load(server *s);
+/* Frees it. */
+void server_unload(server *s);
+
+/* --- server.c --- */
+
+/* NULL: out of memory. `changed` is called on another thread once the model is loaded, or cannot be. */
+server *server_new(server_options *o, void (*changed)(void *ctx), void *ctx);
+/* Starts the engine's thread, which loads the model. */
+GGL_NODISCARD ggl_status server_start(server *s, ggl_error *err);
+/* Ends all answers with an error, and the engine's thread. */
+void server_stop(server *s);
+/* After server_stop. */
+void server_free(server *s);
+
+/* --- endpoints.c --- */
+
+/* For http_params; ctx is the server. */
+bool endpoints_accept(void *ctx, const http_request *q, http_reply *r);
+void endpoints_handle(void *ctx, const http_request *q, http_reply *r);
+void endpoints_refuse(void *ctx, const http_request *q, http_reply *r, int status,
+                      const char *sentence);
+
+#endif

@@ -1,0 +1,323 @@
+/* Opens the model, its session and the engine. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/builtin.h"
+#include "common/cache_types.h"
+#include "common/input.h"
+#include "common/process.h"
+#include "server_impl.h"
+
+#define TOOL "llm-server"
+
+enum {
+    MOST_TEMPLATE = 1 << 20, /* bytes */
+    CACHE_SLOTS = 64,
+    CACHE_SLOTS_WITH_STATES = 4,
+    DEFAULT_CTX = 4096,
+    MOST_ROWS = 64 /* of logits at a time */
+};
+
+/* --- the model -------------------------------------------------------------------------------- */
+
+static int open_model(server *s) {
+    const server_options *o = s->o;
+    ggl_error err = {0};
+    const llm_model_params p = {.arch_path = o->arch,
+                                .gguf = {.no_mmap = o->no_mmap, .lock = o->mlock, .willneed = true},
+                                .ignore = ignore_of(&o->ignore)};
+    builtin_model built_in;
+    const bool is_built_in = builtin_find(o->model ? o->model : "builtin:chat", &built_in);
+    if (is_built_in && !built_in.name)
+        return tool_error(
+            TOOL, 2, "-m %s: the built-in models are builtin:stories and builtin:chat", o->model);
+    const ggl_status st = is_built_in
+                              ? llm_model_open_memory(&s->model, built_in.data, built_in.size,
+                                                      built_in.name, &p, &err)
+                              : llm_model_open(&s->model, o->model, &p, &err);
+    if (st != GGL_OK)
+        return tool_error(TOOL, 1, "%s", err.msg);
+    if (ggl_gguf_lock_failed(llm_model_file(s->model)))
+        fprintf(stderr, TOOL ": note: the model could not be locked into memory (see ulimit -l); "
+                             "it runs without the lock\n");
+    if (llm_model_tokenizer(s->model, &s->tokenizer, &err) != GGL_OK)
+        return tool_error(TOOL, 1, "%s", err.msg);
+    return -1;
+}
+
+/* A model without a template serves texts only. */
+static int open_template(server *s) {
+    const server_options *o = s->o;
+    const char *name = o->template_file ? o->template_file : o->template_name;
+    llm_chat_template with = {.name = name};
+    ggl_error err = {0};
+    if (name && (o->template_file || access(name, F_OK) == 0)) {
+        s->template_text = tool_read_at_most(TOOL, name, MOST_TEMPLATE, &with.text.n);
+        with.text.s = s->template_text;
+        if (!s->template_text)
+            return 1;
+    }
+    const ggl_status st =
+        llm_chat_new(&s->chat, llm_model_file(s->model), s->tokenizer, name ? &with : NULL, &err);
+    if (st == GGL_OK || (st == GGL_NOT_FOUND && !name))
+        return -1;
+    return tool_error(TOOL, 1, "%s", err.msg);
+}
+
+/* --- the session ------------------------------------------------------------------------------ */
+
+static bool on_load(void *ctx, size_t done, size_t total) {
+    const server *s = ctx;
+    (void)done;
+    (void)total;
+    return !s->aborts;
+}
+
+static bool is_aborted(void *ctx) {
+    const server *s = ctx;
+    return s->aborts;
+}
+
+static ggl_backend_params backend_params(const server_options *o) {
+    return (ggl_backend_params){.n_threads = (int)o->n_threads,
+                                .n_threads_batch = (int)o->n_threads_batch,
+                                .mask = o->mask,
+                                .f16_as_bf16 = o->f16_as_bf16};
+}
+
+static int64_t n_ctx(const server *s) {
+    const int64_t own = llm_model_n_ctx(s->model);
+    return s->o->n_ctx > 0 ? s->o->n_ctx : own > 0 ? own : DEFAULT_CTX;
+}
+
+/* Makes the session. Its slots share the context; those beyond n_parallel keep sequences that have ended. */
+static int make_session(server *s, int64_t n_kept) {
+    s->params.n_slots = s->o->n_parallel + n_kept;
+    return placement_session(s->placement, &s->session, s->model, &s->params);
+}
+
+/* Where slots share pages of one cache, a further one costs next to nothing. States and windows are memory
+ * of each slot. */
+static int make_default_session(server *s) {
+    const int code = make_session(s, CACHE_SLOTS);
+    if (code >= 0 ||
+        (!llm_session_has_states(s->session) && llm_session_cut_limit(s->session) == INT64_MAX))
+        return code;
+    llm_session_free(s->session);
+    s->session = NULL;
+    return make_session(s, CACHE_SLOTS_WITH_STATES);
+}
+
+static int new_session(server *s) {
+    const server_options *o = s->o;
+    const ggl_backend_params bp = backend_params(o);
+    int code = placement_open(&s->placement, TOOL, &o->placement, &bp);
+    if (code >= 0)
+        return code;
+    llm_session_params *p = &s->params;
+    *p = llm_session_default();
+    p->n_ctx = p->n_pool = n_ctx(s);
+    p->n_ubatch = o->n_ubatch;
+    p->n_rows = o->n_parallel * (speculate_n_max(&o->speculate) + 1);
+    if (p->n_rows > MOST_ROWS)
+        p->n_rows = MOST_ROWS;
+    p->type_k = tool_cache_type(o->type_k);
+    p->type_v = tool_cache_type(o->type_v);
+    p->no_repack = o->no_repack;
+    p->repack_cache = o->repack_cache;
+    p->progress = on_load;
+    p->progress_ctx = s;
+    p->cancelled = is_aborted;
+    p->cancelled_ctx = s;
+    code = adapters_open(&s->o->adapters, TOOL, s->model, p);
+    if (code < 0)
+        code = o->n_cache_slots < 0 ? make_default_session(s) : make_session(s, o->n_cache_slots);
+    if (code < 0)
+        fputs(llm_session_notes(s->session), stderr);
+    return code;
+}
+
+static int alloc_session(server *s) {
+    ggl_error err = {0};
+    char advice[128];
+    const ggl_status st = llm_session_alloc(s->session, &err);
+    if (st == GGL_CANCELLED)
+        return 0;
+    if (st != GGL_OK)
+        return tool_error(
+            TOOL, 1, "%s%s", err.msg,
+            placement_advice(s->placement, s->model, &s->params, st, advice, sizeof advice));
+    fputs(llm_session_load_notes(s->session), stderr);
+    return -1;
+}
+
+/* --- the engine ------------------------------------------------------------------------------- */
+
+/* Each of the sequences that run at once has a guesser of its own. */
+static int open_speculation(server *s) {
+    const server_options *o = s->o;
+    const placement_options *po = &o->placement;
+    if (speculate_n_max(&o->speculate) == 0)
+        return -1;
+    const size_t n = (size_t)o->n_parallel;
+    s->speculation = ggl_calloc(n, sizeof *s->speculation);
+    s->guesser = ggl_calloc(n, sizeof *s->guesser);
+    if (!s->speculation || !s->guesser)
+        return tool_error(TOOL, 1, "out of memory");
+    llm_session_params sp = s->params;
+    sp.n_slots = sp.n_rows = 1;
+    sp.n_pool = 0;
+    const speculate_target t = {
+        .tokenizer = s->tokenizer,
+        .placement = s->placement,
+        .cpu_only =
+            !po->devices && !po->split && !po->n_gpu_layers_given && !po->fit && !po->place.n,
+        .backend = backend_params(o),
+        .session = sp,
+        .n_ctx = llm_session_n_ctx(s->session),
+        .model = {.gguf = {.no_mmap = o->no_mmap, .lock = o->mlock, .willneed = true}}};
+    for (size_t i = 0; i < n; i++) {
+        const int code = speculate_open(&s->speculation[i], TOOL, &o->speculate, &t);
+        if (code >= 0)
+            return code;
+        s->guesser[i] = speculate_guesser(s->speculation[i]);
+    }
+    return -1;
+}
+
+static int open_engine(server *s) {
+    ggl_error err = {0};
+    const llm_engine_params p = {.session = s->session,
+                                 .tokenizer = s->tokenizer,
+                                 .n_parallel = (int)s->o->n_parallel,
+                                 .n_queue = (size_t)s->o->n_queue,
+                                 .guesser = s->guesser,
+                                 .n_guess_max = speculate_n_max(&s->o->speculate)};
+    const ggl_status st = llm_engine_new(&s->engine, &p, &err);
+    return st == GGL_OK ? -1 : tool_error(TOOL, 1, "%s", err.msg);
+}
+
+/* --- facts ------------------------------------------------------------------------------------ */
+
+/* The name of a file's model: the last part of the path, without ".gguf"; of a built-in one what follows the
+ * colon. */
+static char *name_of(const char *path) {
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    if (strncmp(name, "builtin:", 8) == 0)
+        name += 8;
+    const size_t n = strlen(name);
+    const bool has_end = n > 5 && strcmp(name + n - 5, ".gguf") == 0;
+    return strndup(name, has_end ? n - 5 : n);
+}
+
+static int64_t file_integer(const ggl_gguf *f, const char *key) {
+    ggl_error err;
+    int64_t x = 0;
+    return ggl_gguf_get_integer(f, key, &x, &err) == 1 ? x : 0;
+}
+
+static ggl_str file_string(const ggl_gguf *f, const char *key) {
+    ggl_error err;
+    ggl_str x = {"", 0};
+    (void)ggl_gguf_get_string(f, key, &x, &err);
+    return x;
+}
+
+static void put_info(llm_json_out *out, const server *s) {
+    const ggl_gguf *f = llm_model_file(s->model);
+    const ggl_str arch = file_string(f, "general.architecture");
+    char key[128], text[512];
+    double n_params = 0, size = 0;
+    for (size_t i = 0; i < ggl_gguf_n_tensors(f); i++) {
+        const ggl_gguf_tensor *t = ggl_gguf_tensor_at(f, i);
+        double n = 1;
+        for (int d = 0; d < t->n_dims; d++)
+            n *= (double)t->ne[d];
+        n_params += n;
+        size += (double)t->size;
+    }
+    snprintf(key, sizeof key, "%.*s.embedding_length", (int)(arch.n < 64 ? arch.n : 64), arch.s);
+    snprintf(text, sizeof text,
+             "\"n_vocab\": %" PRId64 ", \"n_ctx\": %" PRId64 ", \"n_ctx_train\": %" PRId64
+             ", \"n_embd\": %" PRId64 ", \"n_params\": %.0f, \"size\": %.0f",
+             s->facts.n_vocab, s->facts.n_ctx, llm_model_n_ctx(s->model), file_integer(f, key),
+             n_params, size);
+    llm_json_put_text(out, "{\"architecture\": ");
+    llm_json_put_string(out, arch);
+    llm_json_put_text(out, ", \"name\": ");
+    llm_json_put_string(out, file_string(f, "general.name"));
+    llm_json_put_text(out, ", \"tokenizer\": \"");
+    llm_json_put_text(out, llm_tokenizer_kind_name(s->tokenizer));
+    llm_json_put_text(out, "\", ");
+    llm_json_put_text(out, text);
+    llm_json_put_text(out, "}");
+}
+
+static int set_facts(server *s) {
+    const server_options *o = s->o;
+    server_facts *f = &s->facts;
+    llm_json_out info = {0};
+    const char *path = ggl_gguf_name(llm_model_file(s->model));
+    const int code =
+        sampling_options_check_vocab(TOOL, &o->sampling, llm_session_n_vocab(s->session));
+    if (code >= 0)
+        return code;
+    *f = (server_facts){.model = o->alias ? strdup(o->alias) : name_of(path),
+                        .model_path = path,
+                        .n_ctx = llm_session_n_ctx(s->session),
+                        .n_vocab = llm_session_n_vocab(s->session),
+                        .n_parallel = o->n_parallel,
+                        .has_chat = s->chat != NULL,
+                        .t_start = (int64_t)time(NULL),
+                        .sampling = sampling_params(&o->sampling),
+                        .has_seed = o->seed >= 0,
+                        .n_predict = o->n_predict,
+                        .max_seconds = (double)o->max_seconds,
+                        .tokenizer = s->tokenizer};
+    f->sampling.seed = o->seed >= 0 ? (uint64_t)o->seed : 0;
+    put_info(&info, s);
+    s->model_info = info.s;
+    return f->model && info.s && !info.failed ? -1 : tool_error(TOOL, 1, "out of memory");
+}
+
+int server_load(server *s) {
+    const double begin = process_seconds();
+    int code = open_model(s);
+    if (code < 0)
+        code = open_template(s);
+    if (code < 0)
+        code = new_session(s);
+    if (code < 0)
+        code = open_speculation(s);
+    if (code < 0)
+        code = alloc_session(s);
+    if (code < 0)
+        code = open_engine(s);
+    if (code < 0)
+        code = set_facts(s);
+    s->load_seconds = process_seconds() - begin;
+    return code;
+}
+
+void server_unload(server *s) {
+    ggl_error err;
+    llm_engine_free(s->engine);
+    for (int64_t i = 0; s->speculation && i < s->o->n_parallel; i++)
+        speculate_close(s->speculation[i]);
+    llm_session_free(s->session);
+    if (placement_close(s->placement, &err) != GGL_OK)
+        (void)tool_error(TOOL, 1, "%s", err.msg);
+    adapters_close(&s->o->adapters);
+    llm_chat_free(s->chat);
+    llm_model_free(s->model);
+    ggl_free(s->speculation);
+    ggl_free(s->guesser);
+    ggl_free(s->model_info);
+    free((char *)s->facts.model);
+    free(s->template_text);
+}
