@@ -28,7 +28,10 @@ static bool random_schedule(fixture *f, int n) {
 /* What a round was like, for a failure to be understood. */
 static void check_round(fixture *f, int n_jobs) {
     const int n_slots = 1 + below(f, 8);
-    const fixture_params p = {.n_ubatch = 2 + below(f, below(f, 2) ? 12 : 100),
+    const int64_t n_ubatch = 2 + below(f, below(f, 2) ? 12 : 100);
+    const fixture_params p = {.n_ubatch = n_ubatch,
+                              .n_step = below(f, 3) ? 0 : 1 + below(f, (int)n_ubatch),
+                              .step_ns = below(f, 2) ? 0 : 1 + below(f, 1000000),
                               .n_slots = n_slots,
                               .n_rows = 1 + below(f, 20),
                               .n_parallel = 1 + below(f, n_slots),

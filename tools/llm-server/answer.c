@@ -253,6 +253,8 @@ static void set_finish(seat *s, llm_end why) {
     answer_choice *c = &s->job->x.choice[s->choice];
     const int32_t found = answer_text_found(&s->text);
     c->finish = finishes[why];
+    if (why == LLM_END_MAX && s->matcher && llm_matcher_must_end(s->matcher))
+        c->finish = FINISH_STOP; /* the last token completed it */
     c->context_full = why == LLM_END_CONTEXT;
     if (found >= 0) {
         c->finish = FINISH_STOP_STRING;

@@ -185,54 +185,28 @@ static ggl_status read_context_edits(ask *a, const json_value *v, const server_f
     return GGL_OK;
 }
 
-#define SAMPLING_AT(member) FIELD_AT(sampling.member)
-#define COMMON_FIELDS                                                                              \
-    {.name = "model", .kind = FIELD_FN, .fn = openai_field_model},                                 \
-        {.name = "system", .kind = FIELD_FN, .fn = read_system},                                   \
-        {.name = "messages", .kind = FIELD_FN, .fn = read_messages},                               \
-        {.name = "tools", .kind = FIELD_FN, .fn = anthropic_tools},                                \
-        {.name = "tool_choice", .kind = FIELD_FN, .fn = read_tool_choice},                         \
-        {.name = "thinking", .kind = FIELD_FN, .fn = read_thinking},                               \
-        {.name = "output_config", .kind = FIELD_FN, .fn = read_output_config},                     \
-        {.name = "output_format", .kind = FIELD_FN, .fn = read_output_format},                     \
-        {.name = "context_management", .kind = FIELD_FN, .fn = read_context_edits},                \
-        {.name = "cache_control", .kind = FIELD_IGNORED},                                          \
-        {.name = "speed", .kind = FIELD_IGNORED},                                                  \
-        {.name = "user_profile_id", .kind = FIELD_IGNORED}, {                                      \
-        .name = "mcp_servers", .kind = FIELD_REFUSED, .fn = field_is_empty,                        \
-        .why = "give their tools in \"tools\", and carry out the calls"                            \
-    }
+#define ONE_MODEL "this server has one model"
 
 static const field fields[] = {
-    COMMON_FIELDS,
-    {.name = "max_tokens", .kind = FIELD_INT, .at = FIELD_AT(n_max), .min = 1, .max = 1e9},
-    {.name = "stop_sequences", .kind = FIELD_STOPS},
-    {.name = "stream", .kind = FIELD_BOOL, .at = FIELD_AT(stream)},
-    {.name = "temperature", .kind = FIELD_FLOAT, .at = SAMPLING_AT(temp), .min = 0, .max = 100},
-    {.name = "top_k", .kind = FIELD_INT32, .at = SAMPLING_AT(top_k), .min = 0, .max = 1e9},
-    {.name = "top_p", .kind = FIELD_FLOAT, .at = SAMPLING_AT(top_p), .min = 0, .max = 1},
-    {.name = "metadata", .kind = FIELD_IGNORED},
-    {.name = "service_tier", .kind = FIELD_IGNORED},
-    {.name = "inference_geo", .kind = FIELD_IGNORED},
-    {.name = "container",
-     .kind = FIELD_REFUSED,
-     .fn = field_is_empty,
-     .why = "this server runs no code; leave it out"},
-    {.name = "diagnostics",
-     .kind = FIELD_REFUSED,
-     .fn = field_is_empty,
-     .why = "GET /metrics and /slots show what the server does"},
-    {.name = "fallbacks",
-     .kind = FIELD_REFUSED,
-     .fn = field_is_empty,
-     .why = "this server has one model"},
-    {.name = "fallback_credit_token",
-     .kind = FIELD_REFUSED,
-     .fn = field_is_empty,
-     .why = "this server has one model"},
+#include "fields_anthropic.def"
+    {"max_tokens", FIELD_INT, .at = FIELD_AT(n_max), .min = 1, .max = 1e9},
+    {"stop_sequences", .kind = FIELD_STOPS},
+    {"stream", FIELD_BOOL, .at = FIELD_AT(stream)},
+    {"temperature", FIELD_FLOAT, .at = FIELD_AT(sampling.temp), .min = 0, .max = 100},
+    {"top_k", FIELD_INT32, .at = FIELD_AT(sampling.top_k), .min = 0, .max = 1e9},
+    {"top_p", FIELD_FLOAT, .at = FIELD_AT(sampling.top_p), .min = 0, .max = 1},
+    {"metadata", .kind = FIELD_IGNORED},
+    {"service_tier", .kind = FIELD_IGNORED},
+    {"inference_geo", .kind = FIELD_IGNORED},
+    {"container", FIELD_REFUSED, .fn = field_is_empty, .why = "this server runs no code"},
+    {"diagnostics", FIELD_REFUSED, .fn = field_is_empty, .why = "GET /slots shows what is done"},
+    {"fallbacks", FIELD_REFUSED, .fn = field_is_empty, .why = ONE_MODEL},
+    {"fallback_credit_token", FIELD_REFUSED, .fn = field_is_empty, .why = ONE_MODEL},
     {0}};
 
-const field anthropic_count_fields[] = {COMMON_FIELDS, {0}};
+const field anthropic_count_fields[] = {
+#include "fields_anthropic.def"
+    {0}};
 
 static ggl_status read_by(ask *a, const field *table, const server_facts *facts, const char **param,
                           ggl_error *err) {

@@ -11,18 +11,15 @@ typedef struct block {
     const json_value *type, *text, *id, *name, *input, *tool_use_id, *content, *is_error, *thinking;
 } block;
 
-#define BLOCK_COMMON                                                                               \
-    {"type", SHAPE_STRING | SHAPE_REQUIRED, offsetof(block, type), NULL}, {                        \
-        "cache_control", SHAPE_IGNORED, 0, NULL                                                    \
-    }
-
 static const shape_row text_rows[] = {
-    BLOCK_COMMON,
+    {"type", SHAPE_STRING | SHAPE_REQUIRED, offsetof(block, type), NULL},
+    {"cache_control", SHAPE_IGNORED, 0, NULL},
     {"text", SHAPE_STRING | SHAPE_REQUIRED, offsetof(block, text), NULL},
     {"citations", SHAPE_REFUSED, 0, "leave citations out"},
     {0}};
 static const shape_row tool_use_rows[] = {
-    BLOCK_COMMON,
+    {"type", SHAPE_STRING | SHAPE_REQUIRED, offsetof(block, type), NULL},
+    {"cache_control", SHAPE_IGNORED, 0, NULL},
     {"id", SHAPE_STRING | SHAPE_REQUIRED, offsetof(block, id), NULL},
     {"name", SHAPE_STRING | SHAPE_REQUIRED, offsetof(block, name), NULL},
     {"input", SHAPE_OBJECT | SHAPE_REQUIRED, offsetof(block, input), NULL},
@@ -30,18 +27,24 @@ static const shape_row tool_use_rows[] = {
     {"toolset_name", SHAPE_REFUSED, 0, "tools come from \"tools\" alone"},
     {0}};
 static const shape_row tool_result_rows[] = {
-    BLOCK_COMMON,
+    {"type", SHAPE_STRING | SHAPE_REQUIRED, offsetof(block, type), NULL},
+    {"cache_control", SHAPE_IGNORED, 0, NULL},
     {"tool_use_id", SHAPE_STRING | SHAPE_REQUIRED, offsetof(block, tool_use_id), NULL},
     {"content", SHAPE_STRING | SHAPE_LIST, offsetof(block, content), NULL},
     {"is_error", SHAPE_BOOL, offsetof(block, is_error), NULL},
     {"toolset_name", SHAPE_REFUSED, 0, "tools come from \"tools\" alone"},
     {0}};
 static const shape_row thinking_rows[] = {
-    BLOCK_COMMON,
+    {"type", SHAPE_STRING | SHAPE_REQUIRED, offsetof(block, type), NULL},
+    {"cache_control", SHAPE_IGNORED, 0, NULL},
     {"thinking", SHAPE_STRING | SHAPE_REQUIRED, offsetof(block, thinking), NULL},
     {"signature", SHAPE_IGNORED, 0, NULL},
     {0}};
-static const shape_row redacted_rows[] = {BLOCK_COMMON, {"data", SHAPE_IGNORED, 0, NULL}, {0}};
+static const shape_row redacted_rows[] = {
+    {"type", SHAPE_STRING | SHAPE_REQUIRED, offsetof(block, type), NULL},
+    {"cache_control", SHAPE_IGNORED, 0, NULL},
+    {"data", SHAPE_IGNORED, 0, NULL},
+    {0}};
 
 /* A call of the last assistant message. */
 typedef struct use {

@@ -182,33 +182,19 @@ static ggl_status read_suffix(ask *a, const json_value *v, const server_facts *f
     return read_text(v, "input_suffix", &own_of(a)->suffix, err);
 }
 
-#define OWN_FIELDS                                                                                 \
-    {.name = "model", .kind = FIELD_FN, .fn = openai_field_model},                                 \
-        {.name = "prompt", .kind = FIELD_FN, .fn = take_prompt},                                   \
-        {.name = "n_predict", .kind = FIELD_INT, .at = FIELD_AT(n_max), .min = -1, .max = 1e9},    \
-        {.name = "max_tokens", .kind = FIELD_INT, .at = FIELD_AT(n_max), .min = -1, .max = 1e9},   \
-        {.name = "n_cmpl", .kind = FIELD_INT, .at = FIELD_AT(n_choices), .min = 1, .max = 128},    \
-        {.name = "n", .kind = FIELD_INT, .at = FIELD_AT(n_choices), .min = 1, .max = 128},         \
-        {.name = "stream", .kind = FIELD_BOOL, .at = FIELD_AT(stream)},                            \
-        {.name = "stop", .kind = FIELD_STOPS},                                                     \
-        {.name = "timings_per_token", .kind = FIELD_FN, .fn = read_timings}, {                     \
-        .name = "response_fields", .kind = FIELD_FN, .fn = read_wanted                             \
-    }
-
 static const field fields[] = {
 #include "fields_sampling.def"
 #include "fields_llamacpp.def"
-    OWN_FIELDS, {0}};
+#include "fields_completion.def"
+    {0}};
 
 static const field infill_fields[] = {
 #include "fields_sampling.def"
 #include "fields_llamacpp.def"
-    OWN_FIELDS,
-    {.name = "input_prefix", .kind = FIELD_FN, .fn = read_prefix},
-    {.name = "input_suffix", .kind = FIELD_FN, .fn = read_suffix},
-    {.name = "input_extra",
-     .kind = FIELD_REFUSED,
-     .fn = field_is_empty,
+#include "fields_completion.def"
+    {"input_prefix", FIELD_FN, .fn = read_prefix},
+    {"input_suffix", FIELD_FN, .fn = read_suffix},
+    {"input_extra", FIELD_REFUSED, .fn = field_is_empty,
      .why = "put it at the beginning of \"input_prefix\""},
     {0}};
 

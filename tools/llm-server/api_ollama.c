@@ -126,46 +126,31 @@ static ggl_status read_top_logprobs(ask *a, const json_value *v, const server_fa
 static ggl_status read_options(ask *a, const json_value *v, const server_facts *facts,
                                ggl_error *err);
 
-#define REFUSED(name_, accepts, why_)                                                              \
-    { .name = name_, .kind = FIELD_REFUSED, .fn = accepts, .why = why_ }
-#define IGNORED(name_)                                                                             \
-    { .name = name_, .kind = FIELD_IGNORED }
-#define READ(name_, fn_)                                                                           \
-    { .name = name_, .kind = FIELD_FN, .fn = fn_ }
-
-#define ANSWER_FIELDS                                                                              \
-    READ("model", openai_field_model), READ("options", read_options), READ("format", read_format), \
-        READ("think", read_think), READ("logprobs", read_logprobs),                                \
-        READ("top_logprobs", read_top_logprobs), IGNORED("keep_alive"),                            \
-        {.name = "stream", .kind = FIELD_BOOL, .at = FIELD_AT(stream)},                            \
-        REFUSED("truncate", field_is_false,                                                        \
-                "a prompt that is too long is an error; leave messages out"),                      \
-        REFUSED("shift", field_is_false, "an answer ends where the context is full"),              \
-        REFUSED("_debug_render_only", field_is_false, "POST /apply-template shows the prompt")
-
 static const field generate_fields[] = {
-    ANSWER_FIELDS,
-    READ("prompt", read_prompt),
-    READ("system", read_system),
-    READ("raw", read_raw),
-    READ("suffix", read_suffix),
-    REFUSED("images", field_is_empty, "this server reads text"),
-    REFUSED(
-        "template", field_is_empty,
-        "start the server with --chat-template-file, or set \"raw\" and write the whole prompt"),
-    REFUSED("context", field_is_empty, "use /api/chat, and give the messages again"),
+#include "fields_ollama.def"
+    {"prompt", FIELD_FN, .fn = read_prompt},
+    {"suffix", FIELD_FN, .fn = read_suffix},
+    {"system", FIELD_FN, .fn = read_system},
+    {"raw", FIELD_FN, .fn = read_raw},
+    {"images", FIELD_REFUSED, .fn = field_is_empty, .why = "this server reads text"},
+    {"template", FIELD_REFUSED, .fn = field_is_empty,
+     .why =
+         "start the server with --chat-template-file, or set \"raw\" and write the whole prompt"},
+    {"context", FIELD_REFUSED, .fn = field_is_empty,
+     .why = "use /api/chat, and give the messages again"},
     {0}};
 
 static const field chat_fields[] = {
-    ANSWER_FIELDS, READ("messages", read_messages), READ("tools", ollama_tools), {0}};
+#include "fields_ollama.def"
+    {"messages", FIELD_FN, .fn = read_messages}, {"tools", FIELD_FN, .fn = ollama_tools}, {0}};
 
-#define EMBED_FIELDS                                                                               \
-    READ("model", openai_field_model), IGNORED("options"), IGNORED("keep_alive"),                  \
-        REFUSED("truncate", field_is_false, "a text that is too long is an error; shorten it"),    \
-        REFUSED("dimensions", field_is_zero, "cut the vectors, and scale them to length 1 again")
+static const field embed_fields[] = {
+#include "fields_ollama_embed.def"
+    {"input", FIELD_FN, .fn = read_input}, {0}};
 
-static const field embed_fields[] = {EMBED_FIELDS, READ("input", read_input), {0}};
-static const field embeddings_fields[] = {EMBED_FIELDS, READ("prompt", read_prompt), {0}};
+static const field embeddings_fields[] = {
+#include "fields_ollama_embed.def"
+    {"prompt", FIELD_FN, .fn = read_prompt}, {0}};
 
 /* --- options ------------------------------------------------------------------------------------ */
 
@@ -204,23 +189,24 @@ static ggl_status field_is_one(ask *a, const json_value *v, const server_facts *
 
 const field ollama_option_fields[] = {
 #include "fields_sampling.def"
-    READ("num_predict", read_num_predict),
-    READ("num_ctx", read_num_ctx),
-    {.name = "stop", .kind = FIELD_STOPS},
-    IGNORED("num_keep"),
-    IGNORED("num_batch"),
-    IGNORED("num_gpu"),
-    IGNORED("main_gpu"),
-    IGNORED("num_thread"),
-    IGNORED("numa"),
-    IGNORED("low_vram"),
-    IGNORED("f16_kv"),
-    IGNORED("vocab_only"),
-    IGNORED("use_mmap"),
-    IGNORED("use_mlock"),
-    IGNORED("draft_num_predict"),
-    REFUSED("penalize_newline", field_is_true, "use \"logit_bias\" with the newline's token"),
-    REFUSED("tfs_z", field_is_one, "use \"min_p\" or \"typical_p\""),
+    {"num_predict", FIELD_FN, .fn = read_num_predict},
+    {"num_ctx", FIELD_FN, .fn = read_num_ctx},
+    {"stop", .kind = FIELD_STOPS},
+    {"num_keep", .kind = FIELD_IGNORED},
+    {"num_batch", .kind = FIELD_IGNORED},
+    {"num_gpu", .kind = FIELD_IGNORED},
+    {"main_gpu", .kind = FIELD_IGNORED},
+    {"num_thread", .kind = FIELD_IGNORED},
+    {"numa", .kind = FIELD_IGNORED},
+    {"low_vram", .kind = FIELD_IGNORED},
+    {"f16_kv", .kind = FIELD_IGNORED},
+    {"vocab_only", .kind = FIELD_IGNORED},
+    {"use_mmap", .kind = FIELD_IGNORED},
+    {"use_mlock", .kind = FIELD_IGNORED},
+    {"draft_num_predict", .kind = FIELD_IGNORED},
+    {"penalize_newline", FIELD_REFUSED, .fn = field_is_true,
+     .why = "use \"logit_bias\" with the newline's token"},
+    {"tfs_z", FIELD_REFUSED, .fn = field_is_one, .why = "use \"min_p\" or \"typical_p\""},
     {0}};
 
 static ggl_status read_options(ask *a, const json_value *v, const server_facts *facts,
