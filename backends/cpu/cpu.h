@@ -79,7 +79,7 @@ typedef struct cpu_op {
 /* A store that a step reads or writes. */
 typedef struct cpu_kept {
     const ggl_store *store; /* NULL: absent */
-    size_t at;              /* offset of slot 0 in GGL_REGION_STORES */
+    size_t at;              /* its offset in GGL_REGION_STORES */
 } cpu_kept;
 
 enum { CPU_TOGETHER = 4 /* most steps in a group side by side */ };
@@ -189,7 +189,7 @@ const cpu_op *ggl_cpu_op_of(const ggl_tensor *node);
 /* Preparations: operators of steps that compile.c adds (op_linear.c, op_rope.c). */
 extern const cpu_op ggl_cpu_op_columns, ggl_cpu_op_rope_table;
 
-/* Returns the memory of a slot in the store. */
+/* Returns the state of a slot. */
 static inline char *cpu_slot(const cpu_task *t, const cpu_kept *k, int64_t slot) {
     return t->stores + k->at + (size_t)slot * k->store->slot_size;
 }

@@ -27,14 +27,20 @@ static ggl_status stores_compile(cpu_compiler *c, cpu_step *s, const ggl_tensor 
     return GGL_OK;
 }
 
-/* Returns the memory of a slot in the store of keys (part 0) or values (part 1). */
-static char *slot_of(const cpu_task *t, int part, int64_t slot) {
-    return cpu_slot(t, &t->step->attend.kept[part], slot);
+/* Returns the rows of head h in page 0 of the store of keys (part 0) or values (part 1). */
+static char *rows_of(const cpu_task *t, int part, int64_t h) {
+    const cpu_kept *k = &t->step->attend.kept[part];
+    return t->stores + k->at + (size_t)h * GGL_PAGE * ggl_row_size(k->store->type, k->store->ne[0]);
 }
 
 /* Returns the i32 of token l in v: a position or a slot. */
 static int64_t number_at(const cpu_view *v, int64_t l) {
     return *(const int32_t *)(v->p + (v->ne[3] == 1 ? 0 : (size_t)l * v->nb[3]));
+}
+
+/* Returns the slot's row of the table of pages; NULL: there is none, as the stores are rings. */
+static const int32_t *table_of(const cpu_view *page, int64_t slot) {
+    return page->p ? (const int32_t *)(page->p + (size_t)slot * page->nb[1]) : NULL;
 }
 
 /* --- cache --------------------------------------------------------------------------------- */
@@ -49,16 +55,15 @@ static void cache_begin(cpu_task *t) {
     t->cost = 4 * (double)ggl_extents(t->src[0].ne, 0, 2, 1);
 }
 
-/* Encodes the row x into the slot of store s: head h at position pos. */
-static void store_row(const cpu_task *t, const ggl_store *s, char *slot, int64_t pos, int64_t h,
+/* Encodes the row x of position pos into the rows of one head in its page. */
+static void store_row(const cpu_task *t, const ggl_store *s, char *rows, int64_t pos,
                       const float *x) {
     if (s->type != GGL_F16) {
-        ggl_store_put(s, slot, pos, h, x);
+        ggl_store_put(s, rows, pos, 0, x);
         return;
     }
     int64_t d = s->ne[0], step = s->kind == GGL_STORE_KEYS ? GGL_PAGE : 1;
-    uint16_t *to =
-        (uint16_t *)(slot + ggl_store_page(s, pos, h)) + pos % GGL_PAGE * (step == 1 ? d : 1);
+    uint16_t *to = (uint16_t *)rows + pos % GGL_PAGE * (step == 1 ? d : 1);
     uint16_t half[64];
     for (int64_t i = 0; i < d; i += 64) {
         int64_t n = cpu_min(64, d - i);
@@ -76,11 +81,13 @@ static void cache_run(const cpu_task *t, int64_t first, int64_t last, int thread
         const ggl_store *s = t->step->attend.kept[part].store;
         const cpu_view *x = &t->src[part];
         for (int64_t h = 0; s && h < s->ne[1]; h++)
-            for (int64_t l = first; l < last; l++)
-                store_row(t, s, slot_of(t, part, number_at(&t->src[3], l)),
-                          number_at(&t->src[2], l), h,
+            for (int64_t l = first; l < last; l++) {
+                const int64_t pos = number_at(&t->src[2], l), slot = number_at(&t->src[3], l),
+                              page = ggl_store_page(s, table_of(&t->src[4], slot), slot, pos);
+                store_row(t, s, rows_of(t, part, h) + (size_t)page * s->page_size, pos,
                           (const float *)(x->p + (x->ne[3] == 1 ? 0 : (size_t)l * x->nb[3]) +
                                           (size_t)h * x->nb[1]));
+            }
     }
 }
 
@@ -135,8 +142,9 @@ typedef struct group {
     const cpu_task *t;
     int n;                                      /* number of queries */
     int64_t token[Q], head[Q], pos[Q], from[Q]; /* a query sees positions from .. pos */
-    int64_t store_head, e;
-    const char *keys, *values; /* the slot's memory in both stores */
+    int64_t store_head, e, slot;
+    const int32_t *table;      /* the slot's pages; NULL: the stores are rings */
+    const char *keys, *values; /* the store head's rows in page 0 of both stores */
     const float *query[Q];
     float *rows; /* scratch, [64][e]: a page of values that are part of the keys, as rows */
 } group;
@@ -279,7 +287,8 @@ static void one_page(const group *g, int64_t first, partial *out) {
     const ggl_store *ks = t->step->attend.kept[0].store, *vs = t->step->attend.kept[1].store;
     float w[Q][GGL_PAGE];
     int lo[Q], hi[Q];
-    const char *keys = g->keys + ggl_store_page(ks, first, g->store_head);
+    const size_t number = (size_t)ggl_store_page(ks, g->table, g->slot, first);
+    const char *keys = g->keys + number * ks->page_size;
     t->b->k.scores[ks->type](w, g->query, g->n, keys, ks->ne[0]);
     for (int q = 0; q < g->n; q++) {
         lo[q] = (int)cpu_max(0, cpu_min(GGL_PAGE, g->from[q] - first));
@@ -289,8 +298,8 @@ static void one_page(const group *g, int64_t first, partial *out) {
             weigh(g, q, w[q], first, lo[q], hi[q], out);
     }
     memset(out->o, 0, (size_t)(g->n * g->e) * sizeof *out->o);
-    const void *values = vs ? (const void *)(g->values + ggl_store_page(vs, first, g->store_head))
-                            : values_of_keys(g, keys);
+    const void *values =
+        vs ? (const void *)(g->values + number * vs->page_size) : values_of_keys(g, keys);
     add_values(g, w, lo, hi, values, vs ? vs->type : GGL_F32, out->o);
 }
 
@@ -407,9 +416,12 @@ static void run_unit(const cpu_task *t, int64_t u, int64_t span, float *memory) 
         group g = {.t = t,
                    .store_head = all.store_head,
                    .e = all.e,
+                   .slot = slot,
+                   .table = table_of(&t->src[6], slot),
+                   .keys = rows_of(t, 0, all.store_head),
                    .rows = memory + 3 * Q * partial_floats(all.e)};
-        g.keys = slot_of(t, 0, slot);
-        g.values = t->step->attend.kept[1].store ? slot_of(t, 1, slot) : NULL;
+        if (t->step->attend.kept[1].store)
+            g.values = rows_of(t, 1, all.store_head);
         for (; i < all.n && number_at(&t->src[5], all.token[i]) == slot; i++, g.n++) {
             g.token[g.n] = all.token[i];
             g.head[g.n] = all.head[i];

@@ -4,24 +4,31 @@
 #include "ggl/math.h"
 #include "reference.h"
 
-static char *slot_at(const step_args *a, const ggl_store *s, int64_t slot) {
-    return a->stores + a->store_loc[s->id] + (size_t)slot * s->slot_size;
+/* Returns the page that holds a position of a slot. `pages` is the table, absent for rings. */
+static char *page_at(const step_args *a, const ggl_store *s, const view *pages, int64_t slot,
+                     int64_t pos) {
+    const int32_t *table =
+        pages->data ? (const int32_t *)(pages->data + (size_t)slot * pages->nb[1]) : NULL;
+    return a->stores + a->store_loc[s->id] +
+           (size_t)ggl_store_page(s, table, slot, pos) * s->page_size;
 }
 
 void ggl_ref_cache(const step_args *a) {
-    const view *pos = &a->src[2], *slot = &a->src[3];
+    const int64_t n = a->src[2].ne[3];
     for (int part = 0; part < 2; part++) {
         const ggl_store *s = a->node->store[part];
         if (!s)
             continue;
         const view *x = &a->src[part];
-        for (int64_t l = 0; l < pos->ne[3]; l++) /* rows may be the same for the whole batch */
+        for (int64_t l = 0; l < n; l++) { /* rows may be the same for the whole batch */
+            const int64_t pos = (int64_t)ggl_ref_get(&a->src[2], 0, 0, 0, l),
+                          slot = (int64_t)ggl_ref_get(&a->src[3], 0, 0, 0, l);
             for (int64_t j = 0; j < x->ne[1]; j++) {
                 for (int64_t i = 0; i < x->ne[0]; i++)
                     a->stored[i] = (float)ggl_ref_get(x, i, j, 0, l);
-                ggl_store_put(s, slot_at(a, s, (int64_t)ggl_ref_get(slot, 0, 0, 0, l)),
-                              (int64_t)ggl_ref_get(pos, 0, 0, 0, l), j, a->stored);
+                ggl_store_put(s, page_at(a, s, &a->src[4], slot, pos), pos, j, a->stored);
             }
+        }
     }
 }
 
@@ -68,7 +75,8 @@ static void scores(const step_args *a, const ggl_store *keys, const share *s) {
     int64_t d = a->src[0].ne[0];
     double scale = a->node->num[0], cap = a->node->num[2];
     for (int64_t p = 0; p < s->n_pos; p++) {
-        ggl_store_get(keys, slot_at(a, keys, s->slot), s->first + p, s->g, a->stored);
+        const char *page = page_at(a, keys, &a->src[6], s->slot, s->first + p);
+        ggl_store_get(keys, page, s->first + p, s->g, a->stored);
         for (int64_t h = 0; h < s->n_head; h++) {
             double x = 0;
             for (int64_t i = 0; i < d; i++)
@@ -100,7 +108,8 @@ static void add_values(const step_args *a, const ggl_store *values, const share 
     for (int64_t i = 0; i < s->n_head * e; i++)
         s->out[i] = 0;
     for (int64_t p = 0; p < s->n_pos; p++) {
-        ggl_store_get(values, slot_at(a, values, s->slot), s->first + p, s->g, a->stored);
+        const char *page = page_at(a, values, &a->src[6], s->slot, s->first + p);
+        ggl_store_get(values, page, s->first + p, s->g, a->stored);
         for (int64_t h = 0; h < s->n_head; h++) {
             double weight = s->score[h * s->n_pos + p];
             for (int64_t i = 0; i < e; i++)

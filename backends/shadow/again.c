@@ -77,12 +77,8 @@ static bool add(again *a, ggl_tensor *t) {
 
 static ggl_status add_store(void *ctx, const ggl_store *s, ggl_error *err) {
     again *a = ctx;
-    size_t size;
     a->store_loc[s->id] = a->stores_size;
-    if (!ggl_size_mul(s->slot_size, (size_t)a->r->p->s.n_slots, &size) ||
-        !ggl_size_add(a->stores_size, size, &a->stores_size))
-        return no_memory(err);
-    return GGL_OK;
+    return ggl_size_add(a->stores_size, s->size, &a->stores_size) ? GGL_OK : no_memory(err);
 }
 
 static ggl_status place_all(again *a, ggl_error *err) {
@@ -139,9 +135,8 @@ static ggl_status put_store(void *ctx, const ggl_store *s, ggl_error *err) {
     for (size_t i = 0; i < a->r->n_kept && st == GGL_OK; i++) {
         const kept *k = &a->r->kept[i];
         if (k->store == s)
-            st = a->b->v->upload(a->b, a->region[GGL_REGION_STORES],
-                                 a->store_loc[s->id] + (size_t)k->slot * s->slot_size, k->data,
-                                 k->size, err);
+            st = a->b->v->upload(a->b, a->region[GGL_REGION_STORES], a->store_loc[s->id] + k->at,
+                                 k->data, k->size, err);
     }
     return st;
 }

@@ -140,28 +140,38 @@ typedef struct keeping {
     probe *r;
     bool states;          /* or rows */
     const int32_t *slots; /* of the batch */
+    const int32_t *table; /* the input "page"; NULL: there is none */
+    int64_t row;          /* length of its rows */
     int64_t n_pos;        /* positions that the batch may see */
 } keeping;
 
-static ggl_status keep_slot(probe *r, const ggl_store *s, int64_t slot, int64_t n_pos,
-                            ggl_error *err) {
+/* Keeps one part of a slot: a state, or pages that lie together. */
+static ggl_status keep_part(probe *r, kept k, ggl_error *err) {
     ggl_backend *inner = r->b->w.inner;
-    kept k = {.store = s, .slot = slot};
     for (size_t i = 0; i < r->n_kept; i++)
-        if (r->kept[i].store == s && r->kept[i].slot == slot)
+        if (r->kept[i].store == k.store && r->kept[i].slot == k.slot && r->kept[i].first == k.first)
             return GGL_OK;
-    if (slot < 0 || slot >= r->p->s.n_slots)
-        return ggl_fail(err, GGL_USAGE, "there is no such slot");
-    if (s->kind == GGL_STORE_STATE)
-        k.size = s->slot_size;
-    else if (!ggl_store_size(s, n_pos < s->n_pos ? n_pos : s->n_pos, &k.size))
-        return ggl_fail(err, GGL_LIMIT, "too many positions");
     if (!ggl_grow(&r->kept, &r->cap_kept, r->n_kept + 1, sizeof *r->kept) ||
         !(k.data = ggl_calloc(k.size, 1)))
         return ggl_fail(err, GGL_NOMEM, "out of memory to check a run");
     r->kept[r->n_kept++] = k;
-    size_t at = r->p->s.store_loc[s->id] + (size_t)slot * s->slot_size;
-    return inner->v->download(inner, r->region[GGL_REGION_STORES], at, k.data, k.size, err);
+    return inner->v->download(inner, r->region[GGL_REGION_STORES],
+                              r->p->s.store_loc[k.store->id] + k.at, k.data, k.size, err);
+}
+
+static ggl_status keep_slot(const keeping *x, const ggl_store *s, int64_t slot, ggl_error *err) {
+    const int64_t n_pos = x->n_pos < s->n_pos ? x->n_pos : s->n_pos;
+    if (slot < 0 || slot >= x->r->p->s.n_slots)
+        return ggl_fail(err, GGL_USAGE, "there is no such slot");
+    ggl_status st = GGL_OK;
+    for (int64_t pos = 0; pos < n_pos && st == GGL_OK;) {
+        kept k = {.store = s, .slot = slot, .first = pos};
+        k.size =
+            ggl_store_run(s, x->table ? x->table + slot * x->row : NULL, slot, pos, n_pos, &k.at);
+        st = keep_part(x->r, k, err);
+        pos += s->page_size ? (int64_t)(k.size / s->page_size) * GGL_PAGE : n_pos;
+    }
+    return st;
 }
 
 static ggl_status keep_store(void *ctx, const ggl_store *s, ggl_error *err) {
@@ -170,7 +180,8 @@ static ggl_status keep_store(void *ctx, const ggl_store *s, ggl_error *err) {
     if ((s->kind == GGL_STORE_STATE) != k->states)
         return GGL_OK;
     for (int64_t i = 0; i < k->r->n && st == GGL_OK; i++)
-        st = keep_slot(k->r, s, k->slots[i], k->n_pos, err);
+        if (i == 0 || k->slots[i] != k->slots[i - 1])
+            st = keep_slot(k, s, k->slots[i], err);
     return st;
 }
 
@@ -179,22 +190,37 @@ static ggl_status read_input(const probe *r, const char *name, int32_t *to, ggl_
     return t && r->loc[t->id].region >= 0 ? ggl_probe_read(r, t, to, err) : GGL_OK;
 }
 
+/* Sets k->table, which the caller frees, if the graph has one. */
+static ggl_status read_table(const probe *r, keeping *k, int32_t **table, ggl_error *err) {
+    const ggl_tensor *t = ggl_graph_find_input(r->p->s.graph, "page");
+    if (ggl_graph_n_pages(r->p->s.graph) == 0)
+        return GGL_OK;
+    *table = ggl_calloc((size_t)ggl_count(t), sizeof **table);
+    k->table = *table;
+    k->row = t->ne[0];
+    return *table ? read_input(r, "page", *table, err)
+                  : ggl_fail(err, GGL_NOMEM, "out of memory to check a run");
+}
+
 /* States as they were before the run, rows as they are after it: it adds to those that attend sees
  * and changes none. */
 static ggl_status keep_stores(probe *r, bool states, ggl_error *err) {
     int32_t *slots = ggl_calloc(2 * (size_t)r->n, sizeof *slots),
-            *pos = slots ? slots + r->n : NULL;
+            *pos = slots ? slots + r->n : NULL, *table = NULL;
     if (!slots)
         return ggl_fail(err, GGL_NOMEM, "out of memory to check a run");
     keeping k = {.r = r, .states = states, .slots = slots, .n_pos = 1};
     ggl_status st = read_input(r, "slot", slots, err);
     if (st == GGL_OK)
         st = read_input(r, "pos", pos, err);
+    if (st == GGL_OK)
+        st = read_table(r, &k, &table, err);
     for (int64_t i = 0; i < r->n; i++)
         k.n_pos = pos[i] >= k.n_pos ? (int64_t)pos[i] + 1 : k.n_pos;
     for (int i = 0; i < r->n_nodes && st == GGL_OK; i++)
         st = ggl_shadow_each_store(r->node[i], &k, keep_store, err);
     ggl_free(slots);
+    ggl_free(table);
     return st;
 }
 

@@ -40,11 +40,11 @@ typedef struct shadow_plan {
     int n_candidates, n_regions;
 } shadow_plan;
 
-typedef struct kept { /* what a slot keeps, in host memory */
+typedef struct kept { /* a part of what a slot keeps, in host memory */
     const ggl_store *store;
-    int64_t slot;
+    int64_t slot, first; /* rows: the part begins with this position */
+    size_t at, size;     /* bytes, from the store's first on */
     void *data;
-    size_t size;
 } kept;
 
 /* One run that is looked at. */

@@ -84,8 +84,7 @@ uint32_t ggl_vk_bind(vk_emit *e, vk_call *c, const ggl_operand *o, bool write) {
 }
 
 uint32_t ggl_vk_bind_store(vk_emit *e, vk_call *c, const ggl_store *s, bool write) {
-    return ggl_vk_bind_bytes(e, c, GGL_REGION_STORES, e->store_loc[s->id],
-                             (size_t)e->n_slots * s->slot_size, write);
+    return ggl_vk_bind_bytes(e, c, GGL_REGION_STORES, e->store_loc[s->id], s->size, write);
 }
 
 void ggl_vk_push(vk_call *c, uint32_t x) {

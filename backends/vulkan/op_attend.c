@@ -14,7 +14,7 @@ enum {
 };
 
 /* OPTIONS of shaders/attend.comp */
-enum { WINDOW = 1, CAP = 2, SINKS = 4, ALIBI = 8, SPLIT = 16, IN_KEYS = 32 };
+enum { WINDOW = 1, CAP = 2, SINKS = 4, ALIBI = 8, SPLIT = 16, IN_KEYS = 32, RING = 64 };
 
 static bool has(const ggl_operand *o) {
     return o->region >= 0;
@@ -33,14 +33,16 @@ static vk_shader cache_shader(const vk_features *f, ggl_type type) {
 /* Writes the batch's keys (part 0) or values (part 1) to their store. */
 static ggl_status keep_rows(vk_emit *e, int part, ggl_error *err) {
     const ggl_store *s = e->step->node->store[part];
-    const ggl_operand *x = &e->step->src[part], *pos = &e->step->src[2], *slot = &e->step->src[3];
+    const ggl_operand *x = &e->step->src[part], *pos = &e->step->src[2], *slot = &e->step->src[3],
+                      *page = &e->step->src[4];
     vk_call c = {.shader = cache_shader(&e->b->features, s->type),
-                 .spec = {LOCAL, s->type, s->kind == GGL_STORE_KEYS},
-                 .n_spec = 3};
+                 .spec = {LOCAL, s->type, s->kind == GGL_STORE_KEYS, s->ring},
+                 .n_spec = 4};
     const int64_t n_batch = ggl_vk_extent(e, x, GGL_BATCH_DIM),
                   unit = ggl_type_get(s->type)->quantized ? 32 : 4;
     const uint32_t x_at = ggl_vk_bind(e, &c, x, false), pos_at = ggl_vk_bind(e, &c, pos, false),
                    slot_at = ggl_vk_bind(e, &c, slot, false),
+                   page_at = ggl_vk_bind(e, &c, page, false),
                    store_at = ggl_vk_bind_store(e, &c, s, true);
     ggl_vk_push(&c, (uint32_t)s->ne[0]);
     ggl_vk_push(&c, (uint32_t)s->ne[1]);
@@ -52,8 +54,9 @@ static ggl_status keep_rows(vk_emit *e, int part, ggl_error *err) {
     ggl_vk_push(&c, ggl_vk_stride(e, pos, GGL_BATCH_DIM));
     ggl_vk_push(&c, slot_at);
     ggl_vk_push(&c, ggl_vk_stride(e, slot, GGL_BATCH_DIM));
+    ggl_vk_push(&c, page_at);
+    ggl_vk_push(&c, ggl_vk_stride(e, page, 1));
     ggl_vk_push(&c, store_at);
-    ggl_vk_push(&c, (uint32_t)s->slot_size);
     ggl_vk_push(&c, (uint32_t)e->n_slots);
     ggl_vk_push(&c, (uint32_t)s->n_pos);
     c.groups[0] = ggl_vk_groups((s->ne[0] + unit - 1) / unit * s->ne[1] * n_batch, LOCAL);
@@ -143,14 +146,15 @@ static uint32_t options_of(const ggl_step *step, const shape *s) {
     const double *num = step->node->num;
     return (!isnan(num[1]) && num[1] < 0x1p31 ? WINDOW : 0) | (!isnan(num[2]) ? CAP : 0) |
            (has(&step->src[2]) ? SINKS : 0) | (has(&step->src[3]) ? ALIBI : 0) |
-           (s->spans > 1 ? SPLIT : 0) | (s->values ? 0 : IN_KEYS);
+           (s->spans > 1 ? SPLIT : 0) | (s->values ? 0 : IN_KEYS) | (s->keys->ring ? RING : 0);
 }
 
 /* Emits the attention, over all positions or by spans. */
 static ggl_status emit_spans(vk_emit *e, const shape *s, ggl_error *err) {
     const ggl_step *step = e->step;
     const ggl_operand *q = &step->src[0], *sinks = &step->src[2], *alibi = &step->src[3],
-                      *pos = &step->src[4], *slot = &step->src[5], *y = &step->dst;
+                      *pos = &step->src[4], *slot = &step->src[5], *page = &step->src[6],
+                      *y = &step->dst;
     const double *num = step->node->num;
     const ggl_store *values = s->values ? s->values : s->keys;
     const uint32_t options = options_of(step, s);
@@ -168,7 +172,8 @@ static ggl_status emit_spans(vk_emit *e, const shape *s, ggl_error *err) {
                    pos_at = ggl_vk_bind(e, &c, pos, false),
                    slot_at = ggl_vk_bind(e, &c, slot, false),
                    sinks_at = ggl_vk_bind(e, &c, sinks, false),
-                   alibi_at = ggl_vk_bind(e, &c, alibi, false);
+                   alibi_at = ggl_vk_bind(e, &c, alibi, false),
+                   page_at = ggl_vk_bind(e, &c, page, false);
     ggl_vk_push(&c, (uint32_t)y->ne[0]);
     ggl_vk_push(&c, (uint32_t)y->ne[1]);
     ggl_vk_push(&c, (uint32_t)s->keys->ne[1]);
@@ -181,10 +186,10 @@ static ggl_status emit_spans(vk_emit *e, const shape *s, ggl_error *err) {
     ggl_vk_push(&c, ggl_vk_stride(e, pos, GGL_BATCH_DIM));
     ggl_vk_push(&c, slot_at);
     ggl_vk_push(&c, ggl_vk_stride(e, slot, GGL_BATCH_DIM));
+    ggl_vk_push(&c, page_at);
+    ggl_vk_push(&c, ggl_vk_stride(e, page, 1));
     ggl_vk_push(&c, k_at);
-    ggl_vk_push(&c, (uint32_t)s->keys->slot_size);
     ggl_vk_push(&c, v_at);
-    ggl_vk_push(&c, (uint32_t)values->slot_size);
     ggl_vk_push(&c, (uint32_t)s->keys->n_pos);
     ggl_vk_push(&c, (uint32_t)e->n_slots);
     ggl_vk_push(&c, options & WINDOW ? (uint32_t)num[1] : 0);

@@ -10,7 +10,7 @@
 #include "loader.h"
 
 enum {
-    VK_MAX_BIND = 8,
+    VK_MAX_BIND = 9,
     VK_MAX_SPEC = 8,
     VK_MAX_PUSH = 32,   /* words: the 128 bytes that every device supports */
     VK_MAX_LOCAL = 128, /* invocations per workgroup that every device supports */
@@ -101,7 +101,7 @@ typedef struct vk_emit {
     int64_t first;           /* the first token; 0 in a loop */
     int64_t turn;            /* turn of a loop */
     size_t scratch;          /* offset of the step's scratch in the arena */
-    const size_t *store_loc; /* by store id: offset of slot 0 in GGL_REGION_STORES */
+    const size_t *store_loc; /* by store id: offset in GGL_REGION_STORES */
     int64_t n_slots;
     vk_recording *recording; /* NULL while compiling */
 } vk_emit;

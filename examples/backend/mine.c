@@ -180,10 +180,13 @@ static void run_rope(const task *t) {
     }
 }
 
-/* What a store keeps of the sequence that the l-th of the batch belongs to. */
-static char *slot_of(const task *t, const ggl_store *s, const view *slot, int64_t l) {
+/* The page of a store that holds position pos of the sequence that the l-th of the batch belongs to.
+ * The operand after the slot is the table of pages. */
+static char *page_of(const task *t, const ggl_store *s, const view *slot, int64_t l, int64_t pos) {
+    int64_t k = *(int32_t *)row(slot, 0, 0, l);
+    const int32_t *table = slot[1].data ? row(&slot[1], k, 0, 0) : NULL;
     return t->stores + t->store_loc[s->id] +
-           (size_t) * (int32_t *)row(slot, 0, 0, l) * s->slot_size;
+           (size_t)ggl_store_page(s, table, k, pos) * s->page_size;
 }
 
 static void run_cache(const task *t) {
@@ -192,8 +195,9 @@ static void run_cache(const task *t) {
         const view *x = &t->src[part];
         for (int64_t l = 0; s && l < x->ne[3]; l++) {
             int64_t pos = *(int32_t *)row(&t->src[2], 0, 0, l);
+            char *page = page_of(t, s, &t->src[3], l, pos);
             for (int64_t j = 0; j < x->ne[1]; j++)
-                ggl_store_put(s, slot_of(t, s, &t->src[3], l), pos, j, row(x, j, 0, l));
+                ggl_store_put(s, page, pos, j, row(x, j, 0, l));
         }
     }
 }
@@ -209,12 +213,12 @@ static void run_attend(const task *t) {
         int64_t pos = *(int32_t *)row(&t->src[4], 0, 0, l), head = j * keys->ne[1] / n_head;
         memset(y, 0, (size_t)n_y * sizeof *y);
         for (int64_t p = 0; p <= pos; p++) {
-            ggl_store_get(keys, slot_of(t, keys, &t->src[5], l), p, head, t->row);
+            ggl_store_get(keys, page_of(t, keys, &t->src[5], l, p), p, head, t->row);
             float score = dot(q, t->row, n) * (float)scale, old = top;
             top = fmaxf(top, score);
             float shrink = expf(old - top), share = expf(score - top);
             total = total * shrink + share;
-            ggl_store_get(values, slot_of(t, values, &t->src[5], l), p, head, t->row);
+            ggl_store_get(values, page_of(t, values, &t->src[5], l, p), p, head, t->row);
             for (int64_t i = 0; i < n_y; i++)
                 y[i] = y[i] * shrink + share * t->row[i];
         }

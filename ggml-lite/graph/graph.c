@@ -36,6 +36,9 @@ ggl_graph *ggl_graph_new(const ggl_graph_params *params) {
                        "a graph needs between 1 and 2^31-1 positions, batch and slots; got %" PRId64
                        ", %" PRId64 ", %" PRId64,
                        p->n_pos, p->n_batch, p->n_slots);
+    if (p->n_pool < 0)
+        ggl_graph_fail(g, GGL_USAGE, "a graph's slots cannot share %" PRId64 " positions",
+                       p->n_pool);
     if (!ggl_store_can_keep(p->type_k) || !ggl_store_can_keep(p->type_v))
         ggl_graph_fail(g, GGL_UNSUPPORTED,
                        "a cache must be of type f32, f16, bf16, q8_0 or q4_0, not %s",
@@ -292,8 +295,11 @@ static ggl_tensor *cast_if_needed(ggl_graph *g, ggl_op op, int i_src, ggl_tensor
 }
 
 /* Returns the graph's input "pos" or "slot", which the operator reads without naming it; NULL, with
- * the graph's error set, if it has not been declared as it must be. */
+ * the graph's error set, if it has not been declared as it must be. The input "page" does not exist
+ * before the graph is finished (stores.c). */
 static ggl_tensor *supplied(ggl_graph *g, ggl_op op, const char *name) {
+    if (strcmp(name, "page") == 0)
+        return NULL;
     ggl_tensor *t = ggl_graph_find_input(g, name);
     if (!t)
         return ggl_graph_fail(
@@ -572,65 +578,6 @@ void ggl_tensor_set_dim_name(ggl_graph *g, ggl_tensor *t, int dim, const char *n
 
 /* --- finishing -------------------------------------------------------------------------------- */
 
-/* Sets the id of every store that a needed node uses to 1; ggl_graph_finish drops the others. */
-static void mark_stores(ggl_tensor *const *node, size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        for (int k = 0; k < 2 && node[i]->needed; k++)
-            if (node[i]->store[k])
-                node[i]->store[k]->id = 1; /* in use */
-        if (node[i]->body && node[i]->needed)
-            mark_stores(node[i]->body->node, (size_t)node[i]->body->n_node);
-    }
-}
-
-/* Returns the widest window of the nodes that attend to the cache; 0: one reads all positions. */
-static int64_t widest_window(const ggl_graph *g, const ggl_tensor *cache) {
-    int64_t widest = 1;
-    for (size_t i = 0; i < g->nodes.n; i++) {
-        const ggl_tensor *t = g->nodes.at[i];
-        if (t->op != GGL_OP_ATTEND || t->src[1] != cache || !t->needed)
-            continue;
-        if (isnan(t->num[1]))
-            return 0;
-        if (t->num[1] > (double)widest)
-            widest = (int64_t)fmin(t->num[1], INT32_MAX);
-    }
-    return widest;
-}
-
-/* Sets slot_size; false, with the graph's error set, if all slots together do not fit. */
-static bool size_store(ggl_graph *g, ggl_store *s) {
-    size_t all;
-    bool fits = ggl_store_size(s, s->n_pos, &s->slot_size) &&
-                ggl_size_align(s->slot_size, 64, &s->slot_size) &&
-                ggl_size_mul(s->slot_size, (size_t)g->params.n_slots, &all) && all <= INT64_MAX;
-    if (!fits)
-        ggl_graph_fail(g, GGL_LIMIT, "%s: %" PRId64 " positions do not fit into memory", s->name,
-                       s->n_pos);
-    return fits;
-}
-
-/* Sets n_pos and slot_size of all stores. A cache becomes a ring if all its readers have
- * windows. */
-static bool size_stores(ggl_graph *g) {
-    const int64_t most = (g->params.n_pos + GGL_PAGE - 1) / GGL_PAGE * GGL_PAGE;
-    for (size_t i = 0; i < g->nodes.n; i++) {
-        const ggl_tensor *t = g->nodes.at[i];
-        if (t->op != GGL_OP_CACHE || !t->needed)
-            continue;
-        int64_t window = widest_window(g, t), n_pos = most;
-        if (window > 0) /* the whole batch is written before its first element attends */
-            n_pos = (window + g->params.n_batch - 1 + GGL_PAGE - 1) / GGL_PAGE * GGL_PAGE;
-        for (int k = 0; k < 2; k++)
-            if (t->store[k])
-                t->store[k]->n_pos = n_pos < most ? n_pos : most;
-    }
-    for (size_t i = 0; i < g->n_stores; i++)
-        if (!size_store(g, g->store[i]))
-            return false;
-    return true;
-}
-
 ggl_status ggl_graph_finish(ggl_graph *g, ggl_error *err) {
     if (g->body)
         ggl_graph_fail(g, GGL_USAGE, "a body was begun but not ended");
@@ -645,17 +592,7 @@ ggl_status ggl_graph_finish(ggl_graph *g, ggl_error *err) {
             return ggl_fail(err, GGL_USAGE, "output '%s' %s", g->outputs.at[i]->name, fault);
         assert(g->outputs.at[i]->type == GGL_F32);
     }
-    for (size_t i = 0; i < g->n_stores; i++)
-        g->store[i]->id = 0;
-    mark_stores(g->nodes.at, g->nodes.n);
-    size_t n = 0;
-    for (size_t i = 0; i < g->n_stores; i++)
-        if (g->store[i]->id) {
-            g->store[i]->id = (int)n;
-            g->store[n++] = g->store[i];
-        }
-    g->n_stores = n;
-    if (!size_stores(g))
+    if (!ggl_graph_size_stores(g))
         return ggl_graph_error(g, err);
     g->finished = true;
     return GGL_OK;
@@ -729,6 +666,9 @@ int ggl_graph_n_stores(const ggl_graph *g) {
 }
 ggl_store *ggl_graph_store(const ggl_graph *g, int i) {
     return g->store[i];
+}
+int64_t ggl_graph_n_pages(const ggl_graph *g) {
+    return g->n_pages;
 }
 
 ggl_tensor *ggl_graph_find_input(const ggl_graph *g, const char *name) {

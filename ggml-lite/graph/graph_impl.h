@@ -23,7 +23,9 @@ struct ggl_graph {
     ggl_arena arena; /* nodes, names, shapes, constants */
     ggl_error error; /* the first one */
     node_list nodes, inputs, outputs;
-    const ggl_tensor *pos, *slot; /* inputs that operators read by themselves; NULL: none does */
+    /* inputs that operators read by themselves; NULL: none does */
+    const ggl_tensor *pos, *slot, *page;
+    int64_t n_pages; /* see ggl_graph_n_pages */
     ggl_store **store;
     size_t n_stores, cap_stores;
     open_body *body; /* innermost; NULL at top level */
@@ -47,6 +49,10 @@ void ggl_facts_init(ggl_tensor *t);
 
 /* Sets `needed`, `computed` and the type of all nodes. */
 void ggl_graph_mark(ggl_graph *g);
+
+/* Drops the stores that no needed node uses, sizes the others, and adds the input "page" if some
+ * share pages. Returns false, and sets the graph's error, if they do not fit into memory. */
+bool ggl_graph_size_stores(ggl_graph *g);
 
 /* Returns false, and sets the graph's error, if t has more than GGL_MAX_ELEMENTS elements for the
  * largest batch. */

@@ -28,15 +28,36 @@ bool ggl_store_size(const ggl_store *s, int64_t n_pos, size_t *out) {
            ggl_size_mul(n, (size_t)s->ne[1], &n) && ggl_size_mul(n, pages, out);
 }
 
-size_t ggl_store_page(const ggl_store *s, int64_t pos, int64_t h) {
-    int64_t page = pos % s->n_pos / GGL_PAGE;
-    return (size_t)(page * s->ne[1] + h) * GGL_PAGE * ggl_row_size(s->type, s->ne[0]);
+int64_t ggl_store_page(const ggl_store *s, const int32_t *table, int64_t slot, int64_t pos) {
+    return s->ring ? slot * (s->n_pos / GGL_PAGE) + pos % s->n_pos / GGL_PAGE
+                   : table[pos / GGL_PAGE];
+}
+
+size_t ggl_store_run(const ggl_store *s, const int32_t *table, int64_t slot, int64_t first,
+                     int64_t n_pos, size_t *at) {
+    if (s->kind == GGL_STORE_STATE) {
+        *at = (size_t)slot * s->slot_size;
+        return s->slot_size;
+    }
+    const int64_t page = ggl_store_page(s, table, slot, first);
+    int64_t n = 1;
+    while (first + n * GGL_PAGE < n_pos &&
+           ggl_store_page(s, table, slot, first + n * GGL_PAGE) == page + n)
+        n++;
+    *at = (size_t)page * s->page_size;
+    return (size_t)n * s->page_size;
 }
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
-/* Copies elements first .. first + n-1 of the row of position `lane` (0 .. 63) in the page: from
- * row[], encoded in the store's type, to the page if `put`, else from the page to row[]. */
+/* Returns the 64 rows of head h in a page. */
+static char *rows_of(const ggl_store *s, const void *page, int64_t h) {
+    return (char *)page + (size_t)h * GGL_PAGE * ggl_row_size(s->type, s->ne[0]);
+}
+
+/* Copies elements first .. first + n-1 of the row of position `lane` (0 .. 63) among the 64 rows of
+ * a head: from row[], encoded in the store's type, to the page if `put`, else from the page to
+ * row[]. */
 static void move(const ggl_store *s, char *page, int64_t lane, int64_t first, int64_t n, char *row,
                  bool put) {
     const ggl_type_info *t = ggl_type_get(s->type);
@@ -60,20 +81,20 @@ static void move(const ggl_store *s, char *page, int64_t lane, int64_t first, in
     }
 }
 
-void ggl_store_put(const ggl_store *s, void *slot, int64_t pos, int64_t h, const float *row) {
-    char piece[PIECE * sizeof(float)], *page = (char *)slot + ggl_store_page(s, pos, h);
+void ggl_store_put(const ggl_store *s, void *page, int64_t pos, int64_t h, const float *row) {
+    char piece[PIECE * sizeof(float)], *rows = rows_of(s, page, h);
     for (int64_t i = 0; i < s->ne[0]; i += PIECE) {
         int64_t n = s->ne[0] - i < PIECE ? s->ne[0] - i : PIECE;
         ggl_type_get(s->type)->from_float(row + i, piece, n);
-        move(s, page, pos % GGL_PAGE, i, n, piece, true);
+        move(s, rows, pos % GGL_PAGE, i, n, piece, true);
     }
 }
 
-void ggl_store_get(const ggl_store *s, const void *slot, int64_t pos, int64_t h, float *row) {
-    char piece[PIECE * sizeof(float)], *page = (char *)slot + ggl_store_page(s, pos, h);
+void ggl_store_get(const ggl_store *s, const void *page, int64_t pos, int64_t h, float *row) {
+    char piece[PIECE * sizeof(float)], *rows = rows_of(s, page, h);
     for (int64_t i = 0; i < s->ne[0]; i += PIECE) {
         int64_t n = s->ne[0] - i < PIECE ? s->ne[0] - i : PIECE;
-        move(s, page, pos % GGL_PAGE, i, n, piece, false);
+        move(s, rows, pos % GGL_PAGE, i, n, piece, false);
         ggl_type_get(s->type)->to_float(piece, row + i, n);
     }
 }

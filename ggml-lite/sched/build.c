@@ -138,13 +138,11 @@ static ggl_status place_weight(ggl_sched *s, device *d, ggl_tensor *t, ggl_error
 static ggl_status place_store(ggl_sched *s, device *d, const ggl_store *store, ggl_error *err) {
     if (d->store_loc[store->id] != SIZE_MAX)
         return GGL_OK;
-    size_t size;
     d->store_loc[store->id] = d->stores_size;
-    if (!ggl_size_mul(store->slot_size, (size_t)ggl_graph_get_params(s->g)->n_slots, &size) ||
-        !ggl_size_add(d->stores_size, size, &d->stores_size))
+    if (!ggl_size_add(d->stores_size, store->size, &d->stores_size))
         return ggl_fail(err, GGL_LIMIT, "what %" PRId64 " slots keep does not fit into memory",
                         ggl_graph_get_params(s->g)->n_slots);
-    *(store->kind == GGL_STORE_STATE ? &d->states_size : &d->rows_size) += size;
+    *(store->kind == GGL_STORE_STATE ? &d->states_size : &d->rows_size) += store->size;
     return GGL_OK;
 }
 

@@ -74,7 +74,7 @@ static void add_nodes(const ggl_sched *s, ggl_tensor *const *node, size_t n, boo
             add_weight(ggl_read(t, k), seen, z);
         for (int k = 0; k < 2; k++)
             if ((t->op == GGL_OP_CACHE || t->op == GGL_OP_STATE) && t->store[k])
-                z->stores += t->store[k]->slot_size * (size_t)ggl_graph_get_params(s->g)->n_slots;
+                z->stores += t->store[k]->size;
         if (t->group >= 0 && t->computed) {
             z->first_group =
                 z->first_group < 0 || t->group < z->first_group ? t->group : z->first_group;

@@ -150,6 +150,30 @@ ggl_status ggl_sched_loaded(ggl_sched *s, size_t size, ggl_error *err) {
     return GGL_OK;
 }
 
+/* Returns the index of the input t; -1: t is none. */
+static int index_of(const ggl_sched *s, const ggl_tensor *t) {
+    int i = ggl_graph_n_inputs(s->g) - 1;
+    while (i >= 0 && ggl_graph_get_input(s->g, i) != t)
+        i--;
+    return i;
+}
+
+const int32_t *ggl_sched_pages(const ggl_sched *s) {
+    const int i = index_of(s, s->g->page);
+    return i >= 0 && s->input_n[i] > 0 ? (const int32_t *)(s->input + s->input_at[i]) : NULL;
+}
+
+/* Gives each slot pages of its own, if there are enough of them. */
+static void set_own_pages(ggl_sched *s) {
+    const int i = index_of(s, s->g->page);
+    if (i < 0 || ggl_count(s->g->page) > s->g->n_pages)
+        return;
+    int32_t *page = (int32_t *)(s->input + s->input_at[i]);
+    for (int64_t k = 0; k < ggl_count(s->g->page); k++)
+        page[k] = (int32_t)k;
+    s->input_n[i] = 1;
+}
+
 ggl_status ggl_sched_alloc(ggl_sched *s, ggl_error *err) {
     if (s->allocated)
         return GGL_OK;
@@ -177,23 +201,30 @@ ggl_status ggl_sched_alloc(ggl_sched *s, ggl_error *err) {
     }
     if (!ok)
         return ggl_fail(err, GGL_NOMEM, "out of memory for inputs and outputs");
+    set_own_pages(s);
     s->allocated = true;
     return GGL_OK;
 }
 
-/* --- running ---------------------------------------------------------------------------------- */
+/* --- inputs ----------------------------------------------------------------------------------- */
 
-/* If t is the input "slot" or "pos", checks its n values. Backends compute addresses from them
- * without a check. */
+/* If t is the input "slot", "pos" or "page", checks its values for n elements of the batch.
+ * Backends compute addresses from them without a check. */
 static ggl_status check_places(const ggl_sched *s, const ggl_tensor *t, const int32_t *value,
                                int64_t n, ggl_error *err) {
     const ggl_graph_params *p = ggl_graph_get_params(s->g);
-    bool slot = t == s->g->slot, rows = ggl_graph_n_stores(s->g) > 0;
-    int64_t most = slot ? p->n_slots : rows ? p->n_pos : INT64_MAX;
-    for (int64_t i = 0; i < n && (slot || t == s->g->pos); i++)
-        if (value[i] < 0 || value[i] >= most)
-            return ggl_fail(err, GGL_USAGE, "%s %" PRId32 " of a graph that has %" PRId64,
-                            slot ? "slot" : "position", value[i], most);
+    const struct {
+        const ggl_tensor *input;
+        const char *what;
+        int64_t n; /* values are 0 .. n-1 */
+    } place[] = {{s->g->slot, "slot", p->n_slots},
+                 {s->g->pos, "position", ggl_graph_n_stores(s->g) > 0 ? p->n_pos : INT64_MAX},
+                 {s->g->page, "page", s->g->n_pages}};
+    for (size_t k = 0; k < sizeof place / sizeof *place; k++)
+        for (int64_t i = 0; t == place[k].input && i < n * ggl_count(t); i++)
+            if (value[i] < 0 || value[i] >= place[k].n)
+                return ggl_fail(err, GGL_USAGE, "%s %" PRId32 " of a graph that has %" PRId64,
+                                place[k].what, value[i], place[k].n);
     return GGL_OK;
 }
 
@@ -240,6 +271,8 @@ ggl_status ggl_sched_set(ggl_sched *s, const char *input, const void *data, size
     }
     return ggl_fail(err, GGL_NOT_FOUND, "the graph has no input '%s'", input);
 }
+
+/* --- running ---------------------------------------------------------------------------------- */
 
 /* Returns the element of the batch that is requested row i. */
 static size_t row_of(const flight *f, int64_t i) {

@@ -143,6 +143,9 @@ struct ggl_sched {
     char cache_note[256];
 };
 
+/* Returns the input "page" as it is set for the next run; NULL: it is not, or there is none. */
+const int32_t *ggl_sched_pages(const ggl_sched *s);
+
 /* Plans everything: places nodes, cuts segments, sizes all memory, compiles the plans. */
 ggl_status ggl_sched_build(ggl_sched *s, ggl_error *err);
 /* Writes a description of the node, with the type of its weight if it reads one; returns buf.

@@ -1,6 +1,6 @@
 /* Clears, copies, saves and restores slots, through the backends' buffer calls. A saved slot is the
- * bytes of its stores in order of id: for rows the pages that hold the positions, for states
- * all. */
+ * bytes of its stores in order of id: for rows the pages that hold the positions, in their order;
+ * for states all. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -8,16 +8,29 @@
 
 typedef enum slot_action { CLEAR, COPY, SAVE, RESTORE } slot_action;
 
+/* A call on a slot. */
+typedef struct slot_call {
+    slot_action what;
+    int slot, other;  /* COPY copies from slot `other` */
+    int64_t n_pos;    /* rows of positions 0 .. n_pos-1 */
+    bool states_only; /* no rows */
+    char *bytes;      /* SAVE writes to it, RESTORE reads from it */
+} slot_call;
+
+/* Returns how many positions of the store the call concerns; 1 for a state. */
+static int64_t n_kept(const ggl_store *st, int64_t n_pos, bool states_only) {
+    if (st->kind == GGL_STORE_STATE)
+        return 1;
+    return states_only || n_pos <= 0 ? 0 : n_pos < st->n_pos ? n_pos : st->n_pos;
+}
+
 /* Returns how many bytes of a slot of the store hold positions 0 .. n_pos-1, in whole pages; for a
  * state its size, and for rows 0 if states_only. */
 static size_t kept(const ggl_store *st, int64_t n_pos, bool states_only) {
+    size_t size;
     if (st->kind == GGL_STORE_STATE)
         return st->slot_size;
-    if (states_only || n_pos <= 0)
-        return 0;
-    if (n_pos > st->n_pos)
-        n_pos = st->n_pos;
-    size_t size;
+    n_pos = n_kept(st, n_pos, states_only);
     return ggl_store_size(st, n_pos, &size) ? size : 0; /* cannot fail: slot_size is as large */
 }
 
@@ -29,43 +42,89 @@ static device *device_of(const ggl_sched *s, const ggl_store *st) {
     return NULL;
 }
 
-/* Does `what` to positions 0 .. n_pos-1 and the states of a slot, store by store, after all batches
- * in flight have finished. COPY copies from slot `other`; SAVE writes to bytes[], RESTORE reads
- * from it. */
-static ggl_status act(ggl_sched *s, slot_action what, int slot, int other, int64_t n_pos,
-                      bool states_only, char *bytes, ggl_error *err) {
+static bool shares_pages(const ggl_store *st) {
+    return st->kind != GGL_STORE_STATE && !st->ring;
+}
+
+/* Copies `size` bytes within a store. */
+static ggl_status copy(device *d, const ggl_store *st, size_t to, size_t from, size_t size,
+                       ggl_error *err) {
+    ggl_buffer *buf = d->region[GGL_REGION_STORES];
+    const size_t at = d->store_loc[st->id];
+    return to == from ? GGL_OK : d->b->v->copy(d->b, buf, at + to, buf, at + from, size, err);
+}
+
+/* Does the call for the positions of one store, a run of pages that lie together after another.
+ * Sets *done to the bytes of them. */
+static ggl_status act_on(const ggl_sched *s, device *d, const ggl_store *st, const slot_call *c,
+                         size_t *done, ggl_error *err) {
+    const int32_t *table = shares_pages(st) ? ggl_sched_pages(s) : NULL,
+                  *row = table ? table + c->slot * s->g->page->ne[0] : NULL,
+                  *other = table ? table + c->other * s->g->page->ne[0] : NULL;
+    const int64_t n_pos = n_kept(st, c->n_pos, c->states_only);
+    const ggl_backend_vtable *v = d->b->v;
+    ggl_buffer *buf = d->region[GGL_REGION_STORES];
+    ggl_status status = GGL_OK;
+    *done = 0;
+    for (int64_t pos = 0; pos < n_pos && status == GGL_OK;) {
+        size_t to, from, size = ggl_store_run(st, row, c->slot, pos, n_pos, &to),
+                         size_other = ggl_store_run(st, other, c->other, pos, n_pos, &from);
+        if (c->what == COPY && size_other < size)
+            size = size_other;
+        const size_t at = d->store_loc[st->id] + to;
+        status = c->what == CLEAR  ? v->clear(d->b, buf, at, size, err)
+                 : c->what == COPY ? copy(d, st, to, from, size, err)
+                 : c->what == SAVE ? v->download(d->b, buf, at, c->bytes + *done, size, err)
+                                   : v->upload(d->b, buf, at, c->bytes + *done, size, err);
+        *done += size;
+        pos += st->page_size ? (int64_t)(size / st->page_size) * GGL_PAGE : n_pos;
+    }
+    return status;
+}
+
+/* Does the call for all stores, after all batches in flight have finished. */
+static ggl_status act(ggl_sched *s, slot_call c, ggl_error *err) {
     int64_t n_slots = ggl_graph_get_params(s->g)->n_slots;
-    if (slot < 0 || slot >= n_slots || other < 0 || other >= n_slots || !s->allocated)
+    if (c.slot < 0 || c.slot >= n_slots || c.other < 0 || c.other >= n_slots || !s->allocated)
         return ggl_fail(err, GGL_USAGE, "slot %d of %" PRId64,
-                        slot < 0 || slot >= n_slots ? slot : other, n_slots);
+                        c.slot < 0 || c.slot >= n_slots ? c.slot : c.other, n_slots);
+    if (s->g->page && !ggl_sched_pages(s))
+        return ggl_fail(err, GGL_USAGE, "the input 'page' is not set");
     ggl_status status = ggl_sched_finish(s, err);
     for (int i = 0; i < ggl_graph_n_stores(s->g) && status == GGL_OK; i++) {
         const ggl_store *st = ggl_graph_store(s->g, i);
         device *d = device_of(s, st);
-        size_t size = kept(st, n_pos, states_only);
-        if (!d || size == 0)
-            continue;
-        ggl_buffer *buf = d->region[GGL_REGION_STORES];
-        size_t at = d->store_loc[i] + (size_t)slot * st->slot_size,
-               from = d->store_loc[i] + (size_t)other * st->slot_size;
-        const ggl_backend_vtable *v = d->b->v;
-        status = what == CLEAR  ? v->clear(d->b, buf, at, size, err)
-                 : what == COPY ? v->copy(d->b, buf, at, buf, from, size, err)
-                 : what == SAVE ? v->download(d->b, buf, at, bytes, size, err)
-                                : v->upload(d->b, buf, at, bytes, size, err);
-        if (bytes)
-            bytes += size;
+        size_t done = 0;
+        if (d)
+            status = act_on(s, d, st, &c, &done, err);
+        if (c.bytes)
+            c.bytes += done;
     }
     return status;
 }
 
 ggl_status ggl_sched_clear_slot(ggl_sched *s, int slot, ggl_error *err) {
     /* Only states: attention reads no rows of later positions, so old rows may stay. */
-    return act(s, CLEAR, slot, slot, 0, true, NULL, err);
+    return act(s, (slot_call){CLEAR, slot, slot, 0, true, NULL}, err);
 }
 
-ggl_status ggl_sched_copy_slot(ggl_sched *s, int dst, int src, ggl_error *err) {
-    return dst == src ? GGL_OK : act(s, COPY, dst, src, INT64_MAX, false, NULL, err);
+ggl_status ggl_sched_copy_slot(ggl_sched *s, int dst, int src, int64_t n_pos, ggl_error *err) {
+    return dst == src ? GGL_OK : act(s, (slot_call){COPY, dst, src, n_pos, false, NULL}, err);
+}
+
+ggl_status ggl_sched_copy_page(ggl_sched *s, int32_t dst, int32_t src, ggl_error *err) {
+    if (dst < 0 || src < 0 || dst >= s->g->n_pages || src >= s->g->n_pages || !s->allocated)
+        return ggl_fail(err, GGL_USAGE, "page %" PRId32 " to page %" PRId32 " of %" PRId64, src,
+                        dst, s->g->n_pages);
+    ggl_status status = ggl_sched_finish(s, err);
+    for (int i = 0; i < ggl_graph_n_stores(s->g) && status == GGL_OK; i++) {
+        const ggl_store *st = ggl_graph_store(s->g, i);
+        device *d = device_of(s, st);
+        if (d && shares_pages(st))
+            status = copy(d, st, (size_t)dst * st->page_size, (size_t)src * st->page_size,
+                          st->page_size, err);
+    }
+    return status;
 }
 
 size_t ggl_sched_slot_size(const ggl_sched *s, int64_t n_pos, bool states_only) {
@@ -77,12 +136,13 @@ size_t ggl_sched_slot_size(const ggl_sched *s, int64_t n_pos, bool states_only) 
 
 ggl_status ggl_sched_save_slot(ggl_sched *s, int slot, int64_t n_pos, bool states_only, void *dst,
                                ggl_error *err) {
-    return act(s, SAVE, slot, slot, n_pos, states_only, dst, err);
+    return act(s, (slot_call){SAVE, slot, slot, n_pos, states_only, dst}, err);
 }
 
 ggl_status ggl_sched_restore_slot(ggl_sched *s, int slot, int64_t n_pos, bool states_only,
                                   const void *src, ggl_error *err) {
-    return act(s, RESTORE, slot, slot, n_pos, states_only, (char *)src, err); /* only reads src */
+    char *bytes = (char *)src; /* which RESTORE only reads */
+    return act(s, (slot_call){RESTORE, slot, slot, n_pos, states_only, bytes}, err);
 }
 
 bool ggl_sched_has_states(const ggl_sched *s) {
@@ -95,7 +155,7 @@ bool ggl_sched_has_states(const ggl_sched *s) {
 int64_t ggl_sched_rollback_limit(const ggl_sched *s) {
     for (int i = 0; i < ggl_graph_n_stores(s->g); i++) {
         const ggl_store *st = ggl_graph_store(s->g, i);
-        if (st->kind != GGL_STORE_STATE && st->n_pos < ggl_graph_get_params(s->g)->n_pos)
+        if (st->ring)
             /* a ring holds window + n_batch - 1 positions; the next token adds one of its window */
             return s->n_batch;
     }

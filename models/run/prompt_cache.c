@@ -26,11 +26,13 @@ static uint64_t add_text(uint64_t h, const char *s) {
     return llm_digest(h, s ? s : "", s ? strlen(s) + 1 : 1);
 }
 
+/* The table of pages, the last source of these operators, is not part of what is computed. */
 static uint64_t add_node(uint64_t h, const ggl_tensor *t) {
+    const int n_src = t->n_src - (t->op == GGL_OP_CACHE || t->op == GGL_OP_ATTEND);
     const int64_t words[] = {t->op,    t->type,  t->id,    t->n_dims, t->ne[0],
-                             t->ne[1], t->ne[2], t->ne[3], t->n_src,  t->n_num};
+                             t->ne[1], t->ne[2], t->ne[3], n_src,     t->n_num};
     h = llm_digest(h, words, sizeof words);
-    for (int i = 0; i < t->n_src; i++)
+    for (int i = 0; i < n_src; i++)
         h = llm_digest(h, &(int64_t){t->src[i] ? t->src[i]->id : -1}, sizeof(int64_t));
     for (int i = 0; i < t->n_num; i++)
         h = llm_digest(h, &t->num[i], sizeof t->num[i]);
@@ -56,10 +58,11 @@ static void digest_graph(llm_prompt_cache *c) {
     c->key.graph = c->key.rings = c->key.placement = LLM_DIGEST_START;
     for (int i = 0; i < ggl_graph_n_stores(s->graph); i++) {
         const ggl_store *st = ggl_graph_store(s->graph, i);
-        const int64_t n = st->kind != GGL_STORE_STATE && st->n_pos < s->n_ctx ? st->n_pos : 0;
+        const int64_t n = st->ring ? st->n_pos : 0;
         c->key.rings = llm_digest(c->key.rings, &n, sizeof n);
     }
-    for (int i = 0; i < ggl_graph_n_nodes(s->graph); i++) {
+    const bool has_table = ggl_graph_n_pages(s->graph) > 0; /* which is the first node */
+    for (int i = has_table; i < ggl_graph_n_nodes(s->graph); i++) {
         ggl_tensor *t = ggl_graph_node(s->graph, i);
         const ggl_backend *b = ggl_sched_runs_on(s->sched, t);
         c->key.graph = add_nodes(c->key.graph, &t, 1);

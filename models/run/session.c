@@ -28,6 +28,7 @@ static ggl_status build_graph(llm_session *s, const llm_model *m, const llm_sess
     ggl_graph_params gp = {.n_pos = s->n_ctx,
                            .n_batch = s->n_ubatch,
                            .n_slots = p->n_slots,
+                           .n_pool = p->n_pool,
                            .type_k = p->type_k,
                            .type_v = p->type_v};
     s->graph = ggl_graph_new(&gp);
@@ -156,6 +157,8 @@ ggl_status llm_session_new(llm_session **out, const llm_model *m, const llm_sess
                         "a context of %" PRId64 " tokens, ubatches of %" PRId64 " and %" PRId64
                         " slots: at most 2^30, at least 1, and 1 to 4096 are allowed",
                         n_ctx, p->n_ubatch, p->n_slots);
+    if (p->n_pool < 0)
+        return ggl_fail(err, GGL_LIMIT, "slots cannot share %" PRId64 " tokens", p->n_pool);
     llm_session *s = ggl_calloc(1, sizeof *s);
     if (!s)
         return no_memory(err);
@@ -182,6 +185,12 @@ ggl_status llm_session_new(llm_session **out, const llm_model *m, const llm_sess
         llm_session_free(s);
         return st;
     }
+    const int64_t n_pages = ggl_graph_n_pages(s->graph);
+    if (!llm_pages_init(&s->pages, n_pages, s->n_slots,
+                        n_pages ? ggl_graph_find_input(s->graph, "page")->ne[0] : 0)) {
+        llm_session_free(s);
+        return no_memory(err);
+    }
     s->rules.has_states = ggl_sched_has_states(s->sched);
     s->rules.rollback = ggl_sched_rollback_limit(s->sched);
     *out = s;
@@ -206,6 +215,8 @@ static void note_cache(llm_session *s) {
 ggl_status llm_session_alloc(llm_session *s, ggl_error *err) {
     ggl_status st = ggl_sched_alloc(s->sched, err);
     if (st == GGL_OK)
+        st = llm_session_set_pages(s, err);
+    if (st == GGL_OK)
         note_cache(s);
     return st;
 }
@@ -216,6 +227,7 @@ void llm_session_free(llm_session *s) {
     ggl_sched_free(s->sched);
     ggl_graph_free(s->graph);
     llm_arch_result_fini(&s->built);
+    llm_pages_fini(&s->pages);
     ggl_free(s->host);
     ggl_free(s->identity);
     ggl_free(s->cache);
@@ -274,7 +286,30 @@ static bool wanted(const llm_batch *b, int64_t i) {
     return b->want ? b->want[i] : i == b->n - 1;
 }
 
-/* Checks tokens and slots of a batch, and that the slots have room, before anything runs. */
+/* Checks that the slots of a batch have room for s->n_new tokens. */
+static ggl_status check_room(const llm_session *s, int64_t n, ggl_error *err) {
+    int64_t n_needed = 0;
+    for (int64_t k = 0; k < s->n_slots; k++) {
+        const int64_t n_past = s->state[k].n_past;
+        if (s->n_new[k] > s->n_ctx - n_past)
+            return ggl_fail(err, GGL_LIMIT,
+                            "%" PRId64 " tokens after %" PRId64
+                            " do not fit into the context of %" PRId64,
+                            s->n_new[k], n_past, s->n_ctx);
+        n_needed += llm_pages_needed(&s->pages, (int)k, n_past, s->n_new[k]);
+    }
+    if (n_needed > s->pages.n_unused)
+        return ggl_fail(err, GGL_LIMIT,
+                        "%" PRId64 " tokens need %" PRId64
+                        " more pages of the KV cache, of %d tokens each, but %" PRId64
+                        " of %" PRId64
+                        " are free: clear or cut other slots, or let slots share more tokens",
+                        n, n_needed, GGL_PAGE, s->pages.n_unused, s->pages.n_pages);
+    return GGL_OK;
+}
+
+/* Checks tokens and slots of a batch, and that the slots have room, before anything runs. Sets
+ * s->n_new to the tokens for each slot. */
 static ggl_status check_batch(llm_session *s, const llm_batch *b, ggl_error *err) {
     memset(s->n_new, 0, (size_t)s->n_slots * sizeof *s->n_new);
     for (int64_t i = 0; i < b->n; i++) {
@@ -288,13 +323,27 @@ static ggl_status check_batch(llm_session *s, const llm_batch *b, ggl_error *err
                             s->built.n_vocab);
         s->n_new[slot]++;
     }
-    for (int64_t k = 0; k < s->n_slots; k++)
-        if (s->n_new[k] > s->n_ctx - s->state[k].n_past)
-            return ggl_fail(err, GGL_LIMIT,
-                            "%" PRId64 " tokens after %" PRId64
-                            " do not fit into the context of %" PRId64,
-                            s->n_new[k], s->state[k].n_past, s->n_ctx);
-    return GGL_OK;
+    return check_room(s, b->n, err);
+}
+
+/* Gives each slot the pages for s->n_new more tokens, and a copy of its last page if it shares
+ * that. */
+static ggl_status take_pages(llm_session *s, ggl_error *err) {
+    ggl_status st = GGL_OK;
+    for (int k = 0; k < s->n_slots && st == GGL_OK; k++) {
+        const int64_t n_past = s->state[k].n_past, last = n_past / GGL_PAGE;
+        if (s->n_new[k] == 0)
+            continue;
+        if (llm_pages_is_shared(&s->pages, k, n_past)) {
+            const int32_t from = s->pages.table[k * s->pages.n_each + last];
+            st = ggl_sched_copy_page(s->sched, llm_pages_next(&s->pages), from, err);
+            if (st == GGL_OK)
+                llm_pages_replace(&s->pages, k, last);
+        }
+        if (st == GGL_OK)
+            llm_pages_resize(&s->pages, k, llm_pages_for(&s->pages, n_past + s->n_new[k]));
+    }
+    return st == GGL_OK ? llm_session_set_pages(s, err) : st;
 }
 
 /* Fills the arrays of the next ubatch with tokens from `first` on, as many as fit, with at most
@@ -367,11 +416,16 @@ ggl_status llm_session_eval(llm_session *s, const llm_batch *b, ggl_error *err) 
     ggl_status st = check_batch(s, b, err);
     if (st != GGL_OK)
         return st;
-    st = eval_ubatches(s, b, err);
+    st = take_pages(s, err);
+    if (st == GGL_OK)
+        st = eval_ubatches(s, b, err);
     if (st == GGL_OK)
         commit_all(s);
-    for (int64_t k = 0; k < s->n_slots && st != GGL_OK; k++)
-        llm_slot_abort(&s->state[k], &s->rules);
+    for (int k = 0; k < s->n_slots; k++) {
+        if (st != GGL_OK)
+            llm_slot_abort(&s->state[k], &s->rules);
+        llm_slot_trim(s, k); /* not all tokens have run if it failed, or b->progress stopped it */
+    }
     return st;
 }
 

@@ -3,6 +3,7 @@
 #define LLM_SESSION_IMPL_H
 
 #include "llm/session.h"
+#include "pages.h"
 #include "slot_state.h"
 
 struct llm_session {
@@ -20,11 +21,16 @@ struct llm_session {
     int64_t *n_new;                    /* [n_slots]: tokens that the ubatch appends */
     slot_state *state;                 /* [n_slots] */
     slot_rules rules;
+    page_pool pages;
     int (*place)(void *ctx, int layer, int n_layer, const char *weight); /* from the params */
     void *place_ctx;
     const float *logits;
 };
 
+/* Sets the graph's input "page" if the slots' pages have changed. */
+ggl_status llm_session_set_pages(llm_session *s, ggl_error *err);
+/* Gives back the pages that the slot's tokens do not need. */
+void llm_slot_trim(llm_session *s, int slot);
 /* GGL_USAGE: no such slot. */
 ggl_status llm_slot_check(const llm_session *s, int slot, ggl_error *err);
 /* Also refuses a broken slot. */

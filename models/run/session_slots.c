@@ -27,11 +27,31 @@ int64_t llm_session_n_past(const llm_session *s, int slot) {
     return slot >= 0 && slot < s->n_slots ? s->state[slot].n_past : 0;
 }
 
+ggl_status llm_session_set_pages(llm_session *s, ggl_error *err) {
+    const page_pool *p = &s->pages;
+    if (p->n_each == 0 || !p->changed)
+        return GGL_OK;
+    const size_t size = (size_t)(p->n_slots * p->n_each) * sizeof *p->table;
+    ggl_status st = ggl_sched_set(s->sched, "page", p->table, size, 1, err);
+    s->pages.changed = st != GGL_OK;
+    return st;
+}
+
+void llm_slot_trim(llm_session *s, int slot) {
+    llm_pages_resize(&s->pages, slot, llm_pages_for(&s->pages, s->state[slot].n_past));
+}
+
+/* Marks the slot as having no tokens while its rows and states are replaced. */
+static void empty(llm_session *s, int slot) {
+    llm_slot_break(&s->state[slot], true);
+    llm_slot_trim(s, slot);
+}
+
 ggl_status llm_session_clear(llm_session *s, int slot, ggl_error *err) {
     ggl_status st = llm_slot_check(s, slot, err);
     if (st != GGL_OK)
         return st;
-    llm_slot_break(&s->state[slot], true);
+    empty(s, slot);
     st = ggl_sched_clear_slot(s->sched, slot, err);
     if (st == GGL_OK)
         llm_slot_clear(&s->state[slot]);
@@ -75,9 +95,11 @@ ggl_status llm_session_cut(llm_session *s, int slot, int64_t n_past, ggl_error *
         return llm_session_clear(s, slot, err);
     if (st == GGL_OK)
         st = check_cut(s, slot, n_past, err);
-    if (st == GGL_OK)
-        llm_slot_set(&s->state[slot], n_past, s->state[slot].n_high);
-    return st;
+    if (st != GGL_OK)
+        return st;
+    llm_slot_set(&s->state[slot], n_past, s->state[slot].n_high);
+    llm_slot_trim(s, slot);
+    return GGL_OK;
 }
 
 ggl_status llm_session_share(llm_session *s, int dst, int src, int64_t n_past, ggl_error *err) {
@@ -90,10 +112,14 @@ ggl_status llm_session_share(llm_session *s, int dst, int src, int64_t n_past, g
         st = check_cut(s, src, n_past, err);
     if (st != GGL_OK)
         return st;
-    llm_slot_break(&s->state[dst], true);
-    st = ggl_sched_copy_slot(s->sched, dst, src, err);
+    empty(s, dst);
+    llm_pages_share(&s->pages, dst, src, llm_pages_for(&s->pages, n_past));
+    st = llm_session_set_pages(s, err);
+    if (st == GGL_OK) /* shared pages need no copy, but states and rings do */
+        st = ggl_sched_copy_slot(s->sched, dst, src, n_past, err);
     if (st == GGL_OK)
         llm_slot_set(&s->state[dst], n_past, s->state[src].n_high);
+    llm_slot_trim(s, dst);
     return st;
 }
 
@@ -101,21 +127,13 @@ ggl_status llm_session_copy(llm_session *s, int dst, int src, ggl_error *err) {
     return llm_session_share(s, dst, src, llm_session_n_past(s, src), err);
 }
 
-/* Returns the tokens of the pages that hold n tokens. */
-static int64_t in_pages(int64_t n) {
-    return (n + GGL_PAGE - 1) / GGL_PAGE * GGL_PAGE;
-}
-
 int64_t llm_session_n_free(const llm_session *s) {
-    int64_t n = 0;
-    for (int64_t k = 0; k < s->n_slots; k++)
-        n += in_pages(s->n_ctx) - in_pages(s->state[k].n_past);
-    return n;
+    return s->pages.n_each == 0 ? INT64_MAX : s->pages.n_unused * GGL_PAGE;
 }
 
 int64_t llm_session_n_needed(const llm_session *s, int slot, int64_t n_new) {
     const int64_t n_past = llm_session_n_past(s, slot);
-    return in_pages(n_past + n_new) - in_pages(n_past);
+    return llm_pages_needed(&s->pages, slot, n_past, n_new) * GGL_PAGE;
 }
 
 int64_t llm_session_cut_limit(const llm_session *s) {
@@ -147,7 +165,7 @@ static uint64_t shape_hash(const llm_session *s) {
         const ggl_store *st = ggl_graph_store(s->graph, i);
         int64_t words[] = {st->kind, st->type, st->ne[0], st->ne[1],
                            /* a ring's length determines its layout; others may differ */
-                           st->ne[2], st->n_pos < s->n_ctx ? st->n_pos : 0};
+                           st->ne[2], st->ring ? st->n_pos : 0};
         h = llm_digest(h, words, sizeof words);
     }
     return h;
@@ -226,6 +244,22 @@ static ggl_status check_header(const llm_session *s, const header *h, const char
     return GGL_OK;
 }
 
+/* Checks that the slot can be restored by a saved one with this header. */
+static ggl_status check_restore(const llm_session *s, int slot, const header *h, ggl_error *err) {
+    const int64_t n_past = s->state[slot].n_past, n_pages = llm_pages_for(&s->pages, h->n_past);
+    if (!h->states_only && n_pages > llm_pages_available(&s->pages, slot))
+        return ggl_fail(err, GGL_LIMIT,
+                        "the saved slot has %" PRId64
+                        " tokens, but the KV cache has room for %" PRId64
+                        " more: clear or cut other slots",
+                        h->n_past, llm_pages_available(&s->pages, slot) * GGL_PAGE);
+    if (h->states_only && h->n_past > n_past)
+        return ggl_fail(err, GGL_USAGE,
+                        "the snapshot is at token %" PRId64 ", but the slot has only %" PRId64,
+                        h->n_past, n_past);
+    return h->states_only ? check_rows(s, slot, h->n_past, err) : GGL_OK;
+}
+
 ggl_status llm_session_restore(llm_session *s, int slot, const void *data, size_t size,
                                ggl_error *err) {
     header h;
@@ -237,18 +271,22 @@ ggl_status llm_session_restore(llm_session *s, int slot, const void *data, size_
     memcpy(&h, data, sizeof h);
     const char *bytes = (const char *)data + sizeof h;
     st = check_header(s, &h, bytes, size - sizeof h, err);
-    slot_state *at = &s->state[slot];
-    if (st == GGL_OK && h.states_only && h.n_past > at->n_past)
-        st = ggl_fail(err, GGL_USAGE,
-                      "the snapshot is at token %" PRId64 ", but the slot has only %" PRId64,
-                      h.n_past, at->n_past);
-    if (st == GGL_OK && h.states_only)
-        st = check_rows(s, slot, h.n_past, err);
+    if (st == GGL_OK)
+        st = check_restore(s, slot, &h, err);
     if (st != GGL_OK)
         return st;
-    llm_slot_break(at, !h.states_only);
-    st = ggl_sched_restore_slot(s->sched, slot, h.n_past, h.states_only != 0, bytes, err);
+    slot_state *at = &s->state[slot];
+    if (h.states_only) {
+        llm_slot_break(at, false);
+    } else {
+        empty(s, slot);
+        llm_pages_resize(&s->pages, slot, llm_pages_for(&s->pages, h.n_past));
+        st = llm_session_set_pages(s, err);
+    }
+    if (st == GGL_OK)
+        st = ggl_sched_restore_slot(s->sched, slot, h.n_past, h.states_only != 0, bytes, err);
     if (st == GGL_OK)
         llm_slot_set(at, h.n_past, h.states_only ? at->n_high : h.n_high);
+    llm_slot_trim(s, slot);
     return st;
 }

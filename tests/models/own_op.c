@@ -93,11 +93,16 @@ static ggl_status own_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **o
     return GGL_OK;
 }
 
+static float *state_of(const task *t, const ggl_store *s, const view *slot, int64_t l) {
+    return (float *)(t->stores + t->store_loc[s->id] +
+                     (size_t) * (int32_t *)row(slot, 0, 0, l) * s->slot_size);
+}
+
 static void selective_scan(const task *t, const view *slot, bool wrong) {
     const ggl_store *store = ggl_composite_state(t->node);
     const int64_t d = t->src[0].ne[0], n = t->src[3].ne[0];
     for (int64_t l = 0; l < t->dst.ne[3]; l++) {
-        float *s = (float *)slot_of(t, store, slot, l), *x = row(&t->src[0], 0, 0, l);
+        float *s = state_of(t, store, slot, l), *x = row(&t->src[0], 0, 0, l);
         float *dt = row(&t->src[1], 0, 0, l), *b = row(&t->src[3], 0, 0, l);
         float *c = row(&t->src[4], 0, 0, l), *y = row(&t->dst, 0, 0, l);
         for (int64_t j = 0; j < d; j++) {

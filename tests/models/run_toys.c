@@ -120,7 +120,7 @@ static void check_slots(const fixture *f, const toy_model *t, const logits *want
     logits want_tail = {want->at + (size_t)cut * row, tail.n, false};
     bool ok = toy_prompt(&r, 0, cut, 32, NULL, &err) &&
               ggl_sched_save_slot(r.sched, 0, cut, false, saved, &err) == GGL_OK &&
-              ggl_sched_copy_slot(r.sched, 1, 0, &err) == GGL_OK &&
+              ggl_sched_copy_slot(r.sched, 1, 0, INT64_MAX, &err) == GGL_OK &&
               toy_eval(&r, 0, cut, N - cut, NULL, &err) &&
               toy_eval(&r, 1, cut, N - cut, tail.at, &err);
     if (CHECK_MSG(ok, "%s: copy: %s", llm_arch_name(t->arch), err.msg))

@@ -152,7 +152,7 @@ static ggl_status act(runner *r, const r_action *a) {
     case R_CLEAR:
         return ggl_sched_clear_slot(r->s, a->slot, r->err);
     case R_COPY:
-        return ggl_sched_copy_slot(r->s, a->slot, a->other, r->err);
+        return ggl_sched_copy_slot(r->s, a->slot, a->other, INT64_MAX, r->err);
     case R_SAVE:
         free(r->saved[a->other]);
         r->saved[a->other] = malloc(ggl_sched_slot_size(r->s, a->n_pos, false) +

@@ -388,7 +388,7 @@ static const struct {
     {&api_openai_chat, "{" HI ", \"functions\": []}", "functions",
      "\"functions\" is not supported: use \"tools\""},
     {&api_openai_chat, "{" HI ", \"samplers\": [\"top_k\", \"top_k\"]}", "samplers",
-     "stage top_k is named twice, but can run only once"},
+     "samplers: stage top_k is named twice, but can run only once"},
     {&api_openai_chat, "{" HI ", \"mirostat\": 1}", "mirostat",
      "\"mirostat\" 1 is not supported; use 2"},
     {&api_openai_completions, "{}", "prompt", "\"prompt\" is missing: the text to be continued"},

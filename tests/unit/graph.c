@@ -206,17 +206,108 @@ TEST(rings_where_all_readers_have_windows) {
     CHECK_INT(a->store[0]->n_pos, 128); /* 100 + 10 - 1, in pages of 64 */
     CHECK_INT(b->store[0]->n_pos, 1024);
     CHECK(!c->needed);
+    CHECK(a->store[0]->ring && !b->store[0]->ring && !b->store[1]->ring);
     CHECK_INT((long long)a->store[0]->slot_size, 128 * 8 * 2 * 2);
-    CHECK_INT((long long)ggl_store_page(a->store[0], 128 + 65, 1), (64 * 16 + 64 * 8) * 2);
-    CHECK_INT((long long)ggl_store_page(b->store[1], 128 + 65, 1), (3 * 64 * 16 + 64 * 8) * 2);
+    CHECK_INT((long long)a->store[0]->page_size, 64 * 8 * 2 * 2);
+    CHECK_INT((long long)ggl_store_page(a->store[0], NULL, 3, 128 + 65), 3 * 2 + 1);
+    const int32_t table[] = {9, 8, 7, 5};
+    CHECK_INT((long long)ggl_store_page(b->store[1], table, 3, 128 + 65), 5);
     ggl_graph_free(g);
+}
+
+/* A graph of two caches, one of which is read through a window of 100 positions. */
+static ggl_graph *graph_of_caches(int64_t n_slots, int64_t n_pool, ggl_tensor **near,
+                                  ggl_tensor **far) {
+    ggl_graph_params params = ggl_graph_default();
+    params.n_pos = 1000;
+    params.n_batch = 10;
+    params.n_slots = n_slots;
+    params.n_pool = n_pool;
+    ggl_graph *g = ggl_graph_new(&params);
+    ggl_graph_input(g, "pos", GGL_I32, 0, NULL, true);
+    ggl_graph_input(g, "slot", GGL_I32, 0, NULL, true);
+    ggl_tensor *x = input(g, "x", 2, 8, 2, 1);
+    *near = ggl_binary(g, GGL_OP_CACHE, x, x);
+    *far = ggl_binary(g, GGL_OP_CACHE, x, x);
+    ggl_tensor *y =
+        ggl_graph_op(g, GGL_OP_ATTEND, (ggl_tensor *[]){x, *near}, 2, (double[]){NAN, 100}, 2);
+    y = ggl_binary(g, GGL_OP_ADD, y,
+                   ggl_graph_op(g, GGL_OP_ATTEND, (ggl_tensor *[]){x, *far}, 2, NULL, 0));
+    ggl_graph_output(g, "y", y);
+    return g;
+}
+
+TEST(slots_share_pages) {
+    static const struct {
+        int64_t n_slots, n_pool, n_pages;
+        bool ring;
+    } form[] = {{1, 0, 16, true},  {3, 0, 48, true},     {3, 1000, 16, true},
+                {3, 448, 7, true}, {3, 400, 7, true},    {3, 384, 6, false},
+                {3, 1, 1, false},  {3, 99999, 48, true}, {3, INT64_MAX, 48, true}};
+    for (size_t i = 0; i < sizeof form / sizeof *form; i++) {
+        ggl_tensor *near, *far;
+        ggl_error err = {0};
+        ggl_graph *g = graph_of_caches(form[i].n_slots, form[i].n_pool, &near, &far);
+        REQUIRE_OK(ggl_graph_finish(g, &err), &err);
+        CHECK_INT(ggl_graph_n_pages(g), form[i].n_pages);
+        CHECK_INT(near->store[0]->ring, form[i].ring); /* two pages of each slot */
+        CHECK_INT(near->store[0]->n_pos, form[i].ring ? 128 : 1024);
+        CHECK(!far->store[0]->ring);
+        const long long page = 64 * 8 * 2 * 2;
+        CHECK_INT((long long)far->store[1]->size, form[i].n_pages * page);
+        CHECK_INT((long long)near->store[1]->size,
+                  (form[i].ring ? 2 * form[i].n_slots : form[i].n_pages) * page);
+        const ggl_tensor *table = ggl_graph_find_input(g, "page");
+        REQUIRE(table);
+        CHECK(table->ne[0] == 16 && table->ne[1] == form[i].n_slots && table->needed);
+        CHECK(far->src[4] == table && near->src[4] == (form[i].ring ? NULL : table));
+        ggl_graph_free(g);
+    }
+}
+
+TEST(the_name_page_is_taken) {
+    ggl_tensor *near, *far;
+    ggl_error err = {0};
+    ggl_graph *g = graph_of_caches(1, 0, &near, &far);
+    ggl_graph_input(g, "page", GGL_F32, 0, NULL, true);
+    CHECK_INT(ggl_graph_finish(g, &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "an input cannot be named 'page'");
+    ggl_graph_free(g);
+    g = graph_of_caches(1, -1, &near, &far);
+    CHECK_INT(ggl_graph_error(g, &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "cannot share -1 positions");
+    ggl_graph_free(g);
+}
+
+TEST(pages_that_lie_together) {
+    const int32_t table[] = {4, 5, 6, 2, 3, 9};
+    ggl_store s = {
+        .kind = GGL_STORE_KEYS, .type = GGL_F16, .ne = {8, 1, 1}, .n_pos = 384, .page_size = 1024};
+    static const struct {
+        int first, n_pos, at, size; /* at and size in pages */
+    } run[] = {{0, 384, 4, 3}, {64, 384, 5, 2}, {0, 65, 4, 2}, {192, 384, 2, 2}, {320, 321, 9, 1}};
+    for (size_t i = 0; i < sizeof run / sizeof *run; i++) {
+        size_t at, size = ggl_store_run(&s, table, 1, run[i].first, run[i].n_pos, &at);
+        CHECK_INT((long long)at, run[i].at * 1024);
+        CHECK_INT((long long)size, run[i].size * 1024);
+    }
+    ggl_store state = {.kind = GGL_STORE_STATE, .n_pos = 1, .slot_size = 192};
+    size_t at;
+    CHECK_INT((long long)ggl_store_run(&state, NULL, 2, 0, 1, &at), 192);
+    CHECK_INT((long long)at, 384);
 }
 
 /* A store of its own, for rows. */
 static ggl_store rows_of(ggl_store_kind kind, ggl_type type, int64_t d) {
-    ggl_store s = {.kind = kind, .type = type, .ne = {d, 3, 1}, .n_pos = 128};
+    ggl_store s = {.kind = kind, .type = type, .ne = {d, 3, 1}, .n_pos = 128, .ring = true};
     CHECK(ggl_store_size(&s, s.n_pos, &s.slot_size));
+    s.page_size = s.slot_size / 2;
     return s;
+}
+
+/* The page of a slot that begins at `slot`. */
+static char *page_of(const ggl_store *s, char *slot, int64_t pos) {
+    return slot + (size_t)ggl_store_page(s, NULL, 0, pos) * s->page_size;
 }
 
 TEST(rows_of_a_store) {
@@ -233,19 +324,20 @@ TEST(rows_of_a_store) {
         for (int64_t i = 0; i < 128 * 3 * d; i++)
             x[i] = test_random_float(&seed) * 4;
         for (int64_t r = 0; r < 128 * 3; r++) /* position 128 is where 0 was */
-            ggl_store_put(&s, slot, 128 + r / 3, r % 3, x + r * d);
+            ggl_store_put(&s, page_of(&s, slot, 128 + r / 3), 128 + r / 3, r % 3, x + r * d);
         for (int64_t r = 0; r < 128 * 3; r++) {
             t->from_float(x + r * d, packed, d);
             t->to_float(packed, want, d);
-            ggl_store_get(&s, slot, r / 3, r % 3, got);
+            ggl_store_get(&s, page_of(&s, slot, r / 3), r / 3, r % 3, got);
             CHECK_MSG(memcmp(got, want, (size_t)d * 4) == 0, "%s: row %d", t->name, (int)r);
         }
         float part[32][GGL_PAGE];
         for (int64_t i = 0; i < d && s.kind == GGL_STORE_KEYS; i += 32) {
             int n = d - i < 32 ? (int)(d - i) : 32;
-            ggl_keys_unpack(t->type, slot + ggl_store_page(&s, 64, 2), i, n, part);
+            const char *page = page_of(&s, slot, 64);
+            ggl_keys_unpack(t->type, page + 2 * s.page_size / 3, i, n, part);
             for (int j = 0; j < GGL_PAGE; j++) {
-                ggl_store_get(&s, slot, 64 + j, 2, got);
+                ggl_store_get(&s, page, 64 + j, 2, got);
                 for (int k = 0; k < n; k++)
                     CHECK(part[k][j] == got[i + k]);
             }

@@ -162,7 +162,7 @@ TEST(wrong_use) {
     CHECK_HAS(f.err.msg, "ascending");
     CHECK_INT(ggl_sched_run(f.s, 2, (int32_t[]){2}, 1, &f.err), GGL_USAGE);
     CHECK_INT(ggl_sched_clear_slot(f.s, 3, &f.err), GGL_USAGE);
-    CHECK_INT(ggl_sched_copy_slot(f.s, 0, -1, &f.err), GGL_USAGE);
+    CHECK_INT(ggl_sched_copy_slot(f.s, 0, -1, 1, &f.err), GGL_USAGE);
     CHECK(ggl_sched_has_states(f.s));
     teardown(&f);
 }

@@ -53,6 +53,17 @@ static bool place_leaves(node_map *m, const ggl_tensor *t) {
     return !ggl_is_leaf(t->body->result) || place_leaf(m, t->body->result);
 }
 
+/* Sets m->page so that each slot has pages of its own. */
+static bool place_pages(node_map *m) {
+    if (ggl_graph_n_pages(m->graph) == 0)
+        return true;
+    const int64_t n = ggl_count(ggl_graph_find_input(m->graph, "page"));
+    m->page = ggl_calloc((size_t)n, sizeof *m->page);
+    for (int64_t i = 0; m->page && i < n; i++)
+        m->page[i] = (int32_t)i;
+    return m->page;
+}
+
 ggl_status node_map_init(node_map *m, const ggl_graph *g, int64_t n, ggl_error *err) {
     size_t n_ids = (size_t)ggl_graph_n_ids(g);
     *m = (node_map){.graph = g, .n = n};
@@ -76,8 +87,9 @@ ggl_status node_map_init(node_map *m, const ggl_graph *g, int64_t n, ggl_error *
     }
     for (int i = 0; i < ggl_graph_n_stores(g) && ok; i++) {
         m->store_loc[i] = m->stores_size;
-        ok = ggl_size_add(m->stores_size, ggl_graph_store(g, i)->slot_size, &m->stores_size);
+        ok = ggl_size_add(m->stores_size, ggl_graph_store(g, i)->size, &m->stores_size);
     }
+    ok = ok && place_pages(m);
     if (ok)
         return GGL_OK;
     node_map_fini(m);
@@ -90,6 +102,7 @@ void node_map_fini(node_map *m) {
     ggl_free(m->constant);
     ggl_free(m->loc);
     ggl_free(m->store_loc);
+    ggl_free(m->page);
     *m = (node_map){0};
 }
 
@@ -120,6 +133,8 @@ ggl_status node_device_init(node_device *d, const node_map *m, ggl_backend *b, g
         const ggl_tensor *t = m->constant[i];
         st = b->v->upload(b, d->region[GGL_REGION_IO], m->loc[t->id].offset, t->data, t->size, err);
     }
+    if (st == GGL_OK && m->page)
+        st = node_device_put(d, ggl_graph_find_input(m->graph, "page"), m->page, err);
     if (st != GGL_OK)
         node_device_fini(d);
     return st;
@@ -188,12 +203,11 @@ ggl_status node_device_get(node_device *d, const ggl_tensor *t, void *data, ggl_
 
 ggl_status node_device_get_store(node_device *d, const ggl_store *s, void *data, ggl_error *err) {
     return d->b->v->download(d->b, d->region[GGL_REGION_STORES], d->m->store_loc[s->id], data,
-                             s->slot_size, err);
+                             s->size, err);
 }
 
 ggl_status node_device_clear(node_device *d, const ggl_store *s, ggl_error *err) {
-    return d->b->v->clear(d->b, d->region[GGL_REGION_STORES], d->m->store_loc[s->id], s->slot_size,
-                          err);
+    return d->b->v->clear(d->b, d->region[GGL_REGION_STORES], d->m->store_loc[s->id], s->size, err);
 }
 
 /* Appends to d->segment the views of weights that t reads, then t. Returns the new number of

@@ -24,6 +24,7 @@ typedef struct node_map {
     size_t n_weights, cap_weights, n_constants, cap_constants;
     ggl_loc *loc;      /* by tensor id */
     size_t *store_loc; /* by store id */
+    int32_t *page;     /* values of the input "page": slots have their own pages; NULL: none */
     size_t io_size, stores_size;
 } node_map;
 
@@ -56,7 +57,7 @@ ggl_status node_device_get(node_device *d, const ggl_tensor *t, void *data, ggl_
 ggl_status node_device_run(node_device *d, ggl_tensor *t, ggl_error *err);
 /* Compiles that run, for d->b->v->run with d->region; free it with the backend's plan_free. */
 ggl_status node_device_compile(node_device *d, ggl_tensor *t, ggl_plan **plan, ggl_error *err);
-/* Read a store's slot 0 as bytes; clear it. */
+/* Read a store as bytes; clear it. */
 ggl_status node_device_get_store(node_device *d, const ggl_store *s, void *data, ggl_error *err);
 ggl_status node_device_clear(node_device *d, const ggl_store *s, ggl_error *err);
 

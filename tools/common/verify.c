@@ -249,19 +249,20 @@ static double store_unit(ggl_type type, double want, double largest) {
 static ggl_status compare_store(verify *v, const ggl_tensor *t, const ggl_store *s) {
     verify_node r = {.node = t, .what = s->kind == GGL_STORE_KEYS ? "keys" : "values"};
     size_t d = (size_t)s->ne[0];
-    char *a = ggl_calloc(s->slot_size, 1), *b = ggl_calloc(s->slot_size, 1);
+    char *a = ggl_calloc(s->size, 1), *b = ggl_calloc(s->size, 1);
     float *want = ggl_calloc(2 * d, sizeof *want), *got = want ? want + d : NULL;
     ggl_status st = a && b && want ? node_device_get_store(&v->exact, s, a, v->err)
                                    : ggl_fail(v->err, GGL_NOMEM, "out of memory");
     if (st == GGL_OK)
         st = node_device_get_store(&v->fast, s, b, v->err);
-    for (int64_t p = 0; p < v->m.n && st == GGL_OK; p++)
+    for (int64_t p = 0; p < v->m.n && st == GGL_OK; p++) {
+        const size_t page = (size_t)ggl_store_page(s, v->m.page, 0, p) * s->page_size;
         for (int64_t h = 0; h < s->ne[1]; h++) {
             /* A float: gcc 12 for ARM fails to widen to double in such a loop (an internal
              * compiler error). */
             float largest = 0;
-            ggl_store_get(s, a, p, h, want);
-            ggl_store_get(s, b, p, h, got);
+            ggl_store_get(s, a + page, p, h, want);
+            ggl_store_get(s, b + page, p, h, got);
             for (size_t i = 0; i < d; i++)
                 largest = fmaxf(largest, fabsf(want[i]));
             for (size_t i = 0; i < d; i++)
@@ -269,6 +270,7 @@ static ggl_status compare_store(verify *v, const ggl_tensor *t, const ggl_store 
                             store_unit(s->type, (double)want[i], (double)largest),
                             (size_t)(p * s->ne[1] + h) * d + i, d * (size_t)s->ne[1]);
         }
+    }
     ggl_free(a);
     ggl_free(b);
     ggl_free(want);

@@ -110,7 +110,7 @@ static ggl_status set_server(bench *b, size_t i, ggl_error *err) {
 
 /* --- tokens of words -------------------------------------------------------------------------- */
 
-enum { FEW_WORDS = 16, MANY_WORDS = 144 };
+enum { FEW_WORDS = 8, MANY_WORDS = 64 };
 
 /* A load without lengths and size. */
 static serve_load plain_load(const bench *b) {
@@ -132,7 +132,7 @@ static ggl_status count_tokens(bench *b, size_t i, size_t n, int64_t *tokens, gg
     serve_log log = {0};
     serve_load load = plain_load(b);
     load.n_words = n;
-    load.seed = serve_seed(b->o.seed, n, UINT64_MAX, i);
+    load.seed = serve_seed((uint64_t)b->o.seed, n, UINT64_MAX, i);
     ggl_status st = serve_load_run(b->http, &b->server[i], &load, &log, err);
     if (st == GGL_OK && log.n_failed > 0)
         st = ggl_fail(err, GGL_IO, "%s%s", log.failure[0].text,
@@ -176,7 +176,7 @@ static size_t words_of(const bench *b, int64_t tokens, double fixed) {
 static ggl_status run_rounds(bench *b, serve_load *load, serve_log *const *log, ggl_error *err) {
     ggl_status st = GGL_OK;
     for (int64_t k = 0; k < b->o.rounds && st == GGL_OK; k++) {
-        load->seed = serve_seed(b->o.seed, b->n_tests, (uint64_t)k, 0);
+        load->seed = serve_seed((uint64_t)b->o.seed, b->n_tests, (uint64_t)k, 0);
         for (size_t i = 0; i < b->o.n_servers && st == GGL_OK; i++) {
             char size[32];
             if (b->o.progress)
@@ -212,7 +212,8 @@ static ggl_status take_rows(bench *b, const serve_row *test, serve_log *const *l
 static ggl_status run_test(bench *b, int64_t n_prompt, int64_t n_answer, size_t load,
                            ggl_error *err) {
     const serve_options *o = &b->o;
-    serve_row test = {.load = plain_load(b), .n_prompt = n_prompt, .n_shared = o->shared};
+    serve_row test = {
+        .load = plain_load(b), .n_prompt = n_prompt, .n_shared = o->shared, .seed = o->seed};
     serve_load *l = &test.load;
     l->n_clients = o->n_rates > 0 ? 0 : (size_t)o->clients.v[load];
     l->rate = o->n_rates > 0 ? o->rate[load] : 0;

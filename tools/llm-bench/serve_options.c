@@ -3,14 +3,16 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "common/machine.h"
 #include "common/paths.h"
 #include "serve_load.h"
 #include "serve_text.h"
 
 #define TOOL "llm-bench serve"
 
-enum { MOST_CLIENTS = 10000, MOST_TOKENS = 1 << 24, MOST_RATES = 1000 };
+enum { MOST_CLIENTS = 10000, MOST_TOKENS = 1 << 24, MOST_RATES = 1000, MOST_SEED = 1 << 30 };
 
 static int read_list(const char *flag, const arg_list *given, bench_list *to, int64_t least,
                      int64_t most, const char *fallback) {
@@ -89,7 +91,8 @@ static int check(serve_options *o, const arg_list *alone, bool clients_given) {
 
 int serve_options_read(serve_options *o, int argc, char **argv) {
     static const char *const formats[] = {"text", "md", "csv", "json", NULL};
-    *o = (serve_options){.turns = 1, .timeout = 600, .seed = 1};
+    *o = (serve_options){.turns = 1, .timeout = 600};
+    bool seed_given = false;
     arg_list clients = {0}, prompt = {0}, gen = {0}, rates = {0}, alone = {0};
     const arg_option options[] = {
         {NULL, .help = "the load; lists are 1,2,4 or 1-8, 1-64*2, and may be repeated"},
@@ -117,8 +120,10 @@ int serve_options_read(serve_options *o, int argc, char **argv) {
         {"--words", ARG_FLAG, &o->words,
          .help = "-p and --shared count words; without this flag the server is asked first how "
                  "many tokens words have"},
-        {"--seed", ARG_UINT64, &o->seed, .value = "N",
-         .help = "the same seed gives the same requests at the same times (default 1)"},
+        {"--seed", ARG_INT, &o->seed, .value = "N",
+         .help = "the same seed gives the same requests at the same times (default: a new one each "
+                 "time, because a server may keep the texts of an earlier run)",
+         .max = 1e15, .given = &seed_given},
         {NULL, .help = "the server"},
         {"--vs", ARG_STRING, &o->url[1], .value = "URL",
          .help = "measure this server in turns with the first one, and print ratios"},
@@ -157,6 +162,8 @@ int serve_options_read(serve_options *o, int argc, char **argv) {
     code = code < 0 ? read_list("-n", &gen, &o->gen, 1, MOST_TOKENS, "64") : code;
     code = code < 0 ? read_rates(o, &rates) : code;
     code = code < 0 ? check(o, &alone, clients.n > 0) : code;
+    if (!seed_given)
+        o->seed = bench_now_ns() % MOST_SEED ^ (int64_t)time(NULL) % MOST_SEED;
     arg_list *lists[] = {&clients, &prompt, &gen, &rates, &alone};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         args_list_fini(lists[i]);

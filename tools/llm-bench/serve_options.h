@@ -16,7 +16,7 @@ typedef struct serve_options {
     double *rate; /* [n_rates]; none: loads are numbers of clients */
     size_t n_rates;
     int64_t n_requests, rounds, shared, turns, timeout;
-    uint64_t seed;
+    int64_t seed;
     double temperature;
     arg_list field;
     const char *plot;

@@ -192,8 +192,10 @@ void serve_report_begin(serve_report *r, FILE *out, const serve_options *o,
         if (o->n_servers > 1)
             fprintf(out, "%c: ", letters[i]);
         ggl_fprint(out, "%s, %s", server[i].url, server[i].model);
-        fputs(r->format == SERVE_MD && i + 1 < o->n_servers ? "  \n" : "\n", out);
+        fputs(r->format == SERVE_MD ? "  \n" : "\n", out);
     }
+    if (r->format <= SERVE_MD)
+        fprintf(out, "--seed %" PRId64 "\n", o->seed);
 }
 
 static void put_object(FILE *out, const bench_field *f, int n) {

@@ -154,6 +154,7 @@ int serve_row_fields(const serve_row *r, bench_field out[SERVE_MAX_FIELDS]) {
         text("model", r->server->model),
         text("endpoint", l->chat ? "chat/completions" : "completions"),
         text("test_time", r->time),
+        whole("seed", (double)r->seed),
         whole("n_clients", l->n_clients > 0 ? (double)l->n_clients : NAN),
         number("rate", l->n_clients > 0 ? NAN : l->rate),
         whole("n_prompt", (double)r->n_prompt),

@@ -12,6 +12,7 @@ typedef struct serve_times { /* in ms; NaN: there are none */
 typedef struct serve_row {
     const serve_server *server;
     serve_load load;
+    int64_t seed;               /* of the command line */
     int64_t n_prompt, n_shared; /* tokens that were asked for */
     char time[32];
     size_t n_ok, n_failed,

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "api_openai.h"
+#include "api_pieces.h"
 #include "ggl/show.h"
 #include "llm/tokenizer.h"
 #include "server.h"
@@ -106,16 +107,17 @@ static void put_text(ggl_str s, llm_json_out *out) {
     llm_json_put_text(out, "\"");
 }
 
-static int64_t n_chars(ggl_str s) {
-    int64_t n = 0;
-    for (size_t i = 0; i < s.n; i++)
-        n += ((unsigned char)s.s[i] & 0xc0) != 0x80;
-    return n;
-}
-
-static ggl_str text_of(const answer *x, int32_t id) {
-    const llm_tokenizer *t = x->facts->tokenizer;
-    return t ? llm_token_text(t, id, true) : (ggl_str){"", 0};
+/* Characters of the answer's text that a token has; `at` are before it. Control tokens have none, and many tokenizers
+ * put a space before a text, which is no part of it. */
+static int64_t n_chars(const answer *x, const answer_part *p, const answer_token *t, int64_t at) {
+    const llm_tokenizer *tokenizer = x->facts->tokenizer;
+    const bool is_text = !tokenizer || llm_token_text(tokenizer, t->id, false).n > 0;
+    const bool starts =
+        at == 0 && t->text.n > 0 && t->text.s[0] == ' ' && (p->text.n == 0 || p->text.s[0] != ' ');
+    int64_t n = -(int64_t)starts;
+    for (size_t i = 0; i < t->text.n && is_text; i++)
+        n += ((unsigned char)t->text.s[i] & 0xc0) != 0x80;
+    return is_text ? n : 0;
 }
 
 /* An object of texts; of tokens with the same text, the likeliest. */
@@ -127,10 +129,10 @@ static void put_top(const answer *x, const answer_token *t, llm_json_out *out) {
     }
     llm_json_put_text(out, "{");
     for (size_t k = 0; k < t->n_top; k++) {
-        const ggl_str s = text_of(x, t->top[k].id);
+        const ggl_str s = token_text(x->facts, t->top[k].id);
         bool again = false;
         for (size_t j = 0; j < k && !again; j++) {
-            const ggl_str other = text_of(x, t->top[j].id);
+            const ggl_str other = token_text(x->facts, t->top[j].id);
             again = other.n == s.n && memcmp(other.s, s.s, s.n) == 0;
         }
         if (again)
@@ -172,7 +174,7 @@ static void put_logprobs(const answer *x, const answer_part *p, size_t n, int64_
                 const answer_token *t = &p[i].token[j];
                 llm_json_put_text(out, first ? "" : ",");
                 put_cell(x, t, k, at, out);
-                at += k == OFFSETS ? n_chars(t->text) : 0;
+                at += k == OFFSETS ? n_chars(x, &p[i], t, at) : 0;
                 first = false;
             }
     }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "api_openai_responses.h"
+#include "api_pieces.h"
 
 /* --- texts that are kept ------------------------------------------------------------------------ */
 
@@ -321,9 +322,9 @@ static void put_response(const answer *x, bool ended, llm_json_out *out) {
     llm_json_put_text(out, "\",\"model\":");
     openai_put_model(x, out);
     llm_json_put_text(out, ",\"temperature\":");
-    openai_put_double(out, (double)x->ask->sampling.temp);
+    put_shortest(out, x->ask->sampling.temp);
     llm_json_put_text(out, ",\"top_p\":");
-    openai_put_double(out, (double)x->ask->sampling.top_p);
+    put_shortest(out, x->ask->sampling.top_p);
     put_repeated(x, out);
     llm_json_put_text(out, ",\"background\":false,\"error\":null,\"previous_response_id\":null,"
                            "\"service_tier\":\"default\",\"store\":false,"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "api_openai.h"
-#include "llm/tokenizer.h"
+#include "api_pieces.h"
 
 void openai_put_int(llm_json_out *out, int64_t x) {
     char text[24];
@@ -120,17 +120,8 @@ static void put_token(int32_t id, ggl_str text, double logprob, llm_json_out *ou
     openai_put_int(out, id);
     llm_json_put_text(out, ",\"logprob\":");
     openai_put_double(out, logprob);
-    llm_json_put_text(out, ",\"bytes\":[");
-    for (size_t i = 0; i < text.n; i++) {
-        llm_json_put_text(out, i > 0 ? "," : "");
-        openai_put_int(out, (unsigned char)text.s[i]);
-    }
-    llm_json_put_text(out, "]");
-}
-
-static ggl_str text_of(const answer *x, int32_t id) {
-    const llm_tokenizer *t = x->facts->tokenizer;
-    return t ? llm_token_text(t, id, true) : (ggl_str){"", 0};
+    llm_json_put_text(out, ",\"bytes\":");
+    put_bytes(out, text);
 }
 
 void openai_put_tokens(const answer *x, const answer_token *t, size_t n, llm_json_out *out) {
@@ -140,7 +131,8 @@ void openai_put_tokens(const answer *x, const answer_token *t, size_t n, llm_jso
         llm_json_put_text(out, ",\"top_logprobs\":[");
         for (size_t k = 0; k < t[i].n_top; k++) {
             llm_json_put_text(out, k > 0 ? ",{" : "{");
-            put_token(t[i].top[k].id, text_of(x, t[i].top[k].id), t[i].top[k].logprob, out);
+            put_token(t[i].top[k].id, token_text(x->facts, t[i].top[k].id), t[i].top[k].logprob,
+                      out);
             llm_json_put_text(out, "}");
         }
         llm_json_put_text(out, "]}");

@@ -23,15 +23,20 @@ void put_bytes(llm_json_out *out, ggl_str s) {
     llm_json_put_text(out, "]");
 }
 
-/* A float as the shortest text that is read as the same float; JSON has no infinity. */
-static void put_float(llm_json_out *out, const char *name, float x) {
+void put_shortest(llm_json_out *out, float x) {
     char text[40];
     for (int digits = 6; digits <= 9; digits++) {
         snprintf(text, sizeof text, "%.*g", digits, (double)x);
         if (strtof(text, NULL) == x)
             break;
     }
-    put_format(out, "\"%s\": %s, ", name, isfinite(x) ? text : "null");
+    llm_json_put_text(out, isfinite(x) ? text : "null");
+}
+
+static void put_float(llm_json_out *out, const char *name, float x) {
+    put_format(out, "\"%s\": ", name);
+    put_shortest(out, x);
+    llm_json_put_text(out, ", ");
 }
 
 static void put_stages(llm_json_out *out, const llm_sampler_params *p) {

@@ -8,6 +8,8 @@
 void put_format(llm_json_out *out, const char *fmt, ...) GGL_PRINTF(2, 3);
 /* Appends the bytes of a text as a list of numbers. */
 void put_bytes(llm_json_out *out, ggl_str s);
+/* Appends the shortest text that is read as the same float; JSON has no infinity, so that is null. */
+void put_shortest(llm_json_out *out, float x);
 /* Appends the members of llama.cpp's generation_settings that say how tokens are drawn, without braces. */
 void put_sampling(llm_json_out *out, const llm_sampler_params *p);
 /* Returns a token's text, which may be a part of a character. */

@@ -86,7 +86,6 @@ static void *on_uri(void *cls, const char *uri, struct MHD_Connection *mhd) {
         return NULL;
     r->refused = strstr(uri, "%00") != NULL; /* the library ends the path there */
     pthread_mutex_lock(&s->lock);
-    r->id = ++s->next_id;
     s->n_requests++;
     pthread_mutex_unlock(&s->lock);
     return r;
@@ -188,7 +187,7 @@ static enum MHD_Result begin_request(http_reply *r, const char *path, const char
 static enum MHD_Result take_body(http_reply *r, const char *data, size_t *n) {
     const size_t most = r->server->p.max_body;
     r->n_arrived += *n;
-    r->connection->due = http_due(r->server, r->n_arrived);
+    http_set_due(r->server, r->connection, r->n_arrived);
     if (r->n_arrived > 2 * (uint64_t)most + 65536)
         return MHD_NO;
     if (!r->refused && r->n_body + *n > most) {
@@ -232,10 +231,11 @@ static enum MHD_Result hand_over(http_reply *r) {
     if (s->active)
         s->active->at = &r->next_active;
     s->active = r;
-    http_watch_add(s, r);
     *s->last_job = r;
     s->last_job = &r->next_job;
     pthread_cond_signal(&s->has_job);
+    if (http_watch_is_gone(r))
+        http_reply_abandon(r);
     pthread_mutex_unlock(&s->lock);
     return MHD_YES;
 }
@@ -282,9 +282,7 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **con_cls,
     const int status = r->queued ? r->status : STATUS_GONE;
     const uint64_t n_sent = r->n_sent;
     pthread_mutex_unlock(&r->lock);
-    r->connection->due = http_due(s, 0);
-    if (r->handed)
-        http_watch_remove(s, r);
+    http_set_due(s, r->connection, 0);
     if (s->p.done && r->begun_request && r->q.header)
         s->p.done(s->p.ctx, &r->q, status, n_sent, (double)(http_now() - r->began) * 1e-3);
     pthread_mutex_lock(&s->lock);
@@ -321,15 +319,17 @@ static http_connection *connection_new(http_server *s, struct MHD_Connection *mh
     if (!c)
         return NULL; /* requests on it are refused */
     c->fd = fd->connect_fd;
-    c->due = http_due(s, 0);
+    http_set_due(s, c, 0);
     name_client(c, address ? address->client_addr : NULL);
     pthread_mutex_lock(&s->lock);
     const bool is_first = !s->connections;
+    c->id = ++s->next_id;
     c->at = &s->connections;
     c->next = s->connections;
     if (c->next)
         c->next->at = &c->next;
     s->connections = c;
+    http_watch_add(s, c);
     pthread_mutex_unlock(&s->lock);
     if (is_first)
         http_watch_wake(s);
@@ -347,6 +347,7 @@ static void on_connection(void *cls, struct MHD_Connection *mhd, void **context,
     if (!c)
         return;
     pthread_mutex_lock(&s->lock);
+    http_watch_remove(s, c);
     *c->at = c->next;
     if (c->next)
         c->next->at = c->at;

@@ -16,10 +16,12 @@
 /* A socket; it has one request after the other. */
 typedef struct http_connection {
     struct http_connection *next, **at; /* in the server's list */
+    uint64_t id;
     int fd;
     char client[64];
     /* When it is closed, in ms of http_now(), because a request arrives, or a reply is read, too slowly; 0: never. */
     atomic_llong due;
+    atomic_bool half_closed; /* the client sends nothing any more */
 } http_connection;
 
 typedef struct http_pair {
@@ -30,7 +32,6 @@ struct http_reply {
     http_request q; /* q.impl: this */
     http_server *server;
     http_connection *connection;
-    uint64_t id;
     int64_t began; /* ms */
     ggl_arena arena;
     http_pair *header, *parameter;
@@ -114,14 +115,16 @@ void http_reply_abandon(http_reply *r);
 
 /* --- http_watch.c --- */
 
-/* Notices clients that go while their connection is suspended, and closes those that are due. */
+/* Notices clients that go, and closes connections that are due. */
 GGL_NODISCARD ggl_status http_watch_begin(http_server *s, ggl_error *err);
 void http_watch_end(http_server *s);
-void http_watch_add(http_server *s, const http_reply *r);
-void http_watch_remove(http_server *s, const http_reply *r);
+void http_watch_add(http_server *s, const http_connection *c);
+void http_watch_remove(http_server *s, const http_connection *c);
 void http_watch_wake(http_server *s); /* there is a connection */
+/* True if the client of a request that is being answered has gone. Called with the server's lock. */
+bool http_watch_is_gone(const http_reply *r);
 
-/* Time for a request to arrive, or for n bytes of a reply to be read, from now on. */
-int64_t http_due(const http_server *s, uint64_t n_bytes);
+/* Sets c->due: there is time for a request to arrive, or for n bytes of a reply to be read, from now on. */
+void http_set_due(const http_server *s, http_connection *c, uint64_t n_bytes);
 
 #endif

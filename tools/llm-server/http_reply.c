@@ -135,7 +135,7 @@ void http_reply_end(http_reply *r) {
     }
     r->ended = true;
     if (r->mhd)
-        r->connection->due = http_due(r->server, r->out_n - r->out_at);
+        http_set_due(r->server, r->connection, r->out_n - r->out_at);
     wake(r);
     pthread_mutex_unlock(&r->lock);
     http_reply_unref(r);

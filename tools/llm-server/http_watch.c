@@ -1,5 +1,6 @@
-/* The watcher. While a connection is suspended, the library does not look at its socket: this thread notices that
- * the client has gone. It also closes connections on which a request arrives, or a reply is read, byte by byte
+/* The watcher. While a connection is suspended, the library does not look at its socket, and it may miss the end of a
+ * client that sends a part of a request and goes at once (it waits for an edge of epoll that does not come). This
+ * thread notices both. It also closes connections on which a request arrives, or a reply is read, byte by byte
  * without end; the library's timeout begins again at each byte. */
 #include <errno.h>
 #include <string.h>
@@ -11,7 +12,10 @@
 
 #include "http_impl.h"
 
-enum { LEAST_RATE = 16384 }; /* bytes per second of a client that sends or reads */
+enum {
+    LEAST_RATE = 16384, /* bytes per second of a client that sends or reads */
+    LAST_MS = 1000      /* for what a client has sent before it stopped sending */
+};
 
 int64_t http_now(void) {
     struct timespec t;
@@ -19,16 +23,46 @@ int64_t http_now(void) {
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-int64_t http_due(const http_server *s, uint64_t n_bytes) {
-    return http_now() + 2000 * (int64_t)s->p.timeout_s + (int64_t)(n_bytes / (LEAST_RATE / 1000.0));
+void http_set_due(const http_server *s, http_connection *c, uint64_t n_bytes) {
+    const int64_t wait = c->half_closed ? LAST_MS : 2000 * (int64_t)s->p.timeout_s;
+    c->due = http_now() + wait + (int64_t)((double)n_bytes / (LEAST_RATE / 1000.0));
 }
 
-/* The reply is looked up by its number, because it may have ended since the event. */
-static void on_event(http_server *s, uint64_t id) {
-    pthread_mutex_lock(&s->lock);
+bool http_watch_is_gone(const http_reply *r) {
+    const bool reads = strcmp(r->q.method, "GET") == 0 || strcmp(r->q.method, "HEAD") == 0;
+    return r->connection->half_closed && !reads;
+}
+
+static void watch_for(const http_server *s, const http_connection *c, int how, uint32_t events) {
+    struct epoll_event e = {.events = events | EPOLLONESHOT, .data.u64 = c->id};
+    (void)epoll_ctl(s->watch, how, c->fd, &e); /* besides always EPOLLHUP and EPOLLERR */
+}
+
+/* The client has stopped sending (EPOLLRDHUP), or has gone altogether. */
+static void on_change(http_server *s, http_connection *c, uint32_t events) {
+    const bool is_over = events & (EPOLLHUP | EPOLLERR);
+    bool has_request = false;
+    c->half_closed = true;
     for (http_reply *r = s->active; r; r = r->next_active)
-        if (r->id == id)
-            http_reply_abandon(r);
+        if (r->connection == c) {
+            has_request = true;
+            if (is_over || http_watch_is_gone(r))
+                http_reply_abandon(r);
+        }
+    if (!has_request)
+        http_set_due(s, c, 0);
+    if (!is_over)
+        watch_for(s, c, EPOLL_CTL_MOD, 0);
+}
+
+/* The connection is looked up by its number, because it may have been closed since the event. */
+static void on_event(http_server *s, uint64_t id, uint32_t events) {
+    pthread_mutex_lock(&s->lock);
+    for (http_connection *c = s->connections; c; c = c->next)
+        if (c->id == id) {
+            on_change(s, c, events);
+            break;
+        }
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -58,7 +92,7 @@ static void *watch(void *arg) {
             if (event[i].data.u64 == 0)
                 (void)!read(s->wake, &count, sizeof count);
             else
-                on_event(s, event[i].data.u64);
+                on_event(s, event[i].data.u64, event[i].events);
         }
     }
 }
@@ -90,13 +124,11 @@ void http_watch_end(http_server *s) {
         close(s->wake);
 }
 
-void http_watch_add(http_server *s, const http_reply *r) {
-    const bool reads = strcmp(r->q.method, "GET") == 0 || strcmp(r->q.method, "HEAD") == 0;
-    struct epoll_event e = {.events = (reads ? 0 : EPOLLRDHUP) | EPOLLONESHOT, .data.u64 = r->id};
-    (void)epoll_ctl(s->watch, EPOLL_CTL_ADD, r->connection->fd, &e); /* also EPOLLHUP, EPOLLERR */
+void http_watch_add(http_server *s, const http_connection *c) {
+    watch_for(s, c, EPOLL_CTL_ADD, EPOLLRDHUP);
 }
 
-void http_watch_remove(http_server *s, const http_reply *r) {
+void http_watch_remove(http_server *s, const http_connection *c) {
     struct epoll_event e = {0};
-    (void)epoll_ctl(s->watch, EPOLL_CTL_DEL, r->connection->fd, &e);
+    (void)epoll_ctl(s->watch, EPOLL_CTL_DEL, c->fd, &e);
 }

@@ -19,7 +19,8 @@ layout(constant_id = 6) const uint OPTIONS = 0;
 
 const bool WINDOW = (OPTIONS & 1) != 0, CAP = (OPTIONS & 2) != 0, SINKS = (OPTIONS & 4) != 0,
            ALIBI = (OPTIONS & 8) != 0, SPLIT = (OPTIONS & 16) != 0,
-           IN_KEYS = (OPTIONS & 32) != 0; /* values are the first dimensions of the keys */
+           IN_KEYS = (OPTIONS & 32) != 0, /* values are the first dimensions of the keys */
+           RING = (OPTIONS & 64) != 0;
 
 layout(set = 0, binding = 0) readonly buffer Queries { float queries[]; };
 layout(set = 0, binding = 1) readonly buffer Keys { uint keys[]; };
@@ -29,6 +30,7 @@ layout(set = 0, binding = 4) readonly buffer Positions { int positions[]; };
 layout(set = 0, binding = 5) readonly buffer Slots { int slots[]; };
 layout(set = 0, binding = 6) readonly buffer Sinks { float sinks[]; };
 layout(set = 0, binding = 7) readonly buffer Alibi { float alibi[]; };
+layout(set = 0, binding = 8) readonly buffer Pages { int pages[]; };
 
 layout(push_constant) uniform Push {
     uint e, n_heads, n_store_heads, n_batch;
@@ -36,7 +38,8 @@ layout(push_constant) uniform Push {
     uint y_at, y_step[2];                 /* partial results, if SPLIT */
     uint sinks_at, sinks_step[2], alibi_at, alibi_step[2];
     uint pos_at, pos_step, slot_at, slot_step;
-    uint k_at, k_slot, v_at, v_slot;      /* bytes: start of slot 0, stride between slots */
+    uint page_at, page_step;              /* the table of pages, and its stride between slots */
+    uint k_at, v_at;                      /* bytes */
     uint n_pos, n_slots;
     int window;
     float scale, cap;
@@ -205,9 +208,12 @@ void add_values(uint page, uint lo, uint hi, bool edge) {
 /* Processes page `number`. lo .. hi: positions that some query sees; edge: not all of them see
  * all of these. */
 void one_page(uint slot, uint store_head, uint number, uint lo, uint hi, bool edge) {
-    uint at = (number % (n_pos / PAGE) * n_store_heads + store_head) * PAGE;
-    uint k_page = k_at + slot * k_slot + at * row_size(TYPE_K, D);
-    uint v_page = IN_KEYS ? k_page : v_at + slot * v_slot + at * row_size(TYPE_V, e);
+    uint in_slot = n_pos / PAGE;
+    uint in_store = RING ? slot * in_slot + number % in_slot
+                         : uint(pages[page_at + slot * page_step + number]);
+    uint at = (in_store * n_store_heads + store_head) * PAGE;
+    uint k_page = k_at + at * row_size(TYPE_K, D);
+    uint v_page = IN_KEYS ? k_page : v_at + at * row_size(TYPE_V, e);
     int p = int(number * PAGE + me());
     float s[Q], most[Q];
     set_scores(k_page, p, s);

@@ -18,18 +18,21 @@
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint TYPE = 0;
 layout(constant_id = 2) const bool KEYS = false; /* interleaved positions */
+layout(constant_id = 3) const bool RING = false;
 
 layout(set = 0, binding = 0) readonly buffer Rows { float x[]; };
 layout(set = 0, binding = 1) readonly buffer Positions { int positions[]; };
 layout(set = 0, binding = 2) readonly buffer Slots { int slots[]; };
-layout(set = 0, binding = 3) buffer Store { NUMBER store[]; };
+layout(set = 0, binding = 3) readonly buffer Pages { int pages[]; };
+layout(set = 0, binding = 4) buffer Store { NUMBER store[]; };
 
 layout(push_constant) uniform Push {
     uint n, n_heads, n_batch;
     uint x_at, x_step[2]; /* strides between heads and between tokens */
     uint pos_at, pos_step;
     uint slot_at, slot_step;
-    uint store_at, slot_size; /* bytes */
+    uint page_at, page_step; /* the table of pages, and its stride between slots */
+    uint store_at;           /* bytes */
     uint n_slots, n_pos;
 };
 
@@ -142,12 +145,15 @@ void unit(uint u) {
     int slot = slots[slot_at + l * slot_step], pos = positions[pos_at + l * pos_step];
     if (slot < 0 || uint(slot) >= n_slots || pos < 0)
         return; /* an invalid slot or position: write nothing */
-    uint p = uint(pos) % n_pos, from = x_at + h * x_step[0] + l * x_step[1];
-    uint page = store_at + uint(slot) * slot_size + (p / PAGE * n_heads + h) * PAGE * row_size(TYPE, n);
+    uint number = uint(pos) / PAGE, lane = uint(pos) % PAGE, in_slot = n_pos / PAGE;
+    uint in_store = RING ? uint(slot) * in_slot + number % in_slot
+                         : uint(pages[page_at + uint(slot) * page_step + number]);
+    uint from = x_at + h * x_step[0] + l * x_step[1];
+    uint page = store_at + (in_store * n_heads + h) * PAGE * row_size(TYPE, n);
     if (QUANTIZED)
-        put_block(page, p % PAGE, first / BLOCK, from + first);
+        put_block(page, lane, first / BLOCK, from + first);
     else
-        put_plain(page, p % PAGE, first, from);
+        put_plain(page, lane, first, from);
 }
 
 void main() {

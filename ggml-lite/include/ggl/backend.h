@@ -42,7 +42,7 @@ typedef struct ggl_segment {
     /* By tensor id: leaves, and values that enter or leave the segment. Batched values are dense:
      * element e for element i of the batch is at offset + (i * ggl_count + e) * element size. */
     const ggl_loc *loc;
-    /* By store id: offset of slot 0 in GGL_REGION_STORES; the other slots follow it. */
+    /* By store id: the store's offset in GGL_REGION_STORES. */
     const size_t *store_loc;
     int64_t n_slots;
     /* By tensor id: the repacked copy of a weight, which only products read; region -1: there is
@@ -139,7 +139,7 @@ struct ggl_backend {
  * ggl_backend_params; the rows of ops.def, status.def and types.def; the layout of stores of rows;
  * the contract of a function of the vtable. New functions of the library do not count, because a
  * plug-in is linked with its own copy of the library. */
-#define GGL_BACKEND_ABI 2
+#define GGL_BACKEND_ABI 3
 
 /* The symbol `ggl_backend_plugin` of a shared object that ggl_backend_open loads by its path:
  *

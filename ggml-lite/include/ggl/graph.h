@@ -93,10 +93,13 @@ typedef enum ggl_store_kind {
     GGL_STORE_STATE   /* one f32 array for each slot */
 } ggl_store_kind;
 
-/* Memory that outlives a run: the keys or values of a KV cache, or a recurrent state. A store has
- * slot_size bytes for each slot (sequence). Rows lie in pages of 64 positions, [n_pos /
- * 64][n_head][page]. A page has the bytes of 64 rows of the type (one of f32, f16, bf16, q8_0,
- * q4_0: ggl_store_can_keep), laid out as follows:
+/* Memory that outlives a run: the keys or values of a KV cache, or a recurrent state, of all slots
+ * (sequences). The states of the slots lie one after another. Rows lie in pages of 64 positions of
+ * all heads. All slots share the pages; the graph's input "page" says which of them hold the
+ * positions of a slot: see ggl_graph_n_pages. Only if all readers have a window, and windows for all
+ * slots take fewer pages, is a store a ring: each slot has n_pos / 64 pages of its own, one slot's
+ * after another's, and position p is stored at p % n_pos. In a page, each head has the bytes of 64
+ * rows of the type (one of f32, f16, bf16, q8_0, q4_0: ggl_store_can_keep), laid out as follows:
  *
  *     values               64 rows in the type's own layout
  *     keys, not quantized  element[dim][64]
@@ -104,16 +107,18 @@ typedef enum ggl_store_kind {
  *     keys, q4_0           for each 32 dimensions: u8 code[16][64], f16 scale[64]; the low half of
  *                          code[i] is dimension i, the high half dimension i + 16
  *
- * A row of a quantized type is a whole number of blocks of 32. Position p is stored at p % n_pos:
- * if a sequence may be longer than n_pos, the store is a ring. */
+ * A row of a quantized type is a whole number of blocks of 32. */
 typedef struct ggl_store {
     int id, group;
     const char *name;
     ggl_store_kind kind;
     ggl_type type;
     int64_t ne[3];    /* rows: dim, n_head, 1; state: its shape */
-    int64_t n_pos;    /* rows: positions that fit, a multiple of 64; state: 1 */
-    size_t slot_size; /* bytes; a multiple of 64 */
+    int64_t n_pos;    /* rows: positions of a slot, a multiple of 64; state: 1 */
+    bool ring;        /* rows: each slot has pages of its own */
+    size_t page_size; /* rows: bytes of a page, with all heads */
+    size_t slot_size; /* bytes of a state, or of n_pos positions; a multiple of 64 */
+    size_t size;      /* bytes of all slots */
 } ggl_store;
 
 /* The body of a call. param[i] stands for the call's source i. Nodes come after their sources. The
@@ -216,9 +221,10 @@ GGL_API const char *ggl_node_text(const ggl_tensor *t, char *buf, size_t size);
 /* --- building --------------------------------------------------------------------------------- */
 
 typedef struct ggl_graph_params {
-    int64_t n_pos;           /* positions in the KV cache (the context length); default 4096 */
-    int64_t n_batch;         /* the largest batch of a run; makes ring stores larger; default 512 */
-    int64_t n_slots;         /* sequences that are stored at the same time; default 1 */
+    int64_t n_pos;   /* positions in the KV cache (the context length); default 4096 */
+    int64_t n_batch; /* the largest batch of a run; makes ring stores larger; default 512 */
+    int64_t n_slots; /* sequences that are stored at the same time; default 1 */
+    int64_t n_pool;  /* positions that all slots share, in whole pages; 0: n_pos for each slot */
     ggl_type type_k, type_v; /* types of cached keys and values; default f16 */
 } ggl_graph_params;
 
@@ -293,8 +299,8 @@ GGL_API void ggl_graph_set_origin(ggl_graph *g, const char *origin);
 GGL_API void ggl_tensor_set_name(ggl_graph *g, ggl_tensor *t, const char *name);
 GGL_API void ggl_tensor_set_dim_name(ggl_graph *g, ggl_tensor *t, int dim, const char *name);
 
-/* Ends building: marks the nodes that outputs need, and sizes the stores. A store becomes a ring if
- * all its readers have windows. Returns the first error of all builder calls. Afterwards nothing
+/* Ends building: marks the nodes that outputs need, sizes the stores, and, if some share pages, adds
+ * the input "page" (ggl_graph_n_pages). Returns the first error of all builder calls. Afterwards nothing
  * can be added to the graph. */
 GGL_API GGL_NODISCARD ggl_status ggl_graph_finish(ggl_graph *g, ggl_error *err);
 
@@ -310,6 +316,11 @@ GGL_API int ggl_graph_n_inputs(const ggl_graph *g);
 GGL_API ggl_tensor *ggl_graph_get_input(const ggl_graph *g, int i);
 GGL_API int ggl_graph_n_stores(const ggl_graph *g);
 GGL_API ggl_store *ggl_graph_store(const ggl_graph *g, int i);
+/* Returns how many pages all slots share, in each store of rows that is not a ring; 0: there are no
+ * such stores. Then a finished graph has an input "page", i32[pages of a slot, n_slots]: for each
+ * slot, in the order of positions, the pages that hold them. A page may belong to several slots, as
+ * long as none of them writes to it. CACHE and ATTEND read it as their last source. */
+GGL_API int64_t ggl_graph_n_pages(const ggl_graph *g);
 
 /* --- rows of a store -------------------------------------------------------------------------- */
 
@@ -318,13 +329,19 @@ GGL_API bool ggl_store_can_keep(ggl_type type);
 /* Sets *out to the bytes of the pages that hold the first n_pos positions of a slot; for a state,
  * to the bytes of the state. Returns false if they do not fit into size_t. */
 GGL_API bool ggl_store_size(const ggl_store *s, int64_t n_pos, size_t *out);
-/* Returns the offset in a slot, in bytes, of the page of head h that has position pos. */
-GGL_API size_t ggl_store_page(const ggl_store *s, int64_t pos, int64_t h);
+/* Returns the number of the page that holds position pos of a slot; it begins that many times
+ * page_size after the store. table: the slot's row of the input "page"; not read for a ring. */
+GGL_API int64_t ggl_store_page(const ggl_store *s, const int32_t *table, int64_t slot, int64_t pos);
+/* Finds the bytes of a slot from position `first` (a multiple of 64) up to position n_pos - 1 that
+ * lie together, in whole pages, or a whole state: returns their number, and sets *at to their offset
+ * in the store. */
+GGL_API size_t ggl_store_run(const ggl_store *s, const int32_t *table, int64_t slot, int64_t first,
+                             int64_t n_pos, size_t *at);
 /* Encodes a row (with the type's from_float) into the store, or decodes it: head h of position pos.
- * slot: the slot's bytes in host memory; row: f32[dim]. */
-GGL_API void ggl_store_put(const ggl_store *s, void *slot, int64_t pos, int64_t h,
+ * page: the page that holds pos, in host memory; row: f32[dim]. */
+GGL_API void ggl_store_put(const ggl_store *s, void *page, int64_t pos, int64_t h,
                            const float *row);
-GGL_API void ggl_store_get(const ggl_store *s, const void *slot, int64_t pos, int64_t h,
+GGL_API void ggl_store_get(const ggl_store *s, const void *page, int64_t pos, int64_t h,
                            float *row);
 /* Decodes dimensions first .. first + n-1 of all positions of a page of keys to
  * out[dimension - first][position]. first is a multiple of 32; n is at most 32. */

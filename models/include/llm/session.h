@@ -25,6 +25,10 @@ typedef struct llm_session_params {
     int64_t n_ctx;    /* most tokens in a slot; 0: the model's context length, or 4096 */
     int64_t n_ubatch; /* most tokens computed at once; default 512 */
     int64_t n_slots;  /* default 1 */
+    /* Tokens for which the KV cache has room, in pages of 64 that all slots share: a slot takes them
+     * as it grows, and slots with a common beginning have the same ones. 0, the default: n_ctx for
+     * each slot, so that a slot can always grow up to n_ctx. */
+    int64_t n_pool;
     /* Rows of logits computed at a time; default 1. Affects only speed and memory. */
     int64_t n_rows;
     /* Types of the KV cache: f16 (default), f32, bf16, q8_0, q4_0. */
@@ -101,7 +105,7 @@ typedef struct llm_batch {
 } llm_batch;
 
 /* Appends tokens to slots. Allocates nothing. Fails without doing anything with GGL_LIMIT (a slot
- * would exceed n_ctx) or GGL_USAGE (a token or slot is out of range, or a slot is broken).
+ * would exceed n_ctx, or the slots together need more than llm_session_n_free) or GGL_USAGE (a token or slot is out of range, or a slot is broken).
  *
  * If a run fails or is cancelled midway, the slots return to the last point with no ubatch in
  * flight (see llm_session_n_past). With one backend that runs synchronously this is the end of
@@ -120,8 +124,9 @@ GGL_API const float *llm_session_logits(const llm_session *s);
 GGL_API int64_t llm_session_n_past(const llm_session *s, int slot); /* tokens in the slot */
 GGL_API GGL_NODISCARD ggl_status llm_session_clear(llm_session *s, int slot, ggl_error *err);
 GGL_API GGL_NODISCARD ggl_status llm_session_copy(llm_session *s, int dst, int src, ggl_error *err);
-/* Makes slot dst hold the first n_past tokens of slot src, with their rows of the KV cache and, if
- * the model has states, the states. dst may be src: that cuts it. GGL_USAGE: src has fewer tokens,
+/* Makes slot dst hold the first n_past tokens of slot src: it shares the pages of the KV cache, which
+ * takes no room, and gets a copy of the states and of caches that are windows. Pages stay as long as
+ * any slot has them. dst may be src: that cuts it. GGL_USAGE: src has fewer tokens,
  * or is broken. GGL_UNSUPPORTED, without any change: as for llm_session_cut to n_past tokens, so
  * with states n_past must be all of src's tokens, or 0. */
 GGL_API GGL_NODISCARD ggl_status llm_session_share(llm_session *s, int dst, int src, int64_t n_past,
@@ -133,9 +138,11 @@ GGL_API GGL_NODISCARD ggl_status llm_session_share(llm_session *s, int dst, int 
 GGL_API GGL_NODISCARD ggl_status llm_session_cut(llm_session *s, int slot, int64_t n_past,
                                                  ggl_error *err);
 
-/* The KV cache is taken in pages of 64 tokens. llm_session_n_free: tokens for which pages are free,
- * a multiple of 64. llm_session_n_needed: those of them that appending n_new tokens to the slot
- * would take; 0 if the slot's last page has room for all. */
+/* llm_session_n_free: tokens for which pages of the KV cache are free, a multiple of 64.
+ * llm_session_n_needed: those of them that appending n_new tokens to the slot takes: none if its
+ * last page has room for all and no other slot has that page, as it would be copied. A batch for
+ * several slots fails if the sum of what they need is more than what is free. Models without a KV
+ * cache, or with windows only, need none, and n_free is INT64_MAX. */
 GGL_API int64_t llm_session_n_free(const llm_session *s);
 GGL_API int64_t llm_session_n_needed(const llm_session *s, int slot, int64_t n_new);
 
@@ -151,7 +158,7 @@ GGL_API GGL_NODISCARD ggl_status llm_session_save(llm_session *s, int slot, bool
                                                   void **data, size_t *size, ggl_error *err);
 /* Restores a saved slot. GGL_FORMAT: the bytes are damaged, or from another model or cache type, or
  * saved with other adapters;
- * GGL_LIMIT: they hold more than n_ctx tokens. */
+ * GGL_LIMIT: they hold more than n_ctx tokens, or more than pages are free for. */
 GGL_API GGL_NODISCARD ggl_status llm_session_restore(llm_session *s, int slot, const void *data,
                                                      size_t size, ggl_error *err);
 

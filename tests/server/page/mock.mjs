@@ -12,8 +12,9 @@ import { createServer } from 'node:http';
 import { extname, join } from 'node:path';
 
 const TYPES = { '.html': 'text/html; charset=utf-8', '.js': 'text/javascript; charset=utf-8', '.css': 'text/css; charset=utf-8', '.svg': 'image/svg+xml' };
-/** The policy that llm-server sends with the page. */
-const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:";
+/** The policy that llm-server sends with the page: PAGE_POLICY of page.h, whose strings are joined. */
+const HEADER = readFileSync(new URL('../../../tools/llm-server/page.h', import.meta.url), 'utf8');
+const POLICY = HEADER.match(/PAGE_POLICY((?:[\s\\]+"[^"]*")+)/)[1].match(/(?<=")[^"\n]+(?=")/g).filter((s) => s.trim().match(/\w/)).join('');
 
 /** Starts the server; folder: of the page; sample: the text for "sample". Returns {url, requests, closed, options, close()}. */
 export async function startMock(folder, sample = '', options = {}) {

@@ -5,6 +5,7 @@ import test from 'node:test';
 import { Answer, promptText, speedText } from '../../../tools/llm-server/page/answer.js';
 import { NUMBERS, cleanSettings, contextSize, readNumber, requestFields, serverDefault } from '../../../tools/llm-server/page/fields.js';
 import { EventStream } from '../../../tools/llm-server/page/sse.js';
+import { percent, visible } from '../../../tools/llm-server/page/tokens.js';
 import * as tree from '../../../tools/llm-server/page/tree.js';
 import { randomFrom } from './fake_dom.mjs';
 
@@ -79,6 +80,11 @@ test('settings', () => {
     assert.deepEqual(shown(props), ['0.8', '', '', '']);
     assert.deepEqual(shown({ default_generation_settings: { temperature: 1, top_k: 40 } }), ['1', '', '', '40']);
     assert.deepEqual([contextSize(props), contextSize({}), contextSize(null)], [512, null, null]);
+});
+
+test('tokens and probabilities are written for people', () => {
+    assert.deepEqual([' the', 'a b', '\n', '\t x ', ''].map(visible), ['␣the', 'a b', '⏎', '⇥ x␣', '∅']);
+    assert.deepEqual([0, -0.7, -5, -9, -9999].map(percent), ['100 %', '49.7 %', '0.67 %', '< 0.1 %', '0 %']);
 });
 
 const texts = (talk) => tree.path(talk).map((p) => p.message.content).join(' ');

@@ -44,7 +44,7 @@ class App {
 
     listen() {
         addEventListener('hashchange', () => this.route());
-        addEventListener('pagehide', () => this.runs.forEach((run) => this.save(run.talk)));
+        addEventListener('pagehide', () => this.runs.forEach((run) => this.saveRun(run.talk, run.message)));
         this.store.addEventListener('talk', (event) => this.changedElsewhere(event.detail));
         $('new').addEventListener('click', () => this.open(null));
         $('export').addEventListener('click', () => this.export(null));
@@ -362,7 +362,7 @@ class App {
         if (!this.idle() || !text.trim()) {
             return;
         }
-        const message = tree.addMessage(this.talk, old.parent, old.role, text, old.model ? { model: old.model } : {});
+        const message = tree.addMessage(this.talk, old.parent, old.role, text, old.role === 'user' ? {} : { model: old.model, finish: 'edited' });
         if (old.role === 'user') {
             this.answer(message.id);
         } else {

@@ -10,7 +10,7 @@ export const NUMBERS = [
     { name: 'repeat_penalty', label: 'Repeat penalty', min: 0.01, max: 10, step: 0.05, help: '1: none' },
     { name: 'presence_penalty', label: 'Presence penalty', min: -2, max: 2, step: 0.1, help: 'once for a token that has occurred' },
     { name: 'frequency_penalty', label: 'Frequency penalty', min: -2, max: 2, step: 0.1, help: 'each time that a token has occurred' },
-    { name: 'max_tokens', label: 'Most tokens', min: 1, max: 10000000, step: 1, whole: true, prop: 'n_predict', help: 'the answer ends there' },
+    { name: 'max_tokens', label: 'Max tokens', min: 1, max: 10000000, step: 1, whole: true, prop: 'n_predict', help: 'the answer ends there' },
     { name: 'seed', label: 'Seed', min: 0, max: 4294967295, step: 1, whole: true, help: 'the same seed, the same answer' },
 ];
 export const MAX_TOP = 20; // alternatives to a token that the API gives

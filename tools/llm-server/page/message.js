@@ -6,7 +6,8 @@ import { TokenView } from './tokens.js';
 import { promptText, seconds, speedText } from './answer.js';
 
 const WHO = { user: 'You', assistant: 'Assistant' };
-const FINISH = { length: 'The answer ended at the limit of tokens or of the context.', stopped: 'Stopped.' };
+const FINISH = { length: 'The answer ended at the limit of tokens or of the context.', stopped: 'Stopped.',
+    '': 'This answer is not complete.' };
 
 /** Markdown that grows with a text, and begins again when the text is another one. */
 class Text {
@@ -77,9 +78,6 @@ export class MessageView {
         this.showText(running, false);
         this.showNote(running);
         this.showActions(place, running);
-        const stats = message.stats;
-        this.speed.textContent = stats ? speedText(stats) : '';
-        this.speed.title = stats ? promptText(stats) : '';
         this.element.setAttribute('aria-busy', String(running));
     }
 
@@ -99,6 +97,8 @@ export class MessageView {
                 : message.stats?.thought > 0 ? `Thought for ${seconds(message.stats.thought)}` : 'Thoughts';
         }
         this.element.classList.toggle('waiting', running && !message.content && !message.reasoning);
+        this.speed.textContent = message.stats ? speedText(message.stats) : '';
+        this.speed.title = message.stats ? promptText(message.stats) : '';
         if (this.tokenView) {
             this.tokenView.show(message.tokens ?? []);
         }
@@ -113,8 +113,8 @@ export class MessageView {
         if (message.error) {
             kids.push(el('div', { class: 'failed', role: 'alert' }, el('span', {}, message.error),
                 el('button', { type: 'button', onclick: () => this.act('retry', message, this) }, 'Try again')));
-        } else if (!running && FINISH[message.finish]) {
-            kids.push(el('div', {}, FINISH[message.finish]));
+        } else if (!running && this.assistant && FINISH[message.finish ?? '']) {
+            kids.push(el('div', {}, FINISH[message.finish ?? '']));
         } else if (!running && this.assistant && !message.content && !message.calls?.length) {
             kids.push(el('div', {}, 'The answer is empty.'));
         }

@@ -3,8 +3,17 @@
 
 const KEY = 'llm-server.preferences';
 
+/** The browser's storage; one that keeps nothing if the user does not allow it. */
+function localStorageOrNone() {
+    try {
+        return window.localStorage;
+    } catch {
+        return { getItem: () => null, setItem: () => {} };
+    }
+}
+
 export class Preferences extends EventTarget {
-    constructor(storage = window.localStorage) {
+    constructor(storage = localStorageOrNone()) {
         super();
         this.storage = storage;
         this.values = this.read();
@@ -31,7 +40,7 @@ export class Preferences extends EventTarget {
 
     /** Remembers a value; returns false if the browser refuses to keep it longer than this page is open. */
     set(name, value) {
-        this.values = { ...this.read(), [name]: value };
+        this.values = { ...this.values, ...this.read(), [name]: value };
         this.dispatchEvent(new Event('change'));
         try {
             this.storage.setItem(KEY, JSON.stringify(this.values));

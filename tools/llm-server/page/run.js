@@ -25,6 +25,7 @@ export class Run {
                 this.take(answer);
                 this.grown();
             }
+            answer.finish ||= 'stop';
         } catch (error) {
             if (error.name === 'AbortError') {
                 answer.finish = 'stopped';
@@ -43,6 +44,7 @@ export class Run {
 
     take(answer) {
         this.message.content = answer.content;
+        this.message.stats = answer.stats();
         if (answer.reasoning) {
             this.message.reasoning = answer.reasoning;
         }

@@ -1,0 +1,137 @@
+/* Sizes the stores of a finished graph, and decides which of them share pages. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "graph_impl.h"
+
+/* --- stores in use ---------------------------------------------------------------------------- */
+
+/* Sets the id of every store that a needed node uses to 1. */
+static void mark_stores(ggl_tensor *const *node, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        for (int k = 0; k < 2 && node[i]->needed; k++)
+            if (node[i]->store[k])
+                node[i]->store[k]->id = 1; /* in use */
+        if (node[i]->body && node[i]->needed)
+            mark_stores(node[i]->body->node, (size_t)node[i]->body->n_node);
+    }
+}
+
+/* Removes the stores that are not in use, and numbers the others. */
+static void drop_unused(ggl_graph *g) {
+    size_t n = 0;
+    for (size_t i = 0; i < g->n_stores; i++)
+        g->store[i]->id = 0;
+    mark_stores(g->nodes.at, g->nodes.n);
+    for (size_t i = 0; i < g->n_stores; i++)
+        if (g->store[i]->id) {
+            g->store[i]->id = (int)n;
+            g->store[n++] = g->store[i];
+        }
+    g->n_stores = n;
+}
+
+/* --- sizes ------------------------------------------------------------------------------------ */
+
+static int64_t pages_for(int64_t n_pos) {
+    return (n_pos + GGL_PAGE - 1) / GGL_PAGE;
+}
+
+/* Returns the pages that all slots need at most: those of n_pool, but no more than n_pos for each
+ * slot. Fewer than INT64_MAX / GGL_PAGE. */
+static int64_t pages_in_all(const ggl_graph_params *p) {
+    const int64_t most = INT64_MAX / GGL_PAGE / 2, each = pages_for(p->n_pos);
+    const int64_t all = p->n_slots < most / each ? each * p->n_slots : most;
+    return p->n_pool == 0 || p->n_pool / GGL_PAGE >= all ? all : pages_for(p->n_pool);
+}
+
+/* Returns the widest window of the nodes that attend to the cache; 0: one reads all positions. */
+static int64_t widest_window(const ggl_graph *g, const ggl_tensor *cache) {
+    int64_t widest = 1;
+    for (size_t i = 0; i < g->nodes.n; i++) {
+        const ggl_tensor *t = g->nodes.at[i];
+        if (t->op != GGL_OP_ATTEND || t->src[1] != cache || !t->needed)
+            continue;
+        if (isnan(t->num[1]))
+            return 0;
+        if (t->num[1] > (double)widest)
+            widest = (int64_t)fmin(t->num[1], INT32_MAX);
+    }
+    return widest;
+}
+
+/* Decides whether the cache's stores are rings, and sets their n_pos. n_pages: those that all slots
+ * share. */
+static void shape_rows(ggl_graph *g, const ggl_tensor *cache, int64_t n_pages) {
+    const int64_t window = widest_window(g, cache), most = pages_for(g->params.n_pos);
+    /* the whole batch is written before its first element attends */
+    const int64_t ring = pages_for(window + g->params.n_batch - 1);
+    const bool is_ring = window > 0 && ring <= (n_pages - 1) / g->params.n_slots;
+    for (int k = 0; k < 2; k++)
+        if (cache->store[k]) {
+            cache->store[k]->ring = is_ring;
+            cache->store[k]->n_pos = (is_ring ? ring : most) * GGL_PAGE;
+        }
+    if (!is_ring)
+        g->n_pages = n_pages;
+}
+
+/* Sets the sizes of a store whose n_pos is set. Returns false, with the graph's error set, if all
+ * slots together do not fit. */
+static bool size_store(ggl_graph *g, ggl_store *s) {
+    const bool shares = s->kind != GGL_STORE_STATE && !s->ring;
+    bool fits = ggl_store_size(s, s->n_pos, &s->slot_size) &&
+                ggl_size_align(s->slot_size, 64, &s->slot_size) &&
+                (!shares || g->n_pages <= INT32_MAX);
+    if (fits && s->kind != GGL_STORE_STATE)
+        s->page_size = s->slot_size / (size_t)pages_for(s->n_pos);
+    fits = fits &&
+           ggl_size_mul(shares ? s->page_size : s->slot_size,
+                        (size_t)(shares ? g->n_pages : g->params.n_slots), &s->size) &&
+           s->size <= INT64_MAX;
+    if (!fits)
+        ggl_graph_fail(g, GGL_LIMIT, "%s: %" PRId64 " positions do not fit into memory", s->name,
+                       s->n_pos);
+    return fits;
+}
+
+/* --- the table of pages ----------------------------------------------------------------------- */
+
+/* Makes the input "page", the first node of the graph, and the last source of all caches whose
+ * stores share pages and of the nodes that attend to them. Its id is the largest, so that those of
+ * other nodes do not depend on it. */
+static bool add_table(ggl_graph *g) {
+    const int64_t ne[] = {pages_for(g->params.n_pos), g->params.n_slots};
+    if (ggl_graph_find_input(g, "page"))
+        return ggl_graph_fail(g, GGL_USAGE,
+                              "an input cannot be named 'page': this is the table of pages that "
+                              "ggl_graph_finish adds");
+    ggl_tensor *t = ggl_graph_input(g, "page", GGL_I32, 2, ne, false);
+    if (!t)
+        return false;
+    memmove(g->nodes.at + 1, g->nodes.at, (g->nodes.n - 1) * sizeof *g->nodes.at);
+    g->nodes.at[0] = t;
+    g->page = t;
+    for (size_t i = 0; i < g->nodes.n; i++) {
+        ggl_tensor *x = g->nodes.at[i];
+        const ggl_tensor *cache = x->op == GGL_OP_ATTEND ? x->src[1] : x;
+        if (cache->op != GGL_OP_CACHE || !x->needed || cache->store[0]->ring)
+            continue;
+        x->src[x->n_src - 1] = t;
+        t->needed = true;
+    }
+    return true;
+}
+
+bool ggl_graph_size_stores(ggl_graph *g) {
+    const int64_t n_pages = pages_in_all(&g->params);
+    drop_unused(g);
+    for (size_t i = 0; i < g->nodes.n; i++)
+        if (g->nodes.at[i]->op == GGL_OP_CACHE && g->nodes.at[i]->needed)
+            shape_rows(g, g->nodes.at[i], n_pages);
+    for (size_t i = 0; i < g->n_stores; i++)
+        if (!size_store(g, g->store[i]))
+            return false;
+    return g->n_pages == 0 || g->page || add_table(g); /* a graph may be finished twice */
+}

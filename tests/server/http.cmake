@@ -1,0 +1,13 @@
+# The HTTP layer by itself, driven through raw sockets.
+if(TARGET tools-http AND GGL_PYTHON3)
+    add_executable(test-server-http ${CMAKE_CURRENT_LIST_DIR}/http_server.c)
+    target_compile_definitions(test-server-http PRIVATE _GNU_SOURCE)
+    target_link_libraries(test-server-http PRIVATE tools-http tools-common ggl_warnings)
+    add_dependencies(threads test-server-http)
+    foreach(case requests malformed bodies slow gone streams limits guard unix drain cut)
+        add_test(NAME server.http.${case} COMMAND ${GGL_PYTHON3} ${CMAKE_CURRENT_LIST_DIR}/http_layer.py $<TARGET_FILE:test-server-http> ${case})
+        ggl_test_properties(server.http.${case} server)
+        ggl_test_label(threads server.http.${case})
+    endforeach()
+    ggl_test_slow(30 server.http.slow server.http.cut)
+endif()
