@@ -6,3 +6,7 @@ if(TARGET llm-server AND GGL_PYTHON3)
         ggl_test_label(threads server.program.${case})
     endforeach()
 endif()
+if(TARGET tools-server)
+    ggl_test(server.endpoints endpoints.c LIBS tools-server)
+    target_include_directories(test-server-endpoints PRIVATE ${PROJECT_SOURCE_DIR}/models) # private headers
+endif()
