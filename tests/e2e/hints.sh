@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# hints.sh LLM_BENCH LLM_PERPLEXITY LLM_QUANTIZE LLM_CLI: the flags of llama.cpp's tools of these purposes work, or get a hint, which
+# hints.sh LLM_BENCH LLM_PERPLEXITY LLM_QUANTIZE LLM_CLI [LLM_SERVER]: the flags of llama.cpp's tools of these purposes work, or get a hint, which
 # names only flags that the tool has, or the tool that has them.
 set -u
 . "$(dirname "$0")/common.sh"
-bench=$1 perplexity=$2 quantize=$3 cli=$4
+bench=$1 perplexity=$2 quantize=$3 cli=$4 server=${5:-}
 
 # Each flag is given alone: without the value it lacks, or without what else the tool needs, nothing runs.
 check() { # TOOL FLAG..
@@ -39,4 +39,16 @@ check "$quantize" --allow-requantize --leave-output-tensor --pure --imatrix --in
 check "$cli" -cnv -st -sys --jinja --grammar -j --samplers --mirostat --prompt-cache --keep --lora -md --mmproj -hf --rope-scaling --override-kv \
     -fa -nkvo -ot -cmoe -ncmoe -ts -sm -mg --rpc --numa --poll -v --log-file --verbose-prompt -sp -bf --no-warmup --check-tensors -np \
     -mmp --mlock -dev
+[ -z "$server" ] || check "$server" -m --model -a --alias -c --ctx-size -n --predict --n-predict -b --batch-size -ub --ubatch-size -np --parallel \
+    --keep --swa-full -fa --flash-attn --perf --no-perf --rope-scaling --rope-scale --rope-freq-base --rope-freq-scale --yarn-ext-factor -kvo -nkvo \
+    --repack -nr --no-host -ctk -ctv -dt --rpc --mlock --mmap --no-mmap -dio --numa -dev --device --list-devices -ot -cmoe -ncmoe -ngl -sm -ts -mg \
+    --fit -fitt -fitc --check-tensors --override-kv --op-offload --lora --lora-scaled --control-vector -mu --model-url -dr -hf -hfd -hff -hft \
+    --log-disable --log-file --log-colors -v -lv --offline --log-prefix --log-timestamps --samplers -s --seed --sampling-seq --ignore-eos --temp \
+    --top-k --top-p --min-p --xtc-probability --typical --repeat-last-n --repeat-penalty --dry-multiplier --mirostat -l --grammar --grammar-file \
+    -j --json-schema -jf -ctxcp -cram --kv-unified -sps --context-shift --no-context-shift -r -sp --special --no-warmup --spm-infill --pooling -cb \
+    -nocb --mmproj --no-mmproj --host --port --path --api-prefix --webui --no-webui --embedding --embeddings --rerank --api-key --api-key-file \
+    --ssl-key-file --ssl-cert-file --chat-template-kwargs -to --timeout --threads-http --cache-prompt --no-cache-prompt --cache-reuse --metrics \
+    --props --slots --no-slots --slot-save-path --media-path --models-dir --models-max --jinja --no-jinja --reasoning-format \
+    --reasoning-budget --chat-template --chat-template-file --no-prefill-assistant -td -tbd --draft-max --draft-min --draft-p-min -cd -devd -ngld \
+    -md --spec-replace -mv --model-vocoder -t -tb -C -Cr --cpu-strict --prio --poll
 exit $failed

@@ -467,7 +467,7 @@ def cut():
     """10,000 connections cut at random points, in the request, the stream and the reply. Nothing is left: no descriptor, no
     reply; the sanitizers see the memory."""
     r = random.Random(99)
-    with Server("--timeout", "2") as server:  # after which the library closes what it has not noticed
+    with Server("--timeout", "1000") as server:
         exchange(server, request("GET", "/warm"))
         server.until(lambda c: c["open"] == 0 and c["done"] == c["handled"], "calm")
         before = server.counts()["descriptors"]

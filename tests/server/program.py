@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The program llm-server on its built-in model: options, errors, keys, admin endpoints, signals. program.py LLM-SERVER CASE."""
+import asyncio
 import json
 import os
 import re
@@ -11,7 +12,7 @@ import tempfile
 import time
 
 from http_layer import PATIENCE, check, read_reply, request
-from running import Server
+from running import Gone, Server, exchange
 
 BINARY = sys.argv[1]
 SMALL = ["-c", "512", "-np", "2", "-t", "1"]
@@ -282,6 +283,29 @@ def leaks():
             round_of_requests()
         check(s.files() <= files, f"{s.files()} descriptors, {files} before")
         check(s.memory() < memory + (8 << 20), f"{s.memory()} bytes, {memory} before")
+
+
+def cut():
+    """Connections that clients cut in the body of a request, or in a stream, are closed; no answer runs on."""
+    body = dict(CHAT, max_tokens=500, ignore_eos=True, stream=True)
+
+    async def one(port, at):
+        try:
+            await exchange(port, "POST", "/v1/chat/completions", body, cut=at)
+        except Gone:
+            pass
+
+    async def many(port):
+        await asyncio.gather(*[one(port, -200 if i % 2 else 300 + i) for i in range(100)])
+
+    with Server([BINARY, "-c", "8192", "-np", "8", "-t", "1", "--timeout", "1000"]) as s:
+        files, end = s.files(), time.monotonic() + PATIENCE
+        for _ in range(5):
+            asyncio.run(many(s.port))
+        while s.files() > files or any(x["is_processing"] for x in read(s, "/slots")):
+            check(time.monotonic() < end, f"{s.files()} descriptors, {files} before; {read(s, '/slots')}")
+            time.sleep(0.05)
+        check(s.stop() == 0, "exit code")
 
 
 if __name__ == "__main__":

@@ -98,6 +98,15 @@ const arg_hint cli_hints[] = {
 const arg_hint server_hints[] = {
     {"-p --prompt -f --file -sys --system-prompt -spf --system-prompt-file",
      "requests bring the texts; llm-cli continues one"},
+    {"--keep --ignore-eos --grammar --grammar-file -j --json-schema -jf --json-schema-file -r "
+     "--reverse-prompt --cache-prompt --no-cache-prompt",
+     "requests say it: ignore_eos, grammar, json_schema, stop, cache_prompt"},
+    {"-sp --special", "control tokens are not in answers"},
+    {"--spm-infill -mv --model-vocoder --media-path --image-min-tokens", ONLY_TEXT},
+    {"--repack", "weights are repacked at load, unless --no-repack is given"},
+    {"-fitt --fit-target -fitc --fit-ctx", "--fit places as many layers as fit"},
+    {"--check-tensors", "llm-arch verify MODEL checks every node"},
+    {"--spec-replace", "the draft must have the model's tokens"},
     {"-cnv -i --interactive", "the server converses over HTTP: open its address in a browser"},
     {"--ssl-key-file --ssl-cert-file",
      "the server speaks plain HTTP; a reverse proxy before it adds TLS (docs/server.md)"},
@@ -112,7 +121,7 @@ const arg_hint server_hints[] = {
     {"-cram --cache-ram --cache-reuse -sps --slot-prompt-similarity -ctxcp --ctx-checkpoints "
      "--swa-checkpoints",
      "common beginnings are always shared; --cache-slots N keeps more of them"},
-    {"--slot-save-path", "no request names a file; prompts are kept in memory (--cache-slots)"},
+    {"--slot-save-path", "no request names a file; prompts are kept in memory: --cache-slots N"},
     {"--models-dir --models-preset --models-max --models-autoload --no-models-autoload",
      "a server has one model: start one for each"},
     {"--context-shift --no-context-shift", "an answer ends when the context is full: -c sets it"},

@@ -169,6 +169,11 @@ bool endpoints_accept(void *ctx, const http_request *q, http_reply *r) {
         snprintf(text, sizeof text, "the Content-Type must be application/json, not %.100s", type);
         return fail(s, q, r, 415, "invalid_request", text);
     }
+    if (e->needs_no_model && e->handle) { /* also while all workers prepare answers */
+        server_count(s, offsetof(server_counts, n_requests));
+        e->handle(s, q, r);
+        return false;
+    }
     return true;
 }
 

@@ -32,8 +32,8 @@ typedef struct http_request {
 
 /* Called on one of the n_workers threads. It must see to it that http_reply_end is called once. */
 typedef void (*http_handler)(void *ctx, const http_request *q, http_reply *r);
-/* Called when the headers of a request have arrived, before its body. It may refuse the request: then it ends
- * the reply and returns false. It must be quick: all connections wait for it. */
+/* Called when the headers of a request have arrived, before its body. It may answer the request itself, such as one
+ * that it refuses: then it ends the reply and returns false. It must be quick: all connections wait for it. */
 typedef bool (*http_accepts)(void *ctx, const http_request *q, http_reply *r);
 /* Answers a request that this layer refuses, in the form that the caller's clients know; it ends the reply. The
  * status is 400, 403 (another web site), 413, 431 or 503. */

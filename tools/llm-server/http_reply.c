@@ -147,7 +147,9 @@ bool http_reply_is_gone(http_reply *r) {
 
 /* --- what the library calls ------------------------------------------------------------------- */
 
-/* Gives the library the next bytes; without any, the connection waits for them. */
+/* Gives the library the next bytes; without any, the connection waits for them. To end a connection, its socket is
+ * shut down and a byte offered, which cannot be sent: the library then closes it at once, whereas after
+ * MHD_CONTENT_READER_END_WITH_ERROR it forgets it until its timeout (0.9.75 with epoll). */
 static ssize_t read_out(void *cls, uint64_t pos, char *buf, size_t max) {
     http_reply *r = cls;
     (void)pos;
@@ -155,7 +157,9 @@ static ssize_t read_out(void *cls, uint64_t pos, char *buf, size_t max) {
     size_t n = r->out_n - r->out_at;
     ssize_t result = 0;
     if (r->gone || (n == 0 && r->failed)) {
-        result = MHD_CONTENT_READER_END_WITH_ERROR;
+        (void)shutdown(r->connection->fd, SHUT_RDWR);
+        *buf = '\n';
+        result = 1;
     } else if (n > 0) {
         n = n < max ? n : max;
         memcpy(buf, r->out + r->out_at, n);

@@ -18,7 +18,7 @@ typedef struct endpoint {
     void (*handle)(server *s, const http_request *q, http_reply *r);
     const dialect *errors; /* whose form of errors; NULL: OpenAI's */
     bool is_public;        /* needs no API key */
-    bool needs_no_model;   /* answers while the model is loaded, too */
+    bool needs_no_model;   /* `handle` answers at once, while the model is loaded, too */
 } endpoint;
 
 const server_facts *server_get_facts(const server *s);

@@ -1,0 +1,66 @@
+/* The table of endpoints: which request goes where, and what is said of those that go nowhere. */
+#include "llm-server/endpoints.h"
+
+#include "test.h"
+
+static const endpoint *find(const char *method, const char *path, const char *allowed) {
+    char got[64];
+    const endpoint *e = endpoint_find(method, path, got, sizeof got);
+    CHECK(strcmp(got, e ? "" : allowed) == 0 || e);
+    return e;
+}
+
+TEST(found) {
+    const endpoint *e = find("POST", "/v1/chat/completions", "");
+    REQUIRE(e);
+    CHECK(e->dialect == &api_openai_chat && !e->is_public && !e->needs_no_model);
+    CHECK(find("POST", "/chat/completions", "")->dialect == &api_openai_chat);
+    CHECK(find("POST", "/v1/messages", "")->dialect == &api_anthropic_messages);
+    CHECK(find("POST", "/v1/messages/count_tokens", "")->errors == &api_anthropic_messages);
+    CHECK(find("POST", "/api/chat", "")->dialect == &api_ollama_chat);
+    CHECK(find("POST", "/completion", "")->dialect == &api_llamacpp_completion);
+    CHECK(find("GET", "/health", "")->is_public);
+    CHECK(find("HEAD", "/health", "") == find("GET", "/health", ""));
+}
+
+TEST(patterns) {
+    const endpoint *one = find("GET", "/v1/models/a", "");
+    REQUIRE(one);
+    CHECK(find("GET", "/v1/models/a/b:c", "") == one);
+    CHECK(find("GET", "/v1/models", "") != one);
+    CHECK(!find("GET", "/v1/models/", ""));
+    CHECK(!find("GET", "/v1/modelsa", ""));
+}
+
+TEST(wrong_methods) {
+    CHECK(!find("GET", "/v1/chat/completions", "POST"));
+    CHECK(!find("HEAD", "/v1/chat/completions", "POST"));
+    CHECK(!find("POST", "/props", "GET, HEAD"));
+    CHECK(!find("DELETE", "/v1/models/a", "GET, HEAD"));
+    CHECK(!find("post", "/v1/chat/completions", "POST")); /* methods have a case */
+    CHECK(!find("GET", "/V1/models", ""));
+    CHECK(!find("GET", "", ""));
+}
+
+TEST(near_paths) {
+    CHECK(strcmp(endpoint_nearest("/v1/chat/completion"), "/v1/chat/completions") == 0);
+    CHECK(strcmp(endpoint_nearest("/v1/modles"), "/v1/models") == 0);
+    CHECK(strcmp(endpoint_nearest("/helth"), "/health") == 0);
+    CHECK(!endpoint_nearest("/something/else/altogether"));
+}
+
+TEST(api_keys) {
+    static const char *const key[] = {"one", "two", ""};
+    CHECK(endpoint_key_fits(key, 0, NULL, NULL));
+    CHECK(!endpoint_key_fits(key, 2, NULL, NULL));
+    CHECK(endpoint_key_fits(key, 2, "Bearer one", NULL));
+    CHECK(endpoint_key_fits(key, 2, "bearer  two", NULL));
+    CHECK(endpoint_key_fits(key, 2, NULL, "two"));
+    CHECK(endpoint_key_fits(key, 2, "Basic x", "two"));
+    CHECK(!endpoint_key_fits(key, 2, "Bearer on", NULL));
+    CHECK(!endpoint_key_fits(key, 2, "Bearer onee", NULL));
+    CHECK(!endpoint_key_fits(key, 2, "Bearer oneone", NULL));
+    CHECK(!endpoint_key_fits(key, 2, "Bearer ", NULL));
+    CHECK(!endpoint_key_fits(key, 2, "one", NULL));
+    CHECK(!endpoint_key_fits(key + 2, 1, "Bearer x", NULL));
+}
