@@ -59,7 +59,9 @@ static ggl_status init(llm_engine *e, const llm_engine_params *p, ggl_error *err
         return ggl_fail(err, GGL_NOMEM, "out of memory for an engine of %d sequences",
                         p->n_parallel);
     const size_t n_bytes = p->n_snapshot_bytes > 0 ? p->n_snapshot_bytes : SNAPSHOT_BYTES;
-    return llm_kept_init(&e->kept, p->session, n_bytes, err);
+    const ggl_status st = llm_kept_init(&e->kept, p->session, n_bytes, err);
+    e->n_pool = llm_session_n_free(p->session);
+    return st;
 }
 
 ggl_status llm_engine_new(llm_engine **out, const llm_engine_params *p, ggl_error *err) {
@@ -112,6 +114,10 @@ ggl_status llm_engine_add(llm_engine *e, const llm_sequence_params *p, uint64_t 
     if (e->p.n_queue > 0 && e->queue.n >= e->p.n_queue)
         return ggl_fail(err, GGL_LIMIT, "%zu sequences are waiting, which is the limit; try later",
                         e->queue.n);
+    if (p->n_prompt > (uint64_t)e->n_pool)
+        return ggl_fail(err, GGL_LIMIT,
+                        "the prompt has %zu tokens, but the KV cache has room for only %" PRId64,
+                        p->n_prompt, e->n_pool);
     task *t;
     const llm_guesser *guesser = e->p.guesser ? e->p.guesser[0] : NULL;
     ggl_status st = llm_task_new(&t, e->p.session, p, guesser, e->p.n_guess_max, err);

@@ -10,6 +10,7 @@
 struct llm_engine {
     llm_engine_params p;
     int64_t n_ubatch, n_rows;
+    int64_t n_pool; /* tokens for which the KV cache has room */
     kept kept;
     queue queue;
     table ids;  /* all tasks */
@@ -49,7 +50,8 @@ bool llm_engine_fits(llm_engine *e, const task *t);
 /* Makes room for the next token of all that generate and n_guess guesses of each: drops kept sequences,
  * then has the tasks that began last make room. Returns n_guess, or 0 if there is no room for guesses. */
 int64_t llm_engine_make_room(llm_engine *e, int64_t n_guess);
-/* The most of n tokens of a prompt for which there are pages, beside n_taken pages' tokens. Drops kept sequences. */
+/* The most of the task's next n tokens for which there are pages, when others take those of n_taken tokens. Drops
+ * kept sequences. */
 int64_t llm_engine_most_piece(llm_engine *e, const task *t, int64_t n, int64_t n_taken);
 /* Nothing could run: the task that began last makes room for the others, or ends if there are none. False:
  * no task has begun, and nothing was done. */

@@ -1,7 +1,5 @@
 /* Pages of the KV cache: which kept sequences are dropped, and which running ones wait, so that the others
  * have room. */
-#include <inttypes.h>
-
 #include "engine_impl.h"
 
 static int64_t least(int64_t a, int64_t b) {
@@ -118,15 +116,6 @@ int64_t llm_engine_most_piece(llm_engine *e, const task *t, int64_t n, int64_t n
     return most > 0 && n_needed(e, t, most) + n_taken <= n_free(e) ? most : 0;
 }
 
-static void fail_for_room(task *t) {
-    ggl_error err;
-    (void)ggl_fail(&err, GGL_LIMIT,
-                   "the KV cache has no room for the sequence's %" PRId64
-                   " tokens; a larger context (-c) has",
-                   t->q.n);
-    llm_task_failed(t, &err);
-}
-
 bool llm_engine_unblock(llm_engine *e) {
     task *t = last_begun(e, 2);
     if (t) {
@@ -134,9 +123,7 @@ bool llm_engine_unblock(llm_engine *e) {
         return true;
     }
     t = last_begun(e, 1);
-    if (t && t->q.n_drawn > 0)
+    if (t)
         llm_task_over(t, LLM_END_CONTEXT);
-    else if (t)
-        fail_for_room(t);
     return t != NULL;
 }

@@ -18,7 +18,9 @@ int64_t llm_room_for_prompts(const room *r, int64_t n_most, int64_t n_generating
         return n_most;
     if (r->token_ns <= 0)
         return least(n_most, FIRST_PIECE);
-    const double n = ((double)r->step_ns - r->generate_ns) / r->token_ns;
+    /* where a step without prompts takes long already, prompts may add half of its time */
+    const double rest = (double)r->step_ns - r->generate_ns, half = r->generate_ns / 2;
+    const double n = (rest > half ? rest : half) / r->token_ns;
     if (n < SHORTEST_PIECE)
         return least(n_most, SHORTEST_PIECE);
     return n < (double)n_most ? (int64_t)n : n_most;

@@ -69,7 +69,11 @@ static void put_next(llm_engine *e, task *t, int64_t n_guess, int64_t n_room) {
     ggl_error err;
     if (t->p.n_max >= 0)
         n_guess = least(n_guess, t->p.n_max - t->q.n_drawn - 1);
-    if (llm_seq_guess(&t->q, least(n_guess, n_room - 1), &err) != GGL_OK)
+    n_room = least(n_room, llm_task_todo(t) + n_guess);
+    n_room = llm_engine_most_piece(e, t, n_room, e->n_taken);
+    if (n_room == 0)
+        return; /* it is alone, and its cache is full */
+    if (llm_seq_guess(&t->q, n_room - 1, &err) != GGL_OK)
         llm_task_failed(t, &err);
     else
         put(e, t, n_room);

@@ -25,8 +25,12 @@ TEST(steps_become_as_long_as_they_should) {
     CHECK_INT(llm_room_for_prompts(&r, 100, 3), 100);
     CHECK_INT(llm_room_for_prompts(&r, 512, 0), 512);
     for (int i = 0; i < 100; i++) /* longer than it should be, without any prompt */
-        llm_room_learn(&r, 5000000, 0, 3);
-    CHECK(llm_room_for_prompts(&r, 512, 3) >= 8);
+        llm_room_learn(&r, 1200000, 0, 3);
+    const int64_t n_half = llm_room_for_prompts(&r, 512, 3);
+    CHECK_MSG(n_half >= 145 && n_half <= 155, "%d tokens", (int)n_half);
+    for (int i = 0; i < 100; i++) /* tokens that take very long */
+        llm_room_learn(&r, 1200000 + 900000000, 1, 3);
+    CHECK_INT(llm_room_for_prompts(&r, 512, 3), 8);
 }
 
 TEST(room_is_divided_fairly) {

@@ -399,6 +399,22 @@ TEST(one_may_use_all_pages) {
     finish();
 }
 
+/* A cache that is less than the context is the limit. */
+TEST(cache_is_less_than_the_context) {
+    if (start(MODEL(ALL), &(fixture_params)POOL(128))) {
+        const job *grows = add(1, 100, -1, 0), *next = add(3, 128, 1, 0);
+        job *large = job_plain(&f, 2, 129, 10);
+        CHECK(!job_add(large, (llm_sequence_params){0}));
+        CHECK_INT(large->status, GGL_LIMIT);
+        CHECK_HAS(f.err.msg, "the prompt has 129 tokens, but the KV cache has room for only 128");
+        CHECK(fixture_finish(&f));
+        CHECK(grows->why == LLM_END_CONTEXT && grows->n == 128 - 100 + 1);
+        CHECK(next->why == LLM_END_MAX);
+        f.job[0]->id = 0; /* a generator goes on */
+    }
+    finish();
+}
+
 /* Eight of 150 tokens, and 30 more of each, need 24 pages, unless they share two. */
 TEST(choices_share_pages) {
     if (start(MODEL(ALL), &(fixture_params)POOL(64 * (2 + 8)))) {

@@ -34,7 +34,8 @@ typedef struct llm_engine_params {
     size_t n_queue;   /* sequences that may wait; 0: any number. llm_engine_add fails beyond it. */
     int64_t n_ubatch; /* tokens in a step at most; 0: the session's n_ubatch */
     /* While sequences generate, pieces of prompts are kept so short that a step takes about this
-     * long, in ns; 0: 200 ms. It changes no token. */
+     * long, in ns, or half as long again as without prompts, if that is more; 0: 200 ms. It changes no
+     * token. */
     int64_t step_ns;
     /* Models with states: memory for snapshots of them at the ends of prompts and of common beginnings, so that
      * these need not run again; 0: 256 MiB. */
