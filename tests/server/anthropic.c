@@ -75,8 +75,23 @@ TEST(continues_an_answer) {
                               "\"content\": \"It is\"}]}");
     REQUIRE_OK(status, &err);
     CHECK(a->continues);
+    a = request(D, "{\"max_tokens\": 1, \"messages\": [{\"role\": \"user\", \"content\": "
+                   "\"1+1?\"}, {\"role\": \"assistant\", \"content\": \"\"}]}");
+    REQUIRE_OK(status, &err);
+    CHECK(!a->continues);
+    CHECK_STR(a->talk.s, "{\"messages\": [{\"role\": \"user\", \"content\": \"1+1?\"}]}");
     a = request(D, "{" HI "}");
     CHECK(a && !a->continues);
+}
+
+TEST(keeps_messages_of_which_nothing_is_shown) {
+    CHECK_STR(talk_of("{\"max_tokens\": 1, \"messages\": [{\"role\": \"user\", \"content\": "
+                      "\"a\"}, {\"role\": \"assistant\", \"content\": "
+                      "[{\"type\": \"redacted_thinking\", \"data\": \"d\"}]}, {\"role\": \"user\", "
+                      "\"content\": \"b\"}]}"),
+              "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}, {\"role\": \"assistant\", "
+              "\"content\": \"\"}, {\"role\": \"user\", "
+              "\"content\": \"b\"}]}");
 }
 
 #define TOOLS                                                                                      \
@@ -148,6 +163,8 @@ TEST(refuses_what_it_does_not_do) {
         {"{" HI ", \"tool_choice\": \"any\"}", "tool_choice: an object is expected, not a string"},
         {"{\"max_tokens\": 0, \"messages\": []}", "\"max_tokens\" is 0"},
         {"{\"max_tokens\": 1, \"messages\": []}", "at least one message"},
+        {"{\"max_tokens\": 1, \"messages\": [{\"role\": \"user\", \"content\": []}]}",
+         "messages[0]: \"content\" is an empty list"},
         {"{\"max_tokens\": 1, \"messages\": [3]}",
          "messages[0]: an object is expected, not a number"},
         {"{\"max_tokens\": 1, \"messages\": [{\"role\": \"tool\", \"content\": \"\"}]}",

@@ -6,6 +6,9 @@ endforeach()
 target_compile_definitions(test-server-api_docs PRIVATE DOCUMENT="${PROJECT_SOURCE_DIR}/docs/server-apis.md")
 target_compile_definitions(test-server-llamacpp PRIVATE STORIES="${PROJECT_SOURCE_DIR}/models/builtin/stories.gguf")
 
+ggl_test(server.api_run api_run.c SOURCES answer_fixture.c LIBS tools-server-answer llm::models ggl::backends m TIMEOUT 300)
+target_compile_definitions(test-server-api_run PRIVATE BUILTIN_CHAT_MODEL="${PROJECT_SOURCE_DIR}/models/builtin/stories-chat.gguf")
+
 # The clients of these APIs from npm, which installs them into the build folder.
 if(TARGET llm-server AND GGL_PYTHON3)
     add_test(NAME server.clients COMMAND ${GGL_PYTHON3} ${CMAKE_CURRENT_LIST_DIR}/clients/clients.py $<TARGET_FILE:llm-server>

@@ -238,7 +238,10 @@ static answer_marks which_marks(const job *j) {
 }
 
 static llm_calls_params calls_params(const job *j, const job_prompt *p) {
-    return (llm_calls_params){.format = marks_format(j), .prompt = p->text, .tools = j->ask->tools};
+    return (llm_calls_params){.format = marks_format(j),
+                              .template_text = llm_chat_text(server_chat(j->server)),
+                              .prompt = p->text,
+                              .tools = j->ask->tools};
 }
 
 static bool take_part(void *ctx, const answer_part *part) {

@@ -56,10 +56,10 @@ typedef struct reading {
     ask *ask;
     ggl_error *err;
     talk_writer talk;
-    const char *role; /* of the message under way; NULL: none */
-    bool is_open;     /* it has been begun in `talk` */
-    bool has_calls;
-    use *use; /* [n_uses], sorted by id */
+    const char *role;          /* of the message under way; NULL: none */
+    bool is_open;              /* it has been begun in `talk` */
+    bool has_calls, continues; /* of the last message */
+    use *use;                  /* [n_uses], sorted by id */
     size_t n_uses;
 } reading;
 
@@ -189,8 +189,10 @@ static ggl_status add_block(reading *r, const json_value *v) {
 
 /* --- messages ----------------------------------------------------------------------------------- */
 
-/* Reads a message's content, a string or blocks, into messages. */
+/* Reads a message's content, a string or blocks, into messages: into at least one, even if nothing of the blocks
+ * is shown. */
 static ggl_status add_content(reading *r, const json_value *content) {
+    const size_t n_messages = r->talk.n_messages;
     if (content->kind == JSON_STRING) {
         open_message(r, r->role);
         talk_text(&r->talk, json_str(content), "");
@@ -202,6 +204,8 @@ static ggl_status add_content(reading *r, const json_value *content) {
         if (st != GGL_OK)
             return ggl_within(r->err, st, "content[%zu]", i);
     }
+    if (r->talk.n_messages == n_messages)
+        open_message(r, r->role);
     close_message(r);
     return GGL_OK;
 }
@@ -224,7 +228,8 @@ static const shape_row message_rows[] = {
     {"content", SHAPE_STRING | SHAPE_LIST | SHAPE_REQUIRED, offsetof(message, content), NULL},
     {0}};
 
-static ggl_status add_message(reading *r, const json_value *v) {
+/* Adds a message. An assistant's last one may be empty: the answer then has no beginning. */
+static ggl_status add_message(reading *r, const json_value *v, bool is_last) {
     message m;
     ggl_status st = read_shape(&m, sizeof m, v, message_rows, r->err);
     if (st != GGL_OK)
@@ -234,6 +239,11 @@ static ggl_status add_message(reading *r, const json_value *v) {
         return ggl_fail(r->err, GGL_USAGE,
                         "\"role\" must be \"user\", \"assistant\" or \"system\"");
     const bool answers = strcmp(r->role, "assistant") == 0;
+    r->continues = answers && m.content->n > 0;
+    if (m.content->n == 0 && answers && is_last)
+        return GGL_OK;
+    if (m.content->n == 0 && m.content->kind == JSON_ARRAY)
+        return ggl_fail(r->err, GGL_USAGE, "\"content\" is an empty list");
     if (answers) {
         r->n_uses = 0;
         r->use = ggl_arena_alloc(
@@ -262,7 +272,7 @@ static ggl_status add_system(reading *r, const json_value *system) {
 
 static ggl_status add_messages(reading *r, const json_value *messages) {
     for (size_t i = 0; i < messages->n; i++) {
-        const ggl_status st = add_message(r, &messages->item[i]);
+        const ggl_status st = add_message(r, &messages->item[i], i + 1 == messages->n);
         if (st != GGL_OK)
             return ggl_within(r->err, st, "messages[%zu]", i);
     }
@@ -270,7 +280,7 @@ static ggl_status add_messages(reading *r, const json_value *messages) {
         return ggl_fail(r->err, GGL_USAGE,
                         "the last message has tool_use: a message with their tool_result must "
                         "follow");
-    r->ask->continues = strcmp(r->role, "assistant") == 0;
+    r->ask->continues = r->continues;
     return GGL_OK;
 }
 

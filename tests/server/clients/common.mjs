@@ -19,14 +19,28 @@ export function checkPerson(value) {
     assert.ok(Number.isInteger(value.age) && value.age >= 3 && value.age <= 9, `the age is ${value.age}`);
 }
 
-/** Waits until the server runs nothing any more. A stream that was cut must not go on. */
-export async function untilIdle() {
+const get = (path) => fetch(url + path, {headers: {authorization: `Bearer ${key}`}});
+
+async function until(what, isSo) {
     for (let i = 0; i < 200; i++) {
-        const slots = await (await fetch(`${url}/slots`, {headers: {authorization: `Bearer ${key}`}})).json();
-        if (!slots.some((s) => s.is_processing)) return;
+        if (await isSo()) return;
         await new Promise((resolve) => setTimeout(resolve, 50));
     }
-    assert.fail('the server still works for a client that has gone');
+    assert.fail(what);
+}
+
+/** Waits until the server runs nothing any more. */
+const untilIdle = () => until('the server still works', async () => !(await (await get('/slots')).json()).some((s) => s.is_processing));
+
+/** How many clients went before their answer was complete. */
+const countGone = async () => Number(/^llm_clients_gone_total (\d+)/m.exec(await (await get('/metrics')).text())[1]);
+
+/** Runs what cuts a stream, and waits until the server has noticed: it then works no longer. */
+export async function checkCut(cut) {
+    const before = await countGone();
+    await cut();
+    await until('the server has not noticed that a client has gone', async () => await countGone() > before);
+    await untilIdle();
 }
 
 /** Sends more requests at once than the server's queue takes; at least one must be refused, and at least one answered. */
