@@ -511,8 +511,38 @@ TEST(continued_messages) {
     a = ask_chat(&s, "");
     a->continues = true;
     r = answer_alone(&s, a);
-    CHECK_HAS(r->body.s, "X 400 unsupported the last message cannot be continued: it has no text");
+    CHECK_HAS(r->body.s,
+              "X 400 invalid_request the last message cannot be continued: it has no text");
     reply_free(r);
+    server_close(&s);
+}
+
+/* The message is found even if its text is also in the template's marks, and as a list of parts. */
+TEST(short_continued_messages) {
+    static const char *const talks[] = {
+        "{\"messages\": [{\"role\": \"user\", \"content\": \"Go on.\"}, {\"role\": \"assistant\", "
+        "\"content\": \"e\"}]}",
+        "{\"messages\": [{\"content\": \"Go on.\", \"role\": \"user\"}, {\"content\": [{\"type\": "
+        "\"text\", \"text\": \"e\"}], \"role\": \"assistant\"}]}"};
+    static const char text[] = "{% for m in messages %}<|{{ m.role }}|>{% if m.content is string "
+                               "%}{{ m.content }}{% else %}"
+                               "{{ m.content[0].text }}{% endif %}<|end e|>{% endfor %}";
+    const llm_chat_template with = {"ends", {text, sizeof text - 1}};
+    server s = {0};
+    REQUIRE(server_open(&s, 0));
+    llm_chat_free(s.chat);
+    REQUIRE_OK(llm_chat_new(&s.chat, NULL, NULL, &with, &s.err), &s.err);
+    for (int i = 0; i < 2; i++) {
+        ask *a = ask_chat(&s, "hi");
+        a->talk = (ggl_str){talks[i], strlen(talks[i])};
+        a->continues = a->echo = true;
+        a->n_max = 0;
+        http_reply *r = answer_alone(&s, a);
+        char *got = content_of(r, 0);
+        CHECK_STR(got, "<|user|>Go on.<|end e|><|assistant|>e");
+        free(got);
+        reply_free(r);
+    }
     server_close(&s);
 }
 

@@ -37,66 +37,64 @@ static ggl_status no_memory(ggl_error *err) {
     return ggl_fail(err, GGL_NOMEM, "out of memory for a request");
 }
 
-/* Returns the text of the last message, without white space at its borders. */
-static ggl_str last_content(const llm_json *talk) {
-    static const char white[] = " \t\r\n";
-    const json_value *list = llm_json_get_kind(&talk->root, "messages", JSON_ARRAY);
-    const json_value *last = list && list->n > 0 ? &list->item[list->n - 1] : NULL;
-    const json_value *v = llm_json_get(last, "content");
-    if (v && v->kind == JSON_ARRAY && v->n > 0)
-        v = llm_json_get(&v->item[v->n - 1], "text");
-    ggl_str s = v && v->kind == JSON_STRING ? json_str(v) : (ggl_str){"", 0};
-    while (s.n > 0 && s.s[0] && strchr(white, s.s[0])) {
-        s.s++;
-        s.n--;
+enum { TAG_SIZE = 24 };
+
+/* Writes messages with a tag at the end of the last one's text. False: it has no text. */
+static bool put_tagged(llm_json_out *out, const json_value *v, const char *tag) {
+    bool is_put = false;
+    if (v->kind == JSON_STRING) {
+        llm_json_put_string(out, json_str(v));
+        out->n -= !out->failed; /* the tag comes before the closing quote */
+        llm_json_put_text(out, tag);
+        llm_json_put_text(out, "\"");
+        return v->n > 0;
     }
-    while (s.n > 0 && s.s[s.n - 1] && strchr(white, s.s[s.n - 1]))
-        s.n--;
-    return s;
+    const bool is_object = v->kind == JSON_OBJECT;
+    llm_json_put_text(out, is_object ? "{" : "[");
+    for (uint32_t i = 0; i < v->n; i++) {
+        const ggl_str name = is_object ? json_name(v, i) : (ggl_str){0};
+        const bool is_text = ggl_str_is(name, "content") || ggl_str_is(name, "text");
+        const json_kind kind = (json_kind)v->item[i].kind;
+        if (i > 0)
+            llm_json_put_text(out, ", ");
+        if (is_object) {
+            llm_json_put_string(out, name);
+            llm_json_put_text(out, ": ");
+        }
+        if ((is_object ? is_text && kind != JSON_OBJECT : i + 1 == v->n) && kind >= JSON_STRING)
+            is_put |= put_tagged(out, &v->item[i], tag);
+        else
+            llm_json_put_value(out, &v->item[i]);
+    }
+    llm_json_put_text(out, is_object ? "}" : "]");
+    return is_put;
 }
 
-/* Sets *end to where the last s in a text ends; 0: it is not there. Knuth, Morris and Pratt's search, from the
- * end, so that the time is linear. False: out of memory. */
-static bool find_last(ggl_str text, ggl_str s, size_t *end) {
-    /* border[i]: the longest proper beginning of the last i bytes of s, read backwards, that also ends them */
-    size_t *border = ggl_calloc(s.n + 1, sizeof *border), k = 0;
-    *end = 0;
-    if (!border)
-        return false;
-    for (size_t i = 1; i < s.n; i++) {
-        while (k > 0 && s.s[s.n - 1 - i] != s.s[s.n - 1 - k])
-            k = border[k];
-        k += s.s[s.n - 1 - i] == s.s[s.n - 1 - k];
-        border[i + 1] = k;
-    }
-    k = 0;
-    for (size_t i = text.n; i-- > 0 && k < s.n;) {
-        while (k > 0 && text.s[i] != s.s[s.n - 1 - k])
-            k = border[k];
-        k += text.s[i] == s.s[s.n - 1 - k];
-        *end = k == s.n ? i + s.n : 0;
-    }
-    ggl_free(border);
-    return true;
-}
-
-/* Cuts what the template put after the last message, so that the model continues it. */
-static ggl_status cut_after_last(job_prompt *p, ggl_str talk, ggl_error *err) {
+/* Writes the conversation's messages as variables of the template, with the tag after the last text. */
+static ggl_status tag_messages(llm_json_out *out, ggl_str talk, const char *tag, ggl_error *err) {
     llm_json *doc = NULL;
-    size_t end = 0;
     ggl_status st = llm_json_parse(&doc, talk.s, talk.n, "request", err);
     if (st != GGL_OK)
         return st;
-    const ggl_str last = last_content(doc);
-    if (last.n > 0 && !find_last(p->text, last, &end))
+    const json_value *list = llm_json_get_kind(&doc->root, "messages", JSON_ARRAY);
+    llm_json_put_text(out, "{\"messages\": ");
+    if (!list || !put_tagged(out, list, tag))
+        st = ggl_fail(err, GGL_USAGE, "the last message cannot be continued: it has no text");
+    llm_json_put_text(out, "}");
+    if (st == GGL_OK && out->failed)
         st = no_memory(err);
-    else if (end == 0)
-        st = ggl_fail(err, GGL_UNSUPPORTED, "the last message cannot be continued: %s",
-                      last.n == 0 ? "it has no text" : "the chat template changes its text");
-    else
-        p->text.n = end;
     llm_json_free(doc);
     return st;
+}
+
+/* Cuts the prompt at the tag, so that the model continues the last message. */
+static ggl_status cut_at_tag(job_prompt *p, const char *tag, ggl_error *err) {
+    const char *at = memmem(p->text.s, p->text.n, tag, TAG_SIZE);
+    if (!at)
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "the last message cannot be continued: the chat template leaves it out");
+    p->text.n = (size_t)(at - p->text.s);
+    return GGL_OK;
 }
 
 ggl_status answer_chat_prompt(server *s, const ask *a, job_prompt *p, const char **param,
@@ -104,23 +102,31 @@ ggl_status answer_chat_prompt(server *s, const ask *a, job_prompt *p, const char
     static const char asks[] = "{\"add_generation_prompt\": true}",
                       no_tools[] = "{\"tools\": null}";
     const llm_chat *chat = server_chat(s);
+    llm_json_out tagged = {0};
+    char tag[TAG_SIZE + 1];
     ggl_str vars[3] = {a->talk};
     size_t n = 1;
+    ggl_status st = GGL_OK;
     *param = "messages";
     if (!chat)
         return ggl_fail(err, GGL_UNSUPPORTED,
                         "the model has no chat template; start the server with --chat-template");
-    if (!a->continues)
-        vars[n++] = (ggl_str){asks, sizeof asks - 1};
+    answer_random_text(tag, TAG_SIZE);
+    if (a->continues)
+        st = tag_messages(&tagged, a->talk, tag, err);
+    vars[n++] = a->continues ? (ggl_str){tagged.s, tagged.n} : (ggl_str){asks, sizeof asks - 1};
     if (a->tool_choice == ASK_TOOLS_NONE)
         vars[n++] = (ggl_str){no_tools, sizeof no_tools - 1};
-    ggl_status st = llm_chat_prompt(chat, vars, n, NULL, &p->owned, &p->text.n, err);
+    if (st == GGL_OK)
+        st = llm_chat_prompt(chat, vars, n, NULL, &p->owned, &p->text.n, err);
     p->text.s = p->owned;
     if (st == GGL_OK && a->continues)
-        st = cut_after_last(p, a->talk, err);
-    return st == GGL_OK ? llm_tokenize(server_tokenizer(s), p->text.s, p->text.n,
-                                       LLM_TOKENIZE_SPECIAL, &p->ids, err)
-                        : st;
+        st = cut_at_tag(p, tag, err);
+    if (st == GGL_OK)
+        st = llm_tokenize(server_tokenizer(s), p->text.s, p->text.n, LLM_TOKENIZE_SPECIAL, &p->ids,
+                          err);
+    ggl_free(tagged.s);
+    return st;
 }
 
 static ggl_status text_prompt(job *j, const ask_prompt *from, job_prompt *p, const char **param,
