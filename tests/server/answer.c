@@ -656,3 +656,33 @@ TEST(the_server_ends) {
     reply_free(late);
     server_close(&s);
 }
+
+/* Whenever the server ends, every request is answered: also one whose first choice has just ended, and whose second
+ * one has no room in the queue. */
+TEST(the_server_ends_at_any_step) {
+    enum { N = FIXTURE_PARALLEL + 1, SHORT = N - 2 };
+    for (int n_steps = 1; n_steps < 8; n_steps++) {
+        server s = {0};
+        http_reply *r[N];
+        REQUIRE(server_open(&s, 1));
+        for (int i = 0; i < N; i++) {
+            ask *a = ask_text(&s, prompts[i % N_PROMPTS]);
+            a->n_choices = 1 + (i == SHORT);
+            a->n_max = i == SHORT ? 3 : 60;
+            a->ignore_eos = true;
+            a->stream = n_steps % 2;
+            r[i] = start(&s, a);
+            server_run(&s, i < N - 1);
+        }
+        server_run(&s, n_steps);
+        llm_engine_free(s.engine);
+        s.engine = NULL;
+        answers_end(s.answers);
+        CHECK_INT(answers_n(s.answers), 0);
+        for (int i = 0; i < N; i++) {
+            CHECK(r[i]->ended && r[i]->status != 429);
+            reply_free(r[i]);
+        }
+        server_close(&s);
+    }
+}

@@ -61,7 +61,7 @@ static int parse(server_options *o, int argc, char **argv) {
          .min = 1, .max = 1 << 20},
         {"--cache-slots", ARG_INT, &o->n_cache_slots, .value = "N",
          .help = "sequences that are kept after they have ended, for prompts that begin like them "
-                 "(default: 4)",
+                 "(default: 64; 4 for models with states or windows, whose slots take memory)",
          .min = 0, .max = 1024},
         {"-n --n-predict --predict", ARG_INT, &o->n_predict, .value = "N",
          .help = "tokens of an answer, unless the request sets it (default -1: until it ends, or "

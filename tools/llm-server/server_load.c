@@ -14,7 +14,13 @@
 
 #define TOOL "llm-server"
 
-enum { MOST_TEMPLATE = 1 << 20, CACHE_SLOTS = 4 };
+enum {
+    MOST_TEMPLATE = 1 << 20, /* bytes */
+    CACHE_SLOTS = 64,
+    CACHE_SLOTS_WITH_STATES = 4,
+    DEFAULT_CTX = 4096,
+    MOST_ROWS = 64 /* of logits at a time */
+};
 
 /* --- the model -------------------------------------------------------------------------------- */
 
@@ -83,8 +89,27 @@ static ggl_backend_params backend_params(const server_options *o) {
                                 .f16_as_bf16 = o->f16_as_bf16};
 }
 
-static int64_t n_slots(const server_options *o) {
-    return o->n_parallel + (o->n_cache_slots < 0 ? CACHE_SLOTS : o->n_cache_slots);
+static int64_t n_ctx(const server *s) {
+    const int64_t own = llm_model_n_ctx(s->model);
+    return s->o->n_ctx > 0 ? s->o->n_ctx : own > 0 ? own : DEFAULT_CTX;
+}
+
+/* Makes the session. Its slots share the context; those beyond n_parallel keep sequences that have ended. */
+static int make_session(server *s, int64_t n_kept) {
+    s->params.n_slots = s->o->n_parallel + n_kept;
+    return placement_session(s->placement, &s->session, s->model, &s->params);
+}
+
+/* Where slots share pages of one cache, a further one costs next to nothing. States and windows are memory
+ * of each slot. */
+static int make_default_session(server *s) {
+    const int code = make_session(s, CACHE_SLOTS);
+    if (code >= 0 ||
+        (!llm_session_has_states(s->session) && llm_session_cut_limit(s->session) == INT64_MAX))
+        return code;
+    llm_session_free(s->session);
+    s->session = NULL;
+    return make_session(s, CACHE_SLOTS_WITH_STATES);
 }
 
 static int new_session(server *s) {
@@ -95,10 +120,11 @@ static int new_session(server *s) {
         return code;
     llm_session_params *p = &s->params;
     *p = llm_session_default();
-    p->n_ctx = o->n_ctx;
-    p->n_slots = n_slots(o);
+    p->n_ctx = p->n_pool = n_ctx(s);
     p->n_ubatch = o->n_ubatch;
-    p->n_rows = speculate_n_max(&o->speculate) + 1;
+    p->n_rows = o->n_parallel * (speculate_n_max(&o->speculate) + 1);
+    if (p->n_rows > MOST_ROWS)
+        p->n_rows = MOST_ROWS;
     p->type_k = tool_cache_type(o->type_k);
     p->type_v = tool_cache_type(o->type_v);
     p->no_repack = o->no_repack;
@@ -109,7 +135,7 @@ static int new_session(server *s) {
     p->cancelled_ctx = s;
     code = adapters_open(&s->o->adapters, TOOL, s->model, p);
     if (code < 0)
-        code = placement_session(s->placement, &s->session, s->model, p);
+        code = o->n_cache_slots < 0 ? make_default_session(s) : make_session(s, o->n_cache_slots);
     if (code < 0)
         fputs(llm_session_notes(s->session), stderr);
     return code;
@@ -143,7 +169,8 @@ static int open_speculation(server *s) {
     if (!s->speculation || !s->guesser)
         return tool_error(TOOL, 1, "out of memory");
     llm_session_params sp = s->params;
-    sp.n_slots = 1;
+    sp.n_slots = sp.n_rows = 1;
+    sp.n_pool = 0;
     const speculate_target t = {
         .tokenizer = s->tokenizer,
         .placement = s->placement,
