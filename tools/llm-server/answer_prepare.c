@@ -103,39 +103,32 @@ ggl_status answer_chat_prompt(server *s, const ask *a, job_prompt *p, const char
     static const char asks[] = "{\"add_generation_prompt\": true}",
                       no_tools[] = "{\"tools\": null}";
     const llm_chat *chat = server_chat(s);
-    llm_json_out tagged = {0};
+    llm_json_out fitted = {0}, tagged = {0};
     char tag[TAG_SIZE + 1];
     ggl_str vars[3] = {a->talk};
     size_t n = 1;
-    ggl_status st = GGL_OK;
     *param = "messages";
     if (!chat)
         return ggl_fail(err, GGL_UNSUPPORTED,
                         "the model has no chat template; start the server with --chat-template");
-    answer_random_text(tag, TAG_SIZE);
-    if (a->continues)
-        st = tag_messages(&tagged, a->talk, tag, err);
-    vars[n++] = a->continues ? (ggl_str){tagged.s, tagged.n} : (ggl_str){asks, sizeof asks - 1};
-    if (a->tool_choice == ASK_TOOLS_NONE)
-        vars[n++] = (ggl_str){no_tools, sizeof no_tools - 1};
-<<<<<<< HEAD
-    if (st == GGL_OK)
-        st = llm_chat_prompt(chat, vars, n, NULL, &p->owned, &p->text.n, err);
-=======
-    llm_json_out fitted;
     ggl_status st = answer_fit_talk(chat, a->talk, &fitted, err);
     if (fitted.n > 0)
         vars[0] = (ggl_str){fitted.s, fitted.n};
+    answer_random_text(tag, TAG_SIZE);
+    if (st == GGL_OK && a->continues)
+        st = tag_messages(&tagged, vars[0], tag, err);
+    vars[n++] = a->continues ? (ggl_str){tagged.s, tagged.n} : (ggl_str){asks, sizeof asks - 1};
+    if (a->tool_choice == ASK_TOOLS_NONE)
+        vars[n++] = (ggl_str){no_tools, sizeof no_tools - 1};
     if (st == GGL_OK)
         st = llm_chat_prompt(chat, vars, n, NULL, &p->owned, &p->text.n, err);
-    ggl_free(fitted.s);
->>>>>>> openai
     p->text.s = p->owned;
     if (st == GGL_OK && a->continues)
         st = cut_at_tag(p, tag, err);
     if (st == GGL_OK)
         st = llm_tokenize(server_tokenizer(s), p->text.s, p->text.n, LLM_TOKENIZE_SPECIAL, &p->ids,
                           err);
+    ggl_free(fitted.s);
     ggl_free(tagged.s);
     return st;
 }
