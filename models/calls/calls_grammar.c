@@ -53,17 +53,45 @@ static int32_t key(builder *b, ggl_str name) {
 
 /* --- arguments ---------------------------------------------------------------------------------- */
 
-/* Writes a schema, to which "type": "object" is added if it has no type: arguments are an object. */
+/* True if a schema names its properties and does not speak of others. */
+static bool names_all(const json_value *v) {
+    static const char *const others[] = {"additionalProperties",
+                                         "unevaluatedProperties",
+                                         "patternProperties",
+                                         "propertyNames",
+                                         "$ref",
+                                         "$dynamicRef",
+                                         "allOf",
+                                         "anyOf",
+                                         "oneOf",
+                                         "if",
+                                         "dependentSchemas"};
+    for (size_t k = 0; k < sizeof others / sizeof *others; k++)
+        if (llm_json_get(v, others[k]))
+            return false;
+    return llm_json_get_kind(v, "properties", JSON_OBJECT) != NULL;
+}
+
+/* Writes a schema of arguments. They are an object, also if it has no "type"; and if it only lists properties, there are
+ * no others: a model that has to go on with an object would make some up. Without a schema there are none. */
 static void put_schema(llm_json_out *out, const json_value *v) {
     if (!v || v->kind != JSON_OBJECT) {
-        llm_json_put_text(out, "{\"type\":\"object\"}");
+        llm_json_put_text(out, "{\"type\":\"object\",\"additionalProperties\":false}");
         return;
     }
     llm_json_put_value(out, v);
-    if (!llm_json_get(v, "type") && !out->failed) {
-        out->n--; /* the closing brace */
-        llm_json_put_text(out, v->n > 0 ? ",\"type\":\"object\"}" : "\"type\":\"object\"}");
+    out->n -= !out->failed; /* the closing brace */
+    const char *comma = v->n > 0 ? "," : "";
+    if (!llm_json_get(v, "type")) {
+        llm_json_put_text(out, comma);
+        llm_json_put_text(out, "\"type\":\"object\"");
+        comma = ",";
     }
+    if (names_all(v)) {
+        llm_json_put_text(out, comma);
+        llm_json_put_text(out, "\"additionalProperties\":false");
+    }
+    llm_json_put_text(out, "}");
 }
 
 static ggl_status arguments_of(builder *b, const json_value *function, ggl_str name, int32_t *e) {

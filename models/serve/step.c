@@ -76,7 +76,8 @@ static void put_next(llm_engine *e, task *t, int64_t n_guess, int64_t n_room) {
 }
 
 /* Those for which there is no room come first in the next step. */
-static void put_generating(llm_engine *e, int64_t n_guess, int64_t n_room) {
+static void put_generating(llm_engine *e, int64_t n_guess) {
+    const int64_t n_room = room_to_generate(e); /* now: prompts may have made room for others */
     const int n = e->n_run, first = e->next < n ? e->next : 0;
     e->next = 0;
     for (int k = 0; k < n; k++) {
@@ -212,8 +213,9 @@ static void fill(llm_engine *e) {
     e->n = e->n_want = e->n_prompt = e->n_generate = e->n_taken = 0;
     for (int i = 0; i < e->n_run; i++)
         e->run[i]->n_piece = 0;
-    const int64_t n_room = room_to_generate(e), n_guess = most_guesses(e, go_back(e), n_room);
-    put_generating(e, llm_engine_make_room(e, n_guess), n_room);
+    const int n_generating = go_back(e);
+    const int64_t n_guess = most_guesses(e, n_generating, room_to_generate(e));
+    put_generating(e, llm_engine_make_room(e, n_guess));
     put_prompts(e);
 }
 

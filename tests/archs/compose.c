@@ -168,7 +168,8 @@ static ggl_graph *again(const ggl_graph *g, part_fn *make) {
               calloc((size_t)ggl_graph_n_ids(g), sizeof *c.of)};
     ggl_error err = {0};
     for (int i = 0; i < ggl_graph_n_inputs(g); i++)
-        copied(&c, ggl_graph_get_input(g, i));
+        if (strcmp(ggl_graph_get_input(g, i)->name, "page") != 0) /* ggl_graph_finish adds it */
+            copied(&c, ggl_graph_get_input(g, i));
     for (int i = 0; i < ggl_graph_n_nodes(g); i++)
         if (ggl_graph_node(g, i)->op == GGL_OP_WEIGHT)
             copied(&c, ggl_graph_node(g, i));

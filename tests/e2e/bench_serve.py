@@ -223,6 +223,8 @@ def outputs(folder):
     check(len(table) == 12 and all(int(r["n_answers"]) == int(r["n_clients"]) * 2 and r["rate"] == "" for r in table), "CSV:\n" + out)
     run(0, mock.url(), "--rate", "100", "--requests", "3", "-n", "2", "--plot", plot)
     check("requests per second" in open(plot, encoding="utf-8").read(), "the picture of rates")
+    _, err = run(1, mock.url(), "-c", "1", "-n", "2", "--plot", "/dev/full")
+    check("--plot" in err and "No space left" in err, f"a full disk: {err}")
     check(not [f for f in os.listdir(folder) if "tmp-" in f], "files are left")
 
 

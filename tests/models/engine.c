@@ -33,16 +33,18 @@ static void check_round(fixture *f, int n_jobs) {
                               .n_step = below(f, 3) ? 0 : 1 + below(f, (int)n_ubatch),
                               .step_ns = below(f, 2) ? 0 : 1 + below(f, 1000000),
                               .n_slots = n_slots,
+                              .n_pool = below(f, 3) ? CTX + 64 * below(f, 4) : 0,
                               .n_rows = 1 + below(f, 20),
                               .n_parallel = 1 + below(f, n_slots),
                               .n_queue = below(f, 3) ? 0 : (size_t)(1 + below(f, 10)),
                               .guesses = below(f, 2)};
     bool ok = fixture_start(f, &p) && random_schedule(f, n_jobs) && fixture_check(f);
+    f->n_preempted += ok ? llm_engine_get_stats(f->e).n_preempted : 0;
     for (int i = 0; i < f->n_jobs && ok; i++)
         ok = CHECK(f->job[i]->id != 0 || f->job[i]->status == GGL_LIMIT);
     if (!ok)
-        printf("with ubatches of %d, %d of %d slots, %d rows, queue %d, %s guesses\n",
-               (int)p.n_ubatch, p.n_parallel, n_slots, (int)p.n_rows, (int)p.n_queue,
+        printf("with ubatches of %d, %d of %d slots, room for %d, %d rows, queue %d, %s guesses\n",
+               (int)p.n_ubatch, p.n_parallel, n_slots, (int)p.n_pool, (int)p.n_rows, (int)p.n_queue,
                p.guesses ? "with" : "without");
     fixture_stop(f);
 }
@@ -54,6 +56,7 @@ static void same_as_alone(const char *text) {
     for (int round = 0; ok && round < n && test_failures == 0; round++)
         check_round(&f, 60);
     CHECK(!ok || test_failures > 0 || f.n_right > 0);
+    printf("%d times a sequence made room for others\n", (int)f.n_preempted);
     fixture_close(&f);
 }
 

@@ -363,6 +363,72 @@ TEST(least_recently_used_goes) {
     finish();
 }
 
+/* --- room in the cache ------------------------------------------------------------------------ */
+
+#define POOL(n)                                                                                    \
+    { .n_ubatch = 32, .n_slots = 10, .n_rows = 8, .n_parallel = 8, .n_pool = n }
+
+/* Those that began last wait until the first have ended, and then run again from their tokens. */
+TEST(last_ones_make_room) {
+    if (start(MODEL(ALL), &(fixture_params)POOL(256))) {
+        for (int i = 0; i < 4; i++)
+            add(i, 30, 120, (uint64_t)i);
+        while (!f.job[0]->has_ended && f.n_steps < 1000) {
+            const int64_t n = f.job[0]->n;
+            fixture_step(&f);
+            CHECK(n == 0 || f.job[0]->n == n + 1);
+        }
+        CHECK(fixture_finish(&f));
+        CHECK(llm_engine_get_stats(f.e).n_preempted > 0);
+        for (int i = 0; i < 4; i++)
+            CHECK(f.job[i]->why == LLM_END_MAX);
+        CHECK(f.job[0]->stats.t_last < f.job[3]->stats.t_last);
+    }
+    finish();
+}
+
+TEST(one_may_use_all_pages) {
+    if (start(MODEL(ALL), &(fixture_params)POOL(256))) {
+        add(1, 100, 20, 0);
+        CHECK(fixture_finish(&f));
+        const job *all = add(2, 200, -1, 0);
+        CHECK(fixture_finish(&f) && all->why == LLM_END_CONTEXT);
+        CHECK_INT(all->n, CTX - 200 + 1);
+        CHECK_INT(llm_engine_get_stats(f.e).n_preempted, 0);
+    }
+    finish();
+}
+
+/* Eight of 150 tokens, and 30 more of each, need 24 pages, unless they share two. */
+TEST(choices_share_pages) {
+    if (start(MODEL(ALL), &(fixture_params)POOL(64 * (2 + 8)))) {
+        for (int i = 0; i < 8; i++)
+            add(1, 150, 30, 0);
+        for (int i = 0; i < 12; i++)
+            fixture_step(&f);
+        CHECK_INT(llm_engine_slot(f.e, 0).n_shared, 128);
+        CHECK(fixture_finish(&f));
+        CHECK_INT(llm_engine_get_stats(f.e).n_preempted, 0);
+        CHECK_INT(llm_engine_get_stats(f.e).n_prompt, 150 + 7);
+    }
+    finish();
+}
+
+TEST(kept_sequences_go_for_room) {
+    if (start(MODEL(ALL), &(fixture_params)POOL(256))) {
+        const job *a = add(1, 60, 4, 0);
+        CHECK(fixture_finish(&f));
+        const job *b = add(2, 60, 4, 0);
+        CHECK(fixture_finish(&f));
+        add(3, 150, 4, 0); /* in place of the first */
+        CHECK(fixture_finish(&f));
+        CHECK_INT(llm_engine_get_stats(f.e).n_preempted, 0);
+        CHECK_INT(next_turn(b, 4, 1)->stats.n_reused, 63);
+        CHECK_INT(next_turn(a, 4, 1)->stats.n_reused, 0);
+    }
+    finish();
+}
+
 /* --- failures --------------------------------------------------------------------------------- */
 
 TEST(failed_runs) {

@@ -58,7 +58,7 @@ typedef struct fixture {
     int32_t common[CTX]; /* what many prompts begin with */
     uint64_t seed;
     int64_t now, polls_left; /* polls_left: until a run is cancelled; less than 0: never */
-    int64_t n_steps, n_right;
+    int64_t n_steps, n_right, n_preempted;
     void (*on_token)(job *j); /* NULL: none */
     void (*on_end)(job *j);
     ggl_error err;
@@ -115,6 +115,7 @@ static bool fixture_session(fixture *f, llm_session **s, const fixture_params *p
     sp.n_ubatch = p->n_ubatch;
     sp.n_rows = p->n_rows;
     sp.n_slots = p->n_slots;
+    sp.n_pool = p->n_pool;
     sp.backend = &f->cpu;
     sp.n_backends = 1;
     sp.fold = f->reference;
@@ -229,7 +230,8 @@ TEST_UNUSED static job *job_plain(fixture *f, int what, size_t n, int64_t n_max)
 TEST_UNUSED static job *job_random(fixture *f) {
     const int n_common = below(f, 3) ? below(f, below(f, 2) ? 70 : 200) : 0;
     const job *other = f->n_jobs > 0 ? f->job[below(f, f->n_jobs)] : NULL;
-    job *j = job_new(f, (size_t)(n_common + 1 + below(f, 50)), below(f, 8) ? below(f, 40) : -1);
+    job *j = job_new(f, (size_t)(n_common + 1 + below(f, 50)),
+                     below(f, 8) ? below(f, below(f, 3) ? 40 : 200) : -1);
     for (size_t i = 0; i < j->n_prompt; i++) /* the next turn of another, perhaps */
         j->prompt[i] = (int)i < n_common              ? f->common[i]
                        : other && i < other->n_prompt ? other->prompt[i]

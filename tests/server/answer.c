@@ -479,14 +479,13 @@ TEST(wrong_requests) {
 
 /* The last message is continued where it ends. */
 TEST(continued_messages) {
+    static const char talk[] =
+        "{\"messages\": [{\"role\": \"user\", \"content\": \"Tell me a story.\"}, {\"role\": "
+        "\"assistant\", \"content\": \"Once upon a time, there was a red dragon named\"}]}";
     server s = {0};
     REQUIRE(server_open(&s, 0));
     ask *a = ask_chat(&s, "hi");
-    a->talk = (ggl_str){
-        "{\"messages\": [{\"role\": \"user\", \"content\": \"Tell me a story.\"}, {\"role\": "
-        "\"assistant\", \"content\": \"Once upon a time, there was a red dragon named\"}]}",
-        137};
-    a->talk.n = strlen(a->talk.s);
+    a->talk = (ggl_str){talk, sizeof talk - 1};
     a->continues = true;
     a->n_max = 0;
     a->echo = true;
@@ -494,6 +493,19 @@ TEST(continued_messages) {
     char *text = content_of(r, 0);
     const size_t n = strlen(text);
     CHECK_MSG(n > 12 && strcmp(text + n - 12, "dragon named") == 0, "'%s'", text);
+    reply_free(r);
+    /* the space before the next word is a part of the answer */
+    plain_answer want;
+    a = ask_chat(&s, "hi");
+    a->talk = (ggl_str){talk, sizeof talk - 1};
+    a->continues = true;
+    const llm_sampler_params sampling = a->sampling;
+    r = answer_alone(&s, a);
+    char *got = content_of(r, 0);
+    REQUIRE(plain(&s, text, true, sampling, 60, &want));
+    CHECK(got[0] == ' ');
+    CHECK_MSG(strncmp(got, want.text, strlen(got)) == 0, "'%s' and '%s'", got, want.text);
+    free(got);
     free(text);
     reply_free(r);
     a = ask_chat(&s, "");
@@ -643,4 +655,34 @@ TEST(the_server_ends) {
     CHECK(late->ended);
     reply_free(late);
     server_close(&s);
+}
+
+/* Whenever the server ends, every request is answered: also one whose first choice has just ended, and whose second
+ * one has no room in the queue. */
+TEST(the_server_ends_at_any_step) {
+    enum { N = FIXTURE_PARALLEL + 1, SHORT = N - 2 };
+    for (int n_steps = 1; n_steps < 8; n_steps++) {
+        server s = {0};
+        http_reply *r[N];
+        REQUIRE(server_open(&s, 1));
+        for (int i = 0; i < N; i++) {
+            ask *a = ask_text(&s, prompts[i % N_PROMPTS]);
+            a->n_choices = 1 + (i == SHORT);
+            a->n_max = i == SHORT ? 3 : 60;
+            a->ignore_eos = true;
+            a->stream = n_steps % 2;
+            r[i] = start(&s, a);
+            server_run(&s, i < N - 1);
+        }
+        server_run(&s, n_steps);
+        llm_engine_free(s.engine);
+        s.engine = NULL;
+        answers_end(s.answers);
+        CHECK_INT(answers_n(s.answers), 0);
+        for (int i = 0; i < N; i++) {
+            CHECK(r[i]->ended && r[i]->status != 429);
+            reply_free(r[i]);
+        }
+        server_close(&s);
+    }
 }

@@ -24,6 +24,7 @@ static const server_facts facts = {
     .model = "m", .n_vocab = 100, .n_predict = -1, .n_embd = 4, .has_chat = true};
 static ggl_error err;
 static const char *param;
+static char param_text[100];
 
 /* Reads a request; the ask is freed by the caller. */
 static ggl_status read_request(const dialect *d, const char *text, ask **a) {
@@ -44,6 +45,10 @@ static ggl_status read_with(const struct api *api, const char *name, const char 
     else
         snprintf(text, sizeof text, "{%s, \"%s\": %s}", api->needed, name, value);
     const ggl_status st = read_request(api->d, text, &a);
+    if (param) { /* unknown names lie in the ask's arena */
+        snprintf(param_text, sizeof param_text, "%s", param);
+        param = param_text;
+    }
     ask_free(a);
     return st;
 }

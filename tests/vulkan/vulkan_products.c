@@ -64,6 +64,27 @@ TEST(attend_kept) { /* each type of keys, and of values, in each form; not each 
 TEST(attend_spans) {
     check_kind(&conform_spans);
 }
+
+/* The same bits, wherever the pages are that the rows lie in. */
+TEST(attend_in_any_pages) {
+    ggl_backend *b = vulkan_open(NULL);
+    const conform_case *info = &conform_kept.cases[0];
+    for (int v = vulkan_first(7); b && v < conform_n_variants(info); v += 7 * vulkan_each()) {
+        conform_output out[2] = {{0}};
+        conform_form f = conform_variant(info, v);
+        ggl_error err = {0};
+        for (int k = 0; k < 2; k++) {
+            f.pages = (uint64_t)k * f.seed;
+            CHECK_OK(conform_run(info, &f, b, &out[k], &err), &err);
+        }
+        const size_t size = (size_t)(out[0].n * out[0].row) * sizeof(float);
+        CHECK_MSG(out[0].y && out[1].y && memcmp(out[0].y, out[1].y, size) == 0,
+                  "%s: other bits with pages in another order", out[0].text);
+        conform_output_fini(&out[0]);
+        conform_output_fini(&out[1]);
+    }
+    ggl_backend_close(b);
+}
 TEST(recurrences) {
     check_kind(&conform_recurrences);
 }

@@ -7,8 +7,7 @@
 
 /* --- values ----------------------------------------------------------------------------------- */
 
-/* splitmix64: the same sequence on every machine */
-static uint64_t draw(uint64_t *state) {
+uint64_t conform_draw(uint64_t *state) {
     uint64_t z = (*state += 0x9e3779b97f4a7c15u);
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
     z = (z ^ z >> 27) * 0x94d049bb133111ebu;
@@ -17,12 +16,12 @@ static uint64_t draw(uint64_t *state) {
 
 /* Returns a random number in the range of `fill`. */
 static float number(uint64_t *seed, conform_fill fill) {
-    float x = (float)(int32_t)(draw(seed) >> 32) * 0x1p-31f;
+    float x = (float)(int32_t)(conform_draw(seed) >> 32) * 0x1p-31f;
     return fill == FILL_POSITIVE ? 0.1f + fabsf(x) * 2 : fill == FILL_SMALL ? x * 0.3f : x * 2;
 }
 
 static float whole(uint64_t *seed, conform_fill fill) {
-    int x = (int)(draw(seed) % 9) - 4;
+    int x = (int)(conform_draw(seed) % 9) - 4;
     return (float)(fill == FILL_POSITIVE ? 1 + abs(x) : x);
 }
 
@@ -48,7 +47,7 @@ static float value(conform_build *c, conform_fill fill, int64_t i) {
     float x = number(&c->seed, fill);
     if (c->f.values < CONFORM_NAN)
         return x;
-    uint64_t which = draw(&c->seed);
+    uint64_t which = conform_draw(&c->seed);
     if (i > 0 && which % 6 != 0)
         return x;
     x = special[c->f.values][which / 6 % N_SPECIAL];
@@ -58,7 +57,7 @@ static float value(conform_build *c, conform_fill fill, int64_t i) {
 static int32_t index_value(conform_build *c, conform_fill fill, int64_t range, int64_t i) {
     return fill == FILL_POS    ? (int32_t)(i / range)
            : fill == FILL_SLOT ? (int32_t)(i % range)
-                               : (int32_t)(draw(&c->seed) % (uint64_t)range);
+                               : (int32_t)(conform_draw(&c->seed) % (uint64_t)range);
 }
 
 /* --- leaves ----------------------------------------------------------------------------------- */
@@ -124,7 +123,7 @@ ggl_tensor *case_input(conform_build *c, bool batched, conform_fill fill, int64_
 static void any_blocks(uint64_t *seed, char *p, const ggl_type_info *t, size_t row_size) {
     const uint16_t d = 0x2400; /* 1/64 */
     for (size_t i = 0; i < row_size; i++)
-        p[i] = (char)draw(seed);
+        p[i] = (char)conform_draw(seed);
     for (size_t at = 0; at < row_size; at += t->size)
         if (t->type == GGL_IQ1_M)
             for (int i = 0; i < 4; i++) {

@@ -59,6 +59,9 @@ ggl_tensor *case_op(conform_build *c, ggl_op o, ggl_tensor *a, ggl_tensor *b, gg
 void case_positions(conform_build *c);
 void case_slots(conform_build *c);
 
+/* Returns the next number of a sequence (splitmix64), the same on every machine. */
+uint64_t conform_draw(uint64_t *state);
+
 /* Builds the graph and finishes it; folding it is left to the caller. GGL_USAGE: the case has no
  * such form. */
 GGL_NODISCARD ggl_status conform_build_graph(conform_build *c, const conform_case *info,

@@ -68,6 +68,8 @@ typedef struct conform_form {
     bool unnamed; /* composites have no names */
     bool alone;   /* only what the case tests runs on the backend, the rest on the reference */
     uint64_t seed;
+    /* the rows of caches lie in pages in a random order with this seed; 0: one after another */
+    uint64_t pages;
 } conform_form;
 
 /* --- cases ------------------------------------------------------------------------------------ */

@@ -66,6 +66,24 @@ static int place_alone(void *ctx, int group, const char *weight) {
     return group == CASE_OWN ? 0 : 1;
 }
 
+/* Lets the caches' rows lie in pages in the form's random order. */
+static ggl_status mix_pages(const conform_build *c, ggl_sched *s, ggl_error *err) {
+    const int64_t n = ggl_graph_n_pages(c->g);
+    uint64_t seed = c->f.pages;
+    int32_t *page = calloc((size_t)n + 1, sizeof *page);
+    if (!page)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t k = (int64_t)(conform_draw(&seed) % (uint64_t)(i + 1));
+        page[i] = page[k];
+        page[k] = (int32_t)i;
+    }
+    ggl_status st =
+        n && c->f.pages ? ggl_sched_set(s, "page", page, (size_t)n * sizeof *page, 1, err) : GGL_OK;
+    free(page);
+    return st;
+}
+
 static ggl_status run_graph(conform_build *c, ggl_backend *b, ggl_backend *reference,
                             conform_output *out, ggl_error *err) {
     ggl_backend *both[2] = {b, reference};
@@ -76,6 +94,8 @@ static ggl_status run_graph(conform_build *c, ggl_backend *b, ggl_backend *refer
     ggl_status st = ggl_sched_new(&s, c->g, &p, err);
     if (st == GGL_OK)
         st = ggl_sched_alloc(s, err);
+    if (st == GGL_OK)
+        st = mix_pages(c, s, err);
     if (st == GGL_OK && !(out->y = calloc((size_t)(out->n * out->row) + 1, sizeof *out->y)))
         st = ggl_fail(err, GGL_NOMEM, "out of memory");
     if (st == GGL_OK)
@@ -222,14 +242,17 @@ conform_outcome conform_compare(const conform_case *info, const conform_form *fo
     return r->outcome = r->share > 1 ? CONFORM_WRONG : CONFORM_RIGHT;
 }
 
-/* conform_check_form with the output left in *got. */
+/* conform_check_form with the output left in *got. Where rows lie is a matter of the backend only,
+ * so those of b are mixed and those of the reference are not. */
 static conform_outcome check(const conform_case *info, const conform_form *form, ggl_backend *b,
                              ggl_backend *reference, conform_result *r, conform_output *got) {
     conform_output want = {0}, flushed = {0};
     ggl_error err = {0};
     bool tiny = form->values == CONFORM_TINY;
+    conform_form mixed = *form;
+    mixed.pages = form->seed;
     *r = (conform_result){.form = *form, .outcome = CONFORM_INVALID};
-    ggl_status st = run_form(info, form, b, reference, false, got, &err);
+    ggl_status st = run_form(info, &mixed, b, reference, false, got, &err);
     memcpy(r->form_text, got->text, sizeof r->form_text);
     if (got->refused) {
         r->outcome = CONFORM_REFUSED;

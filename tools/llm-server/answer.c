@@ -39,6 +39,8 @@ int64_t answers_now(const answers *x) {
     return x->clock(x->clock_ctx);
 }
 
+static const api_error ending = {503, "overloaded", "the server is ending", NULL};
+
 size_t answers_n(const answers *x) {
     return x->n;
 }
@@ -231,7 +233,6 @@ static void take_stats(answer_choice *c, const llm_sequence_stats *stats) {
 
 /* Fails if the sequence ended without an answer. */
 static void check_end(job *j, llm_end why, const llm_sequence_stats *stats, const ggl_error *err) {
-    static const api_error ending = {503, "overloaded", "the server is ending", NULL};
     static const api_error late = {504, "timeout",
                                    "the time for the answer was over before it began", NULL};
     if (why == LLM_END_FAILED)
@@ -384,10 +385,17 @@ void answers_tick(answers *x, llm_engine *e) {
     }
 }
 
+void answers_end(answers *x) {
+    while (x->first) {
+        job *j = x->first;
+        job_fail(j, &ending);
+        job_end_if_done(j);
+    }
+}
+
 void answer_start(server *s, const dialect *d, ask *a, const http_request *q, http_reply *r) {
     static const api_error no_vectors = {501, "unsupported", "this model gives no embeddings",
-                                         NULL},
-                           ending = {503, "overloaded", "the server is ending", NULL};
+                                         NULL};
     ggl_error err = {0};
     const char *param = NULL;
     if (a->kind == ASK_EMBED) {

@@ -232,7 +232,10 @@ static answer_marks which_marks(const job *j) {
 }
 
 static llm_calls_params calls_params(const job *j, const job_prompt *p) {
-    return (llm_calls_params){.format = marks_format(j), .prompt = p->text, .tools = j->ask->tools};
+    return (llm_calls_params){.format = marks_format(j),
+                              .template_text = llm_chat_text(server_chat(j->server)),
+                              .prompt = p->text,
+                              .tools = j->ask->tools};
 }
 
 static bool take_part(void *ctx, const answer_part *part) {
@@ -266,6 +269,7 @@ ggl_status seat_prepare(seat *s, int choice, ggl_error *err) {
                                   .stop_in_text = a->stop_in_text,
                                   .calls = s->calls,
                                   .has_tools = a->tools.n > 0 && a->tool_choice != ASK_TOOLS_NONE,
+                                  .keeps_space = a->continues,
                                   .keeps_tokens = a->n_top >= 0 || a->return_tokens,
                                   .n_top = j->n_top,
                                   .take = take_part,

@@ -90,14 +90,29 @@ static ggl_status give_parts(answer_text *t, ggl_error *err) {
     return GGL_OK;
 }
 
+/* Returns how many bytes of white space at the start of s are content as they are. */
+static size_t leading_space(answer_text *t, const char *s, size_t n) {
+    size_t i = 0;
+    if (!t->p.keeps_space || t->has_begun || llm_calls_now(t->p.calls) != LLM_CALLS_CONTENT)
+        return 0;
+    while (i < n && s[i] && strchr(" \n\r\t", s[i]))
+        i++;
+    t->has_begun = i < n;
+    return i;
+}
+
 /* Adds whole characters. */
 static ggl_status add_clean(answer_text *t, const char *s, size_t n, ggl_error *err) {
-    if (n == 0)
-        return GGL_OK;
-    if (!t->p.calls) {
-        const answer_part part = {.kind = PART_CONTENT, .text = {s, n}};
-        return give(t, part, n_tokens_ready(t)) ? GGL_OK : no_memory(err);
+    const size_t plain = t->p.calls ? leading_space(t, s, n) : n;
+    if (plain > 0) {
+        const answer_part part = {.kind = PART_CONTENT, .text = {s, plain}};
+        if (!give(t, part, n_tokens_ready(t)))
+            return no_memory(err);
     }
+    if (plain == n)
+        return GGL_OK;
+    s += plain;
+    n -= plain;
     const ggl_status st = llm_calls_add(t->p.calls, s, n, err);
     return st == GGL_OK ? give_parts(t, err) : st;
 }
@@ -200,6 +215,7 @@ void answer_text_reset(answer_text *t, const answer_text_params *p) {
     t->p = *p;
     t->waiting.n = t->raw.n = t->clean.n = t->tokens.n = 0;
     t->n_read = t->n_ready = 0;
+    t->has_begun = false;
     t->n_calls = 0;
     t->n_reasoning = 0;
 }

@@ -34,6 +34,9 @@ typedef struct answer_text_params {
     bool stop_in_text;
     llm_calls *calls; /* at the beginning of an answer; NULL: all is content */
     bool has_tools;   /* calls become parts, else they are content */
+    /* The answer goes on in the middle of a text: white space with which it begins is content. Otherwise `calls`
+     * leaves it out. */
+    bool keeps_space;
     bool keeps_tokens;
     size_t n_top; /* keeps_tokens: log-probabilities for each token at most */
     /* Takes a part, which is valid during the call. The id of a call may be empty. False: out of memory. */
@@ -63,6 +66,7 @@ typedef struct answer_text {
     answer_bytes raw, clean; /* the end of `raw` may be a part of a character */
     size_t n_read, n_ready; /* bytes of all tokens; of them, those that no stop string holds back */
     waiting_tokens tokens;
+    bool has_begun;      /* something that is no white space was read */
     int n_calls;         /* PART_CALLs given out */
     int64_t n_reasoning; /* tokens that ended within reasoning */
 } answer_text;

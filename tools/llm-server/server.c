@@ -170,6 +170,7 @@ static void serve(server *s) {
     read_messages(s); /* those that came before the end; what they begin ends with the engine */
     llm_engine_free(e);
     s->engine = NULL;
+    answers_end(s->answers);
 }
 
 static void *run(void *arg) {

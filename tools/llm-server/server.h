@@ -45,6 +45,8 @@ answers *server_answers(const server *s);
 /* The server calls this on the engine's thread before each step, and at least once a second while
  * the engine waits for something: ends answers whose clients have gone, and keeps streams alive. */
 void answers_tick(answers *x, llm_engine *e);
+/* After the engine is freed: ends answers that had no sequence in it just then, with an error. */
+void answers_end(answers *x);
 /* Number of answers under way; on the engine's thread, as the next. */
 size_t answers_n(const answers *x);
 /* How long answers took to their first token. */

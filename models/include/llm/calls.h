@@ -60,6 +60,8 @@ typedef struct llm_calls_part {
 typedef struct llm_calls_params {
     /* The name of a format; empty: llm_calls_format() of template_text. */
     ggl_str format;
+    /* Of a format with several patterns, llm_calls_grammar takes the one whose texts stand here. May be
+     * empty. */
     ggl_str template_text;
     /* The prompt, of which only the end is read: templates may begin the answer, for instance by
      * "<think>\n". May be empty. */

@@ -11,10 +11,13 @@ import { fileURLToPath } from 'node:url';
 import { Chromium } from './chromium.mjs';
 import { startMock } from './mock.mjs';
 
-const HERE = fileURLToPath(new URL('.', import.meta.url)), PAGE = join(HERE, '../../../tools/llm-server/page');
-const REAL = process.env.GGL_PAGE_URL ?? '', SHOTS = process.env.GGL_PAGE_SHOTS ?? '';
+const HERE = fileURLToPath(new URL('.', import.meta.url)),
+    PAGE = join(HERE, '../../../tools/llm-server/page');
+const REAL = process.env.GGL_PAGE_URL ?? '',
+    SHOTS = process.env.GGL_PAGE_SHOTS ?? '';
 const SAMPLE = readFileSync(join(HERE, 'sample.md'), 'utf8');
-const FINISHED = (n) => document.querySelectorAll('.assistant .speed:not(:empty)').length >= n && document.querySelector('#stop').hidden;
+const FINISHED = (n) =>
+    document.querySelectorAll('.assistant .speed:not(:empty)').length >= n && document.querySelector('#stop').hidden;
 
 let browser, mock, folder;
 
@@ -45,7 +48,10 @@ async function checkClean(tab, ...expected) {
     const problems = tab.problems.filter((p) => !expected.some((e) => e.test(p)));
     assert.deepEqual(problems, []);
     const origin = new URL(REAL || mock.url).origin;
-    assert.deepEqual(tab.requests.filter((url) => !url.startsWith(origin) && !url.startsWith('data:') && !url.startsWith('blob:')), []);
+    assert.deepEqual(
+        tab.requests.filter((url) => !url.startsWith(origin) && !url.startsWith('data:') && !url.startsWith('blob:')),
+        [],
+    );
     await tab.close();
 }
 
@@ -101,7 +107,10 @@ test('any server: tokens and their probabilities', async () => {
     assert.match(await tab.text('.token-detail .chosen'), /%/);
     await shot(tab, 'tokens');
     await tab.press('ArrowLeft');
-    await tab.until((k) => document.querySelector('.token-detail p').textContent.startsWith(`Token ${k} of`), Math.min(2, n - 1) || 1);
+    await tab.until(
+        (k) => document.querySelector('.token-detail p').textContent.startsWith(`Token ${k} of`),
+        Math.min(2, n - 1) || 1,
+    );
     await tab.click('[data-do="tokens"]');
     assert.equal(await tab.count('.token'), 0);
     await checkClean(tab);
@@ -115,7 +124,8 @@ test('any server: stop, answer again, branches', async () => {
     await tab.until(() => document.querySelector('.assistant .body').innerText.length > 20);
     await tab.press('Escape');
     await tab.until(FINISHED, 1);
-    if (!REAL) { // a real server's model may have ended by itself
+    if (!REAL) {
+        // a real server's model may have ended by itself
         assert.match(await tab.text('.assistant .note'), /Stopped/);
         for (const end = Date.now() + 5000; mock.closed === 0 && Date.now() < end;) {
             await new Promise((resolve) => setTimeout(resolve, 20));
@@ -124,7 +134,11 @@ test('any server: stop, answer again, branches', async () => {
     }
     const first = await tab.text('.assistant .body');
     await tab.click('[data-do="regenerate"]');
-    await tab.until(() => document.querySelector('.count')?.textContent === '2/2' && document.querySelector('.assistant .body').innerText);
+    await tab.until(
+        () =>
+            document.querySelector('.count')?.textContent === '2/2' &&
+            document.querySelector('.assistant .body').innerText,
+    );
     await (REAL ? tab.press('Escape') : tab.click('#stop')); // a real one may have ended already
     await tab.until(FINISHED, 1);
     await tab.click('[data-do="previous"]');
@@ -153,15 +167,28 @@ only('the request has what is set, and nothing else', async () => {
     await tab.click('#make-default');
     await shot(tab, 'settings');
     await say(tab, 'one');
-    assert.deepEqual(mock.requests.at(-1), { model: 'mock-model', messages: [{ role: 'system', content: 'Be brief.' }, { role: 'user', content: 'one' }],
-        temperature: 0.3, seed: 42, stream: true, stream_options: { include_usage: true }, stop: ['END', '##'] });
+    assert.deepEqual(mock.requests.at(-1), {
+        model: 'mock-model',
+        messages: [
+            { role: 'system', content: 'Be brief.' },
+            { role: 'user', content: 'one' },
+        ],
+        temperature: 0.3,
+        seed: 42,
+        stream: true,
+        stream_options: { include_usage: true },
+        stop: ['END', '##'],
+    });
     await tab.press('Control+Shift+O');
     await tab.until(() => document.querySelectorAll('.message').length === 0);
     await say(tab, 'two');
     assert.equal(mock.requests.at(-1).messages[0].content, 'Be brief.');
     await tab.click('#reset');
     await say(tab, 'three', 2);
-    assert.deepEqual(mock.requests.at(-1).messages.map((m) => m.content), ['two', '2: two', 'three']);
+    assert.deepEqual(
+        mock.requests.at(-1).messages.map((m) => m.content),
+        ['two', '2: two', 'three'],
+    );
     assert.equal(mock.requests.at(-1).temperature, undefined);
     assert.equal(await tab.eval(() => document.querySelector('#set-temperature').placeholder), '0.8');
     await checkClean(tab);
@@ -169,19 +196,39 @@ only('the request has what is set, and nothing else', async () => {
 
 only('Markdown is shown as elements, code is copied, and scripts are text', async () => {
     const tab = await openPage();
-    await browser.send('Browser.grantPermissions', { permissions: ['clipboardReadWrite', 'clipboardSanitizedWrite'] }).catch(() => {});
+    await browser
+        .send('Browser.grantPermissions', { permissions: ['clipboardReadWrite', 'clipboardSanitizedWrite'] })
+        .catch(() => {});
     await say(tab, 'sample');
-    for (const selector of ['h3', 'em', 'strong', 'ol ul li', 'table td.right', 'blockquote', 'hr', 'pre .keyword', 'li.task input', 'a[href^="https://en."]']) {
+    for (const selector of [
+        'h3',
+        'em',
+        'strong',
+        'ol ul li',
+        'table td.right',
+        'blockquote',
+        'hr',
+        'pre .keyword',
+        'li.task input',
+        'a[href^="https://en."]',
+    ]) {
         assert.ok(await tab.count('.md ' + selector), selector);
     }
     assert.match(await tab.text('.assistant .body'), /<script>alert\("no"\)<\/script>/);
     assert.equal(await tab.count('#thread script'), 0);
-    assert.equal(await tab.eval(() => [...document.querySelectorAll('.md a')].every((a) => a.rel.includes('noopener'))), true);
+    assert.equal(
+        await tab.eval(() => [...document.querySelectorAll('.md a')].every((a) => a.rel.includes('noopener'))),
+        true,
+    );
     const [code] = SAMPLE.match(/(?<=```c\n)[^]*?(?=```)/);
-    assert.equal(await tab.eval(() => {
-        getSelection().selectAllChildren(document.querySelector('pre code'));
-        return getSelection().toString();
-    }), code.trimEnd(), 'code that is selected is copied as it is');
+    assert.equal(
+        await tab.eval(() => {
+            getSelection().selectAllChildren(document.querySelector('pre code'));
+            return getSelection().toString();
+        }),
+        code.trimEnd(),
+        'code that is selected is copied as it is',
+    );
     await tab.click('.copy-code');
     await tab.until(() => document.querySelector('.copy-code').textContent === 'Copied');
     await tab.eval(() => document.querySelector('#scroll').scrollTo(0, 0));
@@ -213,7 +260,10 @@ only('what is pasted from the clipboard is what was copied', async () => {
     await tab.click('.copy-code');
     await tab.until(() => document.querySelector('.copy-code.done'));
     await paste();
-    await tab.until((code) => document.querySelector('#text').value === code, SAMPLE.match(/(?<=```c\n)[^]*?(?=```)/)[0]);
+    await tab.until(
+        (code) => document.querySelector('#text').value === code,
+        SAMPLE.match(/(?<=```c\n)[^]*?(?=```)/)[0],
+    );
     await checkClean(tab);
 });
 
@@ -240,7 +290,9 @@ only('edit and branch', async () => {
     await tab.click('.assistant [data-do="edit"]', 1);
     await tab.type('My own words. ');
     await tab.press('Control+Enter');
-    await tab.until(() => [...document.querySelectorAll('.assistant .body')].at(-1).textContent.includes('My own words.'));
+    await tab.until(() =>
+        [...document.querySelectorAll('.assistant .body')].at(-1).textContent.includes('My own words.'),
+    );
     const requests = mock.requests.length;
     await say(tab, 'three', 2);
     assert.equal(mock.requests.length, requests + 1);
@@ -308,15 +360,25 @@ only('by keyboard alone', async () => {
 only('every control has a name, and the focus is seen', async () => {
     const tab = await openPage();
     await say(tab, 'one');
-    const nameless = await tab.eval(() => [...document.querySelectorAll('button, input, textarea, select, a')]
-        .filter((e) => !(e.getAttribute('aria-label') || e.textContent.trim() || e.labels?.length || e.type === 'file')).map((e) => e.outerHTML));
+    const nameless = await tab.eval(() =>
+        [...document.querySelectorAll('button, input, textarea, select, a')]
+            .filter(
+                (e) => !(e.getAttribute('aria-label') || e.textContent.trim() || e.labels?.length || e.type === 'file'),
+            )
+            .map((e) => e.outerHTML),
+    );
     assert.deepEqual(nameless, []);
     const seen = new Set();
     for (let k = 0; k < 40; k++) {
         await tab.press('Tab');
         const at = await tab.eval(() => {
-            const e = document.activeElement, style = getComputedStyle(e), ring = getComputedStyle(e.closest('.field') ?? e);
-            return { name: e.id || e.dataset.do || e.className || e.tagName, visible: style.outlineStyle !== 'none' || ring.boxShadow !== 'none' };
+            const e = document.activeElement,
+                style = getComputedStyle(e),
+                ring = getComputedStyle(e.closest('.field') ?? e);
+            return {
+                name: e.id || e.dataset.do || e.className || e.tagName,
+                visible: style.outlineStyle !== 'none' || ring.boxShadow !== 'none',
+            };
         });
         assert.ok(at.visible || at.name === 'BODY', `the focus on ${at.name} is not seen`);
         seen.add(at.name);
@@ -361,7 +423,9 @@ only('errors are shown, and the question can be sent again', async () => {
     await tab.until(() => !document.querySelector('.message'));
     await tab.type('cut');
     await tab.press('Enter');
-    await tab.until(() => document.querySelector('.failed')?.innerText.includes('The connection ended before the answer did.'));
+    await tab.until(() =>
+        document.querySelector('.failed')?.innerText.includes('The connection ended before the answer did.'),
+    );
     assert.equal(await tab.text('.assistant .body'), 'A good beginning');
     await checkClean(tab, /400/, /ERR_|Failed to load/);
 });
@@ -372,7 +436,9 @@ only('a server that needs a key', async () => {
     await tab.until(() => document.querySelector('#key').open);
     await tab.type('wrong');
     await tab.press('Enter');
-    await tab.until(() => !document.querySelector('#key').open || document.querySelector('#key-value').value !== 'wrongx');
+    await tab.until(
+        () => !document.querySelector('#key').open || document.querySelector('#key-value').value !== 'wrongx',
+    );
     await tab.until(() => document.querySelector('#key').open);
     await tab.send('Input.dispatchKeyEvent', { type: 'keyDown', key: 'a', modifiers: 2, commands: ['selectAll'] });
     await tab.type('secret');
@@ -406,8 +472,13 @@ only('several models can be chosen from', async () => {
 });
 
 only('search, export, import', async () => {
-    const context = await browser.newContext(), tab = await openPage({ context });
-    await browser.send('Browser.setDownloadBehavior', { behavior: 'allow', downloadPath: folder, browserContextId: context });
+    const context = await browser.newContext(),
+        tab = await openPage({ context });
+    await browser.send('Browser.setDownloadBehavior', {
+        behavior: 'allow',
+        downloadPath: folder,
+        browserContextId: context,
+    });
     await say(tab, 'apples are red');
     await tab.click('#new');
     await say(tab, 'pears are green');
@@ -419,7 +490,10 @@ only('search, export, import', async () => {
     await tab.until(() => document.querySelector('.user .body')?.textContent === 'apples are red');
     await tab.click('#export');
     let name;
-    for (const end = Date.now() + 10000; !(name = readdirSync(folder).find((f) => f.endsWith('.json'))) && Date.now() < end;) {
+    for (
+        const end = Date.now() + 10000;
+        !(name = readdirSync(folder).find((f) => f.endsWith('.json'))) && Date.now() < end;
+    ) {
         await new Promise((resolve) => setTimeout(resolve, 50));
     }
     await checkClean(tab);
@@ -448,16 +522,20 @@ only('a reload in the middle of an answer keeps what has arrived', async () => {
 });
 
 only('two tabs', async () => {
-    const context = await browser.newContext(), a = await openPage({ context });
+    const context = await browser.newContext(),
+        a = await openPage({ context });
     await say(a, 'begin');
-    const url = await a.eval(() => location.href), b = await browser.newTab(url, { context });
+    const url = await a.eval(() => location.href),
+        b = await browser.newTab(url, { context });
     await b.until(FINISHED, 1);
     await say(a, 'from a', 2);
     await b.until(() => document.querySelectorAll('.message').length === 4); // the other tab follows
     mock.options.delay = 500; // so that both are answered at once
     await a.click('.assistant [data-do="regenerate"]');
     await b.click('.assistant [data-do="regenerate"]');
-    const three = () => document.querySelector('#stop').hidden && document.querySelector('.assistant .count')?.textContent.match(/.[/]3$/)?.input;
+    const three = () =>
+        document.querySelector('#stop').hidden &&
+        document.querySelector('.assistant .count')?.textContent.match(/.[/]3$/)?.input;
     assert.deepEqual([await a.until(three), await b.until(three)], ['2/3', '3/3'], 'each tab shows its own answer');
     mock.options.delay = 2;
     await a.click('#talks .more');
@@ -500,7 +578,10 @@ only('a long answer does not freeze the page, and scrolling away is respected', 
     await tab.until(FINISHED, 1);
     mock.options.delay = 2;
     assert.equal(await tab.count('.code code > span'), 4500);
-    assert.ok(await tab.eval(() => document.querySelector('#scroll').scrollTop < 100), 'the page stays where the reader is');
+    assert.ok(
+        await tab.eval(() => document.querySelector('#scroll').scrollTop < 100),
+        'the page stays where the reader is',
+    );
     console.log(`# the longest frame took ${Math.round(await tab.eval(() => window.longest))} ms`);
     await shot(tab, 'long-code');
     await tab.click('#to-end');
@@ -516,8 +597,17 @@ only('on a phone', async () => {
     await shot(tab, 'phone');
     const wide = await tab.eval(() => document.documentElement.scrollWidth);
     assert.ok(wide <= 360, `the page is ${wide} pixels wide`);
-    assert.ok(await tab.eval(() => document.querySelector('#scroll').scrollWidth <= document.querySelector('#scroll').clientWidth), 'only code and tables scroll sideways');
-    const small = await tab.eval(() => [...document.querySelectorAll('button')].filter((b) => b.offsetParent && (b.offsetWidth < 32 || b.offsetHeight < 30)).map((b) => b.outerHTML));
+    assert.ok(
+        await tab.eval(
+            () => document.querySelector('#scroll').scrollWidth <= document.querySelector('#scroll').clientWidth,
+        ),
+        'only code and tables scroll sideways',
+    );
+    const small = await tab.eval(() =>
+        [...document.querySelectorAll('button')]
+            .filter((b) => b.offsetParent && (b.offsetWidth < 32 || b.offsetHeight < 30))
+            .map((b) => b.outerHTML),
+    );
     assert.deepEqual(small, [], 'buttons are large enough for fingers');
     await tab.click('#open-sidebar');
     await tab.until(() => getComputedStyle(document.querySelector('#sidebar')).display === 'flex');

@@ -18,13 +18,25 @@ export class Chromium {
     static async launch() {
         const browser = new Chromium();
         browser.dir = mkdtempSync(join(tmpdir(), 'page-test-'));
-        const options = ['--headless=new', '--remote-debugging-pipe', '--no-first-run', '--disable-gpu', '--mute-audio',
-            '--disable-background-networking', '--disable-component-update', '--disable-sync', '--hide-scrollbars',
-            '--user-data-dir=' + browser.dir, '--disable-dev-shm-usage'];
+        const options = [
+            '--headless=new',
+            '--remote-debugging-pipe',
+            '--no-first-run',
+            '--disable-gpu',
+            '--mute-audio',
+            '--disable-background-networking',
+            '--disable-component-update',
+            '--disable-sync',
+            '--hide-scrollbars',
+            '--user-data-dir=' + browser.dir,
+            '--disable-dev-shm-usage',
+        ];
         if (process.getuid?.() === 0) {
             options.push('--no-sandbox'); // Chromium refuses to run as root with it
         }
-        browser.process = spawn(findChromium(), [...options, 'about:blank'], { stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'] });
+        browser.process = spawn(findChromium(), [...options, 'about:blank'], {
+            stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'],
+        });
         browser.waiting = new Map();
         browser.listeners = new Set();
         browser.next = 1;
@@ -83,8 +95,20 @@ export class Chromium {
     }
 }
 
-const KEYS = { Enter: 13, Escape: 27, Tab: 9, Backspace: 8, Delete: 46, ArrowLeft: 37, ArrowUp: 38, ArrowRight: 39,
-    ArrowDown: 40, Home: 36, End: 35, F2: 113 };
+const KEYS = {
+    Enter: 13,
+    Escape: 27,
+    Tab: 9,
+    Backspace: 8,
+    Delete: 46,
+    ArrowLeft: 37,
+    ArrowUp: 38,
+    ArrowRight: 39,
+    ArrowDown: 40,
+    Home: 36,
+    End: 35,
+    F2: 113,
+};
 const MODIFIERS = { Alt: 1, Control: 2, Meta: 4, Shift: 8 };
 
 export class Tab {
@@ -107,11 +131,18 @@ export class Tab {
 
     resize(width, height, mobile = false) {
         this.send('Emulation.setTouchEmulationEnabled', { enabled: mobile });
-        return this.send('Emulation.setDeviceMetricsOverride', { width, height, deviceScaleFactor: mobile ? 2 : 1, mobile });
+        return this.send('Emulation.setDeviceMetricsOverride', {
+            width,
+            height,
+            deviceScaleFactor: mobile ? 2 : 1,
+            mobile,
+        });
     }
 
     dark(on) {
-        return this.send('Emulation.setEmulatedMedia', { features: [{ name: 'prefers-color-scheme', value: on ? 'dark' : 'light' }] });
+        return this.send('Emulation.setEmulatedMedia', {
+            features: [{ name: 'prefers-color-scheme', value: on ? 'dark' : 'light' }],
+        });
     }
 
     event(method, params) {
@@ -144,7 +175,11 @@ export class Tab {
     /** Evaluates f(...args) in the page and returns its JSON value. */
     async eval(f, ...args) {
         const expression = `(${f})(...${JSON.stringify(args)})`;
-        const { result, exceptionDetails } = await this.send('Runtime.evaluate', { expression, awaitPromise: true, returnByValue: true });
+        const { result, exceptionDetails } = await this.send('Runtime.evaluate', {
+            expression,
+            awaitPromise: true,
+            returnByValue: true,
+        });
         if (exceptionDetails) {
             throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text);
         }
@@ -160,7 +195,9 @@ export class Tab {
             }
             if (Date.now() > end) {
                 const shown = await this.eval(() => document.body.innerText.slice(0, 1500));
-                throw new Error(`waited in vain for ${f} ${JSON.stringify(args)}; problems: ${this.problems}; the page:\n${shown}`);
+                throw new Error(
+                    `waited in vain for ${f} ${JSON.stringify(args)}; problems: ${this.problems}; the page:\n${shown}`,
+                );
             }
             await new Promise((resolve) => setTimeout(resolve, 30));
         }
@@ -176,16 +213,25 @@ export class Tab {
 
     /** Clicks an element as a user does: it must be visible, and nothing may lie over it. */
     async click(selector, nth = 0) {
-        const at = await this.until((s, n) => {
-            const element = [...document.querySelectorAll(s)].at(n);
-            if (!element || element.disabled) {
-                return null;
-            }
-            element.scrollIntoView({ block: 'nearest' });
-            const box = element.getBoundingClientRect(), x = box.x + box.width / 2, y = box.y + box.height / 2;
-            const hit = document.elementFromPoint(x, y);
-            return box.width && (element === hit || element.contains(hit) || hit?.closest('label')?.contains(element)) ? { x, y } : null;
-        }, selector, nth);
+        const at = await this.until(
+            (s, n) => {
+                const element = [...document.querySelectorAll(s)].at(n);
+                if (!element || element.disabled) {
+                    return null;
+                }
+                element.scrollIntoView({ block: 'nearest' });
+                const box = element.getBoundingClientRect(),
+                    x = box.x + box.width / 2,
+                    y = box.y + box.height / 2;
+                const hit = document.elementFromPoint(x, y);
+                return box.width &&
+                    (element === hit || element.contains(hit) || hit?.closest('label')?.contains(element))
+                    ? { x, y }
+                    : null;
+            },
+            selector,
+            nth,
+        );
         const mouse = { ...at, button: 'left', clickCount: 1 };
         await this.send('Input.dispatchMouseEvent', { type: 'mouseMoved', ...at });
         await this.send('Input.dispatchMouseEvent', { type: 'mousePressed', ...mouse });
@@ -204,12 +250,23 @@ export class Tab {
     /** Presses keys: "Enter", "Shift+Enter", "Control+k". */
     async press(...chords) {
         for (const chord of chords) {
-            const parts = chord === '+' ? ['+'] : chord.split('+'), key = parts.pop();
-            const modifiers = parts.reduce((sum, m) => sum + MODIFIERS[m], 0), letter = key.length === 1;
+            const parts = chord === '+' ? ['+'] : chord.split('+'),
+                key = parts.pop();
+            const modifiers = parts.reduce((sum, m) => sum + MODIFIERS[m], 0),
+                letter = key.length === 1;
             const text = letter && !(modifiers & 7) ? key : key === 'Enter' ? '\r' : undefined;
             const code = KEYS[key] ?? (/[a-z0-9]/i.test(key) ? key.toUpperCase().charCodeAt(0) : 0);
-            const event = { key, modifiers, text, windowsVirtualKeyCode: code, code: letter ? 'Key' + key.toUpperCase() : key };
-            await this.send('Input.dispatchKeyEvent', { type: text === undefined ? 'rawKeyDown' : 'keyDown', ...event });
+            const event = {
+                key,
+                modifiers,
+                text,
+                windowsVirtualKeyCode: code,
+                code: letter ? 'Key' + key.toUpperCase() : key,
+            };
+            await this.send('Input.dispatchKeyEvent', {
+                type: text === undefined ? 'rawKeyDown' : 'keyDown',
+                ...event,
+            });
             await this.send('Input.dispatchKeyEvent', { type: 'keyUp', ...event, text: undefined });
         }
     }

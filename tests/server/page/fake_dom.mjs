@@ -50,8 +50,12 @@ export class FakeElement {
 
     /** The tree as text: tag[attributes](children); adjacent texts are one. */
     outline() {
-        const attributes = Object.entries(this.attributes).filter(([k, v]) => k !== 'class' || v).map(([k, v]) => ` ${k}=${v}`).join('');
-        let inside = '', text = '';
+        const attributes = Object.entries(this.attributes)
+            .filter(([k, v]) => k !== 'class' || v)
+            .map(([k, v]) => ` ${k}=${v}`)
+            .join('');
+        let inside = '',
+            text = '';
         for (const kid of [...this.kids, null]) {
             if (typeof kid === 'string') {
                 text += kid;

@@ -11,7 +11,9 @@ const SEED = Number(process.env.GGL_SEED ?? 1);
 
 /** Renders text given in pieces; returns {root, steps}. */
 function render(...pieces) {
-    const document = new FakeDocument(), root = document.createElement('div'), before = work.steps;
+    const document = new FakeDocument(),
+        root = document.createElement('div'),
+        before = work.steps;
     const markdown = new Markdown(root, document);
     pieces.forEach((piece) => markdown.write(piece));
     markdown.end();
@@ -42,15 +44,19 @@ test('lists', () => {
     check('1. a\n  - two columns are enough\n2. b', 'ol(li(p("a")ul(li(p("two columns are enough"))))li(p("b")))');
     check('- a\n\n  b\n- c', 'ul class=loose(li(p("a")p("b"))li(p("c")))');
     check('1. x\n\n   y\n2. z', 'ol class=loose(li(p("x")p("y"))li(p("z")))');
-    check('- [x] a\n- [ ] b', 'ul(li class=task(input type=checkbox disabled= aria-label=done checked=()p("a"))' +
-        'li class=task(input type=checkbox disabled= aria-label=to do()p("b")))');
+    check(
+        '- [x] a\n- [ ] b',
+        'ul(li class=task(input type=checkbox disabled= aria-label=done checked=()p("a"))' +
+            'li class=task(input type=checkbox disabled= aria-label=to do()p("b")))',
+    );
     check('in 1980. a\n1986. b', 'p("in 1980. a"br()"1986. b")');
     check('- a\n* b', 'ul(li(p("a")))ul(li(p("b")))');
     check('10. a\n11. b\n    c', 'ol start=10(li(p("a"))li(p("b"br()"c")))');
 });
 
 test('code', () => {
-    const code = (lang, inside) => `div class=code(div class=code-bar(span("${lang || 'text'}")button class=copy-code type=button("Copy"))` +
+    const code = (lang, inside) =>
+        `div class=code(div class=code-bar(span("${lang || 'text'}")button class=copy-code type=button("Copy"))` +
         `pre tabindex=0 role=region aria-label=${lang || 'plain'} code(code(${inside})))`;
     check('```\na\n\n b *c*\n```\nd', code('', line('a') + line('') + line(' b *c*')) + 'p("d")');
     check('~~~x y\n```\n~~~~', code('x', line('```')));
@@ -60,16 +66,26 @@ test('code', () => {
 });
 
 test('tables', () => {
-    const table = (head, ...rows) => `div class=table tabindex=0(table(thead(tr(${head}))tbody(${rows.map((r) => `tr(${r})`).join('')})))`;
-    check('| a | b |\n|---|--:|\n| *1* | 2 |\n| 3 \\| 4 | 5 | 6 |\n\nx', table('th("a")th class=right("b")',
-        'td(em("1"))td class=right("2")', 'td("3 | 4")td class=right("5")') + 'p("x")');
-    check('text\na|b\n:-:|-\nc|d\nend', 'p("text")' + table('th class=center("a")th("b")', 'td class=center("c")td("d")') + 'p("end")');
+    const table = (head, ...rows) =>
+        `div class=table tabindex=0(table(thead(tr(${head}))tbody(${rows.map((r) => `tr(${r})`).join('')})))`;
+    check(
+        '| a | b |\n|---|--:|\n| *1* | 2 |\n| 3 \\| 4 | 5 | 6 |\n\nx',
+        table('th("a")th class=right("b")', 'td(em("1"))td class=right("2")', 'td("3 | 4")td class=right("5")') +
+            'p("x")',
+    );
+    check(
+        'text\na|b\n:-:|-\nc|d\nend',
+        'p("text")' + table('th class=center("a")th("b")', 'td class=center("c")td("d")') + 'p("end")',
+    );
     check('a|b\n---', 'h3 class=level2("a|b")');
     check('a|b|c\n-|-', 'p("a|b|c"br()"-|-")');
 });
 
 test('emphasis', () => {
-    check('*a* **b** ***c*** ~~d~~ _e_ __f__', 'p(em("a")" "strong("b")" "em(strong("c"))" "del("d")" "em("e")" "strong("f"))');
+    check(
+        '*a* **b** ***c*** ~~d~~ _e_ __f__',
+        'p(em("a")" "strong("b")" "em(strong("c"))" "del("d")" "em("e")" "strong("f"))',
+    );
     check('snake_case_name 2 * 3 * 4 **open', 'p("snake_case_name 2 * 3 * 4 **open")');
     check('*a **b** c*', 'p(em("a "strong("b")" c"))');
     check('**a*b**', 'p(strong("a*b"))');
@@ -78,21 +94,46 @@ test('emphasis', () => {
 
 test('links', () => {
     check('[a *b*](http://c "d")', `p(a href=http://c${LINK} title=d("a "em("b")))`);
-    check('<https://a.b> https://c.d/e_(f). (https://g)', `p(a href=https://a.b${LINK}("https://a.b")" "a href=https://c.d/e_(f)${LINK}` +
-        `("https://c.d/e_(f)")". ("a href=https://g${LINK}("https://g")")")`);
+    check(
+        '<https://a.b> https://c.d/e_(f). (https://g)',
+        `p(a href=https://a.b${LINK}("https://a.b")" "a href=https://c.d/e_(f)${LINK}` +
+            `("https://c.d/e_(f)")". ("a href=https://g${LINK}("https://g")")")`,
+    );
     check('![cat](http://c/at.png)', `p(a href=http://c/at.png${LINK}("cat"))`);
     check('[![x](http://i)](http://l)', `p(a href=http://l${LINK}(span("x")))`);
-    check('[a](javascript:alert(1)) [b](data:text/html,x) [c](/etc)', 'p(span class=no-link("a")" "span class=no-link("b")" "span class=no-link("c"))');
+    check(
+        '[a](javascript:alert(1)) [b](data:text/html,x) [c](/etc)',
+        'p(span class=no-link("a")" "span class=no-link("b")" "span class=no-link("c"))',
+    );
+    check('[a [b](http://c) d](/e)', `p("[a "a href=http://c${LINK}("b")" d](/e)")`);
     check('[a](<http://b c>) [d] [e](f g)', 'p(span class=no-link("a")" [d] [e](f g)")');
 });
 
 test('formulas stay as they are', () => {
-    check('\\(a_1 * b_2 * c\\) and $$x_i*y_i*$$ for $5', 'p(span class=math("\\\\(a_1 * b_2 * c\\\\)")" and "span class=math("$$x_i*y_i*$$")" for $5")');
+    check(
+        '\\(a_1 * b_2 * c\\) and $$x_i*y_i*$$ for $5',
+        'p(span class=math("\\\\(a_1 * b_2 * c\\\\)")" and "span class=math("$$x_i*y_i*$$")" for $5")',
+    );
 });
 
 test('harmless URLs only', () => {
-    for (const bad of ['javascript:x', 'JavaScript:x', ' javascript:x', 'java\nscript:x', 'data:x', 'vbscript:x', 'file:///x', '//x', 'x', '',
-        'http://', 'blob:http://x', 'ftp://x', 'https://a b', '\u0001http://x']) {
+    for (const bad of [
+        'javascript:x',
+        'JavaScript:x',
+        ' javascript:x',
+        'java\nscript:x',
+        'data:x',
+        'vbscript:x',
+        'file:///x',
+        '//x',
+        'x',
+        '',
+        'http://',
+        'blob:http://x',
+        'ftp://x',
+        'https://a b',
+        '\u0001http://x',
+    ]) {
         assert.equal(safeUrl(bad), null, JSON.stringify(bad));
     }
     for (const good of ['http://x', 'HTTPS://x/y?z#w', 'mailto:a@b']) {
@@ -106,38 +147,46 @@ const WORDS = ['heap', 'of', 'straw', 'Ünï', 'co∂e', '日本', '42', 'x<y', 
 
 function phrase(random, depth = 0) {
     const parts = Array.from({ length: 1 + random(3) }, () => inlinePart(random, depth));
-    return { text: parts.map((p) => p.text).join(' '), nodes: parts.flatMap((p, k) => (k ? ['t: ', ...p.nodes] : p.nodes)) };
+    return {
+        text: parts.map((p) => p.text).join(' '),
+        nodes: parts.flatMap((p, k) => (k ? ['t: ', ...p.nodes] : p.nodes)),
+    };
 }
 
 function inlinePart(random, depth) {
-    const word = random.pick(WORDS), kind = random(depth < 2 ? 9 : 3);
+    const word = random.pick(WORDS),
+        kind = random(depth < 2 ? 9 : 3);
     const wrap = (mark, tag) => {
         const inner = phrase(random, depth + 2);
         return { text: mark + inner.text + mark, nodes: [`${tag}(${outlineOf(inner.nodes)})`] };
     };
     switch (kind) {
-    case 3:
-        return wrap('*', 'em');
-    case 4:
-        return wrap('**', 'strong');
-    case 5:
-        return wrap('~~', 'del');
-    case 6:
-        return { text: '`' + word + ' *' + '`', nodes: [`code(${JSON.stringify(word + ' *')})`] };
-    case 7: {
-        const inner = phrase(random, depth + 2);
-        return { text: `[${inner.text}](https://x.org/${depth})`, nodes: [`a href=https://x.org/${depth}${LINK}(${outlineOf(inner.nodes)})`] };
-    }
-    case 8:
-        return { text: '\\*' + word, nodes: ['t:*' + word] };
-    default:
-        return { text: word, nodes: ['t:' + word] };
+        case 3:
+            return wrap('*', 'em');
+        case 4:
+            return wrap('**', 'strong');
+        case 5:
+            return wrap('~~', 'del');
+        case 6:
+            return { text: '`' + word + ' *' + '`', nodes: [`code(${JSON.stringify(word + ' *')})`] };
+        case 7: {
+            const inner = phrase(random, depth + 2);
+            return {
+                text: `[${inner.text}](https://x.org/${depth})`,
+                nodes: [`a href=https://x.org/${depth}${LINK}(${outlineOf(inner.nodes)})`],
+            };
+        }
+        case 8:
+            return { text: '\\*' + word, nodes: ['t:*' + word] };
+        default:
+            return { text: word, nodes: ['t:' + word] };
     }
 }
 
 /** Nodes as an outline; those that begin with "t:" are text, and adjacent ones are joined. */
 function outlineOf(nodes) {
-    let out = '', text = '';
+    let out = '',
+        text = '';
     for (const node of [...nodes, '']) {
         if (node.startsWith('t:')) {
             text += node.slice(2);
@@ -152,20 +201,30 @@ function outlineOf(nodes) {
 /** A random block: {lines, outline}. */
 function block(random, depth) {
     const kind = random(depth < 3 ? 8 : 4);
-    const inner = phrase(random), inside = outlineOf(inner.nodes);
+    const inner = phrase(random),
+        inside = outlineOf(inner.nodes);
     if (kind === 0) {
         const level = 1 + random(6);
-        return { lines: ['#'.repeat(level) + ' ' + inner.text], outline: `h${Math.min(6, level + 1)} class=level${level}(${inside})` };
+        return {
+            lines: ['#'.repeat(level) + ' ' + inner.text],
+            outline: `h${Math.min(6, level + 1)} class=level${level}(${inside})`,
+        };
     }
     if (kind === 1) {
-        const code = Array.from({ length: random(4) }, () => random.pick(['', '  x = *y*;', '# no', '- no', '> no', '\tz', '`a`']));
+        const code = Array.from({ length: random(4) }, () =>
+            random.pick(['', '  x = *y*;', '# no', '- no', '> no', '\tz', '`a`']),
+        );
         const pieces = code.map(line).join('');
-        return { lines: ['```', ...code, '```'], outline: 'div class=code(div class=code-bar(span("text")button class=copy-code type=button("Copy"))' +
-            `pre tabindex=0 role=region aria-label=plain code(code(${pieces})))` };
+        return {
+            lines: ['```', ...code, '```'],
+            outline:
+                'div class=code(div class=code-bar(span("text")button class=copy-code type=button("Copy"))' +
+                `pre tabindex=0 role=region aria-label=plain code(code(${pieces})))`,
+        };
     }
     if (kind === 4) {
         const { lines, outline } = blocks(random, depth + 1);
-        return { lines: lines.map((l) => ('> ' + l)), outline: `blockquote(${outline})` };
+        return { lines: lines.map((l) => '> ' + l), outline: `blockquote(${outline})` };
     }
     if (kind >= 5 && kind < 7) {
         return list(random, depth, kind === 5);
@@ -174,17 +233,26 @@ function block(random, depth) {
 }
 
 function list(random, depth, ordered) {
-    const items = Array.from({ length: 2 + random(2) }, () => blocks(random, depth + 1)), marker = random.pick(['-', '+']);
+    const items = Array.from({ length: 2 + random(2) }, () => blocks(random, depth + 1)),
+        marker = random.pick(['-', '+']);
     const lines = items.flatMap((item, k) => {
         const mark = ordered ? `${k + 1}. ` : marker + ' ';
-        return [...(k ? [''] : []), ...item.lines.map((l, j) => (j === 0 ? mark + l : l && ' '.repeat(mark.length) + l))];
+        return [
+            ...(k ? [''] : []),
+            ...item.lines.map((l, j) => (j === 0 ? mark + l : l && ' '.repeat(mark.length) + l)),
+        ];
     });
-    return { lines, outline: `${ordered ? 'ol' : 'ul'} class=loose(${items.map((i) => `li(${i.outline})`).join('')})`, list: true };
+    return {
+        lines,
+        outline: `${ordered ? 'ol' : 'ul'} class=loose(${items.map((i) => `li(${i.outline})`).join('')})`,
+        list: true,
+    };
 }
 
 function blocks(random, depth) {
     const lines = [];
-    let outline = '', lastList = false;
+    let outline = '',
+        lastList = false;
     for (let n = 1 + random(3); n > 0; n--) {
         const next = block(random, depth);
         if (next.list && lastList) {
@@ -199,9 +267,15 @@ function blocks(random, depth) {
 
 test('random documents mean what their generator meant, in pieces and whole', () => {
     for (let seed = SEED; seed < SEED + 1500; seed++) {
-        const random = randomFrom(seed), { lines, outline } = blocks(random, 0), text = lines.join(random.pick(['\n', '\r\n']));
+        const random = randomFrom(seed),
+            { lines, outline } = blocks(random, 0),
+            text = lines.join(random.pick(['\n', '\r\n']));
         assert.equal(render(text).root.outline(), `div(${outline})`, `seed ${seed}:\n${text}`);
-        assert.equal(render(...cut(text, random, 12)).root.outline(), `div(${outline})`, `seed ${seed}, in pieces:\n${text}`);
+        assert.equal(
+            render(...cut(text, random, 12)).root.outline(),
+            `div(${outline})`,
+            `seed ${seed}, in pieces:\n${text}`,
+        );
     }
 });
 
@@ -217,10 +291,36 @@ function cut(text, random, most) {
 
 // -- hostile text
 
-const ALLOWED = { div: ['class', 'tabindex'], p: [], br: [], hr: [], blockquote: [], ul: ['class'], ol: ['class', 'start'], li: ['class'],
-    input: ['type', 'disabled', 'checked', 'aria-label'], pre: ['tabindex', 'role', 'aria-label'], code: [], span: ['class'], em: [], strong: [], del: [],
-    button: ['class', 'type'], table: [], thead: [], tbody: [], tr: [], th: ['class'], td: ['class'], a: ['href', 'rel', 'target', 'title'],
-    h2: ['class'], h3: ['class'], h4: ['class'], h5: ['class'], h6: ['class'] };
+const ALLOWED = {
+    div: ['class', 'tabindex'],
+    p: [],
+    br: [],
+    hr: [],
+    blockquote: [],
+    ul: ['class'],
+    ol: ['class', 'start'],
+    li: ['class'],
+    input: ['type', 'disabled', 'checked', 'aria-label'],
+    pre: ['tabindex', 'role', 'aria-label'],
+    code: [],
+    span: ['class'],
+    em: [],
+    strong: [],
+    del: [],
+    button: ['class', 'type'],
+    table: [],
+    thead: [],
+    tbody: [],
+    tr: [],
+    th: ['class'],
+    td: ['class'],
+    a: ['href', 'rel', 'target', 'title'],
+    h2: ['class'],
+    h3: ['class'],
+    h4: ['class'],
+    h5: ['class'],
+    h6: ['class'],
+};
 
 function checkHarmless(root, text) {
     root.walk((element, depth) => {
@@ -238,25 +338,92 @@ function checkHarmless(root, text) {
     });
 }
 
-const SCRAPS = ['*', '**', '_', '`', '```', '~~~', '~~', '[', ']', '(', ')', '](', '![', '<', '>', '\n', '\n\n', '\n- ', '\n1. ', '\n> ', '\n# ', '|', '\n|-|-|\n', '---',
-    '  ', '\t', '    ', '\\', '&', '&#x41;', '&#0;', '$$', '\\(', '\\)', 'http://', 'https://a.b', 'javascript:', '<script>', '</script>', '<img src=x onerror=y>', 'word', 'é',
-    '\ud83d', '\udc00', '\u0000', '\u202e', '"', "'", '\r', '\r\n', '[a](javascript:b)', '[a](http://b "c")', '{', '}', '\n```js\n', '/*', '*/', '"""', '- [x] '];
+const SCRAPS = [
+    '*',
+    '**',
+    '_',
+    '`',
+    '```',
+    '~~~',
+    '~~',
+    '[',
+    ']',
+    '(',
+    ')',
+    '](',
+    '![',
+    '<',
+    '>',
+    '\n',
+    '\n\n',
+    '\n- ',
+    '\n1. ',
+    '\n> ',
+    '\n# ',
+    '|',
+    '\n|-|-|\n',
+    '---',
+    '  ',
+    '\t',
+    '    ',
+    '\\',
+    '&',
+    '&#x41;',
+    '&#0;',
+    '$$',
+    '\\(',
+    '\\)',
+    'http://',
+    'https://a.b',
+    'javascript:',
+    '<script>',
+    '</script>',
+    '<img src=x onerror=y>',
+    'word',
+    'é',
+    '\ud83d',
+    '\udc00',
+    '\u0000',
+    '\u202e',
+    '"',
+    "'",
+    '\r',
+    '\r\n',
+    '[a](javascript:b)',
+    '[a](http://b "c")',
+    '{',
+    '}',
+    '\n```js\n',
+    '/*',
+    '*/',
+    '"""',
+    '- [x] ',
+];
 
 test('random scraps are harmless; arriving in pieces changes nothing', () => {
     for (let seed = SEED; seed < SEED + 3000; seed++) {
-        const random = randomFrom(seed), text = Array.from({ length: 1 + random(60) }, () => random.pick(SCRAPS)).join('');
+        const random = randomFrom(seed),
+            text = Array.from({ length: 1 + random(60) }, () => random.pick(SCRAPS)).join('');
         const { root } = render(text);
         checkHarmless(root, text);
         // a carriage return at the end of a piece is not yet a line's end; so pieces of one character are the hard case
-        assert.equal(render(...cut(text, random, 3)).root.outline(), root.outline(), `seed ${seed}: ${JSON.stringify(text)}`);
+        assert.equal(
+            render(...cut(text, random, 3)).root.outline(),
+            root.outline(),
+            `seed ${seed}: ${JSON.stringify(text)}`,
+        );
     }
 });
 
 test('no letter is lost or moved', () => {
     // everything that is a letter in the text is in the page, in order, but for the parts of links that are not shown
     for (let seed = SEED; seed < SEED + 2000; seed++) {
-        const random = randomFrom(seed), scraps = SCRAPS.filter((s) => !/[()&`~]|\[x/.test(s));
-        const text = Array.from({ length: 1 + random(60) }, (_, k) => random.pick(scraps) + (k % 3 ? '' : 'w' + k)).join('');
+        const random = randomFrom(seed),
+            scraps = SCRAPS.filter((s) => !/[()&`~]|\[x/.test(s));
+        const text = Array.from(
+            { length: 1 + random(60) },
+            (_, k) => random.pick(scraps) + (k % 3 ? '' : 'w' + k),
+        ).join('');
         const letters = (s) => s.replace(/[^\p{L}]/gu, '');
         const shown = render(text).root;
         assert.equal(letters(shown.textContent), letters(text), `seed ${seed}: ${JSON.stringify(text)}`);
@@ -264,24 +431,96 @@ test('no letter is lost or moved', () => {
 });
 
 test('unpaired marks and lines of code stay', () => {
-    check('```\n`', 'div class=code(div class=code-bar(span("text")button class=copy-code type=button("Copy"))' +
-        'pre tabindex=0 role=region aria-label=plain code(code(span class=line("`"))))');
+    check(
+        '```\n`',
+        'div class=code(div class=code-bar(span("text")button class=copy-code type=button("Copy"))' +
+            'pre tabindex=0 role=region aria-label=plain code(code(span class=line("`"))))',
+    );
     check('a ]( b', 'p("a ]( b")');
 });
 
-const HOSTILE = ['*', '**a', '*a ', '_', '`', '`a``b', '[', '](', '[a](', '[](', '[a](b', '![', '![a](http://b', '<', '<a', '&', '>', '> ', '- ', '1. ', '|', '|-', '# ', '#',
-    '\\', '\\(', '$$', 'http://', 'http://.', 'https://a(', '~~', '~~a', ' ', '\t', '\n', '- \n', '\n>', '\n- a\n  ', '\n|', '|a|b|\n|-|-|\n', '```\n', '\n\n', '[a](http://b "', "[a](<",
-    '*a **b ', 'a*', '<!--', '"', '(((', '\u200d', '\r'];
+const HOSTILE = [
+    '*',
+    '**a',
+    '*a ',
+    '_',
+    '`',
+    '`a``b',
+    '[',
+    '](',
+    '[a](',
+    '[](',
+    '[a](b',
+    '![',
+    '![a](http://b',
+    '<',
+    '<a',
+    '&',
+    '>',
+    '> ',
+    '- ',
+    '1. ',
+    '|',
+    '|-',
+    '# ',
+    '#',
+    '\\',
+    '\\(',
+    '$$',
+    'http://',
+    'http://.',
+    'https://a(',
+    '~~',
+    '~~a',
+    ' ',
+    '\t',
+    '\n',
+    '- \n',
+    '\n>',
+    '\n- a\n  ',
+    '\n|',
+    '|a|b|\n|-|-|\n',
+    '```\n',
+    '\n\n',
+    '[a](http://b "',
+    '[a](<',
+    '*a **b ',
+    'a*',
+    '<!--',
+    '"',
+    '(((',
+    '\u200d',
+    '\r',
+];
+
+/** [first half, second half] of a text; what the first opens, the second closes or seems to close. */
+const HALVES = [
+    ['*a ', 'b* '],
+    ['*a ', 'b_ '],
+    ['**a ', 'b* '],
+    ['[', ']'],
+    ['[', '](b)'],
+    ['![', '](http://b)'],
+    ['[a](', ')'],
+    ['- ', '\na'],
+    ['> ', '\n> a'],
+    ['`a ', '``b '],
+    ['\\( ', '\\] '],
+];
 
 test('time is linear, at once and in pieces', () => {
-    for (const scrap of HOSTILE) {
+    for (const [scrap, other] of [...HOSTILE.map((h) => [h, h]), ...HALVES]) {
         const cost = (n) => {
-            const text = scrap.repeat(Math.ceil(n / scrap.length)), pieces = text.match(/[^]{1,256}/g);
-            const once = render(text), parts = render(...pieces);
+            const half = (s) => s.repeat(Math.ceil(n / 2 / s.length));
+            const text = half(scrap) + half(other),
+                pieces = text.match(/[^]{1,256}/g);
+            const once = render(text),
+                parts = render(...pieces);
             checkHarmless(once.root, scrap);
             return [once.steps / n, parts.steps / n];
         };
-        const small = cost(20000), large = cost(60000);
+        const small = cost(20000),
+            large = cost(60000);
         assert.ok(large[0] < 80, `${JSON.stringify(scrap)}: ${large[0]} steps for each character`);
         assert.ok(large[0] < small[0] * 1.5 + 1, `${JSON.stringify(scrap)} at once: ${small[0]}, then ${large[0]}`);
         assert.ok(large[1] < small[1] * 1.5 + 1, `${JSON.stringify(scrap)} in pieces: ${small[1]}, then ${large[1]}`);
@@ -290,9 +529,11 @@ test('time is linear, at once and in pieces', () => {
 
 test('the code of a long answer is drawn once', () => {
     const cost = (lines) => {
-        const text = '```js\n' + 'let x = "a"; /* b\n c */ f(1);\n'.repeat(lines), pieces = text.match(/[^]{1,16}/g);
+        const text = '```js\n' + 'let x = "a"; /* b\n c */ f(1);\n'.repeat(lines),
+            pieces = text.match(/[^]{1,16}/g);
         return render(...pieces).steps / text.length;
     };
-    const small = cost(300), large = cost(6000);
+    const small = cost(300),
+        large = cost(6000);
     assert.ok(large < small * 1.2, `${small}, then ${large} steps for each character`);
 });

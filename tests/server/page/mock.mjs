@@ -11,10 +11,18 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { extname, join } from 'node:path';
 
-const TYPES = { '.html': 'text/html; charset=utf-8', '.js': 'text/javascript; charset=utf-8', '.css': 'text/css; charset=utf-8', '.svg': 'image/svg+xml' };
+const TYPES = {
+    '.html': 'text/html; charset=utf-8',
+    '.js': 'text/javascript; charset=utf-8',
+    '.css': 'text/css; charset=utf-8',
+    '.svg': 'image/svg+xml',
+};
 /** The policy that llm-server sends with the page: PAGE_POLICY of page.h, whose strings are joined. */
 const HEADER = readFileSync(new URL('../../../tools/llm-server/page.h', import.meta.url), 'utf8');
-const POLICY = HEADER.match(/PAGE_POLICY((?:[\s\\]+"[^"]*")+)/)[1].match(/(?<=")[^"\n]+(?=")/g).filter((s) => s.trim().match(/\w/)).join('');
+const POLICY = HEADER.match(/PAGE_POLICY((?:[\s\\]+"[^"]*")+)/)[1]
+    .match(/(?<=")[^"\n]+(?=")/g)
+    .filter((s) => s.trim().match(/\w/))
+    .join('');
 
 /** Starts the server; folder: of the page; sample: the text for "sample". Returns {url, requests, closed, options, close()}. */
 export async function startMock(folder, sample = '', options = {}) {
@@ -38,14 +46,25 @@ async function serve(mock, folder, sample, request, response) {
         return file(folder, path, response);
     }
     if (mock.options.key && request.headers.authorization !== 'Bearer ' + mock.options.key) {
-        return json(response, 401, { error: { message: 'This server needs an API key.', type: 'authentication_error', code: 401 } });
+        return json(response, 401, {
+            error: { message: 'This server needs an API key.', type: 'authentication_error', code: 401 },
+        });
     }
     if (path === '/props') {
-        return json(response, 200, { model_path: 'models/mock.gguf', model_alias: 'mock-model', default_generation_settings: {
-            n_ctx: 4096, params: { temperature: 0.8, top_k: 40, top_p: 0.95, min_p: 0.05, n_predict: -1, seed: 4294967295 } } });
+        return json(response, 200, {
+            model_path: 'models/mock.gguf',
+            model_alias: 'mock-model',
+            default_generation_settings: {
+                n_ctx: 4096,
+                params: { temperature: 0.8, top_k: 40, top_p: 0.95, min_p: 0.05, n_predict: -1, seed: 4294967295 },
+            },
+        });
     }
     if (path === '/v1/models') {
-        return json(response, 200, { object: 'list', data: (mock.options.models ?? ['mock-model']).map((id) => ({ id, object: 'model' })) });
+        return json(response, 200, {
+            object: 'list',
+            data: (mock.options.models ?? ['mock-model']).map((id) => ({ id, object: 'model' })),
+        });
     }
     const parts = [];
     for await (const part of request) {
@@ -68,7 +87,11 @@ function file(folder, path, response) {
         response.writeHead(404).end();
         return;
     }
-    response.writeHead(200, { 'Content-Type': TYPES[extname(name)], 'Content-Security-Policy': POLICY, 'X-Content-Type-Options': 'nosniff' });
+    response.writeHead(200, {
+        'Content-Type': TYPES[extname(name)],
+        'Content-Security-Policy': POLICY,
+        'X-Content-Type-Options': 'nosniff',
+    });
     response.end(data);
 }
 
@@ -78,9 +101,13 @@ function json(response, status, value) {
 }
 
 async function chat(mock, body, sample, request, response) {
-    const said = body.messages.at(-1).content, [word, ...more] = said.split(' '), rest = more.join(' ');
+    const said = body.messages.at(-1).content,
+        [word, ...more] = said.split(' '),
+        rest = more.join(' ');
     if (word === 'refuse') {
-        return json(response, 400, { error: { message: 'The server refuses this <b>request</b>.', type: 'invalid_request_error', code: 400 } });
+        return json(response, 400, {
+            error: { message: 'The server refuses this <b>request</b>.', type: 'invalid_request_error', code: 400 },
+        });
     }
     response.writeHead(200, { 'Content-Type': 'text/event-stream' });
     let gone = false;
@@ -98,12 +125,21 @@ async function chat(mock, body, sample, request, response) {
         }
     } else if (word === 'break' || word === 'cut') {
         await write(stream, 'A good beginning');
-        event(stream, word === 'cut' ? null : { error: { message: 'The model broke.', type: 'server_error', code: 500 } });
+        event(
+            stream,
+            word === 'cut' ? null : { error: { message: 'The model broke.', type: 'server_error', code: 500 } },
+        );
         await new Promise((resolve) => setTimeout(resolve, 200)); // a broken connection loses what has not been read
         return word === 'cut' ? response.destroy() : response.end();
     } else if (word === 'call') {
-        event(stream, { choices: [{ index: 0, delta: { tool_calls: [{ index: 0, function: { name: 'clock', arguments: '{"zone":' } }] } }] });
-        event(stream, { choices: [{ index: 0, delta: { tool_calls: [{ index: 0, function: { arguments: '"UTC"}' } }] } }] });
+        event(stream, {
+            choices: [
+                { index: 0, delta: { tool_calls: [{ index: 0, function: { name: 'clock', arguments: '{"zone":' } }] } },
+            ],
+        });
+        event(stream, {
+            choices: [{ index: 0, delta: { tool_calls: [{ index: 0, function: { arguments: '"UTC"}' } }] } }],
+        });
     } else {
         const texts = { say: rest, sample, long: word === 'long' ? longCode(Number(rest)) : '' };
         await write(stream, texts[word] ?? `${body.messages.length}: ${said}`, 'content', word === 'long' ? 4096 : 4);
@@ -116,9 +152,26 @@ function finish({ response, n, isGone }, body, said) {
         return;
     }
     const prompt = body.messages.reduce((sum, m) => sum + Math.ceil(m.content.length / 4), 0);
-    event({ response }, { choices: [{ index: 0, delta: {}, finish_reason: said === 'call' ? 'tool_calls' : body.max_tokens ? 'length' : 'stop' }] });
-    event({ response }, { choices: [], usage: { prompt_tokens: prompt, completion_tokens: n, total_tokens: prompt + n },
-        timings: { prompt_n: prompt, prompt_per_second: 1234.5, predicted_n: n, predicted_per_second: 87.6 } });
+    event(
+        { response },
+        {
+            choices: [
+                {
+                    index: 0,
+                    delta: {},
+                    finish_reason: said === 'call' ? 'tool_calls' : body.max_tokens ? 'length' : 'stop',
+                },
+            ],
+        },
+    );
+    event(
+        { response },
+        {
+            choices: [],
+            usage: { prompt_tokens: prompt, completion_tokens: n, total_tokens: prompt + n },
+            timings: { prompt_n: prompt, prompt_per_second: 1234.5, predicted_n: n, predicted_per_second: 87.6 },
+        },
+    );
     response.end('data: [DONE]\n\n');
 }
 
@@ -144,9 +197,13 @@ async function write(stream, text, field = 'content', size = 4) {
 }
 
 function logprobs(piece, n, top) {
-    const p = [0.97, 0.62, 0.31, 0.88, 0.12][n % 5], others = [' the', ' a', '\n', ' of', '?', ' to'].slice(0, Math.max(0, top - 1));
+    const p = [0.97, 0.62, 0.31, 0.88, 0.12][n % 5],
+        others = [' the', ' a', '\n', ' of', '?', ' to'].slice(0, Math.max(0, top - 1));
     const entry = (token, q) => ({ token, logprob: Math.log(q), bytes: [...Buffer.from(token)] });
-    return { ...entry(piece, p), top_logprobs: top ? [entry(piece, p), ...others.map((t, k) => entry(t, (1 - p) / 2 ** (k + 1)))] : [] };
+    return {
+        ...entry(piece, p),
+        top_logprobs: top ? [entry(piece, p), ...others.map((t, k) => entry(t, (1 - p) / 2 ** (k + 1)))] : [],
+    };
 }
 
 function longCode(lines) {
@@ -154,7 +211,10 @@ function longCode(lines) {
     return ['Here it is:', '', '```c', ...body, '```', '', 'That was **all**.'].join('\n');
 }
 
-if (process.argv[1] === new URL(import.meta.url).pathname) { // node mock.mjs FOLDER [SAMPLE]: for looking at the page
-    const mock = await startMock(process.argv[2], process.argv[3] ? readFileSync(process.argv[3], 'utf8') : '', { delay: 10 });
+if (process.argv[1] === new URL(import.meta.url).pathname) {
+    // node mock.mjs FOLDER [SAMPLE]: for looking at the page
+    const mock = await startMock(process.argv[2], process.argv[3] ? readFileSync(process.argv[3], 'utf8') : '', {
+        delay: 10,
+    });
     console.log(mock.url);
 }

@@ -2,7 +2,7 @@
 # Runs tests of the page by node's test runner: run.sh FILE.mjs [chromium]. Exit code 77: skipped, because node (or Chromium, if
 # the tests need it) is missing.
 set -euo pipefail
-if ! node -e 'process.exit(Number(process.versions.node.split(".")[0]) < 18)' 2>/dev/null; then
+if ! node -e 'process.exit(process.versions.node.split(".")[0] < 18 ? 1 : 0)' 2>/dev/null; then
     echo "skipped: node 18 or later is not installed (Debian: nodejs)"
     exit 77
 fi

@@ -32,7 +32,8 @@ export class Answer {
         }
         const delta = choice.delta ?? {};
         this.finish = choice.finish_reason ?? this.finish;
-        const content = text(delta.content), reasoning = text(delta.reasoning_content);
+        const content = text(delta.content),
+            reasoning = text(delta.reasoning_content);
         if (content || reasoning || delta.tool_calls?.length) {
             this.last = this.now();
             this.first ??= this.last;
@@ -59,13 +60,18 @@ export class Answer {
 
     /** Speed and sizes, as numbers: server's where it reports them, else measured here. */
     stats() {
-        const { timings, usage } = this, seconds = (this.last - (this.first ?? this.last)) / 1000;
+        const { timings, usage } = this,
+            seconds = (this.last - (this.first ?? this.last)) / 1000;
         const n = timings?.predicted_n ?? usage?.completion_tokens ?? this.pieces;
-        const stats = { n, perSecond: timings?.predicted_per_second ?? (seconds > SHORT && n > 1 ? (n - 1) / seconds : null),
+        const stats = {
+            n,
+            perSecond: timings?.predicted_per_second ?? (seconds > SHORT && n > 1 ? (n - 1) / seconds : null),
             first: this.first === null ? null : (this.first - this.began) / 1000,
             prompt: usage?.prompt_tokens ?? timings?.prompt_n ?? null,
-            promptRead: timings?.prompt_n ?? null, promptPerSecond: timings?.prompt_per_second ?? null,
-            total: usage?.total_tokens ?? null };
+            promptRead: timings?.prompt_n ?? null,
+            promptPerSecond: timings?.prompt_per_second ?? null,
+            total: usage?.total_tokens ?? null,
+        };
         if (this.reasoning && this.first !== null) {
             stats.thought = ((this.thoughtUntil ?? this.last) - this.first) / 1000;
         }
@@ -110,8 +116,10 @@ export function promptText(stats) {
     if (!stats.prompt) {
         return '';
     }
-    const read = stats.promptRead !== null && stats.promptRead < stats.prompt
-        ? `, of which ${stats.promptRead.toLocaleString('en')} had to be read` : '';
+    const read =
+        stats.promptRead !== null && stats.promptRead < stats.prompt
+            ? `, of which ${stats.promptRead.toLocaleString('en')} had to be read`
+            : '';
     const speed = stats.promptPerSecond > 0 ? `, at ${number(stats.promptPerSecond)} tokens/s` : '';
     return `Prompt: ${stats.prompt.toLocaleString('en')} tokens${read}${speed}`;
 }

@@ -43,9 +43,15 @@ export class Api {
 
     /** POST /v1/chat/completions; yields the chunks of its stream. */
     async *chat(body, signal) {
-        const response = await this.fetch('v1/chat/completions', { method: 'POST', signal,
-            headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) });
-        const reader = response.body.getReader(), decoder = new TextDecoder(), stream = new EventStream();
+        const response = await this.fetch('v1/chat/completions', {
+            method: 'POST',
+            signal,
+            headers: { 'Content-Type': 'application/json' },
+            body: JSON.stringify(body),
+        });
+        const reader = response.body.getReader(),
+            decoder = new TextDecoder(),
+            stream = new EventStream();
         try {
             for (let part = {}; !part.done;) {
                 part = await read(reader);
@@ -127,5 +133,5 @@ async function refusal(response) {
 }
 
 function messageOf(error) {
-    return String(typeof error === 'string' ? error : error.message ?? 'The server reported an error.');
+    return String(typeof error === 'string' ? error : (error.message ?? 'The server reported an error.'));
 }

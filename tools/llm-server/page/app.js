@@ -29,7 +29,11 @@ class App {
         this.thread = new Thread((name, message, view) => this.onMessage(name, message, view));
         this.sidebar = new Sidebar(store, (name, id) => this.onTalk(name, id));
         this.settings = new SettingsPanel((settings) => this.changeSettings(settings));
-        this.composer = new Composer((text) => this.send(text), () => this.stop(), () => this.editLast());
+        this.composer = new Composer(
+            (text) => this.send(text),
+            () => this.stop(),
+            () => this.editLast(),
+        );
         this.frame = setUpFrame();
         setUpTheme(this.prefs);
     }
@@ -53,9 +57,14 @@ class App {
         $('model').addEventListener('change', () => this.prefs.set('model', $('model').value));
         $('make-default').addEventListener('click', () => this.makeDefault());
         $('reset').addEventListener('click', () => this.resetSettings());
-        $('set-key').addEventListener('click', () => this.enterKey('The key is kept in this browser and sent to this server only.'));
+        $('set-key').addEventListener('click', () =>
+            this.enterKey('The key is kept in this browser and sent to this server only.'),
+        );
         $('thread').addEventListener('click', (event) => this.copyCode(event));
-        listen((name) => this.onKey(name), () => this.thread.focused() !== null);
+        listen(
+            (name) => this.onKey(name),
+            () => this.thread.focused() !== null,
+        );
     }
 
     // -- the server
@@ -66,7 +75,7 @@ class App {
         try {
             [this.props, this.models] = await Promise.all([this.api.props(), this.api.models()]);
         } catch (error) {
-            if (error.status === 401 && await this.enterKey()) {
+            if (error.status === 401 && (await this.enterKey())) {
                 return this.connect();
             }
             failure = error.message;
@@ -82,7 +91,8 @@ class App {
     }
 
     showModels() {
-        const chosen = this.prefs.get('model', ''), several = this.models.length > 1;
+        const chosen = this.prefs.get('model', ''),
+            several = this.models.length > 1;
         $('model').replaceChildren(...this.models.map((id) => new Option(id, id, false, id === chosen)));
         $('model-choice').hidden = !several;
         const name = this.props.model_alias || this.models[0] || this.props.model_path || '';
@@ -101,7 +111,7 @@ class App {
         if (this.talk && id === this.talk.id) {
             return;
         }
-        const talk = id ? this.runs.get(id)?.talk ?? await this.store.load(id) : null;
+        const talk = id ? (this.runs.get(id)?.talk ?? (await this.store.load(id))) : null;
         this.show(talk ?? tree.newConversation(cleanSettings(this.prefs.get('defaults', {}))));
         if (id && !talk) {
             history.replaceState(null, '', location.pathname + location.search);
@@ -131,7 +141,8 @@ class App {
 
     /** Shows the conversation as it is now. */
     refresh() {
-        const run = this.runs.get(this.talk.id), title = tree.titleOf(this.talk);
+        const run = this.runs.get(this.talk.id),
+            title = tree.titleOf(this.talk);
         this.thread.show(this.talk, run?.message.id ?? null);
         this.composer.running(Boolean(run));
         $('title').textContent = title;
@@ -141,9 +152,11 @@ class App {
 
     /** How much of the context the conversation takes, as far as the server has said. */
     showContext() {
-        const size = contextSize(this.props), shown = this.talk ? tree.path(this.talk) : [];
+        const size = contextSize(this.props),
+            shown = this.talk ? tree.path(this.talk) : [];
         const used = shown.at(-1)?.message.stats?.total;
-        $('context').textContent = used && size ? `${used.toLocaleString('en')} of ${size.toLocaleString('en')} tokens` : '';
+        $('context').textContent =
+            used && size ? `${used.toLocaleString('en')} of ${size.toLocaleString('en')} tokens` : '';
     }
 
     /** Stores the conversation; tells the user if that is not possible. */
@@ -156,8 +169,12 @@ class App {
             this.deletedElsewhere(talk.id);
         } catch (error) {
             const full = error.name === 'QuotaExceededError';
-            notice(full ? 'The browser’s storage is full, so this conversation is not saved. Export it, or delete others.'
-                : `This conversation could not be saved: ${error.message}.`, { error: true, lasting: true });
+            notice(
+                full
+                    ? 'The browser’s storage is full, so this conversation is not saved. Export it, or delete others.'
+                    : `This conversation could not be saved: ${error.message}.`,
+                { error: true, lasting: true },
+            );
         }
     }
 
@@ -172,7 +189,8 @@ class App {
         if (this.talk.id !== id) {
             return;
         }
-        const known = this.store.stored.has(id), stored = await this.store.load(id);
+        const known = this.store.stored.has(id),
+            stored = await this.store.load(id);
         if (stored) {
             tree.mergeShown(this.talk, stored);
             this.refresh();
@@ -183,14 +201,18 @@ class App {
     }
 
     async onTalk(name, id) {
-        const actions = { open: () => this.open(id), rename: () => this.rename(id), export: () => this.export([id]),
-            delete: () => this.deleteTalk(id) };
+        const actions = {
+            open: () => this.open(id),
+            rename: () => this.rename(id),
+            export: () => this.export([id]),
+            delete: () => this.deleteTalk(id),
+        };
         await actions[name]();
     }
 
     async rename(id) {
         const talk = this.talk.id === id ? this.talk : await this.store.load(id);
-        const title = talk && await askTitle(tree.titleOf(talk));
+        const title = talk && (await askTitle(tree.titleOf(talk)));
         if (title) {
             tree.setField(talk, 'title', title);
             await this.save(talk);
@@ -209,7 +231,12 @@ class App {
     }
 
     async export(ids) {
-        const name = ids ? tree.titleOf(await this.store.load(ids[0])).replace(/[^\p{L}\p{N}]+/gu, '-').slice(0, 40) : 'conversations';
+        const name = ids
+            ? tree
+                  .titleOf(await this.store.load(ids[0]))
+                  .replace(/[^\p{L}\p{N}]+/gu, '-')
+                  .slice(0, 40)
+            : 'conversations';
         download(`${name || 'conversation'}.json`, await this.store.export(ids));
     }
 
@@ -296,7 +323,7 @@ class App {
         if (this.talk === talk) {
             this.refresh();
         }
-        if (failure?.status === 401 && await this.enterKey()) {
+        if (failure?.status === 401 && (await this.enterKey())) {
             await this.connect();
             return this.talk === talk ? this.run(message) : undefined;
         }
@@ -342,7 +369,8 @@ class App {
     }
 
     async copy(message, view) {
-        const done = await copyText(message.content), button = view.actions.querySelector('[data-do="copy"]');
+        const done = await copyText(message.content),
+            button = view.actions.querySelector('[data-do="copy"]');
         if (done && button) {
             flashDone(button);
         }
@@ -351,7 +379,7 @@ class App {
 
     async copyCode(event) {
         const code = codeOf(event.target);
-        if (code !== null && await copyText(code)) {
+        if (code !== null && (await copyText(code))) {
             flashDone(event.target);
             announce('Copied.');
         }
@@ -362,7 +390,13 @@ class App {
         if (!this.idle() || !text.trim()) {
             return;
         }
-        const message = tree.addMessage(this.talk, old.parent, old.role, text, old.role === 'user' ? {} : { model: old.model, finish: 'edited' });
+        const message = tree.addMessage(
+            this.talk,
+            old.parent,
+            old.role,
+            text,
+            old.role === 'user' ? {} : { model: old.model, finish: 'edited' },
+        );
         if (old.role === 'user') {
             this.answer(message.id);
         } else {
@@ -379,16 +413,18 @@ class App {
         const focus = this.thread.focused() ? '' : step < 0 ? 'previous' : 'next';
         this.refresh();
         const view = this.thread.view(to.id);
-        (focus && view.actions.querySelector(`[data-do="${focus}"]:not(:disabled)`) || view.element).focus();
+        ((focus && view.actions.querySelector(`[data-do="${focus}"]:not(:disabled)`)) || view.element).focus();
         this.save(this.talk);
     }
 
     deleteMessage(message) {
-        const talk = this.talk, gone = tree.deleteMessage(talk, message.id);
+        const talk = this.talk,
+            gone = tree.deleteMessage(talk, message.id);
         this.refresh();
         this.save(talk);
-        notice(gone.length === 1 ? 'The message was deleted.' : `${gone.length} messages were deleted.`,
-            { action: { label: 'Undo', run: () => this.undelete(talk, gone) } });
+        notice(gone.length === 1 ? 'The message was deleted.' : `${gone.length} messages were deleted.`, {
+            action: { label: 'Undo', run: () => this.undelete(talk, gone) },
+        });
     }
 
     undelete(talk, gone) {
@@ -409,9 +445,16 @@ class App {
     // -- keys
 
     onKey(name) {
-        const actions = { stop: () => this.stop(), new: () => this.open(null), search: () => this.frame.search(),
-            settings: () => this.settings.toggle(), write: () => this.composer.focus(), up: () => this.thread.moveFocus(-1),
-            down: () => this.thread.moveFocus(1), help: () => $('help').showModal() };
+        const actions = {
+            stop: () => this.stop(),
+            new: () => this.open(null),
+            search: () => this.frame.search(),
+            settings: () => this.settings.toggle(),
+            write: () => this.composer.focus(),
+            up: () => this.thread.moveFocus(-1),
+            down: () => this.thread.moveFocus(1),
+            help: () => $('help').showModal(),
+        };
         if (Object.hasOwn(actions, name)) {
             return actions[name]();
         }

@@ -28,7 +28,8 @@ export class Blocks {
         this.pending = '';
         let i = 0;
         for (;;) {
-            const newline = rest.indexOf('\n', i), end = newline < 0 ? rest.length : newline;
+            const newline = rest.indexOf('\n', i),
+                end = newline < 0 ? rest.length : newline;
             work.steps += Math.min(end - i, LONG);
             if (end - i > LONG) {
                 const cut = i + LONG - (isHighSurrogate(rest, i + LONG - 1) ? 1 : 0);
@@ -78,7 +79,9 @@ export class Blocks {
     }
 
     line(s, complete, tentative) {
-        const at = new Cursor(s), matched = this.match(at), leaf = this.leaf();
+        const at = new Cursor(s),
+            matched = this.match(at),
+            leaf = this.leaf();
         const whole = matched === this.open.length;
         if (leaf.type === 'code' && whole) {
             this.codeLine(leaf, at, complete, tentative);
@@ -171,7 +174,8 @@ export class Blocks {
         if (align.includes(null)) {
             return false;
         }
-        const newline = leaf.text.lastIndexOf('\n'), cells = splitRow(leaf.text.slice(newline + 1));
+        const newline = leaf.text.lastIndexOf('\n'),
+            cells = splitRow(leaf.text.slice(newline + 1));
         if (cells.length !== align.length || (align.length === 1 && !s.includes('|'))) {
             return false;
         }
@@ -199,11 +203,13 @@ export class Blocks {
     }
 
     codeLine(node, at, complete, tentative) {
-        const s = at.rest(), t = s.trim();
+        const s = at.rest(),
+            t = s.trim();
         const fence = t.length > 0 && t === node.fence[0].repeat(t.length);
         if (fence && t.length >= node.fence.length && complete) {
             this.closeLeaf();
-        } else if (!(fence && tentative)) { // an unfinished line of marks is probably the end
+        } else if (!(fence && tentative)) {
+            // an unfinished line of marks is probably the end
             node.kids.push({ text: at.without(node.indent) + (complete ? '\n' : '') });
         }
     }
@@ -215,8 +221,13 @@ export class Blocks {
             list.loose ||= this.blank;
             depth += 1;
         } else {
-            depth = this.enter(depth, { type: 'list', kids: [], marker: marker.kind, start: marker.start,
-                loose: false });
+            depth = this.enter(depth, {
+                type: 'list',
+                kids: [],
+                marker: marker.kind,
+                start: marker.start,
+                loose: false,
+            });
         }
         const item = { type: 'item', kids: [], indent: marker.indent, need: marker.need };
         if (marker.task !== undefined) {
@@ -235,7 +246,8 @@ export class Blocks {
     /** Adds a node to the deepest container and opens it. */
     add(node) {
         this.closeTo(this.containers());
-        const parent = this.leaf(), list = this.open[this.open.length - 2];
+        const parent = this.leaf(),
+            list = this.open[this.open.length - 2];
         if (parent.type === 'item' && parent.kids.length && this.blank) {
             list.loose = true;
         }
@@ -271,8 +283,12 @@ export class Blocks {
 
     /** Remembers the open nodes, the only ones that a line changes. */
     save() {
-        this.saved = { blank: this.blank, middle: this.middle, open: this.open.slice(),
-            nodes: this.open.map((n) => ({ n: n.kids?.length, last: n.kids?.at(-1), text: n.text, loose: n.loose })) };
+        this.saved = {
+            blank: this.blank,
+            middle: this.middle,
+            open: this.open.slice(),
+            nodes: this.open.map((n) => ({ n: n.kids?.length, last: n.kids?.at(-1), text: n.text, loose: n.loose })),
+        };
     }
 
     restore() {
@@ -356,23 +372,31 @@ class Cursor {
 
     /** Reads the marker of a list's item; returns {kind, start, indent, need, task} or null. */
     listMarker(inParagraph) {
-        const lead = this.indent(), from = this.after(lead);
+        const lead = this.indent(),
+            from = this.after(lead);
         const found = /^(?:([-+*])|(\d{1,9})([.)]))(?=[ \t]|$)/.exec(this.s.slice(from, from + 12));
         if (!found) {
             return null;
         }
-        const start = found[2] === undefined ? null : Number(found[2]), after = from + found[0].length;
+        const start = found[2] === undefined ? null : Number(found[2]),
+            after = from + found[0].length;
         const empty = !/\S/.test(this.s.slice(after));
         if (inParagraph && (empty || (start !== null && start !== 1))) {
             return null;
         }
         this.i = after;
-        const space = this.indent(), pad = empty || space > 4 ? 1 : space;
+        const space = this.indent(),
+            pad = empty || space > 4 ? 1 : space;
         this.i = this.after(pad);
         const task = /^\[([ xX])\](?=\s)/.exec(this.s.slice(this.i, this.i + 4));
         this.i += task ? 4 : 0;
-        return { kind: found[1] ?? found[3], start, indent: lead + found[0].length + pad, need: lead + 2,
-            task: task ? task[1] !== ' ' : undefined };
+        return {
+            kind: found[1] ?? found[3],
+            start,
+            indent: lead + found[0].length + pad,
+            need: lead + 2,
+            task: task ? task[1] !== ' ' : undefined,
+        };
     }
 }
 
@@ -388,7 +412,16 @@ function isHighSurrogate(s, i) {
 /** ```` ```lang ````: {fence, lang}, or null. */
 function fenceStart(s) {
     const found = /^(`{3,}|~{3,})([^`]*)$/.exec(s);
-    return found && { fence: found[1], lang: found[2].trim().split(/[\s{,]/, 1)[0].toLowerCase().slice(0, 32) };
+    return (
+        found && {
+            fence: found[1],
+            lang: found[2]
+                .trim()
+                .split(/[\s{,]/, 1)[0]
+                .toLowerCase()
+                .slice(0, 32),
+        }
+    );
 }
 
 function heading(s) {

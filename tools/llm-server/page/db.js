@@ -4,7 +4,8 @@
 // for all, until it returns false; update(id, f): f(stored or undefined) returns the entry {talk, title, updated} to store or
 // null, and nothing else happens to the record in between, in any tab.
 
-const NAME = 'llm-server', STORES = ['conversations', 'index'];
+const NAME = 'llm-server',
+    STORES = ['conversations', 'index'];
 
 /** Opens the database; rejects if the browser does not allow it. */
 export function openDatabase(factory = globalThis.indexedDB) {
@@ -39,40 +40,54 @@ class Database {
     }
 
     remove(id) {
-        return this.run('readwrite', (talks, index) => {
-            talks.delete(id);
-            index.delete(id);
-        }, ...STORES);
+        return this.run(
+            'readwrite',
+            (talks, index) => {
+                talks.delete(id);
+                index.delete(id);
+            },
+            ...STORES,
+        );
     }
 
     update(id, change) {
-        return this.run('readwrite', (talks, index) => new Promise((resolve, reject) => {
-            const request = talks.get(id);
-            request.onerror = () => reject(request.error);
-            request.onsuccess = () => {
-                const entry = change(request.result);
-                if (entry) {
-                    talks.put(entry.talk);
-                    index.put({ id, title: entry.title, updated: entry.updated });
-                }
-                resolve(entry);
-            };
-        }), ...STORES);
+        return this.run(
+            'readwrite',
+            (talks, index) =>
+                new Promise((resolve, reject) => {
+                    const request = talks.get(id);
+                    request.onerror = () => reject(request.error);
+                    request.onsuccess = () => {
+                        const entry = change(request.result);
+                        if (entry) {
+                            talks.put(entry.talk);
+                            index.put({ id, title: entry.title, updated: entry.updated });
+                        }
+                        resolve(entry);
+                    };
+                }),
+            ...STORES,
+        );
     }
 
     each(visit) {
-        return this.run('readonly', (talks) => new Promise((resolve, reject) => {
-            const request = talks.openCursor();
-            request.onerror = () => reject(request.error);
-            request.onsuccess = () => {
-                const cursor = request.result;
-                if (cursor && visit(cursor.value) !== false) {
-                    cursor.continue();
-                } else {
-                    resolve();
-                }
-            };
-        }), 'conversations');
+        return this.run(
+            'readonly',
+            (talks) =>
+                new Promise((resolve, reject) => {
+                    const request = talks.openCursor();
+                    request.onerror = () => reject(request.error);
+                    request.onsuccess = () => {
+                        const cursor = request.result;
+                        if (cursor && visit(cursor.value) !== false) {
+                            cursor.continue();
+                        } else {
+                            resolve();
+                        }
+                    };
+                }),
+            'conversations',
+        );
     }
 
     /** Runs a transaction; resolves with what `body` gave once everything is on the disk. */

@@ -1,15 +1,26 @@
 // Small helpers for the page's elements.
 
 const ICONS = {
-    plus: 'M12 5v14M5 12h14', close: 'M6 6l12 12M18 6L6 18', list: 'M4 6h16M4 12h16M4 18h10',
-    sliders: 'M4 8h8M18 8h2M15 5.5a2.5 2.5 0 1 0 0 5 2.5 2.5 0 0 0 0-5M4 16h2M12 16h8M9 13.5a2.5 2.5 0 1 0 0 5 2.5 2.5 0 0 0 0-5', send: 'M12 19V5M6 11l6-6 6 6',
-    stop: 'M7 7h10v10H7z', down: 'M12 5v14M6 13l6 6 6-6', more: 'M5.5 12h.01M12 12h.01M18.5 12h.01',
+    plus: 'M12 5v14M5 12h14',
+    close: 'M6 6l12 12M18 6L6 18',
+    list: 'M4 6h16M4 12h16M4 18h10',
+    sliders:
+        'M4 8h8M18 8h2M15 5.5a2.5 2.5 0 1 0 0 5 2.5 2.5 0 0 0 0-5M4 16h2M12 16h8M9 13.5a2.5 2.5 0 1 0 0 5 2.5 2.5 0 0 0 0-5',
+    send: 'M12 19V5M6 11l6-6 6 6',
+    stop: 'M7 7h10v10H7z',
+    down: 'M12 5v14M6 13l6 6 6-6',
+    more: 'M5.5 12h.01M12 12h.01M18.5 12h.01',
     help: 'M9 9a3 3 0 1 1 4.5 2.6c-1 .6-1.5 1.1-1.5 2.4M12 17.5h.01M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18',
-    copy: 'M9 9h11v11H9zM15 9V4H4v11h5', edit: 'M4 20l4-1L19.5 7.5l-3-3L5 16zM14 7l3 3',
-    redo: 'M19 12a7 7 0 1 1-2.2-5.1M19 3.5V8h-4.5', trash: 'M5 7h14M10 7V4h4v3M7 7l1 13h8l1-13M10.5 11v5.5M13.5 11v5.5',
-    left: 'M14.5 6l-6 6 6 6', right: 'M9.5 6l6 6-6 6', tokens: 'M3 7.5h8v9H3zM14 7.5h7v9h-7zM5.5 12h3M16.5 12h2',
+    copy: 'M9 9h11v11H9zM15 9V4H4v11h5',
+    edit: 'M4 20l4-1L19.5 7.5l-3-3L5 16zM14 7l3 3',
+    redo: 'M19 12a7 7 0 1 1-2.2-5.1M19 3.5V8h-4.5',
+    trash: 'M5 7h14M10 7V4h4v3M7 7l1 13h8l1-13M10.5 11v5.5M13.5 11v5.5',
+    left: 'M14.5 6l-6 6 6 6',
+    right: 'M9.5 6l6 6-6 6',
+    tokens: 'M3 7.5h8v9H3zM14 7.5h7v9h-7zM5.5 12h3M16.5 12h2',
     light: 'M12 8a4 4 0 1 0 0 8 4 4 0 0 0 0-8M12 3v1.5M12 19.5V21M3 12h1.5M19.5 12H21M5.6 5.6l1.1 1.1M17.3 17.3l1.1 1.1M18.4 5.6l-1.1 1.1M6.7 17.3l-1.1 1.1',
-    dark: 'M19.5 14.5A8 8 0 0 1 9.5 4.5a8 8 0 1 0 10 10', auto: 'M12 4a8 8 0 1 0 0 16zM12 4a8 8 0 0 1 0 16',
+    dark: 'M19.5 14.5A8 8 0 0 1 9.5 4.5a8 8 0 1 0 10 10',
+    auto: 'M12 4a8 8 0 1 0 0 16zM12 4a8 8 0 0 1 0 16',
     check: 'M5 12.5l4.5 4.5L19 7.5',
 };
 const SVG = 'http://www.w3.org/2000/svg';
@@ -34,7 +45,8 @@ export function el(tag, props = {}, ...kids) {
 
 /** The drawing `name`, hidden from screen readers. */
 export function icon(name) {
-    const svg = document.createElementNS(SVG, 'svg'), path = document.createElementNS(SVG, 'path');
+    const svg = document.createElementNS(SVG, 'svg'),
+        path = document.createElementNS(SVG, 'path');
     svg.setAttribute('viewBox', '0 0 24 24');
     svg.setAttribute('aria-hidden', 'true');
     path.setAttribute('d', ICONS[name]);
@@ -87,7 +99,8 @@ export async function copyText(text) {
         await navigator.clipboard.writeText(text);
         return true;
     } catch {
-        const area = el('textarea', { class: 'unseen', value: text }), focused = document.activeElement;
+        const area = el('textarea', { class: 'unseen', value: text }),
+            focused = document.activeElement;
         document.body.append(area);
         area.select();
         const done = document.execCommand('copy');
@@ -113,11 +126,24 @@ export function notice(text, { action = null, lasting = false, error = false } =
         return;
     }
     const close = () => box.remove();
-    const box = el('div', { class: error ? 'notice error' : 'notice', 'data-text': text }, el('span', {}, text),
-        action && el('button', { type: 'button', onclick: () => {
-            close();
-            action.run();
-        } }, action.label), iconButton('close', 'Close', { onclick: close }));
+    const box = el(
+        'div',
+        { class: error ? 'notice error' : 'notice', 'data-text': text },
+        el('span', {}, text),
+        action &&
+            el(
+                'button',
+                {
+                    type: 'button',
+                    onclick: () => {
+                        close();
+                        action.run();
+                    },
+                },
+                action.label,
+            ),
+        iconButton('close', 'Close', { onclick: close }),
+    );
     $('notices').append(box);
     if (!lasting) {
         setTimeout(close, 8000);
@@ -139,11 +165,27 @@ export function openMenu(anchor, items) {
             close(false);
         }
     };
-    const buttons = items.map((item) => el('button', { type: 'button', role: 'menuitem', tabIndex: -1, onclick: () => {
-        close(true);
-        item.run();
-    } }, icon(item.icon), item.label));
-    const menu = el('div', { class: 'menu', role: 'menu', onkeydown: (event) => menuKey(event, buttons, close) }, ...buttons);
+    const buttons = items.map((item) =>
+        el(
+            'button',
+            {
+                type: 'button',
+                role: 'menuitem',
+                tabIndex: -1,
+                onclick: () => {
+                    close(true);
+                    item.run();
+                },
+            },
+            icon(item.icon),
+            item.label,
+        ),
+    );
+    const menu = el(
+        'div',
+        { class: 'menu', role: 'menu', onkeydown: (event) => menuKey(event, buttons, close) },
+        ...buttons,
+    );
     document.body.append(menu);
     const at = anchor.getBoundingClientRect();
     menu.style.top = Math.min(at.bottom + 4, innerHeight - menu.offsetHeight - 8) + 'px';
@@ -154,7 +196,8 @@ export function openMenu(anchor, items) {
 }
 
 function menuKey(event, buttons, close) {
-    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key], at = buttons.indexOf(document.activeElement);
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key],
+        at = buttons.indexOf(document.activeElement);
     if (step) {
         buttons[(at + step + buttons.length) % buttons.length].focus();
     } else if (event.key === 'Escape' || event.key === 'Tab') {

@@ -4,14 +4,67 @@
 /** Numbers: {name: of the API, label, min, max, step, whole, help, prop: its name in /props}. */
 export const NUMBERS = [
     { name: 'temperature', label: 'Temperature', min: 0, max: 10, step: 0.05, help: '0: always the most likely token' },
-    { name: 'top_p', label: 'Top P', min: 0, max: 1, step: 0.01, help: 'from the likeliest tokens that together have this probability' },
-    { name: 'top_k', label: 'Top K', min: 0, max: 1000000, step: 1, whole: true, help: 'from this many likeliest tokens; 0: from all' },
-    { name: 'min_p', label: 'Min P', min: 0, max: 1, step: 0.01, help: 'none below this share of the likeliest one’s probability' },
+    {
+        name: 'top_p',
+        label: 'Top P',
+        min: 0,
+        max: 1,
+        step: 0.01,
+        help: 'from the likeliest tokens that together have this probability',
+    },
+    {
+        name: 'top_k',
+        label: 'Top K',
+        min: 0,
+        max: 1000000,
+        step: 1,
+        whole: true,
+        help: 'from this many likeliest tokens; 0: from all',
+    },
+    {
+        name: 'min_p',
+        label: 'Min P',
+        min: 0,
+        max: 1,
+        step: 0.01,
+        help: 'none below this share of the likeliest one’s probability',
+    },
     { name: 'repeat_penalty', label: 'Repeat penalty', min: 0.01, max: 10, step: 0.05, help: '1: none' },
-    { name: 'presence_penalty', label: 'Presence penalty', min: -2, max: 2, step: 0.1, help: 'once for a token that has occurred' },
-    { name: 'frequency_penalty', label: 'Frequency penalty', min: -2, max: 2, step: 0.1, help: 'each time that a token has occurred' },
-    { name: 'max_tokens', label: 'Max tokens', min: 1, max: 10000000, step: 1, whole: true, prop: 'n_predict', help: 'the answer ends there' },
-    { name: 'seed', label: 'Seed', min: 0, max: 4294967295, step: 1, whole: true, help: 'the same seed, the same answer' },
+    {
+        name: 'presence_penalty',
+        label: 'Presence penalty',
+        min: -2,
+        max: 2,
+        step: 0.1,
+        help: 'once for a token that has occurred',
+    },
+    {
+        name: 'frequency_penalty',
+        label: 'Frequency penalty',
+        min: -2,
+        max: 2,
+        step: 0.1,
+        help: 'each time that a token has occurred',
+    },
+    {
+        name: 'max_tokens',
+        label: 'Max tokens',
+        min: 1,
+        max: 10000000,
+        step: 1,
+        whole: true,
+        prop: 'n_predict',
+        help: 'the answer ends there',
+    },
+    {
+        name: 'seed',
+        label: 'Seed',
+        min: 0,
+        max: 4294967295,
+        step: 1,
+        whole: true,
+        help: 'the same seed, the same answer',
+    },
 ];
 export const MAX_TOP = 20; // alternatives to a token that the API gives
 
@@ -33,7 +86,8 @@ export function readNumber(field, typed) {
 
 /** The known and valid settings of an object that may come from anywhere. */
 export function cleanSettings(value) {
-    const from = value && typeof value === 'object' ? value : {}, out = {};
+    const from = value && typeof value === 'object' ? value : {},
+        out = {};
     if (typeof from.system === 'string' && from.system) {
         out.system = from.system;
     }
@@ -67,7 +121,8 @@ export function requestFields(settings) {
 
 /** The server's default of a number according to its /props, as text; '' if it does not say. */
 export function serverDefault(field, props) {
-    const defaults = props?.default_generation_settings, params = defaults?.params ?? defaults ?? {};
+    const defaults = props?.default_generation_settings,
+        params = defaults?.params ?? defaults ?? {};
     const value = params[field.prop ?? field.name] ?? params[field.name];
     if (typeof value !== 'number' || (value < field.min && field.name !== 'min_p')) {
         return '';

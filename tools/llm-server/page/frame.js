@@ -30,7 +30,8 @@ export function setUpFrame() {
             event.stopPropagation();
         }
     });
-    $('skip').addEventListener('click', (event) => { // the address names the conversation
+    $('skip').addEventListener('click', (event) => {
+        // the address names the conversation
         event.preventDefault();
         $('text').focus();
     });
@@ -68,7 +69,8 @@ export function setUpTheme(prefs) {
 
 /** Shows a dialog with one field; resolves with what was entered, or null. */
 function ask(name, value) {
-    const dialog = $(name), field = $(name + '-value');
+    const dialog = $(name),
+        field = $(name + '-value');
     if (dialog.open) {
         return Promise.resolve(null);
     }
@@ -78,13 +80,17 @@ function ask(name, value) {
     dialog.showModal();
     field.select();
     return new Promise((resolve) => {
-        dialog.addEventListener('close', () => resolve(dialog.returnValue === 'ok' ? field.value.trim() : null),
-            { once: true });
+        dialog.addEventListener('close', () => resolve(dialog.returnValue === 'ok' ? field.value.trim() : null), {
+            once: true,
+        });
     });
 }
 
 /** Asks for the API key and keeps it; false if the user would not give one. An empty key is none. */
-export async function askKey(prefs, why = 'The server asks for a key. It is kept in this browser and sent to this server only.') {
+export async function askKey(
+    prefs,
+    why = 'The server asks for a key. It is kept in this browser and sent to this server only.',
+) {
     $('key-why').textContent = why;
     const key = await ask('key', prefs.get('key', ''));
     if (key === null) {

@@ -9,9 +9,25 @@
 /** Steps of all parsing since the start; tests compare them with the length of the text. */
 export const work = { steps: 0 };
 
-const MAX_OPEN = 32, MAX_RUN = 3, MAX_URL = 2048, MAX_PARENS = 8;
-const ENTITIES = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: '\u00a0', hellip: '…', mdash: '—',
-    ndash: '–', copy: '©', times: '×', rarr: '→', larr: '←' };
+const MAX_OPEN = 32,
+    MAX_RUN = 3,
+    MAX_URL = 2048,
+    MAX_PARENS = 8;
+const ENTITIES = {
+    amp: '&',
+    lt: '<',
+    gt: '>',
+    quot: '"',
+    apos: "'",
+    nbsp: '\u00a0',
+    hellip: '…',
+    mdash: '—',
+    ndash: '–',
+    copy: '©',
+    times: '×',
+    rarr: '→',
+    larr: '←',
+};
 const PLAIN = /[^\\`*_~[\]<!&\n$h]+/y; // a run of characters that mean nothing
 const PUNCTUATION = /[\p{P}\p{S}]/u;
 const ESCAPABLE = /[!-/:-@[-`{-~]/;
@@ -37,6 +53,7 @@ class Inline {
         this.i = 0;
         this.nodes = [];
         this.brackets = []; // {at: index in nodes, image}: those that are open
+        this.noClose = new Set(); // ends of formulas that the rest of the text does not have
         this.ticks = null; // length of a run of backticks -> its positions, ascending
     }
 
@@ -89,13 +106,15 @@ class Inline {
 
     /** A formula is shown as it is written, marks included, so that no emphasis is found in it. */
     math(close) {
-        this.noClose ??= new Set();
-        const end = this.noClose.has(close) ? -1 : this.s.indexOf(close, this.i + 2);
-        if (end < 0) {
-            this.noClose.add(close); // is not looked for a second time
+        if (this.noClose.has(close)) {
             return false;
         }
-        work.steps += end - this.i;
+        const end = this.s.indexOf(close, this.i + 2);
+        work.steps += (end < 0 ? this.s.length : end) - this.i;
+        if (end < 0) {
+            this.noClose.add(close);
+            return false;
+        }
         const length = end + 2 - this.i;
         return this.node({ type: 'math', text: this.s.slice(this.i, this.i + length) }, length);
     }
@@ -135,12 +154,15 @@ class Inline {
 
     /** A run of `*`, `_` or `~` that may open or close emphasis. */
     delimiter(c) {
-        const n = this.runLength(c), run = c.repeat(n);
+        const n = this.runLength(c),
+            run = c.repeat(n);
         if (n > MAX_RUN || (c === '~' && n !== 2)) {
             return this.text(run);
         }
-        const before = this.s[this.i - 1] ?? ' ', after = this.s[this.i + n] ?? ' ';
-        const left = flanks(after, before), right = flanks(before, after);
+        const before = this.s[this.i - 1] ?? ' ',
+            after = this.s[this.i + n] ?? ' ';
+        const left = flanks(after, before),
+            right = flanks(before, after);
         const open = left && (c !== '_' || !right || PUNCTUATION.test(before));
         const close = right && (c !== '_' || !left || PUNCTUATION.test(after));
         return this.node({ type: 'run', c, text: run, total: n, open, close }, n);
@@ -173,7 +195,8 @@ class Inline {
         if (!bracket.image) {
             this.brackets.length = 0; // a link contains no link
         }
-        const node = bracket.image ? { type: 'image', url: target.url, text: plainText(nodes) }
+        const node = bracket.image
+            ? { type: 'image', url: target.url, text: plainText(nodes) }
             : { type: 'link', url: target.url, title: target.title, nodes };
         return this.node(node, target.end - this.i);
     }
@@ -183,13 +206,15 @@ class Inline {
         if (this.s[i] !== '(') {
             return null;
         }
-        const start = this.skipSpace(i + 1), angle = this.s[start] === '<';
+        const start = this.skipSpace(i + 1),
+            angle = this.s[start] === '<';
         const end = angle ? this.angleEnd(start + 1) : this.urlEnd(start);
         if (end < 0) {
             return null;
         }
         const url = this.s.slice(start + (angle ? 1 : 0), end);
-        let at = this.skipSpace(angle ? end + 1 : end), title = '';
+        let at = this.skipSpace(angle ? end + 1 : end),
+            title = '';
         const quote = this.s[at];
         if ((quote === '"' || quote === "'") && at > end) {
             const close = this.s.slice(at + 1, at + MAX_URL).indexOf(quote);
@@ -225,7 +250,8 @@ class Inline {
 
     /** The end of a URL with balanced parentheses that starts at i, or -1. */
     urlEnd(i) {
-        let depth = 0, n = 0;
+        let depth = 0,
+            n = 0;
         for (const limit = i + MAX_URL; i < limit; i++, work.steps++) {
             const c = this.s[i];
             if (c === undefined || c <= ' ' || (c === ')' && depth === 0)) {
@@ -242,7 +268,8 @@ class Inline {
 
     /** `<https://..>` is a link; any other `<` is text. */
     angle() {
-        const end = this.angleEnd(this.i + 1), url = end < 0 ? null : safeUrl(this.s.slice(this.i + 1, end));
+        const end = this.angleEnd(this.i + 1),
+            url = end < 0 ? null : safeUrl(this.s.slice(this.i + 1, end));
         return url !== null && this.node(link(url), url.length + 2);
     }
 
@@ -256,7 +283,7 @@ class Inline {
             return false;
         }
         work.steps += found[0].length;
-        const last = found[0].includes('(') ? '.,;:!?\'_~]' : '.,;:!?\'_~])';
+        const last = found[0].includes('(') ? ".,;:!?'_~]" : ".,;:!?'_~])";
         let end = found[0].length;
         while (last.includes(found[0][end - 1])) {
             end--;
@@ -286,9 +313,21 @@ class Inline {
 }
 
 const P = Inline.prototype;
-const HANDLERS = { '\\': P.backslash, '`': P.code, '*': P.delimiter, '_': P.delimiter, '~': P.delimiter,
-    '[': P.openBracket, ']': P.closeBracket, '<': P.angle, '!': P.bang, '&': P.entity, '\n': P.newline,
-    '$': P.dollar, 'h': P.bareUrl };
+const HANDLERS = {
+    '\\': P.backslash,
+    '`': P.code,
+    '*': P.delimiter,
+    _: P.delimiter,
+    '~': P.delimiter,
+    '[': P.openBracket,
+    ']': P.closeBracket,
+    '<': P.angle,
+    '!': P.bang,
+    '&': P.entity,
+    '\n': P.newline,
+    $: P.dollar,
+    h: P.bareUrl,
+};
 
 function link(url) {
     return { type: 'link', url, title: '', nodes: [{ type: 'text', text: url }] };
@@ -312,11 +351,12 @@ function tickRuns(s) {
     return runs;
 }
 
-const TAGS = { '*': ['em', 'strong'], '_': ['em', 'strong'], '~': ['del', 'del'] };
+const TAGS = { '*': ['em', 'strong'], _: ['em', 'strong'], '~': ['del', 'del'] };
 
 /** Pairs the runs among nodes, by CommonMark's rules, and returns the nodes with emphasis around what is inside. */
 function emphasis(nodes) {
-    const out = [], open = []; // open: {run, at}: runs in `out` that may still be closed
+    const out = [],
+        open = []; // open: {run, at}: runs in `out` that may still be closed
     for (const node of nodes) {
         work.steps++;
         if (node.type !== 'run') {
@@ -348,7 +388,8 @@ function closeRun(run, out, open) {
     if (k < 0) {
         return false;
     }
-    const opener = open[k], n = opener.run.text.length >= 2 && run.text.length >= 2 ? 2 : 1;
+    const opener = open[k],
+        n = opener.run.text.length >= 2 && run.text.length >= 2 ? 2 : 1;
     const inner = out.splice(opener.at + 1);
     work.steps += inner.length;
     opener.run.text = opener.run.text.slice(n);

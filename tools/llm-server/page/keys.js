@@ -26,10 +26,15 @@ export const SHORTCUTS = [
 
 /** How an event's keys are written in the table. */
 export function written(event) {
-    const key = event.key.startsWith('Arrow') ? 'Arrow ' + event.key.slice(5).toLowerCase()
-        : event.key.length === 1 ? event.key.toUpperCase() : event.key;
+    const key = event.key.startsWith('Arrow')
+        ? 'Arrow ' + event.key.slice(5).toLowerCase()
+        : event.key.length === 1
+          ? event.key.toUpperCase()
+          : event.key;
     const shift = event.shiftKey && (event.key.length > 1 || /[a-z]/i.test(event.key));
-    return [event.ctrlKey || event.metaKey ? 'Ctrl ' : '', event.altKey ? 'Alt ' : '', shift ? 'Shift ' : '', key].join('');
+    return [event.ctrlKey || event.metaKey ? 'Ctrl ' : '', event.altKey ? 'Alt ' : '', shift ? 'Shift ' : '', key].join(
+        '',
+    );
 }
 
 /** Listens; act(name) returns false if there was nothing to do. onMessage(): a message has the focus itself. */
@@ -38,7 +43,8 @@ export function listen(act, onMessage) {
         if (event.defaultPrevented || event.isComposing || document.querySelector('dialog[open]')) {
             return;
         }
-        const keys = written(event), typing = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName);
+        const keys = written(event),
+            typing = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName);
         const shortcut = SHORTCUTS.find((s) => s.name && s.keys === keys && (!s.message || onMessage()));
         if (shortcut && (shortcut.always || !typing) && act(shortcut.name) !== false) {
             event.preventDefault();

@@ -6,8 +6,11 @@ import { TokenView } from './tokens.js';
 import { promptText, seconds, speedText } from './answer.js';
 
 const WHO = { user: 'You', assistant: 'Assistant' };
-const FINISH = { length: 'The answer ended at the limit of tokens or of the context.', stopped: 'Stopped.',
-    '': 'This answer is not complete.' };
+const FINISH = {
+    length: 'The answer ended at the limit of tokens or of the context.',
+    stopped: 'Stopped.',
+    '': 'This answer is not complete.',
+};
 
 /** Markdown that grows with a text, and begins again when the text is another one. */
 class Text {
@@ -55,8 +58,11 @@ export class MessageView {
         this.note = el('div', { class: 'note' });
         this.speed = el('span', { class: 'speed' });
         this.actions = el('div', { class: 'actions', role: 'group', 'aria-label': 'Actions' });
-        this.element = el('article', { class: 'message ' + message.role, 'data-id': message.id, tabIndex: -1,
-            'aria-label': WHO[message.role] }, el('div', { class: 'who' }, WHO[message.role]));
+        this.element = el(
+            'article',
+            { class: 'message ' + message.role, 'data-id': message.id, tabIndex: -1, 'aria-label': WHO[message.role] },
+            el('div', { class: 'who' }, WHO[message.role]),
+        );
         if (this.assistant) {
             this.text = new Text(this.body);
             this.buildThoughts();
@@ -93,8 +99,11 @@ export class MessageView {
         if (message.reasoning) {
             this.thoughtsText.show(message.reasoning, running, grown);
             const thinking = running && !message.content;
-            this.thoughtsTitle.textContent = thinking ? 'Thinking…'
-                : message.stats?.thought > 0 ? `Thought for ${seconds(message.stats.thought)}` : 'Thoughts';
+            this.thoughtsTitle.textContent = thinking
+                ? 'Thinking…'
+                : message.stats?.thought > 0
+                  ? `Thought for ${seconds(message.stats.thought)}`
+                  : 'Thoughts';
         }
         this.element.classList.toggle('waiting', running && !message.content && !message.reasoning);
         this.speed.textContent = message.stats ? speedText(message.stats) : '';
@@ -105,14 +114,28 @@ export class MessageView {
     }
 
     showNote(running) {
-        const { message } = this, kids = [];
+        const { message } = this,
+            kids = [];
         for (const call of message.calls ?? []) {
-            kids.push(el('div', { class: 'call' }, 'The model calls ', el('code', {}, `${call.name}(${call.arguments})`),
-                ', which this page cannot do.'));
+            kids.push(
+                el(
+                    'div',
+                    { class: 'call' },
+                    'The model calls ',
+                    el('code', {}, `${call.name}(${call.arguments})`),
+                    ', which this page cannot do.',
+                ),
+            );
         }
         if (message.error) {
-            kids.push(el('div', { class: 'failed', role: 'alert' }, el('span', {}, message.error),
-                el('button', { type: 'button', onclick: () => this.act('retry', message, this) }, 'Try again')));
+            kids.push(
+                el(
+                    'div',
+                    { class: 'failed', role: 'alert' },
+                    el('span', {}, message.error),
+                    el('button', { type: 'button', onclick: () => this.act('retry', message, this) }, 'Try again'),
+                ),
+            );
         } else if (!running && this.assistant && FINISH[message.finish ?? '']) {
             kids.push(el('div', {}, FINISH[message.finish ?? '']));
         } else if (!running && this.assistant && !message.content && !message.calls?.length) {
@@ -155,12 +178,18 @@ export class MessageView {
     }
 
     branches({ siblings, index }) {
-        const previous = this.action('previous', 'left', 'Previous branch'), next = this.action('next', 'right', 'Next branch');
+        const previous = this.action('previous', 'left', 'Previous branch'),
+            next = this.action('next', 'right', 'Next branch');
         previous.disabled = index === 0;
         next.disabled = index === siblings.length - 1;
         const label = `Branch ${index + 1} of ${siblings.length}`;
-        return el('span', { class: 'branches', role: 'group', 'aria-label': label }, previous,
-            el('span', { class: 'count' }, `${index + 1}/${siblings.length}`), next);
+        return el(
+            'span',
+            { class: 'branches', role: 'group', 'aria-label': label },
+            previous,
+            el('span', { class: 'count' }, `${index + 1}/${siblings.length}`),
+            next,
+        );
     }
 
     /** Switches between the text and its tokens. */
@@ -184,7 +213,11 @@ export class MessageView {
         if (this.tokenView) {
             this.toggleTokens();
         }
-        const area = el('textarea', { value: this.message.content, 'aria-label': 'Edit the message', oninput: () => grow(area) });
+        const area = el('textarea', {
+            value: this.message.content,
+            'aria-label': 'Edit the message',
+            oninput: () => grow(area),
+        });
         const close = () => {
             this.editor.remove();
             this.editor = null;
@@ -199,9 +232,17 @@ export class MessageView {
             this.actions.querySelector('[data-do="edit"]')?.focus();
         };
         area.addEventListener('keydown', (event) => this.editKey(event, keep, cancel));
-        this.editor = el('div', { class: 'editor' }, area, el('div', { class: 'row' },
-            el('button', { type: 'button', class: 'filled', onclick: keep }, this.assistant ? 'Save' : 'Send'),
-            el('button', { type: 'button', onclick: cancel }, 'Cancel')));
+        this.editor = el(
+            'div',
+            { class: 'editor' },
+            area,
+            el(
+                'div',
+                { class: 'row' },
+                el('button', { type: 'button', class: 'filled', onclick: keep }, this.assistant ? 'Save' : 'Send'),
+                el('button', { type: 'button', onclick: cancel }, 'Cancel'),
+            ),
+        );
         this.element.classList.add('editing');
         this.body.after(this.editor);
         grow(area);

@@ -129,7 +129,8 @@ export class Markdown {
     }
 
     code(node) {
-        const code = this.el('code'), pre = this.el('pre', '', code);
+        const code = this.el('code'),
+            pre = this.el('pre', '', code);
         pre.setAttribute('tabindex', '0'); // scrolls by keyboard
         pre.setAttribute('role', 'region');
         pre.setAttribute('aria-label', (node.lang || 'plain') + ' code');
@@ -141,16 +142,21 @@ export class Markdown {
 
     /** A line of code is a block of its own, so that the browser need not lay out the lines above it again. */
     codePiece(node, parent) {
-        const state = parent.kids.at(-1)?.state ?? '', painted = highlight(node.text, parent.rules, state);
-        const last = painted.parts.at(-1), complete = last[1].endsWith('\n');
+        const state = parent.kids.at(-1)?.state ?? '',
+            painted = highlight(node.text, parent.rules, state);
+        const last = painted.parts.at(-1),
+            complete = last[1].endsWith('\n');
         last[1] = complete ? last[1].slice(0, -1) : last[1];
-        const parts = painted.parts.filter((p) => p[1]).map(([kind, text]) => (kind ? this.el('span', kind, text) : text));
+        const parts = painted.parts
+            .filter((p) => p[1])
+            .map(([kind, text]) => (kind ? this.el('span', kind, text) : text));
         const inside = complete && !parts.length ? [this.el('br')] : parts;
         return { node, element: this.el('span', complete ? 'line' : 'part', ...inside), state: painted.state };
     }
 
     table(node) {
-        const head = this.el('thead'), body = this.el('tbody');
+        const head = this.el('thead'),
+            body = this.el('tbody');
         const box = this.el('div', 'table', this.el('table', '', head, body));
         box.setAttribute('tabindex', '0');
         return { ...this.container(node, box), head, body };
@@ -158,8 +164,9 @@ export class Markdown {
 
     row(node, parent) {
         const first = parent.kids.length === 0;
-        const cells = node.cells.map((text, k) => this.el(first ? 'th' : 'td', parent.node.align[k] ?? '',
-            ...this.inline(parseInline(text), false)));
+        const cells = node.cells.map((text, k) =>
+            this.el(first ? 'th' : 'td', parent.node.align[k] ?? '', ...this.inline(parseInline(text), false)),
+        );
         return { node, element: this.el('tr', '', ...cells), place: first ? parent.head : parent.body };
     }
 
@@ -169,20 +176,20 @@ export class Markdown {
 
     inlineNode(n, inLink) {
         switch (n.type) {
-        case 'text':
-            return n.text;
-        case 'br':
-            return this.el('br');
-        case 'code':
-            return this.el('code', '', n.text);
-        case 'math':
-            return this.el('span', 'math', n.text);
-        case 'link':
-            return this.link(n.url, this.inline(n.nodes, true), inLink, n.title);
-        case 'image': // pictures are not fetched; the link to it is
-            return this.link(n.url, [n.text || 'image'], inLink, '');
-        default:
-            return this.el(n.type, '', ...this.inline(n.nodes, inLink));
+            case 'text':
+                return n.text;
+            case 'br':
+                return this.el('br');
+            case 'code':
+                return this.el('code', '', n.text);
+            case 'math':
+                return this.el('span', 'math', n.text);
+            case 'link':
+                return this.link(n.url, this.inline(n.nodes, true), inLink, n.title);
+            case 'image': // pictures are not fetched; the link to it is
+                return this.link(n.url, [n.text || 'image'], inLink, '');
+            default:
+                return this.el(n.type, '', ...this.inline(n.nodes, inLink));
         }
     }
 

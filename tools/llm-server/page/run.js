@@ -38,7 +38,10 @@ export class Run {
     }
 
     request() {
-        const body = { messages: requestMessages(this.talk, this.message.parent), ...requestFields(this.talk.settings.v) };
+        const body = {
+            messages: requestMessages(this.talk, this.message.parent),
+            ...requestFields(this.talk.settings.v),
+        };
         return this.model ? { model: this.model, ...body } : body;
     }
 

@@ -30,10 +30,19 @@ export class SettingsPanel {
 
     numberRow(field) {
         const id = 'set-' + field.name;
-        return el('div', { class: 'number' }, el('label', { htmlFor: id }, field.label),
-            el('input', { type: 'text', inputMode: field.whole ? 'numeric' : 'decimal', id, autocomplete: 'off',
-                'aria-describedby': id + '-help' }),
-            el('p', { class: 'help', id: id + '-help' }, field.help));
+        return el(
+            'div',
+            { class: 'number' },
+            el('label', { htmlFor: id }, field.label),
+            el('input', {
+                type: 'text',
+                inputMode: field.whole ? 'numeric' : 'decimal',
+                id,
+                autocomplete: 'off',
+                'aria-describedby': id + '-help',
+            }),
+            el('p', { class: 'help', id: id + '-help' }, field.help),
+        );
     }
 
     /** Fills the panel. */
@@ -77,7 +86,8 @@ export class SettingsPanel {
     }
 
     mark(field, error) {
-        const input = $('set-' + field.name), help = $(`set-${field.name}-help`);
+        const input = $('set-' + field.name),
+            help = $(`set-${field.name}-help`);
         input.toggleAttribute('aria-invalid', error !== null);
         help.textContent = error ?? field.help;
         help.classList.toggle('wrong', error !== null);
@@ -88,8 +98,11 @@ export class SettingsPanel {
         for (const field of NUMBERS) {
             $('set-' + field.name).placeholder = serverDefault(field, props) || 'default';
         }
-        const facts = [models.length ? models.join(', ') : null,
-            contextSize(props) ? `${contextSize(props).toLocaleString('en')} tokens of context` : null];
-        $('server-facts').textContent = failure ?? (facts.filter(Boolean).join(' · ') || 'The server says nothing about itself.');
+        const facts = [
+            models.length ? models.join(', ') : null,
+            contextSize(props) ? `${contextSize(props).toLocaleString('en')} tokens of context` : null,
+        ];
+        $('server-facts').textContent =
+            failure ?? (facts.filter(Boolean).join(' · ') || 'The server says nothing about itself.');
     }
 }

@@ -24,9 +24,11 @@ export class Sidebar {
     }
 
     async search() {
-        const query = $('search').value.trim(), number = ++this.searches;
+        const query = $('search').value.trim(),
+            number = ++this.searches;
         const found = query ? await this.store.search(query) : null;
-        if (number === this.searches) { // else a later search is on its way
+        if (number === this.searches) {
+            // else a later search is on its way
             this.found = found;
             this.show();
         }
@@ -46,7 +48,9 @@ export class Sidebar {
         $('no-talks').hidden = shown.length > 0;
         $('no-talks').textContent = this.found ? 'Nothing found.' : 'No conversations yet.';
         if (focused) {
-            $('talks').querySelector(`li[data-id="${focused}"] .${part.split(' ')[0]}`)?.focus();
+            $('talks')
+                .querySelector(`li[data-id="${focused}"] .${part.split(' ')[0]}`)
+                ?.focus();
         }
     }
 
@@ -55,17 +59,24 @@ export class Sidebar {
         if (id === this.current) {
             open.setAttribute('aria-current', 'page');
         }
-        const more = iconButton('more', `Actions for “${title}”`, { class: 'icon more', 'aria-haspopup': 'menu',
-            'aria-expanded': 'false', onclick: () => openMenu(more, [
-                { label: 'Rename', icon: 'edit', run: () => this.act('rename', id) },
-                { label: 'Export', icon: 'down', run: () => this.act('export', id) },
-                { label: 'Delete', icon: 'trash', run: () => this.act('delete', id) }]) });
+        const more = iconButton('more', `Actions for “${title}”`, {
+            class: 'icon more',
+            'aria-haspopup': 'menu',
+            'aria-expanded': 'false',
+            onclick: () =>
+                openMenu(more, [
+                    { label: 'Rename', icon: 'edit', run: () => this.act('rename', id) },
+                    { label: 'Export', icon: 'down', run: () => this.act('export', id) },
+                    { label: 'Delete', icon: 'trash', run: () => this.act('delete', id) },
+                ]),
+        });
         return el('li', { 'data-id': id }, open, more);
     }
 
     /** Arrow keys go through the list; F2 renames, Delete deletes. */
     key(event) {
-        const opens = [...$('talks').querySelectorAll('.open')], at = opens.indexOf(document.activeElement);
+        const opens = [...$('talks').querySelectorAll('.open')],
+            at = opens.indexOf(document.activeElement);
         const id = event.target.closest('li')?.dataset.id;
         if (event.key === 'ArrowDown') {
             opens[Math.min(at + 1, opens.length - 1)]?.focus();

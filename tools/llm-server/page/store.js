@@ -70,7 +70,8 @@ export class Store extends EventTarget {
 
     /** The ids of conversations that contain all words of `query`, whatever their case. */
     async search(query) {
-        const words = query.toLowerCase().split(/\s+/).filter(Boolean), found = new Set();
+        const words = query.toLowerCase().split(/\s+/).filter(Boolean),
+            found = new Set();
         await this.backend.each((talk) => {
             const texts = Object.values(talk.messages).map((m) => m.content ?? '');
             const text = [titleOf(talk), ...texts].join('\n').toLowerCase();

@@ -7,7 +7,15 @@ const CLASSES = 10; // p0 (unlikely) to p9
 /** A probability for people. */
 export function percent(logprob) {
     const p = Math.exp(logprob) * 100;
-    return p >= 99.95 ? '100 %' : p >= 10 ? p.toFixed(1) + ' %' : p >= 0.1 ? p.toFixed(2) + ' %' : p > 0 ? '< 0.1 %' : '0 %';
+    return p >= 99.95
+        ? '100 %'
+        : p >= 10
+          ? p.toFixed(1) + ' %'
+          : p >= 0.1
+            ? p.toFixed(2) + ' %'
+            : p > 0
+              ? '< 0.1 %'
+              : '0 %';
 }
 
 /** A token with white space made visible. */
@@ -19,9 +27,15 @@ export class TokenView {
     constructor() {
         this.tokens = [];
         this.selected = -1;
-        this.text = el('div', { class: 'token-text', role: 'listbox', 'aria-label': 'Tokens', tabIndex: 0,
+        this.text = el('div', {
+            class: 'token-text',
+            role: 'listbox',
+            'aria-label': 'Tokens',
+            tabIndex: 0,
             onclick: (event) => this.select([...this.text.children].indexOf(event.target.closest('.token'))),
-            onkeydown: (event) => this.key(event), onfocus: () => this.select(Math.max(0, this.selected)) });
+            onkeydown: (event) => this.key(event),
+            onfocus: () => this.select(Math.max(0, this.selected)),
+        });
         this.detail = el('div', { class: 'token-detail', 'aria-live': 'polite' });
         this.element = el('div', { class: 'tokens' }, this.text, this.detail);
     }
@@ -37,7 +51,11 @@ export class TokenView {
 
     span([text, logprob]) {
         const level = Math.max(0, Math.min(CLASSES - 1, Math.floor(Math.exp(logprob) * CLASSES)));
-        return el('span', { class: `token p${level}`, role: 'option', 'aria-selected': 'false', title: percent(logprob) }, text);
+        return el(
+            'span',
+            { class: `token p${level}`, role: 'option', 'aria-selected': 'false', title: percent(logprob) },
+            text,
+        );
     }
 
     select(k) {
@@ -52,8 +70,10 @@ export class TokenView {
         const [text, logprob, top] = this.tokens[k];
         const among = top.some((t) => t[0] === text) ? top : [[text, logprob], ...top];
         const rows = [...among].sort((a, b) => b[1] - a[1]).map((t) => row(t, t[0] === text));
-        this.detail.replaceChildren(el('p', {}, `Token ${k + 1} of ${this.tokens.length}`),
-            el('table', {}, el('tbody', {}, ...rows)));
+        this.detail.replaceChildren(
+            el('p', {}, `Token ${k + 1} of ${this.tokens.length}`),
+            el('table', {}, el('tbody', {}, ...rows)),
+        );
         this.detail.hidden = false;
     }
 
@@ -70,6 +90,11 @@ export class TokenView {
 
 function row([text, logprob], chosen) {
     const bar = el('meter', { min: 0, max: 1, value: Math.exp(logprob) });
-    return el('tr', { class: chosen ? 'chosen' : '' }, el('th', { scope: 'row' }, el('code', {}, visible(text))),
-        el('td', {}, percent(logprob)), el('td', {}, bar));
+    return el(
+        'tr',
+        { class: chosen ? 'chosen' : '' },
+        el('th', { scope: 'row' }, el('code', {}, visible(text))),
+        el('td', {}, percent(logprob)),
+        el('td', {}, bar),
+    );
 }

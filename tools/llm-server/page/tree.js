@@ -27,8 +27,15 @@ export function newId() {
 /** A new conversation, with settings {system, ..}. */
 export function newConversation(settings) {
     const at = tick();
-    return { version: 1, id: newId(), created: at, title: { v: '', at }, settings: { v: { ...settings }, at }, picks: {},
-        messages: {} };
+    return {
+        version: 1,
+        id: newId(),
+        created: at,
+        title: { v: '', at },
+        settings: { v: { ...settings }, at },
+        picks: {},
+        messages: {},
+    };
 }
 
 /** Adds a message below parent, shows its branch, and returns it. */
@@ -67,9 +74,11 @@ export function childrenOf(talk) {
 
 /** The path that is shown: [{message, siblings, index}], from the first message on. */
 export function path(talk) {
-    const children = childrenOf(talk), shown = [];
+    const children = childrenOf(talk),
+        shown = [];
     for (let at = ROOT; children.has(at);) {
-        const siblings = children.get(at), picked = siblings.findIndex((m) => m.id === talk.picks[at]?.v);
+        const siblings = children.get(at),
+            picked = siblings.findIndex((m) => m.id === talk.picks[at]?.v);
         const index = picked < 0 ? siblings.length - 1 : picked;
         shown.push({ message: siblings[index], siblings, index });
         at = siblings[index].id;
@@ -94,7 +103,9 @@ function pick(talk, message) {
 
 /** Deletes a message and all below it; returns the deleted ones, for restoreMessages(). */
 export function deleteMessage(talk, id) {
-    const children = childrenOf(talk), gone = [], todo = [talk.messages[id]];
+    const children = childrenOf(talk),
+        gone = [],
+        todo = [talk.messages[id]];
     while (todo.length) {
         const m = todo.pop();
         gone.push(m);
@@ -178,9 +189,12 @@ export function checkConversation(value) {
     const talk = value && typeof value === 'object' ? value : {};
     demand(talk.version === 1, 'a conversation has no "version": 1');
     demand(isId(talk.id), 'a conversation has no valid "id"');
-    demand(isField(talk.title, 'string') && isField(talk.settings, 'object'),
-        `conversation ${talk.id}: "title" or "settings" is missing`);
-    const messages = Object.create(null), picks = Object.create(null);
+    demand(
+        isField(talk.title, 'string') && isField(talk.settings, 'object'),
+        `conversation ${talk.id}: "title" or "settings" is missing`,
+    );
+    const messages = Object.create(null),
+        picks = Object.create(null);
     for (const m of Object.values(talk.messages ?? {})) {
         const checked = checkMessage(m, talk.id);
         messages[checked.id] = checked;
@@ -190,9 +204,15 @@ export function checkConversation(value) {
         demand(isId(id) && isField(pick, 'string'), `conversation ${talk.id}: a pick is malformed`);
         picks[id] = { v: pick.v, at: pick.at };
     }
-    return { version: 1, id: talk.id, created: Number.isFinite(talk.created) ? talk.created : Date.now(),
-        title: { v: talk.title.v, at: talk.title.at }, settings: { v: cleanSettings(talk.settings.v), at: talk.settings.at },
-        picks: { ...picks }, messages: { ...messages } };
+    return {
+        version: 1,
+        id: talk.id,
+        created: Number.isFinite(talk.created) ? talk.created : Date.now(),
+        title: { v: talk.title.v, at: talk.title.at },
+        settings: { v: cleanSettings(talk.settings.v), at: talk.settings.at },
+        picks: { ...picks },
+        messages: { ...messages },
+    };
 }
 
 function checkMessage(m, talk) {
@@ -235,13 +255,23 @@ function checkParents(messages, talk) {
 }
 
 function isToken(t) {
-    return Array.isArray(t) && typeof t[0] === 'string' && Number.isFinite(t[1]) && Array.isArray(t[2]) &&
-        t[2].every((u) => Array.isArray(u) && typeof u[0] === 'string' && Number.isFinite(u[1]));
+    return (
+        Array.isArray(t) &&
+        typeof t[0] === 'string' &&
+        Number.isFinite(t[1]) &&
+        Array.isArray(t[2]) &&
+        t[2].every((u) => Array.isArray(u) && typeof u[0] === 'string' && Number.isFinite(u[1]))
+    );
 }
 
 function isField(field, type) {
-    return field !== null && typeof field === 'object' && typeof field.v === type && field.v !== null &&
-        Number.isFinite(field.at);
+    return (
+        field !== null &&
+        typeof field === 'object' &&
+        typeof field.v === type &&
+        field.v !== null &&
+        Number.isFinite(field.at)
+    );
 }
 
 function isId(id) {

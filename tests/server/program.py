@@ -1,0 +1,288 @@
+#!/usr/bin/env python3
+"""The program llm-server on its built-in model: options, errors, keys, admin endpoints, signals. program.py LLM-SERVER CASE."""
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+from http_layer import PATIENCE, check, read_reply, request
+from running import Server
+
+BINARY = sys.argv[1]
+SMALL = ["-c", "512", "-np", "2", "-t", "1"]
+CHAT = {"messages": [{"role": "user", "content": "Hello!"}], "max_tokens": 8, "temperature": 0}
+
+
+def run(*options, stdin=""):
+    return subprocess.run([BINARY, *options], capture_output=True, text=True, input=stdin, timeout=PATIENCE)
+
+
+def fails(code, words, *options):
+    r = run(*options)
+    lines = r.stderr.strip().splitlines()
+    check(r.returncode == code and words in r.stderr and len(lines) == 1 and not r.stdout, f"{options}: {r}")
+
+
+def read(server, path, status=200, **more):
+    got, headers, body = server.get(path, **more)
+    check(got == status, f"{path}: {got} {body[:300]}")
+    return json.loads(body)
+
+
+def post(server, path, body, status=200, **more):
+    got, headers, text = server.post(path, body, **more)
+    check(got == status, f"{path} {body}: {got} {text[:300]}")
+    return json.loads(text)
+
+
+# --- cases -----------------------------------------------------------------------------------------
+
+
+def options():
+    """Wrong options, and those of other servers: one line, exit code 1 or 2."""
+    r = run("--help")
+    check(r.returncode == 0 and "--api-key" in r.stdout and max(map(len, r.stdout.splitlines())) <= 80, "--help")
+    fails(2, "unknown flag '--prot'; did you mean '--port'?", "--prot", "1")
+    fails(2, "out of range", "--port", "65536")
+    fails(2, "--cors", "--cors", "example.org")
+    fails(2, "--cors", "--cors", "https://example.org/page")
+    fails(2, "exclude each other", "--no-repack", "--repack-cache")
+    fails(2, "exclude each other", "--chat-template", "chatml", "--chat-template-file", "/dev/null")
+    fails(2, "needs --lookup or --draft", "--draft-max", "3")
+    fails(2, "reverse proxy", "--ssl-key-file", "x")
+    fails(2, "downloaded", "-hf", "a/b")
+    fails(2, "always computed together", "-cb")
+    fails(2, "builtin:stories", "-m", "builtin:none")
+    fails(2, "not in the vocabulary", "-l", "99999999+1", "--port", "0")
+    fails(1, "No such file", "-m", "/no/such.gguf")
+    fails(1, "No such file", "--api-key-file", "/no/such")
+    fails(1, "not known", "--host", "no.such.host.invalid")
+    fails(1, "no address of this machine", "--host", "192.0.2.1", "--port", "0")
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        s.listen()
+        fails(1, "is in use by another program; --port", "--port", str(s.getsockname()[1]))
+    with tempfile.TemporaryDirectory() as folder:
+        bad = folder + "/bad.gguf"
+        with open(bad, "wb") as f:
+            f.write(b"no model")
+        fails(1, "bad.gguf", "-m", bad, "--port", "0")
+        empty = folder + "/keys"
+        with open(empty, "w") as f:
+            f.write("\n# a comment\n  \n")
+        fails(2, "no key", "--api-key-file", empty)
+        fails(1, "--log-file", "--log-file", folder + "/none/log", "--port", "0")
+
+
+def admin():
+    """What the server says of itself."""
+    with Server([BINARY, *SMALL, "--alias", "my/model"]) as s:
+        check(any(re.search(r"http://127\.0\.0\.1:\d+  model my/model, 2 at once, 512 tokens shared", x) for x in s.lines), s.lines)
+        check(read(s, "/health") == {"status": "ok"} == read(s, "/v1/health"), "health")
+        props = read(s, "/props")
+        check(props["total_slots"] == 2 and props["model_alias"] == "my/model" and props["default_generation_settings"]["n_ctx"] == 512, props)
+        check("<|user|>" in props["chat_template"] or props["chat_template"], "template")
+        check(props["bos_token"] == "<s>" and props["modalities"] == {"vision": False, "audio": False}, props)
+        check(abs(props["default_generation_settings"]["params"]["temperature"] - 0.8) < 1e-6, props)
+        models = read(s, "/v1/models")
+        check(models == read(s, "/models") and models["object"] == "list" and models["data"][0]["id"] == "my/model", models)
+        check(models["data"][0]["meta"]["n_ctx_train"] == 2048, models)
+        check(read(s, "/v1/models/my/model") == models["data"][0], "a model by its name")
+        check("this server has my/model" in read(s, "/v1/models/other", 404)["error"]["message"], "another model")
+        check(read(s, "/api/version").keys() == {"version"}, "version")
+        tags = read(s, "/api/tags")["models"][0]
+        check(tags["name"] == "my/model" and tags["details"]["format"] == "gguf" and tags["size"] > 1e6, tags)
+        check(read(s, "/api/ps")["models"][0]["context_length"] == 512, "ps")
+        show = post(s, "/api/show", {"model": "my/model"})
+        check(show["model_info"]["general.architecture"] == "llama" and "completion" in show["capabilities"], show.keys())
+        check(show["model_info"]["tokenizer.ggml.tokens"] is None, "lists are left out")
+        post(s, "/v1/chat/completions", CHAT)
+        slots = read(s, "/slots")
+        check(len(slots) >= 2 and not any(x["is_processing"] for x in slots), slots)
+        check(any(x["use"] == "kept" and x["n_past"] > 0 for x in slots), slots)
+        text = s.get("/metrics")[2].decode()
+        values = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
+        check(float(values["llamacpp:tokens_predicted_total"]) == 8 and float(values["llamacpp:prompt_tokens_total"]) > 0, values)
+        check(values["llm_time_to_first_token_seconds_count"] == "1" == values['llm_time_to_first_token_seconds_bucket{le="+Inf"}'], values)
+        check(float(values["llm_requests_total"]) > 10 and float(values["llm_request_errors_total"]) == 0, values)
+        names = [line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")]
+        check(len(set(names)) == len(names) and all(re.fullmatch(r"llm_\w+|llamacpp:\w+", x) for x in names), names)
+        check(s.request("HEAD", "/health")[0] == 200, "HEAD")
+        check(s.stop() == 0, "exit code after SIGTERM")
+
+
+def text():
+    """/tokenize, /detokenize and /apply-template agree with each other."""
+    with Server([BINARY, *SMALL]) as s:
+        for content in ("Hello, world", "", "caf\u00e9 \U0001f600 <s>", "a\u0000b"):
+            ids = post(s, "/tokenize", {"content": content})["tokens"]
+            back = post(s, "/detokenize", {"tokens": ids})["content"]
+            check(back.lstrip(" ") == content.lstrip(" "), f"{content!r}: {ids} {back!r}")
+            pieces = post(s, "/tokenize", {"content": content, "with_pieces": True})["tokens"]
+            check([p["id"] for p in pieces] == ids, pieces)
+            data = b"".join(p["piece"].encode() if isinstance(p["piece"], str) else bytes(p["piece"]) for p in pieces)
+            check(data.decode().lstrip(" ") == content.lstrip(" "), pieces)
+        check(post(s, "/tokenize", {"content": "a", "add_special": True})["tokens"][0] == 1, "bos")
+        check(len(post(s, "/tokenize", {"content": "<s>", "parse_special": False})["tokens"]) > 1, "parse_special")
+        check(post(s, "/tokenize", {"content": [5, "Hi", 7]})["tokens"][0] == 5, "a mixed list")
+        prompt = post(s, "/apply-template", {"messages": CHAT["messages"]})["prompt"]
+        check("Hello!" in prompt and prompt.endswith("<|assistant|>"), prompt)
+        for path, body, words in (("/tokenize", {}, "content"), ("/tokenize", {"content": 1}, "content"), ("/tokenize", {"content": [-1]}, "element 0"),
+                                  ("/tokenize", {"content": "a", "ad_special": True}, "add_special"), ("/detokenize", {"tokens": [99999]}, "element 0"),
+                                  ("/detokenize", {"tokens": ["a"]}, "element 0"), ("/apply-template", {}, "messages"), ("/tokenize", [], "object")):
+            check(words in post(s, path, body, 400)["error"]["message"], f"{path} {body}")
+
+
+def errors():
+    """Paths, methods, media types, bodies that are wrong: a status and one sentence, in the form of the path's API."""
+    with Server([BINARY, *SMALL]) as s:
+        check("did you mean /v1/chat/completions" in post(s, "/v1/chat/completion", {}, 404)["error"]["message"], "near")
+        check(isinstance(post(s, "/api/chatt", {}, 404)["error"], str), "Ollama's form")
+        check(post(s, "/v1/messages", {}, 400)["type"] == "error", "Anthropic's form")
+        status, headers, _ = s.get("/v1/chat/completions")
+        check(status == 405 and headers["Allow"] == "POST", "405")
+        status, headers, _ = s.post("/v1/models", {})
+        check(status == 405 and headers["Allow"] == "GET, HEAD", "405 of GET")
+        status, _, body = s.post("/v1/chat/completions", CHAT, headers={"Content-Type": "text/plain"})
+        check(status == 415 and b"application/json" in body, "415")
+        check(s.post("/v1/chat/completions", CHAT, headers={"Content-Type": "application/json; charset=utf-8"})[0] == 200, "charset")
+        for body in (b"", b"{", b"[]", b"nul", b'{"a": 1,}', b"\xff\xfe", b'{"messages": "\xff"}', b"[" * 100000, b'{"a":' * 70 + b"1" + b"}" * 70):
+            status, _, answer = s.request("POST", "/v1/chat/completions", body)
+            check(status == 400 and json.loads(answer)["error"]["message"], f"{body[:20]}: {status} {answer[:100]}")
+        check(s.post("/v1/chat/completions", CHAT, headers={"Origin": "https://evil.example"})[0] == 403, "another site")
+        check(json.loads(s.post("/v1/chat/completions", CHAT, headers={"Host": "evil.example"})[2])["error"], "another name")
+        status, _, answer = s.request("POST", "/v1/chat/completions", b" " * (17 << 20))
+        check(status == 413 and b"--max-body" in answer, f"413: {status} {answer[:200]}")
+        status, headers, page = s.get("/")
+        check(status == 200 and b"<html" in page and "script-src 'self'" in headers["Content-Security-Policy"], "the page")
+        check(s.get("/", headers={"If-None-Match": headers["ETag"]})[0] == 304, "the page has not changed")
+        for path in ("/../etc/passwd", "/%2e%2e/etc/passwd", "/page.js/..", "//"):
+            check(s.get(path)[0] in (404, 200) and b"root:" not in s.get(path)[2], path)
+    with Server([BINARY, *SMALL, "--no-webui"]) as s:
+        check(s.get("/")[0] == 404, "no page")
+
+
+def keys():
+    """--api-key and --api-key-file."""
+    with tempfile.NamedTemporaryFile("w", suffix=".keys") as f:
+        f.write("# keys\n  one  \r\n\ntwo two\n")
+        f.flush()
+        with Server([BINARY, *SMALL, "--api-key", "three", "--api-key-file", f.name]) as s:
+            for header in ({}, {"Authorization": "Bearer"}, {"Authorization": "Bearer "}, {"Authorization": "Bearer on"}, {"Authorization": "Bearer onee"},
+                           {"Authorization": "Basic one"}, {"x-api-key": "four"}, {"Authorization": "Bearer # keys"}):
+                status, headers, body = s.post("/v1/chat/completions", CHAT, headers=header)
+                check(status == 401 and headers["WWW-Authenticate"] == "Bearer" and json.loads(body)["error"], f"{header}: {status}")
+                check(s.get("/props", headers=header)[0] == 401 and s.get("/nothing", headers=header)[0] == 401, f"{header}")
+            for header in ({"Authorization": "Bearer one"}, {"authorization": "bearer two two"}, {"x-api-key": "three"}):
+                check(s.post("/v1/chat/completions", CHAT, headers=header)[0] == 200, f"{header}")
+            check(s.get("/health")[0] == 200 and s.get("/")[0] == 200, "what needs no key")
+            check(not any("one" in line or "three" in line for line in s.lines), "keys are not printed")
+
+
+def loading():
+    """While the model is loaded, the server answers that it is. A pipe that gives no model yet is such a time."""
+    with tempfile.TemporaryDirectory() as folder:
+        log = folder + "/log"
+        with Server([BINARY, *SMALL, "--log-file", log]) as s:
+            for _ in range(3):
+                s.get("/health")
+        with open(log) as f:
+            lines = f.read().splitlines()
+        check(len(lines) >= 4 and all(re.search(r"Z 127\.0\.0\.1 GET /health (200|503) \d+ bytes", x) for x in lines), lines)
+    # started and stopped at once, at every moment of loading
+    for i in range(12):
+        p = subprocess.Popen([BINARY, *SMALL, "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        time.sleep(0.004 * i)
+        p.send_signal(signal.SIGTERM)
+        out, err = p.communicate(timeout=PATIENCE)
+        check(p.returncode in (0, -signal.SIGTERM) and (p.returncode == 0 or i < 4), f"{i}: {p.returncode} {err}")
+
+
+def stream(s, body):
+    c = socket.create_connection(("127.0.0.1", s.port))
+    c.settimeout(PATIENCE)
+    c.sendall(request("POST", "/v1/chat/completions", json.dumps(dict(body, stream=True)).encode(), ["Content-Type: application/json"]))
+    return c, c.makefile("rb")
+
+
+def signals():
+    """SIGTERM: short answers are completed, long ones end with an error event; exit code 0. Twice: at once."""
+    long = dict(CHAT, max_tokens=100000, ignore_eos=True)
+    with Server([BINARY, "-c", "100000", "-np", "2", "-t", "1", "--grace", "60"]) as s:
+        c, f = stream(s, dict(CHAT, max_tokens=200, ignore_eos=True))
+        check(f.readline().startswith(b"HTTP/1.1 200"), "begun")
+        s.process.send_signal(signal.SIGTERM)
+        rest = f.read()
+        check(b"[DONE]" in rest and b'"finish_reason":"length"' in rest, rest[-300:])
+        check(s.process.wait(PATIENCE) == 0, "exit code")
+    for number in (signal.SIGTERM, signal.SIGINT):
+        with Server([BINARY, "-c", "100000", "-np", "2", "-t", "1", "--grace", "0"]) as s:
+            c, f = stream(s, long)
+            check(f.readline().startswith(b"HTTP/1.1 200"), "begun")
+            s.process.send_signal(number)
+            rest = f.read()
+            check(b'"error"' in rest and b"[DONE]" not in rest, rest[-300:])
+            check(rest.endswith(b"0\r\n\r\n"), "the stream is ended properly")
+            check(s.process.wait(PATIENCE) == 0, "exit code")
+    with Server([BINARY, "-c", "100000", "-np", "2", "-t", "1", "--grace", "1000"]) as s:
+        c, f = stream(s, long)
+        check(f.readline().startswith(b"HTTP/1.1 200"), "begun")
+        s.process.send_signal(signal.SIGTERM)
+        try:
+            while True:  # until new connections are refused
+                socket.create_connection(("127.0.0.1", s.port)).close()
+                time.sleep(0.01)
+        except OSError:
+            pass
+        check(s.process.poll() is None, "the answer has its time")
+        s.process.send_signal(signal.SIGTERM)
+        check(s.process.wait(PATIENCE) == -signal.SIGTERM, "the second signal")
+
+
+def unix():
+    """Over a Unix socket, and behind one connection many requests."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = folder + "/llm"
+        p = subprocess.Popen([BINARY, *SMALL, "--host", path], stderr=subprocess.PIPE, text=True)
+        check(f"unix:{path}" in p.stderr.readline(), "the start line")
+        with socket.socket(socket.AF_UNIX) as c:
+            c.settimeout(PATIENCE)
+            c.connect(path)
+            f = c.makefile("rb")
+            answers = set()
+            for _ in range(5):
+                c.sendall(request("POST", "/v1/chat/completions", json.dumps(CHAT).encode(), ["Content-Type: application/json"]))
+                status, _, body = read_reply(f)
+                answers.add(json.loads(body)["choices"][0]["message"]["content"])
+                check(status == 200, body)
+            check(len(answers) == 1, answers)
+        p.send_signal(signal.SIGTERM)
+        check(p.wait(PATIENCE) == 0 and not os.path.exists(path), "removed")
+        p.stderr.close()
+
+
+def leaks():
+    """Descriptors and memory after many requests of all kinds."""
+    with Server([BINARY, *SMALL]) as s:
+        def round_of_requests():
+            for path in ("/health", "/props", "/slots", "/metrics", "/v1/models", "/api/tags", "/nothing", "/"):
+                s.get(path)
+            for path, body in (("/v1/chat/completions", CHAT), ("/tokenize", {"content": "Hello"}), ("/detokenize", {"tokens": [5]}),
+                               ("/apply-template", CHAT), ("/api/show", {}), ("/v1/chat/completions", {"x": 1}), ("/completion", {"prompt": "a", "n_predict": 2})):
+                s.post(path, body)
+        for _ in range(20):
+            round_of_requests()
+        files, memory = s.files(), s.memory()
+        for _ in range(100):
+            round_of_requests()
+        check(s.files() <= files, f"{s.files()} descriptors, {files} before")
+        check(s.memory() < memory + (8 << 20), f"{s.memory()} bytes, {memory} before")
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[2]]()
