@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 
+#include "answer_impl.h"
 #include "api_pieces.h"
 #include "api_shape.h"
 #include "ggl/show.h"
@@ -163,23 +164,19 @@ void admin_detokenize(server *s, const http_request *q, http_reply *r) {
 
 static ggl_status apply(server *s, ask *a, const http_request *q, const char **param,
                         llm_json_out *out, ggl_error *err) {
-    static const char asks[] = "{\"add_generation_prompt\": true}";
-    char *text = NULL;
-    size_t n = 0;
+    job_prompt prompt = {0};
     ggl_status st = llm_json_parse(&a->doc, q->body.s, q->body.n, "request", err);
     if (st == GGL_OK)
         st = api_openai_chat.read(a, server_get_facts(s), param, err);
-    if (st == GGL_OK && !server_chat(s))
-        st = ggl_fail(err, GGL_UNSUPPORTED, "the model has no chat template");
-    const ggl_str vars[] = {a->talk, {asks, sizeof asks - 1}};
     if (st == GGL_OK)
-        st = llm_chat_prompt(server_chat(s), vars, a->continues ? 1 : 2, NULL, &text, &n, err);
+        st = answer_chat_prompt(s, a, &prompt, param, err);
     if (st == GGL_OK) {
         llm_json_put_text(out, "{\"prompt\": ");
-        llm_json_put_string(out, (ggl_str){text, n});
+        llm_json_put_string(out, prompt.text);
         llm_json_put_text(out, "}");
     }
-    ggl_free(text);
+    llm_tokens_fini(&prompt.ids);
+    ggl_free(prompt.owned);
     return st;
 }
 

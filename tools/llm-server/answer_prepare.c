@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "answer_impl.h"
+#include "answer_talk.h"
 
 /* --- random numbers ----------------------------------------------------------------------------- */
 
@@ -114,7 +115,13 @@ ggl_status answer_chat_prompt(server *s, const ask *a, job_prompt *p, const char
         vars[n++] = (ggl_str){asks, sizeof asks - 1};
     if (a->tool_choice == ASK_TOOLS_NONE)
         vars[n++] = (ggl_str){no_tools, sizeof no_tools - 1};
-    ggl_status st = llm_chat_prompt(chat, vars, n, NULL, &p->owned, &p->text.n, err);
+    llm_json_out fitted;
+    ggl_status st = answer_fit_talk(chat, a->talk, &fitted, err);
+    if (fitted.n > 0)
+        vars[0] = (ggl_str){fitted.s, fitted.n};
+    if (st == GGL_OK)
+        st = llm_chat_prompt(chat, vars, n, NULL, &p->owned, &p->text.n, err);
+    ggl_free(fitted.s);
     p->text.s = p->owned;
     if (st == GGL_OK && a->continues)
         st = cut_after_last(p, a->talk, err);
