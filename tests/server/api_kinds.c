@@ -2,6 +2,7 @@
  * sentence. */
 #include "alloc_fail.h"
 #include "dialect_test.h"
+#include "llm-server/api_shape.h"
 #include "seed.h"
 
 #define HI "\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}]"
@@ -119,6 +120,16 @@ TEST(every_field_with_every_kind) {
         for (const field *f = apis[i].d->fields; f->name; f++)
             for (int k = 0; k < N_VALUES; k++)
                 check_value(&apis[i], f, values[k]);
+}
+
+/* A struct need not have room for what has no effect. */
+TEST(shapes_without_members) {
+    static const shape_row rows[] = {
+        {"verbose", SHAPE_IGNORED, 0, NULL}, {"images", SHAPE_REFUSED, 0, "send none"}, {0}};
+    static const char text[] = "{\"verbose\": 3, \"images\": []}";
+    char *nothing = malloc(1);
+    CHECK_OK(read_shape(nothing, 1, parsed(text, sizeof text - 1), rows, &err), &err);
+    free(nothing);
 }
 
 /* Requests with bytes changed, removed and doubled. */

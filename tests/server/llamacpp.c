@@ -1,4 +1,6 @@
 /* llama.cpp's /completion and /infill: requests and answers. */
+#include "unit/tokenizer_file.h" /* first: names of the next would be shadowed */
+
 #include "dialect_test.h"
 #include "seed.h"
 
@@ -65,6 +67,48 @@ TEST(reads_prompts) {
     CHECK(refuses(INFILL, "{\"input_prefix\": \"a\", \"input_suffix\": \"b\"}",
                   "cannot fill in the middle"));
     forget_tokenizer();
+}
+
+/* A vocabulary of letters and these marks; its ids: 3 for "a", and so on, then the marks. */
+static void use_letters(const char *const marks[3]) {
+    static const char *const letters[] = {"<unk>", "<s>", "</s>", "a", "b", "c", "\xe2\x96\x81"};
+    ggl_str piece[10];
+    float score[10] = {0};
+    int32_t type[10] = {2, 3, 3, 1, 1, 1, 1, 3, 3, 3};
+    for (int i = 0; i < 10; i++)
+        piece[i] = str(i < 7 ? letters[i] : marks[i - 7]);
+    ggl_gguf_writer *w = ggl_gguf_writer_new();
+    llm_tokenizer *t = NULL;
+    ggl_gguf_put_string(w, "tokenizer.ggml.model", "llama", 5);
+    ggl_gguf_put_strings(w, "tokenizer.ggml.tokens", piece, 10);
+    ggl_gguf_put(w, "tokenizer.ggml.scores", GGL_GGUF_F32, true, score, 10);
+    ggl_gguf_put(w, "tokenizer.ggml.token_type", GGL_GGUF_I32, true, type, 10);
+    put_u32(w, "tokenizer.ggml.bos_token_id", 1);
+    put_bool(w, "tokenizer.ggml.add_bos_token", true);
+    put_bool(w, "tokenizer.ggml.add_space_prefix", false);
+    CHECK_OK(from_writer(&t, w, &err), &err);
+    facts.tokenizer = t;
+}
+
+TEST(fills_in_the_middle) {
+    static const char *const marks[][3] = {
+        {"<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"},
+        {"<fim_prefix>", "<fim_suffix>", "<fim_middle>"},
+        {"\xe2\x96\x81<PRE>", "\xe2\x96\x81<SUF>", "\xe2\x96\x81<MID>"}};
+    static const int32_t want[] = {1, 7, 3, 4, 8, 5, 9, 4}, shorter[] = {1, 7, 3, 8, 5, 9};
+    for (int i = 0; i < 3; i++) {
+        use_letters(marks[i]);
+        const ask *a = request(INFILL, "{\"input_prefix\": \"ab\", \"input_suffix\": \"c\", "
+                                       "\"prompt\": \"b\", \"input_extra\": []}");
+        REQUIRE_OK(status, &err);
+        CHECK_INT(a->prompt[0].n, 8);
+        CHECK(a->n_prompts == 1 && memcmp(a->prompt[0].id, want, sizeof want) == 0);
+        a = request(&api_ollama_generate, "{\"prompt\": \"a\", \"suffix\": \"c\"}");
+        REQUIRE_OK(status, &err);
+        CHECK(a->kind == ASK_TEXT && a->prompt[0].n == 6 &&
+              memcmp(a->prompt[0].id, shorter, sizeof shorter) == 0);
+        forget_tokenizer();
+    }
 }
 
 TEST(refuses_what_it_does_not_do) {

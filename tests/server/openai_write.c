@@ -578,8 +578,8 @@ static void check_response(made *m, const dialect *d) {
 TEST(responses) {
     static const char *const requests[] = {
         "", ", \"include\": [\"message.output_text.logprobs\"], \"top_logprobs\": 2",
-        ", \"instructions\": \"x\", \"metadata\": {\"a\": \"b\"}, \"tools\": [{\"type\": "
-        "\"function\", \"name\": \"f\"}]"};
+        (", \"instructions\": \"x\", \"metadata\": {\"a\": \"b\"}, \"tools\": [{\"type\": "
+         "\"function\", \"name\": \"f\"}]")};
     state = sample_seed();
     for (int i = 0; i < 300; i++) {
         char text[300];

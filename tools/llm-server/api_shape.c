@@ -89,8 +89,10 @@ ggl_status read_shape(void *out, size_t size, const json_value *v, const shape_r
     }
     for (const shape_row *r = table; r->name; r++) {
         const json_value *given;
+        if (!(r->kinds & SHAPE_REQUIRED))
+            continue;
         memcpy(&given, (char *)out + r->at, sizeof given);
-        if (r->kinds & SHAPE_REQUIRED && !given)
+        if (!given)
             return ggl_fail(err, GGL_USAGE, "\"%s\" is missing", r->name);
     }
     return GGL_OK;

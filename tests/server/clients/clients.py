@@ -55,8 +55,10 @@ def main():
         for name in names:
             if subprocess.run(["node", "--test", "--test-reporter=spec", f"{name}.mjs"], cwd=folder, env=env).returncode:
                 failed.append(name)
-        if server.process.poll() is not None:
-            failed.append("the server, which has ended")
+        code = server.stop() if server.process.poll() is None else server.process.returncode
+        if code != 0: # it has crashed, or a sanitizer has found something
+            failed.append(f"the server (exit code {code})")
+            print("".join(server.lines)[-8000:])
     print("failed: " + ", ".join(failed) if failed else "ok")
     return 1 if failed else 0
 
