@@ -189,7 +189,7 @@ def refusals():
             (2, "is not a list of requests per second", (url, "--rate", "1,,2")), (2, "--rate: '0'", (url, "--rate", "0")),
             (2, "-c: '0'", (url, "-c", "0")), (2, "-n: 'x'", (url, "-n", "x")), (2, "is not NAME=JSON", (url, "--field", "top_k")),
             (2, "not JSON", (url, "--field", "user=me")), (2, "set by llm-bench itself", (url, "--field", "stream=false")),
-            (2, "need --vs", (url, "--vs-model", "m")), (2, "--plot", (url, "--plot", "")),
+            (2, "too long", (url, "--model", 300 * "m")), (2, "need --vs", (url, "--vs-model", "m")), (2, "--plot", (url, "--plot", "")),
             (1, "onnect", ("http://127.0.0.1:9",)), (1, "wrong key (--api-key)", (mock.url("key"),)),
             (1, "/v1/models: HTTP 404: no such path", (mock.url("nomodels"),)), (1, "lists no model", (mock.url("emptylist"),)),
             (1, "/v1/models:1:", (mock.url("oddlist"),)), (1, "unknown field ignore_eos; see --no-ignore-eos", (mock.url("noeos"),)),

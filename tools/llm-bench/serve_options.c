@@ -69,10 +69,14 @@ static int check(serve_options *o, const arg_list *alone, bool clients_given) {
                                    : "a server's URL is needed, such as http://127.0.0.1:8080");
     o->url[0] = alone->s[0];
     o->n_servers = o->url[1] ? 2 : 1;
-    for (size_t i = 0; i < o->n_servers; i++)
+    for (size_t i = 0; i < o->n_servers; i++) {
         if (!is_url(o->url[i]) || strlen(o->url[i]) > 1000)
             return tool_error(TOOL, 2, "'%s' is no URL that begins with http:// or https://",
                               o->url[i]);
+        if (o->model[i] && strlen(o->model[i]) >= sizeof((serve_server *)0)->model)
+            return tool_error(TOOL, 2, "the model's name is too long: %zu bytes",
+                              strlen(o->model[i]));
+    }
     if (!o->url[1] && (o->key[1] || o->model[1]))
         return tool_error(TOOL, 2, "--vs-api-key and --vs-model need --vs");
     if (o->n_rates > 0 && clients_given)
