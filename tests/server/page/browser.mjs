@@ -303,11 +303,19 @@ only('edit and branch', async () => {
 only('delete and undo', async () => {
     const tab = await openPage();
     await say(tab, 'one');
+    await tab.until(
+        () => document.querySelector('#talks [aria-current]') && (document.querySelector('#talks .open').kept = true),
+    );
     await say(tab, 'two', 2);
     await tab.click('.user [data-do="delete"]', 1);
     await tab.until(() => document.querySelectorAll('.message').length === 2);
     await tab.click('.notice button');
     await tab.until(() => document.querySelectorAll('.message').length === 4);
+    assert.equal(
+        await tab.eval(() => document.querySelector('#talks .open').kept),
+        true,
+        'the list is not drawn again',
+    );
     await tab.click('#talks .more');
     await tab.press('ArrowDown', 'ArrowDown', 'Enter');
     await tab.until(() => document.querySelectorAll('#talks li').length === 0);
