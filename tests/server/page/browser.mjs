@@ -62,6 +62,22 @@ async function say(tab, text, answers = 1) {
     await tab.until(FINISHED, answers);
 }
 
+/** Waits until the end of an answer is stored, which is a moment after it is shown; a reload before loses it. */
+function stored(tab) {
+    return tab.until(
+        () =>
+            new Promise((resolve) => {
+                const open = indexedDB.open('llm-server');
+                open.onsuccess = () => {
+                    const all = open.result.transaction('conversations').objectStore('conversations').getAll();
+                    all.onsuccess = () =>
+                        resolve(all.result.some((talk) => Object.values(talk.messages).some((m) => m.finish)));
+                    open.result.close();
+                };
+            }),
+    );
+}
+
 async function shot(tab, name) {
     if (SHOTS) {
         await tab.screenshot(join(SHOTS, name + '.png'));
@@ -83,6 +99,7 @@ test('any server: a question is answered, with its speed, and both survive a rel
     const answer = await tab.text('.assistant .body');
     assert.ok(answer.length > 0);
     assert.equal(await tab.text('.user .body'), 'Tell me a story');
+    await stored(tab);
     await tab.reload();
     await tab.until(FINISHED, 1);
     assert.equal(await tab.text('.assistant .body'), answer);
@@ -119,9 +136,9 @@ test('any server: tokens and their probabilities', async () => {
 test('any server: stop, answer again, branches', async () => {
     const tab = await openPage();
     await tab.click('#text');
-    await tab.type('endless');
+    await tab.type(REAL ? 'Tell me a long story.' : 'endless');
     await tab.press('Enter');
-    await tab.until(() => document.querySelector('.assistant .body').innerText.length > 20);
+    await tab.until(() => document.querySelector('.assistant .body').innerText.length > 5);
     await tab.press('Escape');
     await tab.until(FINISHED, 1);
     if (!REAL) {
@@ -147,6 +164,38 @@ test('any server: stop, answer again, branches', async () => {
     assert.equal(await tab.eval(() => document.activeElement.dataset.do ?? document.activeElement.tagName), 'ARTICLE');
     await tab.press('ArrowRight');
     await tab.until(() => document.querySelector('.count').textContent === '2/2');
+    await checkClean(tab);
+});
+
+test('any server: every setting is accepted, and the same seed gives the same answer', async () => {
+    const tab = await openPage();
+    await tab.press('Control+,');
+    const typed = {
+        temperature: '0.9',
+        top_p: '0.9',
+        top_k: '30',
+        min_p: '0.01',
+        repeat_penalty: '1.1',
+        presence_penalty: '0.1',
+    };
+    for (const [name, value] of Object.entries({ ...typed, frequency_penalty: '0.1', max_tokens: '12', seed: '42' })) {
+        await tab.click('#set-' + name);
+        await tab.type(value);
+    }
+    await tab.click('#system');
+    await tab.type('You tell stories.');
+    await tab.click('#stops');
+    await tab.type('ZZZ');
+    await tab.click('#probabilities');
+    await tab.click('#close-settings');
+    await say(tab, 'Tell me a story');
+    assert.equal(await tab.count('.failed'), 0);
+    const answer = await tab.text('.assistant .body');
+    await tab.click('[data-do="regenerate"]');
+    await tab.until(
+        () => document.querySelector('.count')?.textContent === '2/2' && document.querySelector('#stop').hidden,
+    );
+    assert.equal(await tab.text('.assistant .body'), answer);
     await checkClean(tab);
 });
 
@@ -237,6 +286,7 @@ only('Markdown is shown as elements, code is copied, and scripts are text', asyn
     await tab.click('#theme');
     assert.equal(await tab.eval(() => document.documentElement.dataset.theme), 'dark');
     await shot(tab, 'markdown-dark');
+    await stored(tab);
     await tab.reload();
     await tab.until(FINISHED, 1);
     assert.equal(await tab.eval(() => getComputedStyle(document.body).colorScheme), 'dark');
@@ -303,11 +353,19 @@ only('edit and branch', async () => {
 only('delete and undo', async () => {
     const tab = await openPage();
     await say(tab, 'one');
+    await tab.until(
+        () => document.querySelector('#talks [aria-current]') && (document.querySelector('#talks .open').kept = true),
+    );
     await say(tab, 'two', 2);
     await tab.click('.user [data-do="delete"]', 1);
     await tab.until(() => document.querySelectorAll('.message').length === 2);
     await tab.click('.notice button');
     await tab.until(() => document.querySelectorAll('.message').length === 4);
+    assert.equal(
+        await tab.eval(() => document.querySelector('#talks .open').kept),
+        true,
+        'the list is not drawn again',
+    );
     await tab.click('#talks .more');
     await tab.press('ArrowDown', 'ArrowDown', 'Enter');
     await tab.until(() => document.querySelectorAll('#talks li').length === 0);

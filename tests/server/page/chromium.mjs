@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
-const PATIENCE = 20000; // milliseconds until a condition that does not come true fails the test
+const PATIENCE = 60000; // milliseconds until a condition that does not come true fails the test
 
 /** The program, or null if there is none. */
 export function findChromium() {

@@ -13,6 +13,7 @@ import {
 } from '../../../tools/llm-server/page/fields.js';
 import { EventStream } from '../../../tools/llm-server/page/sse.js';
 import { percent, visible } from '../../../tools/llm-server/page/tokens.js';
+import { Run } from '../../../tools/llm-server/page/run.js';
 import * as tree from '../../../tools/llm-server/page/tree.js';
 import { randomFrom } from './fake_dom.mjs';
 
@@ -221,6 +222,23 @@ test('copies that were changed in several tabs merge to the same, in any order, 
             assert.equal(expected.messages[id].at, latest, `seed ${seed}: message ${id} lost its last change`);
         }
     }
+});
+
+test('an answer that is being written is not replaced by an older copy of itself', async () => {
+    const talk = tree.newConversation({}),
+        question = tree.addMessage(talk, tree.ROOT, 'user', 'q');
+    const message = tree.addMessage(talk, question.id, 'assistant', '');
+    let stored = structuredClone(talk);
+    const chat = async function* () {
+        for (const content of ['One', ' two', '!', ' three']) {
+            yield { choices: [{ index: 0, delta: { content } }] };
+            tree.mergeShown(talk, stored); // another part of the page saves the conversation
+            stored = structuredClone(talk);
+        }
+    };
+    assert.equal(await new Run({ chat }, talk, message, 'm', () => {}).finish(), null);
+    assert.equal(tree.mergeShown(talk, stored).messages[message.id].content, 'One two! three');
+    assert.equal(talk.messages[message.id], message);
 });
 
 test('files are checked', () => {

@@ -48,7 +48,7 @@ class App {
 
     listen() {
         addEventListener('hashchange', () => this.route());
-        addEventListener('pagehide', () => this.runs.forEach((run) => this.saveRun(run.talk, run.message)));
+        addEventListener('pagehide', () => this.runs.forEach((run) => this.save(run.talk)));
         this.store.addEventListener('talk', (event) => this.changedElsewhere(event.detail));
         $('new').addEventListener('click', () => this.open(null));
         $('export').addEventListener('click', () => this.export(null));
@@ -245,6 +245,7 @@ class App {
         $('file').value = '';
         try {
             const n = await this.store.import(await file.text());
+            await this.changedElsewhere(this.talk.id); // it may be among them
             notice(n === 1 ? 'One conversation was imported.' : `${n} conversations were imported.`);
         } catch (error) {
             notice(error.message, { error: true });
@@ -307,16 +308,11 @@ class App {
         this.refresh();
         announce('The answer is being written.');
         this.save(talk);
-        const saves = setInterval(() => this.saveRun(talk, message), SAVE_EVERY);
+        const saves = setInterval(() => this.save(talk), SAVE_EVERY);
         const failure = await run.finish();
         clearInterval(saves);
         this.runs.delete(talk.id);
         await this.ended(talk, message, failure);
-    }
-
-    saveRun(talk, message) {
-        tree.changeMessage(message, {});
-        this.save(talk);
     }
 
     async ended(talk, message, failure) {

@@ -45,17 +45,18 @@ export class Run {
         return this.model ? { model: this.model, ...body } : body;
     }
 
+    /** Every chunk is a change, so that no older copy of the message is taken for as new as this one. */
     take(answer) {
-        this.message.content = answer.content;
-        this.message.stats = answer.stats();
+        const fields = { content: answer.content, stats: answer.stats() };
         if (answer.reasoning) {
-            this.message.reasoning = answer.reasoning;
+            fields.reasoning = answer.reasoning;
         }
         if (answer.tokens.length) {
-            this.message.tokens = answer.tokens;
+            fields.tokens = answer.tokens;
         }
         if (answer.calls.length) {
-            this.message.calls = answer.calls.filter(Boolean);
+            fields.calls = answer.calls.filter(Boolean);
         }
+        changeMessage(this.message, fields);
     }
 }

@@ -11,6 +11,7 @@ export class Sidebar {
         this.entries = [];
         this.found = null; // ids that the search has found; null: all
         this.searches = 0;
+        this.drawn = '';
         $('search').addEventListener('input', () => this.search());
         $('search').addEventListener('keydown', (event) => this.key(event));
         $('talks').addEventListener('keydown', (event) => this.key(event));
@@ -42,6 +43,11 @@ export class Sidebar {
 
     show() {
         const shown = this.entries.filter((e) => !this.found || this.found.has(e.id));
+        const drawn = JSON.stringify([this.current, this.found === null, shown.map((e) => [e.id, e.title])]);
+        if (drawn === this.drawn) {
+            return; // a button that is replaced while it is pressed does nothing
+        }
+        this.drawn = drawn;
         const focused = document.activeElement?.closest?.('#talks li')?.dataset.id;
         const part = document.activeElement?.className;
         $('talks').replaceChildren(...shown.map((e) => this.entry(e)));
