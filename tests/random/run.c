@@ -236,6 +236,23 @@ static ggl_status run_script(runner *r) {
     return st == GGL_OK && finish ? ggl_sched_finish(r->s, r->err) : st;
 }
 
+/* Lets the slots' rows lie in any pages; with the first variant, where they are by themselves. */
+static ggl_status mix_pages(runner *r, const ggl_graph *g) {
+    const int64_t n = r->v == r_variants ? 0 : ggl_graph_n_pages(g);
+    int32_t *page = calloc((size_t)n + 1, sizeof *page);
+    if (!page)
+        return ggl_fail(r->err, GGL_NOMEM, "out of memory");
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t k = (int64_t)(r_mix(r->salt, 0x2000 + (uint64_t)i) % (uint64_t)(i + 1));
+        page[i] = page[k];
+        page[k] = (int32_t)i;
+    }
+    ggl_status st =
+        n ? ggl_sched_set(r->s, "page", page, (size_t)n * sizeof *page, 1, r->err) : GGL_OK;
+    free(page);
+    return st;
+}
+
 static ggl_status run_variant(r_bench *b, const r_program *p, const r_variant *v, outputs *out,
                               ggl_error *err) {
     r_built built;
@@ -261,6 +278,8 @@ static ggl_status run_variant(r_bench *b, const r_program *p, const r_variant *v
         st = ggl_sched_new(&r.s, built.g, &params, err);
     if (st == GGL_OK)
         st = ggl_sched_alloc(r.s, err);
+    if (st == GGL_OK)
+        st = mix_pages(&r, built.g);
     if (st == GGL_OK)
         st = run_script(&r);
     ggl_sched_free(r.s);
