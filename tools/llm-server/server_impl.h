@@ -47,7 +47,7 @@ struct server {
 
     pthread_t thread;
     bool has_thread;
-    int exit_code;           /* of loading; -1: it went well */
+    atomic_int exit_code;    /* of loading; -1: it went well */
     void (*changed)(void *); /* called when loading has ended, from the engine's thread */
     void *changed_ctx;
 };
