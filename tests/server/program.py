@@ -186,7 +186,7 @@ def keys():
 
 
 def loading():
-    """While the model is loaded, the server answers that it is. A pipe that gives no model yet is such a time."""
+    """The log of requests; and a server that is stopped at every moment of its start ends, without a crash."""
     with tempfile.TemporaryDirectory() as folder:
         log = folder + "/log"
         with Server([BINARY, *SMALL, "--log-file", log]) as s:
