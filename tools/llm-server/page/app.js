@@ -133,7 +133,7 @@ class App {
 
     show(talk) {
         this.talk = talk;
-        this.thread.follows = true;
+        this.thread.stick();
         this.settings.show(cleanSettings(talk.settings.v));
         this.refresh();
         this.sidebar.mark(talk.id);
@@ -215,8 +215,8 @@ class App {
         const title = talk && (await askTitle(tree.titleOf(talk)));
         if (title) {
             tree.setField(talk, 'title', title);
-            await this.save(talk);
             this.refresh();
+            await this.save(talk);
         }
     }
 
@@ -296,7 +296,7 @@ class App {
     /** Has the message `parent` answered, in a new branch. */
     answer(parent) {
         const message = tree.addMessage(this.talk, parent, 'assistant', '', { model: this.model() ?? '' });
-        this.thread.follows = true;
+        this.thread.stick();
         return this.run(message);
     }
 

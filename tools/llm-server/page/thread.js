@@ -14,6 +14,7 @@ export class Thread {
         this.element = $('thread');
         this.scroll = $('scroll');
         this.follows = true;
+        this.top = 0; // where the page was scrolled to when it was last looked at
         this.flush = oncePerFrame(() => this.showRunning());
         this.running = null; // the message that is being written
         this.scroll.addEventListener('scroll', () => this.scrolled());
@@ -59,18 +60,30 @@ export class Thread {
 
     scrolled() {
         const { scrollHeight, scrollTop, clientHeight } = this.scroll;
+        this.top = scrollTop;
         this.follows = scrollHeight - scrollTop - clientHeight < NEAR;
         $('to-end').hidden = this.follows;
     }
 
+    /** Scrolls to the end, unless the reader has scrolled up; the event that says so may still be under way. */
     follow() {
+        if (this.scroll.scrollTop < this.top) {
+            this.scrolled();
+        }
         if (this.follows) {
             this.scroll.scrollTop = this.scroll.scrollHeight;
+            this.top = this.scroll.scrollTop;
         }
     }
 
-    toEnd() {
+    /** Goes to the end with the next text, wherever the page is scrolled to. */
+    stick() {
         this.follows = true;
+        this.top = 0;
+    }
+
+    toEnd() {
+        this.stick();
         this.follow();
     }
 
