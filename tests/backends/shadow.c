@@ -124,6 +124,16 @@ static float *logits_of(toy_run *r, size_t *n) {
     return logits;
 }
 
+/* Gives the slots their pages from last to first, so that no two of a slot's are in order. */
+static bool turn_pages(const toy_run *r, ggl_error *err) {
+    int32_t page[TOY_SLOTS * (TOY_CTX / GGL_PAGE + 1)];
+    const int n = (int)ggl_graph_n_pages(r->graph);
+    for (int i = 0; i < n; i++)
+        page[i] = n - 1 - i;
+    return n == 0 ||
+           ggl_sched_set(r->sched, "page", page, (size_t)n * sizeof *page, 1, err) == GGL_OK;
+}
+
 static float *run_toy(const toy_model *t, ggl_backend *const *b, int n_backends, ggl_type kv,
                       size_t *n) {
     toy_run r;
@@ -131,6 +141,7 @@ static float *run_toy(const toy_model *t, ggl_backend *const *b, int n_backends,
     float *logits = NULL;
     int split = n_backends > 1 ? 1 : -1;
     if (CHECK_MSG(toy_start(&r, t, b, n_backends, reference(), split, kv, &err), "%s", err.msg)) {
+        CHECK_MSG(turn_pages(&r, &err), "%s", err.msg);
         logits = logits_of(&r, n);
         toy_stop(&r);
     }
