@@ -41,6 +41,14 @@ def post(server, path, body, status=200, **more):
     return json.loads(text)
 
 
+def raw(server, data):
+    """Sends bytes as they are and reads a reply."""
+    with socket.create_connection(("127.0.0.1", server.port)) as s:
+        s.settimeout(PATIENCE)
+        s.sendall(data)
+        return read_reply(s.makefile("rb"))
+
+
 # --- cases -----------------------------------------------------------------------------------------
 
 
@@ -53,6 +61,7 @@ def options():
     fails(2, "--cors", "--cors", "example.org")
     fails(2, "--cors", "--cors", "https://example.org/page")
     fails(2, "exclude each other", "--no-repack", "--repack-cache")
+    fails(2, "at least 2 tokens", "-c", "1")
     fails(2, "exclude each other", "--chat-template", "chatml", "--chat-template-file", "/dev/null")
     fails(2, "needs --lookup or --draft", "--draft-max", "3")
     fails(2, "reverse proxy", "--ssl-key-file", "x")
@@ -114,7 +123,10 @@ def admin():
         names = [line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")]
         check(len(set(names)) == len(names) and all(re.fullmatch(r"llm_\w+|llamacpp:\w+", x) for x in names), names)
         check(s.request("HEAD", "/health")[0] == 200, "HEAD")
+        check(not any("note:" in line for line in s.lines), s.lines)
         check(s.stop() == 0, "exit code after SIGTERM")
+    with Server([BINARY, "-c", "4096", "-np", "200", "-t", "1"]) as s:
+        check(any("trained on 2048 tokens" in x for x in s.lines) and any("200 sequences at once (-np) share 4096 tokens" in x for x in s.lines), s.lines)
 
 
 def text():
@@ -145,6 +157,11 @@ def errors():
         check("did you mean /v1/chat/completions" in post(s, "/v1/chat/completion", {}, 404)["error"]["message"], "near")
         check(isinstance(post(s, "/api/chatt", {}, 404)["error"], str), "Ollama's form")
         check(post(s, "/v1/messages", {}, 400)["type"] == "error", "Anthropic's form")
+        check(post(s, "/v1/messages/batches", {}, 404)["type"] == "error", "Anthropic's form of a path that is not known")
+        for method, path, words in (("GET", "/lora-adapters", "--lora"), ("POST", "/lora-adapters", "--lora"), ("POST", "/slots/0?action=erase", "slots"),
+                                    ("POST", "/v1/rerank", "ranks"), ("POST", "/rerank", "ranks"), ("POST", "/embedding", "/v1/embeddings")):
+            status, _, body = s.request(method, path, b"{}" if method == "POST" else None)
+            check(status == 501 and words in json.loads(body)["error"]["message"], f"{method} {path}: {status} {body}")
         status, headers, _ = s.get("/v1/chat/completions")
         check(status == 405 and headers["Allow"] == "POST", "405")
         status, headers, _ = s.post("/v1/models", {})
@@ -152,6 +169,14 @@ def errors():
         status, _, body = s.post("/v1/chat/completions", CHAT, headers={"Content-Type": "text/plain"})
         check(status == 415 and b"application/json" in body, "415")
         check(s.post("/v1/chat/completions", CHAT, headers={"Content-Type": "application/json; charset=utf-8"})[0] == 200, "charset")
+        form = "application/x-www-form-urlencoded"
+        check(s.post("/api/generate", {"prompt": "a", "stream": False, "options": {"num_predict": 1}}, headers={"Content-Type": form})[0] == 200, "curl's default")
+        own = {"Origin": f"http://127.0.0.1:{s.port}"}
+        check(s.post("/v1/chat/completions", CHAT, headers=own)[0] == 200, "the server's own page")
+        check(s.post("/v1/chat/completions", CHAT, headers={"Content-Type": form, **own})[0] == 415, "a form of a page")
+        body = json.dumps(CHAT).encode()
+        for more, expected in (([], 200), ([f"Origin: http://localhost:{s.port}"], 415)):
+            check(raw(s, request("POST", "/v1/chat/completions", body, [f"Host: localhost:{s.port}", *more]))[0] == expected, f"no type {more}")
         for body in (b"", b"{", b"[]", b"nul", b'{"a": 1,}', b"\xff\xfe", b'{"messages": "\xff"}', b"[" * 100000, b'{"a":' * 70 + b"1" + b"}" * 70):
             status, _, answer = s.request("POST", "/v1/chat/completions", body)
             check(status == 400 and json.loads(answer)["error"]["message"], f"{body[:20]}: {status} {answer[:100]}")
@@ -159,13 +184,16 @@ def errors():
         check(json.loads(s.post("/v1/chat/completions", CHAT, headers={"Host": "evil.example"})[2])["error"], "another name")
         status, _, answer = s.request("POST", "/v1/chat/completions", b" " * (17 << 20))
         check(status == 413 and b"--max-body" in answer, f"413: {status} {answer[:200]}")
-        status, headers, page = s.get("/")
+        html = {"Accept": "text/html,*/*"}
+        status, headers, page = s.get("/", headers=html)
         check(status == 200 and b"<html" in page and "script-src 'self'" in headers["Content-Security-Policy"], "the page")
-        check(s.get("/", headers={"If-None-Match": headers["ETag"]})[0] == 304, "the page has not changed")
+        check(s.get("/", headers={"If-None-Match": headers["ETag"], **html})[0] == 304, "the page has not changed")
+        check(s.get("/")[::2] == (200, b"Ollama is running"), "for Ollama's clients")
+        check(s.request("HEAD", "/")[0] == 200 == s.request("HEAD", "/", headers=html)[0], "HEAD")
         for path in ("/../etc/passwd", "/%2e%2e/etc/passwd", "/page.js/..", "//"):
             check(s.get(path)[0] in (404, 200) and b"root:" not in s.get(path)[2], path)
     with Server([BINARY, *SMALL, "--no-webui"]) as s:
-        check(s.get("/")[0] == 404, "no page")
+        check(s.get("/", headers=html)[0] == 404 and s.get("/")[0] == 200, "no page")
 
 
 def keys():

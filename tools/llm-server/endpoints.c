@@ -11,6 +11,10 @@
 #include "server_impl.h"
 
 /* clang-format off */
+static const char no_adapters[] = "adapters are chosen when the server starts (--lora), and cannot be changed by requests";
+static const char no_slots[] = "slots cannot be saved, restored or erased by requests; common beginnings of prompts are kept without it";
+static const char no_ranks[] = "this server ranks no documents";
+
 static const endpoint endpoints[] = {
     {"POST", "/v1/chat/completions", .dialect = &api_openai_chat},
     {"POST", "/v1/completions",      .dialect = &api_openai_completions},
@@ -44,6 +48,15 @@ static const endpoint endpoints[] = {
     {"GET",  "/metrics",             .handle = admin_metrics},
     {"GET",  "/health",              .handle = admin_health, .is_public = true, .needs_no_model = true},
     {"GET",  "/v1/health",           .handle = admin_health, .is_public = true, .needs_no_model = true},
+
+    {"GET",  "/lora-adapters",       .why = no_adapters},
+    {"POST", "/lora-adapters",       .why = no_adapters},
+    {"POST", "/slots/*",             .why = no_slots},
+    {"POST", "/rerank",              .why = no_ranks},
+    {"POST", "/reranking",           .why = no_ranks},
+    {"POST", "/v1/rerank",           .why = no_ranks},
+    {"POST", "/v1/reranking",        .why = no_ranks},
+    {"POST", "/embedding",           .why = "there is no /embedding here; /v1/embeddings has OpenAI's form, /api/embed Ollama's"},
     {0}};
 /* clang-format on */
 
@@ -79,7 +92,8 @@ const endpoint *endpoint_find(const char *method, const char *path, char *allowe
 const char *endpoint_nearest(const char *path) {
     ggl_nearest near = ggl_nearest_to(path);
     for (const endpoint *e = endpoints; e->method; e++)
-        ggl_nearest_try(&near, e->path, SIZE_MAX);
+        if (!e->why)
+            ggl_nearest_try(&near, e->path, SIZE_MAX);
     return near.best;
 }
 
@@ -88,7 +102,9 @@ static const dialect *error_form(const char *path) {
     for (const endpoint *e = endpoints; e->method; e++)
         if (path_fits(e->path, path))
             return e->dialect ? e->dialect : e->errors ? e->errors : &api_openai_chat;
-    return strncmp(path, "/api/", 5) == 0 ? &api_ollama_chat : &api_openai_chat;
+    if (path_fits("/v1/messages/*", path))
+        return &api_anthropic_messages;
+    return path_fits("/api/*", path) ? &api_ollama_chat : &api_openai_chat;
 }
 
 /* --- keys ------------------------------------------------------------------------------------- */
@@ -137,12 +153,15 @@ static bool no_endpoint(server *s, const http_request *q, http_reply *r, const c
     return fail(s, q, r, 404, "not_found", text);
 }
 
-/* JSON, or no type at all. A page of another web site can send text/plain, but not JSON, without asking first. */
-static bool is_json_type(const char *type) {
-    static const char json[] = "application/json";
+/* JSON; or, from a program, no type, or the one that curl sends unless told otherwise. A page of another web site can
+ * send these, but not JSON, without asking first; a browser gives the Origin of each such request. */
+static bool is_json_type(const char *type, const char *origin) {
+    static const char json[] = "application/json", form[] = "application/x-www-form-urlencoded";
     if (!type)
-        return true;
+        return !origin;
     const size_t n = strcspn(type, "; \t");
+    if (!origin && n == sizeof form - 1 && strncasecmp(type, form, n) == 0)
+        return true;
     const bool has_suffix = n > 5 && strncasecmp(type + n - 5, "+json", 5) == 0;
     return has_suffix || (n == sizeof json - 1 && strncasecmp(type, json, n) == 0);
 }
@@ -162,11 +181,14 @@ bool endpoints_accept(void *ctx, const http_request *q, http_reply *r) {
     }
     if (!e)
         return no_endpoint(s, q, r, allowed);
+    if (e->why)
+        return fail(s, q, r, 501, "unsupported", e->why);
     if (!s->is_ready && !e->needs_no_model)
         return fail(s, q, r, 503, "overloaded", "the model is being loaded; try again soon");
     const char *type = q->header(q, "Content-Type");
-    if (strcmp(e->method, "POST") == 0 && !is_json_type(type)) {
-        snprintf(text, sizeof text, "the Content-Type must be application/json, not %.100s", type);
+    if (strcmp(e->method, "POST") == 0 && !is_json_type(type, q->header(q, "Origin"))) {
+        snprintf(text, sizeof text, "the Content-Type must be application/json, not %.100s",
+                 type ? type : "missing");
         return fail(s, q, r, 415, "invalid_request", text);
     }
     if (e->needs_no_model && e->handle) { /* also while all workers prepare answers */
@@ -219,6 +241,7 @@ void endpoints_refuse(void *ctx, const http_request *q, http_reply *r, int statu
     const char *type = status == 403   ? "permission"
                        : status == 413 ? "too_large"
                        : status == 503 ? "overloaded"
+                       : status == 501 ? "unsupported"
                                        : "invalid_request";
     (void)fail(ctx, q, r, status, type, sentence);
 }

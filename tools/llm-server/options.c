@@ -233,6 +233,8 @@ int server_options_read(server_options *o, int argc, char **argv) {
         return tool_error(TOOL, 2, "--f16-as-bf16 and --no-repack exclude each other");
     if (o->template_name && o->template_file)
         return tool_error(TOOL, 2, "--chat-template and --chat-template-file exclude each other");
+    if (o->n_ctx == 1)
+        return tool_error(TOOL, 2, "-c 1: a prompt and its answer need at least 2 tokens");
     if (o->n_batch < o->n_ubatch)
         o->n_ubatch = o->n_batch;
     o->placement.shadow_seed = (uint64_t)(o->seed < 0 ? time(NULL) : o->seed);

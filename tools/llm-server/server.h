@@ -17,6 +17,7 @@ typedef struct endpoint {
     const dialect *dialect;
     void (*handle)(server *s, const http_request *q, http_reply *r);
     const dialect *errors; /* whose form of errors; NULL: OpenAI's */
+    const char *why;       /* not supported: a sentence, for status 501 */
     bool is_public;        /* needs no API key */
     bool needs_no_model;   /* `handle` answers at once, while the model is loaded, too */
 } endpoint;

@@ -19,7 +19,8 @@ enum {
     CACHE_SLOTS = 64,
     CACHE_SLOTS_WITH_STATES = 4,
     DEFAULT_CTX = 4096,
-    MOST_ROWS = 64 /* of logits at a time */
+    FEW_TOKENS = 32, /* for a prompt and its answer */
+    MOST_ROWS = 64   /* of logits at a time */
 };
 
 /* --- the model -------------------------------------------------------------------------------- */
@@ -112,6 +113,21 @@ static int make_default_session(server *s) {
     return make_session(s, CACHE_SLOTS_WITH_STATES);
 }
 
+static void note_context(const server *s) {
+    const int64_t n = llm_session_n_ctx(s->session), own = llm_model_n_ctx(s->model),
+                  n_parallel = s->o->n_parallel;
+    if (own > 0 && n > own)
+        fprintf(stderr,
+                TOOL ": note: the model was trained on %" PRId64
+                     " tokens at once; text beyond them may make no sense\n",
+                own);
+    if (n < FEW_TOKENS * n_parallel)
+        fprintf(stderr,
+                TOOL ": note: %" PRId64 " sequences at once (-np) share %" PRId64
+                     " tokens (-c), %.1f each; most will wait\n",
+                n_parallel, n, (double)n / (double)n_parallel);
+}
+
 static int new_session(server *s) {
     const server_options *o = s->o;
     const ggl_backend_params bp = backend_params(o);
@@ -136,9 +152,11 @@ static int new_session(server *s) {
     code = adapters_open(&s->o->adapters, TOOL, s->model, p);
     if (code < 0)
         code = o->n_cache_slots < 0 ? make_default_session(s) : make_session(s, o->n_cache_slots);
-    if (code < 0)
-        fputs(llm_session_notes(s->session), stderr);
-    return code;
+    if (code >= 0)
+        return code;
+    fputs(llm_session_notes(s->session), stderr);
+    note_context(s);
+    return -1;
 }
 
 static int alloc_session(server *s) {
