@@ -69,15 +69,33 @@ static void check_product(const toy_model *t, const ggl_graph *g, const float *e
     free(y);
 }
 
-static void check_toy(toy_model *t, ggl_backend *cpu, ggl_backend *reference, bool is_exact) {
+/* The first layer on one backend and the rest on another: the same embeddings. */
+static void check_split(const toy_model *t, ggl_backend *const *cpu, ggl_backend *reference,
+                        const float *e, size_t n) {
+    toy_run r;
+    ggl_error err = {0};
+    const bool ok = toy_start(&r, t, cpu, 2, reference, 1, GGL_F16, &err);
+    CHECK_MSG(ok, "%s: %s", llm_arch_name(t->arch), err.msg);
+    if (!ok)
+        return;
+    CHECK(toy_prompt(&r, 0, N, N, NULL, &err));
+    CHECK_OK(ggl_sched_clear_slot(r.sched, 0, &err), &err);
+    CHECK_OK(ggl_sched_run_early(r.sched, N, NULL, 0, &err), &err);
+    CHECK_MSG(memcmp(e, ggl_sched_output(r.sched, 1), n * sizeof *e) == 0,
+              "%s: other embeddings on two backends", llm_arch_name(t->arch));
+    toy_stop(&r);
+}
+
+static void check_toy(toy_model *t, ggl_backend *const *cpu, ggl_backend *reference,
+                      bool is_exact) {
     toy_run with, without;
     ggl_error err = {0};
     t->embedding = false;
-    if (!CHECK_OK(toy_start(&without, t, &cpu, 1, reference, -1, GGL_F16, &err) ? GGL_OK : GGL_IO,
+    if (!CHECK_OK(toy_start(&without, t, cpu, 1, reference, -1, GGL_F16, &err) ? GGL_OK : GGL_IO,
                   &err))
         return;
     t->embedding = true;
-    const bool ok = toy_start(&with, t, &cpu, 1, reference, -1, GGL_F16, &err);
+    const bool ok = toy_start(&with, t, cpu, 1, reference, -1, GGL_F16, &err);
     CHECK_MSG(ok, "%s (%s): %s", llm_arch_name(t->arch), llm_arch_toy_text(t->toy), err.msg);
     const size_t size = N * (size_t)without.n_vocab * sizeof(float);
     float *a = malloc(size), *b = malloc(size);
@@ -97,6 +115,7 @@ static void check_toy(toy_model *t, ggl_backend *cpu, ggl_backend *reference, bo
         CHECK_OK(ggl_sched_run_early(with.sched, N, NULL, 0, &err), &err);
         CHECK_MSG(memcmp(e, ggl_sched_output(with.sched, 1), n * sizeof *e) == 0,
                   "%s: other embeddings without logits", llm_arch_name(t->arch));
+        check_split(t, cpu, reference, e, n);
         free(e);
     }
     free(a);
@@ -107,11 +126,13 @@ static void check_toy(toy_model *t, ggl_backend *cpu, ggl_backend *reference, bo
 }
 
 static void check_descriptors(int first, int step) {
-    ggl_backend *cpu = NULL, *reference = NULL;
+    ggl_backend *cpu[2] = {NULL}, *reference = NULL;
     ggl_error err = {0};
     const char *name, *text;
     size_t n;
-    CHECK_OK(ggl_backend_open(&cpu, "cpu", &(ggl_backend_params){.n_threads = 1}, &err), &err);
+    for (int i = 0; i < 2; i++)
+        CHECK_OK(ggl_backend_open(&cpu[i], "cpu", &(ggl_backend_params){.n_threads = 1 + i}, &err),
+                 &err);
     CHECK_OK(ggl_backend_open(&reference, "reference", NULL, &err), &err);
     for (int k = first; llm_arch_builtin(k, &name, &text, &n); k += step)
         for (int variant = 0; variant < 2; variant++) {
@@ -123,7 +144,8 @@ static void check_descriptors(int first, int step) {
             check_toy(&t, cpu, reference, is_plain(text));
             toy_close(&t);
         }
-    ggl_backend_close(cpu);
+    for (int i = 0; i < 2; i++)
+        ggl_backend_close(cpu[i]);
     ggl_backend_close(reference);
 }
 
