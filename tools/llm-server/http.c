@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -11,7 +12,8 @@
 
 enum {
     STATUS_GONE = 499, /* in logs: the client went before it was answered */
-    POOL_MORE = 16384  /* what the library needs for a connection besides the headers */
+    POOL_MORE = 16384, /* what the library needs for a connection besides the headers */
+    RESERVE = 64       /* connections beyond the limit: new ones, while old ones are closed */
 };
 
 /* --- requests --------------------------------------------------------------------------------- */
@@ -84,7 +86,7 @@ static void *on_uri(void *cls, const char *uri, struct MHD_Connection *mhd) {
     http_reply *r = c ? http_reply_new(s, c, mhd) : NULL;
     if (!r)
         return NULL;
-    r->refused = strstr(uri, "%00") != NULL; /* the library ends the path there */
+    r->refused = strstr(uri, "%00") || strpbrk(uri, " \t"); /* the library ends the path at a NUL */
     pthread_mutex_lock(&s->lock);
     s->n_requests++;
     pthread_mutex_unlock(&s->lock);
@@ -126,20 +128,23 @@ static void answer_preflight(http_reply *r) {
 }
 
 /* Refuses a request for what its headers say; else asks the server's owner. */
-static void judge(http_reply *r, size_t header_size, uint64_t n_announced) {
+static void judge(http_reply *r, const char *version, size_t header_size, uint64_t n_announced) {
     http_server *s = r->server;
     const char *origin = get_header(&r->q, "Origin");
     char sentence[512];
-    const char *why = s->is_loopback ? http_guard(&s->p, get_header(&r->q, "Host"), origin,
-                                                  sentence, sizeof sentence)
-                                     : NULL;
+    int status;
+    const char *bad = http_check(r, version, &status);
+    const char *why = http_guard(s, r->host, origin, sentence, sizeof sentence);
+    r->closes = bad && (status == 400 || status == 501);
     pthread_mutex_lock(&s->lock);
     const bool drains = s->drains;
     pthread_mutex_unlock(&s->lock);
     if (origin && http_origin_is_allowed(&s->p, origin))
         r->origin = origin;
-    if (r->refused)
-        refuse(r, 400, "the path has a NUL character");
+    if (bad)
+        refuse(r, status, bad);
+    else if (r->refused)
+        refuse(r, 400, "the request's path has a NUL character or white space");
     else if (header_size > s->p.max_header)
         refuse(r, 431, "the request's headers are too long");
     else if (why)
@@ -161,24 +166,38 @@ static void judge(http_reply *r, size_t header_size, uint64_t n_announced) {
     }
 }
 
+/* Returns the path of "http://host/path", and sets the host, which counts instead of the header's. */
+static const char *split_uri(http_reply *r, const char *uri) {
+    const char *host = http_after_scheme(uri);
+    r->host = get_header(&r->q, "Host");
+    if (!host)
+        return uri;
+    const size_t n = strcspn(host, "/");
+    r->host = ggl_arena_strndup(&r->arena, host, n);
+    return host[n] ? host + n : "/";
+}
+
 /* The headers have arrived. A body that a refused client is about to send is read and dropped, if it is not
  * long, so that the client reads the answer; else the answer comes at once and the connection is closed. */
-static enum MHD_Result begin_request(http_reply *r, const char *path, const char *method) {
+static enum MHD_Result begin_request(http_reply *r, const char *uri, const char *method,
+                                     const char *version) {
     size_t size = 0;
     r->begun_request = true;
     r->q.method = ggl_arena_strndup(&r->arena, method, strlen(method));
-    r->q.path = ggl_arena_strndup(&r->arena, path, strlen(path));
     r->q.header = get_header;
     r->q.parameter = get_parameter;
-    if (!r->q.method || !r->q.path ||
-        !copy_pairs(r, MHD_HEADER_KIND, &r->header, &r->n_headers, &size) ||
+    if (!r->q.method || !copy_pairs(r, MHD_HEADER_KIND, &r->header, &r->n_headers, &size) ||
         !copy_pairs(r, MHD_GET_ARGUMENT_KIND, &r->parameter, &r->n_parameters, &size))
+        return MHD_NO;
+    const char *path = split_uri(r, uri);
+    r->q.path = ggl_arena_strndup(&r->arena, path, strlen(path));
+    if (!r->q.path)
         return MHD_NO;
     const char *length = get_header(&r->q, "Content-Length");
     const uint64_t n_announced = length ? strtoull(length, NULL, 10) : 0;
-    judge(r, size, n_announced);
-    if (r->refused &&
-        (get_header(&r->q, "Expect") || n_announced > 2 * (uint64_t)r->server->p.max_body))
+    judge(r, version, size, n_announced);
+    if (r->refused && (r->closes || get_header(&r->q, "Expect") ||
+                       n_announced > 2 * (uint64_t)r->server->p.max_body))
         return http_reply_queue(r);
     return MHD_YES;
 }
@@ -226,6 +245,7 @@ static enum MHD_Result hand_over(http_reply *r) {
     MHD_suspend_connection(r->mhd);
     r->suspended = true;
     pthread_mutex_unlock(&r->lock);
+    r->connection->is_busy = true;
     r->at = &s->active;
     r->next_active = s->active;
     if (s->active)
@@ -254,11 +274,10 @@ static enum MHD_Result on_access(void *cls, struct MHD_Connection *mhd, const ch
     http_reply *r = *con_cls;
     (void)cls;
     (void)mhd;
-    (void)version;
     if (!r)
         return MHD_NO;
     if (!r->begun_request)
-        return begin_request(r, url, method);
+        return begin_request(r, url, method, version);
     if (*n > 0)
         return take_body(r, data, n);
     if (r->refused)
@@ -291,6 +310,8 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **con_cls,
         if (r->next_active)
             r->next_active->at = r->at;
     }
+    r->connection->is_busy = false;
+    r->connection->idle_since = http_now();
     if (--s->n_requests == 0)
         pthread_cond_broadcast(&s->is_idle);
     pthread_mutex_unlock(&s->lock);
@@ -310,6 +331,19 @@ static void name_client(http_connection *c, const struct sockaddr *a) {
                   sizeof c->client);
 }
 
+/* Closes the connection that has been without a whole request for longest, so that those which send nothing, or send
+ * without end, keep nobody out. Called with the server's lock. */
+static void make_room(http_server *s) {
+    http_connection *oldest = NULL;
+    for (http_connection *c = s->connections; c; c = c->next) /* the newest first */
+        if (!c->is_busy && !c->ends && (!oldest || c->idle_since <= oldest->idle_since))
+            oldest = c;
+    if (!oldest)
+        return;
+    oldest->ends = true;
+    (void)shutdown(oldest->fd, SHUT_RDWR);
+}
+
 static http_connection *connection_new(http_server *s, struct MHD_Connection *mhd) {
     const union MHD_ConnectionInfo *fd =
         MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
@@ -319,9 +353,13 @@ static http_connection *connection_new(http_server *s, struct MHD_Connection *mh
     if (!c)
         return NULL; /* requests on it are refused */
     c->fd = fd->connect_fd;
+    c->idle_since = http_now();
     http_set_due(s, c, 0);
     name_client(c, address ? address->client_addr : NULL);
     pthread_mutex_lock(&s->lock);
+    if (s->p.max_connections > 0 && s->n_connections >= s->p.max_connections)
+        make_room(s);
+    s->n_connections++;
     const bool is_first = !s->connections;
     c->id = ++s->next_id;
     c->at = &s->connections;
@@ -348,6 +386,7 @@ static void on_connection(void *cls, struct MHD_Connection *mhd, void **context,
         return;
     pthread_mutex_lock(&s->lock);
     http_watch_remove(s, c);
+    s->n_connections--;
     *c->at = c->next;
     if (c->next)
         c->next->at = c->at;
@@ -400,13 +439,13 @@ static ggl_status start_workers(http_server *s, ggl_error *err) {
 
 static ggl_status start_library(http_server *s, ggl_error *err) {
     const http_params *p = &s->p;
+    const int n_most = p->max_connections > 0 ? p->max_connections + RESERVE : 1 << 20;
     struct MHD_OptionItem option[] = {
         {MHD_OPTION_LISTEN_SOCKET, s->listens, NULL},
         {MHD_OPTION_CONNECTION_MEMORY_LIMIT, (intptr_t)(p->max_header + POOL_MORE), NULL},
-        {MHD_OPTION_CONNECTION_LIMIT, p->max_connections > 0 ? p->max_connections : 1 << 20, NULL},
+        {MHD_OPTION_CONNECTION_LIMIT, n_most, NULL},
         {MHD_OPTION_PER_IP_CONNECTION_LIMIT, p->max_connections_per_client, NULL},
         {MHD_OPTION_CONNECTION_TIMEOUT, p->timeout_s, NULL},
-        {MHD_OPTION_STRICT_FOR_CLIENT, 1, NULL},
         {MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)on_uri, s},
         {MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)on_completed, s},
         {MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)on_connection, s},

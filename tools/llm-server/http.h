@@ -36,7 +36,7 @@ typedef void (*http_handler)(void *ctx, const http_request *q, http_reply *r);
  * that it refuses: then it ends the reply and returns false. It must be quick: all connections wait for it. */
 typedef bool (*http_accepts)(void *ctx, const http_request *q, http_reply *r);
 /* Answers a request that this layer refuses, in the form that the caller's clients know; it ends the reply. The
- * status is 400, 403 (another web site), 413, 431 or 503. */
+ * status is 400, 403 (another web site), 413, 415, 417, 431, 501 or 503. */
 typedef void (*http_refuses)(void *ctx, const http_request *q, http_reply *r, int status,
                              const char *sentence);
 
@@ -46,7 +46,9 @@ typedef struct http_params {
     size_t max_body, max_header; /* bytes; beyond them 413 and 431 */
     size_t
         max_waiting; /* bytes of a reply that a slow client may leave unread; beyond them it is closed */
-    int max_connections, max_connections_per_client; /* 0: no limit of its own */
+    /* 0: no limit of its own. Beyond max_connections, each new one closes the one that has been without a whole
+     * request for longest. */
+    int max_connections, max_connections_per_client;
     int timeout_s;              /* a connection on which nothing is sent or received */
     int n_workers;              /* threads that call the handler; default 2 */
     const char *const *origins; /* [n_origins]: for CORS; "*": any. None: no CORS headers. */
@@ -60,9 +62,12 @@ typedef struct http_params {
     void (*done)(void *ctx, const http_request *q, int status, uint64_t n_bytes, double seconds);
 } http_params;
 
-/* Starts listening. On a loopback address, requests that another web site makes in a browser get 403 (Origin), as
- * do those for a host name that is neither an address nor localhost (which a site may have resolved to this
- * machine), unless `origins` has them. What params points to is borrowed until http_server_free. GGL_IO: the address cannot be used (the message says why). *out is NULL on failure. */
+/* Starts listening. Requests that another web site makes in a browser (Origin is not the request's own Host) get 403,
+ * as do, on a loopback address, those for a host name that is neither an address nor localhost (which a site may have
+ * resolved to this machine), unless `origins` has them. Requests whose end is ambiguous get 400 or 501, and their
+ * connection is closed. libmicrohttpd 0.9.75 answers a Content-Length that is no number itself, with its header block
+ * twice. What params points to is borrowed until http_server_free. GGL_IO: the address cannot be used (the message
+ * says why). *out is NULL on failure. */
 GGL_NODISCARD ggl_status http_server_new(http_server **out, const http_params *p, ggl_error *err);
 int http_server_port(const http_server *s);
 /* No new connections and requests from now on: requests on open connections get 503. */

@@ -42,26 +42,26 @@ static bool host_is_safe(const char *host) {
            (n == n_local || name[n - n_local - 1] == '.');
 }
 
-/* Returns what follows "http://" or "https://"; NULL: something else. */
-static const char *origin_host(const char *origin) {
-    if (strncasecmp(origin, "http://", 7) == 0)
-        return origin + 7;
-    return strncasecmp(origin, "https://", 8) == 0 ? origin + 8 : NULL;
+const char *http_after_scheme(const char *uri) {
+    if (strncasecmp(uri, "http://", 7) == 0)
+        return uri + 7;
+    return strncasecmp(uri, "https://", 8) == 0 ? uri + 8 : NULL;
 }
 
 /* True if an allowed origin has this host. */
 static bool host_is_listed(const http_params *p, const char *host) {
     for (size_t i = 0; i < p->n_origins; i++) {
-        const char *listed = origin_host(p->origins[i]);
+        const char *listed = http_after_scheme(p->origins[i]);
         if (strcmp(p->origins[i], "*") == 0 || (listed && strcasecmp(listed, host) == 0))
             return true;
     }
     return false;
 }
 
-const char *http_guard(const http_params *p, const char *host, const char *origin, char *buf,
+const char *http_guard(const http_server *s, const char *host, const char *origin, char *buf,
                        size_t size) {
-    if (host && !host_is_safe(host) && !host_is_listed(p, host)) {
+    const http_params *p = &s->p;
+    if (s->is_loopback && host && !host_is_safe(host) && !host_is_listed(p, host)) {
         snprintf(buf, size,
                  "the host name \"%.100s\" is not allowed on a local address; use 127.0.0.1 or "
                  "localhost, or start the server with --cors http://%.100s",
@@ -70,7 +70,7 @@ const char *http_guard(const http_params *p, const char *host, const char *origi
     }
     if (!origin || http_origin_is_allowed(p, origin))
         return NULL;
-    const char *from = origin_host(origin);
+    const char *from = http_after_scheme(origin);
     if (from && host && strcasecmp(from, host) == 0)
         return NULL;
     snprintf(buf, size,

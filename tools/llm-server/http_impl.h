@@ -19,6 +19,9 @@ typedef struct http_connection {
     uint64_t id;
     int fd;
     char client[64];
+    int64_t idle_since; /* ms of http_now(): when it was opened, or its last request was answered */
+    bool is_busy;       /* it has a request that arrived whole */
+    bool ends;          /* it was closed to make room for others */
     /* When it is closed, in ms of http_now(), because a request arrives, or a reply is read, too slowly; 0: never. */
     atomic_llong due;
     atomic_bool half_closed; /* the client sends nothing any more */
@@ -41,6 +44,8 @@ struct http_reply {
     bool begun_request; /* the headers were seen */
     bool handed;        /* the handler has it, or will */
     bool refused;       /* answered before the body arrived */
+    bool closes;        /* the connection is not used again: what follows may not be a request */
+    const char *host;   /* of the URI, if it has one, else the header's; NULL: none */
     uint64_t n_arrived; /* bytes of the body, those that were dropped included */
     char *body;
     size_t n_body, body_cap;
@@ -74,6 +79,7 @@ struct http_server {
     pthread_cond_t has_job, is_idle;
     http_reply *first_job, **last_job, *active;
     http_connection *connections;
+    int n_connections;
     uint64_t next_id;
     int n_requests; /* begun and not over */
     bool drains, ends;
@@ -97,10 +103,18 @@ GGL_NODISCARD ggl_status http_listen(http_server *s, ggl_error *err);
 
 /* True if a browser's page of that origin ("https://example.org") may use the server: `origins` has it, or "*". */
 bool http_origin_is_allowed(const http_params *p, const char *origin);
-/* Checks Host and Origin (NULL: absent) of a request to a loopback address. Returns NULL, or a sentence that says why
- * it is refused, which may be in buf. */
-const char *http_guard(const http_params *p, const char *host, const char *origin, char *buf,
+/* Checks Host, on a loopback address, and Origin (NULL: absent). Returns NULL, or a sentence that says why the
+ * request is refused, which may be in buf. */
+const char *http_guard(const http_server *s, const char *host, const char *origin, char *buf,
                        size_t size);
+/* Returns what follows "http://" or "https://"; NULL: something else. */
+const char *http_after_scheme(const char *uri);
+
+/* --- http_check.c --- */
+
+/* Checks the headers that say where a request ends, for whom it is, and how its body is coded; version: "HTTP/1.1".
+ * Returns NULL, or a sentence that says why it is refused, and the status. */
+const char *http_check(const http_reply *r, const char *version, int *status);
 
 /* --- http_reply.c --- */
 

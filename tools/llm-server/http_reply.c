@@ -182,6 +182,8 @@ static bool add_headers(struct MHD_Response *m, const http_reply *r) {
     bool ok = true;
     if (r->media_type && *r->media_type)
         ok &= MHD_add_response_header(m, "Content-Type", r->media_type) == MHD_YES;
+    if (r->closes)
+        ok &= MHD_add_response_header(m, "Connection", "close") == MHD_YES;
     if (r->server->p.n_origins > 0)
         ok &= MHD_add_response_header(m, "Vary", "Origin") == MHD_YES;
     if (r->origin) {
