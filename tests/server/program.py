@@ -85,7 +85,7 @@ def options():
 def admin():
     """What the server says of itself."""
     with Server([BINARY, *SMALL, "--alias", "my/model"]) as s:
-        check(any(re.search(r"http://127\.0\.0\.1:\d+  model my/model, 2 at once, 512 tokens shared", x) for x in s.lines), s.lines)
+        check(any(re.search(r"http://127\.0\.0\.1:\d+  model my/model, 2 answers at once, context of 512 tokens for all", x) for x in s.lines), s.lines)
         check(read(s, "/health") == {"status": "ok"} == read(s, "/v1/health"), "health")
         props = read(s, "/props")
         check(props["total_slots"] == 2 and props["model_alias"] == "my/model" and props["default_generation_settings"]["n_ctx"] == 512, props)

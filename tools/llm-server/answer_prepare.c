@@ -163,7 +163,8 @@ static ggl_status check_length(const job *j, const job_prompt *p, ggl_error *err
         return ggl_fail(err, GGL_USAGE, "the prompt is empty: it has no tokens");
     if ((int64_t)p->ids.n > n_ctx)
         return ggl_fail(err, GGL_LIMIT,
-                        "the prompt has %zu tokens, but the context has room for %" PRId64,
+                        "the prompt has %zu tokens, but the context has room for %" PRId64
+                        "; send less, or start the server with a larger -c",
                         p->ids.n, n_ctx);
     return GGL_OK;
 }
