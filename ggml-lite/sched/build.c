@@ -328,7 +328,8 @@ static ggl_status init_devices(ggl_sched *s, ggl_error *err) {
     size_t n_ids = (size_t)ggl_graph_n_ids(s->g), n_stores = (size_t)ggl_graph_n_stores(s->g);
     s->backend = ggl_calloc(n_ids, sizeof *s->backend);
     s->in_trunk = ggl_calloc(n_ids, sizeof *s->in_trunk);
-    if (!s->backend || !s->in_trunk)
+    s->is_early = ggl_calloc(n_ids, sizeof *s->is_early);
+    if (!s->backend || !s->in_trunk || !s->is_early)
         return ggl_sched_no_memory(err);
     for (int i = 0; i < s->n_dev; i++) {
         device *d = &s->dev[i];

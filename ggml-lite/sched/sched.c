@@ -76,6 +76,7 @@ void ggl_sched_free(ggl_sched *s) {
     ggl_free(s->backend);
     ggl_free(s->fallback);
     ggl_free(s->in_trunk);
+    ggl_free(s->is_early);
     ggl_free(s->input);
     ggl_free(s->input_at);
     ggl_free(s->input_n);
@@ -356,9 +357,14 @@ static ggl_status fetch_output(ggl_sched *s, output *o, const flight *f, ggl_err
 }
 
 /* Returns how many segments, from the first on, the flight passes: the trunk's, and, if it has
- * outputs, the tail's, which come after them. */
+ * outputs, the tail's, which come after them, or the early ones of these. */
 static size_t n_segments(const ggl_sched *s, const flight *f) {
-    return f->n_rows > 0 ? s->n_segs : s->n_trunk_segs;
+    return f->n_rows == 0 ? s->n_trunk_segs : f->ends_early ? s->n_early_segs : s->n_segs;
+}
+
+/* True if the flight computes the output. */
+static bool has_output(const ggl_sched *s, const output *o, const flight *f) {
+    return !f->ends_early || o->phase == TRUNK || s->is_early[o->t->id];
 }
 
 /* Runs the next segment of every flight. All moves come first, so that none waits for a backend
@@ -465,17 +471,32 @@ ggl_status ggl_sched_push(ggl_sched *s, int64_t n, int *n_behind, ggl_error *err
     return st;
 }
 
-ggl_status ggl_sched_run(ggl_sched *s, int64_t n, const int32_t *row, int64_t n_rows,
-                         ggl_error *err) {
-    flight f = {.n = n, .row = row, .n_rows = row ? n_rows : n};
-    ggl_status st = begin(s, &f, err);
+/* Runs a batch to its end and fetches what it computes. */
+static ggl_status run_whole(ggl_sched *s, const flight *f, ggl_error *err) {
+    flight copy = *f;
+    ggl_status st = begin(s, &copy, err);
     if (st == GGL_OK)
         st = advance_until(s, 0, err);
     for (int i = 0; i < ggl_graph_n_outputs(s->g) && st == GGL_OK; i++)
-        st = fetch_output(s, &s->out[i], &f, err);
+        if (has_output(s, &s->out[i], &copy))
+            st = fetch_output(s, &s->out[i], &copy, err);
     for (int i = 0; i < s->n_dev && st == GGL_OK; i++)
         st = s->dev[i].b->v->wait(s->dev[i].b, err);
     return st;
+}
+
+ggl_status ggl_sched_run(ggl_sched *s, int64_t n, const int32_t *row, int64_t n_rows,
+                         ggl_error *err) {
+    return run_whole(s, &(flight){.n = n, .row = row, .n_rows = row ? n_rows : n}, err);
+}
+
+ggl_status ggl_sched_run_early(ggl_sched *s, int64_t n, const int32_t *row, int64_t n_rows,
+                               ggl_error *err) {
+    if (!s->params.early)
+        return ggl_fail(err, GGL_USAGE,
+                        "a run cannot end early: ggl_sched_params.early names no output");
+    const flight f = {.n = n, .row = row, .n_rows = row ? n_rows : n, .ends_early = true};
+    return run_whole(s, &f, err);
 }
 
 const float *ggl_sched_output(const ggl_sched *s, int k) {

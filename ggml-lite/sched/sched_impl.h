@@ -1,7 +1,7 @@
 /* The scheduler's private data, shared by its files:
  *
  *   place.c   chooses the backend of each node
- *   segments.c  divides the nodes into trunk and tail, and these into segments
+ *   segments.c  divides the nodes into trunk, early tail and the rest, and these into segments
  *   values.c  places the values that cross segments
  *   build.c   places everything else, lists moves, compiles the plans
  *   repack.c  chooses the weights to repack, and repacks them
@@ -13,7 +13,8 @@
  * The nodes of a graph fall into two phases. The trunk is everything that a store depends on, and
  * nodes that are the same for the whole batch. The tail is the rest, which only outputs need. The
  * trunk runs for the whole batch; then the tail runs for the requested rows only, on those rows of
- * the inputs and of the trunk's values. Each phase is cut into segments of one backend each. */
+ * the inputs and of the trunk's values. Each phase is cut into segments of one backend each. What the
+ * output params.early needs of the tail is cut first, so that a run may end after it. */
 #ifndef GGL_SCHED_IMPL_H
 #define GGL_SCHED_IMPL_H
 
@@ -102,6 +103,7 @@ typedef struct flight {
     int64_t n;          /* size of the batch */
     const int32_t *row; /* indices of the requested rows, [n_rows]; NULL: all */
     int64_t n_rows;     /* 0: no outputs, so the tail does not run */
+    bool ends_early;    /* the rest of the tail does not run */
     int lane;
     size_t next; /* index of the segment that it passes next */
 } flight;
@@ -121,8 +123,10 @@ struct ggl_sched {
     int n_dev;
     int *backend;   /* by tensor id: where a node runs */
     bool *in_trunk; /* by tensor id */
-    segment *seg;   /* those of the trunk, then those of the tail */
+    bool *is_early; /* by tensor id: a node of the tail that params.early needs */
+    segment *seg;   /* those of the trunk, then those of the tail, the early ones first */
     size_t n_segs, n_trunk_segs, cap_segs;
+    size_t n_early_segs;          /* those of the trunk and the early ones */
     size_t load_done, load_total; /* bytes of weights, for params.progress */
     output *out;
     fallback *fallback;
@@ -170,7 +174,8 @@ static inline int ggl_sched_phase(const ggl_sched *s, const ggl_tensor *t) {
     return s->in_trunk[t->id] ? TRUNK : TAIL;
 }
 
-/* Sets s->in_trunk, s->seg and s->n_trunk_segs, from s->backend. */
+/* Sets s->in_trunk, s->is_early, s->seg and the numbers of segments, from s->backend. GGL_NOT_FOUND:
+ * there is no output params.early. */
 ggl_status ggl_sched_cut(ggl_sched *s, ggl_error *err);
 /* Appends t; false: out of memory. */
 bool ggl_node_list_push(node_list *l, ggl_tensor *t);

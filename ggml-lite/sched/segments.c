@@ -1,4 +1,4 @@
-/* Divides the nodes into trunk and tail, and cuts each phase into segments. */
+/* Divides the nodes into trunk, early tail and the rest of the tail, and cuts each into segments. */
 #include <string.h>
 
 #include "sched_impl.h"
@@ -18,16 +18,40 @@ static void find_trunk(ggl_sched *s) {
     }
 }
 
+/* Sets s->is_early: the nodes of the tail that params.early needs. */
+static ggl_status find_early(ggl_sched *s, ggl_error *err) {
+    const char *name = s->params.early;
+    const ggl_tensor *found = NULL;
+    for (int i = 0; name && i < ggl_graph_n_outputs(s->g); i++) {
+        const ggl_tensor *t = ggl_graph_get_output(s->g, i);
+        if (t->name && strcmp(t->name, name) == 0)
+            found = t;
+    }
+    if (!found)
+        return name ? ggl_fail(err, GGL_NOT_FOUND, "the graph has no output '%s'", name) : GGL_OK;
+    s->is_early[found->id] = !s->in_trunk[found->id];
+    for (int i = ggl_graph_n_nodes(s->g) - 1; i >= 0; i--) {
+        const ggl_tensor *t = ggl_graph_node(s->g, i);
+        for (int k = 0; s->is_early[t->id] && k < ggl_n_reads(t); k++)
+            if (ggl_read(t, k))
+                s->is_early[ggl_read(t, k)->id] = !s->in_trunk[ggl_read(t, k)->id];
+    }
+    return GGL_OK;
+}
+
 /* --- the order of nodes ----------------------------------------------------------------------- */
 
-/* Chooses the segment of each node of a phase, from the end of the phase: the last segment gets
+/* The stages of a run, in their order. */
+enum { STAGE_TRUNK, STAGE_EARLY, STAGE_REST, N_STAGES };
+
+/* Chooses the segment of each node of a stage, from the end of the stage: the last segment gets
  * every node of its backend that no other backend waits for, then the segment before it, and so on.
  * A node is ready once all its readers have a segment. So a value is computed as late as its
  * readers allow. With two backends, no order has fewer segments that ends with the same backend. */
 typedef struct cutter {
     ggl_sched *s;
-    int phase;
-    size_t *n_readers;  /* by tensor id: readers in this phase that have no segment yet */
+    int stage;
+    size_t *n_readers;  /* by tensor id: readers in this stage that have no segment yet */
     size_t *from_end;   /* by tensor id: the number of the node's segment; 0: the last one */
     ggl_tensor **next;  /* by tensor id: the next one in the list of ready nodes */
     ggl_tensor **ready; /* by backend: its list of ready nodes; NULL: none */
@@ -43,9 +67,9 @@ static void cutter_fini(cutter *c) {
     ggl_free(c->latest);
 }
 
-static bool cutter_init(cutter *c, ggl_sched *s, int phase) {
+static bool cutter_init(cutter *c, ggl_sched *s, int stage) {
     const size_t n_ids = (size_t)ggl_graph_n_ids(s->g), n_dev = (size_t)s->n_dev;
-    *c = (cutter){.s = s, .phase = phase, .n_dev = s->n_dev};
+    *c = (cutter){.s = s, .stage = stage, .n_dev = s->n_dev};
     c->n_readers = ggl_calloc(n_ids, sizeof *c->n_readers);
     c->from_end = ggl_calloc(n_ids, sizeof *c->from_end);
     c->next = ggl_calloc(n_ids, sizeof(ggl_tensor *));
@@ -54,9 +78,12 @@ static bool cutter_init(cutter *c, ggl_sched *s, int phase) {
     return c->n_readers && c->from_end && c->next && c->ready && c->latest;
 }
 
-/* True if t is a node that runs in the cutter's phase. */
-static bool in_phase(const cutter *c, const ggl_tensor *t) {
-    return t && t->computed && c->s->in_trunk[t->id] == (c->phase == TRUNK);
+/* True if t is a node that runs in the cutter's stage. */
+static bool in_stage(const cutter *c, const ggl_tensor *t) {
+    return t && t->computed &&
+           c->stage == (c->s->in_trunk[t->id]   ? STAGE_TRUNK
+                        : c->s->is_early[t->id] ? STAGE_EARLY
+                                                : STAGE_REST);
 }
 
 static void push_ready(cutter *c, ggl_tensor *t) {
@@ -67,19 +94,19 @@ static void push_ready(cutter *c, ggl_tensor *t) {
     c->ready[k] = t;
 }
 
-/* Counts the readers of all nodes, and makes those ready that nothing in this phase reads. */
+/* Counts the readers of all nodes, and makes those ready that nothing in this stage reads. */
 static void reset_ready(cutter *c) {
     const ggl_graph *g = c->s->g;
     memset(c->n_readers, 0, (size_t)ggl_graph_n_ids(g) * sizeof *c->n_readers);
     for (int i = 0; i < ggl_graph_n_nodes(g); i++) {
         const ggl_tensor *t = ggl_graph_node(g, i);
-        for (int k = 0; in_phase(c, t) && k < ggl_n_reads(t); k++)
-            if (in_phase(c, ggl_read(t, k)))
+        for (int k = 0; in_stage(c, t) && k < ggl_n_reads(t); k++)
+            if (in_stage(c, ggl_read(t, k)))
                 c->n_readers[ggl_read(t, k)->id]++;
     }
     for (int i = 0; i < ggl_graph_n_nodes(g); i++) {
         ggl_tensor *t = ggl_graph_node(g, i);
-        if (in_phase(c, t) && c->n_readers[t->id] == 0)
+        if (in_stage(c, t) && c->n_readers[t->id] == 0)
             push_ready(c, t);
     }
 }
@@ -92,7 +119,7 @@ static void fill_segment(cutter *c, int k, size_t number) {
         c->from_end[t->id] = number;
         for (int i = 0; i < ggl_n_reads(t); i++) {
             ggl_tensor *x = ggl_read(t, i);
-            if (in_phase(c, x) && --c->n_readers[x->id] == 0)
+            if (in_stage(c, x) && --c->n_readers[x->id] == 0)
                 push_ready(c, x);
         }
     }
@@ -170,19 +197,19 @@ static bool push_with_views(segment *seg, ggl_tensor *t, segment **seen) {
     return ggl_node_list_push(&seg->nodes, t);
 }
 
-/* Appends the segments of a phase. In each of them the nodes keep the order of the graph. */
-static ggl_status cut_phase(ggl_sched *s, int phase, ggl_error *err) {
+/* Appends the segments of a stage. In each of them the nodes keep the order of the graph. */
+static ggl_status cut_stage(ggl_sched *s, int stage, ggl_error *err) {
     cutter c;
     segment **seen = ggl_calloc((size_t)ggl_graph_n_ids(s->g), sizeof(segment *));
-    bool ok = cutter_init(&c, s, phase) && seen;
+    bool ok = cutter_init(&c, s, stage) && seen;
     const size_t n = ok ? cut_best(&c) : 0;
     const size_t end = s->n_segs + n;
     ok = ok && ggl_grow(&s->seg, &s->cap_segs, end, sizeof *s->seg);
     while (ok && s->n_segs < end)
-        s->seg[s->n_segs++] = (segment){.phase = phase};
+        s->seg[s->n_segs++] = (segment){.phase = stage == STAGE_TRUNK ? TRUNK : TAIL};
     for (int i = 0; ok && i < ggl_graph_n_nodes(s->g); i++) {
         ggl_tensor *t = ggl_graph_node(s->g, i);
-        if (!in_phase(&c, t))
+        if (!in_stage(&c, t))
             continue;
         segment *seg = &s->seg[end - 1 - c.from_end[t->id]];
         seg->backend = s->backend[t->id];
@@ -194,11 +221,14 @@ static ggl_status cut_phase(ggl_sched *s, int phase, ggl_error *err) {
 }
 
 ggl_status ggl_sched_cut(ggl_sched *s, ggl_error *err) {
-    ggl_status st = GGL_OK;
+    size_t end[N_STAGES] = {0};
     find_trunk(s);
-    for (int phase = 0; phase < N_PHASES && st == GGL_OK; phase++) {
-        s->n_trunk_segs = s->n_segs; /* final when the loop reaches the tail */
-        st = cut_phase(s, phase, err);
+    ggl_status st = find_early(s, err);
+    for (int stage = 0; stage < N_STAGES && st == GGL_OK; stage++) {
+        st = cut_stage(s, stage, err);
+        end[stage] = s->n_segs;
     }
+    s->n_trunk_segs = end[STAGE_TRUNK];
+    s->n_early_segs = end[STAGE_EARLY];
     return st;
 }

@@ -175,6 +175,37 @@ static bool give_logits(arch_eval *ev) {
     return llm_arch_graph_ok(ev, s->place) && llm_arch_check_use(ev, t);
 }
 
+/* Returns the product that makes the logits t: the first one on the way back from node to source. Of
+ * several sources with a score for each token the first is taken; a change by an adapter is the
+ * second. NULL: there is none. */
+static const ggl_tensor *last_product(const ggl_tensor *t, int64_t n_vocab) {
+    while (t && t->op != GGL_OP_LINEAR) {
+        const ggl_tensor *next = NULL;
+        for (int k = 0; k < t->n_src && !next; k++)
+            if (t->src[k] && ggl_is_batched(t->src[k]) && t->src[k]->ne[0] == n_vocab)
+                next = t->src[k];
+        t = next;
+    }
+    return t;
+}
+
+/* Makes the graph's output "embedding", if it is wanted. */
+static bool give_embedding(arch_eval *ev) {
+    if (!ev->params || !ev->params->embedding)
+        return true;
+    const arch_slot *s = &ev->global[ev->arch->logits];
+    const ggl_tensor *last = last_product(s->v.t, ev->n_vocab);
+    if (!last || last->src[0]->n_dims != 1 || !ggl_is_batched(last->src[0])) {
+        llm_arch_error_hint(ev, GGL_UNSUPPORTED, s->place, NULL,
+                            "the model gives no embeddings: its logits are not the product of a "
+                            "state and a matrix");
+        return false;
+    }
+    ev->n_embd = last->src[0]->ne[0];
+    ggl_graph_output(ev->g, "embedding", last->src[0]);
+    return llm_arch_graph_ok(ev, s->place);
+}
+
 void llm_arch_eval_fini(arch_eval *ev) {
     ggl_free(ev->global);
     ggl_free(ev->weight);
@@ -218,14 +249,19 @@ ggl_status llm_arch_build_with(const llm_arch *arch, const llm_arch_source *sour
         *result = (llm_arch_result){0};
     bool ok = prepare(&ev, params);
     if (ok && !(llm_arch_run(&ev, arch->body) && llm_arch_place_parts(&ev) && give_logits(&ev) &&
-                llm_arch_check_unused(&ev) && llm_arch_adapt_finish(&ev))) {
+                give_embedding(&ev) && llm_arch_check_unused(&ev) && llm_arch_adapt_finish(&ev))) {
         ok = false;
         if (!convert)
             llm_arch_report_keys_before(&ev);
     }
     ok = ok && (convert ? convert->expand_ignored(&ev) : llm_arch_check_source(&ev));
     if (result) {
-        *result = (llm_arch_result){ev.family, ev.n_vocab, ev.n_layer, ev.notes, ev.line_ran};
+        *result = (llm_arch_result){.family = ev.family,
+                                    .n_vocab = ev.n_vocab,
+                                    .n_embd = ev.n_embd,
+                                    .n_layer = ev.n_layer,
+                                    .notes = ev.notes,
+                                    .line_ran = ev.line_ran};
         ev.notes = NULL;
         ev.line_ran = NULL;
     }

@@ -116,7 +116,7 @@ struct arch_eval {
     bool refused;      /* the error comes from a `require` or an `ignore .. if` */
     ggl_arena arena;
     const char *family;
-    int64_t n_ctx, n_vocab;
+    int64_t n_ctx, n_vocab, n_embd;
     arch_slot *global;
     arch_frame *frame; /* NULL at top level */
     int n_frames, in_recurrent, depth;

@@ -38,7 +38,8 @@ static ggl_status build_graph(llm_session *s, const llm_model *m, const llm_sess
     llm_arch_params ap = {.n_ctx = s->n_ctx,
                           .ignore = llm_model_ignore(m),
                           .adapter = p->adapter,
-                          .n_adapters = p->n_adapters};
+                          .n_adapters = p->n_adapters,
+                          .embedding = p->embeddings};
     ggl_status st = llm_arch_build(llm_model_arch(m), &source, &ap, s->graph, &s->built, err);
     if (st == GGL_OK)
         st = ggl_graph_finish(s->graph, err);
@@ -138,6 +139,7 @@ static ggl_status build_sched(llm_session *s, const llm_model *m, const llm_sess
                            .cache = s->cache,
                            .cache_of = s->identity,
                            .cache_of_size = (1 + p->n_adapters) * sizeof *s->identity,
+                           .early = p->embeddings ? "embedding" : NULL,
                            .element_word = "token",
                            .group_word = "layer"};
     return ggl_sched_new(&s->sched, s->graph, &sp, err);
@@ -260,6 +262,10 @@ int64_t llm_session_n_vocab(const llm_session *s) {
     return s->built.n_vocab;
 }
 
+int64_t llm_session_n_embd(const llm_session *s) {
+    return s->built.n_embd;
+}
+
 int64_t llm_session_n_layer(const llm_session *s) {
     return s->built.n_layer;
 }
@@ -282,8 +288,12 @@ static int slot_of(const llm_batch *b, int64_t i) {
     return b->slot ? b->slot[i] : 0;
 }
 
-static bool wanted(const llm_batch *b, int64_t i) {
-    return b->want ? b->want[i] : i == b->n - 1;
+static bool wants_logits(const llm_batch *b, int64_t i) {
+    return b->want ? b->want[i] : i == b->n - 1 && !b->want_embedding;
+}
+
+static bool wants_embedding(const llm_batch *b, int64_t i) {
+    return b->want_embedding && b->want_embedding[i];
 }
 
 /* Checks that the slots of a batch have room for s->n_new tokens. */
@@ -312,6 +322,10 @@ static ggl_status check_room(const llm_session *s, int64_t n, ggl_error *err) {
  * s->n_new to the tokens for each slot. */
 static ggl_status check_batch(llm_session *s, const llm_batch *b, ggl_error *err) {
     memset(s->n_new, 0, (size_t)s->n_slots * sizeof *s->n_new);
+    if (b->want_embedding && s->built.n_embd == 0)
+        return ggl_fail(err, GGL_USAGE,
+                        "the session gives no embeddings: it was made without "
+                        "llm_session_params.embeddings");
     for (int64_t i = 0; i < b->n; i++) {
         int slot = slot_of(b, i);
         ggl_status st = llm_slot_check_whole(s, slot, err);
@@ -346,19 +360,26 @@ static ggl_status take_pages(llm_session *s, ggl_error *err) {
     return st == GGL_OK ? llm_session_set_pages(s, err) : st;
 }
 
+/* The tokens of a ubatch of which something is wanted. */
+typedef struct wanted {
+    int64_t n_rows;   /* in session.row */
+    bool is_embedded; /* embeddings alone: no logits are computed */
+} wanted;
+
 /* Fills the arrays of the next ubatch with tokens from `first` on, as many as fit, with at most
- * s->n_rows wanted ones. Returns their number; *n_rows: the wanted ones. */
-static int64_t fill_ubatch(llm_session *s, const llm_batch *b, int64_t first, int64_t *n_rows) {
+ * s->n_rows wanted ones. Returns their number. */
+static int64_t fill_ubatch(llm_session *s, const llm_batch *b, int64_t first, wanted *w) {
     int64_t n = 0;
-    *n_rows = 0;
+    *w = (wanted){.is_embedded = true};
     memset(s->n_new, 0, (size_t)s->n_slots * sizeof *s->n_new);
     for (; n < s->n_ubatch && first + n < b->n; n++) {
         int64_t i = first + n;
         int slot = slot_of(b, i);
-        if (wanted(b, i)) {
-            if (*n_rows == s->n_rows)
+        if (wants_logits(b, i) || wants_embedding(b, i)) {
+            if (w->n_rows == s->n_rows)
                 break;
-            s->row[(*n_rows)++] = (int32_t)n;
+            s->row[w->n_rows++] = (int32_t)n;
+            w->is_embedded &= !wants_logits(b, i);
         }
         s->token[n] = b->token[i];
         s->slot[n] = slot;
@@ -372,9 +393,9 @@ static void commit_all(llm_session *s) {
         llm_slot_commit(&s->state[k]);
 }
 
-/* Runs a ubatch. If no logits are wanted, it may still be in flight when this returns, so that
+/* Runs a ubatch. If nothing of it is wanted, it may still be in flight when this returns, so that
  * the next one keeps all backends busy. */
-static ggl_status run_ubatch(llm_session *s, int64_t n, int64_t n_rows, ggl_error *err) {
+static ggl_status run_ubatch(llm_session *s, int64_t n, const wanted *w, ggl_error *err) {
     const size_t size = (size_t)n * sizeof(int32_t);
     ggl_status st = ggl_sched_set(s->sched, "token", s->token, size, n, err);
     if (st == GGL_OK)
@@ -386,26 +407,38 @@ static ggl_status run_ubatch(llm_session *s, int64_t n, int64_t n_rows, ggl_erro
     for (int64_t k = 0; k < s->n_slots; k++)
         llm_slot_begin(&s->state[k], s->n_new[k]);
     int n_behind = 0;
-    st = n_rows > 0 ? ggl_sched_run(s->sched, n, s->row, n_rows, err)
-                    : ggl_sched_push(s->sched, n, &n_behind, err);
+    st = w->n_rows == 0   ? ggl_sched_push(s->sched, n, &n_behind, err)
+         : w->is_embedded ? ggl_sched_run_early(s->sched, n, s->row, w->n_rows, err)
+                          : ggl_sched_run(s->sched, n, s->row, w->n_rows, err);
     if (st == GGL_OK && n_behind == 0)
         commit_all(s);
     return st;
 }
 
+/* Hands out what the ubatch of tokens from `first` on has computed. */
+static void give(llm_session *s, const llm_batch *b, int64_t first, const wanted *w) {
+    const float *logits = ggl_sched_output(s->sched, 0), *embedding = ggl_sched_output(s->sched, 1);
+    for (int64_t k = 0; k < w->n_rows; k++) {
+        const int64_t i = first + s->row[k];
+        if (wants_embedding(b, i) && b->each_embedding)
+            b->each_embedding(b->ctx, i, embedding + k * s->built.n_embd);
+        if (!wants_logits(b, i))
+            continue;
+        s->logits = logits + k * s->built.n_vocab;
+        if (b->each)
+            b->each(b->ctx, i, s->logits);
+    }
+}
+
 static ggl_status eval_ubatches(llm_session *s, const llm_batch *b, ggl_error *err) {
     ggl_status st = GGL_OK;
     for (int64_t i = 0, n; i < b->n && st == GGL_OK; i += n) {
-        int64_t n_rows;
-        n = fill_ubatch(s, b, i, &n_rows);
-        st = run_ubatch(s, n, n_rows, err);
+        wanted w;
+        n = fill_ubatch(s, b, i, &w);
+        st = run_ubatch(s, n, &w, err);
         if (st != GGL_OK)
             break;
-        const float *logits = ggl_sched_output(s->sched, 0);
-        for (int64_t k = 0; k < n_rows && b->each; k++)
-            b->each(b->ctx, i + s->row[k], logits + k * s->built.n_vocab);
-        if (n_rows > 0)
-            s->logits = logits + (n_rows - 1) * s->built.n_vocab;
+        give(s, b, i, &w);
         if (b->progress && !b->progress(b->ctx, i + n, b->n))
             break;
     }

@@ -68,7 +68,8 @@ static void prepare(llm_engine *e, task *t) {
     t->turn = ++e->last_turn;
     if (llm_task_make_room(t, &err) != GGL_OK)
         llm_task_failed(t, &err);
-    llm_seq_tell_sampler(&t->q);
+    if (t->q.sampler)
+        llm_seq_tell_sampler(&t->q);
 }
 
 /* Gives waiting tasks the free places. */
@@ -88,9 +89,10 @@ static void admit(llm_engine *e) {
     }
 }
 
-/* What was run before is used, unless the logits of the prompt have yet to be shown. */
+/* What was run before is used, unless more of the prompt than its last token, which runs in any case,
+ * has yet to be shown. */
 static bool reuses(const task *t) {
-    return !t->p.no_reuse && (!t->p.prompted || t->n_prompted == t->stats.n_prompt);
+    return !t->p.no_reuse && (!llm_task_shows(t) || t->n_prompted + 1 >= t->stats.n_prompt);
 }
 
 /* True while another task runs the beginning that both have. */

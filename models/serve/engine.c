@@ -54,8 +54,10 @@ static ggl_status init(llm_engine *e, const llm_engine_params *p, ggl_error *err
     e->token = ggl_calloc(n, sizeof *e->token);
     e->slot = ggl_calloc(n, sizeof *e->slot);
     e->want = ggl_calloc(n, sizeof *e->want);
+    e->want_embedding = ggl_calloc(n, sizeof *e->want_embedding);
     e->owner = ggl_calloc(n, sizeof(task *));
-    if (!e->run || !e->is_lent || !e->share || !e->token || !e->slot || !e->want || !e->owner)
+    if (!e->run || !e->is_lent || !e->share || !e->token || !e->slot || !e->want ||
+        !e->want_embedding || !e->owner)
         return ggl_fail(err, GGL_NOMEM, "out of memory for an engine of %d sequences",
                         p->n_parallel);
     const size_t n_bytes = p->n_snapshot_bytes > 0 ? p->n_snapshot_bytes : SNAPSHOT_BYTES;
@@ -102,6 +104,7 @@ void llm_engine_free(llm_engine *e) {
     ggl_free(e->token);
     ggl_free(e->slot);
     ggl_free(e->want);
+    ggl_free(e->want_embedding);
     ggl_free(e->owner);
     ggl_free(e);
 }

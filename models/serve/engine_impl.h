@@ -24,10 +24,10 @@ struct llm_engine {
     room room;
     /* The batch of the step. */
     int32_t *token, *slot; /* [n_ubatch] */
-    bool *want;
+    bool *want, *want_embedding;
     task **owner;
-    room_share *share; /* [n_parallel] */
-    int64_t n, n_want;
+    room_share *share;            /* [n_parallel] */
+    int64_t n, n_want;            /* n_want: rows of logits and embeddings */
     int64_t n_prompt, n_generate; /* tokens of the n */
     int64_t n_taken;              /* tokens of the pages that the batch needs */
     int next;                     /* index in run[] of the first to get room */

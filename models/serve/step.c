@@ -7,6 +7,11 @@ static int64_t least(int64_t a, int64_t b) {
 
 /* --- the batch -------------------------------------------------------------------------------- */
 
+/* Whether something is shown of the token at pos of the prompt. */
+static bool is_shown(const task *t, int64_t pos) {
+    return llm_task_shows(t) && pos >= t->n_prompted && pos < t->stats.n_prompt;
+}
+
 /* Appends at most n of the tokens that a task has to run, guesses included. */
 static void put(llm_engine *e, task *t, int64_t n) {
     const seq *q = &t->q;
@@ -18,9 +23,9 @@ static void put(llm_engine *e, task *t, int64_t n) {
         const int64_t at = e->n + i, pos = t->from + i;
         e->slot[at] = q->slot;
         e->owner[at] = t;
-        e->want[at] =
-            pos >= q->n - 1 || (t->p.prompted && pos >= t->n_prompted && pos < t->stats.n_prompt);
-        e->n_want += e->want[at];
+        e->want_embedding[at] = t->p.embedded && is_shown(t, pos);
+        e->want[at] = !t->p.embedded && (pos >= q->n - 1 || is_shown(t, pos));
+        e->n_want += e->want[at] || e->want_embedding[at];
     }
     e->n += t->n_piece;
     e->n_taken += llm_session_n_needed(e->p.session, q->slot, t->n_piece);
@@ -99,10 +104,10 @@ static void put_generating(llm_engine *e, int64_t n_guess) {
 /* Tokens of its prompt that a task can run in this step. */
 static int64_t wanted_piece(const llm_engine *e, const task *t) {
     const int64_t n = llm_task_until_stop(t);
-    if (!t->p.prompted)
+    if (!llm_task_shows(t))
         return n;
-    const int64_t n_rows = e->n_rows - e->n_want;
-    return least(n, n_rows > 1 ? n_rows : 1);
+    const int64_t n_rows = e->n_rows - e->n_want, n_before = t->n_prompted - t->q.n_kept;
+    return least(n, (n_before > 0 ? n_before : 0) + (n_rows > 1 ? n_rows : 1));
 }
 
 /* Fills the room with pieces of prompts. */
@@ -157,21 +162,40 @@ static void draw(llm_engine *e, task *t, const float *logits) {
     }
 }
 
+/* All tokens that the task has were run. */
+static void end_prompt(llm_engine *e, task *t) {
+    llm_seq_ran(&t->q);
+    t->reads = false;
+    if (t->stats.t_prompt == 0)
+        t->stats.t_prompt = llm_engine_now(e);
+}
+
+/* llm_batch.each_embedding */
+static void on_embedding(void *ctx, int64_t i, const float *embedding) {
+    llm_engine *e = ctx;
+    task *t = e->owner[i];
+    const int64_t pos = t->from + i - t->first;
+    if (!t->is_over) {
+        t->n_prompted = pos + 1;
+        t->p.embedded(t->p.ctx, pos, embedding);
+    }
+    if (pos == t->n_before - 1) {
+        end_prompt(e, t);
+        llm_task_over(t, LLM_END_MAX);
+    }
+}
+
 /* llm_batch.each */
 static void on_logits(void *ctx, int64_t i, const float *logits) {
     llm_engine *e = ctx;
     task *t = e->owner[i];
     const int64_t pos = t->from + i - t->first, row = pos - (t->n_before - 1);
-    if (!t->is_over && t->p.prompted && pos < t->stats.n_prompt && pos >= t->n_prompted) {
+    if (!t->is_over && is_shown(t, pos)) {
         t->n_prompted = pos + 1;
         t->p.prompted(t->p.ctx, pos, logits);
     }
-    if (row == 0) {
-        llm_seq_ran(&t->q);
-        t->reads = false;
-        if (t->stats.t_prompt == 0)
-            t->stats.t_prompt = llm_engine_now(e);
-    }
+    if (row == 0)
+        end_prompt(e, t);
     if (row >= 0 && t->q.at == row && !t->is_over)
         draw(e, t, logits);
 }
@@ -183,7 +207,10 @@ static ggl_status run(llm_engine *e, ggl_error *err) {
                          .token = e->token,
                          .slot = e->slot,
                          .want = e->want,
+                         .want_embedding =
+                             llm_session_n_embd(e->p.session) > 0 ? e->want_embedding : NULL,
                          .each = on_logits,
+                         .each_embedding = on_embedding,
                          .ctx = e};
     ggl_error why;
     const ggl_status st = llm_session_eval(e->p.session, &b, &why);

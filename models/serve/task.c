@@ -6,7 +6,14 @@
 #include "ggl/alloc.h"
 
 static ggl_status check(llm_session *s, const llm_sequence_params *p, ggl_error *err) {
-    if (!p->sampler)
+    if (p->embedded && (p->prompted || p->n_max != 0 || p->embed_from < 0 ||
+                        p->embed_from >= (int64_t)p->n_prompt || llm_session_n_embd(s) == 0))
+        return ggl_fail(err, GGL_USAGE,
+                        "embeddings of %zu tokens from %" PRId64 " on, n_max %" PRId64
+                        "%s: a token must be left, n_max 0, only embeddings shown, and the session "
+                        "must give some",
+                        p->n_prompt, p->embed_from, p->n_max, p->prompted ? ", with logits" : "");
+    if (!p->sampler && !p->embedded)
         return ggl_fail(err, GGL_USAGE, "a sequence needs a sampler");
     if (p->n_max < -1)
         return ggl_fail(err, GGL_USAGE, "n_max is %" PRId64 ", but must be -1 or more", p->n_max);
@@ -35,6 +42,7 @@ ggl_status llm_task_new(task **out, llm_session *s, const llm_sequence_params *p
         return ggl_fail(err, GGL_NOMEM, "out of memory for a sequence");
     t->p = *p;
     t->guesser = -1;
+    t->n_prompted = p->embedded ? p->embed_from : 0;
     st = llm_seq_init(&t->q, s, guesser, n_guess_max, err);
     t->q.slot = -1;
     t->q.sampler = p->sampler;

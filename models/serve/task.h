@@ -25,7 +25,8 @@ typedef struct task {
     uint64_t
         leader; /* the task that runs the common beginning of both, up to lead_to tokens; 0: none */
     int64_t lead_to;
-    int64_t n_prompted; /* tokens of the prompt whose logits were shown */
+    /* tokens of the prompt whose logits or embeddings were shown, or that need not be */
+    int64_t n_prompted;
     /* --- in a step: tokens first .. first + n_piece - 1 of the batch are its own from `from` on; n_before:
      * tokens that it has, without guesses and those that the step draws */
     int64_t first, n_piece, from, n_before;
@@ -48,6 +49,10 @@ ggl_status llm_task_make_room(task *t, ggl_error *err);
 void llm_task_over(task *t, llm_end why);
 /* With LLM_END_FAILED; err is copied. */
 void llm_task_failed(task *t, const ggl_error *err);
+/* Whether logits or embeddings of the prompt are shown. */
+static inline bool llm_task_shows(const task *t) {
+    return t->p.prompted || t->p.embedded;
+}
 /* Tokens that have to run before the next can be drawn. */
 int64_t llm_task_todo(const task *t);
 /* Adds a position at which a piece of the prompt ends, unless it has passed or there is no room. */

@@ -88,15 +88,19 @@ bool toy_start_placed(toy_run *r, const toy_model *t, ggl_backend *const *backen
     ggl_graph_params p = {
         .n_pos = TOY_CTX, .n_batch = TOY_BATCH, .n_slots = TOY_SLOTS, .type_k = kv, .type_v = kv};
     llm_arch_result built = {0};
-    llm_arch_params ap = {.adapter = t->adapter, .n_adapters = t->n_adapters};
+    llm_arch_params ap = {
+        .adapter = t->adapter, .n_adapters = t->n_adapters, .embedding = t->embedding};
     r->graph = ggl_graph_new(&p);
     bool ok =
         r->graph && llm_arch_build(t->arch, t->source ? t->source : llm_arch_toy_source(t->toy),
                                    &ap, r->graph, &built, err) == GGL_OK;
     r->n_vocab = built.n_vocab;
     llm_arch_result_fini(&built);
-    ggl_sched_params sp = {
-        .backend = backend, .n_backends = n_backends, .place = where, .ctx = ctx};
+    ggl_sched_params sp = {.backend = backend,
+                           .n_backends = n_backends,
+                           .place = where,
+                           .ctx = ctx,
+                           .early = t->embedding ? "embedding" : NULL};
     ok = ok && draw_weights(r, t) && ggl_graph_finish(r->graph, err) == GGL_OK &&
          ggl_graph_fold(r->graph, fold, err) == GGL_OK &&
          ggl_sched_new(&r->sched, r->graph, &sp, err) == GGL_OK &&

@@ -458,7 +458,7 @@ static const struct {
     {wrong_sampling, "top_p"},
     {wrong_count, "X 400 invalid_request"},
     {wrong_slot, "there is no slot 4: the server has 4"},
-    {vectors, "X 501 unsupported this model gives no embeddings"},
+    {vectors, "X 501 unsupported this server gives no embeddings; start it with --embeddings"},
 };
 
 TEST(wrong_requests) {

@@ -130,6 +130,7 @@ static bool open_session(server *s) {
     p.n_ctx = FIXTURE_CTX;
     p.n_ubatch = 64;
     p.n_rows = FIXTURE_PARALLEL;
+    p.embeddings = s->embeds;
     p.n_slots = 2 * FIXTURE_PARALLEL;
     p.backend = &s->cpu;
     p.n_backends = 1;
@@ -140,7 +141,7 @@ static bool open_session(server *s) {
 
 bool server_open(server *s, size_t n_queue) {
     const int64_t now = s->now;
-    *s = (server){.now = now};
+    *s = (server){.now = now, .embeds = s->embeds, .api = s->api ? s->api : &fixture_api};
     pthread_mutex_init(&s->lock, NULL);
     if (!open_model(s) || !open_session(s))
         return false;
@@ -153,6 +154,7 @@ bool server_open(server *s, size_t n_queue) {
     s->facts = (server_facts){.model = "stories",
                               .n_ctx = FIXTURE_CTX,
                               .n_vocab = llm_session_n_vocab(s->session),
+                              .n_embd = llm_session_n_embd(s->session),
                               .n_parallel = FIXTURE_PARALLEL,
                               .has_chat = true,
                               .sampling = llm_sampler_default(),
@@ -230,7 +232,7 @@ http_reply *start(server *s, ask *a) {
     const http_request q = {.header = no_header, .parameter = no_header, .client = "127.0.0.1"};
     http_reply *r = ggl_calloc(1, sizeof *r);
     if (r && a) {
-        answer_start(s, &fixture_api, a, &q, r);
+        answer_start(s, s->api, a, &q, r);
         return r;
     }
     ggl_free(r);

@@ -40,8 +40,10 @@ struct server {
     size_t n_posts, cap_posts;
     pthread_mutex_t lock; /* of `post` and `vocab` */
     server_counts counts;
-    int64_t now; /* of the fake clock, which goes on 1 ms at each look; 0: the system's */
-    bool ends;   /* nothing can be posted any more */
+    bool embeds;        /* it gives embeddings; set before server_open, as the next */
+    const dialect *api; /* NULL: fixture_api */
+    int64_t now;        /* of the fake clock, which goes on 1 ms at each look; 0: the system's */
+    bool ends;          /* nothing can be posted any more */
     ggl_error err;
 };
 

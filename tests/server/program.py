@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """The program llm-server on its built-in model: options, errors, keys, admin endpoints, signals. program.py LLM-SERVER CASE."""
 import asyncio
+import base64
 import json
 import os
 import re
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -92,7 +94,7 @@ def options():
 def admin():
     """What the server says of itself."""
     with Server([BINARY, *SMALL, "--alias", "my/model"]) as s:
-        check(any(re.search(r"http://127\.0\.0\.1:\d+  model my/model, 2 at once, 512 tokens shared", x) for x in s.lines), s.lines)
+        check(any(re.search(r"http://127\.0\.0\.1:\d+  model my/model, 2 answers at once, context of 512 tokens for all", x) for x in s.lines), s.lines)
         check(read(s, "/health") == {"status": "ok"} == read(s, "/v1/health"), "health")
         props = read(s, "/props")
         check(props["total_slots"] == 2 and props["model_alias"] == "my/model" and props["default_generation_settings"]["n_ctx"] == 512, props)
@@ -337,6 +339,56 @@ def cut():
             check(time.monotonic() < end, f"{s.files()} descriptors, {files} before; {read(s, '/slots')}")
             time.sleep(0.05)
         check(s.stop() == 0, "exit code")
+
+
+def embeddings():
+    """Vectors in all APIs, beside chats; the same words without --embeddings."""
+    texts = ["the cat sat on the mat", "a cat", "the cat sat on the mat"]
+    post_json = {"input": texts, "model": "m"}
+
+    def vectors(s, body):
+        answer = post(s, "/v1/embeddings", body)
+        check([x["index"] for x in answer["data"]] == list(range(len(answer["data"]))), "index")
+        return [x["embedding"] for x in answer["data"]], answer["usage"]
+
+    fails(2, "add --embeddings", "--pooling", "mean")
+    fails(2, "mean", "--embeddings", "--pooling", "rank")
+    with Server([BINARY, *SMALL]) as s:
+        for path, body in (("/v1/embeddings", post_json), ("/embeddings", post_json), ("/api/embed", {"input": "a"}), ("/api/embeddings", {"prompt": "a"}),
+                           ("/v1/embeddings", dict(post_json, dimensions=3))):
+            check("--embeddings" in json.dumps(post(s, path, body, 501)), path)
+        plain = post(s, "/v1/chat/completions", CHAT)["choices"]
+        check("embedding" not in read_capabilities(s), "capabilities")
+    seen = []
+    for pooling in ("mean", "last", "cls"):
+        with Server([BINARY, *SMALL, "--embeddings", "--pooling", pooling]) as s:
+            got, usage = vectors(s, post_json)
+            seen.append(got)
+            check(got[0] == got[2] and len(got[0]) == 128, pooling)
+            check((got[0] == got[1]) == (pooling == "cls"), f"{pooling}: the first token is the same in all texts")
+            check(all(abs(sum(x * x for x in v) - 1) < 1e-5 for v in got), f"{pooling}: length")
+            check(vectors(s, dict(post_json, input=texts[1]))[0] == [got[1]], f"{pooling}: alone")
+            n = [len(post(s, "/tokenize", {"content": t, "add_special": True})["tokens"]) for t in texts]
+            check(usage == {"prompt_tokens": sum(n), "total_tokens": sum(n)}, f"{usage}, {n}")
+            coded = vectors(s, dict(post_json, encoding_format="base64"))[0]
+            check([list(struct.unpack("<128f", base64.b64decode(x))) for x in coded] == [as_floats(v) for v in got], "base64")
+            check(post(s, "/api/embed", {"input": texts})["embeddings"] == got, "/api/embed")
+            check(post(s, "/api/embeddings", {"prompt": texts[1]})["embedding"] == got[1], "/api/embeddings")
+            post(s, "/v1/embeddings", dict(post_json, dimensions=3), 400)
+            check(post(s, "/v1/embeddings", dict(post_json, input=["a " * 600]), 400)["error"], "too long")
+            check(post(s, "/v1/chat/completions", CHAT)["choices"] == plain, f"{pooling}: other words")
+            check("embedding" in read_capabilities(s), "capabilities")
+    check(seen[0][1] != seen[1][1], "pooling has no effect")
+    with Server([BINARY, *SMALL, "--embeddings"]) as s: # its model says nothing of a pooling
+        check(vectors(s, post_json)[0] == seen[0], "default")
+
+
+def read_capabilities(s):
+    return post(s, "/api/show", {})["capabilities"]
+
+
+def as_floats(v):
+    return list(struct.unpack(f"<{len(v)}f", struct.pack(f"<{len(v)}f", *v)))
 
 
 if __name__ == "__main__":

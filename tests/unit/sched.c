@@ -182,6 +182,40 @@ TEST(memory_is_known_before) {
     teardown(&f);
 }
 
+/* A run for one output alone leaves out what only the others need; wrong names and runs are refused. */
+TEST(runs_that_end_early) {
+    fixture f = {0};
+    ggl_graph *g = f.g = ggl_graph_new(NULL);
+    ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){2}, true);
+    ggl_tensor *y = ggl_binary(g, GGL_OP_ADD, x, x);
+    ggl_graph_output(g, "square", ggl_binary(g, GGL_OP_MUL, y, y));
+    ggl_graph_output(g, "twice", y);
+    ggl_sched_params sp = {.backend = &f.b, .n_backends = 1, .early = "thrice"};
+    const float in[2][2] = {{1, 2}, {3, 4}}, more[2][2] = {{5, 6}, {7, 8}};
+    if (CHECK_OK(ggl_graph_finish(g, &f.err), &f.err) &&
+        CHECK_OK(ggl_backend_open(&f.b, "cpu", NULL, &f.err), &f.err)) {
+        CHECK_INT(ggl_sched_new(&f.s, g, &sp, &f.err), GGL_NOT_FOUND);
+        CHECK(f.s == NULL && strstr(f.err.msg, "'thrice'"));
+        sp.early = "twice";
+        CHECK_OK(ggl_sched_new(&f.s, g, &sp, &f.err), &f.err);
+        CHECK_OK(ggl_sched_alloc(f.s, &f.err), &f.err);
+        CHECK_OK(ggl_sched_set(f.s, "x", in, sizeof in, 2, &f.err), &f.err);
+        CHECK_OK(ggl_sched_run(f.s, 2, NULL, 0, &f.err), &f.err);
+        CHECK(ggl_sched_output(f.s, 0)[3] == 64 && ggl_sched_output(f.s, 1)[3] == 8);
+        CHECK_OK(ggl_sched_set(f.s, "x", more, sizeof more, 2, &f.err), &f.err);
+        CHECK_OK(ggl_sched_run_early(f.s, 2, (int32_t[]){1}, 1, &f.err), &f.err);
+        CHECK(ggl_sched_output(f.s, 0)[3] == 64); /* it was not fetched again */
+        CHECK(ggl_sched_output(f.s, 1)[0] == 14 && ggl_sched_output(f.s, 1)[1] == 16);
+        ggl_sched_free(f.s);
+        f.s = NULL;
+        sp.early = NULL;
+        CHECK_OK(ggl_sched_new(&f.s, g, &sp, &f.err), &f.err);
+        CHECK_OK(ggl_sched_alloc(f.s, &f.err), &f.err);
+        CHECK_INT(ggl_sched_run_early(f.s, 2, NULL, 0, &f.err), GGL_USAGE);
+    }
+    teardown(&f);
+}
+
 /* Views of a value as outputs: they are copied out, not the whole that they are part of. */
 TEST(views_as_outputs) {
     const char *names[] = {"cpu", "reference"};

@@ -149,6 +149,8 @@ static void put_capabilities(llm_json_out *out, const server *s) {
         llm_json_put_text(out, ", \"tools\"");
     if (t && llm_template_mentions(t, "enable_thinking"))
         llm_json_put_text(out, ", \"thinking\"");
+    if (s->facts.n_embd > 0)
+        llm_json_put_text(out, ", \"embedding\"");
     llm_json_put_text(out, "]");
 }
 

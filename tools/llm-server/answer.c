@@ -269,6 +269,13 @@ static void set_finish(seat *s, llm_end why) {
 static void end_choice(seat *s, llm_end why) {
     job *j = s->job;
     ggl_error err = {0};
+    if (j->ask->kind == ASK_EMBED) {
+        const ggl_status st = seat_end_embedding(s, &err);
+        if (st != GGL_OK)
+            job_fail_as(j, GGL_IO, &err); /* the model is at fault, not the request */
+        job_end_choice(j, s->choice);
+        return;
+    }
     ggl_status st =
         give_echo(s) ? GGL_OK : ggl_fail(&err, GGL_NOMEM, "out of memory for an answer");
     if (st == GGL_OK)
@@ -308,19 +315,21 @@ static ggl_status add_choice(seat *s, ggl_error *err) {
     job *j = s->job;
     const ask *a = j->ask;
     const job_prompt *p = seat_prompt(s);
-    const llm_sequence_params params = {.prompt = p->ids.id,
-                                        .n_prompt = p->ids.n,
-                                        .sampler = s->sampler,
-                                        .matcher = s->matcher,
-                                        .n_max = a->n_max,
-                                        .ignore_eog = a->ignore_eos,
-                                        .client = j->client,
-                                        .deadline = j->deadline,
-                                        .no_reuse = a->no_cache,
-                                        .prompted = s->echo ? on_prompted : NULL,
-                                        .token = on_token,
-                                        .ended = on_end,
-                                        .ctx = s};
+    llm_sequence_params params = {.prompt = p->ids.id,
+                                  .n_prompt = p->ids.n,
+                                  .sampler = s->sampler,
+                                  .matcher = s->matcher,
+                                  .n_max = a->n_max,
+                                  .ignore_eog = a->ignore_eos,
+                                  .client = j->client,
+                                  .deadline = j->deadline,
+                                  .no_reuse = a->no_cache,
+                                  .prompted = s->echo ? on_prompted : NULL,
+                                  .token = on_token,
+                                  .ended = on_end,
+                                  .ctx = s};
+    if (a->kind == ASK_EMBED)
+        seat_embed_params(s, &params);
     const ggl_status st = llm_engine_add(j->engine, &params, &s->id, err);
     if (st == GGL_OK) {
         s->is_added = true;
@@ -394,11 +403,11 @@ void answers_end(answers *x) {
 }
 
 void answer_start(server *s, const dialect *d, ask *a, const http_request *q, http_reply *r) {
-    static const api_error no_vectors = {501, "unsupported", "this model gives no embeddings",
-                                         NULL};
+    static const api_error no_vectors = {
+        501, "unsupported", "this server gives no embeddings; start it with --embeddings", NULL};
     ggl_error err = {0};
     const char *param = NULL;
-    if (a->kind == ASK_EMBED) {
+    if (a->kind == ASK_EMBED && server_get_facts(s)->n_embd == 0) {
         ask_free(a);
         answer_error(d, &no_vectors, r);
         return;

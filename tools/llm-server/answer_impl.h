@@ -48,6 +48,7 @@ typedef struct seat {
     llm_stop *stop;       /* NULL: there are no stop strings */
     llm_calls *calls;     /* of this choice; NULL: all is content */
     answer_text text;
+    double *sum;        /* ASK_EMBED: of the tokens' vectors; [n_embd] */
     answer_token *echo; /* the prompt's tokens, if they are asked for; [ids.n] */
     llm_logprob *echo_top;
     bool has_echoed;
@@ -63,6 +64,7 @@ struct job {
     job_prompt *prompt; /* [n_prompts] */
     size_t n_prompts;
     answer_parts *parts; /* [x.n_choices]; not of streams */
+    float *embedding;    /* ASK_EMBED: [x.n_choices][n_embd] */
     seat *seat;          /* [n_seats] */
     int n_seats;
     size_t n_top; /* of ask->n_top, at most the vocabulary */
@@ -105,6 +107,13 @@ void seat_clear(seat *s); /* after its choice has ended */
 static inline job_prompt *seat_prompt(const seat *s) {
     return &s->job->prompt[s->choice / s->job->ask->n_choices];
 }
+
+/* --- embeddings (answer_embed.c) ---------------------------------------------------------------- */
+
+/* Describes the sequence of a choice to the engine. */
+void seat_embed_params(seat *s, llm_sequence_params *p);
+/* Its last token was run: makes its embedding. GGL_FORMAT: the model's numbers are not finite. */
+GGL_NODISCARD ggl_status seat_end_embedding(seat *s, ggl_error *err);
 
 int64_t answers_now(const answers *x); /* in ns */
 /* n random letters and digits, and a NUL. */

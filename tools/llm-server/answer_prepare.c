@@ -163,7 +163,8 @@ static ggl_status check_length(const job *j, const job_prompt *p, ggl_error *err
         return ggl_fail(err, GGL_USAGE, "the prompt is empty: it has no tokens");
     if ((int64_t)p->ids.n > n_ctx)
         return ggl_fail(err, GGL_LIMIT,
-                        "the prompt has %zu tokens, but the context has room for %" PRId64,
+                        "the prompt has %zu tokens, but the context has room for %" PRId64
+                        "; send less, or start the server with a larger -c",
                         p->ids.n, n_ctx);
     return GGL_OK;
 }
@@ -198,6 +199,10 @@ static ggl_status make_seat(job *j, seat *s, const llm_grammar *grammar, const c
     const server_facts *f = j->x.facts;
     s->job = j;
     s->choice = -1;
+    if (j->ask->kind == ASK_EMBED) {
+        s->sum = ggl_calloc((size_t)f->n_embd, sizeof *s->sum);
+        return s->sum ? GGL_OK : no_memory(err);
+    }
     ggl_status st = llm_sampler_new(&s->sampler, &j->ask->sampling, (int32_t)f->n_vocab,
                                     (int32_t)f->n_ctx, err);
     const llm_vocab *vocab = st == GGL_OK && grammar ? server_vocab(j->server) : NULL;
@@ -263,6 +268,10 @@ ggl_status seat_prepare(seat *s, int choice, ggl_error *err) {
     job *j = s->job;
     const ask *a = j->ask;
     s->choice = choice;
+    if (a->kind == ASK_EMBED) {
+        memset(s->sum, 0, (size_t)j->x.facts->n_embd * sizeof *s->sum);
+        return GGL_OK;
+    }
     llm_sampler_reseed(s->sampler, j->x.choice[choice].seed);
     if (s->matcher)
         llm_matcher_reset(s->matcher);
@@ -389,10 +398,12 @@ static ggl_status alloc_choices(job *j, ggl_error *err) {
     j->seat = ggl_calloc(n_seats, sizeof *j->seat);
     j->top = ggl_calloc(j->n_top, sizeof *j->top);
     j->x.own = ggl_calloc(1, j->dialect->own_size);
+    const size_t n_embd = a->kind == ASK_EMBED ? (size_t)j->x.facts->n_embd : 0;
+    j->x.embedding = j->embedding = ggl_calloc(n, n_embd * sizeof *j->embedding);
     if (a->sampled_probs && a->n_top >= 0)
         j->candidate = ggl_calloc((size_t)j->x.facts->n_vocab, sizeof *j->candidate);
     if (!j->prompt || !j->x.choice || !j->parts || !j->seat || !j->top || !j->x.own ||
-        (a->sampled_probs && a->n_top >= 0 && !j->candidate))
+        !j->embedding || (a->sampled_probs && a->n_top >= 0 && !j->candidate))
         return no_memory(err);
     j->x.n_choices = (int)n;
     j->n_seats = n_seats > 0 ? (int)n_seats : 1;
@@ -465,6 +476,7 @@ void job_free(job *j) {
         llm_sampler_free(s->sampler);
         llm_matcher_free(s->matcher);
         llm_stop_free(s->stop);
+        ggl_free(s->sum);
     }
     for (int i = 0; j->parts && !j->ask->stream && i < j->x.n_choices; i++)
         answer_parts_fini(&j->parts[i]);
@@ -476,6 +488,7 @@ void job_free(job *j) {
     ggl_free(j->x.choice);
     ggl_free(j->x.own);
     ggl_free(j->parts);
+    ggl_free(j->embedding);
     ggl_free(j->seat);
     ggl_free(j->top);
     ggl_free(j->candidate);

@@ -23,6 +23,8 @@ static ggl_status read_encoding(ask *a, const json_value *v, const server_facts 
 static ggl_status read_dimensions(ask *a, const json_value *v, const server_facts *facts,
                                   ggl_error *err) {
     (void)a;
+    if (facts->n_embd == 0) /* answered by 501 */
+        return GGL_OK;
     if (v->kind == JSON_NUMBER && v->number == (double)facts->n_embd)
         return GGL_OK;
     return ggl_fail(err, GGL_UNSUPPORTED,
@@ -42,8 +44,6 @@ static ggl_status read_embeddings(ask *a, const server_facts *facts, const char 
                                   ggl_error *err) {
     *param = NULL;
     ggl_status st = openai_begin(a, ASK_EMBED, err);
-    if (st == GGL_OK && facts->n_embd == 0)
-        st = ggl_fail(err, GGL_UNSUPPORTED, "the model \"%s\" gives no embeddings", facts->model);
     if (st == GGL_OK)
         st = read_fields(a, &a->doc->root, fields, facts, param, err);
     if (st == GGL_OK && a->n_prompts == 0) {

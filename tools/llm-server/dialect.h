@@ -8,12 +8,16 @@
 #include "common/json_write.h"
 #include "llm/logprobs.h"
 
+/* How the vectors of a text's tokens become one: their mean, that of the last token, or of the first. */
+typedef enum server_pooling { POOL_MEAN, POOL_LAST, POOL_CLS } server_pooling;
+
 /* What the readers of requests may know of the server. */
 typedef struct server_facts {
     const char *model; /* its name in answers */
     const char *model_path;
     int64_t n_ctx, n_vocab, n_parallel;
-    int64_t n_embd;              /* length of an embedding; 0: the model gives none */
+    int64_t n_embd; /* length of an embedding; 0: the server gives none */
+    server_pooling pooling;
     bool has_chat;               /* it has a chat template */
     int64_t t_start;             /* seconds since 1970 */
     llm_sampler_params sampling; /* the server's defaults */

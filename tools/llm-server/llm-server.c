@@ -124,8 +124,12 @@ static void say_where(const program *p) {
     else
         ggl_fprint(stderr, strchr(o->host, ':') ? TOOL ": http://[%s]:%d" : TOOL ": http://%s:%d",
                    o->host, http_server_port(p->http));
-    ggl_fprint(stderr, "  model %s, %" PRId64 " at once, %" PRId64 " tokens shared\n", f->model,
-               f->n_parallel, f->n_ctx);
+    ggl_fprint(stderr,
+               "  model %s, %" PRId64 " answers at once, context of %" PRId64 " tokens for all\n",
+               f->model, f->n_parallel, f->n_ctx);
+    if (!f->has_chat)
+        fprintf(stderr, TOOL ": note: the model has no chat template, so it only continues texts "
+                             "(/v1/completions); --chat-template NAME|FILE gives it one\n");
 }
 
 static void warn_open(const program *p) {
@@ -159,6 +163,10 @@ static int serve(program *p) {
         was_ready = p->server->is_ready;
     }
     http_server_drain(p->http);
+    fprintf(stderr,
+            TOOL ": ending; answers have up to %" PRId64 " s (--grace); a second signal ends at "
+                 "once\n",
+            p->o.grace);
     if (was_ready)
         (void)http_server_wait(p->http, (double)p->o.grace);
     return 0;

@@ -18,6 +18,7 @@ static const server_options defaults = {
     .n_cache_slots = -1,
     .n_queue = 256,
     .n_predict = -1,
+    .pooling = -1,
     .n_batch = 2048,
     .n_ubatch = 512,
     .sampling = SAMPLING_DEFAULTS,
@@ -31,6 +32,8 @@ static const server_options defaults = {
     .timeout = 60,
     .grace = 10,
 };
+
+static const char *const pooling_choices[] = {"mean", "last", "cls", NULL};
 
 static int parse(server_options *o, int argc, char **argv) {
     const arg_option options[] = {
@@ -70,6 +73,12 @@ static int parse(server_options *o, int argc, char **argv) {
         {"--max-time", ARG_INT, &o->max_seconds, .value = "SECONDS",
          .help = "an answer that takes longer is ended (default 0: no limit)", .min = 0,
          .max = 1e6},
+        {"--embeddings --embedding", ARG_FLAG, &o->embeddings,
+         .help = "also answer requests for embeddings"},
+        {"--pooling", ARG_CHOICE, &o->pooling, .value = "TYPE",
+         .help = "how the vectors of a text's tokens become one: mean, last or cls, which is that "
+                 "of the first token (default: the model's pooling_type, or mean)",
+         .choices = pooling_choices},
         {NULL, .help = "HTTP"},
         {"--host", ARG_STRING, &o->host, .value = "HOST",
          .help = "the address to listen on (default 127.0.0.1: this machine only; 0.0.0.0: all; "
@@ -231,6 +240,8 @@ int server_options_read(server_options *o, int argc, char **argv) {
         return tool_error(TOOL, 2, "--repack-cache and --no-repack exclude each other");
     if (o->f16_as_bf16 && o->no_repack)
         return tool_error(TOOL, 2, "--f16-as-bf16 and --no-repack exclude each other");
+    if (o->pooling >= 0 && !o->embeddings)
+        return tool_error(TOOL, 2, "--pooling is for embeddings: add --embeddings");
     if (o->template_name && o->template_file)
         return tool_error(TOOL, 2, "--chat-template and --chat-template-file exclude each other");
     if (o->n_ctx == 1)

@@ -69,6 +69,36 @@ static int open_template(server *s) {
     return tool_error(TOOL, 1, "%s", err.msg);
 }
 
+static int64_t file_integer(const ggl_gguf *f, const char *key) {
+    ggl_error err;
+    int64_t x = 0;
+    return ggl_gguf_get_integer(f, key, &x, &err) == 1 ? x : 0;
+}
+
+static ggl_str file_string(const ggl_gguf *f, const char *key) {
+    ggl_error err;
+    ggl_str x = {"", 0};
+    (void)ggl_gguf_get_string(f, key, &x, &err);
+    return x;
+}
+
+/* An integer of the model's own keys, such as embedding_length; 0: there is none. */
+static int64_t own_integer(const server *s, const char *name) {
+    const ggl_gguf *f = llm_model_file(s->model);
+    const ggl_str arch = file_string(f, "general.architecture");
+    char key[128];
+    snprintf(key, sizeof key, "%.*s.%.40s", (int)(arch.n < 64 ? arch.n : 64), arch.s, name);
+    return file_integer(f, key);
+}
+
+static server_pooling pooling(const server *s) {
+    enum { CLS = 2, LAST = 3 }; /* of pooling_type in files */
+    const int64_t type = own_integer(s, "pooling_type");
+    if (s->o->pooling >= 0)
+        return (server_pooling)s->o->pooling;
+    return type == CLS ? POOL_CLS : type == LAST ? POOL_LAST : POOL_MEAN;
+}
+
 /* --- the session ------------------------------------------------------------------------------ */
 
 static bool on_load(void *ctx, size_t done, size_t total) {
@@ -141,6 +171,9 @@ static int new_session(server *s) {
     p->n_rows = o->n_parallel * (speculate_n_max(&o->speculate) + 1);
     if (p->n_rows > MOST_ROWS)
         p->n_rows = MOST_ROWS;
+    p->embeddings = o->embeddings;
+    if (o->embeddings && pooling(s) == POOL_MEAN && p->n_rows < MOST_ROWS)
+        p->n_rows = MOST_ROWS; /* each token of a text has one */
     p->type_k = tool_cache_type(o->type_k);
     p->type_v = tool_cache_type(o->type_v);
     p->no_repack = o->no_repack;
@@ -188,6 +221,7 @@ static int open_speculation(server *s) {
         return tool_error(TOOL, 1, "out of memory");
     llm_session_params sp = s->params;
     sp.n_slots = sp.n_rows = 1;
+    sp.embeddings = false;
     sp.n_pool = 0;
     const speculate_target t = {
         .tokenizer = s->tokenizer,
@@ -233,23 +267,10 @@ static char *name_of(const char *path) {
     return strndup(name, has_end ? n - 5 : n);
 }
 
-static int64_t file_integer(const ggl_gguf *f, const char *key) {
-    ggl_error err;
-    int64_t x = 0;
-    return ggl_gguf_get_integer(f, key, &x, &err) == 1 ? x : 0;
-}
-
-static ggl_str file_string(const ggl_gguf *f, const char *key) {
-    ggl_error err;
-    ggl_str x = {"", 0};
-    (void)ggl_gguf_get_string(f, key, &x, &err);
-    return x;
-}
-
 static void put_info(llm_json_out *out, const server *s) {
     const ggl_gguf *f = llm_model_file(s->model);
     const ggl_str arch = file_string(f, "general.architecture");
-    char key[128], text[512];
+    char text[512];
     double n_params = 0, size = 0;
     for (size_t i = 0; i < ggl_gguf_n_tensors(f); i++) {
         const ggl_gguf_tensor *t = ggl_gguf_tensor_at(f, i);
@@ -259,12 +280,11 @@ static void put_info(llm_json_out *out, const server *s) {
         n_params += n;
         size += (double)t->size;
     }
-    snprintf(key, sizeof key, "%.*s.embedding_length", (int)(arch.n < 64 ? arch.n : 64), arch.s);
     snprintf(text, sizeof text,
              "\"n_vocab\": %" PRId64 ", \"n_ctx\": %" PRId64 ", \"n_ctx_train\": %" PRId64
              ", \"n_embd\": %" PRId64 ", \"n_params\": %.0f, \"size\": %.0f",
-             s->facts.n_vocab, s->facts.n_ctx, llm_model_n_ctx(s->model), file_integer(f, key),
-             n_params, size);
+             s->facts.n_vocab, s->facts.n_ctx, llm_model_n_ctx(s->model),
+             own_integer(s, "embedding_length"), n_params, size);
     llm_json_put_text(out, "{\"architecture\": ");
     llm_json_put_string(out, arch);
     llm_json_put_text(out, ", \"name\": ");
@@ -290,6 +310,8 @@ static int set_facts(server *s) {
                         .n_ctx = llm_session_n_ctx(s->session),
                         .n_vocab = llm_session_n_vocab(s->session),
                         .n_parallel = o->n_parallel,
+                        .n_embd = llm_session_n_embd(s->session),
+                        .pooling = pooling(s),
                         .has_chat = s->chat != NULL,
                         .t_start = (int64_t)time(NULL),
                         .sampling = sampling_params(&o->sampling),

@@ -70,6 +70,8 @@ typedef struct ggl_sched_params {
     const char *cache;
     const void *cache_of; /* bytes that identify the model, such as those of ggl_gguf_identify */
     size_t cache_of_size;
+    /* The name of an output that ggl_sched_run_early computes without the others; NULL: none. */
+    const char *early;
     /* The words of ggl_sched_print for an element of the batch and for a group, singular. NULL:
      * "element", "group". Borrowed. */
     const char *element_word, *group_word;
@@ -115,6 +117,10 @@ GGL_API GGL_NODISCARD ggl_status ggl_sched_set(ggl_sched *s, const char *input, 
  * an argument is out of range or an input is not set; GGL_CANCELLED; GGL_DEVICE. */
 GGL_API GGL_NODISCARD ggl_status ggl_sched_run(ggl_sched *s, int64_t n, const int32_t *row,
                                                int64_t n_rows, ggl_error *err);
+/* Like ggl_sched_run, but computes only the output ggl_sched_params.early, and those that need nothing
+ * beyond it. Its bits are the same; those of the other outputs are undefined. GGL_USAGE, too: there is no such output. */
+GGL_API GGL_NODISCARD ggl_status ggl_sched_run_early(ggl_sched *s, int64_t n, const int32_t *row,
+                                                     int64_t n_rows, ggl_error *err);
 /* Like ggl_sched_run, but without outputs, and may return before the batch is done: with several
  * backends, the next batch can start on the first while this one is on the second. *n_behind (may
  * be NULL) is set to the number of batches that may be unfinished. ggl_sched_run, ggl_sched_finish

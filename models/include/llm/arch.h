@@ -130,6 +130,9 @@ typedef struct llm_arch_params {
     llm_arch_ignore ignore;
     const llm_adapter_use *adapter; /* applied all together */
     size_t n_adapters;
+    /* Also makes the output "embedding": what the product with the matrix of the output reads, mostly the
+     * normalized state after the last layer. GGL_UNSUPPORTED if the logits come from no such product. */
+    bool embedding;
     /* May be NULL. Called for each tensor i of the source that nothing reads. part (valid during
      * the call): the part of the model that it belongs to if text does not need it ("a vision
      * tower"). part NULL: an unread tensor is an error, unless it is ignored. */
@@ -146,6 +149,7 @@ typedef enum llm_arch_line {
 typedef struct llm_arch_result {
     const char *family; /* the header's name that the model has; owned by the descriptor */
     int64_t n_vocab;
+    int64_t n_embd; /* length of the output "embedding"; 0: there is none */
     /* Turns of the layer loop. Nodes before it have group -1, those in it 0 .. n_layer - 1,
      * those after it n_layer. */
     int64_t n_layer;

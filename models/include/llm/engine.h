@@ -90,6 +90,11 @@ typedef struct llm_sequence_params {
     /* Called for each token of the prompt in order, with its logits [n_vocab], valid during the call;
      * implies no_reuse. NULL: none. */
     void (*prompted)(void *ctx, int64_t i, const float *logits);
+    /* Called for each token of the prompt from embed_from on, in order, with its embedding [n_embd], valid
+     * during the call. The sequence ends after the prompt: n_max must be 0, sampler may be NULL, prompted
+     * must be. Implies no_reuse unless embed_from is the last token. NULL: none. */
+    void (*embedded)(void *ctx, int64_t i, const float *embedding);
+    int64_t embed_from;
     /* Called for each drawn token, the end-of-generation token included, with the logits it was drawn
      * from, valid during the call. Returning false ends the sequence. NULL: none. */
     bool (*token)(void *ctx, int32_t id, const float *logits);

@@ -29,7 +29,9 @@ typedef struct llm_session_params {
      * as it grows, and slots with a common beginning have the same ones. 0, the default: n_ctx for
      * each slot, so that a slot can always grow up to n_ctx. */
     int64_t n_pool;
-    /* Rows of logits computed at a time; default 1. Affects only speed and memory. */
+    /* Also gives embeddings (llm_batch.want_embedding). GGL_UNSUPPORTED: see llm_arch_params. */
+    bool embeddings;
+    /* Rows of logits and embeddings computed at a time; default 1. Affects only speed and memory. */
     int64_t n_rows;
     /* Types of the KV cache: f16 (default), f32, bf16, q8_0, q4_0. */
     ggl_type type_k, type_v;
@@ -83,6 +85,8 @@ GGL_API const char *llm_session_notes(const llm_session *s);
 GGL_API const char *llm_session_load_notes(const llm_session *s);
 GGL_API int64_t llm_session_n_ctx(const llm_session *s);
 GGL_API int64_t llm_session_n_vocab(const llm_session *s);
+/* Length of an embedding; 0 without llm_session_params.embeddings. */
+GGL_API int64_t llm_session_n_embd(const llm_session *s);
 GGL_API int64_t llm_session_n_layer(const llm_session *s);
 /* As in llm_session_params. */
 GGL_API int64_t llm_session_n_rows(const llm_session *s);
@@ -93,11 +97,17 @@ typedef struct llm_batch {
     int64_t n;            /* any number; split into ubatches */
     const int32_t *token; /* [n] */
     const int32_t *slot;  /* [n]: the slot to append each token to; NULL: all to slot 0 */
-    const bool *want;     /* [n]: tokens whose logits are wanted; NULL: only the last */
+    /* [n]: tokens whose logits are wanted; NULL: only the last, or none with want_embedding */
+    const bool *want;
+    /* [n]: tokens whose embeddings are wanted; NULL: none. An embedding is what the model's last product
+     * makes the logits from. Ubatches in which no logits are wanted compute none. */
+    const bool *want_embedding;
     /* Called for each token of `want`, in order, with its logits [n_vocab], valid during the
      * call; if the batch is one ubatch with at most n_rows wanted tokens, until the next eval.
      * NULL: none. */
     void (*each)(void *ctx, int64_t i, const float *logits);
+    /* The same for each token of `want_embedding`, with its embedding [n_embd]. */
+    void (*each_embedding)(void *ctx, int64_t i, const float *embedding);
     /* Called after each ubatch. Returning false stops there with GGL_OK; llm_session_n_past
      * gives the tokens done. NULL: none. */
     bool (*progress)(void *ctx, int64_t n_done, int64_t n);
@@ -105,7 +115,8 @@ typedef struct llm_batch {
 } llm_batch;
 
 /* Appends tokens to slots. Allocates nothing. Fails without doing anything with GGL_LIMIT (a slot
- * would exceed n_ctx, or the slots together need more than llm_session_n_free) or GGL_USAGE (a token or slot is out of range, or a slot is broken).
+ * would exceed n_ctx, or the slots together need more than llm_session_n_free) or GGL_USAGE (a token or slot is out of range, a slot is
+ * broken, or embeddings are wanted of a session without them).
  *
  * If a run fails or is cancelled midway, the slots return to the last point with no ubatch in
  * flight (see llm_session_n_past). With one backend that runs synchronously this is the end of

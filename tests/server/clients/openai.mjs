@@ -105,8 +105,19 @@ test('responses', async () => {
     assert.equal(done.status, whole.status);
 });
 
-test('embeddings are refused', async () => {
-    await assert.rejects(client.embeddings.create({model: 'any', input: 'a text'}), (e) => e.status >= 400 && /embeddings/.test(e.message));
+test('embeddings', async () => {
+    const input = ['a text', 'a longer text of another kind', 'a text'];
+    // The client asks for base64 unless told otherwise, and decodes it.
+    const [coded, plain] = await Promise.all(['base64', 'float'].map((encoding_format) =>
+        client.embeddings.create({model: 'any', input, ...(encoding_format === 'float' ? {encoding_format} : {})})));
+    for (const answer of [coded, plain]) {
+        assert.deepEqual(answer.data.map((x) => x.index), [0, 1, 2]);
+        assert.ok(answer.usage.prompt_tokens > 3);
+        assert.deepEqual(answer.data[0].embedding, answer.data[2].embedding);
+        for (const {embedding} of answer.data) assert.ok(Math.abs(Math.hypot(...embedding) - 1) < 1e-5);
+    }
+    assert.deepEqual(coded.data.map((x) => x.embedding), plain.data.map((x) => [...new Float32Array(x.embedding)]));
+    await assert.rejects(client.embeddings.create({model: 'any', input, dimensions: 3}), OpenAI.BadRequestError);
 });
 
 test('errors', async () => {
