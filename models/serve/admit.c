@@ -1,11 +1,8 @@
 /* Which sequences run: deadlines, free places, slots, and beginnings that several have in common. */
 #include "engine_impl.h"
+#include "least.h"
 
 enum { WORTH_SHARING = 16 }; /* tokens for which a prompt waits until another one has run them */
-
-static int64_t least(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
 
 /* --- deadlines -------------------------------------------------------------------------------- */
 
@@ -77,7 +74,7 @@ static void admit(llm_engine *e) {
         task *t = llm_queue_first(&e->queue);
         if (!llm_engine_fits(e, t))
             return;
-        llm_queue_remove(&e->queue, t);
+        (void)llm_queue_take(&e->queue);
         t->where = TASK_RUNS;
         t->reads = true;
         t->lead_to = 0;
@@ -86,11 +83,6 @@ static void admit(llm_engine *e) {
         lend_guesser(e, t);
         insert(e, t);
     }
-}
-
-/* What was run before is used, unless the logits of the prompt have yet to be shown. */
-static bool reuses(const task *t) {
-    return !t->p.no_reuse && (!t->p.prompted || t->n_prompted == t->stats.n_prompt);
 }
 
 /* True while another task runs the beginning that both have. */
@@ -117,11 +109,12 @@ static bool find_leader(llm_engine *e, task *t) {
     }
     if (!by || most < llm_kept_offer(&e->kept, &t->q) + WORTH_SHARING)
         return false;
+    /* what cannot go back has to stop there; if it will not, waiting for it is of little use */
+    if ((e->kept.has_states || llm_session_cut_limit(e->p.session) < INT64_MAX) &&
+        !llm_task_add_stop(by, most))
+        return false;
     t->leader = by->node.key;
     t->lead_to = most;
-    /* what cannot go back has to stop there */
-    if (e->kept.has_states || llm_session_cut_limit(e->p.session) < INT64_MAX)
-        llm_task_add_stop(by, most);
     return true;
 }
 
@@ -130,22 +123,23 @@ static void add_stops(llm_engine *e, task *t, int64_t n_common) {
     if (!e->kept.has_states)
         return;
     if (n_common >= t->q.n_kept + WORTH_SHARING)
-        llm_task_add_stop(t, n_common);
-    llm_task_add_stop(t, (t->q.n - 1) / GGL_PAGE * GGL_PAGE);
+        (void)llm_task_add_stop(t, n_common);
+    (void)llm_task_add_stop(t, (t->q.n - 1) / GGL_PAGE * GGL_PAGE);
 }
 
 /* Gives a task a slot, which may hold the beginning of its tokens. */
 static void begin(llm_engine *e, task *t, int64_t now) {
     ggl_error err;
     const int64_t n_common = e->kept.has_states ? llm_kept_common(&e->kept, &t->q) : 0;
-    if (llm_kept_begin(&e->kept, &t->q, reuses(t), &err) != GGL_OK) {
+    if (llm_kept_begin(&e->kept, &t->q, llm_task_reuses(t), &err) != GGL_OK) {
         llm_task_failed(t, &err);
         return;
     }
     t->has_begun = true;
     e->kept.slot[t->q.slot].id = t->node.key;
     add_stops(e, t, n_common);
-    if (t->stats.t_begun == 0) {
+    if (!t->has_begun_before) {
+        t->has_begun_before = true;
         t->stats.t_begun = now;
         t->stats.n_reused = t->q.n_kept;
         e->stats.n_reused += t->q.n_kept;
@@ -155,7 +149,8 @@ static void begin(llm_engine *e, task *t, int64_t now) {
 static void begin_all(llm_engine *e, int64_t now) {
     for (int i = 0; i < e->n_run; i++) {
         task *t = e->run[i];
-        if (!t->has_begun && !t->is_over && !is_led(e, t) && !(reuses(t) && find_leader(e, t)))
+        if (!t->has_begun && !t->is_over && !is_led(e, t) &&
+            !(llm_task_reuses(t) && find_leader(e, t)))
             begin(e, t, now);
     }
 }

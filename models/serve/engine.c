@@ -88,7 +88,7 @@ static void leave_cancelled(void *ctx, task *t) {
 void llm_engine_free(llm_engine *e) {
     if (!e)
         return;
-    e->is_busy = true;
+    e->is_busy = e->is_closing = true;
     for (int i = 0; i < e->n_run; i++)
         llm_task_over(e->run[i], LLM_END_CANCELLED);
     llm_queue_each(&e->queue, leave_cancelled, e);
@@ -111,6 +111,8 @@ void llm_engine_free(llm_engine *e) {
 ggl_status llm_engine_add(llm_engine *e, const llm_sequence_params *p, uint64_t *id,
                           ggl_error *err) {
     *id = 0;
+    if (e->is_closing)
+        return ggl_fail(err, GGL_USAGE, "the engine is being freed; add sequences to another one");
     if (e->p.n_queue > 0 && e->queue.n >= e->p.n_queue)
         return ggl_fail(err, GGL_LIMIT, "%zu sequences are waiting, which is the limit; try later",
                         e->queue.n);

@@ -19,6 +19,7 @@ struct llm_engine {
     task *leaving;    /* tasks that were taken out of the queue, to be ended */
     bool *is_lent;    /* [n_parallel]: guessers in use */
     bool is_busy;     /* callbacks may run: sequences end later */
+    bool is_closing;  /* llm_engine_free ends all sequences: none can be added */
     int64_t deadline; /* no task has an earlier one */
     uint64_t last_id, last_turn;
     room room;
@@ -47,8 +48,9 @@ void llm_engine_end_all(llm_engine *e);
 /* Whether a waiting task may begin beside those that run: there are pages for its tokens. Drops kept
  * sequences where that is enough. */
 bool llm_engine_fits(llm_engine *e, const task *t);
-/* Makes room for the next token of all that generate and n_guess guesses of each: drops kept sequences,
- * then has the tasks that began last make room. Returns n_guess, or 0 if there is no room for guesses. */
+/* Makes room for the next token of all that generate and n_guess guesses of each: gives up the guesses,
+ * then drops kept sequences, then has the tasks that began last make room. Returns n_guess, or 0 if
+ * there is no room for guesses. */
 int64_t llm_engine_make_room(llm_engine *e, int64_t n_guess);
 /* The most of the task's next n tokens for which there are pages, when others take those of n_taken tokens. Drops
  * kept sequences. */

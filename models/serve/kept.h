@@ -33,6 +33,8 @@ void llm_kept_fini(kept *k);
  * llm_kept_begin could take over. */
 int64_t llm_kept_common(const kept *k, const seq *q);
 int64_t llm_kept_offer(kept *k, const seq *q);
+/* llm_kept_drop clears the slot that offers q most after all others. */
+void llm_kept_spare(kept *k, const seq *q);
 /* The tokens of the slot in whole pages that another slot begins with, too. */
 int64_t llm_kept_shared(const kept *k, int slot);
 

@@ -26,7 +26,9 @@ void llm_snapshots_add(snapshots *s, llm_session *session, int slot, const int32
                        int64_t n);
 /* The snapshot with the most tokens that token[0 .. n) begins with. NULL: there is none. Valid until the
  * next llm_snapshots_add. */
-snapshot *llm_snapshots_find(snapshots *s, const int32_t *token, int64_t n);
+snapshot *llm_snapshots_find(const snapshots *s, const int32_t *token, int64_t n);
+/* Notes that a snapshot was used: it is dropped after those used longer ago. */
+void llm_snapshots_use(snapshots *s, snapshot *x);
 void llm_snapshots_fini(snapshots *s);
 
 #endif

@@ -71,6 +71,7 @@ typedef struct fixture_params {
     size_t n_queue;
     bool guesses;
     int64_t step_ns;
+    int64_t (*clock)(void *ctx); /* NULL: one that steps move on */
 } fixture_params;
 
 TEST_UNUSED static int below(fixture *f, int n) {
@@ -170,7 +171,7 @@ TEST_UNUSED static bool fixture_start(fixture *f, const fixture_params *p) {
                                   .step_ns = p->step_ns,
                                   .guesser = p->guesses ? f->guessers : NULL,
                                   .n_guess_max = GUESSES,
-                                  .clock = fixture_clock,
+                                  .clock = p->clock ? p->clock : fixture_clock,
                                   .clock_ctx = f};
     return CHECK_OK(llm_engine_new(&f->e, &ep, &f->err), &f->err);
 }
