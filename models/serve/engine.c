@@ -183,16 +183,20 @@ static void end_running(llm_engine *e, task *t) {
 
 /* Callbacks may add to both lists. */
 void llm_engine_end_all(llm_engine *e) {
-    for (int i = 0; i < e->n_run || e->leaving;) {
-        task *t = e->leaving;
-        if (t) {
+    bool again = true;
+    while (again) {
+        again = e->leaving != NULL;
+        for (task *t; (t = e->leaving) != NULL;) {
             e->leaving = t->next;
             end(e, t);
-        } else if (e->run[i]->is_over) {
-            end_running(e, e->run[i]);
-            i = 0;
-        } else {
-            i++;
+        }
+        for (int i = 0; i < e->n_run;) {
+            task *t = e->run[i];
+            again |= t->is_over;
+            if (t->is_over)
+                end_running(e, t); /* the next one is now at i */
+            else
+                i++;
         }
     }
 }

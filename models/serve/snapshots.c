@@ -46,8 +46,12 @@ void llm_snapshots_add(snapshots *s, llm_session *session, int slot, const int32
         llm_snapshots_use(s, same);
         return;
     }
-    if (n == 0 || !ggl_grow(&s->at, &s->cap, s->n + 1, sizeof *s->at))
+    const size_t size = (size_t)n * sizeof *token +
+                        (size_t)ggl_sched_slot_size(llm_session_sched(session), n, true);
+    if (n == 0 || size > s->most_bytes || !ggl_grow(&s->at, &s->cap, s->n + 1, sizeof *s->at))
         return;
+    while (s->n > 0 && s->bytes + size > s->most_bytes)
+        drop_oldest(s);
     snapshot x = {.n = n, .used = ++s->time};
     x.token = ggl_calloc((size_t)n, sizeof *x.token);
     if (!x.token || llm_session_save(session, slot, true, &x.data, &x.size, NULL) != GGL_OK ||

@@ -690,6 +690,22 @@ TEST(tokens_allocate_nothing) {
     finish();
 }
 
+/* States for which there is no memory are not even read from the device. */
+TEST(snapshots_that_are_too_large_cost_nothing) {
+    fixture_params p = FEW;
+    p.n_snapshot_bytes = 200;
+    if (start(MODEL(ALL STATES), &p)) {
+        const job *j = add(1, 40, 10, 0);
+        fixture_step(&f);
+        const long before = alloc_count();
+        for (int i = 0; i < 6; i++)
+            fixture_step(&f);
+        CHECK_INT(alloc_count() - before, 0);
+        CHECK(j->n > 0);
+    }
+    finish();
+}
+
 static bool run_some(void *arg) {
     const bool has_states = arg != NULL;
     llm_engine *e = NULL;

@@ -71,6 +71,7 @@ typedef struct fixture_params {
     size_t n_queue;
     bool guesses;
     int64_t step_ns;
+    size_t n_snapshot_bytes;
     int64_t (*clock)(void *ctx); /* NULL: one that steps move on */
 } fixture_params;
 
@@ -169,6 +170,7 @@ TEST_UNUSED static bool fixture_start(fixture *f, const fixture_params *p) {
                                   .n_queue = p->n_queue,
                                   .n_ubatch = p->n_step,
                                   .step_ns = p->step_ns,
+                                  .n_snapshot_bytes = p->n_snapshot_bytes,
                                   .guesser = p->guesses ? f->guessers : NULL,
                                   .n_guess_max = GUESSES,
                                   .clock = p->clock ? p->clock : fixture_clock,
