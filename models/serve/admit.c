@@ -91,8 +91,8 @@ static bool is_led(llm_engine *e, const task *t) {
     return by && by->has_begun && by->reads && !by->is_over && by->q.n_kept < t->lead_to;
 }
 
-/* Looks for a task that is about to run the beginning of this one's tokens, when no slot holds nearly as
- * much of it. */
+/* Looks for a task that is about to run the beginning of this one's tokens, when no slot holds
+ * nearly as much of it. */
 static bool find_leader(llm_engine *e, task *t) {
     const int64_t n = t->q.n - 1;
     int64_t most = 0;

@@ -128,16 +128,17 @@ void llm_kept_spare(kept *k, const seq *q) {
         k->slot[source].used = ++k->time;
 }
 
-/* The slot for a sequence that takes n tokens from `source`: that slot itself if it loses nothing, or less
- * than another one would. */
+/* The slot for a sequence that takes n tokens from `source`: that slot itself if it loses nothing,
+ * or less than another one would. */
 static int choose_slot(const kept *k, int source, int64_t n) {
     const int victim = choose_victim(k);
     const kept_slot *s = &k->slot[source];
     return !s->by && s->n - n <= k->slot[victim].n ? source : victim;
 }
 
-/* Makes slot `to` hold the first n tokens of `from`, which are those of q. False: the caches do not go
- * back so far, or a backend failed; `to` is cleared then, unless it is `from` and has not changed. */
+/* Makes slot `to` hold the first n tokens of `from`, which are those of q. False: the caches do not
+ * go back so far, or a backend failed; `to` is cleared then, unless it is `from` and has not
+ * changed. */
 static bool take(kept *k, const seq *q, int to, int from, int64_t n) {
     const int64_t n_past = llm_session_n_past(k->session, from);
     snapshot *x = NULL;

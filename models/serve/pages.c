@@ -1,5 +1,5 @@
-/* Pages of the KV cache: which kept sequences are dropped, and which running ones wait, so that the others
- * have room. */
+/* Pages of the KV cache: which kept sequences are dropped, and which running ones wait, so that the
+ * others have room. */
 #include "engine_impl.h"
 
 static int64_t n_free(const llm_engine *e) {

@@ -1,5 +1,5 @@
-/* Waiting tasks. Clients take turns; the tasks of one client keep their order. Tasks that were begun
- * before and had to make room come first. */
+/* Waiting tasks. Clients take turns; the tasks of one client keep their order. Tasks that were
+ * begun before and had to make room come first. */
 #ifndef LLM_QUEUE_H
 #define LLM_QUEUE_H
 
@@ -25,7 +25,8 @@ bool llm_queue_add(queue *q, task *t);
 void llm_queue_put_back(queue *q, task *t);
 /* The next task; NULL: none waits. */
 task *llm_queue_first(const queue *q);
-/* Takes out the next task, which gets a place. The turn passes to the next client. NULL: none waits. */
+/* Takes out the next task, which gets a place. The turn passes to the next client. NULL: none
+ * waits. */
 task *llm_queue_take(queue *q);
 /* Takes out a task that gets no place. Its client keeps the turn as long as it has other tasks. */
 void llm_queue_remove(queue *q, task *t);

@@ -53,8 +53,8 @@ static int64_t room_to_generate(const llm_engine *e) {
     return e->n_ubatch > 1 ? e->n_ubatch - 1 : e->stats.n_steps % 2;
 }
 
-/* The most guesses of each of n sequences that generate, so that rows of logits suffice and half of the
- * room is left for prompts. */
+/* The most guesses of each of n sequences that generate, so that rows of logits suffice and half of
+ * the room is left for prompts. */
 static int64_t most_guesses(const llm_engine *e, int n, int64_t n_room) {
     const int64_t n_tokens = n_room < e->n_ubatch ? e->n_ubatch / 2 : e->n_ubatch;
     const int64_t most = n > 0 ? least(e->n_rows, n_tokens) / n - 1 : 0;

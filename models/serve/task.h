@@ -61,8 +61,8 @@ int64_t llm_task_todo(const task *t);
 int64_t llm_task_next(const task *t, int64_t n_guess);
 /* Whether what was run before may be used: not if the logits of the prompt have yet to be shown. */
 bool llm_task_reuses(const task *t);
-/* Makes a piece of its tokens end after the first n. False: those have run, or there are too many such
- * positions. */
+/* Makes a piece of its tokens end after the first n. False: those have run, or there are too many
+ * such positions. */
 bool llm_task_add_stop(task *t, int64_t n);
 /* The most tokens that its next piece may have. */
 int64_t llm_task_until_stop(const task *t);

@@ -51,8 +51,8 @@ typedef struct llm_engine_params {
 /* All slots are cleared. GGL_USAGE: a parameter is out of range; the message names it. */
 GGL_API GGL_NODISCARD ggl_status llm_engine_new(llm_engine **out, const llm_engine_params *p,
                                                 ggl_error *err);
-/* Ends all sequences with LLM_END_CANCELLED; none can be added any more. NULL is fine. Not for callbacks
- * of the engine. */
+/* Ends all sequences with LLM_END_CANCELLED; none can be added any more. NULL is fine. Not for
+ * callbacks of the engine. */
 GGL_API void llm_engine_free(llm_engine *e);
 
 /* --- sequences -------------------------------------------------------------------------------- */
@@ -101,9 +101,10 @@ typedef struct llm_sequence_params {
     void *ctx;
 } llm_sequence_params;
 
-/* Lets a sequence wait for its turn; *id identifies it. GGL_LIMIT: the queue is full, or the prompt does not fit
- * into the context (the message has the numbers); GGL_USAGE: the prompt is empty, a token or parameter
- * is out of range, or the engine is being freed; GGL_NOMEM. After a failure `ended` is not called. */
+/* Lets a sequence wait for its turn; *id identifies it. GGL_LIMIT: the queue is full, or the prompt
+ * does not fit into the context (the message has the numbers); GGL_USAGE: the prompt is empty, a
+ * token or parameter is out of range, or the engine is being freed; GGL_NOMEM. After a failure
+ * `ended` is not called. */
 GGL_API GGL_NODISCARD ggl_status llm_engine_add(llm_engine *e, const llm_sequence_params *p,
                                                 uint64_t *id, ggl_error *err);
 /* Ends a sequence now; from within a callback, at the end of the step. Unknown ids are ignored. */
