@@ -1,11 +1,8 @@
 /* Which sequences run: deadlines, free places, slots, and beginnings that several have in common. */
 #include "engine_impl.h"
+#include "least.h"
 
 enum { WORTH_SHARING = 16 }; /* tokens for which a prompt waits until another one has run them */
-
-static int64_t least(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
 
 /* --- deadlines -------------------------------------------------------------------------------- */
 
@@ -78,7 +75,7 @@ static void admit(llm_engine *e) {
         task *t = llm_queue_first(&e->queue);
         if (!llm_engine_fits(e, t))
             return;
-        llm_queue_remove(&e->queue, t);
+        (void)llm_queue_take(&e->queue);
         t->where = TASK_RUNS;
         t->reads = true;
         t->lead_to = 0;
@@ -89,20 +86,14 @@ static void admit(llm_engine *e) {
     }
 }
 
-/* What was run before is used, unless more of the prompt than its last token, which runs in any case,
- * has yet to be shown. */
-static bool reuses(const task *t) {
-    return !t->p.no_reuse && (!llm_task_shows(t) || t->n_prompted + 1 >= t->stats.n_prompt);
-}
-
 /* True while another task runs the beginning that both have. */
 static bool is_led(llm_engine *e, const task *t) {
     const task *by = t->lead_to > 0 ? llm_table_find(&e->ids, t->leader) : NULL;
     return by && by->has_begun && by->reads && !by->is_over && by->q.n_kept < t->lead_to;
 }
 
-/* Looks for a task that is about to run the beginning of this one's tokens, when no slot holds nearly as
- * much of it. */
+/* Looks for a task that is about to run the beginning of this one's tokens, when no slot holds
+ * nearly as much of it. */
 static bool find_leader(llm_engine *e, task *t) {
     const int64_t n = t->q.n - 1;
     int64_t most = 0;
@@ -119,11 +110,12 @@ static bool find_leader(llm_engine *e, task *t) {
     }
     if (!by || most < llm_kept_offer(&e->kept, &t->q) + WORTH_SHARING)
         return false;
+    /* what cannot go back has to stop there; if it will not, waiting for it is of little use */
+    if ((e->kept.has_states || llm_session_cut_limit(e->p.session) < INT64_MAX) &&
+        !llm_task_add_stop(by, most))
+        return false;
     t->leader = by->node.key;
     t->lead_to = most;
-    /* what cannot go back has to stop there */
-    if (e->kept.has_states || llm_session_cut_limit(e->p.session) < INT64_MAX)
-        llm_task_add_stop(by, most);
     return true;
 }
 
@@ -132,22 +124,23 @@ static void add_stops(llm_engine *e, task *t, int64_t n_common) {
     if (!e->kept.has_states)
         return;
     if (n_common >= t->q.n_kept + WORTH_SHARING)
-        llm_task_add_stop(t, n_common);
-    llm_task_add_stop(t, (t->q.n - 1) / GGL_PAGE * GGL_PAGE);
+        (void)llm_task_add_stop(t, n_common);
+    (void)llm_task_add_stop(t, (t->q.n - 1) / GGL_PAGE * GGL_PAGE);
 }
 
 /* Gives a task a slot, which may hold the beginning of its tokens. */
 static void begin(llm_engine *e, task *t, int64_t now) {
     ggl_error err;
     const int64_t n_common = e->kept.has_states ? llm_kept_common(&e->kept, &t->q) : 0;
-    if (llm_kept_begin(&e->kept, &t->q, reuses(t), &err) != GGL_OK) {
+    if (llm_kept_begin(&e->kept, &t->q, llm_task_reuses(t), &err) != GGL_OK) {
         llm_task_failed(t, &err);
         return;
     }
     t->has_begun = true;
     e->kept.slot[t->q.slot].id = t->node.key;
     add_stops(e, t, n_common);
-    if (t->stats.t_begun == 0) {
+    if (!t->has_begun_before) {
+        t->has_begun_before = true;
         t->stats.t_begun = now;
         t->stats.n_reused = t->q.n_kept;
         e->stats.n_reused += t->q.n_kept;
@@ -157,7 +150,8 @@ static void begin(llm_engine *e, task *t, int64_t now) {
 static void begin_all(llm_engine *e, int64_t now) {
     for (int i = 0; i < e->n_run; i++) {
         task *t = e->run[i];
-        if (!t->has_begun && !t->is_over && !is_led(e, t) && !(reuses(t) && find_leader(e, t)))
+        if (!t->has_begun && !t->is_over && !is_led(e, t) &&
+            !(llm_task_reuses(t) && find_leader(e, t)))
             begin(e, t, now);
     }
 }

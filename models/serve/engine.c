@@ -90,7 +90,7 @@ static void leave_cancelled(void *ctx, task *t) {
 void llm_engine_free(llm_engine *e) {
     if (!e)
         return;
-    e->is_busy = true;
+    e->is_busy = e->is_closing = true;
     for (int i = 0; i < e->n_run; i++)
         llm_task_over(e->run[i], LLM_END_CANCELLED);
     llm_queue_each(&e->queue, leave_cancelled, e);
@@ -114,6 +114,8 @@ void llm_engine_free(llm_engine *e) {
 ggl_status llm_engine_add(llm_engine *e, const llm_sequence_params *p, uint64_t *id,
                           ggl_error *err) {
     *id = 0;
+    if (e->is_closing)
+        return ggl_fail(err, GGL_USAGE, "the engine is being freed; add sequences to another one");
     if (e->p.n_queue > 0 && e->queue.n >= e->p.n_queue)
         return ggl_fail(err, GGL_LIMIT, "%zu sequences are waiting, which is the limit; try later",
                         e->queue.n);
@@ -184,16 +186,20 @@ static void end_running(llm_engine *e, task *t) {
 
 /* Callbacks may add to both lists. */
 void llm_engine_end_all(llm_engine *e) {
-    for (int i = 0; i < e->n_run || e->leaving;) {
-        task *t = e->leaving;
-        if (t) {
+    bool again = true;
+    while (again) {
+        again = e->leaving != NULL;
+        for (task *t; (t = e->leaving) != NULL;) {
             e->leaving = t->next;
             end(e, t);
-        } else if (e->run[i]->is_over) {
-            end_running(e, e->run[i]);
-            i = 0;
-        } else {
-            i++;
+        }
+        for (int i = 0; i < e->n_run;) {
+            task *t = e->run[i];
+            again |= t->is_over;
+            if (t->is_over)
+                end_running(e, t); /* the next one is now at i */
+            else
+                i++;
         }
     }
 }

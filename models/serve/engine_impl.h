@@ -1,5 +1,5 @@
-/* Shared by engine.c (sequences come and go), pages.c (memory for them), admit.c (which ones run) and
- * step.c (what a step runs). */
+/* Shared by engine.c (sequences come and go), pages.c (memory for them), admit.c (which ones run)
+ * and step.c (what a step runs). */
 #ifndef LLM_ENGINE_IMPL_H
 #define LLM_ENGINE_IMPL_H
 
@@ -19,6 +19,7 @@ struct llm_engine {
     task *leaving;    /* tasks that were taken out of the queue, to be ended */
     bool *is_lent;    /* [n_parallel]: guessers in use */
     bool is_busy;     /* callbacks may run: sequences end later */
+    bool is_closing;  /* llm_engine_free ends all sequences: none can be added */
     int64_t deadline; /* no task has an earlier one */
     uint64_t last_id, last_turn;
     room room;
@@ -44,23 +45,24 @@ void llm_engine_end_all(llm_engine *e);
 
 /* --- pages of the cache (pages.c) ------------------------------------------------------------- */
 
-/* Whether a waiting task may begin beside those that run: there are pages for its tokens. Drops kept
- * sequences where that is enough. */
+/* Whether a waiting task may begin beside those that run: there are pages for its tokens. Drops
+ * kept sequences where that is enough. */
 bool llm_engine_fits(llm_engine *e, const task *t);
-/* Makes room for the next token of all that generate and n_guess guesses of each: drops kept sequences,
- * then has the tasks that began last make room. Returns n_guess, or 0 if there is no room for guesses. */
+/* Makes room for the next token of all that generate and n_guess guesses of each: gives up the
+ * guesses, then drops kept sequences, then has the tasks that began last make room. Returns
+ * n_guess, or 0 if there is no room for guesses. */
 int64_t llm_engine_make_room(llm_engine *e, int64_t n_guess);
-/* The most of the task's next n tokens for which there are pages, when others take those of n_taken tokens. Drops
- * kept sequences. */
+/* The most of the task's next n tokens for which there are pages, when others take those of n_taken
+ * tokens. Drops kept sequences. */
 int64_t llm_engine_most_piece(llm_engine *e, const task *t, int64_t n, int64_t n_taken);
-/* Nothing could run: the task that began last makes room for the others, or ends if there are none. False:
- * no task has begun, and nothing was done. */
+/* Nothing could run: the task that began last makes room for the others, or ends if there are none.
+ * False: no task has begun, and nothing was done. */
 bool llm_engine_unblock(llm_engine *e);
 
 /* --- places and slots (admit.c) --------------------------------------------------------------- */
 
-/* Ends what has passed its deadline, gives waiting tasks free places, and slots to those that need not wait
- * for another one to run the beginning of their prompt. */
+/* Ends what has passed its deadline, gives waiting tasks free places, and slots to those that need
+ * not wait for another one to run the beginning of their prompt. */
 void llm_engine_admit(llm_engine *e, int64_t now);
 
 #endif

@@ -85,7 +85,7 @@ int64_t llm_kept_shared(const kept *k, int slot) {
 }
 
 /* How many of the tokens of q but the last slot i may offer. */
-static int64_t offers(kept *k, int i, const seq *q) {
+static int64_t offers(const kept *k, int i, const seq *q) {
     const int64_t n = common(k, i, q->token, q->n - 1);
     if (!k->has_states || n == 0 || n == llm_session_n_past(k->session, i))
         return n;
@@ -94,17 +94,8 @@ static int64_t offers(kept *k, int i, const seq *q) {
     return x ? x->n : 0;
 }
 
-int64_t llm_kept_offer(kept *k, const seq *q) {
-    int64_t most = 0;
-    for (int i = 0; i < k->n; i++) {
-        const int64_t n = offers(k, i, q);
-        most = n > most ? n : most;
-    }
-    return most;
-}
-
 /* The slot not yet tried that offers most; *n: how many tokens. -1: none offers any. */
-static int choose_source(kept *k, const seq *q, int64_t *n) {
+static int choose_source(const kept *k, const seq *q, int64_t *n) {
     int best = -1;
     *n = 0;
     for (int i = 0; i < k->n; i++) {
@@ -117,27 +108,52 @@ static int choose_source(kept *k, const seq *q, int64_t *n) {
     return best;
 }
 
-/* The slot for a sequence that takes n tokens from `source`: that slot itself if it loses nothing, or less
- * than another one would. */
+static void begin_search(kept *k) {
+    for (int i = 0; i < k->n; i++)
+        k->slot[i].is_tried = false;
+}
+
+int64_t llm_kept_offer(kept *k, const seq *q) {
+    int64_t n;
+    begin_search(k);
+    (void)choose_source(k, q, &n);
+    return n;
+}
+
+void llm_kept_spare(kept *k, const seq *q) {
+    int64_t n;
+    begin_search(k);
+    const int source = choose_source(k, q, &n);
+    if (source >= 0)
+        k->slot[source].used = ++k->time;
+}
+
+/* The slot for a sequence that takes n tokens from `source`: that slot itself if it loses nothing,
+ * or less than another one would. */
 static int choose_slot(const kept *k, int source, int64_t n) {
     const int victim = choose_victim(k);
     const kept_slot *s = &k->slot[source];
     return !s->by && s->n - n <= k->slot[victim].n ? source : victim;
 }
 
-/* Makes slot `to` hold the first n tokens of `from`, which are those of q. False: the caches do not go
- * back so far; another slot `to` may have been cleared. */
+/* Makes slot `to` hold the first n tokens of `from`, which are those of q. False: the caches do not
+ * go back so far, or a backend failed; `to` is cleared then, unless it is `from` and has not
+ * changed. */
 static bool take(kept *k, const seq *q, int to, int from, int64_t n) {
     const int64_t n_past = llm_session_n_past(k->session, from);
-    const snapshot *x = NULL;
+    snapshot *x = NULL;
     if (k->has_states && n < n_past)
         x = llm_snapshots_find(&k->snapshots, q->token, n);
+    bool is_changed = to != from;
     bool ok = llm_session_share(k->session, to, from, x ? n_past : n, NULL) == GGL_OK;
-    if (ok && x)
+    if (ok && x) {
+        llm_snapshots_use(&k->snapshots, x);
         ok = llm_session_restore(k->session, to, x->data, x->size, NULL) == GGL_OK;
+        is_changed = true;
+    }
     if (ok)
         forget(&k->slot[to]);
-    else if (to != from)
+    else if (is_changed)
         (void)clear(k, to, NULL);
     return ok;
 }
@@ -146,8 +162,7 @@ ggl_status llm_kept_begin(kept *k, seq *q, bool reuse, ggl_error *err) {
     ggl_status st = GGL_OK;
     int64_t n = 0;
     int slot = -1;
-    for (int i = 0; i < k->n; i++)
-        k->slot[i].is_tried = false;
+    begin_search(k);
     while (reuse && slot < 0) {
         const int from = choose_source(k, q, &n);
         if (from < 0)

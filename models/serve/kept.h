@@ -29,10 +29,12 @@ typedef struct kept {
 ggl_status llm_kept_init(kept *k, llm_session *s, size_t snapshot_bytes, ggl_error *err);
 void llm_kept_fini(kept *k);
 
-/* The most tokens that any slot has in common with q, not counting q's last, and the most of those that
- * llm_kept_begin could take over. */
+/* The most tokens that any slot has in common with q, not counting q's last, and the most of those
+ * that llm_kept_begin could take over. */
 int64_t llm_kept_common(const kept *k, const seq *q);
 int64_t llm_kept_offer(kept *k, const seq *q);
+/* llm_kept_drop clears the slot that offers q most after all others. */
+void llm_kept_spare(kept *k, const seq *q);
 /* The tokens of the slot in whole pages that another slot begins with, too. */
 int64_t llm_kept_shared(const kept *k, int slot);
 
@@ -46,8 +48,8 @@ void llm_kept_end(kept *k, seq *q);
 void llm_kept_give_back(kept *k, seq *q);
 /* Keeps the states of a running sequence, which has run exactly n tokens, for others. */
 void llm_kept_take_snapshot(kept *k, const seq *q, int64_t n);
-/* Clears the slot that was used longest ago, of those in which no sequence runs. False: all of those are
- * empty. */
+/* Clears the slot that was used longest ago, of those in which no sequence runs. False: all of
+ * those are empty. */
 bool llm_kept_drop(kept *k);
 
 #endif

@@ -1,10 +1,6 @@
-/* Pages of the KV cache: which kept sequences are dropped, and which running ones wait, so that the others
- * have room. */
+/* Pages of the KV cache: which kept sequences are dropped, and which running ones wait, so that the
+ * others have room. */
 #include "engine_impl.h"
-
-static int64_t least(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
 
 static int64_t n_free(const llm_engine *e) {
     return llm_session_n_free(e->p.session);
@@ -42,9 +38,14 @@ static int64_t n_kept(const llm_engine *e) {
 bool llm_engine_fits(llm_engine *e, const task *t) {
     if (e->n_run == 0)
         return true;
-    const int64_t reserved = n_reserved(e);
+    /* One that had to make room needs a page more for each task beside it, or it would soon have to do
+     * so again. */
+    const int64_t n_beside = n_reserved(e) + (t->turn > 0 ? e->n_run * GGL_PAGE : 0);
+    const bool reuses = llm_task_reuses(t);
+    if (reuses)
+        llm_kept_spare(&e->kept, &t->q);
     do {
-        const int64_t need = reserved + in_pages(t, llm_kept_offer(&e->kept, &t->q));
+        const int64_t need = n_beside + in_pages(t, reuses ? llm_kept_offer(&e->kept, &t->q) : 0);
         if (need <= n_free(e))
             return true;
         if (need - n_kept(e) > n_free(e))
@@ -83,7 +84,7 @@ static int64_t need_of_all(const llm_engine *e, int64_t n_guess) {
     for (int i = 0; i < e->n_run; i++) {
         const task *t = e->run[i];
         if (!t->reads && !t->is_over)
-            n += n_needed(e, t, least(llm_task_todo(t) + n_guess, t->q.n_ctx - t->q.n_kept));
+            n += n_needed(e, t, llm_task_next(t, n_guess));
     }
     return n;
 }
@@ -91,10 +92,10 @@ static int64_t need_of_all(const llm_engine *e, int64_t n_guess) {
 int64_t llm_engine_make_room(llm_engine *e, int64_t n_guess) {
     while (need_of_all(e, n_guess) > n_free(e)) {
         task *t;
-        if (llm_kept_drop(&e->kept))
-            continue;
         if (n_guess > 0)
             n_guess = 0;
+        else if (llm_kept_drop(&e->kept))
+            continue;
         else if ((t = last_begun(e, 2)) != NULL)
             preempt(e, t);
         else

@@ -78,11 +78,18 @@ task *llm_queue_first(const queue *q) {
     return q->preempted ? q->preempted : q->turn ? q->turn->first : NULL;
 }
 
+task *llm_queue_take(queue *q) {
+    task *t = llm_queue_first(q);
+    if (t && t->client)
+        q->turn = t->client->next;
+    if (t)
+        llm_queue_remove(q, t);
+    return t;
+}
+
 void llm_queue_remove(queue *q, task *t) {
     client *c = t->client;
     task **first = c ? &c->first : &q->preempted;
-    if (c && c == q->turn && *first == t)
-        q->turn = c->next;
     if (t->prev)
         t->prev->next = t->next;
     else

@@ -1,5 +1,5 @@
-/* Waiting tasks. Clients take turns; the tasks of one client keep their order. Tasks that were begun
- * before and had to make room come first. */
+/* Waiting tasks. Clients take turns; the tasks of one client keep their order. Tasks that were
+ * begun before and had to make room come first. */
 #ifndef LLM_QUEUE_H
 #define LLM_QUEUE_H
 
@@ -25,7 +25,10 @@ bool llm_queue_add(queue *q, task *t);
 void llm_queue_put_back(queue *q, task *t);
 /* The next task; NULL: none waits. */
 task *llm_queue_first(const queue *q);
-/* Takes out a task. The next client gets its turn if it was the first one's. */
+/* Takes out the next task, which gets a place. The turn passes to the next client. NULL: none
+ * waits. */
+task *llm_queue_take(queue *q);
+/* Takes out a task that gets no place. Its client keeps the turn as long as it has other tasks. */
 void llm_queue_remove(queue *q, task *t);
 /* Calls fn for each task, which may remove that task. */
 void llm_queue_each(queue *q, void (*fn)(void *ctx, task *t), void *ctx);

@@ -2,14 +2,12 @@
 
 #include <stdbool.h>
 
+#include "least.h"
+
 enum {
     FIRST_PIECE = 64,  /* beside others, while it is not known what a token costs */
     SHORTEST_PIECE = 8 /* however long a step takes */
 };
-
-static int64_t least(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
 
 /* --- how many --------------------------------------------------------------------------------- */
 

@@ -23,9 +23,9 @@ typedef struct room_share {
     int64_t get;  /* the result */
 } room_share;
 
-/* Divides n tokens among prompts, which are given in the order in which they came. Half of the room is
- * shared evenly by clients, and a client's part by its prompts, so that none stalls; the rest goes to
- * those that will be done first. */
+/* Divides n tokens among prompts, which are given in the order in which they came. Half of the room
+ * is shared evenly by clients, and a client's part by its prompts, so that none stalls; the rest
+ * goes to those that will be done first. */
 void llm_room_divide(room_share *s, int n_prompts, int64_t n);
 
 #endif

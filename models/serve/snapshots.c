@@ -24,7 +24,7 @@ static void drop_oldest(snapshots *s) {
     drop(s, oldest);
 }
 
-snapshot *llm_snapshots_find(snapshots *s, const int32_t *token, int64_t n) {
+snapshot *llm_snapshots_find(const snapshots *s, const int32_t *token, int64_t n) {
     snapshot *best = NULL;
     for (size_t i = 0; i < s->n; i++) {
         snapshot *x = &s->at[i];
@@ -32,16 +32,26 @@ snapshot *llm_snapshots_find(snapshots *s, const int32_t *token, int64_t n) {
             memcmp(x->token, token, (size_t)x->n * sizeof *token) == 0)
             best = x;
     }
-    if (best)
-        best->used = ++s->time;
     return best;
+}
+
+void llm_snapshots_use(snapshots *s, snapshot *x) {
+    x->used = ++s->time;
 }
 
 void llm_snapshots_add(snapshots *s, llm_session *session, int slot, const int32_t *token,
                        int64_t n) {
-    const snapshot *same = llm_snapshots_find(s, token, n);
-    if (n == 0 || (same && same->n == n) || !ggl_grow(&s->at, &s->cap, s->n + 1, sizeof *s->at))
+    snapshot *same = llm_snapshots_find(s, token, n);
+    if (same && same->n == n) {
+        llm_snapshots_use(s, same);
         return;
+    }
+    const size_t size = (size_t)n * sizeof *token +
+                        (size_t)ggl_sched_slot_size(llm_session_sched(session), n, true);
+    if (n == 0 || size > s->most_bytes || !ggl_grow(&s->at, &s->cap, s->n + 1, sizeof *s->at))
+        return;
+    while (s->n > 0 && s->bytes + size > s->most_bytes)
+        drop_oldest(s);
     snapshot x = {.n = n, .used = ++s->time};
     x.token = ggl_calloc((size_t)n, sizeof *x.token);
     if (!x.token || llm_session_save(session, slot, true, &x.data, &x.size, NULL) != GGL_OK ||

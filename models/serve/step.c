@@ -1,9 +1,6 @@
 /* A step: which tokens run, and what is drawn. */
 #include "engine_impl.h"
-
-static int64_t least(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
+#include "least.h"
 
 /* --- the batch -------------------------------------------------------------------------------- */
 
@@ -61,8 +58,8 @@ static int64_t room_to_generate(const llm_engine *e) {
     return e->n_ubatch > 1 ? e->n_ubatch - 1 : e->stats.n_steps % 2;
 }
 
-/* The most guesses of each of n sequences that generate, so that rows of logits suffice and half of the
- * room is left for prompts. */
+/* The most guesses of each of n sequences that generate, so that rows of logits suffice and half of
+ * the room is left for prompts. */
 static int64_t most_guesses(const llm_engine *e, int n, int64_t n_room) {
     const int64_t n_tokens = n_room < e->n_ubatch ? e->n_ubatch / 2 : e->n_ubatch;
     const int64_t most = n > 0 ? least(e->n_rows, n_tokens) / n - 1 : 0;
@@ -72,9 +69,7 @@ static int64_t most_guesses(const llm_engine *e, int n, int64_t n_room) {
 /* Appends the last token of a sequence that generates, and guesses. */
 static void put_next(llm_engine *e, task *t, int64_t n_guess, int64_t n_room) {
     ggl_error err;
-    if (t->p.n_max >= 0)
-        n_guess = least(n_guess, t->p.n_max - t->q.n_drawn - 1);
-    n_room = least(n_room, llm_task_todo(t) + n_guess);
+    n_room = least(n_room, llm_task_next(t, n_guess));
     n_room = llm_engine_most_piece(e, t, n_room, e->n_taken);
     if (n_room == 0)
         return; /* it is alone, and its cache is full */
@@ -166,7 +161,7 @@ static void draw(llm_engine *e, task *t, const float *logits) {
 static void end_prompt(llm_engine *e, task *t) {
     llm_seq_ran(&t->q);
     t->reads = false;
-    if (t->stats.t_prompt == 0)
+    if (t->q.n_drawn == 0)
         t->stats.t_prompt = llm_engine_now(e);
 }
 
@@ -272,8 +267,9 @@ static ggl_status step(llm_engine *e, ggl_error *err) {
     if (e->n == 0)
         return GGL_OK;
     const ggl_status st = run(e, err);
-    if (st == GGL_OK)
-        take_snapshots(e);
+    if (st != GGL_OK)
+        return st;
+    take_snapshots(e);
     count_time(e, llm_engine_now(e) - now);
     return st;
 }

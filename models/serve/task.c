@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ggl/alloc.h"
+#include "least.h"
 
 static ggl_status check(llm_session *s, const llm_sequence_params *p, ggl_error *err) {
     if (p->embedded && (p->prompted || p->n_max != 0 || p->embed_from < 0 ||
@@ -96,16 +97,38 @@ int64_t llm_task_todo(const task *t) {
     return t->q.n - t->q.n_kept;
 }
 
-void llm_task_add_stop(task *t, int64_t n) {
+int64_t llm_task_next(const task *t, int64_t n_guess) {
+    if (t->p.n_max >= 0)
+        n_guess = least(n_guess, t->p.n_max - t->q.n_drawn - 1);
+    return least(llm_task_todo(t) + n_guess, t->q.n_ctx - t->q.n_kept);
+}
+
+bool llm_task_reuses(const task *t) {
+    return !t->p.no_reuse && (!llm_task_shows(t) || t->n_prompted + 1 >= t->stats.n_prompt);
+}
+
+/* Forgets the stops that have passed. */
+static void drop_stops(task *t) {
+    int n = 0;
+    while (n < t->n_stops && t->stop[n] <= t->q.n_kept)
+        n++;
+    t->n_stops -= n;
+    memmove(t->stop, t->stop + n, (size_t)t->n_stops * sizeof *t->stop);
+}
+
+bool llm_task_add_stop(task *t, int64_t n) {
     int i = 0;
+    drop_stops(t);
     while (i < t->n_stops && t->stop[i] < n)
         i++;
-    if (n <= t->q.n_kept || n >= t->q.n || t->n_stops == TASK_N_STOPS ||
-        (i < t->n_stops && t->stop[i] == n))
-        return;
+    if (n == t->q.n || (i < t->n_stops && t->stop[i] == n))
+        return true;
+    if (n <= t->q.n_kept || n > t->q.n || t->n_stops == TASK_N_STOPS)
+        return false;
     memmove(t->stop + i + 1, t->stop + i, (size_t)(t->n_stops - i) * sizeof *t->stop);
     t->stop[i] = n;
     t->n_stops++;
+    return true;
 }
 
 int64_t llm_task_until_stop(const task *t) {

@@ -6,7 +6,7 @@
 #include "run/sequence.h"
 #include "table.h"
 
-enum { TASK_N_STOPS = 4 };
+enum { TASK_N_STOPS = 16 };
 
 typedef struct task {
     table_node node; /* key: the sequence's id */
@@ -18,17 +18,24 @@ typedef struct task {
     /* --- while it runs */
     bool reads;                 /* has not drawn since it began to run: reads its prompt */
     bool has_begun;             /* a slot holds its tokens */
+    bool has_begun_before;      /* t_begun and n_reused of its statistics are set */
     uint64_t turn;              /* tasks that began later make room first */
     int guesser;                /* index of its guesser; -1: none */
     int64_t stop[TASK_N_STOPS]; /* positions at which a piece of its prompt has to end; ascending */
     int n_stops;
-    uint64_t
-        leader; /* the task that runs the common beginning of both, up to lead_to tokens; 0: none */
-    int64_t lead_to;
+    uint64_t leader;    /* the task that runs the common beginning of both; 0: none */
+    int64_t lead_to;    /* tokens of that beginning */
     /* tokens of the prompt whose logits or embeddings were shown, or that need not be */
     int64_t n_prompted;
-    /* --- in a step: tokens first .. first + n_piece - 1 of the batch are its own from `from` on; n_before:
-     * tokens that it has, without guesses and those that the step draws */
+    /* --- in a step, whose batch has n_piece of its tokens from index `first` on: those of positions
+     * from .. from + n_piece - 1.
+     *
+     *     position   0        from        n_before - 1    n_before
+     *     tokens     | in slot | to be run | the last one | guesses ... |
+     *                          |<- n_piece: as many of these as there is room for ->|
+     *
+     * The next token is drawn from the logits of the last one (row 0), those after it from the logits
+     * of the guesses (rows 1, 2, ...), as long as these are right. What it draws does not change n_before. */
     int64_t first, n_piece, from, n_before;
     /* --- when it is over */
     bool is_over;
@@ -55,8 +62,14 @@ static inline bool llm_task_shows(const task *t) {
 }
 /* Tokens that have to run before the next can be drawn. */
 int64_t llm_task_todo(const task *t);
-/* Adds a position at which a piece of the prompt ends, unless it has passed or there is no room. */
-void llm_task_add_stop(task *t, int64_t n);
+/* The tokens that a task which generates runs next: its last one, and at most n_guess guesses. */
+int64_t llm_task_next(const task *t, int64_t n_guess);
+/* Whether what was run before may be used: not if more of the prompt than its last token, which runs in any
+ * case, has yet to be shown. */
+bool llm_task_reuses(const task *t);
+/* Makes a piece of its tokens end after the first n. False: those have run, or there are too many
+ * such positions. */
+bool llm_task_add_stop(task *t, int64_t n);
 /* The most tokens that its next piece may have. */
 int64_t llm_task_until_stop(const task *t);
 

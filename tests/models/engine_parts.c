@@ -116,10 +116,9 @@ static void check_turns(uint64_t *seed) {
             CHECK(llm_queue_add(&q, &t[n_added]));
             model_add(&m, c, n_added++);
         } else {
-            task *first = llm_queue_first(&q);
-            if (!CHECK(first == &t[model_take(&m)]))
+            const task *first = llm_queue_first(&q);
+            if (!CHECK(first == &t[model_take(&m)]) || !CHECK(first == llm_queue_take(&q)))
                 break;
-            llm_queue_remove(&q, first);
             n_taken++;
         }
         CHECK_INT(q.n, n_added - n_taken);

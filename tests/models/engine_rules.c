@@ -81,6 +81,20 @@ TEST(clients_take_turns) {
     finish();
 }
 
+/* A sequence that leaves the queue without a place does not cost its client the turn. */
+TEST(leaving_costs_no_turn) {
+    const fixture_params p = {.n_ubatch = 16, .n_slots = 1, .n_rows = 1, .n_parallel = 1};
+    if (start(MODEL(ALL), &p)) {
+        add(0, 8, 30, 9);
+        fixture_step(&f);
+        const job *first = add(1, 8, 3, 1), *second = add(2, 8, 3, 1), *other = add(3, 8, 3, 2);
+        llm_engine_cancel(f.e, first->id);
+        CHECK(fixture_finish(&f));
+        CHECK(second->stats.t_begun < other->stats.t_begun);
+    }
+    finish();
+}
+
 TEST(queue_is_limited) {
     fixture_params p = FEW;
     p.n_queue = 3;
@@ -221,6 +235,28 @@ TEST(freeing_ends_all) {
     finish();
 }
 
+static void add_too_late(job *j) {
+    job *late = job_plain(&f, 1, 10, 5);
+    CHECK(!job_add(late, (llm_sequence_params){0}));
+    CHECK_INT(late->status, GGL_USAGE);
+    CHECK_HAS(f.err.msg, "being freed");
+    CHECK(!late->has_ended && j->why == LLM_END_CANCELLED);
+}
+
+TEST(freeing_refuses_new_ones) {
+    if (start(MODEL(ALL), &(fixture_params)FEW)) {
+        for (int i = 0; i < 3; i++)
+            add(i, 10, 20, (uint64_t)i);
+        fixture_step(&f);
+        f.on_end = add_too_late;
+        llm_engine_free(f.e);
+        f.e = NULL;
+        CHECK_INT(f.n_ended, 3);
+    }
+    f.on_end = NULL;
+    finish();
+}
+
 /* --- what is not run again -------------------------------------------------------------------- */
 
 /* A job whose prompt is that of another, its first n_answer tokens, and n_new more. */
@@ -296,6 +332,34 @@ TEST(common_beginning_with_states) {
 
 TEST(common_beginning_with_a_window) {
     common_beginnings(MODEL(WINDOW), 150);
+}
+
+/* Twelve prompts that part from the first at ten places. */
+static void many_parts(const char *text, int64_t n_more) {
+    const fixture_params p = {.n_ubatch = 16, .n_slots = 12, .n_rows = 12, .n_parallel = 12};
+    if (start(text, &p)) {
+        int64_t n_different = 220;
+        for (int i = 0; i < 12; i++) {
+            job *j = job_plain(&f, 1, 220, 3);
+            const int n_common = 20 * (i > 10 ? 10 : i);
+            for (int k = n_common; i > 0 && k < 220; k++)
+                j->prompt[k] = (j->prompt[k] + 1 + i % 7) % VOCAB;
+            n_different += i > 0 ? 220 - n_common : 0;
+            CHECK(job_add(j, (llm_sequence_params){.client = (uint64_t)i}));
+        }
+        CHECK(fixture_finish(&f));
+        const int64_t n = llm_engine_get_stats(f.e).n_prompt;
+        CHECK_MSG(n <= n_different + n_more, "%d tokens were run for %d", (int)n, (int)n_different);
+    }
+    finish();
+}
+
+TEST(common_beginnings_of_many_lengths) {
+    many_parts(MODEL(ALL), 0);
+}
+
+TEST(common_beginnings_of_many_lengths_with_states) {
+    many_parts(MODEL(ALL STATES), 0);
 }
 
 TEST(choices_share_a_prompt) {
@@ -445,15 +509,112 @@ TEST(kept_sequences_go_for_room) {
     finish();
 }
 
+/* What a waiting prompt begins with is dropped last, although it was used longest ago. */
+TEST(own_beginning_goes_last) {
+    if (start(MODEL(ALL), &(fixture_params)POOL(320))) {
+        const job *a = add(1, 60, 4, 0);
+        CHECK(fixture_finish(&f));
+        add(2, 60, 4, 0);
+        CHECK(fixture_finish(&f));
+        add(3, 20, 40, 5);
+        fixture_step(&f);
+        fixture_step(&f);
+        CHECK_INT(next_turn(a, 4, 90)->stats.n_reused, 63);
+    }
+    finish();
+}
+
+/* Sequences that made room do not come back only to make room again. */
+TEST(making_room_is_rare) {
+    if (start(MODEL(ALL), &(fixture_params)POOL(64 * 6))) {
+        for (int i = 0; i < 30; i++) {
+            job *j = job_plain(&f, i, 60, 100);
+            for (int k = 0; k < 60; k++)
+                j->prompt[k] = below(&f, VOCAB);
+            CHECK(job_add(j, (llm_sequence_params){.client = (uint64_t)i}));
+        }
+        CHECK(fixture_finish(&f));
+        const llm_engine_stats s = llm_engine_get_stats(f.e);
+        CHECK_MSG(s.n_prompt < 2 * 30 * 60, "%d tokens of prompts were run, %d preemptions",
+                  (int)s.n_prompt, (int)s.n_preempted);
+    }
+    finish();
+}
+
+/* Guesses take only pages that nothing else has. */
+TEST(guesses_drop_nothing) {
+    for (int guesses = 0; guesses < 2; guesses++) {
+        const fixture_params p = {.n_ubatch = 32,
+                                  .n_slots = 4,
+                                  .n_rows = 8,
+                                  .n_parallel = 1,
+                                  .n_pool = 192,
+                                  .guesses = guesses};
+        int n_kept = 0;
+        if (start(MODEL(ALL), &p)) {
+            add(1, 60, 4, 0);
+            CHECK(fixture_finish(&f));
+            add(2, 100, 27, 0);
+            CHECK(fixture_finish(&f));
+            for (int i = 0; i < 4; i++)
+                n_kept += llm_engine_slot(f.e, i).use == LLM_SLOT_KEPT;
+            CHECK_INT(n_kept, 2);
+        }
+        finish();
+    }
+}
+
+/* A prompt that has to run as a whole needs pages for all of it. */
+TEST(refused_reuse_saves_no_pages) {
+    if (start(MODEL(ALL), &(fixture_params)POOL(192))) {
+        add(1, 100, 20, 0);
+        for (int i = 0; i < 5; i++)
+            fixture_step(&f);
+        job *whole = job_plain(&f, 1, 100, 20);
+        CHECK(job_add(whole, (llm_sequence_params){.no_reuse = true}));
+        fixture_step(&f);
+        CHECK_INT(llm_engine_n_waiting(f.e), 1);
+        CHECK(fixture_finish(&f));
+        CHECK_INT(llm_engine_get_stats(f.e).n_preempted, 0);
+    }
+    finish();
+}
+
+static int64_t no_time(void *ctx) {
+    (void)ctx;
+    return 0;
+}
+
+/* Sequences that made room are not counted as reused again, even if all times are 0. */
+TEST(reuse_is_counted_once) {
+    fixture_params p = POOL(320);
+    p.clock = no_time;
+    if (start(MODEL(ALL), &p)) {
+        for (int i = 0; i < 4; i++)
+            add(1, 60, 150, (uint64_t)i);
+        CHECK(fixture_finish(&f));
+        int64_t n_reused = 0;
+        for (int i = 0; i < 4; i++)
+            n_reused += f.job[i]->stats.n_reused;
+        CHECK(llm_engine_get_stats(f.e).n_preempted > 0);
+        CHECK_INT(llm_engine_get_stats(f.e).n_reused, n_reused);
+        CHECK_INT(n_reused, 3 * 59);
+    }
+    finish();
+}
+
 /* --- failures --------------------------------------------------------------------------------- */
 
 TEST(failed_runs) {
     if (start(MODEL(ALL), &(fixture_params)FEW)) {
         const job *a = add(1, 10, 20, 0), *b = add(2, 10, 20, 0), *waits = add(3, 10, 20, 0);
         fixture_step(&f);
+        const int64_t n_prompt = llm_engine_get_stats(f.e).n_prompt;
+        CHECK_INT(n_prompt, 16);
         f.polls_left = 0;
         CHECK_INT(llm_engine_step(f.e, &f.err), GGL_CANCELLED);
         f.polls_left = -1;
+        CHECK_INT(llm_engine_get_stats(f.e).n_prompt, n_prompt);
         CHECK(a->why == LLM_END_FAILED && b->why == LLM_END_FAILED && a->message[0]);
         CHECK(fixture_finish(&f) && waits->why == LLM_END_MAX);
         CHECK_INT(llm_engine_get_stats(f.e).n_failed, 2);
@@ -525,6 +686,22 @@ TEST(tokens_allocate_nothing) {
             fixture_step(&f);
         CHECK_INT(alloc_count() - before, 0);
         CHECK(f.job[0]->n > 20);
+    }
+    finish();
+}
+
+/* States for which there is no memory are not even read from the device. */
+TEST(snapshots_that_are_too_large_cost_nothing) {
+    fixture_params p = FEW;
+    p.n_snapshot_bytes = 200;
+    if (start(MODEL(ALL STATES), &p)) {
+        const job *j = add(1, 40, 10, 0);
+        fixture_step(&f);
+        const long before = alloc_count();
+        for (int i = 0; i < 6; i++)
+            fixture_step(&f);
+        CHECK_INT(alloc_count() - before, 0);
+        CHECK(j->n > 0);
     }
     finish();
 }

@@ -71,6 +71,8 @@ typedef struct fixture_params {
     size_t n_queue;
     bool guesses;
     int64_t step_ns;
+    size_t n_snapshot_bytes;
+    int64_t (*clock)(void *ctx); /* NULL: one that steps move on */
 } fixture_params;
 
 TEST_UNUSED static int below(fixture *f, int n) {
@@ -168,9 +170,10 @@ TEST_UNUSED static bool fixture_start(fixture *f, const fixture_params *p) {
                                   .n_queue = p->n_queue,
                                   .n_ubatch = p->n_step,
                                   .step_ns = p->step_ns,
+                                  .n_snapshot_bytes = p->n_snapshot_bytes,
                                   .guesser = p->guesses ? f->guessers : NULL,
                                   .n_guess_max = GUESSES,
-                                  .clock = fixture_clock,
+                                  .clock = p->clock ? p->clock : fixture_clock,
                                   .clock_ctx = f};
     return CHECK_OK(llm_engine_new(&f->e, &ep, &f->err), &f->err);
 }

@@ -51,7 +51,8 @@ typedef struct llm_engine_params {
 /* All slots are cleared. GGL_USAGE: a parameter is out of range; the message names it. */
 GGL_API GGL_NODISCARD ggl_status llm_engine_new(llm_engine **out, const llm_engine_params *p,
                                                 ggl_error *err);
-/* Ends all sequences with LLM_END_CANCELLED. NULL is fine. Not for callbacks of the engine. */
+/* Ends all sequences with LLM_END_CANCELLED; none can be added any more. NULL is fine. Not for
+ * callbacks of the engine. */
 GGL_API void llm_engine_free(llm_engine *e);
 
 /* --- sequences -------------------------------------------------------------------------------- */
@@ -71,7 +72,7 @@ typedef struct llm_sequence_stats {
     int64_t n_reused; /* those that another sequence had run already */
     int64_t n_drawn, n_guessed, n_right;
     /* The clock when it was added, when its first token began to run, when the prompt was done, and at the
-     * last token; 0: that did not happen. */
+     * last token; 0 if that did not happen. */
     int64_t t_added, t_begun, t_prompt, t_last;
 } llm_sequence_stats;
 
@@ -99,14 +100,16 @@ typedef struct llm_sequence_params {
      * from, valid during the call. Returning false ends the sequence. NULL: none. */
     bool (*token)(void *ctx, int32_t id, const float *logits);
     /* Called once, at last; err: the failure of LLM_END_FAILED, else NULL. After it the engine uses
-     * nothing of these parameters. It may call llm_engine_add. NULL: none. */
+     * nothing of these parameters. It may call llm_engine_add, which
+     * fails if llm_engine_free ends the sequence. NULL: none. */
     void (*ended)(void *ctx, llm_end why, const llm_sequence_stats *stats, const ggl_error *err);
     void *ctx;
 } llm_sequence_params;
 
-/* Lets a sequence wait for its turn; *id identifies it. GGL_LIMIT: the queue is full, or the prompt does not fit
- * into the context (the message has the numbers); GGL_USAGE: the prompt is empty, or a token or parameter
- * is out of range; GGL_NOMEM. After a failure `ended` is not called. */
+/* Lets a sequence wait for its turn; *id identifies it. GGL_LIMIT: the queue is full, or the prompt
+ * does not fit into the context (the message has the numbers); GGL_USAGE: the prompt is empty, a
+ * token or parameter is out of range, or the engine is being freed; GGL_NOMEM. After a failure
+ * `ended` is not called. */
 GGL_API GGL_NODISCARD ggl_status llm_engine_add(llm_engine *e, const llm_sequence_params *p,
                                                 uint64_t *id, ggl_error *err);
 /* Ends a sequence now; from within a callback, at the end of the step. Unknown ids are ignored. */
