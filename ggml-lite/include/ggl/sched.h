@@ -131,7 +131,8 @@ GGL_API const float *ggl_sched_output(const ggl_sched *s, int k);
 
 /* Slots. A slot holds the KV cache and the recurrent states of one sequence. It must be cleared
  * before the first element of a sequence. Copying gives slot dst positions 0 .. n_pos-1 and the
- * states of slot src; a page that both have at the same positions needs no copy. All calls use the pages that the input "page" is set to.
+ * states of slot src; a page that both have at the same positions needs no copy. All calls use the
+ * pages that the input "page" is set to.
  * GGL_USAGE: no such slot or page, "page" is not set, or ggl_sched_alloc has not been called. */
 GGL_API GGL_NODISCARD ggl_status ggl_sched_clear_slot(ggl_sched *s, int slot, ggl_error *err);
 GGL_API GGL_NODISCARD ggl_status ggl_sched_copy_slot(ggl_sched *s, int dst, int src, int64_t n_pos,
