@@ -64,7 +64,8 @@ static int64_t widest_window(const ggl_graph *g, const ggl_tensor *cache) {
 /* Decides whether the cache's stores are rings, and sets their n_pos. n_pages: those that all slots
  * share. */
 static void shape_rows(ggl_graph *g, const ggl_tensor *cache, int64_t n_pages) {
-    const int64_t window = widest_window(g, cache), most = pages_for(g->params.n_pos);
+    const int64_t window = widest_window(g, cache), each = pages_for(g->params.n_pos);
+    const int64_t most = each < n_pages ? each : n_pages; /* of a slot that has all of them */
     /* the whole batch is written before its first element attends */
     const int64_t ring = pages_for(window + g->params.n_batch - 1);
     const bool is_ring = window > 0 && ring <= (n_pages - 1) / g->params.n_slots;
@@ -102,7 +103,8 @@ static bool size_store(ggl_graph *g, ggl_store *s) {
  * stores share pages and of the nodes that attend to them. Its id is the largest, so that those of
  * other nodes do not depend on it. */
 static bool add_table(ggl_graph *g) {
-    const int64_t ne[] = {pages_for(g->params.n_pos), g->params.n_slots};
+    const int64_t each = pages_for(g->params.n_pos);
+    const int64_t ne[] = {each < g->n_pages ? each : g->n_pages, g->params.n_slots};
     if (ggl_graph_find_input(g, "page"))
         return ggl_graph_fail(g, GGL_USAGE,
                               "an input cannot be named 'page': this is the table of pages that "

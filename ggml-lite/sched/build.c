@@ -189,6 +189,10 @@ static ggl_status provide_value(ggl_sched *s, size_t i, const ggl_tensor *x, con
     }
     const bool moved = d->life[seg->phase][x->id].t;
     ggl_sched_use_value(d, seg->phase, x, i);
+    if (!ggl_is_batched(x) && x->op == GGL_OP_INPUT) { /* stays for the runs after this one */
+        ggl_sched_use_value(d, seg->phase, x, 0);
+        ggl_sched_use_value(d, seg->phase, x, s->n_segs);
+    }
     return moved ? GGL_OK : add_move(s, seg, x, err);
 }
 

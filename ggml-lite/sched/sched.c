@@ -80,6 +80,7 @@ void ggl_sched_free(ggl_sched *s) {
     ggl_free(s->input);
     ggl_free(s->input_at);
     ggl_free(s->input_n);
+    ggl_free(s->stale);
     ggl_free(s->staging);
     ggl_os_map_close(&s->cache);
     ggl_free(s);
@@ -175,6 +176,27 @@ static void set_own_pages(ggl_sched *s) {
     s->input_n[i] = 1;
 }
 
+/* Allocates the host memory of inputs and outputs. */
+static ggl_status host_alloc(ggl_sched *s, ggl_error *err) {
+    const int n_inputs = ggl_graph_n_inputs(s->g);
+    size_t n_stale;
+    bool ok = ggl_size_mul((size_t)s->n_lanes, (size_t)n_inputs, &n_stale);
+    s->stale = ok ? ggl_calloc(n_stale, sizeof *s->stale) : NULL;
+    s->input = ggl_calloc(s->input_size, (size_t)s->n_lanes + (s->n_lanes > 1));
+    s->lane_input = s->input && s->n_lanes > 1 ? s->input + s->input_size : s->input;
+    s->staging = ggl_calloc(s->staging_size, 1);
+    ok = s->stale && s->input && s->staging;
+    for (int i = 0; i < ggl_graph_n_outputs(s->g) && ok; i++) {
+        s->out[i].host = ggl_calloc((size_t)s->n_rows, s->out[i].row);
+        ok = s->out[i].host;
+    }
+    for (int i = 0; i < n_inputs && ok; i++) /* no device has any input yet */
+        for (int lane = 0; lane < s->n_lanes; lane++)
+            ok =
+                ggl_value_bytes(ggl_graph_get_input(s->g, i), 1, &s->stale[lane * n_inputs + i].to);
+    return ok ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory for inputs and outputs");
+}
+
 ggl_status ggl_sched_alloc(ggl_sched *s, ggl_error *err) {
     if (s->allocated)
         return GGL_OK;
@@ -192,22 +214,58 @@ ggl_status ggl_sched_alloc(ggl_sched *s, ggl_error *err) {
     ggl_status st = ggl_sched_repack(s, err);
     if (st != GGL_OK)
         return st;
-    s->input = ggl_calloc(s->input_size, (size_t)s->n_lanes + (s->n_lanes > 1));
-    s->lane_input = s->input && s->n_lanes > 1 ? s->input + s->input_size : s->input;
-    s->staging = ggl_calloc(s->staging_size, 1);
-    bool ok = s->input && s->staging;
-    for (int i = 0; i < ggl_graph_n_outputs(s->g) && ok; i++) {
-        s->out[i].host = ggl_calloc((size_t)s->n_rows, s->out[i].row);
-        ok = s->out[i].host;
-    }
-    if (!ok)
-        return ggl_fail(err, GGL_NOMEM, "out of memory for inputs and outputs");
+    st = host_alloc(s, err);
+    if (st != GGL_OK)
+        return st;
     set_own_pages(s);
     s->allocated = true;
     return GGL_OK;
 }
 
 /* --- inputs ----------------------------------------------------------------------------------- */
+
+/* Makes *r include `by`. */
+static void widen(byte_range *r, byte_range by) {
+    if (by.from == by.to)
+        return;
+    if (r->from == r->to)
+        *r = by;
+    r->from = by.from < r->from ? by.from : r->from;
+    r->to = by.to > r->to ? by.to : r->to;
+}
+
+/* Returns the bytes from the first to the last numbers, of 4 bytes, that differ between a and b. */
+static byte_range difference(const char *a, const char *b, size_t size) {
+    enum { STEP = 256, ONE = 4 }; /* many equal bytes are compared at once */
+    byte_range r = {0, size};
+    while (r.to - r.from >= STEP && memcmp(a + r.from, b + r.from, STEP) == 0)
+        r.from += STEP;
+    while (r.to - r.from >= STEP && memcmp(a + r.to - STEP, b + r.to - STEP, STEP) == 0)
+        r.to -= STEP;
+    while (r.to - r.from >= ONE && memcmp(a + r.from, b + r.from, ONE) == 0)
+        r.from += ONE;
+    while (r.to - r.from >= ONE && memcmp(a + r.to - ONE, b + r.to - ONE, ONE) == 0)
+        r.to -= ONE;
+    return r;
+}
+
+/* Replaces the value of input i, which is not batched, and notes which of its bytes change. */
+static void replace(ggl_sched *s, int i, const char *data, size_t size) {
+    char *to = s->input + s->input_at[i];
+    const byte_range r = difference(to, data, size);
+    memcpy(to + r.from, data + r.from, r.to - r.from);
+    for (int lane = 0; lane < s->n_lanes; lane++)
+        widen(&s->stale[lane * ggl_graph_n_inputs(s->g) + i], r);
+}
+
+/* Returns the number of positions that a slot may have. */
+static int64_t most_pos(const ggl_sched *s) {
+    const int64_t n_pos = ggl_graph_get_params(s->g)->n_pos;
+    if (ggl_graph_n_stores(s->g) == 0)
+        return INT64_MAX;
+    return s->g->page && s->g->page->ne[0] < n_pos / GGL_PAGE ? s->g->page->ne[0] * GGL_PAGE
+                                                              : n_pos;
+}
 
 /* If t is the input "slot", "pos" or "page", checks its values for n elements of the batch.
  * Backends compute addresses from them without a check. */
@@ -219,7 +277,7 @@ static ggl_status check_places(const ggl_sched *s, const ggl_tensor *t, const in
         const char *what;
         int64_t n; /* values are 0 .. n-1 */
     } place[] = {{s->g->slot, "slot", p->n_slots},
-                 {s->g->pos, "position", ggl_graph_n_stores(s->g) > 0 ? p->n_pos : INT64_MAX},
+                 {s->g->pos, "position", most_pos(s)},
                  {s->g->page, "page", s->g->n_pages}};
     for (size_t k = 0; k < sizeof place / sizeof *place; k++)
         for (int64_t i = 0; t == place[k].input && i < n * ggl_count(t); i++)
@@ -266,7 +324,10 @@ ggl_status ggl_sched_set(ggl_sched *s, const char *input, const void *data, size
             st = check_places(s, t, data, n, err);
         if (st != GGL_OK)
             return st;
-        memcpy(s->input + s->input_at[i], data, size);
+        if (ggl_is_batched(t))
+            memcpy(s->input + s->input_at[i], data, size);
+        else
+            replace(s, i, data, size);
         s->input_n[i] = n;
         return GGL_OK;
     }
@@ -274,6 +335,32 @@ ggl_status ggl_sched_set(ggl_sched *s, const char *input, const void *data, size
 }
 
 /* --- running ---------------------------------------------------------------------------------- */
+
+/* Notes that all devices that read the input t must get `stale` of it before the lane's batch. */
+static void mark_moves(ggl_sched *s, const ggl_tensor *t, int lane, byte_range stale) {
+    for (size_t i = 0; i < s->n_segs && stale.from < stale.to; i++)
+        for (size_t k = 0; k < s->seg[i].n_moves; k++)
+            if (s->seg[i].move[k].t == t)
+                widen(&s->seg[i].move[k].stale[lane], stale);
+}
+
+/* Brings the lane's inputs up to date for its next batch, of n elements. */
+static void fill_lane(ggl_sched *s, int lane, int64_t n) {
+    const int n_inputs = ggl_graph_n_inputs(s->g);
+    char *to = s->lane_input + (size_t)lane * s->input_size;
+    for (int i = 0; i < n_inputs; i++) {
+        const ggl_tensor *t = ggl_graph_get_input(s->g, i);
+        byte_range *stale = &s->stale[lane * n_inputs + i], r = *stale;
+        size_t size;
+        if (ggl_is_batched(t) && ggl_value_bytes(t, n, &size))
+            r = (byte_range){0, size};
+        else
+            mark_moves(s, t, lane, r);
+        if (s->lane_input != s->input)
+            memcpy(to + s->input_at[i] + r.from, s->input + s->input_at[i] + r.from, r.to - r.from);
+        *stale = (byte_range){0};
+    }
+}
 
 /* Returns the element of the batch that is requested row i. */
 static size_t row_of(const flight *f, int64_t i) {
@@ -289,9 +376,27 @@ static int64_t run_length(const flight *f, bool gather, int64_t i, int64_t n) {
     return k;
 }
 
+/* Brings the segment's device what it does not have yet of an input that is not batched: nothing else
+ * is written where that lies. */
+static ggl_status upload_stale(ggl_sched *s, const segment *seg, move *m, int lane,
+                               ggl_error *err) {
+    device *to = &s->dev[seg->backend];
+    byte_range *r = &m->stale[lane];
+    if (r->from == r->to)
+        return GGL_OK;
+    const char *from = s->lane_input + (size_t)lane * s->input_size + m->from;
+    ggl_status st = to->b->v->upload(to->b, to->io[lane], m->to + r->from, from + r->from,
+                                     r->to - r->from, err);
+    if (st == GGL_OK)
+        *r = (byte_range){0};
+    return st;
+}
+
 /* Makes the copy m for the flight: from host memory, within a device, or through s->staging. */
-static ggl_status do_move(ggl_sched *s, const segment *seg, const move *m, const flight *f,
+static ggl_status do_move(ggl_sched *s, const segment *seg, move *m, const flight *f,
                           ggl_error *err) {
+    if (m->from_backend < 0 && !m->batched)
+        return upload_stale(s, seg, m, f->lane, err);
     device *to = &s->dev[seg->backend];
     ggl_buffer *io = to->io[f->lane];
     int64_t count = !m->batched ? 1 : seg->phase == TRUNK ? f->n : f->n_rows;
@@ -445,8 +550,7 @@ static ggl_status begin(ggl_sched *s, flight *f, ggl_error *err) {
     if (st != GGL_OK)
         return st;
     f->lane = s->n_flights == 0 ? 0 : (s->flight[s->n_flights - 1].lane + 1) % s->n_lanes;
-    if (s->lane_input != s->input)
-        memcpy(s->lane_input + (size_t)f->lane * s->input_size, s->input, s->input_size);
+    fill_lane(s, f->lane, f->n);
     s->flight[s->n_flights++] = *f;
     st = n_segments(s, f) > 0 ? advance(s, err) : GGL_OK;
     if (st == GGL_OK)

@@ -28,6 +28,11 @@ enum { TRUNK, TAIL, N_PHASES };
  * values that cross segments. */
 enum { MAX_LANES = 4 };
 
+/* Bytes from .. to-1 of an input; none if the numbers are equal. */
+typedef struct byte_range {
+    size_t from, to;
+} byte_range;
+
 /* A copy that is made before a segment runs: brings an input, or a value of another segment, to the
  * segment's backend and phase. */
 typedef struct move {
@@ -37,6 +42,8 @@ typedef struct move {
     bool gather;      /* copies only the rows for which outputs are requested */
     size_t row;       /* bytes for one element of the batch; if not batched, of the whole value */
     bool batched;
+    byte_range
+        stale[MAX_LANES]; /* of an input that is not batched: what the device must still get */
 } move;
 
 typedef struct segment {
@@ -139,6 +146,7 @@ struct ggl_sched {
     size_t *input_at;  /* by index of input: its offset */
     size_t input_size; /* bytes of all inputs */
     int64_t *input_n;  /* by index of input: how many elements of the batch are set */
+    byte_range *stale; /* [n_lanes][inputs]: set since the lane got it; only if not batched */
     char *staging;     /* host memory through which values move between backends */
     size_t staging_size;
     bool allocated;

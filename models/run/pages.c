@@ -11,8 +11,9 @@ bool llm_pages_init(page_pool *p, int64_t n_pages, int64_t n_slots, int64_t n_ea
     p->table = ggl_calloc(size, sizeof *p->table);
     p->n_held = ggl_calloc((size_t)n_slots, sizeof *p->n_held);
     p->n_users = ggl_calloc((size_t)n_pages, sizeof *p->n_users);
+    p->n_writers = ggl_calloc((size_t)n_pages, sizeof *p->n_writers);
     p->unused = ggl_calloc((size_t)n_pages, sizeof *p->unused);
-    if (!p->table || !p->n_held || !p->n_users || !p->unused)
+    if (!p->table || !p->n_held || !p->n_users || !p->n_writers || !p->unused)
         return false;
     while (p->n_unused < n_pages) { /* page 0 is taken first */
         p->unused[p->n_unused] = (int32_t)(n_pages - 1 - p->n_unused);
@@ -25,6 +26,7 @@ void llm_pages_fini(page_pool *p) {
     ggl_free(p->table);
     ggl_free(p->n_held);
     ggl_free(p->n_users);
+    ggl_free(p->n_writers);
     ggl_free(p->unused);
     *p = (page_pool){0};
 }
@@ -49,6 +51,21 @@ int64_t llm_pages_needed(const page_pool *p, int slot, int64_t n_past, int64_t n
     return n_new < 1 ? 0
                      : llm_pages_for(p, n_past + n_new) - p->n_held[slot] +
                            llm_pages_is_shared(p, slot, n_past);
+}
+
+int64_t llm_pages_needed_by_all(page_pool *p, const int64_t *n_past, const int64_t *n_new) {
+    int64_t n = 0;
+    for (int k = 0; k < p->n_slots; k++) {
+        n += llm_pages_needed(p, k, n_past[k], n_new[k]);
+        if (n_new[k] == 0 || !llm_pages_is_shared(p, k, n_past[k]))
+            continue;
+        const int32_t page = row_of(p, k)[n_past[k] / GGL_PAGE];
+        n -= ++p->n_writers[page] == p->n_users[page];
+    }
+    for (int k = 0; k < p->n_slots; k++)
+        if (n_new[k] > 0 && llm_pages_is_shared(p, k, n_past[k]))
+            p->n_writers[row_of(p, k)[n_past[k] / GGL_PAGE]] = 0;
+    return n;
 }
 
 int64_t llm_pages_available(const page_pool *p, int slot) {

@@ -15,9 +15,10 @@ typedef struct page_pool {
     int64_t n_each;  /* most pages of a slot; 0: the model has no pages, and all calls do nothing */
     int32_t *table;  /* [n_slots][n_each]: the slots' pages, in the order of positions */
     int64_t *n_held; /* [n_slots]: pages of each slot; entries after them are not used */
-    int32_t *n_users; /* [n_pages]: slots that a page belongs to */
-    int32_t *unused;  /* [n_pages]: a stack of the pages without a slot; the last is taken first */
-    bool changed;     /* the table, since the caller set this to false */
+    int32_t *n_users;   /* [n_pages]: slots that a page belongs to */
+    int32_t *n_writers; /* [n_pages]: all 0 between calls */
+    int32_t *unused; /* [n_pages]: a stack of the pages without a slot; the last is taken first */
+    bool changed;    /* the table, since the caller set this to false */
 } page_pool;
 
 /* No slot has pages at first. False: out of memory; free the pool all the same. */
@@ -28,6 +29,9 @@ void llm_pages_fini(page_pool *p);
 int64_t llm_pages_for(const page_pool *p, int64_t n);
 /* Returns how many unused pages it takes to append n_new tokens to a slot of n_past. */
 int64_t llm_pages_needed(const page_pool *p, int slot, int64_t n_past, int64_t n_new);
+/* Returns how many it takes to append n_new[k] tokens to each slot k of n_past[k]. Of the slots that
+ * write to a shared page, the last needs no copy if nobody else has the page. */
+int64_t llm_pages_needed_by_all(page_pool *p, const int64_t *n_past, const int64_t *n_new);
 /* Returns how many pages the slot could have if it gave back those that it has. */
 int64_t llm_pages_available(const page_pool *p, int slot);
 /* True if the page of the slot's token n_past, which is not yet there, belongs to others, too. */

@@ -145,10 +145,11 @@ static ggl_status build_sched(llm_session *s, const llm_model *m, const llm_sess
     return ggl_sched_new(&s->sched, s->graph, &sp, err);
 }
 
-ggl_status llm_session_new(llm_session **out, const llm_model *m, const llm_session_params *p,
-                           ggl_error *err) {
-    *out = NULL;
-    int64_t own = llm_model_n_ctx(m), n_ctx = p->n_ctx > 0 ? p->n_ctx : own > 0 ? own : DEFAULT_CTX;
+/* Sets the session's sizes from the parameters. */
+static ggl_status set_sizes(llm_session *s, const llm_model *m, const llm_session_params *p,
+                            ggl_error *err) {
+    const int64_t own = llm_model_n_ctx(m);
+    const int64_t n_ctx = p->n_ctx > 0 ? p->n_ctx : own > 0 ? own : DEFAULT_CTX;
     if (p->n_ctx <= 0 && own > MAX_CTX)
         return ggl_fail(err, GGL_LIMIT,
                         "%s: the model's own context (its key *.context_length) is %" PRId64
@@ -161,37 +162,53 @@ ggl_status llm_session_new(llm_session **out, const llm_model *m, const llm_sess
                         n_ctx, p->n_ubatch, p->n_slots);
     if (p->n_pool < 0)
         return ggl_fail(err, GGL_LIMIT, "slots cannot share %" PRId64 " tokens", p->n_pool);
-    llm_session *s = ggl_calloc(1, sizeof *s);
-    if (!s)
-        return no_memory(err);
     s->n_ctx = n_ctx;
     s->n_slots = p->n_slots;
     s->n_ubatch = p->n_ubatch < n_ctx * p->n_slots ? p->n_ubatch : n_ctx * p->n_slots;
     s->n_rows = p->n_rows < 1 ? 1 : p->n_rows < s->n_ubatch ? p->n_rows : s->n_ubatch;
-    size_t n = (size_t)s->n_ubatch;
+    return GGL_OK;
+}
+
+static ggl_status alloc_arrays(llm_session *s, ggl_error *err) {
+    const size_t n = (size_t)s->n_ubatch, n_slots = (size_t)s->n_slots;
     s->token = ggl_calloc(n, sizeof *s->token);
     s->pos = ggl_calloc(n, sizeof *s->pos);
     s->slot = ggl_calloc(n, sizeof *s->slot);
     s->row = ggl_calloc(n, sizeof *s->row);
-    s->n_new = ggl_calloc((size_t)s->n_slots, sizeof *s->n_new);
-    s->state = ggl_calloc((size_t)s->n_slots, sizeof *s->state);
-    bool ok = s->token && s->pos && s->slot && s->row && s->n_new && s->state;
-    ggl_status st = ok ? GGL_OK : no_memory(err);
+    s->n_new = ggl_calloc(n_slots, sizeof *s->n_new);
+    s->n_past = ggl_calloc(n_slots, sizeof *s->n_past);
+    s->state = ggl_calloc(n_slots, sizeof *s->state);
+    const bool ok = s->token && s->pos && s->slot && s->row && s->n_new && s->n_past && s->state;
+    return ok ? GGL_OK : no_memory(err);
+}
+
+/* Makes the table of the slots' pages, for the graph. */
+static ggl_status init_pages(llm_session *s, ggl_error *err) {
+    const int64_t n_pages = ggl_graph_n_pages(s->graph);
+    const int64_t each = n_pages ? ggl_graph_find_input(s->graph, "page")->ne[0] : 0;
+    return llm_pages_init(&s->pages, n_pages, s->n_slots, each) ? GGL_OK : no_memory(err);
+}
+
+ggl_status llm_session_new(llm_session **out, const llm_model *m, const llm_session_params *p,
+                           ggl_error *err) {
+    *out = NULL;
+    llm_session *s = ggl_calloc(1, sizeof *s);
+    if (!s)
+        return no_memory(err);
+    ggl_status st = set_sizes(s, m, p, err);
+    if (st == GGL_OK)
+        st = alloc_arrays(s, err);
     if (st == GGL_OK)
         st = build_graph(s, m, p, err);
     for (size_t i = 0; i < p->n_adapters && st == GGL_OK; i++)
         s->adapters = llm_adapter_digest(p->adapter[i], s->adapters);
     if (st == GGL_OK)
         st = build_sched(s, m, p, err);
+    if (st == GGL_OK)
+        st = init_pages(s, err);
     if (st != GGL_OK) {
         llm_session_free(s);
         return st;
-    }
-    const int64_t n_pages = ggl_graph_n_pages(s->graph);
-    if (!llm_pages_init(&s->pages, n_pages, s->n_slots,
-                        n_pages ? ggl_graph_find_input(s->graph, "page")->ne[0] : 0)) {
-        llm_session_free(s);
-        return no_memory(err);
     }
     s->rules.has_states = ggl_sched_has_states(s->sched);
     s->rules.rollback = ggl_sched_rollback_limit(s->sched);
@@ -238,6 +255,7 @@ void llm_session_free(llm_session *s) {
     ggl_free(s->slot);
     ggl_free(s->row);
     ggl_free(s->n_new);
+    ggl_free(s->n_past);
     ggl_free(s->state);
     ggl_free(s);
 }
@@ -297,17 +315,16 @@ static bool wants_embedding(const llm_batch *b, int64_t i) {
 }
 
 /* Checks that the slots of a batch have room for s->n_new tokens. */
-static ggl_status check_room(const llm_session *s, int64_t n, ggl_error *err) {
-    int64_t n_needed = 0;
+static ggl_status check_room(llm_session *s, int64_t n, ggl_error *err) {
     for (int64_t k = 0; k < s->n_slots; k++) {
-        const int64_t n_past = s->state[k].n_past;
+        const int64_t n_past = s->n_past[k] = s->state[k].n_past;
         if (s->n_new[k] > s->n_ctx - n_past)
             return ggl_fail(err, GGL_LIMIT,
                             "%" PRId64 " tokens after %" PRId64
                             " do not fit into the context of %" PRId64,
                             s->n_new[k], n_past, s->n_ctx);
-        n_needed += llm_pages_needed(&s->pages, (int)k, n_past, s->n_new[k]);
     }
+    const int64_t n_needed = llm_pages_needed_by_all(&s->pages, s->n_past, s->n_new);
     if (n_needed > s->pages.n_unused)
         return ggl_fail(err, GGL_LIMIT,
                         "%" PRId64 " tokens need %" PRId64

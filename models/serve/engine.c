@@ -119,6 +119,12 @@ ggl_status llm_engine_add(llm_engine *e, const llm_sequence_params *p, uint64_t 
     if (e->p.n_queue > 0 && e->queue.n >= e->p.n_queue)
         return ggl_fail(err, GGL_LIMIT, "%zu sequences are waiting, which is the limit; try later",
                         e->queue.n);
+    const size_t n_own = e->p.n_queue_each > 0 ? llm_queue_n_of(&e->queue, p->client) : 0;
+    if (e->p.n_queue_each > 0 && n_own >= e->p.n_queue_each)
+        return ggl_fail(err, GGL_LIMIT,
+                        "%zu sequences of this client are waiting, which is the limit for one; try "
+                        "later",
+                        n_own);
     if (p->n_prompt > (uint64_t)e->n_pool)
         return ggl_fail(err, GGL_LIMIT,
                         "the prompt has %zu tokens, but the KV cache has room for only %" PRId64,

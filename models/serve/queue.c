@@ -54,8 +54,14 @@ bool llm_queue_add(queue *q, task *t) {
     else
         c->first = t;
     c->last = t;
+    c->n++;
     q->n++;
     return true;
+}
+
+size_t llm_queue_n_of(const queue *q, uint64_t key) {
+    const client *c = llm_table_find(&q->clients, key);
+    return c ? c->n : 0;
 }
 
 void llm_queue_put_back(queue *q, task *t) {
@@ -101,6 +107,8 @@ void llm_queue_remove(queue *q, task *t) {
     t->prev = t->next = NULL;
     t->client = NULL;
     q->n--;
+    if (c)
+        c->n--;
     if (c && !c->first)
         leave(q, c);
 }

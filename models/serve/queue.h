@@ -9,6 +9,7 @@
 typedef struct client {
     table_node node; /* key: llm_sequence_params.client */
     task *first, *last;
+    size_t n;                   /* tasks */
     struct client *prev, *next; /* in the ring of turns */
 } client;
 
@@ -23,6 +24,8 @@ typedef struct queue {
 bool llm_queue_add(queue *q, task *t);
 /* Adds a task that had to make room. */
 void llm_queue_put_back(queue *q, task *t);
+/* Returns how many tasks of a client wait, without those that had to make room. */
+size_t llm_queue_n_of(const queue *q, uint64_t client);
 /* The next task; NULL: none waits. */
 task *llm_queue_first(const queue *q);
 /* Takes out the next task, which gets a place. The turn passes to the next client. NULL: none

@@ -114,6 +114,25 @@ TEST(queue_is_limited) {
     finish();
 }
 
+TEST(one_client_does_not_fill_the_queue) {
+    fixture_params p = FEW;
+    p.n_queue = 5;
+    p.n_queue_each = 3;
+    if (start(MODEL(ALL), &p)) {
+        for (int i = 0; i < 3; i++)
+            add(i, 10, 5, 1);
+        job *j = job_plain(&f, 4, 10, 5);
+        CHECK(!job_add(j, (llm_sequence_params){.client = 1}));
+        CHECK_INT(j->status, GGL_LIMIT);
+        CHECK_HAS(f.err.msg, "3 sequences of this client are waiting");
+        add(5, 10, 5, 2);
+        fixture_step(&f); /* two begin, one of each client */
+        CHECK(job_add(j, (llm_sequence_params){.client = 1}));
+        CHECK_INT(llm_engine_n_waiting(f.e), 3);
+    }
+    finish();
+}
+
 /* --- how sequences end ------------------------------------------------------------------------ */
 
 TEST(cancel_ends_at_once) {

@@ -68,7 +68,7 @@ typedef struct fixture_params {
     int64_t n_ubatch, n_slots, n_rows, n_pool;
     int64_t n_step; /* llm_engine_params.n_ubatch */
     int n_parallel;
-    size_t n_queue;
+    size_t n_queue, n_queue_each;
     bool guesses;
     int64_t step_ns;
     size_t n_snapshot_bytes;
@@ -168,6 +168,7 @@ TEST_UNUSED static bool fixture_start(fixture *f, const fixture_params *p) {
     const llm_engine_params ep = {.session = f->s,
                                   .n_parallel = p->n_parallel,
                                   .n_queue = p->n_queue,
+                                  .n_queue_each = p->n_queue_each,
                                   .n_ubatch = p->n_step,
                                   .step_ns = p->step_ns,
                                   .n_snapshot_bytes = p->n_snapshot_bytes,

@@ -138,6 +138,7 @@ static bool writes_to_shared(const fixture *f, const sequence *q) {
     return i < q->n_pages && n_users(f, q->page[i]) > 1;
 }
 
+/* Of one slot; all slots of a batch together may need fewer, see expected(). */
 static int n_needed(const fixture *f, const sequence *q, int n_new) {
     return n_new ? pages_for(f, q->n + n_new) - q->n_pages + writes_to_shared(f, q) : 0;
 }
@@ -156,6 +157,18 @@ static void take(fixture *f, sequence *q, int n_new) {
         f->n_copied++;
     }
     resize(f, q, q->n + n_new);
+}
+
+/* Returns how many more pages are in use after n_new[k] tokens for each slot k. */
+static int n_taken(fixture *f, const int *n_new) {
+    static fixture then;
+    then = *f;
+    for (int k = 0; k < SLOTS; k++)
+        if (f->slot[k].n + n_new[k] > CTX)
+            return 0; /* refused for another reason */
+    for (int k = 0; k < SLOTS; k++)
+        take(&then, &then.slot[k], n_new[k]);
+    return n_used(&then) - n_used(f);
 }
 
 static bool check_pages(fixture *f, const char *after) {
@@ -224,11 +237,10 @@ static void fill(fixture *f, mixed *m) {
 
 /* Returns what appending m has to return, unless it is cancelled. */
 static ggl_status expected(fixture *f, const mixed *m) {
-    int needed = 0;
+    const int needed = n_taken(f, m->n_new);
     bool broken = false, too_long = false;
     for (int k = 0; k < SLOTS; k++) {
         const int n = n_needed(f, &f->slot[k], m->n_new[k]);
-        needed += n;
         broken |= m->n_new[k] && f->slot[k].broken;
         too_long |= f->slot[k].n + m->n_new[k] > CTX;
         CHECK_INT(llm_session_n_needed(f->s, k, m->n_new[k]), n * GGL_PAGE);
@@ -410,4 +422,32 @@ TEST(states_rings_and_all_rows) {
 
 TEST(states_alone) {
     random_operations(MODEL(STATES), POOL * GGL_PAGE, GGL_F16);
+}
+
+/* Slots 0, 1 and 2 have the same half page, and one page is free. Two of them can go on if the third
+ * is gone: one copies the page, the other is then alone with it. */
+TEST(the_last_writer_needs_no_copy) {
+    fixture *f = calloc(1, sizeof *f);
+    REQUIRE(f && setup(f, MODEL(ALL), 2 * GGL_PAGE, GGL_F16));
+    mixed *m = calloc(1, sizeof *m);
+    REQUIRE(m);
+    m->n_new[0] = 30;
+    run(f, m, false);
+    for (int k = 1; k < 3; k++)
+        if (CHECK_OK(llm_session_share(f->s, k, 0, 30, &f->err), &f->err))
+            f->slot[k] = f->slot[0];
+    const int three[] = {1, 1, 1}, two[] = {0, 1, 1};
+    memcpy(m->n_new, three, sizeof three);
+    run(f, m, false); /* two copies: refused */
+    CHECK_INT(f->n_full, 1);
+    CHECK_OK(llm_session_clear(f->s, 0, &f->err), &f->err);
+    resize(f, &f->slot[0], 0);
+    memcpy(m->n_new, two, sizeof two);
+    run(f, m, false);
+    CHECK_INT(f->n_full, 1);
+    CHECK_INT(llm_session_n_free(f->s), 0);
+    CHECK_INT(f->n_compared, 3);
+    free(m);
+    teardown(f);
+    free(f);
 }

@@ -51,6 +51,11 @@ void reply_free(http_reply *r) {
 
 /* --- the server --------------------------------------------------------------------------------- */
 
+uint64_t server_client(const server *s, const http_request *q) {
+    (void)s;
+    return q->client ? (uint64_t)q->client[0] : 0;
+}
+
 const server_facts *server_get_facts(const server *s) {
     return &s->facts;
 }

@@ -51,16 +51,29 @@ TEST(near_paths) {
 
 TEST(api_keys) {
     static const char *const key[] = {"one", "two", ""};
-    CHECK(endpoint_key_fits(key, 0, NULL, NULL));
-    CHECK(!endpoint_key_fits(key, 2, NULL, NULL));
-    CHECK(endpoint_key_fits(key, 2, "Bearer one", NULL));
-    CHECK(endpoint_key_fits(key, 2, "bearer  two", NULL));
-    CHECK(endpoint_key_fits(key, 2, NULL, "two"));
-    CHECK(endpoint_key_fits(key, 2, "Basic x", "two"));
-    CHECK(!endpoint_key_fits(key, 2, "Bearer on", NULL));
-    CHECK(!endpoint_key_fits(key, 2, "Bearer onee", NULL));
-    CHECK(!endpoint_key_fits(key, 2, "Bearer oneone", NULL));
-    CHECK(!endpoint_key_fits(key, 2, "Bearer ", NULL));
-    CHECK(!endpoint_key_fits(key, 2, "one", NULL));
-    CHECK(!endpoint_key_fits(key + 2, 1, "Bearer x", NULL));
+    CHECK_INT(endpoint_find_key(key, 0, NULL, NULL), 0);
+    CHECK_INT(endpoint_find_key(key, 2, NULL, NULL), 2);
+    CHECK_INT(endpoint_find_key(key, 2, "Bearer one", NULL), 0);
+    CHECK_INT(endpoint_find_key(key, 2, "bearer  two", NULL), 1);
+    CHECK_INT(endpoint_find_key(key, 2, NULL, "two"), 1);
+    CHECK_INT(endpoint_find_key(key, 2, "Basic x", "two"), 1);
+    CHECK_INT(endpoint_find_key(key, 2, "Bearer on", NULL), 2);
+    CHECK_INT(endpoint_find_key(key, 2, "Bearer onee", NULL), 2);
+    CHECK_INT(endpoint_find_key(key, 2, "Bearer oneone", NULL), 2);
+    CHECK_INT(endpoint_find_key(key, 2, "Bearer ", NULL), 2);
+    CHECK_INT(endpoint_find_key(key, 2, "one", NULL), 2);
+    CHECK_INT(endpoint_find_key(key + 2, 1, "Bearer x", NULL), 1);
+}
+
+/* Headers that are not checked make nobody another client. */
+TEST(clients) {
+    static const char *const key[] = {"one", "two"};
+    const uint64_t here = endpoint_client(key, 0, NULL, NULL, "10.0.0.1");
+    CHECK(here == endpoint_client(key, 0, "Bearer 17", "18", "10.0.0.1"));
+    CHECK(here != endpoint_client(key, 0, NULL, NULL, "10.0.0.2"));
+    const uint64_t one = endpoint_client(key, 2, "Bearer one", NULL, "10.0.0.1");
+    CHECK(one == endpoint_client(key, 2, "Bearer one", "18", "10.0.0.2"));
+    CHECK(one == endpoint_client(key, 2, NULL, "one", "10.0.0.2"));
+    CHECK(one != endpoint_client(key, 2, "Bearer two", NULL, "10.0.0.1"));
+    CHECK(one != here);
 }

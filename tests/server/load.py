@@ -188,7 +188,7 @@ def main():
         for c in cases:
             c.expect(a.cli, model)
         for threads in (("1", "2") if a.same else ("2",)):
-            command = [a.server, "-m", model, "-t", threads, "-np", "32" if a.same else "16", "-c", "8192", "--queue", "64", *a.rest]
+            command = [a.server, "-m", model, "-t", threads, "-np", "32" if a.same else "16", "-c", "8192", "--queue", "128", *a.rest]
             with Server(command) as s:
                 load = Load(s.port, cases, a.seed)
                 asyncio.run(load.together(32) if a.same else load.run(a.clients, a.seconds / 2))

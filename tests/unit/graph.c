@@ -251,7 +251,7 @@ TEST(slots_share_pages) {
         REQUIRE_OK(ggl_graph_finish(g, &err), &err);
         CHECK_INT(ggl_graph_n_pages(g), form[i].n_pages);
         CHECK_INT(near->store[0]->ring, form[i].ring); /* two pages of each slot */
-        CHECK_INT(near->store[0]->n_pos, form[i].ring ? 128 : 1024);
+        CHECK_INT(near->store[0]->n_pos, form[i].ring ? 128 : form[i].n_pages * 64);
         CHECK(!far->store[0]->ring);
         const long long page = 64 * 8 * 2 * 2;
         CHECK_INT((long long)far->store[1]->size, form[i].n_pages * page);
@@ -259,7 +259,8 @@ TEST(slots_share_pages) {
                   (form[i].ring ? 2 * form[i].n_slots : form[i].n_pages) * page);
         const ggl_tensor *table = ggl_graph_find_input(g, "page");
         REQUIRE(table);
-        CHECK(table->ne[0] == 16 && table->ne[1] == form[i].n_slots && table->needed);
+        CHECK_INT(table->ne[0], form[i].n_pages < 16 ? form[i].n_pages : 16);
+        CHECK(table->ne[1] == form[i].n_slots && table->needed);
         CHECK(far->src[4] == table && near->src[4] == (form[i].ring ? NULL : table));
         ggl_graph_free(g);
     }

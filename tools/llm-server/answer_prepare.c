@@ -437,16 +437,6 @@ ggl_status job_prepare(job *j, const char **param, ggl_error *err) {
     return make_seats(j, param, err);
 }
 
-/* Requests with the same key from the same address are of one client. */
-static uint64_t client_of(const http_request *q) {
-    const char *text[] = {q->client, q->header(q, "authorization"), q->header(q, "x-api-key")};
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < sizeof text / sizeof *text; i++)
-        for (const char *c = text[i]; c && *c; c++)
-            hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
-    return hash;
-}
-
 job *job_new(server *s, const dialect *d, ask *a, const http_request *q, http_reply *r) {
     job *j = ggl_calloc(1, sizeof *j);
     if (!j)
@@ -457,7 +447,7 @@ job *job_new(server *s, const dialect *d, ask *a, const http_request *q, http_re
                .ask = a,
                .reply = r,
                .n_prompts = a->kind == ASK_CHAT ? 1 : a->n_prompts,
-               .client = client_of(q),
+               .client = server_client(s, q),
                .x = {.ask = a, .facts = server_get_facts(s), .created = (int64_t)time(NULL)}};
     const double most = j->x.facts->max_seconds;
     const double seconds = a->seconds > 0 && !(most > 0 && most < a->seconds) ? a->seconds : most;

@@ -118,15 +118,31 @@ static bool is_equal(const char *a, const char *b) {
     return !differs;
 }
 
-bool endpoint_key_fits(const char *const *key, size_t n, const char *authorization,
-                       const char *x_api_key) {
+size_t endpoint_find_key(const char *const *key, size_t n, const char *authorization,
+                         const char *x_api_key) {
     const char *given = x_api_key;
-    bool fits = false;
+    size_t found = n;
     if (authorization && strncasecmp(authorization, "Bearer ", 7) == 0)
         given = authorization + 7 + strspn(authorization + 7, " ");
     for (size_t i = 0; i < n && given; i++)
-        fits |= is_equal(given, key[i]);
-    return n == 0 || fits;
+        found = is_equal(given, key[i]) ? i : found;
+    return found;
+}
+
+uint64_t endpoint_client(const char *const *key, size_t n, const char *authorization,
+                         const char *x_api_key, const char *address) {
+    const size_t i = endpoint_find_key(key, n, authorization, x_api_key);
+    if (i < n)
+        return i;
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (const char *c = address; c && *c; c++)
+        hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
+    return hash;
+}
+
+uint64_t server_client(const server *s, const http_request *q) {
+    return endpoint_client(s->o->api_key, s->o->n_api_keys, q->header(q, "Authorization"),
+                           q->header(q, "x-api-key"), q->client);
 }
 
 /* --- requests --------------------------------------------------------------------------------- */
@@ -172,9 +188,10 @@ bool endpoints_accept(void *ctx, const http_request *q, http_reply *r) {
     const endpoint *e = endpoint_find(q->method, q->path, allowed, sizeof allowed);
     if (!e && page_answers(s, q))
         return true;
-    if (!(e && e->is_public) &&
-        !endpoint_key_fits(s->o->api_key, s->o->n_api_keys, q->header(q, "Authorization"),
-                           q->header(q, "x-api-key"))) {
+    const size_t n_keys = s->o->n_api_keys;
+    if (!(e && e->is_public) && n_keys > 0 &&
+        endpoint_find_key(s->o->api_key, n_keys, q->header(q, "Authorization"),
+                          q->header(q, "x-api-key")) == n_keys) {
         http_reply_header(r, "WWW-Authenticate", "Bearer");
         return fail(s, q, r, 401, "authentication",
                     "the API key is missing or wrong; send it as \"Authorization: Bearer KEY\"");

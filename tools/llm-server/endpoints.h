@@ -9,8 +9,14 @@
 const endpoint *endpoint_find(const char *method, const char *path, char *allowed, size_t size);
 /* Returns the path of an endpoint that resembles a path; NULL: none does. */
 const char *endpoint_nearest(const char *path);
-/* True if a request has one of the n keys, in one of the two headers (NULL: absent), or n is 0. */
-bool endpoint_key_fits(const char *const *key, size_t n, const char *authorization,
-                       const char *x_api_key);
+/* Returns the index of the key, of n, that a request gives in one of the two headers (NULL: absent);
+ * n: none of them. */
+size_t endpoint_find_key(const char *const *key, size_t n, const char *authorization,
+                         const char *x_api_key);
+/* Identifies the client of a request for which answers may be refused while others wait: by the key
+ * that it has, if there are keys, and else by its address. Nothing else that it sends counts, so that
+ * nobody is many clients. */
+uint64_t endpoint_client(const char *const *key, size_t n, const char *authorization,
+                         const char *x_api_key, const char *address);
 
 #endif

@@ -23,6 +23,8 @@ typedef struct endpoint {
 } endpoint;
 
 const server_facts *server_get_facts(const server *s);
+/* Identifies the client of a request: see endpoint_client. */
+uint64_t server_client(const server *s, const http_request *q);
 const llm_chat *server_chat(const server *s); /* NULL: the model has no template */
 const llm_tokenizer *server_tokenizer(const server *s);
 llm_session *server_session(const server *s);

@@ -318,7 +318,8 @@ GGL_API int ggl_graph_n_stores(const ggl_graph *g);
 GGL_API ggl_store *ggl_graph_store(const ggl_graph *g, int i);
 /* Returns how many pages all slots share, in each store of rows that is not a ring; 0: there are no
  * such stores. Then a finished graph has an input "page", i32[pages of a slot, n_slots]: for each
- * slot, in the order of positions, the pages that hold them. A page may belong to several slots, as
+ * slot, in the order of positions, the pages that hold them. A slot has at most the pages of n_pos
+ * positions, or all pages if these are fewer. A page may belong to several slots, as
  * long as none of them writes to it. CACHE and ATTEND read it as their last source. */
 GGL_API int64_t ggl_graph_n_pages(const ggl_graph *g);
 

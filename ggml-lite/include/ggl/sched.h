@@ -103,8 +103,10 @@ GGL_API const char *ggl_sched_cache_note(const ggl_sched *s);
 /* Sets an input for the next run. data: n * ggl_count numbers of the input's type, for the first n
  * elements of the batch (n = 1 if the input is not batched); they are copied. size: their bytes, so
  * that data of another type or length is refused and not read past its end. "slot" must be in
- * 0 .. n_slots-1, "pos" in 0 .. n_pos-1 (in a graph without stores: any number from 0 on), and "page"
- * in 0 .. ggl_graph_n_pages-1, also for positions that no slot has. If there are enough pages,
+ * 0 .. n_slots-1, "pos" in 0 .. n_pos-1 (in a graph without stores: any number from 0 on) and, if slots
+ * share pages, in those that a slot may have, and "page" in 0 .. ggl_graph_n_pages-1, also for
+ * positions that no slot has. An input that is not batched travels to a device only as far as it
+ * has changed since the device got it. If there are enough pages,
  * ggl_sched_alloc sets "page" so that each slot has its own ones.
  * GGL_NOT_FOUND: no such input. GGL_USAGE: size, n or a value is wrong, or ggl_sched_alloc has not
  * been called. */
@@ -135,7 +137,8 @@ GGL_API const float *ggl_sched_output(const ggl_sched *s, int k);
 
 /* Slots. A slot holds the KV cache and the recurrent states of one sequence. It must be cleared
  * before the first element of a sequence. Copying gives slot dst positions 0 .. n_pos-1 and the
- * states of slot src; a page that both have at the same positions needs no copy. All calls use the pages that the input "page" is set to.
+ * states of slot src; a page that both have at the same positions needs no copy. All calls use the
+ * pages that the input "page" is set to.
  * GGL_USAGE: no such slot or page, "page" is not set, or ggl_sched_alloc has not been called. */
 GGL_API GGL_NODISCARD ggl_status ggl_sched_clear_slot(ggl_sched *s, int slot, ggl_error *err);
 GGL_API GGL_NODISCARD ggl_status ggl_sched_copy_slot(ggl_sched *s, int dst, int src, int64_t n_pos,

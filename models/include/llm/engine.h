@@ -29,10 +29,11 @@ typedef struct llm_engine_params {
      * (n_guess_max + 1): a step that needs more rows of logits runs several ubatches. */
     llm_session *session;
     const llm_tokenizer
-        *tokenizer;   /* NULL: there is none; sequences end by n_max and `token` alone */
-    int n_parallel;   /* sequences that run at once, 1 .. the session's n_slots */
-    size_t n_queue;   /* sequences that may wait; 0: any number. llm_engine_add fails beyond it. */
-    int64_t n_ubatch; /* tokens in a step at most; 0: the session's n_ubatch */
+        *tokenizer; /* NULL: there is none; sequences end by n_max and `token` alone */
+    int n_parallel; /* sequences that run at once, 1 .. the session's n_slots */
+    size_t n_queue; /* sequences that may wait; 0: any number. llm_engine_add fails beyond it. */
+    size_t n_queue_each; /* the same for one client, without those that had to make room */
+    int64_t n_ubatch;    /* tokens in a step at most; 0: the session's n_ubatch */
     /* While sequences generate, pieces of prompts are kept so short that a step takes about this
      * long, in ns, or half as long again as without prompts, if that is more; 0: 200 ms. It changes no
      * token. */
