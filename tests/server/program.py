@@ -98,6 +98,7 @@ def admin():
         check(read(s, "/api/version").keys() == {"version"}, "version")
         tags = read(s, "/api/tags")["models"][0]
         check(tags["name"] == "my/model" and tags["details"]["format"] == "gguf" and tags["size"] > 1e6, tags)
+        check(re.fullmatch("[0-9a-f]{64}", tags["digest"]), tags)
         check(read(s, "/api/ps")["models"][0]["context_length"] == 512, "ps")
         show = post(s, "/api/show", {"model": "my/model"})
         check(show["model_info"]["general.architecture"] == "llama" and "completion" in show["capabilities"], show.keys())
@@ -145,6 +146,7 @@ def errors():
         check("did you mean /v1/chat/completions" in post(s, "/v1/chat/completion", {}, 404)["error"]["message"], "near")
         check(isinstance(post(s, "/api/chatt", {}, 404)["error"], str), "Ollama's form")
         check(post(s, "/v1/messages", {}, 400)["type"] == "error", "Anthropic's form")
+        check(post(s, "/v1/messages/batches", {}, 404)["type"] == "error", "Anthropic's form for unknown paths")
         status, headers, _ = s.get("/v1/chat/completions")
         check(status == 405 and headers["Allow"] == "POST", "405")
         status, headers, _ = s.post("/v1/models", {})
@@ -152,6 +154,10 @@ def errors():
         status, _, body = s.post("/v1/chat/completions", CHAT, headers={"Content-Type": "text/plain"})
         check(status == 415 and b"application/json" in body, "415")
         check(s.post("/v1/chat/completions", CHAT, headers={"Content-Type": "application/json; charset=utf-8"})[0] == 200, "charset")
+        form = {"Content-Type": "application/x-www-form-urlencoded"}  # what curl -d says
+        check(s.post("/v1/chat/completions", CHAT, headers=form)[0] == 200, "curl -d")
+        for name, value in (("Origin", "http://localhost"), ("Origin", "null"), ("Sec-Fetch-Site", "cross-site")):
+            check(s.post("/v1/chat/completions", CHAT, headers=dict(form, **{name: value}))[0] in (403, 415), f"a page's form: {name}")
         for body in (b"", b"{", b"[]", b"nul", b'{"a": 1,}', b"\xff\xfe", b'{"messages": "\xff"}', b"[" * 100000, b'{"a":' * 70 + b"1" + b"}" * 70):
             status, _, answer = s.request("POST", "/v1/chat/completions", body)
             check(status == 400 and json.loads(answer)["error"]["message"], f"{body[:20]}: {status} {answer[:100]}")

@@ -88,6 +88,8 @@ static const dialect *error_form(const char *path) {
     for (const endpoint *e = endpoints; e->method; e++)
         if (path_fits(e->path, path))
             return e->dialect ? e->dialect : e->errors ? e->errors : &api_openai_chat;
+    if (strncmp(path, "/v1/messages/", 13) == 0)
+        return &api_anthropic_messages;
     return strncmp(path, "/api/", 5) == 0 ? &api_ollama_chat : &api_openai_chat;
 }
 
@@ -137,12 +139,15 @@ static bool no_endpoint(server *s, const http_request *q, http_reply *r, const c
     return fail(s, q, r, 404, "not_found", text);
 }
 
-/* JSON, or no type at all. A page of another web site can send text/plain, but not JSON, without asking first. */
-static bool is_json_type(const char *type) {
-    static const char json[] = "application/json";
+/* JSON, or no type at all. A page of another web site can send text/plain, but not JSON, without asking first.
+ * `curl -d` calls any body a form; so does a page, but browsers then say where it is from. */
+static bool is_json_type(const http_request *q, const char *type) {
+    static const char json[] = "application/json", form[] = "application/x-www-form-urlencoded";
     if (!type)
         return true;
     const size_t n = strcspn(type, "; \t");
+    if (n == sizeof form - 1 && strncasecmp(type, form, n) == 0)
+        return !q->header(q, "Origin") && !q->header(q, "Sec-Fetch-Site");
     const bool has_suffix = n > 5 && strncasecmp(type + n - 5, "+json", 5) == 0;
     return has_suffix || (n == sizeof json - 1 && strncasecmp(type, json, n) == 0);
 }
@@ -165,7 +170,7 @@ bool endpoints_accept(void *ctx, const http_request *q, http_reply *r) {
     if (!s->is_ready && !e->needs_no_model)
         return fail(s, q, r, 503, "overloaded", "the model is being loaded; try again soon");
     const char *type = q->header(q, "Content-Type");
-    if (strcmp(e->method, "POST") == 0 && !is_json_type(type)) {
+    if (strcmp(e->method, "POST") == 0 && !is_json_type(q, type)) {
         snprintf(text, sizeof text, "the Content-Type must be application/json, not %.100s", type);
         return fail(s, q, r, 415, "invalid_request", text);
     }
