@@ -449,6 +449,11 @@ static const struct {
     {&api_openai_responses, "{\"input\": \"a\", \"tools\": [{\"type\": \"file_search\"}]}", "tools",
      "tools[0]: tools of type \"file_search\" are not supported; the server runs no tools, give "
      "functions"},
+    {&api_openai_responses,
+     "{\"input\": \"a\", \"tools\": [{\"type\": \"custom\", \"name\": \"apply_patch\"}]}", "tools",
+     "tools[0]: tools of type \"custom\", with free text, are not supported; give a function with "
+     "a "
+     "string as its parameter"},
     {&api_openai_responses, "{\"input\": \"a\", \"reasoning\": {\"effort\": 5}}", "reasoning",
      "the effort of reasoning must be \"none\", \"minimal\", \"low\", \"medium\", \"high\", "
      "\"xhigh\" or \"max\""},

@@ -33,6 +33,10 @@ static ggl_status name_of(const json_value *tool, openai_style style, ggl_str *n
     const json_value *v = llm_json_get_kind(function_of(tool, style), "name", JSON_STRING);
     if (!type)
         return ggl_fail(err, GGL_USAGE, "a tool must be an object with a \"type\"");
+    if (llm_json_is(type, "custom"))
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "tools of type \"custom\", with free text, are not supported; give a "
+                        "function with a string as its parameter");
     if (!llm_json_is(type, "function"))
         return ggl_fail(err, GGL_UNSUPPORTED,
                         "tools of type \"%.*s\" are not supported; the server runs no tools, give "
