@@ -467,6 +467,8 @@ ggl_status llm_json_parse(llm_json **out, const char *text, size_t n, const char
         llm_json_free(p.doc);
         return p.status;
     }
+    p.doc->source = text;
+    p.doc->n_source = n;
     *out = p.doc;
     return GGL_OK;
 }
@@ -508,6 +510,23 @@ const json_value *llm_json_get(const json_value *v, const char *name) {
 const json_value *llm_json_get_kind(const json_value *v, const char *name, json_kind kind) {
     const json_value *x = llm_json_get(v, name);
     return x && x->kind == kind ? x : NULL;
+}
+
+bool llm_json_integer(const llm_json *doc, const json_value *v, uint64_t *magnitude,
+                      bool *negative) {
+    uint64_t x = 0;
+    if (v->kind != JSON_NUMBER || !isfinite(v->number))
+        return false;
+    const char *s = doc->source + v->n, *end = doc->source + doc->n_source;
+    *negative = *s == '-';
+    for (s += *negative; s < end && *s >= '0' && *s <= '9'; s++) {
+        const uint64_t digit = (uint64_t)(*s - '0');
+        if (x > (UINT64_MAX - digit) / 10)
+            return false;
+        x = x * 10 + digit;
+    }
+    *magnitude = x;
+    return s == end || (*s != '.' && *s != 'e' && *s != 'E');
 }
 
 bool llm_json_is(const json_value *v, const char *s) {

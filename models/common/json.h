@@ -44,8 +44,10 @@ typedef struct json_value {
 typedef struct llm_json {
     ggl_arena arena; /* strings that had escapes */
     json_value root;
-    json_value *value; /* all other values */
-    char *text;        /* owned, if it was read from a file */
+    json_value *value;  /* all other values */
+    char *text;         /* owned, if it was read from a file */
+    const char *source; /* the text that was parsed */
+    size_t n_source;
 } llm_json;
 
 /* Returns the text of a STRING. */
@@ -74,6 +76,10 @@ const json_value *llm_json_get(const json_value *v, const char *name);
 /* The same, but NULL also for values of another kind. */
 const json_value *llm_json_get_kind(const json_value *v, const char *name, json_kind kind);
 bool llm_json_is(const json_value *v, const char *s); /* whether v is the string s */
-const char *llm_json_kind_text(json_kind kind);       /* "an object" */
+/* Reads a NUMBER that is written as an integer (no point, no exponent) of 64 bits, exactly: its
+ * absolute value and sign. False: v is something else, or larger. */
+bool llm_json_integer(const llm_json *doc, const json_value *v, uint64_t *magnitude,
+                      bool *negative);
+const char *llm_json_kind_text(json_kind kind); /* "an object" */
 
 #endif

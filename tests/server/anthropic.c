@@ -1,5 +1,6 @@
 /* Anthropic's API: requests and answers. */
 #include "dialect_test.h"
+#include "llm-server/api_anthropic.h"
 #include "seed.h"
 
 #define D (&api_anthropic_messages)
@@ -116,6 +117,45 @@ TEST(reads_tools) {
     CHECK(a->tool_choice == ASK_TOOLS_NONE && !strstr(a->talk.s, "tools"));
 }
 
+#define SEARCH "{\"type\": \"web_search_20250305\", \"name\": \"web_search\", \"max_uses\": 8}"
+
+/* What a coding agent sends. */
+TEST(reads_an_agent) {
+    const ask *a = request(
+        D, "{" HI ", \"tools\": [" SEARCH ", {\"name\": \"f\", \"input_schema\": {\"type\": "
+           "\"object\"}, \"input_examples\": [{\"a\": 1}], \"defer_loading\": true}, " SEARCH
+           "], \"context_management\": {\"edits\": [{\"type\": \"clear_tool_uses_20250919\", "
+           "\"keep\": {\"type\": \"tool_uses\", \"value\": 3}}]}}");
+    REQUIRE_OK(status, &err);
+    CHECK_STR(a->tools.s, "[{\"type\": \"function\", \"function\": {\"name\": \"f\", "
+                          "\"parameters\": {\"type\": \"object\"}}}]");
+    a = request(D, "{" HI ", \"tools\": [" SEARCH "]}");
+    REQUIRE_OK(status, &err);
+    CHECK(!a->tools.s && !strstr(a->talk.s, "tools"));
+    CHECK_STR(talk_of("{\"max_tokens\": 1, \"messages\": [{\"role\": \"assistant\", \"content\": "
+                      "[{\"type\": \"tool_use\", \"id\": \"t\", \"name\": \"ToolSearch\", "
+                      "\"input\": {}}]}, {\"role\": \"user\", \"content\": [{\"type\": "
+                      "\"tool_result\", \"tool_use_id\": \"t\", \"content\": [{\"type\": "
+                      "\"tool_reference\", \"tool_name\": \"f\"}, {\"type\": "
+                      "\"tool_reference\", \"tool_name\": \"g\"}]}]}]}"),
+              "{\"messages\": [{\"role\": \"assistant\", \"content\": \"\", \"tool_calls\": "
+              "[{\"type\": \"function\", \"id\": \"t\", \"function\": {\"name\": "
+              "\"ToolSearch\", \"arguments\": {}}}]}, {\"role\": \"tool\", \"content\": "
+              "\"tool: f\\ntool: g\", \"name\": \"ToolSearch\", \"tool_call_id\": \"t\"}]}");
+}
+
+/* The count of a request's tokens takes the whole request. */
+TEST(reads_counts) {
+    static const char text[] =
+        "{" HI ", \"stream\": true, \"temperature\": 1, \"top_k\": 0, \"top_p\": 1, "
+        "\"stop_sequences\": [\"a\"], \"metadata\": {}, \"service_tier\": \"auto\"}";
+    ask *a = ask_new(&facts);
+    REQUIRE(a);
+    REQUIRE_OK(llm_json_parse(&a->doc, text, sizeof text - 1, "request", &err), &err);
+    CHECK_OK(anthropic_read_count(a, &facts, &param, &err), &err);
+    ask_free(a);
+}
+
 TEST(reads_a_schema) {
     const ask *a = request(D, "{" HI ", \"output_config\": {\"format\": {\"type\": "
                               "\"json_schema\", \"schema\": {\"type\": \"array\"}}}}");
@@ -153,8 +193,13 @@ TEST(refuses_what_it_does_not_do) {
          "json_schema"},
         {"{" HI ", \"output_config\": {\"task_budget\": {\"total\": 3}}}", "limit the answer"},
         {"{" HI ", \"tools\": {}}", "\"tools\" must be a list"},
-        {"{" HI ", \"tools\": [{\"type\": \"web_search_20250305\", \"name\": \"web_search\"}]}",
-         "tools[0]: the tool \"web_search_20250305\" of Anthropic's own is not supported"},
+        {"{" HI ", \"tools\": [{\"type\": \"bash_20250124\", \"name\": \"bash\"}]}",
+         "tools[0]: the tool \"bash_20250124\" of Anthropic's own is not supported"},
+        {"{" HI ", \"tools\": [" SEARCH "], \"tool_choice\": {\"type\": \"tool\", \"name\": "
+         "\"web_search\"}}",
+         "tool_choice: there is no tool \"web_search\""},
+        {"{" HI ", \"tools\": [" SEARCH "], \"tool_choice\": {\"type\": \"any\"}}",
+         "there are no tools"},
         {"{" HI ", \"tools\": [{\"name\": \"f\"}]}", "tools[0]: \"input_schema\" is missing"},
         {"{" HI ", " TOOLS ", \"tool_choice\": {\"type\": \"tool\", \"name\": \"g\"}}",
          "there is no tool \"g\""},

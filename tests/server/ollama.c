@@ -64,6 +64,13 @@ TEST(reads_options) {
     CHECK(a && a->n_max == -1 && !a->has_seed);
 }
 
+/* What clients send by default. */
+TEST(reads_defaults) {
+    CHECK(request(CHAT, "{" HI ", \"truncate\": true, \"shift\": true, \"options\": {\"num_ctx\": "
+                        "131072, \"repetition_penalty\": 1.25}}"));
+    CHECK(request(&api_ollama_embed, "{\"input\": \"a\", \"truncate\": true}"));
+}
+
 TEST(reads_prompts) {
     const ask *a = request(GENERATE, "{\"prompt\": \"Once\", \"system\": \"S\", \"format\": "
                                      "\"json\", \"context\": [], \"suffix\": \"\"}");
@@ -95,6 +102,21 @@ TEST(loads) {
     }
     const ask *a = request(CHAT, "{\"messages\": []}");
     CHECK(a && a->is_empty);
+    static const struct {
+        const char *keep, *reason;
+    } cases[] = {{"0", "unload"},        {"\"0\"", "unload"}, {"\"0s\"", "unload"},
+                 {"\"0h0m\"", "unload"}, {"300", "load"},     {"-1", "load"},
+                 {"\"10m\"", "load"},    {"\"\"", "load"},    {"\"0.5s\"", "load"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[80], reason[40];
+        snprintf(text, sizeof text, "{\"keep_alive\": %s}", cases[i].keep);
+        snprintf(reason, sizeof reason, "\"done_reason\": \"%s\"", cases[i].reason);
+        a = request(GENERATE, text);
+        REQUIRE_OK(status, &err);
+        made_up *m = make_answer(a);
+        m->x.n_choices = 0;
+        CHECK_HAS(whole_text(GENERATE, m), reason);
+    }
 }
 
 TEST(reads_embeddings) {
@@ -138,15 +160,12 @@ TEST(refuses_what_it_does_not_do) {
         {CHAT, "{" HI ", \"tools\": [{\"function\": {}}]}", "tools[0]: \"name\" is missing"},
         {CHAT, "{" HI ", \"think\": \"much\"}", "\"think\" must be"},
         {CHAT, "{" HI ", \"format\": \"xml\"}", "\"format\" must be \"json\" or a schema"},
-        {CHAT, "{" HI ", \"truncate\": true}",
-         "\"truncate\" is not supported: a prompt that is too long is an error"},
-        {CHAT, "{" HI ", \"shift\": true}", "\"shift\" is not supported"},
         {CHAT, "{" HI ", \"top_logprobs\": 3}", "\"top_logprobs\" needs \"logprobs\": true"},
         {CHAT, "{" HI ", \"logprobs\": 3}", "\"logprobs\" must be true or false"},
         {CHAT, "{" HI ", \"logprobs\": true, \"top_logprobs\": 21}", "from 0 to 20"},
         {CHAT, "{" HI ", \"options\": 3}", "options: a JSON object is expected"},
-        {CHAT, "{" HI ", \"options\": {\"num_ctx\": 8192}}",
-         "\"num_ctx\" is 8192, but the server's context has 4096 tokens"},
+        {CHAT, "{" HI ", \"options\": {\"num_ctx\": -1}}", "\"num_ctx\" must be a number"},
+        {CHAT, "{" HI ", \"keep_alive\": []}", "\"keep_alive\" must be a duration"},
         {CHAT, "{" HI ", \"options\": {\"num_predikt\": 1}}",
          "options: unknown field \"num_predikt\"; did you mean \"num_predict\"?"},
         {CHAT, "{" HI ", \"options\": {\"penalize_newline\": false}}",

@@ -162,6 +162,14 @@ TEST(variables) {
                                     "\"chat_template_kwargs\": {\"reasoning_effort\": 7}}");
     REQUIRE(CHECK_MSG(a, "%s", err.msg));
     same_json(a->talk, TALK_HI ",\"reasoning_effort\":7}");
+    a = read_text(&api_openai_chat, "{" HI ", \"enable_thinking\": true, \"reasoning_effort\": "
+                                    "\"none\"}");
+    REQUIRE(CHECK_MSG(a, "%s", err.msg));
+    same_json(a->talk, TALK_HI ",\"enable_thinking\":true}");
+    a = read_text(&api_openai_chat, "{" HI ", \"enable_thinking\": true, "
+                                    "\"chat_template_kwargs\": {\"enable_thinking\": false}}");
+    REQUIRE(CHECK_MSG(a, "%s", err.msg));
+    same_json(a->talk, TALK_HI ",\"enable_thinking\":false}");
     ask_free(last);
     last = NULL;
 }
@@ -263,6 +271,28 @@ TEST(prompts) {
     a = read_text(&api_openai_embeddings, "{\"input\": \"x\", \"dimensions\": 4, \"user\": \"u\"}");
     REQUIRE(CHECK_MSG(a, "%s", err.msg));
     CHECK(a->kind == ASK_EMBED && a->n_prompts == 1);
+    ask_free(last);
+    last = NULL;
+}
+
+/* What coding agents send with every request. */
+TEST(codex) {
+    const ask *a = read_text(
+        &api_openai_responses,
+        "{\"input\": \"Hi\", \"text\": {\"verbosity\": \"low\"}, \"client_metadata\": {\"a\": "
+        "\"b\"}, \"store\": true, \"tools\": [{\"type\": \"web_search\", "
+        "\"external_web_access\": true}, {\"type\": \"function\", \"name\": \"f\"}, {\"type\": "
+        "\"web_search_preview\"}]}");
+    REQUIRE(CHECK_MSG(a, "%s", err.msg));
+    same_json(a->tools, "[" SHOWN("f") "]");
+    a = read_text(&api_openai_responses,
+                  "{\"input\": \"Hi\", \"tools\": [{\"type\": \"web_search\"}]}");
+    REQUIRE(CHECK_MSG(a, "%s", err.msg));
+    CHECK(!a->tools.s && a->tool_choice == ASK_TOOLS_NONE);
+    a = read_text(&api_openai_chat, "{" HI ", \"store\": true, \"verbosity\": \"low\", "
+                                    "\"repetition_penalty\": 1.25, \"slot_id\": 3}");
+    REQUIRE(CHECK_MSG(a, "%s", err.msg));
+    CHECK(a->sampling.repeat_penalty == 1.25f && a->only_slot == 3);
     ask_free(last);
     last = NULL;
 }
@@ -413,9 +443,17 @@ static const struct {
      "previous_response_id",
      "\"previous_response_id\" is not supported: the server stores no answers; give the whole "
      "conversation in \"input\""},
-    {&api_openai_responses, "{\"input\": \"a\", \"tools\": [{\"type\": \"web_search\"}]}", "tools",
-     "tools[0]: tools of type \"web_search\" are not supported; the server runs no tools, give "
+    {&api_openai_responses,
+     "{\"input\": \"a\", \"tools\": [{\"type\": \"web_search\"}], \"tool_choice\": \"required\"}",
+     "tools", "\"tool_choice\" demands a call, but allows no tool"},
+    {&api_openai_responses, "{\"input\": \"a\", \"tools\": [{\"type\": \"file_search\"}]}", "tools",
+     "tools[0]: tools of type \"file_search\" are not supported; the server runs no tools, give "
      "functions"},
+    {&api_openai_responses,
+     "{\"input\": \"a\", \"tools\": [{\"type\": \"custom\", \"name\": \"apply_patch\"}]}", "tools",
+     "tools[0]: tools of type \"custom\", with free text, are not supported; give a function with "
+     "a "
+     "string as its parameter"},
     {&api_openai_responses, "{\"input\": \"a\", \"reasoning\": {\"effort\": 5}}", "reasoning",
      "the effort of reasoning must be \"none\", \"minimal\", \"low\", \"medium\", \"high\", "
      "\"xhigh\" or \"max\""},

@@ -109,6 +109,7 @@ def admin():
         check(read(s, "/api/version").keys() == {"version"}, "version")
         tags = read(s, "/api/tags")["models"][0]
         check(tags["name"] == "my/model" and tags["details"]["format"] == "gguf" and tags["size"] > 1e6, tags)
+        check(re.fullmatch("[0-9a-f]{64}", tags["digest"]), tags)
         check(read(s, "/api/ps")["models"][0]["context_length"] == 512, "ps")
         show = post(s, "/api/show", {"model": "my/model"})
         check(show["model_info"]["general.architecture"] == "llama" and "completion" in show["capabilities"], show.keys())

@@ -92,6 +92,37 @@ TEST(defaults_and_nulls) {
     ask_free(last);
 }
 
+/* Seeds have 64 bits, also beyond what a double holds. */
+TEST(seeds) {
+    static const struct {
+        const char *text;
+        uint64_t seed;
+        bool given;
+    } cases[] = {
+        {"0", 0, true},
+        {"-1", 0, false},
+        {"-2", UINT64_MAX - 1, true},
+        {"7.0", 7, true},
+        {"1e3", 1000, true},
+        {"9007199254740993", 9007199254740993u, true},
+        {"-9007199254740993", 0u - 9007199254740993u, true},
+        {"9223372036854775807", INT64_MAX, true},
+        {"-9223372036854775808", (uint64_t)1 << 63, true},
+        {"18446744073709551615", UINT64_MAX, true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[80];
+        snprintf(text, sizeof text, " {\"n\": 1, \"seed\" :%s}", cases[i].text);
+        const ask *a = read_text(text);
+        if (!CHECK_MSG(a, "%s: %s", text, err.msg))
+            continue;
+        CHECK_MSG(a->has_seed == cases[i].given, "%s", text);
+        CHECK_MSG(!a->has_seed || a->sampling.seed == cases[i].seed, "%s: %llu", text,
+                  (unsigned long long)a->sampling.seed);
+    }
+    ask_free(last);
+}
+
 TEST(biases) {
     ask *a = read_text("{\"logit_bias\": {\"5\": -1.5, \"99\": false, \"07\": 100}}");
     REQUIRE(CHECK_MSG(a, "%s", err.msg));
@@ -131,8 +162,11 @@ static const struct {
      GGL_USAGE},
     {"{\"grammar\": 1}", "grammar", "\"grammar\" must be a string, not a number", GGL_USAGE},
     {"{\"seed\": \"x\"}", "seed", "\"seed\" must be an integer, not a string", GGL_USAGE},
-    {"{\"seed\": 18446744073709551615}", "seed", "\"seed\" is 1.844674407e+19, but must be from",
-     GGL_USAGE},
+    {"{\"seed\": 18446744073709551616}", "seed",
+     "\"seed\" must be an integer from -9223372036854775808 to 18446744073709551615", GGL_USAGE},
+    {"{\"seed\": -9223372036854775809}", "seed", "\"seed\" must be an integer from", GGL_USAGE},
+    {"{\"seed\": 1e18}", "seed", "\"seed\" must be an integer from", GGL_USAGE},
+    {"{\"seed\": 1.5}", "seed", "\"seed\" is 1.5, but must be an integer", GGL_USAGE},
     {"{\"stop\": {}}", "stop", "\"stop\" must be a string or a list of strings, not an object",
      GGL_USAGE},
     {"{\"stop\": [\"a\", \"\"]}", "stop",

@@ -161,6 +161,46 @@ TEST(odd_numbers) {
 }
 
 /* A value and a name have 16 bytes each; strings with escapes some more. What grows is counted at each of its sizes here. */
+/* Integers of 64 bits, which a double may not hold. */
+TEST(integers) {
+    static const struct {
+        const char *text;
+        bool is_one, negative;
+        uint64_t magnitude;
+    } cases[] = {
+        {"0", true, false, 0},
+        {"-0", true, true, 0},
+        {"9007199254740993", true, false, 9007199254740993u},
+        {"-9223372036854775808", true, true, (uint64_t)1 << 63},
+        {"18446744073709551615", true, false, UINT64_MAX},
+        {"18446744073709551616", false, false, 0},
+        {"-99999999999999999999999", false, false, 0},
+        {"1.0", false, false, 0},
+        {"1e3", false, false, 0},
+        {"1E3", false, false, 0},
+        {"NaN", false, false, 0},
+        {"-Infinity", false, false, 0},
+        {"\"7\"", false, false, 0},
+        {"[7]", false, false, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        for (int within = 0; within < 2; within++) { /* alone, at the text's end, and within */
+            char text[80];
+            uint64_t magnitude = 0;
+            bool negative = false;
+            snprintf(text, sizeof text, within ? " [1, %s ]" : "%s", cases[i].text);
+            REQUIRE_OK(parse(text), &err);
+            const json_value *v = within ? &doc->root.item[1] : &doc->root;
+            CHECK_MSG(llm_json_integer(doc, v, &magnitude, &negative) == cases[i].is_one, "%s",
+                      text);
+            CHECK_MSG(!cases[i].is_one ||
+                          (magnitude == cases[i].magnitude && negative == cases[i].negative),
+                      "%s", text);
+        }
+    }
+    parse_done();
+}
+
 TEST(memory) {
     static const char *const element[] = {"1,",  "[],",       "\"\",",  "\"\\n\",",
                                           "{},", "{\"\":1},", "[[1]],", "{\"\\n\":1},"};

@@ -81,8 +81,9 @@ static void put_model_row(llm_json_out *out, const server *s) {
     admin_put_string(out, s->facts.model);
     llm_json_put_text(out, ", \"model\": ");
     admin_put_string(out, s->facts.model);
-    put_format(out, ", \"size\": %.0f, \"digest\": \"%016" PRIx64 "\", \"details\": ",
-               count_weights(f).size, ggl_gguf_digest(f));
+    /* Clients expect the length of a SHA-256. */
+    put_format(out, ", \"size\": %.0f, \"digest\": \"%016" PRIx64 "%048d\", \"details\": ",
+               count_weights(f).size, ggl_gguf_digest(f), 0);
     put_details(out, s);
 }
 

@@ -75,7 +75,8 @@ static bool has_tool(ask *a, ggl_str name) {
     const json_value *tools = own_of(a)->tools;
     for (size_t i = 0; tools && i < tools->n; i++) {
         const json_value *v = llm_json_get_kind(&tools->item[i], "name", JSON_STRING);
-        if (v && v->n == name.n && (name.n == 0 || memcmp(v->s, name.s, name.n) == 0))
+        if (v && !anthropic_is_left_out(&tools->item[i]) && v->n == name.n &&
+            (name.n == 0 || memcmp(v->s, name.s, name.n) == 0))
             return true;
     }
     return false;
@@ -166,9 +167,11 @@ static ggl_status read_output_config(ask *a, const json_value *v, const server_f
     return st == GGL_OK ? st : ggl_within(err, st, "output_config");
 }
 
-/* Which reasoning of former turns is shown is up to the chat template, so that clearing it needs nothing. */
+/* Which reasoning of former turns is shown is up to the chat template, so that clearing it needs nothing. Results
+ * of tools stay: to clear them only saves tokens. */
 static ggl_status read_context_edits(ask *a, const json_value *v, const server_facts *facts,
                                      ggl_error *err) {
+    static const char *const known[] = {"clear_thinking_20251015", "clear_tool_uses_20250919"};
     const json_value *edits = llm_json_get_kind(v, "edits", JSON_ARRAY);
     (void)a;
     (void)facts;
@@ -176,10 +179,10 @@ static ggl_status read_context_edits(ask *a, const json_value *v, const server_f
         return ggl_fail(err, GGL_USAGE, "\"context_management\" must be an object");
     for (size_t i = 0; edits && i < edits->n; i++) {
         const json_value *type = llm_json_get_kind(&edits->item[i], "type", JSON_STRING);
-        if (!type || !llm_json_is(type, "clear_thinking_20251015"))
+        if (which(type, known, 2) < 0)
             return ggl_fail(err, GGL_UNSUPPORTED,
-                            "context_management: edits[%zu]: only clear_thinking_20251015 is "
-                            "supported: send shorter messages instead",
+                            "context_management: edits[%zu]: only clear_thinking_20251015 and "
+                            "clear_tool_uses_20250919 are supported: send shorter messages instead",
                             i);
     }
     return GGL_OK;
@@ -206,7 +209,11 @@ static const field fields[] = {
 
 const field anthropic_count_fields[] = {
 #include "fields_anthropic.def"
-    {0}};
+    {"max_tokens", .kind = FIELD_IGNORED},    {"stop_sequences", .kind = FIELD_IGNORED},
+    {"stream", .kind = FIELD_IGNORED},        {"temperature", .kind = FIELD_IGNORED},
+    {"top_k", .kind = FIELD_IGNORED},         {"top_p", .kind = FIELD_IGNORED},
+    {"metadata", .kind = FIELD_IGNORED},      {"service_tier", .kind = FIELD_IGNORED},
+    {"inference_geo", .kind = FIELD_IGNORED}, {0}};
 
 static ggl_status read_by(ask *a, const field *table, const server_facts *facts, const char **param,
                           ggl_error *err) {

@@ -6,7 +6,8 @@
 
 /* What a request says besides the ask: ask.own. */
 typedef struct anthropic_ask {
-    const json_value *system, *messages, *tools;
+    const json_value *system, *messages;
+    const json_value *tools; /* NULL: none that the model is shown */
     bool has_thinking, thinks;
     bool hides_thinking; /* the answer's thinking blocks are empty */
     ggl_str effort;      /* s NULL: not given */
@@ -14,13 +15,16 @@ typedef struct anthropic_ask {
 
 /* Reads the fields of /v1/messages. */
 ggl_status anthropic_read(ask *a, const server_facts *facts, const char **param, ggl_error *err);
-/* Reads those of /v1/messages/count_tokens: the same without max_tokens. */
+/* Reads those of /v1/messages/count_tokens: of the same fields, those that make the prompt. */
 ggl_status anthropic_read_count(ask *a, const server_facts *facts, const char **param,
                                 ggl_error *err);
 extern const field anthropic_count_fields[];
 /* Fills ask.talk from system, messages and tools. (api_anthropic_talk.c) */
 ggl_status anthropic_talk(ask *a, const char **param, ggl_error *err);
-/* Reads the list of tools into ask.tools, in OpenAI's form; GGL_UNSUPPORTED: tools of the API's own servers. */
+/* True for a tool that Anthropic's servers would run and without which clients work: a search of the web, which
+ * coding agents add. The model is not shown it. */
+bool anthropic_is_left_out(const json_value *v);
+/* Reads the list of tools into ask.tools, in OpenAI's form; GGL_UNSUPPORTED: other tools of Anthropic's own. */
 ggl_status anthropic_tools(ask *a, const json_value *v, const server_facts *facts, ggl_error *err);
 
 #endif

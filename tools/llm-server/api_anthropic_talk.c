@@ -8,7 +8,8 @@
 
 /* A block of a message's content, by the fields of all types. */
 typedef struct block {
-    const json_value *type, *text, *id, *name, *input, *tool_use_id, *content, *is_error, *thinking;
+    const json_value *type, *text, *tool_name, *id, *name, *input, *tool_use_id, *content,
+        *is_error, *thinking;
 } block;
 
 static const shape_row text_rows[] = {
@@ -16,6 +17,11 @@ static const shape_row text_rows[] = {
     {"cache_control", SHAPE_IGNORED, 0, NULL},
     {"text", SHAPE_STRING | SHAPE_REQUIRED, offsetof(block, text), NULL},
     {"citations", SHAPE_REFUSED, 0, "leave citations out"},
+    {0}};
+static const shape_row reference_rows[] = {
+    {"type", SHAPE_STRING | SHAPE_REQUIRED, offsetof(block, type), NULL},
+    {"cache_control", SHAPE_IGNORED, 0, NULL},
+    {"tool_name", SHAPE_STRING | SHAPE_REQUIRED, offsetof(block, tool_name), NULL},
     {0}};
 static const shape_row tool_use_rows[] = {
     {"type", SHAPE_STRING | SHAPE_REQUIRED, offsetof(block, type), NULL},
@@ -104,21 +110,26 @@ static ggl_status add_tool_use(reading *r, const block *b) {
     return GGL_OK;
 }
 
-/* The text of a result: a string, or a list of text blocks. */
+/* The text of a result: a string, or a list of texts and of tools that a search found. The model is shown all
+ * tools from the beginning, so that the name is enough. */
 static ggl_status result_text(reading *r, const json_value *content) {
     if (content && content->kind == JSON_STRING)
         talk_text(&r->talk, json_str(content), "");
     for (size_t i = 0; content && content->kind == JSON_ARRAY && i < content->n; i++) {
         const json_value *v = &content->item[i], *type = llm_json_get(v, "type");
         block b;
-        if (type && type->kind == JSON_STRING && !llm_json_is(type, "text"))
+        const bool is_tool = type && llm_json_is(type, "tool_reference");
+        if (type && type->kind == JSON_STRING && !is_tool && !llm_json_is(type, "text"))
             return ggl_fail(r->err, GGL_UNSUPPORTED,
                             "content[%zu]: a result of type \"%.*s\" is not supported: give text",
                             i, (int)(type->n < 40 ? type->n : 40), type->s);
-        const ggl_status st = read_shape(&b, sizeof b, v, text_rows, r->err);
+        const ggl_status st =
+            read_shape(&b, sizeof b, v, is_tool ? reference_rows : text_rows, r->err);
         if (st != GGL_OK)
             return ggl_within(r->err, st, "content[%zu]", i);
-        talk_text(&r->talk, json_str(b.text), i > 0 ? "\n" : "");
+        talk_text(&r->talk, is_tool ? (ggl_str){"tool: ", 6} : json_str(b.text), i > 0 ? "\n" : "");
+        if (is_tool)
+            talk_text(&r->talk, json_str(b.tool_name), "");
     }
     return GGL_OK;
 }
@@ -331,9 +342,15 @@ static const shape_row tool_rows[] = {
     {"eager_input_streaming", SHAPE_IGNORED, 0, NULL},
     {"allowed_callers", SHAPE_IGNORED, 0, NULL},
     {"strict", SHAPE_IGNORED, 0, NULL},
-    {"defer_loading", SHAPE_REFUSED, 0, "there is no search for tools; give those that are needed"},
-    {"input_examples", SHAPE_REFUSED, 0, "write the examples into \"description\""},
+    {"defer_loading", SHAPE_IGNORED, 0, NULL}, /* all tools are shown at once */
+    {"input_examples", SHAPE_IGNORED, 0, NULL},
     {0}};
+
+bool anthropic_is_left_out(const json_value *v) {
+    static const char search[] = "web_search_";
+    const json_value *type = llm_json_get_kind(v, "type", JSON_STRING);
+    return type && type->n > sizeof search - 1 && memcmp(type->s, search, sizeof search - 1) == 0;
+}
 
 static ggl_status put_tool(llm_json_out *out, const json_value *v, ggl_error *err) {
     const json_value *type = llm_json_get_kind(v, "type", JSON_STRING);
@@ -362,22 +379,25 @@ static ggl_status put_tool(llm_json_out *out, const json_value *v, ggl_error *er
 ggl_status anthropic_tools(ask *a, const json_value *v, const server_facts *facts, ggl_error *err) {
     llm_json_out out = {0};
     ggl_status st = GGL_OK;
+    size_t n_shown = 0;
     (void)facts;
     if (v->kind != JSON_ARRAY)
         return ggl_fail(err, GGL_USAGE, "\"tools\" must be a list, not %s",
                         llm_json_kind_text((json_kind)v->kind));
-    if (v->n == 0)
-        return GGL_OK;
-    ((anthropic_ask *)a->own)->tools = v;
     llm_json_put_text(&out, "[");
     for (size_t i = 0; i < v->n && st == GGL_OK; i++) {
+        if (anthropic_is_left_out(&v->item[i]))
+            continue;
+        n_shown++;
         st = put_tool(&out, &v->item[i], err);
         if (st != GGL_OK)
             (void)ggl_within(err, st, "tools[%zu]", i);
     }
     llm_json_put_text(&out, "]");
-    if (st == GGL_OK)
+    if (st == GGL_OK && n_shown > 0) {
+        ((anthropic_ask *)a->own)->tools = v;
         return ask_keep(a, &out, &a->tools, err);
+    }
     ggl_free(out.s);
     return st;
 }

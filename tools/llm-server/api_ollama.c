@@ -103,6 +103,25 @@ static ggl_status read_flag(const json_value *v, const char *name, bool *flag, g
     return GGL_OK;
 }
 
+/* How long the model shall stay loaded, as seconds or "1h30m"; it always stays. */
+static ggl_status read_keep_alive(ask *a, const json_value *v, const server_facts *facts,
+                                  ggl_error *err) {
+    (void)facts;
+    if (v->kind == JSON_NUMBER) {
+        own_of(a)->unloads = v->number == 0;
+        return GGL_OK;
+    }
+    if (v->kind != JSON_STRING)
+        return ggl_fail(err, GGL_USAGE, "\"keep_alive\" must be a duration, such as 300 or \"5m\"");
+    bool has_zero = false, is_zero = true;
+    for (size_t i = 0; i < v->n; i++) {
+        has_zero |= v->s[i] == '0';
+        is_zero &= !(v->s[i] >= '1' && v->s[i] <= '9');
+    }
+    own_of(a)->unloads = has_zero && is_zero;
+    return GGL_OK;
+}
+
 static ggl_status read_raw(ask *a, const json_value *v, const server_facts *facts, ggl_error *err) {
     (void)facts;
     return read_flag(v, "raw", &own_of(a)->raw, err);
@@ -165,16 +184,13 @@ static ggl_status read_num_predict(ask *a, const json_value *v, const server_fac
     return GGL_OK;
 }
 
+/* Clients send a fixed number, which may be larger than the server's context; that one counts. */
 static ggl_status read_num_ctx(ask *a, const json_value *v, const server_facts *facts,
                                ggl_error *err) {
     (void)a;
+    (void)facts;
     if (v->kind != JSON_NUMBER || !v->whole || v->number < 0)
         return ggl_fail(err, GGL_USAGE, "\"num_ctx\" must be a number of tokens");
-    if (v->number > (double)facts->n_ctx)
-        return ggl_fail(err, GGL_UNSUPPORTED,
-                        "\"num_ctx\" is %.0f, but the server's context has %lld tokens; start it "
-                        "with -c %.0f",
-                        v->number, (long long)facts->n_ctx, v->number);
     return GGL_OK;
 }
 
@@ -418,7 +434,9 @@ static long long nanoseconds(double seconds) {
 static void put_done(llm_json_out *out, const answer *x) {
     const answer_choice *c = x->n_choices ? &x->choice[0] : NULL;
     put_format(out, ", \"done\": true, \"done_reason\": \"%s\"",
-               c ? done_reason(c->finish) : "load");
+               c                                            ? done_reason(c->finish)
+               : ((const ollama_ask *)x->ask->own)->unloads ? "unload"
+                                                            : "load");
     if (c)
         put_format(out,
                    ", \"total_duration\": %lld, \"load_duration\": 0, \"prompt_eval_count\": %lld, "

@@ -8,6 +8,7 @@
 typedef struct ollama_ask {
     bool is_chat; /* /api/chat; else /api/generate */
     bool raw, has_think, thinks, has_logprobs;
+    bool unloads; /* keep_alive 0: what an answer to an empty request says */
     int64_t n_top;
     ggl_str prompt, suffix, system, effort;
     const json_value *messages, *input;

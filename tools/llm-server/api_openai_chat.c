@@ -47,12 +47,6 @@ static ggl_status is_text(ask *a, const json_value *v, const server_facts *facts
                : ggl_fail(err, GGL_UNSUPPORTED, "not supported");
 }
 
-static ggl_status is_medium(ask *a, const json_value *v, const server_facts *facts,
-                            ggl_error *err) {
-    (void)a, (void)facts;
-    return llm_json_is(v, "medium") ? GGL_OK : ggl_fail(err, GGL_UNSUPPORTED, "not supported");
-}
-
 static ggl_status read_format(ask *a, const json_value *v, const server_facts *facts,
                               ggl_error *err) {
     (void)facts;
@@ -82,6 +76,13 @@ static ggl_status is_object(ask *a, const json_value *v, const server_facts *fac
     return GGL_OK;
 }
 
+/* It is put later, for the template. */
+static ggl_status check_thinking(ask *a, const json_value *v, const server_facts *facts,
+                                 ggl_error *err) {
+    (void)a, (void)facts;
+    return v->kind == JSON_BOOL ? GGL_OK : wrong(err, "enable_thinking", "true or false");
+}
+
 static const field fields[] = {
     {"model", FIELD_FN, .fn = openai_field_model},
     {"messages", FIELD_FN, .fn = field_any}, /* after the others */
@@ -103,14 +104,12 @@ static const field fields[] = {
     {"reasoning_effort", FIELD_FN, .fn = field_any},
     {"reasoning_format", FIELD_FN, .fn = read_reasoning_format},
     {"chat_template_kwargs", FIELD_FN, .fn = is_object},
+    {"enable_thinking", FIELD_FN, .fn = check_thinking},
     {"continue_final_message", FIELD_BOOL, .at = FIELD_AT(continues)},
     {"add_generation_prompt", FIELD_REFUSED, .fn = field_is_true,
      .why = "it is true, or else use \"continue_final_message\""},
     {"timings_per_token", FIELD_FN, .fn = openai_field_timings_per_token},
     {"modalities", FIELD_REFUSED, .fn = is_text, .why = "the model writes only text"},
-    {"verbosity", FIELD_REFUSED, .fn = is_medium,
-     .why = "say in a message how long the answer should be"},
-    {"store", FIELD_REFUSED, .fn = field_is_false, .why = "the server stores no answers"},
     {"audio", FIELD_REFUSED, .why = "the model writes only text"},
     {"functions", FIELD_REFUSED, .why = "use \"tools\""},
     {"function_call", FIELD_REFUSED, .why = "use \"tool_choice\""},
@@ -118,6 +117,8 @@ static const field fields[] = {
     {"web_search_options", FIELD_REFUSED, .why = "the server searches nothing; give a tool"},
     {"reasoning_control", FIELD_REFUSED, .fn = field_is_false,
      .why = "set \"reasoning_effort\" or \"max_tokens\""},
+    {"verbosity", .kind = FIELD_IGNORED}, /* a wish */
+    {"store", .kind = FIELD_IGNORED},     /* nothing is stored */
     {"prediction", .kind = FIELD_IGNORED},
     {"metadata", .kind = FIELD_IGNORED},
     {"user", .kind = FIELD_IGNORED},
@@ -140,9 +141,11 @@ static ggl_status apply_logprobs(ask *a, const char **param, ggl_error *err) {
     return GGL_OK;
 }
 
-/* Variables of the template besides messages and tools. */
+/* Variables of the template besides messages and tools. "chat_template_kwargs" come before the fields of their
+ * names, and "enable_thinking" before an effort of "none". */
 static ggl_status put_variables(ask *a, llm_json_out *out, const char **param, ggl_error *err) {
     const json_value *effort = llm_json_get(&a->doc->root, "reasoning_effort");
+    const json_value *thinks = llm_json_get_kind(&a->doc->root, "enable_thinking", JSON_BOOL);
     const json_value *kwargs =
         llm_json_get_kind(&a->doc->root, "chat_template_kwargs", JSON_OBJECT);
     for (size_t i = 0; kwargs && i < kwargs->n; i++) {
@@ -151,8 +154,11 @@ static ggl_status put_variables(ask *a, llm_json_out *out, const char **param, g
         llm_json_put_text(out, ":");
         llm_json_put_value(out, &kwargs->item[i]);
     }
+    if (thinks && !llm_json_get(kwargs, "enable_thinking"))
+        llm_json_put_text(out, thinks->flag ? ",\"enable_thinking\":true"
+                                            : ",\"enable_thinking\":false");
     *param = "reasoning_effort";
-    if (!effort || effort->kind == JSON_NULL)
+    if (!effort || effort->kind == JSON_NULL || (thinks && llm_json_is(effort, "none")))
         return GGL_OK;
     return openai_put_effort(out, effort, kwargs, err);
 }

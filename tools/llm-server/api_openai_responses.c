@@ -23,12 +23,6 @@ static ggl_status read_parallel(ask *a, const json_value *v, const server_facts 
     return GGL_OK;
 }
 
-static ggl_status is_medium(ask *a, const json_value *v, const server_facts *facts,
-                            ggl_error *err) {
-    (void)a, (void)facts;
-    return llm_json_is(v, "medium") ? GGL_OK : ggl_fail(err, GGL_UNSUPPORTED, "not supported");
-}
-
 static ggl_status is_auto(ask *a, const json_value *v, const server_facts *facts, ggl_error *err) {
     (void)a, (void)facts;
     return llm_json_is(v, "auto") ? GGL_OK : ggl_fail(err, GGL_UNSUPPORTED, "not supported");
@@ -49,8 +43,7 @@ static ggl_status read_format(ask *a, const json_value *v, const server_facts *f
 static ggl_status read_text(ask *a, const json_value *v, const server_facts *facts,
                             ggl_error *err) {
     static const field fields[] = {{"format", FIELD_FN, .fn = read_format},
-                                   {"verbosity", FIELD_REFUSED, .fn = is_medium,
-                                    .why = "say in a message how long the answer should be"},
+                                   {"verbosity", .kind = FIELD_IGNORED}, /* a wish */
                                    {0}};
     const char *param;
     const ggl_status st = read_fields(a, v, fields, facts, &param, err);
@@ -134,7 +127,6 @@ static const field fields[] = {
     {"reasoning", FIELD_FN, .fn = read_reasoning},
     {"truncation", FIELD_REFUSED, .fn = is_disabled,
      .why = "the server drops no part of a conversation; shorten it, or set \"disabled\""},
-    {"store", FIELD_REFUSED, .fn = field_is_false, .why = "the server stores no answers"},
     {"background", FIELD_REFUSED, .fn = field_is_false, .why = "use \"stream\""},
     {"previous_response_id", FIELD_REFUSED,
      .why = "the server stores no answers; give the whole conversation in \"input\""},
@@ -144,6 +136,8 @@ static const field fields[] = {
     {"context_management", FIELD_REFUSED, .why = "shorten the conversation in \"input\""},
     {"moderation", FIELD_REFUSED, .why = "the server does not moderate"},
     {"max_tool_calls", .kind = FIELD_IGNORED}, /* limits tools that the server would run */
+    {"store", .kind = FIELD_IGNORED},          /* nothing is stored */
+    {"client_metadata", .kind = FIELD_IGNORED},
     {"metadata", .kind = FIELD_IGNORED},
     {"user", .kind = FIELD_IGNORED},
     {"safety_identifier", .kind = FIELD_IGNORED},

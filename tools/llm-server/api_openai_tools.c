@@ -1,4 +1,6 @@
 /* Reads the tools of OpenAI's requests, and which of them may or must be called. */
+#include <string.h>
+
 #include "api_openai.h"
 #include "ggl/index.h"
 
@@ -16,12 +18,25 @@ static const json_value *function_of(const json_value *tool, openai_style style)
     return style == OPENAI_FLAT ? tool : llm_json_get_kind(tool, "function", JSON_OBJECT);
 }
 
+/* Tools that OpenAI's servers would run, and without which clients work: coding agents add a search of the web to
+ * each request. The model is not shown them. */
+static bool is_left_out(const json_value *tool, openai_style style) {
+    static const char search[] = "web_search";
+    const json_value *type = llm_json_get_kind(tool, "type", JSON_STRING);
+    return style == OPENAI_FLAT && type && type->n >= sizeof search - 1 &&
+           memcmp(type->s, search, sizeof search - 1) == 0;
+}
+
 static ggl_status name_of(const json_value *tool, openai_style style, ggl_str *name,
                           ggl_error *err) {
     const json_value *type = llm_json_get_kind(tool, "type", JSON_STRING);
     const json_value *v = llm_json_get_kind(function_of(tool, style), "name", JSON_STRING);
     if (!type)
         return ggl_fail(err, GGL_USAGE, "a tool must be an object with a \"type\"");
+    if (llm_json_is(type, "custom"))
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "tools of type \"custom\", with free text, are not supported; give a "
+                        "function with a string as its parameter");
     if (!llm_json_is(type, "function"))
         return ggl_fail(err, GGL_UNSUPPORTED,
                         "tools of type \"%.*s\" are not supported; the server runs no tools, give "
@@ -176,6 +191,8 @@ static ggl_status index_tools(tool_set *s, const json_value *list, openai_style 
         s->name ? ggl_index_init(&s->index, list->n + 1, sizeof *s->name, GGL_INDEX_STRINGS, err)
                 : ggl_fail(err, GGL_NOMEM, "out of memory for tools");
     for (size_t i = 0; i < list->n && st == GGL_OK; i++) {
+        if (is_left_out(&list->item[i], style))
+            continue;
         st = name_of(&list->item[i], style, &s->name[i].name, err);
         if (st == GGL_OK && ggl_index_put(&s->index, s->name, i) != i)
             st = ggl_fail(err, GGL_USAGE, "two functions have the name \"%.*s\"",
@@ -223,6 +240,8 @@ static ggl_status keep_tools(ask *a, const tool_set *s, const json_value *list, 
     llm_json_put_text(&out, "[");
     for (size_t i = 0; i < list->n && st == GGL_OK; i++) {
         const size_t before = out.n;
+        if (is_left_out(&list->item[i], style))
+            continue;
         llm_json_put_text(&out, n_used > 0 ? "," : "");
         st = put_tool(a, &out, &list->item[i], style, err);
         if (st != GGL_OK)

@@ -102,13 +102,31 @@ static ggl_status read_string(const reading *r) {
     return GGL_OK;
 }
 
+/* An integer of 64 bits, signed or not; -1: random. A number such as 7.0 or 1e3 is one, too, if a double
+ * holds it exactly. */
 static ggl_status read_seed(const reading *r) {
-    double x = 0;
-    const ggl_status st = read_number(r, true, 1 - MAX_EXACT, MAX_EXACT - 1, &x);
-    if (st != GGL_OK)
-        return st;
-    r->ask->has_seed = x != -1;
-    r->ask->sampling.seed = (uint64_t)(int64_t)x;
+    const double x = r->value->kind == JSON_NUMBER ? r->value->number : 0;
+    uint64_t magnitude = 0;
+    bool negative = false;
+    if (r->value->kind != JSON_NUMBER)
+        return wrong_kind(r, "an integer");
+    bool fits = llm_json_integer(r->ask->doc, r->value, &magnitude, &negative);
+    if (!fits && fabs(x) < MAX_EXACT) {
+        double exact = 0;
+        const ggl_status st = read_number(r, true, 1 - MAX_EXACT, MAX_EXACT - 1, &exact);
+        if (st != GGL_OK)
+            return st;
+        fits = true;
+        magnitude = (uint64_t)fabs(exact);
+        negative = exact < 0;
+    }
+    if (!fits || (negative && magnitude > (uint64_t)1 << 63))
+        return ggl_fail(r->err, GGL_USAGE,
+                        "\"%s\" must be an integer from -9223372036854775808 to "
+                        "18446744073709551615",
+                        r->field->name);
+    r->ask->has_seed = !(negative && magnitude == 1);
+    r->ask->sampling.seed = negative ? 0 - magnitude : magnitude;
     return GGL_OK;
 }
 

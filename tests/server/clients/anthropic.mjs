@@ -68,7 +68,7 @@ test('errors', async () => {
         (e) => e instanceof Anthropic.BadRequestError && e.error.error.type === 'invalid_request_error' && /did you mean "temperature"/.test(e.error.error.message));
     const {max_tokens, ...without} = ask;
     await assert.rejects(client.messages.create(without), Anthropic.BadRequestError);
-    await assert.rejects(client.messages.create({...ask, tools: [{type: 'web_search_20250305', name: 'web_search'}]}), /web_search_20250305/);
+    await assert.rejects(client.messages.create({...ask, tools: [{type: 'bash_20250124', name: 'bash'}]}), /bash_20250124/);
     await assert.rejects(client.messages.create({...ask, messages: [{role: 'user', content: [{type: 'image', source: {type: 'url', url: 'x'}}]}]}), /image/);
     await assert.rejects(client.messages.countTokens({model: 'any', messages: []}), Anthropic.BadRequestError);
     await assert.rejects(client.post('/v1/nothing'), Anthropic.NotFoundError);
