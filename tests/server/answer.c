@@ -390,6 +390,63 @@ TEST(tools_that_must_be_called) {
     server_close(&s);
 }
 
+/* A demanded call that the limit of tokens cuts off. */
+static http_reply *cut_call(server *s, int64_t n_max, bool raw, bool stream) {
+    static const char tool[] =
+        "[{\"type\": \"function\", \"function\": {\"name\": \"say\", \"parameters\": {\"type\": "
+        "\"object\", \"properties\": {\"text\": {\"type\": \"string\", \"maxLength\": 60}}, "
+        "\"required\": [\"text\"], \"additionalProperties\": false}}}]";
+    ask *a = ask_chat(s, "hi");
+    a->tools = (ggl_str){tool, sizeof tool - 1};
+    a->tool_choice = ASK_TOOLS_REQUIRED;
+    a->one_call = true;
+    a->raw_marks = raw;
+    a->stream = stream;
+    a->n_max = n_max;
+    return answer_alone(s, a);
+}
+
+/* The limit does not change what is drawn before it, and a call that it cuts off is not given: neither
+ * a shorter call in its place, nor its marks as content. */
+TEST(demanded_calls_are_cut_off) {
+    server s = {0};
+    char length[24];
+    int n_whole = 0;
+    REQUIRE(server_open(&s, 0) && use_tool_template(&s));
+    http_reply *all = cut_call(&s, 200, true, false), *whole = cut_call(&s, 200, false, false);
+    char *text = content_of(all, 0);
+    const char *call = strstr(whole->body.s, "C 0 0 ");
+    const char *close = strstr(text, "</tool_call>");
+    snprintf(length, sizeof length, "F 0 %d x ", FINISH_LENGTH);
+    REQUIRE(call && close);
+    while (close[-1] != '}' && close[-1] != ']')
+        close--; /* white space may be missing, too */
+    const size_t n_call = strcspn(call, "\n");
+    for (int n = 1; n < 200 && n_whole < 3; n++) {
+        http_reply *raw = cut_call(&s, n, true, false), *r = cut_call(&s, n, false, n % 2);
+        char *got = content_of(raw, 0), *content = content_of(r, 0);
+        CHECK_MSG(strncmp(got, text, strlen(got)) == 0, "%d tokens: '%s'", n, got);
+        CHECK_MSG(content[0] == '\0', "%d tokens: '%s'", n, content);
+        const char *at = strstr(r->body.s, "C 0 0 ");
+        const bool is_whole = strlen(got) >= strlen(text),
+                   has_arguments = strlen(got) >= (size_t)(close - text);
+        CHECK(is_whole || strstr(r->body.s, length));
+        CHECK(has_arguments || !at);
+        CHECK(!at || (strcspn(at, "\n") == n_call && memcmp(at, call, n_call) == 0));
+        CHECK(!is_whole || at);
+        n_whole += is_whole;
+        free(got);
+        free(content);
+        reply_free(raw);
+        reply_free(r);
+    }
+    CHECK_INT(n_whole, 3);
+    free(text);
+    reply_free(all);
+    reply_free(whole);
+    server_close(&s);
+}
+
 /* --- wrong requests ----------------------------------------------------------------------------- */
 
 /* Changes an ask so that it is wrong. */
