@@ -482,6 +482,25 @@ static void many_stops(ask *a) {
     a->n_stops = ANSWER_MAX_STOPS + 1;
     a->stop = ggl_arena_alloc(&a->arena, a->n_stops, sizeof *a->stop);
 }
+static void many_breakers(ask *a) {
+    a->sampling.n_dry_breakers = ANSWER_MAX_BREAKERS + 1;
+    a->sampling.dry_breakers =
+        ggl_arena_alloc(&a->arena, a->sampling.n_dry_breakers, sizeof(ggl_str));
+}
+static void long_breaker(ask *a) {
+    static const ggl_str one[] = {{"", ANSWER_MAX_BREAKER_BYTES + 1}}; /* only its length is read */
+    a->sampling.dry_breakers = one;
+    a->sampling.n_dry_breakers = 1;
+}
+static void much_echo(ask *a) {
+    static int32_t ids[500];
+    for (int i = 0; i < 500; i++)
+        ids[i] = 5;
+    a->prompt[0] = (ask_prompt){.id = ids, .n = 500};
+    a->echo = true;
+    a->n_top = 100;
+    a->n_choices = 5;
+}
 static void many_choices(ask *a) {
     a->n_choices = ANSWER_MAX_CHOICES + 1;
 }
@@ -511,6 +530,9 @@ static const struct {
     {wrong_schema, "X 400 invalid_request schema: "},
     {huge_schema, "the schema has 1048577 bytes, but may have at most 1048576"},
     {many_stops, "X 400 invalid_request 513 stop strings of 0 bytes are too many"},
+    {many_breakers, "X 400 invalid_request 513 breakers of 0 bytes are too many"},
+    {long_breaker, "1 breakers of 65537 bytes are too many: at most 512 of 65536"},
+    {much_echo, "log-probabilities of 500 tokens of prompts, 100 of each, in 5 answers are too"},
     {many_choices, "1 prompts of 4097 choices each are too many"},
     {wrong_sampling, "top_p"},
     {wrong_count, "X 400 invalid_request"},
