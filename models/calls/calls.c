@@ -329,6 +329,43 @@ ggl_status llm_calls_finish(llm_calls *c, ggl_error *err) {
     return go_on(c, err);
 }
 
+/* Whether nothing but texts of the pattern is missing from the call that is being read. */
+static bool is_whole(const attempt *a) {
+    if (!a->p)
+        return false;
+    const bool is_value =
+        a->entered && a->kind != PIECE_PARAMS && a->complete && a->depth == 0 && !a->quote;
+    for (int i = a->piece + is_value; i < a->p->n; i++)
+        if (a->p->piece[i].kind != PIECE_TEXT || a->p->piece[i].optional)
+            return false;
+    return true;
+}
+
+/* Whether the end of the text, which is undecided, may be the beginning of a mark. */
+static bool ends_in_mark(const llm_calls *c) {
+    bool wait = false;
+    if (c->pos >= c->n)
+        return false;
+    if (c->mode == IN_REASONING)
+        return llm_calls_compare(c, c->pos, c->think->close) == STEP_WAIT;
+    (void)llm_calls_mark_at(c, c->pos, &wait);
+    return c->mode == IN_CONTENT && wait;
+}
+
+ggl_status llm_calls_cut(llm_calls *c, ggl_error *err) {
+    ggl_status st = GGL_OK;
+    if (ends_in_mark(c))
+        c->n = c->pos;
+    c->final = true;
+    if (c->mode == IN_CALL && c->a.mark) { /* without a mark it may be content */
+        if (is_whole(&c->a))
+            (void)in_call(c, &st, err);
+        if (st == GGL_OK)
+            to_content(c, c->n, false); /* what follows is the beginning of the closing mark */
+    }
+    return st == GGL_OK ? go_on(c, err) : ggl_fail(err, st, "out of memory for an answer");
+}
+
 bool llm_calls_next(llm_calls *c, llm_calls_part *part) {
     if (c->next == c->n_events)
         return false;

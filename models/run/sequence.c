@@ -199,8 +199,8 @@ ggl_status llm_seq_constrain(seq *q, llm_matcher *m, int64_t n_max, ggl_error *e
 static ggl_status find_allowed(seq *q, bool *is_done, ggl_error *err) {
     /* a full context holds n_ctx tokens, and one more is drawn after them */
     const int64_t room = q->n_ctx + 1 - q->n;
-    int64_t budget = q->n_left;
-    if (!q->shifts && (budget < 0 || room < budget))
+    int64_t budget = q->is_unsteered ? -1 : q->n_left;
+    if (!q->shifts && !q->is_unsteered && (budget < 0 || room < budget))
         budget = room;
     *is_done = llm_matcher_has_ended(q->matcher);
     if (*is_done)

@@ -29,6 +29,7 @@ typedef struct seq {
     llm_session *session;
     int slot;
     bool shifts; /* a full context makes room; otherwise the matcher's text ends before that */
+    bool is_unsteered; /* the matcher gets no budget: its text may be cut off */
     int64_t n_ctx, n_vocab;
     llm_sampler *sampler;
     /* The slot holds the first n_kept of the tokens, and behind them perhaps wrong guesses. */

@@ -32,15 +32,22 @@ ggl_status llm_dry_init(llm_sampler *s, size_t last_n, ggl_error *err) {
     d->longest = ggl_calloc((size_t)s->n_vocab, sizeof *d->longest);
     if (!d->recent || !d->match || !d->touched || !d->longest)
         return ggl_fail(err, GGL_NOMEM, "out of memory for the sampler");
+    if (s->like) {
+        d->breakers = s->like->dry.breakers;
+        d->has_breakers = s->like->dry.has_breakers;
+        return GGL_OK;
+    }
     return s->p.tokenizer && s->p.n_dry_breakers > 0 ? add_breakers(d, &s->p, err) : GGL_OK;
 }
 
-void llm_dry_fini(sampler_dry *d) {
+void llm_dry_fini(llm_sampler *s) {
+    sampler_dry *d = &s->dry;
     ggl_free(d->recent);
     ggl_free(d->match);
     ggl_free(d->touched);
     ggl_free(d->longest);
-    llm_automaton_fini(&d->breakers);
+    if (!s->like)
+        llm_automaton_fini(&d->breakers);
 }
 
 /* Reads a text from *state on; returns whether a breaker ends in it. */

@@ -276,15 +276,18 @@ static bool alloc_history(llm_sampler *s) {
 
 static bool alloc_bias(llm_sampler *s) {
     s->n_bias = s->p.n_bias;
-    if (s->n_bias > 0)
+    if (s->like)
+        s->bias = s->like->bias;
+    else if (s->n_bias > 0)
         s->bias = ggl_calloc(s->n_bias, sizeof *s->bias);
-    if (s->bias)
+    if (s->bias && !s->like)
         memcpy(s->bias, s->p.bias, s->n_bias * sizeof *s->bias);
     return s->n_bias == 0 || s->bias;
 }
 
-static ggl_status init(llm_sampler *s, int32_t n_last, ggl_error *err) {
+static ggl_status init(llm_sampler *s, ggl_error *err) {
     const llm_sampler_params *p = &s->p;
+    const int32_t n_last = s->n_last;
     if (p->repeat_penalty != 1 || p->frequency_penalty != 0 || p->presence_penalty != 0)
         s->penalty_last_n = window(p->repeat_last_n, n_last);
     const ggl_status st = llm_dry_init(s, window(p->dry_last_n, n_last), err);
@@ -297,18 +300,13 @@ static ggl_status init(llm_sampler *s, int32_t n_last, ggl_error *err) {
     return GGL_OK;
 }
 
-ggl_status llm_sampler_new(llm_sampler **out, const llm_sampler_params *p, int32_t n_vocab,
-                           int32_t n_last, ggl_error *err) {
-    *out = NULL;
-    ggl_status st = check(p, n_vocab, n_last, err);
-    if (st != GGL_OK)
-        return st;
+/* Makes a sampler whose parameters were checked. */
+static ggl_status make(llm_sampler **out, llm_sampler with, ggl_error *err) {
     llm_sampler *s = ggl_calloc(1, sizeof *s);
     if (!s)
         return ggl_fail(err, GGL_NOMEM, "out of memory for the sampler");
-    s->p = *p;
-    s->n_vocab = n_vocab;
-    st = init(s, n_last, err);
+    *s = with;
+    const ggl_status st = init(s, err);
     if (st != GGL_OK)
         llm_sampler_free(s);
     else
@@ -316,16 +314,32 @@ ggl_status llm_sampler_new(llm_sampler **out, const llm_sampler_params *p, int32
     return st;
 }
 
+ggl_status llm_sampler_new(llm_sampler **out, const llm_sampler_params *p, int32_t n_vocab,
+                           int32_t n_last, ggl_error *err) {
+    *out = NULL;
+    const ggl_status st = check(p, n_vocab, n_last, err);
+    const llm_sampler with = {.p = *p, .n_vocab = n_vocab, .n_last = n_last};
+    return st == GGL_OK ? make(out, with, err) : st;
+}
+
+ggl_status llm_sampler_new_like(llm_sampler **out, const llm_sampler *like, ggl_error *err) {
+    *out = NULL;
+    const llm_sampler with = {
+        .p = like->p, .n_vocab = like->n_vocab, .n_last = like->n_last, .like = like};
+    return make(out, with, err);
+}
+
 void llm_sampler_free(llm_sampler *s) {
     if (!s)
         return;
-    llm_dry_fini(&s->dry);
+    llm_dry_fini(s);
     ggl_free(s->key);
     ggl_free(s->swap);
     ggl_free(s->weight);
     ggl_free(s->copy);
     ggl_free(s->history.entry);
     ggl_free(s->count);
-    ggl_free(s->bias);
+    if (!s->like)
+        ggl_free(s->bias);
     ggl_free(s);
 }

@@ -39,7 +39,8 @@ typedef struct sampler_dry {
 
 struct llm_sampler {
     llm_sampler_params p; /* its pointers are not used after creation */
-    int32_t n_vocab;
+    int32_t n_vocab, n_last;
+    const llm_sampler *like; /* owns the automaton of breakers and the biases; NULL: they are own */
     uint64_t rng[4];
     double mu; /* of mirostat */
 
@@ -120,7 +121,7 @@ size_t llm_sample_mirostat(llm_sampler *s);
 void llm_sample_penalties(llm_sampler *s);
 void llm_sample_dry(llm_sampler *s);
 GGL_NODISCARD ggl_status llm_dry_init(llm_sampler *s, size_t last_n, ggl_error *err);
-void llm_dry_fini(sampler_dry *d);
+void llm_dry_fini(llm_sampler *s);
 /* Reads the text of a token that is being accepted; returns whether it contains a breaker. */
 bool llm_dry_accept(llm_sampler *s, int32_t id);
 

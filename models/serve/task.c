@@ -47,6 +47,7 @@ ggl_status llm_task_new(task **out, llm_session *s, const llm_sequence_params *p
     st = llm_seq_init(&t->q, s, guesser, n_guess_max, err);
     t->q.slot = -1;
     t->q.sampler = p->sampler;
+    t->q.is_unsteered = p->is_unsteered;
     if (st == GGL_OK)
         st = llm_seq_constrain(&t->q, p->matcher, p->n_max, err);
     if (st == GGL_OK)

@@ -439,6 +439,77 @@ TEST(a_call_in_progress) {
     llm_calls_free(c);
 }
 
+/* Reads the first n bytes of an answer as one that was cut off. Writes its calls, one in a line, and without them
+ * how the rest begins. */
+static void read_cut(const answer *a, size_t n, char *calls, char *rest, size_t size) {
+    llm_calls *c;
+    llm_calls_part part;
+    const llm_calls_params params = {
+        .format = str(a->format), .prompt = str(a->prompt), .tools = str(a->tools)};
+    calls[0] = rest[0] = '\0';
+    if (!CHECK_OK(llm_calls_new(&c, &params, &err), &err))
+        return;
+    CHECK_OK(llm_calls_add(c, a->text, n, &err), &err);
+    CHECK_OK(llm_calls_cut(c, &err), &err);
+    while (llm_calls_next(c, &part)) {
+        const bool is_call = part.kind == LLM_CALLS_CALL;
+        char *to = is_call ? calls : rest;
+        const size_t at = strlen(to);
+        if (is_call)
+            snprintf(to + at, size - at, "%.*s%.*s\n", (int)part.name.n, part.name.s,
+                     (int)part.arguments.n, part.arguments.s);
+        else
+            snprintf(to + at, size - at, "%.*s", (int)part.text.n, part.text.s);
+    }
+    llm_calls_free(c);
+}
+
+/* Wherever an answer is cut off, its calls are those with which the whole one begins. */
+TEST(cut_answers_have_no_other_calls) {
+    static char whole[1 << 14], calls[1 << 14], rest[1 << 14];
+    for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
+        const size_t n = strlen(answers[i].text);
+        if (n > 2000)
+            continue;
+        read_cut(&answers[i], n, whole, rest, sizeof whole);
+        for (size_t k = 0; k < n && whole[0]; k++) { /* not of those that break off after a call */
+            read_cut(&answers[i], k, calls, rest, sizeof calls);
+            CHECK_MSG(strncmp(calls, whole, strlen(calls)) == 0, "%s: '%.*s' has the calls\n%s",
+                      answers[i].format, (int)k, answers[i].text, calls);
+        }
+    }
+}
+
+/* No mark and no part of a call becomes content. */
+TEST(cut_answers_show_no_marks) {
+    static const struct {
+        answer a;
+        const char *rest;
+    } cut[] = {
+        {{"hermes", "I look.\n<tool_call>{\"name\": \"f\", \"arguments\": {}}</tool_call>", "", 0,
+          0},
+         "I look."},
+        {{"mistral", "So.[TOOL_CALLS]f[ARGS]{\"a\": [1, 2]}", "", 0, 0}, "So."},
+        {{"qwen3-coder",
+          "Hm.<tool_call><function=f><parameter=a>1</parameter></function></tool_call>", "", 0, 0},
+         "Hm."},
+        {{"kimi-k2",
+          "A.<|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{}<|tool_call_end|>", "",
+          0, 0},
+         "A."},
+    };
+    char calls[256], rest[256];
+    for (size_t i = 0; i < sizeof cut / sizeof *cut; i++) {
+        const size_t n = strlen(cut[i].a.text);
+        for (size_t k = 0; k <= n; k++) {
+            read_cut(&cut[i].a, k, calls, rest, sizeof calls);
+            CHECK_MSG(strncmp(rest, cut[i].rest, strlen(rest)) == 0, "'%.*s' shows '%s'", (int)k,
+                      cut[i].a.text, rest);
+        }
+        CHECK_MSG(calls[0], "'%s' has no call", cut[i].a.text);
+    }
+}
+
 /* Answers that repeat a piece; the steps grow like their length, whether they come whole or byte
  * by byte. */
 static uint64_t steps_of(const char *format, const char *piece, size_t times, bool bytes) {

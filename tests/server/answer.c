@@ -338,58 +338,6 @@ TEST(answers_by_grammar) {
     server_close(&s);
 }
 
-static const char two_tools[] =
-    "[{\"type\": \"function\", \"function\": {\"name\": \"look\", \"parameters\": {\"type\": "
-    "\"object\", \"properties\": {\"at\": {\"enum\": [\"frog\", \"owl\"]}}, \"required\": "
-    "[\"at\"], "
-    "\"additionalProperties\": false}}}, {\"type\": \"function\", \"function\": {\"name\": "
-    "\"sleep\", "
-    "\"parameters\": {\"type\": \"object\", \"additionalProperties\": false}}}]";
-
-/* The built-in model was not trained on tools: a template of which llm_calls knows the marks. */
-static bool use_tool_template(server *s) {
-    static const char text[] = "{% for m in messages %}{{ m.content }}\n{% endfor %}"
-                               "{% if tools %}{# <tool_call> #}{% endif %}";
-    const llm_chat_template with = {"tools", {text, sizeof text - 1}};
-    llm_chat_free(s->chat);
-    s->chat = NULL;
-    return CHECK_OK(llm_chat_new(&s->chat, NULL, NULL, &with, &s->err), &s->err);
-}
-
-static ask *ask_tools_of(server *s, ask_tools choice, const char *tool) {
-    ask *a = ask_chat(s, "hi");
-    a->tools = (ggl_str){two_tools, sizeof two_tools - 1};
-    a->tool_choice = choice;
-    a->tool = (ggl_str){tool, strlen(tool)};
-    a->one_call = true;
-    a->n_max = 100;
-    return a;
-}
-
-TEST(tools_that_must_be_called) {
-    server s = {0};
-    char look[80] = "", end[24];
-    REQUIRE(server_open(&s, 0) && use_tool_template(&s));
-    for (const char *c = "look"; *c; c++)
-        snprintf(look + strlen(look), sizeof look - strlen(look), "%02x", (unsigned)*c);
-    snprintf(end, sizeof end, "\nF 0 %d x ", FINISH_CALLS);
-    for (int i = 0; i < 4; i++) {
-        ask *a = ask_tools_of(&s, i % 2 ? ASK_TOOLS_NAMED : ASK_TOOLS_REQUIRED, "look");
-        a->stream = i >= 2;
-        http_reply *r = answer_alone(&s, a);
-        CHECK_HAS(r->body.s, "C 0 0 x");
-        CHECK_HAS(r->body.s, end);
-        CHECK(i % 2 == 0 || strstr(r->body.s, look));
-        CHECK(strstr(r->body.s, " id\n") && !strstr(r->body.s, "P 0 0"));
-        reply_free(r);
-    }
-    http_reply *r = answer_alone(&s, ask_tools_of(&s, ASK_TOOLS_NAMED, "swim"));
-    CHECK_HAS(r->body.s, "X 400 invalid_request");
-    CHECK_HAS(r->body.s, "swim");
-    reply_free(r);
-    server_close(&s);
-}
-
 /* --- wrong requests ----------------------------------------------------------------------------- */
 
 /* Changes an ask so that it is wrong. */
@@ -425,6 +373,25 @@ static void many_stops(ask *a) {
     a->n_stops = ANSWER_MAX_STOPS + 1;
     a->stop = ggl_arena_alloc(&a->arena, a->n_stops, sizeof *a->stop);
 }
+static void many_breakers(ask *a) {
+    a->sampling.n_dry_breakers = ANSWER_MAX_BREAKERS + 1;
+    a->sampling.dry_breakers =
+        ggl_arena_alloc(&a->arena, a->sampling.n_dry_breakers, sizeof(ggl_str));
+}
+static void long_breaker(ask *a) {
+    static const ggl_str one[] = {{"", ANSWER_MAX_BREAKER_BYTES + 1}}; /* only its length is read */
+    a->sampling.dry_breakers = one;
+    a->sampling.n_dry_breakers = 1;
+}
+static void much_echo(ask *a) {
+    static int32_t ids[500];
+    for (int i = 0; i < 500; i++)
+        ids[i] = 5;
+    a->prompt[0] = (ask_prompt){.id = ids, .n = 500};
+    a->echo = true;
+    a->n_top = 100;
+    a->n_choices = 5;
+}
 static void many_choices(ask *a) {
     a->n_choices = ANSWER_MAX_CHOICES + 1;
 }
@@ -454,6 +421,9 @@ static const struct {
     {wrong_schema, "X 400 invalid_request schema: "},
     {huge_schema, "the schema has 1048577 bytes, but may have at most 1048576"},
     {many_stops, "X 400 invalid_request 513 stop strings of 0 bytes are too many"},
+    {many_breakers, "X 400 invalid_request 513 breakers of 0 bytes are too many"},
+    {long_breaker, "1 breakers of 65537 bytes are too many: at most 512 of 65536"},
+    {much_echo, "log-probabilities of 500 tokens of prompts, 100 of each, in 5 answers are too"},
     {many_choices, "1 prompts of 4097 choices each are too many"},
     {wrong_sampling, "top_p"},
     {wrong_count, "X 400 invalid_request"},

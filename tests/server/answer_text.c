@@ -67,7 +67,7 @@ static answer_part *read_tokens(taken *out, answer_text_params p, const llm_toke
         const answer_token token = {.id = ids->id[i], .logprob = -(double)i};
         CHECK_OK(answer_text_token(&t, &token, &err), &err);
     }
-    CHECK_OK(answer_text_end(&t, &err), &err);
+    CHECK_OK(answer_text_end(&t, false, &err), &err);
     answer_text_fini(&t);
     CHECK(out->clean);
     return answer_parts_end(&out->parts, n_parts);

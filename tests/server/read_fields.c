@@ -133,6 +133,16 @@ TEST(biases) {
     a = read_text("{\"logit_bias\": [[0, 1], [3, false]]}");
     REQUIRE(CHECK_MSG(a, "%s", err.msg));
     CHECK(a->sampling.n_bias == 2 && a->sampling.bias[1].id == 3);
+    /* those of a token are added up */
+    a = read_text(
+        "{\"logit_bias\": [[4, 1], [0, 2], [4, 0.5], [3, 1], [3, false], [3, 7], [4, -4]]}");
+    REQUIRE(CHECK_MSG(a, "%s", err.msg));
+    REQUIRE(a->sampling.n_bias == 3);
+    CHECK(a->sampling.bias[0].id == 4 && a->sampling.bias[0].bias == -2.5f);
+    CHECK(a->sampling.bias[1].id == 0 && a->sampling.bias[1].bias == 2);
+    CHECK(a->sampling.bias[2].id == 3 && a->sampling.bias[2].bias == -INFINITY);
+    CHECK(!read_text("{\"logit_bias\": [[4, 3e38], [4, 3e38]]}"));
+    CHECK_HAS(err.msg, "the biases of token 4 add up to infinity");
     ask_free(last);
 }
 

@@ -394,6 +394,45 @@ TEST(reset_and_copy) {
     }
 }
 
+/* A sampler that shares what another one has prepared draws what one of its own would. */
+TEST(samplers_like_others) {
+    enum { N = MOST };
+    static float logits[N];
+    static const llm_logit_bias bias[] = {{3, 2}, {17, -INFINITY}, {40, 1.5f}};
+    static const ggl_str breakers[] = {{"\n", 1}, {"a:", 2}};
+    llm_tokenizer *t = make_tokenizer();
+    for (uint64_t round = 0; round < 100; round++) {
+        seed = round;
+        llm_sampler_params p = random_params();
+        ggl_error err;
+        llm_sampler *a, *b, *c;
+        p.bias = bias;
+        p.n_bias = 3;
+        p.tokenizer = t;
+        p.dry_breakers = breakers;
+        p.n_dry_breakers = 2;
+        p.dry_multiplier = 1;
+        p.dry_last_n = -1;
+        REQUIRE_OK(llm_sampler_new(&a, &p, N, 25, &err), &err);
+        REQUIRE_OK(llm_sampler_new_like(&b, a, &err), &err);
+        REQUIRE_OK(llm_sampler_new_like(&c, b, &err), &err);
+        llm_sampler_reseed(c, p.seed);
+        for (int i = 0; i < 30; i++) {
+            random_logits(logits, N);
+            const int32_t id = llm_sampler_next(a, logits, NULL);
+            CHECK_INT(llm_sampler_next(b, logits, NULL), id);
+            CHECK_INT(llm_sampler_next(c, logits, NULL), id);
+            llm_sampler_accept(a, id);
+            llm_sampler_accept(b, id);
+            llm_sampler_accept(c, id);
+        }
+        llm_sampler_free(a); /* in any order */
+        llm_sampler_free(b);
+        llm_sampler_free(c);
+    }
+    llm_tokenizer_free(t);
+}
+
 /* --- edges --- */
 
 TEST(edges) {

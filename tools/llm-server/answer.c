@@ -279,7 +279,7 @@ static void end_choice(seat *s, llm_end why) {
     ggl_status st =
         give_echo(s) ? GGL_OK : ggl_fail(&err, GGL_NOMEM, "out of memory for an answer");
     if (st == GGL_OK)
-        st = answer_text_end(&s->text, &err);
+        st = answer_text_end(&s->text, why != LLM_END_EOG, &err);
     if (st != GGL_OK) {
         job_fail_as(j, st, &err);
         return;
@@ -310,6 +310,12 @@ static void on_end(void *ctx, llm_end why, const llm_sequence_stats *stats, cons
 
 /* --- the beginning ------------------------------------------------------------------------------ */
 
+/* True if the answer is led to its end before the limit of tokens: JSON that is cut off is of no use. A call
+ * is not: a shorter one, such as half a command, would look as if the model had meant it. */
+static bool is_steered(const ask *a) {
+    return (a->form == ASK_JSON || a->form == ASK_SCHEMA) && a->tool_choice < ASK_TOOLS_REQUIRED;
+}
+
 /* Adds a choice to the engine. GGL_LIMIT: its queue is full. */
 static ggl_status add_choice(seat *s, ggl_error *err) {
     job *j = s->job;
@@ -319,6 +325,7 @@ static ggl_status add_choice(seat *s, ggl_error *err) {
                                   .n_prompt = p->ids.n,
                                   .sampler = s->sampler,
                                   .matcher = s->matcher,
+                                  .is_unsteered = !is_steered(a),
                                   .n_max = a->n_max,
                                   .ignore_eog = a->ignore_eos,
                                   .client = j->client,

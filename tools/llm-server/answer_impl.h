@@ -15,6 +15,9 @@ enum {
     ANSWER_MAX_CHOICES = 4096,
     ANSWER_MAX_STOPS = 512,
     ANSWER_MAX_STOP_BYTES = 1 << 16,
+    ANSWER_MAX_BREAKERS = 512,
+    ANSWER_MAX_BREAKER_BYTES = 1 << 16,
+    ANSWER_MAX_ECHO_TOP = 200000, /* log-probabilities of prompts that are repeated */
     ANSWER_ALIVE_SECONDS = 10
 };
 

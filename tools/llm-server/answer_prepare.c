@@ -203,8 +203,9 @@ static ggl_status make_seat(job *j, seat *s, const llm_grammar *grammar, const c
         s->sum = ggl_calloc((size_t)f->n_embd, sizeof *s->sum);
         return s->sum ? GGL_OK : no_memory(err);
     }
-    ggl_status st = llm_sampler_new(&s->sampler, &j->ask->sampling, (int32_t)f->n_vocab,
-                                    (int32_t)f->n_ctx, err);
+    ggl_status st = s == j->seat ? llm_sampler_new(&s->sampler, &j->ask->sampling,
+                                                   (int32_t)f->n_vocab, (int32_t)f->n_ctx, err)
+                                 : llm_sampler_new_like(&s->sampler, j->seat[0].sampler, err);
     const llm_vocab *vocab = st == GGL_OK && grammar ? server_vocab(j->server) : NULL;
     if (st == GGL_OK && grammar)
         st = vocab ? llm_matcher_new(&s->matcher, grammar, vocab, err) : no_memory(err);
@@ -351,16 +352,47 @@ static ggl_status make_seats(job *j, const char **param, ggl_error *err) {
 
 /* --- jobs --------------------------------------------------------------------------------------- */
 
+/* what: the strings, as in "stop strings". */
+static ggl_status check_strings(const ggl_str *s, size_t n, size_t most, size_t most_bytes,
+                                const char *what, ggl_error *err) {
+    size_t n_bytes = 0;
+    for (size_t i = 0; i < n; i++)
+        n_bytes += s[i].n;
+    if (n <= most && n_bytes <= most_bytes)
+        return GGL_OK;
+    return ggl_fail(err, GGL_LIMIT,
+                    "%zu %s of %zu bytes are too many: at most %zu of %zu are allowed", n, what,
+                    n_bytes, most, most_bytes);
+}
+
+/* Log-probabilities of the prompts' tokens are written at once, while nothing else goes on. */
+static ggl_status check_echo(const job *j, const char **param, ggl_error *err) {
+    const size_t n_each = j->n_top > 0 ? j->n_top : 1, n_choices = (size_t)j->ask->n_choices;
+    size_t n_tokens = 0;
+    for (size_t i = 0; i < j->n_prompts; i++)
+        n_tokens += j->prompt[i].ids.n;
+    if (!j->ask->echo || j->ask->n_top < 0 || n_tokens <= ANSWER_MAX_ECHO_TOP / n_each / n_choices)
+        return GGL_OK;
+    *param = "echo";
+    return ggl_fail(err, GGL_LIMIT,
+                    "log-probabilities of %zu tokens of prompts, %zu of each, in %zu answers are "
+                    "too many: at most %d are given; ask for fewer of each, or send fewer prompts",
+                    n_tokens, n_each, n_choices, (int)ANSWER_MAX_ECHO_TOP);
+}
+
 static ggl_status check_limits(const job *j, const char **param, ggl_error *err) {
     const ask *a = j->ask;
-    size_t n_bytes = 0;
-    for (size_t i = 0; i < a->n_stops; i++)
-        n_bytes += a->stop[i].n;
+    const llm_sampler_params *p = &a->sampling;
     *param = "stop";
-    if (a->n_stops > ANSWER_MAX_STOPS || n_bytes > ANSWER_MAX_STOP_BYTES)
-        return ggl_fail(err, GGL_LIMIT,
-                        "%zu stop strings of %zu bytes are too many: at most %d of %d are allowed",
-                        a->n_stops, n_bytes, (int)ANSWER_MAX_STOPS, (int)ANSWER_MAX_STOP_BYTES);
+    ggl_status st = check_strings(a->stop, a->n_stops, ANSWER_MAX_STOPS, ANSWER_MAX_STOP_BYTES,
+                                  "stop strings", err);
+    if (st != GGL_OK)
+        return st;
+    *param = "dry_sequence_breakers";
+    st = check_strings(p->dry_breakers, p->n_dry_breakers, ANSWER_MAX_BREAKERS,
+                       ANSWER_MAX_BREAKER_BYTES, "breakers", err);
+    if (st != GGL_OK)
+        return st;
     *param = "n";
     if (a->n_choices < 1 || j->n_prompts > ANSWER_MAX_CHOICES / (size_t)a->n_choices)
         return ggl_fail(err, GGL_LIMIT,
@@ -428,6 +460,8 @@ ggl_status job_prepare(job *j, const char **param, ggl_error *err) {
         st = alloc_choices(j, err);
     if (st == GGL_OK)
         st = make_prompts(j, param, err);
+    if (st == GGL_OK)
+        st = check_echo(j, param, err);
     if (st != GGL_OK)
         return st;
     if (!a->has_seed)

@@ -268,13 +268,14 @@ ggl_status answer_text_token(answer_text *t, const answer_token *token, ggl_erro
     return st;
 }
 
-ggl_status answer_text_end(answer_text *t, ggl_error *err) {
+ggl_status answer_text_end(answer_text *t, bool is_cut, ggl_error *err) {
     const bool found = answer_text_found(t) >= 0;
     ggl_status st = found ? GGL_OK : release(t, t->waiting.n, err);
     if (st == GGL_OK)
         st = end_characters(t, err);
     if (st == GGL_OK && t->p.calls)
-        st = llm_calls_finish(t->p.calls, err);
+        st = is_cut && t->p.has_tools ? llm_calls_cut(t->p.calls, err)
+                                      : llm_calls_finish(t->p.calls, err);
     if (st == GGL_OK && t->p.calls)
         st = give_parts(t, err);
     const size_t n = found ? n_tokens_ready(t) : t->tokens.n;

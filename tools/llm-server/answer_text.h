@@ -8,7 +8,7 @@
  *         if (answer_text_found(&t) >= 0)
  *             break;                                                // a stop string
  *     }
- *     if (answer_text_end(&t, &err) != GGL_OK) ...
+ *     if (answer_text_end(&t, false, &err) != GGL_OK) ...
  *     answer_text_fini(&t);
  *
  * Joined, the parts do not depend on how the text was cut into tokens. */
@@ -80,8 +80,9 @@ void answer_text_fini(answer_text *t);
  * statuses of llm_calls_add. */
 GGL_NODISCARD ggl_status answer_text_token(answer_text *t, const answer_token *token,
                                            ggl_error *err);
-/* Ends the text: gives out what was held back. */
-GGL_NODISCARD ggl_status answer_text_end(answer_text *t, ggl_error *err);
+/* Ends the text: gives out what was held back. is_cut: it did not end by itself; if there are tools, a call that
+ * is not complete and the beginning of a mark are left out (llm_calls_cut). */
+GGL_NODISCARD ggl_status answer_text_end(answer_text *t, bool is_cut, ggl_error *err);
 /* The index of the stop string that was found; -1: none. */
 int32_t answer_text_found(const answer_text *t);
 

@@ -162,16 +162,33 @@ static ggl_status read_stops(const reading *r) {
 typedef struct bias_list {
     llm_logit_bias *bias;
     size_t n, cap;
+    size_t *place; /* [n_vocab]: 1 + the index of a token's bias; 0: it has none */
 } bias_list;
 
+static ggl_status check_sum(const reading *r, const llm_logit_bias *b) {
+    if (b->bias < INFINITY)
+        return GGL_OK;
+    return ggl_fail(r->err, GGL_USAGE, "\"%s\": the biases of token %d add up to infinity",
+                    r->field->name, (int)b->id);
+}
+
+/* Biases of the same token are added up. */
 static ggl_status add_bias(const reading *r, bias_list *l, double id, float bias) {
     if (!(id >= 0 && id < (double)r->facts->n_vocab) || id != floor(id))
         return ggl_fail(r->err, GGL_USAGE,
                         "\"%s\": %.10g is no token; the vocabulary has 0 to %.0f", r->field->name,
                         id, (double)(r->facts->n_vocab - 1));
-    if (!ggl_grow(&l->bias, &l->cap, l->n + 1, sizeof *l->bias))
+    if (!l->place)
+        l->place = ggl_calloc((size_t)r->facts->n_vocab, sizeof *l->place);
+    if (!l->place || !ggl_grow(&l->bias, &l->cap, l->n + 1, sizeof *l->bias))
         return no_memory(r);
+    size_t *place = &l->place[(size_t)id];
+    if (*place) {
+        l->bias[*place - 1].bias += bias;
+        return check_sum(r, &l->bias[*place - 1]);
+    }
     l->bias[l->n++] = (llm_logit_bias){(int32_t)id, bias};
+    *place = l->n;
     return GGL_OK;
 }
 
@@ -254,6 +271,7 @@ static ggl_status read_bias(const reading *r) {
         r->ask->sampling.n_bias = l.n;
     }
     ggl_free(l.bias);
+    ggl_free(l.place);
     return st;
 }
 

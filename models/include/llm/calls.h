@@ -21,7 +21,7 @@
  * [TOOL_CALLS] are control tokens in many vocabularies. The token that ended the generation may be
  * left out.
  *
- * Nothing is lost: what begins as a call but is none is reported as LLM_CALLS_BROKEN with its text
+ * Nothing is lost (but by llm_calls_cut): what begins as a call but is none is reported as LLM_CALLS_BROKEN with its text
  * and what is wrong. Only the marks of the format and white space at the borders of parts are left
  * out. Time and memory are linear in the answer, whatever it says. */
 #ifndef LLM_CALLS_H
@@ -44,7 +44,7 @@ typedef enum llm_calls_kind {
     LLM_CALLS_BROKEN     /* the text of a call that cannot be read; to be shown like content */
 } llm_calls_kind;
 
-/* Strings are valid until the next llm_calls_add, llm_calls_finish or llm_calls_free. */
+/* Strings are valid until the next llm_calls_add, llm_calls_finish, llm_calls_cut or llm_calls_free. */
 typedef struct llm_calls_part {
     llm_calls_kind kind;
     bool begins;  /* CONTENT, REASONING: this piece begins a part; always set in others */
@@ -90,6 +90,10 @@ GGL_API GGL_NODISCARD ggl_status llm_calls_add(llm_calls *c, const char *text, s
                                                ggl_error *err);
 /* Ends the answer: what was held back is reported. Statuses of llm_calls_add. */
 GGL_API GGL_NODISCARD ggl_status llm_calls_finish(llm_calls *c, ggl_error *err);
+/* The same for an answer that was cut off, as by a limit of tokens: a call that is not complete, and the beginning
+ * of a mark at the end, are left out. A call of which only the closing mark is missing is complete. What is not complete
+ * and began without a mark is content, as ever. */
+GGL_API GGL_NODISCARD ggl_status llm_calls_cut(llm_calls *c, ggl_error *err);
 /* Returns the next part that is known; false: none until more is added. */
 GGL_API bool llm_calls_next(llm_calls *c, llm_calls_part *part);
 /* Returns what the answer is in the middle of: CONTENT, REASONING, or CALL while a call is not

@@ -83,7 +83,10 @@ typedef struct llm_sequence_params {
     llm_sampler
         *sampler; /* borrowed until `ended`; the engine makes it forget, and accept the prompt */
     llm_matcher
-        *matcher;     /* the same; at the beginning of the text. NULL: every token is allowed. */
+        *matcher; /* the same; at the beginning of the text. NULL: every token is allowed. */
+    bool
+        is_unsteered; /* the matcher does not know of n_max and the context: it does not lead the text to an early
+                        * end, and where these end the text it may be incomplete */
     int64_t n_max;    /* tokens to draw at most, 0 or more; -1: until the context is full */
     bool ignore_eog;  /* goes on after end-of-generation tokens */
     uint64_t client;  /* waiting sequences of different clients take turns */

@@ -98,6 +98,10 @@ typedef struct llm_sampler llm_sampler;
  * message names it. */
 GGL_API GGL_NODISCARD ggl_status llm_sampler_new(llm_sampler **out, const llm_sampler_params *p,
                                                  int32_t n_vocab, int32_t n_last, ggl_error *err);
+/* Makes another sampler with the same parameters, which shares what `like` has prepared of breakers and biases. It must
+ * not be used after `like` was freed, only be freed. GGL_NOMEM. */
+GGL_API GGL_NODISCARD ggl_status llm_sampler_new_like(llm_sampler **out, const llm_sampler *like,
+                                                      ggl_error *err);
 GGL_API void llm_sampler_free(llm_sampler *s);
 /* Chooses a token id. logits: [n_vocab], not changed; NaN counts as minus infinity. allowed: a bit
  * for each token, bit id % 32 of word id / 32 (NULL: all). A token whose bit is 0, or whose bias is

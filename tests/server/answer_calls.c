@@ -1,0 +1,115 @@
+/* Answers that must be calls of tools, whole and cut off. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "answer_fixture.h"
+
+static const char two_tools[] =
+    "[{\"type\": \"function\", \"function\": {\"name\": \"look\", \"parameters\": {\"type\": "
+    "\"object\", \"properties\": {\"at\": {\"enum\": [\"frog\", \"owl\"]}}, \"required\": "
+    "[\"at\"], "
+    "\"additionalProperties\": false}}}, {\"type\": \"function\", \"function\": {\"name\": "
+    "\"sleep\", "
+    "\"parameters\": {\"type\": \"object\", \"additionalProperties\": false}}}]";
+
+/* The built-in model was not trained on tools: a template of which llm_calls knows the marks. */
+static bool use_tool_template(server *s) {
+    static const char text[] = "{% for m in messages %}{{ m.content }}\n{% endfor %}"
+                               "{% if tools %}{# <tool_call> #}{% endif %}";
+    const llm_chat_template with = {"tools", {text, sizeof text - 1}};
+    llm_chat_free(s->chat);
+    s->chat = NULL;
+    return CHECK_OK(llm_chat_new(&s->chat, NULL, NULL, &with, &s->err), &s->err);
+}
+
+static ask *ask_tools_of(server *s, ask_tools choice, const char *tool) {
+    ask *a = ask_chat(s, "hi");
+    a->tools = (ggl_str){two_tools, sizeof two_tools - 1};
+    a->tool_choice = choice;
+    a->tool = (ggl_str){tool, strlen(tool)};
+    a->one_call = true;
+    a->n_max = 100;
+    return a;
+}
+
+TEST(tools_that_must_be_called) {
+    server s = {0};
+    char look[80] = "", end[24];
+    REQUIRE(server_open(&s, 0) && use_tool_template(&s));
+    for (const char *c = "look"; *c; c++)
+        snprintf(look + strlen(look), sizeof look - strlen(look), "%02x", (unsigned)*c);
+    snprintf(end, sizeof end, "\nF 0 %d x ", FINISH_CALLS);
+    for (int i = 0; i < 4; i++) {
+        ask *a = ask_tools_of(&s, i % 2 ? ASK_TOOLS_NAMED : ASK_TOOLS_REQUIRED, "look");
+        a->stream = i >= 2;
+        http_reply *r = answer_alone(&s, a);
+        CHECK_HAS(r->body.s, "C 0 0 x");
+        CHECK_HAS(r->body.s, end);
+        CHECK(i % 2 == 0 || strstr(r->body.s, look));
+        CHECK(strstr(r->body.s, " id\n") && !strstr(r->body.s, "P 0 0"));
+        reply_free(r);
+    }
+    http_reply *r = answer_alone(&s, ask_tools_of(&s, ASK_TOOLS_NAMED, "swim"));
+    CHECK_HAS(r->body.s, "X 400 invalid_request");
+    CHECK_HAS(r->body.s, "swim");
+    reply_free(r);
+    server_close(&s);
+}
+
+/* A demanded call that the limit of tokens cuts off. */
+static http_reply *cut_call(server *s, int64_t n_max, bool raw, bool stream) {
+    static const char tool[] =
+        "[{\"type\": \"function\", \"function\": {\"name\": \"say\", \"parameters\": {\"type\": "
+        "\"object\", \"properties\": {\"text\": {\"type\": \"string\", \"maxLength\": 60}}, "
+        "\"required\": [\"text\"], \"additionalProperties\": false}}}]";
+    ask *a = ask_chat(s, "hi");
+    a->tools = (ggl_str){tool, sizeof tool - 1};
+    a->tool_choice = ASK_TOOLS_REQUIRED;
+    a->one_call = true;
+    a->raw_marks = raw;
+    a->stream = stream;
+    a->n_max = n_max;
+    return answer_alone(s, a);
+}
+
+/* The limit does not change what is drawn before it, and a call that it cuts off is not given: neither
+ * a shorter call in its place, nor its marks as content. */
+TEST(demanded_calls_are_cut_off) {
+    server s = {0};
+    char length[24];
+    int n_whole = 0;
+    REQUIRE(server_open(&s, 0) && use_tool_template(&s));
+    http_reply *all = cut_call(&s, 200, true, false), *whole = cut_call(&s, 200, false, false);
+    char *text = content_of(all, 0);
+    const char *call = strstr(whole->body.s, "C 0 0 ");
+    const char *close = strstr(text, "</tool_call>");
+    snprintf(length, sizeof length, "F 0 %d x ", FINISH_LENGTH);
+    REQUIRE(call && close);
+    while (close[-1] != '}' && close[-1] != ']')
+        close--; /* white space may be missing, too */
+    const size_t n_call = strcspn(call, "\n");
+    for (int n = 1; n < 200 && n_whole < 3; n++) {
+        http_reply *raw = cut_call(&s, n, true, false), *r = cut_call(&s, n, false, n % 2);
+        char *got = content_of(raw, 0), *content = content_of(r, 0);
+        CHECK_MSG(strncmp(got, text, strlen(got)) == 0, "%d tokens: '%s'", n, got);
+        CHECK_MSG(content[0] == '\0', "%d tokens: '%s'", n, content);
+        const char *at = strstr(r->body.s, "C 0 0 ");
+        const bool is_whole = strlen(got) >= strlen(text),
+                   has_arguments = strlen(got) >= (size_t)(close - text);
+        CHECK(is_whole || strstr(r->body.s, length));
+        CHECK(has_arguments || !at);
+        CHECK(!at || (strcspn(at, "\n") == n_call && memcmp(at, call, n_call) == 0));
+        CHECK(!is_whole || at);
+        n_whole += is_whole;
+        free(got);
+        free(content);
+        reply_free(raw);
+        reply_free(r);
+    }
+    CHECK_INT(n_whole, 3);
+    free(text);
+    reply_free(all);
+    reply_free(whole);
+    server_close(&s);
+}
