@@ -318,6 +318,7 @@ static ggl_status build(builder *b, llm_grammar **out, const llm_calls_params *p
         return st;
     const int32_t root =
         llm_expr_seq2(&b->g, reasoning(b, p->prompt), several(b, call_pattern, call));
+    b->g.max_work = p->max_steps;
     st = llm_grammar_compile(out, &b->g, root, b->err);
     return st == GGL_OK ? st : ggl_within(b->err, st, "calls of tools");
 }
