@@ -247,9 +247,16 @@ static int32_t thoughts(builder *b, const mark *m) {
     return llm_expr_seq3(g, llm_expr_not(g, llm_expr_seq3(g, any, close, any)), close, blank(b, 2));
 }
 
+/* Without the template, or if it has the mark, the model may reason. */
+static bool may_reason(ggl_str template_text, const mark *m) {
+    return m->role == MARK_THINK &&
+           (template_text.n == 0 ||
+            memmem(template_text.s, template_text.n, m->text.s, m->text.n) != NULL);
+}
+
 /* What may come before the calls. A prompt that has begun the reasoning must be followed by its end, after one
- * that has ended it there is none, and else it is the model's choice. */
-static int32_t reasoning(builder *b, ggl_str prompt) {
+ * that has ended it there is none, and else it is the choice of a model whose template knows reasoning. */
+static int32_t reasoning(builder *b, ggl_str prompt, ggl_str template_text) {
     int32_t e = LLM_EXPR_EMPTY;
     for (int k = 0; k < b->f.n_marks; k++) {
         const mark *m = &b->f.mark[k];
@@ -260,7 +267,7 @@ static int32_t reasoning(builder *b, ggl_str prompt) {
     }
     for (int k = 0; k < b->f.n_marks; k++) {
         const mark *m = &b->f.mark[k];
-        if (m->role == MARK_THINK)
+        if (may_reason(template_text, m))
             e = llm_expr_alt2(&b->g, e, llm_expr_seq2(&b->g, text(b, m->text), thoughts(b, m)));
     }
     return e;
@@ -316,8 +323,9 @@ static ggl_status build(builder *b, llm_grammar **out, const llm_calls_params *p
     ggl_status st = any_call(b, call_pattern, &call);
     if (st != GGL_OK)
         return st;
-    const int32_t root =
-        llm_expr_seq2(&b->g, reasoning(b, p->prompt), several(b, call_pattern, call));
+    const int32_t root = llm_expr_seq2(&b->g, reasoning(b, p->prompt, p->template_text),
+                                       several(b, call_pattern, call));
+    b->g.max_work = p->max_steps;
     st = llm_grammar_compile(out, &b->g, root, b->err);
     return st == GGL_OK ? st : ggl_within(b->err, st, "calls of tools");
 }

@@ -92,6 +92,9 @@ static int32_t derive_node(llm_bx_pool *p, int32_t e, unsigned b, llm_byte_span 
 static int32_t derive(llm_bx_pool *p, int32_t e, unsigned b, llm_byte_span *span) {
     if (p->node[e].visit == p->n_visits)
         return p->node[e].result;
+    llm_bx_count(p, 1);
+    if (p->status != GGL_OK)
+        return LLM_BX_NONE;
     const uint32_t visit = p->n_visits;
     const int32_t d = derive_node(p, e, b, span);
     p->node[e].visit = visit;

@@ -5,6 +5,7 @@
 void llm_ending_fini(llm_ending *e) {
     ggl_free(e->text.s);
     llm_spelled_fini(&e->spelled);
+    llm_suffixes_fini(&e->suffixes);
     *e = (llm_ending){0};
 }
 
@@ -18,17 +19,46 @@ int32_t llm_ending_bytes(const llm_ending *e, llm_item_set set) {
     return least;
 }
 
+int32_t llm_ending_most_bytes(const llm_ending *e, llm_item_set set) {
+    int32_t most = 0;
+    for (size_t i = set.first; i < set.first + set.n; i++) {
+        const int32_t len =
+            llm_ending_bytes_from(e, e->stack->item[i].state, e->stack->item[i].frame);
+        most = len > most ? len : most;
+    }
+    return most;
+}
+
 static void fail(llm_ending *e, ggl_status st) {
     if (e->parser->states.pool.status == GGL_OK)
         e->parser->states.pool.status = st;
 }
 
+/* Work on so many bytes, which takes less time than as many steps. */
+static void count_bytes(llm_ending *e, size_t n, size_t per_step) {
+    llm_bx_count(&e->parser->states.pool, n / per_step);
+}
+
+enum { COPIED = 64, SPELLED = 4 }; /* bytes per step */
+
 /* Finds the fewest tokens for e->text. With the restrictions that a vocabulary puts on a grammar
  * (vocab.c) there always are some. */
 static void spell(llm_ending *e) {
     bool failed = false;
+    count_bytes(e, e->text.n, SPELLED);
     if (!llm_spell(e->vocab, e->text.s, e->text.n, &e->spelled, &failed))
         fail(e, failed ? GGL_NOMEM : GGL_UNSUPPORTED);
+}
+
+/* The number of these tokens. */
+static int32_t count_tokens(llm_ending *e) {
+    size_t n_new = 0;
+    const int32_t n = llm_count_tokens(e->vocab, e->text.s, e->text.n, &e->suffixes, &n_new);
+    count_bytes(e, e->text.n, COPIED);
+    count_bytes(e, n_new, SPELLED);
+    if (n < 0 || n == LLM_BX_DEAD)
+        fail(e, n < 0 ? GGL_NOMEM : GGL_UNSUPPORTED);
+    return n;
 }
 
 /* Tokens for a shortest text of a state. */
@@ -37,11 +67,10 @@ static int32_t tokens_of_state(llm_ending *e, int32_t state) {
     if (s->state[state].n_tokens < 0) {
         e->text.n = 0;
         llm_shortest_text(&s->pool, s->state[state].expr, &e->text);
-        if (s->pool.status == GGL_OK)
-            spell(e);
+        const int32_t n = s->pool.status == GGL_OK ? count_tokens(e) : LLM_BX_DEAD;
         if (s->pool.status != GGL_OK)
             return LLM_BX_DEAD;
-        s->state[state].n_tokens = (int32_t)e->spelled.n;
+        s->state[state].n_tokens = n;
     }
     return s->state[state].n_tokens;
 }
@@ -85,7 +114,7 @@ int32_t llm_ending_tokens(llm_ending *e, llm_item_set set) {
 /* The item from which the fewest tokens complete the text. */
 static llm_item nearest(llm_ending *e, llm_item_set set) {
     llm_item best = e->stack->item[set.first];
-    int32_t least = tokens_from(e, best);
+    int32_t least = set.n > 1 ? tokens_from(e, best) : 0;
     for (size_t i = set.first + 1; i < set.first + set.n; i++) {
         const int32_t n = tokens_from(e, e->stack->item[i]);
         if (n < least) {

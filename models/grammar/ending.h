@@ -14,6 +14,7 @@ typedef struct llm_ending {
     const llm_vocab *vocab;
     llm_bytes text;
     llm_spelled spelled; /* the plan's tokens */
+    llm_suffixes suffixes;
 } llm_ending;
 
 void llm_ending_fini(llm_ending *e);
@@ -25,6 +26,8 @@ static inline int32_t llm_ending_bytes_from(const llm_ending *e, int32_t state, 
 }
 /* The fewest bytes that complete a text which stands at `set`. */
 int32_t llm_ending_bytes(const llm_ending *e, llm_item_set set);
+/* The fewest that complete it from the item from which that takes most. */
+int32_t llm_ending_most_bytes(const llm_ending *e, llm_item_set set);
 /* Enough tokens to complete it. */
 int32_t llm_ending_tokens(llm_ending *e, llm_item_set set);
 /* Plans an ending: e->text and e->spelled. Failures are in parser->states.pool.status. */

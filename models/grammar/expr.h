@@ -72,6 +72,7 @@ typedef struct llm_exprs {
     size_t cap_nodes, cap_args, cap_ranges, cap_rules;
     int32_t *bucket; /* [n_buckets] hash table: indices of nodes, 0: free */
     size_t n_buckets;
+    uint64_t max_work; /* steps that its translation to bytes may take; 0: no limit */
 } llm_exprs;
 
 void llm_exprs_fini(llm_exprs *g);

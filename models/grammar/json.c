@@ -22,7 +22,7 @@ ggl_status llm_grammar_from_schema_with(llm_grammar **out, const char *text, siz
                                         const char *name, const llm_schema_params *params,
                                         ggl_error *err) {
     const llm_schema_params usual = {0};
-    llm_exprs g = {0};
+    llm_exprs g = {.max_work = params ? params->max_steps : 0};
     int32_t root = LLM_EXPR_NONE;
     *out = NULL;
     const ggl_status st = llm_schema_read(&root, &g, text, n, name, params ? params : &usual, err);

@@ -21,6 +21,7 @@ static bool copy_exprs(llm_exprs *to, const llm_exprs *g) {
         !copy_array(&to->range, &to->cap_ranges, g->range, g->n_ranges, sizeof *g->range) ||
         !ggl_grow(&to->rule, &to->cap_rules, g->n_rules, sizeof *g->rule))
         return false;
+    to->max_work = g->max_work;
     to->n_nodes = g->n_nodes;
     to->n_args = g->n_args;
     to->n_ranges = g->n_ranges;

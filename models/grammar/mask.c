@@ -5,7 +5,8 @@
 #include "ggl/alloc.h"
 
 enum {
-    MAX_SIZE = 64 << 20 /* bytes of memos, after which all are forgotten */
+    MAX_SIZE = 64 << 20, /* bytes of memos, after which all are forgotten */
+    WORDS = 256          /* of a mask that are copied in a step */
 };
 
 static void out_of_memory(llm_walk *w) {
@@ -199,6 +200,7 @@ static void mask_of_item(llm_masks *m, llm_walk *w, llm_item item, uint32_t *all
         return;
     const int32_t most = llm_bx_add_len(x->max_bytes, w->stack->frame[item.frame].finish);
     w->n_found = 0;
+    llm_bx_count(&w->parser->states.pool, 1 + m->vocab->n_words / WORDS);
     if (w->limit >= 0 && most > w->limit) {
         llm_walk_trie(w, &m->vocab->trie, llm_set_of_item(w->parser, w->stack, item));
     } else {

@@ -1,4 +1,5 @@
 /* Matchers: a place in a text, and what copies of it share. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@ typedef struct engine {
     llm_parser parser;
     const llm_vocab *vocab; /* or NULL */
     llm_masks masks;
+    uint64_t most_steps, steps_back, steps_left; /* llm_matcher_limit */
 } engine;
 
 struct llm_matcher {
@@ -41,19 +43,28 @@ static ggl_status give_up(const llm_matcher *m, ggl_error *err) {
                         "after %zu bytes of the text, what the grammar demands next cannot be "
                         "written with the model's vocabulary",
                         m->n_bytes);
-    if (m->e->parser.work > LLM_PARSER_MAX_WORK)
+    if (llm_bx_overworked(&m->e->parser.states.pool))
         return ggl_fail(err, st,
                         "the grammar is too ambiguous: after %zu bytes of the text, there are too "
-                        "many ways to go on",
-                        m->n_bytes);
+                        "many ways to go on (more than %" PRIu64 " steps for one token)",
+                        m->n_bytes, m->e->parser.states.pool.max_work);
     return ggl_fail(err, st, "the grammar needs too many states after %zu bytes of the text",
                     m->n_bytes);
 }
 
-/* Each question, and each byte, may take as much work. */
+/* What the last question took is taken from the steps that are left, and each one gives some back. */
 static void begin_work(llm_matcher *m) {
-    if (m->e->parser.states.pool.status == GGL_OK)
-        m->e->parser.work = 0;
+    engine *e = m->e;
+    llm_bx_pool *pool = &e->parser.states.pool;
+    if (pool->status != GGL_OK || e->most_steps == 0)
+        return;
+    e->steps_left -= pool->work < e->steps_left ? pool->work : e->steps_left;
+    if (e->most_steps - e->steps_left < e->steps_back)
+        e->steps_left = e->most_steps;
+    else
+        e->steps_left += e->steps_back;
+    pool->work = 0;
+    pool->max_work = e->steps_left;
 }
 
 /* --- making one ------------------------------------------------------------------------------- */
@@ -106,6 +117,7 @@ static ggl_status matcher_init(llm_matcher *m, const llm_grammar *g, const llm_v
     ggl_status st = parser_for(&m->e->parser, g, v, err);
     if (st != GGL_OK)
         return st;
+    llm_matcher_limit(m, LLM_MATCHER_USUAL_STEPS, LLM_MATCHER_USUAL_STEPS);
     begin(m);
     return m->e->parser.states.pool.status == GGL_OK ? GGL_OK : give_up(m, err);
 }
@@ -148,6 +160,14 @@ void llm_matcher_free(llm_matcher *m) {
     llm_ending_fini(&m->ending);
     llm_tokens_fini(&m->plan);
     ggl_free(m);
+}
+
+void llm_matcher_limit(llm_matcher *m, uint64_t most, uint64_t back) {
+    engine *e = m->e;
+    e->most_steps = e->steps_left = most;
+    e->steps_back = back > 0 ? back : 1;
+    e->parser.states.pool.work = 0;
+    e->parser.states.pool.max_work = most;
 }
 
 void llm_matcher_reset(llm_matcher *m) {
@@ -260,17 +280,20 @@ bool llm_matcher_must_end(const llm_matcher *m) {
     return m->set.complete;
 }
 
-/* Plans an ending, unless the one that is being followed is as short. */
-static ggl_status plan(llm_matcher *m, ggl_error *err) {
+static void begin_ending(llm_matcher *m) {
     m->ending.parser = &m->e->parser;
     m->ending.stack = &m->stack;
     m->ending.vocab = m->e->vocab;
+}
+
+/* Plans an ending, unless one is being followed: its rest is an ending, too. */
+static ggl_status plan(llm_matcher *m, ggl_error *err) {
+    if (m->has_plan)
+        return GGL_OK;
     llm_ending_plan(&m->ending, m->set);
     if (m->e->parser.states.pool.status != GGL_OK)
         return give_up(m, err);
     const llm_spelled *s = &m->ending.spelled;
-    if (m->has_plan && m->plan.n - m->planned <= s->n)
-        return GGL_OK;
     if (!ggl_grow(&m->plan.id, &m->plan.cap, s->n, sizeof *m->plan.id))
         return out_of_memory(err);
     if (s->n > 0)
@@ -288,6 +311,8 @@ ggl_status llm_matcher_ending(llm_matcher *m, const int32_t **id, int32_t *n, gg
         return ggl_fail(err, GGL_USAGE, "a matcher without a vocabulary plans no endings");
     if (m->has_ended)
         return GGL_OK;
+    begin_work(m);
+    begin_ending(m);
     const ggl_status st = plan(m, err);
     if (st == GGL_OK) {
         *id = m->plan.id ? m->plan.id + m->planned : NULL;
@@ -297,13 +322,14 @@ ggl_status llm_matcher_ending(llm_matcher *m, const int32_t **id, int32_t *n, gg
 }
 
 static void find_tokens(llm_matcher *m, int32_t limit, uint32_t *allowed) {
+    const int64_t longest = m->e->vocab->trie.max_depth;
+    if (limit >= 0 && llm_ending_bytes(&m->ending, m->set) > (limit + 1) * longest)
+        return; /* no tokens are long enough */
+    m->walk.most_bytes = limit * longest;
     m->walk.parser = &m->e->parser;
     m->walk.stack = &m->stack;
     m->walk.limit = limit;
     m->walk.ending = &m->ending;
-    m->ending.parser = &m->e->parser;
-    m->ending.stack = &m->stack;
-    m->ending.vocab = m->e->vocab;
     llm_mask(&m->e->masks, &m->walk, m->set, allowed);
 }
 
@@ -319,13 +345,16 @@ ggl_status llm_matcher_mask(llm_matcher *m, int32_t budget, uint32_t *allowed, g
     if (budget == 0)
         return GGL_OK;
     begin_work(m);
-    if (budget > 0) {
+    begin_ending(m);
+    /* otherwise the first token of any plan is found to fit by the bytes after it */
+    const bool is_tight = budget > 0 && llm_ending_most_bytes(&m->ending, m->set) > budget;
+    if (is_tight) {
         const ggl_status st = plan(m, err);
         if (st != GGL_OK)
             return st;
     }
     find_tokens(m, budget > 0 ? budget - 1 : -1, allowed);
-    if (budget > 0 && m->planned < m->plan.n) {
+    if (is_tight && m->planned < m->plan.n) {
         const uint32_t next = (uint32_t)m->plan.id[m->planned];
         allowed[next / 32] |= (uint32_t)1 << (next % 32);
     }

@@ -216,6 +216,7 @@ static int32_t longest(const llm_bx_pool *p, const llm_bx *e) {
 
 /* Finds or adds the node. e.nullable must be set. */
 static int32_t intern(llm_bx_pool *p, draft d) {
+    llm_bx_count(p, has_list(d.e.kind) ? 1 + (uint64_t)d.e.b / 4 : 1);
     if (p->status != GGL_OK || !reserve(p))
         return LLM_BX_NONE;
     size_t at = hash(p, &d) & (p->n_buckets - 1);

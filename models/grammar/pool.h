@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "ggl/status.h"
+#include "ggl/steps.h"
 
 typedef enum llm_bx_kind {
     LLM_BX_UNUSED,
@@ -84,6 +85,8 @@ typedef struct llm_bx_pool {
     size_t cap_nodes, cap_args, cap_sets, cap_rules, cap_scratch;
     uint32_t n_searches, n_visits;
     int32_t all_text; /* all texts of characters; 0: not set */
+    /* Steps since `work` was last set to 0; beyond max_work (0: no limit) the status is GGL_LIMIT. */
+    uint64_t work, max_work;
 } llm_bx_pool;
 
 /* Makes the first nodes of a zeroed pool. Returns false if out of memory. */
@@ -140,6 +143,18 @@ int32_t llm_bx_min_len(llm_bx_pool *p, int32_t e);
 void llm_bx_measure(llm_bx_pool *p, int32_t e);
 /* Adds lengths; what is too long becomes LLM_BX_DEAD - 1. */
 int32_t llm_bx_add_len(int32_t a, int32_t b);
+
+/* Counts n steps: nodes looked up, parts derived, items and returns added, and the like. */
+static inline void llm_bx_count(llm_bx_pool *p, uint64_t n) {
+    GGL_STEPS(n);
+    p->work += n;
+    if (p->max_work > 0 && p->work > p->max_work && p->status == GGL_OK)
+        p->status = GGL_LIMIT;
+}
+/* True if that limit was what failed. */
+static inline bool llm_bx_overworked(const llm_bx_pool *p) {
+    return p->status == GGL_LIMIT && p->max_work > 0 && p->work > p->max_work;
+}
 
 static inline bool llm_byte_in(const llm_byte_set *s, unsigned b) {
     return s->w[b >> 6] >> (b & 63) & 1;

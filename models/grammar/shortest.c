@@ -1,12 +1,17 @@
 #include "shortest.h"
 
+#include <string.h>
+
 #include "ggl/alloc.h"
 
 /* --- the shortest text ------------------------------------------------------------------------ */
 
-/* What is still to be written: `times` texts of an expression. */
+/* What is still to be written: a text of an expression; or, for AGAIN, what was written from `from` on,
+ * so many times more. */
+enum { AGAIN = -1 };
 typedef struct job {
     int32_t e, times;
+    size_t from;
 } job;
 
 typedef struct writer {
@@ -16,11 +21,21 @@ typedef struct writer {
     size_t n, cap, end; /* end: the most bytes of the output */
 } writer;
 
-static void later(writer *w, int32_t e, int32_t times) {
+static void later(writer *w, int32_t e) {
     if (!ggl_grow(&w->job, &w->cap, w->n + 1, sizeof *w->job))
         w->p->status = GGL_NOMEM;
     else
-        w->job[w->n++] = (job){e, times};
+        w->job[w->n++] = (job){.e = e};
+}
+
+/* A text of e, so many times. */
+static void later_often(writer *w, int32_t e, int32_t times) {
+    later(w, AGAIN);
+    if (w->p->status != GGL_OK)
+        return;
+    w->job[w->n - 1].times = times - 1;
+    w->job[w->n - 1].from = w->out->n;
+    later(w, e);
 }
 
 static void put(writer *w, unsigned byte) {
@@ -30,6 +45,17 @@ static void put(writer *w, unsigned byte) {
         w->p->status = GGL_NOMEM;
     else
         w->out->s[w->out->n++] = (char)byte;
+}
+
+static void put_again(writer *w, job j) {
+    llm_bytes *out = w->out;
+    const size_t n = out->n - j.from, times = (size_t)j.times;
+    if (n > 0 && times > (w->end - out->n) / n)
+        w->p->status = GGL_LIMIT;
+    else if (!ggl_grow(&out->s, &out->cap, out->n + n * times, 1))
+        w->p->status = GGL_NOMEM;
+    for (size_t i = 0; i < times && n > 0 && w->p->status == GGL_OK; i++, out->n += n)
+        memcpy(out->s + out->n, out->s + j.from, n);
 }
 
 /* A byte of a set; one that reads well, if there is one. */
@@ -53,7 +79,7 @@ static void follow(writer *w, int32_t e, int32_t len) {
         const int32_t rest = w->p->node[d].min_len;
         if (rest == len - 1) { /* the search for the length has left the lengths of this path */
             put(w, b);
-            later(w, d, 1);
+            later(w, d);
             return;
         }
     }
@@ -69,7 +95,7 @@ static void write_alt(writer *w, const llm_bx *x, int32_t len) {
             rank = w->p->node[part].rank;
         }
     }
-    later(w, chosen, 1);
+    later(w, chosen);
 }
 
 static void write_one(writer *w, int32_t e) {
@@ -82,20 +108,20 @@ static void write_one(writer *w, int32_t e) {
         put(w, choose(&w->p->set[x.a]));
         break;
     case LLM_BX_KIND_SEQ:
-        later(w, x.b, 1);
-        later(w, x.a, 1);
+        later(w, x.b);
+        later(w, x.a);
         break;
     case LLM_BX_KIND_ALT:
         write_alt(w, &x, len);
         break;
     case LLM_BX_KIND_REPEAT:
-        later(w, x.a, x.min);
+        later_often(w, x.a, x.min);
         break;
     case LLM_BX_KIND_CALL:
-        later(w, w->p->rule[x.a].body, 1);
+        later(w, w->p->rule[x.a].body);
         break;
     case LLM_BX_KIND_MEMBERS:
-        later(w, llm_bx_unfold(w->p, e), 1);
+        later(w, llm_bx_unfold(w->p, e));
         break;
     default:
         follow(w, e, len);
@@ -106,33 +132,37 @@ void llm_shortest_text(llm_bx_pool *p, int32_t e, llm_bytes *out) {
     writer w = {.p = p, .out = out, .end = out->n + LLM_SHORTEST_MAX};
     if (llm_bx_min_len(p, e) > LLM_SHORTEST_MAX && p->status == GGL_OK)
         p->status = GGL_LIMIT;
-    later(&w, e, 1);
+    later(&w, e);
     while (w.n > 0 && p->status == GGL_OK) {
-        job *top = &w.job[w.n - 1];
-        const int32_t next = top->e;
-        if (top->times <= 1)
-            w.n--;
+        const job next = w.job[--w.n];
+        if (next.e == AGAIN)
+            put_again(&w, next);
         else
-            top->times--;
-        write_one(&w, next);
+            write_one(&w, next.e);
     }
     ggl_free(w.job);
 }
 
 /* --- the fewest tokens ------------------------------------------------------------------------ */
 
+/* The node after one more byte; 0: there is none. */
+static int32_t child_of(const llm_trie *t, int32_t at, uint8_t byte) {
+    if (at == 0)
+        return t->first[byte];
+    const int32_t end = t->node[at].end;
+    int32_t child = at + 1;
+    while (child < end && t->node[child].byte != byte)
+        child = t->node[child].end;
+    return child < end ? child : 0;
+}
+
 /* Tokens that begin at i: each may be the last of the fewest up to where it ends. */
 static void relax(const llm_trie *t, const char *s, size_t n, size_t i, llm_spelled *out) {
     int32_t at = 0;
     for (size_t k = i; k < n; k++) {
-        const uint8_t byte = (uint8_t)s[k];
-        const int32_t end = t->node[at].end;
-        int32_t child = at + 1;
-        while (child < end && t->node[child].byte != byte)
-            child = t->node[child].end;
-        if (child >= end)
+        at = child_of(t, at, (uint8_t)s[k]);
+        if (at == 0)
             return;
-        at = child;
         if (t->node[at + 1].first > t->node[at].first && out->best[i] + 1 < out->best[k + 1]) {
             out->best[k + 1] = out->best[i] + 1;
             out->from[k + 1] = (int32_t)i;
@@ -174,4 +204,46 @@ void llm_spelled_fini(llm_spelled *s) {
     ggl_free(s->from);
     ggl_free(s->token);
     *s = (llm_spelled){0};
+}
+
+/* --- how many tokens -------------------------------------------------------------------------- */
+
+/* The fewest tokens for s[0..n), if those for what is left after each token are known. */
+static int32_t count_first(const llm_trie *t, const char *s, size_t n, const int32_t *tokens) {
+    int32_t at = 0, least = LLM_BX_DEAD;
+    for (size_t k = 0; k < n; k++) {
+        at = child_of(t, at, (uint8_t)s[k]);
+        if (at == 0)
+            break;
+        const int32_t rest = tokens[n - k - 1];
+        if (t->node[at + 1].first > t->node[at].first && rest < least - 1)
+            least = rest + 1;
+    }
+    return least;
+}
+
+int32_t llm_count_tokens(const llm_vocab *v, const char *s, size_t n, llm_suffixes *x,
+                         size_t *n_new) {
+    llm_bytes *text = &x->text;
+    size_t same = 0;
+    if (!ggl_grow(&text->s, &text->cap, n + 1, 1) ||
+        !ggl_grow(&x->tokens, &x->cap_tokens, n + 1, sizeof *x->tokens))
+        return -1;
+    x->tokens[0] = 0;
+    while (same < n && same < text->n && text->s[same] == s[n - 1 - same])
+        same++;
+    for (size_t i = same; i < n; i++) {
+        text->s[i] = s[n - 1 - i];
+        x->tokens[i + 1] = count_first(&v->trie, s + (n - 1 - i), i + 1, x->tokens);
+    }
+    if (same < n)
+        text->n = n; /* else the text is the end of the longer one */
+    *n_new += n - same;
+    return x->tokens[n];
+}
+
+void llm_suffixes_fini(llm_suffixes *x) {
+    ggl_free(x->text.s);
+    ggl_free(x->tokens);
+    *x = (llm_suffixes){0};
 }

@@ -28,4 +28,18 @@ typedef struct llm_spelled {
 bool llm_spell(const llm_vocab *v, const char *s, size_t n, llm_spelled *out, bool *failed);
 void llm_spelled_fini(llm_spelled *s);
 
+/* How many tokens the ends of a text need. Texts that are asked about one after the other mostly end
+ * alike: only what comes before the common end is computed. */
+typedef struct llm_suffixes {
+    llm_bytes text;  /* reversed */
+    int32_t *tokens; /* [text.n + 1] for the last i bytes; LLM_BX_DEAD: nothing spells them */
+    size_t cap_tokens;
+} llm_suffixes;
+
+/* Returns the fewest tokens whose texts make up s[0..n), LLM_BX_DEAD if there are none, or -1 if out of
+ * memory. Adds to *n_new the bytes that were not at the common end. */
+int32_t llm_count_tokens(const llm_vocab *v, const char *s, size_t n, llm_suffixes *x,
+                         size_t *n_new);
+void llm_suffixes_fini(llm_suffixes *x);
+
 #endif

@@ -114,10 +114,7 @@ static bool widen_fresh(llm_parser *p, const llm_stack *s) {
 /* --- sets under construction ------------------------------------------------------------------ */
 
 static void count_work(llm_parser *p, size_t n) {
-    GGL_STEPS(n);
-    p->work += n;
-    if (p->work > LLM_PARSER_MAX_WORK && p->states.pool.status == GGL_OK)
-        p->states.pool.status = GGL_LIMIT;
+    llm_bx_count(&p->states.pool, n);
 }
 
 static void look_at(llm_parser *p, int32_t item) {

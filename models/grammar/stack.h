@@ -61,8 +61,6 @@ typedef struct llm_new_return {
     int32_t to, index;
 } llm_new_return;
 
-enum { LLM_PARSER_MAX_WORK = 1 << 24 }; /* items and returns that one question may look at */
-
 /* What stacks of one grammar share. */
 typedef struct llm_parser {
     llm_states states;
@@ -74,7 +72,6 @@ typedef struct llm_parser {
     size_t n_todo, cap_todo;
     llm_new_return *fresh; /* [n_fresh], a power of two; those of set `clock` are in use */
     size_t n_fresh, n_fresh_used;
-    uint64_t work; /* done since it was last set to 0; beyond the limit, sets fail with GGL_LIMIT */
 } llm_parser;
 
 bool llm_parser_init(llm_parser *p, const llm_bx_pool *pool, int32_t start);

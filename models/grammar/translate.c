@@ -2,6 +2,8 @@
  * back to itself is cut out as a rule of its own (a frame); every circle has one. */
 #include "translate.h"
 
+#include <inttypes.h>
+
 #include "follow.h"
 #include "ggl/alloc.h"
 #include "text/unicode.h"
@@ -350,6 +352,7 @@ static void find_lengths(translation *t) {
         changed = false;
         if (work > MAX_WORK)
             p->status = GGL_LIMIT;
+        llm_bx_count(p, p->n_nodes / 4);
         for (int32_t i = LLM_BX_EMPTY + 1; i < (int32_t)p->n_nodes; i++)
             if (p->node[i].has_call)
                 llm_bx_measure(p, i);
@@ -379,13 +382,21 @@ static ggl_status translate(translation *t, int32_t root, int32_t *start) {
     if (st == GGL_OK)
         st = find_facts(t);
     for (bool again = true; again && st == GGL_OK;) {
+        const uint64_t work = t->p->work;
         llm_bx_pool_fini(t->p);
+        t->p->work = work;
+        t->p->max_work = t->g->max_work;
         translate_nodes(t);
         find_lengths(t);
         st = t->p->status;
         again = st == GGL_OK && find_dead(t);
         if (st == GGL_NOMEM)
             ggl_fail(t->err, st, OUT_OF_MEMORY);
+        else if (llm_bx_overworked(t->p))
+            ggl_fail(t->err, st,
+                     "the grammar's intersections and complements take more than %" PRIu64
+                     " steps to work out; make it simpler",
+                     t->p->max_work);
         else if (st != GGL_OK)
             ggl_fail(t->err, st,
                      "the grammar is nested too deeply, or its intersections and complements are "
@@ -393,6 +404,7 @@ static ggl_status translate(translation *t, int32_t root, int32_t *start) {
     }
     if (st == GGL_OK)
         *start = bytes_of(t, root);
+    t->p->max_work = t->p->work = 0;
     llm_find_follow(t->p, MAX_WORK);
     return st == GGL_OK ? t->p->status : st;
 }

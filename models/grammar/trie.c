@@ -104,6 +104,11 @@ static void fill(llm_trie *t, const llm_trie_text *text, size_t n, int32_t *path
     t->node[t->n_nodes] = (llm_trie_node){.end = t->n_nodes, .first = t->n_texts};
 }
 
+static void find_first(llm_trie *t) {
+    for (int32_t c = 1; c < t->n_nodes; c = t->node[c].end)
+        t->first[t->node[c].byte] = c;
+}
+
 bool llm_trie_make(llm_trie *t, llm_trie_text *text, int32_t n) {
     *t = (llm_trie){0};
     llm_trie_text *work = ggl_calloc((size_t)n, sizeof *work);
@@ -117,10 +122,12 @@ bool llm_trie_make(llm_trie *t, llm_trie_text *text, int32_t n) {
     t->node = n_nodes < INT32_MAX ? ggl_calloc(n_nodes + 1, sizeof *t->node) : NULL;
     t->id = ggl_calloc((size_t)t->n_texts, sizeof *t->id);
     const bool ok = path && t->node && t->id;
-    if (ok)
+    if (ok) {
         fill(t, sorted, (size_t)n, path);
-    else
+        find_first(t);
+    } else {
         llm_trie_fini(t);
+    }
     ggl_free(work);
     ggl_free(path);
     return ok;
@@ -204,6 +211,7 @@ bool llm_trie_sort(llm_trie *t) {
         reorder(t, &out, work);
         find_ends(&out, work);
         find_runs(&out);
+        find_first(&out);
         llm_trie_fini(t);
         *t = out;
     } else {

@@ -38,8 +38,9 @@ static bool within(const llm_walk *w, int32_t bytes) {
 }
 
 static bool fits(llm_walk *w, llm_item_set set) {
-    return within(w, llm_ending_bytes(w->ending, set)) ||
-           llm_ending_tokens(w->ending, set) <= w->limit;
+    const int32_t bytes = llm_ending_bytes(w->ending, set);
+    return within(w, bytes) ||
+           (bytes <= w->most_bytes && llm_ending_tokens(w->ending, set) <= w->limit);
 }
 
 /* Texts first .. end of the trie may follow; after none are more than `bytes` needed. */
@@ -135,10 +136,13 @@ static int32_t walk_node(llm_walk *w, const llm_trie *t, int32_t i) {
 
 /* Walks what is below a node, whose set is its level's. */
 static void walk_below(llm_walk *w, const llm_trie *t, int32_t top) {
-    const llm_bx_pool *pool = &w->parser->states.pool;
+    enum { NODES = 4 }; /* per step: most take less time than an item of a set */
+    llm_bx_pool *pool = &w->parser->states.pool;
     const int32_t end = t->node[top].end;
-    for (int32_t i = top + 1; i < end && pool->status == GGL_OK;)
+    uint64_t n = 0;
+    for (int32_t i = top + 1; i < end && pool->status == GGL_OK; n++)
         i = walk_node(w, t, i);
+    llm_bx_count(pool, n / NODES);
 }
 
 static bool has_levels(llm_walk *w, const llm_trie *t) {

@@ -16,7 +16,8 @@ typedef struct llm_walk {
     llm_ending *ending;
     llm_loops *loops; /* NULL: every node is walked */
     int32_t limit;    /* only tokens after which the text can be completed in that many; -1: all */
-    unsigned skip;    /* nodes with one of these bits in `slices` are not entered */
+    int64_t most_bytes; /* that `limit` tokens of the vocabulary can have */
+    unsigned skip;      /* nodes with one of these bits in `slices` are not entered */
     bool lists_exits;
     int32_t *found;    /* [n_found] tokens that may follow */
     int32_t *exit;     /* [n_exits] nodes below which LLM_FRAME_OPEN may have been left */

@@ -23,8 +23,8 @@ typedef struct task {
     int guesser;                /* index of its guesser; -1: none */
     int64_t stop[TASK_N_STOPS]; /* positions at which a piece of its prompt has to end; ascending */
     int n_stops;
-    uint64_t leader;    /* the task that runs the common beginning of both; 0: none */
-    int64_t lead_to;    /* tokens of that beginning */
+    uint64_t leader; /* the task that runs the common beginning of both; 0: none */
+    int64_t lead_to; /* tokens of that beginning */
     /* tokens of the prompt whose logits or embeddings were shown, or that need not be */
     int64_t n_prompted;
     /* --- in a step, whose batch has n_piece of its tokens from index `first` on: those of positions

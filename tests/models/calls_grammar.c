@@ -241,6 +241,14 @@ TEST(reasoning) {
     CHECK(fits(&p, "Oslo.</think>\n\n" CALL));
     CHECK(fits(&p, "</think>" CALL));
     CHECK(!fits(&p, CALL));
+    /* a template that does not know the mark is not of a model that reasons */
+    p.prompt = str("<|im_start|>assistant\n");
+    p.template_text = str("<tool_call>");
+    CHECK(!fits(&p, "<think>Oslo</think>\n\n" CALL));
+    CHECK(fits(&p, CALL));
+    p.template_text = str("<tool_call> <think>");
+    CHECK(fits(&p, "<think>Oslo</think>\n\n" CALL));
+    p.template_text = (ggl_str){0};
     p.prompt = str("<|im_start|>assistant\n<think>\n\n</think>\n\n");
     CHECK(fits(&p, CALL));
     CHECK(!fits(&p, "<think></think>" CALL));

@@ -1,6 +1,9 @@
 /* Engines: who gets a place, what is run again and what is not, how sequences end, and failures. That
  * the tokens are right, engine.c shows for random ones. */
+#include <math.h>
+
 #include "engine_test.h"
+#include "steps.h"
 
 #include "alloc_fail.h"
 
@@ -689,6 +692,44 @@ TEST(refusals) {
         CHECK_INT(id, 0);
     }
     finish();
+}
+
+/* Sequences whose grammars have 2^60 ways to go on fail when their steps are used up. Beside eight of them,
+ * one that has no grammar draws a token in each step, and no step takes longer than their limits allow. */
+TEST(hostile_grammars_hold_up_nobody) {
+    enum { N_HOSTILE = 8, N_RULES = 60, MOST = 50000, BACK = 2000 };
+    const fixture_params p = {.n_ubatch = 64, .n_slots = 9, .n_rows = 16, .n_parallel = 9};
+    char text[40 * (N_RULES + 2)], *at = text;
+    const llm_logit_bias no_end = {6, -INFINITY};
+    llm_grammar *g = NULL;
+    at += sprintf(at, "root ::= r0\n");
+    for (int i = 0; i < N_RULES; i++)
+        at += sprintf(at, "r%d ::= r%d r%d | \"a\"\n", i, i + 1, i + 1);
+    sprintf(at, "r%d ::= \"a\"", N_RULES);
+    if (start(MODEL(ALL), &p) &&
+        CHECK_OK(llm_grammar_from_gbnf(&g, text, strlen(text), "g", &f.err), &f.err)) {
+        job *innocent = add(1, 4, 100, 0);
+        for (int i = 0; i < N_HOSTILE; i++) {
+            job *j = job_plain(&f, i, 4, 100);
+            j->grammar = g;
+            j->sampling.bias = &no_end;
+            j->sampling.n_bias = 1;
+            if (CHECK(job_tools(j)))
+                llm_matcher_limit(j->matcher, MOST, BACK);
+            CHECK(job_add(j, (llm_sequence_params){.client = 2}));
+        }
+        for (int i = 0; i < 60 && test_failures == 0; i++) {
+            ggl_n_steps = 0;
+            fixture_step(&f);
+            CHECK_INT(innocent->n, i + 1);
+            CHECK(ggl_n_steps < 3 * N_HOSTILE * (MOST + 3 * BACK));
+        }
+        CHECK_INT(f.n_ended, N_HOSTILE);
+        for (int i = 1; i < f.n_jobs; i++)
+            CHECK_HAS(f.job[i]->message, "the grammar is too ambiguous: after ");
+    }
+    finish();
+    llm_grammar_free(g);
 }
 
 /* Once sequences run, tokens need no memory. */

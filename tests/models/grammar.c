@@ -268,19 +268,23 @@ TEST(time_of_ambiguous_grammars) {
         test_linear(grammars[i], steps_for(grammars[i], 40), steps_for(grammars[i], 80), 8);
 }
 
-/* Rules r_i ::= r_{i+1} r_{i+1} | "a" have so many ways to go on that the matcher gives up. */
+/* Rules r_i ::= r_{i+1} r_{i+1} | "a". */
+static char *many_ways(int n) {
+    char *text = calloc((size_t)n + 2, 40), *at = text;
+    at += sprintf(at, "root ::= r0\n");
+    for (int i = 0; i < n; i++)
+        at += sprintf(at, "r%d ::= r%d r%d | \"a\"\n", i, i + 1, i + 1);
+    sprintf(at, "r%d ::= \"a\"", n);
+    return text;
+}
+
+/* There are so many ways to go on that the matcher gives up. */
 TEST(too_ambiguous_grammars_are_refused) {
-    enum { N_RULES = 190 };
-    char *text = calloc(N_RULES + 2, 40), *at = text;
+    char *text = many_ways(190);
     const char many[] = "aaaaaaaaaaaaaaaaaaaaaaaa";
     ggl_error err = {0};
     llm_matcher *m = NULL;
     size_t n;
-    REQUIRE(text);
-    at += sprintf(at, "root ::= r0\n");
-    for (int i = 0; i < N_RULES; i++)
-        at += sprintf(at, "r%d ::= r%d r%d | \"a\"\n", i, i + 1, i + 1);
-    sprintf(at, "r%d ::= \"a\"", N_RULES);
     llm_grammar *g = gbnf(text);
     if (g && CHECK_OK(llm_matcher_new(&m, g, NULL, &err), &err)) {
         CHECK_INT(llm_matcher_accept_bytes(m, many, strlen(many), &n, &err), GGL_LIMIT);
@@ -288,6 +292,35 @@ TEST(too_ambiguous_grammars_are_refused) {
         llm_matcher_reset(m);
         CHECK_OK(llm_matcher_accept_bytes(m, many, 1, &n, &err), &err);
         CHECK(llm_matcher_is_complete(m));
+    }
+    llm_matcher_free(m);
+    llm_grammar_free(g);
+    free(text);
+}
+
+/* What a matcher may take at once, and in the long run. */
+TEST(matchers_keep_to_their_steps) {
+    char *text = many_ways(60);
+    llm_grammar *g = gbnf(text);
+    llm_matcher *m = NULL;
+    ggl_error err = {0};
+    size_t n = 0, n_more = 0;
+    if (g && CHECK_OK(llm_matcher_new(&m, g, NULL, &err), &err)) {
+        const char *const many = "aaaaaaaaaaaaaaaaaaaa";
+        CHECK_OK(llm_matcher_accept_bytes(m, many, 3, &n, &err), &err);
+        llm_matcher_reset(m);
+        llm_matcher_limit(m, 20000, 2000);
+        ggl_n_steps = 0;
+        CHECK_INT(llm_matcher_accept_bytes(m, many, 20, &n, &err), GGL_LIMIT);
+        CHECK_HAS(err.msg, "too many ways to go on (more than ");
+        CHECK(n < 20);
+        CHECK_MSG(ggl_n_steps > 0 && ggl_n_steps < 3 * (20000 + 2000 * (n + 2)),
+                  "%" PRIu64 " steps",
+                  ggl_n_steps); /* some are searches in tables, which the limit does not count */
+        CHECK_INT(llm_matcher_accept_bytes(m, many, 20, &n_more, NULL), GGL_LIMIT);
+        llm_matcher_reset(m);
+        llm_matcher_limit(m, 0, 0);
+        CHECK_OK(llm_matcher_accept_bytes(m, many, 3, &n, &err), &err);
     }
     llm_matcher_free(m);
     llm_grammar_free(g);
@@ -411,6 +444,42 @@ TEST(texts_are_finished_within_the_budget) {
         llm_matcher_free(m);
         llm_grammar_free(g);
     }
+    llm_vocab_free(v);
+}
+
+/* The steps of 40 masks and their tokens, after the first. The text needs n bytes, far more than fit. */
+static uint64_t steps_of_masks(const llm_vocab *v, int n, int32_t budget) {
+    char text[80];
+    ggl_error err = {0};
+    llm_grammar *g = NULL;
+    llm_matcher *m = NULL;
+    uint32_t *allowed = calloc((size_t)llm_vocab_n(v) / 32 + 1, sizeof *allowed);
+    snprintf(text, sizeof text, "{\"type\": \"string\", \"minLength\": %d}", n);
+    if (CHECK_OK(llm_grammar_from_schema(&g, text, strlen(text), "s", &err), &err) &&
+        CHECK_OK(llm_matcher_new(&m, g, v, &err), &err))
+        for (int i = 0; i < 41 && test_failures == 0; i++) {
+            int32_t id = 0;
+            CHECK_OK(llm_matcher_mask(m, budget < 0 ? budget : budget - i, allowed, &err), &err);
+            while (id + 1 < llm_vocab_n(v) && !bit(allowed, id))
+                id++;
+            CHECK_OK(llm_matcher_accept_token(m, id, &err), &err);
+            ggl_n_steps = i == 0 ? 0 : ggl_n_steps;
+        }
+    llm_matcher_free(m);
+    llm_grammar_free(g);
+    free(allowed);
+    return ggl_n_steps;
+}
+
+/* What a mask costs does not depend on how far the ending is, and an ample budget costs nothing. */
+TEST(masks_far_from_the_ending) {
+    llm_vocab *v = builtin_vocab();
+    REQUIRE(v);
+    const uint64_t plain = steps_of_masks(v, 20000, LLM_MATCHER_NO_BUDGET);
+    CHECK(plain > 0);
+    CHECK_INT(steps_of_masks(v, 20000, 30000), plain);
+    CHECK(steps_of_masks(v, 20000, 300) <= plain); /* no tokens are as long */
+    test_linear("the ending", steps_of_masks(v, 2000, 300), steps_of_masks(v, 4000, 300), 1);
     llm_vocab_free(v);
 }
 

@@ -415,6 +415,23 @@ TEST(any_json) {
     llm_grammar_free(g);
 }
 
+/* Intersections of patterns that have very many states are given up. */
+TEST(schemas_keep_to_their_steps) {
+    static const char schema[] =
+        "{\"patternProperties\": {\"^.{0,8}a.*c\": {\"type\": \"null\"}, \"^.{0,9}a.*c\": "
+        "{\"type\": \"null\"}, \"^.{0,10}a.*c\": {}, \"^.{0,11}a.*c\": {}, \"^.{0,12}a.*c\": {}}}";
+    llm_schema_params p = {.max_steps = 2000};
+    ggl_error err = {0};
+    llm_grammar *g;
+    CHECK_INT(llm_grammar_from_schema_with(&g, schema, sizeof schema - 1, "s", &p, &err),
+              GGL_LIMIT);
+    CHECK(!g);
+    CHECK_HAS(err.msg, "take more than 2000 steps to work out; make it simpler");
+    p.max_steps = 1 << 24;
+    CHECK_OK(llm_grammar_from_schema_with(&g, schema, sizeof schema - 1, "s", &p, &err), &err);
+    llm_grammar_free(g);
+}
+
 /* Compact white space, for generated texts: none but a space after ':' and ','. */
 TEST(compact) {
     static const char schema[] = "{\"items\": {\"properties\": {\"a\": {\"const\": [1, 2]}}}}";

@@ -369,6 +369,24 @@ static void huge_schema(ask *a) {
     a->form = ASK_SCHEMA;
     a->form_text = (ggl_str){a->prompt[0].text.s, GRAMMAR_MAX_TEXT + 1};
 }
+static void long_schema(ask *a) {
+    a->form = ASK_SCHEMA;
+    a->form_text = (ggl_str){"{\"type\": \"string\", \"minLength\": 9000}", 37};
+    a->n_max = 300;
+}
+static void unlimited_schema(ask *a) {
+    long_schema(a);
+    a->n_max = -1;
+}
+static void hostile_schema(ask *a) {
+    static const char text[] =
+        "{\"patternProperties\": {\"^.{0,8}a.*c\": {}, \"^.{0,9}a.*c\": {\"type\": \"null\"}, "
+        "\"^.{0,10}a.*c\": {}, \"^.{0,11}a.*c\": {\"type\": \"null\"}, \"^.{0,12}a.*c\": {}, "
+        "\"^.{0,13}a.*c\": {\"type\": \"null\"}, \"^.{0,14}a.*c\": {}, "
+        "\"^.{0,15}a.*c\": {\"type\": \"null\"}}}";
+    a->form = ASK_SCHEMA;
+    a->form_text = (ggl_str){text, sizeof text - 1};
+}
 static void many_stops(ask *a) {
     a->n_stops = ANSWER_MAX_STOPS + 1;
     a->stop = ggl_arena_alloc(&a->arena, a->n_stops, sizeof *a->stop);
@@ -420,6 +438,11 @@ static const struct {
     {wrong_grammar, "X 400 invalid_request grammar:1:"},
     {wrong_schema, "X 400 invalid_request schema: "},
     {huge_schema, "the schema has 1048577 bytes, but may have at most 1048576"},
+    {long_schema, "X 400 invalid_request the shortest answer that fits the schema takes "},
+    {long_schema, " tokens, but max_tokens is 300"},
+    {unlimited_schema, " tokens, but after the prompt the context has room for "},
+    {hostile_schema, "X 400 invalid_request schema: "},
+    {hostile_schema, "take more than 16777216 steps to work out; make it simpler"},
     {many_stops, "X 400 invalid_request 513 stop strings of 0 bytes are too many"},
     {many_breakers, "X 400 invalid_request 513 breakers of 0 bytes are too many"},
     {long_breaker, "1 breakers of 65537 bytes are too many: at most 512 of 65536"},

@@ -168,10 +168,10 @@ TEST(tokens_are_counted_as_prompts_are_made) {
         CHECK_INT(counted, fresh + cached);
         reply_free(r);
     }
-    http_reply *r = count_of(&s, "{\"max_tokens\": 3, " SAY "}");
+    http_reply *r = count_of(&s, "{\"max_tokns\": 3, " SAY "}");
     CHECK(r->status == 400);
     CHECK_HAS(r->body.s, "{\"type\": \"error\", \"error\": {\"type\": \"invalid_request_error\", "
-                         "\"message\": \"unknown field \\\"max_tokens\\\"");
+                         "\"message\": \"unknown field \\\"max_tokns\\\"");
     reply_free(r);
     r = count_of(&s, "{");
     CHECK_INT(r->status, 400);

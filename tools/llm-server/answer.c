@@ -310,12 +310,6 @@ static void on_end(void *ctx, llm_end why, const llm_sequence_stats *stats, cons
 
 /* --- the beginning ------------------------------------------------------------------------------ */
 
-/* True if the answer is led to its end before the limit of tokens: JSON that is cut off is of no use. A call
- * is not: a shorter one, such as half a command, would look as if the model had meant it. */
-static bool is_steered(const ask *a) {
-    return (a->form == ASK_JSON || a->form == ASK_SCHEMA) && a->tool_choice < ASK_TOOLS_REQUIRED;
-}
-
 /* Adds a choice to the engine. GGL_LIMIT: its queue is full. */
 static ggl_status add_choice(seat *s, ggl_error *err) {
     job *j = s->job;
@@ -325,7 +319,7 @@ static ggl_status add_choice(seat *s, ggl_error *err) {
                                   .n_prompt = p->ids.n,
                                   .sampler = s->sampler,
                                   .matcher = s->matcher,
-                                  .is_unsteered = !is_steered(a),
+                                  .is_unsteered = !ask_is_steered(a),
                                   .n_max = a->n_max,
                                   .ignore_eog = a->ignore_eos,
                                   .client = j->client,

@@ -8,7 +8,12 @@
 
 enum {
     GRAMMAR_MAX_TEXT = 1 << 20, /* bytes of a grammar or schema */
-    GRAMMARS_KEPT = 16
+    GRAMMARS_KEPT = 16,
+    /* Steps (llm_matcher_limit). Those of a schema take about half a second. What real schemas need for
+     * one mask is below GRAMMAR_MATCH_STEPS, some 50 ms. */
+    GRAMMAR_COMPILE_STEPS = 1 << 24,
+    GRAMMAR_MATCH_STEPS = 1 << 20,
+    GRAMMAR_MATCH_STEPS_BACK = 1 << 17
 };
 
 /* A grammar that is in use; to be given back. */

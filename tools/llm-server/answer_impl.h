@@ -118,6 +118,12 @@ void seat_embed_params(seat *s, llm_sequence_params *p);
 /* Its last token was run: makes its embedding. GGL_FORMAT: the model's numbers are not finite. */
 GGL_NODISCARD ggl_status seat_end_embedding(seat *s, ggl_error *err);
 
+/* True if the answer is led to its end before the limit of tokens: JSON that is cut off is of no use. A call
+ * is not: a shorter one, such as half a command, would look as if the model had meant it. */
+static inline bool ask_is_steered(const ask *a) {
+    return (a->form == ASK_JSON || a->form == ASK_SCHEMA) && a->tool_choice < ASK_TOOLS_REQUIRED;
+}
+
 int64_t answers_now(const answers *x); /* in ns */
 /* n random letters and digits, and a NUL. */
 void answer_random_text(char *text, size_t n);

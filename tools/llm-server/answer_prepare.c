@@ -194,6 +194,19 @@ static ggl_status make_stop(const ask *a, seat *s, const char **param, ggl_error
     return st;
 }
 
+/* The first seat's matcher, or a copy, which shares what it learns about the grammar. */
+static ggl_status make_matcher(job *j, seat *s, const llm_grammar *grammar, ggl_error *err) {
+    if (s != j->seat)
+        return llm_matcher_copy(&s->matcher, j->seat->matcher, err);
+    const llm_vocab *vocab = server_vocab(j->server);
+    if (!vocab)
+        return no_memory(err);
+    const ggl_status st = llm_matcher_new(&s->matcher, grammar, vocab, err);
+    if (st == GGL_OK)
+        llm_matcher_limit(s->matcher, GRAMMAR_MATCH_STEPS, GRAMMAR_MATCH_STEPS_BACK);
+    return st;
+}
+
 static ggl_status make_seat(job *j, seat *s, const llm_grammar *grammar, const char **param,
                             ggl_error *err) {
     const server_facts *f = j->x.facts;
@@ -206,9 +219,8 @@ static ggl_status make_seat(job *j, seat *s, const llm_grammar *grammar, const c
     ggl_status st = s == j->seat ? llm_sampler_new(&s->sampler, &j->ask->sampling,
                                                    (int32_t)f->n_vocab, (int32_t)f->n_ctx, err)
                                  : llm_sampler_new_like(&s->sampler, j->seat[0].sampler, err);
-    const llm_vocab *vocab = st == GGL_OK && grammar ? server_vocab(j->server) : NULL;
     if (st == GGL_OK && grammar)
-        st = vocab ? llm_matcher_new(&s->matcher, grammar, vocab, err) : no_memory(err);
+        st = make_matcher(j, s, grammar, err);
     return st == GGL_OK ? make_stop(j->ask, s, param, err) : st;
 }
 
@@ -251,7 +263,8 @@ static llm_calls_params calls_params(const job *j, const job_prompt *p) {
     return (llm_calls_params){.format = marks_format(j),
                               .template_text = llm_chat_text(server_chat(j->server)),
                               .prompt = p->text,
-                              .tools = j->ask->tools};
+                              .tools = j->ask->tools,
+                              .max_steps = GRAMMAR_COMPILE_STEPS};
 }
 
 static bool take_part(void *ctx, const answer_part *part) {
@@ -334,6 +347,53 @@ static ggl_status take_grammar(job *j, job_grammar *g, const char **param, ggl_e
     return answer_grammars_take(j->answers->grammars, &g->kept, a->form, a->form_text, err);
 }
 
+static size_t longest_prompt(const job *j) {
+    size_t most = 0;
+    for (size_t i = 0; i < j->n_prompts; i++)
+        most = j->prompt[i].ids.n > most ? j->prompt[i].ids.n : most;
+    return most;
+}
+
+static ggl_status too_short(const job *j, int64_t n_needed, int64_t room, ggl_error *err) {
+    const ask *a = j->ask;
+    if (a->n_max >= 0 && a->n_max <= room)
+        return ggl_fail(err, GGL_LIMIT,
+                        "the shortest answer that fits the schema takes %" PRId64
+                        " tokens, but max_tokens is %" PRId64,
+                        n_needed, a->n_max);
+    return ggl_fail(err, GGL_LIMIT,
+                    "the shortest answer that fits the schema takes %" PRId64
+                    " tokens, but after the prompt the context has room for %" PRId64,
+                    n_needed, room);
+}
+
+/* Refuses what would be led to its end, but cannot be completed. The first mask is found here, which takes longer than most later ones
+ * and tells hostile grammars on a thread for which nobody waits. */
+static ggl_status check_ending(const job *j, llm_matcher *m, ggl_error *err) {
+    const int64_t room = j->x.facts->n_ctx + 1 - (int64_t)longest_prompt(j), n_max = j->ask->n_max;
+    const int64_t budget = n_max >= 0 && n_max < room ? n_max : room;
+    const size_t n_words = ((size_t)j->x.facts->n_vocab + 31) / 32;
+    uint32_t *allowed = ggl_calloc(n_words, sizeof *allowed);
+    const int32_t *id;
+    int32_t n = 0, n_allowed = 0;
+    ggl_status st = allowed ? GGL_OK : no_memory(err);
+    const bool is_steered = ask_is_steered(j->ask);
+    if (st == GGL_OK && budget > 0)
+        st = llm_matcher_mask(m,
+                              !is_steered          ? (int32_t)LLM_MATCHER_NO_BUDGET
+                              : budget < INT32_MAX ? (int32_t)budget
+                                                   : INT32_MAX,
+                              allowed, err);
+    if (st == GGL_OK && budget > 0 && is_steered)
+        st = llm_matcher_ending(m, &id, &n, err);
+    for (size_t i = 0; st == GGL_OK && n > budget && i < n_words && n_allowed < 2; i++)
+        for (uint32_t bits = allowed[i]; bits; bits &= bits - 1)
+            n_allowed++;
+    ggl_free(allowed);
+    /* a second token is allowed only if it leads to another ending, which fits */
+    return st == GGL_OK && n > budget && n_allowed < 2 ? too_short(j, n, room, err) : st;
+}
+
 static ggl_status make_seats(job *j, const char **param, ggl_error *err) {
     job_grammar g = {0};
     ggl_status st = take_grammar(j, &g, param, err);
@@ -342,6 +402,8 @@ static ggl_status make_seats(job *j, const char **param, ggl_error *err) {
         st = make_seat(j, &j->seat[i], grammar, param, err);
         if (st == GGL_OK)
             st = seat_prepare(&j->seat[i], i, err);
+        if (st == GGL_OK && i == 0 && grammar)
+            st = check_ending(j, j->seat[0].matcher, err);
     }
     if (st == GGL_OK)
         *param = NULL;

@@ -53,6 +53,9 @@ typedef struct llm_schema_params {
     /* White space between tokens is at most one space after ':' and ','. For generated texts: where
      * any JSON is allowed, small models fill their budget with line breaks and indentation. */
     bool compact;
+    /* The steps (see llm_matcher_limit) that intersections and complements may take, beyond which the
+     * schema is refused with GGL_LIMIT; 0: no limit. */
+    uint64_t max_steps;
 } llm_schema_params;
 
 /* The same with parameters; NULL: all zero. */
@@ -93,6 +96,15 @@ GGL_API GGL_NODISCARD ggl_status llm_matcher_new(llm_matcher **out, const llm_gr
 GGL_API GGL_NODISCARD ggl_status llm_matcher_copy(llm_matcher **out, const llm_matcher *m,
                                                   ggl_error *err);
 GGL_API void llm_matcher_free(llm_matcher *m);
+enum { LLM_MATCHER_USUAL_STEPS = 1 << 24 };
+
+/* Sets how many steps a matcher and its copies may take for one mask, ending, token or byte, beyond
+ * which that fails with GGL_LIMIT: what is left of `most`, of which each question first gets `back`
+ * back. Masks at states that are new take most steps, so that a small `back` bounds what a text takes
+ * in the long run. A step is an item of an ambiguous text, a part of a derivative or the like, of 20 to
+ * 100 ns. Before the first call, both are LLM_MATCHER_USUAL_STEPS: about a second for each question.
+ * `most` 0: no limit. */
+GGL_API void llm_matcher_limit(llm_matcher *m, uint64_t most, uint64_t back);
 /* Goes back to the beginning of the text. */
 GGL_API void llm_matcher_reset(llm_matcher *m);
 

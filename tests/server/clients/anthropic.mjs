@@ -54,7 +54,7 @@ test('tools', async () => {
     const use = answer.content.find((b) => b.type === 'tool_use');
     assert.equal(use.name, 'person');
     checkPerson(use.input);
-    const final = await client.messages.stream({...ask, max_tokens: 200, tools, tool_choice: {type: 'any'}}).finalMessage();
+    const final = await client.messages.stream({...ask, max_tokens: 200, tools, tool_choice: {type: 'any', disable_parallel_tool_use: true}}).finalMessage();
     checkPerson(final.content.find((b) => b.type === 'tool_use').input);
     const result = {role: 'user', content: [{type: 'tool_result', tool_use_id: use.id, content: [{type: 'text', text: 'found'}]}]};
     const next = await client.messages.create({...ask, tools, tool_choice: {type: 'none'}, messages: [...ask.messages, {role: 'assistant', content: answer.content}, result]});
