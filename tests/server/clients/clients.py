@@ -48,7 +48,7 @@ def main():
     names = sys.argv[4:] or ["openai", "ollama", "anthropic"]
     folder = pathlib.Path(folder)
     install(folder)
-    command = [binary, "-m", model, "-c", "4096", "-np", "2", "--queue", "4", "--embeddings", "--api-key", KEY, "--chat-template-file", str(HERE / "tools.jinja")]
+    command = [binary, "-m", model, "-c", "4096", "-np", "2", "--queue", "16", "--embeddings", "--api-key", KEY, "--chat-template-file", str(HERE / "tools.jinja")]
     failed = []
     with running.Server(command) as server:
         env = dict(os.environ, LLM_SERVER_URL=f"http://127.0.0.1:{server.port}", LLM_SERVER_KEY=KEY)
