@@ -242,6 +242,8 @@ static ggl_status go_on(llm_calls *c, ggl_error *err) {
 /* --- the public functions --------------------------------------------------------------------- */
 
 static ggl_status append(llm_calls *c, const char *text, size_t n) {
+    if (n == 0)
+        return GGL_OK;
     if (n > c->cap - c->n && !ggl_grow(&c->text, &c->cap, 2 * (c->n + n), 1))
         return GGL_NOMEM;
     memcpy(c->text + c->n, text, n);

@@ -26,7 +26,7 @@ static bool random_schedule(fixture *f, int n) {
 }
 
 /* What a round was like, for a failure to be understood. */
-static void check_round(fixture *f, int n_jobs) {
+static void check_round(fixture *f, int n_jobs, bool guesses) {
     const int n_slots = 1 + below(f, 8);
     const int64_t n_ubatch = 2 + below(f, below(f, 2) ? 12 : 100);
     const fixture_params p = {.n_ubatch = n_ubatch,
@@ -34,10 +34,10 @@ static void check_round(fixture *f, int n_jobs) {
                               .step_ns = below(f, 2) ? 0 : 1 + below(f, 1000000),
                               .n_slots = n_slots,
                               .n_pool = below(f, 3) ? CTX + 64 * below(f, 4) : 0,
-                              .n_rows = 1 + below(f, 20),
+                              .n_rows = 1 + guesses + below(f, 20),
                               .n_parallel = 1 + below(f, n_slots),
                               .n_queue = below(f, 3) ? 0 : (size_t)(1 + below(f, 10)),
-                              .guesses = below(f, 2)};
+                              .guesses = guesses};
     bool ok = fixture_start(f, &p) && random_schedule(f, n_jobs) && fixture_check(f);
     f->n_preempted += ok ? llm_engine_get_stats(f->e).n_preempted : 0;
     for (int i = 0; i < f->n_jobs && ok; i++)
@@ -54,7 +54,7 @@ static void same_as_alone(const char *text) {
     bool ok = fixture_open(&f, text, sample_seed());
     const int n = TEST_SANITIZED ? 3 : 10;
     for (int round = 0; ok && round < n && test_failures == 0; round++)
-        check_round(&f, 60);
+        check_round(&f, 60, round % 2 == 0);
     CHECK(!ok || test_failures > 0 || f.n_right > 0);
     printf("%d times a sequence made room for others\n", (int)f.n_preempted);
     fixture_close(&f);
