@@ -192,7 +192,7 @@ def malformed():
                     status = read_reply(f)[0]
                     check(status in (0, 200, 400, 403, 413, 414, 415, 417, 431, 501, 505), f"text {i}: {status}")
                     check(i >= 16 or i == 1 or status != 200, f"text {i} was accepted: {text[:60]!r}")
-                except (ConnectionError, BrokenPipeError):
+                except OSError:  # the server may have closed the connection before all was sent
                     pass
         check(exchange(server, request("GET", "/alive"))[2] == b"/alive", "alive")
 
