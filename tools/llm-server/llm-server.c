@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -179,6 +181,15 @@ static int open_wake(void) {
     return -1;
 }
 
+static void block_signals(int how) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
+    (void)pthread_sigmask(how, &set, NULL);
+}
+
 static int run(program *p) {
     ggl_error err = {0};
     int code = open_log(p);
@@ -187,6 +198,7 @@ static int run(program *p) {
     if (code >= 0)
         return code;
     process_wait_for_stop();
+    block_signals(SIG_BLOCK); /* in the threads that are started from here on: signals are main's */
     raise_limit(p->o.max_connections);
     p->server = server_new(&p->o, on_change, NULL);
     if (!p->server)
@@ -196,6 +208,7 @@ static int run(program *p) {
         warn_open(p);
         st = server_start(p->server, &err);
     }
+    block_signals(SIG_UNBLOCK);
     if (st != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
     code = serve(p);
