@@ -350,8 +350,9 @@ static void describe(vk_backend *b, const answers *a) {
     char *text = b->base.description;
     const size_t size = sizeof b->base.description;
     const VkPhysicalDeviceProperties *p = &a->properties.properties;
-    int n = snprintf(text, size, "%s, Vulkan %u.%u", p->deviceName,
-                     VK_API_VERSION_MAJOR(p->apiVersion), VK_API_VERSION_MINOR(p->apiVersion));
+    /* a version from its highest bit: 3 bits variant, 7 major, 10 minor, 12 patch */
+    int n = snprintf(text, size, "%s, Vulkan %u.%u", p->deviceName, p->apiVersion >> 22 & 0x7f,
+                     p->apiVersion >> 12 & 0x3ff);
     size_t used = n > 0 ? (size_t)n : 0;
     if (a->driver.driverInfo[0] && used < size)
         used += (size_t)snprintf(text + used, size - used, ", %s", a->driver.driverInfo);

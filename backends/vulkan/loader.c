@@ -10,7 +10,7 @@ static const struct {
     const char *name;
     size_t at; /* offset in vk_functions */
 } function[] = {
-#define FUNCTION(level, name) {level, "vk" #name, offsetof(vk_functions, name)},
+#define FUNCTION(level, result, name, parameters) {level, "vk" #name, offsetof(vk_functions, name)},
 #include "functions.def"
 #undef FUNCTION
 };

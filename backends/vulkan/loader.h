@@ -3,15 +3,13 @@
 #ifndef VULKAN_LOADER_H
 #define VULKAN_LOADER_H
 
-#define VK_NO_PROTOTYPES
-#include <vulkan/vulkan_core.h>
-
+#include "api.h"
 #include "ggl/status.h"
 
 typedef struct vk_functions {
     void *library;
     PFN_vkGetInstanceProcAddr GetInstanceProcAddr;
-#define FUNCTION(level, name) PFN_vk##name name;
+#define FUNCTION(level, result, name, parameters) result(*name) parameters;
 #include "functions.def"
 #undef FUNCTION
 } vk_functions;

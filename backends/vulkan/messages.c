@@ -37,10 +37,9 @@ long ggl_vulkan_messages(void) {
     return atomic_load(&n_messages);
 }
 
-static VKAPI_ATTR VkBool32 VKAPI_CALL tell(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
-                                           VkDebugUtilsMessageTypeFlagsEXT types,
-                                           const VkDebugUtilsMessengerCallbackDataEXT *data,
-                                           void *user) {
+static VkBool32 tell(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
+                     VkDebugUtilsMessageTypeFlagsEXT types,
+                     const VkDebugUtilsMessengerCallbackDataEXT *data, void *user) {
     (void)severity;
     (void)types;
     (void)user;

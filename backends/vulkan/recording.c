@@ -31,7 +31,7 @@ ggl_status ggl_vk_recording_begin(vk_backend *b, vk_recording *r, ggl_error *err
         b->f.ResetDescriptorPool(b->device->device, r->pool[i], 0);
     r->pool_at = 0;
     r->n_touched = 0;
-    r->bound = VK_NULL_HANDLE;
+    r->bound = 0;
     return ggl_vk_begin_commands(b, r->commands, err);
 }
 
