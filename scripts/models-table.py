@@ -3,6 +3,7 @@
 the descriptor and the tests. --write updates these columns; the other ones are written by hand. Exit code: 0, they agree or were written;
 1, they don't; 2, wrong arguments."""
 import argparse
+import functools
 import glob
 import os
 import re
@@ -35,8 +36,17 @@ class Descriptor:
         here = [os.path.join(twins, f) for f in ("plain.py", "constructs.py", "families.py")]
         if os.path.exists(f"{twins}/twins/{self.name}.py") or any(mentions(p, self.architectures) for p in here):
             self.proof.append("twin")
+        if any(a in goldens() for a in self.architectures):
+            self.proof.append("golden")
         if any(mentions(p, self.classes) for p in glob.glob(f"{twins}/folders*.py")):
             self.proof.append("folder")
+
+
+@functools.lru_cache
+def goldens():
+    """The architectures for which the repository has logits of another engine."""
+    with open(f"{ROOT}/tests/golden/llama.cpp.txt", encoding="utf-8") as f:
+        return {line.split()[2] for line in f if line.startswith("model ")}
 
 
 def mentions(path, words):
@@ -55,8 +65,7 @@ def row_fixed(row, d):
         row[CONVERSION] = code(d.classes)
     elif not row[CONVERSION].startswith("no"):
         row[CONVERSION] = "no"
-    golden = [p for p in row[PROOF].split(", ") if p == "golden"]
-    row[PROOF] = ", ".join(d.proof[:1] + golden + d.proof[1:])
+    row[PROOF] = ", ".join(d.proof)
     return row
 
 

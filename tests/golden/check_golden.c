@@ -297,8 +297,12 @@ int main(int argc, char **argv) {
     char *models[256], *texts[256], path[4096];
     int n_models = 0, n_texts = 0, failed = 0;
     DIR *there = opendir(r.dir);
-    if (!there)
+    if (!there) {
+        puts(
+            "skipped: reference models that are files: not part of the repository, and found in no "
+            "folder GGL_SHARED");
         return 77;
+    }
     closedir(there);
     snprintf(path, sizeof path, "%s/text", r.dir);
     if (argc == 2) {
@@ -316,6 +320,8 @@ int main(int argc, char **argv) {
         ggl_backend_open(&r.reference, "reference", NULL, &err) != GGL_OK) {
         fprintf(stderr, "%s\n", err.msg);
         failed = err.status == GGL_UNSUPPORTED || err.status == GGL_NOT_FOUND ? 77 : 1;
+        if (failed == 77)
+            printf("skipped: %s\n", err.msg);
         for (int i = 0; i < n_models; i++)
             free(models[i]);
         for (int i = 0; i < n_texts; i++)

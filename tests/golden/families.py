@@ -13,7 +13,7 @@ def main():
     check, source = sys.argv[1:]
     packed = sorted(f for f in os.listdir(source) if f.endswith(".gguf.xz")) if os.path.isdir(source) else []
     if not packed:
-        print("skipped: no folder of families' reference models")
+        print("skipped: reference models of families: not part of the repository, and found in no folder GGL_SHARED")
         return 77
     with tempfile.TemporaryDirectory() as folder:
         for f in os.listdir(source):

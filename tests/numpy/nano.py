@@ -16,6 +16,8 @@ N_TOKENS = 24
 class Case:
     """A model (keys, tensors), what computes it here, and how the engine is to run it."""
 
+    quantized = False  # whether engines round activations to 8 bits
+
     def __init__(self, name, arch, keys, tensors, forward, n_ctx=0, descriptor=None):
         self.name, self.arch, self.tensors, self.forward, self.descriptor = name, arch, tensors, forward, descriptor
         self.keys = keys

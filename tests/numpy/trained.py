@@ -171,7 +171,7 @@ def main():
     a = p.parse_args()
     model, values = os.path.join(a.shared, MODEL), os.path.join(a.shared, VALUES)
     if not os.path.exists(model) or not os.path.exists(values):
-        print("skipped: no folder with", MODEL)
+        print("skipped: models of other projects: not part of the repository, and found in no folder GGL_SHARED")
         return 77
     with open(values) as f:
         author = {name: np.frombuffer(base64.b64decode(v["data"]), "<f4").reshape(v["shape"])

@@ -21,5 +21,13 @@ def parts(w, l):
     w.matrix(f"blk.{l}.vis_up", 20, N_EMBD)
 
 
+def common(w, l):
+    """The experts for images, in the sizes of those for text."""
+    parts(w, l)
+    for name, *shape in (("attn_qkv", 3 * N_EMBD, N_EMBD), ("attn_output", N_EMBD, N_EMBD), ("gate", N_FF, N_EMBD), ("up", N_FF, N_EMBD), ("down", N_EMBD, N_FF)):
+        w.matrix(f"blk.{l}.vis_{name}", *shape)
+
+
 kin("cogvlm", "cogvlm", cogvlm, 1781, {**sizes(14, 4, 14), "rope.freq_base": 500000.0}, tied=False, parts=parts)
 kin("cogvlm-plain", "cogvlm", cogvlm, 1782, parts=parts)
+kin("cogvlm-common", "cogvlm", cogvlm, 1783, tied=False, parts=common)

@@ -32,3 +32,4 @@ def second(w, l):
 nano("ernie4_5-moe-second", "ernie4_5-moe", 1223, ernie, {**gqa, "interleave_moe_layer_step": 2, "expert_weights_scale": 1.3}, n_kv=2, d=14, dv=10,
      extra=second)
 nano("ernie4_5-moe-plain", "ernie4_5-moe", 1224, ernie, {"expert_gating_func": 1, "expert_weights_norm": True, "expert_group_count": 1, "expert_group_used_count": 1}, fused=True)
+nano("ernie4_5-common", "ernie4_5", 1225, ernie, {"attention.head_count_kv": 2, "rope.freq_base": 300.0}, n_kv=2, n_expert=0, tied=True)

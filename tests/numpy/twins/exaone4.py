@@ -35,3 +35,6 @@ model("exaone4-small", 332, {"attention.sliding_window": 0, "rope.dimension_coun
 model("exaone4-list", 333, {**sizes(14, 1, 10), **YARN, "attention.sliding_window": 7, "nextn_predict_layers": 2,
                             "attention.sliding_window_pattern": [False, True, True]}, n_layer=3, drafts=2)
 model("exaone4-32b", 334, {**sizes(6, 1), "attention.sliding_window_pattern": 3, "rope.freq_base": 3.0}, n_layer=64)
+model("exaone4-common", 335, {"attention.head_count_kv": 2, "rope.freq_base": 300.0}, factors=6, n_layer=3, tied=False)
+model("exaone4-32b-common", 336, {"attention.head_count_kv": 2, "attention.sliding_window": 6, "attention.sliding_window_pattern": 4,
+                                  "rope.freq_base": 300.0}, n_layer=64)

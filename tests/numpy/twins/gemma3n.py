@@ -102,3 +102,5 @@ model("gemma3n-ollama", 1612, 6, {"attention.key_length": None, "head_dim": 14, 
 model("gemma3n-sparse", 1613, 11, {"attention.key_length": None, "attention.head_count_kv": None, "altup.num_inputs": None, "altup.active_idx": None,
                                    "laurel_rank": None, "embedding_length_per_layer_input": None, "rope.scaling.type": "yarn", "rope.scaling.factor": 4.0,
                                    "rope.freq_base": 300.0}, width=256, rank=64)
+model("gemma3n-common", 1618, 11, {"attention.value_length": 12, "rope.freq_base": 900.0, "rope.freq_base_swa": 20.0, "attention.shared_kv_layers": 0,
+                                   "attention.sliding_window_pattern": 5}, n_kv=2, width=256, rank=64)

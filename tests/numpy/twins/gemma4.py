@@ -131,3 +131,4 @@ model("gemma4-split", 1603, [True, False, True], {"attention.value_length": None
       n_own=2, n_expert=5, scale="ffn_gate_inp.per_expert_scale", extra=True)
 model("gemma4-plain", 1604, [False, True], {"rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "rope.freq_base": 300.0,
       "attention.head_count_kv": None, "embedding_length_per_layer_input": None}, kv=(4, 4), n_expert=4)
+model("gemma4-common", 1605, [True, True, False], {**rotation, "rope.dimension_count_swa": 12, "attention.shared_kv_layers": 0, "final_logit_softcapping": 0.9}, width=10, factors=True)

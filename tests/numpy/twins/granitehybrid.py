@@ -32,8 +32,8 @@ def forward(k, w, tokens, n_ctx):
     return tied_output(w, rms_norm(x, w["output_norm.weight"], eps)) / k("logit_scale", 1.0)
 
 
-def granitehybrid(name, seed, more={}, n_kvs=(0, 2, 0), d=9, n_g=1, n_exp=0, tied=True, bias=False, shared=True, n_factors=0):
-    n_embd, n_in, n_st, n_h, n_head, n_ff = 36, 60, 8, 6, 4, 44
+def granitehybrid(name, seed, more={}, n_kvs=(0, 2, 0), d=9, n_g=1, n_exp=0, tied=True, bias=False, shared=True, n_factors=0, n_in=60):
+    n_embd, n_st, n_h, n_head, n_ff = 36, 8, 6, 4, 44
     w = Weights(seed)
     w.embedding(94, n_embd, tied)
     if n_factors:
@@ -65,3 +65,7 @@ granitehybrid("granitehybrid-dense", 2232, {"attention.key_length": 10, "rope.di
 granitehybrid("granitehybrid-plain", 2233, {"attention.key_length": 12, "expert_count": 0}, d=12)
 granitehybrid("granitehybrid-bamba", 2234, {"attention.key_length": 12, "expert_count": 4, "expert_used_count": 1, "rope.scaling.finetuned": True}, d=12,
               n_exp=4, shared=False, n_factors=6)
+granitehybrid("granitehybrid-common", 2235, {"attention.scale": 0.4, "embedding_scale": 3.0, "residual_scale": 0.6, "logit_scale": 1.7, "ssm.group_count": 2,
+    "attention.key_length": 10, "attention.value_length": 10, "expert_count": 5, "expert_used_count": 2, "expert_shared_feed_forward_length": 30, "rope.scaling.finetuned": False}, d=10, n_g=2, n_exp=5, n_in=72)
+granitehybrid("granitehybrid-common-dense", 2236, {"attention.key_length": 10, "attention.value_length": 10, "ssm.group_count": 1, "embedding_scale": 3.0,
+    "residual_scale": 0.6, "logit_scale": 1.7, "rope.scaling.finetuned": True}, d=10, tied=False, n_in=72)

@@ -35,3 +35,5 @@ nano("hunyuan_vl-equal", "hunyuan_vl", 1196, hunyuan, {"attention.key_length": 1
      "rope.scaling.type": "none", "rope.scaling.factor": 1.0, "rope.scaling.original_context_length": 64, "rope.dimension_sections": [2, 2, 2, 2]}, d=16,
      qk_norm="head", n_expert=0)
 nano("hunyuan_vl-plain", "hunyuan_vl", 1195, hunyuan, {"rope.scaling.alpha": 0.0}, qk_norm="head", n_expert=0)
+nano("hunyuan-moe-common", "hunyuan-moe", 1197, hunyuan, {"attention.head_count_kv": 2, "rope.freq_base": 300.0, "feed_forward_length": 22,
+     "expert_feed_forward_length": 22, "expert_shared_feed_forward_length": 30, "expert_shared_count": 1}, n_kv=2, qk_norm="head", n_shared=30)

@@ -26,8 +26,8 @@ def forward(k, w, tokens, n_ctx):
     return tied_output(w, rms_norm(x, w["output_norm.weight"], eps))
 
 
-def jamba(name, seed, more={}, d=9, n_exp=5, tied=True):
-    n_embd, n_in, n_st, n_dt, n_head, n_ff, n_kvs = 36, 60, 8, 5, 4, 44, [0, 2, 0]
+def jamba(name, seed, more={}, d=9, n_exp=5, tied=True, n_in=60):
+    n_embd, n_st, n_dt, n_head, n_ff, n_kvs = 36, 8, 5, 4, 44, [0, 2, 0]
     w = Weights(seed)
     w.embedding(94, n_embd, tied)
     for l, n_kv in enumerate(n_kvs):
@@ -49,3 +49,4 @@ def jamba(name, seed, more={}, d=9, n_exp=5, tied=True):
 
 jamba("jamba", 2211, {"expert_gating_func": 1, "expert_weights_norm": False, "rope.freq_base": 20000.0, "expert_count": 5, "expert_used_count": 2})
 jamba("jamba-dense", 2212, {"attention.key_length": 10}, 10, 0, False)
+jamba("jamba-common", 2213, {"expert_count": 5, "expert_used_count": 2}, tied=False, n_in=72)

@@ -16,8 +16,8 @@ def forward(k, w, tokens, n_ctx):
     return tied_output(w, rms_norm(x, w["output_norm.weight"], eps))
 
 
-def mamba(name, arch, seed, more={}, tied=True, bias=True, n_g=1):
-    n_embd, n_in, n_st, n_dt = 36, 60, 8, 5 if arch == "mamba" else 6
+def mamba(name, arch, seed, more={}, tied=True, bias=True, n_g=1, n_in=60):
+    n_embd, n_st, n_dt = 36, 8, 5 if arch == "mamba" else 6
     w = Weights(seed)
     w.embedding(94, n_embd, tied)
     for l in range(2):
@@ -35,3 +35,5 @@ mamba("mamba", "mamba", 2201, {"ssm.dt_b_c_rms": False})
 mamba("mamba-falcon", "mamba", 2202, {"ssm.dt_b_c_rms": True}, False, False)
 mamba("mamba2", "mamba2", 2203, {"rope.freq_base": 20000.0, "ssm.group_count": 2}, n_g=2)
 mamba("mamba2-one-group", "mamba2", 2204, {"ssm.dt_b_c_rms": False}, False, False)
+mamba("mamba-common", "mamba", 2205, n_in=72)
+mamba("mamba-falcon-common", "mamba", 2206, {"ssm.dt_b_c_rms": True}, False, n_in=72)

@@ -28,3 +28,4 @@ model("nemotron", 341, {**sizes(None, 2), "rope.dimension_count": 6, "rope.scali
 model("nemotron-biases", 342, {**sizes(14, 1, 10), **YARN}, bias="qkvo", ffn_bias=True)
 model("nemotron-plain", 343, {"rope.scaling.type": "linear", "rope.scaling.factor": 2.0})
 model("jais2", 344, {**sizes(12, 2, 12), "rope.dimension_count": 12, "rope.freq_base": 300.0}, "jais2", bias="qkvo", ffn_bias=True, tied=False)
+model("jais2-common", 345, {"rope.freq_base": 300.0}, "jais2", bias="qkvo", ffn_bias=True, tied=False)

@@ -84,3 +84,6 @@ model("nemotron_h_moe", "nemotron_h_moe", 1693, {"expert_weights_norm": True, "e
       "expert_group_used_count": 2, "expert_feed_forward_length": 26}, n_exp=6, draft=1)
 model("nemotron_h_moe-latent", "nemotron_h_moe", 1694, {"expert_gating_func": 2, "moe_latent_size": 20, "expert_group_count": 1}, n_exp=5, short=20, choice=False)
 model("nemotron_h_omni", "nemotron_h_omni", 1695, {"moe_latent_size": 20}, n_exp=5, short=20, other=True)
+model("nemotron_h-common", "nemotron_h", 1696, {"attention.key_length": 9, "attention.value_length": 9, "ssm.group_count": 2}, n_g=2, bias=True, tied=False)
+model("nemotron_h_moe-common", "nemotron_h_moe", 1699, {"attention.key_length": 9, "attention.value_length": 9, "ssm.group_count": 2, "expert_weights_norm": True,
+      "expert_weights_scale": 1.6, "expert_feed_forward_length": 26, "expert_shared_count": 1}, n_g=2, bias=True, n_exp=6)

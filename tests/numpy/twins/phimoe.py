@@ -36,3 +36,5 @@ nano("phimoe", "phimoe", 1261, phimoe, {"feed_forward_length": 22, "expert_feed_
      factors={"rope_factors_long": 6, "rope_factors_short": 6})
 nano("phimoe-long", "phimoe", 1262, phimoe, longrope, n_kv=2, d=14, extra=biases, fused=True, factors={"rope_factors_long": 4, "rope_factors_short": 4})
 nano("phimoe-plain", "phimoe", 1263, phimoe, {"expert_gating_func": 1, "expert_weights_norm": True, "attention.value_length": 12, "rope.freq_base": 300.0}, tied=True)
+nano("phimoe-common", "phimoe", 1264, phimoe, {"feed_forward_length": 22, "expert_feed_forward_length": None, "attention.head_count_kv": 2, "context_length": 256,
+     "rope.scaling.original_context_length": 256, "rope.freq_base": 300.0}, n_kv=2, bias="qkvo", extra=biases, factors={"rope_factors_long": 6, "rope_factors_short": 6})

@@ -63,8 +63,8 @@ def arwkv7(k, w, tokens, n_ctx):
     return linear(rms_norm(x, w["output_norm.weight"], eps), w["output.weight"])
 
 
-def model(name, seed, qwen=False, gate=True, normed=True, idle=False, more={}):
-    n, n_h, d, n_ff, ranks = 42, 6, 7, 50, {"w": 8, "a": 9, "v": 5, "g": 10}
+def model(name, seed, qwen=False, gate=True, normed=True, idle=False, more={}, n_h=6, d=7):
+    n, n_ff, ranks = n_h * d, 50, {"w": 8, "a": 9, "v": 5, "g": 10}
     w = Weights(seed)
     w.embedding(90, n, False)
     if not qwen:
@@ -103,3 +103,4 @@ model("rwkv7", 1621)
 model("rwkv7-idle", 1622, idle=True, more={"token_shift_count": 2, "rope.freq_base": 20000.0})
 model("arwkv7", 1623, qwen=True, more={"token_shift_count": 1})
 model("arwkv7-plain", 1624, qwen=True, gate=False, normed=False, idle=True, more={"attention.gate_lora_rank": None, "token_shift_count": 1})
+model("rwkv7-common", 1625, n_h=1, d=64)

@@ -89,3 +89,7 @@ model("step35", 1651, {"rope.freq_base": 900.0, "rope.freq_base_swa": 20.0, "rop
 model("step35-fused", 1652, {"rope.dimension_count": 16, "rope.dimension_count_swa": 8, "expert_gating_func": 1, "rope.freq_base": 300.0}, [4, 2], [4, 1], [True, False], d=20, dv=10,
       fused=True, n_dense=0, normed="", gate=False, bias=False, tied=True)
 model("step35-plain", 1653, {"attention.head_count_kv": None, **YARN}, [4, 3], [4, 3], [True, False], n_dense=0)
+model("step35-common", 1654, {"attention.value_length": 16, "rope.freq_base": 900.0, "rope.freq_base_swa": 20.0, "rope.dimension_count": 16, "rope.dimension_count_swa": 16,
+                              "swiglu_clamp_exp": [0.0, 0.4, 0.0, 0.3], "swiglu_clamp_shexp": [0.5, 0.0, 0.4, 0.0], "expert_gating_func": 2,
+                              "expert_weights_norm": True, "expert_weights_scale": 1.5, "leading_dense_block_count": 1},
+      [4, 6, 6, 2], [2, 2, 2, 2], [False, True, True, False])
