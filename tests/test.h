@@ -89,6 +89,10 @@ static bool test_skipped;
         return;                                                                                    \
     } while (0)
 
+/* Where test_shared() found no file: says what it would be, because a clone cannot have it. */
+#define SKIP_NOT_SHIPPED(what_)                                                                    \
+    SKIP("%s: not part of the repository, and found in no folder GGL_SHARED", what_)
+
 #define TEST_UNUSED __attribute__((unused))
 
 TEST_UNUSED static bool test_ok(const char *file, int line, const char *what, ggl_status s,

@@ -33,6 +33,29 @@ size_t ggl_edit_distance(const char *a, size_t na, const char *b, size_t nb) {
     return last[nb];
 }
 
+/* Returns the next letter or digit at *s, in lower case, and advances *s; 0: the end. */
+static int next_letter(const char **s, const char *end) {
+    while (*s < end) {
+        const unsigned char c = (unsigned char)*(*s)++;
+        if (c >= 'A' && c <= 'Z')
+            return c + 'a' - 'A';
+        if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'))
+            return c;
+    }
+    return 0;
+}
+
+bool ggl_same_letters(const char *a, size_t na, const char *b, size_t nb) {
+    const char *end_a = a + na, *end_b = b + nb;
+    size_t n = 0;
+    int x = next_letter(&a, end_a), y = next_letter(&b, end_b);
+    for (; x == y && x != 0; n++) {
+        x = next_letter(&a, end_a);
+        y = next_letter(&b, end_b);
+    }
+    return x == y && n > 0;
+}
+
 ggl_nearest ggl_nearest_to(const char *wanted) {
     size_t n = strlen(wanted);
     return (ggl_nearest){wanted, NULL, n < 3 ? 2 : n / 3 + 2}; /* a larger distance is no help */
@@ -42,6 +65,11 @@ void ggl_nearest_try(ggl_nearest *n, const char *candidate, size_t len) {
     size_t wanted = strlen(n->wanted);
     if (len == SIZE_MAX)
         len = strlen(candidate);
+    if (n->distance > 0 && ggl_same_letters(n->wanted, wanted, candidate, len)) {
+        n->distance = 0;
+        n->best = candidate;
+        return;
+    }
     size_t gap = len > wanted ? len - wanted : wanted - len;
     if (gap >= n->distance)
         return;

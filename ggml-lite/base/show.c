@@ -27,6 +27,13 @@ size_t ggl_utf8_length(const char *s, size_t n) {
     return bad ? 0 : len; /* overlong forms, surrogates, beyond U+10FFFF */
 }
 
+bool ggl_utf8_is_valid(const char *s, size_t n) {
+    size_t i = 0, length = 1;
+    for (; i < n && length > 0; i += length)
+        length = ggl_utf8_length(s + i, n - i);
+    return length > 0;
+}
+
 size_t ggl_utf8_cut(const char *s, size_t n, size_t most) {
     if (n <= most)
         return n;

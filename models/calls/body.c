@@ -381,11 +381,10 @@ static ggl_status read_args(llm_calls *c, attempt *a) {
             id = name;
             name.n = (size_t)(colon - name.s);
         }
-        const char *point = memrchr(name.s, '.', name.n);
-        if (point) {
-            name.n -= (size_t)(point + 1 - name.s);
-            name.s = point + 1;
-        }
+        size_t at = name.n; /* after the last point */
+        while (at > 0 && name.s[at - 1] != '.')
+            at--;
+        name = (ggl_str){name.s + at, name.n - at};
     }
     return with_arguments(c, a, name, slice(c, a->value), id);
 }

@@ -53,7 +53,7 @@ static int32_t key(builder *b, ggl_str name) {
 
 /* --- arguments ---------------------------------------------------------------------------------- */
 
-/* True if a schema names its properties and does not speak of others. */
+/* True if a schema lists properties and has no keyword about others. */
 static bool names_all(const json_value *v) {
     static const char *const others[] = {"additionalProperties",
                                          "unevaluatedProperties",
@@ -72,8 +72,8 @@ static bool names_all(const json_value *v) {
     return llm_json_get_kind(v, "properties", JSON_OBJECT) != NULL;
 }
 
-/* Writes a schema of arguments. They are an object, also if it has no "type"; and if it only lists properties, there are
- * no others: a model that has to go on with an object would make some up. Without a schema there are none. */
+/* Writes the schema of a function's arguments. A missing "type" becomes "object". If the schema only lists properties, others
+ * are forbidden, because a model would make some up. Without a schema there are no arguments. */
 static void put_schema(llm_json_out *out, const json_value *v) {
     if (!v || v->kind != JSON_OBJECT) {
         llm_json_put_text(out, "{\"type\":\"object\",\"additionalProperties\":false}");
@@ -122,7 +122,7 @@ static ggl_str first_key(ggl_str keys) {
     return bar ? (ggl_str){keys.s, (size_t)(bar - keys.s)} : keys;
 }
 
-/* {"name": "f", "arguments": {..}}, or with `map` {"f": {..}}; alone or in a list, of which all elements call f. */
+/* {"name": "f", "arguments": {..}}, or with `map` {"f": {..}}; alone, or in a list whose elements all call f. */
 static int32_t object(builder *b, const target *t, bool map) {
     llm_exprs *g = &b->g;
     const int32_t comma = llm_expr_seq2(g, word(b, ","), llm_expr_optional(g, word(b, " ")));
@@ -174,7 +174,7 @@ static bool is_value(piece_kind k) {
     return k == PIECE_ARGS || k == PIECE_JSON || k == PIECE_MAP;
 }
 
-/* All but values that are not JSON: calls as in Python, or with strings that have no quotes. */
+/* False for values that are not JSON: calls as in Python, and strings without quotes. */
 static bool is_known(piece_kind k) {
     return k <= PIECE_MAP;
 }
@@ -183,7 +183,7 @@ static bool is_known(piece_kind k) {
 static int32_t call_of(builder *b, const pattern *p, const target *t) {
     int32_t e = LLM_EXPR_EMPTY;
     for (int i = 0; i < p->n; i++) {
-        if (p->piece[i].optional) { /* it and the next are left out */
+        if (p->piece[i].optional) { /* it is left out, with the field after it */
             i++;
             continue;
         }
@@ -201,9 +201,9 @@ static bool holds(ggl_str s, ggl_str part) {
     return part.n == 0 || (s.n >= part.n && memmem(s.s, s.n, part.s, part.n));
 }
 
-/* How well a pattern suits; 0: its pieces cannot be written as a grammar. Calls without a mark come first, because
- * marks are often control tokens, which a grammar has to spell in other tokens; then those whose texts stand
- * in the template, the more the better. */
+/* Returns how well a pattern suits; 0: it cannot be written as a grammar. Patterns that begin without a mark suit best,
+ * because marks are often control tokens, which a grammar must spell in other tokens. Next come patterns whose texts
+ * all stand in the template; of these, the one with the most texts. */
 static int rank(const pattern *p, ggl_str template_text) {
     int n = 1;
     bool all = true;
@@ -239,7 +239,7 @@ static bool ends_with(ggl_str s, ggl_str end) {
     return end.n > 0 && end.n <= s.n && memcmp(s.s + s.n - end.n, end.s, end.n) == 0;
 }
 
-/* The rest of reasoning: a text without the closing mark, the mark and blanks. */
+/* The rest of reasoning: any text without the closing mark, then this mark and blanks. */
 static int32_t thoughts(builder *b, const mark *m) {
     llm_exprs *g = &b->g;
     const int32_t any = llm_expr_repeat(g, llm_expr_class(g, NULL, 0, true), 0, LLM_EXPR_MANY);
@@ -247,15 +247,15 @@ static int32_t thoughts(builder *b, const mark *m) {
     return llm_expr_seq3(g, llm_expr_not(g, llm_expr_seq3(g, any, close, any)), close, blank(b, 2));
 }
 
-/* Without the template, or if it has the mark, the model may reason. */
+/* True if the model may reason: its template has the mark, or is not known. */
 static bool may_reason(ggl_str template_text, const mark *m) {
     return m->role == MARK_THINK &&
            (template_text.n == 0 ||
             memmem(template_text.s, template_text.n, m->text.s, m->text.n) != NULL);
 }
 
-/* What may come before the calls. A prompt that has begun the reasoning must be followed by its end, after one
- * that has ended it there is none, and else it is the choice of a model whose template knows reasoning. */
+/* Returns the expression for the text before the calls. If the prompt ends within reasoning, that is the rest of the
+ * reasoning. If reasoning has just ended there, it is empty. Else the model may reason or not. */
 static int32_t reasoning(builder *b, ggl_str prompt, ggl_str template_text) {
     int32_t e = LLM_EXPR_EMPTY;
     for (int k = 0; k < b->f.n_marks; k++) {
@@ -302,7 +302,7 @@ static ggl_status any_call(builder *b, const pattern *p, int32_t *e) {
                          : ggl_fail(b->err, GGL_NOT_FOUND, "there are no tools to be called");
 }
 
-/* Calls without a mark need something between them. */
+/* One call or several. Between calls without marks there is a separator. */
 static int32_t several(builder *b, const pattern *p, int32_t call) {
     llm_exprs *g = &b->g;
     const bool marked = p->piece[0].kind != PIECE_START;

@@ -107,11 +107,3 @@ ggl_status llm_place_failv(ggl_error *err, ggl_status s, llm_place p, const char
     memcpy(err->msg, msg, strlen(msg) + 1);
     return s;
 }
-
-ggl_status llm_place_fail(ggl_error *err, ggl_status s, llm_place p, const char *fmt, ...) {
-    va_list args;
-    va_start(args, fmt);
-    s = llm_place_failv(err, s, p, NULL, NULL, fmt, args);
-    va_end(args);
-    return s;
-}

@@ -23,7 +23,5 @@ void llm_place_line_col(llm_place p, int *line, int *col);
  * Returns s. */
 ggl_status llm_place_failv(ggl_error *err, ggl_status s, llm_place p, const char *chain,
                            const char *hint, const char *fmt, va_list args);
-ggl_status llm_place_fail(ggl_error *err, ggl_status s, llm_place p, const char *fmt, ...)
-    GGL_PRINTF(4, 5);
 
 #endif

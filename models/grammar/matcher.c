@@ -52,7 +52,8 @@ static ggl_status give_up(const llm_matcher *m, ggl_error *err) {
                     m->n_bytes);
 }
 
-/* What the last question took is taken from the steps that are left, and each one gives some back. */
+/* Begins a mask, ending, token or byte: takes the steps of the one before from the supply, and puts steps_back
+ * back (llm_matcher_limit). */
 static void begin_work(llm_matcher *m) {
     engine *e = m->e;
     llm_bx_pool *pool = &e->parser.states.pool;

@@ -6,8 +6,8 @@
 
 /* --- the shortest text ------------------------------------------------------------------------ */
 
-/* What is still to be written: a text of an expression; or, for AGAIN, what was written from `from` on,
- * so many times more. */
+/* A part of the output that is still to be written: a shortest text of the expression e; or, if e is
+ * AGAIN, `times` copies of the output's bytes from `from` on. */
 enum { AGAIN = -1 };
 typedef struct job {
     int32_t e, times;
@@ -28,7 +28,7 @@ static void later(writer *w, int32_t e) {
         w->job[w->n++] = (job){.e = e};
 }
 
-/* A text of e, so many times. */
+/* Lets a text of e be written, then times - 1 copies of it. */
 static void later_often(writer *w, int32_t e, int32_t times) {
     later(w, AGAIN);
     if (w->p->status != GGL_OK)
@@ -58,7 +58,7 @@ static void put_again(writer *w, job j) {
         memcpy(out->s + out->n, out->s + j.from, n);
 }
 
-/* A byte of a set; one that reads well, if there is one. */
+/* Returns a byte of a set: a readable one, if there is any. */
 static unsigned choose(const llm_byte_set *set) {
     static const char liked[] = "0a \"]}AxX1";
     for (const char *c = liked; *c; c++)
@@ -70,14 +70,14 @@ static unsigned choose(const llm_byte_set *set) {
     return b;
 }
 
-/* The first byte of a shortest text of AND or NOT. */
+/* Writes the first byte of a shortest text of an AND or a NOT; its rest follows later. */
 static void follow(writer *w, int32_t e, int32_t len) {
     llm_byte_span span;
     for (unsigned b = 0; b < 256 && w->p->status == GGL_OK; b = span.last + 1) {
         span = (llm_byte_span){b, 255};
         const int32_t d = llm_bx_derive(w->p, e, b, &span);
         const int32_t rest = w->p->node[d].min_len;
-        if (rest == len - 1) { /* the search for the length has left the lengths of this path */
+        if (rest == len - 1) { /* min_len was set along a shortest text when `len` was computed */
             put(w, b);
             later(w, d);
             return;
@@ -145,7 +145,7 @@ void llm_shortest_text(llm_bx_pool *p, int32_t e, llm_bytes *out) {
 
 /* --- the fewest tokens ------------------------------------------------------------------------ */
 
-/* The node after one more byte; 0: there is none. */
+/* Returns the child of node `at` for a byte; 0: there is none. */
 static int32_t child_of(const llm_trie *t, int32_t at, uint8_t byte) {
     if (at == 0)
         return t->first[byte];
@@ -156,7 +156,8 @@ static int32_t child_of(const llm_trie *t, int32_t at, uint8_t byte) {
     return child < end ? child : 0;
 }
 
-/* Tokens that begin at i: each may be the last of the fewest up to where it ends. */
+/* Tries each token that begins at byte i as the last one of s[0..k + 1), where it ends. It is recorded if
+ * that takes fewer tokens than are known. */
 static void relax(const llm_trie *t, const char *s, size_t n, size_t i, llm_spelled *out) {
     int32_t at = 0;
     for (size_t k = i; k < n; k++) {
@@ -208,7 +209,7 @@ void llm_spelled_fini(llm_spelled *s) {
 
 /* --- how many tokens -------------------------------------------------------------------------- */
 
-/* The fewest tokens for s[0..n), if those for what is left after each token are known. */
+/* Returns the fewest tokens that spell s[0..n). tokens[k] must be known for its last k bytes, k < n. */
 static int32_t count_first(const llm_trie *t, const char *s, size_t n, const int32_t *tokens) {
     int32_t at = 0, least = LLM_BX_DEAD;
     for (size_t k = 0; k < n; k++) {
@@ -237,7 +238,7 @@ int32_t llm_count_tokens(const llm_vocab *v, const char *s, size_t n, llm_suffix
         x->tokens[i + 1] = count_first(&v->trie, s + (n - 1 - i), i + 1, x->tokens);
     }
     if (same < n)
-        text->n = n; /* else the text is the end of the longer one */
+        text->n = n; /* else s is an end of the text before, which is kept */
     *n_new += n - same;
     return x->tokens[n];
 }

@@ -18,8 +18,9 @@ void llm_shortest_text(llm_bx_pool *p, int32_t e, llm_bytes *out);
 
 /* Work space and result of llm_spell. */
 typedef struct llm_spelled {
-    int32_t *id;                  /* [n] */
-    int32_t *best, *from, *token; /* by bytes of the text: fewest tokens up to there, .. */
+    int32_t *id; /* [n] */
+    /* For s[0..i): the fewest tokens, and of them the last one's begin and id; [n + 1] */
+    int32_t *best, *from, *token;
     size_t n, cap_id, cap_best, cap_from, cap_token;
 } llm_spelled;
 
@@ -28,8 +29,8 @@ typedef struct llm_spelled {
 bool llm_spell(const llm_vocab *v, const char *s, size_t n, llm_spelled *out, bool *failed);
 void llm_spelled_fini(llm_spelled *s);
 
-/* How many tokens the ends of a text need. Texts that are asked about one after the other mostly end
- * alike: only what comes before the common end is computed. */
+/* The fewest tokens for each end of a text. A text mostly has a long end in common with the one before,
+ * so that only its beginning is computed. */
 typedef struct llm_suffixes {
     llm_bytes text;  /* reversed */
     int32_t *tokens; /* [text.n + 1] for the last i bytes; LLM_BX_DEAD: nothing spells them */

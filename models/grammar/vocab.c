@@ -19,13 +19,6 @@ static void set_bit(uint32_t *bits, uint32_t i) {
 
 /* --- what can be written ---------------------------------------------------------------------- */
 
-static bool is_utf8(ggl_str s) {
-    for (size_t i = 0, n; i < s.n; i += n)
-        if ((n = ggl_utf8_length(s.s + i, s.n - i)) == 0)
-            return false;
-    return true;
-}
-
 typedef struct survey {
     uint32_t byte[8];       /* bytes that are tokens */
     uint32_t *character;    /* characters that are tokens */
@@ -209,7 +202,7 @@ static bool make_trie(llm_vocab *v, const survey *s) {
         return false;
     int32_t n = 0;
     for (int32_t i = 0; i < v->n; i++) {
-        if (!s->has_continuations && !is_utf8(v->text[i]))
+        if (!s->has_continuations && !ggl_utf8_is_valid(v->text[i].s, v->text[i].n))
             v->text[i].n = 0;
         if (!has_bit(v->eog, (uint32_t)i))
             text[n++] = (llm_trie_text){.text = v->text[i], .id = i};

@@ -8,6 +8,8 @@
 
 typedef struct draft {
     llm_session *session;
+    int slot;
+    int32_t *slots; /* [n_ctx], each of them `slot` */
     float p_min;
     int64_t n_ctx, n_vocab;
     bool has_states;
@@ -61,15 +63,20 @@ static ggl_status go_back(draft *d, int64_t n, ggl_error *err) {
     ggl_status st = GGL_OK;
     if (d->saved && d->n_saved > n)
         drop_saved(d);
-    if (n > 0 && llm_session_cut(s, 0, n, NULL) == GGL_OK)
+    if (n > 0 && llm_session_cut(s, d->slot, n, NULL) == GGL_OK)
         d->n_held = n;
-    else if (d->saved && llm_session_restore(s, 0, d->saved, d->saved_size, NULL) == GGL_OK)
+    else if (d->saved && llm_session_restore(s, d->slot, d->saved, d->saved_size, NULL) == GGL_OK)
         d->n_held = d->n_saved;
     else {
         d->n_held = 0;
-        st = llm_session_clear(s, 0, err);
+        st = llm_session_clear(s, d->slot, err);
     }
     return st;
+}
+
+static ggl_status eval(const draft *d, const int32_t *id, int64_t n, ggl_error *err) {
+    const llm_batch b = {.n = n, .token = id, .slot = d->slots};
+    return llm_session_eval(d->session, &b, err);
 }
 
 /* Runs id[n_held .. n). Afterwards the logits after it are known. */
@@ -81,11 +88,10 @@ static bool run(draft *d, const int32_t *id, int64_t n) {
     for (int64_t i = d->n_held; i < n; i++)
         if (id[i] >= d->n_vocab) /* a token that only the other model has */
             return false;
-    const llm_batch b = {.n = n - d->n_held, .token = id + d->n_held};
-    st = llm_session_eval(d->session, &b, &err);
+    st = eval(d, id + d->n_held, n - d->n_held, &err);
     if (st == GGL_OK && d->has_states) {
         drop_saved(d);
-        st = llm_session_save(d->session, 0, true, &d->saved, &d->saved_size, &err);
+        st = llm_session_save(d->session, d->slot, true, &d->saved, &d->saved_size, &err);
         d->n_saved = n;
     }
     d->n_held = n;
@@ -134,8 +140,7 @@ static int64_t draft_propose(void *self, const int32_t *id, size_t n, int32_t *o
         if (++k == n_max)
             return k;
         ggl_error err = {0};
-        const llm_batch b = {.n = 1, .token = &best};
-        const ggl_status st = llm_session_eval(d->session, &b, &err);
+        const ggl_status st = eval(d, &best, 1, &err);
         if (st != GGL_OK)
             return fail(d, st, &err) ? k : 0;
         d->run[d->n_run++] = best;
@@ -147,6 +152,7 @@ static int64_t draft_propose(void *self, const int32_t *id, size_t n, int32_t *o
 static void draft_free(void *self) {
     draft *d = self;
     drop_saved(d);
+    ggl_free(d->slots);
     ggl_free(d);
 }
 
@@ -172,11 +178,17 @@ ggl_status llm_guess_draft(llm_guess **out, const llm_guess_params *p, const llm
     if (!d)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a guesser");
     *d = (draft){.session = dp->session,
+                 .slot = dp->slot,
                  .p_min = dp->p_min,
                  .n_ctx = llm_session_n_ctx(dp->session),
                  .n_vocab = llm_session_n_vocab(dp->session),
                  .has_states = llm_session_has_states(dp->session)};
-    const ggl_status st = llm_session_clear(dp->session, 0, err);
+    ggl_status st = llm_session_clear(dp->session, dp->slot, err);
+    d->slots = ggl_calloc((size_t)d->n_ctx, sizeof *d->slots);
+    for (int64_t i = 0; i < d->n_ctx && d->slots; i++)
+        d->slots[i] = d->slot;
+    if (st == GGL_OK && !d->slots)
+        st = ggl_fail(err, GGL_NOMEM, "out of memory for a guesser");
     if (st != GGL_OK) {
         draft_free(d);
         return st;

@@ -2,8 +2,8 @@
  * pays. */
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 
+#include "common/clock.h"
 #include "ggl/alloc.h"
 #include "source.h"
 
@@ -24,13 +24,6 @@ struct llm_guess {
     int64_t n_read, read_ns;
     int64_t t_end; /* of the last call; 0: there was none */
 };
-
-static int64_t system_clock(void *ctx) {
-    (void)ctx;
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 llm_guess_params llm_guess_default(void) {
     return (llm_guess_params){.n_max = 16};
@@ -172,7 +165,7 @@ ggl_status llm_guess_new(llm_guess **out, const llm_guess_params *p, const guess
     }
     g->p = given;
     if (!g->p.clock)
-        g->p.clock = system_clock;
+        g->p.clock = llm_clock;
     g->source = *source;
     g->guesser = (llm_guesser){.guess = guess, .self = g};
     llm_pace_init(&g->pace, source->prior);

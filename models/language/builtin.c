@@ -56,6 +56,22 @@ bool llm_arch_builtin_named(const char *name, const char **file, const char **te
     return false;
 }
 
+/* Fails because no built-in descriptor has the name, with the nearest one. */
+static ggl_status refuse_name(const char *given, ggl_error *err) {
+    enum { SUFFIX = sizeof ".arch" - 1 };
+    ggl_nearest near = ggl_nearest_to(given);
+    const char *file, *text;
+    size_t n;
+    for (int k = 0; llm_arch_builtin(k, &file, &text, &n); k++)
+        ggl_nearest_try(&near, file, strlen(file) - SUFFIX);
+    return ggl_fail(err, GGL_IO,
+                    "%s: there is no such file, and no built-in descriptor of that name "
+                    "('llm-arch list' prints them)%s%.*s%s",
+                    given, near.best ? "; did you mean '" : "",
+                    near.best ? (int)(strlen(near.best) - SUFFIX) : 0, near.best ? near.best : "",
+                    near.best ? "'?" : "");
+}
+
 ggl_status llm_arch_open_given(llm_arch **out, const char *given, bool *builtin, ggl_error *err) {
     const char *file, *text;
     char *own;
@@ -67,10 +83,7 @@ ggl_status llm_arch_open_given(llm_arch **out, const char *given, bool *builtin,
     if (absent && llm_arch_builtin_named(given, &file, &text, &n))
         return llm_arch_parse(out, text, n, file, err);
     if (absent)
-        return ggl_fail(err, GGL_IO,
-                        "%s: there is no such file, and no built-in descriptor of that name "
-                        "('llm-arch list' prints them)",
-                        given);
+        return refuse_name(given, err);
     ggl_status s = llm_read_text_file(given, ARCH_MAX_TEXT, &own, &n, err);
     if (s != GGL_OK)
         return s;

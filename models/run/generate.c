@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "common/least.h"
 #include "ggl/alloc.h"
 #include "sequence.h"
 
@@ -20,10 +21,6 @@ struct llm_generator {
     const float *drawn_from;
     llm_generator_stats stats;
 };
-
-static int64_t least(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
 
 /* --- creation --------------------------------------------------------------------------------- */
 

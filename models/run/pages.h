@@ -15,10 +15,13 @@ typedef struct page_pool {
     int64_t n_each;  /* most pages of a slot; 0: the model has no pages, and all calls do nothing */
     int32_t *table;  /* [n_slots][n_each]: the slots' pages, in the order of positions */
     int64_t *n_held; /* [n_slots]: pages of each slot; entries after them are not used */
-    int32_t *n_users;   /* [n_pages]: slots that a page belongs to */
-    int32_t *n_writers; /* [n_pages]: all 0 between calls */
-    int32_t *unused; /* [n_pages]: a stack of the pages without a slot; the last is taken first */
-    bool changed;    /* the table, since the caller set this to false */
+    int32_t *n_users; /* [n_pages]: slots that a page belongs to */
+    int32_t *unused;  /* [n_pages]: a stack of the pages without a slot; the last is taken first */
+    bool changed;     /* the table, since the caller set this to false */
+    /* The estimate: unused pages that it takes, less those that it gains; and how many of each
+     * page's users [n_pages] would leave it. */
+    int64_t n_needed;
+    int32_t *n_leaving;
 } page_pool;
 
 /* No slot has pages at first. False: out of memory; free the pool all the same. */
@@ -29,13 +32,40 @@ void llm_pages_fini(page_pool *p);
 int64_t llm_pages_for(const page_pool *p, int64_t n);
 /* Returns how many unused pages it takes to append n_new tokens to a slot of n_past. */
 int64_t llm_pages_needed(const page_pool *p, int slot, int64_t n_past, int64_t n_new);
-/* Returns how many it takes to append n_new[k] tokens to each slot k of n_past[k]. Of the slots that
- * write to a shared page, the last needs no copy if nobody else has the page. */
-int64_t llm_pages_needed_by_all(page_pool *p, const int64_t *n_past, const int64_t *n_new);
 /* Returns how many pages the slot could have if it gave back those that it has. */
 int64_t llm_pages_available(const page_pool *p, int slot);
 /* True if the page of the slot's token n_past, which is not yet there, belongs to others, too. */
 bool llm_pages_is_shared(const page_pool *p, int slot, int64_t n_past);
+
+/* Returns how many tokens of a slot of n_past are in whole pages that other slots have, too. */
+int64_t llm_pages_n_shared(const page_pool *p, int slot, int64_t n_past);
+/* Returns how many tokens all slots have, n_past[k] slot k. Those of a shared page count once. Ends
+ * the estimate. */
+int64_t llm_pages_n_cached(page_pool *p, const int64_t *n_past);
+
+/* --- estimates: do pages suffice for a batch that is being put together? ---
+ *
+ * A slot that is appended to leaves a shared last page, for a copy. A slot that is cleared leaves all
+ * of its pages. A page that all of its users leave is gained: it becomes unused, or the last of those
+ * that append to it needs no copy. */
+
+/* Begins an estimate: nothing is appended, nothing cleared. */
+void llm_pages_estimate(page_pool *p);
+/* Adds: n_new tokens are appended to a slot of n_past. Undo takes the same back. */
+void llm_pages_estimate_append(page_pool *p, int slot, int64_t n_past, int64_t n_new);
+void llm_pages_undo_append(page_pool *p, int slot, int64_t n_past, int64_t n_new);
+/* Returns how many pages are lacking; 0 or less: there are enough. */
+int64_t llm_pages_lacking(const page_pool *p);
+/* The same if the slots slot[0 .. n), all different, are cleared. Nothing is appended to them. */
+int64_t llm_pages_lacking_without(page_pool *p, const int *slot, int n);
+/* Chooses from slot[0 .. n), all different and the most dispensable first, those that have to be
+ * cleared so that no pages are lacking: none of them could stay. Puts them at the start of the array,
+ * in the same order, and returns their number. -1: not even clearing all would suffice. Nothing is
+ * appended to these slots. Clearing them afterwards keeps the estimate right. Takes time in proportion
+ * to the pages of the slots. */
+int llm_pages_choose_to_clear(page_pool *p, int *slot, int n);
+
+/* --- changes --- */
 
 /* Returns the page that is taken next; there must be an unused one. */
 int32_t llm_pages_next(const page_pool *p);

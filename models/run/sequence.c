@@ -5,11 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/least.h"
 #include "ggl/alloc.h"
-
-static int64_t least(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
 
 ggl_status llm_seq_init(seq *q, llm_session *s, const llm_guesser *guesser, int64_t n_guess_max,
                         ggl_error *err) {

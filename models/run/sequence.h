@@ -1,6 +1,6 @@
-/* A sequence of tokens that a slot of a session runs, and what draws its next token: sampler, matcher
- * and guesser. Generators (generate.c) and the engine (serve/engine.c) run sequences; they differ in
- * when a sequence runs and in what runs beside it.
+/* A sequence of tokens in a slot of a session, with the sampler, matcher and guesser for its next token.
+ * Generators (generate.c) and the engine (serve/engine.c) run sequences. A generator runs one when its next
+ * token is asked for; the engine runs many in one batch.
  *
  * A turn goes like this, with `most` guesses at most:
  *
@@ -28,20 +28,22 @@ enum { SEQ_AT_PROMPT, SEQ_AT_GUESS, SEQ_N_SNAPSHOTS };
 typedef struct seq {
     llm_session *session;
     int slot;
-    bool shifts; /* a full context makes room; otherwise the matcher's text ends before that */
+    bool
+        shifts; /* a full context loses old tokens; otherwise the matcher's text must end in time */
     bool is_unsteered; /* the matcher gets no budget: its text may be cut off */
     int64_t n_ctx, n_vocab;
     llm_sampler *sampler;
-    /* The slot holds the first n_kept of the tokens, and behind them perhaps wrong guesses. */
-    int32_t *token; /* [n]; the owner's, with room for one more than it will run */
+    /* The slot holds the first n_kept tokens. Wrong guesses may follow them until llm_seq_go_back. */
+    int32_t *token; /* [n]; belongs to the owner, who makes room for one more than will run */
     int64_t n, n_kept;
     seq_snapshot snapshot[SEQ_N_SNAPSHOTS];
     llm_guesser guesser; /* .guess NULL: there is none */
     int64_t n_guess_max; /* no more than the slot can go back */
     int32_t *guess;      /* [n_guess_max], of which the last batch ran n_guess */
     int64_t n_guess;
-    int64_t n_told; /* tokens at the start that the guesser has seen; they did not change since */
-    int64_t at;     /* the row of the next token to draw; -1: a batch has to run first */
+    int64_t
+        n_told; /* tokens at the start that the guesser has seen and that did not change since */
+    int64_t at; /* the row of the next token to draw; -1: a batch has to run first */
     llm_matcher *matcher; /* NULL: every token is allowed */
     uint32_t *allowed;    /* a bit for each token; made when it is first needed */
     int64_t n_left;       /* tokens that will be drawn at most; less than 0: any number */
@@ -65,15 +67,15 @@ void llm_seq_tell_sampler(seq *q);
 /* From now on draws only what the matcher allows; see llm_generator_constrain. */
 ggl_status llm_seq_constrain(seq *q, llm_matcher *m, int64_t n_max, ggl_error *err);
 
-/* Makes the slot hold at most the first n tokens: as many as the model's caches allow, perhaps none.
- * Sets n_kept. Nothing is left to draw from, or to compare with guesses. */
+/* Removes tokens from the slot so that it holds at most the first n. It holds fewer, or none, if the
+ * model's caches cannot be cut there. Sets n_kept. The last batch's logits and guesses are forgotten. */
 ggl_status llm_seq_go_back(seq *q, int64_t n, ggl_error *err);
 /* Keeps the states of the slot as it is now. */
 ggl_status llm_seq_take_snapshot(seq *q, int which, ggl_error *err);
 void llm_seq_drop_snapshots(seq *q);
 
-/* Asks for at most `most` guesses of what follows the sequence; for none unless the slot lacks its last
- * token alone. */
+/* Asks the guesser for at most `most` tokens that may follow the sequence. Does nothing unless the slot
+ * holds all tokens but the last. */
 ggl_status llm_seq_guess(seq *q, int64_t most, ggl_error *err);
 /* Writes the first `most` of the tokens that have to run, and returns their number, which is
  * n - n_kept + n_guess at most. */

@@ -316,22 +316,23 @@ static bool wants_embedding(const llm_batch *b, int64_t i) {
 
 /* Checks that the slots of a batch have room for s->n_new tokens. */
 static ggl_status check_room(llm_session *s, int64_t n, ggl_error *err) {
-    for (int64_t k = 0; k < s->n_slots; k++) {
-        const int64_t n_past = s->n_past[k] = s->state[k].n_past;
+    llm_pages_estimate(&s->pages);
+    for (int k = 0; k < s->n_slots; k++) {
+        const int64_t n_past = s->state[k].n_past;
         if (s->n_new[k] > s->n_ctx - n_past)
             return ggl_fail(err, GGL_LIMIT,
                             "%" PRId64 " tokens after %" PRId64
                             " do not fit into the context of %" PRId64,
                             s->n_new[k], n_past, s->n_ctx);
+        llm_pages_estimate_append(&s->pages, k, n_past, s->n_new[k]);
     }
-    const int64_t n_needed = llm_pages_needed_by_all(&s->pages, s->n_past, s->n_new);
-    if (n_needed > s->pages.n_unused)
+    if (llm_pages_lacking(&s->pages) > 0)
         return ggl_fail(err, GGL_LIMIT,
                         "%" PRId64 " tokens need %" PRId64
                         " more pages of the KV cache, of %d tokens each, but %" PRId64
                         " of %" PRId64
                         " are free: clear or cut other slots, or let slots share more tokens",
-                        n, n_needed, GGL_PAGE, s->pages.n_unused, s->pages.n_pages);
+                        n, s->pages.n_needed, GGL_PAGE, s->pages.n_unused, s->pages.n_pages);
     return GGL_OK;
 }
 

@@ -19,7 +19,7 @@ struct llm_session {
     int64_t n_ctx, n_ubatch, n_slots, n_rows;
     int32_t *token, *pos, *slot, *row; /* [n_ubatch]: inputs of the current ubatch */
     int64_t *n_new;                    /* [n_slots]: tokens that the ubatch appends */
-    int64_t *n_past;                   /* [n_slots]: only while a batch is checked */
+    int64_t *n_past;                   /* [n_slots]: for llm_session_n_cached */
     slot_state *state;                 /* [n_slots] */
     slot_rules rules;
     page_pool pages;

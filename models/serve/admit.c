@@ -1,6 +1,6 @@
 /* Which sequences run: deadlines, free places, slots, and beginnings that several have in common. */
 #include "engine_impl.h"
-#include "least.h"
+#include "common/least.h"
 
 enum { WORTH_SHARING = 16 }; /* tokens for which a prompt waits until another one has run them */
 
@@ -11,7 +11,7 @@ typedef struct expiry {
     int64_t now;
 } expiry;
 
-/* True if the task's deadline has passed; else it counts for the next look. */
+/* True if the task's deadline has passed. Else it becomes the engine's deadline if it is the earliest. */
 static bool has_expired(const expiry *x, const task *t) {
     if (t->p.deadline == 0)
         return false;
@@ -40,18 +40,14 @@ static void expire_all(llm_engine *e, int64_t now) {
 /* --- places and slots ------------------------------------------------------------------------- */
 
 static void lend_guesser(llm_engine *e, task *t) {
-    int i = 0;
     if (!e->p.guesser)
         return;
-    while (e->is_lent[i])
-        i++;
-    e->is_lent[i] = true;
-    t->guesser = i;
-    t->q.guesser = *e->p.guesser[i];
+    t->guesser = e->idle_guesser[--e->n_idle_guessers];
+    t->q.guesser = *e->p.guesser[t->guesser];
     t->q.n_told = 0;
 }
 
-/* run[] is in the order of turns: a task that made room gets its old place. */
+/* Inserts a task into run[], which is in the order of turns: a preempted task gets its old place. */
 static void insert(llm_engine *e, task *t) {
     int i = e->n_run++;
     for (; i > 0 && e->run[i - 1]->turn > t->turn; i--)
@@ -59,7 +55,7 @@ static void insert(llm_engine *e, task *t) {
     e->run[i] = t;
 }
 
-/* A task got a place for the first time. */
+/* Prepares a task that gets a place for the first time. */
 static void prepare(llm_engine *e, task *t) {
     ggl_error err;
     t->turn = ++e->last_turn;
@@ -69,31 +65,14 @@ static void prepare(llm_engine *e, task *t) {
         llm_seq_tell_sampler(&t->q);
 }
 
-/* Gives waiting tasks the free places. */
-static void admit(llm_engine *e) {
-    while (e->n_run < e->p.n_parallel && e->queue.n > 0) {
-        task *t = llm_queue_first(&e->queue);
-        if (!llm_engine_fits(e, t))
-            return;
-        (void)llm_queue_take(&e->queue);
-        t->where = TASK_RUNS;
-        t->reads = true;
-        t->lead_to = 0;
-        if (t->turn == 0)
-            prepare(e, t);
-        lend_guesser(e, t);
-        insert(e, t);
-    }
-}
-
-/* True while another task runs the beginning that both have. */
+/* True while another task runs the beginning that they have in common. */
 static bool is_led(llm_engine *e, const task *t) {
     const task *by = t->lead_to > 0 ? llm_table_find(&e->ids, t->leader) : NULL;
     return by && by->has_begun && by->reads && !by->is_over && by->q.n_kept < t->lead_to;
 }
 
-/* Looks for a task that is about to run the beginning of this one's tokens, when no slot holds
- * nearly as much of it. */
+/* Looks for a task that is about to run a beginning that it has in common with this one, and lets this one wait for it.
+ * Returns false if there is none, or if a slot can already give nearly as many tokens. */
 static bool find_leader(llm_engine *e, task *t) {
     const int64_t n = t->q.n - 1;
     int64_t most = 0;
@@ -108,9 +87,9 @@ static bool find_leader(llm_engine *e, task *t) {
             by = o;
         }
     }
-    if (!by || most < llm_kept_offer(&e->kept, &t->q) + WORTH_SHARING)
+    if (!by || most < llm_kept_offer(&e->kept, &t->q, -1) + WORTH_SHARING)
         return false;
-    /* what cannot go back has to stop there; if it will not, waiting for it is of little use */
+    /* states and windows cannot be cut back: the leader must stop at that place, or waiting is of no use */
     if ((e->kept.has_states || llm_session_cut_limit(e->p.session) < INT64_MAX) &&
         !llm_task_add_stop(by, most))
         return false;
@@ -119,7 +98,7 @@ static bool find_leader(llm_engine *e, task *t) {
     return true;
 }
 
-/* States are kept where other prompts may part from this one. */
+/* Lets pieces end where snapshots of states are useful: where other prompts may differ from this one. */
 static void add_stops(llm_engine *e, task *t, int64_t n_common) {
     if (!e->kept.has_states)
         return;
@@ -147,18 +126,41 @@ static void begin(llm_engine *e, task *t, int64_t now) {
     }
 }
 
+/* Gives a task a slot if it need not wait for another one to run the beginning of its tokens. */
+static void begin_if_free(llm_engine *e, task *t, int64_t now) {
+    if (!t->has_begun && !t->is_over && !is_led(e, t) && !(llm_task_reuses(t) && find_leader(e, t)))
+        begin(e, t, now);
+}
+
 static void begin_all(llm_engine *e, int64_t now) {
-    for (int i = 0; i < e->n_run; i++) {
-        task *t = e->run[i];
-        if (!t->has_begun && !t->is_over && !is_led(e, t) &&
-            !(llm_task_reuses(t) && find_leader(e, t)))
-            begin(e, t, now);
+    for (int i = 0; i < e->n_run; i++)
+        begin_if_free(e, e->run[i], now);
+}
+
+/* --- waiting tasks ---------------------------------------------------------------------------- */
+
+/* Gives waiting tasks the free places. Each gets its slot at once, so that the next one finds which
+ * pages are left. */
+static void admit(llm_engine *e, int64_t now) {
+    while (e->n_run < e->p.n_parallel && e->queue.n > 0) {
+        task *t = llm_queue_first(&e->queue);
+        if (!llm_engine_fits(e, t))
+            return;
+        (void)llm_queue_take(&e->queue);
+        t->where = TASK_RUNS;
+        t->reads = true;
+        t->lead_to = 0;
+        if (t->turn == 0)
+            prepare(e, t);
+        lend_guesser(e, t);
+        insert(e, t);
+        begin_if_free(e, t, now);
     }
 }
 
 void llm_engine_admit(llm_engine *e, int64_t now) {
     if (now >= e->deadline)
         expire_all(e, now);
-    admit(e);
     begin_all(e, now);
+    admit(e, now);
 }

@@ -2,20 +2,13 @@
 #include "engine_impl.h"
 
 #include <inttypes.h>
-#include <time.h>
 
+#include "common/clock.h"
 #include "ggl/alloc.h"
 
 enum { STEP_NS = 200000000, SNAPSHOT_BYTES = 256 << 20 };
 
 /* --- creation --------------------------------------------------------------------------------- */
-
-static int64_t system_clock(void *ctx) {
-    (void)ctx;
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 int64_t llm_engine_now(const llm_engine *e) {
     return e->p.clock(e->p.clock_ctx);
@@ -42,24 +35,28 @@ static ggl_status init(llm_engine *e, const llm_engine_params *p, ggl_error *err
     const int64_t n_most = llm_session_n_ubatch(p->session);
     e->p = *p;
     if (!e->p.clock)
-        e->p.clock = system_clock;
+        e->p.clock = llm_clock;
     e->n_ubatch = p->n_ubatch > 0 && p->n_ubatch < n_most ? p->n_ubatch : n_most;
     e->n_rows = llm_session_n_rows(p->session);
     e->room.step_ns = p->step_ns > 0 ? p->step_ns : STEP_NS;
     e->deadline = INT64_MAX;
     const size_t n = (size_t)e->n_ubatch, n_parallel = (size_t)p->n_parallel;
     e->run = ggl_calloc(n_parallel, sizeof(task *));
-    e->is_lent = ggl_calloc(n_parallel, sizeof *e->is_lent);
+    e->idle_guesser = ggl_calloc(n_parallel, sizeof *e->idle_guesser);
     e->share = ggl_calloc(n_parallel, sizeof *e->share);
     e->token = ggl_calloc(n, sizeof *e->token);
     e->slot = ggl_calloc(n, sizeof *e->slot);
     e->want = ggl_calloc(n, sizeof *e->want);
     e->want_embedding = ggl_calloc(n, sizeof *e->want_embedding);
     e->owner = ggl_calloc(n, sizeof(task *));
-    if (!e->run || !e->is_lent || !e->share || !e->token || !e->slot || !e->want ||
+    if (!e->run || !e->idle_guesser || !e->share || !e->token || !e->slot || !e->want ||
         !e->want_embedding || !e->owner)
         return ggl_fail(err, GGL_NOMEM, "out of memory for an engine of %d sequences",
                         p->n_parallel);
+    while (p->guesser && e->n_idle_guessers < p->n_parallel) { /* the first is lent first */
+        e->idle_guesser[e->n_idle_guessers] = p->n_parallel - 1 - e->n_idle_guessers;
+        e->n_idle_guessers++;
+    }
     const size_t n_bytes = p->n_snapshot_bytes > 0 ? p->n_snapshot_bytes : SNAPSHOT_BYTES;
     const ggl_status st = llm_kept_init(&e->kept, p->session, n_bytes, err);
     e->n_pool = llm_session_n_free(p->session);
@@ -99,7 +96,7 @@ void llm_engine_free(llm_engine *e) {
     llm_table_fini(&e->ids);
     llm_kept_fini(&e->kept);
     ggl_free(e->run);
-    ggl_free(e->is_lent);
+    ggl_free(e->idle_guesser);
     ggl_free(e->share);
     ggl_free(e->token);
     ggl_free(e->slot);
@@ -179,7 +176,7 @@ void llm_engine_take_out(llm_engine *e, task *t) {
     for (e->n_run--; i < e->n_run; i++)
         e->run[i] = e->run[i + 1];
     if (t->guesser >= 0)
-        e->is_lent[t->guesser] = false;
+        e->idle_guesser[e->n_idle_guessers++] = t->guesser;
     t->guesser = -1;
 }
 
@@ -242,15 +239,14 @@ llm_slot_info llm_engine_slot(const llm_engine *e, int slot) {
     llm_slot_info info = {.use = LLM_SLOT_EMPTY};
     if (slot < 0 || slot >= e->kept.n)
         return info;
+    const kept_slot *k = &e->kept.slot[slot];
+    const task *t = k->by ? llm_table_find(&e->ids, k->id) : NULL;
     info.n_past = llm_session_n_past(e->p.session, slot);
-    info.id = e->kept.slot[slot].id;
-    info.n_shared = llm_kept_shared(&e->kept, slot);
+    info.id = k->id;
+    info.n_shared = llm_session_n_shared(e->p.session, slot);
     if (info.n_past > 0)
         info.use = LLM_SLOT_KEPT;
-    for (int i = 0; i < e->n_run; i++) {
-        const task *t = e->run[i];
-        if (t->q.slot != slot)
-            continue;
+    if (t) {
         info.use = t->reads ? LLM_SLOT_PROMPT : LLM_SLOT_GENERATES;
         info.stats = t->stats;
         info.stats.n_drawn = t->q.n_drawn;

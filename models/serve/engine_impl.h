@@ -1,4 +1,4 @@
-/* Shared by engine.c (sequences come and go), pages.c (memory for them), admit.c (which ones run)
+/* Shared by engine.c (sequences come and go), make_room.c (memory for them), admit.c (which ones run)
  * and step.c (what a step runs). */
 #ifndef LLM_ENGINE_IMPL_H
 #define LLM_ENGINE_IMPL_H
@@ -16,8 +16,9 @@ struct llm_engine {
     table ids;  /* all tasks */
     task **run; /* [n_run] of n_parallel, in the order of their turns */
     int n_run;
-    task *leaving;    /* tasks that were taken out of the queue, to be ended */
-    bool *is_lent;    /* [n_parallel]: guessers in use */
+    task *leaving;     /* tasks that were taken out of the queue, to be ended */
+    int *idle_guesser; /* [n_idle_guessers] of n_parallel: those that no task has */
+    int n_idle_guessers;
     bool is_busy;     /* callbacks may run: sequences end later */
     bool is_closing;  /* llm_engine_free ends all sequences: none can be added */
     int64_t deadline; /* no task has an earlier one */
@@ -30,7 +31,7 @@ struct llm_engine {
     room_share *share;            /* [n_parallel] */
     int64_t n, n_want;            /* n_want: rows of logits and embeddings */
     int64_t n_prompt, n_generate; /* tokens of the n */
-    int64_t n_taken;              /* tokens of the pages that the batch needs */
+    double prompt_depth;          /* the sum of the positions of the n_prompt */
     int next;                     /* index in run[] of the first to get room */
     llm_engine_stats stats;
 };
@@ -43,20 +44,20 @@ void llm_engine_take_out(llm_engine *e, task *t);
 /* Ends the tasks that are over. */
 void llm_engine_end_all(llm_engine *e);
 
-/* --- pages of the cache (pages.c) ------------------------------------------------------------- */
+/* --- pages of the cache (make_room.c) --------------------------------------------------------- */
 
 /* Whether a waiting task may begin beside those that run: there are pages for its tokens. Drops
- * kept sequences where that is enough. */
+ * kept sequences if that suffices. */
 bool llm_engine_fits(llm_engine *e, const task *t);
-/* Makes room for the next token of all that generate and n_guess guesses of each: gives up the
- * guesses, then drops kept sequences, then has the tasks that began last make room. Returns
- * n_guess, or 0 if there is no room for guesses. */
+/* Makes room for the next token of all tasks that generate and n_guess guesses of each: gives up the
+ * guesses, then drops kept sequences, then preempts the tasks that began last. Returns n_guess, or 0 if
+ * there is no room for guesses. */
 int64_t llm_engine_make_room(llm_engine *e, int64_t n_guess);
-/* The most of the task's next n tokens for which there are pages, when others take those of n_taken
- * tokens. Drops kept sequences. */
-int64_t llm_engine_most_piece(llm_engine *e, const task *t, int64_t n, int64_t n_taken);
-/* Nothing could run: the task that began last makes room for the others, or ends if there are none.
- * False: no task has begun, and nothing was done. */
+/* Returns for how many of the task's next n tokens there are pages beside those of the batch, which the
+ * session's estimate has. Drops kept sequences to gain room. */
+int64_t llm_engine_most_piece(llm_engine *e, const task *t, int64_t n);
+/* Call if no token could run. Preempts the task that began last, or ends it if there is no other. Returns false if no
+ * task has begun. */
 bool llm_engine_unblock(llm_engine *e);
 
 /* --- places and slots (admit.c) --------------------------------------------------------------- */

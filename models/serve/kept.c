@@ -1,14 +1,20 @@
 #include "kept.h"
 
+#include <stdlib.h>
+
 #include "ggl/alloc.h"
+#include "run/session_room.h"
 
 ggl_status llm_kept_init(kept *k, llm_session *s, size_t snapshot_bytes, ggl_error *err) {
     *k = (kept){.session = s,
                 .n = (int)llm_session_n_slots(s),
                 .has_states = llm_session_has_states(s),
                 .snapshots = {.most_bytes = snapshot_bytes}};
-    k->slot = ggl_calloc((size_t)k->n, sizeof *k->slot);
-    if (!k->slot)
+    const size_t n = (size_t)k->n;
+    k->slot = ggl_calloc(n, sizeof *k->slot);
+    k->order = ggl_calloc(n, sizeof(kept_slot *));
+    k->victim = ggl_calloc(n, sizeof *k->victim);
+    if (!k->slot || !k->order || !k->victim)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a list of %d slots", k->n);
     ggl_status st = GGL_OK;
     for (int i = 0; i < k->n && st == GGL_OK; i++)
@@ -20,6 +26,8 @@ void llm_kept_fini(kept *k) {
     for (int i = 0; i < k->n && k->slot; i++)
         ggl_free(k->slot[i].token);
     ggl_free(k->slot);
+    ggl_free(k->order);
+    ggl_free(k->victim);
     k->slot = NULL;
     llm_snapshots_fini(&k->snapshots);
 }
@@ -37,7 +45,7 @@ static ggl_status clear(kept *k, int i, ggl_error *err) {
 
 /* --- choosing --------------------------------------------------------------------------------- */
 
-/* The slot to lose: an empty one, or else the one that was used longest ago. */
+/* Chooses a slot to overwrite: an empty one, else the least recently used. */
 static int choose_victim(const kept *k) {
     int best = -1;
     for (int i = 0; i < k->n; i++) {
@@ -64,27 +72,16 @@ static int64_t common(const kept *k, int i, const int32_t *id, int64_t n) {
     return llm_seq_common(id, n, token, n_slot);
 }
 
-/* The most that a slot other than `but` has. */
-static int64_t most_common(const kept *k, int but, const int32_t *id, int64_t n) {
+int64_t llm_kept_common(const kept *k, const seq *q) {
     int64_t most = 0;
     for (int i = 0; i < k->n; i++) {
-        const int64_t n_common = i == but ? 0 : common(k, i, id, n);
+        const int64_t n_common = common(k, i, q->token, q->n - 1);
         most = n_common > most ? n_common : most;
     }
     return most;
 }
 
-int64_t llm_kept_common(const kept *k, const seq *q) {
-    return most_common(k, -1, q->token, q->n - 1);
-}
-
-int64_t llm_kept_shared(const kept *k, int slot) {
-    int64_t n;
-    const int32_t *token = tokens(k, slot, &n);
-    return most_common(k, slot, token, n) / GGL_PAGE * GGL_PAGE;
-}
-
-/* How many of the tokens of q but the last slot i may offer. */
+/* Returns how many of the tokens of q, without its last one, slot i can give. */
 static int64_t offers(const kept *k, int i, const seq *q) {
     const int64_t n = common(k, i, q->token, q->n - 1);
     if (!k->has_states || n == 0 || n == llm_session_n_past(k->session, i))
@@ -94,7 +91,7 @@ static int64_t offers(const kept *k, int i, const seq *q) {
     return x ? x->n : 0;
 }
 
-/* The slot not yet tried that offers most; *n: how many tokens. -1: none offers any. */
+/* Returns the slot not yet tried that can give most tokens; *n is their number. -1: none can give any. */
 static int choose_source(const kept *k, const seq *q, int64_t *n) {
     int best = -1;
     *n = 0;
@@ -113,32 +110,34 @@ static void begin_search(kept *k) {
         k->slot[i].is_tried = false;
 }
 
-int64_t llm_kept_offer(kept *k, const seq *q) {
+int64_t llm_kept_offer(kept *k, const seq *q, int but) {
     int64_t n;
     begin_search(k);
+    if (but >= 0)
+        k->slot[but].is_tried = true;
     (void)choose_source(k, q, &n);
     return n;
 }
 
-void llm_kept_spare(kept *k, const seq *q) {
-    int64_t n;
+int llm_kept_spare(kept *k, const seq *q, int64_t *n) {
     begin_search(k);
-    const int source = choose_source(k, q, &n);
+    const int source = choose_source(k, q, n);
     if (source >= 0)
         k->slot[source].used = ++k->time;
+    return source;
 }
 
-/* The slot for a sequence that takes n tokens from `source`: that slot itself if it loses nothing,
- * or less than another one would. */
+/* Chooses the slot for a sequence that takes n tokens from `source`: `source` itself, unless it would lose
+ * more tokens by this than the slot to overwrite. */
 static int choose_slot(const kept *k, int source, int64_t n) {
     const int victim = choose_victim(k);
     const kept_slot *s = &k->slot[source];
     return !s->by && s->n - n <= k->slot[victim].n ? source : victim;
 }
 
-/* Makes slot `to` hold the first n tokens of `from`, which are those of q. False: the caches do not
- * go back so far, or a backend failed; `to` is cleared then, unless it is `from` and has not
- * changed. */
+/* Makes slot `to` hold the first n tokens of slot `from`, which are also the first of q. Returns false if the
+ * caches cannot be cut at n, or a backend has failed; `to` is then cleared, unless it is `from` and did not
+ * change. */
 static bool take(kept *k, const seq *q, int to, int from, int64_t n) {
     const int64_t n_past = llm_session_n_past(k->session, from);
     snapshot *x = NULL;
@@ -214,14 +213,36 @@ void llm_kept_take_snapshot(kept *k, const seq *q, int64_t n) {
     llm_snapshots_add(&k->snapshots, k->session, q->slot, q->token, n);
 }
 
-bool llm_kept_drop(kept *k) {
-    int oldest = -1;
-    for (int i = 0; i < k->n; i++) {
-        const kept_slot *s = &k->slot[i];
-        if (!s->by && s->n > 0 && (oldest < 0 || s->used < k->slot[oldest].used))
-            oldest = i;
-    }
-    if (oldest >= 0)
-        (void)clear(k, oldest, NULL);
-    return oldest >= 0;
+/* --- clearing --------------------------------------------------------------------------------- */
+
+/* For qsort: the slot that was used longest ago first. */
+static int by_use(const void *a, const void *b) {
+    const kept_slot *x = *(kept_slot *const *)a, *y = *(kept_slot *const *)b;
+    return (x->used > y->used) - (x->used < y->used);
+}
+
+/* Lists the slots that may be cleared in `victim`, in the order in which they are. Returns their
+ * number. */
+static int list_victims(kept *k, int but) {
+    int n = 0;
+    for (int i = 0; i < k->n; i++)
+        if (!k->slot[i].by && k->slot[i].n > 0 && i != but)
+            k->order[n++] = &k->slot[i];
+    qsort(k->order, (size_t)n, sizeof(kept_slot *), by_use);
+    for (int i = 0; i < n; i++)
+        k->victim[i] = (int)(k->order[i] - k->slot);
+    return n;
+}
+
+bool llm_kept_drop(kept *k, int but) {
+    if (llm_session_lacking(k->session) <= 0)
+        return true;
+    const int n = llm_session_choose_to_clear(k->session, k->victim, list_victims(k, but));
+    for (int i = 0; i < n; i++)
+        (void)clear(k, k->victim[i], NULL);
+    return n >= 0;
+}
+
+int64_t llm_kept_lacking(kept *k) {
+    return llm_session_lacking_without(k->session, k->victim, list_victims(k, -1));
 }

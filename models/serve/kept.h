@@ -1,5 +1,6 @@
-/* What the slots of a session hold: tokens of sequences that run, and of those that have ended. A
- * prompt begins with the longest beginning that any slot has in common with it. */
+/* Keeps account of the tokens in a session's slots: those of sequences that run, and of sequences that have
+ * ended. A new sequence starts from the slot that has the longest beginning in common with it, so that this
+ * part of its prompt need not run again. */
 #ifndef LLM_KEPT_H
 #define LLM_KEPT_H
 
@@ -8,19 +9,21 @@
 
 typedef struct kept_slot {
     const seq *by; /* the sequence that runs in it; NULL: none */
-    /* Without `by`: the tokens of the sequence that ran last; n 0: the slot is empty. */
+    /* If none runs, the tokens of the one that ran last; n 0: the slot is empty. */
     int32_t *token;
     int64_t n;
     uint64_t id;   /* of the sequence that runs, or ran last; the owner sets it */
-    uint64_t used; /* the least was used longest ago */
+    uint64_t used; /* kept.time at the last use */
     bool is_tried; /* by the current search */
 } kept_slot;
 
 typedef struct kept {
     llm_session *session;
     int n;
-    kept_slot *slot; /* [n] */
-    uint64_t time;   /* of `used` */
+    kept_slot *slot;   /* [n] */
+    kept_slot **order; /* [n]: scratch of llm_kept_drop, as the next */
+    int *victim;
+    uint64_t time;   /* counts uses */
     bool has_states; /* the model's; snapshots are for these alone */
     snapshots snapshots;
 } kept;
@@ -29,27 +32,29 @@ typedef struct kept {
 ggl_status llm_kept_init(kept *k, llm_session *s, size_t snapshot_bytes, ggl_error *err);
 void llm_kept_fini(kept *k);
 
-/* The most tokens that any slot has in common with q, not counting q's last, and the most of those
- * that llm_kept_begin could take over. */
+/* Return how many tokens at the beginning of q, without its last one, the best slot has, and how many the
+ * best slot can give llm_kept_begin. A model with states can only go back to a snapshot, which may be less. */
 int64_t llm_kept_common(const kept *k, const seq *q);
-int64_t llm_kept_offer(kept *k, const seq *q);
-/* llm_kept_drop clears the slot that offers q most after all others. */
-void llm_kept_spare(kept *k, const seq *q);
-/* The tokens of the slot in whole pages that another slot begins with, too. */
-int64_t llm_kept_shared(const kept *k, int slot);
+int64_t llm_kept_offer(kept *k, const seq *q, int but); /* but: a slot that is left out; -1: none */
+/* Returns the slot that can give q most tokens, *n; -1: none can give any. Marks it as just used, so that
+ * llm_kept_drop clears it last. */
+int llm_kept_spare(kept *k, const seq *q, int64_t *n);
 
-/* Gives the sequence a slot; fewer sequences than slots must run. With `reuse` the slot then holds
- * the longest beginning of all tokens but the last that another slot had, else nothing: n_kept says
- * how many. What the slot held before is lost. */
+/* Gives the sequence a slot. There must be one in which no sequence runs. With `reuse` the slot then holds as
+ * many of the sequence's tokens as the best slot can give; else it is empty. Sets q->n_kept to their number.
+ * The tokens that the slot held before are lost. */
 ggl_status llm_kept_begin(kept *k, seq *q, bool reuse, ggl_error *err);
-/* The sequence leaves its slot, which keeps what it holds and takes over the tokens. */
+/* The sequence leaves its slot, which keeps its contents and becomes the owner of q->token. */
 void llm_kept_end(kept *k, seq *q);
-/* The sequence leaves its slot, which is cleared; the tokens stay its own. */
+/* The sequence leaves its slot, which is cleared. The sequence keeps its tokens. */
 void llm_kept_give_back(kept *k, seq *q);
-/* Keeps the states of a running sequence, which has run exactly n tokens, for others. */
+/* Takes a snapshot of the states of a sequence that has run exactly n tokens, for others. */
 void llm_kept_take_snapshot(kept *k, const seq *q, int64_t n);
-/* Clears the slot that was used longest ago, of those in which no sequence runs. False: all of
- * those are empty. */
-bool llm_kept_drop(kept *k);
+/* Clears slots in which no sequence runs, those used longest ago first, until the pages of the session's
+ * estimate (run/session_room.h) suffice. Slots whose pages do not help stay, as does slot `but` (-1:
+ * none). False: the pages cannot suffice, and nothing was cleared. */
+bool llm_kept_drop(kept *k, int but);
+/* Returns how many pages would be lacking without all those slots. */
+int64_t llm_kept_lacking(kept *k);
 
 #endif

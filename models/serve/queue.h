@@ -1,5 +1,5 @@
-/* Waiting tasks. Clients take turns; the tasks of one client keep their order. Tasks that were
- * begun before and had to make room come first. */
+/* Waiting tasks. Clients take turns; the tasks of one client keep their order. Tasks that have run and were
+ * preempted come first. */
 #ifndef LLM_QUEUE_H
 #define LLM_QUEUE_H
 
@@ -16,15 +16,15 @@ typedef struct client {
 typedef struct queue {
     table clients;
     client *turn;    /* the next to get a place; NULL: there are no clients */
-    task *preempted; /* tasks that had to make room, the one that began first at the front */
+    task *preempted; /* preempted tasks, the one that began first at the front */
     size_t n;        /* tasks, including preempted ones */
 } queue;
 
 /* Adds a task at the end of its client's row. False: out of memory. */
 bool llm_queue_add(queue *q, task *t);
-/* Adds a task that had to make room. */
+/* Adds a task that was preempted. */
 void llm_queue_put_back(queue *q, task *t);
-/* Returns how many tasks of a client wait, without those that had to make room. */
+/* Returns how many tasks of a client wait, without preempted ones. */
 size_t llm_queue_n_of(const queue *q, uint64_t client);
 /* The next task; NULL: none waits. */
 task *llm_queue_first(const queue *q);

@@ -4,28 +4,36 @@
 
 #include <stdint.h>
 
-/* What steps cost, learned from their times. */
+/* What steps cost, learned from their times. Attention reads all tokens before a token, so a token at
+ * position p costs token_ns + depth_ns p. */
 typedef struct room {
     int64_t step_ns;    /* a step with prompts should take about this long while others generate */
     double generate_ns; /* of a step without prompts; 0: not known */
-    double token_ns;    /* that a token of a prompt adds; 0: not known */
+    double token_ns, depth_ns; /* of a token of a prompt; token_ns 0: not known */
 } room;
 
-/* Tokens of prompts for the next step, 1 .. n_most. */
-int64_t llm_room_for_prompts(const room *r, int64_t n_most, int64_t n_generating);
-/* Records a step's time. */
-void llm_room_learn(room *r, int64_t ns, int64_t n_prompt, int64_t n_generating);
+/* Records a step's time. depth: the sum of the positions of the n_prompt tokens. */
+void llm_room_learn(room *r, int64_t ns, int64_t n_prompt, double depth, int64_t n_generating);
+/* The time that a token of a prompt at this position is expected to take; 0: not known. */
+double llm_room_token_ns(const room *r, double pos);
 
 typedef struct room_share {
     uint64_t client;
-    int64_t want; /* tokens that it can run */
-    int64_t left; /* tokens of the prompt, in all */
-    int64_t get;  /* the result */
+    int64_t want;    /* tokens that can run in this step */
+    int64_t left;    /* tokens of the prompt that have not run */
+    double token_ns; /* llm_room_token_ns of its next token */
+    int64_t get;     /* the result */
+    int at;          /* scratch: its index */
 } room_share;
 
-/* Divides n tokens among prompts, which are given in the order in which they came. Half of the room
- * is shared evenly by clients, and a client's part by its prompts, so that none stalls; the rest
- * goes to those that will be done first. */
-void llm_room_divide(room_share *s, int n_prompts, int64_t n);
+/* Sets how many tokens each prompt gets in the next step: n_most at most together, and while others
+ * generate no more than fit into the time that a step should take, but some in any case. The prompts
+ * are given in the order in which they came. Time: n log n for n prompts. */
+void llm_room_for_prompts(const room *r, room_share *s, int n_prompts, int64_t n_most,
+                          int64_t n_generating);
+/* Divides n_most tokens, and so many ns (INFINITY: no limit), among prompts. Half of both is shared
+ * evenly by clients, and a client's part by its prompts, so that none stalls; the rest goes to those
+ * that will be done first. */
+void llm_room_divide(room_share *s, int n_prompts, int64_t n_most, double ns);
 
 #endif

@@ -1,10 +1,11 @@
 /* A step: which tokens run, and what is drawn. */
 #include "engine_impl.h"
-#include "least.h"
+#include "common/least.h"
+#include "run/session_room.h"
 
 /* --- the batch -------------------------------------------------------------------------------- */
 
-/* Whether something is shown of the token at pos of the prompt. */
+/* True if logits or an embedding are to be shown for the prompt's token at pos. */
 static bool is_shown(const task *t, int64_t pos) {
     return llm_task_shows(t) && pos >= t->n_prompted && pos < t->stats.n_prompt;
 }
@@ -25,15 +26,17 @@ static void put(llm_engine *e, task *t, int64_t n) {
         e->n_want += e->want[at] || e->want_embedding[at];
     }
     e->n += t->n_piece;
-    e->n_taken += llm_session_n_needed(e->p.session, q->slot, t->n_piece);
+    llm_session_estimate_append(e->p.session, q->slot, t->n_piece);
     *(t->reads ? &e->n_prompt : &e->n_generate) += t->n_piece;
+    if (t->reads) /* the mean position of a piece is that of its middle */
+        e->prompt_depth += (double)t->n_piece * ((double)t->from + (double)t->n_piece / 2);
 }
 
 static bool is_reading(const task *t) {
     return t->reads && t->has_begun && !t->is_over;
 }
 
-/* Takes wrong guesses out of the slots of those that generate. Returns their number. */
+/* Removes wrong guesses from the slots of tasks that generate. Returns the number of these tasks. */
 static int go_back(llm_engine *e) {
     int n = 0;
     for (int i = 0; i < e->n_run; i++) {
@@ -48,7 +51,8 @@ static int go_back(llm_engine *e) {
     return n;
 }
 
-/* The tokens of the ubatch that those that generate may take, so that prompts go on. */
+/* Returns how many tokens of the ubatch the tasks that generate may take. One is left for prompts, if there are any. If the
+ * ubatch has only one token, both take turns. */
 static int64_t room_to_generate(const llm_engine *e) {
     bool any_reads = false;
     for (int i = 0; i < e->n_run; i++)
@@ -58,8 +62,8 @@ static int64_t room_to_generate(const llm_engine *e) {
     return e->n_ubatch > 1 ? e->n_ubatch - 1 : e->stats.n_steps % 2;
 }
 
-/* The most guesses of each of n sequences that generate, so that rows of logits suffice and half of
- * the room is left for prompts. */
+/* Returns the most guesses for each of n sequences that generate, so that the rows of logits suffice and half of
+ * the ubatch is left for prompts, if there are any. */
 static int64_t most_guesses(const llm_engine *e, int n, int64_t n_room) {
     const int64_t n_tokens = n_room < e->n_ubatch ? e->n_ubatch / 2 : e->n_ubatch;
     const int64_t most = n > 0 ? least(e->n_rows, n_tokens) / n - 1 : 0;
@@ -70,7 +74,7 @@ static int64_t most_guesses(const llm_engine *e, int n, int64_t n_room) {
 static void put_next(llm_engine *e, task *t, int64_t n_guess, int64_t n_room) {
     ggl_error err;
     n_room = least(n_room, llm_task_next(t, n_guess));
-    n_room = llm_engine_most_piece(e, t, n_room, e->n_taken);
+    n_room = llm_engine_most_piece(e, t, n_room);
     if (n_room == 0)
         return; /* it is alone, and its cache is full */
     if (llm_seq_guess(&t->q, n_room - 1, &err) != GGL_OK)
@@ -79,7 +83,8 @@ static void put_next(llm_engine *e, task *t, int64_t n_guess, int64_t n_room) {
         put(e, t, n_room);
 }
 
-/* Those for which there is no room come first in the next step. */
+/* Appends the next tokens of all tasks that generate. If there is no room for some, these come first in the next
+ * step. */
 static void put_generating(llm_engine *e, int64_t n_guess) {
     const int64_t n_room = room_to_generate(e); /* now: prompts may have made room for others */
     const int n = e->n_run, first = e->next < n ? e->next : 0;
@@ -96,7 +101,7 @@ static void put_generating(llm_engine *e, int64_t n_guess) {
     }
 }
 
-/* Tokens of its prompt that a task can run in this step. */
+/* Returns how many tokens of its prompt a task can run in this step. */
 static int64_t wanted_piece(const llm_engine *e, const task *t) {
     const int64_t n = llm_task_until_stop(t);
     if (!llm_task_shows(t))
@@ -105,23 +110,25 @@ static int64_t wanted_piece(const llm_engine *e, const task *t) {
     return least(n, (n_before > 0 ? n_before : 0) + (n_rows > 1 ? n_rows : 1));
 }
 
-/* Fills the room with pieces of prompts. */
+/* Fills the rest of the batch with pieces of prompts. */
 static void put_prompts(llm_engine *e) {
-    const int64_t n_most = llm_room_for_prompts(&e->room, e->n_ubatch - e->n, e->n_generate);
     int n = 0;
     for (int i = 0; i < e->n_run; i++) {
         const task *t = e->run[i];
         if (is_reading(t))
-            e->share[n++] = (room_share){
-                .client = t->p.client, .want = wanted_piece(e, t), .left = llm_task_todo(t)};
+            e->share[n++] =
+                (room_share){.client = t->p.client,
+                             .want = wanted_piece(e, t),
+                             .left = llm_task_todo(t),
+                             .token_ns = llm_room_token_ns(&e->room, (double)t->q.n_kept)};
     }
-    llm_room_divide(e->share, n, n_most);
+    llm_room_for_prompts(&e->room, e->share, n, e->n_ubatch - e->n, e->n_generate);
     n = 0;
     for (int i = 0; i < e->n_run; i++) {
         task *t = e->run[i];
         if (!is_reading(t))
             continue;
-        const int64_t n_piece = llm_engine_most_piece(e, t, e->share[n++].get, e->n_taken);
+        const int64_t n_piece = llm_engine_most_piece(e, t, e->share[n++].get);
         if (n_piece > 0)
             put(e, t, n_piece);
     }
@@ -129,7 +136,7 @@ static void put_prompts(llm_engine *e) {
 
 /* --- drawing ---------------------------------------------------------------------------------- */
 
-/* Whether a sequence goes on after a token was drawn. */
+/* Ends a sequence if the token just drawn is to be its last. */
 static void decide(const llm_engine *e, task *t, int32_t id, bool goes_on) {
     if (e->p.tokenizer && !t->p.ignore_eog && llm_tokenizer_is_eog(e->p.tokenizer, id))
         llm_task_over(t, LLM_END_EOG);
@@ -157,7 +164,7 @@ static void draw(llm_engine *e, task *t, const float *logits) {
     }
 }
 
-/* All tokens that the task has were run. */
+/* The task's last token has run. */
 static void end_prompt(llm_engine *e, task *t) {
     llm_seq_ran(&t->q);
     t->reads = false;
@@ -226,7 +233,7 @@ static ggl_status run(llm_engine *e, ggl_error *err) {
 static void count_time(llm_engine *e, int64_t ns) {
     const double share = (double)e->n_prompt / (double)e->n;
     const int64_t prompt_ns = (int64_t)((double)ns * share);
-    llm_room_learn(&e->room, ns, e->n_prompt, e->n_generate);
+    llm_room_learn(&e->room, ns, e->n_prompt, e->prompt_depth, e->n_generate);
     e->stats.n_steps++;
     e->stats.n_prompt += e->n_prompt;
     e->stats.busy_ns += ns;
@@ -236,16 +243,19 @@ static void count_time(llm_engine *e, int64_t ns) {
 
 /* Fills the batch. */
 static void fill(llm_engine *e) {
-    e->n = e->n_want = e->n_prompt = e->n_generate = e->n_taken = 0;
+    e->n = e->n_want = e->n_prompt = e->n_generate = 0;
+    e->prompt_depth = 0;
     for (int i = 0; i < e->n_run; i++)
         e->run[i]->n_piece = 0;
     const int n_generating = go_back(e);
-    const int64_t n_guess = most_guesses(e, n_generating, room_to_generate(e));
-    put_generating(e, llm_engine_make_room(e, n_guess));
+    const int64_t n_most = most_guesses(e, n_generating, room_to_generate(e));
+    const int64_t n_guess = llm_engine_make_room(e, n_most);
+    llm_session_estimate(e->p.session); /* from now on, of the batch */
+    put_generating(e, n_guess);
     put_prompts(e);
 }
 
-/* Keeps the states after prompts, and where their pieces have to end. */
+/* Takes snapshots of the states after prompts, and where pieces were made to end. */
 static void take_snapshots(llm_engine *e) {
     for (int i = 0; i < e->n_run && e->kept.has_states; i++) {
         const task *t = e->run[i];

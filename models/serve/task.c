@@ -4,15 +4,16 @@
 #include <string.h>
 
 #include "ggl/alloc.h"
-#include "least.h"
+#include "common/least.h"
 
 static ggl_status check(llm_session *s, const llm_sequence_params *p, ggl_error *err) {
     if (p->embedded && (p->prompted || p->n_max != 0 || p->embed_from < 0 ||
                         p->embed_from >= (int64_t)p->n_prompt || llm_session_n_embd(s) == 0))
         return ggl_fail(err, GGL_USAGE,
-                        "embeddings of %zu tokens from %" PRId64 " on, n_max %" PRId64
-                        "%s: a token must be left, n_max 0, only embeddings shown, and the session "
-                        "must give some",
+                        "embeddings of a prompt of %zu tokens from number %" PRId64
+                        " on, with n_max %" PRId64
+                        "%s: there must be such a token, n_max must be 0, logits cannot be shown, "
+                        "too, and the session must give embeddings",
                         p->n_prompt, p->embed_from, p->n_max, p->prompted ? ", with logits" : "");
     if (!p->sampler && !p->embedded)
         return ggl_fail(err, GGL_USAGE, "a sequence needs a sampler");
@@ -60,7 +61,7 @@ ggl_status llm_task_new(task **out, llm_session *s, const llm_sequence_params *p
     return GGL_OK;
 }
 
-/* Tokens that the sequence may come to have: one is drawn after a full context. */
+/* Returns the most tokens that the sequence can come to have: one more than the context is drawn. */
 static size_t most_tokens(const task *t) {
     const int64_t most = t->q.n_ctx + 1, n = t->q.n, n_max = t->p.n_max;
     return (size_t)(n_max < 0 || n_max > most - n ? most : n + n_max);
@@ -108,7 +109,7 @@ bool llm_task_reuses(const task *t) {
     return !t->p.no_reuse && (!llm_task_shows(t) || t->n_prompted + 1 >= t->stats.n_prompt);
 }
 
-/* Forgets the stops that have passed. */
+/* Removes the stops that its tokens have passed. */
 static void drop_stops(task *t) {
     int n = 0;
     while (n < t->n_stops && t->stop[n] <= t->q.n_kept)

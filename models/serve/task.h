@@ -1,4 +1,4 @@
-/* A task: a sequence of the engine, from llm_engine_add until `ended`. */
+/* A task: a sequence of the engine, from llm_engine_add until its callback `ended`. */
 #ifndef LLM_TASK_H
 #define LLM_TASK_H
 
@@ -16,7 +16,7 @@ typedef struct task {
     struct task *prev, *next;                          /* in the queue, or in leaving */
     struct client *client;                             /* in the queue */
     /* --- while it runs */
-    bool reads;                 /* has not drawn since it began to run: reads its prompt */
+    bool reads;                 /* it runs its prompt: nothing was drawn since it got a place */
     bool has_begun;             /* a slot holds its tokens */
     bool has_begun_before;      /* t_begun and n_reused of its statistics are set */
     uint64_t turn;              /* tasks that began later make room first */
@@ -25,7 +25,7 @@ typedef struct task {
     int n_stops;
     uint64_t leader; /* the task that runs the common beginning of both; 0: none */
     int64_t lead_to; /* tokens of that beginning */
-    /* tokens of the prompt whose logits or embeddings were shown, or that need not be */
+    /* the prompt's tokens whose logits or embeddings were shown already, or are not wanted */
     int64_t n_prompted;
     /* --- in a step, whose batch has n_piece of its tokens from index `first` on: those of positions
      * from .. from + n_piece - 1.
@@ -60,17 +60,17 @@ void llm_task_failed(task *t, const ggl_error *err);
 static inline bool llm_task_shows(const task *t) {
     return t->p.prompted || t->p.embedded;
 }
-/* Tokens that have to run before the next can be drawn. */
+/* Returns how many tokens have to run before the next can be drawn. */
 int64_t llm_task_todo(const task *t);
-/* The tokens that a task which generates runs next: its last one, and at most n_guess guesses. */
+/* Returns how many tokens a task that generates runs next: its last one, and at most n_guess guesses. */
 int64_t llm_task_next(const task *t, int64_t n_guess);
-/* Whether what was run before may be used: not if more of the prompt than its last token, which runs in any
- * case, has yet to be shown. */
+/* True if the task may use tokens that other sequences have run. False if logits or embeddings are still to be
+ * shown for tokens of the prompt before the last one, since these must run. */
 bool llm_task_reuses(const task *t);
-/* Makes a piece of its tokens end after the first n. False: those have run, or there are too many
- * such positions. */
+/* Lets a piece of its tokens end after the first n. Returns false if these have run, or there are too many such
+ * positions. */
 bool llm_task_add_stop(task *t, int64_t n);
-/* The most tokens that its next piece may have. */
+/* Returns the most tokens that its next piece may have. */
 int64_t llm_task_until_stop(const task *t);
 
 #endif

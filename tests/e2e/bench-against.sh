@@ -2,7 +2,7 @@
 # scripts/bench-against.py with peers written here. bench-against.sh BENCH SCRIPT
 set -u
 bench=$1 script=$2
-command -v python3 >/dev/null || exit 77
+command -v python3 >/dev/null || { echo "skipped: there is no python3"; exit 77; }
 source "$(dirname "$0")/common.sh"
 
 # has FILE WORDS

@@ -103,7 +103,7 @@ refuses 2 'exclude' --f16-as-bf16 --no-repack
 # Counted by hand. Products of a layer of toy-llama: 2 * 256 * 256 + 2 * 256 * 128 + 3 * 256 * 512 = 589824; of the last one
 # only keys and values are computed for all 8 tokens; the output has 131072. Read for a token: all weights but the embedding,
 # of which one row; and 2.5 positions on average of 2 layers * 2 * 128 f16.
-does -m "$tmp/toy-llama-q4_0.gguf" "${quick[@]}" -r 1 -o json
+does -m "$tmp/toy-llama-q4_0.gguf" -p 8 -n 4 -r 1 --no-limits -o json
 columns 'abs(rows[0]["gmac_per_s"] * rows[0]["samples_ns"][0] / (9 * 655360) - 1) < 1e-4'
 columns 'abs(rows[1]["gb_per_s"] * rows[1]["samples_ns"][0] / 4 / (rows[1]["model_size"] - 512 * 144 + 144 + 2.5 * 1024) - 1) < 1e-4'
 does -m "$tmp/toy-lfm2-q8_0.gguf" "${quick[@]}" -d 0,20 --sequences 1,2 -o json # it keeps states, which go back by snapshots

@@ -15,7 +15,10 @@ refused() {
 
 # writes ARGS..: prints the text alone
 writes() {
-    "$cli" -p "Once upon a time" --no-display-prompt -n 40 -s 3 "$@" 2>"$tmp/err" </dev/null || fail "llm-cli $*: $(cat "$tmp/err")"
+    local n="-n 40" seed="-s 3" # unless ARGS have others
+    case " $* " in *" -n "*) n= ;; esac
+    case " $* " in *" -s "*) seed= ;; esac
+    "$cli" -p "Once upon a time" --no-display-prompt $n $seed "$@" 2>"$tmp/err" </dev/null || fail "llm-cli $*: $(cat "$tmp/err")"
 }
 
 same() { # ARGS..: the same text as with the defaults
@@ -75,7 +78,7 @@ refused 2 "--samplers: stage top_k is named twice" --samplers 'top_k;top_k'
 refused 2 "--samplers: the value NAMES is empty" --samplers ''
 refused 2 "--sampling-seq: 'z' is not a stage" --sampling-seq kz
 refused 2 "--samplers and --sampling-seq exclude each other" --samplers top_k --sampling-seq k
-refused 2 "--mirostat: '1' is not one of 0, 2" --mirostat 1
+refused 2 "there is no flag '--mirostat 1': only version 2 is supported" --mirostat 1
 refused 2 "--typical: 1.1 is out of range, 0 to 1 is allowed" --typical 1.1
 refused 2 "--xtc-threshold: -1 is out of range" --xtc-threshold -1
 refused 2 "--dry-base: 0.9 is out of range, 1 to 1000 is allowed" --dry-base 0.9
@@ -85,7 +88,7 @@ for bias in 5 5x +1 5+ 5++1 5+inf 5+nan 5-1e99 99999999999-1 5-inf2; do
     refused 2 "--logit-bias: '$bias' is not a token's id, a sign and a number, such as" --logit-bias "$bias"
 done
 refused 2 "--logit-bias: token 2048 is not in the vocabulary of 2048" --logit-bias 2048+1
-refused 2 "unknown flag '--adaptive-target': adaptive-p is not supported" --adaptive-target 1
+refused 2 "there is no flag '--adaptive-target': adaptive-p is not supported" --adaptive-target 1
 
 # --- where a text ends -----------------------------------------------------------------------------------------------------
 text=$(writes --temp 0 -n 60 | head -n 1)

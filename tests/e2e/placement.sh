@@ -25,6 +25,7 @@ done <<'END'
 --split cpu=2,cpu1=3 -ub 2
 --place blk.*.ffn_*=cpu1
 --place token_embd.weight=cpu1 --place blk.3.*=cpu2 --strict
+-ot \.ffn_.*=CPU1,token_embd=CPU2 --cpu-moe
 --device cpu,cpu1 -ngl 2
 --device cpu1 --fit
 --device cpu1 --split auto
@@ -37,6 +38,9 @@ grep -Eq '^1 +cpu +every token +0-1 ' "$tmp/plan" && grep -Eq '^2 +cpu1 +every t
 grep -q 'blk.1 x from cpu: 512 bytes for each token' "$tmp/plan" || fail "the border is not in the plan: $(cat "$tmp/plan")"
 "$cli" -m "$model" --place 'blk.*.ffn_*=cpu1' --plan 2>/dev/null </dev/null | grep -c '^[0-9][0-9]* *cpu1 ' | grep -qx 5 ||
     fail "feed-forward of five layers elsewhere is not five segments"
+for rule in '\.ffn_=CPU1' 'blk\.\d+\.(?:ffn_down|ffn_gate|ffn_up|ffn_norm)=cpu1'; do
+    "$cli" -m "$model" -ot "$rule" --plan 2>/dev/null </dev/null | grep -c '^[0-9][0-9]* *cpu1 ' | grep -qx 5 || fail "-ot $rule: another plan"
+done
 "$cli" --list-devices >"$tmp/devices" || fail "--list-devices"
 grep -q '^cpu  .*threads.*MiB' "$tmp/devices" && grep -q '^reference ' "$tmp/devices" || fail "$(cat "$tmp/devices")"
 
@@ -82,6 +86,8 @@ expect 2 "no backend 'cup'" --split cup=5
 expect 2 "no weight that is read has a matching name" --place 'blk.*.nothing=cpu1'
 expect 2 "--place 'blk.0.*=cpu2': earlier patterns match all its weights" --place '*=cpu1' --place 'blk.0.*=cpu2'
 expect 2 "is not PATTERN=NAME" --place 'blk'
+expect 2 "-ot 'nothing=cpu1': no weight that is read has a matching name" -ot 'blk.3=cpu1,nothing=cpu1'
+expect 0 "note: --n-cpu-moe changes nothing: the model has no experts" --n-cpu-moe 3
 expect 2 "exclude each other" --split cpu=5 -ngl 3
 expect 2 "exclude each other" --fit -ngl 3
 expect 2 "--plan=x is not known" --plan=x

@@ -105,7 +105,7 @@ def main():
     cli, shared, folder = sys.argv[1:4]
     table, golden = os.path.join(shared, "found/published-files/keys.json"), os.path.join(shared, "golden")
     if not shared or not os.path.exists(table) or not os.path.exists(os.path.join(golden, "llama.gguf")):
-        print("skipped: no found/published-files/keys.json and golden/*.gguf in the folder of reference files")
+        print("skipped: a survey of published files: not part of the repository, and found in no folder GGL_SHARED")
         return 77
     with open(table) as f:
         data = json.load(f)

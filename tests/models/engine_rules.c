@@ -546,6 +546,58 @@ TEST(own_beginning_goes_last) {
     finish();
 }
 
+/* No kept sequence is dropped if all of them could not make enough room: of their pages, shared ones
+ * count once. */
+TEST(kept_sequences_are_not_dropped_in_vain) {
+    if (start(MODEL(ALL), &(fixture_params)POOL(320))) {
+        const job *a = add(1, 150, 4, 0); /* three pages */
+        CHECK(fixture_finish(&f));
+        job *b = job_plain(&f, 1, 150, 4); /* two of them, and one more */
+        for (size_t i = 140; i < 150; i++)
+            b->prompt[i] = (b->prompt[i] + 1) % VOCAB;
+        CHECK(job_add(b, (llm_sequence_params){0}) && fixture_finish(&f));
+        CHECK_INT(b->stats.n_reused, 140);
+        add(3, 20, 40, 1); /* the fifth page */
+        fixture_step(&f);
+        const job *large = add(4, CTX, 1, 2); /* five pages */
+        fixture_step(&f);
+        CHECK_INT(llm_engine_n_waiting(f.e), 1);
+        CHECK_INT(large->stats.t_begun, 0);
+        CHECK_INT(llm_session_n_free(f.s), 0);
+        CHECK_INT(llm_session_n_cached(f.s), 153 + 25 + llm_engine_slot(f.e, 2).n_past);
+        int n_kept = 0;
+        for (int i = 0; i < 10; i++)
+            if (llm_engine_slot(f.e, i).use == LLM_SLOT_KEPT) {
+                CHECK_INT(llm_engine_slot(f.e, i).n_shared, 128);
+                n_kept++;
+            }
+        CHECK_INT(n_kept, 2);
+        CHECK(a->n == 4);
+    }
+    finish();
+}
+
+/* Of the sequences that share a page and go on in one step, the last needs no copy of it: two pages for
+ * two new ones beside the first suffice, and nothing makes room. */
+TEST(last_one_on_a_page_needs_no_copy) {
+    if (start(MODEL(ALL), &(fixture_params)POOL(64 * 5))) {
+        const job *kept = add(9, 60, 4, 0);
+        CHECK(fixture_finish(&f));
+        const job *a = add(1, 100, 20, 0);
+        while (a->n == 0)
+            fixture_step(&f);
+        const job *b = add(1, 100, 10, 0), *c = add(1, 100, 10, 0);
+        fixture_step(&f);
+        CHECK_INT(a->n, 2);
+        CHECK_INT(b->n, 1);
+        CHECK_INT(c->n, 1);
+        CHECK(fixture_finish(&f));
+        CHECK_INT(llm_engine_get_stats(f.e).n_preempted, 0);
+        CHECK_INT(next_turn(kept, 4, 1)->stats.n_reused, 63);
+    }
+    finish();
+}
+
 /* Sequences that made room do not come back only to make room again. */
 TEST(making_room_is_rare) {
     if (start(MODEL(ALL), &(fixture_params)POOL(64 * 6))) {

@@ -52,9 +52,10 @@ static int64_t n_prompts(void) {
 /* --- sessions --------------------------------------------------------------------------------- */
 
 static bool session_open(fixture *f, llm_session **s, int64_t n_ubatch, int64_t n_rows,
-                         ggl_type type) {
+                         int64_t n_slots, ggl_type type) {
     llm_session_params p = llm_session_default();
     p.n_ctx = CTX;
+    p.n_slots = n_slots;
     p.n_ubatch = n_ubatch;
     p.n_rows = n_rows;
     p.type_k = p.type_v = type;
@@ -70,6 +71,7 @@ static bool guessers_open(fixture *f) {
         llm_guess_params p = llm_guess_default();
         llm_draft_params d = llm_draft_default();
         d.session = f->draft;
+        d.slot = w == DRAFT_PACED;
         d.p_min = w == DRAFT ? 0 : 0.3f;
         p.always = w == LOOKUP || w == DRAFT;
         ggl_status st = w >= DRAFT ? llm_guess_draft(&f->guess[w], &p, &d, &f->err)
@@ -87,9 +89,9 @@ static bool setup(fixture *f, const char *path, int n_threads, int64_t n_ubatch,
         CHECK_OK(ggl_backend_open(&f->cpu, "cpu", &bp, &f->err), &f->err) &&
         CHECK_OK(ggl_backend_open(&f->reference, "reference", NULL, &f->err), &f->err) &&
         CHECK_OK(llm_model_open(&f->model, path, &mp, &f->err), &f->err) &&
-        session_open(f, &f->plain, 100, 1, GGL_F16) &&
-        session_open(f, &f->fast, n_ubatch, GUESSES + 1, GGL_F16) &&
-        session_open(f, &f->draft, 13, 1, type);
+        session_open(f, &f->plain, 100, 1, 1, GGL_F16) &&
+        session_open(f, &f->fast, n_ubatch, GUESSES + 1, 1, GGL_F16) &&
+        session_open(f, &f->draft, 13, 1, 2, type);
     if (ok)
         f->n_vocab = llm_session_n_vocab(f->plain);
     return ok && guessers_open(f);
@@ -229,6 +231,62 @@ static void check_model(const char *path, ggl_type type) {
     CHECK(!ok || ((n < 32 || f.n_right[LOOKUP] > n / 8) && f.n_right[DRAFT] > n));
     CHECK(!ok ||
           (f.n_guessed[LOOKUP] > f.n_right[LOOKUP] && f.n_guessed[DRAFT] > f.n_right[DRAFT]));
+}
+
+/* --- drafts that share a session -------------------------------------------------------------- */
+
+enum { SHARING = 3 };
+
+static bool draft_open(fixture *f, llm_guess **g, llm_session *s, int slot) {
+    llm_guess_params p = llm_guess_default();
+    const llm_draft_params d = {.session = s, .slot = slot};
+    p.always = true;
+    return CHECK_OK(llm_guess_draft(g, &p, &d, &f->err), &f->err);
+}
+
+/* Texts that grow in turns, and at times go back: guessed in slots of one session, and each in a
+ * session of its own. */
+static void check_sharing(fixture *f, llm_guess *const *shared, llm_guess *const *own) {
+    static int32_t text[SHARING][CTX];
+    size_t n[SHARING] = {0};
+    for (int step = 0; step < 60; step++) {
+        const int k = (int)below(f, SHARING);
+        int32_t a[GUESSES], b[GUESSES];
+        size_t n_same = n[k];
+        if (below(f, 6) == 0)
+            n[k] = n_same = below(f, n[k] + 1);
+        for (uint64_t n_new = 1 + below(f, 12); n_new > 0 && n[k] < CTX - GUESSES; n_new--)
+            text[k][n[k]++] = (int32_t)below(f, (uint64_t)f->n_vocab);
+        const llm_guesser *x = llm_guess_guesser(shared[k]), *y = llm_guess_guesser(own[k]);
+        const int64_t n_a = x->guess(x->self, text[k], n[k], n_same, a, GUESSES);
+        const int64_t n_b = y->guess(y->self, text[k], n[k], n_same, b, GUESSES);
+        if (!CHECK_INT(n_a, n_b) || !CHECK(n_a > 0 && memcmp(a, b, (size_t)n_a * sizeof *a) == 0))
+            return;
+    }
+}
+
+TEST(drafts_share_a_session) {
+    fixture f = {.seed = sample_seed()};
+    llm_session *all = NULL, *one[SHARING] = {NULL};
+    llm_guess *shared[SHARING] = {NULL}, *own[SHARING] = {NULL}, *none = NULL;
+    bool ok = setup(&f, DATA "/stories-qwen2.gguf", 1, 64, GGL_F16) &&
+              session_open(&f, &all, 16, 1, SHARING, GGL_F16);
+    for (int k = 0; k < SHARING && ok; k++)
+        ok = session_open(&f, &one[k], 16, 1, 1, GGL_F16) && draft_open(&f, &shared[k], all, k) &&
+             draft_open(&f, &own[k], one[k], 0);
+    if (ok) {
+        check_sharing(&f, shared, own);
+        const llm_draft_params beyond = {.session = all, .slot = SHARING};
+        CHECK_INT(llm_guess_draft(&none, NULL, &beyond, &f.err), GGL_USAGE);
+        CHECK_HAS(f.err.msg, "slot 3 does not exist; there are 3");
+    }
+    for (int k = 0; k < SHARING; k++) {
+        llm_guess_free(shared[k]);
+        llm_guess_free(own[k]);
+        llm_session_free(one[k]);
+    }
+    llm_session_free(all);
+    teardown(&f);
 }
 
 static void check_tiny(const char *text) {

@@ -169,7 +169,7 @@ TEST(published_templates) {
     snprintf(path, sizeof path, "%s/chat", shared ? shared : "");
     DIR *d = shared ? opendir(path) : NULL;
     if (!d)
-        SKIP("there is no folder of published templates");
+        SKIP_NOT_SHIPPED("published chat templates");
     for (struct dirent *e; (e = readdir(d));)
         if (strstr(e->d_name, ".json")) {
             snprintf(path, sizeof path, "%s/chat/%s", shared, e->d_name);
@@ -263,7 +263,7 @@ TEST(built_in_templates) {
         CHECK(k < sizeof named / sizeof *named && ggl_str_is(name, named[k].name));
         snprintf(path, sizeof path, "%s/chat/%s.json", shared ? shared : "", named[k].file);
         if (!shared || access(path, R_OK) != 0)
-            SKIP("there is no folder of published templates");
+            SKIP_NOT_SHIPPED("published chat templates");
         const int n = check_named(k, path);
         CHECK_MSG(n >= 6, "%s: only %d conversations", named[k].name, n);
     }

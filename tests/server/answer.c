@@ -277,6 +277,47 @@ TEST(log_probabilities) {
     server_close(&s);
 }
 
+static size_t count_of(const char *text, const char *word) {
+    size_t n = 0;
+    for (; (text = strstr(text, word)); text++)
+        n++;
+    return n;
+}
+
+/* A long prompt with its log-probabilities: a stream gets it in pieces while it runs, and a whole answer is left to
+ * a worker. Both have the same tokens. */
+TEST(long_echoes) {
+    server s = {0};
+    char prompt[1200] = "Once";
+    REQUIRE(server_open(&s, 0));
+    for (int i = 0; i < 250; i++)
+        strcat(prompt, i % 3 ? " a" : " cat");
+    http_reply *r[2];
+    char *all[2];
+    for (int streams = 0; streams < 2; streams++) {
+        ask *a = ask_text(&s, prompt);
+        a->n_top = 4;
+        a->n_max = 5;
+        a->echo = true;
+        a->stream = streams;
+        r[streams] = answer_alone(&s, a);
+        all[streams] = joined(r[streams]);
+        CHECK(r[streams]->ended);
+        CHECK_INT(r[streams]->n_later, !streams);
+    }
+    CHECK_STR(all[0], all[1]);
+    CHECK(count_of(r[1]->body.s, "\nP ") >= 250 / ANSWER_ECHO_PIECE);
+    size_t longest = 0;
+    for (const char *at = r[1]->body.s; *at; at += strcspn(at, "\n") + 1)
+        longest = strcspn(at, "\n") > longest ? strcspn(at, "\n") : longest;
+    CHECK(longest < r[1]->body.n / 2);
+    for (int i = 0; i < 2; i++) {
+        free(all[i]);
+        reply_free(r[i]);
+    }
+    server_close(&s);
+}
+
 /* Greedy: the sampler has one candidate, of probability 1. */
 TEST(probabilities_of_the_sampler) {
     server s = {0};
@@ -291,13 +332,6 @@ TEST(probabilities_of_the_sampler) {
     CHECK_HAS(r->body.s, "=0x0p+0\n");
     reply_free(r);
     server_close(&s);
-}
-
-static size_t count_of(const char *text, const char *word) {
-    size_t n = 0;
-    for (; (text = strstr(text, word)); text++)
-        n++;
-    return n;
 }
 
 TEST(answers_by_grammar) {
@@ -432,7 +466,7 @@ static const struct {
 } wrong[] = {
     {too_long, "X 400 invalid_request the prompt has "},
     {too_long, "but the context has room for 512"},
-    {wrong_token, "X 400 invalid_request token 1048576 of the prompt is none of the vocabulary's"},
+    {wrong_token, "X 400 invalid_request token 1048576 of the prompt is not in the vocabulary of "},
     {no_tokens, "X 400 invalid_request the prompt is empty"},
     {no_prompts, "X 400 invalid_request there is no prompt"},
     {wrong_grammar, "X 400 invalid_request grammar:1:"},
@@ -571,7 +605,7 @@ TEST(clients_that_go) {
         }
         reply_free(r[i]);
     }
-    CHECK(s.counts.n_gone > 5);
+    CHECK(s.count[COUNT_GONE] > 5);
     reply_free(want);
     server_close(&s);
 }
@@ -599,7 +633,7 @@ TEST(full_queues) {
         reply_free(r[i]);
     }
     CHECK(n_refused > 5 && n_refused < N);
-    CHECK_INT(s.counts.n_rejected, n_refused);
+    CHECK_INT(s.count[COUNT_REJECTED], n_refused);
     server_close(&s);
 }
 

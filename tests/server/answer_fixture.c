@@ -39,6 +39,11 @@ void http_reply_end(http_reply *r) {
     r->ended = true;
 }
 
+void http_reply_later(http_reply *r, void (*fn)(void *ctx), void *ctx) {
+    r->n_later++;
+    fn(ctx);
+}
+
 bool http_reply_is_gone(http_reply *r) {
     return r->gone;
 }
@@ -75,8 +80,8 @@ const llm_vocab *server_vocab(server *s) {
     pthread_mutex_unlock(&s->lock);
     return s->vocab;
 }
-void server_count(server *s, size_t offset_of_counter) {
-    ++*(uint64_t *)((char *)&s->counts + offset_of_counter);
+void server_count(server *s, server_counter which) {
+    s->count[which]++;
 }
 
 bool server_post(server *s, void (*fn)(void *ctx, llm_engine *e), void *ctx) {

@@ -17,6 +17,7 @@ struct http_reply {
     bool streams, ended;
     char media[64], retry_after[16];
     answer_bytes body;
+    int n_later;              /* calls of http_reply_later */
     int n_writes, gone_after; /* the client goes after so many writes; 0: it stays */
     bool gone;
 };
@@ -39,7 +40,7 @@ struct server {
     posted *post;
     size_t n_posts, cap_posts;
     pthread_mutex_t lock; /* of `post` and `vocab` */
-    server_counts counts;
+    uint64_t count[N_SERVER_COUNTERS];
     bool embeds;        /* it gives embeddings; set before server_open, as the next */
     const dialect *api; /* NULL: fixture_api */
     int64_t now;        /* of the fake clock, which goes on 1 ms at each look; 0: the system's */

@@ -55,14 +55,14 @@ static bool take(void *ctx, const answer_part *part) {
 /* Reads tokens; the result is freed by answer_parts_fini. */
 static answer_part *read_tokens(taken *out, answer_text_params p, const llm_tokens *ids,
                                 size_t *n_parts) {
-    answer_text t;
+    answer_text t = {0};
     *out = (taken){.clean = true};
     p.tokenizer = tokenizer;
     p.take = take;
     p.ctx = out;
     if (p.stops)
         llm_stop_reset(p.stops);
-    answer_text_init(&t, &p);
+    answer_text_begin(&t, &p);
     for (size_t i = 0; i < ids->n; i++) {
         const answer_token token = {.id = ids->id[i], .logprob = -(double)i};
         CHECK_OK(answer_text_token(&t, &token, &err), &err);

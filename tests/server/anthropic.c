@@ -59,9 +59,9 @@ TEST(reads_blocks) {
                       "{\"type\": \"text\", \"text\": \"go on\"}]}]}"),
               "{\"messages\": [{\"role\": \"user\", \"content\": \"weather?\"}, {\"role\": "
               "\"assistant\", \"content\": \"I look\", "
-              "\"reasoning_content\": \"hm\", \"tool_calls\": [{\"type\": \"function\", \"id\": "
-              "\"t2\", \"function\": {\"name\": \"f\", "
-              "\"arguments\": {\"a\": [1]}}}, {\"type\": \"function\", \"id\": \"t1\", "
+              "\"reasoning_content\": \"hm\", \"tool_calls\": [{\"id\": \"t2\", \"type\": "
+              "\"function\", \"function\": {\"name\": \"f\", "
+              "\"arguments\": {\"a\": [1]}}}, {\"id\": \"t1\", \"type\": \"function\", "
               "\"function\": {\"name\": \"g\", \"arguments\": {}}}]}, "
               "{\"role\": \"tool\", \"content\": \"ok\", \"name\": \"g\", \"tool_call_id\": "
               "\"t1\"}, {\"role\": \"tool\", \"content\": "
@@ -139,7 +139,7 @@ TEST(reads_an_agent) {
                       "\"tool_reference\", \"tool_name\": \"f\"}, {\"type\": "
                       "\"tool_reference\", \"tool_name\": \"g\"}]}]}]}"),
               "{\"messages\": [{\"role\": \"assistant\", \"content\": \"\", \"tool_calls\": "
-              "[{\"type\": \"function\", \"id\": \"t\", \"function\": {\"name\": "
+              "[{\"id\": \"t\", \"type\": \"function\", \"function\": {\"name\": "
               "\"ToolSearch\", \"arguments\": {}}}]}, {\"role\": \"tool\", \"content\": "
               "\"tool: f\\ntool: g\", \"name\": \"ToolSearch\", \"tool_call_id\": \"t\"}]}");
 }
@@ -229,7 +229,7 @@ TEST(refuses_what_it_does_not_do) {
          "unknown field \"x\""},
         {"{\"max_tokens\": 1, \"messages\": [{\"role\": \"user\", \"content\": [{\"type\": "
          "\"tool_result\", \"tool_use_id\": \"t\"}]}]}",
-         "tool_use_id \"t\" is none"},
+         "tool_use_id \"t\" is not the id of a tool_use block"},
         {"{\"max_tokens\": 1, \"messages\": [{\"role\": \"user\", \"content\": [{\"type\": "
          "\"tool_use\", \"id\": \"t\", \"name\": \"f\", "
          "\"input\": {}}]}]}",

@@ -178,7 +178,7 @@ TEST(clients_that_go) {
     server_run(&s, 100000);
     CHECK(r->ended && r->status == 0);
     CHECK_INT(answers_n(s.answers), 0);
-    CHECK_INT(s.counts.n_gone, 1);
+    CHECK_INT(s.count[COUNT_GONE], 1);
     reply_free(r);
     server_close(&s);
 }

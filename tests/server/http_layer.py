@@ -150,6 +150,13 @@ def requests():
             s.shutdown(socket.SHUT_WR)
             status, _, body = read_reply(s.makefile("rb"))
             check((status, body) in ((200, b"/half"), (0, b"")), f"half-closed: {status} {body}")
+        many = [server.connect() for _ in range(20)]  # long answers that other threads leave to the workers
+        for i, s in enumerate(many):
+            s.sendall(request("POST", f"/big?n={1 + 500 * i}&later=1", b"{}"))
+        for i, s in enumerate(many):
+            status, _, body = read_reply(s.makefile("rb"))
+            check(status == 200 and body == b"0123456789abcde\n" * (1 + 500 * i), f"written later: {status} {len(body)} bytes")
+            s.close()
         check(exchange(server, b"GET /old HTTP/1.0\r\n\r\n")[2] == b"/old", "HTTP/1.0")
         check(exchange(server, request("GET", "/refused"))[0] == 401, "refused by accepts()")
 
@@ -535,7 +542,7 @@ def cut():
         server.until(lambda c: c["open"] == 0 and c["done"] == c["handled"], "calm")
         before = server.counts()["descriptors"]
         for i in range(10000):
-            path = r.choice(["/echo", "/hang", "/stream?n=50&size=300", "/stream?n=3&ms=1", "/big?n=2000", "/plain?ms=1", "/refused"])
+            path = r.choice(["/echo", "/hang", "/stream?n=50&size=300", "/stream?n=3&ms=1", "/big?n=2000", "/big?n=500&later=1", "/plain?ms=1", "/refused"])
             body = b"x" * r.choice([0, 5, 3000])
             data = request("POST", path, body)
             if r.random() < 0.1:

@@ -87,13 +87,39 @@ static void hang(http_reply *r) {
     pthread_detach(thread);
 }
 
-static void send_big(const http_request *q, http_reply *r) {
-    const int n = number(q, "n", 1000);
-    http_reply_begin(r, 200, "text/plain", false);
-    for (int i = 0; i < n; i++)
-        http_reply_write(r, "0123456789abcde\n", 16);
-    http_reply_end(r);
+/* A long answer. */
+typedef struct big {
+    http_reply *r;
+    int n;
+} big;
+
+static void write_big(void *ctx) {
+    big *b = ctx;
+    http_reply_begin(b->r, 200, "text/plain", false);
+    for (int i = 0; i < b->n; i++)
+        http_reply_write(b->r, "0123456789abcde\n", 16);
+    http_reply_end(b->r);
     n_open--;
+    free(b);
+}
+
+static void *write_big_later(void *arg) {
+    big *b = arg;
+    http_reply_later(b->r, write_big, b);
+    return NULL;
+}
+
+static void send_big(const http_request *q, http_reply *r) {
+    big *b = malloc(sizeof *b);
+    pthread_t thread;
+    *b = (big){r, number(q, "n", 1000)};
+    if (!number(q, "later", 0)) {
+        write_big(b);
+        return;
+    }
+    if (pthread_create(&thread, NULL, write_big_later, b) != 0)
+        abort();
+    pthread_detach(thread);
 }
 
 static void handle(void *ctx, const http_request *q, http_reply *r) {

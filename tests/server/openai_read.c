@@ -45,7 +45,7 @@ TEST(chat_defaults) {
     REQUIRE(CHECK_MSG(a, "%s", err.msg));
     CHECK(a->kind == ASK_CHAT && !a->model && !a->stream && a->n_choices == 1 && a->n_max == 77);
     CHECK(a->n_top == -1 && a->form == ASK_ANY && !a->tools.s && !a->has_seed && !a->continues);
-    is(a->talk, TALK_HI "}");
+    is(a->talk, "{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}]}");
     ask_free(last);
     last = NULL;
 }

@@ -67,8 +67,8 @@ def options():
     fails(2, "exclude each other", "--chat-template", "chatml", "--chat-template-file", "/dev/null")
     fails(2, "needs --lookup or --draft", "--draft-max", "3")
     fails(2, "reverse proxy", "--ssl-key-file", "x")
-    fails(2, "downloaded", "-hf", "a/b")
-    fails(2, "always computed together", "-cb")
+    fails(2, "-hf USER/REPO", "-dr", "a/b")
+    fails(2, "requests say it", "--grammar", "x")
     fails(2, "builtin:stories", "-m", "builtin:none")
     fails(2, "not in the vocabulary", "-l", "99999999+1", "--port", "0")
     fails(1, "No such file", "-m", "/no/such.gguf")
@@ -93,7 +93,8 @@ def options():
 
 def admin():
     """What the server says of itself."""
-    with Server([BINARY, *SMALL, "--alias", "my/model"]) as s:
+    habits = ["-cb", "--jinja", "-fa", "on", "--metrics", "--slots", "-kvu"] # flags of llama.cpp's server
+    with Server([BINARY, *SMALL, *habits, "--alias", "my/model"]) as s:
         check(any(re.search(r"http://127\.0\.0\.1:\d+  model my/model, 2 answers at once, context of 512 tokens for all", x) for x in s.lines), s.lines)
         check(read(s, "/health") == {"status": "ok"} == read(s, "/v1/health"), "health")
         props = read(s, "/props")
@@ -126,7 +127,8 @@ def admin():
         names = [line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")]
         check(len(set(names)) == len(names) and all(re.fullmatch(r"llm_\w+|llamacpp:\w+", x) for x in names), names)
         check(s.request("HEAD", "/health")[0] == 200, "HEAD")
-        check(not any("note:" in line for line in s.lines), s.lines)
+        notes = [line for line in s.lines if "note:" in line]
+        check(len(notes) == 6 and all("the flag changes nothing" in line for line in notes), notes)
         check(s.stop() == 0, "exit code after SIGTERM")
     with Server([BINARY, "-c", "4096", "-np", "200", "-t", "1"]) as s:
         check(any("trained on 2048 tokens" in x for x in s.lines) and any("200 sequences at once (-np) share 4096 tokens" in x for x in s.lines), s.lines)
@@ -344,6 +346,27 @@ def cut():
             check(time.monotonic() < end, f"{s.files()} descriptors, {files} before; {read(s, '/slots')}")
             time.sleep(0.05)
         check(s.stop() == 0, "exit code")
+
+
+def draft():
+    """A draft model is loaded once for all sequences, and changes no answer."""
+    model = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../models/builtin/stories-chat.gguf")
+    asks = [dict(CHAT, seed=i, temperature=i % 2, max_tokens=20) for i in range(6)]
+    with Server([BINARY, *SMALL]) as s:
+        plain = [post(s, "/v1/chat/completions", body)["choices"] for body in asks]
+    mapped = []
+    for n in ("1", "6"):
+        with Server([BINARY, "-m", model, "-c", "512", "-np", n, "-t", "1", "--draft", model]) as s:
+            async def all_at_once():
+                return await asyncio.gather(*(exchange(s.port, "POST", "/v1/chat/completions", body) for body in asks))
+
+            for body, want, (status, _, answer) in zip(asks, plain, asyncio.run(all_at_once())):
+                check(status == 200 and json.loads(answer)["choices"] == want, f"{body}: {answer} in place of {want}")
+            guessed = re.search(r"^llm_tokens_guessed_total (\d+)$", s.get("/metrics")[2].decode(), re.M)
+            check(int(guessed.group(1)) >= 0 and read(s, "/props")["default_generation_settings"]["speculative"], "speculative")
+            with open(f"/proc/{s.process.pid}/maps", encoding="utf-8") as f:
+                mapped.append(sum("stories-chat.gguf" in line for line in f))
+    check(0 < mapped[0] == mapped[1], f"the file is mapped {mapped} times with 1 and 6 sequences")
 
 
 def embeddings():

@@ -52,7 +52,20 @@ static int parse(const char *line, bool positional) {
     snprintf(words, sizeof words, "%s", line);
     for (char *w = strtok(words, " "); w && argc < 16; w = strtok(NULL, " "))
         argv[argc++] = strcmp(w, "\"\"") == 0 ? "" : w;
-    static const arg_hint hints[] = {{"-else --elsewhere", "here it is --temp"}, {0}};
+    static const arg_hint hints[] = {{"-else --elsewhere", "here it is --temp", HINT_REFUSED},
+                                     {"run", "there is only one", HINT_REFUSED},
+                                     {"--warm", "it is never cold", HINT_NOTHING},
+                                     {"--heat", "it is warm", HINT_NOTHING_VALUE},
+                                     {"-fa --flash", "it is on", HINT_NOTHING_SWITCH},
+                                     {"--max-tokens", "-n", HINT_SAME},
+                                     {"--slowly", "--mode=slow", HINT_SAME},
+                                     {"--most -n=all --predict=all", "-n=1000", HINT_SAME},
+                                     {"--mode=medium", "too lukewarm", HINT_REFUSED},
+                                     {"--mode=usual", "it is always so", HINT_NOTHING},
+                                     {"--up", "--flag", HINT_SAME},
+                                     {"--*-model", "models are files", HINT_REFUSED},
+                                     {"--mode=s*er", "--mode=slow", HINT_SAME},
+                                     {0}};
     const args_spec spec = {
         "tool", "[options]", "Does things.", OPTIONS, positional ? &v.rest : NULL, hints};
     fflush(NULL);
@@ -84,9 +97,12 @@ TEST(accepted) {
     CHECK(v.n == 5 && v.given && v.temp == 0.5 && v.seed == UINT64_MAX && v.flag && !v.unflag &&
           v.mode == 1);
     CHECK_STR(out, "");
-    CHECK_INT(parse("--model=a=b --n-predict=-1 --predict 7 --temp=1e1 -m=c=d", false), -1);
+    CHECK_INT(parse("--n-predict=-1 --temp=1e1 -m=c=d", false), -1);
     CHECK_STR(v.model, "c=d");
-    CHECK(v.n == 7 && v.temp == 10);
+    CHECK(v.n == -1 && v.temp == 10);
+    CHECK_INT(parse("--n_predict 3 --a_very_long_name_indeed a_b", false), -1);
+    CHECK(v.n == 3 && v.files.n == 1);
+    CHECK_STR(v.files.s[0], "a_b");
     CHECK_INT(parse("", false), -1);
     CHECK(!v.given && v.unflag && !v.maybe);
     CHECK_INT(parse("--keep --flag", false), -1);
@@ -115,6 +131,80 @@ TEST(accepted) {
     CHECK_STR(v.model, "-x");
 }
 
+/* Flags of other programs that are accepted. */
+TEST(habits) {
+    CHECK_INT(parse("--warm --flag", false), -1);
+    CHECK_STR(out, "tool: note: --warm: it is never cold; the flag changes nothing\n");
+    CHECK(v.flag);
+    CHECK_INT(parse("--heat 5 --flag", false), -1);
+    CHECK_STR(out, "tool: note: --heat: it is warm; the flag changes nothing\n");
+    CHECK(v.flag);
+    CHECK_INT(parse("--heat=-m", false), -1);
+    CHECK(!v.model);
+    CHECK_INT(parse("-fa --flag", false), -1);
+    CHECK(v.flag);
+    CHECK_INT(parse("--flash off x", true), -1);
+    CHECK_STR(out, "tool: note: --flash: it is on; the flag changes nothing\n");
+    CHECK(v.rest.n == 1);
+    CHECK_INT(parse("-fa x", true), -1);
+    CHECK(v.rest.n == 1);
+    CHECK_INT(parse("-fa=on", false), -1);
+    CHECK_INT(parse("--max-tokens 7", false), -1);
+    CHECK(v.n == 7 && v.given);
+    CHECK_STR(out, "");
+    CHECK_INT(parse("--max_tokens=8", false), -1);
+    CHECK(v.n == 8);
+    CHECK_INT(parse("--slowly --flag", false), -1);
+    CHECK(v.mode == 1 && v.flag);
+    CHECK_INT(parse("-n all --flag", false), -1);
+    CHECK(v.n == 1000 && v.flag);
+    CHECK_INT(parse("--predict=ALL", false), -1);
+    CHECK(v.n == 1000);
+    CHECK_INT(parse("--most --flag", false), -1);
+    CHECK(v.n == 1000 && v.flag);
+    CHECK_INT(parse("--mode usual --mode=slow", false), -1);
+    CHECK(v.mode == 1);
+    CHECK_STR(out, "tool: note: --mode usual: it is always so; the flag changes nothing\n");
+    CHECK_INT(parse("--mode slower", false), -1);
+    CHECK_INT(v.mode, 1);
+    CHECK_INT(parse("--up", false), -1);
+    CHECK(v.flag);
+}
+
+/* A value may be given again, but no other one. */
+TEST(given_twice) {
+    CHECK_INT(parse("-n 5 --predict 5 --temp 0.5 --temp=.50 -m a --model a --mode slow --mode SLOW",
+                    false),
+              -1);
+    CHECK_INT(parse("--flag --flag --keep --keep --a-very-long-name-indeed a "
+                    "--a-very-long-name-indeed b",
+                    false),
+              -1);
+    CHECK_INT(v.files.n, 2);
+}
+
+TEST(environment) {
+    static const char note[] = "tool: note: only llama.cpp's programs read these variables; flags "
+                               "set the same here:";
+    setenv("LLAMA_ARG_N_PREDICT", "5", 1);
+    CHECK_INT(parse("--flag", false), -1);
+    CHECK_HAS(out, note);
+    CHECK_HAS(out, " LLAMA_ARG_N_PREDICT\n");
+    setenv("LLAMA_ARG_A", "5", 1);
+    setenv("LLAMA_ARG_B", "5", 1);
+    setenv("LLAMA_ARG_C", "5", 1);
+    setenv("LLAMA_ARG_D", "5", 1);
+    CHECK_INT(parse("--flag", false), -1);
+    CHECK_HAS(out, " and 2 more\n");
+    unsetenv("LLAMA_ARG_N_PREDICT");
+    unsetenv("LLAMA_ARG_A");
+    unsetenv("LLAMA_ARG_B");
+    unsetenv("LLAMA_ARG_C");
+    unsetenv("LLAMA_ARG_D");
+    CHECK_INT(parse("--flag", false), -1);
+    CHECK_STR(out, "");
+}
+
 TEST(refused) {
     const struct {
         const char *line, *words;
@@ -123,8 +213,8 @@ TEST(refused) {
         {"--see 1", "tool: unknown flag '--see'; did you mean '--seed'?\n"},
         {"-x", "tool: unknown flag '-x'; --help lists them\n"},
         {"-cab", "tool: unknown flag '-cab'; --help lists them\n"},
-        {"--elsewhere=3", "tool: unknown flag '--elsewhere': here it is --temp\n"},
-        {"-else", "tool: unknown flag '-else': here it is --temp\n"},
+        {"--elsewhere=3", "tool: there is no flag '--elsewhere': here it is --temp\n"},
+        {"-else", "tool: there is no flag '-else': here it is --temp\n"},
         {"--sed=1", "tool: unknown flag '--sed'; did you mean '--seed'?\n"},
         {"--verison", "tool: unknown flag '--verison'; did you mean '--version'?\n"},
         {"--frobnicate", "tool: unknown flag '--frobnicate'; --help lists them\n"},
@@ -155,7 +245,30 @@ TEST(refused) {
         {"-m", "tool: -m: the value FILE is missing\n"},
         {"--model --temp 1", "tool: --model: the value FILE is missing\n"},
         {"--flag=1", "tool: --flag does not accept a value\n"},
+        {"model.gguf", "tool: unexpected argument 'model.gguf'; did you mean -m 'model.gguf'?\n"},
         {"word", "tool: unexpected argument 'word'; see --help\n"},
+        {"run", "tool: there is no command 'run': there is only one\n"},
+        {"\xE2\x80\x94temp",
+         "tool: '\xE2\x80\x94temp' begins with a long dash; flags begin with the hyphens of the "
+         "keyboard: -temp or --temp\n"},
+        {"-model x", "tool: unknown flag '-model'; did you mean '--model'?\n"},
+        {"--npredict 5", "tool: unknown flag '--npredict'; did you mean '--n-predict'?\n"},
+        {"-m a -m b", "tool: -m 'a' and -m 'b': this option has only one value; leave one of them "
+                      "out\n"},
+        {"-n 5 --predict=6",
+         "tool: -n '5' and --predict '6': this option has only one value; leave "
+         "one of them out\n"},
+        {"--mode slow --mode fast", "tool: --mode 'slow' and --mode 'fast': this option has only "
+                                    "one value; leave one of them out\n"},
+        {"--my-model 1", "tool: there is no flag '--my-model': models are files\n"},
+        {"--max-tokens", "tool: --max-tokens: the value N is missing\n"},
+        {"--up=1", "tool: --up does not accept a value\n"},
+        {"--warm=1", "tool: --warm does not accept a value\n"},
+        {"--slowly=1", "tool: --slowly does not accept a value\n"},
+        {"--heat", "tool: --heat: the value is missing\n"},
+        {"--heat --flag", "tool: --heat: the value is missing\n"},
+        {"-fa=x", "tool: -fa does not accept x\n"},
+        {"--mode medium", "tool: there is no flag '--mode medium': too lukewarm\n"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         CHECK_INT(parse(cases[i].line, false), 2);

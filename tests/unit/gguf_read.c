@@ -471,7 +471,7 @@ TEST(reference_files) {
         "models/stories260K-f32.gguf", "models/stories260K-q8_0.gguf", "golden/gpt2-q4_0.gguf",
         "golden/qwen3moe.gguf", "tokenizers/ggml-vocab-llama-bpe.gguf"};
     if (!test_shared(files[0]))
-        SKIP("no reference files (GGL_SHARED)");
+        SKIP_NOT_SHIPPED("models of other projects");
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         ggl_gguf *f;
         ggl_error err;
@@ -489,7 +489,7 @@ TEST(version_1_reference_file) {
     ggl_gguf *f;
     ggl_error err;
     if (!path)
-        SKIP("no reference files (GGL_SHARED)");
+        SKIP_NOT_SHIPPED("models of other projects");
     CHECK_INT(ggl_gguf_open(&f, path, NULL, &err), GGL_UNSUPPORTED);
     CHECK_HAS(err.msg, ": has GGUF version 1; 2 and 3 are supported");
 }
@@ -509,7 +509,7 @@ TEST(reference_encoders) {
         const char *plain_path = test_shared(pairs[i][0]),
                    *quantized_path = test_shared(pairs[i][1]);
         if (!plain_path || !quantized_path)
-            SKIP("no reference files (GGL_SHARED)");
+            SKIP_NOT_SHIPPED("models of other projects");
         REQUIRE_OK(ggl_gguf_open(&plain, plain_path, NULL, &err), &err);
         REQUIRE_OK(ggl_gguf_open(&quantized, quantized_path, NULL, &err), &err);
         n_files++;
@@ -541,7 +541,7 @@ TEST(reference_k_quants) {
     const char *path[2] = {test_shared("golden/llama-w256-q4_k_m.gguf"),
                            test_shared("golden/llama-w256-q6_k.gguf")};
     if (!path[0] || !path[1])
-        SKIP("no reference files (GGL_SHARED)");
+        SKIP_NOT_SHIPPED("models of other projects");
     ggl_gguf *f[2];
     ggl_error err;
     REQUIRE_OK(ggl_gguf_open(&f[0], path[0], NULL, &err), &err);

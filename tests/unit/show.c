@@ -29,6 +29,13 @@ TEST(strings) {
     CHECK_INT(ggl_show(NULL, 0, "a\nb", 3), 6);
 }
 
+TEST(valid_utf8) {
+    CHECK(ggl_utf8_is_valid("", 0) && ggl_utf8_is_valid("a\0b", 3));
+    CHECK(ggl_utf8_is_valid("a\xc3\xb6\xf0\x9f\x98\x81", 7));
+    CHECK(!ggl_utf8_is_valid("a\xc3\xb6\xf0\x9f\x98\x81", 6)); /* ends within a character */
+    CHECK(!ggl_utf8_is_valid("a\xffz", 3) && !ggl_utf8_is_valid("\xc0\x80", 2));
+}
+
 /* Half a character is never left. */
 TEST(cut) {
     static const char s[] = "a\xc3\xb6\xf0\x9f\x98\x81z"; /* 1, 2, 4, 1 bytes */

@@ -660,7 +660,7 @@ TEST(published_strings) {
     const char *inputs = test_shared("tokenizers/ggml-vocab-llama-spm.gguf.inp");
     const char *outputs = test_shared("tokenizers/ggml-vocab-llama-spm.gguf.out");
     if (!t || !inputs || !outputs)
-        SKIP("no reference vocabulary");
+        SKIP_NOT_SHIPPED("published vocabularies");
     static const char separator[] = "\n__ggml_vocab_test__\n";
     size_t n_in, n_out;
     char *in = (char *)test_read_file(inputs, &n_in),
@@ -704,7 +704,7 @@ TEST(reference_models) {
         llm_tokenizer_free(t);
     }
     if (count == 0)
-        SKIP("no reference models");
+        SKIP_NOT_SHIPPED("models of other projects");
 }
 
 /* ---- white space beside special tokens ---- */

@@ -2,6 +2,7 @@
 #include "args.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -14,6 +15,7 @@
 #include "ggl/alloc.h"
 #include "ggl/nearest.h"
 #include "ggl/number.h"
+#include "ggl/show.h"
 
 #ifndef TOOLS_VERSION
 #define TOOLS_VERSION "unknown"
@@ -208,6 +210,8 @@ static size_t slip(const char *s, size_t n, const char *name, size_t n_name) {
     const size_t d = args_distance(s, n, name, n_name);
     if (n <= 2 || n_name <= 2)
         return SIZE_MAX;
+    if (ggl_same_letters(s, n, name, n_name))
+        return 0;
     if (n > SHORT && n < n_name && memcmp(s, name, n) == 0)
         return 1;
     for (size_t i = 0; i < n && (n <= SHORT || n_name <= SHORT); i++)
@@ -220,9 +224,6 @@ static int unknown_option(const args_spec *spec, const char *s, size_t n) {
     const arg_option *tables[] = {spec->options, BUILT_IN};
     const char *best = NULL, *names, *name;
     size_t n_best = 0, n_name, d_best = SIZE_MAX;
-    for (const arg_hint *h = spec->hints; h && h->names; h++)
-        if (is_among(h->names, s, n))
-            return tool_error(spec->tool, 2, "unknown flag '%.*s': %s", (int)n, s, h->text);
     for (int t = 0; t < 2; t++)
         for (const arg_option *o = tables[t]; is_row(o); o++)
             for (names = o->names; names && next_name(&names, &name, &n_name);) {
@@ -401,17 +402,134 @@ static void print_help(const args_spec *spec) {
 
 /* --- parsing --- */
 
-/* Reads the option argv[*i]; advances *i if its value is the next argument. Returns -1 or an
- * exit code. */
-static int read_option(const args_spec *spec, int argc, char **argv, int *i) {
-    const char *flag = argv[*i], *equals = strchr(flag, '=');
-    size_t n = equals ? (size_t)(equals - flag) : strlen(flag);
-    const arg_option *o = find_option(spec, flag, n);
-    if (!o)
-        return unknown_option(spec, flag, n);
-    bool takes_none = o->kind == ARG_FLAG || o->kind == ARG_UNFLAG;
-    if (takes_none && equals)
-        return tool_error(spec->tool, 2, "%.*s does not accept a value", (int)n, flag);
+/* The value that an option has got. */
+typedef struct given_value {
+    const char *flag, *value; /* as typed; NULL: none yet */
+    int n_flag;
+} given_value;
+
+typedef struct parsing {
+    const args_spec *spec;
+    int argc, i; /* argv[i] is being read */
+    char **argv;
+    given_value *given; /* for each row of spec->options */
+} parsing;
+
+/* What stands at argv[i]: a flag, and the word that may be its value. */
+typedef struct typed_flag {
+    const char *flag; /* as typed, with what follows it */
+    int n_flag;
+    const char *name; /* the same with '-' for '_' */
+    size_t n;
+    const char *next; /* what follows '=', or the next argument; NULL: nothing */
+    bool equals;      /* it follows '=' */
+} typed_flag;
+
+enum { FLAG_SPACE = 64 };
+
+/* name: FLAG_SPACE bytes for a spelling that differs from the typed one. */
+static typed_flag read_flag(const parsing *p, char *name) {
+    const char *s = p->argv[p->i], *equals = strchr(s, '=');
+    typed_flag f = {.flag = s, .name = s, .n = equals ? (size_t)(equals - s) : strlen(s)};
+    f.n_flag = (int)f.n;
+    f.equals = equals != NULL;
+    f.next = equals ? equals + 1 : p->i + 1 < p->argc ? p->argv[p->i + 1] : NULL;
+    if (s[0] == '-' && s[1] == '-' && f.n < FLAG_SPACE) {
+        for (size_t k = 0; k < f.n; k++)
+            name[k] = s[k] == '_' ? '-' : s[k];
+        f.name = name;
+    }
+    return f;
+}
+
+/* True if the n bytes at name are the text, or, with '*' in the name, match it. */
+static bool is_like(const char *name, size_t n, const char *text, size_t n_text, bool ignore_case) {
+    char pattern[FLAG_SPACE], whole[FLAG_SPACE];
+    if (!memchr(name, '*', n))
+        return n == n_text &&
+               (ignore_case ? strncasecmp(name, text, n) : strncmp(name, text, n)) == 0;
+    if (n >= sizeof pattern || n_text >= sizeof whole)
+        return false;
+    snprintf(pattern, sizeof pattern, "%.*s", (int)n, name);
+    snprintf(whole, sizeof whole, "%.*s", (int)n_text, text);
+    return fnmatch(pattern, whole, 0) == 0;
+}
+
+/* Returns the hint for the flag with its value (*pair), else that for the flag alone; NULL: none. */
+static const arg_hint *find_hint(const args_spec *spec, const typed_flag *f, bool *pair) {
+    const arg_hint *alone = NULL;
+    *pair = false;
+    for (const arg_hint *h = spec->hints; h && h->names; h++) {
+        const char *names = h->names, *name;
+        size_t n;
+        while (next_name(&names, &name, &n)) {
+            const char *equals = memchr(name, '=', n);
+            if (!equals && !alone && is_like(name, n, f->name, f->n, false))
+                alone = h;
+            if (equals && f->next && is_like(name, (size_t)(equals - name), f->name, f->n, false) &&
+                is_like(equals + 1, n - (size_t)(equals + 1 - name), f->next, strlen(f->next),
+                        true)) {
+                *pair = true;
+                return h;
+            }
+        }
+    }
+    return alone && !find_option(spec, f->name, f->n) ? alone : NULL;
+}
+
+/* The value as it was before a further one is read. */
+typedef union old_value {
+    int64_t i;
+    uint64_t u;
+    double f;
+    int choice;
+    const char *s;
+} old_value;
+
+static old_value save_value(const arg_option *o) {
+    old_value v = {0};
+    if (o->kind == ARG_STRING || o->kind == ARG_MAYBE)
+        v.s = *(const char **)o->out;
+    else if (o->kind == ARG_CHOICE)
+        v.choice = *(int *)o->out;
+    else
+        memcpy(&v, o->out, sizeof v.i);
+    return v;
+}
+
+static bool same_value(const arg_option *o, const old_value *v) {
+    if (o->kind == ARG_STRING || o->kind == ARG_MAYBE)
+        return strcmp(*(const char **)o->out, v->s) == 0;
+    if (o->kind == ARG_CHOICE)
+        return *(int *)o->out == v->choice;
+    return o->kind == ARG_FLOAT ? *(double *)o->out == v->f : *(int64_t *)o->out == v->i;
+}
+
+/* Returns how many bytes of a word are shown in a message. */
+static int shown(const char *s) {
+    enum { MOST = 60 };
+    return (int)ggl_utf8_cut(s, strlen(s), MOST);
+}
+
+/* Stores a value of an option that may already have one. Returns -1 or an exit code. */
+static int give_value(parsing *p, const arg_option *o, const typed_flag *f, const char *value) {
+    given_value *g = &p->given[o - p->spec->options]; /* the built-in options have no values */
+    const bool again = g->flag && o->kind != ARG_LIST;
+    const old_value old = again ? save_value(o) : (old_value){0};
+    const int code = read_value(p->spec, o, f->flag, f->n_flag, value);
+    if (code < 0 && again && !same_value(o, &old))
+        return tool_error(p->spec->tool, 2,
+                          "%.*s '%.*s' and %.*s '%.*s': this option has only one value; leave one "
+                          "of them out",
+                          g->n_flag, g->flag, shown(g->value), g->value, f->n_flag, f->flag,
+                          shown(value), value);
+    *g = (given_value){f->flag, value, f->n_flag};
+    return code;
+}
+
+/* Sets option o, whose value is `value`, or, if that is NULL, the word after the flag. */
+static int set_option(parsing *p, const arg_option *o, const typed_flag *f, const char *value) {
+    const args_spec *spec = p->spec;
     if (o->given)
         *o->given = true;
     if (o == &BUILT_IN[0]) {
@@ -422,38 +540,177 @@ static int read_option(const args_spec *spec, int argc, char **argv, int *i) {
         printf("%s %s\n", spec->tool, TOOLS_VERSION);
         return tool_finish(spec->tool, 0);
     }
-    if (takes_none) {
+    if (o->kind == ARG_FLAG || o->kind == ARG_UNFLAG) {
         *(bool *)o->out = o->kind == ARG_FLAG;
         return -1;
     }
-    const bool maybe =
-        o->kind == ARG_MAYBE && !(*i + 1 < argc && find_choice(o, argv[*i + 1]) >= 0);
-    const char *value = equals ? equals + 1 : maybe ? "" : NULL;
-    if (!value && *i + 1 < argc && !find_option(spec, argv[*i + 1], strlen(argv[*i + 1])))
-        value = argv[++*i];
+    const bool follows = f->next && !f->equals;
+    const bool maybe = o->kind == ARG_MAYBE && !(follows && find_choice(o, f->next) >= 0);
+    if (!value && f->equals)
+        value = f->next;
+    if (!value && maybe)
+        value = "";
+    if (!value && follows && !find_option(spec, f->next, strlen(f->next)))
+        value = p->argv[++p->i];
     if (!value)
-        return tool_error(spec->tool, 2, "%.*s: the value %s is missing", (int)n, flag,
+        return tool_error(spec->tool, 2, "%.*s: the value %s is missing", f->n_flag, f->flag,
                           o->value ? o->value : "");
-    const int code = read_value(spec, o, flag, (int)n, value);
+    const int code = give_value(p, o, f, value);
     double number;
     bool range;
-    if (code < 0 && o->number_follows && *i + 1 < argc &&
-        args_read_float(argv[*i + 1], &number, &range))
-        return read_value(spec, o, flag, (int)n, argv[++*i]);
+    if (code < 0 && o->number_follows && p->i + 1 < p->argc &&
+        args_read_float(p->argv[p->i + 1], &number, &range))
+        return give_value(p, o, f, p->argv[++p->i]);
     return code;
 }
 
-int args_parse(const args_spec *spec, int argc, char **argv) {
+/* True for the values of flags that are on or off, which llama.cpp's older versions have without. */
+static bool is_switch(const char *s) {
+    static const char names[] = "on off auto 0 1 true false enabled disabled";
+    return is_among(names, s, strlen(s));
+}
+
+/* Skips the value of a flag that changes nothing. Returns -1 or an exit code. */
+static int skip_value(parsing *p, const arg_hint *h, const typed_flag *f) {
+    const bool option = f->next && !f->equals && find_option(p->spec, f->next, strlen(f->next));
+    const bool takes = h->kind == HINT_NOTHING_VALUE ||
+                       (h->kind == HINT_NOTHING_SWITCH && f->next && is_switch(f->next));
+    if (f->equals && !takes)
+        return tool_error(p->spec->tool, 2, "%.*s does not accept %s", f->n_flag, f->flag,
+                          h->kind == HINT_NOTHING ? "a value" : f->next);
+    if (takes && (!f->next || option))
+        return tool_error(p->spec->tool, 2, "%.*s: the value is missing", f->n_flag, f->flag);
+    p->i += takes && !f->equals;
+    return -1;
+}
+
+/* Sets the option that the hint's text spells, perhaps with its value. */
+static int follow_spelling(parsing *p, const arg_hint *h, const typed_flag *f) {
+    const char *equals = strchr(h->text, '=');
+    const size_t n = equals ? (size_t)(equals - h->text) : strlen(h->text);
+    const arg_option *o = find_option(p->spec, h->text, n);
+    const bool takes_none = equals || o->kind == ARG_FLAG || o->kind == ARG_UNFLAG;
+    if (f->equals && takes_none)
+        return tool_error(p->spec->tool, 2, "%.*s does not accept a value", f->n_flag, f->flag);
+    return set_option(p, o, f, equals ? equals + 1 : NULL);
+}
+
+/* Answers a flag of another program; pair: the hint is for this value only. Returns -1 or an exit
+ * code. */
+static int follow_hint(parsing *p, const arg_hint *h, const typed_flag *f, bool pair) {
+    const char *tool = p->spec->tool;
+    const char *space = pair ? " " : "", *value = pair ? f->next : "";
+    typed_flag rest = *f;
+    if (h->kind == HINT_REFUSED)
+        return tool_error(tool, 2, "there is no flag '%.*s%s%s': %s", f->n_flag, f->flag, space,
+                          value, h->text);
+    if (pair) { /* the value is read already */
+        p->i += !f->equals;
+        rest.next = NULL;
+        rest.equals = false;
+    }
+    if (h->kind == HINT_SAME)
+        return follow_spelling(p, h, &rest);
+    const int code = pair ? -1 : skip_value(p, h, &rest);
+    if (code >= 0)
+        return code;
+    tool_begin_line();
+    fprintf(stderr, "%s: note: %.*s%s%s: %s; the flag changes nothing\n", tool, f->n_flag, f->flag,
+            space, value, h->text);
+    return -1;
+}
+
+/* Reads the option argv[p->i]; advances p->i if its value is the next argument. Returns -1 or an
+ * exit code. */
+static int read_option(parsing *p) {
+    char name[FLAG_SPACE];
+    const typed_flag f = read_flag(p, name);
+    bool pair;
+    const arg_hint *h = find_hint(p->spec, &f, &pair);
+    if (h)
+        return follow_hint(p, h, &f, pair);
+    const arg_option *o = find_option(p->spec, f.name, f.n);
+    if (!o)
+        return unknown_option(p->spec, f.flag, (size_t)f.n_flag);
+    if (f.equals && (o->kind == ARG_FLAG || o->kind == ARG_UNFLAG))
+        return tool_error(p->spec->tool, 2, "%.*s does not accept a value", f.n_flag, f.flag);
+    return set_option(p, o, &f, NULL);
+}
+
+static bool ends_with(const char *s, const char *end) {
+    const size_t n = strlen(s), n_end = strlen(end);
+    return n >= n_end && strcasecmp(s + n - n_end, end) == 0;
+}
+
+/* Returns the option that probably was meant before an argument that stands alone; NULL: none. */
+static const char *missing_flag(const args_spec *spec, const char *s) {
+    static const char *const flags[] = {"-m", "-f", "-p"};
+    struct stat st;
+    const bool exists = stat(s, &st) == 0;
+    const bool model =
+        ends_with(s, ".gguf") || ends_with(s, ".safetensors") || (exists && S_ISDIR(st.st_mode));
+    for (int k = model ? 0 : exists ? 1 : 2; k < 3; k++) {
+        const arg_option *o = find_row(spec->options, flags[k], 2);
+        if (o && (o->kind == ARG_STRING || (k == 0 && o->kind == ARG_LIST)))
+            return flags[k];
+    }
+    return NULL;
+}
+
+int args_unexpected(const args_spec *spec, const char *s) {
+    const char *flag = missing_flag(spec, s);
+    const int n = shown(s);
+    const char *dots = s[n] ? " .." : "";
+    for (const arg_hint *h = spec->hints; h && h->names; h++)
+        if (is_among(h->names, s, strlen(s)))
+            return tool_error(spec->tool, 2, "there is no command '%s': %s", s, h->text);
+    /* U+2010 to U+2015 and U+2212, which word processors and web pages make of "--" */
+    if ((strncmp(s, "\xE2\x80", 2) == 0 && ((unsigned char)s[2] & 0xF8) == 0x90) ||
+        strncmp(s, "\xE2\x88\x92", 3) == 0)
+        return tool_error(spec->tool, 2,
+                          "'%.*s' begins with a long dash; flags begin with the hyphens of the "
+                          "keyboard: -%.*s or --%.*s",
+                          n, s, n - 3, s + 3, n - 3, s + 3);
+    if (!flag)
+        return tool_error(spec->tool, 2, "unexpected argument '%.*s%s'; see --help", n, s, dots);
+    return tool_error(spec->tool, 2, "unexpected argument '%.*s%s'; did you mean %s '%.*s%s'?", n,
+                      s, dots, flag, n, s, dots);
+}
+
+/* Prints a note on variables of llama.cpp's programs, LLAMA_ARG_CTX_SIZE for --ctx-size, which have
+ * no effect here. */
+static void note_environment(const args_spec *spec) {
+    enum { MOST = 3 };
+    static const char prefix[] = "LLAMA_ARG_";
+    int n = 0;
+    for (char **e = environ; spec->hints && e && *e; e++) {
+        if (strncmp(*e, prefix, sizeof prefix - 1) != 0 || n++ >= MOST)
+            continue;
+        if (n == 1)
+            fprintf(stderr,
+                    "%s: note: only llama.cpp's programs read these variables; flags set "
+                    "the same here:",
+                    spec->tool);
+        fprintf(stderr, " %.*s", (int)strcspn(*e, "="), *e);
+    }
+    if (n > MOST)
+        fprintf(stderr, " and %d more", n - MOST);
+    if (n > 0)
+        fputc('\n', stderr);
+}
+
+static int read_arguments(parsing *p) {
+    const args_spec *spec = p->spec;
     bool options = true;
-    for (int i = 1; i < argc; i++) {
-        const char *s = argv[i];
+    for (p->i = 1; p->i < p->argc; p->i++) {
+        const char *s = p->argv[p->i];
         int code = -1;
         if (options && strcmp(s, "--") == 0)
             options = false;
         else if (options && s[0] == '-' && s[1] != '\0')
-            code = read_option(spec, argc, argv, &i);
+            code = read_option(p);
         else if (!spec->positional)
-            code = tool_error(spec->tool, 2, "unexpected argument '%s'; see --help", s);
+            code = args_unexpected(spec, s);
         else if (!*s)
             code = tool_error(spec->tool, 2, "argument %zu is empty; usage: %s %s",
                               spec->positional->n + 1, spec->tool, spec->usage);
@@ -462,7 +719,19 @@ int args_parse(const args_spec *spec, int argc, char **argv) {
         if (code >= 0)
             return code;
     }
+    note_environment(spec);
     return -1;
+}
+
+int args_parse(const args_spec *spec, int argc, char **argv) {
+    size_t n = 0;
+    while (is_row(&spec->options[n]))
+        n++;
+    parsing p = {.spec = spec, .argc = argc, .argv = argv};
+    p.given = calloc(n + 1, sizeof *p.given);
+    const int code = p.given ? read_arguments(&p) : tool_error(spec->tool, 1, "out of memory");
+    free(p.given);
+    return code;
 }
 
 /* --- streams --- */

@@ -57,10 +57,24 @@ typedef struct arg_option {
     bool number_follows;
 } arg_option;
 
+/* How a flag of another program is answered. */
+typedef enum arg_hint_kind {
+    HINT_REFUSED,       /* an error; the text says what to do instead */
+    HINT_SAME,          /* a spelling of an option here, which is the text; perhaps with its value:
+                   * "--max-tokens", and "--color=always" */
+    HINT_NOTHING,       /* accepted with a note; the text says why the flag changes nothing */
+    HINT_NOTHING_VALUE, /* the same for a flag with a value, which is skipped */
+    HINT_NOTHING_SWITCH /* the same for a flag whose value, such as on, off and auto, may be absent */
+} arg_hint_kind;
+
 /* A flag of another program that people may type here. */
 typedef struct arg_hint {
-    const char *names; /* spellings, separated by spaces */
-    const char *text;  /* what to do instead */
+    /* Spellings, separated by spaces. "-ngl=all" stands for the flag with this value, after a space
+     * or '=', and comes before an option of that name. '*' stands for any text. A word without a dash is a command, such as
+     * "run" in `ollama run`. */
+    const char *names;
+    const char *text;
+    arg_hint_kind kind;
 } arg_hint;
 
 typedef struct args_spec {
@@ -74,9 +88,15 @@ typedef struct args_spec {
 
 /* Reads argv[1..argc). Returns -1 to continue, else the tool's exit code: 0 after --help or
  * --version on stdout, 1 if these could not be written, 2 after an error, reported on stderr.
- * `--flag=value` equals `--flag value`, also for short flags; `--` ends the options. A value
- * that is itself an option's spelling must be given with `=`. */
+ * `--flag=value` equals `--flag value`, also for short flags; `--` ends the options; in long flags,
+ * `_` stands for `-`. A value that is itself an option's spelling must be given with `=`. An option
+ * that is no list may be repeated only with the same value. Flags of other programs that change
+ * nothing here, and variables of the environment that only those programs read, get a note on
+ * stderr. */
 int args_parse(const args_spec *spec, int argc, char **argv);
+/* Reports an argument that is neither an option nor the value of one, with what was probably meant:
+ * a model, or a prompt. Returns 2. */
+int args_unexpected(const args_spec *spec, const char *s);
 void args_list_fini(arg_list *list);
 /* Returns the row of a table that has the spelling; NULL: none. */
 const arg_option *args_find(const arg_option *options, const char *name);

@@ -1,230 +1,438 @@
-/* Flags of llama.cpp's tools that the tools of the same purpose here do not have: what a person can do instead. A text names only
- * flags of the tool itself, or says whose they are. */
+/* Flags of llama.cpp's tools, and of ollama and Hugging Face's, that the tools of the same purpose here do not have: other names,
+ * flags that change nothing here, and what a person can do instead of the others. A text names only flags of the tool itself, or
+ * says whose they are. docs/from-llama-cpp.md shows these tables; a test compares them. */
 #include "hints.h"
 
-#define FROM_FILE   "the model's file determines the rotation"
-#define NO_DOWNLOAD "models are not downloaded: get the file, then use -m FILE"
-#define NO_ADAPTER  "only LoRA adapters are supported: --lora FILE"
-#define ONLY_TEXT   "only text is supported"
-#define CORES       "-C sets the CPUs, -t and -tb the threads, --prio the priority"
-#define LOGS                                                                                       \
-    "timings are printed after the text, on standard error; --plan shows what runs where, "        \
-    "--trace when"
-#define EXPERTS "--place 'blk.*.ffn_*exps*=cpu' keeps the experts on the CPU"
-#define PLACED  "--place PATTERN=NAME places weights, -ngl or --split layers"
+#define FROM_FILE  "the model's file determines the rotation"
+#define NO_DOCKER  "models come from the Hugging Face Hub, -hf USER/REPO, or from a URL, -mu URL"
+#define NO_ADAPTER "only LoRA adapters are supported: --lora FILE"
+#define ONLY_TEXT  "only text is supported"
+#define PLACED     "--place PATTERN=NAME places weights, -ngl or --split layers"
+#define SPLITS     "--split A=N,B=M sets how many layers each device has"
+#define MAIN_GPU   "--device NAME sets what to run on; vulkan0 is the first GPU"
 
-#define NOT_FLASH "no backend ever makes the whole matrix of attention scores: leave the flag out"
-#define NOT_CACHE                                                                                  \
-    "a cache is on the device of its layer, and as long as its window: leave the flag out"
+#define NOT_FLASH  "attention never makes the whole matrix of scores here"
+#define LAYER_KV   "the cache of a layer is on the layer's device"
+#define FULL_CACHE "a cache is as long as the model's attention looks back"
+#define PAGES      "the cache has pages, which need no defragmentation"
+#define PLACE_OPS  "operations run where their weights are"
+#define HOST       "backends choose their buffers themselves"
+#define SCHEDULED  "the system schedules the threads"
+#define ONE_PRIO   "the priority is that of all threads"
 #define NO_OVERRIDE                                                                                \
     "keys cannot be overridden: the file's values are used; --ignore-key continues without those " \
     "that nothing reads"
 #define NO_RPC                                                                                     \
     "backends run on this machine only; --device also accepts the path of a shared object"
 #define LIST       "llm-cli --list-devices prints the devices"
-#define NOT_MMAP   "files are mapped, unless --no-mmap is given"
+#define MAPPED     "files are mapped unless --no-mmap is given"
+#define REPACKED   "weights are repacked unless --no-repack is given"
 #define NO_SAMPLES "nothing is sampled: the probabilities of the given text's tokens are added up"
+#define NO_LOG     "there is no log, only notes and timings on standard error"
+#define NO_WARMUP  "there is no warm-up run"
+#define VERIFY     "llm-arch verify MODEL checks every node"
+#define CPU_SAMPLE "tokens are drawn on the CPU"
+#define DRAFT_CPU  "the draft model runs with the threads and CPUs of the model"
+#define DRAFT_KV                                                                                   \
+    "the draft's cache has the types of -ctk and -ctv, and guesses do not change the text"
+#define NO_BRANCH  "guesses do not branch, and do not change the text"
+#define NO_MODELS  "-hf USER/REPO names a model of the Hugging Face Hub, -m FILE a file"
+#define CPU_SETS   "-C HEX sets the CPUs of all threads: bit 0 is CPU 0"
+#define ONLY_READS "only the tokenizer of the model is used, and nothing is computed"
 
 /* What several tools are asked for. */
-#define DOWNLOADS                                                                                  \
-    "-hf -hfr --hf-repo -hff --hf-file -hft --hf-token -mu --model-url -dr --docker-repo "         \
-    "--offline"
+#define DOCKER "-dr --docker-repo"
 #define ROTATIONS                                                                                  \
     "--rope-scaling --rope-scale --rope-freq-base --rope-freq-scale --yarn-orig-ctx "              \
     "--yarn-ext-factor --yarn-attn-factor --yarn-beta-slow --yarn-beta-fast"
-#define FLASH "-fa --flash-attn"
-#define CACHES                                                                                     \
-    "-kvo --kv-offload -nkvo --no-kv-offload -kvu --kv-unified -no-kvu --no-kv-unified "           \
-    "--swa-full -dt --defrag-thold -nopo --no-op-offload --op-offload --no-host"
-#define DIRECT "-dio --direct-io -ndio --no-direct-io"
-#define MOE    "-cmoe --cpu-moe -ncmoe --n-cpu-moe"
-#define PLACES                                                                                     \
-    "-ot --override-tensor -ts --tensor-split -sm "                                                \
-    "--split-mode -mg --main-gpu"
-#define CPUS                                                                                       \
-    "--numa --poll --poll-batch --cpu-strict --cpu-strict-batch -Cr --cpu-range -Cb "              \
-    "--cpu-mask-batch -Crb --cpu-range-batch --prio-batch"
-#define LOGGING                                                                                    \
-    "-v --verbose --log-verbose -lv --verbosity --log-verbosity --log-file --log-disable "         \
-    "--log-colors --log-prefix --log-timestamps --perf --no-perf"
+#define RANGES "-Cr --cpu-range -Cb --cpu-mask-batch -Crb --cpu-range-batch"
 #define ADAPTERS                                                                                   \
     "--control-vector --control-vector-scaled --control-vector-layer-range "                       \
     "--lora-init-without-apply"
+#define MEDIA                                                                                      \
+    "-mm --mmproj -mmu --mmproj-url -mmdev --mmproj-device --mmproj-auto --mmproj-offload "        \
+    "--image --audio --video --image-min-tokens --image-max-tokens"
+#define NO_MEDIA "--no-mmproj --no-mmproj-auto --no-mmproj-offload"
+#define SAMPLING_FLAGS                                                                             \
+    "--samplers -s --seed --sampler-seq --sampling-seq --temp --temperature --top-k --top-p "      \
+    "--min-p --top-nsigma --top-n-sigma --xtc-probability --xtc-threshold --typical --typical-p "  \
+    "--repeat-last-n --repeat-penalty --presence-penalty --frequency-penalty --dry-multiplier "    \
+    "--dry-base --dry-allowed-length --dry-penalty-last-n --dry-sequence-breaker "                 \
+    "--adaptive-target --adaptive-decay --dynatemp-range --dynatemp-exp --mirostat --mirostat-lr " \
+    "--mirostat-ent -l --logit-bias --grammar --grammar-file -j --json-schema -jf "                \
+    "--json-schema-file -n --predict --n-predict --keep"
+#define SAMPLING_SWITCHES "--ignore-eos -bs --backend-sampling"
+#define NAMED_MODELS      "--*-default --fim-*-spec"
+
+/* clang-format off */
+
+/* Rows of the tools that run models. */
+#define RUN_ROWS                                                                                   \
+    {"-fa --flash-attn", NOT_FLASH, HINT_NOTHING_SWITCH},                                          \
+    {"-kvo --kv-offload", LAYER_KV, HINT_NOTHING},                                                 \
+    {"-nkvo --no-kv-offload", LAYER_KV ": -ngl with fewer layers leaves it more memory", HINT_REFUSED}, \
+    {"--swa-full", FULL_CACHE, HINT_NOTHING},                                                      \
+    {"-dt --defrag-thold", PAGES, HINT_NOTHING_VALUE},                                             \
+    {"--op-offload -nopo --no-op-offload", PLACE_OPS, HINT_NOTHING},                               \
+    {"--no-host", HOST, HINT_NOTHING},                                                             \
+    {"-dio --direct-io -ndio --no-direct-io", MAPPED, HINT_NOTHING},                               \
+    {"-lm=auto --load-mode=auto -lm=mmap --load-mode=mmap -lm=dio --load-mode=dio", MAPPED, HINT_NOTHING}, \
+    {"-lm=none --load-mode=none", "--no-mmap", HINT_SAME},                                         \
+    {"-sm=layer --split-mode=layer", "devices share a model by layers", HINT_NOTHING},             \
+    {"-sm --split-mode", "devices share a model by layers; --device NAME uses only one", HINT_REFUSED}, \
+    {"-ts --tensor-split", SPLITS, HINT_REFUSED},                                                  \
+    {"-mg=0 --main-gpu=0", "the first GPU is the default", HINT_NOTHING},                          \
+    {"-mg --main-gpu", MAIN_GPU, HINT_REFUSED},                                                    \
+    {"-ngl=all --gpu-layers=all --n-gpu-layers=all", "-ngl=1000000", HINT_SAME},                   \
+    {"-ngl=auto --gpu-layers=auto --n-gpu-layers=auto -ngl=-1 --gpu-layers=-1 --n-gpu-layers=-1", "--fit", HINT_SAME}, \
+    {"-fit -fit=on --fit=on", "--fit", HINT_SAME},                                                 \
+    {"-fit=off --fit=off", "layers are placed by memory only if --fit is given", HINT_NOTHING},    \
+    {"-fitt --fit-target", "--fit leaves a twentieth of a device's memory free", HINT_REFUSED},    \
+    {"-fitc --fit-ctx", "--fit does not change the context: -c sets it", HINT_REFUSED},            \
+    {"--numa --poll --poll-batch --cpu-strict --cpu-strict-batch", SCHEDULED, HINT_NOTHING_VALUE}, \
+    {"--rpc", NO_RPC, HINT_REFUSED},                                                               \
+    {"--check-tensors", VERIFY, HINT_REFUSED},                                                     \
+    {"--override-kv", NO_OVERRIDE, HINT_REFUSED},                                                  \
+    {"--warmup --no-warmup", NO_WARMUP, HINT_NOTHING},                                             \
+    {ROTATIONS, FROM_FILE, HINT_REFUSED},                                                          \
+    {DOCKER, NO_DOCKER, HINT_REFUSED},                                                        \
+    {NAMED_MODELS, NO_MODELS, HINT_REFUSED},                                                       \
+    {ADAPTERS, NO_ADAPTER, HINT_REFUSED},                                                          \
+    {MEDIA, ONLY_TEXT, HINT_REFUSED},                                                              \
+    {NO_MEDIA, ONLY_TEXT, HINT_NOTHING},                                                           \
+    MODEL_ROWS
+
+/* Rows of all tools that read models. */
+#define MODEL_ROWS                                                                                 \
+    {"--usage", "--help", HINT_SAME},                                                              \
+    {"--license --completion-bash --model-vocab", "see --help", HINT_REFUSED},                     \
+    {"-cl --cache-list", NO_MODELS, HINT_REFUSED},                                                 \
+    {"--perf --no-perf", "timings cost nothing and are always measured", HINT_NOTHING},            \
+    {"--log-disable --log-prefix --no-log-prefix --log-timestamps --no-log-timestamps", NO_LOG, HINT_NOTHING}, \
+    {"--log-colors -lv --verbosity --log-verbosity", NO_LOG, HINT_NOTHING_VALUE},                  \
+    {"--model-path --model-name-or-path --checkpoint --ckpt", "--model", HINT_SAME}
+
+/* Rows of the tools that generate text. */
+#define TEXT_ROWS                                                                                  \
+    {"-n=-2 --predict=-2 --n-predict=-2", "-n=-1", HINT_SAME},                                     \
+    {"--max-tokens --max-new-tokens --num-predict", "-n", HINT_SAME},                              \
+    {"--num-ctx --n-ctx --context-length --max-model-len --max-seq-len", "-c", HINT_SAME},         \
+    {"--num-thread --num-threads --n-threads", "-t", HINT_SAME},                                   \
+    {"--num-gpu --num-gpu-layers", "-ngl", HINT_SAME},                                             \
+    {"--repetition-penalty", "--repeat-penalty", HINT_SAME},                                       \
+    {"--lora-adapter --lora-path", "--lora", HINT_SAME},                                           \
+    {"--draft-model", "--model-draft", HINT_SAME},                                                 \
+    {"--mirostat=1", "only version 2 is supported: --mirostat 2", HINT_REFUSED},                   \
+    {"--adaptive-target --adaptive-decay",                                                         \
+     "adaptive-p is not supported; --mirostat 2 also holds the text near a target", HINT_REFUSED}, \
+    {"-bs --backend-sampling", CPU_SAMPLE, HINT_NOTHING},                                          \
+    {"--num-beams", "there is no beam search: --temp 0 takes the likeliest token each time", HINT_REFUSED}, \
+    {"--do-sample --stream", "text is sampled unless --temp 0 is given, and printed as it comes", HINT_NOTHING},                                     \
+    {"--load-in-4bit --load-in-8bit --quantization",                                               \
+     "llm-quantize IN OUT TYPE makes a smaller file, such as Q4_K_M", HINT_REFUSED},               \
+    {"--dtype --torch-dtype", "the file's types are used; llm-quantize IN OUT TYPE changes them", HINT_REFUSED}, \
+    {"--device-map", PLACED ", --fit as many as fit", HINT_REFUSED},                               \
+    {"--trust-remote-code", "code beside a model is never run", HINT_NOTHING},                     \
+    {"--spec-draft-hf", "--hf-repo-draft", HINT_SAME},                     \
+    {"--spec-draft-model", "--model-draft", HINT_SAME},                                            \
+    {"--spec-draft-n-max", "--draft-max", HINT_SAME},                                              \
+    {"--spec-draft-n-min", "--draft-min", HINT_SAME},                                              \
+    {"--spec-draft-p-min", "--draft-p-min", HINT_SAME},                                            \
+    {"--spec-draft-device", "--device-draft", HINT_SAME},                                          \
+    {"--spec-draft-ngl", "--n-gpu-layers-draft", HINT_SAME},                                       \
+    {"--spec-default", "--lookup", HINT_SAME},                                                     \
+    {"--spec-type=none", "nothing is guessed unless --lookup or --model-draft is given", HINT_NOTHING}, \
+    {"--spec-type", "--lookup guesses from the text, --model-draft MODEL by a model", HINT_REFUSED}, \
+    {"--spec-draft-threads -td --threads-draft --spec-draft-threads-batch -tbd --threads-batch-draft " \
+     "--spec-draft-cpu-mask -Cd --cpu-mask-draft --spec-draft-cpu-range -Crd --cpu-range-draft "   \
+     "--spec-draft-cpu-strict --cpu-strict-draft --spec-draft-prio --prio-draft "                  \
+     "--spec-draft-poll --poll-draft --spec-draft-cpu-mask-batch -Cbd --cpu-mask-batch-draft "     \
+     "--spec-draft-cpu-strict-batch --cpu-strict-batch-draft --spec-draft-prio-batch "             \
+     "--prio-batch-draft --spec-draft-poll-batch --poll-batch-draft", DRAFT_CPU, HINT_NOTHING_VALUE}, \
+    {"--spec-draft-type-k -ctkd --cache-type-k-draft --spec-draft-type-v -ctvd --cache-type-v-draft", \
+     DRAFT_KV, HINT_NOTHING_VALUE},                                                                \
+    {"--spec-draft-p-split --draft-p-split -ps --p-split", NO_BRANCH, HINT_NOTHING_VALUE},         \
+    {"--spec-draft-backend-sampling --no-spec-draft-backend-sampling", CPU_SAMPLE, HINT_NOTHING},  \
+    {"--spec-draft-override-tensor -otd --override-tensor-draft --spec-draft-cpu-moe -cmoed "      \
+     "--cpu-moe-draft --spec-draft-n-cpu-moe --spec-draft-ncmoe -ncmoed --n-cpu-moe-draft",        \
+     "--device-draft and --n-gpu-layers-draft set where the draft model runs", HINT_REFUSED},      \
+    {"--spec-ngram-mod-n-min --spec-ngram-mod-n-max --spec-ngram-mod-n-match "                     \
+     "--spec-ngram-simple-size-n --spec-ngram-simple-size-m --spec-ngram-simple-min-hits "         \
+     "--spec-ngram-map-k-size-n --spec-ngram-map-k-size-m --spec-ngram-map-k-min-hits "            \
+     "--spec-ngram-map-k4v-size-n --spec-ngram-map-k4v-size-m --spec-ngram-map-k4v-min-hits "      \
+     "--spec-ngram-size-n --spec-ngram-size-m --spec-ngram-min-hits",                              \
+     "--lookup guesses from the text, at most --draft-max tokens at once", HINT_REFUSED},          \
+    {"-lcs --lookup-cache-static -lcd --lookup-cache-dynamic",                                     \
+     "--lookup guesses only from the text itself", HINT_REFUSED},                                  \
+    {"--reasoning-budget-message", "reasoning is not cut off, so no message follows it", HINT_REFUSED}, \
+    {"--reasoning-preserve --no-reasoning-preserve",                                               \
+     "the chat template decides which reasoning stays", HINT_REFUSED},                             \
+    {"--no-skip-chat-parsing", "answers are always parsed", HINT_NOTHING},                         \
+    {"--repack", REPACKED, HINT_NOTHING},                                                          \
+    {"-lm=mlock --load-mode=mlock", "--mlock", HINT_SAME},                                         \
+    {"-lm --load-mode", "--no-mmap reads the file, --mlock keeps it in memory", HINT_REFUSED},     \
+    {RANGES, CPU_SETS, HINT_REFUSED},                                                              \
+    {"--prio-batch", ONE_PRIO, HINT_NOTHING_VALUE}
 
 const arg_hint cli_hints[] = {
-    {"--simple-io", "the text is printed as it comes; --color never: without colours"},
-    {"--no-jinja", "chat templates are always rendered; -no-cnv continues a text without one"},
-    {"--in-prefix-bos", "--in-prefix '<s>' puts such a token before what is typed"},
+    {"run chat", "`llm-cli -m FILE` converses on a terminal, `llm-cli -hf USER/REPO` gets the model first", HINT_REFUSED},
+    {"generate", "`llm-cli -m FILE -p TEXT` continues a text", HINT_REFUSED},
+    {"serve", "`llm-server -m FILE` serves a model", HINT_REFUSED},
+    {"pull", "`llm-cli -hf USER/REPO` gets a model of the Hugging Face Hub and runs it", HINT_REFUSED},
+    {"push list ls rm cp ps stop", "models are files, and -m FILE runs one", HINT_REFUSED},
+    {"show", "`llm-arch show FILE` prints what a model's file contains", HINT_REFUSED},
+    {"create", "`llm-convert FOLDER -o FILE` makes a file of a Hugging Face folder", HINT_REFUSED},
+    {"quantize", "`llm-quantize IN OUT TYPE` makes a smaller file", HINT_REFUSED},
+    {"bench", "`llm-bench -m FILE` measures a model's speed", HINT_REFUSED},
+    {"help", "--help lists the flags", HINT_REFUSED},
+    {"version", "--version prints it", HINT_REFUSED},
+    {"--simple-io", "the text is printed as it comes", HINT_NOTHING},
+    {"--jinja", "chat templates are always rendered", HINT_NOTHING},
+    {"--no-jinja", "chat templates are always rendered; -no-cnv continues a text without one", HINT_REFUSED},
+    {"--display-prompt", "the prompt is printed unless --no-display-prompt is given", HINT_NOTHING},
+    {"-ptc --print-token-count", "the number of tokens is printed at the end", HINT_NOTHING_VALUE},
+    {"--in-prefix-bos", "--in-prefix '<s>' puts such a token before what is typed", HINT_REFUSED},
+    {"-spf", "--system-prompt-file", HINT_SAME},
+    {"--system", "--system-prompt", HINT_SAME},
+    {"--output-file", "--output", HINT_SAME},
+    {"--stop-sequence --stop-sequences", "--stop", HINT_SAME},
+    {"--nowordwrap", "--no-wrap", HINT_SAME},
+    {"--hidethinking", "--reasoning=hide", HINT_SAME},
+    {"--think=false -rea=off --reasoning=off", "--reasoning-budget=0", HINT_SAME},
+    {"--think=true -rea=on --reasoning=on", "--chat-template-kwargs={\"enable_thinking\": true}", HINT_SAME},
+    {"-rea=auto --reasoning=auto", "the chat template decides", HINT_NOTHING},
+    {"--think -rea", "--chat-template-kwargs '{\"enable_thinking\": true}' asks for reasoning, "
+     "--reasoning HOW shows or hides it", HINT_REFUSED},
+    {"--reasoning-effort=default", "the chat template decides", HINT_NOTHING},
+    {"--reasoning-effort", "--chat-template-kwargs '{\"reasoning_effort\": \"high\"}', if the template has it", HINT_REFUSED},
+    {"--reasoning-format=deep*", "--reasoning-format=auto", HINT_SAME},
+    {"--skip-chat-parsing", "--reasoning=show", HINT_SAME},
+    {"--format=json", "--json-schema={}", HINT_SAME},
+    {"--format", "--json-schema SCHEMA sets the form of the answer", HINT_REFUSED},
+    {"--keepalive", "the model is in memory as long as the program runs", HINT_NOTHING_VALUE},
+    {"--server-base", "llm-cli runs the model itself", HINT_REFUSED},
     {"--embedding --embeddings -fim --spm-infill --host --port",
-     "llm-cli only continues text: there is no server, no embedding, no infill"},
-    {"--adaptive-target --adaptive-decay",
-     "adaptive-p is not supported; --mirostat 2 also holds the text near a target"},
+     "llm-cli only continues text; llm-server has embeddings and infill", HINT_REFUSED},
     {"-gan --grp-attn-n -gaw --grp-attn-w",
-     "-c sets the context; --on-full shift goes on when it is full"},
-    {ADAPTERS, NO_ADAPTER},
-    {"-hfd --hf-repo-draft", NO_DOWNLOAD},
-    {"-td --threads-draft -tbd --threads-batch-draft",
-     "the draft model runs with the threads of -t"},
-    {"-ctkd --cache-type-k-draft -ctvd --cache-type-v-draft",
-     "the draft's cache has the types of -ctk and -ctv"},
-    {"--draft-p-split -ps --p-split", "guesses do not branch: --draft-p-min ends them"},
-    {"-lcs --lookup-cache-static -lcd --lookup-cache-dynamic",
-     "--lookup guesses only from the text of this run"},
-    {"-mm --mmproj -mmu --mmproj-url --no-mmproj --image --audio", ONLY_TEXT},
-    {DOWNLOADS, NO_DOWNLOAD},
-    {ROTATIONS, FROM_FILE},
-    {"--override-kv", NO_OVERRIDE},
-    {FLASH, NOT_FLASH},
-    {CACHES, NOT_CACHE},
-    {DIRECT, NOT_MMAP},
-    {MOE, EXPERTS},
-    {PLACES, PLACED},
-    {"--rpc", NO_RPC},
-    {"-mmp --mmap", NOT_MMAP},
-    {CPUS, CORES},
-    {LOGGING, LOGS},
-    {"--verbose-prompt", "llm-tokenize -p TEXT shows a prompt's tokens"},
+     "-c sets the context; --on-full shift goes on when it is full", HINT_REFUSED},
+    {"-ctxcp --ctx-checkpoints --swa-checkpoints -cram --cache-ram",
+     "a conversation keeps all of its cache", HINT_NOTHING_VALUE},
+    {"-v --verbose --log-verbose", "--plan shows what runs where, --trace when", HINT_NOTHING},
+    {"--log-file", "2>FILE keeps notes and timings, --json-output prints a record of the run", HINT_REFUSED},
+    {"--log-prompts-dir", "--json-output prints a record of the run", HINT_REFUSED},
+    {"--verbose-prompt", "llm-tokenize -p TEXT shows a prompt's tokens", HINT_REFUSED},
     {"-sp --special",
-     "control tokens are not printed; llm-tokenize --decode IDS --special shows them"},
-    {"-bf --binary-file", "-f reads any file"},
-    {"--warmup --no-warmup", "there is no warm-up run"},
-    {"--check-tensors", "llm-arch verify MODEL checks every node"},
-    {"-np --parallel -ns --sequences -cb --cont-batching",
-     "there is one text at a time; llm-bench --sequences measures more"},
-    {"--usage", "--help shows the flags"},
-    {"--license --completion-bash --model-vocab", "see --help"},
+     "control tokens are not printed; llm-tokenize --decode IDS --special shows them", HINT_REFUSED},
+    {"-bf --binary-file", "--file", HINT_SAME},
+    {"-np=1 --parallel=1 -np=-1 --parallel=-1", "there is one text at a time", HINT_NOTHING},
+    {"-np --parallel -ns --sequences",
+     "there is one text at a time; llm-bench --sequences measures more, llm-server answers many", HINT_REFUSED},
+    {"-cb --cont-batching -nocb --no-cont-batching -kvu --kv-unified -no-kvu --no-kv-unified",
+     "there is one text at a time", HINT_NOTHING},
+    {"-mmp", "--mmap", HINT_SAME},
+    TEXT_ROWS,
+    RUN_ROWS,
     {0}};
 
 const arg_hint server_hints[] = {
-    {"-p --prompt -f --file -sys --system-prompt -spf --system-prompt-file",
-     "requests bring the texts; llm-cli continues one"},
+    {"serve start", "llm-server serves at once: llm-server -m FILE; OLLAMA_HOST is --host and --port", HINT_REFUSED},
+    {"run", "`llm-cli -m FILE` converses on a terminal", HINT_REFUSED},
+    {"pull", "`llm-server -hf USER/REPO` gets a model of the Hugging Face Hub and serves it", HINT_REFUSED},
+    {"push list ls rm cp show create ps stop", "a model is a file: llm-server -m FILE", HINT_REFUSED},
+    {"help", "--help lists the flags", HINT_REFUSED},
+    {"-p --prompt -f --file -sys --system-prompt -sysf -spf --system-prompt-file",
+     "requests bring the texts; llm-cli continues one", HINT_REFUSED},
     {"--keep --ignore-eos --grammar --grammar-file -j --json-schema -jf --json-schema-file -r "
-     "--reverse-prompt --cache-prompt --no-cache-prompt",
-     "requests say it: ignore_eos, grammar, json_schema, stop, cache_prompt"},
-    {"-sp --special", "control tokens are not in answers"},
-    {"--spm-infill -mv --model-vocoder --media-path --image-min-tokens", ONLY_TEXT},
-    {"--repack", "weights are repacked at load, unless --no-repack is given"},
-    {"-fitt --fit-target -fitc --fit-ctx", "--fit places as many layers as fit"},
-    {"--check-tensors", "llm-arch verify MODEL checks every node"},
-    {"--spec-replace", "the draft must have the model's tokens"},
-    {"-cnv -i --interactive", "the server converses over HTTP: open its address in a browser"},
-    {"--ssl-key-file --ssl-cert-file",
-     "the server speaks plain HTTP; a reverse proxy before it adds TLS (docs/server.md)"},
-    {"--path --api-prefix --static",
-     "the server has its own page at /; a reverse proxy serves others"},
-    {"--embd-normalize", "embeddings always have length 1"},
-    {"--reranking --rerank", "there are no models here that rank texts"},
-    {"--metrics --slots --props", "these endpoints are always there: leave the flag out"},
-    {"--no-slots --no-metrics", "--api-key keeps others from these endpoints"},
-    {"-cb --cont-batching -nocb --no-cont-batching",
-     "requests are always computed together: leave the flag out"},
+     "--reverse-prompt --no-cache-prompt",
+     "requests say it: ignore_eos, grammar, json_schema, stop, cache_prompt", HINT_REFUSED},
+    {"-e --escape --no-escape", "texts of requests are JSON, which has its own escapes", HINT_NOTHING},
+    {"--cache-prompt --cache-idle-slots --no-cache-idle-slots", "common beginnings are always shared", HINT_NOTHING},
     {"-cram --cache-ram --cache-reuse -sps --slot-prompt-similarity -ctxcp --ctx-checkpoints "
-     "--swa-checkpoints",
-     "common beginnings are always shared; --cache-slots N keeps more of them"},
-    {"--slot-save-path", "no request names a file; prompts are kept in memory: --cache-slots N"},
-    {"--models-dir --models-preset --models-max --models-autoload --no-models-autoload",
-     "a server has one model: start one for each"},
-    {"--context-shift --no-context-shift", "an answer ends when the context is full: -c sets it"},
-    {"--jinja --no-jinja", "chat templates are always rendered: leave the flag out"},
-    {"--reasoning-format --reasoning-budget -rea --reasoning --chat-template-kwargs",
-     "requests say it: reasoning_format, chat_template_kwargs"},
-    {"--no-prefill-assistant --prefill-assistant",
-     "requests say it: continue_final_message, or a last message of the assistant"},
-    {"--mmproj -mm --mmproj-url -mmu --no-mmproj --image --audio", ONLY_TEXT},
-    {"--webui --ui", "the page is there unless --no-webui is given"},
-    {"--no-ui", "--no-webui"},
-    {"--lora-base --lora-init-without-apply", "--lora FILE applies an adapter to all requests"},
-    {"serve", "llm-server serves at once: llm-server -m FILE; OLLAMA_HOST is --host and --port"},
-    {"--verbosity -lv --log-verbose --log-verbosity --log-disable --log-colors --log-prefix "
-     "--log-timestamps --perf --no-perf",
-     "-v logs each request, --log-file to a file; /metrics has the speed"},
-    {"--warmup --no-warmup", "there is no warm-up run"},
-    {"-td --threads-draft -tbd --threads-batch-draft",
-     "the draft model runs with the threads of -t"},
-    {"-hfd --hf-repo-draft", NO_DOWNLOAD},
-    {ADAPTERS, NO_ADAPTER},
-    {DOWNLOADS, NO_DOWNLOAD},
-    {ROTATIONS, FROM_FILE},
-    {"--override-kv", NO_OVERRIDE},
-    {FLASH, NOT_FLASH},
-    {CACHES, NOT_CACHE},
-    {DIRECT, NOT_MMAP},
-    {MOE, EXPERTS},
-    {PLACES, PLACED},
-    {"--rpc", NO_RPC},
-    {"-mmp --mmap", NOT_MMAP},
-    {CPUS, CORES},
+     "--swa-checkpoints -cms --checkpoint-min-step",
+     "common beginnings are always shared; --cache-slots N keeps more of them", HINT_NOTHING_VALUE},
+    {"-sp --special", "control tokens are not in answers", HINT_REFUSED},
+    {"--spm-infill -mv --model-vocoder --media-path --mtmd-batch-max-tokens", ONLY_TEXT, HINT_REFUSED},
+    {"--spec-replace", "the draft must have the model's tokens", HINT_REFUSED},
+    {"-cnv --conversation -i --interactive", "the server converses over HTTP: open its address in a browser", HINT_REFUSED},
+    {"--ssl-key-file --ssl-cert-file",
+     "the server speaks plain HTTP; a reverse proxy before it adds TLS (docs/server.md)", HINT_REFUSED},
+    {"--path --api-prefix --static",
+     "the server has its own page at /; a reverse proxy serves others", HINT_REFUSED},
+    {"--reuse-port", "one process has the port; --parallel N answers more requests at once", HINT_REFUSED},
+    {"--cors-origins", "--cors ORIGIN, once for each", HINT_REFUSED},
+    {"--cors-methods --cors-headers --cors-credentials", "--cors ORIGIN allows all that the API needs", HINT_REFUSED},
+    {"--no-cors-credentials", "cookies are not used", HINT_NOTHING},
+    {"--ui-config --webui-config --ui-config-file --webui-config-file",
+     "the page keeps its settings in the browser", HINT_REFUSED},
+    {"--tools --tools-runtime --ui-mcp-proxy --webui-mcp-proxy --mcp-servers-config --mcp-servers-json "
+     "-ag --agent",
+     "the server runs no tools: requests bring them, and clients run them", HINT_REFUSED},
+    {"-no-ag --no-agent --no-ui-mcp-proxy --no-webui-mcp-proxy", "the server runs no tools", HINT_NOTHING},
+    {"--tags", "the server has no tags of models", HINT_NOTHING_VALUE},
+    {"--sse-ping-interval", "streams have no pings", HINT_NOTHING_VALUE},
+    {"--sleep-idle-seconds=-1", "the model stays in memory", HINT_NOTHING},
+    {"--sleep-idle-seconds", "the model stays in memory until the server ends", HINT_REFUSED},
+    {"--embd-normalize=2", "embeddings always have length 1", HINT_NOTHING},
+    {"--embd-normalize", "embeddings always have length 1", HINT_REFUSED},
+    {"--reranking --rerank", "there are no models here that rank texts", HINT_REFUSED},
+    {"--metrics --slots", "these endpoints are always there", HINT_NOTHING},
+    {"--props", "GET /props is always there; no request changes the server's settings", HINT_REFUSED},
+    {"--no-slots --no-metrics", "--api-key keeps others from these endpoints", HINT_REFUSED},
+    {"-cb --cont-batching -nocb --no-cont-batching",
+     "requests are always computed together, which does not change their answers", HINT_NOTHING},
+    {"-kvu --kv-unified -no-kvu --no-kv-unified", "sequences share one cache, and each may use all of it", HINT_NOTHING},
+    {"-np=-1 --parallel=-1", "--parallel=4", HINT_SAME},
+    {"--max-num-seqs --num-parallel", "--parallel", HINT_SAME},
+    {"--served-model-name", "--alias", HINT_SAME},
+    {"--slot-save-path", "no request names a file; prompts are kept in memory: --cache-slots N", HINT_REFUSED},
+    {"--models-dir --models-preset --models-max --models-autoload",
+     "a server has one model: start one for each", HINT_REFUSED},
+    {"--no-models-autoload", "a server has one model", HINT_NOTHING},
+    {"--context-shift", "an answer ends when the context is full: -c sets it", HINT_REFUSED},
+    {"--no-context-shift", "an answer ends when the context is full", HINT_NOTHING},
+    {"--jinja", "chat templates are always rendered", HINT_NOTHING},
+    {"--no-jinja", "chat templates are always rendered; /v1/completions continues a text without one", HINT_REFUSED},
+    {"-rea=auto --reasoning=auto --reasoning-format=auto --reasoning-budget=-1 --reasoning-effort=default",
+     "requests decide, and by default the chat template", HINT_NOTHING},
+    {"--reasoning-format --reasoning-budget -rea --reasoning --reasoning-effort --chat-template-kwargs "
+     "--skip-chat-parsing",
+     "requests say it: reasoning_format, chat_template_kwargs", HINT_REFUSED},
+    {"--prefill-assistant", "a last message of the assistant is continued", HINT_NOTHING},
+    {"--no-prefill-assistant", "requests say it: continue_final_message", HINT_REFUSED},
+    {"--webui --ui", "the page is there unless --no-webui is given", HINT_NOTHING},
+    {"--no-ui", "--no-webui", HINT_SAME},
+    {"--lora-base", "--lora FILE applies an adapter to all requests", HINT_REFUSED},
+    {"--log-verbose", "--verbose", HINT_SAME},
+    {"--log-prompts-dir", "-v logs each request, --log-file to a file", HINT_REFUSED},
+    {"--mmap -mmp", MAPPED, HINT_NOTHING},
+    TEXT_ROWS,
+    RUN_ROWS,
     {0}};
 
+/* llama-bench's flags have a value each, or a list of values to measure. */
 const arg_hint bench_hints[] = {
-    {DOWNLOADS, NO_DOWNLOAD},
-    {FLASH, NOT_FLASH},
-    {CACHES, NOT_CACHE},
-    {DIRECT, NOT_MMAP},
-    {MOE, EXPERTS},
-    {PLACES, PLACED},
-    {"-rpc --rpc", NO_RPC},
-    {"--list-devices", LIST},
-    {"-mmp --mmap -lm --load-mode --mlock", NOT_MMAP},
-    {"--repack -nr", "weights are repacked at load, unless --no-repack is given"},
-    {CPUS, "-C sets the CPUs, -t the threads, --prio the priority"},
-    {"-v --verbose", "--progress shows what is measured, --profile what takes the time"},
-    {"-embd --embeddings", "models compute only logits"},
-    {"--n-gen-warmup", "the run before the tests has a fixed length; --no-warmup leaves it out"},
-    {"-fitt --fit-target -fitc --fit-ctx --fit",
-     "-ngl or --split places layers; llm-cli --fit chooses by memory"},
-    {"-s --seed", "the tokens of a test are the same in each run"},
-    {"-c --ctx-size", "the context is as long as a test needs: -p, -n and -d set its tokens"},
+    {DOCKER, NO_DOCKER, HINT_REFUSED},
+    {"-fa --flash-attn", NOT_FLASH, HINT_NOTHING_VALUE},
+    {"-nkvo=0 --no-kv-offload=0 -kvo --kv-offload", LAYER_KV, HINT_NOTHING},
+    {"-nkvo --no-kv-offload", LAYER_KV ": -ngl with fewer layers leaves it more memory", HINT_REFUSED},
+    {"-nopo --no-op-offload", PLACE_OPS, HINT_NOTHING_VALUE},
+    {"--no-host", HOST, HINT_NOTHING_VALUE},
+    {"-dio --direct-io", MAPPED, HINT_NOTHING_VALUE},
+    {"-mmp=1 --mmap=1 -lm=auto --load-mode=auto -lm=mmap --load-mode=mmap -lm=dio --load-mode=dio",
+     MAPPED, HINT_NOTHING},
+    {"-mmp=0 --mmap=0 -lm=none --load-mode=none", "--no-mmap", HINT_SAME},
+    {"-mmp --mmap -lm --load-mode --mlock", MAPPED ", in all tests", HINT_REFUSED},
+    {"-sm=layer --split-mode=layer", "devices share a model by layers", HINT_NOTHING},
+    {"-sm --split-mode", "devices share a model by layers; --device NAME uses only one", HINT_REFUSED},
+    {"-ts --tensor-split", SPLITS, HINT_REFUSED},
+    {"-mg=0 --main-gpu=0", "the first GPU is the default", HINT_NOTHING},
+    {"-mg --main-gpu", MAIN_GPU, HINT_REFUSED},
+    {"--gpu-layers", "-ngl", HINT_SAME},
+    {"-rpc --rpc", NO_RPC, HINT_REFUSED},
+    {"--list-devices", LIST, HINT_REFUSED},
+    {"--repack", REPACKED, HINT_NOTHING},
+    {"-nr", "--no-repack", HINT_SAME},
+    {"--numa --poll --cpu-strict", SCHEDULED, HINT_NOTHING_VALUE},
+    {RANGES, CPU_SETS, HINT_REFUSED},
+    {"-v --verbose", "--progress shows what is measured, --profile what takes the time", HINT_NOTHING},
+    {"-embd=0 --embeddings=0", "models compute logits", HINT_NOTHING},
+    {"-embd --embeddings", "models compute only logits", HINT_REFUSED},
+    {"--n-gen-warmup", "the run before the tests has a fixed length; --no-warmup leaves it out", HINT_REFUSED},
+    {"-fitt --fit-target -fitc --fit-ctx -fit --fit",
+     "-ngl or --split places layers; llm-cli --fit chooses by memory", HINT_REFUSED},
+    {"-s --seed", "the tokens of a test are the same in each run", HINT_NOTHING_VALUE},
+    {"-c --ctx-size", "the context is as long as a test needs: -p, -n and -d set its tokens", HINT_REFUSED},
     {"-np --parallel -ns -npl -npp -ntg",
-     "--sequences measures several at once, -p a prompt, -n generated tokens"},
-    {ROTATIONS, FROM_FILE},
+     "--sequences measures several at once, -p a prompt, -n generated tokens", HINT_REFUSED},
+    {ROTATIONS, FROM_FILE, HINT_REFUSED},
     {0}};
 
 const arg_hint perplexity_hints[] = {
     {"--hellaswag --hellaswag-tasks --winogrande --winogrande-tasks --multiple-choice "
      "--multiple-choice-tasks",
      "tasks cannot be scored; -f FILE measures a text, --kl-divergence the difference between two "
-     "models"},
+     "models", HINT_REFUSED},
+    {"--ppl-stride=0 --ppl-output-type=0", "chunks do not overlap", HINT_NOTHING},
     {"--ppl-stride --ppl-output-type",
-     "chunks do not overlap, and the second half of each is scored; -o json has all numbers"},
-    {"--save-all-logits --all-logits --logits-file",
-     "--kl-divergence-base FILE saves the log-probabilities"},
-    {"-p --prompt", "-f FILE is the text; -f - reads it from standard input"},
-    {"-bf --binary-file", "-f reads any file"},
-    {"-s --seed --temp --top-k --top-p --min-p --repeat-penalty --samplers -n --predict "
-     "--n-predict",
-     NO_SAMPLES},
-    {"-np --parallel -ns --sequences -cb --cont-batching",
-     "there is one chunk at a time; -ub sets how many tokens are computed at once"},
-    {DOWNLOADS, NO_DOWNLOAD},
-    {ROTATIONS, FROM_FILE},
-    {FLASH, NOT_FLASH},
-    {CACHES, NOT_CACHE},
-    {DIRECT, NOT_MMAP},
-    {MOE, EXPERTS},
-    {PLACES, PLACED},
-    {"-rpc --rpc", NO_RPC},
-    {"--list-devices", LIST},
-    {"-mmp --mmap --mlock", NOT_MMAP},
-    {"-tb --threads-batch", "-t sets the threads for everything; the result does not depend on it"},
-    {CPUS " -C --cpu-mask --prio", "the system chooses the CPUs; -t sets the number of threads"},
-    {LOGGING, "-o json has all numbers; --trace shows what runs where, and when"},
-    {"--warmup --no-warmup", "there is no warm-up run"},
-    {"--override-kv", NO_OVERRIDE},
-    {ADAPTERS, NO_ADAPTER},
-    {"--check-tensors", "llm-arch verify MODEL checks every node"},
+     "chunks do not overlap, and the second half of each is scored; -o json has all numbers", HINT_REFUSED},
+    {"--save-all-logits --all-logits --logits-file", "--kl-divergence-base", HINT_SAME},
+    {"-p --prompt", "-f FILE is the text; -f - reads it from standard input", HINT_REFUSED},
+    {"-bf --binary-file", "--file", HINT_SAME},
+    {"-e --escape --no-escape", "the text is taken as it is", HINT_NOTHING},
+    {"--context-shift --no-context-shift", "a chunk fits its context", HINT_NOTHING},
+    {SAMPLING_FLAGS, NO_SAMPLES, HINT_NOTHING_VALUE},
+    {SAMPLING_SWITCHES, NO_SAMPLES, HINT_NOTHING},
+    {"-np --parallel -ns --sequences", "-ub sets how many tokens are computed at once", HINT_NOTHING_VALUE},
+    {"-cb --cont-batching -kvu --kv-unified -no-kvu --no-kv-unified", "there is one chunk at a time", HINT_NOTHING},
+    {"--list-devices", LIST, HINT_REFUSED},
+    {"--mmap -mmp", MAPPED, HINT_NOTHING},
+    {"--mlock -lm=mlock --load-mode=mlock", "the system keeps the parts of a mapped file that are in use", HINT_NOTHING},
+    {"-lm --load-mode", "--no-mmap reads the file instead of mapping it", HINT_REFUSED},
+    {"--repack -nr --no-repack", "repacked weights give the same result", HINT_NOTHING},
+    {"-tb --threads-batch", "-t sets the threads for everything; the result does not depend on it", HINT_NOTHING_VALUE},
+    {"-C --cpu-mask " RANGES, "the system chooses the CPUs; -t sets the number of threads", HINT_REFUSED},
+    {"--prio --prio-batch", "the system sets the priority", HINT_NOTHING_VALUE},
+    {"-v --verbose --log-verbose", NO_LOG, HINT_NOTHING},
+    {"--log-file", "-o json has all numbers; 2>FILE keeps the rest", HINT_REFUSED},
+    {"--spec-draft-type-k -ctkd --cache-type-k-draft --spec-draft-type-v -ctvd --cache-type-v-draft",
+     "nothing is generated, so there is no draft model", HINT_NOTHING_VALUE},
+    RUN_ROWS,
+    {0}};
+
+const arg_hint tokenize_hints[] = {
+    {DOCKER, NO_DOCKER, HINT_REFUSED},
+    {"-bf --binary-file", "--file", HINT_SAME},
+    {"--no-escape", "the text is taken as it is", HINT_NOTHING},
+    {"-e --escape", "the text is taken as it is: $'..' in the shell resolves escapes", HINT_REFUSED},
+    {"--log-file", "2>FILE keeps what is printed besides the tokens", HINT_REFUSED},
+    {"--override-kv", "the file's values are used", HINT_REFUSED},
+    {"--check-tensors", VERIFY, HINT_REFUSED},
+    {"--list-devices", LIST, HINT_REFUSED},
+    {MEDIA, ONLY_TEXT, HINT_REFUSED},
+    {NO_MEDIA, ONLY_TEXT, HINT_NOTHING},
+    {"--control-vector-layer-range", ONLY_READS, HINT_REFUSED},
+    {"-t --threads -tb --threads-batch -C --cpu-mask " RANGES " --cpu-strict --cpu-strict-batch --prio "
+     "--prio-batch --poll --poll-batch -c --ctx-size -b --batch-size -ub --ubatch-size -ctk "
+     "--cache-type-k -ctv --cache-type-v -dt --defrag-thold -np --parallel --rpc -lm --load-mode "
+     "--numa -dev --device -ot --override-tensor -ncmoe --n-cpu-moe -ngl --gpu-layers --n-gpu-layers "
+     "-sm --split-mode -ts --tensor-split -mg --main-gpu -fitt --fit-target -fitc --fit-ctx "
+     "--lora --lora-scaled --control-vector --control-vector-scaled --spec-draft-type-k -ctkd "
+     "--cache-type-k-draft --spec-draft-type-v -ctvd --cache-type-v-draft " ROTATIONS " " SAMPLING_FLAGS,
+     ONLY_READS, HINT_NOTHING_VALUE},
+    {"-fa --flash-attn -fit --fit", ONLY_READS, HINT_NOTHING_SWITCH},
+    {"--swa-full -kvo --kv-offload -nkvo --no-kv-offload --repack -nr --no-repack --no-host --mlock "
+     "--mmap --no-mmap -dio --direct-io -ndio --no-direct-io -cmoe --cpu-moe --op-offload "
+     "--no-op-offload " SAMPLING_SWITCHES,
+     ONLY_READS, HINT_NOTHING},
+    {"-v --verbose --log-verbose", "--show prints the kind of tokenizer", HINT_NOTHING},
+    MODEL_ROWS,
     {0}};
 
 const arg_hint quantize_hints[] = {
     {"--imatrix --include-weights --exclude-weights --no-importance",
      "importance matrices are not supported: all weights count the same; --tensor-type gives "
-     "single tensors more bits"},
-    {"--leave-output-tensor", "--output-tensor-type f16 keeps output.weight in 16 bits"},
-    {"--keep-split", "OUT is one file, even for a split model"},
-    {"--tensor-type-file", "--tensor-type PATTERN=T may be given for each line of that file"},
-    {"--prune-layers", "layers are not removed"},
-    {"--override-kv", "keys are copied unchanged"},
+     "single tensors more bits", HINT_REFUSED},
+    {"--leave-output-tensor", "--output-tensor-type f16 keeps output.weight in 16 bits", HINT_REFUSED},
+    {"--keep-split", "OUT is one file, even for a split model", HINT_REFUSED},
+    {"--tensor-type-file", "--tensor-type PATTERN=T may be given for each line of that file", HINT_REFUSED},
+    {"--prune-layers", "layers are not removed", HINT_REFUSED},
+    {"--override-kv", "keys are copied unchanged", HINT_REFUSED},
     {"--target-bpw --target-size --keep-bpw-state --bpw-state",
-     "mixes are not searched: TYPE sets the mix; --dry-run prints its sizes"},
-    {"--nthreads --n-threads", "-t sets the number of threads"},
+     "mixes are not searched: TYPE sets the mix; --dry-run prints its sizes", HINT_REFUSED},
+    {"--nthreads --n-threads --num-threads", "--threads", HINT_SAME},
+    {"--usage", "--help", HINT_SAME},
     {0}};
+
+const arg_hint convert_hints[] = {
+    {"--outfile", "--output", HINT_SAME},
+    {"--outtype", "--type", HINT_SAME},
+    {"--verbose", "--dry-run prints what would be made", HINT_NOTHING},
+    {"--use-temp-file --no-lazy", "tensors are copied one after the other", HINT_NOTHING},
+    {"--model-name --metadata", "config.json names the model", HINT_REFUSED},
+    {"--bigendian", "files are little-endian", HINT_REFUSED},
+    {"--remote", "folders are not downloaded: FOLDER is one on this machine", HINT_REFUSED},
+    {"--mmproj", ONLY_TEXT, HINT_REFUSED},
+    {"--split-max-tensors --split-max-size --no-tensor-first-split", "a model is written to one file", HINT_REFUSED},
+    {"--print-supported-models", "`llm-arch list` prints the built-in descriptors", HINT_REFUSED},
+    {0}};
+/* clang-format on */

@@ -13,6 +13,7 @@
 
 #include "ggl/alloc.h"
 #include "ggl/show.h"
+#include "user_path.h"
 
 enum { MOST_FILE = 16 << 20, MOST_ENTRY = 1 << 16 }; /* bytes */
 
@@ -194,23 +195,12 @@ static void read_file(line_history *h) {
     close(fd);
 }
 
-/* Makes the folders of a path, for their owner only. */
-static void make_folders(const char *path) {
-    char *copy = strdup(path);
-    for (char *p = copy ? strchr(copy + 1, '/') : NULL; p; p = strchr(p + 1, '/')) {
-        *p = '\0';
-        (void)mkdir(copy, 0700);
-        *p = '/';
-    }
-    free(copy);
-}
-
 static void append(line_history *h, const char *text) {
     bool locked = false;
     char *line = malloc(2 * strlen(text) + 1);
     int fd = open_locked(h->path, O_RDWR | O_APPEND | O_CREAT, &locked);
     if (fd < 0 && errno == ENOENT) {
-        make_folders(h->path);
+        user_make_folders(h->path);
         fd = open_locked(h->path, O_RDWR | O_APPEND | O_CREAT, &locked);
     }
     if (fd < 0 || !line) {
@@ -278,15 +268,7 @@ const char *line_history_problem(line_history *h) {
 }
 
 char *line_history_path(const char *name) {
-    const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
-    const bool has_data = data && *data == '/';
-    const char *folder = has_data ? data : home;
-    if (!folder || *folder != '/')
-        return NULL;
-    const size_t size = strlen(folder) + strlen(name) + 64;
-    char *path = malloc(size);
-    if (path)
-        snprintf(path, size, "%s%s/ggml-lite/%s.history", folder, has_data ? "" : "/.local/share",
-                 name);
-    return path;
+    char file[64];
+    snprintf(file, sizeof file, "%s.history", name);
+    return user_path("XDG_DATA_HOME", ".local/share", file);
 }

@@ -3,8 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
+
+#include "process.h"
 
 int64_t bench_now_ns(void) {
     struct timespec t;
@@ -44,10 +45,9 @@ const char *bench_cpu_name(char *buf, size_t size) {
 int64_t bench_peak_memory(void) {
     char buf[64];
     long long kib = 0;
-    struct rusage r;
     if (proc_value("/proc/self/status", "VmHWM", buf, sizeof buf) && sscanf(buf, "%lld", &kib) == 1)
         return (int64_t)kib * 1024;
-    return getrusage(RUSAGE_SELF, &r) == 0 ? (int64_t)r.ru_maxrss * 1024 : 0;
+    return process_peak_memory();
 }
 
 void bench_peak_memory_reset(void) {

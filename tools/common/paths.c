@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 
 #include "args.h"
 #include "ggl/file.h"
+#include "split_name.h"
 
 static bool same(const struct stat *a, const struct stat *b) {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
@@ -35,20 +37,16 @@ static bool folder_has(const char *folder, const struct stat *out) {
     return has;
 }
 
-/* True if the file is a part of the same split model as `path`, PREFIX-00001-of-0000N.gguf. */
+/* True if the file is a part of the same split model as `path`. */
 static bool is_part(const char *path, const struct stat *out) {
-    enum { TAIL = 20 }; /* "-00001-of-00003.gguf" */
-    size_t n = strlen(path);
-    int first, n_parts, end = 0;
+    const size_t size = strlen(path) + 1;
     struct stat st;
-    char *part = n > TAIL ? malloc(n + 16) : NULL;
+    char *part = split_n_parts(path) > 1 && stat(path, &st) == 0 ? malloc(size) : NULL;
     bool is = false;
-    if (part && sscanf(path + n - TAIL, "-%5d-of-%5d.gguf%n", &first, &n_parts, &end) == 2 &&
-        end == TAIL && stat(path, &st) == 0)
-        for (int k = 1; k <= n_parts && !is; k++) {
-            snprintf(part, n + 16, "%.*s-%05d-of-%05d.gguf", (int)(n - TAIL), path, k, n_parts);
-            is = stat(part, &st) == 0 && same(&st, out);
-        }
+    for (int k = 1; part && k <= split_n_parts(path) && !is; k++) {
+        split_part_path(part, size, path, k);
+        is = stat(part, &st) == 0 && same(&st, out);
+    }
     free(part);
     return is;
 }
@@ -102,8 +100,73 @@ static bool same_file(const char *a, const char *b) {
            same(&st_a, &st_b);
 }
 
+/* Returns the name of a GGUF file in the folder, which the caller frees; NULL: there is none. */
+static char *gguf_in(const char *folder) {
+    DIR *d = opendir(folder);
+    char *name = NULL;
+    for (struct dirent *e; d && !name && (e = readdir(d));)
+        if (ends_with(e->d_name, ".gguf"))
+            name = strdup(e->d_name);
+    if (d)
+        closedir(d);
+    return name;
+}
+
+static bool has_file(const char *folder, const char *name) {
+    char path[PATH_MAX];
+    return (size_t)snprintf(path, sizeof path, "%s/%s", folder, name) < sizeof path &&
+           access(path, F_OK) == 0;
+}
+
+/* Returns the name of the file to make of a folder: the folder's own. */
+static const char *folder_name(const char *folder, char *real) {
+    const char *slash = realpath(folder, real) ? strrchr(real, '/') : NULL;
+    return slash && slash[1] ? slash + 1 : "model";
+}
+
+/* Refuses a folder, and a safetensors file, with what to do. Returns -1 for all else. */
+static int check_model(const char *tool, const tool_path *p) {
+    char folder[PATH_MAX] = "", real[PATH_MAX];
+    struct stat st;
+    const bool is_folder = stat(p->path, &st) == 0 && S_ISDIR(st.st_mode);
+    if (strlen(p->path) >= sizeof folder || (!is_folder && !ends_with(p->path, ".safetensors")))
+        return -1;
+    strcpy(folder, p->path);
+    char *slash = strrchr(folder, '/');
+    if (!is_folder && slash)
+        slash[slash == folder] = '\0';
+    else if (!is_folder)
+        strcpy(folder, ".");
+    if (has_file(folder, "config.json"))
+        return tool_error(tool, 1,
+                          "%s: %s is %s Hugging Face folder; this makes a GGUF file of it: "
+                          "llm-convert '%s' -o '%s.gguf'",
+                          p->flag, p->path, is_folder ? "a" : "part of a", folder,
+                          folder_name(folder, real));
+    if (!is_folder)
+        return tool_error(tool, 1,
+                          "%s: %s holds only tensors: llm-convert makes a GGUF file of it with the "
+                          "config.json and tokenizer.json that belong to it, which are not in this "
+                          "folder",
+                          p->flag, p->path);
+    char *name = gguf_in(folder);
+    const int code =
+        name
+            ? tool_error(tool, 1, "%s: %s is a folder, not a file; there is %s '%s/%s'", p->flag,
+                         p->path, p->flag, folder, name)
+            : tool_error(tool, 1,
+                         "%s: %s is a folder without a GGUF file, and without the config.json of a "
+                         "Hugging Face folder",
+                         p->flag, p->path);
+    free(name);
+    return code;
+}
+
 static int check_read(const char *tool, const tool_path *p) {
     const bool name = p->or_name && !strchr(p->path, '/');
+    const int code = p->model && access(p->path, R_OK) == 0 ? check_model(tool, p) : -1;
+    if (code >= 0)
+        return code;
     if (!p->needed || name || strcmp(p->path, "-") == 0 || access(p->path, R_OK) == 0)
         return -1;
     return tool_error(tool, 1, "%s: %s: %s", p->flag, p->path, strerror(errno));

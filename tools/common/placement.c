@@ -1,6 +1,5 @@
 #include "placement.h"
 
-#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,13 +9,6 @@
 
 enum { MOST = 16 };
 _Static_assert(TOOL_MAX_THREADS == GGL_MAX_THREADS, "-t takes what backends take");
-
-typedef struct rule { /* the rules of --place */
-    char *pattern;
-    int backend;
-    bool used;   /* it decides for a weight */
-    bool hidden; /* it matches a weight for which an earlier rule decides */
-} rule;
 
 struct placement {
     const char *tool; /* for notes on stderr; NULL: none */
@@ -36,8 +28,7 @@ struct placement {
     int64_t n_last; /* value of -ngl; -1: not given, or already applied */
     /* [i]: gets no share of the layers: named only by --place, or slower than the CPU */
     bool apart[MOST];
-    rule *rule;
-    size_t n_rules;
+    place_rules rules;
     char text[MOST * 80];
 };
 
@@ -112,8 +103,7 @@ static void give_up_last(placement *p) {
 static int need_first_device(placement *p, ggl_error *err) {
     const char *name;
     (void)ggl_fail(err, GGL_NOT_FOUND,
-                   "this build has no backend for GPUs, because it was built without Vulkan's "
-                   "headers (Debian: libvulkan-dev)");
+                   "this build has no backend for GPUs (it was configured with GGL_VULKAN=OFF)");
     for (int k = 0; (name = ggl_backend_name(k)); k++) {
         if (ggl_backend_kind(k) != GGL_BACKEND_DEVICE)
             continue;
@@ -169,31 +159,19 @@ static ggl_status read_split(placement *p, ggl_error *err) {
     return GGL_OK;
 }
 
-/* Reads --place into `rule`, and opens the backends. */
+/* Reads --place and the like, and opens the backends. */
 static ggl_status read_rules(placement *p, ggl_error *err) {
-    const arg_list *l = &p->o->place;
-    p->rule = calloc(l->n + 1, sizeof *p->rule);
-    if (!p->rule)
-        return ggl_fail(err, GGL_NOMEM, "out of memory");
-    for (size_t i = 0; i < l->n; i++) {
-        const char *eq = strrchr(l->s[i], '=');
-        if (!eq || eq == l->s[i])
-            return ggl_fail(err, GGL_USAGE,
-                            "--place: '%s' is not PATTERN=NAME, as in 'blk.*.ffn_*exps*=cpu'",
-                            l->s[i]);
-        rule *r = &p->rule[p->n_rules];
+    const ggl_status st = place_rules_read(&p->rules, &p->o->rules, err);
+    for (size_t i = 0; i < p->rules.n && st == GGL_OK; i++) {
+        place_rule *r = &p->rules.rule[i];
         const int before = p->n;
-        r->backend = need(p, eq + 1, strlen(eq + 1), err);
-        if (r->backend < 0)
-            return ggl_within(err, err->status, "--place");
+        r->at = need(p, r->backend, strlen(r->backend), err);
+        if (r->at < 0)
+            return ggl_within(err, err->status, "%s", r->flag);
         for (int k = before; k < p->n; k++)
             p->apart[k] = true;
-        r->pattern = strndup(l->s[i], (size_t)(eq - l->s[i]));
-        if (!r->pattern)
-            return ggl_fail(err, GGL_NOMEM, "out of memory");
-        p->n_rules++;
     }
-    return GGL_OK;
+    return st;
 }
 
 /* Writes the indices of the devices that share layers: all backends but the CPU and those set
@@ -334,9 +312,7 @@ ggl_status placement_close(placement *p, ggl_error *err) {
         ggl_backend_close(p->backend[i]);
     ggl_backend_close(p->reference);
     ggl_backend_close(p->trusted);
-    for (size_t i = 0; i < p->n_rules; i++)
-        free(p->rule[i].pattern);
-    free(p->rule);
+    place_rules_fini(&p->rules);
     free(p);
     return st;
 }
@@ -354,14 +330,9 @@ const char *placement_trace(const placement_options *o) {
  * the part after the last where the last does. */
 static int place(void *ctx, int layer, int n_layer, const char *weight) {
     placement *p = ctx;
-    int first = -1; /* the rule that decides */
-    for (size_t i = 0; weight && i < p->n_rules; i++)
-        if (fnmatch(p->rule[i].pattern, weight, 0) == 0) {
-            first = first < 0 ? (int)i : first;
-            *(first == (int)i ? &p->rule[i].used : &p->rule[i].hidden) = true;
-        }
+    const place_rule *rule = weight ? place_rules_find(&p->rules, weight) : NULL;
     if (weight)
-        return first < 0 ? -1 : p->rule[first].backend;
+        return rule ? rule->at : -1;
     if (p->n_last >= 0)
         give_devices(p, p->n_last, n_layer);
     p->n_last = -1;
@@ -513,21 +484,13 @@ static ggl_status check_use(const placement *p, const llm_session *s, ggl_error 
         return ggl_fail(err, GGL_USAGE,
                         "--split %s: that is %" PRId64 " layers; the model has %" PRId64,
                         p->o->split, sum, n_layer);
-    for (size_t i = 0; i < p->n_rules; i++)
-        if (!p->rule[i].used)
-            return ggl_fail(err, GGL_USAGE, "--place '%s=%s': %s", p->rule[i].pattern,
-                            p->names[p->rule[i].backend],
-                            p->rule[i].hidden ? "earlier patterns match all its weights; the first "
-                                                "match counts, so put it before them"
-                                              : "no weight that is read has a matching name");
-    return GGL_OK;
+    return place_rules_check(&p->rules, err);
 }
 
 ggl_status placement_session_new(placement *p, llm_session **out, const llm_model *m,
                                  llm_session_params *sp, ggl_error *err) {
     *out = NULL;
-    for (size_t i = 0; i < p->n_rules; i++)
-        p->rule[i].used = false;
+    place_rules_begin(&p->rules);
     ggl_status st = settle(p, m, sp, err);
     if (st == GGL_OK)
         st = session_new(p, out, m, sp, err);
@@ -557,6 +520,10 @@ int placement_session(placement *p, llm_session **out, const llm_model *m, llm_s
         return tell(p->tool, &err);
     if (p->o->fit || p->o->split || p->o->n_gpu_layers_given)
         fprintf(stderr, "%s: layers: %s\n", p->tool, placement_text(p));
+    const char *unused = place_rules_unused(&p->rules);
+    if (unused)
+        fprintf(stderr, "%s: note: %s changes nothing: the model has no experts\n", p->tool,
+                unused);
     size_t n = ggl_sched_n_fallbacks(llm_session_sched(*out));
     if (n > 0)
         fprintf(stderr,
@@ -565,6 +532,29 @@ int placement_session(placement *p, llm_session **out, const llm_model *m, llm_s
                 p->tool, n, n == 1 ? " runs" : "s run", n == 1 ? "it" : "them",
                 n == 1 ? "it" : "them");
     return -1;
+}
+
+/* Returns the largest context, rounded down, whose cache fits into the memory of the CPU beside all
+ * else; 0: none, or it is not known. n_ctx: that of sp. */
+static int64_t context_that_fits(placement *p, const llm_model *m, llm_session_params *sp,
+                                 int64_t n_ctx) {
+    enum { MULTIPLE = 256 };
+    ggl_error err = {0};
+    ggl_memory use = {0};
+    llm_session *s = NULL;
+    if (p->host < 0 || session_new(p, &s, m, sp, &err) != GGL_OK)
+        return 0;
+    const bool known = ggl_sched_memory(llm_session_sched(s), p->host, &use);
+    llm_session_free(s);
+    const double row = (double)use.stores_rows / (double)n_ctx;
+    const double memory = (double)p->backend[p->host]->memory;
+    const double other = (double)use.weights_copied + (double)use.weights_repacked +
+                         (double)use.stores_states + (double)use.arena + (double)use.io;
+    const double room = memory - memory / 20 - other;
+    if (!known || row <= 0 || room < MULTIPLE * row)
+        return 0;
+    const int64_t n = (int64_t)(room / row) / MULTIPLE * MULTIPLE;
+    return n < n_ctx ? n : 0;
 }
 
 const char *placement_advice(placement *p, const llm_model *m, llm_session_params *sp,
@@ -576,7 +566,11 @@ const char *placement_advice(placement *p, const llm_model *m, llm_session_param
     if (why != GGL_NOMEM && why != GGL_LIMIT)
         return buf;
     int64_t n_ctx = sp->n_ctx > 0 ? sp->n_ctx : llm_model_n_ctx(m);
-    if (n_ctx > 1)
+    const int64_t n_fits = n_ctx > 1 ? context_that_fits(p, m, sp, n_ctx) : 0;
+    if (n_fits > 0)
+        snprintf(buf, size, "; the context is %" PRId64 " tokens; -c %" PRId64 " would fit", n_ctx,
+                 n_fits);
+    else if (n_ctx > 1)
         snprintf(buf, size, "; the context is %" PRId64 " tokens, -c sets a smaller one", n_ctx);
     if (devices(p, at) == 0 || need_host(p, &err) < 0 || session_new(p, &s, m, sp, &err) != GGL_OK)
         return buf;
@@ -588,6 +582,21 @@ const char *placement_advice(placement *p, const llm_model *m, llm_session_param
                  "; %" PRId64 " of %" PRId64 " layers would fit: -ngl %" PRId64 ", or --fit", n,
                  n_layer, n);
     return buf;
+}
+
+bool placement_is_cpu_only(const placement *p) {
+    const placement_options *o = p->o;
+    return !o->devices && !o->split && !o->n_gpu_layers_given && !o->fit &&
+           !place_rules_name_backends(&o->rules);
+}
+
+const ggl_backend_params *placement_params(const placement *p) {
+    return &p->params;
+}
+
+void placement_options_fini(placement_options *o) {
+    args_list_fini(&o->rules.place);
+    args_list_fini(&o->rules.override);
 }
 
 int placement_n_backends(const placement *p) {

@@ -16,13 +16,14 @@
 #include "args.h"
 #include "ggl/backends.h"
 #include "llm/session.h"
+#include "place_rules.h"
 
 typedef struct placement_options {
     const char *devices; /* "vulkan0,cpu"; NULL: those of the other options, else the CPU */
     const char *split;   /* "vulkan0=20,cpu=12", or "auto" */
     int64_t n_gpu_layers;
     bool n_gpu_layers_given, fit, strict;
-    arg_list place;     /* "PATTERN=BACKEND" */
+    place_rule_options rules;
     const char *trace;  /* a file */
     const char *shadow; /* NULL: off; "": the default rate; "0.5" */
     uint64_t shadow_seed;
@@ -38,8 +39,7 @@ typedef struct placement_options {
     {"--split", ARG_STRING, &(o).split, .value = "A=N,B=M",                                        \
      .help = "the first N layers on A, M on B; auto: measure each for a second, and use the fastest that fits"},                                                                 \
     {"--fit", ARG_FLAG, &(o).fit, .help = "as many layers on devices as fit into their memory"},   \
-    {"--place", ARG_LIST, &(o).place, .value = "PATTERN=NAME",                                     \
-     .help = "nodes that read weights with matching names run there: 'blk.*.ffn_*exps*=cpu'; repeatable"},   \
+    PLACE_RULE_OPTIONS((o).rules),                                                                 \
     {"--strict", ARG_FLAG, &(o).strict,                                                            \
      .help = "a refusal by a backend is an error, instead of running the node on another one"},               \
     {"--trace", ARG_STRING, &(o).trace, .value = "FILE",                                           \
@@ -77,6 +77,13 @@ ggl_status placement_session_new(placement *p, llm_session **out, const llm_mode
  * After other failures it is "". */
 const char *placement_advice(placement *p, const llm_model *m, llm_session_params *sp,
                              ggl_status why, char *buf, size_t size);
+
+/* True if no option names or chooses a backend, so that everything runs on the CPU. */
+bool placement_is_cpu_only(const placement *p);
+/* Returns the parameters with which the backends were opened. */
+const ggl_backend_params *placement_params(const placement *p);
+/* Frees the lists. */
+void placement_options_fini(placement_options *o);
 
 int placement_n_backends(const placement *p);
 /* the k-th, in the order of a session's backends */

@@ -142,3 +142,13 @@ double process_seconds(void) {
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
+
+int64_t process_peak_memory(void) {
+#ifdef __APPLE__
+    const int64_t unit = 1;
+#else
+    const int64_t unit = 1024;
+#endif
+    struct rusage r;
+    return getrusage(RUSAGE_SELF, &r) == 0 ? (int64_t)r.ru_maxrss * unit : 0;
+}

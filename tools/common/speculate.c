@@ -10,7 +10,9 @@
 
 struct speculation {
     const char *tool;
-    llm_guess *guess;
+    llm_guess **guess; /* [n] */
+    const llm_guesser **guesser;
+    int n;
     llm_model *model; /* of the draft */
     llm_session *session;
     placement *own; /* NULL: the target's runs the draft */
@@ -21,13 +23,14 @@ int64_t speculate_n_max(const speculate_options *o) {
 }
 
 int speculate_check(const char *tool, const speculate_options *o) {
-    const bool guesses = o->lookup || o->draft;
+    const bool has_draft = o->draft || o->draft_comes;
+    const bool guesses = o->lookup || has_draft;
     if (!guesses && (o->max_given || o->min_given))
         return tool_error(tool, 2, "%s needs --lookup or --draft MODEL",
                           o->max_given ? "--draft-max" : "--draft-min");
-    if (!o->draft && o->p_min_given)
+    if (!has_draft && o->p_min_given)
         return tool_error(tool, 2, "--draft-p-min needs --draft MODEL");
-    if (o->lookup && o->draft)
+    if (o->lookup && has_draft)
         return tool_error(tool, 2, "--lookup and --draft exclude each other");
     if (o->n_min > o->n_max)
         return tool_error(tool, 2, "--draft-min %" PRId64 " is more than --draft-max %" PRId64,
@@ -38,7 +41,7 @@ int speculate_check(const char *tool, const speculate_options *o) {
             "--draft %s: this flag names the draft model; --draft-max sets the number "
             "of guesses",
             o->draft);
-    if (!o->draft && (o->n_ctx || o->placement.devices || o->placement.n_gpu_layers_given))
+    if (!has_draft && (o->n_ctx || o->placement.devices || o->placement.n_gpu_layers_given))
         return tool_error(tool, 2, "-cd, -devd and -ngld need a draft model, --draft MODEL");
     return -1;
 }
@@ -69,10 +72,11 @@ static int open_session(speculation *s, const speculate_options *o, const specul
     placement *p = t->placement;
     int code = -1;
     sp.n_ctx = o->n_ctx ? o->n_ctx : t->n_ctx;
+    sp.n_slots = s->n;
     sp.n_rows = 1;
     sp.repack_cache = NULL;
-    if (!t->cpu_only || o->placement.devices || o->placement.n_gpu_layers_given) {
-        code = placement_open(&s->own, s->tool, &o->placement, &t->backend);
+    if (!placement_is_cpu_only(p) || o->placement.devices || o->placement.n_gpu_layers_given) {
+        code = placement_open(&s->own, s->tool, &o->placement, placement_params(p));
         p = s->own;
     }
     if (code < 0)
@@ -88,6 +92,25 @@ static int open_session(speculation *s, const speculate_options *o, const specul
 
 /* --- both ------------------------------------------------------------------------------------- */
 
+static ggl_status open_guessers(speculation *s, const speculate_options *o, ggl_error *err) {
+    llm_guess_params gp = llm_guess_default();
+    gp.n_max = o->n_max;
+    gp.n_min = o->n_min;
+    s->guess = calloc((size_t)s->n, sizeof *s->guess);
+    s->guesser = calloc((size_t)s->n, sizeof *s->guesser);
+    if (!s->guess || !s->guesser)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    ggl_status st = GGL_OK;
+    for (int i = 0; i < s->n && st == GGL_OK; i++) {
+        const llm_draft_params dp = {.session = s->session, .slot = i, .p_min = (float)o->p_min};
+        st = o->lookup ? llm_guess_lookup(&s->guess[i], &gp, err)
+                       : llm_guess_draft(&s->guess[i], &gp, &dp, err);
+        if (st == GGL_OK)
+            s->guesser[i] = llm_guess_guesser(s->guess[i]);
+    }
+    return st;
+}
+
 int speculate_open(speculation **out, const char *tool, const speculate_options *o,
                    const speculate_target *t) {
     ggl_error err = {0};
@@ -98,36 +121,34 @@ int speculate_open(speculation **out, const char *tool, const speculate_options 
     if (!s)
         return tool_error(tool, 1, "out of memory");
     s->tool = tool;
-    llm_guess_params gp = llm_guess_default();
-    gp.n_max = o->n_max;
-    gp.n_min = o->n_min;
-    ggl_status st;
-    if (o->lookup) {
-        st = llm_guess_lookup(&s->guess, &gp, &err);
-    } else {
-        int code = open_draft(s, o, t);
-        if (code < 0)
-            code = open_session(s, o, t);
-        if (code >= 0)
-            return code;
-        const llm_draft_params dp = {.session = s->session, .p_min = (float)o->p_min};
-        st = llm_guess_draft(&s->guess, &gp, &dp, &err);
-    }
-    return st == GGL_OK ? -1 : tool_error(tool, 1, "%s", err.msg);
+    s->n = t->n_sequences;
+    int code = o->draft ? open_draft(s, o, t) : -1;
+    if (code < 0 && o->draft)
+        code = open_session(s, o, t);
+    if (code >= 0)
+        return code;
+    return open_guessers(s, o, &err) == GGL_OK ? -1 : tool_error(tool, 1, "%s", err.msg);
 }
 
 void speculate_close(speculation *s) {
     if (!s)
         return;
-    llm_guess_free(s->guess);
+    for (int i = 0; i < s->n && s->guess; i++)
+        llm_guess_free(s->guess[i]);
+    free(s->guess);
+    free((void *)s->guesser);
     llm_session_free(s->session);
     (void)placement_close(s->own, NULL); /* it writes no timeline */
     llm_model_free(s->model);
     free(s);
 }
 
-const llm_guesser *speculate_guesser(speculation *s) {
-    return s ? llm_guess_guesser(s->guess) : NULL;
+const llm_guesser *const *speculate_guessers(const speculation *s) {
+    return s ? s->guesser : NULL;
+}
+
+const llm_guesser *speculate_guesser(const speculation *s) {
+    return s ? s->guesser[0] : NULL;
 }
 
 void speculate_report(const speculation *s, const llm_generator_stats *stats) {
@@ -136,6 +157,6 @@ void speculate_report(const speculation *s, const llm_generator_stats *stats) {
         return;
     fprintf(stderr, "guesses                  %7" PRId64 " tokens %10" PRId64 " right\n",
             stats->n_guessed, stats->n_right);
-    if (llm_guess_failed(s->guess, &err) != GGL_OK)
+    if (llm_guess_failed(s->guess[0], &err) != GGL_OK)
         fprintf(stderr, "%s: note: the draft model stopped guessing: %s\n", s->tool, err.msg);
 }

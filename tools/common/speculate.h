@@ -12,6 +12,7 @@ typedef struct speculate_options {
     int64_t n_max, n_min, n_ctx;
     double p_min;
     bool max_given, min_given, p_min_given;
+    bool draft_comes; /* a draft will be downloaded (common/hub.h); then `draft` names its file */
     placement_options placement; /* of the draft: only devices and n_gpu_layers */
 } speculate_options;
 
@@ -54,9 +55,8 @@ typedef struct speculation speculation;
 typedef struct speculate_target {
     const llm_tokenizer *tokenizer; /* NULL: none */
     placement *placement;           /* its CPU also runs the draft */
-    bool cpu_only;                  /* the placement has nothing else */
-    ggl_backend_params backend;     /* for further backends */
-    llm_session_params session;     /* as the draft's, but for the context */
+    llm_session_params session;     /* as the draft's, but for the context and slots */
+    int n_sequences;                /* that run at once; each has a guesser of its own */
     int64_t n_ctx;                  /* of the target's session */
     llm_model_params model;         /* how files are read */
 } speculate_target;
@@ -66,7 +66,11 @@ typedef struct speculate_target {
 int speculate_open(speculation **out, const char *tool, const speculate_options *o,
                    const speculate_target *target);
 void speculate_close(speculation *s); /* NULL is fine */
-const llm_guesser *speculate_guesser(speculation *s);
+/* The guessers [n_sequences]; NULL: there are none. All run the same draft, in slots of one session, so
+ * one thread uses them. */
+const llm_guesser *const *speculate_guessers(const speculation *s);
+/* The first of them; NULL: there is none. */
+const llm_guesser *speculate_guesser(const speculation *s);
 /* Prints a line of the timings, and why guessing ended early. */
 void speculate_report(const speculation *s, const llm_generator_stats *stats);
 

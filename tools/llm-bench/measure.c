@@ -197,7 +197,7 @@ static int check_plot(const bench_options *o) {
     if (!paths)
         return tool_error(TOOL, 1, "out of memory");
     for (size_t i = 0; i < n; i++)
-        paths[i] = (tool_path){"-m", o->models.s[i], .written = false};
+        paths[i] = (tool_path){"-m", o->models.s[i], .model = true};
     paths[n] = (tool_path){"--arch", o->arch, .written = false};
     paths[n + 1] = (tool_path){"--compare", o->compare_old, .written = false};
     paths[n + 2] = (tool_path){"--compare", o->compare_new, .written = false};
@@ -207,11 +207,26 @@ static int check_plot(const bench_options *o) {
     return code;
 }
 
+/* Downloads a model that was given by name. */
+static int get_model(bench_options *o) {
+    const char *model = o->models.n > 0 ? o->models.s[0] : NULL;
+    const int code = hub_get(TOOL, &o->hub, &model);
+    if (code >= 0 || !o->hub.path[0])
+        return code;
+    o->models.s = calloc(1, sizeof *o->models.s); /* it was empty, or hub_get had refused */
+    if (!o->models.s)
+        return tool_error(TOOL, 1, "out of memory");
+    o->models.s[o->models.n++] = model;
+    return check_plot(o);
+}
+
 int bench_measure(int argc, char **argv) {
     static bench b;
     int code = bench_options_read(&b.o, argc, argv);
     if (code < 0)
         code = check_plot(&b.o);
+    if (code < 0)
+        code = get_model(&b.o);
     if (code < 0)
         code = process_set_cpus(TOOL, b.o.cpu_mask);
     if (code < 0)

@@ -102,9 +102,10 @@ static int read_where(bench_options *o, const arg_list *devices, const bench_lis
     return ok ? -1 : tool_error(TOOL, 1, "out of memory");
 }
 
-static int check_compare(bench_options *o, const arg_list *alone) {
+static int check_compare(bench_options *o, const args_spec *spec) {
+    const arg_list *alone = spec->positional;
     if (alone->n > 1 || (alone->n == 1 && !o->compare_old))
-        return tool_error(TOOL, 2, "unexpected argument '%s'; see --help", alone->s[alone->n - 1]);
+        return args_unexpected(spec, alone->s[alone->n - 1]);
     o->compare_new = alone->n == 1 ? alone->s[0] : NULL;
     if (o->profile &&
         ((o->format != BENCH_MD && o->format != BENCH_JSON && o->format != BENCH_JSONL)))
@@ -133,6 +134,7 @@ int bench_options_read(bench_options *o, int argc, char **argv) {
          .help = "what is measured; lists are 1,2,4 or 1-8, 1-9+2, 1-64*2, and may be repeated"},
         {"-m --model", ARG_LIST, &o->models, .value = "FILE",
          .help = "a GGUF file (default: the built-in model); repeatable"},
+        HUB_OPTIONS(o->hub),
         {"-p --n-prompt", ARG_LIST, &l[0].given, .value = "N,..",
          .help = "tokens of a prompt; 0: no such test (default 512)"},
         {"-n --n-gen", ARG_LIST, &l[1].given, .value = "N,..",
@@ -160,8 +162,7 @@ int bench_options_read(bench_options *o, int argc, char **argv) {
          .help = "the number of last layers on the device"},
         {"--split", ARG_LIST, &splits, .value = "A=N,B=M",
          .help = "layers over backends, as in llm-cli; repeatable, one test for each"},
-        {"--place", ARG_LIST, &o->place, .value = "PATTERN=NAME",
-         .help = "nodes that read weights with matching names run there, in all tests; repeatable"},
+        PLACE_RULE_OPTIONS(o->rules),
         {"--strict", ARG_FLAG, &o->strict, .help = "a refusal by a backend is an error"},
         {"--arch", ARG_STRING, &o->arch, .value = "FILE",
          .help = "the architecture descriptor to use"},
@@ -207,14 +208,15 @@ int bench_options_read(bench_options *o, int argc, char **argv) {
         {"--tolerance", ARG_FLOAT, &o->tolerance, .value = "PERCENT",
          .help = "smaller differences do not count (default 1)", .min = 0, .max = 100},
         {0}};
-    const args_spec spec = {TOOL,
-                            "[-m FILE] [options]  |  llm-bench make ..  |  llm-bench ops ..",
-                            "Measures how fast models run. `llm-bench make --help`: models with "
-                            "random weights; `llm-bench "
-                            "ops --help`: kernels; `llm-bench serve --help`: servers.",
-                            options,
-                            &alone,
-                            bench_hints};
+    const args_spec spec = {
+        TOOL,
+        "[-m FILE | -hf USER/REPO] [options]  |  llm-bench make ..  |  llm-bench ops ..",
+        "Measures how fast models run. `llm-bench make --help`: models with "
+        "random weights; `llm-bench "
+        "ops --help`: kernels; `llm-bench serve --help`: servers.",
+        options,
+        &alone,
+        bench_hints};
     int code = args_parse(&spec, argc, argv);
     if (code < 0 && o->f16_as_bf16 && o->no_repack)
         code = tool_error(TOOL, 2, "--f16-as-bf16 and --no-repack exclude each other");
@@ -224,7 +226,7 @@ int bench_options_read(bench_options *o, int argc, char **argv) {
     code = code < 0 ? read_pairs(&pairs, &o->pair) : code;
     code = code < 0 ? read_types("-ctk", &type_k, &o->type_k) : code;
     code = code < 0 ? read_types("-ctv", &type_v, &o->type_v) : code;
-    code = code < 0 ? check_compare(o, &alone) : code;
+    code = code < 0 ? check_compare(o, &spec) : code;
     for (int i = 0; i < N_LISTED; i++)
         args_list_fini(&l[i].given);
     free(l[7].to->v);
@@ -245,10 +247,12 @@ void bench_options_fini(bench_options *o) {
     for (size_t i = 0; i < o->n_where; i++)
         free(o->where[i].devices);
     free(o->where);
-    args_list_fini(&o->place);
+    args_list_fini(&o->rules.place);
+    args_list_fini(&o->rules.override);
     args_list_fini(&o->models);
     adapters_fini(&o->adapters);
     ignore_fini(&o->ignore);
+    hub_fini(&o->hub);
 }
 
 /* --- the cross product ------------------------------------------------------------------------ */

@@ -4,7 +4,9 @@
 
 #include "common/args.h"
 #include "common/adapters.h"
+#include "common/hub.h"
 #include "common/ignore.h"
+#include "common/place_rules.h"
 #include "lists.h"
 #include "row.h"
 
@@ -24,10 +26,11 @@ typedef struct bench_options {
     bench_list pair; /* pp, tg, pp, tg, .. */
     bench_where *where;
     size_t n_where;
-    arg_list place; /* PATTERN=BACKEND, for all placements */
+    place_rule_options rules; /* for all placements */
     int64_t reps, delay, priority;
     tool_ignore ignore;
     tool_adapters adapters;
+    hub_options hub;
     const char *arch, *mask, *cpu_mask, *plot;
     const char *compare_old, *compare_new, *alternation;
     double confidence, tolerance;

@@ -58,7 +58,7 @@ placement_options bench_placement(const bench_options *o, const bench_where *w) 
                                .n_gpu_layers = w->n_gpu_layers,
                                .n_gpu_layers_given = w->n_gpu_layers >= 0,
                                .strict = o->strict,
-                               .place = o->place};
+                               .rules = o->rules};
 }
 
 static int64_t larger(int64_t a, int64_t b) {

@@ -9,8 +9,10 @@
 #include <unistd.h>
 
 #include "chat_impl.h"
+#include "common/answer_marks.h"
 #include "common/color.h"
 #include "common/input.h"
+#include "common/open_template.h"
 #include "common/process.h"
 #include "common/terminal.h"
 #include "ggl/alloc.h"
@@ -43,14 +45,6 @@ void chat_note_template(const cli_options *o, const ggl_gguf *file) {
 
 /* --- the template ----------------------------------------------------------------------------- */
 
-/* Reads a template's file into *text. -1, or an exit code. */
-static int read_template(const char *path, llm_chat_template *with, char **text) {
-    *text = tool_read_at_most(TOOL, path, MOST_TEMPLATE, &with->text.n);
-    with->name = path;
-    with->text.s = *text;
-    return *text ? -1 : 1;
-}
-
 static int no_template(const chat *c, const ggl_error *err) {
     return tool_error(TOOL, 1,
                       "%s: %s; --chat-template NAME|FILE gives one (chatml, llama3, ..), -i "
@@ -58,40 +52,26 @@ static int no_template(const chat *c, const ggl_error *err) {
                       c->setup->model_name, err->msg);
 }
 
-/* Finds how answers mark reasoning and calls. A template that says nothing about it may still be that of a
- * model that thinks. */
-static void set_format(chat *c) {
-    static const char *const without[] = {"plain", "reasoning", "reasoning-tags"};
-    c->marks = llm_calls_format(llm_chat_text(c->format));
-    if (ggl_str_is(c->marks, without[0]))
-        c->marks = (ggl_str){without[1], strlen(without[1])};
-    c->has_marks = true;
-    for (size_t i = 0; i < sizeof without / sizeof *without; i++)
-        c->has_marks = c->has_marks && !ggl_str_is(c->marks, without[i]);
-}
-
 static int open_template(chat *c) {
-    const char *name = c->o.chat.template_file ? c->o.chat.template_file : c->o.chat.template_name;
-    llm_chat_template with = {.name = name};
+    const chat_options *o = &c->o.chat;
+    const template_choice choice = {o->template_file, o->template_name, MOST_TEMPLATE};
+    const bool is_named = o->template_file || o->template_name;
     ggl_error err = {0};
-    char *text = NULL;
-    if (name && (c->o.chat.template_file || access(name, F_OK) == 0)) {
-        const int code = read_template(name, &with, &text);
-        if (code >= 0)
-            return code;
-    }
-    const ggl_status st =
-        llm_chat_new(&c->format, c->setup->file, c->setup->tokenizer, name ? &with : NULL, &err);
-    free(text);
+    ggl_status st;
+    const int code = tool_open_template(&c->format, TOOL, &choice, c->setup->file,
+                                        c->setup->tokenizer, &st, &err);
+    if (code >= 0)
+        return code;
     if (st == GGL_OK) {
-        set_format(c);
+        c->marks = answer_marks_format(llm_chat_text(c->format));
+        c->has_marks = answer_marks_of(c->marks) == MARKS_SHOWN;
         return -1;
     }
-    if (st == GGL_NOT_FOUND && !name)
+    if (st == GGL_NOT_FOUND && !is_named)
         return no_template(c, &err);
     return tool_error(TOOL, 1, "%s%s", err.msg,
-                      name ? ""
-                           : "; --chat-template NAME|FILE gives another, -no-cnv does without");
+                      is_named ? ""
+                               : "; --chat-template NAME|FILE gives another, -no-cnv does without");
 }
 
 ggl_status chat_set_variables(const chat *c, llm_talk *talk, ggl_error *err) {

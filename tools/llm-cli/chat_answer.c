@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "chat_impl.h"
+#include "common/answer_marks.h"
 #include "common/json_text.h"
 #include "common/process.h"
 #include "ggl/alloc.h"
@@ -170,8 +171,7 @@ static void note_nan(chat *c) {
 static ggl_str token_text(const chat *c, int32_t id) {
     const ggl_str text = llm_token_text(c->setup->tokenizer, id, false);
     const ggl_str mark = text.n > 0 ? text : llm_token_text(c->setup->tokenizer, id, true);
-    const bool is_mark = ggl_str_is(mark, "<think>") || ggl_str_is(mark, "</think>");
-    return is_mark ? mark : text;
+    return answer_marks_show(MARKS_THINK, mark) ? mark : text;
 }
 
 /* Shows the answer from n_shown on as far as no stop string may be in it. True: one was found, which

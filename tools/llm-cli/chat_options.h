@@ -10,7 +10,7 @@ enum { REASONING_SHOW, REASONING_DIM, REASONING_HIDE };
 typedef struct chat_options {
     bool wanted, refused;     /* -cnv, -no-cnv */
     bool single, interactive; /* one turn; typed text is appended to a text without a template */
-    bool interactive_first, multiline, no_history, no_wrap, jinja, show_timings;
+    bool interactive_first, multiline, no_history, no_wrap, show_timings;
     const char *system, *system_file, *in_prefix, *in_suffix;
     const char *tools; /* file */
     const char *template_name, *template_file, *template_vars;
@@ -44,7 +44,6 @@ extern const char *const chat_reasoning_choices[], *const chat_format_choices[];
      .help = "the same, only a file"},                                                             \
     {"--chat-template-kwargs", ARG_STRING, &(o).template_vars, .value = "JSON",                    \
      .help = "variables of the template: {\"enable_thinking\": false}"},                           \
-    {"--jinja", ARG_FLAG, &(o).jinja, .help = "accepted for llama.cpp's users: it is so"},         \
     {"--tools", ARG_STRING, &(o).tools, .value = "FILE",                                           \
      .help = "tools, a JSON list in OpenAI's form; calls of them are printed as lines of JSON"},   \
     {"--reasoning", ARG_CHOICE, &(o).reasoning, .value = "HOW",                                    \

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "common/color.h"
 #include "common/npy.h"
@@ -191,8 +190,6 @@ static int generate(completion *c) {
 }
 
 static void print_times(const completion *c) {
-    struct rusage r;
-    getrusage(RUSAGE_SELF, &r);
     const llm_generator_stats stats =
         c->generator ? llm_generator_get_stats(c->generator) : (llm_generator_stats){0};
     const int64_t n_saved = saved_prompt_n_held(c->saved_prompt);
@@ -206,7 +203,7 @@ static void print_times(const completion *c) {
     fprintf(stderr, "generation  %9.1f ms %7.0f tokens %10.1f t/s\n", c->t_generate * 1e3, n_gen,
             c->t_generate > 0 ? n_gen / c->t_generate : 0);
     speculate_report(c->s->speculation, &stats);
-    fprintf(stderr, "peak memory %9.1f MiB\n", (double)r.ru_maxrss / 1024);
+    fprintf(stderr, "peak memory %9.1f MiB\n", (double)process_peak_memory() / 1048576);
     fprintf(stderr, "descriptor  %s\n", llm_model_arch_origin(c->s->model));
 }
 

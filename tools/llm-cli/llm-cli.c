@@ -12,6 +12,7 @@
 #include "common/builtin.h"
 #include "common/cache_types.h"
 #include "common/input.h"
+#include "common/open_model.h"
 #include "common/paths.h"
 #include "common/process.h"
 #include "common/speculate.h"
@@ -128,26 +129,15 @@ static int read_prompt(cli *c) {
 
 /* --- loading ---------------------------------------------------------------------------------- */
 
+static ggl_gguf_params file_params(const cli_options *o) {
+    return (ggl_gguf_params){.no_mmap = o->no_mmap, .lock = o->mlock, .willneed = true};
+}
+
 static int open_model(cli *c) {
-    ggl_error err = {0};
-    llm_model_params p = {.arch_path = c->o.arch,
-                          .gguf = {.no_mmap = c->o.no_mmap, .lock = c->o.mlock, .willneed = true},
-                          .ignore = ignore_of(&c->o.ignore)};
-    builtin_model built_in;
+    const llm_model_params p = {
+        .arch_path = c->o.arch, .gguf = file_params(&c->o), .ignore = ignore_of(&c->o.ignore)};
     const char *name = c->o.model ? c->o.model : chat_begins(&c->o, NULL) ? "builtin:chat" : NULL;
-    const bool is_built_in = builtin_find(name, &built_in);
-    if (is_built_in && !built_in.name)
-        return tool_error(
-            TOOL, 2, "-m %s: the built-in models are builtin:stories and builtin:chat", c->o.model);
-    ggl_status st = is_built_in ? llm_model_open_memory(&c->model, built_in.data, built_in.size,
-                                                        built_in.name, &p, &err)
-                                : llm_model_open(&c->model, c->o.model, &p, &err);
-    if (st != GGL_OK)
-        return tool_error(TOOL, 1, "%s", err.msg);
-    if (ggl_gguf_lock_failed(llm_model_file(c->model)))
-        fprintf(stderr, TOOL ": note: the model could not be locked into memory (see ulimit -l); "
-                             "it runs without the lock\n");
-    return -1;
+    return tool_open_model(&c->model, TOOL, name, &p);
 }
 
 /* The session's `progress`: on a terminal, if loading takes long, shows the progress in a line. */
@@ -161,15 +151,11 @@ static bool on_load(void *ctx, size_t done, size_t total) {
     return !process_stopped;
 }
 
-static ggl_backend_params backend_params(const cli *c) {
-    return (ggl_backend_params){.n_threads = (int)c->o.n_threads,
-                                .n_threads_batch = (int)c->o.n_threads_batch,
-                                .mask = c->o.mask,
-                                .f16_as_bf16 = c->o.f16_as_bf16};
-}
-
 static int open_session(cli *c) {
-    const ggl_backend_params bp = backend_params(c);
+    const ggl_backend_params bp = {.n_threads = (int)c->o.n_threads,
+                                   .n_threads_batch = (int)c->o.n_threads_batch,
+                                   .mask = c->o.mask,
+                                   .f16_as_bf16 = c->o.f16_as_bf16};
     int code = placement_open(&c->placement, TOOL, &c->o.placement, &bp);
     if (code >= 0)
         return code;
@@ -192,26 +178,18 @@ static int open_session(cli *c) {
     if (code >= 0)
         return code;
     fputs(llm_session_notes(c->session), stderr);
-    const int64_t own = llm_model_n_ctx(c->model);
-    if (own > 0 && llm_session_n_ctx(c->session) > own)
-        fprintf(stderr,
-                TOOL ": note: the model was trained on %" PRId64
-                     " tokens at once; text beyond them may make no sense\n",
-                own);
+    tool_note_context(TOOL, c->model, llm_session_n_ctx(c->session));
     return -1;
 }
 
 /* Opens what guesses the next tokens. */
 static int open_speculation(cli *c) {
-    const placement_options *o = &c->o.placement;
-    const speculate_target t = {
-        .tokenizer = c->tokenizer,
-        .placement = c->placement,
-        .cpu_only = !o->devices && !o->split && !o->n_gpu_layers_given && !o->fit && !o->place.n,
-        .backend = backend_params(c),
-        .session = c->params,
-        .n_ctx = llm_session_n_ctx(c->session),
-        .model = {.gguf = {.no_mmap = c->o.no_mmap, .lock = c->o.mlock, .willneed = true}}};
+    const speculate_target t = {.tokenizer = c->tokenizer,
+                                .placement = c->placement,
+                                .session = c->params,
+                                .n_sequences = 1,
+                                .n_ctx = llm_session_n_ctx(c->session),
+                                .model = {.gguf = file_params(&c->o)}};
     return speculate_open(&c->speculation, TOOL, &c->o.speculate, &t);
 }
 
@@ -367,6 +345,10 @@ static bool finish(cli *c) {
 
 /* --- watching a descriptor -------------------------------------------------------------------- */
 
+#ifdef __APPLE__
+#define st_mtim st_mtimespec
+#endif
+
 static bool same_version(const struct stat *a, const struct stat *b) {
     return a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
            a->st_size == b->st_size && a->st_ino == b->st_ino;
@@ -417,7 +399,7 @@ static int check_paths(const cli_options *o) {
     const char *cache = o->repack_cache && *o->repack_cache ? o->repack_cache : NULL;
     builtin_model built_in;
     const tool_path paths[] = {
-        {"-m", builtin_find(o->model, &built_in) ? NULL : o->model, .needed = true},
+        {"-m", builtin_find(o->model, &built_in) ? NULL : o->model, .needed = true, .model = true},
         {"-f", o->prompt_file, .needed = true},
         {"-sysf", o->chat.system_file, .needed = true},
         {"--tools", o->chat.tools, .needed = true},
@@ -428,11 +410,20 @@ static int check_paths(const cli_options *o) {
         {"--logits", o->logits, .written = true},
         {"--trace", placement_trace(&o->placement), .written = true},
         {"--repack-cache", cache, .written = true, .optional = true},
-        {"--draft", o->speculate.draft, .needed = true},
+        {"--draft", o->speculate.draft, .needed = true, .model = true},
         {"--prompt-cache", o->saved_prompt.path, .written = !o->saved_prompt.read_only,
          .optional = true},
     };
     return tool_check_paths(TOOL, paths, sizeof paths / sizeof *paths);
+}
+
+/* Downloads the models that were given by name. The paths are checked before, so that a wrong one shows at once, and again now
+ * that the models' are known. */
+static int get_models(cli_options *o) {
+    int code = hub_get(TOOL, &o->hub, &o->model);
+    if (code < 0)
+        code = hub_get_draft(TOOL, &o->hub, &o->speculate.draft);
+    return code < 0 && (o->hub.path[0] || o->hub.path[1]) ? check_paths(o) : code;
 }
 
 int main(int argc, char **argv) {
@@ -453,7 +444,9 @@ int main(int argc, char **argv) {
     }
     process_set_priority(TOOL, c.o.priority);
     process_wait_for_stop();
-    code = c.o.watch ? watch(&c) : run(&c);
+    code = get_models(&c.o);
+    if (code < 0)
+        code = c.o.watch ? watch(&c) : run(&c);
     if (!finish(&c))
         code = code ? code : 1;
     cli_options_fini(&c.o);

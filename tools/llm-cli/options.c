@@ -76,6 +76,7 @@ static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
          .help =
              "a GGUF file (default: the built-in model, which tells stories; builtin:chat: the one "
              "that answers)"},
+        HUB_OPTIONS(o->hub),
         {"-p --prompt", ARG_STRING, &o->prompt, .value = "TEXT", .may_be_empty = true,
          .help = "the text to continue (default: standard input, if it is piped)"},
         {"-f --file", ARG_STRING, &o->prompt_file, .value = "FILE",
@@ -130,6 +131,7 @@ static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
          .help = "the same seed gives the same text (default -1: a different one each time)",
          .min = -1, .max = 9007199254740992.0},
         SPECULATE_OPTIONS(o->speculate),
+        HUB_DRAFT_OPTION(o->hub, o->speculate.draft_comes),
         SAVED_PROMPT_OPTIONS(o->saved_prompt),
         {NULL, .help = "machine"},
         {"-t --threads", ARG_INT, &o->n_threads, .value = "N",
@@ -180,7 +182,7 @@ static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
          .help = "write the prompt's logits as .npy, float32 [n_tokens, n_vocab]"},
         {0}};
     const args_spec spec = {"llm-cli",
-                            "[-m FILE] [-p TEXT] [options]",
+                            "[-m FILE | -hf USER/REPO] [-p TEXT] [options]",
                             "Continues a prompt. The text is printed to standard output, "
                             "everything else to standard error.",
                             options,
@@ -264,7 +266,8 @@ void cli_options_fini(cli_options *o) {
     sampling_options_fini(&o->sampling);
     args_list_fini(&o->stops.reverse);
     args_list_fini(&o->stops.stop);
-    args_list_fini(&o->placement.place);
+    placement_options_fini(&o->placement);
     ignore_fini(&o->ignore);
     adapters_fini(&o->adapters);
+    hub_fini(&o->hub);
 }

@@ -5,6 +5,7 @@
 #include "chat_options.h"
 #include "common/adapters.h"
 #include "common/args.h"
+#include "common/hub.h"
 #include "common/ignore.h"
 #include "common/placement.h"
 #include "common/sampling_options.h"
@@ -16,6 +17,7 @@
 typedef struct cli_options {
     tool_ignore ignore;
     tool_adapters adapters;
+    hub_options hub;
     const char *model, *prompt, *prompt_file, *tokens, *logits, *arch, *mask, *cpu_mask,
         *repack_cache, *plan; /* plan: NULL, "", or "nodes" */
     int64_t n_predict, n_ctx, n_keep, n_batch, n_ubatch, n_threads, n_threads_batch, priority;

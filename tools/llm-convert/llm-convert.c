@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "common/args.h"
+#include "common/hints.h"
 #include "common/paths.h"
 #include "common/process.h"
 #include "ggl/backends.h"
@@ -168,7 +169,7 @@ int main(int argc, char **argv) {
                             "that of a PEFT adapter.",
                             table,
                             &o.folder,
-                            NULL};
+                            convert_hints};
     int code = args_parse(&spec, argc, argv);
     if (code < 0)
         code = check_options(&o);

@@ -13,6 +13,7 @@
 #include "common/builtin_model.h"
 #include "common/cache_types.h"
 #include "common/hints.h"
+#include "common/hub.h"
 #include "common/ignore.h"
 #include "common/input.h"
 #include "common/paths.h"
@@ -31,6 +32,7 @@ enum { DEFAULT_CTX = 512, MAX_ROWS = 64, MAX_ROWS_SIZE = 64 << 20 };
 typedef struct options {
     tool_ignore ignore;
     tool_adapters adapters;
+    hub_options hub;
     const char *model, *text, *arch, *mask, *base;
     placement_options placement;
     int64_t n_ctx, n_chunk, n_batch, n_ubatch, n_threads;
@@ -81,6 +83,7 @@ static int read_options(options *o, int argc, char **argv) {
     const arg_option table[] = {
         {"-m --model", ARG_STRING, &o->model, .value = "FILE",
          .help = "a GGUF file (default: the built-in model)"},
+        HUB_OPTIONS(o->hub),
         {"-f --file", ARG_STRING, &o->text, .value = "FILE", .help = "the text; -: standard input"},
         {"-c --ctx-size", ARG_INT, &o->n_ctx, .value = "N",
          .help = "tokens of a chunk (default 512)", .min = 4, .max = 1 << 24,
@@ -121,7 +124,7 @@ static int read_options(options *o, int argc, char **argv) {
          .help = "instruction sets not to use: avx512,avx2; all: the portable code"},
         {0}};
     const args_spec spec = {TOOL,
-                            "[-m MODEL] -f TEXT [options]",
+                            "[-m MODEL | -hf USER/REPO] -f TEXT [options]",
                             "Measures how well a model predicts a text: exp of the mean of -log p "
                             "over the second halves of chunks.\nResults are printed to standard "
                             "output, everything else to standard error.",
@@ -134,7 +137,7 @@ static int read_options(options *o, int argc, char **argv) {
     if (o->compare && !o->base)
         return tool_error(
             TOOL, 2, "--kl-divergence needs the file to compare with: --kl-divergence-base FILE");
-    if (!o->compare && !o->text)
+    if (!o->compare && !o->text && !o->hub.list)
         return tool_error(TOOL, 2, "-f TEXT is missing; see --help");
     if (o->n_ubatch > o->n_batch)
         o->n_ubatch = o->n_batch;
@@ -473,7 +476,7 @@ static int run_chunks(ppl *p) {
 
 static int check_paths(const options *o) {
     const tool_path paths[] = {
-        {"-m", o->model, .needed = true},
+        {"-m", o->model, .needed = true, .model = true},
         {"-f", o->text, .needed = true},
         {"--arch", o->arch, .needed = true, .or_name = true},
         {"--kl-divergence-base", o->base, .written = !o->compare, .needed = o->compare},
@@ -485,6 +488,10 @@ static int check_paths(const options *o) {
 static int run(ppl *p) {
     ggl_error err = {0};
     int code = check_paths(&p->o);
+    if (code < 0)
+        code = hub_get(TOOL, &p->o.hub, &p->o.model);
+    if (code < 0 && p->o.hub.path[0])
+        code = check_paths(&p->o); /* now with the model's */
     if (code < 0)
         code = open_model(p);
     if (code < 0)
@@ -541,9 +548,10 @@ int main(int argc, char **argv) {
         (void)tool_error(TOOL, 1, "%s", err.msg);
         code = code ? code : 1;
     }
-    args_list_fini(&p.o.placement.place);
+    placement_options_fini(&p.o.placement);
     adapters_fini(&p.o.adapters);
     ignore_fini(&p.o.ignore);
+    hub_fini(&p.o.hub);
     llm_model_free(p.model);
     return tool_finish(TOOL, code);
 }

@@ -8,9 +8,11 @@
 #include "common/args.h"
 #include "common/hints.h"
 #include "common/paths.h"
+#include "common/pattern.h"
 #include "common/process.h"
 #include "common/work_share.h"
 #include "encode.h"
+#include "ggl/nearest.h"
 #include "ggl/show.h"
 #include "plan.h"
 
@@ -53,7 +55,7 @@ static void nearest(const char *name, const char *known, const char **best, size
         a[n] = (char)(name[n] | 0x20); /* ignores case */
     for (; known[m] && m < 63; m++)
         b[m] = (char)(known[m] | 0x20);
-    size_t d = args_distance(a, n, b, m);
+    size_t d = ggl_same_letters(a, n, b, m) ? 0 : args_distance(a, n, b, m);
     if (d < *distance) {
         *distance = d;
         *best = known;
@@ -103,43 +105,17 @@ static void list_types(FILE *to) {
 
 /* --- the command line ------------------------------------------------------------------------- */
 
-/* Returns the pattern with \d replaced, which people write for a digit but POSIX does not have.
- * NULL: out of memory. */
-static char *posix_pattern(const char *s, size_t n) {
-    char *p = malloc(5 * n + 1), *to = p;
-    for (size_t i = 0; p && i < n; i++)
-        if (s[i] == '\\' && i + 1 < n && s[i + 1] == 'd') {
-            memcpy(to, "[0-9]", 5);
-            to += 5;
-            i++;
-        } else {
-            *to++ = s[i];
-        }
-    if (p)
-        *to = '\0';
-    return p;
-}
-
 static int read_override(quant_override *o, const char *text) {
     const char *equals = strrchr(text, '=');
-    char why[200];
     if (!equals || equals == text || !equals[1])
         return tool_error(TOOL, 2, "--tensor-type: '%s' is not PATTERN=TYPE", text);
     o->text = text;
     int code = read_type("--tensor-type", equals + 1, false, &o->type);
     if (code >= 0)
         return code;
-    char *pattern = posix_pattern(text, (size_t)(equals - text));
-    if (!pattern)
-        return tool_error(TOOL, 1, "out of memory");
-    int bad = regcomp(&o->pattern, pattern, REG_EXTENDED | REG_NOSUB);
-    if (bad) {
-        regerror(bad, &o->pattern, why, sizeof why);
-        code = tool_error(TOOL, 2, "--tensor-type: '%s' is not a regular expression: %s", pattern,
-                          why);
-    }
-    free(pattern);
-    return code;
+    ggl_error err = {0};
+    const ggl_status st = tool_pattern(&o->pattern, text, (size_t)(equals - text), &err);
+    return st == GGL_OK ? -1 : tool_error(TOOL, 2, "--tensor-type: %s", err.msg);
 }
 
 static int read_choice(quant_choice *c, const options *o, const char *type) {
@@ -212,8 +188,9 @@ static int read_options(job *j, int argc, char **argv) {
     if (n != 3 && !(n == 2 && o->dry_run))
         return tool_error(
             TOOL, 2,
-            n < 3 ? "IN, OUT and TYPE are needed; see --help"
-                  : "only IN, OUT and TYPE are accepted; -t N sets the number of threads");
+            n < 3
+                ? "IN, OUT and TYPE are needed, as in: llm-quantize model.gguf model-q4.gguf Q4_K_M"
+                : "only IN, OUT and TYPE are accepted; -t N sets the number of threads");
     o->in = o->args.s[0];
     o->out = n == 3 ? o->args.s[1] : NULL;
     if (!o->n_threads)
@@ -392,7 +369,7 @@ static ggl_status write_model(job *j, ggl_error *err) {
 
 static int quantize(job *j) {
     ggl_error err = {0};
-    const tool_path paths[] = {{"IN", j->o.in, .written = false},
+    const tool_path paths[] = {{"IN", j->o.in, .model = true},
                                {"OUT", j->o.dry_run ? NULL : j->o.out, .written = true}};
     int code = tool_check_paths(TOOL, paths, 2);
     if (code >= 0)

@@ -46,7 +46,7 @@ static void put_token(llm_json_out *out, const char *name, const server *s, int3
     llm_json_put_string(out, llm_token_piece(s->tokenizer, id));
 }
 
-/* What a request has if it does not say otherwise. */
+/* Writes the defaults of requests. */
 static void put_defaults(llm_json_out *out, const server *s) {
     const server_facts *f = &s->facts;
     put_format(
@@ -54,7 +54,7 @@ static void put_defaults(llm_json_out *out, const server *s) {
         "{\"id\": 0, \"id_task\": -1, \"n_ctx\": %" PRId64
         ", \"speculative\": %s, \"is_processing\": false, \"params\": {\"n_predict\": %" PRId64
         ", \"max_tokens\": %" PRId64 ", \"seed\": %" PRId64 ", ",
-        f->n_ctx, s->guesser ? "true" : "false", f->n_predict, f->n_predict, s->o->seed);
+        f->n_ctx, s->speculation ? "true" : "false", f->n_predict, f->n_predict, s->o->seed);
     put_sampling(out, &f->sampling);
     llm_json_put_text(out,
                       ", \"stop\": [], \"n_keep\": 0, \"n_discard\": 0, \"ignore_eos\": false, "
@@ -97,7 +97,7 @@ static void put_slot(llm_json_out *out, const server *s, const llm_slot_info *i,
                ", \"speculative\": %s, \"is_processing\": %s, \"use\": \"%s\", \"n_past\": %" PRId64
                ", \"n_shared\": %" PRId64,
                slot ? ", " : "", slot, i->id ? (int64_t)i->id : -1, s->facts.n_ctx,
-               s->guesser ? "true" : "false", runs ? "true" : "false", uses[i->use], i->n_past,
+               s->speculation ? "true" : "false", runs ? "true" : "false", uses[i->use], i->n_past,
                i->n_shared);
     if (runs)
         put_format(out,

@@ -1,5 +1,5 @@
-/* What the server answers without running the model: its state, and texts as tokens. The form is llama.cpp's, or that of
- * the API whose paths these are. */
+/* Endpoints that do not run the model: the state of the server, and texts as tokens and prompts. Answers have the form of
+ * llama.cpp's server, or of the API to which the path belongs. */
 #ifndef LLM_SERVER_ADMIN_H
 #define LLM_SERVER_ADMIN_H
 
@@ -9,7 +9,7 @@ typedef void admin_handler(server *s, const http_request *q, http_reply *r);
 
 /* admin.c */
 admin_handler admin_health, admin_props, admin_slots, admin_models, admin_model;
-/* Sends out's text and frees it; with out.failed: an error. */
+/* Sends the text of *out and frees it. If it is empty or memory ran out, sends an error. */
 void admin_send(llm_json_out *out, http_reply *r);
 /* Appends a text that ends with a NUL as a JSON string. */
 void admin_put_string(llm_json_out *out, const char *s);

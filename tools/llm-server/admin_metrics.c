@@ -1,7 +1,22 @@
 /* GET /metrics, for Prometheus. Names of llama.cpp's server where it has them, and our own. */
+#include <stdlib.h>
+
 #include "admin.h"
 #include "api_pieces.h"
 #include "server_impl.h"
+
+#if defined __GLIBC__ && __GLIBC_PREREQ(2, 33)
+#include <malloc.h>
+/* Bytes that the program has allocated and not freed; 0: not known. */
+static double heap_bytes(void) {
+    const struct mallinfo2 m = mallinfo2();
+    return (double)m.uordblks + (double)m.hblkhd;
+}
+#else
+static double heap_bytes(void) {
+    return 0;
+}
+#endif
 
 enum { MOST_SLOT_USES = 4 };
 
@@ -12,7 +27,7 @@ typedef struct numbers {
     answers_times first;
     int n_running;
     size_t n_waiting;
-    int64_t n_cached, n_past_max, slots[MOST_SLOT_USES];
+    int64_t n_cached, n_free, n_past_max, slots[MOST_SLOT_USES];
 } numbers;
 
 static void read_numbers(void *ctx, llm_engine *e) {
@@ -21,10 +36,11 @@ static void read_numbers(void *ctx, llm_engine *e) {
     n->first = *answers_first_tokens(server_answers(n->s));
     n->n_running = llm_engine_n_running(e);
     n->n_waiting = llm_engine_n_waiting(e);
+    n->n_cached = llm_session_n_cached(n->s->session);
+    n->n_free = llm_session_n_free(n->s->session);
     for (int i = 0; i < (int)n->s->params.n_slots; i++) {
         const llm_slot_info slot = llm_engine_slot(e, i);
         n->slots[slot.use]++;
-        n->n_cached += slot.n_past - slot.n_shared;
         n->n_past_max = slot.n_past > n->n_past_max ? slot.n_past : n->n_past_max;
     }
 }
@@ -38,7 +54,7 @@ static double per(double a, double b) {
     return b > 0 ? a / b : 0;
 }
 
-/* Those that llama.cpp's server has, too. */
+/* Writes the metrics that llama.cpp's server has, too. */
 static void put_known(llm_json_out *out, const numbers *n) {
     const llm_engine_stats *e = &n->stats;
     const double prompt_s = (double)e->prompt_ns * 1e-9, drawn_s = (double)e->generate_ns * 1e-9;
@@ -51,8 +67,9 @@ static void put_known(llm_json_out *out, const numbers *n) {
         {"llamacpp:prompt_seconds_total", "counter", "Time that prompts took.", prompt_s},
         {"llamacpp:tokens_predicted_total", "counter", "Tokens that were generated.",
          (double)e->n_drawn},
-        {"llamacpp:tokens_predicted_seconds_total", "counter", "Time that they took.", drawn_s},
-        {"llamacpp:n_decode_total", "counter", "Steps.", (double)e->n_steps},
+        {"llamacpp:tokens_predicted_seconds_total", "counter", "Time that generated tokens took.",
+         drawn_s},
+        {"llamacpp:n_decode_total", "counter", "Steps of the engine.", (double)e->n_steps},
         {"llamacpp:n_tokens_max", "counter", "Tokens of the longest sequence in the cache.",
          (double)n->n_past_max},
         {"llamacpp:n_busy_slots_per_decode", "gauge", "Tokens generated in a step, on average.",
@@ -69,24 +86,27 @@ static void put_known(llm_json_out *out, const numbers *n) {
         put_metric(out, row[i].name, row[i].type, row[i].help, row[i].value);
 }
 
+static double count(const numbers *n, server_counter which) {
+    return (double)server_get_count(n->s, which);
+}
+
 static void put_own(llm_json_out *out, const numbers *n) {
     const llm_engine_stats *e = &n->stats;
-    const server_counts c = server_get_counts(n->s);
     const struct {
         const char *name, *help;
         double value;
     } row[] = {
-        {"llm_requests_total", "Requests to endpoints.", (double)c.n_requests},
-        {"llm_request_errors_total", "Requests refused as wrong.", (double)c.n_errors},
+        {"llm_requests_total", "Requests to endpoints.", count(n, COUNT_REQUESTS)},
+        {"llm_request_errors_total", "Requests refused as wrong.", count(n, COUNT_ERRORS)},
         {"llm_requests_rejected_total", "Requests refused because the queue was full.",
-         (double)c.n_rejected},
-        {"llm_clients_gone_total", "Clients that went before their answer was complete.",
-         (double)c.n_gone},
+         count(n, COUNT_REJECTED)},
+        {"llm_clients_gone_total", "Clients that disconnected before their answer was complete.",
+         count(n, COUNT_GONE)},
         {"llm_prompt_tokens_reused_total", "Tokens of prompts that were in the cache.",
          (double)e->n_reused},
         {"llm_sequences_total", "Sequences that have ended.", (double)e->n_ended},
-        {"llm_sequences_failed_total", "Those that failed.", (double)e->n_failed},
-        {"llm_sequences_cancelled_total", "Those that were cancelled.", (double)e->n_cancelled},
+        {"llm_sequences_failed_total", "Sequences that failed.", (double)e->n_failed},
+        {"llm_sequences_cancelled_total", "Sequences that were cancelled.", (double)e->n_cancelled},
         {"llm_preemptions_total", "How often a sequence made room for another.",
          (double)e->n_preempted},
         {"llm_tokens_guessed_total", "Tokens that were guessed.", (double)e->n_guessed},
@@ -94,6 +114,13 @@ static void put_own(llm_json_out *out, const numbers *n) {
         {"llm_busy_seconds_total", "Time in steps.", (double)e->busy_ns * 1e-9}};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)
         put_metric(out, row[i].name, "counter", row[i].help, row[i].value);
+    if (n->n_free < INT64_MAX)
+        put_metric(out, "llm_cache_tokens_free", "gauge",
+                   "Tokens for which pages of the cache are free.", (double)n->n_free);
+    const double heap = heap_bytes();
+    if (heap > 0)
+        put_metric(out, "llm_heap_bytes", "gauge",
+                   "Memory that is allocated and not freed, without mapped files.", heap);
 }
 
 static void put_slots(llm_json_out *out, const numbers *n) {
@@ -126,7 +153,7 @@ void admin_metrics(server *s, const http_request *q, http_reply *r) {
     llm_json_out out = {0};
     (void)q;
     if (!server_on_engine(s, read_numbers, &n)) {
-        admin_send(&out, r); /* an error: there is nothing */
+        admin_send(&out, r); /* nothing: an error */
         return;
     }
     put_known(&out, &n);

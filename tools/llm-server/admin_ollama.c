@@ -23,7 +23,7 @@ static ggl_str find_string(const ggl_gguf *f, const char *key) {
     return x;
 }
 
-/* The type that has most of the bytes, number of weights, and bytes. */
+/* All weights: the type that has most of the bytes, their number, and their bytes. */
 typedef struct weights {
     const char *type;
     double n, size;
@@ -121,7 +121,7 @@ void admin_ollama_version(server *s, const http_request *q, http_reply *r) {
 
 /* --- /api/show -------------------------------------------------------------------------------- */
 
-/* Lists are null, as Ollama has them unless asked for more: a vocabulary would be megabytes. */
+/* Writes a key. Lists are null, as Ollama writes them unless asked for more: a vocabulary would be megabytes. */
 static void put_key(llm_json_out *out, const ggl_gguf_value *v) {
     bool flag;
     double x;
@@ -186,7 +186,7 @@ void admin_ollama_show(server *s, const http_request *q, http_reply *r) {
     llm_json_out out = {0};
     llm_json *doc = NULL;
     ggl_error err = {0};
-    const json_value *ignored[1]; /* of no row; read_shape may write it */
+    const json_value *ignored[1]; /* no row has a place in it */
     ggl_status st = llm_json_parse(&doc, q->body.s, q->body.n, "request", &err);
     if (st == GGL_OK)
         st = read_shape(ignored, sizeof ignored, &doc->root, rows, &err);

@@ -39,7 +39,7 @@ static void end(text_request *t, ggl_status st, const ggl_error *err, llm_json_o
 
 /* --- /tokenize -------------------------------------------------------------------------------- */
 
-/* The id of a number; -1: it is none. */
+/* Returns the id that a number is; -1: it is none. */
 static int32_t id_of(const json_value *v, int64_t n_vocab) {
     const bool is_id =
         v->kind == JSON_NUMBER && v->whole && v->number >= 0 && v->number < (double)n_vocab;
@@ -51,7 +51,7 @@ static ggl_status add_text(const server *s, const json_value *v, unsigned flags,
     return llm_tokenize(server_tokenizer(s), v->s, v->n, flags, ids, err);
 }
 
-/* A text, or a list of texts and ids; special tokens are added to the first text alone. */
+/* Tokenizes a text, or a list of texts and ids. Special tokens are put before the first text only. */
 static ggl_status tokenize(const server *s, const text_request *t, llm_tokens *ids,
                            ggl_error *err) {
     const bool adds = json_is_true(t->add_special);
@@ -77,12 +77,9 @@ static ggl_status tokenize(const server *s, const text_request *t, llm_tokens *i
     return st;
 }
 
-/* A piece that is no text by itself is a list of bytes. */
+/* Writes a token's text, or a list of its bytes if it is no UTF-8 by itself. */
 static void put_piece(llm_json_out *out, ggl_str text) {
-    size_t n = 0, step = 1;
-    while (n < text.n && (step = ggl_utf8_length(text.s + n, text.n - n)) > 0)
-        n += step;
-    if (n == text.n)
+    if (ggl_utf8_is_valid(text.s, text.n))
         llm_json_put_string(out, text);
     else
         put_bytes(out, text);

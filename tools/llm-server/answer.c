@@ -1,27 +1,19 @@
 /* Answers: jobs on the engine's thread. */
 #include <math.h>
-#include <stddef.h>
-#include <time.h>
 
 #include "answer_impl.h"
+#include "common/clock.h"
 #include "ggl/math.h"
 
 static void job_end_if_done(job *j);
 
 /* --- all answers -------------------------------------------------------------------------------- */
 
-static int64_t system_clock(void *ctx) {
-    struct timespec t;
-    (void)ctx;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 answers *answers_new(void) {
     answers *x = ggl_calloc(1, sizeof *x);
     if (!x)
         return NULL;
-    x->clock = system_clock;
+    x->clock = llm_clock;
     x->grammars = answer_grammars_new();
     if (x->grammars)
         return x;
@@ -52,7 +44,7 @@ const answers_times *answers_first_tokens(const answers *x) {
     return &x->first_tokens;
 }
 
-/* Notes when the first token of an answer came. */
+/* Records how long the first token of an answer took. */
 static void on_first_token(job *j) {
     const double s = (double)(answers_now(j->answers) - j->t_start) * 1e-9;
     answers_times *t = &j->answers->first_tokens;
@@ -84,7 +76,7 @@ static void list_remove(job *j) {
 
 /* --- the end of jobs ---------------------------------------------------------------------------- */
 
-/* Nothing more is drawn for the job. */
+/* Cancels all sequences of a job. */
 static void job_stop(job *j) {
     j->is_over = true;
     j->n_holds++;
@@ -109,12 +101,12 @@ static void job_fail_as(job *j, ggl_status st, const ggl_error *err) {
     job_fail(j, &e);
 }
 
-/* True if nobody reads the answer any more; it is then ended. */
+/* True if the client has gone; the job is then stopped. */
 static bool job_is_gone(job *j) {
     if (!http_reply_is_gone(j->reply))
         return false;
     if (!j->is_over) {
-        server_count(j->server, offsetof(server_counts, n_gone));
+        server_count(j->server, COUNT_GONE);
         job_stop(j);
     }
     return true;
@@ -125,12 +117,7 @@ static void job_end_if_done(job *j) {
     if (!is_done || j->n_running > 0 || j->n_holds > 0)
         return;
     list_remove(j);
-    http_reply *r = j->reply;
-    if (http_reply_is_gone(r))
-        http_reply_end(r);
-    else
-        job_end_reply(j);
-    job_free(j);
+    job_end_reply(j);
 }
 
 /* --- drawn tokens ------------------------------------------------------------------------------- */
@@ -160,37 +147,47 @@ static answer_token describe_token(seat *s, int32_t id, const float *logits) {
     return t;
 }
 
-/* Keeps what the model thought of the prompt's next token. */
-static void on_prompted(void *ctx, int64_t i, const float *logits) {
-    seat *s = ctx;
-    const job *j = s->job;
-    const job_prompt *p = seat_prompt(s);
-    if (!s->echo || (size_t)i + 1 >= p->ids.n)
-        return;
-    const size_t next = (size_t)i + 1;
-    llm_logprob chosen = {.id = p->ids.id[next]}, *top = s->echo_top + next * j->n_top;
-    const size_t n = llm_logprobs(logits, (int32_t)j->x.facts->n_vocab, &chosen, top, j->n_top);
-    s->echo[next] = (answer_token){.logprob = chosen.logprob, .top = top, .n_top = n};
-}
-
-/* Gives out the prompt, if the answer begins with it. */
+/* Writes the tokens of the prompt that are known by now, the first time with the prompt's text. */
 static bool give_echo(seat *s) {
-    const job_prompt *p = seat_prompt(s);
-    if (s->has_echoed)
+    const ggl_str none = {"", 0};
+    const answer_part part = {.kind = PART_CONTENT,
+                              .text = s->has_echoed ? none : seat_prompt(s)->text,
+                              .token = s->echo,
+                              .n_tokens = s->n_echo};
+    if (s->has_echoed && s->n_echo == 0)
         return true;
     s->has_echoed = true;
-    for (size_t i = 0; s->echo && i < p->ids.n; i++) {
-        answer_token *t = &s->echo[i];
-        t->id = p->ids.id[i];
-        t->text = llm_token_text(server_tokenizer(s->job->server), t->id, true);
-        if (i == 0)
-            t->logprob = NAN;
-    }
-    const answer_part part = {.kind = PART_CONTENT,
-                              .text = p->text,
-                              .token = s->echo,
-                              .n_tokens = s->echo ? p->ids.n : 0};
+    s->n_echo = 0;
     return job_give(s->job, s->choice, &part);
+}
+
+/* Adds the prompt's token i. logits: those after the token before it; NULL: it is the first. */
+static void add_echo(seat *s, size_t i, const float *logits) {
+    job *j = s->job;
+    const int32_t id = seat_prompt(s)->ids.id[i];
+    llm_logprob chosen = {.id = id, .logprob = NAN}, *top = s->echo_top + s->n_echo * j->n_top;
+    const int32_t n_vocab = (int32_t)j->x.facts->n_vocab;
+    const size_t n = logits ? llm_logprobs(logits, n_vocab, &chosen, top, j->n_top) : 0;
+    s->echo[s->n_echo++] =
+        (answer_token){.id = id,
+                       .text = llm_token_text(server_tokenizer(j->server), id, true),
+                       .logprob = chosen.logprob,
+                       .top = top,
+                       .n_top = n};
+    if (s->n_echo == ANSWER_ECHO_PIECE && !give_echo(s))
+        job_fail_as(j, GGL_NOMEM, NULL);
+}
+
+/* Adds the log-probability of the prompt's next token. A prompt runs in pieces, so little is written in each
+ * step. */
+static void on_prompted(void *ctx, int64_t i, const float *logits) {
+    seat *s = ctx;
+    if (!s->echo || s->job->is_over || job_is_gone(s->job))
+        return;
+    if (i == 0)
+        add_echo(s, 0, NULL);
+    if ((size_t)i + 1 < seat_prompt(s)->ids.n)
+        add_echo(s, (size_t)i + 1, logits);
 }
 
 static bool on_token(void *ctx, int32_t id, const float *logits) {
@@ -231,10 +228,10 @@ static void take_stats(answer_choice *c, const llm_sequence_stats *stats) {
     c->generate_s = seconds(stats->t_prompt, stats->t_last);
 }
 
-/* Fails if the sequence ended without an answer. */
+/* Lets the job fail if the sequence ended without an answer. */
 static void check_end(job *j, llm_end why, const llm_sequence_stats *stats, const ggl_error *err) {
     static const api_error late = {504, "timeout",
-                                   "the time for the answer was over before it began", NULL};
+                                   "the time limit has passed before the answer began", NULL};
     if (why == LLM_END_FAILED)
         job_fail_as(j, err ? err->status : GGL_IO, err);
     else if (why == LLM_END_CANCELLED && !j->is_over)
@@ -265,7 +262,7 @@ static void set_finish(seat *s, llm_end why) {
     }
 }
 
-/* Gives out the rest of a choice that has an answer. */
+/* Writes the rest of a choice. */
 static void end_choice(seat *s, llm_end why) {
     job *j = s->job;
     ggl_error err = {0};
@@ -339,19 +336,19 @@ static ggl_status add_choice(seat *s, ggl_error *err) {
     return st;
 }
 
-/* The engine has refused a choice. Further ones wait until there is room; the first is an error. */
+/* The engine has refused a choice. For the job's first choice that is an error; others wait until there is room. */
 static void on_refused(job *j, ggl_status st, const ggl_error *err) {
     const api_error full = {429, "rate_limit", "too many requests wait already; try again later",
                             NULL};
     if (st != GGL_LIMIT) {
         job_fail_as(j, st, err);
     } else if (j->n_running + j->n_ended == 0) {
-        server_count(j->server, offsetof(server_counts, n_rejected));
+        server_count(j->server, COUNT_REJECTED);
         job_fail(j, &full);
     }
 }
 
-/* Adds as many choices as there are seats and room in the queue for. */
+/* Adds choices to the engine, as many as there are seats and room in its queue. */
 static void job_go_on(job *j) {
     ggl_status st = GGL_OK;
     ggl_error err = {0};

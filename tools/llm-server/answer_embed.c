@@ -20,7 +20,7 @@ void seat_embed_params(seat *s, llm_sequence_params *p) {
     p->n_max = 0;
     p->embedded = on_embedded;
     if (pooling == POOL_CLS)
-        p->n_prompt = 1; /* no token knows of those after it */
+        p->n_prompt = 1; /* later tokens do not change its vector */
     p->embed_from = pooling == POOL_LAST ? (int64_t)p->n_prompt - 1 : 0;
 }
 

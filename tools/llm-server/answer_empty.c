@@ -1,4 +1,4 @@
-/* Answers to requests that ask for nothing. */
+/* Answers to requests that ask for nothing, with which Ollama's clients load a model. */
 #include <time.h>
 
 #include "answer_impl.h"

@@ -3,14 +3,14 @@
 #include <pthread.h>
 #include <string.h>
 
-/* A grammar, used by n_users threads just now. The list has it for as long as it is kept. */
+/* A grammar. It is freed when it is not in the list of kept grammars and no thread uses it. */
 struct answer_grammar {
     llm_grammar *grammar;
     ask_form form;
     char *text; /* [n] */
     size_t n;
     uint64_t used; /* the time of the last use, as a count */
-    int n_users;
+    int n_users;   /* threads */
 };
 
 struct answer_grammars {
@@ -67,7 +67,7 @@ static answer_grammar *find(const answer_grammars *g, ask_form form, ggl_str tex
     return NULL;
 }
 
-/* Takes a grammar that is kept; NULL: none of this text is. */
+/* Takes the kept grammar of this text; NULL: there is none. */
 static answer_grammar *take(answer_grammars *g, ask_form form, ggl_str text) {
     pthread_mutex_lock(&g->lock);
     answer_grammar *k = find(g, form, text);
@@ -92,8 +92,8 @@ static answer_grammar **oldest_place(answer_grammars *g) {
     return best;
 }
 
-/* Keeps a grammar that this thread uses. Without a place for it, or if another thread has compiled the same
- * meanwhile, it is freed when it is given back. */
+/* Adds a grammar that this thread uses to the list. If there is no place for it, or another thread has added the same one,
+ * it is freed when it is given back. */
 static void keep(answer_grammars *g, answer_grammar *k) {
     answer_grammar *old = NULL;
     pthread_mutex_lock(&g->lock);

@@ -9,14 +9,14 @@
 enum {
     GRAMMAR_MAX_TEXT = 1 << 20, /* bytes of a grammar or schema */
     GRAMMARS_KEPT = 16,
-    /* Steps (llm_matcher_limit). Those of a schema take about half a second. What real schemas need for
-     * one mask is below GRAMMAR_MATCH_STEPS, some 50 ms. */
+    /* Limits of work in steps (llm_matcher_limit). GRAMMAR_COMPILE_STEPS take about half a second, GRAMMAR_MATCH_STEPS about
+     * 50 ms, which is more than any mask of a real schema needs. */
     GRAMMAR_COMPILE_STEPS = 1 << 24,
     GRAMMAR_MATCH_STEPS = 1 << 20,
     GRAMMAR_MATCH_STEPS_BACK = 1 << 17
 };
 
-/* A grammar that is in use; to be given back. */
+/* A grammar in use, which must be given back. */
 typedef struct answer_grammar answer_grammar;
 typedef struct answer_grammars answer_grammars;
 
@@ -29,7 +29,7 @@ GGL_NODISCARD ggl_status answer_grammars_take(answer_grammars *g, answer_grammar
                                               ask_form form, ggl_str text, ggl_error *err);
 const llm_grammar *answer_grammar_get(const answer_grammar *k);
 void answer_grammars_give_back(answer_grammars *g, answer_grammar *k); /* k NULL is fine */
-/* How many grammars were compiled so far. */
+/* How many grammars were compiled so far, for tests. */
 uint64_t answer_grammars_n_compiled(const answer_grammars *g);
 
 #endif

@@ -2,7 +2,8 @@
  *
  * The worker thread that has the request prepares the job (answer_prepare.c) and hands it to the engine's
  * thread, to which it belongs from then on (answer.c). It ends on that thread when its last sequence has
- * ended: the reply is ended and everything freed. A job whose client has gone cancels its sequences first. */
+ * ended: the reply is ended and everything freed; if the answer is long, by a worker, so that the sequences of others
+ * go on. A job whose client has gone cancels its sequences first. */
 #ifndef LLM_SERVER_ANSWER_IMPL_H
 #define LLM_SERVER_ANSWER_IMPL_H
 
@@ -17,7 +18,9 @@ enum {
     ANSWER_MAX_STOP_BYTES = 1 << 16,
     ANSWER_MAX_BREAKERS = 512,
     ANSWER_MAX_BREAKER_BYTES = 1 << 16,
-    ANSWER_MAX_ECHO_TOP = 200000, /* log-probabilities of prompts that are repeated */
+    ANSWER_MAX_ECHO_TOP = 200000, /* log-probabilities of prompts that answers repeat */
+    ANSWER_ECHO_PIECE = 64,       /* tokens of a repeated prompt that are written at once */
+    ANSWER_LONG = 1000,           /* an answer with more numbers is written by a worker */
     ANSWER_ALIVE_SECONDS = 10
 };
 
@@ -25,7 +28,7 @@ typedef struct job job;
 
 struct answers {
     answer_grammars *grammars;
-    job *first; /* those that the engine has; on the engine's thread */
+    job *first; /* those that were handed to the engine's thread, which alone uses this list */
     size_t n;
     answers_times first_tokens;
     /* The engine's clock. */
@@ -40,7 +43,7 @@ typedef struct job_prompt {
     llm_tokens ids;
 } job_prompt;
 
-/* Room for a choice that runs, used by one choice after another. There are as many as can run at once. */
+/* A place for a choice that runs, used by one choice after another. There are as many as can run at once. */
 typedef struct seat {
     job *job;
     int choice;    /* index; -1: it is free */
@@ -51,10 +54,12 @@ typedef struct seat {
     llm_stop *stop;       /* NULL: there are no stop strings */
     llm_calls *calls;     /* of this choice; NULL: all is content */
     answer_text text;
-    double *sum;        /* ASK_EMBED: of the tokens' vectors; [n_embd] */
-    answer_token *echo; /* the prompt's tokens, if they are asked for; [ids.n] */
+    double *sum; /* ASK_EMBED: of the tokens' vectors; [n_embd] */
+    /* Tokens of the prompt that were not given out yet, if their log-probabilities are asked for. */
+    answer_token *echo; /* [n_echo] of ANSWER_ECHO_PIECE */
     llm_logprob *echo_top;
-    bool has_echoed;
+    size_t n_echo;
+    bool has_echoed; /* the prompt's text was given out, or is not asked for */
 } seat;
 
 struct job {
@@ -75,15 +80,16 @@ struct job {
     llm_candidate *candidate; /* [n_vocab], for ask->sampled_probs */
     int64_t deadline;         /* of the clock; 0: none */
     uint64_t client;
-    int64_t t_start, t_said; /* the clock at the beginning, and when something was written last */
+    int64_t t_start, t_said; /* when the job began, and when something was last written */
     llm_json_out out;
+    size_t size; /* about how many numbers an answer without a stream has */
 
     /* On the engine's thread. */
     llm_engine *engine;
     job *next, **at;
     int n_seated, n_running,
-        n_ended; /* choices that were given a seat, that the engine has, that are done */
-    int n_holds; /* the job is in use further up in the stack: it must not end now */
+        n_ended; /* choices that have got a seat; that the engine has; that have ended */
+    int n_holds; /* more than 0: a caller up the stack uses the job, so that it must not be freed */
     bool has_begun, has_first, is_over, has_failed; /* is_over: no more choices are added */
     int status;                                     /* of HTTP, if it failed */
     const char *type;
@@ -115,11 +121,11 @@ static inline job_prompt *seat_prompt(const seat *s) {
 
 /* Describes the sequence of a choice to the engine. */
 void seat_embed_params(seat *s, llm_sequence_params *p);
-/* Its last token was run: makes its embedding. GGL_FORMAT: the model's numbers are not finite. */
+/* Call when its last token has run: makes its embedding. GGL_FORMAT: the model's numbers are not finite. */
 GGL_NODISCARD ggl_status seat_end_embedding(seat *s, ggl_error *err);
 
-/* True if the answer is led to its end before the limit of tokens: JSON that is cut off is of no use. A call
- * is not: a shorter one, such as half a command, would look as if the model had meant it. */
+/* True if the grammar must complete the answer before the limit of tokens, because JSON that is cut off is of no use. Calls
+ * are cut off: one that was completed early, with half a command, would look as if the model had meant it. */
 static inline bool ask_is_steered(const ask *a) {
     return (a->form == ASK_JSON || a->form == ASK_SCHEMA) && a->tool_choice < ASK_TOOLS_REQUIRED;
 }
@@ -135,7 +141,7 @@ void job_begin_stream(job *j);
 bool job_give(job *j, int choice, const answer_part *part);
 void job_end_choice(job *j, int choice);
 void job_keep_alive(job *j);
-/* Writes the answer, or what went wrong. */
+/* Writes the answer, or what went wrong, and frees the job: a long answer on a worker's thread. */
 void job_end_reply(job *j);
 
 #endif

@@ -2,22 +2,20 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
-#include <sys/random.h>
+#include <sys/random.h> /* getentropy is here on macOS, and in unistd.h elsewhere */
 #include <time.h>
+#include <unistd.h>
 
 #include "answer_impl.h"
 #include "answer_talk.h"
+#include "common/clock.h"
 
 /* --- random numbers ----------------------------------------------------------------------------- */
 
 static uint64_t random_number(void) {
     uint64_t x = 0;
-    if (getrandom(&x, sizeof x, GRND_NONBLOCK) !=
-        sizeof x) { /* just after the machine has started */
-        struct timespec t;
-        clock_gettime(CLOCK_MONOTONIC, &t);
-        x = ((uint64_t)t.tv_sec << 30 ^ (uint64_t)t.tv_nsec) * 0x9e3779b97f4a7c15u;
-    }
+    if (getentropy(&x, sizeof x) != 0)
+        x = (uint64_t)llm_clock(NULL) * 0x9e3779b97f4a7c15u;
     return x;
 }
 
@@ -145,7 +143,8 @@ static ggl_status text_prompt(job *j, const ask_prompt *from, job_prompt *p, con
     for (size_t i = 0; i < from->n; i++)
         if (from->id[i] < 0 || from->id[i] >= j->x.facts->n_vocab)
             return ggl_fail(err, GGL_USAGE,
-                            "token %" PRId32 " of the prompt is none of the vocabulary's %" PRId64,
+                            "token %" PRId32 " of the prompt is not in the vocabulary of %" PRId64
+                            " tokens",
                             from->id[i], j->x.facts->n_vocab);
     if (!ggl_grow(&p->ids.id, &p->ids.cap, from->n, sizeof *p->ids.id))
         return no_memory(err);
@@ -224,39 +223,27 @@ static ggl_status make_seat(job *j, seat *s, const llm_grammar *grammar, const c
     return st == GGL_OK ? make_stop(j->ask, s, param, err) : st;
 }
 
-/* Log-probabilities of the prompt's tokens are collected until it was run. */
+/* Makes room for the log-probabilities of the prompt's tokens, which are written in pieces while it runs. */
 static ggl_status make_echo(seat *s, ggl_error *err) {
     const job *j = s->job;
-    const size_t n = seat_prompt(s)->ids.n;
+    s->n_echo = 0;
     s->has_echoed = !j->ask->echo;
     if (!j->ask->echo || j->ask->n_top < 0)
         return GGL_OK;
-    s->echo = ggl_calloc(n, sizeof *s->echo);
-    s->echo_top = ggl_calloc(n * j->n_top, sizeof *s->echo_top);
+    s->echo = ggl_calloc(ANSWER_ECHO_PIECE, sizeof *s->echo);
+    s->echo_top = ggl_calloc(ANSWER_ECHO_PIECE * j->n_top, sizeof *s->echo_top);
     return s->echo && s->echo_top ? GGL_OK : no_memory(err);
 }
 
-/* True if reasoning and calls are told apart from content. An answer in a given form is all content, even
+/* True if reasoning and calls are separated from content. An answer in a given form is all content, even
  * where the template begins it with reasoning. */
 static bool has_calls(const ask *a) {
     return a->kind == ASK_CHAT && !a->raw_marks &&
            (a->form == ASK_ANY || a->tool_choice >= ASK_TOOLS_REQUIRED);
 }
 
-/* How answers mark reasoning and calls. A template that says nothing about it may still be that of a model
- * that thinks. */
 static ggl_str marks_format(const job *j) {
-    const ggl_str format = llm_calls_format(llm_chat_text(server_chat(j->server)));
-    static const char reasoning[] = "reasoning";
-    return ggl_str_is(format, "plain") ? (ggl_str){reasoning, sizeof reasoning - 1} : format;
-}
-
-static answer_marks which_marks(const job *j) {
-    if (j->ask->kind != ASK_CHAT)
-        return MARKS_HIDDEN;
-    const ggl_str format = marks_format(j);
-    return ggl_str_is(format, "reasoning") || ggl_str_is(format, "reasoning-tags") ? MARKS_THINK
-                                                                                   : MARKS_SHOWN;
+    return answer_marks_format(llm_chat_text(server_chat(j->server)));
 }
 
 static llm_calls_params calls_params(const job *j, const job_prompt *p) {
@@ -297,7 +284,8 @@ ggl_status seat_prepare(seat *s, int choice, ggl_error *err) {
         st = llm_calls_new(&s->calls, &calls, err);
     }
     const answer_text_params p = {.tokenizer = server_tokenizer(j->server),
-                                  .marks = which_marks(j),
+                                  .marks = a->kind == ASK_CHAT ? answer_marks_of(marks_format(j))
+                                                               : MARKS_HIDDEN,
                                   .stops = s->stop,
                                   .stop_in_text = a->stop_in_text,
                                   .calls = s->calls,
@@ -307,7 +295,7 @@ ggl_status seat_prepare(seat *s, int choice, ggl_error *err) {
                                   .n_top = j->n_top,
                                   .take = take_part,
                                   .ctx = s};
-    answer_text_reset(&s->text, &p);
+    answer_text_begin(&s->text, &p);
     if (st != GGL_OK)
         seat_clear(s);
     return st;
@@ -339,7 +327,7 @@ static ggl_status take_grammar(job *j, job_grammar *g, const char **param, ggl_e
         *param = "tool_choice";
         const ggl_status st =
             llm_calls_grammar(&g->own, &p, named ? a->tool : (ggl_str){0}, a->one_call, err);
-        return st == GGL_NOT_FOUND ? GGL_USAGE : st; /* the tool, not what the client asked for */
+        return st == GGL_NOT_FOUND ? GGL_USAGE : st; /* the tool is missing, not the endpoint */
     }
     if (a->form == ASK_ANY)
         return GGL_OK;
@@ -367,8 +355,8 @@ static ggl_status too_short(const job *j, int64_t n_needed, int64_t room, ggl_er
                     n_needed, room);
 }
 
-/* Refuses what would be led to its end, but cannot be completed. The first mask is found here, which takes longer than most later ones
- * and tells hostile grammars on a thread for which nobody waits. */
+/* Refuses an answer that the grammar must complete, if its shortest text is too long. The first mask is found here, too: it
+ * takes longer than most, and a hostile grammar shows itself on a thread for which nobody waits. */
 static ggl_status check_ending(const job *j, llm_matcher *m, ggl_error *err) {
     const int64_t room = j->x.facts->n_ctx + 1 - (int64_t)longest_prompt(j), n_max = j->ask->n_max;
     const int64_t budget = n_max >= 0 && n_max < room ? n_max : room;
@@ -427,7 +415,7 @@ static ggl_status check_strings(const ggl_str *s, size_t n, size_t most, size_t 
                     n_bytes, most, most_bytes);
 }
 
-/* Log-probabilities of the prompts' tokens are written at once, while nothing else goes on. */
+/* An answer with log-probabilities of the prompts' tokens takes hundreds of bytes for each. */
 static ggl_status check_echo(const job *j, const char **param, ggl_error *err) {
     const size_t n_each = j->n_top > 0 ? j->n_top : 1, n_choices = (size_t)j->ask->n_choices;
     size_t n_tokens = 0;

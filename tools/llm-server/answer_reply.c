@@ -33,12 +33,14 @@ void job_begin_stream(job *j) {
     http_reply_begin(j->reply, 200, j->dialect->stream_type, true);
     if (j->dialect->begin)
         j->dialect->begin(&j->x, &j->out);
-    (void)send(j); /* what is missing here is missed at the next part, too */
+    (void)send(j); /* if memory ran out, the next part fails */
 }
 
 bool job_give(job *j, int choice, const answer_part *part) {
-    if (!j->ask->stream)
+    if (!j->ask->stream) {
+        j->size += part->n_tokens * (1 + j->n_top) + part->text.n / 16;
         return answer_parts_add(&j->parts[choice], part);
+    }
     if (j->dialect->part)
         j->dialect->part(&j->x, &j->x.choice[choice], part, &j->out);
     return send(j);
@@ -83,8 +85,7 @@ static bool write_whole(job *j) {
     return !j->out.failed;
 }
 
-void job_end_reply(job *j) {
-    count_tokens(j);
+static void write_reply(job *j) {
     if (!j->has_failed && !j->ask->stream && !write_whole(j)) {
         j->has_failed = true;
         const api_error e = api_error_of(GGL_NOMEM, NULL, NULL);
@@ -104,4 +105,25 @@ void job_end_reply(job *j) {
         j->dialect->end(&j->x, &j->out);
     (void)send(j);
     http_reply_end(j->reply);
+}
+
+/* The job is in no list any more. */
+static void finish_reply(void *ctx) {
+    job *j = ctx;
+    http_reply *r = j->reply;
+    if (http_reply_is_gone(r))
+        http_reply_end(r);
+    else
+        write_reply(j);
+    job_free(j);
+}
+
+void job_end_reply(job *j) {
+    const size_t n_floats =
+        j->ask->kind == ASK_EMBED ? (size_t)j->x.n_choices * (size_t)j->x.facts->n_embd : 0;
+    count_tokens(j);
+    if (j->size + n_floats > ANSWER_LONG && !j->ask->stream && !j->has_failed)
+        http_reply_later(j->reply, finish_reply, j);
+    else
+        finish_reply(j);
 }

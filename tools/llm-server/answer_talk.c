@@ -8,7 +8,7 @@ typedef struct call_style {
     bool text_arguments; /* arguments are the text of an object */
 } call_style;
 
-/* The first one is that of the readers; the first that works is used. */
+/* The first one is how the readers of requests write calls. The first one that works is used. */
 static const call_style styles[] = {{false, false}, {true, false}, {false, true}, {true, true}};
 enum { N_STYLES = sizeof styles / sizeof *styles };
 
@@ -35,7 +35,8 @@ static ggl_status shows_call(const llm_chat *chat, const call_style *s, bool *sh
     return st != GGL_NOMEM ? GGL_OK : ggl_fail(err, st, "out of memory for a conversation");
 }
 
-/* The first style again if the template shows no calls at all, or not as JSON. */
+/* Finds the first style in which the template shows calls. It is the first of all if the template shows none, or not as
+ * JSON. */
 static ggl_status find_style(const llm_chat *chat, const call_style **out, ggl_error *err) {
     for (int k = 0; k < N_STYLES; k++) {
         bool shown;

@@ -148,17 +148,10 @@ static bool clean(answer_text *t, const char *s, size_t n, size_t *n_held) {
     return true;
 }
 
-static bool is_utf8(const char *s, size_t n) {
-    size_t i = 0, size = 1;
-    for (; i < n && size > 0; i += size)
-        size = ggl_utf8_length(s + i, n - i);
-    return size > 0;
-}
-
 /* Adds text, which may end within a character. */
 static ggl_status add_text(answer_text *t, const char *s, size_t n, ggl_error *err) {
     size_t n_held = 0;
-    if (t->raw.n == 0 && is_utf8(s, n))
+    if (t->raw.n == 0 && ggl_utf8_is_valid(s, n))
         return add_clean(t, s, n, err);
     if (!answer_bytes_add(&t->raw, s, n) || !clean(t, t->raw.s, t->raw.n, &n_held))
         return no_memory(err);
@@ -166,7 +159,7 @@ static ggl_status add_text(answer_text *t, const char *s, size_t n, ggl_error *e
     return add_clean(t, t->clean.s, t->clean.n, err);
 }
 
-/* The end of the text is not in the middle of a character any more. */
+/* Ends the text: the bytes of a character that is not complete become U+FFFD. */
 static ggl_status end_characters(answer_text *t, ggl_error *err) {
     t->clean.n = 0;
     for (; t->raw.n > 0; t->raw.n--)
@@ -211,17 +204,13 @@ static ggl_status add_until_stop(answer_text *t, ggl_str text, bool hidden, ggl_
 
 /* --- the interface ------------------------------------------------------------------------------ */
 
-void answer_text_reset(answer_text *t, const answer_text_params *p) {
+void answer_text_begin(answer_text *t, const answer_text_params *p) {
     t->p = *p;
     t->waiting.n = t->raw.n = t->clean.n = t->tokens.n = 0;
     t->n_read = t->n_ready = 0;
     t->has_begun = false;
     t->n_calls = 0;
     t->n_reasoning = 0;
-}
-
-void answer_text_init(answer_text *t, const answer_text_params *p) {
-    *t = (answer_text){.p = *p};
 }
 
 void answer_text_fini(answer_text *t) {
@@ -239,11 +228,6 @@ int32_t answer_text_found(const answer_text *t) {
     return t->p.stops ? llm_stop_found(t->p.stops) : -1;
 }
 
-static bool is_shown(answer_marks marks, ggl_str mark) {
-    return marks == MARKS_SHOWN ||
-           (marks == MARKS_THINK && (ggl_str_is(mark, "<think>") || ggl_str_is(mark, "</think>")));
-}
-
 ggl_status answer_text_token(answer_text *t, const answer_token *token, ggl_error *err) {
     if (answer_text_found(t) >= 0)
         return GGL_OK;
@@ -251,7 +235,7 @@ ggl_status answer_text_token(answer_text *t, const answer_token *token, ggl_erro
     bool hidden = false;
     if (text.n == 0) {
         text = llm_token_text(t->p.tokenizer, token->id, true);
-        hidden = !is_shown(t->p.marks, text);
+        hidden = !answer_marks_show(t->p.marks, text);
     }
     if (t->p.keeps_tokens && !tokens_add(t, token))
         return no_memory(err);

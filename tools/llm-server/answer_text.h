@@ -1,8 +1,8 @@
-/* From the tokens of a choice to the parts of its answer: ends it at stop strings, takes reasoning and calls of
- * tools apart, and gives out whole characters.
+/* Makes the parts of an answer from the tokens of a choice: ends the text at stop strings, separates reasoning and
+ * calls of tools from content, and passes on whole characters.
  *
- *     answer_text t;
- *     answer_text_init(&t, &params);
+ *     answer_text t = {0};
+ *     answer_text_begin(&t, &params);
  *     while (a token is drawn) {
  *         if (answer_text_token(&t, &token, &err) != GGL_OK) ...    // calls params.take for each part
  *         if (answer_text_found(&t) >= 0)
@@ -15,22 +15,15 @@
 #ifndef LLM_SERVER_ANSWER_TEXT_H
 #define LLM_SERVER_ANSWER_TEXT_H
 
+#include "common/answer_marks.h"
 #include "dialect.h"
-#include "llm/calls.h"
 #include "llm/stop.h"
 #include "llm/tokenizer.h"
 
-/* Which control tokens are in the text. Those that are not may still be in a stop string. */
-typedef enum answer_marks {
-    MARKS_HIDDEN,
-    MARKS_THINK, /* <think> and </think> */
-    MARKS_SHOWN  /* all: the format of calls uses them as marks */
-} answer_marks;
-
 typedef struct answer_text_params {
     const llm_tokenizer *tokenizer; /* borrowed until answer_text_fini, as are all pointers here */
-    answer_marks marks;
-    llm_stop *stops; /* at the beginning of a text; NULL: none */
+    answer_marks marks; /* control tokens that are not text may still be in a stop string */
+    llm_stop *stops;    /* at the beginning of a text; NULL: none */
     bool stop_in_text;
     llm_calls *calls; /* at the beginning of an answer; NULL: all is content */
     bool has_tools;   /* calls become parts, else they are content */
@@ -71,9 +64,8 @@ typedef struct answer_text {
     int64_t n_reasoning; /* tokens that ended within reasoning */
 } answer_text;
 
-void answer_text_init(answer_text *t, const answer_text_params *p);
-/* Begins another text; keeps the memory. */
-void answer_text_reset(answer_text *t, const answer_text_params *p);
+/* Begins a text. *t is zeroed before the first one; later ones use its memory again. */
+void answer_text_begin(answer_text *t, const answer_text_params *p);
 void answer_text_fini(answer_text *t);
 
 /* Adds a token that was drawn; token->text is not used. Nothing is added after a stop string. GGL_NOMEM, and

@@ -27,7 +27,7 @@ static ggl_status read_messages(ask *a, const json_value *v, const server_facts 
     return GGL_OK;
 }
 
-/* A string of a list; its index, or -1. */
+/* Returns the index of a string in a list; -1: it is not in it. */
 static int which(const json_value *v, const char *const *names, int n) {
     for (int i = 0; v && i < n; i++)
         if (llm_json_is(v, names[i]))
@@ -167,8 +167,8 @@ static ggl_status read_output_config(ask *a, const json_value *v, const server_f
     return st == GGL_OK ? st : ggl_within(err, st, "output_config");
 }
 
-/* Which reasoning of former turns is shown is up to the chat template, so that clearing it needs nothing. Results
- * of tools stay: to clear them only saves tokens. */
+/* Accepts edits of earlier turns without carrying them out: the chat template decides which reasoning is shown, and to remove
+ * results of tools would only save tokens. */
 static ggl_status read_context_edits(ask *a, const json_value *v, const server_facts *facts,
                                      ggl_error *err) {
     static const char *const known[] = {"clear_thinking_20251015", "clear_tool_uses_20250919"};

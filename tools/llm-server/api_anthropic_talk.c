@@ -90,7 +90,7 @@ static void close_message(reading *r) {
 
 /* --- blocks ------------------------------------------------------------------------------------- */
 
-/* Pieces of an assistant's text were one text; a user's blocks are separate ones. */
+/* Returns what separates texts. An assistant's were one text; a user's are separate ones. */
 static const char *between(const reading *r) {
     return strcmp(r->role, "assistant") == 0 ? "" : "\n";
 }
@@ -110,8 +110,8 @@ static ggl_status add_tool_use(reading *r, const block *b) {
     return GGL_OK;
 }
 
-/* The text of a result: a string, or a list of texts and of tools that a search found. The model is shown all
- * tools from the beginning, so that the name is enough. */
+/* Adds the text of a result: a string, or a list of texts and of tools that a search has found. Of a tool the name is enough,
+ * because the model is shown all tools from the beginning. */
 static ggl_status result_text(reading *r, const json_value *content) {
     if (content && content->kind == JSON_STRING)
         talk_text(&r->talk, json_str(content), "");
@@ -143,16 +143,15 @@ static ggl_status add_tool_result(reading *r, const block *b) {
         r->n_uses ? bsearch(&wanted, r->use, r->n_uses, sizeof *r->use, compare_uses) : NULL;
     if (!call)
         return ggl_fail(r->err, GGL_USAGE,
-                        "tool_use_id \"%.*s\" is none of the tool_use blocks of the assistant's "
-                        "message before",
+                        "tool_use_id \"%.*s\" is not the id of a tool_use block in the "
+                        "assistant's message before",
                         (int)(wanted.id.n < 80 ? wanted.id.n : 80), wanted.id.s);
     close_message(r);
     talk_begin(&r->talk, "tool");
-    talk_result_of(&r->talk, call->id, call->name);
     if (json_is_true(b->is_error))
         talk_text(&r->talk, (ggl_str){"Error: ", 7}, "");
     const ggl_status st = result_text(r, b->content);
-    talk_end_message(&r->talk);
+    talk_end_result(&r->talk, call->id, call->name);
     return st;
 }
 

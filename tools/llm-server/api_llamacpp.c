@@ -146,7 +146,7 @@ static ggl_status read_wanted(ask *a, const json_value *v, const server_facts *f
     if (!own->wanted)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a request");
     if (v->n > 64)
-        return ggl_fail(err, GGL_LIMIT, "\"response_fields\" has %u names; 64 are the most",
+        return ggl_fail(err, GGL_LIMIT, "\"response_fields\" has %u names, but may have at most 64",
                         (unsigned)v->n);
     for (size_t i = 0; i < v->n; i++) {
         const json_value *name = &v->item[i];

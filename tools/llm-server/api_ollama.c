@@ -75,7 +75,7 @@ static ggl_status read_format(ask *a, const json_value *v, const server_facts *f
     return ggl_fail(err, GGL_USAGE, "\"format\" must be \"json\" or a schema");
 }
 
-/* A switch, or how hard to think. */
+/* Reads "think": a switch, or an effort. */
 static ggl_status read_think(ask *a, const json_value *v, const server_facts *facts,
                              ggl_error *err) {
     static const char *const levels[] = {"low", "medium", "high", "max"};
@@ -263,7 +263,7 @@ static ggl_status read_by(ask *a, const field *table, const server_facts *facts,
     return GGL_OK;
 }
 
-/* Nothing is asked for, which is how clients load a model: an answer without choices. */
+/* Makes an ask for nothing, with which clients load a model: the answer has no choices. */
 static ggl_status ask_nothing(ask *a) {
     a->is_empty = true;
     return GGL_OK;
@@ -403,7 +403,7 @@ static bool has_kind(const answer_part *part, size_t n, part_kind kind) {
     return false;
 }
 
-/* What these parts say: a message, or the members response and thinking. */
+/* Writes the text of parts: a message, or the members response and thinking. */
 static void put_parts(llm_json_out *out, const answer *x, const answer_part *part, size_t n) {
     size_t n_logprobs = 0;
     llm_json_put_text(out, is_chat(x) ? ", \"message\": {\"role\": \"assistant\", \"content\": "

@@ -77,13 +77,12 @@ static ggl_status add_message(talk_writer *t, const json_value *v, bool *answers
         talk_text(t, json_str(m.content), "");
     if (m.thinking)
         talk_reasoning(t, json_str(m.thinking), "");
-    talk_result_of(t, str_or_null(m.call_id), str_or_null(m.tool_name));
     for (size_t i = 0; m.calls && i < m.calls->n && st == GGL_OK; i++) {
         st = add_call(t, &m.calls->item[i], err);
         if (st != GGL_OK)
             (void)ggl_within(err, st, "tool_calls[%zu]", i);
     }
-    talk_end_message(t);
+    talk_end_result(t, str_or_null(m.call_id), str_or_null(m.tool_name));
     return st;
 }
 
@@ -99,12 +98,6 @@ static ggl_status add_messages(talk_writer *t, ask *a, const json_value *message
     return GGL_OK;
 }
 
-static void add_text(talk_writer *t, const char *role, ggl_str text) {
-    talk_begin(t, role);
-    talk_text(t, text, "");
-    talk_end_message(t);
-}
-
 ggl_status ollama_talk(ask *a, const char **param, ggl_error *err) {
     const ollama_ask *own = a->own;
     talk_writer t = {0};
@@ -114,8 +107,8 @@ ggl_status ollama_talk(ask *a, const char **param, ggl_error *err) {
         st = add_messages(&t, a, own->messages, err);
     } else {
         if (own->system.n > 0)
-            add_text(&t, "system", own->system);
-        add_text(&t, "user", own->prompt);
+            talk_message(&t, "system", own->system);
+        talk_message(&t, "user", own->prompt);
     }
     if (st != GGL_OK) {
         talk_free(&t);
@@ -166,7 +159,7 @@ static ggl_status check_tool(const json_value *v, ggl_error *err) {
     return read_shape(&d, sizeof d, t.function, described_rows, err);
 }
 
-/* The form is OpenAI's already. */
+/* Checks the list and keeps it as it is: its form is OpenAI's. */
 ggl_status ollama_tools(ask *a, const json_value *v, const server_facts *facts, ggl_error *err) {
     llm_json_out out = {0};
     (void)facts;

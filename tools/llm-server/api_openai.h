@@ -3,6 +3,7 @@
 #ifndef LLM_SERVER_API_OPENAI_H
 #define LLM_SERVER_API_OPENAI_H
 
+#include "api_talk.h"
 #include "fields_sampling.h"
 
 /* What these dialects keep in ask.own. */
@@ -31,13 +32,10 @@ field_fn openai_field_model;
 field_fn openai_field_max_tokens, openai_field_max_completion_tokens, openai_field_n_predict;
 field_fn openai_field_stream_options, openai_field_timings_per_token;
 
-/* Writes a content, which is a string, a list of parts of text, or null, as a string. `where` begins the
- * messages of errors: "messages[1]". */
-ggl_status openai_put_content(ask *a, llm_json_out *out, const json_value *content,
+/* Adds a content, which is a string, a list of parts of text, or null, to a message by `add` (talk_text or
+ * talk_reasoning). `where` begins the messages of errors: "messages[1]". */
+ggl_status openai_add_content(ask *a, talk_writer *t, talk_adder *add, const json_value *content,
                               const char *where, ggl_error *err);
-/* A call of a tool in a conversation. Arguments that are the text of an object are put as an object, which
- * is what templates expect. */
-void openai_put_call(llm_json_out *out, ggl_str id, ggl_str name, const json_value *arguments);
 
 /* How the API writes functions: within "function": {..}, or `flat` in the tool itself. */
 typedef enum openai_style { OPENAI_NESTED, OPENAI_FLAT } openai_style;
@@ -47,12 +45,12 @@ ggl_status openai_read_tools(ask *a, openai_style style, const server_facts *fac
                              const char **param, ggl_error *err);
 /* Reads a format: {"type": "text" | "json_object" | "json_schema", ..}. */
 ggl_status openai_read_format(ask *a, const json_value *v, openai_style style, ggl_error *err);
-/* Reads an effort of reasoning into the variables of the template, which *kwargs (may be NULL) overrides. */
-ggl_status openai_put_effort(llm_json_out *out, const json_value *effort, const json_value *kwargs,
+/* Writes an effort of reasoning as a variable of the template, unless *kwargs (may be NULL) sets the same variable. */
+ggl_status openai_put_effort(talk_writer *t, const json_value *effort, const json_value *kwargs,
                              ggl_error *err);
-/* Ends the object {"messages": .. in `out` with the tools and sets ask.talk; frees out. GGL_UNSUPPORTED: tools and
- * a format exclude each other. */
-ggl_status openai_end_talk(ask *a, llm_json_out *out, ggl_error *err);
+/* Ends the conversation with the tools and sets ask.talk; frees the writer. GGL_UNSUPPORTED: tools and a format exclude
+ * each other. */
+ggl_status openai_end_talk(ask *a, talk_writer *t, ggl_error *err);
 /* Reads texts or tokens, one or several, into ask.prompt. */
 ggl_status openai_read_prompts(ask *a, const json_value *v, const char *name,
                                const server_facts *facts, ggl_error *err);

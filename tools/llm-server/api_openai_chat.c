@@ -39,7 +39,7 @@ static ggl_status read_parallel(ask *a, const json_value *v, const server_facts 
     return GGL_OK;
 }
 
-/* Only text is written. */
+/* Accepts text as the only modality. */
 static ggl_status is_text(ask *a, const json_value *v, const server_facts *facts, ggl_error *err) {
     (void)a, (void)facts;
     return v->kind == JSON_ARRAY && v->n == 1 && llm_json_is(v->item, "text")
@@ -76,7 +76,7 @@ static ggl_status is_object(ask *a, const json_value *v, const server_facts *fac
     return GGL_OK;
 }
 
-/* It is put later, for the template. */
+/* Checks the kind; put_variables writes the value. */
 static ggl_status check_thinking(ask *a, const json_value *v, const server_facts *facts,
                                  ggl_error *err) {
     (void)a, (void)facts;
@@ -85,7 +85,7 @@ static ggl_status check_thinking(ask *a, const json_value *v, const server_facts
 
 static const field fields[] = {
     {"model", FIELD_FN, .fn = openai_field_model},
-    {"messages", FIELD_FN, .fn = field_any}, /* after the others */
+    {"messages", FIELD_FN, .fn = field_any}, /* read after the others */
     {"stream", FIELD_BOOL, .at = FIELD_AT(stream)},
     {"stream_options", FIELD_FN, .fn = openai_field_stream_options},
     {"max_completion_tokens", FIELD_FN, .fn = openai_field_max_completion_tokens},
@@ -117,7 +117,7 @@ static const field fields[] = {
     {"web_search_options", FIELD_REFUSED, .why = "the server searches nothing; give a tool"},
     {"reasoning_control", FIELD_REFUSED, .fn = field_is_false,
      .why = "set \"reasoning_effort\" or \"max_tokens\""},
-    {"verbosity", .kind = FIELD_IGNORED}, /* a wish */
+    {"verbosity", .kind = FIELD_IGNORED}, /* a hint */
     {"store", .kind = FIELD_IGNORED},     /* nothing is stored */
     {"prediction", .kind = FIELD_IGNORED},
     {"metadata", .kind = FIELD_IGNORED},
@@ -143,41 +143,36 @@ static ggl_status apply_logprobs(ask *a, const char **param, ggl_error *err) {
 
 /* Variables of the template besides messages and tools. "chat_template_kwargs" come before the fields of their
  * names, and "enable_thinking" before an effort of "none". */
-static ggl_status put_variables(ask *a, llm_json_out *out, const char **param, ggl_error *err) {
+static ggl_status put_variables(ask *a, talk_writer *t, const char **param, ggl_error *err) {
     const json_value *effort = llm_json_get(&a->doc->root, "reasoning_effort");
     const json_value *thinks = llm_json_get_kind(&a->doc->root, "enable_thinking", JSON_BOOL);
     const json_value *kwargs =
         llm_json_get_kind(&a->doc->root, "chat_template_kwargs", JSON_OBJECT);
-    for (size_t i = 0; kwargs && i < kwargs->n; i++) {
-        llm_json_put_text(out, ",");
-        llm_json_put_string(out, json_name(kwargs, i));
-        llm_json_put_text(out, ":");
-        llm_json_put_value(out, &kwargs->item[i]);
-    }
+    for (size_t i = 0; kwargs && i < kwargs->n; i++)
+        talk_value(t, json_name(kwargs, i), &kwargs->item[i]);
     if (thinks && !llm_json_get(kwargs, "enable_thinking"))
-        llm_json_put_text(out, thinks->flag ? ",\"enable_thinking\":true"
-                                            : ",\"enable_thinking\":false");
+        talk_bool(t, "enable_thinking", thinks->flag);
     *param = "reasoning_effort";
     if (!effort || effort->kind == JSON_NULL || (thinks && llm_json_is(effort, "none")))
         return GGL_OK;
-    return openai_put_effort(out, effort, kwargs, err);
+    return openai_put_effort(t, effort, kwargs, err);
 }
 
 static ggl_status read_talk(ask *a, const server_facts *facts, const char **param, ggl_error *err) {
-    llm_json_out out = {0};
+    talk_writer t = {0};
     ggl_status st = openai_read_tools(a, OPENAI_NESTED, facts, param, err);
     if (st == GGL_OK) {
         *param = "messages";
-        st = openai_put_messages(a, &out, err);
+        st = openai_add_messages(a, &t, err);
     }
     if (st == GGL_OK)
-        st = put_variables(a, &out, param, err);
+        st = put_variables(a, &t, param, err);
     if (st != GGL_OK) {
-        ggl_free(out.s);
+        talk_free(&t);
         return st;
     }
     *param = "tools";
-    return openai_end_talk(a, &out, err);
+    return openai_end_talk(a, &t, err);
 }
 
 static ggl_status read_chat(ask *a, const server_facts *facts, const char **param, ggl_error *err) {

@@ -56,7 +56,8 @@ static const field fields[] = {
 #include "fields_llamacpp.def"
     {"logprobs", FIELD_FN, .fn = read_logprobs},
     {"timings_per_token", FIELD_FN, .fn = openai_field_timings_per_token},
-    {"suffix", FIELD_REFUSED, .fn = field_is_empty, .why = "a prompt is continued at its end only"},
+    {"suffix", FIELD_REFUSED, .fn = field_is_empty,
+     .why = "text is written only after a prompt; POST /infill fills gaps"},
     {"user", .kind = FIELD_IGNORED},
     {0}};
 
@@ -85,7 +86,7 @@ static ggl_status read_completions(ask *a, const server_facts *facts, const char
 
 /* --- log-probabilities -------------------------------------------------------------------------- */
 
-/* A token as a string; bytes that are no text of their own as "bytes:\xe2\x82". */
+/* Writes a token as a string; one whose bytes are no UTF-8 by themselves as "bytes:\xe2\x82". */
 static void put_text(ggl_str s, llm_json_out *out) {
     size_t i = 0;
     while (i < s.n) {
@@ -107,8 +108,8 @@ static void put_text(ggl_str s, llm_json_out *out) {
     llm_json_put_text(out, "\"");
 }
 
-/* Characters of the answer's text that a token has; `at` are before it. Control tokens have none, and many tokenizers
- * put a space before a text, which is no part of it. */
+/* Returns how many characters of the answer's text a token has, if `at` are before it. Control tokens have none. A space
+ * before the whole text does not count, since many tokenizers add one. */
 static int64_t n_chars(const answer *x, const answer_part *p, const answer_token *t, int64_t at) {
     const llm_tokenizer *tokenizer = x->facts->tokenizer;
     const bool is_text = !tokenizer || llm_token_text(tokenizer, t->id, false).n > 0;
@@ -120,7 +121,7 @@ static int64_t n_chars(const answer *x, const answer_part *p, const answer_token
     return is_text ? n : 0;
 }
 
-/* An object of texts; of tokens with the same text, the likeliest. */
+/* Writes log-probabilities as an object by texts; of tokens with the same text, that of the likeliest. */
 static void put_top(const answer *x, const answer_token *t, llm_json_out *out) {
     const char *before = "";
     if (isnan(t->logprob)) { /* the first token of a prompt has no probability */

@@ -288,7 +288,7 @@ static void put_usage(const answer_counts *n, llm_json_out *out) {
     llm_json_put_text(out, text);
 }
 
-/* What is known at the end only. */
+/* Writes the members that are known only at the end. */
 static void put_ending(const answer *x, bool ended, llm_json_out *out) {
     const responses_state *r = state_of(x);
     llm_json_put_text(out, ",\"output\":[");

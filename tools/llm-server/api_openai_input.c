@@ -3,49 +3,33 @@
 
 #include <stdio.h>
 
-/* Messages under construction. A turn of the assistant comes in several items. */
-typedef struct talker {
+/* The conversation while it is read. A turn of the assistant may come in several items. */
+typedef struct reading {
     ask *a;
-    llm_json_out *out;
-    bool any; /* a message was written */
-    llm_json_out reasoning, content,
-        calls; /* of the turn; reasoning and content: a JSON string, or empty */
-} talker;
+    talk_writer *talk;
+    bool in_turn;                    /* a turn of the assistant was begun, */
+    bool has_reasoning, has_content; /* which has these */
+} reading;
 
-static void begin_message(talker *t, const char *role) {
-    llm_json_put_text(t->out, t->any ? ",{\"role\":\"" : "{\"role\":\"");
-    llm_json_put_text(t->out, role);
-    llm_json_put_text(t->out, "\"");
-    t->any = true;
-}
-
-/* Moves what was collected into `out`, with a name before it. */
-static void put_collected(talker *t, const char *name, llm_json_out *from, const char *after) {
-    if (from->n > 0) {
-        llm_json_put_text(t->out, name);
-        llm_json_put(t->out, from->s, from->n);
-        llm_json_put_text(t->out, after);
-    }
-    t->out->failed = t->out->failed || from->failed;
-    from->n = 0;
+static void begin_turn(reading *r) {
+    if (!r->in_turn)
+        talk_begin(r->talk, "assistant");
+    r->in_turn = true;
 }
 
 /* Ends the turn of the assistant, if there is one. */
-static void end_turn(talker *t) {
-    if (t->reasoning.n == 0 && t->content.n == 0 && t->calls.n == 0)
+static void end_turn(reading *r) {
+    if (!r->in_turn)
         return;
-    begin_message(t, "assistant");
-    if (t->content.n == 0)
-        llm_json_put_text(t->out, ",\"content\":\"\"");
-    put_collected(t, ",\"reasoning_content\":", &t->reasoning, "");
-    put_collected(t, ",\"content\":", &t->content, "");
-    put_collected(t, ",\"tool_calls\":[", &t->calls, "]");
-    llm_json_put_text(t->out, "}");
+    if (r->has_reasoning)
+        talk_put_reasoning(r->talk);
+    talk_end_message(r->talk);
+    r->in_turn = r->has_reasoning = r->has_content = false;
 }
 
 /* --- items -------------------------------------------------------------------------------------- */
 
-static ggl_status read_message(talker *t, const json_value *item, const char *where,
+static ggl_status read_message(reading *r, const json_value *item, const char *where,
                                ggl_error *err) {
     static const char *const roles[][2] = {{"user", "user"},
                                            {"system", "system"},
@@ -63,18 +47,20 @@ static ggl_status read_message(talker *t, const json_value *item, const char *wh
                         where);
     if (!content || content->kind == JSON_NULL)
         return ggl_fail(err, GGL_USAGE, "%s: \"content\" is missing", where);
-    if (k != ASSISTANT || t->content.n > 0 || t->calls.n > 0)
-        end_turn(t);
-    if (k == ASSISTANT)
-        return openai_put_content(t->a, &t->content, content, where, err);
-    begin_message(t, roles[k][1]);
-    llm_json_put_text(t->out, ",\"content\":");
-    const ggl_status st = openai_put_content(t->a, t->out, content, where, err);
-    llm_json_put_text(t->out, "}");
+    if (k != ASSISTANT || r->has_content || r->talk->n_calls > 0)
+        end_turn(r);
+    if (k == ASSISTANT) {
+        begin_turn(r);
+        r->has_content = true;
+        return openai_add_content(r->a, r->talk, talk_text, content, where, err);
+    }
+    talk_begin(r->talk, roles[k][1]);
+    const ggl_status st = openai_add_content(r->a, r->talk, talk_text, content, where, err);
+    talk_end_message(r->talk);
     return st;
 }
 
-static ggl_status read_call(talker *t, const json_value *item, const char *where, ggl_error *err) {
+static ggl_status read_call(reading *r, const json_value *item, const char *where, ggl_error *err) {
     const json_value *id = llm_json_get_kind(item, "call_id", JSON_STRING);
     const json_value *name = llm_json_get_kind(item, "name", JSON_STRING);
     const json_value *arguments = llm_json_get_kind(item, "arguments", JSON_STRING);
@@ -82,38 +68,38 @@ static ggl_status read_call(talker *t, const json_value *item, const char *where
         return ggl_fail(err, GGL_USAGE,
                         "%s: a call needs the strings \"call_id\", \"name\" and \"arguments\"",
                         where);
-    llm_json_put_text(&t->calls, t->calls.n > 0 ? "," : "");
-    openai_put_call(&t->calls, json_str(id), json_str(name), arguments);
+    begin_turn(r);
+    talk_call(r->talk, json_str(id), json_str(name), arguments);
     return GGL_OK;
 }
 
-static ggl_status read_output(talker *t, const json_value *item, const char *where,
+static ggl_status read_output(reading *r, const json_value *item, const char *where,
                               ggl_error *err) {
     const json_value *id = llm_json_get_kind(item, "call_id", JSON_STRING);
     const json_value *output = llm_json_get(item, "output");
     if (!id || !output || output->kind == JSON_NULL)
         return ggl_fail(err, GGL_USAGE, "%s: the output of a call needs \"call_id\" and \"output\"",
                         where);
-    end_turn(t);
-    begin_message(t, "tool");
-    llm_json_put_text(t->out, ",\"tool_call_id\":");
-    llm_json_put_string(t->out, json_str(id));
-    llm_json_put_text(t->out, ",\"content\":");
-    const ggl_status st = openai_put_content(t->a, t->out, output, where, err);
-    llm_json_put_text(t->out, "}");
+    end_turn(r);
+    talk_begin(r->talk, "tool");
+    talk_member(r->talk, "tool_call_id", json_str(id));
+    const ggl_status st = openai_add_content(r->a, r->talk, talk_text, output, where, err);
+    talk_end_message(r->talk);
     return st;
 }
 
 /* The text is the content, or else the summary. */
-static ggl_status read_reasoning(talker *t, const json_value *item, const char *where,
+static ggl_status read_reasoning(reading *r, const json_value *item, const char *where,
                                  ggl_error *err) {
     const json_value *content = llm_json_get_kind(item, "content", JSON_ARRAY);
     const json_value *summary = llm_json_get_kind(item, "summary", JSON_ARRAY);
     const json_value *text = content && content->n > 0 ? content : summary;
-    end_turn(t);
+    end_turn(r);
     if (!text || text->n == 0)
         return GGL_OK;
-    return openai_put_content(t->a, &t->reasoning, text, where, err);
+    begin_turn(r);
+    r->has_reasoning = true;
+    return openai_add_content(r->a, r->talk, talk_reasoning, text, where, err);
 }
 
 static const field message_fields[] = {{"type", .kind = FIELD_IGNORED},
@@ -152,13 +138,13 @@ static const field reasoning_fields[] = {{"type", .kind = FIELD_IGNORED},
 static const struct item_kind {
     const char *type;
     const field *fields;
-    ggl_status (*read)(talker *t, const json_value *item, const char *where, ggl_error *err);
+    ggl_status (*read)(reading *r, const json_value *item, const char *where, ggl_error *err);
 } kinds[] = {{"message", message_fields, read_message},
              {"function_call", call_fields, read_call},
              {"function_call_output", output_fields, read_output},
              {"reasoning", reasoning_fields, read_reasoning}};
 
-static ggl_status read_item(talker *t, const json_value *item, const char *where, ggl_error *err) {
+static ggl_status read_item(reading *r, const json_value *item, const char *where, ggl_error *err) {
     enum { N = sizeof kinds / sizeof *kinds };
     const json_value *type = llm_json_get(item, "type");
     const char *param;
@@ -172,22 +158,19 @@ static ggl_status read_item(talker *t, const json_value *item, const char *where
                         where, (int)(type->n < 40 ? type->n : 40), type->s);
     if (k == N)
         return ggl_fail(err, GGL_USAGE, "%s: \"type\" must be a string", where);
-    const ggl_status st = read_fields(t->a, item, kinds[k].fields, NULL, &param, err);
+    const ggl_status st = read_fields(r->a, item, kinds[k].fields, NULL, &param, err);
     if (st != GGL_OK)
         return ggl_within(err, st, "%s", where);
-    return kinds[k].read(t, item, where, err);
+    return kinds[k].read(r, item, where, err);
 }
 
 /* --- the input ---------------------------------------------------------------------------------- */
 
-static ggl_status read_input(talker *t, const json_value *input, ggl_error *err) {
+static ggl_status read_input(reading *r, const json_value *input, ggl_error *err) {
     ggl_status st = GGL_OK;
     char where[40];
     if (input && input->kind == JSON_STRING) {
-        begin_message(t, "user");
-        llm_json_put_text(t->out, ",\"content\":");
-        llm_json_put_string(t->out, json_str(input));
-        llm_json_put_text(t->out, "}");
+        talk_message(r->talk, "user", json_str(input));
         return GGL_OK;
     }
     if (!input || input->kind != JSON_ARRAY || input->n == 0)
@@ -195,26 +178,16 @@ static ggl_status read_input(talker *t, const json_value *input, ggl_error *err)
                         "\"input\" must be a string, or a list of at least one item");
     for (size_t i = 0; i < input->n && st == GGL_OK; i++) {
         snprintf(where, sizeof where, "input[%zu]", i);
-        st = read_item(t, &input->item[i], where, err);
+        st = read_item(r, &input->item[i], where, err);
     }
-    end_turn(t);
+    end_turn(r);
     return st;
 }
 
-ggl_status openai_put_input(ask *a, llm_json_out *out, ggl_error *err) {
-    talker t = {.a = a, .out = out};
+ggl_status openai_add_input(ask *a, talk_writer *t, ggl_error *err) {
+    reading r = {.a = a, .talk = t};
     const json_value *instructions = llm_json_get_kind(&a->doc->root, "instructions", JSON_STRING);
-    llm_json_put_text(out, "{\"messages\":[");
-    if (instructions && instructions->n > 0) {
-        begin_message(&t, "system");
-        llm_json_put_text(out, ",\"content\":");
-        llm_json_put_string(out, json_str(instructions));
-        llm_json_put_text(out, "}");
-    }
-    const ggl_status st = read_input(&t, llm_json_get(&a->doc->root, "input"), err);
-    llm_json_put_text(out, "]");
-    ggl_free(t.reasoning.s);
-    ggl_free(t.content.s);
-    ggl_free(t.calls.s);
-    return st;
+    if (instructions && instructions->n > 0)
+        talk_message(t, "system", json_str(instructions));
+    return read_input(&r, llm_json_get(&a->doc->root, "input"), err);
 }

@@ -4,9 +4,8 @@
 
 #include "api_openai.h"
 
-/* Reads "instructions" and "input" of the request and writes `{"messages":[..]`, an object to be continued. Items
- * that are one turn of the assistant (reasoning, a message, calls) become one message. GGL_USAGE and
- * GGL_UNSUPPORTED name the item. */
-ggl_status openai_put_input(ask *a, llm_json_out *out, ggl_error *err);
+/* Reads "instructions" and "input" of the request into the writer. Items that are one turn of the assistant (reasoning, a
+ * message, calls) become one message. GGL_USAGE and GGL_UNSUPPORTED name the item. */
+ggl_status openai_add_input(ask *a, talk_writer *t, ggl_error *err);
 
 #endif

@@ -44,7 +44,7 @@ static const field call_fields[] = {{"id", .kind = FIELD_IGNORED},
 static const field called_fields[] = {
     {"name", .kind = FIELD_IGNORED}, {"arguments", .kind = FIELD_IGNORED}, {0}};
 
-static ggl_status put_call(ask *a, llm_json_out *out, const json_value *call, ggl_error *err) {
+static ggl_status add_call(ask *a, talk_writer *t, const json_value *call, ggl_error *err) {
     const char *param;
     const json_value *f = llm_json_get_kind(call, "function", JSON_OBJECT);
     const json_value *id = llm_json_get_kind(call, "id", JSON_STRING);
@@ -59,29 +59,27 @@ static ggl_status put_call(ask *a, llm_json_out *out, const json_value *call, gg
         return ggl_fail(err, GGL_USAGE,
                         "a call needs \"function\" with a \"name\" and \"arguments\", a string of "
                         "JSON");
-    openai_put_call(out, id ? json_str(id) : (ggl_str){"", 0}, json_str(name), arguments);
+    talk_call(t, id ? json_str(id) : (ggl_str){"", 0}, json_str(name), arguments);
     return GGL_OK;
 }
 
-static ggl_status put_calls(ask *a, llm_json_out *out, const json_value *calls, ggl_error *err) {
+static ggl_status add_calls(ask *a, talk_writer *t, const json_value *calls, ggl_error *err) {
     ggl_status st = GGL_OK;
     if (calls->kind != JSON_ARRAY)
         return ggl_fail(err, GGL_USAGE, "\"tool_calls\" must be a list");
-    llm_json_put_text(out, ",\"tool_calls\":[");
     for (size_t i = 0; i < calls->n && st == GGL_OK; i++) {
-        llm_json_put_text(out, i > 0 ? "," : "");
-        st = put_call(a, out, &calls->item[i], err);
+        st = add_call(a, t, &calls->item[i], err);
         if (st != GGL_OK)
             (void)ggl_within(err, st, "tool_calls[%zu]", i);
     }
-    llm_json_put_text(out, "]");
+    talk_put_calls(t);
     return st;
 }
 
 /* --- messages ----------------------------------------------------------------------------------- */
 
 /* Writes a member whose value must be a string, if it is there. */
-static ggl_status put_string(llm_json_out *out, const json_value *message, const char *name,
+static ggl_status put_string(talk_writer *t, const json_value *message, const char *name,
                              const char *as, ggl_error *err) {
     const json_value *v = llm_json_get(message, name);
     if (!v || v->kind == JSON_NULL)
@@ -89,10 +87,7 @@ static ggl_status put_string(llm_json_out *out, const json_value *message, const
     if (v->kind != JSON_STRING)
         return ggl_fail(err, GGL_USAGE, "\"%s\" must be a string, not %s", name,
                         llm_json_kind_text((json_kind)v->kind));
-    llm_json_put_text(out, ",\"");
-    llm_json_put_text(out, as);
-    llm_json_put_text(out, "\":");
-    llm_json_put_string(out, json_str(v));
+    talk_member(t, as, json_str(v));
     return GGL_OK;
 }
 
@@ -101,14 +96,13 @@ static bool has(const json_value *message, const char *name) {
     return v && v->kind != JSON_NULL;
 }
 
-/* What an assistant's message may have besides its content. */
-static ggl_status put_assistant(ask *a, llm_json_out *out, const json_value *message,
-                                ggl_error *err) {
+/* Adds what only an assistant's message may have: reasoning and calls. */
+static ggl_status add_assistant(ask *a, talk_writer *t, const json_value *message, ggl_error *err) {
     const bool plain = has(message, "reasoning_content");
-    ggl_status st = put_string(out, message, plain ? "reasoning_content" : "reasoning",
-                               "reasoning_content", err);
+    ggl_status st =
+        put_string(t, message, plain ? "reasoning_content" : "reasoning", "reasoning_content", err);
     if (st == GGL_OK && has(message, "tool_calls"))
-        st = put_calls(a, out, llm_json_get(message, "tool_calls"), err);
+        st = add_calls(a, t, llm_json_get(message, "tool_calls"), err);
     return st;
 }
 
@@ -131,26 +125,23 @@ static ggl_status check_message(ask *a, const json_value *message, const struct 
     return GGL_OK;
 }
 
-static ggl_status put_message(ask *a, llm_json_out *out, const json_value *message,
-                              const char *where, ggl_error *err) {
+static ggl_status add_message(ask *a, talk_writer *t, const json_value *message, const char *where,
+                              ggl_error *err) {
     const struct role *role = role_of(message);
     const char *content = has(message, "content") ? "content" : "refusal";
     ggl_status st = check_message(a, message, role, err);
     if (st == GGL_OK) {
-        llm_json_put_text(out, "{\"role\":\"");
-        llm_json_put_text(out, role->as);
-        llm_json_put_text(out, "\"");
-        st = put_string(out, message, "name", "name", err);
+        talk_begin(t, role->as);
+        st = put_string(t, message, "name", "name", err);
     }
     if (st == GGL_OK)
-        st = put_string(out, message, "tool_call_id", "tool_call_id", err);
+        st = put_string(t, message, "tool_call_id", "tool_call_id", err);
     if (st == GGL_OK && role->is_assistant)
-        st = put_assistant(a, out, message, err);
+        st = add_assistant(a, t, message, err);
     if (st != GGL_OK)
         return ggl_within(err, st, "%s", where);
-    llm_json_put_text(out, ",\"content\":");
-    st = openai_put_content(a, out, llm_json_get(message, content), where, err);
-    llm_json_put_text(out, "}");
+    st = openai_add_content(a, t, talk_text, llm_json_get(message, content), where, err);
+    talk_end_message(t);
     return st;
 }
 
@@ -164,18 +155,15 @@ static ggl_status check_continued(const json_value *list, ggl_error *err) {
                     "content");
 }
 
-ggl_status openai_put_messages(ask *a, llm_json_out *out, ggl_error *err) {
+ggl_status openai_add_messages(ask *a, talk_writer *t, ggl_error *err) {
     const json_value *list = llm_json_get_kind(&a->doc->root, "messages", JSON_ARRAY);
     ggl_status st = GGL_OK;
     char where[40];
     if (!list || list->n == 0)
         return ggl_fail(err, GGL_USAGE, "\"messages\" must be a list of at least one message");
-    llm_json_put_text(out, "{\"messages\":[");
     for (size_t i = 0; i < list->n && st == GGL_OK; i++) {
         snprintf(where, sizeof where, "messages[%zu]", i);
-        llm_json_put_text(out, i > 0 ? "," : "");
-        st = put_message(a, out, &list->item[i], where, err);
+        st = add_message(a, t, &list->item[i], where, err);
     }
-    llm_json_put_text(out, "]");
     return st == GGL_OK && a->continues ? check_continued(list, err) : st;
 }

@@ -43,7 +43,7 @@ static ggl_status read_format(ask *a, const json_value *v, const server_facts *f
 static ggl_status read_text(ask *a, const json_value *v, const server_facts *facts,
                             ggl_error *err) {
     static const field fields[] = {{"format", FIELD_FN, .fn = read_format},
-                                   {"verbosity", .kind = FIELD_IGNORED}, /* a wish */
+                                   {"verbosity", .kind = FIELD_IGNORED}, /* a hint */
                                    {0}};
     const char *param;
     const ggl_status st = read_fields(a, v, fields, facts, &param, err);
@@ -66,7 +66,7 @@ static ggl_status read_reasoning(ask *a, const json_value *v, const server_facts
     return st == GGL_OK ? st : ggl_within(err, st, "reasoning");
 }
 
-/* What belongs to items that this server does not make is never in an answer; reasoning is, unencrypted. */
+/* Checks the names. Most are about items that this server does not make; reasoning is always in the answer, unencrypted. */
 static ggl_status read_include(ask *a, const json_value *v, const server_facts *facts,
                                ggl_error *err) {
     static const char *const known[] = {"message.output_text.logprobs",
@@ -110,7 +110,7 @@ static ggl_status check_string(ask *a, const json_value *v, const server_facts *
 
 static const field fields[] = {
     {"model", FIELD_FN, .fn = openai_field_model},
-    {"input", FIELD_FN, .fn = field_any}, /* after the others */
+    {"input", FIELD_FN, .fn = field_any}, /* read after the others */
     {"instructions", FIELD_FN, .fn = check_string},
     {"stream", FIELD_BOOL, .at = FIELD_AT(stream)},
     {"stream_options", FIELD_FN, .fn = openai_field_stream_options},
@@ -147,28 +147,28 @@ static const field fields[] = {
     {"prompt_cache_retention", .kind = FIELD_IGNORED},
     {0}};
 
-static ggl_status put_effort(ask *a, llm_json_out *out, ggl_error *err) {
+static ggl_status put_effort(ask *a, talk_writer *t, ggl_error *err) {
     const json_value *effort = llm_json_get(llm_json_get(&a->doc->root, "reasoning"), "effort");
-    return effort && effort->kind != JSON_NULL ? openai_put_effort(out, effort, NULL, err) : GGL_OK;
+    return effort && effort->kind != JSON_NULL ? openai_put_effort(t, effort, NULL, err) : GGL_OK;
 }
 
 static ggl_status read_talk(ask *a, const server_facts *facts, const char **param, ggl_error *err) {
-    llm_json_out out = {0};
+    talk_writer t = {0};
     ggl_status st = openai_read_tools(a, OPENAI_FLAT, facts, param, err);
     if (st == GGL_OK) {
         *param = "input";
-        st = openai_put_input(a, &out, err);
+        st = openai_add_input(a, &t, err);
     }
     if (st == GGL_OK) {
         *param = "reasoning";
-        st = put_effort(a, &out, err);
+        st = put_effort(a, &t, err);
     }
     if (st != GGL_OK) {
-        ggl_free(out.s);
+        talk_free(&t);
         return st;
     }
     *param = "tools";
-    return openai_end_talk(a, &out, err);
+    return openai_end_talk(a, &t, err);
 }
 
 static ggl_status read_responses(ask *a, const server_facts *facts, const char **param,

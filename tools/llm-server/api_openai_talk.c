@@ -128,64 +128,32 @@ static ggl_status part_text(ask *a, const json_value *part, ggl_str *text, ggl_e
     return read_fields(a, part, part_fields, NULL, &param, err);
 }
 
-static ggl_status join_parts(ask *a, llm_json_out *text, const json_value *list, const char *where,
-                             ggl_error *err) {
+static ggl_status add_parts(ask *a, talk_writer *t, talk_adder *add, const json_value *list,
+                            const char *where, ggl_error *err) {
     for (size_t i = 0; i < list->n; i++) {
         ggl_str s = {0};
         const ggl_status st = part_text(a, &list->item[i], &s, err);
         if (st != GGL_OK)
             return ggl_within(err, st, "%s: content[%zu]", where, i);
-        llm_json_put(text, "\n", i > 0);
-        llm_json_put(text, s.s, s.n);
+        if (i > 0)
+            add(t, (ggl_str){"\n", 1}, "");
+        add(t, s, "");
     }
     return GGL_OK;
 }
 
-ggl_status openai_put_content(ask *a, llm_json_out *out, const json_value *content,
+ggl_status openai_add_content(ask *a, talk_writer *t, talk_adder *add, const json_value *content,
                               const char *where, ggl_error *err) {
-    llm_json_out text = {0};
-    ggl_status st = GGL_OK;
     if (!content || content->kind == JSON_NULL)
-        llm_json_put_string(out, (ggl_str){"", 0});
-    else if (content->kind == JSON_STRING)
-        llm_json_put_string(out, json_str(content));
-    else if (content->kind == JSON_ARRAY) {
-        st = join_parts(a, &text, content, where, err);
-        llm_json_put_string(out, (ggl_str){text.n ? text.s : "", text.n});
-        out->failed = out->failed || text.failed;
-        ggl_free(text.s);
-    } else
-        st = ggl_fail(err, GGL_USAGE, "%s: \"content\" must be a string or a list of parts, not %s",
-                      where, llm_json_kind_text((json_kind)content->kind));
-    return st;
-}
-
-/* --- calls -------------------------------------------------------------------------------------- */
-
-/* Text that is no JSON object stays a string: models write such calls, too. */
-static void put_arguments(llm_json_out *out, const json_value *arguments) {
-    llm_json *doc = NULL;
-    ggl_status st = GGL_FORMAT;
-    if (!arguments || arguments->kind == JSON_NULL ||
-        (arguments->kind == JSON_STRING && arguments->n == 0)) {
-        llm_json_put_text(out, "{}");
-        return;
-    }
-    if (arguments->kind == JSON_STRING)
-        st = llm_json_parse(&doc, arguments->s, arguments->n, "arguments", NULL);
-    llm_json_put_value(out, st == GGL_OK && doc->root.kind == JSON_OBJECT ? &doc->root : arguments);
-    out->failed = out->failed || st == GGL_NOMEM;
-    llm_json_free(doc);
-}
-
-void openai_put_call(llm_json_out *out, ggl_str id, ggl_str name, const json_value *arguments) {
-    llm_json_put_text(out, "{\"id\":");
-    llm_json_put_string(out, id);
-    llm_json_put_text(out, ",\"type\":\"function\",\"function\":{\"name\":");
-    llm_json_put_string(out, name);
-    llm_json_put_text(out, ",\"arguments\":");
-    put_arguments(out, arguments);
-    llm_json_put_text(out, "}}");
+        return GGL_OK;
+    if (content->kind == JSON_ARRAY)
+        return add_parts(a, t, add, content, where, err);
+    if (content->kind != JSON_STRING)
+        return ggl_fail(err, GGL_USAGE,
+                        "%s: \"content\" must be a string or a list of parts, not %s", where,
+                        llm_json_kind_text((json_kind)content->kind));
+    add(t, json_str(content), "");
+    return GGL_OK;
 }
 
 /* --- formats ------------------------------------------------------------------------------------ */
@@ -234,7 +202,7 @@ ggl_status openai_read_format(ask *a, const json_value *v, openai_style style, g
 
 /* --- variables of the template ------------------------------------------------------------------ */
 
-ggl_status openai_put_effort(llm_json_out *out, const json_value *effort, const json_value *kwargs,
+ggl_status openai_put_effort(talk_writer *t, const json_value *effort, const json_value *kwargs,
                              ggl_error *err) {
     static const char *const known[] = {"none", "minimal", "low", "medium", "high", "xhigh", "max"};
     enum { N = sizeof known / sizeof *known };
@@ -248,25 +216,23 @@ ggl_status openai_put_effort(llm_json_out *out, const json_value *effort, const 
     const char *name = k == 0 ? "enable_thinking" : "reasoning_effort";
     if (llm_json_get(kwargs, name))
         return GGL_OK;
-    llm_json_put_text(out, k == 0 ? ",\"enable_thinking\":false" : ",\"reasoning_effort\":");
-    if (k > 0)
-        llm_json_put_value(out, effort);
+    if (k == 0)
+        talk_bool(t, name, false);
+    else
+        talk_string(t, name, json_str(effort));
     return GGL_OK;
 }
 
-ggl_status openai_end_talk(ask *a, llm_json_out *out, ggl_error *err) {
+ggl_status openai_end_talk(ask *a, talk_writer *t, ggl_error *err) {
     if (a->tools.s && a->form != ASK_ANY) {
-        ggl_free(out->s);
+        talk_free(t);
         return ggl_fail(err, GGL_UNSUPPORTED,
                         "tools cannot be called while the whole answer must fit a format; leave "
                         "out one of them, or set \"tool_choice\" to \"none\"");
     }
-    if (a->tools.s) {
-        llm_json_put_text(out, ",\"tools\":");
-        llm_json_put(out, a->tools.s, a->tools.n);
-    }
-    llm_json_put_text(out, "}");
-    return ask_keep(a, out, &a->talk, err);
+    if (a->tools.s)
+        talk_tools(t, a->tools);
+    return talk_finish(t, a, err);
 }
 
 /* --- texts and tokens --------------------------------------------------------------------------- */

@@ -73,7 +73,7 @@ static ggl_status check_schema(ask *a, const json_value *v, const server_facts *
                : ggl_fail(err, GGL_USAGE, "\"parameters\" must be a schema, an object");
 }
 
-/* Callers are the model alone: ["direct"]. */
+/* Accepts ["direct"]: the model alone calls tools. */
 static ggl_status check_callers(ask *a, const json_value *v, const server_facts *facts,
                                 ggl_error *err) {
     (void)a, (void)facts;
@@ -209,7 +209,7 @@ static ggl_status missing(ggl_str name, ggl_error *err) {
                     (int)name.n, name.s);
 }
 
-/* Leaves the allowed tools, and looks whether those that are named exist. */
+/* Drops tools that are not allowed, and checks that all tools that are named exist. */
 static ggl_status apply_choice(tool_set *s, size_t n, const tool_rule *rule, openai_style style,
                                ggl_error *err) {
     const json_value *allowed = rule->allowed;

@@ -10,11 +10,15 @@ static ggl_str text_of(const llm_json_out *out) {
     return (ggl_str){out->s ? out->s : "", out->n};
 }
 
-static void put_member(llm_json_out *out, const char *name, ggl_str value) {
-    llm_json_put_text(out, ", \"");
-    llm_json_put_text(out, name);
-    llm_json_put_text(out, "\": ");
-    llm_json_put_string(out, value);
+static void put_name(talk_writer *t, ggl_str name) {
+    llm_json_put_text(&t->out, ", ");
+    llm_json_put_string(&t->out, name);
+    llm_json_put_text(&t->out, ": ");
+}
+
+void talk_member(talk_writer *t, const char *name, ggl_str value) {
+    put_name(t, (ggl_str){name, strlen(name)});
+    llm_json_put_string(&t->out, value);
 }
 
 void talk_begin(talk_writer *t, const char *role) {
@@ -25,7 +29,6 @@ void talk_begin(talk_writer *t, const char *role) {
     clear(&t->text);
     clear(&t->reasoning);
     clear(&t->calls);
-    t->name = t->call_id = (ggl_str){NULL, 0};
     t->n_calls = 0;
 }
 
@@ -44,40 +47,72 @@ void talk_reasoning(talk_writer *t, ggl_str s, const char *between) {
     append(&t->reasoning, s, between);
 }
 
+/* Text that is no JSON object stays a string: models write such calls, too. */
+static void put_arguments(llm_json_out *out, const json_value *arguments) {
+    llm_json *doc = NULL;
+    ggl_status st = GGL_FORMAT;
+    if (!arguments || arguments->kind == JSON_NULL ||
+        (arguments->kind == JSON_STRING && arguments->n == 0)) {
+        llm_json_put_text(out, "{}");
+        return;
+    }
+    if (arguments->kind == JSON_STRING)
+        st = llm_json_parse(&doc, arguments->s, arguments->n, "arguments", NULL);
+    llm_json_put_value(out, st == GGL_OK && doc->root.kind == JSON_OBJECT ? &doc->root : arguments);
+    out->failed = out->failed || st == GGL_NOMEM;
+    llm_json_free(doc);
+}
+
 void talk_call(talk_writer *t, ggl_str id, ggl_str name, const json_value *arguments) {
     llm_json_out *out = &t->calls;
-    llm_json_put_text(out, t->n_calls++ ? ", {\"type\": \"function\"" : "{\"type\": \"function\"");
-    if (id.s)
-        put_member(out, "id", id);
-    llm_json_put_text(out, ", \"function\": {\"name\": ");
+    llm_json_put_text(out, t->n_calls++ ? ", {" : "{");
+    if (id.s) {
+        llm_json_put_text(out, "\"id\": ");
+        llm_json_put_string(out, id);
+        llm_json_put_text(out, ", ");
+    }
+    llm_json_put_text(out, "\"type\": \"function\", \"function\": {\"name\": ");
     llm_json_put_string(out, name);
     llm_json_put_text(out, ", \"arguments\": ");
-    if (arguments)
-        llm_json_put_value(out, arguments);
-    else
-        llm_json_put_text(out, "{}");
+    put_arguments(out, arguments);
     llm_json_put_text(out, "}}");
 }
 
-void talk_result_of(talk_writer *t, ggl_str call_id, ggl_str name) {
-    t->call_id = call_id;
-    t->name = name;
+void talk_put_reasoning(talk_writer *t) {
+    talk_member(t, "reasoning_content", text_of(&t->reasoning));
+    clear(&t->reasoning);
+}
+
+void talk_put_calls(talk_writer *t) {
+    llm_json_put_text(&t->out, ", \"tool_calls\": [");
+    llm_json_put(&t->out, text_of(&t->calls).s, t->calls.n);
+    llm_json_put_text(&t->out, "]");
+    clear(&t->calls);
+    t->n_calls = 0;
+}
+
+void talk_end_result(talk_writer *t, ggl_str call_id, ggl_str name) {
+    talk_member(t, "content", text_of(&t->text));
+    if (t->reasoning.n > 0)
+        talk_put_reasoning(t);
+    if (name.s)
+        talk_member(t, "name", name);
+    if (call_id.s)
+        talk_member(t, "tool_call_id", call_id);
+    if (t->n_calls > 0)
+        talk_put_calls(t);
+    llm_json_put_text(&t->out, "}");
 }
 
 void talk_end_message(talk_writer *t) {
-    put_member(&t->out, "content", text_of(&t->text));
-    if (t->reasoning.n > 0)
-        put_member(&t->out, "reasoning_content", text_of(&t->reasoning));
-    if (t->name.s)
-        put_member(&t->out, "name", t->name);
-    if (t->call_id.s)
-        put_member(&t->out, "tool_call_id", t->call_id);
-    if (t->n_calls > 0) {
-        llm_json_put_text(&t->out, ", \"tool_calls\": [");
-        llm_json_put(&t->out, t->calls.s, t->calls.n);
-        llm_json_put_text(&t->out, "]");
-    }
-    llm_json_put_text(&t->out, "}");
+    const ggl_str none = {NULL, 0};
+    talk_end_result(t, none, none);
+}
+
+void talk_message(talk_writer *t, const char *role, ggl_str text) {
+    talk_begin(t, role);
+    talk_text(t, text, "");
+    talk_end_message(t);
 }
 
 static void end_messages(talk_writer *t) {
@@ -94,14 +129,19 @@ void talk_tools(talk_writer *t, ggl_str tools) {
 
 void talk_bool(talk_writer *t, const char *name, bool value) {
     end_messages(t);
-    llm_json_put_text(&t->out, ", \"");
-    llm_json_put_text(&t->out, name);
-    llm_json_put_text(&t->out, value ? "\": true" : "\": false");
+    put_name(t, (ggl_str){name, strlen(name)});
+    llm_json_put_text(&t->out, value ? "true" : "false");
 }
 
 void talk_string(talk_writer *t, const char *name, ggl_str value) {
     end_messages(t);
-    put_member(&t->out, name, value);
+    talk_member(t, name, value);
+}
+
+void talk_value(talk_writer *t, ggl_str name, const json_value *value) {
+    end_messages(t);
+    put_name(t, name);
+    llm_json_put_value(&t->out, value);
 }
 
 void talk_free(talk_writer *t) {

@@ -1,5 +1,5 @@
-/* What a client asks for, in words of no API: each API's reader (dialect.h) fills an ask, and answer.c
- * carries it out. */
+/* A request, in the same form for all APIs: each API's reader (dialect.h) fills an ask, and answer.c carries
+ * it out. */
 #ifndef LLM_SERVER_ASK_H
 #define LLM_SERVER_ASK_H
 
@@ -29,7 +29,7 @@ typedef enum ask_tools {
     ASK_TOOLS_NAMED     /* or of the one that `tool` names */
 } ask_tools;
 
-/* Zeroed but for the defaults of ask_init. Everything points into `doc`, or into `arena`. */
+/* Zero, except for the defaults that ask_new sets. Everything points into `doc`, or into `arena`. */
 typedef struct ask {
     llm_json *doc; /* the request's body */
     ggl_arena arena;
@@ -65,9 +65,9 @@ typedef struct ask {
     int n_top;          /* log-probabilities: -1: none, else of the token and the n_top likeliest */
     bool sampled_probs; /* of the sampler's candidates in place of the model's own */
     ask_form form;
-    ggl_str form_text;  /* the schema's JSON text, or the grammar */
-    double seconds;     /* the answer must be complete by then; 0: the server's limit */
-    bool no_cache;      /* the prompt is run anew: what other sequences have computed is not used */
+    ggl_str form_text; /* the schema's JSON text, or the grammar */
+    double seconds;    /* the answer must be complete by then; 0: the server's limit */
+    bool no_cache; /* all of the prompt is run: what other sequences have computed is not used */
     bool return_tokens; /* parts carry the ids of their tokens */
     int only_slot;      /* -1: any */
     void *own;          /* of the dialect, in `arena` */

@@ -23,7 +23,7 @@ typedef struct server_facts {
     llm_sampler_params sampling; /* the server's defaults */
     bool has_seed;               /* sampling.seed is the default, too; else seeds are random */
     int64_t n_predict;           /* default of n_max */
-    double max_seconds;          /* an answer is complete after them, or ends; 0: no limit */
+    double max_seconds;          /* an answer that takes longer is ended; 0: no limit */
     const struct llm_tokenizer *tokenizer;
 } server_facts;
 
@@ -67,7 +67,7 @@ typedef struct answer_choice {
     size_t n_parts;
     finish finish;
     ggl_str stop;      /* FINISH_STOP_STRING: which */
-    bool context_full; /* FINISH_LENGTH: not n_max, but the context was the end */
+    bool context_full; /* FINISH_LENGTH: the context was full before n_max */
     int64_t n_prompt, n_reused, n_drawn, n_guessed, n_right;
     double prompt_s, generate_s; /* seconds */
     uint64_t seed;
@@ -104,8 +104,9 @@ typedef struct dialect {
     const char *name; /* for logs and metrics */
     const char
         *stream_type; /* "text/event-stream" or "application/x-ndjson"; NULL: it never streams */
-    /* Fills the ask from a->doc->root. GGL_USAGE, GGL_UNSUPPORTED, GGL_FORMAT, GGL_LIMIT: 400; GGL_NOT_FOUND: 404; *param: the
-     * field that is wrong (a static string, or in the arena). Every field that is not known or not supported is an error that names it. */
+    /* Fills the ask from a->doc->root. After an error *param is the field that is wrong (a static string, or in the
+     * arena). Every field that is not known or not supported is an error that names it. GGL_USAGE, GGL_UNSUPPORTED,
+     * GGL_FORMAT and GGL_LIMIT become status 400, GGL_NOT_FOUND 404. */
     ggl_status (*read)(ask *a, const server_facts *facts, const char **param, ggl_error *err);
     /* Without a stream: writes the body. */
     void (*whole)(const answer *x, llm_json_out *out);
@@ -114,7 +115,7 @@ typedef struct dialect {
     void (*part)(const answer *x, const answer_choice *c, const answer_part *p, llm_json_out *out);
     void (*end_choice)(const answer *x, const answer_choice *c, llm_json_out *out);
     void (*end)(const answer *x, llm_json_out *out);
-    /* What a stream says from time to time while the prompt runs, so that no proxy closes it; NULL: nothing. */
+    /* Writes something into a stream from time to time while the prompt runs, so that no proxy closes it. NULL: nothing. */
     void (*alive)(const answer *x, llm_json_out *out);
     /* An error: as the body, or, in a stream that has begun, as an event. */
     void (*error)(const api_error *e, bool in_stream, llm_json_out *out);

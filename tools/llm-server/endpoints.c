@@ -1,18 +1,18 @@
-/* All endpoints, and the way of a request to its own: method, key, media type, JSON. */
+/* The table of endpoints, and the checks before a request gets to its endpoint: method, key, media type, JSON. */
 #include "endpoints.h"
 
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 #include "admin.h"
+#include "common/digest.h"
 #include "ggl/nearest.h"
 #include "server_impl.h"
 
 /* clang-format off */
 static const char no_adapters[] = "adapters are chosen when the server starts (--lora), and cannot be changed by requests";
-static const char no_slots[] = "slots cannot be saved, restored or erased by requests; common beginnings of prompts are kept without it";
+static const char no_slots[] = "slots cannot be saved, restored or erased by requests; the server keeps common beginnings of prompts by itself";
 static const char no_ranks[] = "this server ranks no documents";
 
 static const endpoint endpoints[] = {
@@ -97,7 +97,7 @@ const char *endpoint_nearest(const char *path) {
     return near.best;
 }
 
-/* The form of errors for a path, known or not. */
+/* Returns the dialect whose form errors have for a path, known or not. */
 static const dialect *error_form(const char *path) {
     for (const endpoint *e = endpoints; e->method; e++)
         if (path_fits(e->path, path))
@@ -109,7 +109,7 @@ static const dialect *error_form(const char *path) {
 
 /* --- keys ------------------------------------------------------------------------------------- */
 
-/* Takes as long for a key whose beginning is right as for any other of its length. */
+/* Compares keys. The time does not depend on how many bytes are equal, from which one could guess a key byte by byte. */
 static bool is_equal(const char *a, const char *b) {
     const size_t n_a = strlen(a), n_b = strlen(b);
     volatile unsigned char differs = n_a != n_b;
@@ -134,10 +134,7 @@ uint64_t endpoint_client(const char *const *key, size_t n, const char *authoriza
     const size_t i = endpoint_find_key(key, n, authorization, x_api_key);
     if (i < n)
         return i;
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (const char *c = address; c && *c; c++)
-        hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
-    return hash;
+    return llm_digest(LLM_DIGEST_START, address, address ? strlen(address) : 0);
 }
 
 uint64_t server_client(const server *s, const http_request *q) {
@@ -150,7 +147,7 @@ uint64_t server_client(const server *s, const http_request *q) {
 static bool fail(server *s, const http_request *q, http_reply *r, int status, const char *type,
                  const char *sentence) {
     const api_error e = {status, type, sentence, NULL};
-    server_count(s, offsetof(server_counts, n_errors));
+    server_count(s, COUNT_ERRORS);
     answer_error(error_form(q->path), &e, r);
     return false;
 }
@@ -169,8 +166,8 @@ static bool no_endpoint(server *s, const http_request *q, http_reply *r, const c
     return fail(s, q, r, 404, "not_found", text);
 }
 
-/* JSON; or, from a program, no type, or the one that curl sends unless told otherwise. A page of another web site can
- * send these, but not JSON, without asking first; a browser gives the Origin of each such request. */
+/* True for JSON. Programs may also send no type, or the default of curl. Pages in a browser, whose requests have an Origin,
+ * may not: those of other web sites can send these types, but not JSON, without asking the server first. */
 static bool is_json_type(const char *type, const char *origin) {
     static const char json[] = "application/json", form[] = "application/x-www-form-urlencoded";
     if (!type)
@@ -208,8 +205,8 @@ bool endpoints_accept(void *ctx, const http_request *q, http_reply *r) {
                  type ? type : "missing");
         return fail(s, q, r, 415, "invalid_request", text);
     }
-    if (e->needs_no_model && e->handle) { /* also while all workers prepare answers */
-        server_count(s, offsetof(server_counts, n_requests));
+    if (e->needs_no_model && e->handle) { /* here, in case all workers are busy */
+        server_count(s, COUNT_REQUESTS);
         e->handle(s, q, r);
         return false;
     }
@@ -221,7 +218,7 @@ static ggl_status read_ask(server *s, const dialect *d, ask **out, const http_re
                            const char **param, ggl_error *err) {
     ask *a = *out = ask_new(server_get_facts(s));
     char *text = a ? ggl_arena_strndup(&a->arena, q->body.s, q->body.n) : NULL;
-    if (!text) /* the request's own bytes go before the ask does */
+    if (!text) /* a copy, because the request's bytes are freed first */
         return ggl_fail(err, GGL_NOMEM, "out of memory for a request");
     const ggl_status st = llm_json_parse(&a->doc, text, q->body.n, "request", err);
     return st == GGL_OK ? d->read(a, server_get_facts(s), param, err) : st;
@@ -231,7 +228,7 @@ void endpoints_handle(void *ctx, const http_request *q, http_reply *r) {
     server *s = ctx;
     char allowed[64];
     const endpoint *e = endpoint_find(q->method, q->path, allowed, sizeof allowed);
-    server_count(s, offsetof(server_counts, n_requests));
+    server_count(s, COUNT_REQUESTS);
     if (!e) {
         page_serve(s, q, r);
         return;
@@ -248,7 +245,7 @@ void endpoints_handle(void *ctx, const http_request *q, http_reply *r) {
         answer_start(s, e->dialect, a, q, r);
         return;
     }
-    server_count(s, offsetof(server_counts, n_errors));
+    server_count(s, COUNT_ERRORS);
     answer_failed(e->dialect, st, &err, param, r);
     ask_free(a);
 }

@@ -13,9 +13,8 @@ const char *endpoint_nearest(const char *path);
  * n: none of them. */
 size_t endpoint_find_key(const char *const *key, size_t n, const char *authorization,
                          const char *x_api_key);
-/* Identifies the client of a request for which answers may be refused while others wait: by the key
- * that it has, if there are keys, and else by its address. Nothing else that it sends counts, so that
- * nobody is many clients. */
+/* Identifies the client of a request, because each client has a limit of waiting sequences: by its key, if
+ * there are keys, else by its address. Nothing else counts, so that nobody can pass for many clients. */
 uint64_t endpoint_client(const char *const *key, size_t n, const char *authorization,
                          const char *x_api_key, const char *address);
 

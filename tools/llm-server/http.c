@@ -127,7 +127,7 @@ static void answer_preflight(http_reply *r) {
     http_reply_end(r);
 }
 
-/* Refuses a request for what its headers say; else asks the server's owner. */
+/* Refuses a request because of its headers, or else lets params.accepts decide. */
 static void judge(http_reply *r, const char *version, size_t header_size, uint64_t n_announced) {
     http_server *s = r->server;
     const char *origin = get_header(&r->q, "Origin");
@@ -251,9 +251,7 @@ static enum MHD_Result hand_over(http_reply *r) {
     if (s->active)
         s->active->at = &r->next_active;
     s->active = r;
-    *s->last_job = r;
-    s->last_job = &r->next_job;
-    pthread_cond_signal(&s->has_job);
+    http_reply_add_job(r);
     if (http_watch_is_gone(r))
         http_reply_abandon(r);
     pthread_mutex_unlock(&s->lock);
@@ -416,7 +414,9 @@ static void *work(void *arg) {
     http_server *s = arg;
     http_reply *r;
     while ((r = next_job(s))) {
-        if (r->gone)
+        if (r->later)
+            r->later(r->later_ctx);
+        else if (r->gone)
             http_reply_end(r);
         else
             s->p.handler(s->p.ctx, &r->q, r);

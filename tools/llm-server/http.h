@@ -86,6 +86,9 @@ void http_reply_begin(http_reply *r, int status, const char *media_type, bool st
 void http_reply_header(http_reply *r, const char *name, const char *value);
 void http_reply_write(http_reply *r, const char *bytes, size_t n); /* copied */
 void http_reply_end(http_reply *r);                                /* frees r when all is sent */
+/* Calls fn on one of the workers' threads, where a long answer delays nobody else's. Until then, nobody else
+ * uses the reply; fn has to see to it that http_reply_end is called. */
+void http_reply_later(http_reply *r, void (*fn)(void *ctx), void *ctx);
 /* True if the client has gone, or does not read: nobody gets what is written from now on. A client that only
  * stops sending (a half-closed connection) has gone, too, unless the method is GET or HEAD: one cannot tell it
  * from a client that was ended. Cheap enough for every token. */

@@ -64,6 +64,8 @@ struct http_reply {
     uint64_t n_sent;
     atomic_bool gone;
 
+    void (*later)(void *ctx); /* http_reply_later; NULL: the handler is to be called */
+    void *later_ctx;
     struct http_reply *next_job;          /* of the server's queue */
     struct http_reply *next_active, **at; /* in the server's list of requests that a handler has */
 };
@@ -122,6 +124,8 @@ const char *http_check(const http_reply *r, const char *version, int *status);
 http_reply *http_reply_new(http_server *s, http_connection *c, struct MHD_Connection *mhd);
 void http_reply_ref(http_reply *r);
 void http_reply_unref(http_reply *r);
+/* Puts it into the queue of the workers. Called with the server's lock. */
+void http_reply_add_job(http_reply *r);
 /* Starts sending: hands the reply to the library. Called on its thread. */
 enum MHD_Result http_reply_queue(http_reply *r);
 /* Ends the connection: nobody gets the reply. From any thread. */

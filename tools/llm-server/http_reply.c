@@ -141,6 +141,28 @@ void http_reply_end(http_reply *r) {
     http_reply_unref(r);
 }
 
+void http_reply_add_job(http_reply *r) {
+    http_server *s = r->server;
+    r->next_job = NULL;
+    *s->last_job = r;
+    s->last_job = &r->next_job;
+    pthread_cond_signal(&s->has_job);
+}
+
+void http_reply_later(http_reply *r, void (*fn)(void *ctx), void *ctx) {
+    http_server *s = r->server;
+    pthread_mutex_lock(&s->lock);
+    const bool ends = s->ends; /* the workers may have ended */
+    if (!ends) {
+        r->later = fn;
+        r->later_ctx = ctx;
+        http_reply_add_job(r);
+    }
+    pthread_mutex_unlock(&s->lock);
+    if (ends)
+        fn(ctx);
+}
+
 bool http_reply_is_gone(http_reply *r) {
     return r->gone;
 }

@@ -102,7 +102,7 @@ ggl_status http_watch_begin(http_server *s, ggl_error *err) {
     s->watch = epoll_create1(EPOLL_CLOEXEC);
     s->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (s->watch < 0 || s->wake < 0 || epoll_ctl(s->watch, EPOLL_CTL_ADD, s->wake, &e) != 0)
-        return ggl_fail(err, GGL_IO, "no descriptors are left: %s", strerror(errno));
+        return ggl_fail(err, GGL_IO, "no file descriptors are left: %s", strerror(errno));
     s->has_watcher = pthread_create(&s->watcher, NULL, watch, s) == 0;
     return s->has_watcher ? GGL_OK : ggl_fail(err, GGL_NOMEM, "no thread could be started");
 }

@@ -25,7 +25,7 @@ enum {
     FLUSH_SECONDS = 2       /* for the last errors to be sent */
 };
 
-static int wake[2] = {-1, -1}; /* a pipe: something has changed */
+static int wake[2] = {-1, -1}; /* a pipe: a byte in it wakes main */
 
 static void wake_main(void) {
     const int saved = errno;
@@ -47,7 +47,7 @@ typedef struct program {
     FILE *log; /* NULL: no log */
 } program;
 
-/* One line, whichever threads write. */
+/* Writes a line of the log, in one call because several threads write. */
 static void on_done(void *ctx, const http_request *q, int status, uint64_t n_bytes,
                     double seconds) {
     const program *p = ctx;
@@ -106,7 +106,7 @@ static ggl_status open_http(program *p, ggl_error *err) {
     return http_server_new(&p->http, &params, err);
 }
 
-/* Each connection needs a descriptor. */
+/* Raises the limit of open files, since each connection takes one. */
 static void raise_limit(int64_t n_connections) {
     struct rlimit l;
     const rlim_t need = (rlim_t)n_connections + 256;
@@ -235,7 +235,7 @@ static int check_paths(const server_options *o) {
     const char *cache = o->repack_cache && *o->repack_cache ? o->repack_cache : NULL;
     builtin_model built_in;
     const tool_path paths[] = {
-        {"-m", builtin_find(o->model, &built_in) ? NULL : o->model, .needed = true},
+        {"-m", builtin_find(o->model, &built_in) ? NULL : o->model, .needed = true, .model = true},
         {"--chat-template-file", o->template_file, .needed = true},
         {"--arch", o->arch, .needed = true, .or_name = true},
         {"--api-key-file", o->key_file, .needed = true},
@@ -243,6 +243,15 @@ static int check_paths(const server_options *o) {
         {"--trace", placement_trace(&o->placement), .written = true},
         {"--repack-cache", cache, .written = true, .optional = true}};
     return tool_check_paths(TOOL, paths, sizeof paths / sizeof *paths);
+}
+
+/* Downloads the models that were given by name, before anything listens. */
+static int get_models(server_options *o) {
+    process_wait_for_stop();
+    int code = hub_get(TOOL, &o->hub, &o->model);
+    if (code < 0)
+        code = hub_get_draft(TOOL, &o->hub, &o->speculate.draft);
+    return code < 0 && (o->hub.path[0] || o->hub.path[1]) ? check_paths(o) : code;
 }
 
 int main(int argc, char **argv) {
@@ -259,7 +268,9 @@ int main(int argc, char **argv) {
         code = process_set_cpus(TOOL, p.o.cpu_mask);
     if (code < 0) {
         process_set_priority(TOOL, p.o.priority);
-        code = run(&p);
+        code = get_models(&p.o);
+        if (code < 0)
+            code = run(&p);
     }
     end(&p);
     return tool_finish(TOOL, code);

@@ -41,6 +41,7 @@ static int parse(server_options *o, int argc, char **argv) {
         {"-m --model", ARG_STRING, &o->model, .value = "FILE",
          .help = "a GGUF file (default: the built-in model builtin:chat; builtin:stories "
                  "continues texts)"},
+        HUB_OPTIONS(o->hub),
         {"-a --alias", ARG_STRING, &o->alias, .value = "NAME",
          .help = "the model's name in answers (default: the file's)"},
         {"-c --ctx-size", ARG_INT, &o->n_ctx, .value = "N",
@@ -116,6 +117,7 @@ static int parse(server_options *o, int argc, char **argv) {
          .help = "the seed of requests without one (default -1: a different one each time)",
          .min = -1, .max = 9007199254740992.0},
         SPECULATE_OPTIONS(o->speculate),
+        HUB_DRAFT_OPTION(o->hub, o->speculate.draft_comes),
         {NULL, .help = "machine"},
         {"-t --threads", ARG_INT, &o->n_threads, .value = "N",
          .help = "threads for single tokens (default: physical cores)", .min = 1,
@@ -155,7 +157,7 @@ static int parse(server_options *o, int argc, char **argv) {
         PLACEMENT_OPTIONS(o->placement),
         {0}};
     const args_spec spec = {TOOL,
-                            "[-m FILE] [options]",
+                            "[-m FILE | -hf USER/REPO] [options]",
                             "Serves a model over HTTP to many clients at once, in the APIs of "
                             "OpenAI, Anthropic, Ollama and llama.cpp's server.",
                             options,
@@ -256,9 +258,10 @@ void server_options_fini(server_options *o) {
     sampling_options_fini(&o->sampling);
     args_list_fini(&o->keys);
     args_list_fini(&o->origins);
-    args_list_fini(&o->placement.place);
+    placement_options_fini(&o->placement);
     ignore_fini(&o->ignore);
     adapters_fini(&o->adapters);
+    hub_fini(&o->hub);
     ggl_free(o->api_key);
     free(o->key_text);
 }

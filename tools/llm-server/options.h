@@ -4,6 +4,7 @@
 
 #include "common/adapters.h"
 #include "common/args.h"
+#include "common/hub.h"
 #include "common/ignore.h"
 #include "common/placement.h"
 #include "common/sampling_options.h"
@@ -12,6 +13,7 @@
 typedef struct server_options {
     const char *model, *alias, *arch;
     const char *template_name, *template_file;
+    hub_options hub;
     tool_adapters adapters;
     tool_ignore ignore;
     int64_t n_ctx, n_parallel, n_cache_slots, n_queue, n_predict, n_batch, n_ubatch;

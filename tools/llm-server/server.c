@@ -1,7 +1,6 @@
 /* The engine's thread and its mailbox. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stddef.h>
 #include <time.h>
 
 #include "ggl/show.h"
@@ -23,10 +22,6 @@ const llm_tokenizer *server_tokenizer(const server *s) {
     return s->tokenizer;
 }
 
-llm_session *server_session(const server *s) {
-    return s->session;
-}
-
 const char *server_model_info(const server *s) {
     return s->model_info;
 }
@@ -45,18 +40,12 @@ const llm_vocab *server_vocab(server *s) {
     return v;
 }
 
-void server_count(server *s, size_t offset_of_counter) {
-    static const size_t at[] = {
-        offsetof(server_counts, n_requests), offsetof(server_counts, n_errors),
-        offsetof(server_counts, n_rejected), offsetof(server_counts, n_gone)};
-    atomic_ullong *counter[] = {&s->n_requests, &s->n_errors, &s->n_rejected, &s->n_gone};
-    for (size_t i = 0; i < sizeof at / sizeof *at; i++)
-        if (at[i] == offset_of_counter)
-            ++*counter[i];
+void server_count(server *s, server_counter which) {
+    s->count[which]++;
 }
 
-server_counts server_get_counts(const server *s) {
-    return (server_counts){s->n_requests, s->n_errors, s->n_rejected, s->n_gone};
+uint64_t server_get_count(const server *s, server_counter which) {
+    return s->count[which];
 }
 
 /* --- the mailbox ------------------------------------------------------------------------------ */
@@ -127,8 +116,7 @@ static void read_messages(server *s) {
     }
 }
 
-/* Waits for a message: without an answer under way, until there is one, else for a second. Returns false if the
- * server ends. */
+/* Waits for a message; if answers are in progress, for a second at most. Returns false if the server ends. */
 static bool wait_for_message(server *s, bool has_answers) {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);

@@ -1,4 +1,4 @@
-/* The server: a model, its session and engine, the queue, and what answers need of them. */
+/* The server: a model with its session and engine, and what endpoints and answers use of it. */
 #ifndef LLM_SERVER_SERVER_H
 #define LLM_SERVER_SERVER_H
 
@@ -16,10 +16,10 @@ typedef struct endpoint {
     /* The request is an ask, which answer_start carries out; NULL: handle answers it at once. */
     const dialect *dialect;
     void (*handle)(server *s, const http_request *q, http_reply *r);
-    const dialect *errors; /* whose form of errors; NULL: OpenAI's */
-    const char *why;       /* not supported: a sentence, for status 501 */
+    const dialect *errors; /* the dialect whose form errors have; NULL: OpenAI's */
+    const char *why;       /* the reason why it is not supported, sent with status 501 */
     bool is_public;        /* needs no API key */
-    bool needs_no_model;   /* `handle` answers at once, while the model is loaded, too */
+    bool needs_no_model;   /* `handle` can answer while the model is still being loaded */
 } endpoint;
 
 const server_facts *server_get_facts(const server *s);
@@ -27,19 +27,18 @@ const server_facts *server_get_facts(const server *s);
 uint64_t server_client(const server *s, const http_request *q);
 const llm_chat *server_chat(const server *s); /* NULL: the model has no template */
 const llm_tokenizer *server_tokenizer(const server *s);
-llm_session *server_session(const server *s);
 const llm_vocab *server_vocab(
-    server *s); /* made at the first call, by whichever thread; NULL: no memory */
+    server *s); /* made at the first call; any thread. NULL: out of memory */
 const char *server_model_info(
     const server *s); /* facts of the file for /v1/models and /api/show: a JSON object */
 
-/* Runs fn on the engine's thread, between two steps, and waits for it: for answers that read its state, such as
- * /slots. False: the server ends, fn is not called. */
+/* Runs fn on the engine's thread between two steps, and waits for it: for answers about the engine's state, such as
+ * /slots. Returns false, without calling fn, if the server is ending. */
 bool server_on_engine(server *s, void (*fn)(void *ctx, llm_engine *e), void *ctx);
-/* The same without waiting; the order is kept. False: the server ends, fn is not called. */
+/* The same without waiting. Functions run in the order of the calls. */
 bool server_post(server *s, void (*fn)(void *ctx, llm_engine *e), void *ctx);
 
-/* What the answers share: a list of those under way, and compiled grammars. The server makes it before the first
+/* What all answers share: the list of those in progress, and compiled grammars. The server makes it before the first
  * request, and frees it after the engine. (answer.c) */
 typedef struct answers answers;
 answers *answers_new(void); /* NULL: out of memory */
@@ -48,26 +47,31 @@ answers *server_answers(const server *s);
 /* The server calls this on the engine's thread before each step, and at least once a second while
  * the engine waits for something: ends answers whose clients have gone, and keeps streams alive. */
 void answers_tick(answers *x, llm_engine *e);
-/* After the engine is freed: ends answers that had no sequence in it just then, with an error. */
+/* Call after the engine was freed: ends the answers that had no sequence in it, with an error. */
 void answers_end(answers *x);
-/* Number of answers under way; on the engine's thread, as the next. */
+/* Number of answers in progress. Call this and the next on the engine's thread. */
 size_t answers_n(const answers *x);
 /* How long answers took to their first token. */
 enum { ANSWERS_BOUNDS = 12 };
 extern const double answers_bound[ANSWERS_BOUNDS]; /* in seconds, ascending */
 typedef struct answers_times {
-    uint64_t n[ANSWERS_BOUNDS +
-               1]; /* above the bound before, and up to answers_bound[i]; the last: longer */
+    uint64_t
+        n[ANSWERS_BOUNDS +
+          1]; /* times up to answers_bound[i] and above the bound before; the last: longer ones */
     double sum;
 } answers_times;
 const answers_times *answers_first_tokens(const answers *x);
 
 /* Numbers for /metrics, counted from any thread. */
-typedef struct server_counts {
-    uint64_t n_requests, n_errors, n_rejected, n_gone;
-} server_counts;
-void server_count(server *s, size_t offset_of_counter);
-server_counts server_get_counts(const server *s);
+typedef enum server_counter {
+    COUNT_REQUESTS,
+    COUNT_ERRORS,
+    COUNT_REJECTED, /* refused because the queue was full */
+    COUNT_GONE,     /* the client has disconnected before the end of the answer */
+    N_SERVER_COUNTERS
+} server_counter;
+void server_count(server *s, server_counter which);
+uint64_t server_get_count(const server *s, server_counter which);
 
 /* Carries out a request whose body was read: prepares prompts, sampler and grammar on the calling thread, gives
  * the sequences to the engine, and answers through r. Takes the ask, also on failure, and ends r. (answer.c) */
@@ -76,7 +80,7 @@ void answer_start(server *s, const dialect *d, ask *a, const http_request *q, ht
 void answer_error(const dialect *d, const api_error *e, http_reply *r);
 /* The error for a status and a sentence, which it borrows. */
 api_error api_error_of(ggl_status st, const ggl_error *err, const char *param);
-/* Both. (answer_error.c) */
+/* Answers with the error for a status and a sentence. (answer_error.c) */
 void answer_failed(const dialect *d, ggl_status st, const ggl_error *err, const char *param,
                    http_reply *r);
 

@@ -9,7 +9,7 @@
 #include "options.h"
 #include "server.h"
 
-/* What is to be done on the engine's thread. */
+/* A function that is to be run on the engine's thread. */
 typedef struct message {
     struct message *next;
     void (*fn)(void *ctx, llm_engine *e);
@@ -22,12 +22,10 @@ struct server {
     llm_model *model;
     const llm_tokenizer *tokenizer;
     llm_chat *chat;
-    char *template_text; /* of --chat-template-file */
     placement *placement;
     llm_session_params params;
     llm_session *session;
-    speculation **speculation;   /* [n_parallel] */
-    const llm_guesser **guesser; /* [n_parallel] */
+    speculation *speculation; /* NULL: nothing is guessed */
     llm_engine *engine;
     answers *answers;
     char *model_info;
@@ -37,8 +35,8 @@ struct server {
     llm_vocab *vocab; /* made when it is needed first */
 
     atomic_bool is_ready; /* the model is loaded */
-    atomic_bool aborts;   /* loading ends */
-    atomic_ullong n_requests, n_errors, n_rejected, n_gone;
+    atomic_bool aborts;   /* loading is to end early */
+    atomic_ullong count[N_SERVER_COUNTERS];
 
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t has_message;
@@ -61,7 +59,7 @@ void server_unload(server *s);
 
 /* --- server.c --- */
 
-/* NULL: out of memory. `changed` is called on another thread once the model is loaded, or cannot be. */
+/* NULL: out of memory. `changed` is called on another thread once the model is loaded, or loading has failed. */
 server *server_new(server_options *o, void (*changed)(void *ctx), void *ctx);
 /* Starts the engine's thread, which loads the model. */
 GGL_NODISCARD ggl_status server_start(server *s, ggl_error *err);

@@ -4,11 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "common/builtin.h"
 #include "common/cache_types.h"
-#include "common/input.h"
+#include "common/open_model.h"
+#include "common/open_template.h"
 #include "common/process.h"
 #include "server_impl.h"
 
@@ -25,26 +24,18 @@ enum {
 
 /* --- the model -------------------------------------------------------------------------------- */
 
+static ggl_gguf_params file_params(const server_options *o) {
+    return (ggl_gguf_params){.no_mmap = o->no_mmap, .lock = o->mlock, .willneed = true};
+}
+
 static int open_model(server *s) {
     const server_options *o = s->o;
     ggl_error err = {0};
-    const llm_model_params p = {.arch_path = o->arch,
-                                .gguf = {.no_mmap = o->no_mmap, .lock = o->mlock, .willneed = true},
-                                .ignore = ignore_of(&o->ignore)};
-    builtin_model built_in;
-    const bool is_built_in = builtin_find(o->model ? o->model : "builtin:chat", &built_in);
-    if (is_built_in && !built_in.name)
-        return tool_error(
-            TOOL, 2, "-m %s: the built-in models are builtin:stories and builtin:chat", o->model);
-    const ggl_status st = is_built_in
-                              ? llm_model_open_memory(&s->model, built_in.data, built_in.size,
-                                                      built_in.name, &p, &err)
-                              : llm_model_open(&s->model, o->model, &p, &err);
-    if (st != GGL_OK)
-        return tool_error(TOOL, 1, "%s", err.msg);
-    if (ggl_gguf_lock_failed(llm_model_file(s->model)))
-        fprintf(stderr, TOOL ": note: the model could not be locked into memory (see ulimit -l); "
-                             "it runs without the lock\n");
+    const llm_model_params p = {
+        .arch_path = o->arch, .gguf = file_params(o), .ignore = ignore_of(&o->ignore)};
+    const int code = tool_open_model(&s->model, TOOL, o->model ? o->model : "builtin:chat", &p);
+    if (code >= 0)
+        return code;
     if (llm_model_tokenizer(s->model, &s->tokenizer, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
     return -1;
@@ -53,19 +44,14 @@ static int open_model(server *s) {
 /* A model without a template serves texts only. */
 static int open_template(server *s) {
     const server_options *o = s->o;
-    const char *name = o->template_file ? o->template_file : o->template_name;
-    llm_chat_template with = {.name = name};
+    const template_choice choice = {o->template_file, o->template_name, MOST_TEMPLATE};
+    const bool is_named = o->template_file || o->template_name;
     ggl_error err = {0};
-    if (name && (o->template_file || access(name, F_OK) == 0)) {
-        s->template_text = tool_read_at_most(TOOL, name, MOST_TEMPLATE, &with.text.n);
-        with.text.s = s->template_text;
-        if (!s->template_text)
-            return 1;
-    }
-    const ggl_status st =
-        llm_chat_new(&s->chat, llm_model_file(s->model), s->tokenizer, name ? &with : NULL, &err);
-    if (st == GGL_OK || (st == GGL_NOT_FOUND && !name))
-        return -1;
+    ggl_status st;
+    const int code = tool_open_template(&s->chat, TOOL, &choice, llm_model_file(s->model),
+                                        s->tokenizer, &st, &err);
+    if (code >= 0 || st == GGL_OK || (st == GGL_NOT_FOUND && !is_named))
+        return code;
     return tool_error(TOOL, 1, "%s", err.msg);
 }
 
@@ -113,13 +99,6 @@ static bool is_aborted(void *ctx) {
     return s->aborts;
 }
 
-static ggl_backend_params backend_params(const server_options *o) {
-    return (ggl_backend_params){.n_threads = (int)o->n_threads,
-                                .n_threads_batch = (int)o->n_threads_batch,
-                                .mask = o->mask,
-                                .f16_as_bf16 = o->f16_as_bf16};
-}
-
 static int64_t n_ctx(const server *s) {
     const int64_t own = llm_model_n_ctx(s->model);
     return s->o->n_ctx > 0 ? s->o->n_ctx : own > 0 ? own : DEFAULT_CTX;
@@ -131,8 +110,8 @@ static int make_session(server *s, int64_t n_kept) {
     return placement_session(s->placement, &s->session, s->model, &s->params);
 }
 
-/* Where slots share pages of one cache, a further one costs next to nothing. States and windows are memory
- * of each slot. */
+/* Makes a session with as many slots for ended sequences as are cheap: many if all slots share the pages of one cache, few
+ * if the model has states or windows, for which each slot takes memory. */
 static int make_default_session(server *s) {
     const int code = make_session(s, CACHE_SLOTS);
     if (code >= 0 ||
@@ -144,13 +123,8 @@ static int make_default_session(server *s) {
 }
 
 static void note_context(const server *s) {
-    const int64_t n = llm_session_n_ctx(s->session), own = llm_model_n_ctx(s->model),
-                  n_parallel = s->o->n_parallel;
-    if (own > 0 && n > own)
-        fprintf(stderr,
-                TOOL ": note: the model was trained on %" PRId64
-                     " tokens at once; text beyond them may make no sense\n",
-                own);
+    const int64_t n = llm_session_n_ctx(s->session), n_parallel = s->o->n_parallel;
+    tool_note_context(TOOL, s->model, n);
     if (n < FEW_TOKENS * n_parallel)
         fprintf(stderr,
                 TOOL ": note: %" PRId64 " sequences at once (-np) share %" PRId64
@@ -160,7 +134,10 @@ static void note_context(const server *s) {
 
 static int new_session(server *s) {
     const server_options *o = s->o;
-    const ggl_backend_params bp = backend_params(o);
+    const ggl_backend_params bp = {.n_threads = (int)o->n_threads,
+                                   .n_threads_batch = (int)o->n_threads_batch,
+                                   .mask = o->mask,
+                                   .f16_as_bf16 = o->f16_as_bf16};
     int code = placement_open(&s->placement, TOOL, &o->placement, &bp);
     if (code >= 0)
         return code;
@@ -173,7 +150,7 @@ static int new_session(server *s) {
         p->n_rows = MOST_ROWS;
     p->embeddings = o->embeddings;
     if (o->embeddings && pooling(s) == POOL_MEAN && p->n_rows < MOST_ROWS)
-        p->n_rows = MOST_ROWS; /* each token of a text has one */
+        p->n_rows = MOST_ROWS; /* a row for each token's embedding */
     p->type_k = tool_cache_type(o->type_k);
     p->type_v = tool_cache_type(o->type_v);
     p->no_repack = o->no_repack;
@@ -208,37 +185,20 @@ static int alloc_session(server *s) {
 
 /* --- the engine ------------------------------------------------------------------------------- */
 
-/* Each of the sequences that run at once has a guesser of its own. */
 static int open_speculation(server *s) {
     const server_options *o = s->o;
-    const placement_options *po = &o->placement;
     if (speculate_n_max(&o->speculate) == 0)
         return -1;
-    const size_t n = (size_t)o->n_parallel;
-    s->speculation = ggl_calloc(n, sizeof *s->speculation);
-    s->guesser = ggl_calloc(n, sizeof *s->guesser);
-    if (!s->speculation || !s->guesser)
-        return tool_error(TOOL, 1, "out of memory");
     llm_session_params sp = s->params;
-    sp.n_slots = sp.n_rows = 1;
     sp.embeddings = false;
     sp.n_pool = 0;
-    const speculate_target t = {
-        .tokenizer = s->tokenizer,
-        .placement = s->placement,
-        .cpu_only =
-            !po->devices && !po->split && !po->n_gpu_layers_given && !po->fit && !po->place.n,
-        .backend = backend_params(o),
-        .session = sp,
-        .n_ctx = llm_session_n_ctx(s->session),
-        .model = {.gguf = {.no_mmap = o->no_mmap, .lock = o->mlock, .willneed = true}}};
-    for (size_t i = 0; i < n; i++) {
-        const int code = speculate_open(&s->speculation[i], TOOL, &o->speculate, &t);
-        if (code >= 0)
-            return code;
-        s->guesser[i] = speculate_guesser(s->speculation[i]);
-    }
-    return -1;
+    const speculate_target t = {.tokenizer = s->tokenizer,
+                                .placement = s->placement,
+                                .session = sp,
+                                .n_sequences = (int)o->n_parallel,
+                                .n_ctx = llm_session_n_ctx(s->session),
+                                .model = {.gguf = file_params(o)}};
+    return speculate_open(&s->speculation, TOOL, &o->speculate, &t);
 }
 
 static int open_engine(server *s) {
@@ -248,7 +208,7 @@ static int open_engine(server *s) {
                                  .n_parallel = (int)s->o->n_parallel,
                                  .n_queue = (size_t)s->o->n_queue,
                                  .n_queue_each = ((size_t)s->o->n_queue + 1) / 2,
-                                 .guesser = s->guesser,
+                                 .guesser = speculate_guessers(s->speculation),
                                  .n_guess_max = speculate_n_max(&s->o->speculate)};
     const ggl_status st = llm_engine_new(&s->engine, &p, &err);
     return st == GGL_OK ? -1 : tool_error(TOOL, 1, "%s", err.msg);
@@ -256,8 +216,7 @@ static int open_engine(server *s) {
 
 /* --- facts ------------------------------------------------------------------------------------ */
 
-/* The name of a file's model: the last part of the path, without ".gguf"; of a built-in one what follows the
- * colon. */
+/* Returns the model's name: the last part of the path without ".gguf", or what follows the colon if it is built in. */
 static char *name_of(const char *path) {
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
@@ -348,17 +307,13 @@ int server_load(server *s) {
 void server_unload(server *s) {
     ggl_error err;
     llm_engine_free(s->engine);
-    for (int64_t i = 0; s->speculation && i < s->o->n_parallel; i++)
-        speculate_close(s->speculation[i]);
+    speculate_close(s->speculation);
     llm_session_free(s->session);
     if (placement_close(s->placement, &err) != GGL_OK)
         (void)tool_error(TOOL, 1, "%s", err.msg);
     adapters_close(&s->o->adapters);
     llm_chat_free(s->chat);
     llm_model_free(s->model);
-    ggl_free(s->speculation);
-    ggl_free(s->guesser);
     ggl_free(s->model_info);
     free((char *)s->facts.model);
-    free(s->template_text);
 }

@@ -2,11 +2,14 @@
  * docs/tokenizers.md. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/args.h"
+#include "common/hints.h"
+#include "common/hub.h"
+#include "common/paths.h"
 #include "common/input.h"
 #include "common/json_text.h"
+#include "common/open_template.h"
 #include "common/process.h"
 #include "ggl/alloc.h"
 #include "ggl/show.h"
@@ -16,6 +19,7 @@
 static const char TOOL[] = "llm-tokenize";
 
 typedef struct options {
+    hub_options hub;
     const char *model, *text, *file, *decode, *chat, *chat_template;
     bool from_stdin, json_lines, ids, bos, parse_special, show_count, special, show;
 } options;
@@ -233,23 +237,19 @@ static int chat(const llm_tokenizer *t, const ggl_gguf *file, const options *o) 
     ggl_error err = {0};
     llm_chat *c = NULL;
     size_t n = 0, n_prompt = 0;
-    char *template_text = NULL, *prompt = NULL;
+    char *prompt = NULL;
     char *talk = tool_read_at_most(TOOL, o->chat, MOST_TALK, &n);
-    llm_chat_template with = {.name = o->chat_template};
     if (!talk)
         return 1;
-    const bool is_file = o->chat_template && (strcmp(o->chat_template, "-") == 0 ||
-                                              access(o->chat_template, F_OK) == 0);
-    if (is_file) {
-        template_text = tool_read_at_most(TOOL, o->chat_template, MOST_TEMPLATE, &with.text.n);
-        with.text.s = template_text;
-        if (!template_text) {
-            free(talk);
-            return 1;
-        }
+    const bool is_stdin = o->chat_template && strcmp(o->chat_template, "-") == 0;
+    const template_choice choice = {is_stdin ? "-" : NULL, o->chat_template, MOST_TEMPLATE};
+    ggl_status st;
+    int code = tool_open_template(&c, TOOL, &choice, file, t, &st, &err);
+    if (code >= 0) {
+        free(talk);
+        return code;
     }
     const ggl_str vars = {talk, n};
-    ggl_status st = llm_chat_new(&c, file, t, o->chat_template ? &with : NULL, &err);
     if (st == GGL_NOT_FOUND && !o->chat_template)
         (void)ggl_within(&err, st, "%s", o->model);
     if (st == GGL_OK) {
@@ -258,13 +258,12 @@ static int chat(const llm_tokenizer *t, const ggl_gguf *file, const options *o) 
         if (st == GGL_OK)
             note_all_unread(c, vars);
     }
-    int code = st == GGL_OK ? print_prompt(t, o, prompt, n_prompt)
-               : st == GGL_NOT_FOUND && !o->chat_template
-                   ? tool_error(TOOL, 1, "%s; --chat-template FILE gives one", err.msg)
-                   : tool_error(TOOL, 1, "%s", err.msg);
+    code = st == GGL_OK ? print_prompt(t, o, prompt, n_prompt)
+           : st == GGL_NOT_FOUND && !o->chat_template
+               ? tool_error(TOOL, 1, "%s; --chat-template FILE gives one", err.msg)
+               : tool_error(TOOL, 1, "%s", err.msg);
     ggl_free(prompt);
     llm_chat_free(c);
-    free(template_text);
     free(talk);
     return code;
 }
@@ -336,7 +335,7 @@ static const char *wrong_options(const options *o) {
     if (o->chat && o->chat_template && strcmp(o->chat, "-") == 0 &&
         strcmp(o->chat_template, "-") == 0)
         return "--chat and --chat-template cannot both be read from stdin";
-    if (o->model)
+    if (o->model || o->hub.repo || o->hub.url)
         return NULL;
     if (o->chat && !o->chat_template)
         return "--chat needs -m FILE, whose template is used, or --chat-template FILE";
@@ -350,7 +349,8 @@ int main(int argc, char **argv) {
     options o = {.bos = true, .parse_special = true};
     const arg_option table[] = {
         {"-m --model", ARG_STRING, &o.model, .value = "FILE",
-         .help = "GGUF file whose tokenizer to use (required)"},
+         .help = "GGUF file whose tokenizer to use (required, or -hf or -mu)"},
+        HUB_OPTIONS(o.hub),
         {"-p --prompt", ARG_STRING, &o.text, .value = "TEXT", .may_be_empty = true,
          .help = "text to tokenize, without resolving escapes"},
         {"-f --file", ARG_STRING, &o.file, .value = "FILE",
@@ -375,19 +375,24 @@ int main(int argc, char **argv) {
         {0}};
     const args_spec spec = {
         TOOL,
-        "-m FILE [-p TEXT | -f FILE | --stdin | --decode IDS | --chat FILE | --show] [options]",
+        "{-m FILE | -hf USER/REPO} [-p TEXT | -f FILE | --stdin | --decode IDS | --chat FILE | "
+        "--show] [options]",
         "Prints the tokens of a text, one on each line: the id and the piece as the file spells "
         "it.",
         table,
         NULL,
-        NULL};
+        tokenize_hints};
     int code = args_parse(&spec, argc, argv);
     if (code >= 0)
         return code;
     const char *wrong = wrong_options(&o);
     if (wrong)
         return tool_error(TOOL, 2, "%s", wrong);
-    if (!o.model)
-        return tool_finish(TOOL, chat(NULL, NULL, &o));
-    return tool_finish(TOOL, run(&o));
+    code = hub_get(TOOL, &o.hub, &o.model);
+    if (code < 0)
+        code = tool_check_paths(TOOL, &(tool_path){"-m", o.model, .model = true}, 1);
+    if (code < 0)
+        code = o.model ? run(&o) : chat(NULL, NULL, &o);
+    hub_fini(&o.hub);
+    return tool_finish(TOOL, code);
 }

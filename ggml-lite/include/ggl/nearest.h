@@ -2,6 +2,8 @@
 #ifndef GGL_NEAREST_H
 #define GGL_NEAREST_H
 
+#include <stdbool.h>
+
 #include "ggl/status.h"
 
 #ifdef __cplusplus
@@ -15,6 +17,10 @@ enum { GGL_NEAREST_LENGTH = 64 }; /* the most characters of a name that are comp
  * longer names only the first GGL_NEAREST_LENGTH bytes count. */
 GGL_API size_t ggl_edit_distance(const char *a, size_t na, const char *b, size_t nb);
 
+/* True if two names differ at most in case, and in characters that are neither letters nor digits:
+ * "Q4KM" and "q4_k_m". Names without letters and digits are not equal to anything. */
+GGL_API bool ggl_same_letters(const char *a, size_t na, const char *b, size_t nb);
+
 typedef struct ggl_nearest {
     const char *wanted; /* borrowed */
     const char *best;   /* the nearest candidate so far, borrowed; NULL: none is near enough */
@@ -22,7 +28,8 @@ typedef struct ggl_nearest {
 } ggl_nearest;
 
 GGL_API ggl_nearest ggl_nearest_to(const char *wanted);
-/* Compares a candidate of `len` bytes; SIZE_MAX: up to the NUL. */
+/* Compares a candidate of `len` bytes; SIZE_MAX: up to the NUL. One with the same letters has the
+ * distance 0. */
 GGL_API void ggl_nearest_try(ggl_nearest *n, const char *candidate, size_t len);
 
 #ifdef __cplusplus

@@ -31,6 +31,9 @@ GGL_API bool ggl_fprint(FILE *to, const char *fmt, ...) GGL_PRINTF(2, 3);
 /* Returns the length of the valid UTF-8 character at the start of s[0..n); 0: there is none. */
 GGL_API size_t ggl_utf8_length(const char *s, size_t n);
 
+/* True if s[0..n) consists of whole, valid UTF-8 characters. */
+GGL_API bool ggl_utf8_is_valid(const char *s, size_t n);
+
 /* Returns the length of the longest prefix of s[0..n) that has at most `most` bytes and does not
  * end within a character. For the precision of %.*s in messages. */
 GGL_API size_t ggl_utf8_cut(const char *s, size_t n, size_t most);

@@ -1,6 +1,6 @@
-/* What stands in the answer of a model that was given tools: content, reasoning (<think>..</think>)
- * and calls of tools, in the formats of published families. The formats are data
- * (models/chat/call_formats.txt); which one a model uses follows from marks in its chat template.
+/* Splits the answer of a model into content, reasoning (<think>..</think>) and calls of tools, in the
+ * formats of published families. The formats are data (models/calls/call_formats.txt); which one a model
+ * uses follows from marks in its chat template.
  *
  *     llm_calls *c;
  *     llm_calls_params p = {.template_text = text_of_the_template, .prompt = prompt, .tools = tools};
@@ -60,8 +60,8 @@ typedef struct llm_calls_part {
 typedef struct llm_calls_params {
     /* The name of a format; empty: llm_calls_format() of template_text. */
     ggl_str format;
-    /* Of a format with several patterns, llm_calls_grammar takes the one whose texts stand here. May be
-     * empty. */
+    /* The chat template's text. If a format has several ways to write a call, llm_calls_grammar takes one
+     * whose marks stand in the template. May be empty. */
     ggl_str template_text;
     /* The prompt, of which only the end is read: templates may begin the answer, for instance by
      * "<think>\n". May be empty. */
@@ -72,7 +72,7 @@ typedef struct llm_calls_params {
      * JSON. May be empty. */
     ggl_str tools;
     size_t max_size; /* bytes of an answer; 0: 16 MiB */
-    /* Of llm_calls_grammar: as llm_schema_params.max_steps. */
+    /* For llm_calls_grammar: as llm_schema_params.max_steps. */
     uint64_t max_steps;
 } llm_calls_params;
 

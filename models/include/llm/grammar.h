@@ -98,12 +98,11 @@ GGL_API GGL_NODISCARD ggl_status llm_matcher_copy(llm_matcher **out, const llm_m
 GGL_API void llm_matcher_free(llm_matcher *m);
 enum { LLM_MATCHER_USUAL_STEPS = 1 << 24 };
 
-/* Sets how many steps a matcher and its copies may take for one mask, ending, token or byte, beyond
- * which that fails with GGL_LIMIT: what is left of `most`, of which each question first gets `back`
- * back. Masks at states that are new take most steps, so that a small `back` bounds what a text takes
- * in the long run. A step is an item of an ambiguous text, a part of a derivative or the like, of 20 to
- * 100 ns. Before the first call, both are LLM_MATCHER_USUAL_STEPS: about a second for each question.
- * `most` 0: no limit. */
+/* Limits the work of a matcher and its copies. They have a supply of `most` steps. Each mask, ending,
+ * token or byte takes steps from it, and fails with GGL_LIMIT if they do not suffice. Before each of them,
+ * `back` steps are put back, up to `most` in all. So a hard mask may take `most` steps, but a long text no
+ * more than `back` for each token on average. A step takes 20 to 100 ns. Until this is called, both numbers
+ * are LLM_MATCHER_USUAL_STEPS, about a second. `most` 0: no limit. */
 GGL_API void llm_matcher_limit(llm_matcher *m, uint64_t most, uint64_t back);
 /* Goes back to the beginning of the text. */
 GGL_API void llm_matcher_reset(llm_matcher *m);

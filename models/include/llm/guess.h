@@ -45,7 +45,10 @@ GGL_API GGL_NODISCARD ggl_status llm_guess_lookup(llm_guess **out, const llm_gue
                                                   ggl_error *err);
 
 typedef struct llm_draft_params {
-    llm_session *session; /* of the draft model, allocated; borrowed. Slot 0 is used. */
+    llm_session *session; /* of the draft model, allocated; borrowed */
+    /* The session's slot that follows the sequence. Guessers of other sequences may use other slots of
+     * the session, on the same thread. Default 0. */
+    int slot;
     /* Guessing ends at the first token whose probability is less. 0: it does not; default 0.75. */
     float p_min;
 } llm_draft_params;

@@ -152,10 +152,15 @@ GGL_API GGL_NODISCARD ggl_status llm_session_cut(llm_session *s, int slot, int64
 /* llm_session_n_free: tokens for which pages of the KV cache are free, a multiple of 64.
  * llm_session_n_needed: those of them that appending n_new tokens to the slot takes: none if its
  * last page has room for all and no other slot has that page, as it would be copied. A batch for
- * several slots fails if the sum of what they need is more than what is free. Models without a KV
+ * several slots fails if the sum of what they need is more than what is free; slots that share a page and
+ * are all appended to need a copy less. Models without a KV
  * cache, or with windows only, need none, and n_free is INT64_MAX. */
 GGL_API int64_t llm_session_n_free(const llm_session *s);
 GGL_API int64_t llm_session_n_needed(const llm_session *s, int slot, int64_t n_new);
+/* llm_session_n_shared: tokens of a slot in whole pages that other slots have, too; 0 without pages.
+ * llm_session_n_cached: tokens of all slots; those of a shared page count once. */
+GGL_API int64_t llm_session_n_shared(const llm_session *s, int slot);
+GGL_API int64_t llm_session_n_cached(llm_session *s);
 
 /* How far llm_session_cut can go back from the highest position ever written; INT64_MAX: to any. A model
  * with states cannot be cut at all. */

@@ -1,0 +1,10 @@
+#include "clock.h"
+
+#include <time.h>
+
+int64_t llm_clock(void *ctx) {
+    struct timespec t;
+    (void)ctx;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}

@@ -1,0 +1,127 @@
+/* Pages of the KV cache: which kept sequences are dropped, and which running ones wait, so that the
+ * others have room. */
+#include "engine_impl.h"
+#include "run/session_room.h"
+
+/* --- admission -------------------------------------------------------------------------------- */
+
+/* The pages that a task needs for tokens from n_held to its last and the next one. */
+static int64_t pages_from(const task *t, int64_t n_held) {
+    return t->q.n / GGL_PAGE - n_held / GGL_PAGE + 1;
+}
+
+/* Estimates what the running tasks need until they draw, and a waiting one that gets n_offer tokens
+ * from a slot. */
+static void estimate_beside(llm_engine *e, const task *t, int64_t n_offer) {
+    llm_session *s = e->p.session;
+    llm_session_estimate(s);
+    for (int i = 0; i < e->n_run; i++) {
+        const task *o = e->run[i];
+        if (o->has_begun)
+            llm_session_estimate_append(s, o->q.slot, llm_task_todo(o) + 1);
+        else
+            llm_session_estimate_pages(s, pages_from(o, o->lead_to));
+    }
+    llm_session_estimate_pages(s, pages_from(t, n_offer));
+    /* One that had to make room needs a page more for each task beside it, or it would soon have to do
+     * so again. */
+    if (t->turn > 0)
+        llm_session_estimate_pages(s, e->n_run);
+}
+
+bool llm_engine_fits(llm_engine *e, const task *t) {
+    kept *k = &e->kept;
+    int64_t n_offer = 0;
+    if (e->n_run == 0)
+        return true;
+    const int source = llm_task_reuses(t) ? llm_kept_spare(k, &t->q, &n_offer) : -1;
+    estimate_beside(e, t, n_offer);
+    if (llm_kept_drop(k, source))
+        return true;
+    if (source < 0)
+        return false;
+    /* the slot with the beginning of its tokens may hold many others */
+    estimate_beside(e, t, llm_kept_offer(k, &t->q, source));
+    return llm_kept_drop(k, -1);
+}
+
+/* --- making room ------------------------------------------------------------------------------ */
+
+/* Returns the task that began last; NULL if fewer than n have begun. */
+static task *last_begun(const llm_engine *e, int n) {
+    task *last = NULL;
+    for (int i = 0; i < e->n_run; i++)
+        if (e->run[i]->has_begun && !e->run[i]->is_over) {
+            last = e->run[i];
+            n--;
+        }
+    return n > 0 ? NULL : last;
+}
+
+/* Takes a task out of its slot and puts it back into the queue. It will run again from its tokens. */
+static void preempt(llm_engine *e, task *t) {
+    llm_engine_take_out(e, t);
+    llm_kept_give_back(&e->kept, &t->q);
+    t->has_begun = false;
+    t->n_stops = 0;
+    t->where = TASK_WAITS;
+    llm_queue_put_back(&e->queue, t);
+    e->stats.n_preempted++;
+}
+
+/* Estimates what those that generate need for their next token and n_guess guesses. */
+static void estimate_next(const llm_engine *e, int64_t n_guess) {
+    llm_session_estimate(e->p.session);
+    for (int i = 0; i < e->n_run; i++) {
+        const task *t = e->run[i];
+        if (!t->reads && !t->is_over)
+            llm_session_estimate_append(e->p.session, t->q.slot, llm_task_next(t, n_guess));
+    }
+}
+
+int64_t llm_engine_make_room(llm_engine *e, int64_t n_guess) {
+    for (task *t;;) {
+        estimate_next(e, n_guess);
+        if (llm_session_lacking(e->p.session) <= 0)
+            return n_guess;
+        if (n_guess > 0)
+            n_guess = 0;
+        else if (llm_kept_drop(&e->kept, -1))
+            return 0;
+        else if ((t = last_begun(e, 2)) != NULL)
+            preempt(e, t);
+        else
+            return 0;
+    }
+}
+
+/* True if the pages suffice for n more tokens of a task. Drops kept sequences only then. *n_lacking: how
+ * many are lacking else, without any kept sequences. */
+static bool drop_for(llm_engine *e, const task *t, int64_t n, int64_t *n_lacking) {
+    llm_session_estimate_append(e->p.session, t->q.slot, n);
+    const bool suffices = llm_kept_drop(&e->kept, -1);
+    *n_lacking = suffices ? 0 : llm_kept_lacking(&e->kept);
+    llm_session_undo_append(e->p.session, t->q.slot, n);
+    return suffices;
+}
+
+int64_t llm_engine_most_piece(llm_engine *e, const task *t, int64_t n) {
+    int64_t n_lacking;
+    if (drop_for(e, t, n, &n_lacking))
+        return n;
+    const int64_t n_pages = (t->q.n_kept + n + GGL_PAGE - 1) / GGL_PAGE - n_lacking;
+    const int64_t most = n_pages * GGL_PAGE - t->q.n_kept;
+    return most > 0 && drop_for(e, t, most, &n_lacking) ? most : 0;
+}
+
+bool llm_engine_unblock(llm_engine *e) {
+    task *t = last_begun(e, 2);
+    if (t) {
+        preempt(e, t);
+        return true;
+    }
+    t = last_begun(e, 1);
+    if (t)
+        llm_task_over(t, LLM_END_CONTEXT);
+    return t != NULL;
+}

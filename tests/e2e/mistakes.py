@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""mistakes.py TOOLS [--write]: makes the mistakes of docs/mistakes.md, and compares the messages and exit codes with the page's. In a message,
+`..` stands for any text. --write puts the messages and codes of today into rows that differ. TOOLS: the folder of the programs."""
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
+PAGE = os.path.join(ROOT, "docs/mistakes.md")
+ROW = re.compile(r"^\| ``(.+?)`` \| (?:``(.*?)``)? \| (\d*) \|$")
+
+
+def make_files(folder):
+    """The files that the page's commands name."""
+    def put(name, data):
+        path = os.path.join(folder, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as f:
+            f.write(data)
+    with open(os.path.join(ROOT, "models/builtin/stories.gguf"), "rb") as f:
+        model = f.read()
+    key = b"general.architecture" + struct.pack("<IQ", 8, 5)
+    put("model.gguf", model)
+    put("models/model.gguf", model)
+    put("truncated.gguf", model[:300000])
+    put("page.gguf", b"<html><body>404: not found</body></html>")
+    put("pointer.gguf", b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n")
+    put("empty.gguf", b"")
+    put("old.gguf", model[:4] + struct.pack("<I", 1) + model[8:])
+    put("vocabulary.gguf", model[:8] + struct.pack("<Q", 0) + model[16:])
+    put("unknown.gguf", model.replace(key + b"llama", key + b"novel"))
+    put("hf/config.json", b'{"architectures": ["LlamaForCausalLM"]}')
+    put("hf/model.safetensors", struct.pack("<Q", 2) + b"{}")
+    put("loose/model.safetensors", struct.pack("<Q", 2) + b"{}")
+    put("story.txt", b"Once upon a time\n")
+    with open(os.path.join(ROOT, "models/archs/llama.arch"), "rb") as f:
+        put("typo.arch", f.read().replace(b"rms_norm(", b"rmsnorm(", 1))
+
+
+def run(command, folder, tools):
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("LLAMA_ARG_", "GGL_"))}
+    env["PATH"] = tools + ":" + env["PATH"]
+    r = subprocess.run(["bash", "-c", command], cwd=folder, env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=300)
+    return r.returncode, r.stderr.decode("utf-8", "replace").splitlines()
+
+
+def matches(message, lines):
+    pattern = ".*".join(re.escape(part) for part in message.split(".."))
+    return any(re.fullmatch(pattern, line) for line in lines)
+
+
+def main():
+    write = "--write" in sys.argv
+    tools = os.path.abspath([a for a in sys.argv[1:] if a != "--write"][0])
+    folder = tempfile.mkdtemp()
+    failed = n = 0
+    page = []
+    try:
+        make_files(folder)
+        with open(PAGE, encoding="utf-8") as f:
+            text = f.read().splitlines()
+        for line in text:
+            row = ROW.match(line)
+            tool = row and row.group(1).split()[0]
+            if row and os.access(os.path.join(tools, tool), os.X_OK):
+                n += 1
+                code, lines = run(row.group(1), folder, tools)
+                good = matches(row.group(2) or "", lines) and row.group(3) == str(code) and code in (1, 2)
+                if not good and write:
+                    own = [x for x in lines if x.startswith(tool) and ": note: " not in x] or lines
+                    line = f"| ``{row.group(1)}`` | ``{own[-1] if own else ''}`` | {code} |"
+                elif not good:
+                    failed = 1
+                    print(f"FAILED: {row.group(1)}\n  exit code {code}, page: {row.group(3)}\n  page: {row.group(2)}\n  now:  " + "\n        ".join(lines))
+            page.append(line)
+    finally:
+        shutil.rmtree(folder)
+    if write:
+        with open(PAGE, "w", encoding="utf-8") as f:
+            f.write("\n".join(page) + "\n")
+    print(f"{n} mistakes")
+    return failed or n < 20
+
+
+sys.exit(main())

@@ -1,0 +1,409 @@
+#include "fetch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "args.h"
+#include "fetch_progress.h"
+#include "ggl/file.h"
+#include "process.h"
+#include "sha256.h"
+#include "user_path.h"
+#include "web.h"
+
+enum { MOST_FAILURES = 4, PIECE = 1 << 16, MOST_VERSION = 256 };
+
+typedef struct download {
+    const char *tool;
+    const fetch_file *f;
+    fetch_progress progress;
+    char *part; /* the path of the unfinished file */
+    int fd;     /* of it, locked */
+    sha256 digest;
+    uint64_t n; /* bytes in it */
+    int error;  /* errno of a failed write */
+    bool moved; /* this request has brought bytes */
+    bool too_long;
+} download;
+
+/* Prints a note, escaped for a terminal. */
+static void say(const download *d, const char *fmt, ...) {
+    ggl_error note;
+    va_list args;
+    va_start(args, fmt);
+    (void)ggl_failv(&note, GGL_OK, fmt, args);
+    va_end(args);
+    (void)tool_error(d->tool, 0, "%s", note.msg);
+}
+
+/* --- versions --------------------------------------------------------------------------------- */
+
+static char *with_suffix(const char *path, const char *middle, const char *suffix) {
+    const size_t size = strlen(path) + strlen(middle) + strlen(suffix) + 1;
+    char *s = malloc(size);
+    if (s)
+        snprintf(s, size, "%s%s%s", path, middle, suffix);
+    return s;
+}
+
+/* Reads the line of PATH.version. False: there is none. */
+static bool read_version(const char *path, char *version, size_t size) {
+    char *name = with_suffix(path, ".version", "");
+    FILE *f = name ? fopen(name, "r") : NULL;
+    const bool has = f && fgets(version, (int)size, f) != NULL;
+    if (f)
+        fclose(f);
+    free(name);
+    if (has)
+        version[strcspn(version, "\n")] = '\0';
+    return has;
+}
+
+static void write_version(const char *path, const char *version) {
+    char *name = with_suffix(path, ".version", "");
+    ggl_new_file *out = NULL;
+    ggl_error ignored; /* without the file, the next run computes the digest again */
+    if (name && ggl_new_file_open(&out, name, &ignored) == GGL_OK) {
+        fprintf(ggl_new_file_stream(out), "%s\n", version);
+        (void)!ggl_new_file_commit(out, &ignored);
+    }
+    free(name);
+}
+
+static void remove_version(const char *path) {
+    char *name = with_suffix(path, ".version", "");
+    if (name)
+        (void)unlink(name);
+    free(name);
+}
+
+/* Adds what is in a file to a digest. False: it cannot be read, or a signal came. */
+static bool add_file(sha256 *s, int fd, uint64_t size, fetch_progress *p) {
+    char *data = malloc(PIECE);
+    uint64_t done = 0;
+    while (data && done < size && !process_stopped) {
+        const ssize_t n = pread(fd, data, PIECE, (off_t)done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            break;
+        sha256_add(s, data, (size_t)n);
+        done += (uint64_t)n;
+        fetch_progress_show(p, done);
+    }
+    free(data);
+    return done == size;
+}
+
+/* Computes the digest of a cached file of which nothing else is known, such as one that was put there by hand. */
+static bool has_digest(const char *tool, const fetch_file *f) {
+    char hex[SHA256_HEX];
+    sha256 s;
+    fetch_progress p;
+    const int fd = open(f->path, O_RDONLY | O_CLOEXEC);
+    sha256_begin(&s);
+    fetch_progress_begin(&p, tool, "checking", f->path, 0, f->size);
+    const bool read = fd >= 0 && add_file(&s, fd, f->size, &p);
+    fetch_progress_end(&p);
+    if (fd >= 0)
+        close(fd);
+    sha256_end(&s, hex);
+    return read && strcmp(hex, f->sha256) == 0;
+}
+
+bool fetch_is_current(const char *tool, const fetch_file *f) {
+    char version[MOST_VERSION];
+    struct stat st;
+    if (stat(f->path, &st) != 0 || (uint64_t)st.st_size != f->size)
+        return false;
+    if (read_version(f->path, version, sizeof version))
+        return strcmp(version, f->version) == 0;
+    if (f->sha256 && !has_digest(tool, f))
+        return false;
+    write_version(f->path, f->version);
+    return true;
+}
+
+/* --- the unfinished file ---------------------------------------------------------------------- */
+
+/* The name depends on the version, so that parts of two versions are never put together. */
+static char *part_path(const fetch_file *f) {
+    char hex[SHA256_HEX], middle[16];
+    sha256 s;
+    sha256_begin(&s);
+    sha256_add(&s, f->version, strlen(f->version));
+    sha256_end(&s, hex);
+    snprintf(middle, sizeof middle, ".%.8s", f->sha256 ? f->sha256 : hex);
+    return with_suffix(f->path, middle, ".part");
+}
+
+/* True if the path still leads to the open file: another process may have finished and renamed it. */
+static bool is_there(int fd, const char *path) {
+    struct stat a, b;
+    return fstat(fd, &a) == 0 && stat(path, &b) == 0 && a.st_ino == b.st_ino &&
+           a.st_dev == b.st_dev;
+}
+
+/* Takes the lock of a file; waits while another process has it. */
+static ggl_status lock(const download *d, ggl_error *err) {
+    bool noted = false;
+    while (flock(d->fd, LOCK_EX | LOCK_NB) != 0) {
+        if (process_stopped)
+            return ggl_fail(err, GGL_CANCELLED, "stopped");
+        if (errno != EWOULDBLOCK && errno != EINTR)
+            return GGL_OK; /* a file system without locks */
+        if (!noted)
+            (void)tool_error(d->tool, 0,
+                             "another process is downloading this file; waiting for it");
+        noted = true;
+        nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
+    }
+    return GGL_OK;
+}
+
+/* Opens and locks the unfinished file. *done: another process has finished meanwhile. */
+static ggl_status open_part(download *d, bool *done, ggl_error *err) {
+    *done = false;
+    for (;;) {
+        d->fd = open(d->part, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+        if (d->fd < 0)
+            return ggl_fail(err, GGL_IO, "%s: %s", d->part, strerror(errno));
+        const ggl_status st = lock(d, err);
+        if (st != GGL_OK)
+            return st;
+        const bool there = is_there(d->fd, d->part);
+        *done = fetch_is_current(d->tool, d->f);
+        if (*done && there)
+            (void)unlink(d->part); /* an empty one, which open() has made */
+        if (*done || there)
+            return GGL_OK;
+        close(d->fd);
+        d->fd = -1;
+    }
+}
+
+static ggl_status start_over(download *d, ggl_error *err) {
+    d->n = 0;
+    sha256_begin(&d->digest);
+    if (ftruncate(d->fd, 0) != 0 || lseek(d->fd, 0, SEEK_SET) != 0)
+        return ggl_fail(err, GGL_IO, "%s: %s", d->part, strerror(errno));
+    return GGL_OK;
+}
+
+/* Reads what an earlier run has left. */
+static ggl_status read_part(download *d, ggl_error *err) {
+    const off_t size = lseek(d->fd, 0, SEEK_END);
+    ggl_status st = GGL_OK;
+    if (size <= 0)
+        return start_over(d, err);
+    sha256_begin(&d->digest);
+    fetch_progress p;
+    fetch_progress_begin(&p, d->tool, "checking", d->part, 0, (uint64_t)size);
+    const bool fits = (uint64_t)size <= d->f->size;
+    const bool read = fits && add_file(&d->digest, d->fd, (uint64_t)size, &p);
+    fetch_progress_end(&p);
+    if (process_stopped)
+        return ggl_fail(err, GGL_CANCELLED, "stopped");
+    if (read) {
+        d->n = (uint64_t)size;
+        return GGL_OK;
+    }
+    (void)tool_error(d->tool, 0, "what an earlier run has left %s; starting over",
+                     fits ? "cannot be read" : "is longer than the file");
+    st = start_over(d, err);
+    return st;
+}
+
+/* --- the transfer ----------------------------------------------------------------------------- */
+
+static bool on_body(void *ctx, const web_answer *a, const char *data, size_t n) {
+    download *d = ctx;
+    if (d->n > 0 && a->status != 206 && !d->moved)
+        return false; /* the server sends everything from the start */
+    if (n > d->f->size - d->n) {
+        d->too_long = true;
+        return false;
+    }
+    sha256_add(&d->digest, data, n);
+    while (n > 0) {
+        const ssize_t done = write(d->fd, data, n);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done <= 0) {
+            d->error = done == 0 ? ENOSPC : errno;
+            return false;
+        }
+        data += done;
+        n -= (size_t)done;
+        d->n += (uint64_t)done;
+    }
+    d->moved = true;
+    fetch_progress_show(&d->progress, d->n);
+    return true;
+}
+
+/* Asks once for what is missing. GGL_IO: trying again may help. */
+static ggl_status ask(download *d, ggl_error *err) {
+    const fetch_file *f = d->f;
+    web_answer a;
+    const web_request q = {
+        .url = f->url, .token = f->token, .offset = d->n, .body = on_body, .ctx = d};
+    d->moved = false;
+    const uint64_t before = d->n;
+    ggl_status st = web_ask(&q, &a, err);
+    if (d->error)
+        return ggl_fail(err, GGL_LIMIT, "%s: %s", d->part, strerror(d->error));
+    if (d->too_long)
+        return ggl_fail(err, GGL_FORMAT, "the server sends more than the %" PRIu64 " bytes of %s",
+                        f->size, f->url);
+    if (process_stopped)
+        return ggl_fail(err, GGL_CANCELLED, "stopped");
+    if (before > 0 && d->n == before && a.status == 200) {
+        (void)tool_error(d->tool, 0,
+                         "the server cannot continue a download; starting over from the beginning");
+        st = start_over(d, err);
+        return st == GGL_OK ? ask(d, err) : st;
+    }
+    if (a.status >= 300 && (st == GGL_OK || a.status >= 400))
+        return web_refused(&a, f->url, f->token != NULL, err);
+    if (st == GGL_OK && d->n < f->size)
+        st = ggl_fail(err, GGL_IO, "the connection ended early");
+    return st;
+}
+
+/* Waits before another try; returns early after a signal. */
+static void wait_seconds(int seconds) {
+    for (int i = 0; i < 10 * seconds && !process_stopped; i++)
+        nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+}
+
+static ggl_status transfer(download *d, ggl_error *err) {
+    ggl_status st = GGL_OK;
+    for (int failures = 0; d->n < d->f->size;) {
+        const uint64_t before = d->n;
+        st = ask(d, err);
+        if (st == GGL_OK || (st == GGL_IO && d->n == d->f->size))
+            return GGL_OK;
+        failures = d->n > before ? 1 : failures + 1;
+        if (st != GGL_IO || failures >= MOST_FAILURES || process_stopped)
+            return st;
+        const int seconds = 1 << (failures - 1);
+        (void)tool_error(d->tool, 0, "%s; trying again in %d s", err->msg, seconds);
+        wait_seconds(seconds);
+        if (process_stopped)
+            return ggl_fail(err, GGL_CANCELLED, "stopped");
+    }
+    return st;
+}
+
+/* Checks the complete file and moves it into place. */
+static ggl_status finish(download *d, ggl_error *err) {
+    const fetch_file *f = d->f;
+    char hex[SHA256_HEX];
+    sha256_end(&d->digest, hex);
+    if (f->sha256 && strcmp(hex, f->sha256) != 0) {
+        (void)unlink(d->part);
+        return ggl_fail(err, GGL_FORMAT,
+                        "%s has the wrong SHA-256: %s came, %s is listed. It was damaged on the "
+                        "way, or is not the file that it claims to be, so it was removed; the same "
+                        "command downloads it again",
+                        f->url, hex, f->sha256);
+    }
+    if (fsync(d->fd) != 0)
+        return ggl_fail(err, GGL_IO, "%s: %s", d->part, strerror(errno));
+    remove_version(f->path); /* a new file with the version of the old one would be wrong */
+    if (rename(d->part, f->path) != 0)
+        return ggl_fail(err, GGL_IO, "%s: %s", f->path, strerror(errno));
+    write_version(f->path, f->version);
+    return GGL_OK;
+}
+
+static ggl_status run(download *d, ggl_error *err) {
+    bool done;
+    char name[300];
+    ggl_status st = open_part(d, &done, err);
+    if (st != GGL_OK || done)
+        return st;
+    st = read_part(d, err);
+    if (st != GGL_OK)
+        return st;
+    const char *slash = strrchr(d->f->path, '/');
+    snprintf(name, sizeof name, "%s", slash ? slash + 1 : d->f->path);
+    char here[FETCH_SIZE_TEXT], all[FETCH_SIZE_TEXT];
+    fetch_size_text(all, d->f->size);
+    if (d->n > 0)
+        say(d, "downloading %s, %s, of which %s are there", name, all, fetch_size_text(here, d->n));
+    else
+        say(d, "downloading %s, %s", name, all);
+    fetch_progress_begin(&d->progress, d->tool, "downloading", name, d->n, d->f->size);
+    st = transfer(d, err);
+    fetch_progress_end(&d->progress);
+    if (st == GGL_OK)
+        return finish(d, err);
+    if (d->n > 0)
+        say(d, "%s of %s have come and are kept: the same command goes on from there",
+            fetch_size_text(here, d->n), all);
+    else
+        (void)unlink(d->part);
+    return st;
+}
+
+ggl_status fetch(const char *tool, const fetch_file *f, ggl_error *err) {
+    download d = {.tool = tool, .f = f, .fd = -1, .part = part_path(f)};
+    if (!d.part)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    user_make_folders(f->path);
+    const ggl_status st = run(&d, err);
+    if (d.fd >= 0)
+        close(d.fd);
+    free(d.part);
+    return st;
+}
+
+/* --- before and after ------------------------------------------------------------------------- */
+
+/* Asks the file system that a file will be in; its folders may not exist yet. */
+static bool free_space(const char *path, uint64_t *n) {
+    struct statvfs v;
+    char *folder = strdup(path);
+    bool known = false;
+    for (char *slash; folder && !known && (slash = strrchr(folder, '/'));) {
+        slash[slash == folder] = '\0';
+        known = statvfs(folder, &v) == 0;
+        if (slash == folder)
+            break;
+    }
+    free(folder);
+    if (known)
+        *n = (uint64_t)v.f_bavail * v.f_frsize;
+    return known;
+}
+
+ggl_status fetch_check_space(const fetch_file *f, size_t n, ggl_error *err) {
+    uint64_t wanted = 0, there;
+    char a[FETCH_SIZE_TEXT], b[FETCH_SIZE_TEXT];
+    for (size_t i = 0; i < n; i++) {
+        struct stat st;
+        char *part = part_path(&f[i]);
+        const uint64_t has = part && stat(part, &st) == 0 && (uint64_t)st.st_size <= f[i].size
+                                 ? (uint64_t)st.st_size
+                                 : 0;
+        free(part);
+        wanted = wanted > UINT64_MAX - f[i].size ? UINT64_MAX : wanted + f[i].size - has;
+    }
+    if (n == 0 || !free_space(f[0].path, &there) || wanted <= there)
+        return GGL_OK;
+    return ggl_fail(err, GGL_LIMIT,
+                    "the download needs %s, but the disk of %s has only %s free; the environment "
+                    "variable LLM_CACHE=FOLDER chooses another place",
+                    fetch_size_text(a, wanted), f[0].path, fetch_size_text(b, there));
+}

@@ -1,0 +1,273 @@
+#include "hub_list.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#include "common/json.h"
+#include "ggl/show.h"
+#include "split_name.h"
+
+enum { MOST_FILES = 100000, MOST_DEPTH = 8, MOST_NAME = 255 };
+
+/* --- names ------------------------------------------------------------------------------------ */
+
+static bool ends_with(const char *s, const char *end) {
+    const size_t n = strlen(s), n_end = strlen(end);
+    return n >= n_end && strcasecmp(s + n - n_end, end) == 0;
+}
+
+bool hub_is_path(const char *path) {
+    const size_t n = strlen(path);
+    if (n >= HUB_MOST_PATH || !ends_with(path, ".gguf"))
+        return false;
+    for (size_t i = 0, len; i < n; i += len) {
+        len = ggl_utf8_length(path + i, n - i);
+        if (len == 0 || (unsigned char)path[i] < 32 || path[i] == 127 || path[i] == '\\')
+            return false;
+    }
+    for (const char *part = path;; part++) {
+        const size_t len = strcspn(part, "/");
+        if (len == 0 || len > MOST_NAME || strncmp(part, "..", len > 1 ? len : 1) == 0)
+            return false;
+        part += len;
+        if (!*part)
+            return true;
+    }
+}
+
+bool hub_is_repo(const char *name) {
+    static const char allowed[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+    const size_t n_user = strspn(name, allowed), n = strlen(name);
+    if (n_user == 0 || name[n_user] != '/' || n > 200 || strstr(name, ".."))
+        return false;
+    const char *repo = name + n_user + 1;
+    return *repo && strspn(repo, allowed) == strlen(repo) && !strchr(".-", *name) && *repo != '.';
+}
+
+/* --- lists ------------------------------------------------------------------------------------ */
+
+static ggl_status no_memory(ggl_error *err) {
+    return ggl_fail(err, GGL_NOMEM, "out of memory");
+}
+
+/* Adds a file with its own copies of the strings. */
+static ggl_status add(hub_list *l, hub_file f, ggl_error *err) {
+    if (l->n == MOST_FILES)
+        return ggl_fail(err, GGL_LIMIT, "there are more than %d GGUF files", MOST_FILES);
+    if (!ggl_grow(&l->file, &l->cap, l->n + 1, sizeof *l->file))
+        return no_memory(err);
+    f.path = ggl_arena_strndup(&l->arena, f.path, strlen(f.path));
+    f.version = ggl_arena_strndup(&l->arena, f.version, strlen(f.version));
+    if (!f.path || !f.version)
+        return no_memory(err);
+    if (f.sha256)
+        f.sha256 = f.version;
+    l->file[l->n++] = f;
+    return GGL_OK;
+}
+
+/* Copies a string of a document; "": it has a NUL, or does not fit. */
+static const char *copy(char *buf, size_t size, const json_value *v) {
+    *buf = '\0';
+    if (v && v->n < size && !memchr(v->s, '\0', v->n))
+        snprintf(buf, size, "%.*s", (int)v->n, v->s);
+    return buf;
+}
+
+static bool is_hex(const char *s, size_t n) {
+    return strlen(s) == n && strspn(s, "0123456789abcdef") == n;
+}
+
+/* Reads an object's size, which is that of the large file if it is stored as one. */
+static bool read_size(const llm_json *doc, const json_value *entry, const json_value *lfs,
+                      uint64_t *size) {
+    bool negative = false;
+    const json_value *v = llm_json_get_kind(lfs, "size", JSON_NUMBER);
+    if (!v)
+        v = llm_json_get_kind(entry, "size", JSON_NUMBER);
+    return v && llm_json_integer(doc, v, size, &negative) && !negative && *size <= INT64_MAX;
+}
+
+bool hub_is_sha256(const char *s) {
+    return is_hex(s, SHA256_HEX - 1);
+}
+
+static ggl_status add_entry(hub_list *l, const llm_json *doc, const json_value *entry,
+                            ggl_error *err) {
+    char path[HUB_MOST_PATH], oid[SHA256_HEX], version[SHA256_HEX + 8];
+    const json_value *type = llm_json_get(entry, "type");
+    const json_value *name = llm_json_get_kind(entry, "path", JSON_STRING);
+    const json_value *lfs = llm_json_get_kind(entry, "lfs", JSON_OBJECT);
+    const size_t n = name ? name->n : 0;
+    if (!llm_json_is(type, "file") || n < 5 || strncasecmp(name->s + n - 5, ".gguf", 5) != 0)
+        return GGL_OK;
+    if (!hub_is_path(copy(path, sizeof path, name))) {
+        if (!l->unsafe)
+            l->unsafe = ggl_arena_strndup(&l->arena, name->s, n < 200 ? n : 200);
+        return GGL_OK;
+    }
+    hub_file f = {.path = path, .version = version};
+    if (!read_size(doc, entry, lfs, &f.size))
+        return ggl_fail(err, GGL_FORMAT, "file %s has no valid size", path);
+    copy(oid, sizeof oid, llm_json_get_kind(lfs, "oid", JSON_STRING));
+    if (lfs && !hub_is_sha256(oid))
+        return ggl_fail(err, GGL_FORMAT, "file %s has no valid SHA-256: '%s'", path, oid);
+    snprintf(version, sizeof version, "%s", oid);
+    f.sha256 = lfs ? version : NULL;
+    if (!lfs) {
+        copy(oid, sizeof oid, llm_json_get_kind(entry, "oid", JSON_STRING));
+        snprintf(version, sizeof version, "%s%s", is_hex(oid, 40) ? "git-" : "",
+                 is_hex(oid, 40) ? oid : "");
+    }
+    return add(l, f, err);
+}
+
+ggl_status hub_list_add_json(hub_list *l, const char *text, size_t n, const char *name,
+                             ggl_error *err) {
+    llm_json *doc;
+    ggl_status st = llm_json_parse(&doc, text, n, name, err);
+    if (st != GGL_OK)
+        return st;
+    if (doc->root.kind != JSON_ARRAY)
+        st = ggl_fail(err, GGL_FORMAT, "%s: expected a list of files, found %s", name,
+                      llm_json_kind_text(doc->root.kind));
+    for (uint32_t i = 0; st == GGL_OK && i < doc->root.n; i++)
+        st = add_entry(l, doc, &doc->root.item[i], err);
+    llm_json_free(doc);
+    return st;
+}
+
+/* Adds the files of FOLDER/BELOW; below is "" or ends with a slash. */
+static ggl_status add_below(hub_list *l, const char *folder, const char *below, int depth,
+                            ggl_error *err) {
+    ggl_status st = GGL_OK;
+    char path[HUB_MOST_PATH], *full = NULL;
+    const size_t size = strlen(folder) + HUB_MOST_PATH + 2;
+    if (!(full = malloc(size)))
+        return no_memory(err);
+    snprintf(full, size, "%s/%s", folder, below);
+    DIR *d = opendir(full);
+    for (struct dirent *e; d && st == GGL_OK && (e = readdir(d));) {
+        struct stat info;
+        const int n = snprintf(path, sizeof path - 1, "%s%s", below, e->d_name);
+        if (e->d_name[0] == '.' || n >= (int)sizeof path - 1)
+            continue;
+        snprintf(full, size, "%s/%s", folder, path);
+        if (stat(full, &info) != 0)
+            continue;
+        if (S_ISDIR(info.st_mode) && depth < MOST_DEPTH)
+            st = add_below(l, folder, strcat(path, "/"), depth + 1, err);
+        else if (S_ISREG(info.st_mode) && hub_is_path(path))
+            st = add(l, (hub_file){path, (uint64_t)info.st_size, "", NULL}, err);
+    }
+    if (d)
+        closedir(d);
+    free(full);
+    return st;
+}
+
+ggl_status hub_list_add_folder(hub_list *l, const char *folder, ggl_error *err) {
+    return add_below(l, folder, "", 0, err);
+}
+
+static int compare(const void *a, const void *b) {
+    return strcmp(((const hub_file *)a)->path, ((const hub_file *)b)->path);
+}
+
+void hub_list_sort(hub_list *l) {
+    size_t n = 0;
+    if (l->n > 0)
+        qsort(l->file, l->n, sizeof *l->file, compare);
+    for (size_t i = 0; i < l->n; i++)
+        if (n == 0 || strcmp(l->file[n - 1].path, l->file[i].path) != 0)
+            l->file[n++] = l->file[i];
+    l->n = n;
+}
+
+void hub_list_fini(hub_list *l) {
+    ggl_free(l->file);
+    ggl_arena_fini(&l->arena);
+    *l = (hub_list){0};
+}
+
+const hub_file *hub_list_find(const hub_list *l, const char *path) {
+    const hub_file key = {.path = path};
+    return l->n ? bsearch(&key, l->file, l->n, sizeof key, compare) : NULL;
+}
+
+/* --- which one is meant ----------------------------------------------------------------------- */
+
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* True if the file can be chosen without its name. */
+static bool is_model(const char *path) {
+    return split_is_first(path) && !strcasestr(base_name(path), "mmproj") &&
+           !strcasestr(base_name(path), "imatrix");
+}
+
+/* True if the path names this quantization: "x-Q4_K_M.gguf" and "Q4_K_M/x.gguf" have Q4_K_M, but not Q4_K. */
+static bool has_quant(const char *path, const char *quant) {
+    const size_t n = strlen(quant);
+    for (const char *s = path; (s = strcasestr(s, quant)); s++)
+        if ((s == path || strchr("-._/", s[-1])) && strchr("-./", s[n]))
+            return true;
+    return false;
+}
+
+static const hub_file *with_quant(const hub_list *l, const char *quant, size_t *n_others) {
+    const hub_file *best = NULL;
+    size_t n = 0;
+    for (size_t i = 0; i < l->n; i++) {
+        const hub_file *f = &l->file[i];
+        if (!is_model(f->path) || !has_quant(f->path, quant))
+            continue;
+        n++;
+        if (!best || strlen(base_name(f->path)) < strlen(base_name(best->path)))
+            best = f;
+    }
+    *n_others = n > 0 ? n - 1 : 0;
+    return best;
+}
+
+/* A name may leave out the folders, and the case of letters does not matter if nothing fits exactly. */
+static const hub_file *with_name(const hub_list *l, const char *name) {
+    const hub_file *exact = hub_list_find(l, name), *near = NULL;
+    for (size_t i = 0; !exact && i < l->n; i++) {
+        const char *path = l->file[i].path;
+        if (!near && (strcasecmp(path, name) == 0 || strcasecmp(base_name(path), name) == 0))
+            near = &l->file[i];
+    }
+    return exact ? exact : near;
+}
+
+/* The first part of the split model that a file belongs to; NULL: it is not there. */
+static const hub_file *first_part(const hub_list *l, const hub_file *f) {
+    char path[HUB_MOST_PATH];
+    if (!f || split_is_first(f->path))
+        return f;
+    split_part_path(path, sizeof path, f->path, 1);
+    return hub_list_find(l, path);
+}
+
+const hub_file *hub_list_choose(const hub_list *l, const hub_wish *wish, size_t *n_others) {
+    static const char *const defaults[] = {"Q4_K_M", "Q8_0"};
+    const hub_file *f = NULL;
+    *n_others = 0;
+    if (wish->file)
+        return first_part(l, with_name(l, wish->file));
+    if (wish->quant)
+        return with_quant(l, wish->quant, n_others);
+    for (size_t i = 0; !f && i < sizeof defaults / sizeof *defaults; i++)
+        f = with_quant(l, defaults[i], n_others);
+    for (size_t i = 0; !f && i < l->n; i++)
+        f = is_model(l->file[i].path) ? &l->file[i] : NULL;
+    return f;
+}

@@ -1,0 +1,63 @@
+/* The GGUF files of a model repository: read from a hub's answer or from a folder, and which of them is meant.
+ *
+ *     hub_list list = {0};
+ *     st = hub_list_add_json(&list, text, n, "the answer", &next, &err);
+ *     hub_list_sort(&list);
+ *     const hub_file *f = hub_list_choose(&list, &what, &n_others);
+ *     hub_list_fini(&list); */
+#ifndef TOOLS_HUB_LIST_H
+#define TOOLS_HUB_LIST_H
+
+#include <stdbool.h>
+
+#include "ggl/alloc.h"
+#include "sha256.h"
+
+enum { HUB_MOST_PATH = 512 }; /* bytes of a file's path within its repository, with the NUL */
+
+typedef struct hub_file {
+    const char *path; /* within the repository: "Q4_K_M/model.gguf"; hub_is_path holds */
+    uint64_t size;
+    const char *
+        version; /* changes when the file does: its SHA-256, or "git-" and Git's name of it; "": not known */
+    const char *sha256; /* 64 digits; NULL: not known */
+} hub_file;
+
+typedef struct hub_list {
+    hub_file *file; /* [n] */
+    size_t n, cap;
+    ggl_arena arena;    /* the strings */
+    const char *unsafe; /* a path that was left out because hub_is_path does not hold; NULL: none */
+} hub_list;
+
+/* What a person wants of a repository: `file`, or else a file of this quantization; both NULL: the default. */
+typedef struct hub_wish {
+    const char *quant, *file;
+} hub_wish;
+
+/* True if a path from a hub can be appended to the cache folder: its parts are separated by single slashes, none is empty, "." or
+ * "..", it has no control character and no backslash, and it ends with ".gguf". */
+bool hub_is_path(const char *path);
+/* True for USER/REPO. */
+bool hub_is_repo(const char *name);
+bool hub_is_sha256(const char *s); /* 64 hexadecimal digits */
+
+/* Adds the GGUF files of a hub's answer to /api/models/USER/REPO/tree/REVISION?recursive=true: an array of objects with "type",
+ * "path", "size", "oid", and "lfs" with "oid", a SHA-256. GGL_FORMAT: it is none; GGL_LIMIT, GGL_NOMEM. */
+GGL_NODISCARD ggl_status hub_list_add_json(hub_list *l, const char *text, size_t n,
+                                           const char *name, ggl_error *err);
+/* Adds the GGUF files in a folder and those below it, without version. Folders that cannot be read have none. GGL_NOMEM. */
+GGL_NODISCARD ggl_status hub_list_add_folder(hub_list *l, const char *folder, ggl_error *err);
+/* Sorts the files by path, and drops those that are there twice. Needed before the functions below. */
+void hub_list_sort(hub_list *l);
+void hub_list_fini(hub_list *l);
+
+/* Returns the file with that path; NULL: none. */
+const hub_file *hub_list_find(const hub_list *l, const char *path);
+
+/* Returns the file that is meant; for a split model, its first part. NULL: none is. A file by name may be any. Others are only
+ * chosen if they are models of text: no projector (mmproj) and no importance matrix. Without a wish: Q4_K_M, else Q8_0, else the
+ * first. If several have the quantization, the one with the shortest name is chosen, and *n_others is the number of the others. */
+const hub_file *hub_list_choose(const hub_list *l, const hub_wish *wish, size_t *n_others);
+
+#endif

@@ -1,0 +1,138 @@
+/* Models by their URL. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "fetch.h"
+#include "hub_impl.h"
+#include "process.h"
+#include "split_name.h"
+#include "web.h"
+
+/* Where the file's name begins in a URL, and where it ends. */
+static size_t name_in_url(const char *url, size_t *end) {
+    size_t from = *end = strcspn(url, "?#");
+    while (from > 0 && url[from - 1] != '/')
+        from--;
+    return from;
+}
+
+/* Writes the path of a URL's file in the cache: url/DIGEST/NAME, the digest being that of the rest of the URL, so that the parts
+ * of a split model come together. A URL without a name for a file has model.gguf. */
+static void path_of_url(char *path, size_t size, const char *url) {
+    char hex[SHA256_HEX], name[HUB_MOST_PATH];
+    size_t end;
+    const size_t from = name_in_url(url, &end), n = end - from;
+    sha256 s;
+    snprintf(name, sizeof name, "%.*s", (int)(n < sizeof name ? n : 0), url + from);
+    const bool named = hub_is_path(name);
+    sha256_begin(&s);
+    sha256_add(&s, url, named ? from : end);
+    sha256_add(&s, url + end, strlen(url + end));
+    sha256_end(&s, hex);
+    snprintf(path, size, "url/%.12s/%s", hex, named ? name : "model.gguf");
+}
+
+/* Sets the size and the version of a file from the headers of its URL. If they come from a hub, they have its digest. */
+static ggl_status describe(fetch_file *f, char *version, size_t size, const web_answer *a,
+                           ggl_error *err) {
+    const bool stored = hub_is_sha256(a->linked_etag);
+    const int64_t n = stored && a->linked_size >= 0 ? a->linked_size : a->length;
+    if (n < 0)
+        return ggl_fail(err, GGL_FORMAT,
+                        "%s: the server does not tell the size of the file (Content-Length), so "
+                        "that a broken download could not be noticed; fetch it by another way, and "
+                        "pass it by -m",
+                        f->url);
+    f->size = (uint64_t)n;
+    f->version = version;
+    if (stored) {
+        snprintf(version, size, "%s", a->linked_etag);
+        f->sha256 = version;
+        return GGL_OK;
+    }
+    snprintf(version, size, "%s %" PRId64, a->etag, n);
+    for (char *c = version; *c; c++)
+        if ((unsigned char)*c < 32)
+            *c = ' ';
+    return GGL_OK;
+}
+
+/* Asks for a file's size and version. */
+static ggl_status ask_url(const hub *h, bool hurry, fetch_file *f, char *version, size_t size,
+                          ggl_error *err) {
+    web_answer *a = malloc(sizeof *a);
+    if (!a)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    f->token = hub_is_on_endpoint(h, f->url) ? h->token : NULL;
+    const web_request q = {.url = f->url, .token = f->token, .head = true, .hurry = hurry};
+    ggl_status st = web_ask(&q, a, err);
+    if (st == GGL_IO || st == GGL_FORMAT)
+        st = ggl_within(err, st, "%s", f->url);
+    if (st == GGL_OK)
+        st = a->status == 200 ? describe(f, version, size, a, err)
+                              : web_refused(a, f->url, f->token != NULL, err);
+    free(a);
+    return st;
+}
+
+/* Gets one file. Returns -1 with *path set, or an exit code. */
+static int get_file(const hub *h, const char *url, char **path) {
+    char below[HUB_MOST_PATH + 20], version[192] = "";
+    ggl_error err = {0};
+    struct stat info;
+    path_of_url(below, sizeof below, url);
+    *path = hub_join(h->cache, below, NULL);
+    if (!*path)
+        return tool_error(h->tool, 1, "out of memory");
+    const bool has_cached = stat(*path, &info) == 0;
+    if (h->o->offline && has_cached)
+        return -1;
+    if (h->o->offline)
+        return tool_error(h->tool, 1,
+                          "%s is not in the cache (%s), and --offline forbids to download it", url,
+                          *path);
+    fetch_file f = {.url = url, .path = *path};
+    ggl_status st = ask_url(h, has_cached, &f, version, sizeof version, &err);
+    if (st != GGL_OK && st != GGL_USAGE && has_cached && !process_stopped) {
+        (void)tool_error(h->tool, 0, "note: %s. The file in the cache is used", err.msg);
+        return -1;
+    }
+    if (st == GGL_OK && !fetch_is_current(h->tool, &f)) {
+        st = fetch_check_space(&f, 1, &err);
+        if (st == GGL_OK)
+            st = fetch(h->tool, &f, &err);
+    }
+    if (process_stopped)
+        return process_stop_code();
+    return st == GGL_OK ? -1 : tool_error(h->tool, st == GGL_USAGE ? 2 : 1, "%s", err.msg);
+}
+
+/* Gets the file of a URL, with the other parts if it is the first of a split model. */
+int hub_get_url(hub *h, const char *url) {
+    char name[HUB_MOST_PATH], part[HUB_MOST_PATH], of_part[WEB_MOST_URL];
+    size_t end;
+    const size_t from = name_in_url(url, &end), n = end - from;
+    if (!hub_is_url(url) || strlen(url) >= WEB_MOST_URL)
+        return hub_wrong(h->tool,
+                         "-mu: '%s' is not a URL of less than %d bytes that begins with https://",
+                         url, WEB_MOST_URL);
+    snprintf(name, sizeof name, "%.*s", (int)(n < sizeof name ? n : 0), url + from);
+    const int n_parts = split_n_parts(name);
+    if (n_parts > HUB_MOST_PARTS)
+        return tool_error(h->tool, 1, "the model has %d parts; at most %d are supported", n_parts,
+                          HUB_MOST_PARTS);
+    if (!split_is_first(name))
+        return hub_wrong(h->tool, "-mu: %s is a later part of a split model; name the first", name);
+    int code = get_file(h, url, &h->path);
+    for (int k = 2; k <= n_parts && code < 0; k++) {
+        char *path = NULL;
+        split_part_path(part, sizeof part, name, k);
+        snprintf(of_part, sizeof of_part, "%.*s%s%s", (int)from, url, part, url + end);
+        code = get_file(h, of_part, &path);
+        free(path);
+    }
+    return code;
+}

@@ -1,0 +1,38 @@
+#include "open_model.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "args.h"
+#include "builtin.h"
+
+int tool_open_model(llm_model **out, const char *tool, const char *name,
+                    const llm_model_params *p) {
+    ggl_error err = {0};
+    builtin_model built_in;
+    *out = NULL;
+    const bool is_built_in = builtin_find(name, &built_in);
+    if (is_built_in && !built_in.name)
+        return tool_error(tool, 2,
+                          "-m %s: the built-in models are builtin:stories and builtin:chat", name);
+    const ggl_status st = is_built_in ? llm_model_open_memory(out, built_in.data, built_in.size,
+                                                              built_in.name, p, &err)
+                                      : llm_model_open(out, name, p, &err);
+    if (st != GGL_OK)
+        return tool_error(tool, 1, "%s", err.msg);
+    if (ggl_gguf_lock_failed(llm_model_file(*out)))
+        fprintf(stderr,
+                "%s: note: the model could not be locked into memory (see ulimit -l); it runs "
+                "without the lock\n",
+                tool);
+    return -1;
+}
+
+void tool_note_context(const char *tool, const llm_model *m, int64_t n_ctx) {
+    const int64_t own = llm_model_n_ctx(m);
+    if (own > 0 && n_ctx > own)
+        fprintf(stderr,
+                "%s: note: the model was trained on %" PRId64
+                " tokens at once; text beyond them may make no sense\n",
+                tool, own);
+}

@@ -1,0 +1,24 @@
+#include "open_template.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "input.h"
+
+int tool_open_template(llm_chat **out, const char *tool, const template_choice *choice,
+                       const ggl_gguf *model, const llm_tokenizer *t, ggl_status *st,
+                       ggl_error *err) {
+    const char *name = choice->file ? choice->file : choice->name;
+    llm_chat_template with = {.name = name};
+    char *text = NULL;
+    *out = NULL;
+    if (name && (choice->file || access(name, F_OK) == 0)) {
+        text = tool_read_at_most(tool, name, choice->most, &with.text.n);
+        with.text.s = text;
+        if (!text)
+            return 1;
+    }
+    *st = llm_chat_new(out, model, t, name ? &with : NULL, err);
+    free(text);
+    return -1;
+}

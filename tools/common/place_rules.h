@@ -1,0 +1,63 @@
+/* Which weights run elsewhere than their layer: the rules of --place, -ot, --cpu-moe and --n-cpu-moe. */
+#ifndef TOOLS_PLACE_RULES_H
+#define TOOLS_PLACE_RULES_H
+
+#include <regex.h>
+
+#include "args.h"
+#include "ggl/status.h"
+
+typedef struct place_rule_options {
+    arg_list place;    /* "GLOB=BACKEND" */
+    arg_list override; /* "REGEX=BACKEND,..", as llama.cpp's -ot */
+    bool cpu_moe;      /* experts of all layers */
+    int64_t n_cpu_moe; /* experts of the first layers */
+} place_rule_options;
+
+/* clang-format off */
+#define PLACE_RULE_OPTIONS(o)                                                                      \
+    {"--place", ARG_LIST, &(o).place, .value = "PATTERN=NAME",                                     \
+     .help = "nodes that read weights with matching names run there: 'blk.*.ffn_*exps*=cpu'; repeatable"}, \
+    {"-ot --override-tensor", ARG_LIST, &(o).override, .value = "REGEX=NAME,..",                   \
+     .help = "the same with regular expressions, as in llama.cpp: 'ffn_.*_exps=CPU'"},             \
+    {"-cmoe --cpu-moe", ARG_FLAG, &(o).cpu_moe, .help = "experts of all layers on the CPU"},       \
+    {"-ncmoe --n-cpu-moe", ARG_INT, &(o).n_cpu_moe, .value = "N",                                  \
+     .help = "experts of the first N layers on the CPU", .min = 0, .max = 1e6}
+/* clang-format on */
+
+typedef struct place_rule {
+    const char *flag; /* for messages: "--place" */
+    const char *text; /* the option's value that contains the rule; borrowed */
+    size_t n_text;
+    char *glob; /* NULL: a regular expression */
+    regex_t regex;
+    int64_t n_layers;  /* only weights of these first layers; -1: all weights */
+    char backend[512]; /* its name */
+    int at;            /* its index; set by the caller */
+    bool optional;     /* need not match any weight */
+    bool used;         /* it decides for a weight */
+    bool hidden;       /* it matches a weight for which an earlier rule decides */
+} place_rule;
+
+typedef struct place_rules {
+    place_rule *rule;
+    size_t n;
+} place_rules;
+
+/* Reads the options, which are borrowed. place_rules_fini frees *r also after an error. GGL_USAGE: a
+ * rule is not PATTERN=NAME, or not a regular expression. */
+ggl_status place_rules_read(place_rules *r, const place_rule_options *o, ggl_error *err);
+void place_rules_fini(place_rules *r);
+/* True if there are rules that may name backends other than the CPU. */
+bool place_rules_name_backends(const place_rule_options *o);
+
+/* Forgets which rules were used. */
+void place_rules_begin(place_rules *r);
+/* Returns the rule that decides for the weight, the first that matches; NULL: none. */
+const place_rule *place_rules_find(place_rules *r, const char *weight);
+/* GGL_USAGE: a rule that is not optional has matched no weight since place_rules_begin. */
+ggl_status place_rules_check(const place_rules *r, ggl_error *err);
+/* Returns the flag of an optional rule that has matched none; NULL: all have. */
+const char *place_rules_unused(const place_rules *r);
+
+#endif

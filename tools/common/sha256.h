@@ -1,0 +1,27 @@
+/* SHA-256 (FIPS 180-4) of bytes that come in pieces.
+ *
+ *     sha256 s;
+ *     char hex[SHA256_HEX];
+ *     sha256_begin(&s);
+ *     sha256_add(&s, "abc", 3);
+ *     sha256_end(&s, hex);          // "ba7816bf.." */
+#ifndef TOOLS_SHA256_H
+#define TOOLS_SHA256_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SHA256_HEX = 65 }; /* 64 lower-case hexadecimal digits and a NUL */
+
+typedef struct sha256 {
+    uint32_t h[8];
+    uint64_t n;              /* bytes so far */
+    unsigned char block[64]; /* its first n % 64 bytes wait for the others */
+} sha256;
+
+void sha256_begin(sha256 *s);
+void sha256_add(sha256 *s, const void *data, size_t n);
+/* Writes the digest of all bytes. *s can then only be begun again. */
+void sha256_end(sha256 *s, char hex[SHA256_HEX]);
+
+#endif

@@ -1,0 +1,57 @@
+/* Asks web servers, by running the program curl, so that llm-cli needs no library for networks.
+ *
+ *     const web_request q = {.url = "https://example.org/x", .body = on_body, .ctx = &x};
+ *     web_answer a;
+ *     if (web_ask(&q, &a, &err) == GGL_OK && a.status == 200)
+ *         .. x has received the bytes ..
+ *
+ * Redirects are followed, from https to https only. Proxies are those of curl's environment variables (https_proxy, no_proxy);
+ * the user's .curlrc is not read. The URL and the token do not appear in the list of processes. */
+#ifndef TOOLS_WEB_H
+#define TOOLS_WEB_H
+
+#include <stdbool.h>
+
+#include "ggl/status.h"
+
+enum { WEB_MOST_URL = 4096 }; /* bytes, with the NUL */
+
+struct web_answer;
+
+typedef struct web_request {
+    const char *url;
+    const char *token; /* sent as "Authorization: Bearer ..", not to other hosts; NULL: none */
+    uint64_t offset;   /* more than 0: ask for the bytes from here on */
+    bool head;         /* ask for the headers only */
+    bool hurry;        /* give up after seconds: there is something else to use */
+    /* Receives the body of an answer with status 200 or 206, piece by piece; `a` already has the headers. NULL: the body is
+     * dropped. Returns false to stop. */
+    bool (*body)(void *ctx, const struct web_answer *a, const char *data, size_t n);
+    void *ctx;
+} web_request;
+
+/* Texts come from the server: any bytes but NUL, cut where they are too long. */
+typedef struct web_answer {
+    int status;              /* of HTTP, of the last answer if there were redirects */
+    int64_t length;          /* Content-Length; -1: not given */
+    int64_t retry_after;     /* seconds; -1: not given */
+    char etag[128];          /* ETag without its quotes; "": none */
+    char code[64];           /* X-Error-Code: what a hub says about an error */
+    char next[WEB_MOST_URL]; /* the URL of the next page of a list (Link: <..>; rel="next") */
+    /* of a redirect to where the file is stored: the file's own ETag and size */
+    char linked_etag[128]; /* "": none */
+    int64_t linked_size;   /* -1: none */
+} web_answer;
+
+/* Returns GGL_OK if an answer came, whatever its status is, and all of its body. Else *err has the reason, without the URL:
+ * GGL_UNSUPPORTED: there is no curl; GGL_IO: no connection, or it broke; GGL_FORMAT: not HTTP, or a redirect that is
+ * not followed; GGL_CANCELLED: `body` returned
+ * false, or process_stopped is set; GGL_USAGE: the URL or the token has a control character, or is too long. After GGL_IO,
+ * a->status is that of the answer that was cut, or 0. */
+GGL_NODISCARD ggl_status web_ask(const web_request *q, web_answer *a, ggl_error *err);
+
+/* Makes a sentence about an answer whose status is not a success; returns GGL_IO if trying again may help. `what` is what was
+ * asked for: "repository user/repo", or a URL. */
+ggl_status web_refused(const web_answer *a, const char *what, bool has_token, ggl_error *err);
+
+#endif
