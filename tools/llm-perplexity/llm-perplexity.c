@@ -524,12 +524,12 @@ int main(int argc, char **argv) {
     process_begin();
     ppl p = {.bos = -1, .bad_row = -1, .bad_base = -1};
     int code = read_options(&p.o, argc, argv);
-    if (code >= 0)
-        return code;
-    /* the running values, if shown, are the progress */
-    p.terminal = isatty(STDERR_FILENO) && (p.o.format == FORMAT_JSON || !isatty(STDOUT_FILENO));
-    process_wait_for_stop();
-    code = run(&p);
+    if (code < 0) {
+        /* the running values, if shown, are the progress */
+        p.terminal = isatty(STDERR_FILENO) && (p.o.format == FORMAT_JSON || !isatty(STDOUT_FILENO));
+        process_wait_for_stop();
+        code = run(&p);
+    }
     if (code == 0 && p.placement && !placement_report(p.placement, stderr))
         code = 1;
     logits_abort(&p.save);
