@@ -6,7 +6,7 @@ failed=0 n=0
 slugs() { # PAGE: its headings as links name them
     sed -n '/^```/,/^```/d; s/^##* //p' "$1" | tr '[:upper:]' '[:lower:]' | sed 's/[^a-z0-9 _-]//g; s/ /-/g'
 }
-for page in README.md docs/*.md models/builtin/README.md tests/data/README.md tools/train/README.md; do
+for page in README.md CONTRIBUTING.md docs/*.md models/builtin/README.md tests/data/README.md tools/train/README.md; do
     while read -r link; do
         case $link in http*|mailto:*) continue ;; esac
         n=$((n + 1))
