@@ -20,14 +20,17 @@ ROOMS = {
     "ggml-lite": ["base", "quant", "gguf", "graph", "plan", "sched"],
     "backends": ["common", "reference cpu vulkan shadow trace", "."],
     "models": ["common", "text", "sample grammar", "template", "calls", "language", "compile", "made_up", "convert", "run", "guess", "serve"],
+    "library": ["builtin", "."],
     "tools": ["common", "conform", "llm-arch llm-bench llm-cli llm-convert llm-grammar llm-perplexity llm-quantize llm-server llm-tokenize"],
 }
-BELOW = {"ggml-lite": [], "backends": ["ggml-lite"], "models": ["ggml-lite"], "tools": ["ggml-lite", "backends", "models"]}
+BELOW = {"ggml-lite": [], "backends": ["ggml-lite"], "models": ["ggml-lite"], "library": ["ggml-lite", "backends", "models"],
+         "tools": ["ggml-lite", "backends", "models", "library"]}
 # Public headers by room.
 PUBLIC = {
-    "ggml-lite": {"base": "alloc file index math nearest number show status steps str version", "quant": "types", "gguf": "gguf",
+    "ggml-lite": {"base": "alloc file index math nearest number params show status steps str version", "quant": "types", "gguf": "gguf",
                   "graph": "compose graph ops", "plan": "backend fold program composites", "sched": "sched"},
     "backends": {"common": "backends"},
+    "library": {".": "llm"},
     "models": {"language": "arch", "compile": "adapter", "text": "tokenizer", "sample": "logprobs sampler stop", "grammar": "grammar", "template": "chat talk template", "calls": "calls", "convert": "convert", "guess": "guess", "serve": "engine",
                "run": "generate model prompt_cache session"},
 }

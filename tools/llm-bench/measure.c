@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/builtin_model.h"
+#include "builtin/builtin_model.h"
 #include "common/machine.h"
 #include "common/paths.h"
 #include "common/process.h"

@@ -9,7 +9,7 @@
 
 #include "chat.h"
 #include "completion.h"
-#include "common/builtin.h"
+#include "builtin/builtin.h"
 #include "common/cache_types.h"
 #include "common/input.h"
 #include "common/open_model.h"
@@ -397,9 +397,10 @@ static int check_paths(const cli_options *o) {
     const bool is_piped =
         !o->prompt && !o->prompt_file && !o->tokens && !o->chat.wanted && stdin_is_piped();
     const char *cache = o->repack_cache && *o->repack_cache ? o->repack_cache : NULL;
-    builtin_model built_in;
+    llm_builtin built_in;
     const tool_path paths[] = {
-        {"-m", builtin_find(o->model, &built_in) ? NULL : o->model, .needed = true, .model = true},
+        {"-m", llm_builtin_find(o->model, &built_in) ? NULL : o->model, .needed = true,
+         .model = true},
         {"-f", o->prompt_file, .needed = true},
         {"-sysf", o->chat.system_file, .needed = true},
         {"--tools", o->chat.tools, .needed = true},

@@ -10,7 +10,7 @@
 
 #include "common/adapters.h"
 #include "common/args.h"
-#include "common/builtin_model.h"
+#include "builtin/builtin_model.h"
 #include "common/cache_types.h"
 #include "common/hints.h"
 #include "common/hub.h"

@@ -86,9 +86,10 @@ GGL_API const char *llm_context_placement(const llm_context *c);
 GGL_API int64_t llm_context_n_ctx(const llm_context *c);
 GGL_API int32_t llm_context_n_vocab(const llm_context *c); /* the length of a row of logits */
 GGL_API int32_t llm_context_n_embd(const llm_context *c);  /* 0: opened without embeddings */
-/* The value of a text of the file, such as "general.architecture" or "general.name"; NULL: there is
- * none. Valid until llm_close. */
-GGL_API const char *llm_context_text(const llm_context *c, const char *key);
+/* Gets the value of a text of the file, such as "general.architecture" or "general.name". The caller
+ * frees *text, of *n bytes and a NUL, by ggl_free. GGL_NOT_FOUND; GGL_FORMAT: the key has another type. */
+GGL_API GGL_NODISCARD ggl_status llm_context_text(const llm_context *c, const char *key,
+                                                  char **text, size_t *n, ggl_error *err);
 /* False: llm_reply and llm_chat_format fail, because the model has no chat template. */
 GGL_API bool llm_context_has_chat(const llm_context *c);
 
@@ -219,7 +220,7 @@ GGL_API GGL_NODISCARD ggl_status llm_eval(llm_context *c, const int32_t *id, siz
 GGL_API const float *llm_logits(const llm_context *c);
 
 /* Writes the vector [n_embd], of length 1, that stands for n bytes of text, pooled as the model's file
- * says (mean, first or last token; without a word: the last). The sequence is empty afterwards.
+ * says (mean, first or last token; without a word: the mean). The sequence is empty afterwards.
  * GGL_UNSUPPORTED: opened without embeddings. */
 GGL_API GGL_NODISCARD ggl_status llm_embed(llm_context *c, const char *text, size_t n, float *out,
                                            ggl_error *err);
