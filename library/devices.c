@@ -83,7 +83,7 @@ static ggl_status read_devices(devices *d, const char *s, const ggl_backend_para
 }
 
 ggl_status devices_open(devices *d, const llm_open_params *p, ggl_error *err) {
-    const ggl_backend_params bp = {.n_threads = p->n_threads};
+    const ggl_backend_params bp = {.size = sizeof bp, .n_threads = p->n_threads};
     *d = (devices){.host = -1, .n_last = -1};
     if (p->n_threads < 0 || p->n_threads > GGL_MAX_THREADS || p->n_gpu_layers < 0)
         return ggl_fail(err, GGL_USAGE,

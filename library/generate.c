@@ -35,9 +35,7 @@ static llm_generate_params defaults(void) {
 
 void llm_generate_fill_default(llm_generate_params *p, size_t size) {
     const llm_generate_params d = defaults();
-    memset(p, 0, size);
-    memcpy(p, &d, size < sizeof d ? size : sizeof d);
-    memcpy(p, &size, sizeof size);
+    ggl_params_fill(p, size, &d, sizeof d);
 }
 
 static ggl_status set_sampler(generation *g, ggl_error *err) {
@@ -75,7 +73,7 @@ static ggl_status set_stops(generation *g, ggl_error *err) {
 
 static ggl_status set_grammar(generation *g, ggl_error *err) {
     const llm_generate_params *p = &g->p;
-    const llm_schema_params compact = {.compact = true};
+    const llm_schema_params compact = {.size = sizeof compact, .compact = true};
     if (!p->grammar && !p->json_schema)
         return GGL_OK;
     if (p->grammar && p->json_schema)
@@ -208,7 +206,7 @@ ggl_status llm_generate_tokens(llm_context *c, const int32_t *id, size_t n,
     generation g = {.c = c, .p = defaults(), .each = each, .user = user};
     atomic_store(&c->cancelled, false);
     c->run = (llm_run_info){.finish = LLM_FINISH_ERROR, .stop = -1};
-    ggl_status st = ggl_params_read(&g.p, sizeof g.p, params, "llm_generate_params", err);
+    ggl_status st = GGL_READ_PARAMS(llm_generate_params, &g.p, params, err);
     if (st == GGL_OK)
         st = check(c, &g.p, err);
     if (st == GGL_OK)

@@ -13,7 +13,7 @@ enum { ROWS = 16, UBATCH = 512 }; /* rows of logits that are computed together *
 
 static ggl_status open_model(llm_context *c, const char *path, const llm_open_params *p,
                              ggl_error *err) {
-    const llm_model_params mp = {.arch_path = p->arch};
+    const llm_model_params mp = {.size = sizeof mp, .arch_path = p->arch};
     llm_builtin built_in;
     if (!path)
         return ggl_fail(err, GGL_USAGE, "llm_open needs the path of a model");
@@ -90,15 +90,15 @@ static ggl_status open_generator(llm_context *c, ggl_error *err) {
         llm_sampler_new(&c->sampler, &sp, (int32_t)llm_session_n_vocab(c->session),
                         (int32_t)llm_session_n_ctx(c->session), err);
     const llm_generator_params gp = {
-        .session = c->session, .sampler = c->sampler, .tokenizer = c->tokenizer};
+        .size = sizeof gp, .session = c->session, .sampler = c->sampler, .tokenizer = c->tokenizer};
     return st == GGL_OK ? llm_generator_new(&c->generator, &gp, err) : st;
 }
 
 ggl_status llm_open(llm_context **out, const char *path, const llm_open_params *params,
                     ggl_error *err) {
-    llm_open_params p = {0};
+    llm_open_params p = {.size = sizeof p};
     *out = NULL;
-    ggl_status st = ggl_params_read(&p, sizeof p, params, "llm_open_params", err);
+    ggl_status st = GGL_READ_PARAMS(llm_open_params, &p, params, err);
     if (st != GGL_OK)
         return st;
     llm_context *c = ggl_calloc(1, sizeof *c);
@@ -179,7 +179,7 @@ ggl_status llm_context_text(const llm_context *c, const char *key, char **text, 
 }
 
 ggl_status llm_last_run(const llm_context *c, llm_run_info *info, ggl_error *err) {
-    return ggl_params_write(info, &c->run, sizeof c->run, "llm_run_info", err);
+    return GGL_WRITE_PARAMS(llm_run_info, info, &c->run, err);
 }
 
 void llm_cancel(llm_context *c) {

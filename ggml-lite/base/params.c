@@ -49,3 +49,9 @@ ggl_status ggl_params_write(void *to, const void *from, size_t size, const char 
     memcpy(to, &given, sizeof given);
     return GGL_OK;
 }
+
+void ggl_params_fill(void *to, size_t given, const void *defaults, size_t size) {
+    memset(to, 0, given);
+    memcpy(to, defaults, given < size ? given : size);
+    memcpy(to, &given, sizeof given);
+}

@@ -57,6 +57,7 @@ typedef struct ggl_gguf_tensor {
 } ggl_gguf_tensor;
 
 typedef struct ggl_gguf_params {
+    size_t size;   /* sizeof(ggl_gguf_params): ggl/params.h */
     bool no_mmap;  /* read into memory instead of mapping */
     bool populate; /* read every page now (MAP_POPULATE) */
     bool willneed; /* advise the kernel to read ahead */

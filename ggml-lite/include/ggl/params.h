@@ -31,6 +31,16 @@ GGL_API GGL_NODISCARD ggl_status ggl_params_read(void *to, size_t size, const vo
 GGL_API GGL_NODISCARD ggl_status ggl_params_write(void *to, const void *from, size_t size,
                                                   const char *name, ggl_error *err);
 
+/* For functions that give defaults: fills in the caller's struct `to` of `given` bytes. Such a function
+ * gets the size from an inline function of the public header, which is compiled into the program: a struct
+ * that was returned by value would have the library's size. */
+GGL_API void ggl_params_fill(void *to, size_t given, const void *defaults, size_t size);
+
+#define GGL_READ_PARAMS(type, to, from, err)                                                       \
+    ggl_params_read((to), sizeof(type), (from), #type, (err))
+#define GGL_WRITE_PARAMS(type, to, from, err)                                                      \
+    ggl_params_write((to), (from), sizeof(type), #type, (err))
+
 #ifdef __cplusplus
 }
 #endif

@@ -123,6 +123,7 @@ typedef struct llm_adapter_use {
 } llm_adapter_use;
 
 typedef struct llm_arch_params {
+    size_t size;   /* sizeof(llm_arch_params): ggl/params.h */
     int64_t n_ctx; /* value of the name `n_ctx`; 0: the graph's n_pos */
     /* Value of the name `n_vocab`. 0: {arch}.vocab_size, else the number of
      * tokenizer.ggml.tokens, else token_embd's rows. */

@@ -3,7 +3,7 @@
  * uses follows from marks in its chat template.
  *
  *     llm_calls *c;
- *     llm_calls_params p = {.template_text = text_of_the_template, .prompt = prompt, .tools = tools};
+ *     llm_calls_params p = {.size = sizeof p, .template_text = text_of_the_template, .prompt = prompt, .tools = tools};
  *     if (llm_calls_new(&c, &p, &err) != GGL_OK) ...
  *     while (a token is generated) {
  *         llm_calls_add(c, piece, n, &err);           // any pieces; they may cut marks and UTF-8
@@ -58,6 +58,7 @@ typedef struct llm_calls_part {
 } llm_calls_part;
 
 typedef struct llm_calls_params {
+    size_t size; /* sizeof(llm_calls_params): ggl/params.h */
     /* The name of a format; empty: llm_calls_format() of template_text. */
     ggl_str format;
     /* The chat template's text. If a format has several ways to write a call, llm_calls_grammar takes one

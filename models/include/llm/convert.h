@@ -35,6 +35,7 @@ typedef enum llm_convert_extra {
 } llm_convert_extra;
 
 typedef struct llm_convert_params {
+    size_t size; /* sizeof(llm_convert_params): ggl/params.h */
     /* A descriptor file, or the name of a built-in one. NULL: the built-in one whose convert
      * section names the folder's architecture. */
     const char *arch_path;
@@ -59,7 +60,12 @@ typedef struct llm_convert_params {
     void *progress_ctx;
 } llm_convert_params;
 
-GGL_API llm_convert_params llm_convert_default(void);
+GGL_API void llm_convert_fill_default(llm_convert_params *p, size_t size); /* ggl/params.h */
+static inline llm_convert_params llm_convert_default(void) {
+    llm_convert_params p;
+    llm_convert_fill_default(&p, sizeof p);
+    return p;
+}
 
 typedef struct llm_converter llm_converter;
 
