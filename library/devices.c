@@ -103,7 +103,7 @@ ggl_status devices_open(devices *d, const llm_open_params *p, ggl_error *err) {
         d->n_last = p->n_gpu_layers;
     /* the CPU runs the other layers, and what devices refuse */
     if (st == GGL_OK && d->host < 0 && need(d, "cpu", 3, &bp, err) < 0)
-        st = err ? err->status : GGL_NOT_FOUND;
+        st = err->status;
     return st == GGL_OK ? ggl_backend_open(&d->reference, "reference", NULL, err) : st;
 }
 

@@ -18,7 +18,7 @@ typedef struct devices {
     ggl_backend *reference; /* computes constants */
 } devices;
 
-/* Opens the backends that the parameters name. devices_close also after a failure. */
+/* Opens the backends that the parameters name. devices_close also after a failure. err is not NULL. */
 ggl_status devices_open(devices *d, const llm_open_params *p, ggl_error *err);
 void devices_close(devices *d);
 /* Makes the session place its layers. *d must stay where it is. */

@@ -97,6 +97,8 @@ static ggl_status open_generator(llm_context *c, ggl_error *err) {
 ggl_status llm_open(llm_context **out, const char *path, const llm_open_params *params,
                     ggl_error *err) {
     llm_open_params p = {.size = sizeof p};
+    ggl_error own;
+    err = err ? err : &own;
     *out = NULL;
     ggl_status st = GGL_READ_PARAMS(llm_open_params, &p, params, err);
     if (st != GGL_OK)

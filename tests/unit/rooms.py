@@ -141,6 +141,13 @@ def template_fault(path, text):
                           "it defines static functions: call it " + path[:-2] + "_tmpl.h")
 
 
+def threads_fault(path, text):
+    """Why a public header with this text is incomplete; None: it is not."""
+    if "/include/" not in path or not path.endswith(".h") or "thread" in text.split("#ifndef")[0].lower():
+        return None
+    return f"{path}: its first comment does not say what threads may do at the same time"
+
+
 def read(root):
     """({path: [paths that it includes]}, faults of names)"""
     files = set()
@@ -151,7 +158,7 @@ def read(root):
     for path in files:
         with open(os.path.join(root, path), encoding="utf-8") as file:
             text = file.read()
-        faults += filter(None, [template_fault(path, text)])
+        faults += filter(None, [template_fault(path, text), threads_fault(path, text)])
         places = [os.path.dirname(path), path.split("/")[0]] + [c + "/include" for c in ROOMS] + list(ROOMS)
         found = []
         for name in INCLUDE.findall(text):
@@ -213,6 +220,8 @@ def self_test():
     define, declare = "static int f(int a,\n             int b) {\n", "static inline int g(int a) {\n}\nint h(void);\n"
     assert template_fault("a.h", define) and template_fault("a_tmpl.h", declare)
     assert not template_fault("a_tmpl.h", define) and not template_fault("a.h", declare)
+    assert threads_fault("models/include/llm/a.h", "/* a */\n#ifndef A\n/* thread */") and not threads_fault("models/run/a.h", "")
+    assert not threads_fault("models/include/llm/a.h", "/* Threads: one. */\n#ifndef A")
     right = {"models/run/b.h": ["models/text/a.h"], "models/text/a.h": [], "models/text/a.c": ["models/text/a.h"]}
     assert check(right) == [], check(right)
 

@@ -2,7 +2,9 @@
  *
  *     ggl_backend *cpu;
  *     if (ggl_backend_open(&cpu, "cpu", NULL, &err) != GGL_OK) ...
- */
+ *
+ * Threads: several may open and close backends at the same time. Different open backends may run at
+ * the same time; one backend runs for one thread at a time. */
 #ifndef GGL_BACKENDS_H
 #define GGL_BACKENDS_H
 

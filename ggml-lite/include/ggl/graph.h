@@ -13,7 +13,9 @@
  *
  * Errors are sticky: a builder call that fails returns NULL, the graph keeps the first error, and
  * all later builder calls return NULL. So callers check once, with ggl_graph_finish or
- * ggl_graph_error. */
+ * ggl_graph_error.
+ *
+ * Threads: one thread at a time builds a graph; when it is finished, any number may read it. */
 #ifndef GGL_GRAPH_H
 #define GGL_GRAPH_H
 

@@ -7,7 +7,7 @@
  *     ggl_x_params own = {.n = 1};                   // the function: its defaults
  *     if (ggl_params_read(&own, sizeof own, p, "ggl_x_params", err) != GGL_OK) ...
  *
- * Functions have no state here, so any number of threads may call them. */
+ * Threads: the functions have no state; any number of threads may call them at the same time. */
 #ifndef GGL_PARAMS_H
 #define GGL_PARAMS_H
 

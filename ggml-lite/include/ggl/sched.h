@@ -9,7 +9,9 @@
  *     if (ggl_sched_new(&s, g, &p, &err) != GGL_OK || ggl_sched_alloc(s, &err) != GGL_OK) ...
  *     ggl_sched_set(s, "x", values, sizeof values, n, &err);
  *     ggl_sched_run(s, n, NULL, 0, &err);
- *     const float *y = ggl_sched_output(s, 0);        // [n][ggl_count] */
+ *     const float *y = ggl_sched_output(s, 0);        // [n][ggl_count]
+ *
+ * Threads: a scheduler, and the backends it borrows, are used by one thread at a time. */
 #ifndef GGL_SCHED_H
 #define GGL_SCHED_H
 

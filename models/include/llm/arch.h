@@ -11,7 +11,10 @@
  *         fprintf(stderr, "%s\n", err.msg); // file:line:column, the line, a caret
  *
  * A descriptor may come from an untrusted file: time, memory and depth are limited, and
- * exceeding a limit is an ordinary error. */
+ * exceeding a limit is an ordinary error.
+ *
+ * Threads: a parsed descriptor does not change, so any number may build from it at the same time; a
+ * made-up model belongs to one at a time. */
 #ifndef LLM_ARCH_H
 #define LLM_ARCH_H
 

@@ -23,7 +23,9 @@
  *
  * Nothing is lost (but by llm_calls_cut): what begins as a call but is none is reported as LLM_CALLS_BROKEN with its text
  * and what is wrong. Only the marks of the format and white space at the borders of parts are left
- * out. Time and memory are linear in the answer, whatever it says. */
+ * out. Time and memory are linear in the answer, whatever it says.
+ *
+ * Threads: one thread at a time uses an answer's calls; the functions without one have no state. */
 #ifndef LLM_CALLS_H
 #define LLM_CALLS_H
 

@@ -8,7 +8,9 @@
  *         llm_converter_write(c, "tinyllama.gguf", &err) == GGL_OK) ..
  *     llm_converter_free(c);
  *
- * The folder is not trusted: everything is checked before anything is written. */
+ * The folder is not trusted: everything is checked before anything is written.
+ *
+ * Threads: a converter belongs to one thread at a time; different ones may run at the same time. */
 #ifndef LLM_CONVERT_H
 #define LLM_CONVERT_H
 

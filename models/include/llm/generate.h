@@ -10,7 +10,9 @@
  *         show(llm_token_text(t, id, false));
  *
  * The tokens depend only on the model, the prompt, the sampler and its seed, and the grammar. Guesses
- * (see llm_guesser), the reuse of a beginning, and other slots of the session change none of them. */
+ * (see llm_guesser), the reuse of a beginning, and other slots of the session change none of them.
+ *
+ * Threads: a generator, with its session, sampler and matcher, belongs to one thread at a time. */
 #ifndef LLM_GENERATE_H
 #define LLM_GENERATE_H
 

@@ -11,7 +11,9 @@
  *     llm_guess_free(g);
  *
  * The session of the generator needs .n_rows = n_guess_max + 1. Guesses never change the text, only
- * how fast it comes; so the times that are measured change no text either. */
+ * how fast it comes; so the times that are measured change no text either.
+ *
+ * Threads: a guesser belongs to the thread of its generator or engine. */
 #ifndef LLM_GUESS_H
 #define LLM_GUESS_H
 

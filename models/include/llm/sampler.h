@@ -8,7 +8,9 @@
  *     llm_sampler *s;
  *     if (llm_sampler_new(&s, &p, n_vocab, n_ctx, &err) != GGL_OK) ...
  *     int32_t id = llm_sampler_next(s, logits, NULL);
- *     llm_sampler_accept(s, id); */
+ *     llm_sampler_accept(s, id);
+ *
+ * Threads: a sampler, and those that were made like it, belong to one thread at a time. */
 #ifndef LLM_SAMPLER_H
 #define LLM_SAMPLER_H
 

@@ -7,7 +7,10 @@
  *     if (llm_session_new(&s, model, &p, &err) != GGL_OK ||
  *         llm_session_alloc(s, &err) != GGL_OK) ...
  *     llm_session_eval(s, &(llm_batch){.n = n, .token = ids}, &err);
- *     const float *logits = llm_session_logits(s);  // [n_vocab], of the last token */
+ *     const float *logits = llm_session_logits(s);  // [n_vocab], of the last token
+ *
+ * Threads: a session, with the backends it borrows, belongs to one thread at a time. Sessions of
+ * one model run at the same time if their backends are different instances. */
 #ifndef LLM_SESSION_H
 #define LLM_SESSION_H
 
