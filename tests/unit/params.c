@@ -24,7 +24,7 @@ typedef struct new_params {
 
 static const own_params defaults = {.size = sizeof defaults, .a = 1, .b = 2, .c = 3};
 
-static ggl_status read(own_params *p, const void *from, ggl_error *err) {
+static ggl_status take(own_params *p, const void *from, ggl_error *err) {
     *p = defaults;
     p->size = 0;
     return GGL_READ_PARAMS(own_params, p, from, err);
@@ -33,21 +33,21 @@ static ggl_status read(own_params *p, const void *from, ggl_error *err) {
 TEST(none_given) {
     own_params p;
     ggl_error err;
-    REQUIRE_OK(read(&p, NULL, &err), &err);
+    REQUIRE_OK(take(&p, NULL, &err), &err);
     CHECK(memcmp(&p, &defaults, sizeof p) == 0);
 }
 
 TEST(same_version) {
     own_params p;
     ggl_error err;
-    REQUIRE_OK(read(&p, &(own_params){.size = sizeof p, .a = 7}, &err), &err);
+    REQUIRE_OK(take(&p, &(own_params){.size = sizeof p, .a = 7}, &err), &err);
     CHECK(p.size == sizeof p && p.a == 7 && p.b == 0 && p.c == 0);
 }
 
 TEST(older_program) {
     own_params p;
     ggl_error err;
-    REQUIRE_OK(read(&p, &(old_params){.size = sizeof(old_params), .a = 7}, &err), &err);
+    REQUIRE_OK(take(&p, &(old_params){.size = sizeof(old_params), .a = 7}, &err), &err);
     CHECK(p.size == sizeof p && p.a == 7 && p.b == 2 && p.c == 3);
 }
 
@@ -55,10 +55,10 @@ TEST(newer_program) {
     own_params p;
     ggl_error err;
     new_params with = {.size = sizeof with, .a = 7, .b = 8};
-    REQUIRE_OK(read(&p, &with, &err), &err);
+    REQUIRE_OK(take(&p, &with, &err), &err);
     CHECK(p.size == sizeof p && p.a == 7 && p.b == 8);
     with.d = "x";
-    CHECK_INT(read(&p, &with, &err), GGL_UNSUPPORTED);
+    CHECK_INT(take(&p, &with, &err), GGL_UNSUPPORTED);
     CHECK_HAS(err.msg,
               "own_params has 32 bytes in the program and 24 in this library, which is older");
     CHECK_INT(p.a, 1); /* unchanged */
@@ -67,12 +67,12 @@ TEST(newer_program) {
 TEST(wrong_size) {
     own_params p;
     ggl_error err;
-    CHECK_INT(read(&p, &(own_params){.a = 7}, &err), GGL_USAGE);
+    CHECK_INT(take(&p, &(own_params){.a = 7}, &err), GGL_USAGE);
     CHECK_HAS(err.msg, "own_params.size is 0: set it to sizeof(own_params), which is 24");
-    CHECK_INT(read(&p, &(own_params){.size = sizeof(void *)}, &err), GGL_USAGE);
+    CHECK_INT(take(&p, &(own_params){.size = sizeof(void *)}, &err), GGL_USAGE);
     CHECK_HAS(err.msg, "own_params.size is 8");
-    CHECK_INT(read(&p, &(own_params){.size = 1 << 20}, &err), GGL_USAGE);
-    CHECK_INT(read(&p, &(own_params){.a = 7}, NULL), GGL_USAGE);
+    CHECK_INT(take(&p, &(own_params){.size = 1 << 20}, &err), GGL_USAGE);
+    CHECK_INT(take(&p, &(own_params){.a = 7}, NULL), GGL_USAGE);
 }
 
 TEST(results) {
