@@ -195,7 +195,7 @@ def check_calls(objects):
 def read_objects(root, build):
     """The object files of today's sources in the libraries that have rooms."""
     source = {}
-    for component, library in (("ggml-lite", "ggl-core"), ("models", "llm-models")):
+    for component, library in (("ggml-lite", "ggl-core"), ("models", "llm-models"), ("library", "llm-layer")):
         folder = os.path.join(build, component, "CMakeFiles", library + ".dir")
         for place, _, names in os.walk(folder):
             for name in names:
