@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ggl/params.h"
 #include "plugin.h"
 #include "trace/trace.h"
 
@@ -108,9 +109,12 @@ ggl_status ggl_backend_open(ggl_backend **out, const char *name, const ggl_backe
                             ggl_error *err) {
     char names[256] = "";
     size_t used = 0;
-    ggl_backend_params p = params ? *params : (ggl_backend_params){0};
+    ggl_backend_params p = {.size = sizeof p};
     bool traced = strncmp(name, "trace", 5) == 0 && (name[5] == ':' || !name[5]);
     *out = NULL;
+    const ggl_status is_read = GGL_READ_PARAMS(ggl_backend_params, &p, params, err);
+    if (is_read != GGL_OK)
+        return is_read;
     if (traced || p.trace)
         return ggl_trace_open(out, ggl_backend_open,
                               !traced              ? name

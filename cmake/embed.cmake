@@ -4,10 +4,12 @@ if(APPLE) # names of sections, and the names that C gives to symbols and to labe
     set(GGL_EMBED_SECTION "__TEXT,__const")
     set(GGL_EMBED_SYMBOL "_")
     set(GGL_EMBED_LABEL "L")
+    set(GGL_EMBED_HIDE ".private_extern")
 else()
     set(GGL_EMBED_SECTION ".rodata")
     set(GGL_EMBED_SYMBOL "")
     set(GGL_EMBED_LABEL ".L")
+    set(GGL_EMBED_HIDE ".hidden") # shared libraries do not export it
 endif()
 function(ggl_embed target symbol file)
     get_filename_component(path ${file} ABSOLUTE)
@@ -18,8 +20,8 @@ function(ggl_embed target symbol file)
 #include <stddef.h>
 extern const unsigned char ${symbol}[];
 extern const size_t ${symbol}_size;
-__asm__(\".section ${GGL_EMBED_SECTION}\\n.balign 64\\n.globl ${name}\\n${name}:\\n.incbin \\\"${path}\\\"\\n${end}:\\n\"
-        \".byte 0\\n.balign 8\\n.globl ${name}_size\\n${name}_size:\\n.quad ${end} - ${name}\\n.text\\n\");
+__asm__(\".section ${GGL_EMBED_SECTION}\\n.balign 64\\n.globl ${name}\\n${GGL_EMBED_HIDE} ${name}\\n${name}:\\n.incbin \\\"${path}\\\"\\n${end}:\\n\"
+        \".byte 0\\n.balign 8\\n.globl ${name}_size\\n${GGL_EMBED_HIDE} ${name}_size\\n${name}_size:\\n.quad ${end} - ${name}\\n.text\\n\");
 ")
     configure_file(${out}.new ${out} COPYONLY)
     set_source_files_properties(${out} PROPERTIES OBJECT_DEPENDS ${path})

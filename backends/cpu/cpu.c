@@ -111,7 +111,7 @@ static size_t physical_memory(void) {
 
 ggl_status ggl_cpu_open(ggl_backend **out, const ggl_backend_params *params, ggl_error *err);
 ggl_status ggl_cpu_open(ggl_backend **out, const ggl_backend_params *params, ggl_error *err) {
-    const ggl_backend_params none = {0};
+    const ggl_backend_params none = {.size = sizeof none};
     const ggl_backend_params *p = params ? params : &none;
     *out = NULL;
     if (p->n_threads < 0 || p->n_threads_batch < 0 || p->n_threads > GGL_MAX_THREADS ||

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ggl/alloc.h"
+#include "ggl/params.h"
 
 #define DEFAULT_RATE (1.0 / 32)
 
@@ -146,7 +147,10 @@ static void s_close(ggl_backend *base) {
 ggl_status ggl_shadow_wrap(ggl_backend **out, ggl_backend *inner, ggl_backend *trusted,
                            const ggl_shadow_params *params, ggl_error *err) {
     *out = NULL;
-    ggl_shadow_params p = params ? *params : (ggl_shadow_params){0};
+    ggl_shadow_params p = {.size = sizeof p};
+    const ggl_status is_read = GGL_READ_PARAMS(ggl_shadow_params, &p, params, err);
+    if (is_read != GGL_OK)
+        return is_read;
     if (!(p.rate >= 0 && p.rate <= 1) || p.n_nodes < 0 || p.n_nodes > SHADOW_MAX_NODES)
         return ggl_fail(err, GGL_USAGE,
                         "%g of the runs, %d nodes of each: 0 to 1 and 0 to %d are allowed", p.rate,

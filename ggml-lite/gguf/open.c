@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "ggl/alloc.h"
+#include "ggl/params.h"
 #include "gguf_file.h"
 
 enum { SPLIT_SUFFIX = 20 }; /* strlen("-00001-of-00003.gguf") */
@@ -221,10 +222,13 @@ static ggl_status file_open(ggl_gguf *f, const ggl_gguf_params *params, ggl_erro
 
 ggl_status ggl_gguf_open(ggl_gguf **out, const char *path, const ggl_gguf_params *params,
                          ggl_error *err) {
-    const ggl_gguf_params defaults = {0};
-    ggl_status s = file_new(out, path, err);
+    ggl_gguf_params own = {.size = sizeof own};
+    *out = NULL;
+    ggl_status s = GGL_READ_PARAMS(ggl_gguf_params, &own, params, err);
     if (s == GGL_OK)
-        s = file_open(*out, params ? params : &defaults, err);
+        s = file_new(out, path, err);
+    if (s == GGL_OK)
+        s = file_open(*out, &own, err);
     if (s != GGL_OK) {
         ggl_gguf_close(*out);
         *out = NULL;
@@ -233,7 +237,7 @@ ggl_status ggl_gguf_open(ggl_gguf **out, const char *path, const ggl_gguf_params
 }
 
 static ggl_status memory_open(ggl_gguf *f, const void *data, size_t size, ggl_error *err) {
-    const ggl_gguf_params defaults = {0};
+    const ggl_gguf_params defaults = {.size = sizeof defaults};
     int64_t count;
     f->parts[0].data = data;
     f->parts[0].size = size;

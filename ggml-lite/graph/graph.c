@@ -7,14 +7,20 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ggl/params.h"
 #include "graph_impl.h"
 
 /* Bytes of a graph's arena at most; GGL_MAX_NODES nodes with their metadata need less. */
 #define ARENA_LIMIT ((size_t)1 << 30)
 
-ggl_graph_params ggl_graph_default(void) {
-    return (ggl_graph_params){
-        .n_pos = 4096, .n_batch = 512, .n_slots = 1, .type_k = GGL_F16, .type_v = GGL_F16};
+void ggl_graph_fill_default(ggl_graph_params *p, size_t size) {
+    const ggl_graph_params d = {.size = sizeof(ggl_graph_params),
+                                .n_pos = 4096,
+                                .n_batch = 512,
+                                .n_slots = 1,
+                                .type_k = GGL_F16,
+                                .type_v = GGL_F16};
+    ggl_params_fill(p, size, &d, sizeof d);
 }
 
 static const char *type_name(ggl_type type) {
@@ -26,9 +32,13 @@ ggl_graph *ggl_graph_new(const ggl_graph_params *params) {
     ggl_graph *g = ggl_calloc(1, sizeof *g);
     if (!g)
         return NULL;
-    g->params = params ? *params : ggl_graph_default();
+    ggl_error err;
+    g->params = ggl_graph_default();
+    const ggl_status st = GGL_READ_PARAMS(ggl_graph_params, &g->params, params, &err);
     g->arena.limit = ARENA_LIMIT;
     g->group = -1;
+    if (st != GGL_OK)
+        ggl_graph_fail(g, st, "%s", err.msg);
     const ggl_graph_params *p = &g->params;
     if (p->n_pos < 1 || p->n_batch < 1 || p->n_slots < 1 || p->n_pos > INT32_MAX ||
         p->n_batch > INT32_MAX)

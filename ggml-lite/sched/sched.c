@@ -2,10 +2,17 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "ggl/params.h"
 #include "sched_impl.h"
 
-ggl_status ggl_sched_new(ggl_sched **out, ggl_graph *g, const ggl_sched_params *p, ggl_error *err) {
+ggl_status ggl_sched_new(ggl_sched **out, ggl_graph *g, const ggl_sched_params *params,
+                         ggl_error *err) {
+    ggl_sched_params own = {.size = sizeof own};
+    const ggl_sched_params *p = &own;
     *out = NULL;
+    const ggl_status is_read = GGL_READ_PARAMS(ggl_sched_params, &own, params, err);
+    if (is_read != GGL_OK)
+        return is_read;
     if (!g->finished)
         return ggl_fail(err, GGL_USAGE, "the graph is not finished");
     if (p->n_backends < 1)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "calls_impl.h"
+#include "ggl/params.h"
 #include "ggl/steps.h"
 
 enum { MAX_SIZE = 16 << 20, MAX_LOOK = 256 };
@@ -280,8 +281,13 @@ static ggl_status read_tools(llm_calls *c, ggl_str tools, ggl_error *err) {
     return st;
 }
 
-ggl_status llm_calls_new(llm_calls **out, const llm_calls_params *p, ggl_error *err) {
+ggl_status llm_calls_new(llm_calls **out, const llm_calls_params *params, ggl_error *err) {
+    llm_calls_params own = {.size = sizeof own};
+    const llm_calls_params *p = &own;
     *out = NULL;
+    const ggl_status is_read = GGL_READ_PARAMS(llm_calls_params, &own, params, err);
+    if (is_read != GGL_OK)
+        return is_read;
     llm_calls *c = ggl_calloc(1, sizeof *c);
     if (!c)
         return ggl_fail(err, GGL_NOMEM, "out of memory for the calls of an answer");

@@ -5,6 +5,7 @@
 
 #include "calls_impl.h"
 #include "common/json_write.h"
+#include "ggl/params.h"
 #include "grammar/machine.h"
 #include "grammar/schema.h"
 
@@ -95,7 +96,7 @@ static void put_schema(llm_json_out *out, const json_value *v) {
 }
 
 static ggl_status arguments_of(builder *b, const json_value *function, ggl_str name, int32_t *e) {
-    const llm_schema_params compact = {.compact = true};
+    const llm_schema_params compact = {.size = sizeof compact, .compact = true};
     char where[MAX_NAME + 24];
     llm_json_out out = {0};
     put_schema(&out, llm_json_get(function, "parameters"));
@@ -342,13 +343,16 @@ static ggl_status load(builder *b, const llm_calls_params *p) {
     return st;
 }
 
-ggl_status llm_calls_grammar(llm_grammar **out, const llm_calls_params *p, ggl_str tool, bool one,
-                             ggl_error *err) {
+ggl_status llm_calls_grammar(llm_grammar **out, const llm_calls_params *params, ggl_str tool,
+                             bool one, ggl_error *err) {
+    llm_calls_params p = {.size = sizeof p};
     builder b = {.tool = tool, .one = one, .err = err};
     *out = NULL;
-    ggl_status st = load(&b, p);
+    ggl_status st = GGL_READ_PARAMS(llm_calls_params, &p, params, err);
     if (st == GGL_OK)
-        st = build(&b, out, p);
+        st = load(&b, &p);
+    if (st == GGL_OK)
+        st = build(&b, out, &p);
     llm_exprs_fini(&b.g);
     llm_json_free(b.tools);
     llm_call_format_fini(&b.f);

@@ -13,7 +13,7 @@
 /* Reads a file into *text, with a NUL after its n bytes; the caller frees it with ggl_free.
  * GGL_IO: it cannot be read, or is a directory, a device, or a pipe without a writer; GGL_LIMIT:
  * it is longer than `most` bytes. */
-GGL_API GGL_NODISCARD ggl_status llm_read_text_file(const char *path, size_t most, char **text,
-                                                    size_t *n, ggl_error *err);
+GGL_NODISCARD ggl_status llm_read_text_file(const char *path, size_t most, char **text, size_t *n,
+                                            ggl_error *err);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ggl/params.h"
 #include "compile.h"
 
 /* Reads one of the engine's own keys, {arch}.NAME, a whole number from 1 to `most`. *out is 0 if
@@ -228,7 +229,13 @@ void llm_arch_eval_fini(arch_eval *ev) {
 ggl_status llm_arch_build(const llm_arch *arch, const llm_arch_source *source,
                           const llm_arch_params *params, ggl_graph *graph, llm_arch_result *result,
                           ggl_error *err) {
-    return llm_arch_build_with(arch, source, params, graph, result, NULL, NULL, err);
+    llm_arch_params own = {.size = sizeof own};
+    if (result)
+        *result = (llm_arch_result){0};
+    const ggl_status st = GGL_READ_PARAMS(llm_arch_params, &own, params, err);
+    return st == GGL_OK ? llm_arch_build_with(arch, source, params ? &own : NULL, graph, result,
+                                              NULL, NULL, err)
+                        : st;
 }
 
 ggl_status llm_arch_build_with(const llm_arch *arch, const llm_arch_source *source,

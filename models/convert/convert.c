@@ -14,14 +14,16 @@
 
 #include "convert_impl.h"
 #include "common/text_file.h"
+#include "ggl/params.h"
 #include "ggl/show.h"
 #include "keys.h"
 
 #define MAX_CONFIG ((size_t)16 << 20)
 #define PIECE      ((int64_t)1 << 18) /* numbers converted at a time */
 
-llm_convert_params llm_convert_default(void) {
-    return (llm_convert_params){.type = LLM_CONVERT_AUTO};
+void llm_convert_fill_default(llm_convert_params *p, size_t size) {
+    const llm_convert_params d = {.size = sizeof(llm_convert_params), .type = LLM_CONVERT_AUTO};
+    ggl_params_fill(p, size, &d, sizeof d);
 }
 
 static ggl_status no_memory(ggl_error *err) {
@@ -524,10 +526,12 @@ ggl_status llm_converter_open(llm_converter **out, const char *folder,
         return no_memory(err);
     ggl_error own = {0}; /* a dry run needs the messages */
     err = err ? err : &own;
-    c->params = params ? *params : llm_convert_default();
+    c->params = llm_convert_default();
+    ggl_status s = GGL_READ_PARAMS(llm_convert_params, &c->params, params, err);
     c->params.no_tokenizer = c->params.no_tokenizer || c->params.adapter;
     c->folder = ggl_arena_strndup(&c->arena, folder, strlen(folder));
-    ggl_status s = c->folder ? GGL_OK : no_memory(err);
+    if (s == GGL_OK && !c->folder)
+        s = no_memory(err);
     if (s == GGL_OK && c->params.adapter && (c->params.dry_run || c->params.vocab_only))
         s = ggl_fail(err, GGL_USAGE, "an adapter has no dry run, and no tokenizer of its own");
     if (s == GGL_OK)

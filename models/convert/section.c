@@ -543,7 +543,7 @@ static int64_t context_length(const arch_conversion *c) {
 
 ggl_status llm_arch_convert_tensors(arch_conversion *c, ggl_error *err) {
     llm_arch_source src = keys_source(c);
-    const llm_arch_params params = {.n_ctx = context_length(c)};
+    const llm_arch_params params = {.size = sizeof params, .n_ctx = context_length(c)};
     ggl_graph *g = ggl_graph_new(NULL);
     if (!g)
         return ggl_fail(err, GGL_NOMEM, "out of memory");

@@ -1,4 +1,5 @@
 /* JSON schemas, and any JSON text, as grammars. */
+#include "ggl/params.h"
 #include "machine.h"
 #include "schema.h"
 
@@ -21,11 +22,14 @@ ggl_status llm_grammar_from_schema(llm_grammar **out, const char *text, size_t n
 ggl_status llm_grammar_from_schema_with(llm_grammar **out, const char *text, size_t n,
                                         const char *name, const llm_schema_params *params,
                                         ggl_error *err) {
-    const llm_schema_params usual = {0};
-    llm_exprs g = {.max_work = params ? params->max_steps : 0};
-    int32_t root = LLM_EXPR_NONE;
+    llm_schema_params own = {.size = sizeof own};
     *out = NULL;
-    const ggl_status st = llm_schema_read(&root, &g, text, n, name, params ? params : &usual, err);
+    const ggl_status is_read = GGL_READ_PARAMS(llm_schema_params, &own, params, err);
+    if (is_read != GGL_OK)
+        return is_read;
+    llm_exprs g = {.max_work = own.max_steps};
+    int32_t root = LLM_EXPR_NONE;
+    const ggl_status st = llm_schema_read(&root, &g, text, n, name, &own, err);
     const ggl_status made = finish(out, &g, root, name, st, err);
     if (st == GGL_OK && made == GGL_LIMIT)
         llm_schema_explain(text, n, name, err);

@@ -368,7 +368,7 @@ void llm_schema_explain(const char *text, size_t n, const char *name, ggl_error 
 
 int32_t llm_schema_any(llm_exprs *g) {
     int32_t e = LLM_EXPR_NONE;
-    const llm_schema_params usual = {0};
+    const llm_schema_params usual = {.size = sizeof usual};
     if (llm_schema_read(&e, g, "true", 4, "JSON", &usual, NULL) != GGL_OK && g->status == GGL_OK)
         g->status = GGL_NOMEM;
     return e;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ggl/alloc.h"
+#include "ggl/params.h"
 #include "source.h"
 
 typedef struct draft {
@@ -163,13 +164,19 @@ static ggl_status draft_failed(const void *self, ggl_error *err) {
     return d->error.status;
 }
 
-llm_draft_params llm_draft_default(void) {
-    return (llm_draft_params){.p_min = 0.75f};
+void llm_draft_fill_default(llm_draft_params *p, size_t size) {
+    const llm_draft_params d = {.size = sizeof(llm_draft_params), .p_min = 0.75f};
+    ggl_params_fill(p, size, &d, sizeof d);
 }
 
-ggl_status llm_guess_draft(llm_guess **out, const llm_guess_params *p, const llm_draft_params *dp,
-                           ggl_error *err) {
+ggl_status llm_guess_draft(llm_guess **out, const llm_guess_params *p,
+                           const llm_draft_params *draft_params, ggl_error *err) {
+    llm_draft_params own = llm_draft_default();
+    const llm_draft_params *dp = &own;
     *out = NULL;
+    const ggl_status is_read = GGL_READ_PARAMS(llm_draft_params, &own, draft_params, err);
+    if (is_read != GGL_OK)
+        return is_read;
     if (!dp->session || !(dp->p_min >= 0 && dp->p_min <= 1))
         return ggl_fail(err, GGL_USAGE,
                         "a draft needs a session, and a least probability from 0 to 1, not %g",

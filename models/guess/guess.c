@@ -5,6 +5,7 @@
 
 #include "common/clock.h"
 #include "ggl/alloc.h"
+#include "ggl/params.h"
 #include "source.h"
 
 struct llm_guess {
@@ -25,8 +26,9 @@ struct llm_guess {
     int64_t t_end; /* of the last call; 0: there was none */
 };
 
-llm_guess_params llm_guess_default(void) {
-    return (llm_guess_params){.n_max = 16};
+void llm_guess_fill_default(llm_guess_params *p, size_t size) {
+    const llm_guess_params d = {.size = sizeof(llm_guess_params), .n_max = 16};
+    ggl_params_fill(p, size, &d, sizeof d);
 }
 
 /* --- following the sequence ------------------------------------------------------------------- */
@@ -150,9 +152,11 @@ ggl_status llm_guess_new(llm_guess **out, const llm_guess_params *p, const guess
                          ggl_error *err) {
     *out = NULL;
     llm_guess *g = NULL;
-    ggl_status st = GGL_OK;
-    const llm_guess_params given = p ? *p : llm_guess_default();
-    if (given.n_max < 1 || given.n_max > LLM_GUESS_MOST || given.n_min < 0)
+    llm_guess_params given = llm_guess_default();
+    ggl_status st = GGL_READ_PARAMS(llm_guess_params, &given, p, err);
+    if (st != GGL_OK)
+        ; /* *err says it */
+    else if (given.n_max < 1 || given.n_max > LLM_GUESS_MOST || given.n_min < 0)
         st = ggl_fail(err, GGL_USAGE,
                       "at most %" PRId64 " and at least %" PRId64
                       " guesses at once: 1 to %d, and 0 or more are allowed",

@@ -6,6 +6,7 @@
 
 #include "common/least.h"
 #include "ggl/alloc.h"
+#include "ggl/params.h"
 #include "sequence.h"
 
 struct llm_generator {
@@ -46,8 +47,14 @@ static ggl_status init(llm_generator *g, const llm_generator_params *p, ggl_erro
     return llm_session_clear(p->session, p->slot, err);
 }
 
-ggl_status llm_generator_new(llm_generator **out, const llm_generator_params *p, ggl_error *err) {
+ggl_status llm_generator_new(llm_generator **out, const llm_generator_params *params,
+                             ggl_error *err) {
+    llm_generator_params own = {.size = sizeof own};
+    const llm_generator_params *p = &own;
     *out = NULL;
+    const ggl_status is_read = GGL_READ_PARAMS(llm_generator_params, &own, params, err);
+    if (is_read != GGL_OK)
+        return is_read;
     if (!p->session || !p->sampler || p->n_guess_max < 0 || p->n_keep < -1)
         return ggl_fail(err, GGL_USAGE,
                         "a generator needs a session and a sampler, n_guess_max of 0 or more, and "

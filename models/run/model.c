@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "ggl/alloc.h"
+#include "ggl/params.h"
 #include "ggl/show.h"
 
 struct llm_model {
@@ -167,8 +168,11 @@ ggl_status llm_model_open(llm_model **out, const char *path, const llm_model_par
     llm_model *m = ggl_calloc(1, sizeof *m);
     if (!m)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
-    ggl_status st = ggl_gguf_open(&m->file, path, params ? &params->gguf : NULL, err);
-    return open_rest(out, m, st, params, err);
+    llm_model_params own = {.size = sizeof own};
+    ggl_status st = GGL_READ_PARAMS(llm_model_params, &own, params, err);
+    if (st == GGL_OK)
+        st = ggl_gguf_open(&m->file, path, own.gguf, err);
+    return open_rest(out, m, st, params ? &own : NULL, err);
 }
 
 ggl_status llm_model_open_memory(llm_model **out, const void *data, size_t size, const char *name,
@@ -177,8 +181,11 @@ ggl_status llm_model_open_memory(llm_model **out, const void *data, size_t size,
     llm_model *m = ggl_calloc(1, sizeof *m);
     if (!m)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
-    ggl_status st = ggl_gguf_open_memory(&m->file, data, size, name, err);
-    return open_rest(out, m, st, params, err);
+    llm_model_params own = {.size = sizeof own};
+    ggl_status st = GGL_READ_PARAMS(llm_model_params, &own, params, err);
+    if (st == GGL_OK)
+        st = ggl_gguf_open_memory(&m->file, data, size, name, err);
+    return open_rest(out, m, st, params ? &own : NULL, err);
 }
 
 void llm_model_free(llm_model *m) {

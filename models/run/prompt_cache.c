@@ -6,6 +6,7 @@
 #include "common/digest.h"
 #include "ggl/alloc.h"
 #include "ggl/file.h"
+#include "ggl/params.h"
 #include "ggl/version.h"
 #include "prompt_cache_file.h"
 #include "session_impl.h"
@@ -91,9 +92,14 @@ static ggl_str base_name(const char *path) {
     return (ggl_str){name, n < LLM_PROMPT_CACHE_TEXT ? n : LLM_PROMPT_CACHE_TEXT};
 }
 
-ggl_status llm_prompt_cache_new(llm_prompt_cache **out, const llm_prompt_cache_params *p,
+ggl_status llm_prompt_cache_new(llm_prompt_cache **out, const llm_prompt_cache_params *params,
                                 ggl_error *err) {
+    llm_prompt_cache_params own = {.size = sizeof own};
+    const llm_prompt_cache_params *p = &own;
     *out = NULL;
+    const ggl_status is_read = GGL_READ_PARAMS(llm_prompt_cache_params, &own, params, err);
+    if (is_read != GGL_OK)
+        return is_read;
     const size_t n_also = p->also ? strlen(p->also) : 0;
     if (n_also > LLM_PROMPT_CACHE_TEXT)
         return ggl_fail(err, GGL_USAGE,

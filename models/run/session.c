@@ -7,14 +7,20 @@
 
 #include "ggl/alloc.h"
 #include "ggl/fold.h"
+#include "ggl/params.h"
 #include "session_impl.h"
 
 #define DEFAULT_CTX 4096
 #define MAX_CTX     ((int64_t)1 << 30)
 
-llm_session_params llm_session_default(void) {
-    return (llm_session_params){
-        .n_ubatch = 512, .n_slots = 1, .n_rows = 1, .type_k = GGL_F16, .type_v = GGL_F16};
+void llm_session_fill_default(llm_session_params *p, size_t size) {
+    const llm_session_params d = {.size = sizeof(llm_session_params),
+                                  .n_ubatch = 512,
+                                  .n_slots = 1,
+                                  .n_rows = 1,
+                                  .type_k = GGL_F16,
+                                  .type_v = GGL_F16};
+    ggl_params_fill(p, size, &d, sizeof d);
 }
 
 /* --- creation --------------------------------------------------------------------------------- */
@@ -25,7 +31,8 @@ static ggl_status no_memory(ggl_error *err) {
 
 static ggl_status build_graph(llm_session *s, const llm_model *m, const llm_session_params *p,
                               ggl_error *err) {
-    ggl_graph_params gp = {.n_pos = s->n_ctx,
+    ggl_graph_params gp = {.size = sizeof gp,
+                           .n_pos = s->n_ctx,
                            .n_batch = s->n_ubatch,
                            .n_slots = p->n_slots,
                            .n_pool = p->n_pool,
@@ -35,7 +42,8 @@ static ggl_status build_graph(llm_session *s, const llm_model *m, const llm_sess
     if (!s->graph)
         return no_memory(err);
     llm_arch_source source = llm_arch_source_gguf(llm_model_file(m));
-    llm_arch_params ap = {.n_ctx = s->n_ctx,
+    llm_arch_params ap = {.size = sizeof ap,
+                          .n_ctx = s->n_ctx,
                           .ignore = llm_model_ignore(m),
                           .adapter = p->adapter,
                           .n_adapters = p->n_adapters,
@@ -123,7 +131,8 @@ static ggl_status build_sched(llm_session *s, const llm_model *m, const llm_sess
         st = name_cache(s, file, p, err);
     if (st != GGL_OK)
         return st;
-    ggl_sched_params sp = {.backend = p->backend,
+    ggl_sched_params sp = {.size = sizeof sp,
+                           .backend = p->backend,
                            .n_backends = p->n_backends,
                            .place = p->place ? place : NULL,
                            .ctx = s,
@@ -189,9 +198,14 @@ static ggl_status init_pages(llm_session *s, ggl_error *err) {
     return llm_pages_init(&s->pages, n_pages, s->n_slots, each) ? GGL_OK : no_memory(err);
 }
 
-ggl_status llm_session_new(llm_session **out, const llm_model *m, const llm_session_params *p,
+ggl_status llm_session_new(llm_session **out, const llm_model *m, const llm_session_params *params,
                            ggl_error *err) {
+    llm_session_params own = llm_session_default();
+    const llm_session_params *p = &own;
     *out = NULL;
+    const ggl_status is_read = GGL_READ_PARAMS(llm_session_params, &own, params, err);
+    if (is_read != GGL_OK)
+        return is_read;
     llm_session *s = ggl_calloc(1, sizeof *s);
     if (!s)
         return no_memory(err);

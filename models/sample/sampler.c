@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "ggl/alloc.h"
+#include "ggl/params.h"
 
 /* --- the chain -------------------------------------------------------------------------------- */
 
@@ -105,8 +106,9 @@ ggl_status llm_sampler_copy(llm_sampler *to, const llm_sampler *from, ggl_error 
 
 static const ggl_str default_breakers[] = {{"\n", 1}, {":", 1}, {"\"", 1}, {"*", 1}};
 
-llm_sampler_params llm_sampler_default(void) {
-    return (llm_sampler_params){
+void llm_sampler_fill_default(llm_sampler_params *p, size_t size) {
+    const llm_sampler_params d = {
+        .size = sizeof(llm_sampler_params),
         .temp = 0.8f,
         .top_k = 40,
         .top_p = 0.95f,
@@ -125,6 +127,7 @@ llm_sampler_params llm_sampler_default(void) {
         .mirostat_tau = 5,
         .mirostat_eta = 0.1f,
     };
+    ggl_params_fill(p, size, &d, sizeof d);
 }
 
 typedef struct param_range {
@@ -314,9 +317,14 @@ static ggl_status make(llm_sampler **out, llm_sampler with, ggl_error *err) {
     return st;
 }
 
-ggl_status llm_sampler_new(llm_sampler **out, const llm_sampler_params *p, int32_t n_vocab,
+ggl_status llm_sampler_new(llm_sampler **out, const llm_sampler_params *params, int32_t n_vocab,
                            int32_t n_last, ggl_error *err) {
+    llm_sampler_params own = llm_sampler_default();
+    const llm_sampler_params *p = &own;
     *out = NULL;
+    const ggl_status is_read = GGL_READ_PARAMS(llm_sampler_params, &own, params, err);
+    if (is_read != GGL_OK)
+        return is_read;
     const ggl_status st = check(p, n_vocab, n_last, err);
     const llm_sampler with = {.p = *p, .n_vocab = n_vocab, .n_last = n_last};
     return st == GGL_OK ? make(out, with, err) : st;

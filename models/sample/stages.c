@@ -1,4 +1,5 @@
 /* The table of stages, and orders of them by name or by letter. */
+#include "ggl/params.h"
 #include "sampler_impl.h"
 
 #include <stdio.h>
@@ -116,8 +117,8 @@ static ggl_status add_stage(llm_sampler_params *p, int stage, const char *s, siz
 }
 
 static ggl_status read_order(llm_sampler_params *p, const char *s, bool letters, ggl_error *err) {
-    llm_sampler_params order = *p;
-    ggl_status st = GGL_OK;
+    llm_sampler_params order = {.size = sizeof order};
+    ggl_status st = GGL_READ_PARAMS(llm_sampler_params, &order, p, err);
     order.n_stages = 0;
     while (*s && st == GGL_OK) {
         const size_t n = letters ? 1 : strcspn(s, ";");
@@ -126,9 +127,7 @@ static ggl_status read_order(llm_sampler_params *p, const char *s, bool letters,
     }
     if (st == GGL_OK && order.n_stages == 0)
         st = add_stage(&order, -1, "", 0, err);
-    if (st == GGL_OK)
-        *p = order;
-    return st;
+    return st == GGL_OK ? GGL_WRITE_PARAMS(llm_sampler_params, p, &order, err) : st;
 }
 
 ggl_status llm_sampler_read_names(llm_sampler_params *p, const char *names, ggl_error *err) {

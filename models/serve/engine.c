@@ -5,6 +5,7 @@
 
 #include "common/clock.h"
 #include "ggl/alloc.h"
+#include "ggl/params.h"
 
 enum { STEP_NS = 200000000, SNAPSHOT_BYTES = 256 << 20 };
 
@@ -63,8 +64,13 @@ static ggl_status init(llm_engine *e, const llm_engine_params *p, ggl_error *err
     return st;
 }
 
-ggl_status llm_engine_new(llm_engine **out, const llm_engine_params *p, ggl_error *err) {
+ggl_status llm_engine_new(llm_engine **out, const llm_engine_params *params, ggl_error *err) {
+    llm_engine_params own = {.size = sizeof own};
+    const llm_engine_params *p = &own;
     *out = NULL;
+    const ggl_status is_read = GGL_READ_PARAMS(llm_engine_params, &own, params, err);
+    if (is_read != GGL_OK)
+        return is_read;
     ggl_status st = check(p, err);
     if (st != GGL_OK)
         return st;
@@ -108,9 +114,14 @@ void llm_engine_free(llm_engine *e) {
 
 /* --- how sequences come ----------------------------------------------------------------------- */
 
-ggl_status llm_engine_add(llm_engine *e, const llm_sequence_params *p, uint64_t *id,
+ggl_status llm_engine_add(llm_engine *e, const llm_sequence_params *params, uint64_t *id,
                           ggl_error *err) {
+    llm_sequence_params own = {.size = sizeof own};
+    const llm_sequence_params *p = &own;
     *id = 0;
+    const ggl_status is_read = GGL_READ_PARAMS(llm_sequence_params, &own, params, err);
+    if (is_read != GGL_OK)
+        return is_read;
     if (e->is_closing)
         return ggl_fail(err, GGL_USAGE, "the engine is being freed; add sequences to another one");
     if (e->p.n_queue > 0 && e->queue.n >= e->p.n_queue)

@@ -193,8 +193,11 @@ ggl_status llm_chat_prompt(const llm_chat *c, const ggl_str *vars, size_t n_vars
         st = llm_tn_read_variables(doc, all, n_vars + 1, from, err);
     if (st == GGL_OK)
         st = check_messages(c, doc, n_vars + 1, from, err);
-    const llm_template_params p = {
-        .vars = all, .n_vars = n_vars + 1, .texts = c->token, .n_texts = c->n_tokens};
+    const llm_template_params p = {.size = sizeof p,
+                                   .vars = all,
+                                   .n_vars = n_vars + 1,
+                                   .texts = c->token,
+                                   .n_texts = c->n_tokens};
     if (st == GGL_OK) {
         st = llm_tn_render(c->template_, &p, doc, text, size, err);
         if (st != GGL_OK && name)

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "ggl/params.h"
 #include "parse.h"
 #include "run.h"
 
@@ -405,11 +406,16 @@ ggl_status llm_tn_render(const llm_template *t, const llm_template_params *p, ll
     return st;
 }
 
-ggl_status llm_template_render(const llm_template *t, const llm_template_params *p, char **text,
-                               size_t *size, ggl_error *err) {
-    llm_json **doc = ggl_calloc(p->n_vars, sizeof(llm_json *));
+ggl_status llm_template_render(const llm_template *t, const llm_template_params *params,
+                               char **text, size_t *size, ggl_error *err) {
+    llm_template_params own = {.size = sizeof own};
+    const llm_template_params *p = &own;
     *text = NULL;
     *size = 0;
+    const ggl_status is_read = GGL_READ_PARAMS(llm_template_params, &own, params, err);
+    if (is_read != GGL_OK)
+        return is_read;
+    llm_json **doc = ggl_calloc(p->n_vars, sizeof(llm_json *));
     ggl_status st = doc ? llm_tn_read_variables(doc, p->vars, p->n_vars, "variables", err)
                         : ggl_fail(err, GGL_NOMEM, "out of memory for a template");
     if (st == GGL_OK)

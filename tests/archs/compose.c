@@ -278,11 +278,13 @@ static bool run(ggl_graph *g, const char *backend, float *y, ggl_error *err) {
     ggl_backend *b = NULL;
     ggl_sched *s = NULL;
     int32_t token[N], pos[N], slot[N];
-    bool ok =
-        ggl_backend_open(&b, backend, NULL, err) == GGL_OK &&
-        ggl_sched_new(&s, g, &(ggl_sched_params){.backend = &b, .n_backends = 1}, err) == GGL_OK &&
-        ggl_sched_alloc(s, err) == GGL_OK && ggl_sched_clear_slot(s, 0, err) == GGL_OK &&
-        ggl_sched_clear_slot(s, 1, err) == GGL_OK;
+    bool ok = ggl_backend_open(&b, backend, NULL, err) == GGL_OK &&
+              ggl_sched_new(&s, g,
+                            &(ggl_sched_params){
+                                .size = sizeof(ggl_sched_params), .backend = &b, .n_backends = 1},
+                            err) == GGL_OK &&
+              ggl_sched_alloc(s, err) == GGL_OK && ggl_sched_clear_slot(s, 0, err) == GGL_OK &&
+              ggl_sched_clear_slot(s, 1, err) == GGL_OK;
     for (int r = 0; ok && r < RUNS; r++) {
         for (int i = 0; i < N; i++)
             token[i] = (7 * r + 3 * i) % 10, pos[i] = r * N / 2 + i / 2, slot[i] = i % 2;

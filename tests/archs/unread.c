@@ -19,7 +19,7 @@ static ggl_status build_ignoring(const char *top, const char *lines, const llm_a
     ggl_status s = ok ? llm_arch_parse(&arch, text, strlen(text), "t.arch", err) : GGL_IO;
     if (s == GGL_OK) {
         llm_arch_source src = llm_arch_source_gguf(m.file);
-        llm_arch_params ap = {.ignore = ignore ? *ignore : (llm_arch_ignore){0}};
+        llm_arch_params ap = {.size = sizeof ap, .ignore = ignore ? *ignore : (llm_arch_ignore){0}};
         s = llm_arch_build(arch, &src, &ap, g, &result, err);
         *notes = strdup(result.notes ? result.notes : "");
         llm_arch_result_fini(&result);
@@ -458,7 +458,7 @@ static void limited(const hostile *shape, const char *top, const llm_arch_ignore
     REQUIRE_OK(llm_arch_parse(&arch, text, strlen(text), "t.arch", &err), &err);
     ggl_graph_params p = ggl_graph_default();
     ggl_graph *g = ggl_graph_new(&p);
-    llm_arch_params ap = {.n_vocab = 10};
+    llm_arch_params ap = {.size = sizeof ap, .n_vocab = 10};
     if (ignore)
         ap.ignore = *ignore;
     ggl_status s = llm_arch_build(arch, &src, &ap, g, NULL, &err);
@@ -511,8 +511,10 @@ TEST(unread_tensors_are_reported) {
         ggl_graph_params p = ggl_graph_default();
         ggl_graph *g = ggl_graph_new(&p);
         t.text[0] = 0;
-        const llm_arch_params ap = {
-            .unread = on_unread, .ctx = &t, .ignore = {all, all, (size_t)ignore, (size_t)ignore}};
+        const llm_arch_params ap = {.size = sizeof ap,
+                                    .unread = on_unread,
+                                    .ctx = &t,
+                                    .ignore = {all, all, (size_t)ignore, (size_t)ignore}};
         ggl_status s = llm_arch_build(arch, &src, &ap, g, NULL, &err);
         CHECK_INT(s, ignore ? GGL_OK : GGL_FORMAT);
         CHECK_STR(t.text, "1 -, 3 a vision tower, 4 a draft layer, 5 -, ");

@@ -113,8 +113,9 @@ TEST(traced) {
     ggl_error err = {0};
     ggl_backend *b = NULL;
     const char *path = test_path("trace.json");
-    REQUIRE_OK(ggl_backend_open(&b, "trace:" PLUGINS "/mine.so",
-                                &(ggl_backend_params){.trace = path}, &err),
+    REQUIRE_OK(ggl_backend_open(
+                   &b, "trace:" PLUGINS "/mine.so",
+                   &(ggl_backend_params){.size = sizeof(ggl_backend_params), .trace = path}, &err),
                &err);
     CHECK_STR(b->name, "trace:mine");
     ggl_backend_close(b);

@@ -16,7 +16,10 @@ enum { N = 20 };
 static ggl_backend *open_backend(const char *name) {
     ggl_backend *b = NULL;
     ggl_error err = {0};
-    CHECK_OK(ggl_backend_open(&b, name, &(ggl_backend_params){.n_threads = 1}, &err), &err);
+    CHECK_OK(ggl_backend_open(
+                 &b, name,
+                 &(ggl_backend_params){.size = sizeof(ggl_backend_params), .n_threads = 1}, &err),
+             &err);
     return b;
 }
 
@@ -108,7 +111,7 @@ static void faulty_init(faulty *f, ggl_backend *cpu) {
 static ggl_backend *shadowed(ggl_backend *inner, ggl_backend *trusted, double rate, int n_nodes) {
     ggl_backend *b = NULL;
     ggl_error err = {0};
-    const ggl_shadow_params p = {.rate = rate, .n_nodes = n_nodes, .seed = 7};
+    const ggl_shadow_params p = {.size = sizeof p, .rate = rate, .n_nodes = n_nodes, .seed = 7};
     CHECK_OK(ggl_shadow_wrap(&b, inner, trusted, &p, &err), &err);
     return b;
 }
@@ -254,7 +257,7 @@ TEST(names_the_node) {
             r.sched = NULL;
             while (i < n_nodes && !confuse(&f, r.graph, ggl_graph_node(r.graph, i)))
                 i++;
-            ggl_sched_params sp = {.backend = &b, .n_backends = 1};
+            ggl_sched_params sp = {.size = sizeof sp, .backend = &b, .n_backends = 1};
             if (i < n_nodes && CHECK_OK(ggl_sched_new(&r.sched, r.graph, &sp, &err), &err) &&
                 CHECK_OK(ggl_sched_alloc(r.sched, &err), &err)) {
                 n_faults++;
@@ -356,7 +359,7 @@ TEST(cancelled_product) {
     ggl_error err = {0};
     ggl_sched *s = NULL;
     ggl_backend *b = shadowed(open_backend("cpu"), reference(), 1, 1);
-    ggl_sched_params p = {.backend = &b, .n_backends = 1};
+    ggl_sched_params p = {.size = sizeof p, .backend = &b, .n_backends = 1};
     CHECK_OK(ggl_graph_finish(g, &err), &err);
     if (CHECK_OK(ggl_sched_new(&s, g, &p, &err), &err) && CHECK_OK(ggl_sched_alloc(s, &err), &err))
         for (int t = 0; t < TOKENS; t++) {
@@ -431,8 +434,11 @@ TEST(every_allocation_fails_in_turn) {
 TEST(wrong_use) {
     ggl_backend *b = NULL, *cpu = open_backend("cpu");
     ggl_error err = {0};
-    const ggl_shadow_params wrong[] = {
-        {.rate = -1}, {.rate = 2}, {.rate = NAN}, {.n_nodes = 17}, {.n_nodes = -1}};
+    const ggl_shadow_params wrong[] = {{.size = sizeof(ggl_shadow_params), .rate = -1},
+                                       {.size = sizeof(ggl_shadow_params), .rate = 2},
+                                       {.size = sizeof(ggl_shadow_params), .rate = NAN},
+                                       {.size = sizeof(ggl_shadow_params), .n_nodes = 17},
+                                       {.size = sizeof(ggl_shadow_params), .n_nodes = -1}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         CHECK(ggl_shadow_wrap(&b, cpu, reference(), &wrong[i], &err) == GGL_USAGE && !b);
     ggl_backend_close(cpu);

@@ -72,7 +72,8 @@ TEST(same_bits) {
     size_t size;
     toy_model t;
     ggl_error err = {0};
-    const ggl_backend_params params = {.n_threads = 2}, traced = {.n_threads = 2, .trace = path};
+    const ggl_backend_params params = {.size = sizeof params, .n_threads = 2},
+                             traced = {.n_threads = 2, .trace = path};
     ggl_backend *plain[] = {open_backend("cpu", &params), open_backend("cpu", &params)};
     ggl_backend *with[] = {open_backend("trace:cpu", &traced), open_backend("cpu1", &traced)};
     REQUIRE(plain[0] && plain[1] && with[0] && with[1]);
@@ -115,7 +116,8 @@ TEST(hook) {
     toy_model t;
     REQUIRE(open_toy(&t, 0));
     for (int i = 0; i < 2; i++) {
-        ggl_backend_params p = {.n_threads = 1,
+        ggl_backend_params p = {.size = sizeof p,
+                                .n_threads = 1,
                                 .profile = count,
                                 .profile_ctx = &calls[i],
                                 .trace = i ? test_path("hook.json") : NULL};
@@ -148,7 +150,8 @@ TEST(wrapped) {
     size_t n;
     toy_model t;
     REQUIRE(open_toy(&t, 0));
-    ggl_backend_params p = {.n_threads = 1, .profile = ggl_trace_node, .profile_ctx = &traced};
+    ggl_backend_params p = {
+        .size = sizeof p, .n_threads = 1, .profile = ggl_trace_node, .profile_ctx = &traced};
     ggl_backend *cpu = open_backend("cpu", &p);
     free(logits_of(&t, &cpu, 1, &n)); /* nothing is reported yet */
     CHECK_INT(ggl_trace_wrap(&traced, cpu, "/nowhere/trace.json", &err), GGL_IO);
@@ -180,7 +183,9 @@ TEST(two_threads) {
     ggl_backend *b[2];
     (void)reference();
     for (int i = 0; i < 2; i++)
-        REQUIRE(b[i] = open_backend("cpu", &(ggl_backend_params){.n_threads = 1, .trace = path}));
+        REQUIRE(b[i] = open_backend("cpu", &(ggl_backend_params){.size = sizeof(ggl_backend_params),
+                                                                 .n_threads = 1,
+                                                                 .trace = path}));
     for (int i = 0; i < 2; i++)
         REQUIRE(pthread_create(&thread[i], NULL, run_toy, b[i]) == 0);
     for (int i = 0; i < 2; i++) {
@@ -197,7 +202,7 @@ typedef struct opening {
 
 static bool open_and_run(void *arg) {
     const opening *o = arg;
-    const ggl_backend_params p = {.n_threads = 2, .trace = o->path};
+    const ggl_backend_params p = {.size = sizeof p, .n_threads = 2, .trace = o->path};
     ggl_error err = {0};
     ggl_backend *b = NULL;
     toy_run r;

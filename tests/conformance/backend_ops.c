@@ -40,15 +40,15 @@ static void compare_bits(const conform_case *info, const way *w, const conform_o
 
 static void check_variant(const conform_case *info, const conform_form *f, ggl_backend *portable) {
     const way others[] = {
-        {{.n_threads = 1}, 0, false},
-        {{.n_threads = 2}, 0, false},
-        {{.n_threads = 3}, 3, false},
-        {{.n_threads = 7}, -2, false},
-        {{.n_threads = 1, .mask = "avx512"}, 1, false},
-        {{.n_threads = 2}, 2, true},
-        {{.n_threads = 1, .mask = "all"}, 0, true},
+        {{.size = sizeof(ggl_backend_params), .n_threads = 1}, 0, false},
+        {{.size = sizeof(ggl_backend_params), .n_threads = 2}, 0, false},
+        {{.size = sizeof(ggl_backend_params), .n_threads = 3}, 3, false},
+        {{.size = sizeof(ggl_backend_params), .n_threads = 7}, -2, false},
+        {{.size = sizeof(ggl_backend_params), .n_threads = 1, .mask = "avx512"}, 1, false},
+        {{.size = sizeof(ggl_backend_params), .n_threads = 2}, 2, true},
+        {{.size = sizeof(ggl_backend_params), .n_threads = 1, .mask = "all"}, 0, true},
 #if TEST_TSAN /* the kernels of the definition, too, on several threads */
-        {{.n_threads = 3, .mask = "all"}, 0, false},
+        {{.size = sizeof(ggl_backend_params), .n_threads = 3, .mask = "all"}, 0, false},
 #endif
     };
     conform_output want, got;
@@ -86,7 +86,7 @@ static void check_variant(const conform_case *info, const conform_form *f, ggl_b
 static void check_some(const conform_case *info, int first, int step) {
     ggl_backend *portable = NULL;
     ggl_error err = {0};
-    const ggl_backend_params params = {.n_threads = 1, .mask = "all"};
+    const ggl_backend_params params = {.size = sizeof params, .n_threads = 1, .mask = "all"};
     setenv("GGL_CPU_SHARE_ALL", "1", 1); /* the graphs are too small for threads to pay */
     REQUIRE_OK(ggl_backend_open(&portable, "cpu", &params, &err), &err);
     for (int v = first; v < conform_n_variants(info); v += step) {
@@ -195,10 +195,13 @@ TEST(backends_by_name) {
     ggl_error err = {0};
     CHECK(ggl_backend_open(&b, "abacus", NULL, &err) == GGL_NOT_FOUND && !b);
     CHECK_HAS(err.msg, "cpu, reference");
-    CHECK(ggl_backend_open(&b, "cpu", &(ggl_backend_params){.n_threads = -1}, &err) == GGL_USAGE);
+    CHECK(ggl_backend_open(
+              &b, "cpu", &(ggl_backend_params){.size = sizeof(ggl_backend_params), .n_threads = -1},
+              &err) == GGL_USAGE);
     for (int i = 0; ggl_backend_name(i); i++) {
-        ggl_status st =
-            ggl_backend_open(&b, ggl_backend_name(i), &(ggl_backend_params){.mask = "all"}, &err);
+        ggl_status st = ggl_backend_open(
+            &b, ggl_backend_name(i),
+            &(ggl_backend_params){.size = sizeof(ggl_backend_params), .mask = "all"}, &err);
         CHECK(ggl_backend_text(i) && ggl_backend_text(i)[0]);
         if (st == GGL_UNSUPPORTED) /* this machine has no such device, and the sentence says so */
             CHECK(!b && err.msg[0]);

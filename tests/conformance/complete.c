@@ -373,7 +373,10 @@ TEST(kernels_of_composites_on_the_cpu) {
     };
     ggl_backend *b = NULL;
     ggl_error err = {0};
-    REQUIRE_OK(ggl_backend_open(&b, "cpu", &(ggl_backend_params){.n_threads = 1}, &err), &err);
+    REQUIRE_OK(ggl_backend_open(
+                   &b, "cpu",
+                   &(ggl_backend_params){.size = sizeof(ggl_backend_params), .n_threads = 1}, &err),
+               &err);
     check_bodies(b, by_body);
     ggl_backend_close(b);
 }

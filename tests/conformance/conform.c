@@ -13,7 +13,10 @@ typedef struct fixture {
 static bool setup(fixture *f, fault_kind kind, ggl_op op, ggl_type type) {
     ggl_error err = {0};
     *f = (fixture){0};
-    if (!CHECK_OK(ggl_backend_open(&f->cpu, "cpu", &(ggl_backend_params){.n_threads = 1}, &err),
+    if (!CHECK_OK(ggl_backend_open(
+                      &f->cpu, "cpu",
+                      &(ggl_backend_params){.size = sizeof(ggl_backend_params), .n_threads = 1},
+                      &err),
                   &err))
         return false;
     f->b = faulty_open(f->cpu, kind, op, type);

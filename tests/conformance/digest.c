@@ -76,7 +76,9 @@ static void in_all_ways(const char *name, run_fn *run, const void *model) {
         ggl_error err = {0};
         uint64_t digest = 0x243f6a8885a308d3;
         bool ok = ggl_backend_open(&cpu, "cpu",
-                                   &(ggl_backend_params){.n_threads = w.threads, .mask = w.mask},
+                                   &(ggl_backend_params){.size = sizeof(ggl_backend_params),
+                                                         .n_threads = w.threads,
+                                                         .mask = w.mask},
                                    &err) == GGL_OK &&
                   run(model, &w, cpu, &digest, &err);
         ggl_backend_close(cpu);

@@ -1,6 +1,7 @@
 #!/bin/bash
-# The programs of docs/graph.md, and one with the models, build and run against the installed package, as projects of their own:
-# consumer.sh BUILD_DIR SOURCE_DIR CC
+# The programs of docs/graph.md, one with the models, and examples/generate.c with libllm, static and shared, build and run against
+# the installed package, as projects of their own: consumer.sh BUILD_DIR SOURCE_DIR CC
+# The build may be one with BUILD_SHARED_LIBS: then all of them use libllm.so.
 set -eu
 build=$1 source=$2 cc=$3
 tmp=$(mktemp -d)
@@ -19,12 +20,24 @@ for file in LICENSE NOTICE; do
 done
 
 cmake -S "$source/tests/consumer" -B "$tmp/cmake" -DCMAKE_PREFIX_PATH="$tmp/moved" -DCMAKE_C_COMPILER="$cc" \
-    -DWANT_VERSION="$version" -DPROGRAMS="$tmp/programs" >"$tmp/cmake.log"
+    -DWANT_VERSION="$version" -DPROGRAMS="$tmp/programs" -DGENERATE="$source/examples/generate.c" >"$tmp/cmake.log"
 cmake --build "$tmp/cmake" >>"$tmp/cmake.log" || { cat "$tmp/cmake.log"; exit 1; }
 for program in "$tmp"/cmake/program-*; do
     docs_prints "$page" "$program"
 done
 "$tmp/cmake/models" | grep -q 'descriptors$'
+
+tells_story() { # PROGRAM
+    "$source/tests/e2e/generate.sh" "$1" "$source"
+}
+tells_story "$tmp/cmake/generate-llm"
+libdir=$(dirname "$(find "$tmp/moved" -name 'libllm.*' | head -1)")
+if [ -e "$tmp/cmake/generate-shared" ]; then
+    tells_story "$tmp/cmake/generate-shared"
+    mv "$libdir/libllm.so" "$libdir/for-the-linker" # a program needs only the name that has the major version
+    tells_story "$tmp/cmake/generate-shared"
+    mv "$libdir/for-the-linker" "$libdir/libllm.so"
+fi
 
 if ! command -v pkg-config >/dev/null; then
     echo "pkg-config is not there: its half is skipped"
@@ -36,13 +49,23 @@ by_pkg_config() { # PACKAGE SOURCE: builds $tmp/by-pkg-config
     # shellcheck disable=SC2046
     "$cc" -std=c11 -o "$tmp/by-pkg-config" "$2" $(pkg-config --cflags --libs "$1")
 }
-[ "$(pkg-config --modversion ggml-lite) $(pkg-config --modversion llm-models)" = "$version $version" ]
+[ "$(pkg-config --modversion ggml-lite) $(pkg-config --modversion llm-models) $(pkg-config --modversion llm)" = "$version $version $version" ]
+LD_LIBRARY_PATH=$libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export LD_LIBRARY_PATH
 for program in "$tmp"/programs/*.c; do
     by_pkg_config ggml-lite "$program"
     docs_prints "$page" "$tmp/by-pkg-config"
 done
 by_pkg_config llm-models "$source/tests/consumer/models.c"
 "$tmp/by-pkg-config" | grep -q 'descriptors$'
+by_pkg_config llm "$source/examples/generate.c"
+tells_story "$tmp/by-pkg-config"
+if [ -e "$libdir/libllm.a" ]; then
+    # shellcheck disable=SC2046
+    "$cc" -std=c11 -o "$tmp/by-name" "$source/examples/generate.c" $(pkg-config --cflags llm) "$libdir/libllm.a" \
+        $(pkg-config --variable=system_libs llm)
+    tells_story "$tmp/by-name"
+fi
 # the tensor library's flags name nothing of the models
 if pkg-config --libs ggml-lite | grep -q llm-; then
     echo "pkg-config --libs ggml-lite has libraries of the models: $(pkg-config --libs ggml-lite)"

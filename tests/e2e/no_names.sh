@@ -29,7 +29,7 @@ while read -r file; do
     else
         files+=("$file")
     fi
-done < <(find "$source"/ggml-lite "$source"/backends "$source"/models "$source"/tools -name '*.[ch]' -o -name '*.def')
+done < <(find "$source"/ggml-lite "$source"/backends "$source"/models "$source"/library "$source"/tools -name '*.[ch]' -o -name '*.def')
 [ ${#files[@]} -gt 100 ]
 if names_in "" "${files[@]}" >/dev/null; then
     failed=1

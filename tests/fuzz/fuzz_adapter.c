@@ -29,7 +29,7 @@ static void make_toy(void) {
 /* Builds the toy's graph with the adapter twice, at two scales. */
 static void build(const llm_adapter *a) {
     const llm_adapter_use use[] = {{a, 0.5}, {a, 0}};
-    const llm_arch_params p = {.adapter = use, .n_adapters = 2};
+    const llm_arch_params p = {.size = sizeof p, .adapter = use, .n_adapters = 2};
     ggl_error err = {0};
     ggl_graph *g = ggl_graph_new(NULL);
     require(g != NULL);

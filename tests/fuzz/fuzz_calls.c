@@ -10,7 +10,8 @@ static uint64_t parts_of(ggl_str format, const char *text, size_t n, size_t piec
     static const char tools[] =
         "[{\"function\": {\"name\": \"f\", \"parameters\": {\"properties\": {\"a\": {\"type\": "
         "\"string\"}}}}}]";
-    const llm_calls_params p = {.format = format, .tools = {tools, sizeof tools - 1}};
+    const llm_calls_params p = {
+        .size = sizeof p, .format = format, .tools = {tools, sizeof tools - 1}};
     llm_calls *c;
     llm_calls_part part;
     uint64_t sum = 0;

@@ -75,7 +75,7 @@ static ggl_status set_inputs(ggl_sched *s, const ggl_graph *g, ggl_error *err) {
 
 static void run(ggl_graph *g, ggl_backend *b, ggl_error *err) {
     ggl_sched *s = NULL;
-    const ggl_sched_params p = {.backend = &b, .n_backends = 1};
+    const ggl_sched_params p = {.size = sizeof p, .backend = &b, .n_backends = 1};
     ggl_status st = ggl_sched_new(&s, g, &p, err);
     require(st == GGL_OK || (err->msg[0] && !s));
     if (st == GGL_OK && bytes_of(s) <= MOST_BYTES) {
@@ -92,7 +92,7 @@ static void run(ggl_graph *g, ggl_backend *b, ggl_error *err) {
 void fuzz_eval(ggl_graph *g) {
     ggl_error err = {0};
     static ggl_backend *reference, *cpu; /* once for all inputs */
-    const ggl_backend_params one = {.n_threads = 1};
+    const ggl_backend_params one = {.size = sizeof one, .n_threads = 1};
     if (work_of_graph(g) > MOST_WORK)
         return;
     if (!cpu && (ggl_backend_open(&reference, "reference", NULL, &err) != GGL_OK ||

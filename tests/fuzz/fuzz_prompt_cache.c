@@ -60,7 +60,7 @@ static void open_model(void) {
     ggl_gguf_put_tensor(g, "token_embd.weight", GGL_F32, 2, (int64_t[]){WIDTH, VOCAB}, embd);
     require(ggl_gguf_writer_write_memory(g, &w.gguf, &size, NULL) == GGL_OK);
     ggl_gguf_writer_free(g);
-    const llm_model_params mp = {.arch_dirs = ""};
+    const llm_model_params mp = {.size = sizeof mp, .arch_dirs = ""};
     require(llm_model_open_memory(&w.model, w.gguf, size, "fuzz", &mp, NULL) == GGL_OK);
 }
 
@@ -77,7 +77,7 @@ static void read_good(void) {
 }
 
 static void open_all(void) {
-    const ggl_backend_params one = {.n_threads = 1};
+    const ggl_backend_params one = {.size = sizeof one, .n_threads = 1};
     if (w.cache)
         return;
     require(ggl_backend_open(&w.cpu, "cpu", &one, NULL) == GGL_OK &&
@@ -91,7 +91,7 @@ static void open_all(void) {
     sp.fold = w.reference;
     require(llm_session_new(&w.session, w.model, &sp, NULL) == GGL_OK &&
             llm_session_alloc(w.session, NULL) == GGL_OK);
-    const llm_prompt_cache_params cp = {.model = w.model, .session = w.session};
+    const llm_prompt_cache_params cp = {.size = sizeof cp, .model = w.model, .session = w.session};
     const llm_batch b = {.n = N - 1, .token = prompt};
     require(llm_prompt_cache_new(&w.cache, &cp, NULL) == GGL_OK &&
             llm_session_eval(w.session, &b, NULL) == GGL_OK);

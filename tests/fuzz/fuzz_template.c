@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                                "\"2025-03-09T14:05:06\"}";
     const ggl_str vars = {json, sizeof json - 1};
     const llm_template_params p = {
-        .vars = &vars, .n_vars = 1, .max_steps = 200000, .max_memory = 4 << 20};
+        .size = sizeof p, .vars = &vars, .n_vars = 1, .max_steps = 200000, .max_memory = 4 << 20};
     llm_template *t;
     char *text;
     size_t n;

@@ -23,7 +23,7 @@ typedef struct fixture {
 static ggl_backend *open_backend(const char *name, int n_threads) {
     ggl_backend *b = NULL;
     ggl_error err = {0};
-    ggl_backend_params p = {.n_threads = n_threads};
+    ggl_backend_params p = {.size = sizeof p, .n_threads = n_threads};
     CHECK_OK(ggl_backend_open(&b, name, &p, &err), &err);
     return b;
 }
@@ -52,8 +52,8 @@ static void merge(void *ctx, const ggl_tensor *w, float *data) {
 /* Builds the toy's graph; NULL with err: it cannot be built. The caller frees it. */
 static ggl_graph *build(const fixture *f, const llm_adapter_use *use, size_t n, char *family,
                         ggl_error *err) {
-    ggl_graph_params p = {.n_pos = TOY_CTX, .n_batch = 1, .n_slots = 1};
-    llm_arch_params ap = {.adapter = use, .n_adapters = n};
+    ggl_graph_params p = {.size = sizeof p, .n_pos = TOY_CTX, .n_batch = 1, .n_slots = 1};
+    llm_arch_params ap = {.size = sizeof ap, .adapter = use, .n_adapters = n};
     llm_arch_result built = {0};
     p.type_k = p.type_v = GGL_F32;
     ggl_graph *g = ggl_graph_new(&p);

@@ -63,8 +63,10 @@ static ggl_str str(const char *s) {
 static bool read_answer(const answer *a, size_t most, uint64_t *state, parts *p) {
     llm_calls *c;
     llm_calls_kind last = LLM_CALLS_CALL;
-    const llm_calls_params params = {
-        .format = str(a->format), .prompt = str(a->prompt), .tools = str(a->tools)};
+    const llm_calls_params params = {.size = sizeof params,
+                                     .format = str(a->format),
+                                     .prompt = str(a->prompt),
+                                     .tools = str(a->tools)};
     *p = (parts){0};
     err = (ggl_error){0};
     if (llm_calls_new(&c, &params, &err) != GGL_OK)
@@ -404,15 +406,15 @@ TEST(the_format_follows_from_the_template) {
 
 TEST(wrong_parameters) {
     llm_calls *c;
-    llm_calls_params p = {.format = str("nothing")};
+    llm_calls_params p = {.size = sizeof p, .format = str("nothing")};
     CHECK(llm_calls_new(&c, &p, &err) == GGL_NOT_FOUND && !c);
     CHECK_HAS(err.msg, "there is no call format \"nothing\"; there are harmony, ");
-    p = (llm_calls_params){.tools = str("{}")};
+    p = (llm_calls_params){.size = sizeof(llm_calls_params), .tools = str("{}")};
     CHECK(llm_calls_new(&c, &p, &err) == GGL_FORMAT && !c);
     CHECK_HAS(err.msg, "tools: an object, expected an array");
     p.tools = str("[");
     CHECK(llm_calls_new(&c, &p, &err) == GGL_FORMAT && !c);
-    p = (llm_calls_params){.max_size = 4};
+    p = (llm_calls_params){.size = sizeof(llm_calls_params), .max_size = 4};
     REQUIRE_OK(llm_calls_new(&c, &p, &err), &err);
     CHECK_OK(llm_calls_add(c, "abcd", 4, &err), &err);
     CHECK(llm_calls_add(c, "e", 1, &err) == GGL_LIMIT);
@@ -424,7 +426,7 @@ TEST(wrong_parameters) {
 TEST(a_call_in_progress) {
     llm_calls *c;
     llm_calls_part part;
-    const llm_calls_params p = {.format = str("hermes")};
+    const llm_calls_params p = {.size = sizeof p, .format = str("hermes")};
     REQUIRE_OK(llm_calls_new(&c, &p, &err), &err);
     CHECK_OK(llm_calls_add(c, "Let me see. <too", 16, &err), &err);
     REQUIRE(llm_calls_next(c, &part) && part.kind == LLM_CALLS_CONTENT && part.begins);
@@ -444,8 +446,10 @@ TEST(a_call_in_progress) {
 static void read_cut(const answer *a, size_t n, char *calls, char *rest, size_t size) {
     llm_calls *c;
     llm_calls_part part;
-    const llm_calls_params params = {
-        .format = str(a->format), .prompt = str(a->prompt), .tools = str(a->tools)};
+    const llm_calls_params params = {.size = sizeof params,
+                                     .format = str(a->format),
+                                     .prompt = str(a->prompt),
+                                     .tools = str(a->tools)};
     calls[0] = rest[0] = '\0';
     if (!CHECK_OK(llm_calls_new(&c, &params, &err), &err))
         return;
@@ -515,7 +519,7 @@ TEST(cut_answers_show_no_marks) {
 static uint64_t steps_of(const char *format, const char *piece, size_t times, bool bytes) {
     llm_calls *c;
     llm_calls_part part;
-    const llm_calls_params p = {.format = str(format)};
+    const llm_calls_params p = {.size = sizeof p, .format = str(format)};
     const size_t n = strlen(piece);
     if (!CHECK_OK(llm_calls_new(&c, &p, &err), &err))
         return 0;
@@ -594,7 +598,7 @@ static bool reads(void *arg) {
 TEST(no_memory_for_formats) {
     for (int k = 1;; k++) {
         llm_calls *c;
-        const llm_calls_params p = {.format = {"hermes", 6}};
+        const llm_calls_params p = {.size = sizeof p, .format = {"hermes", 6}};
         alloc_fail_at(k);
         const ggl_status st = llm_calls_new(&c, &p, &err);
         const bool failed = alloc_has_failed();

@@ -162,7 +162,8 @@ TEST(each_format) {
     char s[BUDGET];
     state = sample_seed();
     for (int k = 0; llm_calls_format_name(k).n > 0; k++) {
-        const llm_calls_params p = {.format = llm_calls_format_name(k), .tools = str(tools)};
+        const llm_calls_params p = {
+            .size = sizeof p, .format = llm_calls_format_name(k), .tools = str(tools)};
         llm_grammar *g = NULL;
         const ggl_status st = llm_calls_grammar(&g, &p, (ggl_str){0}, false, &err);
         if (is_known_to_lack(p.format)) {
@@ -188,7 +189,7 @@ TEST(each_format) {
 TEST(named_and_one) {
     llm_vocab *v = byte_vocab();
     char s[BUDGET];
-    const llm_calls_params p = {.format = str("hermes"), .tools = str(tools)};
+    const llm_calls_params p = {.size = sizeof p, .format = str("hermes"), .tools = str(tools)};
     llm_grammar *g = NULL;
     bool more = false;
     state = sample_seed();
@@ -230,7 +231,7 @@ static bool fits(const llm_calls_params *p, const char *text) {
 
 /* Reasoning goes on where the prompt began it, and is not begun again after its end. */
 TEST(reasoning) {
-    llm_calls_params p = {.format = str("hermes"), .tools = str(tools)};
+    llm_calls_params p = {.size = sizeof p, .format = str("hermes"), .tools = str(tools)};
     CHECK(fits(&p, CALL));
     CHECK(fits(&p, CALL "\n" CALL));
     CHECK(fits(&p, "<think>\nOslo </thin </think>\n\n" CALL));
@@ -256,7 +257,7 @@ TEST(reasoning) {
 
 /* Which of several patterns is used follows from the template. */
 TEST(template_decides) {
-    llm_calls_params p = {.format = str("mistral"), .tools = str(tools)};
+    llm_calls_params p = {.size = sizeof p, .format = str("mistral"), .tools = str(tools)};
     p.template_text = str("[AVAILABLE_TOOLS] [TOOL_CALLS]");
     CHECK(fits(&p, "[TOOL_CALLS] [{\"name\": \"stop_all\", \"arguments\": {}}]"));
     CHECK(!fits(&p, "[TOOL_CALLS]stop_all[ARGS]{}"));
@@ -292,7 +293,7 @@ TEST(no_other_arguments) {
                  row[i].schema);
         snprintf(text, sizeof text, "<tool_call>{\"name\": \"f\", \"arguments\": %s}</tool_call>",
                  row[i].arguments);
-        const llm_calls_params p = {.format = str("hermes"), .tools = str(list)};
+        const llm_calls_params p = {.size = sizeof p, .format = str("hermes"), .tools = str(list)};
         CHECK_MSG(fits(&p, text) == row[i].fits, "%s: %s", row[i].schema, row[i].arguments);
     }
 }
@@ -314,7 +315,8 @@ TEST(wrong_tools) {
          "there is no text"},
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
-        const llm_calls_params p = {.format = str("hermes"), .tools = str(row[i].tools)};
+        const llm_calls_params p = {
+            .size = sizeof p, .format = str("hermes"), .tools = str(row[i].tools)};
         llm_grammar *g = NULL;
         const ggl_status st = llm_calls_grammar(&g, &p, (ggl_str){0}, true, &err);
         CHECK_MSG(st == row[i].st && !g, "%s: %d, %s", row[i].tools, st, err.msg);
@@ -324,7 +326,8 @@ TEST(wrong_tools) {
 }
 
 static bool make(void *arg) {
-    const llm_calls_params p = {.format = str("granite-20b"),
+    const llm_calls_params p = {.size = sizeof p,
+                                .format = str("granite-20b"),
                                 .tools = str("[{\"function\": {\"name\": \"f\"}}]")};
     llm_grammar *g = NULL;
     const ggl_status st = llm_calls_grammar(&g, &p, (ggl_str){0}, true, &err);

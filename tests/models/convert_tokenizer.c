@@ -372,7 +372,7 @@ static void real(const char *folder, const char *vocab, const char *pre, bool by
     const char *full = test_shared(path);
     if (n < 2 || !full)
         SKIP_NOT_SHIPPED("published Hugging Face folders");
-    const ggl_gguf_params params = {.meta_only = true};
+    const ggl_gguf_params params = {.size = sizeof params, .meta_only = true};
     ggl_gguf *want, *f;
     REQUIRE_OK(ggl_gguf_open(&want, full, &params, &err), &err);
     REQUIRE((f = convert()) || !fprintf(stderr, "%s\n", err.msg));

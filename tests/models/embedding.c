@@ -131,7 +131,10 @@ static void check_descriptors(int first, int step) {
     const char *name, *text;
     size_t n;
     for (int i = 0; i < 2; i++)
-        CHECK_OK(ggl_backend_open(&cpu[i], "cpu", &(ggl_backend_params){.n_threads = 1 + i}, &err),
+        CHECK_OK(ggl_backend_open(
+                     &cpu[i], "cpu",
+                     &(ggl_backend_params){.size = sizeof(ggl_backend_params), .n_threads = 1 + i},
+                     &err),
                  &err);
     CHECK_OK(ggl_backend_open(&reference, "reference", NULL, &err), &err);
     for (int k = first; llm_arch_builtin(k, &name, &text, &n); k += step)
@@ -185,15 +188,23 @@ static bool session_open(fixture *f, llm_session **s, ggl_backend **b, llm_sessi
 static bool setup(fixture *f) {
     *f = (fixture){.seed = sample_seed()};
     const llm_session_params alone = {
-        .n_ubatch = CTX, .n_slots = 1, .n_rows = CTX, .embeddings = true};
-    const llm_session_params many = {
-        .n_ubatch = 24, .n_slots = PARALLEL + 2, .n_rows = 5, .n_pool = 320, .embeddings = true};
+        .size = sizeof alone, .n_ubatch = CTX, .n_slots = 1, .n_rows = CTX, .embeddings = true};
+    const llm_session_params many = {.size = sizeof many,
+                                     .n_ubatch = 24,
+                                     .n_slots = PARALLEL + 2,
+                                     .n_rows = 5,
+                                     .n_pool = 320,
+                                     .embeddings = true};
     return CHECK_OK(ggl_backend_open(&f->reference, "reference", NULL, &f->err), &f->err) &&
-           CHECK_OK(
-               ggl_backend_open(&f->cpu, "cpu", &(ggl_backend_params){.n_threads = 2}, &f->err),
-               &f->err) &&
-           CHECK_OK(ggl_backend_open(&f->one_thread, "cpu", &(ggl_backend_params){.n_threads = 1},
-                                     &f->err),
+           CHECK_OK(ggl_backend_open(
+                        &f->cpu, "cpu",
+                        &(ggl_backend_params){.size = sizeof(ggl_backend_params), .n_threads = 2},
+                        &f->err),
+                    &f->err) &&
+           CHECK_OK(ggl_backend_open(
+                        &f->one_thread, "cpu",
+                        &(ggl_backend_params){.size = sizeof(ggl_backend_params), .n_threads = 1},
+                        &f->err),
                     &f->err) &&
            CHECK_OK(llm_model_open(&f->model, BUILTIN_MODEL, NULL, &f->err), &f->err) &&
            session_open(f, &f->alone, &f->one_thread, alone) &&
@@ -272,7 +283,8 @@ static void fill(job *j, fixture *f, const int32_t *common) {
 static void add(llm_engine *e, job *j) {
     uint64_t id;
     ggl_error err = {0};
-    const llm_sequence_params p = {.prompt = j->prompt,
+    const llm_sequence_params p = {.size = sizeof p,
+                                   .prompt = j->prompt,
                                    .n_prompt = (size_t)j->n_prompt,
                                    .sampler = j->sampler,
                                    .n_max = j->sampler ? 12 : 0,
@@ -292,7 +304,7 @@ TEST(same_bits_among_others) {
     bool ok = setup(&f);
     for (int i = 0; ok && i < CTX; i++)
         common[i] = below(&f, f.n_vocab);
-    const llm_engine_params p = {.session = f.s, .n_parallel = PARALLEL};
+    const llm_engine_params p = {.size = sizeof p, .session = f.s, .n_parallel = PARALLEL};
     ok = ok && CHECK_OK(llm_engine_new(&e, &p, &f.err), &f.err);
     for (int i = 0; ok && i < JOBS; i++) {
         fill(&jobs[i], &f, common);
@@ -320,24 +332,28 @@ TEST(refused) {
     uint64_t id;
     const int32_t token[2] = {1, 2};
     const bool want[2] = {true, true};
-    const llm_session_params plain = {.n_ubatch = 8, .n_slots = 1, .n_rows = 1};
+    const llm_session_params plain = {
+        .size = sizeof plain, .n_ubatch = 8, .n_slots = 1, .n_rows = 1};
     if (setup(&f) && session_open(&f, &without, &f.cpu, plain)) {
         const llm_batch b = {.n = 2, .token = token, .want_embedding = want};
         CHECK_INT(llm_session_n_embd(without), 0);
         CHECK_INT(llm_session_eval(without, &b, &f.err), GGL_USAGE);
         CHECK(strstr(f.err.msg, "llm_session_params.embeddings"));
-        const llm_sequence_params good = {
-            .prompt = token, .n_prompt = 2, .embedded = compare, .embed_from = 1};
+        const llm_sequence_params good = {.size = sizeof good,
+                                          .prompt = token,
+                                          .n_prompt = 2,
+                                          .embedded = compare,
+                                          .embed_from = 1};
         llm_sequence_params bad[3] = {good, good, good};
         bad[0].n_max = 1;
         bad[1].embed_from = 2;
         bad[2].prompted = compare;
-        const llm_engine_params p = {.session = f.s, .n_parallel = 1};
+        const llm_engine_params p = {.size = sizeof p, .session = f.s, .n_parallel = 1};
         if (CHECK_OK(llm_engine_new(&e, &p, &f.err), &f.err))
             for (int i = 0; i < 3; i++)
                 CHECK_INT(llm_engine_add(e, &bad[i], &id, &f.err), GGL_USAGE);
         llm_engine_free(e);
-        const llm_engine_params q = {.session = without, .n_parallel = 1};
+        const llm_engine_params q = {.size = sizeof q, .session = without, .n_parallel = 1};
         if (CHECK_OK(llm_engine_new(&e, &q, &f.err), &f.err))
             CHECK_INT(llm_engine_add(e, &good, &id, &f.err), GGL_USAGE);
         llm_engine_free(e);

@@ -8,7 +8,8 @@ static bool random_schedule(fixture *f, int n) {
         const int what = below(f, 12);
         if (what < 5) {
             const int64_t deadline = below(f, 12) ? 0 : f->now + below(f, 200) * 1000000;
-            (void)job_add(job_random(f), (llm_sequence_params){.client = (uint64_t)below(f, 4),
+            (void)job_add(job_random(f), (llm_sequence_params){.size = sizeof(llm_sequence_params),
+                                                               .client = (uint64_t)below(f, 4),
                                                                .deadline = deadline,
                                                                .no_reuse = below(f, 10) == 0});
         } else if (what == 5 && below(f, 3) == 0) {

@@ -67,13 +67,14 @@ static bool session_open(fixture *f, llm_session **s, ggl_backend **b, ggl_type 
 
 static bool engine_open(fixture *f) {
     static const llm_guesser *guesser[PARALLEL];
-    const llm_guess_params gp = {.n_max = GUESSES, .always = true};
+    const llm_guess_params gp = {.size = sizeof gp, .n_max = GUESSES, .always = true};
     for (int i = 0; i < PARALLEL; i++) {
         if (!CHECK_OK(llm_guess_lookup(&f->guess[i], &gp, &f->err), &f->err))
             return false;
         guesser[i] = llm_guess_guesser(f->guess[i]);
     }
-    const llm_engine_params p = {.session = f->s,
+    const llm_engine_params p = {.size = sizeof p,
+                                 .session = f->s,
                                  .tokenizer = f->tokenizer,
                                  .n_parallel = PARALLEL,
                                  .guesser = guesser,
@@ -82,9 +83,12 @@ static bool engine_open(fixture *f) {
 }
 
 static bool setup(fixture *f, const char *path, int n_threads, ggl_type type) {
-    const ggl_backend_params threads = {.n_threads = n_threads}, one = {.n_threads = 1};
-    const llm_session_params many = {.n_ubatch = 32, .n_rows = 20, .n_slots = PARALLEL + 2};
-    const llm_session_params single = {.n_ubatch = 64, .n_rows = 1, .n_slots = 1};
+    const ggl_backend_params threads = {.size = sizeof threads, .n_threads = n_threads},
+                             one = {.n_threads = 1};
+    const llm_session_params many = {
+        .size = sizeof many, .n_ubatch = 32, .n_rows = 20, .n_slots = PARALLEL + 2};
+    const llm_session_params single = {
+        .size = sizeof single, .n_ubatch = 64, .n_rows = 1, .n_slots = 1};
     f->seed = sample_seed();
     const bool ok =
         CHECK_OK(ggl_backend_open(&f->cpu, "cpu", &threads, &f->err), &f->err) &&
@@ -157,7 +161,8 @@ static void add_job(fixture *f, int i) {
     if (!CHECK_OK(llm_sampler_new(&j->sampler, &j->sampling, (int32_t)f->n_vocab, CTX, &f->err),
                   &f->err))
         return;
-    const llm_sequence_params p = {.prompt = j->prompt,
+    const llm_sequence_params p = {.size = sizeof p,
+                                   .prompt = j->prompt,
                                    .n_prompt = j->n_prompt,
                                    .sampler = j->sampler,
                                    .n_max = MOST_DRAWN,
@@ -182,7 +187,7 @@ static bool same_alone(fixture *f, const job *j) {
     llm_generator *g = NULL;
     uint64_t h = 0;
     int32_t id = -1;
-    const llm_generator_params gp = {.session = f->alone, .sampler = j->sampler};
+    const llm_generator_params gp = {.size = sizeof gp, .session = f->alone, .sampler = j->sampler};
     llm_sampler_reset(j->sampler);
     bool ok =
         CHECK(j->has_ended) && CHECK_OK(llm_generator_new(&g, &gp, &f->err), &f->err) &&

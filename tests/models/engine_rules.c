@@ -24,7 +24,11 @@ static void finish(void) {
 
 static job *add(int what, size_t n, int64_t n_max, uint64_t client) {
     job *j = job_plain(&f, what, n, n_max);
-    CHECK_OK(job_add(j, (llm_sequence_params){.client = client}) ? GGL_OK : j->status, &f.err);
+    CHECK_OK(
+        job_add(j, (llm_sequence_params){.size = sizeof(llm_sequence_params), .client = client})
+            ? GGL_OK
+            : j->status,
+        &f.err);
     return j;
 }
 
@@ -105,13 +109,13 @@ TEST(queue_is_limited) {
         for (int i = 0; i < 3; i++)
             add(i, 10, 5, 1);
         job *j = job_plain(&f, 4, 10, 5);
-        CHECK(!job_add(j, (llm_sequence_params){0}));
+        CHECK(!job_add(j, (llm_sequence_params){.size = sizeof(llm_sequence_params)}));
         CHECK_INT(j->status, GGL_LIMIT);
         CHECK_HAS(f.err.msg, "3 sequences are waiting, which is the limit");
         CHECK_INT(llm_engine_n_waiting(f.e), 3);
         fixture_step(&f);
         CHECK_INT(llm_engine_n_running(f.e), 2);
-        CHECK(job_add(j, (llm_sequence_params){0}));
+        CHECK(job_add(j, (llm_sequence_params){.size = sizeof(llm_sequence_params)}));
         CHECK(!job_plain(&f, 5, 10, 5)->has_ended);
     }
     finish();
@@ -125,12 +129,12 @@ TEST(one_client_does_not_fill_the_queue) {
         for (int i = 0; i < 3; i++)
             add(i, 10, 5, 1);
         job *j = job_plain(&f, 4, 10, 5);
-        CHECK(!job_add(j, (llm_sequence_params){.client = 1}));
+        CHECK(!job_add(j, (llm_sequence_params){.size = sizeof(llm_sequence_params), .client = 1}));
         CHECK_INT(j->status, GGL_LIMIT);
         CHECK_HAS(f.err.msg, "3 sequences of this client are waiting");
         add(5, 10, 5, 2);
         fixture_step(&f); /* two begin, one of each client */
-        CHECK(job_add(j, (llm_sequence_params){.client = 1}));
+        CHECK(job_add(j, (llm_sequence_params){.size = sizeof(llm_sequence_params), .client = 1}));
         CHECK_INT(llm_engine_n_waiting(f.e), 3);
     }
     finish();
@@ -213,14 +217,16 @@ TEST(callbacks_add) {
 
 TEST(deadlines) {
     if (start(MODEL(ALL), &(fixture_params)FEW)) {
-        const llm_sequence_params late = {.deadline = f.now + ((int64_t)1 << 60)};
-        const llm_sequence_params soon = {.deadline = f.now + 1};
+        const llm_sequence_params late = {.size = sizeof late,
+                                          .deadline = f.now + ((int64_t)1 << 60)};
+        const llm_sequence_params soon = {.size = sizeof soon, .deadline = f.now + 1};
         job *runs = job_plain(&f, 1, 10, 30), *ends = job_plain(&f, 2, 10, 30);
         job *waits = job_plain(&f, 3, 10, 30);
         CHECK(job_add(runs, late) && job_add(waits, soon));
         fixture_step(&f);
         CHECK(waits->why == LLM_END_DEADLINE && waits->n == 0);
-        CHECK(job_add(ends, (llm_sequence_params){.deadline = f.now + 2000000000}));
+        CHECK(job_add(ends, (llm_sequence_params){.size = sizeof(llm_sequence_params),
+                                                  .deadline = f.now + 2000000000}));
         fixture_step(&f);
         CHECK(ends->n > 0 && !ends->has_ended);
         f.now += 2000000000;
@@ -235,7 +241,8 @@ TEST(nothing_to_draw) {
     if (start(MODEL(ALL), &(fixture_params)FEW)) {
         job *j = job_plain(&f, 1, 40, 0);
         j->shows_prompt = true;
-        CHECK(job_add(j, (llm_sequence_params){0}) && fixture_finish(&f));
+        CHECK(job_add(j, (llm_sequence_params){.size = sizeof(llm_sequence_params)}) &&
+              fixture_finish(&f));
         CHECK(j->why == LLM_END_MAX && j->n == 0 && j->n_prompted == 40);
         const job *full = add(2, CTX, -1, 0);
         CHECK(fixture_finish(&f) && full->why == LLM_END_CONTEXT && full->n == 1);
@@ -259,7 +266,7 @@ TEST(freeing_ends_all) {
 
 static void add_too_late(job *j) {
     job *late = job_plain(&f, 1, 10, 5);
-    CHECK(!job_add(late, (llm_sequence_params){0}));
+    CHECK(!job_add(late, (llm_sequence_params){.size = sizeof(llm_sequence_params)}));
     CHECK_INT(late->status, GGL_USAGE);
     CHECK_HAS(f.err.msg, "being freed");
     CHECK(!late->has_ended && j->why == LLM_END_CANCELLED);
@@ -292,7 +299,8 @@ static job *next_turn(const job *j, int64_t n_answer, int n_new) {
     next->sampling.temp = 0;
     if (n_answer < j->n && n_new > 0) /* it parts there */
         next->prompt[n] = (j->token[n_answer] + 1) % VOCAB;
-    CHECK(job_add(next, (llm_sequence_params){0}) && fixture_finish(&f));
+    CHECK(job_add(next, (llm_sequence_params){.size = sizeof(llm_sequence_params)}) &&
+          fixture_finish(&f));
     return next;
 }
 
@@ -333,7 +341,8 @@ static void common_beginnings(const char *text, int64_t n_common) {
             job *j = job_plain(&f, 1, (size_t)n_common + 9, 5);
             for (int64_t k = 0; k < 9; k++)
                 j->prompt[n_common + k] = (int32_t)((i + (int)k) % VOCAB);
-            CHECK(job_add(j, (llm_sequence_params){.client = (uint64_t)i}));
+            CHECK(job_add(j, (llm_sequence_params){.size = sizeof(llm_sequence_params),
+                                                   .client = (uint64_t)i}));
         }
         CHECK(fixture_finish(&f));
         const llm_engine_stats got = llm_engine_get_stats(f.e);
@@ -367,7 +376,8 @@ static void many_parts(const char *text, int64_t n_more) {
             for (int k = n_common; i > 0 && k < 220; k++)
                 j->prompt[k] = (j->prompt[k] + 1 + i % 7) % VOCAB;
             n_different += i > 0 ? 220 - n_common : 0;
-            CHECK(job_add(j, (llm_sequence_params){.client = (uint64_t)i}));
+            CHECK(job_add(j, (llm_sequence_params){.size = sizeof(llm_sequence_params),
+                                                   .client = (uint64_t)i}));
         }
         CHECK(fixture_finish(&f));
         const int64_t n = llm_engine_get_stats(f.e).n_prompt;
@@ -414,11 +424,14 @@ TEST(reuse_can_be_refused) {
         add(1, 100, 10, 0);
         CHECK(fixture_finish(&f));
         job *j = job_plain(&f, 1, 100, 10);
-        CHECK(job_add(j, (llm_sequence_params){.no_reuse = true}) && fixture_finish(&f));
+        CHECK(job_add(j, (llm_sequence_params){.size = sizeof(llm_sequence_params),
+                                               .no_reuse = true}) &&
+              fixture_finish(&f));
         CHECK_INT(j->stats.n_reused, 0);
         j = job_plain(&f, 1, 100, 10);
         j->shows_prompt = true;
-        CHECK(job_add(j, (llm_sequence_params){0}) && fixture_finish(&f));
+        CHECK(job_add(j, (llm_sequence_params){.size = sizeof(llm_sequence_params)}) &&
+              fixture_finish(&f));
         CHECK_INT(j->stats.n_reused, 0);
         CHECK_INT(j->n_prompted, 100);
     }
@@ -490,7 +503,7 @@ TEST(cache_is_less_than_the_context) {
     if (start(MODEL(ALL), &(fixture_params)POOL(128))) {
         const job *grows = add(1, 100, -1, 0), *next = add(3, 128, 1, 0);
         job *large = job_plain(&f, 2, 129, 10);
-        CHECK(!job_add(large, (llm_sequence_params){0}));
+        CHECK(!job_add(large, (llm_sequence_params){.size = sizeof(llm_sequence_params)}));
         CHECK_INT(large->status, GGL_LIMIT);
         CHECK_HAS(f.err.msg, "the prompt has 129 tokens, but the KV cache has room for only 128");
         CHECK(fixture_finish(&f));
@@ -555,7 +568,8 @@ TEST(kept_sequences_are_not_dropped_in_vain) {
         job *b = job_plain(&f, 1, 150, 4); /* two of them, and one more */
         for (size_t i = 140; i < 150; i++)
             b->prompt[i] = (b->prompt[i] + 1) % VOCAB;
-        CHECK(job_add(b, (llm_sequence_params){0}) && fixture_finish(&f));
+        CHECK(job_add(b, (llm_sequence_params){.size = sizeof(llm_sequence_params)}) &&
+              fixture_finish(&f));
         CHECK_INT(b->stats.n_reused, 140);
         add(3, 20, 40, 1); /* the fifth page */
         fixture_step(&f);
@@ -605,7 +619,8 @@ TEST(making_room_is_rare) {
             job *j = job_plain(&f, i, 60, 100);
             for (int k = 0; k < 60; k++)
                 j->prompt[k] = below(&f, VOCAB);
-            CHECK(job_add(j, (llm_sequence_params){.client = (uint64_t)i}));
+            CHECK(job_add(j, (llm_sequence_params){.size = sizeof(llm_sequence_params),
+                                                   .client = (uint64_t)i}));
         }
         CHECK(fixture_finish(&f));
         const llm_engine_stats s = llm_engine_get_stats(f.e);
@@ -645,7 +660,8 @@ TEST(refused_reuse_saves_no_pages) {
         for (int i = 0; i < 5; i++)
             fixture_step(&f);
         job *whole = job_plain(&f, 1, 100, 20);
-        CHECK(job_add(whole, (llm_sequence_params){.no_reuse = true}));
+        CHECK(job_add(
+            whole, (llm_sequence_params){.size = sizeof(llm_sequence_params), .no_reuse = true}));
         fixture_step(&f);
         CHECK_INT(llm_engine_n_waiting(f.e), 1);
         CHECK(fixture_finish(&f));
@@ -706,7 +722,8 @@ TEST(failed_draws) {
         job *b = job_plain(&f, 2, 10, 20);
         b->sampling.bias = none;
         b->sampling.n_bias = VOCAB;
-        CHECK(job_add(b, (llm_sequence_params){0}) && fixture_finish(&f));
+        CHECK(job_add(b, (llm_sequence_params){.size = sizeof(llm_sequence_params)}) &&
+              fixture_finish(&f));
         CHECK(b->why == LLM_END_FAILED && a->why == LLM_END_MAX);
         CHECK_HAS(b->message, "no token can be chosen");
     }
@@ -716,17 +733,18 @@ TEST(failed_draws) {
 TEST(refusals) {
     if (start(MODEL(ALL), &(fixture_params)FEW)) {
         llm_engine *e;
-        const llm_engine_params many = {.session = f.s, .n_parallel = 5};
+        const llm_engine_params many = {.size = sizeof many, .session = f.s, .n_parallel = 5};
         CHECK_INT(llm_engine_new(&e, &many, &f.err), GGL_USAGE);
         CHECK_HAS(f.err.msg, "n_parallel is 5, but the session has slots for 1 to 4");
         CHECK(!e);
-        const llm_engine_params none = {.n_parallel = 1};
+        const llm_engine_params none = {.size = sizeof none, .n_parallel = 1};
         CHECK_INT(llm_engine_new(&e, &none, &f.err), GGL_USAGE);
-        const llm_engine_params less = {.session = f.s, .n_parallel = 1, .step_ns = -1};
+        const llm_engine_params less = {
+            .size = sizeof less, .session = f.s, .n_parallel = 1, .step_ns = -1};
         CHECK_INT(llm_engine_new(&e, &less, &f.err), GGL_USAGE);
         static const int32_t wrong[] = {1, VOCAB}, too_many[CTX + 1];
         uint64_t id;
-        llm_sequence_params p = {.prompt = wrong, .n_prompt = 2, .n_max = 1};
+        llm_sequence_params p = {.size = sizeof p, .prompt = wrong, .n_prompt = 2, .n_max = 1};
         CHECK_INT(llm_engine_add(f.e, &p, &id, &f.err), GGL_USAGE);
         CHECK_HAS(f.err.msg, "needs a sampler");
         job *j = add(1, 10, 2, 0);
@@ -735,7 +753,10 @@ TEST(refusals) {
         CHECK_HAS(f.err.msg, "token 8 is not in the vocabulary of 8");
         p.n_prompt = 0;
         CHECK_INT(llm_engine_add(f.e, &p, &id, &f.err), GGL_USAGE);
-        p = (llm_sequence_params){.prompt = too_many, .n_prompt = CTX + 1, .sampler = j->sampler};
+        p = (llm_sequence_params){.size = sizeof(llm_sequence_params),
+                                  .prompt = too_many,
+                                  .n_prompt = CTX + 1,
+                                  .sampler = j->sampler};
         CHECK_INT(llm_engine_add(f.e, &p, &id, &f.err), GGL_LIMIT);
         CHECK_HAS(f.err.msg, "the prompt has 257 tokens, but the context only 256");
         p.n_prompt = 1;
@@ -768,7 +789,8 @@ TEST(hostile_grammars_hold_up_nobody) {
             j->sampling.n_bias = 1;
             if (CHECK(job_tools(j)))
                 llm_matcher_limit(j->matcher, MOST, BACK);
-            CHECK(job_add(j, (llm_sequence_params){.client = 2}));
+            CHECK(job_add(j,
+                          (llm_sequence_params){.size = sizeof(llm_sequence_params), .client = 2}));
         }
         for (int i = 0; i < 60 && test_failures == 0; i++) {
             ggl_n_steps = 0;
@@ -821,11 +843,12 @@ TEST(snapshots_that_are_too_large_cost_nothing) {
 static bool run_some(void *arg) {
     const bool has_states = arg != NULL;
     llm_engine *e = NULL;
-    const llm_engine_params ep = {.session = f.s, .n_parallel = 2};
+    const llm_engine_params ep = {.size = sizeof ep, .session = f.s, .n_parallel = 2};
     bool ok = llm_engine_new(&e, &ep, &f.err) == GGL_OK;
     f.e = e;
     for (int i = 0; ok && i < 3; i++)
-        ok = job_add(f.job[i], (llm_sequence_params){.client = (uint64_t)i});
+        ok = job_add(f.job[i], (llm_sequence_params){.size = sizeof(llm_sequence_params),
+                                                     .client = (uint64_t)i});
     while (ok && llm_engine_n_running(e) + (int)llm_engine_n_waiting(e) > 0)
         ok = llm_engine_step(e, &f.err) == GGL_OK;
     llm_engine_free(e);

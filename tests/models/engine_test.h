@@ -146,7 +146,7 @@ static bool fixture_grammars(fixture *f) {
 TEST_UNUSED static bool fixture_open(fixture *f, const char *text, uint64_t seed) {
     *f = (fixture){.polls_left = -1, .seed = seed};
     const char *path = test_path("engine.gguf");
-    const ggl_backend_params one = {.n_threads = 1};
+    const ggl_backend_params one = {.size = sizeof one, .n_threads = 1};
     for (int i = 0; i < CTX; i++)
         f->common[i] = below(f, VOCAB);
     return tiny_model_write(path, text, 0.4f) &&
@@ -165,7 +165,8 @@ TEST_UNUSED static bool fixture_start(fixture *f, const fixture_params *p) {
         f->guessers[i] = &f->guesser;
     if (!fixture_session(f, &f->s, p))
         return false;
-    const llm_engine_params ep = {.session = f->s,
+    const llm_engine_params ep = {.size = sizeof ep,
+                                  .session = f->s,
                                   .n_parallel = p->n_parallel,
                                   .n_queue = p->n_queue,
                                   .n_queue_each = p->n_queue_each,
@@ -393,7 +394,7 @@ TEST_UNUSED static bool job_check(job *j) {
     llm_sampler_reset(j->sampler);
     if (j->matcher)
         llm_matcher_reset(j->matcher);
-    const llm_generator_params gp = {.session = f->alone, .sampler = j->sampler};
+    const llm_generator_params gp = {.size = sizeof gp, .session = f->alone, .sampler = j->sampler};
     const bool ok = CHECK_OK(llm_generator_new(&g, &gp, &f->err), &f->err) && job_compare(j, g);
     llm_generator_free(g);
     return ok;

@@ -88,7 +88,8 @@ static bool open_generator(fixture *f, bool guesses) {
     sp.repeat_penalty = 1.1f;
     sp.repeat_last_n = 20;
     const llm_guesser guesser = {.guess = guess, .outcome = outcome, .self = f};
-    const llm_generator_params p = {.session = f->s,
+    const llm_generator_params p = {.size = sizeof p,
+                                    .session = f->s,
                                     .slot = 1,
                                     .shift = f->shift,
                                     .n_keep = f->n_keep,
@@ -106,9 +107,11 @@ static bool setup(fixture *f, const char *text, uint64_t seed) {
     *f = (fixture){.polls_left = -1, .seed = seed};
     const char *path = test_path("generate.gguf");
     return tiny_model_write(path, text, 0.4f) &&
-           CHECK_OK(
-               ggl_backend_open(&f->cpu, "cpu", &(ggl_backend_params){.n_threads = 1}, &f->err),
-               &f->err) &&
+           CHECK_OK(ggl_backend_open(
+                        &f->cpu, "cpu",
+                        &(ggl_backend_params){.size = sizeof(ggl_backend_params), .n_threads = 1},
+                        &f->err),
+                    &f->err) &&
            CHECK_OK(ggl_backend_open(&f->reference, "reference", NULL, &f->err), &f->err) &&
            CHECK_OK(llm_model_open(&f->model, path, NULL, &f->err), &f->err) &&
            session_open(f, &f->s, SLOTS) && session_open(f, &f->fresh, 1);
@@ -281,10 +284,14 @@ TEST(refusals) {
                   GGL_LIMIT);
         CHECK_HAS(f.err.msg, "the prompt has 97 tokens, but the context only 96");
         llm_generator *g;
-        llm_generator_params p = {.session = f.s, .sampler = f.sampler, .n_keep = -2};
+        llm_generator_params p = {
+            .size = sizeof p, .session = f.s, .sampler = f.sampler, .n_keep = -2};
         CHECK_INT(llm_generator_new(&g, &p, &f.err), GGL_USAGE);
         CHECK(!g);
-        p = (llm_generator_params){.session = f.s, .sampler = f.sampler, .slot = SLOTS};
+        p = (llm_generator_params){.size = sizeof(llm_generator_params),
+                                   .session = f.s,
+                                   .sampler = f.sampler,
+                                   .slot = SLOTS};
         CHECK_INT(llm_generator_new(&g, &p, &f.err), GGL_USAGE);
     }
     teardown(&f);

@@ -126,8 +126,9 @@ bool layout_make(layout *l, const char *family, const char *keys, const char *op
     ggl_status s = llm_arch_open(&arch, family, &err);
     if (s == GGL_OK)
         s = llm_arch_build(arch, &src,
-                           &(llm_arch_params){.n_ctx = (int64_t)layout_key(l, "context_length")}, g,
-                           NULL, &err);
+                           &(llm_arch_params){.size = sizeof(llm_arch_params),
+                                              .n_ctx = (int64_t)layout_key(l, "context_length")},
+                           g, NULL, &err);
     if (s != GGL_OK)
         fprintf(stderr, "%s: %s\n", family, err.msg);
     ggl_graph_free(g);

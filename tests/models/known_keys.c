@@ -258,11 +258,15 @@ static bool try_row(asking *a, wrapped *w, const llm_arch_source *base, const ch
 static bool logits_of(const llm_arch *arch, const llm_arch_source *source, ggl_backend *cpu,
                       ggl_backend *fold, float *out, size_t n) {
     ggl_error err = {0};
-    ggl_graph_params p = {
-        .n_pos = TOY_CTX, .n_batch = 8, .n_slots = 1, .type_k = GGL_F16, .type_v = GGL_F16};
+    ggl_graph_params p = {.size = sizeof p,
+                          .n_pos = TOY_CTX,
+                          .n_batch = 8,
+                          .n_slots = 1,
+                          .type_k = GGL_F16,
+                          .type_v = GGL_F16};
     ggl_graph *g = ggl_graph_new(&p);
     ggl_sched *s = NULL;
-    ggl_sched_params sp = {.backend = &cpu, .n_backends = 1};
+    ggl_sched_params sp = {.size = sizeof sp, .backend = &cpu, .n_backends = 1};
     const int32_t token[8] = {1, 5, 2, 7, 3, 9, 4, 6}, pos[8] = {0, 1, 2, 3, 4, 5, 6, 7},
                   slot[8] = {0};
     bool ok = llm_arch_build(arch, source, NULL, g, NULL, &err) == GGL_OK &&
@@ -288,7 +292,7 @@ static void same_logits(asking *a, wrapped *w, const llm_arch_source *base, cons
     const llm_arch *arch = a->ev.arch;
     const size_t n = 8 * 52; /* the made-up models' vocabulary */
     ggl_backend *cpu = NULL, *fold = NULL;
-    ggl_backend_params one = {.n_threads = 1};
+    ggl_backend_params one = {.size = sizeof one, .n_threads = 1};
     ggl_error err = {0};
     REQUIRE_OK(ggl_backend_open(&cpu, "cpu", &one, &err), &err);
     REQUIRE_OK(ggl_backend_open(&fold, "reference", NULL, &err), &err);

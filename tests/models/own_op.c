@@ -269,9 +269,12 @@ static void shadowed(bool wrong) {
     ggl_error err = {0};
     ggl_backend *own = own_open(), *shadow = NULL, *cpu = open_backend("cpu");
     last->wrong = wrong;
-    REQUIRE_OK(ggl_shadow_wrap(&shadow, own, cpu,
-                               &(ggl_shadow_params){.rate = 1, .n_nodes = 16, .seed = 1}, &err),
-               &err);
+    REQUIRE_OK(
+        ggl_shadow_wrap(&shadow, own, cpu,
+                        &(ggl_shadow_params){
+                            .size = sizeof(ggl_shadow_params), .rate = 1, .n_nodes = 16, .seed = 1},
+                        &err),
+        &err);
     ggl_backend *both[2] = {shadow, cpu};
     if (logits_of(&t, both, 2, got, NULL)) {
         ggl_shadow_result r = ggl_shadow_get(shadow);

@@ -43,7 +43,7 @@ typedef struct settings {
 } settings;
 
 static bool open_session(program *p, const settings *o) {
-    const llm_model_params mp = {.arch_dirs = ""};
+    const llm_model_params mp = {.size = sizeof mp, .arch_dirs = ""};
     llm_session_params sp = llm_session_default();
     sp.n_ctx = o->n_ctx ? o->n_ctx : CTX;
     sp.n_ubatch = o->n_ubatch ? o->n_ubatch : UBATCH;
@@ -58,7 +58,7 @@ static bool open_session(program *p, const settings *o) {
 
 static bool program_open(program *p, const settings *o) {
     *p = (program){0};
-    const ggl_backend_params bp = {.n_threads = 1};
+    const ggl_backend_params bp = {.size = sizeof bp, .n_threads = 1};
     llm_sampler_params sampling = llm_sampler_default();
     sampling.seed = o->seed;
     if (!CHECK_OK(ggl_backend_open(&p->cpu, "cpu", &bp, &p->err), &p->err) ||
@@ -66,8 +66,9 @@ static bool program_open(program *p, const settings *o) {
         !open_session(p, o) ||
         !CHECK_OK(llm_sampler_new(&p->sampler, &sampling, VOCAB, CTX, &p->err), &p->err))
         return false;
-    const llm_generator_params gp = {.session = p->s, .sampler = p->sampler};
-    const llm_prompt_cache_params cp = {.model = p->model, .session = p->s, .also = o->also};
+    const llm_generator_params gp = {.size = sizeof gp, .session = p->s, .sampler = p->sampler};
+    const llm_prompt_cache_params cp = {
+        .size = sizeof cp, .model = p->model, .session = p->s, .also = o->also};
     return CHECK_OK(llm_generator_new(&p->g, &gp, &p->err), &p->err) &&
            CHECK_OK(llm_prompt_cache_new(&p->cache, &cp, &p->err), &p->err);
 }
@@ -275,7 +276,7 @@ TEST(another_descriptor_is_refused) {
     llm_generator_free(p.g);
     llm_session_free(p.s);
     llm_model_free(p.model);
-    const llm_model_params mp = {.arch_path = test_path("d.arch")};
+    const llm_model_params mp = {.size = sizeof mp, .arch_path = test_path("d.arch")};
     llm_session_params sp = llm_session_default();
     sp.n_ctx = CTX;
     sp.type_k = sp.type_v = GGL_F32;
@@ -286,7 +287,7 @@ TEST(another_descriptor_is_refused) {
     REQUIRE_OK(llm_model_open(&p.model, model, &mp, &p.err), &p.err);
     REQUIRE_OK(llm_session_new(&p.s, p.model, &sp, &p.err), &p.err);
     REQUIRE_OK(llm_session_alloc(p.s, &p.err), &p.err);
-    const llm_prompt_cache_params cp = {.model = p.model, .session = p.s};
+    const llm_prompt_cache_params cp = {.size = sizeof cp, .model = p.model, .session = p.s};
     REQUIRE_OK(llm_prompt_cache_new(&p.cache, &cp, &p.err), &p.err);
     CHECK_INT(llm_prompt_cache_load(p.cache, path, some, 30, &n_held, &p.err), GGL_UNSUPPORTED);
     CHECK_HAS(p.err.msg, "another descriptor");
@@ -357,7 +358,7 @@ TEST(files_of_another_kind_are_left_alone) {
 static bool save_and_load(void *arg) {
     program *p = arg;
     const char *path = test_path("g.cache");
-    const llm_prompt_cache_params cp = {.model = p->model, .session = p->s};
+    const llm_prompt_cache_params cp = {.size = sizeof cp, .model = p->model, .session = p->s};
     const llm_prompt prompt = {.id = some, .n = 30};
     llm_prompt_cache *c;
     int64_t n_held = 0;

@@ -161,7 +161,7 @@ static int place(void *ctx, int layer, int n_layer, const char *weight) {
 
 static bool start(fixture *f, const char *path, int n_threads, int split) {
     ggl_backend_params bp = {
-        .n_threads = n_threads, .mask = f->mask, .f16_as_bf16 = f->f16_as_bf16};
+        .size = sizeof bp, .n_threads = n_threads, .mask = f->mask, .f16_as_bf16 = f->f16_as_bf16};
     llm_session_params p = llm_session_default();
     p.no_repack = f->p.no_repack;
     p.repack_cache = f->p.repack_cache;
@@ -555,7 +555,7 @@ TEST(progress_and_stop) {
         SKIP("these instruction sets have no layout of their own");
     for (size_t k = 0; k < 3; k++) {
         seen at = {.stop_at = k};
-        fixture f = {.p = {.progress = on_progress, .progress_ctx = &at}};
+        fixture f = {.p = {.size = sizeof f.p, .progress = on_progress, .progress_ctx = &at}};
         CHECK(start(&f, path, 2, -1) == (k == 0));
         CHECK_INT(f.err.status, k == 0 ? GGL_OK : GGL_CANCELLED);
         CHECK_INT((long long)at.calls, k == 0 ? 2 * 7 + 1 : (long long)k);

@@ -17,7 +17,7 @@ typedef struct fixture {
 static ggl_backend *open_cpu(int n_threads, const char *mask) {
     ggl_backend *b = NULL;
     ggl_error err = {0};
-    ggl_backend_params p = {.n_threads = n_threads, .mask = mask};
+    ggl_backend_params p = {.size = sizeof p, .n_threads = n_threads, .mask = mask};
     CHECK_OK(ggl_backend_open(&b, "cpu", &p, &err), &err);
     return b;
 }

@@ -420,7 +420,7 @@ TEST(schemas_keep_to_their_steps) {
     static const char schema[] =
         "{\"patternProperties\": {\"^.{0,8}a.*c\": {\"type\": \"null\"}, \"^.{0,9}a.*c\": "
         "{\"type\": \"null\"}, \"^.{0,10}a.*c\": {}, \"^.{0,11}a.*c\": {}, \"^.{0,12}a.*c\": {}}}";
-    llm_schema_params p = {.max_steps = 2000};
+    llm_schema_params p = {.size = sizeof p, .max_steps = 2000};
     ggl_error err = {0};
     llm_grammar *g;
     CHECK_INT(llm_grammar_from_schema_with(&g, schema, sizeof schema - 1, "s", &p, &err),
@@ -442,7 +442,7 @@ TEST(compact) {
           "{ \"a\": 1}", "{\"a\" : 1}", "{\"a\":\n1}", "{\"a\": 1 }", "[{\"a\": [1,\t2]}]"}}};
     ggl_error err = {0};
     llm_grammar *g = NULL;
-    const llm_schema_params p = {.compact = true};
+    const llm_schema_params p = {.size = sizeof p, .compact = true};
     if (!CHECK_OK(llm_grammar_from_schema_with(&g, schema, sizeof schema - 1, "s", &p, &err), &err))
         return;
     check_texts(g, &rows[0]);

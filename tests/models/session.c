@@ -23,7 +23,7 @@ typedef struct fixture {
 static bool setup_cache(fixture *f, int n_threads, const char *mask, int64_t n_ubatch,
                         int64_t n_rows, int64_t n_slots, ggl_type type_k, ggl_type type_v) {
     *f = (fixture){0};
-    ggl_backend_params bp = {.n_threads = n_threads, .mask = mask};
+    ggl_backend_params bp = {.size = sizeof bp, .n_threads = n_threads, .mask = mask};
     if (ggl_backend_open(&f->cpu, "cpu", &bp, &f->err) != GGL_OK ||
         ggl_backend_open(&f->reference, "reference", NULL, &f->err) != GGL_OK ||
         llm_model_open(&f->model, BUILTIN_MODEL, NULL, &f->err) != GGL_OK)

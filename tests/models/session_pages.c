@@ -78,7 +78,10 @@ static bool setup(fixture *f, const char *text, int64_t n_pool, ggl_type type) {
     p.type_k = own.type_k = type;
     p.type_v = own.type_v = type;
     if (!tiny_model_write(path, text, 1) ||
-        !CHECK_OK(ggl_backend_open(&f->cpu, "cpu", &(ggl_backend_params){.n_threads = 1}, &f->err),
+        !CHECK_OK(ggl_backend_open(
+                      &f->cpu, "cpu",
+                      &(ggl_backend_params){.size = sizeof(ggl_backend_params), .n_threads = 1},
+                      &f->err),
                   &f->err) ||
         !CHECK_OK(ggl_backend_open(&f->reference, "reference", NULL, &f->err), &f->err) ||
         !CHECK_OK(llm_model_open(&f->model, path, NULL, &f->err), &f->err) ||

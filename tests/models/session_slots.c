@@ -71,9 +71,11 @@ static bool setup(fixture *f, const char *text) {
     f->has_states = strstr(text, "recent") != NULL;
     f->has_window = strstr(text, "window") != NULL;
     return tiny_model_write(path, text, 1) &&
-           CHECK_OK(
-               ggl_backend_open(&f->cpu, "cpu", &(ggl_backend_params){.n_threads = 1}, &f->err),
-               &f->err) &&
+           CHECK_OK(ggl_backend_open(
+                        &f->cpu, "cpu",
+                        &(ggl_backend_params){.size = sizeof(ggl_backend_params), .n_threads = 1},
+                        &f->err),
+                    &f->err) &&
            CHECK_OK(ggl_backend_open(&f->reference, "reference", NULL, &f->err), &f->err) &&
            CHECK_OK(llm_model_open(&f->model, path, NULL, &f->err), &f->err) &&
            session_open(f, &f->s, SLOTS) && session_open(f, &f->fresh, 1);

@@ -83,8 +83,8 @@ static bool guessers_open(fixture *f) {
 }
 
 static bool setup(fixture *f, const char *path, int n_threads, int64_t n_ubatch, ggl_type type) {
-    const ggl_backend_params bp = {.n_threads = n_threads};
-    const llm_model_params mp = {.arch_dirs = ""};
+    const ggl_backend_params bp = {.size = sizeof bp, .n_threads = n_threads};
+    const llm_model_params mp = {.size = sizeof mp, .arch_dirs = ""};
     const bool ok =
         CHECK_OK(ggl_backend_open(&f->cpu, "cpu", &bp, &f->err), &f->err) &&
         CHECK_OK(ggl_backend_open(&f->reference, "reference", NULL, &f->err), &f->err) &&
@@ -137,12 +137,13 @@ static bool save(fixture *f, llm_generator *g, llm_prompt_cache *c) {
 static bool generate(fixture *f, way w, int32_t *out) {
     llm_session *s = w == PLAIN ? f->plain : f->fast;
     const llm_prompt prompt = {.id = f->prompt, .n = f->n_prompt};
-    const llm_prompt_cache_params cp = {.model = f->model, .session = s};
+    const llm_prompt_cache_params cp = {.size = sizeof cp, .model = f->model, .session = s};
     llm_sampler *sampler = NULL;
     llm_generator *g = NULL;
     llm_prompt_cache *c = NULL;
     const bool is_guessed = w >= LOOKUP && w <= DRAFT_PACED;
-    llm_generator_params p = {.session = s, .shift = true, .n_keep = 20, .n_guess_max = GUESSES};
+    llm_generator_params p = {
+        .size = sizeof p, .session = s, .shift = true, .n_keep = 20, .n_guess_max = GUESSES};
     p.guesser = is_guessed ? llm_guess_guesser(f->guess[w]) : NULL;
     bool ok = CHECK_OK(llm_sampler_new(&sampler, &f->sampling, (int32_t)f->n_vocab, CTX, &f->err),
                        &f->err);
@@ -239,7 +240,7 @@ enum { SHARING = 3 };
 
 static bool draft_open(fixture *f, llm_guess **g, llm_session *s, int slot) {
     llm_guess_params p = llm_guess_default();
-    const llm_draft_params d = {.session = s, .slot = slot};
+    const llm_draft_params d = {.size = sizeof d, .session = s, .slot = slot};
     p.always = true;
     return CHECK_OK(llm_guess_draft(g, &p, &d, &f->err), &f->err);
 }
@@ -276,7 +277,7 @@ TEST(drafts_share_a_session) {
              draft_open(&f, &own[k], one[k], 0);
     if (ok) {
         check_sharing(&f, shared, own);
-        const llm_draft_params beyond = {.session = all, .slot = SHARING};
+        const llm_draft_params beyond = {.size = sizeof beyond, .session = all, .slot = SHARING};
         CHECK_INT(llm_guess_draft(&none, NULL, &beyond, &f.err), GGL_USAGE);
         CHECK_HAS(f.err.msg, "slot 3 does not exist; there are 3");
     }

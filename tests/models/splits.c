@@ -97,7 +97,7 @@ static void near(const toy_model *t, logits exact, logits got, const char *what)
 static ggl_backend *open_backend(const char *name) {
     ggl_backend *b = NULL;
     ggl_error err = {0};
-    const ggl_backend_params p = {.n_threads = 1};
+    const ggl_backend_params p = {.size = sizeof p, .n_threads = 1};
     CHECK_OK(ggl_backend_open(&b, name, &p, &err), &err);
     return b;
 }

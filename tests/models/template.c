@@ -16,8 +16,11 @@ static char *render_with(const char *text, size_t n, ggl_str vars, size_t max_st
     char *out;
     size_t size;
     err = (ggl_error){0};
-    const llm_template_params p = {
-        .vars = &vars, .n_vars = vars.s ? 1 : 0, .max_steps = max_steps, .max_memory = 64 << 20};
+    const llm_template_params p = {.size = sizeof p,
+                                   .vars = &vars,
+                                   .n_vars = vars.s ? 1 : 0,
+                                   .max_steps = max_steps,
+                                   .max_memory = 64 << 20};
     if (llm_template_new(&t, text, n, "t", &err) != GGL_OK)
         return NULL;
     if (llm_template_render(t, &p, &out, &size, &err) != GGL_OK)

@@ -85,18 +85,25 @@ bool toy_start_placed(toy_run *r, const toy_model *t, ggl_backend *const *backen
     r->sched = NULL;
     r->weight = NULL;
     r->n_weights = 0;
-    ggl_graph_params p = {
-        .n_pos = TOY_CTX, .n_batch = TOY_BATCH, .n_slots = TOY_SLOTS, .type_k = kv, .type_v = kv};
+    ggl_graph_params p = {.size = sizeof p,
+                          .n_pos = TOY_CTX,
+                          .n_batch = TOY_BATCH,
+                          .n_slots = TOY_SLOTS,
+                          .type_k = kv,
+                          .type_v = kv};
     llm_arch_result built = {0};
-    llm_arch_params ap = {
-        .adapter = t->adapter, .n_adapters = t->n_adapters, .embedding = t->embedding};
+    llm_arch_params ap = {.size = sizeof ap,
+                          .adapter = t->adapter,
+                          .n_adapters = t->n_adapters,
+                          .embedding = t->embedding};
     r->graph = ggl_graph_new(&p);
     bool ok =
         r->graph && llm_arch_build(t->arch, t->source ? t->source : llm_arch_toy_source(t->toy),
                                    &ap, r->graph, &built, err) == GGL_OK;
     r->n_vocab = built.n_vocab;
     llm_arch_result_fini(&built);
-    ggl_sched_params sp = {.backend = backend,
+    ggl_sched_params sp = {.size = sizeof sp,
+                           .backend = backend,
                            .n_backends = n_backends,
                            .place = where,
                            .ctx = ctx,
@@ -192,7 +199,7 @@ static double moved_by_f32(const toy_model *t, ggl_backend *exact, ggl_backend *
 
 bool toy_settle(toy_model *t, int n, ggl_error *err) {
     ggl_backend *exact = NULL, *narrow = NULL;
-    const ggl_backend_params p = {.n_threads = 1, .mask = "f64"};
+    const ggl_backend_params p = {.size = sizeof p, .n_threads = 1, .mask = "f64"};
     double moved = NAN;
     bool ok = ggl_backend_open(&exact, "reference", NULL, err) == GGL_OK &&
               ggl_backend_open(&narrow, "reference", &p, err) == GGL_OK;

@@ -194,7 +194,7 @@ typedef struct fixture {
 } fixture;
 
 static bool open_backends(fixture *f) {
-    ggl_backend_params p = {.n_threads = 1};
+    ggl_backend_params p = {.size = sizeof p, .n_threads = 1};
     *f = (fixture){0};
     bool ok = ggl_backend_open(&f->cpu, "cpu", &p, &f->err) == GGL_OK &&
               ggl_backend_open(&f->reference, "reference", NULL, &f->err) == GGL_OK;

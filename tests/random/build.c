@@ -114,7 +114,8 @@ static ggl_status nodes(r_built *b, const r_program *p, ggl_error *err) {
 
 ggl_status r_build(r_built *b, const r_program *p, ggl_error *err) {
     *b = (r_built){0};
-    const ggl_graph_params params = {.n_pos = p->n_pos,
+    const ggl_graph_params params = {.size = sizeof params,
+                                     .n_pos = p->n_pos,
                                      .n_batch = p->n_batch,
                                      .n_slots = p->n_slots,
                                      .type_k = type_of(p->type_k),

@@ -44,9 +44,10 @@ const int r_n_variants = sizeof r_variants / sizeof *r_variants;
 /* --- the backends ----------------------------------------------------------------------------- */
 
 bool r_bench_open(r_bench *b, ggl_error *err) {
-    const ggl_backend_params params[R_ENGINES] = {[R_CPU] = {.n_threads = 1},
-                                                  [R_CPU_3] = {.n_threads = 3},
-                                                  [R_PORTABLE] = {.n_threads = 2, .mask = "all"}};
+    const ggl_backend_params params[R_ENGINES] = {
+        [R_CPU] = {.size = sizeof(ggl_backend_params), .n_threads = 1},
+        [R_CPU_3] = {.size = sizeof(ggl_backend_params), .n_threads = 3},
+        [R_PORTABLE] = {.size = sizeof(ggl_backend_params), .n_threads = 2, .mask = "all"}};
     ggl_status st = GGL_OK;
     memset(b, 0, sizeof *b);
     for (int k = 0; k <= R_REFERENCE && st == GGL_OK; k++) {
@@ -265,7 +266,8 @@ static ggl_status run_variant(r_bench *b, const r_program *p, const r_variant *v
         list[k] = b->engine[v->engine[k]] == b->engine[R_CPU] && b->engine[R_SPOILED]
                       ? b->engine[R_SPOILED]
                       : b->engine[v->engine[k]];
-    ggl_sched_params params = {.backend = list,
+    ggl_sched_params params = {.size = sizeof params,
+                               .backend = list,
                                .n_backends = v->n_engines,
                                .no_repack = v->no_repack,
                                .n_rows = most_rows(&r),

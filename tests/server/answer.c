@@ -38,7 +38,8 @@ static bool plain(server *s, const char *prompt, bool special, llm_sampler_param
         CHECK_OK(llm_sampler_new(&sampler, &sampling, (int32_t)s->facts.n_vocab, FIXTURE_CTX, &err),
                  &err) &&
         CHECK_OK(llm_generator_new(&g,
-                                   &(llm_generator_params){.session = session,
+                                   &(llm_generator_params){.size = sizeof(llm_generator_params),
+                                                           .session = session,
                                                            .sampler = sampler,
                                                            .tokenizer = s->tokenizer},
                                    &err),

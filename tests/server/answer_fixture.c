@@ -129,9 +129,11 @@ static bool open_model(server *s) {
            CHECK_OK(llm_model_tokenizer(s->model, &s->tokenizer, &s->err), &s->err) &&
            CHECK_OK(llm_chat_new(&s->chat, llm_model_file(s->model), s->tokenizer, NULL, &s->err),
                     &s->err) &&
-           CHECK_OK(
-               ggl_backend_open(&s->cpu, "cpu", &(ggl_backend_params){.n_threads = 1}, &s->err),
-               &s->err) &&
+           CHECK_OK(ggl_backend_open(
+                        &s->cpu, "cpu",
+                        &(ggl_backend_params){.size = sizeof(ggl_backend_params), .n_threads = 1},
+                        &s->err),
+                    &s->err) &&
            CHECK_OK(ggl_backend_open(&s->reference, "reference", NULL, &s->err), &s->err);
 }
 
@@ -155,7 +157,8 @@ bool server_open(server *s, size_t n_queue) {
     pthread_mutex_init(&s->lock, NULL);
     if (!open_model(s) || !open_session(s))
         return false;
-    const llm_engine_params p = {.session = s->session,
+    const llm_engine_params p = {.size = sizeof p,
+                                 .session = s->session,
                                  .tokenizer = s->tokenizer,
                                  .n_parallel = FIXTURE_PARALLEL,
                                  .n_queue = n_queue,

@@ -6,12 +6,13 @@
 #include "alloc_fail.h"
 #include "llm-server/server.h"
 
-static const server_facts facts = {.model = "m",
-                                   .n_vocab = 100,
-                                   .n_predict = 77,
-                                   .n_embd = 4,
-                                   .has_chat = true,
-                                   .sampling = {.temp = 0.5f, .top_p = 1}};
+static const server_facts facts = {
+    .model = "m",
+    .n_vocab = 100,
+    .n_predict = 77,
+    .n_embd = 4,
+    .has_chat = true,
+    .sampling = {.size = sizeof(llm_sampler_params), .temp = 0.5f, .top_p = 1}};
 static ggl_error err;
 static const char *param;
 static ask *last;

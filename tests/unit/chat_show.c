@@ -22,12 +22,13 @@ static void show(const char *prompt, const char *text, size_t part, int reasonin
     dup2(ends[1], 1);
     fcntl(ends[0], F_SETFL, O_NONBLOCK);
     ggl_error err = {0};
-    const chat_show_params p = {
-        .out = &stream,
-        .reasoning = reasoning,
-        .has_looks = looks,
-        .has_tools = tools,
-        .calls = {.format = {format, strlen(format)}, .prompt = {prompt, strlen(prompt)}}};
+    const chat_show_params p = {.out = &stream,
+                                .reasoning = reasoning,
+                                .has_looks = looks,
+                                .has_tools = tools,
+                                .calls = {.size = sizeof(llm_calls_params),
+                                          .format = {format, strlen(format)},
+                                          .prompt = {prompt, strlen(prompt)}}};
     CHECK_OK(chat_show_begin(&s, &p, &err), &err);
     for (size_t i = 0, n = strlen(text); i < n; i += part)
         CHECK_OK(chat_show_put(&s, text + i, n - i < part ? n - i : part, &err), &err);

@@ -70,7 +70,10 @@ static void check_attention(const int *form, const char *backend) {
     CHECK(y->n_dims == 2 && y->ne[0] == a.e * a.h && y->ne[1] == a.t);
     REQUIRE(
         ggl_backend_open(&b, backend, NULL, &err) == GGL_OK &&
-        ggl_sched_new(&s, g, &(ggl_sched_params){.backend = &b, .n_backends = 1}, &err) == GGL_OK &&
+        ggl_sched_new(
+            &s, g,
+            &(ggl_sched_params){.size = sizeof(ggl_sched_params), .backend = &b, .n_backends = 1},
+            &err) == GGL_OK &&
         ggl_sched_alloc(s, &err) == GGL_OK &&
         ggl_sched_set(s, "q", q, (size_t)nq * SEQUENCES * sizeof *q, SEQUENCES, &err) == GGL_OK &&
         ggl_sched_set(s, "k", k, (size_t)nk * SEQUENCES * sizeof *k, SEQUENCES, &err) == GGL_OK &&

@@ -39,7 +39,7 @@ static ggl_status fake_alloc(ggl_backend *b, int region, size_t size, const void
 
 /* Values between operators are f32, so that the bits do not depend on where segments end. */
 static bool fake_open(fake *f, char name) {
-    const ggl_backend_params p = {.mask = "f64"};
+    const ggl_backend_params p = {.size = sizeof p, .mask = "f64"};
     ggl_error err = {0};
     *f = (fake){.name = name};
     if (!CHECK_OK(ggl_backend_open(&f->real, "reference", &p, &err), &err))

@@ -214,12 +214,13 @@ TEST(ways_to_open) {
     const char *path = test_path("good.gguf");
     put_good_file(&bytes, 3);
     REQUIRE(test_write_file(path, bytes.data, bytes.n));
-    const ggl_gguf_params ways[] = {{0},
-                                    {.no_mmap = true},
-                                    {.populate = true, .willneed = true},
-                                    {.lock = true},
-                                    {.no_mmap = true, .lock = true},
-                                    {.meta_only = true, .lock = true, .populate = true}};
+    const ggl_gguf_params ways[] = {
+        {.size = sizeof(ggl_gguf_params)},
+        {.size = sizeof(ggl_gguf_params), .no_mmap = true},
+        {.size = sizeof(ggl_gguf_params), .populate = true, .willneed = true},
+        {.size = sizeof(ggl_gguf_params), .lock = true},
+        {.size = sizeof(ggl_gguf_params), .no_mmap = true, .lock = true},
+        {.size = sizeof(ggl_gguf_params), .meta_only = true, .lock = true, .populate = true}};
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         ggl_gguf *f;
         ggl_error err;
@@ -338,7 +339,10 @@ TEST(truncated_tensor_table) {
              path, bytes.n - 40, bytes.n - 64);
     CHECK_STR(err.msg, want);
     /* which does not matter where only names are wanted */
-    REQUIRE_OK(ggl_gguf_open(&f, path, &(ggl_gguf_params){.meta_only = true}, &err), &err);
+    REQUIRE_OK(ggl_gguf_open(&f, path,
+                             &(ggl_gguf_params){.size = sizeof(ggl_gguf_params), .meta_only = true},
+                             &err),
+               &err);
     check_tensors(f, false);
     ggl_gguf_close(f);
 }
@@ -381,7 +385,10 @@ TEST(types_that_are_not_read) {
     REQUIRE(test_write_file(path, b->data, b->n));
     CHECK_INT(ggl_gguf_open(&f, path, NULL, &err), GGL_UNSUPPORTED);
     CHECK_HAS(err.msg, ": tensor 1 of 2: tensor 'x' has type Q8_1, which this build does not read");
-    REQUIRE_OK(ggl_gguf_open(&f, path, &(ggl_gguf_params){.meta_only = true}, &err), &err);
+    REQUIRE_OK(ggl_gguf_open(&f, path,
+                             &(ggl_gguf_params){.size = sizeof(ggl_gguf_params), .meta_only = true},
+                             &err),
+               &err);
     const ggl_gguf_tensor *t = ggl_gguf_find_tensor(f, "y");
     CHECK(t && (int)t->type == 77 && t->size == 0 && !t->data && t->ne[1] == 4);
     ggl_gguf_close(f);

@@ -44,7 +44,7 @@ TEST(split_opens) {
     ggl_gguf *f;
     ggl_error err;
     for (int no_mmap = 0; no_mmap < 2; no_mmap++) {
-        ggl_gguf_params params = {.no_mmap = no_mmap != 0, .lock = true};
+        ggl_gguf_params params = {.size = sizeof params, .no_mmap = no_mmap != 0, .lock = true};
         REQUIRE_OK(ggl_gguf_open(&f, first, &params, &err), &err);
         CHECK_INT(ggl_gguf_n_parts(f), 3);
         CHECK_INT(ggl_gguf_n_tensors(f), 3);

@@ -20,8 +20,12 @@ typedef struct fixture {
 
 static bool begin(fixture *f) {
     *f = (fixture){0};
-    f->g = ggl_graph_new(&(ggl_graph_params){
-        .n_pos = 64, .n_batch = 4, .n_slots = 1, .type_k = GGL_F32, .type_v = GGL_F32});
+    f->g = ggl_graph_new(&(ggl_graph_params){.size = sizeof(ggl_graph_params),
+                                             .n_pos = 64,
+                                             .n_batch = 4,
+                                             .n_slots = 1,
+                                             .type_k = GGL_F32,
+                                             .type_v = GGL_F32});
     ggl_graph_input(f->g, "pos", GGL_I32, 0, NULL, true);
     ggl_graph_input(f->g, "slot", GGL_I32, 0, NULL, true);
     return f->g != NULL;
@@ -32,7 +36,10 @@ static bool start(fixture *f, const char *backend, ggl_tensor *y) {
     return CHECK_OK(ggl_graph_finish(f->g, &f->err), &f->err) &&
            CHECK_OK(ggl_backend_open(&f->b, backend, NULL, &f->err), &f->err) &&
            CHECK_OK(ggl_sched_new(&f->s, f->g,
-                                  &(ggl_sched_params){.backend = &f->b, .n_backends = 1}, &f->err),
+                                  &(ggl_sched_params){.size = sizeof(ggl_sched_params),
+                                                      .backend = &f->b,
+                                                      .n_backends = 1},
+                                  &f->err),
                     &f->err) &&
            CHECK_OK(ggl_sched_alloc(f->s, &f->err), &f->err);
 }
@@ -164,7 +171,7 @@ TEST(a_gather_by_a_constant_index) {
         REQUIRE_OK(ggl_backend_open(&f.b, "cpu", NULL, &f.err), &f.err);
         if (fold)
             REQUIRE_OK(ggl_graph_fold(f.g, reference, &f.err), &f.err);
-        const ggl_sched_params p = {.backend = &f.b, .n_backends = 1};
+        const ggl_sched_params p = {.size = sizeof p, .backend = &f.b, .n_backends = 1};
         REQUIRE_OK(ggl_sched_new(&f.s, f.g, &p, &f.err), &f.err);
         REQUIRE_OK(ggl_sched_alloc(f.s, &f.err), &f.err);
         float v[32];
@@ -545,8 +552,12 @@ TEST(sizes_do_not_wrap) {
     CHECK(!op(g, GGL_OP_REPEAT, one, (double[]){1048576, 1048576, 1048576}, 3));
     refused(g, GGL_LIMIT, "at most 2^48");
     /* a value that fits once, and not for the largest batch */
-    g = ggl_graph_new(&(ggl_graph_params){
-        .n_pos = 1, .n_batch = INT32_MAX, .n_slots = 1, .type_k = GGL_F32, .type_v = GGL_F32});
+    g = ggl_graph_new(&(ggl_graph_params){.size = sizeof(ggl_graph_params),
+                                          .n_pos = 1,
+                                          .n_batch = INT32_MAX,
+                                          .n_slots = 1,
+                                          .type_k = GGL_F32,
+                                          .type_v = GGL_F32});
     CHECK(!ggl_graph_input(g, "x", GGL_F32, 2, (int64_t[]){1 << 20, 1 << 10}, true));
     refused(g, GGL_LIMIT, "for the largest batch");
     /* sizes that only a sum makes too large */
@@ -653,7 +664,11 @@ TEST(an_import_fails_and_nobody_wants_the_message) {
     ggl_graph_output(g, "y", ggl_linear(g, x, m, NULL));
     REQUIRE_OK(ggl_graph_finish(g, NULL), NULL);
     ggl_sched *s = NULL;
-    CHECK_INT(ggl_sched_new(&s, g, &(ggl_sched_params){.backend = &list, .n_backends = 1}, NULL),
+    CHECK_INT(ggl_sched_new(&s, g,
+                            &(ggl_sched_params){.size = sizeof(ggl_sched_params),
+                                                .backend = &list,
+                                                .n_backends = 1},
+                            NULL),
               GGL_NOMEM);
     CHECK(!s);
     ggl_graph_free(g);

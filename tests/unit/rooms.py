@@ -20,14 +20,17 @@ ROOMS = {
     "ggml-lite": ["base", "quant", "gguf", "graph", "plan", "sched"],
     "backends": ["common", "reference cpu vulkan shadow trace", "."],
     "models": ["common", "text", "sample grammar", "template", "calls", "language", "compile", "made_up", "convert", "run", "guess", "serve"],
+    "library": ["builtin", "."],
     "tools": ["common", "conform", "llm-arch llm-bench llm-cli llm-convert llm-grammar llm-perplexity llm-quantize llm-server llm-tokenize"],
 }
-BELOW = {"ggml-lite": [], "backends": ["ggml-lite"], "models": ["ggml-lite"], "tools": ["ggml-lite", "backends", "models"]}
+BELOW = {"ggml-lite": [], "backends": ["ggml-lite"], "models": ["ggml-lite"], "library": ["ggml-lite", "backends", "models"],
+         "tools": ["ggml-lite", "backends", "models", "library"]}
 # Public headers by room.
 PUBLIC = {
-    "ggml-lite": {"base": "alloc file index math nearest number show status steps str version", "quant": "types", "gguf": "gguf",
+    "ggml-lite": {"base": "alloc file index math nearest number params show status steps str version", "quant": "types", "gguf": "gguf",
                   "graph": "compose graph ops", "plan": "backend fold program composites", "sched": "sched"},
     "backends": {"common": "backends"},
+    "library": {".": "llm"},
     "models": {"language": "arch", "compile": "adapter", "text": "tokenizer", "sample": "logprobs sampler stop", "grammar": "grammar", "template": "chat talk template", "calls": "calls", "convert": "convert", "guess": "guess", "serve": "engine",
                "run": "generate model prompt_cache session"},
 }
@@ -138,6 +141,13 @@ def template_fault(path, text):
                           "it defines static functions: call it " + path[:-2] + "_tmpl.h")
 
 
+def threads_fault(path, text):
+    """Why a public header with this text is incomplete; None: it is not."""
+    if "/include/" not in path or not path.endswith(".h") or "thread" in text.split("#ifndef")[0].lower():
+        return None
+    return f"{path}: its first comment does not say what threads may do at the same time"
+
+
 def read(root):
     """({path: [paths that it includes]}, faults of names)"""
     files = set()
@@ -148,7 +158,7 @@ def read(root):
     for path in files:
         with open(os.path.join(root, path), encoding="utf-8") as file:
             text = file.read()
-        faults += filter(None, [template_fault(path, text)])
+        faults += filter(None, [template_fault(path, text), threads_fault(path, text)])
         places = [os.path.dirname(path), path.split("/")[0]] + [c + "/include" for c in ROOMS] + list(ROOMS)
         found = []
         for name in INCLUDE.findall(text):
@@ -185,7 +195,7 @@ def check_calls(objects):
 def read_objects(root, build):
     """The object files of today's sources in the libraries that have rooms."""
     source = {}
-    for component, library in (("ggml-lite", "ggl-core"), ("models", "llm-models")):
+    for component, library in (("ggml-lite", "ggl-core"), ("models", "llm-models"), ("library", "llm-layer")):
         folder = os.path.join(build, component, "CMakeFiles", library + ".dir")
         for place, _, names in os.walk(folder):
             for name in names:
@@ -210,6 +220,8 @@ def self_test():
     define, declare = "static int f(int a,\n             int b) {\n", "static inline int g(int a) {\n}\nint h(void);\n"
     assert template_fault("a.h", define) and template_fault("a_tmpl.h", declare)
     assert not template_fault("a_tmpl.h", define) and not template_fault("a.h", declare)
+    assert threads_fault("models/include/llm/a.h", "/* a */\n#ifndef A\n/* thread */") and not threads_fault("models/run/a.h", "")
+    assert not threads_fault("models/include/llm/a.h", "/* Threads: one. */\n#ifndef A")
     right = {"models/run/b.h": ["models/text/a.h"], "models/text/a.h": [], "models/text/a.c": ["models/text/a.h"]}
     assert check(right) == [], check(right)
 

@@ -8,7 +8,12 @@
 
 /* Filters that let all pass. */
 static llm_sampler_params plain(void) {
-    return (llm_sampler_params){.temp = 1, .top_p = 1, .typ_p = 1, .repeat_penalty = 1, .seed = 1};
+    return (llm_sampler_params){.size = sizeof(llm_sampler_params),
+                                .temp = 1,
+                                .top_p = 1,
+                                .typ_p = 1,
+                                .repeat_penalty = 1,
+                                .seed = 1};
 }
 
 static llm_sampler *sampler(const llm_sampler_params *p, int32_t n_vocab, int32_t n_last) {
@@ -353,16 +358,46 @@ TEST(refused) {
         int32_t n_vocab, n_last;
         const char *words;
     } cases[] = {
-        {{.temp = NAN, .top_p = 1, .repeat_penalty = 1}, 5, 5, "temp is nan"},
-        {{.temp = INFINITY, .top_p = 1, .repeat_penalty = 1}, 5, 5, "temp is inf"},
-        {{.top_k = -1, .top_p = 1, .repeat_penalty = 1}, 5, 5, "top_k is -1"},
-        {{.top_p = 1.5f, .repeat_penalty = 1}, 5, 5, "top_p is 1.5"},
-        {{.top_p = NAN, .repeat_penalty = 1}, 5, 5, "top_p is nan"},
-        {{.top_p = 1, .min_p = -0.5f, .repeat_penalty = 1}, 5, 5, "min_p is -0.5"},
-        {{.top_p = 1, .repeat_penalty = 0}, 5, 5, "repeat_penalty is 0"},
-        {{.top_p = 1, .repeat_penalty = 1, .repeat_last_n = -2}, 5, 5, "repeat_last_n is -2"},
-        {{.top_p = 1, .repeat_penalty = 1}, 0, 5, "n_vocab is 0"},
-        {{.top_p = 1, .repeat_penalty = 1}, 5, -1, "n_last is -1"},
+        {{.size = sizeof(llm_sampler_params), .temp = NAN, .top_p = 1, .repeat_penalty = 1},
+         5,
+         5,
+         "temp is nan"},
+        {{.size = sizeof(llm_sampler_params), .temp = INFINITY, .top_p = 1, .repeat_penalty = 1},
+         5,
+         5,
+         "temp is inf"},
+        {{.size = sizeof(llm_sampler_params), .top_k = -1, .top_p = 1, .repeat_penalty = 1},
+         5,
+         5,
+         "top_k is -1"},
+        {{.size = sizeof(llm_sampler_params), .top_p = 1.5f, .repeat_penalty = 1},
+         5,
+         5,
+         "top_p is 1.5"},
+        {{.size = sizeof(llm_sampler_params), .top_p = NAN, .repeat_penalty = 1},
+         5,
+         5,
+         "top_p is nan"},
+        {{.size = sizeof(llm_sampler_params), .top_p = 1, .min_p = -0.5f, .repeat_penalty = 1},
+         5,
+         5,
+         "min_p is -0.5"},
+        {{.size = sizeof(llm_sampler_params), .top_p = 1, .repeat_penalty = 0},
+         5,
+         5,
+         "repeat_penalty is 0"},
+        {{.size = sizeof(llm_sampler_params), .top_p = 1, .repeat_penalty = 1, .repeat_last_n = -2},
+         5,
+         5,
+         "repeat_last_n is -2"},
+        {{.size = sizeof(llm_sampler_params), .top_p = 1, .repeat_penalty = 1},
+         0,
+         5,
+         "n_vocab is 0"},
+        {{.size = sizeof(llm_sampler_params), .top_p = 1, .repeat_penalty = 1},
+         5,
+         -1,
+         "n_last is -1"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         CHECK_INT(llm_sampler_new(&s, &cases[i].p, cases[i].n_vocab, cases[i].n_last, &err),

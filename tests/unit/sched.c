@@ -21,8 +21,12 @@ static const ggl_backend_params *backend_params; /* for setup(); NULL: defaults 
 /* y = W (running mean over the sequence of x, by a state and by attention over all positions). */
 static bool setup(fixture *f, const char *backend) {
     *f = (fixture){0};
-    ggl_graph_params p = {
-        .n_pos = 200, .n_batch = 8, .n_slots = 3, .type_k = GGL_F32, .type_v = GGL_F32};
+    ggl_graph_params p = {.size = sizeof p,
+                          .n_pos = 200,
+                          .n_batch = 8,
+                          .n_slots = 3,
+                          .type_k = GGL_F32,
+                          .type_v = GGL_F32};
     ggl_graph *g = f->g = ggl_graph_new(&p);
     ggl_graph_input(g, "pos", GGL_I32, 0, NULL, true);
     ggl_graph_input(g, "slot", GGL_I32, 0, NULL, true);
@@ -43,7 +47,7 @@ static bool setup(fixture *f, const char *backend) {
     a = ggl_graph_op(g, GGL_OP_RESHAPE, &a, 1, (double[]){4}, 1);
     ggl_tensor *w = ggl_graph_weight(g, "w", GGL_F32, 2, (int64_t[]){4, 4}, weight);
     ggl_graph_output(g, "y", ggl_linear(g, ggl_binary(g, GGL_OP_ADD, sum, a), w, NULL));
-    ggl_sched_params sp = {.backend = &f->b, .n_backends = 1};
+    ggl_sched_params sp = {.size = sizeof sp, .backend = &f->b, .n_backends = 1};
     return CHECK_OK(ggl_graph_finish(g, &f->err), &f->err) &&
            CHECK_OK(ggl_backend_open(&f->b, backend, backend_params, &f->err), &f->err) &&
            CHECK_OK(ggl_sched_new(&f->s, g, &sp, &f->err), &f->err);
@@ -190,7 +194,7 @@ TEST(runs_that_end_early) {
     ggl_tensor *y = ggl_binary(g, GGL_OP_ADD, x, x);
     ggl_graph_output(g, "square", ggl_binary(g, GGL_OP_MUL, y, y));
     ggl_graph_output(g, "twice", y);
-    ggl_sched_params sp = {.backend = &f.b, .n_backends = 1, .early = "thrice"};
+    ggl_sched_params sp = {.size = sizeof sp, .backend = &f.b, .n_backends = 1, .early = "thrice"};
     const float in[2][2] = {{1, 2}, {3, 4}}, more[2][2] = {{5, 6}, {7, 8}};
     if (CHECK_OK(ggl_graph_finish(g, &f.err), &f.err) &&
         CHECK_OK(ggl_backend_open(&f.b, "cpu", NULL, &f.err), &f.err)) {
@@ -230,7 +234,7 @@ TEST(views_as_outputs) {
         head = ggl_graph_op(g, GGL_OP_SPLIT, &head, 1, (double[]){0, 1, 1}, 3);
         ggl_graph_output(g, "tail", tail);
         ggl_graph_output(g, "odd", head);
-        ggl_sched_params sp = {.backend = &f.b, .n_backends = 1};
+        ggl_sched_params sp = {.size = sizeof sp, .backend = &f.b, .n_backends = 1};
         const float in[2][6] = {{1, 2, 3, 4, 5, 6}, {7, 8, 9, 10, 11, 12}};
         bool ok = CHECK_OK(ggl_graph_finish(g, &f.err), &f.err) &&
                   CHECK_OK(ggl_backend_open(&f.b, names[k], NULL, &f.err), &f.err) &&
@@ -257,7 +261,7 @@ TEST(unbatched_inputs_are_not_folded) {
         ggl_binary(g, GGL_OP_ADD, c,
                    ggl_binary(g, GGL_OP_ADD, ggl_graph_number(g, 1), ggl_graph_number(g, 2)));
     ggl_graph_output(g, "y", ggl_binary(g, GGL_OP_MUL, x, twice));
-    ggl_sched_params sp = {.backend = &f.b, .n_backends = 1};
+    ggl_sched_params sp = {.size = sizeof sp, .backend = &f.b, .n_backends = 1};
     const float in[2] = {1, 2}, by[2] = {10, 20};
     bool ok = CHECK_OK(ggl_graph_finish(g, &f.err), &f.err) &&
               CHECK_OK(ggl_backend_open(&f.b, "reference", NULL, &f.err), &f.err) &&
@@ -291,7 +295,8 @@ static void tell(void *ctx, const ggl_tensor *node, int64_t n, bool prepares, do
 TEST(profile) {
     fixture f;
     told t = {0};
-    backend_params = &(ggl_backend_params){.profile = tell, .profile_ctx = &t};
+    backend_params = &(ggl_backend_params){
+        .size = sizeof(ggl_backend_params), .profile = tell, .profile_ctx = &t};
     bool ok = setup(&f, "cpu");
     backend_params = NULL;
     int slot[] = {0, 0, 0}, pos[] = {0, 1, 2};
@@ -311,7 +316,7 @@ TEST(profile) {
 TEST(one_preparation_for_many_products) {
     fixture f = {0};
     told t = {0};
-    const ggl_backend_params bp = {.profile = tell, .profile_ctx = &t};
+    const ggl_backend_params bp = {.size = sizeof bp, .profile = tell, .profile_ctx = &t};
     static uint8_t bytes[4][64 * 2 * 34];
     ggl_graph *g = f.g = ggl_graph_new(NULL);
     ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){64}, true), *y[4];
@@ -325,7 +330,7 @@ TEST(one_preparation_for_many_products) {
         y[i] = ggl_linear(g, from, w, NULL);
     }
     ggl_graph_output(g, "y", y[3]);
-    ggl_sched_params sp = {.backend = &f.b, .n_backends = 1};
+    ggl_sched_params sp = {.size = sizeof sp, .backend = &f.b, .n_backends = 1};
     float in[4 * 64] = {0};
     bool ok = CHECK_OK(ggl_graph_finish(g, &f.err), &f.err) &&
               CHECK_OK(ggl_backend_open(&f.b, "cpu", &bp, &f.err), &f.err) &&
@@ -354,8 +359,8 @@ TEST(items_do_not_disturb_each_other) {
     for (int i = 0; i < ROWS; i++)
         for (int k = 0; k < NARROW + WIDE; k++)
             in[i][k] = test_random_float(&random);
-    ggl_graph *g = f.g =
-        ggl_graph_new(&(ggl_graph_params){.n_batch = ROWS, .n_pos = ROWS, .n_slots = 1});
+    ggl_graph *g = f.g = ggl_graph_new(&(ggl_graph_params){
+        .size = sizeof(ggl_graph_params), .n_batch = ROWS, .n_pos = ROWS, .n_slots = 1});
     ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){NARROW + WIDE}, true);
     ggl_tensor *w = ggl_graph_weight(g, "w", GGL_F32, 2, (int64_t[]){WIDE, WIDE}, unit);
     ggl_tensor *v = ggl_graph_weight(g, "v", GGL_F32, 1, (int64_t[]){WIDE}, unit);
@@ -368,7 +373,7 @@ TEST(items_do_not_disturb_each_other) {
     }
     ggl_tensor *wide = ggl_binary(g, GGL_OP_ADD, v, ggl_binary(g, GGL_OP_ADD, sum[0], sum[1]));
     ggl_graph_output(g, "y", ggl_linear(g, wide, w, NULL));
-    ggl_sched_params sp = {.backend = &f.b, .n_backends = 1};
+    ggl_sched_params sp = {.size = sizeof sp, .backend = &f.b, .n_backends = 1};
     int32_t row[ROWS];
     for (int i = 0; i < ROWS; i++)
         row[i] = i;
@@ -406,7 +411,11 @@ TEST(casts_are_outputs) {
         const float in[2][3] = {{1, 3, 2}, {5, 4, 6}}, want_top[2][2] = {{1, 2}, {2, 0}};
         REQUIRE_OK(ggl_graph_finish(g, &err), &err);
         REQUIRE_OK(ggl_backend_open(&b, names[k], NULL, &err), &err);
-        REQUIRE_OK(ggl_sched_new(&s, g, &(ggl_sched_params){.backend = &b, .n_backends = 1}, &err),
+        REQUIRE_OK(ggl_sched_new(&s, g,
+                                 &(ggl_sched_params){.size = sizeof(ggl_sched_params),
+                                                     .backend = &b,
+                                                     .n_backends = 1},
+                                 &err),
                    &err);
         REQUIRE_OK(ggl_sched_alloc(s, &err), &err);
         REQUIRE_OK(ggl_sched_set(s, "x", in, sizeof in, 2, &err), &err);

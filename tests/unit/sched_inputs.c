@@ -52,7 +52,7 @@ static bool setup(fixture *f) {
     if (!fake_open(&f->a, 'a') || !fake_open(&f->b, 'b'))
         return false;
     f->a.v.upload = f->b.v.upload = count_upload;
-    const ggl_graph_params gp = {.n_pos = 64, .n_batch = BATCH, .n_slots = 1};
+    const ggl_graph_params gp = {.size = sizeof gp, .n_pos = 64, .n_batch = BATCH, .n_slots = 1};
     ggl_graph *g = f->g = ggl_graph_new(&gp);
     ggl_graph_input(g, "slot", GGL_I32, 0, NULL, true);
     ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){1}, true);
@@ -64,7 +64,8 @@ static bool setup(fixture *f) {
     ggl_graph_output(g, "y", ggl_binary(g, GGL_OP_MUL, x, c));
     f->list[0] = &f->a.base;
     f->list[1] = &f->b.base;
-    const ggl_sched_params p = {.backend = f->list, .n_backends = 2, .place = by_layer};
+    const ggl_sched_params p = {
+        .size = sizeof p, .backend = f->list, .n_backends = 2, .place = by_layer};
     return CHECK_OK(ggl_graph_finish(g, &f->err), &f->err) &&
            CHECK_OK(ggl_sched_new(&f->s, g, &p, &f->err), &f->err) &&
            CHECK_OK(ggl_sched_alloc(f->s, &f->err), &f->err);

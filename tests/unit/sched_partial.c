@@ -16,14 +16,15 @@ typedef struct fixture {
 } fixture;
 
 static bool setup(fixture *f) {
-    const ggl_graph_params gp = {.n_pos = 64, .n_batch = 8, .n_slots = 1};
+    const ggl_graph_params gp = {.size = sizeof gp, .n_pos = 64, .n_batch = 8, .n_slots = 1};
     *f = (fixture){0};
     fake_log[0] = 0;
     if (!fake_open(&f->a, 'a') || !fake_open(&f->b, 'b'))
         return false;
     f->list[0] = &f->a.base;
     f->list[1] = &f->b.base;
-    f->p = (ggl_sched_params){.backend = f->list, .n_backends = 2};
+    f->p =
+        (ggl_sched_params){.size = sizeof(ggl_sched_params), .backend = f->list, .n_backends = 2};
     f->g = ggl_graph_new(&gp);
     return CHECK(f->g != NULL);
 }

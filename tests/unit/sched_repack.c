@@ -106,7 +106,8 @@ static bool setup(fixture *f, bool no_repack) {
     f->fake = *f->reference;
     f->fake.v = &f->v;
     f->b[0] = &f->fake;
-    f->p = (ggl_sched_params){.backend = f->b, .n_backends = 1, .no_repack = no_repack};
+    f->p = (ggl_sched_params){
+        .size = sizeof(ggl_sched_params), .backend = f->b, .n_backends = 1, .no_repack = no_repack};
     return true;
 }
 

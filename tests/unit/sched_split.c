@@ -53,7 +53,7 @@ static bool setup(fixture *f) {
     fake_n_too_large = 0;
     if (!fake_open(&f->a, 'a') || !fake_open(&f->b, 'b'))
         return false;
-    const ggl_graph_params gp = {.n_pos = 64, .n_batch = 8, .n_slots = 1};
+    const ggl_graph_params gp = {.size = sizeof gp, .n_pos = 64, .n_batch = 8, .n_slots = 1};
     ggl_graph *g = f->g = ggl_graph_new(&gp);
     ggl_graph_input(g, "slot", GGL_I32, 0, NULL, true);
     ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){WIDTH}, true);
@@ -70,7 +70,8 @@ static bool setup(fixture *f) {
     ggl_graph_output(g, "y", ggl_binary(g, GGL_OP_MUL, x, ggl_graph_number(g, 0.5)));
     f->list[0] = &f->a.base;
     f->list[1] = &f->b.base;
-    f->p = (ggl_sched_params){.backend = f->list, .n_backends = 2, .place = by_layer};
+    f->p = (ggl_sched_params){
+        .size = sizeof(ggl_sched_params), .backend = f->list, .n_backends = 2, .place = by_layer};
     return CHECK_OK(ggl_graph_finish(g, &f->err), &f->err);
 }
 

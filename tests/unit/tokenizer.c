@@ -71,7 +71,7 @@ static llm_tokenizer *from_vocab(const vocab *v) {
 /* The tokenizer of a reference file; NULL: there is no such file. */
 static llm_tokenizer *from_shared(const char *name) {
     const char *path = test_shared(name);
-    const ggl_gguf_params params = {.meta_only = true};
+    const ggl_gguf_params params = {.size = sizeof params, .meta_only = true};
     ggl_error err = {0};
     ggl_gguf *file;
     llm_tokenizer *t = NULL;

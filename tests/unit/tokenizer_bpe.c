@@ -763,7 +763,11 @@ TEST(published_strings) {
         ggl_error err = {0};
         ggl_gguf *file;
         llm_tokenizer *t;
-        REQUIRE_OK(ggl_gguf_open(&file, path, &(ggl_gguf_params){.meta_only = true}, &err), &err);
+        REQUIRE_OK(
+            ggl_gguf_open(&file, path,
+                          &(ggl_gguf_params){.size = sizeof(ggl_gguf_params), .meta_only = true},
+                          &err),
+            &err);
         REQUIRE_OK(llm_tokenizer_new(&t, file, &err), &err);
         ggl_gguf_close(file);
         const char *kind = llm_tokenizer_kind_name(t);

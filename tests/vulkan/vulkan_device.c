@@ -218,8 +218,9 @@ static void check_validated(const char *mask, bool caches) {
         return;
     ggl_backend_close(b);
     setenv("GGL_VULKAN_VALIDATE", "1", 1);
-    if (ggl_backend_open(&b, "vulkan", &(ggl_backend_params){.mask = mask}, &err) ==
-        GGL_UNSUPPORTED)
+    if (ggl_backend_open(&b, "vulkan",
+                         &(ggl_backend_params){.size = sizeof(ggl_backend_params), .mask = mask},
+                         &err) == GGL_UNSUPPORTED)
         SKIP("%s", err.msg);
     REQUIRE(b);
     for (int k = 0; conform_kind_at(k); k++)
@@ -257,7 +258,8 @@ TEST(a_clock_that_begins_anew) {
     ggl_error err = {0};
     conform_result r;
     double most = -1;
-    const ggl_backend_params params = {.profile = keep_longest, .profile_ctx = &most};
+    const ggl_backend_params params = {
+        .size = sizeof params, .profile = keep_longest, .profile_ctx = &most};
     if (!b)
         return;
     ggl_backend_close(b);

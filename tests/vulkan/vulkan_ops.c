@@ -97,7 +97,7 @@ static bool run_rows(ggl_backend *b, ggl_op op, double num, const float *x, int6
     if (out && out->type != GGL_F32)
         out = ggl_graph_op(g, GGL_OP_CAST, &out, 1, NULL, 0);
     ggl_graph_output(g, "y", out);
-    const ggl_sched_params sp = {.backend = &b, .n_backends = 1};
+    const ggl_sched_params sp = {.size = sizeof sp, .backend = &b, .n_backends = 1};
     ggl_status st = ggl_graph_finish(g, &err);
     if (st == GGL_OK)
         st = ggl_sched_new(&s, g, &sp, &err);

@@ -28,7 +28,7 @@ static ggl_graph *chains(int n, int depth) {
 }
 
 static bool start(ggl_sched **s, ggl_graph *g, ggl_backend *b, ggl_error *err) {
-    const ggl_sched_params sp = {.backend = &b, .n_backends = 1};
+    const ggl_sched_params sp = {.size = sizeof sp, .backend = &b, .n_backends = 1};
     return ggl_sched_new(s, g, &sp, err) == GGL_OK && ggl_sched_alloc(*s, err) == GGL_OK;
 }
 
@@ -241,7 +241,8 @@ TEST(steps_are_timed) {
     if (!b)
         return;
     ggl_backend_close(b);
-    const ggl_backend_params params = {.profile = add_time, .profile_ctx = &t};
+    const ggl_backend_params params = {
+        .size = sizeof params, .profile = add_time, .profile_ctx = &t};
     REQUIRE_OK(ggl_backend_open(&b, "vulkan", &params, &err), &err);
     ggl_graph *g = chains(2, 3); /* each one product, three sums and three of tanh; and two sums */
     REQUIRE_OK(ggl_graph_finish(g, &err), &err);

@@ -118,7 +118,7 @@ typedef struct input {
 static ggl_sched *start(ggl_graph *g, ggl_backend *b, ggl_backend *reference) {
     ggl_error err = {0};
     ggl_sched *s = NULL;
-    const ggl_sched_params params = {.backend = &b, .n_backends = 1};
+    const ggl_sched_params params = {.size = sizeof params, .backend = &b, .n_backends = 1};
     if (CHECK_OK(ggl_graph_finish(g, &err), &err) &&
         CHECK_OK(ggl_graph_fold(g, reference, &err), &err) &&
         CHECK_OK(ggl_sched_new(&s, g, &params, &err), &err))
@@ -314,7 +314,7 @@ TEST(cache_bits_in_words) { /* that tokens share */
 static ggl_status try_cache(const ggl_graph_params *p, ggl_backend *b, ggl_error *err) {
     ggl_graph *g = ggl_graph_new(p);
     ggl_sched *s = NULL;
-    const ggl_sched_params params = {.backend = &b, .n_backends = 1};
+    const ggl_sched_params params = {.size = sizeof params, .backend = &b, .n_backends = 1};
     declare_cache(g);
     ggl_status st = ggl_graph_finish(g, err);
     if (st == GGL_OK)

@@ -39,7 +39,7 @@ __attribute__((constructor)) static void keep_libraries(void) {
 TEST_UNUSED static ggl_backend *vulkan_open(const char *mask) {
     ggl_backend *b = NULL;
     ggl_error err = {0};
-    const ggl_backend_params params = {.mask = mask};
+    const ggl_backend_params params = {.size = sizeof params, .mask = mask};
     setenv("GGL_VULKAN_CACHE", "", 0); /* no cache file is written */
     ggl_status st = ggl_backend_open(&b, "vulkan", &params, &err);
     if (st == GGL_UNSUPPORTED) {

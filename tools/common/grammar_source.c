@@ -66,7 +66,8 @@ int grammar_read(llm_grammar **out, const char *tool, const grammar_source *s, b
     if (p.file && !(read = tool_read_at_most(tool, p.file, MOST_BYTES, &n)))
         return 1;
     const char *text = read ? read : p.text;
-    const llm_schema_params params = {.note = note_ignored, .note_arg = &noted, .compact = compact};
+    const llm_schema_params params = {
+        .size = sizeof params, .note = note_ignored, .note_arg = &noted, .compact = compact};
     const ggl_status st = p.is_schema
                               ? llm_grammar_from_schema_with(out, text, n, p.name, &params, &err)
                               : llm_grammar_from_gbnf(out, text, n, p.name, &err);

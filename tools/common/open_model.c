@@ -4,14 +4,14 @@
 #include <stdio.h>
 
 #include "args.h"
-#include "builtin.h"
+#include "builtin/builtin.h"
 
 int tool_open_model(llm_model **out, const char *tool, const char *name,
                     const llm_model_params *p) {
     ggl_error err = {0};
-    builtin_model built_in;
+    llm_builtin built_in;
     *out = NULL;
-    const bool is_built_in = builtin_find(name, &built_in);
+    const bool is_built_in = llm_builtin_find(name, &built_in);
     if (is_built_in && !built_in.name)
         return tool_error(tool, 2,
                           "-m %s: the built-in models are builtin:stories and builtin:chat", name);

@@ -44,7 +44,8 @@ static int find(const placement *p, const char *name, size_t n) {
 
 /* For --shadow: wraps *b so that an instance of the CPU backend checks its results. */
 static ggl_status doubt(placement *p, ggl_backend **b, ggl_error *err) {
-    const ggl_shadow_params sp = {.rate = p->shadow_rate, .seed = p->o->shadow_seed};
+    const ggl_shadow_params sp = {
+        .size = sizeof sp, .rate = p->shadow_rate, .seed = p->o->shadow_seed};
     ggl_backend_params plain = p->params;
     ggl_backend *doubted = NULL;
     plain.trace = NULL;
@@ -266,7 +267,7 @@ ggl_status placement_new(placement **out, const char *tool, const placement_opti
         return ggl_fail(err, GGL_NOMEM, "out of memory");
     p->tool = tool;
     p->o = o;
-    p->params = params ? *params : (ggl_backend_params){0};
+    p->params = params ? *params : (ggl_backend_params){.size = sizeof(ggl_backend_params)};
     p->host = -1;
     p->params.trace = o->trace;
     ggl_status st = check_options(p, err);

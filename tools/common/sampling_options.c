@@ -60,7 +60,7 @@ static int read_breakers(const char *tool, sampling_options *o, bool escape) {
 }
 
 static int read_order(const char *tool, sampling_options *o) {
-    llm_sampler_params p = {0};
+    llm_sampler_params p = {.size = sizeof p};
     ggl_error err = {0};
     if (o->names && o->letters)
         return tool_error(tool, 2, "--samplers and --sampling-seq exclude each other");

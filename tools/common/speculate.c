@@ -102,7 +102,8 @@ static ggl_status open_guessers(speculation *s, const speculate_options *o, ggl_
         return ggl_fail(err, GGL_NOMEM, "out of memory");
     ggl_status st = GGL_OK;
     for (int i = 0; i < s->n && st == GGL_OK; i++) {
-        const llm_draft_params dp = {.session = s->session, .slot = i, .p_min = (float)o->p_min};
+        const llm_draft_params dp = {
+            .size = sizeof dp, .session = s->session, .slot = i, .p_min = (float)o->p_min};
         st = o->lookup ? llm_guess_lookup(&s->guess[i], &gp, err)
                        : llm_guess_draft(&s->guess[i], &gp, &dp, err);
         if (st == GGL_OK)

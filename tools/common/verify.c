@@ -489,7 +489,7 @@ static ggl_status run_whole(verify *v, ggl_sched *s, const int32_t *token, int32
 static ggl_status verify_whole(verify *v, ggl_graph *g, const int32_t *token, int32_t *scratch) {
     ggl_sched *s = NULL;
     ggl_backend *b[] = {v->fast.b, v->exact.b}; /* the reference runs what b refuses */
-    ggl_sched_params p = {.backend = b, .n_backends = v->out->n_refused ? 2 : 1};
+    ggl_sched_params p = {.size = sizeof p, .backend = b, .n_backends = v->out->n_refused ? 2 : 1};
     ggl_status st = ggl_sched_new(&s, g, &p, v->err);
     if (st == GGL_OK)
         st = run_whole(v, s, token, scratch);

@@ -233,7 +233,8 @@ static ggl_tensor *as_output(conform_build *c, ggl_tensor *y) {
 ggl_status conform_build_graph(conform_build *c, const conform_case *info, const conform_form *form,
                                bool flush, ggl_error *err) {
     *c = (conform_build){.f = *form, .op = info->op, .flush = flush, .seed = form->seed};
-    const ggl_graph_params gp = {.n_pos = 4096,
+    const ggl_graph_params gp = {.size = sizeof gp,
+                                 .n_pos = 4096,
                                  .n_batch = form->n_batch,
                                  .n_slots = form->n_slots,
                                  .type_k = form->type_k,

@@ -88,7 +88,8 @@ static ggl_status run_graph(conform_build *c, ggl_backend *b, ggl_backend *refer
                             conform_output *out, ggl_error *err) {
     ggl_backend *both[2] = {b, reference};
     ggl_sched *s = NULL;
-    const ggl_sched_params p = {.backend = both,
+    const ggl_sched_params p = {.size = sizeof p,
+                                .backend = both,
                                 .n_backends = b == reference ? 1 : 2,
                                 .place = c->f.alone && b != reference ? place_alone : NULL};
     ggl_status st = ggl_sched_new(&s, c->g, &p, err);

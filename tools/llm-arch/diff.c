@@ -156,7 +156,7 @@ static void model_lines(const ggl_gguf *f, lines *keys, lines *tensors) {
 static int diff_models(const char *a, const char *b) {
     ggl_error err = {0};
     ggl_gguf *f[2] = {NULL, NULL};
-    ggl_gguf_params p = {.meta_only = true};
+    ggl_gguf_params p = {.size = sizeof p, .meta_only = true};
     lines keys[2] = {0}, tensors[2] = {0};
     int code = 0;
     if (ggl_gguf_open(&f[0], a, &p, &err) != GGL_OK || ggl_gguf_open(&f[1], b, &p, &err) != GGL_OK)

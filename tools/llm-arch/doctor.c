@@ -162,7 +162,7 @@ static ggl_status run_tokens(doctor *d, const llm_arch *arch, bool bos, ggl_erro
     const size_t stretch = whole ? d->tokens.n : (size_t)d->n_ctx;
     arch_built b = {0};
     ggl_sched *s = NULL;
-    ggl_sched_params p = {.backend = &d->cpu, .n_backends = 1};
+    ggl_sched_params p = {.size = sizeof p, .backend = &d->cpu, .n_backends = 1};
     ggl_graph_params g = ggl_graph_default();
     g.n_pos = d->n_ctx + !whole; /* one more for a BOS before a stretch */
     g.n_batch = (int64_t)stretch + !whole;
@@ -465,8 +465,9 @@ static int read_text(doctor *d) {
 
 static int open_all(doctor *d, const char *path) {
     ggl_error err = {0};
-    llm_model_params mp = {.arch_path = d->arch, .ignore = ignore_of(&d->ignore)};
-    ggl_backend_params bp = {.n_threads = (int)d->n_threads};
+    llm_model_params mp = {
+        .size = sizeof mp, .arch_path = d->arch, .ignore = ignore_of(&d->ignore)};
+    ggl_backend_params bp = {.size = sizeof bp, .n_threads = (int)d->n_threads};
     int code = d->logits_file ? read_logits(d) : -1;
     if (code >= 0)
         return code;

@@ -712,7 +712,7 @@ int arch_init(int argc, char **argv) {
     ggl_error err = {0};
     ggl_gguf *f = NULL;
     ggl_str family = {"", 0};
-    ggl_gguf_params p = {.meta_only = true};
+    ggl_gguf_params p = {.size = sizeof p, .meta_only = true};
     if (ggl_gguf_open(&f, files.s[1], &p, &err) != GGL_OK ||
         ggl_gguf_get_string(f, "general.architecture", &family, &err) < 0) {
         code = tool_error(TOOL, 1, "%s", err.msg);

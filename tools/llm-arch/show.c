@@ -140,7 +140,8 @@ static bool mark_tensors(const ggl_gguf *f, const llm_arch *arch, tensor_marks *
     static const char *const all[] = {"*"};
     ggl_error err = {0};
     const llm_arch_source source = llm_arch_source_gguf(f);
-    const llm_arch_params p = {.ignore = {all, all, 1, 1}, .unread = on_unread, .ctx = m};
+    const llm_arch_params p = {
+        .size = sizeof p, .ignore = {all, all, 1, 1}, .unread = on_unread, .ctx = m};
     if (!(m->mark = calloc(ggl_gguf_n_tensors(f) + 1, 1)))
         return false;
     if (!arch)
@@ -265,11 +266,12 @@ static int show_file(const char *path, const char *descriptor) {
     ggl_error err = {0};
     ggl_gguf *f = NULL;
     llm_model *m = NULL;
-    llm_model_params mp = {.arch_path = descriptor, .gguf = {.meta_only = true}};
+    const ggl_gguf_params fp = {.size = sizeof fp, .meta_only = true};
+    const llm_model_params mp = {.size = sizeof mp, .arch_path = descriptor, .gguf = &fp};
     ggl_status st = llm_model_open(&m, path, &mp, &err);
     if (st != GGL_OK && !descriptor) {
         ggl_error why = err;
-        st = ggl_gguf_open(&f, path, &mp.gguf, &err);
+        st = ggl_gguf_open(&f, path, &fp, &err);
         if (st == GGL_OK)
             fprintf(stderr, TOOL ": note: it is unknown which keys are read: %s\n", why.msg);
     }

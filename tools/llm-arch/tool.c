@@ -60,7 +60,7 @@ llm_arch *arch_open(const char *tool, const char *file) {
 ggl_status arch_build_graph(arch_built *out, const llm_arch *arch, const llm_arch_source *source,
                             const tool_ignore *ignore, const ggl_graph_params *params,
                             ggl_backend *fold, ggl_error *err) {
-    llm_arch_params ap = {0};
+    llm_arch_params ap = {.size = sizeof ap};
     if (ignore)
         ap.ignore = ignore_of(ignore);
     *out = (arch_built){.graph = ggl_graph_new(params)};
@@ -129,7 +129,8 @@ static bool open_all(const char *tool, const ggl_backend_params *params, arch_ba
 
 bool arch_backends_open(const char *tool, const arg_list *names, bool all, arch_backends *b) {
     ggl_error err = {0};
-    ggl_backend_params params = {.n_threads = 1}; /* only small graphs are run here */
+    ggl_backend_params params = {.size = sizeof params,
+                                 .n_threads = 1}; /* only small graphs are run here */
     *b = (arch_backends){0};
     if (ggl_backend_open(&b->reference, "reference", &params, &err) != GGL_OK)
         return tool_error(tool, 1, "%s", err.msg) < 0;

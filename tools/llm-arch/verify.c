@@ -103,8 +103,9 @@ static int report(const run *r) {
 
 static int open_all(run *r, const char *path) {
     ggl_error err = {0};
-    llm_model_params mp = {.arch_path = r->arch, .ignore = ignore_of(&r->ignore)};
-    ggl_backend_params bp = {.n_threads = (int)r->n_threads, .mask = r->mask};
+    llm_model_params mp = {
+        .size = sizeof mp, .arch_path = r->arch, .ignore = ignore_of(&r->ignore)};
+    ggl_backend_params bp = {.size = sizeof bp, .n_threads = (int)r->n_threads, .mask = r->mask};
     if (llm_model_open(&r->model, path, &mp, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
     if (ggl_backend_open(&r->fast, r->backend, &bp, &err) != GGL_OK)

@@ -246,7 +246,7 @@ static void check_backend(conform *c) {
 }
 
 static void check_named(conform *c, const char *name, bool asked) {
-    const ggl_backend_params params = {.n_threads = (int)c->n_threads};
+    const ggl_backend_params params = {.size = sizeof params, .n_threads = (int)c->n_threads};
     ggl_error err = {0};
     if (ggl_backend_open(&c->b, name, &params, &err) != GGL_OK) {
         tool_error(TOOL, 1, "%s: %s", name, err.msg);

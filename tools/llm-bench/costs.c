@@ -164,7 +164,8 @@ static ggl_status count_graph(bench_costs *c, const ggl_graph *g, ggl_error *err
 
 ggl_status bench_costs_count(bench_costs *c, const llm_model *m, const llm_arch_params *params,
                              int64_t n_batch, ggl_type type_k, ggl_type type_v, ggl_error *err) {
-    ggl_graph_params gp = {.n_pos = params->n_ctx,
+    ggl_graph_params gp = {.size = sizeof gp,
+                           .n_pos = params->n_ctx,
                            .n_batch = n_batch,
                            .n_slots = 1,
                            .type_k = type_k,

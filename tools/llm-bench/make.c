@@ -123,7 +123,7 @@ static ggl_status list_tensors(make *m, ggl_error *err) {
                               .get_item = shape_get_item,
                               .find_tensor = shape_find_tensor,
                               .key_at = shape_key_at};
-    llm_arch_params p = {.n_ctx = 64, .n_vocab = m->shape.n_vocab};
+    llm_arch_params p = {.size = sizeof p, .n_ctx = 64, .n_vocab = m->shape.n_vocab};
     ggl_graph_params gp = ggl_graph_default();
     gp.n_pos = 64;
     ggl_graph *g = ggl_graph_new(&gp);

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/builtin_model.h"
+#include "builtin/builtin_model.h"
 #include "common/machine.h"
 #include "common/paths.h"
 #include "common/process.h"
@@ -45,15 +45,15 @@ static ggl_status open_model(bench *b, const char *path, ggl_error *err) {
     llm_model_free(b->setup.model);
     b->setup.model = NULL;
     b->opened = NULL;
-    llm_model_params p = {.arch_path = b->o.arch,
-                          .gguf = {.no_mmap = b->o.no_mmap, .willneed = true},
-                          .ignore = ignore_of(&b->o.ignore)};
+    const ggl_gguf_params file = {.size = sizeof file, .no_mmap = b->o.no_mmap, .willneed = true};
+    llm_model_params p = {
+        .size = sizeof p, .arch_path = b->o.arch, .gguf = &file, .ignore = ignore_of(&b->o.ignore)};
     int64_t begin = bench_now_ns();
     ggl_status st = b->o.models.n > 0
                         ? llm_model_open(&b->setup.model, path, &p, err)
                         : llm_model_open_memory(&b->setup.model, llm_builtin_model,
                                                 llm_builtin_model_size, path, &p, err);
-    llm_session_params adapted = {0};
+    llm_session_params adapted = {.size = sizeof adapted};
     if (st == GGL_OK)
         st = adapters_new(&b->o.adapters, b->setup.model, &adapted, err);
     b->setup.adapter = adapted.adapter;
@@ -117,7 +117,7 @@ static bool run_test(bench *b, size_t i) {
 /* Opens the backends that will be used, so that a wrong name is reported before anything is
  * measured. */
 static int check_places(const bench *b) {
-    const ggl_backend_params bp = {.n_threads = 1, .mask = b->o.mask};
+    const ggl_backend_params bp = {.size = sizeof bp, .n_threads = 1, .mask = b->o.mask};
     int code = -1;
     for (size_t i = 0; i < b->o.n_where && code < 0; i++) {
         placement *p = NULL;

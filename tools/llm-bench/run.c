@@ -68,7 +68,8 @@ static int64_t larger(int64_t a, int64_t b) {
 static ggl_status stage_init(stage *g, const bench_setup *s, const bench_test *t,
                              bench_collector *collector, ggl_error *err) {
     *g = (stage){.t = t, .collector = collector};
-    ggl_backend_params bp = {.n_threads = (int)t->n_threads,
+    ggl_backend_params bp = {.size = sizeof bp,
+                             .n_threads = (int)t->n_threads,
                              .n_threads_batch = (int)t->n_threads,
                              .mask = s->o->mask,
                              .f16_as_bf16 = s->o->f16_as_bf16,
@@ -267,7 +268,8 @@ static ggl_status take_profile(const bench_setup *s, const bench_test *t, bench_
 static ggl_status count_rates(bench_row *row, const bench_setup *s, const bench_test *t,
                               ggl_error *err) {
     static bench_costs c;
-    const llm_arch_params params = {.n_ctx = t->n_depth + t->n_prompt + t->n_gen,
+    const llm_arch_params params = {.size = sizeof params,
+                                    .n_ctx = t->n_depth + t->n_prompt + t->n_gen,
                                     .adapter = s->adapter,
                                     .n_adapters = s->n_adapters};
     ggl_status st = bench_costs_count(&c, s->model, &params, t->n_ubatch, (ggl_type)t->type_k,

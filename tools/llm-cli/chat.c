@@ -106,7 +106,8 @@ static int read_tools(chat *c) {
                       chat_text_add(all, text, n) && chat_text_add(all, "}", 1);
     free(text);
     llm_calls *calls = NULL; /* made to see whether these are tools */
-    const llm_calls_params p = {.format = c->marks, .tools = {c->tools.s, c->tools.n}};
+    const llm_calls_params p = {
+        .size = sizeof p, .format = c->marks, .tools = {c->tools.s, c->tools.n}};
     const ggl_status st = good ? llm_calls_new(&calls, &p, &err)
                                : ggl_fail(&err, GGL_NOMEM, "out of memory for tools");
     llm_calls_free(calls);
@@ -190,7 +191,8 @@ static int open_generator(chat *c) {
     const int code = chat_new_sampler(c);
     if (code >= 0)
         return code;
-    const llm_generator_params p = {.session = c->setup->session,
+    const llm_generator_params p = {.size = sizeof p,
+                                    .session = c->setup->session,
                                     .sampler = c->sampler,
                                     .tokenizer = c->setup->tokenizer,
                                     .guesser = c->setup->guesser,

@@ -422,7 +422,8 @@ static ggl_status give_answer(chat *c, prompt *p, ggl_error *err) {
                                      .reasoning = c->o.chat.reasoning,
                                      .has_looks = c->has_looks,
                                      .has_tools = c->tools.n > 0,
-                                     .calls = {.format = c->marks,
+                                     .calls = {.size = sizeof(llm_calls_params),
+                                               .format = c->marks,
                                                .prompt = {p->text, p->n_text},
                                                .tools = {c->tools.s, c->tools.n}}};
     c->wrap.column = 0;

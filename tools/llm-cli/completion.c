@@ -46,7 +46,8 @@ static int open_generator(completion *c) {
         llm_session_n_vocab(c->s->session), llm_session_n_ctx(c->s->session));
     if (code >= 0)
         return code;
-    const llm_generator_params p = {.session = c->s->session,
+    const llm_generator_params p = {.size = sizeof p,
+                                    .session = c->s->session,
                                     .sampler = c->sampler,
                                     .tokenizer = c->s->tokenizer,
                                     .shift = c->s->o->shift,

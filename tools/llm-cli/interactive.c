@@ -30,7 +30,8 @@ static int pad_open(pad *p, const chat_setup *s) {
                       llm_session_n_vocab(s->session), llm_session_n_ctx(s->session));
     if (code >= 0)
         return code;
-    const llm_generator_params gp = {.session = s->session,
+    const llm_generator_params gp = {.size = sizeof gp,
+                                     .session = s->session,
                                      .sampler = p->sampler,
                                      .tokenizer = s->tokenizer,
                                      .guesser = s->guesser,

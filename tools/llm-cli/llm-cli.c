@@ -9,7 +9,7 @@
 
 #include "chat.h"
 #include "completion.h"
-#include "common/builtin.h"
+#include "builtin/builtin.h"
 #include "common/cache_types.h"
 #include "common/input.h"
 #include "common/open_model.h"
@@ -130,12 +130,14 @@ static int read_prompt(cli *c) {
 /* --- loading ---------------------------------------------------------------------------------- */
 
 static ggl_gguf_params file_params(const cli_options *o) {
-    return (ggl_gguf_params){.no_mmap = o->no_mmap, .lock = o->mlock, .willneed = true};
+    return (ggl_gguf_params){
+        .size = sizeof(ggl_gguf_params), .no_mmap = o->no_mmap, .lock = o->mlock, .willneed = true};
 }
 
 static int open_model(cli *c) {
+    const ggl_gguf_params file = file_params(&c->o);
     const llm_model_params p = {
-        .arch_path = c->o.arch, .gguf = file_params(&c->o), .ignore = ignore_of(&c->o.ignore)};
+        .size = sizeof p, .arch_path = c->o.arch, .gguf = &file, .ignore = ignore_of(&c->o.ignore)};
     const char *name = c->o.model ? c->o.model : chat_begins(&c->o, NULL) ? "builtin:chat" : NULL;
     return tool_open_model(&c->model, TOOL, name, &p);
 }
@@ -152,7 +154,8 @@ static bool on_load(void *ctx, size_t done, size_t total) {
 }
 
 static int open_session(cli *c) {
-    const ggl_backend_params bp = {.n_threads = (int)c->o.n_threads,
+    const ggl_backend_params bp = {.size = sizeof bp,
+                                   .n_threads = (int)c->o.n_threads,
                                    .n_threads_batch = (int)c->o.n_threads_batch,
                                    .mask = c->o.mask,
                                    .f16_as_bf16 = c->o.f16_as_bf16};
@@ -184,12 +187,13 @@ static int open_session(cli *c) {
 
 /* Opens what guesses the next tokens. */
 static int open_speculation(cli *c) {
+    const ggl_gguf_params file = file_params(&c->o);
     const speculate_target t = {.tokenizer = c->tokenizer,
                                 .placement = c->placement,
                                 .session = c->params,
                                 .n_sequences = 1,
                                 .n_ctx = llm_session_n_ctx(c->session),
-                                .model = {.gguf = file_params(&c->o)}};
+                                .model = {.size = sizeof t.model, .gguf = &file}};
     return speculate_open(&c->speculation, TOOL, &c->o.speculate, &t);
 }
 
@@ -397,9 +401,10 @@ static int check_paths(const cli_options *o) {
     const bool is_piped =
         !o->prompt && !o->prompt_file && !o->tokens && !o->chat.wanted && stdin_is_piped();
     const char *cache = o->repack_cache && *o->repack_cache ? o->repack_cache : NULL;
-    builtin_model built_in;
+    llm_builtin built_in;
     const tool_path paths[] = {
-        {"-m", builtin_find(o->model, &built_in) ? NULL : o->model, .needed = true, .model = true},
+        {"-m", llm_builtin_find(o->model, &built_in) ? NULL : o->model, .needed = true,
+         .model = true},
         {"-f", o->prompt_file, .needed = true},
         {"-sysf", o->chat.system_file, .needed = true},
         {"--tools", o->chat.tools, .needed = true},

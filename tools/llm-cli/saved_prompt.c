@@ -59,7 +59,8 @@ int saved_prompt_open(saved_prompt **out, const char *tool, const saved_prompt_o
     s->tool = tool;
     s->o = o;
     describe(s, t);
-    const llm_prompt_cache_params p = {.model = t->model, .session = t->session, .also = s->also};
+    const llm_prompt_cache_params p = {
+        .size = sizeof p, .model = t->model, .session = t->session, .also = s->also};
     const ggl_status st = llm_prompt_cache_new(&s->cache, &p, &err);
     return st == GGL_OK ? -1 : tool_error(tool, 1, "--prompt-cache: %s", err.msg);
 }

@@ -182,7 +182,8 @@ int main(int argc, char **argv) {
     if (code < 0) {
         ggl_error err = {0};
         ggl_backend *reference = NULL;
-        const ggl_backend_params params = {.n_threads = 1, .n_threads_batch = 1};
+        const ggl_backend_params params = {
+            .size = sizeof params, .n_threads = 1, .n_threads_batch = 1};
         if (ggl_backend_open(&reference, "reference", &params, &err) != GGL_OK)
             code = tool_error(TOOL, 1, "%s", err.msg);
         else

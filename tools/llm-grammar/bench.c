@@ -305,7 +305,7 @@ static int bench_path(bench *b, const char *path) {
 static int open_model(bench *b, const char *path) {
     ggl_error err = {0};
     ggl_gguf *file;
-    const ggl_gguf_params params = {.meta_only = true};
+    const ggl_gguf_params params = {.size = sizeof params, .meta_only = true};
     ggl_status st = ggl_gguf_open(&file, path, &params, &err);
     if (st == GGL_OK) {
         st = llm_tokenizer_new(&b->tokenizer, file, &err);

@@ -10,7 +10,7 @@
 
 #include "common/adapters.h"
 #include "common/args.h"
-#include "common/builtin_model.h"
+#include "builtin/builtin_model.h"
 #include "common/cache_types.h"
 #include "common/hints.h"
 #include "common/hub.h"
@@ -220,9 +220,9 @@ static int choose_chunks(ppl *p) {
 static int open_model(ppl *p) {
     ggl_error err = {0};
     const options *o = &p->o;
-    llm_model_params mp = {.arch_path = o->arch,
-                           .gguf = {.no_mmap = o->no_mmap, .willneed = true},
-                           .ignore = ignore_of(&o->ignore)};
+    const ggl_gguf_params file = {.size = sizeof file, .no_mmap = o->no_mmap, .willneed = true};
+    llm_model_params mp = {
+        .size = sizeof mp, .arch_path = o->arch, .gguf = &file, .ignore = ignore_of(&o->ignore)};
     ggl_status s = o->model
                        ? llm_model_open(&p->model, o->model, &mp, &err)
                        : llm_model_open_memory(&p->model, llm_builtin_model, llm_builtin_model_size,
@@ -233,7 +233,8 @@ static int open_model(ppl *p) {
 static int open_session(ppl *p) {
     ggl_error err = {0};
     const options *o = &p->o;
-    ggl_backend_params bp = {.n_threads = (int)o->n_threads,
+    ggl_backend_params bp = {.size = sizeof bp,
+                             .n_threads = (int)o->n_threads,
                              .n_threads_batch = (int)o->n_threads,
                              .mask = o->mask,
                              .f16_as_bf16 = o->f16_as_bf16};

@@ -312,7 +312,8 @@ static ggl_status add_choice(seat *s, ggl_error *err) {
     job *j = s->job;
     const ask *a = j->ask;
     const job_prompt *p = seat_prompt(s);
-    llm_sequence_params params = {.prompt = p->ids.id,
+    llm_sequence_params params = {.size = sizeof params,
+                                  .prompt = p->ids.id,
                                   .n_prompt = p->ids.n,
                                   .sampler = s->sampler,
                                   .matcher = s->matcher,

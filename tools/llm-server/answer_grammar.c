@@ -49,7 +49,8 @@ uint64_t answer_grammars_n_compiled(const answer_grammars *g) {
 
 static ggl_status compile(llm_grammar **out, ask_form form, ggl_str text, ggl_error *err) {
     static const char object[] = "{\"type\": \"object\"}";
-    const llm_schema_params compact = {.compact = true, .max_steps = GRAMMAR_COMPILE_STEPS};
+    const llm_schema_params compact = {
+        .size = sizeof compact, .compact = true, .max_steps = GRAMMAR_COMPILE_STEPS};
     if (form == ASK_GBNF)
         return llm_grammar_from_gbnf(out, text.s, text.n, "grammar", err);
     return form == ASK_JSON

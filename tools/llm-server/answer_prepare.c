@@ -247,7 +247,8 @@ static ggl_str marks_format(const job *j) {
 }
 
 static llm_calls_params calls_params(const job *j, const job_prompt *p) {
-    return (llm_calls_params){.format = marks_format(j),
+    return (llm_calls_params){.size = sizeof(llm_calls_params),
+                              .format = marks_format(j),
                               .template_text = llm_chat_text(server_chat(j->server)),
                               .prompt = p->text,
                               .tools = j->ask->tools,

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/builtin.h"
+#include "builtin/builtin.h"
 #include "common/paths.h"
 #include "common/process.h"
 #include "ggl/show.h"
@@ -233,15 +233,15 @@ static void end(program *p) {
 
 static int check_paths(const server_options *o) {
     const char *cache = o->repack_cache && *o->repack_cache ? o->repack_cache : NULL;
-    builtin_model built_in;
-    const tool_path paths[] = {
-        {"-m", builtin_find(o->model, &built_in) ? NULL : o->model, .needed = true, .model = true},
-        {"--chat-template-file", o->template_file, .needed = true},
-        {"--arch", o->arch, .needed = true, .or_name = true},
-        {"--api-key-file", o->key_file, .needed = true},
-        {"--draft", o->speculate.draft, .needed = true},
-        {"--trace", placement_trace(&o->placement), .written = true},
-        {"--repack-cache", cache, .written = true, .optional = true}};
+    llm_builtin built_in;
+    const tool_path paths[] = {{"-m", llm_builtin_find(o->model, &built_in) ? NULL : o->model,
+                                .needed = true, .model = true},
+                               {"--chat-template-file", o->template_file, .needed = true},
+                               {"--arch", o->arch, .needed = true, .or_name = true},
+                               {"--api-key-file", o->key_file, .needed = true},
+                               {"--draft", o->speculate.draft, .needed = true},
+                               {"--trace", placement_trace(&o->placement), .written = true},
+                               {"--repack-cache", cache, .written = true, .optional = true}};
     return tool_check_paths(TOOL, paths, sizeof paths / sizeof *paths);
 }
 

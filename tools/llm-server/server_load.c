@@ -25,14 +25,16 @@ enum {
 /* --- the model -------------------------------------------------------------------------------- */
 
 static ggl_gguf_params file_params(const server_options *o) {
-    return (ggl_gguf_params){.no_mmap = o->no_mmap, .lock = o->mlock, .willneed = true};
+    return (ggl_gguf_params){
+        .size = sizeof(ggl_gguf_params), .no_mmap = o->no_mmap, .lock = o->mlock, .willneed = true};
 }
 
 static int open_model(server *s) {
     const server_options *o = s->o;
     ggl_error err = {0};
+    const ggl_gguf_params file = file_params(o);
     const llm_model_params p = {
-        .arch_path = o->arch, .gguf = file_params(o), .ignore = ignore_of(&o->ignore)};
+        .size = sizeof p, .arch_path = o->arch, .gguf = &file, .ignore = ignore_of(&o->ignore)};
     const int code = tool_open_model(&s->model, TOOL, o->model ? o->model : "builtin:chat", &p);
     if (code >= 0)
         return code;
@@ -134,7 +136,8 @@ static void note_context(const server *s) {
 
 static int new_session(server *s) {
     const server_options *o = s->o;
-    const ggl_backend_params bp = {.n_threads = (int)o->n_threads,
+    const ggl_backend_params bp = {.size = sizeof bp,
+                                   .n_threads = (int)o->n_threads,
                                    .n_threads_batch = (int)o->n_threads_batch,
                                    .mask = o->mask,
                                    .f16_as_bf16 = o->f16_as_bf16};
@@ -192,18 +195,20 @@ static int open_speculation(server *s) {
     llm_session_params sp = s->params;
     sp.embeddings = false;
     sp.n_pool = 0;
+    const ggl_gguf_params file = file_params(o);
     const speculate_target t = {.tokenizer = s->tokenizer,
                                 .placement = s->placement,
                                 .session = sp,
                                 .n_sequences = (int)o->n_parallel,
                                 .n_ctx = llm_session_n_ctx(s->session),
-                                .model = {.gguf = file_params(o)}};
+                                .model = {.size = sizeof t.model, .gguf = &file}};
     return speculate_open(&s->speculation, TOOL, &o->speculate, &t);
 }
 
 static int open_engine(server *s) {
     ggl_error err = {0};
-    const llm_engine_params p = {.session = s->session,
+    const llm_engine_params p = {.size = sizeof p,
+                                 .session = s->session,
                                  .tokenizer = s->tokenizer,
                                  .n_parallel = (int)s->o->n_parallel,
                                  .n_queue = (size_t)s->o->n_queue,

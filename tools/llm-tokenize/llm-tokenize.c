@@ -304,7 +304,7 @@ static int run(const options *o) {
     ggl_error err = {0};
     ggl_gguf *file;
     llm_tokenizer *t;
-    const ggl_gguf_params params = {.meta_only = true};
+    const ggl_gguf_params params = {.size = sizeof params, .meta_only = true};
     if (ggl_gguf_open(&file, o->model, &params, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
     ggl_status s = llm_tokenizer_new(&t, file, &err);

@@ -2,7 +2,9 @@
  *
  *     ggl_backend *cpu;
  *     if (ggl_backend_open(&cpu, "cpu", NULL, &err) != GGL_OK) ...
- */
+ *
+ * Threads: several may open and close backends at the same time. Different open backends may run at
+ * the same time; one backend runs for one thread at a time. */
 #ifndef GGL_BACKENDS_H
 #define GGL_BACKENDS_H
 
@@ -22,6 +24,7 @@ typedef void ggl_profile_fn(void *ctx, const ggl_tensor *node, int64_t n, bool p
 #define GGL_MAX_THREADS 512
 
 typedef struct ggl_backend_params {
+    size_t size;         /* sizeof(ggl_backend_params): ggl/params.h */
     int n_threads;       /* up to GGL_MAX_THREADS; 0: one for each physical core that we may use */
     int n_threads_batch; /* for batches larger than one; 0: n_threads */
     /* Features not to use, such as instruction sets, separated by commas ("avx512,avx2"). "all":
@@ -89,6 +92,7 @@ GGL_API void ggl_trace_node(void *ctx, const ggl_tensor *node, int64_t n, bool p
  * checked run uses another plan, in which the chosen values are not fused away, so a fault of fused
  * kernels may not show. Checked runs take longer, and allocate memory. */
 typedef struct ggl_shadow_params {
+    size_t size; /* sizeof(ggl_shadow_params): ggl/params.h */
     double rate; /* fraction of runs that are checked, up to 1; 0: 1/32 */
     int n_nodes; /* nodes to check in each of these runs, up to 16; 0: one */
     uint64_t seed;

@@ -1,6 +1,9 @@
 /* Memory: overflow-checked sizes, zeroed arrays, and arenas for objects that are freed together.
  * All memory comes from calloc of libc, so that tests can count or fail allocations by wrapping
- * it. */
+ * it.
+ *
+ * Threads: any number may call these functions at the same time; an arena, or an array that grows,
+ * belongs to one at a time. */
 #ifndef GGL_ALLOC_H
 #define GGL_ALLOC_H
 

@@ -4,7 +4,10 @@
  *
  * Memory: a backend allocates buffers. A plan addresses memory as (region, offset); each run passes
  * the buffers of the regions. So plans can be compiled, and all sizes printed, before anything is
- * allocated. */
+ * allocated.
+ *
+ * Threads: one thread at a time calls a backend. Different backends, also of the same device, may
+ * be called at the same time. */
 #ifndef GGL_BACKEND_H
 #define GGL_BACKEND_H
 

@@ -12,7 +12,9 @@
  * Shapes are innermost first and leave out the batch, as everywhere; a value has up to three
  * dimensions, and "x [n, ..]" is any of one or more. Results belong to the graph. Errors are sticky
  * as in ggl/graph.h: on one, such as shapes that do not fit, a function returns NULL, as it does
- * for all calls after the first error; the message, from ggl_graph_finish, names the function. */
+ * for all calls after the first error; the message, from ggl_graph_finish, names the function.
+ *
+ * Threads: as ggl/graph.h says. */
 #ifndef GGL_COMPOSE_H
 #define GGL_COMPOSE_H
 

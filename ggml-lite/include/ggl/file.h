@@ -11,7 +11,8 @@
  *         fprintf(ggl_new_file_stream(f), ..);
  *         st = ggl_new_file_commit(f, &err);
  *     }
- */
+ *
+ * Threads: a file that is written belongs to one thread at a time. */
 #ifndef GGL_FILE_H
 #define GGL_FILE_H
 

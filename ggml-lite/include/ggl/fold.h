@@ -1,4 +1,6 @@
-/* Constant folding: values that depend on no input are computed before the first run. */
+/* Constant folding: values that depend on no input are computed before the first run.
+ *
+ * Threads: as ggl/graph.h says. */
 #ifndef GGL_FOLD_H
 #define GGL_FOLD_H
 

@@ -5,7 +5,9 @@
  *     if (ggl_gguf_open(&f, "model.gguf", NULL, &err) != GGL_OK) ...
  *     const ggl_gguf_tensor *t = ggl_gguf_find_tensor(f, "token_embd.weight");
  *     const ggl_gguf_value *v = ggl_gguf_find(f, "general.architecture");
- */
+ *
+ * Threads: an opened file does not change, so any number of threads may read it at the same time. A
+ * writer belongs to one at a time. */
 #ifndef GGL_GGUF_H
 #define GGL_GGUF_H
 
@@ -57,6 +59,7 @@ typedef struct ggl_gguf_tensor {
 } ggl_gguf_tensor;
 
 typedef struct ggl_gguf_params {
+    size_t size;   /* sizeof(ggl_gguf_params): ggl/params.h */
     bool no_mmap;  /* read into memory instead of mapping */
     bool populate; /* read every page now (MAP_POPULATE) */
     bool willneed; /* advise the kernel to read ahead */

@@ -13,7 +13,9 @@
  *
  * Errors are sticky: a builder call that fails returns NULL, the graph keeps the first error, and
  * all later builder calls return NULL. So callers check once, with ggl_graph_finish or
- * ggl_graph_error. */
+ * ggl_graph_error.
+ *
+ * Threads: one thread at a time builds a graph; when it is finished, any number may read it. */
 #ifndef GGL_GRAPH_H
 #define GGL_GRAPH_H
 
@@ -221,6 +223,7 @@ GGL_API const char *ggl_node_text(const ggl_tensor *t, char *buf, size_t size);
 /* --- building --------------------------------------------------------------------------------- */
 
 typedef struct ggl_graph_params {
+    size_t size;     /* sizeof(ggl_graph_params): ggl/params.h */
     int64_t n_pos;   /* positions in the KV cache (the context length); default 4096 */
     int64_t n_batch; /* the largest batch of a run; makes ring stores larger; default 512 */
     int64_t n_slots; /* sequences that are stored at the same time; default 1 */
@@ -228,7 +231,12 @@ typedef struct ggl_graph_params {
     ggl_type type_k, type_v; /* types of cached keys and values; default f16 */
 } ggl_graph_params;
 
-GGL_API ggl_graph_params ggl_graph_default(void);
+GGL_API void ggl_graph_fill_default(ggl_graph_params *p, size_t size); /* ggl/params.h */
+static inline ggl_graph_params ggl_graph_default(void) {
+    ggl_graph_params p;
+    ggl_graph_fill_default(&p, sizeof p);
+    return p;
+}
 /* Returns an empty graph; params NULL: the defaults. Returns NULL if out of memory; wrong params
  * make the graph's first error. */
 GGL_API ggl_graph *ggl_graph_new(const ggl_graph_params *params);

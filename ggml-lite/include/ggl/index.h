@@ -13,7 +13,9 @@
  *
  * Open addressing, linear probing, at most half full:
  *
- *     slots: | 0 | i+1 | 0 | j+1 | k+1 | 0 | ...      0: free, else an element's index + 1 */
+ *     slots: | 0 | i+1 | 0 | j+1 | k+1 | 0 | ...      0: free, else an element's index + 1
+ *
+ * Threads: any number may look things up at the same time, while none adds to it. */
 #ifndef GGL_INDEX_H
 #define GGL_INDEX_H
 

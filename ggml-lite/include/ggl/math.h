@@ -4,7 +4,9 @@
  *
  * The double functions are for values that are computed once (rope angles, slopes, constants, the
  * sampler). The float functions are the scalar definitions of the numeric contract: every vector
- * kernel must have the same bits. */
+ * kernel must have the same bits.
+ *
+ * Threads: the functions have no state; any number of threads may call them at the same time. */
 #ifndef GGL_MATH_H
 #define GGL_MATH_H
 

@@ -1,4 +1,6 @@
-/* Finds the name nearest to one that does not exist, for "did you mean ..". */
+/* Finds the name nearest to one that does not exist, for "did you mean ..".
+ *
+ * Threads: a search belongs to one thread at a time. */
 #ifndef GGL_NEAREST_H
 #define GGL_NEAREST_H
 

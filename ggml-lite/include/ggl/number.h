@@ -1,4 +1,6 @@
-/* Decimal numbers as texts have them. The C library's strtod reads the decimal point of the program's locale; this does not. */
+/* Decimal numbers as texts have them. The C library's strtod reads the decimal point of the program's locale; this does not.
+ *
+ * Threads: the functions have no state; any number of threads may call them at the same time. */
 #ifndef GGL_NUMBER_H
 #define GGL_NUMBER_H
 

@@ -1,7 +1,9 @@
 /* Programs: a segment as a flat list of steps with all addresses resolved, for backends that run
  * one node after the other. Calls that the backend does not know are replaced by their bodies, and
  * recurrent ones by a loop over the batch. Views cost no step. Values that only this segment uses
- * get offsets in one arena according to their lifetimes. */
+ * get offsets in one arena according to their lifetimes.
+ *
+ * Threads: a program does not change after it was made; any number may read it at the same time. */
 #ifndef GGL_PROGRAM_H
 #define GGL_PROGRAM_H
 

@@ -5,11 +5,13 @@
  * ggl_sched_new sizes everything; ggl_sched_alloc allocates it.
  *
  *     ggl_sched *s;
- *     ggl_sched_params p = {.backend = (ggl_backend *[]){cpu}, .n_backends = 1};
+ *     ggl_sched_params p = {.size = sizeof p, .backend = (ggl_backend *[]){cpu}, .n_backends = 1};
  *     if (ggl_sched_new(&s, g, &p, &err) != GGL_OK || ggl_sched_alloc(s, &err) != GGL_OK) ...
  *     ggl_sched_set(s, "x", values, sizeof values, n, &err);
  *     ggl_sched_run(s, n, NULL, 0, &err);
- *     const float *y = ggl_sched_output(s, 0);        // [n][ggl_count] */
+ *     const float *y = ggl_sched_output(s, 0);        // [n][ggl_count]
+ *
+ * Threads: a scheduler, and the backends it borrows, are used by one thread at a time. */
 #ifndef GGL_SCHED_H
 #define GGL_SCHED_H
 
@@ -33,6 +35,7 @@ typedef struct ggl_host_range {
 } ggl_host_range;
 
 typedef struct ggl_sched_params {
+    size_t size;                 /* sizeof(ggl_sched_params): ggl/params.h */
     ggl_backend *const *backend; /* borrowed */
     int n_backends;
     /* Returns the index of the backend for a node. weight NULL: for the nodes of `group` (-1: nodes

@@ -1,7 +1,9 @@
 /* Escapes strings from files for terminals: an escape sequence in a tensor's name must not reach
  * one.
  *
- *     ggl_fprint(stdout, "%-40s %d\n", tensor_name, n);      // "a\x1b[31m   .. 7" */
+ *     ggl_fprint(stdout, "%-40s %d\n", tensor_name, n);      // "a\x1b[31m   .. 7"
+ *
+ * Threads: the functions have no state; any number of threads may call them at the same time. */
 #ifndef GGL_SHOW_H
 #define GGL_SHOW_H
 

@@ -4,7 +4,8 @@
  *     ggl_error err = {0};
  *     if (ggl_gguf_open(&file, path, NULL, &err) != GGL_OK)
  *         fprintf(stderr, "error: %s\n", err.msg);
- */
+ *
+ * Threads: the functions have no state; an error belongs to the thread that passes it. */
 #ifndef GGL_STATUS_H
 #define GGL_STATUS_H
 

@@ -1,4 +1,6 @@
-/* A string with a length. */
+/* A string with a length.
+ *
+ * Threads: the functions have no state; any number of threads may call them at the same time. */
 #ifndef GGL_STR_H
 #define GGL_STR_H
 

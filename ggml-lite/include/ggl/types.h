@@ -3,7 +3,8 @@
  *     const ggl_type_info *t = ggl_type_get(GGL_Q8_0);
  *     size_t row_size = ggl_row_size(GGL_Q8_0, 4096);      // 4352 bytes
  *     t->to_float(row, values, 4096);
- */
+ *
+ * Threads: the table does not change; any number may use it at the same time. */
 #ifndef GGL_TYPES_H
 #define GGL_TYPES_H
 

@@ -1,4 +1,6 @@
-/* The version of the library that a program is linked with. */
+/* The version of the library that a program is linked with.
+ *
+ * Threads: any number may ask at the same time. */
 #ifndef GGL_VERSION_H
 #define GGL_VERSION_H
 

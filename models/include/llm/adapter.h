@@ -22,7 +22,9 @@
  *                               [in, rank, n] (or [in, rank], for all) and [rank, out, n]
  *     token_embd.weight.lora_a [rank, n_vocab], .lora_b [rank, n_embd]     the other way round
  *
- * Anything else in it is an error that names the key or tensor. */
+ * Anything else in it is an error that names the key or tensor.
+ *
+ * Threads: an opened adapter does not change, so any number may use it at the same time. */
 #ifndef LLM_ADAPTER_H
 #define LLM_ADAPTER_H
 

@@ -11,7 +11,10 @@
  *         fprintf(stderr, "%s\n", err.msg); // file:line:column, the line, a caret
  *
  * A descriptor may come from an untrusted file: time, memory and depth are limited, and
- * exceeding a limit is an ordinary error. */
+ * exceeding a limit is an ordinary error.
+ *
+ * Threads: a parsed descriptor does not change, so any number may build from it at the same time; a
+ * made-up model belongs to one at a time. */
 #ifndef LLM_ARCH_H
 #define LLM_ARCH_H
 
@@ -123,6 +126,7 @@ typedef struct llm_adapter_use {
 } llm_adapter_use;
 
 typedef struct llm_arch_params {
+    size_t size;   /* sizeof(llm_arch_params): ggl/params.h */
     int64_t n_ctx; /* value of the name `n_ctx`; 0: the graph's n_pos */
     /* Value of the name `n_vocab`. 0: {arch}.vocab_size, else the number of
      * tokenizer.ggml.tokens, else token_embd's rows. */

@@ -3,7 +3,7 @@
  * uses follows from marks in its chat template.
  *
  *     llm_calls *c;
- *     llm_calls_params p = {.template_text = text_of_the_template, .prompt = prompt, .tools = tools};
+ *     llm_calls_params p = {.size = sizeof p, .template_text = text_of_the_template, .prompt = prompt, .tools = tools};
  *     if (llm_calls_new(&c, &p, &err) != GGL_OK) ...
  *     while (a token is generated) {
  *         llm_calls_add(c, piece, n, &err);           // any pieces; they may cut marks and UTF-8
@@ -23,7 +23,9 @@
  *
  * Nothing is lost (but by llm_calls_cut): what begins as a call but is none is reported as LLM_CALLS_BROKEN with its text
  * and what is wrong. Only the marks of the format and white space at the borders of parts are left
- * out. Time and memory are linear in the answer, whatever it says. */
+ * out. Time and memory are linear in the answer, whatever it says.
+ *
+ * Threads: one thread at a time uses an answer's calls; the functions without one have no state. */
 #ifndef LLM_CALLS_H
 #define LLM_CALLS_H
 
@@ -58,6 +60,7 @@ typedef struct llm_calls_part {
 } llm_calls_part;
 
 typedef struct llm_calls_params {
+    size_t size; /* sizeof(llm_calls_params): ggl/params.h */
     /* The name of a format; empty: llm_calls_format() of template_text. */
     ggl_str format;
     /* The chat template's text. If a format has several ways to write a call, llm_calls_grammar takes one

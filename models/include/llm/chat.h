@@ -8,7 +8,10 @@
  *     if (llm_chat_prompt(chat, &talk, 1, NULL, &text, &n, &err) != GGL_OK) ...
  *     llm_tokenize(tokenizer, text, n, LLM_TOKENIZE_SPECIAL, &ids, &err);
  *     ggl_free(text);
- *     llm_chat_free(chat); */
+ *     llm_chat_free(chat);
+ *
+ * Threads: an opened llm_chat does not change, so any number of threads may use it at the same
+ * time. */
 #ifndef LLM_CHAT_H
 #define LLM_CHAT_H
 

@@ -8,7 +8,9 @@
  *         llm_converter_write(c, "tinyllama.gguf", &err) == GGL_OK) ..
  *     llm_converter_free(c);
  *
- * The folder is not trusted: everything is checked before anything is written. */
+ * The folder is not trusted: everything is checked before anything is written.
+ *
+ * Threads: a converter belongs to one thread at a time; different ones may run at the same time. */
 #ifndef LLM_CONVERT_H
 #define LLM_CONVERT_H
 
@@ -35,6 +37,7 @@ typedef enum llm_convert_extra {
 } llm_convert_extra;
 
 typedef struct llm_convert_params {
+    size_t size; /* sizeof(llm_convert_params): ggl/params.h */
     /* A descriptor file, or the name of a built-in one. NULL: the built-in one whose convert
      * section names the folder's architecture. */
     const char *arch_path;
@@ -59,7 +62,12 @@ typedef struct llm_convert_params {
     void *progress_ctx;
 } llm_convert_params;
 
-GGL_API llm_convert_params llm_convert_default(void);
+GGL_API void llm_convert_fill_default(llm_convert_params *p, size_t size); /* ggl/params.h */
+static inline llm_convert_params llm_convert_default(void) {
+    llm_convert_params p;
+    llm_convert_fill_default(&p, sizeof p);
+    return p;
+}
 
 typedef struct llm_converter llm_converter;
 

@@ -4,8 +4,8 @@
  * prompt, its sampler and its grammar: never, to the bit, on which other sequences run.
  *
  *     llm_engine *e;
- *     if (llm_engine_new(&e, &(llm_engine_params){.session = s, .n_parallel = 4}, &err) != GGL_OK) ...
- *     llm_sequence_params p = {.prompt = ids, .n_prompt = n, .sampler = sampler, .n_max = 100,
+ *     if (llm_engine_new(&e, &(llm_engine_params){.size = sizeof(llm_engine_params), .session = s, .n_parallel = 4}, &err) != GGL_OK) ...
+ *     llm_sequence_params p = {.size = sizeof p, .prompt = ids, .n_prompt = n, .sampler = sampler, .n_max = 100,
  *                              .token = on_token, .ended = on_end, .ctx = mine};
  *     if (llm_engine_add(e, &p, &id, &err) != GGL_OK) ...
  *     while (llm_engine_n_running(e) + llm_engine_n_waiting(e) > 0)
@@ -24,6 +24,7 @@ extern "C" {
 typedef struct llm_engine llm_engine;
 
 typedef struct llm_engine_params {
+    size_t size; /* sizeof(llm_engine_params): ggl/params.h */
     /* Borrowed until the engine is freed, as are all pointers here. Its slots beyond n_parallel keep
      * sequences that have ended, for later prompts with the same beginning. Its n_rows should be n_parallel
      * (n_guess_max + 1): a step that needs more rows of logits runs several ubatches. */
@@ -78,6 +79,7 @@ typedef struct llm_sequence_stats {
 } llm_sequence_stats;
 
 typedef struct llm_sequence_params {
+    size_t size;           /* sizeof(llm_sequence_params): ggl/params.h */
     const int32_t *prompt; /* [n_prompt], at least one; copied */
     size_t n_prompt;
     llm_sampler

@@ -1,7 +1,7 @@
 /* Generates text: a sequence of tokens in a session's slot, and what chooses the next one. A generator
  * knows which tokens the slot holds, so that a prompt runs only from the first token that differs.
  *
- *     llm_generator_params p = {.session = s, .sampler = sampler, .tokenizer = t};
+ *     llm_generator_params p = {.size = sizeof p, .session = s, .sampler = sampler, .tokenizer = t};
  *     llm_generator *g;
  *     if (llm_generator_new(&g, &p, &err) != GGL_OK ||
  *         llm_generator_prompt(g, &(llm_prompt){.id = ids, .n = n}, &err) != GGL_OK) ...
@@ -10,7 +10,9 @@
  *         show(llm_token_text(t, id, false));
  *
  * The tokens depend only on the model, the prompt, the sampler and its seed, and the grammar. Guesses
- * (see llm_guesser), the reuse of a beginning, and other slots of the session change none of them. */
+ * (see llm_guesser), the reuse of a beginning, and other slots of the session change none of them.
+ *
+ * Threads: a generator, with its session, sampler and matcher, belongs to one thread at a time. */
 #ifndef LLM_GENERATE_H
 #define LLM_GENERATE_H
 
@@ -39,6 +41,7 @@ typedef struct llm_guesser {
 typedef struct llm_generator llm_generator;
 
 typedef struct llm_generator_params {
+    size_t size;          /* sizeof(llm_generator_params): ggl/params.h */
     llm_session *session; /* borrowed, as are all pointers here, until the generator is freed */
     int slot;             /* nobody else appends to it, or cuts it */
     llm_sampler *sampler;

@@ -48,6 +48,7 @@ GGL_API GGL_NODISCARD ggl_status llm_grammar_from_schema(llm_grammar **out, cons
 typedef void (*llm_schema_note)(void *arg, const char *text);
 
 typedef struct llm_schema_params {
+    size_t size;          /* sizeof(llm_schema_params): ggl/params.h */
     llm_schema_note note; /* NULL: none; called with note_arg */
     void *note_arg;
     /* White space between tokens is at most one space after ':' and ','. For generated texts: where

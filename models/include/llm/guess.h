@@ -5,13 +5,15 @@
  *
  *     llm_guess *g;
  *     if (llm_guess_lookup(&g, NULL, &err) != GGL_OK) ...
- *     llm_generator_params p = {.., .guesser = llm_guess_guesser(g), .n_guess_max = 16};
+ *     llm_generator_params p = {sizeof p, .., .guesser = llm_guess_guesser(g), .n_guess_max = 16};
  *     ..
  *     llm_generator_free(generator);
  *     llm_guess_free(g);
  *
  * The session of the generator needs .n_rows = n_guess_max + 1. Guesses never change the text, only
- * how fast it comes; so the times that are measured change no text either. */
+ * how fast it comes; so the times that are measured change no text either.
+ *
+ * Threads: a guesser belongs to the thread of its generator or engine. */
 #ifndef LLM_GUESS_H
 #define LLM_GUESS_H
 
@@ -26,6 +28,7 @@ extern "C" {
 typedef struct llm_guess llm_guess;
 
 typedef struct llm_guess_params {
+    size_t size;   /* sizeof(llm_guess_params): ggl/params.h */
     int64_t n_max; /* most guesses at once, 1 .. LLM_GUESS_MOST; default 16 */
     int64_t n_min; /* fewer guesses are not used; default 0 */
     /* true: always as many guesses as can be made, whatever they cost */
@@ -35,7 +38,12 @@ typedef struct llm_guess_params {
     void *clock_ctx;
 } llm_guess_params;
 
-GGL_API llm_guess_params llm_guess_default(void);
+GGL_API void llm_guess_fill_default(llm_guess_params *p, size_t size); /* ggl/params.h */
+static inline llm_guess_params llm_guess_default(void) {
+    llm_guess_params p;
+    llm_guess_fill_default(&p, sizeof p);
+    return p;
+}
 
 /* Guesses from the sequence itself: it looks up the longest of the recent places where the last two
  * or more tokens stood before. It keeps at most 60 bytes for each token of the sequence, and its time
@@ -45,6 +53,7 @@ GGL_API GGL_NODISCARD ggl_status llm_guess_lookup(llm_guess **out, const llm_gue
                                                   ggl_error *err);
 
 typedef struct llm_draft_params {
+    size_t size;          /* sizeof(llm_draft_params): ggl/params.h */
     llm_session *session; /* of the draft model, allocated; borrowed */
     /* The session's slot that follows the sequence. Guessers of other sequences may use other slots of
      * the session, on the same thread. Default 0. */
@@ -53,7 +62,12 @@ typedef struct llm_draft_params {
     float p_min;
 } llm_draft_params;
 
-GGL_API llm_draft_params llm_draft_default(void);
+GGL_API void llm_draft_fill_default(llm_draft_params *p, size_t size); /* ggl/params.h */
+static inline llm_draft_params llm_draft_default(void) {
+    llm_draft_params p;
+    llm_draft_fill_default(&p, sizeof p);
+    return p;
+}
 
 /* Guesses what another model, the draft, finds likeliest. A sequence longer than the context of the
  * draft's session is not guessed. If a run of the draft fails, there are no more guesses (see

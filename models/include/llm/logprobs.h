@@ -1,5 +1,7 @@
 /* Log-probabilities of tokens by the model itself: of its logits as they are, before any stage of a
- * sampler. The same bits on every machine. */
+ * sampler. The same bits on every machine.
+ *
+ * Threads: the function has no state; any number of threads may call it at the same time. */
 #ifndef LLM_LOGPROBS_H
 #define LLM_LOGPROBS_H
 

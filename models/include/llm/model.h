@@ -18,14 +18,15 @@ extern "C" {
 typedef struct llm_model llm_model;
 
 typedef struct llm_model_params {
+    size_t size; /* sizeof(llm_model_params): ggl/params.h */
     /* A descriptor file, or the name of a built-in one, that replaces the file's own choice;
      * NULL: none. */
     const char *arch_path;
     /* Folders, separated by ':', to search for NAME.arch, where NAME is the file's
      * general.architecture. NULL: the environment variable LLM_ARCH_PATH; "": none. */
     const char *arch_dirs;
-    ggl_gguf_params gguf;   /* how the file is read */
-    llm_arch_ignore ignore; /* keys and tensors that need not be read; copied */
+    const ggl_gguf_params *gguf; /* how the file is read; NULL: the defaults */
+    llm_arch_ignore ignore;      /* keys and tensors that need not be read; copied */
 } llm_model_params;
 
 /* Opens a model. params may be NULL. The descriptor is arch_path, else one found in arch_dirs,

@@ -4,7 +4,7 @@
  * cache. Text with a cache is the text without, bit for bit.
  *
  *     llm_prompt_cache *c;
- *     llm_prompt_cache_params p = {.model = model, .session = session};
+ *     llm_prompt_cache_params p = {.size = sizeof p, .model = model, .session = session};
  *     if (llm_prompt_cache_new(&c, &p, &err) != GGL_OK) ...
  *     int64_t n;
  *     if (llm_prompt_cache_load(c, "chat.cache", ids, n_ids, &n, &err) == GGL_OK && n > 0)
@@ -29,6 +29,7 @@ extern "C" {
 typedef struct llm_prompt_cache llm_prompt_cache;
 
 typedef struct llm_prompt_cache_params {
+    size_t size;            /* sizeof(llm_prompt_cache_params): ggl/params.h */
     const llm_model *model; /* borrowed until the cache is freed, as is all here */
     llm_session *session;   /* of that model, allocated */
     int slot;

@@ -8,7 +8,9 @@
  *     llm_sampler *s;
  *     if (llm_sampler_new(&s, &p, n_vocab, n_ctx, &err) != GGL_OK) ...
  *     int32_t id = llm_sampler_next(s, logits, NULL);
- *     llm_sampler_accept(s, id); */
+ *     llm_sampler_accept(s, id);
+ *
+ * Threads: a sampler, and those that were made like it, belong to one thread at a time. */
 #ifndef LLM_SAMPLER_H
 #define LLM_SAMPLER_H
 
@@ -42,6 +44,7 @@ typedef struct llm_logit_bias {
 struct llm_tokenizer;
 
 typedef struct llm_sampler_params {
+    size_t size;   /* sizeof(llm_sampler_params): ggl/params.h */
     float temp;    /* 0 or less: take the largest logit, and the lowest id among equals */
     int32_t top_k; /* keep the k largest; 0: all */
     float top_p;   /* keep the fewest tokens whose probabilities add up to p; 1: all */
@@ -78,7 +81,12 @@ typedef struct llm_sampler_params {
 
 /* llama.cpp's defaults: temp 0.8, top_k 40, top_p 0.95, min_p 0.05, the rest off. The breakers are
  * line end, colon, quotation mark and asterisk; there is no tokenizer. */
-GGL_API llm_sampler_params llm_sampler_default(void);
+GGL_API void llm_sampler_fill_default(llm_sampler_params *p, size_t size); /* ggl/params.h */
+static inline llm_sampler_params llm_sampler_default(void) {
+    llm_sampler_params p;
+    llm_sampler_fill_default(&p, sizeof p);
+    return p;
+}
 
 /* Returns a stage's name ("top_k") and its letter ('k'). */
 GGL_API const char *llm_sampler_stage_name(llm_sampler_stage stage);

@@ -7,7 +7,10 @@
  *     if (llm_session_new(&s, model, &p, &err) != GGL_OK ||
  *         llm_session_alloc(s, &err) != GGL_OK) ...
  *     llm_session_eval(s, &(llm_batch){.n = n, .token = ids}, &err);
- *     const float *logits = llm_session_logits(s);  // [n_vocab], of the last token */
+ *     const float *logits = llm_session_logits(s);  // [n_vocab], of the last token
+ *
+ * Threads: a session, with the backends it borrows, belongs to one thread at a time. Sessions of
+ * one model run at the same time if their backends are different instances. */
 #ifndef LLM_SESSION_H
 #define LLM_SESSION_H
 
@@ -22,6 +25,7 @@ extern "C" {
 typedef struct llm_session llm_session;
 
 typedef struct llm_session_params {
+    size_t size;      /* sizeof(llm_session_params): ggl/params.h */
     int64_t n_ctx;    /* most tokens in a slot; 0: the model's context length, or 4096 */
     int64_t n_ubatch; /* most tokens computed at once; default 512 */
     int64_t n_slots;  /* default 1 */
@@ -67,7 +71,12 @@ typedef struct llm_session_params {
     const char *repack_cache;
 } llm_session_params;
 
-GGL_API llm_session_params llm_session_default(void);
+GGL_API void llm_session_fill_default(llm_session_params *p, size_t size); /* ggl/params.h */
+static inline llm_session_params llm_session_default(void) {
+    llm_session_params p;
+    llm_session_fill_default(&p, sizeof p);
+    return p;
+}
 
 /* Builds and compiles the graph. All sizes are known and printable afterwards, but no memory for
  * values or weights is allocated. Fails as llm_arch_build and ggl_sched_new do, or with

@@ -8,7 +8,9 @@
  *         .. show and remove the first `ready` bytes of `waiting` ..
  *         if (llm_stop_found(s) >= 0)
  *             break;  // the rest of `waiting` begins with the stop string
- *     at the end of the text, without a stop string: show the rest */
+ *     at the end of the text, without a stop string: show the rest
+ *
+ * Threads: a search belongs to one thread at a time. */
 #ifndef LLM_STOP_H
 #define LLM_STOP_H
 

@@ -6,7 +6,9 @@
  *         llm_talk_add(t, "user", (ggl_str){"Hi", 2}, &err) != GGL_OK) ...
  *     if (llm_talk_json(t, 0, &json, &n, &err) != GGL_OK) ...
  *     const ggl_str vars[] = {{json, n}, {"{\"add_generation_prompt\": true}", 31}};
- *     llm_chat_prompt(chat, vars, 2, NULL, &prompt, &n_prompt, &err); */
+ *     llm_chat_prompt(chat, vars, 2, NULL, &prompt, &n_prompt, &err);
+ *
+ * Threads: a conversation belongs to one thread at a time. */
 #ifndef LLM_TALK_H
 #define LLM_TALK_H
 

@@ -7,7 +7,7 @@
  *     llm_template *t;
  *     if (llm_template_new(&t, text, size, "chat template", &err) != GGL_OK) ...
  *     ggl_str vars[] = {{json, n}};       // {"messages": [..], "add_generation_prompt": true}
- *     llm_template_params p = {.vars = vars, .n_vars = 1};
+ *     llm_template_params p = {.size = sizeof p, .vars = vars, .n_vars = 1};
  *     if (llm_template_render(t, &p, &prompt, &n_prompt, &err) != GGL_OK) ...
  *     ggl_free(prompt);
  *     llm_template_free(t);
@@ -34,6 +34,7 @@ typedef struct llm_template_text {
 } llm_template_text;
 
 typedef struct llm_template_params {
+    size_t size; /* sizeof(llm_template_params): ggl/params.h */
     /* Texts of JSON objects, UTF-8: their names are the template's variables. If two have the same
      * name, the later one counts. A name that is absent is undefined; null is Jinja's none. The
      * variable "now", a string such as "2025-03-09T14:05:06", is also the time for strftime_now;

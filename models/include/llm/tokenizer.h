@@ -3,7 +3,10 @@
  *     llm_tokenizer *t;
  *     if (llm_tokenizer_new(&t, gguf, &err) != GGL_OK) ...
  *     llm_tokens ids = {0};
- *     llm_tokenize(t, text, n, LLM_TOKENIZE_SPECIAL | LLM_TOKENIZE_BOS, &ids, &err); */
+ *     llm_tokenize(t, text, n, LLM_TOKENIZE_SPECIAL | LLM_TOKENIZE_BOS, &ids, &err);
+ *
+ * Threads: a tokenizer does not change, so any number may use it at the same time; a list of ids
+ * belongs to one at a time. */
 #ifndef LLM_TOKENIZER_H
 #define LLM_TOKENIZER_H
 

@@ -1,6 +1,6 @@
 /* The models linked into tools (models/builtin), so that they run without a file. */
-#ifndef TOOLS_BUILTIN_MODEL_H
-#define TOOLS_BUILTIN_MODEL_H
+#ifndef LLM_BUILTIN_MODEL_H
+#define LLM_BUILTIN_MODEL_H
 
 #include <stddef.h>
 

@@ -1,18 +1,18 @@
-/* The models that are linked into llm-cli and llm-server, by name. */
-#ifndef TOOLS_BUILTIN_H
-#define TOOLS_BUILTIN_H
+/* The models that are linked into the library, llm-cli and llm-server, by name. */
+#ifndef LLM_BUILTIN_H
+#define LLM_BUILTIN_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-typedef struct builtin_model {
+typedef struct llm_builtin {
     const char *name; /* as -m has it */
     const void *data;
     size_t size;
-} builtin_model;
+} llm_builtin;
 
 /* Looks up "builtin:stories", which NULL stands for, too, or "builtin:chat". False: it is the path of
  * a file. *out has no name if it begins with "builtin:" but there is no such model. */
-bool builtin_find(const char *name, builtin_model *out);
+bool llm_builtin_find(const char *name, llm_builtin *out);
 
 #endif

@@ -4,12 +4,12 @@
 
 #include "builtin_model.h"
 
-bool builtin_find(const char *name, builtin_model *out) {
-    const builtin_model models[] = {
+bool llm_builtin_find(const char *name, llm_builtin *out) {
+    const llm_builtin models[] = {
         {"builtin:stories", llm_builtin_model, llm_builtin_model_size},
         {"builtin:chat", llm_builtin_chat_model, llm_builtin_chat_model_size},
     };
-    *out = (builtin_model){0};
+    *out = (llm_builtin){0};
     for (size_t i = 0; i < sizeof models / sizeof *models; i++)
         if (!name || strcmp(name, models[i].name) == 0) {
             *out = models[i];

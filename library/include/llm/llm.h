@@ -1,0 +1,249 @@
+/* A model in a few calls: open it, generate text, close it. This layer stands on the model, session,
+ * generator and template calls (llm/model.h, llm/session.h, llm/generate.h, llm/chat.h), which a
+ * program may use instead when it needs more. docs/library.md shows how to build and link.
+ *
+ *     ggl_error err;
+ *     llm_context *c;
+ *     if (llm_open(&c, "model.gguf", NULL, &err) != GGL_OK)       // or "builtin:stories"
+ *         return fprintf(stderr, "%s\n", err.msg), 1;
+ *     llm_generate_params p = llm_generate_default();
+ *     p.n_max = 100;
+ *     if (llm_generate(c, "Once upon a time", &p, show, stdout, &err) != GGL_OK) ...
+ *     llm_close(c);
+ *
+ *     static bool show(void *user, const char *piece, size_t n) {
+ *         return fwrite(piece, 1, n, user) == n;                  // false: stop
+ *     }
+ *
+ * A context holds one sequence of tokens. Every call says what it does with it; those that take a
+ * prompt keep the longest beginning that the sequence has in common with the prompt, and run only the
+ * rest. A conversation that is sent again with one more message is therefore cheap.
+ *
+ * Structs that begin with `size` may get more members in later versions, at their end. Set size to
+ * sizeof the struct, and the others to 0, or use the function that gives the defaults:
+ *
+ *     llm_open_params p = {.size = sizeof p, .n_ctx = 4096};
+ *
+ * A size of 0 is an error (GGL_USAGE). A program that was compiled with an older header goes on
+ * working: what it does not know has its default. One that was compiled with a newer header works as
+ * long as what the library does not know is 0, else it gets GGL_UNSUPPORTED.
+ *
+ * Threads: different contexts may be used by different threads at the same time. One context is used
+ * by one thread at a time, not always the same one, but llm_cancel may be called from any thread, and
+ * from a signal's handler. A callback runs on the thread that made the call, and must not call a
+ * function of the same context, except llm_cancel and those that take it as const. */
+#ifndef LLM_LLM_H
+#define LLM_LLM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ggl/alloc.h"
+#include "ggl/status.h"
+#include "ggl/version.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct llm_context llm_context;
+
+/* --- opening ---------------------------------------------------------------------------------- */
+
+typedef struct llm_open_params {
+    size_t size;          /* sizeof(llm_open_params) */
+    int64_t n_ctx;        /* most tokens of the sequence; 0: the model's own context, or 4096 */
+    int64_t n_ubatch;     /* most tokens computed at once; 0: 512 */
+    int32_t n_threads;    /* of the CPU; 0: one for each physical core that we may use */
+    int32_t n_gpu_layers; /* as -ngl: the last so many layers on the device, or on the first GPU */
+    const char *device;   /* as --device: "cpu", "vulkan0", "vulkan0,vulkan1"; NULL: "cpu" */
+    const char *split;    /* as --split: "vulkan0=20,cpu=12", all layers in order; NULL: no */
+    const char *arch; /* a descriptor's file, or the name of a built-in one; NULL: by the file */
+    /* Text of a chat template (Jinja), or the name of a built-in one, such as "chatml"; NULL: the
+     * file's. */
+    const char *chat_template;
+    bool embeddings; /* llm_embed will be called */
+    /* Use the weights as they are in the file: loads faster, takes less memory, runs slower. */
+    bool no_repack;
+    /* Called while weights are prepared, with the bytes done and in total. Returning false stops, and
+     * llm_open returns GGL_CANCELLED. NULL: none. */
+    bool (*progress)(void *user, size_t done, size_t total);
+    void *user;
+} llm_open_params;
+
+/* Opens a model and makes it ready to run. path: a GGUF file, or one of the models in the library,
+ * "builtin:stories" and "builtin:chat". params NULL: the defaults, which are all 0. The caller
+ * closes *out by llm_close; on failure it is NULL. GGL_IO (the file), GGL_FORMAT (it is damaged),
+ * GGL_NOT_FOUND (no descriptor, or no device of that name), GGL_UNSUPPORTED, GGL_NOMEM (n_ctx may be
+ * too large), GGL_DEVICE, GGL_USAGE (params). */
+GGL_API GGL_NODISCARD ggl_status llm_open(llm_context **out, const char *path,
+                                          const llm_open_params *params, ggl_error *err);
+GGL_API void llm_close(llm_context *c); /* NULL is fine */
+
+/* Where the layers run: "cpu", "cpu=12,vulkan0=20". Valid until llm_close. */
+GGL_API const char *llm_context_placement(const llm_context *c);
+GGL_API int64_t llm_context_n_ctx(const llm_context *c);
+GGL_API int32_t llm_context_n_vocab(const llm_context *c); /* the length of a row of logits */
+GGL_API int32_t llm_context_n_embd(const llm_context *c);  /* 0: opened without embeddings */
+/* Gets the value of a text of the file, such as "general.architecture" or "general.name". The caller
+ * frees *text, of *n bytes and a NUL, by ggl_free. GGL_NOT_FOUND; GGL_FORMAT: the key has another type. */
+GGL_API GGL_NODISCARD ggl_status llm_context_text(const llm_context *c, const char *key,
+                                                  char **text, size_t *n, ggl_error *err);
+/* False: llm_reply and llm_chat_format fail, because the model has no chat template. */
+GGL_API bool llm_context_has_chat(const llm_context *c);
+
+/* --- generating text -------------------------------------------------------------------------- */
+
+typedef struct llm_generate_params {
+    size_t size;             /* sizeof(llm_generate_params) */
+    int64_t n_max;           /* most tokens; 0: until the text ends, or the context is full */
+    float temp;              /* 0: always the likeliest token */
+    int32_t top_k;           /* only the k likeliest; 0: all */
+    float top_p;             /* only the likeliest that add up to p; 0 or 1: all */
+    float min_p;             /* only those with at least this share of the largest; 0: all */
+    float repeat_penalty;    /* for the last 64 tokens; 0 or 1: none */
+    bool ignore_end;         /* go on after the model ended its text */
+    uint64_t seed;           /* same seed, same text */
+    const char *const *stop; /* [n_stop]: the text ends before one of these */
+    size_t n_stop;
+    /* At most one of the two. The text follows a grammar, or is JSON that a schema describes, and is
+     * complete within n_max tokens where that is possible. NULL: any text. */
+    const char *grammar;     /* GBNF: docs/grammars.md */
+    const char *json_schema; /* docs/json-schema.md; "{}": any JSON */
+} llm_generate_params;
+
+/* llama.cpp's defaults: temp 0.8, top_k 40, top_p 0.95, min_p 0.05, n_max 0, seed 0. */
+static inline llm_generate_params llm_generate_default(void);
+
+/* Gets the text as it comes: n bytes, which are whole characters of UTF-8 if the model writes UTF-8,
+ * and no NUL. Returning false ends the generation with GGL_CANCELLED. */
+typedef bool llm_piece_fn(void *user, const char *piece, size_t n);
+
+/* The sequence becomes the prompt, with the special tokens that the model wants at its beginning, and
+ * what the model writes after it, which goes to `each` (NULL: nowhere). Text that spells special
+ * tokens, such as "</s>", becomes them. params NULL: llm_generate_default(). GGL_LIMIT: the prompt
+ * exceeds the context; GGL_CANCELLED: by `each` or llm_cancel, and the sequence is as far as it was
+ * run; GGL_USAGE: params; GGL_UNSUPPORTED: the model has no tokenizer that we know; GGL_FORMAT: the
+ * grammar is none, or the model's numbers are not finite; GGL_NOMEM, GGL_DEVICE. After a failure the
+ * context can be used further. */
+GGL_API GGL_NODISCARD ggl_status llm_generate(llm_context *c, const char *prompt,
+                                              const llm_generate_params *params, llm_piece_fn *each,
+                                              void *user, ggl_error *err);
+/* The same with a prompt of n tokens, as they are. */
+GGL_API GGL_NODISCARD ggl_status llm_generate_tokens(llm_context *c, const int32_t *id, size_t n,
+                                                     const llm_generate_params *params,
+                                                     llm_piece_fn *each, void *user,
+                                                     ggl_error *err);
+
+/* A message of a conversation. This struct stays as it is. */
+typedef struct llm_message {
+    const char *role; /* "system", "user", "assistant" */
+    const char *content;
+} llm_message;
+
+/* Answers a conversation of n messages: formats it by the model's chat template, and generates. GGL_NOT_FOUND:
+ * the model has no template (llm_open_params.chat_template names one); GGL_USAGE also: the template refuses
+ * the conversation; else as llm_generate. */
+GGL_API GGL_NODISCARD ggl_status llm_reply(llm_context *c, const llm_message *message, size_t n,
+                                           const llm_generate_params *params, llm_piece_fn *each,
+                                           void *user, ggl_error *err);
+/* Formats a conversation as llm_reply does. json: the text of an object that the template reads,
+ * {"messages": [..], "tools": [..]}. answer: end with the beginning of an answer. The caller frees
+ * *text, of *n bytes and a NUL, by ggl_free. Its special tokens are all in it: tokenize it without
+ * LLM_ADD_SPECIAL. */
+GGL_API GGL_NODISCARD ggl_status llm_chat_format(const llm_context *c, const char *json,
+                                                 bool answer, char **text, size_t *n,
+                                                 ggl_error *err);
+
+typedef enum llm_finish {
+    LLM_FINISH_NONE,      /* nothing was generated yet */
+    LLM_FINISH_END,       /* the model ended its text, or the grammar allows nothing more */
+    LLM_FINISH_STOP,      /* at a text of `stop` */
+    LLM_FINISH_LENGTH,    /* n_max tokens */
+    LLM_FINISH_CONTEXT,   /* the context is full */
+    LLM_FINISH_CANCELLED, /* by the callback or llm_cancel */
+    LLM_FINISH_ERROR      /* the call failed otherwise */
+} llm_finish;
+
+/* What the last llm_generate, llm_generate_tokens or llm_reply did. */
+typedef struct llm_run_info {
+    size_t size; /* sizeof(llm_run_info), set by the caller */
+    llm_finish finish;
+    int32_t stop;        /* index of the text that stopped it; -1: none did */
+    int64_t n_reused;    /* tokens of the prompt that were in the context already */
+    int64_t n_prompt;    /* tokens of the prompt that were run */
+    int64_t n_generated; /* tokens, the one that ends the text not counted */
+} llm_run_info;
+/* Fills in as many members as info->size says. GGL_USAGE: size is wrong. */
+GGL_API GGL_NODISCARD ggl_status llm_last_run(const llm_context *c, llm_run_info *info,
+                                              ggl_error *err);
+
+/* Ends what another thread runs in this context, as soon as the step of the model that runs now has
+ * ended; that call returns GGL_CANCELLED. Without such a call it has no effect. */
+GGL_API void llm_cancel(llm_context *c);
+
+/* --- tokens ----------------------------------------------------------------------------------- */
+
+enum {
+    LLM_ADD_SPECIAL = 1, /* llm_encode: put the tokens around the text that the model wants there */
+    LLM_READ_SPECIAL = 2, /* llm_encode: text that spells a special token becomes it */
+    LLM_SHOW_SPECIAL = 4  /* llm_decode: write special tokens, too */
+};
+
+/* Turns n bytes of text into tokens. The caller frees *id by ggl_free. GGL_UNSUPPORTED: no tokenizer
+ * that we know; GGL_LIMIT, GGL_NOMEM. */
+GGL_API GGL_NODISCARD ggl_status llm_encode(const llm_context *c, const char *text, size_t n,
+                                            unsigned flags, int32_t **id, size_t *n_id,
+                                            ggl_error *err);
+/* Turns tokens into text. The caller frees *text, of *n bytes and a NUL, by ggl_free. */
+GGL_API GGL_NODISCARD ggl_status llm_decode(const llm_context *c, const int32_t *id, size_t n_id,
+                                            unsigned flags, char **text, size_t *n, ggl_error *err);
+/* The bytes of one token, special ones too; "" and *n 0 if there is none. Valid until llm_close. */
+GGL_API const char *llm_token_bytes(const llm_context *c, int32_t id, size_t *n);
+/* True if the token ends a text. */
+GGL_API bool llm_token_is_end(const llm_context *c, int32_t id);
+/* The tokens that begin and end a text; -1: there is none. */
+GGL_API int32_t llm_token_bos(const llm_context *c);
+GGL_API int32_t llm_token_eos(const llm_context *c);
+
+/* --- logits, embeddings, and the sequence ----------------------------------------------------- */
+
+/* Appends n tokens to the sequence. Gives the logits after each of them (all), [n][n_vocab], or only
+ * after the last one, [1][n_vocab]: *logits belongs to the context, and is valid until its next call.
+ * logits may be NULL. GGL_LIMIT: the context is full; GGL_USAGE: n is 0, or a token is out of range;
+ * GGL_CANCELLED, GGL_NOMEM, GGL_DEVICE. */
+GGL_API GGL_NODISCARD ggl_status llm_eval(llm_context *c, const int32_t *id, size_t n, bool all,
+                                          const float **logits, ggl_error *err);
+/* The logits [n_vocab] after the last token that llm_eval has run, or from which the last token was
+ * generated; NULL: there are none. Valid until the next call. */
+GGL_API const float *llm_logits(const llm_context *c);
+
+/* Writes the vector [n_embd], of length 1, that stands for n bytes of text, pooled as the model's file
+ * says (mean, first or last token; without a word: the mean). The sequence is empty afterwards.
+ * GGL_UNSUPPORTED: opened without embeddings. */
+GGL_API GGL_NODISCARD ggl_status llm_embed(llm_context *c, const char *text, size_t n, float *out,
+                                           ggl_error *err);
+
+/* The tokens of the sequence; *n is their number. Valid until the next call. */
+GGL_API const int32_t *llm_sequence(const llm_context *c, size_t *n);
+/* Keeps the first n tokens of the sequence; 0 empties it. The next prompt needs no such call: this is
+ * for llm_eval. A model with states cannot go back, and has to run the n tokens again, which this
+ * does. GGL_USAGE: there are fewer than n. */
+GGL_API GGL_NODISCARD ggl_status llm_truncate(llm_context *c, size_t n, ggl_error *err);
+
+/* --- defaults --------------------------------------------------------------------------------- */
+
+/* Fills in as many bytes as the caller's struct has; called by the function below, which is compiled
+ * into the program and so knows the program's size. */
+GGL_API void llm_generate_fill_default(llm_generate_params *p, size_t size);
+static inline llm_generate_params llm_generate_default(void) {
+    llm_generate_params p;
+    llm_generate_fill_default(&p, sizeof p);
+    return p;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

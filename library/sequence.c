@@ -1,0 +1,248 @@
+/* The sequence of a context: logits and embeddings of tokens that the caller gives. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "context.h"
+
+/* --- who has the sequence --------------------------------------------------------------------- */
+
+static bool append(llm_tokens *t, const int32_t *id, size_t n) {
+    if (!ggl_grow(&t->id, &t->cap, t->n + n, sizeof *id))
+        return false;
+    if (n > 0)
+        memcpy(t->id + t->n, id, n * sizeof *id);
+    t->n += n;
+    return true;
+}
+
+ggl_status context_take(llm_context *c, ggl_error *err) {
+    size_t n_held, n;
+    if (c->is_own)
+        return GGL_OK;
+    c->ids.n = 0;
+    const int32_t *id = llm_generator_tokens(c->generator, &n);
+    if (!append(&c->ids, id, n))
+        return ggl_fail(err, GGL_NOMEM, "out of memory for %zu tokens", n);
+    const ggl_status st = llm_generator_settle(c->generator, &n_held, err);
+    c->is_own = st == GGL_OK;
+    return st;
+}
+
+ggl_status context_give(llm_context *c, ggl_error *err) {
+    if (!c->is_own)
+        return GGL_OK;
+    const int64_t n_past = llm_session_n_past(c->session, 0);
+    const ggl_status st = llm_generator_adopt(c->generator, c->ids.id, (size_t)n_past, err);
+    c->is_own = st != GGL_OK;
+    return st;
+}
+
+/* Empties the sequence. */
+static ggl_status clear(llm_context *c, ggl_error *err) {
+    c->ids.n = 0;
+    c->is_own = true;
+    c->logits = NULL;
+    return llm_session_clear(c->session, 0, err);
+}
+
+/* A run failed: the sequence becomes what the slot holds, if that can be used. */
+static void recover(llm_context *c) {
+    const int64_t n = llm_session_n_past(c->session, 0);
+    if (n >= 0 && (size_t)n <= c->ids.n && llm_session_cut(c->session, 0, n, NULL) == GGL_OK)
+        c->ids.n = (size_t)n;
+    else
+        (void)clear(c, NULL);
+}
+
+/* --- logits ----------------------------------------------------------------------------------- */
+
+static void keep_row(void *ctx, int64_t i, const float *logits) {
+    llm_context *c = ctx;
+    const size_t n_vocab = (size_t)llm_session_n_vocab(c->session);
+    (void)i;
+    memcpy(c->rows + c->n_rows++ * n_vocab, logits, n_vocab * sizeof *logits);
+}
+
+/* Runs what the slot lacks of the sequence, and keeps the logits of the last n_rows tokens. */
+static ggl_status run(llm_context *c, size_t n_rows, ggl_error *err) {
+    const size_t n_past = (size_t)llm_session_n_past(c->session, 0), n = c->ids.n - n_past;
+    const size_t n_vocab = (size_t)llm_session_n_vocab(c->session);
+    size_t most;
+    if (!ggl_size_mul(n_rows, n_vocab, &most) ||
+        !ggl_grow(&c->rows, &c->cap_rows, most, sizeof *c->rows))
+        return ggl_fail(err, GGL_NOMEM, "out of memory for the logits of %zu tokens", n_rows);
+    bool *want = ggl_calloc(n, sizeof *want);
+    if (!want)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for %zu tokens", n);
+    for (size_t i = n - n_rows; i < n; i++)
+        want[i] = true;
+    c->n_rows = 0;
+    const ggl_status st = llm_session_eval(
+        c->session,
+        &(llm_batch){
+            .n = (int64_t)n, .token = c->ids.id + n_past, .want = want, .each = keep_row, .ctx = c},
+        err);
+    ggl_free(want);
+    return st;
+}
+
+ggl_status llm_eval(llm_context *c, const int32_t *id, size_t n, bool all, const float **logits,
+                    ggl_error *err) {
+    const int64_t n_ctx = llm_session_n_ctx(c->session);
+    if (logits)
+        *logits = NULL;
+    c->logits = NULL;
+    atomic_store(&c->cancelled, false);
+    if (n == 0)
+        return ggl_fail(err, GGL_USAGE, "llm_eval needs a token");
+    ggl_status st = context_take(c, err);
+    if (st != GGL_OK)
+        return st;
+    const size_t n_before = c->ids.n;
+    if (n > (size_t)n_ctx - n_before)
+        return ggl_fail(err, GGL_LIMIT,
+                        "the sequence has %zu tokens, and %zu more exceed the context of %" PRId64,
+                        n_before, n, n_ctx);
+    if (!append(&c->ids, id, n))
+        return ggl_fail(err, GGL_NOMEM, "out of memory for %zu tokens", n);
+    st = run(c, all ? n : 1, err);
+    if (st == GGL_USAGE || st == GGL_LIMIT || st == GGL_NOMEM)
+        c->ids.n = n_before; /* nothing was done */
+    else if (st != GGL_OK)
+        recover(c);
+    if (st != GGL_OK)
+        return st;
+    c->logits = c->rows + (c->n_rows - 1) * (size_t)llm_session_n_vocab(c->session);
+    if (logits)
+        *logits = c->rows;
+    return GGL_OK;
+}
+
+const float *llm_logits(const llm_context *c) {
+    return c->logits;
+}
+
+const int32_t *llm_sequence(const llm_context *c, size_t *n) {
+    if (!c->is_own)
+        return llm_generator_tokens(c->generator, n);
+    *n = c->ids.n;
+    return c->ids.id;
+}
+
+ggl_status llm_truncate(llm_context *c, size_t n, ggl_error *err) {
+    atomic_store(&c->cancelled, false);
+    ggl_status st = context_take(c, err);
+    if (st != GGL_OK)
+        return st;
+    if (n > c->ids.n)
+        return ggl_fail(err, GGL_USAGE, "the sequence has %zu tokens, so %zu cannot be kept",
+                        c->ids.n, n);
+    c->logits = NULL;
+    if (n == 0)
+        return clear(c, err);
+    if (n < (size_t)llm_session_n_past(c->session, 0) &&
+        llm_session_cut(c->session, 0, (int64_t)n, NULL) != GGL_OK) {
+        st = llm_session_clear(c->session, 0, err);
+        c->ids.n = n;
+        st = st == GGL_OK ? run(c, 1, err) : st;
+        if (st != GGL_OK)
+            recover(c);
+    }
+    c->ids.n = n < c->ids.n ? n : c->ids.n;
+    return st;
+}
+
+/* --- embeddings ------------------------------------------------------------------------------- */
+
+typedef enum pooling { POOL_MEAN, POOL_FIRST, POOL_LAST } pooling;
+
+/* As the key {arch}.pooling_type says. */
+static pooling find_pooling(const llm_context *c) {
+    enum { CLS = 2, LAST = 3 };
+    const ggl_gguf *file = llm_model_file(c->model);
+    char key[96];
+    ggl_str arch;
+    int64_t type = 0;
+    if (ggl_gguf_get_string(file, "general.architecture", &arch, NULL) != 1 || arch.n > 64)
+        return POOL_MEAN;
+    snprintf(key, sizeof key, "%.*s.pooling_type", (int)arch.n, arch.s);
+    if (ggl_gguf_get_integer(file, key, &type, NULL) != 1)
+        return POOL_MEAN;
+    return type == CLS ? POOL_FIRST : type == LAST ? POOL_LAST : POOL_MEAN;
+}
+
+typedef struct vector_sum {
+    double *x;
+    int32_t n;
+} vector_sum;
+
+static void add_vector(void *ctx, int64_t i, const float *embedding) {
+    vector_sum *s = ctx;
+    (void)i;
+    for (int32_t k = 0; k < s->n; k++)
+        s->x[k] += (double)embedding[k];
+}
+
+/* Runs the tokens from the start, and adds up the vectors of those that count. */
+static ggl_status run_embedding(llm_context *c, const int32_t *id, size_t n, vector_sum *s,
+                                ggl_error *err) {
+    const pooling how = find_pooling(c);
+    bool *want = ggl_calloc(n, sizeof *want);
+    if (!want)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for %zu tokens", n);
+    for (size_t i = 0; i < n; i++)
+        want[i] = how == POOL_MEAN || i == (how == POOL_FIRST ? 0 : n - 1);
+    const llm_batch b = {.n = (int64_t)n,
+                         .token = id,
+                         .want_embedding = want,
+                         .each_embedding = add_vector,
+                         .ctx = s};
+    const ggl_status st = llm_session_eval(c->session, &b, err);
+    ggl_free(want);
+    return st;
+}
+
+static ggl_status unit_length(const vector_sum *s, float *out, ggl_error *err) {
+    double length = 0;
+    for (int32_t k = 0; k < s->n; k++)
+        length += s->x[k] * s->x[k];
+    length = sqrt(length);
+    if (!isfinite(length))
+        return ggl_fail(err, GGL_FORMAT,
+                        "the embedding has numbers that are not finite: the model's numbers or "
+                        "its descriptor are wrong");
+    for (int32_t k = 0; k < s->n; k++)
+        out[k] = length > 0 ? (float)(s->x[k] / length) : 0;
+    return GGL_OK;
+}
+
+ggl_status llm_embed(llm_context *c, const char *text, size_t n, float *out, ggl_error *err) {
+    int32_t *id = NULL;
+    size_t n_id = 0;
+    vector_sum s = {.n = llm_context_n_embd(c)};
+    atomic_store(&c->cancelled, false);
+    if (s.n == 0)
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "the model was opened without llm_open_params.embeddings");
+    ggl_status st = llm_encode(c, text, n, LLM_ADD_SPECIAL, &id, &n_id, err);
+    if (st == GGL_OK && n_id == 0)
+        st = ggl_fail(err, GGL_USAGE, "the text has no tokens");
+    if (st == GGL_OK)
+        st = context_take(c, err);
+    if (st == GGL_OK)
+        st = clear(c, err);
+    s.x = st == GGL_OK ? ggl_calloc((size_t)s.n, sizeof *s.x) : NULL;
+    if (st == GGL_OK && !s.x)
+        st = ggl_fail(err, GGL_NOMEM, "out of memory");
+    if (st == GGL_OK)
+        st = run_embedding(c, id, n_id, &s, err);
+    if (st == GGL_OK)
+        st = unit_length(&s, out, err);
+    if (c->is_own)
+        (void)clear(c, NULL);
+    ggl_free(s.x);
+    ggl_free(id);
+    return st;
+}

@@ -1,0 +1,56 @@
+/* Text to tokens and back. */
+#include "context.h"
+
+static ggl_status need_tokenizer(const llm_context *c, ggl_error *err) {
+    return c->tokenizer ? GGL_OK
+                        : ggl_fail(err, c->why_no_tokenizer.status, "%s", c->why_no_tokenizer.msg);
+}
+
+ggl_status llm_encode(const llm_context *c, const char *text, size_t n, unsigned flags,
+                      int32_t **id, size_t *n_id, ggl_error *err) {
+    const unsigned own = (flags & LLM_ADD_SPECIAL ? LLM_TOKENIZE_BOS : 0u) |
+                         (flags & LLM_READ_SPECIAL ? LLM_TOKENIZE_SPECIAL : 0u);
+    llm_tokens ids = {0};
+    *id = NULL;
+    *n_id = 0;
+    ggl_status st = need_tokenizer(c, err);
+    if (st == GGL_OK)
+        st = llm_tokenize(c->tokenizer, text, n, own, &ids, err);
+    if (st == GGL_OK && ids.n == 0 && !ggl_grow(&ids.id, &ids.cap, 1, sizeof *ids.id))
+        st = ggl_fail(err, GGL_NOMEM, "out of memory");
+    if (st != GGL_OK) {
+        llm_tokens_fini(&ids);
+        return st;
+    }
+    *id = ids.id;
+    *n_id = ids.n;
+    return GGL_OK;
+}
+
+ggl_status llm_decode(const llm_context *c, const int32_t *id, size_t n_id, unsigned flags,
+                      char **text, size_t *n, ggl_error *err) {
+    *text = NULL;
+    *n = 0;
+    const ggl_status st = need_tokenizer(c, err);
+    return st == GGL_OK
+               ? llm_detokenize(c->tokenizer, id, n_id, flags & LLM_SHOW_SPECIAL, text, n, err)
+               : st;
+}
+
+const char *llm_token_bytes(const llm_context *c, int32_t id, size_t *n) {
+    const ggl_str text = c->tokenizer ? llm_token_text(c->tokenizer, id, true) : (ggl_str){"", 0};
+    *n = text.n;
+    return text.n ? text.s : "";
+}
+
+bool llm_token_is_end(const llm_context *c, int32_t id) {
+    return c->tokenizer && llm_tokenizer_is_eog(c->tokenizer, id);
+}
+
+int32_t llm_token_bos(const llm_context *c) {
+    return c->tokenizer ? llm_tokenizer_bos(c->tokenizer) : -1;
+}
+
+int32_t llm_token_eos(const llm_context *c) {
+    return c->tokenizer ? llm_tokenizer_eos(c->tokenizer) : -1;
+}

@@ -1,0 +1,363 @@
+/* The calls of llm/llm.h, with the models that are in the library. */
+#include "llm/llm.h"
+
+#include <math.h>
+#include <pthread.h>
+
+#include "test.h"
+
+typedef struct text {
+    char s[4096];
+    size_t n;
+    int n_pieces, stop_after; /* 0: never */
+    llm_context *cancel;
+} text;
+
+static bool take(void *user, const char *piece, size_t n) {
+    text *t = user;
+    CHECK(n > 0 && t->n + n < sizeof t->s);
+    memcpy(t->s + t->n, piece, n);
+    t->n += n;
+    t->s[t->n] = 0;
+    if (t->cancel)
+        llm_cancel(t->cancel);
+    return ++t->n_pieces != t->stop_after;
+}
+
+static llm_context *open_model(const char *name, bool embeddings) {
+    ggl_error err;
+    llm_context *c;
+    const llm_open_params p = {
+        .size = sizeof p, .n_ctx = 128, .n_threads = 2, .embeddings = embeddings};
+    if (!CHECK_OK(llm_open(&c, name, &p, &err), &err))
+        return NULL;
+    return c;
+}
+
+static llm_generate_params greedy(int64_t n_max) {
+    return (llm_generate_params){.size = sizeof(llm_generate_params), .n_max = n_max};
+}
+
+static llm_run_info last_run(const llm_context *c) {
+    llm_run_info run = {.size = sizeof run};
+    ggl_error err;
+    CHECK_OK(llm_last_run(c, &run, &err), &err);
+    return run;
+}
+
+TEST(generates_the_same_text_twice) {
+    ggl_error err;
+    llm_context *c = open_model("builtin:stories", false);
+    REQUIRE(c);
+    text a = {.n = 0}, b = {.n = 0};
+    llm_generate_params p = llm_generate_default();
+    p.n_max = 20;
+    CHECK_OK(llm_generate(c, "Once upon", &p, take, &a, &err), &err);
+    llm_run_info run = last_run(c);
+    CHECK(run.finish == LLM_FINISH_LENGTH && run.n_generated == 20 && run.n_reused == 0);
+    CHECK(run.n_prompt > 1 && run.stop == -1);
+    const int64_t n = run.n_prompt;
+    CHECK_OK(llm_generate(c, "Once upon", &p, take, &b, &err), &err);
+    CHECK(a.n > 20 && strcmp(a.s, b.s) == 0);
+    run = last_run(c);
+    CHECK(run.n_reused == n - 1 && run.n_prompt == 1); /* what is kept is not run again */
+    size_t n_seq;
+    CHECK(llm_sequence(c, &n_seq) && n_seq == (size_t)n + 20);
+    llm_close(c);
+}
+
+TEST(ends) {
+    ggl_error err;
+    llm_context *c = open_model("builtin:stories", false);
+    REQUIRE(c);
+    text t = {.n = 0};
+    llm_generate_params p = greedy(0);
+    CHECK_OK(llm_generate(c, "Once upon a time", &p, take, &t, &err), &err);
+    CHECK_INT(last_run(c).finish, LLM_FINISH_CONTEXT);
+    const char *stops[] = {"never there", "Jack", " lived"};
+    p.stop = stops;
+    p.n_stop = 3;
+    t = (text){.n = 0};
+    CHECK_OK(llm_generate(c, "Once upon a time", &p, take, &t, &err), &err);
+    CHECK(last_run(c).finish == LLM_FINISH_STOP && last_run(c).stop == 1);
+    CHECK(strcmp(t.s, ", there was a little boy named ") == 0);
+    t = (text){.stop_after = 3};
+    CHECK_INT(llm_generate(c, "Once upon a time", NULL, take, &t, &err), GGL_CANCELLED);
+    CHECK(last_run(c).finish == LLM_FINISH_CANCELLED && t.n_pieces == 3);
+    t = (text){.cancel = c};
+    CHECK_INT(llm_generate(c, "Once upon a time", NULL, take, &t, &err), GGL_CANCELLED);
+    CHECK(t.n_pieces == 1);
+    t = (text){.n = 0}; /* it can be used further */
+    p = greedy(4);
+    CHECK_OK(llm_generate(c, "Once upon a time", &p, take, &t, &err), &err);
+    CHECK(strncmp(t.s, ", there", 7) == 0);
+    llm_close(c);
+}
+
+TEST(converses) {
+    ggl_error err;
+    llm_context *c = open_model("builtin:chat", false);
+    REQUIRE(c);
+    CHECK(llm_context_has_chat(c));
+    text t = {.n = 0};
+    const llm_generate_params p = greedy(40);
+    llm_message m[3] = {{"user", "Who are you?"}};
+    CHECK_OK(llm_reply(c, m, 1, &p, take, &t, &err), &err);
+    CHECK(strstr(t.s, "Fable") && last_run(c).finish == LLM_FINISH_END);
+    m[1] = (llm_message){"assistant", t.s};
+    m[2] = (llm_message){"user", "Hello!"};
+    CHECK_OK(llm_reply(c, m, 3, &p, NULL, NULL, &err), &err);
+    CHECK(last_run(c).n_reused > 5); /* the beginning of the conversation */
+    char *prompt;
+    size_t n;
+    CHECK_OK(llm_chat_format(c, "{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}]}", true,
+                             &prompt, &n, &err),
+             &err);
+    CHECK(prompt && strstr(prompt, "Hi") && strlen(prompt) == n);
+    ggl_free(prompt);
+    CHECK_INT(llm_reply(c, (llm_message[]){{"user", NULL}}, 1, &p, NULL, NULL, &err), GGL_USAGE);
+    llm_close(c);
+    c = open_model("builtin:stories", false);
+    REQUIRE(c);
+    CHECK(!llm_context_has_chat(c));
+    CHECK_INT(llm_reply(c, m, 1, &p, NULL, NULL, &err), GGL_NOT_FOUND);
+    llm_close(c);
+}
+
+TEST(follows_a_schema) {
+    ggl_error err;
+    llm_context *c = open_model("builtin:stories", false);
+    REQUIRE(c);
+    text t = {.n = 0};
+    llm_generate_params p = greedy(30);
+    p.json_schema = "{\"enum\": [\"yes\", \"no\"]}";
+    CHECK_OK(llm_generate(c, "Is it?", &p, take, &t, &err), &err);
+    CHECK(strcmp(t.s, "\"yes\"") == 0 || strcmp(t.s, "\"no\"") == 0);
+    CHECK_INT(last_run(c).finish, LLM_FINISH_END);
+    p.grammar = "root ::= \"a\"";
+    CHECK_INT(llm_generate(c, "Is it?", &p, take, &t, &err), GGL_USAGE);
+    p.json_schema = NULL;
+    t = (text){.n = 0};
+    CHECK_OK(llm_generate(c, "Is it?", &p, take, &t, &err), &err);
+    CHECK(strcmp(t.s, "a") == 0);
+    p.grammar = "no grammar";
+    CHECK_INT(llm_generate(c, "Is it?", &p, take, &t, &err), GGL_FORMAT);
+    llm_close(c);
+}
+
+TEST(tokens) {
+    ggl_error err;
+    llm_context *c = open_model("builtin:stories", false);
+    REQUIRE(c);
+    static const char words[] = "Once upon a time";
+    int32_t *id, *with;
+    size_t n, n_with, n_text;
+    char *back;
+    REQUIRE_OK(llm_encode(c, words, strlen(words), 0, &id, &n, &err), &err);
+    REQUIRE_OK(llm_encode(c, words, strlen(words), LLM_ADD_SPECIAL, &with, &n_with, &err), &err);
+    CHECK(n_with == n + 1 && with[0] == llm_token_bos(c) && with[1] == id[0]);
+    REQUIRE_OK(llm_decode(c, id, n, 0, &back, &n_text, &err), &err);
+    CHECK(strcmp(back, words) == 0 && n_text == strlen(words));
+    CHECK(llm_token_is_end(c, llm_token_eos(c)) && !llm_token_is_end(c, id[0]));
+    CHECK(*llm_token_bytes(c, id[0], &n_text) && n_text > 0);
+    CHECK(!*llm_token_bytes(c, -5, &n_text) && n_text == 0);
+    ggl_free(back);
+    ggl_free(id);
+    ggl_free(with);
+    REQUIRE_OK(llm_encode(c, "", 0, 0, &id, &n, &err), &err);
+    CHECK(id && n == 0);
+    ggl_free(id);
+    char *name;
+    REQUIRE_OK(llm_context_text(c, "general.architecture", &name, &n, &err), &err);
+    CHECK(*name && n == strlen(name));
+    ggl_free(name);
+    CHECK_INT(llm_context_text(c, "general.none", &name, &n, &err), GGL_NOT_FOUND);
+    CHECK(strcmp(llm_context_placement(c), "cpu") == 0 && llm_context_n_ctx(c) == 128);
+    llm_close(c);
+}
+
+/* The likeliest token by llm_logits. */
+static int32_t likeliest(const llm_context *c, const float *logits) {
+    int32_t best = 0;
+    for (int32_t i = 1; i < llm_context_n_vocab(c); i++)
+        best = logits[i] > logits[best] ? i : best;
+    return best;
+}
+
+TEST(logits) {
+    ggl_error err;
+    llm_context *c = open_model("builtin:stories", false);
+    REQUIRE(c);
+    text t = {.n = 0};
+    const llm_generate_params p = greedy(12);
+    int32_t *id;
+    size_t n, n_seq;
+    const float *rows;
+    REQUIRE_OK(llm_encode(c, "Once upon a time", 16, LLM_ADD_SPECIAL, &id, &n, &err), &err);
+    REQUIRE_OK(llm_generate(c, "Once upon a time", &p, take, &t, &err), &err);
+    const int32_t *seq = llm_sequence(c, &n_seq);
+    REQUIRE(n_seq == n + 12);
+    int32_t drawn[12];
+    memcpy(drawn, seq + n, sizeof drawn);
+
+    /* by hand: the same tokens, from all rows at once and one after the other */
+    const size_t n_vocab = (size_t)llm_context_n_vocab(c);
+    REQUIRE_OK(llm_truncate(c, 0, &err), &err);
+    CHECK(!llm_logits(c));
+    REQUIRE_OK(llm_eval(c, id, n, true, &rows, &err), &err);
+    CHECK(rows && llm_logits(c) == rows + (n - 1) * n_vocab);
+    for (int k = 0; k < 12; k++) {
+        const int32_t next = likeliest(c, llm_logits(c));
+        CHECK_INT(next, drawn[k]);
+        REQUIRE_OK(llm_eval(c, &next, 1, false, NULL, &err), &err);
+    }
+    /* back, and on with other tokens than were drawn; then a prompt reuses what is there */
+    REQUIRE_OK(llm_truncate(c, n + 4, &err), &err);
+    llm_sequence(c, &n_seq);
+    CHECK_INT((long long)n_seq, (long long)n + 4);
+    REQUIRE_OK(llm_eval(c, drawn + 4, 1, false, &rows, &err), &err);
+    CHECK_INT(likeliest(c, rows), drawn[5]);
+    REQUIRE_OK(llm_generate(c, "Once upon a time", &p, NULL, NULL, &err), &err);
+    CHECK(last_run(c).n_reused == (int64_t)n - 1);
+    /* after generated tokens, the last of which was not run yet */
+    REQUIRE_OK(llm_eval(c, drawn, 1, false, &rows, &err), &err);
+    llm_sequence(c, &n_seq);
+    CHECK_INT((long long)n_seq, (long long)n + 13);
+
+    const int32_t wrong = 1 << 30;
+    CHECK_INT(llm_eval(c, &wrong, 1, false, &rows, &err), GGL_USAGE);
+    CHECK_INT(llm_eval(c, id, 0, false, &rows, &err), GGL_USAGE);
+    CHECK_INT(llm_truncate(c, 1000, &err), GGL_USAGE);
+    llm_sequence(c, &n_seq);
+    CHECK_INT((long long)n_seq, (long long)n + 13); /* as before */
+    int32_t many[128];
+    for (int i = 0; i < 128; i++)
+        many[i] = id[1];
+    CHECK_INT(llm_eval(c, many, 128, false, &rows, &err), GGL_LIMIT);
+    ggl_free(id);
+    llm_close(c);
+}
+
+TEST(embeddings) {
+    ggl_error err;
+    llm_context *c = open_model("builtin:stories", true);
+    REQUIRE(c);
+    const int32_t n = llm_context_n_embd(c);
+    REQUIRE(n > 0 && n <= 4096);
+    float a[4096], b[4096], d[4096];
+    double length = 0, near = 0, far = 0;
+    REQUIRE_OK(llm_embed(c, "The cat sat.", 12, a, &err), &err);
+    REQUIRE_OK(llm_embed(c, "The cat sat!", 12, b, &err), &err);
+    REQUIRE_OK(llm_embed(c, "\n\n\n42", 5, d, &err), &err);
+    for (int32_t i = 0; i < n; i++) {
+        length += (double)a[i] * (double)a[i];
+        near += (double)a[i] * (double)b[i];
+        far += (double)a[i] * (double)d[i];
+    }
+    CHECK(fabs(length - 1) < 1e-5 && near > far);
+    text t = {.n = 0};
+    const llm_generate_params p = greedy(4);
+    CHECK_OK(llm_generate(c, "Once upon a time", &p, take, &t, &err), &err);
+    CHECK(strncmp(t.s, ", there", 7) == 0);
+    llm_close(c);
+    c = open_model("builtin:stories", false);
+    REQUIRE(c);
+    CHECK_INT(llm_embed(c, "x", 1, a, &err), GGL_UNSUPPORTED);
+    llm_close(c);
+}
+
+TEST(refused) {
+    ggl_error err;
+    llm_context *c;
+    const struct {
+        llm_open_params p;
+        const char *path;
+        ggl_status status;
+        const char *words;
+    } cases[] = {
+        {{.n_ctx = 5}, "builtin:stories", GGL_USAGE, "llm_open_params.size is 0"},
+        {{.size = sizeof(llm_open_params)}, "builtin:none", GGL_NOT_FOUND, "builtin:chat"},
+        {{.size = sizeof(llm_open_params)}, "/none/x.gguf", GGL_IO, "/none/x.gguf"},
+        {{.size = sizeof(llm_open_params)}, NULL, GGL_USAGE, "path"},
+        {{.size = sizeof(llm_open_params), .n_ctx = -1}, "builtin:chat", GGL_USAGE, "n_ctx"},
+        {{.size = sizeof(llm_open_params), .n_threads = -1},
+         "builtin:chat",
+         GGL_USAGE,
+         "n_threads"},
+        {{.size = sizeof(llm_open_params), .device = "gpu"}, "builtin:chat", GGL_NOT_FOUND, "gpu"},
+        {{.size = sizeof(llm_open_params), .device = ","}, "builtin:chat", GGL_USAGE, "name"},
+        {{.size = sizeof(llm_open_params), .split = "cpu"}, "builtin:chat", GGL_USAGE, "cpu=12"},
+        {{.size = sizeof(llm_open_params), .split = "cpu=1"}, "builtin:chat", GGL_USAGE, "layers"},
+        {{.size = sizeof(llm_open_params), .split = "cpu=1", .device = "cpu"},
+         "builtin:chat",
+         GGL_USAGE,
+         "excludes"},
+        {{.size = sizeof(llm_open_params), .chat_template = "none"},
+         "builtin:chat",
+         GGL_NOT_FOUND,
+         "none"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        CHECK_INT(llm_open(&c, cases[i].path, &cases[i].p, &err), cases[i].status);
+        CHECK_HAS(err.msg, cases[i].words);
+        CHECK(!c);
+        CHECK_INT(llm_open(&c, cases[i].path, &cases[i].p, NULL), cases[i].status);
+    }
+    c = open_model("builtin:stories", false);
+    REQUIRE(c);
+    llm_generate_params p = greedy(-1);
+    CHECK_INT(llm_generate(c, "x", &p, NULL, NULL, &err), GGL_USAGE);
+    p = (llm_generate_params){.n_max = 1};
+    CHECK_INT(llm_generate(c, "x", &p, NULL, NULL, &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "llm_generate_params.size is 0");
+    CHECK_INT(last_run(c).finish, LLM_FINISH_ERROR);
+    llm_run_info run = {.size = 0};
+    CHECK_INT(llm_last_run(c, &run, &err), GGL_USAGE);
+    llm_close(c);
+    llm_close(NULL);
+}
+
+/* Layers on two instances of one backend, and another device than the CPU. */
+TEST(devices) {
+    ggl_error err;
+    llm_context *c;
+    text want = {.n = 0}, got = {.n = 0};
+    const llm_generate_params p = greedy(10);
+    c = open_model("builtin:stories", false);
+    REQUIRE(c);
+    REQUIRE_OK(llm_generate(c, "Once", &p, take, &want, &err), &err);
+    llm_close(c);
+    llm_open_params op = {.size = sizeof op, .n_ctx = 64, .device = "cpu1", .n_gpu_layers = 1};
+    REQUIRE_OK(llm_open(&c, "builtin:stories", &op, &err), &err);
+    CHECK(strncmp(llm_context_placement(c), "cpu=", 4) == 0);
+    CHECK_HAS(llm_context_placement(c), ",cpu1=1");
+    REQUIRE_OK(llm_generate(c, "Once", &p, take, &got, &err), &err);
+    CHECK(strcmp(want.s, got.s) == 0);
+    llm_close(c);
+    op = (llm_open_params){.size = sizeof op, .n_ctx = 64, .device = "reference"};
+    REQUIRE_OK(llm_open(&c, "builtin:stories", &op, &err), &err);
+    CHECK(strcmp(llm_context_placement(c), "reference") == 0);
+    llm_close(c);
+}
+
+static void *story(void *arg) {
+    text *t = arg;
+    ggl_error err;
+    llm_context *c = open_model("builtin:stories", false);
+    const llm_generate_params p = greedy(30);
+    if (c)
+        CHECK_OK(llm_generate(c, "Once upon a time", &p, take, t, &err), &err);
+    llm_close(c);
+    return NULL;
+}
+
+/* As docs/library.md says: contexts in different threads. */
+TEST(threads) {
+    static text t[3];
+    pthread_t thread[3];
+    for (int i = 0; i < 3; i++)
+        REQUIRE(pthread_create(&thread[i], NULL, story, &t[i]) == 0);
+    for (int i = 0; i < 3; i++)
+        pthread_join(thread[i], NULL);
+    CHECK(t[0].n > 0 && strcmp(t[0].s, t[1].s) == 0 && strcmp(t[0].s, t[2].s) == 0);
+}
