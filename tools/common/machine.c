@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "process.h"
 
@@ -40,6 +41,15 @@ const char *bench_cpu_name(char *buf, size_t size) {
         !proc_value("/proc/cpuinfo", "Model", buf, size))
         snprintf(buf, size, "unknown");
     return buf;
+}
+
+size_t bench_last_cache(void) {
+    long size = 0;
+#ifdef _SC_LEVEL3_CACHE_SIZE
+    size = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    size = size > 0 ? size : sysconf(_SC_LEVEL2_CACHE_SIZE);
+#endif
+    return size > 0 ? (size_t)size : 0;
 }
 
 int64_t bench_peak_memory(void) {

@@ -34,12 +34,24 @@ typedef struct isa_set { /* a table of kernels, and the machine's limits with it
     bench_roof roof;
 } isa_set;
 
+typedef enum op_series { /* the picture's colors */
+                         ONE_COLUMN,
+                         FEW_COLUMNS,
+                         SOME_COLUMNS,
+                         MANY_COLUMNS,
+                         ATTENTION,
+                         OTHER_KERNELS,
+                         N_SERIES
+} op_series;
+
 typedef struct row {
     char kernel[48], type[16], shape[48];
     int set, n_cols;
     double ns, bytes, macs; /* per call; macs 0: it does not multiply */
     double percent;         /* of the limit; 0: not known */
-    bool equal, cached;
+    op_series series;
+    bench_peak_kind peak; /* of its arithmetic */
+    bool equal, cached;   /* cached: its data fits in the caches */
 } row;
 
 typedef struct ops {
@@ -86,6 +98,7 @@ static bool wanted(const ops *o, const char *kernel) {
 static void add_row(ops *o, row r, ggl_type type) {
     const bench_limits *limit = &o->set[r.set].roof.limit;
     double peak = bench_limit_of(limit, type);
+    r.peak = bench_peak_of(type);
     if (r.macs > 0 && peak > 0) {
         double memory = r.cached ? peak : r.macs / r.bytes * limit->read_gb;
         r.percent = 100 * r.macs / r.ns / fmin(peak, memory);
@@ -336,6 +349,12 @@ static bool check_product(const ops *o, const cpu_product *kernel, const ggl_typ
     return ok;
 }
 
+/* Whether that many bytes fit in the caches; those of an unknown size hold 32 MiB. */
+static bool fits_caches(double bytes) {
+    size_t cache = bench_last_cache();
+    return bytes <= (double)(cache > 0 ? cache : (size_t)32 << 20);
+}
+
 static bool measure_product(ops *o, int set, const ggl_type_info *t, const product_way *way) {
     const cpu_product *kernel = &o->set[set].k.product[t->type];
     product p;
@@ -349,6 +368,11 @@ static bool measure_product(ops *o, int set, const ggl_type_info *t, const produ
     r.ns = best_ns(o, call_product, &(product_call){&p, way});
     r.bytes = (double)p.row_size * (double)m;
     r.macs = (double)p.k * (double)m * r.n_cols;
+    r.cached = fits_caches(r.bytes);
+    r.series = way->n_cols == 1    ? ONE_COLUMN
+               : way->n_cols == 4  ? FEW_COLUMNS
+               : way->n_cols == 16 ? SOME_COLUMNS
+                                   : MANY_COLUMNS;
     snprintf(r.kernel, sizeof r.kernel, "%s", way->name);
     snprintf(r.type, sizeof r.type, "%s", t->name);
     snprintf(r.shape, sizeof r.shape, "%" PRId64 "x%" PRId64 "x%d", p.k, m, r.n_cols);
@@ -520,7 +544,12 @@ static void call_repeated(void *ctx) {
 static void measure_simple(ops *o, int set, const simple_kind *kind, const ggl_type_info *t,
                            int which) {
     static simple s, definition;
-    row r = {.set = set, .n_cols = 1, .bytes = kind->bytes, .macs = kind->macs, .cached = true};
+    row r = {.set = set,
+             .n_cols = 1,
+             .bytes = kind->bytes,
+             .macs = kind->macs,
+             .series = t ? ATTENTION : OTHER_KERNELS,
+             .cached = true};
     if (!wanted(o, kind->name))
         return;
     simple_init(&definition, &o->set[0].k);
@@ -634,6 +663,13 @@ static void print_json(const ops *o) {
 
 static int draw(const ops *o, const char *path) {
     static bench_point point[MAX_ROWS];
+    char many[64];
+    const char *const series[N_SERIES] = {[ONE_COLUMN] = "products with 1 column",
+                                          [FEW_COLUMNS] = "4 columns",
+                                          [SOME_COLUMNS] = "16 columns",
+                                          [MANY_COLUMNS] = many,
+                                          [ATTENTION] = "attention",
+                                          [OTHER_KERNELS] = "other kernels"};
     bench_roof roof[CPU_MAX_SETS];
     char title[128], cpu[96];
     size_t n = 0;
@@ -643,21 +679,27 @@ static int draw(const ops *o, const char *path) {
             continue;
         bench_point *p = &point[n++];
         *p = (bench_point){.roof = r->set,
+                           .series = (int)r->series,
+                           .peak = r->peak,
                            .cached = r->cached,
                            .intensity = r->macs / r->bytes,
                            .gmac = r->macs / r->ns};
-        snprintf(p->label, sizeof p->label, "%s%s%s", r->kernel, r->type[0] ? " " : "", r->type);
+        const char *kernel = r->kernel; /* that it is a product is said by its color */
+        kernel += strncmp(kernel, "product ", 8) == 0 ? 8 : 0;
+        snprintf(p->label, sizeof p->label, "%s%s%s", r->type, r->type[0] ? " " : "", kernel);
     }
     for (int s = 0; s < o->n_sets; s++)
         roof[s] = o->set[s].roof;
     bench_cpu_name(cpu, sizeof cpu);
-    snprintf(title, sizeof title, "kernels: %.80s, %" PRId64 " thread%s", cpu, o->n_threads,
+    snprintf(many, sizeof many, "%" PRId64 " columns", o->n_cols);
+    snprintf(title, sizeof title, "Kernels on %.80s, %" PRId64 " thread%s", cpu, o->n_threads,
              o->n_threads == 1 ? "" : "s");
     ggl_error err = {0};
     ggl_new_file *f = NULL;
     ggl_status st = ggl_new_file_open(&f, path, &err);
     if (st == GGL_OK) {
-        bench_roofline_draw(ggl_new_file_stream(f), title, roof, o->n_sets, point, n);
+        const bench_roofline picture = {title, roof, o->n_sets, series, N_SERIES, point, n};
+        bench_roofline_draw(ggl_new_file_stream(f), &picture);
         st = ggl_new_file_commit(f, &err);
     }
     return st == GGL_OK ? 0 : tool_error(TOOL, 1, "--svg: %s", err.msg);
