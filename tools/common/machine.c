@@ -44,12 +44,20 @@ const char *bench_cpu_name(char *buf, size_t size) {
 }
 
 size_t bench_last_cache(void) {
-    long size = 0;
+    /* sysconf() counts the caches of all of a socket's cores together, of which a core may have a
+     * small part */
+    unsigned long kib = 0;
+    FILE *f = fopen("/sys/devices/system/cpu/cpu0/cache/index3/size", "r");
+    if (f && fscanf(f, "%luK", &kib) != 1)
+        kib = 0;
+    if (f)
+        fclose(f);
 #ifdef _SC_LEVEL3_CACHE_SIZE
-    size = sysconf(_SC_LEVEL3_CACHE_SIZE);
-    size = size > 0 ? size : sysconf(_SC_LEVEL2_CACHE_SIZE);
+    long size = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    if (kib == 0 && size > 0)
+        return (size_t)size;
 #endif
-    return size > 0 ? (size_t)size : 0;
+    return (size_t)kib << 10;
 }
 
 int64_t bench_peak_memory(void) {

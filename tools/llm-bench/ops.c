@@ -62,7 +62,7 @@ typedef struct ops {
     cpu_pool *pool;
     int64_t n_threads, k, m, n_cols;
     double seconds;
-    const char *only, *type; /* a part of kernels' names; a type's name; NULL: all */
+    const char *only, *type; /* a part of kernels' names; types' names, with commas; NULL: all */
     bool exact;              /* the matrix has the size given, even for one column */
 } ops;
 
@@ -90,6 +90,26 @@ static void find_sets(ops *o, bool limits) {
 }
 
 /* --- rows ------------------------------------------------------------------------------------- */
+
+/* Whether the list of --type has a name; true if it was not given. */
+static bool wanted_type(const ops *o, const char *name) {
+    size_t n = strlen(name);
+    for (const char *at = o->type; at; at = strchr(at, ','), at += at != NULL)
+        if (strcspn(at, ",") == n && memcmp(at, name, n) == 0)
+            return true;
+    return !o->type;
+}
+
+/* Checks the names of --type. Returns -1, or an exit code. */
+static int check_types(const ops *o) {
+    for (const char *at = o->type; at; at = strchr(at, ','), at += at != NULL) {
+        char name[32];
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(at, ","), at);
+        if (!ggl_type_find(name))
+            return tool_error(TOOL, 2, "--type: there is no type '%s'", name);
+    }
+    return -1;
+}
 
 static bool wanted(const ops *o, const char *kernel) {
     return !o->only || strstr(kernel, o->only);
@@ -388,8 +408,7 @@ static bool measure_products(ops *o) {
     for (int i = 0; ok && i < N_WAYS; i++)
         for (int n = 0; ok && (t = ggl_type_at(n)) != NULL; n++)
             for (int s = 0; ok && s < o->n_sets && (size_t)t->type < n_types; s++)
-                if (o->k % t->block == 0 && wanted(o, ways[i].name) &&
-                    (!o->type || strcmp(o->type, t->name) == 0) &&
+                if (o->k % t->block == 0 && wanted(o, ways[i].name) && wanted_type(o, t->name) &&
                     ways[i].has(&o->set[s].k.product[t->type], o->k))
                     ok = measure_product(o, s, t, &ways[i]);
     return ok;
@@ -606,7 +625,7 @@ static void measure_simples(ops *o) {
             measure_simple(o, s, &simples[i], NULL, 0);
     const ggl_type_info *t;
     for (int i = 0; (t = ggl_type_at(i)) != NULL; i++)
-        if (o->set[0].k.scores[t->type] && (!o->type || strcmp(o->type, t->name) == 0))
+        if (o->set[0].k.scores[t->type] && wanted_type(o, t->name))
             measure_attention(o, t);
 }
 
@@ -723,8 +742,8 @@ int bench_ops(int argc, char **argv) {
          .max = TOOL_MAX_THREADS},
         {"--shape", ARG_STRING, &shape, .value = "KxM",
          .help = "a matrix of M rows of K (default 2048x2048, and for few columns 96 MiB of them)"},
-        {"--type", ARG_STRING, &o.type, .value = "TYPE",
-         .help = "only weights and stores of this type"},
+        {"--type", ARG_STRING, &o.type, .value = "TYPE,..",
+         .help = "only weights and stores of these types"},
         {"--columns", ARG_INT, &o.n_cols, .value = "N",
          .help = "columns of products with many (default 512)", .min = 2, .max = MAX_COLS},
         {"--kernel", ARG_STRING, &o.only, .value = "TEXT",
@@ -749,8 +768,9 @@ int bench_ops(int argc, char **argv) {
     if (code >= 0)
         return code;
     o.exact = shape != NULL;
-    if (o.type && !ggl_type_find(o.type))
-        return tool_error(TOOL, 2, "--type: there is no type '%s'", o.type);
+    code = check_types(&o);
+    if (code >= 0)
+        return code;
     if (!read_shape(shape ? shape : "2048x2048", &o))
         return tool_error(TOOL, 2,
                           "--shape: '%s' is not a shape such as 2048x5632: the length of rows must "

@@ -46,6 +46,12 @@ static double at_y(const axes *a, double y) {
 
 /* --- roofs ------------------------------------------------------------------------------------ */
 
+/* Returns the kind of arithmetic of a point: bf16 is f32 where it is not faster. */
+static bench_peak_kind kind_of(const bench_roofline *r, const bench_point *p) {
+    const bench_limits *l = &r->roof[p->roof].limit;
+    return p->peak == BENCH_BF16 && l->bf16_gmac <= l->f32_gmac ? BENCH_F32 : p->peak;
+}
+
 static double raise(double limit, double value, double *most) {
     if (limit <= 0 || value <= limit)
         return limit;
@@ -57,15 +63,18 @@ static double raise(double limit, double value, double *most) {
  * raised, *most_read that of the memory. */
 static roofs roofs_of(const bench_roofline *r, int i, double *most, double *most_read) {
     const bench_limits *l = &r->roof[i].limit;
-    const double measured[BENCH_PEAKS] = {
-        [BENCH_INT8] = l->int8_gmac, [BENCH_BF16] = l->bf16_gmac, [BENCH_F32] = l->f32_gmac};
+    const double measured[BENCH_PEAKS] = {[BENCH_INT8] = l->int8_gmac,
+                                          [BENCH_BF16] =
+                                              l->bf16_gmac > l->f32_gmac ? l->bf16_gmac : 0,
+                                          [BENCH_F32] = l->f32_gmac};
     roofs s = {.read = fmax(l->read_gb, 0)};
     double read = 0, peak[BENCH_PEAKS] = {0};
     for (size_t k = 0; k < r->n_points; k++) {
         const bench_point *p = &r->point[k];
         if (p->roof != i || !is_drawn(p))
             continue;
-        peak[p->peak] = fmax(peak[p->peak], p->gmac);
+        double *best = &peak[kind_of(r, p)];
+        *best = fmax(*best, p->gmac);
         if (!p->cached)
             read = fmax(read, p->gmac / p->intensity);
     }
@@ -84,19 +93,19 @@ static void include(double *low, double *high, double value) {
     }
 }
 
-static axes axes_of(const bench_roofline *r) {
+/* Returns the axes of panel i; the panels have the same to the right. */
+static axes axes_of(const bench_roofline *r, int i) {
     axes a = {.x0 = INFINITY, .x1 = -INFINITY, .y0 = INFINITY, .y1 = -INFINITY};
     double none = 0;
-    for (size_t i = 0; i < r->n_points; i++)
-        if (is_drawn(&r->point[i])) {
-            include(&a.x0, &a.x1, r->point[i].intensity);
-            include(&a.y0, &a.y1, r->point[i].gmac);
+    const roofs s = roofs_of(r, i, &none, &none);
+    for (size_t k = 0; k < r->n_points; k++)
+        if (is_drawn(&r->point[k])) {
+            include(&a.x0, &a.x1, r->point[k].intensity);
+            if (r->point[k].roof == i)
+                include(&a.y0, &a.y1, r->point[k].gmac);
         }
-    for (int i = 0; i < r->n_roofs; i++) {
-        roofs s = roofs_of(r, i, &none, &none);
-        for (int k = 0; k < BENCH_PEAKS; k++)
-            include(&a.y0, &a.y1, s.peak[k]);
-    }
+    for (int k = 0; k < BENCH_PEAKS; k++)
+        include(&a.y0, &a.y1, s.peak[k]);
     if (!(a.x0 <= a.x1))
         a.x0 = 0, a.x1 = 1;
     if (!(a.y0 <= a.y1))
@@ -128,8 +137,8 @@ static void draw_axes(FILE *out, const axes *a) {
 /* Whether any point of the panel has that peak, and data in the caches or not. */
 static bool has_points(const bench_roofline *r, int i, bench_peak_kind peak, bool cached) {
     for (size_t k = 0; k < r->n_points; k++)
-        if (r->point[k].roof == i && r->point[k].peak == peak && r->point[k].cached == cached &&
-            is_drawn(&r->point[k]))
+        if (r->point[k].roof == i && kind_of(r, &r->point[k]) == peak &&
+            r->point[k].cached == cached && is_drawn(&r->point[k]))
             return true;
     return false;
 }
@@ -195,22 +204,25 @@ static bool is_free(const taken *t, box b) {
 }
 
 /* Returns the roof that limits a point: "int8 in caches"; "": none is known. */
-static const char *roof_over(const bench_point *p, const roofs *s, char *buf, size_t size) {
+static const char *roof_over(const bench_point *p, bench_peak_kind kind, const roofs *s, char *buf,
+                             size_t size) {
     buf[0] = '\0';
-    if (s->peak[p->peak] > 0)
-        snprintf(buf, size, "%s%s", peak_names[p->peak],
+    if (s->peak[kind] > 0)
+        snprintf(buf, size, "%s%s", peak_names[kind],
                  p->cached || s->read <= 0 ? " in caches" : "");
     return buf;
 }
 
-static void draw_point(FILE *out, const axes *a, const bench_point *p, const roofs *s) {
+static void draw_point(FILE *out, const axes *a, const bench_point *p, bench_peak_kind kind,
+                       const roofs *s) {
     char over[32];
     int color = p->series % CHART_SERIES;
     fprintf(out,
-            "<circle class=\"point s%d %s\" data-series=\"%d\" data-under=\"%s\" cx=\"%.1f\" "
+            "<circle class=\"point s%d %s%d\" data-series=\"%d\" data-under=\"%s\" cx=\"%.1f\" "
             "cy=\"%.1f\" r=\"%d\"",
-            color, p->cached ? "hollow" : "", p->series, roof_over(p, s, over, sizeof over),
-            at_x(a, p->intensity), at_y(a, p->gmac), RADIUS - 1);
+            color, p->cached ? "hollow h" : "c", color, p->series,
+            roof_over(p, kind, s, over, sizeof over), at_x(a, p->intensity), at_y(a, p->gmac),
+            RADIUS - 1);
     fputs(" stroke-width=\"1.4\"><title>", out);
     svg_put(out, p->label);
     fprintf(out, ": %.3g GMAC/s at %.3g per byte%s</title></circle>\n", p->gmac, p->intensity,
@@ -276,7 +288,7 @@ static void draw_panel(FILE *out, const bench_roofline *r, int i, const axes *a)
         if (p->roof != i || !is_drawn(p))
             continue;
         double x = at_x(a, p->intensity), y = at_y(a, p->gmac);
-        draw_point(out, a, p, &s);
+        draw_point(out, a, p, kind_of(r, p), &s);
         if (t.n < MAX_TAKEN)
             t.box[t.n++] = (box){x - RADIUS, y - RADIUS, x + RADIUS, y + RADIUS};
     }
@@ -318,7 +330,7 @@ static int draw_notes(FILE *out, const bench_roofline *r, double y) {
     if (peak > 0.005 || read > 0.005) {
         snprintf(text, sizeof text,
                  "Limits are measured, too: where a kernel was faster, the roof is at that kernel "
-                 "(peaks up to %.0f %%, memory up to %.0f %% above their own measurement).",
+                 "(peaks by up to %.0f %%, memory by up to %.0f %%).",
                  100 * peak, 100 * read);
         n += chart_note(out, LEFT, y + n * CHART_NOTE_LINE, WIDTH - LEFT - CHART_MARGIN, text);
     }
@@ -326,12 +338,12 @@ static int draw_notes(FILE *out, const bench_roofline *r, double y) {
 }
 
 void bench_roofline_draw(FILE *out, const bench_roofline *r) {
-    axes a = axes_of(r);
     double top = draw_legend(NULL, r) + 14;
     double notes = top + r->n_roofs * (double)(HEAD + HEIGHT + FOOT) + 14;
     chart_open(out, WIDTH, notes + draw_notes(NULL, r, 0) * CHART_NOTE_LINE + 6, r->title);
     draw_legend(out, r);
     for (int i = 0; i < r->n_roofs; i++) {
+        axes a = axes_of(r, i);
         a.top = top + i * (double)(HEAD + HEIGHT + FOOT) + HEAD;
         draw_panel(out, r, i, &a);
     }
