@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks pictures: svg_check.py FILE.svg ...
+"""Checks pictures: svg_check.py FILE.svg ..., or svg_check.py --random PROGRAM (svg_draw.c)
 
 Every picture is well-formed, has colors for light and dark, and has all its parts within its edges; no two texts
 overlap, and no text crosses the border of a box. A picture of points and roofs (class "panel") has its points within
@@ -7,9 +7,14 @@ the axes and not above the roofs, and its legend lists exactly the series that a
 
 Widths of text are those of DejaVu Sans, the widest of the usual fonts. The subset of SVG is what this project's
 pictures use: text, rect, circle, and path with M, L, H, V and C; transforms translate and rotate(-90); CSS of classes."""
+import glob
 import math
+import os
 import re
+import subprocess
 import sys
+import tempfile
+import time
 import xml.etree.ElementTree as ET
 
 NS = "{http://www.w3.org/2000/svg}"
@@ -235,14 +240,56 @@ def check(path):
     check_panels(p)
 
 
-def main():
-    failed = False
-    for path in sys.argv[1:]:
+HEAD = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 100 100"><style>@media(prefers-color-scheme:dark){}</style>'
+WRONG = {
+    "overlap": '<text x="10" y="50">one</text><text x="14" y="52">two</text>',
+    "crosses the border": '<rect x="30" y="0" width="60" height="60"/><text x="20" y="50">text</text>',
+    "outside the picture": '<text x="90" y="50">text</text>',
+    "outside the axes": '<g class="panel"><rect class="axes" x="10" y="10" width="20" height="20"/>'
+                        '<circle class="point" data-series="0" cx="50" cy="20" r="1"/></g>',
+    "above its roof": '<g class="panel"><rect class="axes" x="0" y="0" width="90" height="90"/><path data-roof="a" d="M0 50 H90"/>'
+                      '<circle class="point" data-under="a" cx="50" cy="20" r="1"/></g>',
+    "the legend lists": '<g class="legend" data-series="1"/>',
+    "no number": '<circle cx="nan" cy="5" r="1"/>',
+}
+
+
+def self_test(folder):
+    """Each fault is found."""
+    for words, body in WRONG.items():
+        path = os.path.join(folder, "wrong.svg")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(HEAD + body + "</svg>")
         try:
             check(path)
-        except (Problem, ET.ParseError) as e:
-            print(f"{path}: {e}", file=sys.stderr)
-            failed = True
+        except Problem as e:
+            if words in str(e):
+                continue
+            words += f" ({e})"
+        sys.exit(f"svg_check.py does not find: {words}")
+
+
+def random_pictures(program, folder):
+    self_test(folder)
+    os.remove(os.path.join(folder, "wrong.svg"))
+    seed = os.environ.get("GGL_TEST_SEED") or str(int(time.time()) // 86400)
+    print(f"pictures are chosen by GGL_TEST_SEED={seed}")
+    subprocess.run([program, seed, folder], check=True)
+    return sorted(glob.glob(os.path.join(folder, "*.svg")))
+
+
+def main():
+    failed = False
+    with tempfile.TemporaryDirectory() as folder:
+        paths = sys.argv[1:]
+        if paths[:1] == ["--random"]:
+            paths = random_pictures(paths[1], folder)
+        for path in paths:
+            try:
+                check(path)
+            except (Problem, ET.ParseError) as e:
+                print(f"{path}: {e}", file=sys.stderr)
+                failed = True
     sys.exit(failed)
 
 

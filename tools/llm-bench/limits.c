@@ -150,8 +150,12 @@ bench_peak_kind bench_peak_of(ggl_type type) {
     return t && t->quantized ? BENCH_INT8 : type == GGL_BF16 ? BENCH_BF16 : BENCH_F32;
 }
 
-double bench_limit_of(const bench_limits *l, ggl_type type) {
-    const double limit[BENCH_PEAKS] = {
+double bench_peak_gmac(const bench_limits *l, bench_peak_kind kind) {
+    const double peak[BENCH_PEAKS] = {
         [BENCH_INT8] = l->int8_gmac, [BENCH_BF16] = l->bf16_gmac, [BENCH_F32] = l->f32_gmac};
-    return limit[bench_peak_of(type)];
+    return peak[kind];
+}
+
+double bench_limit_of(const bench_limits *l, ggl_type type) {
+    return bench_peak_gmac(l, bench_peak_of(type));
 }

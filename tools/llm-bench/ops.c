@@ -116,15 +116,39 @@ static bool wanted(const ops *o, const char *kernel) {
 }
 
 static void add_row(ops *o, row r, ggl_type type) {
-    const bench_limits *limit = &o->set[r.set].roof.limit;
-    double peak = bench_limit_of(limit, type);
     r.peak = bench_peak_of(type);
-    if (r.macs > 0 && peak > 0) {
-        double memory = r.cached ? peak : r.macs / r.bytes * limit->read_gb;
-        r.percent = 100 * r.macs / r.ns / fmin(peak, memory);
-    }
     if (o->n_rows < MAX_ROWS)
         o->row[o->n_rows++] = r;
+}
+
+static void keep_most(double *a, double b) {
+    *a = fmax(*a, b);
+}
+
+/* Measures the limits once more, and keeps the higher ones: on a shared machine a moment can be
+ * bad. */
+static void measure_limits_again(ops *o) {
+    for (int s = 0; s < o->n_sets; s++) {
+        bench_limits *l = &o->set[s].roof.limit;
+        const bench_limits more = bench_limits_measure((int)o->n_threads, o->set[s].features);
+        keep_most(&l->read_gb, more.read_gb);
+        keep_most(&l->int8_gmac, more.int8_gmac);
+        keep_most(&l->f32_gmac, more.f32_gmac);
+        keep_most(&l->bf16_gmac, more.bf16_gmac);
+    }
+}
+
+/* Sets each row's part of what the machine allows. */
+static void find_percents(ops *o) {
+    for (size_t i = 0; i < o->n_rows; i++) {
+        row *r = &o->row[i];
+        const bench_limits *limit = &o->set[r->set].roof.limit;
+        double peak = bench_peak_gmac(limit, r->peak);
+        if (r->macs > 0 && peak > 0) {
+            double memory = r->cached ? peak : r->macs / r->bytes * limit->read_gb;
+            r->percent = 100 * r->macs / r->ns / fmin(peak, memory);
+        }
+    }
 }
 
 static float number(uint64_t *state) {
@@ -787,6 +811,9 @@ int bench_ops(int argc, char **argv) {
     bool ok = measure_products(&o);
     measure_simples(&o);
     ggl_cpu_pool_close(o.pool);
+    if (!no_limits)
+        measure_limits_again(&o);
+    find_percents(&o);
     if (!ok)
         return tool_error(TOOL, 1, "out of memory");
     if (o.n_rows == 0)
