@@ -50,20 +50,33 @@ static FILE *open_picture(const char *folder, const char *kind, int i) {
     return out;
 }
 
-/* The plot's names of tests, without the rest of row.c. */
+/* What the plots need of row.c and serve_row.c, which are much more. */
 const char *bench_test_text(const bench_test *t, char *buf, unsigned size) {
     snprintf(buf, size, "pp%d", (int)t->n_prompt);
     return buf;
 }
 
+double serve_load_size(const serve_load *l) {
+    return l->n_clients > 0 ? (double)l->n_clients : l->rate;
+}
+
+const char *serve_load_text(const serve_load *l, char *buf, size_t size) {
+    snprintf(buf, size, "%g", serve_load_size(l));
+    return buf;
+}
+
 /* --- each kind of picture --------------------------------------------------------------------- */
+
+static const ggl_tensor tensor; /* shown by all nodes, which have titles of their own */
 
 static void random_block(figure_block *b, figure_node *node, int n, int n_layers) {
     *b = (figure_block){.node = node, .n = n, .n_layers = n_layers, .params = below(1u << 31)};
     text(b->title, sizeof b->title);
     for (int i = 0; i < n; i++) {
         figure_node *t = &node[i];
-        *t = (figure_node){.kind = (figure_kind)below(FIGURE_MOVE + 1)};
+        /* only the last one may be a port where a value leaves: nothing reads it */
+        *t = (figure_node){.kind = (figure_kind)below(FIGURE_MOVE + 1),
+                           .t = i == n - 1 && below(2) ? NULL : &tensor};
         text(t->title, sizeof t->title);
         if (below(2))
             text(t->origin, 12);

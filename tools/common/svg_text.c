@@ -36,7 +36,7 @@ enum { FIXED = 602, WIDE = 1000, OTHER = 838 };
 
 static double char_part(uint32_t c, svg_face face) {
     int columns = char_width(c);
-    if (columns != 1)
+    if (columns != 1 || c >= 0x2e80) /* from another font, for East Asian writing or U+FFFD */
         return columns == 0 ? 0 : WIDE * 1e-3;
     if (face == SVG_FIXED)
         return FIXED * 1e-3;

@@ -115,21 +115,28 @@ static axes axes_of(const bench_roofline *r, int i) {
     return a;
 }
 
+/* Writes a power of ten: "0.01", "1e5"; returns buf. */
+static const char *tick_text(double e, char *buf, size_t size) {
+    snprintf(buf, size, e >= -3 && e <= 4 ? "%g" : "1e%g", e >= -3 && e <= 4 ? pow(10, e) : e);
+    return buf;
+}
+
 static void draw_axes(FILE *out, const axes *a) {
     double bottom = a->top + HEIGHT;
+    char text[32];
     for (double e = a->x0, step = ceil((a->x1 - a->x0) / MAX_TICKS); e <= a->x1; e += step) {
         double x = at_x(a, pow(10, e));
         fprintf(out, "<path class=\"g\" d=\"M%.1f %.1f V%.1f\"/>\n", x, a->top, bottom);
-        chart_text(out, x, bottom + 16, CHART_MIDDLE, "n", "%g", pow(10, e));
+        chart_text(out, x, bottom + 16, CHART_MIDDLE, "n", "%s", tick_text(e, text, sizeof text));
     }
     for (double e = a->y0, step = ceil((a->y1 - a->y0) / MAX_TICKS); e <= a->y1; e += step) {
         double y = at_y(a, pow(10, e));
         fprintf(out, "<path class=\"g\" d=\"M%d %.1f H%d\"/>\n", LEFT, y, WIDTH - RIGHT);
-        chart_text(out, LEFT - 7, y + 4, CHART_END, "n", "%g", pow(10, e));
+        chart_text(out, LEFT - 7, y + 4, CHART_END, "n", "%s", tick_text(e, text, sizeof text));
     }
     fprintf(out, "<rect class=\"axes\" x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%d\"/>\n", LEFT,
             a->top, WIDTH - LEFT - RIGHT, HEIGHT);
-    chart_text_up(out, 20, a->top + HEIGHT / 2.0, "GMAC/s");
+    chart_text_up(out, 18, a->top + HEIGHT / 2.0, "GMAC/s");
 }
 
 /* --- roofs in the picture --------------------------------------------------------------------- */
@@ -272,12 +279,14 @@ static void draw_panel(FILE *out, const bench_roofline *r, int i, const axes *a)
     char name[96];
     t.n = 0;
     fputs("<g class=\"panel\">\n", out);
-    chart_text(out, LEFT, a->top - 10, CHART_START, "b", "%s",
-               svg_fit(r->roof[i].name, 13.5, SVG_BOLD, 380, name, sizeof name));
+    char note[96] = "limits not measured";
     if (s.read > 0)
-        chart_text(out, WIDTH - RIGHT, a->top - 10, CHART_END, "n", "memory %.3g GB/s", s.read);
-    else
-        chart_text(out, WIDTH - RIGHT, a->top - 10, CHART_END, "n", "limits not measured");
+        snprintf(note, sizeof note, "memory %.3g GB/s, limits by %s code", s.read,
+                 r->roof[i].limit.isa ? r->roof[i].limit.isa : "unknown");
+    double room = WIDTH - LEFT - RIGHT - 16 - svg_text_width(note, CHART_NOTE, SVG_PLAIN);
+    chart_text(out, LEFT, a->top - 10, CHART_START, "b", "%s",
+               svg_fit(r->roof[i].name, 13.5, SVG_BOLD, room, name, sizeof name));
+    chart_text(out, WIDTH - RIGHT, a->top - 10, CHART_END, "n", "%s", note);
     draw_axes(out, a);
     for (int k = 0; k < BENCH_PEAKS; k++)
         if (s.peak[k] > 0)

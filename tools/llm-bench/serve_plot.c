@@ -95,21 +95,24 @@ static double at_y(const axes *a, double y) {
 
 /* Writes the loads below the axis, those that have room: the lowest first. */
 static void draw_loads(FILE *out, const axes *a, const serve_row *row, size_t n) {
-    double end = -INFINITY;
+    double end = -INFINITY, done = -INFINITY; /* of the last text; the last load */
     for (;;) {
         const serve_row *next = NULL;
         char load[32];
         for (size_t i = 0; i < n; i++)
-            if (at_x(a, &row[i]) > end && (!next || at_x(a, &row[i]) < at_x(a, next)))
+            if (at_x(a, &row[i]) > done && (!next || at_x(a, &row[i]) < at_x(a, next)))
                 next = &row[i];
         if (!next)
             return;
         double x = at_x(a, next),
                w = svg_text_width(serve_load_text(&next->load, load, sizeof load), CHART_NOTE,
                                   SVG_PLAIN);
-        if (x - w / 2 > end)
-            chart_text(out, x, a->y + HEAD + HEIGHT + 16, CHART_MIDDLE, "n", "%s", load);
-        end = fmax(x, x - w / 2 > end ? x + w / 2 + 4 : end);
+        double left = fmin(x, WIDTH - 4 - w / 2) - w / 2;
+        if (left > end) {
+            chart_text(out, left, a->y + HEAD + HEIGHT + 16, CHART_START, "n", "%s", load);
+            end = left + w + 4;
+        }
+        done = x;
     }
 }
 
