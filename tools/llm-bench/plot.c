@@ -81,7 +81,8 @@ static void draw_bar(FILE *out, const bench_row *r, int series, double y, const 
     const double q1 = at_x(a, r->s_ts.q1), q3 = at_x(a, r->s_ts.q3);
     char name[160], fit[160], threads[32];
     /* a long backend is cut, not the number of threads */
-    snprintf(threads, sizeof threads, ", %d threads", (int)r->test.n_threads);
+    snprintf(threads, sizeof threads, ", %d thread%s", (int)r->test.n_threads,
+             r->test.n_threads == 1 ? "" : "s");
     double room = LEFT - CHART_MARGIN - 8 - svg_text_width(threads, CHART_SIZE, SVG_PLAIN);
     snprintf(name, sizeof name, "%s%s",
              svg_fit(r->backend, CHART_SIZE, SVG_PLAIN, room, fit, sizeof fit - sizeof threads),
@@ -97,8 +98,9 @@ static void draw_bar(FILE *out, const bench_row *r, int series, double y, const 
         size_t used = strlen(name);
         snprintf(name + used, sizeof name - used, ", %.0f %% of limit", r->percent);
     }
-    chart_text(out, fmax(q3, at_x(a, ts)) + 8, mid + 4, CHART_START, "t", "%s",
-               svg_fit(name, CHART_SIZE, SVG_PLAIN, RIGHT - 8 - CHART_MARGIN, fit, sizeof fit));
+    double x = fmax(q3, at_x(a, ts)) + 8;
+    chart_text(out, x, mid + 4, CHART_START, "t", "%s",
+               svg_fit(name, CHART_SIZE, SVG_PLAIN, WIDTH - CHART_MARGIN - x, fit, sizeof fit));
 }
 
 static void draw_axis(FILE *out, const axis *a, double top, double bottom) {
