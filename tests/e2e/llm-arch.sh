@@ -94,17 +94,31 @@ expect 0 "note: $tmp/cut.gguf: the file is truncated" diff "$model" "$tmp/cut.gg
 expect 0 "lines)" diff "$model" "$model"
 grep -qE 'the same tensors \([0-9]+ in [0-9]+ lines\)' "$tmp/out" || fail "diff counts lines as tensors: $(cat "$tmp/out")"
 expect 0 "bits each" show "$model"
-expect 0 "attn_q.weight" graph llama "$model"
+expect 0 "attn_q " graph llama "$model"
 grep -qx '' "$tmp/out" && grep -q '^layers\? ' "$tmp/out" || fail "graph: no empty line between its blocks: $(cat "$tmp/out")"
 expect 0 "digraph" graph "$tmp/tiny.arch" --format dot
 expect 2 "--format" graph llama --format png
 "$arch" graph llama "$model" --format svg -o "$tmp/g.svg" || fail "graph --format svg"
 head -c 4 "$tmp/g.svg" | grep -q '<svg' && tail -c 8 "$tmp/g.svg" | grep -q '</svg>' || fail "no whole SVG"
-if command -v xmllint >/dev/null; then
+expect 0 "token_embd  768×50257 f16" graph --shape gpt2-124m
+expect 0 "layers 0 to 21" graph llama --shape tinyllama-1.1b --format dot
+expect 0 "attn_k_norm" graph --shape qwen3-moe-1b # a name that another descriptor has
+expect 2 "FILE is missing" graph
+expect 2 "did you mean 'toy-llama'" graph --shape tinylama
+expect 2 "--all cannot be given with it" graph --shape gpt2-124m --all
+expect 2 "a model cannot be given with it" graph llama "$model" --shape gpt2-124m
+expect 1 "has the architecture 'gpt2'" graph llama --shape gpt2-124m
+# the picture in the README is the one that this program draws
+"$arch" graph --shape llama-3.2-1b --format svg | cmp - "$archs/../../docs/llama.svg" || fail "docs/llama.svg is out of date"
+if command -v python3 >/dev/null; then
+    mkdir "$tmp/pictures"
     for a in "$archs"/*.arch; do
-        [ "$(basename "$a")" = prelude.arch ] && continue
-        "$arch" graph "$a" --format svg --all | xmllint --noout - || fail "$a: the SVG is no XML"
+        name=$(basename "$a" .arch)
+        [ "$name" = prelude ] && continue
+        "$arch" graph "$a" --format svg -o "$tmp/pictures/$name.svg" || fail "$a: no picture"
+        "$arch" graph "$a" --format svg --all -o "$tmp/pictures/$name-all.svg" || fail "$a: no picture of all"
     done
+    python3 "$(dirname "$0")/svg_check.py" "$tmp"/pictures/*.svg || fail "pictures of descriptors"
 fi
 expect 1 "$tmp/none/x.svg" graph llama --format svg -o "$tmp/none/x.svg"
 

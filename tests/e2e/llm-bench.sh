@@ -199,7 +199,14 @@ printf '%s\n' 'arch llama' 'language 1' 'n = .embedding_length + 0 * .block_coun
 does ops --shape 256x32 --columns 6 --seconds 0.0001 --no-limits -o json --svg "$tmp/roof.svg"
 columns 'len(rows) > 30 and all(r["equal"] for r in rows)'
 columns 'set(r["type"] for r in rows) >= {"f32", "f16", "bf16", "q8_0", "q4_0"}'
-python3 -c 'import sys, xml.dom.minidom as d; d.parse(sys.argv[1])' "$tmp/roof.svg" || fail "the picture is no XML"
+python3 "$(dirname "$0")/svg_check.py" "$tmp/roof.svg" "$tmp/plot.svg" || fail "pictures"
+grep -q 'limits not measured' "$tmp/roof.svg" || fail "the roofline without limits does not say so"
+does ops --shape 256x32 --columns 6 --seconds 0.0001 --type q4_0,f32 -o json --svg "$tmp/roof.svg"
+columns 'set(r["type"] for r in rows if "product" in r["kernel"]) == {"f32", "q4_0"}'
+python3 "$(dirname "$0")/svg_check.py" "$tmp/roof.svg" || fail "the roofline with limits"
+refuses 2 "there is no type 'q4'" ops --type q4_0,q4
+grep -q 'bar: median of .* run.*; whisker: first to third quartile' "$tmp/plot.svg" || fail "the plot does not explain its whiskers"
+grep -q 'tokens per second<' "$tmp/plot.svg" || fail "the plot's axis has no unit"
 does ops --kernel panels --shape 96x33 --columns 3 --seconds 0.0001 --no-limits -t 2 -o csv
 does ops --kernel rows --shape 96x33 --seconds 0.0001 --no-limits
 has '96x'

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "process.h"
 
@@ -40,6 +41,23 @@ const char *bench_cpu_name(char *buf, size_t size) {
         !proc_value("/proc/cpuinfo", "Model", buf, size))
         snprintf(buf, size, "unknown");
     return buf;
+}
+
+size_t bench_last_cache(void) {
+    /* sysconf() counts the caches of all of a socket's cores together, of which a core may have a
+     * small part */
+    unsigned long kib = 0;
+    FILE *f = fopen("/sys/devices/system/cpu/cpu0/cache/index3/size", "r");
+    if (f && fscanf(f, "%luK", &kib) != 1)
+        kib = 0;
+    if (f)
+        fclose(f);
+#ifdef _SC_LEVEL3_CACHE_SIZE
+    long size = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    if (kib == 0 && size > 0)
+        return (size_t)size;
+#endif
+    return (size_t)kib << 10;
 }
 
 int64_t bench_peak_memory(void) {

@@ -8,7 +8,8 @@
 
 int64_t bench_now_ns(void);                         /* monotonic clock */
 const char *bench_cpu_name(char *buf, size_t size); /* "unknown" if not available; returns buf */
-int64_t bench_peak_memory(void);                    /* peak resident bytes so far; 0: unknown */
+size_t bench_last_cache(void);      /* bytes of a core's last level of caches; 0: unknown */
+int64_t bench_peak_memory(void);    /* peak resident bytes so far; 0: unknown */
 void bench_peak_memory_reset(void); /* restarts the peak, if the system supports it */
 const char *bench_time_text(char *buf, size_t size); /* "2026-01-31T12:00:00Z"; returns buf */
 

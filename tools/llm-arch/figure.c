@@ -72,7 +72,11 @@ static void weight_line(figure_node *n, const char *before, const ggl_tensor *w)
     size_t at = 0;
     for (int d = 0; d < w->n_dims && at < sizeof shape; d++)
         at += (size_t)snprintf(shape + at, sizeof shape - at, "%s%" PRId64, d ? "×" : "", w->ne[d]);
-    add_line(n, "%s%s  %s %s", before, short_name(w->name), shape, ggl_type_get(w->type)->name);
+    const char *name = short_name(w->name);
+    size_t used = strlen(name), end = sizeof ".weight" - 1;
+    if (used > end && strcmp(name + used - end, ".weight") == 0) /* as descriptors name it */
+        used -= end;
+    add_line(n, "%s%.*s  %s %s", before, (int)used, name, shape, ggl_type_get(w->type)->name);
 }
 
 static void number_line(figure_node *n, const ggl_tensor *t) {

@@ -7,6 +7,7 @@
 #include "figure.h"
 #include "ggl/file.h"
 #include "ggl/show.h"
+#include "llm-bench/shape_source.h"
 #include "svg.h"
 #include "tool.h"
 
@@ -83,26 +84,51 @@ static void print_dot(FILE *out, const figure *f, const char *name) {
 
 typedef struct options {
     const char *backend, *out;
+    const char *shape; /* NULL: not given */
     int format;
     int64_t variant;
     tool_ignore ignore;
 } options;
 
-static ggl_status build(const options *o, const llm_arch *arch, const char *model, arch_built *b,
-                        llm_arch_toy **toy, ggl_gguf **f, ggl_backend *fold, ggl_error *err) {
+/* Where a graph's keys and tensors come from: a model, a published shape, or made-up sizes. */
+typedef struct origin {
+    const char *text; /* for the head of a picture */
+    ggl_gguf *file;
+    llm_arch_toy *toy;
+    bench_shape shape;
+    bench_shape_source shaped;
+} origin;
+
+static void origin_fini(origin *from) {
+    llm_arch_toy_free(from->toy);
+    ggl_gguf_close(from->file);
+}
+
+static ggl_status build(const options *o, const llm_arch *arch, const char *model, origin *from,
+                        arch_built *b, ggl_backend *fold, ggl_error *err) {
     llm_arch_source source;
-    if (model) {
-        ggl_status st = ggl_gguf_open(f, model, NULL, err);
+    from->text = model;
+    if (o->shape) {
+        from->shaped = (bench_shape_source){.shape = &from->shape, .wanted = GGL_F16};
+        source = bench_shape_source_of(&from->shaped);
+        from->text = from->shape.name;
+        fold = NULL; /* there are no values to fold */
+    } else if (model) {
+        ggl_status st = ggl_gguf_open(&from->file, model, NULL, err);
         if (st != GGL_OK)
             return st;
-        source = llm_arch_source_gguf(*f);
+        source = llm_arch_source_gguf(from->file);
     } else {
-        *toy = llm_arch_toy_new(arch, (int)o->variant, err);
-        if (!*toy)
+        from->toy = llm_arch_toy_new(arch, (int)o->variant, err);
+        if (!from->toy)
             return err->status;
-        source = *llm_arch_toy_source(*toy);
+        source = *llm_arch_toy_source(from->toy);
+        from->text = llm_arch_toy_text(from->toy);
     }
-    return arch_build(b, arch, &source, &o->ignore, arch_context(*f, 64), 16, fold, err);
+    ggl_graph_params p = ggl_graph_default();
+    p.n_pos = arch_context(from->file, 64);
+    p.n_batch = p.n_pos < 16 ? p.n_pos : 16;
+    return arch_build_graph(b, arch, &source, &o->ignore, &p, from->shape.n_vocab, fold, err);
 }
 
 static ggl_status print_to(FILE *out, const options *o, const figure *f, const llm_arch *arch,
@@ -132,19 +158,26 @@ static int print(const options *o, const figure *f, const llm_arch *arch, const 
     return 0;
 }
 
+/* file: the descriptor; NULL: that of the shape. */
 static int draw(const options *o, const char *file, const char *model) {
     ggl_error err = {0};
     arch_built b = {0};
-    llm_arch_toy *toy = NULL;
-    ggl_gguf *f = NULL;
+    static origin from; /* too large for the stack of some systems */
+    from = (origin){0};
     ggl_backend *backend = NULL, *reference = NULL;
     figure fig = {0};
-    llm_arch *arch = arch_open(TOOL, file);
+    if (o->shape && bench_shape_find(&from.shape, BENCH_SHAPES, o->shape, &err) != GGL_OK)
+        return tool_error(TOOL, 2, "--shape: %s", err.msg);
+    llm_arch *arch = NULL;
+    if (file)
+        arch = arch_open(TOOL, file);
+    else if (llm_arch_open(&arch, from.shape.arch, &err) != GGL_OK)
+        tool_error(TOOL, 1, "%s", err.msg);
     if (!arch)
         return 1;
     ggl_status st = ggl_backend_open(&reference, "reference", NULL, &err);
     if (st == GGL_OK)
-        st = build(o, arch, model, &b, &toy, &f, reference, &err);
+        st = build(o, arch, model, &from, &b, reference, &err);
     int code = 1;
     arch_print_notes(&b);
     if (st == GGL_OK)
@@ -154,11 +187,10 @@ static int draw(const options *o, const char *file, const char *model) {
     else if (!figure_make(&fig, b.graph, (int)b.result.n_layer, backend))
         tool_error(TOOL, 1, "out of memory");
     else
-        code = print(o, &fig, arch, model ? model : llm_arch_toy_text(toy), backend);
+        code = print(o, &fig, arch, from.text, backend);
     figure_fini(&fig);
     arch_built_fini(&b);
-    llm_arch_toy_free(toy);
-    ggl_gguf_close(f);
+    origin_fini(&from);
     ggl_backend_close(backend);
     ggl_backend_close(reference);
     llm_arch_free(arch);
@@ -177,24 +209,34 @@ int arch_graph(int argc, char **argv) {
          .help = "the file to write (default: standard output)"},
         {"--all", ARG_FLAG, &all,
          .help = "without a model: with everything optional, instead of nothing"},
+        {"--shape", ARG_STRING, &o.shape, .value = "NAME",
+         .help = "without a model: with the sizes of a published one ('llm-bench make --list')"},
         {"--backend", ARG_STRING, &o.backend, .value = "NAME",
          .help = "mark the composites of this backend (default cpu)"},
         IGNORE_OPTIONS(o.ignore),
         {0}};
-    int code = arch_args(TOOL, "FILE [MODEL] [options]",
-                         "Draws the graph of a descriptor with a model, or with made-up sizes: the "
-                         "nodes before the layers,\none layer of each kind, the nodes after them; "
-                         "shapes on the edges, innermost first.",
-                         list, 1, 2, argc, argv, &files);
+    int code = arch_args(TOOL, "FILE [MODEL] | [FILE] --shape NAME [options]",
+                         "Draws the graph of a descriptor with a model, a published shape or "
+                         "made-up sizes: the nodes before\nthe layers, one layer of each kind, the "
+                         "nodes after them; shapes on the edges, innermost first.",
+                         list, 0, 2, argc, argv, &files);
     if (code >= 0)
         return code;
     o.variant = all;
-    const tool_path paths[] = {{"FILE", files.s[0], .written = false},
+    if (!o.shape && files.n == 0)
+        code = tool_error(TOOL, 2,
+                          "FILE is missing: a descriptor, or the name of a built-in one; "
+                          "or --shape NAME draws a published model");
+    else if (o.shape && (all || files.n > 1))
+        code = tool_error(TOOL, 2, "--shape gives the sizes: %s cannot be given with it",
+                          all ? "--all" : "a model");
+    const tool_path paths[] = {{"FILE", files.n > 0 ? files.s[0] : NULL, .written = false},
                                {"MODEL", files.n > 1 ? files.s[1] : NULL, .written = false},
                                {"-o", o.out, .written = true}};
-    code = tool_check_paths(TOOL, paths, 3);
     if (code < 0)
-        code = draw(&o, files.s[0], files.n > 1 ? files.s[1] : NULL);
+        code = tool_check_paths(TOOL, paths, 3);
+    if (code < 0)
+        code = draw(&o, files.n > 0 ? files.s[0] : NULL, files.n > 1 ? files.s[1] : NULL);
     args_list_fini(&files);
     ignore_fini(&o.ignore);
     return code;

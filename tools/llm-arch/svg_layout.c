@@ -6,8 +6,6 @@
 
 #include "ggl/steps.h"
 
-#define GAP_X      22.0 /* between nodes of a rank */
-#define GAP_Y      36.0 /* between ranks, with room for shapes */
 #define BEND_W     10.0
 #define N_SWEEPS   24
 #define N_SETTLE   200
@@ -264,7 +262,7 @@ static void place_rank(work *w, int r, bool above, bool below, cluster *c) {
     for (int i = 0; i < n; i++) {
         layout_item *t = &l->item[at[i]];
         if (i)
-            offset += (l->item[at[i - 1]].w + t->w) / 2 + GAP_X;
+            offset += (l->item[at[i - 1]].w + t->w) / 2 + LAYOUT_GAP_X;
         double wa = 0, wb = 0, ma = above ? mean(w, at[i], true, by_x, &wa) : 0,
                mb = below ? mean(w, at[i], false, by_x, &wb) : 0;
         double want = wa + wb > 0 ? (ma * wa + mb * wb) / (wa + wb) : t->x;
@@ -281,7 +279,7 @@ static void place_rank(work *w, int r, bool above, bool below, cluster *c) {
     for (int k = 0, i = 0; k < m; k++)
         for (int j = 0; j < c[k].n; j++, i++) {
             if (i)
-                offset += (l->item[at[i - 1]].w + l->item[at[i]].w) / 2 + GAP_X;
+                offset += (l->item[at[i - 1]].w + l->item[at[i]].w) / 2 + LAYOUT_GAP_X;
             l->item[at[i]].x = c[k].at + offset;
         }
 }
@@ -308,10 +306,10 @@ static void find_places(work *w, cluster *c) {
             t->x -= left;
             t->y = y + (most - t->h) / 2;
         }
-        y += most + GAP_Y;
+        y += most + LAYOUT_GAP_Y;
     }
     l->w = right - left;
-    l->h = y - GAP_Y;
+    l->h = y - LAYOUT_GAP_Y;
 }
 
 /* --- the layout ------------------------------------------------------------------------------- */

@@ -6,6 +6,9 @@
 
 #include "figure.h"
 
+#define LAYOUT_GAP_X 22.0 /* between nodes of a rank */
+#define LAYOUT_GAP_Y 36.0 /* between ranks, with room for two rows of shapes */
+
 typedef struct layout_item { /* a node, or a bend of an edge */
     int rank, order;
     double x, y, w, h; /* x: of the center; y: of the top */

@@ -37,10 +37,11 @@ typedef struct arch_built {
 ggl_status arch_build(arch_built *out, const llm_arch *arch, const llm_arch_source *source,
                       const tool_ignore *ignore, int64_t n_ctx, int64_t n_batch, ggl_backend *fold,
                       ggl_error *err);
-/* The same with all parameters of the graph, and the backend that folds it. */
+/* The same with all parameters of the graph, the number of tokens (0: the source's), and the
+ * backend that folds it (NULL: it is not folded). */
 ggl_status arch_build_graph(arch_built *out, const llm_arch *arch, const llm_arch_source *source,
                             const tool_ignore *ignore, const ggl_graph_params *params,
-                            ggl_backend *fold, ggl_error *err);
+                            int64_t n_vocab, ggl_backend *fold, ggl_error *err);
 void arch_print_notes(const arch_built *b); /* prints them on stderr */
 void arch_built_fini(arch_built *b);
 

@@ -112,11 +112,8 @@ static double best_of(crew *c, work_kind kind, int n) {
 static size_t buffer_size(void) {
     const size_t least = (size_t)256 << 20;
     size_t size = least;
-#ifdef _SC_LEVEL3_CACHE_SIZE
-    long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
-    if (cache > 0 && 4 * (size_t)cache > size)
-        size = 4 * (size_t)cache;
-#endif
+    if (4 * bench_last_cache() > size)
+        size = 4 * bench_last_cache();
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     if (pages > 0 && page > 0 && size > (size_t)pages / 4 * (size_t)page)
         size = (size_t)pages / 4 * (size_t)page;
@@ -148,7 +145,17 @@ bench_limits bench_limits_measure(int n_threads, uint32_t features) {
     return l;
 }
 
-double bench_limit_of(const bench_limits *l, ggl_type type) {
+bench_peak_kind bench_peak_of(ggl_type type) {
     const ggl_type_info *t = ggl_type_get(type);
-    return t && t->quantized ? l->int8_gmac : type == GGL_BF16 ? l->bf16_gmac : l->f32_gmac;
+    return t && t->quantized ? BENCH_INT8 : type == GGL_BF16 ? BENCH_BF16 : BENCH_F32;
+}
+
+double bench_peak_gmac(const bench_limits *l, bench_peak_kind kind) {
+    const double peak[BENCH_PEAKS] = {
+        [BENCH_INT8] = l->int8_gmac, [BENCH_BF16] = l->bf16_gmac, [BENCH_F32] = l->f32_gmac};
+    return peak[kind];
+}
+
+double bench_limit_of(const bench_limits *l, ggl_type type) {
+    return bench_peak_gmac(l, bench_peak_of(type));
 }

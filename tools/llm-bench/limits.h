@@ -31,6 +31,11 @@ typedef struct bench_limits {
     double int8_gmac, f32_gmac, bf16_gmac; /* 1e9 multiply-adds per second; 0: not known */
 } bench_limits;
 
+typedef enum bench_peak_kind { BENCH_INT8, BENCH_BF16, BENCH_F32, BENCH_PEAKS } bench_peak_kind;
+
+/* Returns the arithmetic of products with weights of a type. */
+bench_peak_kind bench_peak_of(ggl_type type);
+double bench_peak_gmac(const bench_limits *l, bench_peak_kind kind); /* 0: not known */
 /* Returns the limit for products with weights of a type; 0: not known. */
 double bench_limit_of(const bench_limits *l, ggl_type type);
 

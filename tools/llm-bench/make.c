@@ -8,18 +8,13 @@
 
 #include "common/paths.h"
 #include "ggl/alloc.h"
-#include "llm/arch.h"
-#include "shapes.h"
+#include "shape_source.h"
 #include "tool.h"
 #include "types.h"
 #include "vocab.h"
 #include "weights.h"
 
 #define TOOL "llm-bench make"
-
-extern const unsigned char bench_shapes_text[];
-extern const size_t bench_shapes_text_size;
-#define SHAPES (const char *)bench_shapes_text, bench_shapes_text_size
 
 typedef struct make_tensor {
     struct make *make;
@@ -38,91 +33,35 @@ typedef struct make {
     bool failed;
 } make;
 
-/* --- the shape as a descriptor's source ------------------------------------------------------- */
-
-static bool shape_find_key(void *ctx, const char *name, llm_arch_key *out) {
-    static const bench_key arch = {.kind = BENCH_KEY_STRING};
-    const make *m = ctx;
-    if (strcmp(name, "general.architecture") == 0) {
-        *out = (llm_arch_key){LLM_ARCH_STRING, false, 1, &arch};
-        return true;
-    }
-    for (int i = 0; i < m->shape.n_keys; i++) {
-        const bench_key *k = &m->shape.key[i];
-        if (strcmp(k->name, name) != 0)
-            continue;
-        llm_arch_type type = k->kind == BENCH_KEY_STRING ? LLM_ARCH_STRING
-                             : k->kind == BENCH_KEY_BOOL ? LLM_ARCH_BOOL
-                                                         : LLM_ARCH_NUMBER;
-        bool is_list = k->kind == BENCH_KEY_LIST;
-        *out = (llm_arch_key){type, is_list, is_list ? (uint64_t)k->n : 1, k};
-        return true;
-    }
-    return false;
-}
-
-static bool shape_get_item(void *ctx, const llm_arch_key *key, uint64_t i, llm_arch_item *out) {
-    const make *m = ctx;
-    const bench_key *k = key->handle;
-    const char *s = k->name[0] ? k->string : m->shape.arch;
-    *out = (llm_arch_item){.number = k->number, .flag = k->number != 0, .string = {s, strlen(s)}};
-    if (k->kind == BENCH_KEY_LIST)
-        out->number = m->shape.list[k->first + (int)i];
-    else if (k->kind == BENCH_KEY_FLOAT)
-        out->number = (double)(float)k->number;
-    return true;
-}
-
-static bool shape_key_at(void *ctx, size_t i, ggl_str *name) {
-    const make *m = ctx;
-    if (i >= (size_t)m->shape.n_keys)
-        return false;
-    *name = (ggl_str){m->shape.key[i].name, strlen(m->shape.key[i].name)};
-    return true;
-}
+/* --- the tensors of a shape -------------------------------------------------------------------- */
 
 /* Adds a tensor that the descriptor asks for. */
-static bool add_tensor(make *m, const llm_arch_tensor *t) {
+static void add_tensor(void *ctx, const llm_arch_tensor *t) {
+    make *m = ctx;
     for (size_t i = 0; i < m->n_tensors; i++)
         if (strcmp(m->tensor[i]->name, t->name) == 0)
-            return true;
+            return;
     make_tensor *own = calloc(1, sizeof *own);
     if (!own || strlen(t->name) >= sizeof own->name ||
         !ggl_grow(&m->tensor, &m->cap, m->n_tensors + 1, sizeof *m->tensor)) {
         free(own);
-        return false;
+        m->failed = true;
+        return;
     }
-    *own = (make_tensor){.make = m, .n_dims = t->n_dims, .n = 1};
+    *own = (make_tensor){.make = m, .type = t->type, .n_dims = t->n_dims, .n = 1};
     snprintf(own->name, sizeof own->name, "%s", t->name);
     memcpy(own->ne, t->ne, sizeof own->ne);
     for (int d = 0; d < GGL_MAX_DIMS; d++)
         own->n *= own->ne[d];
-    own->type = bench_shape_f32(SHAPES, t->name)
-                    ? GGL_F32
-                    : bench_type_of(m->wanted, t->name, t->n_dims, t->ne);
     m->tensor[m->n_tensors++] = own;
-    return true;
-}
-
-static bool shape_find_tensor(void *ctx, llm_arch_tensor *t) {
-    make *m = ctx;
-    if (t->optional && !bench_shape_with(SHAPES, m->shape.name, t->name))
-        return false;
-    t->type = GGL_F32;
-    t->data = NULL;
-    m->failed = m->failed || !add_tensor(m, t);
-    return true;
 }
 
 /* Builds the descriptor with the shape's keys, to list its tensors. */
 static ggl_status list_tensors(make *m, ggl_error *err) {
     llm_arch *arch = NULL;
-    llm_arch_source source = {.ctx = m,
-                              .name = m->shape.name,
-                              .find_key = shape_find_key,
-                              .get_item = shape_get_item,
-                              .find_tensor = shape_find_tensor,
-                              .key_at = shape_key_at};
+    bench_shape_source shape = {
+        .shape = &m->shape, .wanted = m->wanted, .each = add_tensor, .ctx = m};
+    llm_arch_source source = bench_shape_source_of(&shape);
     llm_arch_params p = {.size = sizeof p, .n_ctx = 64, .n_vocab = m->shape.n_vocab};
     ggl_graph_params gp = ggl_graph_default();
     gp.n_pos = 64;
@@ -166,7 +105,7 @@ static void put_key(ggl_gguf_writer *w, const bench_shape *s, const bench_key *k
 static ggl_status fill(void *ctx, ggl_gguf_sink *to, ggl_error *err) {
     const make_tensor *t = ctx;
     double mean, sigma;
-    bench_shape_values(SHAPES, t->name, &mean, &sigma);
+    bench_shape_values(BENCH_SHAPES, t->name, &mean, &sigma);
     return bench_weights_write(t->make->weights, t->name, t->type, t->n, mean, sigma, to, err);
 }
 
@@ -212,10 +151,10 @@ static void sizes(const make *m, double *params, double *bytes) {
 static int list_shapes(void) {
     char name[BENCH_SHAPE_NAME];
     ggl_error err = {0};
-    for (int k = 0; bench_shape_at(SHAPES, k, name); k++) {
+    for (int k = 0; bench_shape_at(BENCH_SHAPES, k, name); k++) {
         make m = {.wanted = GGL_F16};
         double params, bytes;
-        ggl_status st = bench_shape_find(&m.shape, SHAPES, name, &err);
+        ggl_status st = bench_shape_find(&m.shape, BENCH_SHAPES, name, &err);
         if (st == GGL_OK)
             st = list_tensors(&m, &err);
         sizes(&m, &params, &bytes);
@@ -241,7 +180,7 @@ static int make_model(const char *shape, const char *type, const char *path,
     ggl_error err = {0};
     ggl_status st = bench_type_find(type, &m.wanted, &err);
     if (st == GGL_OK)
-        st = bench_shape_find(&m.shape, SHAPES, shape, &err);
+        st = bench_shape_find(&m.shape, BENCH_SHAPES, shape, &err);
     if (st == GGL_OK && o->n_layer > 0)
         st = bench_shape_set_layers(&m.shape, o->n_layer, &err);
     if (o->n_vocab > 0)

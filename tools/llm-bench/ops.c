@@ -34,12 +34,24 @@ typedef struct isa_set { /* a table of kernels, and the machine's limits with it
     bench_roof roof;
 } isa_set;
 
+typedef enum op_series { /* the picture's colors */
+                         ONE_COLUMN,
+                         FEW_COLUMNS,
+                         SOME_COLUMNS,
+                         MANY_COLUMNS,
+                         ATTENTION,
+                         OTHER_KERNELS,
+                         N_SERIES
+} op_series;
+
 typedef struct row {
     char kernel[48], type[16], shape[48];
     int set, n_cols;
     double ns, bytes, macs; /* per call; macs 0: it does not multiply */
     double percent;         /* of the limit; 0: not known */
-    bool equal, cached;
+    op_series series;
+    bench_peak_kind peak; /* of its arithmetic */
+    bool equal, cached;   /* cached: its data fits in the caches */
 } row;
 
 typedef struct ops {
@@ -50,7 +62,7 @@ typedef struct ops {
     cpu_pool *pool;
     int64_t n_threads, k, m, n_cols;
     double seconds;
-    const char *only, *type; /* a part of kernels' names; a type's name; NULL: all */
+    const char *only, *type; /* a part of kernels' names; types' names, with commas; NULL: all */
     bool exact;              /* the matrix has the size given, even for one column */
 } ops;
 
@@ -79,19 +91,64 @@ static void find_sets(ops *o, bool limits) {
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
+/* Whether the list of --type has a name; true if it was not given. */
+static bool wanted_type(const ops *o, const char *name) {
+    size_t n = strlen(name);
+    for (const char *at = o->type; at; at = strchr(at, ','), at += at != NULL)
+        if (strcspn(at, ",") == n && memcmp(at, name, n) == 0)
+            return true;
+    return !o->type;
+}
+
+/* Checks the names of --type. Returns -1, or an exit code. */
+static int check_types(const ops *o) {
+    for (const char *at = o->type; at; at = strchr(at, ','), at += at != NULL) {
+        char name[32];
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(at, ","), at);
+        if (!ggl_type_find(name))
+            return tool_error(TOOL, 2, "--type: there is no type '%s'", name);
+    }
+    return -1;
+}
+
 static bool wanted(const ops *o, const char *kernel) {
     return !o->only || strstr(kernel, o->only);
 }
 
 static void add_row(ops *o, row r, ggl_type type) {
-    const bench_limits *limit = &o->set[r.set].roof.limit;
-    double peak = bench_limit_of(limit, type);
-    if (r.macs > 0 && peak > 0) {
-        double memory = r.cached ? peak : r.macs / r.bytes * limit->read_gb;
-        r.percent = 100 * r.macs / r.ns / fmin(peak, memory);
-    }
+    r.peak = bench_peak_of(type);
     if (o->n_rows < MAX_ROWS)
         o->row[o->n_rows++] = r;
+}
+
+static void keep_most(double *a, double b) {
+    *a = fmax(*a, b);
+}
+
+/* Measures the limits once more, and keeps the higher ones: on a shared machine a moment can be
+ * bad. */
+static void measure_limits_again(ops *o) {
+    for (int s = 0; s < o->n_sets; s++) {
+        bench_limits *l = &o->set[s].roof.limit;
+        const bench_limits more = bench_limits_measure((int)o->n_threads, o->set[s].features);
+        keep_most(&l->read_gb, more.read_gb);
+        keep_most(&l->int8_gmac, more.int8_gmac);
+        keep_most(&l->f32_gmac, more.f32_gmac);
+        keep_most(&l->bf16_gmac, more.bf16_gmac);
+    }
+}
+
+/* Sets each row's part of what the machine allows. */
+static void find_percents(ops *o) {
+    for (size_t i = 0; i < o->n_rows; i++) {
+        row *r = &o->row[i];
+        const bench_limits *limit = &o->set[r->set].roof.limit;
+        double peak = bench_peak_gmac(limit, r->peak);
+        if (r->macs > 0 && peak > 0) {
+            double memory = r->cached ? peak : r->macs / r->bytes * limit->read_gb;
+            r->percent = 100 * r->macs / r->ns / fmin(peak, memory);
+        }
+    }
 }
 
 static float number(uint64_t *state) {
@@ -336,6 +393,12 @@ static bool check_product(const ops *o, const cpu_product *kernel, const ggl_typ
     return ok;
 }
 
+/* Whether that many bytes fit in the caches; those of an unknown size hold 32 MiB. */
+static bool fits_caches(double bytes) {
+    size_t cache = bench_last_cache();
+    return bytes <= (double)(cache > 0 ? cache : (size_t)32 << 20);
+}
+
 static bool measure_product(ops *o, int set, const ggl_type_info *t, const product_way *way) {
     const cpu_product *kernel = &o->set[set].k.product[t->type];
     product p;
@@ -349,6 +412,11 @@ static bool measure_product(ops *o, int set, const ggl_type_info *t, const produ
     r.ns = best_ns(o, call_product, &(product_call){&p, way});
     r.bytes = (double)p.row_size * (double)m;
     r.macs = (double)p.k * (double)m * r.n_cols;
+    r.cached = fits_caches(r.bytes);
+    r.series = way->n_cols == 1    ? ONE_COLUMN
+               : way->n_cols == 4  ? FEW_COLUMNS
+               : way->n_cols == 16 ? SOME_COLUMNS
+                                   : MANY_COLUMNS;
     snprintf(r.kernel, sizeof r.kernel, "%s", way->name);
     snprintf(r.type, sizeof r.type, "%s", t->name);
     snprintf(r.shape, sizeof r.shape, "%" PRId64 "x%" PRId64 "x%d", p.k, m, r.n_cols);
@@ -364,8 +432,7 @@ static bool measure_products(ops *o) {
     for (int i = 0; ok && i < N_WAYS; i++)
         for (int n = 0; ok && (t = ggl_type_at(n)) != NULL; n++)
             for (int s = 0; ok && s < o->n_sets && (size_t)t->type < n_types; s++)
-                if (o->k % t->block == 0 && wanted(o, ways[i].name) &&
-                    (!o->type || strcmp(o->type, t->name) == 0) &&
+                if (o->k % t->block == 0 && wanted(o, ways[i].name) && wanted_type(o, t->name) &&
                     ways[i].has(&o->set[s].k.product[t->type], o->k))
                     ok = measure_product(o, s, t, &ways[i]);
     return ok;
@@ -520,7 +587,12 @@ static void call_repeated(void *ctx) {
 static void measure_simple(ops *o, int set, const simple_kind *kind, const ggl_type_info *t,
                            int which) {
     static simple s, definition;
-    row r = {.set = set, .n_cols = 1, .bytes = kind->bytes, .macs = kind->macs, .cached = true};
+    row r = {.set = set,
+             .n_cols = 1,
+             .bytes = kind->bytes,
+             .macs = kind->macs,
+             .series = t ? ATTENTION : OTHER_KERNELS,
+             .cached = true};
     if (!wanted(o, kind->name))
         return;
     simple_init(&definition, &o->set[0].k);
@@ -577,7 +649,7 @@ static void measure_simples(ops *o) {
             measure_simple(o, s, &simples[i], NULL, 0);
     const ggl_type_info *t;
     for (int i = 0; (t = ggl_type_at(i)) != NULL; i++)
-        if (o->set[0].k.scores[t->type] && (!o->type || strcmp(o->type, t->name) == 0))
+        if (o->set[0].k.scores[t->type] && wanted_type(o, t->name))
             measure_attention(o, t);
 }
 
@@ -634,6 +706,13 @@ static void print_json(const ops *o) {
 
 static int draw(const ops *o, const char *path) {
     static bench_point point[MAX_ROWS];
+    char many[64];
+    const char *const series[N_SERIES] = {[ONE_COLUMN] = "products with 1 column",
+                                          [FEW_COLUMNS] = "4 columns",
+                                          [SOME_COLUMNS] = "16 columns",
+                                          [MANY_COLUMNS] = many,
+                                          [ATTENTION] = "attention",
+                                          [OTHER_KERNELS] = "other kernels"};
     bench_roof roof[CPU_MAX_SETS];
     char title[128], cpu[96];
     size_t n = 0;
@@ -643,21 +722,27 @@ static int draw(const ops *o, const char *path) {
             continue;
         bench_point *p = &point[n++];
         *p = (bench_point){.roof = r->set,
+                           .series = (int)r->series,
+                           .peak = r->peak,
                            .cached = r->cached,
                            .intensity = r->macs / r->bytes,
                            .gmac = r->macs / r->ns};
-        snprintf(p->label, sizeof p->label, "%s%s%s", r->kernel, r->type[0] ? " " : "", r->type);
+        const char *kernel = r->kernel; /* that it is a product is said by its color */
+        kernel += strncmp(kernel, "product ", 8) == 0 ? 8 : 0;
+        snprintf(p->label, sizeof p->label, "%s%s%s", r->type, r->type[0] ? " " : "", kernel);
     }
     for (int s = 0; s < o->n_sets; s++)
         roof[s] = o->set[s].roof;
     bench_cpu_name(cpu, sizeof cpu);
-    snprintf(title, sizeof title, "kernels: %.80s, %" PRId64 " thread%s", cpu, o->n_threads,
+    snprintf(many, sizeof many, "%" PRId64 " columns", o->n_cols);
+    snprintf(title, sizeof title, "Kernels on %.80s, %" PRId64 " thread%s", cpu, o->n_threads,
              o->n_threads == 1 ? "" : "s");
     ggl_error err = {0};
     ggl_new_file *f = NULL;
     ggl_status st = ggl_new_file_open(&f, path, &err);
     if (st == GGL_OK) {
-        bench_roofline_draw(ggl_new_file_stream(f), title, roof, o->n_sets, point, n);
+        const bench_roofline picture = {title, roof, o->n_sets, series, N_SERIES, point, n};
+        bench_roofline_draw(ggl_new_file_stream(f), &picture);
         st = ggl_new_file_commit(f, &err);
     }
     return st == GGL_OK ? 0 : tool_error(TOOL, 1, "--svg: %s", err.msg);
@@ -681,8 +766,8 @@ int bench_ops(int argc, char **argv) {
          .max = TOOL_MAX_THREADS},
         {"--shape", ARG_STRING, &shape, .value = "KxM",
          .help = "a matrix of M rows of K (default 2048x2048, and for few columns 96 MiB of them)"},
-        {"--type", ARG_STRING, &o.type, .value = "TYPE",
-         .help = "only weights and stores of this type"},
+        {"--type", ARG_STRING, &o.type, .value = "TYPE,..",
+         .help = "only weights and stores of these types"},
         {"--columns", ARG_INT, &o.n_cols, .value = "N",
          .help = "columns of products with many (default 512)", .min = 2, .max = MAX_COLS},
         {"--kernel", ARG_STRING, &o.only, .value = "TEXT",
@@ -707,8 +792,9 @@ int bench_ops(int argc, char **argv) {
     if (code >= 0)
         return code;
     o.exact = shape != NULL;
-    if (o.type && !ggl_type_find(o.type))
-        return tool_error(TOOL, 2, "--type: there is no type '%s'", o.type);
+    code = check_types(&o);
+    if (code >= 0)
+        return code;
     if (!read_shape(shape ? shape : "2048x2048", &o))
         return tool_error(TOOL, 2,
                           "--shape: '%s' is not a shape such as 2048x5632: the length of rows must "
@@ -725,6 +811,9 @@ int bench_ops(int argc, char **argv) {
     bool ok = measure_products(&o);
     measure_simples(&o);
     ggl_cpu_pool_close(o.pool);
+    if (!no_limits)
+        measure_limits_again(&o);
+    find_percents(&o);
     if (!ok)
         return tool_error(TOOL, 1, "out of memory");
     if (o.n_rows == 0)

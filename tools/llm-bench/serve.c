@@ -97,7 +97,7 @@ static ggl_status set_server(bench *b, size_t i, ggl_error *err) {
     serve_server *s = &b->server[i];
     const char *url = b->o.url[i];
     size_t n = strlen(url);
-    *s = (serve_server){.url = url, .key = b->o.key[i]};
+    *s = (serve_server){.url = url, .name = b->o.name[i], .key = b->o.key[i]};
     while (n > 0 && url[n - 1] == '/')
         n--;
     bool has = n >= 3 && memcmp(url + n - 3, "/v1", 3) == 0;

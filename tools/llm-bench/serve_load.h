@@ -11,9 +11,10 @@
 #include "serve_stream.h"
 
 typedef struct serve_server {
-    const char *url; /* as the user gave it */
-    const char *key; /* NULL: none */
-    char base[1024]; /* ends with "/v1" */
+    const char *url;  /* as the user gave it */
+    const char *name; /* for people; NULL: not given */
+    const char *key;  /* NULL: none */
+    char base[1024];  /* ends with "/v1" */
     char model[256];
 } serve_server;
 

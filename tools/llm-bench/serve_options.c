@@ -77,8 +77,8 @@ static int check(serve_options *o, const arg_list *alone, bool clients_given) {
             return tool_error(TOOL, 2, "the model's name is too long: %zu bytes",
                               strlen(o->model[i]));
     }
-    if (!o->url[1] && (o->key[1] || o->model[1]))
-        return tool_error(TOOL, 2, "--vs-api-key and --vs-model need --vs");
+    if (!o->url[1] && (o->key[1] || o->model[1] || o->name[1]))
+        return tool_error(TOOL, 2, "--vs-api-key, --vs-model and --vs-name need --vs");
     if (o->n_rates > 0 && clients_given)
         return tool_error(TOOL, 2, "--clients and --rate exclude each other");
     for (size_t i = 0; i < o->field.n; i++) {
@@ -136,6 +136,9 @@ int serve_options_read(serve_options *o, int argc, char **argv) {
         {"--model", ARG_STRING, &o->model[0], .value = "NAME",
          .help = "the model to ask for (default: the first of /v1/models)"},
         {"--vs-model", ARG_STRING, &o->model[1], .value = "NAME", .help = "that of --vs"},
+        {"--name", ARG_STRING, &o->name[0], .value = "NAME",
+         .help = "what to call the server in tables and the plot (default: its URL and model)"},
+        {"--vs-name", ARG_STRING, &o->name[1], .value = "NAME", .help = "that of --vs"},
         {"--api-key", ARG_STRING, &o->key[0], .value = "KEY", .help = "sent as a bearer token"},
         {"--vs-api-key", ARG_STRING, &o->key[1], .value = "KEY", .help = "that of --vs"},
         {"--temp", ARG_FLOAT, &o->temperature, .value = "T",

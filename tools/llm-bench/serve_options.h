@@ -11,6 +11,7 @@ enum { SERVE_MAX_SERVERS = 2 };
 
 typedef struct serve_options {
     const char *url[SERVE_MAX_SERVERS], *key[SERVE_MAX_SERVERS], *model[SERVE_MAX_SERVERS];
+    const char *name[SERVE_MAX_SERVERS];
     size_t n_servers;
     bench_list clients, prompt, gen;
     double *rate; /* [n_rates]; none: loads are numbers of clients */

@@ -4,25 +4,13 @@
 #include <math.h>
 #include <string.h>
 
+#include "chart.h"
 #include "common/svg_text.h"
 
-enum {
-    WIDTH = 760,
-    LEFT = 80,
-    RIGHT = 24,
-    HEAD = 34,
-    HEIGHT = 220,
-    FOOT = 46,
-    LINE = 18,
-    TOP = 40
-};
-
-static const char *const colors[] = {"#2a6fbb", "#c0392b", "#1e8449",
-                                     "#8e44ad", "#b9770e", "#117a65"};
-enum { N_COLORS = sizeof colors / sizeof *colors };
+enum { WIDTH = 760, LEFT = 84, RIGHT = 30, HEAD = 36, HEIGHT = 220, FOOT = 44, N_STEPS = 4 };
 
 typedef struct panel {
-    const char *title;
+    const char *title, *unit;
     double (*of)(const serve_row *r);
     double (*upper)(const serve_row *r); /* drawn dashed; NULL: none */
 } panel;
@@ -44,9 +32,11 @@ static double between_99(const serve_row *r) {
 }
 
 static const panel panels[] = {
-    {"Tokens of answers per second", rate_of, NULL},
-    {"Time to the first token, ms (dashed: 99th percentile)", first_of, first_99},
-    {"Time between tokens, ms (dashed: 99th percentile)", between_of, between_99},
+    {"Tokens of answers per second", "tokens per second", rate_of, NULL},
+    {"Time to the first token (line: median; dashed: 99th percentile)", "milliseconds", first_of,
+     first_99},
+    {"Time between tokens (line: median; dashed: 99th percentile)", "milliseconds", between_of,
+     between_99},
 };
 enum { N_PANELS = sizeof panels / sizeof *panels };
 
@@ -70,21 +60,10 @@ static bool is_first(const serve_row *row, size_t i) {
     return true;
 }
 
-static size_t n_lines(const serve_row *row, size_t n) {
-    size_t lines = 0;
-    for (size_t i = 0; i < n; i++)
-        lines += is_first(row, i);
-    return lines;
-}
-
 /* --- axes ------------------------------------------------------------------------------------- */
 
-/* Returns 1, 2 or 5 times a power of ten, so that about four of them reach x. */
-static double nice_step(double x) {
-    if (!(x > 0))
-        return 1;
-    double power = pow(10, floor(log10(x / 4))), rest = x / 4 / power;
-    return power * (rest <= 1 ? 1 : rest <= 2 ? 2 : rest <= 5 ? 5 : 10);
+static double or_zero(double x) {
+    return isfinite(x) ? x : 0;
 }
 
 static axes axes_of(const serve_row *row, size_t n, const panel *p, double y) {
@@ -93,14 +72,14 @@ static axes axes_of(const serve_row *row, size_t n, const panel *p, double y) {
     for (size_t i = 0; i < n; i++) {
         a.x0 = fmin(a.x0, log2(serve_load_size(&row[i].load)));
         a.x1 = fmax(a.x1, log2(serve_load_size(&row[i].load)));
-        top = fmax(top, p->of(&row[i])); /* fmax ignores NaN */
-        top = p->upper ? fmax(top, p->upper(&row[i])) : top;
+        top = fmax(top, or_zero(p->of(&row[i])));
+        top = p->upper ? fmax(top, or_zero(p->upper(&row[i]))) : top;
     }
     if (!(a.x1 > a.x0)) { /* one load stands in the middle */
         a.x0 -= 1;
         a.x1 += 1;
     }
-    a.step = nice_step(top);
+    a.step = chart_step(top, N_STEPS);
     a.top = fmax(ceil(top / a.step), 1) * a.step;
     return a;
 }
@@ -114,99 +93,143 @@ static double at_y(const axes *a, double y) {
     return a->y + HEAD + (1 - y / a->top) * HEIGHT;
 }
 
+/* Writes the loads below the axis, those that have room: the lowest first. */
+static void draw_loads(FILE *out, const axes *a, const serve_row *row, size_t n) {
+    double end = -INFINITY, done = -INFINITY; /* of the last text; the last load */
+    for (;;) {
+        const serve_row *next = NULL;
+        char load[32];
+        for (size_t i = 0; i < n; i++)
+            if (at_x(a, &row[i]) > done && (!next || at_x(a, &row[i]) < at_x(a, next)))
+                next = &row[i];
+        if (!next)
+            return;
+        double x = at_x(a, next),
+               w = svg_text_width(serve_load_text(&next->load, load, sizeof load), CHART_NOTE,
+                                  SVG_PLAIN);
+        double left = fmin(x, WIDTH - 4 - w / 2) - w / 2;
+        if (left > end) {
+            chart_text(out, left, a->y + HEAD + HEIGHT + 16, CHART_START, "n", "%s", load);
+            end = left + w + 4;
+        }
+        done = x;
+    }
+}
+
 static void draw_grid(FILE *out, const axes *a, const panel *p, const serve_row *row, size_t n) {
     const double bottom = a->y + HEAD + HEIGHT;
-    fprintf(out, "<text x=\"%d\" y=\"%.1f\" font-weight=\"bold\">%s</text>\n", LEFT,
-            a->y + HEAD - 12, p->title);
-    for (double v = 0; v <= a->top * 1.001; v += a->step)
-        fprintf(out,
-                "<path class=\"g\" d=\"M%d %.1f H%d\"/>\n"
-                "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%g</text>\n",
-                LEFT, at_y(a, v), WIDTH - RIGHT, LEFT - 8, at_y(a, v) + 4, v);
-    for (size_t i = 0; i < n; i++) {
-        char load[32];
-        bool seen = false;
-        for (size_t k = 0; k < i; k++)
-            seen = seen || at_x(a, &row[k]) == at_x(a, &row[i]);
-        if (!seen)
-            fprintf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%s</text>\n",
-                    at_x(a, &row[i]), bottom + 16,
-                    serve_load_text(&row[i].load, load, sizeof load));
+    chart_text(out, LEFT, a->y + HEAD - 12, CHART_START, "b", "%s", p->title);
+    for (double v = 0; v <= a->top * 1.001; v += a->step) {
+        fprintf(out, "<path class=\"g\" d=\"M%d %.1f H%d\"/>\n", LEFT, at_y(a, v), WIDTH - RIGHT);
+        chart_text(out, LEFT - 8, at_y(a, v) + 4, CHART_END, "n", "%g", v);
     }
-    fprintf(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"middle\">%s</text>\n",
-            (LEFT + WIDTH - RIGHT) / 2, bottom + 32,
-            row->load.n_clients > 0 ? "clients" : "requests per second");
+    fprintf(out, "<rect class=\"axes\" x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%d\"/>\n", LEFT,
+            a->y + HEAD, WIDTH - LEFT - RIGHT, HEIGHT);
+    draw_loads(out, a, row, n);
+    chart_text(out, (LEFT + WIDTH - RIGHT) / 2.0, bottom + 33, CHART_MIDDLE, "n", "%s",
+               row->load.n_clients > 0 ? "clients at the same time" : "requests per second");
+    chart_text_up(out, 24, a->y + HEAD + HEIGHT / 2.0, p->unit);
 }
 
 /* --- curves ----------------------------------------------------------------------------------- */
 
 static void draw_curve(FILE *out, const axes *a, double (*of)(const serve_row *r),
-                       const serve_row *row, size_t n, size_t first, const char *style) {
+                       const serve_row *row, size_t n, size_t first, int series,
+                       const char *style) {
     bool any = false;
     for (size_t i = first; i < n; i++)
         if (same_line(&row[i], &row[first]) && isfinite(of(&row[i]))) {
-            fprintf(out, "%s%.1f %.1f", any ? " L" : "<path fill=\"none\" d=\"M", at_x(a, &row[i]),
-                    at_y(a, of(&row[i])));
+            if (!any)
+                fprintf(out, "<path class=\"line s%d\" data-series=\"%d\" fill=\"none\" %s d=\"M",
+                        series % CHART_SERIES, series, style);
+            fprintf(out, "%s%.1f %.1f", any ? " L" : "", at_x(a, &row[i]), at_y(a, of(&row[i])));
             any = true;
         }
     if (any)
-        fprintf(out, "\" %s/>\n", style);
+        fputs("\"/>\n", out);
 }
 
 static void draw_line(FILE *out, const axes *a, const panel *p, const serve_row *row, size_t n,
-                      size_t first, const char *color) {
-    char style[96];
-    snprintf(style, sizeof style, "stroke=\"%s\" stroke-width=\"2\"", color);
-    draw_curve(out, a, p->of, row, n, first, style);
+                      size_t first, int series) {
+    draw_curve(out, a, p->of, row, n, first, series, "stroke-width=\"2\"");
     for (size_t i = first; i < n; i++)
         if (same_line(&row[i], &row[first]) && isfinite(p->of(&row[i])))
-            fprintf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.5\" fill=\"%s\"/>\n",
-                    at_x(a, &row[i]), at_y(a, p->of(&row[i])), color);
-    snprintf(style, sizeof style, "stroke=\"%s\" stroke-dasharray=\"5 4\"", color);
+            fprintf(out,
+                    "<circle class=\"point c%d\" data-series=\"%d\" cx=\"%.1f\" cy=\"%.1f\" "
+                    "r=\"3.5\"/>\n",
+                    series % CHART_SERIES, series, at_x(a, &row[i]), at_y(a, p->of(&row[i])));
     if (p->upper)
-        draw_curve(out, a, p->upper, row, n, first, style);
+        draw_curve(out, a, p->upper, row, n, first, series, "stroke-dasharray=\"5 4\"");
 }
 
 static void draw_panel(FILE *out, const panel *p, const serve_row *row, size_t n, double y) {
     const axes a = axes_of(row, n, p, y);
-    size_t line = 0;
+    int series = 0;
+    fputs("<g class=\"panel\">\n", out);
     draw_grid(out, &a, p, row, n);
     for (size_t i = 0; i < n; i++)
         if (is_first(row, i))
-            draw_line(out, &a, p, row, n, i, colors[line++ % N_COLORS]);
+            draw_line(out, &a, p, row, n, i, series++);
+    fputs("</g>\n", out);
 }
 
-static void draw_legend(FILE *out, const serve_row *row, size_t n) {
-    size_t line = 0;
-    for (size_t i = 0; i < n; i++)
-        if (is_first(row, i)) {
-            double y = TOP + (double)line * LINE;
-            char sizes[96];
+/* --- the legend ------------------------------------------------------------------------------- */
+
+/* Whether anything of a line can be drawn: its server answered. */
+static bool has_values(const serve_row *row, size_t n, size_t first) {
+    for (size_t i = first; i < n; i++)
+        for (int k = 0; k < N_PANELS && same_line(&row[i], &row[first]); k++)
+            if (isfinite(panels[k].of(&row[i])) ||
+                (panels[k].upper && isfinite(panels[k].upper(&row[i]))))
+                return true;
+    return false;
+}
+
+/* Returns what a server is called: the name that the user gave, or its model, with the URL if
+ * another server has the same model. */
+static const char *name_of(const serve_row *row, size_t n, size_t i, char *buf, size_t size) {
+    const serve_server *s = row[i].server;
+    bool other = false;
+    for (size_t k = 0; k < n; k++)
+        other = other || (row[k].server != s && strcmp(row[k].server->model, s->model) == 0);
+    if (s->name)
+        snprintf(buf, size, "%s", s->name);
+    else
+        snprintf(buf, size, "%s%s%s", s->model, other ? " at " : "", other ? s->url : "");
+    return buf;
+}
+
+/* Writes a line for each server and length; out NULL: measures. Returns the baseline of the last. */
+static double draw_legend(FILE *out, const serve_row *row, size_t n) {
+    chart_legend l = {LEFT, CHART_TOP, LEFT, WIDTH - CHART_MARGIN};
+    int series = 0;
+    for (size_t i = 0; i < n; i++) {
+        char name[1400], fit[256], sizes[96], whole[400];
+        if (!is_first(row, i))
+            continue;
+        if (has_values(row, n, i)) {
             snprintf(sizes, sizeof sizes, ": prompts of %" PRId64 ", answers of %" PRId64,
                      row[i].n_prompt, row[i].load.n_answer);
-            fprintf(out, "<rect x=\"%d\" y=\"%.1f\" width=\"14\" height=\"4\" fill=\"%s\"/>\n",
-                    LEFT, y + 5, colors[line++ % N_COLORS]);
-            fprintf(out, "<text x=\"%d\" y=\"%.1f\">", LEFT + 22, y + 12);
-            svg_put(out, row[i].server->url);
-            fputs(", ", out);
-            svg_put(out, row[i].server->model);
-            svg_put(out, sizes);
-            fputs("</text>\n", out);
+            /* a long name is cut, not the lengths */
+            double room =
+                WIDTH - CHART_MARGIN - LEFT - 20 - svg_text_width(sizes, CHART_SIZE, SVG_PLAIN);
+            snprintf(whole, sizeof whole, "%s%s",
+                     svg_fit(name_of(row, n, i, name, sizeof name), CHART_SIZE, SVG_PLAIN,
+                             room > 60 ? room : 60, fit, sizeof fit),
+                     sizes);
+            chart_legend_add(out, &l, series, whole);
         }
+        series++;
+    }
+    return l.y;
 }
 
 void serve_plot_draw(FILE *out, const serve_row *row, size_t n) {
-    const double top = TOP + (double)n_lines(row, n) * LINE;
-    const double height = top + N_PANELS * (HEAD + HEIGHT + FOOT);
-    fprintf(out,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %.0f\" width=\"%d\" "
-            "height=\"%.0f\" font-family=\"sans-serif\" font-size=\"12\">\n"
-            "<style>.g { stroke: #ddd }</style>\n"
-            "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
-            "<text x=\"20\" y=\"26\" font-size=\"16\">Servers under load</text>\n",
-            WIDTH, height, WIDTH, height);
+    const double top = draw_legend(NULL, row, n) + 8;
+    chart_open(out, WIDTH, top + (n > 0 ? N_PANELS : 0) * (HEAD + HEIGHT + FOOT) + 8,
+               "Servers under load");
     draw_legend(out, row, n);
     for (int i = 0; i < N_PANELS && n > 0; i++)
         draw_panel(out, &panels[i], row, n, top + i * (HEAD + HEIGHT + FOOT));
-    fputs("</svg>\n", out);
+    chart_close(out);
 }

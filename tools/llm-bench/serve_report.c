@@ -191,6 +191,8 @@ void serve_report_begin(serve_report *r, FILE *out, const serve_options *o,
     for (size_t i = 0; i < o->n_servers && r->format <= SERVE_MD; i++) {
         if (o->n_servers > 1)
             fprintf(out, "%c: ", letters[i]);
+        if (server[i].name)
+            ggl_fprint(out, "%s, ", server[i].name);
         ggl_fprint(out, "%s, %s", server[i].url, server[i].model);
         fputs(r->format == SERVE_MD ? "  \n" : "\n", out);
     }

@@ -162,8 +162,10 @@ static ggl_status not_found(const char *text, size_t n, const char *name, ggl_er
             memcpy(best, other, sizeof best);
         }
     }
-    return ggl_fail(err, GGL_NOT_FOUND,
-                    "there is no shape '%s' (did you mean '%s'?); --list names them", name, best);
+    return ggl_fail(
+        err, GGL_NOT_FOUND,
+        "there is no shape '%s' (did you mean '%s'?); 'llm-bench make --list' names them", name,
+        best);
 }
 
 ggl_status bench_shape_find(bench_shape *out, const char *text, size_t n, const char *name,
