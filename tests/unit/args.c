@@ -66,8 +66,10 @@ static int parse(const char *line, bool positional) {
                                      {"--*-model", "models are files", HINT_REFUSED},
                                      {"--mode=s*er", "--mode=slow", HINT_SAME},
                                      {0}};
+    static const args_example examples[] = {{"tool --flag", "with the flag"}, {0}};
     const args_spec spec = {
-        "tool", "[options]", "Does things.", OPTIONS, positional ? &v.rest : NULL, hints};
+        "tool", "[options]",         "Does things.", OPTIONS, positional ? &v.rest : NULL,
+        hints,  .examples = examples};
     fflush(NULL);
     int saved[2] = {dup(1), dup(2)};
     const char *path = test_path("out");

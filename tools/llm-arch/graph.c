@@ -181,11 +181,22 @@ int arch_graph(int argc, char **argv) {
          .help = "mark the composites of this backend (default cpu)"},
         IGNORE_OPTIONS(o.ignore),
         {0}};
-    int code = arch_args(TOOL, "FILE [MODEL] [options]",
-                         "Draws the graph of a descriptor with a model, or with made-up sizes: the "
-                         "nodes before the layers,\none layer of each kind, the nodes after them; "
-                         "shapes on the edges, innermost first.",
-                         list, 1, 2, argc, argv, &files);
+    static const args_example examples[] = {
+        {"llm-arch graph my.arch", "prints the graph as text"},
+        {"llm-arch graph llama model.gguf --format svg -o graph.svg",
+         "draws the graph of a model by a built-in descriptor"},
+        {0}};
+    const args_spec spec = {
+        TOOL,
+        "FILE [MODEL] [options]",
+        "Draws the graph of a descriptor with a model, or with made-up sizes: the "
+        "nodes before the layers,\none layer of each kind, the nodes after them; "
+        "shapes on the edges, innermost first.",
+        list,
+        &files,
+        NULL,
+        .examples = examples};
+    int code = arch_args(&spec, 1, 2, argc, argv);
     if (code >= 0)
         return code;
     o.variant = all;

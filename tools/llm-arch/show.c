@@ -289,12 +289,19 @@ int arch_show(int argc, char **argv) {
     const arg_option options[] = {{"--arch", ARG_STRING, &descriptor, .value = "FILE",
                                    .help = "the architecture descriptor to use"},
                                   {0}};
-    int code =
-        arch_args(TOOL, "MODEL [options]",
-                  "Prints a model's keys, its tensors (those that are the same in all layers on "
-                  "one line), parameters and\nbytes; for each key of the architecture the line of "
-                  "the descriptor that reads it, or why it need not be read.",
-                  options, 1, 1, argc, argv, &files);
+    static const args_example examples[] = {
+        {"llm-arch show model.gguf", "prints keys, tensors and sizes of a model"}, {0}};
+    const args_spec spec = {
+        TOOL,
+        "MODEL [options]",
+        "Prints a model's keys, its tensors (those that are the same in all layers on "
+        "one line), parameters and\nbytes; for each key of the architecture the line of "
+        "the descriptor that reads it, or why it need not be read.",
+        options,
+        &files,
+        NULL,
+        .examples = examples};
+    int code = arch_args(&spec, 1, 1, argc, argv);
     if (code >= 0)
         return code;
     code = show_file(files.s[0], descriptor);

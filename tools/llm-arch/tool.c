@@ -8,17 +8,19 @@
 
 #include "ggl/fold.h"
 
-int arch_args(const char *tool, const char *usage, const char *about, const arg_option *options,
-              size_t least, size_t most, int argc, char **argv, arg_list *out) {
+int arch_args(const args_spec *spec, size_t least, size_t most, int argc, char **argv) {
     static const arg_option none[] = {{0}};
-    const args_spec spec = {tool, usage, about, options ? options : none, out, NULL};
-    int code = args_parse(&spec, argc, argv);
-    if (code < 0 && (out->n < least || out->n > most))
-        code = tool_error(tool, 2, "%s; usage: %s %s",
-                          out->n < least ? "an argument is missing" : "too many arguments", tool,
-                          usage);
+    args_spec with_options = *spec;
+    arg_list *given = spec->positional;
+    if (!spec->options)
+        with_options.options = none;
+    int code = args_parse(&with_options, argc, argv);
+    if (code < 0 && (given->n < least || given->n > most))
+        code = tool_error(spec->tool, 2, "%s; usage: %s %s",
+                          given->n < least ? "an argument is missing" : "too many arguments",
+                          spec->tool, spec->usage);
     if (code >= 0)
-        args_list_fini(out);
+        args_list_fini(given);
     return code;
 }
 

@@ -162,6 +162,13 @@ int main(int argc, char **argv) {
         {"--ignore-tensor", ARG_LIST, &o.ignore_tensor, .value = "PATTERN",
          .help = "continue although no line reads tensors with these names; repeatable"},
         {0}};
+    static const args_example examples[] = {
+        {"llm-convert Qwen3-0.6B -o qwen3.gguf",
+         "converts a folder that was downloaded from Hugging Face"},
+        {"llm-convert Qwen3-0.6B -o qwen3.gguf --type bf16 --dry-run",
+         "prints what would be written"},
+        {"llm-convert my-adapter --base Qwen3-0.6B -o adapter.gguf", "converts a LoRA adapter"},
+        {0}};
     const args_spec spec = {TOOL,
                             "FOLDER -o FILE [options]",
                             "Makes a GGUF file from a Hugging Face folder (config.json, "
@@ -169,7 +176,8 @@ int main(int argc, char **argv) {
                             "that of a PEFT adapter.",
                             table,
                             &o.folder,
-                            convert_hints};
+                            convert_hints,
+                            .examples = examples};
     int code = args_parse(&spec, argc, argv);
     if (code < 0)
         code = check_options(&o);

@@ -81,6 +81,7 @@ static int read_options(options *o, int argc, char **argv) {
     static const char *const formats[] = {"text", "json", NULL};
     *o = (options){.n_ctx = DEFAULT_CTX, .n_chunk = -1, .n_batch = 2048, .n_ubatch = 512};
     const arg_option table[] = {
+        {NULL, .help = "model and text"},
         {"-m --model", ARG_STRING, &o->model, .value = "FILE",
          .help = "a GGUF file (default: the built-in model)"},
         HUB_OPTIONS(o->hub),
@@ -123,6 +124,14 @@ static int read_options(options *o, int argc, char **argv) {
         {"--cpu-mask-isa", ARG_STRING, &o->mask, .value = "LIST",
          .help = "instruction sets not to use: avx512,avx2; all: the portable code"},
         {0}};
+    static const args_example examples[] = {
+        {"llm-perplexity -m model.gguf -f text.txt",
+         "the perplexity of a text, in chunks of 512 tokens"},
+        {"llm-perplexity -m f16.gguf -f text.txt --kl-divergence-base f16.kld",
+         "saves a model's log-probabilities"},
+        {"llm-perplexity -m q4.gguf --kl-divergence-base f16.kld --kl-divergence",
+         "compares a quantized model with them"},
+        {0}};
     const args_spec spec = {TOOL,
                             "[-m MODEL | -hf USER/REPO] -f TEXT [options]",
                             "Measures how well a model predicts a text: exp of the mean of -log p "
@@ -130,7 +139,8 @@ static int read_options(options *o, int argc, char **argv) {
                             "output, everything else to standard error.",
                             table,
                             NULL,
-                            perplexity_hints};
+                            perplexity_hints,
+                            .examples = examples};
     int code = args_parse(&spec, argc, argv);
     if (code >= 0)
         return code;
