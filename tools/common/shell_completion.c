@@ -251,9 +251,9 @@ static void zsh_option(const args_spec *spec, const arg_option *o) {
         else
             printf("(%s)", o->names);
         printf("%.*s%s[", (int)n, name,
-               value == ARG_VALUE_NONE ? ""
-               : o->kind == ARG_MAYBE  ? "=-"
-                                       : "=");
+               value == ARG_VALUE_NONE               ? ""
+               : o->kind == ARG_MAYBE && !o->choices ? "=-"
+                                                     : "=");
         print_quoted(o->help, short_length(o->help), ZSH_SPECIAL, ZSH_QUOTE);
         putchar(']');
         if (value != ARG_VALUE_NONE) {

@@ -97,7 +97,9 @@ static void list_names(const char *heading, const char *(*name_at)(int k)) {
     char text[1024] = "";
     size_t n = 0;
     const char *name;
-    printf("\n%s\n  ", heading);
+    putchar('\n');
+    tool_print_wrapped(heading, 0, 0);
+    fputs("  ", stdout);
     for (int k = 0; n < sizeof text && (name = name_at(k)); k++)
         n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", n && *name ? " " : "", name);
     tool_print_wrapped(text, 2, 2);
@@ -116,7 +118,8 @@ static const char *type_at(int k) {
 static void list_types(void) {
     list_names("mixes (most of a file in one type, more important tensors in others)", mix_at);
     list_names("types", type_at);
-    printf("\n%s: each tensor keeps its type, except those that flags name\n", COPY);
+    putchar('\n');
+    tool_print_wrapped("COPY: each tensor keeps its type, except those that flags name", 0, 0);
 }
 
 /* Returns the names of mixes and types, for completion; ends with NULL. */
