@@ -54,16 +54,30 @@ void tool_set_quiet(bool quiet) {
     is_quiet = quiet;
 }
 
-void tool_note(const char *tool, const char *fmt, ...) {
+static void print_message(const char *tool, const char *kind, const char *fmt, va_list args) {
     char text[4096];
-    va_list args;
-    if (is_quiet)
-        return;
-    va_start(args, fmt);
     ggl_vformat(text, sizeof text, fmt, args);
-    va_end(args);
     tool_begin_line();
-    fprintf(stderr, "%s%snote: %s\n", tool ? tool : "", tool ? ": " : "", text);
+    fprintf(stderr, "%s%s%s: %s\n", tool ? tool : "", tool ? ": " : "", kind, text);
+}
+
+void tool_note(const char *tool, const char *fmt, ...) {
+    va_list args;
+    va_start(args, fmt);
+    if (!is_quiet)
+        print_message(tool, "note", fmt, args);
+    va_end(args);
+}
+
+void tool_warning(const char *tool, const char *fmt, ...) {
+    va_list args;
+    va_start(args, fmt);
+    print_message(tool, "warning", fmt, args);
+    va_end(args);
+}
+
+bool tool_shows_progress(void) {
+    return !is_quiet && isatty(STDERR_FILENO) == 1;
 }
 
 void tool_print_notes(const char *lines) {

@@ -30,6 +30,16 @@ __attribute__((format(printf, 2, 3)))
 #endif
 void tool_note(const char *tool, const char *fmt, ...);
 
+/* Prints "tool: warning: message" in the same way, also after -q: something that was asked for does
+ * not happen, or results may be wrong. */
+#if defined(__GNUC__) || defined(__clang__)
+__attribute__((format(printf, 2, 3)))
+#endif
+void tool_warning(const char *tool, const char *fmt, ...);
+
+/* True if progress is shown: stderr is a terminal, and there was no -q. */
+bool tool_shows_progress(void);
+
 /* Prints lines of notes, which end with a newline, on stderr, unless tool_is_quiet. */
 void tool_print_notes(const char *lines);
 

@@ -68,7 +68,7 @@ static int check_source(tally *t, const llm_arch *arch, const llm_arch_source *s
 
 /* On a terminal: shows progress in a line that the next output overwrites. */
 static void show_progress(const char *text) {
-    if (isatty(STDERR_FILENO))
+    if (tool_shows_progress())
         fprintf(stderr, "%-40s\r", text);
 }
 

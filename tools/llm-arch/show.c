@@ -150,8 +150,7 @@ static bool mark_tensors(const ggl_gguf *f, const llm_arch *arch, tensor_marks *
     gp.n_batch = gp.n_batch < gp.n_pos ? gp.n_batch : gp.n_pos;
     ggl_graph *g = ggl_graph_new(&gp);
     if (!g || llm_arch_build(arch, &source, &p, g, NULL, &err) != GGL_OK)
-        fprintf(stderr, TOOL ": note: it is unknown which tensors are read: %s\n",
-                g ? err.msg : "out of memory");
+        tool_note(TOOL, "it is unknown which tensors are read: %s", g ? err.msg : "out of memory");
     ggl_graph_free(g);
     return true;
 }
@@ -271,7 +270,7 @@ static int show_file(const char *path, const char *descriptor) {
         ggl_error why = err;
         st = ggl_gguf_open(&f, path, &mp.gguf, &err);
         if (st == GGL_OK)
-            fprintf(stderr, TOOL ": note: it is unknown which keys are read: %s\n", why.msg);
+            tool_note(TOOL, "it is unknown which keys are read: %s", why.msg);
     }
     int code = st != GGL_OK ? tool_error(TOOL, 1, "%s", err.msg)
                : m          ? show(llm_model_file(m), llm_model_arch(m), llm_model_arch_origin(m))

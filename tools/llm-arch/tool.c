@@ -94,7 +94,7 @@ ggl_status arch_build(arch_built *out, const llm_arch *arch, const llm_arch_sour
 
 void arch_print_notes(const arch_built *b) {
     if (b->result.notes)
-        fputs(b->result.notes, stderr);
+        tool_print_notes(b->result.notes);
 }
 
 void arch_built_fini(arch_built *b) {
@@ -124,7 +124,7 @@ static bool open_all(const char *tool, const ggl_backend_params *params, arch_ba
         if (ggl_backend_open(&b->other[b->n_other], name, params, &err) == GGL_OK)
             b->n_other++;
         else
-            fprintf(stderr, "%s: note: backend %s is skipped: %s\n", tool, name, err.msg);
+            tool_note(tool, "backend %s is skipped: %s", name, err.msg);
     }
     return b->n_other > 0 || tool_error(tool, 1, "there is no backend to run on") < 0;
 }
@@ -189,6 +189,6 @@ void arch_note_truncated(const char *path) {
     ggl_error err = {0};
     ggl_gguf *f = NULL;
     if (ggl_gguf_open(&f, path, NULL, &err) != GGL_OK)
-        fprintf(stderr, "note: %s\n", err.msg);
+        tool_note(NULL, "%s", err.msg);
     ggl_gguf_close(f);
 }

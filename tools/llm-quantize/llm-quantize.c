@@ -436,8 +436,9 @@ static int quantize(job *j) {
 
 int main(int argc, char **argv) {
     process_begin();
-    job j = {.shown = -1, .terminal = isatty(STDERR_FILENO)};
+    job j = {.shown = -1};
     int code = read_options(&j, argc, argv);
+    j.terminal = tool_shows_progress(); /* -q is known now */
     if (code < 0) {
         process_wait_for_stop();
         code = quantize(&j);

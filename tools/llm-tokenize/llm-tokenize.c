@@ -221,14 +221,14 @@ enum { MOST_NOTES = 5 };
 static void note_unread(void *arg, ggl_str name) {
     size_t *n = arg;
     if ((*n)++ < MOST_NOTES)
-        ggl_fprint(stderr, "note: the template does not read '%.*s'\n",
-                   (int)(name.n < 200 ? name.n : 200), name.s);
+        tool_note(NULL, "the template does not read '%.*s'", (int)(name.n < 200 ? name.n : 200),
+                  name.s);
 }
 
 static void note_all_unread(const llm_chat *c, ggl_str vars) {
     size_t n = 0;
     if (llm_chat_unread(c, vars, note_unread, &n, NULL) == GGL_OK && n > MOST_NOTES)
-        fprintf(stderr, "note: nor %zu more names\n", n - MOST_NOTES);
+        tool_note(NULL, "nor %zu more names", n - MOST_NOTES);
 }
 
 /* Prints what a conversation becomes. The template is that of --chat-template: a file, or the name of
