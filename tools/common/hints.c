@@ -28,8 +28,7 @@
 #define MAPPED     "files are mapped unless --no-mmap is given"
 #define REPACKED   "weights are repacked unless --no-repack is given"
 #define NO_SAMPLES "nothing is sampled: the probabilities of the given text's tokens are added up"
-#define NO_LOG                                                                                     \
-    "there is no log, only notes and timings on standard error, which -q leaves out"
+#define NO_LOG     "there is no log, only notes and timings on standard error, which -q leaves out"
 #define NO_WARMUP  "there is no warm-up run"
 #define VERIFY     "llm-arch verify MODEL checks every node"
 #define CPU_SAMPLE "tokens are drawn on the CPU"

@@ -183,8 +183,8 @@ int arch_graph(int argc, char **argv) {
         {0}};
     static const args_example examples[] = {
         {"llm-arch graph my.arch", "prints the graph as text"},
-        {"llm-arch graph llama model.gguf --format svg -o graph.svg",
-         "draws the graph of a model by a built-in descriptor"},
+        {"llm-arch graph my.arch model.gguf --format svg -o graph.svg",
+         "draws the graph of a model by it"},
         {0}};
     const args_spec spec = {
         TOOL,

@@ -41,8 +41,7 @@ int main(int argc, char **argv) {
         {"llm-arch show model.gguf", "what is in a model, and which line reads it?"},
         {"llm-arch check my.arch model.gguf",
          "does a descriptor run a model as the reference does?"},
-        {"llm-arch graph llama --format svg -o llama.svg",
-         "draws the graph of a built-in descriptor"},
+        {"llm-arch graph my.arch --format svg -o my.svg", "draws the graph of a descriptor"},
         {0}};
     const args_spec spec = {"llm-arch",
                             "COMMAND ..",

@@ -296,8 +296,8 @@ int bench_make(int argc, char **argv) {
         {"--list", ARG_FLAG, &o.list, .help = "print the known shapes"},
         {0}};
     static const args_example examples[] = {{"llm-bench make --list", "prints the known shapes"},
-                                            {"llm-bench make gpt2-124m q8_0 gpt2.gguf",
-                                             "writes a model of 124 million parameters in q8_0"},
+                                            {"llm-bench make tinyllama-1.1b q8_0 random.gguf",
+                                             "writes a model of 1.1 billion parameters in q8_0"},
                                             {0}};
     const args_operand operands[] = {{"SHAPE", shape_names()}, {"TYPE", type_names()}, {0}};
     const args_spec spec = {

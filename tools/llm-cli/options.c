@@ -185,7 +185,7 @@ static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
     static const args_example examples[] = {
         {"llm-cli -p \"Once upon a time\" -n 64", "continues a text with the built-in model"},
         {"llm-cli -m model.gguf", "chats with a model; /help lists the commands"},
-        {"llm-cli -hf ggml-org/gemma-3-1b-it-GGUF -st -p \"What is a monad?\"",
+        {"llm-cli -hf Qwen/Qwen3-0.6B-GGUF -st -p \"What is a monad?\"",
          "downloads a model once, and asks it one question"},
         {"llm-cli -m model.gguf -f notes.txt -n 200 --temp 0 -q",
          "continues a file with the likeliest tokens, and prints nothing but the text"},

@@ -164,9 +164,9 @@ int main(int argc, char **argv) {
          .help = "continue although no line reads tensors with these names; repeatable"},
         {0}};
     static const args_example examples[] = {
-        {"llm-convert Qwen3-0.6B -o qwen3.gguf",
+        {"llm-convert Qwen3-0.6B -o model.gguf",
          "converts a folder that was downloaded from Hugging Face"},
-        {"llm-convert Qwen3-0.6B -o qwen3.gguf --type bf16 --dry-run",
+        {"llm-convert Qwen3-0.6B -o model.gguf --type bf16 --dry-run",
          "prints what would be written"},
         {"llm-convert my-adapter --base Qwen3-0.6B -o adapter.gguf", "converts a LoRA adapter"},
         {0}};

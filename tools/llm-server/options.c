@@ -163,7 +163,7 @@ static int parse(server_options *o, int argc, char **argv) {
          "eight answers at once, which share a context of 32768 tokens"},
         {"llm-server -m model.gguf --host 0.0.0.0 --api-key SECRET",
          "serves other machines, too, which must send the key"},
-        {"llm-server -hf ggml-org/gemma-3-1b-it-GGUF --port 0",
+        {"llm-server -hf Qwen/Qwen3-0.6B-GGUF --port 0",
          "downloads a model once, and uses any free port"},
         {0}};
     const args_spec spec = {TOOL,
