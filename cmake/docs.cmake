@@ -1,6 +1,7 @@
 # Manual pages and completion of command lines: each tool prints its own, from its table of options. The build writes them beside the
-# programs, and `cmake --install` puts them where man, bash, zsh and fish look for them. Programs for another machine cannot print theirs.
-if(CMAKE_CROSSCOMPILING)
+# programs, and `cmake --install` puts them where man, bash, zsh and fish look for them. Programs for another machine cannot print theirs;
+# those with sanitizers are not installed.
+if(CMAKE_CROSSCOMPILING OR GGL_SANITIZE)
     return()
 endif()
 
