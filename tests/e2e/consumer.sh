@@ -19,6 +19,15 @@ for file in LICENSE NOTICE; do
     cmp "$source/$file" "$tmp/moved/share/doc/ggml-lite/$file"
 done
 
+# each program has its manual page and its completion
+for program in "$tmp"/moved/bin/llm-*; do
+    [ -e "$program" ] && [ -d "$build/docs" ] || continue # no tools, or those of another machine
+    name=${program##*/}
+    for file in "man/man1/$name.1" "bash-completion/completions/$name" "zsh/site-functions/_$name" "fish/vendor_completions.d/$name.fish"; do
+        grep -q "$name" "$tmp/moved/share/$file" || { echo "$file is not installed"; exit 1; }
+    done
+done
+
 cmake -S "$source/tests/consumer" -B "$tmp/cmake" -DCMAKE_PREFIX_PATH="$tmp/moved" -DCMAKE_C_COMPILER="$cc" \
     -DWANT_VERSION="$version" -DPROGRAMS="$tmp/programs" -DGENERATE="$source/examples/generate.c" >"$tmp/cmake.log"
 cmake --build "$tmp/cmake" >>"$tmp/cmake.log" || { cat "$tmp/cmake.log"; exit 1; }

@@ -47,10 +47,10 @@ class Tools:
         return subprocess.run([os.path.join(self.folder, tool), *args], stdin=subprocess.DEVNULL, capture_output=True, text=True, env=self.env)
 
     def help(self, tool):
-        """The flags that --help prints."""
+        """The flags that --help prints, and those that only the manual page has."""
         if tool not in self.flags:
             text = self.run(tool, "--help").stdout
-            self.flags[tool] = set(re.findall(r"(?:^|[\s\[(])(--?[a-zA-Z][\w.-]*)", text))
+            self.flags[tool] = set(re.findall(r"(?:^|[\s\[(])(--?[a-zA-Z][\w.-]*)", text)) | {"--completion", "--man"}
         return self.flags[tool]
 
     def answer(self, tool, flag, value=None):

@@ -28,7 +28,7 @@ END
 expect 2 "usage"
 expect 0 "doctor" --help
 expect 2 "did you mean 'check'" chek
-expect 2 "there is no command '--nope'; llm-arch --help lists them" --nope
+expect 2 "unknown flag '--nope'; --help lists them" --nope
 expect 2 "argument 1 is empty" init "" "$model"
 expect 2 "argument 2 is empty" check tiny ""
 expect 2 "argument is missing" check

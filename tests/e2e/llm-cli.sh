@@ -129,7 +129,7 @@ grep -q '^llm-cli: after ' "$tmp/both" || fail "the error stands behind the text
 sed 's/^logits = linear(\(.*\))$/all = linear(\1)\nlogits = where(iota(n_vocab) == 7, sqrt(0*all - 1), all)/' \
     "${model%/builtin/*}/archs/llama.arch" >"$tmp/some.arch" # one that is NaN: the text goes on without it
 "$cli" --arch "$tmp/some.arch" -p "Once upon a time" -n 40 --temp 0 >"$tmp/b" 2>"$tmp/err" </dev/null || fail "one NaN logit ends the text"
-[ "$(grep -c 'note: after 5 tokens 1 of 2048 logits are NaN' "$tmp/err")" = 1 ] || fail "one NaN logit is not noted: $(cat "$tmp/err")"
+[ "$(grep -c 'warning: after 5 tokens 1 of 2048 logits are NaN' "$tmp/err")" = 1 ] || fail "one NaN logit is not noted: $(cat "$tmp/err")"
 "$cli" -p "Once upon a time" -n 40 --temp 0 2>/dev/null </dev/null | cmp -s - "$tmp/b" || fail "one NaN logit changes the text"
 
 # --- a tokenizer with more tokens than the model: not the user's fault ------------------------------------------------------

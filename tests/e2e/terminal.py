@@ -1,5 +1,5 @@
 """llm-cli on a terminal: how far a prompt is, Ctrl-C in it, an error after text, colours. terminal.py LLM-CLI"""
-import os, pty, re, signal, sys
+import fcntl, os, pty, re, signal, struct, sys, termios
 
 CLI = sys.argv[1]
 os.environ.pop("NO_COLOR", None)
@@ -16,9 +16,10 @@ def check(ok, what, seen=b""):
 class Terminal:
     """A program on a terminal of its own; read_until gives what it printed so far."""
 
-    def __init__(self, *args):
+    def __init__(self, *args, columns=80):
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
+            fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
             os.execv(CLI, [CLI, *args])
         self.seen = b""
 
@@ -96,4 +97,12 @@ for name, value, args, expected in [
     os.environ[name] = value
     t = Terminal(*SHORT, *args)
     check(t.end() == 0 and t.seen.startswith(expected), "%s=%s %s: colours" % (name, value, args), t.seen)
+
+# --help is as wide as the terminal, from 40 to 100 columns; COLUMNS counts only where the terminal has no size
+os.environ["COLUMNS"] = "44"
+for columns, least, most in [(0, 40, 44), (60, 55, 60), (90, 85, 90), (250, 95, 100)]:
+    t = Terminal("--help", "machine", columns=columns)
+    check(t.end() == 0, "--help on a terminal", t.seen)
+    widest = max(map(len, t.seen.decode().splitlines()))
+    check(least <= widest <= most, f"--help on a terminal of {columns} columns has {widest}")
 sys.exit(1 if FAILED else 0)

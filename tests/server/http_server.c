@@ -211,7 +211,8 @@ int main(int argc, char **argv) {
                                   {"--per-client", ARG_INT, &of_one, .value = "X"},
                                   {"--cors", ARG_LIST, &origins, .value = "X"},
                                   {0}};
-    const args_spec spec = {"http_server", "[options]", "For tests.", options, NULL, NULL};
+    const args_spec spec = {"http_server", "[options]", "For tests.",    options,
+                            NULL,          NULL,        .examples = NULL};
     int code = args_parse(&spec, argc, argv);
     const http_params p = {.host = host,
                            .port = (int)port,

@@ -66,8 +66,10 @@ static int parse(const char *line, bool positional) {
                                      {"--*-model", "models are files", HINT_REFUSED},
                                      {"--mode=s*er", "--mode=slow", HINT_SAME},
                                      {0}};
+    static const args_example examples[] = {{"tool --flag", "with the flag"}, {0}};
     const args_spec spec = {
-        "tool", "[options]", "Does things.", OPTIONS, positional ? &v.rest : NULL, hints};
+        "tool", "[options]",         "Does things.", OPTIONS, positional ? &v.rest : NULL,
+        hints,  .examples = examples};
     fflush(NULL);
     int saved[2] = {dup(1), dup(2)};
     const char *path = test_path("out");
@@ -129,6 +131,58 @@ TEST(accepted) {
     CHECK(!v.flag);
     CHECK_INT(parse("-m -x -n -1", false), -1); /* a value may begin with a dash */
     CHECK_STR(v.model, "-x");
+}
+
+/* -q leaves notes out, wherever it stands, but is not found in values. */
+TEST(quiet) {
+    const char *const quiet[] = {"--warm -q", "-q --warm", "--quiet --warm --flag"};
+    for (size_t i = 0; i < sizeof quiet / sizeof *quiet; i++) {
+        CHECK_INT(parse(quiet[i], false), -1);
+        CHECK_STR(out, "");
+        CHECK(tool_is_quiet() && !tool_shows_progress());
+        tool_set_quiet(false);
+    }
+    CHECK_INT(parse("-q --nonsense", false), 2);
+    CHECK_HAS(out, "unknown flag '--nonsense'");
+    tool_set_quiet(false);
+    const char *const loud[] = {"-m=-q --warm", "--warm -- -q"};
+    for (size_t i = 0; i < sizeof loud / sizeof *loud; i++) {
+        CHECK_INT(parse(loud[i], true), -1);
+        CHECK_HAS(out, "note: --warm");
+        CHECK(!tool_is_quiet());
+    }
+    CHECK_INT(parse("-m -q", false), 2); /* the value is missing */
+    tool_set_quiet(false);
+}
+
+/* Arguments without a flag, as the usage line names them. */
+TEST(operands) {
+    const args_operand choices[] = {{"TYPE", MODES}, {0}};
+    args_spec spec = {"tool",
+                      "[-m MODEL | --text FILE] IN [FOLDER] TYPE OUT.gguf..",
+                      "",
+                      OPTIONS,
+                      &v.rest,
+                      NULL,
+                      .operands = choices};
+    const char *usage = spec.usage;
+    static const struct {
+        const char *name;
+        arg_value value;
+    } expected[] = {{"IN", ARG_VALUE_MODEL},
+                    {"FOLDER", ARG_VALUE_FOLDER},
+                    {"TYPE", ARG_VALUE_WORDS},
+                    {"OUT.gguf", ARG_VALUE_FILE}};
+    arg_operand o;
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        CHECK(arg_next_operand(&spec, &usage, &o));
+        CHECK(o.n == strlen(expected[i].name) && memcmp(o.name, expected[i].name, o.n) == 0);
+        CHECK_INT(o.value, expected[i].value);
+    }
+    CHECK(!arg_next_operand(&spec, &usage, &o));
+    spec.positional = NULL;
+    usage = spec.usage;
+    CHECK(!arg_next_operand(&spec, &usage, &o));
 }
 
 /* Flags of other programs that are accepted. */

@@ -16,43 +16,13 @@
 #include "ggl/nearest.h"
 #include "ggl/number.h"
 #include "ggl/show.h"
+#include "help.h"
+#include "man_page.h"
+#include "shell_completion.h"
 
 #ifndef TOOLS_VERSION
 #define TOOLS_VERSION "unknown"
 #endif
-
-static tool_line line;
-
-void tool_set_line(tool_line what) {
-    line = what;
-}
-
-/* True if stdout and stderr go to the same terminal, pipe (2>&1) or file. */
-static bool one_output(void) {
-    struct stat out, error;
-    return fstat(STDOUT_FILENO, &out) == 0 && fstat(STDERR_FILENO, &error) == 0 &&
-           out.st_dev == error.st_dev && out.st_ino == error.st_ino;
-}
-
-/* Ends or erases a line begun on the terminal, so that an error starts on its own line. */
-void tool_begin_line(void) {
-    if (line == TOOL_LINE_PROGRESS)
-        fputs("\r\033[K", stderr);
-    else if (line == TOOL_LINE_TEXT && one_output())
-        fputc('\n', stderr);
-    line = TOOL_LINE_EMPTY;
-}
-
-int tool_error(const char *tool, int code, const char *fmt, ...) {
-    va_list args;
-    va_start(args, fmt);
-    tool_begin_line();
-    fprintf(stderr, "%s: ", tool);
-    vfprintf(stderr, fmt, args);
-    fputc('\n', stderr);
-    va_end(args);
-    return code;
-}
 
 /* --- numbers --- */
 
@@ -153,47 +123,13 @@ bool args_read_float(const char *s, double *out, bool *range) {
 
 /* --- names --- */
 
-/* Returns the next of the space-separated spellings at *names. False: the end. */
-static bool next_name(const char **names, const char **name, size_t *n) {
-    *names += strspn(*names, " ");
-    *name = *names;
-    *n = strcspn(*names, " ");
-    *names += *n;
-    return *n > 0;
-}
-
-static bool is_among(const char *names, const char *s, size_t n_s) {
-    const char *name;
-    size_t n;
-    while (names && next_name(&names, &name, &n))
-        if (n == n_s && memcmp(name, s, n) == 0)
-            return true;
-    return false;
-}
-
-static const arg_option BUILT_IN[] = {
-    {.names = "-h --help", .kind = ARG_FLAG, .help = "print this and exit"},
-    {.names = "--version", .kind = ARG_FLAG, .help = "print the version and exit"},
-    {0}};
-
-static bool is_row(const arg_option *o) {
-    return o->names || o->help;
-}
-
-static const arg_option *find_row(const arg_option *o, const char *s, size_t n) {
-    for (; is_row(o); o++)
-        if (is_among(o->names, s, n))
-            return o;
-    return NULL;
-}
-
 static const arg_option *find_option(const args_spec *spec, const char *s, size_t n) {
-    const arg_option *o = find_row(spec->options, s, n);
-    return o ? o : find_row(BUILT_IN, s, n);
+    const arg_option *o = arg_find(spec->options, s, n);
+    return o ? o : arg_find(args_built_in, s, n);
 }
 
 const arg_option *args_find(const arg_option *options, const char *name) {
-    return find_row(options, name, strlen(name));
+    return arg_find(options, name, strlen(name));
 }
 
 enum { NAME_MAX_LENGTH = 63 };
@@ -221,12 +157,12 @@ static size_t slip(const char *s, size_t n, const char *name, size_t n_name) {
 }
 
 static int unknown_option(const args_spec *spec, const char *s, size_t n) {
-    const arg_option *tables[] = {spec->options, BUILT_IN};
+    const arg_option *tables[] = {spec->options, args_built_in};
     const char *best = NULL, *names, *name;
     size_t n_best = 0, n_name, d_best = SIZE_MAX;
     for (int t = 0; t < 2; t++)
-        for (const arg_option *o = tables[t]; is_row(o); o++)
-            for (names = o->names; names && next_name(&names, &name, &n_name);) {
+        for (const arg_option *o = tables[t]; arg_is_row(o); o++)
+            for (names = o->names; names && arg_next_name(&names, &name, &n_name);) {
                 const size_t d = slip(s, n, name, n_name);
                 if (d < d_best) {
                     best = name;
@@ -267,14 +203,6 @@ static int out_of_range(const args_spec *spec, const arg_option *o, const char *
     return tool_error(spec->tool, 2, "%.*s: %s is out of range", n_flag, flag, s);
 }
 
-/* Returns the index of s among the option's choices; -1: it is none. */
-static int find_choice(const arg_option *o, const char *s) {
-    for (int i = 0; o->choices && o->choices[i]; i++)
-        if (strcasecmp(o->choices[i], s) == 0)
-            return i;
-    return -1;
-}
-
 static int no_choice(const args_spec *spec, const arg_option *o, const char *flag, int n_flag,
                      const char *s) {
     char known[512] = "";
@@ -308,7 +236,7 @@ static int read_value(const args_spec *spec, const arg_option *o, const char *fl
         range = range || (ok && o->min != o->max && (f < o->min || f > o->max));
         break;
     case ARG_CHOICE:
-        *(int *)o->out = find_choice(o, s);
+        *(int *)o->out = arg_find_choice(o, s);
         return *(int *)o->out >= 0 ? -1 : no_choice(spec, o, flag, n_flag, s);
     case ARG_STRING:
     case ARG_LIST:
@@ -321,9 +249,9 @@ static int read_value(const args_spec *spec, const arg_option *o, const char *fl
             ok = list_add(o->out, s);
         return ok ? -1 : tool_error(spec->tool, 1, "out of memory");
     case ARG_MAYBE:
-        if (o->choices && *s && find_choice(o, s) < 0)
+        if (o->choices && *s && arg_find_choice(o, s) < 0)
             return no_choice(spec, o, flag, n_flag, s);
-        *(const char **)o->out = o->choices && *s ? o->choices[find_choice(o, s)] : s;
+        *(const char **)o->out = o->choices && *s ? o->choices[arg_find_choice(o, s)] : s;
         return -1;
     case ARG_FLAG:
     case ARG_UNFLAG:
@@ -340,64 +268,6 @@ static int read_value(const args_spec *spec, const arg_option *o, const char *fl
     else
         *(double *)o->out = f;
     return -1;
-}
-
-/* --- help --- */
-
-enum { HELP_COLUMN = 24, HELP_WIDTH = 80 };
-
-void tool_print_wrapped(const char *s, int at, int column) {
-    int begin = at;
-    while (*s) {
-        int n = (int)strcspn(s, " \n");
-        if (at > begin && at + 1 + n > HELP_WIDTH) {
-            printf("\n%*s", column, "");
-            begin = at = column;
-        } else if (at > begin) {
-            putchar(' ');
-            at++;
-        }
-        printf("%.*s", n, s);
-        at += n;
-        s += n;
-        s += *s != '\0';
-    }
-    putchar('\n');
-}
-
-static void print_option(const arg_option *o) {
-    const char *names = o->names, *name;
-    size_t n;
-    int at = 2;
-    if (!names) {
-        putchar('\n');
-        tool_print_wrapped(o->help, 0, 0);
-        return;
-    }
-    printf("  ");
-    for (const char *separator = ""; next_name(&names, &name, &n); separator = ", ")
-        at += printf("%s%.*s", separator, (int)n, name);
-    if (o->value)
-        at += printf(o->kind == ARG_MAYBE ? "[=%s]" : " %s", o->value);
-    if (at + 2 > HELP_COLUMN) {
-        putchar('\n');
-        at = 0;
-    }
-    printf("%*s", HELP_COLUMN - at, "");
-    tool_print_wrapped(o->help ? o->help : "", HELP_COLUMN, HELP_COLUMN);
-}
-
-static void print_help(const args_spec *spec) {
-    const int at = printf("usage: %s ", spec->tool);
-    tool_print_wrapped(spec->usage, at, at);
-    putchar('\n');
-    tool_print_wrapped(spec->about, 0, 0);
-    if (spec->options->names || !is_row(spec->options)) /* a heading has its own empty line */
-        putchar('\n');
-    for (const arg_option *o = spec->options; is_row(o); o++)
-        print_option(o);
-    for (const arg_option *o = BUILT_IN; is_row(o); o++)
-        print_option(o);
 }
 
 /* --- parsing --- */
@@ -462,7 +332,7 @@ static const arg_hint *find_hint(const args_spec *spec, const typed_flag *f, boo
     for (const arg_hint *h = spec->hints; h && h->names; h++) {
         const char *names = h->names, *name;
         size_t n;
-        while (next_name(&names, &name, &n)) {
+        while (arg_next_name(&names, &name, &n)) {
             const char *equals = memchr(name, '=', n);
             if (!equals && !alone && is_like(name, n, f->name, f->n, false))
                 alone = h;
@@ -527,25 +397,51 @@ static int give_value(parsing *p, const arg_option *o, const typed_flag *f, cons
     return code;
 }
 
+/* Does what an option that every tool has asks for. value: as for set_option. */
+static int built_in(parsing *p, int which, const typed_flag *f, const char *value) {
+    const args_spec *spec = p->spec;
+    const arg_option *o = &args_built_in[which];
+    int shell = -1;
+    value = value ? value : f->next;
+    switch (which) {
+    case ARGS_QUIET: /* args_parse has set it before */
+        return -1;
+    case ARGS_HELP:
+        if (!f->next || !help_print_group(spec, f->next))
+            help_print(spec);
+        break;
+    case ARGS_VERSION:
+        printf("%s %s\n", spec->tool, TOOLS_VERSION);
+        break;
+    case ARGS_MAN:
+        man_page_print(spec, TOOLS_VERSION);
+        break;
+    case ARGS_COMPLETION:
+        if (!value)
+            return tool_error(spec->tool, 2, "%.*s: the value %s is missing", f->n_flag, f->flag,
+                              o->value);
+        shell = arg_find_choice(o, value);
+        if (shell < 0)
+            return no_choice(spec, o, f->flag, f->n_flag, value);
+        shell_completion_print(spec, o->choices[shell]);
+        break;
+    }
+    return tool_finish(spec->tool, 0);
+}
+
 /* Sets option o, whose value is `value`, or, if that is NULL, the word after the flag. */
 static int set_option(parsing *p, const arg_option *o, const typed_flag *f, const char *value) {
     const args_spec *spec = p->spec;
     if (o->given)
         *o->given = true;
-    if (o == &BUILT_IN[0]) {
-        print_help(spec);
-        return tool_finish(spec->tool, 0);
-    }
-    if (o == &BUILT_IN[1]) {
-        printf("%s %s\n", spec->tool, TOOLS_VERSION);
-        return tool_finish(spec->tool, 0);
-    }
+    if (o >= args_built_in && o < args_built_in + ARGS_MAN + 1)
+        return built_in(p, (int)(o - args_built_in), f, value);
     if (o->kind == ARG_FLAG || o->kind == ARG_UNFLAG) {
         *(bool *)o->out = o->kind == ARG_FLAG;
         return -1;
     }
     const bool follows = f->next && !f->equals;
-    const bool maybe = o->kind == ARG_MAYBE && !(follows && find_choice(o, f->next) >= 0);
+    const bool maybe = o->kind == ARG_MAYBE && !(follows && arg_find_choice(o, f->next) >= 0);
     if (!value && f->equals)
         value = f->next;
     if (!value && maybe)
@@ -567,7 +463,7 @@ static int set_option(parsing *p, const arg_option *o, const typed_flag *f, cons
 /* True for the values of flags that are on or off, which llama.cpp's older versions have without. */
 static bool is_switch(const char *s) {
     static const char names[] = "on off auto 0 1 true false enabled disabled";
-    return is_among(names, s, strlen(s));
+    return arg_is_among(names, s, strlen(s));
 }
 
 /* Skips the value of a flag that changes nothing. Returns -1 or an exit code. */
@@ -614,9 +510,8 @@ static int follow_hint(parsing *p, const arg_hint *h, const typed_flag *f, bool 
     const int code = pair ? -1 : skip_value(p, h, &rest);
     if (code >= 0)
         return code;
-    tool_begin_line();
-    fprintf(stderr, "%s: note: %.*s%s%s: %s; the flag changes nothing\n", tool, f->n_flag, f->flag,
-            space, value, h->text);
+    tool_note(tool, "%.*s%s%s: %s; the flag changes nothing", f->n_flag, f->flag, space, value,
+              h->text);
     return -1;
 }
 
@@ -650,7 +545,7 @@ static const char *missing_flag(const args_spec *spec, const char *s) {
     const bool model =
         ends_with(s, ".gguf") || ends_with(s, ".safetensors") || (exists && S_ISDIR(st.st_mode));
     for (int k = model ? 0 : exists ? 1 : 2; k < 3; k++) {
-        const arg_option *o = find_row(spec->options, flags[k], 2);
+        const arg_option *o = arg_find(spec->options, flags[k], 2);
         if (o && (o->kind == ARG_STRING || (k == 0 && o->kind == ARG_LIST)))
             return flags[k];
     }
@@ -662,7 +557,7 @@ int args_unexpected(const args_spec *spec, const char *s) {
     const int n = shown(s);
     const char *dots = s[n] ? " .." : "";
     for (const arg_hint *h = spec->hints; h && h->names; h++)
-        if (is_among(h->names, s, strlen(s)))
+        if (arg_is_among(h->names, s, strlen(s)))
             return tool_error(spec->tool, 2, "there is no command '%s': %s", s, h->text);
     /* U+2010 to U+2015 and U+2212, which word processors and web pages make of "--" */
     if ((strncmp(s, "\xE2\x80", 2) == 0 && ((unsigned char)s[2] & 0xF8) == 0x90) ||
@@ -683,7 +578,7 @@ static void note_environment(const args_spec *spec) {
     enum { MOST = 3 };
     static const char prefix[] = "LLAMA_ARG_";
     int n = 0;
-    for (char **e = environ; spec->hints && e && *e; e++) {
+    for (char **e = environ; spec->hints && !tool_is_quiet() && e && *e; e++) {
         if (strncmp(*e, prefix, sizeof prefix - 1) != 0 || n++ >= MOST)
             continue;
         if (n == 1)
@@ -723,36 +618,24 @@ static int read_arguments(parsing *p) {
     return -1;
 }
 
+/* True if the command line has -q anywhere, so that notes before it are left out, too. A value cannot
+ * look like it. */
+static bool is_quiet(int argc, char **argv) {
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (arg_is_among(args_built_in[ARGS_QUIET].names, argv[i], strlen(argv[i])))
+            return true;
+    return false;
+}
+
 int args_parse(const args_spec *spec, int argc, char **argv) {
     size_t n = 0;
-    while (is_row(&spec->options[n]))
+    while (arg_is_row(&spec->options[n]))
         n++;
+    if (is_quiet(argc, argv))
+        tool_set_quiet(true);
     parsing p = {.spec = spec, .argc = argc, .argv = argv};
     p.given = calloc(n + 1, sizeof *p.given);
     const int code = p.given ? read_arguments(&p) : tool_error(spec->tool, 1, "out of memory");
     free(p.given);
     return code;
-}
-
-/* --- streams --- */
-
-static int lost_error;
-static bool lost_reported;
-
-void tool_output_lost(int error) {
-    if (!lost_error)
-        lost_error = error;
-}
-
-int tool_finish(const char *tool, int code) {
-    errno = 0;
-    bool lost = fflush(stdout) != 0;
-    int error = lost_error ? lost_error : errno;
-    if (!lost && !ferror(stdout))
-        return code;
-    if (error != EPIPE && !lost_reported)
-        tool_error(tool, 1, "could not write to stdout%s%s", error ? ": " : "",
-                   error ? strerror(error) : "");
-    lost_reported = true;
-    return code != 0 ? code : 1;
 }

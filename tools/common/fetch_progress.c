@@ -18,7 +18,7 @@ void fetch_progress_begin(fetch_progress *p, const char *tool, const char *verb,
                           .begin = begin,
                           .size = size,
                           .t_begin = process_seconds(),
-                          .on_terminal = isatty(STDERR_FILENO) == 1};
+                          .on_terminal = tool_shows_progress()};
     p->quarter = size > 0 ? (int)(4 * (double)begin / (double)size) : 0;
 }
 
@@ -42,7 +42,7 @@ void fetch_progress_show(fetch_progress *p, uint64_t done) {
     /* in a pipe, downloads of seconds need no lines between */
     const bool due = p->on_terminal ? now - p->t_shown >= 0.2 && passed >= 0.3
                                     : passed >= 5 && (int)(4 * share) > p->quarter;
-    if (!due || done == p->size)
+    if (!due || done == p->size || tool_is_quiet())
         return;
     p->t_shown = now;
     p->quarter = (int)(4 * share);

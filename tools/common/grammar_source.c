@@ -53,7 +53,7 @@ static void note_ignored(void *arg, const char *text) {
     if (n->n++ >= MOST_NOTES)
         return;
     tool_begin_line();
-    ggl_fprint(stderr, "%s: note: %s\n", n->tool, text); /* names may have any characters */
+    tool_note(n->tool, "%s", text); /* names may have any characters */
 }
 
 int grammar_read(llm_grammar **out, const char *tool, const grammar_source *s, bool compact) {
@@ -73,6 +73,6 @@ int grammar_read(llm_grammar **out, const char *tool, const grammar_source *s, b
                               : llm_grammar_from_gbnf(out, text, n, p.name, &err);
     free(read);
     if (noted.n > MOST_NOTES)
-        (void)tool_error(tool, 0, "note: %zu more of these", noted.n - MOST_NOTES);
+        tool_note(tool, "%zu more of these", noted.n - MOST_NOTES);
     return st == GGL_OK ? -1 : tool_error(tool, st == GGL_NOMEM ? 1 : 2, "%s", err.msg);
 }

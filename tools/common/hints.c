@@ -28,7 +28,7 @@
 #define MAPPED     "files are mapped unless --no-mmap is given"
 #define REPACKED   "weights are repacked unless --no-repack is given"
 #define NO_SAMPLES "nothing is sampled: the probabilities of the given text's tokens are added up"
-#define NO_LOG     "there is no log, only notes and timings on standard error"
+#define NO_LOG     "there is no log, only notes and timings on standard error, which -q leaves out"
 #define NO_WARMUP  "there is no warm-up run"
 #define VERIFY     "llm-arch verify MODEL checks every node"
 #define CPU_SAMPLE "tokens are drawn on the CPU"
@@ -105,7 +105,8 @@
 /* Rows of all tools that read models. */
 #define MODEL_ROWS                                                                                 \
     {"--usage", "--help", HINT_SAME},                                                              \
-    {"--license --completion-bash --model-vocab", "see --help", HINT_REFUSED},                     \
+    {"--completion-bash", "--completion=bash", HINT_SAME},                                         \
+    {"--license --model-vocab", "see --help", HINT_REFUSED},                                       \
     {"-cl --cache-list", NO_MODELS, HINT_REFUSED},                                                 \
     {"--perf --no-perf", "timings cost nothing and are always measured", HINT_NOTHING},            \
     {"--log-disable --log-prefix --no-log-prefix --log-timestamps --no-log-timestamps", NO_LOG, HINT_NOTHING}, \

@@ -120,10 +120,10 @@ static int no_such_file(const hub *h, const hub_list *l, const hub_wish *wish, c
     char name[512];
     if (l->unsafe) {
         ggl_show(name, sizeof name, l->unsafe, strlen(l->unsafe));
-        (void)tool_error(h->tool, 0,
-                         "note: %s names a file '%s', which is no safe path in a folder: it is "
-                         "left out",
-                         h->name, name);
+        tool_warning(h->tool,
+                     "%s names a file '%s', which is no safe path in a folder: it is "
+                     "left out",
+                     h->name, name);
     }
     if (l->n == 0)
         return tool_error(h->tool, 1,
@@ -211,7 +211,7 @@ static int use_cached(hub *h, const hub_wish *wish, const char *reason) {
                           h->name, h->cache, h->folder);
     ggl_show(name, sizeof name, f->path, strlen(f->path));
     if (reason)
-        (void)tool_error(h->tool, 0, "note: %s. The file in the cache is used: %s", reason, name);
+        tool_note(h->tool, "%s. The file in the cache is used: %s", reason, name);
     h->path = hub_join(h->cache, h->folder, f->path);
     return h->path ? -1 : tool_error(h->tool, 1, "out of memory");
 }
@@ -245,11 +245,10 @@ static int get_from_hub(hub *h, const hub_wish *wish) {
     if (n_others > 0) {
         char name[HUB_MOST_PATH * 4];
         ggl_show(name, sizeof name, f->path, strlen(f->path));
-        (void)tool_error(
-            h->tool, 0,
-            "note: %s has %zu files with this quantization; %s is used, -hff FILE chooses another "
-            "(--hf-list)",
-            h->name, n_others + 1, name);
+        tool_note(h->tool,
+                  "%s has %zu files with this quantization; %s is used, -hff FILE chooses another "
+                  "(--hf-list)",
+                  h->name, n_others + 1, name);
     }
     const int code = fetch_parts(h, f);
     if (code >= 0)

@@ -97,7 +97,7 @@ static int get_file(const hub *h, const char *url, char **path) {
     fetch_file f = {.url = url, .path = *path};
     ggl_status st = ask_url(h, has_cached, &f, version, sizeof version, &err);
     if (st != GGL_OK && st != GGL_USAGE && has_cached && !process_stopped) {
-        (void)tool_error(h->tool, 0, "note: %s. The file in the cache is used", err.msg);
+        tool_note(h->tool, "%s. The file in the cache is used", err.msg);
         return -1;
     }
     if (st == GGL_OK && !fetch_is_current(h->tool, &f)) {

@@ -21,18 +21,16 @@ int tool_open_model(llm_model **out, const char *tool, const char *name,
     if (st != GGL_OK)
         return tool_error(tool, 1, "%s", err.msg);
     if (ggl_gguf_lock_failed(llm_model_file(*out)))
-        fprintf(stderr,
-                "%s: note: the model could not be locked into memory (see ulimit -l); it runs "
-                "without the lock\n",
-                tool);
+        tool_warning(tool, "the model could not be locked into memory (see ulimit -l); it runs "
+                           "without the lock");
     return -1;
 }
 
 void tool_note_context(const char *tool, const llm_model *m, int64_t n_ctx) {
     const int64_t own = llm_model_n_ctx(m);
     if (own > 0 && n_ctx > own)
-        fprintf(stderr,
-                "%s: note: the model was trained on %" PRId64
-                " tokens at once; text beyond them may make no sense\n",
-                tool, own);
+        tool_note(tool,
+                  "the model was trained on %" PRId64
+                  " tokens at once; text beyond them may make no sense",
+                  own);
 }

@@ -227,7 +227,7 @@ static ggl_status default_device(placement *p, ggl_error *err) {
     if (p->o->strict)
         return ggl_within(err, err->status, "no device for layers");
     if (p->tool)
-        fprintf(stderr, "%s: note: all layers run on the CPU: %s\n", p->tool, err->msg);
+        tool_note(p->tool, "all layers run on the CPU: %s", err->msg);
     return GGL_OK;
 }
 
@@ -427,11 +427,12 @@ static ggl_status choose(placement *p, const llm_model *m, llm_session_params *s
                          ggl_error *err) {
     bool fast[MOST] = {false};
     int at[MOST], n_dev = devices(p, at);
+    const bool tells = p->tool && !tool_is_quiet();
     give_devices(p, 0, n_layer);
     double host = measure(p, m, sp, err);
     if (host <= 0)
         return err->status;
-    if (p->tool)
+    if (tells)
         fprintf(stderr, "%s: %9.2f ms a token with all layers on cpu\n", p->tool, host * 1e3);
     for (int i = 0; i < n_dev; i++)
         p->apart[at[i]] = true;
@@ -442,10 +443,10 @@ static ggl_status choose(placement *p, const llm_model *m, llm_session_params *s
         double t = n > 0 ? measure(p, m, sp, err) : 0;
         if (n < 0)
             return err->status;
-        if (p->tool && t > 0)
+        if (tells && t > 0)
             fprintf(stderr, "%s: %9.2f ms a token with %" PRId64 " of %" PRId64 " layers on %s\n",
                     p->tool, t * 1e3, n, n_layer, name);
-        else if (p->tool)
+        else if (tells)
             fprintf(stderr, "%s: not on %s: %s\n", p->tool, name,
                     n > 0 ? err->msg : "no layer fits into its memory");
         p->apart[at[i]] = true;
@@ -519,19 +520,17 @@ int placement_session(placement *p, llm_session **out, const llm_model *m, llm_s
         return process_stop_code();
     if (st != GGL_OK)
         return tell(p->tool, &err);
-    if (p->o->fit || p->o->split || p->o->n_gpu_layers_given)
+    if ((p->o->fit || p->o->split || p->o->n_gpu_layers_given) && !tool_is_quiet())
         fprintf(stderr, "%s: layers: %s\n", p->tool, placement_text(p));
     const char *unused = place_rules_unused(&p->rules);
     if (unused)
-        fprintf(stderr, "%s: note: %s changes nothing: the model has no experts\n", p->tool,
-                unused);
+        tool_note(p->tool, "%s changes nothing: the model has no experts", unused);
     size_t n = ggl_sched_n_fallbacks(llm_session_sched(*out));
     if (n > 0)
-        fprintf(stderr,
-                "%s: note: %zu node%s elsewhere than placed, because a backend refuses %s; "
-                "--plan lists %s, --strict makes that an error\n",
-                p->tool, n, n == 1 ? " runs" : "s run", n == 1 ? "it" : "them",
-                n == 1 ? "it" : "them");
+        tool_note(p->tool,
+                  "%zu node%s elsewhere than placed, because a backend refuses %s; "
+                  "--plan lists %s, --strict makes that an error",
+                  n, n == 1 ? " runs" : "s run", n == 1 ? "it" : "them", n == 1 ? "it" : "them");
     return -1;
 }
 

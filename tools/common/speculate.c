@@ -156,8 +156,9 @@ void speculate_report(const speculation *s, const llm_generator_stats *stats) {
     ggl_error err = {0};
     if (!s)
         return;
-    fprintf(stderr, "guesses                  %7" PRId64 " tokens %10" PRId64 " right\n",
-            stats->n_guessed, stats->n_right);
+    if (!tool_is_quiet())
+        fprintf(stderr, "guesses                  %7" PRId64 " tokens %10" PRId64 " right\n",
+                stats->n_guessed, stats->n_right);
     if (llm_guess_failed(s->guess[0], &err) != GGL_OK)
-        fprintf(stderr, "%s: note: the draft model stopped guessing: %s\n", s->tool, err.msg);
+        tool_warning(s->tool, "the draft model stopped guessing: %s", err.msg);
 }

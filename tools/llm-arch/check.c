@@ -68,7 +68,7 @@ static int check_source(tally *t, const llm_arch *arch, const llm_arch_source *s
 
 /* On a terminal: shows progress in a line that the next output overwrites. */
 static void show_progress(const char *text) {
-    if (isatty(STDERR_FILENO))
+    if (tool_shows_progress())
         fprintf(stderr, "%-40s\r", text);
 }
 
@@ -139,13 +139,22 @@ int arch_check(int argc, char **argv) {
         {"--all", ARG_FLAG, &all, .help = "compare every backend of this build"},
         IGNORE_OPTIONS(ignore),
         {0}};
-    int code =
-        arch_args(TOOL, "FILE [MODEL] [options]",
-                  "Checks a descriptor with the model, if one is given, and with made-up models, "
-                  "which have each optional key\nand tensor absent and present and each compared "
-                  "value, so that every branch is reached. Each model is\nrun on the CPU, or the "
-                  "named backends, and compared, node by node, with the reference.",
-                  options, 1, 2, argc, argv, &files);
+    static const args_example examples[] = {
+        {"llm-arch check my.arch", "checks a descriptor with made-up models"},
+        {"llm-arch check my.arch model.gguf --all", "with a model, too, on every backend"},
+        {0}};
+    const args_spec spec = {
+        TOOL,
+        "FILE [MODEL] [options]",
+        "Checks a descriptor with the model, if one is given, and with made-up models, "
+        "which have each optional key\nand tensor absent and present and each compared "
+        "value, so that every branch is reached. Each model is\nrun on the CPU, or the "
+        "named backends, and compared, node by node, with the reference.",
+        options,
+        &files,
+        NULL,
+        .examples = examples};
+    int code = arch_args(&spec, 1, 2, argc, argv);
     if (code >= 0)
         return code;
     tally t = {0};

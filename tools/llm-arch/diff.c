@@ -277,11 +277,21 @@ int arch_diff(int argc, char **argv) {
         {"--all", ARG_FLAG, &all, .help = "also print what is the same"},
         IGNORE_OPTIONS(ignore),
         {0}};
-    int code = arch_args(TOOL, "A B [MODEL] [options]",
-                         "Compares two descriptors (the nodes of their graphs of MODEL, or of "
-                         "made-up models with every optional\nkey and tensor) or two models (their "
-                         "keys and tensors). Exit code 0: they are the same, 1: they differ.",
-                         options, 2, 3, argc, argv, &files);
+    static const args_example examples[] = {
+        {"llm-arch diff old.arch new.arch", "what changes in the graph?"},
+        {"llm-arch diff a.gguf b.gguf", "in which keys and tensors do two models differ?"},
+        {0}};
+    const args_spec spec = {
+        TOOL,
+        "A B [MODEL] [options]",
+        "Compares two descriptors (the nodes of their graphs of MODEL, or of "
+        "made-up models with every optional\nkey and tensor) or two models (their "
+        "keys and tensors). Exit code 0: they are the same, 1: they differ.",
+        options,
+        &files,
+        NULL,
+        .examples = examples};
+    int code = arch_args(&spec, 2, 3, argc, argv);
     if (code >= 0)
         return code;
     bool a = is_model(files.s[0]), b = is_model(files.s[1]);

@@ -586,14 +586,23 @@ int arch_doctor(int argc, char **argv) {
         {"-t --threads", ARG_INT, &d.n_threads, .value = "N", .help = "threads", .min = 1,
          .max = TOOL_MAX_THREADS},
         {0}};
-    int code =
-        arch_args(TOOL, "MODEL --text FILE [options] | MODEL --logits FILE --tokens IDS [options]",
-                  "Changes one choice of the descriptor at a time, out of those in which families "
-                  "differ (which pairs are rotated,\nrope base, epsilon, activation, 1 + w, "
-                  "attention scale and window, BOS), and prints the perplexity, or the\nlargest "
-                  "difference from another engine's logits. A reading with a clearly lower one is "
-                  "the reading that the\nweights were trained with.",
-                  options, 1, 1, argc, argv, &files);
+    static const args_example examples[] = {
+        {"llm-arch doctor model.gguf --text book.txt",
+         "which reading of the descriptor predicts a text best?"},
+        {0}};
+    const args_spec spec = {
+        TOOL,
+        "MODEL --text FILE [options] | MODEL --logits FILE --tokens IDS [options]",
+        "Changes one choice of the descriptor at a time, out of those in which families "
+        "differ (which pairs are rotated,\nrope base, epsilon, activation, 1 + w, "
+        "attention scale and window, BOS), and prints the perplexity, or the\nlargest "
+        "difference from another engine's logits. A reading with a clearly lower one is "
+        "the reading that the\nweights were trained with.",
+        options,
+        &files,
+        NULL,
+        .examples = examples};
+    int code = arch_args(&spec, 1, 1, argc, argv);
     if (code >= 0)
         return code;
     d.by = d.logits_file ? &by_logits : &by_text;

@@ -60,12 +60,21 @@ int arch_embed(int argc, char **argv) {
     arg_list files = {0};
     tool_ignore ignore = {0};
     const arg_option options[] = {IGNORE_OPTIONS(ignore), {0}};
-    int code =
-        arch_args(TOOL, "FILE MODEL OUT [options]",
-                  "Writes OUT, which is MODEL with the descriptor FILE as its key "
-                  "general.descriptor, so that it runs on every\nengine that knows the language. "
-                  "The descriptor must fit the model. A split model becomes one file.",
-                  options, 3, 3, argc, argv, &files);
+    static const args_example examples[] = {
+        {"llm-arch embed my.arch model.gguf with-descriptor.gguf",
+         "writes a model that brings its descriptor along"},
+        {0}};
+    const args_spec spec = {
+        TOOL,
+        "FILE MODEL OUT [options]",
+        "Writes OUT, which is MODEL with the descriptor FILE as its key "
+        "general.descriptor, so that it runs on every\nengine that knows the language. "
+        "The descriptor must fit the model. A split model becomes one file.",
+        options,
+        &files,
+        NULL,
+        .examples = examples};
+    int code = arch_args(&spec, 3, 3, argc, argv);
     if (code >= 0)
         return code;
     const tool_path paths[] = {{"FILE", files.s[0], .written = false},

@@ -215,11 +215,24 @@ int arch_graph(int argc, char **argv) {
          .help = "mark the composites of this backend (default cpu)"},
         IGNORE_OPTIONS(o.ignore),
         {0}};
-    int code = arch_args(TOOL, "FILE [MODEL] | [FILE] --shape NAME [options]",
-                         "Draws the graph of a descriptor with a model, a published shape or "
-                         "made-up sizes: the nodes before\nthe layers, one layer of each kind, the "
-                         "nodes after them; shapes on the edges, innermost first.",
-                         list, 0, 2, argc, argv, &files);
+    static const args_example examples[] = {
+        {"llm-arch graph my.arch", "prints the graph as text"},
+        {"llm-arch graph my.arch model.gguf --format svg -o graph.svg",
+         "draws the graph of a model by it"},
+        {"llm-arch graph --shape llama-3.2-1b --format svg -o llama.svg",
+         "draws a published model without its file"},
+        {0}};
+    const args_spec spec = {
+        TOOL,
+        "FILE [MODEL] | [FILE] --shape NAME [options]",
+        "Draws the graph of a descriptor with a model, a published shape or made-up sizes: the "
+        "nodes before\nthe layers, one layer of each kind, the nodes after them; shapes on the "
+        "edges, innermost first.",
+        list,
+        &files,
+        NULL,
+        .examples = examples};
+    int code = arch_args(&spec, 0, 2, argc, argv);
     if (code >= 0)
         return code;
     o.variant = all;

@@ -702,11 +702,18 @@ int arch_init(int argc, char **argv) {
     static init in;
     in = (init){0};
     arg_list files = {0};
-    int code = arch_args(TOOL, "NAME MODEL",
-                         "Prints the beginning of a descriptor: NAME is its architecture's name "
-                         "(\"-\": the model's own); the\nmodel's keys become names, its tensors "
-                         "declarations. The graph is left to write.",
-                         NULL, 2, 2, argc, argv, &files);
+    static const args_example examples[] = {
+        {"llm-arch init - model.gguf", "starts a descriptor for a model of a new family"}, {0}};
+    const args_spec spec = {TOOL,
+                            "NAME MODEL",
+                            "Prints the beginning of a descriptor: NAME is its architecture's name "
+                            "(\"-\": the model's own); the\nmodel's keys become names, its tensors "
+                            "declarations. The graph is left to write.",
+                            NULL,
+                            &files,
+                            NULL,
+                            .examples = examples};
+    int code = arch_args(&spec, 2, 2, argc, argv);
     if (code >= 0)
         return code;
     ggl_error err = {0};

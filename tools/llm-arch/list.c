@@ -49,10 +49,17 @@ static int print_builtin(const char *name, const char *text, size_t n) {
 
 int arch_list(int argc, char **argv) {
     arg_list none = {0};
-    int code = arch_args(TOOL, "",
-                         "Lists the built-in descriptors: file, lines, and the values of "
-                         "general.architecture that each reads.",
-                         NULL, 0, 0, argc, argv, &none);
+    static const args_example examples[] = {{"llm-arch list", "prints the built-in descriptors"},
+                                            {0}};
+    const args_spec spec = {TOOL,
+                            "",
+                            "Lists the built-in descriptors: file, lines, and the values of "
+                            "general.architecture that each reads.",
+                            NULL,
+                            &none,
+                            NULL,
+                            .examples = examples};
+    int code = arch_args(&spec, 0, 0, argc, argv);
     const char *name, *text;
     size_t n;
     for (int k = 0; code < 0 && llm_arch_builtin(k, &name, &text, &n); k++)

@@ -4,11 +4,7 @@
 #include "common/process.h"
 #include "tool.h"
 
-static const struct {
-    const char *name;
-    arch_command *run;
-    const char *text;
-} commands[] = {
+static const args_command commands[] = {
     {"check", arch_check, "checks a descriptor, by itself or with a model"},
     {"verify", arch_verify, "compares a model, node by node, with double precision"},
     {"doctor", arch_doctor, "finds the reading of an architecture that the weights agree with"},
@@ -18,16 +14,8 @@ static const struct {
     {"init", arch_init, "starts a descriptor from a model's keys and tensors"},
     {"embed", arch_embed, "writes a descriptor into a model"},
     {"list", arch_list, "prints the built-in descriptors"},
-};
-#define N_COMMANDS (sizeof commands / sizeof *commands)
-
-static void print_help(FILE *out) {
-    fprintf(out, "usage: llm-arch COMMAND ..\nTools for writing architecture descriptors "
-                 "(docs/architectures.md).\n\n");
-    for (size_t i = 0; i < N_COMMANDS; i++)
-        fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].text);
-    fprintf(out, "\nFor the arguments of a command: llm-arch COMMAND --help\n");
-}
+    {0}};
+#define N_COMMANDS (sizeof commands / sizeof *commands - 1)
 
 static size_t edits(const char *name, size_t i_command) {
     const char *command = commands[i_command].name;
@@ -48,22 +36,27 @@ static int unknown(const char *name) {
 }
 
 int main(int argc, char **argv) {
+    static const arg_option none[] = {{0}};
+    static const args_example examples[] = {
+        {"llm-arch show model.gguf", "what is in a model, and which line reads it?"},
+        {"llm-arch check my.arch model.gguf",
+         "does a descriptor run a model as the reference does?"},
+        {"llm-arch graph my.arch --format svg -o my.svg", "draws the graph of a descriptor"},
+        {0}};
+    const args_spec spec = {"llm-arch",
+                            "COMMAND ..",
+                            "Tools for writing architecture descriptors (docs/architectures.md).",
+                            none,
+                            NULL,
+                            NULL,
+                            .examples = examples,
+                            .commands = commands};
     process_begin();
-    if (argc < 2) {
-        print_help(stderr);
-        return 2;
-    }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-        print_help(stdout);
-        return tool_finish("llm-arch", 0);
-    }
-    if (strcmp(argv[1], "--version") == 0) {
-        static const arg_option none[] = {{0}};
-        const args_spec spec = {"llm-arch", "COMMAND ..", "", none, NULL, NULL};
-        return args_parse(&spec, argc, argv);
-    }
-    for (size_t i = 0; i < N_COMMANDS; i++)
-        if (strcmp(argv[1], commands[i].name) == 0)
-            return tool_finish("llm-arch", commands[i].run(argc - 1, argv + 1));
-    return unknown(argv[1]);
+    if (argc < 2)
+        return tool_error("llm-arch", 2,
+                          "a command is missing; usage: llm-arch COMMAND ..; --help lists them");
+    const args_command *c = args_find_command(commands, argv[1]);
+    if (c)
+        return tool_finish("llm-arch", c->run(argc - 1, argv + 1));
+    return argv[1][0] == '-' ? args_parse(&spec, argc, argv) : unknown(argv[1]);
 }

@@ -151,8 +151,7 @@ static bool mark_tensors(const ggl_gguf *f, const llm_arch *arch, tensor_marks *
     gp.n_batch = gp.n_batch < gp.n_pos ? gp.n_batch : gp.n_pos;
     ggl_graph *g = ggl_graph_new(&gp);
     if (!g || llm_arch_build(arch, &source, &p, g, NULL, &err) != GGL_OK)
-        fprintf(stderr, TOOL ": note: it is unknown which tensors are read: %s\n",
-                g ? err.msg : "out of memory");
+        tool_note(TOOL, "it is unknown which tensors are read: %s", g ? err.msg : "out of memory");
     ggl_graph_free(g);
     return true;
 }
@@ -273,7 +272,7 @@ static int show_file(const char *path, const char *descriptor) {
         ggl_error why = err;
         st = ggl_gguf_open(&f, path, &fp, &err);
         if (st == GGL_OK)
-            fprintf(stderr, TOOL ": note: it is unknown which keys are read: %s\n", why.msg);
+            tool_note(TOOL, "it is unknown which keys are read: %s", why.msg);
     }
     int code = st != GGL_OK ? tool_error(TOOL, 1, "%s", err.msg)
                : m          ? show(llm_model_file(m), llm_model_arch(m), llm_model_arch_origin(m))
@@ -291,12 +290,19 @@ int arch_show(int argc, char **argv) {
     const arg_option options[] = {{"--arch", ARG_STRING, &descriptor, .value = "FILE",
                                    .help = "the architecture descriptor to use"},
                                   {0}};
-    int code =
-        arch_args(TOOL, "MODEL [options]",
-                  "Prints a model's keys, its tensors (those that are the same in all layers on "
-                  "one line), parameters and\nbytes; for each key of the architecture the line of "
-                  "the descriptor that reads it, or why it need not be read.",
-                  options, 1, 1, argc, argv, &files);
+    static const args_example examples[] = {
+        {"llm-arch show model.gguf", "prints keys, tensors and sizes of a model"}, {0}};
+    const args_spec spec = {
+        TOOL,
+        "MODEL [options]",
+        "Prints a model's keys, its tensors (those that are the same in all layers on "
+        "one line), parameters and\nbytes; for each key of the architecture the line of "
+        "the descriptor that reads it, or why it need not be read.",
+        options,
+        &files,
+        NULL,
+        .examples = examples};
+    int code = arch_args(&spec, 1, 1, argc, argv);
     if (code >= 0)
         return code;
     code = show_file(files.s[0], descriptor);

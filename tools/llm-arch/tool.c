@@ -8,17 +8,19 @@
 
 #include "ggl/fold.h"
 
-int arch_args(const char *tool, const char *usage, const char *about, const arg_option *options,
-              size_t least, size_t most, int argc, char **argv, arg_list *out) {
+int arch_args(const args_spec *spec, size_t least, size_t most, int argc, char **argv) {
     static const arg_option none[] = {{0}};
-    const args_spec spec = {tool, usage, about, options ? options : none, out, NULL};
-    int code = args_parse(&spec, argc, argv);
-    if (code < 0 && (out->n < least || out->n > most))
-        code = tool_error(tool, 2, "%s; usage: %s %s",
-                          out->n < least ? "an argument is missing" : "too many arguments", tool,
-                          usage);
+    args_spec with_options = *spec;
+    arg_list *given = spec->positional;
+    if (!spec->options)
+        with_options.options = none;
+    int code = args_parse(&with_options, argc, argv);
+    if (code < 0 && (given->n < least || given->n > most))
+        code = tool_error(spec->tool, 2, "%s; usage: %s %s",
+                          given->n < least ? "an argument is missing" : "too many arguments",
+                          spec->tool, spec->usage);
     if (code >= 0)
-        args_list_fini(out);
+        args_list_fini(given);
     return code;
 }
 
@@ -92,7 +94,7 @@ ggl_status arch_build(arch_built *out, const llm_arch *arch, const llm_arch_sour
 
 void arch_print_notes(const arch_built *b) {
     if (b->result.notes)
-        fputs(b->result.notes, stderr);
+        tool_print_notes(b->result.notes);
 }
 
 void arch_built_fini(arch_built *b) {
@@ -122,7 +124,7 @@ static bool open_all(const char *tool, const ggl_backend_params *params, arch_ba
         if (ggl_backend_open(&b->other[b->n_other], name, params, &err) == GGL_OK)
             b->n_other++;
         else
-            fprintf(stderr, "%s: note: backend %s is skipped: %s\n", tool, name, err.msg);
+            tool_note(tool, "backend %s is skipped: %s", name, err.msg);
     }
     return b->n_other > 0 || tool_error(tool, 1, "there is no backend to run on") < 0;
 }
@@ -188,6 +190,6 @@ void arch_note_truncated(const char *path) {
     ggl_error err = {0};
     ggl_gguf *f = NULL;
     if (ggl_gguf_open(&f, path, NULL, &err) != GGL_OK)
-        fprintf(stderr, "note: %s\n", err.msg);
+        tool_note(NULL, "%s", err.msg);
     ggl_gguf_close(f);
 }

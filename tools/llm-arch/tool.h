@@ -15,11 +15,9 @@ typedef int arch_command(int argc, char **argv);
 arch_command arch_check, arch_diff, arch_doctor, arch_embed, arch_graph, arch_init, arch_list,
     arch_show, arch_verify;
 
-/* Reads a command's line: options, which may be empty, and from `least` to `most` positional
- * arguments, named in `usage`. Returns -1 with *out set (free with args_list_fini), or an exit
- * code. */
-int arch_args(const char *tool, const char *usage, const char *about, const arg_option *options,
-              size_t least, size_t most, int argc, char **argv, arg_list *out);
+/* Reads a command's line: options, which may be NULL, and from `least` to `most` positional
+ * arguments. Returns -1 with *spec->positional set (free with args_list_fini), or an exit code. */
+int arch_args(const args_spec *spec, size_t least, size_t most, int argc, char **argv);
 
 /* Opens a descriptor: a file, or the name of a built-in one ("llama"). NULL after an error
  * message. */

@@ -219,14 +219,25 @@ int arch_verify(int argc, char **argv) {
         {"--cpu-mask-isa", ARG_STRING, &r.mask, .value = "LIST",
          .help = "instruction sets not to use: avx512,avx2; all"},
         {0}};
-    int code = arch_args(TOOL, "MODEL [options]",
-                         "Runs tokens on a backend and, node by node on the same inputs, on the "
-                         "reference in double precision;\n"
-                         "lists the nodes that differ most and names the first that differs more "
-                         "than rounding can explain\n"
-                         "(exit code 1), with the line of the descriptor it comes from. Then "
-                         "compares the run as a whole.",
-                         options, 1, 1, argc, argv, &files);
+    static const args_example examples[] = {
+        {"llm-arch verify model.gguf", "which nodes differ from double precision?"},
+        {"llm-arch verify model.gguf -p \"Once upon a time\" --backend vulkan0",
+         "on a GPU, for the tokens of a text"},
+        {0}};
+    const args_spec spec = {
+        TOOL,
+        "MODEL [options]",
+        "Runs tokens on a backend and, node by node on the same inputs, on the "
+        "reference in double precision;\n"
+        "lists the nodes that differ most and names the first that differs more "
+        "than rounding can explain\n"
+        "(exit code 1), with the line of the descriptor it comes from. Then "
+        "compares the run as a whole.",
+        options,
+        &files,
+        NULL,
+        .examples = examples};
+    int code = arch_args(&spec, 1, 1, argc, argv);
     if (code >= 0)
         return code;
     code = verify_model(&r, files.s[0]);

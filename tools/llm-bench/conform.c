@@ -306,6 +306,11 @@ int bench_conform(int argc, char **argv) {
         {"--json", ARG_FLAG, &json, .help = "the same as -o json"},
         {"-v --verbose", ARG_FLAG, &c.verbose, .help = "print every case, to standard error"},
         {0}};
+    static const args_example examples[] = {
+        {"llm-bench conform --quick", "one shape of each operator on all backends"},
+        {"llm-bench conform --backend ./my-backend.so --op linear",
+         "products on a backend of your own"},
+        {0}};
     const args_spec spec = {TOOL,
                             "[options]",
                             "Runs the operators of backends in many forms, compares them with the "
@@ -313,7 +318,8 @@ int bench_conform(int argc, char **argv) {
                             "failing form. Exit code 1: something is wrong.",
                             options,
                             NULL,
-                            NULL};
+                            NULL,
+                            .examples = examples};
     int code = args_parse(&spec, argc, argv);
     if (code < 0 && c.selection.type && !ggl_type_find(c.selection.type))
         code = tool_error(TOOL, 2, "--type: there is no type '%s'", c.selection.type);

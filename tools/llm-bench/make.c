@@ -204,6 +204,24 @@ static int make_model(const char *shape, const char *type, const char *path,
     return st == GGL_OK ? 0 : 1;
 }
 
+enum { MOST_NAMES = 64 };
+
+/* The names of shapes, and those of types that models may have, for completion; end with NULL. */
+static const char *const *shape_names(void) {
+    static char text[MOST_NAMES][BENCH_SHAPE_NAME];
+    static const char *name[MOST_NAMES + 1];
+    for (int k = 0; k < MOST_NAMES && bench_shape_at(SHAPES, k, text[k]); k++)
+        name[k] = text[k];
+    return name;
+}
+
+static const char *const *type_names(void) {
+    static const char *name[MOST_NAMES + 1];
+    for (int k = 0; k < MOST_NAMES && ggl_type_at(k); k++)
+        name[k] = ggl_type_at(k)->name;
+    return name;
+}
+
 int bench_make(int argc, char **argv) {
     make_options o = {.seed = 1};
     arg_list given = {0};
@@ -216,13 +234,20 @@ int bench_make(int argc, char **argv) {
          .help = "another number of tokens than the shape has", .min = 1, .max = 1 << 24},
         {"--list", ARG_FLAG, &o.list, .help = "print the known shapes"},
         {0}};
+    static const args_example examples[] = {{"llm-bench make --list", "prints the known shapes"},
+                                            {"llm-bench make tinyllama-1.1b q8_0 random.gguf",
+                                             "writes a model of 1.1 billion parameters in q8_0"},
+                                            {0}};
+    const args_operand operands[] = {{"SHAPE", shape_names()}, {"TYPE", type_names()}, {0}};
     const args_spec spec = {
         TOOL,
         "SHAPE TYPE OUT.gguf",
         "Writes a model of a published shape with random weights, for measuring speed only.",
         options,
         &given,
-        NULL};
+        NULL,
+        .examples = examples,
+        .operands = operands};
     int code = args_parse(&spec, argc, argv);
     if (code < 0 && o.list)
         code = list_shapes();

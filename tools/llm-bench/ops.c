@@ -779,6 +779,11 @@ int bench_ops(int argc, char **argv) {
          .choices = formats},
         {"--svg", ARG_STRING, &svg, .value = "FILE", .help = "draw the roofline"},
         {0}};
+    static const args_example examples[] = {
+        {"llm-bench ops --kernel linear --type q4_K -t 8",
+         "products with weights in q4_K, on 8 threads"},
+        {"llm-bench ops --svg roofline.svg", "times all, and draws the roofline"},
+        {0}};
     const args_spec spec = {
         TOOL,
         "[options]",
@@ -786,7 +791,8 @@ int bench_ops(int argc, char **argv) {
         "compares its bits with the portable definition. Exit code 1: they differ.",
         options,
         NULL,
-        NULL};
+        NULL,
+        .examples = examples};
     ggl_error err = {0};
     int code = args_parse(&spec, argc, argv);
     if (code >= 0)

@@ -10,6 +10,7 @@
 
 #include "../../backends/cpu/cores.h"
 #include "ggl/types.h"
+#include "tool.h"
 
 #define TOOL       "llm-bench"
 #define BUILTIN    "built-in model"
@@ -208,15 +209,22 @@ int bench_options_read(bench_options *o, int argc, char **argv) {
         {"--tolerance", ARG_FLOAT, &o->tolerance, .value = "PERCENT",
          .help = "smaller differences do not count (default 1)", .min = 0, .max = 100},
         {0}};
-    const args_spec spec = {
-        TOOL,
-        "[-m FILE | -hf USER/REPO] [options]  |  llm-bench make ..  |  llm-bench ops ..",
-        "Measures how fast models run. `llm-bench make --help`: models with "
-        "random weights; `llm-bench "
-        "ops --help`: kernels; `llm-bench serve --help`: servers.",
-        options,
-        &alone,
-        bench_hints};
+    static const args_example examples[] = {
+        {"llm-bench", "measures the built-in model"},
+        {"llm-bench -m model.gguf -p 512 -n 128 -t 4,8",
+         "prompts of 512 tokens and 128 generated ones, with 4 and with 8 threads"},
+        {"llm-bench -m model.gguf -o json -oe md",
+         "results as JSON, and the table to read on standard error"},
+        {"llm-bench --compare old.json new.json", "which differences between two runs are real?"},
+        {0}};
+    const args_spec spec = {TOOL,
+                            "[-m FILE | -hf USER/REPO] [options]  |  llm-bench COMMAND ..",
+                            "Measures how fast models run.",
+                            options,
+                            &alone,
+                            bench_hints,
+                            .examples = examples,
+                            .commands = bench_commands};
     int code = args_parse(&spec, argc, argv);
     if (code < 0 && o->f16_as_bf16 && o->no_repack)
         code = tool_error(TOOL, 2, "--f16-as-bf16 and --no-repack exclude each other");

@@ -90,7 +90,7 @@ static ggl_status stage_init(stage *g, const bench_setup *s, const bench_test *t
     if (st == GGL_OK)
         st = placement_session_new(g->placement, &g->session, s->model, &p, err);
     if (st == GGL_OK && !*s->noted) {
-        fputs(llm_session_notes(g->session), stderr);
+        tool_print_notes(llm_session_notes(g->session));
         *s->noted = true;
     }
     if (st == GGL_OK)

@@ -154,10 +154,10 @@ static ggl_status ask_tokens(bench *b, size_t i, ggl_error *err) {
     if (st != GGL_OK || b->o.words || i > 0)
         return st;
     if (few < 0 || many <= few) {
-        ggl_fprint(stderr,
-                   TOOL ": note: %s reports no usage; prompts have as many words as tokens "
-                        "were asked for\n",
-                   b->server[i].url);
+        tool_note(TOOL,
+                  "%s reports no usage; prompts have as many words as tokens "
+                  "were asked for",
+                  b->server[i].url);
         return GGL_OK;
     }
     b->per_word = (double)(many - few) / (MANY_WORDS - FEW_WORDS);

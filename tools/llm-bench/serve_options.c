@@ -156,13 +156,20 @@ int serve_options_read(serve_options *o, int argc, char **argv) {
          .help = "draw tokens per second and the times over the load, as SVG"},
         {"--progress", ARG_FLAG, &o->progress, .help = "print progress to standard error"},
         {0}};
+    static const args_example examples[] = {
+        {"llm-bench serve http://localhost:8080 -c 1-8*2",
+         "one, two, four and eight clients at once"},
+        {"llm-bench serve http://localhost:8080 --vs http://localhost:9090",
+         "two servers in turns, with ratios"},
+        {0}};
     const args_spec spec = {TOOL,
                             "URL [options]",
                             "Measures a server that speaks OpenAI's API: tokens per second, and "
                             "the times to the first token and between tokens.",
                             options,
                             &alone,
-                            NULL};
+                            NULL,
+                            .examples = examples};
     int code = args_parse(&spec, argc, argv);
     code = code < 0 ? read_list("-c", &clients, &o->clients, 1, MOST_CLIENTS, "1-8*2") : code;
     code = code < 0 ? read_list("-p", &prompt, &o->prompt, 1, MOST_TOKENS, "128") : code;

@@ -238,19 +238,18 @@ static void put_notes(const serve_row *row, const char *who, const serve_log *lo
         ggl_fprint(stderr, TOOL ": %s%s: %zu of %zu requests failed: %s\n", who, load,
                    log->failure[i].n, row->n_ok + row->n_failed, log->failure[i].text);
     if (row->n_short > 0)
-        ggl_fprint(stderr,
-                   TOOL ": note: %s%s: %zu of %zu answers have fewer than %" PRId64 " tokens\n",
-                   who, load, row->n_short, row->n_ok, l->n_answer);
+        tool_note(TOOL, "%s%s: %zu of %zu answers have fewer than %" PRId64 " tokens", who, load,
+                  row->n_short, row->n_ok, l->n_answer);
     if (row->n_ok > 0 && fabs(row->pieces / row->answer - 1) > 0.05)
-        ggl_fprint(stderr,
-                   TOOL ": note: %s%s: %.0f tokens came in %.0f pieces; the times between "
-                        "tokens are those between pieces\n",
-                   who, load, row->answer, row->pieces);
+        tool_note(TOOL,
+                  "%s%s: %.0f tokens came in %.0f pieces; the times between "
+                  "tokens are those between pieces",
+                  who, load, row->answer, row->pieces);
     if (row->n_ok > 0 && isnan(row->prompt))
-        ggl_fprint(stderr,
-                   TOOL ": note: %s%s: the server reports no usage; its pieces are counted "
-                        "as tokens\n",
-                   who, load);
+        tool_note(TOOL,
+                  "%s%s: the server reports no usage; its pieces are counted "
+                  "as tokens",
+                  who, load);
 }
 
 void serve_report_notes(const serve_row *row, size_t n_servers, serve_log *const *log) {

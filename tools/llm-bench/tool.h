@@ -12,4 +12,7 @@ int bench_make(int argc, char **argv);
 int bench_ops(int argc, char **argv);
 int bench_serve(int argc, char **argv);
 
+/* All of these but bench_measure, by name; ends with an empty row. */
+extern const args_command bench_commands[];
+
 #endif

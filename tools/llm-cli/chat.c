@@ -38,9 +38,8 @@ bool chat_begins(const cli_options *o, const ggl_gguf *file) {
 
 void chat_note_template(const cli_options *o, const ggl_gguf *file) {
     if (!o->chat.refused && !o->chat.interactive && has_template(file))
-        fputs(TOOL ": note: the model has a chat template: -st answers the prompt, -cnv converses; "
-                   "here its\ntext is continued as it is (-no-cnv leaves this note out)\n",
-              stderr);
+        tool_note(TOOL, "the model has a chat template: -st answers the prompt, -cnv converses; "
+                        "here its\ntext is continued as it is (-no-cnv leaves this note out)");
 }
 
 /* --- the template ----------------------------------------------------------------------------- */
@@ -116,8 +115,8 @@ static int read_tools(chat *c) {
 
 static void note_unread(void *ctx, ggl_str name) {
     (void)ctx;
-    (void)tool_error(TOOL, 0, "note: --chat-template-kwargs: the template does not read '%.*s'",
-                     (int)(name.n < 200 ? name.n : 200), name.s);
+    tool_note(TOOL, "--chat-template-kwargs: the template does not read '%.*s'",
+              (int)(name.n < 200 ? name.n : 200), name.s);
 }
 
 /* Names that the template does not read may be typing errors. */
@@ -408,7 +407,7 @@ static int single_turn(chat *c) {
 static int all_turns(chat *c) {
     if (c->o.chat.single)
         return single_turn(c);
-    if (c->in.edits) {
+    if (c->in.edits && !tool_is_quiet()) {
         const char *slash = strrchr(c->setup->model_name, '/');
         chat_say(c, "%s. /help lists the commands, Ctrl-D ends.\n",
                  slash ? slash + 1 : c->setup->model_name);

@@ -162,9 +162,8 @@ static void note_nan(chat *c) {
     if (n_nan == 0 || c->told_nan)
         return;
     c->told_nan = true;
-    (void)tool_error(
-        TOOL, 0, "note: %" PRId64 " of %" PRId64 " logits are NaN; such tokens are never chosen",
-        n_nan, llm_session_n_vocab(c->setup->session));
+    tool_warning(TOOL, "%" PRId64 " of %" PRId64 " logits are NaN; such tokens are never chosen",
+                 n_nan, llm_session_n_vocab(c->setup->session));
 }
 
 /* Returns the text of a token for the conversation: without control tokens, except marks of reasoning. */
@@ -308,9 +307,8 @@ static void end_line(chat *c, ggl_status st) {
 /* Without it, an answer of which nothing is shown looks like a fault. */
 static void note_hidden(const chat *c, const chat_show *show) {
     if (show->hid && show->n_content == 0 && show->n_found == 0 && !c->o.json_output)
-        (void)tool_error(TOOL, 0,
-                         "note: the answer has only reasoning, which is hidden; --reasoning show "
-                         "prints it");
+        tool_note(TOOL, "the answer has only reasoning, which is hidden; --reasoning show "
+                        "prints it");
 }
 
 static void count(chat *c) {

@@ -46,7 +46,7 @@ void chat_input_remember(chat_input *in, ggl_str text) {
     free(copy);
     const char *problem = line_history_problem(in->history);
     if (problem)
-        (void)tool_error("llm-cli", 0, "note: %s; the history is not kept", problem);
+        tool_note("llm-cli", "%s; the history is not kept", problem);
 }
 
 /* --- plain lines ------------------------------------------------------------------------------ */

@@ -109,11 +109,10 @@ static void note_nan(completion *c) {
     if (n_nan == 0 || c->told_nan)
         return;
     c->told_nan = true;
-    (void)tool_error(TOOL, 0,
-                     "note: after %" PRId64 " tokens %" PRId64 " of %" PRId64
-                     " logits are NaN; such tokens are never chosen",
-                     llm_session_n_past(c->s->session, 0), n_nan,
-                     llm_session_n_vocab(c->s->session));
+    tool_warning(TOOL,
+                 "after %" PRId64 " tokens %" PRId64 " of %" PRId64
+                 " logits are NaN; such tokens are never chosen",
+                 llm_session_n_past(c->s->session, 0), n_nan, llm_session_n_vocab(c->s->session));
 }
 
 /* Says once that the context was shifted. */
@@ -122,10 +121,10 @@ static void note_shift(completion *c) {
     if (stats.n_shifts == 0 || c->told_shift)
         return;
     c->told_shift = true;
-    (void)tool_error(TOOL, 0,
-                     "note: the context of %" PRId64 " tokens was full: %" PRId64
-                     " older ones were dropped, and so it goes on",
-                     llm_session_n_ctx(c->s->session), stats.n_dropped);
+    tool_note(TOOL,
+              "the context of %" PRId64 " tokens was full: %" PRId64
+              " older ones were dropped, and so it goes on",
+              llm_session_n_ctx(c->s->session), stats.n_dropped);
 }
 
 /* Returns an exit code after an error; -1: the generation ended as it should. */
@@ -136,7 +135,7 @@ static int end_of_generation(completion *c, ggl_status st, const ggl_error *err)
                                              "llm-arch doctor tries other readings"
                                            : "");
     if (st == GGL_LIMIT)
-        (void)tool_error(TOOL, 0, "note: %s", err->msg);
+        tool_note(TOOL, "%s", err->msg);
     if (constraint_is_met(c->s->constraint) || process_stopped || c->stops.found)
         return -1;
     return tool_error(TOOL, 1,
@@ -174,7 +173,7 @@ static int generate(completion *c) {
     ggl_error err = {0};
     bool ends = false;
     if (!c->s->tokenizer && c->s->o->n_predict != 0)
-        fprintf(stderr, TOOL ": note: there is no tokenizer for this model, so ids are printed\n");
+        tool_note(TOOL, "there is no tokenizer for this model, so ids are printed");
     const double t = process_seconds();
     ggl_status st = constraint_begin(c->s->constraint, c->generator, c->s->o->n_predict, &err);
     c->finish = "length";
@@ -193,6 +192,11 @@ static int generate(completion *c) {
 static void print_times(const completion *c) {
     const llm_generator_stats stats =
         c->generator ? llm_generator_get_stats(c->generator) : (llm_generator_stats){0};
+    if (tool_is_quiet()) {
+        speculate_report(c->s->speculation, &stats); /* warnings only */
+        tool_begin_line();
+        return;
+    }
     const int64_t n_saved = saved_prompt_n_held(c->saved_prompt);
     double n_prompt = (double)(n_saved ? (int64_t)c->s->prompt->n - n_saved : stats.n_prompt),
            n_gen = (double)(c->n_generated > 1 ? c->n_generated - 1 : 0);

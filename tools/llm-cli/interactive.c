@@ -80,7 +80,7 @@ static void note_shift(pad *p) {
     if (stats.n_shifts == 0 || p->told_shift)
         return;
     p->told_shift = true;
-    (void)tool_error(TOOL, 0, "note: the context was full; its older half was dropped");
+    tool_note(TOOL, "the context was full; its older half was dropped");
 }
 
 /* Continues the text until the model ends it, or -n tokens, or Ctrl-C. */

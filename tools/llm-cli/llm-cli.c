@@ -145,7 +145,7 @@ static int open_model(cli *c) {
 /* The session's `progress`: on a terminal, if loading takes long, shows the progress in a line. */
 static bool on_load(void *ctx, size_t done, size_t total) {
     cli *c = ctx;
-    if (done < total && isatty(STDERR_FILENO) && process_seconds() - c->t_begin > 0.3)
+    if (done < total && tool_shows_progress() && process_seconds() - c->t_begin > 0.3)
         c->shows_load = true;
     if (c->shows_load)
         fprintf(stderr, done < total ? "\rloading weights %3.0f %%" : "\r\033[K",
@@ -180,7 +180,7 @@ static int open_session(cli *c) {
     code = placement_session(c->placement, &c->session, c->model, p);
     if (code >= 0)
         return code;
-    fputs(llm_session_notes(c->session), stderr);
+    tool_print_notes(llm_session_notes(c->session));
     tool_note_context(TOOL, c->model, llm_session_n_ctx(c->session));
     return -1;
 }
@@ -216,7 +216,7 @@ static int print_plan(const cli *c) {
 /* On a terminal, shows the progress of a long prompt in a line. */
 static bool on_progress(void *ctx, int64_t done, int64_t n) {
     const cli *c = ctx;
-    if (n > c->o.n_ubatch && isatty(STDERR_FILENO)) {
+    if (n > c->o.n_ubatch && tool_shows_progress()) {
         fprintf(stderr, done < n ? "\rprompt %" PRId64 " / %" PRId64 " tokens" : "\r\033[K", done,
                 n);
         tool_set_line(done < n ? TOOL_LINE_PROGRESS : TOOL_LINE_EMPTY);
@@ -318,7 +318,7 @@ static int run(cli *c) {
         return tool_error(
             TOOL, 1, "%s%s", err.msg,
             placement_advice(c->placement, c->model, &c->params, st, advice, sizeof advice));
-    fputs(llm_session_load_notes(c->session), stderr);
+    tool_print_notes(llm_session_load_notes(c->session));
     c->t_load = process_seconds() - c->t_begin;
     set_facts(c);
     if (c->converses || c->o.chat.interactive)
@@ -372,7 +372,7 @@ static int check_descriptor(const cli *c) {
     char *notes = NULL;
     ggl_status st = llm_arch_check(llm_model_arch(c->model), &notes, &err);
     if (notes)
-        fputs(notes, stderr);
+        tool_print_notes(notes);
     ggl_free(notes);
     return st == GGL_OK ? -1 : tool_error(TOOL, 1, "%s", err.msg);
 }

@@ -55,7 +55,8 @@ static void print_setting(const arg_option *a) {
 
 /* For cli_options_set. kept: those rows of `all` that may change. */
 static int change_setting(const arg_option *all, const arg_option *kept, int argc, char **argv) {
-    const args_spec spec = {"llm-cli", "NAME VALUE", "Changes a setting.", kept, NULL, NULL};
+    const args_spec spec = {"llm-cli", "NAME VALUE", "Changes a setting.", kept,
+                            NULL,      NULL,         .examples = NULL};
     const arg_option *found = argc > 1 ? args_find(kept, argv[1]) : NULL;
     if (argc > 1 && !found && args_find(all, argv[1]))
         return tool_error("llm-cli", 2,
@@ -181,13 +182,26 @@ static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
         {"--logits", ARG_STRING, &o->logits, .value = "FILE",
          .help = "write the prompt's logits as .npy, float32 [n_tokens, n_vocab]"},
         {0}};
+    static const args_example examples[] = {
+        {"llm-cli -p \"Once upon a time\" -n 64", "continues a text with the built-in model"},
+        {"llm-cli -m model.gguf", "chats with a model; /help lists the commands"},
+        {"llm-cli -hf Qwen/Qwen3-0.6B-GGUF -st -p \"What is a monad?\"",
+         "downloads a model once, and asks it one question"},
+        {"llm-cli -m model.gguf -f notes.txt -n 200 --temp 0 -q",
+         "continues a file with the likeliest tokens, and prints nothing but the text"},
+        {"llm-cli -m model.gguf -p \"A user:\" --json-schema user.json",
+         "answers in JSON that fits a schema"},
+        {"llm-cli -m model.gguf --plan",
+         "prints what would run where, and the memory that it takes"},
+        {0}};
     const args_spec spec = {"llm-cli",
                             "[-m FILE | -hf USER/REPO] [-p TEXT] [options]",
                             "Continues a prompt. The text is printed to standard output, "
                             "everything else to standard error.",
                             options,
                             NULL,
-                            cli_hints};
+                            cli_hints,
+                            .examples = examples};
     if (!only_settings)
         return args_parse(&spec, argc, argv);
     arg_option kept[sizeof options / sizeof *options];

@@ -77,8 +77,7 @@ static ggl_status load(saved_prompt *s, llm_generator *g, const llm_prompt *p, g
     const ggl_status st =
         llm_prompt_cache_load(s->cache, s->o->path, p->id, p->n, &s->n_held, &why);
     if (st != GGL_OK && (st != GGL_NOT_FOUND || s->o->read_only))
-        (void)tool_error(s->tool, 0, "note: --prompt-cache: %s; the prompt runs without it",
-                         why.msg);
+        tool_note(s->tool, "--prompt-cache: %s; the prompt runs without it", why.msg);
     return llm_generator_adopt(g, p->id, (size_t)s->n_held, err);
 }
 
@@ -114,5 +113,5 @@ void saved_prompt_write(saved_prompt *s, llm_generator *g, const int32_t *prompt
     if (st == GGL_OK && n_held > 0)
         st = llm_prompt_cache_save(s->cache, s->o->path, id, n_held, &err);
     if (st != GGL_OK)
-        (void)tool_error(s->tool, 0, "note: the prompt is not saved: %s", err.msg);
+        tool_warning(s->tool, "the prompt is not saved: %s", err.msg);
 }

@@ -35,7 +35,7 @@ static void show_progress(void *ctx, size_t done, size_t total) {
 static void print_notes(const char *notes) {
     for (const char *s = notes, *end; *s; s = end + 1) {
         end = strchr(s, '\n');
-        ggl_fprint(stderr, "note: %.*s\n", (int)(end - s), s);
+        tool_note(NULL, "%.*s", (int)(end - s), s);
     }
 }
 
@@ -70,15 +70,16 @@ static int convert(const options *o, ggl_backend *reference) {
     params.vocab_only = o->vocab_only;
     params.no_tokenizer = o->no_tokenizer;
     params.extra_tokens = (llm_convert_extra)o->extra;
-    if (isatty(STDERR_FILENO)) {
+    if (tool_shows_progress()) {
         params.progress = show_progress;
         params.progress_ctx = &shown;
     }
     params.adapter = o->base ? o->folder.s[0] : NULL;
     if (llm_converter_open(&c, o->base ? o->base : o->folder.s[0], &params, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
-    ggl_fprint(stderr, "%s: architecture %s, by %s\n", llm_converter_class(c),
-               llm_converter_family(c), llm_converter_origin(c));
+    if (!tool_is_quiet())
+        ggl_fprint(stderr, "%s: architecture %s, by %s\n", llm_converter_class(c),
+                   llm_converter_family(c), llm_converter_origin(c));
     print_notes(llm_converter_notes(c));
     if (o->vocab_only && !llm_converter_has_tokenizer(c)) {
         llm_converter_free(c);
@@ -88,10 +89,10 @@ static int convert(const options *o, ggl_backend *reference) {
     if (o->dry_run)
         return report(c);
     ggl_status s = llm_converter_write(c, o->out, &err);
-    if (s == GGL_OK)
+    if (s == GGL_OK && !tool_is_quiet())
         fprintf(stderr, "%s: %zu tensor%s, %.1f MiB\n", o->out, llm_converter_n_tensors(c),
                 llm_converter_n_tensors(c) == 1 ? "" : "s", (double)llm_converter_size(c) / 0x1p20);
-    else if (shown >= 0)
+    else if (s != GGL_OK && shown >= 0)
         fputc('\n', stderr);
     llm_converter_free(c);
     return s == GGL_OK ? 0 : tool_error(TOOL, 1, "%s", err.msg);
@@ -162,6 +163,13 @@ int main(int argc, char **argv) {
         {"--ignore-tensor", ARG_LIST, &o.ignore_tensor, .value = "PATTERN",
          .help = "continue although no line reads tensors with these names; repeatable"},
         {0}};
+    static const args_example examples[] = {
+        {"llm-convert Qwen3-0.6B -o model.gguf",
+         "converts a folder that was downloaded from Hugging Face"},
+        {"llm-convert Qwen3-0.6B -o model.gguf --type bf16 --dry-run",
+         "prints what would be written"},
+        {"llm-convert my-adapter --base Qwen3-0.6B -o adapter.gguf", "converts a LoRA adapter"},
+        {0}};
     const args_spec spec = {TOOL,
                             "FOLDER -o FILE [options]",
                             "Makes a GGUF file from a Hugging Face folder (config.json, "
@@ -169,7 +177,8 @@ int main(int argc, char **argv) {
                             "that of a PEFT adapter.",
                             table,
                             &o.folder,
-                            convert_hints};
+                            convert_hints,
+                            .examples = examples};
     int code = args_parse(&spec, argc, argv);
     if (code < 0)
         code = check_options(&o);

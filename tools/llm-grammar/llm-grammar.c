@@ -143,6 +143,11 @@ int main(int argc, char **argv) {
         {"-v --verbose", ARG_FLAG, &o.verbose,
          .help = "with --bench: name each schema that is refused"},
         {0}};
+    static const args_example examples[] = {
+        {"llm-grammar --json-schema user.json answer.json", "does a file fit a JSON schema?"},
+        {"llm-grammar --grammar list.gbnf text.txt", "does a text fit a grammar?"},
+        {"llm-grammar --bench schemas.jsonl -m model.gguf", "judges and times a set of schemas"},
+        {0}};
     const args_spec spec = {
         GRAMMAR_TOOL,
         "(--grammar FILE | --json-schema FILE | --json) TEXT-FILE...",
@@ -151,7 +156,8 @@ int main(int argc, char **argv) {
         "Exit code 0: all do; 1: one does not; 2: the grammar or schema is refused.",
         table,
         &o.files,
-        NULL};
+        NULL,
+        .examples = examples};
     int code = args_parse(&spec, argc, argv);
     if (code < 0) {
         const char *wrong = wrong_options(&o);

@@ -81,6 +81,7 @@ static int read_options(options *o, int argc, char **argv) {
     static const char *const formats[] = {"text", "json", NULL};
     *o = (options){.n_ctx = DEFAULT_CTX, .n_chunk = -1, .n_batch = 2048, .n_ubatch = 512};
     const arg_option table[] = {
+        {NULL, .help = "model and text"},
         {"-m --model", ARG_STRING, &o->model, .value = "FILE",
          .help = "a GGUF file (default: the built-in model)"},
         HUB_OPTIONS(o->hub),
@@ -123,6 +124,14 @@ static int read_options(options *o, int argc, char **argv) {
         {"--cpu-mask-isa", ARG_STRING, &o->mask, .value = "LIST",
          .help = "instruction sets not to use: avx512,avx2; all: the portable code"},
         {0}};
+    static const args_example examples[] = {
+        {"llm-perplexity -m model.gguf -f text.txt",
+         "the perplexity of a text, in chunks of 512 tokens"},
+        {"llm-perplexity -m f16.gguf -f text.txt --kl-divergence-base f16.kld",
+         "saves a model's log-probabilities"},
+        {"llm-perplexity -m q4.gguf --kl-divergence-base f16.kld --kl-divergence",
+         "compares a quantized model with them"},
+        {0}};
     const args_spec spec = {TOOL,
                             "[-m MODEL | -hf USER/REPO] -f TEXT [options]",
                             "Measures how well a model predicts a text: exp of the mean of -log p "
@@ -130,7 +139,8 @@ static int read_options(options *o, int argc, char **argv) {
                             "output, everything else to standard error.",
                             table,
                             NULL,
-                            perplexity_hints};
+                            perplexity_hints,
+                            .examples = examples};
     int code = args_parse(&spec, argc, argv);
     if (code >= 0)
         return code;
@@ -188,18 +198,16 @@ static int choose_chunks(ppl *p) {
             return tool_error(TOOL, 2, "-c %" PRId64 ": %s was written with -c %" PRId64,
                               p->o.n_ctx, p->o.base, p->base.head.n_ctx);
         if (p->o.text)
-            fprintf(stderr, TOOL ": note: the text comes from %s; -f is not read\n", p->o.base);
+            tool_note(TOOL, "the text comes from %s; -f is not read", p->o.base);
         p->head = p->base.head;
     } else {
         int64_t own = llm_model_n_ctx(p->model);
         p->head.n_ctx = p->o.n_ctx;
         if (!p->o.ctx_given && own >= 4 && own < DEFAULT_CTX) {
-            fprintf(stderr, TOOL ": note: chunks of %" PRId64 " tokens, the model's context\n",
-                    own);
+            tool_note(TOOL, "chunks of %" PRId64 " tokens, the model's context", own);
             p->head.n_ctx = own;
         } else if (own > 0 && p->o.n_ctx > own) {
-            fprintf(stderr, TOOL ": note: the model was trained on %" PRId64 " tokens at once\n",
-                    own);
+            tool_note(TOOL, "the model was trained on %" PRId64 " tokens at once", own);
         }
         code = read_text(p, t);
         if (code >= 0)
@@ -259,7 +267,7 @@ static int open_session(ppl *p) {
         return tool_error(TOOL, 1, "%s%s", err.msg,
                           placement_advice(p->placement, p->model, &sp, st, advice, sizeof advice));
     }
-    fputs(llm_session_notes(p->session), stderr);
+    tool_print_notes(llm_session_notes(p->session));
     int64_t n_vocab = llm_session_n_vocab(p->session);
     if (o->compare && n_vocab != p->head.n_vocab)
         return tool_error(TOOL, 1,
@@ -505,7 +513,7 @@ static int run(ppl *p) {
         logits_begin(&p->save, p->o.base, &p->head, p->tokens.id, &err) != GGL_OK)
         code = process_stopped ? process_stop_code()
                                : tool_error(TOOL, 1, "--kl-divergence-base: %s", err.msg);
-    if (code < 0)
+    if (code < 0 && !tool_is_quiet())
         fprintf(stderr, "%" PRId64 " chunks of %" PRId64 " tokens, %" PRId64 " of each scored\n",
                 p->head.n_chunk, p->head.n_ctx, logits_scored(p->head.n_ctx));
     if (code < 0)
@@ -527,7 +535,7 @@ int main(int argc, char **argv) {
     int code = read_options(&p.o, argc, argv);
     if (code < 0) {
         /* the running values, if shown, are the progress */
-        p.terminal = isatty(STDERR_FILENO) && (p.o.format == FORMAT_JSON || !isatty(STDOUT_FILENO));
+        p.terminal = tool_shows_progress() && (p.o.format == FORMAT_JSON || !isatty(STDOUT_FILENO));
         process_wait_for_stop();
         code = run(&p);
     }

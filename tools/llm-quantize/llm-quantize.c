@@ -92,15 +92,50 @@ static int read_type(const char *flag, const char *name, bool mixes, const ggl_t
     return unknown_type(flag, name, mixes);
 }
 
-static void list_types(FILE *to) {
-    fprintf(to, "\nmixes (most of a file in one type, more important tensors in others):\n ");
-    for (int k = 0; quant_mix_at(k); k++)
-        fprintf(to, " %s%s", quant_mix_at(k)->name, k % 10 == 9 ? "\n " : "");
-    fprintf(to, "\n%s: each tensor keeps its type, except those that flags name\ntypes:\n ", COPY);
-    for (int k = 0, n = 0; ggl_type_at(k); k++)
-        if (quant_type_usable(ggl_type_at(k)))
-            fprintf(to, "%s %s", n++ % 12 == 11 ? "\n " : "", ggl_type_at(k)->name);
-    fprintf(to, "\n");
+/* Prints the names after a heading. */
+static void list_names(const char *heading, const char *(*name_at)(int k)) {
+    char text[1024] = "";
+    size_t n = 0;
+    const char *name;
+    putchar('\n');
+    tool_print_wrapped(heading, 0, 0);
+    fputs("  ", stdout);
+    for (int k = 0; n < sizeof text && (name = name_at(k)); k++)
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", n && *name ? " " : "", name);
+    tool_print_wrapped(text, 2, 2);
+}
+
+static const char *mix_at(int k) {
+    return quant_mix_at(k) ? quant_mix_at(k)->name : NULL;
+}
+
+/* "" stands for a type that weights cannot have. */
+static const char *type_at(int k) {
+    const ggl_type_info *t = ggl_type_at(k);
+    return !t ? NULL : quant_type_usable(t) ? t->name : "";
+}
+
+static void list_types(void) {
+    list_names("mixes (most of a file in one type, more important tensors in others)", mix_at);
+    list_names("types", type_at);
+    putchar('\n');
+    tool_print_wrapped("COPY: each tensor keeps its type, except those that flags name", 0, 0);
+}
+
+/* Returns the names of mixes and types, for completion; ends with NULL. */
+static const char *const *all_types(void) {
+    enum { MOST = 128 };
+    static const char *name[MOST + 1];
+    int n = 0;
+    for (int k = 0; n < MOST && mix_at(k); k++)
+        name[n++] = mix_at(k);
+    for (int k = 0; n < MOST && type_at(k); k++)
+        if (*type_at(k))
+            name[n++] = type_at(k);
+    if (n < MOST)
+        name[n++] = COPY;
+    name[n] = NULL;
+    return name;
 }
 
 /* --- the command line ------------------------------------------------------------------------- */
@@ -167,6 +202,13 @@ static int read_options(job *j, int argc, char **argv) {
          .max = TOOL_MAX_THREADS},
         {"-v --verbose", ARG_FLAG, &o->verbose, .help = "print each tensor's error"},
         {0}};
+    static const args_example examples[] = {
+        {"llm-quantize model.gguf model-q4.gguf Q4_K_M", "a mix of about 4.8 bits a weight"},
+        {"llm-quantize --dry-run model.gguf Q4_K_M", "prints what each tensor would get"},
+        {"llm-quantize --output-tensor-type q8_0 model.gguf out.gguf Q4_K_M",
+         "the same mix, but the output in q8_0"},
+        {0}};
+    const args_operand operands[] = {{"TYPE", all_types()}, {0}};
     const args_spec spec = {TOOL,
                             "[options] IN OUT TYPE",
                             "Writes the GGUF file IN (for a split model, its first part) as OUT, "
@@ -174,14 +216,11 @@ static int read_options(job *j, int argc, char **argv) {
                             "tensors and vectors keep their type. Prints the resulting error.",
                             table,
                             &o->args,
-                            quantize_hints};
+                            quantize_hints,
+                            .examples = examples,
+                            .operands = operands,
+                            .print_more = list_types};
     int code = args_parse(&spec, argc, argv);
-    if (code == 0) {
-        for (int i = 1; i < argc; i++)
-            if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
-                list_types(stdout);
-        return tool_finish(TOOL, 0);
-    }
     if (code >= 0)
         return code;
     size_t n = o->args.n;
@@ -397,8 +436,9 @@ static int quantize(job *j) {
 
 int main(int argc, char **argv) {
     process_begin();
-    job j = {.shown = -1, .terminal = isatty(STDERR_FILENO)};
+    job j = {.shown = -1};
     int code = read_options(&j, argc, argv);
+    j.terminal = tool_shows_progress(); /* -q is known now */
     if (code < 0) {
         process_wait_for_stop();
         code = quantize(&j);

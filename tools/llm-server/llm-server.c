@@ -130,8 +130,8 @@ static void say_where(const program *p) {
                "  model %s, %" PRId64 " answers at once, context of %" PRId64 " tokens for all\n",
                f->model, f->n_parallel, f->n_ctx);
     if (!f->has_chat)
-        fprintf(stderr, TOOL ": note: the model has no chat template, so it only continues texts "
-                             "(/v1/completions); --chat-template NAME|FILE gives it one\n");
+        tool_note(TOOL, "the model has no chat template, so it only continues texts "
+                        "(/v1/completions); --chat-template NAME|FILE gives it one");
 }
 
 static void warn_open(const program *p) {
@@ -140,8 +140,8 @@ static void warn_open(const program *p) {
         if (strncmp(p->o.host, local[i], strlen(local[i])) == 0)
             return;
     if (p->o.n_api_keys == 0)
-        fprintf(stderr, TOOL ": note: other machines can use this server without a key; --api-key "
-                             "asks for one\n");
+        tool_warning(TOOL, "other machines can use this server without a key; --api-key "
+                           "asks for one");
 }
 
 /* Waits until `wake` is written. */
@@ -165,10 +165,12 @@ static int serve(program *p) {
         was_ready = p->server->is_ready;
     }
     http_server_drain(p->http);
-    fprintf(stderr,
-            TOOL ": ending; answers have up to %" PRId64 " s (--grace); a second signal ends at "
-                 "once\n",
-            p->o.grace);
+    if (!tool_is_quiet())
+        fprintf(stderr,
+                TOOL ": ending; answers have up to %" PRId64
+                     " s (--grace); a second signal ends at "
+                     "once\n",
+                p->o.grace);
     if (was_ready)
         (void)http_server_wait(p->http, (double)p->o.grace);
     return 0;

@@ -156,13 +156,24 @@ static int parse(server_options *o, int argc, char **argv) {
          .help = "print the devices to run on, and exit"},
         PLACEMENT_OPTIONS(o->placement),
         {0}};
+    static const args_example examples[] = {
+        {"llm-server -m model.gguf",
+         "serves a model on http://127.0.0.1:8080, which is also a page to chat"},
+        {"llm-server -m model.gguf -np 8 -c 32768",
+         "eight answers at once, which share a context of 32768 tokens"},
+        {"llm-server -m model.gguf --host 0.0.0.0 --api-key SECRET",
+         "serves other machines, too, which must send the key"},
+        {"llm-server -hf Qwen/Qwen3-0.6B-GGUF --port 0",
+         "downloads a model once, and uses any free port"},
+        {0}};
     const args_spec spec = {TOOL,
                             "[-m FILE | -hf USER/REPO] [options]",
                             "Serves a model over HTTP to many clients at once, in the APIs of "
                             "OpenAI, Anthropic, Ollama and llama.cpp's server.",
                             options,
                             NULL,
-                            server_hints};
+                            server_hints,
+                            .examples = examples};
     return args_parse(&spec, argc, argv);
 }
 

@@ -128,10 +128,10 @@ static void note_context(const server *s) {
     const int64_t n = llm_session_n_ctx(s->session), n_parallel = s->o->n_parallel;
     tool_note_context(TOOL, s->model, n);
     if (n < FEW_TOKENS * n_parallel)
-        fprintf(stderr,
-                TOOL ": note: %" PRId64 " sequences at once (-np) share %" PRId64
-                     " tokens (-c), %.1f each; most will wait\n",
-                n_parallel, n, (double)n / (double)n_parallel);
+        tool_note(TOOL,
+                  "%" PRId64 " sequences at once (-np) share %" PRId64
+                  " tokens (-c), %.1f each; most will wait",
+                  n_parallel, n, (double)n / (double)n_parallel);
 }
 
 static int new_session(server *s) {
@@ -167,7 +167,7 @@ static int new_session(server *s) {
         code = o->n_cache_slots < 0 ? make_default_session(s) : make_session(s, o->n_cache_slots);
     if (code >= 0)
         return code;
-    fputs(llm_session_notes(s->session), stderr);
+    tool_print_notes(llm_session_notes(s->session));
     note_context(s);
     return -1;
 }
@@ -182,7 +182,7 @@ static int alloc_session(server *s) {
         return tool_error(
             TOOL, 1, "%s%s", err.msg,
             placement_advice(s->placement, s->model, &s->params, st, advice, sizeof advice));
-    fputs(llm_session_load_notes(s->session), stderr);
+    tool_print_notes(llm_session_load_notes(s->session));
     return -1;
 }
 

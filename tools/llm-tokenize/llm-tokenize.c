@@ -221,14 +221,14 @@ enum { MOST_NOTES = 5 };
 static void note_unread(void *arg, ggl_str name) {
     size_t *n = arg;
     if ((*n)++ < MOST_NOTES)
-        ggl_fprint(stderr, "note: the template does not read '%.*s'\n",
-                   (int)(name.n < 200 ? name.n : 200), name.s);
+        tool_note(NULL, "the template does not read '%.*s'", (int)(name.n < 200 ? name.n : 200),
+                  name.s);
 }
 
 static void note_all_unread(const llm_chat *c, ggl_str vars) {
     size_t n = 0;
     if (llm_chat_unread(c, vars, note_unread, &n, NULL) == GGL_OK && n > MOST_NOTES)
-        fprintf(stderr, "note: nor %zu more names\n", n - MOST_NOTES);
+        tool_note(NULL, "nor %zu more names", n - MOST_NOTES);
 }
 
 /* Prints what a conversation becomes. The template is that of --chat-template: a file, or the name of
@@ -373,6 +373,14 @@ int main(int argc, char **argv) {
         {"--show", ARG_FLAG, &o.show, .help = "print the kind of tokenizer, and no tokens"},
         {"--special", ARG_FLAG, &o.special, .help = "with --decode: show control tokens, too"},
         {0}};
+    static const args_example examples[] = {
+        {"llm-tokenize -m model.gguf -p \"Hello world\"", "the tokens of a text"},
+        {"llm-tokenize -m model.gguf -f text.txt --show-count",
+         "the tokens of a file, and how many there are"},
+        {"llm-tokenize -m model.gguf --decode 15496,995", "the text of tokens"},
+        {"llm-tokenize -m model.gguf --chat messages.json",
+         "the prompt of a conversation, by the model's template"},
+        {0}};
     const args_spec spec = {
         TOOL,
         "{-m FILE | -hf USER/REPO} [-p TEXT | -f FILE | --stdin | --decode IDS | --chat FILE | "
@@ -381,7 +389,8 @@ int main(int argc, char **argv) {
         "it.",
         table,
         NULL,
-        tokenize_hints};
+        tokenize_hints,
+        .examples = examples};
     int code = args_parse(&spec, argc, argv);
     if (code >= 0)
         return code;

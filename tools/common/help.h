@@ -1,0 +1,14 @@
+/* --help: the options of a table, in groups. */
+#ifndef TOOLS_HELP_H
+#define TOOLS_HELP_H
+
+#include "arg_table.h"
+
+/* Prints the help to stdout, wrapped to the terminal's width: usage, commands, options by group,
+ * examples. */
+void help_print(const args_spec *spec);
+/* Prints one group only: that whose heading begins with the word, in upper or lower case. False:
+ * there is none, and nothing is printed. */
+bool help_print_group(const args_spec *spec, const char *word);
+
+#endif

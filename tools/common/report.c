@@ -1,0 +1,143 @@
+/* See report.h. */
+#include "report.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ggl/show.h"
+
+static tool_line line;
+
+void tool_set_line(tool_line what) {
+    line = what;
+}
+
+/* True if stdout and stderr go to the same terminal, pipe (2>&1) or file. */
+static bool one_output(void) {
+    struct stat out, error;
+    return fstat(STDOUT_FILENO, &out) == 0 && fstat(STDERR_FILENO, &error) == 0 &&
+           out.st_dev == error.st_dev && out.st_ino == error.st_ino;
+}
+
+/* Ends or erases a line begun on the terminal, so that an error starts on its own line. */
+void tool_begin_line(void) {
+    if (line == TOOL_LINE_PROGRESS)
+        fputs("\r\033[K", stderr);
+    else if (line == TOOL_LINE_TEXT && one_output())
+        fputc('\n', stderr);
+    line = TOOL_LINE_EMPTY;
+}
+
+int tool_error(const char *tool, int code, const char *fmt, ...) {
+    va_list args;
+    va_start(args, fmt);
+    tool_begin_line();
+    fprintf(stderr, "%s: ", tool);
+    vfprintf(stderr, fmt, args);
+    fputc('\n', stderr);
+    va_end(args);
+    return code;
+}
+
+static bool is_quiet;
+
+bool tool_is_quiet(void) {
+    return is_quiet;
+}
+
+void tool_set_quiet(bool quiet) {
+    is_quiet = quiet;
+}
+
+static void print_message(const char *tool, const char *kind, const char *fmt, va_list args) {
+    char text[4096];
+    ggl_vformat(text, sizeof text, fmt, args);
+    tool_begin_line();
+    fprintf(stderr, "%s%s%s: %s\n", tool ? tool : "", tool ? ": " : "", kind, text);
+}
+
+void tool_note(const char *tool, const char *fmt, ...) {
+    va_list args;
+    va_start(args, fmt);
+    if (!is_quiet)
+        print_message(tool, "note", fmt, args);
+    va_end(args);
+}
+
+void tool_warning(const char *tool, const char *fmt, ...) {
+    va_list args;
+    va_start(args, fmt);
+    print_message(tool, "warning", fmt, args);
+    va_end(args);
+}
+
+bool tool_shows_progress(void) {
+    return !is_quiet && isatty(STDERR_FILENO) == 1;
+}
+
+void tool_print_notes(const char *lines) {
+    if (!is_quiet)
+        fputs(lines, stderr);
+}
+
+/* --- texts --- */
+
+int tool_width(void) {
+    enum { LEAST = 40, MOST = 100, UNKNOWN = 80 };
+    struct winsize size = {0};
+    const char *columns = getenv("COLUMNS");
+    int n = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+    if (n == 0 && columns)
+        n = (int)strtol(columns, NULL, 10);
+    if (n <= 0)
+        return UNKNOWN;
+    return n < LEAST ? LEAST : n > MOST ? MOST : n;
+}
+
+void tool_print_wrapped(const char *s, int at, int column) {
+    const int width = tool_width();
+    int begin = at;
+    while (*s) {
+        int n = (int)strcspn(s, " \n");
+        if (at > begin && at + 1 + n > width) {
+            printf("\n%*s", column, "");
+            begin = at = column;
+        } else if (at > begin) {
+            putchar(' ');
+            at++;
+        }
+        printf("%.*s", n, s);
+        at += n;
+        s += n;
+        s += *s != '\0';
+    }
+    putchar('\n');
+}
+
+/* --- streams --- */
+
+static int lost_error;
+static bool lost_reported;
+
+void tool_output_lost(int error) {
+    if (!lost_error)
+        lost_error = error;
+}
+
+int tool_finish(const char *tool, int code) {
+    errno = 0;
+    bool lost = fflush(stdout) != 0;
+    int error = lost_error ? lost_error : errno;
+    if (!lost && !ferror(stdout))
+        return code;
+    if (error != EPIPE && !lost_reported)
+        tool_error(tool, 1, "could not write to stdout%s%s", error ? ": " : "",
+                   error ? strerror(error) : "");
+    lost_reported = true;
+    return code != 0 ? code : 1;
+}

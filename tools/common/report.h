@@ -1,0 +1,63 @@
+/* What tools print about themselves: errors, notes, wrapped texts, and whether output was lost. */
+#ifndef TOOLS_REPORT_H
+#define TOOLS_REPORT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+/* Returns the columns that printed texts may have: those of the terminal on stdout, else of the
+ * variable COLUMNS, else 80; from 40 to 100, because longer lines are harder to read. */
+int tool_width(void);
+
+/* Prints a text whose first line starts at column `at`, wrapped at tool_width(); further lines
+ * start at `column`. Line ends in the text count as spaces. Ends with a newline. */
+void tool_print_wrapped(const char *s, int at, int column);
+
+/* Prints "tool: message" on a line of its own on stderr; returns `code`. */
+#if defined(__GNUC__) || defined(__clang__)
+__attribute__((format(printf, 3, 4)))
+#endif
+int tool_error(const char *tool, int code, const char *fmt, ...);
+
+/* True after -q: notes, timings and progress are not printed. */
+bool tool_is_quiet(void);
+void tool_set_quiet(bool quiet);
+
+/* Prints "tool: note: message" like tool_error, with the arguments of %s escaped as by ggl_show;
+ * tool NULL: without a name. Nothing if tool_is_quiet. */
+#if defined(__GNUC__) || defined(__clang__)
+__attribute__((format(printf, 2, 3)))
+#endif
+void tool_note(const char *tool, const char *fmt, ...);
+
+/* Prints "tool: warning: message" in the same way, also after -q: something that was asked for does
+ * not happen, or results may be wrong. */
+#if defined(__GNUC__) || defined(__clang__)
+__attribute__((format(printf, 2, 3)))
+#endif
+void tool_warning(const char *tool, const char *fmt, ...);
+
+/* True if progress is shown: stderr is a terminal, and there was no -q. */
+bool tool_shows_progress(void);
+
+/* Prints lines of notes, which end with a newline, on stderr, unless tool_is_quiet. */
+void tool_print_notes(const char *lines);
+
+/* What the terminal's last line contains; tool_error starts a new line accordingly. */
+typedef enum tool_line {
+    TOOL_LINE_EMPTY,
+    TOOL_LINE_TEXT,    /* output, if stderr goes to the same place; kept */
+    TOOL_LINE_PROGRESS /* on stderr; erased */
+} tool_line;
+void tool_set_line(tool_line what);
+void tool_begin_line(void); /* ends or erases that line, as tool_error does */
+
+/* Records the errno of a failed write to stdout, for tool_finish's message. */
+void tool_output_lost(int error);
+
+/* Flushes stdout at the end of main. Returns `code`, or 1 with a message if output was lost
+ * (e.g. a full disk). A closed pipe gives no message, because the reader closed it on purpose,
+ * but still 1. */
+int tool_finish(const char *tool, int code);
+
+#endif
