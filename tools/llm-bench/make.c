@@ -210,7 +210,7 @@ enum { MOST_NAMES = 64 };
 static const char *const *shape_names(void) {
     static char text[MOST_NAMES][BENCH_SHAPE_NAME];
     static const char *name[MOST_NAMES + 1];
-    for (int k = 0; k < MOST_NAMES && bench_shape_at(SHAPES, k, text[k]); k++)
+    for (int k = 0; k < MOST_NAMES && bench_shape_at(BENCH_SHAPES, k, text[k]); k++)
         name[k] = text[k];
     return name;
 }
