@@ -144,7 +144,7 @@ TEST(abi) {
         IS(sizeof(ggl_error), 2052),
         IS(sizeof(ggl_plugin), 40),
         IS(sizeof(ggl_op_info), 40),
-        IS(sizeof(ggl_backend_params), 48),
+        IS(sizeof(ggl_backend_params), 56),
         IS(GGL_OP_COUNT, 49),
         IS(GGL_TYPE_COUNT, 30),
         IS(GGL_TYPE_LIMIT, 43),

@@ -73,7 +73,7 @@ TEST(same_bits) {
     toy_model t;
     ggl_error err = {0};
     const ggl_backend_params params = {.size = sizeof params, .n_threads = 2},
-                             traced = {.n_threads = 2, .trace = path};
+                             traced = {.size = sizeof traced, .n_threads = 2, .trace = path};
     ggl_backend *plain[] = {open_backend("cpu", &params), open_backend("cpu", &params)};
     ggl_backend *with[] = {open_backend("trace:cpu", &traced), open_backend("cpu1", &traced)};
     REQUIRE(plain[0] && plain[1] && with[0] && with[1]);

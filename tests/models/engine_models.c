@@ -84,7 +84,7 @@ static bool engine_open(fixture *f) {
 
 static bool setup(fixture *f, const char *path, int n_threads, ggl_type type) {
     const ggl_backend_params threads = {.size = sizeof threads, .n_threads = n_threads},
-                             one = {.n_threads = 1};
+                             one = {.size = sizeof one, .n_threads = 1};
     const llm_session_params many = {
         .size = sizeof many, .n_ubatch = 32, .n_rows = 20, .n_slots = PARALLEL + 2};
     const llm_session_params single = {
