@@ -1,0 +1,126 @@
+"""Builds the package, by the hooks of PEP 517 and PEP 660, with nothing but Python's own library.
+
+A wheel has the Python files and a copy of the shared library, if one is found: at the path in the environment variable
+GGML_LITE_LIBRARY, else in a build folder of the repository (build/*/lib). It is then for this platform alone. Without a library the wheel
+is for all platforms, and the library is looked for when the package is used. An editable wheel leads to the source folder."""
+import base64
+import hashlib
+import io
+import os
+import sys
+import sysconfig
+import tarfile
+import zipfile
+from pathlib import Path
+from typing import Any, Dict, List, Optional
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "src"
+NAME = "ggml_lite"
+FOLDED = (1980, 1, 1, 0, 0, 0)  # a file's time, so that the same files make the same wheel
+
+sys.path.insert(0, str(SOURCE / NAME))
+import _find  # noqa: E402  (a file of the package that imports nothing else of it)
+import _version  # noqa: E402
+
+VERSION = _version.__version__
+DIST_INFO = f"{NAME}-{VERSION}.dist-info"
+Settings = Optional[Dict[str, Any]]
+
+
+def metadata() -> str:
+    return f"""Metadata-Version: 2.1
+Name: ggml-lite
+Version: {VERSION}
+Summary: Runs language models from GGUF files: generate, stream, chat, tokenize, logits
+License: MIT
+Requires-Python: >=3.8
+Provides-Extra: numpy
+Requires-Dist: numpy; extra == "numpy"
+Classifier: License :: OSI Approved :: MIT License
+Classifier: Programming Language :: Python :: 3
+Classifier: Typing :: Typed
+Description-Content-Type: text/markdown
+
+{(ROOT / "README.md").read_text(encoding="utf-8")}"""
+
+
+def tag(library: Optional[Path]) -> str:
+    if library is None:
+        return "py3-none-any"
+    return "py3-none-" + sysconfig.get_platform().replace("-", "_").replace(".", "_")
+
+
+class Wheel:
+    """A wheel's files, in the order in which they are added, and the record of their digests."""
+
+    def __init__(self) -> None:
+        self.bytes = io.BytesIO()
+        self.zip = zipfile.ZipFile(self.bytes, "w", zipfile.ZIP_DEFLATED)
+        self.record: List[str] = []
+
+    def add(self, name: str, data: bytes) -> None:
+        info = zipfile.ZipInfo(name, FOLDED)
+        info.compress_type = zipfile.ZIP_DEFLATED
+        info.external_attr = 0o644 << 16
+        self.zip.writestr(info, data)
+        digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+        self.record.append(f"{name},sha256={digest},{len(data)}\n")
+
+    def write(self, folder: str, wheel_tag: str) -> str:
+        of_platform = "true" if wheel_tag.endswith("-any") else "false"
+        self.add(f"{DIST_INFO}/METADATA", metadata().encode())
+        self.add(
+            f"{DIST_INFO}/WHEEL",
+            f"Wheel-Version: 1.0\nGenerator: {NAME}_build\nRoot-Is-Purelib: {of_platform}\nTag: {wheel_tag}\n".encode(),
+        )
+        record = f"{DIST_INFO}/RECORD"
+        self.zip.writestr(zipfile.ZipInfo(record, FOLDED), "".join(self.record) + f"{record},,\n")
+        self.zip.close()
+        name = f"{NAME}-{VERSION}-{wheel_tag}.whl"
+        (Path(folder) / name).write_bytes(self.bytes.getvalue())
+        return name
+
+
+def package_files() -> List[Path]:
+    return sorted(p for p in (SOURCE / NAME).iterdir() if p.suffix == ".py" or p.name == "py.typed")
+
+
+def bundled_library() -> Optional[Path]:
+    given = os.environ.get(_find.VARIABLE)
+    if given:
+        if not Path(given).is_file():
+            sys.exit(f"{_find.VARIABLE}: there is no file '{given}'")
+        return Path(given)
+    found = _find.in_builds(ROOT.parent)
+    return found[0] if found else None
+
+
+def build_wheel(wheel_directory: str, config_settings: Settings = None, metadata_directory: Optional[str] = None) -> str:
+    wheel, library = Wheel(), bundled_library()
+    for path in package_files():
+        wheel.add(f"{NAME}/{path.name}", path.read_bytes())
+    if library is None:
+        print(f"no shared library was found: it will be looked for when the package is used. To build it: {_find.BUILD}")
+    else:
+        print(f"with a copy of {library}")
+        wheel.add(f"{NAME}/{_find.FILE_NAME}", library.read_bytes())
+    return wheel.write(wheel_directory, tag(library))
+
+
+def build_editable(wheel_directory: str, config_settings: Settings = None, metadata_directory: Optional[str] = None) -> str:
+    wheel = Wheel()
+    wheel.add(f"{NAME}.pth", f"{SOURCE}\n".encode())
+    return wheel.write(wheel_directory, tag(None))
+
+
+def build_sdist(sdist_directory: str, config_settings: Settings = None) -> str:
+    stem = f"{NAME}-{VERSION}"
+    files = [ROOT / "pyproject.toml", ROOT / "README.md", Path(__file__).resolve(), *package_files()]
+    with tarfile.open(Path(sdist_directory) / f"{stem}.tar.gz", "w:gz", format=tarfile.PAX_FORMAT) as tar:
+        info = tarfile.TarInfo(f"{stem}/PKG-INFO")
+        info.size = len(metadata().encode())
+        tar.addfile(info, io.BytesIO(metadata().encode()))
+        for path in files:
+            tar.add(path, f"{stem}/{path.relative_to(ROOT).as_posix()}")
+    return f"{stem}.tar.gz"

@@ -1,0 +1,86 @@
+"""Where the shared library is. The build of the package uses this file, too, so it imports nothing of the package."""
+import ctypes
+import ctypes.util
+import json
+import mmap
+import os
+import sys
+from pathlib import Path
+from typing import Iterator, List, Optional, Tuple
+
+VARIABLE = "GGML_LITE_LIBRARY"
+FILE_NAME = {"darwin": "libllm.dylib", "win32": "llm.dll"}.get(sys.platform, "libllm.so")
+BUILD = "cmake --preset release && cmake --build build/release -j --target llm-shared"
+HERE = Path(__file__).resolve().parent
+
+
+def is_sanitized(path: Path) -> bool:
+    """True for a library with a sanitizer, which ends a process that does not begin with the sanitizer's own library."""
+    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        return any(data.find(name) >= 0 for name in (b"__asan_init", b"__tsan_init", b"__msan_init"))
+
+
+def in_builds(repository: Path) -> List[Path]:
+    """The libraries in a repository's build folders: that of the preset `release` first, then the newest."""
+    found = [p for p in repository.glob(f"build/*/lib/{FILE_NAME}") if p.stat().st_size and not is_sanitized(p)]
+    return sorted(found, key=lambda p: (p.parent.parent.name != "release", -p.stat().st_mtime))
+
+
+def repository() -> Optional[Path]:
+    """The repository that this package is in, or from which pip installed it; None: unknown."""
+    sources = [HERE.parent.parent]
+    for record in HERE.parent.glob("ggml_lite-*.dist-info/direct_url.json"):
+        try:
+            url = json.loads(record.read_text(encoding="utf-8"))["url"]
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+        if isinstance(url, str) and url.startswith("file://"):
+            from urllib.request import url2pathname  # takes a while to import
+
+            sources.append(Path(url2pathname(url[len("file://") :])))
+    for source in sources:
+        if (source / "pyproject.toml").is_file() and (source.parent / "CMakePresets.json").is_file():
+            return source.parent
+    return None
+
+
+def candidates() -> Iterator[Tuple[str, Optional[str]]]:
+    """Pairs of a place, in words, and the library there, a path or a name; None: there is none. A library that the environment variable
+    names is the only one."""
+    given = os.environ.get(VARIABLE)
+    if given:
+        yield f"the environment variable {VARIABLE}", given
+        return
+    yield f"the environment variable {VARIABLE}: not set", None
+    inside = HERE / FILE_NAME
+    yield f"the package: {inside}", str(inside) if inside.is_file() else None
+    root = repository()
+    if root is None:
+        yield "the repository: the package was not installed from a folder of it", None
+    else:
+        builds = in_builds(root)
+        for path in builds:
+            yield f"the repository: {path}", str(path)
+        if not builds:
+            yield f"the repository: {root}/build/*/lib/{FILE_NAME}", None
+    name = ctypes.util.find_library("llm")
+    yield f"the system's libraries: {name or FILE_NAME}", name
+
+
+def load() -> ctypes.CDLL:
+    """Loads the first library there is. Raises ImportError, which lists where it was looked for."""
+    tried = []
+    for place, library in candidates():
+        if library is None:
+            tried.append(f"{place}: no such file" if ": not set" not in place and "was not" not in place else place)
+            continue
+        try:
+            return ctypes.CDLL(library)
+        except OSError as error:
+            tried.append(f"{place}: {error}")
+    lines = "\n".join(f"  - {line}" for line in tried)
+    raise ImportError(
+        f"ggml_lite: the shared library {FILE_NAME} was not found. It was looked for at\n{lines}\n"
+        f"To build it, run in the repository:\n  {BUILD}\n"
+        f"then install the package again, or set {VARIABLE} to the library's path."
+    )
