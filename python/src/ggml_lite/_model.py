@@ -1,0 +1,464 @@
+"""A model: generate, stream, chat, tokenize, logits, embed."""
+from __future__ import annotations
+
+import contextlib
+import ctypes as c
+import json
+import os
+import threading
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Union
+
+from . import _abi
+from ._errors import Error, Status
+from ._options import Options, generate_params, text_bytes, whole
+from ._stream import Run, Stream, empty_info, run_of
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    import numpy
+    import numpy.typing
+    from typing_extensions import Unpack
+
+    Array = numpy.typing.NDArray[numpy.float32]
+
+Prompt = Union[str, Sequence[int]]
+Messages = Union[str, Sequence[Mapping[str, Any]]]
+ROWS = 256  # of logits, which are computed by one call
+
+
+def numpy_for(what: str) -> ModuleType:
+    try:
+        import numpy
+    except ImportError as error:
+        raise ImportError(f"{what} returns a numpy array, and numpy is not installed: pip install numpy") from error
+    return numpy
+
+
+class Model:
+    """A model that was opened, with one context: the tokens that it has read and written. Each call keeps the longest beginning that its
+    prompt has in common with them, so a conversation that goes on is cheap.
+
+    Threads may share a model: a call waits until the one before has ended, and a stream has ended when it is closed. To run several
+    at the same time, open the model several times; the system keeps one copy of the file in memory."""
+
+    def __init__(
+        self,
+        path: Union[str, os.PathLike[str]],
+        *,
+        n_ctx: int = 0,  # most tokens of the context; 0: the model's own
+        n_batch: int = 0,  # most tokens that are computed at once; 0: 512
+        n_threads: int = 0,  # of the CPU; 0: one for each physical core
+        n_gpu_layers: int = 0,  # the last so many layers run on the device, or on the first GPU
+        device: Optional[str] = None,  # "cpu", "vulkan0", "vulkan0,vulkan1"
+        split: Optional[str] = None,  # which layers run where: "vulkan0=20,cpu=12"
+        arch: Optional[str] = None,  # a descriptor's file, or the name of a built-in one
+        chat_template: Optional[str] = None,  # a text (Jinja), or the name of a built-in one
+        embeddings: bool = False,  # embed() will be called
+        repack: bool = True,  # False: load faster, take less memory, run slower
+        progress: Optional[Callable[[int, int], Optional[bool]]] = None,  # bytes done and in all; False: stop
+    ):
+        """Opens a GGUF file, or one of the models in the library, "builtin:stories" and "builtin:chat"."""
+        self._handle: Optional[int] = None
+        self._lib = _abi.library()
+        self._inside = threading.Lock()  # held during each call of the library
+        self._inside_thread: Optional[int] = None
+        self._turn = threading.Lock()  # held from the beginning of a generation to its end
+        self._turn_thread: Optional[int] = None
+        self._run = run_of(empty_info())
+        raised: List[BaseException] = []
+
+        def on_progress(_user: Optional[int], done: int, total: int) -> bool:
+            try:
+                return progress is None or progress(done, total) is not False
+            except BaseException as error:  # also KeyboardInterrupt: it arrives where Python code runs
+                raised.append(error)
+                return False
+
+        p = _abi.OpenParams(
+            size=c.sizeof(_abi.OpenParams),
+            n_ctx=whole("n_ctx", n_ctx, 0, 64),
+            n_ubatch=whole("n_batch", n_batch, 0, 64),
+            n_threads=whole("n_threads", n_threads, 0, 32),
+            n_gpu_layers=whole("n_gpu_layers", n_gpu_layers, 0, 32),
+            embeddings=embeddings,
+            no_repack=not repack,
+            progress=_abi.Progress(on_progress),
+        )
+        for name, text in (("device", device), ("split", split), ("arch", arch), ("chat_template", chat_template)):
+            setattr(p, name, None if text is None else text_bytes(name, text))
+        handle = c.c_void_p()
+        try:
+            self._lib.llm_open(c.byref(handle), os.fsencode(path), c.byref(p))
+        except Error:
+            if raised:
+                raise raised[0] from None
+            raise
+        self._handle = handle.value
+        self._n_ctx: int = self._lib.llm_context_n_ctx(handle)
+        self._n_vocab: int = self._lib.llm_context_n_vocab(handle)
+        self._n_embd: int = self._lib.llm_context_n_embd(handle)
+        if raised:  # in the last call of on_progress
+            self.close()
+            raise raised[0]
+
+    # --- closing ----------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Frees the model. A call that another thread makes is cancelled. Any number of calls is fine; others then raise Error."""
+        if self._handle is None:
+            return
+        self._refuse_inside()
+        while not self._inside.acquire(timeout=0.02):
+            self.cancel()
+        try:
+            handle, self._handle = self._handle, None
+            if handle is not None:
+                self._lib.llm_close(handle)
+        finally:
+            self._inside.release()
+
+    def __enter__(self) -> Model:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        handle = getattr(self, "_handle", None)
+        if handle is not None:  # nobody is inside, as whoever is has a reference
+            self._handle = None
+            self._lib.llm_close(handle)
+
+    def __repr__(self) -> str:
+        if self._handle is None:
+            return "<ggml_lite.Model, closed>"
+        return f"<ggml_lite.Model {self.name or self.arch!r}, n_ctx={self.n_ctx}, on {self.placement}>"
+
+    # --- what it is -------------------------------------------------------------------------------
+
+    @property
+    def n_ctx(self) -> int:
+        """Most tokens of the context."""
+        return self._n_ctx
+
+    @property
+    def n_vocab(self) -> int:
+        """The length of a row of logits."""
+        return self._n_vocab
+
+    @property
+    def n_embd(self) -> int:
+        """The length of what embed() returns; 0: it was opened without embeddings."""
+        return self._n_embd
+
+    @property
+    def name(self) -> Optional[str]:
+        """The name in the file."""
+        return self.metadata("general.name")
+
+    @property
+    def arch(self) -> Optional[str]:
+        """The name of the architecture in the file."""
+        return self.metadata("general.architecture")
+
+    @property
+    def placement(self) -> str:
+        """Where the layers run, such as "cpu=12,vulkan0=20"."""
+        with self._call() as handle:
+            return _text(self._lib.llm_context_placement(handle)) or ""
+
+    @property
+    def has_chat(self) -> bool:
+        """True if there is a chat template."""
+        with self._call() as handle:
+            return bool(self._lib.llm_context_has_chat(handle))
+
+    @property
+    def bos(self) -> Optional[int]:
+        """The token that begins a text."""
+        with self._call() as handle:
+            return _id(self._lib.llm_token_bos(handle))
+
+    @property
+    def eos(self) -> Optional[int]:
+        """The token that ends a text. There may be others, too: is_end()."""
+        with self._call() as handle:
+            return _id(self._lib.llm_token_eos(handle))
+
+    @property
+    def last_run(self) -> Run:
+        """What the last generation did."""
+        return self._run
+
+    def metadata(self, key: str) -> Optional[str]:
+        """The text of a key of the file, such as "general.license"; None: there is no such text."""
+        with self._call() as handle:
+            return _text(self._lib.llm_context_text(handle, text_bytes("key", key)))
+
+    # --- text -------------------------------------------------------------------------------------
+
+    def generate(self, prompt: Prompt, **options: Unpack[Options]) -> str:
+        """Returns what the model writes after a prompt: a text, or tokens as they are. The options: ggml_lite.Options."""
+        return self._whole(self.stream(prompt, **options))
+
+    def stream(self, prompt: Prompt, **options: Unpack[Options]) -> Stream:
+        """The same, piece by piece: `for piece in model.stream("Once"):`. To stop early, close the stream."""
+        return Stream(self, self._ids(prompt), generate_params(self._lib, options))
+
+    def chat(
+        self,
+        messages: Messages,
+        *,
+        tools: Optional[Sequence[Mapping[str, Any]]] = None,
+        variables: Optional[Mapping[str, Any]] = None,
+        **options: Unpack[Options],
+    ) -> str:
+        """Returns the model's answer to a conversation: messages such as {"role": "user", "content": "Hi"}, or the text of a user's
+        only message. tools: what the model may call, in OpenAI's form. variables: further ones of the chat template."""
+        return self._whole(self.stream_chat(messages, tools=tools, variables=variables, **options))
+
+    def stream_chat(
+        self,
+        messages: Messages,
+        *,
+        tools: Optional[Sequence[Mapping[str, Any]]] = None,
+        variables: Optional[Mapping[str, Any]] = None,
+        **options: Unpack[Options],
+    ) -> Stream:
+        """The same, piece by piece."""
+        prompt = self.format_chat(messages, tools=tools, variables=variables)
+        params = generate_params(self._lib, options)
+        return Stream(self, self.tokenize(prompt, add_special=False), params)
+
+    def format_chat(
+        self,
+        messages: Messages,
+        *,
+        tools: Optional[Sequence[Mapping[str, Any]]] = None,
+        variables: Optional[Mapping[str, Any]] = None,
+        answer: bool = True,
+    ) -> str:
+        """The prompt that the chat template makes of a conversation. answer: it ends with the beginning of an answer."""
+        if isinstance(messages, str):
+            messages = [{"role": "user", "content": messages}]
+        conversation: Dict[str, Any] = {**(variables or {}), "messages": [dict(message) for message in messages]}
+        if tools is not None:
+            conversation["tools"] = list(tools)
+        text, n = c.c_void_p(), c.c_size_t()
+        with self._call() as handle:
+            given = json.dumps(conversation).encode()
+            self._lib.llm_chat_format(handle, given, answer, c.byref(text), c.byref(n))
+        return _abi.taken_bytes(self._lib, text, n).decode("utf-8", "replace")
+
+    def cancel(self) -> None:
+        """Ends what another thread runs: its call raises Cancelled."""
+        handle = self._handle
+        if handle is not None:
+            self._lib.llm_cancel(handle)
+
+    # --- tokens -----------------------------------------------------------------------------------
+
+    def tokenize(self, text: str, *, add_special: bool = True, read_special: bool = True) -> List[int]:
+        """The tokens of a text. add_special: with those that the model wants around it, such as bos. read_special: text that spells a
+        special token becomes it."""
+        if not isinstance(text, str):
+            raise TypeError(f"text is {type(text).__name__}, not a str")
+        data = text.encode("utf-8")
+        flags = _abi.ADD_SPECIAL * add_special | _abi.READ_SPECIAL * read_special
+        ids, n = _abi.Ids(), c.c_size_t()
+        with self._call() as handle:
+            self._lib.llm_encode(handle, data, len(data), flags, c.byref(ids), c.byref(n))
+        try:
+            return list(ids[: n.value])
+        finally:
+            self._lib.ggl_free(ids)
+
+    def detokenize(self, tokens: Sequence[int], *, show_special: bool = False) -> str:
+        """The text of tokens. Bytes that are no UTF-8 become U+FFFD."""
+        array = _array(tokens)
+        text, n = c.c_void_p(), c.c_size_t()
+        flags = _abi.SHOW_SPECIAL * show_special
+        with self._call() as handle:
+            self._lib.llm_decode(handle, array, len(array), flags, c.byref(text), c.byref(n))
+        return _abi.taken_bytes(self._lib, text, n).decode("utf-8", "replace")
+
+    def token_bytes(self, token: int) -> bytes:
+        """The bytes of one token, which may be a part of a character; b"" if there is no such token."""
+        n = c.c_size_t()
+        with self._call() as handle:
+            text = self._lib.llm_token_bytes(handle, whole("token", token, -(1 << 31), 32), c.byref(n))
+            return c.string_at(text, n.value) if text else b""
+
+    def is_end(self, token: int) -> bool:
+        """True if the token ends a text."""
+        with self._call() as handle:
+            return bool(self._lib.llm_token_is_end(handle, whole("token", token, -(1 << 31), 32)))
+
+    # --- numbers ----------------------------------------------------------------------------------
+
+    def logits(self, prompt: Prompt, *, last: bool = False) -> Array:
+        """The logits [n_tokens, n_vocab] after each token of a prompt; last: [n_vocab], only after the last one. numpy is needed."""
+        np = numpy_for("logits()")
+        ids = self._ids(prompt)
+        array, n = _array(ids), len(ids)
+        if n == 0:
+            raise ValueError("logits() needs at least one token")
+        rows: Array = np.empty((1 if last else n, self.n_vocab), np.float32)
+        out = _abi.Floats()
+        with self._own_turn():
+            self._wait(lambda handle: self._lib.llm_truncate(handle, self._n_common(handle, ids) if last else 0))
+            first = len(self.context) if last else 0
+            while first < n:
+                most = n - first if last else min(ROWS, n - first)
+                part = (c.c_int32 * most).from_buffer(array, first * c.sizeof(c.c_int32))
+
+                def run(handle: int) -> None:
+                    self._lib.llm_eval(handle, part, most, not last, c.byref(out))
+                    n_rows = 1 if last else most
+                    c.memmove(rows[0 if last else first :].ctypes.data, out, n_rows * rows.strides[0])
+
+                self._wait(run)
+                first += most
+        return rows.reshape(-1) if last else rows
+
+    def embed(self, text: str) -> Array:
+        """The vector [n_embd], of length 1, that stands for a text. The model must be opened with embeddings=True. numpy is needed."""
+        np = numpy_for("embed()")
+        data = text.encode("utf-8")
+        vector: Array = np.empty(self.n_embd, np.float32)
+        out = vector.ctypes.data_as(_abi.Floats)
+        with self._own_turn():
+            self._wait(lambda handle: self._lib.llm_embed(handle, data, len(data), out))
+        return vector
+
+    @property
+    def context(self) -> List[int]:
+        """The tokens that the model has read and written."""
+        n = c.c_size_t()
+        with self._call() as handle:
+            ids = self._lib.llm_sequence(handle, c.byref(n))
+            return list(ids[: n.value]) if n.value else []
+
+    def reset(self) -> None:
+        """Empties the context. Calls need no such thing before them: their results never depend on it."""
+        with self._own_turn():
+            self._wait(lambda handle: self._lib.llm_truncate(handle, 0))
+
+    # --- turns and calls --------------------------------------------------------------------------
+
+    def _refuse_inside(self) -> None:
+        if self._inside_thread == threading.get_ident():
+            raise Error(Status.USAGE, "the model is in use by this thread: a signal's handler must not call it")
+
+    @contextlib.contextmanager
+    def _call(self) -> Iterator[int]:
+        """The handle, for one call of the library."""
+        self._refuse_inside()
+        with self._inside:
+            if self._handle is None:
+                raise Error(Status.USAGE, "the model is closed")
+            self._inside_thread = threading.get_ident()
+            try:
+                yield self._handle
+            finally:
+                self._inside_thread = None
+
+    def _wait(self, function: Callable[[int], object]) -> None:
+        """Calls function(handle), which may take long. In the main thread, an exception that a signal's handler raises, such as
+        KeyboardInterrupt, cancels it: another thread makes the call then, as handlers run only where Python code runs."""
+        with self._call() as handle:
+            if threading.current_thread() is not threading.main_thread():
+                function(handle)
+                return
+            failed: List[BaseException] = []
+            done = threading.Lock()
+
+            def run() -> None:
+                try:
+                    function(handle)
+                except BaseException as error:
+                    failed.append(error)
+                finally:
+                    done.release()
+
+            done.acquire()
+            threading.Thread(target=run, daemon=True).start()
+            try:
+                done.acquire()
+            except BaseException:
+                while not done.acquire(timeout=0.02):
+                    self._lib.llm_cancel(handle)
+                raise
+            if failed:
+                raise failed[0]
+
+    def _take_turn(self) -> None:
+        if not self._turn.acquire(blocking=False):
+            if self._turn_thread == threading.get_ident():
+                raise Error(Status.USAGE, "a stream of this model has not ended: read it to its end, or close it, before the next call")
+            self._turn.acquire()
+        self._turn_thread = threading.get_ident()
+
+    def _give_turn(self) -> None:
+        self._turn_thread = None
+        self._turn.release()
+
+    @contextlib.contextmanager
+    def _own_turn(self) -> Iterator[None]:
+        self._take_turn()
+        try:
+            yield
+        finally:
+            self._give_turn()
+
+    # --- for Stream -------------------------------------------------------------------------------
+
+    def _begin(self, prompt: List[int], params: _abi.GenerateParams) -> None:
+        ids = _array(prompt)
+        self._wait(lambda handle: self._lib.llm_begin(handle, ids, len(ids), c.byref(params)))
+
+    def _next(self) -> Optional[bytes]:
+        """The next bytes of the text, which may be none; None: it has ended."""
+        piece, n = c.c_void_p(), c.c_size_t()
+        with self._call() as handle:
+            self._lib.llm_next(handle, c.byref(piece), c.byref(n))
+            return c.string_at(piece.value, n.value) if piece.value else None
+
+    def _note_run(self) -> Run:
+        info = empty_info()
+        with self._call() as handle:
+            self._lib.llm_last_run(handle, c.byref(info))
+        self._run = run_of(info)
+        return self._run
+
+    # --- small things -----------------------------------------------------------------------------
+
+    @staticmethod
+    def _whole(stream: Stream) -> str:
+        with stream:
+            return "".join(stream)
+
+    def _ids(self, prompt: Prompt) -> List[int]:
+        if isinstance(prompt, str):
+            return self.tokenize(prompt)
+        return [whole("a token", token, 0, 32) for token in prompt]
+
+    def _n_common(self, handle: int, ids: List[int]) -> int:
+        """How many tokens the context has in common with these, of which one is left to run."""
+        n = c.c_size_t()
+        held = self._lib.llm_sequence(handle, c.byref(n))
+        most = min(n.value, len(ids) - 1)
+        return next((i for i in range(most) if held[i] != ids[i]), most)
+
+
+def _array(ids: Sequence[int]) -> c.Array[c.c_int32]:
+    return (c.c_int32 * len(ids))(*ids)
+
+
+def _text(text: Optional[bytes]) -> Optional[str]:
+    return None if text is None else text.decode("utf-8", "replace")
+
+
+def _id(token: int) -> Optional[int]:
+    return token if token >= 0 else None

@@ -1,0 +1,95 @@
+"""The options of generate, stream, chat and stream_chat, and the C struct that is made from them."""
+from __future__ import annotations
+
+import ctypes as c
+import difflib
+import json
+import os
+from typing import Any, Callable, Dict, Mapping, Optional, Sequence, TypedDict, Union
+
+from ._abi import GenerateParams, Library
+
+
+class Options(TypedDict, total=False):
+    """None has the same effect as an option that is absent."""
+
+    max_tokens: Optional[int]  # at least 1; default: until the text ends, or the context is full
+    temperature: Optional[float]  # 0: always the likeliest token; default 0.8
+    top_k: Optional[int]  # only the k likeliest tokens; 0: all; default 40
+    top_p: Optional[float]  # only the likeliest that add up to p; 1: all; default 0.95
+    min_p: Optional[float]  # only those with at least this share of the largest; 0: all; default 0.05
+    repeat_penalty: Optional[float]  # for the last 64 tokens; 1: none, the default
+    seed: Optional[int]  # the same seed gives the same text; default: another one each time
+    stop: Union[str, Sequence[str], None]  # the text ends before one of these
+    ignore_end: Optional[bool]  # go on after the model ended its text
+    grammar: Optional[str]  # the text follows this grammar (GBNF)
+    json_schema: Union[str, Mapping[str, Any], bool, None]  # the text is JSON of this schema; True: any JSON
+
+
+def text_bytes(name: str, text: Any) -> bytes:
+    """A C string. Raises TypeError or ValueError, which name the option."""
+    if not isinstance(text, str):
+        raise TypeError(f"{name} is {type(text).__name__}, not a str")
+    if "\0" in text:
+        raise ValueError(f"{name} contains a NUL character")
+    return text.encode("utf-8")
+
+
+def whole(name: str, value: Any, least: int, bits: int) -> int:
+    """An integer from `least` on that fits a signed integer of so many bits."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name} is {type(value).__name__}, not an int")
+    number: int = value.__index__()
+    if not least <= number < 1 << (bits - 1):
+        raise ValueError(f"{name} is {number}; it is at least {least} and below 2^{bits - 1}")
+    return number
+
+
+def set_stop(p: GenerateParams, value: Any) -> None:
+    texts = [value] if isinstance(value, str) else list(value)
+    p.stop = (c.c_char_p * len(texts))(*(text_bytes("stop", text) for text in texts))
+    p.n_stop = len(texts)
+
+
+def set_seed(p: GenerateParams, value: Any) -> None:
+    p.seed = whole("seed", value, 0, 65)
+
+
+def schema_bytes(value: Any) -> bytes:
+    if value is True:
+        value = {}
+    return text_bytes("json_schema", value if isinstance(value, str) else json.dumps(value))
+
+
+def field(name: str, convert: Callable[[Any], Any]) -> Callable[[GenerateParams, Any], None]:
+    return lambda p, value: setattr(p, name, convert(value))
+
+
+# How each option gets into the struct.
+SETTERS: Dict[str, Callable[[GenerateParams, Any], None]] = {
+    "max_tokens": field("n_max", lambda x: whole("max_tokens", x, 1, 64)),
+    "temperature": field("temp", float),
+    "top_k": field("top_k", lambda x: whole("top_k", x, 0, 32)),
+    "top_p": field("top_p", float),
+    "min_p": field("min_p", float),
+    "repeat_penalty": field("repeat_penalty", float),
+    "seed": set_seed,
+    "stop": set_stop,
+    "ignore_end": field("ignore_end", bool),
+    "grammar": field("grammar", lambda x: text_bytes("grammar", x)),
+    "json_schema": field("json_schema", schema_bytes),
+}
+
+
+def generate_params(lib: Library, options: Mapping[str, Any]) -> GenerateParams:
+    p = GenerateParams()
+    lib.llm_generate_fill_default(c.byref(p), c.sizeof(p))
+    if options.get("seed") is None:
+        p.seed = int.from_bytes(os.urandom(8), "little")
+    for name, value in options.items():
+        if name not in SETTERS:
+            near = difflib.get_close_matches(name, SETTERS, 1)
+            raise TypeError(f"unknown option '{name}'" + (f"; did you mean '{near[0]}'?" if near else f"; there are {', '.join(SETTERS)}"))
+        if value is not None:
+            SETTERS[name](p, value)
+    return p

@@ -1,0 +1,98 @@
+"""Text as it is generated."""
+from __future__ import annotations
+
+import codecs
+import ctypes as c
+from typing import TYPE_CHECKING, Iterator, List, NamedTuple, Optional
+
+from ._abi import GenerateParams, RunInfo
+from ._errors import Error
+
+if TYPE_CHECKING:
+    from ._model import Model
+
+FINISH = ("none", "end", "stop", "length", "context", "cancelled", "error")  # as llm_finish
+
+
+class Run(NamedTuple):
+    """What a generation did."""
+
+    finish: str  # "end", "stop", "length", "context" (it is full), "cancelled", "error"; "none": the stream was closed before its end
+    stop: Optional[int]  # the index of the stop string that ended the text
+    n_reused: int  # tokens of the prompt that the model had read already
+    n_prompt: int  # tokens of the prompt that it has read now
+    n_generated: int  # the token that ends a text is not counted
+
+
+def empty_info() -> RunInfo:
+    return RunInfo(size=c.sizeof(RunInfo), stop=-1)
+
+
+def run_of(info: RunInfo) -> Run:
+    finish = FINISH[info.finish] if 0 <= info.finish < len(FINISH) else "error"
+    return Run(finish, info.stop if info.stop >= 0 else None, info.n_reused, info.n_prompt, info.n_generated)
+
+
+class Stream(Iterator[str]):
+    """Pieces of a text, each of whole characters, as the model writes them. The model is occupied from the first piece on until the stream
+    ends or is closed: by close(), at the end of a `with` block, or when nothing refers to it any more."""
+
+    def __init__(self, model: Model, prompt: List[int], params: GenerateParams):
+        self._model = model
+        self._prompt = prompt
+        self._params = params
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._has_turn = False
+        self._ended = False
+        self.run: Optional[Run] = None  # what it did, once it has ended or was closed
+
+    def __iter__(self) -> Stream:
+        return self
+
+    def __next__(self) -> str:
+        if self._ended:
+            raise StopIteration
+        try:
+            if not self._has_turn:
+                self._model._take_turn()
+                self._has_turn = True
+                self._model._begin(self._prompt, self._params)
+            text = ""
+            while not text and not self._ended:
+                piece = self._model._next()
+                text = self._decoder.decode(piece or b"", piece is None)
+                if piece is None:
+                    self.close()
+        except BaseException:
+            self.close()
+            raise
+        if not text:
+            raise StopIteration
+        return text
+
+    def close(self) -> None:
+        """Ends the generation; what the model has read and written stays in its context. Any number of calls is fine."""
+        self._ended = True
+        if not self._has_turn:
+            return
+        try:
+            self.run = self._model._note_run()
+        except Error:
+            pass  # the model was closed
+        finally:
+            self._give_turn()
+
+    def _give_turn(self) -> None:
+        if self._has_turn:
+            self._has_turn = False
+            self._model._give_turn()
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_has_turn", False):
+            self._give_turn()  # not more: another call of this thread may be under way
