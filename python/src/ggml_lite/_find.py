@@ -45,42 +45,36 @@ def repository() -> Optional[Path]:
 
 
 def candidates() -> Iterator[Tuple[str, Optional[str]]]:
-    """Pairs of a place, in words, and the library there, a path or a name; None: there is none. A library that the environment variable
-    names is the only one."""
+    """Places, in words, and the library at each, a path or a name; None: there is none. A library that the environment variable names is
+    the only one."""
     given = os.environ.get(VARIABLE)
+    yield f"the environment variable {VARIABLE}, which is " + (repr(given) if given else "not set"), given
     if given:
-        yield f"the environment variable {VARIABLE}", given
         return
-    yield f"the environment variable {VARIABLE}: not set", None
     inside = HERE / FILE_NAME
-    yield f"the package: {inside}", str(inside) if inside.is_file() else None
+    yield f"the package, {inside}", str(inside) if inside.is_file() else None
     root = repository()
-    if root is None:
-        yield "the repository: the package was not installed from a folder of it", None
-    else:
-        builds = in_builds(root)
-        for path in builds:
-            yield f"the repository: {path}", str(path)
-        if not builds:
-            yield f"the repository: {root}/build/*/lib/{FILE_NAME}", None
+    builds = in_builds(root) if root else []
+    for path in builds:
+        yield f"the repository, {path}", str(path)
+    if not builds:
+        yield f"the repository, {root}/build/*/lib/{FILE_NAME}" if root else "the repository, which pip did not install this from", None
     name = ctypes.util.find_library("llm")
-    yield f"the system's libraries: {name or FILE_NAME}", name
+    yield f"the system's libraries, {name or FILE_NAME}", name
 
 
 def load() -> ctypes.CDLL:
     """Loads the first library there is. Raises ImportError, which lists where it was looked for."""
     tried = []
     for place, library in candidates():
-        if library is None:
-            tried.append(f"{place}: no such file" if ": not set" not in place and "was not" not in place else place)
-            continue
-        try:
-            return ctypes.CDLL(library)
-        except OSError as error:
-            tried.append(f"{place}: {error}")
-    lines = "\n".join(f"  - {line}" for line in tried)
+        if library:
+            try:
+                return ctypes.CDLL(library)
+            except OSError as error:
+                place += f": {error}"
+        tried.append(f"  - {place}\n")
     raise ImportError(
-        f"ggml_lite: the shared library {FILE_NAME} was not found. It was looked for at\n{lines}\n"
+        f"ggml_lite needs the shared library {FILE_NAME}, and did not find it. It looked at\n{''.join(tried)}"
         f"To build it, run in the repository:\n  {BUILD}\n"
         f"then install the package again, or set {VARIABLE} to the library's path."
     )

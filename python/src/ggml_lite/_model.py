@@ -442,6 +442,8 @@ class Model:
     def _ids(self, prompt: Prompt) -> List[int]:
         if isinstance(prompt, str):
             return self.tokenize(prompt)
+        if isinstance(prompt, (bytes, bytearray)):
+            raise TypeError(f"a prompt is a str or a sequence of tokens, not {type(prompt).__name__}")
         return [whole("a token", token, 0, 32) for token in prompt]
 
     def _n_common(self, handle: int, ids: List[int]) -> int:

@@ -11,19 +11,31 @@ from ._abi import GenerateParams, Library
 
 
 class Options(TypedDict, total=False):
-    """None has the same effect as an option that is absent."""
+    """Options of a generation. None has the same effect as an option that is absent.
 
-    max_tokens: Optional[int]  # at least 1; default: until the text ends, or the context is full
-    temperature: Optional[float]  # 0: always the likeliest token; default 0.8
-    top_k: Optional[int]  # only the k likeliest tokens; 0: all; default 40
-    top_p: Optional[float]  # only the likeliest that add up to p; 1: all; default 0.95
-    min_p: Optional[float]  # only those with at least this share of the largest; 0: all; default 0.05
-    repeat_penalty: Optional[float]  # for the last 64 tokens; 1: none, the default
-    seed: Optional[int]  # the same seed gives the same text; default: another one each time
-    stop: Union[str, Sequence[str], None]  # the text ends before one of these
-    ignore_end: Optional[bool]  # go on after the model ended its text
-    grammar: Optional[str]  # the text follows this grammar (GBNF)
-    json_schema: Union[str, Mapping[str, Any], bool, None]  # the text is JSON of this schema; True: any JSON
+    max_tokens      at least 1; default: until the text ends, or the context is full
+    temperature     randomness; 0: always the likeliest token; default 0.8
+    top_k           choose from the k likeliest tokens; 0: from all; default 40
+    top_p           choose from the likeliest tokens that add up to p; 1: from all; default 0.95
+    min_p           drop tokens below p times the likeliest one; 0: none; default 0.05
+    repeat_penalty  for the last 64 tokens; 1: none, the default
+    seed            the same seed gives the same text; default: another one each time
+    stop            a text, or several: the generated text ends before one of them
+    ignore_end      go on after the model ended its text
+    grammar         the text follows this grammar, in GBNF
+    json_schema     the text is JSON of this schema, a dict or its text; True: any JSON"""
+
+    max_tokens: Optional[int]
+    temperature: Optional[float]
+    top_k: Optional[int]
+    top_p: Optional[float]
+    min_p: Optional[float]
+    repeat_penalty: Optional[float]
+    seed: Optional[int]
+    stop: Union[str, Sequence[str], None]
+    ignore_end: Optional[bool]
+    grammar: Optional[str]
+    json_schema: Union[str, Mapping[str, Any], bool, None]
 
 
 def text_bytes(name: str, text: Any) -> bytes:

@@ -1,0 +1,19 @@
+"""What the tests share. They test the package that Python finds; the variable LLM_CLI names the program to compare with."""
+import importlib.util
+import os
+import subprocess
+import unittest
+
+CLI = os.environ.get("LLM_CLI", "")
+STORY = "Once upon a time"
+
+needs_cli = unittest.skipUnless(CLI, "the variable LLM_CLI does not name the program llm-cli")
+needs_numpy = unittest.skipUnless(importlib.util.find_spec("numpy"), "this python has no numpy")
+
+
+def run_cli(*arguments: str) -> str:
+    """What llm-cli prints, without the newline at its end. Its text goes through --output, where no conversation adds anything."""
+    done = subprocess.run([CLI, *arguments], stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    if done.returncode:
+        raise AssertionError(f"llm-cli {' '.join(arguments)}: {done.stderr.decode(errors='replace')[-500:]}")
+    return done.stdout.decode().removesuffix("\n")

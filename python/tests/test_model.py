@@ -1,0 +1,379 @@
+"""Models: opening, closing, numbers, threads, signals."""
+import gc
+import os
+import signal
+import sys
+import tempfile
+import threading
+import unittest
+import weakref
+
+from common import STORY, needs_cli, needs_numpy, run_cli
+from ggml_lite import Cancelled, Error, Model, Status
+
+
+class Opening(unittest.TestCase):
+    def test_properties(self):
+        with Model("builtin:stories", n_ctx=64, n_threads=1) as model:
+            self.assertEqual(model.n_ctx, 64)
+            self.assertGreater(model.n_vocab, 256)
+            self.assertEqual(model.n_embd, 0)
+            self.assertEqual(model.arch, model.metadata("general.architecture"))
+            self.assertTrue(model.name)
+            self.assertIsNone(model.metadata("no.such.key"))
+            self.assertIn("cpu", model.placement)
+            self.assertIn("n_ctx=64", repr(model))
+        self.assertIn("closed", repr(model))
+
+    def test_errors_say_what_is_wrong(self):
+        with tempfile.TemporaryDirectory() as folder:
+            nothing = os.path.join(folder, "nothing.gguf")
+            text = os.path.join(folder, "text.gguf")
+            with open(text, "w") as file:
+                file.write("this is no model")
+            wrong = [
+                ((nothing,), {}, Status.IO, "nothing.gguf"),
+                ((text,), {}, Status.FORMAT, "text.gguf"),
+                (("builtin:nobody",), {}, None, "builtin:"),
+                (("builtin:stories",), {"device": "toaster"}, None, "toaster"),
+                (("builtin:stories",), {"arch": "nosuch"}, None, "nosuch"),
+                (("builtin:stories",), {"split": "cpu=1000"}, None, ""),
+            ]
+            for path, options, status, words in wrong:
+                with self.subTest(f"{path} {options}"), self.assertRaises(Error) as caught:
+                    Model(*path, **options)
+                self.assertIn(words, str(caught.exception))
+                if status is not None:
+                    self.assertEqual(caught.exception.status, status)
+        with self.assertRaisesRegex(ValueError, "n_ctx is -1"):
+            Model("builtin:stories", n_ctx=-1)
+        with self.assertRaisesRegex(TypeError, "device is int"):
+            Model("builtin:stories", device=5)
+        with self.assertRaises(TypeError):
+            Model(None)
+
+    def test_progress(self):
+        seen = []
+        with Model("builtin:stories", progress=lambda done, total: seen.append((done, total))):
+            pass
+        self.assertTrue(seen)
+        self.assertEqual(*seen[-1])
+        with self.assertRaises(Cancelled):
+            Model("builtin:stories", progress=lambda done, total: False)
+
+    def test_exceptions_of_a_callback_pass_through(self):
+        class Own(Exception):
+            pass
+
+        def fail(done, total):
+            raise Own("from the callback")
+
+        with self.assertRaisesRegex(Own, "from the callback"):
+            Model("builtin:stories", progress=fail)
+
+        def interrupt(done, total):
+            signal.raise_signal(signal.SIGINT)
+
+        with self.assertRaises(KeyboardInterrupt):
+            Model("builtin:stories", progress=interrupt)
+
+    def test_options_change_no_bit(self):
+        with Model("builtin:stories", n_threads=1, repack=False, n_batch=3) as one, Model("builtin:stories", n_threads=2) as two:
+            self.assertEqual(one.generate(STORY, seed=5, max_tokens=30), two.generate(STORY, seed=5, max_tokens=30))
+
+
+class Closing(unittest.TestCase):
+    def test_use_after_close(self):
+        model = Model("builtin:stories")
+        stream = model.stream(STORY)
+        next(stream)
+        model.close()
+        model.close()
+        uses = [
+            lambda: model.generate(STORY),
+            lambda: model.stream(STORY),
+            lambda: next(stream),
+            lambda: model.chat("Hi"),
+            lambda: model.tokenize("a"),
+            lambda: model.detokenize([1]),
+            lambda: model.token_bytes(1),
+            lambda: model.is_end(1),
+            lambda: model.context,
+            lambda: model.reset(),
+            lambda: model.name,
+            lambda: model.placement,
+            lambda: model.bos,
+        ]
+        for number, use in enumerate(uses):
+            with self.subTest(number), self.assertRaisesRegex(Error, "the model is closed"):
+                use()
+        self.assertEqual(list(stream), [])
+        stream.close()
+        model.cancel()
+        self.assertGreater(model.n_ctx, 0)
+
+    def test_freed_without_close(self):
+        model = Model("builtin:stories")
+        model.generate(STORY, max_tokens=1)
+        stream = model.stream(STORY)
+        next(stream)
+        gone = weakref.ref(model)
+        del model
+        self.assertTrue(next(stream))  # it keeps the model
+        del stream
+        gc.collect()
+        self.assertIsNone(gone())
+
+    def test_close_while_another_thread_generates(self):
+        for use in (lambda m: m.generate(STORY, ignore_end=True), lambda m: list(m.stream(STORY, ignore_end=True))):
+            model, errors, begun = Model("builtin:stories"), [], threading.Event()
+
+            def run(model=model, errors=errors, begun=begun, use=use):
+                try:
+                    while True:
+                        begun.set()
+                        use(model)
+                except Error as error:
+                    errors.append(error)
+
+            thread = threading.Thread(target=run)
+            thread.start()
+            begun.wait()
+            model.close()
+            thread.join()
+            self.assertEqual(len(errors), 1)
+            self.assertIn(errors[0].status, (Status.CANCELLED, Status.USAGE))
+
+
+class Threads(unittest.TestCase):
+    def in_threads(self, *functions):
+        results = [None] * len(functions)
+
+        def run(k):
+            try:
+                results[k] = functions[k]()
+            except BaseException as error:
+                results[k] = error
+
+        threads = [threading.Thread(target=run, args=(k,)) for k in range(len(functions))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return results
+
+    def test_threads_take_turns(self):
+        with Model("builtin:stories") as model:
+            seeds = range(6)
+            want = [model.generate(STORY, seed=seed, max_tokens=20) for seed in seeds]
+            whole = [lambda s=s: model.generate(STORY, seed=s, max_tokens=20) for s in seeds]
+            pieces = [lambda s=s: "".join(model.stream(STORY, seed=s, max_tokens=20)) for s in seeds]
+            others = [lambda: model.detokenize(model.tokenize("A fox"))] * 2
+            self.assertEqual(self.in_threads(*whole, *pieces, *others), [*want, *want, "A fox", "A fox"])
+
+    def test_models_side_by_side(self):
+        with Model("builtin:stories") as one, Model("builtin:stories") as two:
+            texts = self.in_threads(*[lambda m=m: [m.generate(STORY, seed=s, max_tokens=20) for s in range(4)] for m in (one, two)])
+            self.assertEqual(texts[0], texts[1])
+
+    def test_a_stream_waits_for_the_one_before(self):
+        with Model("builtin:stories") as model:
+            stream, waiting, texts = model.stream(STORY, seed=1, max_tokens=20), threading.Event(), []
+            first = next(stream)
+
+            def other():
+                waiting.set()
+                texts.append(model.generate(STORY, seed=2, max_tokens=20))
+
+            thread = threading.Thread(target=other)
+            thread.start()
+            waiting.wait()
+            text = first + "".join(stream)
+            thread.join()
+            self.assertEqual(text, model.generate(STORY, seed=1, max_tokens=20))
+            self.assertEqual(texts, [model.generate(STORY, seed=2, max_tokens=20)])
+
+    def test_cancel(self):
+        with Model("builtin:stories") as model:
+            model.cancel()  # nothing runs: no effect
+            self.assertTrue(model.generate(STORY, max_tokens=2))
+            begun, results = threading.Event(), []
+
+            def run():
+                try:
+                    while True:
+                        begun.set()
+                        results.append(model.generate(STORY, ignore_end=True))
+                except Cancelled as error:
+                    results.append(error)
+
+            thread = threading.Thread(target=run)
+            thread.start()
+            begun.wait()
+            while thread.is_alive():
+                model.cancel()
+            thread.join()
+            self.assertIsInstance(results[-1], Cancelled)
+            self.assertTrue(model.generate(STORY, max_tokens=2))
+
+
+@unittest.skipUnless(hasattr(signal, "pthread_kill"), "this system sends no signals to threads")
+class Signals(unittest.TestCase):
+    """An exception of a signal's handler ends what runs, and the model can be used further."""
+
+    def interrupted(self, use):
+        """Calls use() again and again until a signal arrives, which is sent when it is under way."""
+        main, begun = threading.get_ident(), threading.Event()
+
+        def send():
+            begun.wait()
+            signal.pthread_kill(main, signal.SIGINT)
+
+        sender = threading.Thread(target=send)
+        sender.start()
+        try:
+            with self.assertRaises(KeyboardInterrupt):
+                while True:
+                    begun.set()
+                    use()
+        finally:
+            sender.join()
+
+    def test_interrupts(self):
+        with Model("builtin:stories", embeddings=True) as model:
+            long_prompt = model.tokenize("The fox sat down. " * 100)[: model.n_ctx - 8]
+            want = model.generate(STORY, seed=1, max_tokens=20)
+            uses = [
+                lambda: model.generate(STORY, ignore_end=True),
+                lambda: list(model.stream(STORY, ignore_end=True)),
+                lambda: (model.reset(), model.generate(long_prompt, max_tokens=1)),
+                lambda: model.tokenize("The fox"),
+            ]
+            for number, use in enumerate(uses):
+                with self.subTest(number):
+                    self.interrupted(use)
+                    self.assertEqual(model.generate(STORY, seed=1, max_tokens=20), want)
+
+    def test_handlers_may_raise_and_cannot_use_the_model(self):
+        class Own(Exception):
+            pass
+
+        caught = []
+        with Model("builtin:stories") as model:
+
+            def handler(number, frame):
+                for use in (lambda: model.generate(STORY), model.close):
+                    try:
+                        use()
+                    except Error as error:
+                        caught.append(error)
+                raise Own
+
+            old = signal.signal(signal.SIGUSR1, handler)
+            main = threading.get_ident()
+
+            def send():
+                while not model._inside.locked():
+                    pass
+                signal.pthread_kill(main, signal.SIGUSR1)
+
+            try:
+                sender = threading.Thread(target=send)
+                sender.start()
+                with self.assertRaises(Own):
+                    while True:
+                        model.reset()
+                sender.join()
+            finally:
+                signal.signal(signal.SIGUSR1, old)
+
+
+class WithoutNumpy(unittest.TestCase):
+    def test_says_what_is_missing(self):
+        had = sys.modules.get("numpy")
+        sys.modules["numpy"] = None  # import numpy fails
+        try:
+            with Model("builtin:stories") as model:
+                for use in (lambda: model.logits(STORY), lambda: model.embed(STORY)):
+                    with self.assertRaisesRegex(ImportError, "pip install numpy"):
+                        use()
+        finally:
+            if had:
+                sys.modules["numpy"] = had
+            else:
+                del sys.modules["numpy"]
+
+
+@needs_numpy
+class Numbers(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.model = Model("builtin:stories", embeddings=True)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.model.close()
+
+    @needs_cli
+    def test_same_logits_as_llm_cli(self):
+        import numpy as np
+
+        text = "Once upon a time, there was a fox. " * 9
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "logits.npy")
+            run_cli("-p", text, "-n", "0", "--logits", path)
+            want = np.load(path)
+        got = self.model.logits(text)
+        self.assertEqual((got.shape, got.dtype), (want.shape, np.float32))
+        self.assertGreater(got.shape[0], 64)
+        self.assertEqual(got.shape[1], self.model.n_vocab)
+        np.testing.assert_array_equal(got, want)
+        last = self.model.logits(self.model.tokenize(text), last=True)
+        np.testing.assert_array_equal(last, want[-1])
+        cut = self.model.tokenize(text)[:20]
+        np.testing.assert_array_equal(self.model.logits(cut, last=True), want[19])
+        np.testing.assert_array_equal(self.model.logits(cut + [7, 8], last=True), self.model.logits(cut + [7, 8])[-1])
+
+    def test_longer_than_a_call(self):
+        import numpy as np
+
+        with Model("builtin:stories", n_ctx=600) as model:
+            ids = (model.tokenize("The fox sat down by the pond. ") * 100)[:600]
+            whole = model.logits(ids)
+            self.assertEqual(whole.shape, (600, model.n_vocab))
+            for k in (1, 255, 256, 257, 600):
+                np.testing.assert_array_equal(model.logits(ids[:k], last=True), whole[k - 1])
+            with self.assertRaisesRegex(Error, "600"):
+                model.logits(ids + [1])
+
+    def test_logits_are_a_copy(self):
+        one = self.model.logits("A fox")
+        two = one.copy()
+        self.model.logits("A cat and a dog")
+        self.assertTrue((one == two).all())
+
+    def test_no_tokens(self):
+        with self.assertRaisesRegex(ValueError, "at least one token"):
+            self.model.logits([])
+        with self.assertRaises(Error):
+            self.model.logits([self.model.n_vocab])
+
+    def test_embeddings(self):
+        import numpy as np
+
+        fox, same, other = (self.model.embed(text) for text in ("The fox sleeps.", "The fox sleeps.", "Cake for everybody"))
+        self.assertEqual(fox.shape, (self.model.n_embd,))
+        self.assertAlmostEqual(float(np.dot(fox, fox)), 1, places=5)
+        np.testing.assert_array_equal(fox, same)
+        self.assertLess(float(np.dot(fox, other)), 0.9999)
+        with Model("builtin:stories") as model, self.assertRaises(Error) as caught:
+            model.embed("A fox")
+        self.assertEqual(caught.exception.status, Status.UNSUPPORTED)
+
+    def test_interrupts(self):
+        Signals.interrupted(self, lambda: self.model.logits([1] * (self.model.n_ctx - 1)))
+        self.assertEqual(self.model.logits([1]).shape, (1, self.model.n_vocab))
+
+
+if __name__ == "__main__":
+    unittest.main()

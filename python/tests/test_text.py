@@ -1,0 +1,244 @@
+"""Texts: generate, stream, chat, tokens."""
+import gc
+import json
+import unittest
+
+from common import STORY, needs_cli, run_cli
+from ggml_lite import Error, Model, Options, Status
+
+
+class Text(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.model = Model("builtin:stories")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.model.close()
+
+    @needs_cli
+    def test_same_text_as_llm_cli(self):
+        same = [
+            ({"seed": 7}, ["--seed", "7"]),
+            ({"seed": 8, "temperature": 1.5, "top_k": 12, "top_p": 0.8}, "--seed 8 --temp 1.5 --top-k 12 --top-p 0.8".split()),
+            ({"seed": 9, "temperature": 2, "min_p": 0.2, "top_k": 0, "top_p": 1}, "--seed 9 --temp 2 --min-p 0.2 --top-k 0 --top-p 1".split()),
+            ({"temperature": 0}, "--temp 0".split()),
+            ({"seed": 3, "repeat_penalty": 1.4}, "--seed 3 --repeat-penalty 1.4".split()),
+            ({"seed": 4, "stop": [",", "."]}, "--seed 4 --stop , --stop .".split()),
+            ({"seed": 5, "json_schema": {"enum": ["hop", "sleep"]}}, ["--seed", "5", "--json-schema", '{"enum": ["hop", "sleep"]}']),
+            ({"seed": 6, "grammar": 'root ::= ("hop " | "sleep ")+'}, ["--seed", "6", "--grammar", 'root ::= ("hop " | "sleep ")+']),
+        ]
+        for options, flags in same:
+            with self.subTest(flags):
+                text = self.model.generate(STORY, max_tokens=40, **options)
+                self.assertTrue(text)
+                self.assertEqual(text, run_cli("-p", STORY, "-n", "40", "--no-display-prompt", *flags))
+
+    def test_seeds(self):
+        texts = [self.model.generate(STORY, max_tokens=30, temperature=1.5, seed=seed) for seed in (1, 1, 2, 2**64 - 1)]
+        self.assertEqual(texts[0], texts[1])
+        self.assertEqual(len(set(texts)), 3)
+        self.assertGreater(len({self.model.generate(STORY, max_tokens=30, temperature=1.5) for _ in range(3)}), 1)
+
+    def test_pieces_are_the_whole(self):
+        pieces = list(self.model.stream(STORY, max_tokens=40, seed=7))
+        self.assertGreater(len(pieces), 10)
+        self.assertEqual("".join(pieces), self.model.generate(STORY, max_tokens=40, seed=7))
+        self.assertNotIn("", pieces)
+
+    def test_pieces_are_whole_characters(self):
+        grammar = 'root ::= ("é" | "漢" | "🙂"){12}'  # each of several tokens
+        pieces = list(self.model.stream(STORY, grammar=grammar, seed=1))
+        self.assertEqual(len("".join(pieces)), 12)
+        self.assertLessEqual(set("".join(pieces)), set("é漢🙂"))
+        self.assertGreater(self.model.last_run.n_generated, 12)
+
+    def test_cut_character(self):
+        grammar = 'root ::= "🙂"'
+        ends = [self.model.generate(STORY, grammar=grammar, max_tokens=n, temperature=0) for n in (1, 2, 9)]
+        self.assertEqual(ends[2], "🙂")
+        self.assertLessEqual(set("".join(ends[:2])), set("🙂\N{REPLACEMENT CHARACTER}"))
+
+    def test_prompt_of_tokens(self):
+        text = self.model.generate(STORY, max_tokens=20, seed=1)
+        self.assertEqual(self.model.generate(self.model.tokenize(STORY), max_tokens=20, seed=1), text)
+        self.assertEqual(self.model.generate(tuple(self.model.tokenize(STORY)), max_tokens=20, seed=1), text)
+
+    def test_closed_stream_stops(self):
+        with self.model.stream(STORY, seed=1, ignore_end=True) as stream:
+            first = next(stream)
+        self.assertTrue(first)
+        self.assertEqual(list(stream), [])
+        self.assertEqual(stream.run.finish, "none")
+        self.assertLess(stream.run.n_generated, 5)
+        for piece in self.model.stream(STORY, seed=1):  # nothing refers to this one after the loop
+            break
+        self.assertEqual(piece, first)
+        gc.collect()
+        self.assertTrue(self.model.generate(STORY, max_tokens=2))
+        never_begun = self.model.stream(STORY)
+        never_begun.close()
+        self.assertEqual((list(never_begun), never_begun.run), ([], None))
+
+    def test_open_stream_occupies_the_model(self):
+        with self.model.stream(STORY, seed=1) as stream:
+            text = next(stream)
+            with self.assertRaisesRegex(Error, "a stream of this model has not ended"):
+                self.model.generate("Another")
+            with self.assertRaisesRegex(Error, "a stream of this model has not ended"):
+                next(self.model.stream("Another"))
+            self.assertTrue(self.model.tokenize("Tokens are no generation"))
+            text += "".join(stream)
+        self.assertEqual(text, self.model.generate(STORY, seed=1))
+
+    def test_why_it_ended(self):
+        self.model.generate(STORY, max_tokens=5, seed=1)
+        run = self.model.last_run
+        self.assertEqual((run.finish, run.n_generated, run.stop), ("length", 5, None))
+        self.model.generate(STORY, seed=1, stop=["@@", "."])
+        self.assertEqual((self.model.last_run.finish, self.model.last_run.stop), ("stop", 1))
+        self.model.generate(STORY, seed=1, json_schema={"const": 5})
+        self.assertEqual(self.model.last_run.finish, "end")
+        with Model("builtin:stories", n_ctx=24) as small:
+            small.generate(STORY, ignore_end=True)
+            self.assertEqual(small.last_run.finish, "context")
+
+    def test_common_beginning_is_not_run_again(self):
+        self.model.reset()
+        self.model.generate("Once upon a time, there was a fox.", max_tokens=1)
+        self.assertEqual(self.model.last_run.n_reused, 0)
+        self.model.generate("Once upon a time, there was a cat.", max_tokens=1)
+        self.assertGreater(self.model.last_run.n_reused, 2)
+
+    def test_json(self):
+        schema = {"type": "object", "properties": {"legs": {"type": "integer"}}, "required": ["legs"], "additionalProperties": False}
+        for given in (schema, json.dumps(schema)):
+            value = json.loads(self.model.generate("A fox", json_schema=given, max_tokens=40, seed=1))
+            self.assertIsInstance(value["legs"], int)
+        json.loads(self.model.generate("A fox", json_schema=True, max_tokens=40, seed=1))
+
+    def test_options_are_checked(self):
+        wrong = [
+            ({"max_token": 5}, TypeError, "unknown option 'max_token'; did you mean 'max_tokens'?"),
+            ({"max_tokens": 0}, ValueError, "max_tokens is 0"),
+            ({"max_tokens": "5"}, TypeError, "max_tokens is str, not an int"),
+            ({"max_tokens": True}, TypeError, "max_tokens is bool"),
+            ({"seed": -1}, ValueError, "seed is -1"),
+            ({"seed": 2**64}, ValueError, "seed is 18446744073709551616"),
+            ({"temperature": "hot"}, ValueError, "hot"),
+            ({"top_p": 7.0}, Error, "top_p"),
+            ({"stop": ""}, Error, "stop"),
+            ({"stop": [b"x"]}, TypeError, "stop is bytes"),
+            ({"stop": "a\0b"}, ValueError, "NUL"),
+            ({"grammar": "root ::="}, Error, "grammar"),
+            ({"json_schema": {"type": "strin"}}, Error, "strin"),
+            ({"json_schema": True, "grammar": 'root ::= "a"'}, Error, "grammar"),
+        ]
+        for options, kind, words in wrong:
+            with self.subTest(options), self.assertRaises(kind) as caught:
+                self.model.generate(STORY, **options)
+            self.assertIn(words, str(caught.exception))
+        none = dict.fromkeys(Options.__annotations__)
+        self.assertTrue(self.model.generate(STORY, **{**none, "max_tokens": 3}))
+
+    def test_prompts_are_checked(self):
+        for prompt, kind, words in (
+            (5, TypeError, "int"),
+            (b"bytes", TypeError, "not bytes"),
+            ([1.5], TypeError, "a token is float"),
+            ([-1], ValueError, "a token is -1"),
+            ([self.model.n_vocab], Error, str(self.model.n_vocab)),
+            ([], Error, ""),
+            ([1] * (self.model.n_ctx + 1), Error, str(self.model.n_ctx)),
+        ):
+            with self.subTest(str(prompt)[:20]), self.assertRaises(kind) as caught:
+                self.model.generate(prompt)
+            self.assertIn(words, str(caught.exception))
+        with self.assertRaises(UnicodeEncodeError):
+            self.model.generate("\ud800")
+        self.assertTrue(self.model.generate(STORY, max_tokens=2))
+
+    def test_nul_in_a_prompt_is_text(self):
+        self.assertNotEqual(self.model.tokenize("a\0b"), self.model.tokenize("a"))
+
+    def test_tokens(self):
+        text = "Once upon a time, there was a fox. é漢🙂"
+        ids = self.model.tokenize(text)
+        self.assertEqual(self.model.detokenize(ids), text)
+        self.assertEqual(ids[0], self.model.bos)
+        plain = self.model.tokenize(text, add_special=False)
+        self.assertNotEqual(plain[0], self.model.bos)
+        self.assertTrue(self.model.is_end(self.model.eos))
+        self.assertFalse(self.model.is_end(plain[0]))
+        eos = self.model.token_bytes(self.model.eos).decode()
+        self.assertEqual(self.model.tokenize(eos, add_special=False), [self.model.eos])
+        self.assertGreater(len(self.model.tokenize(eos, add_special=False, read_special=False)), 1)
+        self.assertEqual(self.model.detokenize([self.model.eos]), "")
+        self.assertEqual(self.model.detokenize([self.model.eos], show_special=True), eos)
+        self.assertEqual(self.model.token_bytes(self.model.n_vocab), b"")
+        self.assertEqual(self.model.tokenize("", add_special=False), [])
+        self.assertEqual(self.model.detokenize([]), "")
+
+    def test_context(self):
+        self.model.reset()
+        self.assertEqual(self.model.context, [])
+        prompt = self.model.tokenize(STORY)
+        self.model.generate(STORY, max_tokens=3)
+        self.assertEqual(self.model.context[: len(prompt)], prompt)
+        self.assertGreaterEqual(len(self.model.context), len(prompt) + 2)
+
+
+class Chat(unittest.TestCase):
+    QUESTION = "Tell me a story about a cat."
+
+    @classmethod
+    def setUpClass(cls):
+        cls.model = Model("builtin:chat")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.model.close()
+
+    @needs_cli
+    def test_same_answer_as_llm_cli(self):
+        answer = self.model.chat([{"role": "user", "content": self.QUESTION}], seed=7)
+        self.assertTrue(answer)
+        self.assertEqual(answer.strip(), run_cli("-m", "builtin:chat", "-st", "-p", self.QUESTION, "--seed", "7").strip())
+
+    def test_pieces_are_the_whole(self):
+        messages = [{"role": "user", "content": self.QUESTION}]
+        answer = self.model.chat(messages, seed=7)
+        self.assertEqual("".join(self.model.stream_chat(messages, seed=7)), answer)
+        self.assertEqual(self.model.chat(self.QUESTION, seed=7), answer)
+        messages += [{"role": "assistant", "content": answer}, {"role": "user", "content": "What is the name of the cat?"}]
+        self.assertTrue(self.model.chat(messages, max_tokens=40))
+        self.assertGreater(self.model.last_run.n_reused, 20)
+
+    def test_prompt(self):
+        self.assertTrue(self.model.has_chat)
+        whole = self.model.format_chat(self.QUESTION)
+        self.assertIn(self.QUESTION, whole)
+        self.assertTrue(whole.startswith(self.model.format_chat(self.QUESTION, answer=False)))
+
+    def test_wrong_conversations(self):
+        for messages in ([], [{"content": "Hi"}], [{"role": "user"}], [{"role": "nobody", "content": "Hi"}]):
+            with self.subTest(messages):
+                try:
+                    self.model.chat(messages, max_tokens=2)  # some templates accept them
+                except Error as error:
+                    self.assertTrue(str(error))
+        with self.assertRaises((TypeError, ValueError)):
+            self.model.chat([5])
+
+    def test_no_template(self):
+        with Model("builtin:stories") as model:
+            self.assertFalse(model.has_chat)
+            with self.assertRaises(Error) as caught:
+                model.chat("Hi")
+            self.assertEqual(caught.exception.status, Status.NOT_FOUND)
+        with Model("builtin:stories", chat_template="chatml") as model:
+            self.assertIn("<|im_start|>user\nHi", model.format_chat("Hi"))
+
+
+if __name__ == "__main__":
+    unittest.main()
