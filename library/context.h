@@ -20,7 +20,8 @@ struct llm_context {
     llm_session *session;
     llm_sampler *sampler; /* of the last generation; the generator holds on to it */
     llm_generator *generator;
-    llm_vocab *vocab; /* made for the first grammar */
+    llm_vocab *vocab;              /* made for the first grammar */
+    struct generation *generation; /* what llm_begin has begun; NULL: nothing, or it has ended */
     atomic_bool cancelled;
     /* The sequence is the generator's, or, after llm_eval, these: the slot then holds all of them but
      * those from llm_session_n_past on, which the next run has to run. */
@@ -37,5 +38,7 @@ struct llm_context {
 ggl_status context_take(llm_context *c, ggl_error *err);
 /* The other way round: the generator goes on from the slot's tokens. */
 ggl_status context_give(llm_context *c, ggl_error *err);
+/* Frees what llm_begin has begun, if anything. */
+void context_end(llm_context *c);
 
 #endif

@@ -1,4 +1,4 @@
-/* Generating text into a callback. */
+/* Generating text, piece by piece or into a callback. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -7,19 +7,19 @@
 #include "llm/stop.h"
 #include "llm/talk.h"
 
-/* A generation: what is made for it, and the text that is not shown yet. */
-typedef struct generation {
-    llm_context *c;
+/* What llm_begin has begun: what is made for it, and the text that is not given yet. */
+struct generation {
     llm_generate_params p;
-    llm_piece_fn *each;
-    void *user;
     llm_stop *stop; /* NULL: no texts stop it */
     llm_grammar *grammar;
     llm_matcher *matcher;
-    char *waiting; /* [n_waiting], the first n_ready of which can be shown */
-    size_t n_waiting, n_ready, cap;
-    bool refused; /* by the callback */
-} generation;
+    llm_finish finish; /* LLM_FINISH_NONE: more tokens can be generated */
+    /* [n_waiting], the first n_ready of which can be given, and the first n_given of those the caller has
+     * and looks at until its next call */
+    char *waiting;
+    size_t n_waiting, n_ready, n_given, cap;
+};
+typedef struct generation generation;
 
 /* --- parameters ------------------------------------------------------------------------------- */
 
@@ -38,8 +38,7 @@ void llm_generate_fill_default(llm_generate_params *p, size_t size) {
     ggl_params_fill(p, size, &d, sizeof d);
 }
 
-static ggl_status set_sampler(generation *g, ggl_error *err) {
-    llm_context *c = g->c;
+static ggl_status set_sampler(llm_context *c, const generation *g, ggl_error *err) {
     llm_sampler_params s = llm_sampler_default();
     llm_sampler *made;
     s.temp = g->p.temp;
@@ -71,7 +70,7 @@ static ggl_status set_stops(generation *g, ggl_error *err) {
     return st;
 }
 
-static ggl_status set_grammar(generation *g, ggl_error *err) {
+static ggl_status set_grammar(llm_context *c, generation *g, ggl_error *err) {
     const llm_generate_params *p = &g->p;
     const llm_schema_params compact = {.size = sizeof compact, .compact = true};
     if (!p->grammar && !p->json_schema)
@@ -83,10 +82,10 @@ static ggl_status set_grammar(generation *g, ggl_error *err) {
             ? llm_grammar_from_gbnf(&g->grammar, p->grammar, strlen(p->grammar), "grammar", err)
             : llm_grammar_from_schema_with(&g->grammar, p->json_schema, strlen(p->json_schema),
                                            "json_schema", &compact, err);
-    if (st == GGL_OK && !g->c->vocab)
-        st = llm_vocab_new(&g->c->vocab, g->c->tokenizer, err);
+    if (st == GGL_OK && !c->vocab)
+        st = llm_vocab_new(&c->vocab, c->tokenizer, err);
     if (st == GGL_OK)
-        st = llm_matcher_new(&g->matcher, g->grammar, g->c->vocab, err);
+        st = llm_matcher_new(&g->matcher, g->grammar, c->vocab, err);
     return st;
 }
 
@@ -104,15 +103,14 @@ static size_t whole_characters(const char *s, size_t n) {
     return n;
 }
 
-/* Shows n of the waiting bytes. */
-static void show(generation *g, size_t n) {
-    if (n == 0)
+/* Takes away what the caller has had. */
+static void drop_given(generation *g) {
+    if (g->n_given == 0)
         return;
-    if (g->each && !g->refused)
-        g->refused = !g->each(g->user, g->waiting, n);
-    memmove(g->waiting, g->waiting + n, g->n_waiting - n);
-    g->n_waiting -= n;
-    g->n_ready -= n;
+    memmove(g->waiting, g->waiting + g->n_given, g->n_waiting - g->n_given);
+    g->n_waiting -= g->n_given;
+    g->n_ready -= g->n_given;
+    g->n_given = 0;
 }
 
 static ggl_status put(generation *g, ggl_str text, ggl_error *err) {
@@ -123,69 +121,71 @@ static ggl_status put(generation *g, ggl_str text, ggl_error *err) {
     memcpy(g->waiting + g->n_waiting, text.s, text.n);
     g->n_waiting += text.n;
     g->n_ready += g->stop ? llm_stop_read(g->stop, text.s, text.n) : text.n;
-    show(g, whole_characters(g->waiting, g->n_ready));
     return GGL_OK;
 }
 
 /* --- generating ------------------------------------------------------------------------------- */
 
-/* Generates a token. Sets *finish when it was the last one. */
-static ggl_status step(generation *g, llm_finish *finish, ggl_error *err) {
-    llm_context *c = g->c;
+/* Draws a token, and says why it was the last one, if it was. */
+static ggl_status draw(llm_context *c, generation *g, ggl_error *err) {
     int32_t id;
-    const ggl_status st = llm_generator_next(c->generator, &id, err);
+    ggl_status st = llm_generator_next(c->generator, &id, err);
+    c->logits = llm_generator_logits(c->generator);
     if (st == GGL_LIMIT &&
         (int64_t)(llm_session_n_past(c->session, 0)) >= llm_session_n_ctx(c->session) - 1) {
-        *finish = LLM_FINISH_CONTEXT;
+        g->finish = LLM_FINISH_CONTEXT;
         return GGL_OK;
     }
     if (st != GGL_OK)
         return st;
-    if (id < 0 || (!g->p.ignore_end && c->tokenizer && llm_tokenizer_is_eog(c->tokenizer, id))) {
-        *finish = LLM_FINISH_END;
+    if (id < 0 || (!g->p.ignore_end && llm_tokenizer_is_eog(c->tokenizer, id))) {
+        g->finish = LLM_FINISH_END;
         return GGL_OK;
     }
     c->run.n_generated++;
-    const ggl_str text =
-        c->tokenizer ? llm_token_text(c->tokenizer, id, false) : (ggl_str){NULL, 0};
-    const ggl_status put_st = put(g, text, err);
+    st = put(g, llm_token_text(c->tokenizer, id, false), err);
     c->run.stop = g->stop ? llm_stop_found(g->stop) : -1;
     if (c->run.stop >= 0)
-        *finish = LLM_FINISH_STOP;
+        g->finish = LLM_FINISH_STOP;
     else if (g->p.n_max > 0 && c->run.n_generated == g->p.n_max)
-        *finish = LLM_FINISH_LENGTH;
-    return put_st;
+        g->finish = LLM_FINISH_LENGTH;
+    return st;
 }
 
-static ggl_status generate(generation *g, const int32_t *id, size_t n, ggl_error *err) {
-    llm_context *c = g->c;
-    llm_finish finish = LLM_FINISH_NONE;
-    ggl_status st = context_give(c, err);
-    if (st == GGL_OK)
-        st = llm_generator_prompt(c->generator, &(llm_prompt){.id = id, .n = n}, err);
-    const llm_generator_stats stats = llm_generator_get_stats(c->generator);
-    if (st == GGL_OK) {
-        c->run.n_reused = stats.n_reused;
-        c->run.n_prompt = stats.n_prompt;
-        st = llm_generator_constrain(c->generator, g->matcher, g->p.n_max > 0 ? g->p.n_max : -1,
-                                     err);
+/* Generates until there are whole characters to give, or the text has ended. */
+static ggl_status step(llm_context *c, generation *g, ggl_error *err) {
+    while (whole_characters(g->waiting, g->n_ready) == 0 && g->finish == LLM_FINISH_NONE) {
+        const ggl_status st = atomic_load(&c->cancelled)
+                                  ? ggl_fail(err, GGL_CANCELLED, "stopped by the caller")
+                                  : draw(c, g, err);
+        if (st != GGL_OK)
+            return st;
+        if (g->finish != LLM_FINISH_NONE && g->finish != LLM_FINISH_STOP)
+            g->n_ready = g->n_waiting;
     }
-    while (st == GGL_OK && finish == LLM_FINISH_NONE) {
-        st = step(g, &finish, err);
-        if (st == GGL_OK && (g->refused || atomic_load(&c->cancelled)))
-            st = ggl_fail(err, GGL_CANCELLED, "stopped by the caller");
-    }
-    if (st == GGL_OK && finish != LLM_FINISH_STOP) {
-        g->n_ready = g->n_waiting;
-        show(g, g->n_ready);
-    } else if (st == GGL_OK)
-        show(g, g->n_ready);
-    if (st == GGL_OK && g->refused)
-        st = ggl_fail(err, GGL_CANCELLED, "stopped by the caller");
-    c->run.finish = st == GGL_OK          ? finish
-                    : st == GGL_CANCELLED ? LLM_FINISH_CANCELLED
-                                          : LLM_FINISH_ERROR;
-    c->logits = llm_generator_logits(c->generator);
+    return GGL_OK;
+}
+
+void context_end(llm_context *c) {
+    generation *g = c->generation;
+    if (!g)
+        return;
+    const ggl_status st = llm_generator_constrain(c->generator, NULL, -1, NULL);
+    (void)st; /* without a matcher it cannot fail */
+    llm_stop_free(g->stop);
+    llm_matcher_free(g->matcher);
+    llm_grammar_free(g->grammar);
+    ggl_free(g->waiting);
+    ggl_free(g);
+    c->generation = NULL;
+}
+
+/* Ends what was begun, with this status. */
+static ggl_status end_with(llm_context *c, ggl_status st) {
+    c->run.finish = st == GGL_CANCELLED ? LLM_FINISH_CANCELLED
+                    : st != GGL_OK      ? LLM_FINISH_ERROR
+                                        : c->generation->finish;
+    context_end(c);
     return st;
 }
 
@@ -200,30 +200,76 @@ static ggl_status check(const llm_context *c, const llm_generate_params *p, ggl_
     return GGL_OK;
 }
 
+static ggl_status run_prompt(llm_context *c, const int32_t *id, size_t n, ggl_error *err) {
+    ggl_status st = context_give(c, err);
+    if (st == GGL_OK)
+        st = llm_generator_prompt(c->generator, &(llm_prompt){.id = id, .n = n}, err);
+    if (st != GGL_OK)
+        return st;
+    const llm_generator_stats stats = llm_generator_get_stats(c->generator);
+    c->run.n_reused = stats.n_reused;
+    c->run.n_prompt = stats.n_prompt;
+    return GGL_OK;
+}
+
+ggl_status llm_begin(llm_context *c, const int32_t *id, size_t n, const llm_generate_params *params,
+                     ggl_error *err) {
+    context_end(c);
+    c->run = (llm_run_info){.finish = LLM_FINISH_ERROR, .stop = -1};
+    generation *g = c->generation = ggl_calloc(1, sizeof *g);
+    if (!g)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    g->p = defaults();
+    atomic_store(&c->cancelled, false);
+    ggl_status st = GGL_READ_PARAMS(llm_generate_params, &g->p, params, err);
+    if (st == GGL_OK)
+        st = check(c, &g->p, err);
+    if (st == GGL_OK)
+        st = set_stops(g, err);
+    if (st == GGL_OK)
+        st = set_grammar(c, g, err);
+    if (st == GGL_OK)
+        st = set_sampler(c, g, err);
+    if (st == GGL_OK)
+        st = run_prompt(c, id, n, err);
+    if (st == GGL_OK)
+        st = llm_generator_constrain(c->generator, g->matcher, g->p.n_max > 0 ? g->p.n_max : -1,
+                                     err);
+    if (st != GGL_OK)
+        return end_with(c, st);
+    c->run.finish = LLM_FINISH_NONE;
+    return GGL_OK;
+}
+
+ggl_status llm_next(llm_context *c, const char **piece, size_t *n, ggl_error *err) {
+    generation *g = c->generation;
+    *piece = NULL;
+    *n = 0;
+    if (!g)
+        return GGL_OK;
+    drop_given(g);
+    const ggl_status st = step(c, g, err);
+    if (st != GGL_OK)
+        return end_with(c, st);
+    g->n_given = whole_characters(g->waiting, g->n_ready);
+    if (g->n_given == 0)
+        g->n_given = g->n_ready; /* the text ends within a character */
+    if (g->n_given == 0)
+        return end_with(c, GGL_OK);
+    *piece = g->waiting;
+    *n = g->n_given;
+    return GGL_OK;
+}
+
 ggl_status llm_generate_tokens(llm_context *c, const int32_t *id, size_t n,
                                const llm_generate_params *params, llm_piece_fn *each, void *user,
                                ggl_error *err) {
-    generation g = {.c = c, .p = defaults(), .each = each, .user = user};
-    atomic_store(&c->cancelled, false);
-    c->run = (llm_run_info){.finish = LLM_FINISH_ERROR, .stop = -1};
-    ggl_status st = GGL_READ_PARAMS(llm_generate_params, &g.p, params, err);
-    if (st == GGL_OK)
-        st = check(c, &g.p, err);
-    if (st == GGL_OK)
-        st = set_stops(&g, err);
-    if (st == GGL_OK)
-        st = set_grammar(&g, err);
-    if (st == GGL_OK)
-        st = set_sampler(&g, err);
-    if (st == GGL_OK) {
-        st = generate(&g, id, n, err);
-        const ggl_status freed = llm_generator_constrain(c->generator, NULL, -1, NULL);
-        st = st == GGL_OK ? freed : st;
-    }
-    llm_stop_free(g.stop);
-    llm_matcher_free(g.matcher);
-    llm_grammar_free(g.grammar);
-    ggl_free(g.waiting);
+    const char *piece;
+    size_t n_piece;
+    ggl_status st = llm_begin(c, id, n, params, err);
+    while (st == GGL_OK && (st = llm_next(c, &piece, &n_piece, err)) == GGL_OK && piece)
+        if (each && !each(user, piece, n_piece))
+            st = end_with(c, ggl_fail(err, GGL_CANCELLED, "stopped by the caller"));
     return st;
 }
 
@@ -233,6 +279,7 @@ static ggl_status generate_text(llm_context *c, const char *text, size_t n, unsi
                                 ggl_error *err) {
     int32_t *id;
     size_t n_id;
+    context_end(c);
     c->run = (llm_run_info){.finish = LLM_FINISH_ERROR, .stop = -1};
     ggl_status st = llm_encode(c, text, n, flags, &id, &n_id, err);
     if (st == GGL_OK)

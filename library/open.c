@@ -127,6 +127,7 @@ ggl_status llm_open(llm_context **out, const char *path, const llm_open_params *
 void llm_close(llm_context *c) {
     if (!c)
         return;
+    context_end(c);
     llm_generator_free(c->generator);
     llm_sampler_free(c->sampler);
     llm_vocab_free(c->vocab);

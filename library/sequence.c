@@ -19,6 +19,7 @@ static bool append(llm_tokens *t, const int32_t *id, size_t n) {
 
 ggl_status context_take(llm_context *c, ggl_error *err) {
     size_t n_held, n;
+    context_end(c);
     if (c->is_own)
         return GGL_OK;
     c->ids.n = 0;

@@ -254,38 +254,54 @@ class Signals(unittest.TestCase):
                     self.interrupted(use)
                     self.assertEqual(model.generate(STORY, seed=1, max_tokens=20), want)
 
-    def test_handlers_may_raise_and_cannot_use_the_model(self):
+    def signalled(self, model, handle, use):
+        """Calls use() again and again until it raises. Meanwhile signals call handle() whenever a generation is under way."""
+        main, over = threading.get_ident(), threading.Event()
+
+        def send():
+            while not over.wait(0.001):
+                signal.pthread_kill(main, signal.SIGUSR1)
+
+        def handler(number, frame):
+            if model._turn.locked() and not over.is_set():
+                handle(over)
+
+        old = signal.signal(signal.SIGUSR1, handler)
+        sender = threading.Thread(target=send)
+        sender.start()
+        try:
+            while True:
+                use()
+        finally:
+            over.set()
+            sender.join()
+            signal.signal(signal.SIGUSR1, old)
+
+    def test_handlers_cannot_begin_anything(self):
         class Own(Exception):
             pass
 
-        caught = []
+        said = []
         with Model("builtin:stories") as model:
 
-            def handler(number, frame):
-                for use in (lambda: model.generate(STORY), model.close):
-                    try:
-                        use()
-                    except Error as error:
-                        caught.append(error)
+            def handle(over):
+                over.set()
+                try:
+                    model.generate(STORY)
+                except Error as error:
+                    said.append(str(error))
                 raise Own
 
-            old = signal.signal(signal.SIGUSR1, handler)
-            main = threading.get_ident()
+            with self.assertRaises(Own):
+                self.signalled(model, handle, lambda: list(model.stream(STORY, ignore_end=True)))
+            self.assertRegex(said[0], "this thread")
+            self.assertTrue(model.generate(STORY, max_tokens=2))
 
-            def send():
-                while not model._inside.locked():
-                    pass
-                signal.pthread_kill(main, signal.SIGUSR1)
-
-            try:
-                sender = threading.Thread(target=send)
-                sender.start()
-                with self.assertRaises(Own):
-                    while True:
-                        model.reset()
-                sender.join()
-            finally:
-                signal.signal(signal.SIGUSR1, old)
+    def test_handlers_may_cancel(self):
+        with Model("builtin:stories") as model:
+            with self.assertRaises(Cancelled):
+                self.signalled(model, lambda over: model.cancel(), lambda: model.generate(STORY, ignore_end=True))
+            self.assertTrue(model.generate(STORY, max_tokens=2))
 
 
 class WithoutNumpy(unittest.TestCase):

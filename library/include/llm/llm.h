@@ -136,6 +136,21 @@ GGL_API GGL_NODISCARD ggl_status llm_generate_tokens(llm_context *c, const int32
                                                      llm_piece_fn *each, void *user,
                                                      ggl_error *err);
 
+/* The same without a callback, for programs that ask for the text:
+ *
+ *     if (llm_begin(c, ids, n, &p, &err) != GGL_OK) ...
+ *     while ((st = llm_next(c, &piece, &n_piece, &err)) == GGL_OK && piece)
+ *         fwrite(piece, 1, n_piece, stdout);
+ *
+ * llm_begin runs the prompt. Each llm_next runs the model until there is something to show, gives it as
+ * `each` gets it, valid until the next call, and gives *piece NULL after the end. A program may stop asking: the next
+ * call that changes the sequence ends what was begun. Statuses as those of llm_generate; after a failure
+ * the text has ended, too. */
+GGL_API GGL_NODISCARD ggl_status llm_begin(llm_context *c, const int32_t *id, size_t n,
+                                           const llm_generate_params *params, ggl_error *err);
+GGL_API GGL_NODISCARD ggl_status llm_next(llm_context *c, const char **piece, size_t *n,
+                                          ggl_error *err);
+
 /* A message of a conversation. This struct stays as it is. */
 typedef struct llm_message {
     const char *role; /* "system", "user", "assistant" */
@@ -157,7 +172,7 @@ GGL_API GGL_NODISCARD ggl_status llm_chat_format(const llm_context *c, const cha
                                                  ggl_error *err);
 
 typedef enum llm_finish {
-    LLM_FINISH_NONE,      /* nothing was generated yet */
+    LLM_FINISH_NONE,      /* nothing was generated yet, or llm_next has not come to the end */
     LLM_FINISH_END,       /* the model ended its text, or the grammar allows nothing more */
     LLM_FINISH_STOP,      /* at a text of `stop` */
     LLM_FINISH_LENGTH,    /* n_max tokens */
@@ -166,7 +181,7 @@ typedef enum llm_finish {
     LLM_FINISH_ERROR      /* the call failed otherwise */
 } llm_finish;
 
-/* What the last llm_generate, llm_generate_tokens or llm_reply did. */
+/* What the last llm_generate, llm_generate_tokens, llm_begin or llm_reply did. */
 typedef struct llm_run_info {
     size_t size; /* sizeof(llm_run_info), set by the caller */
     llm_finish finish;

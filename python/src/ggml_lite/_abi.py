@@ -77,7 +77,7 @@ FUNCTIONS: Dict[str, Tuple[Any, ...]] = {
     "llm_context_n_ctx": (c.c_int64, Context),
     "llm_context_n_vocab": (c.c_int32, Context),
     "llm_context_n_embd": (c.c_int32, Context),
-    "llm_context_text": (c.c_char_p, Context, c.c_char_p),
+    "llm_context_text": (STATUS, Context, c.c_char_p, c.POINTER(c.c_void_p), SizeOut),
     "llm_context_has_chat": (c.c_bool, Context),
     "llm_generate_fill_default": (None, c.POINTER(GenerateParams), c.c_size_t),
     "llm_begin": (STATUS, Context, Ids, c.c_size_t, c.POINTER(GenerateParams)),

@@ -192,9 +192,16 @@ class Model:
         return self._run
 
     def metadata(self, key: str) -> Optional[str]:
-        """The text of a key of the file, such as "general.license"; None: there is no such text."""
-        with self._call() as handle:
-            return _text(self._lib.llm_context_text(handle, text_bytes("key", key)))
+        """The text of a key of the file, such as "general.license"; None: there is no such key."""
+        text, n = c.c_void_p(), c.c_size_t()
+        try:
+            with self._call() as handle:
+                self._lib.llm_context_text(handle, text_bytes("key", key), c.byref(text), c.byref(n))
+        except Error as error:
+            if error.status == Status.NOT_FOUND:
+                return None
+            raise
+        return _abi.taken_bytes(self._lib, text, n).decode("utf-8", "replace")
 
     # --- text -------------------------------------------------------------------------------------
 
@@ -346,10 +353,9 @@ class Model:
             self._wait(lambda handle: self._lib.llm_truncate(handle, 0))
 
     # --- turns and calls --------------------------------------------------------------------------
-
-    def _refuse_inside(self) -> None:
-        if self._inside_thread == threading.get_ident():
-            raise Error(Status.USAGE, "the model is in use by this thread: a signal's handler must not call it")
+    #
+    # An exception may arrive between any two steps of Python code, as signals' handlers raise some. So what must be given back is held by
+    # `with` blocks, and whoever calls the library holds the lock for that itself: the model cannot be closed meanwhile.
 
     @contextlib.contextmanager
     def _call(self) -> Iterator[int]:
@@ -364,53 +370,54 @@ class Model:
             finally:
                 self._inside_thread = None
 
+    def _refuse_inside(self) -> None:
+        if self._inside_thread == threading.get_ident():
+            raise Error(Status.USAGE, "this thread is in a call of the model, which a signal's handler cannot use now")
+
     def _wait(self, function: Callable[[int], object]) -> None:
-        """Calls function(handle), which may take long. In the main thread, an exception that a signal's handler raises, such as
-        KeyboardInterrupt, cancels it: another thread makes the call then, as handlers run only where Python code runs."""
-        with self._call() as handle:
-            if threading.current_thread() is not threading.main_thread():
+        """Calls function(handle), which may take long. The main thread has another one make the call, and waits: handlers of signals run
+        only where Python code runs, and what they raise, such as KeyboardInterrupt, then cancels the call."""
+        if threading.current_thread() is not threading.main_thread():
+            with self._call() as handle:
                 function(handle)
-                return
-            failed: List[BaseException] = []
-            done = threading.Lock()
+            return
+        failed: List[BaseException] = []
+        claimed, done = threading.Lock(), threading.Event()
 
-            def run() -> None:
-                try:
-                    function(handle)
-                except BaseException as error:
-                    failed.append(error)
-                finally:
-                    done.release()
-
-            done.acquire()
-            threading.Thread(target=run, daemon=True).start()
+        def run() -> None:
             try:
-                done.acquire()
-            except BaseException:
-                while not done.acquire(timeout=0.02):
-                    self._lib.llm_cancel(handle)
-                raise
-            if failed:
-                raise failed[0]
+                with self._call() as handle:
+                    if claimed.acquire(blocking=False):  # else it is not wanted any more
+                        function(handle)
+            except BaseException as error:
+                failed.append(error)
+            finally:
+                done.set()
 
-    def _take_turn(self) -> None:
-        if not self._turn.acquire(blocking=False):
-            if self._turn_thread == threading.get_ident():
-                raise Error(Status.USAGE, "a stream of this model has not ended: read it to its end, or close it, before the next call")
-            self._turn.acquire()
-        self._turn_thread = threading.get_ident()
-
-    def _give_turn(self) -> None:
-        self._turn_thread = None
-        self._turn.release()
+        try:
+            threading.Thread(target=run, daemon=True).start()
+            done.wait()
+        except BaseException:
+            if not claimed.acquire(blocking=False):
+                while not done.wait(0.02):
+                    self.cancel()
+            raise
+        if failed:
+            raise failed[0]
 
     @contextlib.contextmanager
     def _own_turn(self) -> Iterator[None]:
-        self._take_turn()
-        try:
-            yield
-        finally:
-            self._give_turn()
+        """Waits until what others have begun has ended."""
+        if self._turn_thread == threading.get_ident():
+            raise Error(
+                Status.USAGE, "this thread has begun a stream of the model that has not ended: read it to its end, or close it, before the next call"
+            )
+        with self._turn:
+            self._turn_thread = threading.get_ident()
+            try:
+                yield
+            finally:
+                self._turn_thread = None
 
     # --- for Stream -------------------------------------------------------------------------------
 
@@ -419,7 +426,7 @@ class Model:
         self._wait(lambda handle: self._lib.llm_begin(handle, ids, len(ids), c.byref(params)))
 
     def _next(self) -> Optional[bytes]:
-        """The next bytes of the text, which may be none; None: it has ended."""
+        """The next bytes of the text; None: it has ended."""
         piece, n = c.c_void_p(), c.c_size_t()
         with self._call() as handle:
             self._lib.llm_next(handle, c.byref(piece), c.byref(n))

@@ -2,8 +2,9 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import ctypes as c
-from typing import TYPE_CHECKING, Iterator, List, NamedTuple, Optional
+from typing import TYPE_CHECKING, Generator, Iterator, List, NamedTuple, Optional
 
 from ._abi import GenerateParams, RunInfo
 from ._errors import Error
@@ -38,61 +39,36 @@ class Stream(Iterator[str]):
     ends or is closed: by close(), at the end of a `with` block, or when nothing refers to it any more."""
 
     def __init__(self, model: Model, prompt: List[int], params: GenerateParams):
-        self._model = model
-        self._prompt = prompt
-        self._params = params
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._has_turn = False
-        self._ended = False
         self.run: Optional[Run] = None  # what it did, once it has ended or was closed
+        self._pieces = self._read(model, prompt, params)
+
+    def _read(self, model: Model, prompt: List[int], params: GenerateParams) -> Generator[str, None, None]:
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        with model._own_turn():
+            try:
+                model._begin(prompt, params)
+                piece: Optional[bytes] = b""
+                while piece is not None:
+                    piece = model._next()
+                    text = decoder.decode(piece or b"", piece is None)
+                    if text:
+                        yield text
+            finally:
+                with contextlib.suppress(Error):  # the model may be closed
+                    self.run = model._note_run()
 
     def __iter__(self) -> Stream:
         return self
 
     def __next__(self) -> str:
-        if self._ended:
-            raise StopIteration
-        try:
-            if not self._has_turn:
-                self._model._take_turn()
-                self._has_turn = True
-                self._model._begin(self._prompt, self._params)
-            text = ""
-            while not text and not self._ended:
-                piece = self._model._next()
-                text = self._decoder.decode(piece or b"", piece is None)
-                if piece is None:
-                    self.close()
-        except BaseException:
-            self.close()
-            raise
-        if not text:
-            raise StopIteration
-        return text
+        return next(self._pieces)
 
     def close(self) -> None:
         """Ends the generation; what the model has read and written stays in its context. Any number of calls is fine."""
-        self._ended = True
-        if not self._has_turn:
-            return
-        try:
-            self.run = self._model._note_run()
-        except Error:
-            pass  # the model was closed
-        finally:
-            self._give_turn()
-
-    def _give_turn(self) -> None:
-        if self._has_turn:
-            self._has_turn = False
-            self._model._give_turn()
+        self._pieces.close()
 
     def __enter__(self) -> Stream:
         return self
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-    def __del__(self) -> None:
-        if getattr(self, "_has_turn", False):
-            self._give_turn()  # not more: another call of this thread may be under way
