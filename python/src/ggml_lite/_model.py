@@ -221,8 +221,8 @@ class Model:
         variables: Optional[Mapping[str, Any]] = None,
         **options: Unpack[Options],
     ) -> str:
-        """Returns the model's answer to a conversation: messages such as {"role": "user", "content": "Hi"}, or the text of a user's
-        only message. tools: what the model may call, in OpenAI's form. variables: further ones of the chat template."""
+        """Returns the model's answer to a conversation, without white space before it: messages such as {"role": "user", "content": "Hi"},
+        or the text of a user's only message. tools: what the model may call, in OpenAI's form. variables: further ones of the chat template."""
         return self._whole(self.stream_chat(messages, tools=tools, variables=variables, **options))
 
     def stream_chat(
@@ -236,7 +236,7 @@ class Model:
         """The same, piece by piece."""
         prompt = self.format_chat(messages, tools=tools, variables=variables)
         params = generate_params(self._lib, options)
-        return Stream(self, self.tokenize(prompt, add_special=False), params)
+        return Stream(self, self.tokenize(prompt, add_special=False), params, is_answer=True)
 
     def format_chat(
         self,

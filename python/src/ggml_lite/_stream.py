@@ -38,11 +38,11 @@ class Stream(Iterator[str]):
     """Pieces of a text, each of whole characters, as the model writes them. The model is occupied from the first piece on until the stream
     ends or is closed: by close(), at the end of a `with` block, or when nothing refers to it any more."""
 
-    def __init__(self, model: Model, prompt: List[int], params: GenerateParams):
+    def __init__(self, model: Model, prompt: List[int], params: GenerateParams, is_answer: bool = False):
         self.run: Optional[Run] = None  # what it did, once it has ended or was closed
-        self._pieces = self._read(model, prompt, params)
+        self._pieces = self._read(model, prompt, params, is_answer)
 
-    def _read(self, model: Model, prompt: List[int], params: GenerateParams) -> Generator[str, None, None]:
+    def _read(self, model: Model, prompt: List[int], params: GenerateParams, at_beginning: bool) -> Generator[str, None, None]:
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         with model._own_turn():
             try:
@@ -51,7 +51,10 @@ class Stream(Iterator[str]):
                 while piece is not None:
                     piece = model._next()
                     text = decoder.decode(piece or b"", piece is None)
+                    if at_beginning:  # of an answer, whose first word may be a token with a space
+                        text = text.lstrip(" \n\r\t")
                     if text:
+                        at_beginning = False
                         yield text
             finally:
                 with contextlib.suppress(Error):  # the model may be closed

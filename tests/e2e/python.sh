@@ -1,0 +1,131 @@
+#!/bin/bash
+# The Python package, installed without a network and used from outside the tree: python.sh SOURCE_DIR LIBRARY LLM_CLI PYTHON SANITIZE CC
+# Exit code 77: skipped, the reason is printed.
+set -u
+source=$1 library=$2 cli=$3 python=$4 sanitize=$5 cc=$6
+. "$source/tests/e2e/common.sh"
+export PYTHONDONTWRITEBYTECODE=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INDEX=1 PIP_NO_CACHE_DIR=1 LLM_CLI=$cli
+unset PYTHONPATH PYTHONHOME GGML_LITE_LIBRARY
+cd "$tmp" || exit 1
+
+skip() {
+    echo "skipped: $*"
+    exit 77
+}
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 8))' || skip "the package needs Python 3.8, this is $("$python" --version 2>&1)"
+
+# A library with the address sanitizer works only in a process that has loaded the sanitizer before; python itself leaks.
+preload=()
+case $sanitize in
+*address*)
+    for name in "libclang_rt.asan-$(uname -m).so" libclang_rt.asan.so libasan.so; do
+        path=$("$cc" -print-file-name="$name")
+        [ "$path" = "$name" ] || break
+    done
+    preload=(env "LD_PRELOAD=$path" ASAN_OPTIONS=detect_leaks=0)
+    "${preload[@]}" "$python" -c 'import ctypes, sys; ctypes.CDLL(sys.argv[1])' "$library" ||
+        skip "python does not start with the address sanitizer of $cc"
+    ;;
+?*) skip "python does not run with -fsanitize=$sanitize" ;;
+esac
+
+# installed NAME PYTHON [VENV FLAG..]: $run is a python for which the package is installed, in a virtual environment of its own, or in a
+# folder if this python makes none
+installed() {
+    local name=$1 with=$2
+    shift 2
+    if "$with" -m venv "$@" "$tmp/$name" >venv.log 2>&1; then
+        "$tmp/$name/bin/python" -m pip install "$source/python" >pip.log 2>&1 || fail "pip install: $(tail -5 pip.log)"
+        run=("$tmp/$name/bin/python")
+    elif "$with" -m pip --version >venv.log 2>&1; then
+        "$with" -m pip install --target "$tmp/$name" "$source/python" >pip.log 2>&1 || fail "pip install --target: $(tail -5 pip.log)"
+        run=(env "PYTHONPATH=$tmp/$name" "$with")
+    else
+        skip "$with has neither venv nor pip (Debian: python3-venv)"
+    fi
+}
+
+# passes PYTHON.. -- TEST..: runs tests of the package
+passes() {
+    local with=()
+    while [ "$1" != -- ]; do
+        with+=("$1")
+        shift
+    done
+    shift
+    (cd tests && "${with[@]}" -m unittest "$@") >test.log 2>&1 || fail "$*: $(tail -60 test.log)"
+    grep -E '^(Ran|OK|FAILED)' test.log
+    [ -s test.log ] || fail "no tests ran: $*"
+}
+
+cp -r "$source/python/tests" tests
+export PYTHON_PAGE=$source/docs/python.md
+version=$(sed -n 's/^project(ggml-lite VERSION \([0-9.]*\) .*/\1/p' "$source/CMakeLists.txt")
+
+# With a copy of the library in the package, and without numpy.
+GGML_LITE_LIBRARY=$library installed plain "$python"
+[ $failed = 0 ] || exit 1
+got=$("${preload[@]}" "${run[@]}" -c 'import ggml_lite as g; print(g.__version__, g.library_path())')
+case $got in
+"$version $tmp"/*) ;;
+*) fail "the installed package says '$got', not version $version and a library in $tmp" ;;
+esac
+"${run[@]}" -c 'import importlib.metadata as m; assert m.version("ggml-lite") == "'"$version"'"' || fail "the package's metadata differ"
+passes "${preload[@]}" "${run[@]}" -- test_text test_model test_package test_docs
+
+# With numpy, for what needs it.
+numpy=
+for with in "$python" /usr/bin/python3; do
+    "$with" -c 'import numpy' 2>/dev/null && numpy=$with && break
+done
+if [ -n "$numpy" ]; then
+    GGML_LITE_LIBRARY=$library installed with_numpy "$numpy" --system-site-packages
+    passes "${preload[@]}" "${run[@]}" -- test_model.Numbers test_docs
+else
+    echo "skipped: logits and embeddings: no python3 that imports numpy (Debian: python3-numpy)"
+fi
+
+# From a copy of the source folder, where there is no library: the error says how to build it.
+mkdir clone
+cp -r "$source/python" clone/python
+(source=$tmp/clone && installed pure "$python" && printf '%s\n' "${run[@]}" >run) || exit 1
+mapfile -t run <run
+if "${run[@]}" -c 'import ggml_lite; ggml_lite.Model("builtin:stories")' 2>err; then
+    echo "the package without a library uses one of the system: its message is not tested"
+else
+    grep -q 'cmake --build' err || fail "without a library: $(tail -3 err)"
+fi
+GGML_LITE_LIBRARY=$library "${preload[@]}" "${run[@]}" -c 'import ggml_lite; ggml_lite.Model("builtin:stories")' || fail "GGML_LITE_LIBRARY"
+
+# An editable package is the source folder.
+if "${run[@]}" -m pip install -e clone/python >pip.log 2>&1; then
+    got=$("${run[@]}" -c 'import ggml_lite; print(ggml_lite.__file__)')
+    [ "$got" = "$(cd clone && pwd -P)/python/src/ggml_lite/__init__.py" ] || fail "an editable package is at '$got'"
+    mkdir -p clone/build/release/lib
+    touch clone/CMakePresets.json
+    ln -s "$library" clone/build/release/lib/libllm.so
+    [ -n "$sanitize" ] || "${run[@]}" -c 'import ggml_lite; ggml_lite.Model("builtin:stories")' || fail "build/*/lib"
+else
+    fail "pip install -e: $(tail -5 pip.log)"
+fi
+
+# Types, in the package and for those who use it.
+if command -v mypy >/dev/null; then
+    (cd "$source/python" && mypy --cache-dir="$tmp/mypy") >mypy.log 2>&1 || fail "mypy: $(head -20 mypy.log)"
+    cat >user.py <<'END'
+from ggml_lite import Model, Stream
+
+with Model("builtin:stories", n_ctx=64) as model:
+    text: str = model.generate("Once", max_tokens=3, seed=1, stop=["."])
+    stream: Stream = model.stream([1, 2], temperature=0)
+    wrong: int = model.generate("Once")
+    model.generate("Once", max_tokens="3")
+END
+    MYPYPATH=$source/python/src mypy --strict --cache-dir="$tmp/mypy" --enable-incomplete-feature=Unpack user.py >mypy.log 2>&1
+    [ "$(grep -c '^user.py:[67]: error' mypy.log) $(grep -c error: mypy.log)" = "2 2" ] || fail "types: $(cat mypy.log)"
+else
+    echo "skipped: types: there is no mypy"
+fi
+
+[ -z "$(find "$source/python" -newer tests -name '*.so')" ] || fail "the installation has written into the source folder"
+exit $failed
