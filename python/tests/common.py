@@ -13,7 +13,8 @@ needs_numpy = unittest.skipUnless(importlib.util.find_spec("numpy"), "this pytho
 
 def run_cli(*arguments: str) -> str:
     """What llm-cli prints, without the newline at its end."""
-    done = subprocess.run([CLI, *arguments], stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}  # a sanitizer's, for python alone
+    done = subprocess.run([CLI, *arguments], stdin=subprocess.DEVNULL, capture_output=True, check=False, env=environment)
     if done.returncode:
         raise AssertionError(f"llm-cli {' '.join(arguments)}: {done.stderr.decode(errors='replace')[-500:]}")
     text = done.stdout.decode()
