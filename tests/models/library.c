@@ -94,6 +94,73 @@ TEST(ends) {
     llm_close(c);
 }
 
+/* Reads what llm_begin has begun, but no more than n pieces. */
+static ggl_status read_pieces(llm_context *c, int n, text *t, ggl_error *err) {
+    const char *piece = "";
+    size_t n_piece;
+    ggl_status st = GGL_OK;
+    while (st == GGL_OK && piece && t->n_pieces < n) {
+        st = llm_next(c, &piece, &n_piece, err);
+        CHECK(piece ? n_piece > 0 : n_piece == 0);
+        if (piece)
+            take(t, piece, n_piece);
+    }
+    return st;
+}
+
+TEST(pieces_without_a_callback) {
+    ggl_error err;
+    llm_context *c = open_model("builtin:stories", false);
+    REQUIRE(c);
+    text want = {.n = 0}, t = {.n = 0};
+    int32_t *id;
+    size_t n;
+    const char *stops[] = {"Jack"};
+    llm_generate_params p = {.size = sizeof p, .n_max = 20, .stop = stops, .n_stop = 1};
+    REQUIRE_OK(llm_encode(c, "Once upon a time", 16, LLM_ADD_SPECIAL, &id, &n, &err), &err);
+    CHECK_OK(read_pieces(c, 9, &t, &err), &err); /* nothing was begun */
+    CHECK_INT(t.n_pieces, 0);
+    for (int k = 0; k < 2; k++, p.n_stop = 0) {
+        want = t = (text){.n = 0};
+        CHECK_OK(llm_generate_tokens(c, id, n, &p, take, &want, &err), &err);
+        const llm_run_info run = last_run(c);
+        CHECK_OK(llm_begin(c, id, n, &p, &err), &err);
+        CHECK_INT(last_run(c).finish, LLM_FINISH_NONE);
+        CHECK_OK(read_pieces(c, 99, &t, &err), &err);
+        CHECK(strcmp(t.s, want.s) == 0 && t.n_pieces == want.n_pieces);
+        CHECK(last_run(c).finish == run.finish && last_run(c).n_generated == run.n_generated);
+        CHECK_OK(read_pieces(c, 99, &t, &err), &err); /* it stays ended */
+        CHECK(t.n == want.n);
+    }
+    /* what is not read to its end ends with the next call that changes the sequence */
+    const char *rules[] = {"root ::= [a-z ]+", "root ::= nobody"};
+    p.grammar = rules[0];
+    for (int k = 0; k < 3; k++) {
+        t = (text){.n = 0};
+        CHECK_OK(llm_begin(c, id, n, &p, &err), &err);
+        CHECK_OK(read_pieces(c, 3, &t, &err), &err);
+        CHECK_INT(t.n_pieces, 3);
+        if (k == 1)
+            CHECK_OK(llm_truncate(c, 2, &err), &err);
+        if (k == 2)
+            CHECK_OK(llm_eval(c, id, n, false, NULL, &err), &err);
+    }
+    CHECK_OK(read_pieces(c, 99, &t, &err), &err);
+    CHECK_INT(t.n_pieces, 3);
+    p.grammar = rules[1];
+    CHECK_INT(llm_begin(c, id, n, &p, &err), GGL_FORMAT);
+    CHECK_INT(last_run(c).finish, LLM_FINISH_ERROR);
+    p.grammar = NULL;
+    CHECK_OK(llm_begin(c, id, n, &p, &err), &err);
+    llm_cancel(c);
+    CHECK_INT(read_pieces(c, 99, &t, &err), GGL_CANCELLED);
+    CHECK_INT(last_run(c).finish, LLM_FINISH_CANCELLED);
+    CHECK_OK(llm_begin(c, id, n, &p, &err), &err); /* freed by llm_close */
+    CHECK_OK(read_pieces(c, 5, &t, &err), &err);
+    llm_close(c);
+    ggl_free(id);
+}
+
 TEST(converses) {
     ggl_error err;
     llm_context *c = open_model("builtin:chat", false);
