@@ -4,6 +4,7 @@ A wheel has the Python files and a copy of the shared library, if one is found: 
 GGML_LITE_LIBRARY, else in a build folder of the repository (build/*/lib). It is then for this platform alone. Without a library the wheel
 is for all platforms, and the library is looked for when the package is used. An editable wheel leads to the source folder."""
 import base64
+import ctypes
 import hashlib
 import io
 import os
@@ -92,14 +93,26 @@ def bundled_library() -> Optional[Path]:
         if not Path(given).is_file():
             sys.exit(f"{_find.VARIABLE}: there is no file '{given}'")
         return Path(given)
-    found = _find.in_builds(ROOT.parent)
-    return found[0] if found else None
+    for path in _find.in_builds(ROOT.parent):
+        try:
+            ctypes.CDLL(str(path))
+        except OSError:
+            continue  # built for another machine
+        return path
+    return None
+
+
+def licenses() -> List[Path]:
+    """The project's, which hold for the library too; in a source distribution they are beside this package's files."""
+    return [path for name in ("LICENSE", "NOTICE") for path in (ROOT / name, ROOT.parent / name) if path.is_file()]
 
 
 def build_wheel(wheel_directory: str, config_settings: Settings = None, metadata_directory: Optional[str] = None) -> str:
     wheel, library = Wheel(), bundled_library()
     for path in package_files():
         wheel.add(f"{NAME}/{path.name}", path.read_bytes())
+    for path in licenses():
+        wheel.add(f"{DIST_INFO}/licenses/{path.name}", path.read_bytes())
     if library is None:
         print(f"no shared library was found: it will be looked for when the package is used. To build it: {_find.BUILD}")
     else:
@@ -123,4 +136,6 @@ def build_sdist(sdist_directory: str, config_settings: Settings = None) -> str:
         tar.addfile(info, io.BytesIO(metadata().encode()))
         for path in files:
             tar.add(path, f"{stem}/{path.relative_to(ROOT).as_posix()}")
+        for path in licenses():
+            tar.add(path, f"{stem}/{path.name}")
     return f"{stem}.tar.gz"

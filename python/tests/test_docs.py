@@ -1,10 +1,13 @@
 """The programs of docs/python.md run, and print what the page says. The variable PYTHON_PAGE names the page."""
 import contextlib
 import importlib.util
+import inspect
 import io
 import os
 import re
 import unittest
+
+from ggml_lite import Model, Options
 
 PAGE = os.environ.get("PYTHON_PAGE", "")
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
@@ -27,6 +30,16 @@ class Page(unittest.TestCase):
             with self.subTest(program):
                 self.assertEqual(printed.getvalue(), follows[1] if follows[0] == "text" else "")
         self.assertGreater(n, 4)
+
+    def test_page_names_every_option(self):
+        with open(PAGE, encoding="utf-8") as file:
+            page = file.read()
+        arguments = [name for name, p in inspect.signature(Model).parameters.items() if p.kind is p.KEYWORD_ONLY]
+        for name in [*Options.__annotations__, *arguments]:
+            self.assertIn(f"\n| `{name}` | ", page)
+        for name, _ in inspect.getmembers(Model):
+            if not name.startswith("_"):
+                self.assertTrue(re.search(rf"\b{name}\b", page), name)
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ class Package(unittest.TestCase):
             if not name.startswith("_"):
                 self.assertTrue(inspect.getdoc(member), name)
         for name in Options.__annotations__:
-            self.assertIn(f"    {name} ", Options.__doc__)
+            self.assertRegex(Options.__doc__, rf"(?m)^ *{name} ")
 
 
 class Library(unittest.TestCase):

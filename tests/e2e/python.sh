@@ -29,6 +29,7 @@ case $sanitize in
 ?*) skip "python does not run with -fsanitize=$sanitize" ;;
 esac
 
+has_pip=1
 # installed NAME PYTHON [VENV FLAG..]: $run is a python for which the package is installed, in a virtual environment of its own, or in a
 # folder if this python makes none
 installed() {
@@ -40,8 +41,12 @@ installed() {
     elif "$with" -m pip --version >venv.log 2>&1; then
         "$with" -m pip install --target "$tmp/$name" "$source/python" >pip.log 2>&1 || fail "pip install --target: $(tail -5 pip.log)"
         run=(env "PYTHONPATH=$tmp/$name" "$with")
-    else
-        skip "$with has neither venv nor pip (Debian: python3-venv)"
+    else # by the package's own build, as pip would do it
+        has_pip=
+        (cd "$source/python/backend" && "$with" -c 'import sys, ggml_lite_build as b; b.build_wheel(sys.argv[1])' "$tmp") >build.log 2>&1 ||
+            fail "build_wheel: $(tail -5 build.log)"
+        "$with" -m zipfile -e "$tmp"/ggml_lite-*.whl "$tmp/$name" && rm "$tmp"/ggml_lite-*.whl
+        run=(env "PYTHONPATH=$tmp/$name" "$with")
     fi
 }
 
@@ -97,16 +102,28 @@ else
 fi
 GGML_LITE_LIBRARY=$library "${preload[@]}" "${run[@]}" -c 'import ggml_lite; ggml_lite.Model("builtin:stories")' || fail "GGML_LITE_LIBRARY"
 
-# An editable package is the source folder.
-if "${run[@]}" -m pip install -e clone/python >pip.log 2>&1; then
-    got=$("${run[@]}" -c 'import ggml_lite; print(ggml_lite.__file__)')
-    [ "$got" = "$(cd clone && pwd -P)/python/src/ggml_lite/__init__.py" ] || fail "an editable package is at '$got'"
-    mkdir -p clone/build/release/lib
-    touch clone/CMakePresets.json
-    ln -s "$library" clone/build/release/lib/libllm.so
-    [ -n "$sanitize" ] || "${run[@]}" -c 'import ggml_lite; ggml_lite.Model("builtin:stories")' || fail "build/*/lib"
+if [ -n "$has_pip" ]; then
+    # A source distribution, from which the package installs as from the folder; the library and the licences are those of the project.
+    (cd "$source/python/backend" && "$python" -c 'import sys, ggml_lite_build as b; b.build_sdist(sys.argv[1])' "$tmp") || fail "no source distribution"
+    GGML_LITE_LIBRARY=$library "${run[@]}" -m pip wheel --no-deps -w wheels ggml_lite-"$version".tar.gz >pip.log 2>&1 || fail "pip wheel: $(tail -5 pip.log)"
+    list=$("$python" -m zipfile -l wheels/*.whl)
+    for file in ggml_lite/libllm.so ggml_lite/py.typed licenses/LICENSE licenses/NOTICE; do
+        grep -qF "$file" <<<"$list" || fail "the wheel lacks $file: $list"
+    done
+
+    # An editable package is the source folder.
+    if "${run[@]}" -m pip install -e clone/python >pip.log 2>&1; then
+        got=$("${run[@]}" -c 'import ggml_lite; print(ggml_lite.__file__)')
+        [ "$got" = "$(cd clone && pwd -P)/python/src/ggml_lite/__init__.py" ] || fail "an editable package is at '$got'"
+        mkdir -p clone/build/release/lib
+        touch clone/CMakePresets.json
+        ln -s "$library" clone/build/release/lib/libllm.so
+        [ -n "$sanitize" ] || "${run[@]}" -c 'import ggml_lite; ggml_lite.Model("builtin:stories")' || fail "build/*/lib"
+    else
+        fail "pip install -e: $(tail -5 pip.log)"
+    fi
 else
-    fail "pip install -e: $(tail -5 pip.log)"
+    echo "skipped: source distribution and editable package: $python has no pip (Debian: python3-venv)"
 fi
 
 # Types, in the package and for those who use it.
