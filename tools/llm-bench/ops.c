@@ -91,10 +91,16 @@ static void find_sets(ops *o, bool limits) {
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
+/* Returns the name after the next comma; NULL: there is none. */
+static const char *next_name(const char *at) {
+    const char *comma = strchr(at, ',');
+    return comma ? comma + 1 : NULL;
+}
+
 /* Whether the list of --type has a name; true if it was not given. */
 static bool wanted_type(const ops *o, const char *name) {
     size_t n = strlen(name);
-    for (const char *at = o->type; at; at = strchr(at, ','), at += at != NULL)
+    for (const char *at = o->type; at; at = next_name(at))
         if (strcspn(at, ",") == n && memcmp(at, name, n) == 0)
             return true;
     return !o->type;
@@ -102,7 +108,7 @@ static bool wanted_type(const ops *o, const char *name) {
 
 /* Checks the names of --type. Returns -1, or an exit code. */
 static int check_types(const ops *o) {
-    for (const char *at = o->type; at; at = strchr(at, ','), at += at != NULL) {
+    for (const char *at = o->type; at; at = next_name(at)) {
         char name[32];
         snprintf(name, sizeof name, "%.*s", (int)strcspn(at, ","), at);
         if (!ggl_type_find(name))
