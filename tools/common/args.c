@@ -21,28 +21,6 @@
 #define TOOLS_VERSION "unknown"
 #endif
 
-static tool_line line;
-
-void tool_set_line(tool_line what) {
-    line = what;
-}
-
-/* True if stdout and stderr go to the same terminal, pipe (2>&1) or file. */
-static bool one_output(void) {
-    struct stat out, error;
-    return fstat(STDOUT_FILENO, &out) == 0 && fstat(STDERR_FILENO, &error) == 0 &&
-           out.st_dev == error.st_dev && out.st_ino == error.st_ino;
-}
-
-/* Ends or erases a line begun on the terminal, so that an error starts on its own line. */
-void tool_begin_line(void) {
-    if (line == TOOL_LINE_PROGRESS)
-        fputs("\r\033[K", stderr);
-    else if (line == TOOL_LINE_TEXT && one_output())
-        fputc('\n', stderr);
-    line = TOOL_LINE_EMPTY;
-}
-
 int tool_error(const char *tool, int code, const char *fmt, ...) {
     va_list args;
     va_start(args, fmt);

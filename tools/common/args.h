@@ -125,7 +125,7 @@ __attribute__((format(printf, 3, 4)))
 #endif
 int tool_error(const char *tool, int code, const char *fmt, ...);
 
-/* What the terminal's last line contains; tool_error starts a new line accordingly. */
+/* What the terminal's last line contains; tool_error starts a new line accordingly (progress.c). */
 typedef enum tool_line {
     TOOL_LINE_EMPTY,
     TOOL_LINE_TEXT,    /* output, if stderr goes to the same place; kept */

@@ -20,11 +20,13 @@ int tool_open_model(llm_model **out, const char *tool, const char *name,
                                       : llm_model_open(out, name, p, &err);
     if (st != GGL_OK)
         return tool_error(tool, 1, "%s", err.msg);
-    if (ggl_gguf_lock_failed(llm_model_file(*out)))
+    if (ggl_gguf_lock_failed(llm_model_file(*out))) {
+        tool_begin_line();
         fprintf(stderr,
                 "%s: note: the model could not be locked into memory (see ulimit -l); it runs "
                 "without the lock\n",
                 tool);
+    }
     return -1;
 }
 

@@ -226,7 +226,7 @@ static ggl_status default_device(placement *p, ggl_error *err) {
     if (p->o->strict)
         return ggl_within(err, err->status, "no device for layers");
     if (p->tool)
-        fprintf(stderr, "%s: note: all layers run on the CPU: %s\n", p->tool, err->msg);
+        (void)tool_error(p->tool, 0, "note: all layers run on the CPU: %s", err->msg);
     return GGL_OK;
 }
 
@@ -431,7 +431,7 @@ static ggl_status choose(placement *p, const llm_model *m, llm_session_params *s
     if (host <= 0)
         return err->status;
     if (p->tool)
-        fprintf(stderr, "%s: %9.2f ms a token with all layers on cpu\n", p->tool, host * 1e3);
+        (void)tool_error(p->tool, 0, "%9.2f ms a token with all layers on cpu", host * 1e3);
     for (int i = 0; i < n_dev; i++)
         p->apart[at[i]] = true;
     for (int i = 0; i < n_dev; i++) {
@@ -442,11 +442,12 @@ static ggl_status choose(placement *p, const llm_model *m, llm_session_params *s
         if (n < 0)
             return err->status;
         if (p->tool && t > 0)
-            fprintf(stderr, "%s: %9.2f ms a token with %" PRId64 " of %" PRId64 " layers on %s\n",
-                    p->tool, t * 1e3, n, n_layer, name);
+            (void)tool_error(p->tool, 0,
+                             "%9.2f ms a token with %" PRId64 " of %" PRId64 " layers on %s",
+                             t * 1e3, n, n_layer, name);
         else if (p->tool)
-            fprintf(stderr, "%s: not on %s: %s\n", p->tool, name,
-                    n > 0 ? err->msg : "no layer fits into its memory");
+            (void)tool_error(p->tool, 0, "not on %s: %s", name,
+                             n > 0 ? err->msg : "no layer fits into its memory");
         p->apart[at[i]] = true;
         fast[at[i]] = t > 0 && t < host;
     }
@@ -519,18 +520,17 @@ int placement_session(placement *p, llm_session **out, const llm_model *m, llm_s
     if (st != GGL_OK)
         return tell(p->tool, &err);
     if (p->o->fit || p->o->split || p->o->n_gpu_layers_given)
-        fprintf(stderr, "%s: layers: %s\n", p->tool, placement_text(p));
+        (void)tool_error(p->tool, 0, "layers: %s", placement_text(p));
     const char *unused = place_rules_unused(&p->rules);
     if (unused)
-        fprintf(stderr, "%s: note: %s changes nothing: the model has no experts\n", p->tool,
-                unused);
+        (void)tool_error(p->tool, 0, "note: %s changes nothing: the model has no experts", unused);
     size_t n = ggl_sched_n_fallbacks(llm_session_sched(*out));
     if (n > 0)
-        fprintf(stderr,
-                "%s: note: %zu node%s elsewhere than placed, because a backend refuses %s; "
-                "--plan lists %s, --strict makes that an error\n",
-                p->tool, n, n == 1 ? " runs" : "s run", n == 1 ? "it" : "them",
-                n == 1 ? "it" : "them");
+        (void)tool_error(p->tool, 0,
+                         "note: %zu node%s elsewhere than placed, because a backend refuses %s; "
+                         "--plan lists %s, --strict makes that an error",
+                         n, n == 1 ? " runs" : "s run", n == 1 ? "it" : "them",
+                         n == 1 ? "it" : "them");
     return -1;
 }
 

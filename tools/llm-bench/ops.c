@@ -10,14 +10,20 @@
 #include "../../backends/cpu/kernels.h"
 #include "../../backends/cpu/quant/rows16.h"
 #include "../../backends/cpu/threads.h"
+#include "common/amounts.h"
 #include "common/machine.h"
 #include "common/paths.h"
+#include "common/progress.h"
 #include "ggl/file.h"
 #include "limits.h"
 #include "roofline.h"
 #include "tool.h"
 
 #define TOOL "llm-bench ops"
+
+#define LARGE_SECONDS                                                                              \
+    0.3 /* that a product takes beside its measurement: to make its weights, and check it */
+#define LIMIT_SECONDS 1.5 /* of a set of instructions, for the machine's limits */
 
 enum {
     MAX_ROWS = 4096,
@@ -52,12 +58,14 @@ typedef struct ops {
     double seconds;
     const char *only, *type; /* a part of kernels' names; a type's name; NULL: all */
     bool exact;              /* the matrix has the size given, even for one column */
+    bool counts;             /* nothing is measured, only counted: */
+    size_t n_planned, n_planned_large, n_done; /* measurements; those of products */
 } ops;
 
 /* --- instruction sets ------------------------------------------------------------------------- */
 
 /* Lists the tables of kernels, from the portable one to the best that GGL_CPU_MASK leaves. */
-static void find_sets(ops *o, bool limits) {
+static void find_sets(ops *o) {
     uint32_t set[CPU_MAX_SETS];
     int n = ggl_cpu_features_sets(set);
     for (int i = 0; i < n; i++) {
@@ -71,16 +79,35 @@ static void find_sets(ops *o, bool limits) {
         s->features = f;
         ggl_cpu_kernels_init(&s->k, f);
         ggl_cpu_features_text(f, s->roof.name, sizeof s->roof.name);
-        if (limits)
-            s->roof.limit = bench_limits_measure((int)o->n_threads, f);
         o->n_sets++;
     }
+}
+
+static void find_limits(ops *o) {
+    progress_begin("sets of instructions", o->n_sets, "limits of this machine");
+    for (int i = 0; i < o->n_sets; i++) {
+        progress_set(i);
+        o->set[i].roof.limit = bench_limits_measure((int)o->n_threads, o->set[i].features);
+    }
+    progress_end();
 }
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
 static bool wanted(const ops *o, const char *kernel) {
     return !o->only || strstr(kernel, o->only);
+}
+
+/* Returns whether a measurement is to be made now; if only counted: counts it. */
+static bool begins(ops *o, bool large, const char *kernel, const char *type) {
+    if (o->counts) {
+        o->n_planned++;
+        o->n_planned_large += large;
+        return false;
+    }
+    progress_say("%s%s%s", kernel, *type ? " " : "", type);
+    progress_set((double)o->n_done++);
+    return true;
 }
 
 static void add_row(ops *o, row r, ggl_type type) {
@@ -339,6 +366,8 @@ static bool check_product(const ops *o, const cpu_product *kernel, const ggl_typ
 static bool measure_product(ops *o, int set, const ggl_type_info *t, const product_way *way) {
     const cpu_product *kernel = &o->set[set].k.product[t->type];
     product p;
+    if (!begins(o, true, way->name, t->name))
+        return true;
     row r = {.set = set, .n_cols = way->n_cols ? way->n_cols : (int)o->n_cols};
     int64_t beyond = (int64_t)(BEYOND_CACHES / ggl_row_size(t->type, o->k));
     int64_t m = way->n_cols && !o->exact && beyond > o->m ? beyond : o->m;
@@ -521,7 +550,7 @@ static void measure_simple(ops *o, int set, const simple_kind *kind, const ggl_t
                            int which) {
     static simple s, definition;
     row r = {.set = set, .n_cols = 1, .bytes = kind->bytes, .macs = kind->macs, .cached = true};
-    if (!wanted(o, kind->name))
+    if (!wanted(o, kind->name) || !begins(o, false, kind->name, t ? t->name : ""))
         return;
     simple_init(&definition, &o->set[0].k);
     simple_init(&s, &o->set[set].k);
@@ -579,6 +608,27 @@ static void measure_simples(ops *o) {
     for (int i = 0; (t = ggl_type_at(i)) != NULL; i++)
         if (o->set[0].k.scores[t->type] && (!o->type || strcmp(o->type, t->name) == 0))
             measure_attention(o, t);
+}
+
+/* Measures everything. False: out of memory. */
+static bool measure_all(ops *o) {
+    const bool ok = measure_products(o);
+    measure_simples(o);
+    return ok;
+}
+
+/* Says how long the measurements will take. */
+static void say_time(ops *o, bool limits) {
+    char text[AMOUNT_TEXT];
+    o->counts = true;
+    (void)measure_all(o);
+    o->counts = false;
+    const double seconds = o->seconds * (double)o->n_planned +
+                           LARGE_SECONDS * (double)o->n_planned_large +
+                           (limits && !bench_brief() ? LIMIT_SECONDS * o->n_sets : 0);
+    if (o->n_planned > 0)
+        (void)tool_error(TOOL, 0, "%zu measurements of %g s (--seconds), about %s in all",
+                         o->n_planned, o->seconds, amount_time(text, seconds));
 }
 
 /* --- printing --------------------------------------------------------------------------------- */
@@ -721,9 +771,13 @@ int bench_ops(int argc, char **argv) {
         return code;
     if (ggl_cpu_pool_open(&o.pool, (int)o.n_threads, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
-    find_sets(&o, !no_limits);
-    bool ok = measure_products(&o);
-    measure_simples(&o);
+    find_sets(&o);
+    say_time(&o, !no_limits);
+    if (!no_limits)
+        find_limits(&o);
+    progress_begin("measurements", (double)o.n_planned, "measuring");
+    const bool ok = measure_all(&o);
+    progress_end();
     ggl_cpu_pool_close(o.pool);
     if (!ok)
         return tool_error(TOOL, 1, "out of memory");

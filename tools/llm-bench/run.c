@@ -6,6 +6,7 @@
 
 #include "common/machine.h"
 #include "common/placement.h"
+#include "common/progress.h"
 #include "conform/speed.h"
 #include "costs.h"
 #include "ggl/alloc.h"
@@ -89,6 +90,7 @@ static ggl_status stage_init(stage *g, const bench_setup *s, const bench_test *t
     if (st == GGL_OK)
         st = placement_session_new(g->placement, &g->session, s->model, &p, err);
     if (st == GGL_OK && !*s->noted) {
+        tool_begin_line();
         fputs(llm_session_notes(g->session), stderr);
         *s->noted = true;
     }
@@ -209,6 +211,7 @@ static ggl_status take_samples(stage *g, bench_row *row, const bench_options *o,
     if (st == GGL_OK && !o->no_warmup)
         st = warm_up(g, err);
     for (int i = 0; i < o->reps && st == GGL_OK; i++) {
+        (void)progress_share(NULL, (size_t)i, (size_t)o->reps);
         st = go_back(g, err);
         if (st != GGL_OK)
             break;
@@ -327,7 +330,9 @@ static void take_limits(bench_row *row, const bench_setup *s, const stage *g) {
         i++;
     if (i == n_known && n_known < (int)(sizeof known / sizeof *known)) {
         snprintf(known[i].name, sizeof known[i].name, "%s", b->name);
+        progress_begin(NULL, 0, "limits of %s", b->name);
         known[n_known++].l = conform_measure_limits(b, bench_brief() ? 0.001 : 1);
+        progress_end();
     }
     if (i == n_known)
         return;

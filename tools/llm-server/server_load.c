@@ -9,6 +9,7 @@
 #include "common/open_model.h"
 #include "common/open_template.h"
 #include "common/process.h"
+#include "common/progress.h"
 #include "server_impl.h"
 
 #define TOOL "llm-server"
@@ -89,9 +90,7 @@ static server_pooling pooling(const server *s) {
 
 static bool on_load(void *ctx, size_t done, size_t total) {
     const server *s = ctx;
-    (void)done;
-    (void)total;
-    return !s->aborts;
+    return progress_share(NULL, done, total) && !s->aborts;
 }
 
 static bool is_aborted(void *ctx) {
@@ -164,6 +163,7 @@ static int new_session(server *s) {
         code = o->n_cache_slots < 0 ? make_default_session(s) : make_session(s, o->n_cache_slots);
     if (code >= 0)
         return code;
+    tool_begin_line();
     fputs(llm_session_notes(s->session), stderr);
     note_context(s);
     return -1;
@@ -172,13 +172,16 @@ static int new_session(server *s) {
 static int alloc_session(server *s) {
     ggl_error err = {0};
     char advice[128];
+    progress_begin(PROGRESS_BYTES, 0, "weights");
     const ggl_status st = llm_session_alloc(s->session, &err);
+    progress_end();
     if (st == GGL_CANCELLED)
         return 0;
     if (st != GGL_OK)
         return tool_error(
             TOOL, 1, "%s%s", err.msg,
             placement_advice(s->placement, s->model, &s->params, st, advice, sizeof advice));
+    tool_begin_line();
     fputs(llm_session_load_notes(s->session), stderr);
     return -1;
 }
@@ -189,6 +192,7 @@ static int open_speculation(server *s) {
     const server_options *o = s->o;
     if (speculate_n_max(&o->speculate) == 0)
         return -1;
+    progress_begin(PROGRESS_BYTES, 0, "the draft model");
     llm_session_params sp = s->params;
     sp.embeddings = false;
     sp.n_pool = 0;
@@ -198,7 +202,9 @@ static int open_speculation(server *s) {
                                 .n_sequences = (int)o->n_parallel,
                                 .n_ctx = llm_session_n_ctx(s->session),
                                 .model = {.gguf = file_params(o)}};
-    return speculate_open(&s->speculation, TOOL, &o->speculate, &t);
+    const int code = speculate_open(&s->speculation, TOOL, &o->speculate, &t);
+    progress_end();
+    return code;
 }
 
 static int open_engine(server *s) {
@@ -287,6 +293,7 @@ static int set_facts(server *s) {
 
 int server_load(server *s) {
     const double begin = process_seconds();
+    progress_begin(NULL, 0, "loading %s", s->o->model ? s->o->model : "the model");
     int code = open_model(s);
     if (code < 0)
         code = open_template(s);
@@ -300,6 +307,7 @@ int server_load(server *s) {
         code = open_engine(s);
     if (code < 0)
         code = set_facts(s);
+    progress_end();
     s->load_seconds = process_seconds() - begin;
     return code;
 }
