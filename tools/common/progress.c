@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,7 @@ static struct {
     pthread_cond_t changed;
     pthread_t thread;
     bool has_thread;
-    unsigned generation; /* of the thread; another one ends it */
+    uintptr_t generation; /* of the thread; another one ends it */
     enum use use;
     tool_line line;
     double delay, t_drawn;
@@ -63,10 +64,10 @@ static void draw_if_due(void) {
         draw(t);
 }
 
-static void *run(void *unused) {
-    (void)unused;
+static void *run(void *generation) {
+    const uintptr_t own = (uintptr_t)generation;
     pthread_mutex_lock(&at.lock);
-    for (const unsigned own = at.generation; own == at.generation;) {
+    while (own == at.generation) {
         struct timespec until;
         clock_gettime(CLOCK_REALTIME, &until);
         until.tv_nsec += (long)(PERIOD * 1e9);
@@ -85,7 +86,7 @@ static void start_thread(void) {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    at.has_thread = pthread_create(&at.thread, NULL, run, NULL) == 0;
+    at.has_thread = pthread_create(&at.thread, NULL, run, (void *)at.generation) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
