@@ -45,10 +45,10 @@ static void md_begin(conform *c) {
     if (c->limits.memory_gb > 0 || c->limits.product_gmac > 0)
         printf("limits: memory %.1f GB/s, products %.1f GMAC/s\n", c->limits.memory_gb,
                c->limits.product_gmac);
-    puts("\n| operator         | type       | cases |   error |         us | reference | limit | "
-         "result\n"
-         "| ---------------- | ---------- | ----: | ------: | ---------: | --------: | ----: | "
-         "------");
+    puts(
+        "\n| operator         | type       | cases |   error |       us | than ref | limit | "
+        "result\n"
+        "| ---------------- | ---------- | ----: | ------: | -------: | -------: | ----: | ------");
 }
 
 /* Prints the beginning before the row's cases run, so that a crash shows where it happened. On a terminal the
@@ -89,7 +89,7 @@ static void md_row_end(const conform *c, const conform_row *r) {
     }
     if (r->percent > 0)
         snprintf(percent, sizeof percent, "%.0f %%", r->percent);
-    printf("| %5d | %7s | %10s | %9s | %5s | ", r->n_cases, error, us, ratio, percent);
+    printf("| %5d | %7s | %8s | %8s | %5s | ", r->n_cases, error, us, ratio, percent);
     md_result(r);
     putchar('\n');
 }

@@ -256,7 +256,7 @@ static const product_way ways[] = {
     {"product interleaved", 4, true, has_rows16, run_rows16, units_groups},
     {"product interleaved", 16, true, has_rows16, run_rows16, units_groups},
     {"product panels", 0, false, has_panels, run_panels, units_panels},
-    {"product panels of interleaved", 0, true, has_panels16, run_panels, units_panels},
+    {"product interleaved panels", 0, true, has_panels16, run_panels, units_panels},
 };
 enum { N_WAYS = sizeof ways / sizeof *ways };
 
@@ -633,29 +633,54 @@ static void say_time(ops *o, bool limits) {
 
 /* --- printing --------------------------------------------------------------------------------- */
 
+/* The width of a column. */
+static int wider(int width, const char *text) {
+    return (int)strlen(text) > width ? (int)strlen(text) : width;
+}
+
+/* Prints the sets of instructions above the table, with the numbers that they have in it, so that a line fits 100
+ * columns. */
+static void print_sets(const ops *o) {
+    for (int s = 0; s < o->n_sets; s++) {
+        const bench_limits *l = &o->set[s].roof.limit;
+        printf("%d: %s\n", s + 1, o->set[s].roof.name);
+        if (l->read_gb > 0)
+            printf(
+                "   limits: memory %.1f GB/s, int8 %.1f, f32 %.1f, bf16 %.1f GMAC/s (0: unknown)\n",
+                l->read_gb, l->int8_gmac, l->f32_gmac, l->bf16_gmac);
+    }
+    printf("%" PRId64 " thread%s\n", o->n_threads, o->n_threads == 1 ? "" : "s");
+}
+
 static void print_md(const ops *o) {
-    for (int s = 0; s < o->n_sets; s++)
-        if (o->set[s].roof.limit.read_gb > 0)
-            printf("limits (%s, %" PRId64 " threads): memory %.1f GB/s, int8 %.1f GMAC/s, f32 %.1f "
-                   "GMAC/s, bf16 %.1f GMAC/s (0: unknown)\n",
-                   o->set[s].roof.name, o->n_threads, o->set[s].roof.limit.read_gb,
-                   o->set[s].roof.limit.int8_gmac, o->set[s].roof.limit.f32_gmac,
-                   o->set[s].roof.limit.bf16_gmac);
-    printf("\n| %-18s | %-5s | %-16s | %-16s | %10s | %8s | %8s | %8s | %-5s |\n", "kernel", "type",
-           "isa", "shape", "us", "GB/s", "GMAC/s", "of limit", "equal");
-    puts("| ------------------ | ----- | ---------------- | ---------------- | ---------: | "
-         "-------: "
-         "| -------: | -------: | ----- |");
+    static const char rule[] = "----------------------------------------------";
+    int kernel = 6, shape = 5;
+    bool differ = false;
+    for (size_t i = 0; i < o->n_rows; i++) {
+        kernel = wider(kernel, o->row[i].kernel);
+        shape = wider(shape, o->row[i].shape);
+        differ = differ || !o->row[i].equal;
+    }
+    print_sets(o);
+    if (!differ)
+        puts("all results have the bits of the portable definition");
+    printf("\n| %-*s | %-5s | set | %-*s | %9s | %5s | %6s | %5s |%s\n", kernel, "kernel", "type",
+           shape, "shape", "us", "GB/s", "GMAC/s", "limit", differ ? " equal |" : "");
+    printf("| %.*s | ----- | --: | %.*s | --------: | ----: | -----: | ----: |%s\n", kernel, rule,
+           shape, rule, differ ? " ----- |" : "");
     for (size_t i = 0; i < o->n_rows; i++) {
         const row *r = &o->row[i];
         char gmac[32] = "", percent[32] = "";
         if (r->macs > 0)
-            snprintf(gmac, sizeof gmac, "%.2f", r->macs / r->ns);
+            snprintf(gmac, sizeof gmac, "%.1f", r->macs / r->ns);
         if (r->percent > 0)
             snprintf(percent, sizeof percent, "%.0f %%", r->percent);
-        printf("| %-18s | %-5s | %-16s | %-16s | %10.3f | %8.2f | %8s | %8s | %-5s |\n", r->kernel,
-               r->type, o->set[r->set].roof.name, r->shape, r->ns * 1e-3, r->bytes / r->ns, gmac,
-               percent, r->equal ? "yes" : "NO");
+        printf("| %-*s | %-5s | %3d | %-*s | %9.*f | %5.1f | %6s | %5s |%s\n", kernel, r->kernel,
+               r->type, r->set + 1, shape, r->shape, r->ns < 1e6 ? 3 : 0, r->ns * 1e-3,
+               r->bytes / r->ns, gmac, percent,
+               !differ    ? ""
+               : r->equal ? " yes   |"
+                          : " NO    |");
     }
 }
 

@@ -11,6 +11,7 @@
 #include "completion.h"
 #include "common/builtin.h"
 #include "common/cache_types.h"
+#include "common/fit_context.h"
 #include "common/input.h"
 #include "common/open_model.h"
 #include "common/paths.h"
@@ -145,6 +146,27 @@ static bool on_load(void *ctx, size_t done, size_t total) {
     return progress_share(ctx, done, total) && !process_stopped;
 }
 
+static speculate_target target(const cli *c) {
+    return (speculate_target){.tokenizer = c->tokenizer,
+                              .placement = c->placement,
+                              .session = c->params,
+                              .n_sequences = 1,
+                              .n_ctx = llm_session_n_ctx(c->session),
+                              .model = {.gguf = file_params(&c->o)}};
+}
+
+/* Makes the context smaller if it does not fit into memory. */
+static int fit_session(cli *c) {
+    fit_context f = {.tool = TOOL,
+                     .placement = c->placement,
+                     .model = c->model,
+                     .params = &c->params,
+                     .is_asked = c->o.n_ctx > 0};
+    const speculate_target t = target(c);
+    speculate_memory(&c->o.speculate, &t, &f.draft_fixed, &f.draft_row);
+    return fit_context_session(&f, &c->session);
+}
+
 static int open_session(cli *c) {
     const ggl_backend_params bp = {.n_threads = (int)c->o.n_threads,
                                    .n_threads_batch = (int)c->o.n_threads_batch,
@@ -168,6 +190,8 @@ static int open_session(cli *c) {
     if (code >= 0)
         return code;
     code = placement_session(c->placement, &c->session, c->model, p);
+    if (code < 0)
+        code = fit_session(c);
     if (code >= 0)
         return code;
     tool_begin_line();
@@ -178,12 +202,7 @@ static int open_session(cli *c) {
 
 /* Opens what guesses the next tokens. */
 static int open_speculation(cli *c) {
-    const speculate_target t = {.tokenizer = c->tokenizer,
-                                .placement = c->placement,
-                                .session = c->params,
-                                .n_sequences = 1,
-                                .n_ctx = llm_session_n_ctx(c->session),
-                                .model = {.gguf = file_params(&c->o)}};
+    const speculate_target t = target(c);
     return speculate_open(&c->speculation, TOOL, &c->o.speculate, &t);
 }
 
@@ -299,6 +318,7 @@ static int run(cli *c) {
         return code;
     ggl_error err = {0};
     progress_begin(PROGRESS_BYTES, 0, "loading weights");
+    const double t_alloc = process_seconds();
     ggl_status st = llm_session_alloc(c->session, &err);
     progress_end();
     if (st == GGL_CANCELLED)
@@ -310,6 +330,7 @@ static int run(cli *c) {
             placement_advice(c->placement, c->model, &c->params, st, advice, sizeof advice));
     fputs(llm_session_load_notes(c->session), stderr);
     c->t_load = process_seconds() - c->t_begin;
+    repack_hint_print(TOOL, c->session, &c->params, c->t_load, process_seconds() - t_alloc);
     set_facts(c);
     if (c->converses || c->o.chat.interactive)
         return converse(c);

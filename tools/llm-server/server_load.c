@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "common/cache_types.h"
+#include "common/fit_context.h"
 #include "common/open_model.h"
 #include "common/open_template.h"
 #include "common/process.h"
@@ -131,6 +132,31 @@ static void note_context(const server *s) {
                 n_parallel, n, (double)n / (double)n_parallel);
 }
 
+/* What the draft guesses for. */
+static speculate_target target(const server *s) {
+    llm_session_params sp = s->params;
+    sp.embeddings = false;
+    sp.n_pool = 0;
+    return (speculate_target){.tokenizer = s->tokenizer,
+                              .placement = s->placement,
+                              .session = sp,
+                              .n_sequences = (int)s->o->n_parallel,
+                              .n_ctx = llm_session_n_ctx(s->session),
+                              .model = {.gguf = file_params(s->o)}};
+}
+
+/* Makes the context smaller if it does not fit into memory. */
+static int fit_session(server *s) {
+    fit_context f = {.tool = TOOL,
+                     .placement = s->placement,
+                     .model = s->model,
+                     .params = &s->params,
+                     .is_asked = s->o->n_ctx > 0};
+    const speculate_target t = target(s);
+    speculate_memory(&s->o->speculate, &t, &f.draft_fixed, &f.draft_row);
+    return fit_context_session(&f, &s->session);
+}
+
 static int new_session(server *s) {
     const server_options *o = s->o;
     const ggl_backend_params bp = {.n_threads = (int)o->n_threads,
@@ -161,6 +187,8 @@ static int new_session(server *s) {
     code = adapters_open(&s->o->adapters, TOOL, s->model, p);
     if (code < 0)
         code = o->n_cache_slots < 0 ? make_default_session(s) : make_session(s, o->n_cache_slots);
+    if (code < 0)
+        code = fit_session(s);
     if (code >= 0)
         return code;
     tool_begin_line();
@@ -173,7 +201,9 @@ static int alloc_session(server *s) {
     ggl_error err = {0};
     char advice[128];
     progress_begin(PROGRESS_BYTES, 0, "weights");
+    const double begin = process_seconds();
     const ggl_status st = llm_session_alloc(s->session, &err);
+    s->repack_seconds = process_seconds() - begin;
     progress_end();
     if (st == GGL_CANCELLED)
         return 0;
@@ -193,15 +223,7 @@ static int open_speculation(server *s) {
     if (speculate_n_max(&o->speculate) == 0)
         return -1;
     progress_begin(PROGRESS_BYTES, 0, "the draft model");
-    llm_session_params sp = s->params;
-    sp.embeddings = false;
-    sp.n_pool = 0;
-    const speculate_target t = {.tokenizer = s->tokenizer,
-                                .placement = s->placement,
-                                .session = sp,
-                                .n_sequences = (int)o->n_parallel,
-                                .n_ctx = llm_session_n_ctx(s->session),
-                                .model = {.gguf = file_params(o)}};
+    const speculate_target t = target(s);
     const int code = speculate_open(&s->speculation, TOOL, &o->speculate, &t);
     progress_end();
     return code;
@@ -309,6 +331,8 @@ int server_load(server *s) {
         code = set_facts(s);
     progress_end();
     s->load_seconds = process_seconds() - begin;
+    if (code < 0)
+        repack_hint_print(TOOL, s->session, &s->params, s->load_seconds, s->repack_seconds);
     return code;
 }
 
