@@ -91,9 +91,9 @@ check(any(re.search(r"\d+ measurements? of 0.0001 s \(--seconds\), about \d+ s i
 shows(r"^cpu: tanh", "llm-bench", "conform", "--backend", "cpu", "--op", "tanh", "--quick")
 shows(r"^writing .* \d+ %", "llm-bench", "make", "llama-3.2-1b", "q4_0", tmp("made.gguf"), "--layers", "1", "--vocab", "512")
 shows(r"^comparing \d+ %, \d+ of \d+ nodes", "llm-arch", "verify", MODEL, "-n", "2")
-shows(r"^checking llama \d+ %, \d+ of \d+ made-up models", "llm-arch", "check", "llama")
+shows(r"^checking llama.arch \d+ %, \d+ of \d+ made-up models", "llm-arch", "check", "llama")
 shows(r"\d+ of \d+ readings", "llm-arch", "doctor", MODEL, "--text", TEXT, "-n", "16")
-shows(r"^tokenizing", "llm-tokenize", "-m", MODEL, "-f", TEXT, "--count")
+shows(r"^tokenizing", "llm-tokenize", "-m", MODEL, "-f", TEXT)
 shows(r"1 schemas", "llm-grammar", "--bench", tmp("schema.json"))
 
 # tables fit 100 columns

@@ -167,7 +167,7 @@ static void text_test(const bench_row *r, char *buf, size_t size) {
 }
 
 static int decimals(const bench_row *r) {
-    return r->s_ts.median < 10000 ? 2 : r->s_ts.median < 100000 ? 1 : 0;
+    return r->s_ts.q3 < 1000 ? 2 : r->s_ts.q3 < 10000 ? 1 : 0;
 }
 
 static void text_ts(const bench_row *r, char *buf, size_t size) {
@@ -199,12 +199,12 @@ static void text_percent(const bench_row *r, char *buf, size_t size) {
 static const column columns[] = {
     {"backend", -7, several_backends, text_backend},
     {"thr", 3, several_threads, text_threads},
-    {"batch", 5, several_batches, text_batch},
+    {"bat", 4, several_batches, text_batch},
     {"ubat", 4, several_ubatches, text_ubatch},
     {"cache", -7, several_types, text_types},
-    {"test", -12, always, text_test},
-    {"t/s", 9, always, text_ts},
-    {"quartiles", 19, always, text_spread},
+    {"test", -11, always, text_test},
+    {"t/s", 7, always, text_ts},
+    {"quartiles", 16, always, text_spread},
     {"GB/s", 5, always, text_gb},
     {"GMAC/s", 6, always, text_gmac},
     {"limit", 5, has_limits, text_percent},
