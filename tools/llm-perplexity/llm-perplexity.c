@@ -245,6 +245,7 @@ static int open_session(ppl *p) {
     sp.n_ctx = p->head.n_ctx;
     sp.n_ubatch = o->n_ubatch;
     sp.n_rows = o->n_ubatch < MAX_ROWS ? o->n_ubatch : MAX_ROWS;
+    sp.progress = progress_share;
     sp.cancelled = process_is_stopped;
     sp.type_k = tool_cache_type(o->type_k);
     sp.type_v = tool_cache_type(o->type_v);
@@ -253,7 +254,9 @@ static int open_session(ppl *p) {
         code = placement_session(p->placement, &p->session, p->model, &sp);
     if (code >= 0)
         return code;
+    progress_begin(PROGRESS_BYTES, 0, "loading weights");
     ggl_status st = llm_session_alloc(p->session, &err);
+    progress_end();
     if (st != GGL_OK) {
         char advice[128];
         return tool_error(TOOL, 1, "%s%s", err.msg,
@@ -497,8 +500,10 @@ static int run(ppl *p) {
         code = hub_get(TOOL, &p->o.hub, &p->o.model);
     if (code < 0 && p->o.hub.path[0])
         code = check_paths(&p->o); /* now with the model's */
+    progress_begin(NULL, 0, "loading %s", p->o.model ? p->o.model : "the model");
     if (code < 0)
         code = open_model(p);
+    progress_end();
     if (code < 0)
         code = choose_chunks(p);
     if (code < 0)
