@@ -674,7 +674,8 @@ static void print_md(const ops *o) {
         if (r->macs > 0)
             snprintf(gmac, sizeof gmac, "%.1f", r->macs / r->ns);
         if (r->percent > 0)
-            snprintf(percent, sizeof percent, "%.0f %%", r->percent);
+            snprintf(percent, sizeof percent, r->percent < 999.5 ? "%.0f %%" : ">999%%",
+                     r->percent);
         printf("| %-*s | %-5s | %3d | %-*s | %9.*f | %5.1f | %6s | %5s |%s\n", kernel, r->kernel,
                r->type, r->set + 1, shape, r->shape, r->ns < 1e6 ? 3 : 0, r->ns * 1e-3,
                r->bytes / r->ns, gmac, percent,

@@ -191,7 +191,7 @@ static void text_gmac(const bench_row *r, char *buf, size_t size) {
 
 static void text_percent(const bench_row *r, char *buf, size_t size) {
     if (r->percent > 0)
-        snprintf(buf, size, "%.0f %%", r->percent);
+        snprintf(buf, size, r->percent < 999.5 ? "%.0f %%" : ">999%%", r->percent);
     else if (r->gmac > 0 || r->gb > 0)
         snprintf(buf, size, "?");
 }
