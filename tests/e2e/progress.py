@@ -1,5 +1,5 @@
 """The progress of the tools on a terminal, and none elsewhere; the context that fits into memory. progress.py BIN-FOLDER SOURCE-FOLDER"""
-import os, pty, re, struct, subprocess, sys, tempfile
+import os, pty, re, signal, struct, subprocess, sys, tempfile
 import fcntl, termios
 
 BIN, SOURCE = sys.argv[1], sys.argv[2]
@@ -16,8 +16,8 @@ def check(ok, what, seen=""):
         FAILED.append(what)
 
 
-def on_terminal(*args, env={}, columns=80):
-    """Runs a tool on a terminal; returns its exit code and what it wrote."""
+def on_terminal(*args, env={}, columns=80, until=None):
+    """Runs a tool on a terminal, to its end or until it has written something; returns its exit code and what it wrote."""
     pid, fd = pty.fork()
     if pid == 0:
         fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
@@ -32,6 +32,9 @@ def on_terminal(*args, env={}, columns=80):
         if not data:
             break
         seen += data
+        if until and until in seen:
+            os.kill(pid, signal.SIGINT)
+            until = None
     os.close(fd)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), seen.decode(errors="replace")
 
@@ -95,6 +98,13 @@ shows(r"^checking llama.arch \d+ %, \d+ of \d+ made-up models", "llm-arch", "che
 shows(r"\d+ of \d+ readings", "llm-arch", "doctor", MODEL, "--text", TEXT, "-n", "16")
 shows(r"^tokenizing", "llm-tokenize", "-m", MODEL, "-f", TEXT)
 shows(r"1 schemas", "llm-grammar", "--bench", tmp("schema.json"))
+
+# the server loads in a thread
+if os.path.exists(BIN + "/llm-server"):
+    code, seen = on_terminal("llm-server", "-m", MODEL, "--port", "0", until=b"answers at once")
+    lines, meanwhile = shown(seen)
+    check(code in (0, 130) and any(re.search(r"^loading .*: weights \d+ %", m) for m in meanwhile), "llm-server: no progress, or exit code %d" % code, seen)
+    check(not any("weights" in l for l in lines), "llm-server: progress stays", lines)
 
 # tables fit 100 columns
 for args in (
