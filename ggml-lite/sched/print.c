@@ -33,7 +33,7 @@ size_t ggl_sched_n_fallbacks(const ggl_sched *s) {
  * copies. */
 static void print_node(const device *d, const ggl_tensor *t, FILE *out) {
     char shape[256];
-    ggl_fprint(out, "  %-24s %-18s %-14s", t->name ? t->name : "",
+    ggl_fprint(out, "  %-14s %-18s %-11s", t->name ? t->name : "",
                ggl_shape_text(t, shape, sizeof shape),
                t->call                ? t->call
                : t->op == GGL_OP_CALL ? (t->body->recurrent ? "<loop>" : "<body>")
@@ -177,7 +177,7 @@ void ggl_sched_print(const ggl_sched *s, FILE *out, bool nodes) {
     for (size_t i = 0; i < s->n_segs; i++)
         print_segment(s, i, out, nodes);
     print_fallbacks(s, out);
-    ggl_fprint(out, "%-12s %10s %10s %10s %10s %10s %10s %10s %10s   MiB\n", "memory", "weights",
+    ggl_fprint(out, "%-9s %10s %10s %10s %10s %10s %10s %9s %9s MiB\n", "memory", "weights",
                "(copied)", "(repacked)", "(dropped)", "cache", "states", "values", "in/out");
     ggl_memory m;
     for (int i = 0; ggl_sched_memory(s, i, &m); i++) {
@@ -189,9 +189,9 @@ void ggl_sched_print(const ggl_sched *s, FILE *out, bool nodes) {
                                 m.stores_states,
                                 m.arena,
                                 m.io};
-        ggl_fprint(out, "%-12s", m.backend);
+        ggl_fprint(out, "%-9s", m.backend);
         for (size_t k = 0; k < sizeof bytes / sizeof *bytes; k++)
-            ggl_fprint(out, " %10.2f", (double)bytes[k] / 1048576);
+            ggl_fprint(out, k < 6 ? " %10.2f" : " %9.2f", (double)bytes[k] / 1048576);
         fputc('\n', out);
     }
 }

@@ -13,5 +13,5 @@ build -S "$source/tests/consumer/inside" -B "$tmp/build" -DCMAKE_C_COMPILER="$cc
     -DGGL_INSTALL=ON -DGGL_SMALL=ON -DGGL_VULKAN=OFF -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG=-O1
 build --build "$tmp/build" -j "${CTEST_PARALLEL_LEVEL:-2}"
 "$here/generate.sh" "$tmp/build/generate" "$source"
-"$here/shared_library.sh" "$tmp/build/ggml-lite/library/libllm.so" "$source"
+"$here/shared_library.sh" "$tmp/build/ggml-lite/lib/libllm.so" "$source"
 "$here/consumer.sh" "$tmp/build" "$source" "$cc"

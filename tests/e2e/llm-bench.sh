@@ -86,7 +86,7 @@ has '1 thread'
 narrow "a table with limits"
 does -m "$tmp/toy-llama-q4_0.gguf" -m "$tmp/toy-moe-q8_0.gguf" "${quick[@]}" -t 1,2
 [ "$(grep -c 'quartiles' "$tmp/out")" = 2 ] || fail "not a table for each model: $(cat "$tmp/out")"
-has '| threads |'
+has '| thr |'
 does -p 16 -n 0 -r 1 -t 1 --cpu-mask-isa all
 has 'int8 unknown'
 does "${quick[@]}" -o json

@@ -1,6 +1,6 @@
 /* Shapes of models as text, and what types their tensors get. */
-#include "llm-bench/shapes.h"
-#include "llm-bench/types.h"
+#include "common/shapes.h"
+#include "common/shape_types.h"
 #include "test.h"
 
 static const char TEXT[] = "f32 router.weight\n"

@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "common/fetch_progress.h"
+#include "common/amounts.h"
 #include "common/hub_list.h"
 #include "common/split_name.h"
 
@@ -40,8 +40,8 @@ TEST(repositories) {
 }
 
 static const char *size_text(uint64_t n) {
-    static char buf[FETCH_SIZE_TEXT];
-    return fetch_size_text(buf, n);
+    static char buf[AMOUNT_TEXT];
+    return amount_bytes(buf, n);
 }
 
 TEST(sizes) {

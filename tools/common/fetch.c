@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "args.h"
+#include "amounts.h"
 #include "fetch_progress.h"
 #include "ggl/file.h"
 #include "process.h"
@@ -338,10 +339,10 @@ static ggl_status run(download *d, ggl_error *err) {
         return st;
     const char *slash = strrchr(d->f->path, '/');
     snprintf(name, sizeof name, "%s", slash ? slash + 1 : d->f->path);
-    char here[FETCH_SIZE_TEXT], all[FETCH_SIZE_TEXT];
-    fetch_size_text(all, d->f->size);
+    char here[AMOUNT_TEXT], all[AMOUNT_TEXT];
+    amount_bytes(all, d->f->size);
     if (d->n > 0)
-        say(d, "downloading %s, %s, of which %s are there", name, all, fetch_size_text(here, d->n));
+        say(d, "downloading %s, %s, of which %s are there", name, all, amount_bytes(here, d->n));
     else
         say(d, "downloading %s, %s", name, all);
     fetch_progress_begin(&d->progress, d->tool, "downloading", name, d->n, d->f->size);
@@ -351,7 +352,7 @@ static ggl_status run(download *d, ggl_error *err) {
         return finish(d, err);
     if (d->n > 0)
         say(d, "%s of %s have come and are kept: the same command goes on from there",
-            fetch_size_text(here, d->n), all);
+            amount_bytes(here, d->n), all);
     else
         (void)unlink(d->part);
     return st;
@@ -390,7 +391,7 @@ static bool free_space(const char *path, uint64_t *n) {
 
 ggl_status fetch_check_space(const fetch_file *f, size_t n, ggl_error *err) {
     uint64_t wanted = 0, there;
-    char a[FETCH_SIZE_TEXT], b[FETCH_SIZE_TEXT];
+    char a[AMOUNT_TEXT], b[AMOUNT_TEXT];
     for (size_t i = 0; i < n; i++) {
         struct stat st;
         char *part = part_path(&f[i]);
@@ -405,5 +406,5 @@ ggl_status fetch_check_space(const fetch_file *f, size_t n, ggl_error *err) {
     return ggl_fail(err, GGL_LIMIT,
                     "the download needs %s, but the disk of %s has only %s free; the environment "
                     "variable LLM_CACHE=FOLDER chooses another place",
-                    fetch_size_text(a, wanted), f[0].path, fetch_size_text(b, there));
+                    amount_bytes(a, wanted), f[0].path, amount_bytes(b, there));
 }

@@ -5,7 +5,7 @@
 #include <strings.h>
 
 #include "fetch.h"
-#include "fetch_progress.h"
+#include "amounts.h"
 #include "ggl/show.h"
 #include "hub_impl.h"
 #include "process.h"
@@ -92,7 +92,7 @@ static ggl_status read_list(hub *h, bool hurry, ggl_error *err) {
 
 /* Prints a list, each split model as one file of all its bytes. */
 static void print_list(const hub_list *l, const hub_list *cached, FILE *to) {
-    char size[FETCH_SIZE_TEXT], path[HUB_MOST_PATH], parts[32] = "";
+    char size[AMOUNT_TEXT], path[HUB_MOST_PATH], parts[32] = "";
     for (size_t i = 0; i < l->n; i++) {
         const hub_file *f = &l->file[i];
         const int n_parts = split_n_parts(f->path);
@@ -109,7 +109,7 @@ static void print_list(const hub_list *l, const hub_list *cached, FILE *to) {
         *parts = '\0';
         if (n_parts > 1)
             snprintf(parts, sizeof parts, "  (%d parts)", n_parts);
-        ggl_fprint(to, "%10s  %s%s%s\n", fetch_size_text(size, bytes), f->path, parts,
+        ggl_fprint(to, "%10s  %s%s%s\n", amount_bytes(size, bytes), f->path, parts,
                    cached && hub_list_find(cached, f->path) ? "  (in the cache)" : "");
     }
 }

@@ -433,7 +433,7 @@ static ggl_status choose(placement *p, const llm_model *m, llm_session_params *s
     if (host <= 0)
         return err->status;
     if (tells)
-        fprintf(stderr, "%s: %9.2f ms a token with all layers on cpu\n", p->tool, host * 1e3);
+        tool_say(p->tool, "%9.2f ms a token with all layers on cpu", host * 1e3);
     for (int i = 0; i < n_dev; i++)
         p->apart[at[i]] = true;
     for (int i = 0; i < n_dev; i++) {
@@ -444,11 +444,11 @@ static ggl_status choose(placement *p, const llm_model *m, llm_session_params *s
         if (n < 0)
             return err->status;
         if (tells && t > 0)
-            fprintf(stderr, "%s: %9.2f ms a token with %" PRId64 " of %" PRId64 " layers on %s\n",
-                    p->tool, t * 1e3, n, n_layer, name);
+            tool_say(p->tool, "%9.2f ms a token with %" PRId64 " of %" PRId64 " layers on %s",
+                     t * 1e3, n, n_layer, name);
         else if (tells)
-            fprintf(stderr, "%s: not on %s: %s\n", p->tool, name,
-                    n > 0 ? err->msg : "no layer fits into its memory");
+            tool_say(p->tool, "not on %s: %s", name,
+                     n > 0 ? err->msg : "no layer fits into its memory");
         p->apart[at[i]] = true;
         fast[at[i]] = t > 0 && t < host;
     }
@@ -520,8 +520,8 @@ int placement_session(placement *p, llm_session **out, const llm_model *m, llm_s
         return process_stop_code();
     if (st != GGL_OK)
         return tell(p->tool, &err);
-    if ((p->o->fit || p->o->split || p->o->n_gpu_layers_given) && !tool_is_quiet())
-        fprintf(stderr, "%s: layers: %s\n", p->tool, placement_text(p));
+    if (p->o->fit || p->o->split || p->o->n_gpu_layers_given)
+        tool_say(p->tool, "layers: %s", placement_text(p));
     const char *unused = place_rules_unused(&p->rules);
     if (unused)
         tool_note(p->tool, "%s changes nothing: the model has no experts", unused);

@@ -6,32 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "ggl/show.h"
-
-static tool_line line;
-
-void tool_set_line(tool_line what) {
-    line = what;
-}
-
-/* True if stdout and stderr go to the same terminal, pipe (2>&1) or file. */
-static bool one_output(void) {
-    struct stat out, error;
-    return fstat(STDOUT_FILENO, &out) == 0 && fstat(STDERR_FILENO, &error) == 0 &&
-           out.st_dev == error.st_dev && out.st_ino == error.st_ino;
-}
-
-/* Ends or erases a line begun on the terminal, so that an error starts on its own line. */
-void tool_begin_line(void) {
-    if (line == TOOL_LINE_PROGRESS)
-        fputs("\r\033[K", stderr);
-    else if (line == TOOL_LINE_TEXT && one_output())
-        fputc('\n', stderr);
-    line = TOOL_LINE_EMPTY;
-}
 
 int tool_error(const char *tool, int code, const char *fmt, ...) {
     va_list args;
@@ -58,7 +35,8 @@ static void print_message(const char *tool, const char *kind, const char *fmt, v
     char text[4096];
     ggl_vformat(text, sizeof text, fmt, args);
     tool_begin_line();
-    fprintf(stderr, "%s%s%s: %s\n", tool ? tool : "", tool ? ": " : "", kind, text);
+    fprintf(stderr, "%s%s%s%s%s\n", tool ? tool : "", tool ? ": " : "", kind ? kind : "",
+            kind ? ": " : "", text);
 }
 
 void tool_note(const char *tool, const char *fmt, ...) {
@@ -80,9 +58,19 @@ bool tool_shows_progress(void) {
     return !is_quiet && isatty(STDERR_FILENO) == 1;
 }
 
-void tool_print_notes(const char *lines) {
+void tool_say(const char *tool, const char *fmt, ...) {
+    va_list args;
+    va_start(args, fmt);
     if (!is_quiet)
-        fputs(lines, stderr);
+        print_message(tool, NULL, fmt, args);
+    va_end(args);
+}
+
+void tool_print_notes(const char *lines) {
+    if (is_quiet || !*lines)
+        return;
+    tool_begin_line();
+    fputs(lines, stderr);
 }
 
 /* --- texts --- */

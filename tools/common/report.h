@@ -37,13 +37,19 @@ __attribute__((format(printf, 2, 3)))
 #endif
 void tool_warning(const char *tool, const char *fmt, ...);
 
+/* Prints "tool: message" in the same way; nothing if tool_is_quiet. */
+#if defined(__GNUC__) || defined(__clang__)
+__attribute__((format(printf, 2, 3)))
+#endif
+void tool_say(const char *tool, const char *fmt, ...);
+
 /* True if progress is shown: stderr is a terminal, and there was no -q. */
 bool tool_shows_progress(void);
 
 /* Prints lines of notes, which end with a newline, on stderr, unless tool_is_quiet. */
 void tool_print_notes(const char *lines);
 
-/* What the terminal's last line contains; tool_error starts a new line accordingly. */
+/* What the terminal's last line contains; tool_error starts a new line accordingly (progress.c). */
 typedef enum tool_line {
     TOOL_LINE_EMPTY,
     TOOL_LINE_TEXT,    /* output, if stderr goes to the same place; kept */

@@ -90,6 +90,43 @@ static int open_session(speculation *s, const speculate_options *o, const specul
     return st == GGL_OK ? -1 : tool_error(s->tool, 1, "--draft: %s", err.msg);
 }
 
+static void add_memory(const llm_session *s, bool follows, double *fixed, double *row) {
+    ggl_memory m;
+    for (int i = 0; ggl_sched_memory(llm_session_sched(s), i, &m); i++) {
+        *(follows ? row : fixed) += (double)m.stores_rows;
+        *fixed += (double)m.weights_copied + (double)m.weights_repacked + (double)m.stores_states +
+                  (double)m.arena + (double)m.io;
+    }
+    *row /= (double)llm_session_n_ctx(s);
+}
+
+void speculate_memory(const speculate_options *o, const speculate_target *t, double *fixed,
+                      double *row) {
+    llm_model *m = NULL;
+    llm_session *s = NULL;
+    placement *p = NULL;
+    ggl_error ignored; /* speculate_open reports it */
+    *fixed = *row = 0;
+    if (!o->draft || o->placement.devices || o->placement.n_gpu_layers_given)
+        return;
+    llm_session_params sp = t->session;
+    sp.n_ctx = o->n_ctx ? o->n_ctx : t->n_ctx;
+    sp.n_pool = 0;
+    sp.n_slots = t->n_sequences;
+    sp.n_rows = 1;
+    sp.repack_cache = NULL;
+    sp.adapter = NULL;
+    sp.n_adapters = 0;
+    if (llm_model_open(&m, o->draft, &t->model, &ignored) == GGL_OK &&
+        placement_new(&p, NULL, &o->placement, placement_params(t->placement), &ignored) ==
+            GGL_OK &&
+        placement_session_new(p, &s, m, &sp, &ignored) == GGL_OK)
+        add_memory(s, o->n_ctx == 0, fixed, row);
+    llm_session_free(s);
+    (void)placement_close(p, NULL);
+    llm_model_free(m);
+}
+
 /* --- both ------------------------------------------------------------------------------------- */
 
 static ggl_status open_guessers(speculation *s, const speculate_options *o, ggl_error *err) {

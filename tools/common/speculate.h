@@ -65,6 +65,10 @@ typedef struct speculate_target {
  * a message. *out must be closed even then, before the target's placement. */
 int speculate_open(speculation **out, const char *tool, const speculate_options *o,
                    const speculate_target *target);
+/* Adds up what the draft will take of the CPU's memory, in bytes: `row` for each token of the target's context, `fixed`
+ * for all else. Both are 0 if there is no draft, it is for other devices, or it cannot be opened. */
+void speculate_memory(const speculate_options *o, const speculate_target *target, double *fixed,
+                      double *row);
 void speculate_close(speculation *s); /* NULL is fine */
 /* The guessers [n_sequences]; NULL: there are none. All run the same draft, in slots of one session, so
  * one thread uses them. */

@@ -7,6 +7,7 @@
 
 #include "ggl/alloc.h"
 #include "node_run.h"
+#include "progress.h"
 
 /* Measured on the reference models and made-up models of all descriptors: correct nodes stay
  * below 0.6 of either limit. */
@@ -569,14 +570,19 @@ ggl_status verify_graph(verify_result *out, ggl_graph *g, ggl_backend *b, ggl_ba
     node_device *open[] = {&v.exact, &v.fast, &v.chain, &v.mirror};
     for (size_t i = 0; i < sizeof open / sizeof *open && st == GGL_OK; i++)
         st = set_inputs(&v, open[i], token, scratch);
+    progress_begin("nodes", v.m.n_nodes, "comparing");
     for (int i = 0; i < v.m.n_nodes && st == GGL_OK; i++) {
+        progress_set(i);
         st = verify_one(&v, v.m.node[i]);
         char text[128];
         if (st != GGL_OK)
             st = ggl_within(v.err, st, "%s", ggl_node_text(v.m.node[i], text, sizeof text));
     }
+    progress_end();
+    progress_begin(NULL, 0, "comparing the whole run");
     if (st == GGL_OK)
         st = verify_whole(&v, g, token, scratch);
+    progress_end();
     verify_fini(&v);
     ggl_free(scratch);
     if (st != GGL_OK)

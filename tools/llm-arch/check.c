@@ -3,8 +3,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "common/progress.h"
 #include "common/verify.h"
 #include "ggl/alloc.h"
 #include "ggl/show.h"
@@ -66,27 +66,22 @@ static int check_source(tally *t, const llm_arch *arch, const llm_arch_source *s
     return code;
 }
 
-/* On a terminal: shows progress in a line that the next output overwrites. */
-static void show_progress(const char *text) {
-    if (tool_shows_progress())
-        fprintf(stderr, "%-40s\r", text);
-}
-
 static int check_toys(tally *t, const llm_arch *arch) {
     int n = llm_arch_toy_n_variants(arch), code = n > 0 ? -1 : tool_error(TOOL, 1, "out of memory");
+    progress_begin("made-up models", n, "checking %s", llm_arch_name(arch));
     for (int k = 0; k < n && code < 0; k++) {
         ggl_error err = {0};
-        char text[64];
-        snprintf(text, sizeof text, "made-up model %d of %d", k + 1, n);
-        show_progress(text);
+        progress_set(k);
         llm_arch_toy *toy = llm_arch_toy_new(arch, k, &err);
-        if (!toy)
-            return tool_error(TOOL, 1, "%s", err.msg);
+        if (!toy) {
+            code = tool_error(TOOL, 1, "%s", err.msg);
+            break;
+        }
         llm_arch_toy_freeze(toy); /* like a file: unknown keys become an error */
         code = check_source(t, arch, llm_arch_toy_source(toy), N_CTX, llm_arch_toy_text(toy), NULL);
         llm_arch_toy_free(toy);
     }
-    show_progress("");
+    progress_end();
     return code;
 }
 

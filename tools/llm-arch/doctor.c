@@ -10,6 +10,7 @@
 
 #include "common/input.h"
 #include "common/npy.h"
+#include "common/progress.h"
 #include "flips.h"
 #include "ggl/alloc.h"
 #include "ggl/show.h"
@@ -500,6 +501,7 @@ static void judge(doctor *d, int k, const char *what, const char *reading) {
     bool better = false;
     double score = d->by->score(d);
     const char *mark = d->by->mark(d, score, &better);
+    progress_clear();
     d->by->print_row(d, what, reading, score, mark);
     d->n_better += better;
     d->n_numbers += !isnan(score);
@@ -512,15 +514,18 @@ static void judge(doctor *d, int k, const char *what, const char *reading) {
 
 static void visit_flip(doctor *d, int k) {
     const flip *f = &d->flips.at[k];
+    progress_say("reading %s: %s", f->what, f->reading);
+    progress_set(k);
     ggl_error err = {0};
     llm_arch *arch = NULL;
     ggl_status st =
         llm_arch_parse(&arch, f->s, f->n, llm_arch_name(llm_model_arch(d->model)), &err);
     if (st == GGL_OK)
         st = run_tokens(d, arch, d->adds_bos, &err);
-    if (st != GGL_OK)
+    if (st != GGL_OK) {
+        progress_clear();
         ggl_fprint(stdout, "  %-20s %-32s cannot be built\n", f->what, f->reading);
-    else if (!d->by->same(d) && !(isnan(d->base) && isnan(d->by->score(d))))
+    } else if (!d->by->same(d) && !(isnan(d->base) && isnan(d->by->score(d))))
         /* a reading with the same results, or also NaN, gets no row */
         judge(d, k, f->what, f->reading);
     fflush(stdout);
@@ -531,7 +536,10 @@ static int visit(doctor *d, const char *path) {
     ggl_error err = {0};
     size_t n;
     const llm_arch *arch = llm_model_arch(d->model);
-    if (run_tokens(d, arch, d->adds_bos, &err) != GGL_OK)
+    progress_begin(NULL, 0, "running the descriptor as it is");
+    const ggl_status st = run_tokens(d, arch, d->adds_bos, &err);
+    progress_end();
+    if (st != GGL_OK)
         return tool_error(TOOL, d->ids && err.status == GGL_USAGE ? 2 : 1, "%s", err.msg);
     const char *text = llm_arch_text(arch, &n);
     flips_find(&d->flips, text, n);
@@ -542,8 +550,10 @@ static int visit(doctor *d, const char *path) {
     d->by->print_row(d, "as described", "", d->base, "");
     if (d->bos >= 0 && run_tokens(d, arch, !d->adds_bos, &err) == GGL_OK)
         judge(d, -1, "first token", d->adds_bos ? "no BOS" : "BOS");
+    progress_begin("readings", d->flips.n_at, "running");
     for (int i = 0; i < d->flips.n_at; i++)
         visit_flip(d, i);
+    progress_end();
     if (d->flips.failed)
         return tool_error(TOOL, 1, "out of memory");
     if (isnan(d->base))

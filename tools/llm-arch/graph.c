@@ -7,7 +7,7 @@
 #include "figure.h"
 #include "ggl/file.h"
 #include "ggl/show.h"
-#include "llm-bench/shape_source.h"
+#include "common/shape_source.h"
 #include "svg.h"
 #include "tool.h"
 
@@ -219,7 +219,7 @@ int arch_graph(int argc, char **argv) {
         {"llm-arch graph my.arch", "prints the graph as text"},
         {"llm-arch graph my.arch model.gguf --format svg -o graph.svg",
          "draws the graph of a model by it"},
-        {"llm-arch graph --shape llama-3.2-1b --format svg -o llama.svg",
+        {"llm-arch graph --shape tinyllama-1.1b --format svg -o tiny.svg",
          "draws a published model without its file"},
         {0}};
     const args_spec spec = {

@@ -61,7 +61,7 @@ llm_arch *arch_open(const char *tool, const char *file) {
 
 ggl_status arch_build_graph(arch_built *out, const llm_arch *arch, const llm_arch_source *source,
                             const tool_ignore *ignore, const ggl_graph_params *params,
-                             int64_t n_vocab, ggl_backend *fold, ggl_error *err) {
+                            int64_t n_vocab, ggl_backend *fold, ggl_error *err) {
     llm_arch_params ap = {.size = sizeof ap, .n_vocab = n_vocab};
     if (ignore)
         ap.ignore = ignore_of(ignore);

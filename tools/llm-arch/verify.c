@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/input.h"
+#include "common/progress.h"
 #include "common/verify.h"
 #include "ggl/alloc.h"
 #include "ggl/show.h"
@@ -178,8 +179,11 @@ static int verify_model(run *r, const char *path) {
         return code;
     ggl_error err = {0};
     llm_arch_source source = llm_arch_source_gguf(llm_model_file(r->model));
-    if (arch_build(&r->built, llm_model_arch(r->model), &source, &r->ignore, r->n, r->n,
-                   r->reference, &err) != GGL_OK)
+    progress_begin(NULL, 0, "building the graph");
+    const ggl_status built = arch_build(&r->built, llm_model_arch(r->model), &source, &r->ignore,
+                                        r->n, r->n, r->reference, &err);
+    progress_end();
+    if (built != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
     arch_print_notes(&r->built);
     code = get_tokens(r);

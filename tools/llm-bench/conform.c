@@ -4,8 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/json_text.h"
+#include "common/progress.h"
 #include "conform/table.h"
 #include "report.h"
 #include "tool.h"
@@ -43,13 +45,14 @@ static void md_begin(conform *c) {
     if (c->limits.memory_gb > 0 || c->limits.product_gmac > 0)
         printf("limits: memory %.1f GB/s, products %.1f GMAC/s\n", c->limits.memory_gb,
                c->limits.product_gmac);
-    puts("\n| operator         | type       | cases |   error |         us | reference | limit | "
-         "result\n"
-         "| ---------------- | ---------- | ----: | ------: | ---------: | --------: | ----: | "
-         "------");
+    puts(
+        "\n| operator         | type       | cases |   error |       us | than ref | limit | "
+        "result\n"
+        "| ---------------- | ---------- | ----: | ------: | -------: | -------: | ----: | ------");
 }
 
-/* Prints the beginning before the row's cases run, so that a crash shows where it happened. */
+/* Prints the beginning before the row's cases run, so that a crash shows where it happened. On a terminal the
+ * progress does. */
 static void md_row_begin(const conform_row *r) {
     printf("| %-16s | %-10s ", r->op, r->type);
 }
@@ -86,7 +89,7 @@ static void md_row_end(const conform *c, const conform_row *r) {
     }
     if (r->percent > 0)
         snprintf(percent, sizeof percent, "%.0f %%", r->percent);
-    printf("| %5d | %7s | %10s | %9s | %5s | ", r->n_cases, error, us, ratio, percent);
+    printf("| %5d | %7s | %8s | %8s | %5s | ", r->n_cases, error, us, ratio, percent);
     md_result(r);
     putchar('\n');
 }
@@ -218,6 +221,7 @@ static void tell_case(void *ctx, const conform_case *info, const conform_result 
                                            [CONFORM_INVALID] = "NOT RUN"};
     (void)ctx;
     (void)info;
+    tool_begin_line();
     fprintf(stderr, "  %-7s %s", outcomes[r->outcome], r->form_text);
     if (r->text[0])
         fprintf(stderr, ": %s", r->text);
@@ -228,21 +232,32 @@ static void tell_case(void *ctx, const conform_case *info, const conform_result 
 
 static void check_backend(conform *c) {
     c->limits = (conform_limits){0};
+    const bool on_terminal = isatty(STDOUT_FILENO) == 1;
+    progress_begin(NULL, 0, "limits of %s", c->b->name);
     if (!c->no_speed)
         c->limits = conform_measure_limits(c->b, c->selection.seconds);
+    progress_end();
     c->n_rows = conform_rows_of(&c->selection, c->row, MAX_ROWS);
     if (formats[c->format].begin)
         formats[c->format].begin(c);
+    progress_begin("rows", c->n_rows, "%s", c->b->name);
     for (int i = 0; i < c->n_rows; i++) {
-        if (formats[c->format].row_begin)
-            formats[c->format].row_begin(&c->row[i]);
+        const conform_row *r = &c->row[i];
+        progress_say("%s: %s%s%s", c->b->name, r->op, *r->type ? " " : "", r->type);
+        progress_set(i);
+        if (formats[c->format].row_begin && !on_terminal)
+            formats[c->format].row_begin(r);
         fflush(stdout);
         conform_row_run(&c->selection, &c->row[i], c->b, &c->limits);
+        progress_clear();
+        if (formats[c->format].row_begin && on_terminal)
+            formats[c->format].row_begin(r);
         formats[c->format].row(c, &c->row[i]);
         fflush(stdout);
         c->n_printed++;
         c->wrong = c->wrong || c->row[i].n_wrong > 0;
     }
+    progress_end();
 }
 
 static void check_named(conform *c, const char *name, bool asked) {

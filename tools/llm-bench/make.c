@@ -7,10 +7,11 @@
 #include <string.h>
 
 #include "common/paths.h"
+#include "common/progress.h"
 #include "ggl/alloc.h"
-#include "shape_source.h"
+#include "common/shape_source.h"
 #include "tool.h"
-#include "types.h"
+#include "common/shape_types.h"
 #include "vocab.h"
 #include "weights.h"
 
@@ -31,6 +32,7 @@ typedef struct make {
     size_t n_tensors, cap;
     bench_weights *weights;
     bool failed;
+    double done; /* bytes of the tensors that are written */
 } make;
 
 /* --- the tensors of a shape -------------------------------------------------------------------- */
@@ -102,11 +104,19 @@ static void put_key(ggl_gguf_writer *w, const bench_shape *s, const bench_key *k
     }
 }
 
+static double bytes_of(const make_tensor *t) {
+    const ggl_type_info *info = ggl_type_get((int)t->type);
+    return (double)t->n / (double)info->block * (double)info->size;
+}
+
 static ggl_status fill(void *ctx, ggl_gguf_sink *to, ggl_error *err) {
     const make_tensor *t = ctx;
     double mean, sigma;
     bench_shape_values(BENCH_SHAPES, t->name, &mean, &sigma);
-    return bench_weights_write(t->make->weights, t->name, t->type, t->n, mean, sigma, to, err);
+    const ggl_status st =
+        bench_weights_write(t->make->weights, t->name, t->type, t->n, mean, sigma, to, err);
+    progress_set(t->make->done += bytes_of(t));
+    return st;
 }
 
 static ggl_status write_file(make *m, const char *path, ggl_error *err) {
@@ -142,9 +152,8 @@ static void make_fini(make *m) {
 static void sizes(const make *m, double *params, double *bytes) {
     *params = *bytes = 0;
     for (size_t i = 0; i < m->n_tensors; i++) {
-        const ggl_type_info *t = ggl_type_get((int)m->tensor[i]->type);
         *params += (double)m->tensor[i]->n;
-        *bytes += (double)m->tensor[i]->n / (double)t->block * (double)t->size;
+        *bytes += bytes_of(m->tensor[i]);
     }
 }
 
@@ -191,10 +200,12 @@ static int make_model(const char *shape, const char *type, const char *path,
     m.weights = bench_weights_new(o->seed);
     if (st == GGL_OK && !m.weights)
         st = ggl_fail(&err, GGL_NOMEM, "out of memory");
-    if (st == GGL_OK)
-        st = write_file(&m, path, &err);
     double params, bytes;
     sizes(&m, &params, &bytes);
+    progress_begin(PROGRESS_BYTES, bytes, "writing %s", path);
+    if (st == GGL_OK)
+        st = write_file(&m, path, &err);
+    progress_end();
     if (st == GGL_OK)
         printf("%s: %s, %zu tensors, %.1f M parameters, %.1f MiB\n", path, m.shape.arch,
                m.n_tensors, params * 1e-6, bytes / 1048576);

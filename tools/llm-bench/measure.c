@@ -8,6 +8,7 @@
 #include "common/machine.h"
 #include "common/paths.h"
 #include "common/process.h"
+#include "common/progress.h"
 #include "compare.h"
 #include "ggl/file.h"
 #include "options.h"
@@ -72,7 +73,9 @@ static bench_limits limits_of(bench *b, int64_t n_threads) {
         return (bench_limits){.isa = ""};
     if (b->o.progress)
         fprintf(stderr, TOOL ": limits of %d threads\n", (int)n_threads);
+    progress_begin(NULL, 0, "this machine's limits");
     bench_limits l = bench_limits_measure((int)n_threads, bench_features(b->o.mask));
+    progress_end();
     bench_peak_memory_reset(); /* the buffer is not part of a model's memory */
     if (b->n_known < 64) {
         b->known[b->n_known].n_threads = n_threads;
@@ -90,6 +93,8 @@ static bool run_test(bench *b, size_t i) {
     if (b->o.progress)
         fprintf(stderr, TOOL ": %zu of %zu: %s, %s, %d threads\n", i + 1, b->n_tests, t->model,
                 text, (int)t->n_threads);
+    progress_set((double)i);
+    progress_begin("runs", 0, "%s", text);
     bench_row *row = calloc(1, sizeof *row);
     ggl_status st =
         row ? open_model(b, t->model, &err) : ggl_fail(&err, GGL_NOMEM, "out of memory");
@@ -99,6 +104,8 @@ static bool run_test(bench *b, size_t i) {
             sleep((unsigned)b->o.delay);
         st = bench_run(row, &b->setup, t, &err);
     }
+    progress_end();
+    tool_begin_line();
     if (st != GGL_OK) {
         bench_row_free(row);
         if (strcmp(err.msg, b->last_error) == 0)
@@ -151,8 +158,10 @@ static int run_tests(bench *b) {
     b->setup.cpu = bench_cpu_name(b->cpu, sizeof b->cpu);
     bench_report_begin(&b->report, stdout, (bench_format)b->o.format, &b->o);
     bench_report_begin(&b->report_err, stderr, (bench_format)b->o.format_err, &b->o);
+    progress_begin("tests", (double)b->n_tests, "measuring");
     for (size_t i = 0; i < b->n_tests; i++)
         code = run_test(b, i) ? code : 1;
+    progress_end();
     if (b->n_same_error)
         tool_error(TOOL, 1, "%zu more test%s failed for the same reason as the one before",
                    b->n_same_error, b->n_same_error == 1 ? "" : "s");

@@ -10,14 +10,20 @@
 #include "../../backends/cpu/kernels.h"
 #include "../../backends/cpu/quant/rows16.h"
 #include "../../backends/cpu/threads.h"
+#include "common/amounts.h"
 #include "common/machine.h"
 #include "common/paths.h"
+#include "common/progress.h"
 #include "ggl/file.h"
 #include "limits.h"
 #include "roofline.h"
 #include "tool.h"
 
 #define TOOL "llm-bench ops"
+
+#define LARGE_SECONDS                                                                              \
+    0.3 /* that a product takes beside its measurement: to make its weights, and check it */
+#define LIMIT_SECONDS 1.5 /* of a set of instructions, for the machine's limits */
 
 enum {
     MAX_ROWS = 4096,
@@ -64,12 +70,14 @@ typedef struct ops {
     double seconds;
     const char *only, *type; /* a part of kernels' names; types' names, with commas; NULL: all */
     bool exact;              /* the matrix has the size given, even for one column */
+    bool counts;             /* nothing is measured, only counted: */
+    size_t n_planned, n_planned_large, n_done; /* measurements; those of products */
 } ops;
 
 /* --- instruction sets ------------------------------------------------------------------------- */
 
 /* Lists the tables of kernels, from the portable one to the best that GGL_CPU_MASK leaves. */
-static void find_sets(ops *o, bool limits) {
+static void find_sets(ops *o) {
     uint32_t set[CPU_MAX_SETS];
     int n = ggl_cpu_features_sets(set);
     for (int i = 0; i < n; i++) {
@@ -83,10 +91,17 @@ static void find_sets(ops *o, bool limits) {
         s->features = f;
         ggl_cpu_kernels_init(&s->k, f);
         ggl_cpu_features_text(f, s->roof.name, sizeof s->roof.name);
-        if (limits)
-            s->roof.limit = bench_limits_measure((int)o->n_threads, f);
         o->n_sets++;
     }
+}
+
+static void find_limits(ops *o) {
+    progress_begin("sets of instructions", o->n_sets, "limits of this machine");
+    for (int i = 0; i < o->n_sets; i++) {
+        progress_set(i);
+        o->set[i].roof.limit = bench_limits_measure((int)o->n_threads, o->set[i].features);
+    }
+    progress_end();
 }
 
 /* --- rows ------------------------------------------------------------------------------------- */
@@ -119,6 +134,18 @@ static int check_types(const ops *o) {
 
 static bool wanted(const ops *o, const char *kernel) {
     return !o->only || strstr(kernel, o->only);
+}
+
+/* Returns whether a measurement is to be made now; if only counted: counts it. */
+static bool begins(ops *o, bool large, const char *kernel, const char *type) {
+    if (o->counts) {
+        o->n_planned++;
+        o->n_planned_large += large;
+        return false;
+    }
+    progress_say("%s%s%s", kernel, *type ? " " : "", type);
+    progress_set((double)o->n_done++);
+    return true;
 }
 
 static void add_row(ops *o, row r, ggl_type type) {
@@ -292,7 +319,7 @@ static const product_way ways[] = {
     {"product interleaved", 4, true, has_rows16, run_rows16, units_groups},
     {"product interleaved", 16, true, has_rows16, run_rows16, units_groups},
     {"product panels", 0, false, has_panels, run_panels, units_panels},
-    {"product panels of interleaved", 0, true, has_panels16, run_panels, units_panels},
+    {"product interleaved panels", 0, true, has_panels16, run_panels, units_panels},
 };
 enum { N_WAYS = sizeof ways / sizeof *ways };
 
@@ -408,6 +435,8 @@ static bool fits_caches(double bytes) {
 static bool measure_product(ops *o, int set, const ggl_type_info *t, const product_way *way) {
     const cpu_product *kernel = &o->set[set].k.product[t->type];
     product p;
+    if (!begins(o, true, way->name, t->name))
+        return true;
     row r = {.set = set, .n_cols = way->n_cols ? way->n_cols : (int)o->n_cols};
     int64_t beyond = (int64_t)(BEYOND_CACHES / ggl_row_size(t->type, o->k));
     int64_t m = way->n_cols && !o->exact && beyond > o->m ? beyond : o->m;
@@ -599,7 +628,7 @@ static void measure_simple(ops *o, int set, const simple_kind *kind, const ggl_t
              .macs = kind->macs,
              .series = t ? ATTENTION : OTHER_KERNELS,
              .cached = true};
-    if (!wanted(o, kind->name))
+    if (!wanted(o, kind->name) || !begins(o, false, kind->name, t ? t->name : ""))
         return;
     simple_init(&definition, &o->set[0].k);
     simple_init(&s, &o->set[set].k);
@@ -659,31 +688,78 @@ static void measure_simples(ops *o) {
             measure_attention(o, t);
 }
 
+/* Measures everything. False: out of memory. */
+static bool measure_all(ops *o) {
+    const bool ok = measure_products(o);
+    measure_simples(o);
+    return ok;
+}
+
+/* Says how long the measurements will take. */
+static void say_time(ops *o, bool limits) {
+    char text[AMOUNT_TEXT];
+    o->counts = true;
+    (void)measure_all(o);
+    o->counts = false;
+    const double seconds = o->seconds * (double)o->n_planned +
+                           LARGE_SECONDS * (double)o->n_planned_large +
+                           (limits && !bench_brief() ? LIMIT_SECONDS * o->n_sets : 0);
+    if (o->n_planned > 0)
+        (void)tool_error(TOOL, 0, "%zu measurements of %g s (--seconds), about %s in all",
+                         o->n_planned, o->seconds, amount_time(text, seconds));
+}
+
 /* --- printing --------------------------------------------------------------------------------- */
 
+/* The width of a column. */
+static int wider(int width, const char *text) {
+    return (int)strlen(text) > width ? (int)strlen(text) : width;
+}
+
+/* Prints the sets of instructions above the table, with the numbers that they have in it, so that a line fits 100
+ * columns. */
+static void print_sets(const ops *o) {
+    for (int s = 0; s < o->n_sets; s++) {
+        const bench_limits *l = &o->set[s].roof.limit;
+        printf("%d: %s\n", s + 1, o->set[s].roof.name);
+        if (l->read_gb > 0)
+            printf(
+                "   limits: memory %.1f GB/s, int8 %.1f, f32 %.1f, bf16 %.1f GMAC/s (0: unknown)\n",
+                l->read_gb, l->int8_gmac, l->f32_gmac, l->bf16_gmac);
+    }
+    printf("%" PRId64 " thread%s\n", o->n_threads, o->n_threads == 1 ? "" : "s");
+}
+
 static void print_md(const ops *o) {
-    for (int s = 0; s < o->n_sets; s++)
-        if (o->set[s].roof.limit.read_gb > 0)
-            printf("limits (%s, %" PRId64 " threads): memory %.1f GB/s, int8 %.1f GMAC/s, f32 %.1f "
-                   "GMAC/s, bf16 %.1f GMAC/s (0: unknown)\n",
-                   o->set[s].roof.name, o->n_threads, o->set[s].roof.limit.read_gb,
-                   o->set[s].roof.limit.int8_gmac, o->set[s].roof.limit.f32_gmac,
-                   o->set[s].roof.limit.bf16_gmac);
-    printf("\n| %-18s | %-5s | %-16s | %-16s | %10s | %8s | %8s | %8s | %-5s |\n", "kernel", "type",
-           "isa", "shape", "us", "GB/s", "GMAC/s", "of limit", "equal");
-    puts("| ------------------ | ----- | ---------------- | ---------------- | ---------: | "
-         "-------: "
-         "| -------: | -------: | ----- |");
+    static const char rule[] = "----------------------------------------------";
+    int kernel = 6, shape = 5;
+    bool differ = false;
+    for (size_t i = 0; i < o->n_rows; i++) {
+        kernel = wider(kernel, o->row[i].kernel);
+        shape = wider(shape, o->row[i].shape);
+        differ = differ || !o->row[i].equal;
+    }
+    print_sets(o);
+    if (!differ)
+        puts("all results have the bits of the portable definition");
+    printf("\n| %-*s | %-5s | set | %-*s | %9s | %5s | %6s | %5s |%s\n", kernel, "kernel", "type",
+           shape, "shape", "us", "GB/s", "GMAC/s", "limit", differ ? " equal |" : "");
+    printf("| %.*s | ----- | --: | %.*s | --------: | ----: | -----: | ----: |%s\n", kernel, rule,
+           shape, rule, differ ? " ----- |" : "");
     for (size_t i = 0; i < o->n_rows; i++) {
         const row *r = &o->row[i];
         char gmac[32] = "", percent[32] = "";
         if (r->macs > 0)
-            snprintf(gmac, sizeof gmac, "%.2f", r->macs / r->ns);
+            snprintf(gmac, sizeof gmac, "%.1f", r->macs / r->ns);
         if (r->percent > 0)
-            snprintf(percent, sizeof percent, "%.0f %%", r->percent);
-        printf("| %-18s | %-5s | %-16s | %-16s | %10.3f | %8.2f | %8s | %8s | %-5s |\n", r->kernel,
-               r->type, o->set[r->set].roof.name, r->shape, r->ns * 1e-3, r->bytes / r->ns, gmac,
-               percent, r->equal ? "yes" : "NO");
+            snprintf(percent, sizeof percent, r->percent < 999.5 ? "%.0f %%" : ">999%%",
+                     r->percent);
+        printf("| %-*s | %-5s | %3d | %-*s | %9.*f | %5.1f | %6s | %5s |%s\n", kernel, r->kernel,
+               r->type, r->set + 1, shape, r->shape, r->ns < 1e6 ? 3 : 0, r->ns * 1e-3,
+               r->bytes / r->ns, gmac, percent,
+               !differ    ? ""
+               : r->equal ? " yes   |"
+                          : " NO    |");
     }
 }
 
@@ -819,9 +895,13 @@ int bench_ops(int argc, char **argv) {
         return code;
     if (ggl_cpu_pool_open(&o.pool, (int)o.n_threads, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
-    find_sets(&o, !no_limits);
-    bool ok = measure_products(&o);
-    measure_simples(&o);
+    find_sets(&o);
+    say_time(&o, !no_limits);
+    if (!no_limits)
+        find_limits(&o);
+    progress_begin("measurements", (double)o.n_planned, "measuring");
+    const bool ok = measure_all(&o);
+    progress_end();
     ggl_cpu_pool_close(o.pool);
     if (!no_limits)
         measure_limits_again(&o);

@@ -115,17 +115,16 @@ static bool several_threads(const bench_options *o) {
     return o->threads.n > 1;
 }
 
-static bool has_batch(const bench_options *o) {
-    return o->batch.n > 1 || o->batch.v[0] != 2048;
+static bool several_batches(const bench_options *o) {
+    return o->batch.n > 1;
 }
 
-static bool has_ubatch(const bench_options *o) {
-    return o->ubatch.n > 1 || o->ubatch.v[0] != 512;
+static bool several_ubatches(const bench_options *o) {
+    return o->ubatch.n > 1;
 }
 
-static bool has_types(const bench_options *o) {
-    return o->type_k.n > 1 || o->type_v.n > 1 || o->type_k.v[0] != GGL_F16 ||
-           o->type_v.v[0] != GGL_F16;
+static bool several_types(const bench_options *o) {
+    return o->type_k.n > 1 || o->type_v.n > 1;
 }
 
 static bool has_limits(const bench_options *o) {
@@ -168,7 +167,7 @@ static void text_test(const bench_row *r, char *buf, size_t size) {
 }
 
 static int decimals(const bench_row *r) {
-    return r->s_ts.median < 10000 ? 2 : r->s_ts.median < 100000 ? 1 : 0;
+    return r->s_ts.q3 < 1000 ? 2 : r->s_ts.q3 < 10000 ? 1 : 0;
 }
 
 static void text_ts(const bench_row *r, char *buf, size_t size) {
@@ -192,23 +191,23 @@ static void text_gmac(const bench_row *r, char *buf, size_t size) {
 
 static void text_percent(const bench_row *r, char *buf, size_t size) {
     if (r->percent > 0)
-        snprintf(buf, size, "%.0f %%", r->percent);
+        snprintf(buf, size, r->percent < 999.5 ? "%.0f %%" : ">999%%", r->percent);
     else if (r->gmac > 0 || r->gb > 0)
-        snprintf(buf, size, "unknown");
+        snprintf(buf, size, "?");
 }
 
 static const column columns[] = {
     {"backend", -7, several_backends, text_backend},
-    {"threads", 7, several_threads, text_threads},
-    {"n_batch", 7, has_batch, text_batch},
-    {"n_ubatch", 8, has_ubatch, text_ubatch},
-    {"cache", -7, has_types, text_types},
-    {"test", -12, always, text_test},
-    {"t/s", 9, always, text_ts},
-    {"quartiles", 19, always, text_spread},
-    {"GB/s", 6, always, text_gb},
-    {"GMAC/s", 7, always, text_gmac},
-    {"of limit", 8, has_limits, text_percent},
+    {"thr", 3, several_threads, text_threads},
+    {"bat", 4, several_batches, text_batch},
+    {"ubat", 4, several_ubatches, text_ubatch},
+    {"cache", -7, several_types, text_types},
+    {"test", -11, always, text_test},
+    {"t/s", 7, always, text_ts},
+    {"quartiles", 16, always, text_spread},
+    {"GB/s", 5, always, text_gb},
+    {"GMAC/s", 6, always, text_gmac},
+    {"limit", 5, has_limits, text_percent},
 };
 enum { N_COLUMNS = sizeof columns / sizeof *columns };
 
@@ -237,6 +236,12 @@ static void put_md_head(const bench_report *r, const bench_row *row) {
     if (!several_threads(r->o))
         fprintf(r->out, ", %" PRId64 " thread%s", row->test.n_threads,
                 row->test.n_threads == 1 ? "" : "s");
+    if (!several_batches(r->o) && row->test.n_batch != 2048)
+        fprintf(r->out, ", batch %" PRId64, row->test.n_batch);
+    if (!several_ubatches(r->o) && row->test.n_ubatch != 512)
+        fprintf(r->out, ", ubatch %" PRId64, row->test.n_ubatch);
+    if (!several_types(r->o) && (row->test.type_k != GGL_F16 || row->test.type_v != GGL_F16))
+        fprintf(r->out, ", cache %s %s", row->types[0], row->types[1]);
     fputs("\n\n", r->out);
     for (int rule = 0; rule < 2; rule++) {
         for (int i = 0; i < N_COLUMNS; i++) {
@@ -299,10 +304,9 @@ static void put_md_profile(FILE *out, const bench_row *r, const bench_profile *p
         shape = larger(shape, p->line[i].shape);
     }
     const char *rule = "----------------------------------------------------------------";
-    fprintf(out, "| %-*s | %-*s | %-5s | %-*s | %7s | %10s | %6s | %6s | %7s |\n", op, "op", weight,
+    fprintf(out, "| %-*s | %-*s | %-5s | %-*s | %5s | %8s | %6s | %5s | %6s |\n", op, "op", weight,
             "weight", "type", shape, "shape", "calls", "ms", "share", "GB/s", "GMAC/s");
-    fprintf(out,
-            "| %.*s | %.*s | ----- | %.*s | ------: | ---------: | -----: | -----: | ------: |\n",
+    fprintf(out, "| %.*s | %.*s | ----- | %.*s | ----: | -------: | -----: | ----: | -----: |\n",
             op, rule, weight, rule, shape, rule);
     for (size_t i = 0; i < p->n; i++) {
         const bench_profile_line *l = &p->line[i];
@@ -311,7 +315,7 @@ static void put_md_profile(FILE *out, const bench_row *r, const bench_profile *p
             snprintf(gb, sizeof gb, "%.1f", l->bytes / l->ns);
         if (l->macs > 0 && l->ns > 0)
             snprintf(gmac, sizeof gmac, "%.1f", l->macs / l->ns);
-        fprintf(out, "| %-*s | %-*s | %-5s | %-*s | %7.0f | %10.3f | %4.1f %% | %6s | %7s |\n", op,
+        fprintf(out, "| %-*s | %-*s | %-5s | %-*s | %5.0f | %8.3f | %4.1f %% | %5s | %6s |\n", op,
                 l->op, weight, l->weight, l->type, shape, l->shape, l->calls, l->ns * 1e-6,
                 p->ns > 0 ? 100 * l->ns / p->ns : 0, gb, gmac);
     }

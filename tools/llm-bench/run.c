@@ -6,6 +6,7 @@
 
 #include "common/machine.h"
 #include "common/placement.h"
+#include "common/progress.h"
 #include "conform/speed.h"
 #include "costs.h"
 #include "ggl/alloc.h"
@@ -210,6 +211,7 @@ static ggl_status take_samples(stage *g, bench_row *row, const bench_options *o,
     if (st == GGL_OK && !o->no_warmup)
         st = warm_up(g, err);
     for (int i = 0; i < o->reps && st == GGL_OK; i++) {
+        (void)progress_share(NULL, (size_t)i, (size_t)o->reps);
         st = go_back(g, err);
         if (st != GGL_OK)
             break;
@@ -329,7 +331,9 @@ static void take_limits(bench_row *row, const bench_setup *s, const stage *g) {
         i++;
     if (i == n_known && n_known < (int)(sizeof known / sizeof *known)) {
         snprintf(known[i].name, sizeof known[i].name, "%s", b->name);
+        progress_begin(NULL, 0, "limits of %s", b->name);
         known[n_known++].l = conform_measure_limits(b, bench_brief() ? 0.001 : 1);
+        progress_end();
     }
     if (i == n_known)
         return;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../../models/common/json.h"
+#include "common/progress.h"
 #include "ggl/alloc.h"
 #include "ggl/file.h"
 #include "ggl/show.h"
@@ -183,6 +184,8 @@ static ggl_status run_rounds(bench *b, serve_load *load, serve_log *const *log, 
                 ggl_fprint(stderr, TOOL ": load %s, round %" PRId64 " of %" PRId64 ", %s\n",
                            serve_load_text(load, size, sizeof size), k + 1, b->o.rounds,
                            b->server[i].url);
+            progress_say("round %" PRId64 " of %" PRId64 ", %s clients or per second, %s", k + 1,
+                         b->o.rounds, serve_load_text(load, size, sizeof size), b->server[i].url);
             st = serve_load_run(b->http, &b->server[i], load, log[i], err);
         }
     }
@@ -204,6 +207,7 @@ static ggl_status take_rows(bench *b, const serve_row *test, serve_log *const *l
         b->n_rows++;
         b->failed = b->failed || row->n_failed > 0;
     }
+    tool_begin_line();
     serve_report_rows(&b->report, &b->row[first]);
     serve_report_notes(&b->row[first], b->o.n_servers, log);
     return GGL_OK;
@@ -236,11 +240,16 @@ static ggl_status run_tests(bench *b, ggl_error *err) {
     const serve_options *o = &b->o;
     size_t n_loads = o->n_rates > 0 ? o->n_rates : o->clients.n;
     ggl_status st = GGL_OK;
+    size_t n = 0;
     serve_report_begin(&b->report, stdout, o, b->server);
+    progress_begin("tests", (double)(o->prompt.n * o->gen.n * n_loads), "measuring");
     for (size_t p = 0; p < o->prompt.n; p++)
         for (size_t g = 0; g < o->gen.n; g++)
-            for (size_t i = 0; i < n_loads && st == GGL_OK; i++)
+            for (size_t i = 0; i < n_loads && st == GGL_OK; i++) {
+                progress_set((double)n++);
                 st = run_test(b, o->prompt.v[p], o->gen.v[g], i, err);
+            }
+    progress_end();
     serve_report_end(&b->report);
     return st;
 }
@@ -265,8 +274,10 @@ static ggl_status run_bench(bench *b, ggl_error *err) {
     ggl_status st = serve_http_new(&b->http, &ho, err);
     for (size_t i = 0; i < b->o.n_servers && st == GGL_OK; i++) {
         st = set_server(b, i, err);
+        progress_begin(NULL, 0, "asking %s", b->o.url[i]);
         if (st == GGL_OK)
             st = ask_tokens(b, i, err);
+        progress_end();
         if (st != GGL_OK)
             return ggl_within(err, st, "%s", b->o.url[i]);
     }

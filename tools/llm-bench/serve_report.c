@@ -14,6 +14,7 @@ enum { N_COLUMNS = 6 };
 
 typedef struct column {
     const char *over, *title; /* `over`: of this one and the next */
+    const char *md;           /* both, short: a table has 100 columns */
     double (*of)(const serve_row *r);
 } column;
 
@@ -37,9 +38,12 @@ static double between_99(const serve_row *r) {
 }
 
 static const column columns[N_COLUMNS] = {
-    {"tokens per second", "prompts", prompt_rate},    {NULL, "answers", answer_rate},
-    {"first token, ms", "median", first_median},      {NULL, "99th", first_99},
-    {"between tokens, ms", "median", between_median}, {NULL, "99th", between_99},
+    {"tokens per second", "prompts", "t/s in", prompt_rate},
+    {NULL, "answers", "t/s out", answer_rate},
+    {"first token, ms", "median", "first, ms", first_median},
+    {NULL, "99th", "99th", first_99},
+    {"between tokens, ms", "median", "next, ms", between_median},
+    {NULL, "99th", "99th", between_99},
 };
 
 static const char letters[SERVE_MAX_SERVERS] = {'A', 'B'};
@@ -105,7 +109,7 @@ static void put_head(FILE *out, bool md, const serve_row *row) {
     if (md) {
         fprintf(out, "| %-12s |", load);
         for (int i = 0; i < N_COLUMNS; i++)
-            fprintf(out, " %s: %s |", columns[i - i % 2].over, columns[i].title);
+            fprintf(out, " %s |", columns[i].md);
         fputs(" failed |\n| :--- |", out);
         for (int i = 0; i <= N_COLUMNS; i++)
             fputs(" ---: |", out);

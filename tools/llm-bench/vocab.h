@@ -2,7 +2,7 @@
 #ifndef TOOLS_BENCH_VOCAB_H
 #define TOOLS_BENCH_VOCAB_H
 
-#include "shapes.h"
+#include "common/shapes.h"
 
 /* Writes the tokenizer.ggml keys of the shape's kind, with bytes, control tokens, and made-up
  * pieces. GGL_USAGE: too few tokens for the bytes. */

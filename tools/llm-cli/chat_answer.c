@@ -8,6 +8,7 @@
 #include "common/answer_marks.h"
 #include "common/json_text.h"
 #include "common/process.h"
+#include "common/progress.h"
 #include "ggl/alloc.h"
 
 bool chat_text_add(chat_text *t, const char *s, size_t n) {
@@ -147,7 +148,9 @@ static ggl_status run_prompt(chat *c, prompt *p, ggl_error *err) {
     if (c->drawn.n > 0)
         memcpy(p->ids.id + p->ids.n, c->drawn.id, c->drawn.n * sizeof *p->ids.id);
     p->ids.n = n;
+    progress_begin("tokens", 0, "prompt");
     ggl_status st = llm_generator_prompt(c->g, &(llm_prompt){.id = p->ids.id, .n = n}, err);
+    progress_end();
     const llm_generator_stats stats = llm_generator_get_stats(c->g);
     c->last.t_prompt += process_seconds() - t;
     c->last.n_prompt += stats.n_prompt;

@@ -7,6 +7,7 @@
 #include "common/color.h"
 #include "common/npy.h"
 #include "common/process.h"
+#include "common/progress.h"
 #include "ggl/alloc.h"
 
 #define TOOL "llm-cli"
@@ -74,7 +75,9 @@ static int run_prompt(completion *c) {
         p.each = each_logits;
     }
     const double t = process_seconds();
+    progress_begin("tokens", 0, "prompt");
     ggl_status st = saved_prompt_run(c->saved_prompt, c->generator, &p, &err);
+    progress_end();
     c->t_prompt = process_seconds() - t;
     if (process_stopped)
         tool_begin_line();

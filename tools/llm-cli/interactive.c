@@ -7,6 +7,7 @@
 
 #include "chat_impl.h"
 #include "common/process.h"
+#include "common/progress.h"
 #include "common/terminal.h"
 #include "ggl/alloc.h"
 
@@ -70,8 +71,10 @@ static ggl_status append(pad *p, const char *text, size_t n, ggl_error *err) {
         memcpy(p->tokens.id, had, n_had * sizeof *had);
     p->tokens.n = n_had;
     ggl_status st = llm_tokenize(p->setup->tokenizer, text, n, flags, &p->tokens, err);
+    progress_begin("tokens", 0, "prompt");
     if (st == GGL_OK && p->tokens.n > 0)
         st = llm_generator_prompt(p->g, &(llm_prompt){.id = p->tokens.id, .n = p->tokens.n}, err);
+    progress_end();
     return st;
 }
 

@@ -11,10 +11,12 @@
 #include "completion.h"
 #include "builtin/builtin.h"
 #include "common/cache_types.h"
+#include "common/fit_context.h"
 #include "common/input.h"
 #include "common/open_model.h"
 #include "common/paths.h"
 #include "common/process.h"
+#include "common/progress.h"
 #include "common/speculate.h"
 #include "common/texts.h"
 #include "ggl/alloc.h"
@@ -42,7 +44,6 @@ typedef struct cli {
     llm_tokens prompt;
     bool converses;         /* the text is the first message of a conversation, or there is none */
     double t_begin, t_load; /* seconds */
-    bool shows_load;        /* a line with the progress of loading is shown */
 } cli;
 
 /* --- the prompt ------------------------------------------------------------------------------- */
@@ -142,15 +143,33 @@ static int open_model(cli *c) {
     return tool_open_model(&c->model, TOOL, name, &p);
 }
 
-/* The session's `progress`: on a terminal, if loading takes long, shows the progress in a line. */
+/* The session's `progress`. */
 static bool on_load(void *ctx, size_t done, size_t total) {
-    cli *c = ctx;
-    if (done < total && tool_shows_progress() && process_seconds() - c->t_begin > 0.3)
-        c->shows_load = true;
-    if (c->shows_load)
-        fprintf(stderr, done < total ? "\rloading weights %3.0f %%" : "\r\033[K",
-                100 * (double)done / (double)total);
-    return !process_stopped;
+    return progress_share(ctx, done, total) && !process_stopped;
+}
+
+/* What the draft guesses for; file: filled, must outlive the result. */
+static speculate_target target(const cli *c, ggl_gguf_params *file) {
+    *file = file_params(&c->o);
+    return (speculate_target){.tokenizer = c->tokenizer,
+                              .placement = c->placement,
+                              .session = c->params,
+                              .n_sequences = 1,
+                              .n_ctx = llm_session_n_ctx(c->session),
+                              .model = {.size = sizeof(llm_model_params), .gguf = file}};
+}
+
+/* Makes the context smaller if it does not fit into memory. */
+static int fit_session(cli *c) {
+    fit_context f = {.tool = TOOL,
+                     .placement = c->placement,
+                     .model = c->model,
+                     .params = &c->params,
+                     .is_asked = c->o.n_ctx > 0};
+    ggl_gguf_params file;
+    const speculate_target t = target(c, &file);
+    speculate_memory(&c->o.speculate, &t, &f.draft_fixed, &f.draft_row);
+    return fit_context_session(&f, &c->session);
 }
 
 static int open_session(cli *c) {
@@ -172,12 +191,13 @@ static int open_session(cli *c) {
     p->no_repack = c->o.no_repack;
     p->repack_cache = c->o.repack_cache;
     p->progress = on_load;
-    p->progress_ctx = c;
     p->cancelled = process_is_stopped;
     code = adapters_open(&c->o.adapters, TOOL, c->model, p);
     if (code >= 0)
         return code;
     code = placement_session(c->placement, &c->session, c->model, p);
+    if (code < 0)
+        code = fit_session(c);
     if (code >= 0)
         return code;
     tool_print_notes(llm_session_notes(c->session));
@@ -187,13 +207,8 @@ static int open_session(cli *c) {
 
 /* Opens what guesses the next tokens. */
 static int open_speculation(cli *c) {
-    const ggl_gguf_params file = file_params(&c->o);
-    const speculate_target t = {.tokenizer = c->tokenizer,
-                                .placement = c->placement,
-                                .session = c->params,
-                                .n_sequences = 1,
-                                .n_ctx = llm_session_n_ctx(c->session),
-                                .model = {.size = sizeof t.model, .gguf = &file}};
+    ggl_gguf_params file;
+    const speculate_target t = target(c, &file);
     return speculate_open(&c->speculation, TOOL, &c->o.speculate, &t);
 }
 
@@ -213,15 +228,9 @@ static int print_plan(const cli *c) {
 
 /* --- running ---------------------------------------------------------------------------------- */
 
-/* On a terminal, shows the progress of a long prompt in a line. */
+/* The progress of a prompt. */
 static bool on_progress(void *ctx, int64_t done, int64_t n) {
-    const cli *c = ctx;
-    if (n > c->o.n_ubatch && tool_shows_progress()) {
-        fprintf(stderr, done < n ? "\rprompt %" PRId64 " / %" PRId64 " tokens" : "\r\033[K", done,
-                n);
-        tool_set_line(done < n ? TOOL_LINE_PROGRESS : TOOL_LINE_EMPTY);
-    }
-    return !process_stopped;
+    return progress_share(ctx, (size_t)done, (size_t)n) && !process_stopped;
 }
 
 static int converse(cli *c) {
@@ -291,26 +300,33 @@ static int check_use(const cli *c) {
 
 static int run(cli *c) {
     c->t_begin = process_seconds();
+    progress_begin(NULL, 0, "loading %s", c->o.model ? c->o.model : "the model");
     int code = open_model(c);
     c->converses = code < 0 && chat_begins(&c->o, llm_model_file(c->model));
     if (code < 0)
         code = check_use(c);
     if (code < 0)
         code = open_session(c);
+    progress_end();
     if (code < 0 && c->o.plan)
         return print_plan(c);
     if (code < 0)
         code = read_prompt(c);
+    progress_begin(PROGRESS_BYTES, 0, "loading the draft model");
     if (code < 0)
         code = open_speculation(c);
+    progress_end();
+    progress_begin(NULL, 0, "compiling the grammar");
     if (code < 0)
         code = constraint_open(&c->constraint, TOOL, &c->o.constraint, c->tokenizer);
+    progress_end();
     if (code >= 0)
         return code;
     ggl_error err = {0};
+    progress_begin(PROGRESS_BYTES, 0, "loading weights");
+    const double t_alloc = process_seconds();
     ggl_status st = llm_session_alloc(c->session, &err);
-    if (st != GGL_OK && c->shows_load)
-        fputs("\r\033[K", stderr);
+    progress_end();
     if (st == GGL_CANCELLED)
         return process_stop_code();
     char advice[128];
@@ -320,6 +336,7 @@ static int run(cli *c) {
             placement_advice(c->placement, c->model, &c->params, st, advice, sizeof advice));
     tool_print_notes(llm_session_load_notes(c->session));
     c->t_load = process_seconds() - c->t_begin;
+    repack_hint_print(TOOL, c->session, &c->params, c->t_load, process_seconds() - t_alloc);
     set_facts(c);
     if (c->converses || c->o.chat.interactive)
         return converse(c);

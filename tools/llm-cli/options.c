@@ -88,7 +88,8 @@ static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
          .help = "tokens to generate (default -1: until the text ends, or the context is full)",
          .min = -1, .max = INT32_MAX},
         {"-c --ctx-size", ARG_INT, &o->n_ctx, .value = "N",
-         .help = "the context, in tokens (default 0: the model's own)", .min = 0, .max = 1 << 30},
+         .help = "the context, in tokens (default 0: the model's own, or what fits into memory)",
+         .min = 0, .max = 1 << 30},
         {"--on-full", ARG_CHOICE, &o->on_full, .value = "HOW", .choices = on_full_choices,
          .given = &o->full_given,
          .help = "when the context is full: stop (default), or shift: keep the first --keep "

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/progress.h"
+
 struct saved_prompt {
     const char *tool;
     const saved_prompt_options *o;
@@ -74,8 +76,10 @@ void saved_prompt_close(saved_prompt *s) {
 /* Sets the slot to what the file has of the prompt. */
 static ggl_status load(saved_prompt *s, llm_generator *g, const llm_prompt *p, ggl_error *err) {
     ggl_error why = {0};
+    progress_begin(NULL, 0, "reading %s", s->o->path);
     const ggl_status st =
         llm_prompt_cache_load(s->cache, s->o->path, p->id, p->n, &s->n_held, &why);
+    progress_end();
     if (st != GGL_OK && (st != GGL_NOT_FOUND || s->o->read_only))
         tool_note(s->tool, "--prompt-cache: %s; the prompt runs without it", why.msg);
     return llm_generator_adopt(g, p->id, (size_t)s->n_held, err);
@@ -110,8 +114,10 @@ void saved_prompt_write(saved_prompt *s, llm_generator *g, const int32_t *prompt
     const int32_t *id = llm_generator_tokens(g, &n_all);
     if (!s->o->all) /* the context may have been shifted since */
         n_held = common_beginning(id, n_held, prompt, n);
+    progress_begin(NULL, 0, "writing %s", s->o->path);
     if (st == GGL_OK && n_held > 0)
         st = llm_prompt_cache_save(s->cache, s->o->path, id, n_held, &err);
+    progress_end();
     if (st != GGL_OK)
         tool_warning(s->tool, "the prompt is not saved: %s", err.msg);
 }

@@ -8,6 +8,7 @@
 #include "common/hints.h"
 #include "common/paths.h"
 #include "common/process.h"
+#include "common/progress.h"
 #include "ggl/backends.h"
 #include "ggl/show.h"
 #include "llm/convert.h"
@@ -21,15 +22,8 @@ typedef struct options {
     arg_list folder, ignore_config, ignore_tensor;
 } options;
 
-/* On a terminal, shows the percentage in a line that the next one overwrites. */
 static void show_progress(void *ctx, size_t done, size_t total) {
-    int *shown = ctx, percent = total ? (int)((double)done / (double)total * 100) : 100;
-    if (percent == *shown)
-        return;
-    *shown = percent;
-    fprintf(stderr, "\r%3d%% of %.1f MiB%s", percent, (double)total / 0x1p20,
-            done == total ? "\r                          \r" : "");
-    fflush(stderr);
+    (void)progress_share(ctx, done, total);
 }
 
 static void print_notes(const char *notes) {
@@ -56,7 +50,6 @@ static int report(llm_converter *c) {
 static int convert(const options *o, ggl_backend *reference) {
     ggl_error err = {0};
     llm_converter *c;
-    int shown = -1;
     llm_convert_params params = llm_convert_default();
     params.arch_path = o->arch;
     params.type = (llm_convert_type)o->type;
@@ -70,12 +63,12 @@ static int convert(const options *o, ggl_backend *reference) {
     params.vocab_only = o->vocab_only;
     params.no_tokenizer = o->no_tokenizer;
     params.extra_tokens = (llm_convert_extra)o->extra;
-    if (tool_shows_progress()) {
-        params.progress = show_progress;
-        params.progress_ctx = &shown;
-    }
+    params.progress = show_progress;
     params.adapter = o->base ? o->folder.s[0] : NULL;
-    if (llm_converter_open(&c, o->base ? o->base : o->folder.s[0], &params, &err) != GGL_OK)
+    progress_begin(NULL, 0, "reading %s", o->folder.s[0]);
+    ggl_status s = llm_converter_open(&c, o->base ? o->base : o->folder.s[0], &params, &err);
+    progress_end();
+    if (s != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
     if (!tool_is_quiet())
         ggl_fprint(stderr, "%s: architecture %s, by %s\n", llm_converter_class(c),
@@ -88,12 +81,12 @@ static int convert(const options *o, ggl_backend *reference) {
     }
     if (o->dry_run)
         return report(c);
-    ggl_status s = llm_converter_write(c, o->out, &err);
+    progress_begin(PROGRESS_BYTES, 0, "converting");
+    s = llm_converter_write(c, o->out, &err);
+    progress_end();
     if (s == GGL_OK && !tool_is_quiet())
         fprintf(stderr, "%s: %zu tensor%s, %.1f MiB\n", o->out, llm_converter_n_tensors(c),
                 llm_converter_n_tensors(c) == 1 ? "" : "s", (double)llm_converter_size(c) / 0x1p20);
-    else if (s != GGL_OK && shown >= 0)
-        fputc('\n', stderr);
     llm_converter_free(c);
     return s == GGL_OK ? 0 : tool_error(TOOL, 1, "%s", err.msg);
 }

@@ -7,6 +7,7 @@
 
 #include "common/input.h"
 #include "common/process.h"
+#include "common/progress.h"
 #include "common/json.h"
 #include "ggl/alloc.h"
 #include "ggl/show.h"
@@ -166,15 +167,19 @@ static bool judge(bench *b, llm_matcher *m, ggl_str name, const json_value *data
     if (b->vocab) {
         llm_matcher_reset(m);
         const bool by_tokens = fits_by_tokens(b, m, &t, &err);
-        if (by_tokens != fits)
+        if (by_tokens != fits) {
+            progress_clear();
             ggl_fprint(stdout, "%.*s: bytes and tokens disagree\n", (int)name.n, name.s);
+        }
         fits = fits && by_tokens;
     }
     b->n_instances++;
-    if (fits != valid)
+    if (fits != valid) {
+        progress_clear();
         ggl_fprint(stdout, "misjudged: %.*s: %s instance is %s: %.*s%s%s\n", (int)name.n, name.s,
                    valid ? "a valid" : "an invalid", fits ? "accepted" : "rejected",
                    (int)(t.n < 200 ? t.n : 200), t.s, err.msg[0] ? ": " : "", err.msg);
+    }
     ggl_free(t.s);
     return fits == valid;
 }
@@ -210,11 +215,13 @@ static void bench_schema(bench *b, const json_value *row, const char *source, co
     const json_value *given = llm_json_get_kind(row, "name", JSON_STRING);
     const ggl_str name = given ? json_str(given) : (ggl_str){file, strlen(file)};
     if (!v) {
+        progress_clear();
         ggl_fprint(stdout, "%s: no \"schema\"\n", file);
         return;
     }
     put_value(&schema, v, source);
     b->n_schemas++;
+    progress_say("%s, %zu schemas", file, b->n_schemas);
     const double begin = now_us();
     ggl_status st = llm_grammar_from_schema(&g, schema.s, schema.n, "schema", &err);
     if (st == GGL_OK)
@@ -223,6 +230,7 @@ static void bench_schema(bench *b, const json_value *row, const char *source, co
         st = llm_matcher_new(&m, g, b->vocab, &err);
     if (st != GGL_OK) {
         b->n_refused++;
+        progress_clear();
         if (b->verbose)
             ggl_fprint(stdout, "refused: %.*s: %s\n", (int)name.n, name.s, err.msg);
     } else if (judge_all(b, m, name, row, source)) {
@@ -288,6 +296,7 @@ static int bench_path(bench *b, const char *path) {
                : n == 0 ? tool_error(GRAMMAR_TOOL, 1, "%s: no .json or .jsonl file", path)
                         : 0;
     for (int i = 0; i < n; i++) {
+        (void)progress_share(NULL, (size_t)i, (size_t)n);
         const size_t size = strlen(path) + strlen(entry[i]->d_name) + 2;
         char *file = malloc(size);
         if (file && code == 0) {
@@ -330,9 +339,11 @@ static void print_counts(const bench *b) {
 
 int grammar_bench(const arg_list *paths, const char *model, bool verbose) {
     bench b = {.verbose = verbose};
+    progress_begin(NULL, 0, "reading %s", model ? model : paths->n > 0 ? paths->s[0] : "");
     int code = model ? open_model(&b, model) : 0;
     for (size_t i = 0; i < paths->n && code == 0; i++)
         code = bench_path(&b, paths->s[i]);
+    progress_end();
     if (code == 0) {
         print_counts(&b);
         print_times("compilations", &b.compile);

@@ -19,6 +19,7 @@
 #include "common/paths.h"
 #include "common/placement.h"
 #include "common/process.h"
+#include "common/progress.h"
 #include "common/work_share.h"
 #include "llm/session.h"
 #include "log_softmax.h"
@@ -71,8 +72,8 @@ typedef struct ppl {
     ppl_stats stats;
     double *kld, *p_diff; /* [n_chunk * scored] */
     double *running;      /* [n_chunk]: the perplexity after each chunk */
-    bool terminal;
-    int n_threads; /* that score rows */
+    bool shows_values;    /* running values, on the terminal's last line */
+    int n_threads;        /* that score rows */
 } ppl;
 
 /* --- options ---------------------------------------------------------------------------------- */
@@ -253,6 +254,7 @@ static int open_session(ppl *p) {
     sp.n_ctx = p->head.n_ctx;
     sp.n_ubatch = o->n_ubatch;
     sp.n_rows = o->n_ubatch < MAX_ROWS ? o->n_ubatch : MAX_ROWS;
+    sp.progress = progress_share;
     sp.cancelled = process_is_stopped;
     sp.type_k = tool_cache_type(o->type_k);
     sp.type_v = tool_cache_type(o->type_v);
@@ -261,7 +263,9 @@ static int open_session(ppl *p) {
         code = placement_session(p->placement, &p->session, p->model, &sp);
     if (code >= 0)
         return code;
+    progress_begin(PROGRESS_BYTES, 0, "loading weights");
     ggl_status st = llm_session_alloc(p->session, &err);
+    progress_end();
     if (st != GGL_OK) {
         char advice[128];
         return tool_error(TOOL, 1, "%s%s", err.msg,
@@ -363,10 +367,7 @@ static void on_logits(void *ctx, int64_t i, const float *logits) {
 
 static bool on_progress(void *ctx, int64_t done, int64_t n) {
     const ppl *p = ctx;
-    if (p->terminal)
-        fprintf(stderr,
-                "\rchunk %" PRId64 " of %" PRId64 ", %" PRId64 " of %" PRId64 " tokens\033[K%s",
-                p->chunk + 1, p->head.n_chunk, done, n, done == n ? "\r\033[K" : "");
+    progress_set((double)p->chunk + (double)done / (double)n);
     return !process_stopped && p->bad_row < 0 && p->bad_base < 0;
 }
 
@@ -413,8 +414,11 @@ static void print_chunk(const ppl *p) {
     const ppl_stats *s = &p->stats;
     if (p->o.format != FORMAT_TEXT)
         return;
+    progress_clear();
     if (!p->o.compare) {
         printf("[%" PRId64 "]%.4f,", p->chunk + 1, p->running[p->chunk]);
+        if (p->shows_values) /* they are the progress from now on */
+            tool_set_line(TOOL_LINE_TEXT);
     } else {
         mean q = ppl_value(s), ratio = ppl_log_ratio(s), kld = ppl_kld(s), rms = ppl_p_rms(s),
              top = ppl_same_top(s);
@@ -435,6 +439,7 @@ static void print_result(ppl *p) {
     mean q = ppl_value(s);
     if (p->o.format == FORMAT_TEXT) {
         putchar('\n');
+        tool_set_line(TOOL_LINE_EMPTY);
         if (p->o.compare)
             ppl_print_compared(s, p->kld, p->p_diff, stdout);
         else
@@ -469,15 +474,18 @@ static int run_chunks(ppl *p) {
     bool *want = calloc((size_t)p->head.n_ctx, sizeof *want);
     if (!token || !want)
         code = tool_error(TOOL, 1, "out of memory");
+    progress_begin("chunks", (double)p->head.n_chunk, "perplexity");
     for (p->chunk = 0; code < 0 && p->chunk < p->head.n_chunk; p->chunk++) {
         code = run_chunk(p, token, want);
         if (code >= 0)
             break;
         p->running[p->chunk] = ppl_value(&p->stats).value;
+        progress_say("perplexity %.4f", p->running[p->chunk]);
         print_chunk(p);
         if (p->save.file && ggl_new_file_error(p->save.file))
             code = finish_base(p);
     }
+    progress_end();
     free(token);
     free(want);
     return code;
@@ -501,8 +509,10 @@ static int run(ppl *p) {
         code = hub_get(TOOL, &p->o.hub, &p->o.model);
     if (code < 0 && p->o.hub.path[0])
         code = check_paths(&p->o); /* now with the model's */
+    progress_begin(NULL, 0, "loading %s", p->o.model ? p->o.model : "the model");
     if (code < 0)
         code = open_model(p);
+    progress_end();
     if (code < 0)
         code = choose_chunks(p);
     if (code < 0)
@@ -534,8 +544,7 @@ int main(int argc, char **argv) {
     ppl p = {.bos = -1, .bad_row = -1, .bad_base = -1};
     int code = read_options(&p.o, argc, argv);
     if (code < 0) {
-        /* the running values, if shown, are the progress */
-        p.terminal = tool_shows_progress() && (p.o.format == FORMAT_JSON || !isatty(STDOUT_FILENO));
+        p.shows_values = isatty(STDOUT_FILENO) == 1;
         process_wait_for_stop();
         code = run(&p);
     }

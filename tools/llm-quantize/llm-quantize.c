@@ -10,6 +10,7 @@
 #include "common/paths.h"
 #include "common/pattern.h"
 #include "common/process.h"
+#include "common/progress.h"
 #include "common/work_share.h"
 #include "encode.h"
 #include "ggl/nearest.h"
@@ -33,11 +34,9 @@ typedef struct job {
     ggl_gguf *file;
     quant_plan plan;
     quant_encoder *encoder;
-    quant_error *error; /* [plan.n] */
-    struct turn *turn;  /* [plan.n]: contexts of the writer's callbacks */
-    size_t done;        /* bytes of the source */
-    int shown;          /* percent shown; -1: none */
-    bool terminal;
+    quant_error *error;  /* [plan.n] */
+    struct turn *turn;   /* [plan.n]: contexts of the writer's callbacks */
+    size_t done;         /* bytes of the source */
     ggl_error bad_input; /* what is wrong with a tensor of IN; "": nothing */
 } job;
 
@@ -323,13 +322,7 @@ static void print_summary(const job *j) {
 static bool more(void *ctx, size_t n) {
     job *j = ctx;
     j->done += n;
-    int percent =
-        (int)((double)j->done / (double)(j->plan.size_before ? j->plan.size_before : 1) * 100);
-    if (j->terminal && percent != j->shown) {
-        j->shown = percent;
-        fprintf(stderr, "\r%3d%% of %.1f MiB", percent, (double)j->plan.size_before / 0x1p20);
-        fflush(stderr);
-    }
+    progress_set((double)j->done);
     return !process_stopped;
 }
 
@@ -419,9 +412,9 @@ static int quantize(job *j) {
     if (s != GGL_OK)
         return tool_error(TOOL, s == GGL_NOT_FOUND ? 2 : 1, "%s: %s", j->o.in, err.msg);
     if (!j->o.dry_run) {
+        progress_begin(PROGRESS_BYTES, (double)j->plan.size_before, "quantizing");
         s = write_model(j, &err);
-        if (j->shown >= 0)
-            fputs("\r\033[K", stderr);
+        progress_end();
         if (s != GGL_OK && process_stopped)
             return tool_error(TOOL, process_stop_code(), "interrupted; %s was not written",
                               j->o.out);
@@ -436,9 +429,8 @@ static int quantize(job *j) {
 
 int main(int argc, char **argv) {
     process_begin();
-    job j = {.shown = -1};
+    job j = {0};
     int code = read_options(&j, argc, argv);
-    j.terminal = tool_shows_progress(); /* -q is known now */
     if (code < 0) {
         process_wait_for_stop();
         code = quantize(&j);

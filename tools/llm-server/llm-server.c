@@ -56,6 +56,8 @@ static void on_done(void *ctx, const http_request *q, int status, uint64_t n_byt
     const time_t now = time(NULL);
     if (gmtime_r(&now, &tm))
         (void)strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    if (p->log == stderr)
+        tool_begin_line();
     (void)ggl_fprint(p->log, "%s %s %s %s %d %" PRIu64 " bytes %.3f s\n", when, q->client,
                      q->method, q->path, status, n_bytes, seconds);
     fflush(p->log);
@@ -165,12 +167,9 @@ static int serve(program *p) {
         was_ready = p->server->is_ready;
     }
     http_server_drain(p->http);
-    if (!tool_is_quiet())
-        fprintf(stderr,
-                TOOL ": ending; answers have up to %" PRId64
-                     " s (--grace); a second signal ends at "
-                     "once\n",
-                p->o.grace);
+    tool_say(TOOL,
+             "ending; answers have up to %" PRId64 " s (--grace); a second signal ends at once",
+             p->o.grace);
     if (was_ready)
         (void)http_server_wait(p->http, (double)p->o.grace);
     return 0;

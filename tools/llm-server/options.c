@@ -46,7 +46,7 @@ static int parse(server_options *o, int argc, char **argv) {
          .help = "the model's name in answers (default: the file's)"},
         {"-c --ctx-size", ARG_INT, &o->n_ctx, .value = "N",
          .help = "tokens that all sequences have together; one may use them all (default 0: the "
-                 "model's own context)",
+                 "model's own context, or what fits into memory)",
          .min = 0, .max = 1 << 30},
         {"--chat-template", ARG_STRING, &o->template_name, .value = "NAME|FILE",
          .help = "the chat template: a file, one of the model's by its name, or a built-in one "

@@ -29,7 +29,7 @@ struct server {
     llm_engine *engine;
     answers *answers;
     char *model_info;
-    double load_seconds;
+    double load_seconds, repack_seconds;
 
     pthread_mutex_t vocab_lock;
     llm_vocab *vocab; /* made when it is needed first */

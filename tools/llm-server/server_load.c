@@ -6,9 +6,11 @@
 #include <time.h>
 
 #include "common/cache_types.h"
+#include "common/fit_context.h"
 #include "common/open_model.h"
 #include "common/open_template.h"
 #include "common/process.h"
+#include "common/progress.h"
 #include "server_impl.h"
 
 #define TOOL "llm-server"
@@ -91,9 +93,7 @@ static server_pooling pooling(const server *s) {
 
 static bool on_load(void *ctx, size_t done, size_t total) {
     const server *s = ctx;
-    (void)done;
-    (void)total;
-    return !s->aborts;
+    return progress_share(NULL, done, total) && !s->aborts;
 }
 
 static bool is_aborted(void *ctx) {
@@ -134,6 +134,33 @@ static void note_context(const server *s) {
                   n_parallel, n, (double)n / (double)n_parallel);
 }
 
+/* What the draft guesses for; file: filled, must outlive the result. */
+static speculate_target target(const server *s, ggl_gguf_params *file) {
+    *file = file_params(s->o);
+    llm_session_params sp = s->params;
+    sp.embeddings = false;
+    sp.n_pool = 0;
+    return (speculate_target){.tokenizer = s->tokenizer,
+                              .placement = s->placement,
+                              .session = sp,
+                              .n_sequences = (int)s->o->n_parallel,
+                              .n_ctx = llm_session_n_ctx(s->session),
+                              .model = {.size = sizeof(llm_model_params), .gguf = file}};
+}
+
+/* Makes the context smaller if it does not fit into memory. */
+static int fit_session(server *s) {
+    fit_context f = {.tool = TOOL,
+                     .placement = s->placement,
+                     .model = s->model,
+                     .params = &s->params,
+                     .is_asked = s->o->n_ctx > 0};
+    ggl_gguf_params file;
+    const speculate_target t = target(s, &file);
+    speculate_memory(&s->o->speculate, &t, &f.draft_fixed, &f.draft_row);
+    return fit_context_session(&f, &s->session);
+}
+
 static int new_session(server *s) {
     const server_options *o = s->o;
     const ggl_backend_params bp = {.size = sizeof bp,
@@ -165,6 +192,8 @@ static int new_session(server *s) {
     code = adapters_open(&s->o->adapters, TOOL, s->model, p);
     if (code < 0)
         code = o->n_cache_slots < 0 ? make_default_session(s) : make_session(s, o->n_cache_slots);
+    if (code < 0)
+        code = fit_session(s);
     if (code >= 0)
         return code;
     tool_print_notes(llm_session_notes(s->session));
@@ -175,7 +204,11 @@ static int new_session(server *s) {
 static int alloc_session(server *s) {
     ggl_error err = {0};
     char advice[128];
+    progress_begin(PROGRESS_BYTES, 0, "weights");
+    const double begin = process_seconds();
     const ggl_status st = llm_session_alloc(s->session, &err);
+    s->repack_seconds = process_seconds() - begin;
+    progress_end();
     if (st == GGL_CANCELLED)
         return 0;
     if (st != GGL_OK)
@@ -192,17 +225,12 @@ static int open_speculation(server *s) {
     const server_options *o = s->o;
     if (speculate_n_max(&o->speculate) == 0)
         return -1;
-    llm_session_params sp = s->params;
-    sp.embeddings = false;
-    sp.n_pool = 0;
-    const ggl_gguf_params file = file_params(o);
-    const speculate_target t = {.tokenizer = s->tokenizer,
-                                .placement = s->placement,
-                                .session = sp,
-                                .n_sequences = (int)o->n_parallel,
-                                .n_ctx = llm_session_n_ctx(s->session),
-                                .model = {.size = sizeof t.model, .gguf = &file}};
-    return speculate_open(&s->speculation, TOOL, &o->speculate, &t);
+    progress_begin(PROGRESS_BYTES, 0, "the draft model");
+    ggl_gguf_params file;
+    const speculate_target t = target(s, &file);
+    const int code = speculate_open(&s->speculation, TOOL, &o->speculate, &t);
+    progress_end();
+    return code;
 }
 
 static int open_engine(server *s) {
@@ -292,6 +320,7 @@ static int set_facts(server *s) {
 
 int server_load(server *s) {
     const double begin = process_seconds();
+    progress_begin(NULL, 0, "loading %s", s->o->model ? s->o->model : "the model");
     int code = open_model(s);
     if (code < 0)
         code = open_template(s);
@@ -305,7 +334,10 @@ int server_load(server *s) {
         code = open_engine(s);
     if (code < 0)
         code = set_facts(s);
+    progress_end();
     s->load_seconds = process_seconds() - begin;
+    if (code < 0)
+        repack_hint_print(TOOL, s->session, &s->params, s->load_seconds, s->repack_seconds);
     return code;
 }
 

@@ -2,6 +2,7 @@
  * docs/tokenizers.md. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/args.h"
 #include "common/hints.h"
@@ -11,6 +12,7 @@
 #include "common/json_text.h"
 #include "common/open_template.h"
 #include "common/process.h"
+#include "common/progress.h"
 #include "ggl/alloc.h"
 #include "ggl/show.h"
 #include "llm/chat.h"
@@ -81,7 +83,12 @@ static int encode_lines(const llm_tokenizer *t, const options *o, const char *te
     size_t n_line = 0, count = 0, used, line_n;
     char *line = malloc(n + 1);
     int code = line ? 0 : tool_error(TOOL, 1, "out of memory");
+    const char *const begin = text;
+    const bool shows_ids = isatty(STDOUT_FILENO) == 1; /* which are the progress */
+    if (!shows_ids)
+        progress_begin(PROGRESS_BYTES, (double)n, "tokenizing");
     for (const char *end = text + n; code == 0 && text < end;) {
+        progress_set((double)(text - begin));
         const char *newline = memchr(text, '\n', (size_t)(end - text));
         size_t size = (size_t)((newline ? newline : end) - text);
         const char *wrong = json_read_string(text, size, line, &line_n, &used);
@@ -97,6 +104,7 @@ static int encode_lines(const llm_tokenizer *t, const options *o, const char *te
         count += ids.n;
         text += size + (newline != NULL);
     }
+    progress_end();
     if (code == 0 && o->show_count)
         printf("tokens: %zu\n", count);
     llm_tokens_fini(&ids);
@@ -107,7 +115,9 @@ static int encode_lines(const llm_tokenizer *t, const options *o, const char *te
 static int encode_text(const llm_tokenizer *t, const options *o, const char *text, size_t n) {
     ggl_error err = {0};
     llm_tokens ids = {0};
+    progress_begin(NULL, 0, "tokenizing");
     ggl_status s = tokenize(t, o, text, n, &ids, &err);
+    progress_end();
     for (size_t i = 0; s == GGL_OK && !o->ids && i < ids.n; i++) {
         printf("%6d  \"", (int)ids.id[i]);
         print_escaped(llm_token_piece(t, ids.id[i]));

@@ -1,11 +1,11 @@
-/* Shapes of models as text (see tools/llm-bench/shapes.txt): finds one by name, and reads it into
+/* Shapes of models as text (see tools/common/shapes.txt): finds one by name, and reads it into
  * keys and rules.
  *
  *     bench_shape s;
  *     if (bench_shape_find(&s, text, n, "gpt2-124m", &err) != GGL_OK) ..
  */
-#ifndef TOOLS_BENCH_SHAPES_H
-#define TOOLS_BENCH_SHAPES_H
+#ifndef TOOLS_SHAPES_H
+#define TOOLS_SHAPES_H
 
 #include "ggl/gguf.h"
 

@@ -1,6 +1,6 @@
 /* Chooses the types of tensors in a written model. */
-#ifndef TOOLS_BENCH_TYPES_H
-#define TOOLS_BENCH_TYPES_H
+#ifndef TOOLS_SHAPE_TYPES_H
+#define TOOLS_SHAPE_TYPES_H
 
 #include "ggl/gguf.h"
 

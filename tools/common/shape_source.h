@@ -5,8 +5,8 @@
  *     llm_arch_source source = bench_shape_source_of(&s);
  *     st = llm_arch_build(arch, &source, &params, graph, NULL, &err); // params.n_vocab: the shape's
  */
-#ifndef TOOLS_BENCH_SHAPE_SOURCE_H
-#define TOOLS_BENCH_SHAPE_SOURCE_H
+#ifndef TOOLS_SHAPE_SOURCE_H
+#define TOOLS_SHAPE_SOURCE_H
 
 #include "llm/arch.h"
 #include "shapes.h"

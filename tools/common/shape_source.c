@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "types.h"
+#include "shape_types.h"
 
 static bool find_key(void *ctx, const char *name, llm_arch_key *out) {
     static const bench_key arch = {.kind = BENCH_KEY_STRING};

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/args.h"
+#include "args.h"
 
 /* --- lines and words -------------------------------------------------------------------------- */
 

@@ -1,4 +1,4 @@
-#include "types.h"
+#include "shape_types.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,0 +1,141 @@
+#include "fit_context.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "amounts.h"
+#include "memory_left.h"
+
+enum {
+    MULTIPLE = 256,
+    FEW_TOKENS = 4096,
+    MOST_MEMORIES = 16,
+    HOST_MARGIN = 10,  /* a tenth is left to other programs */
+    DEVICE_MARGIN = 20 /* a twentieth is left to the driver */
+};
+
+/* --- the calculation ------------------------------------------------------------------------------ */
+
+int64_t fit_context_tokens(const fit_memory *m, int n, int64_t n_ctx, int *tightest) {
+    int64_t least = n_ctx;
+    *tightest = 0;
+    for (int i = 0; i < n; i++) {
+        const double room = m[i].available - m[i].margin - m[i].fixed;
+        if (m[i].available <= 0 || m[i].row <= 0 || m[i].row * (double)least <= room)
+            continue;
+        const double fits = floor(room / m[i].row / MULTIPLE) * MULTIPLE;
+        least = fits > 0 ? (int64_t)fits : 0;
+        *tightest = i;
+    }
+    return least;
+}
+
+const char *fit_context_text(const fit_memory *m, int64_t n_ctx, char *buf, size_t size) {
+    char cache[AMOUNT_TEXT], all[AMOUNT_TEXT], other[AMOUNT_TEXT], margin[AMOUNT_TEXT];
+    snprintf(buf, size,
+             "the KV cache of %" PRId64 " tokens takes %s, but %s has %s available, of which the "
+             "rest of the model takes %s, and %s are left free",
+             n_ctx, amount_bytes(cache, (uint64_t)(m->row * (double)n_ctx)), m->name,
+             amount_bytes(all, (uint64_t)m->available), amount_bytes(other, (uint64_t)m->fixed),
+             amount_bytes(margin, (uint64_t)m->margin));
+    return buf;
+}
+
+/* --- measuring ------------------------------------------------------------------------------------- */
+
+/* True if the backend computes in the memory of the CPU. */
+static bool is_host(const ggl_backend *b) {
+    return b->software || strncmp(b->name, "cpu", 3) == 0 || strcmp(b->name, "reference") == 0;
+}
+
+/* Fills in the memories that the session uses, the CPU's first. Returns how many. */
+static int measure(const fit_context *f, const llm_session *s, fit_memory *m) {
+    const double n_ctx = (double)llm_session_n_ctx(s), available = (double)memory_left("");
+    double mapped = 0;
+    int n = 1;
+    m[0] = (fit_memory){.name = "the memory",
+                        .available = available,
+                        .margin = available / HOST_MARGIN,
+                        .fixed = f->draft_fixed,
+                        .row = f->draft_row};
+    for (int i = 0; i < placement_n_backends(f->placement); i++) {
+        const ggl_backend *b = placement_backend(f->placement, i);
+        ggl_memory u;
+        if (n == MOST_MEMORIES || !ggl_sched_memory(llm_session_sched(s), i, &u))
+            continue;
+        fit_memory *at = is_host(b) ? m : &m[n++];
+        if (at != m)
+            *at = (fit_memory){.name = b->name,
+                               .available = (double)b->memory,
+                               .margin = (double)b->memory / DEVICE_MARGIN};
+        at->fixed += (double)u.weights_copied + (double)u.weights_repacked +
+                     (double)u.stores_states + (double)u.arena + (double)u.io;
+        at->row += (double)u.stores_rows / n_ctx;
+        mapped += (double)u.weights_mapped;
+    }
+    /* mapped weights should stay in memory, but a model that is larger runs, too, from the disk */
+    if (m[0].available - m[0].margin - m[0].fixed - mapped >= FEW_TOKENS * m[0].row)
+        m[0].fixed += mapped;
+    return n;
+}
+
+static const char advice[] = "-ctk q8_0 -ctv q8_0 halves the KV cache";
+
+int fit_context_session(const fit_context *f, llm_session **s) {
+    fit_memory m[MOST_MEMORIES];
+    char text[320];
+    int tightest;
+    ggl_error err = {0};
+    const int64_t n_ctx = llm_session_n_ctx(*s);
+    const int64_t n = fit_context_tokens(m, measure(f, *s, m), n_ctx, &tightest);
+    if (n == n_ctx)
+        return -1;
+    fit_context_text(&m[tightest], n_ctx, text, sizeof text);
+    if (f->is_asked || n == 0) {
+        char least[48] = "a smaller -c N";
+        if (n > 0)
+            snprintf(least, sizeof least, "-c %" PRId64 " would fit", n);
+        (void)tool_error(f->tool, 0, "note: %s; %s; %s", text, least, advice);
+        return -1;
+    }
+    (void)tool_error(f->tool, 0,
+                     "note: %s; so the context is %" PRId64 " tokens (-c N sets another; %s)", text,
+                     n, advice);
+    llm_session_free(*s);
+    *s = NULL;
+    f->params->n_pool = f->params->n_pool > 0 ? n : 0;
+    f->params->n_ctx = n;
+    if (placement_session_new(f->placement, s, f->model, f->params, &err) != GGL_OK)
+        return tool_error(f->tool, 1, "%s", err.msg);
+    return -1;
+}
+
+/* --- the hint at --repack-cache ---------------------------------------------------------------------- */
+
+const char *repack_hint(double load_seconds, double repack_seconds, char *buf, size_t size) {
+    *buf = '\0';
+    if (load_seconds > 3 && repack_seconds > load_seconds / 2)
+        snprintf(buf, size,
+                 "note: repacking the weights took %.0f of the %.0f s of loading; --repack-cache "
+                 "keeps them in a file for the next time",
+                 repack_seconds, load_seconds);
+    return buf;
+}
+
+void repack_hint_print(const char *tool, const llm_session *s, const llm_session_params *p,
+                       double load_seconds, double repack_seconds) {
+    char text[192];
+    size_t repacked = 0, copied = 0;
+    ggl_memory m;
+    for (int i = 0; ggl_sched_memory(llm_session_sched(s), i, &m); i++) {
+        repacked += m.weights_repacked;
+        copied += m.weights_copied;
+    }
+    if (p->repack_cache || repacked <= copied || isatty(STDERR_FILENO) != 1)
+        return;
+    if (*repack_hint(load_seconds, repack_seconds, text, sizeof text))
+        (void)tool_error(tool, 0, "%s", text);
+}

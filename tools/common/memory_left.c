@@ -1,0 +1,113 @@
+#include "memory_left.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum { MOST_PATH = 4096 };
+
+/* A version of control groups: where it is mounted, and its files. */
+typedef struct group_kind {
+    const char *mount, *limit, *usage, *cached;
+} group_kind;
+
+static const group_kind v1 = {"/sys/fs/cgroup/memory", "memory.limit_in_bytes",
+                              "memory.usage_in_bytes", "total_inactive_file "};
+static const group_kind v2 = {"/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file "};
+
+/* Reads the number after `key` at the start of a line; "": at the start of the file. False: there is none, as in a file
+ * with "max". */
+static bool read_number(const char *path, const char *key, double *out) {
+    char line[256];
+    bool found = false;
+    FILE *f = fopen(path, "re");
+    while (f && !found && fgets(line, sizeof line, f)) {
+        const size_t n = strlen(key);
+        char *end;
+        if (strncmp(line, key, n) != 0)
+            continue;
+        *out = strtod(line + n, &end);
+        found = end > line + n && *out >= 0;
+        if (!*key)
+            break;
+    }
+    if (f)
+        fclose(f);
+    return found;
+}
+
+static void lower(double *least, double x) {
+    x = x > 1 ? x : 1;
+    if (*least < 0 || x < *least)
+        *least = x;
+}
+
+/* Lowers *least to what the group at a path leaves. */
+static void look_at_group(const char *root, const group_kind *k, const char *path, double *least) {
+    char name[MOST_PATH];
+    double limit, usage, cached;
+    snprintf(name, sizeof name, "%s%s%s/%s", root, k->mount, path, k->limit);
+    if (!read_number(name, "", &limit))
+        return;
+    snprintf(name, sizeof name, "%s%s%s/%s", root, k->mount, path, k->usage);
+    if (!read_number(name, "", &usage))
+        return;
+    snprintf(name, sizeof name, "%s%s%s/memory.stat", root, k->mount, path);
+    if (!read_number(name, k->cached, &cached))
+        cached = 0;
+    lower(least, limit - usage + cached);
+}
+
+/* The same for the group and all around it. */
+static void look_at_groups(const char *root, const group_kind *k, char *path, double *least) {
+    path[strcspn(path, "\n")] = '\0';
+    for (char *slash; (slash = strrchr(path, '/')); *slash = '\0')
+        look_at_group(root, k, strcmp(path, "/") ? path : "", least);
+    look_at_group(root, k, "", least); /* in a container, the path may be that outside of it */
+}
+
+static void look_at_all_groups(const char *root, double *least) {
+    char name[MOST_PATH], line[MOST_PATH / 2];
+    snprintf(name, sizeof name, "%s/proc/self/cgroup", root);
+    FILE *f = fopen(name, "re");
+    while (f && fgets(line, sizeof line, f)) { /* "0::/path", or "7:memory:/path" */
+        char *names = strchr(line, ':'), *path = names ? strchr(names + 1, ':') : NULL;
+        if (!path)
+            continue;
+        *path++ = '\0';
+        if (names[1] == '\0')
+            look_at_groups(root, &v2, path, least);
+        else if (strcmp(names + 1, "memory") == 0)
+            look_at_groups(root, &v1, path, least);
+    }
+    if (f)
+        fclose(f);
+}
+
+static void look_at_addresses(double *least) {
+    struct rlimit l;
+    double pages;
+    if (getrlimit(RLIMIT_AS, &l) == 0 && l.rlim_cur != RLIM_INFINITY &&
+        read_number("/proc/self/statm", "", &pages))
+        lower(least, (double)l.rlim_cur - pages * (double)sysconf(_SC_PAGESIZE));
+}
+
+size_t memory_left(const char *root) {
+    char name[MOST_PATH];
+    double least = -1, kib, told;
+    const char *given = *root ? NULL : getenv("GGL_MEMORY_LEFT");
+    char *end;
+    if (given && (told = strtod(given, &end)) > 0 && !*end)
+        return (size_t)told;
+    snprintf(name, sizeof name, "%s/proc/meminfo", root);
+    if (read_number(name, "MemAvailable:", &kib))
+        lower(&least, kib * 1024);
+    look_at_all_groups(root, &least);
+    if (!*root)
+        look_at_addresses(&least);
+    return least > 0 && least < (double)SIZE_MAX ? (size_t)least : 0;
+}

@@ -1,0 +1,235 @@
+/* The terminal's last line: progress, or text that an error must not be appended to. */
+#include "progress.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "args.h"
+#include "ggl/show.h"
+#include "process.h"
+
+#define DELAY  0.5 /* seconds before the line appears */
+#define PERIOD 0.2 /* seconds between two drawings */
+
+enum use { USE_UNKNOWN, USE_LINE, USE_NONE };
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    pthread_t thread;
+    bool has_thread;
+    uintptr_t generation; /* of the thread; another one ends it */
+    enum use use;
+    tool_line line;
+    double delay, t_drawn;
+    progress_job job[PROGRESS_JOBS];
+    int n; /* jobs; those beyond PROGRESS_JOBS are only counted */
+} at = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+/* --- the line; called with the lock held --------------------------------------------------------- */
+
+static void erase(void) {
+    if (at.line == TOOL_LINE_PROGRESS) {
+        fputs("\r\033[K", stderr);
+        at.line = TOOL_LINE_EMPTY;
+    }
+}
+
+static void draw(double t) {
+    struct winsize w = {0};
+    char line[PROGRESS_LINE];
+    if (at.n == 0 || at.line == TOOL_LINE_TEXT || at.use != USE_LINE)
+        return;
+    const int width = ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 1 ? w.ws_col : 80;
+    progress_line(line, at.job, at.n < PROGRESS_JOBS ? at.n : PROGRESS_JOBS, t, width - 1);
+    fprintf(stderr, "\r%s\033[K", line);
+    fflush(stderr);
+    at.line = TOOL_LINE_PROGRESS;
+    at.t_drawn = t;
+}
+
+static void draw_if_due(void) {
+    const double t = process_seconds();
+    if (at.n > 0 && t - at.job[0].t_begin >= at.delay &&
+        (at.delay <= 0 || t - at.t_drawn >= PERIOD))
+        draw(t);
+}
+
+static void *run(void *generation) {
+    const uintptr_t own = (uintptr_t)generation;
+    pthread_mutex_lock(&at.lock);
+    while (own == at.generation) {
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += (long)(PERIOD * 1e9);
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        pthread_cond_timedwait(&at.changed, &at.lock, &until);
+        if (own == at.generation)
+            draw_if_due();
+    }
+    pthread_mutex_unlock(&at.lock);
+    return NULL;
+}
+
+/* The thread gets no signals, as the main thread's calls wait for them. */
+static void start_thread(void) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    at.has_thread = pthread_create(&at.thread, NULL, run, (void *)at.generation) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static void on_exit_erase(void) {
+    progress_off();
+}
+
+static void find_use(void) {
+    const char *term = getenv("TERM"), *delay = getenv("GGL_PROGRESS_DELAY");
+    const bool line = tool_shows_progress() && !(term && strcmp(term, "dumb") == 0);
+    double seconds;
+    bool range;
+    at.use = line && atexit(on_exit_erase) == 0 ? USE_LINE : USE_NONE;
+    at.delay = delay && args_read_float(delay, &seconds, &range) && seconds >= 0 ? seconds : DELAY;
+}
+
+/* --- jobs ----------------------------------------------------------------------------------------- */
+
+static progress_job *innermost(void) {
+    return at.n > 0 && at.n <= PROGRESS_JOBS ? &at.job[at.n - 1] : NULL;
+}
+
+void progress_begin(const char *unit, double total, const char *fmt, ...) {
+    pthread_mutex_lock(&at.lock);
+    if (at.use == USE_UNKNOWN)
+        find_use();
+    if (at.use == USE_LINE) {
+        at.n++;
+        progress_job *j = innermost();
+        if (j) {
+            va_list args;
+            va_start(args, fmt);
+            *j = (progress_job){.unit = unit, .total = total, .t_begin = process_seconds()};
+            ggl_vformat(j->what, sizeof j->what, fmt, args);
+            va_end(args);
+        }
+        if (!at.has_thread)
+            start_thread();
+        draw_if_due();
+    }
+    pthread_mutex_unlock(&at.lock);
+}
+
+void progress_say(const char *fmt, ...) {
+    va_list args;
+    va_start(args, fmt);
+    pthread_mutex_lock(&at.lock);
+    if (innermost()) {
+        ggl_vformat(innermost()->what, PROGRESS_WHAT, fmt, args);
+        draw_if_due();
+    }
+    pthread_mutex_unlock(&at.lock);
+    va_end(args);
+}
+
+void progress_set(double done) {
+    pthread_mutex_lock(&at.lock);
+    if (innermost()) {
+        innermost()->done = done;
+        draw_if_due();
+    }
+    pthread_mutex_unlock(&at.lock);
+}
+
+void progress_resume(double done) {
+    pthread_mutex_lock(&at.lock);
+    if (innermost())
+        innermost()->done = innermost()->resumed = done;
+    pthread_mutex_unlock(&at.lock);
+}
+
+bool progress_share(void *unused, size_t done, size_t total) {
+    (void)unused;
+    pthread_mutex_lock(&at.lock);
+    if (innermost()) {
+        innermost()->total = (double)total;
+        innermost()->done = (double)done;
+        draw_if_due();
+    }
+    pthread_mutex_unlock(&at.lock);
+    return true;
+}
+
+void progress_clear(void) {
+    pthread_mutex_lock(&at.lock);
+    erase();
+    at.t_drawn = process_seconds(); /* time for the writer to end its line */
+    pthread_mutex_unlock(&at.lock);
+}
+
+/* Erases the line and waits for the thread if no job is left. */
+static void end(int n_left) {
+    pthread_mutex_lock(&at.lock);
+    const bool last = at.n > 0 && n_left == 0 && at.has_thread;
+    at.n = n_left;
+    if (n_left == 0)
+        erase();
+    at.generation += last;
+    at.has_thread = at.has_thread && !last;
+    const pthread_t thread = at.thread;
+    pthread_cond_signal(&at.changed);
+    pthread_mutex_unlock(&at.lock);
+    if (last)
+        pthread_join(thread, NULL);
+}
+
+void progress_end(void) {
+    pthread_mutex_lock(&at.lock);
+    const int n = at.n;
+    pthread_mutex_unlock(&at.lock);
+    if (n > 0)
+        end(n - 1);
+}
+
+void progress_off(void) {
+    end(0);
+    pthread_mutex_lock(&at.lock);
+    at.use = USE_NONE;
+    pthread_mutex_unlock(&at.lock);
+}
+
+/* --- text and errors (report.h) --------------------------------------------------------------------- */
+
+void tool_set_line(tool_line what) {
+    pthread_mutex_lock(&at.lock);
+    at.line = what;
+    pthread_mutex_unlock(&at.lock);
+}
+
+/* True if stdout and stderr go to the same terminal, pipe (2>&1) or file. */
+static bool one_output(void) {
+    struct stat out, error;
+    return fstat(STDOUT_FILENO, &out) == 0 && fstat(STDERR_FILENO, &error) == 0 &&
+           out.st_dev == error.st_dev && out.st_ino == error.st_ino;
+}
+
+/* Ends or erases a line begun on the terminal, so that what is written next starts on its own line. */
+void tool_begin_line(void) {
+    pthread_mutex_lock(&at.lock);
+    erase();
+    if (at.line == TOOL_LINE_TEXT && one_output())
+        fputc('\n', stderr);
+    at.line = TOOL_LINE_EMPTY;
+    at.t_drawn = process_seconds(); /* time for the writer to end its line */
+    pthread_mutex_unlock(&at.lock);
+}
