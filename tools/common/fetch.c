@@ -43,7 +43,7 @@ static void say(const download *d, const char *fmt, ...) {
     va_start(args, fmt);
     (void)ggl_failv(&note, GGL_OK, fmt, args);
     va_end(args);
-    (void)tool_error(d->tool, 0, "%s", note.msg);
+    tool_say(d->tool, "%s", note.msg);
 }
 
 /* --- versions --------------------------------------------------------------------------------- */
@@ -163,8 +163,7 @@ static ggl_status lock(const download *d, ggl_error *err) {
         if (errno != EWOULDBLOCK && errno != EINTR)
             return GGL_OK; /* a file system without locks */
         if (!noted)
-            (void)tool_error(d->tool, 0,
-                             "another process is downloading this file; waiting for it");
+            tool_say(d->tool, "another process is downloading this file; waiting for it");
         noted = true;
         nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
     }
@@ -218,8 +217,8 @@ static ggl_status read_part(download *d, ggl_error *err) {
         d->n = (uint64_t)size;
         return GGL_OK;
     }
-    (void)tool_error(d->tool, 0, "what an earlier run has left %s; starting over",
-                     fits ? "cannot be read" : "is longer than the file");
+    tool_say(d->tool, "what an earlier run has left %s; starting over",
+             fits ? "cannot be read" : "is longer than the file");
     st = start_over(d, err);
     return st;
 }
@@ -269,8 +268,8 @@ static ggl_status ask(download *d, ggl_error *err) {
     if (process_stopped)
         return ggl_fail(err, GGL_CANCELLED, "stopped");
     if (before > 0 && d->n == before && a.status == 200) {
-        (void)tool_error(d->tool, 0,
-                         "the server cannot continue a download; starting over from the beginning");
+        tool_say(d->tool,
+                 "the server cannot continue a download; starting over from the beginning");
         st = start_over(d, err);
         return st == GGL_OK ? ask(d, err) : st;
     }
@@ -298,7 +297,7 @@ static ggl_status transfer(download *d, ggl_error *err) {
         if (st != GGL_IO || failures >= MOST_FAILURES || process_stopped)
             return st;
         const int seconds = 1 << (failures - 1);
-        (void)tool_error(d->tool, 0, "%s; trying again in %d s", err->msg, seconds);
+        tool_say(d->tool, "%s; trying again in %d s", err->msg, seconds);
         wait_seconds(seconds);
         if (process_stopped)
             return ggl_fail(err, GGL_CANCELLED, "stopped");

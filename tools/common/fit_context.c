@@ -98,12 +98,11 @@ int fit_context_session(const fit_context *f, llm_session **s) {
         char least[48] = "a smaller -c N";
         if (n > 0)
             snprintf(least, sizeof least, "-c %" PRId64 " would fit", n);
-        (void)tool_error(f->tool, 0, "note: %s; %s; %s", text, least, advice);
+        tool_note(f->tool, "%s; %s; %s", text, least, advice);
         return -1;
     }
-    (void)tool_error(f->tool, 0,
-                     "note: %s; so the context is %" PRId64 " tokens (-c N sets another; %s)", text,
-                     n, advice);
+    tool_note(f->tool, "%s; so the context is %" PRId64 " tokens (-c N sets another; %s)", text, n,
+              advice);
     llm_session_free(*s);
     *s = NULL;
     f->params->n_pool = f->params->n_pool > 0 ? n : 0;
@@ -119,7 +118,7 @@ const char *repack_hint(double load_seconds, double repack_seconds, char *buf, s
     *buf = '\0';
     if (load_seconds > 3 && repack_seconds > load_seconds / 2)
         snprintf(buf, size,
-                 "note: repacking the weights took %.0f of the %.0f s of loading; --repack-cache "
+                 "repacking the weights took %.0f of the %.0f s of loading; --repack-cache "
                  "keeps them in a file for the next time",
                  repack_seconds, load_seconds);
     return buf;
@@ -137,5 +136,5 @@ void repack_hint_print(const char *tool, const llm_session *s, const llm_session
     if (p->repack_cache || repacked <= copied || isatty(STDERR_FILENO) != 1)
         return;
     if (*repack_hint(load_seconds, repack_seconds, text, sizeof text))
-        (void)tool_error(tool, 0, "%s", text);
+        tool_note(tool, "%s", text);
 }

@@ -705,8 +705,8 @@ static void say_time(ops *o, bool limits) {
                            LARGE_SECONDS * (double)o->n_planned_large +
                            (limits && !bench_brief() ? LIMIT_SECONDS * o->n_sets : 0);
     if (o->n_planned > 0)
-        (void)tool_error(TOOL, 0, "%zu measurements of %g s (--seconds), about %s in all",
-                         o->n_planned, o->seconds, amount_time(text, seconds));
+        tool_say(TOOL, "%zu measurements of %g s (--seconds), about %s in all", o->n_planned,
+                 o->seconds, amount_time(text, seconds));
 }
 
 /* --- printing --------------------------------------------------------------------------------- */
