@@ -47,7 +47,8 @@ bool r_bench_open(r_bench *b, ggl_error *err) {
     const ggl_backend_params params[R_ENGINES] = {
         [R_CPU] = {.size = sizeof(ggl_backend_params), .n_threads = 1},
         [R_CPU_3] = {.size = sizeof(ggl_backend_params), .n_threads = 3},
-        [R_PORTABLE] = {.size = sizeof(ggl_backend_params), .n_threads = 2, .mask = "all"}};
+        [R_PORTABLE] = {.size = sizeof(ggl_backend_params), .n_threads = 2, .mask = "all"},
+        [R_REFERENCE] = {.size = sizeof(ggl_backend_params)}};
     ggl_status st = GGL_OK;
     memset(b, 0, sizeof *b);
     for (int k = 0; k <= R_REFERENCE && st == GGL_OK; k++) {
