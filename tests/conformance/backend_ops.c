@@ -129,7 +129,7 @@ TEST(rope_and_attend) {
 static void check_pages(const conform_case *info, int first, int step) {
     for (int v = first; v < conform_n_variants(info); v += step) {
         conform_form f = conform_variant(info, v);
-        const way w = {{.n_threads = 1}, 0, false};
+        const way w = {{.size = sizeof(ggl_backend_params), .n_threads = 1}, 0, false};
         conform_output got = {0}, want = {0};
         if (run(info, &f, "reference", &w.params, &want)) {
             f.pages = 5 + (uint64_t)v;
