@@ -65,7 +65,7 @@ static ggl_status read_split(devices *d, const char *s, const ggl_backend_params
         if (k < 0)
             return ggl_within(err, err->status, "split");
         if (k < before)
-            return ggl_fail(err, GGL_USAGE, "split: '%s' is there twice", d->name[k]);
+            return ggl_fail(err, GGL_USAGE, "split: '%s' is named twice", d->name[k]);
         d->n_layers[k] = layers;
     }
     d->is_split = true;
@@ -86,12 +86,14 @@ ggl_status devices_open(devices *d, const llm_open_params *p, ggl_error *err) {
     const ggl_backend_params bp = {.size = sizeof bp, .n_threads = p->n_threads};
     *d = (devices){.host = -1, .n_last = -1};
     if (p->n_threads < 0 || p->n_threads > GGL_MAX_THREADS || p->n_gpu_layers < 0)
-        return ggl_fail(err, GGL_USAGE,
-                        "n_threads is 0 to %d, and n_gpu_layers 0 or more; they are %" PRId32
-                        " and %" PRId32,
-                        GGL_MAX_THREADS, p->n_threads, p->n_gpu_layers);
+        return ggl_fail(
+            err, GGL_USAGE,
+            "n_threads must be 0 to %d and n_gpu_layers 0 or more, but they are %" PRId32
+            " and %" PRId32,
+            GGL_MAX_THREADS, p->n_threads, p->n_gpu_layers);
     if (p->split && (p->device || p->n_gpu_layers))
-        return ggl_fail(err, GGL_USAGE, "split excludes device and n_gpu_layers");
+        return ggl_fail(err, GGL_USAGE,
+                        "split cannot be used together with device or n_gpu_layers");
     ggl_status st = GGL_OK;
     if (p->split)
         st = read_split(d, p->split, &bp, err);

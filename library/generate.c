@@ -76,7 +76,7 @@ static ggl_status set_grammar(llm_context *c, generation *g, ggl_error *err) {
     if (!p->grammar && !p->json_schema)
         return GGL_OK;
     if (p->grammar && p->json_schema)
-        return ggl_fail(err, GGL_USAGE, "grammar and json_schema exclude each other");
+        return ggl_fail(err, GGL_USAGE, "grammar and json_schema cannot be used together");
     ggl_status st =
         p->grammar
             ? llm_grammar_from_gbnf(&g->grammar, p->grammar, strlen(p->grammar), "grammar", err)
@@ -193,7 +193,7 @@ static ggl_status check(const llm_context *c, const llm_generate_params *p, ggl_
     if (!c->tokenizer)
         return ggl_fail(err, c->why_no_tokenizer.status, "%s", c->why_no_tokenizer.msg);
     if (p->n_max < 0)
-        return ggl_fail(err, GGL_USAGE, "n_max is 0 or more; it is %" PRId64, p->n_max);
+        return ggl_fail(err, GGL_USAGE, "n_max must be 0 or more, but is %" PRId64, p->n_max);
     for (size_t i = 0; i < p->n_stop; i++)
         if (!p->stop || !p->stop[i])
             return ggl_fail(err, GGL_USAGE, "stop[%zu] is NULL; n_stop is %zu", i, p->n_stop);

@@ -59,7 +59,7 @@ static ggl_status open_session(llm_context *c, const llm_open_params *p, ggl_err
     char text[MOST_DEVICES * 90];
     if (p->n_ctx < 0 || p->n_ubatch < 0)
         return ggl_fail(err, GGL_USAGE,
-                        "n_ctx and n_ubatch are 0 or more; they are %" PRId64 " and %" PRId64,
+                        "n_ctx and n_ubatch must be 0 or more, but are %" PRId64 " and %" PRId64,
                         p->n_ctx, p->n_ubatch);
     sp.n_ctx = p->n_ctx;
     sp.n_ubatch = p->n_ubatch ? p->n_ubatch : UBATCH;

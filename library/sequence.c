@@ -97,7 +97,7 @@ ggl_status llm_eval(llm_context *c, const int32_t *id, size_t n, bool all, const
     c->logits = NULL;
     atomic_store(&c->cancelled, false);
     if (n == 0)
-        return ggl_fail(err, GGL_USAGE, "llm_eval needs a token");
+        return ggl_fail(err, GGL_USAGE, "llm_eval needs at least one token");
     ggl_status st = context_take(c, err);
     if (st != GGL_OK)
         return st;

@@ -286,12 +286,12 @@ def test_hostile_names():
 
 
 def test_options():
-    run("-hf", "user/choice", "-m", MODEL, code=2, has=["-m and -hf exclude each other"])
-    run("-hf", "user/choice", "-mu", "http://x/y", code=2, has=["exclude each other"])
+    run("-hf", "user/choice", "-m", MODEL, code=2, has=["-m and -hf cannot be used together"])
+    run("-hf", "user/choice", "-mu", "http://x/y", code=2, has=["cannot be used together"])
     run("-hff", "x.gguf", code=2, has=["-hff needs -hf"])
     run("--hf-list", code=2, has=["--hf-list needs -hf"])
-    run("-hf", "user/choice:Q8_0", "-hff", "x.gguf", code=2, has=["exclude each other"])
-    run("-hf", "user/choice", "-hfd", "user/choice", "--lookup", code=2, has=["exclude each other"])
+    run("-hf", "user/choice:Q8_0", "-hff", "x.gguf", code=2, has=["cannot be used together"])
+    run("-hf", "user/choice", "-hfd", "user/choice", "--lookup", code=2, has=["cannot be used together"])
     run("-hf", "user/choice", env={"HF_ENDPOINT": "ftp://x"}, code=2, has=["HF_ENDPOINT", "https://"])
     run("-hf", "user/choice", env={"HF_ENDPOINT": "ftp://x", "MODEL_ENDPOINT": HUB.url})
     run("-mu", "file:///etc/passwd", code=2, has=["-mu", "https://"])

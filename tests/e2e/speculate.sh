@@ -37,7 +37,7 @@ prints "--draft: $tmp/none.gguf"
 exits 2 "$cli" -p x -n 1 --draft 8
 prints "--draft-max sets the number"
 exits 2 "$cli" -p x -n 1 --draft "$model" --lookup
-prints "exclude each other"
+prints "cannot be used together"
 exits 2 "$cli" -p x -n 1 --lookup --draft-max 4 --draft-min 5
 prints "--draft-min 5 is more than --draft-max 4"
 exits 2 "$cli" -p x -n 1 -cd 100

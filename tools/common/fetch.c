@@ -218,7 +218,7 @@ static ggl_status read_part(download *d, ggl_error *err) {
         d->n = (uint64_t)size;
         return GGL_OK;
     }
-    (void)tool_error(d->tool, 0, "what an earlier run has left %s; starting over",
+    (void)tool_error(d->tool, 0, "the partial download of an earlier run %s; starting over",
                      fits ? "cannot be read" : "is longer than the file");
     st = start_over(d, err);
     return st;
@@ -313,11 +313,11 @@ static ggl_status finish(download *d, ggl_error *err) {
     sha256_end(&d->digest, hex);
     if (f->sha256 && strcmp(hex, f->sha256) != 0) {
         (void)unlink(d->part);
-        return ggl_fail(err, GGL_FORMAT,
-                        "%s has the wrong SHA-256: %s came, %s is listed. It was damaged on the "
-                        "way, or is not the file that it claims to be, so it was removed; the same "
-                        "command downloads it again",
-                        f->url, hex, f->sha256);
+        return ggl_fail(
+            err, GGL_FORMAT,
+            "%s has the wrong SHA-256: it is %s, but should be %s. The file was damaged on the way, or is a "
+            "different one, so it was removed; the same command downloads it again",
+            f->url, hex, f->sha256);
     }
     if (fsync(d->fd) != 0)
         return ggl_fail(err, GGL_IO, "%s: %s", d->part, strerror(errno));

@@ -75,8 +75,8 @@ static bool print_groups(const args_spec *spec) {
         if (o->names)
             continue;
         if (n == 0)
-            n = n_lead = (size_t)snprintf(text, sizeof text,
-                                          "Groups of options, which --help GROUP prints alone: ");
+            n = n_lead = (size_t)snprintf(
+                text, sizeof text, "Groups of options (--help GROUP prints only that group): ");
         /* a heading may explain more than its name */
         n += (size_t)snprintf(text + n, sizeof text - n, "%s%.*s", n > n_lead ? ", " : "",
                               (int)strcspn(o->help, ";,"), o->help);

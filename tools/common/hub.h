@@ -22,20 +22,19 @@ typedef struct hub_options {
 /* Rows of an option table, for a hub_options. */
 #define HUB_OPTIONS(o)                                                                             \
     {"-hf -hfr --hf-repo", ARG_STRING, &(o).repo, .value = "USER/REPO[:QUANT]",                    \
-     .help = "a model of the Hugging Face Hub, which is downloaded once and then in a cache (QUANT: default Q4_K_M, " \
-             "else Q8_0, else the first file)"},                                                   \
+     .help = "a model from the Hugging Face Hub: downloaded once, then taken from a cache (default QUANT: Q4_K_M, else Q8_0, else the first file)"},                                                   \
     {"-hff --hf-file", ARG_STRING, &(o).file, .value = "FILE",                                     \
-     .help = "with -hf: this file of the repository"},                                             \
+     .help = "with -hf: use this file of the repository"},                                             \
     {"--hf-list", ARG_FLAG, &(o).list, .help = "with -hf: print the repository's GGUF files, and exit"}, \
     {"-hft --hf-token", ARG_STRING, &(o).token, .value = "TOKEN",                                  \
-     .help = "the token for private and gated repositories (default: the variable HF_TOKEN)"},     \
+     .help = "the access token for private and gated repositories (default: the environment variable HF_TOKEN)"},     \
     {"-mu --model-url", ARG_STRING, &(o).url, .value = "URL",                                      \
      .help = "a GGUF file to download into the cache"},                                            \
-    {"--offline", ARG_FLAG, &(o).offline, .help = "use what is in the cache, without a look at the network"}
+    {"--offline", ARG_FLAG, &(o).offline, .help = "use only models that are in the cache; never use the network"}
 /* comes: a bool that is set if the option is given. */
 #define HUB_DRAFT_OPTION(o, comes)                                                                 \
     {"-hfd -hfrd --hf-repo-draft", ARG_STRING, &(o).repo_draft, .value = "USER/REPO[:QUANT]",      \
-     .help = "as -hf, for the model of --draft", .given = &(comes)}
+     .help = "like -hf, for the draft model", .given = &(comes)}
 /* clang-format on */
 
 /* Gets the model that the options name, and sets *model to its file; without such options *model stays. The file is downloaded

@@ -120,10 +120,10 @@ static int no_such_file(const hub *h, const hub_list *l, const hub_wish *wish, c
     char name[512];
     if (l->unsafe) {
         ggl_show(name, sizeof name, l->unsafe, strlen(l->unsafe));
-        tool_warning(h->tool,
-                     "%s names a file '%s', which is no safe path in a folder: it is "
-                     "left out",
-                     h->name, name);
+        tool_warning(
+            h->tool,
+            "%s names a file '%s', which is not a safe path inside a folder; it is left out",
+            h->name, name);
     }
     if (l->n == 0)
         return tool_error(h->tool, 1,
@@ -202,12 +202,12 @@ static int use_cached(hub *h, const hub_wish *wish, const char *reason) {
         return no_such_file(h, &h->cached, wish, " in the cache");
     if (!f && reason)
         return tool_error(h->tool, 1,
-                          "%s. The model is not in the cache either (%s/%s); to fetch it by "
-                          "another way, open " PAGE_FORMAT " and pass the file by -m",
+                          "%s. The model is not in the cache either (%s/%s); to download it "
+                          "yourself, open " PAGE_FORMAT " and pass the file with -m",
                           reason, h->cache, h->folder, h->endpoint, h->name);
     if (!f)
         return tool_error(h->tool, 1,
-                          "%s is not in the cache (%s/%s), and --offline forbids to download it",
+                          "%s is not in the cache (%s/%s), and --offline forbids downloading it",
                           h->name, h->cache, h->folder);
     ggl_show(name, sizeof name, f->path, strlen(f->path));
     if (reason)
@@ -285,7 +285,8 @@ int hub_get_repo(hub *h, const char *flag, const char *repo, const char *file) {
     if (code >= 0)
         return code;
     if (h->quant && file)
-        return hub_wrong(h->tool, "-hff and the quantization :%s exclude each other", h->quant);
+        return hub_wrong(h->tool, "-hff and the quantization :%s cannot be used together",
+                         h->quant);
     h->folder = hub_join("hub", h->name, NULL);
     char *place = h->folder ? hub_join(h->cache, h->folder, NULL) : NULL;
     const ggl_status st = place ? hub_list_add_folder(&h->cached, place, &err)

@@ -41,11 +41,11 @@ static ggl_status describe(fetch_file *f, char *version, size_t size, const web_
     const bool stored = hub_is_sha256(a->linked_etag);
     const int64_t n = stored && a->linked_size >= 0 ? a->linked_size : a->length;
     if (n < 0)
-        return ggl_fail(err, GGL_FORMAT,
-                        "%s: the server does not tell the size of the file (Content-Length), so "
-                        "that a broken download could not be noticed; fetch it by another way, and "
-                        "pass it by -m",
-                        f->url);
+        return ggl_fail(
+            err, GGL_FORMAT,
+            "%s: the server does not report the size of the file (Content-Length), so a broken "
+            "download could not be detected; download the file yourself, and pass it with -m",
+            f->url);
     f->size = (uint64_t)n;
     f->version = version;
     if (stored) {
@@ -92,7 +92,7 @@ static int get_file(const hub *h, const char *url, char **path) {
         return -1;
     if (h->o->offline)
         return tool_error(h->tool, 1,
-                          "%s is not in the cache (%s), and --offline forbids to download it", url,
+                          "%s is not in the cache (%s), and --offline forbids downloading it", url,
                           *path);
     fetch_file f = {.url = url, .path = *path};
     ggl_status st = ask_url(h, has_cached, &f, version, sizeof version, &err);

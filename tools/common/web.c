@@ -295,9 +295,10 @@ static int wait_for(pid_t pid) {
 }
 
 static ggl_status no_curl(ggl_error *err) {
-    return ggl_fail(err, GGL_UNSUPPORTED,
-                    "the program curl, which fetches models, is not installed (Debian, Ubuntu: apt "
-                    "install curl)");
+    return ggl_fail(
+        err, GGL_UNSUPPORTED,
+        "the program curl, which downloads models, is not installed (Debian, Ubuntu: apt "
+        "install curl)");
 }
 
 /* Checks what curl will be given. */
@@ -374,15 +375,15 @@ ggl_status web_refused(const web_answer *a, const char *what, bool has_token, gg
                               : "does not exist, or is private or gated",
                         a->status,
                         has_token ? "the token was not accepted, or its user has no access"
-                                  : "if it exists, ask for access on its page, and pass a token by "
-                                    "--hf-token or the environment variable HF_TOKEN");
+                                  : "if it exists, ask for access on its page, and pass a token "
+                                    "with --hf-token or the environment variable HF_TOKEN");
     if (a->status == 429 && a->retry_after > 0)
         return ggl_fail(err, GGL_LIMIT,
                         "%s: too many requests (status 429); try again in %" PRId64 " seconds",
                         what, a->retry_after);
     if (a->status == 429)
         return ggl_fail(err, GGL_LIMIT,
-                        "%s: too many requests (status 429); try again in some minutes", what);
+                        "%s: too many requests (status 429); try again in a few minutes", what);
     if (a->status >= 500)
         return ggl_fail(err, GGL_IO, "%s: the server has a problem (status %d)", what, a->status);
     return ggl_fail(err, GGL_FORMAT, "%s: the server answered with status %d", what, a->status);
