@@ -80,7 +80,7 @@ run "$tmp/with" --seed 3 --prompt-cache "$cache"
 grep -q '^from cache' "$tmp/err" && cmp -s "$tmp/plain" "$tmp/with" || fail "a damaged file is not written again: $(cat "$tmp/err")"
 printf 'my notes' >"$tmp/notes"
 run "$tmp/with" --seed 3 --prompt-cache "$tmp/notes"
-grep -q 'no prompt cache' "$tmp/err" && [ "$(cat "$tmp/notes")" = 'my notes' ] && cmp -s "$tmp/plain" "$tmp/with" || fail "a file of another kind"
+grep -q 'not a prompt cache' "$tmp/err" && [ "$(cat "$tmp/notes")" = 'my notes' ] && cmp -s "$tmp/plain" "$tmp/with" || fail "a file of another kind"
 run "$tmp/with" --seed 3 --prompt-cache "$tmp/none/x"
 grep -q 'the prompt is not saved' "$tmp/err" && cmp -s "$tmp/plain" "$tmp/with" || fail "no folder: $(cat "$tmp/err")"
 run "$tmp/with" --prompt-cache "$tmp/none" --prompt-cache-ro

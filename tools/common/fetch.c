@@ -313,11 +313,11 @@ static ggl_status finish(download *d, ggl_error *err) {
     sha256_end(&d->digest, hex);
     if (f->sha256 && strcmp(hex, f->sha256) != 0) {
         (void)unlink(d->part);
-        return ggl_fail(
-            err, GGL_FORMAT,
-            "%s has the wrong SHA-256: it is %s, but should be %s. The file was damaged on the way, or is a "
-            "different one, so it was removed; the same command downloads it again",
-            f->url, hex, f->sha256);
+        return ggl_fail(err, GGL_FORMAT,
+                        "%s has the wrong SHA-256: it is %s, but should be %s. The file was "
+                        "damaged on the way, or is a "
+                        "different one, so it was removed; the same command downloads it again",
+                        f->url, hex, f->sha256);
     }
     if (fsync(d->fd) != 0)
         return ggl_fail(err, GGL_IO, "%s: %s", d->part, strerror(errno));

@@ -1,4 +1,4 @@
-/* Which weights run elsewhere than their layer: the rules of --place, -ot, --cpu-moe and --n-cpu-moe. */
+/* Rules that put the operations of some weights on another backend than their layer: --place, -ot, --cpu-moe, --n-cpu-moe. */
 #ifndef TOOLS_PLACE_RULES_H
 #define TOOLS_PLACE_RULES_H
 
@@ -35,8 +35,8 @@ typedef struct place_rule {
     char backend[512]; /* its name */
     int at;            /* its index; set by the caller */
     bool optional;     /* need not match any weight */
-    bool used;         /* it decides for a weight */
-    bool hidden;       /* it matches a weight for which an earlier rule decides */
+    bool used;         /* true if this rule has decided where some weight goes */
+    bool hidden;       /* true if it matched a weight for which an earlier rule decided */
 } place_rule;
 
 typedef struct place_rules {
