@@ -276,7 +276,7 @@ def test_hostile_names():
              "a/..gguf/../out.gguf", "x" * 300 + ".gguf", "/".join("d" * 50 for _ in range(20)) + "/out.gguf", ".gguf/.."]
     HUB.add("user/hostile", {n: File(DATA) for n in names})
     before = sorted(os.listdir(TMP.name))
-    run("-hf", "user/hostile", code=1, has=["no safe path", "user/hostile has no GGUF file"])
+    run("-hf", "user/hostile", code=1, has=["not a safe path", "user/hostile has no GGUF file"])
     check(sorted(os.listdir(TMP.name)) == before and not os.path.exists(ROOT + "/hub/user/hostile"), "nothing was written")
     HUB.add("user/half", {"../x-Q4_K_M.gguf": File(DATA), "good one %41#?.gguf": File(DATA)})
     run("-hf", "user/half", has=["downloading good one %41#?.gguf"])

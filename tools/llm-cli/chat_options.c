@@ -29,7 +29,7 @@ int chat_options_check(chat_options *o, bool has_text, bool has_ids, bool has_ou
         o->reasoning = REASONING_SHOW;
     o->interactive |= o->interactive_first;
     if (talks && o->refused)
-        return tool_error(tool, 2, "-cnv and -st exclude -no-cnv");
+        return tool_error(tool, 2, "-cnv and -st cannot be used together with -no-cnv");
     if (talks && o->interactive)
         return tool_error(tool, 2, "-i appends to a text; -cnv and -st converse: choose one");
     if (talks && has_ids)

@@ -116,7 +116,7 @@ static int check_options(const options *o) {
     if (!o->out && !o->dry_run)
         return tool_error(TOOL, 2, "-o FILE is missing; see --help");
     if (o->base && (o->dry_run || o->vocab_only))
-        return tool_error(TOOL, 2, "--base excludes --dry-run and --vocab-only");
+        return tool_error(TOOL, 2, "--base cannot be used together with --dry-run or --vocab-only");
     if (o->vocab_only && o->no_tokenizer)
         return tool_error(TOOL, 2, "--vocab-only and --no-tokenizer leave nothing to write");
     return o->base ? -1 : check_adapter(o->folder.s[0]);
