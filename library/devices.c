@@ -6,7 +6,7 @@
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-/* Opens the backend of that name if it is not open. Returns its index; -1: *err. */
+/* Opens the backend with that name, unless it is open already. Returns its index, or -1 with *err set. */
 static int need(devices *d, const char *name, size_t n, const ggl_backend_params *p,
                 ggl_error *err) {
     for (int i = 0; i < d->n; i++)
@@ -41,7 +41,7 @@ static void need_gpu(devices *d, const ggl_backend_params *p) {
     }
 }
 
-/* Reads a whole number of layers, of n bytes; -1: it is none. */
+/* Reads a whole number of layers from the n bytes at s. Returns -1 if they are not a number. */
 static int64_t read_layers(const char *s, size_t n) {
     int64_t x = 0;
     for (size_t i = 0; i < n; i++) {
@@ -103,7 +103,7 @@ ggl_status devices_open(devices *d, const llm_open_params *p, ggl_error *err) {
         need_gpu(d, &bp);
     if (st == GGL_OK && p->n_gpu_layers)
         d->n_last = p->n_gpu_layers;
-    /* the CPU runs the other layers, and what devices refuse */
+    /* the CPU runs the other layers, and nodes that devices refuse */
     if (st == GGL_OK && d->host < 0 && need(d, "cpu", 3, &bp, err) < 0)
         st = err->status;
     return st == GGL_OK ? ggl_backend_open(&d->reference, "reference", NULL, err) : st;

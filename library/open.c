@@ -1,4 +1,4 @@
-/* Opening and closing contexts, and what can be asked about them. */
+/* Opens and closes contexts, and returns facts about them. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static ggl_status open_model(llm_context *c, const char *path, const llm_open_pa
     return llm_model_open_memory(&c->model, built_in.data, built_in.size, built_in.name, &mp, err);
 }
 
-/* A model without a tokenizer or a template can run; the calls that need it tell why it has none. */
+/* A model without a tokenizer or a template can run; the calls that need them report why they are missing. */
 static ggl_status open_text(llm_context *c, const llm_open_params *p, ggl_error *err) {
     ggl_status st = llm_model_tokenizer(c->model, &c->tokenizer, &c->why_no_tokenizer);
     if (st == GGL_NOMEM)
