@@ -478,7 +478,7 @@ def reasoning():
 
 # --- without a terminal ---------------------------------------------------------------------------------------------------------
 def pipes():
-    noted = [run(*a, "-p", "Hello!", "-n", "2", flags=["-m", "builtin:chat"]).stderr.count(b"note: the model has a chat template")
+    noted = [run(*a, "-p", "Hello!", "-n", "2", flags=["-m", "builtin:chat"]).stderr.count(b"note: the prompt is continued as plain text")
              for a in ((), ("-no-cnv",))]
     check(noted == [1, 0], "a note for -p: %s times" % noted)
     r = run("-cnv", "-n", "8", stdin="Once upon a time\n\nWho was it?\n/help\n")

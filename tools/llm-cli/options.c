@@ -97,9 +97,9 @@ static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
                  "tokens, drop the older half of the others, and go on; in a conversation, shift "
                  "(default) leaves out the oldest messages"},
         {"--context-shift", ARG_FLAG, &o->shift, .given = &o->full_given,
-         .help = "--on-full shift"},
+         .help = "the same as --on-full shift"},
         {"--no-context-shift", ARG_UNFLAG, &o->shift, .given = &o->full_given,
-         .help = "--on-full stop"},
+         .help = "the same as --on-full stop"},
         {"--keep", ARG_INT, &o->n_keep, .value = "N",
          .help = "tokens of the prompt that a shift keeps; -1: all (default 0)", .min = -1,
          .max = INT32_MAX},
