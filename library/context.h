@@ -18,27 +18,27 @@ struct llm_context {
     llm_chat *chat; /* NULL: there is no template; why_no_chat */
     ggl_error why_no_chat;
     llm_session *session;
-    llm_sampler *sampler; /* of the last generation; the generator holds on to it */
+    llm_sampler *sampler; /* of the last generation; the generator still refers to it */
     llm_generator *generator;
     llm_vocab *vocab;              /* made for the first grammar */
-    struct generation *generation; /* what llm_begin has begun; NULL: nothing, or it has ended */
+    struct generation *generation; /* started by llm_begin; NULL: none, or it has ended */
     atomic_bool cancelled;
-    /* The sequence is the generator's, or, after llm_eval, these: the slot then holds all of them but
-     * those from llm_session_n_past on, which the next run has to run. */
+    /* The sequence belongs to the generator, or after llm_eval it is `ids`. The slot then holds the first
+     * llm_session_n_past of them; the next run runs the others. */
     llm_tokens ids;
     bool is_own;
     float *rows; /* [n_rows][n_vocab]: the last logits of llm_eval */
     size_t cap_rows, n_rows;
     const float *logits; /* the last row, of `rows` or the generator's */
     llm_run_info run;
-    ggl_arena texts; /* whatever lives as long as it */
+    ggl_arena texts; /* strings that live as long as the context */
 };
 
-/* The slot's sequence becomes c->ids, if it is the generator's; wrong guesses are taken out. */
+/* Moves the sequence from the generator to c->ids, if the generator has it, and removes wrong guesses. */
 ggl_status context_take(llm_context *c, ggl_error *err);
-/* The other way round: the generator goes on from the slot's tokens. */
+/* Moves the sequence back to the generator, which continues from the slot's tokens. */
 ggl_status context_give(llm_context *c, ggl_error *err);
-/* Frees what llm_begin has begun, if anything. */
+/* Frees the generation that llm_begin started, if there is one. */
 void context_end(llm_context *c);
 
 #endif

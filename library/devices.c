@@ -6,7 +6,7 @@
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-/* Opens the backend of that name if it is not open. Returns its index; -1: *err. */
+/* Opens the backend with that name, unless it is open already. Returns its index, or -1 with *err set. */
 static int need(devices *d, const char *name, size_t n, const ggl_backend_params *p,
                 ggl_error *err) {
     for (int i = 0; i < d->n; i++)
@@ -41,7 +41,7 @@ static void need_gpu(devices *d, const ggl_backend_params *p) {
     }
 }
 
-/* Reads a whole number of layers, of n bytes; -1: it is none. */
+/* Reads a whole number of layers from the n bytes at s. Returns -1 if they are not a number. */
 static int64_t read_layers(const char *s, size_t n) {
     int64_t x = 0;
     for (size_t i = 0; i < n; i++) {
@@ -65,7 +65,7 @@ static ggl_status read_split(devices *d, const char *s, const ggl_backend_params
         if (k < 0)
             return ggl_within(err, err->status, "split");
         if (k < before)
-            return ggl_fail(err, GGL_USAGE, "split: '%s' is there twice", d->name[k]);
+            return ggl_fail(err, GGL_USAGE, "split: '%s' is named twice", d->name[k]);
         d->n_layers[k] = layers;
     }
     d->is_split = true;
@@ -86,12 +86,14 @@ ggl_status devices_open(devices *d, const llm_open_params *p, ggl_error *err) {
     const ggl_backend_params bp = {.size = sizeof bp, .n_threads = p->n_threads};
     *d = (devices){.host = -1, .n_last = -1};
     if (p->n_threads < 0 || p->n_threads > GGL_MAX_THREADS || p->n_gpu_layers < 0)
-        return ggl_fail(err, GGL_USAGE,
-                        "n_threads is 0 to %d, and n_gpu_layers 0 or more; they are %" PRId32
-                        " and %" PRId32,
-                        GGL_MAX_THREADS, p->n_threads, p->n_gpu_layers);
+        return ggl_fail(
+            err, GGL_USAGE,
+            "n_threads must be 0 to %d and n_gpu_layers 0 or more, but they are %" PRId32
+            " and %" PRId32,
+            GGL_MAX_THREADS, p->n_threads, p->n_gpu_layers);
     if (p->split && (p->device || p->n_gpu_layers))
-        return ggl_fail(err, GGL_USAGE, "split excludes device and n_gpu_layers");
+        return ggl_fail(err, GGL_USAGE,
+                        "split cannot be used together with device or n_gpu_layers");
     ggl_status st = GGL_OK;
     if (p->split)
         st = read_split(d, p->split, &bp, err);
@@ -101,7 +103,7 @@ ggl_status devices_open(devices *d, const llm_open_params *p, ggl_error *err) {
         need_gpu(d, &bp);
     if (st == GGL_OK && p->n_gpu_layers)
         d->n_last = p->n_gpu_layers;
-    /* the CPU runs the other layers, and what devices refuse */
+    /* the CPU runs the other layers, and nodes that devices refuse */
     if (st == GGL_OK && d->host < 0 && need(d, "cpu", 3, &bp, err) < 0)
         st = err->status;
     return st == GGL_OK ? ggl_backend_open(&d->reference, "reference", NULL, err) : st;

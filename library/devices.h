@@ -11,8 +11,9 @@ enum { MOST_DEVICES = 16 };
 typedef struct devices {
     ggl_backend *backend[MOST_DEVICES];
     char name[MOST_DEVICES][64];
-    int64_t n_layers[MOST_DEVICES]; /* of `split`; the parts follow each other */
-    int n, host;                    /* host: index of the CPU; -1: it is not open */
+    int64_t n_layers
+        [MOST_DEVICES]; /* with `split`: number of layers of each, in the order of the layers */
+    int n, host;        /* host: index of the CPU; -1: it is not open */
     bool is_split;
     int64_t n_last;         /* layers at the end that devices have; -1: all */
     ggl_backend *reference; /* computes constants */
@@ -21,7 +22,7 @@ typedef struct devices {
 /* Opens the backends that the parameters name. devices_close also after a failure. err is not NULL. */
 ggl_status devices_open(devices *d, const llm_open_params *p, ggl_error *err);
 void devices_close(devices *d);
-/* Makes the session place its layers. *d must stay where it is. */
+/* Sets p so that the session places its layers as *d says. *d must not move meanwhile. */
 void devices_place(devices *d, llm_session_params *p);
 /* GGL_USAGE: the numbers of `split` do not add up to the model's layers. */
 ggl_status devices_check(const devices *d, const char *split, int64_t n_layer, ggl_error *err);

@@ -7,15 +7,15 @@
 #include "llm/stop.h"
 #include "llm/talk.h"
 
-/* What llm_begin has begun: what is made for it, and the text that is not given yet. */
+/* A generation that llm_begin has started: its objects, and the text that was not returned yet. */
 struct generation {
     llm_generate_params p;
     llm_stop *stop; /* NULL: no texts stop it */
     llm_grammar *grammar;
     llm_matcher *matcher;
     llm_finish finish; /* LLM_FINISH_NONE: more tokens can be generated */
-    /* [n_waiting], the first n_ready of which can be given, and the first n_given of those the caller has
-     * and looks at until its next call */
+    /* [n_waiting] bytes of text. The first n_ready are whole characters and can be returned; the first
+     * n_given of these were returned, and must stay until the caller's next call. */
     char *waiting;
     size_t n_waiting, n_ready, n_given, cap;
 };
@@ -76,7 +76,7 @@ static ggl_status set_grammar(llm_context *c, generation *g, ggl_error *err) {
     if (!p->grammar && !p->json_schema)
         return GGL_OK;
     if (p->grammar && p->json_schema)
-        return ggl_fail(err, GGL_USAGE, "grammar and json_schema exclude each other");
+        return ggl_fail(err, GGL_USAGE, "grammar and json_schema cannot be used together");
     ggl_status st =
         p->grammar
             ? llm_grammar_from_gbnf(&g->grammar, p->grammar, strlen(p->grammar), "grammar", err)
@@ -103,7 +103,7 @@ static size_t whole_characters(const char *s, size_t n) {
     return n;
 }
 
-/* Takes away what the caller has had. */
+/* Drops the text that was returned by the last call. */
 static void drop_given(generation *g) {
     if (g->n_given == 0)
         return;
@@ -126,7 +126,7 @@ static ggl_status put(generation *g, ggl_str text, ggl_error *err) {
 
 /* --- generating ------------------------------------------------------------------------------- */
 
-/* Draws a token, and says why it was the last one, if it was. */
+/* Draws a token. If it is the last one, sets the reason. */
 static ggl_status draw(llm_context *c, generation *g, ggl_error *err) {
     int32_t id;
     ggl_status st = llm_generator_next(c->generator, &id, err);
@@ -152,7 +152,7 @@ static ggl_status draw(llm_context *c, generation *g, ggl_error *err) {
     return st;
 }
 
-/* Generates until there are whole characters to give, or the text has ended. */
+/* Generates until there are whole characters to return, or the text has ended. */
 static ggl_status step(llm_context *c, generation *g, ggl_error *err) {
     while (whole_characters(g->waiting, g->n_ready) == 0 && g->finish == LLM_FINISH_NONE) {
         const ggl_status st = atomic_load(&c->cancelled)
@@ -180,7 +180,7 @@ void context_end(llm_context *c) {
     c->generation = NULL;
 }
 
-/* Ends what was begun, with this status. */
+/* Ends the generation with this status. */
 static ggl_status end_with(llm_context *c, ggl_status st) {
     c->run.finish = st == GGL_CANCELLED ? LLM_FINISH_CANCELLED
                     : st != GGL_OK      ? LLM_FINISH_ERROR
@@ -193,7 +193,7 @@ static ggl_status check(const llm_context *c, const llm_generate_params *p, ggl_
     if (!c->tokenizer)
         return ggl_fail(err, c->why_no_tokenizer.status, "%s", c->why_no_tokenizer.msg);
     if (p->n_max < 0)
-        return ggl_fail(err, GGL_USAGE, "n_max is 0 or more; it is %" PRId64, p->n_max);
+        return ggl_fail(err, GGL_USAGE, "n_max must be 0 or more, but is %" PRId64, p->n_max);
     for (size_t i = 0; i < p->n_stop; i++)
         if (!p->stop || !p->stop[i])
             return ggl_fail(err, GGL_USAGE, "stop[%zu] is NULL; n_stop is %zu", i, p->n_stop);
@@ -273,7 +273,7 @@ ggl_status llm_generate_tokens(llm_context *c, const int32_t *id, size_t n,
     return st;
 }
 
-/* Generates after a text. flags: of llm_encode. */
+/* Generates after a text, which is tokenized with `flags` (as for llm_encode). */
 static ggl_status generate_text(llm_context *c, const char *text, size_t n, unsigned flags,
                                 const llm_generate_params *params, llm_piece_fn *each, void *user,
                                 ggl_error *err) {

@@ -1,4 +1,4 @@
-/* Opening and closing contexts, and what can be asked about them. */
+/* Opens and closes contexts, and returns facts about them. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static ggl_status open_model(llm_context *c, const char *path, const llm_open_pa
     return llm_model_open_memory(&c->model, built_in.data, built_in.size, built_in.name, &mp, err);
 }
 
-/* A model without a tokenizer or a template can run; the calls that need it tell why it has none. */
+/* A model without a tokenizer or a template can run; the calls that need them report why they are missing. */
 static ggl_status open_text(llm_context *c, const llm_open_params *p, ggl_error *err) {
     ggl_status st = llm_model_tokenizer(c->model, &c->tokenizer, &c->why_no_tokenizer);
     if (st == GGL_NOMEM)
@@ -59,7 +59,7 @@ static ggl_status open_session(llm_context *c, const llm_open_params *p, ggl_err
     char text[MOST_DEVICES * 90];
     if (p->n_ctx < 0 || p->n_ubatch < 0)
         return ggl_fail(err, GGL_USAGE,
-                        "n_ctx and n_ubatch are 0 or more; they are %" PRId64 " and %" PRId64,
+                        "n_ctx and n_ubatch must be 0 or more, but are %" PRId64 " and %" PRId64,
                         p->n_ctx, p->n_ubatch);
     sp.n_ctx = p->n_ctx;
     sp.n_ubatch = p->n_ubatch ? p->n_ubatch : UBATCH;

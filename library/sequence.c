@@ -48,7 +48,7 @@ static ggl_status clear(llm_context *c, ggl_error *err) {
     return llm_session_clear(c->session, 0, err);
 }
 
-/* A run failed: the sequence becomes what the slot holds, if that can be used. */
+/* Call after a failed run: the sequence becomes the tokens that the slot holds, if the slot can still be used. */
 static void recover(llm_context *c) {
     const int64_t n = llm_session_n_past(c->session, 0);
     if (n >= 0 && (size_t)n <= c->ids.n && llm_session_cut(c->session, 0, n, NULL) == GGL_OK)
@@ -66,7 +66,7 @@ static void keep_row(void *ctx, int64_t i, const float *logits) {
     memcpy(c->rows + c->n_rows++ * n_vocab, logits, n_vocab * sizeof *logits);
 }
 
-/* Runs what the slot lacks of the sequence, and keeps the logits of the last n_rows tokens. */
+/* Runs the tokens of the sequence that the slot does not have, and keeps the logits of the last n_rows. */
 static ggl_status run(llm_context *c, size_t n_rows, ggl_error *err) {
     const size_t n_past = (size_t)llm_session_n_past(c->session, 0), n = c->ids.n - n_past;
     const size_t n_vocab = (size_t)llm_session_n_vocab(c->session);
@@ -97,7 +97,7 @@ ggl_status llm_eval(llm_context *c, const int32_t *id, size_t n, bool all, const
     c->logits = NULL;
     atomic_store(&c->cancelled, false);
     if (n == 0)
-        return ggl_fail(err, GGL_USAGE, "llm_eval needs a token");
+        return ggl_fail(err, GGL_USAGE, "llm_eval needs at least one token");
     ggl_status st = context_take(c, err);
     if (st != GGL_OK)
         return st;
@@ -159,7 +159,7 @@ ggl_status llm_truncate(llm_context *c, size_t n, ggl_error *err) {
 
 typedef enum pooling { POOL_MEAN, POOL_FIRST, POOL_LAST } pooling;
 
-/* As the key {arch}.pooling_type says. */
+/* Returns the pooling that the key {arch}.pooling_type names. */
 static pooling find_pooling(const llm_context *c) {
     enum { CLS = 2, LAST = 3 };
     const ggl_gguf *file = llm_model_file(c->model);
@@ -186,7 +186,7 @@ static void add_vector(void *ctx, int64_t i, const float *embedding) {
         s->x[k] += (double)embedding[k];
 }
 
-/* Runs the tokens from the start, and adds up the vectors of those that count. */
+/* Runs the tokens from the start, and adds up the vectors of those that the pooling uses. */
 static ggl_status run_embedding(llm_context *c, const int32_t *id, size_t n, vector_sum *s,
                                 ggl_error *err) {
     const pooling how = find_pooling(c);

@@ -95,7 +95,7 @@ void llm_pages_estimate(page_pool *p) {
     p->n_needed = 0;
 }
 
-/* One user more, or one less, would leave a page. */
+/* Counts one more user of a page (stay: one less) that would give it up. */
 static void leave(page_pool *p, int32_t page) {
     p->n_needed -= ++p->n_leaving[page] == p->n_users[page];
 }
@@ -104,8 +104,8 @@ static void stay(page_pool *p, int32_t page) {
     p->n_needed += p->n_leaving[page]-- == p->n_users[page];
 }
 
-/* How many pages the slot takes if it leaves its last one, should that have room; *left: that one,
- * or -1. */
+/* Returns how many pages an append takes from the unused ones. *left is the slot's last page if the slot
+ * gives that up for a copy, else -1. */
 static int64_t taken(const page_pool *p, int slot, int64_t n_past, int64_t n_new, int32_t *left) {
     const int64_t last = n_past / GGL_PAGE, n_held = p->n_held[slot];
     *left = n_new > 0 && last < n_held ? row_of(p, slot)[last] : -1;
@@ -126,7 +126,7 @@ void llm_pages_undo_append(page_pool *p, int slot, int64_t n_past, int64_t n_new
         stay(p, left);
 }
 
-/* A slot is cleared to which nothing is appended. */
+/* Counts a slot, to which nothing is appended, as cleared. */
 static void estimate_clear(page_pool *p, int slot) {
     for (int64_t i = 0; i < p->n_held[slot]; i++)
         leave(p, row_of(p, slot)[i]);

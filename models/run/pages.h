@@ -17,9 +17,9 @@ typedef struct page_pool {
     int64_t *n_held; /* [n_slots]: pages of each slot; entries after them are not used */
     int32_t *n_users; /* [n_pages]: slots that a page belongs to */
     int32_t *unused;  /* [n_pages]: a stack of the pages without a slot; the last is taken first */
-    bool changed;     /* the table, since the caller set this to false */
-    /* The estimate: unused pages that it takes, less those that it gains; and how many of each
-     * page's users [n_pages] would leave it. */
+    bool changed;     /* the table was changed since the caller set this to false */
+    /* The estimate: n_needed is the number of unused pages that the batch takes, minus those that it
+     * frees; n_leaving [n_pages] counts the users of each page that would give it up. */
     int64_t n_needed;
     int32_t *n_leaving;
 } page_pool;
@@ -34,35 +34,36 @@ int64_t llm_pages_for(const page_pool *p, int64_t n);
 int64_t llm_pages_needed(const page_pool *p, int slot, int64_t n_past, int64_t n_new);
 /* Returns how many pages the slot could have if it gave back those that it has. */
 int64_t llm_pages_available(const page_pool *p, int slot);
-/* True if the page of the slot's token n_past, which is not yet there, belongs to others, too. */
+/* True if the slot's next token, at position n_past, falls into a page that other slots have, too. */
 bool llm_pages_is_shared(const page_pool *p, int slot, int64_t n_past);
 
 /* Returns how many tokens of a slot of n_past are in whole pages that other slots have, too. */
 int64_t llm_pages_n_shared(const page_pool *p, int slot, int64_t n_past);
-/* Returns how many tokens all slots have, n_past[k] slot k. Those of a shared page count once. Ends
- * the estimate. */
+/* Returns how many tokens all slots have together; slot k has n_past[k]. Tokens of a shared page count
+ * once. Ends the estimate. */
 int64_t llm_pages_n_cached(page_pool *p, const int64_t *n_past);
 
-/* --- estimates: do pages suffice for a batch that is being put together? ---
+/* --- estimates: are there enough pages for a batch that is being put together? ---
  *
- * A slot that is appended to leaves a shared last page, for a copy. A slot that is cleared leaves all
- * of its pages. A page that all of its users leave is gained: it becomes unused, or the last of those
- * that append to it needs no copy. */
+ * A slot to which tokens are appended gives up its last page if that is shared, and takes a copy of it.
+ * A slot that is cleared gives up all of its pages. A page that all of its users give up counts as
+ * gained: it becomes unused, or the last user that appends to it needs no copy. */
 
-/* Begins an estimate: nothing is appended, nothing cleared. */
+/* Begins an estimate in which nothing is appended or cleared yet. */
 void llm_pages_estimate(page_pool *p);
-/* Adds: n_new tokens are appended to a slot of n_past. Undo takes the same back. */
+/* Adds n_new tokens, appended to a slot of n_past tokens. llm_pages_undo_append takes the same tokens out again. */
 void llm_pages_estimate_append(page_pool *p, int slot, int64_t n_past, int64_t n_new);
 void llm_pages_undo_append(page_pool *p, int slot, int64_t n_past, int64_t n_new);
-/* Returns how many pages are lacking; 0 or less: there are enough. */
+/* Returns how many pages are missing; 0 or less: there are enough. */
 int64_t llm_pages_lacking(const page_pool *p);
-/* The same if the slots slot[0 .. n), all different, are cleared. Nothing is appended to them. */
+/* Returns the same number for the case that slots slot[0 .. n) are cleared. They are all different, and
+ * nothing is appended to them. */
 int64_t llm_pages_lacking_without(page_pool *p, const int *slot, int n);
-/* Chooses from slot[0 .. n), all different and the most dispensable first, those that have to be
- * cleared so that no pages are lacking: none of them could stay. Puts them at the start of the array,
- * in the same order, and returns their number. -1: not even clearing all would suffice. Nothing is
- * appended to these slots. Clearing them afterwards keeps the estimate right. Takes time in proportion
- * to the pages of the slots. */
+/* Chooses which of slot[0 .. n) to clear so that no pages are missing. The slots are all different, and
+ * the most dispensable comes first. The choice is minimal: each chosen slot is needed. Moves the chosen
+ * slots to the start of the array, in the same order, and returns their number, or -1 if even clearing
+ * all of them is not enough. Nothing may be appended to these slots. The estimate stays valid when they
+ * are cleared afterwards. Takes time in proportion to the pages of the slots. */
 int llm_pages_choose_to_clear(page_pool *p, int *slot, int n);
 
 /* --- changes --- */

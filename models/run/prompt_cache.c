@@ -252,7 +252,7 @@ static ggl_status check_target(const char *path, ggl_error *err) {
     ggl_file_map_close(&map);
     return is_cache ? GGL_OK
                     : ggl_fail(err, GGL_USAGE,
-                               "%s: this file is no prompt cache, and is left as it is", path);
+                               "%s: this file is not a prompt cache, and is left as it is", path);
 }
 
 ggl_status llm_prompt_cache_save(llm_prompt_cache *c, const char *path, const int32_t *id, size_t n,

@@ -1,4 +1,4 @@
-/* Room in the KV cache: estimates, and which slots to clear. */
+/* Estimates of the room in the KV cache (session_room.h). */
 #include "session_room.h"
 
 #include "session_impl.h"

@@ -98,7 +98,8 @@ static bool find_leader(llm_engine *e, task *t) {
     return true;
 }
 
-/* Lets pieces end where snapshots of states are useful: where other prompts may differ from this one. */
+/* Makes pieces end where other prompts may begin to differ from this one, because snapshots of states are
+ * useful there. */
 static void add_stops(llm_engine *e, task *t, int64_t n_common) {
     if (!e->kept.has_states)
         return;
@@ -126,7 +127,7 @@ static void begin(llm_engine *e, task *t, int64_t now) {
     }
 }
 
-/* Gives a task a slot if it need not wait for another one to run the beginning of its tokens. */
+/* Gives a task a slot, unless it should wait until another task has run the beginning of its tokens. */
 static void begin_if_free(llm_engine *e, task *t, int64_t now) {
     if (!t->has_begun && !t->is_over && !is_led(e, t) && !(llm_task_reuses(t) && find_leader(e, t)))
         begin(e, t, now);

@@ -17,9 +17,9 @@ struct llm_engine {
     task **run; /* [n_run] of n_parallel, in the order of their turns */
     int n_run;
     task *leaving;     /* tasks that were taken out of the queue, to be ended */
-    int *idle_guesser; /* [n_idle_guessers] of n_parallel: those that no task has */
+    int *idle_guesser; /* [n_idle_guessers] of n_parallel: guessers that no task uses */
     int n_idle_guessers;
-    bool is_busy;     /* callbacks may run: sequences end later */
+    bool is_busy;     /* callbacks may be running; sequences are ended after them */
     bool is_closing;  /* llm_engine_free ends all sequences: none can be added */
     int64_t deadline; /* no task has an earlier one */
     uint64_t last_id, last_turn;
@@ -46,15 +46,15 @@ void llm_engine_end_all(llm_engine *e);
 
 /* --- pages of the cache (make_room.c) --------------------------------------------------------- */
 
-/* Whether a waiting task may begin beside those that run: there are pages for its tokens. Drops
- * kept sequences if that suffices. */
+/* True if a waiting task may begin beside the running ones, because there are enough pages for its
+ * tokens. Drops kept sequences if that frees enough pages. */
 bool llm_engine_fits(llm_engine *e, const task *t);
 /* Makes room for the next token of all tasks that generate and n_guess guesses of each: gives up the
  * guesses, then drops kept sequences, then preempts the tasks that began last. Returns n_guess, or 0 if
  * there is no room for guesses. */
 int64_t llm_engine_make_room(llm_engine *e, int64_t n_guess);
-/* Returns for how many of the task's next n tokens there are pages beside those of the batch, which the
- * session's estimate has. Drops kept sequences to gain room. */
+/* Returns how many of the task's next n tokens get pages, in addition to the batch in the session's
+ * estimate. Drops kept sequences to gain pages. */
 int64_t llm_engine_most_piece(llm_engine *e, const task *t, int64_t n);
 /* Call if no token could run. Preempts the task that began last, or ends it if there is no other. Returns false if no
  * task has begun. */
@@ -62,8 +62,8 @@ bool llm_engine_unblock(llm_engine *e);
 
 /* --- places and slots (admit.c) --------------------------------------------------------------- */
 
-/* Ends what has passed its deadline, gives waiting tasks free places, and slots to those that need
- * not wait for another one to run the beginning of their prompt. */
+/* Ends tasks whose deadline has passed, and gives free places to waiting tasks. A task also gets a slot,
+ * unless it should wait until another task has run the beginning that their prompts share. */
 void llm_engine_admit(llm_engine *e, int64_t now);
 
 #endif

@@ -35,9 +35,9 @@ void llm_kept_fini(kept *k);
 /* Return how many tokens at the beginning of q, without its last one, the best slot has, and how many the
  * best slot can give llm_kept_begin. A model with states can only go back to a snapshot, which may be less. */
 int64_t llm_kept_common(const kept *k, const seq *q);
-int64_t llm_kept_offer(kept *k, const seq *q, int but); /* but: a slot that is left out; -1: none */
-/* Returns the slot that can give q most tokens, *n; -1: none can give any. Marks it as just used, so that
- * llm_kept_drop clears it last. */
+int64_t llm_kept_offer(kept *k, const seq *q, int but); /* slot `but` is left out; -1: no slot is */
+/* Returns the slot that can give q the most tokens, and sets *n to their number; -1: no slot can give any.
+ * Marks the slot as just used, so that llm_kept_drop clears it last. */
 int llm_kept_spare(kept *k, const seq *q, int64_t *n);
 
 /* Gives the sequence a slot. There must be one in which no sequence runs. With `reuse` the slot then holds as
@@ -54,7 +54,7 @@ void llm_kept_take_snapshot(kept *k, const seq *q, int64_t n);
  * estimate (run/session_room.h) suffice. Slots whose pages do not help stay, as does slot `but` (-1:
  * none). False: the pages cannot suffice, and nothing was cleared. */
 bool llm_kept_drop(kept *k, int but);
-/* Returns how many pages would be lacking without all those slots. */
+/* Returns how many pages would be missing if all slots in which no sequence runs were cleared. */
 int64_t llm_kept_lacking(kept *k);
 
 #endif

@@ -23,8 +23,8 @@ static void estimate_beside(llm_engine *e, const task *t, int64_t n_offer) {
             llm_session_estimate_pages(s, pages_from(o, o->lead_to));
     }
     llm_session_estimate_pages(s, pages_from(t, n_offer));
-    /* One that had to make room needs a page more for each task beside it, or it would soon have to do
-     * so again. */
+    /* A task that was preempted needs one more page for each running task, or it would soon be preempted
+     * again. */
     if (t->turn > 0)
         llm_session_estimate_pages(s, e->n_run);
 }
@@ -95,8 +95,8 @@ int64_t llm_engine_make_room(llm_engine *e, int64_t n_guess) {
     }
 }
 
-/* True if the pages suffice for n more tokens of a task. Drops kept sequences only then. *n_lacking: how
- * many are lacking else, without any kept sequences. */
+/* True if there are enough pages for n more tokens of a task; only then are kept sequences dropped for
+ * them. Else *n_lacking is the number of pages that would be missing even without kept sequences. */
 static bool drop_for(llm_engine *e, const task *t, int64_t n, int64_t *n_lacking) {
     llm_session_estimate_append(e->p.session, t->q.slot, n);
     const bool suffices = llm_kept_drop(&e->kept, -1);

@@ -24,8 +24,8 @@ typedef struct snapshots {
  * is kept. */
 void llm_snapshots_add(snapshots *s, llm_session *session, int slot, const int32_t *token,
                        int64_t n);
-/* Returns the snapshot with the most tokens, of those whose tokens token[0 .. n) begins with. NULL: there is
- * none. Valid until the next llm_snapshots_add. */
+/* Returns the longest snapshot whose tokens are the beginning of token[0 .. n), or NULL. Valid until the next
+ * llm_snapshots_add. */
 snapshot *llm_snapshots_find(const snapshots *s, const int32_t *token, int64_t n);
 /* Marks a snapshot as just used. */
 void llm_snapshots_use(snapshots *s, snapshot *x);

@@ -1,5 +1,5 @@
-/* A hash table of objects by a number. The object holds its node, so putting it in needs no memory
- * but what llm_table_reserve has made sure of. */
+/* A hash table of objects with numbers as keys. Each object contains its node, so llm_table_put
+ * cannot fail after llm_table_reserve. */
 #ifndef LLM_TABLE_H
 #define LLM_TABLE_H
 

@@ -12,8 +12,8 @@ static ggl_status check(llm_session *s, const llm_sequence_params *p, ggl_error 
         return ggl_fail(err, GGL_USAGE,
                         "embeddings of a prompt of %zu tokens from number %" PRId64
                         " on, with n_max %" PRId64
-                        "%s: there must be such a token, n_max must be 0, logits cannot be shown, "
-                        "too, and the session must give embeddings",
+                        "%s: the prompt must have such a token, n_max must be 0, logits cannot be "
+                        "asked for at the same time, and the session must be made with embeddings",
                         p->n_prompt, p->embed_from, p->n_max, p->prompted ? ", with logits" : "");
     if (!p->sampler && !p->embedded)
         return ggl_fail(err, GGL_USAGE, "a sequence needs a sampler");

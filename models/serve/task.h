@@ -16,7 +16,7 @@ typedef struct task {
     struct task *prev, *next;                          /* in the queue, or in leaving */
     struct client *client;                             /* in the queue */
     /* --- while it runs */
-    bool reads;                 /* it runs its prompt: nothing was drawn since it got a place */
+    bool reads;                 /* it runs its prompt: no token was drawn since it got a place */
     bool has_begun;             /* a slot holds its tokens */
     bool has_begun_before;      /* t_begun and n_reused of its statistics are set */
     uint64_t turn;              /* tasks that began later make room first */
@@ -67,8 +67,8 @@ int64_t llm_task_next(const task *t, int64_t n_guess);
 /* True if the task may use tokens that other sequences have run. False if logits or embeddings are still to be
  * shown for tokens of the prompt before the last one, since these must run. */
 bool llm_task_reuses(const task *t);
-/* Lets a piece of its tokens end after the first n. Returns false if these have run, or there are too many such
- * positions. */
+/* Makes a piece of its tokens end after the first n tokens. Returns false if these have run already, or if there are
+ * too many such positions. */
 bool llm_task_add_stop(task *t, int64_t n);
 /* Returns the most tokens that its next piece may have. */
 int64_t llm_task_until_stop(const task *t);

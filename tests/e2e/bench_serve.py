@@ -184,8 +184,8 @@ def refusals():
     """What cannot be measured is said before anything is."""
     url = mock.url()
     for code, words, args in (
-            (2, "a server's URL is needed", ()), (2, "only one URL", (url, url)), (2, "is no URL", ("localhost:80",)),
-            (2, "is no URL", (url, "--vs", "ftp://x")), (2, "exclude each other", (url, "-c", "1", "--rate", "1")),
+            (2, "a server's URL is needed", ()), (2, "only one URL", (url, url)), (2, "is not a URL", ("localhost:80",)),
+            (2, "is not a URL", (url, "--vs", "ftp://x")), (2, "cannot be used together", (url, "-c", "1", "--rate", "1")),
             (2, "is not a list of requests per second", (url, "--rate", "1,,2")), (2, "--rate: '0'", (url, "--rate", "0")),
             (2, "-c: '0'", (url, "-c", "0")), (2, "-n: 'x'", (url, "-n", "x")), (2, "is not NAME=JSON", (url, "--field", "top_k")),
             (2, "not JSON", (url, "--field", "user=me")), (2, "set by llm-bench itself", (url, "--field", "stream=false")),

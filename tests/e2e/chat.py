@@ -218,7 +218,7 @@ def upkeep():
     check("prompt 0 tokens" not in said and "2 messages" in said, "/stats after a refusal: " + said)
     t.say("/clear")
     for command in ("/clear now", "/undo 2"):
-        check("takes nothing" in t.say(command), command, t.seen)
+        check("takes no argument" in t.say(command), command, t.seen)
     check("did you mean /regen or /read?" in t.say("/re"), "/re", t.seen)
     check("a command's name is missing" in t.say("/"), "/", t.seen)
     for name, data in (("nul", b"a\0b"), ("latin1", b"caf\xe9 au lait")):
@@ -478,7 +478,7 @@ def reasoning():
 
 # --- without a terminal ---------------------------------------------------------------------------------------------------------
 def pipes():
-    noted = [run(*a, "-p", "Hello!", "-n", "2", flags=["-m", "builtin:chat"]).stderr.count(b"note: the model has a chat template")
+    noted = [run(*a, "-p", "Hello!", "-n", "2", flags=["-m", "builtin:chat"]).stderr.count(b"note: the prompt is continued as plain text")
              for a in ((), ("-no-cnv",))]
     check(noted == [1, 0], "a note for -p: %s times" % noted)
     r = run("-cnv", "-n", "8", stdin="Once upon a time\n\nWho was it?\n/help\n")
@@ -537,8 +537,8 @@ def pipes():
 
 
 def wrong():
-    for args, words in ((("-cnv", "-no-cnv"), "exclude"), (("-st", "--tokens", "1"), "--tokens"), (("-cnv", "-i"), "choose one"),
-                        (("-sys", "x", "-p", "y"), "with -st, -p is the message"), (("-sys", "x", "-sysf", TEMPLATE), "exclude"),
+    for args, words in ((("-cnv", "-no-cnv"), "together"), (("-st", "--tokens", "1"), "--tokens"), (("-cnv", "-i"), "choose one"),
+                        (("-sys", "x", "-p", "y"), "with -st, -p is the message"), (("-sys", "x", "-sysf", TEMPLATE), "together"),
                         (("--in-prefix", "x"), "are for -i"), (("-st", "--prompt-cache", "c", "-p", "x"), "are for texts"), (("-cnv", "--chat-template-kwargs", "[]"), "a JSON object is expected")):
         r = run(*args, code=2)
         check(words.encode() in r.stderr, "%s: %s" % (args, r.stderr))

@@ -131,8 +131,8 @@ refused "zero.npy: all logits are 0" "$tmp/zero.npy"
 
 # --- options --------------------------------------------------------------------------------------------------------------
 expect 2 "a text is needed: --text FILE; or logits: --logits FILE --tokens IDS" doctor "$model"
-expect 2 "--text and --logits exclude each other" doctor "$model" --text "$0" "${by[@]}"
-expect 2 "--text and --tokens exclude each other" doctor "$model" --text "$0" --tokens 1,2
+expect 2 "--text and --logits cannot be used together" doctor "$model" --text "$0" "${by[@]}"
+expect 2 "--text and --tokens cannot be used together" doctor "$model" --text "$0" --tokens 1,2
 expect 2 "--logits needs the tokens" doctor "$model" --logits "$tmp/want.npy"
 expect 2 "--tokens needs the logits" doctor "$model" --tokens 1,2
 expect 2 "-n works only with --text" doctor "$model" "${by[@]}" -n 4
@@ -157,7 +157,7 @@ expect 0 "nodes agree with the reference" verify "$tmp/plain.gguf" --tokens 1,2,
 expect 1 "tokenizer" verify "$tmp/plain.gguf" -p x
 expect 2 "--tokens: token 2048 is not in the vocabulary of 2048" verify "$model" --tokens 1,2048
 expect 2 "'one' is not a list of ids such as 1,2,3" verify "$model" --tokens one
-expect 2 "-p, -f and --tokens exclude each other" verify "$model" --tokens 1 -p x
-expect 2 "-p, -f and --tokens exclude each other" verify "$model" -p x -f "$0"
+expect 2 "-p, -f and --tokens cannot be used together" verify "$model" --tokens 1 -p x
+expect 2 "-p, -f and --tokens cannot be used together" verify "$model" -p x -f "$0"
 expect 2 "--tokens has 4097 ids, but at most 4096 can be run" verify "$model" --tokens "$(seq -s, 4097)"
 exit $failed

@@ -59,7 +59,7 @@ class Tools:
         shown = flag if value is None else f"{flag} {value}"
         if r.returncode == 2 and re.match(rf"{tool}: there is no flag '{re.escape(flag)}[^']*': .", r.stderr):
             return "refused"
-        if r.returncode == 0 and re.search(rf"^{tool}: note: {re.escape(flag)}[^:]*: .*; the flag changes nothing$", r.stderr, re.M):
+        if r.returncode == 0 and re.search(rf"^{tool}: note: {re.escape(flag)}[^:]*: .*; the flag has no effect$", r.stderr, re.M):
             return "nothing"
         return "works" if r.returncode == 0 and not r.stderr else f"{tool} {shown}: exit code {r.returncode}: {r.stderr.strip()}"
 

@@ -276,7 +276,7 @@ def test_hostile_names():
              "a/..gguf/../out.gguf", "x" * 300 + ".gguf", "/".join("d" * 50 for _ in range(20)) + "/out.gguf", ".gguf/.."]
     HUB.add("user/hostile", {n: File(DATA) for n in names})
     before = sorted(os.listdir(TMP.name))
-    run("-hf", "user/hostile", code=1, has=["no safe path", "user/hostile has no GGUF file"])
+    run("-hf", "user/hostile", code=1, has=["not a safe path", "user/hostile has no GGUF file"])
     check(sorted(os.listdir(TMP.name)) == before and not os.path.exists(ROOT + "/hub/user/hostile"), "nothing was written")
     HUB.add("user/half", {"../x-Q4_K_M.gguf": File(DATA), "good one %41#?.gguf": File(DATA)})
     run("-hf", "user/half", has=["downloading good one %41#?.gguf"])
@@ -286,12 +286,12 @@ def test_hostile_names():
 
 
 def test_options():
-    run("-hf", "user/choice", "-m", MODEL, code=2, has=["-m and -hf exclude each other"])
-    run("-hf", "user/choice", "-mu", "http://x/y", code=2, has=["exclude each other"])
+    run("-hf", "user/choice", "-m", MODEL, code=2, has=["-m and -hf cannot be used together"])
+    run("-hf", "user/choice", "-mu", "http://x/y", code=2, has=["cannot be used together"])
     run("-hff", "x.gguf", code=2, has=["-hff needs -hf"])
     run("--hf-list", code=2, has=["--hf-list needs -hf"])
-    run("-hf", "user/choice:Q8_0", "-hff", "x.gguf", code=2, has=["exclude each other"])
-    run("-hf", "user/choice", "-hfd", "user/choice", "--lookup", code=2, has=["exclude each other"])
+    run("-hf", "user/choice:Q8_0", "-hff", "x.gguf", code=2, has=["cannot be used together"])
+    run("-hf", "user/choice", "-hfd", "user/choice", "--lookup", code=2, has=["cannot be used together"])
     run("-hf", "user/choice", env={"HF_ENDPOINT": "ftp://x"}, code=2, has=["HF_ENDPOINT", "https://"])
     run("-hf", "user/choice", env={"HF_ENDPOINT": "ftp://x", "MODEL_ENDPOINT": HUB.url})
     run("-mu", "file:///etc/passwd", code=2, has=["-mu", "https://"])

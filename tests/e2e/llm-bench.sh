@@ -99,7 +99,7 @@ does -m "$tmp/toy-llama-q4_0.gguf" -m "$tmp/toy-moe-q8_0.gguf" -p 1,3-4 -n 0 -n 
 columns 'len(rows) == 2 * 2 * 2 * 2 * (3 + 2 + 2)' # models, depths, threads, types; pp; tg; pg
 columns 'len(set((r["model_filename"], r["n_prompt"], r["n_gen"], r["n_depth"], r["n_threads"], r["type_k"], r["n_sequences"]) for r in rows)) == len(rows)'
 does -m "$tmp/toy-llama-f16.gguf" "${quick[@]}" --f16-as-bf16
-refuses 2 'exclude' --f16-as-bf16 --no-repack
+refuses 2 'together' --f16-as-bf16 --no-repack
 # Counted by hand. Products of a layer of toy-llama: 2 * 256 * 256 + 2 * 256 * 128 + 3 * 256 * 512 = 589824; of the last one
 # only keys and values are computed for all 8 tokens; the output has 131072. Read for a token: all weights but the embedding,
 # of which one row; and 2.5 positions on average of 2 layers * 2 * 128 f16.

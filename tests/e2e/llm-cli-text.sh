@@ -77,7 +77,7 @@ refused 2 "--samplers: 'tpo_k' is not a stage; there are penalties (e), dry (d),
 refused 2 "--samplers: stage top_k is named twice" --samplers 'top_k;top_k'
 refused 2 "--samplers: the value NAMES is empty" --samplers ''
 refused 2 "--sampling-seq: 'z' is not a stage" --sampling-seq kz
-refused 2 "--samplers and --sampling-seq exclude each other" --samplers top_k --sampling-seq k
+refused 2 "--samplers and --sampling-seq cannot be used together" --samplers top_k --sampling-seq k
 refused 2 "there is no flag '--mirostat 1': only version 2 is supported" --mirostat 1
 refused 2 "--typical: 1.1 is out of range, 0 to 1 is allowed" --typical 1.1
 refused 2 "--xtc-threshold: -1 is out of range" --xtc-threshold -1
@@ -172,7 +172,7 @@ for seed in 1 2 3; do # guesses change nothing
 done
 refused 2 "--grammar:1:10: error" --grammar 'root ::= noo'
 refused 2 "'strin' is not a type" --json-schema '{"type": "strin"}'
-refused 2 "exclude each other" --json --grammar 'root ::= "a"'
+refused 2 "cannot be used together" --json --grammar 'root ::= "a"'
 refused 1 "No such file" --grammar "$tmp/none.gbnf"
 "$cli" -p x -n 3 --grammar 'root ::= "abcdefgh"{40}' >"$tmp/out" 2>"$tmp/err" </dev/null && fail "a text that cannot end within -n"
 prints "not complete by its grammar after 3 tokens" "$tmp/err"
@@ -202,7 +202,7 @@ grep -qF "\"content\": \"$said\", \"tool_calls\": [], \"finish\": \"stop\"" "$tm
 grep -qF "\"content\": \"$said\"" "$tmp/run.json" || fail "--reasoning show --json-output: $(cat "$tmp/run.json")"
 printf 'Hello!\nBye.\n' | "$cli" -m builtin:chat -cnv --temp 0 -n 30 --json-output >"$tmp/run.json" 2>/dev/null
 [ "$(grep -c '^{"prompt": .*}$' "$tmp/run.json")" = 2 ] || fail "-cnv --json-output: $(cat "$tmp/run.json")"
-refused 2 "--json-output and -i exclude each other" -i --json-output
+refused 2 "--json-output and -i cannot be used together" -i --json-output
 writes --json-output -o "$tmp/file.json" >"$tmp/out"
 [ -s "$tmp/file.json" ] && [ ! -s "$tmp/out" ] || fail "--json-output -o"
 exit $failed

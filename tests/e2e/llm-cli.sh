@@ -160,7 +160,7 @@ cmp -s "$tmp/a" "$tmp/b" || fail "spellings of llama.cpp: another text"
 expect 2 "abc" --temp abc
 expect 2 "--temp" --temp
 expect 2 "top-p" --top-p 7
-expect 2 "exclude" -p a -f b
+expect 2 "together" -p a -f b
 expect 1 "-f: none.txt: No such file" -f none.txt
 expect 1 "none: there is no such file, and no built-in descriptor of that name" --arch none -p x
 expect 1 "--arch: ./none: No such file" --arch ./none -p x
@@ -172,8 +172,8 @@ printf '\xef\xbb\xbf' | cat - "${model%/builtin/*}/archs/llama.arch" >"$tmp/mark
 "$cli" --arch "$tmp/marked.arch" -p "Once upon a time" -n 40 --temp 0 >"$tmp/b" 2>"$tmp/err" </dev/null || fail "a byte order mark: $(cat "$tmp/err")"
 cmp -s "$tmp/a" "$tmp/b" || fail "a byte order mark changes the text"
 expect 2 "-1 to 9007199254740992 is allowed" -s -2 -p x
-expect 2 "exclude" --no-repack --repack-cache
-expect 2 "exclude" --no-repack --f16-as-bf16
+expect 2 "together" --no-repack --repack-cache
+expect 2 "together" --no-repack --f16-as-bf16
 expect 2 "--tokens" --tokens 1,x
 expect 2 "the mask (--cpu-mask-isa): 'avx1024' cannot be masked; the known names are: cpu: all avx2" --cpu-mask-isa avx512,avx1024 -p x
 GGL_CPU_MASK=garbage expect 2 "GGL_CPU_MASK: 'garbage' cannot be masked; the known names are: cpu: all avx2" -p x

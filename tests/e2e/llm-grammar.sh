@@ -35,7 +35,7 @@ gives 2 '#/items/pattern: ' '{}' --json-schema '{"items": {"type": "string", "pa
 gives 2 "#/\$ref: 'http://x.example/s.json' is in another document" '{}' --json-schema '{"$ref": "http://x.example/s.json"}' -
 gives 2 '--json-schema: #: no JSON value' '{}' --json-schema '{"type": "string", "enum": [1, 2]}' -
 gives 2 ':1:2: ' '{}' --json-schema '{a: 1}' -
-gives 2 'exclude each other' '' --json --bench -
+gives 2 'cannot be used together' '' --json --bench -
 gives 2 'one of --grammar' '' -
 gives 2 'no file to check' '' --json
 gives 2 '-m and -v are for --bench' '' --json -v -

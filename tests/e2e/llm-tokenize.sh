@@ -50,7 +50,7 @@ refuses 1 "llm-tokenize: stdin:1:2: a name in quotes" '{messages: []}' --chat - 
 refuses 1 'stdin: this is an array, not an object; a list of messages is {"messages": [..]}' '[]' --chat - --chat-template "$tmp/template"
 refuses 1 "No such file" '' --chat "$tmp/nothing" --chat-template "$tmp/template"
 refuses 2 "--chat-template is for --chat FILE" '' -p x --chat-template "$tmp/template"
-refuses 2 "exclude each other" '' -p x --chat "$tmp/talk"
+refuses 2 "cannot be used together" '' -p x --chat "$tmp/talk"
 refuses 2 "do not go with --chat" '' --no-bos --chat "$tmp/talk"
 refuses 2 "do not go with --chat" '' --special --chat "$tmp/talk"
 refuses 2 "cannot both be read from stdin" '' --chat - --chat-template -
@@ -63,7 +63,7 @@ without_model() {
 without_model "--chat needs -m FILE, whose template is used, or --chat-template FILE" --chat "$tmp/talk"
 without_model "--ids and --show-count need -m FILE" --chat "$tmp/talk" --chat-template "$tmp/template" --ids
 for other in "-p x" "-f $tmp/talk" "--decode 1" --stdin --show; do
-    without_model "exclude each other" --chat "$tmp/talk" --chat-template "$tmp/template" $other
+    without_model "cannot be used together" --chat "$tmp/talk" --chat-template "$tmp/template" $other
 done
 # Files without an end, and files that are too large.
 refuses 1 "/dev/zero: the file has more than 16 MiB" '' --chat /dev/zero --chat-template "$tmp/template"
@@ -82,11 +82,11 @@ refuses 2 "'[2' is not a token id" '' --decode '1 [2'
 refuses 1 'line 2: the other half of a surrogate pair is missing' '"a"\n"\\ud800"\n' --json-lines
 refuses 1 'line 1: there is more text after the string' '"a" "b"\n' --json-lines
 refuses 1 'line 2: a JSON string is expected' '"a"\n\n"b"\n' --json-lines
-refuses 2 'exclude each other' '' --stdin -p a
-refuses 2 'exclude each other' '' --json-lines --decode 1
+refuses 2 'cannot be used together' '' --stdin -p a
+refuses 2 'cannot be used together' '' --json-lines --decode 1
 shown=$("$tool" -m "$model" --show) || fail "--show fails"
 for line in 'tokenizer.ggml.model  llama' 'kind                  spm' 'an empty text is      [1]'; do
     grep -qxF -- "$line" <<<"$shown" || fail "--show: no '$line' in: $shown"
 done
-refuses 2 'exclude each other' '' --show -p a
+refuses 2 'cannot be used together' '' --show -p a
 exit $failed

@@ -87,8 +87,8 @@ expect 2 "no weight that is read has a matching name" --place 'blk.*.nothing=cpu
 expect 2 "--place 'blk.0.*=cpu2': earlier patterns match all its weights" --place '*=cpu1' --place 'blk.0.*=cpu2'
 expect 2 "is not PATTERN=NAME" --place 'blk'
 expect 2 "-ot 'nothing=cpu1': no weight that is read has a matching name" -ot 'blk.3=cpu1,nothing=cpu1'
-expect 0 "note: --n-cpu-moe changes nothing: the model has no experts" --n-cpu-moe 3
-expect 2 "exclude each other" --split cpu=5 -ngl 3
-expect 2 "exclude each other" --fit -ngl 3
+expect 0 "note: --n-cpu-moe has no effect: the model has no experts" --n-cpu-moe 3
+expect 2 "cannot be used together" --split cpu=5 -ngl 3
+expect 2 "cannot be used together" --fit -ngl 3
 expect 2 "--plan=x is not known" --plan=x
 exit $failed

@@ -37,7 +37,7 @@ prints "--draft: $tmp/none.gguf"
 exits 2 "$cli" -p x -n 1 --draft 8
 prints "--draft-max sets the number"
 exits 2 "$cli" -p x -n 1 --draft "$model" --lookup
-prints "exclude each other"
+prints "cannot be used together"
 exits 2 "$cli" -p x -n 1 --lookup --draft-max 4 --draft-min 5
 prints "--draft-min 5 is more than --draft-max 4"
 exits 2 "$cli" -p x -n 1 -cd 100
@@ -80,7 +80,7 @@ run "$tmp/with" --seed 3 --prompt-cache "$cache"
 grep -q '^from cache' "$tmp/err" && cmp -s "$tmp/plain" "$tmp/with" || fail "a damaged file is not written again: $(cat "$tmp/err")"
 printf 'my notes' >"$tmp/notes"
 run "$tmp/with" --seed 3 --prompt-cache "$tmp/notes"
-grep -q 'no prompt cache' "$tmp/err" && [ "$(cat "$tmp/notes")" = 'my notes' ] && cmp -s "$tmp/plain" "$tmp/with" || fail "a file of another kind"
+grep -q 'not a prompt cache' "$tmp/err" && [ "$(cat "$tmp/notes")" = 'my notes' ] && cmp -s "$tmp/plain" "$tmp/with" || fail "a file of another kind"
 run "$tmp/with" --seed 3 --prompt-cache "$tmp/none/x"
 grep -q 'the prompt is not saved' "$tmp/err" && cmp -s "$tmp/plain" "$tmp/with" || fail "no folder: $(cat "$tmp/err")"
 run "$tmp/with" --prompt-cache "$tmp/none" --prompt-cache-ro

@@ -358,7 +358,7 @@ TEST(refused) {
         {{.size = sizeof(llm_open_params), .split = "cpu=1", .device = "cpu"},
          "builtin:chat",
          GGL_USAGE,
-         "excludes"},
+         "together with"},
         {{.size = sizeof(llm_open_params), .chat_template = "none"},
          "builtin:chat",
          GGL_NOT_FOUND,

@@ -337,7 +337,7 @@ TEST(files_of_another_kind_are_left_alone) {
     REQUIRE(test_write_file(path, "my notes", 8));
     REQUIRE(program_open(&p, &o));
     CHECK_INT(llm_prompt_cache_load(p.cache, path, some, 30, &n_held, &p.err), GGL_FORMAT);
-    CHECK_HAS(p.err.msg, "no prompt cache");
+    CHECK_HAS(p.err.msg, "not a prompt cache");
     REQUIRE_OK(llm_generator_prompt(p.g, &(llm_prompt){.id = some, .n = 30}, &p.err), &p.err);
     CHECK_INT(llm_prompt_cache_save(p.cache, path, some, 30, &p.err), GGL_USAGE);
     unsigned char *data = test_read_file(path, &size);

@@ -505,7 +505,7 @@ def unix():
             bad = subprocess.run([PROGRAM, "--host", host], capture_output=True, text=True)
             check(bad.returncode == 1 and len(bad.stderr.splitlines()) == 1, f"{host}: {bad.stderr}")
     with Server() as server:  # and of TCP
-        for options, word in ((["--port", str(server.port)], "in use"), (["--host", "192.0.2.1"], "no address of this machine"), (["--host", "no.such.host.invalid"], "not known")):
+        for options, word in ((["--port", str(server.port)], "in use"), (["--host", "192.0.2.1"], "not an address of this machine"), (["--host", "no.such.host.invalid"], "not known")):
             bad = subprocess.run([PROGRAM, *options], capture_output=True, text=True)
             check(bad.returncode == 1 and word in bad.stderr, bad.stderr)
 

@@ -118,9 +118,9 @@ TEST(refuses_what_it_does_not_do) {
         {"{}", "\"prompt\" is missing"},
         {"{\"prompt\": []}", "empty list"},
         {"{\"prompt\": 3}", "prompt: a prompt must be a string or a list of ids, not a number"},
-        {"{\"prompt\": [100]}", "prompt: 100 is no token; the vocabulary has 0 to 99"},
-        {"{\"prompt\": [[-1], [2]]}", "prompt[0]: -1 is no token"},
-        {"{\"prompt\": [[1.5]]}", "1.5 is no token"},
+        {"{\"prompt\": [100]}", "prompt: 100 is not a token; the vocabulary has 0 to 99"},
+        {"{\"prompt\": [[-1], [2]]}", "prompt[0]: -1 is not a token"},
+        {"{\"prompt\": [[1.5]]}", "1.5 is not a token"},
         {"{\"prompt\": [1, true]}", "cannot have true or false"},
         {"{\"prompt\": {\"prompt_string\": \"a\", \"multimodal_data\": [\"x\"]}}",
          "\"multimodal_data\" is not supported"},
@@ -135,7 +135,7 @@ TEST(refuses_what_it_does_not_do) {
         {"{\"prompt\": \"a\", \"response_fields\": [3]}", "must be a list of names"},
         {"{\"prompt\": \"a\", \"timings_per_token\": 3}", "must be true or false"},
         {"{\"prompt\": \"a\", \"grammar\": \"x\", \"json_schema\": {}}", "more than one field"},
-        {"{\"prompt\": \"a\", \"logit_bias\": [[100, 1]]}", "100 is no token"},
+        {"{\"prompt\": \"a\", \"logit_bias\": [[100, 1]]}", "100 is not a token"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         CHECK(refuses(D, cases[i].text, cases[i].words));

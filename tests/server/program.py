@@ -62,9 +62,9 @@ def options():
     fails(2, "out of range", "--port", "65536")
     fails(2, "--cors", "--cors", "example.org")
     fails(2, "--cors", "--cors", "https://example.org/page")
-    fails(2, "exclude each other", "--no-repack", "--repack-cache")
+    fails(2, "cannot be used together", "--no-repack", "--repack-cache")
     fails(2, "at least 2 tokens", "-c", "1")
-    fails(2, "exclude each other", "--chat-template", "chatml", "--chat-template-file", "/dev/null")
+    fails(2, "cannot be used together", "--chat-template", "chatml", "--chat-template-file", "/dev/null")
     fails(2, "needs --lookup or --draft", "--draft-max", "3")
     fails(2, "reverse proxy", "--ssl-key-file", "x")
     fails(2, "-hf USER/REPO", "-dr", "a/b")
@@ -74,7 +74,7 @@ def options():
     fails(1, "No such file", "-m", "/no/such.gguf")
     fails(1, "No such file", "--api-key-file", "/no/such")
     fails(1, "not known", "--host", "no.such.host.invalid")
-    fails(1, "no address of this machine", "--host", "192.0.2.1", "--port", "0")
+    fails(1, "not an address of this machine", "--host", "192.0.2.1", "--port", "0")
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         s.listen()
@@ -128,7 +128,7 @@ def admin():
         check(len(set(names)) == len(names) and all(re.fullmatch(r"llm_\w+|llamacpp:\w+", x) for x in names), names)
         check(s.request("HEAD", "/health")[0] == 200, "HEAD")
         notes = [line for line in s.lines if "note:" in line]
-        check(len(notes) == 6 and all("the flag changes nothing" in line for line in notes), notes)
+        check(len(notes) == 6 and all("the flag has no effect" in line for line in notes), notes)
         check(s.stop() == 0, "exit code after SIGTERM")
     with Server([BINARY, "-c", "4096", "-np", "200", "-t", "1"]) as s:
         check(any("trained on 2048 tokens" in x for x in s.lines) and any("200 sequences at once (-np) share 4096 tokens" in x for x in s.lines), s.lines)

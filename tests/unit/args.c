@@ -188,17 +188,17 @@ TEST(operands) {
 /* Flags of other programs that are accepted. */
 TEST(habits) {
     CHECK_INT(parse("--warm --flag", false), -1);
-    CHECK_STR(out, "tool: note: --warm: it is never cold; the flag changes nothing\n");
+    CHECK_STR(out, "tool: note: --warm: it is never cold; the flag has no effect\n");
     CHECK(v.flag);
     CHECK_INT(parse("--heat 5 --flag", false), -1);
-    CHECK_STR(out, "tool: note: --heat: it is warm; the flag changes nothing\n");
+    CHECK_STR(out, "tool: note: --heat: it is warm; the flag has no effect\n");
     CHECK(v.flag);
     CHECK_INT(parse("--heat=-m", false), -1);
     CHECK(!v.model);
     CHECK_INT(parse("-fa --flag", false), -1);
     CHECK(v.flag);
     CHECK_INT(parse("--flash off x", true), -1);
-    CHECK_STR(out, "tool: note: --flash: it is on; the flag changes nothing\n");
+    CHECK_STR(out, "tool: note: --flash: it is on; the flag has no effect\n");
     CHECK(v.rest.n == 1);
     CHECK_INT(parse("-fa x", true), -1);
     CHECK(v.rest.n == 1);
@@ -218,7 +218,7 @@ TEST(habits) {
     CHECK(v.n == 1000 && v.flag);
     CHECK_INT(parse("--mode usual --mode=slow", false), -1);
     CHECK(v.mode == 1);
-    CHECK_STR(out, "tool: note: --mode usual: it is always so; the flag changes nothing\n");
+    CHECK_STR(out, "tool: note: --mode usual: it is always so; the flag has no effect\n");
     CHECK_INT(parse("--mode slower", false), -1);
     CHECK_INT(v.mode, 1);
     CHECK_INT(parse("--up", false), -1);

@@ -23,7 +23,8 @@ typedef struct tool_adapters {
 /* Rows of an option table, for a tool_adapters. */
 #define ADAPTER_OPTIONS(o)                                                                         \
     {"--lora", ARG_LIST, &(o).lora, .value = "FILE[:SCALE],..",                                    \
-     .help = "LoRA adapters (GGUF) to apply, at their own scale or SCALE times that; repeatable"}, \
+     .help =                                                                                       \
+         "LoRA adapters (GGUF) to apply, at their own scale, or at SCALE times that; repeatable"}, \
     {                                                                                              \
         "--lora-scaled", ARG_LIST, &(o).scaled, .value = "FILE:SCALE,..", .number_follows = true,  \
                                                 .help = "the same, with a scale for each; also "   \

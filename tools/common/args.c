@@ -510,7 +510,7 @@ static int follow_hint(parsing *p, const arg_hint *h, const typed_flag *f, bool 
     const int code = pair ? -1 : skip_value(p, h, &rest);
     if (code >= 0)
         return code;
-    tool_note(tool, "%.*s%s%s: %s; the flag changes nothing", f->n_flag, f->flag, space, value,
+    tool_note(tool, "%.*s%s%s: %s; the flag has no effect", f->n_flag, f->flag, space, value,
               h->text);
     return -1;
 }

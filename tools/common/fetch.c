@@ -32,7 +32,7 @@ typedef struct download {
     sha256 digest;
     uint64_t n; /* bytes in it */
     int error;  /* errno of a failed write */
-    bool moved; /* this request has brought bytes */
+    bool moved; /* this request has received bytes */
     bool too_long;
 } download;
 
@@ -87,7 +87,7 @@ static void remove_version(const char *path) {
     free(name);
 }
 
-/* Adds what is in a file to a digest. False: it cannot be read, or a signal came. */
+/* Adds the contents of a file to a digest. Returns false if the file cannot be read, or after a signal. */
 static bool add_file(sha256 *s, int fd, uint64_t size, fetch_progress *p) {
     char *data = malloc(PIECE);
     uint64_t done = 0;
@@ -105,7 +105,7 @@ static bool add_file(sha256 *s, int fd, uint64_t size, fetch_progress *p) {
     return done == size;
 }
 
-/* Computes the digest of a cached file of which nothing else is known, such as one that was put there by hand. */
+/* Computes the digest of a cached file without PATH.version, such as one that was put there by hand. */
 static bool has_digest(const char *tool, const fetch_file *f) {
     char hex[SHA256_HEX];
     sha256 s;
@@ -154,7 +154,7 @@ static bool is_there(int fd, const char *path) {
            a.st_dev == b.st_dev;
 }
 
-/* Takes the lock of a file; waits while another process has it. */
+/* Locks a file; waits while another process has the lock. */
 static ggl_status lock(const download *d, ggl_error *err) {
     bool noted = false;
     while (flock(d->fd, LOCK_EX | LOCK_NB) != 0) {
@@ -170,7 +170,7 @@ static ggl_status lock(const download *d, ggl_error *err) {
     return GGL_OK;
 }
 
-/* Opens and locks the unfinished file. *done: another process has finished meanwhile. */
+/* Opens and locks the partial download. Sets *done if another process has finished it meanwhile. */
 static ggl_status open_part(download *d, bool *done, ggl_error *err) {
     *done = false;
     for (;;) {
@@ -199,7 +199,7 @@ static ggl_status start_over(download *d, ggl_error *err) {
     return GGL_OK;
 }
 
-/* Reads what an earlier run has left. */
+/* Reads the partial download of an earlier run, to continue its digest. */
 static ggl_status read_part(download *d, ggl_error *err) {
     const off_t size = lseek(d->fd, 0, SEEK_END);
     ggl_status st = GGL_OK;
@@ -217,7 +217,7 @@ static ggl_status read_part(download *d, ggl_error *err) {
         d->n = (uint64_t)size;
         return GGL_OK;
     }
-    tool_say(d->tool, "what an earlier run has left %s; starting over",
+    tool_say(d->tool, "the partial download of an earlier run %s; starting over",
              fits ? "cannot be read" : "is longer than the file");
     st = start_over(d, err);
     return st;
@@ -251,7 +251,7 @@ static bool on_body(void *ctx, const web_answer *a, const char *data, size_t n) 
     return true;
 }
 
-/* Asks once for what is missing. GGL_IO: trying again may help. */
+/* Requests the missing bytes once. GGL_IO: trying again may help. */
 static ggl_status ask(download *d, ggl_error *err) {
     const fetch_file *f = d->f;
     web_answer a;
@@ -313,9 +313,9 @@ static ggl_status finish(download *d, ggl_error *err) {
     if (f->sha256 && strcmp(hex, f->sha256) != 0) {
         (void)unlink(d->part);
         return ggl_fail(err, GGL_FORMAT,
-                        "%s has the wrong SHA-256: %s came, %s is listed. It was damaged on the "
-                        "way, or is not the file that it claims to be, so it was removed; the same "
-                        "command downloads it again",
+                        "%s has the wrong SHA-256: it is %s, but should be %s. The file was "
+                        "damaged on the way, or is a "
+                        "different one, so it was removed; the same command downloads it again",
                         f->url, hex, f->sha256);
     }
     if (fsync(d->fd) != 0)
@@ -371,7 +371,7 @@ ggl_status fetch(const char *tool, const fetch_file *f, ggl_error *err) {
 
 /* --- before and after ------------------------------------------------------------------------- */
 
-/* Asks the file system that a file will be in; its folders may not exist yet. */
+/* Asks the file system that will contain a file for its free space; the file's folders may not exist yet. */
 static bool free_space(const char *path, uint64_t *n) {
     struct statvfs v;
     char *folder = strdup(path);

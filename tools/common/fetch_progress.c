@@ -42,7 +42,7 @@ void fetch_progress_show(fetch_progress *p, uint64_t done) {
     const double speed = passed > 0 ? (double)(done - p->begin) / passed : 0;
     char a[AMOUNT_TEXT], b[AMOUNT_TEXT], c[AMOUNT_TEXT], left[AMOUNT_TEXT] = "";
     progress_set((double)done);
-    /* in a pipe, downloads of seconds need no lines between */
+    /* in a pipe, a download of a few seconds needs no further lines */
     if (p->on_terminal || passed < 5 || (int)(4 * share) <= p->quarter || done == p->size ||
         tool_is_quiet())
         return;

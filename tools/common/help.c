@@ -21,7 +21,7 @@ static void print_heading(const char *heading) {
     tool_print_wrapped(heading, 0, 0);
 }
 
-/* Prints `text` from the column on; `at` is where the line is. */
+/* Prints `text`, wrapped, starting at `column`; the current line has reached column `at`. */
 static void print_text(const char *text, int at, int column) {
     if (at + 2 > column) {
         putchar('\n');
@@ -67,7 +67,7 @@ static void print_examples(const args_spec *spec) {
     }
 }
 
-/* Prints the names of the groups, if there are some. Returns whether there are. */
+/* Prints the names of the groups. Returns false if the table has no groups. */
 static bool print_groups(const args_spec *spec) {
     char text[512];
     size_t n = 0, n_lead = 0;
@@ -75,8 +75,8 @@ static bool print_groups(const args_spec *spec) {
         if (o->names)
             continue;
         if (n == 0)
-            n = n_lead = (size_t)snprintf(text, sizeof text,
-                                          "Groups of options, which --help GROUP prints alone: ");
+            n = n_lead = (size_t)snprintf(
+                text, sizeof text, "Groups of options (--help GROUP prints only that group): ");
         /* a heading may explain more than its name */
         n += (size_t)snprintf(text + n, sizeof text - n, "%s%.*s", n > n_lead ? ", " : "",
                               (int)strcspn(o->help, ";,"), o->help);

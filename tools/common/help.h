@@ -7,8 +7,8 @@
 /* Prints the help to stdout, wrapped to the terminal's width: usage, commands, options by group,
  * examples. */
 void help_print(const args_spec *spec);
-/* Prints one group only: that whose heading begins with the word, in upper or lower case. False:
- * there is none, and nothing is printed. */
+/* Prints only the group whose heading begins with the word, in upper or lower case. Returns false,
+ * and prints nothing, if there is no such group. */
 bool help_print_group(const args_spec *spec, const char *word);
 
 #endif

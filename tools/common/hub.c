@@ -99,10 +99,10 @@ int hub_get(const char *tool, hub_options *o, const char **model) {
     if (!o->repo && !o->url)
         return -1;
     if (o->repo && o->url)
-        return tool_error(tool, 2, "-hf and -mu exclude each other");
+        return tool_error(tool, 2, "-hf and -mu cannot be used together");
     if (*model)
         return tool_error(tool, 2,
-                          "-m and %s exclude each other: the downloaded file is in the cache",
+                          "-m and %s cannot be used together: the downloaded file is in the cache",
                           o->repo ? "-hf" : "-mu");
     const int code = get(tool, o, "-hf", o->repo, o->file, &o->path[0]);
     if (code < 0)
@@ -114,7 +114,7 @@ int hub_get_draft(const char *tool, hub_options *o, const char **draft) {
     if (!o->repo_draft)
         return -1;
     if (*draft)
-        return tool_error(tool, 2, "--draft and -hfd exclude each other");
+        return tool_error(tool, 2, "--draft and -hfd cannot be used together");
     const int code = get(tool, o, "-hfd", o->repo_draft, NULL, &o->path[1]);
     if (code < 0)
         *draft = o->path[1];

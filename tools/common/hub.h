@@ -1,4 +1,4 @@
-/* -hf and its companions: models by their names on the Hugging Face Hub, or by a URL, downloaded into a cache folder.
+/* The options -hf, -mu and the like: they name a model on the Hugging Face Hub, or a URL, and download it into a cache folder.
  *
  *     hub_options hub = {0};
  *     const arg_option options[] = {.., HUB_OPTIONS(hub), {0}};
@@ -15,35 +15,34 @@ typedef struct hub_options {
     const char *repo, *file, *token, *url;
     const char *repo_draft; /* of the model that guesses; only in tools with HUB_DRAFT_OPTION */
     bool offline, list;
-    char *path[2]; /* of the model and the draft, after hub_get */
+    char *path[2]; /* files of the model and of the draft model; set by hub_get and hub_get_draft */
 } hub_options;
 
 /* clang-format off */
 /* Rows of an option table, for a hub_options. */
 #define HUB_OPTIONS(o)                                                                             \
     {"-hf -hfr --hf-repo", ARG_STRING, &(o).repo, .value = "USER/REPO[:QUANT]",                    \
-     .help = "a model of the Hugging Face Hub, which is downloaded once and then in a cache (QUANT: default Q4_K_M, " \
-             "else Q8_0, else the first file)"},                                                   \
+     .help = "a model from the Hugging Face Hub: downloaded once, then taken from a cache (default QUANT: Q4_K_M, else Q8_0, else the first file)"},                                                   \
     {"-hff --hf-file", ARG_STRING, &(o).file, .value = "FILE",                                     \
-     .help = "with -hf: this file of the repository"},                                             \
+     .help = "with -hf: use this file of the repository"},                                             \
     {"--hf-list", ARG_FLAG, &(o).list, .help = "with -hf: print the repository's GGUF files, and exit"}, \
     {"-hft --hf-token", ARG_STRING, &(o).token, .value = "TOKEN",                                  \
-     .help = "the token for private and gated repositories (default: the variable HF_TOKEN)"},     \
+     .help = "the access token for private and gated repositories (default: the environment variable HF_TOKEN)"},     \
     {"-mu --model-url", ARG_STRING, &(o).url, .value = "URL",                                      \
      .help = "a GGUF file to download into the cache"},                                            \
-    {"--offline", ARG_FLAG, &(o).offline, .help = "use what is in the cache, without a look at the network"}
+    {"--offline", ARG_FLAG, &(o).offline, .help = "use only models that are in the cache; never use the network"}
 /* comes: a bool that is set if the option is given. */
 #define HUB_DRAFT_OPTION(o, comes)                                                                 \
     {"-hfd -hfrd --hf-repo-draft", ARG_STRING, &(o).repo_draft, .value = "USER/REPO[:QUANT]",      \
-     .help = "as -hf, for the model of --draft", .given = &(comes)}
+     .help = "like -hf, for the draft model", .given = &(comes)}
 /* clang-format on */
 
-/* Gets the model that the options name, and sets *model to its file; without such options *model stays. The file is downloaded
- * if it is not in the cache, or if the repository has another version now. Without a network, the file in the cache is used,
- * with a note. Returns -1, or an exit code: 0 after --hf-list; 2 after an error in the options, such as a *model that -m has set
+/* Gets the model that the options name, and sets *model to the path of its file; without such options *model does not change.
+ * The file is downloaded if it is not in the cache, or if the repository has another version now. Without a network, the file in
+ * the cache is used, with a note. Returns -1, or an exit code: 0 after --hf-list; 2 after an error in the options, such as a *model that -m has set
  * already; 1 after another error; 128 + the number of a signal. */
 int hub_get(const char *tool, hub_options *o, const char **model);
-/* The same for the draft. */
+/* Does the same for the draft model of -hfd. */
 int hub_get_draft(const char *tool, hub_options *o, const char **draft);
 void hub_fini(hub_options *o);
 

@@ -30,7 +30,7 @@ typedef struct hub_list {
     const char *unsafe; /* a path that was left out because hub_is_path does not hold; NULL: none */
 } hub_list;
 
-/* What a person wants of a repository: `file`, or else a file of this quantization; both NULL: the default. */
+/* The file of a repository that the user asked for: `file`, or else one of this quantization; both NULL: the default. */
 typedef struct hub_wish {
     const char *quant, *file;
 } hub_wish;
@@ -43,21 +43,21 @@ bool hub_is_repo(const char *name);
 bool hub_is_sha256(const char *s); /* 64 hexadecimal digits */
 
 /* Adds the GGUF files of a hub's answer to /api/models/USER/REPO/tree/REVISION?recursive=true: an array of objects with "type",
- * "path", "size", "oid", and "lfs" with "oid", a SHA-256. GGL_FORMAT: it is none; GGL_LIMIT, GGL_NOMEM. */
+ * "path", "size", "oid", and "lfs" with "oid", a SHA-256. GGL_FORMAT: the text is not such an array; GGL_LIMIT, GGL_NOMEM. */
 GGL_NODISCARD ggl_status hub_list_add_json(hub_list *l, const char *text, size_t n,
                                            const char *name, ggl_error *err);
 /* Adds the GGUF files in a folder and those below it, without version. Folders that cannot be read have none. GGL_NOMEM. */
 GGL_NODISCARD ggl_status hub_list_add_folder(hub_list *l, const char *folder, ggl_error *err);
-/* Sorts the files by path, and drops those that are there twice. Needed before the functions below. */
+/* Sorts the files by path, and drops duplicates. Call it before the functions below. */
 void hub_list_sort(hub_list *l);
 void hub_list_fini(hub_list *l);
 
 /* Returns the file with that path; NULL: none. */
 const hub_file *hub_list_find(const hub_list *l, const char *path);
 
-/* Returns the file that is meant; for a split model, its first part. NULL: none is. A file by name may be any. Others are only
- * chosen if they are models of text: no projector (mmproj) and no importance matrix. Without a wish: Q4_K_M, else Q8_0, else the
- * first. If several have the quantization, the one with the shortest name is chosen, and *n_others is the number of the others. */
+/* Returns the file that the user asked for; for a split model, its first part; NULL if there is none. A file that is named is
+ * always accepted. Without a name, projectors (mmproj) and importance matrices are left out. The default is Q4_K_M, else Q8_0,
+ * else the first file. If several have the quantization, the one with the shortest name is chosen, and *n_others is the number of the others. */
 const hub_file *hub_list_choose(const hub_list *l, const hub_wish *wish, size_t *n_others);
 
 #endif

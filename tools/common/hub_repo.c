@@ -1,4 +1,4 @@
-/* Repositories of a hub: the list of files, the choice, the download, and the cache instead of them. */
+/* Gets models from the repositories of a hub: lists the files, chooses one, downloads it, or takes it from the cache. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static void put_path(char *url, size_t size, const char *path) {
                               (unsigned char)*path);
 }
 
-/* The page where a person finds the files. */
+/* The address of the page that lists the files for people. */
 #define PAGE_FORMAT "%s/%s/tree/main"
 
 /* --- the hub's list --------------------------------------------------------------------------- */
@@ -114,16 +114,16 @@ static void print_list(const hub_list *l, const hub_list *cached, FILE *to) {
     }
 }
 
-/* Says that nothing fits, and prints what there is. */
+/* Reports that no file fits, and prints those that exist. */
 static int no_such_file(const hub *h, const hub_list *l, const hub_wish *wish, const char *where) {
     const char *wanted = wish->file ? wish->file : wish->quant ? wish->quant : "";
     char name[512];
     if (l->unsafe) {
         ggl_show(name, sizeof name, l->unsafe, strlen(l->unsafe));
-        tool_warning(h->tool,
-                     "%s names a file '%s', which is no safe path in a folder: it is "
-                     "left out",
-                     h->name, name);
+        tool_warning(
+            h->tool,
+            "%s names a file '%s', which is not a safe path inside a folder; it is left out",
+            h->name, name);
     }
     if (l->n == 0)
         return tool_error(h->tool, 1,
@@ -188,7 +188,7 @@ static int fetch_parts(hub *h, const hub_file *first) {
     return st == GGL_OK ? -1 : tool_error(h->tool, 1, "%s", err.msg);
 }
 
-/* Chooses from what is in the cache. `reason`: why the hub is not asked; NULL: --offline. */
+/* Chooses a file that is in the cache. `reason` is the error of the hub; NULL: --offline. */
 static int use_cached(hub *h, const hub_wish *wish, const char *reason) {
     size_t n_others;
     const hub_file *f = hub_list_choose(&h->cached, wish, &n_others);
@@ -202,12 +202,12 @@ static int use_cached(hub *h, const hub_wish *wish, const char *reason) {
         return no_such_file(h, &h->cached, wish, " in the cache");
     if (!f && reason)
         return tool_error(h->tool, 1,
-                          "%s. The model is not in the cache either (%s/%s); to fetch it by "
-                          "another way, open " PAGE_FORMAT " and pass the file by -m",
+                          "%s. The model is not in the cache either (%s/%s); to download it "
+                          "yourself, open " PAGE_FORMAT " and pass the file with -m",
                           reason, h->cache, h->folder, h->endpoint, h->name);
     if (!f)
         return tool_error(h->tool, 1,
-                          "%s is not in the cache (%s/%s), and --offline forbids to download it",
+                          "%s is not in the cache (%s/%s), and --offline forbids downloading it",
                           h->name, h->cache, h->folder);
     ggl_show(name, sizeof name, f->path, strlen(f->path));
     if (reason)
@@ -259,7 +259,7 @@ static int get_from_hub(hub *h, const hub_wish *wish) {
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-/* Splits USER/REPO[:QUANT], which may stand after the address of the hub, as people copy it. */
+/* Splits USER/REPO[:QUANT]. The address of the hub may stand before it, because people copy it from a browser. */
 static int read_name(hub *h, const char *flag, const char *s) {
     static const char *const heads[] = {"https://", "http://", "hf.co/", "huggingface.co/"};
     const char *given = s;
@@ -285,7 +285,8 @@ int hub_get_repo(hub *h, const char *flag, const char *repo, const char *file) {
     if (code >= 0)
         return code;
     if (h->quant && file)
-        return hub_wrong(h->tool, "-hff and the quantization :%s exclude each other", h->quant);
+        return hub_wrong(h->tool, "-hff and the quantization :%s cannot be used together",
+                         h->quant);
     h->folder = hub_join("hub", h->name, NULL);
     char *place = h->folder ? hub_join(h->cache, h->folder, NULL) : NULL;
     const ggl_status st = place ? hub_list_add_folder(&h->cached, place, &err)

@@ -1,4 +1,4 @@
-/* Models by their URL. */
+/* Gets models by their URL. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "split_name.h"
 #include "web.h"
 
-/* Where the file's name begins in a URL, and where it ends. */
+/* Finds where the file's name begins and ends in a URL. */
 static size_t name_in_url(const char *url, size_t *end) {
     size_t from = *end = strcspn(url, "?#");
     while (from > 0 && url[from - 1] != '/')
@@ -19,8 +19,8 @@ static size_t name_in_url(const char *url, size_t *end) {
     return from;
 }
 
-/* Writes the path of a URL's file in the cache: url/DIGEST/NAME, the digest being that of the rest of the URL, so that the parts
- * of a split model come together. A URL without a name for a file has model.gguf. */
+/* Writes the path of a URL's file in the cache: url/DIGEST/NAME. DIGEST is computed from the rest of the URL, so the parts of a
+ * split model lie in one folder. If the URL has no file name, NAME is model.gguf. */
 static void path_of_url(char *path, size_t size, const char *url) {
     char hex[SHA256_HEX], name[HUB_MOST_PATH];
     size_t end;
@@ -35,17 +35,17 @@ static void path_of_url(char *path, size_t size, const char *url) {
     snprintf(path, size, "url/%.12s/%s", hex, named ? name : "model.gguf");
 }
 
-/* Sets the size and the version of a file from the headers of its URL. If they come from a hub, they have its digest. */
+/* Sets the size and the version of a file from the headers of its URL. The headers of a hub also give its digest. */
 static ggl_status describe(fetch_file *f, char *version, size_t size, const web_answer *a,
                            ggl_error *err) {
     const bool stored = hub_is_sha256(a->linked_etag);
     const int64_t n = stored && a->linked_size >= 0 ? a->linked_size : a->length;
     if (n < 0)
-        return ggl_fail(err, GGL_FORMAT,
-                        "%s: the server does not tell the size of the file (Content-Length), so "
-                        "that a broken download could not be noticed; fetch it by another way, and "
-                        "pass it by -m",
-                        f->url);
+        return ggl_fail(
+            err, GGL_FORMAT,
+            "%s: the server does not report the size of the file (Content-Length), so a broken "
+            "download could not be detected; download the file yourself, and pass it with -m",
+            f->url);
     f->size = (uint64_t)n;
     f->version = version;
     if (stored) {
@@ -92,7 +92,7 @@ static int get_file(const hub *h, const char *url, char **path) {
         return -1;
     if (h->o->offline)
         return tool_error(h->tool, 1,
-                          "%s is not in the cache (%s), and --offline forbids to download it", url,
+                          "%s is not in the cache (%s), and --offline forbids downloading it", url,
                           *path);
     fetch_file f = {.url = url, .path = *path};
     ggl_status st = ask_url(h, has_cached, &f, version, sizeof version, &err);
@@ -110,7 +110,7 @@ static int get_file(const hub *h, const char *url, char **path) {
     return st == GGL_OK ? -1 : tool_error(h->tool, st == GGL_USAGE ? 2 : 1, "%s", err.msg);
 }
 
-/* Gets the file of a URL, with the other parts if it is the first of a split model. */
+/* Gets the file of a URL; if it is the first part of a split model, also the other parts. */
 int hub_get_url(hub *h, const char *url) {
     char name[HUB_MOST_PATH], part[HUB_MOST_PATH], of_part[WEB_MOST_URL];
     size_t end;

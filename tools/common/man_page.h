@@ -4,8 +4,8 @@
 
 #include "arg_table.h"
 
-/* Prints the page to stdout. The page of a tool that has commands contains a section for each; that
- * is also what is printed for a command. */
+/* Prints the page to stdout. The page of a tool with commands has a section for each command. For a
+ * command, only its section is printed. */
 void man_page_print(const args_spec *spec, const char *version);
 
 #endif

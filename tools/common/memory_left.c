@@ -62,7 +62,7 @@ static void look_at_group(const char *root, const group_kind *k, const char *pat
     lower(least, limit - usage + cached);
 }
 
-/* The same for the group and all around it. */
+/* The same for the group and for all groups that contain it. */
 static void look_at_groups(const char *root, const group_kind *k, char *path, double *least) {
     path[strcspn(path, "\n")] = '\0';
     for (char *slash; (slash = strrchr(path, '/')); *slash = '\0')

@@ -4,10 +4,11 @@
 
 #include <stddef.h>
 
-/* Returns the least of what the system has available, what the process's control groups (v1 and v2) and its limit
- * of addresses (ulimit -v) leave. 0: not known. Pages that only cache files count as available. root: "", or for tests a
- * folder that has proc and sys; then there is no limit of addresses. The environment variable GGL_MEMORY_LEFT, in bytes, replaces
- * what is measured; tests set it. */
+/* Returns the number of bytes that this process can still take: the smallest of the memory that the system has available, what
+ * the limits of the process's control groups (v1 and v2) leave, and what its limit of addresses (ulimit -v) leaves. Returns 0 if
+ * nothing is known. Pages that only cache files count as available. root is "", or in tests a folder that contains proc and
+ * sys; the limit of addresses is then ignored. The environment variable GGL_MEMORY_LEFT, in bytes, replaces the measurement; tests
+ * set it. */
 size_t memory_left(const char *root);
 
 #endif

@@ -1,4 +1,4 @@
-/* Which weights run elsewhere than their layer: the rules of --place, -ot, --cpu-moe and --n-cpu-moe. */
+/* Rules that put the operations of some weights on another backend than their layer: --place, -ot, --cpu-moe, --n-cpu-moe. */
 #ifndef TOOLS_PLACE_RULES_H
 #define TOOLS_PLACE_RULES_H
 
@@ -17,12 +17,12 @@ typedef struct place_rule_options {
 /* clang-format off */
 #define PLACE_RULE_OPTIONS(o)                                                                      \
     {"--place", ARG_LIST, &(o).place, .value = "PATTERN=NAME",                                     \
-     .help = "nodes that read weights with matching names run there: 'blk.*.ffn_*exps*=cpu'; repeatable"}, \
+     .help = "run operations whose weight has a matching name on NAME: 'blk.*.ffn_*exps*=cpu'; repeatable"}, \
     {"-ot --override-tensor", ARG_LIST, &(o).override, .value = "REGEX=NAME,..",                   \
      .help = "the same with regular expressions, as in llama.cpp: 'ffn_.*_exps=CPU'"},             \
-    {"-cmoe --cpu-moe", ARG_FLAG, &(o).cpu_moe, .help = "experts of all layers on the CPU"},       \
+    {"-cmoe --cpu-moe", ARG_FLAG, &(o).cpu_moe, .help = "run the experts of all layers on the CPU"},       \
     {"-ncmoe --n-cpu-moe", ARG_INT, &(o).n_cpu_moe, .value = "N",                                  \
-     .help = "experts of the first N layers on the CPU", .min = 0, .max = 1e6}
+     .help = "run the experts of the first N layers on the CPU", .min = 0, .max = 1e6}
 /* clang-format on */
 
 typedef struct place_rule {
@@ -35,8 +35,8 @@ typedef struct place_rule {
     char backend[512]; /* its name */
     int at;            /* its index; set by the caller */
     bool optional;     /* need not match any weight */
-    bool used;         /* it decides for a weight */
-    bool hidden;       /* it matches a weight for which an earlier rule decides */
+    bool used;         /* true if this rule has decided where some weight goes */
+    bool hidden;       /* true if it matched a weight for which an earlier rule decided */
 } place_rule;
 
 typedef struct place_rules {

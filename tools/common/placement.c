@@ -238,7 +238,7 @@ static ggl_status check_options(const placement *p, ggl_error *err) {
                       : by_count && o->fit              ? "--split with numbers and --fit"
                       : o->n_gpu_layers_given && o->fit ? "-ngl and --fit"
                                                         : NULL;
-    return two ? ggl_fail(err, GGL_USAGE, "%s exclude each other", two) : GGL_OK;
+    return two ? ggl_fail(err, GGL_USAGE, "%s cannot be used together", two) : GGL_OK;
 }
 
 static ggl_status read_shadow(placement *p, ggl_error *err) {
@@ -524,12 +524,12 @@ int placement_session(placement *p, llm_session **out, const llm_model *m, llm_s
         tool_say(p->tool, "layers: %s", placement_text(p));
     const char *unused = place_rules_unused(&p->rules);
     if (unused)
-        tool_note(p->tool, "%s changes nothing: the model has no experts", unused);
+        tool_note(p->tool, "%s has no effect: the model has no experts", unused);
     size_t n = ggl_sched_n_fallbacks(llm_session_sched(*out));
     if (n > 0)
         tool_note(p->tool,
-                  "%zu node%s elsewhere than placed, because a backend refuses %s; "
-                  "--plan lists %s, --strict makes that an error",
+                  "%zu node%s elsewhere than placed, because a backend refuses %s; --plan shows "
+                  "%s, --strict makes this an error",
                   n, n == 1 ? " runs" : "s run", n == 1 ? "it" : "them", n == 1 ? "it" : "them");
     return -1;
 }

@@ -32,21 +32,20 @@ typedef struct placement_options {
 /* clang-format off */
 #define PLACEMENT_OPTIONS(o)                                                                       \
     {"-dev --device --backend", ARG_STRING, &(o).devices, .value = "NAME,..",                           \
-     .help = "what to run on: cpu (default), vulkan0, reference (double precision, slow), ./libmine.so; --list-devices prints all"},                                  \
+     .help = "devices to run on: cpu (default), vulkan0, reference (double precision, slow), ./libmine.so; --list-devices prints all"},                                  \
     {"-ngl --n-gpu-layers --gpu-layers", ARG_INT, &(o).n_gpu_layers, .value = "N",                              \
-     .help = "the last N layers on the device, or the first GPU; all if N is larger",        \
+     .help = "run the last N layers on the --device, or on the first GPU; all layers if the model has fewer",        \
      .min = 0, .max = 1e6, .given = &(o).n_gpu_layers_given},                                      \
     {"--split", ARG_STRING, &(o).split, .value = "A=N,B=M",                                        \
-     .help = "the first N layers on A, M on B; auto: measure each for a second, and use the fastest that fits"},                                                                 \
-    {"--fit", ARG_FLAG, &(o).fit, .help = "as many layers on devices as fit into their memory"},   \
+     .help = "run the first N layers on device A, the next M on B; auto: measure each device for about a second, and use those that are faster than the CPU"},                                                                 \
+    {"--fit", ARG_FLAG, &(o).fit, .help = "run as many layers on the devices as fit into their memory"},   \
     PLACE_RULE_OPTIONS((o).rules),                                                                 \
     {"--strict", ARG_FLAG, &(o).strict,                                                            \
-     .help = "a refusal by a backend is an error, instead of running the node on another one"},               \
+     .help = "stop with an error if a backend cannot run an operation, instead of running it on another backend"},               \
     {"--trace", ARG_STRING, &(o).trace, .value = "FILE",                                           \
      .help = "write a timeline of the backends for ui.perfetto.dev or chrome://tracing"},          \
     {"--shadow", ARG_MAYBE, &(o).shadow, .value = "RATE",                                          \
-     .help = "compute nodes of some runs (default RATE: 0.03 of them) again on the CPU, and "      \
-             "report what differs"}
+     .help = "check the devices: compute a share of the runs (default RATE: 0.03) again on the CPU, and report differences"}
 /* clang-format on */
 
 typedef struct placement placement;

@@ -81,7 +81,7 @@ static void *run(void *generation) {
     return NULL;
 }
 
-/* The thread gets no signals, as the main thread's calls wait for them. */
+/* The thread blocks all signals, so that they interrupt the main thread's calls. */
 static void start_thread(void) {
     sigset_t all, before;
     sigfillset(&all);

@@ -1,5 +1,5 @@
-/* The progress of what takes long: a line on standard error that changes while a job runs and is erased
- * at its end. All tools use it. It is shown on a terminal only.
+/* Shows the progress of long jobs: a line on standard error that changes while a job runs, and is erased
+ * when it ends. All tools use it. It is shown only on a terminal.
  *
  *     progress_begin("tokens", n, "prompt");        // prompt 34 %, 512 of 1500 tokens, 3 s left
  *     while (..)
@@ -7,12 +7,12 @@
  *     progress_end();
  *
  * The line appears when a job has taken half a second. A thread draws it five times a second, so
- * that it also lives while a step of the job takes long. A job may contain others, from other
- * files too: "test 3 of 12: loading weights 35 %".
+ * it also changes during a long step of the job. Jobs nest, also across files: "test 3 of 12: loading
+ * weights 35 %".
  *
- * What is written to the terminal meanwhile must begin with tool_begin_line (report.h), which erases
- * the line; tool_error does. All calls may come from any thread. The environment variable GGL_PROGRESS_DELAY sets other seconds than 0.5;
- * with 0 each change is drawn at once, as tests need it. */
+ * Call tool_begin_line (report.h) before writing anything else to the terminal; it erases the line.
+ * tool_error calls it. All functions may be called from any thread. The environment variable
+ * GGL_PROGRESS_DELAY replaces the half second; with 0 each change is drawn at once, as tests need it. */
 #ifndef TOOLS_PROGRESS_H
 #define TOOLS_PROGRESS_H
 
@@ -22,23 +22,23 @@
 #define PROGRESS_BYTES    "B"
 #define PROGRESS_TRANSFER "B/s" /* bytes, with those per second */
 
-/* Begins a job. unit: what is counted, such as "tokens"; PROGRESS_BYTES, PROGRESS_TRANSFER, or NULL: only the
- * percentage is shown. total 0: the number of steps is not known; the seconds that have passed are shown.
- * fmt: what is done; escaped as by ggl_fprint. */
+/* Begins a job. unit names what is counted, such as "tokens", or is PROGRESS_BYTES or PROGRESS_TRANSFER; with NULL only the
+ * percentage is shown. total is the number of steps; with 0 (unknown) the elapsed seconds are shown.
+ * fmt describes the job; its arguments are escaped as by ggl_fprint. */
 #if defined(__GNUC__) || defined(__clang__)
 __attribute__((format(printf, 3, 4)))
 #endif
 void progress_begin(const char *unit, double total, const char *fmt, ...);
-/* Erases the line until it is drawn again, so that something can be written that is not kept together with what
- * the program wrote before; tool_begin_line would end that line. */
+/* Erases the progress line until it is next drawn. Unlike tool_begin_line, it does not end an unfinished
+ * line of the program's output. */
 void progress_clear(void);
-/* Replaces what the innermost job does. */
+/* Replaces the description of the innermost job. */
 #if defined(__GNUC__) || defined(__clang__)
 __attribute__((format(printf, 1, 2)))
 #endif
 void progress_say(const char *fmt, ...);
-/* Sets how much of the innermost job is done. progress_resume does so for what was done before it began, which
- * does not count for its speed. */
+/* Sets how much of the innermost job is done. progress_resume sets the part that was done before the job began,
+ * which does not count for its speed. */
 void progress_set(double done);
 void progress_resume(double done);
 /* Ends the innermost job. Without a job it does nothing. */

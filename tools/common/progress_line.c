@@ -1,4 +1,4 @@
-/* What the line of progress says. */
+/* Writes the text of the progress line. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,9 +7,9 @@
 #include "char_width.h"
 #include "progress.h"
 
-#define SHOWS_LEFT_AFTER 1.0 /* seconds; before that an estimate is worth little */
+#define SHOWS_LEFT_AFTER 1.0 /* seconds; earlier estimates are too uncertain */
 
-/* Appends to a line as far as it has room. */
+/* Appends to a line; text that does not fit is cut off. */
 #if defined(__GNUC__) || defined(__clang__)
 __attribute__((format(printf, 2, 3)))
 #endif
@@ -43,7 +43,7 @@ static void add_job(char *line, const progress_job *j, double t) {
             amount_bytes(done, (uint64_t)((j->done - j->resumed) / (t - j->t_begin))));
 }
 
-/* Appends the time that is left of the outermost job for which it can be estimated, else the time that has passed. */
+/* Appends the remaining time of the outermost job for which it can be estimated, else the elapsed time. */
 static void add_time(char *line, const progress_job *job, int n, double t) {
     char text[AMOUNT_TEXT];
     for (int i = 0; i < n; i++) {

@@ -1,4 +1,4 @@
-/* What tools print about themselves: errors, notes, wrapped texts, and whether output was lost. */
+/* The messages of tools: errors, warnings, notes, wrapped text, and the check that no output was lost. */
 #ifndef TOOLS_REPORT_H
 #define TOOLS_REPORT_H
 
@@ -30,8 +30,8 @@ __attribute__((format(printf, 2, 3)))
 #endif
 void tool_note(const char *tool, const char *fmt, ...);
 
-/* Prints "tool: warning: message" in the same way, also after -q: something that was asked for does
- * not happen, or results may be wrong. */
+/* Prints "tool: warning: message" in the same way, also after -q. For requests that cannot be
+ * followed, and for results that may be wrong. */
 #if defined(__GNUC__) || defined(__clang__)
 __attribute__((format(printf, 2, 3)))
 #endif

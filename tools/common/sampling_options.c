@@ -63,7 +63,7 @@ static int read_order(const char *tool, sampling_options *o) {
     llm_sampler_params p = {.size = sizeof p};
     ggl_error err = {0};
     if (o->names && o->letters)
-        return tool_error(tool, 2, "--samplers and --sampling-seq exclude each other");
+        return tool_error(tool, 2, "--samplers and --sampling-seq cannot be used together");
     if (o->names && llm_sampler_read_names(&p, o->names, &err) != GGL_OK)
         return tool_error(tool, 2, "--samplers: %s", err.msg);
     if (o->letters && llm_sampler_read_letters(&p, o->letters, &err) != GGL_OK)

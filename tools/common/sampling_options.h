@@ -35,67 +35,63 @@ extern const char *const sampling_mirostat_choices[];
 /* clang-format off */
 #define SAMPLING_OPTIONS(o)                                                                        \
     {"--samplers", ARG_STRING, &(o).names, .value = "NAMES",                                       \
-     .help = "the stages, in order, with ; between them (default: penalties; dry; top_n_sigma; "   \
+     .help = "the samplers, in order, separated by ; (default: penalties; dry; top_n_sigma; "   \
              "top_k; typ_p; top_p; min_p; xtc; temperature)"},                                     \
     {"--sampling-seq --sampler-seq", ARG_STRING, &(o).letters, .value = "LETTERS",                 \
-     .help = "the same by letters (default: edskypmxt)"},                                          \
+     .help = "the same as a letter for each (default: edskypmxt)"},                                          \
     {"--temp --temperature", ARG_FLOAT, &(o).temp, .value = "T",                                   \
      .help = "randomness; 0: always the likeliest token (default 0.8)", .min = 0, .max = 1000},    \
     {"--top-k", ARG_INT, &(o).top_k, .value = "N",                                                 \
      .help = "choose from the N likeliest tokens; 0: from all (default 40)", .min = 0,             \
      .max = INT32_MAX},                                                                            \
     {"--top-p", ARG_FLOAT, &(o).top_p, .value = "P",                                               \
-     .help = "choose from the fewest that together reach P; 1: from all (default 0.95)", .min = 0, \
+     .help = "choose from the likeliest tokens whose probabilities add up to P; 1: from all (default 0.95)", .min = 0, \
      .max = 1},                                                                                    \
     {"--min-p", ARG_FLOAT, &(o).min_p, .value = "P",                                               \
-     .help = "leave out those below P times the likeliest (default 0.05)", .min = 0, .max = 1},    \
+     .help = "leave out tokens less probable than P times the likeliest (default 0.05)", .min = 0, .max = 1},    \
     {"--typical --typical-p", ARG_FLOAT, &(o).typ_p, .value = "P",                                 \
-     .help = "choose from the most typical that together reach P; 1: from all (default)",          \
+     .help = "choose from the most typical tokens whose probabilities add up to P; 1: from all (default)",          \
      .min = 0, .max = 1},                                                                          \
     {"--top-nsigma --top-n-sigma", ARG_FLOAT, &(o).top_n_sigma, .value = "N",                      \
-     .help = "leave out those N standard deviations below the likeliest; -1: none (default)",      \
+     .help = "leave out tokens whose logit is more than N standard deviations below the largest; -1: none (default)",      \
      .min = -1, .max = 1000},                                                                      \
     {"--xtc-probability", ARG_FLOAT, &(o).xtc_probability, .value = "P",                           \
-     .help = "how often to leave out the likeliest tokens (default 0: never)", .min = 0,           \
+     .help = "how often, 0 to 1, XTC leaves out the likeliest tokens (default 0: never)", .min = 0,           \
      .max = 1},                                                                                    \
     {"--xtc-threshold", ARG_FLOAT, &(o).xtc_threshold, .value = "P",                               \
-     .help = "the probability they must have, all but one of them (default 0.1)", .min = 0,        \
+     .help = "XTC leaves out all tokens of at least this probability, except the least likely of them (default 0.1)", .min = 0,        \
      .max = 1},                                                                                    \
     {"--dynatemp-range", ARG_FLOAT, &(o).dynatemp_range, .value = "R",                             \
-     .help = "let the temperature vary by R with the entropy (default 0)", .min = 0, .max = 1000}, \
+     .help = "let the temperature vary by up to R, higher where the model is less sure (default 0)", .min = 0, .max = 1000}, \
     {"--dynatemp-exp", ARG_FLOAT, &(o).dynatemp_exponent, .value = "X",                            \
-     .help = "the entropy's exponent (default 1)", .min = 0, .max = 1000},                         \
+     .help = "with --dynatemp-range: exponent of the entropy (default 1)", .min = 0, .max = 1000},                         \
     {"--mirostat", ARG_CHOICE, &(o).mirostat, .value = "N", .choices = sampling_mirostat_choices,  \
-     .help = "2: hold the surprise at a target, in place of top-k, top-p and the like (default "   \
-             "0: off)"},                                                                           \
+     .help = "2: keep the surprise of each token near a target, instead of top-k, top-p and the like (default 0: off)"},                                                                           \
     {"--mirostat-ent", ARG_FLOAT, &(o).mirostat_tau, .value = "TAU",                               \
-     .help = "that target, in bits (default 5)", .min = 0, .max = 1000},                           \
+     .help = "with --mirostat: the target, in bits (default 5)", .min = 0, .max = 1000},                           \
     {"--mirostat-lr", ARG_FLOAT, &(o).mirostat_eta, .value = "ETA",                                \
-     .help = "its learning rate (default 0.1)", .min = 0, .max = 1000},                            \
+     .help = "with --mirostat: the learning rate (default 0.1)", .min = 0, .max = 1000},                            \
     {"--repeat-penalty", ARG_FLOAT, &(o).repeat_penalty, .value = "X",                             \
      .help = "make recent tokens less likely; 1: off (default)", .min = 0.001, .max = 1000},       \
     {"--presence-penalty", ARG_FLOAT, &(o).presence_penalty, .value = "X",                         \
      .help = "subtract X from the logits of recent tokens (default 0)", .min = -1000,              \
      .max = 1000},                                                                                 \
     {"--frequency-penalty", ARG_FLOAT, &(o).frequency_penalty, .value = "X",                       \
-     .help = "the same for each time they occur (default 0)", .min = -1000, .max = 1000},          \
+     .help = "subtract X from a recent token's logit for each time that it occurs (default 0)", .min = -1000, .max = 1000},          \
     {"--repeat-last-n", ARG_INT, &(o).repeat_last_n, .value = "N",                                 \
-     .help = "number of recent tokens; -1: all (default 64)", .min = -1, .max = INT32_MAX},        \
+     .help = "how many tokens count as recent for these penalties; -1: all (default 64)", .min = -1, .max = INT32_MAX},        \
     {"--dry-multiplier", ARG_FLOAT, &(o).dry_multiplier, .value = "X",                             \
-     .help = "make tokens that continue a repetition less likely, by X * BASE^(its length - "      \
-             "allowed length) (default 0: off)", .min = 0, .max = 1000},                           \
-    {"--dry-base", ARG_FLOAT, &(o).dry_base, .value = "BASE", .help = "(default 1.75); at least 1",            \
+     .help = "subtract X * BASE^(length - allowed length) from the logits of tokens that continue a repetition of that length (default 0: off)", .min = 0, .max = 1000},                           \
+    {"--dry-base", ARG_FLOAT, &(o).dry_base, .value = "BASE", .help = "BASE of --dry-multiplier, at least 1 (default 1.75)",            \
      .min = 1, .max = 1000},                                                                       \
     {"--dry-allowed-length", ARG_INT, &(o).dry_allowed_length, .value = "N",                       \
-     .help = "shorter repetitions are allowed (default 2)", .min = 0, .max = INT32_MAX},           \
+     .help = "allow repetitions shorter than N tokens (default 2)", .min = 0, .max = INT32_MAX},           \
     {"--dry-penalty-last-n", ARG_INT, &(o).dry_last_n, .value = "N",                               \
-     .help = "tokens to look back; -1: the context (default)", .min = -1, .max = INT32_MAX},       \
+     .help = "tokens in which to look for repetitions; -1: the whole context (default)", .min = -1, .max = INT32_MAX},       \
     {"--dry-sequence-breaker", ARG_LIST, &(o).breakers, .value = "TEXT",                           \
-     .help = "a text at which repetitions begin again; repeatable; none: no text (default: "       \
-             "newline, colon, quotation mark, asterisk)"},                                         \
+     .help = "a repetition does not extend across this text; repeatable; none: no such text (default: newline, colon, quotation mark, asterisk)"},                                         \
     {"-l --logit-bias", ARG_LIST, &(o).biases, .value = "ID+X",                                    \
-     .help = "add X to a token's logit, or subtract it, ID-X; ID-inf: never choose it; "           \
-             "repeatable"}
+     .help = "add X to the logit of token ID; ID-X subtracts X, and ID-inf forbids the token; repeatable"}
 /* clang-format on */
 
 /* Reads the order of stages and the lists. escape: resolve \n and the like in breakers. Can be

@@ -1,5 +1,5 @@
-/* See shell_completion.h. The scripts are data of a tool, as tables and functions, and for bash the
- * same code for each tool, which reads the command line. */
+/* See shell_completion.h. A script consists of a tool's tables and functions; the one for bash also has
+ * code that reads the command line and is the same for each tool. */
 #include "shell_completion.h"
 
 #include <ctype.h>
@@ -46,7 +46,7 @@ static void print_words(const char *const *words) {
         printf("%s%s", separator, *words++);
 }
 
-/* Prints the rows that a function is called for: those of the table, and what every tool has. */
+/* Calls a function for each row of the table, and for the options that every tool has. */
 static void each_option(const args_spec *spec,
                         void (*print)(const args_spec *, const arg_option *)) {
     const arg_option *tables[] = {spec->options, args_built_in};
@@ -72,7 +72,7 @@ static void print_command_names(const args_spec *spec, const char *separator) {
 
 /* --- bash --- */
 
-/* What is found for a value; the names are those of the code below. */
+/* How the value of a flag is completed; the script below uses these names. */
 static const char *const kinds[] = {
     [ARG_VALUE_NONE] = "none", [ARG_VALUE_TEXT] = "text",   [ARG_VALUE_WORDS] = "words",
     [ARG_VALUE_FILE] = "file", [ARG_VALUE_MODEL] = "model", [ARG_VALUE_FOLDER] = "folder"};
@@ -106,7 +106,7 @@ static void bash_names(const args_spec *spec, const arg_option *o) {
     printf(" %s", o->names);
 }
 
-/* The tables of a tool or a command: what follows a flag, what stands without one, the flags. */
+/* Prints the tables of a tool or a command: the values of flags, arguments without flags, the flags. */
 static void bash_tables(const args_spec *spec) {
     const char *usage = spec->usage;
     arg_operand operand, last = {0};

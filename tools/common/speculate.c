@@ -31,7 +31,7 @@ int speculate_check(const char *tool, const speculate_options *o) {
     if (!has_draft && o->p_min_given)
         return tool_error(tool, 2, "--draft-p-min needs --draft MODEL");
     if (o->lookup && has_draft)
-        return tool_error(tool, 2, "--lookup and --draft exclude each other");
+        return tool_error(tool, 2, "--lookup and --draft cannot be used together");
     if (o->n_min > o->n_max)
         return tool_error(tool, 2, "--draft-min %" PRId64 " is more than --draft-max %" PRId64,
                           o->n_min, o->n_max);
@@ -58,10 +58,9 @@ static int open_draft(speculation *s, const speculate_options *o, const speculat
     if (st != GGL_OK)
         return tool_error(s->tool, 1, "--draft: %s", err.msg);
     if (!t->tokenizer)
-        return tool_error(
-            s->tool, 1,
-            "--draft: there is no tokenizer for the model, so it is not known whether "
-            "the draft has the same tokens");
+        return tool_error(s->tool, 1,
+                          "--draft: there is no tokenizer for the model, so it is unknown whether "
+                          "the draft model has the same tokens");
     if (llm_draft_fits(t->tokenizer, own, &err) != GGL_OK)
         return tool_error(s->tool, 1, "--draft %s: %s", o->draft, err.msg);
     return -1;

@@ -23,24 +23,24 @@ typedef struct speculate_options {
 #define SPECULATE_OPTIONS(o)                                                                       \
     {NULL, .help = "speed"},                                                                       \
     {"--lookup", ARG_FLAG, &(o).lookup,                                                            \
-     .help = "guess what follows from what stood in the text before; faster where text repeats"},  \
+     .help = "guess the next tokens from earlier text, and check the guesses; faster where text repeats"},  \
     {"-md --model-draft --draft", ARG_STRING, &(o).draft, .value = "MODEL",                        \
-     .help = "let a smaller model with the same tokenizer guess what follows; the text stays the same"}, \
+     .help = "let a smaller model with the same tokenizer guess the next tokens; faster, and the text stays the same"}, \
     {"--draft-max --draft-n", ARG_INT, &(o).n_max, .value = "N",                                   \
-     .help = "most tokens to guess at once (default 16)", .min = 1, .max = LLM_GUESS_MOST,         \
+     .help = "guess at most N tokens at once (default 16)", .min = 1, .max = LLM_GUESS_MOST,         \
      .given = &(o).max_given},                                                                     \
     {"--draft-min --draft-n-min", ARG_INT, &(o).n_min, .value = "N",                               \
-     .help = "do not use fewer guesses (default 0)", .min = 0, .max = LLM_GUESS_MOST,              \
+     .help = "ignore guesses of fewer than N tokens (default 0)", .min = 0, .max = LLM_GUESS_MOST,              \
      .given = &(o).min_given},                                                                     \
     {"--draft-p-min", ARG_FLOAT, &(o).p_min, .value = "P",                                         \
-     .help = "the draft guesses no token that it finds less probable (default 0.75)", .min = 0, .max = 1, \
+     .help = "stop guessing when the draft's best token is less probable than P (default 0.75)", .min = 0, .max = 1, \
      .given = &(o).p_min_given},                                                                   \
     {"-cd --ctx-size-draft", ARG_INT, &(o).n_ctx, .value = "N",                                    \
-     .help = "context of the draft (default 0: as -c)", .min = 0, .max = 1 << 30},                 \
+     .help = "context of the draft model (default 0: as -c)", .min = 0, .max = 1 << 30},                 \
     {"-devd --device-draft", ARG_STRING, &(o).placement.devices, .value = "NAME,..",               \
-     .help = "what the draft runs on (default: the CPU)"},                                         \
+     .help = "devices that the draft model runs on (default: the CPU)"},                                         \
     {"-ngld --n-gpu-layers-draft --gpu-layers-draft", ARG_INT, &(o).placement.n_gpu_layers,        \
-     .value = "N", .help = "the draft's last N layers on the device", .min = 0, .max = 1e6,        \
+     .value = "N", .help = "run the draft model's last N layers on the device", .min = 0, .max = 1e6,        \
      .given = &(o).placement.n_gpu_layers_given}
 /* clang-format on */
 

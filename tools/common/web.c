@@ -98,7 +98,7 @@ static void put_setting(FILE *to, const char *name, const char *head, const char
     fputs("\"\n", to);
 }
 
-/* Passes what must not show in the list of processes. */
+/* Passes the URL and the token to curl on its standard input, so that they do not show in the list of processes. */
 static void configure(child *c, const web_request *q) {
     FILE *f = fdopen(c->in, "w");
     if (f) {
@@ -154,7 +154,7 @@ typedef struct reader {
     char line[MOST_LINE];
 } reader;
 
-/* A new block of headers: what the redirect before it said about the stored file stays. */
+/* Begins a new block of headers; what the redirect before it reported about the stored file stays. */
 static void begin_block(reader *r, int status) {
     web_answer *a = r->a;
     a->status = status;
@@ -240,7 +240,7 @@ static void end_line(reader *r) {
     }
 }
 
-/* Takes what curl has written. False: no more is wanted. */
+/* Processes the bytes that curl has written. Returns false if no more are wanted. */
 static bool take(reader *r, const char *data, size_t n) {
     size_t i = 0;
     for (; i < n && !r->in_body && !r->broken; i++) {
@@ -295,12 +295,13 @@ static int wait_for(pid_t pid) {
 }
 
 static ggl_status no_curl(ggl_error *err) {
-    return ggl_fail(err, GGL_UNSUPPORTED,
-                    "the program curl, which fetches models, is not installed (Debian, Ubuntu: apt "
-                    "install curl)");
+    return ggl_fail(
+        err, GGL_UNSUPPORTED,
+        "the program curl, which downloads models, is not installed (Debian, Ubuntu: apt "
+        "install curl)");
 }
 
-/* Checks what curl will be given. */
+/* Checks the URL and the token. */
 static ggl_status check_request(const web_request *q, ggl_error *err) {
     if (strlen(q->url) >= WEB_MOST_URL || has_control(q->url))
         return ggl_fail(err, GGL_USAGE, "a URL has control characters, or %d bytes or more",
@@ -311,7 +312,7 @@ static ggl_status check_request(const web_request *q, ggl_error *err) {
     return GGL_OK;
 }
 
-/* Decides what has happened, after curl has ended with an exit code and a message. */
+/* Sets *err from curl's exit code and message. */
 static ggl_status judge(const reader *r, int code, const char *message, ggl_error *err) {
     enum { PROTOCOL_REFUSED = 1, TOO_MANY_REDIRECTS = 47, NO_PROGRAM = 127 };
     const int status = r->a->status;
@@ -374,15 +375,15 @@ ggl_status web_refused(const web_answer *a, const char *what, bool has_token, gg
                               : "does not exist, or is private or gated",
                         a->status,
                         has_token ? "the token was not accepted, or its user has no access"
-                                  : "if it exists, ask for access on its page, and pass a token by "
-                                    "--hf-token or the environment variable HF_TOKEN");
+                                  : "if it exists, ask for access on its page, and pass a token "
+                                    "with --hf-token or the environment variable HF_TOKEN");
     if (a->status == 429 && a->retry_after > 0)
         return ggl_fail(err, GGL_LIMIT,
                         "%s: too many requests (status 429); try again in %" PRId64 " seconds",
                         what, a->retry_after);
     if (a->status == 429)
         return ggl_fail(err, GGL_LIMIT,
-                        "%s: too many requests (status 429); try again in some minutes", what);
+                        "%s: too many requests (status 429); try again in a few minutes", what);
     if (a->status >= 500)
         return ggl_fail(err, GGL_IO, "%s: the server has a problem (status %d)", what, a->status);
     return ggl_fail(err, GGL_FORMAT, "%s: the server answered with status %d", what, a->status);

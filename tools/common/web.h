@@ -23,7 +23,7 @@ typedef struct web_request {
     const char *token; /* sent as "Authorization: Bearer ..", not to other hosts; NULL: none */
     uint64_t offset;   /* more than 0: ask for the bytes from here on */
     bool head;         /* ask for the headers only */
-    bool hurry;        /* give up after seconds: there is something else to use */
+    bool hurry;        /* give up after a few seconds, because the caller has a fallback */
     /* Receives the body of an answer with status 200 or 206, piece by piece; `a` already has the headers. NULL: the body is
      * dropped. Returns false to stop. */
     bool (*body)(void *ctx, const struct web_answer *a, const char *data, size_t n);
@@ -50,8 +50,8 @@ typedef struct web_answer {
  * a->status is that of the answer that was cut, or 0. */
 GGL_NODISCARD ggl_status web_ask(const web_request *q, web_answer *a, ggl_error *err);
 
-/* Makes a sentence about an answer whose status is not a success; returns GGL_IO if trying again may help. `what` is what was
- * asked for: "repository user/repo", or a URL. */
+/* Writes an error message to *err for an answer whose status is not a success. `what` names what was asked for: "repository
+ * user/repo", or a URL. Returns GGL_IO if trying again may help, else another status. */
 ggl_status web_refused(const web_answer *a, const char *what, bool has_token, ggl_error *err);
 
 #endif

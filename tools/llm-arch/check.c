@@ -36,12 +36,12 @@ static int verify_on(tally *t, const arch_built *b, ggl_backend *backend, const 
     int code = -1;
     char text[160];
     if (r.first >= 0)
-        code = tool_error(
-            TOOL, 1,
-            "%s (%s): %s is wrong on %s: %s is off by %g, %.3g of what rounding can explain",
-            r.at[r.first].node->origin ? r.at[r.first].node->origin : file, what,
-            ggl_node_text(r.at[r.first].node, text, sizeof text), backend->name, r.at[r.first].what,
-            r.at[r.first].error, r.at[r.first].departure);
+        code = tool_error(TOOL, 1,
+                          "%s (%s): %s is wrong on %s: %s is off by %g, which is %.3g times what "
+                          "rounding can explain",
+                          r.at[r.first].node->origin ? r.at[r.first].node->origin : file, what,
+                          ggl_node_text(r.at[r.first].node, text, sizeof text), backend->name,
+                          r.at[r.first].what, r.at[r.first].error, r.at[r.first].departure);
     for (size_t i = 0; i < r.n; i++)
         t->worst = r.at[i].departure > t->worst ? r.at[i].departure : t->worst;
     t->n_nodes += r.n;
@@ -141,10 +141,11 @@ int arch_check(int argc, char **argv) {
     const args_spec spec = {
         TOOL,
         "FILE [MODEL] [options]",
-        "Checks a descriptor with the model, if one is given, and with made-up models, "
-        "which have each optional key\nand tensor absent and present and each compared "
-        "value, so that every branch is reached. Each model is\nrun on the CPU, or the "
-        "named backends, and compared, node by node, with the reference.",
+        "Checks a descriptor with MODEL, if it is given, and with small models that are made up "
+        "for the check. Those have each optional key and tensor once absent and once present, and "
+        "each value that a key is compared with, so that every branch of the descriptor is "
+        "reached. Each model runs on the CPU, or on the named backends, and is compared, node by "
+        "node, with the reference.",
         options,
         &files,
         NULL,

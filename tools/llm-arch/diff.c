@@ -271,12 +271,12 @@ int arch_diff(int argc, char **argv) {
     arg_list files = {0};
     bool without = false, all = false;
     tool_ignore ignore = {0};
-    const arg_option options[] = {
-        {"--without", ARG_FLAG, &without,
-         .help = "descriptors without a model: with nothing optional, instead of everything"},
-        {"--all", ARG_FLAG, &all, .help = "also print what is the same"},
-        IGNORE_OPTIONS(ignore),
-        {0}};
+    const arg_option options[] = {{"--without", ARG_FLAG, &without,
+                                   .help = "descriptors without a model: leave out everything that "
+                                           "is optional, instead of including it"},
+                                  {"--all", ARG_FLAG, &all, .help = "also print what is the same"},
+                                  IGNORE_OPTIONS(ignore),
+                                  {0}};
     static const args_example examples[] = {
         {"llm-arch diff old.arch new.arch", "what changes in the graph?"},
         {"llm-arch diff a.gguf b.gguf", "in which keys and tensors do two models differ?"},
@@ -300,7 +300,8 @@ int arch_diff(int argc, char **argv) {
             tool_error(TOOL, 2, "%s is a model, but %s is not; only two of a kind can be compared",
                        files.s[a ? 0 : 1], files.s[a ? 1 : 0]);
     else if (a && files.n > 2)
-        code = tool_error(TOOL, 2, "two models are compared without a third one");
+        code = tool_error(
+            TOOL, 2, "two models are compared directly; a third argument is only for descriptors");
     else
         code = a ? diff_models(files.s[0], files.s[1])
                  : diff_descriptors(files.s[0], files.s[1], files.n > 2 ? files.s[2] : NULL,

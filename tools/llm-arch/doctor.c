@@ -383,9 +383,9 @@ static int check_options(const doctor *d) {
             d->ids ? "--tokens needs the logits of these tokens: --logits FILE"
                    : "a text is needed: --text FILE; or logits: --logits FILE --tokens IDS");
     if (d->text_file && d->logits_file)
-        return tool_error(TOOL, 2, "--text and --logits exclude each other");
+        return tool_error(TOOL, 2, "--text and --logits cannot be used together");
     if (d->text_file && d->ids)
-        return tool_error(TOOL, 2, "--text and --tokens exclude each other");
+        return tool_error(TOOL, 2, "--text and --tokens cannot be used together");
     if (d->logits_file && !d->ids)
         return tool_error(TOOL, 2, "--logits needs the tokens of these logits: --tokens IDS");
     if (d->logits_file && d->n_given)
@@ -603,11 +603,11 @@ int arch_doctor(int argc, char **argv) {
     const args_spec spec = {
         TOOL,
         "MODEL --text FILE [options] | MODEL --logits FILE --tokens IDS [options]",
-        "Changes one choice of the descriptor at a time, out of those in which families "
+        "Changes one choice of the descriptor at a time, among those in which model families "
         "differ (which pairs are rotated,\nrope base, epsilon, activation, 1 + w, "
         "attention scale and window, BOS), and prints the perplexity, or the\nlargest "
-        "difference from another engine's logits. A reading with a clearly lower one is "
-        "the reading that the\nweights were trained with.",
+        "difference from another engine's logits. If one choice gives a clearly lower value, the "
+        "weights were most likely trained with it.",
         options,
         &files,
         NULL,

@@ -7,7 +7,8 @@
 static const args_command commands[] = {
     {"check", arch_check, "checks a descriptor, by itself or with a model"},
     {"verify", arch_verify, "compares a model, node by node, with double precision"},
-    {"doctor", arch_doctor, "finds the reading of an architecture that the weights agree with"},
+    {"doctor", arch_doctor,
+     "tries variants of a descriptor, and finds the one that fits the weights"},
     {"graph", arch_graph, "prints the graph as text, DOT or SVG"},
     {"show", arch_show, "prints a model's hyperparameters, tensors, parameters and bytes"},
     {"diff", arch_diff, "compares two descriptors' graphs, or two models' keys and tensors"},

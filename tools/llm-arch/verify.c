@@ -119,7 +119,7 @@ static int open_all(run *r, const char *path) {
 /* Reads the ids of --tokens: all of them, or the first -n. */
 static int read_ids(run *r) {
     if ((r->text != NULL) + (r->text_file != NULL) + (r->ids != NULL) > 1)
-        return tool_error(TOOL, 2, "-p, -f and --tokens exclude each other");
+        return tool_error(TOOL, 2, "-p, -f and --tokens cannot be used together");
     if (!r->ids)
         return -1;
     int code = tool_read_ids(TOOL, "--tokens", r->ids, &r->tokens.id, &r->tokens.n);
@@ -216,8 +216,8 @@ int arch_verify(int argc, char **argv) {
          .help = "run the tokens of a file"},
         {"--tokens", ARG_STRING, &r.ids, .value = "IDS",
          .help = "run these tokens: 1,2,3; needs no tokenizer"},
-        {"--worst", ARG_INT, &r.n_worst, .value = "N", .help = "nodes to list (default 10)",
-         .min = 0, .max = 1 << 20},
+        {"--worst", ARG_INT, &r.n_worst, .value = "N",
+         .help = "number of nodes to list (default 10)", .min = 0, .max = 1 << 20},
         {"-t --threads", ARG_INT, &r.n_threads, .value = "N", .help = "threads of the backend",
          .min = 1, .max = TOOL_MAX_THREADS},
         {"--cpu-mask-isa", ARG_STRING, &r.mask, .value = "LIST",

@@ -239,10 +239,11 @@ int bench_make(int argc, char **argv) {
     const arg_option options[] = {
         {"--seed", ARG_UINT64, &o.seed, .value = "N",
          .help = "the same seed gives the same file (default 1)"},
-        {"--layers", ARG_INT, &o.n_layer, .value = "N", .help = "fewer layers than the shape has",
-         .min = 1, .max = 100000},
+        {"--layers", ARG_INT, &o.n_layer, .value = "N",
+         .help = "use N layers instead of all layers of the shape", .min = 1, .max = 100000},
         {"--vocab", ARG_INT, &o.n_vocab, .value = "N",
-         .help = "another number of tokens than the shape has", .min = 1, .max = 1 << 24},
+         .help = "use N tokens of vocabulary instead of the shape's number", .min = 1,
+         .max = 1 << 24},
         {"--list", ARG_FLAG, &o.list, .help = "print the known shapes"},
         {0}};
     static const args_example examples[] = {{"llm-bench make --list", "prints the known shapes"},

@@ -137,11 +137,11 @@ int bench_options_read(bench_options *o, int argc, char **argv) {
          .help = "a GGUF file (default: the built-in model); repeatable"},
         HUB_OPTIONS(o->hub),
         {"-p --n-prompt", ARG_LIST, &l[0].given, .value = "N,..",
-         .help = "tokens of a prompt; 0: no such test (default 512)"},
+         .help = "tokens of the prompt to measure; 0: do not measure prompts (default 512)"},
         {"-n --n-gen", ARG_LIST, &l[1].given, .value = "N,..",
-         .help = "tokens generated one by one; 0: no such test (default 128)"},
+         .help = "tokens to generate one by one; 0: do not measure generation (default 128)"},
         {"-pg", ARG_LIST, &pairs, .value = "PP,TG",
-         .help = "one test of both, timed together; repeatable"},
+         .help = "measure a prompt of PP tokens and TG generated tokens together; repeatable"},
         {"-d --n-depth", ARG_LIST, &l[2].given, .value = "N,..",
          .help = "tokens in the cache before the test (default 0)"},
         {"--sequences", ARG_LIST, &l[6].given, .value = "N,..",
@@ -160,11 +160,12 @@ int bench_options_read(bench_options *o, int argc, char **argv) {
         {"-dev --device --backend", ARG_LIST, &devices, .value = "NAME,..",
          .help = "backends to compare, one after the other (default: cpu); A/B: both in one test"},
         {"-ngl --n-gpu-layers", ARG_LIST, &l[7].given, .value = "N,..",
-         .help = "the number of last layers on the device"},
+         .help = "run the last N layers on the device"},
         {"--split", ARG_LIST, &splits, .value = "A=N,B=M",
-         .help = "layers over backends, as in llm-cli; repeatable, one test for each"},
+         .help = "assign layers to backends, as in llm-cli; repeatable: each split is measured"},
         PLACE_RULE_OPTIONS(o->rules),
-        {"--strict", ARG_FLAG, &o->strict, .help = "a refusal by a backend is an error"},
+        {"--strict", ARG_FLAG, &o->strict,
+         .help = "stop with an error if a backend cannot run an operation"},
         {"--arch", ARG_STRING, &o->arch, .value = "FILE",
          .help = "the architecture descriptor to use"},
         ADAPTER_OPTIONS(o->adapters),
@@ -172,25 +173,27 @@ int bench_options_read(bench_options *o, int argc, char **argv) {
         {"--no-repack", ARG_FLAG, &o->no_repack,
          .help = "use weights in the file's layout, instead of repacking them at load"},
         {"--f16-as-bf16", ARG_FLAG, &o->f16_as_bf16,
-         .help = "round f16 weights to bf16 at load: faster prompts if the processor has products "
-                 "of bf16; without this flag they are exact"},
+         .help = "round f16 weights to bf16 at load: faster prompts on processors with bf16 "
+                 "instructions; without this flag the weights are exact"},
         {"-C --cpu-mask", ARG_STRING, &o->cpu_mask, .value = "HEX",
          .help = "run on these CPUs only: bit 0 is CPU 0 (default: the system chooses)"},
         {"--prio", ARG_INT, &o->priority, .value = "N",
-         .help = "-1 low, 0 normal (default), 1 medium, 2 high, 3 before all else", .min = -1,
-         .max = 3},
+         .help =
+             "priority of the process: -1 low, 0 normal (default), 1 medium, 2 high, 3 realtime",
+         .min = -1, .max = 3},
         {"--cpu-mask-isa", ARG_STRING, &o->mask, .value = "LIST",
-         .help = "instruction sets not to use: avx512,avx2; all: the portable code"},
+         .help = "instruction sets not to use: avx512,avx2; all: use only portable code"},
         {"--no-mmap", ARG_FLAG, &o->no_mmap, .help = "read models instead of mapping them"},
         {NULL, .help = "how"},
         {"-r --repetitions", ARG_INT, &o->reps, .value = "N",
-         .help = "samples of each test (default 5)", .min = 1, .max = BENCH_MAX_SAMPLES},
+         .help = "measure each test N times (default 5)", .min = 1, .max = BENCH_MAX_SAMPLES},
         {"--delay", ARG_INT, &o->delay, .value = "SECONDS",
          .help = "pause before each test (default 0)", .min = 0, .max = 86400},
-        {"--no-warmup", ARG_FLAG, &o->no_warmup, .help = "no unmeasured run before each test"},
+        {"--no-warmup", ARG_FLAG, &o->no_warmup,
+         .help = "do not warm up with an unmeasured run before each test"},
         {"--no-limits", ARG_FLAG, &o->no_limits, .help = "do not measure the machine's limits"},
         {"--profile", ARG_FLAG, &o->profile,
-         .help = "run each test again, and print what takes the time"},
+         .help = "run each test again, and print where the time goes"},
         {"--progress", ARG_FLAG, &o->progress, .help = "print progress to standard error"},
         {NULL, .help = "results"},
         {"-o --output", ARG_CHOICE, &o->format, .value = "FORMAT",
@@ -198,16 +201,17 @@ int bench_options_read(bench_options *o, int argc, char **argv) {
         {"-oe --output-err", ARG_CHOICE, &o->format_err, .value = "FORMAT",
          .help = "the same to standard error", .choices = formats},
         {"--plot", ARG_STRING, &o->plot, .value = "FILE",
-         .help = "draw speeds of all tests, by backend and split, as SVG"},
+         .help = "draw the speeds of all tests, by backend and split, as an SVG file"},
         {"--alternation", ARG_STRING, &o->alternation, .value = "NAME",
-         .help = "a name in the json for runs taken in turns, so that --compare pairs them"},
+         .help = "mark the JSON results with NAME; --compare then pairs the samples of two runs "
+                 "that were measured in turns"},
         {"--compare", ARG_STRING, &o->compare_old, .value = "OLD.json",
          .help = "compare this run with an earlier one; with NEW.json after it, compare those two "
                  "and run nothing"},
         {"--confidence", ARG_FLOAT, &o->confidence, .value = "PERCENT",
-         .help = "of --compare (default 95)", .min = 50, .max = 99.99},
+         .help = "confidence level of --compare (default 95)", .min = 50, .max = 99.99},
         {"--tolerance", ARG_FLOAT, &o->tolerance, .value = "PERCENT",
-         .help = "smaller differences do not count (default 1)", .min = 0, .max = 100},
+         .help = "--compare ignores smaller differences (default 1)", .min = 0, .max = 100},
         {0}};
     static const args_example examples[] = {
         {"llm-bench", "measures the built-in model"},
@@ -227,7 +231,7 @@ int bench_options_read(bench_options *o, int argc, char **argv) {
                             .commands = bench_commands};
     int code = args_parse(&spec, argc, argv);
     if (code < 0 && o->f16_as_bf16 && o->no_repack)
-        code = tool_error(TOOL, 2, "--f16-as-bf16 and --no-repack exclude each other");
+        code = tool_error(TOOL, 2, "--f16-as-bf16 and --no-repack cannot be used together");
     for (int i = 0; i < N_LISTED; i++)
         code = code < 0 ? read_list(&l[i]) : code;
     code = code < 0 ? read_where(o, &devices, l[7].to, &splits) : code;

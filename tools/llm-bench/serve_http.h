@@ -31,7 +31,7 @@ typedef struct serve_end {
 
 typedef struct serve_call {
     const char *url;
-    const char *key;  /* sent as a bearer token; NULL: none */
+    const char *key;  /* API key, sent as a bearer token; NULL: none */
     const char *body; /* [n_body] JSON, copied; NULL: a GET */
     size_t n_body;
     /* Takes the next bytes of an answer with status 200. Returning false ends the request, without

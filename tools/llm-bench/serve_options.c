@@ -71,7 +71,7 @@ static int check(serve_options *o, const arg_list *alone, bool clients_given) {
     o->n_servers = o->url[1] ? 2 : 1;
     for (size_t i = 0; i < o->n_servers; i++) {
         if (!is_url(o->url[i]) || strlen(o->url[i]) > 1000)
-            return tool_error(TOOL, 2, "'%s' is no URL that begins with http:// or https://",
+            return tool_error(TOOL, 2, "'%s' is not a URL that begins with http:// or https://",
                               o->url[i]);
         if (o->model[i] && strlen(o->model[i]) >= sizeof((serve_server *)0)->model)
             return tool_error(TOOL, 2, "the model's name is too long: %zu bytes",
@@ -80,7 +80,7 @@ static int check(serve_options *o, const arg_list *alone, bool clients_given) {
     if (!o->url[1] && (o->key[1] || o->model[1] || o->name[1]))
         return tool_error(TOOL, 2, "--vs-api-key, --vs-model and --vs-name need --vs");
     if (o->n_rates > 0 && clients_given)
-        return tool_error(TOOL, 2, "--clients and --rate exclude each other");
+        return tool_error(TOOL, 2, "--clients and --rate cannot be used together");
     for (size_t i = 0; i < o->field.n; i++) {
         const char *wrong = serve_check_field(o->field.s[i]);
         if (wrong)
@@ -101,13 +101,16 @@ int serve_options_read(serve_options *o, int argc, char **argv) {
     const arg_option options[] = {
         {NULL, .help = "the load; lists are 1,2,4 or 1-8, 1-64*2, and may be repeated"},
         {"-c --clients", ARG_LIST, &clients, .value = "N,..",
-         .help = "clients at once, each of which sends its next request when it has its answer "
-                 "(default 1,2,4,8)"},
+         .help =
+             "clients at once; each sends its next request when it has the answer to the last one "
+             "(default 1,2,4,8)"},
         {"--rate", ARG_LIST, &rates, .value = "R,..",
-         .help = "instead: requests per second, at random times, no matter how many are under way"},
+         .help = "instead of --clients: send R requests per second, at random times, however many "
+                 "are running"},
         {"--requests", ARG_INT, &o->n_requests, .value = "N",
-         .help = "requests of each client (default 4); with --rate, of all (default 32)", .min = 1,
-         .max = 1000000},
+         .help = "requests that each client sends (default 4); with --rate, requests in all "
+                 "(default 32)",
+         .min = 1, .max = 1000000},
         {"-p --n-prompt", ARG_LIST, &prompt, .value = "N,..",
          .help = "tokens of a prompt (default 128)"},
         {"-n --n-gen", ARG_LIST, &gen, .value = "N,..", .help = "tokens of an answer (default 64)"},
@@ -115,15 +118,15 @@ int serve_options_read(serve_options *o, int argc, char **argv) {
          .help = "tokens of a system prompt that all requests of a test begin with (default 0)",
          .max = MOST_TOKENS},
         {"--turns", ARG_INT, &o->turns, .value = "N",
-         .help = "requests become conversations of N turns, each of which repeats what was said "
-                 "before and adds a prompt (default 1)",
+         .help = "send conversations of N turns instead of single requests; each turn repeats the "
+                 "conversation so far and adds a prompt (default 1)",
          .min = 1, .max = 10000},
         {"-r --rounds", ARG_INT, &o->rounds, .value = "N",
          .help = "repeat each test, with new texts (default 1; with --vs 2)", .min = 1,
          .max = SERVE_MAX_ROUNDS},
         {"--words", ARG_FLAG, &o->words,
-         .help = "-p and --shared count words; without this flag the server is asked first how "
-                 "many tokens words have"},
+         .help = "-p and --shared count words, not tokens; without this flag the tool first asks "
+                 "the server how many tokens its words have"},
         {"--seed", ARG_INT, &o->seed, .value = "N",
          .help = "the same seed gives the same requests at the same times (default: a new one each "
                  "time, because a server may keep the texts of an earlier run)",
@@ -135,25 +138,29 @@ int serve_options_read(serve_options *o, int argc, char **argv) {
          .help = "use /v1/chat/completions (default: /v1/completions)"},
         {"--model", ARG_STRING, &o->model[0], .value = "NAME",
          .help = "the model to ask for (default: the first of /v1/models)"},
-        {"--vs-model", ARG_STRING, &o->model[1], .value = "NAME", .help = "that of --vs"},
+        {"--vs-model", ARG_STRING, &o->model[1], .value = "NAME",
+         .help = "the same for the server of --vs"},
         {"--name", ARG_STRING, &o->name[0], .value = "NAME",
          .help = "what to call the server in tables and the plot (default: its URL and model)"},
-        {"--vs-name", ARG_STRING, &o->name[1], .value = "NAME", .help = "that of --vs"},
-        {"--api-key", ARG_STRING, &o->key[0], .value = "KEY", .help = "sent as a bearer token"},
-        {"--vs-api-key", ARG_STRING, &o->key[1], .value = "KEY", .help = "that of --vs"},
+        {"--vs-name", ARG_STRING, &o->name[1], .value = "NAME",
+         .help = "the same for the server of --vs"},
+        {"--api-key", ARG_STRING, &o->key[0], .value = "KEY",
+         .help = "API key, sent as a bearer token"},
+        {"--vs-api-key", ARG_STRING, &o->key[1], .value = "KEY",
+         .help = "the same for the server of --vs"},
         {"--temp", ARG_FLOAT, &o->temperature, .value = "T",
-         .help = "temperature of the sampler (default 0)", .max = 2},
+         .help = "temperature of sampling (default 0)", .max = 2},
         {"--no-ignore-eos", ARG_FLAG, &o->no_ignore_eos,
          .help = "do not send ignore_eos, which some servers refuse; answers may then be shorter"},
         {"--field", ARG_LIST, &o->field, .value = "NAME=JSON",
-         .help = "send this, too: cache_prompt=false; repeatable"},
+         .help = "send this field in each request, too: cache_prompt=false; repeatable"},
         {"--timeout", ARG_INT, &o->timeout, .value = "SECONDS",
-         .help = "of a request (default 600)", .min = 1, .max = 86400},
+         .help = "time limit of a request (default 600)", .min = 1, .max = 86400},
         {NULL, .help = "results"},
         {"-o --output", ARG_CHOICE, &o->format, .value = "FORMAT",
          .help = "text (default), md, csv, json", .choices = formats},
         {"--plot", ARG_STRING, &o->plot, .value = "FILE",
-         .help = "draw tokens per second and the times over the load, as SVG"},
+         .help = "draw tokens per second and the times over the load, as an SVG file"},
         {"--progress", ARG_FLAG, &o->progress, .help = "print progress to standard error"},
         {0}};
     static const args_example examples[] = {

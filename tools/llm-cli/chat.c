@@ -38,8 +38,8 @@ bool chat_begins(const cli_options *o, const ggl_gguf *file) {
 
 void chat_note_template(const cli_options *o, const ggl_gguf *file) {
     if (!o->chat.refused && !o->chat.interactive && has_template(file))
-        tool_note(TOOL, "the model has a chat template: -st answers the prompt, -cnv converses; "
-                        "here its\ntext is continued as it is (-no-cnv leaves this note out)");
+        tool_note(TOOL, "the prompt is continued as plain text, although the model has a chat "
+                        "template: -st answers it, -cnv converses, -no-cnv turns this note off");
 }
 
 /* --- the template ----------------------------------------------------------------------------- */
@@ -397,7 +397,7 @@ static int single_turn(chat *c) {
             return r == LINE_INTERRUPT ? 128 + SIGINT : process_stop_code();
     }
     if (text.n == 0 && !c->o.prompt && (c->setup->first.s || !c->in.is_terminal))
-        return tool_error(TOOL, 2, "-st: there is no message; pass one by -p, -f or a pipe");
+        return tool_error(TOOL, 2, "-st: there is no message; pass one with -p, -f or a pipe");
     int code = add_message(c, text);
     if (code < 0)
         code = chat_answer(c, 0);

@@ -466,7 +466,8 @@ chat_next chat_command(chat *c, ggl_str line, size_t *keep) {
         k++;
     chat_next next = CHAT_READ;
     if (k->name && !*k->argument && text[from])
-        (void)tool_error(TOOL, 0, "/%s: '%s' is too much, it takes nothing", k->name, text + from);
+        (void)tool_error(TOOL, 0, "/%s takes no argument; '%s' is one too many", k->name,
+                         text + from);
     else if (k->name)
         next = k->run(c, text + from, keep);
     else

@@ -29,17 +29,19 @@ int chat_options_check(chat_options *o, bool has_text, bool has_ids, bool has_ou
         o->reasoning = REASONING_SHOW;
     o->interactive |= o->interactive_first;
     if (talks && o->refused)
-        return tool_error(tool, 2, "-cnv and -st exclude -no-cnv");
+        return tool_error(tool, 2, "-cnv and -st cannot be used together with -no-cnv");
     if (talks && o->interactive)
         return tool_error(tool, 2, "-i appends to a text; -cnv and -st converse: choose one");
     if (talks && has_ids)
-        return tool_error(tool, 2, "--tokens is a text, which a conversation does not continue");
+        return tool_error(tool, 2,
+                          "--tokens gives a text to continue; a conversation cannot use it");
     if (o->interactive && has_output)
-        return tool_error(tool, 2, "-o does not go with -i, which asks for more text");
+        return tool_error(tool, 2, "-o cannot be used together with -i, which reads more text");
     if (o->system && o->system_file)
-        return tool_error(tool, 2, "-sys and -sysf exclude each other");
+        return tool_error(tool, 2, "-sys and -sysf cannot be used together");
     if (o->template_name && o->template_file)
-        return tool_error(tool, 2, "--chat-template and --chat-template-file exclude each other");
+        return tool_error(tool, 2,
+                          "--chat-template and --chat-template-file cannot be used together");
     if ((o->in_prefix || o->in_suffix) && !o->interactive)
         return tool_error(tool, 2, "--in-prefix and --in-suffix are for -i");
     const char *flag = chat_options_flag(o);

@@ -41,35 +41,34 @@ extern const char *const chat_reasoning_choices[], *const chat_format_choices[];
      .help = "the chat template: a file, one of the model's by its name, or a built-in one "       \
              "(chatml, llama3, ..)"},                                                              \
     {"--chat-template-file", ARG_STRING, &(o).template_file, .value = "FILE",                      \
-     .help = "the same, only a file"},                                                             \
+     .help = "the same, but always a file"},                                                             \
     {"--chat-template-kwargs", ARG_STRING, &(o).template_vars, .value = "JSON",                    \
      .help = "variables of the template: {\"enable_thinking\": false}"},                           \
     {"--tools", ARG_STRING, &(o).tools, .value = "FILE",                                           \
      .help = "tools, a JSON list in OpenAI's form; calls of them are printed as lines of JSON"},   \
     {"--reasoning", ARG_CHOICE, &(o).reasoning, .value = "HOW",                                    \
      .choices = chat_reasoning_choices, .given = &(o).reasoning_given,                             \
-     .help = "what to do with reasoning, as in <think> .. </think>: dim it on a terminal, and hide " \
-             "it elsewhere (default), hide, or show: print the answer as the model wrote it"},                                                                 \
+     .help = "how to print reasoning, such as <think> .. </think>: dim (default) dims it on a terminal and hides it elsewhere; hide hides it; show prints the answer as the model wrote it"},                                                                 \
     {"--reasoning-format", ARG_CHOICE, &(o).reasoning_format, .value = "HOW",                      \
      .choices = chat_format_choices, .given = &(o).format_given,                                   \
-     .help = "for llama.cpp's users: none is --reasoning show"},                                   \
+     .help = "for users of llama.cpp: none is --reasoning show"},                                   \
     {"--reasoning-budget", ARG_INT, &(o).reasoning_budget, .value = "N",                           \
-     .help = "0: no reasoning, if the template knows enable_thinking (default -1: free)",          \
+     .help = "0: turn reasoning off, if the chat template has enable_thinking (default -1: no limit)",          \
      .min = -1, .max = 0},                                                                         \
     {"-i --interactive", ARG_FLAG, &(o).interactive,                                               \
-     .help = "without a template: when the text ends, append what is typed, and go on"},           \
+     .help = "continue a text without a chat template: when it ends, append what you type, and go on"},           \
     {"-if --interactive-first", ARG_FLAG, &(o).interactive_first,                                  \
      .help = "the same, but wait for input first"},                                                \
     {"--in-prefix", ARG_STRING, &(o).in_prefix, .value = "TEXT", .may_be_empty = true,             \
-     .help = "with -i: put before what is typed"},                                                 \
+     .help = "with -i: text to put before what you type"},                                                 \
     {"--in-suffix", ARG_STRING, &(o).in_suffix, .value = "TEXT", .may_be_empty = true,             \
-     .help = "with -i: put after it"},                                                             \
+     .help = "with -i: text to put after what you type"},                                                             \
     {"-mli --multiline-input", ARG_FLAG, &(o).multiline,                                           \
      .help = "Enter is a newline; a backslash before it ends the message"},                        \
-    {"--no-wrap", ARG_FLAG, &(o).no_wrap, .help = "let the terminal break lines, also within words"}, \
+    {"--no-wrap", ARG_FLAG, &(o).no_wrap, .help = "do not break lines between words; the terminal breaks them anywhere"}, \
     {"--show-timings", ARG_FLAG, &(o).show_timings,                                                \
      .help = "print the speed after each answer of a conversation (/stats prints it once)"},       \
-    {"--no-show-timings", ARG_UNFLAG, &(o).show_timings, .help = "do not (default)"},              \
+    {"--no-show-timings", ARG_UNFLAG, &(o).show_timings, .help = "do not print it (default)"},              \
     {"--no-history", ARG_FLAG, &(o).no_history,                                                    \
      .help = "do not read or keep the lines that were typed"}
 /* clang-format on */

@@ -126,7 +126,7 @@ static void note_shift(completion *c) {
     c->told_shift = true;
     tool_note(TOOL,
               "the context of %" PRId64 " tokens was full: %" PRId64
-              " older ones were dropped, and so it goes on",
+              " older ones were dropped, which repeats whenever it is full",
               llm_session_n_ctx(c->s->session), stats.n_dropped);
 }
 

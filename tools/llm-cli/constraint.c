@@ -14,7 +14,7 @@ int constraint_check(const char *tool, const constraint_options *o) {
     if (n > 1)
         return tool_error(tool, 2,
                           "--json, --json-schema, --json-schema-file, --grammar and --grammar-file "
-                          "exclude each other");
+                          "cannot be used together");
     return -1;
 }
 

@@ -122,9 +122,9 @@ static int read_prompt(cli *c) {
     if (st != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
     if (c->prompt.n == 0)
-        return tool_error(
-            TOOL, 2,
-            "the prompt is empty, and this model has no token to begin with; pass a prompt by -p");
+        return tool_error(TOOL, 2,
+                          "the prompt is empty, and this model has no token to begin with; pass a "
+                          "prompt with -p");
     return check_lengths(c);
 }
 

@@ -81,14 +81,15 @@ static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
         {"-p --prompt", ARG_STRING, &o->prompt, .value = "TEXT", .may_be_empty = true,
          .help = "the text to continue (default: standard input, if it is piped)"},
         {"-f --file", ARG_STRING, &o->prompt_file, .value = "FILE",
-         .help = "the prompt from a file, without one newline at its end"},
+         .help = "read the prompt from FILE; one newline at its end is left out"},
         {"--tokens", ARG_STRING, &o->tokens, .value = "IDS",
          .help = "the prompt as ids: 1,2,3; no BOS is added"},
         {"-n --n-predict --predict", ARG_INT, &o->n_predict, .value = "N",
          .help = "tokens to generate (default -1: until the text ends, or the context is full)",
          .min = -1, .max = INT32_MAX},
         {"-c --ctx-size", ARG_INT, &o->n_ctx, .value = "N",
-         .help = "the context, in tokens (default 0: the model's own, or what fits into memory)",
+         .help = "size of the context in tokens (default 0: the model's own, or less if that does "
+                 "not fit into memory)",
          .min = 0, .max = 1 << 30},
         {"--on-full", ARG_CHOICE, &o->on_full, .value = "HOW", .choices = on_full_choices,
          .given = &o->full_given,
@@ -96,9 +97,9 @@ static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
                  "tokens, drop the older half of the others, and go on; in a conversation, shift "
                  "(default) leaves out the oldest messages"},
         {"--context-shift", ARG_FLAG, &o->shift, .given = &o->full_given,
-         .help = "--on-full shift"},
+         .help = "the same as --on-full shift"},
         {"--no-context-shift", ARG_UNFLAG, &o->shift, .given = &o->full_given,
-         .help = "--on-full stop"},
+         .help = "the same as --on-full stop"},
         {"--keep", ARG_INT, &o->n_keep, .value = "N",
          .help = "tokens of the prompt that a shift keeps; -1: all (default 0)", .min = -1,
          .max = INT32_MAX},
@@ -109,7 +110,7 @@ static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
         {"-e --escape", ARG_FLAG, &o->escape,
          .help = "resolve \\n, \\t, \\xHH .. in -p, -r, --stop and --dry-sequence-breaker as in C "
                  "(default)"},
-        {"--no-escape", ARG_UNFLAG, &o->escape, .help = "take them literally"},
+        {"--no-escape", ARG_UNFLAG, &o->escape, .help = "leave these escapes as they are typed"},
         {"--no-parse-special", ARG_FLAG, &o->no_special,
          .help = "treat text that spells a control token as text"},
         {"--no-display-prompt", ARG_UNFLAG, &o->display_prompt,
@@ -122,7 +123,7 @@ static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
          .help = "instead of the text, write one line of JSON: text, ids, log-probabilities, "
                  "settings, timings"},
         {"-co --color", ARG_MAYBE, &o->color, .value = "WHEN", .choices = tool_color_choices,
-         .help = "show the prompt in colour: auto (default: on a terminal, unless NO_COLOR is "
+         .help = "print the prompt in colour: auto (default: on a terminal, unless NO_COLOR is "
                  "set), always or never"},
         {NULL, .help = "conversation"},
         CHAT_OPTIONS(o->chat),
@@ -144,10 +145,11 @@ static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
         {"-C --cpu-mask", ARG_STRING, &o->cpu_mask, .value = "HEX",
          .help = "run on these CPUs only: bit 0 is CPU 0 (default: the system chooses)"},
         {"--prio", ARG_INT, &o->priority, .value = "N",
-         .help = "-1 low, 0 normal (default), 1 medium, 2 high, 3 before all else", .min = -1,
-         .max = 3},
+         .help =
+             "priority of the process: -1 low, 0 normal (default), 1 medium, 2 high, 3 realtime",
+         .min = -1, .max = 3},
         {"-b --batch-size", ARG_INT, &o->n_batch, .value = "N",
-         .help = "accepted for llama.cpp's users, but only -ub has an effect (default 2048)",
+         .help = "accepted for users of llama.cpp, but only -ub has an effect (default 2048)",
          .min = 1, .max = INT32_MAX},
         {"-ub --ubatch-size", ARG_INT, &o->n_ubatch, .value = "N",
          .help = "tokens of a prompt computed at once (default 512)", .min = 1, .max = 65536},
@@ -157,8 +159,9 @@ static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
          .help = "type of cached values: " TOOL_CACHE_TYPES, .choices = tool_cache_types},
         {"--no-mmap", ARG_FLAG, &o->no_mmap,
          .help = "read the model into memory instead of mapping the file"},
-        {"--mmap", ARG_UNFLAG, &o->no_mmap, .help = "map it (default)"},
-        {"--mlock", ARG_FLAG, &o->mlock, .help = "keep the model in memory"},
+        {"--mmap", ARG_UNFLAG, &o->no_mmap, .help = "map the file (default)"},
+        {"--mlock", ARG_FLAG, &o->mlock,
+         .help = "lock the model in memory, so that it is never swapped out"},
         {"-nr --no-repack", ARG_FLAG, &o->no_repack,
          .help = "use weights in the file's layout: starts at once and shares the file's memory "
                  "with other programs, but generates more slowly"},
@@ -166,18 +169,18 @@ static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
          .help = "save the repacked weights for this machine in FILE (default: beside the model, "
                  "MODEL.repack; as large as the model), and start from it next time"},
         {"--f16-as-bf16", ARG_FLAG, &o->f16_as_bf16,
-         .help = "round f16 weights to bf16 at load: faster prompts if the processor has products "
-                 "of bf16; without this flag they are exact"},
+         .help = "round f16 weights to bf16 at load: faster prompts on processors with bf16 "
+                 "instructions; without this flag the weights are exact"},
         {"--cpu-mask-isa", ARG_STRING, &o->mask, .value = "LIST",
-         .help = "instruction sets not to use: avx512,avx2; all: the portable code"},
+         .help = "instruction sets not to use: avx512,avx2; all: use only portable code"},
         {NULL, .help = "where it runs"},
         {"--list-devices", ARG_FLAG, &o->list_devices,
-         .help = "print the devices to run on, and exit"},
+         .help = "print the devices that --device accepts, and exit"},
         PLACEMENT_OPTIONS(o->placement),
         {NULL, .help = "inspection"},
         {"--plan", ARG_MAYBE, &o->plan, .value = "nodes",
-         .help = "print what runs where, what is copied, and all memory, and exit; nodes: node by "
-                 "node"},
+         .help = "print where each layer runs, what is copied, and the memory needed, and exit; "
+                 "--plan=nodes: for each operation"},
         {"--watch", ARG_FLAG, &o->watch,
          .help = "with --arch: check the file and run the prompt again whenever it changes"},
         {"--logits", ARG_STRING, &o->logits, .value = "FILE",
@@ -239,7 +242,7 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
         return tool_error("llm-cli", 2, "--plan=%s is not known, only --plan and --plan=nodes",
                           o->plan);
     if ((o->prompt != NULL) + (o->prompt_file != NULL) + (o->tokens != NULL) > 1)
-        return tool_error("llm-cli", 2, "-p, -f and --tokens exclude each other");
+        return tool_error("llm-cli", 2, "-p, -f and --tokens cannot be used together");
     const bool has_text = o->prompt || o->prompt_file;
     if ((code = chat_options_check(&o->chat, has_text, o->tokens != NULL, o->output)) >= 0)
         return code;
@@ -249,14 +252,14 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
                           "--logits, --watch and --prompt-cache are for texts, not for -cnv, -st "
                           "and -i");
     if (o->json_output && o->chat.interactive)
-        return tool_error("llm-cli", 2, "--json-output and -i exclude each other");
+        return tool_error("llm-cli", 2, "--json-output and -i cannot be used together");
     if (o->watch && (!o->arch || !(o->prompt || o->prompt_file || o->tokens)))
         return tool_error("llm-cli", 2,
                           "--watch needs --arch FILE, and the prompt from -p, -f or --tokens");
     if (o->repack_cache && o->no_repack)
-        return tool_error("llm-cli", 2, "--repack-cache and --no-repack exclude each other");
+        return tool_error("llm-cli", 2, "--repack-cache and --no-repack cannot be used together");
     if (o->f16_as_bf16 && o->no_repack)
-        return tool_error("llm-cli", 2, "--f16-as-bf16 and --no-repack exclude each other");
+        return tool_error("llm-cli", 2, "--f16-as-bf16 and --no-repack cannot be used together");
     code = constraint_check("llm-cli", &o->constraint);
     if (code < 0)
         code = sampling_options_check("llm-cli", &o->sampling, o->escape);

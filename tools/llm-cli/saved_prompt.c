@@ -19,7 +19,8 @@ int saved_prompt_check(const char *tool, const saved_prompt_options *o) {
         return tool_error(tool, 2,
                           "--prompt-cache-all and --prompt-cache-ro need --prompt-cache FILE");
     if (o->all && o->read_only)
-        return tool_error(tool, 2, "--prompt-cache-all and --prompt-cache-ro exclude each other");
+        return tool_error(tool, 2,
+                          "--prompt-cache-all and --prompt-cache-ro cannot be used together");
     return -1;
 }
 

@@ -116,7 +116,7 @@ static int check_options(const options *o) {
     if (!o->out && !o->dry_run)
         return tool_error(TOOL, 2, "-o FILE is missing; see --help");
     if (o->base && (o->dry_run || o->vocab_only))
-        return tool_error(TOOL, 2, "--base excludes --dry-run and --vocab-only");
+        return tool_error(TOOL, 2, "--base cannot be used together with --dry-run or --vocab-only");
     if (o->vocab_only && o->no_tokenizer)
         return tool_error(TOOL, 2, "--vocab-only and --no-tokenizer leave nothing to write");
     return o->base ? -1 : check_adapter(o->folder.s[0]);
@@ -131,8 +131,8 @@ int main(int argc, char **argv) {
         {"-o --output", ARG_STRING, &o.out, .value = "FILE",
          .help = "GGUF file to write (required)"},
         {"--type", ARG_CHOICE, &o.type, .value = "TYPE", .choices = types,
-         .help =
-             "type of matrices: f32, f16, bf16; auto, the default: the folder's. All else is f32"},
+         .help = "type of matrices: auto (default: as in the folder), f32, f16 or bf16; all other "
+                 "tensors become f32"},
         {"--base", ARG_STRING, &o.base, .value = "MODEL_FOLDER",
          .help = "FOLDER is a LoRA adapter (PEFT) for the model of MODEL_FOLDER, which needs only "
                  "config.json"},
@@ -143,13 +143,13 @@ int main(int argc, char **argv) {
          .help =
              "the convert section to use, instead of the one for config.json's \"architectures\""},
         {"--dry-run", ARG_FLAG, &o.dry_run,
-         .help = "write nothing; print keys and tensors with the lines that make and read them, "
-                 "and all faults"},
+         .help = "write nothing; print keys and tensors with the descriptor's lines that make and "
+                 "read them, and all errors"},
         {"--vocab-only", ARG_FLAG, &o.vocab_only, .help = "write keys and tokenizer, no tensors"},
         {"--no-tokenizer", ARG_FLAG, &o.no_tokenizer, .help = "leave the tokenizer out"},
         {"--extra-tokens", ARG_CHOICE, &o.extra, .value = "WHAT", .choices = extras,
-         .help =
-             "tokens for which the model has no rows: refuse, the default; cut: leave them out"},
+         .help = "what to do with tokens for which the model has no embeddings: refuse (default), "
+                 "or cut: leave them out"},
         {"--ignore-config", ARG_LIST, &o.ignore_config, .value = "PATTERN", .may_be_empty = true,
          .help = "continue although no line reads values of config.json with these names "
                  "('rope_scaling.*'); repeatable"},

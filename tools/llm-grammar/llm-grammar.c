@@ -114,7 +114,7 @@ static const char *wrong_options(const options *o) {
     const int n =
         (o->source.grammar != NULL) + (o->source.schema != NULL) + o->source.json + o->bench;
     if (n > 1)
-        return "--grammar, --json-schema, --json and --bench exclude each other";
+        return "--grammar, --json-schema, --json and --bench cannot be used together";
     if (n == 0)
         return "one of --grammar FILE, --json-schema FILE, --json or --bench is needed; see --help";
     if (o->files.n == 0)
@@ -139,7 +139,7 @@ int main(int argc, char **argv) {
          .help = "judge the instances of schemas, {\"name\", \"schema\", \"tests\": [{\"valid\", "
                  "\"data\"}]} on each line of FILE.jsonl or in each file of a folder, and time it"},
         {"-m --model", ARG_STRING, &o.model, .value = "FILE",
-         .help = "with --bench: GGUF file whose vocabulary the masks are made for"},
+         .help = "with --bench: GGUF file with the vocabulary for which masks are made"},
         {"-v --verbose", ARG_FLAG, &o.verbose,
          .help = "with --bench: name each schema that is refused"},
         {0}};
@@ -148,16 +148,15 @@ int main(int argc, char **argv) {
         {"llm-grammar --grammar list.gbnf text.txt", "does a text fit a grammar?"},
         {"llm-grammar --bench schemas.jsonl -m model.gguf", "judges and times a set of schemas"},
         {0}};
-    const args_spec spec = {
-        GRAMMAR_TOOL,
-        "(--grammar FILE | --json-schema FILE | --json) TEXT-FILE...",
-        "Says whether texts fit a grammar, or where they stop fitting, and what was expected "
-        "there. "
-        "Exit code 0: all do; 1: one does not; 2: the grammar or schema is refused.",
-        table,
-        &o.files,
-        NULL,
-        .examples = examples};
+    const args_spec spec = {GRAMMAR_TOOL,
+                            "(--grammar FILE | --json-schema FILE | --json) TEXT-FILE...",
+                            "Reports whether texts fit a grammar; if not, where the first error "
+                            "is, and what was expected there. Exit code 0: all texts fit; 1: one "
+                            "does not; 2: the grammar or schema cannot be used.",
+                            table,
+                            &o.files,
+                            NULL,
+                            .examples = examples};
     int code = args_parse(&spec, argc, argv);
     if (code < 0) {
         const char *wrong = wrong_options(&o);

@@ -93,18 +93,19 @@ static int read_options(options *o, int argc, char **argv) {
         {"--chunks", ARG_INT, &o->n_chunk, .value = "N", .help = "chunks to run (default -1: all)",
          .min = -1, .max = INT32_MAX},
         {"--kl-divergence-base", ARG_STRING, &o->base, .value = "FILE",
-         .help =
-             "save the model's log-probabilities there; with --kl-divergence: compare with them"},
+         .help = "save the model's log-probabilities in FILE; with --kl-divergence: compare with "
+                 "those in FILE"},
         {"--kl-divergence", ARG_FLAG, &o->compare,
-         .help = "compare with --kl-divergence-base, on the text in that file"},
+         .help =
+             "compare with the file of --kl-divergence-base, on the text that it was made from"},
         {"-o --output", ARG_CHOICE, &o->format, .value = "FORMAT", .choices = formats,
          .help = "text (default), json"},
         {NULL, .help = "machine"},
         {"-t --threads", ARG_INT, &o->n_threads, .value = "N",
-         .help = "threads (default: physical cores); the result does not depend on it", .min = 1,
-         .max = TOOL_MAX_THREADS},
+         .help = "threads (default: physical cores); the result is the same for any number",
+         .min = 1, .max = TOOL_MAX_THREADS},
         {"-b --batch-size", ARG_INT, &o->n_batch, .value = "N",
-         .help = "accepted for llama.cpp's users, but only -ub has an effect (default 2048)",
+         .help = "accepted for users of llama.cpp, but only -ub has an effect (default 2048)",
          .min = 1, .max = INT32_MAX},
         {"-ub --ubatch-size", ARG_INT, &o->n_ubatch, .value = "N",
          .help = "tokens computed at once (default 512)", .min = 1, .max = 65536},
@@ -119,11 +120,11 @@ static int read_options(options *o, int argc, char **argv) {
         {"--no-mmap", ARG_FLAG, &o->no_mmap,
          .help = "read the model into memory instead of mapping the file"},
         {"--f16-as-bf16", ARG_FLAG, &o->f16_as_bf16,
-         .help = "round f16 weights to bf16 at load: faster prompts if the processor has products "
-                 "of bf16; without this flag they are exact"},
+         .help = "round f16 weights to bf16 at load: faster prompts on processors with bf16 "
+                 "instructions; without this flag the weights are exact"},
         PLACEMENT_OPTIONS(o->placement),
         {"--cpu-mask-isa", ARG_STRING, &o->mask, .value = "LIST",
-         .help = "instruction sets not to use: avx512,avx2; all: the portable code"},
+         .help = "instruction sets not to use: avx512,avx2; all: use only portable code"},
         {0}};
     static const args_example examples[] = {
         {"llm-perplexity -m model.gguf -f text.txt",
@@ -133,15 +134,16 @@ static int read_options(options *o, int argc, char **argv) {
         {"llm-perplexity -m q4.gguf --kl-divergence-base f16.kld --kl-divergence",
          "compares a quantized model with them"},
         {0}};
-    const args_spec spec = {TOOL,
-                            "[-m MODEL | -hf USER/REPO] -f TEXT [options]",
-                            "Measures how well a model predicts a text: exp of the mean of -log p "
-                            "over the second halves of chunks.\nResults are printed to standard "
-                            "output, everything else to standard error.",
-                            table,
-                            NULL,
-                            perplexity_hints,
-                            .examples = examples};
+    const args_spec spec = {
+        TOOL,
+        "[-m MODEL | -hf USER/REPO] -f TEXT [options]",
+        "Measures how well a model predicts a text. The perplexity is exp of the mean of -log "
+        "p(token), over the second half of each chunk. Results are printed to standard "
+        "output, everything else to standard error.",
+        table,
+        NULL,
+        perplexity_hints,
+        .examples = examples};
     int code = args_parse(&spec, argc, argv);
     if (code >= 0)
         return code;

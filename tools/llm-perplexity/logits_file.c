@@ -41,7 +41,7 @@ static ggl_status read_head(logits_reader *r, size_t *tokens, ggl_error *err) {
     memcpy(&n_chunk, p + 16, 4);
     if (n_ctx < 4 || n_ctx > 1 << 30 || n_vocab < 1 || n_chunk < 1)
         return ggl_fail(err, GGL_FORMAT,
-                        "the head says %" PRId32 " chunks of %" PRIu32
+                        "the header says %" PRId32 " chunks of %" PRIu32
                         " tokens and a vocabulary of %" PRId32 ", which is impossible",
                         n_chunk, n_ctx, n_vocab);
     r->head = (logits_head){.n_ctx = n_ctx, .n_vocab = n_vocab, .n_chunk = n_chunk};

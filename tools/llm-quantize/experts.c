@@ -98,11 +98,10 @@ static ggl_status put_part(merge *m, size_t i) {
             "tensor '%s': %s would have %zu parts, but they are not numbered from 0 to %zu",
             t->shown, s->name.s, s->n, s->n - 1);
     if (!alike(t->from, m->plan->tensor[s->first].from) || t->from->n_dims >= GGL_MAX_DIMS)
-        return ggl_fail(
-            m->err, GGL_FORMAT,
-            "tensor '%s' has another type or shape than '%s', or too many dimensions: they "
-            "cannot be one",
-            t->shown, m->plan->tensor[s->first].shown);
+        return ggl_fail(m->err, GGL_FORMAT,
+                        "tensor '%s' has another type or shape than '%s', or too many dimensions: "
+                        "they cannot be joined",
+                        t->shown, m->plan->tensor[s->first].shown);
     s->part[m->expert[i]] = t->from;
     return GGL_OK;
 }

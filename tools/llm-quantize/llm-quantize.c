@@ -182,7 +182,8 @@ static int read_options(job *j, int argc, char **argv) {
     options *o = &j->o;
     const arg_option table[] = {
         {"--dry-run", ARG_FLAG, &o->dry_run,
-         .help = "print what each tensor would get, and write nothing; OUT may be left out"},
+         .help =
+             "print the type that each tensor would get, and write nothing; OUT may be left out"},
         {"--pure", ARG_FLAG, &o->pure,
          .help = "no mix: one type for all tensors that are quantized"},
         {"--output-tensor-type", ARG_STRING, &o->output_type, .value = "T",
@@ -190,20 +191,21 @@ static int read_options(job *j, int argc, char **argv) {
         {"--token-embedding-type", ARG_STRING, &o->embedding_type, .value = "T",
          .help = "the type of token_embd.weight"},
         {"--tensor-type", ARG_LIST, &o->tensor_types, .value = "PATTERN=T",
-         .help = "the type of tensors whose name the regular expression matches; the first counts"},
+         .help = "the type of tensors whose name matches this regular expression; repeatable, the "
+                 "first match counts"},
         {"--merge-experts", ARG_FLAG, &o->merge_experts,
          .help = "join tensors of single experts (blk.0.ffn_up.0.weight, in files of 2023) to one "
                  "for all (blk.0.ffn_up_exps.weight)"},
         {"--allow-requantize", ARG_FLAG, &o->requantize,
-         .help = "quantize tensors again that are quantized already, which loses more"},
+         .help = "also quantize tensors that are quantized already, which loses more accuracy"},
         {"-t --threads", ARG_INT, &o->n_threads, .value = "N",
-         .help = "threads (default: processors); the file does not depend on it", .min = 1,
-         .max = TOOL_MAX_THREADS},
+         .help = "threads (default: the number of processors); the file is the same for any number",
+         .min = 1, .max = TOOL_MAX_THREADS},
         {"-v --verbose", ARG_FLAG, &o->verbose, .help = "print each tensor's error"},
         {0}};
     static const args_example examples[] = {
         {"llm-quantize model.gguf model-q4.gguf Q4_K_M", "a mix of about 4.8 bits a weight"},
-        {"llm-quantize --dry-run model.gguf Q4_K_M", "prints what each tensor would get"},
+        {"llm-quantize --dry-run model.gguf Q4_K_M", "prints the type that each tensor would get"},
         {"llm-quantize --output-tensor-type q8_0 model.gguf out.gguf Q4_K_M",
          "the same mix, but the output in q8_0"},
         {0}};

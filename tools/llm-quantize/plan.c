@@ -91,8 +91,8 @@ static ggl_status plan_tensor(quant_tensor *t, const quant_model *m, quant_choic
         return ggl_within(err, GGL_UNSUPPORTED, "tensor '%s'", t->shown);
     if (t->type != old && old->quantized && !c->requantize)
         return ggl_fail(err, GGL_USAGE,
-                        "tensor '%s' is already %s: making it %s loses more than from the "
-                        "original; --allow-requantize does so anyway",
+                        "tensor '%s' is already %s; quantizing it again to %s loses more than "
+                        "quantizing the original; --allow-requantize does it anyway",
                         t->shown, old->name, t->type->name);
     int64_t n = 1;
     for (int d = 0; d < from->n_dims; d++)

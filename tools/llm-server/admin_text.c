@@ -128,7 +128,7 @@ static ggl_status detokenize(const server *s, const json_value *list, llm_json_o
     for (uint32_t i = 0; i < list->n && st == GGL_OK; i++) {
         id[i] = id_of(&list->item[i], server_get_facts(s)->n_vocab);
         if (id[i] < 0)
-            st = ggl_fail(err, GGL_USAGE, "tokens: element %u is no token's id", i);
+            st = ggl_fail(err, GGL_USAGE, "tokens: element %u is not a token's id", i);
     }
     char *text = NULL;
     size_t n = 0;

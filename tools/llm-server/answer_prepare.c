@@ -454,7 +454,7 @@ static ggl_status check_limits(const job *j, const char **param, ggl_error *err)
     if (a->n_max < -1)
         return ggl_fail(err, GGL_USAGE,
                         "%" PRId64
-                        " tokens cannot be drawn; -1 stands for as many as there is room for",
+                        " tokens cannot be generated; -1 generates as many as there is room for",
                         a->n_max);
     *param = "prompt";
     if (j->n_prompts == 0)

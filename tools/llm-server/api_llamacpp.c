@@ -25,7 +25,7 @@ static own_ask *own_of(ask *a) {
 static ggl_status read_id(const json_value *v, const server_facts *facts, int32_t *id,
                           ggl_error *err) {
     if (!(v->number >= 0 && v->number < (double)facts->n_vocab) || v->number != floor(v->number))
-        return ggl_fail(err, GGL_USAGE, "%.10g is no token; the vocabulary has 0 to %lld",
+        return ggl_fail(err, GGL_USAGE, "%.10g is not a token; the vocabulary has 0 to %lld",
                         v->number, (long long)(facts->n_vocab - 1));
     *id = (int32_t)v->number;
     return GGL_OK;

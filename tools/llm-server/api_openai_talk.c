@@ -115,7 +115,7 @@ static ggl_status part_text(ask *a, const json_value *part, ggl_str *text, ggl_e
     while (k < N && !llm_json_is(type, part_types[k].type))
         k++;
     if (k == N)
-        return ggl_fail(err, GGL_USAGE, "\"%.*s\" is no type of a part; use \"text\"",
+        return ggl_fail(err, GGL_USAGE, "\"%.*s\" is not a type of part; use \"text\"",
                         (int)(type->n < 40 ? type->n : 40), type->s);
     if (!part_types[k].text)
         return ggl_fail(err, GGL_UNSUPPORTED, "\"%s\" is not supported: the model reads only text",
@@ -247,8 +247,8 @@ static ggl_status read_ids(ask *a, const json_value *list, ask_prompt *p, const 
         if (v->kind != JSON_NUMBER || !v->whole || v->number < 0 ||
             v->number >= (double)facts->n_vocab)
             return ggl_fail(err, GGL_USAGE,
-                            "\"%s\": element %zu is no token; the vocabulary has 0 to %lld", name,
-                            i, (long long)facts->n_vocab - 1);
+                            "\"%s\": element %zu is not a token; the vocabulary has 0 to %lld",
+                            name, i, (long long)facts->n_vocab - 1);
         id[i] = (int32_t)v->number;
     }
     *p = (ask_prompt){.id = id, .n = list->n};

@@ -24,9 +24,9 @@ static ggl_status cannot_listen(const http_params *p, int error, ggl_error *err)
                         "port %d is for privileged programs only; --port 8080 needs no privilege",
                         p->port);
     if (error == EADDRNOTAVAIL)
-        return ggl_fail(err, GGL_IO,
-                        "%s is no address of this machine; --host 0.0.0.0 listens on all of them",
-                        p->host);
+        return ggl_fail(
+            err, GGL_IO,
+            "%s is not an address of this machine; --host 0.0.0.0 listens on all of them", p->host);
     return ggl_fail(err, GGL_IO, "cannot listen on %s port %d: %s", p->host, p->port,
                     strerror(error));
 }

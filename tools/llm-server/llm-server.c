@@ -142,8 +142,9 @@ static void warn_open(const program *p) {
         if (strncmp(p->o.host, local[i], strlen(local[i])) == 0)
             return;
     if (p->o.n_api_keys == 0)
-        tool_warning(TOOL, "other machines can use this server without a key; --api-key "
-                           "asks for one");
+        tool_warning(
+            TOOL,
+            "other machines can use this server without a key; --api-key KEY makes it demand one");
 }
 
 /* Waits until `wake` is written. */
@@ -168,7 +169,8 @@ static int serve(program *p) {
     }
     http_server_drain(p->http);
     tool_say(TOOL,
-             "ending; answers have up to %" PRId64 " s (--grace); a second signal ends at once",
+             "shutting down; running answers have up to %" PRId64
+             " s (--grace); a second signal ends at once",
              p->o.grace);
     if (was_ready)
         (void)http_server_wait(p->http, (double)p->o.grace);

@@ -45,14 +45,14 @@ static int parse(server_options *o, int argc, char **argv) {
         {"-a --alias", ARG_STRING, &o->alias, .value = "NAME",
          .help = "the model's name in answers (default: the file's)"},
         {"-c --ctx-size", ARG_INT, &o->n_ctx, .value = "N",
-         .help = "tokens that all sequences have together; one may use them all (default 0: the "
-                 "model's own context, or what fits into memory)",
+         .help = "tokens of context that all sequences share; one may use them all (default 0: the "
+                 "model's own context, or less if that does not fit into memory)",
          .min = 0, .max = 1 << 30},
         {"--chat-template", ARG_STRING, &o->template_name, .value = "NAME|FILE",
          .help = "the chat template: a file, one of the model's by its name, or a built-in one "
                  "(chatml, llama3, ..)"},
         {"--chat-template-file", ARG_STRING, &o->template_file, .value = "FILE",
-         .help = "the same, only a file"},
+         .help = "the same, but always a file"},
         {"--arch", ARG_STRING, &o->arch, .value = "FILE",
          .help = "the architecture descriptor to use"},
         ADAPTER_OPTIONS(o->adapters),
@@ -64,21 +64,21 @@ static int parse(server_options *o, int argc, char **argv) {
          .help = "sequences that may wait; requests beyond it get status 429 (default 256)",
          .min = 1, .max = 1 << 20},
         {"--cache-slots", ARG_INT, &o->n_cache_slots, .value = "N",
-         .help = "sequences that are kept after they have ended, for prompts that begin like them "
-                 "(default: 64; 4 for models with states or windows, whose slots take memory)",
+         .help = "finished sequences to keep: a prompt that begins like one of them starts faster "
+                 "(default: 64; 4 for models with recurrent states or windows, for which each "
+                 "takes memory)",
          .min = 0, .max = 1024},
         {"-n --n-predict --predict", ARG_INT, &o->n_predict, .value = "N",
          .help = "tokens of an answer, unless the request sets it (default -1: until it ends, or "
                  "the context is full)",
          .min = -1, .max = INT32_MAX},
         {"--max-time", ARG_INT, &o->max_seconds, .value = "SECONDS",
-         .help = "an answer that takes longer is ended (default 0: no limit)", .min = 0,
-         .max = 1e6},
+         .help = "end an answer that takes longer (default 0: no limit)", .min = 0, .max = 1e6},
         {"--embeddings --embedding", ARG_FLAG, &o->embeddings,
          .help = "also answer requests for embeddings"},
         {"--pooling", ARG_CHOICE, &o->pooling, .value = "TYPE",
-         .help = "how the vectors of a text's tokens become one: mean, last or cls, which is that "
-                 "of the first token (default: the model's pooling_type, or mean)",
+         .help = "how one vector is made from those of a text's tokens: mean, last (the last "
+                 "token's) or cls (the first token's) (default: the model's pooling_type, or mean)",
          .choices = pooling_choices},
         {NULL, .help = "HTTP"},
         {"--host", ARG_STRING, &o->host, .value = "HOST",
@@ -89,32 +89,32 @@ static int parse(server_options *o, int argc, char **argv) {
         {"--api-key", ARG_LIST, &o->keys, .value = "KEY",
          .help = "requests must have this key; repeatable"},
         {"--api-key-file", ARG_STRING, &o->key_file, .value = "FILE",
-         .help = "keys, one on each line"},
+         .help = "read keys from FILE, one on each line"},
         {"--cors", ARG_LIST, &o->origins, .value = "ORIGIN",
-         .help = "a web site whose pages may use the server: https://example.org; repeatable; *: "
-                 "any"},
+         .help = "allow pages of this web site to use the server: https://example.org; repeatable; "
+                 "*: any site"},
         {"-to --timeout", ARG_INT, &o->timeout, .value = "SECONDS",
          .help = "close connections on which nothing is sent or read (default 60)", .min = 1,
          .max = 1e6},
         {"--grace", ARG_INT, &o->grace, .value = "SECONDS",
-         .help = "after SIGTERM or Ctrl-C, running answers may take this long (default 10)",
+         .help = "after SIGTERM or Ctrl-C, wait this long for running answers (default 10)",
          .min = 0, .max = 1e6},
         {"--max-body", ARG_INT, &o->max_body, .value = "MIB",
          .help = "the largest request, in MiB (default 16)", .min = 1, .max = 1024},
         {"--max-connections", ARG_INT, &o->max_connections, .value = "N",
          .help = "open connections (default 1000)", .min = 1, .max = 1e5},
         {"--max-connections-per-client", ARG_INT, &o->max_per_client, .value = "N",
-         .help = "those of one address (default 0: no limit)", .min = 0, .max = 1e5},
+         .help = "open connections from one address (default 0: no limit)", .min = 0, .max = 1e5},
         {"--threads-http", ARG_INT, &o->n_http_threads, .value = "N",
          .help = "threads that read requests and prepare answers (default 2)", .min = 1, .max = 64},
-        {"--no-webui", ARG_FLAG, &o->no_page, .help = "no page at /"},
+        {"--no-webui", ARG_FLAG, &o->no_page, .help = "do not serve the chat page at /"},
         {"-v --verbose", ARG_FLAG, &o->verbose, .help = "log each request on standard error"},
         {"--log-file", ARG_STRING, &o->log_file, .value = "FILE",
          .help = "append that log to a file instead"},
         {NULL, .help = "sampling, unless the request sets it"},
         SAMPLING_OPTIONS(o->sampling),
         {"-s --seed", ARG_INT, &o->seed, .value = "N",
-         .help = "the seed of requests without one (default -1: a different one each time)",
+         .help = "the seed for requests without one (default -1: a different one each time)",
          .min = -1, .max = 9007199254740992.0},
         SPECULATE_OPTIONS(o->speculate),
         HUB_DRAFT_OPTION(o->hub, o->speculate.draft_comes),
@@ -127,10 +127,11 @@ static int parse(server_options *o, int argc, char **argv) {
         {"-C --cpu-mask", ARG_STRING, &o->cpu_mask, .value = "HEX",
          .help = "run on these CPUs only: bit 0 is CPU 0 (default: the system chooses)"},
         {"--prio", ARG_INT, &o->priority, .value = "N",
-         .help = "-1 low, 0 normal (default), 1 medium, 2 high, 3 before all else", .min = -1,
-         .max = 3},
+         .help =
+             "priority of the process: -1 low, 0 normal (default), 1 medium, 2 high, 3 realtime",
+         .min = -1, .max = 3},
         {"-b --batch-size", ARG_INT, &o->n_batch, .value = "N",
-         .help = "accepted for llama.cpp's users, but only -ub has an effect (default 2048)",
+         .help = "accepted for users of llama.cpp, but only -ub has an effect (default 2048)",
          .min = 1, .max = INT32_MAX},
         {"-ub --ubatch-size", ARG_INT, &o->n_ubatch, .value = "N",
          .help = "tokens computed at once (default 512)", .min = 1, .max = 65536},
@@ -140,7 +141,8 @@ static int parse(server_options *o, int argc, char **argv) {
          .help = "type of cached values: " TOOL_CACHE_TYPES, .choices = tool_cache_types},
         {"--no-mmap", ARG_FLAG, &o->no_mmap,
          .help = "read the model into memory instead of mapping the file"},
-        {"--mlock", ARG_FLAG, &o->mlock, .help = "keep the model in memory"},
+        {"--mlock", ARG_FLAG, &o->mlock,
+         .help = "lock the model in memory, so that it is never swapped out"},
         {"-nr --no-repack", ARG_FLAG, &o->no_repack,
          .help = "use weights in the file's layout: starts at once, but is slower"},
         {"--repack-cache", ARG_MAYBE, &o->repack_cache, .value = "FILE",
@@ -150,19 +152,19 @@ static int parse(server_options *o, int argc, char **argv) {
          .help = "round f16 weights to bf16 at load: faster prompts if the processor has products "
                  "of bf16"},
         {"--cpu-mask-isa", ARG_STRING, &o->mask, .value = "LIST",
-         .help = "instruction sets not to use: avx512,avx2; all: the portable code"},
+         .help = "instruction sets not to use: avx512,avx2; all: use only portable code"},
         {NULL, .help = "where it runs"},
         {"--list-devices", ARG_FLAG, &o->list_devices,
-         .help = "print the devices to run on, and exit"},
+         .help = "print the devices that --device accepts, and exit"},
         PLACEMENT_OPTIONS(o->placement),
         {0}};
     static const args_example examples[] = {
         {"llm-server -m model.gguf",
-         "serves a model on http://127.0.0.1:8080, which is also a page to chat"},
+         "serves a model on http://127.0.0.1:8080; a browser shows a chat page there"},
         {"llm-server -m model.gguf -np 8 -c 32768",
          "eight answers at once, which share a context of 32768 tokens"},
         {"llm-server -m model.gguf --host 0.0.0.0 --api-key SECRET",
-         "serves other machines, too, which must send the key"},
+         "serves other machines, too; they must send the key"},
         {"llm-server -hf Qwen/Qwen3-0.6B-GGUF --port 0",
          "downloads a model once, and uses any free port"},
         {0}};
@@ -250,13 +252,14 @@ int server_options_read(server_options *o, int argc, char **argv) {
     if (code >= 0)
         return code;
     if (o->repack_cache && o->no_repack)
-        return tool_error(TOOL, 2, "--repack-cache and --no-repack exclude each other");
+        return tool_error(TOOL, 2, "--repack-cache and --no-repack cannot be used together");
     if (o->f16_as_bf16 && o->no_repack)
-        return tool_error(TOOL, 2, "--f16-as-bf16 and --no-repack exclude each other");
+        return tool_error(TOOL, 2, "--f16-as-bf16 and --no-repack cannot be used together");
     if (o->pooling >= 0 && !o->embeddings)
         return tool_error(TOOL, 2, "--pooling is for embeddings: add --embeddings");
     if (o->template_name && o->template_file)
-        return tool_error(TOOL, 2, "--chat-template and --chat-template-file exclude each other");
+        return tool_error(TOOL, 2,
+                          "--chat-template and --chat-template-file cannot be used together");
     if (o->n_ctx == 1)
         return tool_error(TOOL, 2, "-c 1: a prompt and its answer need at least 2 tokens");
     if (o->n_batch < o->n_ubatch)

@@ -176,8 +176,8 @@ static ggl_status check_sum(const reading *r, const llm_logit_bias *b) {
 static ggl_status add_bias(const reading *r, bias_list *l, double id, float bias) {
     if (!(id >= 0 && id < (double)r->facts->n_vocab) || id != floor(id))
         return ggl_fail(r->err, GGL_USAGE,
-                        "\"%s\": %.10g is no token; the vocabulary has 0 to %.0f", r->field->name,
-                        id, (double)(r->facts->n_vocab - 1));
+                        "\"%s\": %.10g is not a token; the vocabulary has 0 to %.0f",
+                        r->field->name, id, (double)(r->facts->n_vocab - 1));
     if (!l->place)
         l->place = ggl_calloc((size_t)r->facts->n_vocab, sizeof *l->place);
     if (!l->place || !ggl_grow(&l->bias, &l->cap, l->n + 1, sizeof *l->bias))

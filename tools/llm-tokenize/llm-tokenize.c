@@ -335,9 +335,9 @@ static const char *wrong_options(const options *o) {
     if (o->chat_template && !o->chat)
         return "--chat-template is for --chat FILE";
     if (n_sources > 1)
-        return "-p, -f, --stdin, --decode, --chat and --show exclude each other";
+        return "-p, -f, --stdin, --decode, --chat and --show cannot be used together";
     if (o->json_lines && o->decode)
-        return "--json-lines and --decode exclude each other";
+        return "--json-lines and --decode cannot be used together";
     if (o->chat && (!o->bos || o->special || o->json_lines))
         return "--no-bos, --special and --json-lines do not go with --chat: the template writes "
                "all "

@@ -1,6 +1,6 @@
-/* A model in a few calls: open it, generate text, close it. This layer stands on the model, session,
- * generator and template calls (llm/model.h, llm/session.h, llm/generate.h, llm/chat.h), which a
- * program may use instead when it needs more. docs/library.md shows how to build and link.
+/* Runs a model in a few calls: open it, generate text, close it. This layer uses the calls for models,
+ * sessions, generators and templates (llm/model.h, llm/session.h, llm/generate.h, llm/chat.h); a
+ * program that needs more can use those directly. docs/library.md shows how to build and link.
  *
  *     ggl_error err;
  *     llm_context *c;
@@ -15,22 +15,22 @@
  *         return fwrite(piece, 1, n, user) == n;                  // false: stop
  *     }
  *
- * A context holds one sequence of tokens. Every call says what it does with it; those that take a
- * prompt keep the longest beginning that the sequence has in common with the prompt, and run only the
- * rest. A conversation that is sent again with one more message is therefore cheap.
+ * A context holds one sequence of tokens. The comment of each call says how it changes the sequence. A
+ * call that takes a prompt keeps the beginning that the sequence and the prompt have in common, and runs
+ * only the rest of the prompt. So a conversation that is sent again with one more message is cheap.
  *
  * Structs that begin with `size` may get more members in later versions, at their end. Set size to
  * sizeof the struct, and the others to 0, or use the function that gives the defaults:
  *
  *     llm_open_params p = {.size = sizeof p, .n_ctx = 4096};
  *
- * A size of 0 is an error (GGL_USAGE). A program that was compiled with an older header goes on
- * working: what it does not know has its default. One that was compiled with a newer header works as
- * long as what the library does not know is 0, else it gets GGL_UNSUPPORTED.
+ * A size of 0 is an error (GGL_USAGE). A program that was compiled with an older header still works:
+ * members that it does not know have their defaults. A program that was compiled with a newer header
+ * works if the members that the library does not know are 0; else calls return GGL_UNSUPPORTED.
  *
- * Threads: different contexts may be used by different threads at the same time. One context is used
- * by one thread at a time, not always the same one, but llm_cancel may be called from any thread, and
- * from a signal's handler. A callback runs on the thread that made the call, and must not call a
+ * Threads: different threads may use different contexts at the same time. Only one thread at a time may
+ * use a context, not always the same one; but llm_cancel may be called from any thread, and from a
+ * signal handler. A callback runs on the thread that made the call, and must not call a
  * function of the same context, except llm_cancel and those that take it as const. */
 #ifndef LLM_LLM_H
 #define LLM_LLM_H
@@ -56,14 +56,14 @@ typedef struct llm_open_params {
     int64_t n_ctx;        /* most tokens of the sequence; 0: the model's own context, or 4096 */
     int64_t n_ubatch;     /* most tokens computed at once; 0: 512 */
     int32_t n_threads;    /* of the CPU; 0: one for each physical core that we may use */
-    int32_t n_gpu_layers; /* as -ngl: the last so many layers on the device, or on the first GPU */
+    int32_t n_gpu_layers; /* as -ngl: number of last layers on the device, or on the first GPU */
     const char *device;   /* as --device: "cpu", "vulkan0", "vulkan0,vulkan1"; NULL: "cpu" */
-    const char *split;    /* as --split: "vulkan0=20,cpu=12", all layers in order; NULL: no */
+    const char *split;    /* as --split: "vulkan0=20,cpu=12", all layers in order; NULL: not used */
     const char *arch; /* a descriptor's file, or the name of a built-in one; NULL: by the file */
     /* Text of a chat template (Jinja), or the name of a built-in one, such as "chatml"; NULL: the
      * file's. */
     const char *chat_template;
-    bool embeddings; /* llm_embed will be called */
+    bool embeddings; /* make llm_embed available */
     /* Use the weights as they are in the file: loads faster, takes less memory, runs slower. */
     bool no_repack;
     /* Called while weights are prepared, with the bytes done and in total. Returning false stops, and
@@ -86,28 +86,29 @@ GGL_API const char *llm_context_placement(const llm_context *c);
 GGL_API int64_t llm_context_n_ctx(const llm_context *c);
 GGL_API int32_t llm_context_n_vocab(const llm_context *c); /* the length of a row of logits */
 GGL_API int32_t llm_context_n_embd(const llm_context *c);  /* 0: opened without embeddings */
-/* Gets the value of a text of the file, such as "general.architecture" or "general.name". The caller
- * frees *text, of *n bytes and a NUL, by ggl_free. GGL_NOT_FOUND; GGL_FORMAT: the key has another type. */
+/* Gets the text under a key of the model's file, such as "general.architecture" or "general.name". The
+ * caller frees *text, of *n bytes and a NUL, by ggl_free. GGL_NOT_FOUND: there is no such key;
+ * GGL_FORMAT: its value is not a text. */
 GGL_API GGL_NODISCARD ggl_status llm_context_text(const llm_context *c, const char *key,
                                                   char **text, size_t *n, ggl_error *err);
-/* False: llm_reply and llm_chat_format fail, because the model has no chat template. */
+/* True if the model has a chat template, which llm_reply and llm_chat_format need. */
 GGL_API bool llm_context_has_chat(const llm_context *c);
 
 /* --- generating text -------------------------------------------------------------------------- */
 
 typedef struct llm_generate_params {
-    size_t size;             /* sizeof(llm_generate_params) */
-    int64_t n_max;           /* most tokens; 0: until the text ends, or the context is full */
-    float temp;              /* 0: always the likeliest token */
-    int32_t top_k;           /* only the k likeliest; 0: all */
-    float top_p;             /* only the likeliest that add up to p; 0 or 1: all */
-    float min_p;             /* only those with at least this share of the largest; 0: all */
-    float repeat_penalty;    /* for the last 64 tokens; 0 or 1: none */
+    size_t size;   /* sizeof(llm_generate_params) */
+    int64_t n_max; /* most tokens to generate; 0: until the text ends, or the context is full */
+    float temp;    /* 0: always the likeliest token */
+    int32_t top_k; /* choose from the k likeliest tokens; 0: from all */
+    float top_p;   /* choose from the likeliest whose probabilities add up to p; 0 or 1: from all */
+    float min_p;   /* leave out tokens less probable than this times the likeliest; 0: none */
+    float repeat_penalty;    /* makes the last 64 tokens less likely; 0 or 1: off */
     bool ignore_end;         /* go on after the model ended its text */
     uint64_t seed;           /* same seed, same text */
     const char *const *stop; /* [n_stop]: the text ends before one of these */
     size_t n_stop;
-    /* At most one of the two. The text follows a grammar, or is JSON that a schema describes, and is
+    /* At most one of these two. The text then fits a grammar, or is JSON that fits a schema, and is
      * complete within n_max tokens where that is possible. NULL: any text. */
     const char *grammar;     /* GBNF: docs/grammars.md */
     const char *json_schema; /* docs/json-schema.md; "{}": any JSON */
@@ -116,36 +117,36 @@ typedef struct llm_generate_params {
 /* llama.cpp's defaults: temp 0.8, top_k 40, top_p 0.95, min_p 0.05, n_max 0, seed 0. */
 static inline llm_generate_params llm_generate_default(void);
 
-/* Gets the text as it comes: n bytes, which are whole characters of UTF-8 if the model writes UTF-8,
- * and no NUL. Returning false ends the generation with GGL_CANCELLED. */
+/* Receives the text piece by piece: n bytes without a NUL at the end. They are whole characters if the
+ * model writes UTF-8. Returning false ends the generation with GGL_CANCELLED. */
 typedef bool llm_piece_fn(void *user, const char *piece, size_t n);
 
-/* The sequence becomes the prompt, with the special tokens that the model wants at its beginning, and
- * what the model writes after it, which goes to `each` (NULL: nowhere). Text that spells special
- * tokens, such as "</s>", becomes them. params NULL: llm_generate_default(). GGL_LIMIT: the prompt
- * exceeds the context; GGL_CANCELLED: by `each` or llm_cancel, and the sequence is as far as it was
- * run; GGL_USAGE: params; GGL_UNSUPPORTED: the model has no tokenizer that we know; GGL_FORMAT: the
- * grammar is none, or the model's numbers are not finite; GGL_NOMEM, GGL_DEVICE. After a failure the
- * context can be used further. */
+/* Generates text after a prompt, and passes it to `each` (NULL: to nothing). The sequence becomes the
+ * prompt, with the special tokens that the model expects at its beginning, and the generated tokens.
+ * Text that spells a special token, such as "</s>", becomes that token. params NULL: llm_generate_default(). GGL_LIMIT: the prompt
+ * exceeds the context; GGL_CANCELLED: stopped by `each` or llm_cancel, and the sequence has the
+ * tokens run so far; GGL_USAGE: params are wrong; GGL_UNSUPPORTED: the model's tokenizer is unknown;
+ * GGL_FORMAT: the grammar or schema is wrong, or the model's numbers are not finite; GGL_NOMEM,
+ * GGL_DEVICE. After a failure the context can still be used. */
 GGL_API GGL_NODISCARD ggl_status llm_generate(llm_context *c, const char *prompt,
                                               const llm_generate_params *params, llm_piece_fn *each,
                                               void *user, ggl_error *err);
-/* The same with a prompt of n tokens, as they are. */
+/* Like llm_generate with a prompt of n tokens, to which no special tokens are added. */
 GGL_API GGL_NODISCARD ggl_status llm_generate_tokens(llm_context *c, const int32_t *id, size_t n,
                                                      const llm_generate_params *params,
                                                      llm_piece_fn *each, void *user,
                                                      ggl_error *err);
 
-/* The same without a callback, for programs that ask for the text:
+/* Like llm_generate_tokens without a callback, for programs that ask for each piece:
  *
  *     if (llm_begin(c, ids, n, &p, &err) != GGL_OK) ...
  *     while ((st = llm_next(c, &piece, &n_piece, &err)) == GGL_OK && piece)
  *         fwrite(piece, 1, n_piece, stdout);
  *
- * llm_begin runs the prompt. Each llm_next runs the model until there is something to show, gives it as
- * `each` gets it, valid until the next call, and gives *piece NULL after the end. A program may stop asking: the next
- * call that changes the sequence ends what was begun. Statuses as those of llm_generate; after a failure
- * the text has ended, too. */
+ * llm_begin runs the prompt. Each llm_next runs the model until there is a piece of text, and sets *piece
+ * to it, which is valid until the next call. After the end of the text, *piece is NULL. A program need
+ * not read to the end: the next call that changes the sequence ends the generation. Statuses are those of
+ * llm_generate; after a failure the text has ended, too. */
 GGL_API GGL_NODISCARD ggl_status llm_begin(llm_context *c, const int32_t *id, size_t n,
                                            const llm_generate_params *params, ggl_error *err);
 GGL_API GGL_NODISCARD ggl_status llm_next(llm_context *c, const char **piece, size_t *n,
@@ -174,14 +175,14 @@ GGL_API GGL_NODISCARD ggl_status llm_chat_format(const llm_context *c, const cha
 typedef enum llm_finish {
     LLM_FINISH_NONE,      /* nothing was generated yet, or llm_next has not come to the end */
     LLM_FINISH_END,       /* the model ended its text, or the grammar allows nothing more */
-    LLM_FINISH_STOP,      /* at a text of `stop` */
-    LLM_FINISH_LENGTH,    /* n_max tokens */
+    LLM_FINISH_STOP,      /* the text came to one of `stop` */
+    LLM_FINISH_LENGTH,    /* n_max tokens were generated */
     LLM_FINISH_CONTEXT,   /* the context is full */
     LLM_FINISH_CANCELLED, /* by the callback or llm_cancel */
     LLM_FINISH_ERROR      /* the call failed otherwise */
 } llm_finish;
 
-/* What the last llm_generate, llm_generate_tokens, llm_begin or llm_reply did. */
+/* Facts about the last llm_generate, llm_generate_tokens, llm_begin or llm_reply. */
 typedef struct llm_run_info {
     size_t size; /* sizeof(llm_run_info), set by the caller */
     llm_finish finish;
@@ -194,20 +195,21 @@ typedef struct llm_run_info {
 GGL_API GGL_NODISCARD ggl_status llm_last_run(const llm_context *c, llm_run_info *info,
                                               ggl_error *err);
 
-/* Ends what another thread runs in this context, as soon as the step of the model that runs now has
- * ended; that call returns GGL_CANCELLED. Without such a call it has no effect. */
+/* Stops the call that another thread is making with this context, as soon as the current step of the
+ * model has ended. That call returns GGL_CANCELLED. If there is no such call, nothing happens. */
 GGL_API void llm_cancel(llm_context *c);
 
 /* --- tokens ----------------------------------------------------------------------------------- */
 
 enum {
-    LLM_ADD_SPECIAL = 1, /* llm_encode: put the tokens around the text that the model wants there */
-    LLM_READ_SPECIAL = 2, /* llm_encode: text that spells a special token becomes it */
+    LLM_ADD_SPECIAL =
+        1, /* llm_encode: add the special tokens that the model expects around a text */
+    LLM_READ_SPECIAL = 2, /* llm_encode: text that spells a special token becomes that token */
     LLM_SHOW_SPECIAL = 4  /* llm_decode: write special tokens, too */
 };
 
-/* Turns n bytes of text into tokens. The caller frees *id by ggl_free. GGL_UNSUPPORTED: no tokenizer
- * that we know; GGL_LIMIT, GGL_NOMEM. */
+/* Turns n bytes of text into tokens. The caller frees *id by ggl_free. GGL_UNSUPPORTED: the
+ * model's tokenizer is unknown; GGL_LIMIT, GGL_NOMEM. */
 GGL_API GGL_NODISCARD ggl_status llm_encode(const llm_context *c, const char *text, size_t n,
                                             unsigned flags, int32_t **id, size_t *n_id,
                                             ggl_error *err);
@@ -230,21 +232,20 @@ GGL_API int32_t llm_token_eos(const llm_context *c);
  * GGL_CANCELLED, GGL_NOMEM, GGL_DEVICE. */
 GGL_API GGL_NODISCARD ggl_status llm_eval(llm_context *c, const int32_t *id, size_t n, bool all,
                                           const float **logits, ggl_error *err);
-/* The logits [n_vocab] after the last token that llm_eval has run, or from which the last token was
- * generated; NULL: there are none. Valid until the next call. */
+/* Returns the logits [n_vocab] after the last token that llm_eval has run, or those from which the last
+ * token was generated; NULL if there are none. Valid until the next call. */
 GGL_API const float *llm_logits(const llm_context *c);
 
-/* Writes the vector [n_embd], of length 1, that stands for n bytes of text, pooled as the model's file
- * says (mean, first or last token; without a word: the mean). The sequence is empty afterwards.
+/* Writes the embedding of n bytes of text to out: a vector [n_embd] of length 1. It is pooled as the
+ * model's file says (mean, first or last token), or as the mean if the file does not say. The sequence is empty afterwards.
  * GGL_UNSUPPORTED: opened without embeddings. */
 GGL_API GGL_NODISCARD ggl_status llm_embed(llm_context *c, const char *text, size_t n, float *out,
                                            ggl_error *err);
 
 /* The tokens of the sequence; *n is their number. Valid until the next call. */
 GGL_API const int32_t *llm_sequence(const llm_context *c, size_t *n);
-/* Keeps the first n tokens of the sequence; 0 empties it. The next prompt needs no such call: this is
- * for llm_eval. A model with states cannot go back, and has to run the n tokens again, which this
- * does. GGL_USAGE: there are fewer than n. */
+/* Keeps the first n tokens of the sequence; 0 empties it. Only llm_eval needs this: calls with a prompt
+ * do it themselves. A model with recurrent states cannot go back, so its n tokens are run again. GGL_USAGE: there are fewer than n. */
 GGL_API GGL_NODISCARD ggl_status llm_truncate(llm_context *c, size_t n, ggl_error *err);
 
 /* --- defaults --------------------------------------------------------------------------------- */
