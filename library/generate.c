@@ -201,6 +201,8 @@ static ggl_status check(const llm_context *c, const llm_generate_params *p, ggl_
 }
 
 static ggl_status run_prompt(llm_context *c, const int32_t *id, size_t n, ggl_error *err) {
+    if (atomic_load(&c->cancelled)) /* while the prompt was made, or before its first step */
+        return ggl_fail(err, GGL_CANCELLED, "stopped by the caller");
     ggl_status st = context_give(c, err);
     if (st == GGL_OK)
         st = llm_generator_prompt(c->generator, &(llm_prompt){.id = id, .n = n}, err);
@@ -212,15 +214,21 @@ static ggl_status run_prompt(llm_context *c, const int32_t *id, size_t n, ggl_er
     return GGL_OK;
 }
 
-ggl_status llm_begin(llm_context *c, const int32_t *id, size_t n, const llm_generate_params *params,
-                     ggl_error *err) {
+/* Every call that generates begins with this: it ends what llm_begin has begun. Only here is a cancel
+ * forgotten, so one that comes while the prompt is formatted or tokenized has its effect. */
+static void start(llm_context *c) {
+    atomic_store(&c->cancelled, false);
     context_end(c);
     c->run = (llm_run_info){.finish = LLM_FINISH_ERROR, .stop = -1};
+}
+
+/* llm_begin, after start(). */
+static ggl_status begin(llm_context *c, const int32_t *id, size_t n,
+                        const llm_generate_params *params, ggl_error *err) {
     generation *g = c->generation = ggl_calloc(1, sizeof *g);
     if (!g)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
     g->p = defaults();
-    atomic_store(&c->cancelled, false);
     ggl_status st = GGL_READ_PARAMS(llm_generate_params, &g->p, params, err);
     if (st == GGL_OK)
         st = check(c, &g->p, err);
@@ -239,6 +247,12 @@ ggl_status llm_begin(llm_context *c, const int32_t *id, size_t n, const llm_gene
         return end_with(c, st);
     c->run.finish = LLM_FINISH_NONE;
     return GGL_OK;
+}
+
+ggl_status llm_begin(llm_context *c, const int32_t *id, size_t n, const llm_generate_params *params,
+                     ggl_error *err) {
+    start(c);
+    return begin(c, id, n, params, err);
 }
 
 ggl_status llm_next(llm_context *c, const char **piece, size_t *n, ggl_error *err) {
@@ -261,35 +275,44 @@ ggl_status llm_next(llm_context *c, const char **piece, size_t *n, ggl_error *er
     return GGL_OK;
 }
 
-ggl_status llm_generate_tokens(llm_context *c, const int32_t *id, size_t n,
-                               const llm_generate_params *params, llm_piece_fn *each, void *user,
-                               ggl_error *err) {
+/* llm_generate_tokens, after start(). */
+static ggl_status generate_tokens(llm_context *c, const int32_t *id, size_t n,
+                                  const llm_generate_params *params, llm_piece_fn *each, void *user,
+                                  ggl_error *err) {
     const char *piece;
     size_t n_piece;
-    ggl_status st = llm_begin(c, id, n, params, err);
+    ggl_status st = begin(c, id, n, params, err);
     while (st == GGL_OK && (st = llm_next(c, &piece, &n_piece, err)) == GGL_OK && piece)
         if (each && !each(user, piece, n_piece))
             st = end_with(c, ggl_fail(err, GGL_CANCELLED, "stopped by the caller"));
     return st;
 }
 
-/* Generates after a text, which is tokenized with `flags` (as for llm_encode). */
+ggl_status llm_generate_tokens(llm_context *c, const int32_t *id, size_t n,
+                               const llm_generate_params *params, llm_piece_fn *each, void *user,
+                               ggl_error *err) {
+    start(c);
+    return generate_tokens(c, id, n, params, each, user, err);
+}
+
+/* Generates after a text, which is tokenized with `flags` (as for llm_encode). Call start() before. */
 static ggl_status generate_text(llm_context *c, const char *text, size_t n, unsigned flags,
                                 const llm_generate_params *params, llm_piece_fn *each, void *user,
                                 ggl_error *err) {
     int32_t *id;
     size_t n_id;
-    context_end(c);
-    c->run = (llm_run_info){.finish = LLM_FINISH_ERROR, .stop = -1};
     ggl_status st = llm_encode(c, text, n, flags, &id, &n_id, err);
     if (st == GGL_OK)
-        st = llm_generate_tokens(c, id, n_id, params, each, user, err);
+        st = generate_tokens(c, id, n_id, params, each, user, err);
     ggl_free(id);
     return st;
 }
 
 ggl_status llm_generate(llm_context *c, const char *prompt, const llm_generate_params *params,
                         llm_piece_fn *each, void *user, ggl_error *err) {
+    start(c);
+    if (!prompt)
+        return ggl_fail(err, GGL_USAGE, "llm_generate needs a prompt");
     return generate_text(c, prompt, strlen(prompt), LLM_ADD_SPECIAL | LLM_READ_SPECIAL, params,
                          each, user, err);
 }
@@ -299,9 +322,11 @@ ggl_status llm_generate(llm_context *c, const char *prompt, const llm_generate_p
 ggl_status llm_chat_format(const llm_context *c, const char *json, bool answer, char **text,
                            size_t *n, ggl_error *err) {
     static const char begin_answer[] = "{\"add_generation_prompt\": true}";
-    const ggl_str vars[] = {{json, strlen(json)}, {begin_answer, sizeof begin_answer - 1}};
     *text = NULL;
     *n = 0;
+    if (!json)
+        return ggl_fail(err, GGL_USAGE, "llm_chat_format needs a conversation as JSON");
+    const ggl_str vars[] = {{json, strlen(json)}, {begin_answer, sizeof begin_answer - 1}};
     if (!c->chat)
         return ggl_fail(err, c->why_no_chat.status, "%s", c->why_no_chat.msg);
     return llm_chat_prompt(c->chat, vars, answer ? 2 : 1, NULL, text, n, err);
@@ -313,7 +338,9 @@ ggl_status llm_reply(llm_context *c, const llm_message *message, size_t n,
     llm_talk *talk = NULL;
     char *json = NULL, *prompt = NULL;
     size_t n_prompt;
-    c->run = (llm_run_info){.finish = LLM_FINISH_ERROR, .stop = -1};
+    start(c);
+    if (!message && n > 0)
+        return ggl_fail(err, GGL_USAGE, "llm_reply needs its %zu messages", n);
     ggl_status st = llm_talk_new(&talk, err);
     for (size_t i = 0; i < n && st == GGL_OK; i++)
         st = message[i].role && message[i].content

@@ -168,6 +168,8 @@ ggl_status llm_context_text(const llm_context *c, const char *key, char **text, 
     ggl_str value;
     *text = NULL;
     *n = 0;
+    if (!key)
+        return ggl_fail(err, GGL_USAGE, "llm_context_text needs a key");
     const int found = ggl_gguf_get_string(llm_model_file(c->model), key, &value, err);
     if (found == 0)
         return ggl_fail(err, GGL_NOT_FOUND, "the model's file has no key '%s'", key);

@@ -8,11 +8,14 @@
 
 /* --- who has the sequence --------------------------------------------------------------------- */
 
+/* id may point into t->id, as llm_sequence gives it: the array can move when it grows. */
 static bool append(llm_tokens *t, const int32_t *id, size_t n) {
+    const uintptr_t offset = (uintptr_t)id - (uintptr_t)t->id;
+    const bool is_own = t->id && offset < t->n * sizeof *id;
     if (!ggl_grow(&t->id, &t->cap, t->n + n, sizeof *id))
         return false;
     if (n > 0)
-        memcpy(t->id + t->n, id, n * sizeof *id);
+        memcpy(t->id + t->n, is_own ? t->id + offset / sizeof *id : id, n * sizeof *id);
     t->n += n;
     return true;
 }

@@ -23,6 +23,13 @@ static double between(double low, double high) {
     return low * pow(high / low, (double)below(1000001) * 1e-6);
 }
 
+/* Returns x, or seldom a number that no clock should give. */
+static double measured(double x) {
+    static const double absurd[] = {NAN,    INFINITY, -INFINITY, -1,     0,
+                                    4e-324, 1e-200,   1e200,     1.7e308};
+    return below(60) ? x : absurd[below(sizeof absurd / sizeof *absurd)];
+}
+
 /* Writes up to size - 1 bytes of text, of characters that break files and widths. */
 static void text(char *buf, size_t size) {
     static const char *const part[] = {"q4_0", " ",  "x",     "<",     "&", "\"",    "W",
@@ -132,10 +139,11 @@ static void draw_roofline(FILE *out) {
     }
     for (int i = 0; i < r.n_roofs; i++) {
         text(roof[i].name, sizeof roof[i].name);
-        roof[i].limit = (bench_limits){.read_gb = below(5) ? between(scale, scale * 10) : 0,
-                                       .int8_gmac = below(5) ? between(scale, scale * wide) : 0,
-                                       .f32_gmac = below(5) ? between(scale, scale * wide) : 0,
-                                       .bf16_gmac = below(5) ? between(scale, scale * wide) : 0};
+        roof[i].limit =
+            (bench_limits){.read_gb = below(5) ? measured(between(scale, scale * 10)) : 0,
+                           .int8_gmac = below(5) ? measured(between(scale, scale * wide)) : 0,
+                           .f32_gmac = below(5) ? measured(between(scale, scale * wide)) : 0,
+                           .bf16_gmac = below(5) ? measured(between(scale, scale * wide)) : 0};
     }
     r.n_points = r.n_roofs == 0 ? 0 : r.n_points;
     for (size_t k = 0; k < r.n_points; k++) {
@@ -144,7 +152,7 @@ static void draw_roofline(FILE *out) {
                                  .peak = (bench_peak_kind)below(BENCH_PEAKS),
                                  .cached = below(2),
                                  .intensity = between(0.01, 0.1 * wide),
-                                 .gmac = below(30) ? between(scale, scale * wide) : NAN};
+                                 .gmac = measured(between(scale, scale * wide))};
         text(point[k].label, sizeof point[k].label);
     }
     bench_roofline_draw(out, &r);
@@ -165,6 +173,8 @@ static void draw_plot(FILE *out) {
         r->s_ts.q1 = between(scale, scale * 100);
         r->s_ts.median = r->s_ts.q1 * between(1, 2);
         r->s_ts.q3 = r->s_ts.median * between(1, 2);
+        r->s_ts.median = measured(r->s_ts.median);
+        r->s_ts.q3 = measured(r->s_ts.q3);
         text(r->model_type, below(4) ? 2 : sizeof r->model_type);
         text(r->backend, sizeof r->backend);
         text(r->cpu, sizeof r->cpu);
@@ -191,10 +201,10 @@ static void draw_serve(FILE *out) {
         const bool fails = below(6) == 0;
         *r = (serve_row){.server = &server[below(SERVERS)],
                          .n_prompt = 1 + (int64_t)below(2),
-                         .answer_rate = fails ? NAN : between(scale, scale * 100)};
+                         .answer_rate = fails ? NAN : measured(between(scale, scale * 100))};
         r->load.n_answer = 8;
         r->load.n_clients = rates ? 0 : 1 + below(below(2) ? 8 : 1000);
-        r->load.rate = rates ? between(0.01, 100) : 0;
+        r->load.rate = rates ? measured(between(0.01, 100)) : 0;
         r->first = (serve_times){fails ? NAN : between(1, 1e4), fails ? NAN : between(1, 1e6)};
         r->between = (serve_times){fails || below(4) == 0 ? NAN : between(0.1, 100),
                                    fails ? NAN : between(1, 1000)};

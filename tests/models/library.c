@@ -3,6 +3,9 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/time.h>
 
 #include "test.h"
 
@@ -161,6 +164,57 @@ TEST(pieces_without_a_callback) {
     ggl_free(id);
 }
 
+/* A reply that fails before it generates ends what was begun, as every other call does. */
+TEST(failed_reply_ends_what_was_begun) {
+    ggl_error err;
+    llm_context *c = open_model("builtin:chat", false);
+    REQUIRE(c);
+    text t = {.n = 0};
+    const int32_t id[] = {1, 300};
+    const llm_generate_params p = {.size = sizeof p, .n_max = 10, .ignore_end = true};
+    const llm_message no_role = {.role = NULL};
+    for (int k = 0; k < 2; k++) {
+        t = (text){.n = 0};
+        CHECK_OK(llm_begin(c, id, 2, &p, &err), &err);
+        CHECK_OK(read_pieces(c, 3, &t, &err), &err);
+        CHECK_INT(t.n_pieces, 3);
+        CHECK_INT(llm_reply(c, k ? NULL : &no_role, 1, &p, NULL, NULL, &err), GGL_USAGE);
+        CHECK_OK(read_pieces(c, 99, &t, &err), &err);
+        CHECK_INT(t.n_pieces, 3);
+        CHECK(last_run(c).finish == LLM_FINISH_ERROR && last_run(c).n_generated == 0);
+    }
+    llm_close(c);
+}
+
+static llm_context *to_cancel;
+static void cancel_it(int signal) {
+    (void)signal;
+    llm_cancel(to_cancel);
+}
+
+/* A cancel while the prompt is tokenized has its effect: else the prompt would exceed the context. The
+ * timer counts the time that we compute, so the text only has to take more than that. */
+TEST(cancel_while_tokenizing) {
+    enum { LENGTH = 4 << 20 };
+    ggl_error err;
+    llm_context *c = to_cancel = open_model("builtin:stories", false);
+    char *prompt = malloc(LENGTH + 1);
+    REQUIRE(c && prompt);
+    for (int i = 0; i < LENGTH; i++)
+        prompt[i] = "abcd efg hij "[i % 13];
+    prompt[LENGTH] = 0;
+    struct sigaction act = {.sa_handler = cancel_it, .sa_flags = SA_RESTART}, before;
+    REQUIRE(sigaction(SIGVTALRM, &act, &before) == 0);
+    const struct itimerval soon = {.it_value = {.tv_usec = 20000}};
+    REQUIRE(setitimer(ITIMER_VIRTUAL, &soon, NULL) == 0);
+    CHECK_INT(llm_generate(c, prompt, NULL, NULL, NULL, &err), GGL_CANCELLED);
+    CHECK_INT(last_run(c).finish, LLM_FINISH_CANCELLED);
+    CHECK_INT(llm_generate(c, prompt, NULL, NULL, NULL, &err), GGL_LIMIT); /* it is forgotten */
+    sigaction(SIGVTALRM, &before, NULL);
+    free(prompt);
+    llm_close(c);
+}
+
 TEST(converses) {
     ggl_error err;
     llm_context *c = open_model("builtin:chat", false);
@@ -305,6 +359,25 @@ TEST(logits) {
     llm_close(c);
 }
 
+/* Tokens of llm_sequence are appended to it: its array moves while they are read. */
+TEST(evaluates_its_own_sequence) {
+    ggl_error err;
+    llm_context *c = open_model("builtin:stories", false);
+    REQUIRE(c);
+    size_t n;
+    const int32_t first[] = {1, 300};
+    REQUIRE_OK(llm_eval(c, first, 2, false, NULL, &err), &err);
+    for (size_t want = 4; want <= 64; want *= 2) {
+        const int32_t *id = llm_sequence(c, &n);
+        REQUIRE_OK(llm_eval(c, id, n, false, NULL, &err), &err);
+        id = llm_sequence(c, &n);
+        REQUIRE(n == want);
+        for (size_t i = 0; i < n; i++)
+            CHECK_INT(id[i], first[i % 2]);
+    }
+    llm_close(c);
+}
+
 TEST(embeddings) {
     ggl_error err;
     llm_context *c = open_model("builtin:stories", true);
@@ -380,6 +453,17 @@ TEST(refused) {
     CHECK_INT(last_run(c).finish, LLM_FINISH_ERROR);
     llm_run_info run = {.size = 0};
     CHECK_INT(llm_last_run(c, &run, &err), GGL_USAGE);
+    char *found;
+    size_t n;
+    CHECK_INT(llm_generate(c, NULL, NULL, NULL, NULL, &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "prompt");
+    CHECK_INT(llm_chat_format(c, NULL, true, &found, &n, &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "JSON");
+    CHECK_INT(llm_context_text(c, NULL, &found, &n, &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "key");
+    CHECK(!found && n == 0);
+    CHECK_INT(llm_reply(c, NULL, 2, NULL, NULL, NULL, &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "2 messages");
     llm_close(c);
     llm_close(NULL);
 }

@@ -72,6 +72,9 @@ TEST(wrong_size) {
     CHECK_INT(take(&p, &(own_params){.size = sizeof(void *)}, &err), GGL_USAGE);
     CHECK_HAS(err.msg, "own_params.size is 8");
     CHECK_INT(take(&p, &(own_params){.size = 1 << 20}, &err), GGL_USAGE);
+    for (size_t odd = 1; odd < sizeof(size_t); odd++) /* it would end within a member */
+        CHECK_INT(take(&p, &(new_params){.size = sizeof p + odd, .a = 7}, &err), GGL_USAGE);
+    CHECK_INT(p.a, 1); /* unchanged */
     CHECK_INT(take(&p, &(own_params){.a = 7}, NULL), GGL_USAGE);
 }
 
@@ -83,6 +86,9 @@ TEST(results) {
     CHECK(small.size == sizeof small && small.a == 1);
     REQUIRE_OK(GGL_WRITE_PARAMS(own_params, &large, &defaults, &err), &err);
     CHECK(large.size == sizeof large && large.a == 1 && large.c == 3 && !large.d);
+    large.size = sizeof large - 7;
+    CHECK_INT(GGL_WRITE_PARAMS(own_params, &large, &defaults, &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "own_params.size is 25");
     large.size = 0;
     CHECK_INT(GGL_WRITE_PARAMS(own_params, &large, &defaults, &err), GGL_USAGE);
 }

@@ -93,8 +93,12 @@ int chart_note(FILE *out, double x, double y, double width, const char *text) {
     return n;
 }
 
+bool chart_shows(double x) {
+    return x == 0 || (x >= 1e-60 && x <= 1e60);
+}
+
 double chart_step(double top, int n) {
-    if (!(top > 0) || !isfinite(top))
+    if (!(top > 0) || !chart_shows(top))
         return 1;
     double power = pow(10, floor(log10(top / n))), rest = top / n / power;
     return power * (rest <= 1 ? 1 : rest <= 2 ? 2 : rest <= 5 ? 5 : 10);

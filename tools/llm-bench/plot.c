@@ -53,7 +53,7 @@ static int series_of(bench_row *const *row, size_t i) {
 }
 
 static double positive(double x) {
-    return x > 0 && isfinite(x) ? x : 0;
+    return chart_shows(x) ? x : 0;
 }
 
 static double at_x(const axis *a, double value) {
@@ -104,7 +104,9 @@ static void draw_bar(FILE *out, const bench_row *r, int series, double y, const 
 }
 
 static void draw_axis(FILE *out, const axis *a, double top, double bottom) {
-    for (double v = 0; v <= a->top * 1.001; v += a->step) {
+    const int n_steps = (int)lround(a->top / a->step);
+    for (int i = 0; i <= n_steps; i++) {
+        const double v = i * a->step;
         fprintf(out, "<path class=\"g\" d=\"M%.1f %.1f V%.1f\"/>\n", at_x(a, v), top, bottom);
         chart_text(out, at_x(a, v), bottom + 16, CHART_MIDDLE, "n", "%g", v);
     }

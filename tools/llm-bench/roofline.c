@@ -33,7 +33,12 @@ typedef struct roofs {
 } roofs;
 
 static bool is_drawn(const bench_point *p) {
-    return p->intensity > 0 && p->gmac > 0 && isfinite(p->intensity) && isfinite(p->gmac);
+    return p->intensity > 0 && p->gmac > 0 && chart_shows(p->intensity) && chart_shows(p->gmac);
+}
+
+/* Returns a limit; 0, which is "not known", if it cannot be drawn. */
+static double limit_of(double x) {
+    return chart_shows(x) ? x : 0;
 }
 
 static double at_x(const axes *a, double x) {
@@ -67,7 +72,7 @@ static roofs roofs_of(const bench_roofline *r, int i, double *most, double *most
                                           [BENCH_BF16] =
                                               l->bf16_gmac > l->f32_gmac ? l->bf16_gmac : 0,
                                           [BENCH_F32] = l->f32_gmac};
-    roofs s = {.read = fmax(l->read_gb, 0)};
+    roofs s = {.read = limit_of(l->read_gb)};
     double read = 0, peak[BENCH_PEAKS] = {0};
     for (size_t k = 0; k < r->n_points; k++) {
         const bench_point *p = &r->point[k];
@@ -80,7 +85,7 @@ static roofs roofs_of(const bench_roofline *r, int i, double *most, double *most
     }
     s.read = raise(s.read, read, most_read);
     for (int k = 0; k < BENCH_PEAKS; k++)
-        s.peak[k] = raise(fmax(measured[k], 0), peak[k], most);
+        s.peak[k] = raise(limit_of(measured[k]), peak[k], most);
     return s;
 }
 

@@ -63,15 +63,21 @@ static bool is_first(const serve_row *row, size_t i) {
 /* --- axes ------------------------------------------------------------------------------------- */
 
 static double or_zero(double x) {
-    return isfinite(x) ? x : 0;
+    return chart_shows(x) ? x : 0;
+}
+
+/* Returns the logarithm of a row's load. */
+static double load_of(const serve_row *r) {
+    const double load = serve_load_size(&r->load);
+    return load > 0 && chart_shows(load) ? log2(load) : 0;
 }
 
 static axes axes_of(const serve_row *row, size_t n, const panel *p, double y) {
     axes a = {.x0 = INFINITY, .x1 = -INFINITY, .y = y};
     double top = 0;
     for (size_t i = 0; i < n; i++) {
-        a.x0 = fmin(a.x0, log2(serve_load_size(&row[i].load)));
-        a.x1 = fmax(a.x1, log2(serve_load_size(&row[i].load)));
+        a.x0 = fmin(a.x0, load_of(&row[i]));
+        a.x1 = fmax(a.x1, load_of(&row[i]));
         top = fmax(top, or_zero(p->of(&row[i])));
         top = p->upper ? fmax(top, or_zero(p->upper(&row[i]))) : top;
     }
@@ -85,8 +91,7 @@ static axes axes_of(const serve_row *row, size_t n, const panel *p, double y) {
 }
 
 static double at_x(const axes *a, const serve_row *r) {
-    return LEFT +
-           (log2(serve_load_size(&r->load)) - a->x0) / (a->x1 - a->x0) * (WIDTH - LEFT - RIGHT);
+    return LEFT + (load_of(r) - a->x0) / (a->x1 - a->x0) * (WIDTH - LEFT - RIGHT);
 }
 
 static double at_y(const axes *a, double y) {
@@ -119,7 +124,9 @@ static void draw_loads(FILE *out, const axes *a, const serve_row *row, size_t n)
 static void draw_grid(FILE *out, const axes *a, const panel *p, const serve_row *row, size_t n) {
     const double bottom = a->y + HEAD + HEIGHT;
     chart_text(out, LEFT, a->y + HEAD - 12, CHART_START, "b", "%s", p->title);
-    for (double v = 0; v <= a->top * 1.001; v += a->step) {
+    const int n_steps = (int)lround(a->top / a->step);
+    for (int i = 0; i <= n_steps; i++) {
+        const double v = i * a->step;
         fprintf(out, "<path class=\"g\" d=\"M%d %.1f H%d\"/>\n", LEFT, at_y(a, v), WIDTH - RIGHT);
         chart_text(out, LEFT - 8, at_y(a, v) + 4, CHART_END, "n", "%g", v);
     }
@@ -138,7 +145,7 @@ static void draw_curve(FILE *out, const axes *a, double (*of)(const serve_row *r
                        const char *style) {
     bool any = false;
     for (size_t i = first; i < n; i++)
-        if (same_line(&row[i], &row[first]) && isfinite(of(&row[i]))) {
+        if (same_line(&row[i], &row[first]) && chart_shows(of(&row[i]))) {
             if (!any)
                 fprintf(out, "<path class=\"line s%d\" data-series=\"%d\" fill=\"none\" %s d=\"M",
                         series % CHART_SERIES, series, style);
@@ -153,7 +160,7 @@ static void draw_line(FILE *out, const axes *a, const panel *p, const serve_row 
                       size_t first, int series) {
     draw_curve(out, a, p->of, row, n, first, series, "stroke-width=\"2\"");
     for (size_t i = first; i < n; i++)
-        if (same_line(&row[i], &row[first]) && isfinite(p->of(&row[i])))
+        if (same_line(&row[i], &row[first]) && chart_shows(p->of(&row[i])))
             fprintf(out,
                     "<circle class=\"point c%d\" data-series=\"%d\" cx=\"%.1f\" cy=\"%.1f\" "
                     "r=\"3.5\"/>\n",
@@ -179,8 +186,8 @@ static void draw_panel(FILE *out, const panel *p, const serve_row *row, size_t n
 static bool has_values(const serve_row *row, size_t n, size_t first) {
     for (size_t i = first; i < n; i++)
         for (int k = 0; k < N_PANELS && same_line(&row[i], &row[first]); k++)
-            if (isfinite(panels[k].of(&row[i])) ||
-                (panels[k].upper && isfinite(panels[k].upper(&row[i]))))
+            if (chart_shows(panels[k].of(&row[i])) ||
+                (panels[k].upper && chart_shows(panels[k].upper(&row[i]))))
                 return true;
     return false;
 }

@@ -28,6 +28,9 @@
  * members that it does not know have their defaults. A program that was compiled with a newer header
  * works if the members that the library does not know are 0; else calls return GGL_UNSUPPORTED.
  *
+ * A pointer may be NULL only where a comment says so, if it is `err` or `user`, or if it is an array of 0
+ * elements.
+ *
  * Threads: different threads may use different contexts at the same time. Only one thread at a time may
  * use a context, not always the same one; but llm_cancel may be called from any thread, and from a
  * signal handler. A callback runs on the thread that made the call, and must not call a
@@ -75,8 +78,8 @@ typedef struct llm_open_params {
 /* Opens a model and makes it ready to run. path: a GGUF file, or one of the models in the library,
  * "builtin:stories" and "builtin:chat". params NULL: the defaults, which are all 0. The caller
  * closes *out by llm_close; on failure it is NULL. GGL_IO (the file), GGL_FORMAT (it is damaged),
- * GGL_NOT_FOUND (no descriptor, or no device of that name), GGL_UNSUPPORTED, GGL_NOMEM (n_ctx may be
- * too large), GGL_DEVICE, GGL_USAGE (params). */
+ * GGL_NOT_FOUND (no descriptor, or no device of that name), GGL_UNSUPPORTED, GGL_LIMIT (n_ctx
+ * exceeds what can be counted), GGL_NOMEM (n_ctx may be too large), GGL_DEVICE, GGL_USAGE (params). */
 GGL_API GGL_NODISCARD ggl_status llm_open(llm_context **out, const char *path,
                                           const llm_open_params *params, ggl_error *err);
 GGL_API void llm_close(llm_context *c); /* NULL is fine */
@@ -196,7 +199,8 @@ GGL_API GGL_NODISCARD ggl_status llm_last_run(const llm_context *c, llm_run_info
                                               ggl_error *err);
 
 /* Stops the call that another thread is making with this context, as soon as the current step of the
- * model has ended. That call returns GGL_CANCELLED. If there is no such call, nothing happens. */
+ * model has ended. That call returns GGL_CANCELLED. If there is no such call, it ends what llm_begin has
+ * begun: the next llm_next returns GGL_CANCELLED. If nothing was begun, it has no effect. */
 GGL_API void llm_cancel(llm_context *c);
 
 /* --- tokens ----------------------------------------------------------------------------------- */
