@@ -41,6 +41,7 @@ static void erase(void) {
     if (at.line == TOOL_LINE_PROGRESS) {
         fputs("\r\033[K", stderr);
         at.line = TOOL_LINE_EMPTY;
+        process_set_erases(false);
     }
 }
 
@@ -49,8 +50,11 @@ static void draw(double t) {
     char line[PROGRESS_LINE];
     if (at.n == 0 || at.line == TOOL_LINE_TEXT || at.use != USE_LINE)
         return;
-    const int width = ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 1 ? w.ws_col : 80;
+    const int width = ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 0 ? w.ws_col : 80;
+    if (width == 1)
+        return;
     progress_line(line, at.job, at.n < PROGRESS_JOBS ? at.n : PROGRESS_JOBS, t, width - 1);
+    process_set_erases(true);
     fprintf(stderr, "\r%s\033[K", line);
     fflush(stderr);
     at.line = TOOL_LINE_PROGRESS;
@@ -177,32 +181,28 @@ void progress_clear(void) {
     pthread_mutex_unlock(&at.lock);
 }
 
-/* Erases the line and waits for the thread if no job is left. */
-static void end(int n_left) {
+/* Ends the innermost job, or all. If none is left, erases the line and waits for the thread. */
+static void end(bool all) {
     pthread_mutex_lock(&at.lock);
-    const bool last = at.n > 0 && n_left == 0 && at.has_thread;
-    at.n = n_left;
-    if (n_left == 0)
+    at.n = all || at.n == 0 ? 0 : at.n - 1;
+    const bool last = at.n == 0 && at.has_thread;
+    if (at.n == 0)
         erase();
     at.generation += last;
     at.has_thread = at.has_thread && !last;
     const pthread_t thread = at.thread;
-    pthread_cond_signal(&at.changed);
+    pthread_cond_broadcast(&at.changed); /* a thread that ends may wait beside a new one */
     pthread_mutex_unlock(&at.lock);
     if (last)
         pthread_join(thread, NULL);
 }
 
 void progress_end(void) {
-    pthread_mutex_lock(&at.lock);
-    const int n = at.n;
-    pthread_mutex_unlock(&at.lock);
-    if (n > 0)
-        end(n - 1);
+    end(false);
 }
 
 void progress_off(void) {
-    end(0);
+    end(true);
     pthread_mutex_lock(&at.lock);
     at.use = USE_NONE;
     pthread_mutex_unlock(&at.lock);
@@ -213,6 +213,7 @@ void progress_off(void) {
 void tool_set_line(tool_line what) {
     pthread_mutex_lock(&at.lock);
     at.line = what;
+    process_set_erases(what == TOOL_LINE_PROGRESS);
     pthread_mutex_unlock(&at.lock);
 }
 
