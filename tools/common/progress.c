@@ -27,13 +27,16 @@ static struct {
     pthread_cond_t changed;
     pthread_t thread;
     bool has_thread;
+    clockid_t clock;      /* of `changed` */
     uintptr_t generation; /* of the thread; another one ends it */
     enum use use;
     tool_line line;
     double delay, t_drawn;
     progress_job job[PROGRESS_JOBS];
     int n; /* jobs; those beyond PROGRESS_JOBS are only counted */
-} at = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+} at = {.lock = PTHREAD_MUTEX_INITIALIZER,
+        .changed = PTHREAD_COND_INITIALIZER,
+        .clock = CLOCK_REALTIME};
 
 /* --- the line; called with the lock held --------------------------------------------------------- */
 
@@ -73,7 +76,7 @@ static void *run(void *generation) {
     pthread_mutex_lock(&at.lock);
     while (own == at.generation) {
         struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
+        clock_gettime(at.clock, &until);
         until.tv_nsec += (long)(PERIOD * 1e9);
         until.tv_sec += until.tv_nsec / 1000000000;
         until.tv_nsec %= 1000000000;
@@ -98,11 +101,25 @@ static void on_exit_erase(void) {
     progress_off();
 }
 
+/* Lets `changed` wait by a clock that nobody sets; not on macOS, which has no such condition. Before the first thread. */
+static void set_clock(void) {
+#ifndef __APPLE__
+    pthread_condattr_t a;
+    if (pthread_condattr_init(&a) != 0)
+        return;
+    if (pthread_condattr_setclock(&a, CLOCK_MONOTONIC) == 0 &&
+        pthread_cond_init(&at.changed, &a) == 0)
+        at.clock = CLOCK_MONOTONIC;
+    pthread_condattr_destroy(&a);
+#endif
+}
+
 static void find_use(void) {
     const char *term = getenv("TERM"), *delay = getenv("GGL_PROGRESS_DELAY");
     const bool line = tool_shows_progress() && !(term && strcmp(term, "dumb") == 0);
     double seconds;
     bool range;
+    set_clock();
     at.use = line && atexit(on_exit_erase) == 0 ? USE_LINE : USE_NONE;
     at.delay = delay && args_read_float(delay, &seconds, &range) && seconds >= 0 ? seconds : DELAY;
 }
