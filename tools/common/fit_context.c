@@ -108,6 +108,15 @@ static const char *advice(const fit_memory *m) {
     return "-ctk q8_0 -ctv q8_0 halves the KV cache";
 }
 
+/* True if the cache is larger than all of the computer's memory: allocating it fails, with advice of its own. */
+static bool is_refused(const fit_context *f, const fit_memory *m, int64_t n_ctx) {
+    double most = 0;
+    for (int i = 0; i < placement_n_backends(f->placement); i++)
+        if (is_host(placement_backend(f->placement, i)))
+            most = (double)placement_backend(f->placement, i)->memory;
+    return most > 0 && m->row * (double)n_ctx > most;
+}
+
 int fit_context_session(const fit_context *f, llm_session **s) {
     fit_memory m[MOST_MEMORIES];
     char text[320], would[48] = "";
@@ -117,7 +126,7 @@ int fit_context_session(const fit_context *f, llm_session **s) {
     const int64_t fits = fit_context_tokens(m, measure(f, *s, m), n_ctx, &tightest);
     const int64_t least = n_ctx < LEAST_TOKENS ? n_ctx : LEAST_TOKENS;
     const int64_t n = fits > least ? fits : least;
-    if (fits == n_ctx)
+    if (fits == n_ctx || (f->is_asked && is_refused(f, &m[tightest], n_ctx)))
         return -1;
     fit_context_text(&m[tightest], n_ctx, text, sizeof text);
     if (f->is_asked || n == n_ctx) {
