@@ -99,6 +99,10 @@ shows(r"\d+ of \d+ readings", "llm-arch", "doctor", MODEL, "--text", TEXT, "-n",
 shows(r"^tokenizing", "llm-tokenize", "-m", MODEL, "-f", TEXT)
 shows(r"1 schemas", "llm-grammar", "--bench", tmp("schema.json"))
 
+# a signal that ends the tool erases the line
+code, seen = on_terminal("llm-arch", "verify", MODEL, until=b"nodes")
+check(code == -signal.SIGINT and not any("nodes" in l for l in shown(seen)[0]), "llm-arch: a signal leaves progress, or exit code %d" % code, seen)
+
 # the server loads in a thread
 if os.path.exists(BIN + "/llm-server"):
     code, seen = on_terminal("llm-server", "-m", MODEL, "--port", "0", until=b"answers at once")
@@ -148,6 +152,10 @@ drafted, _ = context("--draft", made)
 check(drafted < n, "the draft's cache is not counted: %d tokens, without it %d" % (drafted, n))
 n, note = context("-c", "131072")
 check(n == 131072 and "would fit" in note, "-c was changed to %d, or there is no note" % n, note)
+out = subprocess.run([BIN + "/llm-cli", "-m", made, "--tokens", "1", "-c", "999999999", "-n", "1"], capture_output=True, text=True)
+check(("do not fit" in out.stderr) != (" available; " in out.stderr), "a context beyond all memory: a note and an error, or neither", out.stderr)
+n, note = context(memory="1000")
+check(n == 2048 and "needs more memory" in note and "-ctk" not in note, "without memory the context is %d tokens" % n, note)
 n, note = context(memory=str(1 << 40))
 check(n == 131072 and "KV cache" not in note, "with enough memory: %d" % n, note)
 subprocess.run(["rm", "-r", TMP])

@@ -145,6 +145,9 @@ TEST(quiet) {
     CHECK_INT(parse("-q --nonsense", false), 2);
     CHECK_HAS(out, "unknown flag '--nonsense'");
     tool_set_quiet(false);
+    CHECK_INT(parse("-m -- -q", false), -1); /* "--" is a value */
+    CHECK(tool_is_quiet());
+    tool_set_quiet(false);
     const char *const loud[] = {"-m=-q --warm", "--warm -- -q"};
     for (size_t i = 0; i < sizeof loud / sizeof *loud; i++) {
         CHECK_INT(parse(loud[i], true), -1);
@@ -301,6 +304,8 @@ TEST(refused) {
         {"--flag=1", "tool: --flag does not accept a value\n"},
         {"model.gguf", "tool: unexpected argument 'model.gguf'; did you mean -m 'model.gguf'?\n"},
         {"word", "tool: unexpected argument 'word'; see --help\n"},
+        {"--\033[31mx", "tool: unknown flag '--\\x1b[31mx'; --help lists them\n"},
+        {"-n \033[31m", "tool: -n: '\\x1b[31m' is not a whole number\n"},
         {"run", "tool: there is no command 'run': there is only one\n"},
         {"\xE2\x80\x94temp",
          "tool: '\xE2\x80\x94temp' begins with a long dash; flags begin with the hyphens of the "

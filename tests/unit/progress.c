@@ -1,6 +1,7 @@
 /* The line of progress, and the context that fits into memory. */
 #include "common/progress.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -61,7 +62,7 @@ TEST(jobs_without_a_terminal_do_nothing) {
 }
 
 TEST(context_that_fits) {
-    fit_memory m[2] = {{"memory", 10e9, 1e9, 4e9, 1e6}, {"gpu", 0, 0, 1e9, 1e6}};
+    fit_memory m[2] = {{"memory", 10e9, 1e9, 4e9, 1e6, 0}, {"gpu", 0, 0, 1e9, 1e6, 0}};
     int at;
     CHECK(fit_context_tokens(m, 2, 5000, &at) == 5000); /* all of it: 5 GB */
     CHECK(fit_context_tokens(m, 2, 131072, &at) == 4864 && at == 0);
@@ -74,12 +75,23 @@ TEST(context_that_fits) {
     CHECK(fit_context_tokens(m, 2, 4000, &at) == 4000);
 }
 
+TEST(more_memory_gives_no_fewer_tokens) {
+    int64_t before = 0;
+    for (double gb = 3; gb < 12; gb += 0.1) {
+        const fit_memory m = {"memory", gb * 1e9, 0, 4e9, 1e5, 2e9};
+        int at;
+        const int64_t n = fit_context_tokens(&m, 1, 32768, &at);
+        CHECK(n >= before && (n <= 4096 || gb * 1e9 >= 6e9 + 1e5 * (double)n));
+        before = n;
+    }
+    CHECK(before == 32768);
+}
+
 TEST(context_note_has_numbers) {
-    const fit_memory m = {"the memory", 10e9, 1e9, 4e9, 1e6};
+    const fit_memory m = {"the memory", 10e9, 1e9, 4e9, 1e6, 0};
     char buf[320];
     CHECK(is(fit_context_text(&m, 131072, buf, sizeof buf),
-             "the KV cache of 131072 tokens takes 131 GB, but the memory has 10.0 GB available, of "
-             "which "
+             "the KV cache of 131072 tokens takes 131 GB, but the memory has 10.0 GB available; "
              "the rest of the model takes 4.00 GB, and 1.00 GB are left free"));
 }
 
@@ -109,6 +121,12 @@ static void put(const char *root, const char *path, const char *text) {
     }
 }
 
+TEST(memory_left_may_be_told) {
+    CHECK(setenv("GGL_MEMORY_LEFT", "1e30", 1) == 0 && memory_left("") == SIZE_MAX);
+    CHECK(setenv("GGL_MEMORY_LEFT", "5000", 1) == 0 && memory_left("") == 5000);
+    CHECK(unsetenv("GGL_MEMORY_LEFT") == 0);
+}
+
 TEST(memory_left_is_the_least) {
     char root[] = "/tmp/memory_left.XXXXXX", command[64];
     CHECK(mkdtemp(root) != NULL);
@@ -123,6 +141,8 @@ TEST(memory_left_is_the_least) {
     put(root, "/sys/fs/cgroup/a/memory.current", "700000\n");
     put(root, "/sys/fs/cgroup/a/memory.stat", "anon 1\ninactive_file 100000\n");
     CHECK(memory_left(root) == 400000);
+    put(root, "/sys/fs/cgroup/a/memory.stat", "inactive_file 100000\nactive_file 20000\n");
+    CHECK(memory_left(root) == 420000);
     put(root, "/proc/self/cgroup", "7:cpu:/x\n6:memory:/x\nbroken\n");
     put(root, "/sys/fs/cgroup/memory/x/memory.limit_in_bytes", "50000\n");
     put(root, "/sys/fs/cgroup/memory/x/memory.usage_in_bytes", "60000\n");

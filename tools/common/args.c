@@ -24,6 +24,20 @@
 #define TOOLS_VERSION "unknown"
 #endif
 
+/* Prints an error about the command line, whose words may have escape sequences. Returns the exit code 2. */
+#if defined(__GNUC__) || defined(__clang__)
+__attribute__((format(printf, 2, 3)))
+#endif
+static int
+wrong(const char *tool, const char *fmt, ...) {
+    char text[2048];
+    va_list args;
+    va_start(args, fmt);
+    ggl_vformat(text, sizeof text, fmt, args);
+    va_end(args);
+    return tool_error(tool, 2, "%s", text);
+}
+
 /* --- numbers --- */
 
 static const char *skip_space(const char *s) {
@@ -71,7 +85,7 @@ int tool_read_ids(const char *tool, const char *flag, const char *s, int32_t **i
     ggl_free(*id);
     *id = NULL;
     *n = 0;
-    return tool_error(tool, 2, "%s: '%s' is not a list of ids such as 1,2,3", flag, s);
+    return wrong(tool, "%s: '%s' is not a list of ids such as 1,2,3", flag, s);
 }
 
 bool args_read_uint64(const char *s, uint64_t *out, bool *range) {
@@ -171,9 +185,9 @@ static int unknown_option(const args_spec *spec, const char *s, size_t n) {
                 }
             }
     if (best)
-        return tool_error(spec->tool, 2, "unknown flag '%.*s'; did you mean '%.*s'?", (int)n, s,
-                          (int)n_best, best);
-    return tool_error(spec->tool, 2, "unknown flag '%.*s'; --help lists them", (int)n, s);
+        return wrong(spec->tool, "unknown flag '%.*s'; did you mean '%.*s'?", (int)n, s,
+                     (int)n_best, best);
+    return wrong(spec->tool, "unknown flag '%.*s'; --help lists them", (int)n, s);
 }
 
 /* --- values --- */
@@ -195,12 +209,12 @@ void args_list_fini(arg_list *list) {
 static int out_of_range(const args_spec *spec, const arg_option *o, const char *flag, int n_flag,
                         const char *s) {
     if (o->min != o->max && o->kind == ARG_INT)
-        return tool_error(spec->tool, 2, "%.*s: %s is out of range, %.0f to %.0f is allowed",
-                          n_flag, flag, s, o->min, o->max);
+        return wrong(spec->tool, "%.*s: %s is out of range, %.0f to %.0f is allowed", n_flag, flag,
+                     s, o->min, o->max);
     if (o->min != o->max)
-        return tool_error(spec->tool, 2, "%.*s: %s is out of range, %.15g to %.15g is allowed",
-                          n_flag, flag, s, o->min, o->max);
-    return tool_error(spec->tool, 2, "%.*s: %s is out of range", n_flag, flag, s);
+        return wrong(spec->tool, "%.*s: %s is out of range, %.15g to %.15g is allowed", n_flag,
+                     flag, s, o->min, o->max);
+    return wrong(spec->tool, "%.*s: %s is out of range", n_flag, flag, s);
 }
 
 static int no_choice(const args_spec *spec, const arg_option *o, const char *flag, int n_flag,
@@ -210,7 +224,7 @@ static int no_choice(const args_spec *spec, const arg_option *o, const char *fla
         size_t used = strlen(known);
         snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "", o->choices[i]);
     }
-    return tool_error(spec->tool, 2, "%.*s: '%s' is not one of %s", n_flag, flag, s, known);
+    return wrong(spec->tool, "%.*s: '%s' is not one of %s", n_flag, flag, s, known);
 }
 
 /* Stores value s for option o. Returns -1, or the exit code after a message. */
@@ -241,8 +255,8 @@ static int read_value(const args_spec *spec, const arg_option *o, const char *fl
     case ARG_STRING:
     case ARG_LIST:
         if (!*s && !o->may_be_empty)
-            return tool_error(spec->tool, 2, "%.*s: the value %s is empty", n_flag, flag,
-                              o->value ? o->value : "");
+            return wrong(spec->tool, "%.*s: the value %s is empty", n_flag, flag,
+                         o->value ? o->value : "");
         if (o->kind == ARG_STRING)
             *(const char **)o->out = s;
         else
@@ -260,7 +274,7 @@ static int read_value(const args_spec *spec, const arg_option *o, const char *fl
     if (range)
         return out_of_range(spec, o, flag, n_flag, s);
     if (!ok)
-        return tool_error(spec->tool, 2, "%.*s: '%s' is not %s", n_flag, flag, s, what);
+        return wrong(spec->tool, "%.*s: '%s' is not %s", n_flag, flag, s, what);
     if (o->kind == ARG_INT)
         *(int64_t *)o->out = i;
     else if (o->kind == ARG_UINT64)
@@ -388,11 +402,11 @@ static int give_value(parsing *p, const arg_option *o, const typed_flag *f, cons
     const old_value old = again ? save_value(o) : (old_value){0};
     const int code = read_value(p->spec, o, f->flag, f->n_flag, value);
     if (code < 0 && again && !same_value(o, &old))
-        return tool_error(p->spec->tool, 2,
-                          "%.*s '%.*s' and %.*s '%.*s': this option has only one value; leave one "
-                          "of them out",
-                          g->n_flag, g->flag, shown(g->value), g->value, f->n_flag, f->flag,
-                          shown(value), value);
+        return wrong(p->spec->tool,
+                     "%.*s '%.*s' and %.*s '%.*s': this option has only one value; leave one "
+                     "of them out",
+                     g->n_flag, g->flag, shown(g->value), g->value, f->n_flag, f->flag,
+                     shown(value), value);
     *g = (given_value){f->flag, value, f->n_flag};
     return code;
 }
@@ -404,7 +418,8 @@ static int built_in(parsing *p, int which, const typed_flag *f, const char *valu
     int shell = -1;
     value = value ? value : f->next;
     switch (which) {
-    case ARGS_QUIET: /* args_parse has set it before */
+    case ARGS_QUIET: /* args_parse has set it before, but for one behind a value "--" */
+        tool_set_quiet(true);
         return -1;
     case ARGS_HELP:
         if (!f->next || !help_print_group(spec, f->next))
@@ -418,8 +433,7 @@ static int built_in(parsing *p, int which, const typed_flag *f, const char *valu
         break;
     case ARGS_COMPLETION:
         if (!value)
-            return tool_error(spec->tool, 2, "%.*s: the value %s is missing", f->n_flag, f->flag,
-                              o->value);
+            return wrong(spec->tool, "%.*s: the value %s is missing", f->n_flag, f->flag, o->value);
         shell = arg_find_choice(o, value);
         if (shell < 0)
             return no_choice(spec, o, f->flag, f->n_flag, value);
@@ -449,8 +463,8 @@ static int set_option(parsing *p, const arg_option *o, const typed_flag *f, cons
     if (!value && follows && !find_option(spec, f->next, strlen(f->next)))
         value = p->argv[++p->i];
     if (!value)
-        return tool_error(spec->tool, 2, "%.*s: the value %s is missing", f->n_flag, f->flag,
-                          o->value ? o->value : "");
+        return wrong(spec->tool, "%.*s: the value %s is missing", f->n_flag, f->flag,
+                     o->value ? o->value : "");
     const int code = give_value(p, o, f, value);
     double number;
     bool range;
@@ -472,10 +486,10 @@ static int skip_value(parsing *p, const arg_hint *h, const typed_flag *f) {
     const bool takes = h->kind == HINT_NOTHING_VALUE ||
                        (h->kind == HINT_NOTHING_SWITCH && f->next && is_switch(f->next));
     if (f->equals && !takes)
-        return tool_error(p->spec->tool, 2, "%.*s does not accept %s", f->n_flag, f->flag,
-                          h->kind == HINT_NOTHING ? "a value" : f->next);
+        return wrong(p->spec->tool, "%.*s does not accept %s", f->n_flag, f->flag,
+                     h->kind == HINT_NOTHING ? "a value" : f->next);
     if (takes && (!f->next || option))
-        return tool_error(p->spec->tool, 2, "%.*s: the value is missing", f->n_flag, f->flag);
+        return wrong(p->spec->tool, "%.*s: the value is missing", f->n_flag, f->flag);
     p->i += takes && !f->equals;
     return -1;
 }
@@ -487,7 +501,7 @@ static int follow_spelling(parsing *p, const arg_hint *h, const typed_flag *f) {
     const arg_option *o = find_option(p->spec, h->text, n);
     const bool takes_none = equals || o->kind == ARG_FLAG || o->kind == ARG_UNFLAG;
     if (f->equals && takes_none)
-        return tool_error(p->spec->tool, 2, "%.*s does not accept a value", f->n_flag, f->flag);
+        return wrong(p->spec->tool, "%.*s does not accept a value", f->n_flag, f->flag);
     return set_option(p, o, f, equals ? equals + 1 : NULL);
 }
 
@@ -498,8 +512,8 @@ static int follow_hint(parsing *p, const arg_hint *h, const typed_flag *f, bool 
     const char *space = pair ? " " : "", *value = pair ? f->next : "";
     typed_flag rest = *f;
     if (h->kind == HINT_REFUSED)
-        return tool_error(tool, 2, "there is no flag '%.*s%s%s': %s", f->n_flag, f->flag, space,
-                          value, h->text);
+        return wrong(tool, "there is no flag '%.*s%s%s': %s", f->n_flag, f->flag, space, value,
+                     h->text);
     if (pair) { /* the value is read already */
         p->i += !f->equals;
         rest.next = NULL;
@@ -528,7 +542,7 @@ static int read_option(parsing *p) {
     if (!o)
         return unknown_option(p->spec, f.flag, (size_t)f.n_flag);
     if (f.equals && (o->kind == ARG_FLAG || o->kind == ARG_UNFLAG))
-        return tool_error(p->spec->tool, 2, "%.*s does not accept a value", f.n_flag, f.flag);
+        return wrong(p->spec->tool, "%.*s does not accept a value", f.n_flag, f.flag);
     return set_option(p, o, &f, NULL);
 }
 
@@ -558,18 +572,18 @@ int args_unexpected(const args_spec *spec, const char *s) {
     const char *dots = s[n] ? " .." : "";
     for (const arg_hint *h = spec->hints; h && h->names; h++)
         if (arg_is_among(h->names, s, strlen(s)))
-            return tool_error(spec->tool, 2, "there is no command '%s': %s", s, h->text);
+            return wrong(spec->tool, "there is no command '%s': %s", s, h->text);
     /* U+2010 to U+2015 and U+2212, which word processors and web pages make of "--" */
     if ((strncmp(s, "\xE2\x80", 2) == 0 && ((unsigned char)s[2] & 0xF8) == 0x90) ||
         strncmp(s, "\xE2\x88\x92", 3) == 0)
-        return tool_error(spec->tool, 2,
-                          "'%.*s' begins with a long dash; flags begin with the hyphens of the "
-                          "keyboard: -%.*s or --%.*s",
-                          n, s, n - 3, s + 3, n - 3, s + 3);
+        return wrong(spec->tool,
+                     "'%.*s' begins with a long dash; flags begin with the hyphens of the "
+                     "keyboard: -%.*s or --%.*s",
+                     n, s, n - 3, s + 3, n - 3, s + 3);
     if (!flag)
-        return tool_error(spec->tool, 2, "unexpected argument '%.*s%s'; see --help", n, s, dots);
-    return tool_error(spec->tool, 2, "unexpected argument '%.*s%s'; did you mean %s '%.*s%s'?", n,
-                      s, dots, flag, n, s, dots);
+        return wrong(spec->tool, "unexpected argument '%.*s%s'; see --help", n, s, dots);
+    return wrong(spec->tool, "unexpected argument '%.*s%s'; did you mean %s '%.*s%s'?", n, s, dots,
+                 flag, n, s, dots);
 }
 
 /* Prints a note on variables of llama.cpp's programs, LLAMA_ARG_CTX_SIZE for --ctx-size, which have
@@ -586,7 +600,7 @@ static void note_environment(const args_spec *spec) {
                     "%s: note: only llama.cpp's programs read these variables; flags set "
                     "the same here:",
                     spec->tool);
-        fprintf(stderr, " %.*s", (int)strcspn(*e, "="), *e);
+        ggl_fprint(stderr, " %.*s", (int)strcspn(*e, "="), *e);
     }
     if (n > MOST)
         fprintf(stderr, " and %d more", n - MOST);
@@ -607,8 +621,8 @@ static int read_arguments(parsing *p) {
         else if (!spec->positional)
             code = args_unexpected(spec, s);
         else if (!*s)
-            code = tool_error(spec->tool, 2, "argument %zu is empty; usage: %s %s",
-                              spec->positional->n + 1, spec->tool, spec->usage);
+            code = wrong(spec->tool, "argument %zu is empty; usage: %s %s", spec->positional->n + 1,
+                         spec->tool, spec->usage);
         else if (!list_add(spec->positional, s))
             code = tool_error(spec->tool, 1, "out of memory");
         if (code >= 0)

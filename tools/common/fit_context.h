@@ -11,10 +11,13 @@ typedef struct fit_memory {
     double margin;    /* the part of `available` that is left free for others */
     double fixed;     /* what the session takes without the KV cache */
     double row;       /* what the KV cache takes for each token */
+    double
+        mapped; /* weights in mapped files: they should stay in memory, but the system can read them again */
 } fit_memory;
 
 /* Returns the largest context, at most n_ctx, that fits into all of the memories: n_ctx itself, or a multiple of 256. 0:
- * not even 256 tokens fit. *tightest: the index of the memory that allows the least. */
+ * not even 256 tokens fit. Where the mapped weights do not fit beside the context, it is at most 4096 tokens. *tightest:
+ * the index of the memory that allows the least. */
 int64_t fit_context_tokens(const fit_memory *m, int n, int64_t n_ctx, int *tightest);
 
 /* Writes to buf how much memory the parts of a session take, as text for a note; returns buf. */
@@ -30,7 +33,7 @@ typedef struct fit_context {
 } fit_context;
 
 /* If the context of *s, a session that is not allocated yet, does not fit: prints a note, and replaces *s by a session whose
- * context fits; with is_asked it only prints the note. Returns -1, or an exit code after a message. */
+ * context fits, or has 2048 tokens if fewer would; with is_asked it only prints the note. Returns -1, or an exit code after a message. */
 int fit_context_session(const fit_context *f, llm_session **s);
 
 /* Writes a hint to use --repack-cache to buf if loading took long and most of that time went into repacking weights;

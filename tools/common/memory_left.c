@@ -12,12 +12,15 @@ enum { MOST_PATH = 4096 };
 
 /* A version of control groups: where it is mounted, and its files. */
 typedef struct group_kind {
-    const char *mount, *limit, *usage, *cached;
+    const char *mount, *limit, *usage, *cached[2]; /* cached: keys of memory.stat */
 } group_kind;
 
-static const group_kind v1 = {"/sys/fs/cgroup/memory", "memory.limit_in_bytes",
-                              "memory.usage_in_bytes", "total_inactive_file "};
-static const group_kind v2 = {"/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file "};
+static const group_kind v1 = {"/sys/fs/cgroup/memory",
+                              "memory.limit_in_bytes",
+                              "memory.usage_in_bytes",
+                              {"total_inactive_file ", "total_active_file "}};
+static const group_kind v2 = {
+    "/sys/fs/cgroup", "memory.max", "memory.current", {"inactive_file ", "active_file "}};
 
 /* Reads the number after `key` at the start of a line; "": at the start of the file. False: there is none, as in a file
  * with "max". */
@@ -49,7 +52,7 @@ static void lower(double *least, double x) {
 /* Lowers *least to what the group at a path leaves. */
 static void look_at_group(const char *root, const group_kind *k, const char *path, double *least) {
     char name[MOST_PATH];
-    double limit, usage, cached;
+    double limit, usage, cached = 0;
     snprintf(name, sizeof name, "%s%s%s/%s", root, k->mount, path, k->limit);
     if (!read_number(name, "", &limit))
         return;
@@ -57,8 +60,11 @@ static void look_at_group(const char *root, const group_kind *k, const char *pat
     if (!read_number(name, "", &usage))
         return;
     snprintf(name, sizeof name, "%s%s%s/memory.stat", root, k->mount, path);
-    if (!read_number(name, k->cached, &cached))
-        cached = 0;
+    for (int i = 0; i < 2; i++) {
+        double bytes;
+        if (read_number(name, k->cached[i], &bytes))
+            cached += bytes;
+    }
     lower(least, limit - usage + cached);
 }
 
@@ -88,12 +94,8 @@ static void look_at_all_groups(const char *root, double *least) {
         fclose(f);
 }
 
-static void look_at_addresses(double *least) {
-    struct rlimit l;
-    double pages;
-    if (getrlimit(RLIMIT_AS, &l) == 0 && l.rlim_cur != RLIM_INFINITY &&
-        read_number("/proc/self/statm", "", &pages))
-        lower(least, (double)l.rlim_cur - pages * (double)sysconf(_SC_PAGESIZE));
+static size_t to_size(double x) {
+    return x < (double)SIZE_MAX ? (size_t)x : SIZE_MAX;
 }
 
 size_t memory_left(const char *root) {
@@ -102,12 +104,20 @@ size_t memory_left(const char *root) {
     const char *given = *root ? NULL : getenv("GGL_MEMORY_LEFT");
     char *end;
     if (given && (told = strtod(given, &end)) > 0 && !*end)
-        return (size_t)told;
+        return to_size(told);
     snprintf(name, sizeof name, "%s/proc/meminfo", root);
     if (read_number(name, "MemAvailable:", &kib))
         lower(&least, kib * 1024);
     look_at_all_groups(root, &least);
-    if (!*root)
-        look_at_addresses(&least);
-    return least > 0 && least < (double)SIZE_MAX ? (size_t)least : 0;
+    return least > 0 ? to_size(least) : 0;
+}
+
+size_t memory_left_addresses(void) {
+    struct rlimit l;
+    double pages, least = -1;
+    if (getrlimit(RLIMIT_AS, &l) != 0 || l.rlim_cur == RLIM_INFINITY ||
+        !read_number("/proc/self/statm", "", &pages))
+        return 0;
+    lower(&least, (double)l.rlim_cur - pages * (double)sysconf(_SC_PAGESIZE));
+    return to_size(least);
 }

@@ -4,11 +4,14 @@
 
 #include <stddef.h>
 
-/* Returns the number of bytes that this process can still take: the smallest of the memory that the system has available, what
- * the limits of the process's control groups (v1 and v2) leave, and what its limit of addresses (ulimit -v) leaves. Returns 0 if
- * nothing is known. Pages that only cache files count as available. root is "", or in tests a folder that contains proc and
- * sys; the limit of addresses is then ignored. The environment variable GGL_MEMORY_LEFT, in bytes, replaces the measurement; tests
- * set it. */
+/* Returns the number of bytes that this process can still take: the smallest of the memory that the system has available, and
+ * what the limits of the process's control groups (v1 and v2) leave. Returns 0 if nothing is known. Pages that only cache files
+ * count as available. root is "", or in tests a folder that contains proc and sys. The environment variable GGL_MEMORY_LEFT, in
+ * bytes, replaces the measurement; tests set it. */
 size_t memory_left(const char *root);
+
+/* Returns how many bytes of addresses the limit of the process (ulimit -v) leaves. Mapped files have taken theirs. 0: there is
+ * no limit. */
+size_t memory_left_addresses(void);
 
 #endif

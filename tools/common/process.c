@@ -15,7 +15,7 @@
 /* --- standard streams and signals ------------------------------------------------------------- */
 
 volatile sig_atomic_t process_stopped;
-static volatile sig_atomic_t waits;
+static volatile sig_atomic_t waits, erases;
 static void (*volatile hook_stops)(void), (*volatile hook_ends)(void);
 
 static void on_stop(int number) {
@@ -27,6 +27,8 @@ static void on_stop(int number) {
     }
     if (hook_ends)
         hook_ends();
+    if (erases)
+        (void)!write(STDERR_FILENO, "\r\033[K", 4);
     ggl_new_file_remove_all();
     signal(number, SIG_DFL);
     raise(number); /* delivered when this handler returns */
@@ -46,6 +48,10 @@ bool process_go_on(void) {
 void process_set_hooks(void (*stops)(void), void (*ends)(void)) {
     hook_stops = stops;
     hook_ends = ends;
+}
+
+void process_set_erases(bool does) {
+    erases = does;
 }
 
 int process_stop_code(void) {

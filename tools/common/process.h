@@ -24,6 +24,8 @@ bool process_go_on(void);
 /* Functions that the handler of these signals calls: `stops` when it sets process_stopped, `ends`
  * before the process ends. They may call async-signal-safe functions only. NULL: none. */
 void process_set_hooks(void (*stops)(void), void (*ends)(void));
+/* Sets whether a signal that ends the process erases the terminal's last line first: one of progress. */
+void process_set_erases(bool does);
 /* Returns the exit code for that signal: 130 after SIGINT, 143 after SIGTERM. */
 int process_stop_code(void);
 

@@ -27,13 +27,16 @@ static struct {
     pthread_cond_t changed;
     pthread_t thread;
     bool has_thread;
+    clockid_t clock;      /* of `changed` */
     uintptr_t generation; /* of the thread; another one ends it */
     enum use use;
     tool_line line;
     double delay, t_drawn;
     progress_job job[PROGRESS_JOBS];
     int n; /* jobs; those beyond PROGRESS_JOBS are only counted */
-} at = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+} at = {.lock = PTHREAD_MUTEX_INITIALIZER,
+        .changed = PTHREAD_COND_INITIALIZER,
+        .clock = CLOCK_REALTIME};
 
 /* --- the line; called with the lock held --------------------------------------------------------- */
 
@@ -41,6 +44,7 @@ static void erase(void) {
     if (at.line == TOOL_LINE_PROGRESS) {
         fputs("\r\033[K", stderr);
         at.line = TOOL_LINE_EMPTY;
+        process_set_erases(false);
     }
 }
 
@@ -49,8 +53,11 @@ static void draw(double t) {
     char line[PROGRESS_LINE];
     if (at.n == 0 || at.line == TOOL_LINE_TEXT || at.use != USE_LINE)
         return;
-    const int width = ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 1 ? w.ws_col : 80;
+    const int width = ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 0 ? w.ws_col : 80;
+    if (width == 1)
+        return;
     progress_line(line, at.job, at.n < PROGRESS_JOBS ? at.n : PROGRESS_JOBS, t, width - 1);
+    process_set_erases(true);
     fprintf(stderr, "\r%s\033[K", line);
     fflush(stderr);
     at.line = TOOL_LINE_PROGRESS;
@@ -69,7 +76,7 @@ static void *run(void *generation) {
     pthread_mutex_lock(&at.lock);
     while (own == at.generation) {
         struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
+        clock_gettime(at.clock, &until);
         until.tv_nsec += (long)(PERIOD * 1e9);
         until.tv_sec += until.tv_nsec / 1000000000;
         until.tv_nsec %= 1000000000;
@@ -94,11 +101,25 @@ static void on_exit_erase(void) {
     progress_off();
 }
 
+/* Lets `changed` wait by a clock that nobody sets; not on macOS, which has no such condition. Before the first thread. */
+static void set_clock(void) {
+#ifndef __APPLE__
+    pthread_condattr_t a;
+    if (pthread_condattr_init(&a) != 0)
+        return;
+    if (pthread_condattr_setclock(&a, CLOCK_MONOTONIC) == 0 &&
+        pthread_cond_init(&at.changed, &a) == 0)
+        at.clock = CLOCK_MONOTONIC;
+    pthread_condattr_destroy(&a);
+#endif
+}
+
 static void find_use(void) {
     const char *term = getenv("TERM"), *delay = getenv("GGL_PROGRESS_DELAY");
     const bool line = tool_shows_progress() && !(term && strcmp(term, "dumb") == 0);
     double seconds;
     bool range;
+    set_clock();
     at.use = line && atexit(on_exit_erase) == 0 ? USE_LINE : USE_NONE;
     at.delay = delay && args_read_float(delay, &seconds, &range) && seconds >= 0 ? seconds : DELAY;
 }
@@ -177,32 +198,28 @@ void progress_clear(void) {
     pthread_mutex_unlock(&at.lock);
 }
 
-/* Erases the line and waits for the thread if no job is left. */
-static void end(int n_left) {
+/* Ends the innermost job, or all. If none is left, erases the line and waits for the thread. */
+static void end(bool all) {
     pthread_mutex_lock(&at.lock);
-    const bool last = at.n > 0 && n_left == 0 && at.has_thread;
-    at.n = n_left;
-    if (n_left == 0)
+    at.n = all || at.n == 0 ? 0 : at.n - 1;
+    const bool last = at.n == 0 && at.has_thread;
+    if (at.n == 0)
         erase();
     at.generation += last;
     at.has_thread = at.has_thread && !last;
     const pthread_t thread = at.thread;
-    pthread_cond_signal(&at.changed);
+    pthread_cond_broadcast(&at.changed); /* a thread that ends may wait beside a new one */
     pthread_mutex_unlock(&at.lock);
     if (last)
         pthread_join(thread, NULL);
 }
 
 void progress_end(void) {
-    pthread_mutex_lock(&at.lock);
-    const int n = at.n;
-    pthread_mutex_unlock(&at.lock);
-    if (n > 0)
-        end(n - 1);
+    end(false);
 }
 
 void progress_off(void) {
-    end(0);
+    end(true);
     pthread_mutex_lock(&at.lock);
     at.use = USE_NONE;
     pthread_mutex_unlock(&at.lock);
@@ -213,6 +230,7 @@ void progress_off(void) {
 void tool_set_line(tool_line what) {
     pthread_mutex_lock(&at.lock);
     at.line = what;
+    process_set_erases(what == TOOL_LINE_PROGRESS);
     pthread_mutex_unlock(&at.lock);
 }
 
