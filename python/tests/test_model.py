@@ -52,6 +52,10 @@ class Opening(unittest.TestCase):
             Model("builtin:stories", n_ctx=-1)
         with self.assertRaisesRegex(TypeError, "device is int"):
             Model("builtin:stories", device=5)
+        with self.assertRaisesRegex(ValueError, "NUL"):
+            Model("builtin:stories\0junk")
+        with self.assertRaisesRegex(TypeError, "embeddings is str"):
+            Model("builtin:stories", embeddings="no")
         with self.assertRaises(TypeError):
             Model(None)
 

@@ -7,11 +7,11 @@ import ctypes as c
 import json
 import os
 import threading
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, SupportsIndex, Union
 
 from . import _abi
 from ._errors import Error, Status
-from ._options import Options, generate_params, text_bytes, whole
+from ._options import Options, flag, generate_params, text_bytes, whole
 from ._stream import Run, Stream, empty_info, run_of
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Array = numpy.typing.NDArray[numpy.float32]
 
-Prompt = Union[str, Sequence[int]]
+Prompt = Union[str, Iterable[SupportsIndex]]
 Messages = Union[str, Sequence[Mapping[str, Any]]]
 ROWS = 256  # of logits, which are computed by one call
 
@@ -87,8 +87,8 @@ class Model:
             n_ubatch=whole("n_batch", n_batch, 0, 64),
             n_threads=whole("n_threads", n_threads, 0, 32),
             n_gpu_layers=whole("n_gpu_layers", n_gpu_layers, 0, 32),
-            embeddings=embeddings,
-            no_repack=not repack,
+            embeddings=flag("embeddings", embeddings),
+            no_repack=not flag("repack", repack),
             progress=_abi.Progress(on_progress),
         )
         for name, text in (("device", device), ("split", split), ("arch", arch), ("chat_template", chat_template)):
@@ -275,6 +275,12 @@ class Model:
         """The prompt that the chat template makes of a conversation. answer: it ends with the beginning of an answer."""
         if isinstance(messages, str):
             messages = [{"role": "user", "content": messages}]
+        if isinstance(messages, Mapping):
+            raise TypeError(f"messages is {type(messages).__name__}, not a sequence of mappings")
+        messages = list(messages)
+        for k, message in enumerate(messages):
+            if not isinstance(message, Mapping):
+                raise TypeError(f"messages[{k}] is {type(message).__name__}, not a mapping")
         conversation: Dict[str, Any] = {**(variables or {}), "messages": [dict(message) for message in messages]}
         if tools is not None:
             conversation["tools"] = list(tools)
@@ -309,9 +315,11 @@ class Model:
         finally:
             self._lib.ggl_free(ids)
 
-    def detokenize(self, tokens: Sequence[int], *, show_special: bool = False) -> str:
+    def detokenize(self, tokens: Iterable[SupportsIndex], *, show_special: bool = False) -> str:
         """The text of tokens. Bytes that are no UTF-8 become U+FFFD."""
-        array = _array(tokens)
+        if isinstance(tokens, (str, bytes, bytearray)):
+            raise TypeError(f"tokens is {type(tokens).__name__}, not a sequence of tokens")
+        array = _array([whole("a token", token, -(1 << 31), 32) for token in tokens])
         text, n = c.c_void_p(), c.c_size_t()
         flags = _abi.SHOW_SPECIAL * show_special
         with self._call() as handle:
@@ -360,6 +368,8 @@ class Model:
     def embed(self, text: str) -> Array:
         """The vector [n_embd], of length 1, that stands for a text. The model must be opened with embeddings=True. numpy is needed."""
         np = numpy_for("embed()")
+        if not isinstance(text, str):
+            raise TypeError(f"text is {type(text).__name__}, not a str")
         data = text.encode("utf-8")
         vector: Array = np.empty(self.n_embd, np.float32)
         out = vector.ctypes.data_as(_abi.Floats)
