@@ -327,7 +327,7 @@ class Signals(unittest.TestCase):
         def on_signal(number, frame):
             raise KeyboardInterrupt
 
-        def end():  # the signal comes where Python code of the callback runs, and the main thread gets what its handler raises
+        def end():
             seen.append(1)
             if len(seen) == 1:
                 signal.pthread_kill(main, signal.SIGINT)
