@@ -1,12 +1,15 @@
 """Models: opening, closing, numbers, threads, signals."""
+import copy
 import gc
 import os
+import pickle
 import signal
 import sys
 import tempfile
 import threading
 import unittest
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 from common import STORY, needs_cli, needs_numpy, run_cli
 from ggml_lite import Cancelled, Error, Model, Status
@@ -49,6 +52,10 @@ class Opening(unittest.TestCase):
             Model("builtin:stories", n_ctx=-1)
         with self.assertRaisesRegex(TypeError, "device is int"):
             Model("builtin:stories", device=5)
+        with self.assertRaisesRegex(ValueError, "NUL"):
+            Model("builtin:stories\0junk")
+        with self.assertRaisesRegex(TypeError, "embeddings is str"):
+            Model("builtin:stories", embeddings="no")
         with self.assertRaises(TypeError):
             Model(None)
 
@@ -111,6 +118,57 @@ class Closing(unittest.TestCase):
         stream.close()
         model.cancel()
         self.assertGreater(model.n_ctx, 0)
+
+    def test_no_copies(self):
+        with Model("builtin:stories") as model:
+            for use in (copy.copy, copy.deepcopy, pickle.dumps):
+                for thing in (model, model.stream(STORY)):
+                    with self.assertRaisesRegex(TypeError, "cannot be copied or pickled"):
+                        use(thing)
+            with self.assertRaisesRegex(TypeError, "open already"):
+                model.__init__("builtin:stories")
+
+    def test_close_while_others_cancel(self):
+        interval = sys.getswitchinterval()
+        sys.setswitchinterval(1e-6)
+        try:
+            for _ in range(5):
+                model = Model("builtin:stories", n_ctx=32, n_threads=1, repack=False)
+
+                def cancel(model=model):
+                    while model._handle is not None:
+                        model.cancel()
+
+                threads = [threading.Thread(target=cancel) for _ in range(3)]
+                for thread in threads:
+                    thread.start()
+                model.close()
+                for thread in threads:
+                    thread.join()
+        finally:
+            sys.setswitchinterval(interval)
+
+    @unittest.skipUnless(hasattr(os, "fork"), "this system has no fork")
+    def test_a_forked_child_only_forgets_it(self):
+        for use in (lambda m: None, lambda m: m.close(), lambda m: m.generate(STORY)):
+            model = Model("builtin:stories", n_threads=2)
+            model.generate(STORY, max_tokens=2)
+            pid = os.fork()
+            if pid == 0:
+                signal.signal(signal.SIGALRM, signal.SIG_DFL)
+                signal.alarm(60)  # ends a child that waits forever
+                try:
+                    use(model)
+                    code = 0
+                except Error as error:
+                    code = 3 if "another process" in str(error) else 4
+                del model
+                gc.collect()
+                os._exit(code)
+            code = os.waitpid(pid, 0)[1]
+            self.assertIn(code, (0, 3 << 8))
+            self.assertTrue(model.generate(STORY, max_tokens=2))
+            model.close()
 
     def test_freed_without_close(self):
         model = Model("builtin:stories")
@@ -193,6 +251,17 @@ class Threads(unittest.TestCase):
             self.assertEqual(text, model.generate(STORY, seed=1, max_tokens=20))
             self.assertEqual(texts, [model.generate(STORY, seed=2, max_tokens=20)])
 
+    def test_a_stream_moves_with_its_reader(self):
+        with Model("builtin:stories") as model, ThreadPoolExecutor(1) as worker:
+            stream = model.stream(STORY, max_tokens=40, seed=1)
+            worker.submit(next, stream).result()
+            next(stream)
+            with self.assertRaisesRegex(Error, "this thread has begun a stream"):
+                model.generate(STORY, max_tokens=2)
+            waiting = worker.submit(model.generate, STORY, max_tokens=2)
+            stream.close()
+            self.assertTrue(waiting.result())
+
     def test_cancel(self):
         with Model("builtin:stories") as model:
             model.cancel()  # nothing runs: no effect
@@ -253,6 +322,29 @@ class Signals(unittest.TestCase):
                 with self.subTest(number):
                     self.interrupted(use)
                     self.assertEqual(model.generate(STORY, seed=1, max_tokens=20), want)
+
+    def test_interrupts_while_it_opens(self):
+        got, lost = [], 0
+
+        def on_signal(number, frame):
+            got.append(1)
+            raise KeyboardInterrupt
+
+        old = signal.signal(signal.SIGALRM, on_signal)
+        try:
+            for _ in range(40):
+                got.clear()
+                try:
+                    signal.setitimer(signal.ITIMER_REAL, 0.004)
+                    Model("builtin:stories", n_threads=1)
+                    lost += len(got)
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+                except KeyboardInterrupt:
+                    pass
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, old)
+        self.assertEqual(lost, 0)
 
     def signalled(self, model, handle, use):
         """Calls use() again and again until it raises. Meanwhile signals call handle() whenever a generation is under way."""

@@ -125,7 +125,10 @@ class Text(unittest.TestCase):
             ({"max_tokens": True}, TypeError, "max_tokens is bool"),
             ({"seed": -1}, ValueError, "seed is -1"),
             ({"seed": 2**64}, ValueError, "seed is 18446744073709551616"),
-            ({"temperature": "hot"}, ValueError, "hot"),
+            ({"temperature": "0.5"}, TypeError, "temperature is str"),
+            ({"top_p": 10**400}, ValueError, "top_p is too large"),
+            ({"ignore_end": "no"}, TypeError, "ignore_end is str"),
+            ({"json_schema": False}, ValueError, "json_schema is False"),
             ({"top_p": 7.0}, Error, "top_p"),
             ({"stop": ""}, Error, "stop"),
             ({"stop": [b"x"]}, TypeError, "stop is bytes"),
@@ -157,6 +160,16 @@ class Text(unittest.TestCase):
         with self.assertRaises(UnicodeEncodeError):
             self.model.generate("\ud800")
         self.assertTrue(self.model.generate(STORY, max_tokens=2))
+
+    def test_tokens_are_checked(self):
+        for tokens, kind, words in (
+            ([2**32 + 300], ValueError, "a token is 4294967596"),
+            ([2**31], ValueError, "a token is 2147483648"),
+            ([True], TypeError, "a token is bool"),
+            (b"x", TypeError, "tokens is bytes"),
+        ):
+            with self.subTest(str(tokens)), self.assertRaisesRegex(kind, words):
+                self.model.detokenize(tokens)
 
     def test_nul_in_a_prompt_is_text(self):
         self.assertNotEqual(self.model.tokenize("a\0b"), self.model.tokenize("a"))
@@ -227,8 +240,9 @@ class Chat(unittest.TestCase):
                     self.model.chat(messages, max_tokens=2)  # some templates accept them
                 except Error as error:
                     self.assertTrue(str(error))
-        with self.assertRaises((TypeError, ValueError)):
-            self.model.chat([5])
+        for messages, words in (([5], r"messages\[0\] is int"), (["Hi"], r"messages\[0\] is str"), ({"role": "user"}, "messages is dict")):
+            with self.assertRaisesRegex(TypeError, words):
+                self.model.chat(messages)
 
     def test_no_template(self):
         with Model("builtin:stories") as model:

@@ -1,16 +1,17 @@
 """A model: generate, stream, chat, tokenize, logits, embed."""
 from __future__ import annotations
 
+import _thread
 import contextlib
 import ctypes as c
 import json
 import os
 import threading
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, SupportsIndex, Union
 
 from . import _abi
 from ._errors import Error, Status
-from ._options import Options, generate_params, text_bytes, whole
+from ._options import Options, flag, generate_params, text_bytes, whole
 from ._stream import Run, Stream, empty_info, run_of
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     Array = numpy.typing.NDArray[numpy.float32]
 
-Prompt = Union[str, Sequence[int]]
+Prompt = Union[str, Iterable[SupportsIndex]]
 Messages = Union[str, Sequence[Mapping[str, Any]]]
 ROWS = 256  # of logits, which are computed by one call
 
@@ -59,7 +60,11 @@ class Model:
         progress: Optional[Callable[[int, int], Optional[bool]]] = None,  # bytes done and in all; False: stop
     ):
         """Opens a GGUF file, or one of the models in the library, "builtin:stories" and "builtin:chat"."""
+        if getattr(self, "_handle", None) is not None:
+            raise TypeError("this Model is open already; make another one")
         self._handle: Optional[int] = None
+        self._alive = threading.RLock()  # held while the handle is taken away, and by cancel(), which may be called at any time
+        self._pid = os.getpid()  # the library's threads live in this process alone
         self._lib = _abi.library()
         self._inside = threading.Lock()  # held during each call of the library
         self._inside_thread: Optional[int] = None
@@ -67,11 +72,12 @@ class Model:
         self._turn_thread: Optional[int] = None
         self._run = run_of(empty_info())
         raised: List[BaseException] = []
+        stopped: List[bool] = []
 
         def on_progress(_user: Optional[int], done: int, total: int) -> bool:
             try:
-                return progress is None or progress(done, total) is not False
-            except BaseException as error:  # also KeyboardInterrupt: it arrives where Python code runs
+                return not stopped and (progress is None or progress(done, total) is not False)
+            except BaseException as error:
                 raised.append(error)
                 return False
 
@@ -81,20 +87,28 @@ class Model:
             n_ubatch=whole("n_batch", n_batch, 0, 64),
             n_threads=whole("n_threads", n_threads, 0, 32),
             n_gpu_layers=whole("n_gpu_layers", n_gpu_layers, 0, 32),
-            embeddings=embeddings,
-            no_repack=not repack,
+            embeddings=flag("embeddings", embeddings),
+            no_repack=not flag("repack", repack),
             progress=_abi.Progress(on_progress),
         )
         for name, text in (("device", device), ("split", split), ("arch", arch), ("chat_template", chat_template)):
             setattr(p, name, None if text is None else text_bytes(name, text))
-        handle = c.c_void_p()
+        file = os.fsencode(path)
+        if b"\0" in file:
+            raise ValueError("path contains a NUL character")
+
+        def open_() -> None:
+            handle = c.c_void_p()
+            self._lib.llm_open(c.byref(handle), file, c.byref(p))
+            self._handle = handle.value  # here, so that nothing that the main thread gets can lose it
+
         try:
-            self._lib.llm_open(c.byref(handle), os.fsencode(path), c.byref(p))
+            _interruptible(open_, lambda: stopped.append(True))
         except Error:
             if raised:
                 raise raised[0] from None
             raise
-        self._handle = handle.value
+        handle = self._handle
         self._n_ctx: int = self._lib.llm_context_n_ctx(handle)
         self._n_vocab: int = self._lib.llm_context_n_vocab(handle)
         self._n_embd: int = self._lib.llm_context_n_embd(handle)
@@ -108,11 +122,15 @@ class Model:
         """Frees the model. A call that another thread makes is cancelled. Any number of calls is fine; others then raise Error."""
         if self._handle is None:
             return
+        if self._is_foreign():
+            self._handle = None
+            return
         self._refuse_inside()
         while not self._inside.acquire(timeout=0.02):
             self.cancel()
         try:
-            handle, self._handle = self._handle, None
+            with self._alive:
+                handle, self._handle = self._handle, None
             if handle is not None:
                 self._lib.llm_close(handle)
         finally:
@@ -128,7 +146,15 @@ class Model:
         handle = getattr(self, "_handle", None)
         if handle is not None:  # nobody is inside, as whoever is has a reference
             self._handle = None
-            self._lib.llm_close(handle)
+            if not self._is_foreign():
+                self._lib.llm_close(handle)
+
+    def __reduce_ex__(self, protocol: object) -> Any:
+        raise TypeError("a Model cannot be copied or pickled; open it again")
+
+    def _is_foreign(self) -> bool:
+        """In a child of os.fork(): the library's threads are not there, so closing would wait for them forever."""
+        return self._pid != os.getpid()
 
     def __repr__(self) -> str:
         if self._handle is None:
@@ -249,6 +275,12 @@ class Model:
         """The prompt that the chat template makes of a conversation. answer: it ends with the beginning of an answer."""
         if isinstance(messages, str):
             messages = [{"role": "user", "content": messages}]
+        if isinstance(messages, Mapping):
+            raise TypeError(f"messages is {type(messages).__name__}, not a sequence of mappings")
+        messages = list(messages)
+        for k, message in enumerate(messages):
+            if not isinstance(message, Mapping):
+                raise TypeError(f"messages[{k}] is {type(message).__name__}, not a mapping")
         conversation: Dict[str, Any] = {**(variables or {}), "messages": [dict(message) for message in messages]}
         if tools is not None:
             conversation["tools"] = list(tools)
@@ -260,9 +292,11 @@ class Model:
 
     def cancel(self) -> None:
         """Ends what another thread runs: its call raises Cancelled."""
-        handle = self._handle
-        if handle is not None:
-            self._lib.llm_cancel(handle)
+        if self._is_foreign():
+            return
+        with self._alive:
+            if self._handle is not None:
+                self._lib.llm_cancel(self._handle)
 
     # --- tokens -----------------------------------------------------------------------------------
 
@@ -281,9 +315,11 @@ class Model:
         finally:
             self._lib.ggl_free(ids)
 
-    def detokenize(self, tokens: Sequence[int], *, show_special: bool = False) -> str:
+    def detokenize(self, tokens: Iterable[SupportsIndex], *, show_special: bool = False) -> str:
         """The text of tokens. Bytes that are no UTF-8 become U+FFFD."""
-        array = _array(tokens)
+        if isinstance(tokens, (str, bytes, bytearray)):
+            raise TypeError(f"tokens is {type(tokens).__name__}, not a sequence of tokens")
+        array = _array([whole("a token", token, -(1 << 31), 32) for token in tokens])
         text, n = c.c_void_p(), c.c_size_t()
         flags = _abi.SHOW_SPECIAL * show_special
         with self._call() as handle:
@@ -332,6 +368,8 @@ class Model:
     def embed(self, text: str) -> Array:
         """The vector [n_embd], of length 1, that stands for a text. The model must be opened with embeddings=True. numpy is needed."""
         np = numpy_for("embed()")
+        if not isinstance(text, str):
+            raise TypeError(f"text is {type(text).__name__}, not a str")
         data = text.encode("utf-8")
         vector: Array = np.empty(self.n_embd, np.float32)
         out = vector.ctypes.data_as(_abi.Floats)
@@ -371,43 +409,24 @@ class Model:
                 self._inside_thread = None
 
     def _refuse_inside(self) -> None:
+        if self._is_foreign():  # the locks may be those of threads that this process does not have
+            raise Error(Status.USAGE, "the model was opened by another process, before os.fork(); open it again in this one")
         if self._inside_thread == threading.get_ident():
             raise Error(Status.USAGE, "this thread is in a call of the model, which a signal's handler cannot use now")
 
     def _wait(self, function: Callable[[int], object]) -> None:
-        """Calls function(handle), which may take long. The main thread has another one make the call, and waits: handlers of signals run
-        only where Python code runs, and what they raise, such as KeyboardInterrupt, then cancels the call."""
-        if threading.current_thread() is not threading.main_thread():
-            with self._call() as handle:
-                function(handle)
-            return
-        failed: List[BaseException] = []
-        claimed, done = threading.Lock(), threading.Event()
+        """Calls function(handle), which may take long. What a signal's handler raises meanwhile cancels the call."""
 
         def run() -> None:
-            try:
-                with self._call() as handle:
-                    if claimed.acquire(blocking=False):  # else it is not wanted any more
-                        function(handle)
-            except BaseException as error:
-                failed.append(error)
-            finally:
-                done.set()
+            with self._call() as handle:
+                function(handle)
 
-        try:
-            threading.Thread(target=run, daemon=True).start()
-            done.wait()
-        except BaseException:
-            if not claimed.acquire(blocking=False):
-                while not done.wait(0.02):
-                    self.cancel()
-            raise
-        if failed:
-            raise failed[0]
+        _interruptible(run, self.cancel)
 
     @contextlib.contextmanager
     def _own_turn(self) -> Iterator[None]:
         """Waits until what others have begun has ended."""
+        self._refuse_inside()
         if self._turn_thread == threading.get_ident():
             raise Error(
                 Status.USAGE, "this thread has begun a stream of the model that has not ended: read it to its end, or close it, before the next call"
@@ -459,6 +478,51 @@ class Model:
         held = self._lib.llm_sequence(handle, c.byref(n))
         most = min(n.value, len(ids) - 1)
         return next((i for i in range(most) if held[i] != ids[i]), most)
+
+
+def _interruptible(function: Callable[[], None], cancel: Callable[[], object]) -> None:
+    """Calls function(), which may take long. The main thread has another one make the call, and waits: handlers of signals run only where
+    Python code runs, and what they raise, such as KeyboardInterrupt, then calls cancel() until the function has ended.
+
+    The locks and the thread are those of _thread, whose functions are C code: an exception in the middle of threading.Event or
+    threading.Thread, which are Python code, leaves their locks held."""
+    if threading.current_thread() is not threading.main_thread():
+        function()
+        return
+    failed: List[BaseException] = []
+    ended: List[bool] = []  # also when the main thread has got `done` already, and what a handler raises comes after that
+    claimed, done = _thread.allocate_lock(), _thread.allocate_lock()
+    done.acquire()
+
+    def run() -> None:
+        try:
+            if claimed.acquire(False):  # else it is not wanted any more
+                function()
+        except BaseException as error:
+            failed.append(error)
+        finally:
+            ended.append(True)
+            done.release()
+
+    is_here = False
+    try:
+        try:
+            _thread.start_new_thread(run, ())
+        except RuntimeError:  # there are no more threads, as at the end of the interpreter
+            if not claimed.acquire(False):
+                raise
+            is_here = True
+        else:
+            done.acquire()
+    except BaseException:
+        if not claimed.acquire(False):
+            while not ended and not done.acquire(timeout=0.02):
+                cancel()
+        raise
+    if is_here:
+        function()
+    elif failed:
+        raise failed[0]
 
 
 def _array(ids: Sequence[int]) -> c.Array[c.c_int32]:

@@ -5,7 +5,7 @@ import ctypes as c
 import difflib
 import json
 import os
-from typing import Any, Callable, Dict, Mapping, Optional, Sequence, TypedDict, Union
+from typing import Any, Callable, Dict, Mapping, Optional, Sequence, SupportsIndex, TypedDict, Union
 
 from ._abi import GenerateParams, Library
 
@@ -25,13 +25,13 @@ class Options(TypedDict, total=False):
     grammar         the text follows this grammar, in GBNF
     json_schema     the text is JSON of this schema, a dict or its text; True: any JSON"""
 
-    max_tokens: Optional[int]
+    max_tokens: Optional[SupportsIndex]
     temperature: Optional[float]
     top_k: Optional[int]
     top_p: Optional[float]
     min_p: Optional[float]
     repeat_penalty: Optional[float]
-    seed: Optional[int]
+    seed: Optional[SupportsIndex]
     stop: Union[str, Sequence[str], None]
     ignore_end: Optional[bool]
     grammar: Optional[str]
@@ -57,6 +57,22 @@ def whole(name: str, value: Any, least: int, bits: int) -> int:
     return number
 
 
+def number(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not (hasattr(value, "__float__") or hasattr(value, "__index__")):
+        raise TypeError(f"{name} is {type(value).__name__}, not a number")
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError(f"{name} is too large") from None
+
+
+def flag(name: str, value: Any) -> bool:
+    """True or False, which may be numpy's; a text such as "no" would count as true."""
+    if not isinstance(value, bool) and type(value).__name__ not in ("bool_", "bool"):
+        raise TypeError(f"{name} is {type(value).__name__}, not a bool")
+    return bool(value)
+
+
 def set_stop(p: GenerateParams, value: Any) -> None:
     texts = [value] if isinstance(value, str) else list(value)
     p.stop = (c.c_char_p * len(texts))(*(text_bytes("stop", text) for text in texts))
@@ -68,6 +84,8 @@ def set_seed(p: GenerateParams, value: Any) -> None:
 
 
 def schema_bytes(value: Any) -> bytes:
+    if value is False:
+        raise ValueError("json_schema is False, which no text follows; for any text, leave it out or give None")
     if value is True:
         value = {}
     return text_bytes("json_schema", value if isinstance(value, str) else json.dumps(value))
@@ -80,14 +98,14 @@ def field(name: str, convert: Callable[[Any], Any]) -> Callable[[GenerateParams,
 # How each option gets into the struct.
 SETTERS: Dict[str, Callable[[GenerateParams, Any], None]] = {
     "max_tokens": field("n_max", lambda x: whole("max_tokens", x, 1, 64)),
-    "temperature": field("temp", float),
+    "temperature": field("temp", lambda x: number("temperature", x)),
     "top_k": field("top_k", lambda x: whole("top_k", x, 0, 32)),
-    "top_p": field("top_p", float),
-    "min_p": field("min_p", float),
-    "repeat_penalty": field("repeat_penalty", float),
+    "top_p": field("top_p", lambda x: number("top_p", x)),
+    "min_p": field("min_p", lambda x: number("min_p", x)),
+    "repeat_penalty": field("repeat_penalty", lambda x: number("repeat_penalty", x)),
     "seed": set_seed,
     "stop": set_stop,
-    "ignore_end": field("ignore_end", bool),
+    "ignore_end": field("ignore_end", lambda x: flag("ignore_end", x)),
     "grammar": field("grammar", lambda x: text_bytes("grammar", x)),
     "json_schema": field("json_schema", schema_bytes),
 }

@@ -4,7 +4,8 @@ from __future__ import annotations
 import codecs
 import contextlib
 import ctypes as c
-from typing import TYPE_CHECKING, Generator, Iterator, List, NamedTuple, Optional
+import threading
+from typing import TYPE_CHECKING, Any, Generator, Iterator, List, NamedTuple, Optional
 
 from ._abi import GenerateParams, RunInfo
 from ._errors import Error
@@ -56,6 +57,7 @@ class Stream(Iterator[str]):
                     if text:
                         at_beginning = False
                         yield text
+                        model._turn_thread = threading.get_ident()  # a stream moves with its reader
             finally:
                 with contextlib.suppress(Error):  # the model may be closed
                     self.run = model._note_run()
@@ -69,6 +71,9 @@ class Stream(Iterator[str]):
     def close(self) -> None:
         """Ends the generation; what the model has read and written stays in its context. Any number of calls is fine."""
         self._pieces.close()
+
+    def __reduce_ex__(self, protocol: object) -> Any:
+        raise TypeError("a Stream cannot be copied or pickled")
 
     def __enter__(self) -> Stream:
         return self
