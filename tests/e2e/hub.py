@@ -254,6 +254,8 @@ def test_errors():
     for to in ("file:///etc/passwd", "ftp://127.0.0.1/x"):
         HUB.add("user/away", {"m.gguf": File(DATA, to=to)})
         run("-hf", "user/away", code=1, has=["protocol that is not allowed"], lacks=["root:"])
+    HUB.add("user/cdn", {"m.gguf": File(DATA, to="http://127.0.0.1:9/x")})
+    run("-hf", "user/cdn", code=1, has=["127.0.0.1", "trying again in 1 s"], lacks=["status 302"])
     HUB.add("user/circle", {"m.gguf": File(DATA, to="/user/circle/resolve/main/m.gguf")})
     run("-hf", "user/circle", code=1, has=["too many redirects"])
 
@@ -269,6 +271,12 @@ def test_token():
     check(not any("Authorization" in r.headers for r in second.log), "the token and a URL of another host", second.log)
     second.stop()
     run("-mu", HUB.url + "/user/gated/resolve/main/m.gguf", "--hf-token", "sesame", has=["downloading"])
+    # an endpoint without a host would fit every URL
+    HUB.take_log()
+    for endpoint in ("http://", "https://", "http:///", "http:////", "http://:80", "http:///host", "http://a@b", "http://a?b", "http://a#b", "http://a b",
+                     "http://\x1b"):
+        run("-mu", HUB.url + "/x.gguf", env={"HF_ENDPOINT": endpoint, "HF_TOKEN": "sesame"}, code=2, has=["HF_ENDPOINT", "is not the URL of a server"])
+    check(not HUB.take_log(), "a wrong endpoint asks nobody")
 
 
 def test_hostile_names():

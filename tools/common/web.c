@@ -327,7 +327,7 @@ static ggl_status judge(const reader *r, int code, const char *message, ggl_erro
                         "a redirect to a protocol that is not allowed was refused (%s)", message);
     if (code == TOO_MANY_REDIRECTS)
         return ggl_fail(err, GGL_FORMAT, "there are too many redirects");
-    if (status == 0 || (code != 0 && status < 300))
+    if (status == 0 || (code != 0 && status < 400))
         return ggl_fail(err, GGL_IO, "%s", *message ? message : "curl ended without an answer");
     return GGL_OK;
 }
