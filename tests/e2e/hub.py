@@ -209,6 +209,54 @@ def test_resume():
     run("-hf", "user/long", has=["longer than the file"])
 
 
+def test_refused_resume():
+    """A partial download that the server cannot continue is begun again, not tried for ever."""
+    cut = len(DATA) // 3
+    for status in (206, 416):
+        HUB.add("user/refuses", {"m.gguf": File(DATA, cuts=[cut], refuses=status)})
+        run("-hf", "user/refuses", has=["trying again in 1 s", "starting over"], what="status %d" % status)
+        check(holds("user/refuses", "m.gguf", DATA), "all bytes after status %d" % status)
+        shutil.rmtree(ROOT + "/hub/user/refuses")
+
+
+def test_two_versions():
+    """Bytes of two versions of a URL's file are never put together."""
+    cut = len(DATA) // 3
+    other = DATA[:-1] + bytes([DATA[-1] ^ 1])  # as long, and also a model
+    for etag in (True, False):
+        manner = {} if etag else {"etag": None}
+        name = "etag" if etag else "none"
+        HUB.add("user/mix", {name + ".gguf": File(DATA, cuts=[cut], after=File(b"GGUX" + other[4:]), **manner)})
+        out, err = run("-mu", HUB.url + "/cdn/user/mix/%s.gguf" % name, code=1, has=["trying again in 1 s"])
+        found = [os.path.join(at, f) for at, _, names in os.walk(ROOT + "/url") for f in names if f.startswith(name + ".gguf")]
+        for path in found:
+            with open(path, "rb") as f:
+                check(path.endswith(".version") or f.read() == b"GGUX" + other[4:], "a mixture of two versions: " + path, err)
+        HUB.repos["user/mix"][name + ".gguf"] = File(other, **manner)
+        run("-mu", HUB.url + "/cdn/user/mix/%s.gguf" % name, has=["downloading"], what="the next version of " + name)
+
+
+def test_odd_cache():
+    """Named pipes and links in the cache."""
+    HUB.add("user/pipe", {"m.gguf": File(DATA, cuts=[100], good=1, status=404)})
+    run("-hf", "user/pipe", code=1)
+    part = parts("user/pipe")[0]
+    HUB.repos["user/pipe"]["m.gguf"].status = None
+    precious = TMP.name + "/precious"
+    with open(precious, "wb") as f:
+        f.write(b"precious")
+    os.remove(part)
+    os.symlink(precious, part)
+    run("-hf", "user/pipe", code=1, has=[".part"])
+    with open(precious, "rb") as f:
+        check(f.read() == b"precious", "a link in place of the part")
+    os.remove(part)
+    run("-hf", "user/pipe")
+    os.remove(cached("user/pipe", "m.gguf.version"))
+    os.mkfifo(cached("user/pipe", "m.gguf.version"))
+    run("-hf", "user/pipe", what="a named pipe")
+
+
 def test_wrong_digest():
     bad = File(DATA, sha256="0123456789abcdef" * 4)
     HUB.add("user/wrong", {"m.gguf": bad})
