@@ -165,6 +165,7 @@ def test_offline():
     run("-hf", "user/choice:Q6_K", "--offline", code=1, has=["user/choice has no file with quantization Q6_K in the cache", "a-Q8_0.gguf"])
     run("-hf", "user/never", "--offline", code=1, has=["user/never is not in the cache", ROOT])
     run("-mu", HUB.url + "/never.gguf", "--offline", code=1, has=["is not in the cache"])
+    run("-mu", HUB.url + "/\x1b[31m.gguf", "--offline", code=1, has=["is not in the cache"])
     check(not HUB.take_log(), "--offline asks nobody")
     dead = {"HF_ENDPOINT": "http://127.0.0.1:9"}
     run("-hf", "user/news", env=dead, has=["note: http://127.0.0.1:9: ", "The file in the cache is used: m.gguf"])

@@ -107,10 +107,12 @@ static int get_file(const hub *h, const char *url, char **path) {
     const bool has_cached = stat(*path, &info) == 0;
     if (h->o->offline && has_cached)
         return -1;
-    if (h->o->offline)
-        return tool_error(h->tool, 1,
-                          "%s is not in the cache (%s), and --offline forbids downloading it", url,
-                          *path);
+    if (h->o->offline) {
+        (void)hub_wrong(h->tool,
+                        "%s is not in the cache (%s), and --offline forbids downloading it", url,
+                        *path);
+        return 1;
+    }
     fetch_file f = {.url = url, .path = *path};
     ggl_status st = ask_url(h, has_cached, &f, &version, &err);
     if (st != GGL_OK && st != GGL_USAGE && has_cached && !process_stopped) {
