@@ -165,6 +165,7 @@ def test_offline():
     run("-hf", "user/choice:Q6_K", "--offline", code=1, has=["user/choice has no file with quantization Q6_K in the cache", "a-Q8_0.gguf"])
     run("-hf", "user/never", "--offline", code=1, has=["user/never is not in the cache", ROOT])
     run("-mu", HUB.url + "/never.gguf", "--offline", code=1, has=["is not in the cache"])
+    run("-mu", HUB.url + "/\x1b[31m.gguf", "--offline", code=1, has=["is not in the cache"])
     check(not HUB.take_log(), "--offline asks nobody")
     dead = {"HF_ENDPOINT": "http://127.0.0.1:9"}
     run("-hf", "user/news", env=dead, has=["note: http://127.0.0.1:9: ", "The file in the cache is used: m.gguf"])
@@ -207,6 +208,54 @@ def test_resume():
     with open(parts("user/long")[0], "ab") as f:
         f.write(b"\0" * len(DATA))
     run("-hf", "user/long", has=["longer than the file"])
+
+
+def test_refused_resume():
+    """A partial download that the server cannot continue is begun again, not tried for ever."""
+    cut = len(DATA) // 3
+    for status in (206, 416):
+        HUB.add("user/refuses", {"m.gguf": File(DATA, cuts=[cut], refuses=status)})
+        run("-hf", "user/refuses", has=["trying again in 1 s", "starting over"], what="status %d" % status)
+        check(holds("user/refuses", "m.gguf", DATA), "all bytes after status %d" % status)
+        shutil.rmtree(ROOT + "/hub/user/refuses")
+
+
+def test_two_versions():
+    """Bytes of two versions of a URL's file are never put together."""
+    cut = len(DATA) // 3
+    other = DATA[:-1] + bytes([DATA[-1] ^ 1])  # as long, and also a model
+    for etag in (True, False):
+        manner = {} if etag else {"etag": None}
+        name = "etag" if etag else "none"
+        HUB.add("user/mix", {name + ".gguf": File(DATA, cuts=[cut], after=File(b"GGUX" + other[4:]), **manner)})
+        out, err = run("-mu", HUB.url + "/cdn/user/mix/%s.gguf" % name, code=1, has=["trying again in 1 s"])
+        found = [os.path.join(at, f) for at, _, names in os.walk(ROOT + "/url") for f in names if f.startswith(name + ".gguf")]
+        for path in found:
+            with open(path, "rb") as f:
+                check(path.endswith(".version") or f.read() == b"GGUX" + other[4:], "a mixture of two versions: " + path, err)
+        HUB.repos["user/mix"][name + ".gguf"] = File(other, **manner)
+        run("-mu", HUB.url + "/cdn/user/mix/%s.gguf" % name, has=["downloading"], what="the next version of " + name)
+
+
+def test_odd_cache():
+    """Named pipes and links in the cache."""
+    HUB.add("user/pipe", {"m.gguf": File(DATA, cuts=[100], good=1, status=404)})
+    run("-hf", "user/pipe", code=1)
+    part = parts("user/pipe")[0]
+    HUB.repos["user/pipe"]["m.gguf"].status = None
+    precious = TMP.name + "/precious"
+    with open(precious, "wb") as f:
+        f.write(b"precious")
+    os.remove(part)
+    os.symlink(precious, part)
+    run("-hf", "user/pipe", code=1, has=[".part"])
+    with open(precious, "rb") as f:
+        check(f.read() == b"precious", "a link in place of the part")
+    os.remove(part)
+    run("-hf", "user/pipe")
+    os.remove(cached("user/pipe", "m.gguf.version"))
+    os.mkfifo(cached("user/pipe", "m.gguf.version"))
+    run("-hf", "user/pipe", what="a named pipe")
 
 
 def test_wrong_digest():
@@ -254,6 +303,8 @@ def test_errors():
     for to in ("file:///etc/passwd", "ftp://127.0.0.1/x"):
         HUB.add("user/away", {"m.gguf": File(DATA, to=to)})
         run("-hf", "user/away", code=1, has=["protocol that is not allowed"], lacks=["root:"])
+    HUB.add("user/cdn", {"m.gguf": File(DATA, to="http://127.0.0.1:9/x")})
+    run("-hf", "user/cdn", code=1, has=["127.0.0.1", "trying again in 1 s"], lacks=["status 302"])
     HUB.add("user/circle", {"m.gguf": File(DATA, to="/user/circle/resolve/main/m.gguf")})
     run("-hf", "user/circle", code=1, has=["too many redirects"])
 
@@ -269,6 +320,12 @@ def test_token():
     check(not any("Authorization" in r.headers for r in second.log), "the token and a URL of another host", second.log)
     second.stop()
     run("-mu", HUB.url + "/user/gated/resolve/main/m.gguf", "--hf-token", "sesame", has=["downloading"])
+    # an endpoint without a host would fit every URL
+    HUB.take_log()
+    for endpoint in ("http://", "https://", "http:///", "http:////", "http://:80", "http:///host", "http://a@b", "http://a?b", "http://a#b", "http://a b",
+                     "http://\x1b"):
+        run("-mu", HUB.url + "/x.gguf", env={"HF_ENDPOINT": endpoint, "HF_TOKEN": "sesame"}, code=2, has=["HF_ENDPOINT", "is not the URL of a server"])
+    check(not HUB.take_log(), "a wrong endpoint asks nobody")
 
 
 def test_hostile_names():

@@ -30,6 +30,9 @@ class File:
         self.stall = manner.pop("stall", None)     # after so many bytes, wait for `go`
         self.slow = manner.pop("slow", 0)          # send it in so many pieces, a tenth of a second apart
         self.head = manner.pop("head", True)       # whether HEAD has a length
+        self.etag = manner.pop("etag", '"%s"' % hashlib.md5(data).hexdigest())  # None: none
+        self.after = manner.pop("after", None)     # the file that replaces this one's data at the first cut
+        self.refuses = manner.pop("refuses", None) # the status of requests for a part, without Content-Range
         self.go = threading.Event()
         assert not manner, manner
 
@@ -125,9 +128,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         return self.send(302, b"Found. Redirecting", Location=to, X_Linked_Size=str(f.size), X_Linked_ETag='"%s"' % f.sha256)
 
     def send_file(self, f):
-        begin, status, headers = 0, 200, {"ETag": '"%s"' % hashlib.md5(f.data).hexdigest()}
+        begin, status, headers = 0, 200, {"ETag": f.etag} if f.etag else {"Last-Modified": "day %d" % (hash(f.data) % 99)}
         wanted = self.headers.get("Range")
-        if wanted and f.ranges:
+        if wanted and f.refuses:
+            return self.send(f.refuses, b"other bytes")
+        if wanted and f.ranges and self.headers.get("If-Range", f.etag) == f.etag:
             begin, status = int(wanted.removeprefix("bytes=").rstrip("-")), 206
             headers["Content-Range"] = "bytes %d-%d/%d" % (begin, len(f.data) - 1, len(f.data))
         self.send_response(status)
@@ -152,6 +157,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.write(data[:cut])
         if cut is not None:
             self.wfile.flush()
+            if f.after:
+                f.data, f.etag, f.after = f.after.data, f.etag and f.after.etag, None
             self.close_connection = True
             self.connection.shutdown(socket.SHUT_RDWR)
 

@@ -9,12 +9,33 @@
 #include "common/split_name.h"
 
 TEST(paths) {
-    static const char *const good[] = {"a.gguf", "A b/c-Q4_K_M.GGUF", ".a/..b.gguf",
-                                       "\xe6\x97\xa5.gguf"};
-    static const char *const bad[] = {
-        "",          "a.txt",      ".gguf/",        "/a.gguf",  "../a.gguf",  "a/../b.gguf",
-        "./a.gguf",  "a/./b.gguf", "a//b.gguf",     "a/..",     "a\nb.gguf",  "a\x7f.gguf",
-        "a\\b.gguf", "\xff.gguf",  "\x1b[31m.gguf", "../.gguf", "../../.gguf"};
+    static const char *const good[] = {"a.gguf", "A b/c-Q4_K_M.GGUF", "a./b..gguf",
+                                       "\xe6\x97\xa5.gguf", "\xe2\x80\x93.gguf"};
+    static const char *const bad[] = {"",
+                                      "a.txt",
+                                      ".gguf/",
+                                      "/a.gguf",
+                                      "../a.gguf",
+                                      "a/../b.gguf",
+                                      "./a.gguf",
+                                      "a/./b.gguf",
+                                      "a//b.gguf",
+                                      "a/..",
+                                      "a\nb.gguf",
+                                      "a\x7f.gguf",
+                                      "a\\b.gguf",
+                                      "\xff.gguf",
+                                      "\x1b[31m.gguf",
+                                      "../.gguf",
+                                      "../../.gguf",
+                                      ".gguf",
+                                      "..gguf",
+                                      ".a/b.gguf",
+                                      "a/.b.gguf", /* a folder's list leaves these out */
+                                      "\xe2\x80\xaegguf.exe.gguf",
+                                      "\xe2\x80\x8f.gguf",
+                                      "\xe2\x81\xa6.gguf",
+                                      "\xe2\x80\xa8.gguf"};
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
         CHECK_MSG(hub_is_path(good[i]), "%s is refused", good[i]);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)

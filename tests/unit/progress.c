@@ -34,6 +34,8 @@ TEST(line_says_how_much) {
     j = (progress_job){
         .what = "x.gguf", .unit = PROGRESS_TRANSFER, .total = 100e6, .done = 60e6, .resumed = 50e6};
     CHECK(is(line(&j, 1, 10, 80), "x.gguf 60 %, 60.0 MB of 100 MB, 1.00 MB/s, 40 s left"));
+    j.done = 10e6; /* less than before the job: it started over */
+    CHECK(is(line(&j, 1, 10, 80), "x.gguf 10 %, 10.0 MB of 100 MB"));
     j = (progress_job){.what = "working"};
     CHECK(is(line(&j, 1, 12, 80), "working, 12 s"));
 }

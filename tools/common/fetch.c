@@ -34,6 +34,7 @@ typedef struct download {
     int error;  /* errno of a failed write */
     bool moved; /* this request has received bytes */
     bool too_long;
+    bool changed; /* the server has another version now */
 } download;
 
 /* Prints a note, escaped for a terminal. */
@@ -59,10 +60,15 @@ static char *with_suffix(const char *path, const char *middle, const char *suffi
 /* Reads the line of PATH.version. False: there is none. */
 static bool read_version(const char *path, char *version, size_t size) {
     char *name = with_suffix(path, ".version", "");
-    FILE *f = name ? fopen(name, "r") : NULL;
+    struct stat st;
+    /* opening a named pipe would wait for ever */
+    const int fd = name ? open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC) : -1;
+    FILE *f = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? fdopen(fd, "r") : NULL;
     const bool has = f && fgets(version, (int)size, f) != NULL;
     if (f)
         fclose(f);
+    else if (fd >= 0)
+        close(fd);
     free(name);
     if (has)
         version[strcspn(version, "\n")] = '\0';
@@ -72,6 +78,9 @@ static bool read_version(const char *path, char *version, size_t size) {
 static void write_version(const char *path, const char *version) {
     char *name = with_suffix(path, ".version", "");
     ggl_new_file *out = NULL;
+    struct stat st;
+    if (name && lstat(name, &st) == 0 && !S_ISREG(st.st_mode))
+        (void)unlink(name); /* such as a named pipe, which would be written to, and wait */
     ggl_error ignored; /* without the file, the next run computes the digest again */
     if (name && ggl_new_file_open(&out, name, &ignored) == GGL_OK) {
         fprintf(ggl_new_file_stream(out), "%s\n", version);
@@ -174,7 +183,7 @@ static ggl_status lock(const download *d, ggl_error *err) {
 static ggl_status open_part(download *d, bool *done, ggl_error *err) {
     *done = false;
     for (;;) {
-        d->fd = open(d->part, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+        d->fd = open(d->part, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
         if (d->fd < 0)
             return ggl_fail(err, GGL_IO, "%s: %s", d->part, strerror(errno));
         const ggl_status st = lock(d, err);
@@ -203,7 +212,7 @@ static ggl_status start_over(download *d, ggl_error *err) {
 static ggl_status read_part(download *d, ggl_error *err) {
     const off_t size = lseek(d->fd, 0, SEEK_END);
     ggl_status st = GGL_OK;
-    if (size <= 0)
+    if (size <= 0 || d->f->is_whole)
         return start_over(d, err);
     sha256_begin(&d->digest);
     fetch_progress p;
@@ -229,6 +238,10 @@ static bool on_body(void *ctx, const web_answer *a, const char *data, size_t n) 
     download *d = ctx;
     if (d->n > 0 && a->status != 206 && !d->moved)
         return false; /* the server sends everything from the start */
+    if (d->f->etag && !d->moved && strcmp(a->etag, d->f->etag) != 0 && (d->n > 0 || *a->etag)) {
+        d->changed = true;
+        return false;
+    }
     if (n > d->f->size - d->n) {
         d->too_long = true;
         return false;
@@ -255,9 +268,13 @@ static bool on_body(void *ctx, const web_answer *a, const char *data, size_t n) 
 static ggl_status ask(download *d, ggl_error *err) {
     const fetch_file *f = d->f;
     web_answer a;
-    const web_request q = {
-        .url = f->url, .token = f->token, .offset = d->n, .body = on_body, .ctx = d};
-    d->moved = false;
+    const web_request q = {.url = f->url,
+                           .token = f->token,
+                           .offset = d->n,
+                           .if_etag = f->etag,
+                           .body = on_body,
+                           .ctx = d};
+    d->moved = d->changed = false;
     const uint64_t before = d->n;
     ggl_status st = web_ask(&q, &a, err);
     if (d->error)
@@ -267,10 +284,19 @@ static ggl_status ask(download *d, ggl_error *err) {
                         f->size, f->url);
     if (process_stopped)
         return ggl_fail(err, GGL_CANCELLED, "stopped");
-    if (before > 0 && d->n == before && a.status == 200) {
+    if (d->changed && before == 0)
+        return ggl_fail(err, GGL_FORMAT,
+                        "%s has changed on the server during the download; the same command "
+                        "downloads the new version",
+                        f->url);
+    /* It sends everything, another part, or none. A connection that broke without a byte is not its refusal. */
+    const bool refused =
+        d->changed || a.status == 200 || a.status == 416 || (a.status == 206 && a.other_part);
+    if (before > 0 && d->n == before && refused) {
         tool_say(d->tool,
                  "the server cannot continue a download; starting over from the beginning");
         st = start_over(d, err);
+        fetch_progress_restart(&d->progress);
         return st == GGL_OK ? ask(d, err) : st;
     }
     if (a.status >= 300 && (st == GGL_OK || a.status >= 400))
@@ -289,11 +315,17 @@ static void wait_seconds(int seconds) {
 static ggl_status transfer(download *d, ggl_error *err) {
     ggl_status st = GGL_OK;
     for (int failures = 0; d->n < d->f->size;) {
+        if (d->f->is_whole && d->n > 0) {
+            st = start_over(d, err);
+            if (st != GGL_OK)
+                return st;
+            fetch_progress_restart(&d->progress);
+        }
         const uint64_t before = d->n;
         st = ask(d, err);
         if (st == GGL_OK || (st == GGL_IO && d->n == d->f->size))
             return GGL_OK;
-        failures = d->n > before ? 1 : failures + 1;
+        failures = d->n > before && !d->f->is_whole ? 1 : failures + 1;
         if (st != GGL_IO || failures >= MOST_FAILURES || process_stopped)
             return st;
         const int seconds = 1 << (failures - 1);
@@ -349,7 +381,7 @@ static ggl_status run(download *d, ggl_error *err) {
     fetch_progress_end(&d->progress);
     if (st == GGL_OK)
         return finish(d, err);
-    if (d->n > 0)
+    if (d->n > 0 && !d->f->is_whole)
         say(d, "%s of %s have come and are kept: the same command goes on from there",
             amount_bytes(here, d->n), all);
     else

@@ -18,6 +18,9 @@ typedef struct fetch_file {
     uint64_t size;       /* the number of bytes that the file must have */
     const char *version; /* a line of text that changes when the file does */
     const char *sha256;  /* the digest that the file must have, 64 digits; NULL: not known */
+    const char
+        *etag; /* the file's strong ETag, by which a server knows this version; NULL: not known */
+    bool is_whole; /* parts of two versions cannot be told apart: never continue a download */
 } fetch_file;
 
 /* True if PATH exists, is complete and has that version. If PATH.version is missing, the size and SHA-256 of PATH are compared

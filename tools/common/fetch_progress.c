@@ -36,10 +36,17 @@ void fetch_progress_begin(fetch_progress *p, const char *tool, const char *verb,
     progress_resume((double)begin);
 }
 
+void fetch_progress_restart(fetch_progress *p) {
+    p->begin = 0;
+    p->quarter = 0;
+    p->t_begin = process_seconds();
+    progress_resume(0);
+}
+
 void fetch_progress_show(fetch_progress *p, uint64_t done) {
     const double passed = process_seconds() - p->t_begin;
     const double share = p->size > 0 ? (double)done / (double)p->size : 1;
-    const double speed = passed > 0 ? (double)(done - p->begin) / passed : 0;
+    const double speed = passed > 0 && done > p->begin ? (double)(done - p->begin) / passed : 0;
     char a[AMOUNT_TEXT], b[AMOUNT_TEXT], c[AMOUNT_TEXT], left[AMOUNT_TEXT] = "";
     progress_set((double)done);
     /* in a pipe, a download of a few seconds needs no further lines */

@@ -16,6 +16,8 @@ typedef struct fetch_progress {
 /* verb: "downloading". Prints nothing yet on a terminal. */
 void fetch_progress_begin(fetch_progress *p, const char *tool, const char *verb, const char *name,
                           uint64_t begin, uint64_t size);
+/* Nothing is there any more: the download starts over. */
+void fetch_progress_restart(fetch_progress *p);
 /* Shows that `done` bytes are there. */
 void fetch_progress_show(fetch_progress *p, uint64_t done);
 /* Erases the line on a terminal. */

@@ -35,6 +35,18 @@ bool hub_is_url(const char *s) {
     return strncmp(s, "https://", 8) == 0 || strncmp(s, "http://", 7) == 0;
 }
 
+/* True if the first n bytes of s are the URL of a server that may see the token. Without a host, as in "https://", every URL
+ * would begin like it. */
+static bool is_endpoint(const char *s, size_t n) {
+    const size_t n_scheme = strncmp(s, "https://", 8) == 0 ? 8 : 7;
+    if (!hub_is_url(s) || n <= n_scheme || s[n_scheme] == '/' || s[n_scheme] == ':')
+        return false;
+    for (size_t i = n_scheme; i < n; i++)
+        if ((unsigned char)s[i] <= ' ' || s[i] == 127 || strchr("?#@\\", s[i]))
+            return false;
+    return true;
+}
+
 /* MODEL_ENDPOINT is llama.cpp's variable, HF_ENDPOINT that of Hugging Face's own programs. */
 static int read_endpoint(hub *h) {
     static const char *const names[] = {"MODEL_ENDPOINT", "HF_ENDPOINT"};
@@ -47,8 +59,10 @@ static int read_endpoint(hub *h) {
     size_t n = strlen(value);
     while (n > 0 && value[n - 1] == '/')
         n--;
-    if (!hub_is_url(value) || n >= sizeof h->endpoint)
-        return hub_wrong(h->tool, "%s: '%s' is not a URL that begins with https://", from, value);
+    if (!is_endpoint(value, n) || n >= sizeof h->endpoint)
+        return hub_wrong(h->tool,
+                         "%s: '%s' is not the URL of a server, such as https://huggingface.co",
+                         from, value);
     snprintf(h->endpoint, sizeof h->endpoint, "%.*s", (int)n, value);
     return -1;
 }

@@ -20,18 +20,29 @@ static bool ends_with(const char *s, const char *end) {
     return n >= n_end && strcasecmp(s + n - n_end, end) == 0;
 }
 
+/* True for the UTF-8 of a character that ends lines or turns the direction of text, so that a name shows as another one: U+200E,
+ * 200F, 2028 .. 202E and 2066 .. 2069. */
+static bool misleads(const char *s, size_t n) {
+    const unsigned char *c = (const unsigned char *)s;
+    if (n != 3 || c[0] != 0xe2)
+        return false;
+    return (c[1] == 0x80 && (c[2] == 0x8e || c[2] == 0x8f || (c[2] >= 0xa8 && c[2] <= 0xae))) ||
+           (c[1] == 0x81 && c[2] >= 0xa6 && c[2] <= 0xa9);
+}
+
 bool hub_is_path(const char *path) {
     const size_t n = strlen(path);
     if (n >= HUB_MOST_PATH || !ends_with(path, ".gguf"))
         return false;
     for (size_t i = 0, len; i < n; i += len) {
         len = ggl_utf8_length(path + i, n - i);
-        if (len == 0 || (unsigned char)path[i] < 32 || path[i] == 127 || path[i] == '\\')
+        if (len == 0 || (unsigned char)path[i] < 32 || path[i] == 127 || path[i] == '\\' ||
+            misleads(path + i, len))
             return false;
     }
     for (const char *part = path;; part++) {
         const size_t len = strcspn(part, "/");
-        if (len == 0 || len > MOST_NAME || strncmp(part, "..", len > 1 ? len : 1) == 0)
+        if (len == 0 || len > MOST_NAME || *part == '.')
             return false;
         part += len;
         if (!*part)

@@ -166,8 +166,13 @@ static int fetch_parts(hub *h, const hub_file *first) {
         }
         snprintf(url[k], sizeof *url, "%s/%s/resolve/main/", h->endpoint, h->name);
         put_path(url[k], sizeof *url, path);
-        fetch_file p = {
-            url[k], hub_join(h->cache, h->folder, path), h->token, f->size, f->version, f->sha256};
+        fetch_file p = {.url = url[k],
+                        .path = hub_join(h->cache, h->folder, path),
+                        .token = h->token,
+                        .size = f->size,
+                        .version = f->version,
+                        .sha256 = f->sha256,
+                        .is_whole = !f->sha256};
         if (!p.path)
             st = ggl_fail(&err, GGL_NOMEM, "out of memory");
         else if (fetch_is_current(h->tool, &p))

@@ -35,9 +35,20 @@ static void path_of_url(char *path, size_t size, const char *url) {
     snprintf(path, size, "url/%.12s/%s", hex, named ? name : "model.gguf");
 }
 
+/* The texts of a fetch_file: its version, and its ETag if that is strong. */
+typedef struct url_version {
+    char text[256], etag[sizeof((web_answer *)0)->etag];
+} url_version;
+
+static bool has_control(const char *s) {
+    for (; *s; s++)
+        if ((unsigned char)*s < 32 || *s == 127)
+            return true;
+    return false;
+}
+
 /* Sets the size and the version of a file from the headers of its URL. The headers of a hub also give its digest. */
-static ggl_status describe(fetch_file *f, char *version, size_t size, const web_answer *a,
-                           ggl_error *err) {
+static ggl_status describe(fetch_file *f, url_version *v, const web_answer *a, ggl_error *err) {
     const bool stored = hub_is_sha256(a->linked_etag);
     const int64_t n = stored && a->linked_size >= 0 ? a->linked_size : a->length;
     if (n < 0)
@@ -47,22 +58,27 @@ static ggl_status describe(fetch_file *f, char *version, size_t size, const web_
             "download could not be detected; download the file yourself, and pass it with -m",
             f->url);
     f->size = (uint64_t)n;
-    f->version = version;
+    f->version = v->text;
     if (stored) {
-        snprintf(version, size, "%s", a->linked_etag);
-        f->sha256 = version;
+        snprintf(v->text, sizeof v->text, "%s", a->linked_etag);
+        f->sha256 = v->text;
         return GGL_OK;
     }
-    snprintf(version, size, "%s %" PRId64, a->etag, n);
-    for (char *c = version; *c; c++)
+    if (*a->etag && !a->weak && !has_control(a->etag)) {
+        snprintf(v->etag, sizeof v->etag, "%s", a->etag);
+        f->etag = v->etag;
+    }
+    f->is_whole = !f->etag;
+    snprintf(v->text, sizeof v->text, "%s %" PRId64 "%s%s", a->etag, n, *a->etag ? "" : " ",
+             *a->etag ? "" : a->modified);
+    for (char *c = v->text; *c; c++)
         if ((unsigned char)*c < 32)
             *c = ' ';
     return GGL_OK;
 }
 
 /* Asks for a file's size and version. */
-static ggl_status ask_url(const hub *h, bool hurry, fetch_file *f, char *version, size_t size,
-                          ggl_error *err) {
+static ggl_status ask_url(const hub *h, bool hurry, fetch_file *f, url_version *v, ggl_error *err) {
     web_answer *a = malloc(sizeof *a);
     if (!a)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
@@ -72,7 +88,7 @@ static ggl_status ask_url(const hub *h, bool hurry, fetch_file *f, char *version
     if (st == GGL_IO || st == GGL_FORMAT)
         st = ggl_within(err, st, "%s", f->url);
     if (st == GGL_OK)
-        st = a->status == 200 ? describe(f, version, size, a, err)
+        st = a->status == 200 ? describe(f, v, a, err)
                               : web_refused(a, f->url, f->token != NULL, err);
     free(a);
     return st;
@@ -80,7 +96,8 @@ static ggl_status ask_url(const hub *h, bool hurry, fetch_file *f, char *version
 
 /* Gets one file. Returns -1 with *path set, or an exit code. */
 static int get_file(const hub *h, const char *url, char **path) {
-    char below[HUB_MOST_PATH + 20], version[192] = "";
+    char below[HUB_MOST_PATH + 20];
+    url_version version = {0};
     ggl_error err = {0};
     struct stat info;
     path_of_url(below, sizeof below, url);
@@ -90,12 +107,14 @@ static int get_file(const hub *h, const char *url, char **path) {
     const bool has_cached = stat(*path, &info) == 0;
     if (h->o->offline && has_cached)
         return -1;
-    if (h->o->offline)
-        return tool_error(h->tool, 1,
-                          "%s is not in the cache (%s), and --offline forbids downloading it", url,
-                          *path);
+    if (h->o->offline) {
+        (void)hub_wrong(h->tool,
+                        "%s is not in the cache (%s), and --offline forbids downloading it", url,
+                        *path);
+        return 1;
+    }
     fetch_file f = {.url = url, .path = *path};
-    ggl_status st = ask_url(h, has_cached, &f, version, sizeof version, &err);
+    ggl_status st = ask_url(h, has_cached, &f, &version, &err);
     if (st != GGL_OK && st != GGL_USAGE && has_cached && !process_stopped) {
         tool_note(h->tool, "%s. The file in the cache is used", err.msg);
         return -1;

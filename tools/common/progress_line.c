@@ -38,7 +38,8 @@ static void add_job(char *line, const progress_job *j, double t) {
             amount_bytes(total, (uint64_t)j->total));
     else if (j->unit)
         add(line, ", %.0f of %.0f %s", j->done, j->total, j->unit);
-    if (j->unit && strcmp(j->unit, PROGRESS_TRANSFER) == 0 && t > j->t_begin)
+    if (j->unit && strcmp(j->unit, PROGRESS_TRANSFER) == 0 && t > j->t_begin &&
+        j->done >= j->resumed)
         add(line, ", %s/s",
             amount_bytes(done, (uint64_t)((j->done - j->resumed) / (t - j->t_begin))));
 }

@@ -105,6 +105,11 @@ static void configure(child *c, const web_request *q) {
         put_setting(f, "url", "", q->url);
         if (q->token)
             put_setting(f, "header", "Authorization: Bearer ", q->token);
+        if (q->offset > 0 && q->if_etag) {
+            char quoted[sizeof((web_answer *)0)->etag + 2];
+            snprintf(quoted, sizeof quoted, "\"%s\"", q->if_etag);
+            put_setting(f, "header", "If-Range: ", quoted);
+        }
         fclose(f); /* a curl that has ended already shows when its answer is read */
     } else {
         close(c->in);
@@ -159,7 +164,8 @@ static void begin_block(reader *r, int status) {
     web_answer *a = r->a;
     a->status = status;
     a->length = a->retry_after = -1;
-    a->etag[0] = a->code[0] = a->next[0] = '\0';
+    a->etag[0] = a->modified[0] = a->code[0] = a->next[0] = '\0';
+    a->weak = false;
     r->moves = false;
     r->begun = true;
 }
@@ -202,8 +208,11 @@ static void read_header(reader *r, const char *name, const char *value) {
         a->length = number_of(value);
     else if (strcasecmp(name, "Retry-After") == 0)
         a->retry_after = number_of(value);
-    else if (strcasecmp(name, "ETag") == 0)
+    else if (strcasecmp(name, "ETag") == 0) {
         copy_etag(a->etag, sizeof a->etag, value);
+        a->weak = strncmp(value, "W/", 2) == 0;
+    } else if (strcasecmp(name, "Last-Modified") == 0)
+        snprintf(a->modified, sizeof a->modified, "%.*s", (int)sizeof a->modified - 1, value);
     else if (strcasecmp(name, "X-Linked-ETag") == 0)
         copy_etag(a->linked_etag, sizeof a->linked_etag, value);
     else if (strcasecmp(name, "X-Linked-Size") == 0)
@@ -314,7 +323,7 @@ static ggl_status check_request(const web_request *q, ggl_error *err) {
 
 /* Sets *err from curl's exit code and message. */
 static ggl_status judge(const reader *r, int code, const char *message, ggl_error *err) {
-    enum { PROTOCOL_REFUSED = 1, TOO_MANY_REDIRECTS = 47, NO_PROGRAM = 127 };
+    enum { PROTOCOL_REFUSED = 1, TOO_MANY_REDIRECTS = 47, NO_PROGRAM = 127, RANGE_ERROR = 33 };
     const int status = r->a->status;
     if (r->stopped || process_stopped)
         return ggl_fail(err, GGL_CANCELLED, "stopped");
@@ -327,7 +336,8 @@ static ggl_status judge(const reader *r, int code, const char *message, ggl_erro
                         "a redirect to a protocol that is not allowed was refused (%s)", message);
     if (code == TOO_MANY_REDIRECTS)
         return ggl_fail(err, GGL_FORMAT, "there are too many redirects");
-    if (status == 0 || (code != 0 && status < 300))
+    r->a->other_part = code == RANGE_ERROR;
+    if (status == 0 || (code != 0 && status < 400))
         return ggl_fail(err, GGL_IO, "%s", *message ? message : "curl ended without an answer");
     return GGL_OK;
 }

@@ -22,8 +22,10 @@ typedef struct web_request {
     const char *url;
     const char *token; /* sent as "Authorization: Bearer ..", not to other hosts; NULL: none */
     uint64_t offset;   /* more than 0: ask for the bytes from here on */
-    bool head;         /* ask for the headers only */
-    bool hurry;        /* give up after a few seconds, because the caller has a fallback */
+    const char *
+        if_etag; /* with offset: a server whose file has another ETag now sends all of it; NULL: none */
+    bool head;  /* ask for the headers only */
+    bool hurry; /* give up after a few seconds, because the caller has a fallback */
     /* Receives the body of an answer with status 200 or 206, piece by piece; `a` already has the headers. NULL: the body is
      * dropped. Returns false to stop. */
     bool (*body)(void *ctx, const struct web_answer *a, const char *data, size_t n);
@@ -36,6 +38,9 @@ typedef struct web_answer {
     int64_t length;          /* Content-Length; -1: not given */
     int64_t retry_after;     /* seconds; -1: not given */
     char etag[128];          /* ETag without its quotes; "": none */
+    bool weak;               /* the ETag was W/"..": bytes may differ */
+    bool other_part;         /* the body is not what follows request.offset (curl has refused it) */
+    char modified[64];       /* Last-Modified; "": none */
     char code[64];           /* X-Error-Code: what a hub says about an error */
     char next[WEB_MOST_URL]; /* the URL of the next page of a list (Link: <..>; rel="next") */
     /* of a redirect to where the file is stored: the file's own ETag and size */
