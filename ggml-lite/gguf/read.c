@@ -444,6 +444,12 @@ static const char *foreign_format(const uint8_t *data, size_t size) {
         {"<!doctype", "a web page"},
         {"<html", "a web page"},
         {"{", "JSON text"},
+        {"Entry not found", "what the Hugging Face Hub answers if the repository has no such file"},
+        {"Repository not found",
+         "what the Hugging Face Hub answers if there is no such repository"},
+        {"Invalid username or password",
+         "what the Hugging Face Hub answers if there is no such repository, or it needs a token"},
+        {"Access to model ", "what the Hugging Face Hub answers if the model needs a token"},
         {"\x1f\x8b", "compressed: unpack it with gunzip"},
         {"\xfd"
          "7zXZ",

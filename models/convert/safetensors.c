@@ -86,10 +86,10 @@ static ggl_status read_offsets(const json_value *at, size_t n_data, size_t *begi
         x[k] = (uint64_t)v->number;
     }
     if (x[0] > x[1] || x[1] > n_data)
-        return ggl_fail(err, GGL_FORMAT,
-                        "its data is at %" PRIu64 " to %" PRIu64
-                        ", but the file has %zu bytes of data",
-                        x[0], x[1], n_data);
+        return ggl_fail(
+            err, GGL_FORMAT,
+            "its data is at %" PRIu64 " to %" PRIu64 ", but the file has %zu bytes of data%s", x[0],
+            x[1], n_data, x[0] > x[1] ? "" : "; it may be truncated: download it again");
     *begin = (size_t)x[0];
     *end = (size_t)x[1];
     return GGL_OK;

@@ -144,6 +144,8 @@ def commands():
     t.say("//help me")
     check("/help me" in t.say("/show"), "//", t.seen)
     check("(begins again)" in t.say("/clear") and "(nothing was said yet)" in t.say("/show"), "/clear", t.seen)
+    t.say("\x1b[200~first\nsecond\x1b[201~")
+    check("(taken back: first ..)" in t.say("/undo"), "/undo of two lines", t.seen)
     check("(there is nothing to take back)" in t.say("/undo"), "/undo of nothing", t.seen)
     check("(there is no message to answer)" in t.say("/regen"), "/regen of nothing", t.seen)
     check("(temp = 0.5)" in t.say("/set temp 0.5"), "/set", t.seen)
@@ -476,6 +478,13 @@ def reasoning():
     check(b"it has no enable_thinking" in r.stderr, "--reasoning-budget", r.stderr)
 
 
+def untalkative():
+    """A model without a chat template, where the terminal asks for a chat."""
+    t = Terminal(flags=["-m", MODEL])
+    t.end("no chat template", 1)
+    check(b"the file has no chat template, so it cannot chat; --chat-template NAME" in t.seen, "no chat template", t.seen)
+
+
 # --- without a terminal ---------------------------------------------------------------------------------------------------------
 def pipes():
     noted = [run(*a, "-p", "Hello!", "-n", "2", flags=["-m", "builtin:chat"]).stderr.count(b"note: the prompt is continued as plain text")
@@ -607,7 +616,7 @@ def by_itself():
     check(b"generation" in t.seen and b"/help" not in t.seen, "-no-cnv converses", t.seen)
 
 
-CASES = [by_itself, conversation, commands, upkeep, spaces, stops, settings, editing, history, full, reasoning, pipes, wrong, dumb, interactive]
+CASES = [by_itself, conversation, commands, upkeep, spaces, stops, settings, editing, history, full, reasoning, untalkative, pipes, wrong, dumb, interactive]
 for case in CASES:
     if len(sys.argv) < 5 or case.__name__ in sys.argv[4:]:
         try:

@@ -174,7 +174,9 @@ with Machine("apt-get", "cc", "make") as m:
     check(code == 0 and "llm-cli: , in elsewhere" in seen, "the answer Enter", seen)
     for words in ("What to try next", "-m model.gguf", "./run server", "docs/getting-started.md", "--help"):
         check(words in seen, "what to try next: " + words, seen)
-    check("\rbuilding llm-cli (a minute or so): 55 %" in seen, "progress on a terminal", seen)
+    told = seen[seen.index("What to try next"):]
+    check(all(len(line) < 80 for line in told.splitlines()), "lines of 80 columns", told)
+    check("\rbuilding llm-cli (some minutes): 55 %" in seen, "progress on a terminal", seen)
     code, seen = m.run_on_terminal()
     check(code == 0 and "What to try next" not in seen, "a second chat", seen)
 

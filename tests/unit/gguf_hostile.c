@@ -33,6 +33,9 @@ HOSTILE(gzip) {
 HOSTILE(web_page) {
     put_bytes(b, "<!DOCTYPE html><html>", 21);
 }
+HOSTILE(no_entry) {
+    put_bytes(b, "Entry not found", 15);
+}
 HOSTILE(old_ggml) {
     put_bytes(b, "tjgg\1\0\0\0", 8);
 }
@@ -381,6 +384,7 @@ static const hostile table[] = {
     H(web_page, FORMAT, "a web page"),
     H(xz, FORMAT, "(compressed: unpack it with unxz), so it is not a GGUF file"),
     H(gzip, FORMAT, "(compressed: unpack it with gunzip)"),
+    H(no_entry, FORMAT, "what the Hugging Face Hub answers if the repository has no such file"),
     H(old_ggml, FORMAT, "ggml's format before GGUF"),
     H(safetensors, FORMAT, "a safetensors file"),
     H(nonsense, FORMAT, "starts with '\\x01\\x02ab', so it is not a GGUF file"),

@@ -63,7 +63,8 @@ TEST(broken) {
         size_t n_data;
         const char *words;
     } list[] = {
-        {T("F32", "[2]", "0", "8"), 7, "its data is at 0 to 8, but the file has 7 bytes of data"},
+        {T("F32", "[2]", "0", "8"), 7,
+         "its data is at 0 to 8, but the file has 7 bytes of data; it may be truncated"},
         {T("F32", "[2]", "0", "8"), 9, "1 bytes at the end belong to no tensor"},
         {T("F32", "[2]", "4", "12"), 12, "4 bytes before the data of 't' belong to no tensor"},
         {T("F32", "[2]", "8", "0"), 8, "its data is at 8 to 0"},

@@ -34,6 +34,7 @@ typedef struct arg_option {
     const char *help;
     double min, max; /* ARG_INT, ARG_FLOAT: the allowed range, inclusive; min = max: any */
     const char *const *choices; /* ARG_CHOICE, ARG_MAYBE: the allowed values; ends with NULL */
+    const char *no_choice;      /* what the message about another value adds; may be NULL */
     bool *given;                /* may be NULL; set to true if the option is given */
     bool may_be_empty;          /* ARG_STRING, ARG_LIST: allow "" */
     bool hidden;                /* in the manual page, but not in --help */

@@ -224,7 +224,8 @@ static int no_choice(const args_spec *spec, const arg_option *o, const char *fla
         size_t used = strlen(known);
         snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "", o->choices[i]);
     }
-    return wrong(spec->tool, "%.*s: '%s' is not one of %s", n_flag, flag, s, known);
+    return wrong(spec->tool, "%.*s: '%s' is not one of %s%s%s", n_flag, flag, s, known,
+                 o->no_choice ? "; " : "", o->no_choice ? o->no_choice : "");
 }
 
 /* Stores value s for option o. Returns -1, or the exit code after a message. */

@@ -81,9 +81,9 @@ static void print_options(const arg_option *o) {
 static void print_more(const args_spec *spec) {
     if (!spec->print_more)
         return;
-    puts(".PP\n.nf");
+    puts(".PP\n.nf\n.in 0"); /* the lines are as long as those of --help */
     spec->print_more();
-    puts(".fi");
+    puts(".in\n.fi");
 }
 
 static void print_examples(const args_spec *spec) {

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -162,6 +163,29 @@ static int check_model(const char *tool, const tool_path *p) {
     return code;
 }
 
+/* USER/REPO or USER/REPO:QUANT, and not the path of a file in a folder. */
+static bool looks_like_repo(const char *s) {
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+    const size_t user = strspn(s, letters);
+    if (user == 0 || s[0] == '.' || s[user] != '/')
+        return false;
+    const size_t repo = strspn(s + user + 1, letters);
+    const char *end = s + user + 1 + repo;
+    const bool is_file = repo >= 5 && strncasecmp(end - 5, ".gguf", 5) == 0;
+    return repo > 0 && !is_file && (*end == '\0' || *end == ':');
+}
+
+/* The flag that downloads a model which is no file; NULL: its name is neither an address nor one of
+ * the Hugging Face Hub. */
+static const char *remote_flag(const tool_path *p) {
+    if (!p->model || strcmp(p->flag, "-m") != 0)
+        return NULL;
+    if (strncasecmp(p->path, "https://", 8) == 0 || strncasecmp(p->path, "http://", 7) == 0)
+        return "-mu";
+    return looks_like_repo(p->path) ? "-hf" : NULL;
+}
+
 static int check_read(const char *tool, const tool_path *p) {
     const bool name = p->or_name && !strchr(p->path, '/');
     const int code = p->model && access(p->path, R_OK) == 0 ? check_model(tool, p) : -1;
@@ -169,7 +193,12 @@ static int check_read(const char *tool, const tool_path *p) {
         return code;
     if (!p->needed || name || strcmp(p->path, "-") == 0 || access(p->path, R_OK) == 0)
         return -1;
-    return tool_error(tool, 1, "%s: %s: %s", p->flag, p->path, strerror(errno));
+    const int error = errno;
+    const char *flag = error == ENOENT ? remote_flag(p) : NULL;
+    if (flag)
+        return tool_error(tool, 1, "%s: %s: %s; did you mean %s %s, which downloads it?", p->flag,
+                          p->path, strerror(error), flag, p->path);
+    return tool_error(tool, 1, "%s: %s: %s", p->flag, p->path, strerror(error));
 }
 
 int tool_check_paths(const char *tool, const tool_path *paths, size_t n) {

@@ -36,6 +36,11 @@ bool chat_begins(const cli_options *o, const ggl_gguf *file) {
            (!file || k->template_name || k->template_file || has_template(file));
 }
 
+bool chat_lacks_template(const cli_options *o, const ggl_gguf *file) {
+    return o->model && !o->chat.refused && !o->prompt && !o->prompt_file && terminal_is_there() &&
+           file && !has_template(file);
+}
+
 void chat_note_template(const cli_options *o, const ggl_gguf *file) {
     if (!o->chat.refused && !o->chat.interactive && has_template(file))
         tool_note(TOOL, "the prompt is continued as plain text, although the model has a chat "

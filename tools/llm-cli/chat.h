@@ -26,6 +26,8 @@ typedef struct chat_setup {
 /* True if the options and the model's file ask for a conversation. file NULL: there is no -m, and the
  * built-in chat model would be the one. */
 bool chat_begins(const cli_options *o, const ggl_gguf *file);
+/* True if a terminal asked for a chat, and the model has no template for one. */
+bool chat_lacks_template(const cli_options *o, const ggl_gguf *file);
 /* Prints a note about -st and -cnv if a text is continued although the file has a chat template. */
 void chat_note_template(const cli_options *o, const ggl_gguf *file);
 

@@ -84,7 +84,9 @@ static chat_next do_undo(chat *c, const char *argument, size_t *keep) {
         return CHAT_READ;
     }
     const ggl_str text = llm_talk_content(c->talk, at);
-    const size_t n = ggl_utf8_cut(text.s ? text.s : "", text.n, 50);
+    const char *line_end = text.n ? memchr(text.s, '\n', text.n) : NULL;
+    const size_t n_line = line_end ? (size_t)(line_end - text.s) : text.n;
+    const size_t n = ggl_utf8_cut(text.s ? text.s : "", n_line, 50);
     chat_say(c, "(taken back: %.*s%s)", (int)n, text.s ? text.s : "", n < text.n ? " .." : "");
     cut(c, at);
     return CHAT_READ;

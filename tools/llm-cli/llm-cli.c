@@ -121,6 +121,11 @@ static int read_prompt(cli *c) {
     st = llm_tokenize(c->tokenizer, c->text, c->text_size, flags, &c->prompt, &err);
     if (st != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
+    if (c->prompt.n == 0 && chat_lacks_template(&c->o, llm_model_file(c->model)))
+        return tool_error(TOOL, 1,
+                          "%s: the file has no chat template, so it cannot chat; --chat-template "
+                          "NAME|FILE gives one (chatml, llama3, ..), -p TEXT continues a text",
+                          c->o.model);
     if (c->prompt.n == 0)
         return tool_error(TOOL, 2,
                           "the prompt is empty, and this model has no token to begin with; pass a "

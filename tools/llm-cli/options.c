@@ -198,14 +198,15 @@ static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
         {"llm-cli -m model.gguf --plan",
          "prints what would run where, and the memory that it takes"},
         {0}};
-    const args_spec spec = {"llm-cli",
-                            "[-m FILE | -hf USER/REPO] [-p TEXT] [options]",
-                            "Continues a prompt. The text is printed to standard output, "
-                            "everything else to standard error.",
-                            options,
-                            NULL,
-                            cli_hints,
-                            .examples = examples};
+    const args_spec spec = {
+        "llm-cli",
+        "[-m FILE | -hf USER/REPO] [-p TEXT] [options]",
+        "Chats with a model, or continues a prompt. The text is printed to standard output, "
+        "everything else to standard error.",
+        options,
+        NULL,
+        cli_hints,
+        .examples = examples};
     if (!only_settings)
         return args_parse(&spec, argc, argv);
     arg_option kept[sizeof options / sizeof *options];

@@ -114,7 +114,8 @@ static int check_options(const options *o) {
                           o->folder.n ? "only one folder can be converted at a time"
                                       : "which FOLDER? --help tells more");
     if (!o->out && !o->dry_run)
-        return tool_error(TOOL, 2, "-o FILE is missing; see --help");
+        return tool_error(TOOL, 2, "-o FILE is missing, as in: llm-convert '%s' -o model.gguf",
+                          o->folder.s[0]);
     if (o->base && (o->dry_run || o->vocab_only))
         return tool_error(TOOL, 2, "--base cannot be used together with --dry-run or --vocab-only");
     if (o->vocab_only && o->no_tokenizer)
@@ -131,6 +132,7 @@ int main(int argc, char **argv) {
         {"-o --output", ARG_STRING, &o.out, .value = "FILE",
          .help = "GGUF file to write (required)"},
         {"--type", ARG_CHOICE, &o.type, .value = "TYPE", .choices = types,
+         .no_choice = "llm-quantize makes all other types of the GGUF file",
          .help = "type of matrices: auto (default: as in the folder), f32, f16 or bf16; all other "
                  "tensors become f32"},
         {"--base", ARG_STRING, &o.base, .value = "MODEL_FOLDER",

@@ -75,6 +75,15 @@ static int unknown_type(const char *flag, const char *name, bool mixes) {
     return tool_error(TOOL, 2, "%s: '%s' is not a type; --help lists them", flag, name);
 }
 
+/* Mixes of llama.cpp of which most tensors have types that can only be read. */
+static bool needs_importance(const char *name) {
+    static const char *const mixes[] = {"IQ2_M", "IQ3_XS", "IQ3_M"};
+    for (size_t i = 0; i < sizeof mixes / sizeof *mixes; i++)
+        if (strcasecmp(mixes[i], name) == 0)
+            return true;
+    return false;
+}
+
 /* Reads the name of a type. Returns -1, or an exit code. mixes: the name of a mix is also
  * suggested. */
 static int read_type(const char *flag, const char *name, bool mixes, const ggl_type_info **out) {
@@ -88,6 +97,12 @@ static int read_type(const char *flag, const char *name, bool mixes, const ggl_t
     for (int id = 0; id < 256; id++)
         if (ggl_type_foreign_name(id) && strcasecmp(ggl_type_foreign_name(id), name) == 0)
             return tool_error(TOOL, 1, "%s: %s", flag, err.msg);
+    if (needs_importance(name))
+        return tool_error(
+            TOOL, 1,
+            "%s: files of the mix %s can only be read: the encoders of its types need "
+            "an importance matrix",
+            flag, name);
     return unknown_type(flag, name, mixes);
 }
 
@@ -210,17 +225,18 @@ static int read_options(job *j, int argc, char **argv) {
          "the same mix, but the output in q8_0"},
         {0}};
     const args_operand operands[] = {{"TYPE", all_types()}, {0}};
-    const args_spec spec = {TOOL,
-                            "[options] IN OUT TYPE",
-                            "Writes the GGUF file IN (for a split model, its first part) as OUT, "
-                            "with its matrices in TYPE: a mix such as\nQ4_K_M, or a type. Small "
-                            "tensors and vectors keep their type. Prints the resulting error.",
-                            table,
-                            &o->args,
-                            quantize_hints,
-                            .examples = examples,
-                            .operands = operands,
-                            .print_more = list_types};
+    const args_spec spec = {
+        TOOL,
+        "[options] IN OUT TYPE",
+        "Makes a GGUF file smaller: writes IN (for a split model, its first "
+        "part) as OUT, with its matrices in TYPE, a mix such as Q4_K_M, or a "
+        "type. Small tensors and vectors keep their type. Prints the resulting error.",
+        table,
+        &o->args,
+        quantize_hints,
+        .examples = examples,
+        .operands = operands,
+        .print_more = list_types};
     int code = args_parse(&spec, argc, argv);
     if (code >= 0)
         return code;

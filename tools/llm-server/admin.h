@@ -23,7 +23,7 @@ admin_handler admin_tokenize, admin_detokenize, admin_apply_template;
 /* admin_ollama.c */
 admin_handler admin_ollama_tags, admin_ollama_ps, admin_ollama_show, admin_ollama_version;
 
-/* The page at "/", where clients that do not accept text/html get "Ollama is running". (page_serve.c) */
+/* The page at "/", where clients that do not accept text/html get a line that says llm-server and "Ollama is running". (page_serve.c) */
 bool page_answers(const server *s, const http_request *q); /* true if page_serve has an answer */
 admin_handler page_serve;
 

@@ -17,7 +17,8 @@ static bool is_probe(const http_request *q) {
 }
 
 static void answer_probe(http_reply *r) {
-    static const char text[] = "Ollama is running";
+    static const char text[] =
+        "llm-server is running (\"Ollama is running\" is what Ollama's clients expect)\n";
     http_reply_header(r, "Vary", "Accept");
     http_reply_begin(r, 200, "text/plain; charset=utf-8", false);
     http_reply_write(r, text, sizeof text - 1);

@@ -10,7 +10,7 @@ from typing import Iterator, List, Optional, Tuple
 
 VARIABLE = "GGML_LITE_LIBRARY"
 FILE_NAME = {"darwin": "libllm.dylib", "win32": "llm.dll"}.get(sys.platform, "libllm.so")
-BUILD = "cmake --preset release && cmake --build build/release -j --target llm-shared"
+BUILD = "cmake -B build/release -DGGL_TESTS=OFF && cmake --build build/release -j4 --target llm-shared"
 HERE = Path(__file__).resolve().parent
 
 
@@ -21,7 +21,7 @@ def is_sanitized(path: Path) -> bool:
 
 
 def in_builds(repository: Path) -> List[Path]:
-    """The libraries in a repository's build folders: that of the preset `release` first, then the newest."""
+    """The libraries in a repository's build folders: `build/release` first, then the newest."""
     found = [p for p in repository.glob(f"build/*/lib/{FILE_NAME}") if p.stat().st_size and not is_sanitized(p)]
     return sorted(found, key=lambda p: (p.parent.parent.name != "release", -p.stat().st_mtime))
 
