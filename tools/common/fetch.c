@@ -81,7 +81,7 @@ static void write_version(const char *path, const char *version) {
     struct stat st;
     if (name && lstat(name, &st) == 0 && !S_ISREG(st.st_mode))
         (void)unlink(name); /* such as a named pipe, which would be written to, and wait */
-    ggl_error ignored; /* without the file, the next run computes the digest again */
+    ggl_error ignored;      /* without the file, the next run computes the digest again */
     if (name && ggl_new_file_open(&out, name, &ignored) == GGL_OK) {
         fprintf(ggl_new_file_stream(out), "%s\n", version);
         (void)!ggl_new_file_commit(out, &ignored);
