@@ -506,10 +506,10 @@ void http_server_drain(http_server *s) {
     pthread_mutex_lock(&s->lock);
     s->drains = true;
     pthread_mutex_unlock(&s->lock);
-    if (s->listens >= 0 && MHD_quiesce_daemon(s->daemon) == s->listens) {
-        close(s->listens); /* clients that were not accepted yet are refused */
-        s->listens = -1;
-    }
+    /* Clients that were not accepted yet are refused. The descriptor stays open until the library's thread
+     * has ended: that thread still removes it from those it waits for. */
+    if (s->listens >= 0 && MHD_quiesce_daemon(s->daemon) == s->listens)
+        (void)shutdown(s->listens, SHUT_RDWR);
     if (*s->unix_path)
         (void)unlink(s->unix_path);
     *s->unix_path = '\0';
