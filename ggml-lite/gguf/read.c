@@ -448,8 +448,8 @@ static const char *foreign_format(const uint8_t *data, size_t size) {
         {"Repository not found",
          "what the Hugging Face Hub answers if there is no such repository"},
         {"Invalid username or password",
-         "what the Hugging Face Hub answers if there is no such repository, or it needs a token"},
-        {"Access to model ", "what the Hugging Face Hub answers if the model needs a token"},
+         "what the Hugging Face Hub answers if there is no such repository, or it is not public"},
+        {"Access to model ", "what the Hugging Face Hub answers if the repository is not public"},
         {"\x1f\x8b", "compressed: unpack it with gunzip"},
         {"\xfd"
          "7zXZ",
