@@ -11,8 +11,7 @@ typedef struct fit_memory {
     double margin;    /* the part of `available` that is left free for others */
     double fixed;     /* what the session takes without the KV cache */
     double row;       /* what the KV cache takes for each token */
-    double
-        mapped; /* weights in mapped files: they should stay in memory, but the system can read them again */
+    double mapped;    /* weights in mapped files; the system can drop and read them again */
 } fit_memory;
 
 /* Returns the largest context, at most n_ctx, that fits into all of the memories: n_ctx itself, or a multiple of 256. 0:

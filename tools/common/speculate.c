@@ -48,11 +48,30 @@ int speculate_check(const char *tool, const speculate_options *o) {
 
 /* --- the draft -------------------------------------------------------------------------------- */
 
+static ggl_status open_file(llm_model **out, const speculate_options *o, const speculate_target *t,
+                            ggl_error *err) {
+    const llm_model_params mp = {.size = sizeof mp, .gguf = &t->file};
+    return llm_model_open(out, o->draft, &mp, err);
+}
+
+/* The parameters of the draft's session: the target's adapters and pages are not for it. */
+static llm_session_params session_params(const speculate_options *o, const speculate_target *t) {
+    llm_session_params sp = t->session;
+    sp.n_ctx = o->n_ctx ? o->n_ctx : t->n_ctx;
+    sp.n_pool = 0;
+    sp.n_slots = t->n_sequences;
+    sp.n_rows = 1;
+    sp.repack_cache = NULL;
+    sp.adapter = NULL;
+    sp.n_adapters = 0;
+    return sp;
+}
+
 /* Opens the draft's file, and compares its vocabulary. */
 static int open_draft(speculation *s, const speculate_options *o, const speculate_target *t) {
     ggl_error err = {0};
     const llm_tokenizer *own = NULL;
-    ggl_status st = llm_model_open(&s->model, o->draft, &t->model, &err);
+    ggl_status st = open_file(&s->model, o, t, &err);
     if (st == GGL_OK)
         st = llm_model_tokenizer(s->model, &own, &err);
     if (st != GGL_OK)
@@ -67,13 +86,9 @@ static int open_draft(speculation *s, const speculate_options *o, const speculat
 }
 
 static int open_session(speculation *s, const speculate_options *o, const speculate_target *t) {
-    llm_session_params sp = t->session;
+    llm_session_params sp = session_params(o, t);
     placement *p = t->placement;
     int code = -1;
-    sp.n_ctx = o->n_ctx ? o->n_ctx : t->n_ctx;
-    sp.n_slots = s->n;
-    sp.n_rows = 1;
-    sp.repack_cache = NULL;
     if (!placement_is_cpu_only(p) || o->placement.devices || o->placement.n_gpu_layers_given) {
         code = placement_open(&s->own, s->tool, &o->placement, placement_params(p));
         p = s->own;
@@ -108,15 +123,8 @@ void speculate_memory(const speculate_options *o, const speculate_target *t, dou
     *fixed = *row = 0;
     if (!o->draft || o->placement.devices || o->placement.n_gpu_layers_given)
         return;
-    llm_session_params sp = t->session;
-    sp.n_ctx = o->n_ctx ? o->n_ctx : t->n_ctx;
-    sp.n_pool = 0;
-    sp.n_slots = t->n_sequences;
-    sp.n_rows = 1;
-    sp.repack_cache = NULL;
-    sp.adapter = NULL;
-    sp.n_adapters = 0;
-    if (llm_model_open(&m, o->draft, &t->model, &ignored) == GGL_OK &&
+    llm_session_params sp = session_params(o, t);
+    if (open_file(&m, o, t, &ignored) == GGL_OK &&
         placement_new(&p, NULL, &o->placement, placement_params(t->placement), &ignored) ==
             GGL_OK &&
         placement_session_new(p, &s, m, &sp, &ignored) == GGL_OK)

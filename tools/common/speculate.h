@@ -58,7 +58,7 @@ typedef struct speculate_target {
     llm_session_params session;     /* as the draft's, but for the context and slots */
     int n_sequences;                /* that run at once; each has a guesser of its own */
     int64_t n_ctx;                  /* of the target's session */
-    llm_model_params model;         /* how files are read */
+    ggl_gguf_params file;           /* how the draft's file is read */
 } speculate_target;
 
 /* Opens what guesses; *out is NULL if there is nothing to guess with. Returns -1, or an exit code after

@@ -153,15 +153,14 @@ static bool on_load(void *ctx, size_t done, size_t total) {
     return progress_share(ctx, done, total) && !process_stopped;
 }
 
-/* What the draft guesses for; file: filled, must outlive the result. */
-static speculate_target target(const cli *c, ggl_gguf_params *file) {
-    *file = file_params(&c->o);
+/* What the draft guesses for. */
+static speculate_target target(const cli *c) {
     return (speculate_target){.tokenizer = c->tokenizer,
                               .placement = c->placement,
                               .session = c->params,
                               .n_sequences = 1,
                               .n_ctx = llm_session_n_ctx(c->session),
-                              .model = {.size = sizeof(llm_model_params), .gguf = file}};
+                              .file = file_params(&c->o)};
 }
 
 /* Makes the context smaller if it does not fit into memory. */
@@ -171,8 +170,7 @@ static int fit_session(cli *c) {
                      .model = c->model,
                      .params = &c->params,
                      .is_asked = c->o.n_ctx > 0};
-    ggl_gguf_params file;
-    const speculate_target t = target(c, &file);
+    const speculate_target t = target(c);
     speculate_memory(&c->o.speculate, &t, &f.draft_fixed, &f.draft_row);
     return fit_context_session(&f, &c->session);
 }
@@ -212,8 +210,7 @@ static int open_session(cli *c) {
 
 /* Opens what guesses the next tokens. */
 static int open_speculation(cli *c) {
-    ggl_gguf_params file;
-    const speculate_target t = target(c, &file);
+    const speculate_target t = target(c);
     return speculate_open(&c->speculation, TOOL, &c->o.speculate, &t);
 }
 

@@ -134,18 +134,16 @@ static void note_context(const server *s) {
                   n_parallel, n, (double)n / (double)n_parallel);
 }
 
-/* What the draft guesses for; file: filled, must outlive the result. */
-static speculate_target target(const server *s, ggl_gguf_params *file) {
-    *file = file_params(s->o);
+/* What the draft guesses for. */
+static speculate_target target(const server *s) {
     llm_session_params sp = s->params;
     sp.embeddings = false;
-    sp.n_pool = 0;
     return (speculate_target){.tokenizer = s->tokenizer,
                               .placement = s->placement,
                               .session = sp,
                               .n_sequences = (int)s->o->n_parallel,
                               .n_ctx = llm_session_n_ctx(s->session),
-                              .model = {.size = sizeof(llm_model_params), .gguf = file}};
+                              .file = file_params(s->o)};
 }
 
 /* Makes the context smaller if it does not fit into memory. */
@@ -155,8 +153,7 @@ static int fit_session(server *s) {
                      .model = s->model,
                      .params = &s->params,
                      .is_asked = s->o->n_ctx > 0};
-    ggl_gguf_params file;
-    const speculate_target t = target(s, &file);
+    const speculate_target t = target(s);
     speculate_memory(&s->o->speculate, &t, &f.draft_fixed, &f.draft_row);
     return fit_context_session(&f, &s->session);
 }
@@ -226,8 +223,7 @@ static int open_speculation(server *s) {
     if (speculate_n_max(&o->speculate) == 0)
         return -1;
     progress_begin(PROGRESS_BYTES, 0, "the draft model");
-    ggl_gguf_params file;
-    const speculate_target t = target(s, &file);
+    const speculate_target t = target(s);
     const int code = speculate_open(&s->speculation, TOOL, &o->speculate, &t);
     progress_end();
     return code;
