@@ -34,8 +34,6 @@ struct llm_context {
     ggl_arena texts; /* strings that live as long as the context */
 };
 
-/* Moves the sequence from the generator to c->ids, if the generator has it, and removes wrong guesses. */
-ggl_status context_take(llm_context *c, ggl_error *err);
 /* Moves the sequence back to the generator, which continues from the slot's tokens. */
 ggl_status context_give(llm_context *c, ggl_error *err);
 /* Frees the generation that llm_begin started, if there is one. */

@@ -20,7 +20,8 @@ static bool append(llm_tokens *t, const int32_t *id, size_t n) {
     return true;
 }
 
-ggl_status context_take(llm_context *c, ggl_error *err) {
+/* Moves the sequence from the generator to c->ids, if the generator has it, and removes wrong guesses. */
+static ggl_status take(llm_context *c, ggl_error *err) {
     size_t n_held, n;
     context_end(c);
     if (c->is_own)
@@ -101,7 +102,7 @@ ggl_status llm_eval(llm_context *c, const int32_t *id, size_t n, bool all, const
     atomic_store(&c->cancelled, false);
     if (n == 0)
         return ggl_fail(err, GGL_USAGE, "llm_eval needs at least one token");
-    ggl_status st = context_take(c, err);
+    ggl_status st = take(c, err);
     if (st != GGL_OK)
         return st;
     const size_t n_before = c->ids.n;
@@ -137,7 +138,7 @@ const int32_t *llm_sequence(const llm_context *c, size_t *n) {
 
 ggl_status llm_truncate(llm_context *c, size_t n, ggl_error *err) {
     atomic_store(&c->cancelled, false);
-    ggl_status st = context_take(c, err);
+    ggl_status st = take(c, err);
     if (st != GGL_OK)
         return st;
     if (n > c->ids.n)
@@ -234,7 +235,7 @@ ggl_status llm_embed(llm_context *c, const char *text, size_t n, float *out, ggl
     if (st == GGL_OK && n_id == 0)
         st = ggl_fail(err, GGL_USAGE, "the text has no tokens");
     if (st == GGL_OK)
-        st = context_take(c, err);
+        st = take(c, err);
     if (st == GGL_OK)
         st = clear(c, err);
     s.x = st == GGL_OK ? ggl_calloc((size_t)s.n, sizeof *s.x) : NULL;
