@@ -1,8 +1,6 @@
 #include "wrap.h"
 
-#include <stdio.h>
-
-_Static_assert(sizeof(ggl_backend_vtable) == 15 * sizeof(void *),
+_Static_assert(sizeof(ggl_backend_vtable) == 16 * sizeof(void *),
                "another function of a backend: it is to be passed on");
 
 static ggl_status w_alloc(ggl_backend *b, int region, size_t size, const void *host,
@@ -24,9 +22,9 @@ static ggl_status w_download(ggl_backend *b, const ggl_buffer *src, size_t offse
     return wrap_inner(b)->v->download(wrap_inner(b), src, offset, dst, size, err);
 }
 
-static ggl_status w_copy(ggl_backend *b, ggl_buffer *dst, size_t dst_offset, const ggl_buffer *src,
-                         size_t src_offset, size_t size, ggl_error *err) {
-    return wrap_inner(b)->v->copy(wrap_inner(b), dst, dst_offset, src, src_offset, size, err);
+static ggl_status w_copy(ggl_backend *b, ggl_buffer *dst, const ggl_buffer *src,
+                         const ggl_copy_range *range, size_t n, ggl_error *err) {
+    return wrap_inner(b)->v->copy(wrap_inner(b), dst, src, range, n, err);
 }
 
 static ggl_status w_clear(ggl_backend *b, ggl_buffer *buf, size_t offset, size_t size,
@@ -61,6 +59,10 @@ static void w_plan_free(ggl_backend *b, ggl_plan *p) {
     wrap_inner(b)->v->plan_free(wrap_inner(b), p);
 }
 
+static void w_describe(ggl_backend *b, ggl_plan *p, int64_t n, char *text, size_t size) {
+    wrap_inner(b)->v->describe(wrap_inner(b), p, n, text, size);
+}
+
 static size_t w_repack_size(const ggl_backend *b, const ggl_tensor *weight) {
     return wrap_inner(b)->v->repack_size(wrap_inner(b), weight);
 }
@@ -70,7 +72,7 @@ static ggl_status w_repack(ggl_backend *b, ggl_buffer *dst, size_t offset, const
     return wrap_inner(b)->v->repack(wrap_inner(b), dst, offset, weight, err);
 }
 
-void ggl_wrap_init(wrap *w, ggl_backend *inner, const char *prefix) {
+void ggl_wrap_init(wrap *w, ggl_backend *inner) {
     const ggl_backend_vtable *v = inner->v;
     w->inner = inner;
     w->v = (ggl_backend_vtable){
@@ -85,11 +87,11 @@ void ggl_wrap_init(wrap *w, ggl_backend *inner, const char *prefix) {
         .run = ggl_wrap_run,
         .wait = w_wait,
         .plan_free = w_plan_free,
+        .describe = v->describe ? w_describe : NULL,
         .repack_size = v->repack_size ? w_repack_size : NULL,
         .repack = v->repack ? w_repack : NULL,
         .repack_layout = v->repack_layout,
     };
     w->base = *inner;
     w->base.v = &w->v;
-    snprintf(w->base.name, sizeof w->base.name, "%s:%.24s", prefix, inner->name);
 }

@@ -16,8 +16,8 @@ static inline ggl_backend *wrap_inner(const ggl_backend *b) {
     return ((const wrap *)b)->inner;
 }
 
-/* Fills in the wrapper, named "prefix:NAME", and its vtable, except close. */
-void ggl_wrap_init(wrap *w, ggl_backend *inner, const char *prefix);
+/* Fills in the wrapper, which has the name of the inner backend, and its vtable, except close. */
+void ggl_wrap_init(wrap *w, ggl_backend *inner);
 
 /* Runs a plan on the inner backend, and passes the wrapper's cancelled() on to it. */
 ggl_status ggl_wrap_run(ggl_backend *b, ggl_plan *p, ggl_buffer *const *region, int64_t n,

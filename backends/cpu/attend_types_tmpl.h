@@ -5,12 +5,12 @@
 
 #define X(TYPE)                                                                                    \
     static void scores_##TYPE(float(*score)[GGL_PAGE], const float *const *query, int n_q,         \
-                              const void *keys, int64_t d) {                                       \
-        scores(score, query, n_q, keys, d, GGL_##TYPE);                                            \
+                              const void *keys, int64_t d, const void *next) {                     \
+        scores(score, query, n_q, keys, d, next, GGL_##TYPE);                                      \
     }                                                                                              \
     static void values_##TYPE(float *o, int64_t o_step, float(*p)[GGL_PAGE], int n_q,              \
-                              const void *v, int64_t e, int j0, int j1) {                          \
-        values(o, o_step, p, n_q, v, e, j0, j1, GGL_##TYPE);                                       \
+                              const void *v, int64_t e, int j0, int j1, const void *next) {        \
+        values(o, o_step, p, n_q, v, e, j0, j1, next, GGL_##TYPE);                                 \
     }
 TYPES(X)
 #undef X

@@ -13,10 +13,13 @@
 /* Alignment of buffers. Their memory comes from calloc, whose pages cost nothing until touched. */
 enum { ALIGN = 64 };
 
+/* Stores of at least this size ask for huge pages: attention at depth reads all of them for every
+ * token, from many places. Smaller ones would rather waste memory. */
+enum { HUGE_STORES = 64 << 20 };
+
 static ggl_status cpu_alloc(ggl_backend *b, int region, size_t size, const void *host,
                             ggl_buffer **out, ggl_error *err) {
     (void)b;
-    (void)region;
     size_t padded;
     ggl_buffer *buf = ggl_calloc(1, sizeof *buf + sizeof(void *));
     char *data = NULL;
@@ -26,6 +29,8 @@ static ggl_status cpu_alloc(ggl_backend *b, int region, size_t size, const void 
         char *raw = ggl_calloc(padded, 1);
         data = raw ? raw + (ALIGN - (uintptr_t)raw % ALIGN) : NULL;
         *(char **)(buf + 1) = raw; /* for cpu_free */
+        if (raw && region == GGL_REGION_STORES && size >= HUGE_STORES)
+            ggl_prefer_huge_pages(raw, padded);
     }
     if (!data) {
         ggl_free(buf);
@@ -61,9 +66,13 @@ static ggl_status cpu_download(ggl_backend *b, const ggl_buffer *src, size_t off
     return GGL_OK;
 }
 
-static ggl_status cpu_copy(ggl_backend *b, ggl_buffer *dst, size_t dst_offset,
-                           const ggl_buffer *src, size_t src_offset, size_t size, ggl_error *err) {
-    return cpu_upload(b, dst, dst_offset, src->data + src_offset, size, err);
+static ggl_status cpu_copy(ggl_backend *b, ggl_buffer *dst, const ggl_buffer *src,
+                           const ggl_copy_range *range, size_t n, ggl_error *err) {
+    (void)b;
+    (void)err;
+    for (size_t i = 0; i < n; i++)
+        memcpy(dst->data + range[i].to, src->data + range[i].from, range[i].size);
+    return GGL_OK;
 }
 
 static ggl_status cpu_clear(ggl_backend *b, ggl_buffer *buf, size_t offset, size_t size,
@@ -99,6 +108,7 @@ static const ggl_backend_vtable vtable = {
     .run = ggl_cpu_run,
     .wait = cpu_wait,
     .plan_free = ggl_cpu_plan_free,
+    .describe = ggl_cpu_describe,
     .repack_size = ggl_cpu_repack_size,
     .repack = ggl_cpu_repack,
     .repack_layout = CPU_REPACK_LAYOUT,

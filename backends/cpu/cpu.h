@@ -1,7 +1,7 @@
 /* The private data of the CPU backend. A plan is a program (ggl/program.h) whose steps are bound to
  * operators of this backend. An operator divides its work into units, which the threads take in any
- * order. Preparations that several steps share (quantized activations, tables of cosines for rope)
- * are steps of their own, before the first step that uses them. */
+ * order. Forms of operands (columns of products, tables of cosines for rope) are made by steps of
+ * their own, which the program has (ggl_form). */
 #ifndef CPU_H
 #define CPU_H
 
@@ -43,7 +43,7 @@ typedef struct cpu_task {
     const cpu_step *step;
     const cpu_backend *b;
     cpu_view dst, src[GGL_MAX_SRC];
-    char *stores; /* GGL_REGION_STORES */
+    ggl_buffer *const *region; /* of the run */
     char *arena;
     const int32_t *slot; /* recurrent calls: slot of each token, [n] */
     int64_t n;           /* size of the batch; 1 in a loop */
@@ -54,8 +54,7 @@ typedef struct cpu_task {
     int64_t unit[GGL_MAX_DIMS];      /* parameters of a unit; the operator defines them */
     size_t step_nb[4][GGL_MAX_DIMS]; /* elementwise: strides of collapsed dimensions, dst first */
     char *shared;                    /* scratch of all threads, step->shared_size bytes */
-    char *prepared; /* the preparation that the step makes or uses: rows of prepared_row bytes */
-    size_t thread_step; /* bytes from one thread's scratch to the next */
+    size_t thread_step;              /* bytes from one thread's scratch to the next */
 } cpu_task;
 
 typedef struct cpu_compiler cpu_compiler;
@@ -65,6 +64,8 @@ typedef struct cpu_op {
      * and from sources that are not batched. */
     bool by_item;
     bool in_place; /* the result may be written over a source of the same shape */
+    /* Returns the form in which the step reads a source. NULL: it reads all as they are. */
+    ggl_form (*form)(const cpu_backend *b, const ggl_step *s);
     /* Checks types and shapes that refuses() does not, and sets the step's parameters and scratch
      * sizes. NULL: nothing to do. */
     ggl_status (*compile)(cpu_compiler *c, cpu_step *s, ggl_error *err);
@@ -79,7 +80,7 @@ typedef struct cpu_op {
 /* A store that a step reads or writes. */
 typedef struct cpu_kept {
     const ggl_store *store; /* NULL: absent */
-    size_t at;              /* its offset in GGL_REGION_STORES */
+    ggl_loc at;
 } cpu_kept;
 
 enum { CPU_TOGETHER = 4 /* most steps in a group side by side */ };
@@ -96,15 +97,13 @@ struct cpu_step {
     ggl_operand dst, src[GGL_MAX_SRC];
     int n_src;
 
-    ggl_operand slot;                 /* recurrent calls: slots of the tokens; region -1: none */
-    int prepared;                     /* index + 1 of the preparation made or used; 0: none */
-    size_t prepared_at, prepared_row; /* its offset in the arena, and the bytes of one row */
+    ggl_operand slot; /* recurrent calls: slots of the tokens; region -1: none */
+    int form;         /* the form that the step makes, for node and others; 0: it computes node */
 
     /* Parameters of the operator, which sets and reads only its own. */
     union {
         cpu_unary unary;
         cpu_binary binary;
-        cpu_columns columns; /* the form that columns are prepared in */
         struct {
             int dim; /* sum, amax, split, concat, pick: the dimension along which they work */
         } along;
@@ -113,7 +112,7 @@ struct cpu_step {
         } norm;
         struct {         /* rope, and its table */
             int n_terms; /* pairs in a row of the table */
-            double mag;  /* factor of cosines and sines */
+            double mag;  /* of the table: factor of cosines and sines */
         } rope;
         struct {
             bool batch_of_w; /* the outer index of a matrix is y's dimension 3, not 2 */
@@ -143,14 +142,9 @@ typedef struct cpu_plan {
     double shareable; /* cost of the steps in the last run that were worth dividing among threads */
 } cpu_plan;
 
-/* The kind of preparation for rope tables; other kinds are a cpu_columns. */
-enum { CPU_PREPARE_ROPE = CPU_N_COLUMNS };
+/* The form of rope's tables; the other forms are a cpu_columns. */
+enum { CPU_FORM_ROPE = CPU_N_COLUMNS };
 
-/* Makes step s use the preparation of the given kind of the operand a (for rope tables: frequencies
- * a and positions b; else b is NULL). Adds a step that makes it, unless an earlier step has done
- * so. prepared_at and prepared_row of s are set at the end of compiling. False: out of memory. */
-GGL_NODISCARD bool ggl_cpu_prepare(cpu_compiler *c, cpu_step *s, int kind, const ggl_operand *a,
-                                   const ggl_operand *b, double mag);
 /* For the compile() of operators: the largest batch, and the backend. */
 int64_t ggl_cpu_compiler_n_max(const cpu_compiler *c);
 const cpu_backend *ggl_cpu_compiler_backend(const cpu_compiler *c);
@@ -161,14 +155,14 @@ cpu_kept ggl_cpu_compiler_store(const cpu_compiler *c, const ggl_store *s);
 ggl_status ggl_cpu_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out, ggl_error *err);
 /* Groups the steps: sets n_together and items of all (group.c). */
 void ggl_cpu_group(cpu_step *step, size_t n_step, int64_t n_max);
-/* Returns true if two operands overlap in memory, in a plan for batches of up to n_max. */
-bool ggl_cpu_overlap(const ggl_operand *a, const ggl_operand *b, int64_t n_max);
 
-/* ggl_backend_vtable.run, plan_free and refuses; ggl_program_params.in_place. */
+/* ggl_backend_vtable.run, plan_free, describe and refuses; ggl_program_params.in_place and form. */
 ggl_status ggl_cpu_run(ggl_backend *b, ggl_plan *p, ggl_buffer *const *region, int64_t n,
                        ggl_error *err);
 void ggl_cpu_plan_free(ggl_backend *b, ggl_plan *p);
+void ggl_cpu_describe(ggl_backend *b, ggl_plan *p, int64_t n, char *text, size_t size);
 bool ggl_cpu_in_place(const ggl_tensor *node);
+ggl_form ggl_cpu_form(const ggl_backend *b, const ggl_step *step);
 const char *ggl_cpu_refuses(const ggl_backend *b, const ggl_tensor *node);
 
 /* repack.c: quantized weights in the row-interleaved layout, f16 as rows of bf16. */
@@ -181,17 +175,24 @@ ggl_status ggl_cpu_repack(ggl_backend *b, ggl_buffer *dst, size_t offset, const 
 
 /* Returns the operator of a node, or, for a call, that of its composite; NULL: there is none. */
 const cpu_op *ggl_cpu_op_of(const ggl_tensor *node);
+/* Returns the operator that makes a form. */
+const cpu_op *ggl_cpu_op_of_form(int form);
 
 /* Declares the operators of ops.def; some appear in several rows. */
 #define OP(ID, op)        extern const cpu_op op;
 #define COMPOSITE(ID, op) extern const cpu_op op;
 #include "ops.def"
-/* Preparations: operators of steps that compile.c adds (op_linear.c, op_rope.c). */
+/* Forms (op_linear.c, op_rope.c). */
 extern const cpu_op ggl_cpu_op_columns, ggl_cpu_op_rope_table;
+
+/* Returns the store's first byte. */
+static inline char *cpu_store(const cpu_task *t, const cpu_kept *k) {
+    return t->region[k->at.region]->data + k->at.offset;
+}
 
 /* Returns the state of a slot. */
 static inline char *cpu_slot(const cpu_task *t, const cpu_kept *k, int64_t slot) {
-    return t->stores + k->at + (size_t)slot * k->store->slot_size;
+    return cpu_store(t, k) + (size_t)slot * k->store->slot_size;
 }
 
 /* Returns the thread's scratch: step->thread_size bytes, 64-byte aligned. */

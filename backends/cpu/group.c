@@ -42,7 +42,8 @@ static size_t reach(const ggl_operand *o, int64_t n) {
     return item_size(o) + o->nb[GGL_BATCH_DIM] * (size_t)(items - 1) + o->loop * (size_t)(n - 1);
 }
 
-bool ggl_cpu_overlap(const ggl_operand *a, const ggl_operand *b, int64_t n_max) {
+/* True if the operands overlap in memory, in a plan for batches of up to n_max. */
+static bool overlap(const ggl_operand *a, const ggl_operand *b, int64_t n_max) {
     return a->region >= 0 && a->region == b->region && a->offset < b->offset + reach(b, n_max) &&
            b->offset < a->offset + reach(a, n_max);
 }
@@ -59,27 +60,18 @@ static bool item_to_item(const ggl_operand *a, const ggl_operand *b) {
 
 /* True if no item of a overlaps a different item of b. */
 static bool apart(const ggl_operand *a, const ggl_operand *b, int64_t n_max) {
-    return !ggl_cpu_overlap(a, b, n_max) || item_to_item(a, b);
+    return !overlap(a, b, n_max) || item_to_item(a, b);
 }
 
 /* --- by items ------------------------------------------------------------------------------ */
 
-/* True if s prepares the columns of a product. */
-static bool is_preparation(const cpu_step *s) {
-    return s->op == &ggl_cpu_op_columns;
-}
-
 /* True if s may be in a group by items: it is batched, outside of loops, and its operator computes
  * each item from the same item of its sources. */
 static bool can_go_by_items(const cpu_step *s) {
-    if (s->kind != GGL_STEP_NODE || s->in_loop || !s->op->by_item)
-        return false;
-    return is_batched(is_preparation(s) ? &s->src[0] : &s->dst);
+    return s->kind == GGL_STEP_NODE && !s->in_loop && s->op->by_item && is_batched(&s->dst);
 }
 
-/* True if step b, which follows a, may run on some items before a has run on all others. Memory
- * that preparations write need not be checked: it is no operand, and it stays valid until the
- * product, which is never in the group, has read it. */
+/* True if step b, which follows a, may run on some items before a has run on all others. */
 static bool can_interleave(const cpu_step *a, const cpu_step *b, int64_t n_max) {
     if (!apart(&a->dst, &b->dst, n_max))
         return false;
@@ -94,7 +86,7 @@ static bool can_interleave(const cpu_step *a, const cpu_step *b, int64_t n_max) 
 
 /* Returns the bytes that the step reads and writes for one item. */
 static size_t bytes_of_item(const cpu_step *s) {
-    size_t size = s->dst.region >= 0 ? item_size(&s->dst) : s->prepared_row;
+    size_t size = item_size(&s->dst);
     for (int i = 0; i < s->n_src; i++)
         if (s->src[i].region >= 0 && is_batched(&s->src[i]))
             size += item_size(&s->src[i]);
@@ -118,8 +110,8 @@ end:
 
 /* --- side by side -------------------------------------------------------------------------- */
 
-/* True if s may be in a group side by side. Steps outside of waves (loops, preparations), steps
- * that use the shared scratch, and steps with an end() run alone. */
+/* True if s may be in a group side by side. Steps outside of waves (loops), steps that use the
+ * shared scratch, and steps with an end() run alone. */
 static bool can_share(const cpu_step *s) {
     return s->wave > 0 && !s->in_loop && s->shared_size == 0 && !s->op->end;
 }

@@ -151,13 +151,14 @@ typedef struct cpu_kernels {
     cpu_product product[GGL_TYPE_LIMIT]; /* by ggl_type; rows NULL: not a weight type */
     /* Attention over one page of 64 positions, by type of store; NULL: stores do not have this
      * type. n_q: 1 .. CPU_QUERIES. ggl/graph.h has the layout of pages; d and e are whole blocks.
+     * `next` is memory that is read after the page: it is prefetched, never accessed.
      *
      * score[q][j] = sum_i keys[i][j] * query[q][i], in order of i, for all 64 positions j. */
     void (*scores[GGL_TYPE_LIMIT])(float (*score)[GGL_PAGE], const float *const *query, int n_q,
-                                   const void *keys, int64_t d);
+                                   const void *keys, int64_t d, const void *next);
     /* o[q * o_step + i] += sum over j0 <= j < j1 of p[q][j] * values[j][i], in order of j. */
     void (*values[GGL_TYPE_LIMIT])(float *o, int64_t o_step, float (*p)[GGL_PAGE], int n_q,
-                                   const void *values, int64_t e, int j0, int j1);
+                                   const void *values, int64_t e, int j0, int j1, const void *next);
 } cpu_kernels;
 
 /* Fills the table with the best kernels for these features (cpu_features.h). */

@@ -30,7 +30,7 @@ static ggl_status stores_compile(cpu_compiler *c, cpu_step *s, const ggl_tensor 
 /* Returns the rows of head h in page 0 of the store of keys (part 0) or values (part 1). */
 static char *rows_of(const cpu_task *t, int part, int64_t h) {
     const cpu_kept *k = &t->step->attend.kept[part];
-    return t->stores + k->at + (size_t)h * GGL_PAGE * ggl_row_size(k->store->type, k->store->ne[0]);
+    return cpu_store(t, k) + (size_t)h * GGL_PAGE * ggl_row_size(k->store->type, k->store->ne[0]);
 }
 
 /* Returns the i32 of token l in v: a position or a slot. */
@@ -142,6 +142,7 @@ typedef struct group {
     const cpu_task *t;
     int n;                                      /* number of queries */
     int64_t token[Q], head[Q], pos[Q], from[Q]; /* a query sees positions from .. pos */
+    int64_t first, last;                        /* the positions that any of them sees */
     int64_t store_head, e, slot;
     const int32_t *table;      /* the slot's pages; NULL: the stores are rings */
     const char *keys, *values; /* the store head's rows in page 0 of both stores */
@@ -258,9 +259,9 @@ static const float *values_of_keys(const group *g, const char *page) {
  * of the page in ascending order. Positions that all queries see are added for all queries at once;
  * those before and after are added query by query. */
 static void add_values(const group *g, float (*w)[GGL_PAGE], const int *lo, const int *hi,
-                       const void *page, ggl_type type, float *o) {
-    void (*values)(float *, int64_t, float(*)[GGL_PAGE], int, const void *, int64_t, int, int) =
-        g->t->b->k.values[type];
+                       const void *page, ggl_type type, const void *next, float *o) {
+    void (*values)(float *, int64_t, float(*)[GGL_PAGE], int, const void *, int64_t, int, int,
+                   const void *) = g->t->b->k.values[type];
     int all_lo = 0, all_hi = GGL_PAGE;
     for (int q = 0; q < g->n; q++) {
         all_lo = lo[q] > all_lo ? lo[q] : all_lo;
@@ -269,27 +270,37 @@ static void add_values(const group *g, float (*w)[GGL_PAGE], const int *lo, cons
     if (all_lo >= all_hi) {
         for (int q = 0; q < g->n; q++)
             if (lo[q] < hi[q])
-                values(o + q * g->e, g->e, w + q, 1, page, g->e, lo[q], hi[q]);
+                values(o + q * g->e, g->e, w + q, 1, page, g->e, lo[q], hi[q], next);
         return;
     }
     for (int q = 0; q < g->n; q++)
         if (lo[q] < all_lo)
-            values(o + q * g->e, g->e, w + q, 1, page, g->e, lo[q], all_lo);
-    values(o, g->e, w, g->n, page, g->e, all_lo, all_hi);
+            values(o + q * g->e, g->e, w + q, 1, page, g->e, lo[q], all_lo, page);
+    values(o, g->e, w, g->n, page, g->e, all_lo, all_hi, next);
     for (int q = 0; q < g->n; q++)
         if (hi[q] > all_hi)
-            values(o + q * g->e, g->e, w + q, 1, page, g->e, all_hi, hi[q]);
+            values(o + q * g->e, g->e, w + q, 1, page, g->e, all_hi, hi[q], next);
 }
 
-/* Sets *out to the partial results for the page of positions first .. first+63. */
+/* Returns the number of the page that has the position. */
+static size_t page_of(const group *g, int64_t pos) {
+    return (size_t)ggl_store_page(g->t->step->attend.kept[0].store, g->table, g->slot, pos);
+}
+
+/* Sets *out to the partial results for the page of positions first .. first+63. Keys, values and
+ * the next page's keys are far apart in memory, so each kernel prefetches what is read after it. */
 static void one_page(const group *g, int64_t first, partial *out) {
     const cpu_task *t = g->t;
     const ggl_store *ks = t->step->attend.kept[0].store, *vs = t->step->attend.kept[1].store;
     float w[Q][GGL_PAGE];
     int lo[Q], hi[Q];
-    const size_t number = (size_t)ggl_store_page(ks, g->table, g->slot, first);
-    const char *keys = g->keys + number * ks->page_size;
-    t->b->k.scores[ks->type](w, g->query, g->n, keys, ks->ne[0]);
+    const size_t number = page_of(g, first);
+    const char *keys = g->keys + number * ks->page_size,
+               *values = vs ? g->values + number * vs->page_size : NULL,
+               *next = first + GGL_PAGE <= g->last
+                           ? g->keys + page_of(g, first + GGL_PAGE) * ks->page_size
+                           : keys;
+    t->b->k.scores[ks->type](w, g->query, g->n, keys, ks->ne[0], vs ? values : next);
     for (int q = 0; q < g->n; q++) {
         lo[q] = (int)cpu_max(0, cpu_min(GGL_PAGE, g->from[q] - first));
         hi[q] = (int)cpu_max(0, cpu_min(GGL_PAGE, g->pos[q] - first + 1));
@@ -298,21 +309,18 @@ static void one_page(const group *g, int64_t first, partial *out) {
             weigh(g, q, w[q], first, lo[q], hi[q], out);
     }
     memset(out->o, 0, (size_t)(g->n * g->e) * sizeof *out->o);
-    const void *values =
-        vs ? (const void *)(g->values + number * vs->page_size) : values_of_keys(g, keys);
-    add_values(g, w, lo, hi, values, vs ? vs->type : GGL_F32, out->o);
+    if (vs)
+        add_values(g, w, lo, hi, values, vs->type, next, out->o);
+    else
+        add_values(g, w, lo, hi, values_of_keys(g, keys), GGL_F32, g->rows, out->o);
 }
 
 /* Sets *out to the partial results for a span: its visible pages, merged in ascending order. */
 static void one_span(const group *g, int64_t span, partial *page, partial *out) {
-    int64_t from = g->from[0], to = g->pos[0];
-    for (int q = 0; q < g->n; q++) {
+    const int64_t from = cpu_max(g->first, span * SPAN),
+                  to = cpu_min(g->last, span * SPAN + SPAN - 1);
+    for (int q = 0; q < g->n; q++)
         out->any[q] = false;
-        from = cpu_min(from, g->from[q]);
-        to = cpu_max(to, g->pos[q]);
-    }
-    from = cpu_max(from, span * SPAN);
-    to = cpu_min(to, span * SPAN + SPAN - 1);
     for (int64_t first = from / GGL_PAGE * GGL_PAGE; first <= to; first += GGL_PAGE) {
         one_page(g, first, page);
         merge(g->t, out, page, 0, g->n, g->e);
@@ -379,16 +387,11 @@ static float *kept(const cpu_task *t, int64_t head, int64_t span) {
 /* Runs a group whose queries have the same slot. span >= 0: only that span, counted from the first
  * visible one; the partial results go to the shared scratch. span -1: all of them, to the results.
  * memory: the thread's scratch. */
-static void run_group(group *g, int64_t span, float *memory) {
+static void run_group(const group *g, int64_t span, float *memory) {
     const cpu_task *t = g->t;
     int64_t e = g->e;
     partial page = partial_at(memory), of_span = partial_at(memory + Q * e),
             total = partial_at(memory + 2 * Q * e);
-    int64_t first = g->from[0], last = g->pos[0];
-    for (int q = 1; q < g->n; q++) {
-        first = cpu_min(first, g->from[q]);
-        last = cpu_max(last, g->pos[q]);
-    }
     if (span >= 0) {
         one_span(g, span + t->unit[1], &page, &of_span);
         for (int q = 0; q < g->n; q++) {
@@ -399,7 +402,7 @@ static void run_group(group *g, int64_t span, float *memory) {
         }
         return;
     }
-    for (int64_t s = first / SPAN; s <= last / SPAN; s++) {
+    for (int64_t s = g->first / SPAN; s <= g->last / SPAN; s++) {
         one_span(g, s, &page, &of_span);
         merge(t, &total, &of_span, 0, g->n, e);
     }
@@ -417,6 +420,7 @@ static void run_unit(const cpu_task *t, int64_t u, int64_t span, float *memory) 
                    .store_head = all.store_head,
                    .e = all.e,
                    .slot = slot,
+                   .first = INT64_MAX,
                    .table = table_of(&t->src[6], slot),
                    .keys = rows_of(t, 0, all.store_head),
                    .rows = memory + 3 * Q * partial_floats(all.e)};
@@ -428,6 +432,8 @@ static void run_unit(const cpu_task *t, int64_t u, int64_t span, float *memory) 
             g.pos[g.n] = all.pos[i];
             g.from[g.n] = all.from[i];
             g.query[g.n] = all.query[i];
+            g.first = cpu_min(g.first, all.from[i]);
+            g.last = cpu_max(g.last, all.pos[i]);
         }
         run_group(&g, span, memory);
     }

@@ -16,9 +16,9 @@ enum {
     UNIT_ROWS = 96  /* most rows of a unit if there are many columns; a multiple of panel_rows */
 };
 
-/* --- preparing columns --------------------------------------------------------------------- */
+/* --- columns ------------------------------------------------------------------------------ */
 
-/* Converts the rows of src[0] to the form step->columns. A unit is a row. */
+/* Converts the rows of src[0] to the form step->form, a cpu_columns. A unit is a row. */
 static void columns_begin(cpu_task *t) {
     t->n_units = cpu_n_rows(&t->src[0]);
     t->cost = 3 * (double)t->src[0].ne[0];
@@ -28,8 +28,8 @@ static void columns_run(const cpu_task *t, int64_t first, int64_t last, int thre
     (void)thread;
     for (int64_t r = first; r < last; r++) {
         const float *x = (const float *)cpu_row(&t->src[0], t->src[0].ne, r);
-        char *y = t->prepared + (size_t)r * t->step->prepared_row;
-        ggl_cpu_column_make(&t->b->k, t->step->columns, y, x, t->src[0].ne[0]);
+        char *y = cpu_row(&t->dst, t->dst.ne, r);
+        ggl_cpu_column_make(&t->b->k, (cpu_columns)t->step->form, y, x, t->src[0].ne[0]);
     }
 }
 
@@ -129,26 +129,41 @@ static size_t row_offset(const cpu_task *t, int64_t j) {
 
 /* --- compile ------------------------------------------------------------------------------- */
 
+/* Returns the type with which the product reads a weight. */
+static ggl_type type_read(const ggl_operand *w) {
+    return w->repacked && w->type == GGL_F16 ? GGL_BF16 : w->type;
+}
+
 /* Sets type and strides of a weight to those of its repacked copy. f16 has become rows of bf16,
  * which have the same size and are not interleaved. */
 static void set_repacked(const cpu_backend *b, ggl_operand *w) {
     w->nb[2] = ggl_cpu_repacked_matrix_size(b, w->type, w->ne[1], w->ne[0]);
     w->nb[3] = w->nb[2] * (size_t)w->ne[2];
-    if (w->type == GGL_F16) {
-        w->type = GGL_BF16;
+    if (type_read(w) != w->type) {
+        w->type = type_read(w);
         w->repacked = false;
     }
 }
 
-/* Checks the types, sets the sizes of scratch, and has x prepared in the form that the weight's
- * type needs. */
+/* x in the form that the weight's type needs. */
+static ggl_form linear_form(const cpu_backend *b, const ggl_step *s) {
+    const ggl_operand *x = &s->src[0];
+    const cpu_columns form = b->k.product[type_read(&s->src[1])].columns;
+    if (x->type != GGL_F32 || form == CPU_COLUMNS_F32)
+        return (ggl_form){0};
+    return (ggl_form){
+        .kind = (int)form, .with = -1, .row_size = ggl_cpu_column_size(form, x->ne[0])};
+}
+
+/* Checks the types, and sets the sizes of scratch. */
 static ggl_status linear_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     const ggl_operand *x = &s->src[0], *w = &s->src[1], *bias = &s->src[2];
     const cpu_backend *b = ggl_cpu_compiler_backend(c);
     if (w->repacked)
         set_repacked(b, &s->src[1]);
     const cpu_product *p = &b->k.product[w->type];
-    if (!p->rows || x->type != GGL_F32 || (bias->region >= 0 && bias->type != GGL_F32))
+    if (!p->rows || (!x->form && x->type != GGL_F32) ||
+        (bias->region >= 0 && bias->type != GGL_F32))
         return ggl_fail(err, GGL_UNSUPPORTED, "linear of %s with a matrix of %s%s",
                         ggl_type_get(x->type)->name, ggl_type_get(w->type)->name,
                         bias->region >= 0 && bias->type != GGL_F32 ? " and a bias that is not f32"
@@ -163,10 +178,8 @@ static ggl_status linear_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
                         (long long)columns);
     if (matrices > 1 || s->n_src > 3)
         s->shared_size = (size_t)(columns + 2 * matrices + 2) * sizeof(int32_t);
-    if (p->pack && x->ne[0] % p->panel_unit == 0)
-        s->thread_size = p->panel_size(x->ne[0]);
-    if (p->columns != CPU_COLUMNS_F32 && !ggl_cpu_prepare(c, s, (int)p->columns, x, NULL, 0))
-        return ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
+    if (p->pack && w->ne[0] % p->panel_unit == 0)
+        s->thread_size = p->panel_size(w->ne[0]);
     return GGL_OK;
 }
 
@@ -195,19 +208,7 @@ static void linear_begin(cpu_task *t) {
     t->unit[2] = (n_out + t->unit[0] - 1) / t->unit[0];
     t->n_units = t->unit[1] * t->unit[2];
     t->cost =
-        (double)(cpu_min(t->unit[0], n_out) * t->src[0].ne[0]) * (double)n_cols / (double)n_active;
-}
-
-/* Returns column c of x as the kernels read it: prepared, or as it is. */
-static const void *column(const cpu_task *t, int64_t c) {
-    const cpu_view *x = &t->src[0], *y = &t->dst;
-    if (!t->step->prepared)
-        return cpu_row(x, y->ne, c);
-    int64_t j = c % y->ne[1], k = c / y->ne[1] % y->ne[2], l = c / y->ne[1] / y->ne[2];
-    int64_t r = x->ne[3] == 1 ? 0 : l;
-    r = r * x->ne[2] + (x->ne[2] == 1 ? 0 : k);
-    r = r * x->ne[1] + (x->ne[1] == 1 ? 0 : j);
-    return t->prepared + (size_t)r * t->step->prepared_row;
+        (double)(cpu_min(t->unit[0], n_out) * t->src[1].ne[0]) * (double)n_cols / (double)n_active;
 }
 
 /* Rows j0 .. j1-1 of a matrix, to be multiplied with some columns. */
@@ -230,7 +231,7 @@ static int take_columns(const cpu_task *t, const span *s, int64_t i, int64_t j, 
     for (int e = 0; e < n; e++) {
         int64_t c = column_index(s, i + e);
         y[e] = (float *)cpu_row(&t->dst, t->dst.ne, c) + j;
-        x[e] = column(t, c);
+        x[e] = cpu_row(&t->src[0], t->dst.ne, c);
     }
     return n;
 }
@@ -238,7 +239,7 @@ static int take_columns(const cpu_task *t, const span *s, int64_t i, int64_t j, 
 /* Multiplies the span straight from the weights; for few columns. */
 static void by_rows(const cpu_task *t, const cpu_product *p, const span *s) {
     size_t row_size = t->src[1].nb[1];
-    int64_t group = s->n_cols > 1 ? ROW_GROUP : s->j1 - s->j0, k = t->src[0].ne[0];
+    int64_t group = s->n_cols > 1 ? ROW_GROUP : s->j1 - s->j0, k = t->src[1].ne[0];
     for (int64_t j = s->j0; j < s->j1; j += group)
         for (int64_t i = 0; i < s->n_cols; i += COLUMNS) {
             float *y[COLUMNS];
@@ -259,14 +260,14 @@ static void by_panels(const cpu_task *t, const cpu_product *p, const span *s, vo
     for (int64_t j = s->j0; j < s->j1; j += p->panel_rows) {
         int n_rows = (int)cpu_min(p->panel_rows, s->j1 - j);
         if (in_groups(t))
-            p->pack16(panel, s->w + row_offset(t, j), n_rows, t->src[0].ne[0]);
+            p->pack16(panel, s->w + row_offset(t, j), n_rows, t->src[1].ne[0]);
         else
-            p->pack(panel, s->w + row_offset(t, j), row_size, n_rows, t->src[0].ne[0]);
+            p->pack(panel, s->w + row_offset(t, j), row_size, n_rows, t->src[1].ne[0]);
         for (int64_t i = 0; i < s->n_cols; i += COLUMNS) {
             float *y[COLUMNS];
             const void *x[COLUMNS];
             int n = take_columns(t, s, i, j, y, x);
-            p->tile(y, x, n, panel, n_rows, t->src[0].ne[0]);
+            p->tile(y, x, n, panel, n_rows, t->src[1].ne[0]);
         }
     }
 }
@@ -309,4 +310,4 @@ static void linear_run(const cpu_task *t, int64_t first, int64_t last, int threa
 }
 
 const cpu_op ggl_cpu_op_linear = {
-    .compile = linear_compile, .begin = linear_begin, .run = linear_run};
+    .form = linear_form, .compile = linear_compile, .begin = linear_begin, .run = linear_run};

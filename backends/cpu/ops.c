@@ -15,6 +15,15 @@ const cpu_op *ggl_cpu_op_of(const ggl_tensor *node) {
     return node->op == GGL_OP_CALL ? by_composite[ggl_composite_of(node)] : by_op[node->op];
 }
 
+const cpu_op *ggl_cpu_op_of_form(int form) {
+    return form == CPU_FORM_ROPE ? &ggl_cpu_op_rope_table : &ggl_cpu_op_columns;
+}
+
+ggl_form ggl_cpu_form(const ggl_backend *b, const ggl_step *step) {
+    const cpu_op *op = ggl_cpu_op_of(step->node);
+    return op && op->form ? op->form((const cpu_backend *)b, step) : (ggl_form){0};
+}
+
 bool ggl_cpu_in_place(const ggl_tensor *node) {
     const cpu_op *op = ggl_cpu_op_of(node);
     return op && op->in_place;

@@ -1,8 +1,9 @@
 /* Runs a plan. Small steps run on the calling thread alone, because waking the others costs some
  * microseconds. So do loops over the batch. */
+#include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "../common/clock.h"
 #include "cpu.h"
 
 /* The least work, in units of cpu_task.cost (a core does about 25 of them in a nanosecond), for
@@ -41,21 +42,19 @@ static cpu_view view_of(const run_state *r, const ggl_operand *o, range of) {
 
 /* Returns the task of a step for that part of the batch, after its operator's begin(). */
 static cpu_task task_of(const run_state *r, const cpu_step *s, range of) {
-    cpu_task t = {
-        .step = s, .b = r->b, .n = s->in_loop ? 1 : of.n, .thread_step = r->plan->thread_step};
+    cpu_task t = {.step = s,
+                  .b = r->b,
+                  .region = r->region,
+                  .n = s->in_loop ? 1 : of.n,
+                  .thread_step = r->plan->thread_step};
     t.dst = view_of(r, &s->dst, of);
     for (int i = 0; i < s->n_src; i++)
         t.src[i] = view_of(r, &s->src[i], of);
     for (int i = s->n_src; i < GGL_MAX_SRC; i++)
         t.src[i].p = NULL;
-    t.stores = r->region[GGL_REGION_STORES] ? r->region[GGL_REGION_STORES]->data : NULL;
     if (r->region[GGL_REGION_ARENA]) { /* a single node, as the shadow runs it, may need none */
         t.arena = r->region[GGL_REGION_ARENA]->data;
         t.shared = t.arena + s->shared_at;
-        /* of.first is not 0 only by items, where only preparations have prepared rows: those of
-         * src[0], the same number for each item */
-        t.prepared = t.arena + s->prepared_at +
-                     (size_t)(of.first * ggl_extents(t.src[0].ne, 1, 3, 1)) * s->prepared_row;
     }
     if (s->slot.region >= 0)
         t.slot = (const int32_t *)view_of(r, &s->slot, of).p;
@@ -147,18 +146,31 @@ static void run_by_items(run_state *r, const cpu_step *s, int n) {
                      chunk_of(r, work, r->n, n_threads));
 }
 
-static double now_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
 /* Runs one step and reports its time to the profile. */
 static void run_step_timed(run_state *r, const cpu_step *s, int64_t turn) {
-    double begin = now_ns();
+    uint64_t begin = backend_now();
     run_steps(r, s, 1, turn);
-    bool prepares = s->op == &ggl_cpu_op_columns || s->op == &ggl_cpu_op_rope_table;
-    r->b->profile(r->b->profile_ctx, s->node, s->in_loop ? 1 : r->n, prepares, now_ns() - begin);
+    r->b->profile(r->b->profile_ctx, s->node, s->in_loop ? 1 : r->n, s->form != 0, begin,
+                  backend_now());
+}
+
+void ggl_cpu_describe(ggl_backend *b, ggl_plan *p, int64_t n, char *text, size_t size) {
+    (void)b;
+    const cpu_plan *plan = (const cpu_plan *)p;
+    long long steps = 0, tasks = 0, turns = 1;
+    for (int i = 0; i < plan->n_step; i++) {
+        const cpu_step *s = &plan->step[i];
+        const bool alone = s->items && n == 1; /* as in ggl_cpu_run */
+        if (s->kind != GGL_STEP_NODE) {
+            turns = s->kind == GGL_STEP_LOOP ? n : 1;
+            continue;
+        }
+        const int n_steps = alone ? 1 : s->n_together;
+        steps += turns * n_steps;
+        tasks += turns;
+        i += n_steps - 1;
+    }
+    snprintf(text, size, "%lld steps in %lld tasks", steps, tasks);
 }
 
 ggl_status ggl_cpu_run(ggl_backend *b, ggl_plan *p, ggl_buffer *const *region, int64_t n,

@@ -17,10 +17,15 @@ struct ggl_buffer {
 typedef struct plan {
     ggl_plan base;
     ggl_program program;
-    const size_t *store_loc;
+    const ggl_loc *store_loc;
     double *row, *attend;
     float *stored;
 } plan;
+
+char *ggl_ref_store(const step_args *a, const ggl_store *s) {
+    const ggl_loc at = a->store_loc[s->id];
+    return a->region[at.region]->data + at.offset;
+}
 
 /* --- elements --------------------------------------------------------------------------------- */
 
@@ -174,6 +179,7 @@ static view resolve(const ggl_operand *o, ggl_buffer *const *region, int64_t n, 
 static void run_step(const plan *p, const ggl_step *step, ggl_buffer *const *region, int64_t n,
                      int64_t turn) {
     step_args a = {.node = step->node,
+                   .region = region,
                    .store_loc = p->store_loc,
                    .row = p->row,
                    .stored = p->stored,
@@ -181,7 +187,6 @@ static void run_step(const plan *p, const ggl_step *step, ggl_buffer *const *reg
     a.dst = resolve(&step->dst, region, n, turn);
     for (int i = 0; i < step->n_src; i++)
         a.src[i] = resolve(&step->src[i], region, n, turn);
-    a.stores = region[GGL_REGION_STORES] ? region[GGL_REGION_STORES]->data : NULL;
     ggl_ref_op(step->node->op)(&a);
 }
 
@@ -244,9 +249,13 @@ static ggl_status download(ggl_backend *b, const ggl_buffer *src, size_t offset,
     return GGL_OK;
 }
 
-static ggl_status copy(ggl_backend *b, ggl_buffer *dst, size_t dst_offset, const ggl_buffer *src,
-                       size_t src_offset, size_t size, ggl_error *err) {
-    return upload(b, dst, dst_offset, src->data + src_offset, size, err);
+static ggl_status copy(ggl_backend *b, ggl_buffer *dst, const ggl_buffer *src,
+                       const ggl_copy_range *range, size_t n, ggl_error *err) {
+    (void)b;
+    (void)err;
+    for (size_t i = 0; i < n; i++)
+        memcpy(dst->data + range[i].to, src->data + range[i].from, range[i].size);
+    return GGL_OK;
 }
 
 static ggl_status clear(ggl_backend *b, ggl_buffer *buf, size_t offset, size_t size,

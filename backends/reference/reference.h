@@ -20,8 +20,8 @@ enum { REF_ROWS = 8 }; /* rows that a product decodes and multiplies together */
 typedef struct step_args {
     const ggl_tensor *node;
     view dst, src[GGL_MAX_SRC];
-    char *stores; /* GGL_REGION_STORES */
-    const size_t *store_loc;
+    ggl_buffer *const *region; /* of the run */
+    const ggl_loc *store_loc;
     double *row;    /* scratch: REF_ROWS + 1 times the longest row */
     float *stored;  /* scratch: a row of a store */
     double *attend; /* scratch of ggl_ref_attend_scratch() doubles */
@@ -29,6 +29,8 @@ typedef struct step_args {
 
 typedef void ref_fn(const step_args *a);
 
+/* Returns the first byte of a store. */
+char *ggl_ref_store(const step_args *a, const ggl_store *s);
 /* Read an element of any type as a number, and write a number to a float or i32 element. Dimensions
  * of size 1 broadcast when read. */
 double ggl_ref_get(const view *v, int64_t i, int64_t j, int64_t k, int64_t l);

@@ -4,8 +4,7 @@
 
 static view stored(const step_args *a, const ggl_store *s, const view *slot) {
     size_t e = s->type == GGL_F32 ? 4 : 2;
-    char *at =
-        a->stores + a->store_loc[s->id] + (size_t)ggl_ref_get(slot, 0, 0, 0, 0) * s->slot_size;
+    char *at = ggl_ref_store(a, s) + (size_t)ggl_ref_get(slot, 0, 0, 0, 0) * s->slot_size;
     return (view){at,
                   s->type,
                   {s->ne[0], s->ne[1], s->ne[2], 1},

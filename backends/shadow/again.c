@@ -1,3 +1,4 @@
+#include <pthread.h>
 #include <string.h>
 
 #include "ggl/alloc.h"
@@ -10,7 +11,7 @@ typedef struct again {
     ggl_tensor **segment; /* the node, after the views of weights that it reads */
     int n_segment, cap_segment;
     ggl_loc *loc;
-    size_t *store_loc;
+    ggl_loc *store_loc;
     const ggl_tensor **leaf; /* weights, each a region; and what is in the io region */
     size_t n_leaves, cap_leaves;
     ggl_buffer **region;
@@ -77,7 +78,7 @@ static bool add(again *a, ggl_tensor *t) {
 
 static ggl_status add_store(void *ctx, const ggl_store *s, ggl_error *err) {
     again *a = ctx;
-    a->store_loc[s->id] = a->stores_size;
+    a->store_loc[s->id] = (ggl_loc){GGL_REGION_STORES, a->stores_size};
     return ggl_size_add(a->stores_size, s->size, &a->stores_size) ? GGL_OK : no_memory(err);
 }
 
@@ -135,8 +136,8 @@ static ggl_status put_store(void *ctx, const ggl_store *s, ggl_error *err) {
     for (size_t i = 0; i < a->r->n_kept && st == GGL_OK; i++) {
         const kept *k = &a->r->kept[i];
         if (k->store == s)
-            st = a->b->v->upload(a->b, a->region[GGL_REGION_STORES], a->store_loc[s->id] + k->at,
-                                 k->data, k->size, err);
+            st = a->b->v->upload(a->b, a->region[GGL_REGION_STORES],
+                                 a->store_loc[s->id].offset + k->at, k->data, k->size, err);
     }
     return st;
 }
@@ -187,14 +188,19 @@ static ggl_status compute(again *a, void *to, ggl_error *err) {
     return st;
 }
 
+/* Backends that run at the same time may trust the same one. */
+static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+
 ggl_status ggl_shadow_again(const probe *r, ggl_tensor *node, void *to, ggl_error *err) {
     again a = {.r = r, .b = r->b->trusted, .node = node, .n_regions = GGL_REGION_WEIGHT};
+    pthread_mutex_lock(&one_at_a_time);
     ggl_status st = compute(&a, to, err);
     if (a.plan)
         a.b->v->plan_free(a.b, a.plan);
     for (int i = 0; a.region && i < a.n_regions; i++)
         if (a.region[i])
             a.b->v->free(a.b, a.region[i]);
+    pthread_mutex_unlock(&one_at_a_time);
     ggl_free(a.region);
     ggl_free(a.leaf);
     ggl_free(a.segment);

@@ -155,8 +155,8 @@ static ggl_status keep_part(probe *r, kept k, ggl_error *err) {
         !(k.data = ggl_calloc(k.size, 1)))
         return ggl_fail(err, GGL_NOMEM, "out of memory to check a run");
     r->kept[r->n_kept++] = k;
-    return inner->v->download(inner, r->region[GGL_REGION_STORES],
-                              r->p->s.store_loc[k.store->id] + k.at, k.data, k.size, err);
+    const ggl_loc at = r->p->s.store_loc[k.store->id];
+    return inner->v->download(inner, r->region[at.region], at.offset + k.at, k.data, k.size, err);
 }
 
 static ggl_status keep_slot(const keeping *x, const ggl_store *s, int64_t slot, ggl_error *err) {

@@ -53,6 +53,8 @@ static int count_regions(const ggl_segment *s) {
         n = s->loc[i].region >= n ? s->loc[i].region + 1 : n;
         n = s->repacked && s->repacked[i].region >= n ? s->repacked[i].region + 1 : n;
     }
+    for (int i = 0; s->store_loc && i < ggl_graph_n_stores(s->graph); i++)
+        n = s->store_loc[i].region >= n ? s->store_loc[i].region + 1 : n;
     return n;
 }
 
@@ -85,6 +87,10 @@ static void s_plan_free(ggl_backend *b, ggl_plan *plan) {
     ggl_free((void *)p->s.repacked);
     ggl_free(p->candidate);
     ggl_free(p);
+}
+
+static void s_describe(ggl_backend *b, ggl_plan *plan, int64_t n, char *text, size_t size) {
+    wrap_inner(b)->v->describe(wrap_inner(b), ((shadow_plan *)plan)->inner, n, text, size);
 }
 
 static ggl_status s_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out, ggl_error *err) {
@@ -163,11 +169,12 @@ ggl_status ggl_shadow_wrap(ggl_backend **out, ggl_backend *inner, ggl_backend *t
     b->params = p;
     b->random = p.seed;
     b->trusted = trusted;
-    ggl_wrap_init(&b->w, inner, "shadow");
+    ggl_wrap_init(&b->w, inner);
     b->w.v.close = s_close;
     b->w.v.compile = s_compile;
     b->w.v.run = s_run;
     b->w.v.plan_free = s_plan_free;
+    b->w.v.describe = inner->v->describe ? s_describe : NULL;
     *out = &b->w.base;
     return GGL_OK;
 }

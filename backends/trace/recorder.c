@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "../common/clock.h"
 #include "ggl/alloc.h"
 #include "ggl/file.h"
 
@@ -27,14 +27,12 @@ struct recorder {
 static recorder *all;
 static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static uint64_t now_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+uint64_t ggl_recorder_now(const recorder *r) {
+    return backend_now() - r->start;
 }
 
-uint64_t ggl_recorder_now(const recorder *r) {
-    return now_ns() - r->start;
+uint64_t ggl_recorder_at(const recorder *r, uint64_t ns) {
+    return ns > r->start ? ns - r->start : 0;
 }
 
 /* --- text ------------------------------------------------------------------------------------- */
@@ -130,7 +128,7 @@ static recorder *create(const char *path, ggl_error *err) {
     r->f = ggl_new_file_stream(r->file);
     setvbuf(r->f, r->buffer, _IOFBF, sizeof r->buffer);
     pthread_mutex_init(&r->lock, NULL);
-    r->start = now_ns();
+    r->start = backend_now();
     r->next = all;
     all = r;
     return r;

@@ -36,6 +36,8 @@ ggl_status ggl_recorder_close(recorder *r, ggl_error *err);
 /* A new row of the timeline. */
 int ggl_recorder_track(recorder *r, const char *name);
 uint64_t ggl_recorder_now(const recorder *r);
+/* The recorder's time for a time in ns of CLOCK_MONOTONIC. */
+uint64_t ggl_recorder_at(const recorder *r, uint64_t ns);
 /* From any thread; allocates nothing. After an error of the file nothing is written any more. */
 void ggl_recorder_write(recorder *r, const trace_event *e);
 

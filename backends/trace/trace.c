@@ -25,6 +25,7 @@ typedef struct trace {
     wrap w;
     recorder *r;
     int track;
+    int device_track;        /* of an asynchronous backend's nodes; 0: it has reported none yet */
     ggl_profile_fn *profile; /* the caller's */
     void *profile_ctx;
     held *held;
@@ -86,16 +87,28 @@ static const char *weight_of(const ggl_tensor *node) {
     return NULL;
 }
 
-/* Called just after the step, so that it lies within the run, and behind the step before it. */
-static void record_node(trace *t, const ggl_tensor *node, int64_t n, bool prepares, double ns) {
-    uint64_t now = ggl_recorder_now(t->r), took = ns > 0 ? (uint64_t)ns : 0;
+/* Returns the track of nodes. Nodes of an asynchronous backend may run when the call that started
+ * them has ended, and during other calls. */
+static int track_of_nodes(trace *t) {
+    char name[sizeof t->w.base.name + 32];
+    if (!t->w.inner->async)
+        return t->track;
+    if (t->device_track == 0) {
+        snprintf(name, sizeof name, "%s: nodes on the device", t->w.inner->name);
+        t->device_track = ggl_recorder_track(t->r, name);
+    }
+    return t->device_track;
+}
+
+static void record_node(trace *t, const ggl_tensor *node, int64_t n, bool prepares, uint64_t begin,
+                        uint64_t end) {
     trace_event e = {
         .phase = 'X',
-        .track = t->track,
+        .track = track_of_nodes(t),
         .name = label_of(node),
         .kind = prepares ? "prepares" : "node",
-        .begin = now - (took < now ? took : now),
-        .end = now,
+        .begin = ggl_recorder_at(t->r, begin),
+        .end = ggl_recorder_at(t->r, end),
         .arg = {{"operator", operator_of(node), 0}, {"n", NULL, (uint64_t)n}},
     };
     int k = 2;
@@ -108,18 +121,20 @@ static void record_node(trace *t, const ggl_tensor *node, int64_t n, bool prepar
     ggl_recorder_write(t->r, &e);
 }
 
-static void on_step(void *ctx, const ggl_tensor *node, int64_t n, bool prepares, double ns) {
+static void on_step(void *ctx, const ggl_tensor *node, int64_t n, bool prepares, uint64_t begin,
+                    uint64_t end) {
     trace *t = ctx;
     if (t->r) /* NULL while the inner backend is opened, and after the timeline's end */
-        record_node(t, node, n, prepares, ns);
+        record_node(t, node, n, prepares, begin, end);
     if (t->profile)
-        t->profile(t->profile_ctx, node, n, prepares, ns);
+        t->profile(t->profile_ctx, node, n, prepares, begin, end);
 }
 
-void ggl_trace_node(void *ctx, const ggl_tensor *node, int64_t n, bool prepares, double ns) {
+void ggl_trace_node(void *ctx, const ggl_tensor *node, int64_t n, bool prepares, uint64_t begin,
+                    uint64_t end) {
     ggl_backend *const *b = ctx;
     if (*b)
-        on_step(*b, node, n, prepares, ns);
+        on_step(*b, node, n, prepares, begin, end);
 }
 
 /* --- memory ----------------------------------------------------------------------------------- */
@@ -190,11 +205,12 @@ static ggl_status t_download(ggl_backend *b, const ggl_buffer *src, size_t offse
     return st;
 }
 
-static ggl_status t_copy(ggl_backend *b, ggl_buffer *dst, size_t dst_offset, const ggl_buffer *src,
-                         size_t src_offset, size_t size, ggl_error *err) {
-    uint64_t since = begin(trace_of(b));
-    ggl_status st =
-        wrap_inner(b)->v->copy(wrap_inner(b), dst, dst_offset, src, src_offset, size, err);
+static ggl_status t_copy(ggl_backend *b, ggl_buffer *dst, const ggl_buffer *src,
+                         const ggl_copy_range *range, size_t n, ggl_error *err) {
+    uint64_t since = begin(trace_of(b)), size = 0;
+    ggl_status st = wrap_inner(b)->v->copy(wrap_inner(b), dst, src, range, n, err);
+    for (size_t i = 0; i < n; i++)
+        size += range[i].size;
     span(trace_of(b), "copy", since, st, ARGS({"bytes", NULL, size}));
     return st;
 }
@@ -259,6 +275,10 @@ static ggl_status t_wait(ggl_backend *b, ggl_error *err) {
     return st;
 }
 
+static void t_describe(ggl_backend *b, ggl_plan *plan, int64_t n, char *text, size_t size) {
+    wrap_inner(b)->v->describe(wrap_inner(b), ((trace_plan *)plan)->inner, n, text, size);
+}
+
 static void t_plan_free(ggl_backend *b, ggl_plan *plan) {
     wrap_inner(b)->v->plan_free(wrap_inner(b), ((trace_plan *)plan)->inner);
     ggl_free(plan);
@@ -273,6 +293,8 @@ ggl_status ggl_trace_end(ggl_backend *b, ggl_error *err) {
         return GGL_OK;
     trace *t = trace_of(b);
     recorder *r = t->r;
+    if (r && t->w.inner->async)
+        (void)t->w.inner->v->wait(t->w.inner, NULL); /* this reports nodes */
     t->r = NULL;
     return r ? ggl_recorder_close(r, err) : GGL_OK;
 }
@@ -280,10 +302,10 @@ ggl_status ggl_trace_end(ggl_backend *b, ggl_error *err) {
 static void t_close(ggl_backend *b) {
     trace *t = trace_of(b);
     ggl_error err = {0};
-    ggl_backend_close(t->w.inner);
     /* close returns nothing, and a trace that got lost has to be reported */
     if (ggl_trace_end(b, &err) != GGL_OK)
         fprintf(stderr, "%s\n", err.msg);
+    ggl_backend_close(t->w.inner);
     ggl_free(t->held);
     ggl_free(t);
 }
@@ -292,7 +314,7 @@ static ggl_status start(trace *t, ggl_backend *inner, const char *path, ggl_erro
     ggl_status st = ggl_recorder_open(&t->r, path, err);
     if (st != GGL_OK)
         return st;
-    ggl_wrap_init(&t->w, inner, "trace");
+    ggl_wrap_init(&t->w, inner);
     ggl_backend_vtable *v = &t->w.v;
     v->close = t_close;
     v->alloc = t_alloc;
@@ -305,6 +327,7 @@ static ggl_status start(trace *t, ggl_backend *inner, const char *path, ggl_erro
     v->run = t_run;
     v->wait = t_wait;
     v->plan_free = t_plan_free;
+    v->describe = inner->v->describe ? t_describe : NULL;
     if (v->repack)
         v->repack = t_repack;
     char name[sizeof inner->name + sizeof inner->description + 2];

@@ -5,13 +5,14 @@
 
 #include "ggl/alloc.h"
 #include "memory.h"
+#include "pace.h"
 #include "pipelines.h"
 #include "plan.h"
+#include "repack.h"
 #include "weights.h"
 
 static ggl_status wait_done(ggl_backend *base, ggl_error *err) {
-    vk_backend *b = (vk_backend *)base;
-    return ggl_vk_wait_for(b, b->device->submitted, err);
+    return ggl_vk_wait_all((vk_backend *)base, err);
 }
 
 static void close_backend(ggl_backend *base) {
@@ -42,6 +43,10 @@ static const ggl_backend_vtable vtable = {
     .run = ggl_vk_plan_run,
     .wait = wait_done,
     .plan_free = ggl_vk_plan_free,
+    .repack_size = ggl_vk_repack_size,
+    .repack = ggl_vk_repack,
+    .repack_layout = VK_REPACK_LAYOUT,
+    .describe = ggl_vk_plan_describe,
 };
 
 ggl_status ggl_vulkan_open(ggl_backend **out, const ggl_backend_params *params, ggl_error *err);
@@ -54,8 +59,10 @@ ggl_status ggl_vulkan_open(ggl_backend **out, const ggl_backend_params *params, 
     b->profile_ctx = params->profile_ctx;
     snprintf(b->base.name, sizeof b->base.name, "vulkan%d", params->device);
     ggl_status st = ggl_vk_device_open(b, params, err);
-    if (st == GGL_OK)
+    if (st == GGL_OK) {
+        ggl_vk_pace_open(b);
         st = ggl_vk_pipelines_open(b, err);
+    }
     if (st == GGL_OK)
         st = ggl_vk_buffer_alloc(&b->base, GGL_REGION_IO, 0, NULL, &b->nothing, err);
     if (st == GGL_OK)

@@ -1,5 +1,5 @@
-/* Instance, device, queue. Queries what the device supports; the rest of the backend uses
- * vk_features and vk_limits. */
+/* Device and queue. Queries what the device supports; the rest of the backend uses vk_features and
+ * vk_limits. */
 #include "device.h"
 
 #include <inttypes.h>
@@ -8,160 +8,6 @@
 #include <string.h>
 
 #include "ggl/alloc.h"
-
-static const char VALIDATION[] = "VK_LAYER_KHRONOS_validation";
-
-static bool is_wanted(const char *variable) {
-    const char *value = getenv(variable);
-    return value && value[0] && strcmp(value, "0") != 0;
-}
-
-/* --- the instance ----------------------------------------------------------------------------- */
-
-static ggl_status find_validation(const vk_functions *f, ggl_error *err) {
-    VkLayerProperties *layer = NULL;
-    uint32_t n = 0;
-    bool found = false;
-    if (f->EnumerateInstanceLayerProperties(&n, NULL) == VK_SUCCESS && n > 0)
-        layer = ggl_calloc(n, sizeof *layer);
-    if (layer && f->EnumerateInstanceLayerProperties(&n, layer) >= VK_SUCCESS)
-        for (uint32_t i = 0; i < n; i++)
-            found |= strcmp(layer[i].layerName, VALIDATION) == 0;
-    ggl_free(layer);
-    return found ? GGL_OK
-                 : ggl_fail(err, GGL_UNSUPPORTED,
-                            "GGL_VULKAN_VALIDATE is set, but the layer %s is not installed",
-                            VALIDATION);
-}
-
-static ggl_status create_instance(vk_backend *b, bool validate, ggl_error *err) {
-    static const VkValidationFeatureEnableEXT synchronization[] = {
-        VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT};
-    static const char *const layers[] = {VALIDATION},
-                             *const extensions[] = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME,
-                                                    VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME};
-    VkDebugUtilsMessengerCreateInfoEXT messenger = ggl_vk_messenger;
-    const VkValidationFeaturesEXT more = {.sType = VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT,
-                                          .pNext = &messenger,
-                                          .enabledValidationFeatureCount = 1,
-                                          .pEnabledValidationFeatures = synchronization};
-    const VkApplicationInfo app = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
-                                   .pApplicationName = "ggml-lite",
-                                   .apiVersion = VK_API_VERSION_1_1};
-    const VkInstanceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
-                                       .pNext = validate ? &more : NULL,
-                                       .pApplicationInfo = &app,
-                                       .enabledLayerCount = validate,
-                                       .ppEnabledLayerNames = layers,
-                                       .enabledExtensionCount = validate ? 2 : 0,
-                                       .ppEnabledExtensionNames = extensions};
-    VkResult r = b->f.CreateInstance(&info, NULL, &b->device->instance);
-    if (r != VK_SUCCESS)
-        return ggl_fail(err, GGL_UNSUPPORTED, "no Vulkan driver (vkCreateInstance: %d)", (int)r);
-    return ggl_vk_load_instance(&b->f, b->device->instance, err);
-}
-
-static ggl_status open_instance(vk_backend *b, ggl_error *err) {
-    bool validate = is_wanted("GGL_VULKAN_VALIDATE");
-    uint32_t version = 0;
-    ggl_status st = ggl_vk_load_library(&b->f, err);
-    if (st == GGL_OK &&
-        (b->f.EnumerateInstanceVersion(&version) != VK_SUCCESS || version < VK_API_VERSION_1_1))
-        st = ggl_fail(err, GGL_UNSUPPORTED, "the Vulkan library is older than Vulkan 1.1");
-    if (st == GGL_OK && validate)
-        st = find_validation(&b->f, err);
-    if (st == GGL_OK)
-        st = create_instance(b, validate, err);
-    if (st != GGL_OK || !validate)
-        return st;
-    PFN_vkCreateDebugUtilsMessengerEXT create =
-        (PFN_vkCreateDebugUtilsMessengerEXT)b->f.GetInstanceProcAddr(
-            b->device->instance, "vkCreateDebugUtilsMessengerEXT");
-    VkResult r = create
-                     ? create(b->device->instance, &ggl_vk_messenger, NULL, &b->device->messenger)
-                     : VK_ERROR_EXTENSION_NOT_PRESENT;
-    return r == VK_SUCCESS ? GGL_OK : ggl_vk_fail(err, r, "validation messages");
-}
-
-static void close_instance(vk_backend *b) {
-    if (b->device->messenger) {
-        PFN_vkDestroyDebugUtilsMessengerEXT destroy =
-            (PFN_vkDestroyDebugUtilsMessengerEXT)b->f.GetInstanceProcAddr(
-                b->device->instance, "vkDestroyDebugUtilsMessengerEXT");
-        if (destroy)
-            destroy(b->device->instance, b->device->messenger, NULL);
-    }
-    if (b->device->instance && b->f.DestroyInstance)
-        b->f.DestroyInstance(b->device->instance, NULL);
-}
-
-/* --- choosing a device ------------------------------------------------------------------------ */
-
-/* Finds a queue family that supports compute. False: the device has none. */
-static bool find_family(const vk_functions *f, VkPhysicalDevice d, uint32_t *family,
-                        uint32_t *clock_bits) {
-    VkQueueFamilyProperties of[32];
-    uint32_t n = sizeof of / sizeof *of;
-    f->GetPhysicalDeviceQueueFamilyProperties(d, &n, of);
-    for (uint32_t i = 0; i < n; i++)
-        if (of[i].queueFlags & VK_QUEUE_COMPUTE_BIT) {
-            *family = i;
-            *clock_bits = of[i].timestampValidBits;
-            return true;
-        }
-    return false;
-}
-
-static VkPhysicalDeviceProperties properties_of(const vk_functions *f, VkPhysicalDevice d) {
-    VkPhysicalDeviceProperties2 p = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
-    f->GetPhysicalDeviceProperties2(d, &p);
-    return p.properties;
-}
-
-static bool is_usable(const vk_functions *f, VkPhysicalDevice d) {
-    uint32_t family, clock_bits;
-    return find_family(f, d, &family, &clock_bits) &&
-           properties_of(f, d).apiVersion >= VK_API_VERSION_1_1;
-}
-
-/* Moves the usable devices to the front, devices with their own memory first, else in the
- * drivers' order. Returns their number. */
-static uint32_t sort_devices(const vk_functions *f, VkPhysicalDevice *d, uint32_t n) {
-    static const VkPhysicalDeviceType order[] = {
-        VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU, VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU,
-        VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU, VK_PHYSICAL_DEVICE_TYPE_OTHER,
-        VK_PHYSICAL_DEVICE_TYPE_CPU};
-    VkPhysicalDevice sorted[64];
-    uint32_t kept = 0;
-    for (size_t k = 0; k < sizeof order / sizeof *order; k++)
-        for (uint32_t i = 0; i < n; i++)
-            if (is_usable(f, d[i]) && properties_of(f, d[i]).deviceType == order[k])
-                sorted[kept++] = d[i];
-    memcpy(d, sorted, kept * sizeof *d);
-    return kept;
-}
-
-static ggl_status choose_device(vk_backend *b, int number, ggl_error *err) {
-    VkPhysicalDevice found[64];
-    uint32_t n = sizeof found / sizeof *found;
-    VkResult r = b->f.EnumeratePhysicalDevices(b->device->instance, &n, found);
-    if (r < VK_SUCCESS)
-        return ggl_fail(err, GGL_UNSUPPORTED, "no Vulkan device (vkEnumeratePhysicalDevices: %d)",
-                        (int)r);
-    n = sort_devices(&b->f, found, n);
-    if (n == 0)
-        return ggl_fail(err, GGL_UNSUPPORTED, "no Vulkan device that computes and has Vulkan 1.1");
-    if (number < 0 || (uint32_t)number >= n)
-        return n == 1 ? ggl_fail(err, GGL_NOT_FOUND,
-                                 "there is only 1 Vulkan device, and no device %d: %s", number,
-                                 properties_of(&b->f, found[0]).deviceName)
-                      : ggl_fail(err, GGL_NOT_FOUND,
-                                 "there are %u Vulkan devices, and no device %d", n, number);
-    b->device->physical = found[number];
-    if (!find_family(&b->f, found[number], &b->device->family, &b->device->clock_bits))
-        return ggl_fail(err, GGL_UNSUPPORTED, "the Vulkan device has no queue that computes");
-    return GGL_OK;
-}
 
 /* --- features and limits ---------------------------------------------------------------------- */
 
@@ -179,6 +25,10 @@ typedef struct answers {
     VkPhysicalDeviceDriverProperties driver;
     VkPhysicalDeviceExternalMemoryHostPropertiesEXT import;
     VkPhysicalDeviceShaderIntegerDotProductProperties idot_speed;
+    VkPhysicalDeviceFloatControlsProperties floats;
+    VkPhysicalDeviceShaderSMBuiltinsPropertiesNV units_nv;
+    VkPhysicalDeviceShaderCoreProperties2AMD units_amd;
+    VkPhysicalDeviceShaderCoreBuiltinsPropertiesARM units_arm;
 } answers;
 
 /* Extensions that are used if available. */
@@ -190,6 +40,11 @@ enum {
     EXT_EXTERNAL,
     EXT_IMPORT,
     EXT_BUDGET,
+    EXT_FLOATS,
+    EXT_UNITS_NV,
+    EXT_UNITS_AMD,
+    EXT_UNITS_ARM,
+    EXT_SUBSET,
     N_EXT
 };
 static const char *const extension[N_EXT] = {
@@ -200,6 +55,12 @@ static const char *const extension[N_EXT] = {
     [EXT_EXTERNAL] = VK_KHR_EXTERNAL_MEMORY_EXTENSION_NAME,
     [EXT_IMPORT] = VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME,
     [EXT_BUDGET] = VK_EXT_MEMORY_BUDGET_EXTENSION_NAME,
+    [EXT_FLOATS] = VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME,
+    [EXT_UNITS_NV] = VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME,
+    [EXT_UNITS_AMD] = VK_AMD_SHADER_CORE_PROPERTIES_2_EXTENSION_NAME,
+    [EXT_UNITS_ARM] = VK_ARM_SHADER_CORE_BUILTINS_EXTENSION_NAME,
+    /* a device that leaves out parts of Vulkan; it has to be enabled where it is offered */
+    [EXT_SUBSET] = "VK_KHR_portability_subset",
 };
 
 static ggl_status find_extensions(const vk_backend *b, bool *has, ggl_error *err) {
@@ -252,6 +113,15 @@ static void ask(const vk_backend *b, const bool *has, answers *a) {
           VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_MEMORY_HOST_PROPERTIES_EXT, has[EXT_IMPORT]);
     chain(&properties, &a->idot_speed,
           VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_PROPERTIES, has[EXT_IDOT]);
+    chain(&properties, &a->floats, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES,
+          has[EXT_FLOATS]);
+    chain(&properties, &a->units_nv,
+          VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SM_BUILTINS_PROPERTIES_NV, has[EXT_UNITS_NV]);
+    chain(&properties, &a->units_amd,
+          VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CORE_PROPERTIES_2_AMD, has[EXT_UNITS_AMD]);
+    chain(&properties, &a->units_arm,
+          VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CORE_BUILTINS_PROPERTIES_ARM,
+          has[EXT_UNITS_ARM]);
     a->properties = (VkPhysicalDeviceProperties2){
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = properties};
     b->f.GetPhysicalDeviceProperties2(b->device->physical, &a->properties);
@@ -263,14 +133,15 @@ static const struct {
     const char *name;
     size_t at; /* offset in vk_features */
 } feature[] = {
-    FEATURE(import),   FEATURE(subgroup), FEATURE(idot),   FEATURE(storage16),
-    FEATURE(storage8), FEATURE(map),      FEATURE(budget), FEATURE(range),
+    FEATURE(import), FEATURE(subgroup), FEATURE(idot), FEATURE(storage16), FEATURE(storage8),
+    FEATURE(half),   FEATURE(repack),   FEATURE(map),  FEATURE(budget),    FEATURE(range),
+    FEATURE(ahead),  FEATURE(pace),     FEATURE(fuse),
 };
 #undef FEATURE
 enum {
     N_FEATURE = sizeof feature / sizeof *feature,
     /* Features of the device, shown in its description; the others are ours. */
-    N_DESCRIBED = 5
+    N_DESCRIBED = 6
 };
 
 const char *ggl_vulkan_mask_name(int k);
@@ -313,10 +184,17 @@ static void set_features(vk_backend *b, const bool *has, const answers *a, const
         .idot = a->idot.shaderIntegerDotProduct &&
                 (a->idot_speed.integerDotProduct4x8BitPackedSignedAccelerated ||
                  is_in(getenv("GGL_VULKAN_FORCE"), "idot")),
+        .half = a->floats.shaderDenormPreserveFloat16 ||
+                (has[EXT_FLOATS] && is_in(getenv("GGL_VULKAN_FORCE"), "half")),
         .import = has[EXT_IMPORT] && has[EXT_EXTERNAL] && ggl_vk_shares_memory(b),
         .map = ggl_vk_shares_memory(b),
         .budget = has[EXT_BUDGET],
+        .repack = true,
         .range = true,
+        .fuse = true,
+        .ahead = a->properties.properties.deviceType != VK_PHYSICAL_DEVICE_TYPE_CPU ||
+                 is_in(getenv("GGL_VULKAN_FORCE"), "ahead"),
+        .pace = true,
     };
     take_away(&b->features, mask);
     take_away(&b->features, getenv("GGL_VULKAN_MASK"));
@@ -330,12 +208,44 @@ static size_t smaller(uint64_t a, uint64_t b) {
 /* the limit without the feature `range`; tests then need no large operands */
 enum { SMALL_RANGE = 64 << 10 };
 
+/* Returns the number of the device's units that run workgroups, or a typical one for its type. */
+static uint32_t count_units(const answers *a) {
+    static const uint32_t typical[] = {[VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU] = 16,
+                                       [VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU] = 64,
+                                       [VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU] = 64,
+                                       [VK_PHYSICAL_DEVICE_TYPE_CPU] = 4};
+    const uint32_t type = a->properties.properties.deviceType,
+                   known = a->units_nv.shaderSMCount      ? a->units_nv.shaderSMCount
+                           : a->units_arm.shaderCoreCount ? a->units_arm.shaderCoreCount
+                                                          : a->units_amd.activeComputeUnitCount;
+    if (known > 0)
+        return known;
+    return type < sizeof typical / sizeof *typical && typical[type] ? typical[type] : 16;
+}
+
+/* Vulkan promises only 4 storage buffers for a shader. */
+static ggl_status check_limits(const answers *a, ggl_error *err) {
+    const VkPhysicalDeviceProperties *p = &a->properties.properties;
+    const uint32_t of_stage = p->limits.maxPerStageDescriptorStorageBuffers,
+                   of_set = p->limits.maxDescriptorSetStorageBuffers,
+                   most = of_stage < of_set ? of_stage : of_set;
+    if (most >= VK_MAX_BIND)
+        return GGL_OK;
+    return ggl_fail(
+        err, GGL_UNSUPPORTED,
+        "%s: its shaders can use %u storage buffers; this backend needs %d. Use another "
+        "device, such as cpu",
+        p->deviceName, most, VK_MAX_BIND);
+}
+
 static void set_limits(vk_backend *b, const answers *a) {
     const VkPhysicalDeviceLimits *l = &a->properties.properties.limits;
     b->limits = (vk_limits){
         .subgroup_size = a->subgroup.subgroupSize,
         .offset_align = (uint32_t)smaller(l->minStorageBufferOffsetAlignment, 1 << 20),
         .max_range = b->features.range ? l->maxStorageBufferRange : SMALL_RANGE,
+        .shared_size = l->maxComputeSharedMemorySize,
+        .units = count_units(a),
         .import_align = smaller(a->import.minImportedHostPointerAlignment, SIZE_MAX),
     };
     if (b->limits.offset_align < 4)
@@ -396,7 +306,8 @@ static ggl_status create_device(vk_backend *b, const bool *has, ggl_error *err) 
     const vk_features *f = &b->features;
     const bool use[N_EXT] = {
         [EXT_STORAGE8] = f->storage8, [EXT_IDOT] = f->idot,     [EXT_EXTERNAL] = f->import,
-        [EXT_IMPORT] = f->import,     [EXT_BUDGET] = f->budget,
+        [EXT_IMPORT] = f->import,     [EXT_BUDGET] = f->budget, [EXT_FLOATS] = f->half,
+        [EXT_SUBSET] = true,
     };
     const char *name[N_EXT];
     uint32_t n = 0;
@@ -451,9 +362,9 @@ ggl_status ggl_vk_device_open(vk_backend *b, const ggl_backend_params *params, g
     b->device = ggl_calloc(1, sizeof *b->device);
     if (!b->device)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a backend");
-    ggl_status st = open_instance(b, err);
+    ggl_status st = ggl_vk_instance_open(b, err);
     if (st == GGL_OK)
-        st = choose_device(b, params->device, err);
+        st = ggl_vk_choose_device(b, params->device, err);
     if (st == GGL_OK)
         st = find_extensions(b, has, err);
     if (st != GGL_OK)
@@ -472,7 +383,9 @@ ggl_status ggl_vk_device_open(vk_backend *b, const ggl_backend_params *params, g
     b->device->memory = m.memoryProperties;
     size_t size;
     ggl_vk_memory_left(b, &size, &b->base.memory);
-    st = create_device(b, has, err);
+    st = check_limits(&a, err);
+    if (st == GGL_OK)
+        st = create_device(b, has, err);
     return st == GGL_OK ? create_queue(b, err) : st;
 }
 
@@ -488,86 +401,8 @@ void ggl_vk_device_close(vk_backend *b) {
                 b->f.DestroyFence(d->device, d->fence[i], NULL);
         b->f.DestroyDevice(d->device, NULL);
     }
-    close_instance(b);
+    ggl_vk_instance_close(b);
     ggl_vk_unload_library(&b->f);
     ggl_free(d);
     b->device = NULL;
-}
-
-/* --- command buffers -------------------------------------------------------------------------- */
-
-ggl_status ggl_vk_new_commands(vk_backend *b, VkCommandBuffer *out, ggl_error *err) {
-    const VkCommandBufferAllocateInfo info = {.sType =
-                                                  VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
-                                              .commandPool = b->device->commands,
-                                              .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
-                                              .commandBufferCount = 1};
-    VkResult r = b->f.AllocateCommandBuffers(b->device->device, &info, out);
-    return r == VK_SUCCESS ? GGL_OK : ggl_vk_fail(err, r, "a command buffer");
-}
-
-enum {
-    DEVICE_STAGES = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT,
-    DEVICE_WRITES = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT,
-    DEVICE_READS = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_TRANSFER_READ_BIT
-};
-
-static void barrier(vk_backend *b, VkCommandBuffer commands, VkPipelineStageFlags from,
-                    VkAccessFlags written, VkPipelineStageFlags to, VkAccessFlags used) {
-    const VkMemoryBarrier memory = {
-        .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER, .srcAccessMask = written, .dstAccessMask = used};
-    b->f.CmdPipelineBarrier(commands, from, to, 0, 1, &memory, 0, NULL, 0, NULL);
-}
-
-ggl_status ggl_vk_begin_commands(vk_backend *b, VkCommandBuffer commands, ggl_error *err) {
-    const VkCommandBufferBeginInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
-    VkResult r = b->f.BeginCommandBuffer(commands, &info);
-    if (r != VK_SUCCESS)
-        return ggl_vk_fail(err, r, "recording");
-    barrier(b, commands, DEVICE_STAGES | VK_PIPELINE_STAGE_HOST_BIT,
-            DEVICE_WRITES | VK_ACCESS_HOST_WRITE_BIT, DEVICE_STAGES, DEVICE_READS | DEVICE_WRITES);
-    return GGL_OK;
-}
-
-ggl_status ggl_vk_end_commands(vk_backend *b, VkCommandBuffer commands, ggl_error *err) {
-    barrier(b, commands, DEVICE_STAGES, DEVICE_WRITES, VK_PIPELINE_STAGE_HOST_BIT,
-            VK_ACCESS_HOST_READ_BIT | VK_ACCESS_HOST_WRITE_BIT);
-    VkResult r = b->f.EndCommandBuffer(commands);
-    return r == VK_SUCCESS ? GGL_OK : ggl_vk_fail(err, r, "recording");
-}
-
-ggl_status ggl_vk_submit(vk_backend *b, VkCommandBuffer commands, uint64_t *number,
-                         ggl_error *err) {
-    vk_device *d = b->device;
-    const uint64_t next = d->submitted + 1;
-    ggl_status st = next > VK_IN_FLIGHT ? ggl_vk_wait_for(b, next - VK_IN_FLIGHT, err) : GGL_OK;
-    if (st != GGL_OK)
-        return st;
-    VkFence fence = d->fence[next % VK_IN_FLIGHT];
-    const VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
-                               .commandBufferCount = 1,
-                               .pCommandBuffers = &commands};
-    VkResult r = b->f.ResetFences(d->device, 1, &fence);
-    if (r == VK_SUCCESS)
-        r = b->f.QueueSubmit(d->queue, 1, &info, fence);
-    if (r != VK_SUCCESS)
-        return ggl_vk_fail(err, r, b->base.name);
-    *number = d->submitted = next;
-    return GGL_OK;
-}
-
-ggl_status ggl_vk_wait_for(vk_backend *b, uint64_t number, ggl_error *err) {
-    /* A device that does not respond in STEPS * STEP seconds is an error. */
-    enum { STEP = 10, STEPS = 60 };
-    vk_device *d = b->device;
-    if (number <= d->done)
-        return GGL_OK;
-    VkResult r = VK_TIMEOUT;
-    for (int i = 0; i < STEPS && r == VK_TIMEOUT; i++)
-        r = b->f.WaitForFences(d->device, 1, &d->fence[number % VK_IN_FLIGHT], VK_TRUE,
-                               STEP * UINT64_C(1000000000));
-    if (r != VK_SUCCESS)
-        return ggl_vk_fail(err, r, b->base.name);
-    d->done = number;
-    return GGL_OK;
 }

@@ -7,6 +7,16 @@
 
 enum { VK_IN_FLIGHT = 8 }; /* maximal number of submissions in flight */
 
+struct vk_profile; /* profile.h */
+
+/* A submission that was not waited for yet. */
+typedef struct vk_submission {
+    uint64_t begin;             /* when it was submitted, by backend_now */
+    double least;               /* its work (pace.h) */
+    struct vk_profile *profile; /* has times to report; NULL: none */
+    int64_t n;                  /* tokens of its batch */
+} vk_submission;
+
 struct vk_device {
     VkInstance instance;
     VkDebugUtilsMessengerEXT messenger;
@@ -22,8 +32,21 @@ struct vk_device {
     VkCommandPool commands;
     VkFence fence[VK_IN_FLIGHT]; /* submission s uses fence s % VK_IN_FLIGHT */
     uint64_t submitted, done;    /* submissions are numbered 1, 2, .. and finish in this order */
-    uint64_t n_buffers;          /* created so far */
+    vk_submission submission[VK_IN_FLIGHT]; /* by number, as fences */
+    double limit;                           /* most work of a submission (pace.h) */
+    uint64_t n_buffers;                     /* created so far */
+    /* The device's clock: its last timestamp; the time since the first one in ns, and what to add
+     * to it for the host's time; and the end of the last reported step in the host's time. */
+    uint64_t tick, last;
+    double ns, offset;
+    bool has_tick;
 };
+
+/* Creates the instance; closes it, also one that is partly made. */
+ggl_status ggl_vk_instance_open(vk_backend *b, ggl_error *err);
+void ggl_vk_instance_close(vk_backend *b);
+/* Sets the physical device of that number, and the family of its queue. */
+ggl_status ggl_vk_choose_device(vk_backend *b, int number, ggl_error *err);
 
 ggl_status ggl_vk_device_open(vk_backend *b, const ggl_backend_params *params, ggl_error *err);
 void ggl_vk_device_close(vk_backend *b);
@@ -33,15 +56,5 @@ bool ggl_vk_shares_memory(const vk_backend *b);
 /* Returns the bytes of the device's own memory, in total and free; without the feature `budget`
  * all counts as free. */
 void ggl_vk_memory_left(const vk_backend *b, size_t *size, size_t *left);
-
-ggl_status ggl_vk_new_commands(vk_backend *b, VkCommandBuffer *out, ggl_error *err);
-/* Begin and end a command buffer. Its commands run after everything submitted before, and what
- * they write is visible to everything after them, including the host. */
-ggl_status ggl_vk_begin_commands(vk_backend *b, VkCommandBuffer commands, ggl_error *err);
-ggl_status ggl_vk_end_commands(vk_backend *b, VkCommandBuffer commands, ggl_error *err);
-/* Submits a command buffer; *number is for ggl_vk_wait_for. */
-ggl_status ggl_vk_submit(vk_backend *b, VkCommandBuffer commands, uint64_t *number, ggl_error *err);
-/* Waits for submission `number` and all before it; 0: returns at once. */
-ggl_status ggl_vk_wait_for(vk_backend *b, uint64_t number, ggl_error *err);
 
 #endif

@@ -65,7 +65,8 @@ uint32_t ggl_vk_bind_bytes(vk_emit *e, vk_call *c, int region, size_t offset, si
     if (region < 0)
         return 0;
     const size_t off = (shift_of(e, region) + offset) % e->b->limits.offset_align;
-    *x = (vk_binding){region, offset - off, (off + size + 3) / 4 * 4, write};
+    *x = (vk_binding){
+        .region = region, .offset = offset - off, .size = (off + size + 3) / 4 * 4, .write = write};
     return (uint32_t)off;
 }
 
@@ -84,7 +85,10 @@ uint32_t ggl_vk_bind(vk_emit *e, vk_call *c, const ggl_operand *o, bool write) {
 }
 
 uint32_t ggl_vk_bind_store(vk_emit *e, vk_call *c, const ggl_store *s, bool write) {
-    return ggl_vk_bind_bytes(e, c, GGL_REGION_STORES, e->store_loc[s->id], s->size, write);
+    const ggl_loc at = e->store_loc[s->id];
+    const uint32_t off = ggl_vk_bind_bytes(e, c, at.region, at.offset, s->size, write);
+    c->bind[c->n_bind - 1].kept = true;
+    return off;
 }
 
 void ggl_vk_push(vk_call *c, uint32_t x) {
@@ -116,10 +120,9 @@ static ggl_status check_binding(const vk_emit *e, const vk_binding *x, ggl_error
         "slots or a smaller type of cache need less)";
     if (x->size <= e->b->limits.max_range)
         return GGL_OK;
-    return ggl_fail(err, GGL_LIMIT,
-                    "%.1f MiB in one buffer; this device supports at most %.1f MiB%s",
-                    (double)x->size / 1048576, (double)e->b->limits.max_range / 1048576,
-                    x->region == GGL_REGION_STORES ? help : "");
+    return ggl_fail(
+        err, GGL_LIMIT, "%.1f MiB in one buffer; this device supports at most %.1f MiB%s",
+        (double)x->size / 1048576, (double)e->b->limits.max_range / 1048576, x->kept ? help : "");
 }
 
 static ggl_status check_call(const vk_emit *e, const vk_call *c, ggl_error *err) {
@@ -138,6 +141,11 @@ static ggl_status check_call(const vk_emit *e, const vk_call *c, ggl_error *err)
 ggl_status ggl_vk_dispatch(vk_emit *e, const vk_call *c, ggl_error *err) {
     VkPipeline pipeline;
     ggl_status st = check_call(e, c, err);
+    if (st == GGL_OK && e->count) {
+        e->count->dispatches++;
+        e->count->barriers += ggl_vk_needs_barrier(&e->count->touched, c);
+        return GGL_OK;
+    }
     if (st == GGL_OK)
         st = ggl_vk_pipeline_of(e->b, c, &pipeline, err);
     return st == GGL_OK && e->recording ? ggl_vk_recording_add(e->b, e->recording, c, pipeline, err)

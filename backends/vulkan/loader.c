@@ -42,16 +42,34 @@ static ggl_status load_level(vk_functions *f, int level, lookup *find, const voi
     return GGL_OK;
 }
 
+/* The names of Vulkan's library. macOS has no Vulkan of its own: its loader, or MoltenVK alone, is in
+ * the folders of the SDK or of Homebrew, which dlopen does not search. */
+static const char *const library[] = {
+#ifdef __APPLE__
+    "libvulkan.1.dylib",
+    "libMoltenVK.dylib",
+    "/usr/local/lib/libvulkan.1.dylib",
+    "/usr/local/lib/libMoltenVK.dylib",
+    "/opt/homebrew/lib/libvulkan.1.dylib",
+    "/opt/homebrew/lib/libMoltenVK.dylib",
+#else
+    "libvulkan.so.1",
+#endif
+};
+
 ggl_status ggl_vk_load_library(vk_functions *f, ggl_error *err) {
-    f->library = dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (!f->library) {
-        const char *why = dlerror();
-        return ggl_fail(err, GGL_UNSUPPORTED, "no Vulkan library: %s",
-                        why ? why : "libvulkan.so.1 cannot be opened");
+    const char *why = NULL;
+    for (size_t i = 0; i < sizeof library / sizeof *library && !f->library; i++) {
+        f->library = dlopen(library[i], RTLD_NOW | RTLD_LOCAL);
+        const char *reason = f->library ? NULL : dlerror();
+        why = why ? why : reason; /* of the first name: the one that is expected */
     }
+    if (!f->library)
+        return ggl_fail(err, GGL_UNSUPPORTED, "no Vulkan library: %s",
+                        why ? why : "it cannot be opened");
     void *entry = dlsym(f->library, "vkGetInstanceProcAddr");
     if (!entry)
-        return ggl_fail(err, GGL_UNSUPPORTED, "libvulkan.so.1 has no vkGetInstanceProcAddr");
+        return ggl_fail(err, GGL_UNSUPPORTED, "the Vulkan library has no vkGetInstanceProcAddr");
     memcpy(&f->GetInstanceProcAddr, &entry, sizeof entry);
     return load_level(f, GLOBAL, of_instance, NULL, err);
 }

@@ -1,5 +1,5 @@
-/* Buffers and transfers. Data is copied through a mapping if the host can access the memory,
- * else through a ring of staging pieces: one is filled while the previous one is copied. */
+/* Buffers and transfers. If the host can access the memory and the device is idle, data is copied
+ * through a mapping; else through a ring of staging pieces, in the order of the device's runs. */
 #include "memory.h"
 
 #include <inttypes.h>
@@ -20,24 +20,15 @@ enum {
 /* A list of kinds of memory, best first; ends with ~0. */
 typedef const VkMemoryPropertyFlags *wishes;
 
-/* both: device memory that is also the host's. host: memory that the host accesses in every run;
- * on a device with its own memory, shaders access the host's, because the host reads device
- * memory very slowly. own: only the device accesses it. */
+/* both: device memory that is also the host's. shared_io: the same if the host reads it in every run:
+ * memory that the host does not cache is read a hundred times more slowly. host: memory of transfers,
+ * cached for the same reason. own: only the device accesses it. */
 static const VkMemoryPropertyFlags both[] = {LOCAL | SEEN | CACHED, LOCAL | SEEN, SEEN | CACHED,
                                              SEEN, ~0u};
+static const VkMemoryPropertyFlags shared_io[] = {LOCAL | SEEN | CACHED, SEEN | CACHED,
+                                                  LOCAL | SEEN, SEEN, ~0u};
 static const VkMemoryPropertyFlags host[] = {SEEN | CACHED, SEEN, ~0u};
 static const VkMemoryPropertyFlags own[] = {LOCAL, 0, ~0u};
-
-static bool find_kind(const vk_backend *b, uint32_t allowed, wishes w, uint32_t *kind) {
-    const VkPhysicalDeviceMemoryProperties *m = &b->device->memory;
-    for (; *w != ~0u; w++)
-        for (uint32_t i = 0; i < m->memoryTypeCount; i++)
-            if ((allowed & 1u << i) && (m->memoryTypes[i].propertyFlags & *w) == *w) {
-                *kind = i;
-                return true;
-            }
-    return false;
-}
 
 /* --- allocation ------------------------------------------------------------------------------- */
 
@@ -50,8 +41,13 @@ static ggl_status does_not_fit(const vk_backend *b, size_t size, ggl_error *err)
 }
 
 static ggl_status failed(const vk_backend *b, VkResult r, size_t size, ggl_error *err) {
-    bool full = r == VK_ERROR_OUT_OF_DEVICE_MEMORY || r == VK_ERROR_OUT_OF_HOST_MEMORY;
-    return full ? does_not_fit(b, size, err) : ggl_vk_fail(err, r, b->base.name);
+    if (r == VK_ERROR_OUT_OF_DEVICE_MEMORY || r == VK_ERROR_OUT_OF_HOST_MEMORY)
+        return does_not_fit(b, size, err);
+    if (r == VK_ERROR_FEATURE_NOT_PRESENT)
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "%s: the driver has no kind of memory for a buffer of %.1f MiB",
+                        b->base.name, (double)size / 1048576);
+    return ggl_vk_fail(err, r, b->base.name);
 }
 
 static VkResult create_buffer(vk_backend *b, ggl_buffer *buf, const void *more) {
@@ -65,6 +61,33 @@ static VkResult create_buffer(vk_backend *b, ggl_buffer *buf, const void *more) 
     return b->f.CreateBuffer(b->device->device, &info, NULL, &buf->buffer);
 }
 
+/* True if kinds[] has wishes that memory of these properties satisfies, before wish w. */
+static bool is_tried(VkMemoryPropertyFlags properties, wishes kinds, wishes w) {
+    for (; kinds < w; kinds++)
+        if ((properties & *kinds) == *kinds)
+            return true;
+    return false;
+}
+
+/* Allocates `size` bytes of the first of the allowed kinds that has room, in the order of the wishes.
+ * VK_ERROR_FEATURE_NOT_PRESENT: there is no such kind. */
+static VkResult allocate(vk_backend *b, uint32_t allowed, wishes kinds, VkMemoryAllocateInfo *info,
+                         VkDeviceMemory *out) {
+    const VkPhysicalDeviceMemoryProperties *m = &b->device->memory;
+    VkResult r = VK_ERROR_FEATURE_NOT_PRESENT;
+    for (wishes w = kinds; *w != ~0u; w++)
+        for (uint32_t i = 0; i < m->memoryTypeCount; i++) {
+            const VkMemoryPropertyFlags of = m->memoryTypes[i].propertyFlags;
+            if (!(allowed & UINT32_C(1) << i) || (of & *w) != *w || is_tried(of, kinds, w))
+                continue;
+            info->memoryTypeIndex = i;
+            r = b->f.AllocateMemory(b->device->device, info, NULL, out);
+            if (r != VK_ERROR_OUT_OF_DEVICE_MEMORY)
+                return r;
+        }
+    return r;
+}
+
 /* Allocates memory of one of the kinds for the whole buffer, and maps it if `map` and possible. */
 static VkResult take_memory(vk_backend *b, ggl_buffer *buf, uint32_t allowed, wishes w,
                             const void *more, bool map) {
@@ -72,15 +95,15 @@ static VkResult take_memory(vk_backend *b, ggl_buffer *buf, uint32_t allowed, wi
     VkMemoryRequirements need;
     VkMemoryAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, .pNext = more};
     b->f.GetBufferMemoryRequirements(d, buf->buffer, &need);
-    if (!find_kind(b, need.memoryTypeBits & allowed, w, &info.memoryTypeIndex))
-        return VK_ERROR_FEATURE_NOT_PRESENT;
     info.allocationSize = more ? buf->size : need.size;
-    VkResult r = b->f.AllocateMemory(d, &info, NULL, &buf->memory);
+    VkResult r = allocate(b, need.memoryTypeBits & allowed, w, &info, &buf->memory);
     if (r == VK_SUCCESS)
         r = b->f.BindBufferMemory(d, buf->buffer, buf->memory, 0);
+    if (r != VK_SUCCESS)
+        return r;
     VkMemoryPropertyFlags kind = b->device->memory.memoryTypes[info.memoryTypeIndex].propertyFlags;
     void *at = NULL;
-    if (r == VK_SUCCESS && map && (kind & SEEN) == SEEN)
+    if (map && (kind & SEEN) == SEEN)
         r = b->f.MapMemory(d, buf->memory, 0, VK_WHOLE_SIZE, 0, &at);
     buf->mapped = at;
     return r;
@@ -109,17 +132,20 @@ static ggl_status take(vk_backend *b, ggl_buffer *buf, int region, size_t size, 
         (b->base.max_buffer && buf->size > b->base.max_buffer))
         return ggl_fail(err, GGL_LIMIT, "%s: a buffer of %.1f MiB; at most %.1f MiB are allowed",
                         b->base.name, (double)size / 1048576, (double)b->base.max_buffer / 1048576);
-    bool shared = ggl_vk_shares_memory(b), io = region == GGL_REGION_IO;
+    const bool shared = ggl_vk_shares_memory(b), io = region == GGL_REGION_IO;
     VkResult r = create_buffer(b, buf, NULL);
     if (r == VK_SUCCESS)
         r = take_memory(b, buf, ~0u,
-                        shared ? both
-                        : io   ? host
-                               : own,
-                        NULL, io || (shared && b->features.map));
+                        shared && io ? shared_io
+                        : shared     ? both
+                                     : own,
+                        NULL, shared && b->features.map);
     if (r != VK_SUCCESS)
         return failed(b, r, size, err);
-    return ggl_vk_buffer_clear(&b->base, buf, 0, buf->size, err);
+    if (!buf->mapped)
+        return ggl_vk_buffer_clear(&b->base, buf, 0, buf->size, err);
+    memset(buf->mapped, 0, buf->size); /* at once: the caller may write to it before the next run */
+    return GGL_OK;
 }
 
 /* Imports host memory in place. Only whole pages can be imported: the rest of the first and last
@@ -175,102 +201,202 @@ ggl_status ggl_vk_buffer_alloc(ggl_backend *base, int region, size_t size, const
     return GGL_OK;
 }
 
-void ggl_vk_buffer_free(ggl_backend *base, ggl_buffer *buf) {
-    vk_backend *b = (vk_backend *)base;
-    if (!buf)
-        return;
-    b->f.DeviceWaitIdle(b->device->device);
-    release(b, buf);
-    ggl_free(buf);
-}
+/* --- transfers -------------------------------------------------------------------------------- */
 
-/* --- staging ---------------------------------------------------------------------------------- */
-
-enum { N_PIECE = 2, PIECE_SIZE = 8 << 20 };
+/* Transfers are recorded in pieces: commands, with host memory for the bytes that they carry. One
+ * piece at a time is open. It is submitted together with the next run, or when it is full, or when
+ * the host waits. So what is uploaded and copied before a run costs neither a submission nor a wait
+ * of its own. */
+enum { N_PIECE = 4, PIECE_SIZE = 4 << 20, PIECE_ALIGN = 64, MOST_RANGES = 32 };
 
 typedef struct piece {
     ggl_buffer buffer;
     VkCommandBuffer commands;
-    uint64_t number; /* number of the last submission that uses it */
+    size_t used;     /* bytes of the buffer that its commands access */
+    uint64_t number; /* its last submission */
 } piece;
+
+/* Bytes of a buffer that the open piece's commands have accessed since their last barrier. */
+typedef struct touched {
+    VkBuffer buffer;
+    size_t begin, end;
+    bool write;
+} touched;
 
 struct vk_staging {
     piece piece[N_PIECE];
-    int next;
+    int at; /* the open piece, or the one to be opened next */
+    bool is_open;
+    touched touched[MOST_RANGES];
+    int n_touched;
 };
 
-/* Waits for the next piece to become unused and begins its commands. */
-static ggl_status begin(vk_backend *b, piece **out, ggl_error *err) {
+/* Sets *out to the open piece. If none is, waits for the next one to become unused, and opens it. */
+static ggl_status open_piece(vk_backend *b, piece **out, ggl_error *err) {
     if (!b->staging && !(b->staging = ggl_calloc(1, sizeof *b->staging)))
         return ggl_fail(err, GGL_NOMEM, "out of memory for transfers");
-    piece *p = *out = &b->staging->piece[b->staging->next];
-    b->staging->next = (b->staging->next + 1) % N_PIECE;
+    vk_staging *s = b->staging;
+    piece *p = *out = &s->piece[s->at];
+    if (s->is_open)
+        return GGL_OK;
     ggl_status st = ggl_vk_wait_for(b, p->number, err);
     if (st == GGL_OK && !p->commands)
         st = ggl_vk_new_commands(b, &p->commands, err);
     if (st == GGL_OK && !p->buffer.mapped)
         st = take_staging(b, &p->buffer, PIECE_SIZE, err);
-    return st == GGL_OK ? ggl_vk_begin_commands(b, p->commands, err) : st;
+    if (st == GGL_OK)
+        st = ggl_vk_begin_commands(b, p->commands, err);
+    s->is_open = st == GGL_OK;
+    s->n_touched = 0;
+    p->used = 0;
+    return st;
 }
 
-static ggl_status submit(vk_backend *b, piece *p, ggl_error *err) {
-    ggl_status st = ggl_vk_end_commands(b, p->commands, err);
-    return st == GGL_OK ? ggl_vk_submit(b, p->commands, &p->number, err) : st;
+ggl_status ggl_vk_submit_run(vk_backend *b, const VkCommandBuffer *part, size_t n, uint64_t *number,
+                             ggl_error *err) {
+    vk_staging *s = b->staging;
+    piece *p = s && s->is_open ? &s->piece[s->at] : NULL;
+    uint64_t last = 0;
+    ggl_status st = GGL_OK;
+    if (p) {
+        s->is_open = false;
+        s->at = (s->at + 1) % N_PIECE;
+        st = ggl_vk_end_commands(b, p->commands, err);
+    }
+    if (st == GGL_OK && n > 0)
+        st = ggl_vk_submit(b, p ? p->commands : NULL, part, n, &last, err);
+    else if (st == GGL_OK && p)
+        st = ggl_vk_submit(b, NULL, &p->commands, 1, &last, err);
+    if (st != GGL_OK)
+        return st;
+    if (p)
+        p->number = last;
+    if (number)
+        *number = last;
+    return GGL_OK;
 }
 
-static void copy_commands(vk_backend *b, const piece *p, const ggl_buffer *dst, size_t to,
-                          const ggl_buffer *src, size_t from, size_t size) {
-    const VkBufferCopy range = {
-        .srcOffset = src->shift + from, .dstOffset = dst->shift + to, .size = size};
-    b->f.CmdCopyBuffer(p->commands, src->buffer, dst->buffer, 1, &range);
+static ggl_status flush(vk_backend *b, ggl_error *err) {
+    return ggl_vk_submit_run(b, NULL, 0, NULL, err);
 }
 
-static size_t piece_of(size_t left) {
-    return left < PIECE_SIZE ? left : PIECE_SIZE;
+ggl_status ggl_vk_wait_all(vk_backend *b, ggl_error *err) {
+    ggl_status st = flush(b, err);
+    return st == GGL_OK ? ggl_vk_wait_for(b, b->device->submitted, err) : st;
 }
 
-/* Copies host data to a buffer through staging pieces. src NULL: zeros. */
+/* True if the device has nothing to do, so that the host may use mapped memory. */
+static bool is_idle(const vk_backend *b) {
+    return b->device->done == b->device->submitted && !(b->staging && b->staging->is_open);
+}
+
+/* Puts a barrier before the next command of the open piece if it has to wait for one before it:
+ * for bytes that both access and one of them writes. */
+static void wait_for_touched(vk_backend *b, const touched *next, int n) {
+    vk_staging *s = b->staging;
+    bool wait = s->n_touched + n > MOST_RANGES;
+    for (int i = 0; i < n && !wait; i++)
+        for (int k = 0; k < s->n_touched && !wait; k++) {
+            const touched *x = &next[i], *y = &s->touched[k];
+            wait = x->buffer == y->buffer && (x->write || y->write) && x->begin < y->end &&
+                   y->begin < x->end;
+        }
+    if (wait) {
+        ggl_vk_transfer_barrier(b, s->piece[s->at].commands);
+        s->n_touched = 0;
+    }
+    for (int i = 0; i < n; i++)
+        s->touched[s->n_touched++] = next[i];
+}
+
+/* Records n copies, at most MOST_RANGES. */
+static void record_copies(vk_backend *b, const piece *p, const ggl_buffer *dst,
+                          const ggl_buffer *src, const ggl_copy_range *range, size_t n) {
+    VkBufferCopy copy[MOST_RANGES];
+    touched used[2] = {{dst->buffer, SIZE_MAX, 0, true}, {src->buffer, SIZE_MAX, 0, false}};
+    uint32_t n_copy = 0;
+    for (size_t i = 0; i < n; i++) {
+        const size_t to = dst->shift + range[i].to, from = src->shift + range[i].from,
+                     size = range[i].size;
+        if (size == 0)
+            continue;
+        copy[n_copy++] = (VkBufferCopy){.srcOffset = from, .dstOffset = to, .size = size};
+        used[0].begin = to < used[0].begin ? to : used[0].begin;
+        used[0].end = to + size > used[0].end ? to + size : used[0].end;
+        used[1].begin = from < used[1].begin ? from : used[1].begin;
+        used[1].end = from + size > used[1].end ? from + size : used[1].end;
+    }
+    if (n_copy == 0)
+        return;
+    wait_for_touched(b, used, 2);
+    b->f.CmdCopyBuffer(p->commands, src->buffer, dst->buffer, n_copy, copy);
+}
+
+/* Opens a piece with room, and sets *n to as many of `left` bytes as it has room for, and *at to
+ * where they go in it. */
+static ggl_status take_room(vk_backend *b, size_t left, piece **out, size_t *at, size_t *n,
+                            ggl_error *err) {
+    ggl_status st = open_piece(b, out, err);
+    if (st == GGL_OK && (*out)->used == PIECE_SIZE) {
+        st = flush(b, err);
+        if (st == GGL_OK)
+            st = open_piece(b, out, err);
+    }
+    if (st != GGL_OK)
+        return st;
+    *at = (*out)->used;
+    *n = left < PIECE_SIZE - *at ? left : PIECE_SIZE - *at;
+    (*out)->used += (*n + PIECE_ALIGN - 1) / PIECE_ALIGN * PIECE_ALIGN;
+    return GGL_OK;
+}
+
+/* Copies host data to a buffer through pieces. src NULL: zeros. */
 static ggl_status stage_in(vk_backend *b, ggl_buffer *dst, size_t offset, const char *src,
                            size_t size, ggl_error *err) {
     ggl_status st = GGL_OK;
-    for (size_t done = 0, n; done < size && st == GGL_OK; done += n) {
+    for (size_t done = 0, at, n; done < size; done += n) {
         piece *p;
-        n = piece_of(size - done);
-        st = begin(b, &p, err);
+        st = take_room(b, size - done, &p, &at, &n, err);
         if (st != GGL_OK)
-            break;
+            return st;
         if (src)
-            memcpy(p->buffer.mapped, src + done, n);
+            memcpy(p->buffer.mapped + at, src + done, n);
         else
-            memset(p->buffer.mapped, 0, n);
-        copy_commands(b, p, dst, offset + done, &p->buffer, 0, n);
-        st = submit(b, p, err);
+            memset(p->buffer.mapped + at, 0, n);
+        record_copies(b, p, dst, &p->buffer, &(ggl_copy_range){offset + done, at, n}, 1);
     }
     return st;
 }
+
+/* Bytes that a submitted piece brings to the host. */
+typedef struct arrival {
+    const piece *p;
+    size_t at, n;
+} arrival;
 
 /* Copies a buffer to the host. Two pieces are in flight: the device writes one while the host
  * reads the other. */
 static ggl_status stage_out(vk_backend *b, const ggl_buffer *src, size_t offset, char *dst,
                             size_t size, ggl_error *err) {
-    piece *before = NULL;
-    size_t n_before = 0;
+    arrival before = {0};
     ggl_status st = GGL_OK;
-    for (size_t done = 0, n; (done < size || before) && st == GGL_OK; done += n) {
+    for (size_t done = 0; (done < size || before.n > 0) && st == GGL_OK;) {
+        arrival now = {0};
         piece *p = NULL;
-        n = piece_of(size - done);
-        if (n > 0)
-            st = begin(b, &p, err);
+        if (done < size)
+            st = take_room(b, size - done, &p, &now.at, &now.n, err);
         if (p && st == GGL_OK) {
-            copy_commands(b, p, &p->buffer, 0, src, offset + done, n);
-            st = submit(b, p, err);
+            now.p = p;
+            record_copies(b, p, &p->buffer, src, &(ggl_copy_range){now.at, offset + done, now.n},
+                          1);
+            st = flush(b, err);
         }
-        if (before && st == GGL_OK)
-            st = ggl_vk_wait_for(b, before->number, err);
-        if (before && st == GGL_OK)
-            memcpy(dst + done - n_before, before->buffer.mapped, n_before);
-        before = p;
-        n_before = n;
+        if (before.n > 0 && st == GGL_OK)
+            st = ggl_vk_wait_for(b, before.p->number, err);
+        if (before.n > 0 && st == GGL_OK)
+            memcpy(dst + done - before.n, before.p->buffer.mapped + before.at, before.n);
+        done += now.n;
+        before = now;
     }
     return st;
 }
@@ -284,19 +410,13 @@ void ggl_vk_staging_free(vk_backend *b) {
 
 /* --- the backend's functions ------------------------------------------------------------------ */
 
-static ggl_status wait_all(vk_backend *b, ggl_error *err) {
-    return ggl_vk_wait_for(b, b->device->submitted, err);
-}
-
 ggl_status ggl_vk_buffer_upload(ggl_backend *base, ggl_buffer *dst, size_t offset, const void *src,
                                 size_t size, ggl_error *err) {
     vk_backend *b = (vk_backend *)base;
-    if (!dst->mapped)
+    if (!dst->mapped || !is_idle(b))
         return stage_in(b, dst, offset, src, size, err);
-    ggl_status st = wait_all(b, err);
-    if (st == GGL_OK)
-        memcpy(dst->mapped + offset, src, size);
-    return st;
+    memcpy(dst->mapped + offset, src, size);
+    return GGL_OK;
 }
 
 ggl_status ggl_vk_buffer_download(ggl_backend *base, const ggl_buffer *src, size_t offset,
@@ -304,48 +424,50 @@ ggl_status ggl_vk_buffer_download(ggl_backend *base, const ggl_buffer *src, size
     vk_backend *b = (vk_backend *)base;
     if (!src->mapped)
         return stage_out(b, src, offset, dst, size, err);
-    ggl_status st = wait_all(b, err);
+    ggl_status st = ggl_vk_wait_all(b, err);
     if (st == GGL_OK)
         memcpy(dst, src->mapped + offset, size);
     return st;
 }
 
-ggl_status ggl_vk_buffer_copy(ggl_backend *base, ggl_buffer *dst, size_t dst_offset,
-                              const ggl_buffer *src, size_t src_offset, size_t size,
-                              ggl_error *err) {
+ggl_status ggl_vk_buffer_copy(ggl_backend *base, ggl_buffer *dst, const ggl_buffer *src,
+                              const ggl_copy_range *range, size_t n, ggl_error *err) {
     vk_backend *b = (vk_backend *)base;
-    if (src->mapped) { /* runs in flight may still write src */
-        ggl_status st = wait_all(b, err);
-        return st == GGL_OK ? ggl_vk_buffer_upload(base, dst, dst_offset, src->mapped + src_offset,
-                                                   size, err)
-                            : st;
-    }
-    if (dst->mapped)
-        return stage_out(b, src, src_offset, dst->mapped + dst_offset, size, err);
     piece *p;
-    ggl_status st = size > 0 ? begin(b, &p, err) : GGL_OK;
-    if (st != GGL_OK || size == 0)
-        return st;
-    copy_commands(b, p, dst, dst_offset, src, src_offset, size);
-    return submit(b, p, err);
+    ggl_status st = n > 0 ? open_piece(b, &p, err) : GGL_OK;
+    for (size_t done = 0; done < n && st == GGL_OK; done += MOST_RANGES)
+        record_copies(b, p, dst, src, range + done,
+                      n - done < MOST_RANGES ? n - done : MOST_RANGES);
+    return st;
 }
 
 ggl_status ggl_vk_buffer_clear(ggl_backend *base, ggl_buffer *buf, size_t offset, size_t size,
                                ggl_error *err) {
     vk_backend *b = (vk_backend *)base;
-    ggl_status st = buf->mapped ? wait_all(b, err) : GGL_OK;
-    if (st != GGL_OK || size == 0)
-        return st;
-    if (buf->mapped) {
+    if (size == 0)
+        return GGL_OK;
+    if (buf->mapped && is_idle(b)) {
         memset(buf->mapped + offset, 0, size);
         return GGL_OK;
     }
     if (offset % 4 != 0 || size % 4 != 0) /* vkCmdFillBuffer needs multiples of 4 */
         return stage_in(b, buf, offset, NULL, size, err);
     piece *p;
-    st = begin(b, &p, err);
+    ggl_status st = open_piece(b, &p, err);
     if (st != GGL_OK)
         return st;
-    b->f.CmdFillBuffer(p->commands, buf->buffer, buf->shift + offset, size, 0);
-    return submit(b, p, err);
+    const size_t at = buf->shift + offset;
+    wait_for_touched(b, &(touched){buf->buffer, at, at + size, true}, 1);
+    b->f.CmdFillBuffer(p->commands, buf->buffer, at, size, 0);
+    return GGL_OK;
+}
+
+void ggl_vk_buffer_free(ggl_backend *base, ggl_buffer *buf) {
+    vk_backend *b = (vk_backend *)base;
+    if (!buf)
+        return;
+    (void)flush(b, NULL); /* what is recorded may use the buffer */
+    b->f.DeviceWaitIdle(b->device->device);
+    release(b, buf);
+    ggl_free(buf);
 }

@@ -15,7 +15,8 @@ static const struct {
     {VK_ERROR_OUT_OF_POOL_MEMORY, GGL_NOMEM, "out of memory for descriptors"},
     {VK_ERROR_FRAGMENTED_POOL, GGL_NOMEM, "out of memory for descriptors"},
     {VK_ERROR_DEVICE_LOST, GGL_DEVICE,
-     "the device was lost: it was reset, or a shader ran too long"},
+     "the device was lost: it was reset, or a shader ran too long; a smaller ubatch makes "
+     "shorter work of a prompt"},
     {VK_ERROR_INITIALIZATION_FAILED, GGL_DEVICE, "the driver could not be started"},
     {VK_ERROR_INCOMPATIBLE_DRIVER, GGL_UNSUPPORTED, "no compatible driver is installed"},
     {VK_ERROR_LAYER_NOT_PRESENT, GGL_UNSUPPORTED, "a layer is not installed"},

@@ -1,20 +1,33 @@
 /* The operators cache and attend. */
+#include <assert.h>
 #include <math.h>
 
 #include "vulkan.h"
 
 enum {
-    LOCAL = 64,           /* as in attend.comp: one invocation per position of a page */
-    QUERIES = 8,          /* most queries of a workgroup */
-    SUMS = 32,            /* most sums of an invocation: queries times dimensions */
-    SHARED_FLOATS = 2048, /* of queries, in shared memory */
-    MOST_DIMS = SUMS * LOCAL,
-    SPANS = 32,  /* most workgroups among which the positions of a query are divided */
-    GROUPS = 256 /* with fewer workgroups than this, positions are divided among several */
+    LOCAL = 64,        /* as in attend.comp: one invocation per position of a page */
+    QUERIES = 8,       /* most queries of a workgroup */
+    LOCAL_TILES = 128, /* as in attend_tiles.comp, with tiles of so many queries, and values of so
+                        * many dimensions at most */
+    TILE = 32,
+    TILE_DIMS = 512,
+    SUMS = 64, /* most sums of an invocation: queries times dimensions */
+    MOST_DIMS = 2048,
+    SPANS = 256, /* most workgroups among which the positions of a query are divided */
+    GROUPS = 8   /* of 64; with fewer on a unit, positions are divided among several */
 };
 
-/* OPTIONS of shaders/attend.comp */
-enum { WINDOW = 1, CAP = 2, SINKS = 4, ALIBI = 8, SPLIT = 16, IN_KEYS = 32, RING = 64 };
+/* OPTIONS of shaders/attend.glsl */
+enum {
+    WINDOW = 1,
+    CAP = 2,
+    SINKS = 4,
+    ALIBI = 8,
+    SPLIT = 16,
+    IN_KEYS = 32,
+    RING = 64,
+    MIXED = 128
+};
 
 static bool has(const ggl_operand *o) {
     return o->region >= 0;
@@ -23,19 +36,24 @@ static bool has(const ggl_operand *o) {
 /* --- cache ------------------------------------------------------------------------------------ */
 
 /* Returns the shader that stores elements of the type's width, if shaders can; else the one that
- * uses 32-bit words. */
-static vk_shader cache_shader(const vk_features *f, ggl_type type) {
-    if (ggl_type_get(type)->quantized)
-        return f->storage8 ? VK_SHADER_CACHE_ROWS_8 : VK_SHADER_CACHE_ROWS;
-    return type != GGL_F32 && f->storage16 ? VK_SHADER_CACHE_ROWS_16 : VK_SHADER_CACHE_ROWS;
+ * uses 32-bit words. rope: it rotates rows first. */
+static vk_shader cache_shader(const vk_features *f, ggl_type type, bool rope) {
+    if (ggl_type_get(type)->quantized && f->storage8)
+        return rope ? VK_SHADER_ROPE_CACHE_ROWS_8 : VK_SHADER_CACHE_ROWS_8;
+    if (!ggl_type_get(type)->quantized && type != GGL_F32 && f->storage16)
+        return rope ? VK_SHADER_ROPE_CACHE_ROWS_16 : VK_SHADER_CACHE_ROWS_16;
+    return rope ? VK_SHADER_ROPE_CACHE_ROWS : VK_SHADER_CACHE_ROWS;
 }
 
-/* Writes the batch's keys (part 0) or values (part 1) to their store. */
-static ggl_status keep_rows(vk_emit *e, int part, ggl_error *err) {
-    const ggl_store *s = e->step->node->store[part];
-    const ggl_operand *x = &e->step->src[part], *pos = &e->step->src[2], *slot = &e->step->src[3],
-                      *page = &e->step->src[4];
-    vk_call c = {.shader = cache_shader(&e->b->features, s->type),
+/* Writes the rows of x to the keys (part 0) or values (part 1) of the step `cache`. rope: rotates
+ * them first; NULL: stores them as they are. */
+static ggl_status keep_rows(vk_emit *e, const ggl_step *cache, int part, const ggl_step *rope,
+                            ggl_error *err) {
+    const ggl_store *s = cache->node->store[part];
+    const ggl_operand *x = rope ? &rope->src[0] : &cache->src[part], *pos = &cache->src[2],
+                      *slot = &cache->src[3], *page = &cache->src[4],
+                      *freq = rope ? &rope->src[1] : NULL;
+    vk_call c = {.shader = cache_shader(&e->b->features, s->type, rope),
                  .spec = {LOCAL, s->type, s->kind == GGL_STORE_KEYS, s->ring},
                  .n_spec = 4};
     const int64_t n_batch = ggl_vk_extent(e, x, GGL_BATCH_DIM),
@@ -59,13 +77,31 @@ static ggl_status keep_rows(vk_emit *e, int part, ggl_error *err) {
     ggl_vk_push(&c, store_at);
     ggl_vk_push(&c, (uint32_t)e->n_slots);
     ggl_vk_push(&c, (uint32_t)s->n_pos);
+    if (rope) {
+        c.spec[c.n_spec++] = rope->node->op == GGL_OP_ROPE_HALF;
+        c.spec[c.n_spec++] = freq->type == GGL_F64;
+        ggl_vk_push(&c, (uint32_t)freq->ne[0]);
+        ggl_vk_push(&c, ggl_vk_bind(e, &c, freq, false) *
+                            (uint32_t)(ggl_type_get(freq->type)->size / 4));
+        ggl_vk_push_float(&c, (float)rope->node->num[0]);
+    }
     c.groups[0] = ggl_vk_groups((s->ne[0] + unit - 1) / unit * s->ne[1] * n_batch, LOCAL);
     return ggl_vk_dispatch(e, &c, err);
 }
 
+/* Stores keys, rotated or not, and values. */
+static ggl_status keep_all(vk_emit *e, const ggl_step *cache, const ggl_step *rope,
+                           ggl_error *err) {
+    ggl_status st = keep_rows(e, cache, 0, rope, err);
+    return st == GGL_OK && cache->node->store[1] ? keep_rows(e, cache, 1, NULL, err) : st;
+}
+
 static ggl_status cache_emit(vk_emit *e, ggl_error *err) {
-    ggl_status st = keep_rows(e, 0, err);
-    return st == GGL_OK && e->step->node->store[1] ? keep_rows(e, 1, err) : st;
+    return keep_all(e, e->step, NULL, err);
+}
+
+ggl_status ggl_vk_emit_rope_cache(vk_emit *e, ggl_error *err) {
+    return keep_all(e, &e->step[1], &e->step[0], err);
 }
 
 static const char *cache_refuses(const vk_backend *b, const ggl_tensor *node) {
@@ -82,10 +118,10 @@ const vk_op ggl_vk_op_cache = {.emit = cache_emit, .refuses = cache_refuses};
 /* How attend's work is divided among workgroups. */
 typedef struct shape {
     const ggl_store *keys, *values; /* values NULL: they are part of the keys */
-    int64_t n_batch;
-    /* of a workgroup; of an invocation, per query */
-    uint32_t queries, sums;
-    int64_t n_groups; /* groups of queries */
+    int64_t n_batch, dims;          /* dims: of a value */
+    uint32_t queries;               /* of a workgroup of attend.comp */
+    int64_t n_groups;               /* groups of queries */
+    int64_t n_tiles;                /* for attend_tiles.comp; 0: it is not used */
     uint32_t spans;
 } shape;
 
@@ -93,20 +129,60 @@ static int64_t ceil_div(int64_t a, int64_t b) {
     return (a + b - 1) / b;
 }
 
-static shape shape_of(const ggl_step *step, int64_t n_batch) {
+static ggl_type value_type(const shape *s) {
+    return s->values ? s->values->type : s->keys->type;
+}
+
+/* Returns the floats of shared memory, and the sums of an invocation, that each query takes. */
+static int64_t shared_floats(const shape *s) {
+    return s->keys->ne[0] + LOCAL * 4 + LOCAL + LOCAL / 4 + 6;
+}
+
+static int64_t query_sums(const shape *s) {
+    const int64_t unit = value_type(s) == GGL_Q4_0 ? 8 : 4;
+    return ceil_div(ceil_div(s->dims, unit), LOCAL) * unit;
+}
+
+/* Returns the bytes of the spans' partial results: their totals, then their sums. */
+static size_t totals_size(const ggl_step *step, const shape *s, uint32_t spans) {
+    return (size_t)ceil_div(s->n_batch * step->dst.ne[1] * spans * 2, 4) * 16;
+}
+
+static size_t partial_size(const ggl_step *step, const shape *s, uint32_t spans) {
+    return spans == 1
+               ? 0
+               : totals_size(step, s, spans) + (size_t)(s->n_batch * step->dst.ne[1] * spans) *
+                                                   (size_t)ceil_div(s->dims, 4) * 16;
+}
+
+/* Returns among how many workgroups positions are divided, so that each unit of the device has
+ * several workgroups. */
+static uint32_t spans_of(const vk_backend *b, const ggl_step *step, const shape *s) {
+    const int64_t groups = s->n_tiles ? s->n_tiles * (LOCAL_TILES / LOCAL) : s->n_groups,
+                  wanted = (int64_t)b->limits.units * GROUPS / groups,
+                  pages = s->keys->n_pos / GGL_PAGE, most = pages < SPANS ? pages : SPANS;
+    uint32_t spans = (uint32_t)(wanted < most ? wanted : most);
+    while (spans > 1 &&
+           partial_size(step, s, spans) > b->limits.max_range - 2 * b->limits.offset_align)
+        spans--;
+    return spans > 1 ? spans : 1;
+}
+
+static shape shape_of(const vk_backend *b, const ggl_step *step, int64_t n_batch) {
     const ggl_tensor *cache = step->node->src[1];
-    shape s = {
-        .keys = cache->store[0], .values = cache->store[1], .n_batch = n_batch, .queries = 1};
+    shape s = {.keys = cache->store[0],
+               .values = cache->store[1],
+               .n_batch = n_batch,
+               .dims = step->dst.ne[0],
+               .queries = 1};
     const int64_t pairs = n_batch * (step->dst.ne[1] / s.keys->ne[1]);
-    s.sums = (uint32_t)ceil_div(step->dst.ne[0], LOCAL);
-    while (s.queries < QUERIES && s.queries < pairs && 2 * s.queries * s.sums <= SUMS &&
-           2 * s.queries * s.keys->ne[0] <= SHARED_FLOATS)
+    while (s.queries < QUERIES && s.queries < pairs && 2 * s.queries * query_sums(&s) <= SUMS &&
+           2 * s.queries * shared_floats(&s) * 4 <= b->limits.shared_size)
         s.queries *= 2;
     s.n_groups = ceil_div(pairs, s.queries) * s.keys->ne[1];
-    s.spans = 1;
-    while (s.spans < SPANS && 2 * s.spans * s.n_groups <= GROUPS &&
-           2 * s.spans <= s.keys->n_pos / GGL_PAGE)
-        s.spans *= 2;
+    if (pairs >= TILE && s.dims <= TILE_DIMS)
+        s.n_tiles = ceil_div(pairs, TILE) * s.keys->ne[1];
+    s.spans = spans_of(b, step, &s);
     return s;
 }
 
@@ -114,21 +190,12 @@ static int64_t n_batch_of(const vk_emit *e) {
     return ggl_vk_extent(e, &e->step->dst, GGL_BATCH_DIM);
 }
 
-static size_t partial_size(const ggl_step *step, const shape *s) {
-    return s->spans == 1 ? 0
-                         : (size_t)(s->n_batch * step->dst.ne[1] * s->spans) *
-                               (size_t)(step->dst.ne[0] + 2) * sizeof(float);
-}
-
-/* Returns the largest scratch of all batches up to n; larger batches have fewer spans. */
+/* Returns the largest scratch of all batches up to n. */
 static size_t attend_scratch(const vk_backend *b, const ggl_step *step, int64_t n) {
-    (void)b;
     size_t most = 0;
     for (int64_t i = 1; i <= n; i++) {
-        const shape s = shape_of(step, i);
-        const size_t size = partial_size(step, &s);
-        if (s.spans == 1 && i > QUERIES)
-            break;
+        const shape s = shape_of(b, step, i);
+        const size_t size = partial_size(step, &s, s.spans);
         most = size > most ? size : most;
     }
     return most;
@@ -149,8 +216,30 @@ static uint32_t options_of(const ggl_step *step, const shape *s) {
            (s->spans > 1 ? SPLIT : 0) | (s->values ? 0 : IN_KEYS) | (s->keys->ring ? RING : 0);
 }
 
-/* Emits the attention, over all positions or by spans. */
-static ggl_status emit_spans(vk_emit *e, const shape *s, ggl_error *err) {
+/* Whether the tokens of a tile may have different slots. Such tiles are left to attend.comp. */
+static bool may_mix(const vk_emit *e, const shape *s) {
+    return e->n_slots > 1 && s->n_batch > 1 && e->step->dst.ne[1] / s->keys->ne[1] % TILE != 0;
+}
+
+/* Chooses the shader, and its constants and workgroups. */
+static vk_call call_of(const vk_emit *e, const shape *s, bool tiles, uint32_t options) {
+    const vk_features *f = &e->b->features;
+    const ggl_type k = s->keys->type, v = value_type(s);
+    const uint32_t dims = (uint32_t)s->dims, key_dims = (uint32_t)s->keys->ne[0];
+    if (tiles)
+        return (vk_call){.shader = f->half ? VK_SHADER_ATTEND_TILES_HALF : VK_SHADER_ATTEND_TILES,
+                         .spec = {LOCAL_TILES, k, v, dims, key_dims, options},
+                         .n_spec = 6,
+                         .groups = {ggl_vk_groups(s->n_tiles * s->spans, 1)}};
+    return (vk_call){.shader = f->half ? VK_SHADER_ATTEND_HALF : VK_SHADER_ATTEND,
+                     .spec = {LOCAL, k, v, s->queries, dims, key_dims,
+                              options | (s->n_tiles ? MIXED : 0), f->ahead ? 16 : 4},
+                     .n_spec = 8,
+                     .groups = {ggl_vk_groups(s->n_groups * s->spans, 1)}};
+}
+
+/* Emits the attention of tiles, or of other groups of queries, over all positions or by spans. */
+static ggl_status emit_spans(vk_emit *e, const shape *s, bool tiles, ggl_error *err) {
     const ggl_step *step = e->step;
     const ggl_operand *q = &step->src[0], *sinks = &step->src[2], *alibi = &step->src[3],
                       *pos = &step->src[4], *slot = &step->src[5], *page = &step->src[6],
@@ -158,15 +247,12 @@ static ggl_status emit_spans(vk_emit *e, const shape *s, ggl_error *err) {
     const double *num = step->node->num;
     const ggl_store *values = s->values ? s->values : s->keys;
     const uint32_t options = options_of(step, s);
-    vk_call c = {.shader = VK_SHADER_ATTEND,
-                 .spec = {LOCAL, s->keys->type, values->type, s->queries, s->sums,
-                          (uint32_t)s->keys->ne[0], options},
-                 .n_spec = 7};
+    vk_call c = call_of(e, s, tiles, options);
     const uint32_t q_at = ggl_vk_bind(e, &c, q, false),
                    k_at = ggl_vk_bind_store(e, &c, s->keys, false),
                    v_at = ggl_vk_bind_store(e, &c, values, false),
                    y_at = s->spans > 1 ? ggl_vk_bind_bytes(e, &c, GGL_REGION_ARENA, e->scratch,
-                                                           partial_size(step, s), true) /
+                                                           partial_size(step, s, s->spans), true) /
                                              4
                                        : ggl_vk_bind(e, &c, y, true),
                    pos_at = ggl_vk_bind(e, &c, pos, false),
@@ -174,7 +260,7 @@ static ggl_status emit_spans(vk_emit *e, const shape *s, ggl_error *err) {
                    sinks_at = ggl_vk_bind(e, &c, sinks, false),
                    alibi_at = ggl_vk_bind(e, &c, alibi, false),
                    page_at = ggl_vk_bind(e, &c, page, false);
-    ggl_vk_push(&c, (uint32_t)y->ne[0]);
+    assert(k_at % 16 == 0 && v_at % 16 == 0 && (s->spans == 1 || y_at % 4 == 0));
     ggl_vk_push(&c, (uint32_t)y->ne[1]);
     ggl_vk_push(&c, (uint32_t)s->keys->ne[1]);
     ggl_vk_push(&c, (uint32_t)s->n_batch);
@@ -196,7 +282,7 @@ static ggl_status emit_spans(vk_emit *e, const shape *s, ggl_error *err) {
     ggl_vk_push_float(&c, (float)(isnan(num[0]) ? 1 / sqrt((double)q->ne[0]) : num[0]));
     ggl_vk_push_float(&c, options & CAP ? (float)num[2] : 0);
     ggl_vk_push(&c, s->spans);
-    c.groups[0] = ggl_vk_groups(s->n_groups * s->spans, 1);
+    ggl_vk_push(&c, y_at / 4 + (uint32_t)(totals_size(step, s, s->spans) / 16));
     return ggl_vk_dispatch(e, &c, err);
 }
 
@@ -204,25 +290,29 @@ static ggl_status emit_spans(vk_emit *e, const shape *s, ggl_error *err) {
 static ggl_status emit_merge(vk_emit *e, const shape *s, ggl_error *err) {
     const ggl_step *step = e->step;
     const ggl_operand *sinks = &step->src[2], *y = &step->dst;
-    vk_call c = {.shader = VK_SHADER_ATTEND_MERGE, .spec = {LOCAL, has(sinks)}, .n_spec = 2};
+    vk_call c = {.shader = VK_SHADER_ATTEND_MERGE,
+                 .spec = {LOCAL, has(sinks), (uint32_t)s->dims},
+                 .n_spec = 3};
     const uint32_t from = ggl_vk_bind_bytes(e, &c, GGL_REGION_ARENA, e->scratch,
-                                            partial_size(step, s), false) /
+                                            partial_size(step, s, s->spans), false) /
                           4,
                    sinks_at = ggl_vk_bind(e, &c, sinks, false), y_at = ggl_vk_bind(e, &c, y, true);
-    ggl_vk_push(&c, (uint32_t)y->ne[0]);
     ggl_vk_push(&c, (uint32_t)y->ne[1]);
     ggl_vk_push(&c, (uint32_t)s->n_batch);
     ggl_vk_push(&c, s->spans);
     ggl_vk_push(&c, from);
+    ggl_vk_push(&c, from / 4 + (uint32_t)(totals_size(step, s, s->spans) / 16));
     push_heads(e, &c, sinks, sinks_at, 0);
     push_heads(e, &c, y, y_at, 1);
-    c.groups[0] = ggl_vk_groups(ggl_extents(y->ne, 0, 2, 1) * s->n_batch, LOCAL);
+    c.groups[0] = ggl_vk_groups(y->ne[1] * s->n_batch, 1);
     return ggl_vk_dispatch(e, &c, err);
 }
 
 static ggl_status attend_emit(vk_emit *e, ggl_error *err) {
-    const shape s = shape_of(e->step, n_batch_of(e));
-    ggl_status st = emit_spans(e, &s, err);
+    const shape s = shape_of(e->b, e->step, n_batch_of(e));
+    ggl_status st = s.n_tiles ? emit_spans(e, &s, true, err) : GGL_OK;
+    if (st == GGL_OK && (!s.n_tiles || may_mix(e, &s)))
+        st = emit_spans(e, &s, false, err);
     return st == GGL_OK && s.spans > 1 ? emit_merge(e, &s, err) : st;
 }
 
@@ -234,7 +324,7 @@ static const char *attend_refuses(const vk_backend *b, const ggl_tensor *node) {
     (void)b;
     if (!is_f32(node->src[0]) || !is_f32(node->src[2]) || !is_f32(node->src[3]))
         return "attention needs f32 values";
-    return node->src[0]->ne[0] > SHARED_FLOATS || node->ne[0] > MOST_DIMS
+    return node->src[0]->ne[0] > MOST_DIMS || node->ne[0] > MOST_DIMS
                ? "attention supports heads of at most 2048 dimensions"
                : NULL;
 }

@@ -4,7 +4,7 @@
 #include "shaders/kinds.h"
 #include "vulkan.h"
 
-enum { LOCAL = 128, PER_INVOCATION = 4 };
+enum { LOCAL = 128, PER_INVOCATION = 4, LOCAL_ROUND = 32 /* blocks of 32 numbers */ };
 
 static const int kind_of_op[GGL_OP_COUNT] = {
     [GGL_OP_EXP] = EW_EXP, [GGL_OP_LOG] = EW_LOG,         [GGL_OP_SQRT] = EW_SQRT,
@@ -40,45 +40,78 @@ static uint32_t kind_of(const ggl_tensor *node) {
 }
 
 /* True if all sources are dense and have the result's shape. */
-static bool is_flat(const vk_emit *e) {
-    const ggl_operand *dst = &e->step->dst;
-    for (int i = 0; i < e->step->n_src; i++) {
-        const ggl_operand *x = &e->step->src[i];
-        if (!ggl_vk_is_dense(e, x))
+static bool is_flat(const vk_emit *e, const ggl_operand *dst, const ggl_operand *const *src,
+                    int n_src) {
+    for (int i = 0; i < n_src && src[i]; i++) {
+        if (!ggl_vk_is_dense(e, src[i]))
             return false;
         for (int d = 0; d < GGL_MAX_DIMS; d++)
-            if (ggl_vk_extent(e, x, d) != ggl_vk_extent(e, dst, d))
+            if (ggl_vk_extent(e, src[i], d) != ggl_vk_extent(e, dst, d))
                 return false;
     }
     return true;
 }
 
-/* Emits a dispatch with the result, its shape and the sources. An absent source is bound, too. */
-static ggl_status emit(vk_emit *e, vk_shader shader, int n_src, ggl_error *err) {
+/* Begins a dispatch with the result, its shape and the sources. bound: dst, or, if that has no
+ * memory, another result, which is bound in its place. */
+static vk_call begin(vk_emit *e, vk_shader shader, const ggl_operand *dst, const ggl_operand *bound,
+                     const ggl_operand *const *src, int n_src) {
     static const ggl_operand absent = {.region = -1};
-    const ggl_operand *dst = &e->step->dst;
     const int64_t count = ggl_vk_count(e, dst);
     vk_call c = {.shader = shader,
-                 .spec = {LOCAL, kind_of(e->step->node), is_flat(e)},
+                 .spec = {LOCAL, kind_of(e->step->node), is_flat(e, dst, src, n_src)},
                  .n_spec = 3,
                  .groups = {ggl_vk_groups(count, LOCAL * PER_INVOCATION)}};
     ggl_vk_push(&c, (uint32_t)count);
-    ggl_vk_push(&c, ggl_vk_bind(e, &c, dst, true));
+    ggl_vk_push(&c, ggl_vk_bind(e, &c, bound, true));
     for (int d = 0; d < 3; d++)
         ggl_vk_push(&c, (uint32_t)dst->ne[d]);
     for (int i = 0; i < n_src; i++) {
-        const ggl_operand *x = i < e->step->n_src ? &e->step->src[i] : &absent;
+        const ggl_operand *x = src[i] ? src[i] : &absent;
         ggl_vk_push(&c, ggl_vk_bind(e, &c, x, false));
         ggl_vk_push_strides(e, &c, x);
     }
+    return c;
+}
+
+/* Emits a step. An absent source is bound, too. */
+static ggl_status emit(vk_emit *e, vk_shader shader, int n_src, ggl_error *err) {
+    const ggl_operand *src[3] = {NULL};
+    for (int i = 0; i < e->step->n_src; i++)
+        src[i] = &e->step->src[i];
+    const vk_call c = begin(e, shader, &e->step->dst, &e->step->dst, src, n_src);
     return ggl_vk_dispatch(e, &c, err);
 }
 
+/* Emits the chain f(a) * b, which may be rounded. */
+static ggl_status emit_gated(vk_emit *e, ggl_error *err) {
+    const ggl_step *mul = &e->step[1], *round = ggl_vk_form_link(e->step);
+    const ggl_operand *src[2] = {&e->step->src[0], ggl_vk_other(mul)},
+                      *blocks = round ? &round->dst : &mul->dst;
+    const bool stores = mul->dst.region >= 0;
+    vk_call c = begin(e, VK_SHADER_GATED, &mul->dst, stores ? &mul->dst : blocks, src, 2);
+    c.spec[c.n_spec++] = round != NULL;
+    c.spec[c.n_spec++] = stores;
+    ggl_vk_push(&c, ggl_vk_bind(e, &c, blocks, true));
+    if (round)
+        c.groups[0] = ggl_vk_groups(ggl_vk_count(e, &mul->dst), 32 * LOCAL_ROUND);
+    return ggl_vk_dispatch(e, &c, err);
+}
+
+static int unary_chain(const vk_backend *b, const ggl_step *step, int n) {
+    (void)b;
+    return ggl_vk_feeds(step, n, GGL_OP_MUL) ? ggl_vk_and_form(step, n, 2) : 1;
+}
+
 static ggl_status emit_unary(vk_emit *e, ggl_error *err) {
+    if (e->step->n_links > 1)
+        return emit_gated(e, err);
     return emit(e, VK_SHADER_UNARY, 1, err);
 }
 
 static ggl_status emit_binary(vk_emit *e, ggl_error *err) {
+    if (e->step->n_links > 1)
+        return ggl_vk_emit_add_norm(e, err);
     return emit(e, VK_SHADER_BINARY, 2, err);
 }
 
@@ -86,10 +119,14 @@ static ggl_status emit_where(vk_emit *e, ggl_error *err) {
     return emit(e, VK_SHADER_WHERE, 3, err);
 }
 
-const vk_op ggl_vk_op_unary = {
-    .emit = emit_unary, .refuses = ggl_vk_refuses_all_but_f32, .in_place = true};
-const vk_op ggl_vk_op_binary = {
-    .emit = emit_binary, .refuses = ggl_vk_refuses_all_but_f32, .in_place = true};
+const vk_op ggl_vk_op_unary = {.emit = emit_unary,
+                               .chain = unary_chain,
+                               .refuses = ggl_vk_refuses_all_but_f32,
+                               .in_place = true};
+const vk_op ggl_vk_op_binary = {.emit = emit_binary,
+                                .chain = ggl_vk_add_norm_chain,
+                                .refuses = ggl_vk_refuses_all_but_f32,
+                                .in_place = true};
 const vk_op ggl_vk_op_where = {
     .emit = emit_where, .refuses = ggl_vk_refuses_all_but_f32, .in_place = true};
 const vk_op ggl_vk_op_iota = {.emit = emit_unary};

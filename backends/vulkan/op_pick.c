@@ -89,7 +89,7 @@ static size_t size_of(const vk_emit *e, const rows *r, int64_t n) {
 
 static ggl_status pick_emit(vk_emit *e, ggl_error *err) {
     const rows r = rows_of(e);
-    const size_t most = ggl_vk_most_bound(e);
+    const size_t most = ggl_vk_most_bound(e->b);
     int64_t each = r.n_table;
     if (size_of(e, &r, each) > most && r.table_step[3] == 0)
         each = size_of(e, &r, 1) > most ? 1 : 1 + (int64_t)((most - size_of(e, &r, 1)) / r.picked);

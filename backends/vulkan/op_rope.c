@@ -31,6 +31,20 @@ static ggl_status rope_emit(vk_emit *e, ggl_error *err) {
     return ggl_vk_dispatch(e, &c, err);
 }
 
+/* The rotated keys are stored at once (op_attend.c). */
+static int rope_chain(const vk_backend *b, const ggl_step *step, int n) {
+    (void)b, (void)n;
+    const ggl_tensor *cache = step[1].node;
+    return step[0].dst.region < 0 && step[1].kind == GGL_STEP_NODE && cache->op == GGL_OP_CACHE &&
+                   step[1].link == 0 && ggl_read(cache, 2) == ggl_read(step[0].node, 2)
+               ? 2
+               : 1;
+}
+
+static ggl_status emit(vk_emit *e, ggl_error *err) {
+    return e->step->n_links > 1 ? ggl_vk_emit_rope_cache(e, err) : rope_emit(e, err);
+}
+
 static const char *rope_refuses(const vk_backend *b, const ggl_tensor *node) {
     (void)b;
     const ggl_type f = node->src[1]->type;
@@ -39,4 +53,4 @@ static const char *rope_refuses(const vk_backend *b, const ggl_tensor *node) {
                : NULL;
 }
 
-const vk_op ggl_vk_op_rope = {.emit = rope_emit, .refuses = rope_refuses};
+const vk_op ggl_vk_op_rope = {.emit = emit, .chain = rope_chain, .refuses = rope_refuses};

@@ -24,32 +24,114 @@ static uint32_t local_for(int64_t n) {
     return local;
 }
 
+/* The links of a chain: the sum of x and an addend, its norm, the norm's weight, its rounding. All
+ * but the norm may be absent. */
+typedef struct links {
+    const ggl_step *add, *norm, *mul, *round;
+} links;
+
+static links links_of(const ggl_step *step) {
+    links l = {.norm = step, .round = ggl_vk_form_link(step)};
+    if (step->n_links > 1 && step->node->op == GGL_OP_ADD) {
+        l.add = step;
+        l.norm = step + 1;
+    }
+    const ggl_step *next = l.norm + 1;
+    if (next < step + step->n_links && next != l.round)
+        l.mul = next;
+    return l;
+}
+
+/* Returns a result that the chain stores. It is bound in place of absent ones, because the validation
+ * layer takes all that a shader may write for written. */
+static const ggl_operand *stored(const links *l, const ggl_operand *result) {
+    return result->region >= 0 ? result : &l->round->dst;
+}
+
+/* Binds what the chain adds to a norm, sets its constants and pushes where it is. */
+static void bind_links(vk_emit *e, vk_call *c, const links *l, const ggl_operand *result) {
+    static const ggl_operand absent = {.region = -1};
+    const ggl_operand *addend = l->add ? &l->add->src[1] : &absent,
+                      *weight = l->mul ? ggl_vk_other(l->mul) : &absent;
+    const bool keeps = l->add && l->add->dst.region >= 0;
+    c->spec[2] = l->add != NULL;
+    c->spec[3] = keeps;
+    c->spec[4] = l->mul != NULL;
+    c->spec[5] = l->round != NULL;
+    c->spec[6] = result->region >= 0;
+    c->n_spec = 7;
+    ggl_vk_push(c, ggl_vk_bind(e, c, addend, false));
+    ggl_vk_push_strides(e, c, addend);
+    ggl_vk_push(c, ggl_vk_bind(e, c, keeps ? &l->add->dst : stored(l, result), true));
+    ggl_vk_push(c, ggl_vk_bind(e, c, weight, false));
+    ggl_vk_push_strides(e, c, weight);
+    ggl_vk_push(c, ggl_vk_bind(e, c, l->round ? &l->round->dst : stored(l, result), true));
+}
+
 static ggl_status emit_kind(vk_emit *e, uint32_t kind, ggl_error *err) {
     const ggl_operand *x = &e->step->src[0];
     const int64_t rows = ggl_vk_rows(e, x);
+    const links l = links_of(e->step);
+    const ggl_operand *y = l.mul ? &l.mul->dst : &l.norm->dst;
     vk_call c = {.shader = e->b->features.subgroup ? VK_SHADER_ROWS_SUBGROUP : VK_SHADER_ROWS,
                  .spec = {local_for(x->ne[0]), kind},
-                 .n_spec = 2,
                  .groups = {ggl_vk_groups(rows, 1)}};
     ggl_vk_push(&c, (uint32_t)rows);
     for (int d = 0; d < 3; d++)
         ggl_vk_push(&c, (uint32_t)ggl_vk_extent(e, x, d));
-    ggl_vk_push(&c, ggl_vk_bind(e, &c, &e->step->dst, true));
+    ggl_vk_push(&c, ggl_vk_bind(e, &c, stored(&l, y), true));
     ggl_vk_push(&c, ggl_vk_bind(e, &c, x, false));
     ggl_vk_push_strides(e, &c, x);
-    ggl_vk_push_float(&c, e->step->node->n_num > 0 ? (float)e->step->node->num[0] : 0);
+    ggl_vk_push_float(&c, l.norm->node->n_num > 0 ? (float)l.norm->node->num[0] : 0);
+    bind_links(e, &c, &l, y);
     return ggl_vk_dispatch(e, &c, err);
 }
 
-static ggl_status emit_rows(vk_emit *e, ggl_error *err) {
+/* Returns the composite's kind; ROW_WEIGHTED: it is none of this shader. */
+static uint32_t kind_of(const ggl_tensor *node) {
     for (size_t i = 0; i < sizeof composite / sizeof *composite; i++)
-        if (strcmp(composite[i].name, e->step->node->call) == 0)
-            return emit_kind(e, composite[i].kind, err);
-    return ggl_fail(err, GGL_UNSUPPORTED, "there is no kernel for it");
+        if (node->op == GGL_OP_CALL && node->call && strcmp(composite[i].name, node->call) == 0)
+            return composite[i].kind;
+    return ROW_WEIGHTED;
 }
 
-const vk_op ggl_vk_op_rows = {
-    .emit = emit_rows, .refuses = ggl_vk_refuses_all_but_f32, .in_place = true};
+static ggl_status emit_rows(vk_emit *e, ggl_error *err) {
+    const uint32_t kind = kind_of(e->step->node);
+    return kind == ROW_WEIGHTED ? ggl_fail(err, GGL_UNSUPPORTED, "there is no kernel for it")
+                                : emit_kind(e, kind, err);
+}
+
+/* True if the step normalizes rows, which a chain may begin with. */
+static bool is_norm(const ggl_step *step) {
+    const uint32_t kind = step->kind == GGL_STEP_NODE ? kind_of(step->node) : ROW_WEIGHTED;
+    return kind == ROW_RMS || kind == ROW_CENTER || kind == ROW_L2 || kind == ROW_NORMALISED;
+}
+
+static int rows_chain(const vk_backend *b, const ggl_step *step, int n) {
+    (void)b;
+    if (!is_norm(step) || step->dst.region >= 0)
+        return 1;
+    return ggl_vk_and_form(step, n, ggl_vk_feeds(step, n, GGL_OP_MUL) ? 2 : 1);
+}
+
+const vk_op ggl_vk_op_rows = {.emit = emit_rows,
+                              .chain = rows_chain,
+                              .refuses = ggl_vk_refuses_all_but_f32,
+                              .in_place = true};
+
+/* The chain of a sum and its norm, which begins with the operator of the sum (op_elementwise.c). */
+ggl_status ggl_vk_emit_add_norm(vk_emit *e, ggl_error *err) {
+    return emit_kind(e, kind_of(e->step[1].node), err);
+}
+
+int ggl_vk_add_norm_chain(const vk_backend *b, const ggl_step *step, int n) {
+    if (step->node->op != GGL_OP_ADD || !is_norm(&step[1]))
+        return 1;
+    for (int k = 0; k < 2; k++)
+        if (memcmp(step->src[k].ne, step->dst.ne, sizeof step->dst.ne) != 0)
+            return 1;
+    return 1 + rows_chain(b, &step[1], n - 1);
+}
 
 /* --- one invocation per result ---------------------------------------------------------------- */
 

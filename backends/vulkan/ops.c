@@ -20,6 +20,36 @@ bool ggl_vk_in_place(const ggl_tensor *node) {
     return op && op->in_place;
 }
 
+ggl_form ggl_vk_form(const ggl_backend *b, const ggl_step *step) {
+    const vk_op *op = ggl_vk_op_of(step->node);
+    return op && op->form ? op->form((const vk_backend *)b, step) : (ggl_form){0};
+}
+
+int ggl_vk_chain(const ggl_backend *base, const ggl_step *step, int n) {
+    const vk_backend *b = (const vk_backend *)base;
+    const vk_op *op = ggl_vk_op_of(step->node);
+    return b->features.fuse && op && op->chain ? op->chain(b, step, n) : 1;
+}
+
+const ggl_operand *ggl_vk_other(const ggl_step *link) {
+    return &link->src[1 - link->link];
+}
+
+const ggl_step *ggl_vk_form_link(const ggl_step *step) {
+    const ggl_step *last = step + step->n_links - 1;
+    return step->n_links > 1 && last->kind == GGL_STEP_FORM ? last : NULL;
+}
+
+bool ggl_vk_feeds(const ggl_step *step, int n, ggl_op op) {
+    return n > 1 && step[0].dst.region < 0 && step[1].kind == GGL_STEP_NODE &&
+           step[1].node->op == op && ggl_vk_other(&step[1])->region >= 0 &&
+           ggl_vk_other(&step[1])->type == GGL_F32;
+}
+
+int ggl_vk_and_form(const ggl_step *step, int n, int so_far) {
+    return so_far < n && step[so_far].kind == GGL_STEP_FORM ? so_far + 1 : so_far;
+}
+
 const char *ggl_vk_refuses_all_but_f32(const vk_backend *b, const ggl_tensor *node) {
     (void)b;
     for (int i = 0; i < node->n_src; i++)

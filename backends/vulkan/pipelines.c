@@ -198,6 +198,7 @@ ggl_status ggl_vk_pipeline_of(vk_backend *b, const vk_call *c, VkPipeline *out, 
     p->n_spec = c->n_spec;
     p->n_bind = c->n_bind;
     p->next = b->pipelines->of[c->shader];
+    b->n_pipelines++;
     b->pipelines->of[c->shader] = p;
     *out = p->pipeline;
     return GGL_OK;

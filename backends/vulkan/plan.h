@@ -9,5 +9,6 @@ ggl_status ggl_vk_plan_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **
 ggl_status ggl_vk_plan_run(ggl_backend *b, ggl_plan *p, ggl_buffer *const *region, int64_t n,
                            ggl_error *err);
 void ggl_vk_plan_free(ggl_backend *b, ggl_plan *p);
+void ggl_vk_plan_describe(ggl_backend *b, ggl_plan *p, int64_t n, char *text, size_t size);
 
 #endif

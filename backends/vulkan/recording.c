@@ -7,17 +7,17 @@
 
 enum { VK_POOL_SETS = 256 };
 
-ggl_status ggl_vk_recording_open(vk_backend *b, vk_recording *r, int n_regions, ggl_error *err) {
-    *r = (vk_recording){.id = ggl_calloc((size_t)n_regions, sizeof *r->id)};
+ggl_status ggl_vk_recording_open(vk_recording *r, int n_regions, ggl_error *err) {
     if (!r->id)
-        return ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
-    return ggl_vk_new_commands(b, &r->commands, err);
+        r->id = ggl_calloc((size_t)n_regions, sizeof *r->id);
+    return r->id ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory for a recording");
 }
 
 void ggl_vk_recording_close(vk_backend *b, vk_recording *r) {
     VkDevice d = b->device->device;
-    if (r->commands)
-        b->f.FreeCommandBuffers(d, b->device->commands, 1, &r->commands);
+    for (size_t i = 0; i < r->n_parts_made; i++)
+        b->f.FreeCommandBuffers(d, b->device->commands, 1, &r->part[i]);
+    ggl_free(r->part);
     for (size_t i = 0; i < r->n_pool; i++)
         b->f.DestroyDescriptorPool(d, r->pool[i], NULL);
     ggl_vk_profile_close(b, &r->profile);
@@ -26,26 +26,57 @@ void ggl_vk_recording_close(vk_backend *b, vk_recording *r) {
     *r = (vk_recording){0};
 }
 
+/* Begins the next command buffer, which is made if there is none yet. */
+static ggl_status begin_part(vk_backend *b, vk_recording *r, ggl_error *err) {
+    ggl_status st = GGL_OK;
+    if (r->n_part == r->n_parts_made) {
+        if (!ggl_grow(&r->part, &r->cap_part, r->n_part + 1, sizeof *r->part))
+            return ggl_fail(err, GGL_NOMEM, "out of memory for a recording");
+        st = ggl_vk_new_commands(b, &r->part[r->n_part], err);
+        if (st != GGL_OK)
+            return st;
+        r->n_parts_made++;
+    }
+    r->commands = r->part[r->n_part++];
+    r->part_cost = (vk_cost){0};
+    r->touched.n = 0;
+    r->bound = 0;
+    return ggl_vk_begin_commands(b, r->commands, err);
+}
+
 ggl_status ggl_vk_recording_begin(vk_backend *b, vk_recording *r, ggl_error *err) {
     for (size_t i = 0; i < r->n_pool; i++)
         b->f.ResetDescriptorPool(b->device->device, r->pool[i], 0);
     r->pool_at = 0;
-    r->n_touched = 0;
-    r->bound = 0;
-    return ggl_vk_begin_commands(b, r->commands, err);
+    r->n_part = 0;
+    r->cost = (vk_cost){0};
+    r->limit = ggl_vk_pace_limit(b);
+    return begin_part(b, r, err);
 }
 
 ggl_status ggl_vk_recording_end(vk_backend *b, vk_recording *r, ggl_error *err) {
     return ggl_vk_end_commands(b, r->commands, err);
 }
 
+ggl_status ggl_vk_recording_charge(vk_backend *b, vk_recording *r, vk_cost cost, ggl_error *err) {
+    ggl_status st = GGL_OK;
+    if (r->part_cost.most > 0 && r->part_cost.most + cost.most > r->limit) {
+        st = ggl_vk_end_part(b, r->commands, err);
+        if (st == GGL_OK)
+            st = begin_part(b, r, err);
+    }
+    r->part_cost.most += cost.most;
+    r->cost.most += cost.most;
+    r->cost.least += cost.least;
+    return st;
+}
+
 /* --- barriers --------------------------------------------------------------------------------- */
 
-/* True if a call must wait for calls recorded since the last barrier. Weights do not matter, as
- * they are only read. */
-static bool conflicts(const vk_recording *r, const vk_binding *b) {
-    for (int i = 0; i < r->n_touched; i++) {
-        const vk_touched *t = &r->touched[i];
+/* True if a call must wait for calls since the last barrier. */
+static bool conflicts(const vk_touches *touched, const vk_binding *b) {
+    for (int i = 0; i < touched->n; i++) {
+        const vk_touched *t = &touched->at[i];
         if (t->region == b->region && (t->write || b->write) && t->begin < b->offset + b->size &&
             b->offset < t->end)
             return true;
@@ -53,32 +84,36 @@ static bool conflicts(const vk_recording *r, const vk_binding *b) {
     return false;
 }
 
-/* True if a binding can conflict with another one. */
+/* True if a binding can conflict with another one. Weights and constants cannot, as they are only
+ * read. */
 static bool counts(const vk_binding *b) {
-    return b->region >= 0 && (b->region < GGL_REGION_REPACKED || b->write);
+    return b->region >= 0 && (b->region < GGL_REGION_REPACKED || b->kept || b->write);
 }
 
-/* Records a barrier if the call conflicts with earlier ones, and remembers what it touches. */
+bool ggl_vk_needs_barrier(vk_touches *t, const vk_call *c) {
+    bool wait = t->n + c->n_bind > VK_MAX_TOUCHED;
+    for (int i = 0; i < c->n_bind && !wait; i++)
+        wait = counts(&c->bind[i]) && conflicts(t, &c->bind[i]);
+    if (wait)
+        t->n = 0;
+    for (int i = 0; i < c->n_bind; i++) {
+        const vk_binding *x = &c->bind[i];
+        if (counts(x))
+            t->at[t->n++] = (vk_touched){x->region, x->offset, x->offset + x->size, x->write};
+    }
+    return wait;
+}
+
+/* Records a barrier if the call conflicts with earlier ones. */
 static void wait_for_writes(vk_backend *b, vk_recording *r, const vk_call *c) {
     const VkMemoryBarrier memory = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
                                     .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT,
                                     .dstAccessMask =
                                         VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT};
-    bool wait = r->n_touched + c->n_bind > VK_MAX_TOUCHED;
-    for (int i = 0; i < c->n_bind && !wait; i++)
-        wait = counts(&c->bind[i]) && conflicts(r, &c->bind[i]);
-    if (wait) {
+    if (ggl_vk_needs_barrier(&r->touched, c))
         b->f.CmdPipelineBarrier(r->commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
                                 VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0, 1, &memory, 0, NULL, 0,
                                 NULL);
-        r->n_touched = 0;
-    }
-    for (int i = 0; i < c->n_bind; i++) {
-        const vk_binding *x = &c->bind[i];
-        if (counts(x))
-            r->touched[r->n_touched++] =
-                (vk_touched){x->region, x->offset, x->offset + x->size, x->write};
-    }
 }
 
 /* --- descriptors ------------------------------------------------------------------------------ */
@@ -120,6 +155,8 @@ static VkDescriptorBufferInfo place(const vk_backend *b, const vk_recording *r,
                                     const vk_binding *x) {
     if (x->region == VK_CODEBOOKS)
         return (VkDescriptorBufferInfo){b->codebooks->buffer, 0, x->size};
+    if (x->region == VK_BATCH_SIZE)
+        return (VkDescriptorBufferInfo){r->sizes->buffer, r->size_at, x->size};
     if (x->region < 0)
         return (VkDescriptorBufferInfo){b->nothing->buffer, 0, VK_WHOLE_SIZE};
     const ggl_buffer *buf = r->region[x->region];

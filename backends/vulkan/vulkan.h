@@ -11,7 +11,7 @@
 
 enum {
     VK_MAX_BIND = 9,
-    VK_MAX_SPEC = 8,
+    VK_MAX_SPEC = 16,
     VK_MAX_PUSH = 32,   /* words: the 128 bytes that every device supports */
     VK_MAX_LOCAL = 128, /* invocations per workgroup that every device supports */
     VK_MAX_GROUPS = 65535
@@ -33,16 +33,23 @@ typedef struct vk_features {
     bool storage8;  /* the same for 8-bit numbers */
     bool subgroup;  /* subgroupAdd and similar functions in compute shaders; SUBGROUP */
     bool idot;      /* dot products of four bytes in one device instruction; IDOT */
+    bool half;      /* the device converts f16, subnormal numbers included, exactly; HALF */
     bool import;    /* host memory can be used in place */
     bool map;       /* the device's memory can be mapped if it is also the host's */
     bool budget;    /* the driver reports how much memory is free */
+    bool repack;    /* weights of products are repacked */
+    bool fuse;      /* chains of steps are one dispatch */
+    bool ahead;     /* a load takes so long that many should be under way */
     bool range;     /* bindings may be as large as the device allows; otherwise 64 KiB */
+    bool pace;      /* submissions may be as long as the device's speed allows; otherwise short */
 } vk_features;
 
 typedef struct vk_limits {
     uint32_t subgroup_size;
     uint32_t offset_align; /* alignment of a binding's start */
     uint32_t max_range;    /* most bytes of a binding */
+    uint32_t shared_size;  /* bytes of shared memory of a workgroup */
+    uint32_t units;        /* that run workgroups beside each other */
     size_t import_align;   /* alignment of imported host memory */
 } vk_limits;
 
@@ -62,20 +69,24 @@ typedef struct vk_backend {
     vk_staging *staging;
     ggl_buffer *codebooks; /* weights.c; VK_CODEBOOKS */
     ggl_buffer *nothing;   /* bound in place of absent operands */
+    /* made so far, for tests */
+    uint64_t n_recordings, n_pipelines, n_submissions;
 } vk_backend;
 
 /* --- operators -------------------------------------------------------------------------------- */
 
 typedef struct vk_recording vk_recording; /* recording.c */
 
-/* A region besides those of plans: the codebooks that some types use. */
-enum { VK_CODEBOOKS = -2 };
+/* Regions besides those of plans: the codebooks that some types use, and a word with the size of
+ * the batch that a recording runs. */
+enum { VK_CODEBOOKS = -2, VK_BATCH_SIZE = -3 };
 
 /* A range of a region that a dispatch uses. */
 typedef struct vk_binding {
     int region; /* -1: an absent operand; a small buffer is bound, which must not be read */
     size_t offset, size;
     bool write;
+    bool kept; /* a store, which other dispatches may write */
 } vk_binding;
 
 /* A dispatch, as described by an operator. */
@@ -96,14 +107,15 @@ typedef struct vk_call {
 typedef struct vk_emit {
     vk_backend *b;
     const ggl_step *step;
-    ggl_operand slot;        /* for a recurrent composite: each token's slot; region -1: none */
-    int64_t n;               /* number of tokens */
-    int64_t first;           /* the first token; 0 in a loop */
-    int64_t turn;            /* turn of a loop */
-    size_t scratch;          /* offset of the step's scratch in the arena */
-    const size_t *store_loc; /* by store id: offset in GGL_REGION_STORES */
+    ggl_operand slot;         /* for a recurrent composite: each token's slot; region -1: none */
+    int64_t n;                /* number of tokens */
+    int64_t first;            /* the first token; 0 in a loop */
+    int64_t turn;             /* turn of a loop */
+    size_t scratch;           /* offset of the step's scratch in the arena */
+    const ggl_loc *store_loc; /* by store id */
     int64_t n_slots;
     vk_recording *recording; /* NULL while compiling */
+    struct vk_count *count;  /* NULL: dispatches are not counted */
 } vk_emit;
 
 /* Returns extent d of an operand: n if it is the batch. */
@@ -151,6 +163,11 @@ typedef struct vk_op {
     ggl_status (*emit)(vk_emit *e, ggl_error *err);
     /* Returns the bytes of scratch for n tokens; NULL: none. */
     size_t (*scratch)(const vk_backend *b, const ggl_step *step, int64_t n);
+    /* Returns the form in which the step reads a source; NULL: it reads all as they are. */
+    ggl_form (*form)(const vk_backend *b, const ggl_step *step);
+    /* Returns how many of the n steps of a chain, whose first step has this operator, emit() emits
+     * together; 1: only the first. NULL: always 1. (ggl_program_params.chain) */
+    int (*chain)(const vk_backend *b, const ggl_step *step, int n);
     /* Returns why this node cannot run, or NULL. A NULL function: any node can. */
     const char *(*refuses)(const vk_backend *b, const ggl_tensor *node);
     /* each element of the result may overwrite the same element of a source */
@@ -161,6 +178,24 @@ typedef struct vk_op {
 const vk_op *ggl_vk_op_of(const ggl_tensor *node);
 const char *ggl_vk_refuses(const ggl_backend *b, const ggl_tensor *node);
 bool ggl_vk_in_place(const ggl_tensor *node);
+ggl_form ggl_vk_form(const ggl_backend *b, const ggl_step *step);
+int ggl_vk_chain(const ggl_backend *b, const ggl_step *step, int n);
+/* Chains (ggl_step.n_links). Returns the operand of a link with two sources that is not the result
+ * of the link before. */
+const ggl_operand *ggl_vk_other(const ggl_step *link);
+/* Returns the link that makes a form, which is the last; NULL: there is none. */
+const ggl_step *ggl_vk_form_link(const ggl_step *step);
+/* For vk_op.chain. True if the second of n links applies a binary operator to the first one's result,
+ * which nothing else reads, and to f32 values. */
+bool ggl_vk_feeds(const ggl_step *step, int n, ggl_op op);
+/* Returns so_far links, or one more if the next of the n links makes a form. */
+int ggl_vk_and_form(const ggl_step *step, int n, int so_far);
+/* Keys that are rotated and stored, whose chain begins with the operator of the rotation
+ * (op_attend.c). */
+ggl_status ggl_vk_emit_rope_cache(vk_emit *e, ggl_error *err);
+/* A sum and its norm, whose chain begins with the operator of the sum (op_rows.c). */
+ggl_status ggl_vk_emit_add_norm(vk_emit *e, ggl_error *err);
+int ggl_vk_add_norm_chain(const vk_backend *b, const ggl_step *step, int n);
 /* For vk_op.refuses of operators that take only f32. */
 const char *ggl_vk_refuses_all_but_f32(const vk_backend *b, const ggl_tensor *node);
 
@@ -168,5 +203,7 @@ const char *ggl_vk_refuses_all_but_f32(const vk_backend *b, const ggl_tensor *no
 #define OP(ID, op)        extern const vk_op op;
 #define COMPOSITE(ID, op) extern const vk_op op;
 #include "ops.def"
+/* Makes the only form that there is: columns rounded to bytes. */
+extern const vk_op ggl_vk_op_round;
 
 #endif

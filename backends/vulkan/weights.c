@@ -49,8 +49,8 @@ bool ggl_vk_weight_aligned(const vk_emit *e, const ggl_operand *w, uint32_t at) 
     return (t->block == 1 || t->size % 4 == 0) && all % 4 == 0;
 }
 
-size_t ggl_vk_most_bound(const vk_emit *e) {
-    return e->b->limits.max_range - 2 * (size_t)e->b->limits.offset_align;
+size_t ggl_vk_most_bound(const vk_backend *b) {
+    return b->limits.max_range - 2 * (size_t)b->limits.offset_align;
 }
 
 /* --- codebooks -------------------------------------------------------------------------------- */

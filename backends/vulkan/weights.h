@@ -22,6 +22,6 @@ uint32_t ggl_vk_weight_stride(const vk_emit *e, const ggl_operand *w, int d);
  * `at`. */
 bool ggl_vk_weight_aligned(const vk_emit *e, const ggl_operand *w, uint32_t at);
 /* Returns the most bytes of a binding, wherever it begins. */
-size_t ggl_vk_most_bound(const vk_emit *e);
+size_t ggl_vk_most_bound(const vk_backend *b);
 
 #endif

@@ -50,9 +50,12 @@ static ggl_status mine_download(ggl_backend *b, const ggl_buffer *src, size_t of
     return GGL_OK;
 }
 
-static ggl_status mine_copy(ggl_backend *b, ggl_buffer *dst, size_t dst_offset,
-                            const ggl_buffer *src, size_t src_offset, size_t size, ggl_error *err) {
-    return mine_upload(b, dst, dst_offset, src->data + src_offset, size, err);
+static ggl_status mine_copy(ggl_backend *b, ggl_buffer *dst, const ggl_buffer *src,
+                            const ggl_copy_range *range, size_t n, ggl_error *err) {
+    (void)b, (void)err;
+    for (size_t i = 0; i < n; i++)
+        memcpy(dst->data + range[i].to, src->data + range[i].from, range[i].size);
+    return GGL_OK;
 }
 
 static ggl_status mine_clear(ggl_backend *b, ggl_buffer *buf, size_t offset, size_t size,
@@ -74,8 +77,8 @@ typedef struct view { /* an operand in memory */
 typedef struct task { /* a step of a run */
     const ggl_tensor *node;
     view dst, src[GGL_MAX_SRC];
-    char *stores;
-    const size_t *store_loc;
+    ggl_buffer *const *region; /* of the run */
+    const ggl_loc *store_loc;
     float *row; /* scratch for the longest row there is, behind the values of the arena */
 } task;
 
@@ -185,7 +188,8 @@ static void run_rope(const task *t) {
 static char *page_of(const task *t, const ggl_store *s, const view *slot, int64_t l, int64_t pos) {
     int64_t k = *(int32_t *)row(slot, 0, 0, l);
     const int32_t *table = slot[1].data ? row(&slot[1], k, 0, 0) : NULL;
-    return t->stores + t->store_loc[s->id] +
+    const ggl_loc at = t->store_loc[s->id];
+    return t->region[at.region]->data + at.offset +
            (size_t)ggl_store_page(s, table, k, pos) * s->page_size;
 }
 
@@ -266,7 +270,7 @@ static const char *mine_refuses(const ggl_backend *b, const ggl_tensor *node) {
 typedef struct plan {
     ggl_plan base; /* first: what the scheduler sees of it */
     ggl_program program;
-    const size_t *store_loc;
+    const ggl_loc *store_loc;
 } plan;
 
 static void mine_plan_free(ggl_backend *b, ggl_plan *base) {
@@ -323,9 +327,8 @@ static ggl_status mine_run(ggl_backend *b, ggl_plan *base, ggl_buffer *const *re
     const plan *p = (const plan *)base;
     for (int i = 0; i < p->program.n_step; i++) {
         const ggl_step *s = &p->program.step[i];
-        task t = {.node = s->node, .store_loc = p->store_loc};
+        task t = {.node = s->node, .region = region, .store_loc = p->store_loc};
         t.row = (float *)(region[GGL_REGION_ARENA]->data + p->program.arena_size);
-        t.stores = region[GGL_REGION_STORES] ? region[GGL_REGION_STORES]->data : NULL;
         t.dst = view_of(&s->dst, region, n);
         for (int k = 0; k < s->n_src; k++)
             t.src[k] = view_of(&s->src[k], region, n);

@@ -202,8 +202,7 @@ static ggl_status check_refusals(const fold *f, ggl_error *err) {
 /* Runs f->nodes as one segment on the backend. */
 static ggl_status compute(fold *f, ggl_error *err) {
     ggl_plan *plan = NULL;
-    const size_t no_store = 0;
-    ggl_segment seg = {f->g, f->nodes.at, (int)f->nodes.n, 1, f->loc, &no_store, 1, NULL};
+    ggl_segment seg = {f->g, f->nodes.at, (int)f->nodes.n, 1, f->loc, NULL, 1, NULL};
     ggl_status s = check_refusals(f, err);
     if (s == GGL_OK)
         s = f->b->v->compile(f->b, &seg, &plan, err);

@@ -65,9 +65,16 @@ const ggl_type_info *ggl_type_get(int id) {
     return id >= 0 && id < GGL_TYPE_LIMIT ? by_id[id] : NULL;
 }
 
+/* True if a, in small letters, is b in any letters; in ASCII, whatever the locale. */
+static bool same_name(const char *a, const char *b) {
+    while (*a && *a == (*b >= 'A' && *b <= 'Z' ? *b - 'A' + 'a' : *b))
+        a++, b++;
+    return *a == *b;
+}
+
 const ggl_type_info *ggl_type_find(const char *name) {
     for (int k = 0; k < N_ROWS; k++)
-        if (strcmp(rows[k].name, name) == 0)
+        if (same_name(rows[k].name, name))
             return &rows[k];
     return NULL;
 }

@@ -7,19 +7,6 @@
 
 /* --- locations -------------------------------------------------------------------------------- */
 
-/* Gives the constant t a place in the device's io region, shared by both phases, if it has none. */
-static ggl_status place_const(device *d, ggl_tensor *t, ggl_error *err) {
-    ggl_loc *loc = &d->loc[TRUNK][t->id];
-    if (loc->region >= 0)
-        return GGL_OK;
-    *loc = (ggl_loc){GGL_REGION_IO, d->io_size};
-    if (!ggl_size_add(d->io_size, t->size, &d->io_size) ||
-        !ggl_size_align(d->io_size, 64, &d->io_size) || !ggl_node_list_push(&d->consts, t))
-        return ggl_sched_no_memory(err);
-    d->loc[TAIL][t->id] = *loc;
-    return GGL_OK;
-}
-
 ggl_host_range ggl_sched_host_range(const ggl_sched *s, const ggl_tensor *t, int *index) {
     const char *p = t->data;
     for (*index = 0; *index < s->params.n_host; ++*index) {
@@ -40,26 +27,48 @@ static bool add_region(device *d, ggl_buffer *b) {
     return true;
 }
 
-/* Sets *loc to a place for an uploaded copy of the weight t: after the last copy, or at the start
- * of a new buffer where that one would exceed the device's max_buffer. */
-static ggl_status place_copy(device *d, ggl_tensor *t, ggl_loc *loc, ggl_error *err) {
+bool ggl_sched_place_in(device *d, pieces *p, int first, size_t size, ggl_loc *loc) {
+    const size_t most = d->b->max_buffer;
+    size_t end;
+    struct piece *last = p->n > 0 ? &p->at[p->n - 1] : NULL;
+    if (!last || !ggl_size_add(last->size, size, &end) || (most && end > most)) {
+        const bool is_new = last || first < 0;
+        if (!ggl_grow(&p->at, &p->cap, p->n + 1, sizeof *p->at) || (is_new && !add_region(d, NULL)))
+            return false;
+        last = &p->at[p->n++];
+        *last = (struct piece){is_new ? d->n_regions - 1 : first, 0};
+        end = size;
+    }
+    *loc = (ggl_loc){last->region, last->size};
+    last->size = end;
+    return true;
+}
+
+/* Sets *loc to a place for an uploaded copy of the weight or constant t. Adds its size, rounded up to
+ * a multiple of 64, to *total. */
+static ggl_status place_copy(device *d, const ggl_tensor *t, ggl_loc *loc, size_t *total,
+                             ggl_error *err) {
     size_t most = d->b->max_buffer, size = t->size;
     if (!ggl_size_align(size, 64, &size) || (most && size > most))
         return ggl_fail(err, GGL_LIMIT,
-                        "%s has %.1f MiB; %s supports at most %.1f MiB in one buffer", t->name,
-                        (double)t->size / 1048576, d->b->name, (double)most / 1048576);
-    copies *c = d->n_copies ? &d->copies[d->n_copies - 1] : NULL;
-    if (!c || (most && size > most - c->size)) {
-        if (!ggl_grow(&d->copies, &d->cap_copies, d->n_copies + 1, sizeof *d->copies) ||
-            !add_region(d, NULL))
-            return ggl_sched_no_memory(err);
-        c = &d->copies[d->n_copies++];
-        *c = (copies){d->n_regions - 1, 0};
-    }
-    *loc = (ggl_loc){c->region, c->size};
-    c->size += size;
-    d->copied_size += size;
-    return ggl_node_list_push(&d->copied, t) ? GGL_OK : ggl_sched_no_memory(err);
+                        "%s has %.1f MiB; %s supports at most %.1f MiB in one buffer",
+                        t->name ? t->name : "a constant", (double)t->size / 1048576, d->b->name,
+                        (double)most / 1048576);
+    return ggl_size_add(*total, size, total) && ggl_sched_place_in(d, &d->copies, -1, size, loc)
+               ? GGL_OK
+               : ggl_sched_no_memory(err);
+}
+
+/* Gives the constant t a place beside the uploaded weights, shared by both phases, if it has none. */
+static ggl_status place_const(device *d, ggl_tensor *t, ggl_error *err) {
+    ggl_loc *loc = &d->loc[TRUNK][t->id];
+    if (loc->region >= 0)
+        return GGL_OK;
+    ggl_status st = place_copy(d, t, loc, &d->consts_size, err);
+    if (st == GGL_OK && !ggl_node_list_push(&d->consts, t))
+        st = ggl_sched_no_memory(err);
+    d->loc[TAIL][t->id] = *loc;
+    return st;
 }
 
 /* Returns the part of host memory to import for the weight t: the whole range that holds it, or, if
@@ -126,7 +135,9 @@ static ggl_status place_weight(ggl_sched *s, device *d, ggl_tensor *t, ggl_error
     } else if (!read) {
         return GGL_OK; /* only its repacked copy is read */
     } else {
-        st = place_copy(d, t, loc, err);
+        st = place_copy(d, t, loc, &d->copied_size, err);
+        if (st == GGL_OK && !ggl_node_list_push(&d->copied, t))
+            st = ggl_sched_no_memory(err);
         if (st != GGL_OK)
             return st;
     }
@@ -136,64 +147,105 @@ static ggl_status place_weight(ggl_sched *s, device *d, ggl_tensor *t, ggl_error
 
 /* Reserves memory for all slots of the store on the device, if it has none. */
 static ggl_status place_store(ggl_sched *s, device *d, const ggl_store *store, ggl_error *err) {
-    if (d->store_loc[store->id] != SIZE_MAX)
+    const bool is_state = store->kind == GGL_STORE_STATE;
+    const size_t most = d->b->max_buffer;
+    size_t size = store->size, all, *total = is_state ? &d->states_size : &d->rows_size;
+    if (d->store_loc[store->id].region >= 0)
         return GGL_OK;
-    d->store_loc[store->id] = d->stores_size;
-    if (!ggl_size_add(d->stores_size, store->size, &d->stores_size))
+    if (!ggl_size_align(size, 64, &size) || !ggl_size_add(*total, store->size, total) ||
+        !ggl_size_add(d->rows_size, d->states_size, &all))
         return ggl_fail(err, GGL_LIMIT, "what %" PRId64 " slots keep does not fit into memory",
                         ggl_graph_get_params(s->g)->n_slots);
-    *(store->kind == GGL_STORE_STATE ? &d->states_size : &d->rows_size) += store->size;
-    return GGL_OK;
+    if (most && size > most)
+        return ggl_fail(err, GGL_LIMIT,
+                        "%s: %.1f MiB for all positions and slots; %s supports at most %.1f MiB "
+                        "in one buffer; %s",
+                        store->name ? store->name : "a store", (double)size / 1048576, d->b->name,
+                        (double)most / 1048576, ggl_sched_smaller);
+    return ggl_sched_place_in(d, &d->stores, GGL_REGION_STORES, size, &d->store_loc[store->id])
+               ? GGL_OK
+               : ggl_sched_no_memory(err);
 }
 
 /* --- moves ------------------------------------------------------------------------------------ */
 
-/* Adds to the segment a move of x, an input or the value of a node, and makes the staging memory
- * large enough for it. */
-static ggl_status add_move(ggl_sched *s, segment *seg, const ggl_tensor *x, ggl_error *err) {
-    const bool input = x->op == GGL_OP_INPUT, batched = ggl_is_batched(x);
-    size_t row;
-    if (!ggl_value_bytes(x, 1, &row))
-        return ggl_sched_too_large(x, 1, err);
-    if (!ggl_grow(&seg->move, &seg->cap_moves, seg->n_moves + 1, sizeof *seg->move))
+/* Notes that x departs from the segment that computes it, as the move m before segment `reader` needs it. */
+static ggl_status add_departing(ggl_sched *s, segment *from, size_t reader, const move *m,
+                                ggl_error *err) {
+    const size_t own = (size_t)(from - s->seg);
+    for (size_t i = 0; i < from->n_departing; i++) {
+        departing *d = &from->departing[i];
+        if (d->life.t == m->t && d->gather == m->gather) {
+            d->life.last = reader > d->life.last ? reader : d->life.last;
+            d->reader = reader < d->reader ? reader : d->reader;
+            return GGL_OK;
+        }
+    }
+    if (!ggl_grow(&from->departing, &from->cap_departing, from->n_departing + 1,
+                  sizeof *from->departing))
         return ggl_sched_no_memory(err);
-    seg->move[seg->n_moves++] =
-        (move){.t = x,
-               .from_backend = input ? -1 : s->backend[x->id],
-               .gather = batched && seg->phase == TAIL && (input || s->in_trunk[x->id]),
-               .row = row,
-               .batched = batched};
-    const size_t size = row * (size_t)(batched ? s->n_batch : 1);
-    if (!input && size > s->staging_size)
-        s->staging_size = size;
+    from->departing[from->n_departing++] =
+        (departing){.gather = m->gather,
+                    .batched = m->batched,
+                    .row = m->row,
+                    .life = {.t = m->t, .first = own, .last = reader},
+                    .reader = reader};
     return GGL_OK;
 }
 
-/* Makes x, an input or the value of another segment, available to segment i: where it is, or else
- * by a move, one for each backend and phase. own[] as for provide. */
+/* Adds to segment i a move of x, an input or the value of a node of segment `computes`, from a backend
+ * (-1: from the host). */
+static ggl_status add_move(ggl_sched *s, size_t i, const ggl_tensor *x, int from, segment *computes,
+                           ggl_error *err) {
+    const bool batched = ggl_is_batched(x);
+    segment *seg = &s->seg[i];
+    size_t row, size;
+    if (!ggl_value_bytes(x, 1, &row))
+        return ggl_sched_too_large(x, 1, err);
+    if (!ggl_value_bytes(x, s->n_batch, &size))
+        return ggl_sched_too_large(x, s->n_batch, err);
+    if (!ggl_grow(&seg->move, &seg->cap_moves, seg->n_moves + 1, sizeof *seg->move))
+        return ggl_sched_no_memory(err);
+    move *m = &seg->move[seg->n_moves++];
+    *m = (move){.t = x,
+                .from_backend = from,
+                .gather =
+                    batched && seg->phase == TAIL && (x->op == GGL_OP_INPUT || s->in_trunk[x->id]),
+                .row = row,
+                .batched = batched};
+    return from < 0 || from == seg->backend ? GGL_OK : add_departing(s, computes, i, m, err);
+}
+
+/* Makes x, an input or the value of another segment, available to segment i: where the segment's
+ * device has it, or else by a move, one for each backend and phase. own[] as for provide. */
 static ggl_status provide_value(ggl_sched *s, size_t i, const ggl_tensor *x, const size_t *own,
                                 ggl_error *err) {
     segment *seg = &s->seg[i];
     device *d = &s->dev[seg->backend];
-    if (x->op != GGL_OP_INPUT) {
-        const int phase = ggl_sched_phase(s, x);
-        device *from = &s->dev[s->backend[x->id]];
-        const bool in_place = from == d && (phase == seg->phase || !ggl_is_batched(x));
-        if (in_place || !d->life[seg->phase][x->id].t) { /* x must be kept until now */
+    /* a segment of the trunk on this device reads x, too; segments of the trunk come first */
+    const bool has_copy = d->life[TRUNK][x->id].t, input = x->op == GGL_OP_INPUT;
+    const int at = has_copy ? seg->backend
+                   : input  ? -1
+                            : s->backend[x->id],
+              phase = has_copy ? TRUNK : ggl_sched_phase(s, x);
+    device *from = at < 0 ? NULL : &s->dev[at];
+    const bool in_place = from == d && (phase == seg->phase || !ggl_is_batched(x));
+    if (from && (in_place || !d->life[seg->phase][x->id].t)) { /* x must be kept until now */
+        if (!input && at == s->backend[x->id])
             ggl_sched_use_value(from, phase, x, own[x->id] - 1);
-            ggl_sched_use_value(from, phase, x, i);
-            from->life[phase][x->id].in_tail |= in_place && seg->phase == TAIL;
-        }
-        if (in_place)
-            return GGL_OK;
+        ggl_sched_use_value(from, phase, x, i);
+        from->life[phase][x->id].in_tail |= in_place && seg->phase == TAIL;
     }
+    if (in_place)
+        return GGL_OK;
     const bool moved = d->life[seg->phase][x->id].t;
     ggl_sched_use_value(d, seg->phase, x, i);
-    if (!ggl_is_batched(x) && x->op == GGL_OP_INPUT) { /* stays for the runs after this one */
+    if (!ggl_is_batched(x) && input) { /* stays for the runs after this one */
         ggl_sched_use_value(d, seg->phase, x, 0);
         ggl_sched_use_value(d, seg->phase, x, s->n_segs);
     }
-    return moved ? GGL_OK : add_move(s, seg, x, err);
+    segment *computes = x->op == GGL_OP_INPUT ? NULL : &s->seg[own[x->id] - 1];
+    return moved ? GGL_OK : add_move(s, i, x, at, computes, err);
 }
 
 /* Makes everything available that the n nodes (of the segment, or of a body in it) read from
@@ -259,22 +311,42 @@ static ggl_status list_outputs(ggl_sched *s, const size_t *own, ggl_error *err) 
     return GGL_OK;
 }
 
-/* Sets the offsets of the moves and outputs, now that all values are placed. */
-static void set_offsets(ggl_sched *s) {
-    for (size_t i = 0; i < s->n_segs; i++)
-        for (size_t k = 0; k < s->seg[i].n_moves; k++) {
-            move *m = &s->seg[i].move[k];
-            const int id = m->t->id, phase = ggl_sched_phase(s, m->t);
-            m->to = s->dev[s->seg[i].backend].loc[s->seg[i].phase][id].offset;
-            if (m->from_backend >= 0)
-                m->from = s->dev[m->from_backend].loc[phase][id].offset;
-            for (int j = 0; m->from_backend < 0 && j < ggl_graph_n_inputs(s->g); j++)
-                if (ggl_graph_get_input(s->g, j) == m->t)
-                    m->from = s->input_at[j];
+/* Returns where the move finds what it copies. own[] as for provide. */
+static size_t source_of(const ggl_sched *s, const segment *seg, const move *m, const size_t *own) {
+    const int id = m->t->id;
+    size_t at = 0;
+    if (m->from_backend == seg->backend)
+        return s->dev[m->from_backend].loc[TRUNK][id].offset; /* from trunk to tail */
+    for (int j = 0; m->from_backend < 0 && j < ggl_graph_n_inputs(s->g); j++)
+        if (ggl_graph_get_input(s->g, j) == m->t)
+            at = s->input_at[j];
+    for (size_t k = 0; m->from_backend >= 0 && k < s->seg[own[id] - 1].n_departing; k++) {
+        const departing *d = &s->seg[own[id] - 1].departing[k];
+        if (d->life.t == m->t && d->gather == m->gather)
+            at = d->at.offset;
+    }
+    return at;
+}
+
+/* Sets the offsets of moves, of what departs, and of outputs, now that all values are placed. */
+static void set_offsets(ggl_sched *s, const size_t *own) {
+    for (size_t i = 0; i < s->n_segs; i++) {
+        segment *seg = &s->seg[i];
+        const device *d = &s->dev[seg->backend];
+        for (size_t k = 0; k < seg->n_moves; k++) {
+            seg->move[k].to = d->loc[seg->phase][seg->move[k].t->id].offset;
+            seg->move[k].from = source_of(s, seg, &seg->move[k], own);
         }
+        for (size_t k = 0; k < seg->n_departing; k++)
+            seg->departing[k].from = d->loc[seg->phase][seg->departing[k].life.t->id].offset;
+        seg->again = i + 1;
+        while (seg->again < s->n_segs && s->seg[seg->again].backend != seg->backend)
+            seg->again++;
+    }
     for (int i = 0; i < ggl_graph_n_outputs(s->g); i++) {
         output *o = &s->out[i];
         o->from = s->dev[o->backend].loc[o->phase][o->t->id].offset;
+        o->computed_by = own[o->t->id] - 1;
     }
 }
 
@@ -292,7 +364,9 @@ static ggl_status provide_all(ggl_sched *s, ggl_error *err) {
     if (st == GGL_OK)
         st = ggl_sched_place_values(s, err);
     if (st == GGL_OK)
-        set_offsets(s);
+        st = ggl_sched_place_departing(s, err);
+    if (st == GGL_OK)
+        set_offsets(s, own);
     ggl_free(own);
     return st;
 }
@@ -337,11 +411,15 @@ static ggl_status init_devices(ggl_sched *s, ggl_error *err) {
         return ggl_sched_no_memory(err);
     for (int i = 0; i < s->n_dev; i++) {
         device *d = &s->dev[i];
+        d->s = s;
         d->b = s->params.backend[i];
+        while (s->dev[d->station].b != d->b)
+            d->station++;
         d->store_loc = ggl_calloc(n_stores, sizeof *d->store_loc);
         if (!d->store_loc)
             return ggl_sched_no_memory(err);
-        memset(d->store_loc, 0xff, n_stores * sizeof *d->store_loc);
+        for (size_t k = 0; k < n_stores; k++)
+            d->store_loc[k].region = -1;
         for (int k = 0; k < N_PHASES; k++) {
             d->life[k] = ggl_calloc(n_ids, sizeof *d->life[k]);
             if (!d->life[k])

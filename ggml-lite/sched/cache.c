@@ -2,10 +2,10 @@
  *
  *   | magic | version u32 | 0x01020304 u32 | size of the file u64 | size of the rest u64 |
  *   | the caller's identification of the model: n u64, n bytes |
- *   | n_dev times: name, layout: strings | offset, size u64 of its region | n_tensors u64 |
+ *   | n_dev times: name, layout: strings | offset, size u64 of its regions | n_tensors u64 |
  *   |     n_tensors times: name string |
- *   |         type, ne[4], host range, offset in it, offset in the region |
- *   | zeros, then the regions, each at a multiple of 4096 |
+ *   |         type, ne[4], host range, offset in it, offset from the device's first region |
+ *   | zeros, then the regions, each at a multiple of 4096, those of a device one after another |
  *
  *   string:  | n u64 | n bytes |      numbers: u64 unless noted, in this machine's byte order
  *
@@ -47,6 +47,32 @@ static void put_string(bytes *b, const char *s) {
     put(b, s, n);
 }
 
+/* Rounds up to a multiple of PAGE. */
+static size_t round_up(size_t x) {
+    return (x + PAGE - 1) / PAGE * PAGE;
+}
+
+size_t ggl_sched_cache_offset(const device *d, size_t piece) {
+    size_t at = 0;
+    for (size_t i = 0; i < piece; i++)
+        at = round_up(at + d->repacks.at[i].size);
+    return at;
+}
+
+/* Returns the bytes from the device's first region to the end of its last one. */
+static size_t size_of_all(const device *d) {
+    const size_t n = d->repacks.n;
+    return n > 0 ? ggl_sched_cache_offset(d, n - 1) + d->repacks.at[n - 1].size : 0;
+}
+
+/* Returns where the repacked copy at loc begins, from the device's first region. */
+static size_t offset_of(const device *d, ggl_loc loc) {
+    size_t i = 0;
+    while (d->repacks.at[i].region != loc.region)
+        i++;
+    return ggl_sched_cache_offset(d, i) + loc.offset;
+}
+
 /* Appends the entry of a repacked weight of device d. */
 static void put_tensor(bytes *b, const ggl_sched *s, const device *d, const ggl_tensor *t) {
     int i;
@@ -57,7 +83,7 @@ static void put_tensor(bytes *b, const ggl_sched *s, const device *d, const ggl_
         put_number(b, (uint64_t)t->ne[k]);
     put_number(b, (uint64_t)i);
     put_number(b, (uint64_t)((const char *)t->data - (const char *)r.data));
-    put_number(b, d->repacked[t->id].offset);
+    put_number(b, offset_of(d, d->repacked[t->id]));
 }
 
 /* Writes everything before the regions. at[] are the offsets of the regions and `rest` is the size
@@ -77,16 +103,11 @@ static void put_all(bytes *b, const ggl_sched *s, const size_t *at, size_t file_
         put_string(b, d->b->name);
         put_string(b, d->b->v->repack_layout);
         put_number(b, at[k]);
-        put_number(b, d->repacked_size);
+        put_number(b, size_of_all(d));
         put_number(b, d->repack.n);
         for (size_t i = 0; i < d->repack.n; i++)
             put_tensor(b, s, d, d->repack.at[i]);
     }
-}
-
-/* Rounds up to a multiple of PAGE. */
-static size_t round_up(size_t x) {
-    return (x + PAGE - 1) / PAGE * PAGE;
 }
 
 size_t ggl_sched_cache_size(const ggl_sched *s, size_t *at) {
@@ -96,7 +117,7 @@ size_t ggl_sched_cache_size(const ggl_sched *s, size_t *at) {
     size_t size = round_up(count.n);
     for (int k = 0; k < s->n_dev; k++) {
         at[k] = size;
-        size = round_up(size + s->dev[k].repacked_size);
+        size += ggl_sched_cache_offset(&s->dev[k], s->dev[k].repacks.n);
     }
     return size;
 }
@@ -175,15 +196,17 @@ void ggl_sched_cache_open(ggl_sched *s) {
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
-/* Writes the repacked region of the device to the file, and zeros up to the next page. */
-static ggl_status write_region(os_new_file *f, device *d, char *piece, ggl_error *err) {
+/* Writes a region of the device's repacked weights, of `size` bytes, to the file, and zeros up to
+ * the next page. */
+static ggl_status write_region(os_new_file *f, device *d, int region, size_t size, char *piece,
+                               ggl_error *err) {
     ggl_status st = GGL_OK;
-    size_t end = round_up(d->repacked_size);
+    size_t end = round_up(size);
     for (size_t at = 0; at < end && st == GGL_OK; at += PIECE) {
         size_t n = end - at < PIECE ? end - at : PIECE;
-        size_t have = d->repacked_size - at < n ? d->repacked_size - at : n;
+        size_t have = size - at < n ? size - at : n;
         memset(piece + have, 0, n - have);
-        st = d->b->v->download(d->b, d->region[GGL_REGION_REPACKED], at, piece, have, err);
+        st = d->b->v->download(d->b, d->region[region], at, piece, have, err);
         if (st == GGL_OK)
             st = ggl_os_new_file_write(f, piece, n, err);
     }
@@ -203,7 +226,9 @@ void ggl_sched_cache_write(ggl_sched *s) {
     if (open)
         st = ggl_os_new_file_write(&f, head, head_size, &err);
     for (int k = 0; k < s->n_dev && st == GGL_OK; k++)
-        st = write_region(&f, &s->dev[k], piece, &err);
+        for (size_t i = 0; i < s->dev[k].repacks.n && st == GGL_OK; i++)
+            st = write_region(&f, &s->dev[k], s->dev[k].repacks.at[i].region,
+                              s->dev[k].repacks.at[i].size, piece, &err);
     if (st == GGL_OK)
         st = ggl_os_new_file_commit(&f, &err);
     else if (open)

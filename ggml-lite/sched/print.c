@@ -17,7 +17,7 @@ int ggl_sched_memory(const ggl_sched *s, int backend, ggl_memory *out) {
                         .stores_rows = d->rows_size,
                         .stores_states = d->states_size,
                         .arena = d->arena_size,
-                        .io = d->io_size * (size_t)s->n_lanes};
+                        .io = d->io_size * (size_t)s->n_lanes + d->consts_size};
     return 1;
 }
 
@@ -136,6 +136,16 @@ static void print_moves(const ggl_sched *s, const segment *seg, FILE *out) {
     }
 }
 
+/* Prints what a run of the segment for one element does, if the backend says so. */
+static void print_run(const ggl_sched *s, const segment *seg, FILE *out) {
+    ggl_backend *b = s->dev[seg->backend].b;
+    char text[128] = "";
+    if (b->v->describe && seg->plan[0])
+        b->v->describe(b, seg->plan[0], 1, text, sizeof text);
+    if (*text)
+        ggl_fprint(out, "         for one %s: %s\n", element_word(s), text);
+}
+
 /* Prints segment i: its line of the table, its moves, and, if `nodes`, its nodes. */
 static void print_segment(const ggl_sched *s, size_t i, FILE *out, bool nodes) {
     const segment *seg = &s->seg[i];
@@ -153,6 +163,7 @@ static void print_segment(const ggl_sched *s, size_t i, FILE *out, bool nodes) {
     ggl_fprint(out, "%-8zu %-12s %-16s %8s %6zu %10.2f %10.2f %10.2f\n", i + 1,
                s->dev[seg->backend].b->name, runs_for, groups, seg->nodes.n, mib(z.weights),
                mib(z.stores), mib(arena));
+    print_run(s, seg, out);
     print_moves(s, seg, out);
     for (size_t k = 0; nodes && k < seg->nodes.n; k++)
         print_node(&s->dev[seg->backend], seg->nodes.at[k], out);

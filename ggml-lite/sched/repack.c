@@ -73,16 +73,24 @@ static int by_address(const void *a, const void *b) {
 }
 
 /* Assigns places to the repacked copies, in order of the originals' addresses, so that the model's
- * file is read from start to end. */
+ * file is read from start to end. They fill one buffer after another. A weight whose copy is larger
+ * than the device's largest buffer is used as it is. */
 static ggl_status place(device *d, ggl_error *err) {
-    if (d->repack.n > 0)
-        qsort(d->repack.at, d->repack.n, sizeof *d->repack.at, by_address);
-    for (size_t i = 0; i < d->repack.n; i++) {
-        const ggl_tensor *t = d->repack.at[i];
-        d->repacked[t->id] = (ggl_loc){GGL_REGION_REPACKED, d->repacked_size};
-        d->dropped_size += d->read_otherwise[t->id] ? 0 : t->size;
-        if (!ggl_size_add(d->repacked_size, d->b->v->repack_size(d->b, t), &d->repacked_size))
+    const size_t n = d->repack.n, most = d->b->max_buffer ? d->b->max_buffer : SIZE_MAX;
+    if (n > 0)
+        qsort(d->repack.at, n, sizeof *d->repack.at, by_address);
+    d->repack.n = 0;
+    for (size_t i = 0; i < n; i++) {
+        ggl_tensor *t = d->repack.at[i];
+        const size_t size = d->b->v->repack_size(d->b, t);
+        if (size > most)
+            continue;
+        if (!ggl_size_add(d->repacked_size, size, &d->repacked_size))
             return ggl_fail(err, GGL_LIMIT, "%s: repacked weights do not fit into memory", t->name);
+        if (!ggl_sched_place_in(d, &d->repacks, GGL_REGION_REPACKED, size, &d->repacked[t->id]))
+            return ggl_sched_no_memory(err);
+        d->repack.at[d->repack.n++] = t;
+        d->dropped_size += d->read_otherwise[t->id] ? 0 : t->size;
     }
     return GGL_OK;
 }
@@ -132,11 +140,11 @@ static bool still_read(const ggl_sched *s, const ggl_tensor *t, int k) {
  * more. */
 static ggl_status repack_device(ggl_sched *s, int k, ggl_error *err) {
     device *d = &s->dev[k];
-    ggl_buffer *to = d->region[GGL_REGION_REPACKED];
     for (size_t i = 0; i < d->repack.n; i++) {
         const ggl_tensor *t = d->repack.at[i];
+        const ggl_loc to = d->repacked[t->id];
         int range;
-        ggl_status st = d->b->v->repack(d->b, to, d->repacked[t->id].offset, t, err);
+        ggl_status st = d->b->v->repack(d->b, d->region[to.region], to.offset, t, err);
         if (st != GGL_OK)
             return ggl_within(err, st, "repacking %s", t->name);
         if (ggl_sched_host_range(s, t, &range).mapped && !still_read(s, t, k + 1))
@@ -148,18 +156,30 @@ static ggl_status repack_device(ggl_sched *s, int k, ggl_error *err) {
     return GGL_OK;
 }
 
-/* Allocates the device's repacked region. If a cache file is mapped, uses its bytes, which begin at
- * offset `at`, in place, or uploads them where the device cannot. */
-static ggl_status take_region(ggl_sched *s, device *d, size_t at, ggl_error *err) {
-    const char *host = s->cache.data;
-    ggl_buffer **to = &d->region[GGL_REGION_REPACKED];
+/* Allocates a region of `size` bytes of repacked weights. If host is not NULL, uses these bytes in
+ * place, or uploads them where the device cannot. */
+static ggl_status take_region(device *d, size_t size, const char *host, ggl_buffer **to,
+                              ggl_error *err) {
     ggl_status st = GGL_UNSUPPORTED;
     if (host)
-        st = d->b->v->alloc(d->b, GGL_REGION_REPACKED, d->repacked_size, host + at, to, err);
+        st = d->b->v->alloc(d->b, GGL_REGION_REPACKED, size, host, to, err);
     if (st == GGL_UNSUPPORTED) {
-        st = d->b->v->alloc(d->b, GGL_REGION_REPACKED, d->repacked_size, NULL, to, err);
+        st = d->b->v->alloc(d->b, GGL_REGION_REPACKED, size, NULL, to, err);
         if (st == GGL_OK && host)
-            st = d->b->v->upload(d->b, *to, 0, host + at, d->repacked_size, err);
+            st = d->b->v->upload(d->b, *to, 0, host, size, err);
+    }
+    return st;
+}
+
+/* Allocates the device's regions of repacked weights. If a cache file is mapped, their contents begin
+ * at its offset `at`. */
+static ggl_status take_regions(ggl_sched *s, device *d, size_t at, ggl_error *err) {
+    const char *cache = s->cache.data;
+    ggl_status st = GGL_OK;
+    for (size_t i = 0; i < d->repacks.n && st == GGL_OK; i++) {
+        const struct piece *p = &d->repacks.at[i];
+        const char *host = cache ? cache + at + ggl_sched_cache_offset(d, i) : NULL;
+        st = take_region(d, p->size, host, &d->region[p->region], err);
     }
     if (st != GGL_OK)
         return ggl_within(
@@ -183,7 +203,7 @@ ggl_status ggl_sched_repack(ggl_sched *s, ggl_error *err) {
     for (int k = 0; k < s->n_dev && st == GGL_OK; k++) {
         if (s->dev[k].repacked_size == 0)
             continue;
-        st = take_region(s, &s->dev[k], at[k], err);
+        st = take_regions(s, &s->dev[k], at[k], err);
         if (st == GGL_OK && s->cache_use != GGL_CACHE_READ)
             st = repack_device(s, k, err);
     }

@@ -6,7 +6,11 @@
  *   build.c   places everything else, lists moves, compiles the plans
  *   repack.c  chooses the weights to repack, and repacks them
  *   cache.c   keeps repacked weights in a file
- *   sched.c   allocates memory and runs batches
+ *   memory.c  allocates buffers of devices, and host memory
+ *   inputs.c  sets the inputs, and notes which bytes devices must get
+ *   run.c     passes a batch through a segment: moves its values, and runs it
+ *   flights.c starts batches and collects them: which thread passes which batch on, and when
+ *   sched.c   creates and frees a scheduler
  *   slots.c   clears, copies, saves and restores slots
  *   print.c   prints the schedule
  *
@@ -18,15 +22,17 @@
 #ifndef GGL_SCHED_IMPL_H
 #define GGL_SCHED_IMPL_H
 
+#include <pthread.h>
+
 #include "base/os_file.h"
 #include "ggl/sched.h"
 #include "graph/graph_impl.h"
 
 enum { TRUNK, TAIL, N_PHASES };
 
-/* Batches that may be in flight at once. Each has a lane: its own copy of the inputs and of the
- * values that cross segments. */
-enum { MAX_LANES = 4 };
+/* Batches that may be in flight at once. Each has a lane: its own copy of the inputs, of the values that
+ * cross segments, and of the outputs. */
+enum { MAX_LANES = 8 };
 
 /* Bytes from .. to-1 of an input; none if the numbers are equal. */
 typedef struct byte_range {
@@ -38,19 +44,46 @@ typedef struct byte_range {
 typedef struct move {
     const ggl_tensor *t;
     int from_backend; /* -1: t is an input, in host memory */
-    size_t from, to;  /* offsets in the io regions; from_backend -1: `from` is in sched.input */
-    bool gather;      /* copies only the rows for which outputs are requested */
-    size_t row;       /* bytes for one element of the batch; if not batched, of the whole value */
+    /* Offsets. `to` and, for a move within a device, `from` are in the io region; `from` of an input is
+     * in sched.input, and that of another device's value in the lane's staging memory. */
+    size_t from, to;
+    bool gather; /* copies only the rows for which outputs are requested */
+    size_t row;  /* bytes for one element of the batch; if not batched, of the whole value */
     bool batched;
     byte_range
         stale[MAX_LANES]; /* of an input that is not batched: what the device must still get */
 } move;
+
+/* The segments during which a device must hold a value in its io region: the one that computes it or
+ * before which it is moved there, up to the last one that reads it or before which it is moved
+ * elsewhere. The number of segments stands for the end of the run. */
+typedef struct lifetime {
+    const ggl_tensor *t; /* NULL: the device does not hold the value */
+    size_t first, last;
+    bool in_tail; /* a value of the trunk that the tail reads where it lies */
+} lifetime;
+
+/* A value that other devices need. After the segment that computes it, it is downloaded to the lane's
+ * staging memory, where the other devices' moves find it: so each device is called for its own
+ * segments only, whatever the others are doing. */
+typedef struct departing {
+    bool gather;   /* only the rows for which outputs are requested */
+    bool batched;  /* see move */
+    size_t row;    /* see move */
+    size_t from;   /* offset in the io region */
+    ggl_loc at;    /* offset in the staging memory */
+    lifetime life; /* from the segment that computes it to the last before which it is moved on */
+    size_t reader; /* the first of these */
+} departing;
 
 typedef struct segment {
     int backend, phase;
     node_list nodes;
     move *move;
     size_t n_moves, cap_moves;
+    departing *departing;
+    size_t n_departing, cap_departing;
+    size_t again;      /* the next segment of this backend; the number of segments: there is none */
     ggl_plan *plan[2]; /* for a batch of 1, and for up to n_max[1]; [1] is NULL if that is 1, too */
     int64_t n_max[2];  /* the largest batch of each plan */
 } segment;
@@ -62,20 +95,14 @@ typedef struct import {
     int region; /* -1: the device cannot use it in place */
 } import;
 
-/* One buffer of uploaded weights, of at most ggl_backend.max_buffer bytes. */
-typedef struct copies {
-    int region;
-    size_t size; /* bytes used so far */
-} copies;
-
-/* The segments during which a device must hold a value in its io region: the one that computes it or
- * before which it is moved there, up to the last one that reads it or before which it is moved
- * elsewhere. The number of segments stands for the end of the run. */
-typedef struct lifetime {
-    const ggl_tensor *t; /* NULL: the device does not hold the value */
-    size_t first, last;
-    bool in_tail; /* a value of the trunk that the tail reads where it lies */
-} lifetime;
+/* Buffers that are filled one after another, each of at most ggl_backend.max_buffer bytes. */
+typedef struct pieces {
+    struct piece {
+        int region;
+        size_t size; /* bytes used so far */
+    } * at;
+    size_t n, cap;
+} pieces;
 
 typedef struct device {
     ggl_backend *b;
@@ -83,19 +110,26 @@ typedef struct device {
     int n_regions;
     ggl_loc *loc[N_PHASES];    /* by tensor id; region -1: the phase does not use it */
     lifetime *life[N_PHASES];  /* by tensor id; only while the schedule is built */
-    size_t *store_loc;         /* by store id; SIZE_MAX: the store is on another device */
+    ggl_loc *store_loc;        /* by store id; region -1: the store is on another device */
     ggl_buffer *io[MAX_LANES]; /* a run uses its lane's buffer as region[GGL_REGION_IO] */
-    size_t io_size, stores_size, arena_size, copied_size;
+    size_t io_size, arena_size, copied_size, consts_size;
     size_t mapped_size, rows_size, states_size; /* for ggl_sched_memory */
     import *imports;
     size_t n_imports, cap_imports;
-    copies *copies;
-    size_t n_copies, cap_copies;
+    pieces copies, stores;    /* of uploaded weights and constants; of stores */
+    pieces repacks;           /* of repacked weights */
     node_list consts, copied; /* constants and weights that ggl_sched_alloc uploads */
     ggl_loc *repacked;        /* by tensor id: the repacked copy of a weight; region -1: none */
     bool *read_otherwise;     /* by tensor id: the original is read, too, by other than products */
-    node_list repack;         /* weights to repack, by ascending offset of the repacked copy */
+    node_list repack;         /* weights to repack, in the order of their copies in `repacks` */
     size_t repacked_size, dropped_size; /* bytes; dropped: originals that are no longer needed */
+    /* The state of calls for flights. Read and written under sched.lock: */
+    struct ggl_sched *s;
+    int station;    /* the first device with this backend, whose following members count */
+    bool is_called; /* a thread is calling the backend */
+    bool has_thread;
+    pthread_t thread;    /* calls the backend, unless the user's thread does it while it waits */
+    pthread_cond_t wake; /* the thread sleeps until there is something to do */
 } device;
 
 /* A node that runs on another backend than the wished one, which refused it. */
@@ -105,21 +139,29 @@ typedef struct fallback {
     int wished, used; /* backends */
 } fallback;
 
-/* A batch in flight. */
+/* A batch in flight, or one whose outputs are not collected yet. It passes one segment after the other,
+ * and none before the flight that began before it has: so stores see batches in their order. */
 typedef struct flight {
-    int64_t n;          /* size of the batch */
-    const int32_t *row; /* indices of the requested rows, [n_rows]; NULL: all */
-    int64_t n_rows;     /* 0: no outputs, so the tail does not run */
-    bool ends_early;    /* the rest of the tail does not run */
+    int64_t n;       /* size of the batch */
+    int32_t *row;    /* indices of the requested rows, [n_rows]; its memory is for sched.n_rows */
+    int64_t n_rows;  /* 0: no outputs, so the tail does not run */
+    bool ends_early; /* the rest of the tail does not run */
     int lane;
-    size_t next; /* index of the segment that it passes next */
+    uint64_t ticket; /* 0: nobody collects it, it leaves when it is done */
+    /* Under sched.lock: */
+    size_t next;     /* index of the segment that it passes */
+    bool is_passing; /* a thread is calling the segment's backend for it */
+    bool is_started; /* the segment's `run` has been called, but what departs is not fetched yet */
+    bool is_over;    /* done or failed, and no thread is at it */
+    ggl_error err;   /* why it, or one before it, failed; GGL_OK: it did not */
 } flight;
 
 typedef struct output {
     const ggl_tensor *t;
     int backend, phase;
-    size_t from, row; /* offset in the io region; bytes of one row */
-    float *host;      /* [n_rows][count] */
+    size_t from, row;       /* offset in the io region; bytes of one row */
+    size_t computed_by;     /* index of the segment */
+    float *host[MAX_LANES]; /* [n_rows][count] */
 } output;
 
 struct ggl_sched {
@@ -139,24 +181,57 @@ struct ggl_sched {
     fallback *fallback;
     size_t n_fallbacks, cap_fallbacks;
     int n_lanes;
-    flight flight[MAX_LANES]; /* oldest first */
-    int n_flights;
+    int out_lane; /* of the flight that was collected last */
+    /* Threads: while flights are on their way, each device's own thread calls its backend, and so does
+     * the user's thread, for the flight that it waits for. With one lane there are no threads, the
+     * user's does everything, and the lock is not used. */
+    bool has_threads, stops;
+    pthread_mutex_t lock;     /* what flights and devices say is under it */
+    pthread_mutex_t asks;     /* params.cancelled is called under it */
+    pthread_cond_t wake;      /* the user's thread sleeps until its flight is over or can go on */
+    bool sleeps;              /* it does */
+    flight *awaited;          /* what it waits for; NULL: it does not wait */
+    flight flight[MAX_LANES]; /* by lane */
+    flight *order[MAX_LANES]; /* those in flight or not collected, oldest first */
+    int n_flights;            /* of order[] */
+    bool is_idle;             /* no backend has work since all were waited for */
+    ggl_error lost;           /* why a flight failed that nobody collects */
+    uint64_t last_ticket;
     char *input;       /* [input_size]: all inputs, as ggl_sched_set leaves them */
     char *lane_input;  /* [n_lanes][input_size]: inputs of the lane's batch; with one lane, input */
     size_t *input_at;  /* by index of input: its offset */
     size_t input_size; /* bytes of all inputs */
     int64_t *input_n;  /* by index of input: how many elements of the batch are set */
     byte_range *stale; /* [n_lanes][inputs]: set since the lane got it; only if not batched */
-    char *staging;     /* host memory through which values move between backends */
+    char *staging;     /* [n_lanes][staging_size]: values on their way from one device to another */
     size_t staging_size;
     bool allocated;
-    os_map cache; /* repacked weights of an earlier run; GGL_REGION_REPACKED may lie in it */
+    os_map cache; /* repacked weights of an earlier run; their regions may lie in it */
     ggl_cache_use cache_use;
     char cache_note[256];
 };
 
 /* Returns the input "page" as it is set for the next run; NULL: it is not, or there is none. */
 const int32_t *ggl_sched_pages(const ggl_sched *s);
+/* Gives each slot pages of its own, if there are enough of them. */
+void ggl_sched_own_pages(ggl_sched *s);
+/* Brings the lane's inputs up to date for its next batch, of n elements. */
+void ggl_sched_fill_lane(ggl_sched *s, int lane, int64_t n);
+
+/* Passes the flight through its next segment, in two parts, each of which calls the segment's backend:
+ * brings in what the segment needs and runs it; then fetches what departs and, with threads, the
+ * outputs. Between the two an asynchronous backend computes. GGL_CANCELLED if params.cancelled
+ * returns true. */
+ggl_status ggl_sched_start_segment(ggl_sched *s, const flight *f, ggl_error *err);
+ggl_status ggl_sched_end_segment(ggl_sched *s, const flight *f, ggl_error *err);
+/* Fetches all outputs of the flight. */
+ggl_status ggl_sched_fetch(ggl_sched *s, const flight *f, ggl_error *err);
+/* Returns how many segments, from the first on, the flight passes: the trunk's, and, if it has
+ * outputs, the tail's, which come after them, or the early ones of these. */
+size_t ggl_sched_n_passed(const ggl_sched *s, const flight *f);
+/* Starts a thread for each device, if several batches may be in flight; stops them. */
+ggl_status ggl_sched_start_threads(ggl_sched *s, ggl_error *err);
+void ggl_sched_stop_threads(ggl_sched *s);
 
 /* Plans everything: places nodes, cuts segments, sizes all memory, compiles the plans. */
 ggl_status ggl_sched_build(ggl_sched *s, ggl_error *err);
@@ -177,6 +252,9 @@ static inline ggl_status ggl_sched_no_memory(ggl_error *err) {
     return ggl_fail(err, GGL_NOMEM, "out of memory for the schedule");
 }
 
+/* The end of a message that says how stores take less memory. */
+extern const char ggl_sched_smaller[];
+
 /* Returns the phase that computes the node t. */
 static inline int ggl_sched_phase(const ggl_sched *s, const ggl_tensor *t) {
     return s->in_trunk[t->id] ? TRUNK : TAIL;
@@ -190,18 +268,29 @@ bool ggl_node_list_push(node_list *l, ggl_tensor *t);
 
 /* Notes that segment i needs the device's copy of the value t for the phase. */
 void ggl_sched_use_value(device *d, int phase, const ggl_tensor *t, size_t i);
-/* Sets loc of all values in use, and io_size, which must be the size of the constants so far. */
+/* Sets loc of all values in use, and io_size. */
 ggl_status ggl_sched_place_values(ggl_sched *s, ggl_error *err);
+/* Sets `at` of all that departs from segments, and staging_size. */
+ggl_status ggl_sched_place_departing(ggl_sched *s, ggl_error *err);
 /* Fails because t, for a batch of n, does not fit into memory. */
 ggl_status ggl_sched_too_large(const ggl_tensor *t, int64_t n, ggl_error *err);
+
+/* Sets *loc to a place for `size` bytes, a multiple of 64: after what the last of the pieces holds,
+ * or at the start of a new piece where that one would exceed the device's max_buffer. `first` is the
+ * region of the first piece; -1: it gets a new one, as all others do. False: out of memory. */
+bool ggl_sched_place_in(device *d, pieces *p, int first, size_t size, ggl_loc *loc);
 
 /* Decides which weights are repacked and where the copies go; call after segments are cut. */
 ggl_status ggl_sched_repack_place(ggl_sched *s, ggl_error *err);
 /* Allocates the memory of repacked weights and fills it, from params.cache or by repacking. */
 ggl_status ggl_sched_repack(ggl_sched *s, ggl_error *err);
 
-/* Sets at[k] to the offset in the cache file of device k's region, and returns the file's size. */
+/* Sets at[k] to the offset in the cache file of device k's first region of repacked weights, and
+ * returns the file's size. */
 size_t ggl_sched_cache_size(const ggl_sched *s, size_t *at);
+/* Returns the offset in the cache file of region `piece` of the device's `repacks`, from that of its
+ * first one. If piece is their number: where a further region would begin. */
+size_t ggl_sched_cache_offset(const device *d, size_t piece);
 /* Maps params.cache into s->cache if it holds exactly what this run would write; else notes the
  * reason in s->cache_note, unless there is no such file. */
 void ggl_sched_cache_open(ggl_sched *s);

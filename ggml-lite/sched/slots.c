@@ -37,7 +37,7 @@ static size_t kept(const ggl_store *st, int64_t n_pos, bool states_only) {
 /* Returns the device that holds the store; NULL: none does, as no node that runs uses it. */
 static device *device_of(const ggl_sched *s, const ggl_store *st) {
     for (int i = 0; i < s->n_dev; i++)
-        if (s->dev[i].store_loc[st->id] != SIZE_MAX)
+        if (s->dev[i].store_loc[st->id].region >= 0)
             return &s->dev[i];
     return NULL;
 }
@@ -49,9 +49,10 @@ static bool shares_pages(const ggl_store *st) {
 /* Copies `size` bytes within a store. */
 static ggl_status copy(device *d, const ggl_store *st, size_t to, size_t from, size_t size,
                        ggl_error *err) {
-    ggl_buffer *buf = d->region[GGL_REGION_STORES];
-    const size_t at = d->store_loc[st->id];
-    return to == from ? GGL_OK : d->b->v->copy(d->b, buf, at + to, buf, at + from, size, err);
+    const ggl_loc at = d->store_loc[st->id];
+    ggl_buffer *buf = d->region[at.region];
+    const ggl_copy_range range = {at.offset + to, at.offset + from, size};
+    return to == from ? GGL_OK : d->b->v->copy(d->b, buf, buf, &range, 1, err);
 }
 
 /* Does the call for the positions of one store, a run of pages that lie together after another.
@@ -63,7 +64,8 @@ static ggl_status act_on(const ggl_sched *s, device *d, const ggl_store *st, con
                   *other = table ? table + c->other * s->g->page->ne[0] : NULL;
     const int64_t n_pos = n_kept(st, c->n_pos, c->states_only);
     const ggl_backend_vtable *v = d->b->v;
-    ggl_buffer *buf = d->region[GGL_REGION_STORES];
+    const ggl_loc loc = d->store_loc[st->id];
+    ggl_buffer *buf = d->region[loc.region];
     ggl_status status = GGL_OK;
     *done = 0;
     for (int64_t pos = 0; pos < n_pos && status == GGL_OK;) {
@@ -71,7 +73,7 @@ static ggl_status act_on(const ggl_sched *s, device *d, const ggl_store *st, con
                          size_other = ggl_store_run(st, other, c->other, pos, n_pos, &from);
         if (c->what == COPY && size_other < size)
             size = size_other;
-        const size_t at = d->store_loc[st->id] + to;
+        const size_t at = loc.offset + to;
         status = c->what == CLEAR  ? v->clear(d->b, buf, at, size, err)
                  : c->what == COPY ? copy(d, st, to, from, size, err)
                  : c->what == SAVE ? v->download(d->b, buf, at, c->bytes + *done, size, err)

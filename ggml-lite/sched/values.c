@@ -80,10 +80,10 @@ static bool place_spans(span *at, span **end, size_t n, offsets *o) {
     return ok;
 }
 
-/* Places the values of one device after its constants. */
+/* Places the values of one device. */
 static ggl_status place_on(ggl_sched *s, device *d, ggl_error *err) {
     size_t n = 0;
-    offsets o = {.end = d->io_size};
+    offsets o = {0};
     ggl_status st = list_values(s, d, NULL, &n, err);
     span *at = ggl_calloc(n, sizeof *at), **end = ggl_calloc(n, sizeof(span *));
     if (st == GGL_OK && (!at || !end))
@@ -110,4 +110,34 @@ ggl_status ggl_sched_place_values(ggl_sched *s, ggl_error *err) {
                 d->loc[TAIL][id] = d->loc[TRUNK][id];
     }
     return st;
+}
+
+/* Returns how many bytes of staging memory the value takes, at most; 0: more than memory can have. */
+static size_t departing_size(const ggl_sched *s, const segment *seg, const departing *d) {
+    size_t size;
+    const int64_t n = d->gather || seg->phase == TAIL ? s->n_rows : s->n_batch;
+    return ggl_value_bytes(d->life.t, n, &size) ? size : 0;
+}
+
+ggl_status ggl_sched_place_departing(ggl_sched *s, ggl_error *err) {
+    size_t n = 0;
+    bool ok = true;
+    offsets o = {0};
+    for (size_t i = 0; i < s->n_segs; i++)
+        n += s->seg[i].n_departing;
+    span *at = ggl_calloc(n, sizeof *at), **end = ggl_calloc(n, sizeof(span *));
+    n = 0;
+    for (size_t i = 0; i < s->n_segs && at && end; i++)
+        for (size_t k = 0; k < s->seg[i].n_departing; k++, n++) {
+            departing *d = &s->seg[i].departing[k];
+            at[n] = (span){&d->at, &d->life, departing_size(s, &s->seg[i], d)};
+            ok = ok && at[n].size > 0;
+        }
+    ok = ok && at && end && place_spans(at, end, n, &o);
+    s->staging_size = o.end;
+    ggl_offsets_fini(&o);
+    ggl_free(at);
+    ggl_free(end);
+    return ok ? GGL_OK
+              : ggl_fail(err, GGL_LIMIT, "the values that cross backends do not fit into memory");
 }

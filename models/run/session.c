@@ -1,4 +1,4 @@
-/* Sessions: makes a running graph from a model, and logits from tokens. */
+/* Sessions: makes a running graph from a model. */
 #include "llm/session.h"
 
 #include <inttypes.h>
@@ -184,10 +184,25 @@ static ggl_status alloc_arrays(llm_session *s, ggl_error *err) {
     s->pos = ggl_calloc(n, sizeof *s->pos);
     s->slot = ggl_calloc(n, sizeof *s->slot);
     s->row = ggl_calloc(n, sizeof *s->row);
+    s->ticket = ggl_calloc(n_slots, sizeof *s->ticket);
     s->n_new = ggl_calloc(n_slots, sizeof *s->n_new);
     s->n_past = ggl_calloc(n_slots, sizeof *s->n_past);
     s->state = ggl_calloc(n_slots, sizeof *s->state);
-    const bool ok = s->token && s->pos && s->slot && s->row && s->n_new && s->n_past && s->state;
+    const bool ok =
+        s->token && s->pos && s->slot && s->row && s->ticket && s->n_new && s->n_past && s->state;
+    return ok ? GGL_OK : no_memory(err);
+}
+
+/* Makes room for what is noted of batches under way. */
+static ggl_status alloc_flights(llm_session *s, ggl_error *err) {
+    const size_t n_lanes = (size_t)ggl_sched_n_lanes(s->sched), n_rows = (size_t)s->n_rows;
+    s->flight = ggl_calloc(n_lanes, sizeof *s->flight);
+    s->n_lanes = s->flight ? (int)n_lanes : 0;
+    bool ok = s->flight;
+    for (int i = 0; i < s->n_lanes && ok; i++) {
+        s->flight[i].row = ggl_calloc(n_rows, sizeof *s->flight[i].row);
+        ok = s->flight[i].row;
+    }
     return ok ? GGL_OK : no_memory(err);
 }
 
@@ -220,6 +235,8 @@ ggl_status llm_session_new(llm_session **out, const llm_model *m, const llm_sess
         st = build_sched(s, m, p, err);
     if (st == GGL_OK)
         st = init_pages(s, err);
+    if (st == GGL_OK)
+        st = alloc_flights(s, err);
     if (st != GGL_OK) {
         llm_session_free(s);
         return st;
@@ -268,6 +285,10 @@ void llm_session_free(llm_session *s) {
     ggl_free(s->pos);
     ggl_free(s->slot);
     ggl_free(s->row);
+    for (int i = 0; i < s->n_lanes; i++)
+        ggl_free(s->flight[i].row);
+    ggl_free(s->flight);
+    ggl_free(s->ticket);
     ggl_free(s->n_new);
     ggl_free(s->n_past);
     ggl_free(s->state);
@@ -314,186 +335,6 @@ int64_t llm_session_n_slots(const llm_session *s) {
     return s->n_slots;
 }
 
-/* --- running ---------------------------------------------------------------------------------- */
-
-static int slot_of(const llm_batch *b, int64_t i) {
-    return b->slot ? b->slot[i] : 0;
-}
-
-static bool wants_logits(const llm_batch *b, int64_t i) {
-    return b->want ? b->want[i] : i == b->n - 1 && !b->want_embedding;
-}
-
-static bool wants_embedding(const llm_batch *b, int64_t i) {
-    return b->want_embedding && b->want_embedding[i];
-}
-
-/* Checks that the slots of a batch have room for s->n_new tokens. */
-static ggl_status check_room(llm_session *s, int64_t n, ggl_error *err) {
-    llm_pages_estimate(&s->pages);
-    for (int k = 0; k < s->n_slots; k++) {
-        const int64_t n_past = s->state[k].n_past;
-        if (s->n_new[k] > s->n_ctx - n_past)
-            return ggl_fail(err, GGL_LIMIT,
-                            "%" PRId64 " tokens after %" PRId64
-                            " do not fit into the context of %" PRId64,
-                            s->n_new[k], n_past, s->n_ctx);
-        llm_pages_estimate_append(&s->pages, k, n_past, s->n_new[k]);
-    }
-    if (llm_pages_lacking(&s->pages) > 0)
-        return ggl_fail(err, GGL_LIMIT,
-                        "%" PRId64 " tokens need %" PRId64
-                        " more pages of the KV cache, of %d tokens each, but %" PRId64
-                        " of %" PRId64
-                        " are free: clear or cut other slots, or let slots share more tokens",
-                        n, s->pages.n_needed, GGL_PAGE, s->pages.n_unused, s->pages.n_pages);
-    return GGL_OK;
-}
-
-/* Checks tokens and slots of a batch, and that the slots have room, before anything runs. Sets
- * s->n_new to the tokens for each slot. */
-static ggl_status check_batch(llm_session *s, const llm_batch *b, ggl_error *err) {
-    memset(s->n_new, 0, (size_t)s->n_slots * sizeof *s->n_new);
-    if (b->want_embedding && s->built.n_embd == 0)
-        return ggl_fail(err, GGL_USAGE,
-                        "the session gives no embeddings: it was made without "
-                        "llm_session_params.embeddings");
-    for (int64_t i = 0; i < b->n; i++) {
-        int slot = slot_of(b, i);
-        ggl_status st = llm_slot_check_whole(s, slot, err);
-        if (st != GGL_OK)
-            return st;
-        if (b->token[i] < 0 || b->token[i] >= s->built.n_vocab)
-            return ggl_fail(err, GGL_USAGE,
-                            "token %" PRId32 " is not in the vocabulary of %" PRId64, b->token[i],
-                            s->built.n_vocab);
-        s->n_new[slot]++;
-    }
-    return check_room(s, b->n, err);
-}
-
-/* Gives each slot the pages for s->n_new more tokens, and a copy of its last page if it shares
- * that. */
-static ggl_status take_pages(llm_session *s, ggl_error *err) {
-    ggl_status st = GGL_OK;
-    for (int k = 0; k < s->n_slots && st == GGL_OK; k++) {
-        const int64_t n_past = s->state[k].n_past, last = n_past / GGL_PAGE;
-        if (s->n_new[k] == 0)
-            continue;
-        if (llm_pages_is_shared(&s->pages, k, n_past)) {
-            const int32_t from = s->pages.table[k * s->pages.n_each + last];
-            st = ggl_sched_copy_page(s->sched, llm_pages_next(&s->pages), from, err);
-            if (st == GGL_OK)
-                llm_pages_replace(&s->pages, k, last);
-        }
-        if (st == GGL_OK)
-            llm_pages_resize(&s->pages, k, llm_pages_for(&s->pages, n_past + s->n_new[k]));
-    }
-    return st == GGL_OK ? llm_session_set_pages(s, err) : st;
-}
-
-/* The tokens of a ubatch of which something is wanted. */
-typedef struct wanted {
-    int64_t n_rows;   /* in session.row */
-    bool is_embedded; /* embeddings alone: no logits are computed */
-} wanted;
-
-/* Fills the arrays of the next ubatch with tokens from `first` on, as many as fit, with at most
- * s->n_rows wanted ones. Returns their number. */
-static int64_t fill_ubatch(llm_session *s, const llm_batch *b, int64_t first, wanted *w) {
-    int64_t n = 0;
-    *w = (wanted){.is_embedded = true};
-    memset(s->n_new, 0, (size_t)s->n_slots * sizeof *s->n_new);
-    for (; n < s->n_ubatch && first + n < b->n; n++) {
-        int64_t i = first + n;
-        int slot = slot_of(b, i);
-        if (wants_logits(b, i) || wants_embedding(b, i)) {
-            if (w->n_rows == s->n_rows)
-                break;
-            s->row[w->n_rows++] = (int32_t)n;
-            w->is_embedded &= !wants_logits(b, i);
-        }
-        s->token[n] = b->token[i];
-        s->slot[n] = slot;
-        s->pos[n] = (int32_t)(s->state[slot].n_past + s->n_new[slot]++);
-    }
-    return n;
-}
-
-static void commit_all(llm_session *s) {
-    for (int64_t k = 0; k < s->n_slots; k++)
-        llm_slot_commit(&s->state[k]);
-}
-
-/* Runs a ubatch. If nothing of it is wanted, it may still be in flight when this returns, so that
- * the next one keeps all backends busy. */
-static ggl_status run_ubatch(llm_session *s, int64_t n, const wanted *w, ggl_error *err) {
-    const size_t size = (size_t)n * sizeof(int32_t);
-    ggl_status st = ggl_sched_set(s->sched, "token", s->token, size, n, err);
-    if (st == GGL_OK)
-        st = ggl_sched_set(s->sched, "pos", s->pos, size, n, err);
-    if (st == GGL_OK)
-        st = ggl_sched_set(s->sched, "slot", s->slot, size, n, err);
-    if (st != GGL_OK)
-        return st;
-    for (int64_t k = 0; k < s->n_slots; k++)
-        llm_slot_begin(&s->state[k], s->n_new[k]);
-    int n_behind = 0;
-    st = w->n_rows == 0   ? ggl_sched_push(s->sched, n, &n_behind, err)
-         : w->is_embedded ? ggl_sched_run_early(s->sched, n, s->row, w->n_rows, err)
-                          : ggl_sched_run(s->sched, n, s->row, w->n_rows, err);
-    if (st == GGL_OK && n_behind == 0)
-        commit_all(s);
-    return st;
-}
-
-/* Hands out what the ubatch of tokens from `first` on has computed. */
-static void give(llm_session *s, const llm_batch *b, int64_t first, const wanted *w) {
-    const float *logits = ggl_sched_output(s->sched, 0), *embedding = ggl_sched_output(s->sched, 1);
-    for (int64_t k = 0; k < w->n_rows; k++) {
-        const int64_t i = first + s->row[k];
-        if (wants_embedding(b, i) && b->each_embedding)
-            b->each_embedding(b->ctx, i, embedding + k * s->built.n_embd);
-        if (!wants_logits(b, i))
-            continue;
-        s->logits = logits + k * s->built.n_vocab;
-        if (b->each)
-            b->each(b->ctx, i, s->logits);
-    }
-}
-
-static ggl_status eval_ubatches(llm_session *s, const llm_batch *b, ggl_error *err) {
-    ggl_status st = GGL_OK;
-    for (int64_t i = 0, n; i < b->n && st == GGL_OK; i += n) {
-        wanted w;
-        n = fill_ubatch(s, b, i, &w);
-        st = run_ubatch(s, n, &w, err);
-        if (st != GGL_OK)
-            break;
-        give(s, b, i, &w);
-        if (b->progress && !b->progress(b->ctx, i + n, b->n))
-            break;
-    }
-    return st == GGL_OK ? ggl_sched_finish(s->sched, err) : st;
-}
-
-ggl_status llm_session_eval(llm_session *s, const llm_batch *b, ggl_error *err) {
-    ggl_status st = check_batch(s, b, err);
-    if (st != GGL_OK)
-        return st;
-    st = take_pages(s, err);
-    if (st == GGL_OK)
-        st = eval_ubatches(s, b, err);
-    if (st == GGL_OK)
-        commit_all(s);
-    for (int k = 0; k < s->n_slots; k++) {
-        if (st != GGL_OK)
-            llm_slot_abort(&s->state[k], &s->rules);
-        llm_slot_trim(s, k); /* not all tokens have run if it failed, or b->progress stopped it */
-    }
-    return st;
-}
-
-const float *llm_session_logits(const llm_session *s) {
-    return s->logits;
+int llm_session_n_lanes(const llm_session *s) {
+    return s->n_lanes;
 }

@@ -1,10 +1,27 @@
-/* Shared by session.c, session_slots.c and prompt_cache.c. */
+/* Shared by session.c, session_run.c, session_slots.c and prompt_cache.c. */
 #ifndef LLM_SESSION_IMPL_H
 #define LLM_SESSION_IMPL_H
 
 #include "llm/session.h"
 #include "pages.h"
 #include "slot_state.h"
+
+/* A token of which logits or an embedding are wanted: its number in the batch. */
+typedef struct wanted_row {
+    int64_t i;
+    bool logits, embedding;
+} wanted_row;
+
+/* A ubatch under way, and to whom its results are given. */
+typedef struct session_flight {
+    uint64_t ticket; /* of the scheduler; 0: there is none */
+    wanted_row *row; /* [n_rows], of at most session.n_rows */
+    int64_t n_rows;
+    bool is_embedded; /* embeddings alone: no logits are computed */
+    void (*each)(void *ctx, int64_t i, const float *logits);
+    void (*each_embedding)(void *ctx, int64_t i, const float *embedding);
+    void *ctx;
+} session_flight;
 
 struct llm_session {
     ggl_graph *graph;
@@ -18,9 +35,12 @@ struct llm_session {
     char load_notes[400];
     int64_t n_ctx, n_ubatch, n_slots, n_rows;
     int32_t *token, *pos, *slot, *row; /* [n_ubatch]: inputs of the current ubatch */
-    int64_t *n_new;                    /* [n_slots]: tokens that the ubatch appends */
-    int64_t *n_past;                   /* [n_slots]: for llm_session_n_cached */
-    slot_state *state;                 /* [n_slots] */
+    session_flight *flight;            /* [n_lanes] */
+    int n_lanes;
+    uint64_t *ticket;  /* [n_slots]: of the submitted batch that the slot is in; or 0 */
+    int64_t *n_new;    /* [n_slots]: tokens that the ubatch appends */
+    int64_t *n_past;   /* [n_slots]: for llm_session_n_cached */
+    slot_state *state; /* [n_slots] */
     slot_rules rules;
     page_pool pages;
     int (*place)(void *ctx, int layer, int n_layer, const char *weight); /* from the params */

@@ -49,9 +49,16 @@ static ggl_status init(llm_engine *e, const llm_engine_params *p, ggl_error *err
     e->slot = ggl_calloc(n, sizeof *e->slot);
     e->want = ggl_calloc(n, sizeof *e->want);
     e->want_embedding = ggl_calloc(n, sizeof *e->want_embedding);
-    e->owner = ggl_calloc(n, sizeof(task *));
+    e->n_lanes = llm_session_n_lanes(p->session);
+    e->part = ggl_calloc((size_t)e->n_lanes, sizeof *e->part);
+    bool has_parts = e->part;
+    for (int i = 0; i < e->n_lanes && has_parts; i++) {
+        e->part[i] = (part){.e = e, .owner = ggl_calloc(n, sizeof(task *))};
+        has_parts = e->part[i].owner;
+    }
+    e->filled = e->part;
     if (!e->run || !e->idle_guesser || !e->share || !e->token || !e->slot || !e->want ||
-        !e->want_embedding || !e->owner)
+        !e->want_embedding || !has_parts)
         return ggl_fail(err, GGL_NOMEM, "out of memory for an engine of %d sequences",
                         p->n_parallel);
     while (p->guesser && e->n_idle_guessers < p->n_parallel) { /* the first is lent first */
@@ -96,6 +103,7 @@ void llm_engine_free(llm_engine *e) {
     e->is_busy = e->is_closing = true;
     for (int i = 0; i < e->n_run; i++)
         llm_task_over(e->run[i], LLM_END_CANCELLED);
+    (void)llm_engine_collect_all(e, NULL);
     llm_queue_each(&e->queue, leave_cancelled, e);
     llm_engine_end_all(e);
     llm_queue_fini(&e->queue);
@@ -108,7 +116,9 @@ void llm_engine_free(llm_engine *e) {
     ggl_free(e->slot);
     ggl_free(e->want);
     ggl_free(e->want_embedding);
-    ggl_free(e->owner);
+    for (int i = 0; i < e->n_lanes && e->part; i++)
+        ggl_free(e->part[i].owner);
+    ggl_free(e->part);
     ggl_free(e);
 }
 
@@ -198,7 +208,7 @@ static void end_running(llm_engine *e, task *t) {
     end(e, t);
 }
 
-/* Callbacks may add to both lists. */
+/* Callbacks may add to both lists. Who is in a batch that is under way ends after it. */
 void llm_engine_end_all(llm_engine *e) {
     bool again = true;
     while (again) {
@@ -209,8 +219,9 @@ void llm_engine_end_all(llm_engine *e) {
         }
         for (int i = 0; i < e->n_run;) {
             task *t = e->run[i];
-            again |= t->is_over;
-            if (t->is_over)
+            const bool ends = t->is_over && !t->is_under_way;
+            again |= ends;
+            if (ends)
                 end_running(e, t); /* the next one is now at i */
             else
                 i++;

@@ -1,11 +1,19 @@
-/* Shared by engine.c (sequences come and go), make_room.c (memory for them), admit.c (which ones run)
- * and step.c (what a step runs). */
+/* Shared by engine.c (sequences come and go), make_room.c (memory for them), admit.c (which ones run),
+ * step.c (what a step runs) and overlap.c (steps that overlap on several backends). */
 #ifndef LLM_ENGINE_IMPL_H
 #define LLM_ENGINE_IMPL_H
 
 #include "kept.h"
 #include "queue.h"
 #include "room.h"
+
+/* A batch of the session, and whose tokens it has. */
+typedef struct part {
+    llm_engine *e;
+    uint64_t ticket; /* if it is under way beside others */
+    task **owner;    /* [n] of n_ubatch */
+    int64_t n;
+} part;
 
 struct llm_engine {
     llm_engine_params p;
@@ -27,7 +35,11 @@ struct llm_engine {
     /* The batch of the step. */
     int32_t *token, *slot; /* [n_ubatch] */
     bool *want, *want_embedding;
-    task **owner;
+    part *part;                   /* [n_lanes]; a step that is alone has the first one */
+    int n_lanes;                  /* batches that may be under way */
+    int i_part;                   /* the oldest of those that are */
+    int n_parts;                  /* their number, in part[], which is a ring */
+    part *filled;                 /* the one that is being filled */
     room_share *share;            /* [n_parallel] */
     int64_t n, n_want;            /* n_want: rows of logits and embeddings */
     int64_t n_prompt, n_generate; /* tokens of the n */
@@ -37,12 +49,27 @@ struct llm_engine {
 };
 
 int64_t llm_engine_now(const llm_engine *e);
+/* Appends at most n of the tokens that a task has to run to the batch, guesses included. */
+void llm_engine_put(llm_engine *e, task *t, int64_t n);
+/* The callbacks of a batch; ctx: its part. */
+void llm_engine_on_logits(void *ctx, int64_t i, const float *logits);
+void llm_engine_on_embedding(void *ctx, int64_t i, const float *embedding);
 /* Takes a task out of the queue, to be ended by llm_engine_end_all for this reason. */
 void llm_engine_leave(llm_engine *e, task *t, llm_end why);
 /* Takes a task out of run[], with its guesser. */
 void llm_engine_take_out(llm_engine *e, task *t);
 /* Ends the tasks that are over. */
 void llm_engine_end_all(llm_engine *e);
+
+/* --- several batches under way (overlap.c) ---------------------------------------------------- */
+
+/* True if the running sequences may be divided over batches that are under way at the same time: if
+ * there is nothing to do but to generate. */
+bool llm_engine_overlaps(llm_engine *e);
+/* Starts batches of idle sequences until there are as many as should be, and collects the oldest one. */
+ggl_status llm_engine_overlap(llm_engine *e, ggl_error *err);
+/* Collects all batches that are under way. */
+ggl_status llm_engine_collect_all(llm_engine *e, ggl_error *err);
 
 /* --- pages of the cache (make_room.c) --------------------------------------------------------- */
 
@@ -56,6 +83,8 @@ int64_t llm_engine_make_room(llm_engine *e, int64_t n_guess);
 /* Returns how many of the task's next n tokens get pages, in addition to the batch in the session's
  * estimate. Drops kept sequences to gain pages. */
 int64_t llm_engine_most_piece(llm_engine *e, const task *t, int64_t n);
+/* True if there are free pages for the next token of all tasks that run, without making room. */
+bool llm_engine_has_room(const llm_engine *e);
 /* Call if no token could run. Preempts the task that began last, or ends it if there is no other. Returns false if no
  * task has begun. */
 bool llm_engine_unblock(llm_engine *e);

@@ -79,6 +79,11 @@ static void estimate_next(const llm_engine *e, int64_t n_guess) {
     }
 }
 
+bool llm_engine_has_room(const llm_engine *e) {
+    estimate_next(e, 0);
+    return llm_session_lacking(e->p.session) <= 0;
+}
+
 int64_t llm_engine_make_room(llm_engine *e, int64_t n_guess) {
     for (task *t;;) {
         estimate_next(e, n_guess);

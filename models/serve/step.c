@@ -10,8 +10,7 @@ static bool is_shown(const task *t, int64_t pos) {
     return llm_task_shows(t) && pos >= t->n_prompted && pos < t->stats.n_prompt;
 }
 
-/* Appends at most n of the tokens that a task has to run, guesses included. */
-static void put(llm_engine *e, task *t, int64_t n) {
+void llm_engine_put(llm_engine *e, task *t, int64_t n) {
     const seq *q = &t->q;
     t->first = e->n;
     t->from = q->n_kept;
@@ -20,7 +19,7 @@ static void put(llm_engine *e, task *t, int64_t n) {
     for (int64_t i = 0; i < t->n_piece; i++) {
         const int64_t at = e->n + i, pos = t->from + i;
         e->slot[at] = q->slot;
-        e->owner[at] = t;
+        e->filled->owner[at] = t;
         e->want_embedding[at] = t->p.embedded && is_shown(t, pos);
         e->want[at] = !t->p.embedded && (pos >= q->n - 1 || is_shown(t, pos));
         e->n_want += e->want[at] || e->want_embedding[at];
@@ -80,7 +79,7 @@ static void put_next(llm_engine *e, task *t, int64_t n_guess, int64_t n_room) {
     if (llm_seq_guess(&t->q, n_room - 1, &err) != GGL_OK)
         llm_task_failed(t, &err);
     else
-        put(e, t, n_room);
+        llm_engine_put(e, t, n_room);
 }
 
 /* Appends the next tokens of all tasks that generate. If there is no room for some, these come first in the next
@@ -130,7 +129,7 @@ static void put_prompts(llm_engine *e) {
             continue;
         const int64_t n_piece = llm_engine_most_piece(e, t, e->share[n++].get);
         if (n_piece > 0)
-            put(e, t, n_piece);
+            llm_engine_put(e, t, n_piece);
     }
 }
 
@@ -172,10 +171,10 @@ static void end_prompt(llm_engine *e, task *t) {
         t->stats.t_prompt = llm_engine_now(e);
 }
 
-/* llm_batch.each_embedding */
-static void on_embedding(void *ctx, int64_t i, const float *embedding) {
-    llm_engine *e = ctx;
-    task *t = e->owner[i];
+void llm_engine_on_embedding(void *ctx, int64_t i, const float *embedding) {
+    const part *p = ctx;
+    llm_engine *e = p->e;
+    task *t = p->owner[i];
     const int64_t pos = t->from + i - t->first;
     if (!t->is_over) {
         t->n_prompted = pos + 1;
@@ -187,10 +186,10 @@ static void on_embedding(void *ctx, int64_t i, const float *embedding) {
     }
 }
 
-/* llm_batch.each */
-static void on_logits(void *ctx, int64_t i, const float *logits) {
-    llm_engine *e = ctx;
-    task *t = e->owner[i];
+void llm_engine_on_logits(void *ctx, int64_t i, const float *logits) {
+    const part *p = ctx;
+    llm_engine *e = p->e;
+    task *t = p->owner[i];
     const int64_t pos = t->from + i - t->first, row = pos - (t->n_before - 1);
     if (!t->is_over && is_shown(t, pos)) {
         t->n_prompted = pos + 1;
@@ -211,9 +210,9 @@ static ggl_status run(llm_engine *e, ggl_error *err) {
                          .want = e->want,
                          .want_embedding =
                              llm_session_n_embd(e->p.session) > 0 ? e->want_embedding : NULL,
-                         .each = on_logits,
-                         .each_embedding = on_embedding,
-                         .ctx = e};
+                         .each = llm_engine_on_logits,
+                         .each_embedding = llm_engine_on_embedding,
+                         .ctx = e->filled};
     ggl_error why;
     const ggl_status st = llm_session_eval(e->p.session, &b, &why);
     for (int i = 0; i < e->n_run; i++) {
@@ -245,6 +244,7 @@ static void count_time(llm_engine *e, int64_t ns) {
 static void fill(llm_engine *e) {
     e->n = e->n_want = e->n_prompt = e->n_generate = 0;
     e->prompt_depth = 0;
+    e->filled = e->part;
     for (int i = 0; i < e->n_run; i++)
         e->run[i]->n_piece = 0;
     const int n_generating = go_back(e);
@@ -269,6 +269,12 @@ static void take_snapshots(llm_engine *e) {
 }
 
 static ggl_status step(llm_engine *e, ggl_error *err) {
+    if (e->n_parts > 0) {
+        const ggl_status collected = llm_engine_collect_all(e, err);
+        if (collected != GGL_OK)
+            return collected;
+        llm_engine_end_all(e);
+    }
     const int64_t now = llm_engine_now(e);
     llm_engine_admit(e, now);
     fill(e);
@@ -288,7 +294,7 @@ ggl_status llm_engine_step(llm_engine *e, ggl_error *err) {
     if (e->is_busy)
         return ggl_fail(err, GGL_USAGE, "a callback of a step cannot begin another step");
     e->is_busy = true;
-    const ggl_status st = step(e, err);
+    const ggl_status st = llm_engine_overlaps(e) ? llm_engine_overlap(e, err) : step(e, err);
     llm_engine_end_all(e);
     e->is_busy = false;
     return st;

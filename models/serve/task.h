@@ -37,6 +37,7 @@ typedef struct task {
      * The next token is drawn from the logits of the last one (row 0), those after it from the logits
      * of the guesses (rows 1, 2, ...), as long as these are right. What it draws does not change n_before. */
     int64_t first, n_piece, from, n_before;
+    bool is_under_way; /* its batch is not collected yet */
     /* --- when it is over */
     bool is_over;
     llm_end why;

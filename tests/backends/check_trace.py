@@ -1,4 +1,5 @@
-"""Checks a file of backends/trace: check_trace.py FILE TRACKS. Spans of a track nest; memory and its curve add up."""
+"""Checks a file of backends/trace: check_trace.py FILE TRACKS. Spans of a track nest; memory and its curve add up. Nodes
+of a device follow each other on a track of their own, while its runs are under way."""
 import json
 import sys
 
@@ -8,8 +9,45 @@ names = {e["tid"]: e["args"]["name"] for e in events if e["ph"] == "M"}
 assert len(names) == tracks, names
 assert {e["tid"] for e in events} == set(names)
 
+ON_DEVICE = ": nodes on the device"
+
+
+def busy(events):
+    """The times from a run's begin to the end of the next call that waits for it, and the n of the runs."""
+    found = []
+    for e in sorted(events, key=lambda e: e["ts"]):
+        begin, end = round(e["ts"] * 1000), round((e["ts"] + e["dur"]) * 1000)
+        if e["name"] == "run" and (not found or found[-1][1] is not None):
+            found.append([begin, None, {e["args"]["n"]}])
+        elif e["name"] == "run":
+            found[-1][2].add(e["args"]["n"])
+        elif e["name"] in ("wait", "download") and found and found[-1][1] is None:
+            found[-1][1] = end
+    return found
+
+
+def check_device(tid, name):
+    instance = [t for t, other in names.items() if other.startswith(name.removesuffix(ON_DEVICE) + ": ") and t != tid]
+    assert len(instance) == 1, f"{name}: {instance}"
+    spans = [e for e in events if e["ph"] == "X"]
+    times = busy([e for e in spans if e["tid"] == instance[0] and e["cat"] == "backend"])
+    before, at = 0, 0
+    for e in (e for e in spans if e["tid"] == tid):  # in the order of the file
+        begin, end = round(e["ts"] * 1000), round((e["ts"] + e["dur"]) * 1000)
+        assert e["cat"] in ("node", "prepares") and begin >= before, f"{e} begins before {before}"
+        while times[at][1] is not None and begin >= times[at][1]:
+            at += 1
+        assert times[at][0] <= begin and end <= (times[at][1] or end), f"{e} is not within {times[at]}"
+        assert e["args"]["n"] == 1 or e["args"]["n"] in times[at][2], f"{e} is in runs of {times[at][2]}"
+        before = end
+        counts["device node"] = counts.get("device node", 0) + 1
+
+
 counts = {}
 for tid in names:
+    if names[tid].endswith(ON_DEVICE):
+        check_device(tid, names[tid])
+        continue
     spans = [e for e in events if e["ph"] == "X" and e["tid"] == tid]
     # in ns: what is written has three digits after the point
     spans = [(round(e["ts"] * 1000), round((e["ts"] + e["dur"]) * 1000), e) for e in spans]

@@ -63,6 +63,9 @@ __attribute__((unused)) static ggl_status changed_open(ggl_backend **out,
 #ifdef HALF_REPACK
     changed.repack_layout = "half";
 #endif
+#ifdef MAX_BUFFER
+    (*out)->max_buffer = MAX_BUFFER;
+#endif
 #ifdef SMALL_MEMORY
     (*out)->memory = SMALL_MEMORY;
     changed.alloc = small_alloc;

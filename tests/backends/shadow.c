@@ -101,7 +101,7 @@ static void f_close(ggl_backend *b) {
 
 static void faulty_init(faulty *f, ggl_backend *cpu) {
     *f = (faulty){0};
-    ggl_wrap_init(&f->w, cpu, "faulty");
+    ggl_wrap_init(&f->w, cpu);
     f->w.v.close = f_close;
     f->w.v.compile = f_compile;
 }

@@ -65,10 +65,10 @@ static ggl_status f_download(ggl_backend *b, const ggl_buffer *src, size_t offse
     ggl_status st = f_wait(b, err);
     return st == GGL_OK ? real_of(b)->v->download(real_of(b), src, offset, dst, size, err) : st;
 }
-static ggl_status f_copy(ggl_backend *b, ggl_buffer *dst, size_t at, const ggl_buffer *src,
-                         size_t from, size_t size, ggl_error *err) {
+static ggl_status f_copy(ggl_backend *b, ggl_buffer *dst, const ggl_buffer *src,
+                         const ggl_copy_range *range, size_t n, ggl_error *err) {
     ggl_status st = f_wait(b, err);
-    return st == GGL_OK ? real_of(b)->v->copy(real_of(b), dst, at, src, from, size, err) : st;
+    return st == GGL_OK ? real_of(b)->v->copy(real_of(b), dst, src, range, n, err) : st;
 }
 static ggl_status f_clear(ggl_backend *b, ggl_buffer *buf, size_t offset, size_t size,
                           ggl_error *err) {
@@ -179,8 +179,12 @@ static ggl_status f_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out
     }
     p->base.arena_size = p->real->arena_size;
     p->n_regions = GGL_REGION_WEIGHT;
-    for (int i = 0; i < ggl_graph_n_nodes(s->graph); i++) {
-        int region = s->loc[ggl_graph_node(s->graph, i)->id].region;
+    for (int i = 0; i < ggl_graph_n_ids(s->graph); i++) {
+        int region = s->loc[i].region;
+        p->n_regions = region >= p->n_regions ? region + 1 : p->n_regions;
+    }
+    for (int i = 0; s->store_loc && i < ggl_graph_n_stores(s->graph); i++) {
+        int region = s->store_loc[i].region;
         p->n_regions = region >= p->n_regions ? region + 1 : p->n_regions;
     }
     *out = &p->base;

@@ -301,7 +301,7 @@ static void check_scores(const attention_case *c, uint64_t *seed) {
         for (int j = 0; j < GGL_PAGE; j++)
             want[k][j] = score_of(row + j * c->d, c->q[k], c->d);
     for (int t = 0; t < all.n; t++) {
-        all.k[t].scores[c->type](got, query, c->n_q, page.p, c->d);
+        all.k[t].scores[c->type](got, query, c->n_q, page.p, c->d, page.p);
         for (int k = 0; k < c->n_q; k++)
             CHECK_SAME(got[k], want[k], GGL_PAGE, "scores of %s, d = %lld, query %d of %d, %s",
                        ggl_type_get(c->type)->name, (long long)c->d, k, c->n_q, all.name[t]);
@@ -324,7 +324,8 @@ static void check_values(attention_case *c, uint64_t *seed) {
     for (int t = 0; t < all.n; t++) {
         guarded b = guarded_new((size_t)n * 4, 4);
         memcpy(b.p, c->o, (size_t)n * 4);
-        all.k[t].values[c->type]((float *)b.p, c->d, c->w, c->n_q, page.p, c->d, c->j0, c->j1);
+        all.k[t].values[c->type]((float *)b.p, c->d, c->w, c->n_q, page.p, c->d, c->j0, c->j1,
+                                 page.p);
         CHECK_SAME((float *)b.p, (float *)want.p, n, "values of %s, %d..%d, e = %lld, %d, %s",
                    ggl_type_get(c->type)->name, c->j0, c->j1, (long long)c->d, c->n_q, all.name[t]);
         guarded_end(&b, "values");

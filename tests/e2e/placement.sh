@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Placement: llm-cli with layers and weights on several backends. $1: llm-cli, $2: a model of five layers, $3: a backend
-# that has little memory, $4: a backend that has products only.
+# that has little memory, $4: a backend that has products only, $5: one whose buffers are small.
 set -u
-cli=$1 model=$2 small=$3 products=$4
+cli=$1 model=$2 small=$3 products=$4 pieces=$5
 source "$(dirname "$0")/common.sh"
 text() { "$cli" -m "$model" -p "Once upon a time" -n 24 --temp 0 "$@" 2>"$tmp/err" </dev/null; }
 expect() { # code, words of the message, arguments
@@ -52,6 +52,15 @@ expect 0 "layers: cpu=2,mine=3" "${small[@]}" -ngl 3
 expect 0 "layers: cpu=2,mine=3" "${small[@]}" --fit
 expect 0 "layers: cpu=5" "${small[@]}" --split auto # it is slower, too
 grep -q 'with 3 of 5 layers on ' "$tmp/err" || fail "--split auto does not tell what it measured: $(cat "$tmp/err")"
+
+# a device whose buffers are smaller than the cache of all layers, but not than that of one
+pieces=(-ub 4 --device "$pieces")
+"$cli" -m "$model" -c 2048 "${pieces[@]}" --plan >"$tmp/plan" 2>/dev/null </dev/null || fail "--plan of a cache in several buffers"
+grep -Eq '^mine +0.00 +1.[0-9]* +0.00 +0.00 +2.50 ' "$tmp/plan" || fail "the cache is not of several buffers: $(cat "$tmp/plan")"
+text -c 256 "${pieces[@]}" >"$tmp/one" || fail "a cache in one buffer: $(cat "$tmp/err")"
+text -c 2048 "${pieces[@]}" --fit >"$tmp/b" && cmp -s "$tmp/one" "$tmp/b" || fail "a cache in several buffers: $(cat "$tmp/b" "$tmp/err")"
+grep -q "layers: mine=5" "$tmp/err" || fail "--fit does not use a device on which all fits: $(cat "$tmp/err")"
+expect 1 "MiB for all positions and slots; mine supports at most 1.0 MiB in one buffer; fewer positions" -c 65536 "${pieces[@]}"
 
 # a backend that has products only: with --strict it gets what --place names, and the CPU the rest
 only=(--place "blk.*.ffn_norm.weight=cpu" --place "blk.*.ffn_*.weight=$products" # the first that fits counts

@@ -3,6 +3,8 @@
 #ifndef TESTS_ENGINE_TEST_H
 #define TESTS_ENGINE_TEST_H
 
+#include <stdatomic.h>
+
 #include "ggl/alloc.h"
 #include "ggl/backends.h"
 #include "llm/engine.h"
@@ -10,7 +12,14 @@
 #include "test.h"
 #include "tiny_model.h"
 
-enum { VOCAB = TINY_VOCAB, CTX = 256, MOST_JOBS = 700, GUESSES = 4, MOST_GUESSERS = 8 };
+enum {
+    VOCAB = TINY_VOCAB,
+    CTX = 256,
+    MOST_JOBS = 700,
+    GUESSES = 4,
+    MOST_GUESSERS = 8,
+    MOST_CPUS = 3
+};
 
 #define WINDOW "h = heads(x, 2)\nx = x + attention(h, h, h, window = 49)\n"
 #define STATES "x = x + flat(sum(transpose(recent(x, 3))))\n"
@@ -45,7 +54,7 @@ typedef struct job {
 } job;
 
 typedef struct fixture {
-    ggl_backend *cpu, *reference;
+    ggl_backend *cpu[MOST_CPUS], *reference;
     llm_model *model;
     llm_session *s, *alone;
     llm_engine *e;
@@ -57,8 +66,11 @@ typedef struct fixture {
     int n_jobs, n_ended;
     int32_t common[CTX]; /* what many prompts begin with */
     uint64_t seed;
-    int64_t now, polls_left; /* polls_left: until a run is cancelled; less than 0: never */
+    int64_t now;
+    atomic_int_least64_t polls_left; /* until a run is cancelled; less than 0: never */
+    bool is_cancelled;               /* some run was, whose end may not be collected yet */
     int64_t n_steps, n_right, n_preempted;
+    int64_t n_overlapped;     /* times that batches were under way between two calls */
     void (*on_token)(job *j); /* NULL: none */
     void (*on_end)(job *j);
     ggl_error err;
@@ -69,6 +81,7 @@ typedef struct fixture_params {
     int64_t n_step; /* llm_engine_params.n_ubatch */
     int n_parallel;
     size_t n_queue, n_queue_each;
+    int n_backends; /* the layers are divided over them; 0: 1 */
     bool guesses;
     int64_t step_ns;
     size_t n_snapshot_bytes;
@@ -83,7 +96,8 @@ TEST_UNUSED static int below(fixture *f, int n) {
 
 static bool fixture_cancels(void *ctx) {
     fixture *f = ctx;
-    return f->polls_left >= 0 && f->polls_left-- == 0;
+    const int64_t left = atomic_load(&f->polls_left);
+    return left >= 0 && atomic_fetch_sub(&f->polls_left, 1) == 0;
 }
 
 /* A step takes a little, or long. */
@@ -111,6 +125,15 @@ static void fixture_outcome(void *self, int64_t n_guessed, int64_t n_right) {
     f->n_right += n_right;
 }
 
+static int fixture_n_backends;
+
+/* Layer l is on backend l, and what follows the layers on the last one. */
+static int fixture_place(void *ctx, int layer, int n_layer, const char *weight) {
+    const int last = fixture_n_backends - 1, k = layer < 0 ? 0 : layer < n_layer ? layer : last;
+    (void)ctx;
+    return weight ? -1 : k < last ? k : last;
+}
+
 static bool fixture_session(fixture *f, llm_session **s, const fixture_params *p) {
     llm_session_params sp = llm_session_default();
     sp.n_ctx = CTX;
@@ -118,8 +141,9 @@ static bool fixture_session(fixture *f, llm_session **s, const fixture_params *p
     sp.n_rows = p->n_rows;
     sp.n_slots = p->n_slots;
     sp.n_pool = p->n_pool;
-    sp.backend = &f->cpu;
-    sp.n_backends = 1;
+    sp.backend = f->cpu;
+    sp.n_backends = fixture_n_backends = p->n_backends > 0 ? p->n_backends : 1;
+    sp.place = fixture_place;
     sp.fold = f->reference;
     sp.cancelled = fixture_cancels;
     sp.cancelled_ctx = f;
@@ -150,7 +174,9 @@ TEST_UNUSED static bool fixture_open(fixture *f, const char *text, uint64_t seed
     for (int i = 0; i < CTX; i++)
         f->common[i] = below(f, VOCAB);
     return tiny_model_write(path, text, 0.4f) &&
-           CHECK_OK(ggl_backend_open(&f->cpu, "cpu", &one, &f->err), &f->err) &&
+           CHECK_OK(ggl_backend_open(&f->cpu[0], "cpu", &one, &f->err), &f->err) &&
+           CHECK_OK(ggl_backend_open(&f->cpu[1], "cpu1", &one, &f->err), &f->err) &&
+           CHECK_OK(ggl_backend_open(&f->cpu[2], "cpu2", &one, &f->err), &f->err) &&
            CHECK_OK(ggl_backend_open(&f->reference, "reference", NULL, &f->err), &f->err) &&
            CHECK_OK(llm_model_open(&f->model, path, NULL, &f->err), &f->err) &&
            fixture_session(f, &f->alone,
@@ -206,7 +232,8 @@ TEST_UNUSED static void fixture_close(fixture *f) {
     for (int i = 0; i < 2; i++)
         llm_grammar_free(f->grammar[i]);
     llm_model_free(f->model);
-    ggl_backend_close(f->cpu);
+    for (int i = 0; i < MOST_CPUS; i++)
+        ggl_backend_close(f->cpu[i]);
     ggl_backend_close(f->reference);
 }
 
@@ -317,7 +344,9 @@ TEST_UNUSED static bool job_add(job *j, llm_sequence_params p) {
 
 TEST_UNUSED static bool fixture_step(fixture *f) {
     f->n_steps++;
-    return CHECK_OK(llm_engine_step(f->e, &f->err), &f->err);
+    const ggl_status st = llm_engine_step(f->e, &f->err);
+    f->n_overlapped += llm_session_eval(f->s, &(llm_batch){.n = 0}, NULL) == GGL_USAGE;
+    return (st == GGL_CANCELLED && f->is_cancelled) || CHECK_OK(st, &f->err);
 }
 
 /* Steps until all have ended. */

@@ -94,7 +94,8 @@ static ggl_status own_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **o
 }
 
 static float *state_of(const task *t, const ggl_store *s, const view *slot, int64_t l) {
-    return (float *)(t->stores + t->store_loc[s->id] +
+    const ggl_loc at = t->store_loc[s->id];
+    return (float *)(t->region[at.region]->data + at.offset +
                      (size_t) * (int32_t *)row(slot, 0, 0, l) * s->slot_size);
 }
 
@@ -123,9 +124,8 @@ static ggl_status own_run(ggl_backend *base, ggl_plan *plan_base, ggl_buffer *co
     (void)err;
     for (int i = 0; i < p->p.program.n_step; i++) {
         const ggl_step *s = &p->p.program.step[i];
-        task t = {.node = s->node, .store_loc = p->p.store_loc};
+        task t = {.node = s->node, .region = region, .store_loc = p->p.store_loc};
         t.row = (float *)(region[GGL_REGION_ARENA]->data + p->p.program.arena_size);
-        t.stores = region[GGL_REGION_STORES] ? region[GGL_REGION_STORES]->data : NULL;
         t.dst = view_of(&s->dst, region, n);
         for (int k = 0; k < s->n_src; k++)
             t.src[k] = view_of(&s->src[k], region, n);
@@ -137,7 +137,7 @@ static ggl_status own_run(ggl_backend *base, ggl_plan *plan_base, ggl_buffer *co
             operators[s->node->op](&t);
         }
         if (b->profile)
-            b->profile(b->profile_ctx, s->node, n, false, 1000);
+            b->profile(b->profile_ctx, s->node, n, false, 0, 1000);
     }
     return GGL_OK;
 }

@@ -424,3 +424,119 @@ TEST(wrong_use) {
     CHECK_INT(llm_session_new(&s, f.model, &p, &f.err), GGL_LIMIT);
     teardown(&f);
 }
+
+enum { N_STREAMS = 6, N_STEPS = 12 };
+
+/* Notes the logits of one token of each stream. */
+typedef struct streams {
+    float *logits; /* [N_STREAMS][n_vocab] */
+    size_t size;   /* bytes of a row */
+    int first;     /* the stream of the batch's first token */
+} streams;
+
+static void note_logits(void *ctx, int64_t i, const float *logits) {
+    const streams *x = ctx;
+    memcpy((char *)x->logits + (size_t)(x->first + (int)i) * x->size, logits, x->size);
+}
+
+/* A batch of the next tokens of streams first .. first + n-1. */
+static ggl_status submit_streams(llm_session *s, streams *x, int step, int n, uint64_t *ticket,
+                                 ggl_error *err) {
+    int32_t token[N_STREAMS], slot[N_STREAMS];
+    bool want[N_STREAMS];
+    for (int k = 0; k < n; k++) {
+        slot[k] = x->first + k;
+        token[k] = 1 + (7 * slot[k] + step) % 40;
+        want[k] = true;
+    }
+    const llm_batch b = {
+        .n = n, .token = token, .slot = slot, .want = want, .each = note_logits, .ctx = x};
+    return llm_session_submit(s, &b, ticket, err);
+}
+
+static bool open_streams(llm_session **s, const llm_model *m, ggl_backend **b, int n_backends,
+                         ggl_backend *fold, ggl_error *err) {
+    llm_session_params p = llm_session_default();
+    p.n_ubatch = p.n_rows = p.n_slots = N_STREAMS;
+    p.n_ctx = 64;
+    p.backend = b;
+    p.n_backends = n_backends;
+    p.fold = fold;
+    p.place = n_backends > 1 ? upper_half : NULL;
+    return CHECK_OK(llm_session_new(s, m, &p, err), err) &&
+           CHECK_OK(llm_session_alloc(*s, err), err);
+}
+
+/* Two batches under way give the bits of one at a time, and what is wrong is refused. */
+TEST(two_batches_under_way) {
+    ggl_error err = {0};
+    ggl_backend *b[4] = {0};
+    llm_model *model = NULL;
+    llm_session *s, *alone;
+    uint64_t ticket[3], one;
+    int32_t id = 1;
+    REQUIRE_OK(ggl_backend_open(&b[0], "cpu", NULL, &err), &err);
+    REQUIRE_OK(ggl_backend_open(&b[1], "cpu1", NULL, &err), &err);
+    REQUIRE_OK(ggl_backend_open(&b[2], "cpu2", NULL, &err), &err);
+    REQUIRE_OK(ggl_backend_open(&b[3], "reference", NULL, &err), &err);
+    REQUIRE_OK(llm_model_open(&model, BUILTIN_MODEL, NULL, &err), &err);
+    REQUIRE(open_streams(&s, model, b, 2, b[3], &err) &&
+            open_streams(&alone, model, b + 2, 1, b[3], &err));
+    CHECK_INT(llm_session_n_lanes(s), 2);
+    CHECK_INT(llm_session_n_lanes(alone), 1);
+    const size_t size = (size_t)llm_session_n_vocab(s) * sizeof(float);
+    float *got = malloc(N_STREAMS * size), *want = malloc(N_STREAMS * size);
+    streams half[2] = {{got, size, 0}, {got, size, N_STREAMS / 2}}, all = {want, size, 0};
+    REQUIRE(got && want);
+    for (int step = 0; step <= N_STEPS && test_failures == 0; step++) {
+        for (int k = 0; k < 2; k++) {
+            if (step > 0)
+                REQUIRE_OK(llm_session_collect(s, ticket[k], &err), &err);
+            if (step < N_STEPS)
+                REQUIRE_OK(submit_streams(s, &half[k], step, N_STREAMS / 2, &ticket[k], &err),
+                           &err);
+        }
+        if (step == N_STEPS)
+            break;
+        REQUIRE_OK(submit_streams(alone, &all, step, N_STREAMS, &one, &err), &err);
+        REQUIRE_OK(llm_session_collect(alone, one, &err), &err);
+    }
+    CHECK_MSG(memcmp(got, want, N_STREAMS * size) == 0, "other logits");
+    REQUIRE_OK(submit_streams(s, &half[0], 0, 2, &ticket[0], &err), &err);
+    const llm_batch eval = {.n = 1, .token = &id};
+    CHECK_INT(llm_session_eval(s, &eval, &err), GGL_USAGE);
+    CHECK_INT(submit_streams(s, &half[0], 0, 1, &ticket[1], &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "slot 0 is in a batch that is not collected yet");
+    REQUIRE_OK(submit_streams(s, &half[1], 0, 1, &ticket[1], &err), &err);
+    half[1].first++;
+    CHECK_INT(submit_streams(s, &half[1], 0, 1, &ticket[2], &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "2 batches are not collected yet");
+    REQUIRE_OK(llm_session_collect(s, ticket[1], &err), &err);
+    CHECK_INT(llm_session_collect(s, ticket[1], &err), GGL_USAGE);
+    REQUIRE_OK(llm_session_collect(s, ticket[0], &err), &err);
+    int32_t many[N_STREAMS + 1] = {0};
+    const llm_batch too_many = {.n = N_STREAMS + 1, .token = many};
+    CHECK_INT(llm_session_submit(s, &too_many, &one, &err), GGL_USAGE);
+    REQUIRE_OK(llm_session_eval(s, &eval, &err), &err);
+    failing = *b[1]->v; /* a batch fails, and the one behind it, too; their slots go back */
+    real_run = failing.run;
+    failing.run = run_or_fail;
+    b[1]->v = &failing;
+    const int64_t n_past = llm_session_n_past(s, 1);
+    half[1].first = 4;
+    runs_left = 0;
+    half[0].first = 1;
+    for (int k = 0; k < 2; k++)
+        REQUIRE_OK(submit_streams(s, &half[k], 0, 2, &ticket[k], &err), &err);
+    for (int k = 0; k < 2; k++)
+        CHECK_INT(llm_session_collect(s, ticket[k], &err), GGL_IO);
+    CHECK_INT(llm_session_n_past(s, 1), n_past);
+    REQUIRE_OK(llm_session_eval(s, &eval, &err), &err);
+    free(got);
+    free(want);
+    llm_session_free(s);
+    llm_session_free(alone);
+    llm_model_free(model);
+    for (int k = 0; k < 4; k++)
+        ggl_backend_close(b[k]);
+}

@@ -140,7 +140,7 @@ bool toy_eval(toy_run *r, int slot, int first, int n, float *logits, ggl_error *
         ggl_sched_set(r->sched, "pos", pos, size, n, err) != GGL_OK ||
         ggl_sched_set(r->sched, "slot", slots, size, n, err) != GGL_OK ||
         (logits ? ggl_sched_run(r->sched, n, NULL, 0, err)
-                : ggl_sched_push(r->sched, n, NULL, err)) != GGL_OK)
+                : ggl_sched_submit(r->sched, n, NULL, 0, false, NULL, err)) != GGL_OK)
         return false;
     if (logits)
         memcpy(logits, ggl_sched_output(r->sched, 0),

@@ -58,9 +58,9 @@ static ggl_status f_download(ggl_backend *b, const ggl_buffer *src, size_t offse
                              size_t size, ggl_error *err) {
     return real_of(b)->v->download(real_of(b), src, offset, dst, size, err);
 }
-static ggl_status f_copy(ggl_backend *b, ggl_buffer *dst, size_t at, const ggl_buffer *src,
-                         size_t from, size_t size, ggl_error *err) {
-    return real_of(b)->v->copy(real_of(b), dst, at, src, from, size, err);
+static ggl_status f_copy(ggl_backend *b, ggl_buffer *dst, const ggl_buffer *src,
+                         const ggl_copy_range *range, size_t n, ggl_error *err) {
+    return real_of(b)->v->copy(real_of(b), dst, src, range, n, err);
 }
 static ggl_status f_clear(ggl_backend *b, ggl_buffer *buf, size_t offset, size_t size,
                           ggl_error *err) {

@@ -209,7 +209,7 @@ static ggl_status run_piece(runner *r, int first, int n) {
             row[n_rows++] = k;
     ggl_status st = set_inputs(r, first, n);
     if (st == GGL_OK && none && h & 0x100)
-        return ggl_sched_push(r->s, n, NULL, r->err);
+        return ggl_sched_submit(r->s, n, NULL, 0, false, NULL, r->err);
     if (st == GGL_OK)
         st = ggl_sched_run(r->s, n, n_rows == n ? NULL : row, n_rows, r->err);
     for (int k = 0; k < n_rows && st == GGL_OK; k++) {
@@ -255,6 +255,23 @@ static ggl_status mix_pages(runner *r, const ggl_graph *g) {
     return st;
 }
 
+/* Makes the scheduler. With several backends, their buffers are as small as the graph allows, within a
+ * factor of two, so that stores and weights lie in several of them. */
+static ggl_status make_sched(runner *r, ggl_graph *g, const ggl_sched_params *params) {
+    enum { SMALLEST = 4096, DOUBLINGS = 24 };
+    ggl_status st = GGL_LIMIT;
+    for (int i = params->n_backends > 1 ? 0 : DOUBLINGS; i <= DOUBLINGS && st == GGL_LIMIT; i++) {
+        for (int k = 0; k < params->n_backends; k++)
+            params->backend[k]->max_buffer = i < DOUBLINGS ? (size_t)SMALLEST << i : 0;
+        ggl_sched_free(r->s);
+        r->s = NULL;
+        st = ggl_sched_new(&r->s, g, params, r->err);
+        if (st == GGL_OK)
+            st = ggl_sched_alloc(r->s, r->err);
+    }
+    return st;
+}
+
 static ggl_status run_variant(r_bench *b, const r_program *p, const r_variant *v, outputs *out,
                               ggl_error *err) {
     r_built built;
@@ -278,9 +295,7 @@ static ggl_status run_variant(r_bench *b, const r_program *p, const r_variant *v
     if (st == GGL_OK && is_folded(p, v))
         st = ggl_graph_fold(built.g, b->engine[R_REFERENCE], err);
     if (st == GGL_OK)
-        st = ggl_sched_new(&r.s, built.g, &params, err);
-    if (st == GGL_OK)
-        st = ggl_sched_alloc(r.s, err);
+        st = make_sched(&r, built.g, &params);
     if (st == GGL_OK)
         st = mix_pages(&r, built.g);
     if (st == GGL_OK)

@@ -3,6 +3,8 @@
 #ifndef FAKE_BACKEND_H
 #define FAKE_BACKEND_H
 
+#include <pthread.h>
+
 #include "ggl/backends.h"
 #include "test.h"
 
@@ -17,14 +19,17 @@ typedef struct fake {
 
 static char fake_log[2 * MOST_RUNS +
                      1]; /* "a4b4": which backend ran, with how many elements of the batch */
+static pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER; /* of the log */
 static size_t fake_n_too_large;
 
 static ggl_status fake_run(ggl_backend *b, ggl_plan *p, ggl_buffer *const *region, int64_t n,
                            ggl_error *err) {
     const fake *f = (const fake *)b;
+    pthread_mutex_lock(&fake_lock);
     size_t used = strlen(fake_log);
     if (used + 3 < sizeof fake_log)
         snprintf(fake_log + used, sizeof fake_log - used, "%c%d", f->name, (int)n);
+    pthread_mutex_unlock(&fake_lock);
     return f->real->v->run(f->real, p, region, n, err);
 }
 

@@ -10,7 +10,7 @@ import sys
 
 WORDS = re.compile(r"\b(tokens?|layers?|prompts?|logits?)\b", re.I)
 COMMENT_OR_STRING = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.S)
-VULKAN_LAYER = {"backends/vulkan/device.c", "backends/vulkan/messages.c"}  # Vulkan's own word for what checks calls
+VULKAN_LAYER = {"backends/vulkan/instance.c", "backends/vulkan/messages.c"}  # Vulkan's own word for what checks calls
 
 
 def strings(text):

@@ -37,7 +37,7 @@ static ggl_graph *three_chains(void) {
 }
 
 /* A program of all nodes; leaves and the outputs lie outside. */
-static bool build(ggl_graph *g, ggl_program *p, bool (*in_place)(const ggl_tensor *)) {
+static bool build_for(ggl_graph *g, ggl_program *p, ggl_program_params params) {
     ggl_error err = {0};
     ggl_loc loc[MOST];
     ggl_tensor *node[MOST];
@@ -54,9 +54,13 @@ static bool build(ggl_graph *g, ggl_program *p, bool (*in_place)(const ggl_tenso
             node[n++] = t;
     }
     ggl_segment s = {.graph = g, .node = node, .n_node = n, .n_max = 4, .loc = loc, .n_slots = 1};
-    const ggl_program_params params = {
-        .refuses = no_call, .in_place = in_place, .value_type = GGL_F32};
+    params.refuses = no_call;
+    params.value_type = GGL_F32;
     return CHECK_OK(ggl_program_build(p, &s, &params, &err), &err);
+}
+
+static bool build(ggl_graph *g, ggl_program *p, bool (*in_place)(const ggl_tensor *)) {
+    return build_for(g, p, (ggl_program_params){.in_place = in_place});
 }
 
 TEST(waves) {
@@ -89,7 +93,7 @@ static bool no_product(const ggl_tensor *t) {
 
 static const ggl_step *step_of(const ggl_program *p, const ggl_tensor *node) {
     for (int i = 0; i < p->n_step; i++)
-        if (p->step[i].node == node)
+        if (p->step[i].kind == GGL_STEP_NODE && p->step[i].node == node)
             return &p->step[i];
     return NULL;
 }
@@ -119,5 +123,164 @@ TEST(in_place) {
     CHECK(p.arena_size <= apart.arena_size);
     ggl_program_fini(&p);
     ggl_program_fini(&apart);
+    ggl_graph_free(g);
+}
+
+/* Products want columns of 12 bytes, in one of two forms: a name that begins with "u" chooses. */
+static ggl_form narrow(const ggl_backend *b, const ggl_step *step) {
+    (void)b;
+    if (step->node->op != GGL_OP_LINEAR)
+        return (ggl_form){0};
+    CHECK(!step->src[0].form && step->src[0].type == GGL_F32 && step->src[0].ne[0] == WIDTH);
+    return (ggl_form){
+        .kind = 7, .with = -1, .row_size = 12, .num = step->node->src[1]->name[0] == 'u' ? 1 : 0};
+}
+
+/* Checks that the step reads the form that step `made` makes of x. */
+static void check_form(const ggl_program *p, const ggl_tensor *product, const ggl_step *made,
+                       const ggl_tensor *x) {
+    const ggl_step *s = step_of(p, product);
+    const ggl_operand *o = &s->src[0];
+    CHECK(made->kind == GGL_STEP_FORM && made->form == 7 && made < s && made->wave < s->wave);
+    CHECK(o->form && o->type == GGL_I32 && o->ne[0] == 3 && o->ne[3] == GGL_N);
+    CHECK(o->nb[1] == 12 && o->nb[3] == 12);
+    CHECK(o->region == GGL_REGION_ARENA && o->offset == made->dst.offset);
+    CHECK(made->src[0].offset == step_of(p, x)->dst.offset && made->src[1].region < 0);
+}
+
+static const ggl_step *nth_form(const ggl_program *p, int n) {
+    for (int i = 0; i < p->n_step; i++)
+        if (p->step[i].kind == GGL_STEP_FORM && n-- == 0)
+            return &p->step[i];
+    return NULL;
+}
+
+/* A form is made once for all steps that read it, and apart for another parameter or other
+ * elements; its memory is used again only after its last reader. */
+TEST(forms) {
+    ggl_graph *g = ggl_graph_new(NULL);
+    ggl_program p;
+    ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){WIDTH}, true), *w[4];
+    for (int i = 0; i < 4; i++)
+        w[i] = ggl_graph_weight(g, (const char *[]){"a", "b", "u", "c"}[i], GGL_F32, 2,
+                                (int64_t[]){WIDTH, WIDTH}, weights[0]);
+    ggl_tensor *e = ggl_graph_op(g, GGL_OP_EXP, &x, 1, NULL, 0);
+    ggl_tensor *a = ggl_linear(g, e, w[0], NULL), *b = ggl_linear(g, e, w[1], NULL);
+    ggl_tensor *u = ggl_linear(g, e, w[2], NULL), *c = ggl_linear(g, a, w[3], NULL);
+    ggl_tensor *sum = ggl_binary(g, GGL_OP_ADD, ggl_binary(g, GGL_OP_ADD, b, u), c);
+    ggl_graph_output(g, "y", sum);
+    REQUIRE(build_for(g, &p, (ggl_program_params){.form = narrow}));
+    const ggl_step *of_e = nth_form(&p, 0), *of_u = nth_form(&p, 1), *of_a = nth_form(&p, 2);
+    REQUIRE(of_e && of_u && of_a && !nth_form(&p, 3));
+    CHECK(of_e->node == a && of_u->node == u && of_a->node == c); /* the first readers */
+    check_form(&p, a, of_e, e);
+    check_form(&p, b, of_e, e);
+    check_form(&p, u, of_u, e);
+    check_form(&p, c, of_a, a);
+    CHECK(of_e->wave == of_u->wave && of_e->dst.offset != of_u->dst.offset);
+    for (int i = 0; i < p.n_step; i++) /* no value lies in a form */
+        CHECK(p.step[i].kind == GGL_STEP_FORM || p.step[i].dst.region != GGL_REGION_ARENA ||
+              p.step[i].dst.offset < of_e->dst.offset);
+    CHECK(p.arena_size >= of_u->dst.offset + 4 * 12);
+    ggl_program_fini(&p);
+    ggl_graph_free(g);
+}
+
+/* In a body that runs for one token after another, a form is made in each turn: one of a value from
+ * outside is not shared with steps there. */
+TEST(forms_in_loops) {
+    ggl_graph *g = ggl_graph_new(NULL);
+    ggl_program p;
+    ggl_graph_input(g, "slot", GGL_I32, 0, NULL, true);
+    ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){WIDTH}, true);
+    ggl_tensor *w = ggl_graph_weight(g, "w", GGL_F32, 2, (int64_t[]){WIDTH, WIDTH}, weights[0]);
+    ggl_tensor *e = ggl_graph_op(g, GGL_OP_EXP, &x, 1, NULL, 0),
+               *outside = ggl_linear(g, e, w, NULL);
+    ggl_tensor **param = ggl_body_begin(g, &e, 1);
+    REQUIRE(param);
+    ggl_tensor *inside = ggl_linear(g, param[0], w, NULL),
+               *again = ggl_linear(g, param[0], w, NULL),
+               *state = ggl_graph_op(g, GGL_OP_STATE, NULL, 0, (double[]){WIDTH}, 1);
+    ggl_tensor *next = ggl_binary(g, GGL_OP_ADD, state, inside);
+    ggl_binary(g, GGL_OP_KEEP, state, next);
+    ggl_tensor *y = ggl_body_end(g, NULL, ggl_binary(g, GGL_OP_ADD, next, again), NULL, 0);
+    ggl_graph_output(g, "y", ggl_binary(g, GGL_OP_ADD, y, outside));
+    REQUIRE(build_for(g, &p, (ggl_program_params){.form = narrow}));
+    const ggl_step *first = nth_form(&p, 0), *second = nth_form(&p, 1);
+    REQUIRE(first && second && !nth_form(&p, 2));
+    CHECK(first->node == outside && second->node == inside);
+    CHECK(second->wave == 0 && second->dst.ne[3] == 1);
+    CHECK(second->dst.loop == 0 && second->src[0].loop == WIDTH * sizeof(float));
+    CHECK(step_of(&p, inside)->src[0].offset == second->dst.offset);
+    CHECK(step_of(&p, again)->src[0].offset == second->dst.offset);
+    CHECK(step_of(&p, outside)->src[0].offset == first->dst.offset);
+    ggl_program_fini(&p);
+    ggl_graph_free(g);
+}
+
+/* Accepts chains of at most `most` links, of elementwise operators and forms. */
+static int most_links;
+
+static int elementwise(const ggl_backend *b, const ggl_step *step, int n) {
+    (void)b;
+    int k = 0;
+    while (k < n && k < most_links && step[k].node->op != GGL_OP_LINEAR)
+        k++;
+    return k < n && k < most_links && step[k].kind == GGL_STEP_FORM ? k + 1 : k > 0 ? k : 1;
+}
+
+/* A result that only the next link reads has no memory; one that others read, too, keeps it. */
+TEST(links_of_a_chain) {
+    ggl_graph *g = ggl_graph_new(NULL);
+    ggl_program p;
+    ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){WIDTH}, true);
+    ggl_tensor *w = ggl_graph_weight(g, "w", GGL_F32, 2, (int64_t[]){WIDTH, WIDTH}, weights[0]);
+    ggl_tensor *a = ggl_graph_op(g, GGL_OP_EXP, &x, 1, NULL, 0);  /* read by b, and at the end */
+    ggl_tensor *b = ggl_graph_op(g, GGL_OP_SQRT, &a, 1, NULL, 0); /* by c alone */
+    ggl_tensor *c = ggl_binary(g, GGL_OP_MUL, x, b);              /* by two products, as a form */
+    ggl_tensor *d = ggl_linear(g, c, w, NULL), *e = ggl_linear(g, c, w, NULL);
+    ggl_tensor *sum = ggl_binary(g, GGL_OP_ADD, ggl_binary(g, GGL_OP_ADD, d, e), a);
+    ggl_graph_output(g, "y", sum);
+    most_links = 5;
+    REQUIRE(build_for(g, &p, (ggl_program_params){.form = narrow, .chain = elementwise}));
+    const ggl_step *head = step_of(&p, a);
+    REQUIRE(head && head->n_links == 4);
+    CHECK(head[1].node == b && head[2].node == c && head[3].kind == GGL_STEP_FORM);
+    for (int i = 1; i < 4; i++)
+        CHECK(head[i].n_links == 0 && head[i].wave == head->wave);
+    CHECK(head->link == -1 && head[1].link == 0 && head[2].link == 1 && head[3].link == 0);
+    CHECK(head[1].src[0].region < 0 && head[2].src[1].region < 0 && head[3].src[0].region < 0);
+    CHECK(head[2].src[0].region == GGL_REGION_IO);
+    CHECK(head->dst.region == GGL_REGION_ARENA && head[1].dst.region < 0 && head[2].dst.region < 0);
+    CHECK(head[2].dst.ne[0] == WIDTH && head[3].dst.region == GGL_REGION_ARENA);
+    CHECK(step_of(&p, sum)->n_links == 0 || step_of(&p, sum)->n_links == 2);
+    ggl_program_fini(&p);
+    ggl_graph_free(g);
+}
+
+static bool all_in_place(const ggl_tensor *t) {
+    return t->op != GGL_OP_LINEAR;
+}
+
+/* The result of a chain may lie over a source of an earlier link, but two results not over one. */
+TEST(chains_in_place) {
+    ggl_graph *g = ggl_graph_new(NULL);
+    ggl_program p;
+    ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){WIDTH}, true);
+    ggl_tensor *w = ggl_graph_weight(g, "w", GGL_F32, 2, (int64_t[]){WIDTH, WIDTH}, weights[0]);
+    ggl_tensor *a = ggl_linear(g, x, w, NULL), *b = ggl_linear(g, x, w, NULL);
+    ggl_tensor *sum = ggl_binary(g, GGL_OP_ADD, a, b); /* read by root, and at the end */
+    ggl_tensor *root = ggl_graph_op(g, GGL_OP_SQRT, &sum, 1, NULL, 0);
+    ggl_tensor *far = ggl_linear(g, root, w, NULL);
+    ggl_graph_output(g, "y", ggl_binary(g, GGL_OP_MUL, far, sum));
+    most_links = 2;
+    REQUIRE(build_for(g, &p, (ggl_program_params){.in_place = all_in_place, .chain = elementwise}));
+    const ggl_step *head = step_of(&p, sum);
+    REQUIRE(head->n_links == 2 && head[1].node == root);
+    const size_t at_a = step_of(&p, a)->dst.offset, at_b = step_of(&p, b)->dst.offset;
+    CHECK(head->dst.offset != head[1].dst.offset);
+    CHECK(head->dst.offset == at_a || head->dst.offset == at_b);
+    CHECK(head[1].dst.offset == at_a || head[1].dst.offset == at_b);
+    ggl_program_fini(&p);
     ggl_graph_free(g);
 }

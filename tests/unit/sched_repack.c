@@ -7,6 +7,8 @@
 
 static int n_repacked; /* calls of repack */
 static bool no_import; /* host memory cannot be used in place */
+static size_t largest; /* most bytes of a buffer of repacked weights; 0: no limit */
+static int n_regions;  /* buffers of repacked weights */
 static const char *name_of_layout = "doubled 1";
 
 static size_t fake_repack_size(const ggl_backend *b, const ggl_tensor *w) {
@@ -30,6 +32,10 @@ static ggl_status fake_alloc(ggl_backend *b, int region, size_t size, const void
                              ggl_buffer **out, ggl_error *err) {
     if (host && no_import)
         return ggl_fail(err, GGL_UNSUPPORTED, "no import");
+    if (region == GGL_REGION_REPACKED) {
+        CHECK(largest == 0 || size <= largest);
+        n_regions++;
+    }
     return inner_alloc(b, region, size, host, out, err);
 }
 
@@ -111,9 +117,17 @@ static bool setup(fixture *f, bool no_repack) {
     return true;
 }
 
+/* Creates the scheduler. The limit is for repacked weights only, which are placed here. */
+static ggl_status new_sched(fixture *f) {
+    f->fake.max_buffer = largest;
+    const ggl_status st = ggl_sched_new(&f->s, f->g, &f->p, &f->err);
+    f->fake.max_buffer = 0;
+    n_regions = 0;
+    return st;
+}
+
 static bool start(fixture *f) {
-    return ggl_sched_new(&f->s, f->g, &f->p, &f->err) == GGL_OK &&
-           ggl_sched_alloc(f->s, &f->err) == GGL_OK;
+    return new_sched(f) == GGL_OK && ggl_sched_alloc(f->s, &f->err) == GGL_OK;
 }
 
 static void teardown(fixture *f) {
@@ -180,6 +194,28 @@ TEST(products_read_their_own_layout) {
         teardown(&f);
     }
     no_import = false;
+}
+
+/* A small limit for a buffer: there are several of them. */
+TEST(several_regions) {
+    static const struct {
+        size_t largest;
+        int fewest, most; /* buffers: the weights' addresses decide */
+    } way[] = {{640, 1, 1}, {639, 2, 2}, {320, 2, 3}, {256, 3, 4}};
+    for (size_t k = 0; k < sizeof way / sizeof *way; k++) {
+        fixture f;
+        ggl_memory m;
+        largest = way[k].largest;
+        REQUIRE(setup(&f, false));
+        REQUIRE(CHECK_OK(start(&f) ? GGL_OK : f.err.status, &f.err));
+        REQUIRE(ggl_sched_memory(f.s, 0, &m));
+        CHECK_INT((long long)m.weights_repacked, 640);
+        CHECK_MSG(n_regions >= way[k].fewest && n_regions <= way[k].most, "%zu bytes: %d regions",
+                  largest, n_regions);
+        check_results(&f, 2);
+        teardown(&f);
+    }
+    largest = 0;
 }
 
 typedef struct seen {
@@ -263,6 +299,22 @@ TEST(cache) {
     check_start(path, "another", GGL_CACHE_READ, "");
     check_start(none, "model", GGL_CACHE_FAILED, "none/weights.repack");
     check_start(test_folder(), "model", GGL_CACHE_FAILED, "directory");
+}
+
+/* Regions lie one after another in the file. What one buffer holds does not fit several. */
+TEST(cache_of_several_regions) {
+    const char *path = test_path("weights.repack");
+    for (int way = 0; way < 2; way++) {
+        no_import = way == 1;
+        largest = 0;
+        check_start(path, "model", GGL_CACHE_WRITTEN, way == 0 ? "" : "another layout");
+        largest = 256;
+        check_start(path, "model", GGL_CACHE_WRITTEN, "another layout");
+        check_start(path, "model", GGL_CACHE_READ, "");
+        CHECK(n_regions > 1);
+    }
+    largest = 0;
+    no_import = false;
 }
 
 /* Cut at every 61st byte, and one byte of the head changed at a time. */

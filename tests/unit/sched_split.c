@@ -47,13 +47,13 @@ static int by_layer(void *ctx, int group, const char *name) {
 }
 
 /* Two times: x = W (sum of x); then tanh(x) / 2. Layer 0 on a, layer 1 and the rest on b. */
-static bool setup(fixture *f) {
+static bool setup_slots(fixture *f, int64_t n_slots) {
     *f = (fixture){0};
     fake_log[0] = 0;
     fake_n_too_large = 0;
     if (!fake_open(&f->a, 'a') || !fake_open(&f->b, 'b'))
         return false;
-    const ggl_graph_params gp = {.size = sizeof gp, .n_pos = 64, .n_batch = 8, .n_slots = 1};
+    const ggl_graph_params gp = {.size = sizeof gp, .n_pos = 64, .n_batch = 8, .n_slots = n_slots};
     ggl_graph *g = f->g = ggl_graph_new(&gp);
     ggl_graph_input(g, "slot", GGL_I32, 0, NULL, true);
     ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){WIDTH}, true);
@@ -73,6 +73,10 @@ static bool setup(fixture *f) {
     f->p = (ggl_sched_params){
         .size = sizeof(ggl_sched_params), .backend = f->list, .n_backends = 2, .place = by_layer};
     return CHECK_OK(ggl_graph_finish(g, &f->err), &f->err);
+}
+
+static bool setup(fixture *f) {
+    return setup_slots(f, 1);
 }
 
 static void teardown(fixture *f) {
@@ -167,37 +171,45 @@ TEST(weights_have_places) {
     teardown(&f);
 }
 
-static void run_in_pieces(fixture *f, const char *log) {
-    int behind;
-    for (int i = 0; i < 3; i++) {
-        REQUIRE(give(f, 3));
-        REQUIRE_OK(ggl_sched_push(f->s, 3, &behind, &f->err), &f->err);
-        CHECK_INT(behind, 1);
-    }
+/* Writes to `out` with how many elements the backend of that name has run, in order. */
+static void runs_of(char name, char *out) {
+    for (const char *at = fake_log; *at; at += 2)
+        if (*at == name)
+            *out++ = at[1];
+    *out = 0;
+}
+
+static void submit(fixture *f, int n) {
+    REQUIRE(give(f, n));
+    REQUIRE_OK(ggl_sched_submit(f->s, n, NULL, 0, false, NULL, &f->err), &f->err);
+}
+
+static void run_in_pieces(fixture *f) {
+    char a[MOST_RUNS], b[MOST_RUNS];
+    for (int i = 0; i < 3; i++)
+        submit(f, 3);
     REQUIRE(give(f, 2));
     const int32_t last = 1;
     REQUIRE_OK(ggl_sched_run(f->s, 2, &last, 1, &f->err), &f->err);
     check_output(f, 0, 11);
-    CHECK_MSG(strcmp(fake_log, log) == 0, "%s; expected %s", fake_log, log);
+    runs_of('a', a);
+    runs_of('b', b);
+    CHECK_MSG(strcmp(a, "3332") == 0 && strcmp(b, "33321") == 0, "%s, %s", a, b);
 }
 
-/* While one batch is in its second segment, the next is in its first; backends that return early
- * are started first. */
+/* Each backend runs the batches in their order, whether it returns early or not. */
 TEST(batches_follow_each_other) {
-    for (int early = 0; early < 3; early++) {
+    for (int early = 0; early < 4; early++) {
         fixture f;
         REQUIRE(setup(&f));
-        f.a.base.async = early == 1;
-        f.b.base.async = early == 2;
+        f.a.base.async = early & 1;
+        f.b.base.async = early & 2;
         REQUIRE(start(&f));
-        run_in_pieces(&f, early == 1 ? "a3a3b3a3b3a2b3b2b1" : "a3b3a3b3a3b3a2b2b1");
+        run_in_pieces(&f);
         REQUIRE_OK(ggl_sched_clear_slot(f.s, 0, &f.err), &f.err); /* also of what is under way */
-        REQUIRE(give(&f, 4));
-        int behind;
-        REQUIRE_OK(ggl_sched_push(f.s, 4, &behind, &f.err), &f.err);
-        CHECK_INT(behind, 1);
+        submit(&f, 4);
         REQUIRE_OK(ggl_sched_clear_slot(f.s, 0, &f.err), &f.err);
-        fake_log[0] = 0;
+        CHECK_INT(ggl_sched_n_unfinished(f.s), 0);
         REQUIRE(give(&f, 1));
         REQUIRE_OK(ggl_sched_run(f.s, 1, NULL, 0, &f.err), &f.err);
         check_output(&f, 0, 1);
@@ -205,17 +217,78 @@ TEST(batches_follow_each_other) {
     }
 }
 
-/* One backend: nothing is under way when push returns. */
+/* One backend: nothing is under way when ggl_sched_submit returns. */
 TEST(one_backend_has_no_lanes) {
     fixture f;
-    int behind = -1;
     REQUIRE(setup(&f));
     f.p.n_backends = 1;
     f.p.place = NULL;
     REQUIRE(start(&f) && give(&f, 3));
-    REQUIRE_OK(ggl_sched_push(f.s, 3, &behind, &f.err), &f.err);
-    CHECK_INT(behind, 0);
+    CHECK_INT(ggl_sched_n_lanes(f.s), 1);
+    REQUIRE_OK(ggl_sched_submit(f.s, 3, NULL, 0, false, NULL, &f.err), &f.err);
+    CHECK_INT(ggl_sched_n_unfinished(f.s), 0);
     teardown(&f);
+}
+
+static size_t n_downloaded, n_copied;
+
+static ggl_status counted_download(ggl_backend *b, const ggl_buffer *src, size_t offset, void *dst,
+                                   size_t size, ggl_error *err) {
+    const fake *f = (const fake *)b;
+    n_downloaded += size;
+    return f->real->v->download(f->real, src, offset, dst, size, err);
+}
+
+static ggl_status counted_copy(ggl_backend *b, ggl_buffer *dst, const ggl_buffer *src,
+                               const ggl_copy_range *range, size_t n, ggl_error *err) {
+    const fake *f = (const fake *)b;
+    for (size_t i = 0; i < n; i++)
+        n_copied += range[i].size;
+    return f->real->v->copy(f->real, dst, src, range, n, err);
+}
+
+/* a's value goes to b's trunk for all elements; b's tail takes the wanted ones of them from there. */
+TEST(what_a_device_has_is_not_fetched_again) {
+    enum { N = 4 };
+    const int32_t row[] = {1, 3};
+    float want[2][WIDTH];
+    for (int n_backends = 1; n_backends <= 2; n_backends++) {
+        fixture f;
+        REQUIRE(setup(&f));
+        ggl_graph_free(f.g);
+        const ggl_graph_params gp = {.size = sizeof gp, .n_pos = 64, .n_batch = 8, .n_slots = 1};
+        ggl_graph *g = f.g = ggl_graph_new(&gp);
+        ggl_graph_input(g, "slot", GGL_I32, 0, NULL, true);
+        ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){WIDTH}, true);
+        ggl_graph_set_group(g, 0);
+        ggl_tensor *w =
+            ggl_graph_weight(g, "w", GGL_F32, 2, (int64_t[]){WIDTH, WIDTH}, weight[0].w);
+        ggl_tensor *y = ggl_linear(g, x, w, NULL);
+        ggl_graph_set_group(g, 1);
+        ggl_graph_output(g, "y", ggl_binary(g, GGL_OP_MUL, running_sum(g, y), y));
+        REQUIRE_OK(ggl_graph_finish(g, &f.err), &f.err);
+        f.p.n_backends = n_backends;
+        f.p.place = n_backends > 1 ? by_layer : NULL;
+        f.a.v.download = counted_download;
+        f.b.v.copy = counted_copy;
+        REQUIRE(start(&f) && give(&f, N));
+        n_downloaded = n_copied = 0;
+        REQUIRE_OK(ggl_sched_run(f.s, N, row, 2, &f.err), &f.err);
+        if (n_backends == 1) {
+            memcpy(want, ggl_sched_output(f.s, 0), sizeof want);
+        } else {
+            CHECK_INT(n_downloaded, N * WIDTH * sizeof(float));
+            CHECK_INT(n_copied, 2 * sizeof want); /* of that value, and of the sum */
+            CHECK(memcmp(want, ggl_sched_output(f.s, 0), sizeof want) == 0);
+        }
+        teardown(&f);
+    }
+}
+
+static int products_on_a(void *ctx, int group, const char *name) {
+    (void)ctx;
+    (void)group;
+    return name ? 0 : 1;
 }
 
 TEST(buffers_of_a_device_are_limited) {
@@ -233,17 +306,74 @@ TEST(buffers_of_a_device_are_limited) {
     check_output(&f, 1, 2);
     ggl_sched_free(f.s);
     f.s = NULL;
-    f.a.base.max_buffer = 60; /* less than a weight has */
+    f.a.base.max_buffer = 60; /* less than a state or a weight has */
     CHECK_INT(ggl_sched_new(&f.s, f.g, &f.p, &f.err), GGL_LIMIT);
-    CHECK_MSG(strstr(f.err.msg, "blk.0.w") && strstr(f.err.msg, "fake a"), "%s", f.err.msg);
+    CHECK_MSG(strstr(f.err.msg, "state of group 0: 0.0 MiB") &&
+                  strstr(f.err.msg, "fake a supports") && strstr(f.err.msg, "fewer positions"),
+              "%s", f.err.msg);
     ggl_error none = {0};
     f.err = none;
+    f.p.n_backends = 2;
+    f.p.place = products_on_a;
+    CHECK_INT(ggl_sched_new(&f.s, f.g, &f.p, &f.err), GGL_LIMIT);
+    CHECK_MSG(strstr(f.err.msg, "blk.0.w") && strstr(f.err.msg, "fake a"), "%s", f.err.msg);
+    f.err = none;
+    f.p.n_backends = 1;
+    f.p.place = NULL;
     f.a.base.max_buffer = 64;
     if (CHECK_OK(ggl_sched_new(&f.s, f.g, &f.p, &f.err), &f.err)) {
         CHECK_INT(ggl_sched_alloc(f.s, &f.err), GGL_LIMIT);
         CHECK_MSG(strstr(f.err.msg, "on fake a, which supports at most"), "%s", f.err.msg);
     }
     teardown(&f);
+}
+
+static int n_stores_buffers;
+
+static ggl_status counted_stores(ggl_backend *b, int region, size_t size, const void *host,
+                                 ggl_buffer **out, ggl_error *err) {
+    n_stores_buffers += region == GGL_REGION_STORES;
+    return fake_alloc(b, region, size, host, out, err);
+}
+
+/* Runs the next token of the slot, which is the n-th in its sequence. */
+static void check_token(fixture *f, int32_t slot, int n) {
+    float x[WIDTH];
+    for (int k = 0; k < WIDTH; k++)
+        x[k] = 0.001f * (float)(k + 1);
+    if (CHECK_OK(ggl_sched_set(f->s, "x", x, sizeof x, 1, &f->err), &f->err) &&
+        CHECK_OK(ggl_sched_set(f->s, "slot", &slot, sizeof slot, 1, &f->err), &f->err) &&
+        CHECK_OK(ggl_sched_run(f->s, 1, NULL, 0, &f->err), &f->err))
+        check_output(f, 0, n);
+}
+
+/* Slots are copied, saved, restored and cleared whatever buffers their stores are in. */
+TEST(stores_in_several_buffers) {
+    enum { SLOTS = 16 }; /* a state has 64 bytes in each */
+    for (int apart = 0; apart < 2; apart++) {
+        fixture f;
+        char saved[2 * 64];
+        REQUIRE(setup_slots(&f, SLOTS));
+        f.p.n_backends = 1;
+        f.p.place = NULL;
+        f.a.v.alloc = counted_stores;
+        f.a.base.max_buffer = (apart ? 1 : 2) * SLOTS * 64;
+        n_stores_buffers = 0;
+        REQUIRE(start(&f));
+        CHECK_INT(n_stores_buffers, apart ? 2 : 1);
+        check_token(&f, 3, 1);
+        check_token(&f, 3, 2);
+        REQUIRE(ggl_sched_slot_size(f.s, 0, false) == sizeof saved);
+        CHECK_OK(ggl_sched_save_slot(f.s, 3, 0, false, saved, &f.err), &f.err);
+        CHECK_OK(ggl_sched_copy_slot(f.s, SLOTS - 1, 3, 0, &f.err), &f.err);
+        CHECK_OK(ggl_sched_clear_slot(f.s, 3, &f.err), &f.err);
+        check_token(&f, 3, 1);
+        check_token(&f, SLOTS - 1, 3);
+        CHECK_OK(ggl_sched_restore_slot(f.s, 3, 0, false, saved, &f.err), &f.err);
+        check_token(&f, 3, 3);
+        check_token(&f, SLOTS - 1, 4);
+        teardown(&f);
+    }
 }
 
 static size_t n_imported;

@@ -103,7 +103,8 @@ TEST(table) {
     }
     CHECK_INT(n, GGL_TYPE_COUNT);
     CHECK(!ggl_type_at(-1) && !ggl_type_get(-1) && !ggl_type_get(4) && !ggl_type_get(1 << 30));
-    CHECK(!ggl_type_find("Q8_0") && !ggl_type_find(""));
+    CHECK(ggl_type_find("Q8_0") == ggl_type_get(GGL_Q8_0) && ggl_type_find("Q4_k"));
+    CHECK(!ggl_type_find("q8") && !ggl_type_find("q8_00") && !ggl_type_find(""));
     CHECK_STR(ggl_type_foreign_name(9), "Q8_1");
     CHECK_STR(ggl_type_foreign_name(27), "I64");
     CHECK(!ggl_type_foreign_name(-1) && !ggl_type_foreign_name(43) &&

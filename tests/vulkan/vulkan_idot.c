@@ -21,9 +21,9 @@ static bool is_known(const vk_backend *b) {
     return idot.shaderIntegerDotProduct;
 }
 
-static ggl_backend *open_idot(void) {
-    setenv("GGL_VULKAN_FORCE", "idot", 1);
-    ggl_backend *b = vulkan_open(NULL);
+static ggl_backend *open_masked(const char *mask) {
+    setenv("GGL_VULKAN_FORCE", "idot,half", 1);
+    ggl_backend *b = vulkan_open(mask);
     if (!b)
         return NULL;
     const bool known = is_known((vk_backend *)b);
@@ -35,6 +35,10 @@ static ggl_backend *open_idot(void) {
         return b;
     ggl_backend_close(b);
     return NULL;
+}
+
+static ggl_backend *open_idot(void) {
+    return open_masked(NULL);
 }
 
 static void check_like_cpu(const conform_case *info, int v, ggl_backend *b) {
@@ -61,8 +65,9 @@ static void check_variant(const conform_case *info, int v, ggl_backend *b) {
 }
 
 /* Variants first, first + step, .. below last; 0: all. */
-static void check_some(const conform_case *info, int first, int step, int last) {
-    ggl_backend *b = open_idot();
+static void check_masked(const conform_case *info, const char *mask, int first, int step,
+                         int last) {
+    ggl_backend *b = open_masked(mask);
     const int n = conform_n_variants(info);
     for (int v = first + vulkan_first(step); b && v < (last > 0 && last < n ? last : n);
          v += step * vulkan_each())
@@ -70,7 +75,18 @@ static void check_some(const conform_case *info, int first, int step, int last) 
     ggl_backend_close(b);
 }
 
+static void check_some(const conform_case *info, int first, int step, int last) {
+    check_masked(info, NULL, first, step, last);
+}
+
 /* A pipeline for each type takes some time to be made, so not all forms have all types. */
+TEST(as_in_the_file) {
+    check_masked(&conform_products.cases[0], "repack", 0, 2, N_TYPES);
+    check_masked(&conform_products.cases[0], "repack", 5 * N_TYPES + 1, 2, 6 * N_TYPES);
+}
+TEST(rows_in_slices) {
+    check_some(&conform_products.cases[0], 9 * N_TYPES, 2, 10 * N_TYPES);
+}
 TEST(few_columns) {
     check_some(&conform_products.cases[0], 0, 1, N_TYPES);
 }

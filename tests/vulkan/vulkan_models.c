@@ -92,6 +92,56 @@ TEST(descriptors) {
     ggl_backend_close(reference);
 }
 
+/* Runs the toy as `mask` says, with integer dot products where it does not mask them. */
+static bool prompt_masked(const toy_model *t, ggl_backend *reference, const char *mask, int chunk,
+                          ggl_type kv, logits *out) {
+    ggl_backend *b = vulkan_open(mask);
+    const bool ok = b && prompt(t, b, reference, chunk, kv, out);
+    ggl_backend_close(b);
+    return ok;
+}
+
+/* Chains of steps as one dispatch, and as one dispatch each, give the same bits. */
+static void check_fused(const toy_model *t, ggl_backend *reference, bool single) {
+    static const struct {
+        const char *with, *without;
+        ggl_type kv;
+    } way[] = {{"idot", "idot,fuse", GGL_F32}, {NULL, "fuse", GGL_F16}};
+    logits fused = {0}, apart = {0};
+    for (int i = 0; i < 2; i++) {
+        const int chunk = single == (i == 0) ? 1 : TOY_BATCH;
+        if (prompt_masked(t, reference, way[i].with, chunk, way[i].kv, &fused) &&
+            prompt_masked(t, reference, way[i].without, chunk, way[i].kv, &apart))
+            CHECK_MSG(memcmp(fused.at, apart.at, fused.n * sizeof *fused.at) == 0,
+                      "%s (%s), in pieces of %d, without %s: other bits than without %s",
+                      llm_arch_name(t->arch), llm_arch_toy_text(t->toy), chunk,
+                      way[i].with ? way[i].with : "anything", way[i].without);
+    }
+    free(fused.at);
+    free(apart.at);
+}
+
+/* Of five descriptors. */
+TEST(fused_bits) {
+    const char *name, *text;
+    size_t n;
+    ggl_error err = {0};
+    ggl_backend *reference = NULL, *vulkan = vulkan_open(NULL);
+    setenv("GGL_VULKAN_FORCE", "idot", 1);
+    REQUIRE_OK(ggl_backend_open(&reference, "reference", NULL, &err), &err);
+    for (int k = 0; vulkan && llm_arch_builtin(k, &name, &text, &n); k++)
+        for (int variant = 0; variant < 2 && sampled(k, 5); variant++) {
+            toy_model t;
+            if (!CHECK_MSG(toy_open(&t, name, text, n, variant, &err), "%s: %s", name, err.msg))
+                continue;
+            check_fused(&t, reference, (sample_seed() + (uint64_t)variant) % 2 == 0);
+            toy_close(&t);
+        }
+    unsetenv("GGL_VULKAN_FORCE");
+    ggl_backend_close(vulkan);
+    ggl_backend_close(reference);
+}
+
 /* --- files ---------------------------------------------------------------------------------- */
 
 typedef struct rows {

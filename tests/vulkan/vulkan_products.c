@@ -45,6 +45,51 @@ TEST(few_columns_without_subgroups) {
 TEST(many_columns) {
     check_some(&conform_products.cases[0], "idot", 5 * N_TYPES, 1, 6 * N_TYPES);
 }
+TEST(few_columns_as_in_the_file) {
+    check_some(&conform_products.cases[0], "idot,repack", 0, 1, N_TYPES);
+}
+TEST(many_columns_as_in_the_file) {
+    check_some(&conform_products.cases[0], "idot,repack", 5 * N_TYPES, 2, 6 * N_TYPES);
+}
+TEST(rows_in_slices) {
+    check_some(&conform_products.cases[0], "idot", 9 * N_TYPES, 2, 10 * N_TYPES);
+}
+
+static void (*real_dispatch)(VkCommandBuffer, uint32_t, uint32_t, uint32_t);
+static uint32_t first_groups; /* workgroups of the first dispatch; 0: there was none */
+
+static void dispatch(VkCommandBuffer commands, uint32_t x, uint32_t y, uint32_t z) {
+    first_groups = first_groups ? first_groups : x;
+    real_dispatch(commands, x, y, z);
+}
+
+/* Returns the workgroups of a product in that form, of f32, on a device of so many units. */
+static int groups_of(int form, uint32_t units) {
+    ggl_backend *b = vulkan_open("idot");
+    if (!b)
+        return 0;
+    vk_backend *v = (vk_backend *)b;
+    real_dispatch = v->f.CmdDispatch;
+    v->f.CmdDispatch = dispatch;
+    v->limits.units = units;
+    first_groups = 0;
+    check_variant(&conform_products.cases[0], form * N_TYPES, b);
+    ggl_backend_close(b);
+    return (int)first_groups;
+}
+
+/* How a product is divided depends on the device's units, each of which gets 4 workgroups. */
+TEST(units) {
+    ggl_backend *b = vulkan_open(NULL);
+    if (!b)
+        return;
+    ggl_backend_close(b);
+    CHECK_INT(groups_of(9, 1), 2 * 2); /* tiles and slices of their rows */
+    CHECK_INT(groups_of(9, 2), 2 * 4);
+    CHECK_INT(groups_of(9, 64), 2 * 8); /* a slice has at least 256 elements */
+    CHECK_INT(groups_of(8, 1), 4);      /* several rows for each lane */
+    CHECK(groups_of(8, 64) > 4);
+}
 TEST(linear_forms) {
     check_some(&conform_products.cases[0], "idot", N_TYPES, 4, 0);
     for (int i = 1; i < conform_products.n_cases; i++)
@@ -62,6 +107,14 @@ TEST(attend_kept) { /* each type of keys, and of values, in each form; not each 
     check_some(&conform_kept.cases[0], "idot", 0, 4, 0);
 }
 TEST(attend_spans) {
+    check_kind(&conform_spans);
+}
+
+/* As devices that wait for loads do it, and that convert f16 themselves: with many loads begun before
+ * the first is used. Four types of rows, and the forms with several spans. */
+TEST(attend_ahead) {
+    setenv("GGL_VULKAN_FORCE", "ahead,half", 1);
+    check_some(&conform_kept.cases[0], "idot", 0, 7, 0);
     check_kind(&conform_spans);
 }
 
@@ -344,6 +397,64 @@ TEST(cache_larger_than_a_binding) {
     small = cache_params(GGL_Q8_0);
     CHECK_OK(try_cache(&small, b, &err), &err);
     ggl_backend_close(b);
+}
+
+/* --- rows that no query sees yet ----------------------------------------------------------------
+ */
+
+enum { SHARING = 8, ROW_DIMS = 16, AHEAD_TOKENS = 40 };
+
+static ggl_sched *start_sharing(ggl_graph *g, ggl_backend *b, ggl_backend *reference) {
+    const int64_t q[] = {ROW_DIMS, SHARING}, kv[] = {ROW_DIMS, 1};
+    ggl_graph_input(g, "pos", GGL_I32, 0, NULL, true);
+    ggl_graph_input(g, "slot", GGL_I32, 0, NULL, true);
+    ggl_tensor *src[2] = {ggl_graph_input(g, "k", GGL_F32, 2, kv, true),
+                          ggl_graph_input(g, "v", GGL_F32, 2, kv, true)};
+    src[1] = ggl_graph_op(g, GGL_OP_CACHE, src, 2, NULL, 0);
+    src[0] = ggl_graph_input(g, "q", GGL_F32, 2, q, true);
+    ggl_graph_output(g, "y", ggl_graph_op(g, GGL_OP_ATTEND, src, 2, NULL, 0));
+    return start(g, b, reference);
+}
+
+/* The values of the last of n tokens are not finite, which the tokens before it must not notice:
+ * eight heads of one token, that see the same positions, and tiles of several tokens. */
+TEST(attend_before_values_that_are_none) {
+    static float q[AHEAD_TOKENS * SHARING * ROW_DIMS], kv[AHEAD_TOKENS * ROW_DIMS],
+        v[AHEAD_TOKENS * ROW_DIMS];
+    static const int batch[] = {3, AHEAD_TOKENS};
+    int32_t pos[AHEAD_TOKENS], slot[AHEAD_TOKENS] = {0};
+    uint64_t seed = 3;
+    ggl_backend *both[2];
+    open_both(both, NULL);
+    for (size_t i = 0; i < sizeof q / sizeof *q; i++)
+        q[i] = test_random_float(&seed);
+    for (int k = 0; both[0] && k < 2; k++) {
+        const int n = batch[k];
+        for (int i = 0; i < n * ROW_DIMS; i++) {
+            kv[i] = test_random_float(&seed);
+            v[i] = i < (n - 1) * ROW_DIMS ? kv[i] : i % 2 ? NAN : INFINITY;
+            pos[i / ROW_DIMS] = i / ROW_DIMS;
+        }
+        const input in[] = {{"pos", pos, 4},
+                            {"slot", slot, 4},
+                            {"q", q, SHARING * ROW_DIMS * sizeof *q},
+                            {"k", kv, ROW_DIMS * sizeof *kv},
+                            {"v", v, ROW_DIMS * sizeof *v}};
+        ggl_graph *g[2] = {ggl_graph_new(NULL), ggl_graph_new(NULL)};
+        ggl_sched *s[2] = {start_sharing(g[0], both[0], both[1]),
+                           start_sharing(g[1], both[1], both[1])};
+        if (s[0] && s[1] && eval(s[0], in, 5, n) && eval(s[1], in, 5, n)) {
+            const size_t finite = (size_t)(n - 1) * SHARING * ROW_DIMS;
+            const float *want = ggl_sched_output(s[1], 0);
+            CHECK(isfinite(want[finite - 1]) && isnan(want[finite + 1]));
+            check_same("attend", ggl_sched_output(s[0], 0), want, finite, 2e-5);
+        }
+        for (int i = 0; i < 2; i++) {
+            ggl_sched_free(s[i]);
+            ggl_graph_free(g[i]);
+        }
+    }
+    close_both(both);
 }
 
 /* --- indices that point nowhere -----------------------------------------------------------------

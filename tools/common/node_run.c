@@ -86,7 +86,7 @@ ggl_status node_map_init(node_map *m, const ggl_graph *g, int64_t n, ggl_error *
         }
     }
     for (int i = 0; i < ggl_graph_n_stores(g) && ok; i++) {
-        m->store_loc[i] = m->stores_size;
+        m->store_loc[i] = (ggl_loc){GGL_REGION_STORES, m->stores_size};
         ok = ggl_size_add(m->stores_size, ggl_graph_store(g, i)->size, &m->stores_size);
     }
     ok = ok && place_pages(m);
@@ -202,12 +202,13 @@ ggl_status node_device_get(node_device *d, const ggl_tensor *t, void *data, ggl_
 }
 
 ggl_status node_device_get_store(node_device *d, const ggl_store *s, void *data, ggl_error *err) {
-    return d->b->v->download(d->b, d->region[GGL_REGION_STORES], d->m->store_loc[s->id], data,
-                             s->size, err);
+    const ggl_loc at = d->m->store_loc[s->id];
+    return d->b->v->download(d->b, d->region[at.region], at.offset, data, s->size, err);
 }
 
 ggl_status node_device_clear(node_device *d, const ggl_store *s, ggl_error *err) {
-    return d->b->v->clear(d->b, d->region[GGL_REGION_STORES], d->m->store_loc[s->id], s->size, err);
+    const ggl_loc at = d->m->store_loc[s->id];
+    return d->b->v->clear(d->b, d->region[at.region], at.offset, s->size, err);
 }
 
 /* Appends to d->segment the views of weights that t reads, then t. Returns the new number of

@@ -22,9 +22,9 @@ typedef struct node_map {
     int n_nodes;
     const ggl_tensor **weight, **constant;
     size_t n_weights, cap_weights, n_constants, cap_constants;
-    ggl_loc *loc;      /* by tensor id */
-    size_t *store_loc; /* by store id */
-    int32_t *page;     /* values of the input "page": slots have their own pages; NULL: none */
+    ggl_loc *loc;       /* by tensor id */
+    ggl_loc *store_loc; /* by store id */
+    int32_t *page;      /* values of the input "page": slots have their own pages; NULL: none */
     size_t io_size, stores_size;
 } node_map;
 

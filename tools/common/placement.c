@@ -358,11 +358,15 @@ static ggl_status session_new(placement *p, llm_session **out, const llm_model *
 }
 
 /* Returns whether the session's part on a device fits its memory, with a twentieth left for the
- * driver, and whether each piece that cannot be divided fits a buffer. */
+ * driver, and whether the values, which are one buffer, do. */
 static bool fits_on(const ggl_backend *b, const ggl_memory *m) {
-    const size_t stores = m->stores_rows + m->stores_states,
-                 all = m->weights_copied + m->weights_repacked + stores + m->arena + m->io;
-    bool small = !b->max_buffer || (stores <= b->max_buffer && m->arena <= b->max_buffer);
+    const size_t part[] = {
+        m->weights_copied, m->weights_repacked, m->stores_rows, m->stores_states, m->arena, m->io};
+    size_t all = 0;
+    for (size_t i = 0; i < sizeof part / sizeof *part; i++)
+        if (!ggl_size_add(all, part[i], &all))
+            return false;
+    bool small = !b->max_buffer || m->arena <= b->max_buffer;
     return small && (!b->memory || all <= b->memory - b->memory / 20);
 }
 

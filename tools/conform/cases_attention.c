@@ -93,6 +93,14 @@ static const conform_form kept_forms[] = {
      .with = CONFORM_SINKS | CONFORM_ALIBI | CONFORM_SCALE},
     {.size = {96, 40, 9, 1}, .n = 200, .n_batch = 64, .with = CONFORM_PART | CONFORM_SCALE},
 };
+/* Many heads share a head of the store; also in batches of one, with long rows, with two sequences. */
+static const conform_form shareds[] = {
+    {.size = {16, 16, 8, 1}, .n = 20, .n_batch = 3},
+    {.size = {20, 24, 16, 1, 9}, .n = 70, .n_batch = 35, .type_k = GGL_F16},
+    {.size = {40, 24, 36, 1}, .n = 70, .n_batch = 1, .type_k = GGL_F16, .with = CONFORM_PART},
+    {.size = {144, 272, 4, 1}, .n = 70, .n_batch = 35, .type_v = GGL_F16, .with = CONFORM_SINKS},
+    {.size = {32, 32, 32, 1, 20}, .n = 40, .n_batch = 8, .n_slots = 2, .with = CONFORM_ALIBI},
+};
 /* Several spans of 1024 positions. */
 static const conform_form longs[] = {
     {.size = {8, 8, 2, 2}, .n = 2200, .n_batch = 1000},
@@ -154,6 +162,7 @@ static const conform_case attention[] = {
      .large = &large_rope},
     {ATTEND("attend_short", attend_of, shorts), .edges = EDGE(NAN)},
     {ATTEND("attend_twice", attend_twice, twices)},
+    {ATTEND("attend_shared", attend_of, shareds)},
 };
 KIND(attention, attention);
 

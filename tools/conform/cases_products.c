@@ -13,6 +13,7 @@ static const conform_form linears[] = {
     {.size = {32, 12, 4, 0, 4}},
     {.size = {257, 17}, .n = 3, .view = 1},
     {.size = {1024, 64}, .n = 1},
+    {.size = {2048, 70}, .n = 12, .with = CONFORM_BIAS}, /* few tiles of long rows */
 };
 static const conform_form values[] = {
     {.size = {32, 12, 4, 0, 4}, .with = CONFORM_VALUE},

@@ -26,7 +26,7 @@ typedef struct timed {
 static ggl_status start(const timed *t, ggl_error *err) {
     const ggl_backend_vtable *v = t->b->v;
     return t->plan ? v->run(t->b, t->plan, t->region, t->n, err)
-                   : v->copy(t->b, t->to, 0, t->from, 0, t->size, err);
+                   : v->copy(t->b, t->to, t->from, &(ggl_copy_range){0, 0, t->size}, 1, err);
 }
 
 /* Measures the nanoseconds per run of `runs` that are started one after the other; waits only

@@ -526,11 +526,11 @@ static void call_scores(simple *s) {
     float(*score)[GGL_PAGE] = (float(*)[GGL_PAGE])(void *)s->y;
     for (int q = 0; q < s->which; q++)
         query[q] = s->x + q * HEAD;
-    s->k->scores[s->type](score, query, s->which, s->half, HEAD);
+    s->k->scores[s->type](score, query, s->which, s->half, HEAD, s->half);
 }
 
 static void call_values(simple *s) {
-    s->k->values[s->type](s->y, HEAD, s->w, s->which, s->half, HEAD, 0, GGL_PAGE);
+    s->k->values[s->type](s->y, HEAD, s->w, s->which, s->half, HEAD, 0, GGL_PAGE, s->half);
 }
 
 static void call_softmax_page(simple *s) {

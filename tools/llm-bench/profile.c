@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,28 +12,38 @@
 
 /* --- collecting ------------------------------------------------------------------------------- */
 
-void bench_collect(void *ctx, const ggl_tensor *node, int64_t n, bool prepares, double ns) {
-    bench_collector *c = ctx;
-    size_t i = node ? 2 * (size_t)node->id + !prepares : 0;
-    if (!c->on || !node)
-        return;
+/* Returns the slot; NULL: out of memory. */
+static struct bench_collected *slot_for(bench_collector *c, size_t i) {
     if (i >= c->cap) {
         size_t cap = i + 1024;
         struct bench_collected *grown = realloc(c->slot, cap * sizeof *grown);
         if (!grown) {
             c->failed = true;
-            return;
+            return NULL;
         }
         memset(grown + c->cap, 0, (cap - c->cap) * sizeof *grown);
         c->slot = grown;
         c->cap = cap;
     }
-    struct bench_collected *s = &c->slot[i];
-    s->node = node;
-    s->ns += ns;
-    s->calls++;
-    s->tokens += (double)n;
-    s->past += (double)n * c->n_past;
+    return &c->slot[i];
+}
+
+void bench_collect(void *ctx, const ggl_tensor *node, int64_t n, bool prepares, uint64_t begin,
+                   uint64_t end) {
+    static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER; /* backends call it */
+    bench_collector *c = ctx;
+    if (!c->on || !node)
+        return;
+    pthread_mutex_lock(&one_at_a_time);
+    struct bench_collected *s = slot_for(c, 2 * (size_t)node->id + !prepares);
+    if (s) {
+        s->node = node;
+        s->ns += (double)(end - begin);
+        s->calls++;
+        s->tokens += (double)n;
+        s->past += (double)n * c->n_past;
+    }
+    pthread_mutex_unlock(&one_at_a_time);
 }
 
 void bench_collector_reset(bench_collector *c) {

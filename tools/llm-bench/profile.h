@@ -34,7 +34,8 @@ typedef struct bench_collector {
 } bench_collector;
 
 /* The callback. Allocates slots when it first sees a node. */
-void bench_collect(void *ctx, const ggl_tensor *node, int64_t n, bool prepares, double ns);
+void bench_collect(void *ctx, const ggl_tensor *node, int64_t n, bool prepares, uint64_t begin,
+                   uint64_t end);
 void bench_collector_reset(bench_collector *c);
 void bench_collector_fini(bench_collector *c);
 

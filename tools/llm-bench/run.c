@@ -136,25 +136,38 @@ static ggl_status run_prompts(stage *g, ggl_error *err) {
     return st;
 }
 
-/* Generates n tokens for each sequence, all sequences at once. *first_ns: the time when the
- * first ones were computed. */
-static ggl_status run_generation(stage *g, int64_t n, int64_t *first_ns, ggl_error *err) {
-    int64_t n_seq = g->t->n_sequences, at = g->t->n_depth + g->t->n_prompt;
+/* Starts number i of the tokens of sequences first .. end-1. */
+static ggl_status submit_next(stage *g, int64_t i, int64_t first, int64_t end, uint64_t *ticket,
+                              ggl_error *err) {
+    const int64_t at = g->t->n_depth + g->t->n_prompt;
     int32_t token[MAX_SEQUENCES], slot[MAX_SEQUENCES];
     bool want[MAX_SEQUENCES];
-    ggl_status st = GGL_OK;
-    for (int64_t i = 0; i < n && st == GGL_OK; i++) {
-        for (int64_t k = 0; k < n_seq; k++) {
-            token[k] = g->token[(at + i + 7 * k) % g->n_tokens];
-            slot[k] = (int32_t)k;
-            want[k] = true;
-        }
-        tell_past(g, (double)(at + i + 1));
-        st = llm_session_eval(
-            g->session, &(llm_batch){.n = n_seq, .token = token, .slot = slot, .want = want}, err);
-        if (i == 0)
-            *first_ns = bench_now_ns();
+    for (int64_t k = first; k < end; k++) {
+        token[k - first] = g->token[(at + i + 7 * k) % g->n_tokens];
+        slot[k - first] = (int32_t)k;
+        want[k - first] = true;
     }
+    tell_past(g, (double)(at + i + 1));
+    const llm_batch b = {.n = end - first, .token = token, .slot = slot, .want = want};
+    return llm_session_submit(g->session, &b, ticket, err);
+}
+
+/* Generates n tokens for each sequence, all sequences at once: divided, as the engine does it, over as
+ * many batches as may be under way. *first_ns: the time when the first ones were computed. */
+static ggl_status run_generation(stage *g, int64_t n, int64_t *first_ns, ggl_error *err) {
+    uint64_t ticket[MAX_SEQUENCES] = {0};
+    const int64_t n_seq = g->t->n_sequences, n_parts = llm_session_n_parts(g->session, n_seq);
+    ggl_status st = GGL_OK;
+    for (int64_t i = 0; i <= n && st == GGL_OK; i++)
+        for (int64_t k = 0; k < n_parts && st == GGL_OK; k++) {
+            if (i > 0)
+                st = llm_session_collect(g->session, ticket[k], err);
+            if (i == 1)
+                *first_ns = bench_now_ns();
+            if (st == GGL_OK && i < n)
+                st = submit_next(g, i, n_seq * k / n_parts, n_seq * (k + 1) / n_parts, &ticket[k],
+                                 err);
+        }
     return st;
 }
 

@@ -3,7 +3,8 @@
 #ifndef CPU_UNPACK_NEON_H
 #define CPU_UNPACK_NEON_H
 
-#include "../quant/scales.h"
+#include "../../../ggml-lite/quant/raw_scales.h"
+#include "../quant/rows16.h"
 #include "lanes_neon.h"
 
 typedef struct c32 {

@@ -20,6 +20,7 @@
 
 #include <string.h>
 
+#include "../prefetch.h"
 #include "../unroll.h"
 #include "rows16.h"
 
@@ -207,18 +208,6 @@ INLINE void add_block(vfloat acc[][LANES_GROUPS], const uint8_t *codes, const ui
 }
 
 /* --- a few columns -------------------------------------------------------------------------- */
-
-enum { AHEAD = 8192 /* prefetch distance in bytes */ };
-
-/* Prefetch to the L1 cache, and to the L2 cache. */
-INLINE void fetch(const void *p, int64_t bytes) {
-    for (int64_t i = 0; i < bytes; i += 64)
-        __builtin_prefetch((const char *)p + i, 0, 3);
-}
-INLINE void fetch_far(const void *p, int64_t bytes) {
-    for (int64_t i = 0; i < bytes; i += 64)
-        __builtin_prefetch((const char *)p + i, 0, 2);
-}
 
 /* Multiplies a group in the row-interleaved layout, with n_rows rows of y from j on, with n_cols
  * columns. */

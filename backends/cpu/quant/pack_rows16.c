@@ -1,7 +1,8 @@
 #include <string.h>
 
+#include "../../../ggml-lite/quant/raw_scales.h"
 #include "../unroll.h"
-#include "scales.h"
+#include "rows16.h"
 
 /* The codes that a type can have, plus its offset. For types that store signs separately: positive
  * codes ascend, and the negative of entry i is at the complement of i, all its bits inverted. */

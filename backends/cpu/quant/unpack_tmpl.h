@@ -1,6 +1,6 @@
 /* Unpack quantized rows of a file. Each type has one function, which returns 32 stored codes as
  * unsigned bytes: those that the planes of rows16.h hold. If the type has a table, it turns them
- * into codes with their offset (quant_types.def). Scales: scales.h. Blocks: docs/types.md.
+ * into codes with their offset (quant_types.def). Scales: ggml-lite/quant/raw_scales.h. Blocks: docs/types.md.
  *
  * Included after <isa>/lanes_<isa>.h and <isa>/unpack_<isa>.h, which defines 32 bytes (c32) and 8
  * floats (f8):
@@ -28,8 +28,9 @@
 #define CPU_QUANT_UNPACK_H
 
 #include "../../../ggml-lite/quant/iq_grids.h"
+#include "../../../ggml-lite/quant/raw_scales.h"
 #include "../unroll.h"
-#include "scales.h"
+#include "rows16.h"
 
 /* --- codes: elements 32 k .. 32 k + 31 of a block -------------------------------------------- */
 

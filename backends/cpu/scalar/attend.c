@@ -10,7 +10,8 @@ static int part_of(int64_t n, int64_t i) {
 }
 
 static void scores(float (*score)[GGL_PAGE], const float *const *query, int n_q, const void *keys,
-                   int64_t d, ggl_type type) {
+                   int64_t d, const void *next, ggl_type type) {
+    (void)next;
     float row[PART][GGL_PAGE];
     for (int q = 0; q < n_q; q++)
         memset(score[q], 0, sizeof score[q]);
@@ -25,7 +26,8 @@ static void scores(float (*score)[GGL_PAGE], const float *const *query, int n_q,
 }
 
 static void values(float *o, int64_t o_step, float (*p)[GGL_PAGE], int n_q, const void *v,
-                   int64_t e, int j0, int j1, ggl_type type) {
+                   int64_t e, int j0, int j1, const void *next, ggl_type type) {
+    (void)next;
     size_t row_size = ggl_row_size(type, e);
     for (int64_t first = 0; first < e; first += PART) {
         int n = part_of(e, first);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../kernels.h"
-#include "../load.h"
+#include "../../../ggml-lite/quant/load.h"
 
 static inline uint32_t bits_of(float x) {
     uint32_t u;

@@ -2,10 +2,11 @@
  * positions; for the sums of values, lanes are elements of a value. Stored numbers are decoded in
  * registers, sixteen at a time, and multiplied with several queries there. V_SUMS is the number of
  * sums that fit in registers, in sixteens. */
+#include "../prefetch.h"
 #include "../unroll.h"
 #include "functions.h"
 
-enum { MOST = CPU_QUERIES, WIDE = 4 * V_16 }; /* most queries, most vectors of stored numbers */
+enum { MOST = CPU_QUERIES, WIDE = 8 * V_16 }; /* most queries, most vectors of stored numbers */
 
 #define EACH(i, n) UNROLL for (int i = 0; i < (n); i++)
 
@@ -19,18 +20,19 @@ INLINE int queries_at_once(const ggl_type type) {
     return in_blocks(type) && V_SUMS >= 16 ? 8 : 4;
 }
 
-/* Returns how many vectors of stored numbers are decoded at a time for n_q queries. */
-INLINE int vectors_at_once(const int n_q) {
+/* Returns how many vectors of stored numbers are decoded at a time for n_q queries: at most `most`
+ * sixteens. */
+INLINE int vectors_at_once(const int n_q, const int most) {
     const int n = V_SUMS / (n_q > 4 ? 8 : n_q > 2 ? 4 : 2);
-    return V_16 * (n < 4 ? n : 4);
+    return V_16 * (n < most ? n : most);
 }
 
 /* Returns the bytes of i elements, a whole number of blocks. */
-INLINE size_t bytes_of(int64_t i, const ggl_type type) {
-    return type == GGL_F32    ? (size_t)i * 4
-           : type == GGL_Q8_0 ? (size_t)i / 32 * 34
-           : type == GGL_Q4_0 ? (size_t)i / 32 * 18
-                              : (size_t)i * 2;
+INLINE int64_t bytes_of(int64_t i, const ggl_type type) {
+    return type == GGL_F32    ? i * 4
+           : type == GGL_Q8_0 ? i / 32 * 34
+           : type == GGL_Q4_0 ? i / 32 * 18
+                              : i * 2;
 }
 
 /* Loads V_LANES elements from i on, of a type without blocks. */
@@ -78,8 +80,8 @@ INLINE void score_codes(vf (*a)[WIDE], const float *const *query, const int n_q,
 }
 
 INLINE void scores_q(float (*score)[GGL_PAGE], const float *const *query, const int n_q,
-                     const void *keys, int64_t d, const ggl_type type) {
-    const int n = vectors_at_once(n_q);
+                     const void *keys, int64_t d, const void *next, const ggl_type type) {
+    const int n = vectors_at_once(n_q, 4);
     for (int j = 0; j < GGL_PAGE; j += V_LANES * n) {
         vf a[MOST][WIDE];
         EACH(q, n_q) EACH(v, n) a[q][v] = v_set(0.0f);
@@ -93,6 +95,8 @@ INLINE void scores_q(float (*score)[GGL_PAGE], const float *const *query, const 
         } else {
             for (int64_t i = 0; i < d; i++) {
                 vf k[WIDE];
+                fetch_next(keys, bytes_of(i * GGL_PAGE + j, type), bytes_of(V_LANES * n, type),
+                           GGL_PAGE * bytes_of(d, type), next);
                 EACH(v, n) k[v] = load_plain(keys, i * GGL_PAGE + j + V_LANES * v, type);
                 score_step(a, query, n_q, i, k, n);
             }
@@ -117,13 +121,14 @@ INLINE void load_value(vf *x, const char *p, const int u, const ggl_type type) {
 /* Adds weights times values to n vectors of o, from element 16 u on. v: the values at position 0,
  * from the same element as o on. The first `done` elements are left as they are. */
 INLINE void values_at(float *o, int64_t o_step, float (*p)[GGL_PAGE], const int n_q, const char *v,
-                      size_t row_size, const int u, const int n, int done, int j0, int j1,
-                      const ggl_type type) {
+                      int64_t row_size, const int u, const int n, int done, int j0, int j1,
+                      const void *next, const ggl_type type) {
     vf a[MOST][WIDE], x[WIDE];
     o += 16 * u;
     EACH(q, n_q) EACH(h, n) a[q][h] = v_load(o + q * o_step + V_LANES * h);
     for (int j = j0; j < j1; j++) {
-        EACH(k, n / V_16) load_value(x + k * V_16, v + (size_t)j * row_size, u + k, type);
+        fetch_next(v, j * row_size, bytes_of(V_LANES * n, type), GGL_PAGE * row_size, next);
+        EACH(k, n / V_16) load_value(x + k * V_16, v + j * row_size, u + k, type);
         EACH(q, n_q) {
             const vf w = v_set(p[q][j]);
             EACH(h, n) a[q][h] = v_fma(w, x[h], a[q][h]);
@@ -149,13 +154,16 @@ INLINE void values_few(float *o, int64_t o_step, float (*p)[GGL_PAGE], int n_q, 
 }
 
 INLINE void values_q(float *o, int64_t o_step, float (*p)[GGL_PAGE], const int n_q, const char *v,
-                     int64_t e, int j0, int j1, const ggl_type type) {
-    const size_t row_size = bytes_of(e, type);
-    const int n = vectors_at_once(n_q);
+                     int64_t e, int j0, int j1, const char *next, const ggl_type type) {
+    const int64_t row_size = bytes_of(e, type);
+    const int n = vectors_at_once(n_q, 8);
     int64_t i = 0;
 #define AT(u, n, done)                                                                             \
-    values_at(o + i, o_step, p, n_q, v + bytes_of(i, type), row_size, u, n, done, j0, j1, type)
-    for (; n == 4 * V_16 && i + 64 <= e; i += 64)
+    values_at(o + i, o_step, p, n_q, v + bytes_of(i, type), row_size, u, n, done, j0, j1,          \
+              next + bytes_of(i, type), type)
+    for (; n == 8 * V_16 && i + 128 <= e; i += 128)
+        AT(0, 8 * V_16, 0);
+    for (; n >= 4 * V_16 && i + 64 <= e; i += 64)
         AT(0, 4 * V_16, 0);
     for (; n >= 2 * V_16 && i + 32 <= e; i += 32)
         AT(0, 2 * V_16, 0);
@@ -180,14 +188,14 @@ INLINE void values_q(float *o, int64_t o_step, float (*p)[GGL_PAGE], const int n
 _Static_assert(MOST == 8, "COUNTS has all numbers of queries");
 
 INLINE void scores(float (*score)[GGL_PAGE], const float *const *query, int n_q, const void *keys,
-                   int64_t d, const ggl_type type) {
+                   int64_t d, const void *next, const ggl_type type) {
     const int most = queries_at_once(type);
-    for (; n_q > 0; n_q -= most, score += most, query += most)
+    for (; n_q > 0; n_q -= most, score += most, query += most, next = keys)
         switch (n_q < most ? n_q : most) {
 #define X(n)                                                                                       \
     case n:                                                                                        \
         if ((n) <= most)                                                                           \
-            scores_q(score, query, n, keys, d, type);                                              \
+            scores_q(score, query, n, keys, d, next, type);                                        \
         break;
             COUNTS(X)
 #undef X
@@ -197,18 +205,18 @@ INLINE void scores(float (*score)[GGL_PAGE], const float *const *query, int n_q,
 }
 
 INLINE void values(float *o, int64_t o_step, float (*p)[GGL_PAGE], int n_q, const void *v,
-                   int64_t e, int j0, int j1, const ggl_type type) {
+                   int64_t e, int j0, int j1, const void *next, const ggl_type type) {
     const int most = queries_at_once(type);
     if (e < 16) {
         values_few(o, o_step, p, n_q, v, e, j0, j1, type);
         return;
     }
-    for (; n_q > 0; n_q -= most, o += most * o_step, p += most)
+    for (; n_q > 0; n_q -= most, o += most * o_step, p += most, next = v)
         switch (n_q < most ? n_q : most) {
 #define X(n)                                                                                       \
     case n:                                                                                        \
         if ((n) <= most)                                                                           \
-            values_q(o, o_step, p, n, v, e, j0, j1, type);                                         \
+            values_q(o, o_step, p, n, v, e, j0, j1, next, type);                                   \
         break;
             COUNTS(X)
 #undef X

@@ -2,7 +2,8 @@
 #ifndef CPU_UNPACK_AVX2_H
 #define CPU_UNPACK_AVX2_H
 
-#include "../quant/scales.h"
+#include "../../../ggml-lite/quant/raw_scales.h"
+#include "../quant/rows16.h"
 #include "avx2.h"
 
 typedef __m256i c32;

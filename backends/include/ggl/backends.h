@@ -16,10 +16,15 @@
 extern "C" {
 #endif
 
-/* Called after each step of a run, on the thread that called run: the node, the size of the batch,
+/* Called for each step of a run, in the order of the steps: the node, the size of the batch,
  * whether the step only prepared operands of the node (quantized its columns, made a table of
- * cosines), and the time it took. */
-typedef void ggl_profile_fn(void *ctx, const ggl_tensor *node, int64_t n, bool prepares, double ns);
+ * cosines), and when it began and ended, in ns of CLOCK_MONOTONIC. The CPU calls it after each
+ * step. A backend whose run only starts the work (ggl_backend.async) calls it in a later function,
+ * at the latest in `wait` or `plan_free`, as soon as it knows that the run has ended; the times are
+ * those of the device's clock, placed between the run's start and that moment. It is called on the
+ * thread that called the function; the backends of one scheduler call it at the same time. */
+typedef void ggl_profile_fn(void *ctx, const ggl_tensor *node, int64_t n, bool prepares,
+                            uint64_t begin, uint64_t end);
 
 #define GGL_MAX_THREADS 512
 
@@ -66,7 +71,9 @@ GGL_API ggl_backend_kind_t ggl_backend_kind(int k);
 
 /* Makes a backend that runs everything on `inner`, with the same results, and writes a timeline of
  * trace events (JSON, for chrome://tracing or ui.perfetto.dev): one track for each backend, with
- * compile, run, the nodes of a run that inner reports to its profile, transfers, and memory.
+ * compile, run, the nodes of a run that inner reports to its profile, transfers, and memory. Nodes
+ * of an asynchronous backend have a track of their own, as its runs last longer than the calls that
+ * start them. The backend keeps the name of inner.
  * Backends that are traced to the same file share it. The file is named PATH.tmp-PID-0 until the
  * last of them ends its timeline, and then gets its name. If a write fails there is no file;
  * ggl_trace_end returns the reason, or, if it is not called, closing the backend prints it to
@@ -82,7 +89,8 @@ GGL_API GGL_NODISCARD ggl_status ggl_trace_end(ggl_backend *b, ggl_error *err);
 /* The `profile` to open `inner` with, so that its nodes appear in the timeline. profile_ctx must
  * point to a ggl_backend *, NULL at first, which the caller sets to the backend that ggl_trace_wrap
  * makes. Not needed if ggl_backend_open makes the trace. */
-GGL_API void ggl_trace_node(void *ctx, const ggl_tensor *node, int64_t n, bool prepares, double ns);
+GGL_API void ggl_trace_node(void *ctx, const ggl_tensor *node, int64_t n, bool prepares,
+                            uint64_t begin, uint64_t end);
 
 /* --- shadowing -------------------------------------------------------------------------------- */
 
@@ -116,7 +124,8 @@ typedef struct ggl_shadow_result {
 } ggl_shadow_result;
 
 /* Makes a shadow backend; params NULL: defaults. On success *out owns inner; on failure the caller
- * still does. `trusted` is borrowed until *out is closed; no other thread may run on it meanwhile.
+ * still does. `trusted` is borrowed until *out is closed. Several shadow backends may share it;
+ * nothing else may run on it meanwhile.
  * GGL_USAGE, GGL_NOMEM. */
 GGL_API GGL_NODISCARD ggl_status ggl_shadow_wrap(ggl_backend **out, ggl_backend *inner,
                                                  ggl_backend *trusted,

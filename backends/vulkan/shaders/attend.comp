@@ -1,249 +1,248 @@
 #version 450
+#extension GL_EXT_control_flow_attributes : require
 #extension GL_GOOGLE_include_directive : require
+#ifdef HALF
+#extension GL_EXT_spirv_intrinsics : require
+#endif
 
 /* Softmax attention over the rows of the KV cache. A workgroup of 64 processes up to Q queries that
  * read the same head of the store (heads of one token, or of neighboring tokens), page by page:
- * each invocation computes the scores of one position, then sums up some dimensions of the values.
- * When a larger score occurs, the sums so far are scaled down.
+ * each invocation computes a part of the scores of four positions, then sums up some dimensions of
+ * some values. It loads many words before it uses the first of them, because a load takes far
+ * longer than what is done with it. When a larger score occurs, the sums so far are scaled down.
  *
  * With SPLIT the positions are divided among n_spans workgroups, which write partial results for
- * attend_merge.comp: for each query and span | largest score | sum | e weighted sums |. */
+ * attend_merge.comp: for each query and span | largest score | sum |, and from sums_at on the e
+ * weighted sums, unless the sum is 0. */
 
-layout(local_size_x_id = 0) in;
+layout(local_size_x_id = 0) in; /* 64 */
 layout(constant_id = 1) const uint TYPE_K = 0;
 layout(constant_id = 2) const uint TYPE_V = 0;
 layout(constant_id = 3) const uint Q = 1; /* queries: a power of two up to 8 */
-layout(constant_id = 4) const uint R = 1; /* dimensions per invocation: e / 64, rounded up */
+layout(constant_id = 4) const uint E = 1; /* dimensions of values */
 layout(constant_id = 5) const uint D = 1; /* dimensions of keys */
 layout(constant_id = 6) const uint OPTIONS = 0;
+layout(constant_id = 7) const uint AHEAD = 4; /* loads before the first is used: 4 or 16 */
 
-const bool WINDOW = (OPTIONS & 1) != 0, CAP = (OPTIONS & 2) != 0, SINKS = (OPTIONS & 4) != 0,
-           ALIBI = (OPTIONS & 8) != 0, SPLIT = (OPTIONS & 16) != 0,
-           IN_KEYS = (OPTIONS & 32) != 0, /* values are the first dimensions of the keys */
-           RING = (OPTIONS & 64) != 0;
+#include "attend.glsl"
 
-layout(set = 0, binding = 0) readonly buffer Queries { float queries[]; };
-layout(set = 0, binding = 1) readonly buffer Keys { uint keys[]; };
-layout(set = 0, binding = 2) readonly buffer Values { uint values[]; };
-layout(set = 0, binding = 3) writeonly buffer Result { float y[]; };
-layout(set = 0, binding = 4) readonly buffer Positions { int positions[]; };
-layout(set = 0, binding = 5) readonly buffer Slots { int slots[]; };
-layout(set = 0, binding = 6) readonly buffer Sinks { float sinks[]; };
-layout(set = 0, binding = 7) readonly buffer Alibi { float alibi[]; };
-layout(set = 0, binding = 8) readonly buffer Pages { int pages[]; };
+const uint L = PAGE;                   /* invocations */
+const uint FOURS = PAGE / 4;           /* of positions of a page */
+const uint PARTS = L / FOURS;          /* invocations that share the scores of a four */
+const uint SCORES = Q * FOURS;         /* fours of scores: 16 of each query */
+const uint OWN = (SCORES + L - 1) / L; /* fours of scores of an invocation */
 
-layout(push_constant) uniform Push {
-    uint e, n_heads, n_store_heads, n_batch;
-    uint q_at, q_step[2];                 /* strides between heads and between tokens */
-    uint y_at, y_step[2];                 /* partial results, if SPLIT */
-    uint sinks_at, sinks_step[2], alibi_at, alibi_step[2];
-    uint pos_at, pos_step, slot_at, slot_step;
-    uint page_at, page_step;              /* the table of pages, and its stride between slots */
-    uint k_at, v_at;                      /* bytes */
-    uint n_pos, n_slots;
-    int window;
-    float scale, cap;
-    uint n_spans;
-};
+/* Rows of keys: in a page, in a block, and those that are loaded before they are used, of which an
+ * invocation loads K_LOADS. */
+const bool SMALL = TYPE_K == Q4_0 || TYPE_K == Q8_0;
+const uint K_ROWS = D / HALF_K, K_BLOCK = BLOCK / HALF_K,
+           K_MOST = TYPE_K == F32 ? AHEAD / 2 : SMALL && Q < 8 ? AHEAD * 2 : AHEAD,
+           K_ALL = (K_ROWS + PARTS - 1) / PARTS, K_LOADS = K_ALL < K_MOST ? K_ALL : K_MOST,
+           K_STEP = K_LOADS * PARTS, K_SCALES = (K_STEP + K_BLOCK - 1) / K_BLOCK;
+const bool K_WHOLE = K_ROWS % K_STEP == 0;
 
-#include "functions.glsl"
-#include "store.glsl"
+/* Teams of invocations take fours of values in turn; an invocation of a team takes R units of each
+ * value. V_FOURS are loaded before they are used. */
+const uint TEAM = UNITS < L ? UNITS : L, TEAMS = L / TEAM, R = (UNITS + L - 1) / L,
+           V_ALL = (FOURS + TEAMS - 1) / TEAMS, V_MOST = TYPE_V == F32 && AHEAD > 4 ? AHEAD / 8 : AHEAD / 4,
+           V_FOURS = V_ALL < V_MOST ? V_ALL : V_MOST;
+const bool V_WHOLE = FOURS % (TEAMS * V_FOURS) == 0;
 
-shared float q_of[D * Q];            /* [dimension][query] */
-shared float score[PAGE * Q];        /* [position][query] */
-shared float weight[PAGE * Q];
-shared float part[PAGE];             /* [query][PAGE / Q] */
+shared float q_of[D * Q];             /* [dimension][query] */
+shared vec4 partial[PARTS * SCORES];  /* [part][query][four]; of the results [team][unit][query] */
+shared vec4 weight[SCORES];           /* [query][four] */
+shared float part[SCORES];
+shared float down[Q];                 /* factors of the sums so far */
+shared vec2 result[Q];                /* factors of the results */
+shared int q_from[Q], q_last[Q], q_slot[Q]; /* positions that queries see; last -1: no query */
 
-/* Per query: its token and head, the visible positions, and whether it takes part in the current
- * slot. */
-uint token[Q], head[Q];
-int from[Q], last[Q];
-bool takes_part[Q];
-
-float top[Q], total[Q]; /* largest score; sum of this invocation's weights */
-float sum[Q][R];
-
-uint me() {
-    return gl_LocalInvocationID.x;
-}
-
-/* --- elements of stores ----------------------------------------------------------------------- */
-
-float plain(uint type, uint bits) {
-    return type == F32 ? uintBitsToFloat(bits)
-           : type == F16 ? half_to_float(bits & 0xffff) : uintBitsToFloat(bits << 16);
-}
-
-/* Returns code i (0 .. 31) of a block, from the byte that contains it. */
-float code(uint type, uint bits, uint i) {
-    if (type == Q8_0)
-        return float(int(bits << 24) >> 24);
-    return float(int(bits >> (i < 16 ? 0 : 4) & 15) - 8);
-}
-
-uint key_bits(uint at) {
-    return keys[at >> 2] >> 8 * (at & 3);
-}
-
-uint value_bits(uint at) {
-    return values[at >> 2] >> 8 * (at & 3);
-}
-
-/* Returns the address of code i in the block whose codes begin at `at`. */
-uint code_of(uint type, bool in_keys, uint at, uint i) {
-    return at + (type == Q8_0 ? i : i % 16) * code_step(in_keys);
-}
-
-/* Returns element i of the value in a lane of a page. */
-float value_at(uint page, uint lane, uint i) {
-    const uint n = IN_KEYS ? D : e;
-    if (!is_quantized(TYPE_V))
-        return plain(TYPE_V, value_bits(page + element_at(TYPE_V, IN_KEYS, n, lane, i)));
-    uint b = i / BLOCK, at = page + code_at(TYPE_V, IN_KEYS, n, lane, b);
-    float s = half_to_float(value_bits(page + scale_at(TYPE_V, IN_KEYS, n, lane, b)) & 0xffff);
-    return s * code(TYPE_V, value_bits(code_of(TYPE_V, IN_KEYS, at, i % BLOCK)), i % BLOCK);
-}
+float top[OWN], total[OWN]; /* of the queries of these scores: largest score; sum of own weights */
+vec4 sum[Q][R * HALF_V];
 
 /* --- queries ---------------------------------------------------------------------------------- */
 
-/* Sets up Q queries: pairs of token and head, tokens slowest, from pair `first` on, among those
- * that read this head of the store. */
+/* Sets up Q queries, from pair `first` on, among those that read this head of the store. */
 void set_queries(uint first, uint store_head) {
-    uint per = n_heads / n_store_heads;
-    for (uint q = 0; q < Q; q++) {
-        uint pair = min(first + q, n_batch * per - 1);
-        token[q] = pair / per;
-        head[q] = store_head * per + pair % per;
-        int pos = positions[pos_at + token[q] * pos_step];
-        from[q] = WINDOW ? max(pos - window + 1, 0) : 0;
-        last[q] = first + q < n_batch * per ? pos : -1;
-        top[q] = -INFINITY;
-        total[q] = 0;
-        for (uint r = 0; r < R; r++)
-            sum[q][r] = 0;
-        for (uint i = me(); i < D; i += PAGE)
-            q_of[i * Q + q] = queries[q_at + token[q] * q_step[1] + head[q] * q_step[0] + i];
+    if (me() < Q) {
+        uint token = token_of(min(first + me(), n_pairs() - 1));
+        int pos = positions[pos_at + token * pos_step];
+        q_from[me()] = WINDOW ? max(pos - window + 1, 0) : 0;
+        q_last[me()] = first + me() < n_pairs() ? pos : -1;
+        q_slot[me()] = slots[slot_at + token * slot_step];
     }
-}
-
-bool sees(uint q, int p) {
-    return takes_part[q] && p >= from[q] && p <= last[q];
-}
-
-/* Computes the scores of position p, which is this invocation's lane of the page. */
-void set_scores(uint page, int p, out float s[Q]) {
-    for (uint q = 0; q < Q; q++)
-        s[q] = 0;
-    for (uint first = 0; first < D; first += BLOCK) {
-        float block_scale = 1;
-        uint at = 0;
-        if (is_quantized(TYPE_K)) {
-            at = page + code_at(TYPE_K, true, D, me(), first / BLOCK);
-            block_scale = half_to_float(key_bits(page + scale_at(TYPE_K, true, D, me(), first / BLOCK)) &
-                                     0xffff);
-        }
-        for (uint i = first; i < min(first + BLOCK, D); i++) {
-            float k;
-            if (is_quantized(TYPE_K))
-                k = block_scale *
-                    code(TYPE_K, key_bits(code_of(TYPE_K, true, at, i - first)), i - first);
-            else
-                k = plain(TYPE_K, key_bits(page + element_at(TYPE_K, true, D, me(), i)));
-            for (uint q = 0; q < Q; q++)
-                s[q] += k * q_of[i * Q + q];
-        }
+    uint at[Q];
+    [[unroll]] for (uint q = 0; q < Q; q++) {
+        uint pair = min(first + q, n_pairs() - 1);
+        at[q] = q_at + token_of(pair) * q_step[1] + head_of(pair, store_head) * q_step[0];
     }
-    for (uint q = 0; q < Q; q++) {
-        s[q] *= scale;
-        if (CAP)
-            s[q] = cap * tanh_of(s[q] / cap);
-        if (ALIBI)
-            s[q] -= alibi[alibi_at + head[q] * alibi_step[0] + token[q] * alibi_step[1]] *
-                    float(last[q] - p);
-        if (!sees(q, p))
-            s[q] = -INFINITY;
+    for (uint i = me(); i < D; i += L)
+        [[unroll]] for (uint q = 0; q < Q; q++)
+            q_of[i * Q + q] = queries[at[q] + i];
+    [[unroll]] for (uint k = 0; k < OWN; k++) {
+        top[k] = -INFINITY;
+        total[k] = 0;
     }
-}
-
-/* Returns the larger number, ignoring NaN in b. */
-float larger(float a, float b) {
-    return b > a ? b : a;
-}
-
-/* Reduces score[] over all positions to its maximum, or its sum if `add`, for each query. */
-void across(bool add, out float all[Q]) {
-    uint q = me() % Q, first = me() / Q * Q;
-    float v = score[first * Q + q];
-    for (uint i = 1; i < Q; i++) {
-        float next = score[(first + i) * Q + q];
-        v = add ? v + next : larger(v, next);
-    }
-    part[q * (PAGE / Q) + me() / Q] = v;
+    [[unroll]] for (uint q = 0; q < Q; q++)
+        [[unroll]] for (uint r = 0; r < R * HALF_V; r++)
+            sum[q][r] = vec4(0);
     barrier();
-    for (q = 0; q < Q; q++) {
-        all[q] = part[q * (PAGE / Q)];
-        for (uint i = 1; i < PAGE / Q; i++) {
-            float next = part[q * (PAGE / Q) + i];
-            all[q] = add ? all[q] + next : larger(all[q], next);
+}
+
+/* takes: bits of the queries that take part. */
+bool sees(uint takes, uint q, int p) {
+    return (takes >> q & 1) != 0 && p >= q_from[q] && p <= q_last[q];
+}
+
+/* --- a page ----------------------------------------------------------------------------------- */
+
+/* Adds up the products of the queries and four keys, over every PARTS-th row of the page. */
+void multiply_keys(uint page, out vec4 s[Q]) {
+    uint four = me() % FOURS, own = me() / FOURS;
+    [[unroll]] for (uint q = 0; q < Q; q++)
+        s[q] = vec4(0);
+    [[dont_unroll]] for (uint first = 0; first < K_ROWS; first += K_STEP) {
+        uvec4 w[K_LOADS];
+        uvec2 scales[K_SCALES];
+        [[unroll]] for (uint b = 0; b < K_SCALES; b++)
+            scales[b] = SMALL ? key_scales(page, min(first / K_BLOCK + b, D / BLOCK - 1), four) : uvec2(0);
+        [[unroll]] for (uint i = 0; i < K_LOADS; i++) {
+            uint t = first + i * PARTS + own;
+            w[i] = key_words(page, K_WHOLE ? t : min(t, K_ROWS - 1), four);
+        }
+        [[unroll]] for (uint i = 0; i < K_LOADS; i++) {
+            uint t = first + i * PARTS + own;
+            if (K_WHOLE || t < K_ROWS)
+                [[unroll]] for (uint h = 0; h < HALF_K; h++) {
+                    vec4 k = key_four(w[i], scales[i * PARTS / K_BLOCK], h);
+                    uint at = key_dim(t, h) * Q;
+                    [[unroll]] for (uint q = 0; q < Q; q++)
+                        s[q] += k * q_of[at + q];
+                }
         }
     }
 }
 
-/* Adds the values of positions lo .. hi of a page, times their weights. edge: some query does
- * not see some of these rows, which must then not affect its sums, even if they contain NaN. */
+/* Adds the parts of own scores, and finishes them; hidden ones are -infinity. Leaves the largest
+ * of four in part[]. */
+void set_scores(uint first, uint store_head, uint takes, int begin, out vec4 s[OWN]) {
+    [[unroll]] for (uint k = 0; k < OWN; k++) {
+        uint o = me() + k * L, q = o / FOURS, pair = min(first + q, n_pairs() - 1);
+        s[k] = vec4(-INFINITY);
+        if (o < SCORES) {
+            vec4 all = partial[o];
+            [[unroll]] for (uint i = 1; i < PARTS; i++)
+                all += partial[i * SCORES + o];
+            float most = -INFINITY;
+            [[unroll]] for (uint i = 0; i < 4; i++) {
+                int p = begin + int(o % FOURS * 4 + i);
+                if (sees(takes, q, p))
+                    s[k][i] = score_of(all[i], token_of(pair), head_of(pair, store_head), q_last[q], p);
+                most = larger(most, s[k][i]);
+            }
+            part[o] = most;
+        }
+    }
+}
+
+/* Turns scores into weights, and finds by which factors the sums so far must be scaled down. */
+void set_weights(uint takes, int begin, vec4 s[OWN]) {
+    [[unroll]] for (uint k = 0; k < OWN; k++) {
+        uint o = me() + k * L, q = o / FOURS;
+        if (o < SCORES) {
+            float now = top[k];
+            [[unroll]] for (uint i = 0; i < FOURS; i++)
+                now = larger(now, part[q * FOURS + i]);
+            float by = now == top[k] ? 1 : exp_of(top[k] - now);
+            vec4 w;
+            [[unroll]] for (uint i = 0; i < 4; i++)
+                w[i] = sees(takes, q, begin + int(o % FOURS * 4 + i)) ? exp_of(s[k][i] - now) : 0;
+            top[k] = now;
+            total[k] = total[k] * by + ((w.x + w.y) + (w.z + w.w));
+            weight[o] = w;
+            if (o % FOURS == 0)
+                down[q] = by;
+        }
+    }
+}
+
+/* Adds four values, times their weights; edge: as below. */
+void add_four(uint four, uint r, uvec4 w[4], bool edge) {
+    [[unroll]] for (uint h = 0; h < HALF_V; h++) {
+        vec4 v[4];
+        [[unroll]] for (uint i = 0; i < 4; i++)
+            v[i] = value_of(w, i, h);
+        if (edge && !(is_finite(v[0]) && is_finite(v[1]) && is_finite(v[2]) && is_finite(v[3])))
+            [[dont_unroll]] for (uint i = 0; i < 4; i++) {
+                vec4 x = i == 0 ? v[0] : i == 1 ? v[1] : i == 2 ? v[2] : v[3];
+                [[unroll]] for (uint q = 0; q < Q; q++) {
+                    float by = weight[q * FOURS + four][i];
+                    sum[q][r * HALF_V + h] += by == 0 ? vec4(0) : by * x;
+                }
+            }
+        else
+            [[unroll]] for (uint q = 0; q < Q; q++) {
+                vec4 by = weight[q * FOURS + four];
+                [[unroll]] for (uint i = 0; i < 4; i++)
+                    sum[q][r * HALF_V + h] += by[i] * v[i];
+            }
+    }
+}
+
+/* Adds the values of positions lo .. hi of a page, and of others near them, times their weights.
+ * edge: some query does not see some rows of the page, which must then not affect its sums, even
+ * if they contain NaN. */
 void add_values(uint page, uint lo, uint hi, bool edge) {
-    for (uint lane = lo; lane <= hi; lane++)
-        for (uint r = 0; r < R; r++) {
-            float v = value_at(page, lane, min(r * PAGE + me(), e - 1));
-            for (uint q = 0; q < Q; q++) {
-                float w = weight[lane * Q + q];
-                if (edge)
-                    sum[q][r] += w == 0 ? 0 : w * v;
-                else
-                    sum[q][r] += w * v;
+    uint team = me() / TEAM, step = TEAMS * V_FOURS;
+    if (team >= TEAMS)
+        return;
+    [[unroll]] for (uint r = 0; r < R; r++) {
+        uint unit = min(r * L + me() % TEAM, UNITS - 1);
+        [[dont_unroll]] for (uint first = lo / 4 / step * step; first <= hi / 4; first += step) {
+            uvec4 w[V_FOURS][4];
+            [[unroll]] for (uint i = 0; i < V_FOURS; i++) {
+                uint four = first + i * TEAMS + team;
+                load_values(page, V_WHOLE ? four : min(four, FOURS - 1), unit, w[i]);
+            }
+            [[unroll]] for (uint i = 0; i < V_FOURS; i++) {
+                uint four = first + i * TEAMS + team;
+                if (V_WHOLE || four < FOURS)
+                    add_four(four, r, w[i], edge);
             }
         }
+    }
 }
 
 /* Processes page `number`. lo .. hi: positions that some query sees; edge: not all of them see
- * all of these. */
-void one_page(uint slot, uint store_head, uint number, uint lo, uint hi, bool edge) {
-    uint in_slot = n_pos / PAGE;
-    uint in_store = RING ? slot * in_slot + number % in_slot
-                         : uint(pages[page_at + slot * page_step + number]);
-    uint at = (in_store * n_store_heads + store_head) * PAGE;
-    uint k_page = k_at + at * row_size(TYPE_K, D);
-    uint v_page = IN_KEYS ? k_page : v_at + at * row_size(TYPE_V, e);
-    int p = int(number * PAGE + me());
-    float s[Q], most[Q];
-    set_scores(k_page, p, s);
-    for (uint q = 0; q < Q; q++)
-        score[me() * Q + q] = s[q];
+ * the whole page. */
+void one_page(uint pair, uint slot, uint store_head, uint takes, uint number, uint lo, uint hi,
+              bool edge) {
+    uint row = page_row(slot, store_head, number), k_page = key_page(row);
+    int begin = int(number * PAGE);
+    vec4 s[Q], own[OWN];
+    multiply_keys(k_page, s);
+    [[unroll]] for (uint q = 0; q < Q; q++)
+        partial[(me() / FOURS * Q + q) * FOURS + me() % FOURS] = s[q];
     barrier();
-    across(false, most);
-    for (uint q = 0; q < Q; q++) {
-        float now = larger(top[q], most[q]), down = now == top[q] ? 1 : exp_of(top[q] - now);
-        float w = sees(q, p) ? exp_of(s[q] - now) : 0;
-        top[q] = now;
-        total[q] = total[q] * down + w;
-        for (uint r = 0; r < R; r++)
-            sum[q][r] *= down;
-        weight[me() * Q + q] = w;
-    }
+    set_scores(pair, store_head, takes, begin, own);
     barrier();
-    add_values(v_page, lo, hi, edge);
+    set_weights(takes, begin, own);
+    barrier();
+    [[unroll]] for (uint q = 0; q < Q; q++)
+        [[unroll]] for (uint r = 0; r < R * HALF_V; r++)
+            sum[q][r] *= down[q];
+    add_values(IN_KEYS ? k_page : value_page(row), lo, hi, edge);
 }
 
-/* Processes the positions that the participating queries see, as far as they belong to `span`. */
-void one_slot(uint slot, uint store_head, uint span) {
+/* Processes the positions that these queries see, as far as they belong to `span`. */
+void one_slot(uint pair, uint slot, uint store_head, uint takes, uint span) {
     int first = 0x7fffffff, end = -1, all_from = 0, all_last = 0x7fffffff;
     for (uint q = 0; q < Q; q++)
-        if (takes_part[q]) {
-            first = min(first, from[q]);
-            end = max(end, last[q]);
-            all_from = max(all_from, from[q]);
-            all_last = min(all_last, last[q]);
-        } else {
+        if ((takes >> q & 1) != 0) {
+            first = min(first, q_from[q]);
+            end = max(end, q_last[q]);
+            all_from = max(all_from, q_from[q]);
+            all_last = min(all_last, q_last[q]);
+        } else if (q_last[q] >= 0) { /* a query of another slot */
             all_last = -1;
         }
     if (end < 0)
@@ -257,74 +256,79 @@ void one_slot(uint slot, uint store_head, uint span) {
     for (; page <= last_page; page++) {
         int begin = int(page * PAGE);
         uint lo = uint(max(first - begin, 0)), hi = uint(min(end - begin, int(PAGE) - 1));
-        one_page(slot, store_head, page, lo, hi,
-                 begin + int(lo) < all_from || begin + int(hi) > all_last);
+        one_page(pair, slot, store_head, takes, page, lo, hi,
+                 begin < all_from || begin + int(PAGE) - 1 > all_last);
     }
 }
 
 /* --- results ---------------------------------------------------------------------------------- */
 
-void store_partial(uint q, uint span, float all) {
-    uint at = y_at + ((token[q] * n_heads + head[q]) * n_spans + span) * (e + 2);
-    if (me() == 0) {
-        y[at] = top[q];
-        y[at + 1] = all;
+/* Adds up the totals of the queries, and finds the factors of their results. */
+void finish_totals(uint first, uint store_head, uint span) {
+    [[unroll]] for (uint k = 0; k < OWN; k++)
+        if (me() + k * L < SCORES)
+            part[me() + k * L] = total[k];
+    barrier();
+    [[unroll]] for (uint k = 0; k < OWN; k++) {
+        uint o = me() + k * L, q = o / FOURS, pair = min(first + q, n_pairs() - 1),
+             token = token_of(pair), head = head_of(pair, store_head);
+        if (o < SCORES && o % FOURS == 0) {
+            float all = 0;
+            for (uint i = 0; i < FOURS; i++)
+                all += part[o + i];
+            result[q] = SPLIT ? vec2(1, all) : factors(token, head, top[k], all);
+            if (SPLIT && first + q < n_pairs())
+                store_total(token, head, span, top[k], all);
+        }
     }
-    for (uint r = 0; r < R; r++)
-        if (r * PAGE + me() < e)
-            y[at + 2 + r * PAGE + me()] = sum[q][r];
+    barrier();
 }
 
-void store_result(uint q, float all) {
-    uint at = y_at + head[q] * y_step[0] + token[q] * y_step[1];
-    float down = 1;
-    if (SINKS) {
-        float sink = sinks[sinks_at + head[q] * sinks_step[0] + token[q] * sinks_step[1]];
-        float now = larger(top[q], sink);
-        down = exp_of(top[q] - now);
-        all = all * down + exp_of(sink - now);
-    }
-    for (uint r = 0; r < R; r++)
-        if (r * PAGE + me() < e)
-            y[at + r * PAGE + me()] = sum[q][r] * down / all;
+/* Adds the sums of the teams, and stores the results. */
+void store_results(uint first, uint store_head, uint span) {
+    [[unroll]] for (uint r = 0; r < R; r++)
+        [[unroll]] for (uint h = 0; h < HALF_V; h++) {
+            [[unroll]] for (uint q = 0; q < Q; q++)
+                partial[me() * Q + q] = sum[q][r * HALF_V + h];
+            barrier();
+            for (uint o = me(); o < TEAM * Q; o += L) {
+                uint q = o % Q, unit = r * L + o / Q, pair = first + q;
+                vec4 all = partial[o];
+                for (uint i = 1; i < TEAMS; i++)
+                    all += partial[i * TEAM * Q + o];
+                if (unit < UNITS && pair < n_pairs() && !(SPLIT && result[q].y == 0))
+                    store_four(token_of(pair), head_of(pair, store_head), span, unit_dim(unit, h), all,
+                               result[q]);
+            }
+            barrier();
+        }
 }
 
-/* Processes a group of queries, one slot after the other. */
+/* Processes Q queries, one slot after the other. */
 void group(uint first, uint store_head, uint span) {
-    uint left = (1 << Q) - 1;
-    barrier();
     set_queries(first, store_head);
-    barrier();
+    uint left = (1u << Q) - 1;
     while (left != 0) {
-        int slot = slots[slot_at + token[findLSB(left)] * slot_step];
-        bool valid = slot >= 0 && uint(slot) < n_slots;
-        for (uint q = 0; q < Q; q++) {
-            bool same = (left >> q & 1) != 0 && slots[slot_at + token[q] * slot_step] == slot;
-            takes_part[q] = same && valid && last[q] >= 0;
-            left &= same ? ~(1 << q) : ~0;
-        }
-        one_slot(uint(slot), store_head, span);
-        barrier();
+        int slot = q_slot[findLSB(left)];
+        uint takes = 0;
+        for (uint q = 0; q < Q; q++)
+            if ((left >> q & 1) != 0 && q_slot[q] == slot) {
+                left &= ~(1u << q);
+                takes |= q_last[q] >= 0 ? 1u << q : 0;
+            }
+        if (slot >= 0 && uint(slot) < n_slots)
+            one_slot(first, uint(slot), store_head, takes, span);
     }
-    float all[Q];
-    for (uint q = 0; q < Q; q++)
-        score[me() * Q + q] = total[q];
-    barrier();
-    across(true, all);
-    for (uint q = 0; q < Q; q++)
-        if (first + q < n_batch * (n_heads / n_store_heads)) {
-            if (SPLIT)
-                store_partial(q, span, all[q]);
-            else
-                store_result(q, all[q]);
-        }
+    finish_totals(first, store_head, span);
+    store_results(first, store_head, span);
 }
 
 void main() {
-    uint pairs = n_batch * (n_heads / n_store_heads), n_groups = (pairs + Q - 1) / Q;
-    uint n = n_groups * n_store_heads * n_spans;
+    uint n_groups = (n_pairs() + Q - 1) / Q, n = n_groups * n_store_heads * n_spans;
     for (uint u = gl_WorkGroupID.x; u < n; u += gl_NumWorkGroups.x) {
-        uint span = u % n_spans, store_head = u / n_spans % n_store_heads;
-        group(u / n_spans / n_store_heads * Q, store_head, span);
+        uint span = u % n_spans, store_head = u / n_spans % n_store_heads,
+             first = u / n_spans / n_store_heads * Q;
+        if (!(MIXED && in_one_slot(first / TILE * TILE)))
+            group(first, store_head, span);
     }
 }

@@ -1,46 +1,118 @@
 #version 450
+#extension GL_EXT_control_flow_attributes : require
 #extension GL_GOOGLE_include_directive : require
 
-/* Merges the partial results of attend.comp's spans, in order. An invocation computes one
- * element. */
+/* Merges the partial results of the spans of attend.comp. A workgroup of 64 takes a head of a
+ * token: each invocation adds up four dimensions of some spans, in order; then these sums are added
+ * in order. A span whose sum is 0 saw no position, and has no weighted sums. */
 
-layout(local_size_x_id = 0) in;
+layout(local_size_x_id = 0) in; /* 64 */
 layout(constant_id = 1) const bool SINKS = false;
+layout(constant_id = 2) const uint E = 1; /* dimensions */
 
 layout(set = 0, binding = 0) readonly buffer Partial { float partial[]; };
+layout(set = 0, binding = 0) readonly buffer Sums { vec4 sums[]; };
 layout(set = 0, binding = 1) readonly buffer Sinks { float sinks[]; };
 layout(set = 0, binding = 2) writeonly buffer Result { float y[]; };
 
 layout(push_constant) uniform Push {
-    uint e, n_heads, n_batch, n_spans;
-    uint partial_at, sinks_at, sinks_step[2], y_at, y_step[2];
+    uint n_heads, n_batch, n_spans;
+    uint partial_at, sums_at; /* sums_at: in vectors */
+    uint sinks_at, sinks_step[2], y_at, y_step[2];
 };
 
 #include "functions.glsl"
 
-void unit(uint u) {
-    uint i = u % e, head = u / e % n_heads, token = u / e / n_heads;
-    uint from = partial_at + (token * n_heads + head) * n_spans * (e + 2);
-    float sink = SINKS ? sinks[sinks_at + head * sinks_step[0] + token * sinks_step[1]] : 0;
-    float top = SINKS ? sink : partial[from];
-    for (uint s = 0; s < n_spans; s++) {
-        float t = partial[from + s * (e + 2)];
-        top = t > top ? t : top;
+const uint L = 64, MOST_SPANS = 256, AHEAD = 8;
+const uint UNITS = (E + 3) / 4, TEAM = UNITS < L ? UNITS : L, TEAMS = L / TEAM;
+
+shared float factor[MOST_SPANS]; /* of the sums of a span; 0: no position was visible in it */
+shared float part[L];
+shared vec4 sum[L];
+
+uint me() {
+    return gl_LocalInvocationID.x;
+}
+
+float larger(float a, float b) {
+    return b > a ? b : a;
+}
+
+/* Reduces part[first .. first + 7] to the largest, or the sum if `add`. */
+float of_eight(bool add, uint first) {
+    float x = part[first];
+    [[unroll]] for (uint i = 1; i < 8; i++)
+        x = add ? x + part[first + i] : larger(x, part[first + i]);
+    return x;
+}
+
+/* The same for a number of each invocation. */
+float across(bool add, float x) {
+    barrier();
+    part[me()] = x;
+    barrier();
+    x = of_eight(add, me() / 8 * 8);
+    barrier();
+    if (me() % 8 == 0)
+        part[me() / 8] = x;
+    barrier();
+    return of_eight(add, 0);
+}
+
+/* Sets the factors of the spans, and returns the sum of all weights. */
+float set_factors(uint at, float sink) {
+    float top = sink, total = 0;
+    for (uint s = me(); s < n_spans; s += L)
+        top = larger(top, partial[at + 2 * s]);
+    top = across(false, top);
+    for (uint s = me(); s < n_spans; s += L) {
+        float all = partial[at + 2 * s + 1], down = all == 0 ? 0 : exp_of(partial[at + 2 * s] - top);
+        factor[s] = down;
+        total += all == 0 ? 0 : all * down;
     }
-    float total = SINKS ? exp_of(sink - top) : 0, sum = 0;
-    for (uint s = 0; s < n_spans; s++, from += e + 2) {
-        float all = partial[from + 1];
-        if (all == 0)
-            continue; /* no position was visible in this span */
-        float down = exp_of(partial[from] - top);
-        total += all * down;
-        sum += partial[from + 2 + i] * down;
+    return across(true, total) + (SINKS ? exp_of(sink - top) : 0);
+}
+
+/* Adds up a unit of every TEAMS-th span. A factor of 0 also means that a score is far below the
+ * largest. */
+vec4 add_spans(uint at, uint team) {
+    vec4 all = vec4(0);
+    for (uint first = team; first < n_spans; first += TEAMS * AHEAD) {
+        vec4 x[AHEAD];
+        [[unroll]] for (uint i = 0; i < AHEAD; i++)
+            x[i] = sums[at + min(first + i * TEAMS, n_spans - 1) * UNITS];
+        [[unroll]] for (uint i = 0; i < AHEAD; i++) {
+            uint s = first + i * TEAMS;
+            float by = s < n_spans ? factor[s] : 0;
+            all += by == 0 ? vec4(0) : x[i] * by;
+        }
     }
-    y[y_at + head * y_step[0] + token * y_step[1] + i] = sum / total;
+    return all;
+}
+
+void unit_of_work(uint u) {
+    uint head = u % n_heads, token = u / n_heads;
+    float sink = SINKS ? sinks[sinks_at + head * sinks_step[0] + token * sinks_step[1]] : -INFINITY;
+    float total = set_factors(partial_at + u * n_spans * 2, sink);
+    uint team = me() / TEAM;
+    for (uint first = 0; first < UNITS; first += TEAM) {
+        uint unit = first + me() % TEAM;
+        barrier();
+        if (team < TEAMS && unit < UNITS)
+            sum[me()] = add_spans(sums_at + u * n_spans * UNITS + unit, team);
+        barrier();
+        if (team == 0 && unit < UNITS) {
+            vec4 all = sum[me()];
+            for (uint i = 1; i < TEAMS; i++)
+                all += sum[i * TEAM + me()];
+            for (uint i = 0; i < 4; i++)
+                if (4 * unit + i < E)
+                    y[y_at + head * y_step[0] + token * y_step[1] + 4 * unit + i] = all[i] / total;
+        }
+    }
 }
 
 void main() {
-    uint n = e * n_heads * n_batch, step = gl_NumWorkGroups.x * gl_WorkGroupSize.x;
-    for (uint u = gl_GlobalInvocationID.x; u < n; u += step)
-        unit(u);
+    for (uint u = gl_WorkGroupID.x; u < n_heads * n_batch; u += gl_NumWorkGroups.x)
+        unit_of_work(u);
 }

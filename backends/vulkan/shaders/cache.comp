@@ -13,18 +13,28 @@
 /* Stores a row of keys or values of each head of each token at its slot and position, as
  * ggl_store_put does. The store is an array of numbers of BITS bits: 16 for elements of that
  * size, 8 for quantized blocks, 32 for any type. Rows of neighboring tokens may share a 32-bit
- * word, so their bits are cleared and set by atomic operations, which leave the others alone. */
+ * word, so their bits are cleared and set by atomic operations, which leave the others alone.
+ *
+ * With ROPE, rows are rotated by their positions before they are stored. */
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint TYPE = 0;
 layout(constant_id = 2) const bool KEYS = false; /* interleaved positions */
 layout(constant_id = 3) const bool RING = false;
 
+#ifdef ROPE
+layout(constant_id = 4) const bool HALF = true; /* as in rope.comp */
+layout(constant_id = 5) const bool DOUBLES = true;
+#endif
+
 layout(set = 0, binding = 0) readonly buffer Rows { float x[]; };
 layout(set = 0, binding = 1) readonly buffer Positions { int positions[]; };
 layout(set = 0, binding = 2) readonly buffer Slots { int slots[]; };
 layout(set = 0, binding = 3) readonly buffer Pages { int pages[]; };
 layout(set = 0, binding = 4) buffer Store { NUMBER store[]; };
+#ifdef ROPE
+layout(set = 0, binding = 5) readonly buffer Frequencies { uint freq[]; };
+#endif
 
 layout(push_constant) uniform Push {
     uint n, n_heads, n_batch;
@@ -34,12 +44,39 @@ layout(push_constant) uniform Push {
     uint page_at, page_step; /* the table of pages, and its stride between slots */
     uint store_at;           /* bytes */
     uint n_slots, n_pos;
+#ifdef ROPE
+    uint n_pairs;
+    uint freq_at; /* words */
+    float mag;
+#endif
 };
 
 #include "store.glsl"
 
 const bool QUANTIZED = TYPE == Q8_0 || TYPE == Q4_0;
 const uint UNIT = QUANTIZED ? 32 : 4; /* elements per invocation */
+
+uint row_at; /* of the row to store, in x */
+int row_pos; /* its position */
+
+#ifdef ROPE
+#include "rope.glsl"
+
+/* Returns element i of the row. */
+float element(uint i) {
+    if (i >= 2 * n_pairs)
+        return x[row_at + i];
+    uint pair = !HALF ? i / 2 : i < n_pairs ? i : i - n_pairs;
+    uint a = HALF ? pair : 2 * pair, b = HALF ? pair + n_pairs : 2 * pair + 1;
+    float p = x[row_at + a], q = x[row_at + b];
+    vec2 cs = cosine_sine(pair, row_pos);
+    return i == a ? rotated_first(p, q, cs) : rotated_second(p, q, cs);
+}
+#else
+float element(uint i) {
+    return x[row_at + i];
+}
+#endif
 
 /* Stores the lower n bytes of `bits` at byte `at`; n is at least the size of a number. */
 void put(uint at, uint bits, uint n) {
@@ -86,9 +123,9 @@ uint element_bits(float f) {
     return TYPE == F32 ? floatBitsToUint(f) : TYPE == F16 ? half_bits(f) : bf16_bits(f);
 }
 
-void put_plain(uint page, uint lane, uint first, uint from) {
+void put_plain(uint page, uint lane, uint first) {
     for (uint i = first; i < min(first + UNIT, n); i++)
-        put(page + element_at(TYPE, KEYS, n, lane, i), element_bits(x[from + i]),
+        put(page + element_at(TYPE, KEYS, n, lane, i), element_bits(element(i)),
             element_size(TYPE));
 }
 
@@ -98,13 +135,12 @@ bool finite(float v) {
 
 /* Returns the block's element of largest magnitude, the first of equals; NaN if an element is
  * not finite. */
-float extreme(uint from) {
+float extreme(float v[BLOCK]) {
     float best = 0;
     for (uint i = 0; i < BLOCK; i++) {
-        float v = x[from + i];
-        if (!finite(v))
+        if (!finite(v[i]))
             return uintBitsToFloat(0x7fc00000);
-        best = abs(v) > abs(best) ? v : best;
+        best = abs(v[i]) > abs(best) ? v[i] : best;
     }
     return best;
 }
@@ -124,17 +160,20 @@ uint code_q4_0(float v, float inverse) {
 
 /* Quantizes and stores a block. Codes are computed with the scale before its rounding (as in
  * quant/q8_0.c and q4_0.c). */
-void put_block(uint page, uint lane, uint b, uint from) {
-    float most = extreme(from), d = TYPE == Q8_0 ? abs(most) / 127 : most / -8;
+void put_block(uint page, uint lane, uint b) {
+    float v[BLOCK];
+    for (uint i = 0; i < BLOCK; i++)
+        v[i] = element(BLOCK * b + i);
+    float most = extreme(v), d = TYPE == Q8_0 ? abs(most) / 127 : most / -8;
     float inverse = d != 0 ? 1 / d : 0;
     uint at = page + code_at(TYPE, KEYS, n, lane, b), step = code_step(KEYS);
     put(page + scale_at(TYPE, KEYS, n, lane, b), half_bits(d), 2);
     for (uint i = 0; i < code_bytes(TYPE); i++) {
         uint q;
         if (TYPE == Q8_0)
-            q = finite(inverse) ? uint(round_away(x[from + i] * inverse)) : 0;
+            q = finite(inverse) ? uint(round_away(v[i] * inverse)) : 0;
         else
-            q = code_q4_0(x[from + i], inverse) | code_q4_0(x[from + i + 16], inverse) << 4;
+            q = code_q4_0(v[i], inverse) | code_q4_0(v[i + 16], inverse) << 4;
         put(at + i * step, q, 1);
     }
 }
@@ -148,12 +187,13 @@ void unit(uint u) {
     uint number = uint(pos) / PAGE, lane = uint(pos) % PAGE, in_slot = n_pos / PAGE;
     uint in_store = RING ? uint(slot) * in_slot + number % in_slot
                          : uint(pages[page_at + uint(slot) * page_step + number]);
-    uint from = x_at + h * x_step[0] + l * x_step[1];
+    row_at = x_at + h * x_step[0] + l * x_step[1];
+    row_pos = pos;
     uint page = store_at + (in_store * n_heads + h) * PAGE * row_size(TYPE, n);
     if (QUANTIZED)
-        put_block(page, lane, first / BLOCK, from + first);
+        put_block(page, lane, first / BLOCK);
     else
-        put_plain(page, lane, first, from);
+        put_plain(page, lane, first);
 }
 
 void main() {

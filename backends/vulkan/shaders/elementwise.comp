@@ -1,4 +1,5 @@
-/* y = f(a), f(a, b) or f(a, b, c), elementwise with broadcasting. N_SRC: number of sources. */
+/* y = f(a), f(a, b) or f(a, b, c), elementwise with broadcasting. N_SRC: number of sources.
+ * GATED: y = f(a) * b, which may also be rounded to blocks. */
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "functions.glsl"
@@ -7,6 +8,10 @@
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint KIND = 0;
 layout(constant_id = 2) const bool FLAT = false; /* the sources have y's shape and are dense */
+#ifdef GATED
+layout(constant_id = 3) const bool ROUND = false;
+layout(constant_id = 4) const bool STORE = true; /* false: only the rounded result is stored */
+#endif
 
 layout(binding = 0) writeonly buffer Y { float y[]; };
 layout(binding = 1) readonly buffer A { float a[]; };
@@ -17,6 +22,10 @@ layout(binding = 2) readonly buffer B { float b[]; };
 layout(binding = 3) readonly buffer C { float c[]; };
 #endif
 
+#ifdef GATED
+layout(binding = 3) writeonly buffer Blocks { uvec4 blocks[]; };
+#endif
+
 struct Source {
     uint at, stride[4];
 };
@@ -24,6 +33,9 @@ struct Source {
 layout(push_constant) uniform Push {
     uint count, y_at, ne[3];
     Source source[N_SRC];
+#ifdef GATED
+    uint blocks_at;
+#endif
 };
 
 float unary(float x) {
@@ -81,6 +93,10 @@ uint address(uint k, uint e) {
 float value(uint e) {
 #if N_SRC == 1
     return KIND == EW_IOTA ? float(e % ne[0]) : unary(a[address(0, e)]);
+#elif defined(GATED)
+    precise float u = unary(a[address(0, e)]);
+    precise float v = u * b[address(1, e)];
+    return v;
 #elif N_SRC == 2
     return binary(a[address(0, e)], b[address(1, e)]);
 #else
@@ -88,8 +104,29 @@ float value(uint e) {
 #endif
 }
 
+#ifdef GATED
+float number(uint i) {
+    return value(i);
+}
+
+#include "round.glsl"
+
+/* Rounds block u. The result may lie over a source of the same elements, so it is stored last. */
+void block(uint u) {
+    round_block(BLOCK * u, blocks_at / 4 + 3 * u);
+    for (uint e = BLOCK * u; STORE && e < BLOCK * u + BLOCK; e++)
+        y[y_at + e] = value(e);
+}
+#endif
+
 void main() {
     const uint step = gl_NumWorkGroups.x * gl_WorkGroupSize.x;
+#ifdef GATED
+    for (uint u = gl_GlobalInvocationID.x; ROUND && u < count / BLOCK; u += step)
+        block(u);
+    if (ROUND)
+        return;
+#endif
     for (uint e = gl_GlobalInvocationID.x; e < count; e += step)
         y[y_at + e] = value(e);
 }

@@ -35,12 +35,31 @@ float min_of(float a, float b) {
     return is_nan(a) ? a : is_nan(b) ? b : a < b ? a : b;
 }
 
-/* Convert an f16 or bf16 in the low 16 bits to a float; exact, including subnormal numbers. */
+#ifdef HALF
+/* Subnormal f16 are kept (DenormPreserve, for 16 bits). */
+spirv_execution_mode(extensions = ["SPV_KHR_float_controls"], capabilities = [4464], 4459, 16);
+#endif
+
+/* Convert an f16 or bf16 in the low 16 bits to a float; exact, including subnormal numbers. If
+ * the constant CONVERTS_HALF is declared and true, the device's own conversion is exact. */
 float half_to_float(uint h) {
+#ifdef CONVERTS_HALF
+    if (CONVERTS_HALF)
+        return unpackHalf2x16(h).x;
+#endif
     uint sign = (h & 0x8000u) << 16, rest = h & 0x7fffu;
     uint large = (rest << 13) + (rest >= 0x7c00u ? 0x70000000u : 0x38000000u);
     uint small = floatBitsToUint(float(rest) * 5.9604644775390625e-08);
     return uintBitsToFloat(sign | (rest < 0x400u ? small : large));
+}
+
+/* Converts the two f16 of a word. HALF: the device does it exactly, so one instruction does. */
+vec2 halves_to_floats(uint w) {
+#ifdef HALF
+    return unpackHalf2x16(w);
+#else
+    return vec2(half_to_float(w & 0xffffu), half_to_float(w >> 16));
+#endif
 }
 
 float bfloat_to_float(uint h) {

@@ -4,6 +4,8 @@
  *
  * With IDOT, columns are codes made by quantize.comp (codes.glsl), else floats. */
 
+#extension GL_EXT_control_flow_attributes : require
+
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint TYPE = 0;
 layout(constant_id = 2) const bool ALIGNED = false;
@@ -11,18 +13,26 @@ layout(constant_id = 3) const bool BIAS = false;
 layout(constant_id = 4) const bool INDEX = false; /* an index chooses each column's matrix */
 layout(constant_id = 5) const bool X4 = false; /* rows of x begin and end at multiples of four */
 
-layout(set = 0, binding = 0) readonly buffer Weights { uint weights[]; };
-#ifdef IDOT
-layout(set = 0, binding = 1) readonly buffer Columns { uvec4 x[]; };
-#else
-layout(set = 0, binding = 1) readonly buffer Columns { float x[]; };
-layout(set = 0, binding = 1) readonly buffer Columns4 { vec4 x4[]; };
-#endif
-layout(set = 0, binding = 2) writeonly buffer Result { float y[]; };
-layout(set = 0, binding = 3) readonly buffer Bias { float bias[]; };
-layout(set = 0, binding = 4) readonly buffer Index { int index[]; };
+layout(constant_id = 8) const bool PACKED_WEIGHTS = false; /* in the layout of packed.def */
+layout(constant_id = 9) const bool ALIGNED_16 = false; /* 16 bytes of weights are at multiples of 16 */
+layout(constant_id = 10) const bool EXACT_HALF = false; /* unpackHalf2x16 is exact */
 
-/* Strides of w are in bytes, all others in words. They may wrap around 32 bits; the sums do not. */
+/* "restrict": y is none of the others, so that loads may be moved and merged. */
+layout(set = 0, binding = 0) readonly restrict buffer Weights { uint weights[]; };
+layout(set = 0, binding = 0) readonly restrict buffer Weights2 { uvec2 weights2[]; };
+layout(set = 0, binding = 0) readonly restrict buffer Weights4 { uvec4 weights4[]; };
+#ifdef IDOT
+layout(set = 0, binding = 1) readonly restrict buffer Columns { uvec4 x[]; };
+#else
+layout(set = 0, binding = 1) readonly restrict buffer Columns { float x[]; };
+layout(set = 0, binding = 1) readonly restrict buffer Columns4 { vec4 x4[]; };
+#endif
+layout(set = 0, binding = 2) writeonly restrict buffer Result { float y[]; };
+layout(set = 0, binding = 3) readonly restrict buffer Bias { float bias[]; };
+layout(set = 0, binding = 4) readonly restrict buffer Index { int index[]; };
+
+/* Strides of w are in bytes, all others in words. They may wrap around 32 bits; the sums do not. Of
+ * repacked weights w_row is the bytes of a tile of 4 rows. */
 layout(push_constant) uniform Push {
     uint n_in, first_row, n_rows;
     uint column[3], outer[3];
@@ -34,8 +44,16 @@ layout(push_constant) uniform Push {
     uint n_matrices, first_matrix, n_bound; /* with INDEX: all matrices; the range that is bound */
 };
 
-#define WEIGHTS weights
+#define WEIGHTS   weights
+#define AT_16(at) weights4[at >> 4]
+#define CONVERTS_HALF EXACT_HALF
 #include "types.glsl"
+#ifdef CODEBOOKS
+const bool HALVES = true;
+#else
+#include "packed.glsl"
+#endif
+const uint TILE_ROWS = 4; /* of packed.def */
 
 /* Returns index c as a place in three dimensions. */
 uvec3 place(uint c, uint n[3]) {

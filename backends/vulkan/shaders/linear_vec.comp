@@ -4,61 +4,155 @@
 #extension GL_KHR_shader_subgroup_arithmetic : require
 #endif
 
-/* Products with few columns: several invocations, lanes, take the runs of a row in turn and add
- * up their sums at the end, so that a weight is read and decoded once for COLS columns. With
- * SUBGROUP the lanes of a row are a subgroup. With IDOT runs are multiplied by their codes. */
+/* Products with few columns: several invocations, lanes, take the units of ROWS rows in turn and
+ * add up their sums at the end, so that a weight is read and decoded once for COLS columns, and a
+ * column is read once for ROWS rows. A unit is a run, or a quarter of one; each lane has AT_ONCE of
+ * them under way, so that it waits for the memory less often. With SUBGROUP the lanes of a row are
+ * a subgroup. With IDOT runs are multiplied by their codes. */
 
 #include "linear.glsl"
 
 layout(constant_id = 6) const uint COLS = 1;
 layout(constant_id = 7) const uint LANES = 8; /* lanes per row; without SUBGROUP */
+layout(constant_id = 11) const uint ROWS = 1; /* 1, 2 or 4 */
+layout(constant_id = 12) const uint AT_ONCE = 1;
 
-uint lane, n_lanes; /* this invocation's lane in its row */
-uint row_of_group, rows_of_group;
+uint lane, n_lanes; /* this invocation's lane in its rows */
+uint group_row, group_rows; /* its first row in the workgroup, and the workgroup's rows */
 
-float sum[COLS];
+float sum[ROWS * COLS];
 uint x_from[COLS];
+
+/* The rows of a product: with PACKED_WEIGHTS in a tile, from row `in_tile` of it on. */
+uint row_at[ROWS]; /* byte addresses */
+uint tile_at, in_tile;
 
 #ifdef IDOT
 
-void bring_run(uint row, uint r) {
-    unpack_signed(row, r);
+const uint QUARTERS = 1; /* units of a run */
+
+#ifndef CODEBOOKS
+packed_codes raw_codes[AT_ONCE * ROWS];
+packed_scales raw_scales[AT_ONCE];
+#endif
+
+/* Loads unit u as number `a` under way. */
+void load_unit(uint a, uint u) {
+#ifndef CODEBOOKS
+    if (PACKED_WEIGHTS) {
+        raw_scales[a] = load_scales(tile_at, n_in / 32, u);
+        [[unroll]] for (uint j = 0; j < ROWS; j++)
+            raw_codes[a * ROWS + j] = load_codes(tile_at, n_in / 32, in_tile + j, u);
+    }
+#endif
 }
 
-/* Returns the product of the loaded run with that of a column. */
-float multiply_run(uint c, uint r) {
-    uint at = x_from[c] / 4 + X_BLOCK * r;
-    uvec4 low = x[at], high = x[at + 1], tail = x[at + 2];
-    ivec2 s = ivec2(0);
-    for (uint i = 0; i < 4; i++)
-        s += ivec2(dot4(code[i], low[i]), dot4(code[i + 4], high[i]));
-    return x_scale(tail) * (dot(scale, vec2(s)) - dot(minimum, x_sums(tail)));
+void bring_run(uint a, uint j, uint u) {
+#ifndef CODEBOOKS
+    if (PACKED_WEIGHTS) {
+        unpack_packed(raw_codes[a * ROWS + j], raw_scales[a], in_tile + j);
+        minimum += scale * offset;
+        return;
+    }
+#endif
+    unpack_signed(row_at[j], u);
+}
+
+/* Returns the product of a run of weights with one of a column. */
+float run_product(uint words[8], vec2 s, vec2 m, uvec4 low, uvec4 high, uvec4 tail) {
+    ivec2 d = ivec2(0);
+    [[unroll]] for (uint i = 0; i < 4; i++)
+        d += ivec2(dot4(words[i], low[i]), dot4(words[i + 4], high[i]));
+    if (HALVES)
+        return x_scale(tail) * (dot(s, vec2(d)) - dot(m, x_sums(tail)));
+    return x_scale(tail) * (s.x * float(d.x + d.y) - m.x * float(int(tail.y + tail.z)));
+}
+
+/* Adds the products of unit u, number `a` under way, to the sums; if `used`. */
+void add_unit(uint a, uint u, bool used) {
+    uint words[ROWS][8];
+    vec2 s[ROWS], m[ROWS];
+    [[unroll]] for (uint j = 0; j < ROWS; j++) {
+        bring_run(a, j, u);
+        words[j] = code;
+        s[j] = scale;
+        m[j] = minimum;
+    }
+    [[unroll]] for (uint c = 0; c < COLS; c++) {
+        uint at = x_from[c] / 4 + X_BLOCK * u;
+        uvec4 low = x[at], high = x[at + 1], tail = x[at + 2];
+        [[unroll]] for (uint j = 0; j < ROWS; j++) {
+            float v = run_product(words[j], s[j], m[j], low, high, tail);
+            sum[j * COLS + c] += used ? v : 0;
+        }
+    }
 }
 
 #else
 
-void bring_run(uint row, uint r) {
-    decode(row, r, n_in);
+const uint QUARTERS = PACKED_WEIGHTS ? 4 : 1;
+const uint FOURS = PACKED_WEIGHTS ? 2 : RUN / 4; /* vec4 in a unit */
+
+void load_unit(uint a, uint u) {}
+
+/* Sets run[] to the unit's weights of row j. */
+void bring_unit(uint j, uint u) {
+#ifndef CODEBOOKS
+    if (PACKED_WEIGHTS) {
+        packed_scales s = load_scales(tile_at, n_in / 32, u / 4);
+        uvec2 w = load_quarter(tile_at, n_in / 32, in_tile + j, u / 4, u % 4);
+        set_packed_scales(s, in_tile + j);
+        vec2 less = scale * offset + minimum;
+        run[0] = scale.x * signed_bytes(w.x) - less.x;
+        run[1] = scale.y * signed_bytes(w.y) - less.y;
+        return;
+    }
+#endif
+    decode(row_at[j], u, n_in);
 }
 
-float multiply_run(uint c, uint r) {
-    vec4 s = vec4(0);
-    for (uint i = 0; i < RUN / 4; i++)
-        s += run[i] * x_four(x_from[c], r * RUN + 4 * i);
-    return s.x + s.y + (s.z + s.w);
+/* Returns the column's elements that vec4 i of unit u is multiplied with. */
+vec4 column_four(uint from, uint u, uint i) {
+    if (PACKED_WEIGHTS)
+        return x_four(from, u / 4 * 32 + 16 * i + 4 * (u % 4));
+    return x_four(from, u * RUN + 4 * i);
+}
+
+void add_unit(uint a, uint u, bool used) {
+    vec4 w[ROWS * FOURS];
+    [[unroll]] for (uint j = 0; j < ROWS; j++) {
+        bring_unit(j, u);
+        [[unroll]] for (uint i = 0; i < FOURS; i++)
+            w[j * FOURS + i] = run[i];
+    }
+    [[unroll]] for (uint c = 0; c < COLS; c++) {
+        vec4 s[ROWS];
+        [[unroll]] for (uint j = 0; j < ROWS; j++)
+            s[j] = vec4(0);
+        [[unroll]] for (uint i = 0; i < FOURS; i++) {
+            vec4 v = column_four(x_from[c], u, i);
+            [[unroll]] for (uint j = 0; j < ROWS; j++)
+                s[j] += w[j * FOURS + i] * v;
+        }
+        [[unroll]] for (uint j = 0; j < ROWS; j++) {
+            float v = s[j].x + s[j].y + (s[j].z + s[j].w);
+            sum[j * COLS + c] += used ? v : 0;
+        }
+    }
 }
 
 #endif
 
-/* Multiplies this lane's part of the row at byte address `row` with the columns. */
-void multiply(uint row) {
-    for (uint c = 0; c < COLS; c++)
-        sum[c] = 0;
-    uint n_runs = (n_in + RUN - 1) / RUN;
-    for (uint r = lane; r < n_runs; r += n_lanes) {
-        bring_run(row, r);
-        for (uint c = 0; c < COLS; c++)
-            sum[c] += multiply_run(c, r);
+/* Multiplies this lane's part of the rows with the columns. */
+void multiply() {
+    [[unroll]] for (uint i = 0; i < ROWS * COLS; i++)
+        sum[i] = 0;
+    uint n = (n_in + RUN - 1) / RUN * QUARTERS;
+    for (uint u = lane; u < n; u += AT_ONCE * n_lanes) {
+        [[unroll]] for (uint a = 0; a < AT_ONCE; a++)
+            load_unit(a, min(u + a * n_lanes, n - 1));
+        [[unroll]] for (uint a = 0; a < AT_ONCE; a++)
+            add_unit(a, min(u + a * n_lanes, n - 1), a == 0 || u + a * n_lanes < n);
     }
 }
 
@@ -67,73 +161,85 @@ void multiply(uint row) {
 void set_lanes() {
     lane = subgroupExclusiveAdd(1u);
     n_lanes = subgroupAdd(1u);
-    row_of_group = gl_SubgroupID;
-    rows_of_group = gl_NumSubgroups;
+    group_row = gl_SubgroupID * ROWS;
+    group_rows = gl_NumSubgroups * ROWS;
 }
 
 /* Adds up the sums of a row's lanes; the first lane has the result. */
 void add_lanes() {
-    for (uint c = 0; c < COLS; c++)
-        sum[c] = subgroupAdd(sum[c]);
+    [[unroll]] for (uint i = 0; i < ROWS * COLS; i++)
+        sum[i] = subgroupAdd(sum[i]);
 }
 
 #else
 
-shared float part[COLS * gl_WorkGroupSize.x];
+shared float part[ROWS * COLS * gl_WorkGroupSize.x];
 
 void set_lanes() {
     lane = gl_LocalInvocationID.x % LANES;
     n_lanes = LANES;
-    row_of_group = gl_LocalInvocationID.x / LANES;
-    rows_of_group = gl_WorkGroupSize.x / LANES;
+    group_row = gl_LocalInvocationID.x / LANES * ROWS;
+    group_rows = gl_WorkGroupSize.x / LANES * ROWS;
 }
 
 void add_lanes() {
     uint at = gl_LocalInvocationID.x;
-    for (uint c = 0; c < COLS; c++)
-        part[c * gl_WorkGroupSize.x + at] = sum[c];
+    for (uint i = 0; i < ROWS * COLS; i++)
+        part[i * gl_WorkGroupSize.x + at] = sum[i];
     barrier();
-    for (uint c = 0; c < COLS; c++)
-        for (uint i = 1; i < LANES && lane == 0; i++)
-            sum[c] += part[c * gl_WorkGroupSize.x + at + i];
+    for (uint i = 0; i < ROWS * COLS; i++)
+        for (uint l = 1; l < LANES && lane == 0; l++)
+            sum[i] += part[i * gl_WorkGroupSize.x + at + l];
     barrier();
 }
 
 #endif
 
-/* Computes row `row` of y for the columns from `first` on at the outer place `out_at`. */
+/* Stores rows from `row` on of y for the columns from `first` on; NaN if the matrix is none. */
+void store(uint row, uint first, uvec3 out_at, bool valid) {
+    uint n_cols = count(column);
+    for (uint c = 0; c < COLS && first + c < n_cols; c++) {
+        uvec3 at = out_at + place(first + c, column);
+        uint to = y_at + along(at, y_step), from = bias_at + along(at, bias_step);
+        for (uint j = 0; j < ROWS && row + j < n_rows; j++) {
+            float v = sum[j * COLS + c];
+            if (BIAS)
+                v += bias[from + first_row + row + j];
+            y[to + first_row + row + j] = valid ? v : NAN;
+        }
+    }
+}
+
+/* Computes rows from `row` on of y for the columns from `first` on at the outer place `out_at`. */
 void product(uint row, uint first, uvec3 out_at) {
     uint from = w_at, n_cols = count(column);
-    bool valid = true;
+    bool valid = true, bound = true;
     if (INDEX) {
         int m = index[index_at + out_at.x * index_step[0] + out_at.z * index_step[1]];
         valid = m >= 0 && uint(m) < n_matrices;
-        if (valid ? uint(m) - first_matrix >= n_bound : first_matrix > 0)
-            return;
-        from += valid ? (uint(m) - first_matrix) * w_step[0] : 0;
+        bound = valid ? uint(m) - first_matrix < n_bound : first_matrix == 0;
+        from += valid && bound ? (uint(m) - first_matrix) * w_step[0] : 0;
     } else {
         from += along(out_at, w_step);
     }
-    for (uint c = 0; c < COLS; c++)
+    [[unroll]] for (uint c = 0; c < COLS; c++)
         x_from[c] = x_at + along(out_at + place(min(first + c, n_cols - 1), column), x_step);
-    multiply(from + min(row, n_rows - 1) * w_row);
+    uint last = n_rows - 1;
+    tile_at = from + min(row, last) / TILE_ROWS * w_row;
+    in_tile = row % TILE_ROWS;
+    [[unroll]] for (uint j = 0; j < ROWS; j++)
+        row_at[j] = from + min(row + j, last) * w_row;
+    multiply();
     add_lanes();
-    if (lane > 0 || row >= n_rows)
-        return;
-    for (uint c = 0; c < COLS && first + c < n_cols; c++) {
-        uvec3 at = out_at + place(first + c, column);
-        uint j = first_row + row;
-        if (BIAS)
-            sum[c] += bias[bias_at + along(at, bias_step) + j];
-        y[y_at + along(at, y_step) + j] = valid ? sum[c] : NAN;
-    }
+    if (lane == 0 && bound)
+        store(row, first, out_at, valid);
 }
 
 void main() {
     set_lanes();
-    uint by_row = (n_rows + rows_of_group - 1) / rows_of_group;
+    uint by_row = (n_rows + group_rows - 1) / group_rows;
     uint by_col = (count(column) + COLS - 1) / COLS, n = by_row * by_col * count(outer);
     for (uint u = gl_WorkGroupID.x; u < n; u += gl_NumWorkGroups.x)
-        product(u % by_row * rows_of_group + row_of_group, u / by_row % by_col * COLS,
+        product(u % by_row * group_rows + group_row, u / by_row % by_col * COLS,
                 place(u / by_row / by_col, outer));
 }

@@ -24,7 +24,9 @@ layout(push_constant) uniform Push {
     uint n_units;
 };
 
-#define WEIGHTS table
+#define WEIGHTS   table
+#define AT_16(at) uvec4(0)
+const bool ALIGNED_16 = false;
 #include "types.glsl"
 
 const bool WORDS = TYPE == F32 || TYPE == I32; /* copied unchanged */

@@ -19,6 +19,8 @@
  *     TYPE       a specialization constant: ggl_type
  *     ALIGNED    a specialization constant: words of weights are at multiples of 4
  *     WEIGHTS    the name of a buffer of uint
+ *     ALIGNED_16 a constant: plain types only; rows are whole runs, at multiples of 16 bytes
+ *     AT_16(at)  four words, if ALIGNED_16
  *     CODEBOOKS  only for types with codebooks (QUANT_READ): their binding; without it all other
  *                types are decoded, which keeps modules small
  *
@@ -56,6 +58,8 @@ uint u32_at(uint at) {
 }
 
 uvec4 u128_at(uint at) {
+    if (ALIGNED_16)
+        return AT_16(at);
     uint i = at >> 2, shift = 8 * (at & 3);
     uvec4 w = uvec4(WEIGHTS[i], WEIGHTS[i + 1], WEIGHTS[i + 2], WEIGHTS[i + 3]);
     if (ALIGNED || shift == 0)
@@ -290,13 +294,17 @@ uint fp4_codes(uint w) {
            fp4_code(w >> 24 & 15) << 24;
 }
 
+/* Returns 2^(e - 128); the two smallest are subnormal. */
+float power_of_two(uint e) {
+    return uintBitsToFloat(e > 1 ? e - 1 << 23 : 0x00200000 << e);
+}
+
 void unpack_mxfp4(uint b, uint k) {
     set_nibbles(b + 1);
     for (uint i = 0; i < 8; i++)
         code[i] = fp4_codes(code[i]);
     offset = 128;
-    uint e = u8_at(b); /* the scale is 2^(e - 128); the two smallest are subnormal */
-    set_scale(uintBitsToFloat(e > 1 ? e - 1 << 23 : 0x00200000 << e));
+    set_scale(power_of_two(u8_at(b)));
 }
 
 /* Returns half of the float | exponent: 4 bits | mantissa: 3 bits |, which is an f16 with another
@@ -537,7 +545,7 @@ vec2 plain_pair(uint w) {
 
 /* Decodes weights 8 r .. 8 r + 7 of a row of n; 0 after its end. */
 void decode_plain(uint row, uint r, uint n) {
-    if (8 * r + 8 > n) {
+    if (!ALIGNED_16 && 8 * r + 8 > n) {
         for (uint i = 0; i < 8; i++)
             run[i / 4][i % 4] = 8 * r + i < n ? plain_weight(row, 8 * r + i) : 0;
     } else if (TYPE == F32) {

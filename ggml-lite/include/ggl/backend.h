@@ -6,8 +6,8 @@
  * the buffers of the regions. So plans can be compiled, and all sizes printed, before anything is
  * allocated.
  *
- * Threads: one thread at a time calls a backend. Different backends, also of the same device, may
- * be called at the same time. */
+ * Threads: one thread at a time calls a backend, not always the same one. Different backends, also of
+ * the same device, may be called at the same time. */
 #ifndef GGL_BACKEND_H
 #define GGL_BACKEND_H
 
@@ -23,11 +23,12 @@ typedef struct ggl_plan ggl_plan;     /* begins with arena_size; the backend def
 
 enum {
     GGL_REGION_ARENA, /* values between nodes: plan->arena_size bytes, contents lost between runs */
-    GGL_REGION_IO,    /* inputs, outputs, constants, values that cross segments */
-    GGL_REGION_STORES,   /* KV caches and states of all slots */
-    GGL_REGION_REPACKED, /* weights as repack() writes them */
-    GGL_REGION_WEIGHT    /* the first of any number of regions of weights: host memory used in
-                            place, or uploaded copies */
+    GGL_REGION_IO,    /* inputs, outputs, values that cross segments */
+    GGL_REGION_STORES,   /* KV caches and states of all slots: the first region of them */
+    GGL_REGION_REPACKED, /* weights as repack() writes them: the first region of them */
+    GGL_REGION_WEIGHT    /* the first of any number of regions, each of weights and constants (host
+                            memory used in place, or uploaded copies), or of further stores or
+                            repacked weights, where one buffer may not hold all of a kind */
 };
 
 /* The place of a tensor that other segments, or the host, use, too. */
@@ -35,6 +36,11 @@ typedef struct ggl_loc {
     int region; /* -1: the tensor has no such place; if computed, the plan puts it into its arena */
     size_t offset;
 } ggl_loc;
+
+/* Bytes to copy from one buffer to another. */
+typedef struct ggl_copy_range {
+    size_t to, from, size;
+} ggl_copy_range;
 
 typedef struct ggl_segment {
     const ggl_graph *graph;
@@ -45,8 +51,9 @@ typedef struct ggl_segment {
     /* By tensor id: leaves, and values that enter or leave the segment. Batched values are dense:
      * element e for element i of the batch is at offset + (i * ggl_count + e) * element size. */
     const ggl_loc *loc;
-    /* By store id: the store's offset in GGL_REGION_STORES. */
-    const size_t *store_loc;
+    /* By store id: where the store begins; region -1: it is on another device. NULL: no node uses a
+     * store. */
+    const ggl_loc *store_loc;
     int64_t n_slots;
     /* By tensor id: the repacked copy of a weight, which only products read; region -1: there is
      * none. NULL: no weight is repacked. */
@@ -61,21 +68,24 @@ typedef struct ggl_backend_vtable {
     /* Frees the backend. The caller has freed all buffers and plans before. */
     void (*close)(ggl_backend *b);
 
-    /* Allocates a zeroed buffer of `size` bytes. Offsets of values in it are multiples of 64. With host: makes a buffer
-     * of that memory without a copy; GGL_UNSUPPORTED if the device cannot, and the caller allocates
-     * and uploads. host belongs to the caller and is not written to. `region` is the buffer's
-     * region in runs (GGL_REGION_WEIGHT for all regions of weights): a device may have several
-     * kinds of memory. */
+    /* Allocates a zeroed buffer of `size` bytes. Offsets of values in it are multiples of 64. With
+     * host: makes a buffer of that memory without a copy; GGL_UNSUPPORTED if the device cannot, and the caller allocates
+     * and uploads. host belongs to the caller and is not written to. `region` says what the buffer
+     * is for, as a device may have several kinds of memory: its number in runs, but GGL_REGION_WEIGHT
+     * for all regions of weights, GGL_REGION_STORES for all of stores, and GGL_REGION_REPACKED for
+     * all of repacked weights. */
     ggl_status (*alloc)(ggl_backend *b, int region, size_t size, const void *host, ggl_buffer **out,
                         ggl_error *err);
     void (*free)(ggl_backend *b, ggl_buffer *buf);
+    /* Copies host memory to a buffer; src may change as soon as the call returns. */
     ggl_status (*upload)(ggl_backend *b, ggl_buffer *dst, size_t offset, const void *src,
                          size_t size, ggl_error *err);
     ggl_status (*download)(ggl_backend *b, const ggl_buffer *src, size_t offset, void *dst,
                            size_t size, ggl_error *err);
-    /* Copies between buffers of this backend; the ranges do not overlap. */
-    ggl_status (*copy)(ggl_backend *b, ggl_buffer *dst, size_t dst_offset, const ggl_buffer *src,
-                       size_t src_offset, size_t size, ggl_error *err);
+    /* Copies n ranges between buffers of this backend, or within one. No byte is written that another
+     * of the ranges reads or writes. May return before the work is done. */
+    ggl_status (*copy)(ggl_backend *b, ggl_buffer *dst, const ggl_buffer *src,
+                       const ggl_copy_range *range, size_t n, ggl_error *err);
     /* Sets bytes to 0. */
     ggl_status (*clear)(ggl_backend *b, ggl_buffer *buf, size_t offset, size_t size,
                         ggl_error *err);
@@ -97,6 +107,9 @@ typedef struct ggl_backend_vtable {
     /* Returns when all runs are done. */
     ggl_status (*wait)(ggl_backend *b, ggl_error *err);
     void (*plan_free)(ggl_backend *b, ggl_plan *p);
+    /* Writes, to show to users, what one run for a batch of n does ("120 steps", "52 dispatches, 40
+     * barriers"), cut off at `size`. The plan need not have run. NULL: there is nothing to say. */
+    void (*describe)(ggl_backend *b, ggl_plan *p, int64_t n, char *text, size_t size);
 
     /* Repacking: a backend may have a layout of its own for weights, which products (LINEAR) read
      * in place of the file's layout; for example with rows interleaved for vectors. All three may
@@ -120,10 +133,10 @@ typedef struct ggl_backend_vtable {
 struct ggl_backend {
     const ggl_backend_vtable *v;
     char name[32];         /* "cpu", "cpu1", "vulkan0" */
-    char description[128]; /* the device, to show to users */
+    char description[256]; /* the device, to show to users */
     size_t memory;         /* bytes it can use; 0: not known */
     size_t max_buffer;     /* most bytes of one buffer; 0: no limit */
-    bool async; /* run returns before the work is done; the scheduler starts such backends first */
+    bool async; /* run returns before the work is done; the next one may be called meanwhile */
     bool
         software; /* the device is emulated on the CPU, slower than the cpu backend: it is used only
                       if it is named */
@@ -142,7 +155,7 @@ struct ggl_backend {
  * ggl_backend_params; the rows of ops.def, status.def and types.def; the layout of stores of rows;
  * the contract of a function of the vtable. New functions of the library do not count, because a
  * plug-in is linked with its own copy of the library. */
-#define GGL_BACKEND_ABI 3
+#define GGL_BACKEND_ABI 4
 
 /* The symbol `ggl_backend_plugin` of a shared object that ggl_backend_open loads by its path:
  *

@@ -20,6 +20,7 @@ typedef struct ggl_operand {
     int region;    /* -1: the operand is absent */
     bool repacked; /* the whole repacked copy of a weight starts at offset; only for src[1] of
                       LINEAR. nb[] are the strides of the file's layout */
+    bool form;     /* it has the form that the backend wants (ggl_form): rows of 32-bit words */
     size_t offset;
     size_t loop;              /* inside a loop: bytes to add to offset for each turn */
     int64_t ne[GGL_MAX_DIMS]; /* ne[3]: 1 or GGL_N; inside a loop 1 */
@@ -27,19 +28,44 @@ typedef struct ggl_operand {
                                  rows are dense */
 } ggl_operand;
 
-typedef enum ggl_step_kind { GGL_STEP_NODE, GGL_STEP_LOOP, GGL_STEP_END } ggl_step_kind;
+/* FORM: makes a form of an operand; only if the backend wants any (ggl_program_params.form). */
+typedef enum ggl_step_kind {
+    GGL_STEP_NODE,
+    GGL_STEP_LOOP,
+    GGL_STEP_END,
+    GGL_STEP_FORM
+} ggl_step_kind;
+
+/* A form of an operand: what a backend makes from it before a step reads it, such as a product's
+ * columns rounded to bytes. A step of its own makes it, once for all steps that read the same form
+ * of the same elements. */
+typedef struct ggl_form {
+    int kind;        /* the backend's number of the form, from 1 on; 0: none */
+    int src;         /* the source that is read in this form, which has the same number of rows */
+    int with;        /* another source from which the form is made; -1: none */
+    size_t row_size; /* bytes of a row of the form, a multiple of 4; rows are dense */
+    double num;      /* a parameter of the form: steps with different ones do not share it */
+} ggl_form;
 
 typedef struct ggl_step {
     ggl_step_kind kind;
-    /* Operator, numbers, stores, body and name. RESHAPE: copies the elements of src[0], in order,
-     * to dst, which may have another shape. Shapes and types are those of the operands. */
+    /* Operator, numbers, stores, body and name. Shapes and types are those of the operands.
+     * RESHAPE: copies the elements of src[0], in order, to dst, which may have another shape.
+     * FORM: the first node that reads the form. */
     const ggl_tensor *node;
     ggl_operand dst;
     /* The operands of node->src. A LINEAR with an operand src[3] gathers: src[1] is the whole
-     * weight [in, out, n], and matrix src[3][e] is multiplied with vector e. */
+     * weight [in, out, n], and matrix src[3][e] is multiplied with vector e. FORM: src[0] and
+     * src[1] are the sources that ggl_form.src and ggl_form.with of the reader name. */
     ggl_operand src[GGL_MAX_SRC];
     int n_src;
     int end;  /* LOOP: the index of its END; END: the index of its LOOP */
+    int form; /* FORM: ggl_form.kind */
+    /* A chain: n_links steps from this one on run as one step (1: this step alone; 0: it is in a
+     * chain, but not the first). Each but the first reads the result of the one before: its source
+     * `link` (-1: none), whose operand is absent. A result that nothing else reads has region -1,
+     * but its shape and type. Only if the backend wants chains (ggl_program_params.chain). */
+    int n_links, link;
     int wave; /* consecutive steps of the same wave, if not 0, may run at the same time: none reads
                  or overwrites what another writes */
 } ggl_step;
@@ -58,6 +84,14 @@ typedef struct ggl_program_params {
     /* Returns whether the backend can write the node's result over a source of the same shape.
      * NULL: it never can. */
     bool (*in_place)(const ggl_tensor *node);
+    /* Returns the form in which the step reads one of its sources; kind 0: it reads all as they are.
+     * Operands of the step are complete except for offsets in the arena. NULL: no step wants a
+     * form. */
+    ggl_form (*form)(const ggl_backend *b, const ggl_step *step);
+    /* Returns how many of the n steps (2 or more) it runs as one, from the first one on; 1: it runs
+     * each by itself. The steps are a chain: see ggl_step.n_links; operands are complete except for
+     * offsets in the arena. NULL: there are no chains. */
+    int (*chain)(const ggl_backend *b, const ggl_step *step, int n);
     ggl_type value_type; /* the type of floats in the arena: f32; f64 for the reference */
 } ggl_program_params;
 

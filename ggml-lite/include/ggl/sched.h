@@ -11,7 +11,9 @@
  *     ggl_sched_run(s, n, NULL, 0, &err);
  *     const float *y = ggl_sched_output(s, 0);        // [n][ggl_count]
  *
- * Threads: a scheduler, and the backends it borrows, are used by one thread at a time. */
+ * Threads: a scheduler, and the backends it borrows, are used by one thread at a time. If several
+ * backends run parts of a batch, the scheduler has a thread for each of them, and calls different
+ * backends at the same time, but each by one thread at a time. */
 #ifndef GGL_SCHED_H
 #define GGL_SCHED_H
 
@@ -61,9 +63,9 @@ typedef struct ggl_sched_params {
      * done and the bytes in all. Returning false stops it with GGL_CANCELLED. May be NULL. */
     bool (*progress)(void *ctx, size_t done, size_t total);
     void *progress_ctx;
-    /* Called before each segment, and by some backends between the steps of a plan, in the thread
-     * that runs; true ends the run with GGL_CANCELLED. Stores may then be half written, so the
-     * batch's slots must be cleared or cut back. May be NULL. */
+    /* Called before each segment, and by some backends between the steps of a plan, in a thread
+     * that runs, by one thread at a time; true ends the run with GGL_CANCELLED. Stores may then be
+     * half written, so the batch's slots must be cleared or cut back. May be NULL. */
     bool (*cancelled)(void *ctx);
     void *cancelled_ctx;
     /* Path of a file of repacked weights: ggl_sched_alloc maps it if it was made from these weights
@@ -126,16 +128,39 @@ GGL_API GGL_NODISCARD ggl_status ggl_sched_run(ggl_sched *s, int64_t n, const in
  * beyond it. Its bits are the same; those of the other outputs are undefined. GGL_USAGE, too: there is no such output. */
 GGL_API GGL_NODISCARD ggl_status ggl_sched_run_early(ggl_sched *s, int64_t n, const int32_t *row,
                                                      int64_t n_rows, ggl_error *err);
-/* Like ggl_sched_run, but without outputs, and may return before the batch is done: with several
- * backends, the next batch can start on the first while this one is on the second. *n_behind (may
- * be NULL) is set to the number of batches that may be unfinished. ggl_sched_run, ggl_sched_finish
- * and the calls on slots finish them first. An error drops all unfinished batches. */
-GGL_API GGL_NODISCARD ggl_status ggl_sched_push(ggl_sched *s, int64_t n, int *n_behind,
-                                                ggl_error *err);
-/* Waits until all batches are done. */
+/* Several batches under way. ggl_sched_submit starts a batch of the inputs that are set, with outputs for
+ * n_rows elements (0: none; row NULL: for the first n_rows), and returns when the inputs are taken,
+ * maybe long before the batch is done. So the next batch can be on the first backend while this one
+ * is on the second. early: see ggl_sched_run_early. *ticket names the batch for ggl_sched_collect;
+ * ticket NULL: nobody collects it, and n_rows must be 0. As many batches are under way as there are
+ * lanes, ggl_sched_n_lanes: one for each backend that runs a part of every batch, at most 8, so with
+ * one backend there is one, and the batch is computed before ggl_sched_submit returns. Where all
+ * lanes are taken, it waits for a batch without a ticket.
+ *
+ * Order: a batch is computed as if all batches before it were done. Each backend sees the batches in
+ * the order in which they were submitted, so one may read what another one stored.
+ *
+ * Errors of a run come with its ticket. Those of a batch without a ticket are returned by this call or
+ * by the next one of ggl_sched_submit, ggl_sched_run or ggl_sched_finish, which then does nothing else.
+ * If a batch fails, all later ones fail with the same error, until a call has returned that error.
+ * GGL_USAGE: as ggl_sched_run, and if all lanes have tickets that are not collected. */
+GGL_API GGL_NODISCARD ggl_status ggl_sched_submit(ggl_sched *s, int64_t n, const int32_t *row,
+                                                  int64_t n_rows, bool early, uint64_t *ticket,
+                                                  ggl_error *err);
+/* Waits until the batch is done and returns its status. The ticket is then no longer valid, and
+ * ggl_sched_output returns the batch's outputs. Tickets may be collected in any order. GGL_USAGE: there is
+ * no such ticket. */
+GGL_API GGL_NODISCARD ggl_status ggl_sched_collect(ggl_sched *s, uint64_t ticket, ggl_error *err);
+/* Waits until all batches are done. Those with tickets must still be collected. ggl_sched_free and the
+ * calls on slots need no call of this before them. */
 GGL_API GGL_NODISCARD ggl_status ggl_sched_finish(ggl_sched *s, ggl_error *err);
-/* Returns output k of the last run, [n_rows][ggl_count] f32 in host memory, valid until the next
- * run; NULL if there is no output k. */
+/* Returns how many batches may be under way at once. */
+GGL_API int ggl_sched_n_lanes(const ggl_sched *s);
+/* Returns the number of batches that may be unfinished, or whose error was not returned yet. */
+GGL_API int ggl_sched_n_unfinished(ggl_sched *s);
+/* Returns output k of the batch that was run or collected last, [n_rows][ggl_count] f32 in host
+ * memory, valid until the next run, ggl_sched_submit or ggl_sched_collect; NULL if there is no output
+ * k. */
 GGL_API const float *ggl_sched_output(const ggl_sched *s, int k);
 
 /* Slots. A slot holds the KV cache and the recurrent states of one sequence. It must be cleared

@@ -66,7 +66,7 @@ typedef struct ggl_type_info {
 
 /* Returns the properties of the type; NULL for an unknown number (which may come from a file). */
 GGL_API const ggl_type_info *ggl_type_get(int id);
-/* Returns the type with that name ("q8_0"), or NULL. */
+/* Returns the type with that name ("q8_0", in small or capital letters), or NULL. */
 GGL_API const ggl_type_info *ggl_type_find(const char *name);
 /* Returns row k of types.def, k = 0, 1, ..; NULL past the end. */
 GGL_API const ggl_type_info *ggl_type_at(int k);

@@ -11,7 +11,11 @@
  *     while (llm_engine_n_running(e) + llm_engine_n_waiting(e) > 0)
  *         if (llm_engine_step(e, &err) != GGL_OK) ...
  *
- * An engine belongs to one thread. Nobody else uses its session. */
+ * With several backends, an engine whose sequences all generate, at least eight of them, divides them over
+ * several batches (llm_session_submit): a step then collects one of these, and the others are computed
+ * between steps, too. A sequence of theirs that is cancelled ends in the next step.
+ *
+ * An engine belongs to one thread. Nobody else uses its session, or its backends while sequences run. */
 #ifndef LLM_ENGINE_H
 #define LLM_ENGINE_H
 

@@ -129,8 +129,8 @@ typedef struct llm_batch {
  *
  * If a run fails or is cancelled midway, the slots return to the last point with no ubatch in
  * flight (see llm_session_n_past). With one backend that runs synchronously this is the end of
- * the previous ubatch; with several backends, or a device that works asynchronously, it may be
- * the start of the call. If the model has states, or caches that keep only a window of rows,
+ * the previous ubatch; with several backends it is the start of the call, and with a device that
+ * works asynchronously it may be. If the model has states, or caches that keep only a window of rows,
  * returning may be impossible. The slot is then broken: clear it, or overwrite it by
  * llm_session_restore or llm_session_copy. A states-only snapshot is enough for that restore,
  * because the cache's rows are still there. */
@@ -138,6 +138,26 @@ GGL_API GGL_NODISCARD ggl_status llm_session_eval(llm_session *s, const llm_batc
                                                   ggl_error *err);
 /* Returns logits [n_vocab] of the last wanted token of the last eval; valid until the next eval. */
 GGL_API const float *llm_session_logits(const llm_session *s);
+
+/* Several batches under way. With several backends, each can work on another batch: while one batch is
+ * on the second backend, the next one is on the first. llm_session_submit starts a batch and returns
+ * while it is computed; llm_session_collect waits for it and calls each and each_embedding for its
+ * wanted tokens. The batch must fit into one ubatch (llm_session_n_ubatch tokens, of which
+ * llm_session_n_rows are wanted); its arrays may be changed once it is submitted, and progress is not
+ * called. Until all are collected, no other session may use the backends. At most llm_session_n_lanes batches are under way, one for each backend that has layers (with one
+ * backend, 1: llm_session_submit computes the batch), and each slot is in one of them at most. All must
+ * be collected before llm_session_eval. Results have the same bits.
+ * llm_session_submit fails as llm_session_eval does before it does anything, and with GGL_USAGE if the batch is
+ * too large, or too many are under way. If a run fails or is cancelled, llm_session_collect returns that
+ * for this batch and for those behind it, and their slots return to where they were, or are broken. */
+GGL_API GGL_NODISCARD ggl_status llm_session_submit(llm_session *s, const llm_batch *b,
+                                                    uint64_t *ticket, ggl_error *err);
+GGL_API GGL_NODISCARD ggl_status llm_session_collect(llm_session *s, uint64_t ticket,
+                                                     ggl_error *err);
+GGL_API int llm_session_n_lanes(const llm_session *s);
+/* Returns over how many batches under way n sequences that generate should be divided: one for each lane,
+ * but with four sequences at least, because devices need hardly longer for four tokens than for one. */
+GGL_API int llm_session_n_parts(const llm_session *s, int64_t n);
 
 /* --- slots ------------------------------------------------------------------------------------ */
 

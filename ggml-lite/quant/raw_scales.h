@@ -1,16 +1,16 @@
 /* Read the scales of a block in a file: one or two f16, bytes that multiply them, or bytes alone.
- * Each type has one function here, which uses only integer operations of up to 64 bits. The type's
- * cpu_scales (rows16.h) defines what the numbers mean. ggml-lite/quant/blocks.h and docs/types.md
- * have the layout of blocks. */
-#ifndef CPU_QUANT_SCALES_H
-#define CPU_QUANT_SCALES_H
+ * Each type has one function here, which uses only integer operations of up to 64 bits. Private to
+ * ggml-lite and its backends, which make their layouts of weights from these numbers. The form of
+ * scales of a type (backends/cpu/quant/rows16.h) defines what its numbers mean. The layout of blocks
+ * is in ggml-lite/quant/blocks.h and docs/types.md. */
+#ifndef GGL_RAW_SCALES_H
+#define GGL_RAW_SCALES_H
 
-#include "../load.h"
-#include "rows16.h"
+#include "load.h"
 
 typedef struct raw_scales {
     uint16_t d, m;      /* E8M0: d is the exponent byte */
-    uint64_t sc[2], mn; /* as in cpu_scales, eight bytes each, the first one lowest; E4M3: e */
+    uint64_t sc[2], mn; /* a byte for each run, or for each half of a run, the first one lowest */
 } raw_scales;
 
 typedef raw_scales raw_fn(const uint8_t *block);

@@ -1,6 +1,6 @@
 /* Load words from any address, aligned or not. */
-#ifndef CPU_LOAD_H
-#define CPU_LOAD_H
+#ifndef GGL_LOAD_H
+#define GGL_LOAD_H
 
 #include <stdint.h>
 #include <string.h>

@@ -1,0 +1,261 @@
+/* Shared by attend.comp and attend_tiles.comp: operands, pages, and rows of the store. The
+ * including shader declares the constants TYPE_K, TYPE_V, D (dimensions of keys), E (dimensions of
+ * values) and OPTIONS. */
+
+const bool WINDOW = (OPTIONS & 1) != 0, CAP = (OPTIONS & 2) != 0, SINKS = (OPTIONS & 4) != 0,
+           ALIBI = (OPTIONS & 8) != 0, SPLIT = (OPTIONS & 16) != 0,
+           IN_KEYS = (OPTIONS & 32) != 0, /* values are the first dimensions of the keys */
+           RING = (OPTIONS & 64) != 0,
+           MIXED = (OPTIONS & 128) != 0; /* only tiles whose tokens have different slots */
+
+layout(set = 0, binding = 0) readonly buffer Queries { float queries[]; };
+/* The stores, in words, and in twos and fours of them: rows of a page are aligned accordingly. */
+layout(set = 0, binding = 1) restrict readonly buffer Keys { uint keys[]; };
+layout(set = 0, binding = 1) restrict readonly buffer Keys2 { uvec2 keys2[]; };
+layout(set = 0, binding = 1) restrict readonly buffer Keys4 { uvec4 keys4[]; };
+layout(set = 0, binding = 2) restrict readonly buffer Values { uint values[]; };
+layout(set = 0, binding = 2) restrict readonly buffer Values2 { uvec2 values2[]; };
+layout(set = 0, binding = 2) restrict readonly buffer Values4 { uvec4 values4[]; };
+layout(set = 0, binding = 3) writeonly buffer Result { float y[]; };
+layout(set = 0, binding = 3) writeonly buffer Sums { vec4 sums[]; };
+layout(set = 0, binding = 4) readonly buffer Positions { int positions[]; };
+layout(set = 0, binding = 5) readonly buffer Slots { int slots[]; };
+layout(set = 0, binding = 6) readonly buffer Sinks { float sinks[]; };
+layout(set = 0, binding = 7) readonly buffer Alibi { float alibi[]; };
+layout(set = 0, binding = 8) readonly buffer Pages { int pages[]; };
+
+layout(push_constant) uniform Push {
+    uint n_heads, n_store_heads, n_batch;
+    uint q_at, q_step[2];                 /* strides between heads and between tokens */
+    uint y_at, y_step[2];                 /* partial results, if SPLIT */
+    uint sinks_at, sinks_step[2], alibi_at, alibi_step[2];
+    uint pos_at, pos_step, slot_at, slot_step;
+    uint page_at, page_step;              /* the table of pages, and its stride between slots */
+    uint k_at, v_at;                      /* bytes */
+    uint n_pos, n_slots;
+    int window;
+    float scale, cap;
+    uint n_spans;
+    uint sums_at;                         /* weighted sums of partial results, in vectors */
+};
+
+#include "functions.glsl"
+#include "store.glsl"
+
+uint me() {
+    return gl_LocalInvocationID.x;
+}
+
+/* Returns the larger number, ignoring NaN in b. */
+float larger(float a, float b) {
+    return b > a ? b : a;
+}
+
+/* --- numbers of the store, four at a time ----------------------------------------------------- */
+
+/* Four numbers take up to four words. A byte of q4_0 has two codes, so the words of q4_0 have
+ * twice four numbers: HALF_K and HALF_V are their numbers of halves. */
+const uint HALF_K = TYPE_K == Q4_0 ? 2 : 1, HALF_V = TYPE_V == Q4_0 ? 2 : 1;
+
+vec4 four_plain(uint type, uvec4 w) {
+    if (type == F32)
+        return uintBitsToFloat(w);
+    if (type == F16)
+        return vec4(halves_to_floats(w.x), halves_to_floats(w.y));
+    return uintBitsToFloat(uvec4(w.x << 16, w.x & 0xffff0000, w.y << 16, w.y & 0xffff0000));
+}
+
+/* Returns the codes of a word; half: which codes of q4_0's bytes. */
+vec4 four_codes(uint type, uint w, uint half_) {
+    if (type == Q8_0)
+        return vec4(int(w << 24) >> 24, int(w << 16) >> 24, int(w << 8) >> 24, int(w) >> 24);
+    uint n = w >> 4 * half_ & 0x0f0f0f0f;
+    return vec4(n & 0xff, n >> 8 & 0xff, n >> 16 & 0xff, n >> 24) - 8;
+}
+
+vec4 four_halves(uvec2 w) {
+    return four_plain(F16, uvec4(w, 0, 0));
+}
+
+/* Rows of a page of keys have numbers of 64 positions: of one dimension, or codes of q4_0 of two
+ * dimensions. Returns the dimension of row t. */
+uint key_dim(uint t, uint half_) {
+    return TYPE_K == Q4_0 ? t / 16 * BLOCK + t % 16 + 16 * half_ : t;
+}
+
+/* Returns the words of positions 4 p .. 4 p + 3 in row t of a page of keys. */
+uvec4 key_words(uint page, uint t, uint p) {
+    uint at = page + (is_quantized(TYPE_K) ? code_at(TYPE_K, true, D, 4 * p, t / code_bytes(TYPE_K)) +
+                                                 t % code_bytes(TYPE_K) * PAGE
+                                           : element_at(TYPE_K, true, D, 4 * p, t));
+    if (TYPE_K == F32)
+        return keys4[at >> 4];
+    return is_quantized(TYPE_K) ? uvec4(keys[at >> 2], 0, 0, 0) : uvec4(keys2[at >> 3], 0, 0);
+}
+
+/* Returns the scales of these positions, in block b. */
+uvec2 key_scales(uint page, uint b, uint p) {
+    return keys2[(page + scale_at(TYPE_K, true, D, 4 * p, b)) >> 3];
+}
+
+vec4 key_four(uvec4 w, uvec2 scales, uint half_) {
+    return is_quantized(TYPE_K) ? four_halves(scales) * four_codes(TYPE_K, w.x, half_)
+                                : four_plain(TYPE_K, w);
+}
+
+/* A value's dimensions are divided into units: four dimensions, or twice four of a block of q4_0,
+ * whose last one may be a part, if values are in keys. */
+const uint LAST = (E % BLOCK + 3) / 4,
+           UNITS = TYPE_V == Q4_0 ? E / BLOCK * 4 + (LAST < 4 ? LAST : 4) : (E + 3) / 4;
+
+uint unit_dim(uint unit, uint half_) {
+    return TYPE_V == Q4_0 ? unit / 4 * BLOCK + unit % 4 * 4 + 16 * half_ : 4 * unit;
+}
+
+/* Returns 16 bits of the values. */
+uint value_bits(uint at) {
+    return values[at >> 2] >> 8 * (at & 2) & 0xffff;
+}
+
+/* Returns the words of a unit of the value in a row of a page; quantized: of its codes, in two
+ * words that may begin in the middle of the first, and of its scale. */
+uvec4 value_words(uint page, uint row, uint unit) {
+    uint at = page + element_at(TYPE_V, false, E, row, 4 * unit);
+    if (is_quantized(TYPE_V)) {
+        uint per = code_bytes(TYPE_V) / 4, b = unit / per, scale = page + scale_at(TYPE_V, false, E, row, b);
+        at = page + code_at(TYPE_V, false, E, row, b) + unit % per * 4;
+        return uvec4(values[at >> 2], values[(at + 2) >> 2], values[scale >> 2] >> 8 * (scale & 2), at);
+    }
+    if (E % 4 == 0)
+        return TYPE_V == F32 ? values4[at >> 4] : uvec4(values2[at >> 3], 0, 0);
+    uvec4 w;
+    for (uint i = 0; i < 4; i++) {
+        uint one = page + element_at(TYPE_V, false, E, row, min(4 * unit + i, E - 1));
+        w[i] = TYPE_V == F32 ? values[one >> 2] : value_bits(one);
+    }
+    return TYPE_V == F32 ? w : uvec4(w.x | w.y << 16, w.z | w.w << 16, 0, 0);
+}
+
+vec4 value_four(uvec4 w, uint half_) {
+    if (!is_quantized(TYPE_V))
+        return four_plain(TYPE_V, w);
+    uint codes = (w.w & 2) == 0 ? w.x : w.x >> 16 | w.y << 16;
+    return halves_to_floats(w.z).x * four_codes(TYPE_V, codes, half_);
+}
+
+/* Loads a unit of four values, from value 4 four on. In keys these are four rows, of four positions
+ * each. */
+void load_values(uint page, uint four, uint unit, out uvec4 w[4]) {
+    uint t = TYPE_K == Q4_0 ? unit / 4 * 16 + unit % 4 * 4 : 4 * unit;
+    [[unroll]] for (uint i = 0; i < 4; i++)
+        if (!IN_KEYS) {
+            w[i] = value_words(page, 4 * four + i, unit);
+        } else {
+            w[i] = key_words(page, min(t + i, D / HALF_K - 1), four);
+            if (is_quantized(TYPE_K))
+                w[i].zw = key_scales(page, t / (BLOCK / HALF_K), four);
+        }
+}
+
+/* Returns value i of four. */
+vec4 value_of(uvec4 w[4], uint i, uint half_) {
+    if (!IN_KEYS)
+        return value_four(w[i], half_);
+    return vec4(key_four(w[0], w[0].zw, half_)[i], key_four(w[1], w[1].zw, half_)[i],
+                key_four(w[2], w[2].zw, half_)[i], key_four(w[3], w[3].zw, half_)[i]);
+}
+
+bool is_finite(vec4 v) {
+    uvec4 u = floatBitsToUint(v) & 0x7fffffff;
+    return max(max(u.x, u.y), max(u.z, u.w)) < 0x7f800000;
+}
+
+/* --- pages ------------------------------------------------------------------------------------ */
+
+/* Returns the row of the store at which page `number` of a slot begins, for one of its heads. */
+uint page_row(uint slot, uint store_head, uint number) {
+    uint in_slot = n_pos / PAGE;
+    uint in_store = RING ? slot * in_slot + number % in_slot
+                         : uint(pages[page_at + slot * page_step + number]);
+    return (in_store * n_store_heads + store_head) * PAGE;
+}
+
+uint key_page(uint row) {
+    return k_at + row * row_size(TYPE_K, D);
+}
+
+uint value_page(uint row) {
+    return v_at + row * row_size(TYPE_V, E);
+}
+
+/* --- queries and results ---------------------------------------------------------------------- */
+
+/* Pairs of a token and a head that reads one head of the store, tokens slowest. */
+uint n_pairs() {
+    return n_batch * (n_heads / n_store_heads);
+}
+
+uint token_of(uint pair) {
+    return pair / (n_heads / n_store_heads);
+}
+
+uint head_of(uint pair, uint store_head) {
+    uint per = n_heads / n_store_heads;
+    return store_head * per + pair % per;
+}
+
+/* Whether the tokens of the tile from pair `first` on have the same slot; with one slot, others are
+ * none. attend_tiles.comp processes these tiles, attend.comp the others. */
+const uint TILE = 32; /* pairs */
+
+bool in_one_slot(uint first) {
+    if (n_slots == 1)
+        return true;
+    uint token = token_of(first), last = token_of(min(first + TILE, n_pairs()) - 1);
+    int slot = slots[slot_at + token * slot_step];
+    bool same = true;
+    for (token++; token <= last; token++)
+        same = same && slots[slot_at + token * slot_step] == slot;
+    return same;
+}
+
+/* Turns the product of a query and the key of position p into a score. */
+float score_of(float product, uint token, uint head, int pos, int p) {
+    float s = product * scale;
+    if (CAP)
+        s = cap * tanh_of(s / cap);
+    if (ALIBI)
+        s -= alibi[alibi_at + head * alibi_step[0] + token * alibi_step[1]] * float(pos - p);
+    return s;
+}
+
+/* The result is the weighted sum times .x divided by .y. */
+vec2 factors(uint token, uint head, float top, float total) {
+    if (!SINKS)
+        return vec2(1, total);
+    float sink = sinks[sinks_at + head * sinks_step[0] + token * sinks_step[1]];
+    float now = larger(top, sink), down = exp_of(top - now);
+    return vec2(down, total * down + exp_of(sink - now));
+}
+
+void store_total(uint token, uint head, uint span, float top, float total) {
+    uint at = y_at + ((token * n_heads + head) * n_spans + span) * 2;
+    y[at] = top;
+    y[at + 1] = total;
+}
+
+/* Stores four dimensions of a result, or of a partial one. */
+void store_four(uint token, uint head, uint span, uint dim, vec4 sum, vec2 by) {
+    if (dim >= E)
+        return;
+    if (SPLIT) {
+        sums[sums_at + ((token * n_heads + head) * n_spans + span) * ((E + 3) / 4) + dim / 4] = sum;
+        return;
+    }
+    uint at = y_at + head * y_step[0] + token * y_step[1] + dim;
+    sum = sum * by.x / by.y;
+    y[at] = sum.x;
+    for (uint i = 1; i < 4; i++)
+        if (E % 4 == 0 || dim + i < E)
+            y[at + i] = sum[i];
+}

@@ -1,0 +1,176 @@
+/* Chains: steps that a backend runs as one, each of which reads the result of the one before it. A
+ * result that nothing else reads gets no memory. */
+#include <string.h>
+
+#include "program_impl.h"
+
+enum { MOST_LINKS = 5 };
+
+/* The readers of each step's result, by the id of its root. */
+typedef struct readers {
+    size_t *count, *first; /* of reads; index of the item with the first one */
+} readers;
+
+/* A chain that is being looked for: indices of items, with the links set. */
+typedef struct candidate {
+    item link[MOST_LINKS];
+    size_t at[MOST_LINKS];
+    bool kept[MOST_LINKS]; /* other steps, or other segments, read the result */
+    int n;
+} candidate;
+
+static bool find_readers(builder *b, readers *r) {
+    const ggl_tensor *src[GGL_MAX_SRC];
+    r->count = ggl_calloc(b->n_values, sizeof *r->count);
+    r->first = ggl_calloc(b->n_values, sizeof *r->first);
+    if (!r->count || !r->first)
+        return false;
+    for (size_t i = 0; i < b->n; i++)
+        for (int n = ggl_plan_sources(&b->at[i], src), k = 0; k < n; k++)
+            if (src[k]) {
+                const int id = ggl_plan_source_value(b, &b->at[i], src[k])->root->id;
+                if (r->count[id]++ == 0)
+                    r->first[id] = i;
+            }
+    return true;
+}
+
+/* True if the item may be part of a chain at all. */
+static bool can_be_link(const item *it) {
+    return (it->kind == GGL_STEP_NODE || it->kind == GGL_STEP_FORM) && !it->copy_of &&
+           !it->in_loop && it->n_links == 0;
+}
+
+/* Returns the only source of the item that is the whole of t; -1: it reads t otherwise, or twice. */
+static int source_that_is(builder *b, const item *it, const ggl_tensor *t) {
+    const ggl_tensor *src[GGL_MAX_SRC];
+    const value *of = ggl_plan_value_of(b, t);
+    int link = -1;
+    for (int n = ggl_plan_sources(it, src), k = 0; k < n; k++) {
+        const value *v = src[k] ? ggl_plan_value_of(b, src[k]) : NULL;
+        if (!v || v->root != of->root)
+            continue;
+        if (link >= 0 || v->offset != of->offset || memcmp(v->nb, of->nb, sizeof v->nb) != 0 ||
+            memcmp(src[k]->ne, t->ne, sizeof t->ne) != 0)
+            return -1;
+        link = k;
+    }
+    return link;
+}
+
+/* True if the item computes elements of t's shape, or has no such result at all. */
+static bool has_shape_of(const item *it, const ggl_tensor *t) {
+    return it->kind == GGL_STEP_FORM || !ggl_plan_has_value(it) ||
+           memcmp(it->node->ne, t->ne, sizeof t->ne) == 0;
+}
+
+/* Adds the first reader of the last link's result, if it can follow. Returns false if not. */
+static bool extend(builder *b, const readers *r, candidate *c) {
+    const item *last = &c->link[c->n - 1];
+    const ggl_tensor *t = last->node;
+    if (c->n == MOST_LINKS || last->kind == GGL_STEP_FORM || !ggl_plan_has_value(last) ||
+        ggl_plan_uses_stores(last) || b->value[t->id].root != t || r->count[t->id] == 0)
+        return false;
+    const size_t at = r->first[t->id];
+    const item *next = &b->at[at];
+    if (at <= c->at[c->n - 1] || !can_be_link(next) || !has_shape_of(next, t))
+        return false;
+    for (size_t i = c->at[c->n - 1]; i < at; i++)
+        if (b->at[i].kind == GGL_STEP_END) /* a step moves past no loop */
+            return false;
+    const int link = source_that_is(b, next, t);
+    if (link < 0)
+        return false;
+    c->kept[c->n - 1] = r->count[t->id] > 1 || b->root[t->id].placed;
+    c->link[c->n] = *next;
+    c->link[c->n].link = link + 1;
+    c->at[c->n++] = at;
+    return true;
+}
+
+/* True if a step between the links, which all move to the place of the last one, reads a result. */
+static bool is_read_between(builder *b, const candidate *c) {
+    const ggl_tensor *src[GGL_MAX_SRC];
+    for (int e = 0, next = 0; e + 1 < c->n; e++, next = 0)
+        for (size_t i = c->at[e] + 1; c->kept[e] && i < c->at[c->n - 1]; i++) {
+            while (next < c->n && c->at[next] < i)
+                next++;
+            if (c->at[next] == i)
+                continue;
+            for (int n = ggl_plan_sources(&b->at[i], src), k = 0; k < n; k++)
+                if (src[k] && ggl_plan_source_value(b, &b->at[i], src[k])->root == c->link[e].node)
+                    return true;
+        }
+    return false;
+}
+
+/* Asks the backend how many of the candidate's links it has as one step, and cuts the rest off.
+ * Returns whether a chain remains. */
+static bool ask(builder *b, candidate *c) {
+    ggl_step step[MOST_LINKS];
+    for (int e = 0; e < c->n; e++) {
+        step[e] = (ggl_step){0};
+        ggl_plan_make_step(b, &c->link[e], &step[e]);
+        if (e + 1 < c->n && !c->kept[e])
+            step[e].dst.region = -1;
+    }
+    c->n = b->p->chain(b->p->backend, step, c->n);
+    return c->n > 1 && !is_read_between(b, c);
+}
+
+/* Looks for a chain that begins with item i, and marks its items. */
+static void mark(builder *b, const readers *r, size_t i) {
+    candidate c = {.at = {i}, .n = 1};
+    c.link[0] = b->at[i];
+    if (!can_be_link(&c.link[0]) || c.link[0].kind == GGL_STEP_FORM ||
+        ggl_plan_uses_stores(&c.link[0]))
+        return;
+    while (extend(b, r, &c))
+        ;
+    if (c.n < 2 || !ask(b, &c))
+        return;
+    for (int e = 0; e < c.n; e++) {
+        item *it = &b->at[c.at[e]];
+        *it = c.link[e];
+        it->nth = e;
+        it->n_links = c.n;
+        it->before = e > 0 ? c.at[e - 1] : 0;
+        if (e + 1 < c.n && !c.kept[e]) {
+            b->root[it->node->id].fused = true;
+            b->root[it->node->id].loc.region = -1;
+        }
+    }
+}
+
+/* Moves the links of each chain to the place of the last one. */
+static bool gather(builder *b) {
+    item *to = ggl_calloc(b->n + 1, sizeof *to);
+    size_t n = 0;
+    if (!to)
+        return false;
+    for (size_t i = 0; i < b->n; i++) {
+        const item *it = &b->at[i];
+        if (it->nth + 1 < it->n_links)
+            continue;
+        n += (size_t)it->nth;
+        for (size_t at = i, e = 0; e <= (size_t)it->nth; at = b->at[at].before, e++)
+            to[n - e] = b->at[at];
+        n++;
+    }
+    ggl_free(b->at);
+    b->at = to;
+    b->cap = b->n + 1;
+    return true;
+}
+
+bool ggl_plan_find_chains(builder *b) {
+    readers r = {0};
+    if (!b->p->chain)
+        return true;
+    bool ok = find_readers(b, &r);
+    for (size_t i = 0; i < b->n && ok; i++)
+        mark(b, &r, i);
+    ggl_free(r.count);
+    ggl_free(r.first);
+    return ok && gather(b);
+}

@@ -1,0 +1,95 @@
+/* Where tensors are: values and their roots; and what steps read and write. */
+#include <assert.h>
+#include <string.h>
+
+#include "program_impl.h"
+
+bool ggl_plan_is_private(const builder *b, const ggl_tensor *t) {
+    return (size_t)t->id >= b->n_ids || b->s->loc[t->id].region < 0;
+}
+
+void ggl_plan_dense(size_t *nb, ggl_type type, const int64_t *ne) {
+    nb[0] = ggl_type_get(type)->size;
+    nb[1] = ggl_row_size(type, ne[0]);
+    nb[2] = nb[1] * (size_t)ne[1];
+    nb[3] = nb[2] * (size_t)ne[2];
+}
+
+void ggl_plan_own_root(builder *b, const ggl_tensor *t) {
+    value *v = &b->value[t->id];
+    root *r = &b->root[t->id];
+    const bool placed = !ggl_plan_is_private(b, t);
+    *r = (root){.placed = placed,
+                .in_loop = b->loop && !ggl_is_leaf(t),
+                .loc = placed ? b->s->loc[t->id] : (ggl_loc){.region = GGL_REGION_ARENA}};
+    bool computed = !ggl_is_leaf(t), number = t->type != GGL_I32;
+    v->root = t;
+    v->offset = 0;
+    v->type = computed && number && !placed ? b->p->value_type : t->type;
+    ggl_plan_dense(v->nb, v->type, t->ne);
+    if (!ggl_extents_bytes(v->type, t->ne, r->in_loop ? 1 : b->s->n_max, &r->size))
+        b->too_large = true;
+}
+
+const value *ggl_plan_value_of(builder *b, const ggl_tensor *t) {
+    if (!b->value[t->id].root) {
+        const ggl_tensor *loop = b->loop;
+        assert(ggl_is_leaf(t) || !ggl_plan_is_private(b, t));
+        b->loop = NULL;
+        ggl_plan_own_root(b, t);
+        b->loop = loop;
+    }
+    return &b->value[t->id];
+}
+
+/* As ggl_plan_sources, but also with what a link gets from the one before. */
+static int all_sources(const item *it, const ggl_tensor **src) {
+    const ggl_tensor *t = it->node;
+    if (it->kind == GGL_STEP_LOOP || it->kind == GGL_STEP_END)
+        return 0;
+    if (it->copy_of) {
+        src[0] = it->copy_of;
+        return 1;
+    }
+    if (it->kind == GGL_STEP_FORM) {
+        memcpy(src, it->form_of, sizeof it->form_of);
+        return 2;
+    }
+    int n = ggl_n_reads(t);
+    for (int k = 0; k < n; k++) {
+        const ggl_tensor *x = ggl_read(t, k);
+        bool no_value = x && (x->op == GGL_OP_CACHE || (t->op == GGL_OP_KEEP && k == 0));
+        src[k] = no_value ? NULL : x;
+    }
+    if (it->reads_form)
+        src[it->form_src] = it->reads_form;
+    return n;
+}
+
+int ggl_plan_sources(const item *it, const ggl_tensor **src) {
+    const int n = all_sources(it, src);
+    if (it->link > 0)
+        src[it->link - 1] = NULL;
+    return n;
+}
+
+const value *ggl_plan_source_value(builder *b, const item *it, const ggl_tensor *t) {
+    return it->copy_of ? &it->from : ggl_plan_value_of(b, t);
+}
+
+const value *ggl_plan_result_of(builder *b, const item *it) {
+    return it->copy_of ? &it->to : ggl_plan_value_of(b, it->node);
+}
+
+bool ggl_plan_has_value(const item *it) {
+    return it->kind == GGL_STEP_FORM ||
+           (it->kind == GGL_STEP_NODE && it->node->op != GGL_OP_CACHE &&
+            it->node->op != GGL_OP_KEEP);
+}
+
+bool ggl_plan_uses_stores(const item *it) {
+    const ggl_tensor *t = it->node;
+    return it->kind == GGL_STEP_NODE && !it->copy_of &&
+           (t->op == GGL_OP_CACHE || t->op == GGL_OP_ATTEND || t->op == GGL_OP_STATE ||
+            t->op == GGL_OP_KEEP || t->keeps_state);
+}

@@ -1,0 +1,396 @@
+/* Starts batches and collects them. Several may be in flight: while one passes a segment of one
+ * backend, the next one passes a segment of another. Whoever is free passes a flight on: the threads of
+ * the devices, and the user's thread while it waits for a flight. So a batch that is alone is passed
+ * from its first segment to its last by the thread that waits for it, and no other thread wakes. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "sched_impl.h"
+
+static void lock(ggl_sched *s) {
+    if (s->has_threads)
+        pthread_mutex_lock(&s->lock);
+}
+
+static void unlock(ggl_sched *s) {
+    if (s->has_threads)
+        pthread_mutex_unlock(&s->lock);
+}
+
+/* --- who may go on: under the lock ------------------------------------------------------------ */
+
+static device *station_of(ggl_sched *s, const flight *f) {
+    return &s->dev[s->dev[s->seg[f->next].backend].station];
+}
+
+/* True if flight i, in the order of their beginning, can be passed on now: its backend is free, and
+ * the flight before it has passed this segment, or is started there. */
+static bool can_go_on(ggl_sched *s, int i) {
+    const flight *f = s->order[i], *before = i > 0 ? s->order[i - 1] : NULL;
+    if (f->is_over || f->is_passing || station_of(s, f)->is_called)
+        return false;
+    return !before || before->is_over || f->is_started || before->next > f->next ||
+           (before->next == f->next && before->is_started);
+}
+
+/* Returns what the thread of a device does next; NULL: nothing. It rather starts a flight behind one
+ * that an asynchronous backend is computing than wait for that one. */
+static flight *next_for(ggl_sched *s, const device *d) {
+    flight *best = NULL;
+    for (int i = s->n_flights - 1; i >= 0; i--)
+        if (!s->order[i]->is_over && station_of(s, s->order[i]) == d && can_go_on(s, i) &&
+            (!best || best->is_started || !s->order[i]->is_started))
+            best = s->order[i];
+    return best;
+}
+
+/* True if the flight is the one that its backend turns to next. */
+static bool is_next(ggl_sched *s, const flight *f) {
+    return next_for(s, station_of(s, f)) == f;
+}
+
+/* Wakes the threads that can pass flights on; not that of `self`, which is awake. */
+static void rouse(ggl_sched *s, const device *self) {
+    if (s->sleeps && (s->awaited->is_over || is_next(s, s->awaited)))
+        pthread_cond_signal(&s->wake);
+    for (int k = 0; k < s->n_dev; k++) {
+        device *d = &s->dev[k];
+        const flight *f = d == self || !d->has_thread ? NULL : next_for(s, d);
+        if (f && f != s->awaited)
+            pthread_cond_signal(&d->wake);
+    }
+}
+
+/* Takes the flight out of the order; its lane is free. */
+static void leave(ggl_sched *s, const flight *f) {
+    int i = 0;
+    while (s->order[i] != f)
+        i++;
+    s->n_flights--;
+    memmove(&s->order[i], &s->order[i + 1], (size_t)(s->n_flights - i) * sizeof s->order[0]);
+}
+
+/* Ends the flight if no thread is at it and it is done or has failed. */
+static void end_if_over(ggl_sched *s, flight *f) {
+    if (f->is_over || f->is_passing ||
+        (f->err.status == GGL_OK && f->next < ggl_sched_n_passed(s, f)))
+        return;
+    f->is_over = true;
+    if (f->ticket == 0)
+        leave(s, f);
+}
+
+/* Makes the flight fail, and all later ones, because they may need what it would have stored. If
+ * nobody collects one of them, the error is kept for the next call. */
+static void fail(ggl_sched *s, const flight *first, const ggl_error *err) {
+    flight *order[MAX_LANES];
+    const int n = s->n_flights;
+    bool is_behind = false;
+    memcpy(order, s->order, sizeof order);
+    for (int i = 0; i < n; i++) {
+        is_behind |= order[i] == first;
+        if (!is_behind || order[i]->is_over)
+            continue;
+        if (order[i]->err.status == GGL_OK && order[i]->ticket == 0 && s->lost.status == GGL_OK)
+            s->lost = *err;
+        if (order[i]->err.status == GGL_OK)
+            order[i]->err = *err;
+        end_if_over(s, order[i]);
+    }
+}
+
+/* --- passing on ------------------------------------------------------------------------------- */
+
+/* Calls the backend of the flight's segment: to start it, to end it, or, unless it is asynchronous,
+ * both. The lock is free meanwhile. */
+static void pass_on(ggl_sched *s, flight *f, const device *self) {
+    device *d = station_of(s, f);
+    ggl_error err = {0};
+    ggl_status st = GGL_OK;
+    bool starts = !f->is_started, ends = f->is_started || !d->b->async;
+    d->is_called = f->is_passing = true;
+    unlock(s);
+    if (starts)
+        st = ggl_sched_start_segment(s, f, &err);
+    if (ends && st == GGL_OK)
+        st = ggl_sched_end_segment(s, f, &err);
+    err.status = st;
+    lock(s);
+    d->is_called = f->is_passing = false;
+    f->is_started = !ends;
+    f->next += ends && st == GGL_OK;
+    if (st != GGL_OK)
+        fail(s, f, &err);
+    else
+        end_if_over(s, f);
+    if (s->has_threads)
+        rouse(s, self);
+}
+
+/* Returns when the flight is over. */
+static void await(ggl_sched *s, flight *f) {
+    s->awaited = f;
+    while (!f->is_over)
+        if (is_next(s, f)) {
+            pass_on(s, f, NULL);
+        } else {
+            s->sleeps = true;
+            pthread_cond_wait(&s->wake, &s->lock);
+            s->sleeps = false;
+        }
+    s->awaited = NULL;
+}
+
+/* The main function of a device's thread. */
+static void *serve(void *arg) {
+    device *d = arg;
+    ggl_sched *s = d->s;
+    lock(s);
+    while (!s->stops) {
+        flight *f = next_for(s, d);
+        if (f)
+            pass_on(s, f, d);
+        else
+            pthread_cond_wait(&d->wake, &s->lock);
+    }
+    unlock(s);
+    return NULL;
+}
+
+ggl_status ggl_sched_start_threads(ggl_sched *s, ggl_error *err) {
+    s->has_threads = s->n_lanes > 1;
+    for (int k = 0; k < s->n_dev && s->has_threads; k++) {
+        device *d = &s->dev[k];
+        if (d->station != k)
+            continue;
+        const int failed = pthread_create(&d->thread, NULL, serve, d);
+        if (failed)
+            return ggl_fail(err, GGL_NOMEM, "the thread that calls %s could not be started: %s",
+                            d->b->name, strerror(failed));
+        lock(s);
+        d->has_thread = true;
+        unlock(s);
+    }
+    return GGL_OK;
+}
+
+void ggl_sched_stop_threads(ggl_sched *s) {
+    lock(s);
+    s->stops = true;
+    for (int k = 0; k < s->n_dev; k++)
+        pthread_cond_signal(&s->dev[k].wake);
+    unlock(s);
+    for (int k = 0; k < s->n_dev; k++)
+        if (s->dev[k].has_thread)
+            pthread_join(s->dev[k].thread, NULL);
+    s->has_threads = false;
+}
+
+/* --- starting --------------------------------------------------------------------------------- */
+
+/* Checks the arguments of a run: GGL_USAGE if the batch size, a row or an input does not fit. */
+static ggl_status check_run(const ggl_sched *s, int64_t n, const int32_t *row, int64_t n_rows,
+                            bool early, ggl_error *err) {
+    if (!s->allocated)
+        return ggl_fail(err, GGL_USAGE,
+                        "a run before memory is allocated: call ggl_sched_alloc first");
+    if (early && !s->params.early)
+        return ggl_fail(err, GGL_USAGE,
+                        "a run cannot end early: ggl_sched_params.early names no output");
+    if (n < 1 || n > s->n_batch)
+        return ggl_fail(err, GGL_USAGE, "a batch of %" PRId64 "; 1 to %" PRId64 " are allowed", n,
+                        s->n_batch);
+    if (n_rows < 0 || n_rows > n || n_rows > s->n_rows)
+        return ggl_fail(err, GGL_USAGE,
+                        "%" PRId64 " rows of outputs; at most %" PRId64 " are allowed", n_rows,
+                        n < s->n_rows ? n : s->n_rows);
+    for (int64_t i = 0; row && i < n_rows; i++)
+        if (row[i] < 0 || row[i] >= n || (i && row[i] <= row[i - 1]))
+            return ggl_fail(err, GGL_USAGE,
+                            "row %" PRId32 " of outputs: rows must be ascending and below %" PRId64,
+                            row[i], n);
+    for (int i = 0; i < ggl_graph_n_inputs(s->g); i++) {
+        const ggl_tensor *t = ggl_graph_get_input(s->g, i);
+        if (t->needed && s->input_n[i] < (ggl_is_batched(t) ? n : 1))
+            return ggl_fail(err, GGL_USAGE,
+                            "input '%s' is set for %" PRId64
+                            " elements of the batch, but the run has %" PRId64,
+                            t->name, s->input_n[i], n);
+    }
+    return GGL_OK;
+}
+
+/* Returns and forgets the error of a flight that nobody collects. */
+static ggl_status take_lost(ggl_sched *s, ggl_error *err) {
+    const ggl_error lost = s->lost;
+    s->lost = (ggl_error){0};
+    if (err && lost.status != GGL_OK)
+        *err = lost;
+    return lost.status;
+}
+
+/* Waits for a free lane, and returns the error of a flight that nobody collects. GGL_USAGE: all
+ * lanes are those of tickets that are not collected. */
+static ggl_status wait_for_lane(ggl_sched *s, ggl_error *err) {
+    for (int i = 0; i < s->n_flights && s->n_flights == s->n_lanes; i++)
+        if (s->order[i]->ticket == 0)
+            await(s, s->order[i]);
+    if (s->n_flights < s->n_lanes)
+        return take_lost(s, err);
+    return ggl_fail(err, GGL_USAGE,
+                    "%d batches are not collected yet, and no more can be in flight: call "
+                    "ggl_sched_collect first",
+                    s->n_flights);
+}
+
+static flight *free_lane(ggl_sched *s) {
+    for (int lane = 0;; lane++) {
+        int i = 0;
+        while (i < s->n_flights && s->order[i]->lane != lane)
+            i++;
+        if (i == s->n_flights)
+            return &s->flight[lane];
+    }
+}
+
+/* Makes a flight of the current inputs, the last in the order. */
+static flight *begin(ggl_sched *s, int64_t n, const int32_t *row, int64_t n_rows, bool early,
+                     bool has_ticket) {
+    flight *f = free_lane(s);
+    *f = (flight){.n = n,
+                  .row = f->row,
+                  .n_rows = n_rows,
+                  .ends_early = early,
+                  .lane = (int)(f - s->flight),
+                  .ticket = has_ticket ? ++s->last_ticket : 0};
+    for (int64_t i = 0; i < n_rows; i++)
+        f->row[i] = row ? row[i] : (int32_t)i;
+    ggl_sched_fill_lane(s, f->lane, n);
+    s->is_idle = false;
+    for (int i = 0; i < s->n_flights && f->err.status == GGL_OK; i++)
+        f->err = s->order[i]->err; /* the user does not know yet that it has failed */
+    s->order[s->n_flights++] = f;
+    end_if_over(s, f); /* there may be nothing to compute without outputs */
+    return f;
+}
+
+ggl_status ggl_sched_submit(ggl_sched *s, int64_t n, const int32_t *row, int64_t n_rows, bool early,
+                            uint64_t *ticket, ggl_error *err) {
+    ggl_status st = check_run(s, n, row, n_rows, early, err);
+    if (ticket)
+        *ticket = 0;
+    if (st == GGL_OK && n_rows > 0 && !ticket)
+        return ggl_fail(err, GGL_USAGE, "outputs are wanted of a batch that gets no ticket");
+    if (st != GGL_OK)
+        return st;
+    lock(s);
+    st = wait_for_lane(s, err);
+    if (st == GGL_OK) {
+        flight *f = begin(s, n, row, n_rows, early, ticket);
+        if (ticket)
+            *ticket = f->ticket;
+        if (s->has_threads) {
+            rouse(s, NULL);
+        } else {
+            await(s, f);
+            st = take_lost(s, err);
+        }
+    }
+    unlock(s);
+    return st;
+}
+
+/* --- collecting ------------------------------------------------------------------------------- */
+
+/* Waits for all work of all backends, which no thread may be calling. */
+static ggl_status wait_for_backends(ggl_sched *s, ggl_error *err) {
+    ggl_status st = GGL_OK;
+    for (int i = 0; i < s->n_dev && st == GGL_OK; i++)
+        st = s->dev[i].b->v->wait(s->dev[i].b, err);
+    s->is_idle = st == GGL_OK;
+    return st;
+}
+
+/* Waits until the flight is over, and takes it out of the order. Its outputs are the current ones. */
+static ggl_status collect(ggl_sched *s, flight *f, ggl_error *err) {
+    await(s, f);
+    leave(s, f);
+    s->out_lane = f->lane;
+    if (err && f->err.status != GGL_OK)
+        *err = f->err;
+    if (f->err.status != GGL_OK || s->has_threads)
+        return f->err.status;
+    const ggl_status st = ggl_sched_fetch(s, f, err);
+    return st == GGL_OK ? wait_for_backends(s, err) : st;
+}
+
+ggl_status ggl_sched_collect(ggl_sched *s, uint64_t ticket, ggl_error *err) {
+    ggl_status st = GGL_USAGE;
+    flight *f = NULL;
+    lock(s);
+    for (int i = 0; i < s->n_flights; i++)
+        if (ticket != 0 && s->order[i]->ticket == ticket)
+            f = s->order[i];
+    if (f)
+        st = collect(s, f, err);
+    unlock(s);
+    return f ? st
+             : ggl_fail(err, st, "no batch in flight has ticket %" PRIu64 ", or it was collected",
+                        ticket);
+}
+
+ggl_status ggl_sched_finish(ggl_sched *s, ggl_error *err) {
+    lock(s);
+    for (int i = 0; i < s->n_flights;)
+        if (s->order[i]->is_over)
+            i++;
+        else
+            await(s, s->order[i]);
+    ggl_status st = take_lost(s, err);
+    unlock(s);
+    return st == GGL_OK ? wait_for_backends(s, err) : st;
+}
+
+int ggl_sched_n_unfinished(ggl_sched *s) {
+    lock(s);
+    int n = s->lost.status != GGL_OK;
+    for (int i = 0; i < s->n_flights; i++)
+        n += !s->order[i]->is_over;
+    unlock(s);
+    for (int i = 0; i < s->n_dev && n == 0 && !s->is_idle; i++)
+        n = s->dev[i].b->async;
+    return n;
+}
+
+int ggl_sched_n_lanes(const ggl_sched *s) {
+    return s->n_lanes;
+}
+
+/* Runs a batch to its end. */
+static ggl_status run_whole(ggl_sched *s, int64_t n, const int32_t *row, int64_t n_rows, bool early,
+                            ggl_error *err) {
+    n_rows = row ? n_rows : n;
+    ggl_status st = check_run(s, n, row, n_rows, early, err);
+    if (st != GGL_OK)
+        return st;
+    lock(s);
+    st = wait_for_lane(s, err);
+    if (st == GGL_OK)
+        st = collect(s, begin(s, n, row, n_rows, early, true), err);
+    unlock(s);
+    return st;
+}
+
+ggl_status ggl_sched_run(ggl_sched *s, int64_t n, const int32_t *row, int64_t n_rows,
+                         ggl_error *err) {
+    return run_whole(s, n, row, n_rows, false, err);
+}
+
+ggl_status ggl_sched_run_early(ggl_sched *s, int64_t n, const int32_t *row, int64_t n_rows,
+                               ggl_error *err) {
+    return run_whole(s, n, row, n_rows, true, err);
+}
+
+const float *ggl_sched_output(const ggl_sched *s, int k) {
+    return k >= 0 && k < ggl_graph_n_outputs(s->g) ? s->out[k].host[s->out_lane] : NULL;
+}

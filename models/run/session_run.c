@@ -1,0 +1,301 @@
+/* Makes logits from tokens: cuts a batch into ubatches, and keeps several of them under way if the session
+ * has several backends. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "session_impl.h"
+
+static int slot_of(const llm_batch *b, int64_t i) {
+    return b->slot ? b->slot[i] : 0;
+}
+
+static bool wants_logits(const llm_batch *b, int64_t i) {
+    return b->want ? b->want[i] : i == b->n - 1 && !b->want_embedding;
+}
+
+static bool wants_embedding(const llm_batch *b, int64_t i) {
+    return b->want_embedding && b->want_embedding[i];
+}
+
+/* Checks that the slots of a batch have room for s->n_new tokens. */
+static ggl_status check_room(llm_session *s, int64_t n, ggl_error *err) {
+    llm_pages_estimate(&s->pages);
+    for (int k = 0; k < s->n_slots; k++) {
+        const int64_t n_past = s->state[k].n_past;
+        if (s->n_new[k] > s->n_ctx - n_past)
+            return ggl_fail(err, GGL_LIMIT,
+                            "%" PRId64 " tokens after %" PRId64
+                            " do not fit into the context of %" PRId64,
+                            s->n_new[k], n_past, s->n_ctx);
+        llm_pages_estimate_append(&s->pages, k, n_past, s->n_new[k]);
+    }
+    if (llm_pages_lacking(&s->pages) > 0)
+        return ggl_fail(err, GGL_LIMIT,
+                        "%" PRId64 " tokens need %" PRId64
+                        " more pages of the KV cache, of %d tokens each, but %" PRId64
+                        " of %" PRId64
+                        " are free: clear or cut other slots, or let slots share more tokens",
+                        n, s->pages.n_needed, GGL_PAGE, s->pages.n_unused, s->pages.n_pages);
+    return GGL_OK;
+}
+
+/* Checks tokens and slots of a batch, and that the slots have room, before anything runs. Sets
+ * s->n_new to the tokens for each slot. */
+static ggl_status check_batch(llm_session *s, const llm_batch *b, ggl_error *err) {
+    memset(s->n_new, 0, (size_t)s->n_slots * sizeof *s->n_new);
+    if (b->want_embedding && s->built.n_embd == 0)
+        return ggl_fail(err, GGL_USAGE,
+                        "the session gives no embeddings: it was made without "
+                        "llm_session_params.embeddings");
+    for (int64_t i = 0; i < b->n; i++) {
+        int slot = slot_of(b, i);
+        ggl_status st = llm_slot_check_whole(s, slot, err);
+        if (st != GGL_OK)
+            return st;
+        if (s->ticket[slot] != 0)
+            return ggl_fail(err, GGL_USAGE,
+                            "slot %d is in a batch that is not collected yet: call "
+                            "llm_session_collect first",
+                            slot);
+        if (b->token[i] < 0 || b->token[i] >= s->built.n_vocab)
+            return ggl_fail(err, GGL_USAGE,
+                            "token %" PRId32 " is not in the vocabulary of %" PRId64, b->token[i],
+                            s->built.n_vocab);
+        s->n_new[slot]++;
+    }
+    return check_room(s, b->n, err);
+}
+
+/* Gives each slot the pages for s->n_new more tokens, and a copy of its last page if it shares
+ * that. */
+static ggl_status take_pages(llm_session *s, ggl_error *err) {
+    ggl_status st = GGL_OK;
+    for (int k = 0; k < s->n_slots && st == GGL_OK; k++) {
+        const int64_t n_past = s->state[k].n_past, last = n_past / GGL_PAGE;
+        if (s->n_new[k] == 0)
+            continue;
+        if (llm_pages_is_shared(&s->pages, k, n_past)) {
+            const int32_t from = s->pages.table[k * s->pages.n_each + last];
+            st = ggl_sched_copy_page(s->sched, llm_pages_next(&s->pages), from, err);
+            if (st == GGL_OK)
+                llm_pages_replace(&s->pages, k, last);
+        }
+        if (st == GGL_OK)
+            llm_pages_resize(&s->pages, k, llm_pages_for(&s->pages, n_past + s->n_new[k]));
+    }
+    return st == GGL_OK ? llm_session_set_pages(s, err) : st;
+}
+
+/* Fills the arrays of the next ubatch with tokens from `first` on, as many as fit, with at most
+ * s->n_rows wanted ones, which f notes. Returns their number. */
+static int64_t fill_ubatch(llm_session *s, const llm_batch *b, int64_t first, session_flight *f) {
+    int64_t n = 0;
+    *f = (session_flight){.row = f->row,
+                          .is_embedded = true,
+                          .each = b->each,
+                          .each_embedding = b->each_embedding,
+                          .ctx = b->ctx};
+    memset(s->n_new, 0, (size_t)s->n_slots * sizeof *s->n_new);
+    for (; n < s->n_ubatch && first + n < b->n; n++) {
+        const int64_t i = first + n;
+        const int slot = slot_of(b, i);
+        const bool logits = wants_logits(b, i), embedding = wants_embedding(b, i);
+        if (logits || embedding) {
+            if (f->n_rows == s->n_rows)
+                break;
+            s->row[f->n_rows] = (int32_t)n;
+            f->row[f->n_rows++] = (wanted_row){i, logits, embedding};
+            f->is_embedded &= !logits;
+        }
+        s->token[n] = b->token[i];
+        s->slot[n] = slot;
+        s->pos[n] = (int32_t)(s->state[slot].n_past + s->n_new[slot]++);
+    }
+    return n;
+}
+
+/* Starts the ubatch of n tokens that fill_ubatch has made. With has_ticket, it is collected by f->ticket; else
+ * nothing is wanted of it. */
+static ggl_status start_ubatch(llm_session *s, int64_t n, session_flight *f, bool has_ticket,
+                               ggl_error *err) {
+    const size_t size = (size_t)n * sizeof(int32_t);
+    ggl_status st = ggl_sched_set(s->sched, "token", s->token, size, n, err);
+    if (st == GGL_OK)
+        st = ggl_sched_set(s->sched, "pos", s->pos, size, n, err);
+    if (st == GGL_OK)
+        st = ggl_sched_set(s->sched, "slot", s->slot, size, n, err);
+    if (st != GGL_OK)
+        return st;
+    for (int64_t k = 0; k < s->n_slots; k++)
+        llm_slot_begin(&s->state[k], s->n_new[k]);
+    return ggl_sched_submit(s->sched, n, s->row, f->n_rows, f->n_rows > 0 && f->is_embedded,
+                            has_ticket ? &f->ticket : NULL, err);
+}
+
+/* Hands out what a ubatch has computed. */
+static void give(llm_session *s, const session_flight *f) {
+    const float *logits = ggl_sched_output(s->sched, 0), *embedding = ggl_sched_output(s->sched, 1);
+    for (int64_t k = 0; k < f->n_rows; k++) {
+        const wanted_row *w = &f->row[k];
+        if (w->embedding && f->each_embedding)
+            f->each_embedding(f->ctx, w->i, embedding + k * s->built.n_embd);
+        if (!w->logits)
+            continue;
+        s->logits = logits + k * s->built.n_vocab;
+        if (f->each)
+            f->each(f->ctx, w->i, s->logits);
+    }
+}
+
+/* --- a batch of any size ---------------------------------------------------------------------- */
+
+static void commit_all(llm_session *s) {
+    for (int64_t k = 0; k < s->n_slots; k++)
+        llm_slot_commit(&s->state[k]);
+}
+
+/* Waits for the oldest of the ubatches first .. end-1 and hands out what it has computed. */
+static ggl_status collect_oldest(llm_session *s, int64_t *first, ggl_error *err) {
+    session_flight *f = &s->flight[(*first)++ % s->n_lanes];
+    const ggl_status st = ggl_sched_collect(s->sched, f->ticket, err);
+    f->ticket = 0;
+    if (st == GGL_OK)
+        give(s, f);
+    return st;
+}
+
+/* Ubatches of which nothing is wanted have no ticket and are not counted here. */
+static ggl_status eval_ubatches(llm_session *s, const llm_batch *b, ggl_error *err) {
+    int64_t first = 0, end = 0; /* those with tickets that are not collected, by number */
+    ggl_status st = GGL_OK;
+    for (int64_t i = 0, n; i < b->n && st == GGL_OK; i += n) {
+        session_flight *f = &s->flight[end % s->n_lanes];
+        n = fill_ubatch(s, b, i, f);
+        st = start_ubatch(s, n, f, f->n_rows > 0, err);
+        end += st == GGL_OK && f->n_rows > 0;
+        if (st == GGL_OK && end - first == s->n_lanes)
+            st = collect_oldest(s, &first, err);
+        /* with several lanes it depends on time when none is under way */
+        if (st == GGL_OK && s->n_lanes == 1 && ggl_sched_n_unfinished(s->sched) == 0)
+            commit_all(s);
+        if (st == GGL_OK && b->progress && !b->progress(b->ctx, i + n, b->n))
+            break;
+    }
+    while (st == GGL_OK && first < end)
+        st = collect_oldest(s, &first, err);
+    while (first < end) { /* it has failed, and so have those behind it */
+        const ggl_status behind =
+            ggl_sched_collect(s->sched, s->flight[first++ % s->n_lanes].ticket, NULL);
+        (void)behind;
+    }
+    for (int k = 0; k < s->n_lanes; k++)
+        s->flight[k].ticket = 0;
+    const ggl_status finished = ggl_sched_finish(s->sched, st == GGL_OK ? err : NULL);
+    return st == GGL_OK ? finished : st;
+}
+
+ggl_status llm_session_eval(llm_session *s, const llm_batch *b, ggl_error *err) {
+    for (int k = 0; k < s->n_lanes; k++)
+        if (s->flight[k].ticket != 0)
+            return ggl_fail(err, GGL_USAGE,
+                            "a batch was submitted and is not collected yet: call "
+                            "llm_session_collect first");
+    ggl_status st = check_batch(s, b, err);
+    if (st != GGL_OK)
+        return st;
+    st = take_pages(s, err);
+    if (st == GGL_OK)
+        st = eval_ubatches(s, b, err);
+    if (st == GGL_OK)
+        commit_all(s);
+    for (int k = 0; k < s->n_slots; k++) {
+        if (st != GGL_OK)
+            llm_slot_abort(&s->state[k], &s->rules);
+        llm_slot_trim(s, k); /* not all tokens have run if it failed, or b->progress stopped it */
+    }
+    return st;
+}
+
+const float *llm_session_logits(const llm_session *s) {
+    return s->logits;
+}
+
+/* --- several batches under way ---------------------------------------------------------------- */
+
+int llm_session_n_parts(const llm_session *s, int64_t n) {
+    enum { FEWEST = 4 };
+    return n < 2 * FEWEST ? 1 : n / FEWEST < s->n_lanes ? (int)(n / FEWEST) : s->n_lanes;
+}
+
+/* Checks that the batch is one ubatch. */
+static ggl_status check_size(const llm_session *s, const llm_batch *b, ggl_error *err) {
+    int64_t n_rows = 0;
+    for (int64_t i = 0; i < b->n; i++)
+        n_rows += wants_logits(b, i) || wants_embedding(b, i);
+    if (b->n >= 1 && b->n <= s->n_ubatch && n_rows <= s->n_rows)
+        return GGL_OK;
+    return ggl_fail(err, GGL_USAGE,
+                    "a batch of %" PRId64 " tokens of which %" PRId64
+                    " are wanted; at most %" PRId64 " and %" PRId64
+                    " are allowed, and at least one token",
+                    b->n, n_rows, s->n_ubatch, s->n_rows);
+}
+
+/* Commits the tokens of the flight's slots, or takes them back if it has failed. */
+static void settle(llm_session *s, uint64_t ticket, bool ok) {
+    for (int k = 0; k < s->n_slots; k++) {
+        if (s->ticket[k] != ticket)
+            continue;
+        s->ticket[k] = 0;
+        if (ok)
+            llm_slot_commit(&s->state[k]);
+        else
+            llm_slot_abort(&s->state[k], &s->rules);
+        llm_slot_trim(s, k);
+    }
+}
+
+ggl_status llm_session_submit(llm_session *s, const llm_batch *b, uint64_t *ticket,
+                              ggl_error *err) {
+    session_flight *f = NULL;
+    *ticket = 0;
+    for (int k = 0; k < s->n_lanes && !f; k++)
+        f = s->flight[k].ticket == 0 ? &s->flight[k] : NULL;
+    if (!f)
+        return ggl_fail(err, GGL_USAGE,
+                        "%d batches are not collected yet, and no more can be under way: call "
+                        "llm_session_collect first",
+                        s->n_lanes);
+    ggl_status st = check_size(s, b, err);
+    if (st == GGL_OK)
+        st = check_batch(s, b, err);
+    if (st == GGL_OK)
+        st = take_pages(s, err);
+    if (st != GGL_OK)
+        return st;
+    const int64_t n = fill_ubatch(s, b, 0, f);
+    st = start_ubatch(s, n, f, true, err);
+    const uint64_t own = st == GGL_OK ? f->ticket : UINT64_MAX;
+    for (int k = 0; k < s->n_slots; k++)
+        if (s->n_new[k] > 0)
+            s->ticket[k] = own;
+    if (st != GGL_OK)
+        settle(s, own, false);
+    *ticket = st == GGL_OK ? own : 0;
+    return st;
+}
+
+ggl_status llm_session_collect(llm_session *s, uint64_t ticket, ggl_error *err) {
+    session_flight *f = NULL;
+    for (int k = 0; k < s->n_lanes && ticket != 0; k++)
+        f = s->flight[k].ticket == ticket ? &s->flight[k] : f;
+    if (!f)
+        return ggl_fail(err, GGL_USAGE,
+                        "no batch under way has ticket %" PRIu64 ", or it was collected", ticket);
+    const ggl_status st = ggl_sched_collect(s->sched, ticket, err);
+    f->ticket = 0;
+    settle(s, ticket, st == GGL_OK);
+    if (st == GGL_OK)
+        give(s, f);
+    return st;
+}

@@ -1,0 +1,107 @@
+/* Steps that overlap: with several backends, each of them can work on another batch. While there is nothing
+ * to do but to generate, the running sequences are divided over as many batches as may be under way. A
+ * step collects the oldest batch, and its sequences draw; the next step starts them again, behind the
+ * others. Whatever else is to be done waits until all are collected: so nothing but this file and
+ * llm_engine_end_all knows of batches under way. */
+#include "common/least.h"
+#include "engine_impl.h"
+
+bool llm_engine_overlaps(llm_engine *e) {
+    if (llm_session_n_parts(e->p.session, e->n_run) < 2 || e->p.guesser ||
+        llm_engine_now(e) >= e->deadline)
+        return false;
+    if (e->queue.n > 0 && e->n_run < e->p.n_parallel)
+        return false; /* one may begin */
+    for (int i = 0; i < e->n_run; i++)
+        if (e->run[i]->reads || !e->run[i]->has_begun || e->run[i]->is_over)
+            return false;
+    return llm_engine_has_room(e);
+}
+
+/* Fills the part with the next tokens of idle sequences: of n parts, an equal share, and no more than fit. */
+static void fill(llm_engine *e, part *p, int n) {
+    const int64_t most = least((e->n_run + n - 1) / n, least(e->n_rows, e->n_ubatch));
+    e->n = e->n_want = e->n_prompt = e->n_generate = 0;
+    e->prompt_depth = 0;
+    e->filled = p;
+    for (int i = 0; i < e->n_run && e->n < most; i++) {
+        task *t = e->run[i];
+        if (!t->is_under_way)
+            llm_engine_put(e, t, 1);
+    }
+    p->n = e->n;
+}
+
+/* Ends the tasks of a part that has failed. */
+static void fail(const part *p, const ggl_error *why) {
+    for (int64_t i = 0; i < p->n; i++)
+        llm_task_failed(p->owner[i], why);
+}
+
+/* Starts a batch of idle sequences, one of n. *any: there were some. */
+static ggl_status start(llm_engine *e, int n, bool *any, ggl_error *err) {
+    part *p = &e->part[(e->i_part + e->n_parts) % e->n_lanes];
+    ggl_error why = {0};
+    fill(e, p, n);
+    *any = p->n > 0;
+    if (!*any)
+        return GGL_OK;
+    const llm_batch b = {.n = p->n,
+                         .token = e->token,
+                         .slot = e->slot,
+                         .want = e->want,
+                         .each = llm_engine_on_logits,
+                         .ctx = p};
+    const ggl_status st = llm_session_submit(e->p.session, &b, &p->ticket, &why);
+    for (int64_t i = 0; i < p->n; i++)
+        p->owner[i]->is_under_way = st == GGL_OK;
+    e->n_parts += st == GGL_OK;
+    if (st == GGL_OK)
+        return st;
+    fail(p, &why);
+    if (err)
+        *err = why;
+    return st;
+}
+
+/* Collects the oldest batch; its sequences draw. */
+static ggl_status collect(llm_engine *e, ggl_error *err) {
+    part *p = &e->part[e->i_part];
+    ggl_error why = {0};
+    e->i_part = (e->i_part + 1) % e->n_lanes;
+    e->n_parts--;
+    const ggl_status st = llm_session_collect(e->p.session, p->ticket, &why);
+    for (int64_t i = 0; i < p->n; i++)
+        p->owner[i]->is_under_way = false;
+    if (st == GGL_OK)
+        return st;
+    fail(p, &why);
+    if (err)
+        *err = why;
+    return st;
+}
+
+ggl_status llm_engine_collect_all(llm_engine *e, ggl_error *err) {
+    ggl_status st = GGL_OK;
+    while (e->n_parts > 0) {
+        const ggl_status own = collect(e, st == GGL_OK ? err : NULL);
+        st = st == GGL_OK ? own : st;
+    }
+    return st;
+}
+
+ggl_status llm_engine_overlap(llm_engine *e, ggl_error *err) {
+    const int64_t since = llm_engine_now(e);
+    const int n = llm_session_n_parts(e->p.session, e->n_run);
+    bool any = true;
+    ggl_status st = GGL_OK;
+    while (st == GGL_OK && any && e->n_parts < n)
+        st = start(e, n, &any, err);
+    if (st == GGL_OK)
+        st = collect(e, err);
+    const int64_t ns = llm_engine_now(e) - since;
+    e->stats.n_steps++;
+    e->stats.busy_ns += ns;
+    e->stats.generate_ns += ns;
+    return st;
+}

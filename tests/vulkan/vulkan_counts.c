@@ -1,0 +1,185 @@
+/* vulkan.counts: what a real compiler makes of the shaders, where no device can be timed. RADV compiles
+ * for a device that is not there (RADV_FORCE_FAMILY, odd/null.c), and each pipeline's registers, spills,
+ * loads under way and instructions must be those of counts.txt. A change of a shader shows there:
+ *
+ *     GGL_COUNTS_WRITE=1 ctest --test-dir build/release -R vulkan.counts */
+#include <math.h>
+
+#include "ggl/sched.h"
+#include "odd/asked.h"
+#include "vulkan.h"
+#include "vulkan_test.h"
+
+#define SHADER(ID, file, defines) extern const unsigned char ggl_vk_spirv_##ID[];
+#include "shaders.def"
+#undef SHADER
+
+static const struct {
+    const char *name;
+    const unsigned char *code;
+} shader[VK_SHADER_COUNT] = {
+#define SHADER(ID, file, defines) {#ID, ggl_vk_spirv_##ID},
+#include "shaders.def"
+#undef SHADER
+};
+
+static const char *shader_name(const uint32_t *code) {
+    for (size_t i = 0; i < VK_SHADER_COUNT; i++)
+        if ((const void *)shader[i].code == (const void *)code)
+            return shader[i].name;
+    return "?";
+}
+
+/* --- graphs ----------------------------------------------------------------------------------- */
+
+typedef struct form {
+    ggl_type type; /* of the weight, or of keys and values */
+    int64_t n;     /* the largest batch */
+} form;
+
+/* One product of 4096 x 4096, of a batch of n. */
+static void add_product(ggl_graph *g, const form *f) {
+    static const char none[1]; /* compiling reads no weights */
+    ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){4096}, true);
+    ggl_tensor *w = ggl_graph_weight(g, "w", f->type, 2, (int64_t[]){4096, 4096}, none);
+    ggl_graph_output(g, "y", ggl_linear(g, x, w, NULL));
+}
+
+/* Attention with 32 heads of 128, which share 8 heads of keys and values. */
+static void add_attention(ggl_graph *g, const form *f) {
+    (void)f;
+    ggl_graph_input(g, "pos", GGL_I32, 0, NULL, true);
+    ggl_graph_input(g, "slot", GGL_I32, 0, NULL, true);
+    ggl_tensor *q = ggl_graph_input(g, "q", GGL_F32, 2, (int64_t[]){128, 32}, true),
+               *k = ggl_graph_input(g, "k", GGL_F32, 2, (int64_t[]){128, 8}, true),
+               *v = ggl_graph_input(g, "v", GGL_F32, 2, (int64_t[]){128, 8}, true);
+    ggl_tensor *kv = ggl_graph_op(g, GGL_OP_CACHE, (ggl_tensor *[]){k, v}, 2, NULL, 0);
+    ggl_tensor *src[] = {q, kv, NULL, NULL};
+    ggl_graph_output(g, "y",
+                     ggl_graph_op(g, GGL_OP_ATTEND, src, 4, (double[]){0.088, NAN, NAN}, 3));
+}
+
+/* Attention with 128 heads of 576, which share one head of keys; values are 512 dimensions of it. */
+static void add_shared(ggl_graph *g, const form *f) {
+    (void)f;
+    ggl_graph_input(g, "pos", GGL_I32, 0, NULL, true);
+    ggl_graph_input(g, "slot", GGL_I32, 0, NULL, true);
+    ggl_tensor *q = ggl_graph_input(g, "q", GGL_F32, 2, (int64_t[]){576, 128}, true),
+               *k = ggl_graph_input(g, "k", GGL_F32, 2, (int64_t[]){576, 1}, true);
+    ggl_tensor *v = ggl_graph_op(g, GGL_OP_SPLIT, &k, 1, (double[]){0, 0, 512}, 3);
+    ggl_tensor *kv = ggl_graph_op(g, GGL_OP_CACHE, (ggl_tensor *[]){k, v}, 2, NULL, 0);
+    ggl_tensor *src[] = {q, kv, NULL, NULL};
+    ggl_graph_output(g, "y",
+                     ggl_graph_op(g, GGL_OP_ATTEND, src, 4, (double[]){0.088, NAN, NAN}, 3));
+}
+
+/* Compiles the graph for the device, which makes its pipelines. */
+static bool compile(ggl_backend *b, void (*add)(ggl_graph *, const form *), const form *f) {
+    ggl_error err = {0};
+    ggl_sched *s = NULL;
+    ggl_graph_params gp = ggl_graph_default();
+    gp.n_batch = f->n;
+    gp.type_k = gp.type_v = ggl_store_can_keep(f->type) ? f->type : GGL_F16;
+    gp.n_pos = 8192;
+    ggl_graph *g = ggl_graph_new(&gp);
+    add(g, f);
+    const ggl_sched_params sp = {.size = sizeof sp, .backend = &b, .n_backends = 1};
+    const bool ok = CHECK_OK(ggl_graph_finish(g, &err), &err) &&
+                    CHECK_OK(ggl_sched_new(&s, g, &sp, &err), &err);
+    ggl_sched_free(s);
+    ggl_graph_free(g);
+    return ok;
+}
+
+/* --- the table -------------------------------------------------------------------------------- */
+
+static void print_row(FILE *out, const odd_pipeline *p) {
+    fprintf(out, "  %s", shader_name(p->code));
+    for (uint32_t i = 0; i < p->n_spec; i++)
+        fprintf(out, "%c%u", i ? ',' : ' ', p->spec[i]);
+    const struct {
+        const char *name;
+        uint64_t value;
+    } count[] = {{": registers", p->vector_registers},
+                 {" +", p->scalar_registers},
+                 {", spilled", p->spilled},
+                 {" +", p->scalar_spilled},
+                 {", scratch", p->scratch},
+                 {"; instructions", p->instructions},
+                 {"; loads", p->loads_in_flight},
+                 {"; loop", p->loop_instructions},
+                 {" for", p->loop_products}};
+    for (size_t i = 0; i < sizeof count / sizeof *count; i++)
+        fprintf(out, "%s %llu", count[i].name, (unsigned long long)count[i].value);
+    fprintf(out, " products\n");
+    CHECK_MSG(p->spilled == 0 && p->scratch == 0, "%s spills registers", shader_name(p->code));
+}
+
+/* Prints the pipelines that the graphs need and that no graph before needed. */
+static void print_all(FILE *out, ggl_backend *b, const odd_asked *asked) {
+    static const ggl_type weights[] = {GGL_Q4_0, GGL_Q8_0, GGL_Q4_K, GGL_Q6_K, GGL_F16, GGL_BF16},
+                          kept[] = {GGL_F16, GGL_F32, GGL_Q8_0, GGL_Q4_0};
+    static const int64_t batch[] = {1, 8, 16, 512};
+    const struct {
+        const char *name;
+        void (*add)(ggl_graph *, const form *);
+        const ggl_type *type;
+        size_t n_types;
+    } graph[] = {{"product", add_product, weights, sizeof weights / sizeof *weights},
+                 {"attention", add_attention, kept, sizeof kept / sizeof *kept},
+                 {"attention of shared keys", add_shared, kept, sizeof kept / sizeof *kept}};
+    uint32_t before = asked->n_pipelines;
+    for (size_t k = 0; k < sizeof graph / sizeof *graph; k++)
+        for (size_t t = 0; t < graph[k].n_types; t++)
+            for (size_t i = 0; i < sizeof batch / sizeof *batch; i++) {
+                const form f = {graph[k].type[t], batch[i]};
+                if (!compile(b, graph[k].add, &f))
+                    return;
+                if (asked->n_pipelines > before)
+                    fprintf(out, "%s %s, batches of %d\n", graph[k].name,
+                            ggl_type_get(f.type)->name, (int)f.n);
+                for (; before < asked->n_pipelines; before++)
+                    print_row(out, &asked->pipeline[before]);
+            }
+}
+
+/* Compares text with the file, line by line; skipped if the file is of another driver, as its first
+ * line says. */
+static void compare(const char *text, FILE *in) {
+    char want[512], have[512];
+    for (int line = 1; fgets(want, sizeof want, in); line++) {
+        const size_t n = strcspn(text, "\n") + 1;
+        snprintf(have, sizeof have, "%.*s", (int)n, text);
+        if (line == 1 && strcmp(want, have) != 0)
+            SKIP("counts.txt is of another driver");
+        if (!CHECK_MSG(strcmp(want, have) == 0, "counts.txt, line %d:\n  %s, now:\n  %s", line,
+                       want, have))
+            return;
+        text += n;
+    }
+    CHECK_MSG(!*text, "counts.txt ends before: %s", text);
+}
+
+TEST(shaders) {
+    ggl_backend *b = NULL;
+    ggl_error err = {0};
+    char *text = NULL;
+    size_t size = 0;
+    if (ggl_backend_open(&b, "vulkan0", NULL, &err) != GGL_OK)
+        SKIP("RADV is not installed (Debian: mesa-vulkan-drivers)");
+    const odd_asked *asked = odd_find_asked();
+    REQUIRE(asked);
+    FILE *out = open_memstream(&text, &size);
+    fprintf(out, "%.*s\n", (int)strcspn(b->description, ";"), b->description);
+    print_all(out, b, asked);
+    fclose(out);
+    FILE *file = fopen(COUNTS, getenv("GGL_COUNTS_WRITE") ? "w" : "r");
+    if (CHECK(file) && getenv("GGL_COUNTS_WRITE"))
+        fputs(text, file);
+    else if (file)
+        compare(text, file);
+    if (file)
+        fclose(file);
+    free(text);
+    ggl_backend_close(b);
+}

@@ -1,0 +1,108 @@
+/* vulkan.odd: devices that this machine lacks, as odd/odd.c imitates them. */
+#include "device.h"
+#include "odd/asked.h"
+#include "vulkan_test.h"
+
+/* Opens the device with these oddities. NULL: refused, as err says, or the case is skipped. */
+static ggl_backend *open_odd(const char *words, ggl_error *err) {
+    ggl_backend *b = vulkan_open(NULL);
+    if (!b)
+        return NULL;
+    ggl_backend_close(b);
+    setenv("ODD_VULKAN", words, 1);
+    b = NULL;
+    const ggl_status st = ggl_backend_open(&b, "vulkan0", NULL, err);
+    CHECK((st == GGL_OK) == (b != NULL));
+    return b;
+}
+
+/* What the backend asked the imitation for; fails if another library was loaded. */
+static const odd_asked *asked(void) {
+    static const odd_asked none = {.family = UINT32_MAX, .memory_type = UINT32_MAX};
+    const odd_asked *found = odd_find_asked();
+    return CHECK(found) ? found : &none;
+}
+
+/* Runs a few bytes through the device. */
+static void check_works(ggl_backend *b) {
+    const char in[] = "any eight words will do for this, in any order whatsoever";
+    char out[sizeof in] = {0};
+    ggl_buffer *x = NULL;
+    ggl_error err = {0};
+    REQUIRE_OK(b->v->alloc(b, GGL_REGION_WEIGHT, sizeof in, NULL, &x, &err), &err);
+    CHECK_OK(b->v->upload(b, x, 0, in, sizeof in, &err), &err);
+    CHECK_OK(b->v->download(b, x, 0, out, sizeof in, &err), &err);
+    CHECK_STR(out, in);
+    b->v->free(b, x);
+}
+
+TEST(a_device_that_leaves_out_parts) {
+    ggl_error err = {0};
+    ggl_backend *b = open_odd("portability", &err);
+    if (!b && !err.msg[0])
+        return;
+    REQUIRE_OK(b ? GGL_OK : GGL_UNSUPPORTED, &err);
+    (void)asked();
+    check_works(b);
+    ggl_backend_close(b);
+}
+
+TEST(a_shader_with_few_buffers) {
+    ggl_error err = {0};
+    ggl_backend *b = open_odd("bindings", &err);
+    CHECK(!b);
+    if (err.msg[0])
+        CHECK_HAS(err.msg, "its shaders can use 4 storage buffers; this backend needs ");
+}
+
+TEST(a_queue_without_graphics) {
+    ggl_error err = {0};
+    ggl_backend *b = open_odd("families", &err);
+    if (!b && !err.msg[0])
+        return;
+    REQUIRE_OK(b ? GGL_OK : GGL_UNSUPPORTED, &err);
+    CHECK_INT(asked()->family, 1);
+    check_works(b);
+    ggl_backend_close(b);
+}
+
+/* What the host reads in every run is in memory that it caches; the rest is the device's. */
+TEST(what_the_host_reads_is_cached) {
+    ggl_error err = {0};
+    ggl_buffer *x = NULL;
+    ggl_backend *b = open_odd("uncached", &err);
+    if (!b && !err.msg[0])
+        return;
+    REQUIRE_OK(b ? GGL_OK : GGL_UNSUPPORTED, &err);
+    REQUIRE_OK(b->v->alloc(b, GGL_REGION_IO, 4096, NULL, &x, &err), &err);
+    CHECK_INT(asked()->memory_type, 1);
+    b->v->free(b, x);
+    REQUIRE_OK(b->v->alloc(b, GGL_REGION_WEIGHT, 4096, NULL, &x, &err), &err);
+    CHECK_INT(asked()->memory_type, 0);
+    b->v->free(b, x);
+    check_works(b);
+    ggl_backend_close(b);
+}
+
+TEST(a_full_kind_of_memory) {
+    ggl_error err = {0};
+    ggl_buffer *x = NULL;
+    ggl_backend *b = open_odd("uncached full", &err);
+    if (!b && !err.msg[0])
+        return;
+    REQUIRE_OK(b ? GGL_OK : GGL_UNSUPPORTED, &err);
+    const uint32_t before = asked()->n_refused;
+    REQUIRE_OK(b->v->alloc(b, GGL_REGION_WEIGHT, 4096, NULL, &x, &err), &err);
+    CHECK_INT(asked()->n_refused, before + 1); /* each kind is tried once */
+    CHECK_INT(asked()->memory_type, 1);
+    b->v->free(b, x);
+    ggl_backend_close(b);
+}
+
+TEST(no_kind_of_memory) {
+    ggl_error err = {0};
+    ggl_backend *b = open_odd("no_memory", &err);
+    CHECK(!b);
+    if (err.msg[0])
+        CHECK_HAS(err.msg, "vulkan0: the driver has no kind of memory for a buffer of ");
+}
