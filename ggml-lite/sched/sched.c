@@ -85,6 +85,7 @@ void ggl_sched_free(ggl_sched *s) {
         device_free(&s->dev[i]);
     for (int lane = 0; lane < s->n_lanes; lane++) {
         ggl_free(s->flight[lane].row);
+        ggl_free(s->flight[lane].seen);
         for (int i = 0; s->out && i < ggl_graph_n_outputs(s->g); i++)
             ggl_free(s->out[i].host[lane]);
     }

@@ -9,6 +9,7 @@
  *   memory.c  allocates buffers of devices, and host memory
  *   inputs.c  sets the inputs, and notes which bytes devices must get
  *   run.c     passes a batch through a segment: moves its values, and runs it
+ *   order.c   finds flights that must wait before they write what others still read
  *   flights.c starts batches and collects them: which thread passes which batch on, and when
  *   sched.c   creates and frees a scheduler
  *   slots.c   clears, copies, saves and restores slots
@@ -83,6 +84,7 @@ typedef struct segment {
     size_t n_moves, cap_moves;
     departing *departing;
     size_t n_departing, cap_departing;
+    size_t read_until; /* the last segment that reads a store which this one writes; or this one */
     size_t again;      /* the next segment of this backend; the number of segments: there is none */
     ggl_plan *plan[2]; /* for a batch of 1, and for up to n_max[1]; [1] is NULL if that is 1, too */
     int64_t n_max[2];  /* the largest batch of each plan */
@@ -139,6 +141,11 @@ typedef struct fallback {
     int wished, used; /* backends */
 } fallback;
 
+/* The positions of a slot in a batch; high < 0: it has none. */
+typedef struct pos_range {
+    int32_t low, high;
+} pos_range;
+
 /* A batch in flight, or one whose outputs are not collected yet. It passes one segment after the other,
  * and none before the flight that began before it has: so stores see batches in their order. */
 typedef struct flight {
@@ -147,7 +154,10 @@ typedef struct flight {
     int64_t n_rows;  /* 0: no outputs, so the tail does not run */
     bool ends_early; /* the rest of the tail does not run */
     int lane;
-    uint64_t ticket; /* 0: nobody collects it, it leaves when it is done */
+    uint64_t ticket;      /* 0: nobody collects it, it leaves when it is done */
+    pos_range *seen;      /* [n_slots], if there are several lanes */
+    uint64_t n_pages_set; /* as in the scheduler when it began */
+    bool rewrites;        /* it may write rows that flights before it still read */
     /* Under sched.lock: */
     size_t next;     /* index of the segment that it passes */
     bool is_passing; /* a thread is calling the segment's backend for it */
@@ -202,8 +212,9 @@ struct ggl_sched {
     size_t *input_at;  /* by index of input: its offset */
     size_t input_size; /* bytes of all inputs */
     int64_t *input_n;  /* by index of input: how many elements of the batch are set */
-    byte_range *stale; /* [n_lanes][inputs]: set since the lane got it; only if not batched */
-    char *staging;     /* [n_lanes][staging_size]: values on their way from one device to another */
+    uint64_t n_pages_set; /* how often the input "page" has changed */
+    byte_range *stale;    /* [n_lanes][inputs]: set since the lane got it; only if not batched */
+    char *staging; /* [n_lanes][staging_size]: values on their way from one device to another */
     size_t staging_size;
     bool allocated;
     os_map cache; /* repacked weights of an earlier run; their regions may lie in it */
@@ -215,9 +226,18 @@ struct ggl_sched {
 const int32_t *ggl_sched_pages(const ggl_sched *s);
 /* Gives each slot pages of its own, if there are enough of them. */
 void ggl_sched_own_pages(ggl_sched *s);
+/* Returns the lane's copy of the input t; NULL: t is none. */
+const int32_t *ggl_sched_lane_input(const ggl_sched *s, int lane, const ggl_tensor *t);
 /* Brings the lane's inputs up to date for its next batch, of n elements. */
 void ggl_sched_fill_lane(ggl_sched *s, int lane, int64_t n);
 
+/* Sets segment.read_until of all segments. */
+ggl_status ggl_sched_find_readers(ggl_sched *s, ggl_error *err);
+/* Sets flight.rewrites of a flight that begins now, whose lane has its inputs. */
+void ggl_sched_note_places(ggl_sched *s, flight *f);
+/* True if flight i, in the order of their beginning, may write the stores of its next segment: no
+ * flight before it still reads what it writes. */
+bool ggl_sched_may_write(const ggl_sched *s, int i);
 /* Passes the flight through its next segment, in two parts, each of which calls the segment's backend:
  * brings in what the segment needs and runs it; then fetches what departs and, with threads, the
  * outputs. Between the two an asynchronous backend computes. GGL_CANCELLED if params.cancelled
