@@ -1,5 +1,6 @@
-/* Buffers and transfers. If the host can access the memory and the device is idle, data is copied
- * through a mapping; else through a ring of staging pieces, in the order of the device's runs. */
+/* Buffers and transfers. If the host can access the memory, data is copied through a mapping, and
+ * waits only for commands that use this buffer; else through a ring of staging pieces, in the order of
+ * the device's runs. */
 #include "memory.h"
 
 #include <inttypes.h>
@@ -285,9 +286,20 @@ ggl_status ggl_vk_wait_all(vk_backend *b, ggl_error *err) {
     return st == GGL_OK ? ggl_vk_wait_for(b, b->device->submitted, err) : st;
 }
 
-/* True if the device has nothing to do, so that the host may use mapped memory. */
-static bool is_idle(const vk_backend *b) {
-    return b->device->done == b->device->submitted && !(b->staging && b->staging->is_open);
+/* True if no commands that use the buffer are left, so that the host may write to its mapping. */
+static bool is_idle(const vk_backend *b, const ggl_buffer *buf) {
+    return buf->last <= b->device->done;
+}
+
+/* Notes that the open piece uses the buffer: any submission takes the piece along. */
+static void note_use(const vk_backend *b, ggl_buffer *buf) {
+    buf->last = b->device->submitted + 1;
+}
+
+/* Returns when no commands that use the buffer are left. What was submitted after them goes on. */
+static ggl_status wait_for_buffer(vk_backend *b, const ggl_buffer *buf, ggl_error *err) {
+    ggl_status st = buf->last > b->device->submitted ? flush(b, err) : GGL_OK;
+    return st == GGL_OK ? ggl_vk_wait_for(b, buf->last, err) : st;
 }
 
 /* Puts a barrier before the next command of the open piece if it has to wait for one before it:
@@ -310,8 +322,8 @@ static void wait_for_touched(vk_backend *b, const touched *next, int n) {
 }
 
 /* Records n copies, at most MOST_RANGES. */
-static void record_copies(vk_backend *b, const piece *p, const ggl_buffer *dst,
-                          const ggl_buffer *src, const ggl_copy_range *range, size_t n) {
+static void record_copies(vk_backend *b, const piece *p, ggl_buffer *dst, ggl_buffer *src,
+                          const ggl_copy_range *range, size_t n) {
     VkBufferCopy copy[MOST_RANGES];
     touched used[2] = {{dst->buffer, SIZE_MAX, 0, true}, {src->buffer, SIZE_MAX, 0, false}};
     uint32_t n_copy = 0;
@@ -329,6 +341,8 @@ static void record_copies(vk_backend *b, const piece *p, const ggl_buffer *dst,
     if (n_copy == 0)
         return;
     wait_for_touched(b, used, 2);
+    note_use(b, dst);
+    note_use(b, src);
     b->f.CmdCopyBuffer(p->commands, src->buffer, dst->buffer, n_copy, copy);
 }
 
@@ -376,7 +390,7 @@ typedef struct arrival {
 
 /* Copies a buffer to the host. Two pieces are in flight: the device writes one while the host
  * reads the other. */
-static ggl_status stage_out(vk_backend *b, const ggl_buffer *src, size_t offset, char *dst,
+static ggl_status stage_out(vk_backend *b, ggl_buffer *src, size_t offset, char *dst,
                             size_t size, ggl_error *err) {
     arrival before = {0};
     ggl_status st = GGL_OK;
@@ -413,7 +427,7 @@ void ggl_vk_staging_free(vk_backend *b) {
 ggl_status ggl_vk_buffer_upload(ggl_backend *base, ggl_buffer *dst, size_t offset, const void *src,
                                 size_t size, ggl_error *err) {
     vk_backend *b = (vk_backend *)base;
-    if (!dst->mapped || !is_idle(b))
+    if (!dst->mapped || !is_idle(b, dst))
         return stage_in(b, dst, offset, src, size, err);
     memcpy(dst->mapped + offset, src, size);
     return GGL_OK;
@@ -423,8 +437,8 @@ ggl_status ggl_vk_buffer_download(ggl_backend *base, const ggl_buffer *src, size
                                   void *dst, size_t size, ggl_error *err) {
     vk_backend *b = (vk_backend *)base;
     if (!src->mapped)
-        return stage_out(b, src, offset, dst, size, err);
-    ggl_status st = ggl_vk_wait_all(b, err);
+        return stage_out(b, (ggl_buffer *)src, offset, dst, size, err); /* which notes its use */
+    ggl_status st = wait_for_buffer(b, src, err);
     if (st == GGL_OK)
         memcpy(dst, src->mapped + offset, size);
     return st;
@@ -436,7 +450,7 @@ ggl_status ggl_vk_buffer_copy(ggl_backend *base, ggl_buffer *dst, const ggl_buff
     piece *p;
     ggl_status st = n > 0 ? open_piece(b, &p, err) : GGL_OK;
     for (size_t done = 0; done < n && st == GGL_OK; done += MOST_RANGES)
-        record_copies(b, p, dst, src, range + done,
+        record_copies(b, p, dst, (ggl_buffer *)src, range + done,
                       n - done < MOST_RANGES ? n - done : MOST_RANGES);
     return st;
 }
@@ -446,7 +460,7 @@ ggl_status ggl_vk_buffer_clear(ggl_backend *base, ggl_buffer *buf, size_t offset
     vk_backend *b = (vk_backend *)base;
     if (size == 0)
         return GGL_OK;
-    if (buf->mapped && is_idle(b)) {
+    if (buf->mapped && is_idle(b, buf)) {
         memset(buf->mapped + offset, 0, size);
         return GGL_OK;
     }
@@ -458,6 +472,7 @@ ggl_status ggl_vk_buffer_clear(ggl_backend *base, ggl_buffer *buf, size_t offset
         return st;
     const size_t at = buf->shift + offset;
     wait_for_touched(b, &(touched){buf->buffer, at, at + size, true}, 1);
+    note_use(b, buf);
     b->f.CmdFillBuffer(p->commands, buf->buffer, at, size, 0);
     return GGL_OK;
 }

@@ -11,6 +11,8 @@ struct ggl_buffer {
     size_t size;  /* of the VkBuffer: a multiple of VK_BUFFER_ALIGN */
     size_t shift; /* imported memory: bytes before the buffer's first byte */
     uint64_t id;  /* unique among all buffers of the backend, freed ones included */
+    uint64_t last; /* the last submission with commands that use it; one that is recorded, but not
+                      submitted yet, has the number after all others */
 };
 
 enum { VK_BUFFER_ALIGN = 256 };

@@ -106,6 +106,11 @@ typedef struct ggl_backend_vtable {
                       ggl_error *err);
     /* Returns when all runs are done. */
     ggl_status (*wait)(ggl_backend *b, ggl_error *err);
+    /* For a backend that is asynchronous; both may be NULL, and `wait` then stands for them. mark
+     * starts all that was called before, and sets *mark to a number that stands for it; wait_for
+     * returns when this is done, though what was called later may not be. */
+    ggl_status (*mark)(ggl_backend *b, uint64_t *mark, ggl_error *err);
+    ggl_status (*wait_for)(ggl_backend *b, uint64_t mark, ggl_error *err);
     void (*plan_free)(ggl_backend *b, ggl_plan *p);
     /* Writes, to show to users, what one run for a batch of n does ("120 steps", "52 dispatches, 40
      * barriers"), cut off at `size`. The plan need not have run. NULL: there is nothing to say. */
