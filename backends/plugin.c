@@ -89,7 +89,8 @@ static const char *missing(const ggl_backend_vtable *v) {
     for (size_t i = 0; i < sizeof function / sizeof *function; i++)
         if (!function[i].there)
             return function[i].name;
-    const bool any = v->repack_size || v->repack || v->repack_layout, marks = v->mark || v->wait_for;
+    const bool any = v->repack_size || v->repack || v->repack_layout,
+               marks = v->mark || v->wait_for;
     return any && !v->repack_size     ? "repack_size"
            : any && !v->repack        ? "repack"
            : any && !v->repack_layout ? "repack_layout"

@@ -149,14 +149,21 @@ static ggl_status take(vk_backend *b, ggl_buffer *buf, int region, size_t size, 
     return GGL_OK;
 }
 
+/* True if host memory for this purpose is used in place: weights where the device shares the host's
+ * memory, and what is copied to and from io regions, unless the host sees these itself. */
+static bool is_imported(const vk_backend *b, int region) {
+    const bool shared = ggl_vk_shares_memory(b);
+    return b->features.import && (region == GGL_REGION_IO ? !(shared && b->features.map) : shared);
+}
+
 /* Imports host memory in place. Only whole pages can be imported: the rest of the first and last
  * page exists too, but maybe nothing outside of them. */
-static ggl_status import(vk_backend *b, ggl_buffer *buf, size_t size, const void *at,
+static ggl_status import(vk_backend *b, ggl_buffer *buf, int region, size_t size, const void *at,
                          ggl_error *err) {
     const size_t align = b->limits.import_align, page = (size_t)sysconf(_SC_PAGESIZE);
     const VkExternalMemoryHandleTypeFlagBits kind =
         VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT;
-    if (!b->features.import || align == 0 || !b->f.GetMemoryHostPointerPropertiesEXT)
+    if (!is_imported(b, region) || align == 0 || !b->f.GetMemoryHostPointerPropertiesEXT)
         return ggl_fail(err, GGL_UNSUPPORTED, "%s uses no memory of the host", b->base.name);
     buf->shift = (uintptr_t)at % align;
     char *first = (char *)(uintptr_t)at - buf->shift;
@@ -178,7 +185,8 @@ static ggl_status import(vk_backend *b, ggl_buffer *buf, size_t size, const void
     if (r == VK_SUCCESS)
         r = create_buffer(b, buf, &external);
     if (r == VK_SUCCESS)
-        r = take_memory(b, buf, p.memoryTypeBits, any, &pointer, false);
+        r = take_memory(b, buf, p.memoryTypeBits, region == GGL_REGION_IO ? host : any, &pointer,
+                        false);
     return r == VK_SUCCESS
                ? GGL_OK
                : ggl_fail(err, GGL_UNSUPPORTED, "%s cannot use this memory of the host (%d)",
@@ -192,7 +200,7 @@ ggl_status ggl_vk_buffer_alloc(ggl_backend *base, int region, size_t size, const
     if (!buf)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a buffer");
     buf->id = ++b->device->n_buffers;
-    ggl_status st = at ? import(b, buf, size, at, err) : take(b, buf, region, size, err);
+    ggl_status st = at ? import(b, buf, region, size, at, err) : take(b, buf, region, size, err);
     if (st != GGL_OK) {
         release(b, buf);
         ggl_free(buf);
@@ -390,8 +398,8 @@ typedef struct arrival {
 
 /* Copies a buffer to the host. Two pieces are in flight: the device writes one while the host
  * reads the other. */
-static ggl_status stage_out(vk_backend *b, ggl_buffer *src, size_t offset, char *dst,
-                            size_t size, ggl_error *err) {
+static ggl_status stage_out(vk_backend *b, ggl_buffer *src, size_t offset, char *dst, size_t size,
+                            ggl_error *err) {
     arrival before = {0};
     ggl_status st = GGL_OK;
     for (size_t done = 0; (done < size || before.n > 0) && st == GGL_OK;) {
