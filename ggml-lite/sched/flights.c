@@ -322,10 +322,7 @@ static ggl_status collect(ggl_sched *s, flight *f, ggl_error *err) {
     s->out_lane = f->lane;
     if (err && f->err.status != GGL_OK)
         *err = f->err;
-    if (f->err.status != GGL_OK || s->has_threads)
-        return f->err.status;
-    const ggl_status st = ggl_sched_fetch(s, f, err);
-    return st == GGL_OK ? wait_for_backends(s, err) : st;
+    return f->err.status != GGL_OK || s->has_threads ? f->err.status : wait_for_backends(s, err);
 }
 
 ggl_status ggl_sched_collect(ggl_sched *s, uint64_t ticket, ggl_error *err) {
@@ -396,5 +393,7 @@ ggl_status ggl_sched_run_early(ggl_sched *s, int64_t n, const int32_t *row, int6
 }
 
 const float *ggl_sched_output(const ggl_sched *s, int k) {
-    return k >= 0 && k < ggl_graph_n_outputs(s->g) ? s->out[k].host[s->out_lane] : NULL;
+    return k >= 0 && k < ggl_graph_n_outputs(s->g)
+               ? (const float *)(s->host[s->out_lane] + s->out[k].to)
+               : NULL;
 }

@@ -4,8 +4,8 @@
 #include <stdatomic.h>
 #include <time.h>
 
-#include "fake_backend.h"
 #include "ggl/sched.h"
+#include "lazy_backend.h"
 
 enum { WIDTH = 4, BATCH = 8, SLOTS = 4, MOST = 3 };
 
@@ -230,41 +230,86 @@ TEST(all_backends_work_at_once) {
     }
 }
 
-/* Thousands of batches of slots that they share, collected in any order, some by nobody. */
+/* Submits, runs and collects batches of slots that they share, in any order, some for nobody. */
+static void run_any(fixture *f, int n_calls) {
+    batch b[MOST];
+    int n_open = 0;
+    clear(f);
+    for (int i = 0; i < n_calls && test_failures == 0; i++) {
+        const int n = 1 + below(f, BATCH), what = below(f, 10);
+        if (n_open < f->n_dev && what < 4) {
+            REQUIRE_OK(submit(f, &b[n_open++], n), &f->err);
+        } else if (n_open < f->n_dev && what < 6) {
+            batch none;
+            give(f, &none, n);
+            CHECK_OK(ggl_sched_submit(f->s, n, NULL, 0, false, NULL, &f->err), &f->err);
+        } else if (n_open < f->n_dev && what == 6) {
+            batch now;
+            give(f, &now, n);
+            CHECK_OK(ggl_sched_run(f->s, n, now.row, now.n_rows, &f->err), &f->err);
+            check_outputs(f, &now);
+        } else if (n_open > 0) {
+            const int k = below(f, n_open);
+            collect(f, &b[k]);
+            b[k] = b[--n_open];
+        }
+        if (below(f, 40) == 0)
+            clear(f);
+    }
+} /* some are not collected */
+
 TEST(each_keeps_its_outputs) {
     for (int early = 0; early < 4; early++) {
         fixture *f = calloc(1, sizeof *f);
-        batch b[MOST];
-        int n_open = 0;
         REQUIRE(f && setup(f, MOST, NULL));
         f->dev[0].base.async = early & 1;
         f->dev[2].base.async = early & 2;
         REQUIRE(start(f));
-        clear(f);
-        for (int i = 0; i < 1000 && test_failures == 0; i++) {
-            const int n = 1 + below(f, BATCH), what = below(f, 10);
-            if (n_open < MOST && what < 4) {
-                REQUIRE_OK(submit(f, &b[n_open++], n), &f->err);
-            } else if (n_open < MOST && what < 6) {
-                batch none;
-                give(f, &none, n);
-                CHECK_OK(ggl_sched_submit(f->s, n, NULL, 0, false, NULL, &f->err), &f->err);
-            } else if (n_open < MOST && what == 6) {
-                batch now;
-                give(f, &now, n);
-                CHECK_OK(ggl_sched_run(f->s, n, now.row, now.n_rows, &f->err), &f->err);
-                check_outputs(f, &now);
-            } else if (n_open > 0) {
-                const int k = below(f, n_open);
-                collect(f, &b[k]);
-                b[k] = b[--n_open];
-            }
-            if (below(f, 40) == 0)
-                clear(f);
-        }
-        teardown(f); /* some are not collected */
+        run_any(f, 1000);
+        teardown(f);
         free(f);
     }
+}
+
+/* Of any of the backends, which do nothing until they are waited for. Those reach the memory of the host,
+ * and the others compute in it, or not. */
+TEST(nothing_is_read_too_early) {
+    for (int k = 0; k < 2 << MOST; k++) {
+        const int lazy_ones = k >> 1;
+        const bool takes_host = k & 1;
+        fixture *f = calloc(1, sizeof *f);
+        REQUIRE(f && setup(f, lazy_ones == 1 ? 1 : MOST, NULL));
+        for (int i = 0; i < f->n_dev; i++)
+            if (lazy_ones >> i & 1)
+                lazy_make(&f->dev[i], takes_host);
+            else if (takes_host)
+                f->dev[i].v.alloc = f->dev[i].real->v->alloc;
+        REQUIRE(start(f));
+        run_any(f, 300);
+        teardown(f);
+        free(f);
+    }
+    lazy_free();
+}
+
+/* A batch is waited for while the one behind it has begun on the same backend, and has not to be done. */
+TEST(a_batch_is_waited_for_alone) {
+    for (int takes_host = 0; takes_host < 2; takes_host++) {
+        fixture f;
+        batch b[2];
+        REQUIRE(setup(&f, 2, NULL));
+        lazy_make(&f.dev[0], takes_host);
+        REQUIRE(start(&f));
+        lazy_held = true; /* the first run goes on when the second batch is there */
+        REQUIRE_OK(submit(&f, &b[0], 2), &f.err);
+        REQUIRE_OK(submit(&f, &b[1], 2), &f.err);
+        lazy_held = false;
+        for (int k = 0; k < 2; k++)
+            collect(&f, &b[k]);
+        CHECK(lazy[0].n_ahead > 0);
+        teardown(&f);
+    }
+    lazy_free();
 }
 
 /* A batch that is alone goes through all backends in the thread that waits for it. */
