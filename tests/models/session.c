@@ -467,6 +467,23 @@ static bool open_streams(llm_session **s, const llm_model *m, ggl_backend **b, i
            CHECK_OK(llm_session_alloc(*s, err), err);
 }
 
+/* The batch of slot `busy` is not collected yet: nothing touches the slot; others are free. */
+static void check_under_way(llm_session *s, int busy, int idle) {
+    ggl_error err = {0};
+    void *saved = NULL;
+    size_t size;
+    CHECK_INT(llm_session_clear(s, busy, &err), GGL_USAGE);
+    CHECK_INT(llm_session_cut(s, busy, 1, &err), GGL_USAGE);
+    CHECK_INT(llm_session_copy(s, idle, busy, &err), GGL_USAGE);
+    CHECK_INT(llm_session_copy(s, busy, idle, &err), GGL_USAGE);
+    CHECK_INT(llm_session_save(s, busy, false, &saved, &size, &err), GGL_USAGE);
+    REQUIRE_OK(llm_session_save(s, idle, false, &saved, &size, &err), &err);
+    CHECK_INT(llm_session_restore(s, busy, saved, size, &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "is in a batch that is not collected yet");
+    REQUIRE_OK(llm_session_restore(s, idle, saved, size, &err), &err);
+    free(saved);
+}
+
 /* Two batches under way, on two backends. */
 static bool open_two_and_close(void *arg) {
     const llm_model *model = arg;
@@ -546,18 +563,7 @@ TEST(two_batches_under_way) {
     CHECK_INT(llm_session_eval(s, &eval, &err), GGL_USAGE);
     CHECK_INT(submit_streams(s, &half[0], 0, 1, &ticket[1], &err), GGL_USAGE);
     CHECK_HAS(err.msg, "slot 0 is in a batch that is not collected yet");
-    void *saved = NULL; /* nor can the slot be touched */
-    size_t saved_size;
-    CHECK_INT(llm_session_clear(s, 0, &err), GGL_USAGE);
-    CHECK_INT(llm_session_cut(s, 0, 1, &err), GGL_USAGE);
-    CHECK_INT(llm_session_copy(s, 2, 0, &err), GGL_USAGE);
-    CHECK_INT(llm_session_copy(s, 0, 2, &err), GGL_USAGE);
-    CHECK_INT(llm_session_save(s, 0, false, &saved, &saved_size, &err), GGL_USAGE);
-    REQUIRE_OK(llm_session_save(s, 2, false, &saved, &saved_size, &err), &err);
-    CHECK_INT(llm_session_restore(s, 0, saved, saved_size, &err), GGL_USAGE);
-    CHECK_HAS(err.msg, "slot 0 is in a batch that is not collected yet");
-    REQUIRE_OK(llm_session_restore(s, 2, saved, saved_size, &err), &err);
-    free(saved);
+    check_under_way(s, 0, 2);
     REQUIRE_OK(submit_streams(s, &half[1], 0, 1, &ticket[1], &err), &err);
     half[1].first++;
     CHECK_INT(submit_streams(s, &half[1], 0, 1, &ticket[2], &err), GGL_USAGE);
