@@ -90,6 +90,7 @@ ggl_status ggl_sched_loaded(ggl_sched *s, size_t size, ggl_error *err) {
         return ggl_fail(err, GGL_CANCELLED, "stopped while weights were loaded");
     return GGL_OK;
 }
+
 /* Allocates the host memory of inputs and outputs. */
 static ggl_status host_alloc(ggl_sched *s, ggl_error *err) {
     const int n_inputs = ggl_graph_n_inputs(s->g);
