@@ -241,7 +241,7 @@ static void set_features(vk_backend *b, const bool *has, const answers *a, const
                  is_in(getenv("GGL_VULKAN_FORCE"), "idot")),
         .half = a->floats.shaderDenormPreserveFloat16 ||
                 (has[EXT_FLOATS] && is_in(getenv("GGL_VULKAN_FORCE"), "half")),
-        .import = has[EXT_IMPORT] && has[EXT_EXTERNAL] && ggl_vk_shares_memory(b),
+        .import = has[EXT_IMPORT] && has[EXT_EXTERNAL],
         .map = ggl_vk_shares_memory(b),
         .budget = has[EXT_BUDGET],
         .repack = true,

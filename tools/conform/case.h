@@ -60,6 +60,7 @@ typedef struct conform_form {
      * ones one by one */
     int64_t chunk;
     int64_t n_slots;         /* sequences that take turns; 0: 1 */
+    int64_t turn;            /* tokens of one sequence before the next one's; 0: 1 */
     int64_t view;            /* not 0: float inputs are slices that begin at this element */
     ggl_type type;           /* of weights */
     ggl_type type_k, type_v; /* of the rows that a cache keeps */

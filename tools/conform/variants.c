@@ -223,6 +223,8 @@ static void say_form(text *t, const conform_form *f) {
     say(t, "%s", values[f->values]);
     if (f->n_slots > 1)
         say(t, ", %" PRId64 " sequences", f->n_slots);
+    if (f->n_slots > 1 && f->turn > 1)
+        say(t, " with %" PRId64 " tokens in turns", f->turn);
     if (f->n_batch < f->n)
         say(t, ", at most %" PRId64 " at once", f->n_batch);
     if (f->chunk > 0)

@@ -195,6 +195,11 @@ static VkResult allocate(VkDevice d, const VkMemoryAllocateInfo *info,
     return odd_real.AllocateMemory(d, &copy, a, out);
 }
 
+static VkResult submit(VkQueue q, uint32_t n, const VkSubmitInfo *info, VkFence fence) {
+    return odd_is("no_submit") ? VK_ERROR_OUT_OF_HOST_MEMORY
+                               : odd_real.QueueSubmit(q, n, info, fence);
+}
+
 /* --- looking up ------------------------------------------------------------------------------- */
 
 static PFN_vkVoidFunction find_of_device(VkDevice d, const char *name);
@@ -210,7 +215,7 @@ static const odd_wrapped wrapped[] = {
                                 WRAP(CreateDevice, create_device) WRAP(GetDeviceQueue, get_queue)
                                     WRAP(CreateCommandPool, create_pool)
                                         WRAP(GetBufferMemoryRequirements, requirements)
-                                            WRAP(AllocateMemory, allocate)
+                                            WRAP(AllocateMemory, allocate) WRAP(QueueSubmit, submit)
                                                 WRAP(GetDeviceProcAddr, find_of_device)};
 
 /* Keeps the machine's function where the wrapper finds it. */
