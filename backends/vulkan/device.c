@@ -219,6 +219,7 @@ static bool has_matrix_units(const answers *a) {
     const uint32_t size = a->subgroup.subgroupSize;
     return a->matrix.matrix.cooperativeMatrix && a->matrix.float16.shaderFloat16 &&
            a->matrix.memory_model.vulkanMemoryModel &&
+           a->matrix.memory_model.vulkanMemoryModelDeviceScope && /* linear_sort.comp's atomics */
            a->matrix.subgroup_size.subgroupSizeControl &&
            a->matrix.subgroup_size.computeFullSubgroups &&
            (a->matrix_stages.cooperativeMatrixSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
@@ -392,7 +393,7 @@ static ggl_status create_device(vk_backend *b, const bool *has, ggl_error *err) 
     matrix_features matrix = {
         .matrix = {.cooperativeMatrix = true},
         .float16 = {.shaderFloat16 = true},
-        .memory_model = {.vulkanMemoryModel = true},
+        .memory_model = {.vulkanMemoryModel = true, .vulkanMemoryModelDeviceScope = true},
         .subgroup_size = {.subgroupSizeControl = true, .computeFullSubgroups = true},
     };
     if (f->matrix)
