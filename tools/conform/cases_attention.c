@@ -153,6 +153,23 @@ static ggl_tensor *attend_of(conform_build *c) {
     return case_node(c, GGL_OP_ATTEND, src, 4, num, 3);
 }
 
+/* The keys are the same for all tokens, also rotated by each token's position. size: length of a row,
+ * query heads, store heads, 1: they are rotated. */
+static const conform_form same_keys[] = {
+    {.size = {16, 4, 2}, .n = 40, .n_batch = 16, .type_k = GGL_F16},
+    {.size = {16, 4, 2, 1}, .n = 40, .n_batch = 16, .type_k = GGL_F16, .type_v = GGL_F16},
+};
+static ggl_tensor *attend_same_keys(conform_build *c) {
+    const int64_t *s = c->f.size;
+    case_positions(c);
+    case_slots(c);
+    c->about = 1;
+    ggl_tensor *k = case_input(c, false, FILL_ANY, 0, DIMS(s[0], s[2]));
+    if (s[3])
+        k = OP2(c, ROPE_HALF, k, case_input(c, false, FILL_ANY, 0, DIMS(s[0] / 2)));
+    return OP2(c, ATTEND, VALUE(c, s[0], s[1]), OP2(c, CACHE, k, VALUE(c, s[0], s[2])));
+}
+
 /* Two layers read one cache. size: length of a row, query heads, store heads, the second one's
  * window. */
 static const conform_form twices[] = {
@@ -173,6 +190,7 @@ static ggl_tensor *attend_twice(conform_build *c) {
     .name = NAME, .op = GGL_OP_ATTEND, .build = fn, FORM_LIST(list), .bound = 2e-3
 
 static const conform_case attention[] = {
+    {ATTEND("attend_same_keys", attend_same_keys, same_keys)},
     {.name = "rope_half",
      .op = GGL_OP_ROPE_HALF,
      .build = rope_half,

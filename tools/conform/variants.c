@@ -113,7 +113,9 @@ conform_form conform_large(const conform_case *info, const conform_form *typed) 
     return f;
 }
 
-double conform_bound(const conform_case *info, const conform_form *form) {
+double conform_bound(const conform_case *info, const conform_form *form, bool halves) {
+    if (form->type == GGL_F16 && halves && info->bound_halves > 0)
+        return info->bound_halves;
     if (form->type == GGL_BF16 && info->bound_bf16 > 0)
         return info->bound_bf16;
     if (ggl_type_get(form->type)->quantized && info->bound_quantized > 0)
