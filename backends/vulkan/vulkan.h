@@ -35,6 +35,7 @@ typedef struct vk_features {
     bool idot;      /* dot products of four bytes in one device instruction; IDOT */
     bool half;      /* the device converts f16, subnormal numbers included, exactly; HALF */
     bool import;    /* host memory can be used in place */
+    bool peer;      /* other devices can copy from this one's memory, and it from theirs */
     bool map;       /* the device's memory can be mapped if it is also the host's */
     bool budget;    /* the driver reports how much memory is free */
     bool repack;    /* weights of products are repacked */
@@ -51,6 +52,7 @@ typedef struct vk_limits {
     uint32_t shared_size;  /* bytes of shared memory of a workgroup */
     uint32_t units;        /* that run workgroups beside each other */
     size_t import_align;   /* alignment of imported host memory */
+    uint32_t shared_kind;  /* of handles of its memory (share.h); 0: there are none */
 } vk_limits;
 
 typedef struct vk_device vk_device;       /* device.c */
