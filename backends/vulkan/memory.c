@@ -182,7 +182,8 @@ static ggl_status open_piece(vk_backend *b, piece **out, ggl_error *err) {
     return st;
 }
 
-ggl_status ggl_vk_submit_run(vk_backend *b, const VkCommandBuffer *part, size_t n, uint64_t *number,
+/* Submits as ggl_vk_submit_run does. If it fails, what the open piece carries is lost. */
+static ggl_status submit_run(vk_backend *b, const VkCommandBuffer *part, size_t n, uint64_t *number,
                              ggl_error *err) {
     vk_staging *s = b->staging;
     piece *p = s && s->is_open ? &s->piece[s->at] : NULL;
@@ -204,6 +205,15 @@ ggl_status ggl_vk_submit_run(vk_backend *b, const VkCommandBuffer *part, size_t 
     if (number)
         *number = last;
     return GGL_OK;
+}
+
+ggl_status ggl_vk_submit_run(vk_backend *b, const VkCommandBuffer *part, size_t n, uint64_t *number,
+                             ggl_error *err) {
+    ggl_error why;
+    if (b->device->broken.status != GGL_OK)
+        return ggl_vk_break(b, &b->device->broken, err);
+    why.status = submit_run(b, part, n, number, &why);
+    return why.status == GGL_OK ? GGL_OK : ggl_vk_break(b, &why, err);
 }
 
 static ggl_status flush(vk_backend *b, ggl_error *err) {

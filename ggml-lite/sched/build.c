@@ -351,6 +351,8 @@ ggl_status ggl_sched_build(ggl_sched *s, ggl_error *err) {
         st = ggl_sched_place(s, err);
     if (st == GGL_OK)
         st = ggl_sched_cut(s, err);
+    if (st == GGL_OK)
+        st = ggl_sched_find_readers(s, err);
     s->n_lanes = n_lanes(s);
     if (st == GGL_OK)
         st = ggl_sched_repack_place(s, err);

@@ -93,6 +93,7 @@ ggl_status ggl_sched_loaded(ggl_sched *s, size_t size, ggl_error *err) {
 /* Allocates the host memory of inputs and outputs. */
 static ggl_status host_alloc(ggl_sched *s, ggl_error *err) {
     const int n_inputs = ggl_graph_n_inputs(s->g);
+    const int64_t n_slots = s->n_lanes > 1 ? ggl_graph_get_params(s->g)->n_slots : 0;
     size_t n_stale, padded;
     bool ok = ggl_size_mul((size_t)s->n_lanes, (size_t)n_inputs, &n_stale);
     s->stale = ok ? ggl_calloc(n_stale, sizeof *s->stale) : NULL;
@@ -102,8 +103,9 @@ static ggl_status host_alloc(ggl_sched *s, ggl_error *err) {
     for (int lane = 0; lane < s->n_lanes && ok; lane++) {
         char *block = s->host_block[lane] = ggl_calloc(padded, 1);
         s->flight[lane].row = ggl_calloc((size_t)s->n_rows, sizeof *s->flight[lane].row);
+        s->flight[lane].seen = ggl_calloc((size_t)n_slots, sizeof *s->flight[lane].seen);
         s->host[lane] = block ? block + (HOST_PAGE - (uintptr_t)block % HOST_PAGE) : NULL;
-        ok = block && s->flight[lane].row;
+        ok = block && s->flight[lane].row && s->flight[lane].seen;
     }
     for (int i = 0; i < n_inputs && ok; i++) /* no device has any input yet */
         for (int lane = 0; lane < s->n_lanes; lane++)

@@ -93,6 +93,7 @@ void ggl_sched_free(ggl_sched *s) {
         device_free(&s->dev[i]);
     for (int lane = 0; lane < s->n_lanes; lane++) {
         ggl_free(s->flight[lane].row);
+        ggl_free(s->flight[lane].seen);
         ggl_free(s->host_block[lane]);
     }
     ggl_free(s->dev);

@@ -11,6 +11,7 @@
  *   peers.c   lets devices reach each other's memory
  *   inputs.c  sets the inputs, and notes which bytes devices must get
  *   run.c     passes a batch through a segment: moves its values, and runs it
+ *   order.c   finds flights that must wait before they write what others still read
  *   flights.c starts batches and collects them: which thread passes which batch on, and when
  *   sched.c   creates and frees a scheduler
  *   slots.c   clears, copies, saves and restores slots
@@ -92,6 +93,7 @@ typedef struct segment {
     size_t n_moves, cap_moves;
     departing *departing;
     size_t n_departing, cap_departing;
+    size_t read_until; /* the last segment that reads a store which this one writes; or this one */
     size_t again;      /* the next segment of this backend; the number of segments: there is none */
     ggl_plan *plan[2]; /* for a batch of 1, and for up to n_max[1]; [1] is NULL if that is 1, too */
     int64_t n_max[2];  /* the largest batch of each plan */
@@ -158,6 +160,11 @@ typedef struct fallback {
     int wished, used; /* backends */
 } fallback;
 
+/* The positions of a slot in a batch; high < 0: it has none. */
+typedef struct pos_range {
+    int32_t low, high;
+} pos_range;
+
 /* A batch in flight, or one whose outputs are not collected yet. It passes one segment after the other,
  * and none before the flight that began before it has: so stores see batches in their order. */
 typedef struct flight {
@@ -166,8 +173,11 @@ typedef struct flight {
     int64_t n_rows;  /* 0: no outputs, so the tail does not run */
     bool ends_early; /* the rest of the tail does not run */
     int lane;
-    uint64_t ticket; /* 0: nobody collects it, it leaves when it is done */
-    uint64_t mark;   /* of the backend that passes it (ggl_backend_vtable.mark) */
+    uint64_t ticket;      /* 0: nobody collects it, it leaves when it is done */
+    uint64_t mark;        /* of the backend that passes it (ggl_backend_vtable.mark) */
+    pos_range *seen;      /* [n_slots], if there are several lanes */
+    uint64_t n_pages_set; /* as in the scheduler when it began */
+    bool rewrites;        /* it may write rows that flights before it still read */
     /* Under sched.lock: */
     size_t next;     /* index of the segment that it passes */
     bool is_passing; /* a thread is calling the segment's backend for it */
@@ -222,7 +232,8 @@ struct ggl_sched {
     size_t *input_at;  /* by index of input: its offset */
     size_t input_size; /* bytes of all inputs */
     int64_t *input_n;  /* by index of input: how many elements of the batch are set */
-    byte_range *stale; /* [n_lanes][inputs]: set since the lane got it; only if not batched */
+    uint64_t n_pages_set; /* how often the input "page" has changed */
+    byte_range *stale;    /* [n_lanes][inputs]: set since the lane got it; only if not batched */
     char *host
         [MAX_LANES]; /* by lane, [host_size]: images of the io regions, then outputs of the trunk */
     void *host_block[MAX_LANES]; /* the memory that has host[] at a multiple of HOST_PAGE */
@@ -237,9 +248,18 @@ struct ggl_sched {
 const int32_t *ggl_sched_pages(const ggl_sched *s);
 /* Gives each slot pages of its own, if there are enough of them. */
 void ggl_sched_own_pages(ggl_sched *s);
+/* Returns the lane's copy of the input t; NULL: t is none. */
+const int32_t *ggl_sched_lane_input(const ggl_sched *s, int lane, const ggl_tensor *t);
 /* Brings the lane's inputs up to date for its next batch, of n elements. */
 void ggl_sched_fill_lane(ggl_sched *s, int lane, int64_t n);
 
+/* Sets segment.read_until of all segments. */
+ggl_status ggl_sched_find_readers(ggl_sched *s, ggl_error *err);
+/* Sets flight.rewrites of a flight that begins now, whose lane has its inputs. */
+void ggl_sched_note_places(ggl_sched *s, flight *f);
+/* True if flight i, in the order of their beginning, may write the stores of its next segment: no
+ * flight before it still reads what it writes. */
+bool ggl_sched_may_write(const ggl_sched *s, int i);
 /* Passes the flight through its next segment, in two parts, each of which calls the segment's backend:
  * brings in what the segment needs, runs it, and lets the device bring out what departs and the outputs;
  * then waits for that, and fetches what the device cannot bring out. Between the two an asynchronous

@@ -2,7 +2,8 @@
  * their dimensions 1 to 3. In `column` dimensions all columns use the same matrix, in `outer` ones
  * different matrices; for each dimension one of the two extents is 1.
  *
- * With IDOT, columns are codes made by quantize.comp (codes.glsl), else floats. */
+ * With IDOT, columns are codes made by quantize.comp (codes.glsl); with MATRIX, f16 made by
+ * linear_halves.comp; else floats. */
 
 #extension GL_EXT_control_flow_attributes : require
 
@@ -21,7 +22,7 @@ layout(constant_id = 10) const bool EXACT_HALF = false; /* unpackHalf2x16 is exa
 layout(set = 0, binding = 0) readonly restrict buffer Weights { uint weights[]; };
 layout(set = 0, binding = 0) readonly restrict buffer Weights2 { uvec2 weights2[]; };
 layout(set = 0, binding = 0) readonly restrict buffer Weights4 { uvec4 weights4[]; };
-#ifdef IDOT
+#if defined(IDOT) || defined(MATRIX)
 layout(set = 0, binding = 1) readonly restrict buffer Columns { uvec4 x[]; };
 #else
 layout(set = 0, binding = 1) readonly restrict buffer Columns { float x[]; };
@@ -70,7 +71,7 @@ uint count(uint n[3]) {
 
 #ifdef IDOT
 #include "codes.glsl"
-#else
+#elif !defined(MATRIX)
 
 /* Returns elements i .. i + 3 of the row of x at `at`; 0 after its end. */
 vec4 x_four(uint at, uint i) {
