@@ -128,6 +128,8 @@ ggl_status ggl_sched_alloc(ggl_sched *s, ggl_error *err) {
     for (int i = 0; i < s->n_dev && st == GGL_OK; i++)
         st = device_alloc(s, &s->dev[i], err);
     if (st == GGL_OK)
+        st = ggl_sched_join_peers(s, err);
+    if (st == GGL_OK)
         st = ggl_sched_repack(s, err);
     if (st != GGL_OK)
         return st;
