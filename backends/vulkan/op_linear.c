@@ -10,15 +10,17 @@
  * Weights larger than a binding are bound in parts, with a dispatch each: some matrices, or some
  * rows of one. Repacked weights (repack.c) are read in the same way, a tile of 4 rows for a row.
  *
+ * Products of the same columns may be one step, a group (linear_group.c), and then are one dispatch.
+ *
  * If there are too few tiles to keep the device busy, the elements of each row are divided into
  * slices, whose sums linear_merge.comp adds. */
 #include <string.h>
 
+#include "linear.h"
 #include "repack.h"
 #include "weights.h"
 
 enum {
-    LOCAL_ROUND = 32, /* small, so that one column is divided among several workgroups */
     LOCAL_VEC = 64,
     LOCAL_MAT = 128, /* linear_mat.comp relies on it */
     TILE_ROWS = 64,
@@ -47,6 +49,8 @@ typedef struct product {
      * the scratch from `slices` on, each of `slice` words. 1: they are not. */
     uint32_t n_slices, slice;
     size_t slices;
+    int64_t n_tiles; /* for each TILE_ROWS rows; 0: the product has few columns */
+    int n_members;   /* products from this one on that are emitted together */
 } product;
 
 /* The part of w that a dispatch binds. */
@@ -65,15 +69,15 @@ static bool sorts(int64_t n_cols, int64_t n_matrices) {
     return n_matrices <= SORTED && n_cols > 4 * n_matrices;
 }
 
-/* Describes the step's product. */
-static product product_of(const vk_emit *e) {
-    const ggl_step *s = e->step;
+/* Describes the product of step s. */
+static product product_of(const vk_emit *e, const ggl_step *s) {
     product p = {.x = &s->src[0],
                  .w = &s->src[1],
                  .y = &s->dst,
                  .index = &absent,
                  .n_cols = 1,
-                 .n_slices = 1};
+                 .n_slices = 1,
+                 .n_members = 1};
     p.rounded = p.x->form;
     p.bias = s->n_src > 2 ? &s->src[2] : &absent;
     if (s->n_links > 1) { /* a sum with other values: as a bias of each column */
@@ -144,6 +148,12 @@ static bool in_sixteens(const product *p, uint32_t w_at) {
     return ggl_type_get(p->w->type)->block == 1 && all % 16 == 0;
 }
 
+/* Where the weights, the result and the bias of a product are in their bindings: in bytes, and in
+ * words. */
+typedef struct places {
+    uint32_t w[VK_LINEAR_MEMBERS], y[VK_LINEAR_MEMBERS], bias[VK_LINEAR_MEMBERS];
+} places;
+
 /* Binds what the product writes: y, or slices of it in the scratch. Returns the offset in words. */
 static uint32_t bind_result(vk_emit *e, vk_call *c, const product *p) {
     if (p->n_slices == 1)
@@ -152,26 +162,76 @@ static uint32_t bind_result(vk_emit *e, vk_call *c, const product *p) {
     return ggl_vk_bind_bytes(e, c, GGL_REGION_ARENA, p->slices, size, true) / 4;
 }
 
-/* Pushes the strides of slices, in place of those of y and of the bias, which is added later. */
-static void push_slice_steps(const vk_emit *e, vk_call *c, const product *p, uint32_t at) {
+/* Binds weights, columns, result and bias of one product. Returns where the columns are. */
+static uint32_t bind_one(vk_emit *e, vk_call *c, const product *p, const part *of, places *at) {
+    at->w[0] = ggl_vk_bind_weight(e, c, p->w, part_begin(p, of), part_size(e, p, of));
+    const uint32_t x_at = ggl_vk_bind(e, c, p->x, false);
+    at->y[0] = bind_result(e, c, p);
+    at->bias[0] = ggl_vk_bind(e, c, p->bias, false);
+    return x_at;
+}
+
+/* The same for several products of the same columns. */
+static uint32_t bind_members(vk_emit *e, vk_call *c, const product *p, places *at) {
+    const ggl_operand *w[VK_LINEAR_MEMBERS], *y[VK_LINEAR_MEMBERS], *bias[VK_LINEAR_MEMBERS];
+    size_t w_size[VK_LINEAR_MEMBERS], y_size[VK_LINEAR_MEMBERS], bias_size[VK_LINEAR_MEMBERS];
+    for (int m = 0; m < p->n_members; m++) {
+        w[m] = p[m].w;
+        y[m] = p[m].y;
+        bias[m] = p[m].bias;
+        w_size[m] = rows_size(&p[m], p[m].w->ne[1]);
+        y_size[m] = ggl_vk_span(e, y[m]);
+        bias_size[m] = has(bias[m]) ? ggl_vk_span(e, bias[m]) : 0;
+    }
+    ggl_vk_bind_together(e, c, w, w_size, p->n_members, false, at->w);
+    const uint32_t x_at = ggl_vk_bind(e, c, p->x, false);
+    ggl_vk_bind_together(e, c, y, y_size, p->n_members, true, at->y);
+    ggl_vk_bind_together(e, c, bias, bias_size, p->n_members, false, at->bias);
+    for (int m = 0; m < p->n_members; m++) {
+        at->y[m] /= 4;
+        at->bias[m] /= 4;
+    }
+    return x_at;
+}
+
+/* Pushes the rows of a product, and where it is. */
+static void push_member(const vk_emit *e, vk_call *c, const product *p, int64_t n_rows,
+                        const places *at, int m) {
     uint32_t step = (uint32_t)p->y->ne[0];
-    ggl_vk_push(c, at);
+    ggl_vk_push(c, (uint32_t)n_rows);
+    ggl_vk_push(c, at->w[m]);
+    ggl_vk_push(c, at->y[m]);
     for (int d = 1; d < GGL_MAX_DIMS; d++) {
-        ggl_vk_push(c, step);
+        ggl_vk_push(c, p->n_slices > 1 ? step : ggl_vk_stride(e, p->y, d));
         step *= (uint32_t)ggl_vk_extent(e, p->y, d);
     }
-    ggl_vk_push(c, p->slice);
-    for (int d = 1; d < GGL_MAX_DIMS; d++)
-        ggl_vk_push(c, 0);
+    ggl_vk_push(c, p->n_slices > 1 ? p->slice : at->bias[m]);
+}
+
+/* Pushes what only a product that is emitted alone has. */
+static void push_alone(const vk_emit *e, vk_call *c, const product *p, const part *of,
+                       uint32_t index_at, uint32_t index_step, uint32_t index_batch) {
+    for (int d = 1; d < GGL_MAX_DIMS; d++) /* the bias of slices is added later */
+        ggl_vk_push(c, p->n_slices > 1 ? 0 : ggl_vk_stride(e, p->bias, d));
+    for (int d = 0; d < 3; d++)
+        ggl_vk_push(c, p->outer[d]);
+    for (int d = 0; d < 3; d++)
+        ggl_vk_push(c, p->w_step[d]);
+    ggl_vk_push(c, index_at);
+    ggl_vk_push(c, index_step);
+    ggl_vk_push(c, index_batch);
+    ggl_vk_push(c, (uint32_t)p->w->ne[2]);
+    ggl_vk_push(c, (uint32_t)of->first_matrix);
+    ggl_vk_push(c, (uint32_t)of->n_matrices);
 }
 
 /* Sets bindings, constants and push constants shared by both products. lists: the output of
- * linear_sort.comp, or NULL. */
+ * linear_sort.comp, which has n_tiles; or NULL. */
 static void bind_all(vk_emit *e, vk_call *c, const product *p, const part *of,
                      const vk_binding *lists) {
-    const uint32_t w_at = ggl_vk_bind_weight(e, c, p->w, part_begin(p, of), part_size(e, p, of)),
-                   x_at = ggl_vk_bind(e, c, p->x, false), y_at = bind_result(e, c, p),
-                   bias_at = ggl_vk_bind(e, c, p->bias, false),
+    places at;
+    const uint32_t x_at =
+                       p->n_members > 1 ? bind_members(e, c, p, &at) : bind_one(e, c, p, of, &at),
                    index_at = lists ? ggl_vk_bind_bytes(e, c, lists->region, lists->offset,
                                                         lists->size, false) /
                                           4
@@ -179,38 +239,39 @@ static void bind_all(vk_emit *e, vk_call *c, const product *p, const part *of,
     if (ggl_vk_has_codebook(p->w->type))
         ggl_vk_bind_codebooks(c);
     c->spec[1] = p->w->type;
-    c->spec[2] = ggl_vk_weight_aligned(e, p->w, w_at);
+    c->spec[2] = c->spec[9] = true;
+    for (int m = 0; m < p->n_members; m++) {
+        c->spec[2] = c->spec[2] && ggl_vk_weight_aligned(e, p[m].w, at.w[m]);
+        c->spec[9] = c->spec[9] && in_sixteens(&p[m], at.w[m]);
+    }
     c->spec[3] = has(p->bias) && p->n_slices == 1;
     c->spec[4] = has(p->index);
     c->spec[5] = in_fours(e, p->x, x_at);
     c->spec[8] = p->w->repacked;
-    c->spec[9] = in_sixteens(p, w_at);
     c->spec[10] = e->b->features.half;
+    c->spec[13] = (uint32_t)p->n_members;
+    c->n_spec = 14;
     ggl_vk_push(c, (uint32_t)p->w->ne[0]);
     ggl_vk_push(c, (uint32_t)of->first_row);
-    ggl_vk_push(c, (uint32_t)of->n_rows);
-    for (int d = 0; d < 3; d++)
-        ggl_vk_push(c, p->column[d]);
-    for (int d = 0; d < 3; d++)
-        ggl_vk_push(c, p->outer[d]);
-    ggl_vk_push(c, w_at);
     ggl_vk_push(c, (uint32_t)p->w_row);
     for (int d = 0; d < 3; d++)
-        ggl_vk_push(c, p->w_step[d]);
+        ggl_vk_push(c, p->column[d]);
     push_steps(e, c, x_at, p->x);
-    if (p->n_slices > 1) {
-        push_slice_steps(e, c, p, y_at);
-    } else {
-        push_steps(e, c, y_at, p->y);
-        push_steps(e, c, bias_at, p->bias);
-    }
-    ggl_vk_push(c, index_at);
+    push_member(e, c, p, of->n_rows, &at, 0);
+    for (int m = 1; m < p->n_members; m++)
+        push_member(e, c, &p[m], p[m].w->ne[1], &at, m);
+    if (p->n_members == 1)
+        push_alone(e, c, p, of, index_at,
+                   lists ? (uint32_t)p->n_tiles : ggl_vk_stride(e, p->index, 0),
+                   lists ? 0 : ggl_vk_stride(e, p->index, 3));
 }
 
-static void push_matrices(vk_call *c, const product *p, const part *of) {
-    ggl_vk_push(c, (uint32_t)p->w->ne[2]);
-    ggl_vk_push(c, (uint32_t)of->first_matrix);
-    ggl_vk_push(c, (uint32_t)of->n_matrices);
+/* Returns the units of work if each has up to `rows` rows of a product. */
+static int64_t units_down(const product *p, const part *of, int64_t rows) {
+    int64_t n = (of->n_rows + rows - 1) / rows;
+    for (int m = 1; m < p->n_members; m++)
+        n += (p[m].w->ne[1] + rows - 1) / rows;
+    return n;
 }
 
 static uint32_t round_up_to_power(int64_t n, uint32_t most) {
@@ -232,22 +293,6 @@ static ggl_form linear_form(const vk_backend *b, const ggl_step *s) {
         return (ggl_form){0};
     return (ggl_form){.kind = 1, .with = -1, .row_size = row_size};
 }
-
-static ggl_status round_emit(vk_emit *e, ggl_error *err) {
-    const ggl_operand *x = &e->step->src[0], *y = &e->step->dst;
-    const uint32_t in_row = (uint32_t)x->ne[0] / BLOCK;
-    vk_call c = {.shader = VK_SHADER_QUANTIZE, .spec = {LOCAL_ROUND}, .n_spec = 1};
-    const uint32_t from = ggl_vk_bind(e, &c, x, false), to = ggl_vk_bind(e, &c, y, true);
-    ggl_vk_push(&c, in_row);
-    for (int d = 1; d < GGL_MAX_DIMS; d++)
-        ggl_vk_push(&c, (uint32_t)ggl_vk_extent(e, x, d));
-    push_steps(e, &c, from, x);
-    ggl_vk_push(&c, to);
-    c.groups[0] = ggl_vk_groups(ggl_vk_rows(e, x) * in_row, LOCAL_ROUND);
-    return ggl_vk_dispatch(e, &c, err);
-}
-
-const vk_op ggl_vk_op_round = {.emit = round_emit};
 
 /* --- few columns ------------------------------------------------------------------------------ */
 
@@ -292,19 +337,15 @@ static ggl_status emit_vec(vk_emit *e, const product *p, const part *of, ggl_err
     const uint32_t lanes = subgroup ? e->b->limits.subgroup_size : round_up_to_power(units, 16),
                    side = lanes < LOCAL_VEC ? LOCAL_VEC / lanes : 1;
     const int64_t others = (n_cols + cols - 1) / cols * n_outer(p);
-    const uint32_t rows = rows_of_lane(e->b, p, of->n_rows * others / side, cols);
+    const uint32_t rows = rows_of_lane(e->b, p, units_down(p, of, 1) * others / side, cols);
     vk_call c = {.shader = shader[p->rounded][subgroup][ggl_vk_has_codebook(p->w->type)],
-                 .spec = {LOCAL_VEC},
-                 .n_spec = 13};
+                 .spec = {LOCAL_VEC}};
     bind_all(e, &c, p, of, NULL);
-    ggl_vk_push(&c, ggl_vk_stride(e, p->index, 0));
-    ggl_vk_push(&c, ggl_vk_stride(e, p->index, 3));
-    push_matrices(&c, p, of);
     c.spec[6] = cols;
     c.spec[7] = subgroup ? 1 : lanes;
     c.spec[11] = rows;
     c.spec[12] = cols * rows <= 4 && units > lanes ? 2 : 1;
-    c.groups[0] = ggl_vk_groups((of->n_rows + rows * side - 1) / (rows * side) * others, 1);
+    c.groups[0] = ggl_vk_groups(units_down(p, of, rows * side) * others, 1);
     return ggl_vk_dispatch(e, &c, err);
 }
 
@@ -351,8 +392,7 @@ static size_t lists_size(int64_t n_tiles, int64_t n_cols) {
     return (size_t)(3 * n_tiles + n_cols) * 4;
 }
 
-static ggl_status emit_sort(vk_emit *e, const product *p, int64_t n_tiles, const vk_binding *lists,
-                            ggl_error *err) {
+static ggl_status emit_sort(vk_emit *e, const product *p, const vk_binding *lists, ggl_error *err) {
     vk_call c = {.shader = VK_SHADER_LINEAR_SORT,
                  .spec = {LOCAL_MAT, tile_cols(p)},
                  .n_spec = 2,
@@ -363,26 +403,22 @@ static ggl_status emit_sort(vk_emit *e, const product *p, int64_t n_tiles, const
     for (int d = 0; d < 3; d++)
         ggl_vk_push(&c, p->column[d]);
     ggl_vk_push(&c, (uint32_t)p->w->ne[2]);
-    ggl_vk_push(&c, (uint32_t)n_tiles);
+    ggl_vk_push(&c, (uint32_t)p->n_tiles);
     ggl_vk_push(&c, ggl_vk_bind_bytes(e, &c, lists->region, lists->offset, lists->size, true) / 4);
     return ggl_vk_dispatch(e, &c, err);
 }
 
 static ggl_status emit_mat(vk_emit *e, const product *p, const part *of, const vk_binding *lists,
-                           int64_t n_tiles, ggl_error *err) {
+                           ggl_error *err) {
     static const vk_shader shader[2][2] = {
         {VK_SHADER_LINEAR_MAT, VK_SHADER_LINEAR_MAT_CODEBOOK},
         {VK_SHADER_LINEAR_MAT_IDOT, VK_SHADER_LINEAR_MAT_IDOT_CODEBOOK}};
     vk_call c = {.shader = shader[p->rounded][ggl_vk_has_codebook(p->w->type)],
-                 .spec = {LOCAL_MAT},
-                 .n_spec = 12};
+                 .spec = {LOCAL_MAT}};
     bind_all(e, &c, p, of, lists);
-    ggl_vk_push(&c, (uint32_t)n_tiles);
-    ggl_vk_push(&c, 0);
-    push_matrices(&c, p, of);
     c.spec[6] = tile_cols(p) / TILE_COLS;
     c.spec[11] = p->n_slices;
-    c.groups[0] = ggl_vk_groups(tiles_down(of->n_rows) * n_tiles * p->n_slices, 1);
+    c.groups[0] = ggl_vk_groups(units_down(p, of, TILE_ROWS) * p->n_tiles * p->n_slices, 1);
     return ggl_vk_dispatch(e, &c, err);
 }
 
@@ -409,8 +445,8 @@ static ggl_status emit_merge(vk_emit *e, const product *p, ggl_error *err) {
 /* --- the operator ----------------------------------------------------------------------------- */
 
 static ggl_status emit_part(vk_emit *e, const product *p, const part *of, const vk_binding *lists,
-                            int64_t n_tiles, ggl_error *err) {
-    return n_tiles > 0 ? emit_mat(e, p, of, lists, n_tiles, err) : emit_vec(e, p, of, err);
+                            ggl_error *err) {
+    return p->n_tiles > 0 ? emit_mat(e, p, of, lists, err) : emit_vec(e, p, of, err);
 }
 
 /* Returns the first of equal parts that fit a binding: several matrices, or several rows of one. */
@@ -433,9 +469,9 @@ static int64_t least(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
-/* Divides the product into slices from `offset` of the arena on, if it has few tiles. */
-static void divide(const vk_emit *e, product *p, int64_t n_tiles, size_t offset) {
-    const uint32_t n = slices_of(e->b, p->w->ne[0], tiles_down(p->w->ne[1]) * n_tiles);
+/* Divides the product into slices, from `offset` of the arena on, if it has few tiles. */
+static void divide(const vk_emit *e, product *p, size_t offset) {
+    const uint32_t n = slices_of(e->b, p->w->ne[0], tiles_down(p->w->ne[1]) * p->n_tiles);
     const int64_t slice = ggl_vk_count(e, p->y);
     if (n < 2 || n * (uint64_t)slice * 4 > ggl_vk_most_bound(e->b))
         return;
@@ -444,36 +480,84 @@ static void divide(const vk_emit *e, product *p, int64_t n_tiles, size_t offset)
     p->slices = offset;
 }
 
-static ggl_status linear_emit(vk_emit *e, ggl_error *err) {
-    product p = product_of(e);
-    const part each = largest_part(e, &p);
-    const uint32_t cols = tile_cols(&p);
-    int64_t n_tiles = 0;
-    vk_binding lists = {.region = GGL_REGION_ARENA, .offset = e->scratch};
-    ggl_status st = GGL_OK;
-    if (p.sorted) {
-        n_tiles = most_tiles(p.n_cols, p.w->ne[2], cols);
-        lists.size = lists_size(n_tiles, p.n_cols);
-        st = emit_sort(e, &p, n_tiles, &lists, err);
-    } else if (!has(p.index) && p.n_cols > VEC_COLS) {
-        n_tiles = (p.n_cols + cols - 1) / cols * n_outer(&p);
-        divide(e, &p, n_tiles, lists.offset);
-    }
-    for (part of = each; of.first_matrix < p.w->ne[2]; of.first_matrix += each.n_matrices)
-        for (of.first_row = 0; of.first_row < p.w->ne[1] && st == GGL_OK;
-             of.first_row += each.n_rows) {
-            of.n_matrices = least(each.n_matrices, p.w->ne[2] - of.first_matrix);
-            of.n_rows = least(each.n_rows, p.w->ne[1] - of.first_row);
-            st = emit_part(e, &p, &of, p.sorted ? &lists : NULL, n_tiles, err);
-        }
-    return st == GGL_OK && p.n_slices > 1 ? emit_merge(e, &p, err) : st;
+/* Chooses tiles and slices. Slices are in the arena from `offset` on. */
+static void choose_tiles(const vk_emit *e, product *p, size_t offset) {
+    const uint32_t cols = tile_cols(p);
+    if (p->sorted)
+        p->n_tiles = most_tiles(p->n_cols, p->w->ne[2], cols);
+    if (p->sorted || has(p->index) || p->n_cols <= VEC_COLS)
+        return;
+    p->n_tiles = (p->n_cols + cols - 1) / cols * n_outer(p);
+    divide(e, p, offset);
 }
 
-static size_t linear_scratch(const vk_backend *b, const ggl_step *s, int64_t n) {
+/* Emits p->n_members products. */
+static ggl_status emit_products(vk_emit *e, const product *p, ggl_error *err) {
+    const part each = largest_part(e, p);
+    vk_binding lists = {.region = GGL_REGION_ARENA, .offset = e->scratch};
+    ggl_status st = GGL_OK;
+    if (p->sorted) {
+        lists.size = lists_size(p->n_tiles, p->n_cols);
+        st = emit_sort(e, p, &lists, err);
+    }
+    for (part of = each; of.first_matrix < p->w->ne[2]; of.first_matrix += each.n_matrices)
+        for (of.first_row = 0; of.first_row < p->w->ne[1] && st == GGL_OK;
+             of.first_row += each.n_rows) {
+            of.n_matrices = least(each.n_matrices, p->w->ne[2] - of.first_matrix);
+            of.n_rows = least(each.n_rows, p->w->ne[1] - of.first_row);
+            st = emit_part(e, p, &of, p->sorted ? &lists : NULL, err);
+        }
+    return st == GGL_OK && p->n_slices > 1 ? emit_merge(e, p, err) : st;
+}
+
+/* True if n products of the same columns can be one dispatch: none is divided into slices, which
+ * would have to be so many for each that its bits stay the same; and a binding can hold all
+ * results. */
+static bool fit_together(const vk_emit *e, const product *p, int n) {
+    size_t begin = SIZE_MAX, end = 0;
+    for (int m = 0; m < n; m++) {
+        const ggl_operand *y = p[m].y;
+        const size_t size = ggl_vk_span(e, y), batch = y->ne[GGL_BATCH_DIM] == GGL_N,
+                     at = y->offset + batch * (size_t)e->first * y->nb[GGL_BATCH_DIM];
+        if (p[m].n_slices > 1 || y->region != p->y->region)
+            return false;
+        begin = at < begin ? at : begin;
+        end = at + size > end ? at + size : end;
+    }
+    return end - begin <= ggl_vk_most_bound(e->b);
+}
+
+static ggl_status linear_emit(vk_emit *e, ggl_error *err) {
+    product p[VK_LINEAR_MEMBERS];
+    const int n = e->step->n_members;
+    size_t scratch = e->scratch;
+    ggl_status st = GGL_OK;
+    for (int m = 0; m < n; m++) {
+        p[m] = product_of(e, &e->step[m]);
+        choose_tiles(e, &p[m], scratch);
+        scratch += p[m].n_slices > 1 ? (size_t)p[m].n_slices * p[m].slice * 4 : 0;
+    }
+    if (n > 1 && fit_together(e, p, n)) {
+        p->n_members = n;
+        return emit_products(e, p, err);
+    }
+    for (int m = 0; m < n && st == GGL_OK; m++)
+        st = emit_products(e, &p[m], err);
+    return st;
+}
+
+static size_t scratch_of(const vk_backend *b, const ggl_step *s, int64_t n) {
     const int64_t n_cols = ggl_extents(s->dst.ne, 1, GGL_MAX_DIMS, n);
     if (s->n_src <= 3 || s->src[3].region < 0)
         return slices_size(b, s->src[1].ne[0], s->dst.ne[0], n_cols);
     return lists_size(most_tiles(n_cols, s->src[1].ne[2], TILE_COLS), n_cols);
+}
+
+static size_t linear_scratch(const vk_backend *b, const ggl_step *s, int64_t n) {
+    size_t size = 0;
+    for (int m = 0; m < s->n_members; m++) /* members of a group have no further links */
+        size += scratch_of(b, &s[m], n);
+    return size;
 }
 
 /* A product without a bias, and a sum of it and values of its shape. */
@@ -501,4 +585,5 @@ const vk_op ggl_vk_op_linear = {.emit = linear_emit,
                                 .scratch = linear_scratch,
                                 .form = linear_form,
                                 .chain = linear_chain,
+                                .joins = ggl_vk_linear_joins,
                                 .refuses = linear_refuses};

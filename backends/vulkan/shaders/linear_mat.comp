@@ -37,7 +37,7 @@ uint tiles_down() {
     return (n_rows + ROWS - 1) / ROWS;
 }
 
-/* Returns the tile of unit u. The lists begin with index_step[0] tiles: | matrix, first, count |
+/* Returns the tile of unit u. The lists begin with index_step(0) tiles: | matrix, first, count |
  * .. | column | .. | */
 tile listed_tile(uint u) {
     uint at = index_at + 3 * (u / tiles_down());
@@ -59,14 +59,14 @@ tile tile_of(uint u) {
                 true, 0);
 }
 
-uint n_units() {
-    uint by_col = INDEX ? index_step[0] : (count(column) + TILE - 1) / TILE * count(outer);
-    return tiles_down() * by_col;
+/* Returns the tiles for each ROWS rows. */
+uint tiles_across() {
+    return INDEX ? index_step(0) : (count(column) + TILE - 1) / TILE * count(outer);
 }
 
 uvec3 place_of(tile t, uint c) {
     if (INDEX)
-        return place(index[index_at + 3 * index_step[0] + t.column + c], column);
+        return place(index[index_at + 3 * index_step(0) + t.column + c], column);
     return t.outer_at + place(t.column + c, column);
 }
 
@@ -320,9 +320,9 @@ void product(tile t) {
 }
 
 void main() {
-    uint n = n_units();
+    uint n = units_of_all(ROWS, tiles_across());
     for (uint u = gl_WorkGroupID.x; u < n * SLICES; u += gl_NumWorkGroups.x) {
-        tile t = tile_of(u / SLICES);
+        tile t = tile_of(take_unit(u / SLICES, ROWS, tiles_across()));
         t.slice = u % SLICES;
         if (t.n_cols > 0)
             product(t);
