@@ -123,6 +123,7 @@ struct cpu_step {
             cpu_kept kept[2]; /* keys, values; the latter may be absent */
             float scale, cap; /* cap 0: none */
             int64_t window;   /* positions that are visible; 0: all */
+            int most;         /* queries of a group */
         } attend;
         cpu_kept state; /* state, keep, recent, short_conv */
         struct {

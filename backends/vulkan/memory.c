@@ -1,5 +1,6 @@
-/* Buffers and transfers. If the host can access the memory and the device is idle, data is copied
- * through a mapping; else through a ring of staging pieces, in the order of the device's runs. */
+/* Buffers and transfers. If the host can access the memory, data is copied through a mapping, and
+ * waits only for commands that use this buffer; else through a ring of staging pieces, in the order of
+ * the device's runs. */
 #include "memory.h"
 
 #include <inttypes.h>
@@ -148,14 +149,21 @@ static ggl_status take(vk_backend *b, ggl_buffer *buf, int region, size_t size, 
     return GGL_OK;
 }
 
+/* True if host memory for this purpose is used in place: weights where the device shares the host's
+ * memory, and what is copied to and from io regions, unless the host sees these itself. */
+static bool is_imported(const vk_backend *b, int region) {
+    const bool shared = ggl_vk_shares_memory(b);
+    return b->features.import && (region == GGL_REGION_IO ? !(shared && b->features.map) : shared);
+}
+
 /* Imports host memory in place. Only whole pages can be imported: the rest of the first and last
  * page exists too, but maybe nothing outside of them. */
-static ggl_status import(vk_backend *b, ggl_buffer *buf, size_t size, const void *at,
+static ggl_status import(vk_backend *b, ggl_buffer *buf, int region, size_t size, const void *at,
                          ggl_error *err) {
     const size_t align = b->limits.import_align, page = (size_t)sysconf(_SC_PAGESIZE);
     const VkExternalMemoryHandleTypeFlagBits kind =
         VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT;
-    if (!b->features.import || align == 0 || !b->f.GetMemoryHostPointerPropertiesEXT)
+    if (!is_imported(b, region) || align == 0 || !b->f.GetMemoryHostPointerPropertiesEXT)
         return ggl_fail(err, GGL_UNSUPPORTED, "%s uses no memory of the host", b->base.name);
     buf->shift = (uintptr_t)at % align;
     char *first = (char *)(uintptr_t)at - buf->shift;
@@ -177,7 +185,8 @@ static ggl_status import(vk_backend *b, ggl_buffer *buf, size_t size, const void
     if (r == VK_SUCCESS)
         r = create_buffer(b, buf, &external);
     if (r == VK_SUCCESS)
-        r = take_memory(b, buf, p.memoryTypeBits, any, &pointer, false);
+        r = take_memory(b, buf, p.memoryTypeBits, region == GGL_REGION_IO ? host : any, &pointer,
+                        false);
     return r == VK_SUCCESS
                ? GGL_OK
                : ggl_fail(err, GGL_UNSUPPORTED, "%s cannot use this memory of the host (%d)",
@@ -191,7 +200,7 @@ ggl_status ggl_vk_buffer_alloc(ggl_backend *base, int region, size_t size, const
     if (!buf)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a buffer");
     buf->id = ++b->device->n_buffers;
-    ggl_status st = at ? import(b, buf, size, at, err) : take(b, buf, region, size, err);
+    ggl_status st = at ? import(b, buf, region, size, at, err) : take(b, buf, region, size, err);
     if (st != GGL_OK) {
         release(b, buf);
         ggl_free(buf);
@@ -252,7 +261,8 @@ static ggl_status open_piece(vk_backend *b, piece **out, ggl_error *err) {
     return st;
 }
 
-ggl_status ggl_vk_submit_run(vk_backend *b, const VkCommandBuffer *part, size_t n, uint64_t *number,
+/* Submits as ggl_vk_submit_run does. If it fails, what the open piece carries is lost. */
+static ggl_status submit_run(vk_backend *b, const VkCommandBuffer *part, size_t n, uint64_t *number,
                              ggl_error *err) {
     vk_staging *s = b->staging;
     piece *p = s && s->is_open ? &s->piece[s->at] : NULL;
@@ -276,6 +286,15 @@ ggl_status ggl_vk_submit_run(vk_backend *b, const VkCommandBuffer *part, size_t 
     return GGL_OK;
 }
 
+ggl_status ggl_vk_submit_run(vk_backend *b, const VkCommandBuffer *part, size_t n, uint64_t *number,
+                             ggl_error *err) {
+    ggl_error why;
+    if (b->device->broken.status != GGL_OK)
+        return ggl_vk_break(b, &b->device->broken, err);
+    why.status = submit_run(b, part, n, number, &why);
+    return why.status == GGL_OK ? GGL_OK : ggl_vk_break(b, &why, err);
+}
+
 static ggl_status flush(vk_backend *b, ggl_error *err) {
     return ggl_vk_submit_run(b, NULL, 0, NULL, err);
 }
@@ -285,9 +304,20 @@ ggl_status ggl_vk_wait_all(vk_backend *b, ggl_error *err) {
     return st == GGL_OK ? ggl_vk_wait_for(b, b->device->submitted, err) : st;
 }
 
-/* True if the device has nothing to do, so that the host may use mapped memory. */
-static bool is_idle(const vk_backend *b) {
-    return b->device->done == b->device->submitted && !(b->staging && b->staging->is_open);
+/* True if no commands that use the buffer are left, so that the host may write to its mapping. */
+static bool is_idle(const vk_backend *b, const ggl_buffer *buf) {
+    return buf->last <= b->device->done;
+}
+
+/* Notes that the open piece uses the buffer: any submission takes the piece along. */
+static void note_use(const vk_backend *b, ggl_buffer *buf) {
+    buf->last = b->device->submitted + 1;
+}
+
+/* Returns when no commands that use the buffer are left. What was submitted after them goes on. */
+static ggl_status wait_for_buffer(vk_backend *b, const ggl_buffer *buf, ggl_error *err) {
+    ggl_status st = buf->last > b->device->submitted ? flush(b, err) : GGL_OK;
+    return st == GGL_OK ? ggl_vk_wait_for(b, buf->last, err) : st;
 }
 
 /* Puts a barrier before the next command of the open piece if it has to wait for one before it:
@@ -310,8 +340,8 @@ static void wait_for_touched(vk_backend *b, const touched *next, int n) {
 }
 
 /* Records n copies, at most MOST_RANGES. */
-static void record_copies(vk_backend *b, const piece *p, const ggl_buffer *dst,
-                          const ggl_buffer *src, const ggl_copy_range *range, size_t n) {
+static void record_copies(vk_backend *b, const piece *p, ggl_buffer *dst, ggl_buffer *src,
+                          const ggl_copy_range *range, size_t n) {
     VkBufferCopy copy[MOST_RANGES];
     touched used[2] = {{dst->buffer, SIZE_MAX, 0, true}, {src->buffer, SIZE_MAX, 0, false}};
     uint32_t n_copy = 0;
@@ -329,6 +359,8 @@ static void record_copies(vk_backend *b, const piece *p, const ggl_buffer *dst,
     if (n_copy == 0)
         return;
     wait_for_touched(b, used, 2);
+    note_use(b, dst);
+    note_use(b, src);
     b->f.CmdCopyBuffer(p->commands, src->buffer, dst->buffer, n_copy, copy);
 }
 
@@ -376,8 +408,8 @@ typedef struct arrival {
 
 /* Copies a buffer to the host. Two pieces are in flight: the device writes one while the host
  * reads the other. */
-static ggl_status stage_out(vk_backend *b, const ggl_buffer *src, size_t offset, char *dst,
-                            size_t size, ggl_error *err) {
+static ggl_status stage_out(vk_backend *b, ggl_buffer *src, size_t offset, char *dst, size_t size,
+                            ggl_error *err) {
     arrival before = {0};
     ggl_status st = GGL_OK;
     for (size_t done = 0; (done < size || before.n > 0) && st == GGL_OK;) {
@@ -413,7 +445,7 @@ void ggl_vk_staging_free(vk_backend *b) {
 ggl_status ggl_vk_buffer_upload(ggl_backend *base, ggl_buffer *dst, size_t offset, const void *src,
                                 size_t size, ggl_error *err) {
     vk_backend *b = (vk_backend *)base;
-    if (!dst->mapped || !is_idle(b))
+    if (!dst->mapped || !is_idle(b, dst))
         return stage_in(b, dst, offset, src, size, err);
     memcpy(dst->mapped + offset, src, size);
     return GGL_OK;
@@ -423,8 +455,8 @@ ggl_status ggl_vk_buffer_download(ggl_backend *base, const ggl_buffer *src, size
                                   void *dst, size_t size, ggl_error *err) {
     vk_backend *b = (vk_backend *)base;
     if (!src->mapped)
-        return stage_out(b, src, offset, dst, size, err);
-    ggl_status st = ggl_vk_wait_all(b, err);
+        return stage_out(b, (ggl_buffer *)src, offset, dst, size, err); /* which notes its use */
+    ggl_status st = wait_for_buffer(b, src, err);
     if (st == GGL_OK)
         memcpy(dst, src->mapped + offset, size);
     return st;
@@ -436,7 +468,7 @@ ggl_status ggl_vk_buffer_copy(ggl_backend *base, ggl_buffer *dst, const ggl_buff
     piece *p;
     ggl_status st = n > 0 ? open_piece(b, &p, err) : GGL_OK;
     for (size_t done = 0; done < n && st == GGL_OK; done += MOST_RANGES)
-        record_copies(b, p, dst, src, range + done,
+        record_copies(b, p, dst, (ggl_buffer *)src, range + done,
                       n - done < MOST_RANGES ? n - done : MOST_RANGES);
     return st;
 }
@@ -446,7 +478,7 @@ ggl_status ggl_vk_buffer_clear(ggl_backend *base, ggl_buffer *buf, size_t offset
     vk_backend *b = (vk_backend *)base;
     if (size == 0)
         return GGL_OK;
-    if (buf->mapped && is_idle(b)) {
+    if (buf->mapped && is_idle(b, buf)) {
         memset(buf->mapped + offset, 0, size);
         return GGL_OK;
     }
@@ -458,6 +490,7 @@ ggl_status ggl_vk_buffer_clear(ggl_backend *base, ggl_buffer *buf, size_t offset
         return st;
     const size_t at = buf->shift + offset;
     wait_for_touched(b, &(touched){buf->buffer, at, at + size, true}, 1);
+    note_use(b, buf);
     b->f.CmdFillBuffer(p->commands, buf->buffer, at, size, 0);
     return GGL_OK;
 }

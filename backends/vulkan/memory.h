@@ -7,10 +7,12 @@
 struct ggl_buffer {
     VkBuffer buffer;
     VkDeviceMemory memory;
-    char *mapped; /* where it is mapped on the host; NULL: it is not */
-    size_t size;  /* of the VkBuffer: a multiple of VK_BUFFER_ALIGN */
-    size_t shift; /* imported memory: bytes before the buffer's first byte */
-    uint64_t id;  /* unique among all buffers of the backend, freed ones included */
+    char *mapped;  /* where it is mapped on the host; NULL: it is not */
+    size_t size;   /* of the VkBuffer: a multiple of VK_BUFFER_ALIGN */
+    size_t shift;  /* imported memory: bytes before the buffer's first byte */
+    uint64_t id;   /* unique among all buffers of the backend, freed ones included */
+    uint64_t last; /* the last submission with commands that use it; one that is recorded, but not
+                      submitted yet, has the number after all others */
 };
 
 enum { VK_BUFFER_ALIGN = 256 };

@@ -364,5 +364,10 @@ ggl_status ggl_vk_plan_run(ggl_backend *base, ggl_plan *base_plan, ggl_buffer *c
     if (st == GGL_OK && (outgrown || !serves(p, r, region, bucket)))
         st = record(b, p, r, region, bucket, err);
     r->used = ++p->clock;
-    return st == GGL_OK ? submit(b, r, n, err) : st;
+    if (st == GGL_OK)
+        st = submit(b, r, n, err);
+    for (int i = 0; i < p->n_regions && st == GGL_OK; i++)
+        if (region[i])
+            region[i]->last = r->number;
+    return st;
 }

@@ -34,6 +34,7 @@ typedef struct vk_features {
     bool subgroup;  /* subgroupAdd and similar functions in compute shaders; SUBGROUP */
     bool idot;      /* dot products of four bytes in one device instruction; IDOT */
     bool half;      /* the device converts f16, subnormal numbers included, exactly; HALF */
+    bool matrix;    /* matrix units multiply f16 */
     bool import;    /* host memory can be used in place */
     bool map;       /* the device's memory can be mapped if it is also the host's */
     bool budget;    /* the driver reports how much memory is free */
@@ -44,11 +45,18 @@ typedef struct vk_features {
     bool pace;      /* submissions may be as long as the device's speed allows; otherwise short */
 } vk_features;
 
+/* The matrices that the device multiplies: M x K by K x N. */
+typedef struct vk_matrix {
+    uint32_t m, n, k;
+} vk_matrix;
+
 typedef struct vk_limits {
     uint32_t subgroup_size;
     uint32_t offset_align; /* alignment of a binding's start */
     uint32_t max_range;    /* most bytes of a binding */
     uint32_t shared_size;  /* bytes of shared memory of a workgroup */
+    uint32_t local_size;   /* most invocations of a workgroup */
+    vk_matrix matrix;      /* with the feature */
     uint32_t units;        /* that run workgroups beside each other */
     size_t import_align;   /* alignment of imported host memory */
 } vk_limits;
@@ -99,6 +107,9 @@ typedef struct vk_call {
     uint32_t push[VK_MAX_PUSH]; /* push constants */
     int n_push;
     uint32_t groups[3]; /* 0 counts as 1 */
+    /* Subgroups have limits.subgroup_size invocations, all of which are there: spec[0] is a multiple
+     * of it. Only with features.matrix. */
+    bool full_subgroups;
 } vk_call;
 
 /* The work of an operator: a step and a range of the batch's elements. Usually these are all

@@ -507,6 +507,18 @@ TEST(two_batches_under_way) {
     CHECK_INT(llm_session_eval(s, &eval, &err), GGL_USAGE);
     CHECK_INT(submit_streams(s, &half[0], 0, 1, &ticket[1], &err), GGL_USAGE);
     CHECK_HAS(err.msg, "slot 0 is in a batch that is not collected yet");
+    void *saved = NULL; /* nor can the slot be touched */
+    size_t saved_size;
+    CHECK_INT(llm_session_clear(s, 0, &err), GGL_USAGE);
+    CHECK_INT(llm_session_cut(s, 0, 1, &err), GGL_USAGE);
+    CHECK_INT(llm_session_copy(s, 2, 0, &err), GGL_USAGE);
+    CHECK_INT(llm_session_copy(s, 0, 2, &err), GGL_USAGE);
+    CHECK_INT(llm_session_save(s, 0, false, &saved, &saved_size, &err), GGL_USAGE);
+    REQUIRE_OK(llm_session_save(s, 2, false, &saved, &saved_size, &err), &err);
+    CHECK_INT(llm_session_restore(s, 0, saved, saved_size, &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "slot 0 is in a batch that is not collected yet");
+    REQUIRE_OK(llm_session_restore(s, 2, saved, saved_size, &err), &err);
+    free(saved);
     REQUIRE_OK(submit_streams(s, &half[1], 0, 1, &ticket[1], &err), &err);
     half[1].first++;
     CHECK_INT(submit_streams(s, &half[1], 0, 1, &ticket[2], &err), GGL_USAGE);

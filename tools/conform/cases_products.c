@@ -84,7 +84,7 @@ static ggl_tensor *linear_shared(conform_build *c) {
 
 #define LINEAR(NAME, list)                                                                         \
     .name = #NAME, .op = GGL_OP_LINEAR, .build = NAME, FORM_LIST(list), .bound = ROWS,             \
-    .bound_bf16 = OF_BF16, .bound_quantized = QUANTIZED
+    .bound_bf16 = OF_BF16, .bound_quantized = QUANTIZED, .bound_halves = OF_HALVES
 
 static const conform_case products[] = {
     {LINEAR(linear_of, linears), .types = CONFORM_ANY_WEIGHT, .edges = EDGE(NAN), .large = &large},
@@ -98,6 +98,7 @@ static const conform_case products[] = {
      .bound = 1e-4,
      .bound_bf16 = 0.1,
      .bound_quantized = 0.1,
+     .bound_halves = 0.1,
      .types = CONFORM_SOME_WEIGHT},
 };
 KIND(products, products);

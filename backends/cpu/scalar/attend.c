@@ -68,6 +68,25 @@ static void merge(float *total, const float *part, float a, float b, int64_t n) 
     }
 }
 
+static void panel_scores(float (*score)[GGL_PAGE], const float *const *query, int n_q,
+                         const float *keys, int64_t d) {
+    scores(score, query, n_q, keys, d, keys, GGL_F32);
+}
+
+static void panel_values(float *total, int64_t n, float (*w)[GGL_PAGE], int n_q,
+                         const float *values, float (*share)[2]) {
+    for (int q = 0; q < n_q; q++)
+        for (int64_t i = 0; i < n; i++) {
+            float o = 0;
+            for (int j = 0; j < GGL_PAGE; j++)
+                o = fmaf(w[q][j], values[j * n + i], o);
+            if (share)
+                merge(total + q * n + i, &o, share[q][0], share[q][1], 1);
+            else
+                total[q * n + i] = o;
+        }
+}
+
 void ggl_cpu_kernels_attend(cpu_kernels *k) {
     fill_by_type(k);
 #define PAGE_SLOT(name, fn, where) k->name = name;

@@ -5,7 +5,8 @@
  * With MEMBERS > 1, the same columns are multiplied with several matrices of one type and the same
  * n_in. The matrices are in one binding, and so are the results, and the biases.
  *
- * With IDOT, columns are codes made by quantize.comp (codes.glsl), else floats. */
+ * With IDOT, columns are codes made by quantize.comp (codes.glsl); with MATRIX, f16 made by
+ * linear_halves.comp; else floats. */
 
 #extension GL_EXT_control_flow_attributes : require
 
@@ -19,13 +20,13 @@ layout(constant_id = 5) const bool X4 = false; /* rows of x begin and end at mul
 layout(constant_id = 8) const bool PACKED_WEIGHTS = false; /* in the layout of packed.def */
 layout(constant_id = 9) const bool ALIGNED_16 = false; /* 16 bytes of weights are at multiples of 16 */
 layout(constant_id = 10) const bool EXACT_HALF = false; /* unpackHalf2x16 is exact */
-layout(constant_id = 13) const uint MEMBERS = 1; /* products, up to 3 */
+layout(constant_id = 15) const uint MEMBERS = 1; /* products, up to 3 */
 
 /* "restrict": y is none of the others, so that loads may be moved and merged. */
 layout(set = 0, binding = 0) readonly restrict buffer Weights { uint weights[]; };
 layout(set = 0, binding = 0) readonly restrict buffer Weights2 { uvec2 weights2[]; };
 layout(set = 0, binding = 0) readonly restrict buffer Weights4 { uvec4 weights4[]; };
-#ifdef IDOT
+#if defined(IDOT) || defined(MATRIX)
 layout(set = 0, binding = 1) readonly restrict buffer Columns { uvec4 x[]; };
 #else
 layout(set = 0, binding = 1) readonly restrict buffer Columns { float x[]; };
@@ -128,7 +129,7 @@ uint count(uint n[3]) {
 
 #ifdef IDOT
 #include "codes.glsl"
-#else
+#elif !defined(MATRIX)
 
 /* Returns elements i .. i + 3 of the row of x at `at`; 0 after its end. */
 vec4 x_four(uint at, uint i) {

@@ -146,7 +146,8 @@ GGL_API const float *llm_session_logits(const llm_session *s);
  * llm_session_n_rows are wanted); its arrays may be changed once it is submitted, and progress is not
  * called. Until all are collected, no other session may use the backends. At most llm_session_n_lanes batches are under way, one for each backend that has layers (with one
  * backend, 1: llm_session_submit computes the batch), and each slot is in one of them at most. All must
- * be collected before llm_session_eval. Results have the same bits.
+ * be collected before llm_session_eval, and a slot's own before any call that changes, copies or saves the
+ * slot (GGL_USAGE). Results have the same bits.
  * llm_session_submit fails as llm_session_eval does before it does anything, and with GGL_USAGE if the batch is
  * too large, or too many are under way. If a run fails or is cancelled, llm_session_collect returns that
  * for this batch and for those behind it, and their slots return to where they were, or are broken. */
