@@ -332,7 +332,9 @@ static void set_limits(vk_backend *b, const bool *has, const answers *a) {
         .import_align = smaller(a->import.minImportedHostPointerAlignment, SIZE_MAX),
         .shared_kind = b->features.peer ? shared_kind(b, has[EXT_DMA_BUF]) : 0,
     };
-    b->features.matrix = b->features.matrix && ggl_vk_find_matrix(b, &b->limits.matrix);
+    b->features.matrix =
+        b->features.matrix &&
+        ggl_vk_find_matrix(b, b->device->instance, b->device->physical, &b->limits.matrix);
     if (b->limits.offset_align < 4)
         b->limits.offset_align = 4;
     b->base.max_buffer = smaller(a->maintenance3.maxMemoryAllocationSize, SIZE_MAX);

@@ -1,6 +1,5 @@
 #include "matrix.h"
 
-#include "device.h"
 #include "ggl/alloc.h"
 
 /* The tiles, by width, and how linear_matrix.comp divides one among subgroups: among four blocks of
@@ -44,21 +43,21 @@ static int n_tiles(const vk_limits *l) {
     return n;
 }
 
-bool ggl_vk_find_matrix(const vk_backend *b, vk_matrix *out) {
-    PFN_vkVoidFunction found = b->f.GetInstanceProcAddr(
-        b->device->instance, "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR");
+bool ggl_vk_find_matrix(const vk_backend *b, VkInstance instance, VkPhysicalDevice physical,
+                        vk_matrix *out) {
+    PFN_vkVoidFunction found =
+        b->f.GetInstanceProcAddr(instance, "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR");
     PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR of_device =
         (PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR)found;
     uint32_t n = 0;
-    if (!of_device || of_device(b->device->physical, &n, NULL) != VK_SUCCESS ||
-        n_tiles(&b->limits) == 0 ||
+    if (!of_device || of_device(physical, &n, NULL) != VK_SUCCESS || n_tiles(&b->limits) == 0 ||
         b->limits.subgroup_size * VK_MATRIX_SUBGROUPS > b->limits.local_size)
         return false;
     VkCooperativeMatrixPropertiesKHR *list = ggl_calloc(n, sizeof *list);
     for (uint32_t i = 0; list && i < n; i++)
         list[i].sType = (VkStructureType)VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR;
-    const bool usable = list && of_device(b->device->physical, &n, list) >= VK_SUCCESS &&
-                        ggl_vk_choose_matrix(list, n, out);
+    const bool usable =
+        list && of_device(physical, &n, list) >= VK_SUCCESS && ggl_vk_choose_matrix(list, n, out);
     ggl_free(list);
     return usable;
 }

@@ -9,7 +9,8 @@
 bool ggl_vk_choose_matrix(const VkCooperativeMatrixPropertiesKHR *list, uint32_t n, vk_matrix *out);
 /* The same, with the list of the device, whose extension is there. False also if the device's
  * workgroups are too small for any tile. */
-bool ggl_vk_find_matrix(const vk_backend *b, vk_matrix *out);
+bool ggl_vk_find_matrix(const vk_backend *b, VkInstance instance, VkPhysicalDevice physical,
+                        vk_matrix *out);
 
 /* A tile of linear_matrix.comp: 64 rows by so many columns. */
 typedef struct vk_matrix_tile {
