@@ -84,9 +84,14 @@ size_t ggl_vk_tiles_scratch(const vk_backend *b, const ggl_step *s, int64_t n) {
         matrix ? (size_t)ggl_extents(x->ne, 1, GGL_MAX_DIMS, n) * column_size(w->ne[0]) : 0;
     if (s->n_src > 3 && s->src[3].region >= 0)
         return aligned(lists_size(most_tiles(n_cols, w->ne[2], TILE_COLS), n_cols)) + halves;
-    const size_t slices = slices_size(b, false, w->ne[0], s->dst.ne[0], n_cols),
-                 on_units = matrix ? slices_size(b, true, w->ne[0], s->dst.ne[0], n_cols) : 0;
-    return halves + (slices > on_units ? slices : on_units);
+    size_t all = halves;
+    for (int m = 0; m < s->n_members; m++) { /* members of a group have no further links */
+        const int64_t n_rows = s[m].dst.ne[0];
+        const size_t slices = slices_size(b, false, w->ne[0], n_rows, n_cols),
+                     on_units = matrix ? slices_size(b, true, w->ne[0], n_rows, n_cols) : 0;
+        all += slices > on_units ? slices : on_units;
+    }
+    return all;
 }
 
 /* --- before the tiles ------------------------------------------------------------------------- */
@@ -137,7 +142,7 @@ static void divide(const vk_emit *e, vk_product *p, size_t offset) {
     p->slices = offset;
 }
 
-ggl_status ggl_vk_begin_tiles(vk_emit *e, vk_product *p, ggl_error *err) {
+size_t ggl_vk_choose_tiles(const vk_emit *e, vk_product *p, size_t before) {
     const size_t column = column_size(p->w->ne[0]), halves = (size_t)ggl_vk_rows(e, p->x) * column;
     p->matrix = suits_matrix(e->b, p->w->type) && halves <= ggl_vk_most_bound(e->b);
     p->tile_cols = width_of(e->b, p->matrix, p->sorted ? p->n_cols / p->w->ne[2] : p->n_cols);
@@ -151,7 +156,11 @@ ggl_status ggl_vk_begin_tiles(vk_emit *e, vk_product *p, ggl_error *err) {
                              .size = p->matrix ? halves : 0};
     p->pitch = (uint32_t)(column / FOUR_WORDS);
     if (!p->sorted)
-        divide(e, p, p->halves.offset + p->halves.size);
+        divide(e, p, p->halves.offset + p->halves.size + before);
+    return p->n_slices > 1 ? (size_t)p->n_slices * p->slice * 4 : 0;
+}
+
+ggl_status ggl_vk_begin_tiles(vk_emit *e, const vk_product *p, ggl_error *err) {
     ggl_status st = p->sorted ? emit_sort(e, p, err) : GGL_OK;
     return st == GGL_OK && p->matrix ? emit_halves(e, p, err) : st;
 }
@@ -170,7 +179,6 @@ static void set_matrix(const vk_backend *b, const vk_product *p, vk_call *c) {
     c->spec[12] = m->m;
     c->spec[13] = m->n;
     c->spec[14] = m->k;
-    c->n_spec = 15;
 }
 
 static void set_mat(const vk_product *p, vk_call *c) {
@@ -180,7 +188,6 @@ static void set_mat(const vk_product *p, vk_call *c) {
     c->shader = shader[p->rounded][ggl_vk_has_codebook(p->w->type)];
     c->spec[0] = LOCAL_MAT;
     c->spec[6] = p->tile_cols / TILE_COLS;
-    c->n_spec = 12;
 }
 
 ggl_status ggl_vk_emit_tiles(vk_emit *e, const vk_product *p, const vk_part *of, ggl_error *err) {
@@ -191,10 +198,7 @@ ggl_status ggl_vk_emit_tiles(vk_emit *e, const vk_product *p, const vk_part *of,
         set_mat(p, &c);
     c.spec[11] = p->n_slices;
     ggl_vk_bind_product(e, &c, p, of);
-    ggl_vk_push(&c, (uint32_t)p->n_tiles);
-    ggl_vk_push(&c, 0);
-    ggl_vk_push_matrices(&c, p, of);
-    c.groups[0] = ggl_vk_groups(tiles_down(of->n_rows) * p->n_tiles * p->n_slices, 1);
+    c.groups[0] = ggl_vk_groups(ggl_vk_units_down(p, of, TILE_ROWS) * p->n_tiles * p->n_slices, 1);
     return ggl_vk_dispatch(e, &c, err);
 }
 

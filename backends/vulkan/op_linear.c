@@ -19,7 +19,6 @@
 #include "weights.h"
 
 enum {
-    LOCAL_ROUND = 32, /* small, so that one column is divided among several workgroups */
     LOCAL_VEC = 64,
     VEC_COLS = 8,    /* most columns per matrix for linear_vec.comp */
     UNIT_GROUPS = 4, /* workgroups that keep a unit of the device busy */
@@ -35,15 +34,15 @@ static bool sorts(int64_t n_cols, int64_t n_matrices) {
     return n_matrices <= SORTED && n_cols > 4 * n_matrices;
 }
 
-/* Describes the step's product. */
-static vk_product product_of(const vk_emit *e) {
-    const ggl_step *s = e->step;
+/* Describes the product of step s. */
+static vk_product product_of(const vk_emit *e, const ggl_step *s) {
     vk_product p = {.x = &s->src[0],
                     .w = &s->src[1],
                     .y = &s->dst,
                     .index = &absent,
                     .n_cols = 1,
-                    .n_slices = 1};
+                    .n_slices = 1,
+                    .n_members = 1};
     p.rounded = p.x->form;
     p.bias = s->n_src > 2 ? &s->src[2] : &absent;
     if (s->n_links > 1) { /* a sum with other values: as a bias of each column */
@@ -55,8 +54,10 @@ static vk_product product_of(const vk_emit *e) {
     const bool batch_of_w = ggl_is_batched(s->node->src[1]);
     p.w_row = p.w->repacked ? ggl_vk_tile_size(p.w->type, p.w->ne[0]) : p.w->nb[1];
     p.w_matrix = p.w->repacked ? ggl_vk_packed_size(p.w->type, p.w->ne[0], p.w->ne[1]) : p.w->nb[2];
+    p.w_outer = p.w->repacked ? p.w_matrix * (size_t)p.w->ne[2] : p.w->nb[3];
     p.w_step[0] = p.w->ne[2] > 1 ? (uint32_t)p.w_matrix : 0;
-    p.w_step[ggl_vk_has(p.index) ? 0 : batch_of_w ? 2 : 1] |= ggl_vk_weight_stride(e, p.w, 3);
+    if (ggl_vk_extent(e, p.w, 3) > 1)
+        p.w_step[ggl_vk_has(p.index) ? 0 : batch_of_w ? 2 : 1] |= (uint32_t)p.w_outer;
     for (int d = 0; d < 3; d++) {
         const uint32_t n = (uint32_t)ggl_vk_extent(e, p.y, d + 1);
         const bool shared = !ggl_vk_has(p.index) && p.w_step[d] == 0;
@@ -97,7 +98,7 @@ static size_t rows_size(const vk_product *p, int64_t n) {
 static size_t part_size(const vk_emit *e, const vk_product *p, const vk_part *of) {
     const ggl_operand *w = p->w;
     const size_t size = rows_size(p, of->n_rows) + (size_t)(of->n_matrices - 1) * p->w_matrix;
-    return size + (size_t)(ggl_vk_extent(e, w, 3) - 1) * w->nb[3];
+    return size + (size_t)(ggl_vk_extent(e, w, 3) - 1) * p->w_outer;
 }
 
 /* Returns the bytes of w before a part, whose rows begin with a tile. */
@@ -114,25 +115,18 @@ static bool in_sixteens(const vk_product *p, uint32_t w_at) {
     return ggl_type_get(p->w->type)->block == 1 && all % 16 == 0;
 }
 
+/* Where the weights, the result and the bias of a product are in their bindings: in bytes, and in
+ * words. */
+typedef struct places {
+    uint32_t w[VK_LINEAR_MEMBERS], y[VK_LINEAR_MEMBERS], bias[VK_LINEAR_MEMBERS];
+} places;
+
 /* Binds what the product writes: y, or slices of it in the scratch. Returns the offset in words. */
 static uint32_t bind_result(vk_emit *e, vk_call *c, const vk_product *p) {
     if (p->n_slices == 1)
         return ggl_vk_bind(e, c, p->y, true);
     const size_t size = (size_t)p->n_slices * p->slice * 4;
     return ggl_vk_bind_bytes(e, c, GGL_REGION_ARENA, p->slices, size, true) / 4;
-}
-
-/* Pushes the strides of slices, in place of those of y and of the bias, which is added later. */
-static void push_slice_steps(const vk_emit *e, vk_call *c, const vk_product *p, uint32_t at) {
-    uint32_t step = (uint32_t)p->y->ne[0];
-    ggl_vk_push(c, at);
-    for (int d = 1; d < GGL_MAX_DIMS; d++) {
-        ggl_vk_push(c, step);
-        step *= (uint32_t)ggl_vk_extent(e, p->y, d);
-    }
-    ggl_vk_push(c, p->slice);
-    for (int d = 1; d < GGL_MAX_DIMS; d++)
-        ggl_vk_push(c, 0);
 }
 
 static uint32_t bind_words(vk_emit *e, vk_call *c, const vk_binding *x) {
@@ -154,47 +148,115 @@ static void push_columns(const vk_emit *e, vk_call *c, const vk_product *p, uint
     }
 }
 
+static uint32_t bind_columns(vk_emit *e, vk_call *c, const vk_product *p) {
+    return p->matrix ? bind_words(e, c, &p->halves) : ggl_vk_bind(e, c, p->x, false);
+}
+
+/* Binds weights, columns, result and bias of one product. Returns where the columns are. */
+static uint32_t bind_one(vk_emit *e, vk_call *c, const vk_product *p, const vk_part *of,
+                         places *at) {
+    at->w[0] = ggl_vk_bind_weight(e, c, p->w, part_begin(p, of), part_size(e, p, of));
+    const uint32_t x_at = bind_columns(e, c, p);
+    at->y[0] = bind_result(e, c, p);
+    at->bias[0] = ggl_vk_bind(e, c, p->bias, false);
+    return x_at;
+}
+
+/* The same for several products of the same columns. */
+static uint32_t bind_members(vk_emit *e, vk_call *c, const vk_product *p, places *at) {
+    const ggl_operand *w[VK_LINEAR_MEMBERS], *y[VK_LINEAR_MEMBERS], *bias[VK_LINEAR_MEMBERS];
+    size_t w_size[VK_LINEAR_MEMBERS], y_size[VK_LINEAR_MEMBERS], bias_size[VK_LINEAR_MEMBERS];
+    for (int m = 0; m < p->n_members; m++) {
+        w[m] = p[m].w;
+        y[m] = p[m].y;
+        bias[m] = p[m].bias;
+        w_size[m] = rows_size(&p[m], p[m].w->ne[1]);
+        y_size[m] = ggl_vk_span(e, y[m]);
+        bias_size[m] = ggl_vk_has(bias[m]) ? ggl_vk_span(e, bias[m]) : 0;
+    }
+    ggl_vk_bind_together(e, c, w, w_size, p->n_members, false, at->w);
+    const uint32_t x_at = bind_columns(e, c, p);
+    ggl_vk_bind_together(e, c, y, y_size, p->n_members, true, at->y);
+    ggl_vk_bind_together(e, c, bias, bias_size, p->n_members, false, at->bias);
+    for (int m = 0; m < p->n_members; m++) {
+        at->y[m] /= 4;
+        at->bias[m] /= 4;
+    }
+    return x_at;
+}
+
+/* Pushes the rows of a product, and where it is. */
+static void push_member(const vk_emit *e, vk_call *c, const vk_product *p, int64_t n_rows,
+                        const places *at, int m) {
+    uint32_t step = (uint32_t)p->y->ne[0];
+    ggl_vk_push(c, (uint32_t)n_rows);
+    ggl_vk_push(c, at->w[m]);
+    ggl_vk_push(c, at->y[m]);
+    for (int d = 1; d < GGL_MAX_DIMS; d++) {
+        ggl_vk_push(c, p->n_slices > 1 ? step : ggl_vk_stride(e, p->y, d));
+        step *= (uint32_t)ggl_vk_extent(e, p->y, d);
+    }
+    ggl_vk_push(c, p->n_slices > 1 ? p->slice : at->bias[m]);
+}
+
+/* Pushes what only a product that is emitted alone has. */
+static void push_alone(const vk_emit *e, vk_call *c, const vk_product *p, const vk_part *of,
+                       uint32_t index_at, uint32_t index_step, uint32_t index_batch) {
+    for (int d = 1; d < GGL_MAX_DIMS; d++) /* the bias of slices is added later */
+        ggl_vk_push(c, p->n_slices > 1 ? 0 : ggl_vk_stride(e, p->bias, d));
+    for (int d = 0; d < 3; d++)
+        ggl_vk_push(c, p->outer[d]);
+    for (int d = 0; d < 3; d++)
+        ggl_vk_push(c, p->w_step[d]);
+    ggl_vk_push(c, index_at);
+    ggl_vk_push(c, index_step);
+    ggl_vk_push(c, index_batch);
+    ggl_vk_push(c, (uint32_t)p->w->ne[2]);
+    ggl_vk_push(c, (uint32_t)of->first_matrix);
+    ggl_vk_push(c, (uint32_t)of->n_matrices);
+}
+
 void ggl_vk_bind_product(vk_emit *e, vk_call *c, const vk_product *p, const vk_part *of) {
-    const uint32_t w_at = ggl_vk_bind_weight(e, c, p->w, part_begin(p, of), part_size(e, p, of)),
-                   x_at = p->matrix ? bind_words(e, c, &p->halves) : ggl_vk_bind(e, c, p->x, false),
-                   y_at = bind_result(e, c, p), bias_at = ggl_vk_bind(e, c, p->bias, false),
+    places at;
+    const uint32_t x_at =
+                       p->n_members > 1 ? bind_members(e, c, p, &at) : bind_one(e, c, p, of, &at),
                    index_at =
                        p->sorted ? bind_words(e, c, &p->lists) : ggl_vk_bind(e, c, p->index, false);
     if (ggl_vk_has_codebook(p->w->type))
         ggl_vk_bind_codebooks(c);
     c->spec[1] = p->w->type;
-    c->spec[2] = ggl_vk_weight_aligned(e, p->w, w_at);
+    c->spec[2] = c->spec[9] = true;
+    for (int m = 0; m < p->n_members; m++) {
+        c->spec[2] = c->spec[2] && ggl_vk_weight_aligned(e, p[m].w, at.w[m]);
+        c->spec[9] = c->spec[9] && in_sixteens(&p[m], at.w[m]);
+    }
     c->spec[3] = ggl_vk_has(p->bias) && p->n_slices == 1;
     c->spec[4] = ggl_vk_has(p->index);
     c->spec[5] = !p->matrix && in_fours(e, p->x, x_at);
     c->spec[8] = p->w->repacked;
-    c->spec[9] = in_sixteens(p, w_at);
     c->spec[10] = e->b->features.half;
+    c->spec[15] = (uint32_t)p->n_members;
+    c->n_spec = 16;
     ggl_vk_push(c, (uint32_t)p->w->ne[0]);
     ggl_vk_push(c, (uint32_t)of->first_row);
-    ggl_vk_push(c, (uint32_t)of->n_rows);
-    for (int d = 0; d < 3; d++)
-        ggl_vk_push(c, p->column[d]);
-    for (int d = 0; d < 3; d++)
-        ggl_vk_push(c, p->outer[d]);
-    ggl_vk_push(c, w_at);
     ggl_vk_push(c, (uint32_t)p->w_row);
     for (int d = 0; d < 3; d++)
-        ggl_vk_push(c, p->w_step[d]);
+        ggl_vk_push(c, p->column[d]);
     push_columns(e, c, p, x_at);
-    if (p->n_slices > 1) {
-        push_slice_steps(e, c, p, y_at);
-    } else {
-        ggl_vk_push_steps(e, c, y_at, p->y);
-        ggl_vk_push_steps(e, c, bias_at, p->bias);
-    }
-    ggl_vk_push(c, index_at);
+    push_member(e, c, p, of->n_rows, &at, 0);
+    for (int m = 1; m < p->n_members; m++)
+        push_member(e, c, &p[m], p[m].w->ne[1], &at, m);
+    if (p->n_members == 1)
+        push_alone(e, c, p, of, index_at,
+                   p->n_tiles > 0 ? (uint32_t)p->n_tiles : ggl_vk_stride(e, p->index, 0),
+                   p->n_tiles > 0 ? 0 : ggl_vk_stride(e, p->index, 3));
 }
 
-void ggl_vk_push_matrices(vk_call *c, const vk_product *p, const vk_part *of) {
-    ggl_vk_push(c, (uint32_t)p->w->ne[2]);
-    ggl_vk_push(c, (uint32_t)of->first_matrix);
-    ggl_vk_push(c, (uint32_t)of->n_matrices);
+int64_t ggl_vk_units_down(const vk_product *p, const vk_part *of, int64_t rows) {
+    int64_t n = (of->n_rows + rows - 1) / rows;
+    for (int m = 1; m < p->n_members; m++)
+        n += (p[m].w->ne[1] + rows - 1) / rows;
+    return n;
 }
 
 static uint32_t round_up_to_power(int64_t n, uint32_t most) {
@@ -216,22 +278,6 @@ static ggl_form linear_form(const vk_backend *b, const ggl_step *s) {
         return (ggl_form){0};
     return (ggl_form){.kind = 1, .with = -1, .row_size = row_size};
 }
-
-static ggl_status round_emit(vk_emit *e, ggl_error *err) {
-    const ggl_operand *x = &e->step->src[0], *y = &e->step->dst;
-    const uint32_t in_row = (uint32_t)x->ne[0] / BLOCK;
-    vk_call c = {.shader = VK_SHADER_QUANTIZE, .spec = {LOCAL_ROUND}, .n_spec = 1};
-    const uint32_t from = ggl_vk_bind(e, &c, x, false), to = ggl_vk_bind(e, &c, y, true);
-    ggl_vk_push(&c, in_row);
-    for (int d = 1; d < GGL_MAX_DIMS; d++)
-        ggl_vk_push(&c, (uint32_t)ggl_vk_extent(e, x, d));
-    ggl_vk_push_steps(e, &c, from, x);
-    ggl_vk_push(&c, to);
-    c.groups[0] = ggl_vk_groups(ggl_vk_rows(e, x) * in_row, LOCAL_ROUND);
-    return ggl_vk_dispatch(e, &c, err);
-}
-
-const vk_op ggl_vk_op_round = {.emit = round_emit};
 
 /* --- few columns ------------------------------------------------------------------------------ */
 
@@ -271,19 +317,15 @@ static ggl_status emit_vec(vk_emit *e, const vk_product *p, const vk_part *of, g
     const uint32_t lanes = subgroup ? e->b->limits.subgroup_size : round_up_to_power(units, 16),
                    side = lanes < LOCAL_VEC ? LOCAL_VEC / lanes : 1;
     const int64_t others = (n_cols + cols - 1) / cols * ggl_vk_n_outer(p);
-    const uint32_t rows = rows_of_lane(e->b, p, of->n_rows * others / side, cols);
+    const uint32_t rows = rows_of_lane(e->b, p, ggl_vk_units_down(p, of, 1) * others / side, cols);
     vk_call c = {.shader = shader[p->rounded][subgroup][ggl_vk_has_codebook(p->w->type)],
-                 .spec = {LOCAL_VEC},
-                 .n_spec = 13};
+                 .spec = {LOCAL_VEC}};
     ggl_vk_bind_product(e, &c, p, of);
-    ggl_vk_push(&c, ggl_vk_stride(e, p->index, 0));
-    ggl_vk_push(&c, ggl_vk_stride(e, p->index, 3));
-    ggl_vk_push_matrices(&c, p, of);
     c.spec[6] = cols;
     c.spec[7] = subgroup ? 1 : lanes;
     c.spec[11] = rows;
     c.spec[12] = cols * rows <= 4 && units > lanes ? 2 : 1;
-    c.groups[0] = ggl_vk_groups((of->n_rows + rows * side - 1) / (rows * side) * others, 1);
+    c.groups[0] = ggl_vk_groups(ggl_vk_units_down(p, of, rows * side) * others, 1);
     return ggl_vk_dispatch(e, &c, err);
 }
 
@@ -310,19 +352,55 @@ static int64_t least(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
-static ggl_status linear_emit(vk_emit *e, ggl_error *err) {
-    vk_product p = product_of(e);
-    const vk_part each = largest_part(e, &p);
-    const bool tiles = p.sorted || (!ggl_vk_has(p.index) && p.n_cols > VEC_COLS);
-    ggl_status st = tiles ? ggl_vk_begin_tiles(e, &p, err) : GGL_OK;
-    for (vk_part of = each; of.first_matrix < p.w->ne[2]; of.first_matrix += each.n_matrices)
-        for (of.first_row = 0; of.first_row < p.w->ne[1] && st == GGL_OK;
+/* Emits p->n_members products. */
+static ggl_status emit_products(vk_emit *e, const vk_product *p, ggl_error *err) {
+    const vk_part each = largest_part(e, p);
+    const bool tiles = p->n_tiles > 0;
+    ggl_status st = GGL_OK;
+    for (vk_part of = each; of.first_matrix < p->w->ne[2]; of.first_matrix += each.n_matrices)
+        for (of.first_row = 0; of.first_row < p->w->ne[1] && st == GGL_OK;
              of.first_row += each.n_rows) {
-            of.n_matrices = least(each.n_matrices, p.w->ne[2] - of.first_matrix);
-            of.n_rows = least(each.n_rows, p.w->ne[1] - of.first_row);
-            st = tiles ? ggl_vk_emit_tiles(e, &p, &of, err) : emit_vec(e, &p, &of, err);
+            of.n_matrices = least(each.n_matrices, p->w->ne[2] - of.first_matrix);
+            of.n_rows = least(each.n_rows, p->w->ne[1] - of.first_row);
+            st = tiles ? ggl_vk_emit_tiles(e, p, &of, err) : emit_vec(e, p, &of, err);
         }
-    return st == GGL_OK && tiles ? ggl_vk_end_tiles(e, &p, err) : st;
+    return st == GGL_OK && tiles ? ggl_vk_end_tiles(e, p, err) : st;
+}
+
+/* True if n products of the same columns can be one dispatch: none is divided into slices, which
+ * would have to be so many for each that its bits stay the same; and a binding can hold all
+ * results. */
+static bool fit_together(const vk_emit *e, const vk_product *p, int n) {
+    size_t begin = SIZE_MAX, end = 0;
+    for (int m = 0; m < n; m++) {
+        const ggl_operand *y = p[m].y;
+        const size_t size = ggl_vk_span(e, y), batch = y->ne[GGL_BATCH_DIM] == GGL_N,
+                     at = y->offset + batch * (size_t)e->first * y->nb[GGL_BATCH_DIM];
+        if (p[m].n_slices > 1 || y->region != p->y->region)
+            return false;
+        begin = at < begin ? at : begin;
+        end = at + size > end ? at + size : end;
+    }
+    return end - begin <= ggl_vk_most_bound(e->b);
+}
+
+static ggl_status linear_emit(vk_emit *e, ggl_error *err) {
+    vk_product p[VK_LINEAR_MEMBERS] = {{0}};
+    const int n = e->step->n_members;
+    size_t slices = 0;
+    for (int m = 0; m < n; m++) {
+        p[m] = product_of(e, &e->step[m]);
+        if (p[m].sorted || (!ggl_vk_has(p[m].index) && p[m].n_cols > VEC_COLS))
+            slices += ggl_vk_choose_tiles(e, &p[m], slices);
+    }
+    ggl_status st = p->n_tiles > 0 ? ggl_vk_begin_tiles(e, p, err) : GGL_OK;
+    if (n > 1 && fit_together(e, p, n)) {
+        p->n_members = n;
+        return st == GGL_OK ? emit_products(e, p, err) : st;
+    }
+    for (int m = 0; m < n && st == GGL_OK; m++)
+        st = emit_products(e, &p[m], err);
+    return st;
 }
 
 /* A product without a bias, and a sum of it and values of its shape. */
@@ -350,4 +428,5 @@ const vk_op ggl_vk_op_linear = {.emit = linear_emit,
                                 .scratch = ggl_vk_tiles_scratch,
                                 .form = linear_form,
                                 .chain = linear_chain,
+                                .joins = ggl_vk_linear_joins,
                                 .refuses = linear_refuses};

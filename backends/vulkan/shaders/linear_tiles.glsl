@@ -18,7 +18,7 @@ uint tiles_down() {
     return (n_rows + ROWS - 1) / ROWS;
 }
 
-/* Returns the tile of unit u. The lists begin with index_step[0] tiles: | matrix, first, count |
+/* Returns the tile of unit u. The lists begin with index_step(0) tiles: | matrix, first, count |
  * .. | column | .. | */
 tile listed_tile(uint u) {
     uint at = index_at + 3 * (u / tiles_down());
@@ -31,7 +31,17 @@ tile listed_tile(uint u) {
     return t;
 }
 
+uint tiles_across() {
+    return INDEX ? index_step(0) : (count(column) + TILE - 1) / TILE * count(outer);
+}
+
+uint n_units() {
+    return units_of_all(ROWS, tiles_across());
+}
+
+/* Takes the member that has unit u, and returns its tile. */
 tile tile_of(uint u) {
+    u = take_unit(u, ROWS, tiles_across());
     if (INDEX)
         return listed_tile(u);
     uint n = count(column), by_col = (n + TILE - 1) / TILE, first = u / tiles_down() % by_col * TILE;
@@ -40,14 +50,9 @@ tile tile_of(uint u) {
                 true, 0);
 }
 
-uint n_units() {
-    uint by_col = INDEX ? index_step[0] : (count(column) + TILE - 1) / TILE * count(outer);
-    return tiles_down() * by_col;
-}
-
 uvec3 place_of(tile t, uint c) {
     if (INDEX)
-        return place(index[index_at + 3 * index_step[0] + t.column + c], column);
+        return place(index[index_at + 3 * index_step(0) + t.column + c], column);
     return t.outer_at + place(t.column + c, column);
 }
 
