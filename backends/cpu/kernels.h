@@ -135,6 +135,8 @@ typedef void cpu_rope_fn(float *y, const float *x, const float *cs, int64_t r);
 /* s[j] = exp(s[j] * scale - m) for lo <= j < hi, where m is the largest s[j] * scale; all other
  * s[j] become 0. Returns m and sets *sum to the sum of the s[j]. lo < hi. */
 typedef float cpu_softmax_page_fn(float *s, int lo, int hi, float scale, float *sum);
+/* The same for n whole pages; m[q] is what the former returns. */
+typedef void cpu_softmax_pages_fn(float (*s)[GGL_PAGE], int n, float scale, float *m, float *sum);
 /* Attention of 1 .. CPU_TILE queries over a page as panels of f32.
  *
  * score[q][j] = sum over i < d of keys[i * 64 + j] * query[q][i], in order of i. */

@@ -102,19 +102,17 @@ static void merge(const group *g, partial *total, const partial *part) {
     ggl_cpu_attend_merge(g, total, part, part->o, 0, g->n, &share);
 }
 
-/* Turns query q's scores s[64] for a page into weights, and sets its m and l in `out`. Positions
- * lo .. hi-1 of the page are visible; the weights of all others become 0. `first` is the position
- * that the page begins with. */
-static void weigh(const group *g, int q, float *s, int64_t first, int lo, int hi, partial *out) {
+/* Returns true if scores need more than the scale. */
+static bool is_adjusted(const group *g) {
+    return g->t->step->attend.cap != 0 || g->t->src[3].p;
+}
+
+/* Scales query q's scores v[n] for positions from `from` on, and applies the cap and alibi. */
+static void adjust(const group *g, int q, float *v, int64_t from, int64_t n) {
     const cpu_task *t = g->t;
     const cpu_kernels *k = &t->b->k;
-    int64_t n = hi - lo;
-    float scale = t->step->attend.scale, cap = t->step->attend.cap;
-    float *v = s + lo;
-    if (cap != 0 || t->src[3].p) { /* scales here, and lets softmax_page scale by 1 */
-        k->binary[CPU_MUL](v, v, 1, &scale, 0, n);
-        scale = 1;
-    }
+    const float cap = t->step->attend.cap;
+    k->binary[CPU_MUL](v, v, 1, &t->step->attend.scale, 0, n);
     if (cap != 0) {
         k->binary[CPU_DIV](v, v, 1, &cap, 0, n);
         k->unary[CPU_TANH](v, v, n);
@@ -123,22 +121,33 @@ static void weigh(const group *g, int q, float *s, int64_t first, int lo, int hi
     if (t->src[3].p) {
         float slope = row_number(&t->src[3], g->head[q], g->token[q]);
         for (int64_t j = 0; j < n; j++) {
-            float drop = slope * (float)(g->pos[q] - first - lo - j);
+            float drop = slope * (float)(g->pos[q] - from - j);
             v[j] -= drop;
         }
     }
-    out->m[q] = k->softmax_page(s, lo, hi, scale, &out->l[q]);
 }
 
 void ggl_cpu_attend_weigh(const group *g, int64_t first, float (*w)[GGL_PAGE], int *lo, int *hi,
                           partial *out) {
+    const cpu_kernels *k = &g->t->b->k;
+    const bool adjusted = is_adjusted(g);
+    const float scale = adjusted ? 1 : g->t->step->attend.scale;
+    bool whole = true;
     for (int q = 0; q < g->n; q++) {
         lo[q] = (int)cpu_max(0, cpu_min(GGL_PAGE, g->from[q] - first));
         hi[q] = (int)cpu_max(0, cpu_min(GGL_PAGE, g->pos[q] - first + 1));
         out->any[q] = lo[q] < hi[q];
-        if (out->any[q])
-            weigh(g, q, w[q], first, lo[q], hi[q], out);
+        whole = whole && lo[q] == 0 && hi[q] == GGL_PAGE;
+        if (out->any[q] && adjusted)
+            adjust(g, q, w[q] + lo[q], first + lo[q], hi[q] - lo[q]);
     }
+    if (whole) {
+        k->softmax_pages(w, g->n, scale, out->m, out->l);
+        return;
+    }
+    for (int q = 0; q < g->n; q++)
+        if (out->any[q])
+            out->m[q] = k->softmax_page(w[q], lo[q], hi[q], scale, &out->l[q]);
 }
 
 /* Decodes the values of a page that are the leading part of its keys; returns them as f32 rows

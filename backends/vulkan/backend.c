@@ -9,6 +9,7 @@
 #include "pipelines.h"
 #include "plan.h"
 #include "repack.h"
+#include "share.h"
 #include "weights.h"
 
 static ggl_status wait_done(ggl_backend *base, ggl_error *err) {
@@ -55,6 +56,8 @@ static const ggl_backend_vtable vtable = {
     .wait = wait_done,
     .mark = mark,
     .wait_for = wait_for,
+    .share = ggl_vk_share,
+    .borrow = ggl_vk_borrow,
     .plan_free = ggl_vk_plan_free,
     .repack_size = ggl_vk_repack_size,
     .repack = ggl_vk_repack,

@@ -51,6 +51,8 @@ enum {
     EXT_BUFFER_SIZE,
     EXT_EXTERNAL,
     EXT_IMPORT,
+    EXT_FD,
+    EXT_DMA_BUF,
     EXT_BUDGET,
     EXT_FLOATS,
     EXT_UNITS_NV,
@@ -70,6 +72,8 @@ static const char *const extension[N_EXT] = {
     [EXT_BUFFER_SIZE] = VK_KHR_MAINTENANCE_4_EXTENSION_NAME,
     [EXT_EXTERNAL] = VK_KHR_EXTERNAL_MEMORY_EXTENSION_NAME,
     [EXT_IMPORT] = VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME,
+    [EXT_FD] = VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME,
+    [EXT_DMA_BUF] = VK_EXT_EXTERNAL_MEMORY_DMA_BUF_EXTENSION_NAME,
     [EXT_BUDGET] = VK_EXT_MEMORY_BUDGET_EXTENSION_NAME,
     [EXT_FLOATS] = VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME,
     [EXT_UNITS_NV] = VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME,
@@ -175,7 +179,7 @@ static const struct {
 } feature[] = {
     FEATURE(import), FEATURE(subgroup), FEATURE(idot),   FEATURE(storage16), FEATURE(storage8),
     FEATURE(half),   FEATURE(matrix),   FEATURE(repack), FEATURE(map),       FEATURE(budget),
-    FEATURE(range),  FEATURE(ahead),    FEATURE(pace),   FEATURE(fuse),
+    FEATURE(range),  FEATURE(ahead),    FEATURE(pace),   FEATURE(fuse),      FEATURE(peer),
 };
 #undef FEATURE
 enum {
@@ -219,6 +223,7 @@ static bool has_matrix_units(const answers *a) {
     const uint32_t size = a->subgroup.subgroupSize;
     return a->matrix.matrix.cooperativeMatrix && a->matrix.float16.shaderFloat16 &&
            a->matrix.memory_model.vulkanMemoryModel &&
+           a->matrix.memory_model.vulkanMemoryModelDeviceScope && /* linear_sort.comp's atomics */
            a->matrix.subgroup_size.subgroupSizeControl &&
            a->matrix.subgroup_size.computeFullSubgroups &&
            (a->matrix_stages.cooperativeMatrixSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
@@ -241,6 +246,7 @@ static void set_features(vk_backend *b, const bool *has, const answers *a, const
         .half = a->floats.shaderDenormPreserveFloat16 ||
                 (has[EXT_FLOATS] && is_in(getenv("GGL_VULKAN_FORCE"), "half")),
         .import = has[EXT_IMPORT] && has[EXT_EXTERNAL],
+        .peer = has[EXT_FD] && has[EXT_EXTERNAL],
         .map = ggl_vk_shares_memory(b),
         .budget = has[EXT_BUDGET],
         .repack = true,
@@ -292,7 +298,28 @@ static ggl_status check_limits(const answers *a, ggl_error *err) {
         p->deviceName, most, VK_MAX_BIND);
 }
 
-static void set_limits(vk_backend *b, const answers *a) {
+/* Returns the kind of handles of memory that the device makes and takes; 0: none. */
+static uint32_t shared_kind(const vk_backend *b, bool has_dma_buf) {
+    const VkExternalMemoryHandleTypeFlagBits kind[] = {
+        VK_EXTERNAL_MEMORY_HANDLE_TYPE_DMA_BUF_BIT_EXT,
+        VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT};
+    const VkExternalMemoryFeatureFlags both =
+        VK_EXTERNAL_MEMORY_FEATURE_EXPORTABLE_BIT | VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT;
+    for (int i = has_dma_buf ? 0 : 1; i < 2; i++) {
+        VkExternalBufferProperties p = {.sType = VK_STRUCTURE_TYPE_EXTERNAL_BUFFER_PROPERTIES};
+        const VkPhysicalDeviceExternalBufferInfo info = {
+            .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_BUFFER_INFO,
+            .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+                     VK_BUFFER_USAGE_TRANSFER_DST_BIT,
+            .handleType = kind[i]};
+        b->f.GetPhysicalDeviceExternalBufferProperties(b->device->physical, &info, &p);
+        if ((p.externalMemoryProperties.externalMemoryFeatures & both) == both)
+            return kind[i];
+    }
+    return 0;
+}
+
+static void set_limits(vk_backend *b, const bool *has, const answers *a) {
     const VkPhysicalDeviceLimits *l = &a->properties.properties.limits;
     b->limits = (vk_limits){
         .subgroup_size = a->subgroup.subgroupSize,
@@ -303,6 +330,7 @@ static void set_limits(vk_backend *b, const answers *a) {
             (uint32_t)smaller(l->maxComputeWorkGroupInvocations, l->maxComputeWorkGroupSize[0]),
         .units = count_units(a),
         .import_align = smaller(a->import.minImportedHostPointerAlignment, SIZE_MAX),
+        .shared_kind = b->features.peer ? shared_kind(b, has[EXT_DMA_BUF]) : 0,
     };
     b->features.matrix = b->features.matrix && ggl_vk_find_matrix(b, &b->limits.matrix);
     if (b->limits.offset_align < 4)
@@ -364,10 +392,12 @@ static ggl_status create_device(vk_backend *b, const bool *has, ggl_error *err) 
     const bool use[N_EXT] = {
         [EXT_STORAGE8] = f->storage8,
         [EXT_IDOT] = f->idot,
-        [EXT_EXTERNAL] = f->import,
+        [EXT_EXTERNAL] = f->import || f->peer,
         [EXT_IMPORT] = f->import,
         [EXT_BUDGET] = f->budget,
         [EXT_FLOATS] = f->half,
+        [EXT_FD] = f->peer,
+        [EXT_DMA_BUF] = f->peer,
         [EXT_SUBSET] = true,
         [EXT_MATRIX] = f->matrix,
         [EXT_FLOAT16] = f->matrix,
@@ -392,7 +422,7 @@ static ggl_status create_device(vk_backend *b, const bool *has, ggl_error *err) 
     matrix_features matrix = {
         .matrix = {.cooperativeMatrix = true},
         .float16 = {.shaderFloat16 = true},
-        .memory_model = {.vulkanMemoryModel = true},
+        .memory_model = {.vulkanMemoryModel = true, .vulkanMemoryModelDeviceScope = true},
         .subgroup_size = {.subgroupSizeControl = true, .computeFullSubgroups = true},
     };
     if (f->matrix)
@@ -448,7 +478,7 @@ ggl_status ggl_vk_device_open(vk_backend *b, const ggl_backend_params *params, g
     b->base.software = b->device->type == VK_PHYSICAL_DEVICE_TYPE_CPU;
     b->device->id = a.id;
     set_features(b, has, &a, params->mask);
-    set_limits(b, &a);
+    set_limits(b, has, &a);
     describe(b, &a);
     VkPhysicalDeviceMemoryProperties2 m = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2};

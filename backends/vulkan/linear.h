@@ -13,6 +13,7 @@ typedef struct vk_product {
     bool rounded;                 /* x is, to bytes */
     size_t w_row;                 /* bytes of a row of w; if it is repacked, of a tile of rows */
     size_t w_matrix;              /* bytes from a matrix to the next one */
+    size_t w_outer;               /* the same along dimension 3 */
     uint32_t column[3], outer[3]; /* shaders/linear.glsl */
     uint32_t w_step[3];
     int64_t n_cols;  /* columns per matrix; with an index all columns */

@@ -9,27 +9,7 @@
 #include <unistd.h>
 
 #include "ggl/alloc.h"
-
-/* --- kinds of memory -------------------------------------------------------------------------- */
-
-enum {
-    LOCAL = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT,
-    SEEN = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT,
-    CACHED = VK_MEMORY_PROPERTY_HOST_CACHED_BIT
-};
-
-/* A list of kinds of memory, best first; ends with ~0. */
-typedef const VkMemoryPropertyFlags *wishes;
-
-/* both: device memory that is also the host's. shared_io: the same if the host reads it in every run:
- * memory that the host does not cache is read a hundred times more slowly. host: memory of transfers,
- * cached for the same reason. own: only the device accesses it. */
-static const VkMemoryPropertyFlags both[] = {LOCAL | SEEN | CACHED, LOCAL | SEEN, SEEN | CACHED,
-                                             SEEN, ~0u};
-static const VkMemoryPropertyFlags shared_io[] = {LOCAL | SEEN | CACHED, SEEN | CACHED,
-                                                  LOCAL | SEEN, SEEN, ~0u};
-static const VkMemoryPropertyFlags host[] = {SEEN | CACHED, SEEN, ~0u};
-static const VkMemoryPropertyFlags own[] = {LOCAL, 0, ~0u};
+#include "share.h"
 
 /* --- allocation ------------------------------------------------------------------------------- */
 
@@ -51,79 +31,13 @@ static ggl_status failed(const vk_backend *b, VkResult r, size_t size, ggl_error
     return ggl_vk_fail(err, r, b->base.name);
 }
 
-static VkResult create_buffer(vk_backend *b, ggl_buffer *buf, const void *more) {
-    const VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
-                                     .pNext = more,
-                                     .size = buf->size,
-                                     .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
-                                              VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
-                                              VK_BUFFER_USAGE_TRANSFER_DST_BIT,
-                                     .sharingMode = VK_SHARING_MODE_EXCLUSIVE};
-    return b->f.CreateBuffer(b->device->device, &info, NULL, &buf->buffer);
-}
-
-/* True if kinds[] has wishes that memory of these properties satisfies, before wish w. */
-static bool is_tried(VkMemoryPropertyFlags properties, wishes kinds, wishes w) {
-    for (; kinds < w; kinds++)
-        if ((properties & *kinds) == *kinds)
-            return true;
-    return false;
-}
-
-/* Allocates `size` bytes of the first of the allowed kinds that has room, in the order of the wishes.
- * VK_ERROR_FEATURE_NOT_PRESENT: there is no such kind. */
-static VkResult allocate(vk_backend *b, uint32_t allowed, wishes kinds, VkMemoryAllocateInfo *info,
-                         VkDeviceMemory *out) {
-    const VkPhysicalDeviceMemoryProperties *m = &b->device->memory;
-    VkResult r = VK_ERROR_FEATURE_NOT_PRESENT;
-    for (wishes w = kinds; *w != ~0u; w++)
-        for (uint32_t i = 0; i < m->memoryTypeCount; i++) {
-            const VkMemoryPropertyFlags of = m->memoryTypes[i].propertyFlags;
-            if (!(allowed & UINT32_C(1) << i) || (of & *w) != *w || is_tried(of, kinds, w))
-                continue;
-            info->memoryTypeIndex = i;
-            r = b->f.AllocateMemory(b->device->device, info, NULL, out);
-            if (r != VK_ERROR_OUT_OF_DEVICE_MEMORY)
-                return r;
-        }
-    return r;
-}
-
-/* Allocates memory of one of the kinds for the whole buffer, and maps it if `map` and possible. */
-static VkResult take_memory(vk_backend *b, ggl_buffer *buf, uint32_t allowed, wishes w,
-                            const void *more, bool map) {
-    VkDevice d = b->device->device;
-    VkMemoryRequirements need;
-    VkMemoryAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, .pNext = more};
-    b->f.GetBufferMemoryRequirements(d, buf->buffer, &need);
-    info.allocationSize = more ? buf->size : need.size;
-    VkResult r = allocate(b, need.memoryTypeBits & allowed, w, &info, &buf->memory);
-    if (r == VK_SUCCESS)
-        r = b->f.BindBufferMemory(d, buf->buffer, buf->memory, 0);
-    if (r != VK_SUCCESS)
-        return r;
-    VkMemoryPropertyFlags kind = b->device->memory.memoryTypes[info.memoryTypeIndex].propertyFlags;
-    void *at = NULL;
-    if (map && (kind & SEEN) == SEEN)
-        r = b->f.MapMemory(d, buf->memory, 0, VK_WHOLE_SIZE, 0, &at);
-    buf->mapped = at;
-    return r;
-}
-
-static void release(vk_backend *b, ggl_buffer *buf) {
-    VkDevice d = b->device->device;
-    if (buf->buffer)
-        b->f.DestroyBuffer(d, buf->buffer, NULL);
-    if (buf->memory)
-        b->f.FreeMemory(d, buf->memory, NULL);
-}
-
 /* Makes a buffer of mapped host memory. */
 static ggl_status take_staging(vk_backend *b, ggl_buffer *buf, size_t size, ggl_error *err) {
     buf->size = size;
-    VkResult r = create_buffer(b, buf, NULL);
+    VkResult r = ggl_vk_buffer_create(b, buf, NULL);
     if (r == VK_SUCCESS)
-        r = take_memory(b, buf, ~0u, host, NULL, true);
+        r = ggl_vk_buffer_bind(
+            b, buf, &(vk_memory_wish){.allowed = ~0u, .kinds = ggl_vk_memory_host, .map = true});
     return r == VK_SUCCESS ? GGL_OK : failed(b, r, size, err);
 }
 
@@ -133,14 +47,17 @@ static ggl_status take(vk_backend *b, ggl_buffer *buf, int region, size_t size, 
         (b->base.max_buffer && buf->size > b->base.max_buffer))
         return ggl_fail(err, GGL_LIMIT, "%s: a buffer of %.1f MiB; at most %.1f MiB are allowed",
                         b->base.name, (double)size / 1048576, (double)b->base.max_buffer / 1048576);
-    const bool shared = ggl_vk_shares_memory(b), io = region == GGL_REGION_IO;
-    VkResult r = create_buffer(b, buf, NULL);
-    if (r == VK_SUCCESS)
-        r = take_memory(b, buf, ~0u,
-                        shared && io ? shared_io
-                        : shared     ? both
-                                     : own,
-                        NULL, shared && b->features.map);
+    const bool shares = ggl_vk_shares_memory(b), io = region == GGL_REGION_IO;
+    const vk_memory_wish wish = {.allowed = ~0u,
+                                 .kinds = shares && io ? ggl_vk_memory_shared_io
+                                          : shares     ? ggl_vk_memory_both
+                                                       : ggl_vk_memory_own,
+                                 .map = shares && b->features.map};
+    VkResult r = VK_SUCCESS;
+    if (!io || !ggl_vk_make_shared(b, buf, &wish))
+        r = ggl_vk_buffer_create(b, buf, NULL);
+    if (r == VK_SUCCESS && !buf->shared)
+        r = ggl_vk_buffer_bind(b, buf, &wish);
     if (r != VK_SUCCESS)
         return failed(b, r, size, err);
     if (!buf->mapped)
@@ -180,13 +97,17 @@ static ggl_status import(vk_backend *b, ggl_buffer *buf, int region, size_t size
         .sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT,
         .handleType = kind,
         .pHostPointer = first};
-    static const VkMemoryPropertyFlags any[] = {0, ~0u};
     VkResult r = b->f.GetMemoryHostPointerPropertiesEXT(b->device->device, kind, first, &p);
     if (r == VK_SUCCESS)
-        r = create_buffer(b, buf, &external);
+        r = ggl_vk_buffer_create(b, buf, &external);
     if (r == VK_SUCCESS)
-        r = take_memory(b, buf, p.memoryTypeBits, region == GGL_REGION_IO ? host : any, &pointer,
-                        false);
+        r = ggl_vk_buffer_bind(b, buf,
+                               &(vk_memory_wish){.allowed = p.memoryTypeBits,
+                                                 .kinds = region == GGL_REGION_IO
+                                                              ? ggl_vk_memory_host
+                                                              : ggl_vk_memory_any,
+                                                 .more = &pointer,
+                                                 .size = buf->size});
     return r == VK_SUCCESS
                ? GGL_OK
                : ggl_fail(err, GGL_UNSUPPORTED, "%s cannot use this memory of the host (%d)",
@@ -202,7 +123,7 @@ ggl_status ggl_vk_buffer_alloc(ggl_backend *base, int region, size_t size, const
     buf->id = ++b->device->n_buffers;
     ggl_status st = at ? import(b, buf, region, size, at, err) : take(b, buf, region, size, err);
     if (st != GGL_OK) {
-        release(b, buf);
+        ggl_vk_buffer_release(b, buf);
         ggl_free(buf);
         return st;
     }
@@ -435,7 +356,8 @@ static ggl_status stage_out(vk_backend *b, ggl_buffer *src, size_t offset, char 
 
 void ggl_vk_staging_free(vk_backend *b) {
     for (int i = 0; b->staging && i < N_PIECE; i++)
-        release(b, &b->staging->piece[i].buffer); /* command buffers are freed with their pool */
+        ggl_vk_buffer_release(
+            b, &b->staging->piece[i].buffer); /* command buffers are freed with their pool */
     ggl_free(b->staging);
     b->staging = NULL;
 }
@@ -501,6 +423,6 @@ void ggl_vk_buffer_free(ggl_backend *base, ggl_buffer *buf) {
         return;
     (void)flush(b, NULL); /* what is recorded may use the buffer */
     b->f.DeviceWaitIdle(b->device->device);
-    release(b, buf);
+    ggl_vk_buffer_release(b, buf);
     ggl_free(buf);
 }

@@ -54,8 +54,10 @@ static vk_product product_of(const vk_emit *e, const ggl_step *s) {
     const bool batch_of_w = ggl_is_batched(s->node->src[1]);
     p.w_row = p.w->repacked ? ggl_vk_tile_size(p.w->type, p.w->ne[0]) : p.w->nb[1];
     p.w_matrix = p.w->repacked ? ggl_vk_packed_size(p.w->type, p.w->ne[0], p.w->ne[1]) : p.w->nb[2];
+    p.w_outer = p.w->repacked ? p.w_matrix * (size_t)p.w->ne[2] : p.w->nb[3];
     p.w_step[0] = p.w->ne[2] > 1 ? (uint32_t)p.w_matrix : 0;
-    p.w_step[ggl_vk_has(p.index) ? 0 : batch_of_w ? 2 : 1] |= ggl_vk_weight_stride(e, p.w, 3);
+    if (ggl_vk_extent(e, p.w, 3) > 1)
+        p.w_step[ggl_vk_has(p.index) ? 0 : batch_of_w ? 2 : 1] |= (uint32_t)p.w_outer;
     for (int d = 0; d < 3; d++) {
         const uint32_t n = (uint32_t)ggl_vk_extent(e, p.y, d + 1);
         const bool shared = !ggl_vk_has(p.index) && p.w_step[d] == 0;
@@ -96,7 +98,7 @@ static size_t rows_size(const vk_product *p, int64_t n) {
 static size_t part_size(const vk_emit *e, const vk_product *p, const vk_part *of) {
     const ggl_operand *w = p->w;
     const size_t size = rows_size(p, of->n_rows) + (size_t)(of->n_matrices - 1) * p->w_matrix;
-    return size + (size_t)(ggl_vk_extent(e, w, 3) - 1) * w->nb[3];
+    return size + (size_t)(ggl_vk_extent(e, w, 3) - 1) * p->w_outer;
 }
 
 /* Returns the bytes of w before a part, whose rows begin with a tile. */

@@ -36,6 +36,7 @@ typedef struct vk_features {
     bool half;      /* the device converts f16, subnormal numbers included, exactly; HALF */
     bool matrix;    /* matrix units multiply f16 */
     bool import;    /* host memory can be used in place */
+    bool peer;      /* other devices can copy from this one's memory, and it from theirs */
     bool map;       /* the device's memory can be mapped if it is also the host's */
     bool budget;    /* the driver reports how much memory is free */
     bool repack;    /* weights of products are repacked */
@@ -59,6 +60,7 @@ typedef struct vk_limits {
     vk_matrix matrix;      /* with the feature */
     uint32_t units;        /* that run workgroups beside each other */
     size_t import_align;   /* alignment of imported host memory */
+    uint32_t shared_kind;  /* of handles of its memory (share.h); 0: there are none */
 } vk_limits;
 
 typedef struct vk_device vk_device;       /* device.c */

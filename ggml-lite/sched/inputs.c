@@ -33,6 +33,7 @@ void ggl_sched_own_pages(ggl_sched *s) {
         page[k] = (int32_t)k;
     s->input_n[i] = 1;
 }
+
 /* Makes *r include `by`. */
 static void widen(byte_range *r, byte_range by) {
     if (by.from == by.to)
@@ -143,6 +144,7 @@ ggl_status ggl_sched_set(ggl_sched *s, const char *input, const void *data, size
     }
     return ggl_fail(err, GGL_NOT_FOUND, "the graph has no input '%s'", input);
 }
+
 /* Notes that all devices that read the input t must get `stale` of it before the lane's batch. */
 static void mark_moves(ggl_sched *s, const ggl_tensor *t, int lane, byte_range stale) {
     for (size_t i = 0; i < s->n_segs && stale.from < stale.to; i++)

@@ -90,6 +90,7 @@ ggl_status ggl_sched_loaded(ggl_sched *s, size_t size, ggl_error *err) {
         return ggl_fail(err, GGL_CANCELLED, "stopped while weights were loaded");
     return GGL_OK;
 }
+
 /* Allocates the host memory of inputs and outputs. */
 static ggl_status host_alloc(ggl_sched *s, ggl_error *err) {
     const int n_inputs = ggl_graph_n_inputs(s->g);
@@ -126,6 +127,8 @@ ggl_status ggl_sched_alloc(ggl_sched *s, ggl_error *err) {
     ggl_status st = host_alloc(s, err);
     for (int i = 0; i < s->n_dev && st == GGL_OK; i++)
         st = device_alloc(s, &s->dev[i], err);
+    if (st == GGL_OK)
+        st = ggl_sched_join_peers(s, err);
     if (st == GGL_OK)
         st = ggl_sched_repack(s, err);
     if (st != GGL_OK)

@@ -23,6 +23,7 @@ static ggl_status add_departing(ggl_sched *s, segment *from, size_t reader, cons
     from->departing[from->n_departing++] = (departing){.t = m->t,
                                                        .image = m->image,
                                                        .phase = own ? from->phase : phase,
+                                                       .is_copied = true,
                                                        .gather = m->gather && !is_there,
                                                        .batched = m->batched,
                                                        .row = m->row,
@@ -123,6 +124,7 @@ static void find_departed(move *m, const segment *computes) {
         if (d->t != m->t || d->image != m->image)
             continue;
         m->from = d->to;
+        m->at = d->from;
         m->picks = m->gather && !d->gather;
     }
 }

@@ -90,19 +90,25 @@ static ggl_status do_move(ggl_sched *s, const segment *seg, move *m, const fligh
                           ggl_error *err) {
     device *d = &s->dev[seg->backend];
     ggl_buffer *io = d->io[f->lane];
-    const rows r = {.to = m->to,
-                    .from = m->from,
-                    .size = m->row,
-                    .n = !m->batched           ? 1
-                         : seg->phase == TRUNK ? f->n
-                                               : f->n_rows,
-                    .picks = m->picks};
+    rows r = {.to = m->to,
+              .from = m->from,
+              .size = m->row,
+              .n = !m->batched           ? 1
+                   : seg->phase == TRUNK ? f->n
+                                         : f->n_rows,
+              .picks = m->picks};
     if (m->from_backend < 0)
         return m->batched
                    ? upload_rows(d, s->lane_input + (size_t)f->lane * s->input_size, &r, f, err)
                    : upload_stale(s, seg, m, f->lane, err);
     if (m->from_backend == seg->backend)
         return copy_rows(d, io, io, &r, f, err);
+    const ggl_buffer *peer = d->peer[m->from_backend][f->lane];
+    if (peer) { /* all rows are there */
+        r.from = m->at;
+        r.picks = m->gather;
+        return copy_rows(d, io, peer, &r, f, err);
+    }
     if (d->in_place[f->lane] && m->image == seg->backend)
         return GGL_OK;
     return d->host[f->lane] ? copy_rows(d, io, d->host[f->lane], &r, f, err)
@@ -156,7 +162,7 @@ static ggl_status bring_out_all(ggl_sched *s, const flight *f, bool starts, ggl_
                         : few         ? f->n_rows
                                       : f->n,
                         out->gather};
-        if (departs(out, n))
+        if (departs(out, n) && out->is_copied)
             st = bring_out(s, d, &r, f, starts, err);
     }
     for (int i = 0; i < ggl_graph_n_outputs(s->g) && st == GGL_OK; i++) {
@@ -168,25 +174,28 @@ static ggl_status bring_out_all(ggl_sched *s, const flight *f, bool starts, ggl_
     return st;
 }
 
-/* True if the device itself reads values of others from host memory, for the segment or for those
+/* True if the device itself copies values of others from where they are, for the segment or for those
  * directly before it. */
-static bool reads_host(const ggl_sched *s, const flight *f) {
+static bool reads_others(const ggl_sched *s, const flight *f) {
     const int k = s->seg[f->next].backend;
-    for (size_t i = f->next + 1; i-- > 0 && s->seg[i].backend == k && s->dev[k].host[f->lane];)
-        for (size_t j = 0; j < s->seg[i].n_moves; j++)
-            if (s->seg[i].move[j].from_backend >= 0 && s->seg[i].move[j].from_backend != k)
+    const device *d = &s->dev[k];
+    for (size_t i = f->next + 1; i-- > 0 && s->seg[i].backend == k;)
+        for (size_t j = 0; j < s->seg[i].n_moves; j++) {
+            const int from = s->seg[i].move[j].from_backend;
+            if (from >= 0 && from != k && (d->host[f->lane] || d->peer[from][f->lane]))
                 return true;
+        }
     return false;
 }
 
 /* True if the flight may pass on only when the device has done the segment: because others read what it
- * computes; because another one, or the next batch, writes to the host memory that it reads; or because
+ * computes; because another one, or the next batch, writes to the memory that it reads; or because
  * it is the device's last segment of a batch that is collected. */
 static bool is_awaited(const ggl_sched *s, const flight *f) {
     const size_t n = ggl_sched_n_passed(s, f);
     const segment *seg = &s->seg[f->next];
     bool is = (s->has_threads && f->ticket != 0 && seg->again >= n) ||
-              ((seg->again > f->next + 1 || seg->again >= n) && reads_host(s, f));
+              ((seg->again > f->next + 1 || seg->again >= n) && reads_others(s, f));
     for (size_t i = 0; i < seg->n_departing && !is; i++)
         is = departs(&seg->departing[i], n);
     for (int i = 0; i < ggl_graph_n_outputs(s->g) && !is; i++)

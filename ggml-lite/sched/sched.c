@@ -52,6 +52,11 @@ static void device_free(device *d) {
         if (d->host[i])
             d->b->v->free(d->b, d->host[i]);
     }
+    for (int k = 0; d->peer && k < d->s->n_dev; k++)
+        for (int i = 0; i < MAX_LANES; i++)
+            if (d->peer[k][i])
+                d->b->v->free(d->b, d->peer[k][i]);
+    ggl_free(d->peer);
     ggl_free(d->region);
     ggl_free(d->copies.at);
     ggl_free(d->stores.at);

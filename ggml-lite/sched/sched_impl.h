@@ -8,6 +8,7 @@
  *   repack.c  chooses the weights to repack, and repacks them
  *   cache.c   keeps repacked weights in a file
  *   memory.c  allocates buffers of devices, and host memory
+ *   peers.c   lets devices reach each other's memory
  *   inputs.c  sets the inputs, and notes which bytes devices must get
  *   run.c     passes a batch through a segment: moves its values, and runs it
  *   order.c   finds flights that must wait before they write what others still read
@@ -54,6 +55,7 @@ typedef struct move {
     size_t from, to;
     bool gather; /* only the rows for which outputs are requested are wanted */
     bool picks;  /* they are not beside each other yet, so the move picks them */
+    size_t at;   /* offset in the io region of the device that computes it */
     size_t row;  /* bytes for one element of the batch; if not batched, of the whole value */
     bool batched;
     byte_range
@@ -76,6 +78,7 @@ typedef struct lifetime {
 typedef struct departing {
     const ggl_tensor *t;
     int image, phase; /* the device, and the phase of the value's place on it */
+    bool is_copied;   /* false: all readers copy it themselves, from the device */
     bool gather;      /* only the rows for which outputs are requested */
     bool batched;     /* see move */
     size_t row;       /* see move */
@@ -126,6 +129,9 @@ typedef struct device {
      * (NULL) by uploads and downloads. */
     ggl_buffer *host[MAX_LANES];
     size_t image; /* offset of the image in the lane's host memory */
+    /* By device: the io regions of another one, by lane, from which this one copies; NULL: it does not
+     * reach them. */
+    ggl_buffer *(*peer)[MAX_LANES];
     bool in_place[MAX_LANES];
     size_t io_size, arena_size, copied_size, consts_size;
     size_t mapped_size, rows_size, states_size; /* for ggl_sched_memory */
@@ -264,6 +270,8 @@ ggl_status ggl_sched_end_segment(ggl_sched *s, const flight *f, ggl_error *err);
 /* Returns how many segments, from the first on, the flight passes: the trunk's, and, if it has
  * outputs, the tail's, which come after them, or the early ones of these. */
 size_t ggl_sched_n_passed(const ggl_sched *s, const flight *f);
+/* Lets devices copy from each other where they can. */
+ggl_status ggl_sched_join_peers(ggl_sched *s, ggl_error *err);
 /* Starts a thread for each device, if several batches may be in flight; stops them. */
 ggl_status ggl_sched_start_threads(ggl_sched *s, ggl_error *err);
 void ggl_sched_stop_threads(ggl_sched *s);

@@ -269,6 +269,37 @@ static void check_cpu_softmax_page_fn(slot s) {
             }
 }
 
+/* Numbers of pages from less than a vector kernel does at once to more; special values in some. */
+static void check_cpu_softmax_pages_fn(slot s) {
+    enum { PAGES = 11 };
+    static float x[PAGES][GGL_PAGE], want[PAGES][GGL_PAGE], got[PAGES][GGL_PAGE];
+    float m[2][PAGES + 1], sum[2][PAGES + 1];
+    uint64_t seed = 94;
+    for (int form = 0; form < 40 * (PAGES + 1); form++) {
+        const int n = form / 40;
+        for (int q = 0; q < n; q++) {
+            const int kind = form % 40 < 10 ? 0 : (form + q) % 7;
+            fill(x[q], GGL_PAGE, &seed, kind == 1 ? EXTREME : kind == 2 ? WIDE : ORDINARY);
+            for (int j = 0; j < GGL_PAGE && (kind == 3 || kind == 4); j++)
+                x[q][j] = kind == 3 ? -INFINITY : 3e38f;
+            if (kind == 5)
+                x[q][(form + q) % GGL_PAGE] = NAN;
+        }
+        memcpy(want, x, sizeof want);
+        for (int q = 0; q < n; q++)
+            m[0][q] = all.k[0].softmax_page(want[q], 0, GGL_PAGE, 0.7f, &sum[0][q]);
+        for (int t = 0; t < all.n; t++) {
+            memcpy(got, x, sizeof got);
+            m[1][n] = sum[1][n] = 5;
+            KERNEL(cpu_softmax_pages_fn, s, t)(got, n, 0.7f, m[1], sum[1]);
+            CHECK_SAME(got[0], want[0], PAGES * GGL_PAGE, "%s of %d, %s", s.name, n, all.name[t]);
+            CHECK_SAME(m[1], m[0], n, "largest of %d pages, %s", n, all.name[t]);
+            CHECK_SAME(sum[1], sum[0], n, "sums of %d pages, %s", n, all.name[t]);
+            CHECK(m[1][n] == 5 && sum[1][n] == 5);
+        }
+    }
+}
+
 static void check_cpu_merge_fn(slot s) {
     uint64_t seed = 91;
     for (int64_t n = 0; n < 70; n++) {

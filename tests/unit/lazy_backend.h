@@ -23,7 +23,9 @@ typedef struct lazy_queue {
     lazy_job *job;
     size_t n, done, cap;
     bool takes_host; /* host memory can be a buffer that is copied to and from */
-    size_t n_ahead;  /* most jobs that were left when others were waited for */
+    const ggl_buffer *borrowed[16];
+    int n_borrowed;
+    size_t n_ahead; /* most jobs that were left when others were waited for */
 } lazy_queue;
 
 static atomic_bool lazy_held; /* runs do not return */
@@ -132,8 +134,38 @@ static ggl_status lazy_alloc(ggl_backend *b, int region, size_t size, const void
                : fake_alloc(b, region, size, host, out, err);
 }
 
+/* A handle is the buffer itself, which all of these backends can read. */
+static ggl_status lazy_share(ggl_backend *b, const ggl_buffer *buf, ggl_shared *out,
+                             ggl_error *err) {
+    (void)b;
+    (void)err;
+    *out = (ggl_shared){.fd = -1};
+    memcpy(out->owner, &buf, sizeof(ggl_buffer *));
+    return GGL_OK;
+}
+
+static ggl_status lazy_borrow(ggl_backend *b, const ggl_shared *from, ggl_buffer **out,
+                              ggl_error *err) {
+    lazy_queue *q = lazy_of(b);
+    memcpy(out, from->owner, sizeof *out);
+    if (q->n_borrowed == sizeof q->borrowed / sizeof *q->borrowed)
+        return ggl_fail(err, GGL_LIMIT, "borrowed too often");
+    q->borrowed[q->n_borrowed++] = *out;
+    return GGL_OK;
+}
+
+static void lazy_free_buffer(ggl_backend *b, ggl_buffer *buf) {
+    lazy_queue *q = lazy_of(b);
+    for (int i = 0; i < q->n_borrowed; i++)
+        if (q->borrowed[i] == buf) {
+            q->borrowed[i] = q->borrowed[--q->n_borrowed];
+            return;
+        }
+    ((fake *)b)->real->v->free(((fake *)b)->real, buf);
+}
+
 /* Makes a fake backend lazy. */
-static void lazy_make(fake *f, bool takes_host) {
+static void lazy_make(fake *f, bool takes_host, bool has_peers) {
     lazy_queue *q = lazy_of(&f->base);
     free(q->job);
     *q = (lazy_queue){.takes_host = takes_host};
@@ -145,6 +177,9 @@ static void lazy_make(fake *f, bool takes_host) {
     f->v.clear = lazy_clear;
     f->v.run = lazy_run;
     f->v.wait = lazy_wait;
+    f->v.free = lazy_free_buffer;
+    f->v.share = has_peers ? lazy_share : NULL;
+    f->v.borrow = has_peers ? lazy_borrow : NULL;
     f->v.mark = lazy_mark;
     f->v.wait_for = lazy_wait_for;
 }

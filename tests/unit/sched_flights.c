@@ -271,22 +271,27 @@ TEST(each_keeps_its_outputs) {
     }
 }
 
-/* Of any of the backends, which do nothing until they are waited for. Those reach the memory of the host,
- * and the others compute in it, or not. */
+/* Some of the backends do nothing until they are waited for. They reach the memory of the host, and the
+ * others compute in it, or not; and they reach each other's memory, or not. */
 TEST(nothing_is_read_too_early) {
-    for (int k = 0; k < 2 << MOST; k++) {
-        const int lazy_ones = k >> 1;
-        const bool takes_host = k & 1;
+    for (int k = 0; k < 3 << MOST; k++) {
+        const int lazy_ones = k / 3;
+        const bool takes_host = k % 3, has_peers = k % 3 == 2;
         fixture *f = calloc(1, sizeof *f);
         REQUIRE(f && setup(f, lazy_ones == 1 ? 1 : MOST, NULL));
         for (int i = 0; i < f->n_dev; i++)
             if (lazy_ones >> i & 1)
-                lazy_make(&f->dev[i], takes_host);
+                lazy_make(&f->dev[i], takes_host, has_peers);
             else if (takes_host)
                 f->dev[i].v.alloc = f->dev[i].real->v->alloc;
         REQUIRE(start(f));
+        for (int i = 0; i < f->n_dev; i++) /* the one before, in each lane */
+            CHECK_INT(lazy[i].n_borrowed,
+                      has_peers && i > 0 && (lazy_ones >> (i - 1) & 3) == 3 ? f->n_dev : 0);
         run_any(f, 300);
         teardown(f);
+        for (int i = 0; i < LAZY_MOST; i++)
+            CHECK_INT(lazy[i].n_borrowed, 0);
         free(f);
     }
     lazy_free();
@@ -298,7 +303,7 @@ TEST(a_batch_is_waited_for_alone) {
         fixture f;
         batch b[2];
         REQUIRE(setup(&f, 2, NULL));
-        lazy_make(&f.dev[0], takes_host);
+        lazy_make(&f.dev[0], takes_host, false);
         REQUIRE(start(&f));
         lazy_held = true; /* the first run goes on when the second batch is there */
         REQUIRE_OK(submit(&f, &b[0], 2), &f.err);

@@ -12,6 +12,7 @@ static struct {
     int waits, submissions;
     size_t to_device, to_host, on_device; /* bytes */
     size_t pinned_in, pinned_out;         /* of these, those in imported memory of the host */
+    size_t from_peer;                     /* and those from another device's memory */
 } count;
 
 /* Buffers in memory of the device, as far as the host does not see it. */
@@ -20,30 +21,42 @@ static struct {
     VkDeviceMemory memory;
 } bound[MOST_BUFFERS];
 static int n_bound;
-static VkBuffer pinned[MOST_BUFFERS]; /* buffers in imported memory */
-static int n_pinned;
-
-/* The memory of the host that was imported. */
-static VkDeviceMemory imported[MOST_BUFFERS];
-static int n_imported;
+/* Memory that was imported, and the buffers in it. */
+typedef struct imports {
+    VkDeviceMemory memory[MOST_BUFFERS];
+    VkBuffer buffer[MOST_BUFFERS];
+    int n_memory, n_buffer;
+} imports;
+static imports of_host, of_peer;
 
 static VkResult allocate(VkDevice d, const VkMemoryAllocateInfo *info,
                          const VkAllocationCallbacks *a, VkDeviceMemory *out) {
-    const VkBaseOutStructure *more = info->pNext;
     const VkResult r = real.AllocateMemory(d, info, a, out);
-    if (r == VK_SUCCESS && n_imported < MOST_BUFFERS && more &&
-        more->sType == VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT)
-        imported[n_imported++] = *out;
+    for (const VkBaseOutStructure *more = info->pNext; more && r == VK_SUCCESS;
+         more = more->pNext) {
+        imports *of = more->sType == VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT
+                          ? &of_host
+                      : more->sType == VK_STRUCTURE_TYPE_IMPORT_MEMORY_FD_INFO_KHR ? &of_peer
+                                                                                   : NULL;
+        if (of && of->n_memory < MOST_BUFFERS)
+            of->memory[of->n_memory++] = *out;
+    }
     return r;
 }
 
+/* Notes the buffer if its memory was imported. */
+static bool note(imports *of, VkBuffer buffer, VkDeviceMemory memory) {
+    for (int i = 0; i < of->n_memory; i++)
+        if (of->memory[i] == memory && of->n_buffer < MOST_BUFFERS) {
+            of->buffer[of->n_buffer++] = buffer;
+            return true;
+        }
+    return false;
+}
+
 static VkResult bind_memory(VkDevice d, VkBuffer buffer, VkDeviceMemory memory, VkDeviceSize at) {
-    bool is_host = false;
-    for (int i = 0; i < n_imported; i++)
-        is_host |= imported[i] == memory;
-    if (n_pinned < MOST_BUFFERS && is_host)
-        pinned[n_pinned++] = buffer;
-    if (n_bound < MOST_BUFFERS && !is_host) {
+    (void)note(&of_peer, buffer, memory);
+    if (!note(&of_host, buffer, memory) && n_bound < MOST_BUFFERS) {
         bound[n_bound].buffer = buffer;
         bound[n_bound++].memory = memory;
     }
@@ -65,9 +78,9 @@ static bool is_on_device(VkBuffer buffer) {
     return false;
 }
 
-static bool is_pinned(VkBuffer buffer) {
-    for (int i = 0; i < n_pinned; i++)
-        if (pinned[i] == buffer)
+static bool is_in(const imports *of, VkBuffer buffer) {
+    for (int i = 0; i < of->n_buffer; i++)
+        if (of->buffer[i] == buffer)
             return true;
     return false;
 }
@@ -86,8 +99,9 @@ static VkResult submit(VkQueue queue, uint32_t n, const VkSubmitInfo *info, VkFe
 static void copy_buffer(VkCommandBuffer commands, VkBuffer src, VkBuffer dst, uint32_t n,
                         const VkBufferCopy *range) {
     for (uint32_t i = 0; i < n; i++) {
-        count.pinned_in += is_pinned(src) ? (size_t)range[i].size : 0;
-        count.pinned_out += is_pinned(dst) ? (size_t)range[i].size : 0;
+        count.pinned_in += is_in(&of_host, src) ? (size_t)range[i].size : 0;
+        count.pinned_out += is_in(&of_host, dst) ? (size_t)range[i].size : 0;
+        count.from_peer += is_in(&of_peer, src) ? (size_t)range[i].size : 0;
         *(!is_on_device(src)  ? &count.to_device
           : is_on_device(dst) ? &count.on_device
                               : &count.to_host) += (size_t)range[i].size;
@@ -107,7 +121,8 @@ static ggl_backend *open_counted(const char *mask) {
     f->WaitForFences = wait_for_fences;
     f->QueueSubmit = submit;
     f->CmdCopyBuffer = copy_buffer;
-    n_bound = n_imported = n_pinned = 0;
+    n_bound = 0;
+    of_host = of_peer = (imports){0};
     return b;
 }
 
@@ -164,9 +179,10 @@ static bool next_token(fixture *f, int i) {
 
 static void print_counts(void) {
     printf("each token: %d waits, %d submissions, %zu bytes to the device, %zu to the host, %zu on "
-           "it; of these %zu and %zu without staging\n",
+           "it; of these %zu and %zu without staging, "
+           "%zu from another device\n",
            count.waits, count.submissions, count.to_device, count.to_host, count.on_device,
-           count.pinned_in, count.pinned_out);
+           count.pinned_in, count.pinned_out, count.from_peer);
 }
 
 /* A model wholly on one device, which writes a text. */
@@ -227,6 +243,56 @@ TEST(a_crossing_is_one_copy) {
         teardown(&f);
         ggl_backend_close(b);
         ggl_backend_close(cpu);
+    }
+}
+
+static void copy_logits(void *ctx, int64_t i, const float *row) {
+    (void)i;
+    memcpy(ctx, row, 2048 * sizeof *row);
+}
+
+/* Half of the layers on each of two devices, which are one here: the second one copies the residual from
+ * the memory of the first, or from that of the host, and the logits are the same. */
+static void check_peers(const char *mask, bool reaches, bool pins, float *logits) {
+    fixture f;
+    ggl_error err = {0};
+    ggl_backend *first = open_counted(mask), *second = first ? open_counted(mask) : NULL;
+    if (!second)
+        return;
+    bool ok = setup(&f, (ggl_backend *[]){first, second}, 2);
+    for (int i = 0; ok && i < 3 && (ok = next_token(&f, i)); i++)
+        if (i > 0) {
+            CHECK_INT(count.from_peer, reaches ? 128 * sizeof(float) : 0);
+            CHECK_INT(count.pinned_in, pins && !reaches ? 128 * sizeof(float) : 0);
+            CHECK_INT(count.pinned_out, !pins ? 0 : f.logits + (reaches ? 0 : 128 * sizeof(float)));
+        }
+    print_counts();
+    const int32_t token = 7;
+    const bool want = true;
+    CHECK_INT(f.logits, 2048 * sizeof(float));
+    CHECK_OK(llm_session_eval(
+                 f.s,
+                 &(llm_batch){
+                     .n = 1, .token = &token, .want = &want, .each = copy_logits, .ctx = logits},
+                 &err),
+             &err);
+    teardown(&f);
+    ggl_backend_close(first);
+    ggl_backend_close(second);
+}
+
+TEST(a_device_copies_from_its_peer) {
+    static const struct {
+        const char *mask;
+        bool reaches, pins;
+    } way[] = {{NULL, true, false},
+               {"map", true, true},
+               {"map,peer", false, true},
+               {"peer", false, false}};
+    static float logits[4][2048];
+    for (int i = 0; i < 4; i++) {
+        check_peers(way[i].mask, way[i].reaches, way[i].pins, logits[i]);
+        CHECK(memcmp(logits[i], logits[0], sizeof logits[0]) == 0);
     }
 }
 

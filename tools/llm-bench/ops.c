@@ -540,6 +540,12 @@ static void call_softmax_page(simple *s) {
         sum[2 * q] = s->k->softmax_page(s->y + q * GGL_PAGE, 0, GGL_PAGE, 0.1f, sum + 2 * q + 1);
 }
 
+static void call_softmax_pages(simple *s) {
+    memcpy(s->y, s->w, sizeof s->w);
+    s->k->softmax_pages((float(*)[GGL_PAGE])(void *)s->y, CPU_QUERIES, 0.1f, s->y + N / 2,
+                        s->y + N / 2 + CPU_QUERIES);
+}
+
 static void call_merge(simple *s) {
     for (int q = 0; q < CPU_QUERIES; q++)
         s->k->merge(s->y + q * HEAD, s->x + q * HEAD, 0.5f, 0.5f, HEAD);
@@ -600,6 +606,7 @@ static const simple_kind simples[] = {
     {"wkv7", "128x64", call_WKV7, 4.0 * GGL_PAGE *HEAD, 2.0 * GGL_PAGE *HEAD},
     {"short convolution", "1024x4", call_conv, 8.0 * N, N},
     {"softmax of a page", "64x8", call_softmax_page, 4.0 * GGL_PAGE *CPU_QUERIES, 0},
+    {"softmax of whole pages", "64x8", call_softmax_pages, 4.0 * GGL_PAGE *CPU_QUERIES, 0},
     {"scores of a panel", "128x64x6", call_panel_scores, 4.0 * GGL_PAGE *HEAD,
      (double)GGL_PAGE *HEAD *CPU_TILE},
     {"values of a panel", "128x64x6", call_panel_values, 4.0 * GGL_PAGE *HEAD,

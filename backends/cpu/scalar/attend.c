@@ -61,6 +61,11 @@ static float softmax_page(float *s, int lo, int hi, float scale, float *sum) {
     return m;
 }
 
+static void softmax_pages(float (*s)[GGL_PAGE], int n, float scale, float *m, float *sum) {
+    for (int q = 0; q < n; q++)
+        m[q] = softmax_page(s[q], 0, GGL_PAGE, scale, sum + q);
+}
+
 static void merge(float *total, const float *part, float a, float b, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
         float p = part[i] * b;

@@ -1,4 +1,4 @@
-/* Attention of several queries over a page as panels of f32; part of attend_tmpl.h. The sums of
+/* Attention of many queries over a page as panels of f32; part of attend_tmpl.h. The sums of
  * CPU_TILE queries by TALL vectors stay in registers over all dimensions (scores) or positions
  * (values), so that each vector of a panel that is loaded serves all queries. */
 enum { TALL = V_SUMS / 4 * V_16 };
@@ -55,6 +55,55 @@ INLINE void panel_values_q(float *total, int64_t n, float (*w)[GGL_PAGE], const 
     for (; i < n; i += V_LANES)
         panel_values_at(total + i, n, w, n_q, values + i, share, 1);
 }
+
+/* --- softmax ------------------------------------------------------------------------------- */
+
+enum { PAGES = 4, N_PAGE = GGL_PAGE / V_LANES };
+
+/* Sets m to the largest numbers of four pages times the scale. Returns false if one is not finite,
+ * or if this cannot be excluded: then a sum of all is no number or infinite. */
+INLINE bool largest_of_pages(float (*s)[GGL_PAGE], float scale, float *m) {
+    vf odd = v_set(0.0f);
+    EACH(q, PAGES) {
+        vf top = v_load(s[q]) * v_set(scale), sum = top;
+        for (int v = 1; v < N_PAGE; v++) {
+            const vf x = v_load(s[q] + V_LANES * v) * v_set(scale);
+            top = v_max(top, x);
+            sum = sum + x;
+        }
+        odd = v_fma(sum, v_set(0.0f), odd); /* 0, or NaN for good */
+        m[q] = v_largest(top) + 0.0f;
+    }
+    return !v_any(v_is_nan(odd));
+}
+
+/* Four whole pages whose numbers are finite: no exp waits for the one before it. */
+INLINE void softmax_four(float (*s)[GGL_PAGE], float scale, const float *m, float *sum) {
+    vf sums[PAGES][V_16];
+    EACH(q, PAGES) EACH(h, V_16) sums[q][h] = v_set(0.0f);
+    for (int j = 0; j < GGL_PAGE; j += 16)
+        EACH(h, V_16) EACH(q, PAGES) {
+            float *at = s[q] + j + V_LANES * h;
+            const vf e = v_exp_moderate(v_load(at) * v_set(scale) - v_set(m[q]));
+            v_store(at, e);
+            sums[q][h] = sums[q][h] + e;
+        }
+    v_four_trees(sum, (const vf(*)[V_16])sums);
+}
+
+static void softmax_pages(float (*s)[GGL_PAGE], int n, float scale, float *m, float *sum) {
+    int q = 0;
+    for (; q + PAGES <= n; q += PAGES)
+        if (largest_of_pages(s + q, scale, m + q))
+            softmax_four(s + q, scale, m + q, sum + q);
+        else
+            for (int k = q; k < q + PAGES; k++)
+                m[k] = softmax_page(s[k], 0, GGL_PAGE, scale, sum + k);
+    for (; q < n; q++)
+        m[q] = softmax_page(s[q], 0, GGL_PAGE, scale, sum + q);
+}
+
+/* --- by number of queries ------------------------------------------------------------------ */
 
 #define COUNTS_TILE(X) X(1) X(2) X(3) X(4) X(5) X(6)
 

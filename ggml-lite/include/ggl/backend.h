@@ -42,6 +42,15 @@ typedef struct ggl_copy_range {
     size_t to, from, size;
 } ggl_copy_range;
 
+/* A handle of a device's memory, by which another backend reaches it. The numbers are those of Vulkan. */
+typedef struct ggl_shared {
+    int fd;                   /* belongs to whoever has the handle */
+    uint32_t kind;            /* of the fd: a VkExternalMemoryHandleTypeFlagBits */
+    uint32_t memory_type;     /* of the device */
+    unsigned char owner[32];  /* the device's UUID, and that of its driver */
+    size_t size, memory_size; /* bytes of the buffer, and of its memory */
+} ggl_shared;
+
 typedef struct ggl_segment {
     const ggl_graph *graph;
     ggl_tensor *const
@@ -114,6 +123,12 @@ typedef struct ggl_backend_vtable {
      * returns when this is done, though what was called later may not be. */
     ggl_status (*mark)(ggl_backend *b, uint64_t *mark, ggl_error *err);
     ggl_status (*wait_for)(ggl_backend *b, uint64_t mark, ggl_error *err);
+    /* From device to device; both may be NULL. share makes a handle of a buffer's memory. borrow makes
+     * a buffer of such memory, whichever backend's it is, and takes the fd in any case; only `copy`
+     * reads the buffer, and only after the other backend has done what writes to it. It may be freed
+     * after the other buffer. GGL_UNSUPPORTED: the memory cannot be reached. */
+    ggl_status (*share)(ggl_backend *b, const ggl_buffer *buf, ggl_shared *out, ggl_error *err);
+    ggl_status (*borrow)(ggl_backend *b, const ggl_shared *from, ggl_buffer **out, ggl_error *err);
     void (*plan_free)(ggl_backend *b, ggl_plan *p);
     /* Writes, to show to users, what one run for a batch of n does ("120 steps", "52 dispatches, 40
      * barriers"), cut off at `size`. The plan need not have run. NULL: there is nothing to say. */
