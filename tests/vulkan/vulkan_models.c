@@ -115,8 +115,8 @@ static void check_fused(const toy_model *t, ggl_backend *reference, bool single)
             prompt_masked(t, reference, way[i].without, chunk, way[i].kv, &apart))
             CHECK_MSG(memcmp(fused.at, apart.at, fused.n * sizeof *fused.at) == 0,
                       "%s (%s), in pieces of %d, without %s: other bits than without %s",
-                      llm_arch_name(t->arch), llm_arch_toy_text(t->toy), chunk,
-                      way[i].with, way[i].without);
+                      llm_arch_name(t->arch), llm_arch_toy_text(t->toy), chunk, way[i].with,
+                      way[i].without);
     }
     free(fused.at);
     free(apart.at);
