@@ -19,7 +19,7 @@ static ggl_status stores_compile(cpu_compiler *c, cpu_step *s, const ggl_tensor 
     const cpu_kernels *k = &ggl_cpu_compiler_backend(c)->k;
     for (int i = 0; i < 2; i++) {
         const ggl_store *store = cache->store[i];
-        if (store && (!k->scores[store->type] || !k->values[store->type]))
+        if (store && !k->scores[store->type] && !k->code_scores[store->type])
             return ggl_fail(err, GGL_UNSUPPORTED, "a cache of type %s is not supported",
                             ggl_type_get(store->type)->name);
         s->attend.kept[i] = ggl_cpu_compiler_store(c, store);
@@ -119,9 +119,10 @@ static ggl_status attend_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     s->attend.scale = (float)(isnan(t->num[0]) ? 1 / sqrt((double)s->src[0].ne[0]) : t->num[0]);
     s->attend.window = isnan(t->num[1]) || t->num[1] >= 0x1p31 ? 0 : (int64_t)t->num[1];
     s->attend.cap = isnan(t->num[2]) ? 0 : (float)t->num[2];
-    /* per thread: partial results of a page, of a span, and of all; with values that are part of
-     * the keys, also a page of them as rows */
+    /* per thread: partial results of a page, of a span, and of all; queries, rounded for quantized
+     * keys; with values that are part of the keys, also a page of them as rows */
     s->thread_size = 3 * Q * partial_floats(e) * sizeof(float) +
+                     Q * ggl_cpu_column_size(CPU_COLUMNS_Q8, s->src[0].ne[0]) +
                      (s->attend.kept[1].store ? 0 : (size_t)e * GGL_PAGE * sizeof(float));
     /* shared, for one token whose spans run in parallel: a partial result of each head and span */
     s->shared_size = (size_t)n_heads * (size_t)most_spans(s) * partial_floats(e) * sizeof(float);
@@ -147,6 +148,7 @@ typedef struct group {
     const int32_t *table;      /* the slot's pages; NULL: the stores are rings */
     const char *keys, *values; /* the store head's rows in page 0 of both stores */
     const float *query[Q];
+    const cpu_qblock *rounded[Q]; /* the queries, if keys are quantized */
     float *rows; /* scratch, [64][e]: a page of values that are part of the keys, as rows */
 } group;
 
@@ -258,8 +260,8 @@ static const float *values_of_keys(const group *g, const char *page) {
 /* Adds weights times values to o[q] for each query, over the query's visible positions lo .. hi-1
  * of the page in ascending order. Positions that all queries see are added for all queries at once;
  * those before and after are added query by query. */
-static void add_values(const group *g, float (*w)[GGL_PAGE], const int *lo, const int *hi,
-                       const void *page, ggl_type type, const void *next, float *o) {
+static void add_rows(const group *g, float (*w)[GGL_PAGE], const int *lo, const int *hi,
+                     const void *page, ggl_type type, const void *next, float *o) {
     void (*values)(float *, int64_t, float(*)[GGL_PAGE], int, const void *, int64_t, int, int,
                    const void *) = g->t->b->k.values[type];
     int all_lo = 0, all_hi = GGL_PAGE;
@@ -282,6 +284,29 @@ static void add_values(const group *g, float (*w)[GGL_PAGE], const int *lo, cons
             values(o + q * g->e, g->e, w + q, 1, page, g->e, all_hi, hi[q], next);
 }
 
+/* Sets o[q] to the sum of weights times values over the visible positions lo .. hi-1 of a page, for
+ * each query. */
+static void add_values(const group *g, float (*w)[GGL_PAGE], const int *lo, const int *hi,
+                       const void *page, ggl_type type, const void *next, float *o) {
+    const cpu_kernels *k = &g->t->b->k;
+    if (k->code_values[type]) {
+        k->code_values[type](o, g->e, w, g->n, page, g->e, lo, hi, next);
+        return;
+    }
+    memset(o, 0, (size_t)(g->n * g->e) * sizeof *o);
+    add_rows(g, w, lo, hi, page, type, next, o);
+}
+
+/* Sets w[q] to the products of query q and the 64 keys of a page. */
+static void scores_of(const group *g, float (*w)[GGL_PAGE], const char *keys, const char *next) {
+    const cpu_kernels *k = &g->t->b->k;
+    const ggl_store *s = g->t->step->attend.kept[0].store;
+    if (k->code_scores[s->type])
+        k->code_scores[s->type](w, g->rounded, g->n, keys, s->ne[0], next);
+    else
+        k->scores[s->type](w, g->query, g->n, keys, s->ne[0], next);
+}
+
 /* Returns the number of the page that has the position. */
 static size_t page_of(const group *g, int64_t pos) {
     return (size_t)ggl_store_page(g->t->step->attend.kept[0].store, g->table, g->slot, pos);
@@ -300,7 +325,7 @@ static void one_page(const group *g, int64_t first, partial *out) {
                *next = first + GGL_PAGE <= g->last
                            ? g->keys + page_of(g, first + GGL_PAGE) * ks->page_size
                            : keys;
-    t->b->k.scores[ks->type](w, g->query, g->n, keys, ks->ne[0], vs ? values : next);
+    scores_of(g, w, keys, vs ? values : next);
     for (int q = 0; q < g->n; q++) {
         lo[q] = (int)cpu_max(0, cpu_min(GGL_PAGE, g->from[q] - first));
         hi[q] = (int)cpu_max(0, cpu_min(GGL_PAGE, g->pos[q] - first + 1));
@@ -308,7 +333,6 @@ static void one_page(const group *g, int64_t first, partial *out) {
         if (lo[q] < hi[q])
             weigh(g, q, w[q], first, lo[q], hi[q], out);
     }
-    memset(out->o, 0, (size_t)(g->n * g->e) * sizeof *out->o);
     if (vs)
         add_values(g, w, lo, hi, values, vs->type, next, out->o);
     else
@@ -409,11 +433,24 @@ static void run_group(const group *g, int64_t span, float *memory) {
     finish(g, &total, &page);
 }
 
+/* Rounds the group's queries to bytes, in y, if the keys are quantized. */
+static void round_queries(group *g, cpu_qblock *y) {
+    const ggl_store *s = g->t->step->attend.kept[0].store;
+    if (!g->t->b->k.code_scores[s->type])
+        return;
+    for (int q = 0; q < g->n; q++, y += s->ne[0] / CPU_QBLOCK) {
+        g->t->b->k.quantize(y, g->query[q], s->ne[0]);
+        g->rounded[q] = y;
+    }
+}
+
 /* Runs group u. Its queries may belong to different slots: each run of one slot is done by
  * itself. */
 static void run_unit(const cpu_task *t, int64_t u, int64_t span, float *memory) {
     group all;
     group_at(t, u, &all);
+    cpu_qblock *rounded = (cpu_qblock *)(memory + 3 * Q * partial_floats(all.e));
+    round_queries(&all, rounded);
     for (int i = 0; i < all.n;) {
         int64_t slot = number_at(&t->src[5], all.token[i]);
         group g = {.t = t,
@@ -423,7 +460,8 @@ static void run_unit(const cpu_task *t, int64_t u, int64_t span, float *memory) 
                    .first = INT64_MAX,
                    .table = table_of(&t->src[6], slot),
                    .keys = rows_of(t, 0, all.store_head),
-                   .rows = memory + 3 * Q * partial_floats(all.e)};
+                   .rows = (float *)((char *)rounded +
+                                     Q * ggl_cpu_column_size(CPU_COLUMNS_Q8, t->src[0].ne[0]))};
         if (t->step->attend.kept[1].store)
             g.values = rows_of(t, 1, all.store_head);
         for (; i < all.n && number_at(&t->src[5], all.token[i]) == slot; i++, g.n++) {
@@ -432,6 +470,7 @@ static void run_unit(const cpu_task *t, int64_t u, int64_t span, float *memory) 
             g.pos[g.n] = all.pos[i];
             g.from[g.n] = all.from[i];
             g.query[g.n] = all.query[i];
+            g.rounded[g.n] = all.rounded[i];
             g.first = cpu_min(g.first, all.from[i]);
             g.last = cpu_max(g.last, all.pos[i]);
         }

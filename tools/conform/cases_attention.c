@@ -143,7 +143,8 @@ static ggl_tensor *attend_twice(conform_build *c) {
 }
 
 #define ATTEND(NAME, fn, list)                                                                     \
-    .name = NAME, .op = GGL_OP_ATTEND, .build = fn, FORM_LIST(list), .bound = 2e-3
+    .name = NAME, .op = GGL_OP_ATTEND, .build = fn, FORM_LIST(list), .bound = 2e-3,                \
+    .bound_quantized = 3e-2
 
 static const conform_case attention[] = {
     {.name = "rope_half",
