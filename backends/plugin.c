@@ -89,12 +89,14 @@ static const char *missing(const ggl_backend_vtable *v) {
     for (size_t i = 0; i < sizeof function / sizeof *function; i++)
         if (!function[i].there)
             return function[i].name;
-    bool any = v->repack_size || v->repack || v->repack_layout;
-    return !any                ? NULL
-           : !v->repack_size   ? "repack_size"
-           : !v->repack        ? "repack"
-           : !v->repack_layout ? "repack_layout"
-                               : NULL;
+    const bool any = v->repack_size || v->repack || v->repack_layout,
+               marks = v->mark || v->wait_for;
+    return any && !v->repack_size     ? "repack_size"
+           : any && !v->repack        ? "repack"
+           : any && !v->repack_layout ? "repack_layout"
+           : marks && !v->mark        ? "mark"
+           : marks && !v->wait_for    ? "wait_for"
+                                      : NULL;
 }
 
 static ggl_status check_backend(const ggl_backend *b, const char *path, ggl_error *err) {

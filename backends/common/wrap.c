@@ -1,6 +1,6 @@
 #include "wrap.h"
 
-_Static_assert(sizeof(ggl_backend_vtable) == 16 * sizeof(void *),
+_Static_assert(sizeof(ggl_backend_vtable) == 20 * sizeof(void *),
                "another function of a backend: it is to be passed on");
 
 static ggl_status w_alloc(ggl_backend *b, int region, size_t size, const void *host,
@@ -55,6 +55,23 @@ static ggl_status w_wait(ggl_backend *b, ggl_error *err) {
     return wrap_inner(b)->v->wait(wrap_inner(b), err);
 }
 
+static ggl_status w_mark(ggl_backend *b, uint64_t *mark, ggl_error *err) {
+    return wrap_inner(b)->v->mark(wrap_inner(b), mark, err);
+}
+
+static ggl_status w_wait_for(ggl_backend *b, uint64_t mark, ggl_error *err) {
+    return wrap_inner(b)->v->wait_for(wrap_inner(b), mark, err);
+}
+
+static ggl_status w_share(ggl_backend *b, const ggl_buffer *buf, ggl_shared *out, ggl_error *err) {
+    return wrap_inner(b)->v->share(wrap_inner(b), buf, out, err);
+}
+
+static ggl_status w_borrow(ggl_backend *b, const ggl_shared *from, ggl_buffer **out,
+                           ggl_error *err) {
+    return wrap_inner(b)->v->borrow(wrap_inner(b), from, out, err);
+}
+
 static void w_plan_free(ggl_backend *b, ggl_plan *p) {
     wrap_inner(b)->v->plan_free(wrap_inner(b), p);
 }
@@ -86,6 +103,10 @@ void ggl_wrap_init(wrap *w, ggl_backend *inner) {
         .compile = w_compile,
         .run = ggl_wrap_run,
         .wait = w_wait,
+        .mark = v->mark ? w_mark : NULL,
+        .wait_for = v->wait_for ? w_wait_for : NULL,
+        .share = v->share ? w_share : NULL,
+        .borrow = v->borrow ? w_borrow : NULL,
         .plan_free = w_plan_free,
         .describe = v->describe ? w_describe : NULL,
         .repack_size = v->repack_size ? w_repack_size : NULL,

@@ -35,16 +35,11 @@ static bool push(cpu_compiler *c, const cpu_step *s) {
 
 /* --- steps --------------------------------------------------------------------------------- */
 
-/* Returns the operator of a step; NULL: there is none. */
-static const cpu_op *op_of(const ggl_step *s) {
-    return s->kind == GGL_STEP_FORM ? ggl_cpu_op_of_form(s->form) : ggl_cpu_op_of(s->node);
-}
-
 /* Adds the program's step `from` to the plan. */
 static ggl_status add_node(cpu_compiler *c, const ggl_step *from, ggl_error *err) {
     cpu_step s = {.kind = GGL_STEP_NODE,
                   .in_loop = c->in_loop,
-                  .wave = from->wave,
+                  .n_members = from->n_members,
                   .form = from->form,
                   .node = from->node,
                   .dst = from->dst,
@@ -52,7 +47,7 @@ static ggl_status add_node(cpu_compiler *c, const ggl_step *from, ggl_error *err
     memcpy(s.src, from->src, sizeof s.src);
     for (int i = s.n_src; i < GGL_MAX_SRC; i++)
         s.src[i].region = -1;
-    s.op = op_of(from);
+    s.op = ggl_cpu_op_of_step(from);
     if (!s.op)
         return ggl_fail(err, GGL_UNSUPPORTED, "the CPU backend has no operator '%s'",
                         ggl_op_get(s.node->op).name);
@@ -76,7 +71,7 @@ static ggl_status add_steps(cpu_compiler *c, const ggl_program *p, ggl_error *er
                 return st;
             continue;
         }
-        cpu_step s = {.kind = from->kind, .node = from->node, .end = (int)loop};
+        cpu_step s = {.kind = from->kind, .node = from->node, .end = (int)loop, .n_members = 1};
         if (from->kind == GGL_STEP_LOOP)
             loop = c->n_step;
         else
@@ -136,6 +131,7 @@ ggl_status ggl_cpu_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out,
                                        .backend = b,
                                        .in_place = ggl_cpu_in_place,
                                        .form = ggl_cpu_form,
+                                       .joins = ggl_cpu_joins,
                                        .value_type = GGL_F32};
     cpu_compiler c = {.b = (const cpu_backend *)b, .s = s};
     ggl_status st = ggl_program_build(&plan->program, s, &params, err);

@@ -73,7 +73,11 @@ typedef struct cpu_op {
     void (*begin)(cpu_task *t);
     /* Runs units first .. last - 1 on thread `thread`; several threads call it at the same time. */
     void (*run)(const cpu_task *t, int64_t first, int64_t last, int thread);
-    /* Called on the calling thread when all units are done. May be NULL. */
+    /* Returns whether the step uses scratch that all threads share, so that no other step can run
+     * beside it. NULL: it does not. */
+    bool (*alone)(const ggl_step *s);
+    /* Called on the calling thread when all units are done; no other step runs beside this one
+     * then. May be NULL. */
     void (*end)(const cpu_task *t);
 } cpu_op;
 
@@ -83,12 +87,10 @@ typedef struct cpu_kept {
     ggl_loc at;
 } cpu_kept;
 
-enum { CPU_TOGETHER = 4 /* most steps in a group side by side */ };
-
 struct cpu_step {
     ggl_step_kind kind;
     int end;        /* LOOP: index of its END; END: index of its LOOP */
-    int wave;       /* as in ggl_step */
+    int n_members;  /* as in ggl_step */
     int n_together; /* NODE: number of steps in the group that begins here (group.c) */
     int items;      /* 0: the group runs side by side; else by items, this many at a time */
     bool in_loop;
@@ -121,6 +123,7 @@ struct cpu_step {
             cpu_kept kept[2]; /* keys, values; the latter may be absent */
             float scale, cap; /* cap 0: none */
             int64_t window;   /* positions that are visible; 0: all */
+            int most;         /* queries of a group */
         } attend;
         cpu_kept state; /* state, keep, recent, short_conv */
         struct {
@@ -156,12 +159,15 @@ ggl_status ggl_cpu_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out,
 /* Groups the steps: sets n_together and items of all (group.c). */
 void ggl_cpu_group(cpu_step *step, size_t n_step, int64_t n_max);
 
-/* ggl_backend_vtable.run, plan_free, describe and refuses; ggl_program_params.in_place and form. */
+/* ggl_backend_vtable.run, plan_free, describe and refuses; ggl_program_params.in_place, form and
+ * joins. */
 ggl_status ggl_cpu_run(ggl_backend *b, ggl_plan *p, ggl_buffer *const *region, int64_t n,
                        ggl_error *err);
 void ggl_cpu_plan_free(ggl_backend *b, ggl_plan *p);
 void ggl_cpu_describe(ggl_backend *b, ggl_plan *p, int64_t n, char *text, size_t size);
 bool ggl_cpu_in_place(const ggl_tensor *node);
+bool ggl_cpu_joins(const ggl_backend *b, const ggl_step *const *member, int n,
+                   const ggl_step *next);
 ggl_form ggl_cpu_form(const ggl_backend *b, const ggl_step *step);
 const char *ggl_cpu_refuses(const ggl_backend *b, const ggl_tensor *node);
 
@@ -177,6 +183,8 @@ ggl_status ggl_cpu_repack(ggl_backend *b, ggl_buffer *dst, size_t offset, const 
 const cpu_op *ggl_cpu_op_of(const ggl_tensor *node);
 /* Returns the operator that makes a form. */
 const cpu_op *ggl_cpu_op_of_form(int form);
+/* Returns the operator of a program's step; NULL: there is none. */
+const cpu_op *ggl_cpu_op_of_step(const ggl_step *s);
 
 /* Declares the operators of ops.def; some appear in several rows. */
 #define OP(ID, op)        extern const cpu_op op;

@@ -1,8 +1,8 @@
 /* Groups steps that run as one task, so that threads synchronize less often and data is still in
  * the cache when it is read. An item is one element of the batch. There are two kinds of groups:
  *
- *   side by side   Steps of one wave (ggl/program.h). Their units form one list that all threads
- *                  take from.
+ *   side by side   The groups of the program (ggl/program.h): steps of one wave. Their units form
+ *                  one list that all threads take from.
  *   by items       Consecutive steps that compute item l of their result from item l of their
  *                  sources: for example sum, norm and quantization before a product. A thread takes
  *                  a few items through all steps before it takes the next items.
@@ -110,16 +110,11 @@ end:
 
 /* --- side by side -------------------------------------------------------------------------- */
 
-/* True if s may be in a group side by side. Steps outside of waves (loops), steps that use the
- * shared scratch, and steps with an end() run alone. */
-static bool can_share(const cpu_step *s) {
-    return s->wave > 0 && !s->in_loop && s->shared_size == 0 && !s->op->end;
-}
-
-/* Returns how many of the n steps from s on run side by side; at least 1. */
+/* Returns how many of the n steps from s on run side by side; at least 1. By items may have taken
+ * the first members of a group. */
 static size_t side_by_side(const cpu_step *s, size_t n) {
     size_t k = 1;
-    while (k < CPU_TOGETHER && k < n && can_share(s) && can_share(&s[k]) && s[k].wave == s->wave)
+    while (k < n && s[k].n_members == 0)
         k++;
     return k;
 }

@@ -15,6 +15,7 @@
 
 #define CPU_QBLOCK   32 /* elements of a block of a quantized activation row */
 #define CPU_QUERIES  8  /* most queries that share the loads of a page */
+#define CPU_TILE     6  /* most queries that share the loads of a panel */
 #define CPU_MAX_COLS 64 /* most columns in one call of tile() */
 
 /* 32 elements of an activation row: x[i] = d * q[i]. */
@@ -138,6 +139,18 @@ typedef void cpu_rope_fn(float *y, const float *x, const float *cs, int64_t r);
 /* s[j] = exp(s[j] * scale - m) for lo <= j < hi, where m is the largest s[j] * scale; all other
  * s[j] become 0. Returns m and sets *sum to the sum of the s[j]. lo < hi. */
 typedef float cpu_softmax_page_fn(float *s, int lo, int hi, float scale, float *sum);
+/* The same for n whole pages; m[q] is what the former returns. */
+typedef void cpu_softmax_pages_fn(float (*s)[GGL_PAGE], int n, float scale, float *m, float *sum);
+/* Attention of 1 .. CPU_TILE queries over a page as panels of f32.
+ *
+ * score[q][j] = sum over i < d of keys[i * 64 + j] * query[q][i], in order of i. */
+typedef void cpu_panel_scores_fn(float (*score)[GGL_PAGE], const float *const *query, int n_q,
+                                 const float *keys, int64_t d);
+/* total[q * n + i] = fma(total[q * n + i], share[q][0], o * share[q][1]), or o if share is NULL,
+ * where o = the sum over all 64 positions j of w[q][j] * values[j * n + i], in order of j. n: a
+ * multiple of 16. */
+typedef void cpu_panel_values_fn(float *total, int64_t n, float (*w)[GGL_PAGE], int n_q,
+                                 const float *values, float (*share)[2]);
 /* total[i] = fma(total[i], a, part[i] * b) */
 typedef void cpu_merge_fn(float *total, const float *part, float a, float b, int64_t n);
 

@@ -155,6 +155,11 @@ static ggl_form linear_form(const cpu_backend *b, const ggl_step *s) {
         .kind = (int)form, .with = -1, .row_size = ggl_cpu_column_size(form, x->ne[0])};
 }
 
+/* Columns are sorted by matrix in the shared scratch. */
+static bool linear_alone(const ggl_step *s) {
+    return s->n_src > 3 || s->src[1].ne[2] > 1 || s->src[1].ne[3] != 1;
+}
+
 /* Checks the types, and sets the sizes of scratch. */
 static ggl_status linear_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     const ggl_operand *x = &s->src[0], *w = &s->src[1], *bias = &s->src[2];
@@ -176,7 +181,7 @@ static ggl_status linear_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     if (columns > INT32_MAX || matrices > INT32_MAX)
         return ggl_fail(err, GGL_LIMIT, "linear with %lld columns is not supported",
                         (long long)columns);
-    if (matrices > 1 || s->n_src > 3)
+    if (matrices > 1 || s->n_src > 3) /* linear_alone() */
         s->shared_size = (size_t)(columns + 2 * matrices + 2) * sizeof(int32_t);
     if (p->pack && w->ne[0] % p->panel_unit == 0)
         s->thread_size = p->panel_size(w->ne[0]);
@@ -309,5 +314,8 @@ static void linear_run(const cpu_task *t, int64_t first, int64_t last, int threa
     }
 }
 
-const cpu_op ggl_cpu_op_linear = {
-    .form = linear_form, .compile = linear_compile, .begin = linear_begin, .run = linear_run};
+const cpu_op ggl_cpu_op_linear = {.form = linear_form,
+                                  .compile = linear_compile,
+                                  .alone = linear_alone,
+                                  .begin = linear_begin,
+                                  .run = linear_run};

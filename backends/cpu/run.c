@@ -65,7 +65,7 @@ static cpu_task task_of(const run_state *r, const cpu_step *s, range of) {
 
 /* Tasks that run side by side: their units form one list. */
 typedef struct together {
-    cpu_task task[CPU_TOGETHER];
+    cpu_task task[GGL_MAX_GROUP];
     int n;
 } together;
 

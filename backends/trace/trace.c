@@ -275,6 +275,13 @@ static ggl_status t_wait(ggl_backend *b, ggl_error *err) {
     return st;
 }
 
+static ggl_status t_wait_for(ggl_backend *b, uint64_t mark, ggl_error *err) {
+    uint64_t since = begin(trace_of(b));
+    ggl_status st = wrap_inner(b)->v->wait_for(wrap_inner(b), mark, err);
+    span(trace_of(b), "wait", since, st, ARGS({"mark", NULL, mark}));
+    return st;
+}
+
 static void t_describe(ggl_backend *b, ggl_plan *plan, int64_t n, char *text, size_t size) {
     wrap_inner(b)->v->describe(wrap_inner(b), ((trace_plan *)plan)->inner, n, text, size);
 }
@@ -326,6 +333,8 @@ static ggl_status start(trace *t, ggl_backend *inner, const char *path, ggl_erro
     v->compile = t_compile;
     v->run = t_run;
     v->wait = t_wait;
+    if (v->wait_for)
+        v->wait_for = t_wait_for;
     v->plan_free = t_plan_free;
     v->describe = inner->v->describe ? t_describe : NULL;
     if (v->repack)

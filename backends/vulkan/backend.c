@@ -9,10 +9,22 @@
 #include "pipelines.h"
 #include "plan.h"
 #include "repack.h"
+#include "share.h"
 #include "weights.h"
 
 static ggl_status wait_done(ggl_backend *base, ggl_error *err) {
     return ggl_vk_wait_all((vk_backend *)base, err);
+}
+
+static ggl_status mark(ggl_backend *base, uint64_t *number, ggl_error *err) {
+    vk_backend *b = (vk_backend *)base;
+    ggl_status st = ggl_vk_submit_run(b, NULL, 0, NULL, err);
+    *number = b->device->submitted;
+    return st;
+}
+
+static ggl_status wait_for(ggl_backend *base, uint64_t number, ggl_error *err) {
+    return ggl_vk_wait_for((vk_backend *)base, number, err);
 }
 
 static void close_backend(ggl_backend *base) {
@@ -42,6 +54,10 @@ static const ggl_backend_vtable vtable = {
     .compile = ggl_vk_plan_compile,
     .run = ggl_vk_plan_run,
     .wait = wait_done,
+    .mark = mark,
+    .wait_for = wait_for,
+    .share = ggl_vk_share,
+    .borrow = ggl_vk_borrow,
     .plan_free = ggl_vk_plan_free,
     .repack_size = ggl_vk_repack_size,
     .repack = ggl_vk_repack,

@@ -8,8 +8,17 @@
 #include <string.h>
 
 #include "ggl/alloc.h"
+#include "matrix.h"
 
 /* --- features and limits ---------------------------------------------------------------------- */
+
+/* The features that linear_matrix.comp needs. */
+typedef struct matrix_features {
+    VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix;
+    VkPhysicalDeviceShaderFloat16Int8Features float16;
+    VkPhysicalDeviceVulkanMemoryModelFeatures memory_model;
+    VkPhysicalDeviceSubgroupSizeControlFeatures subgroup_size;
+} matrix_features;
 
 /* Structures for queries. Those that the device knows are chained. */
 typedef struct answers {
@@ -17,6 +26,7 @@ typedef struct answers {
     VkPhysicalDevice16BitStorageFeatures storage16;
     VkPhysicalDevice8BitStorageFeatures storage8;
     VkPhysicalDeviceShaderIntegerDotProductFeatures idot;
+    matrix_features matrix;
     VkPhysicalDeviceProperties2 properties;
     VkPhysicalDeviceIDProperties id;
     VkPhysicalDeviceSubgroupProperties subgroup;
@@ -26,6 +36,8 @@ typedef struct answers {
     VkPhysicalDeviceExternalMemoryHostPropertiesEXT import;
     VkPhysicalDeviceShaderIntegerDotProductProperties idot_speed;
     VkPhysicalDeviceFloatControlsProperties floats;
+    VkPhysicalDeviceCooperativeMatrixPropertiesKHR matrix_stages;
+    VkPhysicalDeviceSubgroupSizeControlProperties subgroup_sizes;
     VkPhysicalDeviceShaderSMBuiltinsPropertiesNV units_nv;
     VkPhysicalDeviceShaderCoreProperties2AMD units_amd;
     VkPhysicalDeviceShaderCoreBuiltinsPropertiesARM units_arm;
@@ -39,12 +51,18 @@ enum {
     EXT_BUFFER_SIZE,
     EXT_EXTERNAL,
     EXT_IMPORT,
+    EXT_FD,
+    EXT_DMA_BUF,
     EXT_BUDGET,
     EXT_FLOATS,
     EXT_UNITS_NV,
     EXT_UNITS_AMD,
     EXT_UNITS_ARM,
     EXT_SUBSET,
+    EXT_MATRIX,
+    EXT_FLOAT16,
+    EXT_MEMORY_MODEL,
+    EXT_SUBGROUP_SIZE,
     N_EXT
 };
 static const char *const extension[N_EXT] = {
@@ -54,6 +72,8 @@ static const char *const extension[N_EXT] = {
     [EXT_BUFFER_SIZE] = VK_KHR_MAINTENANCE_4_EXTENSION_NAME,
     [EXT_EXTERNAL] = VK_KHR_EXTERNAL_MEMORY_EXTENSION_NAME,
     [EXT_IMPORT] = VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME,
+    [EXT_FD] = VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME,
+    [EXT_DMA_BUF] = VK_EXT_EXTERNAL_MEMORY_DMA_BUF_EXTENSION_NAME,
     [EXT_BUDGET] = VK_EXT_MEMORY_BUDGET_EXTENSION_NAME,
     [EXT_FLOATS] = VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME,
     [EXT_UNITS_NV] = VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME,
@@ -61,6 +81,10 @@ static const char *const extension[N_EXT] = {
     [EXT_UNITS_ARM] = VK_ARM_SHADER_CORE_BUILTINS_EXTENSION_NAME,
     /* a device that leaves out parts of Vulkan; it has to be enabled where it is offered */
     [EXT_SUBSET] = "VK_KHR_portability_subset",
+    [EXT_MATRIX] = VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME,
+    [EXT_FLOAT16] = VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME,
+    [EXT_MEMORY_MODEL] = VK_KHR_VULKAN_MEMORY_MODEL_EXTENSION_NAME,
+    [EXT_SUBGROUP_SIZE] = VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME,
 };
 
 static ggl_status find_extensions(const vk_backend *b, bool *has, ggl_error *err) {
@@ -89,9 +113,23 @@ static void chain(void **head, void *structure, VkStructureType type, bool known
     *head = structure;
 }
 
+/* Chains those of the structures that the device knows. */
+static void chain_matrix(void **head, matrix_features *f, const bool *has) {
+    chain(head, &f->matrix,
+          (VkStructureType)VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR,
+          has[EXT_MATRIX]);
+    chain(head, &f->float16, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES,
+          has[EXT_FLOAT16]);
+    chain(head, &f->memory_model, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES,
+          has[EXT_MEMORY_MODEL]);
+    chain(head, &f->subgroup_size, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES,
+          has[EXT_SUBGROUP_SIZE]);
+}
+
 /* Queries the device's features and properties. */
 static void ask(const vk_backend *b, const bool *has, answers *a) {
     void *features = NULL, *properties = NULL;
+    chain_matrix(&features, &a->matrix, has);
     chain(&features, &a->storage16, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES, true);
     chain(&features, &a->storage8, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES,
           has[EXT_STORAGE8]);
@@ -122,6 +160,12 @@ static void ask(const vk_backend *b, const bool *has, answers *a) {
     chain(&properties, &a->units_arm,
           VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CORE_BUILTINS_PROPERTIES_ARM,
           has[EXT_UNITS_ARM]);
+    chain(&properties, &a->matrix_stages,
+          (VkStructureType)VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_PROPERTIES_KHR,
+          has[EXT_MATRIX]);
+    chain(&properties, &a->subgroup_sizes,
+          VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES,
+          has[EXT_SUBGROUP_SIZE]);
     a->properties = (VkPhysicalDeviceProperties2){
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = properties};
     b->f.GetPhysicalDeviceProperties2(b->device->physical, &a->properties);
@@ -133,15 +177,15 @@ static const struct {
     const char *name;
     size_t at; /* offset in vk_features */
 } feature[] = {
-    FEATURE(import), FEATURE(subgroup), FEATURE(idot), FEATURE(storage16), FEATURE(storage8),
-    FEATURE(half),   FEATURE(repack),   FEATURE(map),  FEATURE(budget),    FEATURE(range),
-    FEATURE(ahead),  FEATURE(pace),     FEATURE(fuse),
+    FEATURE(import), FEATURE(subgroup), FEATURE(idot),   FEATURE(storage16), FEATURE(storage8),
+    FEATURE(half),   FEATURE(matrix),   FEATURE(repack), FEATURE(map),       FEATURE(budget),
+    FEATURE(range),  FEATURE(ahead),    FEATURE(pace),   FEATURE(fuse),      FEATURE(peer),
 };
 #undef FEATURE
 enum {
     N_FEATURE = sizeof feature / sizeof *feature,
     /* Features of the device, shown in its description; the others are ours. */
-    N_DESCRIBED = 6
+    N_DESCRIBED = 7
 };
 
 const char *ggl_vulkan_mask_name(int k);
@@ -173,9 +217,24 @@ static void take_away(vk_features *f, const char *mask) {
             *feature_at(f, i) = false;
 }
 
+/* True if the device has all that linear_matrix.comp needs, besides matrices of a size that suits it. */
+static bool has_matrix_units(const answers *a) {
+    const VkPhysicalDeviceSubgroupSizeControlProperties *sizes = &a->subgroup_sizes;
+    const uint32_t size = a->subgroup.subgroupSize;
+    return a->matrix.matrix.cooperativeMatrix && a->matrix.float16.shaderFloat16 &&
+           a->matrix.memory_model.vulkanMemoryModel &&
+           a->matrix.memory_model.vulkanMemoryModelDeviceScope && /* linear_sort.comp's atomics */
+           a->matrix.subgroup_size.subgroupSizeControl &&
+           a->matrix.subgroup_size.computeFullSubgroups &&
+           (a->matrix_stages.cooperativeMatrixSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
+           (sizes->requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
+           sizes->minSubgroupSize <= size && size <= sizes->maxSubgroupSize;
+}
+
 static void set_features(vk_backend *b, const bool *has, const answers *a, const char *mask) {
     const VkSubgroupFeatureFlags wanted =
         VK_SUBGROUP_FEATURE_BASIC_BIT | VK_SUBGROUP_FEATURE_ARITHMETIC_BIT;
+    const bool software = a->properties.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
     b->features = (vk_features){
         .storage16 = a->storage16.storageBuffer16BitAccess,
         .storage8 = a->storage8.storageBuffer8BitAccess,
@@ -186,14 +245,15 @@ static void set_features(vk_backend *b, const bool *has, const answers *a, const
                  is_in(getenv("GGL_VULKAN_FORCE"), "idot")),
         .half = a->floats.shaderDenormPreserveFloat16 ||
                 (has[EXT_FLOATS] && is_in(getenv("GGL_VULKAN_FORCE"), "half")),
-        .import = has[EXT_IMPORT] && has[EXT_EXTERNAL] && ggl_vk_shares_memory(b),
+        .import = has[EXT_IMPORT] && has[EXT_EXTERNAL],
+        .peer = has[EXT_FD] && has[EXT_EXTERNAL],
         .map = ggl_vk_shares_memory(b),
         .budget = has[EXT_BUDGET],
         .repack = true,
         .range = true,
         .fuse = true,
-        .ahead = a->properties.properties.deviceType != VK_PHYSICAL_DEVICE_TYPE_CPU ||
-                 is_in(getenv("GGL_VULKAN_FORCE"), "ahead"),
+        .ahead = !software || is_in(getenv("GGL_VULKAN_FORCE"), "ahead"),
+        .matrix = has_matrix_units(a) && (!software || is_in(getenv("GGL_VULKAN_FORCE"), "matrix")),
         .pace = true,
     };
     take_away(&b->features, mask);
@@ -238,16 +298,41 @@ static ggl_status check_limits(const answers *a, ggl_error *err) {
         p->deviceName, most, VK_MAX_BIND);
 }
 
-static void set_limits(vk_backend *b, const answers *a) {
+/* Returns the kind of handles of memory that the device makes and takes; 0: none. */
+static uint32_t shared_kind(const vk_backend *b, bool has_dma_buf) {
+    const VkExternalMemoryHandleTypeFlagBits kind[] = {
+        VK_EXTERNAL_MEMORY_HANDLE_TYPE_DMA_BUF_BIT_EXT,
+        VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT};
+    const VkExternalMemoryFeatureFlags both =
+        VK_EXTERNAL_MEMORY_FEATURE_EXPORTABLE_BIT | VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT;
+    for (int i = has_dma_buf ? 0 : 1; i < 2; i++) {
+        VkExternalBufferProperties p = {.sType = VK_STRUCTURE_TYPE_EXTERNAL_BUFFER_PROPERTIES};
+        const VkPhysicalDeviceExternalBufferInfo info = {
+            .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_BUFFER_INFO,
+            .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+                     VK_BUFFER_USAGE_TRANSFER_DST_BIT,
+            .handleType = kind[i]};
+        b->f.GetPhysicalDeviceExternalBufferProperties(b->device->physical, &info, &p);
+        if ((p.externalMemoryProperties.externalMemoryFeatures & both) == both)
+            return kind[i];
+    }
+    return 0;
+}
+
+static void set_limits(vk_backend *b, const bool *has, const answers *a) {
     const VkPhysicalDeviceLimits *l = &a->properties.properties.limits;
     b->limits = (vk_limits){
         .subgroup_size = a->subgroup.subgroupSize,
         .offset_align = (uint32_t)smaller(l->minStorageBufferOffsetAlignment, 1 << 20),
         .max_range = b->features.range ? l->maxStorageBufferRange : SMALL_RANGE,
         .shared_size = l->maxComputeSharedMemorySize,
+        .local_size =
+            (uint32_t)smaller(l->maxComputeWorkGroupInvocations, l->maxComputeWorkGroupSize[0]),
         .units = count_units(a),
         .import_align = smaller(a->import.minImportedHostPointerAlignment, SIZE_MAX),
+        .shared_kind = b->features.peer ? shared_kind(b, has[EXT_DMA_BUF]) : 0,
     };
+    b->features.matrix = b->features.matrix && ggl_vk_find_matrix(b, &b->limits.matrix);
     if (b->limits.offset_align < 4)
         b->limits.offset_align = 4;
     b->base.max_buffer = smaller(a->maintenance3.maxMemoryAllocationSize, SIZE_MAX);
@@ -305,9 +390,19 @@ void ggl_vk_memory_left(const vk_backend *b, size_t *size, size_t *left) {
 static ggl_status create_device(vk_backend *b, const bool *has, ggl_error *err) {
     const vk_features *f = &b->features;
     const bool use[N_EXT] = {
-        [EXT_STORAGE8] = f->storage8, [EXT_IDOT] = f->idot,     [EXT_EXTERNAL] = f->import,
-        [EXT_IMPORT] = f->import,     [EXT_BUDGET] = f->budget, [EXT_FLOATS] = f->half,
+        [EXT_STORAGE8] = f->storage8,
+        [EXT_IDOT] = f->idot,
+        [EXT_EXTERNAL] = f->import || f->peer,
+        [EXT_IMPORT] = f->import,
+        [EXT_BUDGET] = f->budget,
+        [EXT_FLOATS] = f->half,
+        [EXT_FD] = f->peer,
+        [EXT_DMA_BUF] = f->peer,
         [EXT_SUBSET] = true,
+        [EXT_MATRIX] = f->matrix,
+        [EXT_FLOAT16] = f->matrix,
+        [EXT_MEMORY_MODEL] = f->matrix,
+        [EXT_SUBGROUP_SIZE] = f->matrix,
     };
     const char *name[N_EXT];
     uint32_t n = 0;
@@ -324,6 +419,14 @@ static ggl_status create_device(vk_backend *b, const bool *has, ggl_error *err) 
     chain(&more, &storage8, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES, f->storage8);
     chain(&more, &idot, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES,
           f->idot);
+    matrix_features matrix = {
+        .matrix = {.cooperativeMatrix = true},
+        .float16 = {.shaderFloat16 = true},
+        .memory_model = {.vulkanMemoryModel = true, .vulkanMemoryModelDeviceScope = true},
+        .subgroup_size = {.subgroupSizeControl = true, .computeFullSubgroups = true},
+    };
+    if (f->matrix)
+        chain_matrix(&more, &matrix, has);
     const VkPhysicalDeviceFeatures2 features = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, .pNext = more};
     const float priority = 1;
@@ -375,7 +478,7 @@ ggl_status ggl_vk_device_open(vk_backend *b, const ggl_backend_params *params, g
     b->base.software = b->device->type == VK_PHYSICAL_DEVICE_TYPE_CPU;
     b->device->id = a.id;
     set_features(b, has, &a, params->mask);
-    set_limits(b, &a);
+    set_limits(b, has, &a);
     describe(b, &a);
     VkPhysicalDeviceMemoryProperties2 m = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2};

@@ -32,6 +32,9 @@ struct vk_device {
     VkCommandPool commands;
     VkFence fence[VK_IN_FLIGHT]; /* submission s uses fence s % VK_IN_FLIGHT */
     uint64_t submitted, done;    /* submissions are numbered 1, 2, .. and finish in this order */
+    /* Why a submission failed, or the device was lost. Transfers may be missing then, so everything
+     * that is submitted or waited for fails from then on. GGL_OK: nothing has failed. */
+    ggl_error broken;
     vk_submission submission[VK_IN_FLIGHT]; /* by number, as fences */
     double limit;                           /* most work of a submission (pace.h) */
     uint64_t n_buffers;                     /* created so far */

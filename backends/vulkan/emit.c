@@ -41,8 +41,7 @@ bool ggl_vk_is_dense(const vk_emit *e, const ggl_operand *o) {
     return true;
 }
 
-/* Returns the bytes from the first element to the end of the last. */
-static size_t span(const vk_emit *e, const ggl_operand *o) {
+size_t ggl_vk_span(const vk_emit *e, const ggl_operand *o) {
     size_t size = ggl_row_size(o->type, o->ne[0]);
     for (int d = 1; d < GGL_MAX_DIMS; d++)
         size += (size_t)(ggl_vk_extent(e, o, d) - 1) * o->nb[d];
@@ -70,18 +69,39 @@ uint32_t ggl_vk_bind_bytes(vk_emit *e, vk_call *c, int region, size_t offset, si
     return (uint32_t)off;
 }
 
+/* Returns the offset of an operand in its region, for the first token and the turn of a loop. */
+static size_t place(const vk_emit *e, const ggl_operand *o) {
+    const size_t batch = o->ne[GGL_BATCH_DIM] == GGL_N ? o->nb[GGL_BATCH_DIM] : 0;
+    return o->offset + (size_t)e->turn * o->loop + (size_t)e->first * batch;
+}
+
 uint32_t ggl_vk_bind_part(vk_emit *e, vk_call *c, const ggl_operand *o, size_t offset, size_t size,
                           bool write) {
     if (o->region < 0)
         return ggl_vk_bind_bytes(e, c, -1, 0, 0, false);
-    size_t at = o->offset + (size_t)e->turn * o->loop + offset;
-    if (o->ne[GGL_BATCH_DIM] == GGL_N)
-        at += (size_t)e->first * o->nb[GGL_BATCH_DIM];
-    return ggl_vk_bind_bytes(e, c, o->region, at, size, write) / (uint32_t)unit(o->type);
+    return ggl_vk_bind_bytes(e, c, o->region, place(e, o) + offset, size, write) /
+           (uint32_t)unit(o->type);
 }
 
 uint32_t ggl_vk_bind(vk_emit *e, vk_call *c, const ggl_operand *o, bool write) {
-    return ggl_vk_bind_part(e, c, o, 0, o->region < 0 ? 0 : span(e, o), write);
+    return ggl_vk_bind_part(e, c, o, 0, o->region < 0 ? 0 : ggl_vk_span(e, o), write);
+}
+
+size_t ggl_vk_bind_together(vk_emit *e, vk_call *c, const ggl_operand *const *o, const size_t *size,
+                            int n, bool write, uint32_t *at) {
+    size_t begin = SIZE_MAX, end = 0;
+    memset(at, 0, (size_t)n * sizeof *at);
+    if (o[0]->region < 0)
+        return ggl_vk_bind_bytes(e, c, -1, 0, 0, false);
+    for (int i = 0; i < n; i++) {
+        const size_t first = place(e, o[i]);
+        begin = first < begin ? first : begin;
+        end = first + size[i] > end ? first + size[i] : end;
+    }
+    const size_t off = ggl_vk_bind_bytes(e, c, o[0]->region, begin, end - begin, write);
+    for (int i = 0; i < n; i++)
+        at[i] = (uint32_t)(off + place(e, o[i]) - begin);
+    return end - begin;
 }
 
 uint32_t ggl_vk_bind_store(vk_emit *e, vk_call *c, const ggl_store *s, bool write) {

@@ -1,5 +1,6 @@
-/* Buffers and transfers. If the host can access the memory and the device is idle, data is copied
- * through a mapping; else through a ring of staging pieces, in the order of the device's runs. */
+/* Buffers and transfers. If the host can access the memory, data is copied through a mapping, and
+ * waits only for commands that use this buffer; else through a ring of staging pieces, in the order of
+ * the device's runs. */
 #include "memory.h"
 
 #include <inttypes.h>
@@ -8,27 +9,7 @@
 #include <unistd.h>
 
 #include "ggl/alloc.h"
-
-/* --- kinds of memory -------------------------------------------------------------------------- */
-
-enum {
-    LOCAL = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT,
-    SEEN = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT,
-    CACHED = VK_MEMORY_PROPERTY_HOST_CACHED_BIT
-};
-
-/* A list of kinds of memory, best first; ends with ~0. */
-typedef const VkMemoryPropertyFlags *wishes;
-
-/* both: device memory that is also the host's. shared_io: the same if the host reads it in every run:
- * memory that the host does not cache is read a hundred times more slowly. host: memory of transfers,
- * cached for the same reason. own: only the device accesses it. */
-static const VkMemoryPropertyFlags both[] = {LOCAL | SEEN | CACHED, LOCAL | SEEN, SEEN | CACHED,
-                                             SEEN, ~0u};
-static const VkMemoryPropertyFlags shared_io[] = {LOCAL | SEEN | CACHED, SEEN | CACHED,
-                                                  LOCAL | SEEN, SEEN, ~0u};
-static const VkMemoryPropertyFlags host[] = {SEEN | CACHED, SEEN, ~0u};
-static const VkMemoryPropertyFlags own[] = {LOCAL, 0, ~0u};
+#include "share.h"
 
 /* --- allocation ------------------------------------------------------------------------------- */
 
@@ -50,79 +31,13 @@ static ggl_status failed(const vk_backend *b, VkResult r, size_t size, ggl_error
     return ggl_vk_fail(err, r, b->base.name);
 }
 
-static VkResult create_buffer(vk_backend *b, ggl_buffer *buf, const void *more) {
-    const VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
-                                     .pNext = more,
-                                     .size = buf->size,
-                                     .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
-                                              VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
-                                              VK_BUFFER_USAGE_TRANSFER_DST_BIT,
-                                     .sharingMode = VK_SHARING_MODE_EXCLUSIVE};
-    return b->f.CreateBuffer(b->device->device, &info, NULL, &buf->buffer);
-}
-
-/* True if kinds[] has wishes that memory of these properties satisfies, before wish w. */
-static bool is_tried(VkMemoryPropertyFlags properties, wishes kinds, wishes w) {
-    for (; kinds < w; kinds++)
-        if ((properties & *kinds) == *kinds)
-            return true;
-    return false;
-}
-
-/* Allocates `size` bytes of the first of the allowed kinds that has room, in the order of the wishes.
- * VK_ERROR_FEATURE_NOT_PRESENT: there is no such kind. */
-static VkResult allocate(vk_backend *b, uint32_t allowed, wishes kinds, VkMemoryAllocateInfo *info,
-                         VkDeviceMemory *out) {
-    const VkPhysicalDeviceMemoryProperties *m = &b->device->memory;
-    VkResult r = VK_ERROR_FEATURE_NOT_PRESENT;
-    for (wishes w = kinds; *w != ~0u; w++)
-        for (uint32_t i = 0; i < m->memoryTypeCount; i++) {
-            const VkMemoryPropertyFlags of = m->memoryTypes[i].propertyFlags;
-            if (!(allowed & UINT32_C(1) << i) || (of & *w) != *w || is_tried(of, kinds, w))
-                continue;
-            info->memoryTypeIndex = i;
-            r = b->f.AllocateMemory(b->device->device, info, NULL, out);
-            if (r != VK_ERROR_OUT_OF_DEVICE_MEMORY)
-                return r;
-        }
-    return r;
-}
-
-/* Allocates memory of one of the kinds for the whole buffer, and maps it if `map` and possible. */
-static VkResult take_memory(vk_backend *b, ggl_buffer *buf, uint32_t allowed, wishes w,
-                            const void *more, bool map) {
-    VkDevice d = b->device->device;
-    VkMemoryRequirements need;
-    VkMemoryAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, .pNext = more};
-    b->f.GetBufferMemoryRequirements(d, buf->buffer, &need);
-    info.allocationSize = more ? buf->size : need.size;
-    VkResult r = allocate(b, need.memoryTypeBits & allowed, w, &info, &buf->memory);
-    if (r == VK_SUCCESS)
-        r = b->f.BindBufferMemory(d, buf->buffer, buf->memory, 0);
-    if (r != VK_SUCCESS)
-        return r;
-    VkMemoryPropertyFlags kind = b->device->memory.memoryTypes[info.memoryTypeIndex].propertyFlags;
-    void *at = NULL;
-    if (map && (kind & SEEN) == SEEN)
-        r = b->f.MapMemory(d, buf->memory, 0, VK_WHOLE_SIZE, 0, &at);
-    buf->mapped = at;
-    return r;
-}
-
-static void release(vk_backend *b, ggl_buffer *buf) {
-    VkDevice d = b->device->device;
-    if (buf->buffer)
-        b->f.DestroyBuffer(d, buf->buffer, NULL);
-    if (buf->memory)
-        b->f.FreeMemory(d, buf->memory, NULL);
-}
-
 /* Makes a buffer of mapped host memory. */
 static ggl_status take_staging(vk_backend *b, ggl_buffer *buf, size_t size, ggl_error *err) {
     buf->size = size;
-    VkResult r = create_buffer(b, buf, NULL);
+    VkResult r = ggl_vk_buffer_create(b, buf, NULL);
     if (r == VK_SUCCESS)
-        r = take_memory(b, buf, ~0u, host, NULL, true);
+        r = ggl_vk_buffer_bind(
+            b, buf, &(vk_memory_wish){.allowed = ~0u, .kinds = ggl_vk_memory_host, .map = true});
     return r == VK_SUCCESS ? GGL_OK : failed(b, r, size, err);
 }
 
@@ -132,14 +47,17 @@ static ggl_status take(vk_backend *b, ggl_buffer *buf, int region, size_t size, 
         (b->base.max_buffer && buf->size > b->base.max_buffer))
         return ggl_fail(err, GGL_LIMIT, "%s: a buffer of %.1f MiB; at most %.1f MiB are allowed",
                         b->base.name, (double)size / 1048576, (double)b->base.max_buffer / 1048576);
-    const bool shared = ggl_vk_shares_memory(b), io = region == GGL_REGION_IO;
-    VkResult r = create_buffer(b, buf, NULL);
-    if (r == VK_SUCCESS)
-        r = take_memory(b, buf, ~0u,
-                        shared && io ? shared_io
-                        : shared     ? both
-                                     : own,
-                        NULL, shared && b->features.map);
+    const bool shares = ggl_vk_shares_memory(b), io = region == GGL_REGION_IO;
+    const vk_memory_wish wish = {.allowed = ~0u,
+                                 .kinds = shares && io ? ggl_vk_memory_shared_io
+                                          : shares     ? ggl_vk_memory_both
+                                                       : ggl_vk_memory_own,
+                                 .map = shares && b->features.map};
+    VkResult r = VK_SUCCESS;
+    if (!io || !ggl_vk_make_shared(b, buf, &wish))
+        r = ggl_vk_buffer_create(b, buf, NULL);
+    if (r == VK_SUCCESS && !buf->shared)
+        r = ggl_vk_buffer_bind(b, buf, &wish);
     if (r != VK_SUCCESS)
         return failed(b, r, size, err);
     if (!buf->mapped)
@@ -148,14 +66,21 @@ static ggl_status take(vk_backend *b, ggl_buffer *buf, int region, size_t size, 
     return GGL_OK;
 }
 
+/* True if host memory for this purpose is used in place: weights where the device shares the host's
+ * memory, and what is copied to and from io regions, unless the host sees these itself. */
+static bool is_imported(const vk_backend *b, int region) {
+    const bool shared = ggl_vk_shares_memory(b);
+    return b->features.import && (region == GGL_REGION_IO ? !(shared && b->features.map) : shared);
+}
+
 /* Imports host memory in place. Only whole pages can be imported: the rest of the first and last
  * page exists too, but maybe nothing outside of them. */
-static ggl_status import(vk_backend *b, ggl_buffer *buf, size_t size, const void *at,
+static ggl_status import(vk_backend *b, ggl_buffer *buf, int region, size_t size, const void *at,
                          ggl_error *err) {
     const size_t align = b->limits.import_align, page = (size_t)sysconf(_SC_PAGESIZE);
     const VkExternalMemoryHandleTypeFlagBits kind =
         VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT;
-    if (!b->features.import || align == 0 || !b->f.GetMemoryHostPointerPropertiesEXT)
+    if (!is_imported(b, region) || align == 0 || !b->f.GetMemoryHostPointerPropertiesEXT)
         return ggl_fail(err, GGL_UNSUPPORTED, "%s uses no memory of the host", b->base.name);
     buf->shift = (uintptr_t)at % align;
     char *first = (char *)(uintptr_t)at - buf->shift;
@@ -172,12 +97,17 @@ static ggl_status import(vk_backend *b, ggl_buffer *buf, size_t size, const void
         .sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT,
         .handleType = kind,
         .pHostPointer = first};
-    static const VkMemoryPropertyFlags any[] = {0, ~0u};
     VkResult r = b->f.GetMemoryHostPointerPropertiesEXT(b->device->device, kind, first, &p);
     if (r == VK_SUCCESS)
-        r = create_buffer(b, buf, &external);
+        r = ggl_vk_buffer_create(b, buf, &external);
     if (r == VK_SUCCESS)
-        r = take_memory(b, buf, p.memoryTypeBits, any, &pointer, false);
+        r = ggl_vk_buffer_bind(b, buf,
+                               &(vk_memory_wish){.allowed = p.memoryTypeBits,
+                                                 .kinds = region == GGL_REGION_IO
+                                                              ? ggl_vk_memory_host
+                                                              : ggl_vk_memory_any,
+                                                 .more = &pointer,
+                                                 .size = buf->size});
     return r == VK_SUCCESS
                ? GGL_OK
                : ggl_fail(err, GGL_UNSUPPORTED, "%s cannot use this memory of the host (%d)",
@@ -191,9 +121,9 @@ ggl_status ggl_vk_buffer_alloc(ggl_backend *base, int region, size_t size, const
     if (!buf)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a buffer");
     buf->id = ++b->device->n_buffers;
-    ggl_status st = at ? import(b, buf, size, at, err) : take(b, buf, region, size, err);
+    ggl_status st = at ? import(b, buf, region, size, at, err) : take(b, buf, region, size, err);
     if (st != GGL_OK) {
-        release(b, buf);
+        ggl_vk_buffer_release(b, buf);
         ggl_free(buf);
         return st;
     }
@@ -252,7 +182,8 @@ static ggl_status open_piece(vk_backend *b, piece **out, ggl_error *err) {
     return st;
 }
 
-ggl_status ggl_vk_submit_run(vk_backend *b, const VkCommandBuffer *part, size_t n, uint64_t *number,
+/* Submits as ggl_vk_submit_run does. If it fails, what the open piece carries is lost. */
+static ggl_status submit_run(vk_backend *b, const VkCommandBuffer *part, size_t n, uint64_t *number,
                              ggl_error *err) {
     vk_staging *s = b->staging;
     piece *p = s && s->is_open ? &s->piece[s->at] : NULL;
@@ -276,6 +207,15 @@ ggl_status ggl_vk_submit_run(vk_backend *b, const VkCommandBuffer *part, size_t 
     return GGL_OK;
 }
 
+ggl_status ggl_vk_submit_run(vk_backend *b, const VkCommandBuffer *part, size_t n, uint64_t *number,
+                             ggl_error *err) {
+    ggl_error why;
+    if (b->device->broken.status != GGL_OK)
+        return ggl_vk_break(b, &b->device->broken, err);
+    why.status = submit_run(b, part, n, number, &why);
+    return why.status == GGL_OK ? GGL_OK : ggl_vk_break(b, &why, err);
+}
+
 static ggl_status flush(vk_backend *b, ggl_error *err) {
     return ggl_vk_submit_run(b, NULL, 0, NULL, err);
 }
@@ -285,9 +225,20 @@ ggl_status ggl_vk_wait_all(vk_backend *b, ggl_error *err) {
     return st == GGL_OK ? ggl_vk_wait_for(b, b->device->submitted, err) : st;
 }
 
-/* True if the device has nothing to do, so that the host may use mapped memory. */
-static bool is_idle(const vk_backend *b) {
-    return b->device->done == b->device->submitted && !(b->staging && b->staging->is_open);
+/* True if no commands that use the buffer are left, so that the host may write to its mapping. */
+static bool is_idle(const vk_backend *b, const ggl_buffer *buf) {
+    return buf->last <= b->device->done;
+}
+
+/* Notes that the open piece uses the buffer: any submission takes the piece along. */
+static void note_use(const vk_backend *b, ggl_buffer *buf) {
+    buf->last = b->device->submitted + 1;
+}
+
+/* Returns when no commands that use the buffer are left. What was submitted after them goes on. */
+static ggl_status wait_for_buffer(vk_backend *b, const ggl_buffer *buf, ggl_error *err) {
+    ggl_status st = buf->last > b->device->submitted ? flush(b, err) : GGL_OK;
+    return st == GGL_OK ? ggl_vk_wait_for(b, buf->last, err) : st;
 }
 
 /* Puts a barrier before the next command of the open piece if it has to wait for one before it:
@@ -310,8 +261,8 @@ static void wait_for_touched(vk_backend *b, const touched *next, int n) {
 }
 
 /* Records n copies, at most MOST_RANGES. */
-static void record_copies(vk_backend *b, const piece *p, const ggl_buffer *dst,
-                          const ggl_buffer *src, const ggl_copy_range *range, size_t n) {
+static void record_copies(vk_backend *b, const piece *p, ggl_buffer *dst, ggl_buffer *src,
+                          const ggl_copy_range *range, size_t n) {
     VkBufferCopy copy[MOST_RANGES];
     touched used[2] = {{dst->buffer, SIZE_MAX, 0, true}, {src->buffer, SIZE_MAX, 0, false}};
     uint32_t n_copy = 0;
@@ -329,6 +280,8 @@ static void record_copies(vk_backend *b, const piece *p, const ggl_buffer *dst,
     if (n_copy == 0)
         return;
     wait_for_touched(b, used, 2);
+    note_use(b, dst);
+    note_use(b, src);
     b->f.CmdCopyBuffer(p->commands, src->buffer, dst->buffer, n_copy, copy);
 }
 
@@ -376,8 +329,8 @@ typedef struct arrival {
 
 /* Copies a buffer to the host. Two pieces are in flight: the device writes one while the host
  * reads the other. */
-static ggl_status stage_out(vk_backend *b, const ggl_buffer *src, size_t offset, char *dst,
-                            size_t size, ggl_error *err) {
+static ggl_status stage_out(vk_backend *b, ggl_buffer *src, size_t offset, char *dst, size_t size,
+                            ggl_error *err) {
     arrival before = {0};
     ggl_status st = GGL_OK;
     for (size_t done = 0; (done < size || before.n > 0) && st == GGL_OK;) {
@@ -403,7 +356,8 @@ static ggl_status stage_out(vk_backend *b, const ggl_buffer *src, size_t offset,
 
 void ggl_vk_staging_free(vk_backend *b) {
     for (int i = 0; b->staging && i < N_PIECE; i++)
-        release(b, &b->staging->piece[i].buffer); /* command buffers are freed with their pool */
+        ggl_vk_buffer_release(
+            b, &b->staging->piece[i].buffer); /* command buffers are freed with their pool */
     ggl_free(b->staging);
     b->staging = NULL;
 }
@@ -413,7 +367,7 @@ void ggl_vk_staging_free(vk_backend *b) {
 ggl_status ggl_vk_buffer_upload(ggl_backend *base, ggl_buffer *dst, size_t offset, const void *src,
                                 size_t size, ggl_error *err) {
     vk_backend *b = (vk_backend *)base;
-    if (!dst->mapped || !is_idle(b))
+    if (!dst->mapped || !is_idle(b, dst))
         return stage_in(b, dst, offset, src, size, err);
     memcpy(dst->mapped + offset, src, size);
     return GGL_OK;
@@ -423,8 +377,8 @@ ggl_status ggl_vk_buffer_download(ggl_backend *base, const ggl_buffer *src, size
                                   void *dst, size_t size, ggl_error *err) {
     vk_backend *b = (vk_backend *)base;
     if (!src->mapped)
-        return stage_out(b, src, offset, dst, size, err);
-    ggl_status st = ggl_vk_wait_all(b, err);
+        return stage_out(b, (ggl_buffer *)src, offset, dst, size, err); /* which notes its use */
+    ggl_status st = wait_for_buffer(b, src, err);
     if (st == GGL_OK)
         memcpy(dst, src->mapped + offset, size);
     return st;
@@ -436,7 +390,7 @@ ggl_status ggl_vk_buffer_copy(ggl_backend *base, ggl_buffer *dst, const ggl_buff
     piece *p;
     ggl_status st = n > 0 ? open_piece(b, &p, err) : GGL_OK;
     for (size_t done = 0; done < n && st == GGL_OK; done += MOST_RANGES)
-        record_copies(b, p, dst, src, range + done,
+        record_copies(b, p, dst, (ggl_buffer *)src, range + done,
                       n - done < MOST_RANGES ? n - done : MOST_RANGES);
     return st;
 }
@@ -446,7 +400,7 @@ ggl_status ggl_vk_buffer_clear(ggl_backend *base, ggl_buffer *buf, size_t offset
     vk_backend *b = (vk_backend *)base;
     if (size == 0)
         return GGL_OK;
-    if (buf->mapped && is_idle(b)) {
+    if (buf->mapped && is_idle(b, buf)) {
         memset(buf->mapped + offset, 0, size);
         return GGL_OK;
     }
@@ -458,6 +412,7 @@ ggl_status ggl_vk_buffer_clear(ggl_backend *base, ggl_buffer *buf, size_t offset
         return st;
     const size_t at = buf->shift + offset;
     wait_for_touched(b, &(touched){buf->buffer, at, at + size, true}, 1);
+    note_use(b, buf);
     b->f.CmdFillBuffer(p->commands, buf->buffer, at, size, 0);
     return GGL_OK;
 }
@@ -468,6 +423,6 @@ void ggl_vk_buffer_free(ggl_backend *base, ggl_buffer *buf) {
         return;
     (void)flush(b, NULL); /* what is recorded may use the buffer */
     b->f.DeviceWaitIdle(b->device->device);
-    release(b, buf);
+    ggl_vk_buffer_release(b, buf);
     ggl_free(buf);
 }

@@ -1,19 +1,9 @@
-/* Buffers. */
+/* Buffers of regions, and transfers. */
 #ifndef VULKAN_MEMORY_H
 #define VULKAN_MEMORY_H
 
+#include "allocate.h"
 #include "queue.h"
-
-struct ggl_buffer {
-    VkBuffer buffer;
-    VkDeviceMemory memory;
-    char *mapped; /* where it is mapped on the host; NULL: it is not */
-    size_t size;  /* of the VkBuffer: a multiple of VK_BUFFER_ALIGN */
-    size_t shift; /* imported memory: bytes before the buffer's first byte */
-    uint64_t id;  /* unique among all buffers of the backend, freed ones included */
-};
-
-enum { VK_BUFFER_ALIGN = 256 };
 
 ggl_status ggl_vk_buffer_alloc(ggl_backend *b, int region, size_t size, const void *host,
                                ggl_buffer **out, ggl_error *err);

@@ -56,8 +56,8 @@ static ggl_status keep_rows(vk_emit *e, const ggl_step *cache, int part, const g
     vk_call c = {.shader = cache_shader(&e->b->features, s->type, rope),
                  .spec = {LOCAL, s->type, s->kind == GGL_STORE_KEYS, s->ring},
                  .n_spec = 4};
-    const int64_t n_batch = ggl_vk_extent(e, x, GGL_BATCH_DIM),
-                  unit = ggl_type_get(s->type)->quantized ? 32 : 4;
+    const int64_t n_batch = ggl_vk_extent(e, slot, GGL_BATCH_DIM), /* x may be the same for all */
+        unit = ggl_type_get(s->type)->quantized ? 32 : 4;
     const uint32_t x_at = ggl_vk_bind(e, &c, x, false), pos_at = ggl_vk_bind(e, &c, pos, false),
                    slot_at = ggl_vk_bind(e, &c, slot, false),
                    page_at = ggl_vk_bind(e, &c, page, false),

@@ -14,66 +14,35 @@
  * slices, whose sums linear_merge.comp adds. */
 #include <string.h>
 
+#include "linear.h"
 #include "repack.h"
 #include "weights.h"
 
 enum {
-    LOCAL_ROUND = 32, /* small, so that one column is divided among several workgroups */
     LOCAL_VEC = 64,
-    LOCAL_MAT = 128, /* linear_mat.comp relies on it */
-    TILE_ROWS = 64,
-    TILE_COLS = 16,  /* times 1, 2 or 4: columns of a tile */
     VEC_COLS = 8,    /* most columns per matrix for linear_vec.comp */
     UNIT_GROUPS = 4, /* workgroups that keep a unit of the device busy */
-    MOST_SLICES = 16,
-    SLICE_ELEMENTS = 256, /* least elements of a row in a slice */
-    LOCAL_MERGE = 64,
-    SORTED = 1024,  /* most matrices for linear_sort.comp */
-    BLOCK = 32,     /* numbers of a column that are rounded together, */
-    BLOCK_SIZE = 48 /* and the bytes they become: three uvec4 */
+    SORTED = 1024,   /* most matrices for linear_sort.comp */
+    BLOCK = 32,      /* numbers of a column that are rounded together, */
+    BLOCK_SIZE = 48  /* and the bytes they become: three uvec4 */
 };
 
-/* The operands of a product, and the dimensions of its columns. */
-typedef struct product {
-    const ggl_operand *x, *w, *bias, *index, *y;
-    bool rounded;                 /* x is */
-    size_t w_row;                 /* bytes of a row of w; if it is repacked, of a tile of rows */
-    size_t w_matrix;              /* bytes from a matrix to the next one */
-    uint32_t column[3], outer[3]; /* shaders/linear.glsl */
-    uint32_t w_step[3];
-    int64_t n_cols; /* columns per matrix; with an index all columns */
-    bool sorted;    /* by matrix, for tiles */
-    /* Tiles of which there are few: their rows are divided into so many slices, which are added in
-     * the scratch from `slices` on, each of `slice` words. 1: they are not. */
-    uint32_t n_slices, slice;
-    size_t slices;
-} product;
-
-/* The part of w that a dispatch binds. */
-typedef struct part {
-    int64_t first_matrix, n_matrices, first_row, n_rows;
-} part;
-
 static const ggl_operand absent = {.region = -1};
-
-static bool has(const ggl_operand *o) {
-    return o->region >= 0;
-}
 
 /* With an index: true if there are several columns per matrix on average, so that tiles pay off. */
 static bool sorts(int64_t n_cols, int64_t n_matrices) {
     return n_matrices <= SORTED && n_cols > 4 * n_matrices;
 }
 
-/* Describes the step's product. */
-static product product_of(const vk_emit *e) {
-    const ggl_step *s = e->step;
-    product p = {.x = &s->src[0],
-                 .w = &s->src[1],
-                 .y = &s->dst,
-                 .index = &absent,
-                 .n_cols = 1,
-                 .n_slices = 1};
+/* Describes the product of step s. */
+static vk_product product_of(const vk_emit *e, const ggl_step *s) {
+    vk_product p = {.x = &s->src[0],
+                    .w = &s->src[1],
+                    .y = &s->dst,
+                    .index = &absent,
+                    .n_cols = 1,
+                    .n_slices = 1,
+                    .n_members = 1};
     p.rounded = p.x->form;
     p.bias = s->n_src > 2 ? &s->src[2] : &absent;
     if (s->n_links > 1) { /* a sum with other values: as a bias of each column */
@@ -85,16 +54,18 @@ static product product_of(const vk_emit *e) {
     const bool batch_of_w = ggl_is_batched(s->node->src[1]);
     p.w_row = p.w->repacked ? ggl_vk_tile_size(p.w->type, p.w->ne[0]) : p.w->nb[1];
     p.w_matrix = p.w->repacked ? ggl_vk_packed_size(p.w->type, p.w->ne[0], p.w->ne[1]) : p.w->nb[2];
+    p.w_outer = p.w->repacked ? p.w_matrix * (size_t)p.w->ne[2] : p.w->nb[3];
     p.w_step[0] = p.w->ne[2] > 1 ? (uint32_t)p.w_matrix : 0;
-    p.w_step[has(p.index) ? 0 : batch_of_w ? 2 : 1] |= ggl_vk_weight_stride(e, p.w, 3);
+    if (ggl_vk_extent(e, p.w, 3) > 1)
+        p.w_step[ggl_vk_has(p.index) ? 0 : batch_of_w ? 2 : 1] |= (uint32_t)p.w_outer;
     for (int d = 0; d < 3; d++) {
         const uint32_t n = (uint32_t)ggl_vk_extent(e, p.y, d + 1);
-        const bool shared = !has(p.index) && p.w_step[d] == 0;
+        const bool shared = !ggl_vk_has(p.index) && p.w_step[d] == 0;
         p.column[d] = shared ? n : 1;
         p.outer[d] = shared ? 1 : n;
-        p.n_cols *= shared || has(p.index) ? n : 1;
+        p.n_cols *= shared || ggl_vk_has(p.index) ? n : 1;
     }
-    p.sorted = has(p.index) && sorts(p.n_cols, p.w->ne[2]);
+    p.sorted = ggl_vk_has(p.index) && sorts(p.n_cols, p.w->ne[2]);
     for (int d = 0; d < 3 && p.sorted; d++) {
         p.column[d] = p.outer[d];
         p.outer[d] = 1;
@@ -102,7 +73,7 @@ static product product_of(const vk_emit *e) {
     return p;
 }
 
-static void push_steps(const vk_emit *e, vk_call *c, uint32_t at, const ggl_operand *o) {
+void ggl_vk_push_steps(const vk_emit *e, vk_call *c, uint32_t at, const ggl_operand *o) {
     ggl_vk_push(c, at);
     for (int d = 1; d < GGL_MAX_DIMS; d++)
         ggl_vk_push(c, ggl_vk_stride(e, o, d));
@@ -117,100 +88,175 @@ static bool in_fours(const vk_emit *e, const ggl_operand *x, uint32_t at) {
 }
 
 /* Returns the bytes of n rows, with the spaces between them. */
-static size_t rows_size(const product *p, int64_t n) {
+static size_t rows_size(const vk_product *p, int64_t n) {
     if (p->w->repacked)
         return (size_t)((n + VK_TILE_ROWS - 1) / VK_TILE_ROWS) * p->w_row;
     return ggl_row_size(p->w->type, p->w->ne[0]) + (size_t)(n - 1) * p->w_row;
 }
 
 /* Returns the bytes of w from the start to the end of a part. */
-static size_t part_size(const vk_emit *e, const product *p, const part *of) {
+static size_t part_size(const vk_emit *e, const vk_product *p, const vk_part *of) {
     const ggl_operand *w = p->w;
     const size_t size = rows_size(p, of->n_rows) + (size_t)(of->n_matrices - 1) * p->w_matrix;
-    return size + (size_t)(ggl_vk_extent(e, w, 3) - 1) * w->nb[3];
+    return size + (size_t)(ggl_vk_extent(e, w, 3) - 1) * p->w_outer;
 }
 
 /* Returns the bytes of w before a part, whose rows begin with a tile. */
-static size_t part_begin(const product *p, const part *of) {
+static size_t part_begin(const vk_product *p, const vk_part *of) {
     const int64_t row = p->w->repacked ? of->first_row / VK_TILE_ROWS : of->first_row;
     return (size_t)of->first_matrix * p->w_matrix + (size_t)row * p->w_row;
 }
 
 /* True if the rows of plain numbers are made of whole runs at multiples of 16 bytes. */
-static bool in_sixteens(const product *p, uint32_t w_at) {
+static bool in_sixteens(const vk_product *p, uint32_t w_at) {
     uint32_t all = w_at | (uint32_t)p->w_row | (uint32_t)p->w->ne[0] * 2;
     for (int d = 0; d < 3; d++)
         all |= p->w_step[d];
     return ggl_type_get(p->w->type)->block == 1 && all % 16 == 0;
 }
 
+/* Where the weights, the result and the bias of a product are in their bindings: in bytes, and in
+ * words. */
+typedef struct places {
+    uint32_t w[VK_LINEAR_MEMBERS], y[VK_LINEAR_MEMBERS], bias[VK_LINEAR_MEMBERS];
+} places;
+
 /* Binds what the product writes: y, or slices of it in the scratch. Returns the offset in words. */
-static uint32_t bind_result(vk_emit *e, vk_call *c, const product *p) {
+static uint32_t bind_result(vk_emit *e, vk_call *c, const vk_product *p) {
     if (p->n_slices == 1)
         return ggl_vk_bind(e, c, p->y, true);
     const size_t size = (size_t)p->n_slices * p->slice * 4;
     return ggl_vk_bind_bytes(e, c, GGL_REGION_ARENA, p->slices, size, true) / 4;
 }
 
-/* Pushes the strides of slices, in place of those of y and of the bias, which is added later. */
-static void push_slice_steps(const vk_emit *e, vk_call *c, const product *p, uint32_t at) {
-    uint32_t step = (uint32_t)p->y->ne[0];
-    ggl_vk_push(c, at);
+static uint32_t bind_words(vk_emit *e, vk_call *c, const vk_binding *x) {
+    return ggl_vk_bind_bytes(e, c, x->region, x->offset, x->size, false) / 4;
+}
+
+/* Pushes where columns begin, and their strides. Those of f16 are dense. */
+static void push_columns(const vk_emit *e, vk_call *c, const vk_product *p, uint32_t at) {
+    uint32_t step = p->pitch;
+    if (!p->matrix) {
+        ggl_vk_push_steps(e, c, at, p->x);
+        return;
+    }
+    ggl_vk_push(c, at / 4);
     for (int d = 1; d < GGL_MAX_DIMS; d++) {
-        ggl_vk_push(c, step);
+        const uint32_t n = (uint32_t)ggl_vk_extent(e, p->x, d);
+        ggl_vk_push(c, n > 1 ? step : 0);
+        step *= n;
+    }
+}
+
+static uint32_t bind_columns(vk_emit *e, vk_call *c, const vk_product *p) {
+    return p->matrix ? bind_words(e, c, &p->halves) : ggl_vk_bind(e, c, p->x, false);
+}
+
+/* Binds weights, columns, result and bias of one product. Returns where the columns are. */
+static uint32_t bind_one(vk_emit *e, vk_call *c, const vk_product *p, const vk_part *of,
+                         places *at) {
+    at->w[0] = ggl_vk_bind_weight(e, c, p->w, part_begin(p, of), part_size(e, p, of));
+    const uint32_t x_at = bind_columns(e, c, p);
+    at->y[0] = bind_result(e, c, p);
+    at->bias[0] = ggl_vk_bind(e, c, p->bias, false);
+    return x_at;
+}
+
+/* The same for several products of the same columns. */
+static uint32_t bind_members(vk_emit *e, vk_call *c, const vk_product *p, places *at) {
+    const ggl_operand *w[VK_LINEAR_MEMBERS], *y[VK_LINEAR_MEMBERS], *bias[VK_LINEAR_MEMBERS];
+    size_t w_size[VK_LINEAR_MEMBERS], y_size[VK_LINEAR_MEMBERS], bias_size[VK_LINEAR_MEMBERS];
+    for (int m = 0; m < p->n_members; m++) {
+        w[m] = p[m].w;
+        y[m] = p[m].y;
+        bias[m] = p[m].bias;
+        w_size[m] = rows_size(&p[m], p[m].w->ne[1]);
+        y_size[m] = ggl_vk_span(e, y[m]);
+        bias_size[m] = ggl_vk_has(bias[m]) ? ggl_vk_span(e, bias[m]) : 0;
+    }
+    ggl_vk_bind_together(e, c, w, w_size, p->n_members, false, at->w);
+    const uint32_t x_at = bind_columns(e, c, p);
+    ggl_vk_bind_together(e, c, y, y_size, p->n_members, true, at->y);
+    ggl_vk_bind_together(e, c, bias, bias_size, p->n_members, false, at->bias);
+    for (int m = 0; m < p->n_members; m++) {
+        at->y[m] /= 4;
+        at->bias[m] /= 4;
+    }
+    return x_at;
+}
+
+/* Pushes the rows of a product, and where it is. */
+static void push_member(const vk_emit *e, vk_call *c, const vk_product *p, int64_t n_rows,
+                        const places *at, int m) {
+    uint32_t step = (uint32_t)p->y->ne[0];
+    ggl_vk_push(c, (uint32_t)n_rows);
+    ggl_vk_push(c, at->w[m]);
+    ggl_vk_push(c, at->y[m]);
+    for (int d = 1; d < GGL_MAX_DIMS; d++) {
+        ggl_vk_push(c, p->n_slices > 1 ? step : ggl_vk_stride(e, p->y, d));
         step *= (uint32_t)ggl_vk_extent(e, p->y, d);
     }
-    ggl_vk_push(c, p->slice);
-    for (int d = 1; d < GGL_MAX_DIMS; d++)
-        ggl_vk_push(c, 0);
+    ggl_vk_push(c, p->n_slices > 1 ? p->slice : at->bias[m]);
 }
 
-/* Sets bindings, constants and push constants shared by both products. lists: the output of
- * linear_sort.comp, or NULL. */
-static void bind_all(vk_emit *e, vk_call *c, const product *p, const part *of,
-                     const vk_binding *lists) {
-    const uint32_t w_at = ggl_vk_bind_weight(e, c, p->w, part_begin(p, of), part_size(e, p, of)),
-                   x_at = ggl_vk_bind(e, c, p->x, false), y_at = bind_result(e, c, p),
-                   bias_at = ggl_vk_bind(e, c, p->bias, false),
-                   index_at = lists ? ggl_vk_bind_bytes(e, c, lists->region, lists->offset,
-                                                        lists->size, false) /
-                                          4
-                                    : ggl_vk_bind(e, c, p->index, false);
-    if (ggl_vk_has_codebook(p->w->type))
-        ggl_vk_bind_codebooks(c);
-    c->spec[1] = p->w->type;
-    c->spec[2] = ggl_vk_weight_aligned(e, p->w, w_at);
-    c->spec[3] = has(p->bias) && p->n_slices == 1;
-    c->spec[4] = has(p->index);
-    c->spec[5] = in_fours(e, p->x, x_at);
-    c->spec[8] = p->w->repacked;
-    c->spec[9] = in_sixteens(p, w_at);
-    c->spec[10] = e->b->features.half;
-    ggl_vk_push(c, (uint32_t)p->w->ne[0]);
-    ggl_vk_push(c, (uint32_t)of->first_row);
-    ggl_vk_push(c, (uint32_t)of->n_rows);
-    for (int d = 0; d < 3; d++)
-        ggl_vk_push(c, p->column[d]);
+/* Pushes what only a product that is emitted alone has. */
+static void push_alone(const vk_emit *e, vk_call *c, const vk_product *p, const vk_part *of,
+                       uint32_t index_at, uint32_t index_step, uint32_t index_batch) {
+    for (int d = 1; d < GGL_MAX_DIMS; d++) /* the bias of slices is added later */
+        ggl_vk_push(c, p->n_slices > 1 ? 0 : ggl_vk_stride(e, p->bias, d));
     for (int d = 0; d < 3; d++)
         ggl_vk_push(c, p->outer[d]);
-    ggl_vk_push(c, w_at);
-    ggl_vk_push(c, (uint32_t)p->w_row);
     for (int d = 0; d < 3; d++)
         ggl_vk_push(c, p->w_step[d]);
-    push_steps(e, c, x_at, p->x);
-    if (p->n_slices > 1) {
-        push_slice_steps(e, c, p, y_at);
-    } else {
-        push_steps(e, c, y_at, p->y);
-        push_steps(e, c, bias_at, p->bias);
-    }
     ggl_vk_push(c, index_at);
-}
-
-static void push_matrices(vk_call *c, const product *p, const part *of) {
+    ggl_vk_push(c, index_step);
+    ggl_vk_push(c, index_batch);
     ggl_vk_push(c, (uint32_t)p->w->ne[2]);
     ggl_vk_push(c, (uint32_t)of->first_matrix);
     ggl_vk_push(c, (uint32_t)of->n_matrices);
+}
+
+void ggl_vk_bind_product(vk_emit *e, vk_call *c, const vk_product *p, const vk_part *of) {
+    places at;
+    const uint32_t x_at =
+                       p->n_members > 1 ? bind_members(e, c, p, &at) : bind_one(e, c, p, of, &at),
+                   index_at =
+                       p->sorted ? bind_words(e, c, &p->lists) : ggl_vk_bind(e, c, p->index, false);
+    if (ggl_vk_has_codebook(p->w->type))
+        ggl_vk_bind_codebooks(c);
+    c->spec[1] = p->w->type;
+    c->spec[2] = c->spec[9] = true;
+    for (int m = 0; m < p->n_members; m++) {
+        c->spec[2] = c->spec[2] && ggl_vk_weight_aligned(e, p[m].w, at.w[m]);
+        c->spec[9] = c->spec[9] && in_sixteens(&p[m], at.w[m]);
+    }
+    c->spec[3] = ggl_vk_has(p->bias) && p->n_slices == 1;
+    c->spec[4] = ggl_vk_has(p->index);
+    c->spec[5] = !p->matrix && in_fours(e, p->x, x_at);
+    c->spec[8] = p->w->repacked;
+    c->spec[10] = e->b->features.half;
+    c->spec[15] = (uint32_t)p->n_members;
+    c->n_spec = 16;
+    ggl_vk_push(c, (uint32_t)p->w->ne[0]);
+    ggl_vk_push(c, (uint32_t)of->first_row);
+    ggl_vk_push(c, (uint32_t)p->w_row);
+    for (int d = 0; d < 3; d++)
+        ggl_vk_push(c, p->column[d]);
+    push_columns(e, c, p, x_at);
+    push_member(e, c, p, of->n_rows, &at, 0);
+    for (int m = 1; m < p->n_members; m++)
+        push_member(e, c, &p[m], p[m].w->ne[1], &at, m);
+    if (p->n_members == 1)
+        push_alone(e, c, p, of, index_at,
+                   p->n_tiles > 0 ? (uint32_t)p->n_tiles : ggl_vk_stride(e, p->index, 0),
+                   p->n_tiles > 0 ? 0 : ggl_vk_stride(e, p->index, 3));
+}
+
+int64_t ggl_vk_units_down(const vk_product *p, const vk_part *of, int64_t rows) {
+    int64_t n = (of->n_rows + rows - 1) / rows;
+    for (int m = 1; m < p->n_members; m++)
+        n += (p[m].w->ne[1] + rows - 1) / rows;
+    return n;
 }
 
 static uint32_t round_up_to_power(int64_t n, uint32_t most) {
@@ -233,35 +279,14 @@ static ggl_form linear_form(const vk_backend *b, const ggl_step *s) {
     return (ggl_form){.kind = 1, .with = -1, .row_size = row_size};
 }
 
-static ggl_status round_emit(vk_emit *e, ggl_error *err) {
-    const ggl_operand *x = &e->step->src[0], *y = &e->step->dst;
-    const uint32_t in_row = (uint32_t)x->ne[0] / BLOCK;
-    vk_call c = {.shader = VK_SHADER_QUANTIZE, .spec = {LOCAL_ROUND}, .n_spec = 1};
-    const uint32_t from = ggl_vk_bind(e, &c, x, false), to = ggl_vk_bind(e, &c, y, true);
-    ggl_vk_push(&c, in_row);
-    for (int d = 1; d < GGL_MAX_DIMS; d++)
-        ggl_vk_push(&c, (uint32_t)ggl_vk_extent(e, x, d));
-    push_steps(e, &c, from, x);
-    ggl_vk_push(&c, to);
-    c.groups[0] = ggl_vk_groups(ggl_vk_rows(e, x) * in_row, LOCAL_ROUND);
-    return ggl_vk_dispatch(e, &c, err);
-}
-
-const vk_op ggl_vk_op_round = {.emit = round_emit};
-
 /* --- few columns ------------------------------------------------------------------------------ */
 
-static int64_t n_outer(const product *p) {
-    return (int64_t)p->outer[0] * p->outer[1] * p->outer[2];
-}
-
-/* Returns the workgroups that keep the device busy. */
-static int64_t many_groups(const vk_backend *b) {
+int64_t ggl_vk_many_groups(const vk_backend *b) {
     return (int64_t)b->limits.units * UNIT_GROUPS;
 }
 
 /* Returns the units of linear_vec.comp in a row. */
-static int64_t units_of_row(const product *p) {
+static int64_t units_of_row(const vk_product *p) {
     if (ggl_type_get(p->w->type)->block == 1)
         return p->w->ne[0] / 8;
     return p->w->ne[0] / 32 * (p->w->repacked && !p->rounded ? 4 : 1);
@@ -270,16 +295,16 @@ static int64_t units_of_row(const product *p) {
 /* Returns the rows that a lane multiplies with one load of the columns: several if enough
  * workgroups remain, of which there are n_groups with one row. Rows that are decoded as floats from
  * blocks of the file take many registers. */
-static uint32_t rows_of_lane(const vk_backend *b, const product *p, int64_t n_groups,
+static uint32_t rows_of_lane(const vk_backend *b, const vk_product *p, int64_t n_groups,
                              uint32_t cols) {
     const bool one = !p->rounded && !p->w->repacked && ggl_type_get(p->w->type)->block > 1;
     uint32_t rows = one ? 1 : 4;
-    while (rows > 1 && (n_groups / rows < many_groups(b) || rows * cols > 32))
+    while (rows > 1 && (n_groups / rows < ggl_vk_many_groups(b) || rows * cols > 32))
         rows /= 2;
     return rows;
 }
 
-static ggl_status emit_vec(vk_emit *e, const product *p, const part *of, ggl_error *err) {
+static ggl_status emit_vec(vk_emit *e, const vk_product *p, const vk_part *of, ggl_error *err) {
     static const vk_shader shader[2][2][2] = {
         {{VK_SHADER_LINEAR_VEC, VK_SHADER_LINEAR_VEC_CODEBOOK},
          {VK_SHADER_LINEAR_VEC_SUBGROUP, VK_SHADER_LINEAR_VEC_SUBGROUP_CODEBOOK}},
@@ -291,134 +316,28 @@ static ggl_status emit_vec(vk_emit *e, const product *p, const part *of, ggl_err
     const bool subgroup = e->b->features.subgroup && units >= e->b->limits.subgroup_size;
     const uint32_t lanes = subgroup ? e->b->limits.subgroup_size : round_up_to_power(units, 16),
                    side = lanes < LOCAL_VEC ? LOCAL_VEC / lanes : 1;
-    const int64_t others = (n_cols + cols - 1) / cols * n_outer(p);
-    const uint32_t rows = rows_of_lane(e->b, p, of->n_rows * others / side, cols);
+    const int64_t others = (n_cols + cols - 1) / cols * ggl_vk_n_outer(p);
+    const uint32_t rows = rows_of_lane(e->b, p, ggl_vk_units_down(p, of, 1) * others / side, cols);
     vk_call c = {.shader = shader[p->rounded][subgroup][ggl_vk_has_codebook(p->w->type)],
-                 .spec = {LOCAL_VEC},
-                 .n_spec = 13};
-    bind_all(e, &c, p, of, NULL);
-    ggl_vk_push(&c, ggl_vk_stride(e, p->index, 0));
-    ggl_vk_push(&c, ggl_vk_stride(e, p->index, 3));
-    push_matrices(&c, p, of);
+                 .spec = {LOCAL_VEC}};
+    ggl_vk_bind_product(e, &c, p, of);
     c.spec[6] = cols;
     c.spec[7] = subgroup ? 1 : lanes;
     c.spec[11] = rows;
     c.spec[12] = cols * rows <= 4 && units > lanes ? 2 : 1;
-    c.groups[0] = ggl_vk_groups((of->n_rows + rows * side - 1) / (rows * side) * others, 1);
-    return ggl_vk_dispatch(e, &c, err);
-}
-
-/* --- many columns ----------------------------------------------------------------------------- */
-
-/* Returns the columns per tile for so many columns of a matrix, chosen so that few stay empty. */
-static uint32_t cols_of_tile(int64_t n_cols) {
-    return TILE_COLS * (n_cols <= TILE_COLS ? 1 : n_cols <= 2 * TILE_COLS ? 2 : 4);
-}
-
-static uint32_t tile_cols(const product *p) {
-    return cols_of_tile(p->sorted ? p->n_cols / p->w->ne[2] : p->n_cols);
-}
-
-static int64_t tiles_down(int64_t n_rows) {
-    return (n_rows + TILE_ROWS - 1) / TILE_ROWS;
-}
-
-/* Returns the slices of the elements of a row that keep a device busy, given so many tiles. */
-static uint32_t slices_of(const vk_backend *b, int64_t n_in, int64_t n_tiles) {
-    const int64_t by_tiles = many_groups(b) / n_tiles, by_row = n_in / SLICE_ELEMENTS;
-    const int64_t n = by_tiles < by_row ? by_tiles : by_row;
-    return n > MOST_SLICES ? MOST_SLICES : n < 2 ? 1 : (uint32_t)n;
-}
-
-/* Returns the bytes of slices for at most n columns: fewer columns may need more. */
-static size_t slices_size(const vk_backend *b, int64_t n_in, int64_t n_rows, int64_t n) {
-    size_t most = 0;
-    for (int64_t cols = TILE_COLS; cols < n + 4 * TILE_COLS; cols += TILE_COLS) {
-        const int64_t at_most = cols < n ? cols : n, width = cols_of_tile(at_most);
-        const uint32_t k = slices_of(b, n_in, tiles_down(n_rows) * ((at_most + width - 1) / width));
-        const size_t size = k > 1 ? (size_t)(k * at_most * n_rows) * 4 : 0;
-        most = size > most ? size : most;
-    }
-    return most;
-}
-
-/* Returns the most tiles that sorted columns can need, including those whose index is invalid. */
-static int64_t most_tiles(int64_t n_cols, int64_t n_matrices, uint32_t cols) {
-    return n_cols / cols + n_matrices + 1;
-}
-
-static size_t lists_size(int64_t n_tiles, int64_t n_cols) {
-    return (size_t)(3 * n_tiles + n_cols) * 4;
-}
-
-static ggl_status emit_sort(vk_emit *e, const product *p, int64_t n_tiles, const vk_binding *lists,
-                            ggl_error *err) {
-    vk_call c = {.shader = VK_SHADER_LINEAR_SORT,
-                 .spec = {LOCAL_MAT, tile_cols(p)},
-                 .n_spec = 2,
-                 .groups = {1}};
-    ggl_vk_push(&c, ggl_vk_bind(e, &c, p->index, false));
-    ggl_vk_push(&c, ggl_vk_stride(e, p->index, 0));
-    ggl_vk_push(&c, ggl_vk_stride(e, p->index, 3));
-    for (int d = 0; d < 3; d++)
-        ggl_vk_push(&c, p->column[d]);
-    ggl_vk_push(&c, (uint32_t)p->w->ne[2]);
-    ggl_vk_push(&c, (uint32_t)n_tiles);
-    ggl_vk_push(&c, ggl_vk_bind_bytes(e, &c, lists->region, lists->offset, lists->size, true) / 4);
-    return ggl_vk_dispatch(e, &c, err);
-}
-
-static ggl_status emit_mat(vk_emit *e, const product *p, const part *of, const vk_binding *lists,
-                           int64_t n_tiles, ggl_error *err) {
-    static const vk_shader shader[2][2] = {
-        {VK_SHADER_LINEAR_MAT, VK_SHADER_LINEAR_MAT_CODEBOOK},
-        {VK_SHADER_LINEAR_MAT_IDOT, VK_SHADER_LINEAR_MAT_IDOT_CODEBOOK}};
-    vk_call c = {.shader = shader[p->rounded][ggl_vk_has_codebook(p->w->type)],
-                 .spec = {LOCAL_MAT},
-                 .n_spec = 12};
-    bind_all(e, &c, p, of, lists);
-    ggl_vk_push(&c, (uint32_t)n_tiles);
-    ggl_vk_push(&c, 0);
-    push_matrices(&c, p, of);
-    c.spec[6] = tile_cols(p) / TILE_COLS;
-    c.spec[11] = p->n_slices;
-    c.groups[0] = ggl_vk_groups(tiles_down(of->n_rows) * n_tiles * p->n_slices, 1);
-    return ggl_vk_dispatch(e, &c, err);
-}
-
-/* Adds the slices and the bias, for all rows. */
-static ggl_status emit_merge(vk_emit *e, const product *p, ggl_error *err) {
-    vk_call c = {.shader = VK_SHADER_LINEAR_MERGE,
-                 .spec = {LOCAL_MERGE, p->n_slices, has(p->bias)},
-                 .n_spec = 3};
-    const size_t size = (size_t)p->n_slices * p->slice * 4;
-    const uint32_t from = ggl_vk_bind_bytes(e, &c, GGL_REGION_ARENA, p->slices, size, false) / 4;
-    const uint32_t y_at = ggl_vk_bind(e, &c, p->y, true),
-                   bias_at = ggl_vk_bind(e, &c, p->bias, false);
-    ggl_vk_push(&c, (uint32_t)p->y->ne[0]);
-    for (int d = 1; d < GGL_MAX_DIMS; d++)
-        ggl_vk_push(&c, (uint32_t)ggl_vk_extent(e, p->y, d));
-    ggl_vk_push(&c, from);
-    ggl_vk_push(&c, p->slice);
-    push_steps(e, &c, y_at, p->y);
-    push_steps(e, &c, bias_at, p->bias);
-    c.groups[0] = ggl_vk_groups(p->slice, LOCAL_MERGE);
+    c.groups[0] = ggl_vk_groups(ggl_vk_units_down(p, of, rows * side) * others, 1);
     return ggl_vk_dispatch(e, &c, err);
 }
 
 /* --- the operator ----------------------------------------------------------------------------- */
 
-static ggl_status emit_part(vk_emit *e, const product *p, const part *of, const vk_binding *lists,
-                            int64_t n_tiles, ggl_error *err) {
-    return n_tiles > 0 ? emit_mat(e, p, of, lists, n_tiles, err) : emit_vec(e, p, of, err);
-}
-
 /* Returns the first of equal parts that fit a binding: several matrices, or several rows of one. */
-static part largest_part(const vk_emit *e, const product *p) {
+static vk_part largest_part(const vk_emit *e, const vk_product *p) {
     const ggl_operand *w = p->w;
-    part all = {.n_matrices = w->ne[2], .n_rows = w->ne[1]}, one = {.n_matrices = 1, .n_rows = 1};
+    vk_part all = {.n_matrices = w->ne[2], .n_rows = w->ne[1]},
+            one = {.n_matrices = 1, .n_rows = 1};
     const size_t most = ggl_vk_most_bound(e->b);
-    const bool divisible = ggl_vk_extent(e, w, 3) == 1 && (has(p->index) || w->ne[2] == 1);
+    const bool divisible = ggl_vk_extent(e, w, 3) == 1 && (ggl_vk_has(p->index) || w->ne[2] == 1);
     if (part_size(e, p, &all) <= most || !divisible)
         return all;
     one.n_rows = w->ne[1];
@@ -433,54 +352,62 @@ static int64_t least(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
-/* Divides the product into slices from `offset` of the arena on, if it has few tiles. */
-static void divide(const vk_emit *e, product *p, int64_t n_tiles, size_t offset) {
-    const uint32_t n = slices_of(e->b, p->w->ne[0], tiles_down(p->w->ne[1]) * n_tiles);
-    const int64_t slice = ggl_vk_count(e, p->y);
-    if (n < 2 || n * (uint64_t)slice * 4 > ggl_vk_most_bound(e->b))
-        return;
-    p->n_slices = n;
-    p->slice = (uint32_t)slice;
-    p->slices = offset;
+/* Emits p->n_members products. */
+static ggl_status emit_products(vk_emit *e, const vk_product *p, ggl_error *err) {
+    const vk_part each = largest_part(e, p);
+    const bool tiles = p->n_tiles > 0;
+    ggl_status st = GGL_OK;
+    for (vk_part of = each; of.first_matrix < p->w->ne[2]; of.first_matrix += each.n_matrices)
+        for (of.first_row = 0; of.first_row < p->w->ne[1] && st == GGL_OK;
+             of.first_row += each.n_rows) {
+            of.n_matrices = least(each.n_matrices, p->w->ne[2] - of.first_matrix);
+            of.n_rows = least(each.n_rows, p->w->ne[1] - of.first_row);
+            st = tiles ? ggl_vk_emit_tiles(e, p, &of, err) : emit_vec(e, p, &of, err);
+        }
+    return st == GGL_OK && tiles ? ggl_vk_end_tiles(e, p, err) : st;
+}
+
+/* True if n products of the same columns can be one dispatch: none is divided into slices, which
+ * would have to be so many for each that its bits stay the same; and a binding can hold all
+ * results. */
+static bool fit_together(const vk_emit *e, const vk_product *p, int n) {
+    size_t begin = SIZE_MAX, end = 0;
+    for (int m = 0; m < n; m++) {
+        const ggl_operand *y = p[m].y;
+        const size_t size = ggl_vk_span(e, y), batch = y->ne[GGL_BATCH_DIM] == GGL_N,
+                     at = y->offset + batch * (size_t)e->first * y->nb[GGL_BATCH_DIM];
+        if (p[m].n_slices > 1 || y->region != p->y->region)
+            return false;
+        begin = at < begin ? at : begin;
+        end = at + size > end ? at + size : end;
+    }
+    return end - begin <= ggl_vk_most_bound(e->b);
 }
 
 static ggl_status linear_emit(vk_emit *e, ggl_error *err) {
-    product p = product_of(e);
-    const part each = largest_part(e, &p);
-    const uint32_t cols = tile_cols(&p);
-    int64_t n_tiles = 0;
-    vk_binding lists = {.region = GGL_REGION_ARENA, .offset = e->scratch};
-    ggl_status st = GGL_OK;
-    if (p.sorted) {
-        n_tiles = most_tiles(p.n_cols, p.w->ne[2], cols);
-        lists.size = lists_size(n_tiles, p.n_cols);
-        st = emit_sort(e, &p, n_tiles, &lists, err);
-    } else if (!has(p.index) && p.n_cols > VEC_COLS) {
-        n_tiles = (p.n_cols + cols - 1) / cols * n_outer(&p);
-        divide(e, &p, n_tiles, lists.offset);
+    vk_product p[VK_LINEAR_MEMBERS] = {{0}};
+    const int n = e->step->n_members;
+    size_t slices = 0;
+    for (int m = 0; m < n; m++) {
+        p[m] = product_of(e, &e->step[m]);
+        if (p[m].sorted || (!ggl_vk_has(p[m].index) && p[m].n_cols > VEC_COLS))
+            slices += ggl_vk_choose_tiles(e, &p[m], slices);
     }
-    for (part of = each; of.first_matrix < p.w->ne[2]; of.first_matrix += each.n_matrices)
-        for (of.first_row = 0; of.first_row < p.w->ne[1] && st == GGL_OK;
-             of.first_row += each.n_rows) {
-            of.n_matrices = least(each.n_matrices, p.w->ne[2] - of.first_matrix);
-            of.n_rows = least(each.n_rows, p.w->ne[1] - of.first_row);
-            st = emit_part(e, &p, &of, p.sorted ? &lists : NULL, n_tiles, err);
-        }
-    return st == GGL_OK && p.n_slices > 1 ? emit_merge(e, &p, err) : st;
-}
-
-static size_t linear_scratch(const vk_backend *b, const ggl_step *s, int64_t n) {
-    const int64_t n_cols = ggl_extents(s->dst.ne, 1, GGL_MAX_DIMS, n);
-    if (s->n_src <= 3 || s->src[3].region < 0)
-        return slices_size(b, s->src[1].ne[0], s->dst.ne[0], n_cols);
-    return lists_size(most_tiles(n_cols, s->src[1].ne[2], TILE_COLS), n_cols);
+    ggl_status st = p->n_tiles > 0 ? ggl_vk_begin_tiles(e, p, err) : GGL_OK;
+    if (n > 1 && fit_together(e, p, n)) {
+        p->n_members = n;
+        return st == GGL_OK ? emit_products(e, p, err) : st;
+    }
+    for (int m = 0; m < n && st == GGL_OK; m++)
+        st = emit_products(e, &p[m], err);
+    return st;
 }
 
 /* A product without a bias, and a sum of it and values of its shape. */
 static int linear_chain(const vk_backend *b, const ggl_step *step, int n) {
     (void)b;
-    const bool plain =
-        (step->n_src < 3 || !has(&step->src[2])) && (step->n_src < 4 || !has(&step->src[3]));
+    const bool plain = (step->n_src < 3 || !ggl_vk_has(&step->src[2])) &&
+                       (step->n_src < 4 || !ggl_vk_has(&step->src[3]));
     return plain && ggl_vk_feeds(step, n, GGL_OP_ADD) &&
                    memcmp(ggl_vk_other(&step[1])->ne, step->dst.ne, sizeof step->dst.ne) == 0
                ? 2
@@ -498,7 +425,8 @@ static const char *linear_refuses(const vk_backend *b, const ggl_tensor *node) {
 }
 
 const vk_op ggl_vk_op_linear = {.emit = linear_emit,
-                                .scratch = linear_scratch,
+                                .scratch = ggl_vk_tiles_scratch,
                                 .form = linear_form,
                                 .chain = linear_chain,
+                                .joins = ggl_vk_linear_joins,
                                 .refuses = linear_refuses};

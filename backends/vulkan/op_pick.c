@@ -31,11 +31,10 @@ static rows rows_of(const vk_emit *e) {
         r.extent[2] = ggl_vk_extent(e, y, last);
         r.y_step[2] = ggl_vk_stride(e, y, last);
     }
-    if (last < GGL_BATCH_DIM) {
-        r.extent[3] = ggl_vk_extent(e, y, GGL_BATCH_DIM);
-        r.y_step[3] = ggl_vk_stride(e, y, GGL_BATCH_DIM);
+    r.extent[3] = ggl_vk_extent(e, y, GGL_BATCH_DIM);
+    r.y_step[3] = ggl_vk_stride(e, y, GGL_BATCH_DIM);
+    if (last < GGL_BATCH_DIM) /* else a weight of four dimensions, of which the last is picked */
         r.table_step[3] = ggl_vk_weight_stride(e, t, GGL_BATCH_DIM);
-    }
     return r;
 }
 

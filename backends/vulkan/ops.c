@@ -31,6 +31,22 @@ int ggl_vk_chain(const ggl_backend *base, const ggl_step *step, int n) {
     return b->features.fuse && op && op->chain ? op->chain(b, step, n) : 1;
 }
 
+bool ggl_vk_joins(const ggl_backend *base, const ggl_step *const *member, int n,
+                  const ggl_step *next) {
+    const vk_backend *b = (const vk_backend *)base;
+    const vk_op *op = ggl_vk_op_of(member[0]->node);
+    return b->features.fuse && op && op->joins && member[0]->kind == GGL_STEP_NODE &&
+           next->kind == GGL_STEP_NODE && ggl_vk_op_of(next->node) == op &&
+           op->joins(b, member, n, next);
+}
+
+int ggl_vk_n_entries(const ggl_step *step) {
+    const ggl_step *s = step;
+    for (int k = 0; k < step->n_members; k++)
+        s += s->n_links;
+    return (int)(s - step);
+}
+
 const ggl_operand *ggl_vk_other(const ggl_step *link) {
     return &link->src[1 - link->link];
 }

@@ -51,7 +51,7 @@ static double work_of_state(const ggl_tensor *call, int64_t n) {
     return s ? 4 * (double)(s->slot_size / sizeof(float)) * (double)n : 0;
 }
 
-vk_cost ggl_vk_cost_of(const ggl_step *s, int64_t n) {
+static vk_cost cost_of_one(const ggl_step *s, int64_t n) {
     const ggl_op op = s->kind == GGL_STEP_NODE ? s->node->op : GGL_OP_RESHAPE; /* a form: bytes */
     double bytes = bytes_of(&s->dst, n), unread = 0;
     for (int k = 0; k < s->n_src; k++)
@@ -68,6 +68,17 @@ vk_cost ggl_vk_cost_of(const ggl_step *s, int64_t n) {
     if (op == GGL_OP_ATTEND)
         c.most += OF_ATTENTION * work_of_attention(s, n);
     return c;
+}
+
+vk_cost ggl_vk_cost_of(const ggl_step *step, int64_t n) {
+    vk_cost all = {0};
+    const ggl_step *s = step;
+    for (int k = 0; k < step->n_members; k++, s += s->n_links) {
+        const vk_cost c = cost_of_one(s, n);
+        all.least += c.least;
+        all.most += c.most;
+    }
+    return all;
 }
 
 /* --- speed ------------------------------------------------------------------------------------ */

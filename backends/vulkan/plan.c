@@ -40,7 +40,7 @@ typedef struct plan {
  * number is right, as operators treat tokens independently or in order. */
 static int64_t slice_of(const vk_backend *b, const ggl_step *step, int64_t n) {
     const size_t most = ggl_vk_most_bound(b);
-    for (const ggl_step *s = step; s < step + step->n_links; s++)
+    for (const ggl_step *s = step; s < step + ggl_vk_n_entries(step); s++)
         for (int i = -1; i < s->n_src; i++) {
             const ggl_operand *o = i < 0 ? &s->dst : &s->src[i];
             if (o->region >= 0 && o->ne[GGL_BATCH_DIM] == GGL_N && o->nb[GGL_BATCH_DIM] > 0) {
@@ -52,7 +52,7 @@ static int64_t slice_of(const vk_backend *b, const ggl_step *step, int64_t n) {
 }
 
 /* Returns the step of a chain to which its time is attributed: a product if it has one, else the
- * last that computes a node. */
+ * last that computes a node. That of a group is attributed to its first member. */
 static const ggl_step *timed(const ggl_step *step) {
     const ggl_step *s = step + step->n_links - 1;
     if (step->node->op == GGL_OP_LINEAR)
@@ -130,7 +130,7 @@ static ggl_status emit_all(vk_backend *b, const plan *p, int64_t n, vk_recording
             i = p->program.step[i].end;
         } else {
             st = emit_step(&e, p, i, n, err);
-            i += p->program.step[i].n_links - 1;
+            i += ggl_vk_n_entries(&p->program.step[i]) - 1;
         }
     }
     return st;
@@ -164,7 +164,7 @@ static ggl_status bind_steps(plan *p, const vk_backend *b, const ggl_segment *s,
         count_region(p, step->dst.region);
         for (int k = 0; k < step->n_src; k++)
             count_region(p, step->src[k].region);
-        size_t scratch = step->n_links > 0 && p->op[i]->scratch
+        size_t scratch = step->n_members > 0 && p->op[i]->scratch
                              ? p->op[i]->scratch(b, step, slice_of(b, step, s->n_max))
                              : 0;
         most = scratch > most ? scratch : most;
@@ -192,6 +192,7 @@ static ggl_status compile(plan *p, vk_backend *b, const ggl_segment *s, ggl_erro
                                        .in_place = ggl_vk_in_place,
                                        .form = ggl_vk_form,
                                        .chain = ggl_vk_chain,
+                                       .joins = ggl_vk_joins,
                                        .value_type = GGL_F32};
     ggl_status st = ggl_program_build(&p->program, s, &params, err);
     if (st != GGL_OK)
@@ -363,5 +364,10 @@ ggl_status ggl_vk_plan_run(ggl_backend *base, ggl_plan *base_plan, ggl_buffer *c
     if (st == GGL_OK && (outgrown || !serves(p, r, region, bucket)))
         st = record(b, p, r, region, bucket, err);
     r->used = ++p->clock;
-    return st == GGL_OK ? submit(b, r, n, err) : st;
+    if (st == GGL_OK)
+        st = submit(b, r, n, err);
+    for (int i = 0; i < p->n_regions && st == GGL_OK; i++)
+        if (region[i])
+            region[i]->last = r->number;
+    return st;
 }

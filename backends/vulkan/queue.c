@@ -81,18 +81,32 @@ ggl_status ggl_vk_submit(vk_backend *b, VkCommandBuffer before, const VkCommandB
     return GGL_OK;
 }
 
+ggl_status ggl_vk_break(vk_backend *b, const ggl_error *why, ggl_error *err) {
+    ggl_error *broken = &b->device->broken;
+    if (broken->status == GGL_OK)
+        *broken = *why;
+    if (err)
+        *err = *broken;
+    return broken->status;
+}
+
 ggl_status ggl_vk_wait_for(vk_backend *b, uint64_t number, ggl_error *err) {
     /* A device that does not respond in STEPS * STEP seconds is an error. */
     enum { STEP = 10, STEPS = 60 };
     vk_device *d = b->device;
     if (number <= d->done)
         return GGL_OK;
+    if (d->broken.status != GGL_OK)
+        return ggl_vk_break(b, &d->broken, err);
     VkResult r = VK_TIMEOUT;
     for (int i = 0; i < STEPS && r == VK_TIMEOUT; i++)
         r = b->f.WaitForFences(d->device, 1, &d->fence[number % VK_IN_FLIGHT], VK_TRUE,
                                STEP * UINT64_C(1000000000));
-    if (r != VK_SUCCESS)
-        return ggl_vk_fail(err, r, b->base.name);
+    if (r != VK_SUCCESS) {
+        ggl_error why;
+        why.status = ggl_vk_fail(&why, r, b->base.name);
+        return ggl_vk_break(b, &why, err);
+    }
     const uint64_t now = backend_now();
     ggl_status st = GGL_OK;
     ggl_vk_pace_ended(b, number, now);

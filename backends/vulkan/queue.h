@@ -18,6 +18,8 @@ void ggl_vk_transfer_barrier(vk_backend *b, VkCommandBuffer commands);
  * for ggl_vk_wait_for. */
 ggl_status ggl_vk_submit(vk_backend *b, VkCommandBuffer before, const VkCommandBuffer *commands,
                          size_t n, uint64_t *number, ggl_error *err);
+/* Returns and keeps why the backend cannot be used any more, unless something failed before. */
+ggl_status ggl_vk_break(vk_backend *b, const ggl_error *why, ggl_error *err);
 /* Waits for submission `number` and all before it, and reports the times of their steps; 0: returns
  * at once. */
 ggl_status ggl_vk_wait_for(vk_backend *b, uint64_t number, ggl_error *err);

@@ -34,7 +34,9 @@ typedef struct vk_features {
     bool subgroup;  /* subgroupAdd and similar functions in compute shaders; SUBGROUP */
     bool idot;      /* dot products of four bytes in one device instruction; IDOT */
     bool half;      /* the device converts f16, subnormal numbers included, exactly; HALF */
+    bool matrix;    /* matrix units multiply f16 */
     bool import;    /* host memory can be used in place */
+    bool peer;      /* other devices can copy from this one's memory, and it from theirs */
     bool map;       /* the device's memory can be mapped if it is also the host's */
     bool budget;    /* the driver reports how much memory is free */
     bool repack;    /* weights of products are repacked */
@@ -44,13 +46,21 @@ typedef struct vk_features {
     bool pace;      /* submissions may be as long as the device's speed allows; otherwise short */
 } vk_features;
 
+/* The matrices that the device multiplies: M x K by K x N. */
+typedef struct vk_matrix {
+    uint32_t m, n, k;
+} vk_matrix;
+
 typedef struct vk_limits {
     uint32_t subgroup_size;
     uint32_t offset_align; /* alignment of a binding's start */
     uint32_t max_range;    /* most bytes of a binding */
     uint32_t shared_size;  /* bytes of shared memory of a workgroup */
+    uint32_t local_size;   /* most invocations of a workgroup */
+    vk_matrix matrix;      /* with the feature */
     uint32_t units;        /* that run workgroups beside each other */
     size_t import_align;   /* alignment of imported host memory */
+    uint32_t shared_kind;  /* of handles of its memory (share.h); 0: there are none */
 } vk_limits;
 
 typedef struct vk_device vk_device;       /* device.c */
@@ -99,6 +109,9 @@ typedef struct vk_call {
     uint32_t push[VK_MAX_PUSH]; /* push constants */
     int n_push;
     uint32_t groups[3]; /* 0 counts as 1 */
+    /* Subgroups have limits.subgroup_size invocations, all of which are there: spec[0] is a multiple
+     * of it. Only with features.matrix. */
+    bool full_subgroups;
 } vk_call;
 
 /* The work of an operator: a step and a range of the batch's elements. Usually these are all
@@ -142,6 +155,14 @@ uint32_t ggl_vk_bind_bytes(vk_emit *e, vk_call *c, int region, size_t offset, si
 /* Binds all slots of a store. Returns the offset in bytes. */
 uint32_t ggl_vk_bind_store(vk_emit *e, vk_call *c, const ggl_store *s, bool write);
 
+/* Returns the bytes from the operand's first element to the end of its last. */
+size_t ggl_vk_span(const vk_emit *e, const ggl_operand *o);
+/* Binds n operands of one region as the next binding; operand i takes size[i] bytes. Returns the
+ * binding's size; if it is more than ggl_vk_most_bound(), the call cannot be emitted. at[i]: what to
+ * add to addresses in operand i, in bytes. Operands may be absent, but then all are. */
+size_t ggl_vk_bind_together(vk_emit *e, vk_call *c, const ggl_operand *const *o, const size_t *size,
+                            int n, bool write, uint32_t *at);
+
 /* Appends a push constant. */
 void ggl_vk_push(vk_call *c, uint32_t x);
 void ggl_vk_push_float(vk_call *c, float x);
@@ -168,6 +189,9 @@ typedef struct vk_op {
     /* Returns how many of the n steps of a chain, whose first step has this operator, emit() emits
      * together; 1: only the first. NULL: always 1. (ggl_program_params.chain) */
     int (*chain)(const vk_backend *b, const ggl_step *step, int n);
+    /* Returns whether emit() emits `next` together with the n steps member[], which have this
+     * operator, as it has. NULL: it never does. (ggl_program_params.joins) */
+    bool (*joins)(const vk_backend *b, const ggl_step *const *member, int n, const ggl_step *next);
     /* Returns why this node cannot run, or NULL. A NULL function: any node can. */
     const char *(*refuses)(const vk_backend *b, const ggl_tensor *node);
     /* each element of the result may overwrite the same element of a source */
@@ -180,6 +204,9 @@ const char *ggl_vk_refuses(const ggl_backend *b, const ggl_tensor *node);
 bool ggl_vk_in_place(const ggl_tensor *node);
 ggl_form ggl_vk_form(const ggl_backend *b, const ggl_step *step);
 int ggl_vk_chain(const ggl_backend *b, const ggl_step *step, int n);
+bool ggl_vk_joins(const ggl_backend *b, const ggl_step *const *member, int n, const ggl_step *next);
+/* Returns how many entries of a program the step takes, with all members and links. */
+int ggl_vk_n_entries(const ggl_step *step);
 /* Chains (ggl_step.n_links). Returns the operand of a link with two sources that is not the result
  * of the link before. */
 const ggl_operand *ggl_vk_other(const ggl_step *link);

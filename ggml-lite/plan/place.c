@@ -114,10 +114,6 @@ static bool is_form(const builder *b, const ggl_tensor *t) {
     return (size_t)t->id >= b->n_ids;
 }
 
-static offsets *list_of(const builder *b, offsets *lists, const ggl_tensor *t) {
-    return &lists[is_form(b, t)];
-}
-
 /* Moves forms behind the other values, and sets *arena_size. Returns false if it overflows. */
 static bool put_forms_behind(builder *b, const offsets *lists, size_t *arena_size) {
     size_t begin;
@@ -128,51 +124,102 @@ static bool put_forms_behind(builder *b, const offsets *lists, size_t *arena_siz
     return true;
 }
 
+/* What place_roots() works with. */
+typedef struct placing {
+    offsets lists[2]; /* of values and of forms; offsets of the latter begin at 0, too */
+    /* dies[i]: the roots whose memory is free after step i, linked through next[] (by tensor id) */
+    const ggl_tensor **dies, **next;
+    bool *done; /* by tensor id */
+} placing;
+
+/* True if step i writes a private root that has no place yet. */
+static bool needs_place(const builder *b, const placing *p, size_t i) {
+    const ggl_tensor *t = b->at[i].node;
+    const root *r = &b->root[t->id];
+    const bool writes = ggl_plan_has_value(&b->at[i]) || b->at[i].kind == GGL_STEP_LOOP;
+    return writes && !r->placed && !r->fused && !p->done[t->id] && b->value[t->id].root == t;
+}
+
+/* Returns how many steps, from step i on, are placed together: those of the group that it begins. */
+static size_t n_together(const builder *b, size_t i) {
+    size_t n = 1;
+    while (b->at[i].n_members > 1 && i + n < b->n && (b->at[i + n].joined || b->at[i + n].nth > 0))
+        n++;
+    return n;
+}
+
+/* Places the result of step i over a source, or else, if it is a form, by itself; what remains
+ * waits. Adds its bytes to *together then. Returns false if out of memory. */
+static bool place_result(builder *b, placing *p, size_t i, size_t *together) {
+    const ggl_tensor *t = b->at[i].node;
+    root *r = &b->root[t->id];
+    root *over = b->at[i].kind == GGL_STEP_NODE ? place_of_source(b, (int)i) : NULL;
+    const int last = last_of_wave(b, r->last); /* steps of one wave may run at the same time */
+    p->done[t->id] = true;
+    p->next[t->id] = p->dies[last];
+    p->dies[last] = t;
+    if (over) {
+        r->loc = over->loc;
+        over->taken_over = true;
+        return true;
+    }
+    if (is_form(b, t))
+        return ggl_offsets_take(&p->lists[1], r->size, &r->loc.offset);
+    r->waits = true;
+    r->loc.offset = *together;
+    return ggl_size_add(*together, r->size > 0 ? r->size : 1, together) &&
+           ggl_size_align(*together, 64, together);
+}
+
+/* Places the results of the n steps from step `first` on: those that wait after place_result() one
+ * after another. Returns false if out of memory. */
+static bool place_together(builder *b, placing *p, size_t first, size_t n) {
+    size_t together = 0, at = 0;
+    for (size_t i = first; i < first + n; i++)
+        if (needs_place(b, p, i) && !place_result(b, p, i, &together))
+            return false;
+    if (together > 0 && !ggl_offsets_take(&p->lists[0], together, &at))
+        return false;
+    for (size_t i = first; i < first + n; i++) {
+        root *r = &b->root[b->at[i].node->id];
+        r->loc.offset += r->waits ? at : 0;
+        r->waits = false;
+    }
+    return true;
+}
+
+/* Returns the memory of roots that no step after i uses. Returns false if out of memory. */
+static bool give_back(builder *b, placing *p, size_t i) {
+    for (const ggl_tensor *t = p->dies[i]; t; t = p->next[t->id]) {
+        const root *r = &b->root[t->id];
+        if (!r->taken_over && !ggl_offsets_give(&p->lists[is_form(b, t)], r->loc.offset, r->size))
+            return false;
+    }
+    return true;
+}
+
 /* Gives each private root an offset in the arena. Walks the steps in order: takes memory where a
- * root is written, and returns it after the last wave that uses the root.
+ * root is written, and returns it after the last wave that uses the root. Results of a group are
+ * placed together.
  *
  * Forms get memory behind that of all other values. Rows of a form differ in size from those of
  * values, so if they shared memory, a backend could not take a part of the batch through several
  * steps, one of which makes a form, before it takes the next part. */
 static ggl_status place_roots(builder *b, size_t *arena_size, ggl_error *err) {
-    offsets lists[2] = {{0}}; /* of values and of forms; offsets of the latter begin at 0, too */
-    ggl_status s = GGL_OK;
-    /* dies[i]: the roots whose memory is free after step i, linked through next[] (by tensor id) */
-    const ggl_tensor **dies = ggl_calloc(b->n + 1, sizeof *dies);
-    const ggl_tensor **next = ggl_calloc(b->n_values + 1, sizeof *next);
-    bool *done = ggl_calloc(b->n_values + 1, sizeof *done);
-    if (!dies || !next || !done)
-        s = ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
-    for (size_t i = 0; i < b->n && s == GGL_OK; i++) {
-        const ggl_tensor *t = b->at[i].node;
-        bool writes = ggl_plan_has_value(&b->at[i]) || b->at[i].kind == GGL_STEP_LOOP;
-        root *r = &b->root[t->id];
-        if (writes && !r->placed && !r->fused && !done[t->id] && b->value[t->id].root == t) {
-            done[t->id] = true;
-            root *over = b->at[i].kind == GGL_STEP_NODE ? place_of_source(b, (int)i) : NULL;
-            if (over) {
-                r->loc = over->loc;
-                over->taken_over = true;
-            } else if (!ggl_offsets_take(list_of(b, lists, t), r->size, &r->loc.offset)) {
-                s = ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
-            }
-            int last = last_of_wave(b, r->last); /* steps of one wave may run at the same time */
-            next[t->id] = dies[last];
-            dies[last] = t;
-        }
-        for (const ggl_tensor *d = s == GGL_OK ? dies[i] : NULL; d; d = next[d->id])
-            if (!b->root[d->id].taken_over &&
-                !ggl_offsets_give(list_of(b, lists, d), b->root[d->id].loc.offset,
-                                  b->root[d->id].size))
-                s = ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
-    }
-    if (s == GGL_OK && !put_forms_behind(b, lists, arena_size))
+    placing p = {.dies = ggl_calloc(b->n + 1, sizeof *p.dies),
+                 .next = ggl_calloc(b->n_values + 1, sizeof *p.next),
+                 .done = ggl_calloc(b->n_values + 1, sizeof *p.done)};
+    bool ok = p.dies && p.next && p.done;
+    for (size_t i = 0; i < b->n && ok; i++)
+        ok = place_together(b, &p, i, n_together(b, i)) && give_back(b, &p, i);
+    ggl_status s = ok ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
+    if (ok && !put_forms_behind(b, p.lists, arena_size))
         s = ggl_fail(err, GGL_LIMIT, "the values of the plan do not fit into memory");
-    ggl_offsets_fini(&lists[0]);
-    ggl_offsets_fini(&lists[1]);
-    ggl_free(dies);
-    ggl_free(next);
-    ggl_free(done);
+    ggl_offsets_fini(&p.lists[0]);
+    ggl_offsets_fini(&p.lists[1]);
+    ggl_free(p.dies);
+    ggl_free(p.next);
+    ggl_free(p.done);
     return s;
 }
 

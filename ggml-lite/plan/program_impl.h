@@ -7,6 +7,7 @@
  *   forms.c    Inserts the steps that make forms of operands, each once for all steps that read it.
  *   chains.c   Finds steps that the backend runs as one.
  *   waves.c    Sorts the steps into waves: steps of one wave do not depend on each other.
+ *   groups.c   Finds steps of a wave that the backend runs as one.
  *   place.c    Gives private roots arena offsets according to their lifetimes.
  *   operands.c Gives each step its operands. */
 #ifndef PLAN_PROGRAM_IMPL_H
@@ -29,6 +30,7 @@ typedef struct root {
     bool placed, in_loop;
     bool fused;      /* only the next link of its chain reads it, so it has no memory */
     bool taken_over; /* the last step that reads it writes its own result over it */
+    bool waits;      /* only while it is placed: its offset is that in what its group takes */
     int last; /* index of the last step that reads or writes it; its memory is free after that */
     int wave; /* the wave that writes it; 0: no step does */
     size_t size;
@@ -54,6 +56,10 @@ typedef struct item {
      * one before, which has the index `before` until chains are gathered; 0: no source is */
     int n_links, nth, link;
     size_t before;
+    /* The first of a group of n_members steps or chains (0: of none); joined: it is in a group, but
+     * not in its first member. */
+    int n_members;
+    bool joined;
 } item;
 
 typedef struct builder {
@@ -107,6 +113,8 @@ bool ggl_plan_find_chains(builder *b);
 /* Sorts the items by wave (stable) and links each LOOP with its END. Returns false if out of
  * memory. */
 bool ggl_plan_order_in_waves(builder *b);
+/* Finds groups, and puts the members of each one after another. Returns false if out of memory. */
+bool ggl_plan_find_groups(builder *b);
 /* Finds lifetimes, and gives each private root an offset in the arena. */
 ggl_status ggl_plan_place(builder *b, size_t *arena_size, ggl_error *err);
 /* Fills in *step: the item with its operands. */

@@ -1,5 +1,5 @@
-/* Builds the schedule: gives each weight, constant and store a place, lists the moves between
- * segments, sizes all memory, and compiles the plans. */
+/* Builds the schedule: gives each weight, constant and store a place, sizes all memory, and compiles the
+ * plans. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -74,7 +74,6 @@ static ggl_status place_const(device *d, ggl_tensor *t, ggl_error *err) {
 /* Returns the part of host memory to import for the weight t: the whole range that holds it, or, if
  * that exceeds the device's max_buffer, max_buffer bytes from the start of the weight's page. */
 static ggl_host_range piece_around(const ggl_sched *s, const device *d, const ggl_tensor *t) {
-    enum { HOST_PAGE = 4096 };
     int i;
     ggl_host_range r = ggl_sched_host_range(s, t, &i);
     size_t most = d->b->max_buffer;
@@ -167,86 +166,7 @@ static ggl_status place_store(ggl_sched *s, device *d, const ggl_store *store, g
                : ggl_sched_no_memory(err);
 }
 
-/* --- moves ------------------------------------------------------------------------------------ */
-
-/* Notes that x departs from the segment that computes it, as the move m before segment `reader` needs it. */
-static ggl_status add_departing(ggl_sched *s, segment *from, size_t reader, const move *m,
-                                ggl_error *err) {
-    const size_t own = (size_t)(from - s->seg);
-    for (size_t i = 0; i < from->n_departing; i++) {
-        departing *d = &from->departing[i];
-        if (d->life.t == m->t && d->gather == m->gather) {
-            d->life.last = reader > d->life.last ? reader : d->life.last;
-            d->reader = reader < d->reader ? reader : d->reader;
-            return GGL_OK;
-        }
-    }
-    if (!ggl_grow(&from->departing, &from->cap_departing, from->n_departing + 1,
-                  sizeof *from->departing))
-        return ggl_sched_no_memory(err);
-    from->departing[from->n_departing++] =
-        (departing){.gather = m->gather,
-                    .batched = m->batched,
-                    .row = m->row,
-                    .life = {.t = m->t, .first = own, .last = reader},
-                    .reader = reader};
-    return GGL_OK;
-}
-
-/* Adds to segment i a move of x, an input or the value of a node of segment `computes`, from a backend
- * (-1: from the host). */
-static ggl_status add_move(ggl_sched *s, size_t i, const ggl_tensor *x, int from, segment *computes,
-                           ggl_error *err) {
-    const bool batched = ggl_is_batched(x);
-    segment *seg = &s->seg[i];
-    size_t row, size;
-    if (!ggl_value_bytes(x, 1, &row))
-        return ggl_sched_too_large(x, 1, err);
-    if (!ggl_value_bytes(x, s->n_batch, &size))
-        return ggl_sched_too_large(x, s->n_batch, err);
-    if (!ggl_grow(&seg->move, &seg->cap_moves, seg->n_moves + 1, sizeof *seg->move))
-        return ggl_sched_no_memory(err);
-    move *m = &seg->move[seg->n_moves++];
-    *m = (move){.t = x,
-                .from_backend = from,
-                .gather =
-                    batched && seg->phase == TAIL && (x->op == GGL_OP_INPUT || s->in_trunk[x->id]),
-                .row = row,
-                .batched = batched};
-    return from < 0 || from == seg->backend ? GGL_OK : add_departing(s, computes, i, m, err);
-}
-
-/* Makes x, an input or the value of another segment, available to segment i: where the segment's
- * device has it, or else by a move, one for each backend and phase. own[] as for provide. */
-static ggl_status provide_value(ggl_sched *s, size_t i, const ggl_tensor *x, const size_t *own,
-                                ggl_error *err) {
-    segment *seg = &s->seg[i];
-    device *d = &s->dev[seg->backend];
-    /* a segment of the trunk on this device reads x, too; segments of the trunk come first */
-    const bool has_copy = d->life[TRUNK][x->id].t, input = x->op == GGL_OP_INPUT;
-    const int at = has_copy ? seg->backend
-                   : input  ? -1
-                            : s->backend[x->id],
-              phase = has_copy ? TRUNK : ggl_sched_phase(s, x);
-    device *from = at < 0 ? NULL : &s->dev[at];
-    const bool in_place = from == d && (phase == seg->phase || !ggl_is_batched(x));
-    if (from && (in_place || !d->life[seg->phase][x->id].t)) { /* x must be kept until now */
-        if (!input && at == s->backend[x->id])
-            ggl_sched_use_value(from, phase, x, own[x->id] - 1);
-        ggl_sched_use_value(from, phase, x, i);
-        from->life[phase][x->id].in_tail |= in_place && seg->phase == TAIL;
-    }
-    if (in_place)
-        return GGL_OK;
-    const bool moved = d->life[seg->phase][x->id].t;
-    ggl_sched_use_value(d, seg->phase, x, i);
-    if (!ggl_is_batched(x) && input) { /* stays for the runs after this one */
-        ggl_sched_use_value(d, seg->phase, x, 0);
-        ggl_sched_use_value(d, seg->phase, x, s->n_segs);
-    }
-    segment *computes = x->op == GGL_OP_INPUT ? NULL : &s->seg[own[x->id] - 1];
-    return moved ? GGL_OK : add_move(s, i, x, at, computes, err);
-}
+/* --- segments --------------------------------------------------------------------------------- */
 
 /* Makes everything available that the n nodes (of the segment, or of a body in it) read from
  * outside: inputs, weights, constants, stores, values of other segments. own[], by tensor id, is
@@ -268,7 +188,7 @@ static ggl_status provide(ggl_sched *s, size_t i_seg, ggl_tensor *const *node, s
             st = x->op == GGL_OP_WEIGHT  ? place_weight(s, d, x, err)
                  : x->op == GGL_OP_CONST ? place_const(d, x, err)
                  : x->view_of            ? GGL_OK
-                                         : provide_value(s, i_seg, x, own, err);
+                                         : ggl_sched_provide_value(s, i_seg, x, own, err);
         }
         for (int k = 0; k < 2 && st == GGL_OK; k++)
             if (t->store[k])
@@ -283,71 +203,10 @@ static ggl_status provide(ggl_sched *s, size_t i_seg, ggl_tensor *const *node, s
             ggl_tensor *r = t->body->result;
             st = r->op == GGL_OP_WEIGHT  ? place_weight(s, d, r, err)
                  : r->op == GGL_OP_CONST ? place_const(d, r, err)
-                                         : provide_value(s, i_seg, r, own, err);
+                                         : ggl_sched_provide_value(s, i_seg, r, own, err);
         }
     }
     return st;
-}
-
-/* Lists the outputs in s->out. Their values are kept until all segments have run. own[] as for
- * provide. */
-static ggl_status list_outputs(ggl_sched *s, const size_t *own, ggl_error *err) {
-    int n = ggl_graph_n_outputs(s->g);
-    s->out = ggl_calloc((size_t)n, sizeof *s->out);
-    if (!s->out)
-        return ggl_sched_no_memory(err);
-    for (int i = 0; i < n; i++) {
-        const ggl_tensor *t = ggl_graph_get_output(s->g, i);
-        size_t row;
-        if (!t->computed || !ggl_is_batched(t))
-            return ggl_fail(err, GGL_USAGE, "output '%s' does not depend on the batch", t->name);
-        int k = s->backend[t->id], phase = ggl_sched_phase(s, t);
-        if (!ggl_value_bytes(t, 1, &row))
-            return ggl_sched_too_large(t, 1, err);
-        ggl_sched_use_value(&s->dev[k], phase, t, own[t->id] - 1);
-        ggl_sched_use_value(&s->dev[k], phase, t, s->n_segs);
-        s->out[i] = (output){.t = t, .backend = k, .phase = phase, .row = row};
-    }
-    return GGL_OK;
-}
-
-/* Returns where the move finds what it copies. own[] as for provide. */
-static size_t source_of(const ggl_sched *s, const segment *seg, const move *m, const size_t *own) {
-    const int id = m->t->id;
-    size_t at = 0;
-    if (m->from_backend == seg->backend)
-        return s->dev[m->from_backend].loc[TRUNK][id].offset; /* from trunk to tail */
-    for (int j = 0; m->from_backend < 0 && j < ggl_graph_n_inputs(s->g); j++)
-        if (ggl_graph_get_input(s->g, j) == m->t)
-            at = s->input_at[j];
-    for (size_t k = 0; m->from_backend >= 0 && k < s->seg[own[id] - 1].n_departing; k++) {
-        const departing *d = &s->seg[own[id] - 1].departing[k];
-        if (d->life.t == m->t && d->gather == m->gather)
-            at = d->at.offset;
-    }
-    return at;
-}
-
-/* Sets the offsets of moves, of what departs, and of outputs, now that all values are placed. */
-static void set_offsets(ggl_sched *s, const size_t *own) {
-    for (size_t i = 0; i < s->n_segs; i++) {
-        segment *seg = &s->seg[i];
-        const device *d = &s->dev[seg->backend];
-        for (size_t k = 0; k < seg->n_moves; k++) {
-            seg->move[k].to = d->loc[seg->phase][seg->move[k].t->id].offset;
-            seg->move[k].from = source_of(s, seg, &seg->move[k], own);
-        }
-        for (size_t k = 0; k < seg->n_departing; k++)
-            seg->departing[k].from = d->loc[seg->phase][seg->departing[k].life.t->id].offset;
-        seg->again = i + 1;
-        while (seg->again < s->n_segs && s->seg[seg->again].backend != seg->backend)
-            seg->again++;
-    }
-    for (int i = 0; i < ggl_graph_n_outputs(s->g); i++) {
-        output *o = &s->out[i];
-        o->from = s->dev[o->backend].loc[o->phase][o->t->id].offset;
-        o->computed_by = own[o->t->id] - 1;
-    }
 }
 
 /* Lists what each segment needs from outside of it, and places all of it. */
@@ -360,13 +219,11 @@ static ggl_status provide_all(ggl_sched *s, ggl_error *err) {
     for (size_t i = 0; i < s->n_segs && st == GGL_OK; i++)
         st = provide(s, i, s->seg[i].nodes.at, s->seg[i].nodes.n, own, err);
     if (st == GGL_OK)
-        st = list_outputs(s, own, err);
+        st = ggl_sched_list_outputs(s, own, err);
     if (st == GGL_OK)
         st = ggl_sched_place_values(s, err);
     if (st == GGL_OK)
-        st = ggl_sched_place_departing(s, err);
-    if (st == GGL_OK)
-        set_offsets(s, own);
+        st = ggl_sched_set_offsets(s, own, err);
     ggl_free(own);
     return st;
 }
@@ -494,6 +351,8 @@ ggl_status ggl_sched_build(ggl_sched *s, ggl_error *err) {
         st = ggl_sched_place(s, err);
     if (st == GGL_OK)
         st = ggl_sched_cut(s, err);
+    if (st == GGL_OK)
+        st = ggl_sched_find_readers(s, err);
     s->n_lanes = n_lanes(s);
     if (st == GGL_OK)
         st = ggl_sched_repack_place(s, err);

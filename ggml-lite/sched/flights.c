@@ -23,11 +23,13 @@ static device *station_of(ggl_sched *s, const flight *f) {
     return &s->dev[s->dev[s->seg[f->next].backend].station];
 }
 
-/* True if flight i, in the order of their beginning, can be passed on now: its backend is free, and
- * the flight before it has passed this segment, or is started there. */
+/* True if flight i, in the order of their beginning, can be passed on now: its backend is free, the
+ * flight before it has passed this segment, or is started there, and none reads what it writes. */
 static bool can_go_on(ggl_sched *s, int i) {
     const flight *f = s->order[i], *before = i > 0 ? s->order[i - 1] : NULL;
     if (f->is_over || f->is_passing || station_of(s, f)->is_called)
+        return false;
+    if (!ggl_sched_may_write(s, i))
         return false;
     return !before || before->is_over || f->is_started || before->next > f->next ||
            (before->next == f->next && before->is_started);
@@ -259,6 +261,7 @@ static flight *begin(ggl_sched *s, int64_t n, const int32_t *row, int64_t n_rows
     flight *f = free_lane(s);
     *f = (flight){.n = n,
                   .row = f->row,
+                  .seen = f->seen,
                   .n_rows = n_rows,
                   .ends_early = early,
                   .lane = (int)(f - s->flight),
@@ -266,6 +269,7 @@ static flight *begin(ggl_sched *s, int64_t n, const int32_t *row, int64_t n_rows
     for (int64_t i = 0; i < n_rows; i++)
         f->row[i] = row ? row[i] : (int32_t)i;
     ggl_sched_fill_lane(s, f->lane, n);
+    ggl_sched_note_places(s, f);
     s->is_idle = false;
     for (int i = 0; i < s->n_flights && f->err.status == GGL_OK; i++)
         f->err = s->order[i]->err; /* the user does not know yet that it has failed */
@@ -318,10 +322,7 @@ static ggl_status collect(ggl_sched *s, flight *f, ggl_error *err) {
     s->out_lane = f->lane;
     if (err && f->err.status != GGL_OK)
         *err = f->err;
-    if (f->err.status != GGL_OK || s->has_threads)
-        return f->err.status;
-    const ggl_status st = ggl_sched_fetch(s, f, err);
-    return st == GGL_OK ? wait_for_backends(s, err) : st;
+    return f->err.status != GGL_OK || s->has_threads ? f->err.status : wait_for_backends(s, err);
 }
 
 ggl_status ggl_sched_collect(ggl_sched *s, uint64_t ticket, ggl_error *err) {
@@ -392,5 +393,7 @@ ggl_status ggl_sched_run_early(ggl_sched *s, int64_t n, const int32_t *row, int6
 }
 
 const float *ggl_sched_output(const ggl_sched *s, int k) {
-    return k >= 0 && k < ggl_graph_n_outputs(s->g) ? s->out[k].host[s->out_lane] : NULL;
+    return k >= 0 && k < ggl_graph_n_outputs(s->g)
+               ? (const float *)(s->host[s->out_lane] + s->out[k].to)
+               : NULL;
 }

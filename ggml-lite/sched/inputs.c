@@ -17,6 +17,12 @@ const int32_t *ggl_sched_pages(const ggl_sched *s) {
     return i >= 0 && s->input_n[i] > 0 ? (const int32_t *)(s->input + s->input_at[i]) : NULL;
 }
 
+const int32_t *ggl_sched_lane_input(const ggl_sched *s, int lane, const ggl_tensor *t) {
+    const int i = index_of(s, t);
+    const char *at = s->lane_input + (size_t)lane * s->input_size;
+    return i >= 0 ? (const int32_t *)(at + s->input_at[i]) : NULL;
+}
+
 /* Gives each slot pages of its own, if there are enough of them. */
 void ggl_sched_own_pages(ggl_sched *s) {
     const int i = index_of(s, s->g->page);
@@ -27,6 +33,7 @@ void ggl_sched_own_pages(ggl_sched *s) {
         page[k] = (int32_t)k;
     s->input_n[i] = 1;
 }
+
 /* Makes *r include `by`. */
 static void widen(byte_range *r, byte_range by) {
     if (by.from == by.to)
@@ -57,6 +64,7 @@ static void replace(ggl_sched *s, int i, const char *data, size_t size) {
     char *to = s->input + s->input_at[i];
     const byte_range r = difference(to, data, size);
     memcpy(to + r.from, data + r.from, r.to - r.from);
+    s->n_pages_set += r.from < r.to && ggl_graph_get_input(s->g, i) == s->g->page;
     for (int lane = 0; lane < s->n_lanes; lane++)
         widen(&s->stale[lane * ggl_graph_n_inputs(s->g) + i], r);
 }
@@ -136,6 +144,7 @@ ggl_status ggl_sched_set(ggl_sched *s, const char *input, const void *data, size
     }
     return ggl_fail(err, GGL_NOT_FOUND, "the graph has no input '%s'", input);
 }
+
 /* Notes that all devices that read the input t must get `stale` of it before the lane's batch. */
 static void mark_moves(ggl_sched *s, const ggl_tensor *t, int lane, byte_range stale) {
     for (size_t i = 0; i < s->n_segs && stale.from < stale.to; i++)

@@ -50,12 +50,31 @@ static ggl_status upload_all(ggl_sched *s, device *d, ggl_error *err) {
     return st;
 }
 
+/* Makes a buffer of host memory, if the device can; else *out stays NULL. */
+static ggl_status use_host(device *d, char *at, size_t size, ggl_buffer **out, ggl_error *err) {
+    const ggl_status st = d->b->v->alloc(d->b, GGL_REGION_IO, size, at, out, err);
+    return st == GGL_OK || st == GGL_UNSUPPORTED
+               ? GGL_OK
+               : ggl_within(err, st, "host memory for inputs and outputs on %s", d->b->name);
+}
+
+/* Allocates the device's io region of the lane: in the lane's host memory if it computes there. */
+static ggl_status take_io(ggl_sched *s, device *d, int lane, ggl_error *err) {
+    char *host = s->host[lane];
+    ggl_status st = d->b->async ? use_host(d, host, s->host_size, &d->host[lane], err)
+                                : use_host(d, host + d->image, d->io_size, &d->io[lane], err);
+    d->in_place[lane] = d->io[lane];
+    return st == GGL_OK && !d->io[lane]
+               ? take(d, GGL_REGION_IO, d->io_size, "inputs and outputs", &d->io[lane], err)
+               : st;
+}
+
 /* Allocates all buffers of the device except that of repacked weights, and fills them. */
 static ggl_status device_alloc(ggl_sched *s, device *d, ggl_error *err) {
     ggl_status st =
         take(d, GGL_REGION_ARENA, d->arena_size, "values", &d->region[GGL_REGION_ARENA], err);
-    for (int i = 0; i < s->n_lanes && st == GGL_OK; i++)
-        st = take(d, GGL_REGION_IO, d->io_size, "inputs and outputs", &d->io[i], err);
+    for (int lane = 0; lane < s->n_lanes && st == GGL_OK; lane++)
+        st = take_io(s, d, lane, err);
     if (st == GGL_OK)
         st = take_all(d, &d->stores, GGL_REGION_STORES, "the KV cache and recurrent states", err);
     if (st == GGL_OK)
@@ -71,23 +90,23 @@ ggl_status ggl_sched_loaded(ggl_sched *s, size_t size, ggl_error *err) {
         return ggl_fail(err, GGL_CANCELLED, "stopped while weights were loaded");
     return GGL_OK;
 }
+
 /* Allocates the host memory of inputs and outputs. */
 static ggl_status host_alloc(ggl_sched *s, ggl_error *err) {
     const int n_inputs = ggl_graph_n_inputs(s->g);
-    size_t n_stale;
+    const int64_t n_slots = s->n_lanes > 1 ? ggl_graph_get_params(s->g)->n_slots : 0;
+    size_t n_stale, padded;
     bool ok = ggl_size_mul((size_t)s->n_lanes, (size_t)n_inputs, &n_stale);
     s->stale = ok ? ggl_calloc(n_stale, sizeof *s->stale) : NULL;
     s->input = ggl_calloc(s->input_size, (size_t)s->n_lanes + (s->n_lanes > 1));
     s->lane_input = s->input && s->n_lanes > 1 ? s->input + s->input_size : s->input;
-    s->staging = ggl_calloc(s->staging_size, (size_t)s->n_lanes);
-    ok = s->stale && s->input && s->staging;
+    ok = s->stale && s->input && ggl_size_add(s->host_size, 2 * HOST_PAGE, &padded);
     for (int lane = 0; lane < s->n_lanes && ok; lane++) {
+        char *block = s->host_block[lane] = ggl_calloc(padded, 1);
         s->flight[lane].row = ggl_calloc((size_t)s->n_rows, sizeof *s->flight[lane].row);
-        ok = s->flight[lane].row;
-        for (int i = 0; i < ggl_graph_n_outputs(s->g) && ok; i++) {
-            s->out[i].host[lane] = ggl_calloc((size_t)s->n_rows, s->out[i].row);
-            ok = s->out[i].host[lane];
-        }
+        s->flight[lane].seen = ggl_calloc((size_t)n_slots, sizeof *s->flight[lane].seen);
+        s->host[lane] = block ? block + (HOST_PAGE - (uintptr_t)block % HOST_PAGE) : NULL;
+        ok = block && s->flight[lane].row && s->flight[lane].seen;
     }
     for (int i = 0; i < n_inputs && ok; i++) /* no device has any input yet */
         for (int lane = 0; lane < s->n_lanes; lane++)
@@ -105,15 +124,13 @@ ggl_status ggl_sched_alloc(ggl_sched *s, ggl_error *err) {
         for (size_t k = 0; k < s->dev[i].repack.n; k++)
             s->load_total += s->dev[i].repack.at[k]->size;
     }
-    for (int i = 0; i < s->n_dev; i++) {
-        ggl_status st = device_alloc(s, &s->dev[i], err);
-        if (st != GGL_OK)
-            return st;
-    }
-    ggl_status st = ggl_sched_repack(s, err);
-    if (st != GGL_OK)
-        return st;
-    st = host_alloc(s, err);
+    ggl_status st = host_alloc(s, err);
+    for (int i = 0; i < s->n_dev && st == GGL_OK; i++)
+        st = device_alloc(s, &s->dev[i], err);
+    if (st == GGL_OK)
+        st = ggl_sched_join_peers(s, err);
+    if (st == GGL_OK)
+        st = ggl_sched_repack(s, err);
     if (st != GGL_OK)
         return st;
     st = ggl_sched_start_threads(s, err);

@@ -7,14 +7,67 @@ static size_t row_of(const flight *f, int64_t i) {
     return (size_t)f->row[i];
 }
 
-/* Returns how many rows, from row i of n on, are adjacent in the source, so that one copy moves
- * them all. Without `gather` all of them are. */
-static int64_t run_length(const flight *f, bool gather, int64_t i, int64_t n) {
-    int64_t k = 1;
-    while (i + k < n && (!gather || row_of(f, i + k) == row_of(f, i) + (size_t)k))
+/* Rows to copy: row i of n goes to `to` + i * size. It comes from `from` + i * size, or, with picks, from
+ * the element of the batch that is requested row i. */
+typedef struct rows {
+    size_t to, from, size;
+    int64_t n;
+    bool picks;
+} rows;
+
+/* Sets *range to the next bytes that one copy moves, of row *i and those after it that are adjacent in
+ * the source, and *i to the row after these. False: there are none. */
+static bool next_range(const flight *f, const rows *r, int64_t *i, ggl_copy_range *range) {
+    const int64_t first = *i;
+    if (first >= r->n || r->size == 0)
+        return false;
+    int64_t k = r->picks ? 1 : r->n - first;
+    while (r->picks && first + k < r->n && row_of(f, first + k) == row_of(f, first) + (size_t)k)
         k++;
-    return k;
+    *i = first + k;
+    *range = (ggl_copy_range){r->to + (size_t)first * r->size,
+                              r->from + (r->picks ? row_of(f, first) : (size_t)first) * r->size,
+                              (size_t)k * r->size};
+    return true;
 }
+
+/* Copy rows: between buffers of a device, from host memory to its io region, and from there to host
+ * memory. */
+static ggl_status copy_rows(device *d, ggl_buffer *to, const ggl_buffer *from, const rows *r,
+                            const flight *f, ggl_error *err) {
+    enum { MOST = 64 };
+    ggl_copy_range range[MOST];
+    ggl_status st = GGL_OK;
+    for (int64_t i = 0; i < r->n && st == GGL_OK;) {
+        size_t n = 0;
+        while (n < MOST && next_range(f, r, &i, &range[n]))
+            n++;
+        if (n == 0)
+            break;
+        st = d->b->v->copy(d->b, to, from, range, n, err);
+    }
+    return st;
+}
+
+static ggl_status upload_rows(device *d, const char *from, const rows *r, const flight *f,
+                              ggl_error *err) {
+    ggl_copy_range x;
+    ggl_status st = GGL_OK;
+    for (int64_t i = 0; st == GGL_OK && next_range(f, r, &i, &x);)
+        st = d->b->v->upload(d->b, d->io[f->lane], x.to, from + x.from, x.size, err);
+    return st;
+}
+
+static ggl_status download_rows(device *d, char *to, const rows *r, const flight *f,
+                                ggl_error *err) {
+    ggl_copy_range x;
+    ggl_status st = GGL_OK;
+    for (int64_t i = 0; st == GGL_OK && next_range(f, r, &i, &x);)
+        st = d->b->v->download(d->b, d->io[f->lane], x.from, to + x.to, x.size, err);
+    return st;
+}
+
+/* --- what comes in ---------------------------------------------------------------------------- */
 
 /* Brings the segment's device what it does not have yet of an input that is not batched: nothing else
  * is written where that lies. */
@@ -32,76 +85,34 @@ static ggl_status upload_stale(ggl_sched *s, const segment *seg, move *m, int la
     return st;
 }
 
-/* Returns the lane's staging memory. */
-static char *staging(const ggl_sched *s, const flight *f) {
-    return s->staging + (size_t)f->lane * s->staging_size;
-}
-
-/* Copies the requested rows of what the trunk has left in a device's io region to their place in the
- * same region. */
-static ggl_status copy_rows(device *d, const move *m, const flight *f, int64_t count,
-                            ggl_error *err) {
-    enum { MOST = 64 };
-    ggl_copy_range range[MOST];
-    ggl_buffer *io = d->io[f->lane];
-    ggl_status st = GGL_OK;
-    size_t n = 0;
-    for (int64_t i = 0, k; i < count && st == GGL_OK; i += k) {
-        k = run_length(f, m->gather, i, count);
-        range[n++] = (ggl_copy_range){m->to + (size_t)i * m->row, m->from + row_of(f, i) * m->row,
-                                      (size_t)k * m->row};
-        if (n == MOST || i + k == count) {
-            st = d->b->v->copy(d->b, io, io, range, n, err);
-            n = 0;
-        }
-    }
-    return st;
-}
-
 /* Makes the copy m for the flight: from host memory, or within the device. */
 static ggl_status do_move(ggl_sched *s, const segment *seg, move *m, const flight *f,
                           ggl_error *err) {
-    if (m->from_backend < 0 && !m->batched)
-        return upload_stale(s, seg, m, f->lane, err);
-    device *to = &s->dev[seg->backend];
-    ggl_buffer *io = to->io[f->lane];
-    const int64_t count = !m->batched ? 1 : seg->phase == TRUNK ? f->n : f->n_rows;
-    const bool departed = m->from_backend >= 0 && m->from_backend != seg->backend;
-    const bool gather = m->gather && !departed; /* only requested rows have departed */
-    const char *host = departed ? staging(s, f) : s->lane_input + (size_t)f->lane * s->input_size;
+    device *d = &s->dev[seg->backend];
+    ggl_buffer *io = d->io[f->lane];
+    rows r = {.to = m->to,
+              .from = m->from,
+              .size = m->row,
+              .n = !m->batched           ? 1
+                   : seg->phase == TRUNK ? f->n
+                                         : f->n_rows,
+              .picks = m->picks};
+    if (m->from_backend < 0)
+        return m->batched
+                   ? upload_rows(d, s->lane_input + (size_t)f->lane * s->input_size, &r, f, err)
+                   : upload_stale(s, seg, m, f->lane, err);
     if (m->from_backend == seg->backend)
-        return copy_rows(to, m, f, count, err);
-    ggl_status st = GGL_OK;
-    for (int64_t i = 0, k; i < count && st == GGL_OK; i += k) {
-        k = run_length(f, gather, i, count);
-        const size_t size = (size_t)k * m->row,
-                     src = m->from + (gather ? row_of(f, i) : (size_t)i) * m->row,
-                     dst = m->to + (size_t)i * m->row;
-        st = to->b->v->upload(to->b, io, dst, host + src, size, err);
+        return copy_rows(d, io, io, &r, f, err);
+    const ggl_buffer *peer = d->peer[m->from_backend][f->lane];
+    if (peer) { /* all rows are there */
+        r.from = m->at;
+        r.picks = m->gather;
+        return copy_rows(d, io, peer, &r, f, err);
     }
-    return st;
-}
-
-/* Downloads `count` rows of `size` bytes each to `to`: those from `from` on in the io region, or, with
- * gather, the requested ones. */
-static ggl_status fetch_rows(device *d, const flight *f, size_t from, bool gather, int64_t count,
-                             size_t size, char *to, ggl_error *err) {
-    ggl_status st = GGL_OK;
-    for (int64_t i = 0, k; i < count && st == GGL_OK; i += k) {
-        k = run_length(f, gather, i, count);
-        st = d->b->v->download(d->b, d->io[f->lane],
-                               from + (gather ? row_of(f, i) : (size_t)i) * size,
-                               to + (size_t)i * size, (size_t)k * size, err);
-    }
-    return st;
-}
-
-/* Fetches a value that departs from the segment. */
-static ggl_status fetch_departing(ggl_sched *s, const segment *seg, const departing *d,
-                                  const flight *f, ggl_error *err) {
-    const int64_t count = !d->batched ? 1 : d->gather || seg->phase == TAIL ? f->n_rows : f->n;
-    return fetch_rows(&s->dev[seg->backend], f, d->from, d->gather, count, d->row,
-                      staging(s, f) + d->at.offset, err);
+    if (d->in_place[f->lane] && m->image == seg->backend)
+        return GGL_OK;
+    return d->host[f->lane] ? copy_rows(d, io, d->host[f->lane], &r, f, err)
+                            : upload_rows(d, s->host[f->lane], &r, f, err);
 }
 
 size_t ggl_sched_n_passed(const ggl_sched *s, const flight *f) {
@@ -113,18 +124,86 @@ static bool has_output(const ggl_sched *s, const output *o, const flight *f) {
     return f->n_rows > 0 && (!f->ends_early || o->phase == TRUNK || s->is_early[o->t->id]);
 }
 
-static ggl_status fetch_output(ggl_sched *s, const output *o, const flight *f, ggl_error *err) {
-    return fetch_rows(&s->dev[o->backend], f, o->from, o->phase == TRUNK, f->n_rows, o->row,
-                      (char *)o->host[f->lane], err);
+/* --- what goes out ---------------------------------------------------------------------------- */
+
+/* Brings rows from the io region to the lane's host memory, in two parts: `starts` what the device
+ * itself copies, otherwise what is downloaded. */
+static ggl_status bring_out(ggl_sched *s, device *d, const rows *r, const flight *f, bool starts,
+                            ggl_error *err) {
+    ggl_buffer *host = d->host[f->lane];
+    if ((d->in_place[f->lane] && !r->picks && r->to == d->image + r->from) ||
+        starts != (host != NULL))
+        return GGL_OK;
+    return host ? copy_rows(d, host, d->io[f->lane], r, f, err)
+                : download_rows(d, s->host[f->lane], r, f, err);
 }
 
-ggl_status ggl_sched_fetch(ggl_sched *s, const flight *f, ggl_error *err) {
+/* True if the flight, which passes n segments, needs what departs. */
+static bool departs(const departing *out, size_t n) {
+    return out->reader < n;
+}
+
+/* True if the segment computes an output that the flight needs. */
+static bool puts_out(const ggl_sched *s, const output *o, const flight *f) {
+    return o->computed_by == f->next && has_output(s, o, f);
+}
+
+/* Brings out, in two parts, what others need of the segment. */
+static ggl_status bring_out_all(ggl_sched *s, const flight *f, bool starts, ggl_error *err) {
+    const size_t n = ggl_sched_n_passed(s, f);
+    const segment *seg = &s->seg[f->next];
+    device *d = &s->dev[seg->backend];
     ggl_status st = GGL_OK;
-    for (int i = 0; i < ggl_graph_n_outputs(s->g) && st == GGL_OK; i++)
-        if (has_output(s, &s->out[i], f))
-            st = fetch_output(s, &s->out[i], f, err);
+    for (size_t i = 0; i < seg->n_departing && st == GGL_OK; i++) {
+        const departing *out = &seg->departing[i];
+        const bool few = out->gather || seg->phase == TAIL;
+        const rows r = {out->to, out->from, out->row,
+                        !out->batched ? 1
+                        : few         ? f->n_rows
+                                      : f->n,
+                        out->gather};
+        if (departs(out, n) && out->is_copied)
+            st = bring_out(s, d, &r, f, starts, err);
+    }
+    for (int i = 0; i < ggl_graph_n_outputs(s->g) && st == GGL_OK; i++) {
+        const output *o = &s->out[i];
+        const rows r = {o->to, o->from, o->row, f->n_rows, o->phase == TRUNK};
+        if (puts_out(s, o, f))
+            st = bring_out(s, d, &r, f, starts, err);
+    }
     return st;
 }
+
+/* True if the device itself copies values of others from where they are, for the segment or for those
+ * directly before it. */
+static bool reads_others(const ggl_sched *s, const flight *f) {
+    const int k = s->seg[f->next].backend;
+    const device *d = &s->dev[k];
+    for (size_t i = f->next + 1; i-- > 0 && s->seg[i].backend == k;)
+        for (size_t j = 0; j < s->seg[i].n_moves; j++) {
+            const int from = s->seg[i].move[j].from_backend;
+            if (from >= 0 && from != k && (d->host[f->lane] || d->peer[from][f->lane]))
+                return true;
+        }
+    return false;
+}
+
+/* True if the flight may pass on only when the device has done the segment: because others read what it
+ * computes; because another one, or the next batch, writes to the memory that it reads; or because
+ * it is the device's last segment of a batch that is collected. */
+static bool is_awaited(const ggl_sched *s, const flight *f) {
+    const size_t n = ggl_sched_n_passed(s, f);
+    const segment *seg = &s->seg[f->next];
+    bool is = (s->has_threads && f->ticket != 0 && seg->again >= n) ||
+              ((seg->again > f->next + 1 || seg->again >= n) && reads_others(s, f));
+    for (size_t i = 0; i < seg->n_departing && !is; i++)
+        is = departs(&seg->departing[i], n);
+    for (int i = 0; i < ggl_graph_n_outputs(s->g) && !is; i++)
+        is = puts_out(s, &s->out[i], f);
+    return is;
+}
+
+/* --- segments --------------------------------------------------------------------------------- */
 
 /* The callback of backends: asks the user's, in one thread at a time. */
 static bool is_cancelled(void *ctx) {
@@ -151,28 +230,26 @@ static ggl_status run_segment(ggl_sched *s, const segment *seg, const flight *f,
     return st;
 }
 
-ggl_status ggl_sched_start_segment(ggl_sched *s, const flight *f, ggl_error *err) {
+ggl_status ggl_sched_start_segment(ggl_sched *s, flight *f, ggl_error *err) {
     const segment *seg = &s->seg[f->next];
+    ggl_backend *b = s->dev[seg->backend].b;
     ggl_status st = GGL_OK;
     if (s->params.cancelled && is_cancelled(s))
         return ggl_fail(err, GGL_CANCELLED, "the run was stopped");
     for (size_t i = 0; i < seg->n_moves && st == GGL_OK; i++)
         st = do_move(s, seg, &seg->move[i], f, err);
-    return st == GGL_OK ? run_segment(s, seg, f, err) : st;
+    if (st == GGL_OK)
+        st = run_segment(s, seg, f, err);
+    if (st == GGL_OK)
+        st = bring_out_all(s, f, true, err);
+    f->mark = 0;
+    return st == GGL_OK && b->v->mark && is_awaited(s, f) ? b->v->mark(b, &f->mark, err) : st;
 }
 
 ggl_status ggl_sched_end_segment(ggl_sched *s, const flight *f, ggl_error *err) {
-    const size_t n = ggl_sched_n_passed(s, f);
-    const segment *seg = &s->seg[f->next];
-    device *d = &s->dev[seg->backend];
+    ggl_backend *b = s->dev[s->seg[f->next].backend].b;
     ggl_status st = GGL_OK;
-    for (size_t i = 0; i < seg->n_departing && st == GGL_OK; i++)
-        if (seg->departing[i].reader < n)
-            st = fetch_departing(s, seg, &seg->departing[i], f, err);
-    if (!s->has_threads || f->ticket == 0)
-        return st;
-    for (int i = 0; i < ggl_graph_n_outputs(s->g) && st == GGL_OK; i++)
-        if (s->out[i].computed_by == f->next && has_output(s, &s->out[i], f))
-            st = fetch_output(s, &s->out[i], f, err);
-    return st == GGL_OK && seg->again >= n ? d->b->v->wait(d->b, err) : st;
+    if (b->async && is_awaited(s, f))
+        st = b->v->mark ? b->v->wait_for(b, f->mark, err) : b->v->wait(b, err);
+    return st == GGL_OK ? bring_out_all(s, f, false, err) : st;
 }

@@ -46,9 +46,17 @@ static void device_free(device *d) {
     for (int i = 0; i < d->n_regions; i++)
         if (d->region[i])
             d->b->v->free(d->b, d->region[i]);
-    for (int i = 0; i < MAX_LANES; i++)
+    for (int i = 0; i < MAX_LANES; i++) {
         if (d->io[i])
             d->b->v->free(d->b, d->io[i]);
+        if (d->host[i])
+            d->b->v->free(d->b, d->host[i]);
+    }
+    for (int k = 0; d->peer && k < d->s->n_dev; k++)
+        for (int i = 0; i < MAX_LANES; i++)
+            if (d->peer[k][i])
+                d->b->v->free(d->b, d->peer[k][i]);
+    ggl_free(d->peer);
     ggl_free(d->region);
     ggl_free(d->copies.at);
     ggl_free(d->stores.at);
@@ -85,8 +93,8 @@ void ggl_sched_free(ggl_sched *s) {
         device_free(&s->dev[i]);
     for (int lane = 0; lane < s->n_lanes; lane++) {
         ggl_free(s->flight[lane].row);
-        for (int i = 0; s->out && i < ggl_graph_n_outputs(s->g); i++)
-            ggl_free(s->out[i].host[lane]);
+        ggl_free(s->flight[lane].seen);
+        ggl_free(s->host_block[lane]);
     }
     ggl_free(s->dev);
     ggl_free(s->seg);
@@ -99,7 +107,6 @@ void ggl_sched_free(ggl_sched *s) {
     ggl_free(s->input_at);
     ggl_free(s->input_n);
     ggl_free(s->stale);
-    ggl_free(s->staging);
     ggl_os_map_close(&s->cache);
     pthread_cond_destroy(&s->wake);
     pthread_mutex_destroy(&s->asks);

@@ -3,12 +3,15 @@
  *   place.c   chooses the backend of each node
  *   segments.c  divides the nodes into trunk, early tail and the rest, and these into segments
  *   values.c  places the values that cross segments
- *   build.c   places everything else, lists moves, compiles the plans
+ *   moves.c   lists the values that move to segments, and the outputs
+ *   build.c   places everything else, compiles the plans
  *   repack.c  chooses the weights to repack, and repacks them
  *   cache.c   keeps repacked weights in a file
  *   memory.c  allocates buffers of devices, and host memory
+ *   peers.c   lets devices reach each other's memory
  *   inputs.c  sets the inputs, and notes which bytes devices must get
  *   run.c     passes a batch through a segment: moves its values, and runs it
+ *   order.c   finds flights that must wait before they write what others still read
  *   flights.c starts batches and collects them: which thread passes which batch on, and when
  *   sched.c   creates and frees a scheduler
  *   slots.c   clears, copies, saves and restores slots
@@ -34,6 +37,8 @@ enum { TRUNK, TAIL, N_PHASES };
  * cross segments, and of the outputs. */
 enum { MAX_LANES = 8 };
 
+enum { HOST_PAGE = 4096 };
+
 /* Bytes from .. to-1 of an input; none if the numbers are equal. */
 typedef struct byte_range {
     size_t from, to;
@@ -44,10 +49,13 @@ typedef struct byte_range {
 typedef struct move {
     const ggl_tensor *t;
     int from_backend; /* -1: t is an input, in host memory */
+    int image;        /* the device in whose image it is found: of another device's value */
     /* Offsets. `to` and, for a move within a device, `from` are in the io region; `from` of an input is
-     * in sched.input, and that of another device's value in the lane's staging memory. */
+     * in sched.input, and that of another device's value in the lane's host memory. */
     size_t from, to;
-    bool gather; /* copies only the rows for which outputs are requested */
+    bool gather; /* only the rows for which outputs are requested are wanted */
+    bool picks;  /* they are not beside each other yet, so the move picks them */
+    size_t at;   /* offset in the io region of the device that computes it */
     size_t row;  /* bytes for one element of the batch; if not batched, of the whole value */
     bool batched;
     byte_range
@@ -63,17 +71,19 @@ typedef struct lifetime {
     bool in_tail; /* a value of the trunk that the tail reads where it lies */
 } lifetime;
 
-/* A value that other devices need. After the segment that computes it, it is downloaded to the lane's
- * staging memory, where the other devices' moves find it: so each device is called for its own
- * segments only, whatever the others are doing. */
+/* A value that other devices need. After the segment that computes it, it is brought to an image,
+ * where the other devices' moves find it: so each device is called for its own segments only, whatever
+ * the others are doing. The image is that of the reader if this computes in host memory, which then
+ * need not move it again; else that of the device that computes it. */
 typedef struct departing {
-    bool gather;   /* only the rows for which outputs are requested */
-    bool batched;  /* see move */
-    size_t row;    /* see move */
-    size_t from;   /* offset in the io region */
-    ggl_loc at;    /* offset in the staging memory */
-    lifetime life; /* from the segment that computes it to the last before which it is moved on */
-    size_t reader; /* the first of these */
+    const ggl_tensor *t;
+    int image, phase; /* the device, and the phase of the value's place on it */
+    bool is_copied;   /* false: all readers copy it themselves, from the device */
+    bool gather;      /* only the rows for which outputs are requested */
+    bool batched;     /* see move */
+    size_t row;       /* see move */
+    size_t from, to;  /* offsets in the io region, and in the lane's host memory */
+    size_t reader;    /* the first segment before which it is moved on */
 } departing;
 
 typedef struct segment {
@@ -83,6 +93,7 @@ typedef struct segment {
     size_t n_moves, cap_moves;
     departing *departing;
     size_t n_departing, cap_departing;
+    size_t read_until; /* the last segment that reads a store which this one writes; or this one */
     size_t again;      /* the next segment of this backend; the number of segments: there is none */
     ggl_plan *plan[2]; /* for a batch of 1, and for up to n_max[1]; [1] is NULL if that is 1, too */
     int64_t n_max[2];  /* the largest batch of each plan */
@@ -112,6 +123,16 @@ typedef struct device {
     lifetime *life[N_PHASES];  /* by tensor id; only while the schedule is built */
     ggl_loc *store_loc;        /* by store id; region -1: the store is on another device */
     ggl_buffer *io[MAX_LANES]; /* a run uses its lane's buffer as region[GGL_REGION_IO] */
+    /* The lane's host memory has an image of each device's io region, for values on their way from or to
+     * others. A device that computes in host memory has its io region there, in place. Others copy
+     * between the two: by themselves, if they reach the lane's host memory as a buffer `host`, else
+     * (NULL) by uploads and downloads. */
+    ggl_buffer *host[MAX_LANES];
+    size_t image; /* offset of the image in the lane's host memory */
+    /* By device: the io regions of another one, by lane, from which this one copies; NULL: it does not
+     * reach them. */
+    ggl_buffer *(*peer)[MAX_LANES];
+    bool in_place[MAX_LANES];
     size_t io_size, arena_size, copied_size, consts_size;
     size_t mapped_size, rows_size, states_size; /* for ggl_sched_memory */
     import *imports;
@@ -139,6 +160,11 @@ typedef struct fallback {
     int wished, used; /* backends */
 } fallback;
 
+/* The positions of a slot in a batch; high < 0: it has none. */
+typedef struct pos_range {
+    int32_t low, high;
+} pos_range;
+
 /* A batch in flight, or one whose outputs are not collected yet. It passes one segment after the other,
  * and none before the flight that began before it has: so stores see batches in their order. */
 typedef struct flight {
@@ -147,7 +173,11 @@ typedef struct flight {
     int64_t n_rows;  /* 0: no outputs, so the tail does not run */
     bool ends_early; /* the rest of the tail does not run */
     int lane;
-    uint64_t ticket; /* 0: nobody collects it, it leaves when it is done */
+    uint64_t ticket;      /* 0: nobody collects it, it leaves when it is done */
+    uint64_t mark;        /* of the backend that passes it (ggl_backend_vtable.mark) */
+    pos_range *seen;      /* [n_slots], if there are several lanes */
+    uint64_t n_pages_set; /* as in the scheduler when it began */
+    bool rewrites;        /* it may write rows that flights before it still read */
     /* Under sched.lock: */
     size_t next;     /* index of the segment that it passes */
     bool is_passing; /* a thread is calling the segment's backend for it */
@@ -159,9 +189,9 @@ typedef struct flight {
 typedef struct output {
     const ggl_tensor *t;
     int backend, phase;
-    size_t from, row;       /* offset in the io region; bytes of one row */
-    size_t computed_by;     /* index of the segment */
-    float *host[MAX_LANES]; /* [n_rows][count] */
+    size_t from, row;   /* offset in the io region; bytes of one row */
+    size_t to;          /* offset in the lane's host memory, [n_rows][count] f32 */
+    size_t computed_by; /* index of the segment */
 } output;
 
 struct ggl_sched {
@@ -202,9 +232,12 @@ struct ggl_sched {
     size_t *input_at;  /* by index of input: its offset */
     size_t input_size; /* bytes of all inputs */
     int64_t *input_n;  /* by index of input: how many elements of the batch are set */
-    byte_range *stale; /* [n_lanes][inputs]: set since the lane got it; only if not batched */
-    char *staging;     /* [n_lanes][staging_size]: values on their way from one device to another */
-    size_t staging_size;
+    uint64_t n_pages_set; /* how often the input "page" has changed */
+    byte_range *stale;    /* [n_lanes][inputs]: set since the lane got it; only if not batched */
+    char *host
+        [MAX_LANES]; /* by lane, [host_size]: images of the io regions, then outputs of the trunk */
+    void *host_block[MAX_LANES]; /* the memory that has host[] at a multiple of HOST_PAGE */
+    size_t host_size;
     bool allocated;
     os_map cache; /* repacked weights of an earlier run; their regions may lie in it */
     ggl_cache_use cache_use;
@@ -215,20 +248,30 @@ struct ggl_sched {
 const int32_t *ggl_sched_pages(const ggl_sched *s);
 /* Gives each slot pages of its own, if there are enough of them. */
 void ggl_sched_own_pages(ggl_sched *s);
+/* Returns the lane's copy of the input t; NULL: t is none. */
+const int32_t *ggl_sched_lane_input(const ggl_sched *s, int lane, const ggl_tensor *t);
 /* Brings the lane's inputs up to date for its next batch, of n elements. */
 void ggl_sched_fill_lane(ggl_sched *s, int lane, int64_t n);
 
+/* Sets segment.read_until of all segments. */
+ggl_status ggl_sched_find_readers(ggl_sched *s, ggl_error *err);
+/* Sets flight.rewrites of a flight that begins now, whose lane has its inputs. */
+void ggl_sched_note_places(ggl_sched *s, flight *f);
+/* True if flight i, in the order of their beginning, may write the stores of its next segment: no
+ * flight before it still reads what it writes. */
+bool ggl_sched_may_write(const ggl_sched *s, int i);
 /* Passes the flight through its next segment, in two parts, each of which calls the segment's backend:
- * brings in what the segment needs and runs it; then fetches what departs and, with threads, the
- * outputs. Between the two an asynchronous backend computes. GGL_CANCELLED if params.cancelled
+ * brings in what the segment needs, runs it, and lets the device bring out what departs and the outputs;
+ * then waits for that, and fetches what the device cannot bring out. Between the two an asynchronous
+ * backend computes. GGL_CANCELLED if params.cancelled
  * returns true. */
-ggl_status ggl_sched_start_segment(ggl_sched *s, const flight *f, ggl_error *err);
+ggl_status ggl_sched_start_segment(ggl_sched *s, flight *f, ggl_error *err);
 ggl_status ggl_sched_end_segment(ggl_sched *s, const flight *f, ggl_error *err);
-/* Fetches all outputs of the flight. */
-ggl_status ggl_sched_fetch(ggl_sched *s, const flight *f, ggl_error *err);
 /* Returns how many segments, from the first on, the flight passes: the trunk's, and, if it has
  * outputs, the tail's, which come after them, or the early ones of these. */
 size_t ggl_sched_n_passed(const ggl_sched *s, const flight *f);
+/* Lets devices copy from each other where they can. */
+ggl_status ggl_sched_join_peers(ggl_sched *s, ggl_error *err);
 /* Starts a thread for each device, if several batches may be in flight; stops them. */
 ggl_status ggl_sched_start_threads(ggl_sched *s, ggl_error *err);
 void ggl_sched_stop_threads(ggl_sched *s);
@@ -268,10 +311,17 @@ bool ggl_node_list_push(node_list *l, ggl_tensor *t);
 
 /* Notes that segment i needs the device's copy of the value t for the phase. */
 void ggl_sched_use_value(device *d, int phase, const ggl_tensor *t, size_t i);
-/* Sets loc of all values in use, and io_size. */
+/* Sets loc of all values in use, io_size, and where the images are in the lane's host memory. */
 ggl_status ggl_sched_place_values(ggl_sched *s, ggl_error *err);
-/* Sets `at` of all that departs from segments, and staging_size. */
-ggl_status ggl_sched_place_departing(ggl_sched *s, ggl_error *err);
+/* Makes x, an input or the value of another segment, available to segment i: where the segment's
+ * device has it, or else by a move, one for each backend and phase. own[], by tensor id, is the index of
+ * the segment that computes a node, plus 1. */
+ggl_status ggl_sched_provide_value(ggl_sched *s, size_t i, const ggl_tensor *x, const size_t *own,
+                                   ggl_error *err);
+/* Lists the outputs in s->out. Their values are kept until all segments have run. */
+ggl_status ggl_sched_list_outputs(ggl_sched *s, const size_t *own, ggl_error *err);
+/* Sets the offsets of moves, of what departs, and of outputs, once all values are placed. */
+ggl_status ggl_sched_set_offsets(ggl_sched *s, const size_t *own, ggl_error *err);
 /* Fails because t, for a batch of n, does not fit into memory. */
 ggl_status ggl_sched_too_large(const ggl_tensor *t, int64_t n, ggl_error *err);
 

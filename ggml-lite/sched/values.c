@@ -100,44 +100,23 @@ static ggl_status place_on(ggl_sched *s, device *d, ggl_error *err) {
     return st;
 }
 
+/* Places the device's image in the lane's host memory. */
+static bool place_image(ggl_sched *s, device *d) {
+    d->image = s->host_size;
+    return ggl_size_add(s->host_size, d->io_size, &s->host_size) &&
+           ggl_size_align(s->host_size, HOST_PAGE, &s->host_size);
+}
+
 ggl_status ggl_sched_place_values(ggl_sched *s, ggl_error *err) {
     ggl_status st = GGL_OK;
     for (int i = 0; i < s->n_dev && st == GGL_OK; i++) {
         device *d = &s->dev[i];
         st = place_on(s, d, err);
+        if (st == GGL_OK && !place_image(s, d))
+            st = ggl_fail(err, GGL_LIMIT, "the values that cross backends do not fit into memory");
         for (int id = 0; id < ggl_graph_n_ids(s->g); id++)
             if (d->life[TRUNK][id].t && d->life[TRUNK][id].in_tail)
                 d->loc[TAIL][id] = d->loc[TRUNK][id];
     }
     return st;
-}
-
-/* Returns how many bytes of staging memory the value takes, at most; 0: more than memory can have. */
-static size_t departing_size(const ggl_sched *s, const segment *seg, const departing *d) {
-    size_t size;
-    const int64_t n = d->gather || seg->phase == TAIL ? s->n_rows : s->n_batch;
-    return ggl_value_bytes(d->life.t, n, &size) ? size : 0;
-}
-
-ggl_status ggl_sched_place_departing(ggl_sched *s, ggl_error *err) {
-    size_t n = 0;
-    bool ok = true;
-    offsets o = {0};
-    for (size_t i = 0; i < s->n_segs; i++)
-        n += s->seg[i].n_departing;
-    span *at = ggl_calloc(n, sizeof *at), **end = ggl_calloc(n, sizeof(span *));
-    n = 0;
-    for (size_t i = 0; i < s->n_segs && at && end; i++)
-        for (size_t k = 0; k < s->seg[i].n_departing; k++, n++) {
-            departing *d = &s->seg[i].departing[k];
-            at[n] = (span){&d->at, &d->life, departing_size(s, &s->seg[i], d)};
-            ok = ok && at[n].size > 0;
-        }
-    ok = ok && at && end && place_spans(at, end, n, &o);
-    s->staging_size = o.end;
-    ggl_offsets_fini(&o);
-    ggl_free(at);
-    ggl_free(end);
-    return ok ? GGL_OK
-              : ggl_fail(err, GGL_LIMIT, "the values that cross backends do not fit into memory");
 }

@@ -52,11 +52,6 @@ static ggl_status check_batch(llm_session *s, const llm_batch *b, ggl_error *err
         ggl_status st = llm_slot_check_whole(s, slot, err);
         if (st != GGL_OK)
             return st;
-        if (s->ticket[slot] != 0)
-            return ggl_fail(err, GGL_USAGE,
-                            "slot %d is in a batch that is not collected yet: call "
-                            "llm_session_collect first",
-                            slot);
         if (b->token[i] < 0 || b->token[i] >= s->built.n_vocab)
             return ggl_fail(err, GGL_USAGE,
                             "token %" PRId32 " is not in the vocabulary of %" PRId64, b->token[i],

@@ -10,6 +10,11 @@ ggl_status llm_slot_check(const llm_session *s, int slot, ggl_error *err) {
     if (slot < 0 || slot >= s->n_slots)
         return ggl_fail(err, GGL_USAGE, "slot %d does not exist; there are %" PRId64, slot,
                         s->n_slots);
+    if (s->ticket[slot] != 0)
+        return ggl_fail(err, GGL_USAGE,
+                        "slot %d is in a batch that is not collected yet: call "
+                        "llm_session_collect first",
+                        slot);
     return GGL_OK;
 }
 

@@ -18,16 +18,21 @@ bool llm_engine_overlaps(llm_engine *e) {
     return llm_engine_has_room(e);
 }
 
-/* Fills the part with the next tokens of idle sequences: of n parts, an equal share, and no more than fit. */
+/* Fills the part with the next tokens of idle sequences: of n parts, an equal share, and no more than fit.
+ * It goes on behind those of the part before, so that all have their turns if the parts are too small for
+ * all of them. */
 static void fill(llm_engine *e, part *p, int n) {
     const int64_t most = least((e->n_run + n - 1) / n, least(e->n_rows, e->n_ubatch));
     e->n = e->n_want = e->n_prompt = e->n_generate = 0;
     e->prompt_depth = 0;
     e->filled = p;
-    for (int i = 0; i < e->n_run && e->n < most; i++) {
-        task *t = e->run[i];
-        if (!t->is_under_way)
-            llm_engine_put(e, t, 1);
+    const int first = e->next < e->n_run ? e->next : 0;
+    for (int k = 0; k < e->n_run && e->n < most; k++) {
+        const int i = (first + k) % e->n_run;
+        if (e->run[i]->is_under_way)
+            continue;
+        llm_engine_put(e, e->run[i], 1);
+        e->next = i + 1;
     }
     p->n = e->n;
 }

@@ -84,6 +84,7 @@ for tid in names:
             want = compiled[e["args"]["plan"]]
             assert want == e["args"]["nodes"], f"{e}: the plan has {want} nodes"
 
-for name in ("compile", "run", "alloc", "free", "upload", "download"):
+# results in host memory need no download
+for name in ("compile", "run", "alloc", "free", "upload"):
     assert counts.get(name), f"no {name}: {counts}"
 print(len(events), "events,", ", ".join(f"{n} {name}" for name, n in sorted(counts.items())))

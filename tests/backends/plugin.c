@@ -29,6 +29,7 @@ TEST(errors) {
         {"no_open", GGL_FORMAT, "has no function 'open'"},
         {"no_run", GGL_DEVICE, "backend 'mine' has no function 'run'"},
         {"no_refuses", GGL_DEVICE, "backend 'mine' has no function 'refuses'"},
+        {"half_marks", GGL_DEVICE, "backend 'mine' has no function 'mark'"},
         {"half_repack", GGL_DEVICE, "backend 'mine' has no function 'repack_size'"},
         {"fails", GGL_DEVICE, "the device is asleep"},
         {"no_backend", GGL_DEVICE, "returns no backend"},
@@ -134,7 +135,8 @@ TEST(abi) {
         size_t got, want;
     } part[] = {
         IS(GGL_BACKEND_ABI, 4), /* the version, and what it stands for */
-        IS(sizeof(ggl_backend_vtable), 128),
+        IS(sizeof(ggl_backend_vtable), 160),
+        IS(sizeof(ggl_shared), 64),
         IS(sizeof(ggl_backend), 336),
         IS(sizeof(ggl_segment), 64),
         IS(sizeof(ggl_plan), 8),

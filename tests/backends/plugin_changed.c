@@ -39,6 +39,13 @@ static const char *only_products(const ggl_backend *b, const ggl_tensor *node) {
 }
 #endif
 
+#ifdef HALF_MARKS
+static ggl_status half_wait_for(ggl_backend *b, uint64_t mark, ggl_error *err) {
+    (void)mark;
+    return mine_wait(b, err);
+}
+#endif
+
 #ifndef NO_SYMBOL
 __attribute__((unused)) static ggl_status changed_open(ggl_backend **out,
                                                        const struct ggl_backend_params *params,
@@ -62,6 +69,9 @@ __attribute__((unused)) static ggl_status changed_open(ggl_backend **out,
 #endif
 #ifdef HALF_REPACK
     changed.repack_layout = "half";
+#endif
+#ifdef HALF_MARKS
+    changed.wait_for = half_wait_for;
 #endif
 #ifdef MAX_BUFFER
     (*out)->max_buffer = MAX_BUFFER;

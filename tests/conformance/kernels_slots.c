@@ -269,6 +269,37 @@ static void check_cpu_softmax_page_fn(slot s) {
             }
 }
 
+/* Numbers of pages from less than a vector kernel does at once to more; special values in some. */
+static void check_cpu_softmax_pages_fn(slot s) {
+    enum { PAGES = 11 };
+    static float x[PAGES][GGL_PAGE], want[PAGES][GGL_PAGE], got[PAGES][GGL_PAGE];
+    float m[2][PAGES + 1], sum[2][PAGES + 1];
+    uint64_t seed = 94;
+    for (int form = 0; form < 40 * (PAGES + 1); form++) {
+        const int n = form / 40;
+        for (int q = 0; q < n; q++) {
+            const int kind = form % 40 < 10 ? 0 : (form + q) % 7;
+            fill(x[q], GGL_PAGE, &seed, kind == 1 ? EXTREME : kind == 2 ? WIDE : ORDINARY);
+            for (int j = 0; j < GGL_PAGE && (kind == 3 || kind == 4); j++)
+                x[q][j] = kind == 3 ? -INFINITY : 3e38f;
+            if (kind == 5)
+                x[q][(form + q) % GGL_PAGE] = NAN;
+        }
+        memcpy(want, x, sizeof want);
+        for (int q = 0; q < n; q++)
+            m[0][q] = all.k[0].softmax_page(want[q], 0, GGL_PAGE, 0.7f, &sum[0][q]);
+        for (int t = 0; t < all.n; t++) {
+            memcpy(got, x, sizeof got);
+            m[1][n] = sum[1][n] = 5;
+            KERNEL(cpu_softmax_pages_fn, s, t)(got, n, 0.7f, m[1], sum[1]);
+            CHECK_SAME(got[0], want[0], PAGES * GGL_PAGE, "%s of %d, %s", s.name, n, all.name[t]);
+            CHECK_SAME(m[1], m[0], n, "largest of %d pages, %s", n, all.name[t]);
+            CHECK_SAME(sum[1], sum[0], n, "sums of %d pages, %s", n, all.name[t]);
+            CHECK(m[1][n] == 5 && sum[1][n] == 5);
+        }
+    }
+}
+
 static void check_cpu_merge_fn(slot s) {
     uint64_t seed = 91;
     for (int64_t n = 0; n < 70; n++) {
@@ -285,6 +316,73 @@ static void check_cpu_merge_fn(slot s) {
         }
         guarded_end(&got, s.name);
     }
+}
+
+/* Panels of a page for 1 .. CPU_TILE queries; the definition is also compared with docs/numeric.md. */
+static void check_cpu_panel_scores_fn(slot s) {
+    uint64_t seed = 92;
+    for (int64_t d = 1; d < 130; d += d < 20 ? 1 : 27)
+        for (int n_q = 1; n_q <= CPU_TILE; n_q++) {
+            const size_t size = (size_t)(n_q * GGL_PAGE) * 4;
+            exact keys = exact_new((size_t)(d * GGL_PAGE) * 4, 4), q[CPU_TILE];
+            const float *query[CPU_TILE];
+            float want[CPU_TILE][GGL_PAGE] = {{0}};
+            fill((float *)keys.p, d * GGL_PAGE, &seed, n_q % 2 ? ORDINARY : EXTREME);
+            for (int k = 0; k < n_q; k++) {
+                q[k] = exact_new((size_t)d * 4, (size_t)(k % 2) * 4);
+                fill((float *)q[k].p, d, &seed, ORDINARY);
+                query[k] = (float *)q[k].p;
+                for (int64_t i = 0; i < d; i++)
+                    for (int j = 0; j < GGL_PAGE; j++)
+                        want[k][j] =
+                            fmaf(((float *)keys.p)[i * GGL_PAGE + j], query[k][i], want[k][j]);
+            }
+            for (int t = 0; t < all.n; t++) {
+                guarded got = guarded_new(size, 4);
+                KERNEL(cpu_panel_scores_fn, s, t)
+                ((float(*)[GGL_PAGE])(void *)got.p, query, n_q, (float *)keys.p, d);
+                CHECK_SAME((float *)got.p, want[0], n_q * GGL_PAGE, "%s of %lld, %d queries, %s",
+                           s.name, (long long)d, n_q, all.name[t]);
+                guarded_end(&got, s.name);
+            }
+            for (int k = 0; k < n_q; k++)
+                exact_free(&q[k]);
+            exact_free(&keys);
+        }
+}
+
+static void check_cpu_panel_values_fn(slot s) {
+    enum { LARGEST = 160 };
+    static float want[CPU_TILE * LARGEST], w[CPU_TILE][GGL_PAGE], total[CPU_TILE * LARGEST];
+    uint64_t seed = 93;
+    for (int64_t n = 16; n <= LARGEST; n += 16)
+        for (int form = 0; form < 2 * CPU_TILE; form++) {
+            const int n_q = form / 2 + 1;
+            const size_t size = (size_t)(n_q * n) * 4;
+            exact v = exact_new((size_t)(n * GGL_PAGE) * 4, 8);
+            float share[CPU_TILE][2];
+            fill((float *)v.p, n * GGL_PAGE, &seed, (values)(n_q % N_VALUES));
+            fill(w[0], CPU_TILE * GGL_PAGE, &seed, ORDINARY);
+            fill(share[0], 2 * CPU_TILE, &seed, ORDINARY);
+            fill(total, CPU_TILE * LARGEST, &seed, ORDINARY);
+            for (int64_t i = 0; i < n_q * n; i++) {
+                float o = 0;
+                for (int j = 0; j < GGL_PAGE; j++)
+                    o = fmaf(w[i / n][j], ((float *)v.p)[j * n + i % n], o);
+                const float part = o * share[i / n][1];
+                want[i] = form % 2 ? fmaf(total[i], share[i / n][0], part) : o;
+            }
+            for (int t = 0; t < all.n; t++) {
+                guarded got = guarded_new(size, 8);
+                memcpy(got.p, total, size);
+                KERNEL(cpu_panel_values_fn, s, t)
+                ((float *)got.p, n, w, n_q, (float *)v.p, form % 2 ? share : NULL);
+                CHECK_SAME((float *)got.p, want, n_q * n, "%s of %lld, %d queries, %s", s.name,
+                           (long long)n, n_q, all.name[t]);
+                guarded_end(&got, s.name);
+            }
+            exact_free(&v);
+        }
 }
 
 static void check_cpu_conv_fn(slot s) {

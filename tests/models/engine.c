@@ -70,6 +70,10 @@ static void same_as_alone(const char *text) {
     fixture_close(&f);
 }
 
+#define TWO_LAYERS                                                                                 \
+    "arch tiny\nlanguage 1\ntoken_embd [16, n_vocab]\nx = token_embd[token]\nlayer l < 2:\n"       \
+    "  h = heads(x, 2)\n  x = x + attention(h, h, h)\nlogits = linear(x, token_embd)\n"
+
 TEST(caches) {
     same_as_alone(MODEL(ALL));
 }
@@ -84,6 +88,24 @@ TEST(states) {
 
 TEST(all) {
     same_as_alone(MODEL(ALL STATES WINDOW));
+}
+
+/* Fewer rows of logits than sequences: in turns, all of them go on. */
+TEST(few_rows_on_several_backends) {
+    static fixture f;
+    const fixture_params p = {
+        .n_ubatch = 64, .n_slots = 12, .n_rows = 2, .n_parallel = 12, .n_backends = 2};
+    bool ok = fixture_open(&f, TWO_LAYERS, sample_seed()) && fixture_start(&f, &p);
+    for (int i = 0; ok && i < 12; i++)
+        ok = job_add(job_plain(&f, i, 2, 60),
+                     (llm_sequence_params){.size = sizeof(llm_sequence_params)});
+    for (int i = 0; ok && i < 100; i++)
+        ok = CHECK_OK(llm_engine_step(f.e, &f.err), &f.err);
+    for (int i = 0; ok && i < 12; i++)
+        CHECK_MSG(f.job[i]->n > 5, "sequence %d has drawn only %d", i, (int)f.job[i]->n);
+    ok = ok && fixture_finish(&f) && fixture_check(&f);
+    fixture_stop(&f);
+    fixture_close(&f);
 }
 
 /* Layers of three kinds, each on a backend of its own: batches of the sequences are under way on all of them

@@ -467,6 +467,62 @@ static bool open_streams(llm_session **s, const llm_model *m, ggl_backend **b, i
            CHECK_OK(llm_session_alloc(*s, err), err);
 }
 
+/* The batch of slot `busy` is not collected yet: nothing touches the slot; others are free. */
+static void check_under_way(llm_session *s, int busy, int idle) {
+    ggl_error err = {0};
+    void *saved = NULL;
+    size_t size;
+    CHECK_INT(llm_session_clear(s, busy, &err), GGL_USAGE);
+    CHECK_INT(llm_session_cut(s, busy, 1, &err), GGL_USAGE);
+    CHECK_INT(llm_session_copy(s, idle, busy, &err), GGL_USAGE);
+    CHECK_INT(llm_session_copy(s, busy, idle, &err), GGL_USAGE);
+    CHECK_INT(llm_session_save(s, busy, false, &saved, &size, &err), GGL_USAGE);
+    REQUIRE_OK(llm_session_save(s, idle, false, &saved, &size, &err), &err);
+    CHECK_INT(llm_session_restore(s, busy, saved, size, &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "is in a batch that is not collected yet");
+    REQUIRE_OK(llm_session_restore(s, idle, saved, size, &err), &err);
+    free(saved);
+}
+
+/* Two batches under way, on two backends. */
+static bool open_two_and_close(void *arg) {
+    const llm_model *model = arg;
+    ggl_error err = {0};
+    ggl_backend *b[2] = {0};
+    llm_session *s = NULL;
+    uint64_t ticket[2] = {0};
+    float got[2];
+    llm_session_params p = llm_session_default();
+    p.n_ubatch = p.n_rows = p.n_slots = N_STREAMS;
+    p.n_ctx = 64;
+    p.backend = b;
+    p.n_backends = 2;
+    p.place = upper_half;
+    bool ok = ggl_backend_open(&b[0], "cpu", NULL, &err) == GGL_OK &&
+              ggl_backend_open(&b[1], "cpu1", NULL, &err) == GGL_OK &&
+              llm_session_new(&s, model, &p, &err) == GGL_OK &&
+              llm_session_alloc(s, &err) == GGL_OK;
+    for (int k = 0; k < 2 && ok; k++) {
+        streams x = {got, 0, 2 * k};
+        ok = submit_streams(s, &x, 0, 2, &ticket[k], &err) == GGL_OK;
+    }
+    if (ok) /* the other one is not collected */
+        ok = llm_session_collect(s, ticket[1], &err) == GGL_OK;
+    llm_session_free(s);
+    ggl_backend_close(b[0]);
+    ggl_backend_close(b[1]);
+    return ok;
+}
+
+TEST(every_allocation_for_two_backends_fails_in_turn) {
+    ggl_error err = {0};
+    llm_model *model = NULL;
+    REQUIRE_OK(llm_model_open(&model, BUILTIN_MODEL, NULL, &err), &err);
+    const long n = alloc_fail_each(open_two_and_close, model);
+    CHECK_MSG(n > 20, "%ld allocations were failed", n);
+    llm_model_free(model);
+}
+
 /* Two batches under way give the bits of one at a time, and what is wrong is refused. */
 TEST(two_batches_under_way) {
     ggl_error err = {0};
@@ -507,6 +563,7 @@ TEST(two_batches_under_way) {
     CHECK_INT(llm_session_eval(s, &eval, &err), GGL_USAGE);
     CHECK_INT(submit_streams(s, &half[0], 0, 1, &ticket[1], &err), GGL_USAGE);
     CHECK_HAS(err.msg, "slot 0 is in a batch that is not collected yet");
+    check_under_way(s, 0, 2);
     REQUIRE_OK(submit_streams(s, &half[1], 0, 1, &ticket[1], &err), &err);
     half[1].first++;
     CHECK_INT(submit_streams(s, &half[1], 0, 1, &ticket[2], &err), GGL_USAGE);

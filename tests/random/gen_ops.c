@@ -501,19 +501,38 @@ static int bias_for(gen *g, int w) {
     return chance(g, 2) ? weight(g, 1, &out, ONE_OF(g, W_F32, W_F16), 1) : any_vector(g, out);
 }
 
+/* Columns for a product. */
+static int any_columns(gen *g) {
+    return chance(g, 6) ? any_vector(g, 256) : any_row(g);
+}
+
 static int make_linear(gen *g) {
-    int x = any_row(g), n = node(g, x)->ne[0], heads = node(g, x)->ne[1];
-    if (chance(g, 6)) {
-        n = 256;
-        heads = 1;
-        x = any_vector(g, n);
-    }
+    int x = any_columns(g), n = node(g, x)->ne[0], heads = node(g, x)->ne[1];
     int rest = heads * node(g, x)->ne[2], w = chance(g, 2) ? find(g, is_matrix, n, heads) : -1;
     if (w < 0)
         w = new_matrix(g, n, ONE_OF(g, 2, 4, 6, 8, 16, 32, 33), heads);
     if (node(g, w)->ne[1] * rest * node(g, w)->ne[2] > MOST_VALUE)
         return -1;
     return tamed(g, linear(g, x, w, bias_for(g, w)));
+}
+
+/* Some products of the same columns, as Q, K and V are: with weights of one type or of several, with
+ * biases or without. They are read beside each other, so that a backend may run them as one. */
+static int make_linears(gen *g) {
+    int x = any_columns(g), n = node(g, x)->ne[0], type = type_for(g, n), y = -1;
+    int rest = node(g, x)->ne[1] * node(g, x)->ne[2], left = MOST_VALUE;
+    const bool equal = !chance(g, 3), biased = chance(g, 3);
+    for (int k = 2 + choose(g, 4); k > 0; k--) {
+        const int ne[2] = {n, ONE_OF(g, 2, 4, 8, 16, 32, 33)};
+        left -= ne[1] * rest;
+        if (left < 0)
+            break;
+        int w = equal ? weight(g, 2, ne, type, 1.7 / sqrt(n)) : new_matrix(g, n, ne[1], 1);
+        int bias = biased ? weight(g, 1, &ne[1], W_F32, 1) : equal ? -1 : bias_for(g, w);
+        int next = tamed(g, linear(g, x, w, bias));
+        y = y < 0 ? next : concat(g, y, next, 0);
+    }
+    return y;
 }
 
 static bool is_value_matrix(const gen *g, int i, int x, int unused) {
@@ -654,28 +673,14 @@ static const struct {
     int weight;
     bool top; /* not in a body */
 } makers[] = {
-    {make_unary, 6, false},
-    {make_binary, 12, false},
-    {make_where, 3, false},
-    {make_reduce, 4, false},
-    {make_rank, 2, false},
-    {make_topk, 1, false},
-    {make_choice, 4, false},
-    {make_of_indices, 3, false},
-    {make_pick, 4, false},
-    {make_row, 3, false},
-    {make_reshape, 4, false},
-    {make_split, 5, false},
-    {make_concat, 4, false},
-    {make_repeat, 3, false},
-    {make_transpose, 3, false},
-    {make_linear, 12, false},
-    {make_linear_of_values, 4, false},
-    {make_rope, 3, false},
-    {make_attend, 7, true},
-    {make_known, 5, false},
-    {make_unknown, 4, false},
-    {make_recurrent, 5, false},
+    {make_unary, 6, false},   {make_binary, 12, false},    {make_where, 3, false},
+    {make_reduce, 4, false},  {make_rank, 2, false},       {make_topk, 1, false},
+    {make_choice, 4, false},  {make_of_indices, 3, false}, {make_pick, 4, false},
+    {make_row, 3, false},     {make_reshape, 4, false},    {make_split, 5, false},
+    {make_concat, 4, false},  {make_repeat, 3, false},     {make_transpose, 3, false},
+    {make_linear, 9, false},  {make_linears, 3, false},    {make_linear_of_values, 4, false},
+    {make_rope, 3, false},    {make_attend, 7, true},      {make_known, 5, false},
+    {make_unknown, 4, false}, {make_recurrent, 5, false},
 };
 
 int make_any(gen *g, bool top) {

@@ -16,28 +16,22 @@
 
 /* Of a process of its own: its exit code if something was wrong, and how long it may take. */
 enum { WRONG = 77, MOST_SECONDS = 60 };
+enum { MOST_LANES = 8 /* of a scheduler */ };
 
 const r_variant r_variants[] = {
-    {"cpu", {R_CPU}, 1, JUDGE_CPU, false, false, false, false, NULL},
-    {"reference", {R_REFERENCE}, 1, JUDGE_EXACT, true, false, false, false, NULL},
-    {"rows of the reference", {R_REFERENCE}, 1, JUDGE_EXACT, true, true, true, false, "reference"},
-    {"portable", {R_PORTABLE}, 1, JUDGE_CPU, false, true, false, false, "cpu"},
-    {"rows", {R_CPU_3}, 1, JUDGE_CPU, false, true, true, false, "cpu"},
-    {"not repacked", {R_CPU}, 1, JUDGE_CPU, false, true, true, true, "cpu"},
-    {"folded the other way", {R_CPU_3}, 1, JUDGE_CPU, true, true, false, false, NULL},
-    {"split", {R_CPU, R_PORTABLE, R_CPU_3}, 3, JUDGE_CPU, false, true, true, false, "cpu"},
-    {"split, not repacked", {R_PORTABLE, R_CPU}, 2, JUDGE_CPU, false, true, false, true, "cpu"},
-    {"split, one late", {R_LATE, R_CPU_3}, 2, JUDGE_CPU, false, true, true, false, "cpu"},
-    {"cpu and reference",
-     {R_CPU, R_REFERENCE, R_PORTABLE},
-     3,
-     JUDGE_EITHER,
-     false,
-     true,
-     true,
-     false,
-     NULL},
-    {"reference and cpu", {R_REFERENCE, R_CPU_3}, 2, JUDGE_EITHER, true, true, true, false, NULL},
+    {"cpu", {R_CPU}, 1, JUDGE_CPU, 0, NULL},
+    {"reference", {R_REFERENCE}, 1, JUDGE_EXACT, R_FOLD, NULL},
+    {"rows of the reference", {R_REFERENCE}, 1, JUDGE_EXACT, R_FOLD | R_PIECES, "reference"},
+    {"portable", {R_PORTABLE}, 1, JUDGE_CPU, R_CHUNKS, "cpu"},
+    {"rows", {R_CPU_3}, 1, JUDGE_CPU, R_PIECES, "cpu"},
+    {"not repacked", {R_CPU}, 1, JUDGE_CPU, R_PIECES | R_NO_REPACK, "cpu"},
+    {"folded the other way", {R_CPU_3}, 1, JUDGE_CPU, R_FOLD | R_CHUNKS, NULL},
+    {"split", {R_CPU, R_PORTABLE, R_CPU_3}, 3, JUDGE_CPU, R_PIECES, "cpu"},
+    {"split, not repacked", {R_PORTABLE, R_CPU}, 2, JUDGE_CPU, R_CHUNKS | R_NO_REPACK, "cpu"},
+    {"flights", {R_CPU, R_PORTABLE, R_CPU_3}, 3, JUDGE_CPU, R_PIECES | R_FLIGHTS, "cpu"},
+    {"flights, one late", {R_CPU_3, R_LATE}, 2, JUDGE_CPU, R_PIECES | R_FLIGHTS, "cpu"},
+    {"cpu and reference", {R_CPU, R_REFERENCE, R_PORTABLE}, 3, JUDGE_EITHER, R_PIECES, NULL},
+    {"reference and cpu", {R_REFERENCE, R_CPU_3}, 2, JUDGE_EITHER, R_FOLD | R_PIECES, NULL},
 };
 const int r_n_variants = sizeof r_variants / sizeof *r_variants;
 
@@ -88,18 +82,27 @@ typedef struct outputs { /* of all tokens */
     int size;
 } outputs;
 
+/* A batch, or one under way. */
+typedef struct batch {
+    uint64_t ticket;
+    int first, n_rows; /* its first token; the wanted rows */
+    int32_t row[R_MOST_TOKENS];
+} batch;
+
 typedef struct runner {
     const r_program *p;
     const r_variant *v;
     ggl_sched *s;
     outputs *out;
     void *saved[R_MOST_SAVES];
-    uint64_t n_changes, salt;
+    uint64_t n_changes, salt, n_collected;
+    batch under_way[MOST_LANES];
+    int n_under_way;
     ggl_error *err;
 } runner;
 
 static bool is_folded(const r_program *p, const r_variant *v) {
-    return v->fold != (p->seed % 2 == 0);
+    return !(v->how & R_FOLD) != !(p->seed % 2 == 0);
 }
 
 static int place(void *ctx, int group, const char *name) {
@@ -191,36 +194,71 @@ static int piece(const runner *r, int first) {
     for (int i = 0; i < p->n_actions; i++)
         if (p->action[i].before > first && p->action[i].before - first < n)
             n = p->action[i].before - first;
-    return r->v->chunks ? 1 + (int)(r_mix(r->salt, (uint64_t)first) % (uint64_t)n) : n;
+    return (r->v->how & R_CHUNKS) ? 1 + (int)(r_mix(r->salt, (uint64_t)first) % (uint64_t)n) : n;
 }
 
 /* Rows of outputs in one run. */
 static int most_rows(const runner *r) {
-    return r->v->rows ? 1 + (int)(r_mix(r->salt, 3) % (uint64_t)r->p->n_batch) : r->p->n_batch;
+    return (r->v->how & R_SOME) ? 1 + (int)(r_mix(r->salt, 3) % (uint64_t)r->p->n_batch)
+                                : r->p->n_batch;
 }
 
-static ggl_status run_piece(runner *r, int first, int n) {
-    int32_t row[R_MOST_TOKENS];
-    int n_rows = 0;
-    uint64_t h = r_mix(r->salt, 0x1000 + (uint64_t)first);
-    bool none = r->v->rows && h % 3 == 0;
-    for (int k = 0; k < n; k++)
-        if (!r->v->rows || (!none && n_rows < most_rows(r) && (h >> k % 48 & 1)))
-            row[n_rows++] = k;
-    ggl_status st = set_inputs(r, first, n);
-    if (st == GGL_OK && none && h & 0x100)
-        return ggl_sched_submit(r->s, n, NULL, 0, false, NULL, r->err);
-    if (st == GGL_OK)
-        st = ggl_sched_run(r->s, n, n_rows == n ? NULL : row, n_rows, r->err);
-    for (int k = 0; k < n_rows && st == GGL_OK; k++) {
-        float *to = r->out->at + (size_t)(first + row[k]) * (size_t)r->out->size;
-        r->out->there[first + row[k]] = true;
+/* Copies the outputs of the batch that was run or collected last. */
+static void take_outputs(runner *r, const batch *b) {
+    for (int k = 0; k < b->n_rows; k++) {
+        float *to = r->out->at + (size_t)(b->first + b->row[k]) * (size_t)r->out->size;
+        r->out->there[b->first + b->row[k]] = true;
         for (int o = 0; o < r->p->n_outputs; o++) {
             int count = r_count(&r->p->node[r->p->output[o]]);
             memcpy(to, ggl_sched_output(r->s, o) + k * count, (size_t)count * sizeof *to);
             to += count;
         }
     }
+}
+
+/* Collects one of the batches under way: mostly the oldest. */
+static ggl_status collect_one(runner *r) {
+    const uint64_t h = r_mix(r->salt, 0x3000 + ++r->n_collected);
+    const int k = h % 3 ? 0 : (int)((h >> 8) % (uint64_t)r->n_under_way);
+    const batch b = r->under_way[k];
+    r->under_way[k] = r->under_way[--r->n_under_way];
+    for (int i = k; h % 3 && i + 1 < r->n_under_way; i++) { /* keeps their order */
+        const batch x = r->under_way[i];
+        r->under_way[i] = r->under_way[i + 1];
+        r->under_way[i + 1] = x;
+    }
+    const ggl_status st = ggl_sched_collect(r->s, b.ticket, r->err);
+    if (st == GGL_OK)
+        take_outputs(r, &b);
+    return st;
+}
+
+/* Submits the batch, which some will collect later. */
+static ggl_status submit(runner *r, batch *b, int n) {
+    ggl_status st = ggl_sched_submit(r->s, n, b->row, b->n_rows, false, &b->ticket, r->err);
+    if (st == GGL_OK)
+        r->under_way[r->n_under_way++] = *b;
+    return st;
+}
+
+static ggl_status run_piece(runner *r, int first, int n) {
+    batch b = {.first = first};
+    uint64_t h = r_mix(r->salt, 0x1000 + (uint64_t)first);
+    bool none = r->v->how & R_SOME && h % 3 == 0;
+    for (int k = 0; k < n; k++)
+        if (!(r->v->how & R_SOME) || (!none && b.n_rows < most_rows(r) && (h >> k % 48 & 1)))
+            b.row[b.n_rows++] = k;
+    ggl_status st = set_inputs(r, first, n);
+    while (st == GGL_OK && r->n_under_way == ggl_sched_n_lanes(r->s))
+        st = collect_one(r);
+    if (st == GGL_OK && none && h & 0x100)
+        return ggl_sched_submit(r->s, n, NULL, 0, false, NULL, r->err);
+    if (st == GGL_OK && r->v->how & R_FLIGHTS)
+        return submit(r, &b, n);
+    if (st == GGL_OK)
+        st = ggl_sched_run(r->s, n, b.n_rows == n ? NULL : b.row, b.n_rows, r->err);
+    if (st == GGL_OK)
+        take_outputs(r, &b);
     return st;
 }
 
@@ -234,6 +272,8 @@ static ggl_status run_script(runner *r) {
         if (st == GGL_OK)
             st = run_piece(r, first, n);
     }
+    while (st == GGL_OK && r->n_under_way > 0)
+        st = collect_one(r);
     bool finish = r->salt % 2 == 0 || r_avoid >> R_AVOID_UNFINISHED & 1;
     return st == GGL_OK && finish ? ggl_sched_finish(r->s, r->err) : st;
 }
@@ -287,7 +327,7 @@ static ggl_status run_variant(r_bench *b, const r_program *p, const r_variant *v
     ggl_sched_params params = {.size = sizeof params,
                                .backend = list,
                                .n_backends = v->n_engines,
-                               .no_repack = v->no_repack,
+                               .no_repack = v->how & R_NO_REPACK,
                                .n_rows = most_rows(&r),
                                .place = v->n_engines > 1 ? place : NULL,
                                .ctx = &r};

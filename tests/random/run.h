@@ -20,14 +20,21 @@ typedef enum r_engine {
     R_ENGINES
 } r_engine;
 
+/* What a variant does otherwise than the first one. */
+typedef enum r_how {
+    R_FOLD = 1,   /* folds the other half of the programs */
+    R_CHUNKS = 2, /* the tokens in pieces of random sizes, else as many at once as there may be */
+    R_SOME = 4,   /* only some rows of the outputs are wanted, in some pieces none */
+    R_PIECES = R_CHUNKS | R_SOME,
+    R_NO_REPACK = 8,
+    R_FLIGHTS = 16 /* several batches are under way at once, and collected in any order */
+} r_how;
+
 typedef struct r_variant {
     const char *name;
     int engine[R_MOST_BACKENDS], n_engines; /* nodes are spread over these */
     judge_kind judge;
-    bool fold;   /* the other way round for half of the programs */
-    bool chunks; /* the tokens in pieces of random sizes, else as many at once as there may be */
-    bool rows;   /* only some rows of the outputs are wanted, in some pieces none */
-    bool no_repack;
+    int how;           /* of r_how */
     const char *equal; /* an earlier variant whose bits these must be; NULL: none */
 } r_variant;
 

@@ -284,3 +284,78 @@ TEST(chains_in_place) {
     ggl_program_fini(&p);
     ggl_graph_free(g);
 }
+
+/* Products join if their weights' names begin with the same letter; chains of elementwise operators
+ * join each other. */
+static bool same_letter(const ggl_backend *b, const ggl_step *const *member, int n,
+                        const ggl_step *next) {
+    (void)b;
+    CHECK(n > 0 && n < GGL_MAX_GROUP && next->wave > 0 && next->n_links > 0);
+    for (int i = 0; i < n; i++)
+        CHECK(member[i]->wave == next->wave && member[i] < next);
+    const ggl_tensor *a = member[0]->node, *c = next->node;
+    if (a->op != GGL_OP_LINEAR || c->op != GGL_OP_LINEAR)
+        return member[0]->n_links > 1 && next->n_links > 1;
+    return a->src[1]->name[0] == c->src[1]->name[0];
+}
+
+/* Checks that the steps of these nodes are a group in this order, with results one after another. */
+static void check_group(const ggl_program *p, ggl_tensor *const *node, int n) {
+    const ggl_step *s = step_of(p, node[0]);
+    REQUIRE(s && s->n_members == n && s + n <= p->step + p->n_step);
+    for (int i = 0; i < n; i++) {
+        CHECK(s[i].node == node[i] && s[i].wave == s->wave && s[i].n_members == (i == 0 ? n : 0));
+        CHECK(s[i].dst.offset % 64 == 0 &&
+              (i == 0 || s[i].dst.offset == s[i - 1].dst.offset + WIDTH * sizeof(float) * 4));
+    }
+}
+
+/* Members of a group are one after another, at most GGL_MAX_GROUP, and their results, too. */
+TEST(groups) {
+    ggl_graph *g = ggl_graph_new(NULL);
+    ggl_program p, apart;
+    static const char *const name[] = {"q", "v", "q2", "q3", "v2", "q4", "q5", "o"};
+    ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){WIDTH}, true), *sum = NULL;
+    ggl_tensor *e = ggl_graph_op(g, GGL_OP_EXP, &x, 1, NULL, 0), *y[8];
+    for (int i = 0; i < 8; i++) {
+        ggl_tensor *w =
+            ggl_graph_weight(g, name[i], GGL_F32, 2, (int64_t[]){WIDTH, WIDTH}, weights[i % 3]);
+        y[i] = ggl_linear(g, e, w, NULL);
+        sum = sum ? ggl_binary(g, GGL_OP_ADD, sum, y[i]) : y[i];
+    }
+    ggl_graph_output(g, "y", sum);
+    REQUIRE(build_for(g, &p, (ggl_program_params){.joins = same_letter}) && build(g, &apart, NULL));
+    check_group(&p, (ggl_tensor *[]){y[0], y[2], y[3], y[5]}, 4);
+    check_group(&p, (ggl_tensor *[]){y[1], y[4]}, 2);
+    CHECK(step_of(&p, y[6])->n_members == 1 && step_of(&p, y[7])->n_members == 1);
+    for (int i = 0; i < apart.n_step; i++)
+        CHECK(apart.step[i].n_members == 1);
+    CHECK_INT(p.n_step, apart.n_step);
+    ggl_program_fini(&p);
+    ggl_program_fini(&apart);
+    ggl_graph_free(g);
+}
+
+/* A chain is a member with all of its links. */
+TEST(chains_in_groups) {
+    ggl_graph *g = ggl_graph_new(NULL);
+    ggl_program p;
+    ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){WIDTH}, true), *end[2];
+    ggl_tensor *w = ggl_graph_weight(g, "w", GGL_F32, 2, (int64_t[]){WIDTH, WIDTH}, weights[0]);
+    ggl_tensor *a = ggl_linear(g, x, w, NULL), *head[2];
+    for (int i = 0; i < 2; i++) {
+        head[i] = ggl_graph_op(g, i ? GGL_OP_SIN : GGL_OP_COS, &a, 1, NULL, 0);
+        end[i] = ggl_graph_op(g, GGL_OP_ABS, &head[i], 1, NULL, 0);
+    }
+    ggl_graph_output(g, "y", ggl_linear(g, ggl_binary(g, GGL_OP_ADD, end[0], end[1]), w, NULL));
+    most_links = 2;
+    REQUIRE(build_for(g, &p, (ggl_program_params){.chain = elementwise, .joins = same_letter}));
+    const ggl_step *s = step_of(&p, head[0]);
+    REQUIRE(s && s->n_members == 2 && s->n_links == 2 && s[2].n_links == 2);
+    CHECK(s[1].node == end[0] && s[2].node == head[1] && s[3].node == end[1]);
+    for (int i = 1; i < 4; i++)
+        CHECK(s[i].n_members == 0 && s[i].wave == s->wave);
+    CHECK(s[3].dst.offset == s[1].dst.offset + WIDTH * sizeof(float) * 4);
+    ggl_program_fini(&p);
+    ggl_graph_free(g);
+}

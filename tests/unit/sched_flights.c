@@ -1,10 +1,11 @@
 /* Several batches under way: they overlap, each keeps its outputs, stores see them in order, and errors come
  * with their tickets. */
+#include <math.h>
 #include <stdatomic.h>
 #include <time.h>
 
-#include "fake_backend.h"
 #include "ggl/sched.h"
+#include "lazy_backend.h"
 
 enum { WIDTH = 4, BATCH = 8, SLOTS = 4, MOST = 3 };
 
@@ -48,6 +49,7 @@ static pthread_t caller;
 static atomic_int n_elsewhere; /* runs that were not in the thread `caller` */
 static int n_runs[MOST];       /* by backend */
 static int runs_left[MOST];    /* by backend: until one fails; negative: none does */
+static int slow_us;            /* the second backend takes so long for a run */
 static bool waits;             /* the second backend runs when the first has done two batches */
 static atomic_int n_read;      /* downloads from the first backend */
 static int n_begun, n_ahead;   /* runs of the second one since it was read; the most of them */
@@ -61,6 +63,7 @@ static ggl_status run(ggl_backend *b, ggl_plan *p, ggl_buffer *const *region, in
         n_ahead = ++n_begun > n_ahead ? n_begun : n_ahead;
     for (int i = 0; waits && k == 1 && n_read < 4 && i < 20000; i++)
         usleep(1000);
+    usleep(k == 1 ? (useconds_t)slow_us : 0);
     usleep(waits ? 1000 : 0); /* now the next batch has come, as a rule */
     if (runs_left[k] >= 0 && runs_left[k]-- == 0)
         return ggl_fail(err, GGL_DEVICE, "this run of %s fails", b->name);
@@ -227,41 +230,91 @@ TEST(all_backends_work_at_once) {
     }
 }
 
-/* Thousands of batches of slots that they share, collected in any order, some by nobody. */
+/* Submits, runs and collects batches of slots that they share, in any order, some for nobody. */
+static void run_any(fixture *f, int n_calls) {
+    batch b[MOST];
+    int n_open = 0;
+    clear(f);
+    for (int i = 0; i < n_calls && test_failures == 0; i++) {
+        const int n = 1 + below(f, BATCH), what = below(f, 10);
+        if (n_open < f->n_dev && what < 4) {
+            REQUIRE_OK(submit(f, &b[n_open++], n), &f->err);
+        } else if (n_open < f->n_dev && what < 6) {
+            batch none;
+            give(f, &none, n);
+            CHECK_OK(ggl_sched_submit(f->s, n, NULL, 0, false, NULL, &f->err), &f->err);
+        } else if (n_open < f->n_dev && what == 6) {
+            batch now;
+            give(f, &now, n);
+            CHECK_OK(ggl_sched_run(f->s, n, now.row, now.n_rows, &f->err), &f->err);
+            check_outputs(f, &now);
+        } else if (n_open > 0) {
+            const int k = below(f, n_open);
+            collect(f, &b[k]);
+            b[k] = b[--n_open];
+        }
+        if (below(f, 40) == 0)
+            clear(f);
+    }
+} /* some are not collected */
+
 TEST(each_keeps_its_outputs) {
     for (int early = 0; early < 4; early++) {
         fixture *f = calloc(1, sizeof *f);
-        batch b[MOST];
-        int n_open = 0;
         REQUIRE(f && setup(f, MOST, NULL));
         f->dev[0].base.async = early & 1;
         f->dev[2].base.async = early & 2;
         REQUIRE(start(f));
-        clear(f);
-        for (int i = 0; i < 1000 && test_failures == 0; i++) {
-            const int n = 1 + below(f, BATCH), what = below(f, 10);
-            if (n_open < MOST && what < 4) {
-                REQUIRE_OK(submit(f, &b[n_open++], n), &f->err);
-            } else if (n_open < MOST && what < 6) {
-                batch none;
-                give(f, &none, n);
-                CHECK_OK(ggl_sched_submit(f->s, n, NULL, 0, false, NULL, &f->err), &f->err);
-            } else if (n_open < MOST && what == 6) {
-                batch now;
-                give(f, &now, n);
-                CHECK_OK(ggl_sched_run(f->s, n, now.row, now.n_rows, &f->err), &f->err);
-                check_outputs(f, &now);
-            } else if (n_open > 0) {
-                const int k = below(f, n_open);
-                collect(f, &b[k]);
-                b[k] = b[--n_open];
-            }
-            if (below(f, 40) == 0)
-                clear(f);
-        }
-        teardown(f); /* some are not collected */
+        run_any(f, 1000);
+        teardown(f);
         free(f);
     }
+}
+
+/* Some of the backends do nothing until they are waited for. They reach the memory of the host, and the
+ * others compute in it, or not; and they reach each other's memory, or not. */
+TEST(nothing_is_read_too_early) {
+    for (int k = 0; k < 3 << MOST; k++) {
+        const int lazy_ones = k / 3;
+        const bool takes_host = k % 3, has_peers = k % 3 == 2;
+        fixture *f = calloc(1, sizeof *f);
+        REQUIRE(f && setup(f, lazy_ones == 1 ? 1 : MOST, NULL));
+        for (int i = 0; i < f->n_dev; i++)
+            if (lazy_ones >> i & 1)
+                lazy_make(&f->dev[i], takes_host, has_peers);
+            else if (takes_host)
+                f->dev[i].v.alloc = f->dev[i].real->v->alloc;
+        REQUIRE(start(f));
+        for (int i = 0; i < f->n_dev; i++) /* the one before, in each lane */
+            CHECK_INT(lazy[i].n_borrowed,
+                      has_peers && i > 0 && (lazy_ones >> (i - 1) & 3) == 3 ? f->n_dev : 0);
+        run_any(f, 300);
+        teardown(f);
+        for (int i = 0; i < LAZY_MOST; i++)
+            CHECK_INT(lazy[i].n_borrowed, 0);
+        free(f);
+    }
+    lazy_free();
+}
+
+/* A batch is waited for while the one behind it has begun on the same backend, and has not to be done. */
+TEST(a_batch_is_waited_for_alone) {
+    for (int takes_host = 0; takes_host < 2; takes_host++) {
+        fixture f;
+        batch b[2];
+        REQUIRE(setup(&f, 2, NULL));
+        lazy_make(&f.dev[0], takes_host, false);
+        REQUIRE(start(&f));
+        lazy_held = true; /* the first run goes on when the second batch is there */
+        REQUIRE_OK(submit(&f, &b[0], 2), &f.err);
+        REQUIRE_OK(submit(&f, &b[1], 2), &f.err);
+        lazy_held = false;
+        for (int k = 0; k < 2; k++)
+            collect(&f, &b[k]);
+        CHECK(lazy[0].n_ahead > 0);
+        teardown(&f);
+    }
+    lazy_free();
 }
 
 /* A batch that is alone goes through all backends in the thread that waits for it. */
@@ -394,4 +447,96 @@ TEST(misuse) {
     CHECK_INT(ggl_sched_submit(f.s, 2, NULL, 1, false, NULL, &f.err), GGL_USAGE);
     CHECK_INT(ggl_sched_submit(f.s, 2, NULL, 0, true, &ticket, &f.err), GGL_USAGE);
     teardown(&f);
+}
+
+/* --- rows that are read late ------------------------------------------------------------------ */
+
+enum { WINDOW = 65, PIECE = 64, N_POS = 1024 }; /* a ring of 128 positions: two pieces */
+
+/* The first backend keeps rows of x and attends to them; the second makes other queries of that, and takes
+ * its time; then the first one attends again, and the second one to rows of its own. window 0: to all
+ * positions. */
+static bool setup_late_reader(fixture *f, int window, bool alone) {
+    *f = (fixture){.n_dev = 2, .seed = 7};
+    const ggl_graph_params gp = {.size = sizeof gp, .n_pos = N_POS, .n_batch = PIECE, .n_slots = 1};
+    ggl_graph *g = f->g = ggl_graph_new(&gp);
+    ggl_graph_input(g, "slot", GGL_I32, 0, NULL, true);
+    ggl_graph_input(g, "pos", GGL_I32, 0, NULL, true);
+    ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 2, (int64_t[]){WIDTH, 1}, true);
+    for (int k = 0; k < f->n_dev; k++) {
+        if (!fake_open(&f->dev[k], (char)('a' + k)))
+            return false;
+        f->dev[k].v.run = run;
+        f->list[k] = &f->dev[k].base;
+        runs_left[k] = -1;
+        n_runs[k] = 0;
+    }
+    slow_us = 20000;
+    ggl_graph_set_group(g, 0);
+    ggl_tensor *kv = ggl_graph_op(g, GGL_OP_CACHE, (ggl_tensor *[]){x, x}, 2, NULL, 0);
+    const double num[3] = {NAN, window ? window : NAN, NAN};
+    ggl_tensor *q = ggl_graph_op(g, GGL_OP_ATTEND, (ggl_tensor *[]){x, kv}, 2, num, 3);
+    ggl_graph_set_group(g, alone ? 0 : 1);
+    q = ggl_binary(g, GGL_OP_MUL, q, ggl_graph_number(g, 3));
+    q = ggl_graph_op(g, GGL_OP_ATTEND, (ggl_tensor *[]){q, kv}, 2, num, 3);
+    kv = ggl_graph_op(g, GGL_OP_CACHE, (ggl_tensor *[]){q, q}, 2, NULL, 0);
+    q = ggl_graph_op(g, GGL_OP_ATTEND, (ggl_tensor *[]){q, kv}, 2, num, 3);
+    ggl_graph_output(g, "y", q);
+    const ggl_sched_params p = {
+        .size = sizeof p, .backend = f->list, .n_backends = 2, .place = by_layer};
+    return CHECK_OK(ggl_graph_finish(g, &f->err), &f->err) &&
+           CHECK_OK(ggl_sched_new(&f->s, g, &p, &f->err), &f->err) && start(f);
+}
+
+/* Sets the inputs of n elements from position `first` on. */
+static void give_piece(fixture *f, int first, int n) {
+    float x[PIECE][WIDTH];
+    int32_t pos[PIECE], slot[PIECE] = {0};
+    for (int i = 0; i < n; i++) {
+        pos[i] = first + i;
+        for (int e = 0; e < WIDTH; e++)
+            x[i][e] = (float)below(f, 100) / 50 - 1;
+    }
+    REQUIRE_OK(ggl_sched_set(f->s, "x", x, (size_t)n * sizeof *x, n, &f->err), &f->err);
+    REQUIRE_OK(ggl_sched_set(f->s, "pos", pos, (size_t)n * sizeof *pos, n, &f->err), &f->err);
+    REQUIRE_OK(ggl_sched_set(f->s, "slot", slot, (size_t)n * sizeof *slot, n, &f->err), &f->err);
+}
+
+/* Two pieces under way, then the outputs of both. */
+static void run_pieces(fixture *f, const int *first, int n, float (*y)[PIECE][WIDTH]) {
+    uint64_t ticket[2];
+    for (int k = 0; k < 2; k++) {
+        give_piece(f, first[k], n);
+        if (ggl_sched_n_lanes(f->s) == 1) {
+            REQUIRE_OK(ggl_sched_run(f->s, n, NULL, 0, &f->err), &f->err);
+            memcpy(y[k], ggl_sched_output(f->s, 0), (size_t)n * sizeof *y[k]);
+        } else {
+            REQUIRE_OK(ggl_sched_submit(f->s, n, NULL, n, false, &ticket[k], &f->err), &f->err);
+        }
+    }
+    for (int k = 0; k < 2 && ggl_sched_n_lanes(f->s) > 1; k++) {
+        REQUIRE_OK(ggl_sched_collect(f->s, ticket[k], &f->err), &f->err);
+        memcpy(y[k], ggl_sched_output(f->s, 0), (size_t)n * sizeof *y[k]);
+    }
+}
+
+/* A batch does not overwrite rows that the one before it has not read yet: in a ring, those that it takes the
+ * place of; and rows of the same positions, if a sequence was cut back. */
+TEST(rows_wait_for_their_readers) {
+    static const struct {
+        int window, n, first[4]; /* of pieces, two at a time */
+    } way[] = {{WINDOW, PIECE, {0, 64, 128, 192}}, {0, 4, {0, 4, 8, 6}}};
+    for (size_t i = 0; i < sizeof way / sizeof *way; i++) {
+        float y[2][2][2][PIECE][WIDTH] = {{{{{0}}}}};
+        for (int alone = 0; alone < 2; alone++) {
+            fixture f;
+            REQUIRE(setup_late_reader(&f, way[i].window, alone));
+            CHECK_INT(ggl_sched_n_lanes(f.s), alone ? 1 : 2);
+            for (int k = 0; k < 2; k++)
+                run_pieces(&f, &way[i].first[2 * k], way[i].n, y[alone][k]);
+            slow_us = 0;
+            teardown(&f);
+        }
+        CHECK(memcmp(y[0], y[1], sizeof y[0]) == 0);
+    }
 }

@@ -7,6 +7,10 @@
 #include <vulkan/vulkan_core.h>
 #endif
 
+#ifndef VK_KHR_cooperative_matrix
+#define GGL_VK_OLD_HEADERS
+#endif
+
 #ifdef VK_VERSION_1_3
 /* Each structure once more, from its row, with the members' types of the installed headers. */
 #define NUMBER(name, value)
@@ -68,6 +72,9 @@ TEST(as_installed) {
 #include "functions.def"
 #undef FUNCTION
     printf("compared %d declarations with Vulkan's headers, version %d\n", rows, VK_HEADER_VERSION);
+#ifdef GGL_VK_OLD_HEADERS
+    printf("not compared: api_matrix.def, which is newer than these headers\n");
+#endif
     CHECK(rows > 300);
 #endif
 }

@@ -93,6 +93,67 @@ static bool compile(ggl_backend *b, void (*add)(ggl_graph *, const form *), cons
 
 /* --- the table -------------------------------------------------------------------------------- */
 
+/* The pipelines of one product, by shader. */
+typedef struct made {
+    int vec, mat, halves, matrix;
+    const odd_pipeline *last; /* of matrix */
+} made;
+
+static made compile_product(ggl_backend *b, ggl_type type, int64_t n) {
+    const odd_asked *asked = odd_find_asked();
+    const uint32_t before = asked->n_pipelines;
+    made m = {0};
+    if (!compile(b, add_product, &(form){type, n}))
+        return m;
+    for (uint32_t i = before; i < asked->n_pipelines; i++) {
+        const char *name = shader_name(asked->pipeline[i].code);
+        const bool matrix = strncmp(name, "LINEAR_MATRIX", 13) == 0;
+        m.vec += strncmp(name, "LINEAR_VEC", 10) == 0;
+        m.mat += strncmp(name, "LINEAR_MAT", 10) == 0 && !matrix;
+        m.halves += strncmp(name, "LINEAR_HALVES", 13) == 0;
+        m.matrix += matrix;
+        m.last = matrix ? &asked->pipeline[i] : m.last;
+    }
+    return m;
+}
+
+/* A device that is said to have matrix units uses them, without being asked, for the products that
+ * docs/numeric.md names; its shaders are not compiled. */
+TEST(matrix_units) {
+    static const ggl_type with[] = {GGL_Q4_0, GGL_Q6_K, GGL_IQ2_XXS, GGL_F16},
+                          without[] = {GGL_F32, GGL_BF16};
+    ggl_backend *b = NULL;
+    ggl_error err = {0};
+    if (ggl_backend_open(&b, "vulkan0", NULL, &err) != GGL_OK)
+        SKIP("RADV is not installed (Debian: mesa-vulkan-drivers)");
+    REQUIRE(odd_find_asked());
+    CHECK_HAS(b->description, " matrix");
+    CHECK(odd_find_asked()->matrix);
+    for (size_t i = 0; i < sizeof with / sizeof *with; i++) {
+        const made few = compile_product(b, with[i], 8), many = compile_product(b, with[i], 512);
+        CHECK(few.vec > 0 && few.mat + few.halves + few.matrix == 0);
+        CHECK(many.mat == 0 && many.matrix > 0 && (many.halves > 0 || i > 0));
+        if (!CHECK(many.last))
+            continue;
+        const uint32_t *s = many.last->spec; /* the constants of linear_matrix.comp */
+        CHECK_INT(s[0], 4 * ((vk_backend *)b)->limits.subgroup_size);
+        CHECK_INT(s[6], 128); /* columns of a tile, in four blocks of 32 x 64 */
+        CHECK_INT(s[7], 2);
+        CHECK(s[12] == 16 && s[13] == 16 && s[14] == 16);
+    }
+    for (size_t i = 0; i < sizeof without / sizeof *without; i++) {
+        const made many = compile_product(b, without[i], 512);
+        CHECK(many.mat > 0 && many.halves + many.matrix == 0);
+    }
+    ggl_backend_close(b);
+    setenv("GGL_VULKAN_MASK", "matrix", 1);
+    REQUIRE_OK(ggl_backend_open(&b, "vulkan0", NULL, &err), &err);
+    CHECK(!strstr(b->description, " matrix") && !odd_find_asked()->matrix);
+    const made masked = compile_product(b, GGL_Q4_0, 512);
+    CHECK(masked.mat > 0 && masked.halves + masked.matrix == 0);
+    ggl_backend_close(b);
+}
+
 static void print_row(FILE *out, const odd_pipeline *p) {
     fprintf(out, "  %s", shader_name(p->code));
     for (uint32_t i = 0; i < p->n_spec; i++)

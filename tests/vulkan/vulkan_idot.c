@@ -1,6 +1,7 @@
 /* vulkan.idot: products with quantized weights by integer dot products, whether or not the device
  * says that it has fast ones. Columns are rounded to bytes as on the CPU, so that results are held
- * to the reference by the bounds of quantized products, and to the CPU's by a closer one. */
+ * to the reference by the bounds of quantized products, and to the CPU's by a closer one. Matrix units
+ * are not used: vulkan_matrix.c. */
 #include "conform/case.h"
 #include "device.h"
 #include "ggl/types.h"
@@ -38,7 +39,7 @@ static ggl_backend *open_masked(const char *mask) {
 }
 
 static ggl_backend *open_idot(void) {
-    return open_masked(NULL);
+    return open_masked("matrix");
 }
 
 static void check_like_cpu(const conform_case *info, int v, ggl_backend *b) {
@@ -76,13 +77,13 @@ static void check_masked(const conform_case *info, const char *mask, int first, 
 }
 
 static void check_some(const conform_case *info, int first, int step, int last) {
-    check_masked(info, NULL, first, step, last);
+    check_masked(info, "matrix", first, step, last);
 }
 
 /* A pipeline for each type takes some time to be made, so not all forms have all types. */
 TEST(as_in_the_file) {
-    check_masked(&conform_products.cases[0], "repack", 0, 2, N_TYPES);
-    check_masked(&conform_products.cases[0], "repack", 5 * N_TYPES + 1, 2, 6 * N_TYPES);
+    check_masked(&conform_products.cases[0], "matrix,repack", 0, 2, N_TYPES);
+    check_masked(&conform_products.cases[0], "matrix,repack", 5 * N_TYPES + 1, 2, 6 * N_TYPES);
 }
 TEST(rows_in_slices) {
     check_some(&conform_products.cases[0], 9 * N_TYPES, 2, 10 * N_TYPES);
@@ -149,7 +150,7 @@ TEST(columns_are_rounded) {
     ggl_backend *b = open_idot();
     if (!b)
         return;
-    ggl_backend *floats = vulkan_open("idot");
+    ggl_backend *floats = vulkan_open("idot,matrix");
     REQUIRE(floats);
     CHECK(!strstr(floats->description, " idot"));
     CHECK(!is_same(info, variant_of(info, 0), b, floats));

@@ -77,7 +77,7 @@ TEST(descriptors) {
     const char *name, *text;
     size_t n;
     ggl_error err = {0};
-    ggl_backend *vulkan = vulkan_open("idot"), *reference = NULL;
+    ggl_backend *vulkan = vulkan_open("idot,matrix"), *reference = NULL;
     REQUIRE_OK(ggl_backend_open(&reference, "reference", NULL, &err), &err);
     for (int k = 0; vulkan && llm_arch_builtin(k, &name, &text, &n); k++)
         for (int variant = 0; variant < 2 && sampled(k, 9); variant++) {
@@ -92,7 +92,7 @@ TEST(descriptors) {
     ggl_backend_close(reference);
 }
 
-/* Runs the toy as `mask` says, with integer dot products where it does not mask them. */
+/* Runs the toy as `mask` says, with integer dot products and matrix units where it does not mask them. */
 static bool prompt_masked(const toy_model *t, ggl_backend *reference, const char *mask, int chunk,
                           ggl_type kv, logits *out) {
     ggl_backend *b = vulkan_open(mask);
@@ -101,12 +101,13 @@ static bool prompt_masked(const toy_model *t, ggl_backend *reference, const char
     return ok;
 }
 
-/* Chains of steps as one dispatch, and as one dispatch each, give the same bits. */
+/* Chains and groups of steps as one dispatch, and as one dispatch each, give the same bits. Products
+ * are groups if their weights lie in one region, as those of a file do: here, if they are copied. */
 static void check_fused(const toy_model *t, ggl_backend *reference, bool single) {
     static const struct {
         const char *with, *without;
         ggl_type kv;
-    } way[] = {{"idot", "idot,fuse", GGL_F32}, {NULL, "fuse", GGL_F16}};
+    } way[] = {{"import,idot", "import,idot,fuse", GGL_F32}, {"import", "import,fuse", GGL_F16}};
     logits fused = {0}, apart = {0};
     for (int i = 0; i < 2; i++) {
         const int chunk = single == (i == 0) ? 1 : TOY_BATCH;
@@ -115,19 +116,19 @@ static void check_fused(const toy_model *t, ggl_backend *reference, bool single)
             CHECK_MSG(memcmp(fused.at, apart.at, fused.n * sizeof *fused.at) == 0,
                       "%s (%s), in pieces of %d, without %s: other bits than without %s",
                       llm_arch_name(t->arch), llm_arch_toy_text(t->toy), chunk,
-                      way[i].with ? way[i].with : "anything", way[i].without);
+                      way[i].with, way[i].without);
     }
     free(fused.at);
     free(apart.at);
 }
 
-/* Of five descriptors. */
+/* Of five descriptors; also on matrix units, if the device has them. */
 TEST(fused_bits) {
     const char *name, *text;
     size_t n;
     ggl_error err = {0};
     ggl_backend *reference = NULL, *vulkan = vulkan_open(NULL);
-    setenv("GGL_VULKAN_FORCE", "idot", 1);
+    setenv("GGL_VULKAN_FORCE", "idot,matrix", 1);
     REQUIRE_OK(ggl_backend_open(&reference, "reference", NULL, &err), &err);
     for (int k = 0; vulkan && llm_arch_builtin(k, &name, &text, &n); k++)
         for (int variant = 0; variant < 2 && sampled(k, 5); variant++) {
@@ -191,7 +192,7 @@ static void check_file(const char *path, ggl_type kv) {
     ggl_error err = {0};
     llm_model *m = NULL;
     size_t n = 0;
-    ggl_backend *vulkan = vulkan_open("idot"), *reference = NULL;
+    ggl_backend *vulkan = vulkan_open("idot,matrix"), *reference = NULL;
     REQUIRE_OK(ggl_backend_open(&reference, "reference", NULL, &err), &err);
     if (vulkan && CHECK_OK(llm_model_open(&m, path, NULL, &err), &err)) {
         float *got = logits_of(m, vulkan, reference, kv, TOKENS, &n),

@@ -4,16 +4,21 @@
 #include "vulkan_test.h"
 
 /* Opens the device with these oddities. NULL: refused, as err says, or the case is skipped. */
-static ggl_backend *open_odd(const char *words, ggl_error *err) {
+static ggl_backend *open_masked(const char *words, const char *mask, ggl_error *err) {
+    const ggl_backend_params p = {.size = sizeof p, .mask = mask};
     ggl_backend *b = vulkan_open(NULL);
     if (!b)
         return NULL;
     ggl_backend_close(b);
     setenv("ODD_VULKAN", words, 1);
     b = NULL;
-    const ggl_status st = ggl_backend_open(&b, "vulkan0", NULL, err);
+    const ggl_status st = ggl_backend_open(&b, "vulkan0", &p, err);
     CHECK((st == GGL_OK) == (b != NULL));
     return b;
+}
+
+static ggl_backend *open_odd(const char *words, ggl_error *err) {
+    return open_masked(words, NULL, err);
 }
 
 /* What the backend asked the imitation for; fails if another library was loaded. */
@@ -105,4 +110,28 @@ TEST(no_kind_of_memory) {
     CHECK(!b);
     if (err.msg[0])
         CHECK_HAS(err.msg, "vulkan0: the driver has no kind of memory for a buffer of ");
+}
+
+/* If a submission fails, so does all that comes after it, because transfers are missing. */
+TEST(work_that_cannot_be_submitted) {
+    ggl_error err = {0};
+    ggl_buffer *x = NULL;
+    char in[] = "these bytes wait for a submission", out[sizeof in] = {0};
+    ggl_backend *b = open_masked("", "map", &err); /* so that transfers are submitted */
+    if (!b && !err.msg[0])
+        return;
+    REQUIRE_OK(b ? GGL_OK : GGL_UNSUPPORTED, &err);
+    (void)asked();
+    REQUIRE_OK(b->v->alloc(b, GGL_REGION_WEIGHT, sizeof in, NULL, &x, &err), &err);
+    CHECK_OK(b->v->upload(b, x, 0, in, sizeof in, &err), &err);
+    setenv("ODD_VULKAN", "no_submit", 1);
+    CHECK_INT(b->v->wait(b, &err), GGL_NOMEM);
+    setenv("ODD_VULKAN", "", 1);
+    for (int i = 0; i < 2; i++) {
+        err = (ggl_error){0};
+        CHECK_INT(b->v->download(b, x, 0, out, sizeof in, &err), GGL_NOMEM);
+        CHECK_HAS(err.msg, "vulkan0: out of memory");
+    }
+    b->v->free(b, x);
+    ggl_backend_close(b);
 }

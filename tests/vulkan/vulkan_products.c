@@ -1,6 +1,7 @@
 /* vulkan.products: products, rotations, attention and recurrences against the reference. Weights
- * are decoded and, without integer dot products, activations not rounded, so that products of all
- * types are held to the bound of floats. vulkan_idot.c has the others. */
+ * are decoded and, without integer dot products and matrix units, activations not rounded, so that
+ * products of all types are held to the bound of floats. vulkan_idot.c and vulkan_matrix.c have the
+ * others. */
 #include <math.h>
 
 #include "conform/case.h"
@@ -20,7 +21,7 @@ static void check_variant(const conform_case *info, int v, ggl_backend *b) {
     CHECK_MSG(o == CONFORM_RIGHT, "%s, %s: %s", info->name, r.form_text, r.text);
 }
 
-/* Without some features, "idot" being one. Variants first, first + step, .. below last; 0: all. */
+/* Without some features, "idot,matrix" being one. Variants first, first + step, .. below last; 0: all. */
 static void check_some(const conform_case *info, const char *mask, int first, int step, int last) {
     ggl_backend *b = vulkan_open(mask);
     const int n = conform_n_variants(info);
@@ -32,27 +33,27 @@ static void check_some(const conform_case *info, const char *mask, int first, in
 
 static void check_kind(const conform_kind *k) {
     for (int i = 0; i < k->n_cases; i++)
-        check_some(&k->cases[i], "idot", 0, 1, 0);
+        check_some(&k->cases[i], "idot,matrix", 0, 1, 0);
 }
 
 /* A pipeline for each type takes some time to be made, so not all forms have all types. */
 TEST(few_columns) {
-    check_some(&conform_products.cases[0], "idot", 0, 1, N_TYPES);
+    check_some(&conform_products.cases[0], "idot,matrix", 0, 1, N_TYPES);
 }
 TEST(few_columns_without_subgroups) {
-    check_some(&conform_products.cases[0], "idot,subgroup", 0, 3, 2 * N_TYPES);
+    check_some(&conform_products.cases[0], "idot,matrix,subgroup", 0, 3, 2 * N_TYPES);
 }
 TEST(many_columns) {
-    check_some(&conform_products.cases[0], "idot", 5 * N_TYPES, 1, 6 * N_TYPES);
+    check_some(&conform_products.cases[0], "idot,matrix", 5 * N_TYPES, 1, 6 * N_TYPES);
 }
 TEST(few_columns_as_in_the_file) {
-    check_some(&conform_products.cases[0], "idot,repack", 0, 1, N_TYPES);
+    check_some(&conform_products.cases[0], "idot,matrix,repack", 0, 1, N_TYPES);
 }
 TEST(many_columns_as_in_the_file) {
-    check_some(&conform_products.cases[0], "idot,repack", 5 * N_TYPES, 2, 6 * N_TYPES);
+    check_some(&conform_products.cases[0], "idot,matrix,repack", 5 * N_TYPES, 2, 6 * N_TYPES);
 }
 TEST(rows_in_slices) {
-    check_some(&conform_products.cases[0], "idot", 9 * N_TYPES, 2, 10 * N_TYPES);
+    check_some(&conform_products.cases[0], "idot,matrix", 9 * N_TYPES, 2, 10 * N_TYPES);
 }
 
 static void (*real_dispatch)(VkCommandBuffer, uint32_t, uint32_t, uint32_t);
@@ -65,7 +66,7 @@ static void dispatch(VkCommandBuffer commands, uint32_t x, uint32_t y, uint32_t 
 
 /* Returns the workgroups of a product in that form, of f32, on a device of so many units. */
 static int groups_of(int form, uint32_t units) {
-    ggl_backend *b = vulkan_open("idot");
+    ggl_backend *b = vulkan_open("idot,matrix");
     if (!b)
         return 0;
     vk_backend *v = (vk_backend *)b;
@@ -91,20 +92,20 @@ TEST(units) {
     CHECK(groups_of(8, 64) > 4);
 }
 TEST(linear_forms) {
-    check_some(&conform_products.cases[0], "idot", N_TYPES, 4, 0);
+    check_some(&conform_products.cases[0], "idot,matrix", N_TYPES, 4, 0);
     for (int i = 1; i < conform_products.n_cases; i++)
-        check_some(&conform_products.cases[i], "idot", 0, 1, 0);
+        check_some(&conform_products.cases[i], "idot,matrix", 0, 1, 0);
 }
 TEST(picks) {
     for (int i = 0; i < conform_moves.n_cases; i++)
         if (conform_moves.cases[i].op == GGL_OP_PICK)
-            check_some(&conform_moves.cases[i], "idot", 0, 1, 0);
+            check_some(&conform_moves.cases[i], "idot,matrix", 0, 1, 0);
 }
 TEST(rope_and_attend) {
     check_kind(&conform_attention);
 }
 TEST(attend_kept) { /* each type of keys, and of values, in each form; not each pair */
-    check_some(&conform_kept.cases[0], "idot", 0, 4, 0);
+    check_some(&conform_kept.cases[0], "idot,matrix", 0, 4, 0);
 }
 TEST(attend_spans) {
     check_kind(&conform_spans);
@@ -114,7 +115,7 @@ TEST(attend_spans) {
  * the first is used. Four types of rows, and the forms with several spans. */
 TEST(attend_ahead) {
     setenv("GGL_VULKAN_FORCE", "ahead,half", 1);
-    check_some(&conform_kept.cases[0], "idot", 0, 7, 0);
+    check_some(&conform_kept.cases[0], "idot,matrix", 0, 7, 0);
     check_kind(&conform_spans);
 }
 
@@ -144,7 +145,7 @@ TEST(recurrences) {
 
 /* Weights of more bytes than a binding can have, as on a device whose bindings are small. */
 TEST(weights_in_parts) {
-    ggl_backend *b = vulkan_open("idot");
+    ggl_backend *b = vulkan_open("idot,matrix");
     if (!b)
         return;
     ((vk_backend *)b)->limits.max_range = 16384;

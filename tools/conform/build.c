@@ -55,8 +55,9 @@ static float value(conform_build *c, conform_fill fill, int64_t i) {
 }
 
 static int32_t index_value(conform_build *c, conform_fill fill, int64_t range, int64_t i) {
-    return fill == FILL_POS    ? (int32_t)(i / range)
-           : fill == FILL_SLOT ? (int32_t)(i % range)
+    const int64_t turn = c->f.turn > 0 ? c->f.turn : 1;
+    return fill == FILL_POS    ? (int32_t)(i / (range * turn) * turn + i % turn)
+           : fill == FILL_SLOT ? (int32_t)(i / turn % range)
                                : (int32_t)(conform_draw(&c->seed) % (uint64_t)range);
 }
 

@@ -105,10 +105,11 @@ const char *conform_refusal(const conform_case *info, const ggl_graph *g, const 
 
 /* Bounds. Elementwise: a few roundings. Rows and products of length n: n/16 roundings in each of
  * sixteen sums, whose terms may cancel. bf16: activations have 8 bits. Quantized: activations
- * have 7 bits, with one scale per 32. */
+ * have 7 bits, with one scale per 32. Halves: columns have 11 bits. */
 #define ELEMENTWISE 1e-6
 #define ROWS        4e-6
 #define OF_BF16     1e-2
 #define QUANTIZED   3e-2
+#define OF_HALVES   2e-3
 
 #endif

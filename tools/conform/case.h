@@ -60,6 +60,7 @@ typedef struct conform_form {
      * ones one by one */
     int64_t chunk;
     int64_t n_slots;         /* sequences that take turns; 0: 1 */
+    int64_t turn;            /* tokens of one sequence before the next one's; 0: 1 */
     int64_t view;            /* not 0: float inputs are slices that begin at this element */
     ggl_type type;           /* of weights */
     ggl_type type_k, type_v; /* of the rows that a cache keeps */
@@ -98,6 +99,8 @@ typedef struct conform_case {
     double bound_bf16;      /* the bound for bf16 weights; 0: `bound` */
     double bound_quantized; /* that for quantized weights or keys, as their products may round the
                              * other factor to bytes; 0: `bound` */
+    double
+        bound_halves; /* for weights of f16 on matrix units (conform_output.halves); 0: `bound` */
     conform_types types;
     /* 1 << CONFORM_NAN | ..: special values that the first forms are also run with */
     unsigned edges;
@@ -118,7 +121,7 @@ const conform_kind *conform_kind_at(int k);
 /* A case's variants are its forms times the types, then the first forms with special values. */
 int conform_n_variants(const conform_case *info);
 conform_form conform_variant(const conform_case *info, int variant);
-double conform_bound(const conform_case *info, const conform_form *form);
+double conform_bound(const conform_case *info, const conform_form *form, bool halves);
 
 /* "+", "linear", "softmax" */
 const char *conform_op_name(const conform_case *info);
@@ -138,6 +141,7 @@ typedef struct conform_output {
     int covers[GGL_OP_COUNT]; /* how often the graph has each operator */
     bool built;               /* the graph is valid: an error comes from the backend */
     bool by_body;             /* the backend does not know the composite's name */
+    bool halves;              /* the backend may round columns to f16, for matrix units */
     /* why the backend refuses what the case tests, with y NULL; NULL: it ran */
     const char *refused;
     const char *refused_op; /* the operator that is refused: the case's own, or one of its body */

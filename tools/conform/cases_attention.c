@@ -101,6 +101,33 @@ static const conform_form shareds[] = {
     {.size = {144, 272, 4, 1}, .n = 70, .n_batch = 35, .type_v = GGL_F16, .with = CONFORM_SINKS},
     {.size = {32, 32, 32, 1, 20}, .n = 40, .n_batch = 8, .n_slots = 2, .with = CONFORM_ALIBI},
 };
+/* Sequences with several tokens each in a batch, whose turns end within pages. In the first form the
+ * last token of the second batch is the only one that sees a page whole and none before it. */
+static const conform_form turns[] = {
+    {.size = {16, 16, 3, 1, 136}, .n = 200, .n_batch = 100, .type_k = GGL_F16, .type_v = GGL_F16},
+    {.size = {24, 20, 6, 2, 0, 5},
+     .n = 300,
+     .n_batch = 128,
+     .n_slots = 3,
+     .turn = 37,
+     .type_k = GGL_F16,
+     .type_v = GGL_F16,
+     .with = CONFORM_SINKS | CONFORM_ALIBI},
+    {.size = {16, 36, 9, 3, 70},
+     .n = 330,
+     .n_batch = 150,
+     .n_slots = 2,
+     .turn = 61,
+     .type_k = GGL_BF16,
+     .type_v = GGL_F16},
+    {.size = {33, 17, 5, 1, 200},
+     .n = 300,
+     .n_batch = 90,
+     .n_slots = 2,
+     .turn = 71,
+     .type_k = GGL_F16,
+     .with = CONFORM_PART | CONFORM_SINKS | CONFORM_SCALE},
+};
 /* Several spans of 1024 positions. */
 static const conform_form longs[] = {
     {.size = {8, 8, 2, 2}, .n = 2200, .n_batch = 1000},
@@ -126,6 +153,23 @@ static ggl_tensor *attend_of(conform_build *c) {
     return case_node(c, GGL_OP_ATTEND, src, 4, num, 3);
 }
 
+/* The keys are the same for all tokens, also rotated by each token's position. size: length of a row,
+ * query heads, store heads, 1: they are rotated. */
+static const conform_form same_keys[] = {
+    {.size = {16, 4, 2}, .n = 40, .n_batch = 16, .type_k = GGL_F16},
+    {.size = {16, 4, 2, 1}, .n = 40, .n_batch = 16, .type_k = GGL_F16, .type_v = GGL_F16},
+};
+static ggl_tensor *attend_same_keys(conform_build *c) {
+    const int64_t *s = c->f.size;
+    case_positions(c);
+    case_slots(c);
+    c->about = 1;
+    ggl_tensor *k = case_input(c, false, FILL_ANY, 0, DIMS(s[0], s[2]));
+    if (s[3])
+        k = OP2(c, ROPE_HALF, k, case_input(c, false, FILL_ANY, 0, DIMS(s[0] / 2)));
+    return OP2(c, ATTEND, VALUE(c, s[0], s[1]), OP2(c, CACHE, k, VALUE(c, s[0], s[2])));
+}
+
 /* Two layers read one cache. size: length of a row, query heads, store heads, the second one's
  * window. */
 static const conform_form twices[] = {
@@ -147,6 +191,7 @@ static ggl_tensor *attend_twice(conform_build *c) {
     .bound_quantized = 3e-2
 
 static const conform_case attention[] = {
+    {ATTEND("attend_same_keys", attend_same_keys, same_keys)},
     {.name = "rope_half",
      .op = GGL_OP_ROPE_HALF,
      .build = rope_half,
@@ -164,6 +209,7 @@ static const conform_case attention[] = {
     {ATTEND("attend_short", attend_of, shorts), .edges = EDGE(NAN)},
     {ATTEND("attend_twice", attend_twice, twices)},
     {ATTEND("attend_shared", attend_of, shareds)},
+    {ATTEND("attend_turns", attend_of, turns)},
 };
 KIND(attention, attention);
 

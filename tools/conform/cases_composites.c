@@ -338,7 +338,7 @@ static const conform_case recurrences[] = {
     {CALL(gated_linear_attention, linears, ROWS, EDGE(NAN)), .large = &large_delta},
     {CALL(wkv6, wkvs, ROWS, EDGE(NAN)), .large = &large_wkv},
     {CALL(wkv7, wkvs, 2e-5, EDGE(NAN)), .large = &large_wkv},
-    {CALL(of_my_own, owns, 1e-4, 0), .bound_bf16 = 0.1, .bound_quantized = 0.1,
+    {CALL(of_my_own, owns, 1e-4, 0), .bound_bf16 = 0.1, .bound_quantized = 0.1, .bound_halves = 0.1,
      .types = CONFORM_SOME_WEIGHT},
 };
 KIND(recurrences, recurrences);

@@ -82,13 +82,27 @@ static ggl_tensor *linear_shared(conform_build *c) {
     return sum;
 }
 
+/* A weight of four dimensions: each of its matrices has columns of its own, which are the same for all
+ * tokens. size: the weight's. */
+static const conform_form stacks[] = {{.size = {64, 10, 2, 3}, .n = 3}};
+
+static ggl_tensor *linear_stack(conform_build *c) {
+    const int64_t *s = c->f.size, k = case_blocks(c, s[0]);
+    ggl_tensor *w = case_weight(c, c->f.type, DIMS(k, s[1], s[2], s[3]));
+    c->about = 0.2 * sqrt((double)k);
+    return OP2(c, ADD,
+               case_linear(c, case_input(c, false, FILL_ANY, 0, DIMS(k, s[2], s[3])), w, NULL),
+               VALUE(c, s[1]));
+}
+
 #define LINEAR(NAME, list)                                                                         \
     .name = #NAME, .op = GGL_OP_LINEAR, .build = NAME, FORM_LIST(list), .bound = ROWS,             \
-    .bound_bf16 = OF_BF16, .bound_quantized = QUANTIZED
+    .bound_bf16 = OF_BF16, .bound_quantized = QUANTIZED, .bound_halves = OF_HALVES
 
 static const conform_case products[] = {
     {LINEAR(linear_of, linears), .types = CONFORM_ANY_WEIGHT, .edges = EDGE(NAN), .large = &large},
     {LINEAR(linear_of, values), .edges = EDGE(NAN) | EDGE(INF)},
+    {LINEAR(linear_stack, stacks), .types = CONFORM_ANY_WEIGHT},
     {LINEAR(linear_experts, experts), .types = CONFORM_SOME_WEIGHT, .edges = EDGE(NAN)},
     /* four products and four tanh, in turn */
     {.name = "linear_shared",
@@ -98,6 +112,7 @@ static const conform_case products[] = {
      .bound = 1e-4,
      .bound_bf16 = 0.1,
      .bound_quantized = 0.1,
+     .bound_halves = 0.1,
      .types = CONFORM_SOME_WEIGHT},
 };
 KIND(products, products);

@@ -109,12 +109,19 @@ static const conform_form picks[] = {
 };
 static const conform_form picks_of_matrices[] = {{.size = {6, 3, 5, 2, 5}},
                                                  {.size = {64, 2, 3, 0, 3}}};
+/* size: a matrix, matrices of a choice, choices. */
+static const conform_form picks_of_stacks[] = {{.size = {32, 3, 2, 4}, .n = 5}};
 static const conform_form large_pick = {.size = {4096, 2048, 0, 2048}, .n = 2048};
 
 static ggl_tensor *pick_weight(conform_build *c) {
     const int64_t *s = c->f.size;
     return OP2(c, PICK, case_weight(c, c->f.type, DIMS(case_blocks(c, s[0]), s[1])),
                case_input(c, true, FILL_INDEX, s[3], DIMS(s[2])));
+}
+static ggl_tensor *pick_stack(conform_build *c) {
+    const int64_t *s = c->f.size;
+    return OP2(c, PICK, case_weight(c, c->f.type, DIMS(case_blocks(c, s[0]), s[1], s[2], s[3])),
+               case_input(c, true, FILL_INDEX, s[3], 0, NULL));
 }
 static ggl_tensor *pick_value(conform_build *c) {
     const int64_t *s = c->f.size;
@@ -208,6 +215,11 @@ static const conform_case moves[] = {
      FORM_LIST(picks_of_weights),
      .types = CONFORM_ANY_WEIGHT,
      .large = &large_pick},
+    {.name = "pick_stack",
+     .op = GGL_OP_PICK,
+     .build = pick_stack,
+     FORM_LIST(picks_of_stacks),
+     .types = CONFORM_ANY_WEIGHT},
     {.name = "pick_value",
      .op = GGL_OP_PICK,
      .build = pick_value,

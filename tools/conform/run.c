@@ -122,6 +122,7 @@ static ggl_status run_form(const conform_case *info, const conform_form *form, g
         st = ggl_graph_fold(c.g, reference, err);
     }
     out->built = st == GGL_OK;
+    out->halves = b && strstr(b->description, " matrix");
     if (out->built && b)
         out->refused = conform_refusal(info, c.g, b, &out->refused_op, &out->by_body);
     if (out->built && !out->refused)
@@ -177,9 +178,9 @@ typedef struct measure {
 } measure;
 
 static measure measure_of(const conform_case *info, const conform_form *form,
-                          const conform_output *want) {
+                          const conform_output *got, const conform_output *want) {
     bool tiny = form->values == CONFORM_TINY;
-    return (measure){.bound = conform_bound(info, form),
+    return (measure){.bound = conform_bound(info, form, got->halves),
                      .scale = fmax(largest_of(want), want->about),
                      .least = tiny ? (double)FLT_MIN : 0,
                      .by_element = want->about <= 0 && (tiny || form->values == CONFORM_HUGE)};
@@ -223,7 +224,7 @@ static void say_wrong(conform_result *r, const conform_output *want) {
 conform_outcome conform_compare(const conform_case *info, const conform_form *form,
                                 const conform_output *got, const conform_output *want,
                                 const conform_output *flushed, conform_result *r) {
-    const measure m = measure_of(info, form, want);
+    const measure m = measure_of(info, form, got, want);
     *r = (conform_result){.form = *form, .count = want->n * want->row, .by_body = got->by_body};
     for (int64_t i = 0; i < r->count; i++) {
         double share = share_of(&m, got->y[i], want->y[i]);

@@ -113,7 +113,9 @@ conform_form conform_large(const conform_case *info, const conform_form *typed) 
     return f;
 }
 
-double conform_bound(const conform_case *info, const conform_form *form) {
+double conform_bound(const conform_case *info, const conform_form *form, bool halves) {
+    if (form->type == GGL_F16 && halves && info->bound_halves > 0)
+        return info->bound_halves;
     if (form->type == GGL_BF16 && info->bound_bf16 > 0)
         return info->bound_bf16;
     const ggl_type type = info->op == GGL_OP_ATTEND ? form->type_k : form->type;
@@ -222,6 +224,8 @@ static void say_form(text *t, const conform_form *f) {
     say(t, "%s", values[f->values]);
     if (f->n_slots > 1)
         say(t, ", %" PRId64 " sequences", f->n_slots);
+    if (f->n_slots > 1 && f->turn > 1)
+        say(t, " with %" PRId64 " tokens in turns", f->turn);
     if (f->n_batch < f->n)
         say(t, ", at most %" PRId64 " at once", f->n_batch);
     if (f->chunk > 0)

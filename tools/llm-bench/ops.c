@@ -553,9 +553,26 @@ static void call_softmax_page(simple *s) {
         sum[2 * q] = s->k->softmax_page(s->y + q * GGL_PAGE, 0, GGL_PAGE, 0.1f, sum + 2 * q + 1);
 }
 
+static void call_softmax_pages(simple *s) {
+    memcpy(s->y, s->w, sizeof s->w);
+    s->k->softmax_pages((float(*)[GGL_PAGE])(void *)s->y, CPU_QUERIES, 0.1f, s->y + N / 2,
+                        s->y + N / 2 + CPU_QUERIES);
+}
+
 static void call_merge(simple *s) {
     for (int q = 0; q < CPU_QUERIES; q++)
         s->k->merge(s->y + q * HEAD, s->x + q * HEAD, 0.5f, 0.5f, HEAD);
+}
+
+static void call_panel_scores(simple *s) {
+    const float *query[CPU_TILE];
+    for (int q = 0; q < CPU_TILE; q++)
+        query[q] = s->x + q * HEAD;
+    s->k->panel_scores((float(*)[GGL_PAGE])(void *)s->y, query, CPU_TILE, s->page, HEAD);
+}
+
+static void call_panel_values(simple *s) {
+    s->k->panel_values(s->y, HEAD, s->w, CPU_TILE, s->page, NULL);
 }
 
 /* Runs the rows of a state of 128 elements through one token; `kind`: the recurrence. */
@@ -602,6 +619,11 @@ static const simple_kind simples[] = {
     {"wkv7", "128x64", call_WKV7, 4.0 * GGL_PAGE *HEAD, 2.0 * GGL_PAGE *HEAD},
     {"short convolution", "1024x4", call_conv, 8.0 * N, N},
     {"softmax of a page", "64x8", call_softmax_page, 4.0 * GGL_PAGE *CPU_QUERIES, 0},
+    {"softmax of whole pages", "64x8", call_softmax_pages, 4.0 * GGL_PAGE *CPU_QUERIES, 0},
+    {"scores of a panel", "128x64x6", call_panel_scores, 4.0 * GGL_PAGE *HEAD,
+     (double)GGL_PAGE *HEAD *CPU_TILE},
+    {"values of a panel", "128x64x6", call_panel_values, 4.0 * GGL_PAGE *HEAD,
+     (double)GGL_PAGE *HEAD *CPU_TILE},
     {"merge of pages", "128x8", call_merge, 8.0 * HEAD *CPU_QUERIES, 2.0 * HEAD *CPU_QUERIES},
 };
 

@@ -149,11 +149,35 @@ static float softmax_page(float *s, int lo, int hi, float scale, float *sum) {
     return m;
 }
 
+static void softmax_pages(float (*s)[GGL_PAGE], int n, float scale, float *m, float *sum) {
+    for (int q = 0; q < n; q++)
+        m[q] = softmax_page(s[q], 0, GGL_PAGE, scale, sum + q);
+}
+
 static void merge(float *total, const float *part, float a, float b, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
         float p = part[i] * b;
         total[i] = fmaf(total[i], a, p);
     }
+}
+
+static void panel_scores(float (*score)[GGL_PAGE], const float *const *query, int n_q,
+                         const float *keys, int64_t d) {
+    scores(score, query, n_q, keys, d, keys, GGL_F32);
+}
+
+static void panel_values(float *total, int64_t n, float (*w)[GGL_PAGE], int n_q,
+                         const float *values, float (*share)[2]) {
+    for (int q = 0; q < n_q; q++)
+        for (int64_t i = 0; i < n; i++) {
+            float o = 0;
+            for (int j = 0; j < GGL_PAGE; j++)
+                o = fmaf(w[q][j], values[j * n + i], o);
+            if (share)
+                merge(total + q * n + i, &o, share[q][0], share[q][1], 1);
+            else
+                total[q * n + i] = o;
+        }
 }
 
 void ggl_cpu_kernels_attend(cpu_kernels *k) {

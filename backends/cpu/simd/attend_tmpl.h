@@ -210,6 +210,8 @@ static void merge(float *total, const float *part, float a, float b, int64_t n) 
     }
 }
 
+#include "attend_panels_tmpl.h"
+
 static void fill_attend(cpu_kernels *k) {
     fill_by_type(k);
 #define PAGE_SLOT(name, fn, where) CPU_SET_##where(k->name, name)

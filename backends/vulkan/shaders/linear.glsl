@@ -2,7 +2,11 @@
  * their dimensions 1 to 3. In `column` dimensions all columns use the same matrix, in `outer` ones
  * different matrices; for each dimension one of the two extents is 1.
  *
- * With IDOT, columns are codes made by quantize.comp (codes.glsl), else floats. */
+ * With MEMBERS > 1, the same columns are multiplied with several matrices of one type and the same
+ * n_in. The matrices are in one binding, and so are the results, and the biases.
+ *
+ * With IDOT, columns are codes made by quantize.comp (codes.glsl); with MATRIX, f16 made by
+ * linear_halves.comp; else floats. */
 
 #extension GL_EXT_control_flow_attributes : require
 
@@ -16,12 +20,13 @@ layout(constant_id = 5) const bool X4 = false; /* rows of x begin and end at mul
 layout(constant_id = 8) const bool PACKED_WEIGHTS = false; /* in the layout of packed.def */
 layout(constant_id = 9) const bool ALIGNED_16 = false; /* 16 bytes of weights are at multiples of 16 */
 layout(constant_id = 10) const bool EXACT_HALF = false; /* unpackHalf2x16 is exact */
+layout(constant_id = 15) const uint MEMBERS = 1; /* products, up to 3 */
 
 /* "restrict": y is none of the others, so that loads may be moved and merged. */
 layout(set = 0, binding = 0) readonly restrict buffer Weights { uint weights[]; };
 layout(set = 0, binding = 0) readonly restrict buffer Weights2 { uvec2 weights2[]; };
 layout(set = 0, binding = 0) readonly restrict buffer Weights4 { uvec4 weights4[]; };
-#ifdef IDOT
+#if defined(IDOT) || defined(MATRIX)
 layout(set = 0, binding = 1) readonly restrict buffer Columns { uvec4 x[]; };
 #else
 layout(set = 0, binding = 1) readonly restrict buffer Columns { float x[]; };
@@ -34,15 +39,69 @@ layout(set = 0, binding = 4) readonly restrict buffer Index { int index[]; };
 /* Strides of w are in bytes, all others in words. They may wrap around 32 bits; the sums do not. Of
  * repacked weights w_row is the bytes of a tile of 4 rows. */
 layout(push_constant) uniform Push {
-    uint n_in, first_row, n_rows;
-    uint column[3], outer[3];
-    uint w_at, w_row, w_step[3];
+    uint n_in, first_row, w_row;
+    uint column[3];
     uint x_at, x_step[3];
-    uint y_at, y_step[3];
-    uint bias_at, bias_step[3];
-    uint index_at, index_step[2];
-    uint n_matrices, first_matrix, n_bound; /* with INDEX: all matrices; the range that is bound */
+    uint of_first[7]; /* of the first member: n_rows, w_at, y_at, y_step[3], bias_at */
+    /* The same of the others, whose bias is the same for all columns. If there are none: what
+     * only_one() and the definitions after it name. */
+    uint of_others[15];
 };
+
+/* The present member. */
+uint n_rows, w_at, y_at, y_step[3], bias_at;
+
+uint of_member(uint m, uint i) {
+    return MEMBERS == 1 || m == 0 ? of_first[i] : of_others[7 * (m - 1) + i];
+}
+
+void take_member(uint m) {
+    n_rows = of_member(m, 0);
+    w_at = of_member(m, 1);
+    y_at = of_member(m, 2);
+    for (uint d = 0; d < 3; d++)
+        y_step[d] = of_member(m, 3 + d);
+    bias_at = of_member(m, 6);
+}
+
+/* Each member has a unit of work for every `rows` of its rows, `across` times. */
+uint units_of_member(uint m, uint rows, uint across) {
+    return (of_member(m, 0) + rows - 1) / rows * across;
+}
+
+uint units_of_all(uint rows, uint across) {
+    uint n = 0;
+    for (uint m = 0; m < MEMBERS; m++)
+        n += units_of_member(m, rows, across);
+    return n;
+}
+
+/* Takes the member that has unit u of all. Returns the unit's number in it. */
+uint take_unit(uint u, uint rows, uint across) {
+    uint m = 0;
+    for (; m + 1 < MEMBERS && u >= units_of_member(m, rows, across); m++)
+        u -= units_of_member(m, rows, across);
+    take_member(m);
+    return u;
+}
+
+/* Words of a product without others. */
+uint[3] only_one(uint i, uint otherwise) {
+    uint r[3] = {otherwise, otherwise, otherwise};
+    for (uint d = 0; d < 3 && MEMBERS == 1; d++)
+        r[d] = of_others[i + d];
+    return r;
+}
+
+#define bias_step    only_one(0, 0)
+#define outer        only_one(3, 1)
+#define w_step       only_one(6, 0)
+#define index_at     of_others[9]
+#define index_step(i) of_others[10 + i]
+/* With INDEX: all matrices; the range that is bound. */
+#define n_matrices   of_others[12]
+#define first_matrix of_others[13]
+#define n_bound      of_others[14]
 
 #define WEIGHTS   weights
 #define AT_16(at) weights4[at >> 4]
@@ -70,7 +129,7 @@ uint count(uint n[3]) {
 
 #ifdef IDOT
 #include "codes.glsl"
-#else
+#elif !defined(MATRIX)
 
 /* Returns elements i .. i + 3 of the row of x at `at`; 0 after its end. */
 vec4 x_four(uint at, uint i) {

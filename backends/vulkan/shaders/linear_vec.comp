@@ -215,7 +215,7 @@ void product(uint row, uint first, uvec3 out_at) {
     uint from = w_at, n_cols = count(column);
     bool valid = true, bound = true;
     if (INDEX) {
-        int m = index[index_at + out_at.x * index_step[0] + out_at.z * index_step[1]];
+        int m = index[index_at + out_at.x * index_step(0) + out_at.z * index_step(1)];
         valid = m >= 0 && uint(m) < n_matrices;
         bound = valid ? uint(m) - first_matrix < n_bound : first_matrix == 0;
         from += valid && bound ? (uint(m) - first_matrix) * w_step[0] : 0;
@@ -237,9 +237,11 @@ void product(uint row, uint first, uvec3 out_at) {
 
 void main() {
     set_lanes();
-    uint by_row = (n_rows + group_rows - 1) / group_rows;
-    uint by_col = (count(column) + COLS - 1) / COLS, n = by_row * by_col * count(outer);
-    for (uint u = gl_WorkGroupID.x; u < n; u += gl_NumWorkGroups.x)
+    uint by_col = (count(column) + COLS - 1) / COLS, across = by_col * count(outer);
+    uint n = units_of_all(group_rows, across);
+    for (uint i = gl_WorkGroupID.x; i < n; i += gl_NumWorkGroups.x) {
+        uint u = take_unit(i, group_rows, across), by_row = (n_rows + group_rows - 1) / group_rows;
         product(u % by_row * group_rows + group_row, u / by_row % by_col * COLS,
                 place(u / by_row / by_col, outer));
+    }
 }

@@ -106,24 +106,39 @@ uint packed_word(packed_codes p, uint g) {
     return leveled(w | high_bits(p.high, g));
 }
 
+/* What words q and q + 4 of a run of codes are made of. */
+struct packed_quarter {
+    uvec2 low, high;
+};
+
+packed_quarter load_part(uint tile, uint n_runs, uint row, uint r, uint q) {
+    packed_quarter p = packed_quarter(uvec2(0), uvec2(0));
+    uint at = row * n_runs + r, high = tile + 16 * LOW * n_runs;
+    if (LOW == 8)
+        p.low = uvec2(weights[(tile >> 2) + 8 * at + q], weights[(tile >> 2) + 8 * at + q + 4]);
+    else if (LOW == 4)
+        p.low.x = weights[(tile >> 2) + 4 * at + q];
+    else if (LOW == 2)
+        p.low = weights2[(tile >> 3) + at];
+    if (HIGH == 2)
+        p.high = weights2[(high >> 3) + at];
+    else if (HIGH == 1)
+        p.high.x = weights[(high >> 2) + at];
+    return p;
+}
+
+uvec2 words_of(packed_quarter p, uint q) {
+    uvec2 w = LOW == 8   ? p.low
+              : LOW == 4 ? uvec2(p.low.x, p.low.x >> 4) & 0x0f0f0f0f
+              : LOW == 2 ? p.low >> 2 * q & 0x03030303
+                         : uvec2(0);
+    w |= uvec2(high_bits(p.high, q), high_bits(p.high, q + 4));
+    return uvec2(leveled(w.x), leveled(w.y));
+}
+
 /* Loads words q and q + 4 of a run of codes. */
 uvec2 load_quarter(uint tile, uint n_runs, uint row, uint r, uint q) {
-    uint at = row * n_runs + r, high = tile + 16 * LOW * n_runs;
-    uvec2 w = uvec2(0), h = uvec2(0);
-    if (LOW == 8) {
-        w = uvec2(weights[(tile >> 2) + 8 * at + q], weights[(tile >> 2) + 8 * at + q + 4]);
-    } else if (LOW == 4) {
-        uint both = weights[(tile >> 2) + 4 * at + q];
-        w = uvec2(both, both >> 4) & 0x0f0f0f0f;
-    } else if (LOW == 2) {
-        w = weights2[(tile >> 3) + at] >> 2 * q & 0x03030303;
-    }
-    if (HIGH == 2)
-        h = weights2[(high >> 3) + at];
-    else if (HIGH == 1)
-        h.x = weights[(high >> 2) + at];
-    w |= uvec2(high_bits(h, q), high_bits(h, q + 4));
-    return uvec2(leveled(w.x), leveled(w.y));
+    return words_of(load_part(tile, n_runs, row, r, q), q);
 }
 
 vec4 signed_bytes(uint w) {

@@ -42,6 +42,15 @@ typedef struct ggl_copy_range {
     size_t to, from, size;
 } ggl_copy_range;
 
+/* A handle of a device's memory, by which another backend reaches it. The numbers are those of Vulkan. */
+typedef struct ggl_shared {
+    int fd;                   /* belongs to whoever has the handle */
+    uint32_t kind;            /* of the fd: a VkExternalMemoryHandleTypeFlagBits */
+    uint32_t memory_type;     /* of the device */
+    unsigned char owner[32];  /* the device's UUID, and that of its driver */
+    size_t size, memory_size; /* bytes of the buffer, and of its memory */
+} ggl_shared;
+
 typedef struct ggl_segment {
     const ggl_graph *graph;
     ggl_tensor *const
@@ -70,7 +79,9 @@ typedef struct ggl_backend_vtable {
 
     /* Allocates a zeroed buffer of `size` bytes. Offsets of values in it are multiples of 64. With
      * host: makes a buffer of that memory without a copy; GGL_UNSUPPORTED if the device cannot, and the caller allocates
-     * and uploads. host belongs to the caller and is not written to. `region` says what the buffer
+     * and uploads. host belongs to the caller. It is not written to, except for GGL_REGION_IO: then a
+     * backend that is not asynchronous runs in it, and one that is only copies from and to it, which
+     * may take effect as late as a run does. `region` says what the buffer
      * is for, as a device may have several kinds of memory: its number in runs, but GGL_REGION_WEIGHT
      * for all regions of weights, GGL_REGION_STORES for all of stores, and GGL_REGION_REPACKED for
      * all of repacked weights. */
@@ -82,7 +93,8 @@ typedef struct ggl_backend_vtable {
                          size_t size, ggl_error *err);
     ggl_status (*download)(ggl_backend *b, const ggl_buffer *src, size_t offset, void *dst,
                            size_t size, ggl_error *err);
-    /* Copies n ranges between buffers of this backend, or within one. No byte is written that another
+    /* Copies n ranges between buffers of this backend, or within one; a buffer may be host memory (see
+     * alloc). No byte is written that another
      * of the ranges reads or writes. May return before the work is done. */
     ggl_status (*copy)(ggl_backend *b, ggl_buffer *dst, const ggl_buffer *src,
                        const ggl_copy_range *range, size_t n, ggl_error *err);
@@ -106,6 +118,17 @@ typedef struct ggl_backend_vtable {
                       ggl_error *err);
     /* Returns when all runs are done. */
     ggl_status (*wait)(ggl_backend *b, ggl_error *err);
+    /* For a backend that is asynchronous; both may be NULL, and `wait` then stands for them. mark
+     * starts all that was called before, and sets *mark to a number that stands for it; wait_for
+     * returns when this is done, though what was called later may not be. */
+    ggl_status (*mark)(ggl_backend *b, uint64_t *mark, ggl_error *err);
+    ggl_status (*wait_for)(ggl_backend *b, uint64_t mark, ggl_error *err);
+    /* From device to device; both may be NULL. share makes a handle of a buffer's memory. borrow makes
+     * a buffer of such memory, whichever backend's it is, and takes the fd in any case; only `copy`
+     * reads the buffer, and only after the other backend has done what writes to it. It may be freed
+     * after the other buffer. GGL_UNSUPPORTED: the memory cannot be reached. */
+    ggl_status (*share)(ggl_backend *b, const ggl_buffer *buf, ggl_shared *out, ggl_error *err);
+    ggl_status (*borrow)(ggl_backend *b, const ggl_shared *from, ggl_buffer **out, ggl_error *err);
     void (*plan_free)(ggl_backend *b, ggl_plan *p);
     /* Writes, to show to users, what one run for a batch of n does ("120 steps", "52 dispatches, 40
      * barriers"), cut off at `size`. The plan need not have run. NULL: there is nothing to say. */

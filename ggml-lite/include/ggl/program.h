@@ -13,7 +13,8 @@
 extern "C" {
 #endif
 
-#define GGL_MAX_SRC 8
+#define GGL_MAX_SRC   8
+#define GGL_MAX_GROUP 4 /* most members of a group */
 
 typedef struct ggl_operand {
     ggl_type type;
@@ -66,6 +67,12 @@ typedef struct ggl_step {
      * `link` (-1: none), whose operand is absent. A result that nothing else reads has region -1,
      * but its shape and type. Only if the backend wants chains (ggl_program_params.chain). */
     int n_links, link;
+    /* A group: the next n_members chains or single steps, from this one on, run as one step (1:
+     * this one alone; 0: it is in a group or a chain, but not the first). None needs another, so a
+     * backend may run their parts in any order. Results without links that are in the arena, and
+     * not over a source, lie one after another there, in the order of the members; each begins at a
+     * multiple of 64 bytes. Only if the backend wants groups (ggl_program_params.joins). */
+    int n_members;
     int wave; /* consecutive steps of the same wave, if not 0, may run at the same time: none reads
                  or overwrites what another writes */
 } ggl_step;
@@ -92,6 +99,11 @@ typedef struct ggl_program_params {
      * each by itself. The steps are a chain: see ggl_step.n_links; operands are complete except for
      * offsets in the arena. NULL: there are no chains. */
     int (*chain)(const ggl_backend *b, const ggl_step *step, int n);
+    /* Returns whether the backend runs `next` and the n steps member[] (1 to GGL_MAX_GROUP - 1) as
+     * one. Each is a step, or the first link of a chain, which follows it; none needs another.
+     * member[] have joined already. Operands are complete except for offsets in the arena. NULL:
+     * there are no groups. */
+    bool (*joins)(const ggl_backend *b, const ggl_step *const *member, int n, const ggl_step *next);
     ggl_type value_type; /* the type of floats in the arena: f32; f64 for the reference */
 } ggl_program_params;
 

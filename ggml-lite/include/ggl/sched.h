@@ -90,8 +90,8 @@ GGL_API GGL_NODISCARD ggl_status ggl_sched_new(ggl_sched **out, ggl_graph *g,
 /* Allocates all memory, uploads constants and those weights that cannot be used in place, and
  * repacks weights. Must be called once before the first run. */
 GGL_API GGL_NODISCARD ggl_status ggl_sched_alloc(ggl_sched *s, ggl_error *err);
-/* Waits for batches in flight, and frees everything but the backends and the graph. NULL is
- * fine. */
+/* Gives up batches in flight (what a backend has begun is waited for), and frees everything but the
+ * backends and the graph. NULL is fine. */
 GGL_API void ggl_sched_free(ggl_sched *s);
 /* How ggl_sched_alloc used params.cache. */
 typedef enum ggl_cache_use {
@@ -140,8 +140,9 @@ GGL_API GGL_NODISCARD ggl_status ggl_sched_run_early(ggl_sched *s, int64_t n, co
  * Order: a batch is computed as if all batches before it were done. Each backend sees the batches in
  * the order in which they were submitted, so one may read what another one stored.
  *
- * Errors of a run come with its ticket. Those of a batch without a ticket are returned by this call or
- * by the next one of ggl_sched_submit, ggl_sched_run or ggl_sched_finish, which then does nothing else.
+ * Errors of a run come with its ticket. Those of a batch without a ticket are returned by this call, or
+ * by the next call of ggl_sched_submit, ggl_sched_run or ggl_sched_finish or the next one on slots, which
+ * then does nothing else.
  * If a batch fails, all later ones fail with the same error, until a call has returned that error.
  * GGL_USAGE: as ggl_sched_run, and if all lanes have tickets that are not collected. */
 GGL_API GGL_NODISCARD ggl_status ggl_sched_submit(ggl_sched *s, int64_t n, const int32_t *row,

@@ -12,6 +12,12 @@ enum {
     MAX_MODULES = 256
 };
 
+#define MATRIX VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME
+
+/* Stands for pipelines where the driver may not know matrices: nothing is compiled. */
+static const char not_compiled;
+#define NOT_COMPILED ((VkPipeline)(uintptr_t)&not_compiled)
+
 /* VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR. */
 typedef struct executable_features {
     VkStructureType sType;
@@ -146,8 +152,13 @@ static VkResult create_device(VkPhysicalDevice d, const VkDeviceCreateInfo *info
     const executable_features more = {(VkStructureType)FEATURES_OF_EXECUTABLES, info->pNext, 1};
     const char *names[64];
     uint32_t n = info->enabledExtensionCount < 63 ? info->enabledExtensionCount : 63;
-    for (uint32_t i = 0; i < n; i++)
-        names[i] = info->ppEnabledExtensionNames[i];
+    const bool matrix = odd_is("matrix") && odd_matrix_remove(info);
+    odd_all_asked.matrix = matrix;
+    for (uint32_t i = 0, k = n, m = 0; i < k; i++)
+        if (matrix && !strcmp(info->ppEnabledExtensionNames[i], MATRIX))
+            n--;
+        else
+            names[m++] = info->ppEnabledExtensionNames[i];
     names[n++] = "VK_KHR_pipeline_executable_properties";
     copy.pNext = &more;
     copy.enabledExtensionCount = n;
@@ -171,7 +182,10 @@ static VkResult create_pipelines(VkDevice d, VkPipelineCache cache, uint32_t n,
     VkComputePipelineCreateInfo copy = *info;
     copy.flags |= CAPTURE_STATISTICS | CAPTURE_TEXT;
     (void)cache; /* its code would come without counts */
-    const VkResult r = odd_real.CreateComputePipelines(d, NULL, n, &copy, a, out);
+    const bool skip = odd_is("matrix");
+    *out = NOT_COMPILED;
+    const VkResult r =
+        skip ? VK_SUCCESS : odd_real.CreateComputePipelines(d, NULL, n, &copy, a, out);
     if (r != VK_SUCCESS || odd_all_asked.n_pipelines == ODD_MAX_PIPELINES)
         return r;
     odd_pipeline *p = &odd_all_asked.pipeline[odd_all_asked.n_pipelines++];
@@ -180,8 +194,14 @@ static VkResult create_pipelines(VkDevice d, VkPipelineCache cache, uint32_t n,
     const VkSpecializationInfo *s = info->stage.pSpecializationInfo;
     p->n_spec = s->mapEntryCount < ODD_MAX_SPEC ? s->mapEntryCount : ODD_MAX_SPEC;
     memcpy(p->spec, s->pData, p->n_spec * sizeof *p->spec);
-    odd_count(d, *out, p);
+    if (!skip)
+        odd_count(d, *out, p);
     return r;
+}
+
+static void destroy_pipeline(VkDevice d, VkPipeline p, const VkAllocationCallbacks *a) {
+    if (p != NOT_COMPILED)
+        odd_real.DestroyPipeline(d, p, a);
 }
 
 const odd_wrapped odd_null[] = {
@@ -199,5 +219,6 @@ const odd_wrapped odd_null[] = {
                                     WRAP(UpdateDescriptorSets, idle_update)
                                         WRAP(CreateDevice, create_device)
                                             WRAP(CreateShaderModule, create_module)
-                                                WRAP(CreateComputePipelines, create_pipelines)};
+                                                WRAP(CreateComputePipelines, create_pipelines)
+                                                    WRAP(DestroyPipeline, destroy_pipeline)};
 const size_t odd_n_null = sizeof odd_null / sizeof *odd_null;

@@ -88,10 +88,13 @@ static VkResult device_extensions(VkPhysicalDevice d, const char *layer, uint32_
                                   VkExtensionProperties *out) {
     static VkExtensionProperties all[1024];
     uint32_t have = sizeof all / sizeof *all - 1;
-    if (layer || !odd_is("portability"))
+    if (layer || !(odd_is("portability") || odd_is("matrix")))
         return odd_real.EnumerateDeviceExtensionProperties(d, layer, n, out);
     const VkResult r = odd_real.EnumerateDeviceExtensionProperties(d, NULL, &have, all);
-    all[have++] = (VkExtensionProperties){.extensionName = PORTABILITY_SUBSET};
+    all[have] = (VkExtensionProperties){.extensionName = PORTABILITY_SUBSET};
+    if (odd_is("matrix"))
+        strcpy(all[have].extensionName, VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME);
+    have++;
     return r >= VK_SUCCESS ? give(all, have, n, out) : r;
 }
 
@@ -101,6 +104,14 @@ static void properties(VkPhysicalDevice d, VkPhysicalDeviceProperties2 *p) {
         p->properties.limits.maxPerStageDescriptorStorageBuffers = 4;
     if (odd_is("uncached"))
         p->properties.deviceType = VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU;
+    if (odd_is("matrix"))
+        odd_matrix_properties(p);
+}
+
+static void features(VkPhysicalDevice d, VkPhysicalDeviceFeatures2 *f) {
+    odd_real.GetPhysicalDeviceFeatures2(d, f);
+    if (odd_is("matrix"))
+        odd_matrix_features(f);
 }
 
 static void memory(VkPhysicalDevice d, VkPhysicalDeviceMemoryProperties2 *m) {
@@ -184,6 +195,11 @@ static VkResult allocate(VkDevice d, const VkMemoryAllocateInfo *info,
     return odd_real.AllocateMemory(d, &copy, a, out);
 }
 
+static VkResult submit(VkQueue q, uint32_t n, const VkSubmitInfo *info, VkFence fence) {
+    return odd_is("no_submit") ? VK_ERROR_OUT_OF_HOST_MEMORY
+                               : odd_real.QueueSubmit(q, n, info, fence);
+}
+
 /* --- looking up ------------------------------------------------------------------------------- */
 
 static PFN_vkVoidFunction find_of_device(VkDevice d, const char *name);
@@ -193,13 +209,14 @@ static const odd_wrapped wrapped[] = {
         WRAP(CreateInstance, create_instance) WRAP(EnumeratePhysicalDevices, devices)
             WRAP(EnumerateDeviceExtensionProperties, device_extensions)
                 WRAP(GetPhysicalDeviceProperties2, properties)
-                    WRAP(GetPhysicalDeviceMemoryProperties2, memory)
-                        WRAP(GetPhysicalDeviceQueueFamilyProperties, families)
-                            WRAP(CreateDevice, create_device) WRAP(GetDeviceQueue, get_queue)
-                                WRAP(CreateCommandPool, create_pool)
-                                    WRAP(GetBufferMemoryRequirements, requirements)
-                                        WRAP(AllocateMemory, allocate)
-                                            WRAP(GetDeviceProcAddr, find_of_device)};
+                    WRAP(GetPhysicalDeviceFeatures2, features)
+                        WRAP(GetPhysicalDeviceMemoryProperties2, memory)
+                            WRAP(GetPhysicalDeviceQueueFamilyProperties, families)
+                                WRAP(CreateDevice, create_device) WRAP(GetDeviceQueue, get_queue)
+                                    WRAP(CreateCommandPool, create_pool)
+                                        WRAP(GetBufferMemoryRequirements, requirements)
+                                            WRAP(AllocateMemory, allocate) WRAP(QueueSubmit, submit)
+                                                WRAP(GetDeviceProcAddr, find_of_device)};
 
 /* Keeps the machine's function where the wrapper finds it. */
 static void keep(const char *name, PFN_vkVoidFunction f) {
@@ -219,7 +236,9 @@ static PFN_vkVoidFunction find_in(const odd_wrapped *w, size_t n, const char *na
 
 /* Returns our function of that name, or the machine's, f. */
 static PFN_vkVoidFunction choose(const char *name, PFN_vkVoidFunction f) {
-    PFN_vkVoidFunction ours = NULL;
+    PFN_vkVoidFunction ours = odd_is("matrix") ? odd_matrix_function(name) : NULL;
+    if (ours)
+        return ours;
     if (f && odd_is("null"))
         ours = find_in(odd_null, odd_n_null, name);
     if (f && !ours)

@@ -10,6 +10,8 @@
  *                 sees but does not cache; 1 is the host's, cached
  *   full          the device's own memory is full (with uncached)
  *   no_memory     no kind of memory suits a buffer
+ *   no_submit     work cannot be submitted: the host has no memory for it
+ *   matrix        the device has matrix units for f16, and no shader is compiled (with null)
  *   null          nothing is executed, and memory is the host's: for a driver that compiles shaders for
  *                 a device that is not there (RADV's "null device", RADV_FORCE_FAMILY=navi21). Of each
  *                 pipeline the driver's own counts are kept */
@@ -38,6 +40,7 @@ typedef struct odd_pipeline {
 
 /* What the backend has asked for. */
 typedef struct odd_asked {
+    uint32_t matrix;                                  /* features of matrix units, with null */
     uint32_t family;                                  /* of the device's queue */
     uint32_t memory_type;                             /* of the last allocation that succeeded */
     uint32_t n_refused;                               /* allocations that found the memory full */

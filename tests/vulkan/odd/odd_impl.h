@@ -32,6 +32,15 @@ typedef struct odd_wrapped {
 extern const odd_wrapped odd_null[];
 extern const size_t odd_n_null;
 
+/* matrix.c, for the word matrix. */
+/* Returns the function of VK_KHR_cooperative_matrix; NULL: it is none. */
+PFN_vkVoidFunction odd_matrix_function(const char *name);
+/* Set what a query asks for, if it does. */
+void odd_matrix_features(VkPhysicalDeviceFeatures2 *f);
+void odd_matrix_properties(VkPhysicalDeviceProperties2 *p);
+/* Takes the extension's features out of a chain, in which they are not first; true if they are there. */
+bool odd_matrix_remove(const void *chain);
+
 /* counts.c: keeps the compiler's counts of a new pipeline in *p. */
 void odd_count(VkDevice d, VkPipeline pipeline, odd_pipeline *p);
 

@@ -1,0 +1,108 @@
+/* What the files of attention share: op_cache.c stores rows; op_attend.c divides queries into groups
+ * and takes each through its pages; attend_panels.c does a page for many queries. The arithmetic is
+ * that of docs/numeric.md, section 6. */
+#ifndef CPU_ATTEND_H
+#define CPU_ATTEND_H
+
+#include "cpu.h"
+
+/* Most queries of a group, a multiple of CPU_TILE. With more of them, decoding a page costs less for
+ * each, but what a group needs must fit into the L2 cache. */
+enum { CPU_GROUP = 96 };
+
+/* For each query the result so far: a partial softmax of max m of the scores, sum l of the weights
+ * exp(score - m), and o[e], the sum of weights times values. */
+typedef struct partial {
+    float m[CPU_GROUP], l[CPU_GROUP];
+    bool any[CPU_GROUP]; /* false: the query has seen no position yet; m, l, o are not set */
+    float *o;            /* [queries][group.step]; of a page only [CPU_QUERIES][group.step] */
+} partial;
+
+/* How two partial results of each query become one. */
+typedef struct shares {
+    float factor[CPU_GROUP][2]; /* of both o */
+    bool first[CPU_GROUP];      /* the second is taken as it is */
+} shares;
+
+/* Queries that read the same head of the store. */
+typedef struct group {
+    const cpu_task *t;
+    int n; /* number of queries */
+    int64_t token[CPU_GROUP], head[CPU_GROUP];
+    int64_t pos[CPU_GROUP], from[CPU_GROUP]; /* a query sees positions from .. pos */
+    int64_t first, last;                     /* the positions that any of them sees */
+    int64_t store_head, e, slot;
+    int64_t step;              /* floats from one o to the next: e, padded to sixteens */
+    const int32_t *table;      /* the slot's pages; NULL: the stores are rings */
+    const char *keys, *values; /* the store head's rows in page 0 of both stores */
+    const float *query[CPU_GROUP];
+    cpu_qblock *rounded[CPU_QUERIES]; /* scratch: the queries, if keys are quantized */
+    float *panel_keys;                /* scratch of many queries, [d][64]: a page of keys */
+    float
+        *panel_values; /* scratch, [64][step]: a page of values; also of few queries, if the values
+                            are part of the keys: [64][e] */
+} group;
+
+/* Returns e, padded to sixteens. */
+static inline int64_t cpu_attend_step(int64_t e) {
+    return (e + 15) / 16 * 16;
+}
+
+/* Returns the rows of head h in page 0 of the store of keys (part 0) or values (part 1). */
+static inline char *cpu_attend_rows(const cpu_task *t, int part, int64_t h) {
+    const cpu_kept *k = &t->step->attend.kept[part];
+    return cpu_store(t, k) + (size_t)h * GGL_PAGE * ggl_row_size(k->store->type, k->store->ne[0]);
+}
+
+/* Returns the i32 of token l in v: a position or a slot. */
+static inline int64_t cpu_attend_number(const cpu_view *v, int64_t l) {
+    return *(const int32_t *)(v->p + (v->ne[3] == 1 ? 0 : (size_t)l * v->nb[3]));
+}
+
+/* Returns the slot's row of the table of pages; NULL: there is none, as the stores are rings. */
+static inline const int32_t *cpu_attend_table(const cpu_view *page, int64_t slot) {
+    return page->p ? (const int32_t *)(page->p + (size_t)slot * page->nb[1]) : NULL;
+}
+
+/* Returns the number of the page that has the position. */
+static inline size_t cpu_attend_page(const group *g, int64_t pos) {
+    return (size_t)ggl_store_page(g->t->step->attend.kept[0].store, g->table, g->slot, pos);
+}
+
+/* Checks the types of a cache's stores, and sets s->attend.kept. */
+ggl_status ggl_cpu_attend_stores(cpu_compiler *c, cpu_step *s, const ggl_tensor *cache,
+                                 ggl_error *err);
+
+/* Turns the scores of the page that begins with position `first` into weights, w[q], and sets m, l
+ * and any of all queries in `out`. A query sees positions lo[q] .. hi[q]-1 of the page; its weights
+ * of all others become 0. */
+void ggl_cpu_attend_weigh(const group *g, int64_t first, float (*w)[GGL_PAGE], int *lo, int *hi,
+                          partial *out);
+
+/* Adds weights times values of a page, rows of `e` elements, to o[q * e_o] for n queries, over the
+ * positions that each sees. `next` is prefetched. */
+void ggl_cpu_attend_values(const cpu_kernels *k, int n, float (*w)[GGL_PAGE], const int *lo,
+                           const int *hi, const void *page, ggl_type type, int64_t e,
+                           const void *next, float *o, int64_t o_step);
+
+/* Merges m, l and any of `part` into those of `total` for queries first .. last - 1. Sets these of
+ * *share. */
+void ggl_cpu_attend_shares(const group *g, partial *total, const partial *part, int first, int last,
+                           shares *share);
+
+/* Merges the rows at o into those of `total` for queries first .. last - 1 that part has. */
+void ggl_cpu_attend_merge(const group *g, partial *total, const partial *part, const float *o,
+                          int first, int last, const shares *share);
+
+/* attend_panels.c: merges the page that begins with position `first` into `total`, for more than
+ * CPU_QUERIES queries and stores that panels serve. page: scratch. */
+void ggl_cpu_attend_panels(const group *g, int64_t first, partial *page, partial *total);
+
+/* Returns true if panels serve these stores: their types have no blocks. */
+static inline bool cpu_attend_has_panels(const cpu_step *s) {
+    const cpu_kept *k = s->attend.kept;
+    return !ggl_type_get(k[0].store->type)->quantized &&
+           (!k[1].store || !ggl_type_get(k[1].store->type)->quantized);
+}
+
+#endif

@@ -1,0 +1,74 @@
+/* Shared by the files of the operator linear: op_linear.c, linear_tiles.c for many columns, and
+ * linear_group.c. */
+#ifndef VULKAN_LINEAR_H
+#define VULKAN_LINEAR_H
+
+#include "vulkan.h"
+
+enum { VK_LINEAR_MEMBERS = 3 /* most products of a dispatch (shaders/linear.glsl) */ };
+
+/* The operands of a product, and the dimensions of its columns. */
+typedef struct vk_product {
+    const ggl_operand *x, *w, *bias, *index, *y;
+    bool rounded;                 /* x is, to bytes */
+    size_t w_row;                 /* bytes of a row of w; if it is repacked, of a tile of rows */
+    size_t w_matrix;              /* bytes from a matrix to the next one */
+    size_t w_outer;               /* the same along dimension 3 */
+    uint32_t column[3], outer[3]; /* shaders/linear.glsl */
+    uint32_t w_step[3];
+    int64_t n_cols;  /* columns per matrix; with an index all columns */
+    bool sorted;     /* by matrix, for tiles */
+    int64_t n_tiles; /* across; 0: the columns are few */
+    uint32_t tile_cols;
+    vk_binding lists;  /* if they are sorted, the output of linear_sort.comp */
+    bool matrix;       /* matrix units multiply them; columns are then */
+    vk_binding halves; /* the output of linear_halves.comp: f16, */
+    uint32_t pitch;    /* so many units of four words each */
+    /* Tiles of which there are few: their rows are divided into so many slices, which are added in
+     * the scratch from `slices` on, each of `slice` words. 1: they are not. */
+    uint32_t n_slices, slice;
+    size_t slices;
+    int n_members; /* products from this one on that are emitted together */
+} vk_product;
+
+/* The part of w that a dispatch binds. */
+typedef struct vk_part {
+    int64_t first_matrix, n_matrices, first_row, n_rows;
+} vk_part;
+
+static inline bool ggl_vk_has(const ggl_operand *o) {
+    return o->region >= 0;
+}
+
+/* Returns the matrices that have columns of their own. */
+static inline int64_t ggl_vk_n_outer(const vk_product *p) {
+    return (int64_t)p->outer[0] * p->outer[1] * p->outer[2];
+}
+
+/* Returns the workgroups that keep the device busy. */
+int64_t ggl_vk_many_groups(const vk_backend *b);
+/* Sets bindings, push constants, and the constants that all products share. */
+void ggl_vk_bind_product(vk_emit *e, vk_call *c, const vk_product *p, const vk_part *of);
+/* Returns the units of work of all members if each unit has up to `rows` rows of a product. */
+int64_t ggl_vk_units_down(const vk_product *p, const vk_part *of, int64_t rows);
+/* vk_op.joins of products (linear_group.c). */
+bool ggl_vk_linear_joins(const vk_backend *b, const ggl_step *const *member, int n,
+                         const ggl_step *next);
+/* Pushes an offset and the strides of an operand's dimensions 1 to 3. */
+void ggl_vk_push_steps(const vk_emit *e, vk_call *c, uint32_t at, const ggl_operand *o);
+
+/* --- many columns (linear_tiles.c) ------------------------------------------------------------ */
+
+/* Chooses the tiles of a product. Its slices follow those of other products of the same columns, which
+ * take `before` bytes. Returns the bytes of its own. */
+size_t ggl_vk_choose_tiles(const vk_emit *e, vk_product *p, size_t before);
+/* Emits what comes before the tiles, for all products of the same columns: sorted columns, columns of
+ * f16. */
+ggl_status ggl_vk_begin_tiles(vk_emit *e, const vk_product *p, ggl_error *err);
+ggl_status ggl_vk_emit_tiles(vk_emit *e, const vk_product *p, const vk_part *of, ggl_error *err);
+/* Emits what comes after them: the sum of slices. */
+ggl_status ggl_vk_end_tiles(vk_emit *e, const vk_product *p, ggl_error *err);
+/* Returns the bytes of scratch for at most n tokens. */
+size_t ggl_vk_tiles_scratch(const vk_backend *b, const ggl_step *step, int64_t n);
+
+#endif

@@ -1,0 +1,75 @@
+/* Products of the same columns that are one dispatch, such as Q, K and V, or gate and up. Their
+ * shaders read one type of weights from one binding (linear.glsl), so the weights must lie in one
+ * region, near enough to each other. The biases, too. */
+#include "linear.h"
+#include "repack.h"
+#include "weights.h"
+
+/* A range of a region. */
+typedef struct range {
+    size_t begin, end;
+} range;
+
+static bool has(const ggl_step *s, int src) {
+    return s->n_src > src && s->src[src].region >= 0;
+}
+
+/* True if the product is a single step, with one matrix. */
+static bool is_plain(const ggl_step *s) {
+    const ggl_operand *w = &s->src[1];
+    return s->n_links == 1 && !has(s, 3) && w->ne[2] == 1 && w->ne[3] == 1;
+}
+
+/* True if the bias is a constant vector, which no dispatch writes. */
+static bool has_plain_bias(const ggl_step *s) {
+    const ggl_operand *bias = &s->src[2];
+    return bias->region >= GGL_REGION_REPACKED && bias->ne[0] == s->dst.ne[0] && bias->ne[1] == 1 &&
+           bias->ne[2] == 1 && bias->ne[3] == 1;
+}
+
+static range range_of_weight(const ggl_step *s) {
+    const ggl_operand *w = &s->src[1];
+    const size_t size =
+        w->repacked ? ggl_vk_packed_size(w->type, w->ne[0], w->ne[1]) : (size_t)w->ne[1] * w->nb[1];
+    return (range){w->offset, w->offset + size};
+}
+
+static range range_of_bias(const ggl_step *s) {
+    const ggl_operand *bias = &s->src[2];
+    return (range){bias->offset, bias->offset + (size_t)bias->ne[0] * sizeof(float)};
+}
+
+/* True if the ranges of all steps fit one binding. */
+static bool are_near(const vk_backend *b, range (*of)(const ggl_step *),
+                     const ggl_step *const *member, int n, const ggl_step *next) {
+    range all = of(next);
+    for (int i = 0; i < n; i++) {
+        const range r = of(member[i]);
+        all.begin = r.begin < all.begin ? r.begin : all.begin;
+        all.end = r.end > all.end ? r.end : all.end;
+    }
+    return all.end - all.begin <= ggl_vk_most_bound(b);
+}
+
+/* True if both have a bias, or neither, and one binding can hold both. */
+static bool same_bias(const ggl_step *a, const ggl_step *b) {
+    if (!has(a, 2) && !has(b, 2))
+        return true;
+    return has(a, 2) && has(b, 2) && has_plain_bias(a) && has_plain_bias(b) &&
+           a->src[2].region == b->src[2].region;
+}
+
+bool ggl_vk_linear_joins(const vk_backend *b, const ggl_step *const *member, int n,
+                         const ggl_step *next) {
+    const ggl_step *a = member[0];
+    const ggl_operand *v = &a->src[1], *w = &next->src[1];
+    if (n == VK_LINEAR_MEMBERS || !is_plain(a) || !is_plain(next))
+        return false;
+    /* one tensor: places in the arena are not known yet */
+    if (ggl_read(a->node, 0) != ggl_read(next->node, 0) || a->src[0].form != next->src[0].form)
+        return false;
+    return v->type == w->type && v->repacked == w->repacked && v->nb[1] == w->nb[1] &&
+           v->region == w->region && v->region >= GGL_REGION_REPACKED && same_bias(a, next) &&
+           are_near(b, range_of_weight, member, n, next) &&
+           (!has(a, 2) || are_near(b, range_of_bias, member, n, next));
+}

@@ -1,0 +1,74 @@
+#include "matrix.h"
+
+#include "device.h"
+#include "ggl/alloc.h"
+
+/* The tiles, by width, and how linear_matrix.comp divides one among subgroups: among four blocks of
+ * 16 x 16, 16 x 32, 32 x 32 or 32 x 64 elements. So a device's matrices have to divide 16 x 16. */
+static const vk_matrix_tile tile[] = {{16, 4}, {32, 4}, {64, 2}, {128, 2}};
+enum {
+    N_TILE = sizeof tile / sizeof *tile,
+    LEAST_BLOCK = 16,
+    ROWS = 64,
+    DEEP = 32, /* elements of a row, or column, in shared memory, */
+    PITCH = 80 /* and their bytes with those between two rows */
+};
+
+static bool divides(uint32_t size, uint32_t of) {
+    return size > 0 && of % size == 0;
+}
+
+bool ggl_vk_choose_matrix(const VkCooperativeMatrixPropertiesKHR *list, uint32_t n,
+                          vk_matrix *out) {
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const VkCooperativeMatrixPropertiesKHR *p = &list[i];
+        const uint32_t size = p->MSize * p->NSize * p->KSize;
+        const bool types = p->AType == VK_COMPONENT_TYPE_FLOAT16_KHR && p->AType == p->BType &&
+                           p->CType == VK_COMPONENT_TYPE_FLOAT32_KHR && p->CType == p->ResultType;
+        if (!types || p->scope != VK_SCOPE_SUBGROUP_KHR || p->saturatingAccumulation ||
+            !divides(p->MSize, LEAST_BLOCK) || !divides(p->NSize, LEAST_BLOCK) ||
+            !divides(p->KSize, DEEP) || p->MSize < 4 || p->KSize < 4 || size <= most)
+            continue;
+        most = size;
+        *out = (vk_matrix){p->MSize, p->NSize, p->KSize};
+    }
+    return most > 0;
+}
+
+/* Returns how many tiles, from the narrowest on, have room in a workgroup's shared memory. */
+static int n_tiles(const vk_limits *l) {
+    int n = 0;
+    while (n < N_TILE && 2 * PITCH * (ROWS + tile[n].cols) <= l->shared_size)
+        n++;
+    return n;
+}
+
+bool ggl_vk_find_matrix(const vk_backend *b, vk_matrix *out) {
+    PFN_vkVoidFunction found = b->f.GetInstanceProcAddr(
+        b->device->instance, "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR");
+    PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR of_device =
+        (PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR)found;
+    uint32_t n = 0;
+    if (!of_device || of_device(b->device->physical, &n, NULL) != VK_SUCCESS ||
+        n_tiles(&b->limits) == 0 ||
+        b->limits.subgroup_size * VK_MATRIX_SUBGROUPS > b->limits.local_size)
+        return false;
+    VkCooperativeMatrixPropertiesKHR *list = ggl_calloc(n, sizeof *list);
+    for (uint32_t i = 0; list && i < n; i++)
+        list[i].sType = (VkStructureType)VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR;
+    const bool usable = list && of_device(b->device->physical, &n, list) >= VK_SUCCESS &&
+                        ggl_vk_choose_matrix(list, n, out);
+    ggl_free(list);
+    return usable;
+}
+
+vk_matrix_tile ggl_vk_matrix_tile(const vk_limits *l, int64_t n) {
+    enum { MANY = 8 }; /* tiles, beside which half an empty one does not matter */
+    int i = 0;
+    while (i + 1 < n_tiles(l) && n > tile[i].cols)
+        i++;
+    /* the widest: a weight is decoded once for all its columns */
+    const int64_t narrow = i > 0 ? tile[i - 1].cols : n, n_narrow = (n + narrow - 1) / narrow;
+    return n > tile[i].cols && n_narrow % 2 != 0 && n_narrow < MANY ? tile[i - 1] : tile[i];
+}

@@ -1,0 +1,141 @@
+/* vulkan.groups: products of the same columns as one dispatch give the bits that they give as one
+ * dispatch each, for few columns and for many. Weights are not imported, so that they lie in one
+ * region, as those of a file do. */
+#include "ggl/sched.h"
+#include "vulkan.h"
+#include "vulkan_test.h"
+
+enum { K = 256, MOST_BATCH = 20, N = 5, MOST_ROWS = 96, SIZE = 256 * MOST_BATCH };
+
+/* The products: rows, and whether its weights have the other type. */
+static const struct {
+    const char *name;
+    int rows;
+    bool other;
+} product[N] = {
+    {"q", 96, false}, {"k", 33, false}, {"v", 32, true}, {"gate", 6, false}, {"up", 64, false}};
+
+static char weight[N][K * MOST_ROWS * 4];
+static float bias[N][MOST_ROWS];
+
+static void fill(ggl_type type, ggl_type other) {
+    uint64_t seed = 11;
+    for (int i = 0; i < N; i++) {
+        float row[K];
+        const ggl_type t = product[i].other ? other : type;
+        for (int r = 0; r < product[i].rows; r++) {
+            for (int k = 0; k < K; k++)
+                row[k] = test_random_float(&seed);
+            ggl_type_get(t)->from_float(row, weight[i] + (size_t)r * ggl_row_size(t, K), K);
+            bias[i][r] = test_random_float(&seed);
+        }
+    }
+}
+
+/* All results one after another, of columns that the device computes. */
+static ggl_graph *graph_of(ggl_type type, ggl_type other, bool biased) {
+    ggl_error err = {0};
+    ggl_graph_params p = ggl_graph_default();
+    p.n_batch = MOST_BATCH;
+    ggl_graph *g = ggl_graph_new(&p);
+    ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){K}, true), *all = NULL;
+    x = ggl_unary(g, GGL_OP_TANH, x);
+    for (int i = 0; i < N; i++) {
+        const int64_t ne[2] = {K, product[i].rows};
+        char name[16];
+        snprintf(name, sizeof name, "%s.bias", product[i].name);
+        ggl_tensor *w =
+            ggl_graph_weight(g, product[i].name, product[i].other ? other : type, 2, ne, weight[i]);
+        ggl_tensor *b = biased ? ggl_graph_weight(g, name, GGL_F32, 1, &ne[1], bias[i]) : NULL;
+        ggl_tensor *y = ggl_unary(g, GGL_OP_TANH, ggl_linear(g, x, w, b)), *pair[2] = {all, y};
+        all = all ? ggl_graph_op(g, GGL_OP_CONCAT, pair, 2, (double[]){0}, 1) : y;
+    }
+    ggl_graph_output(g, "y", all);
+    CHECK_OK(ggl_graph_finish(g, &err), &err);
+    return g;
+}
+
+static void (*real_dispatch)(VkCommandBuffer, uint32_t, uint32_t, uint32_t);
+static int n_dispatches;
+
+static void dispatch(VkCommandBuffer commands, uint32_t x, uint32_t y, uint32_t z) {
+    n_dispatches++;
+    real_dispatch(commands, x, y, z);
+}
+
+/* Runs batches of several sizes on a device of so many units. Returns the dispatches of the first. */
+static int run(ggl_graph *g, const char *mask, uint32_t units, float *y) {
+    static const int64_t batch[] = {1, 3, MOST_BATCH};
+    static float x[K * MOST_BATCH];
+    ggl_backend *b = vulkan_open(mask);
+    ggl_sched *s = NULL;
+    ggl_error err = {0};
+    uint64_t seed = 5;
+    int first = 0;
+    if (!b)
+        return 0;
+    vk_backend *v = (vk_backend *)b;
+    real_dispatch = v->f.CmdDispatch;
+    v->f.CmdDispatch = dispatch;
+    v->limits.units = units;
+    for (int i = 0; i < K * MOST_BATCH; i++)
+        x[i] = test_random_float(&seed) * 2;
+    const ggl_sched_params sp = {.size = sizeof sp, .backend = &b, .n_backends = 1};
+    bool ok =
+        CHECK_OK(ggl_sched_new(&s, g, &sp, &err), &err) && CHECK_OK(ggl_sched_alloc(s, &err), &err);
+    for (size_t k = 0; k < sizeof batch / sizeof *batch && ok; k++) {
+        const int64_t n = batch[k];
+        n_dispatches = 0;
+        ok = CHECK_OK(ggl_sched_set(s, "x", x, (size_t)n * K * sizeof *x, n, &err), &err) &&
+             CHECK_OK(ggl_sched_run(s, n, NULL, 0, &err), &err);
+        if (ok)
+            memcpy(y + k * SIZE, ggl_sched_output(s, 0), (size_t)n * 231 * sizeof *y);
+        first = k == 0 ? n_dispatches : first;
+    }
+    ggl_sched_free(s);
+    ggl_backend_close(b);
+    return first;
+}
+
+/* fewer: dispatches that the groups save. */
+static void check(ggl_type type, ggl_type other, bool biased, const char *mask, uint32_t units,
+                  int fewer) {
+    static float together[3 * SIZE], apart[3 * SIZE];
+    char without[64];
+    snprintf(without, sizeof without, "%s,fuse", mask);
+    fill(type, other);
+    ggl_graph *g = graph_of(type, other, biased);
+    memset(together, 0, sizeof together);
+    memset(apart, 0, sizeof apart);
+    const int n = run(g, mask, units, together), most = run(g, without, units, apart);
+    if (most > 0) {
+        CHECK_INT(most - n, fewer);
+        for (int k = 0; k < 3; k++)
+            CHECK_MSG(memcmp(together + k * SIZE, apart + k * SIZE, SIZE * sizeof *apart) == 0,
+                      "%s, without %s: other bits in batch %d", ggl_type_get(type)->name, mask, k);
+    }
+    ggl_graph_free(g);
+}
+
+/* q, k, gate and up have one type, of which three fit a dispatch. */
+TEST(repacked) {
+    check(GGL_Q4_K, GGL_Q6_K, false, "import,idot", 1, 2);
+}
+TEST(with_biases) {
+    check(GGL_F16, GGL_F32, true, "import,idot", 1, 2);
+}
+TEST(as_in_the_file) {
+    check(GGL_Q8_0, GGL_Q4_0, true, "import,idot,repack,subgroup", 1, 2);
+}
+/* In slices they are not one dispatch, but still beside each other. */
+TEST(in_slices) {
+    check(GGL_F32, GGL_F16, false, "import,idot", 64, 2);
+}
+TEST(rounded_columns) {
+    setenv("GGL_VULKAN_FORCE", "idot", 1);
+    check(GGL_Q4_0, GGL_F16, true, "import", 1, 2);
+}
+/* Only the smallest two fit a binding. */
+TEST(small_bindings) {
+    check(GGL_F32, GGL_F16, false, "import,idot,range", 1, 1);
+}
