@@ -36,7 +36,8 @@ typedef struct group {
     const int32_t *table;      /* the slot's pages; NULL: the stores are rings */
     const char *keys, *values; /* the store head's rows in page 0 of both stores */
     const float *query[CPU_GROUP];
-    float *panel_keys; /* scratch of many queries, [d][64]: a page of keys */
+    cpu_qblock *rounded[CPU_QUERIES]; /* scratch: the queries, if keys are quantized */
+    float *panel_keys;                /* scratch of many queries, [d][64]: a page of keys */
     float
         *panel_values; /* scratch, [64][step]: a page of values; also of few queries, if the values
                             are part of the keys: [64][e] */

@@ -1,7 +1,7 @@
-/* Attention kernels for each type of store. A file includes this after its inline functions
+/* Attention kernels for each type of store without codes. A file includes this after its inline functions
  * scores() and values(), which have the type as a parameter; this defines scores_<TYPE> and
  * values_<TYPE>, with the type as a constant, and fill_by_type(), which sets the table to them. */
-#define TYPES(X) X(F32) X(F16) X(BF16) X(Q8_0) X(Q4_0)
+#define TYPES(X) X(F32) X(F16) X(BF16)
 
 #define X(TYPE)                                                                                    \
     static void scores_##TYPE(float(*score)[GGL_PAGE], const float *const *query, int n_q,         \

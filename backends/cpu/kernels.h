@@ -31,6 +31,10 @@ _Static_assert(sizeof(cpu_qblock) == 48, "no padding");
 #define CPU_SET_simd(slot, kernel) (slot) = (kernel);
 #define CPU_SET_scalar(slot, kernel)
 
+/* Largest weight of a value, rounded to a whole number: 127 * 128, so that a weight is
+ * high * 128 + low, with -127 <= high <= 127 and -64 <= low <= 63. */
+#define CPU_MAX_WEIGHT 16256
+
 typedef enum cpu_unary {
 #define UNARY_SLOT(NAME, of, where) CPU_##NAME,
 #include "slots.def"
@@ -162,9 +166,9 @@ typedef struct cpu_kernels {
     /* decodes n elements, by ggl_type; NULL: there is no such type */
     void (*to_f32[GGL_TYPE_LIMIT])(const void *src, float *dst, int64_t n);
     cpu_product product[GGL_TYPE_LIMIT]; /* by ggl_type; rows NULL: not a weight type */
-    /* Attention over one page of 64 positions, by type of store; NULL: stores do not have this
-     * type. n_q: 1 .. CPU_QUERIES. ggl/graph.h has the layout of pages; d and e are whole blocks.
-     * `next` is memory that is read after the page: it is prefetched, never accessed.
+    /* Attention over one page of 64 positions, by type of store; NULL: not a type of stores, or one
+     * with codes. n_q: 1 .. CPU_QUERIES. ggl/graph.h has the layout of pages. `next` is memory that
+     * is read after the page: it is prefetched, never accessed.
      *
      * score[q][j] = sum_i keys[i][j] * query[q][i], in order of i, for all 64 positions j. */
     void (*scores[GGL_TYPE_LIMIT])(float (*score)[GGL_PAGE], const float *const *query, int n_q,
@@ -172,6 +176,17 @@ typedef struct cpu_kernels {
     /* o[q * o_step + i] += sum over j0 <= j < j1 of p[q][j] * values[j][i], in order of j. */
     void (*values[GGL_TYPE_LIMIT])(float *o, int64_t o_step, float (*p)[GGL_PAGE], int n_q,
                                    const void *values, int64_t e, int j0, int j1, const void *next);
+    /* The same for stores with codes; NULL: not such a type. d and e are whole blocks.
+     *
+     * score[q][j] = dot(keys of j, query[q]) by section 4, for all 64 positions j. */
+    void (*code_scores[GGL_TYPE_LIMIT])(float (*score)[GGL_PAGE], const cpu_qblock *const *query,
+                                        int n_q, const void *keys, int64_t d, const void *next);
+    /* o[q * o_step + i] = sum over lo[q] <= j < hi[q] of values[j][i] * p[q][j], where p times the
+     * scale of the value is rounded (section 6); no j: 0. p[q][j] is from 0 to 1 for these j, and 0
+     * for others. With NaN among them, the results have no meaning. */
+    void (*code_values[GGL_TYPE_LIMIT])(float *o, int64_t o_step, float (*p)[GGL_PAGE], int n_q,
+                                        const void *values, int64_t e, const int *lo, const int *hi,
+                                        const void *next);
 } cpu_kernels;
 
 /* Fills the table with the best kernels for these features (cpu_features.h). */

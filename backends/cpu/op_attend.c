@@ -24,6 +24,14 @@ static size_t partial_floats(int64_t e) {
     return (size_t)(e + 2);
 }
 
+/* Returns the floats of a group's rounded queries; 0: the keys are not quantized. */
+static int64_t rounded_floats(const cpu_step *s) {
+    return ggl_type_get(s->attend.kept[0].store->type)->quantized
+               ? CPU_QUERIES *
+                     (int64_t)(ggl_cpu_column_size(CPU_COLUMNS_Q8, s->src[0].ne[0]) / sizeof(float))
+               : 0;
+}
+
 /* Checks the types, and sets the step's numbers and the sizes of scratch. */
 static ggl_status attend_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     const ggl_tensor *t = s->node;
@@ -41,9 +49,10 @@ static ggl_status attend_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
                   n = ggl_cpu_compiler_n_max(c) * per, step = cpu_attend_step(e);
     s->attend.most = (int)cpu_min(n, cpu_attend_has_panels(s) ? CPU_GROUP : CPU_QUERIES);
     const bool panels = s->attend.most > CPU_QUERIES;
-    /* per thread: partial results of a page, of a span, and of all; a page of keys and values */
+    /* per thread: partial results of a page, of a span, and of all; rounded queries; a page of keys
+     * and values */
     s->thread_size =
-        sizeof(float) * (size_t)((2 * s->attend.most + CPU_QUERIES) * step +
+        sizeof(float) * (size_t)((2 * s->attend.most + CPU_QUERIES) * step + rounded_floats(s) +
                                  (panels ? s->src[0].ne[0] * GGL_PAGE : 0) +
                                  (panels || !s->attend.kept[1].store ? step * GGL_PAGE : 0));
     /* shared, for one token whose spans run in parallel: a partial result of each head and span */
@@ -197,12 +206,35 @@ void ggl_cpu_attend_values(const cpu_kernels *k, int n, float (*w)[GGL_PAGE], co
             values(o + q * o_step, o_step, w + q, 1, page, e, all_hi, hi[q], next);
 }
 
+/* Sets w[q] to the products of query q and the 64 keys of a page. */
+static void scores_of(const group *g, float (*w)[GGL_PAGE], const char *keys, const char *next) {
+    const cpu_kernels *k = &g->t->b->k;
+    const ggl_store *s = g->t->step->attend.kept[0].store;
+    if (k->code_scores[s->type])
+        k->code_scores[s->type](w, (const cpu_qblock *const *)g->rounded, g->n, keys, s->ne[0],
+                                next);
+    else
+        k->scores[s->type](w, g->query, g->n, keys, s->ne[0], next);
+}
+
+/* Sets o[q] to the sum of weights times values of a page, over the positions that query q sees. */
+static void values_of(const group *g, float (*w)[GGL_PAGE], const int *lo, const int *hi,
+                      const void *page, ggl_type type, const void *next, float *o) {
+    const cpu_kernels *k = &g->t->b->k;
+    if (k->code_values[type]) {
+        k->code_values[type](o, g->step, w, g->n, page, g->e, lo, hi, next);
+        return;
+    }
+    memset(o, 0, (size_t)(g->n * g->step) * sizeof *o);
+    ggl_cpu_attend_values(k, g->n, w, lo, hi, page, type, g->e, next, o, g->step);
+}
+
 /* Merges the page of positions first .. first+63 into `total`, for few queries. page: scratch. Keys,
  * values and the next page's keys are far apart in memory, so each kernel prefetches what is read
  * after it. */
 static void one_page(const group *g, int64_t first, partial *page, partial *total) {
-    const cpu_task *t = g->t;
-    const ggl_store *ks = t->step->attend.kept[0].store, *vs = t->step->attend.kept[1].store;
+    const cpu_step *s = g->t->step;
+    const ggl_store *ks = s->attend.kept[0].store, *vs = s->attend.kept[1].store;
     float w[CPU_QUERIES][GGL_PAGE];
     int lo[CPU_QUERIES], hi[CPU_QUERIES];
     const size_t number = cpu_attend_page(g, first);
@@ -211,15 +243,12 @@ static void one_page(const group *g, int64_t first, partial *page, partial *tota
                *next = first + GGL_PAGE <= g->last
                            ? g->keys + cpu_attend_page(g, first + GGL_PAGE) * ks->page_size
                            : keys;
-    t->b->k.scores[ks->type](w, g->query, g->n, keys, ks->ne[0], vs ? values : next);
+    scores_of(g, w, keys, vs ? values : next);
     ggl_cpu_attend_weigh(g, first, w, lo, hi, page);
-    memset(page->o, 0, (size_t)(g->n * g->step) * sizeof *page->o);
     if (vs)
-        ggl_cpu_attend_values(&t->b->k, g->n, w, lo, hi, values, vs->type, g->e, next, page->o,
-                              g->step);
+        values_of(g, w, lo, hi, values, vs->type, next, page->o);
     else
-        ggl_cpu_attend_values(&t->b->k, g->n, w, lo, hi, values_of_keys(g, keys), GGL_F32, g->e,
-                              g->panel_values, page->o, g->step);
+        values_of(g, w, lo, hi, values_of_keys(g, keys), GGL_F32, g->panel_values, page->o);
     merge(g, total, page);
 }
 
@@ -240,7 +269,10 @@ static void group_begin(group *g, const cpu_task *t, int64_t store_head, int64_t
     g->table = cpu_attend_table(&t->src[6], slot);
     g->keys = cpu_attend_rows(t, 0, store_head);
     g->values = s->attend.kept[1].store ? cpu_attend_rows(t, 1, store_head) : NULL;
-    g->panel_values = memory + (2 * s->attend.most + CPU_QUERIES) * g->step;
+    memory += (2 * s->attend.most + CPU_QUERIES) * g->step;
+    for (int q = 0; q < CPU_QUERIES; q++)
+        g->rounded[q] = (cpu_qblock *)memory + q * (t->src[0].ne[0] / CPU_QBLOCK);
+    g->panel_values = memory + rounded_floats(s);
     g->panel_keys = g->panel_values + g->step * GGL_PAGE;
 }
 
@@ -282,6 +314,8 @@ static void group_next(group *g, const cpu_task *t, const unit_queries *of, int6
     group_begin(g, t, of->store_head, slot, memory);
     for (; *i < of->last && cpu_attend_number(&t->src[5], *i / of->per) == slot; ++*i)
         group_add(g, *i / of->per, of->store_head * of->per + *i % of->per);
+    for (int q = 0; q < g->n && rounded_floats(t->step) > 0; q++)
+        t->b->k.quantize(g->rounded[q], g->query[q], t->src[0].ne[0]);
 }
 
 /* Sets *out to the partial results for a span: its visible pages, merged in ascending order. */

@@ -8,7 +8,7 @@ ggl_status ggl_cpu_attend_stores(cpu_compiler *c, cpu_step *s, const ggl_tensor 
     const cpu_kernels *k = &ggl_cpu_compiler_backend(c)->k;
     for (int i = 0; i < 2; i++) {
         const ggl_store *store = cache->store[i];
-        if (store && (!k->scores[store->type] || !k->values[store->type]))
+        if (store && !k->scores[store->type] && !k->code_scores[store->type])
             return ggl_fail(err, GGL_UNSUPPORTED, "a cache of type %s is not supported",
                             ggl_type_get(store->type)->name);
         s->attend.kept[i] = ggl_cpu_compiler_store(c, store);

@@ -1,10 +1,12 @@
-/* The memory layout of stores of rows, which ggl/graph.h describes. Only this file and the CPU's
- * kernels know it; tests check the kernels against this file.
+/* The memory layout of stores of rows, which ggl/graph.h describes. Only this file, the CPU's kernels
+ * and shaders know it; tests check them against this file.
  *
- * A quantized block is an f16 scale followed by its codes (ggml-lite/quant/quant.h). In a page of
- * keys, the blocks of 64 positions are interleaved byte by byte:
+ * A quantized block is an f16 scale followed by its codes (ggml-lite/quant/quant.h). In a page, the
+ * code bytes of 64 positions form words of four, and their scales follow. Byte k of position j is
+ * stored at these places of its block:
  *
- *     block of 32 dimensions:  code byte 0 of position 0, 1, .. 63 | code byte 1 .. | scale 0 .. 63
+ *     keys     word (k / 4) * 64 + j, byte k % 4:          four dimensions of a position
+ *     values   word (j / 4) * n_codes + k, byte j % 4:     four positions of a dimension
  */
 #include <string.h>
 
@@ -12,6 +14,10 @@
 #include "ggl/graph.h"
 
 enum { SCALE = 2, PIECE = 64 }; /* bytes of a block's scale; elements converted at once */
+
+/* Codes of q8_0 are stored with 128 added, which flips their highest bit: processors multiply
+ * unsigned bytes by signed ones. Those of q4_0 have 8 added in the type itself. */
+#define FLIP(type) ((type) == GGL_Q8_0 ? 0x80 : 0)
 
 bool ggl_store_can_keep(ggl_type type) {
     return type == GGL_F32 || type == GGL_F16 || type == GGL_BF16 || type == GGL_Q8_0 ||
@@ -55,30 +61,49 @@ static char *rows_of(const ggl_store *s, const void *page, int64_t h) {
     return (char *)page + (size_t)h * GGL_PAGE * ggl_row_size(s->type, s->ne[0]);
 }
 
+/* Returns the offset of code byte k of position j in a block with n_codes bytes of a position. */
+static size_t code_at(ggl_store_kind kind, size_t n_codes, size_t k, size_t j) {
+    return kind == GGL_STORE_KEYS ? (k / 4 * GGL_PAGE + j) * 4 + k % 4
+                                  : (j / 4 * n_codes + k) * 4 + j % 4;
+}
+
+static void move_bytes(char *page, char *row, size_t n, bool put) {
+    memcpy(put ? page : row, put ? row : page, n);
+}
+
+/* Moves n elements of a quantized row; at: the 64 positions of the first block. */
+static void move_blocks(const ggl_store *s, char *at, size_t lane, int64_t n, char *row, bool put) {
+    const ggl_type_info *t = ggl_type_get(s->type);
+    const size_t n_codes = t->size - SCALE;
+    for (int64_t i = 0; i < n; i += t->block, at += GGL_PAGE * t->size, row += t->size) {
+        for (size_t k = 0; k < n_codes; k++) {
+            char *code = at + code_at(s->kind, n_codes, k, lane), flip = (char)FLIP(s->type);
+            if (put)
+                *code = (char)(row[SCALE + k] ^ flip);
+            else
+                row[SCALE + k] = (char)(*code ^ flip);
+        }
+        move_bytes(at + n_codes * GGL_PAGE + lane * SCALE, row, SCALE, put);
+    }
+}
+
 /* Copies elements first .. first + n-1 of the row of position `lane` (0 .. 63) among the 64 rows of
  * a head: from row[], encoded in the store's type, to the page if `put`, else from the page to
  * row[]. */
 static void move(const ggl_store *s, char *page, int64_t lane, int64_t first, int64_t n, char *row,
                  bool put) {
     const ggl_type_info *t = ggl_type_get(s->type);
-    char *to;
-    if (s->kind == GGL_STORE_VALUES) {
-        to = page + (size_t)lane * ggl_row_size(s->type, s->ne[0]) + ggl_row_size(s->type, first);
-        memcpy(put ? to : row, put ? row : to, ggl_row_size(s->type, n));
+    if (t->quantized) {
+        move_blocks(s, page + GGL_PAGE * ggl_row_size(s->type, first), (size_t)lane, n, row, put);
         return;
     }
-    to = page + GGL_PAGE * ggl_row_size(s->type, first);
-    size_t part = t->quantized ? 1 : t->size, codes = t->quantized ? t->size - SCALE : t->size;
-    for (int64_t i = 0; i < n; i += t->block, to += GGL_PAGE * t->size, row += t->size) {
-        char *code = t->quantized ? row + SCALE : row;
-        for (size_t k = 0; k < codes; k += part) {
-            char *at = to + k * GGL_PAGE + (size_t)lane * part;
-            memcpy(put ? at : code + k, put ? code + k : at, part);
-        }
-        char *scale = to + codes * GGL_PAGE + lane * SCALE;
-        if (t->quantized)
-            memcpy(put ? scale : row, put ? row : scale, SCALE);
+    if (s->kind == GGL_STORE_VALUES) {
+        move_bytes(page + (size_t)(lane * s->ne[0] + first) * t->size, row, (size_t)n * t->size,
+                   put);
+        return;
     }
+    for (int64_t i = 0; i < n; i++, row += t->size)
+        move_bytes(page + (size_t)((first + i) * GGL_PAGE + lane) * t->size, row, t->size, put);
 }
 
 void ggl_store_put(const ggl_store *s, void *page, int64_t pos, int64_t h, const float *row) {
@@ -116,11 +141,11 @@ void ggl_keys_unpack(ggl_type type, const void *page, int64_t first, int n,
         memcpy(&d, scales + SCALE * j, sizeof d);
         scale[j] = ggl_f16_to_f32(d);
     }
-    for (int i = 0; i < n; i++) {
-        const uint8_t *q = at + i % (type == GGL_Q8_0 ? 32 : 16) * GGL_PAGE;
+    const size_t n_codes = t->size - SCALE;
+    for (int i = 0; i < n; i++)
         for (int j = 0; j < GGL_PAGE; j++) {
-            int nibble = i < 16 ? q[j] & 15 : q[j] >> 4;
-            out[i][j] = scale[j] * (float)(type == GGL_Q8_0 ? (int8_t)q[j] : nibble - 8);
+            const int q = at[code_at(GGL_STORE_KEYS, n_codes, (size_t)i % n_codes, (size_t)j)],
+                      nibble = i < 16 ? q & 15 : q >> 4;
+            out[i][j] = scale[j] * (float)(type == GGL_Q8_0 ? q - 128 : nibble - 8);
         }
-    }
 }

@@ -161,7 +161,7 @@ typedef struct header {
     int32_t type_k, type_v;       /* of the KV cache, as ggl_type */
 } header;
 
-enum { VERSION = 3 };
+enum { VERSION = 4 }; /* 4: words of four codes in pages of quantized rows */
 static const char magic[8] = "ggl-slot";
 
 static uint64_t shape_hash(const llm_session *s) {

@@ -96,7 +96,9 @@ typedef struct conform_case {
     const conform_form *form;
     int n_forms;
     double bound;
-    double bound_bf16, bound_quantized; /* the bound for weights of such types; 0: `bound` */
+    double bound_bf16;      /* the bound for bf16 weights; 0: `bound` */
+    double bound_quantized; /* that for quantized weights or keys, as their products may round the
+                             * other factor to bytes; 0: `bound` */
     double
         bound_halves; /* for weights of f16 on matrix units (conform_output.halves); 0: `bound` */
     conform_types types;

@@ -187,7 +187,8 @@ static ggl_tensor *attend_twice(conform_build *c) {
 }
 
 #define ATTEND(NAME, fn, list)                                                                     \
-    .name = NAME, .op = GGL_OP_ATTEND, .build = fn, FORM_LIST(list), .bound = 2e-3
+    .name = NAME, .op = GGL_OP_ATTEND, .build = fn, FORM_LIST(list), .bound = 2e-3,                \
+    .bound_quantized = 3e-2
 
 static const conform_case attention[] = {
     {ATTEND("attend_same_keys", attend_same_keys, same_keys)},

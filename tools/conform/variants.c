@@ -118,7 +118,8 @@ double conform_bound(const conform_case *info, const conform_form *form, bool ha
         return info->bound_halves;
     if (form->type == GGL_BF16 && info->bound_bf16 > 0)
         return info->bound_bf16;
-    if (ggl_type_get(form->type)->quantized && info->bound_quantized > 0)
+    const ggl_type type = info->op == GGL_OP_ATTEND ? form->type_k : form->type;
+    if (ggl_type_get(type)->quantized && info->bound_quantized > 0)
         return info->bound_quantized;
     return info->bound;
 }

@@ -523,14 +523,27 @@ static void call_rope(simple *s) {
 
 static void call_scores(simple *s) {
     const float *query[CPU_QUERIES];
+    const cpu_qblock *rounded[CPU_QUERIES];
     float(*score)[GGL_PAGE] = (float(*)[GGL_PAGE])(void *)s->y;
-    for (int q = 0; q < s->which; q++)
+    for (int q = 0; q < s->which; q++) {
         query[q] = s->x + q * HEAD;
-    s->k->scores[s->type](score, query, s->which, s->half, HEAD, s->half);
+        rounded[q] = s->q + q * (HEAD / CPU_QBLOCK);
+    }
+    if (s->k->code_scores[s->type])
+        s->k->code_scores[s->type](score, rounded, s->which, s->half, HEAD, s->half);
+    else
+        s->k->scores[s->type](score, query, s->which, s->half, HEAD, s->half);
 }
 
 static void call_values(simple *s) {
-    s->k->values[s->type](s->y, HEAD, s->w, s->which, s->half, HEAD, 0, GGL_PAGE, s->half);
+    static const int lo[CPU_QUERIES];
+    int hi[CPU_QUERIES];
+    for (int q = 0; q < s->which; q++)
+        hi[q] = GGL_PAGE;
+    if (s->k->code_values[s->type])
+        s->k->code_values[s->type](s->y, HEAD, s->w, s->which, s->half, HEAD, lo, hi, s->half);
+    else
+        s->k->values[s->type](s->y, HEAD, s->w, s->which, s->half, HEAD, 0, GGL_PAGE, s->half);
 }
 
 static void call_softmax_page(simple *s) {
@@ -706,7 +719,8 @@ static void measure_simples(ops *o) {
             measure_simple(o, s, &simples[i], NULL, 0);
     const ggl_type_info *t;
     for (int i = 0; (t = ggl_type_at(i)) != NULL; i++)
-        if (o->set[0].k.scores[t->type] && wanted_type(o, t->name))
+        if ((o->set[0].k.scores[t->type] || o->set[0].k.code_scores[t->type]) &&
+            wanted_type(o, t->name))
             measure_attention(o, t);
 }
 

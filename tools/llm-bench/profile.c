@@ -109,8 +109,8 @@ static void describe_attention(bench_profile_line *l, const struct bench_collect
     double past = fmin(s->past / s->tokens, (double)keys->n_pos), row = 0;
     for (int i = 0; i < 2; i++)
         if (kv->store[i])
-            row += (double)ggl_extents(kv->store[i]->ne, 0, 2, 1) *
-                   (kv->store[i]->type == GGL_F32 ? 4 : 2);
+            row += (double)ggl_row_size(kv->store[i]->type, kv->store[i]->ne[0]) *
+                   (double)kv->store[i]->ne[1];
     const ggl_type_info *t = ggl_type_get((int)keys->type);
     snprintf(l->type, sizeof l->type, "%s", t ? t->name : "?");
     snprintf(l->shape, sizeof l->shape, "[%" PRId64 ", %" PRId64 "] past %.0f", q->ne[0], q->ne[1],

@@ -14,8 +14,11 @@ void ggl_cpu_kernels_quantize_neon(cpu_kernels *k);
 void ggl_cpu_kernels_float_neon(cpu_kernels *k);
 void ggl_cpu_kernels_float_bf16(cpu_kernels *k);
 void ggl_cpu_kernels_quant_neon(cpu_kernels *k);
+void ggl_cpu_kernels_attend_codes_neon(cpu_kernels *k);
 void ggl_cpu_kernels_attend_neon(cpu_kernels *k);
 void ggl_cpu_kernels_quant_dotprod(cpu_kernels *k);
+void ggl_cpu_kernels_attend_codes_dotprod(cpu_kernels *k);
 void ggl_cpu_kernels_quant_i8mm(cpu_kernels *k);
+void ggl_cpu_kernels_attend_codes_i8mm(cpu_kernels *k);
 
 #endif

@@ -12,11 +12,16 @@ void ggl_cpu_kernels_init_arm(cpu_kernels *k, uint32_t features) {
         ggl_cpu_kernels_float_neon(k);
         ggl_cpu_kernels_quant_neon(k);
         ggl_cpu_kernels_attend_neon(k);
+        ggl_cpu_kernels_attend_codes_neon(k);
     }
-    if (features & CPU_DOTPROD)
+    if (features & CPU_DOTPROD) {
         ggl_cpu_kernels_quant_dotprod(k);
-    if (features & CPU_I8MM)
+        ggl_cpu_kernels_attend_codes_dotprod(k);
+    }
+    if (features & CPU_I8MM) {
         ggl_cpu_kernels_quant_i8mm(k);
+        ggl_cpu_kernels_attend_codes_i8mm(k);
+    }
     if (features & CPU_BF16)
         ggl_cpu_kernels_float_bf16(k);
 }

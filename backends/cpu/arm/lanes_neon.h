@@ -119,6 +119,12 @@ enum { LANES_SIGNED = 0 };
 enum { LANES_SIGNED = 1 };
 #endif
 
+/* Returns high * 128 + low. */
+INLINE vsum sum_join(vsum high, vsum low) {
+    EACH(low.r[i_] = vaddq_s32(vshlq_n_s32(high.r[i_], 7), low.r[i_]));
+    return low;
+}
+
 INLINE vfloat float_set(float x) {
     vfloat v;
     EACH(v.r[i_] = vdupq_n_f32(x));

@@ -40,27 +40,6 @@ INLINE void v_store_half(uint16_t *p, vf v) {
 INLINE vf v_load_bfloat(const uint16_t *p) {
     return (vf)vshll_n_u16(vld1_u16(p), 16);
 }
-INLINE vf v_set_half(const void *p) {
-    uint16_t h;
-    memcpy(&h, p, sizeof h);
-    return vcvt_f32_f16(vreinterpret_f16_u16(vdup_n_u16(h)));
-}
-INLINE void v_of_bytes(vf *x, int8x16_t c, vf scale) {
-    int16x8_t a = vmovl_s8(vget_low_s8(c)), b = vmovl_s8(vget_high_s8(c));
-    x[0] = vcvtq_f32_s32(vmovl_s16(vget_low_s16(a))) * scale;
-    x[1] = vcvtq_f32_s32(vmovl_s16(vget_high_s16(a))) * scale;
-    x[2] = vcvtq_f32_s32(vmovl_s16(vget_low_s16(b))) * scale;
-    x[3] = vcvtq_f32_s32(vmovl_s16(vget_high_s16(b))) * scale;
-}
-/* Sixteen bytes as signed numbers, times a scale that is the same in all lanes. */
-INLINE void v_bytes(vf *x, const uint8_t *p, vf scale) {
-    v_of_bytes(x, vreinterpretq_s8_u8(vld1q_u8(p)), scale);
-}
-/* The low or the high halves of sixteen bytes, minus 8, times such a scale. */
-INLINE void v_nibbles(vf *x, const uint8_t *p, const int high, vf scale) {
-    uint8x16_t c = vld1q_u8(p);
-    v_of_bytes(x, vreinterpretq_s8_u8((high ? c >> 4 : c & 15) - 8), scale);
-}
 INLINE vi v_index(void) {
     return (vi){0, 1, 2, 3};
 }
@@ -127,6 +106,17 @@ INLINE void v_store_bytes(int8_t *p, const vi *c) {
     for (int h = 0; h < 4; h++, p += 8) {
         int16x8_t v = vcombine_s16(vmovn_s32(c[2 * h]), vmovn_s32(c[2 * h + 1]));
         vst1_s8(p, vmovn_s16(v));
+    }
+}
+
+/* Splits 64 whole numbers of up to 16256 in magnitude into bytes: high * 128 + low, low from -64 to
+ * 63. */
+INLINE void v_split_bytes(int8_t *high, int8_t *low, const vi *w) {
+    for (int i = 0; i < 8; i++) {
+        const int16x8_t v = vcombine_s16(vmovn_s32(w[2 * i]), vmovn_s32(w[2 * i + 1])),
+                        h = vrshrq_n_s16(v, 7);
+        vst1_s8(high + 8 * i, vmovn_s16(h));
+        vst1_s8(low + 8 * i, vmovn_s16(vsubq_s16(v, vshlq_n_s16(h, 7))));
     }
 }
 

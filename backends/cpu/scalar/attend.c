@@ -3,7 +3,7 @@
 
 #include "ggl/math.h"
 
-enum { PART = 32 }; /* dimensions unpacked at once: a block of the quantized types */
+enum { PART = 32 }; /* dimensions unpacked at once */
 
 static int part_of(int64_t n, int64_t i) {
     return n - i < PART ? (int)(n - i) : PART;
@@ -45,6 +45,94 @@ static void values(float *o, int64_t o_step, float (*p)[GGL_PAGE], int n_q, cons
 }
 
 #include "../attend_types_tmpl.h"
+
+/* --- stores with codes ---------------------------------------------------------------------- */
+
+/* A block of 32 dimensions of 64 positions (ggl/graph.h). */
+typedef struct page_block {
+    ggl_type type;
+    bool keys;
+    const uint8_t *codes, *scales;
+    size_t size; /* bytes */
+} page_block;
+
+static page_block block_at(ggl_type type, bool keys, const void *page, int64_t b) {
+    const size_t size = GGL_PAGE * ggl_type_get(type)->size;
+    const uint8_t *p = (const uint8_t *)page + (size_t)b * size;
+    return (page_block){type, keys, p, p + size - 2 * GGL_PAGE, size};
+}
+
+/* Returns the code of dimension i of position j. */
+static int code_of(const page_block *b, int i, int j) {
+    const int n = b->type == GGL_Q8_0 ? 32 : 16, k = i % n,
+              at = b->keys ? (k / 4 * GGL_PAGE + j) * 4 + k % 4 : (j / 4 * n + k) * 4 + j % 4,
+              c = b->codes[at];
+    return b->type == GGL_Q8_0 ? c - 128 : (i < 16 ? c & 15 : c >> 4) - 8;
+}
+
+static float scale_of(const page_block *b, int j) {
+    uint16_t half;
+    memcpy(&half, b->scales + 2 * j, sizeof half);
+    return ggl_f16_to_f32(half);
+}
+
+static void code_scores(float (*score)[GGL_PAGE], const cpu_qblock *const *query, int n_q,
+                        const void *keys, int64_t d, const void *next, ggl_type type) {
+    (void)next;
+    for (int q = 0; q < n_q; q++)
+        for (int j = 0; j < GGL_PAGE; j++) {
+            float a = 0;
+            for (int64_t n = 0; n < d / CPU_QBLOCK; n++) {
+                const page_block b = block_at(type, true, keys, n);
+                const cpu_qblock *x = &query[q][n];
+                int32_t sum = 0;
+                for (int i = 0; i < CPU_QBLOCK; i++)
+                    sum += code_of(&b, i, j) * x->q[i];
+                a = fmaf((float)sum * scale_of(&b, j), x->d, a);
+            }
+            score[q][j] = a;
+        }
+}
+
+/* Rounds the weights of positions lo .. hi-1, times the scales of a block, to whole numbers w[] up
+ * to CPU_MAX_WEIGHT. Returns the number that they are multiples of. */
+static float round_weights(int32_t *w, const float *p, const page_block *b, int lo, int hi) {
+    uint32_t largest = 0;
+    for (int j = lo; j < hi; j++) {
+        const uint32_t u = bits_of(scale_of(b, j)) & 0x7fffffff;
+        largest = u > largest ? u : largest;
+    }
+    memset(w, 0, GGL_PAGE * sizeof *w);
+    if (largest == 0 || largest >= 0x7f800000)
+        return largest ? NAN : 0.0f;
+    const float m = float_of(largest), inverse = CPU_MAX_WEIGHT / m;
+    for (int j = lo; j < hi; j++) {
+        const float s = scale_of(b, j) * inverse, x = p[j] * s;
+        w[j] = x == x ? (int32_t)rintf(x) : 0;
+    }
+    return m / CPU_MAX_WEIGHT;
+}
+
+static void code_values(float *o, int64_t o_step, float (*p)[GGL_PAGE], int n_q, const void *v,
+                        int64_t e, const int *lo, const int *hi, const void *next, ggl_type type) {
+    (void)next;
+    for (int q = 0; q < n_q; q++)
+        for (int64_t n = 0; n < e / PART; n++) {
+            const page_block b = block_at(type, false, v, n);
+            int32_t w[GGL_PAGE];
+            const float unit = round_weights(w, p[q], &b, lo[q], hi[q]);
+            for (int i = 0; i < PART; i++) {
+                int32_t sum = 0;
+                for (int j = 0; j < GGL_PAGE; j++)
+                    sum += w[j] * code_of(&b, i, j);
+                o[q * o_step + n * PART + i] = (float)sum * unit;
+            }
+        }
+}
+
+#include "../attend_codes_tmpl.h"
+
+/* --- softmax -------------------------------------------------------------------------------- */
 
 static float softmax_page(float *s, int lo, int hi, float scale, float *sum) {
     float m = s[lo] * scale, part[16] = {0};
@@ -94,6 +182,7 @@ static void panel_values(float *total, int64_t n, float (*w)[GGL_PAGE], int n_q,
 
 void ggl_cpu_kernels_attend(cpu_kernels *k) {
     fill_by_type(k);
+    fill_codes(k);
 #define PAGE_SLOT(name, fn, where) k->name = name;
 #include "../slots.def"
 }

@@ -6,48 +6,28 @@
 #include "../unroll.h"
 #include "functions.h"
 
-enum { MOST = CPU_QUERIES, WIDE = 8 * V_16 }; /* most queries, most vectors of stored numbers */
+/* queries that share a decoded number; most vectors of stored numbers */
+enum { MOST = 4, WIDE = 8 * V_16 };
 
 #define EACH(i, n) UNROLL for (int i = 0; i < (n); i++)
-
-INLINE bool in_blocks(const ggl_type type) {
-    return type == GGL_Q8_0 || type == GGL_Q4_0;
-}
-
-/* Returns how many queries share a decoded number: eight for types that are expensive to decode, if
- * there are registers for them, else four. */
-INLINE int queries_at_once(const ggl_type type) {
-    return in_blocks(type) && V_SUMS >= 16 ? 8 : 4;
-}
 
 /* Returns how many vectors of stored numbers are decoded at a time for n_q queries: at most `most`
  * sixteens. */
 INLINE int vectors_at_once(const int n_q, const int most) {
-    const int n = V_SUMS / (n_q > 4 ? 8 : n_q > 2 ? 4 : 2);
+    const int n = V_SUMS / (n_q > 2 ? 4 : 2);
     return V_16 * (n < most ? n : most);
 }
 
-/* Returns the bytes of i elements, a whole number of blocks. */
+/* Returns the bytes of i elements. */
 INLINE int64_t bytes_of(int64_t i, const ggl_type type) {
-    return type == GGL_F32    ? i * 4
-           : type == GGL_Q8_0 ? i / 32 * 34
-           : type == GGL_Q4_0 ? i / 32 * 18
-                              : i * 2;
+    return type == GGL_F32 ? i * 4 : i * 2;
 }
 
-/* Loads V_LANES elements from i on, of a type without blocks. */
+/* Loads V_LANES elements from i on. */
 INLINE vf load_plain(const void *p, int64_t i, const ggl_type type) {
     return type == GGL_F32   ? v_load((const float *)p + i)
            : type == GGL_F16 ? v_load_half((const uint16_t *)p + i)
                              : v_load_bfloat((const uint16_t *)p + i);
-}
-
-/* Loads sixteen codes of a type with blocks, times the scale; high: takes the high nibbles. */
-INLINE void load_codes(vf *x, const uint8_t *p, const int high, vf scale, const ggl_type type) {
-    if (type == GGL_Q8_0)
-        v_bytes(x, p, scale);
-    else
-        v_nibbles(x, p, high, scale);
 }
 
 /* --- scores -------------------------------------------------------------------------------- */
@@ -60,46 +40,18 @@ INLINE void score_step(vf (*a)[WIDE], const float *const *query, const int n_q, 
     }
 }
 
-/* Adds to the scores a, for n vectors of positions from j on, the dimensions of a block: all 32,
- * or, for types with nibbles, the 16 in the low or high ones. i is the first of these
- * dimensions. */
-INLINE void score_codes(vf (*a)[WIDE], const float *const *query, const int n_q, int64_t i,
-                        const uint8_t *block, int j, const int n, const int high,
-                        const ggl_type type) {
-    const int n_rows = type == GGL_Q8_0 ? 32 : 16;
-    const uint16_t *scales = (const uint16_t *)(block + n_rows * GGL_PAGE) + j;
-    vf scale[WIDE], k[WIDE];
-    EACH(v, n) scale[v] = v_load_half(scales + V_LANES * v);
-    for (int r = 0; r < n_rows; r++) {
-        EACH(u, n / V_16) {
-            load_codes(k + u * V_16, block + r * GGL_PAGE + j + 16 * u, high, v_set(1.0f), type);
-        }
-        EACH(v, n) k[v] = k[v] * scale[v];
-        score_step(a, query, n_q, i + r, k, n);
-    }
-}
-
 INLINE void scores_q(float (*score)[GGL_PAGE], const float *const *query, const int n_q,
                      const void *keys, int64_t d, const void *next, const ggl_type type) {
     const int n = vectors_at_once(n_q, 4);
     for (int j = 0; j < GGL_PAGE; j += V_LANES * n) {
         vf a[MOST][WIDE];
         EACH(q, n_q) EACH(v, n) a[q][v] = v_set(0.0f);
-        if (in_blocks(type)) {
-            const uint8_t *block = keys;
-            for (int64_t i = 0; i < d; i += 32, block += GGL_PAGE * bytes_of(32, type)) {
-                score_codes(a, query, n_q, i, block, j, n, 0, type);
-                if (type == GGL_Q4_0)
-                    score_codes(a, query, n_q, i + 16, block, j, n, 1, type);
-            }
-        } else {
-            for (int64_t i = 0; i < d; i++) {
-                vf k[WIDE];
-                fetch_next(keys, bytes_of(i * GGL_PAGE + j, type), bytes_of(V_LANES * n, type),
-                           GGL_PAGE * bytes_of(d, type), next);
-                EACH(v, n) k[v] = load_plain(keys, i * GGL_PAGE + j + V_LANES * v, type);
-                score_step(a, query, n_q, i, k, n);
-            }
+        for (int64_t i = 0; i < d; i++) {
+            vf k[WIDE];
+            fetch_next(keys, bytes_of(i * GGL_PAGE + j, type), bytes_of(V_LANES * n, type),
+                       GGL_PAGE * bytes_of(d, type), next);
+            EACH(v, n) k[v] = load_plain(keys, i * GGL_PAGE + j + V_LANES * v, type);
+            score_step(a, query, n_q, i, k, n);
         }
         EACH(q, n_q) EACH(v, n) v_store(score[q] + j + V_LANES * v, a[q][v]);
     }
@@ -109,13 +61,7 @@ INLINE void scores_q(float (*score)[GGL_PAGE], const float *const *query, const 
 
 /* Loads elements 16 u .. 16 u + 15 of the values at p. */
 INLINE void load_value(vf *x, const char *p, const int u, const ggl_type type) {
-    if (in_blocks(type)) {
-        const uint8_t *block = (const uint8_t *)p + bytes_of(32 * (u / 2), type);
-        load_codes(x, block + 2 + (type == GGL_Q8_0 ? 16 * (u % 2) : 0), u % 2, v_set_half(block),
-                   type);
-    } else {
-        EACH(h, V_16) x[h] = load_plain(p, 16 * u + V_LANES * h, type);
-    }
+    EACH(h, V_16) x[h] = load_plain(p, 16 * u + V_LANES * h, type);
 }
 
 /* Adds weights times values to n vectors of o, from element 16 u on. v: the values at position 0,
@@ -171,8 +117,6 @@ INLINE void values_q(float *o, int64_t o_step, float (*p)[GGL_PAGE], const int n
         AT(0, V_16, 0);
         AT(1, V_16, 0);
     }
-    if (in_blocks(type))
-        return; /* whole blocks */
     for (; i + 16 <= e; i += 16)
         AT(0, V_16, 0);
     int done = (int)(i + 16 - e);
@@ -184,18 +128,16 @@ INLINE void values_q(float *o, int64_t o_step, float (*p)[GGL_PAGE], const int n
 
 /* --- by type, and number of queries -------------------------------------------------------- */
 
-#define COUNTS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
-_Static_assert(MOST == 8, "COUNTS has all numbers of queries");
+#define COUNTS(X) X(1) X(2) X(3) X(4)
+_Static_assert(MOST == 4, "COUNTS has all numbers of queries");
 
 INLINE void scores(float (*score)[GGL_PAGE], const float *const *query, int n_q, const void *keys,
                    int64_t d, const void *next, const ggl_type type) {
-    const int most = queries_at_once(type);
-    for (; n_q > 0; n_q -= most, score += most, query += most, next = keys)
-        switch (n_q < most ? n_q : most) {
+    for (; n_q > 0; n_q -= MOST, score += MOST, query += MOST, next = keys)
+        switch (n_q < MOST ? n_q : MOST) {
 #define X(n)                                                                                       \
     case n:                                                                                        \
-        if ((n) <= most)                                                                           \
-            scores_q(score, query, n, keys, d, next, type);                                        \
+        scores_q(score, query, n, keys, d, next, type);                                            \
         break;
             COUNTS(X)
 #undef X
@@ -206,17 +148,15 @@ INLINE void scores(float (*score)[GGL_PAGE], const float *const *query, int n_q,
 
 INLINE void values(float *o, int64_t o_step, float (*p)[GGL_PAGE], int n_q, const void *v,
                    int64_t e, int j0, int j1, const void *next, const ggl_type type) {
-    const int most = queries_at_once(type);
     if (e < 16) {
         values_few(o, o_step, p, n_q, v, e, j0, j1, type);
         return;
     }
-    for (; n_q > 0; n_q -= most, o += most * o_step, p += most, next = v)
-        switch (n_q < most ? n_q : most) {
+    for (; n_q > 0; n_q -= MOST, o += MOST * o_step, p += MOST, next = v)
+        switch (n_q < MOST ? n_q : MOST) {
 #define X(n)                                                                                       \
     case n:                                                                                        \
-        if ((n) <= most)                                                                           \
-            values_q(o, o_step, p, n, v, e, j0, j1, next, type);                                   \
+        values_q(o, o_step, p, n, v, e, j0, j1, next, type);                                       \
         break;
             COUNTS(X)
 #undef X

@@ -12,9 +12,12 @@ void ggl_cpu_kernels_init_x86(cpu_kernels *k, uint32_t features) {
         ggl_cpu_kernels_float_avx2(k);
         ggl_cpu_kernels_quant_avx2(k);
         ggl_cpu_kernels_attend_avx2(k);
+        ggl_cpu_kernels_attend_codes_avx2(k);
     }
-    if (features & CPU_AVXVNNI)
+    if (features & CPU_AVXVNNI) {
         ggl_cpu_kernels_quant_avxvnni(k);
+        ggl_cpu_kernels_attend_codes_avxvnni(k);
+    }
     if (features & CPU_AVX512) {
         ggl_cpu_kernels_elementwise_avx512(k);
         ggl_cpu_kernels_rows_avx512(k);
@@ -22,9 +25,12 @@ void ggl_cpu_kernels_init_x86(cpu_kernels *k, uint32_t features) {
         ggl_cpu_kernels_float_avx512(k);
         ggl_cpu_kernels_attend_avx512(k);
         ggl_cpu_kernels_quant_avx512(k);
+        ggl_cpu_kernels_attend_codes_avx512(k);
     }
-    if (features & CPU_AVX512VNNI)
+    if (features & CPU_AVX512VNNI) {
         ggl_cpu_kernels_quant_avx512vnni(k);
+        ggl_cpu_kernels_attend_codes_avx512vnni(k);
+    }
     if (features & CPU_AVX512BF16)
         ggl_cpu_kernels_float_avx512bf16(k);
 }

@@ -100,6 +100,12 @@ INLINE void dot_step(vsum *sum, vpart *pair, vcodes v, vfour x, const int pairs,
 }
 #endif
 
+/* Returns high * 128 + low. */
+INLINE vsum sum_join(vsum high, vsum low) {
+    return (vsum){_mm256_add_epi32(_mm256_slli_epi32(high.a, 7), low.a),
+                  _mm256_add_epi32(_mm256_slli_epi32(high.b, 7), low.b)};
+}
+
 INLINE vfloat float_zero(void) {
     return (vfloat){_mm256_setzero_ps(), _mm256_setzero_ps()};
 }

@@ -75,6 +75,11 @@ INLINE void dot_step(vsum *sum, vpart *pair, vcodes v, vfour x, const int pairs,
 }
 #endif
 
+/* Returns high * 128 + low. */
+INLINE vsum sum_join(vsum high, vsum low) {
+    return _mm512_add_epi32(_mm512_slli_epi32(high, 7), low);
+}
+
 INLINE vfloat float_zero(void) {
     return _mm512_setzero_ps();
 }

@@ -35,26 +35,6 @@ INLINE vf v_load_bfloat(const uint16_t *p) {
     __m256i x = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)p));
     return (vf)_mm256_slli_epi32(x, 16);
 }
-INLINE vf v_set_half(const void *p) {
-    int16_t h;
-    memcpy(&h, p, sizeof h);
-    return _mm256_cvtph_ps(_mm_set1_epi16(h));
-}
-/* Sixteen bytes as signed numbers, times a scale that is the same in all lanes. */
-INLINE void v_bytes(vf *x, const uint8_t *p, vf scale) {
-    for (int h = 0; h < 2; h++, p += 8) {
-        __m256i c = _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)p));
-        x[h] = _mm256_cvtepi32_ps(c) * scale;
-    }
-}
-/* The low or the high halves of sixteen bytes, minus 8, times such a scale. */
-INLINE void v_nibbles(vf *x, const uint8_t *p, const int high, vf scale) {
-    for (int h = 0; h < 2; h++, p += 8) {
-        __m256i c = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)p));
-        c = high ? _mm256_srli_epi32(c, 4) : _mm256_and_si256(c, _mm256_set1_epi32(15));
-        x[h] = _mm256_cvtepi32_ps(_mm256_sub_epi32(c, _mm256_set1_epi32(8))) * scale;
-    }
-}
 INLINE vi v_index(void) {
     return (vi){0, 1, 2, 3, 4, 5, 6, 7};
 }
@@ -131,6 +111,24 @@ INLINE void v_store_bytes(int8_t *p, const vi *c) {
     a = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(a, b),
                                     _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
     _mm256_storeu_si256((__m256i *)p, a);
+}
+
+/* Splits 64 whole numbers of up to 16256 in magnitude into bytes: high * 128 + low, low from -64 to
+ * 63. */
+INLINE void v_split_bytes(int8_t *high, int8_t *low, const vi *w) {
+    const __m256i from = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    for (int part = 0; part < 2; part++, w += 4) {
+        __m256i h[2], l[2];
+        for (int i = 0; i < 2; i++) {
+            const __m256i v = _mm256_packs_epi32((__m256i)w[2 * i], (__m256i)w[2 * i + 1]);
+            h[i] = _mm256_srai_epi16(_mm256_add_epi16(v, _mm256_set1_epi16(64)), 7);
+            l[i] = _mm256_sub_epi16(v, _mm256_slli_epi16(h[i], 7));
+        }
+        h[0] = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(h[0], h[1]), from);
+        l[0] = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(l[0], l[1]), from);
+        _mm256_storeu_si256((__m256i *)(high + 32 * part), h[0]);
+        _mm256_storeu_si256((__m256i *)(low + 32 * part), l[0]);
+    }
 }
 
 /* The even and the odd elements of a, then those of b. */

@@ -40,24 +40,6 @@ INLINE vf v_load_bfloat(const uint16_t *p) {
     __m512i x = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p));
     return (vf)_mm512_slli_epi32(x, 16);
 }
-INLINE vf v_set_half(const void *p) {
-    int16_t h;
-    memcpy(&h, p, sizeof h);
-    return _mm512_cvtph_ps(_mm256_set1_epi16(h));
-}
-/* Sixteen bytes as signed numbers, times a scale that is the same in all lanes. */
-INLINE void v_bytes(vf *x, const uint8_t *p, vf scale) {
-    __m512i c = _mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)p));
-    *x = _mm512_cvtepi32_ps(c) * scale;
-}
-/* The low or the high halves of sixteen bytes, minus 8, times such a scale. As there are only
- * sixteen results, they are looked up in a scaled table; the permutation uses only four bits of an
- * index. */
-INLINE void v_nibbles(vf *x, const uint8_t *p, const int high, vf scale) {
-    const vf number = {-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7};
-    __m512i c = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)p));
-    *x = _mm512_permutexvar_ps(high ? _mm512_srli_epi32(c, 4) : c, number * scale);
-}
 INLINE vi v_index(void) {
     return (vi){0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 }
@@ -130,6 +112,22 @@ INLINE int32_t v_sum_int(vi v) {
 INLINE void v_store_bytes(int8_t *p, const vi *c) {
     _mm_storeu_si128((__m128i *)p, _mm512_cvtepi32_epi8((__m512i)c[0]));
     _mm_storeu_si128((__m128i *)(p + 16), _mm512_cvtepi32_epi8((__m512i)c[1]));
+}
+
+/* Splits 64 whole numbers of up to 16256 in magnitude into bytes: high * 128 + low, low from -64 to
+ * 63. */
+INLINE void v_split_bytes(int8_t *high, int8_t *low, const vi *w) {
+    const __m512i from = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    __m512i h[2], l[2];
+    for (int i = 0; i < 2; i++) {
+        const __m512i v = _mm512_packs_epi32((__m512i)w[2 * i], (__m512i)w[2 * i + 1]);
+        h[i] = _mm512_srai_epi16(_mm512_add_epi16(v, _mm512_set1_epi16(64)), 7);
+        l[i] = _mm512_sub_epi16(v, _mm512_slli_epi16(h[i], 7));
+    }
+    h[0] = _mm512_permutexvar_epi32(from, _mm512_packs_epi16(h[0], h[1]));
+    l[0] = _mm512_permutexvar_epi32(from, _mm512_packs_epi16(l[0], l[1]));
+    _mm512_storeu_si512(high, h[0]);
+    _mm512_storeu_si512(low, l[0]);
 }
 
 /* The even and the odd elements of a, then those of b. */

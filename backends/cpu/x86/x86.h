@@ -10,8 +10,10 @@ void ggl_cpu_kernels_recur_avx2(cpu_kernels *k);
 void ggl_cpu_kernels_quantize_avx2(cpu_kernels *k);
 void ggl_cpu_kernels_float_avx2(cpu_kernels *k);
 void ggl_cpu_kernels_quant_avx2(cpu_kernels *k);
+void ggl_cpu_kernels_attend_codes_avx2(cpu_kernels *k);
 void ggl_cpu_kernels_attend_avx2(cpu_kernels *k);
 void ggl_cpu_kernels_quant_avxvnni(cpu_kernels *k);
+void ggl_cpu_kernels_attend_codes_avxvnni(cpu_kernels *k);
 void ggl_cpu_kernels_elementwise_avx512(cpu_kernels *k);
 void ggl_cpu_kernels_rows_avx512(cpu_kernels *k);
 void ggl_cpu_kernels_recur_avx512(cpu_kernels *k);
@@ -19,6 +21,8 @@ void ggl_cpu_kernels_float_avx512(cpu_kernels *k);
 void ggl_cpu_kernels_float_avx512bf16(cpu_kernels *k);
 void ggl_cpu_kernels_attend_avx512(cpu_kernels *k);
 void ggl_cpu_kernels_quant_avx512(cpu_kernels *k);
+void ggl_cpu_kernels_attend_codes_avx512(cpu_kernels *k);
 void ggl_cpu_kernels_quant_avx512vnni(cpu_kernels *k);
+void ggl_cpu_kernels_attend_codes_avx512vnni(cpu_kernels *k);
 
 #endif

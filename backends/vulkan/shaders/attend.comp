@@ -32,11 +32,8 @@ const uint PARTS = L / FOURS;          /* invocations that share the scores of a
 const uint SCORES = Q * FOURS;         /* fours of scores: 16 of each query */
 const uint OWN = (SCORES + L - 1) / L; /* fours of scores of an invocation */
 
-/* Rows of keys: in a page, in a block, and those that are loaded before they are used, of which an
- * invocation loads K_LOADS. */
-const bool SMALL = TYPE_K == Q4_0 || TYPE_K == Q8_0;
-const uint K_ROWS = D / HALF_K, K_BLOCK = BLOCK / HALF_K,
-           K_MOST = TYPE_K == F32 ? AHEAD / 2 : SMALL && Q < 8 ? AHEAD * 2 : AHEAD,
+/* Rows of keys that are loaded before they are used, of which an invocation loads K_LOADS. */
+const uint K_MOST = TYPE_K == F32 || CODES_K ? AHEAD / 2 : AHEAD,
            K_ALL = (K_ROWS + PARTS - 1) / PARTS, K_LOADS = K_ALL < K_MOST ? K_ALL : K_MOST,
            K_STEP = K_LOADS * PARTS, K_SCALES = (K_STEP + K_BLOCK - 1) / K_BLOCK;
 const bool K_WHOLE = K_ROWS % K_STEP == 0;
@@ -104,7 +101,7 @@ void multiply_keys(uint page, out vec4 s[Q]) {
         uvec4 w[K_LOADS];
         uvec2 scales[K_SCALES];
         [[unroll]] for (uint b = 0; b < K_SCALES; b++)
-            scales[b] = SMALL ? key_scales(page, min(first / K_BLOCK + b, D / BLOCK - 1), four) : uvec2(0);
+            scales[b] = CODES_K ? key_scales(page, min(first / K_BLOCK + b, D / BLOCK - 1), four) : uvec2(0);
         [[unroll]] for (uint i = 0; i < K_LOADS; i++) {
             uint t = first + i * PARTS + own;
             w[i] = key_words(page, K_WHOLE ? t : min(t, K_ROWS - 1), four);
@@ -112,9 +109,9 @@ void multiply_keys(uint page, out vec4 s[Q]) {
         [[unroll]] for (uint i = 0; i < K_LOADS; i++) {
             uint t = first + i * PARTS + own;
             if (K_WHOLE || t < K_ROWS)
-                [[unroll]] for (uint h = 0; h < HALF_K; h++) {
-                    vec4 k = key_four(w[i], scales[i * PARTS / K_BLOCK], h);
-                    uint at = key_dim(t, h) * Q;
+                [[unroll]] for (uint j = 0; j < HALF_K * K_DIMS; j++) {
+                    vec4 k = key_four(w[i], scales[i * PARTS / K_BLOCK], j / K_DIMS, j % K_DIMS);
+                    uint at = key_dim(t, j / K_DIMS, j % K_DIMS) * Q;
                     [[unroll]] for (uint q = 0; q < Q; q++)
                         s[q] += k * q_of[at + q];
                 }

@@ -55,6 +55,7 @@ float larger(float a, float b) {
 
 /* Four numbers take up to four words. A byte of q4_0 has two codes, so the words of q4_0 have
  * twice four numbers: HALF_K and HALF_V are their numbers of halves. */
+const bool CODES_K = TYPE_K == Q4_0 || TYPE_K == Q8_0, CODES_V = TYPE_V == Q4_0 || TYPE_V == Q8_0;
 const uint HALF_K = TYPE_K == Q4_0 ? 2 : 1, HALF_V = TYPE_V == Q4_0 ? 2 : 1;
 
 vec4 four_plain(uint type, uvec4 w) {
@@ -65,42 +66,46 @@ vec4 four_plain(uint type, uvec4 w) {
     return uintBitsToFloat(uvec4(w.x << 16, w.x & 0xffff0000, w.y << 16, w.y & 0xffff0000));
 }
 
-/* Returns the codes of a word; half: which codes of q4_0's bytes. */
+/* Returns the codes of a word; half_: which codes of q4_0's bytes. */
 vec4 four_codes(uint type, uint w, uint half_) {
-    if (type == Q8_0)
-        return vec4(int(w << 24) >> 24, int(w << 16) >> 24, int(w << 8) >> 24, int(w) >> 24);
-    uint n = w >> 4 * half_ & 0x0f0f0f0f;
-    return vec4(n & 0xff, n >> 8 & 0xff, n >> 16 & 0xff, n >> 24) - 8;
+    uint n = type == Q8_0 ? w : w >> 4 * half_ & 0x0f0f0f0f;
+    return vec4(n & 0xff, n >> 8 & 0xff, n >> 16 & 0xff, n >> 24) - (type == Q8_0 ? 128 : 8);
+}
+
+/* Returns the codes in byte i of four words. */
+vec4 codes_of_byte(uint type, uvec4 w, uint i, uint half_) {
+    return type == Q8_0 ? vec4(w >> 8 * i & 0xff) - 128 : vec4(w >> 8 * i + 4 * half_ & 15) - 8;
 }
 
 vec4 four_halves(uvec2 w) {
     return four_plain(F16, uvec4(w, 0, 0));
 }
 
-/* Rows of a page of keys have numbers of 64 positions: of one dimension, or codes of q4_0 of two
- * dimensions. Returns the dimension of row t. */
-uint key_dim(uint t, uint half_) {
-    return TYPE_K == Q4_0 ? t / 16 * BLOCK + t % 16 + 16 * half_ : t;
+/* Rows of a page of keys have 64 positions: numbers of one dimension, or words with codes of K_DIMS
+ * dimensions, or twice as many of q4_0. A block has K_BLOCK rows. */
+const uint K_DIMS = CODES_K ? 4 : 1, K_ROWS = D / (K_DIMS * HALF_K), K_BLOCK = BLOCK / (K_DIMS * HALF_K);
+
+/* Returns dimension i of row t. */
+uint key_dim(uint t, uint half_, uint i) {
+    return CODES_K ? t / K_BLOCK * BLOCK + t % K_BLOCK * 4 + 16 * half_ + i : t;
 }
 
 /* Returns the words of positions 4 p .. 4 p + 3 in row t of a page of keys. */
 uvec4 key_words(uint page, uint t, uint p) {
-    uint at = page + (is_quantized(TYPE_K) ? code_at(TYPE_K, true, D, 4 * p, t / code_bytes(TYPE_K)) +
-                                                 t % code_bytes(TYPE_K) * PAGE
-                                           : element_at(TYPE_K, true, D, 4 * p, t));
-    if (TYPE_K == F32)
-        return keys4[at >> 4];
-    return is_quantized(TYPE_K) ? uvec4(keys[at >> 2], 0, 0, 0) : uvec4(keys2[at >> 3], 0, 0);
+    if (CODES_K)
+        return keys4[(page + code_at(TYPE_K, true, 4 * p, t / K_BLOCK, t % K_BLOCK * 4)) >> 4];
+    uint at = page + element_at(TYPE_K, true, D, 4 * p, t);
+    return TYPE_K == F32 ? keys4[at >> 4] : uvec4(keys2[at >> 3], 0, 0);
 }
 
 /* Returns the scales of these positions, in block b. */
 uvec2 key_scales(uint page, uint b, uint p) {
-    return keys2[(page + scale_at(TYPE_K, true, D, 4 * p, b)) >> 3];
+    return keys2[(page + scale_at(TYPE_K, 4 * p, b)) >> 3];
 }
 
-vec4 key_four(uvec4 w, uvec2 scales, uint half_) {
-    return is_quantized(TYPE_K) ? four_halves(scales) * four_codes(TYPE_K, w.x, half_)
-                                : four_plain(TYPE_K, w);
+/* Returns dimension i of the row at four positions. */
+vec4 key_four(uvec4 w, uvec2 scales, uint half_, uint i) {
+    return CODES_K ? four_halves(scales) * codes_of_byte(TYPE_K, w, i, half_) : four_plain(TYPE_K, w);
 }
 
 /* A value's dimensions are divided into units: four dimensions, or twice four of a block of q4_0,
@@ -117,15 +122,9 @@ uint value_bits(uint at) {
     return values[at >> 2] >> 8 * (at & 2) & 0xffff;
 }
 
-/* Returns the words of a unit of the value in a row of a page; quantized: of its codes, in two
- * words that may begin in the middle of the first, and of its scale. */
+/* Returns the words of a unit of the value in a row of a page, for types without codes. */
 uvec4 value_words(uint page, uint row, uint unit) {
     uint at = page + element_at(TYPE_V, false, E, row, 4 * unit);
-    if (is_quantized(TYPE_V)) {
-        uint per = code_bytes(TYPE_V) / 4, b = unit / per, scale = page + scale_at(TYPE_V, false, E, row, b);
-        at = page + code_at(TYPE_V, false, E, row, b) + unit % per * 4;
-        return uvec4(values[at >> 2], values[(at + 2) >> 2], values[scale >> 2] >> 8 * (scale & 2), at);
-    }
     if (E % 4 == 0)
         return TYPE_V == F32 ? values4[at >> 4] : uvec4(values2[at >> 3], 0, 0);
     uvec4 w;
@@ -136,33 +135,33 @@ uvec4 value_words(uint page, uint row, uint unit) {
     return TYPE_V == F32 ? w : uvec4(w.x | w.y << 16, w.z | w.w << 16, 0, 0);
 }
 
-vec4 value_four(uvec4 w, uint half_) {
-    if (!is_quantized(TYPE_V))
-        return four_plain(TYPE_V, w);
-    uint codes = (w.w & 2) == 0 ? w.x : w.x >> 16 | w.y << 16;
-    return halves_to_floats(w.z).x * four_codes(TYPE_V, codes, half_);
-}
-
-/* Loads a unit of four values, from value 4 four on. In keys these are four rows, of four positions
- * each. */
+/* Loads a unit of four values, from value 4 four on. Codes: w[0] has a word for each dimension, or, in
+ * keys, for each position, and w[1] has the scales of the positions. Others: w[i] has value i, or,
+ * in keys, dimension i of the four. */
 void load_values(uint page, uint four, uint unit, out uvec4 w[4]) {
-    uint t = TYPE_K == Q4_0 ? unit / 4 * 16 + unit % 4 * 4 : 4 * unit;
+    w[0] = w[1] = w[2] = w[3] = uvec4(0);
+    if (CODES_V) {
+        uint per = code_bytes(TYPE_V) / 4, b = unit / per,
+             at = page + code_at(TYPE_V, false, 4 * four, b, unit % per * 4);
+        w[0] = IN_KEYS ? key_words(page, unit, four) : values4[at >> 4];
+        w[1].xy = IN_KEYS ? key_scales(page, b, four)
+                          : values2[(page + scale_at(TYPE_V, 4 * four, b)) >> 3];
+        return;
+    }
     [[unroll]] for (uint i = 0; i < 4; i++)
-        if (!IN_KEYS) {
-            w[i] = value_words(page, 4 * four + i, unit);
-        } else {
-            w[i] = key_words(page, min(t + i, D / HALF_K - 1), four);
-            if (is_quantized(TYPE_K))
-                w[i].zw = key_scales(page, t / (BLOCK / HALF_K), four);
-        }
+        w[i] = IN_KEYS ? key_words(page, min(4 * unit + i, D - 1), four)
+                       : value_words(page, 4 * four + i, unit);
 }
 
 /* Returns value i of four. */
 vec4 value_of(uvec4 w[4], uint i, uint half_) {
+    if (CODES_V)
+        return four_halves(w[1].xy)[i] * (IN_KEYS ? four_codes(TYPE_V, w[0][i], half_)
+                                                  : codes_of_byte(TYPE_V, w[0], i, half_));
     if (!IN_KEYS)
-        return value_four(w[i], half_);
-    return vec4(key_four(w[0], w[0].zw, half_)[i], key_four(w[1], w[1].zw, half_)[i],
-                key_four(w[2], w[2].zw, half_)[i], key_four(w[3], w[3].zw, half_)[i]);
+        return four_plain(TYPE_V, w[i]);
+    return vec4(four_plain(TYPE_K, w[0])[i], four_plain(TYPE_K, w[1])[i], four_plain(TYPE_K, w[2])[i],
+                four_plain(TYPE_K, w[3])[i]);
 }
 
 bool is_finite(vec4 v) {

@@ -25,13 +25,15 @@ const uint FOURS = PAGE / 4;    /* of positions of a page */
 const uint QUARTERS = L / TILE; /* invocations that share the weights of a query */
 
 /* A piece of keys: all positions, in K_STEP rows. */
-const uint DEEP = 16, K_ROWS = D / HALF_K, K_STEP = DEEP / HALF_K, K_LOADS = K_STEP * FOURS / L;
+const uint DEEP = 16, K_STEP = DEEP / (K_DIMS * HALF_K), K_FOURS = K_STEP * FOURS,
+           K_LOADS = (K_FOURS + L - 1) / L;
 const bool K_WHOLE = K_ROWS % K_STEP == 0;
 
 /* Values are divided into strips of WIDE fours of dimensions; a piece of them has some positions. */
 const uint FOURS_V = UNITS * HALF_V, WIDE = FOURS_V > 16 ? 32 : 16, STRIPS = (FOURS_V + WIDE - 1) / WIDE,
            WIDE_UNITS = WIDE / HALF_V, PIECE = 256, V_STEP = PIECE / WIDE, V_LOADS = PIECE / HALF_V / L,
-           V_TRANSPOSED = PIECE / HALF_V / 4; /* invocations that load four values at once */
+           V_TRANSPOSED = PIECE / HALF_V / 4; /* invocations that load four values at once .. */
+const bool FOUR_AT_ONCE = IN_KEYS || CODES_V; /* .. if positions are side by side */
 const uint OWN = TILE * WIDE / L;             /* queries whose sums an invocation computes */
 
 /* Shared memory has a piece of keys and one of queries, and later scores or weights, a row of which
@@ -85,21 +87,30 @@ struct words {
 void load_keys(uint page, uint first, out words w) {
     [[unroll]] for (uint i = 0; i < K_LOADS; i++) {
         uint o = me() + i * L, t = K_WHOLE ? first + o / FOURS : min(first + o / FOURS, K_ROWS - 1);
-        w.key[i] = key_words(page, t, o % FOURS);
-        w.scales[i] = is_quantized(TYPE_K) ? key_scales(page, t / (BLOCK / HALF_K), o % FOURS) : uvec2(0);
+        w.key[i] = uvec4(0);
+        w.scales[i] = uvec2(0);
+        if (K_FOURS % L == 0 || o < K_FOURS) {
+            w.key[i] = key_words(page, t, o % FOURS);
+            w.scales[i] = CODES_K ? key_scales(page, t / K_BLOCK, o % FOURS) : uvec2(0);
+        }
     }
     [[unroll]] for (uint i = 0; i < 4; i++) {
-        uint j = me() % QUARTERS * 4 + i, t = first + j / HALF_K;
-        w.query[i] = K_WHOLE || t < K_ROWS ? queries[own_query + key_dim(t, j % HALF_K)] : 0;
+        uint j = me() % QUARTERS * 4 + i, t = first + j / (HALF_K * K_DIMS);
+        w.query[i] = K_WHOLE || t < K_ROWS
+                         ? queries[own_query + key_dim(t, j / K_DIMS % HALF_K, j % K_DIMS)]
+                         : 0;
     }
 }
 
 void put_keys(uint first, words w) {
     [[unroll]] for (uint i = 0; i < K_LOADS; i++) {
         uint o = me() + i * L, row = o / FOURS;
-        [[unroll]] for (uint h = 0; h < HALF_K; h++)
-            area[(row * HALF_K + h) * FOURS + o % FOURS] =
-                K_WHOLE || first + row < K_ROWS ? key_four(w.key[i], w.scales[i], h) : vec4(0);
+        if (K_FOURS % L == 0 || o < K_FOURS)
+            [[unroll]] for (uint j = 0; j < HALF_K * K_DIMS; j++)
+                area[(row * HALF_K * K_DIMS + j) * FOURS + o % FOURS] =
+                    K_WHOLE || first + row < K_ROWS
+                        ? key_four(w.key[i], w.scales[i], j / K_DIMS, j % K_DIMS)
+                        : vec4(0);
     }
     uint q = me() / QUARTERS;
     [[unroll]] for (uint i = 0; i < 4; i++)
@@ -175,7 +186,7 @@ void set_weights(int begin) {
 
 /* Loads own words of values first .. first + V_STEP - 1 of a page, of strip c. */
 void load_strip(uint page, uint first, uint c, out uvec4 w[4]) {
-    if (IN_KEYS) {
+    if (FOUR_AT_ONCE) {
         if (me() < V_TRANSPOSED)
             load_values(page, first / 4 + me() / WIDE_UNITS,
                         min(c * WIDE_UNITS + me() % WIDE_UNITS, UNITS - 1), w);
@@ -188,7 +199,7 @@ void load_strip(uint page, uint first, uint c, out uvec4 w[4]) {
 }
 
 void put_strip(uvec4 w[4]) {
-    if (IN_KEYS) {
+    if (FOUR_AT_ONCE) {
         if (me() < V_TRANSPOSED)
             [[unroll]] for (uint i = 0; i < 4; i++)
                 [[unroll]] for (uint h = 0; h < HALF_V; h++)
@@ -196,11 +207,10 @@ void put_strip(uvec4 w[4]) {
                         value_of(w, i, h);
         return;
     }
-    [[unroll]] for (uint i = 0; i < V_LOADS; i++)
-        [[unroll]] for (uint h = 0; h < HALF_V; h++) {
-            uint o = me() + i * L;
-            area[VALUES_AT + o / WIDE_UNITS * WIDE + o % WIDE_UNITS * HALF_V + h] = value_four(w[i], h);
-        }
+    [[unroll]] for (uint i = 0; i < V_LOADS; i++) {
+        uint o = me() + i * L;
+        area[VALUES_AT + o / WIDE_UNITS * WIDE + o % WIDE_UNITS] = four_plain(TYPE_V, w[i]);
+    }
 }
 
 /* Adds four values of the piece, from value 4 four of the page on, times their weights. With

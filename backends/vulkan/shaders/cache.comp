@@ -149,15 +149,14 @@ void put_block(uint page, uint lane, uint b) {
         v[i] = element(BLOCK * b + i);
     float most = extreme(v), d = TYPE == Q8_0 ? abs(most) / 127 : most / -8;
     float inverse = d != 0 ? 1 / d : 0;
-    uint at = page + code_at(TYPE, KEYS, n, lane, b), step = code_step(KEYS);
-    put(page + scale_at(TYPE, KEYS, n, lane, b), half_bits(d), 2);
+    put(page + scale_at(TYPE, lane, b), half_bits(d), 2);
     for (uint i = 0; i < code_bytes(TYPE); i++) {
         uint q;
         if (TYPE == Q8_0)
-            q = finite(inverse) ? uint(round_away(v[i] * inverse)) : 0;
+            q = finite(inverse) ? uint(round_away(v[i] * inverse)) + 128 : 128;
         else
             q = code_q4_0(v[i], inverse) | code_q4_0(v[i + 16], inverse) << 4;
-        put(at + i * step, q, 1);
+        put(page + code_at(TYPE, KEYS, lane, b, i), q, 1);
     }
 }
 

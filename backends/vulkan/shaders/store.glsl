@@ -1,6 +1,6 @@
 /* Layout of stores of rows (ggl/graph.h): pages of 64 positions of one head. A block of a
- * quantized type has 32 codes of a byte or half a byte, and a scale of two bytes. Addresses are
- * in bytes. */
+ * quantized type has 32 codes of a byte or half a byte, with 128 or 8 added, and a scale of two
+ * bytes. Addresses are in bytes. */
 
 const uint F32 = 0, F16 = 1, Q4_0 = 2, Q8_0 = 8, BF16 = 30;
 const uint PAGE = 64, BLOCK = 32;
@@ -29,18 +29,15 @@ uint element_at(uint type, bool keys, uint n, uint lane, uint i) {
     return (keys ? i * PAGE + lane : lane * n + i) * element_size(type);
 }
 
-/* For block b of that row, of a quantized type: code_at is the address of its first code,
- * code_step the distance of the others, scale_at the address of its scale. */
-uint code_at(uint type, bool keys, uint n, uint lane, uint b) {
-    uint size = code_bytes(type) + 2;
-    return keys ? PAGE * size * b + lane : lane * row_size(type, n) + size * b + 2;
+/* The address of code byte k of block b of that row, of a quantized type. Bytes are in words: of four
+ * bytes of a position in keys, of four positions in values. */
+uint code_at(uint type, bool keys, uint lane, uint b, uint k) {
+    uint n = code_bytes(type), block = PAGE * (n + 2) * b;
+    return block + (keys ? (k / 4 * PAGE + lane) * 4 + k % 4 : (lane / 4 * n + k) * 4 + lane % 4);
 }
 
-uint code_step(bool keys) {
-    return keys ? PAGE : 1;
-}
-
-uint scale_at(uint type, bool keys, uint n, uint lane, uint b) {
-    uint size = code_bytes(type) + 2;
-    return keys ? PAGE * (size * b + size - 2) + 2 * lane : lane * row_size(type, n) + size * b;
+/* The address of the scale of that block. */
+uint scale_at(uint type, uint lane, uint b) {
+    uint n = code_bytes(type);
+    return PAGE * ((n + 2) * b + n) + 2 * lane;
 }

@@ -90,8 +90,8 @@ GGL_API ggl_op ggl_op_find(const char *name);
 /* --- tensors ---------------------------------------------------------------------------------- */
 
 typedef enum ggl_store_kind {
-    GGL_STORE_KEYS,   /* a row for each position and head; the rows of a page are interleaved */
-    GGL_STORE_VALUES, /* a row for each position and head, one after another */
+    GGL_STORE_KEYS,   /* a row for each position and head */
+    GGL_STORE_VALUES, /* the same; in another layout */
     GGL_STORE_STATE   /* one f32 array for each slot */
 } ggl_store_kind;
 
@@ -103,13 +103,16 @@ typedef enum ggl_store_kind {
  * after another's, and position p is stored at p % n_pos. In a page, each head has the bytes of 64
  * rows of the type (one of f32, f16, bf16, q8_0, q4_0: ggl_store_can_keep), laid out as follows:
  *
- *     values               64 rows in the type's own layout
- *     keys, not quantized  element[dim][64]
- *     keys, q8_0           for each 32 dimensions: i8 code[32][64], f16 scale[64]
- *     keys, q4_0           for each 32 dimensions: u8 code[16][64], f16 scale[64]; the low half of
- *                          code[i] is dimension i, the high half dimension i + 16
+ *     values, not quantized  element[64][dim]: 64 rows in the type's own layout
+ *     keys, not quantized    element[dim][64]
+ *     quantized              for each 32 dimensions: the codes, then f16 scale[64]
+ *       keys, q8_0           u8 code[8][64][4]: [i][j][k] is dimension 4 i + k of position j
+ *       values, q8_0         u8 code[16][32][4]: [j][i][k] is dimension i of position 4 j + k
+ *       keys, q4_0           u8 code[4][64][4]: the same, with two codes in a byte
+ *       values, q4_0         u8 code[16][16][4]: the same, with two codes in a byte
  *
- * A row of a quantized type is a whole number of blocks of 32. */
+ * The low half of such a byte has the dimension that is given above, the high half has the one 16
+ * after it. Codes have 128 (q8_0) or 8 (q4_0) added, so they are not negative. A row of a quantized type is a whole number of blocks of 32. */
 typedef struct ggl_store {
     int id, group;
     const char *name;
