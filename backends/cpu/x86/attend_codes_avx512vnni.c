@@ -1,9 +1,9 @@
-/* Attention over quantized rows: quant/attend_tmpl.h in registers of AVX-512 VNNI. */
+/* Attention over quantized rows: quant/attend_codes.h in registers of AVX-512 VNNI. */
 #define LANES_VNNI
 #include "lanes_avx512.h"
 #include "vector_avx512.h"
 
-#include "../quant/attend_tmpl.h"
+#include "../quant/attend_codes.h"
 
 void ggl_cpu_kernels_attend_codes_avx512vnni(cpu_kernels *k) {
     fill_codes(k);

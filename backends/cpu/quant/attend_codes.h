@@ -8,8 +8,8 @@
  *   values   dimensions   four positions of a dimension     the rounded weights of four positions
  *
  * A rounded weight has 15 bits, so it is multiplied as two bytes: weight = high * 128 + low. */
-#ifndef CPU_QUANT_ATTEND_H
-#define CPU_QUANT_ATTEND_H
+#ifndef CPU_QUANT_ATTEND_CODES_H
+#define CPU_QUANT_ATTEND_CODES_H
 
 #include "../prefetch.h"
 #include "../simd/functions.h"
