@@ -3,6 +3,10 @@
 
 #include "program_impl.h"
 
+/* A group has no members further than this behind its first one, as a wave may have any number of
+ * units, and each would be compared with all others. */
+enum { WINDOW = 64 };
+
 /* The steps of a wave. A unit is a step or a chain, which goes by its first link. */
 typedef struct wave {
     const ggl_step *step; /* by item, the wave's first one first */
@@ -10,6 +14,11 @@ typedef struct wave {
     const int *first;     /* of unit i: its first item */
     int n_units;
 } wave;
+
+/* Returns the end of the units that may be in a group with unit i. */
+static int end_of_window(const wave *w, int i) {
+    return w->n_units - i > WINDOW ? i + WINDOW : w->n_units;
+}
 
 /* Returns the number of items from i on that are in the wave of item i. */
 static size_t size_of_wave(const builder *b, size_t i) {
@@ -24,7 +33,7 @@ static void gather(const builder *b, const wave *w, int i, int *group) {
     const ggl_step *member[GGL_MAX_GROUP] = {&w->step[w->first[i]]};
     int n = 1;
     group[i] = i + 1;
-    for (int k = i + 1; k < w->n_units && n < GGL_MAX_GROUP; k++) {
+    for (int k = i + 1; k < end_of_window(w, i) && n < GGL_MAX_GROUP; k++) {
         const ggl_step *next = &w->step[w->first[k]];
         if (group[k] == 0 && b->p->joins(b->p->backend, member, n, next)) {
             member[n++] = next;
@@ -38,7 +47,7 @@ static void put_together(const builder *b, const wave *w, size_t at, const int *
     for (int i = 0; i < w->n_units; i++) {
         item *first = to;
         int n = 0;
-        for (int k = i; k < w->n_units && group[i] == i + 1; k++)
+        for (int k = i; k < end_of_window(w, i) && group[i] == i + 1; k++)
             if (group[k] == i + 1) {
                 for (int e = 0; e < w->size[k]; e++, to++) {
                     *to = b->at[at + (size_t)(w->first[k] + e)];
