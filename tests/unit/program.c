@@ -4,7 +4,7 @@
 
 #include "test.h"
 
-enum { WIDTH = 8, MOST = 64 };
+enum { WIDTH = 8, MOST = 1024 };
 
 static float weights[3][WIDTH * WIDTH];
 
@@ -333,6 +333,36 @@ TEST(groups) {
     CHECK_INT(p.n_step, apart.n_step);
     ggl_program_fini(&p);
     ggl_program_fini(&apart);
+    ggl_graph_free(g);
+}
+
+static int n_asked;
+
+static bool nothing_joins(const ggl_backend *b, const ggl_step *const *member, int n,
+                          const ggl_step *next) {
+    (void)b;
+    (void)member;
+    (void)n;
+    (void)next;
+    n_asked++;
+    return false;
+}
+
+/* In a wave of many steps, each is compared with a few others, not with all. */
+TEST(groups_of_a_wide_wave) {
+    enum { N_STEPS = 400, MOST_ASKED = 64 };
+    ggl_graph *g = ggl_graph_new(NULL);
+    ggl_program p;
+    ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){WIDTH}, true), *y[N_STEPS];
+    for (int i = 0; i < N_STEPS; i++)
+        y[i] = ggl_graph_op(g, GGL_OP_EXP, &x, 1, NULL, 0);
+    for (int i = 1; i < N_STEPS; i++)
+        y[i] = ggl_binary(g, GGL_OP_ADD, y[i - 1], y[i]);
+    ggl_graph_output(g, "y", y[N_STEPS - 1]);
+    n_asked = 0;
+    REQUIRE(build_for(g, &p, (ggl_program_params){.joins = nothing_joins}));
+    CHECK(n_asked > N_STEPS && n_asked < N_STEPS * MOST_ASKED);
+    ggl_program_fini(&p);
     ggl_graph_free(g);
 }
 
