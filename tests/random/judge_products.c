@@ -119,6 +119,12 @@ void judge_rope(judge *j, int i, const r_token *token) {
 
 /* --- attention -------------------------------------------------------------------------------- */
 
+/* True if the value is the leading part of the key, and so lies in it, in its type. */
+static bool is_within(const judge *j, const r_node *cache) {
+    const r_node *x = &j->p->node[cache->src[1]];
+    return x->op == R_SPLIT && x->src[0] == cache->src[0] && x->num[0] == 0 && x->num[1] == 0;
+}
+
 /* The contents of a slot for a CACHE: for each position the key, then the value. */
 void judge_cache(judge *j, int i, const r_token *token) {
     const r_node *t = &j->p->node[i];
@@ -126,9 +132,7 @@ void judge_cache(judge *j, int i, const r_token *token) {
     number *row = judge_state(j, i, token->slot) + token->pos * size;
     for (int part = 0; part < 2; part++) {
         const r_node *x = &j->p->node[t->src[part]];
-        /* a value that is the leading part of the key lies in it, in its type */
-        bool within = part == 1 && x->op == R_SPLIT && x->src[0] == t->src[0] && x->num[0] == 0 &&
-                      x->num[1] == 0;
+        bool within = part == 1 && is_within(j, t);
         int type = part == 0 || within ? j->p->type_k : j->p->type_v, n = x->ne[0];
         if (within) {
             const r_node *k = &j->p->node[t->src[0]];
@@ -151,15 +155,59 @@ void judge_cache(judge *j, int i, const r_token *token) {
 }
 
 typedef struct attention {
-    int q, head, of, d,
-        n_heads; /* the query, its head, the keys' head, its size, how many key heads */
-    int size, e; /* of a position; of a value's row */
+    int head, of, d, n_heads; /* the query's head, the keys' head, its size, how many key heads */
+    int size, e;              /* of a position; of a value's row */
     const number *rows;
+    number query[MOST_ROW]; /* of the head, as its products take it */
+    int type_v;             /* of values with weights that are rounded; else W_F32 */
     int first, pos;
 } attention;
 
+/* How the CPU rounds the weights of quantized values:
+ * The weight of a position times the scale of its block becomes a whole number of 16256ths
+ * of the largest scale in the page. So each is off by half of one, and by the roundings to f32. */
+
+static const number *value_of(const attention *a, int p) {
+    return a->rows + p * a->size + a->size - a->n_heads * a->e + a->of * a->e;
+}
+
+/* The scale of a block of values, from the largest of them, whose code is the largest: at most. */
+static double most_scale(const number *v, int levels) {
+    double most = 0;
+    for (int i = 0; i < 32; i++)
+        most = fmax(most, fabs(v[i].v) + v[i].e);
+    return most / levels >= 0x1p-14 ? most / levels : most / levels * 2 + 0x1p-24; /* f16 */
+}
+
+/* The code of v in its block, without its sign: at most. */
+static double most_code(const number *block, const number *v, int levels) {
+    double most = 0;
+    for (int i = 0; i < 32; i++)
+        most = fmax(most, fabs(block[i].v) - block[i].e);
+    return most / levels >= 0x1p-14 ? fmin(levels, (fabs(v->v) + v->e) * levels / most) : levels;
+}
+
+/* How far element i may be off by the rounding of weights; share: of each position. */
+static double off_by_weights(const attention *a, int i, const double *share, double top_share) {
+    const int levels = a->type_v == W_Q8_0 ? 127 : 8;
+    double off = 0;
+    for (int p = a->first, next; p <= a->pos; p = next) {
+        double scale = 0, most = 0;
+        next = p / 64 * 64 + 64 <= a->pos ? p / 64 * 64 + 64 : a->pos + 1;
+        for (int k = p; k < next; k++) {
+            scale = fmax(scale, most_scale(value_of(a, k) + i / 32 * 32, levels));
+            most = fmax(most, share[k]);
+        }
+        for (int k = p; k < next; k++) {
+            const number *v = value_of(a, k) + i;
+            off += most * 0.51 / 16256 * scale * most_code(v - i % 32, v, levels);
+        }
+    }
+    return off / top_share;
+}
+
 static number score(const judge *j, const r_node *t, const attention *a, int p) {
-    const number *q = j->value[a->q] + a->head * a->d, *k = a->rows + p * a->size + a->of * a->d;
+    const number *q = a->query, *k = a->rows + p * a->size + a->of * a->d;
     double v = 0, e = 0, size = 0, cap = t->num[2];
     double scale = isnan(t->num[0]) ? 1 / sqrt(a->d) : t->num[0];
     for (int i = 0; i < a->d; i++) {
@@ -201,7 +249,7 @@ static void attend_head(const judge *j, const r_node *t, const attention *a, num
     double factor = off < 1 ? expm1(2 * off + 16 * UNIT) : INFINITY;
     for (int i = 0; i < a->e; i++) {
         double y = 0, e = 0, size = 0;
-        const number *v = a->rows + a->size - a->n_heads * a->e + a->of * a->e + i;
+        const number *v = value_of(a, 0) + i;
         for (int p = a->first; p <= a->pos; p++)
             y += s[p] / total * v[p * a->size].v;
         for (int p = a->first; p <= a->pos; p++) {
@@ -211,6 +259,8 @@ static void attend_head(const judge *j, const r_node *t, const attention *a, num
             size += s[p] / total * fabs(v[p * a->size].v);
         }
         e += exp(sink.v - top) / total * factor * fabs(y);
+        if (j->kind != JUDGE_EXACT && w_is_quantized(a->type_v))
+            e += off_by_weights(a, i, s, total);
         out[i] = rounded(y, e + (a->pos - a->first + 16) * UNIT * size, 2);
     }
 }
@@ -219,16 +269,19 @@ void judge_attend(judge *j, int i, const r_token *token) {
     const r_node *t = &j->p->node[i], *q = &j->p->node[t->src[0]], *cache = &j->p->node[t->src[1]];
     const r_node *k = &j->p->node[cache->src[0]], *v = &j->p->node[cache->src[1]];
     double window = t->num[1];
-    attention a = {.q = t->src[0],
-                   .d = q->ne[0],
+    attention a = {.d = q->ne[0],
                    .n_heads = k->ne[1],
                    .e = v->ne[0],
                    .size = j->keeps[t->src[1]].size / j->p->n_pos,
                    .rows = judge_state(j, t->src[1], token->slot),
                    .pos = token->pos};
     a.first = isnan(window) || token->pos < window ? 0 : token->pos - (int)window + 1;
+    a.type_v = is_within(j, cache) ? W_F32 : j->p->type_v;
     for (a.head = 0; a.head < q->ne[1]; a.head++) {
         a.of = a.head * k->ne[1] / q->ne[1];
+        memcpy(a.query, j->value[t->src[0]] + a.head * a.d, (size_t)a.d * sizeof *a.query);
+        if (w_is_quantized(j->p->type_k)) /* keys of other types are multiplied as floats */
+            prepare(j, j->p->type_k, a.query, a.d);
         attend_head(j, t, &a, j->value[i] + a.head * a.e);
     }
 }
