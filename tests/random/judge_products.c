@@ -163,9 +163,9 @@ typedef struct attention {
     int first, pos;
 } attention;
 
-/* How the CPU rounds the weights of quantized values:
- * The weight of a position times the scale of its block becomes a whole number of 16256ths
- * of the largest scale in the page. So each is off by half of one, and by the roundings to f32. */
+/* For quantized values, the CPU rounds the weight of a position times the scale of its block to a
+ * whole number of 16256ths of the largest scale in the page. So it is off by half of one, and by
+ * roundings to f32. */
 
 static const number *value_of(const attention *a, int p) {
     return a->rows + p * a->size + a->size - a->n_heads * a->e + a->of * a->e;
