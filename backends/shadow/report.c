@@ -11,8 +11,9 @@
 #define BOUND_FLOAT 1e-3 /* another order of sums, another exp */
 /* Weights of 16 bits: a backend may round activations to bf16, half a step of 2^-8 each. */
 #define BOUND_HALF 2e-2
-/* Quantized weights: the CPU rounds activations to 8 bits, in blocks of 32 with steps of a 127th of
- * the largest; each is off by up to 0.4 % of that, a product by some 1 % of the largest result. */
+/* Quantized weights, and keys: the CPU rounds activations and queries to 8 bits, in blocks of 32 with
+ * steps of a 127th of the largest; each is off by up to 0.4 % of that, a product by some 1 % of the
+ * largest result. */
 #define BOUND_BYTES 5e-2
 
 static double bound_of(const ggl_tensor *t) {
@@ -23,6 +24,9 @@ static double bound_of(const ggl_tensor *t) {
                 : w == GGL_F16 || w == GGL_BF16 ? BOUND_HALF
                                                 : BOUND_FLOAT;
     }
+    const ggl_store *keys = t->op == GGL_OP_ATTEND ? t->src[1]->store[0] : NULL;
+    if (keys && ggl_type_get(keys->type)->quantized)
+        bound = BOUND_BYTES;
     for (int i = 0; t->body && i < t->body->n_node; i++)
         bound = fmax(bound, bound_of(t->body->node[i]));
     return bound;
