@@ -18,8 +18,9 @@ static ahead ahead_of(const char *p, size_t size, int n_queries) {
 
 static void fetch_slice(ahead *a) {
     const size_t n = a->left < a->slice ? a->left : a->slice;
-    if (n > 0)
-        fetch_far(a->p, (int64_t)n);
+    if (n == 0)
+        return;
+    fetch_far(a->p, (int64_t)n);
     a->p += n;
     a->left -= n;
 }

@@ -63,10 +63,10 @@ static void put_together(const builder *b, const wave *w, size_t at, const int *
 /* Groups the n items from `at` on, which are one wave. Returns false if out of memory. */
 static bool group_wave(builder *b, size_t at, size_t n, item *to) {
     ggl_step *step = ggl_calloc(n, sizeof *step);
-    int *numbers = ggl_calloc(3 * n, sizeof *numbers), *size = numbers, *first = numbers + n,
-        *group = numbers + 2 * n;
+    int *size = ggl_calloc(n, sizeof *size), *first = ggl_calloc(n, sizeof *first),
+        *group = ggl_calloc(n, sizeof *group);
     wave w = {step, size, first, 0};
-    const bool ok = step && numbers;
+    const bool ok = step && size && first && group;
     for (size_t i = 0; i < n && ok; i++) {
         ggl_plan_make_step(b, &b->at[at + i], &step[i]);
         if (step[i].n_links > 0) {
@@ -80,7 +80,9 @@ static bool group_wave(builder *b, size_t at, size_t n, item *to) {
     if (ok)
         put_together(b, &w, at, group, to);
     ggl_free(step);
-    ggl_free(numbers);
+    ggl_free(size);
+    ggl_free(first);
+    ggl_free(group);
     return ok;
 }
 
