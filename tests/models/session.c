@@ -492,6 +492,7 @@ static bool open_two_and_close(void *arg) {
     llm_session *s = NULL;
     uint64_t ticket[2] = {0};
     float got[2];
+    streams x[2] = {{got, 0, 0}, {got, 0, 2}};
     llm_session_params p = llm_session_default();
     p.n_ubatch = p.n_rows = p.n_slots = N_STREAMS;
     p.n_ctx = 64;
@@ -502,10 +503,8 @@ static bool open_two_and_close(void *arg) {
               ggl_backend_open(&b[1], "cpu1", NULL, &err) == GGL_OK &&
               llm_session_new(&s, model, &p, &err) == GGL_OK &&
               llm_session_alloc(s, &err) == GGL_OK;
-    for (int k = 0; k < 2 && ok; k++) {
-        streams x = {got, 0, 2 * k};
-        ok = submit_streams(s, &x, 0, 2, &ticket[k], &err) == GGL_OK;
-    }
+    for (int k = 0; k < 2 && ok; k++)
+        ok = submit_streams(s, &x[k], 0, 2, &ticket[k], &err) == GGL_OK;
     if (ok) /* the other one is not collected */
         ok = llm_session_collect(s, ticket[1], &err) == GGL_OK;
     llm_session_free(s);
