@@ -122,7 +122,7 @@ static void check_fused(const toy_model *t, ggl_backend *reference, bool single)
     free(apart.at);
 }
 
-/* Of one descriptor in fifteen; also on matrix units, if the device has them. */
+/* Of one descriptor in forty-five; also on matrix units, if the device has them. */
 TEST(fused_bits) {
     const char *name, *text;
     size_t n;
@@ -131,7 +131,7 @@ TEST(fused_bits) {
     setenv("GGL_VULKAN_FORCE", "idot,matrix", 1);
     REQUIRE_OK(ggl_backend_open(&reference, "reference", NULL, &err), &err);
     for (int k = 0; vulkan && llm_arch_builtin(k, &name, &text, &n); k++)
-        for (int variant = 0; variant < 2 && sampled(k, 15); variant++) {
+        for (int variant = 0; variant < 2 && sampled(k, 45); variant++) {
             toy_model t;
             if (!CHECK_MSG(toy_open(&t, name, text, n, variant, &err), "%s: %s", name, err.msg))
                 continue;
