@@ -92,54 +92,63 @@ TEST(descriptors) {
     ggl_backend_close(reference);
 }
 
-/* Runs the toy as `mask` says, with integer dot products and matrix units where it does not mask them. */
-static bool prompt_masked(const toy_model *t, ggl_backend *reference, const char *mask, int chunk,
-                          ggl_type kv, logits *out) {
-    ggl_backend *b = vulkan_open(mask);
-    const bool ok = b && prompt(t, b, reference, chunk, kv, out);
-    ggl_backend_close(b);
-    return ok;
-}
+/* Chains and groups of steps as one dispatch, and as one dispatch each, give the same bits: without
+ * and with integer dot products and matrix units. Products are groups if their weights lie in one
+ * region, as those of a file do: here, if they are copied. */
+typedef struct ways {
+    ggl_backend *fused, *apart;
+    ggl_type kv;
+} ways;
 
-/* Chains and groups of steps as one dispatch, and as one dispatch each, give the same bits. Products
- * are groups if their weights lie in one region, as those of a file do: here, if they are copied. */
-static void check_fused(const toy_model *t, ggl_backend *reference, bool single) {
-    static const struct {
-        const char *with, *without;
-        ggl_type kv;
-    } way[] = {{"import,idot", "import,idot,fuse", GGL_F32}, {"import", "import,fuse", GGL_F16}};
+static const struct {
+    const char *fused, *apart;
+    ggl_type kv;
+} mask[] = {{"import,idot", "import,idot,fuse", GGL_F32}, {"import", "import,fuse", GGL_F16}};
+enum { N_WAYS = sizeof mask / sizeof *mask };
+
+static void check_fused(const toy_model *t, ggl_backend *reference, const ways *w, bool single) {
     logits fused = {0}, apart = {0};
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < N_WAYS; i++) {
         const int chunk = single == (i == 0) ? 1 : TOY_BATCH;
-        if (prompt_masked(t, reference, way[i].with, chunk, way[i].kv, &fused) &&
-            prompt_masked(t, reference, way[i].without, chunk, way[i].kv, &apart))
+        if (prompt(t, w[i].fused, reference, chunk, w[i].kv, &fused) &&
+            prompt(t, w[i].apart, reference, chunk, w[i].kv, &apart))
             CHECK_MSG(memcmp(fused.at, apart.at, fused.n * sizeof *fused.at) == 0,
                       "%s (%s), in pieces of %d, without %s: other bits than without %s",
-                      llm_arch_name(t->arch), llm_arch_toy_text(t->toy), chunk, way[i].with,
-                      way[i].without);
+                      llm_arch_name(t->arch), llm_arch_toy_text(t->toy), chunk, mask[i].fused,
+                      mask[i].apart);
     }
     free(fused.at);
     free(apart.at);
 }
 
-/* Of one descriptor in forty-five; also on matrix units, if the device has them. */
+/* Of two descriptors; also on matrix units, if the device has them. Both share the backends: most of
+ * the time is the compilation of pipelines. */
 TEST(fused_bits) {
     const char *name, *text;
     size_t n;
     ggl_error err = {0};
-    ggl_backend *reference = NULL, *vulkan = vulkan_open(NULL);
+    ways w[N_WAYS] = {{0}};
+    bool open = true;
+    ggl_backend *reference = NULL;
     setenv("GGL_VULKAN_FORCE", "idot,matrix", 1);
     REQUIRE_OK(ggl_backend_open(&reference, "reference", NULL, &err), &err);
-    for (int k = 0; vulkan && llm_arch_builtin(k, &name, &text, &n); k++)
-        for (int variant = 0; variant < 2 && sampled(k, 45); variant++) {
+    for (int i = 0; i < N_WAYS && open; i++) {
+        w[i] = (ways){.fused = vulkan_open(mask[i].fused), .kv = mask[i].kv};
+        open = w[i].fused && (w[i].apart = vulkan_open(mask[i].apart));
+    }
+    for (int k = 0; open && llm_arch_builtin(k, &name, &text, &n); k++)
+        for (int variant = 0; variant < 2 && sampled(k, 2); variant++) {
             toy_model t;
             if (!CHECK_MSG(toy_open(&t, name, text, n, variant, &err), "%s: %s", name, err.msg))
                 continue;
-            check_fused(&t, reference, (sample_seed() + (uint64_t)variant) % 2 == 0);
+            check_fused(&t, reference, w, (sample_seed() + (uint64_t)variant) % 2 == 0);
             toy_close(&t);
         }
     unsetenv("GGL_VULKAN_FORCE");
-    ggl_backend_close(vulkan);
+    for (int i = 0; i < N_WAYS; i++) {
+        ggl_backend_close(w[i].fused);
+        ggl_backend_close(w[i].apart);
+    }
     ggl_backend_close(reference);
 }
 
