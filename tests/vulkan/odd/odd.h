@@ -8,7 +8,9 @@
  *   families      queue family 0 draws and computes, family 1 only computes
  *   uncached      an integrated device with two kinds of memory: 0 is the device's own, which the host
  *                 sees but does not cache; 1 is the host's, cached
- *   full          the device's own memory is full (with uncached)
+ *   full          the first kind of memory is full: with uncached the device's own
+ *   coherent      the second kind of memory is only for devices with a feature that is off
+ *                 (VK_AMD_device_coherent_memory), and the third is like it otherwise (with uncached)
  *   no_memory     no kind of memory suits a buffer
  *   no_submit     work cannot be submitted: the host has no memory for it
  *   matrix        the device has matrix units for f16, and no shader is compiled (with null)
@@ -46,6 +48,7 @@ typedef struct odd_asked {
     uint32_t family;                                  /* of the device's queue */
     uint32_t memory_type;                             /* of the last allocation that succeeded */
     uint32_t n_refused;                               /* allocations that found the memory full */
+    uint32_t n_buffers;                               /* that were created and not destroyed */
     uint32_t n_dispatches, n_barriers, n_submissions; /* recorded; with null */
     uint32_t n_pipelines;
     odd_pipeline pipeline[ODD_MAX_PIPELINES]; /* with null, in the order in which they were made */
