@@ -34,9 +34,10 @@ int ggl_vk_chain(const ggl_backend *base, const ggl_step *step, int n) {
 bool ggl_vk_joins(const ggl_backend *base, const ggl_step *const *member, int n,
                   const ggl_step *next) {
     const vk_backend *b = (const vk_backend *)base;
-    const vk_op *op = ggl_vk_op_of(member[0]->node);
-    return b->features.fuse && op && op->joins && member[0]->kind == GGL_STEP_NODE &&
-           next->kind == GGL_STEP_NODE && ggl_vk_op_of(next->node) == op &&
+    if (member[0]->kind != GGL_STEP_NODE || next->kind != GGL_STEP_NODE)
+        return false;
+    const vk_op *op = ggl_vk_op_of(member[0]->node), *other = ggl_vk_op_of(next->node);
+    return b->features.fuse && op && other && op->joins && op->joins == other->joins &&
            op->joins(b, member, n, next);
 }
 
