@@ -57,6 +57,16 @@ static void add_product(ggl_graph *g, const form *f) {
     ggl_graph_output(g, "y", ggl_linear(g, x, w, NULL));
 }
 
+/* Gate and up of 4096 x 4096, of a batch of n, and f(gate) * up. */
+static void add_gated(ggl_graph *g, const form *f) {
+    static const char none[1];
+    const int64_t ne[] = {4096, 4096};
+    ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, ne, true),
+               *gate = ggl_linear(g, x, ggl_graph_weight(g, "gate", f->type, 2, ne, none), NULL),
+               *up = ggl_linear(g, x, ggl_graph_weight(g, "up", f->type, 2, ne, none), NULL);
+    ggl_graph_output(g, "y", ggl_binary(g, GGL_OP_MUL, ggl_unary(g, GGL_OP_SIGMOID, gate), up));
+}
+
 /* Attention with 32 heads of 128, which share 8 heads of keys and values. */
 static void add_attention(ggl_graph *g, const form *f) {
     (void)f;
@@ -191,6 +201,7 @@ static void print_row(FILE *out, const odd_pipeline *p) {
 /* Prints the pipelines that the graphs need and that no graph before needed. */
 static void print_all(FILE *out, ggl_backend *b, const odd_asked *asked) {
     static const ggl_type weights[] = {GGL_Q4_0, GGL_Q8_0, GGL_Q4_K, GGL_Q6_K, GGL_F16, GGL_BF16},
+                          gated[] = {GGL_Q4_0, GGL_Q6_K, GGL_F16},
                           kept[] = {GGL_F16, GGL_F32, GGL_Q8_0, GGL_Q4_0};
     static const int64_t batch[] = {1, 8, 16, 512};
     const struct {
@@ -199,6 +210,7 @@ static void print_all(FILE *out, ggl_backend *b, const odd_asked *asked) {
         const ggl_type *type;
         size_t n_types;
     } graph[] = {{"product", add_product, weights, sizeof weights / sizeof *weights},
+                 {"gate and up", add_gated, gated, sizeof gated / sizeof *gated},
                  {"attention", add_attention, kept, sizeof kept / sizeof *kept},
                  {"attention of shared keys", add_shared, kept, sizeof kept / sizeof *kept}};
     uint32_t before = asked->n_pipelines;
