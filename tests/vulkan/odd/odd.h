@@ -20,13 +20,15 @@
 #ifndef ODD_H
 #define ODD_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 enum { ODD_MAX_SPEC = 16, ODD_MAX_PIPELINES = 512 };
 
 /* What the driver's compiler made of a shader. */
 typedef struct odd_pipeline {
-    const uint32_t *code; /* the shader's SPIR-V, where the backend has it */
+    const uint32_t *code; /* the shader's SPIR-V, a copy that is never freed */
+    size_t n_words;
     uint32_t spec[ODD_MAX_SPEC];
     uint32_t n_spec;
     uint64_t vector_registers, scalar_registers;
