@@ -5,7 +5,9 @@
 enum {
     LOCAL = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT,
     SEEN = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT,
-    CACHED = VK_MEMORY_PROPERTY_HOST_CACHED_BIT
+    CACHED = VK_MEMORY_PROPERTY_HOST_CACHED_BIT,
+    /* AMD's memory that no cache holds: only for devices opened with deviceCoherentMemory */
+    FORBIDDEN = VK_MEMORY_PROPERTY_DEVICE_COHERENT_BIT_AMD
 };
 
 const VkMemoryPropertyFlags ggl_vk_memory_both[] = {LOCAL | SEEN | CACHED, LOCAL | SEEN,
@@ -46,7 +48,8 @@ static VkResult allocate(vk_backend *b, uint32_t allowed, vk_kinds kinds,
     for (vk_kinds w = kinds; *w != ~0u; w++)
         for (uint32_t i = 0; i < m->memoryTypeCount; i++) {
             const VkMemoryPropertyFlags of = m->memoryTypes[i].propertyFlags;
-            if (!(allowed & UINT32_C(1) << i) || (of & *w) != *w || is_tried(of, kinds, w))
+            if (!(allowed & UINT32_C(1) << i) || (of & FORBIDDEN) || (of & *w) != *w ||
+                is_tried(of, kinds, w))
                 continue;
             info->memoryTypeIndex = i;
             r = b->f.AllocateMemory(b->device->device, info, NULL, out);

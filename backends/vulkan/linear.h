@@ -5,7 +5,10 @@
 
 #include "vulkan.h"
 
-enum { VK_LINEAR_MEMBERS = 3 /* most products of a dispatch (shaders/linear.glsl) */ };
+enum {
+    VK_LINEAR_MEMBERS = 3, /* most products of a dispatch (shaders/linear.glsl) */
+    VK_VEC_COLS = 8        /* most columns per matrix for linear_vec.comp */
+};
 
 /* The operands of a product, and the dimensions of its columns. */
 typedef struct vk_product {
@@ -29,6 +32,10 @@ typedef struct vk_product {
     uint32_t n_slices, slice;
     size_t slices;
     int n_members; /* products from this one on that are emitted together */
+    /* There are two, of which the result is f(this one) times the other one. Both have it as y. gate: f
+     * (shaders/kinds.h) */
+    bool gated;
+    uint32_t gate;
 } vk_product;
 
 /* The part of w that a dispatch binds. */
@@ -45,6 +52,12 @@ static inline int64_t ggl_vk_n_outer(const vk_product *p) {
     return (int64_t)p->outer[0] * p->outer[1] * p->outer[2];
 }
 
+/* Describes the product of step s. */
+vk_product ggl_vk_product_of(const vk_emit *e, const ggl_step *s);
+/* True if a matrix has so few columns that linear_vec.comp multiplies them. */
+bool ggl_vk_is_narrow(const vk_product *p);
+/* Emits p->n_members products. */
+ggl_status ggl_vk_emit_products(vk_emit *e, const vk_product *p, ggl_error *err);
 /* Returns the workgroups that keep the device busy. */
 int64_t ggl_vk_many_groups(const vk_backend *b);
 /* Sets bindings, push constants, and the constants that all products share. */
@@ -54,6 +67,12 @@ int64_t ggl_vk_units_down(const vk_product *p, const vk_part *of, int64_t rows);
 /* vk_op.joins of products (linear_group.c). */
 bool ggl_vk_linear_joins(const vk_backend *b, const ggl_step *const *member, int n,
                          const ggl_step *next);
+/* Gate, up, activation and their product as one step (linear_gated.c): vk_op.tail; how it is emitted; and
+ * the bytes of scratch that it takes, which come before those of the products. */
+bool ggl_vk_linear_tail(const vk_backend *b, const ggl_step *const *member, int n,
+                        const ggl_step *chain);
+ggl_status ggl_vk_emit_gated(vk_emit *e, ggl_error *err);
+size_t ggl_vk_gated_scratch(const ggl_step *step, int64_t n);
 /* Pushes an offset and the strides of an operand's dimensions 1 to 3. */
 void ggl_vk_push_steps(const vk_emit *e, vk_call *c, uint32_t at, const ggl_operand *o);
 

@@ -31,14 +31,18 @@ static ggl_status failed(const vk_backend *b, VkResult r, size_t size, ggl_error
     return ggl_vk_fail(err, r, b->base.name);
 }
 
-/* Makes a buffer of mapped host memory. */
+/* Makes a buffer of mapped host memory; on failure *buf is empty. */
 static ggl_status take_staging(vk_backend *b, ggl_buffer *buf, size_t size, ggl_error *err) {
     buf->size = size;
     VkResult r = ggl_vk_buffer_create(b, buf, NULL);
     if (r == VK_SUCCESS)
         r = ggl_vk_buffer_bind(
             b, buf, &(vk_memory_wish){.allowed = ~0u, .kinds = ggl_vk_memory_host, .map = true});
-    return r == VK_SUCCESS ? GGL_OK : failed(b, r, size, err);
+    if (r == VK_SUCCESS)
+        return GGL_OK;
+    ggl_vk_buffer_release(b, buf); /* the next transfer tries again */
+    *buf = (ggl_buffer){0};
+    return failed(b, r, size, err);
 }
 
 /* Makes a zeroed buffer for a region. */

@@ -1,4 +1,4 @@
-/* The operators cache and attend. */
+/* The operator attend. */
 #include <assert.h>
 #include <math.h>
 
@@ -53,82 +53,6 @@ static void push_place(const vk_emit *e, vk_call *c, const ggl_operand *place, c
         ggl_vk_push(c, ggl_vk_stride(e, &place[i], i < 2 ? GGL_BATCH_DIM : 1));
     }
 }
-
-/* --- cache ------------------------------------------------------------------------------------ */
-
-/* Returns the shader that stores elements of the type's width, if shaders can; else the one that
- * uses 32-bit words. rope: it rotates rows first. */
-static vk_shader cache_shader(const vk_features *f, ggl_type type, bool rope) {
-    if (ggl_type_get(type)->quantized && f->storage8)
-        return rope ? VK_SHADER_ROPE_CACHE_ROWS_8 : VK_SHADER_CACHE_ROWS_8;
-    if (!ggl_type_get(type)->quantized && type != GGL_F32 && f->storage16)
-        return rope ? VK_SHADER_ROPE_CACHE_ROWS_16 : VK_SHADER_CACHE_ROWS_16;
-    return rope ? VK_SHADER_ROPE_CACHE_ROWS : VK_SHADER_CACHE_ROWS;
-}
-
-/* Writes the rows of x to the keys (part 0) or values (part 1) of the step `cache`. rope: rotates
- * them first; NULL: stores them as they are. */
-static ggl_status keep_rows(vk_emit *e, const ggl_step *cache, int part, const ggl_step *rope,
-                            ggl_error *err) {
-    const ggl_store *s = cache->node->store[part];
-    const ggl_operand *x = rope ? &rope->src[0] : &cache->src[part], *place = &cache->src[2],
-                      *freq = rope ? &rope->src[1] : NULL;
-    vk_call c = {.shader = cache_shader(&e->b->features, s->type, rope),
-                 .spec = {LOCAL, s->type, s->kind == GGL_STORE_KEYS, s->ring},
-                 .n_spec = 4};
-    const int64_t n_batch = ggl_vk_extent(e, &place[1], GGL_BATCH_DIM), /* x may be the same for all */
-        unit = ggl_type_get(s->type)->quantized ? 32 : 4;
-    uint32_t place_at[3];
-    const uint32_t x_at = ggl_vk_bind(e, &c, x, false);
-    bind_place(e, &c, place, place_at);
-    const uint32_t store_at = ggl_vk_bind_store(e, &c, s, true);
-    ggl_vk_push(&c, (uint32_t)s->ne[0]);
-    ggl_vk_push(&c, (uint32_t)s->ne[1]);
-    ggl_vk_push(&c, (uint32_t)n_batch);
-    ggl_vk_push(&c, x_at);
-    ggl_vk_push(&c, ggl_vk_stride(e, x, 1));
-    ggl_vk_push(&c, ggl_vk_stride(e, x, GGL_BATCH_DIM));
-    push_place(e, &c, place, place_at);
-    ggl_vk_push(&c, store_at);
-    ggl_vk_push(&c, (uint32_t)e->n_slots);
-    ggl_vk_push(&c, (uint32_t)s->n_pos);
-    if (rope) {
-        c.spec[c.n_spec++] = rope->node->op == GGL_OP_ROPE_HALF;
-        c.spec[c.n_spec++] = freq->type == GGL_F64;
-        ggl_vk_push(&c, (uint32_t)freq->ne[0]);
-        ggl_vk_push(&c, ggl_vk_bind(e, &c, freq, false) *
-                            (uint32_t)(ggl_type_get(freq->type)->size / 4));
-        ggl_vk_push_float(&c, (float)rope->node->num[0]);
-    }
-    c.groups[0] = ggl_vk_groups((s->ne[0] + unit - 1) / unit * s->ne[1] * n_batch, LOCAL);
-    return ggl_vk_dispatch(e, &c, err);
-}
-
-/* Stores keys, rotated or not, and values. */
-static ggl_status keep_all(vk_emit *e, const ggl_step *cache, const ggl_step *rope,
-                           ggl_error *err) {
-    ggl_status st = keep_rows(e, cache, 0, rope, err);
-    return st == GGL_OK && cache->node->store[1] ? keep_rows(e, cache, 1, NULL, err) : st;
-}
-
-static ggl_status cache_emit(vk_emit *e, ggl_error *err) {
-    return keep_all(e, e->step, NULL, err);
-}
-
-ggl_status ggl_vk_emit_rope_cache(vk_emit *e, ggl_error *err) {
-    return keep_all(e, &e->step[1], &e->step[0], err);
-}
-
-static const char *cache_refuses(const vk_backend *b, const ggl_tensor *node) {
-    (void)b;
-    return node->src[0]->type != GGL_F32 || node->src[1]->type != GGL_F32
-               ? "a cache needs f32 values"
-               : NULL;
-}
-
-const vk_op ggl_vk_op_cache = {.emit = cache_emit, .refuses = cache_refuses};
-
-/* --- attend ----------------------------------------------------------------------------------- */
 
 /* How attend's work is divided among workgroups. */
 typedef struct shape {

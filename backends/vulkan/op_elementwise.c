@@ -30,7 +30,7 @@ static const struct {
     {"softplus", EW_SOFTPLUS},
 };
 
-static uint32_t kind_of(const ggl_tensor *node) {
+uint32_t ggl_vk_kind_of(const ggl_tensor *node) {
     if (node->op != GGL_OP_CALL)
         return (uint32_t)kind_of_op[node->op];
     for (size_t i = 0; i < sizeof kind_of_call / sizeof *kind_of_call; i++)
@@ -59,7 +59,7 @@ static vk_call begin(vk_emit *e, vk_shader shader, const ggl_operand *dst, const
     static const ggl_operand absent = {.region = -1};
     const int64_t count = ggl_vk_count(e, dst);
     vk_call c = {.shader = shader,
-                 .spec = {LOCAL, kind_of(e->step->node), is_flat(e, dst, src, n_src)},
+                 .spec = {LOCAL, ggl_vk_kind_of(e->step->node), is_flat(e, dst, src, n_src)},
                  .n_spec = 3,
                  .groups = {ggl_vk_groups(count, LOCAL * PER_INVOCATION)}};
     ggl_vk_push(&c, (uint32_t)count);

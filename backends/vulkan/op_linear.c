@@ -20,7 +20,6 @@
 
 enum {
     LOCAL_VEC = 64,
-    VEC_COLS = 8,    /* most columns per matrix for linear_vec.comp */
     UNIT_GROUPS = 4, /* workgroups that keep a unit of the device busy */
     SORTED = 1024,   /* most matrices for linear_sort.comp */
     BLOCK = 32,      /* numbers of a column that are rounded together, */
@@ -34,8 +33,7 @@ static bool sorts(int64_t n_cols, int64_t n_matrices) {
     return n_matrices <= SORTED && n_cols > 4 * n_matrices;
 }
 
-/* Describes the product of step s. */
-static vk_product product_of(const vk_emit *e, const ggl_step *s) {
+vk_product ggl_vk_product_of(const vk_emit *e, const ggl_step *s) {
     vk_product p = {.x = &s->src[0],
                     .w = &s->src[1],
                     .y = &s->dst,
@@ -254,7 +252,7 @@ void ggl_vk_bind_product(vk_emit *e, vk_call *c, const vk_product *p, const vk_p
 
 int64_t ggl_vk_units_down(const vk_product *p, const vk_part *of, int64_t rows) {
     int64_t n = (of->n_rows + rows - 1) / rows;
-    for (int m = 1; m < p->n_members; m++)
+    for (int m = 1; m < p->n_members && !p->gated; m++)
         n += (p[m].w->ne[1] + rows - 1) / rows;
     return n;
 }
@@ -294,12 +292,13 @@ static int64_t units_of_row(const vk_product *p) {
 
 /* Returns the rows that a lane multiplies with one load of the columns: several if enough
  * workgroups remain, of which there are n_groups with one row. Rows that are decoded as floats from
- * blocks of the file take many registers. */
+ * blocks of the file take many registers, and so do the sums of two products. */
 static uint32_t rows_of_lane(const vk_backend *b, const vk_product *p, int64_t n_groups,
                              uint32_t cols) {
     const bool one = !p->rounded && !p->w->repacked && ggl_type_get(p->w->type)->block > 1;
     uint32_t rows = one ? 1 : 4;
-    while (rows > 1 && (n_groups / rows < ggl_vk_many_groups(b) || rows * cols > 32))
+    while (rows > 1 &&
+           (n_groups / rows < ggl_vk_many_groups(b) || rows * cols > (p->gated ? 16 : 32)))
         rows /= 2;
     return rows;
 }
@@ -311,7 +310,7 @@ static ggl_status emit_vec(vk_emit *e, const vk_product *p, const vk_part *of, g
         {{VK_SHADER_LINEAR_VEC_IDOT, VK_SHADER_LINEAR_VEC_IDOT_CODEBOOK},
          {VK_SHADER_LINEAR_VEC_IDOT_SUBGROUP, VK_SHADER_LINEAR_VEC_IDOT_SUBGROUP_CODEBOOK}}};
     const int64_t n_cols = (int64_t)p->column[0] * p->column[1] * p->column[2];
-    const uint32_t cols = round_up_to_power(n_cols, VEC_COLS);
+    const uint32_t cols = round_up_to_power(n_cols, VK_VEC_COLS);
     const int64_t units = units_of_row(p);
     const bool subgroup = e->b->features.subgroup && units >= e->b->limits.subgroup_size;
     const uint32_t lanes = subgroup ? e->b->limits.subgroup_size : round_up_to_power(units, 16),
@@ -325,6 +324,8 @@ static ggl_status emit_vec(vk_emit *e, const vk_product *p, const vk_part *of, g
     c.spec[7] = subgroup ? 1 : lanes;
     c.spec[11] = rows;
     c.spec[12] = cols * rows <= 4 && units > lanes ? 2 : 1;
+    c.spec[13] = p->gate;
+    c.spec[14] = p->gated;
     c.groups[0] = ggl_vk_groups(ggl_vk_units_down(p, of, rows * side) * others, 1);
     return ggl_vk_dispatch(e, &c, err);
 }
@@ -352,8 +353,11 @@ static int64_t least(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
-/* Emits p->n_members products. */
-static ggl_status emit_products(vk_emit *e, const vk_product *p, ggl_error *err) {
+bool ggl_vk_is_narrow(const vk_product *p) {
+    return !p->sorted && (ggl_vk_has(p->index) || p->n_cols <= VK_VEC_COLS);
+}
+
+ggl_status ggl_vk_emit_products(vk_emit *e, const vk_product *p, ggl_error *err) {
     const vk_part each = largest_part(e, p);
     const bool tiles = p->n_tiles > 0;
     ggl_status st = GGL_OK;
@@ -385,22 +389,28 @@ static bool fit_together(const vk_emit *e, const vk_product *p, int n) {
 }
 
 static ggl_status linear_emit(vk_emit *e, ggl_error *err) {
+    if (e->step->has_tail)
+        return ggl_vk_emit_gated(e, err);
     vk_product p[VK_LINEAR_MEMBERS] = {{0}};
     const int n = e->step->n_members;
     size_t slices = 0;
     for (int m = 0; m < n; m++) {
-        p[m] = product_of(e, &e->step[m]);
-        if (p[m].sorted || (!ggl_vk_has(p[m].index) && p[m].n_cols > VEC_COLS))
+        p[m] = ggl_vk_product_of(e, &e->step[m]);
+        if (!ggl_vk_is_narrow(&p[m]))
             slices += ggl_vk_choose_tiles(e, &p[m], slices);
     }
     ggl_status st = p->n_tiles > 0 ? ggl_vk_begin_tiles(e, p, err) : GGL_OK;
     if (n > 1 && fit_together(e, p, n)) {
         p->n_members = n;
-        return st == GGL_OK ? emit_products(e, p, err) : st;
+        return st == GGL_OK ? ggl_vk_emit_products(e, p, err) : st;
     }
     for (int m = 0; m < n && st == GGL_OK; m++)
-        st = emit_products(e, &p[m], err);
+        st = ggl_vk_emit_products(e, &p[m], err);
     return st;
+}
+
+static size_t linear_scratch(const vk_backend *b, const ggl_step *step, int64_t n) {
+    return ggl_vk_gated_scratch(step, n) + ggl_vk_tiles_scratch(b, step, n);
 }
 
 /* A product without a bias, and a sum of it and values of its shape. */
@@ -425,8 +435,9 @@ static const char *linear_refuses(const vk_backend *b, const ggl_tensor *node) {
 }
 
 const vk_op ggl_vk_op_linear = {.emit = linear_emit,
-                                .scratch = ggl_vk_tiles_scratch,
+                                .scratch = linear_scratch,
                                 .form = linear_form,
                                 .chain = linear_chain,
                                 .joins = ggl_vk_linear_joins,
+                                .tail = ggl_vk_linear_tail,
                                 .refuses = linear_refuses};

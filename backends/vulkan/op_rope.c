@@ -3,11 +3,10 @@
 
 enum { LOCAL = 64, ROWS = 4 /* shaders/rope.comp */ };
 
-static ggl_status rope_emit(vk_emit *e, ggl_error *err) {
-    const ggl_operand *x = &e->step->src[0], *f = &e->step->src[1], *pos = &e->step->src[2],
-                      *y = &e->step->dst;
+ggl_status ggl_vk_emit_rope(vk_emit *e, const ggl_step *step, ggl_error *err) {
+    const ggl_operand *x = &step->src[0], *f = &step->src[1], *pos = &step->src[2], *y = &step->dst;
     vk_call c = {.shader = VK_SHADER_ROPE,
-                 .spec = {LOCAL, e->step->node->op == GGL_OP_ROPE_HALF, f->type == GGL_F64},
+                 .spec = {LOCAL, step->node->op == GGL_OP_ROPE_HALF, f->type == GGL_F64},
                  .n_spec = 3};
     const uint32_t x_at = ggl_vk_bind(e, &c, x, false), f_at = ggl_vk_bind(e, &c, f, false),
                    pos_at = ggl_vk_bind(e, &c, pos, false), y_at = ggl_vk_bind(e, &c, y, true);
@@ -25,13 +24,13 @@ static ggl_status rope_emit(vk_emit *e, ggl_error *err) {
     ggl_vk_push(&c, f_at * (uint32_t)(ggl_type_get(f->type)->size / 4));
     ggl_vk_push(&c, pos_at);
     ggl_vk_push(&c, ggl_vk_stride(e, pos, GGL_BATCH_DIM));
-    ggl_vk_push_float(&c, (float)e->step->node->num[0]);
+    ggl_vk_push_float(&c, (float)step->node->num[0]);
     c.groups[0] =
         ggl_vk_groups((y->ne[0] - f->ne[0]) * ((n_rows + ROWS - 1) / ROWS) * n_batch, LOCAL);
     return ggl_vk_dispatch(e, &c, err);
 }
 
-/* The rotated keys are stored at once (op_attend.c). */
+/* The rotated keys are stored at once (op_cache.c). */
 static int rope_chain(const vk_backend *b, const ggl_step *step, int n) {
     (void)b, (void)n;
     const ggl_tensor *cache = step[1].node;
@@ -39,10 +38,6 @@ static int rope_chain(const vk_backend *b, const ggl_step *step, int n) {
                    step[1].link == 0 && ggl_read(cache, 2) == ggl_read(step[0].node, 2)
                ? 2
                : 1;
-}
-
-static ggl_status emit(vk_emit *e, ggl_error *err) {
-    return e->step->n_links > 1 ? ggl_vk_emit_rope_cache(e, err) : rope_emit(e, err);
 }
 
 static const char *rope_refuses(const vk_backend *b, const ggl_tensor *node) {
@@ -53,4 +48,7 @@ static const char *rope_refuses(const vk_backend *b, const ggl_tensor *node) {
                : NULL;
 }
 
-const vk_op ggl_vk_op_rope = {.emit = emit, .chain = rope_chain, .refuses = rope_refuses};
+const vk_op ggl_vk_op_rope = {.emit = ggl_vk_emit_rows,
+                              .chain = rope_chain,
+                              .joins = ggl_vk_rows_join,
+                              .refuses = rope_refuses};

@@ -34,17 +34,35 @@ int ggl_vk_chain(const ggl_backend *base, const ggl_step *step, int n) {
 bool ggl_vk_joins(const ggl_backend *base, const ggl_step *const *member, int n,
                   const ggl_step *next) {
     const vk_backend *b = (const vk_backend *)base;
-    const vk_op *op = ggl_vk_op_of(member[0]->node);
-    return b->features.fuse && op && op->joins && member[0]->kind == GGL_STEP_NODE &&
-           next->kind == GGL_STEP_NODE && ggl_vk_op_of(next->node) == op &&
+    if (member[0]->kind != GGL_STEP_NODE || next->kind != GGL_STEP_NODE)
+        return false;
+    const vk_op *op = ggl_vk_op_of(member[0]->node), *other = ggl_vk_op_of(next->node);
+    return b->features.fuse && op && other && op->joins && op->joins == other->joins &&
            op->joins(b, member, n, next);
 }
 
-int ggl_vk_n_entries(const ggl_step *step) {
+bool ggl_vk_tail(const ggl_backend *base, const ggl_step *const *member, int n,
+                 const ggl_step *chain) {
+    const vk_backend *b = (const vk_backend *)base;
+    const vk_op *op = ggl_vk_op_of(member[0]->node);
+    return b->features.fuse && op && op->tail && op->tail(b, member, n, chain);
+}
+
+/* Returns the end of a step's members. */
+static const ggl_step *end_of_members(const ggl_step *step) {
     const ggl_step *s = step;
     for (int k = 0; k < step->n_members; k++)
         s += s->n_links;
-    return (int)(s - step);
+    return s;
+}
+
+const ggl_step *ggl_vk_tail_of(const ggl_step *step) {
+    return step->has_tail ? end_of_members(step) : NULL;
+}
+
+int ggl_vk_n_entries(const ggl_step *step) {
+    const ggl_step *end = end_of_members(step);
+    return (int)(end - step) + (step->has_tail ? end->n_links : 0);
 }
 
 const ggl_operand *ggl_vk_other(const ggl_step *link) {

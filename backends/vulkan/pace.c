@@ -78,6 +78,9 @@ vk_cost ggl_vk_cost_of(const ggl_step *step, int64_t n) {
         all.least += c.least;
         all.most += c.most;
     }
+    const double tail = step->has_tail ? OF_DISPATCH : 0;
+    all.least += tail;
+    all.most += tail;
     return all;
 }
 

@@ -4,6 +4,7 @@
 
 #include "cache.h"
 #include "ggl/alloc.h"
+#include "trim.h"
 
 #define SHADER(ID, file, defines)                                                                  \
     extern const unsigned char ggl_vk_spirv_##ID[];                                                \
@@ -31,7 +32,6 @@ typedef struct pipeline {
 struct vk_pipelines {
     VkDescriptorSetLayout set[VK_MAX_BIND + 1]; /* indexed by the number of bindings */
     VkPipelineLayout layout[VK_MAX_BIND + 1];
-    VkShaderModule module[VK_SHADER_COUNT];
     pipeline *of[VK_SHADER_COUNT];
     VkPipelineCache cache;
     size_t kept; /* bytes of the cache that were read from the file */
@@ -116,8 +116,6 @@ void ggl_vk_pipelines_close(vk_backend *b) {
             b->f.DestroyPipeline(d, at->pipeline, NULL);
             ggl_free(at);
         }
-        if (p->module[i])
-            b->f.DestroyShaderModule(d, p->module[i], NULL);
     }
     for (int n = 1; n <= VK_MAX_BIND; n++) {
         if (p->layout[n])
@@ -141,24 +139,24 @@ VkDescriptorSetLayout ggl_vk_set_layout_of(const vk_backend *b, int n_bind) {
     return b->pipelines->set[n_bind];
 }
 
-/* Returns the shader's module, which the first call creates. */
-static VkResult module_of(vk_backend *b, vk_shader id, VkShaderModule *out) {
-    VkShaderModule *module = &b->pipelines->module[id];
-    const VkShaderModuleCreateInfo info = {.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
-                                           .codeSize = *shader[id].size,
-                                           .pCode =
-                                               (const uint32_t *)(const void *)shader[id].code};
-    VkResult r = VK_SUCCESS;
-    if (!*module)
-        r = b->f.CreateShaderModule(b->device->device, &info, NULL, module);
-    *out = *module;
+/* Creates the shader's module with the code that the call's constants leave of it. */
+static VkResult create_module(vk_backend *b, const vk_call *c, VkShaderModule *out) {
+    const uint32_t *code = (const uint32_t *)(const void *)shader[c->shader].code;
+    uint32_t *trimmed;
+    const size_t n = ggl_vk_trim(code, *shader[c->shader].size / 4, c->spec, c->n_spec, &trimmed);
+    const VkShaderModuleCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO, .codeSize = n * 4, .pCode = trimmed};
+    if (n == 0)
+        return VK_ERROR_OUT_OF_HOST_MEMORY;
+    VkResult r = b->f.CreateShaderModule(b->device->device, &info, NULL, out);
+    ggl_free(trimmed);
     return r;
 }
 
 static VkResult create(vk_backend *b, const vk_call *c, VkPipeline *out) {
     VkShaderModule module;
     VkSpecializationMapEntry entry[VK_MAX_SPEC];
-    VkResult r = module_of(b, c->shader, &module);
+    VkResult r = create_module(b, c, &module);
     if (r != VK_SUCCESS)
         return r;
     for (int i = 0; i < c->n_spec; i++)
@@ -182,7 +180,9 @@ static VkResult create(vk_backend *b, const vk_call *c, VkPipeline *out) {
                   .pName = "main",
                   .pSpecializationInfo = &special},
         .layout = ggl_vk_layout_of(b, c->n_bind)};
-    return b->f.CreateComputePipelines(b->device->device, b->pipelines->cache, 1, &info, NULL, out);
+    r = b->f.CreateComputePipelines(b->device->device, b->pipelines->cache, 1, &info, NULL, out);
+    b->f.DestroyShaderModule(b->device->device, module, NULL);
+    return r;
 }
 
 ggl_status ggl_vk_pipeline_of(vk_backend *b, const vk_call *c, VkPipeline *out, ggl_error *err) {

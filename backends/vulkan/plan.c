@@ -43,7 +43,9 @@ static int64_t slice_of(const vk_backend *b, const ggl_step *step, int64_t n) {
     for (const ggl_step *s = step; s < step + ggl_vk_n_entries(step); s++)
         for (int i = -1; i < s->n_src; i++) {
             const ggl_operand *o = i < 0 ? &s->dst : &s->src[i];
-            if (o->region >= 0 && o->ne[GGL_BATCH_DIM] == GGL_N && o->nb[GGL_BATCH_DIM] > 0) {
+            /* a result without a place may be in the scratch */
+            if ((i < 0 || o->region >= 0) && o->ne[GGL_BATCH_DIM] == GGL_N &&
+                o->nb[GGL_BATCH_DIM] > 0) {
                 int64_t fit = (int64_t)(most / o->nb[GGL_BATCH_DIM]);
                 n = fit < n ? fit : n;
             }
@@ -193,6 +195,7 @@ static ggl_status compile(plan *p, vk_backend *b, const ggl_segment *s, ggl_erro
                                        .form = ggl_vk_form,
                                        .chain = ggl_vk_chain,
                                        .joins = ggl_vk_joins,
+                                       .tail = ggl_vk_tail,
                                        .value_type = GGL_F32};
     ggl_status st = ggl_program_build(&p->program, s, &params, err);
     if (st != GGL_OK)

@@ -189,9 +189,12 @@ typedef struct vk_op {
     /* Returns how many of the n steps of a chain, whose first step has this operator, emit() emits
      * together; 1: only the first. NULL: always 1. (ggl_program_params.chain) */
     int (*chain)(const vk_backend *b, const ggl_step *step, int n);
-    /* Returns whether emit() emits `next` together with the n steps member[], which have this
-     * operator, as it has. NULL: it never does. (ggl_program_params.joins) */
+    /* Returns whether emit() emits `next` together with the n steps member[]. Their operators all have
+     * this function, and the same emit(). NULL: it never does. (ggl_program_params.joins) */
     bool (*joins)(const vk_backend *b, const ggl_step *const *member, int n, const ggl_step *next);
+    /* Returns whether emit() emits this chain with the n steps member[] before it, which have this
+     * operator. NULL: it never does. (ggl_program_params.tail) */
+    bool (*tail)(const vk_backend *b, const ggl_step *const *member, int n, const ggl_step *chain);
     /* Returns why this node cannot run, or NULL. A NULL function: any node can. */
     const char *(*refuses)(const vk_backend *b, const ggl_tensor *node);
     /* each element of the result may overwrite the same element of a source */
@@ -205,8 +208,11 @@ bool ggl_vk_in_place(const ggl_tensor *node);
 ggl_form ggl_vk_form(const ggl_backend *b, const ggl_step *step);
 int ggl_vk_chain(const ggl_backend *b, const ggl_step *step, int n);
 bool ggl_vk_joins(const ggl_backend *b, const ggl_step *const *member, int n, const ggl_step *next);
-/* Returns how many entries of a program the step takes, with all members and links. */
+bool ggl_vk_tail(const ggl_backend *b, const ggl_step *const *member, int n, const ggl_step *chain);
+/* Returns how many entries of a program the step takes, with all members and links, and a tail. */
 int ggl_vk_n_entries(const ggl_step *step);
+/* Returns the chain behind the members of a group; NULL: there is none. */
+const ggl_step *ggl_vk_tail_of(const ggl_step *step);
 /* Chains (ggl_step.n_links). Returns the operand of a link with two sources that is not the result
  * of the link before. */
 const ggl_operand *ggl_vk_other(const ggl_step *link);
@@ -217,12 +223,18 @@ const ggl_step *ggl_vk_form_link(const ggl_step *step);
 bool ggl_vk_feeds(const ggl_step *step, int n, ggl_op op);
 /* Returns so_far links, or one more if the next of the n links makes a form. */
 int ggl_vk_and_form(const ggl_step *step, int n, int so_far);
-/* Keys that are rotated and stored, whose chain begins with the operator of the rotation
- * (op_attend.c). */
-ggl_status ggl_vk_emit_rope_cache(vk_emit *e, ggl_error *err);
+/* Emits rotations, stores, chains of both, and groups of these (op_cache.c). */
+ggl_status ggl_vk_emit_rows(vk_emit *e, ggl_error *err);
+/* vk_op.joins of rotations and stores. */
+bool ggl_vk_rows_join(const vk_backend *b, const ggl_step *const *member, int n,
+                      const ggl_step *next);
+/* Emits a rotation by itself (op_rope.c). */
+ggl_status ggl_vk_emit_rope(vk_emit *e, const ggl_step *step, ggl_error *err);
 /* A sum and its norm, whose chain begins with the operator of the sum (op_rows.c). */
 ggl_status ggl_vk_emit_add_norm(vk_emit *e, ggl_error *err);
 int ggl_vk_add_norm_chain(const vk_backend *b, const ggl_step *step, int n);
+/* The kind of a function of one number (shaders/kinds.h). */
+uint32_t ggl_vk_kind_of(const ggl_tensor *node);
 /* For vk_op.refuses of operators that take only f32. */
 const char *ggl_vk_refuses_all_but_f32(const vk_backend *b, const ggl_tensor *node);
 

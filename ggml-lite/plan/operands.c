@@ -49,6 +49,7 @@ void ggl_plan_make_step(builder *b, const item *it, ggl_step *step) {
     step->n_links = it->n_links > 0 && it->nth == 0 ? it->n_links : it->n_links > 0 ? 0 : 1;
     step->link = it->link - 1;
     step->n_members = it->joined || it->nth > 0 ? 0 : it->n_members > 0 ? it->n_members : 1;
+    step->has_tail = it->has_tail;
     step->n_src = ggl_plan_sources(it, src);
     const ggl_operand absent = {.region = -1};
     for (int k = 0; k < step->n_src; k++) {

@@ -17,7 +17,7 @@ static ggl_status build(builder *b, ggl_program *p, ggl_error *err) {
     if (s != GGL_OK)
         return s;
     if (b->no_memory || !ggl_plan_insert_forms(b) || !ggl_plan_find_chains(b) ||
-        !ggl_plan_order_in_waves(b) || !ggl_plan_find_groups(b))
+        !ggl_plan_order_in_waves(b) || !ggl_plan_find_groups(b) || !ggl_plan_find_tails(b))
         return ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
     s = ggl_plan_place(b, &p->arena_size, err);
     if (s != GGL_OK)

@@ -8,6 +8,7 @@
  *   chains.c   Finds steps that the backend runs as one.
  *   waves.c    Sorts the steps into waves: steps of one wave do not depend on each other.
  *   groups.c   Finds steps of a wave that the backend runs as one.
+ *   tails.c    Finds chains that the backend runs together with such a group.
  *   place.c    Gives private roots arena offsets according to their lifetimes.
  *   operands.c Gives each step its operands. */
 #ifndef PLAN_PROGRAM_IMPL_H
@@ -60,6 +61,8 @@ typedef struct item {
      * not in its first member. */
     int n_members;
     bool joined;
+    bool has_tail;   /* the first of a group: a chain that runs with the group follows its members */
+    unsigned hidden; /* of that chain: a bit for each source that is a member's result */
 } item;
 
 typedef struct builder {
@@ -115,6 +118,8 @@ bool ggl_plan_find_chains(builder *b);
 bool ggl_plan_order_in_waves(builder *b);
 /* Finds groups, and puts the members of each one after another. Returns false if out of memory. */
 bool ggl_plan_find_groups(builder *b);
+/* Finds tails of groups, and puts each behind its group. Returns false if out of memory. */
+bool ggl_plan_find_tails(builder *b);
 /* Finds lifetimes, and gives each private root an offset in the arena. */
 ggl_status ggl_plan_place(builder *b, size_t *arena_size, ggl_error *err);
 /* Fills in *step: the item with its operands. */

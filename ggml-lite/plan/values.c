@@ -42,7 +42,7 @@ const value *ggl_plan_value_of(builder *b, const ggl_tensor *t) {
     return &b->value[t->id];
 }
 
-/* As ggl_plan_sources, but also with what a link gets from the one before. */
+/* As ggl_plan_sources, but also with what a link gets from the one before, and a tail from its group. */
 static int all_sources(const item *it, const ggl_tensor **src) {
     const ggl_tensor *t = it->node;
     if (it->kind == GGL_STEP_LOOP || it->kind == GGL_STEP_END)
@@ -70,6 +70,8 @@ int ggl_plan_sources(const item *it, const ggl_tensor **src) {
     const int n = all_sources(it, src);
     if (it->link > 0)
         src[it->link - 1] = NULL;
+    for (int k = 0; k < n; k++)
+        src[k] = it->hidden >> k & 1 ? NULL : src[k];
     return n;
 }
 

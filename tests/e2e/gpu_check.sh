@@ -22,3 +22,64 @@ grep -q '^failed: ' "$here/none.md"
 code=0
 "$1/scripts/gpu-check" --peer nothing 2>"$here/usage" || code=$?
 [ $code -eq 2 ] && grep -q "'nothing' is not NAME=PATH" "$here/usage"
+
+# Programs that succeed at once; but the last step's hangs, and so does a process that it started.
+fake=$here/fake
+mkdir -p "$fake/bin" "$here/path"
+printf '#!/bin/sh\ntrue\n' >"$fake/bin/llm-cli"
+cp "$fake/bin/llm-cli" "$fake/bin/llm-arch"
+cat >"$fake/bin/llm-bench" <<END
+#!/bin/sh
+case "\$*" in *--profile*)
+    $(command -v sleep) 600 &
+    echo \$! >"$here/hanging"
+    wait
+    ;;
+esac
+END
+chmod +x "$fake/bin/llm-cli" "$fake/bin/llm-arch" "$fake/bin/llm-bench"
+fail() {
+    echo "$1"
+    cat "$here/fake.md" "$here/said"
+    exit 1
+}
+
+# Fails if the hanging process goes on. It ends soon after it was killed, maybe as a zombie that nobody waits for.
+check_ended() {
+    tries=0
+    while ps -o stat= -p "$(cat "$here/hanging")" | grep -q '^[^Z]'; do
+        tries=$((tries + 1))
+        [ $tries -lt 100 ] || fail "a process of $1 is left"
+        sleep 0.1
+    done
+}
+
+# A step that takes too long is ended with all its processes, which would else run beside the next steps. Tests that are not
+# there have not succeeded. The report does without git.
+python=$(python3 -c 'import sys; print(sys.executable)')
+ln -s "$python" "$(command -v ctest)" "$here/path"
+code=0
+timeout 120 env PATH="$here/path" "$python" "$1/scripts/gpu-check" --quick --build "$fake" --models "$fake" --limit 1 \
+    -o "$here/fake.md" 2>"$here/said" || code=$?
+[ $code -eq 1 ] || fail "exit code $code"
+grep -q '^failed: .*tests' "$here/fake.md" || fail "tests that are not there have succeeded"
+grep -q 'stopped after 1 s' "$here/fake.md" || fail "the hanging step was not stopped"
+check_ended "the hanging step"
+
+# Interrupted: what it began ends, too, and the report says where.
+rm "$here/hanging"
+"$1/scripts/gpu-check" --quick --no-tests --build "$fake" --models "$fake" -o "$here/fake.md" 2>"$here/said" &
+checking=$!
+while [ ! -s "$here/hanging" ]; do sleep 0.1; done
+kill $checking
+code=0
+wait $checking || code=$?
+[ $code -eq 130 ] || fail "exit code $code after it was interrupted"
+grep -q '^interrupted: steps of toy-llama' "$here/fake.md" || fail "the report does not say where it was interrupted"
+check_ended "the interrupted step"
+
+# A full disk.
+code=0
+"$1/scripts/gpu-check" --no-tests --build "$fake" --models "$fake" -o /dev/full 2>"$here/said" || code=$?
+[ $code -eq 1 ]
+grep -q '^gpu-check: /dev/full: No space left on device' "$here/said" || fail "the message does not say what is full"

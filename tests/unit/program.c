@@ -389,3 +389,52 @@ TEST(chains_in_groups) {
     ggl_program_fini(&p);
     ggl_graph_free(g);
 }
+
+/* Accepts any chain of two links behind a group of two. */
+static bool two_and_two(const ggl_backend *b, const ggl_step *const *member, int n,
+                        const ggl_step *chain) {
+    (void)b;
+    CHECK(member[0]->dst.region < 0 && member[1]->dst.region < 0 && chain[0].n_links > 1);
+    return n == 2 && chain[0].n_links == 2;
+}
+
+/* Builds exp(gate) * up after two products, with `more` added to gate's readers. */
+static ggl_graph *gated(ggl_tensor **node, bool more) {
+    ggl_graph *g = ggl_graph_new(NULL);
+    ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){WIDTH}, true);
+    ggl_tensor *u = ggl_graph_weight(g, "q", GGL_F32, 2, (int64_t[]){WIDTH, WIDTH}, weights[0]),
+               *w = ggl_graph_weight(g, "q2", GGL_F32, 2, (int64_t[]){WIDTH, WIDTH}, weights[1]);
+    node[0] = ggl_linear(g, x, u, NULL);
+    node[1] = ggl_linear(g, x, w, NULL);
+    node[2] = ggl_graph_op(g, GGL_OP_EXP, &node[0], 1, NULL, 0);
+    node[3] = ggl_binary(g, GGL_OP_MUL, node[1], node[2]);
+    node[4] = ggl_linear(g, node[3], u, NULL);
+    ggl_graph_output(g, "y", more ? ggl_binary(g, GGL_OP_ADD, node[4], node[0]) : node[4]);
+    return g;
+}
+
+/* A chain that alone reads the results of a group follows it, and the results have no memory. */
+TEST(tail_of_a_group) {
+    const ggl_program_params params = {
+        .chain = elementwise, .joins = same_letter, .tail = two_and_two};
+    ggl_tensor *node[5];
+    ggl_program p;
+    most_links = 2;
+    for (int more = 0; more < 2; more++) {
+        ggl_graph *g = gated(node, more);
+        REQUIRE(build_for(g, &p, params));
+        const ggl_step *s = step_of(&p, node[0]);
+        REQUIRE(s && s->n_members == 2 && s->has_tail == !more);
+        if (!more) {
+            CHECK(s[1].node == node[1] && s[2].node == node[2] && s[3].node == node[3]);
+            for (int i = 0; i < 4; i++)
+                CHECK(s[i].wave == s->wave && s[i].n_members == (i == 0 ? 2 : 0) &&
+                      (s[i].dst.region < 0) == (i < 3) && !(i > 0 && s[i].has_tail));
+            CHECK(s[2].n_links == 2 && s[2].src[0].region < 0 && s[2].dst.ne[0] == WIDTH);
+            CHECK(s[3].link == 1 && s[3].src[0].region < 0 && s[3].src[1].region < 0);
+            CHECK(step_of(&p, node[4])->src[0].offset == s[3].dst.offset);
+        }
+        ggl_program_fini(&p);
+        ggl_graph_free(g);
+    }
+}

@@ -5,28 +5,40 @@
  *     GGL_COUNTS_WRITE=1 ctest --test-dir build/release -R vulkan.counts */
 #include <math.h>
 
+#include "ggl/alloc.h"
 #include "ggl/sched.h"
 #include "odd/asked.h"
+#include "trim.h"
 #include "vulkan.h"
 #include "vulkan_test.h"
 
-#define SHADER(ID, file, defines) extern const unsigned char ggl_vk_spirv_##ID[];
+#define SHADER(ID, file, defines)                                                                  \
+    extern const unsigned char ggl_vk_spirv_##ID[];                                                \
+    extern const size_t ggl_vk_spirv_##ID##_size;
 #include "shaders.def"
 #undef SHADER
 
 static const struct {
     const char *name;
     const unsigned char *code;
+    const size_t *size;
 } shader[VK_SHADER_COUNT] = {
-#define SHADER(ID, file, defines) {#ID, ggl_vk_spirv_##ID},
+#define SHADER(ID, file, defines) {#ID, ggl_vk_spirv_##ID, &ggl_vk_spirv_##ID##_size},
 #include "shaders.def"
 #undef SHADER
 };
 
-static const char *shader_name(const uint32_t *code) {
-    for (size_t i = 0; i < VK_SHADER_COUNT; i++)
-        if ((const void *)shader[i].code == (const void *)code)
+/* Returns the name of the shader that a pipeline's code is trimmed from. */
+static const char *shader_name(const odd_pipeline *p) {
+    for (size_t i = 0; i < VK_SHADER_COUNT; i++) {
+        uint32_t *code;
+        const size_t n = ggl_vk_trim((const uint32_t *)(const void *)shader[i].code,
+                                     *shader[i].size / 4, p->spec, (int)p->n_spec, &code);
+        const bool same = n > 0 && n == p->n_words && memcmp(code, p->code, n * 4) == 0;
+        ggl_free(code);
+        if (same)
             return shader[i].name;
+    }
     return "?";
 }
 
@@ -43,6 +55,16 @@ static void add_product(ggl_graph *g, const form *f) {
     ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){4096}, true);
     ggl_tensor *w = ggl_graph_weight(g, "w", f->type, 2, (int64_t[]){4096, 4096}, none);
     ggl_graph_output(g, "y", ggl_linear(g, x, w, NULL));
+}
+
+/* Gate and up of 4096 x 4096, of a batch of n, and f(gate) * up. */
+static void add_gated(ggl_graph *g, const form *f) {
+    static const char none[1];
+    const int64_t ne[] = {4096, 4096};
+    ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, ne, true),
+               *gate = ggl_linear(g, x, ggl_graph_weight(g, "gate", f->type, 2, ne, none), NULL),
+               *up = ggl_linear(g, x, ggl_graph_weight(g, "up", f->type, 2, ne, none), NULL);
+    ggl_graph_output(g, "y", ggl_binary(g, GGL_OP_MUL, ggl_unary(g, GGL_OP_SIGMOID, gate), up));
 }
 
 /* Attention with 32 heads of 128, which share 8 heads of keys and values. */
@@ -106,7 +128,7 @@ static made compile_product(ggl_backend *b, ggl_type type, int64_t n) {
     if (!compile(b, add_product, &(form){type, n}))
         return m;
     for (uint32_t i = before; i < asked->n_pipelines; i++) {
-        const char *name = shader_name(asked->pipeline[i].code);
+        const char *name = shader_name(&asked->pipeline[i]);
         const bool matrix = strncmp(name, "LINEAR_MATRIX", 13) == 0;
         m.vec += strncmp(name, "LINEAR_VEC", 10) == 0;
         m.mat += strncmp(name, "LINEAR_MAT", 10) == 0 && !matrix;
@@ -171,7 +193,7 @@ TEST(matrix_units) {
 }
 
 static void print_row(FILE *out, const odd_pipeline *p) {
-    fprintf(out, "  %s", shader_name(p->code));
+    fprintf(out, "  %s", shader_name(p));
     for (uint32_t i = 0; i < p->n_spec; i++)
         fprintf(out, "%c%u", i ? ',' : ' ', p->spec[i]);
     const struct {
@@ -189,12 +211,13 @@ static void print_row(FILE *out, const odd_pipeline *p) {
     for (size_t i = 0; i < sizeof count / sizeof *count; i++)
         fprintf(out, "%s %llu", count[i].name, (unsigned long long)count[i].value);
     fprintf(out, " products\n");
-    CHECK_MSG(p->spilled == 0 && p->scratch == 0, "%s spills registers", shader_name(p->code));
+    CHECK_MSG(p->spilled == 0 && p->scratch == 0, "%s spills registers", shader_name(p));
 }
 
 /* Prints the pipelines that the graphs need and that no graph before needed. */
 static void print_all(FILE *out, ggl_backend *b, const odd_asked *asked) {
     static const ggl_type weights[] = {GGL_Q4_0, GGL_Q8_0, GGL_Q4_K, GGL_Q6_K, GGL_F16, GGL_BF16},
+                          gated[] = {GGL_Q4_0, GGL_Q6_K, GGL_F16},
                           kept[] = {GGL_F16, GGL_F32, GGL_Q8_0, GGL_Q4_0};
     static const int64_t batch[] = {1, 8, 16, 512};
     const struct {
@@ -203,6 +226,7 @@ static void print_all(FILE *out, ggl_backend *b, const odd_asked *asked) {
         const ggl_type *type;
         size_t n_types;
     } graph[] = {{"product", add_product, weights, sizeof weights / sizeof *weights},
+                 {"gate and up", add_gated, gated, sizeof gated / sizeof *gated},
                  {"attention", add_attention, kept, sizeof kept / sizeof *kept},
                  {"attention of shared keys", add_shared, kept, sizeof kept / sizeof *kept}};
     uint32_t before = asked->n_pipelines;

@@ -5,7 +5,7 @@
 #include "vulkan.h"
 #include "vulkan_test.h"
 
-enum { K = 256, MOST_BATCH = 20, N = 5, MOST_ROWS = 96, SIZE = 256 * MOST_BATCH };
+enum { K = 256, MOST_BATCH = 20, N = 5, MOST_ROWS = 96, SIZE = 256 * MOST_BATCH, N_BATCHES = 8 };
 
 /* The products: rows, and whether its weights have the other type. */
 static const struct {
@@ -63,9 +63,10 @@ static void dispatch(VkCommandBuffer commands, uint32_t x, uint32_t y, uint32_t 
     real_dispatch(commands, x, y, z);
 }
 
-/* Runs batches of several sizes on a device of so many units. Returns the dispatches of the first. */
-static int run(ggl_graph *g, const char *mask, uint32_t units, float *y) {
-    static const int64_t batch[] = {1, 3, MOST_BATCH};
+/* Runs batches of several sizes on a device of so many units; width: elements of a result. Returns the
+ * dispatches of the first. */
+static int run(ggl_graph *g, size_t width, const char *mask, uint32_t units, float *y) {
+    static const int64_t batch[N_BATCHES] = {1, 2, 3, 5, 8, 9, 13, MOST_BATCH};
     static float x[K * MOST_BATCH];
     ggl_backend *b = vulkan_open(mask);
     ggl_sched *s = NULL;
@@ -83,13 +84,13 @@ static int run(ggl_graph *g, const char *mask, uint32_t units, float *y) {
     const ggl_sched_params sp = {.size = sizeof sp, .backend = &b, .n_backends = 1};
     bool ok =
         CHECK_OK(ggl_sched_new(&s, g, &sp, &err), &err) && CHECK_OK(ggl_sched_alloc(s, &err), &err);
-    for (size_t k = 0; k < sizeof batch / sizeof *batch && ok; k++) {
+    for (int k = 0; k < N_BATCHES && ok; k++) {
         const int64_t n = batch[k];
         n_dispatches = 0;
         ok = CHECK_OK(ggl_sched_set(s, "x", x, (size_t)n * K * sizeof *x, n, &err), &err) &&
              CHECK_OK(ggl_sched_run(s, n, NULL, 0, &err), &err);
         if (ok)
-            memcpy(y + k * SIZE, ggl_sched_output(s, 0), (size_t)n * 231 * sizeof *y);
+            memcpy(y + k * SIZE, ggl_sched_output(s, 0), (size_t)n * width * sizeof *y);
         first = k == 0 ? n_dispatches : first;
     }
     ggl_sched_free(s);
@@ -97,24 +98,28 @@ static int run(ggl_graph *g, const char *mask, uint32_t units, float *y) {
     return first;
 }
 
-/* fewer: dispatches that the groups save. */
-static void check(ggl_type type, ggl_type other, bool biased, const char *mask, uint32_t units,
-                  int fewer) {
-    static float together[3 * SIZE], apart[3 * SIZE];
+/* Compares the graph's bits with those of single steps, and frees it. fewer: dispatches that are saved. */
+static void compare(ggl_graph *g, size_t width, ggl_type type, const char *mask, uint32_t units,
+                    int fewer) {
+    static float together[N_BATCHES * SIZE], apart[N_BATCHES * SIZE];
     char without[64];
     snprintf(without, sizeof without, "%s,fuse", mask);
-    fill(type, other);
-    ggl_graph *g = graph_of(type, other, biased);
     memset(together, 0, sizeof together);
     memset(apart, 0, sizeof apart);
-    const int n = run(g, mask, units, together), most = run(g, without, units, apart);
+    const int n = run(g, width, mask, units, together), most = run(g, width, without, units, apart);
     if (most > 0) {
         CHECK_INT(most - n, fewer);
-        for (int k = 0; k < 3; k++)
+        for (int k = 0; k < N_BATCHES; k++)
             CHECK_MSG(memcmp(together + k * SIZE, apart + k * SIZE, SIZE * sizeof *apart) == 0,
                       "%s, without %s: other bits in batch %d", ggl_type_get(type)->name, mask, k);
     }
     ggl_graph_free(g);
+}
+
+static void check(ggl_type type, ggl_type other, bool biased, const char *mask, uint32_t units,
+                  int fewer) {
+    fill(type, other);
+    compare(graph_of(type, other, biased), 231, type, mask, units, fewer);
 }
 
 /* q, k, gate and up have one type, of which three fit a dispatch. */
@@ -138,4 +143,83 @@ TEST(rounded_columns) {
 /* Only the smallest two fit a binding. */
 TEST(small_bindings) {
     check(GGL_F32, GGL_F16, false, "import,idot,range", 1, 1);
+}
+
+/* --- gate and up ------------------------------------------------------------------------------ */
+
+enum { GATED_ROWS = 33 /* not whole tiles of repacked rows */ };
+
+/* f(gate) * up, or up * f(gate), of columns that the device computes. read_again: gate has one more
+ * reader. */
+typedef struct gated {
+    ggl_type type;
+    bool biased, up_first, read_again;
+    ggl_op f;
+} gated;
+
+static ggl_tensor *product_of(ggl_graph *g, ggl_tensor *x, int i, const gated *f) {
+    char name[16];
+    snprintf(name, sizeof name, "%d.bias", i);
+    ggl_tensor *w =
+        ggl_graph_weight(g, product[i].name, f->type, 2, (int64_t[]){K, GATED_ROWS}, weight[i]);
+    ggl_tensor *b =
+        f->biased ? ggl_graph_weight(g, name, GGL_F32, 1, (int64_t[]){GATED_ROWS}, bias[i]) : NULL;
+    return ggl_linear(g, x, w, b);
+}
+
+static ggl_graph *gated_graph(const gated *f) {
+    ggl_error err = {0};
+    ggl_graph_params p = ggl_graph_default();
+    p.n_batch = MOST_BATCH;
+    ggl_graph *g = ggl_graph_new(&p);
+    ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){K}, true);
+    x = ggl_unary(g, GGL_OP_TANH, x);
+    ggl_tensor *first = product_of(g, x, 0, f), *second = product_of(g, x, 1, f);
+    ggl_tensor *gate = f->up_first ? second : first, *up = f->up_first ? first : second;
+    ggl_tensor *act = ggl_unary(g, f->f, gate),
+               *y = ggl_binary(g, GGL_OP_MUL, f->up_first ? up : act, f->up_first ? act : up);
+    ggl_tensor *end = ggl_unary(g, GGL_OP_ABS, y);
+    ggl_graph_output(g, "y", f->read_again ? ggl_binary(g, GGL_OP_ADD, end, gate) : end);
+    CHECK_OK(ggl_graph_finish(g, &err), &err);
+    return g;
+}
+
+static void check_gated(const gated *f, const char *mask, uint32_t units, int fewer) {
+    uint64_t seed = 13;
+    float row[K];
+    for (int i = 0; i < 2; i++)
+        for (int r = 0; r < GATED_ROWS; r++) {
+            for (int k = 0; k < K; k++)
+                row[k] = test_random_float(&seed);
+            ggl_type_get(f->type)->from_float(row, weight[i] + (size_t)r * ggl_row_size(f->type, K),
+                                              K);
+            bias[i][r] = test_random_float(&seed);
+        }
+    compare(gated_graph(f), GATED_ROWS, f->type, mask, units, fewer);
+}
+
+/* Two products, the activation and their product are one dispatch instead of four. */
+TEST(gated_repacked) {
+    check_gated(&(gated){.type = GGL_Q4_K, .f = GGL_OP_SIGMOID}, "import,idot", 1, 3);
+}
+TEST(gated_with_biases) {
+    check_gated(&(gated){.type = GGL_F16, .f = GGL_OP_TANH, .biased = true, .up_first = true},
+                "import,idot", 1, 3);
+}
+TEST(gated_as_in_the_file) {
+    check_gated(&(gated){.type = GGL_Q8_0, .f = GGL_OP_EXP, .up_first = true},
+                "import,idot,repack,subgroup", 1, 3);
+}
+TEST(gated_in_slices) {
+    check_gated(&(gated){.type = GGL_F32, .f = GGL_OP_ABS, .biased = true}, "import,idot", 64, 3);
+}
+/* Rounded columns, of which the result is not one. */
+TEST(gated_rounded) {
+    setenv("GGL_VULKAN_FORCE", "idot", 1);
+    check_gated(&(gated){.type = GGL_Q4_0, .f = GGL_OP_SIGMOID}, "import", 1, 3);
+}
+/* A result that others read, too, is written: both products, and the chain. */
+TEST(gate_that_is_read_again) {
+    check_gated(&(gated){.type = GGL_F16, .f = GGL_OP_TANH, .read_again = true}, "import,idot", 1,
+                2);
 }

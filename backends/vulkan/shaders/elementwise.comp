@@ -2,11 +2,10 @@
  * GATED: y = f(a) * b, which may also be rounded to blocks. */
 #version 450
 #extension GL_GOOGLE_include_directive : require
-#include "functions.glsl"
-#include "kinds.h"
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint KIND = 0;
+#include "unary.glsl"
 layout(constant_id = 2) const bool FLAT = false; /* the sources have y's shape and are dense */
 #ifdef GATED
 layout(constant_id = 3) const bool ROUND = false;
@@ -37,27 +36,6 @@ layout(push_constant) uniform Push {
     uint blocks_at;
 #endif
 };
-
-float unary(float x) {
-    switch (KIND) {
-    case EW_EXP: return exp_of(x);
-    case EW_LOG: return log_of(x);
-    case EW_SQRT: return sqrt_of(x);
-    case EW_FLOOR: return is_nan(x) ? x : floor(x);
-    case EW_ABS: return uintBitsToFloat(floatBitsToUint(x) & 0x7fffffffu);
-    case EW_TANH: return tanh_of(x);
-    case EW_ERF: return erf_of(x);
-    case EW_SIGMOID: return sigmoid_of(x);
-    case EW_SIN: return sin_of(x);
-    case EW_COS: return cos_of(x);
-    case EW_RELU: return max_of(x, 0.0);
-    case EW_SILU: return x * sigmoid_of(x);
-    case EW_GELU: return 0.5 * x * (1.0 + tanh_of(0.797884561 * (x + 0.044715 * x * x * x)));
-    case EW_GELU_ERF: return 0.5 * x * (1.0 + erf_of(x * 0.707106781));
-    case EW_GELU_QUICK: return x * sigmoid_of(1.702 * x);
-    default: return max_of(x, 0.0) + log_of(1.0 + exp_of(-abs(x))); /* EW_SOFTPLUS */
-    }
-}
 
 float binary(float u, float v) {
     bool number = !is_nan(u) && !is_nan(v);

@@ -42,6 +42,13 @@
 #define FROM_F16  2
 #define FROM_BF16 3
 
+/* cache.comp: what becomes of a part's rows */
+#define PART_NONE         0
+#define PART_ROTATED      1 /* rotated, to y */
+#define PART_KEYS         2 /* stored */
+#define PART_ROTATED_KEYS 3
+#define PART_VALUES       4
+
 /* rows.comp and reduce.comp */
 #define ROW_SUM        0
 #define ROW_AMAX       1

@@ -8,7 +8,9 @@
  * add up their sums at the end, so that a weight is read and decoded once for COLS columns, and a
  * column is read once for ROWS rows. A unit is a run, or a quarter of one; each lane has AT_ONCE of
  * them under way, so that it waits for the memory less often. With SUBGROUP the lanes of a row are
- * a subgroup. With IDOT runs are multiplied by their codes. */
+ * a subgroup. With IDOT runs are multiplied by their codes.
+ *
+ * With GATED there are two products, and the result is f(the first) times the second. */
 
 #include "linear.glsl"
 
@@ -16,11 +18,16 @@ layout(constant_id = 6) const uint COLS = 1;
 layout(constant_id = 7) const uint LANES = 8; /* lanes per row; without SUBGROUP */
 layout(constant_id = 11) const uint ROWS = 1; /* 1, 2 or 4 */
 layout(constant_id = 12) const uint AT_ONCE = 1;
+layout(constant_id = 13) const uint KIND = 0; /* f */
+layout(constant_id = 14) const bool GATED = false;
+
+#include "unary.glsl"
 
 uint lane, n_lanes; /* this invocation's lane in its rows */
 uint group_row, group_rows; /* its first row in the workgroup, and the workgroup's rows */
 
 float sum[ROWS * COLS];
+float gate[ROWS * COLS]; /* GATED: f(sums of the first product) */
 uint x_from[COLS];
 
 /* The rows of a product: with PACKED_WEIGHTS in a tile, from row `in_tile` of it on. */
@@ -195,6 +202,19 @@ void add_lanes() {
 
 #endif
 
+/* Sets gate[] for rows from `row` on. */
+void set_gate(uint row) {
+    [[unroll]] for (uint j = 0; j < ROWS; j++) {
+        float b = BIAS ? bias[bias_at + first_row + min(row + j, n_rows - 1)] : 0;
+        [[unroll]] for (uint c = 0; c < COLS; c++) {
+            float v = sum[j * COLS + c];
+            if (BIAS)
+                v += b;
+            gate[j * COLS + c] = unary(v);
+        }
+    }
+}
+
 /* Stores rows from `row` on of y for the columns from `first` on; NaN if the matrix is none. */
 void store(uint row, uint first, uvec3 out_at, bool valid) {
     uint n_cols = count(column);
@@ -205,9 +225,22 @@ void store(uint row, uint first, uvec3 out_at, bool valid) {
             float v = sum[j * COLS + c];
             if (BIAS)
                 v += bias[from + first_row + row + j];
+            if (GATED)
+                v = gate[j * COLS + c] * v;
             y[to + first_row + row + j] = valid ? v : NAN;
         }
     }
+}
+
+/* Multiplies rows from `row` on of the present member, whose matrix begins at `from`, with the columns. */
+void multiply_rows(uint row, uint from) {
+    uint last = n_rows - 1;
+    tile_at = from + min(row, last) / TILE_ROWS * w_row;
+    in_tile = row % TILE_ROWS;
+    [[unroll]] for (uint j = 0; j < ROWS; j++)
+        row_at[j] = from + min(row + j, last) * w_row;
+    multiply();
+    add_lanes();
 }
 
 /* Computes rows from `row` on of y for the columns from `first` on at the outer place `out_at`. */
@@ -224,13 +257,12 @@ void product(uint row, uint first, uvec3 out_at) {
     }
     [[unroll]] for (uint c = 0; c < COLS; c++)
         x_from[c] = x_at + along(out_at + place(min(first + c, n_cols - 1), column), x_step);
-    uint last = n_rows - 1;
-    tile_at = from + min(row, last) / TILE_ROWS * w_row;
-    in_tile = row % TILE_ROWS;
-    [[unroll]] for (uint j = 0; j < ROWS; j++)
-        row_at[j] = from + min(row + j, last) * w_row;
-    multiply();
-    add_lanes();
+    multiply_rows(row, from);
+    if (GATED) {
+        set_gate(row);
+        take_member(1);
+        multiply_rows(row, w_at);
+    }
     if (lane == 0 && bound)
         store(row, first, out_at, valid);
 }
@@ -238,7 +270,7 @@ void product(uint row, uint first, uvec3 out_at) {
 void main() {
     set_lanes();
     uint by_col = (count(column) + COLS - 1) / COLS, across = by_col * count(outer);
-    uint n = units_of_all(group_rows, across);
+    uint n = GATED ? units_of_member(0, group_rows, across) : units_of_all(group_rows, across);
     for (uint i = gl_WorkGroupID.x; i < n; i += gl_NumWorkGroups.x) {
         uint u = take_unit(i, group_rows, across), by_row = (n_rows + group_rows - 1) / group_rows;
         product(u % by_row * group_rows + group_row, u / by_row % by_col * COLS,

@@ -4,7 +4,7 @@
 /* rope_half and rope_pair: an invocation rotates one pair of elements in some rows of a token. */
 
 layout(local_size_x_id = 0) in;
-layout(constant_id = 1) const bool HALF = true;    /* pairs are (i, i + r), else (2 i, 2 i + 1) */
+layout(constant_id = 1) const bool HALF = true;    /* rope.glsl */
 layout(constant_id = 2) const bool DOUBLES = true; /* frequencies are f64, else f32 */
 
 layout(set = 0, binding = 0) readonly buffer Rows { float x[]; };
@@ -28,20 +28,14 @@ const uint ROWS = 4; /* rows that share an angle in an invocation */
 
 /* Units are the pairs, then the elements that are not rotated. */
 void unit(uint u) {
-    uint across = n_pairs + (n - 2 * n_pairs), n_rows = rows[0] * rows[1];
+    uint across = n - n_pairs, n_rows = rows[0] * rows[1];
     uint by_row = (n_rows + ROWS - 1) / ROWS;
     uint i = u % across, first = u / across % by_row * ROWS, l = u / across / by_row;
-    bool turns = i < n_pairs;
-    uint a = !turns ? i + n_pairs : HALF ? i : 2 * i, b = HALF ? i + n_pairs : 2 * i + 1;
-    vec2 cs = turns ? cosine_sine(i, positions[pos_at + l * pos_step]) : vec2(1, 0);
+    vec2 cs = i < n_pairs ? cosine_sine(i, positions[pos_at + l * pos_step]) : vec2(1, 0);
     for (uint r = first; r < min(first + ROWS, n_rows); r++) {
         uint j = r % rows[0], k = r / rows[0];
-        uint from = x_at + j * x_step[0] + k * x_step[1] + l * x_step[2];
-        uint to = y_at + j * y_step[0] + k * y_step[1] + l * y_step[2];
-        float p = x[from + a], q = turns ? x[from + b] : 0;
-        y[to + a] = turns ? rotated_first(p, q, cs) : p;
-        if (turns)
-            y[to + b] = rotated_second(p, q, cs);
+        rotate_pair(i, cs, x_at + j * x_step[0] + k * x_step[1] + l * x_step[2],
+                    y_at + j * y_step[0] + k * y_step[1] + l * y_step[2]);
     }
 }
 

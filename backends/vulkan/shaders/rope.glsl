@@ -1,12 +1,12 @@
-/* The angles of rope_half and rope_pair.
+/* The rotations of rope_half and rope_pair.
  *
  * The angle pos * f may be many turns; only its fraction of a turn matters. f / (2 pi) is
  * computed from the bits of a double as a fraction of 64 bits. Multiplied by pos modulo 2^64 it
  * has an error of at most 2^-32 of a turn, for pos * f below about 2^31. This needs no 64-bit
  * numbers.
  *
- * The including file declares DOUBLES (frequencies are f64, else f32), freq[], freq_at (words) and
- * mag. */
+ * The including file declares HALF (pairs are (i, i + n_pairs), else (2 i, 2 i + 1)), n_pairs, DOUBLES
+ * (frequencies are f64, else f32), freq[], freq_at (words), mag, x[] and y[]. */
 
 /* The bits of a double: m * 2^-shift, where m has 53 bits in (hi, lo). */
 struct number {
@@ -84,4 +84,22 @@ float rotated_first(float p, float q, vec2 cs) {
 float rotated_second(float p, float q, vec2 cs) {
     precise float r = p * cs.y + q * cs.x;
     return r;
+}
+
+/* Returns the elements of pair i of a row. */
+uvec2 pair_at(uint i) {
+    return HALF ? uvec2(i, i + n_pairs) : uvec2(2 * i, 2 * i + 1);
+}
+
+/* Rotates pair i of the row of x at `from`, to the row of y at `to`. i from n_pairs on: copies element
+ * i + n_pairs, after the pairs. */
+void rotate_pair(uint i, vec2 cs, uint from, uint to) {
+    if (i >= n_pairs) {
+        y[to + i + n_pairs] = x[from + i + n_pairs];
+        return;
+    }
+    uvec2 at = pair_at(i);
+    float p = x[from + at.x], q = x[from + at.y];
+    y[to + at.x] = rotated_first(p, q, cs);
+    y[to + at.y] = rotated_second(p, q, cs);
 }

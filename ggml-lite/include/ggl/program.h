@@ -73,6 +73,12 @@ typedef struct ggl_step {
      * not over a source, lie one after another there, in the order of the members; each begins at a
      * multiple of 64 bytes. Only if the backend wants groups (ggl_program_params.joins). */
     int n_members;
+    /* The group's members are followed by a chain that runs with them, as the tail of the group: it
+     * alone reads their results, which have region -1, but their shapes and types. Its operands that
+     * are such results are absent; ggl_read() of its nodes tells which member each of them is. Its
+     * first step has the number of its links, but n_members 0. Only if the backend wants tails
+     * (ggl_program_params.tail). */
+    bool has_tail;
     int wave; /* consecutive steps of the same wave, if not 0, may run at the same time: none reads
                  or overwrites what another writes */
 } ggl_step;
@@ -104,6 +110,10 @@ typedef struct ggl_program_params {
      * member[] have joined already. Operands are complete except for offsets in the arena. NULL:
      * there are no groups. */
     bool (*joins)(const ggl_backend *b, const ggl_step *const *member, int n, const ggl_step *next);
+    /* Returns whether the backend runs a chain together with the group of the n steps member[], whose
+     * results it alone reads: see ggl_step.has_tail. chain[0].n_links is the number of its steps.
+     * Operands are complete except for offsets in the arena. NULL: groups have no tails. */
+    bool (*tail)(const ggl_backend *b, const ggl_step *const *member, int n, const ggl_step *chain);
     ggl_type value_type; /* the type of floats in the arena: f32; f64 for the reference */
 } ggl_program_params;
 

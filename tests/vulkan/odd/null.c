@@ -8,8 +8,7 @@
 enum {
     CAPTURE_STATISTICS = 0x40,
     CAPTURE_TEXT = 0x80,
-    FEATURES_OF_EXECUTABLES = 1000269000, /* a VkStructureType */
-    MAX_MODULES = 256
+    FEATURES_OF_EXECUTABLES = 1000269000 /* a VkStructureType */
 };
 
 #define MATRIX VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME
@@ -25,11 +24,12 @@ typedef struct executable_features {
     VkBool32 pipelineExecutableInfo;
 } executable_features;
 
+/* The last shader: a copy of its words, which the pipeline that is made of it keeps. */
 static struct {
     VkShaderModule module;
-    const uint32_t *code;
-} module[MAX_MODULES];
-static size_t n_modules;
+    uint32_t *code;
+    size_t n_words;
+} last;
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
@@ -169,9 +169,12 @@ static VkResult create_device(VkPhysicalDevice d, const VkDeviceCreateInfo *info
 static VkResult create_module(VkDevice d, const VkShaderModuleCreateInfo *info,
                               const VkAllocationCallbacks *a, VkShaderModule *out) {
     const VkResult r = odd_real.CreateShaderModule(d, info, a, out);
-    if (r == VK_SUCCESS && n_modules < MAX_MODULES) {
-        module[n_modules].module = *out;
-        module[n_modules++].code = info->pCode;
+    uint32_t *code = r == VK_SUCCESS ? malloc(info->codeSize) : NULL;
+    if (code) {
+        memcpy(code, info->pCode, info->codeSize);
+        last.module = *out;
+        last.code = code;
+        last.n_words = info->codeSize / sizeof *code;
     }
     return r;
 }
@@ -189,8 +192,10 @@ static VkResult create_pipelines(VkDevice d, VkPipelineCache cache, uint32_t n,
     if (r != VK_SUCCESS || odd_all_asked.n_pipelines == ODD_MAX_PIPELINES)
         return r;
     odd_pipeline *p = &odd_all_asked.pipeline[odd_all_asked.n_pipelines++];
-    for (size_t i = n_modules; i-- > 0 && !p->code;)
-        p->code = module[i].module == info->stage.module ? module[i].code : NULL;
+    if (last.module == info->stage.module) {
+        p->code = last.code;
+        p->n_words = last.n_words;
+    }
     const VkSpecializationInfo *s = info->stage.pSpecializationInfo;
     p->n_spec = s->mapEntryCount < ODD_MAX_SPEC ? s->mapEntryCount : ODD_MAX_SPEC;
     memcpy(p->spec, s->pData, p->n_spec * sizeof *p->spec);

@@ -124,6 +124,12 @@ static void memory(VkPhysicalDevice d, VkPhysicalDeviceMemoryProperties2 *m) {
     m->memoryProperties.memoryTypes[0].propertyFlags = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT | seen;
     m->memoryProperties.memoryTypes[1].propertyFlags = VK_MEMORY_PROPERTY_HOST_CACHED_BIT | seen;
     m->memoryProperties.memoryTypes[1].heapIndex = 0;
+    if (!odd_is("coherent"))
+        return;
+    m->memoryProperties.memoryTypeCount = 3;
+    m->memoryProperties.memoryTypes[2] = m->memoryProperties.memoryTypes[1];
+    m->memoryProperties.memoryTypes[1].propertyFlags |=
+        VK_MEMORY_PROPERTY_DEVICE_COHERENT_BIT_AMD;
 }
 
 static void families(VkPhysicalDevice d, uint32_t *n, VkQueueFamilyProperties *out) {
@@ -180,7 +186,21 @@ static VkResult create_pool(VkDevice d, const VkCommandPoolCreateInfo *info,
 
 static void requirements(VkDevice d, VkBuffer b, VkMemoryRequirements *r) {
     odd_real.GetBufferMemoryRequirements(d, b, r);
-    r->memoryTypeBits = odd_is("no_memory") ? 0 : odd_is("uncached") ? 3 : r->memoryTypeBits;
+    r->memoryTypeBits = odd_is("no_memory") ? 0 : odd_is("coherent")   ? 7
+                        : odd_is("uncached") ? 3
+                                             : r->memoryTypeBits;
+}
+
+static VkResult create_buffer(VkDevice d, const VkBufferCreateInfo *info,
+                              const VkAllocationCallbacks *a, VkBuffer *out) {
+    const VkResult r = odd_real.CreateBuffer(d, info, a, out);
+    odd_all_asked.n_buffers += r == VK_SUCCESS;
+    return r;
+}
+
+static void destroy_buffer(VkDevice d, VkBuffer b, const VkAllocationCallbacks *a) {
+    odd_all_asked.n_buffers--;
+    odd_real.DestroyBuffer(d, b, a);
 }
 
 static VkResult allocate(VkDevice d, const VkMemoryAllocateInfo *info,
@@ -216,7 +236,9 @@ static const odd_wrapped wrapped[] = {
                                     WRAP(CreateCommandPool, create_pool)
                                         WRAP(GetBufferMemoryRequirements, requirements)
                                             WRAP(AllocateMemory, allocate) WRAP(QueueSubmit, submit)
-                                                WRAP(GetDeviceProcAddr, find_of_device)};
+                                                WRAP(CreateBuffer, create_buffer)
+                                                    WRAP(DestroyBuffer, destroy_buffer)
+                                                        WRAP(GetDeviceProcAddr, find_of_device)};
 
 /* Keeps the machine's function where the wrapper finds it. */
 static void keep(const char *name, PFN_vkVoidFunction f) {

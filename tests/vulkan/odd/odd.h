@@ -8,7 +8,9 @@
  *   families      queue family 0 draws and computes, family 1 only computes
  *   uncached      an integrated device with two kinds of memory: 0 is the device's own, which the host
  *                 sees but does not cache; 1 is the host's, cached
- *   full          the device's own memory is full (with uncached)
+ *   full          the first kind of memory is full: with uncached the device's own
+ *   coherent      the second kind of memory is only for devices with a feature that is off
+ *                 (VK_AMD_device_coherent_memory), and the third is like it otherwise (with uncached)
  *   no_memory     no kind of memory suits a buffer
  *   no_submit     work cannot be submitted: the host has no memory for it
  *   matrix        the device has matrix units for f16, and no shader is compiled (with null)
@@ -18,13 +20,15 @@
 #ifndef ODD_H
 #define ODD_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 enum { ODD_MAX_SPEC = 16, ODD_MAX_PIPELINES = 512 };
 
 /* What the driver's compiler made of a shader. */
 typedef struct odd_pipeline {
-    const uint32_t *code; /* the shader's SPIR-V, where the backend has it */
+    const uint32_t *code; /* the shader's SPIR-V, a copy that is never freed */
+    size_t n_words;
     uint32_t spec[ODD_MAX_SPEC];
     uint32_t n_spec;
     uint64_t vector_registers, scalar_registers;
@@ -44,6 +48,7 @@ typedef struct odd_asked {
     uint32_t family;                                  /* of the device's queue */
     uint32_t memory_type;                             /* of the last allocation that succeeded */
     uint32_t n_refused;                               /* allocations that found the memory full */
+    uint32_t n_buffers;                               /* that were created and not destroyed */
     uint32_t n_dispatches, n_barriers, n_submissions; /* recorded; with null */
     uint32_t n_pipelines;
     odd_pipeline pipeline[ODD_MAX_PIPELINES]; /* with null, in the order in which they were made */

@@ -1,0 +1,92 @@
+/* Two products of the same columns whose results are multiplied, one of them after an activation: gate and
+ * up. For few columns all of it is one dispatch (linear_vec.comp), and the two results get no memory.
+ * For many, the products write to scratch, from which a second dispatch reads (elementwise.comp). */
+#include <assert.h>
+#include <string.h>
+
+#include "linear.h"
+#include "shaders/kinds.h"
+#include "weights.h"
+
+enum { MEMBERS = 2, LINKS = 2, ALIGN = 256 };
+
+/* Returns the number of the member whose result is source k of the node; -1: none is. */
+static int member_of(const ggl_step *const *member, const ggl_tensor *node, int k) {
+    for (int m = 0; m < MEMBERS; m++)
+        if (ggl_read(node, k) == member[m]->node)
+            return m;
+    return -1;
+}
+
+/* Sets *gate to the number of the member that the chain activates. Returns whether the chain is the
+ * product of that with the other member. */
+static bool find_gate(const ggl_step *const *member, const ggl_step *chain, int *gate) {
+    const int other = 1 - chain[1].link;
+    *gate = member_of(member, chain[0].node, 0);
+    return *gate >= 0 && member_of(member, chain[1].node, other) == 1 - *gate;
+}
+
+bool ggl_vk_linear_tail(const vk_backend *b, const ggl_step *const *member, int n,
+                        const ggl_step *chain) {
+    (void)b;
+    int gate;
+    return n == MEMBERS && chain->n_links == LINKS && chain[0].kind == GGL_STEP_NODE &&
+           chain[1].kind == GGL_STEP_NODE && ggl_vk_op_of(chain[0].node) == &ggl_vk_op_unary &&
+           chain[1].node->op == GGL_OP_MUL && chain[0].dst.region < 0 &&
+           find_gate(member, chain, &gate) &&
+           memcmp(member[0]->dst.ne, member[1]->dst.ne, sizeof member[0]->dst.ne) == 0 &&
+           memcmp(member[0]->dst.ne, chain[1].dst.ne, sizeof member[0]->dst.ne) == 0;
+}
+
+/* Returns the bytes from a member's result in the scratch to the next. */
+static size_t result_size(const ggl_operand *y, int64_t n) {
+    const size_t size = (size_t)ggl_extents(y->ne, 0, GGL_MAX_DIMS, n) * sizeof(float);
+    return (size + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+size_t ggl_vk_gated_scratch(const ggl_step *step, int64_t n) {
+    const bool narrow = ggl_extents(step->dst.ne, 1, GGL_MAX_DIMS, n) <= VK_VEC_COLS;
+    return step->has_tail && !narrow ? MEMBERS * result_size(&step->dst, n) : 0;
+}
+
+/* Emits both products to the scratch, and then the chain. Offsets of values count from the first token of
+ * the batch, but the scratch has only those from e->first on. */
+static ggl_status emit_apart(vk_emit *e, const ggl_step *tail, int gate, ggl_error *err) {
+    ggl_step product[MEMBERS] = {e->step[0], e->step[1]}, chain[LINKS] = {tail[0], tail[1]};
+    const size_t each = result_size(&e->step->dst, e->n);
+    for (int m = 0; m < MEMBERS; m++) {
+        ggl_operand *y = &product[m].dst;
+        const size_t before =
+            y->ne[GGL_BATCH_DIM] == GGL_N ? (size_t)e->first * y->nb[GGL_BATCH_DIM] : 0;
+        y->region = GGL_REGION_ARENA;
+        y->offset = e->scratch + (size_t)m * each - before;
+    }
+    product[0].has_tail = false;
+    chain[0].src[0] = product[gate].dst;
+    chain[1].src[1 - chain[1].link] = product[1 - gate].dst;
+    vk_emit part = *e;
+    part.step = product;
+    part.scratch += MEMBERS * each;
+    ggl_status st = ggl_vk_op_linear.emit(&part, err);
+    part.step = chain;
+    return st == GGL_OK ? ggl_vk_op_unary.emit(&part, err) : st;
+}
+
+ggl_status ggl_vk_emit_gated(vk_emit *e, ggl_error *err) {
+    const ggl_step *tail = ggl_vk_tail_of(e->step), *member[MEMBERS] = {&e->step[0], &e->step[1]};
+    int gate = 0;
+    vk_product p[MEMBERS];
+    const bool found = find_gate(member, tail, &gate);
+    assert(found);
+    (void)found;
+    for (int m = 0; m < MEMBERS; m++) {
+        p[m] = ggl_vk_product_of(e, member[m == 0 ? gate : 1 - gate]);
+        p[m].y = &tail[1].dst;
+    }
+    if (!ggl_vk_is_narrow(p))
+        return emit_apart(e, tail, gate, err);
+    p->n_members = MEMBERS;
+    p->gated = true;
+    p->gate = ggl_vk_kind_of(tail->node);
+    return ggl_vk_emit_products(e, p, err);
+}
