@@ -145,7 +145,7 @@ static bool attends_by(ggl_backend *b, ggl_type type, int64_t n, const char *by)
     const uint32_t before = asked->n_pipelines;
     CHECK(compile(b, add_attention, &(form){type, n}));
     for (uint32_t i = before; i < asked->n_pipelines; i++)
-        if (strncmp(shader_name(asked->pipeline[i].code), by, strlen(by)) == 0)
+        if (strncmp(shader_name(&asked->pipeline[i]), by, strlen(by)) == 0)
             return true;
     return false;
 }
