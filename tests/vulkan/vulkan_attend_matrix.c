@@ -224,28 +224,45 @@ static void check_list(const attention *a, size_t n, uint32_t units) {
 
 /* Heads of each size; tiles of several heads, of several tokens, and of both; pages in part. A device that
  * emulates matrix units compiles each for seconds, so they are cases of their own. */
-#define SIZES(NAME, D, E, HEADS, SHARED, N, ...)                                                   \
-    TEST(NAME) {                                                                                   \
-        static const attention a[] = {{.d = D,                                                     \
-                                       .e = E,                                                     \
-                                       .heads = HEADS,                                             \
-                                       .shared = SHARED,                                           \
-                                       .n = N,                                                     \
-                                       .type = GGL_F16,                                            \
-                                       __VA_ARGS__}};                                              \
+#define CHECK_ONE(...)                                                                             \
+    do {                                                                                           \
+        static const attention a[] = {{__VA_ARGS__}};                                              \
         CHECK_LIST(a, 0);                                                                          \
-    }
-SIZES(heads_of_64, 64, 64, 4, 2, 70, .window = 0)
-SIZES(heads_of_80, 80, 80, 1, 1, 130, .window = 0)
-SIZES(heads_of_96, 96, 96, 6, 2, 40, .window = 0)
-SIZES(heads_of_128, 128, 128, 2, 1, 70, .window = 0)
-SIZES(heads_of_256, 256, 256, 2, 1, 66, .window = 0)
-SIZES(odd_sizes, 33, 17, 16, 1, 12, .window = 0)
-SIZES(window, 64, 64, 4, 2, 150, .window = 70)
-SIZES(cap, 64, 64, 2, 2, 150, .cap = 2, .scale = 0.4)
-SIZES(sinks, 64, 32, 4, 1, 90, .sinks = true)
-SIZES(alibi, 64, 64, 4, 1, 90, .alibi = true)
-SIZES(all_options, 32, 32, 4, 1, 150, .alibi = true, .sinks = true, .cap = 3, .window = 20)
+    } while (0)
+
+TEST(heads_of_64) {
+    CHECK_ONE(64, 64, 4, 2, 70, GGL_F16, .window = 0);
+}
+TEST(heads_of_80) {
+    CHECK_ONE(80, 80, 1, 1, 130, GGL_F16, .window = 0);
+}
+TEST(heads_of_96) {
+    CHECK_ONE(96, 96, 6, 2, 40, GGL_F16, .window = 0);
+}
+TEST(heads_of_128) {
+    CHECK_ONE(128, 128, 2, 1, 70, GGL_F16, .window = 0);
+}
+TEST(heads_of_256) {
+    CHECK_ONE(256, 256, 2, 1, 66, GGL_F16, .window = 0);
+}
+TEST(odd_sizes) {
+    CHECK_ONE(33, 17, 16, 1, 12, GGL_F16, .window = 0);
+}
+TEST(window) {
+    CHECK_ONE(64, 64, 4, 2, 150, GGL_F16, .window = 70);
+}
+TEST(cap) {
+    CHECK_ONE(64, 64, 2, 2, 150, GGL_F16, .cap = 2, .scale = 0.4);
+}
+TEST(sinks) {
+    CHECK_ONE(64, 32, 4, 1, 90, GGL_F16, .sinks = true);
+}
+TEST(alibi) {
+    CHECK_ONE(64, 64, 4, 1, 90, GGL_F16, .alibi = true);
+}
+TEST(all_options) {
+    CHECK_ONE(32, 32, 4, 1, 150, GGL_F16, .alibi = true, .sinks = true, .cap = 3, .window = 20);
+}
 
 /* Several workgroups for a tile. */
 TEST(spans) {
