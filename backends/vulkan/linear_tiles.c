@@ -11,10 +11,7 @@ enum {
     TILE_COLS = 16, /* times 1, 2 or 4: columns of a tile of linear_mat.comp */
     MOST_SLICES = 16,
     SLICE_ELEMENTS = 256, /* least elements of a row in a slice */
-    LOCAL_MERGE = 64,
-    LOCAL_HALVES = 128,
-    FOUR_WORDS = 16, /* bytes */
-    DEEP = 32        /* a column of f16 has zeros up to a multiple of it */
+    LOCAL_MERGE = 64
 };
 
 /* True if products with weights of this type can use matrix units. */
@@ -36,7 +33,7 @@ static int64_t tiles_down(int64_t n_rows) {
 /* --- scratch: | lists | columns of f16 | slices | ---------------------------------------------- */
 
 static size_t aligned(size_t n) {
-    return (n + FOUR_WORDS - 1) / FOUR_WORDS * FOUR_WORDS;
+    return (n + VK_HALVES_UNIT - 1) / VK_HALVES_UNIT * VK_HALVES_UNIT;
 }
 
 /* Returns the most tiles that sorted columns can need, including those whose index is invalid. */
@@ -46,11 +43,6 @@ static int64_t most_tiles(int64_t n_cols, int64_t n_matrices, uint32_t cols) {
 
 static size_t lists_size(int64_t n_tiles, int64_t n_cols) {
     return (size_t)(3 * n_tiles + n_cols) * 4;
-}
-
-/* Returns the bytes of a column of f16 and its scale (linear_halves.comp). */
-static size_t column_size(int64_t n_in) {
-    return (size_t)(n_in + DEEP - 1) / DEEP * DEEP * 2 + FOUR_WORDS;
 }
 
 /* Returns the slices of the elements of a row that keep a device busy, given so many tiles. A tile on
@@ -81,7 +73,7 @@ size_t ggl_vk_tiles_scratch(const vk_backend *b, const ggl_step *s, int64_t n) {
     const int64_t n_cols = ggl_extents(s->dst.ne, 1, GGL_MAX_DIMS, n);
     const bool matrix = suits_matrix(b, w->type);
     const size_t halves =
-        matrix ? (size_t)ggl_extents(x->ne, 1, GGL_MAX_DIMS, n) * column_size(w->ne[0]) : 0;
+        matrix ? (size_t)ggl_extents(x->ne, 1, GGL_MAX_DIMS, n) * ggl_vk_halves_size(w->ne[0]) : 0;
     if (s->n_src > 3 && s->src[3].region >= 0)
         return aligned(lists_size(most_tiles(n_cols, w->ne[2], TILE_COLS), n_cols)) + halves;
     size_t all = halves;
@@ -113,23 +105,6 @@ static ggl_status emit_sort(vk_emit *e, const vk_product *p, ggl_error *err) {
     return ggl_vk_dispatch(e, &c, err);
 }
 
-static ggl_status emit_halves(vk_emit *e, const vk_product *p, ggl_error *err) {
-    vk_call c = {.shader = p->rounded ? VK_SHADER_LINEAR_HALVES_CODES : VK_SHADER_LINEAR_HALVES,
-                 .spec = {LOCAL_HALVES},
-                 .n_spec = 1};
-    const vk_binding *to = &p->halves;
-    const uint32_t x_at = ggl_vk_bind(e, &c, p->x, false),
-                   at = ggl_vk_bind_bytes(e, &c, to->region, to->offset, to->size, true);
-    ggl_vk_push(&c, (uint32_t)p->w->ne[0]);
-    for (int d = 1; d < GGL_MAX_DIMS; d++)
-        ggl_vk_push(&c, (uint32_t)ggl_vk_extent(e, p->x, d));
-    ggl_vk_push_steps(e, &c, x_at, p->x);
-    ggl_vk_push(&c, at / FOUR_WORDS);
-    ggl_vk_push(&c, p->pitch);
-    c.groups[0] = ggl_vk_groups(ggl_vk_rows(e, p->x), 1);
-    return ggl_vk_dispatch(e, &c, err);
-}
-
 /* Divides the product into slices from `offset` of the arena on, if it has few tiles. */
 static void divide(const vk_emit *e, vk_product *p, size_t offset) {
     const uint32_t n =
@@ -143,7 +118,7 @@ static void divide(const vk_emit *e, vk_product *p, size_t offset) {
 }
 
 size_t ggl_vk_choose_tiles(const vk_emit *e, vk_product *p, size_t before) {
-    const size_t column = column_size(p->w->ne[0]), halves = (size_t)ggl_vk_rows(e, p->x) * column;
+    const size_t column = ggl_vk_halves_size(p->w->ne[0]), halves = (size_t)ggl_vk_rows(e, p->x) * column;
     p->matrix = suits_matrix(e->b, p->w->type) && halves <= ggl_vk_most_bound(e->b);
     p->tile_cols = width_of(e->b, p->matrix, p->sorted ? p->n_cols / p->w->ne[2] : p->n_cols);
     p->n_tiles = p->sorted ? most_tiles(p->n_cols, p->w->ne[2], p->tile_cols)
@@ -154,7 +129,7 @@ size_t ggl_vk_choose_tiles(const vk_emit *e, vk_product *p, size_t before) {
     p->halves = (vk_binding){.region = GGL_REGION_ARENA,
                              .offset = p->lists.offset + aligned(p->lists.size),
                              .size = p->matrix ? halves : 0};
-    p->pitch = (uint32_t)(column / FOUR_WORDS);
+    p->pitch = (uint32_t)(column / VK_HALVES_UNIT);
     if (!p->sorted)
         divide(e, p, p->halves.offset + p->halves.size + before);
     return p->n_slices > 1 ? (size_t)p->n_slices * p->slice * 4 : 0;
@@ -162,7 +137,7 @@ size_t ggl_vk_choose_tiles(const vk_emit *e, vk_product *p, size_t before) {
 
 ggl_status ggl_vk_begin_tiles(vk_emit *e, const vk_product *p, ggl_error *err) {
     ggl_status st = p->sorted ? emit_sort(e, p, err) : GGL_OK;
-    return st == GGL_OK && p->matrix ? emit_halves(e, p, err) : st;
+    return st == GGL_OK && p->matrix ? ggl_vk_emit_halves(e, p->x, p->w->ne[0], p->rounded, &p->halves, err) : st;
 }
 
 /* --- tiles ------------------------------------------------------------------------------------ */

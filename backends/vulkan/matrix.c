@@ -1,6 +1,7 @@
 #include "matrix.h"
 
 #include "ggl/alloc.h"
+#include "linear.h"
 
 /* The tiles, by width, and how linear_matrix.comp divides one among subgroups: among four blocks of
  * 16 x 16, 16 x 32, 32 x 32 or 32 x 64 elements. So a device's matrices have to divide 16 x 16. */
@@ -10,7 +11,8 @@ enum {
     LEAST_BLOCK = 16,
     ROWS = 64,
     DEEP = 32, /* elements of a row, or column, in shared memory, */
-    PITCH = 80 /* and their bytes with those between two rows */
+    PITCH = 80, /* and their bytes with those between two rows */
+    LOCAL_HALVES = 128
 };
 
 static bool divides(uint32_t size, uint32_t of) {
@@ -70,4 +72,28 @@ vk_matrix_tile ggl_vk_matrix_tile(const vk_limits *l, int64_t n) {
     /* the widest: a weight is decoded once for all its columns */
     const int64_t narrow = i > 0 ? tile[i - 1].cols : n, n_narrow = (n + narrow - 1) / narrow;
     return n > tile[i].cols && n_narrow % 2 != 0 && n_narrow < MANY ? tile[i - 1] : tile[i];
+}
+
+/* --- columns of f16 --------------------------------------------------------------------------- */
+
+/* Zeros follow the numbers up to a multiple of DEEP. */
+size_t ggl_vk_halves_size(int64_t n_in) {
+    return (size_t)(n_in + DEEP - 1) / DEEP * DEEP * 2 + VK_HALVES_UNIT;
+}
+
+ggl_status ggl_vk_emit_halves(vk_emit *e, const ggl_operand *x, int64_t n_in, bool codes,
+                              const vk_binding *to, ggl_error *err) {
+    vk_call c = {.shader = codes ? VK_SHADER_LINEAR_HALVES_CODES : VK_SHADER_LINEAR_HALVES,
+                 .spec = {LOCAL_HALVES},
+                 .n_spec = 1};
+    const uint32_t x_at = ggl_vk_bind(e, &c, x, false),
+                   at = ggl_vk_bind_bytes(e, &c, to->region, to->offset, to->size, true);
+    ggl_vk_push(&c, (uint32_t)n_in);
+    for (int d = 1; d < GGL_MAX_DIMS; d++)
+        ggl_vk_push(&c, (uint32_t)ggl_vk_extent(e, x, d));
+    ggl_vk_push_steps(e, &c, x_at, x);
+    ggl_vk_push(&c, at / VK_HALVES_UNIT);
+    ggl_vk_push(&c, (uint32_t)(ggl_vk_halves_size(n_in) / VK_HALVES_UNIT));
+    c.groups[0] = ggl_vk_groups(ggl_vk_rows(e, x), 1);
+    return ggl_vk_dispatch(e, &c, err);
 }

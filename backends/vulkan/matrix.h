@@ -18,10 +18,20 @@ typedef struct vk_matrix_tile {
     uint32_t down; /* subgroups, of the four, that are one below the other */
 } vk_matrix_tile;
 
-enum { VK_MATRIX_SUBGROUPS = 4 };
+enum {
+    VK_MATRIX_SUBGROUPS = 4,
+    VK_HALVES_UNIT = 16 /* bytes; a column of f16 is a multiple of it */
+};
 
 /* Returns the tile for products of n columns of a matrix: the narrowest that takes all columns, or
  * one that few columns stay empty in. */
 vk_matrix_tile ggl_vk_matrix_tile(const vk_limits *l, int64_t n);
+
+/* Returns the bytes of a column of n_in numbers as f16, with its power (linear_halves.comp). */
+size_t ggl_vk_halves_size(int64_t n_in);
+/* Rounds the columns of x, of n_in numbers, to f16, into the binding: one after another, with dimension 1
+ * fastest. codes: x was rounded to bytes. */
+ggl_status ggl_vk_emit_halves(vk_emit *e, const ggl_operand *x, int64_t n_in, bool codes,
+                              const vk_binding *to, ggl_error *err);
 
 #endif

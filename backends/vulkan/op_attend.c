@@ -2,7 +2,9 @@
 #include <assert.h>
 #include <math.h>
 
+#include "matrix.h"
 #include "vulkan.h"
+#include "weights.h"
 
 enum {
     LOCAL = 64,        /* as in attend.comp: one invocation per position of a page */
@@ -11,6 +13,10 @@ enum {
                         * many dimensions at most */
     TILE = 32,
     TILE_DIMS = 512,
+    TILE_MATRIX = 64, /* the same of attend_matrix.comp, and the bytes of shared memory that it needs
+                       * besides a word for each invocation, or for each query if these are more */
+    TILE_MATRIX_DIMS = 256,
+    SHARED_MATRIX = 21008,
     SUMS = 64, /* most sums of an invocation: queries times dimensions */
     MOST_DIMS = 2048,
     SPANS = 256, /* most workgroups among which the positions of a query are divided */
@@ -26,11 +32,26 @@ enum {
     SPLIT = 16,
     IN_KEYS = 32,
     RING = 64,
-    MIXED = 128
+    MIXED = 128,
+    WIDE_TILES = 256
 };
 
 static bool has(const ggl_operand *o) {
     return o->region >= 0;
+}
+
+/* Bind the positions, the slots and the table of pages, which are three operands one after another, and push
+ * where they begin, and their strides. */
+static void bind_place(vk_emit *e, vk_call *c, const ggl_operand *place, uint32_t *at) {
+    for (int i = 0; i < 3; i++)
+        at[i] = ggl_vk_bind(e, c, &place[i], false);
+}
+
+static void push_place(const vk_emit *e, vk_call *c, const ggl_operand *place, const uint32_t *at) {
+    for (int i = 0; i < 3; i++) {
+        ggl_vk_push(c, at[i]);
+        ggl_vk_push(c, ggl_vk_stride(e, &place[i], i < 2 ? GGL_BATCH_DIM : 1));
+    }
 }
 
 /* How attend's work is divided among workgroups. */
@@ -39,7 +60,9 @@ typedef struct shape {
     int64_t n_batch, dims;          /* dims: of a value */
     uint32_t queries;               /* of a workgroup of attend.comp */
     int64_t n_groups;               /* groups of queries */
-    int64_t n_tiles;                /* for attend_tiles.comp; 0: it is not used */
+    int64_t n_tiles;                /* tiles of queries; 0: there are none */
+    bool matrix;                    /* tiles are for attend_matrix.comp, else for attend_tiles.comp */
+    size_t halves;                  /* bytes of the queries as f16, for attend_matrix.comp */
     uint32_t spans;
 } shape;
 
@@ -86,6 +109,37 @@ static uint32_t spans_of(const vk_backend *b, const ggl_step *step, const shape 
     return spans > 1 ? spans : 1;
 }
 
+/* Returns whether keys or values of the type may be f16 on their way to matrix units: its range suffices. */
+static bool suits_matrix(ggl_type type) {
+    return type == GGL_F16 || ggl_type_get(type)->quantized;
+}
+
+/* Returns the rows and columns of a product that a subgroup of attend_matrix.comp computes. A small subgroup
+ * has fewer registers for them. */
+static uint32_t own_matrix(const vk_backend *b) {
+    return b->limits.subgroup_size <= 16 ? 16 : 32;
+}
+
+static uint32_t local_matrix(const vk_backend *b) {
+    const uint32_t across = TILE_MATRIX / own_matrix(b);
+    return across * across * b->limits.subgroup_size;
+}
+
+static int64_t tile_of(const shape *s) {
+    return s->matrix ? TILE_MATRIX : TILE;
+}
+
+/* Returns whether attend_matrix.comp computes so many queries of each head of the store. */
+static bool uses_matrix(const vk_backend *b, const shape *s, int64_t pairs) {
+    const vk_limits *l = &b->limits;
+    const uint32_t local = local_matrix(b);
+    return b->features.matrix && pairs >= TILE_MATRIX && s->dims <= TILE_MATRIX_DIMS &&
+           suits_matrix(s->keys->type) && suits_matrix(value_type(s)) && l->matrix.n >= 4 &&
+           local <= l->local_size &&
+           SHARED_MATRIX + 4 * (local > TILE_MATRIX ? local : TILE_MATRIX) <= l->shared_size &&
+           s->halves <= ggl_vk_most_bound(b);
+}
+
 static shape shape_of(const vk_backend *b, const ggl_step *step, int64_t n_batch) {
     const ggl_tensor *cache = step->node->src[1];
     shape s = {.keys = cache->store[0],
@@ -98,8 +152,10 @@ static shape shape_of(const vk_backend *b, const ggl_step *step, int64_t n_batch
            2 * s.queries * shared_floats(&s) * 4 <= b->limits.shared_size)
         s.queries *= 2;
     s.n_groups = ceil_div(pairs, s.queries) * s.keys->ne[1];
-    if (pairs >= TILE && s.dims <= TILE_DIMS)
-        s.n_tiles = ceil_div(pairs, TILE) * s.keys->ne[1];
+    s.halves = (size_t)(n_batch * step->dst.ne[1]) * ggl_vk_halves_size(s.keys->ne[0]);
+    s.matrix = uses_matrix(b, &s, pairs);
+    if (s.matrix || (pairs >= TILE && s.dims <= TILE_DIMS))
+        s.n_tiles = ceil_div(pairs, tile_of(&s)) * s.keys->ne[1];
     s.spans = spans_of(b, step, &s);
     return s;
 }
@@ -113,7 +169,7 @@ static size_t attend_scratch(const vk_backend *b, const ggl_step *step, int64_t 
     size_t most = 0;
     for (int64_t i = 1; i <= n; i++) {
         const shape s = shape_of(b, step, i);
-        const size_t size = partial_size(step, &s, s.spans);
+        const size_t size = partial_size(step, &s, s.spans) + (s.matrix ? s.halves : 0);
         most = size > most ? size : most;
     }
     return most;
@@ -136,7 +192,8 @@ static uint32_t options_of(const ggl_step *step, const shape *s) {
 
 /* Whether the tokens of a tile may have different slots. Such tiles are left to attend.comp. */
 static bool may_mix(const vk_emit *e, const shape *s) {
-    return e->n_slots > 1 && s->n_batch > 1 && e->step->dst.ne[1] / s->keys->ne[1] % TILE != 0;
+    return e->n_slots > 1 && s->n_batch > 1 &&
+           e->step->dst.ne[1] / s->keys->ne[1] % tile_of(s) != 0;
 }
 
 /* Chooses the shader, and its constants and workgroups. */
@@ -144,6 +201,14 @@ static vk_call call_of(const vk_emit *e, const shape *s, bool tiles, uint32_t op
     const vk_features *f = &e->b->features;
     const ggl_type k = s->keys->type, v = value_type(s);
     const uint32_t dims = (uint32_t)s->dims, key_dims = (uint32_t)s->keys->ne[0];
+    const vk_matrix *m = &e->b->limits.matrix;
+    if (tiles && s->matrix)
+        return (vk_call){.shader = VK_SHADER_ATTEND_MATRIX,
+                         .spec = {local_matrix(e->b), k, v, dims, key_dims, options, m->m, m->n, m->k,
+                                  f->half, own_matrix(e->b)},
+                         .n_spec = 11,
+                         .groups = {ggl_vk_groups(s->n_tiles * s->spans, 1)},
+                         .full_subgroups = true};
     if (tiles)
         return (vk_call){.shader = f->half ? VK_SHADER_ATTEND_TILES_HALF : VK_SHADER_ATTEND_TILES,
                          .spec = {LOCAL_TILES, k, v, dims, key_dims, options},
@@ -151,53 +216,74 @@ static vk_call call_of(const vk_emit *e, const shape *s, bool tiles, uint32_t op
                          .groups = {ggl_vk_groups(s->n_tiles * s->spans, 1)}};
     return (vk_call){.shader = f->half ? VK_SHADER_ATTEND_HALF : VK_SHADER_ATTEND,
                      .spec = {LOCAL, k, v, s->queries, dims, key_dims,
-                              options | (s->n_tiles ? MIXED : 0), f->ahead ? 16 : 4},
+                              options | (s->n_tiles ? MIXED : 0) | (s->matrix ? WIDE_TILES : 0),
+                              f->ahead ? 16 : 4},
                      .n_spec = 8,
                      .groups = {ggl_vk_groups(s->n_groups * s->spans, 1)}};
+}
+
+/* Returns where the queries are as f16: after the partial results. */
+static vk_binding halves_of(const vk_emit *e, const shape *s) {
+    return (vk_binding){.region = GGL_REGION_ARENA,
+                        .offset = e->scratch + partial_size(e->step, s, s->spans),
+                        .size = s->halves};
+}
+
+/* Binds and pushes the queries, as they are or as f16. */
+static uint32_t bind_queries(vk_emit *e, vk_call *c, const shape *s, bool halves) {
+    const vk_binding h = halves_of(e, s);
+    return halves ? ggl_vk_bind_bytes(e, c, h.region, h.offset, h.size, false) / VK_HALVES_UNIT
+                  : ggl_vk_bind(e, c, &e->step->src[0], false);
+}
+
+static void push_queries(const vk_emit *e, vk_call *c, const shape *s, bool halves, uint32_t at) {
+    const ggl_operand *q = &e->step->src[0];
+    const uint32_t pitch = (uint32_t)(ggl_vk_halves_size(s->keys->ne[0]) / VK_HALVES_UNIT);
+    if (!halves) {
+        push_heads(e, c, q, at, 1);
+        return;
+    }
+    ggl_vk_push(c, at);
+    ggl_vk_push(c, pitch);
+    ggl_vk_push(c, ggl_vk_extent(e, q, GGL_BATCH_DIM) > 1 ? pitch * (uint32_t)q->ne[1] : 0);
 }
 
 /* Emits the attention of tiles, or of other groups of queries, over all positions or by spans. */
 static ggl_status emit_spans(vk_emit *e, const shape *s, bool tiles, ggl_error *err) {
     const ggl_step *step = e->step;
-    const ggl_operand *q = &step->src[0], *sinks = &step->src[2], *alibi = &step->src[3],
-                      *pos = &step->src[4], *slot = &step->src[5], *page = &step->src[6],
+    const ggl_operand *sinks = &step->src[2], *alibi = &step->src[3], *place = &step->src[4],
                       *y = &step->dst;
     const double *num = step->node->num;
     const ggl_store *values = s->values ? s->values : s->keys;
     const uint32_t options = options_of(step, s);
     vk_call c = call_of(e, s, tiles, options);
-    const uint32_t q_at = ggl_vk_bind(e, &c, q, false),
+    const bool halves = tiles && s->matrix;
+    uint32_t place_at[3];
+    const uint32_t q_at = bind_queries(e, &c, s, halves),
                    k_at = ggl_vk_bind_store(e, &c, s->keys, false),
                    v_at = ggl_vk_bind_store(e, &c, values, false),
                    y_at = s->spans > 1 ? ggl_vk_bind_bytes(e, &c, GGL_REGION_ARENA, e->scratch,
                                                            partial_size(step, s, s->spans), true) /
                                              4
-                                       : ggl_vk_bind(e, &c, y, true),
-                   pos_at = ggl_vk_bind(e, &c, pos, false),
-                   slot_at = ggl_vk_bind(e, &c, slot, false),
-                   sinks_at = ggl_vk_bind(e, &c, sinks, false),
-                   alibi_at = ggl_vk_bind(e, &c, alibi, false),
-                   page_at = ggl_vk_bind(e, &c, page, false);
+                                       : ggl_vk_bind(e, &c, y, true);
+    bind_place(e, &c, place, place_at);
+    const uint32_t sinks_at = ggl_vk_bind(e, &c, sinks, false),
+                   alibi_at = ggl_vk_bind(e, &c, alibi, false);
     assert(k_at % 16 == 0 && v_at % 16 == 0 && (s->spans == 1 || y_at % 4 == 0));
     ggl_vk_push(&c, (uint32_t)y->ne[1]);
     ggl_vk_push(&c, (uint32_t)s->keys->ne[1]);
     ggl_vk_push(&c, (uint32_t)s->n_batch);
-    push_heads(e, &c, q, q_at, 1);
+    push_queries(e, &c, s, halves, q_at);
     push_heads(e, &c, y, y_at, 1);
     push_heads(e, &c, sinks, sinks_at, 0);
     push_heads(e, &c, alibi, alibi_at, 0);
-    ggl_vk_push(&c, pos_at);
-    ggl_vk_push(&c, ggl_vk_stride(e, pos, GGL_BATCH_DIM));
-    ggl_vk_push(&c, slot_at);
-    ggl_vk_push(&c, ggl_vk_stride(e, slot, GGL_BATCH_DIM));
-    ggl_vk_push(&c, page_at);
-    ggl_vk_push(&c, ggl_vk_stride(e, page, 1));
+    push_place(e, &c, place, place_at);
     ggl_vk_push(&c, k_at);
     ggl_vk_push(&c, v_at);
     ggl_vk_push(&c, (uint32_t)s->keys->n_pos);
     ggl_vk_push(&c, (uint32_t)e->n_slots);
     ggl_vk_push(&c, options & WINDOW ? (uint32_t)num[1] : 0);
-    ggl_vk_push_float(&c, (float)(isnan(num[0]) ? 1 / sqrt((double)q->ne[0]) : num[0]));
+    ggl_vk_push_float(&c, (float)(isnan(num[0]) ? 1 / sqrt((double)s->keys->ne[0]) : num[0]));
     ggl_vk_push_float(&c, options & CAP ? (float)num[2] : 0);
     ggl_vk_push(&c, s->spans);
     ggl_vk_push(&c, y_at / 4 + (uint32_t)(totals_size(step, s, s->spans) / 16));
@@ -228,7 +314,12 @@ static ggl_status emit_merge(vk_emit *e, const shape *s, ggl_error *err) {
 
 static ggl_status attend_emit(vk_emit *e, ggl_error *err) {
     const shape s = shape_of(e->b, e->step, n_batch_of(e));
-    ggl_status st = s.n_tiles ? emit_spans(e, &s, true, err) : GGL_OK;
+    const vk_binding halves = halves_of(e, &s);
+    ggl_status st = GGL_OK;
+    if (s.matrix)
+        st = ggl_vk_emit_halves(e, &e->step->src[0], s.keys->ne[0], false, &halves, err);
+    if (st == GGL_OK && s.n_tiles)
+        st = emit_spans(e, &s, true, err);
     if (st == GGL_OK && (!s.n_tiles || may_mix(e, &s)))
         st = emit_spans(e, &s, false, err);
     return st == GGL_OK && s.spans > 1 ? emit_merge(e, &s, err) : st;

@@ -139,11 +139,22 @@ static made compile_product(ggl_backend *b, ggl_type type, int64_t n) {
     return m;
 }
 
+/* Returns whether attention to rows of the type, in batches of n, makes a new pipeline of that shader. */
+static bool attends_by(ggl_backend *b, ggl_type type, int64_t n, const char *by) {
+    const odd_asked *asked = odd_find_asked();
+    const uint32_t before = asked->n_pipelines;
+    CHECK(compile(b, add_attention, &(form){type, n}));
+    for (uint32_t i = before; i < asked->n_pipelines; i++)
+        if (strncmp(shader_name(&asked->pipeline[i]), by, strlen(by)) == 0)
+            return true;
+    return false;
+}
+
 /* A device that is said to have matrix units uses them, without being asked, for the products that
  * docs/numeric.md names; its shaders are not compiled. */
 TEST(matrix_units) {
     static const ggl_type with[] = {GGL_Q4_0, GGL_Q6_K, GGL_IQ2_XXS, GGL_F16},
-                          without[] = {GGL_F32, GGL_BF16};
+                          without[] = {GGL_F32, GGL_BF16}, kept[] = {GGL_F16, GGL_Q8_0, GGL_Q4_0};
     ggl_backend *b = NULL;
     ggl_error err = {0};
     if (ggl_backend_open(&b, "vulkan0", NULL, &err) != GGL_OK)
@@ -166,11 +177,16 @@ TEST(matrix_units) {
     for (size_t i = 0; i < sizeof without / sizeof *without; i++) {
         const made many = compile_product(b, without[i], 512);
         CHECK(many.mat > 0 && many.halves + many.matrix == 0);
+        CHECK(!attends_by(b, without[i], 512, "ATTEND_MATRIX"));
     }
+    CHECK(!attends_by(b, GGL_F16, 15, "ATTEND_MATRIX")); /* 60 queries of a head of the store */
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        CHECK(attends_by(b, kept[i], 16, "ATTEND_MATRIX"));
     ggl_backend_close(b);
     setenv("GGL_VULKAN_MASK", "matrix", 1);
     REQUIRE_OK(ggl_backend_open(&b, "vulkan0", NULL, &err), &err);
     CHECK(!strstr(b->description, " matrix") && !odd_find_asked()->matrix);
+    CHECK(!attends_by(b, GGL_F16, 512, "ATTEND_MATRIX"));
     const made masked = compile_product(b, GGL_Q4_0, 512);
     CHECK(masked.mat > 0 && masked.halves + masked.matrix == 0);
     ggl_backend_close(b);

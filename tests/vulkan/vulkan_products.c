@@ -426,7 +426,7 @@ TEST(attend_before_values_that_are_none) {
     int32_t pos[AHEAD_TOKENS], slot[AHEAD_TOKENS] = {0};
     uint64_t seed = 3;
     ggl_backend *both[2];
-    open_both(both, NULL);
+    open_both(both, "matrix");
     for (size_t i = 0; i < sizeof q / sizeof *q; i++)
         q[i] = test_random_float(&seed);
     for (int k = 0; both[0] && k < 2; k++) {

@@ -24,6 +24,7 @@ layout(constant_id = 5) const uint D = 1; /* dimensions of keys */
 layout(constant_id = 6) const uint OPTIONS = 0;
 layout(constant_id = 7) const uint AHEAD = 4; /* loads before the first is used: 4 or 16 */
 
+#define TILE (WIDE_TILES ? 64 : 32)
 #include "attend.glsl"
 
 const uint L = PAGE;                   /* invocations */

@@ -1,12 +1,13 @@
-/* Shared by attend.comp and attend_tiles.comp: operands, pages, and rows of the store. The
- * including shader declares the constants TYPE_K, TYPE_V, D (dimensions of keys), E (dimensions of
- * values) and OPTIONS. */
+/* Shared by attend.comp, attend_tiles.comp and attend_matrix.comp: operands, pages, and rows of the
+ * store. The including shader declares the constants TYPE_K, TYPE_V, D (dimensions of keys), E
+ * (dimensions of values) and OPTIONS, and defines TILE, the queries of a tile. */
 
 const bool WINDOW = (OPTIONS & 1) != 0, CAP = (OPTIONS & 2) != 0, SINKS = (OPTIONS & 4) != 0,
            ALIBI = (OPTIONS & 8) != 0, SPLIT = (OPTIONS & 16) != 0,
            IN_KEYS = (OPTIONS & 32) != 0, /* values are the first dimensions of the keys */
            RING = (OPTIONS & 64) != 0,
-           MIXED = (OPTIONS & 128) != 0; /* only tiles whose tokens have different slots */
+           MIXED = (OPTIONS & 128) != 0, /* only tiles whose tokens have different slots, */
+           WIDE_TILES = (OPTIONS & 256) != 0; /* which are those of attend_matrix.comp */
 
 layout(set = 0, binding = 0) readonly buffer Queries { float queries[]; };
 /* The stores, in words, and in twos and fours of them: rows of a page are aligned accordingly. */
@@ -20,9 +21,9 @@ layout(set = 0, binding = 3) writeonly buffer Result { float y[]; };
 layout(set = 0, binding = 3) writeonly buffer Sums { vec4 sums[]; };
 layout(set = 0, binding = 4) readonly buffer Positions { int positions[]; };
 layout(set = 0, binding = 5) readonly buffer Slots { int slots[]; };
-layout(set = 0, binding = 6) readonly buffer Sinks { float sinks[]; };
-layout(set = 0, binding = 7) readonly buffer Alibi { float alibi[]; };
-layout(set = 0, binding = 8) readonly buffer Pages { int pages[]; };
+layout(set = 0, binding = 6) readonly buffer Pages { int pages[]; };
+layout(set = 0, binding = 7) readonly buffer Sinks { float sinks[]; };
+layout(set = 0, binding = 8) readonly buffer Alibi { float alibi[]; };
 
 layout(push_constant) uniform Push {
     uint n_heads, n_store_heads, n_batch;
@@ -204,9 +205,7 @@ uint head_of(uint pair, uint store_head) {
 }
 
 /* Whether the tokens of the tile from pair `first` on have the same slot; with one slot, others are
- * none. attend_tiles.comp processes these tiles, attend.comp the others. */
-const uint TILE = 32; /* pairs */
-
+ * none. attend_tiles.comp or attend_matrix.comp processes these tiles, attend.comp the others. */
 bool in_one_slot(uint first) {
     if (n_slots == 1)
         return true;

@@ -18,7 +18,9 @@ layout(constant_id = 3) const uint E = 1; /* dimensions of values: up to 512 */
 layout(constant_id = 4) const uint D = 1; /* dimensions of keys */
 layout(constant_id = 5) const uint OPTIONS = 0;
 
+#define TILE 32
 #include "attend.glsl"
+#include "attend_seen.glsl"
 
 const uint L = 128;
 const uint FOURS = PAGE / 4;    /* of positions of a page */
@@ -44,7 +46,6 @@ shared vec4 area[VALUES_AT + PIECE];
 shared float part[L];
 shared float down[TILE];               /* factors of the sums so far */
 shared vec2 result[TILE];              /* factors of the results */
-shared int q_from[TILE], q_last[TILE]; /* positions that queries see; last -1: no query */
 
 float top, total; /* of query me / QUARTERS: largest score; sum of own weights */
 uint own_query;   /* where it begins */
@@ -55,12 +56,9 @@ vec4 sum[STRIPS][OWN];
 /* Sets up the queries from pair `first` on, among those that read this head of the store. */
 void set_queries(uint first, uint store_head) {
     uint q = me() / QUARTERS, pair = min(first + q, n_pairs() - 1), token = token_of(pair);
-    int pos = positions[pos_at + token * pos_step], slot = slots[slot_at + token * slot_step];
     barrier();
-    if (me() % QUARTERS == 0) {
-        q_from[q] = WINDOW ? max(pos - window + 1, 0) : 0;
-        q_last[q] = first + q < n_pairs() && slot >= 0 && uint(slot) < n_slots ? pos : -1;
-    }
+    if (me() % QUARTERS == 0)
+        set_seen(first, q);
     own_query = q_at + token * q_step[1] + head_of(pair, store_head) * q_step[0];
     top = -INFINITY;
     total = 0;
@@ -68,10 +66,6 @@ void set_queries(uint first, uint store_head) {
         [[unroll]] for (uint i = 0; i < OWN; i++)
             sum[c][i] = vec4(0);
     barrier();
-}
-
-bool sees(uint q, int p) {
-    return p >= q_from[q] && p <= q_last[q];
 }
 
 /* --- scores ----------------------------------------------------------------------------------- */
@@ -253,36 +247,19 @@ void add_strip(uint page, uint lo, uint hi, uint c, bool edge) {
 
 /* --- tiles ------------------------------------------------------------------------------------ */
 
-/* Processes the positions that the queries see, as far as they belong to `span`. A page is an edge
- * if some query does not see all of it. */
+/* Processes the positions that the queries see, as far as they belong to `span`. */
 void pages_of(uint pair, uint slot, uint store_head, uint span) {
-    int first = 0x7fffffff, end = -1, all_from = 0, all_last = 0x7fffffff;
-    for (uint q = 0; q < TILE; q++)
-        if (q_last[q] >= 0) {
-            first = min(first, q_from[q]);
-            end = max(end, q_last[q]);
-            all_from = max(all_from, q_from[q]);
-            all_last = min(all_last, q_last[q]);
-        }
-    if (end < 0)
-        return;
-    uint number = uint(first) / PAGE, last = uint(end) / PAGE;
-    if (SPLIT) {
-        uint each = (last - number) / n_spans + 1;
-        number += span * each;
-        last = min(last, number + each - 1);
-    }
-    for (; number <= last; number++) {
+    seen all = all_seen(span);
+    for (uint number = all.number; number <= all.last; number++) {
         int begin = int(number * PAGE);
-        uint lo = uint(max(first - begin, 0)), hi = uint(min(end - begin, int(PAGE) - 1)),
+        uint lo = uint(max(all.from - begin, 0)), hi = uint(min(all.to - begin, int(PAGE) - 1)),
              row = page_row(slot, store_head, number);
         vec4 s[4];
         multiply_keys(key_page(row), s);
         put_scores(pair, store_head, begin, s);
         set_weights(begin);
         [[unroll]] for (uint c = 0; c < STRIPS; c++)
-            add_strip(IN_KEYS ? key_page(row) : value_page(row), lo, hi, c,
-                      begin < all_from || begin + int(PAGE) - 1 > all_last);
+            add_strip(IN_KEYS ? key_page(row) : value_page(row), lo, hi, c, is_edge(all, begin));
     }
 }
 

@@ -1,0 +1,525 @@
+#version 450
+#extension GL_EXT_control_flow_attributes : require
+#extension GL_GOOGLE_include_directive : require
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_KHR_cooperative_matrix : require
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+
+/* Softmax attention on matrix units: a workgroup processes a tile of 64 queries that read the same
+ * head of the store, in the same slot, page by page (docs/numeric.md, section 9). Queries are f16
+ * already (linear_halves.comp); keys and values are decoded to f16.
+ *
+ * 1. Scores, 64 queries by 64 positions: queries and keys come through shared memory in slabs of 32
+ *    dimensions. While one is multiplied, the words of the next are on their way.
+ * 2. Invocations turn scores into weights, which are f16, and find the factors by which the sums so
+ *    far must be scaled down.
+ * 3. Weights by values, which come in pieces of 32 positions and 64 dimensions, like slabs.
+ *
+ * Of the 64 by 64 elements of each product, a subgroup computes OWN by OWN. With SPLIT the shader writes
+ * partial results, as attend.comp does. */
+
+layout(local_size_x_id = 0) in; /* 4 subgroups, or 16 if OWN is 16 */
+layout(constant_id = 1) const uint TYPE_K = 0;
+layout(constant_id = 2) const uint TYPE_V = 0;
+layout(constant_id = 3) const uint E = 1; /* dimensions of values: up to 256 */
+layout(constant_id = 4) const uint D = 1; /* dimensions of keys */
+layout(constant_id = 5) const uint OPTIONS = 0;
+layout(constant_id = 6) const uint M = 16; /* the device's matrices: M x K by K x N */
+layout(constant_id = 7) const uint N = 16;
+layout(constant_id = 8) const uint K = 16;
+layout(constant_id = 9) const bool EXACT_HALF = false; /* the feature half */
+layout(constant_id = 10) const uint OWN = 32;
+
+#define CONVERTS_HALF EXACT_HALF
+#define TILE 64
+#include "attend.glsl"
+#include "attend_seen.glsl"
+
+layout(set = 0, binding = 0) readonly buffer Halves { uvec4 halves[]; };
+
+const uint LOCAL = gl_WorkGroupSize.x, FOURS = PAGE / 4;
+const uint SUBGROUPS_DOWN = TILE / OWN, DOWN = OWN / M, ACROSS = OWN / N; /* matrices of a subgroup's elements */
+
+/* Shared memory, in f16, four at a time. It has two slabs: | keys: 32 dimensions of 64 positions |
+ * queries: 64 of 32 dimensions |; then f32 scores; then weights and two pieces of values; and at the end
+ * f32 results. A row has some bytes more, so that eight rows begin in different banks. */
+const uint DEEP = 32, K_PITCH = FOURS + 2, Q_PITCH = DEEP / 4 + 2, QUERIES_AT = DEEP * K_PITCH,
+           SLAB = QUERIES_AT + TILE * Q_PITCH;
+const uint S_PITCH = 2 * FOURS + 2;
+const uint WIDE = 64, P_PITCH = FOURS + 2, V_PITCH = WIDE / 4 + 2, VALUES_AT = TILE * P_PITCH,
+           PIECE = DEEP * V_PITCH, FACTORS_AT = VALUES_AT + PIECE;
+
+shared uvec2 area[2 * SLAB];
+
+/* Units that an invocation brings: words of keys, of four or eight positions; eight dimensions of a
+ * query; and words of values: several positions at once if they are side by side. */
+const uint K_UNITS = CODES_K ? K_BLOCK * FOURS : DEEP * PAGE / 8, K_LOADS = (K_UNITS + LOCAL - 1) / LOCAL,
+           Q_UNITS = TILE * DEEP / 8, Q_LOADS = (Q_UNITS + LOCAL - 1) / LOCAL;
+const bool FOUR_AT_ONCE = IN_KEYS || CODES_V;
+const uint WIDE_UNITS = WIDE / 4 / HALF_V, V_UNITS = WIDE_UNITS * DEEP / (FOUR_AT_ONCE ? 4 : 1),
+           V_LOADS = (V_UNITS + LOCAL - 1) / LOCAL, STRIPS = (E + WIDE - 1) / WIDE;
+
+/* Invocations that share a query's scores, and how many queries each has a share of. */
+const uint TEAM = LOCAL > TILE ? LOCAL / TILE : 1, SHARES = LOCAL > TILE ? 1 : TILE / LOCAL,
+           SHARE = FOURS / TEAM, OWN_SCORES = SHARES * SHARE;
+
+shared float part[TILE * TEAM];
+shared float power[TILE];  /* by which a query was divided */
+shared float down[TILE];   /* factors of the sums so far */
+shared vec2 result[TILE];  /* factors of the results */
+shared uint grew;          /* the last page in which one of them was not 1 */
+shared uint odd[2];        /* the last piece in each place that has values which are not finite */
+
+float top[SHARES], total[SHARES]; /* largest score; sum of own weights */
+uint query_from[Q_LOADS];
+uint n_pages, n_pieces;           /* so far */
+
+#define SUMS coopmat<float, gl_ScopeSubgroup, M, N, gl_MatrixUseAccumulator>
+SUMS score[DOWN * ACROSS], sum[STRIPS * DOWN * ACROSS];
+
+/* Weights are 2^14 times the exponentials, so that small ones are not 0 as f16. */
+const float UNIT = 16384;
+
+uvec2 to_halves(vec4 v) {
+    return uvec2(packHalf2x16(v.xy), packHalf2x16(v.zw));
+}
+
+/* The subgroup's part of the 64 x 64 elements of a product. */
+uint own_row() {
+    return gl_SubgroupID % SUBGROUPS_DOWN * OWN;
+}
+
+uint own_column() {
+    return gl_SubgroupID / SUBGROUPS_DOWN * OWN;
+}
+
+/* --- queries ---------------------------------------------------------------------------------- */
+
+const uint Q_POWER = (D + DEEP - 1) / DEEP * (DEEP / 8); /* where a query's power is (linear_halves.comp) */
+
+uint query_at(uint first, uint q, uint store_head) {
+    uint pair = min(first + q, n_pairs() - 1);
+    return q_at + token_of(pair) * q_step[1] + head_of(pair, store_head) * q_step[0];
+}
+
+/* Sets up the queries from pair `first` on, among those that read this head of the store. */
+void set_queries(uint first, uint store_head) {
+    barrier();
+    for (uint q = me(); q < TILE; q += LOCAL) {
+        set_seen(first, q);
+        power[q] = uintBitsToFloat(halves[query_at(first, q, store_head) + Q_POWER].x);
+    }
+    if (me() == 0)
+        grew = odd[0] = odd[1] = 0;
+    n_pages = n_pieces = 0;
+    [[unroll]] for (uint i = 0; i < Q_LOADS; i++) {
+        uint o = me() + i * LOCAL;
+        query_from[i] = query_at(first, o / (DEEP / 8), store_head) + o % (DEEP / 8);
+    }
+    [[unroll]] for (uint i = 0; i < SHARES; i++) {
+        top[i] = -INFINITY;
+        total[i] = 0;
+    }
+    [[unroll]] for (uint i = 0; i < STRIPS * DOWN * ACROSS; i++)
+        sum[i] = SUMS(0);
+    barrier();
+}
+
+/* --- scores ----------------------------------------------------------------------------------- */
+
+struct slab {
+    uvec4 key[K_LOADS];
+    uvec2 scales[K_LOADS];
+    uvec4 query[Q_LOADS];
+};
+
+/* Loads the own words of slab i. Keys of f16 past the last dimension become 0. */
+void load_slab(uint page, uint number, out slab s) {
+    [[unroll]] for (uint i = 0; i < K_LOADS; i++) {
+        uint o = me() + i * LOCAL, dim = number * DEEP + o / 8;
+        s.key[i] = uvec4(0);
+        s.scales[i] = uvec2(0);
+        if (o >= K_UNITS)
+            continue;
+        if (CODES_K) {
+            s.key[i] = key_words(page, number * K_BLOCK + o / FOURS, o % FOURS);
+            s.scales[i] = key_scales(page, number, o % FOURS);
+        } else if (dim < D) {
+            s.key[i] = keys4[(page + element_at(F16, true, D, o % 8 * 8, dim)) >> 4];
+        }
+    }
+    [[unroll]] for (uint i = 0; i < Q_LOADS; i++)
+        s.query[i] = halves[query_from[i] + number * (DEEP / 8)];
+}
+
+void put_eight(uint at, uvec4 w) {
+    area[at] = w.xy;
+    area[at + 1] = w.zw;
+}
+
+void put_slab(uint to, slab s) {
+    [[unroll]] for (uint i = 0; i < K_LOADS; i++) {
+        uint o = me() + i * LOCAL;
+        if (o >= K_UNITS)
+            continue;
+        if (CODES_K)
+            [[unroll]] for (uint j = 0; j < 4 * HALF_K; j++)
+                area[to + (o / FOURS * 4 + j / 4 * 16 + j % 4) * K_PITCH + o % FOURS] =
+                    to_halves(key_four(s.key[i], s.scales[i], j / 4, j % 4));
+        else
+            put_eight(to + o / 8 * K_PITCH + o % 8 * 2, s.key[i]);
+    }
+    [[unroll]] for (uint i = 0; i < Q_LOADS; i++) {
+        uint o = me() + i * LOCAL;
+        if (o < Q_UNITS)
+            put_eight(to + QUERIES_AT + o / (DEEP / 8) * Q_PITCH + o % (DEEP / 8) * 2, s.query[i]);
+    }
+}
+
+void multiply_slab(uint from) {
+    coopmat<float16_t, gl_ScopeSubgroup, M, K, gl_MatrixUseA> a[DOWN];
+    coopmat<float16_t, gl_ScopeSubgroup, K, N, gl_MatrixUseB> b;
+    for (uint k = 0; k < DEEP; k += K) {
+        [[unroll]] for (uint i = 0; i < DOWN; i++)
+            coopMatLoad(a[i], area, from + QUERIES_AT + (own_row() + i * M) * Q_PITCH + k / 4, Q_PITCH,
+                        gl_CooperativeMatrixLayoutRowMajor);
+        [[unroll]] for (uint j = 0; j < ACROSS; j++) {
+            coopMatLoad(b, area, from + k * K_PITCH + (own_column() + j * N) / 4, K_PITCH,
+                        gl_CooperativeMatrixLayoutRowMajor);
+            [[unroll]] for (uint i = 0; i < DOWN; i++)
+                score[j * DOWN + i] = coopMatMulAdd(a[i], b, score[j * DOWN + i]);
+        }
+    }
+}
+
+/* Multiplies all queries by the keys of a page, into shared memory. */
+void multiply_keys(uint page) {
+    slab next;
+    uint n = (D + DEEP - 1) / DEEP, at = 0;
+    load_slab(page, 0, next);
+    [[unroll]] for (uint i = 0; i < DOWN * ACROSS; i++)
+        score[i] = SUMS(0);
+    barrier(); /* values of the page before are no longer needed */
+    put_slab(at, next);
+    barrier();
+    [[dont_unroll]] for (uint i = 0; i < n; i++) {
+        if (i + 1 < n)
+            load_slab(page, i + 1, next);
+        multiply_slab(at);
+        at = SLAB - at;
+        if (i + 1 < n)
+            put_slab(at, next);
+        barrier();
+    }
+    [[unroll]] for (uint j = 0; j < ACROSS; j++)
+        [[unroll]] for (uint i = 0; i < DOWN; i++)
+            coopMatStore(score[j * DOWN + i], area, (own_row() + i * M) * S_PITCH + (own_column() + j * N) / 2,
+                         S_PITCH, gl_CooperativeMatrixLayoutRowMajor);
+    barrier();
+}
+
+/* --- weights ---------------------------------------------------------------------------------- */
+
+uint share_query(uint i) {
+    return me() / TEAM + i * (LOCAL / TEAM);
+}
+
+uint share_four(uint k) {
+    return k * TEAM + me() % TEAM;
+}
+
+/* Finishes own scores; hidden ones are -infinity. */
+void get_scores(uint first, uint store_head, int begin, out vec4 s[OWN_SCORES]) {
+    [[unroll]] for (uint i = 0; i < SHARES; i++) {
+        uint q = share_query(i), pair = min(first + q, n_pairs() - 1);
+        float most = top[i];
+        [[unroll]] for (uint k = 0; k < SHARE; k++) {
+            uint at = q * S_PITCH + 2 * share_four(k);
+            vec4 x = uintBitsToFloat(uvec4(area[at], area[at + 1])) * power[q];
+            [[unroll]] for (uint j = 0; j < 4; j++) {
+                int p = begin + int(4 * share_four(k) + j);
+                x[j] = sees(q, p) ? score_of(x[j], token_of(pair), head_of(pair, store_head), q_last[q], p)
+                                  : -INFINITY;
+                most = larger(most, x[j]);
+            }
+            s[i * SHARE + k] = x;
+        }
+        part[q * TEAM + me() % TEAM] = most;
+    }
+    barrier();
+}
+
+/* Turns scores into weights, and finds by which factors the sums so far must be scaled down. Weights
+ * are added up as they are multiplied: rounded. */
+void set_weights(int begin, vec4 s[OWN_SCORES]) {
+    [[unroll]] for (uint i = 0; i < SHARES; i++) {
+        uint q = share_query(i);
+        float now = top[i];
+        for (uint k = 0; k < TEAM; k++)
+            now = larger(now, part[q * TEAM + k]);
+        float by = now == top[i] ? 1 : exp_of(top[i] - now), all = 0;
+        [[unroll]] for (uint k = 0; k < SHARE; k++) {
+            vec4 w;
+            [[unroll]] for (uint j = 0; j < 4; j++)
+                w[j] = sees(q, begin + int(4 * share_four(k) + j)) ? UNIT * exp_of(s[i * SHARE + k][j] - now) : 0;
+            uvec2 h = to_halves(w);
+            vec2 a = unpackHalf2x16(h.x), b = unpackHalf2x16(h.y);
+            all += (a.x + a.y) + (b.x + b.y);
+            area[q * P_PITCH + share_four(k)] = h;
+        }
+        total[i] = total[i] * by + all;
+        top[i] = now;
+        if (me() % TEAM == 0)
+            down[q] = by;
+        if (by != 1)
+            grew = n_pages;
+    }
+}
+
+/* Scales the sums so far. Which invocation has which element is the device's secret, so they are
+ * multiplied, element by element, by matrices whose rows have one number each. */
+void scale_sums() {
+    SUMS by;
+    for (uint o = me(); o < TILE * N / 2; o += LOCAL)
+        area[FACTORS_AT + o] = floatBitsToUint(vec2(down[o / (N / 2)]));
+    barrier();
+    [[unroll]] for (uint i = 0; i < DOWN; i++) {
+        coopMatLoad(by, area, FACTORS_AT + (own_row() + i * M) * (N / 2), N / 2,
+                    gl_CooperativeMatrixLayoutRowMajor);
+        [[unroll]] for (uint k = 0; k < STRIPS * ACROSS; k++)
+            sum[k * DOWN + i] *= by;
+    }
+    barrier();
+}
+
+/* --- values ----------------------------------------------------------------------------------- */
+
+struct four_words {
+    uvec4 w[4];
+};
+
+/* A piece of the values of a page: positions from `first` on of strip c. */
+struct piece {
+    uint page, first, c;
+    uint lo, hi; /* the positions of the page that some query sees */
+    bool edge;   /* some query does not see the whole page */
+    uint place, number;
+};
+
+piece piece_after(piece p) {
+    p.first += DEEP;
+    if (p.first > p.hi) {
+        p.first = p.lo / DEEP * DEEP;
+        p.c++;
+    }
+    p.place = 1 - p.place;
+    p.number++;
+    return p;
+}
+
+/* Loads own words of a piece. */
+void load_piece(piece p, out four_words v[V_LOADS]) {
+    [[unroll]] for (uint i = 0; i < V_LOADS; i++) {
+        uint o = me() + i * LOCAL, unit = min(p.c * WIDE_UNITS + o % WIDE_UNITS, UNITS - 1);
+        v[i].w[0] = v[i].w[1] = v[i].w[2] = v[i].w[3] = uvec4(0);
+        if (o >= V_UNITS)
+            continue;
+        if (FOUR_AT_ONCE)
+            load_values(p.page, p.first / 4 + o / WIDE_UNITS, unit, v[i].w);
+        else
+            v[i].w[0] = value_words(p.page, p.first + o / WIDE_UNITS, unit);
+    }
+}
+
+/* The f16 of a word that are not finite, as a mask; and those that are NaN or infinities of that sign,
+ * as ones, the others as zeros. */
+uint not_finite(uint w) {
+    return (((w & 0x7c007c00) + 0x04000400) >> 15 & 0x00010001) * 0xffff;
+}
+
+uint ones_of(uint w, bool negative) {
+    uint is_nan = (w & 0x03ff03ff) + 0x03ff03ff >> 10, of_sign = (negative ? w : ~w) >> 15;
+    return not_finite(w) & ((is_nan | of_sign) & 0x00010001) * 0x3c00;
+}
+
+const uint FINITE = 0, POSITIVE = 1, NEGATIVE = 2; /* which values are put; the others become 0 */
+
+/* Stores four dimensions of position `row` of a piece. */
+void put_four(piece p, uint which, uint row, uint four, uvec2 h) {
+    if (p.edge) {
+        uvec2 bad = uvec2(not_finite(h.x), not_finite(h.y));
+        bool hidden = p.first + row < p.lo || p.first + row > p.hi;
+        if (which != FINITE)
+            h = uvec2(ones_of(h.x, which == NEGATIVE), ones_of(h.y, which == NEGATIVE));
+        else
+            h &= ~bad;
+        if (hidden)
+            h = uvec2(0);
+        else if ((bad.x | bad.y) != 0)
+            odd[p.place] = p.number;
+    }
+    area[VALUES_AT + p.place * PIECE + row * V_PITCH + four] = h;
+}
+
+void put_piece(piece p, uint which, four_words v[V_LOADS]) {
+    [[unroll]] for (uint i = 0; i < V_LOADS; i++) {
+        uint o = me() + i * LOCAL, row = o / WIDE_UNITS, unit = o % WIDE_UNITS;
+        if (o >= V_UNITS)
+            continue;
+        if (!FOUR_AT_ONCE) {
+            put_four(p, which, row, unit, v[i].w[0].xy);
+            continue;
+        }
+        [[unroll]] for (uint k = 0; k < 4; k++)
+            [[unroll]] for (uint h = 0; h < HALF_V; h++)
+                put_four(p, which, 4 * row + k, unit_dim(unit, h) / 4, to_halves(value_of(v[i].w, k, h)));
+    }
+}
+
+/* Adds the product of weights and the piece. */
+void multiply_piece(piece p, uint c) {
+    coopmat<float16_t, gl_ScopeSubgroup, M, K, gl_MatrixUseA> a[DOWN];
+    coopmat<float16_t, gl_ScopeSubgroup, K, N, gl_MatrixUseB> b;
+    for (uint k = 0; k < DEEP; k += K) {
+        [[unroll]] for (uint i = 0; i < DOWN; i++)
+            coopMatLoad(a[i], area, (own_row() + i * M) * P_PITCH + (p.first + k) / 4, P_PITCH,
+                        gl_CooperativeMatrixLayoutRowMajor);
+        [[unroll]] for (uint j = 0; j < ACROSS; j++) {
+            coopMatLoad(b, area, VALUES_AT + p.place * PIECE + k * V_PITCH + (own_column() + j * N) / 4,
+                        V_PITCH, gl_CooperativeMatrixLayoutRowMajor);
+            [[unroll]] for (uint i = 0; i < DOWN; i++)
+                sum[(c * ACROSS + j) * DOWN + i] = coopMatMulAdd(a[i], b, sum[(c * ACROSS + j) * DOWN + i]);
+        }
+    }
+}
+
+/* Adds the values that are not finite, where weights are not 0: a weight of 0 times infinity would be
+ * NaN. So one product has ones for infinities and NaN, and another for negative infinities and NaN. An
+ * element of it is 0, or, squared, infinite. */
+void add_not_finite(piece p, uint c) {
+    const float LARGE = 1.3292279957849159e36; /* 2^120; a weight is at least 2^-24 */
+    four_words v[V_LOADS];
+    load_piece(p, v);
+    [[dont_unroll]] for (uint which = POSITIVE; which <= NEGATIVE; which++) {
+        SUMS before[DOWN * ACROSS];
+        barrier();
+        put_piece(p, which, v);
+        barrier();
+        [[unroll]] for (uint i = 0; i < DOWN * ACROSS; i++) {
+            before[i] = sum[c * DOWN * ACROSS + i];
+            sum[c * DOWN * ACROSS + i] = SUMS(0);
+        }
+        multiply_piece(p, c);
+        [[unroll]] for (uint i = 0; i < DOWN * ACROSS; i++) {
+            SUMS x = sum[c * DOWN * ACROSS + i] * LARGE;
+            x *= x;
+            sum[c * DOWN * ACROSS + i] = which == POSITIVE ? before[i] + x : before[i] - x;
+        }
+    }
+}
+
+/* Adds the values of a page, of which v has the own words of the first piece, times their weights. */
+void add_values(piece p, four_words v[V_LOADS]) {
+    [[unroll]] for (uint c = 0; c < STRIPS; c++)
+        [[dont_unroll]] while (p.c == c) {
+            piece next = piece_after(p);
+            bool more = next.c < STRIPS;
+            if (more)
+                load_piece(next, v);
+            if (c * WIDE + own_column() < E)
+                multiply_piece(p, c);
+            if (p.edge && odd[p.place] == p.number)
+                add_not_finite(p, c);
+            if (more) {
+                put_piece(next, FINITE, v);
+                barrier();
+            }
+            p = next;
+        }
+    n_pieces = p.number;
+}
+
+/* --- tiles ------------------------------------------------------------------------------------ */
+
+/* Processes a page: positions lo .. hi of it are those that some query sees. */
+void one_page(uint first, uint store_head, uint row, int begin, uint lo, uint hi, bool edge) {
+    vec4 s[OWN_SCORES];
+    four_words v[V_LOADS];
+    piece p = piece(IN_KEYS ? key_page(row) : value_page(row), lo / DEEP * DEEP, 0, lo, hi, edge, 0,
+                    n_pieces + 1);
+    multiply_keys(key_page(row));
+    load_piece(p, v);
+    n_pages++;
+    get_scores(first, store_head, begin, s);
+    set_weights(begin, s);
+    put_piece(p, FINITE, v);
+    barrier();
+    if (grew == n_pages)
+        scale_sums();
+    add_values(p, v);
+}
+
+/* Processes the positions that the queries see, as far as they belong to `span`. */
+void pages_of(uint first, uint slot, uint store_head, uint span) {
+    seen all = all_seen(span);
+    for (uint number = all.number; number <= all.last; number++) {
+        int begin = int(number * PAGE);
+        one_page(first, store_head, page_row(slot, store_head, number), begin,
+                 uint(max(all.from - begin, 0)), uint(min(all.to - begin, int(PAGE) - 1)),
+                 is_edge(all, begin));
+    }
+}
+
+/* Adds up the totals of the queries, and finds the factors of their results. */
+void finish_totals(uint first, uint store_head, uint span) {
+    [[unroll]] for (uint i = 0; i < SHARES; i++)
+        part[share_query(i) * TEAM + me() % TEAM] = total[i];
+    barrier();
+    [[unroll]] for (uint i = 0; i < SHARES; i++) {
+        uint q = share_query(i), pair = first + q;
+        if (me() % TEAM != 0 || pair >= n_pairs())
+            continue;
+        float all = 0;
+        for (uint k = 0; k < TEAM; k++)
+            all += part[q * TEAM + k];
+        all /= UNIT;
+        result[q] = SPLIT ? vec2(1, all) : factors(token_of(pair), head_of(pair, store_head), top[i], all);
+        if (SPLIT)
+            store_total(token_of(pair), head_of(pair, store_head), span, top[i], all);
+    }
+}
+
+/* Stores the sums, strip by strip, through shared memory. */
+void store_results(uint first, uint store_head, uint span) {
+    [[unroll]] for (uint c = 0; c < STRIPS; c++) {
+        barrier();
+        [[unroll]] for (uint j = 0; j < ACROSS; j++)
+            [[unroll]] for (uint i = 0; i < DOWN; i++)
+                coopMatStore(sum[(c * ACROSS + j) * DOWN + i], area,
+                             (own_row() + i * M) * S_PITCH + (own_column() + j * N) / 2, S_PITCH,
+                             gl_CooperativeMatrixLayoutRowMajor);
+        barrier();
+        for (uint o = me(); o < TILE * (WIDE / 4); o += LOCAL) {
+            uint q = o / (WIDE / 4), four = o % (WIDE / 4), pair = first + q, at = q * S_PITCH + 2 * four;
+            if (pair < n_pairs() && !(SPLIT && result[q].y == 0))
+                store_four(token_of(pair), head_of(pair, store_head), span, c * WIDE + 4 * four,
+                           uintBitsToFloat(uvec4(area[at], area[at + 1])) / UNIT, result[q]);
+        }
+    }
+}
+
+void main() {
+    uint n_tiles = (n_pairs() + TILE - 1) / TILE, n = n_tiles * n_store_heads * n_spans;
+    for (uint u = gl_WorkGroupID.x; u < n; u += gl_NumWorkGroups.x) {
+        uint span = u % n_spans, store_head = u / n_spans % n_store_heads,
+             first = u / n_spans / n_store_heads * TILE;
+        if (!in_one_slot(first))
+            continue;
+        uint slot = n_slots == 1 ? 0 : uint(slots[slot_at + token_of(first) * slot_step]);
+        set_queries(first, store_head);
+        pages_of(first, slot, store_head, span);
+        finish_totals(first, store_head, span);
+        store_results(first, store_head, span);
+    }
+}
