@@ -118,7 +118,8 @@ static void divide(const vk_emit *e, vk_product *p, size_t offset) {
 }
 
 size_t ggl_vk_choose_tiles(const vk_emit *e, vk_product *p, size_t before) {
-    const size_t column = ggl_vk_halves_size(p->w->ne[0]), halves = (size_t)ggl_vk_rows(e, p->x) * column;
+    const size_t column = ggl_vk_halves_size(p->w->ne[0]),
+                 halves = (size_t)ggl_vk_rows(e, p->x) * column;
     p->matrix = suits_matrix(e->b, p->w->type) && halves <= ggl_vk_most_bound(e->b);
     p->tile_cols = width_of(e->b, p->matrix, p->sorted ? p->n_cols / p->w->ne[2] : p->n_cols);
     p->n_tiles = p->sorted ? most_tiles(p->n_cols, p->w->ne[2], p->tile_cols)
@@ -137,7 +138,9 @@ size_t ggl_vk_choose_tiles(const vk_emit *e, vk_product *p, size_t before) {
 
 ggl_status ggl_vk_begin_tiles(vk_emit *e, const vk_product *p, ggl_error *err) {
     ggl_status st = p->sorted ? emit_sort(e, p, err) : GGL_OK;
-    return st == GGL_OK && p->matrix ? ggl_vk_emit_halves(e, p->x, p->w->ne[0], p->rounded, &p->halves, err) : st;
+    return st == GGL_OK && p->matrix
+               ? ggl_vk_emit_halves(e, p->x, p->w->ne[0], p->rounded, &p->halves, err)
+               : st;
 }
 
 /* --- tiles ------------------------------------------------------------------------------------ */

@@ -10,7 +10,7 @@ enum {
     N_TILE = sizeof tile / sizeof *tile,
     LEAST_BLOCK = 16,
     ROWS = 64,
-    DEEP = 32, /* elements of a row, or column, in shared memory, */
+    DEEP = 32,  /* elements of a row, or column, in shared memory, */
     PITCH = 80, /* and their bytes with those between two rows */
     LOCAL_HALVES = 128
 };

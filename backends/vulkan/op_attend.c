@@ -13,7 +13,8 @@ enum {
                         * many dimensions at most */
     TILE = 32,
     TILE_DIMS = 512,
-    TILE_MATRIX = 64, /* the same of attend_matrix.comp, and the bytes of shared memory that it needs
+    TILE_MATRIX =
+        64, /* the same of attend_matrix.comp, and the bytes of shared memory that it needs
                        * besides a word for each invocation, or for each query if these are more */
     TILE_MATRIX_DIMS = 256,
     SHARED_MATRIX = 21008,
@@ -61,8 +62,8 @@ typedef struct shape {
     uint32_t queries;               /* of a workgroup of attend.comp */
     int64_t n_groups;               /* groups of queries */
     int64_t n_tiles;                /* tiles of queries; 0: there are none */
-    bool matrix;                    /* tiles are for attend_matrix.comp, else for attend_tiles.comp */
-    size_t halves;                  /* bytes of the queries as f16, for attend_matrix.comp */
+    bool matrix;   /* tiles are for attend_matrix.comp, else for attend_tiles.comp */
+    size_t halves; /* bytes of the queries as f16, for attend_matrix.comp */
     uint32_t spans;
 } shape;
 
@@ -204,8 +205,8 @@ static vk_call call_of(const vk_emit *e, const shape *s, bool tiles, uint32_t op
     const vk_matrix *m = &e->b->limits.matrix;
     if (tiles && s->matrix)
         return (vk_call){.shader = VK_SHADER_ATTEND_MATRIX,
-                         .spec = {local_matrix(e->b), k, v, dims, key_dims, options, m->m, m->n, m->k,
-                                  f->half, own_matrix(e->b)},
+                         .spec = {local_matrix(e->b), k, v, dims, key_dims, options, m->m, m->n,
+                                  m->k, f->half, own_matrix(e->b)},
                          .n_spec = 11,
                          .groups = {ggl_vk_groups(s->n_tiles * s->spans, 1)},
                          .full_subgroups = true};

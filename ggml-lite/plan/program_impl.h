@@ -61,7 +61,7 @@ typedef struct item {
      * not in its first member. */
     int n_members;
     bool joined;
-    bool has_tail;   /* the first of a group: a chain that runs with the group follows its members */
+    bool has_tail; /* the first of a group: a chain that runs with the group follows its members */
     unsigned hidden; /* of that chain: a bit for each source that is a member's result */
 } item;
 

@@ -125,8 +125,8 @@ static float *run(ggl_backend *b, const attention *a, const numbers *x) {
               CHECK_OK(ggl_sched_new(&s, g, &sp, &err), &err) &&
               CHECK_OK(ggl_sched_alloc(s, &err), &err);
     for (size_t i = 0; ok && i < sizeof in / sizeof *in; i++)
-        ok = CHECK_OK(ggl_sched_set(s, in[i].name, in[i].data, n * (size_t)in[i].each * 4, a->n, &err),
-                      &err);
+        ok = CHECK_OK(
+            ggl_sched_set(s, in[i].name, in[i].data, n * (size_t)in[i].each * 4, a->n, &err), &err);
     if (ok && CHECK_OK(ggl_sched_run(s, a->n, NULL, 0, &err), &err))
         memcpy(y, ggl_sched_output(s, 0), out);
     ggl_sched_free(s);
@@ -203,11 +203,12 @@ static void check(ggl_backend *b, const attention *a) {
             for (int i = 0; i < a->e; i++)
                 wrong += !is_right(a, &x, &w, h, i, y[(t * a->heads + h) * a->e + i], &share);
         }
-    CHECK_MSG(wrong == 0,
-              "%d tokens, %d heads of %d and %d, window %d, cap %g%s%s: %d elements are wrong; %.3g of "
-              "the bound",
-              a->n, a->heads, a->d, a->e, a->window, a->cap, a->sinks ? ", sinks" : "",
-              a->alibi ? ", alibi" : "", wrong, share);
+    CHECK_MSG(
+        wrong == 0,
+        "%d tokens, %d heads of %d and %d, window %d, cap %g%s%s: %d elements are wrong; %.3g of "
+        "the bound",
+        a->n, a->heads, a->d, a->e, a->window, a->cap, a->sinks ? ", sinks" : "",
+        a->alibi ? ", alibi" : "", wrong, share);
     free(y);
     free_all(&x);
 }
@@ -274,8 +275,14 @@ TEST(spans) {
 /* Tiles whose tokens have different slots are computed by attend.comp; tokens that a batch lacks to its
  * bucket have none. */
 TEST(slots) {
-    static const attention a[] = {
-        {.d = 32, .e = 32, .heads = 2, .shared = 1, .n = 150, .type = GGL_F16, .n_slots = 2, .most = 400}};
+    static const attention a[] = {{.d = 32,
+                                   .e = 32,
+                                   .heads = 2,
+                                   .shared = 1,
+                                   .n = 150,
+                                   .type = GGL_F16,
+                                   .n_slots = 2,
+                                   .most = 400}};
     CHECK_LIST(a, 0);
 }
 
@@ -351,8 +358,8 @@ TEST(when_matrix_units_attend) {
         numbers x = draw_all(a);
         float *y[2] = {run(b, a, &x), run(without, a, &x)};
         const size_t size = (size_t)(a->n * a->heads * a->e) * sizeof(float);
-        CHECK_MSG((memcmp(y[0], y[1], size) == 0) == (small || way[i].same), "%s, %d tokens, %d dimensions",
-                  ggl_type_get(a->type)->name, a->n, a->e);
+        CHECK_MSG((memcmp(y[0], y[1], size) == 0) == (small || way[i].same),
+                  "%s, %d tokens, %d dimensions", ggl_type_get(a->type)->name, a->n, a->e);
         free(y[0]);
         free(y[1]);
         free_all(&x);
