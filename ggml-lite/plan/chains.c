@@ -64,6 +64,17 @@ static bool has_shape_of(const item *it, const ggl_tensor *t) {
            memcmp(it->node->ne, t->ne, sizeof t->ne) == 0;
 }
 
+/* True if the item reads the result of a link before the last one. As these run as one step, elements
+ * of it that other parts of the step compute may not be written yet. */
+static bool reads_earlier(builder *b, const candidate *c, const item *it) {
+    const ggl_tensor *src[GGL_MAX_SRC];
+    for (int n = ggl_plan_sources(it, src), k = 0; k < n; k++)
+        for (int e = 0; e + 1 < c->n; e++)
+            if (src[k] && ggl_plan_source_value(b, it, src[k])->root == c->link[e].node)
+                return true;
+    return false;
+}
+
 /* Adds the first reader of the last link's result, if it can follow. Returns false if not. */
 static bool extend(builder *b, const readers *r, candidate *c) {
     const item *last = &c->link[c->n - 1];
@@ -79,7 +90,7 @@ static bool extend(builder *b, const readers *r, candidate *c) {
         if (b->at[i].kind == GGL_STEP_END) /* a step moves past no loop */
             return false;
     const int link = source_that_is(b, next, t);
-    if (link < 0)
+    if (link < 0 || reads_earlier(b, c, next))
         return false;
     c->kept[c->n - 1] = r->count[t->id] > 1 || b->root[t->id].placed;
     c->link[c->n] = *next;

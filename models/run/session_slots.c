@@ -157,11 +157,11 @@ typedef struct header {
     char magic[8];
     uint32_t version, states_only;
     int64_t n_past, n_high, size; /* as in slot_state; size: bytes after the header */
-    uint64_t shape, sum;          /* hashes of the stores' shapes and of the bytes */
-    int32_t type_k, type_v;       /* of the KV cache, as ggl_type */
+    uint64_t shape, sum; /* hashes of the stores' shapes; and of this, with sum 0, and the bytes */
+    int32_t type_k, type_v; /* of the KV cache, as ggl_type */
 } header;
 
-enum { VERSION = 4 }; /* 4: words of four codes in pages of quantized rows */
+enum { VERSION = 5 }; /* 4: words of four codes in pages of quantized rows; 5: sum is of all */
 static const char magic[8] = "ggl-slot";
 
 static uint64_t shape_hash(const llm_session *s) {
@@ -174,6 +174,12 @@ static uint64_t shape_hash(const llm_session *s) {
         h = llm_digest(h, words, sizeof words);
     }
     return h;
+}
+
+static uint64_t sum_of(const header *h, const char *bytes, size_t size) {
+    header own = *h;
+    own.sum = 0;
+    return llm_digest(llm_digest(LLM_DIGEST_START, &own, sizeof own), bytes, size);
 }
 
 static const char *type_name(int32_t type) {
@@ -204,7 +210,7 @@ ggl_status llm_slot_save(llm_session *s, int slot, int64_t n_past, bool states_o
         ggl_free(bytes);
         return st;
     }
-    h.sum = llm_digest(0, bytes + sizeof h, (size_t)h.size);
+    h.sum = sum_of(&h, bytes + sizeof h, (size_t)h.size);
     memcpy(bytes, &h, sizeof h);
     *data = bytes;
     *size = sizeof h + (size_t)h.size;
@@ -244,7 +250,7 @@ static ggl_status check_header(const llm_session *s, const header *h, const char
         return ggl_fail(err, GGL_FORMAT,
                         "the saved slot has %zu bytes, but its header says %" PRId64, size,
                         h->size);
-    if (h->sum != llm_digest(0, bytes, size))
+    if (h->sum != sum_of(h, bytes, size))
         return ggl_fail(err, GGL_FORMAT, "the saved slot is damaged");
     return GGL_OK;
 }

@@ -394,6 +394,13 @@ TEST(a_header_that_lies) {
         CHECK_INT(llm_session_restore(f.s, 1, data, size, &f.err), GGL_LIMIT);
         CHECK_INT(llm_session_n_past(f.s, 1), 0);
     }
+    const int64_t others[][2] = {{101, 101}, {99, 100}, {100, 101}}; /* in the same pages */
+    for (int i = 0; i < 3; i++) {
+        memcpy((char *)data + 16, others[i], sizeof n);
+        CHECK_INT(llm_session_restore(f.s, 1, data, size, &f.err), GGL_FORMAT);
+        CHECK_HAS(f.err.msg, "damaged");
+        CHECK_INT(llm_session_n_past(f.s, 1), 0);
+    }
     ggl_free(data);
     teardown(&f);
 }

@@ -285,6 +285,25 @@ TEST(chains_in_place) {
     ggl_graph_free(g);
 }
 
+/* A link reads nothing of an earlier link but what it is linked to: other elements of it, such as its
+ * last one here, may not be written yet. */
+TEST(links_that_read_more) {
+    ggl_graph *g = ggl_graph_new(NULL);
+    ggl_program p;
+    ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){WIDTH}, true);
+    ggl_tensor *sum = ggl_binary(g, GGL_OP_ADD, x, x);
+    ggl_tensor *root = ggl_graph_op(g, GGL_OP_SQRT, &sum, 1, NULL, 0);
+    ggl_tensor *last = ggl_graph_op(g, GGL_OP_SPLIT, &sum, 1, (double[]){0, WIDTH - 1, 1}, 3);
+    ggl_tensor *product = ggl_binary(g, GGL_OP_MUL, root, last);
+    ggl_graph_output(g, "y", ggl_graph_op(g, GGL_OP_ABS, &product, 1, NULL, 0));
+    most_links = 4;
+    REQUIRE(build_for(g, &p, (ggl_program_params){.chain = elementwise}));
+    CHECK_INT(step_of(&p, sum)->n_links, 2);
+    CHECK_INT(step_of(&p, product)->n_links, 2);
+    ggl_program_fini(&p);
+    ggl_graph_free(g);
+}
+
 /* Products join if their weights' names begin with the same letter; chains of elementwise operators
  * join each other. */
 static bool same_letter(const ggl_backend *b, const ggl_step *const *member, int n,

@@ -128,7 +128,8 @@ TEST(no_memory_for_transfers) {
         return;
     REQUIRE_OK(b ? GGL_OK : GGL_UNSUPPORTED, &err);
     REQUIRE_OK(b->v->alloc(b, GGL_REGION_WEIGHT, sizeof in, NULL, &x, &err), &err);
-    REQUIRE_OK(b->v->wait(b, &err), &err); /* the next transfer begins a piece that has no memory yet */
+    REQUIRE_OK(b->v->wait(b, &err),
+               &err); /* the next transfer begins a piece that has no memory yet */
     const uint32_t before = asked()->n_buffers;
     setenv("ODD_VULKAN", "full", 1);
     for (int i = 0; i < 3; i++)

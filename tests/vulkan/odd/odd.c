@@ -128,8 +128,7 @@ static void memory(VkPhysicalDevice d, VkPhysicalDeviceMemoryProperties2 *m) {
         return;
     m->memoryProperties.memoryTypeCount = 3;
     m->memoryProperties.memoryTypes[2] = m->memoryProperties.memoryTypes[1];
-    m->memoryProperties.memoryTypes[1].propertyFlags |=
-        VK_MEMORY_PROPERTY_DEVICE_COHERENT_BIT_AMD;
+    m->memoryProperties.memoryTypes[1].propertyFlags |= VK_MEMORY_PROPERTY_DEVICE_COHERENT_BIT_AMD;
 }
 
 static void families(VkPhysicalDevice d, uint32_t *n, VkQueueFamilyProperties *out) {
@@ -186,7 +185,8 @@ static VkResult create_pool(VkDevice d, const VkCommandPoolCreateInfo *info,
 
 static void requirements(VkDevice d, VkBuffer b, VkMemoryRequirements *r) {
     odd_real.GetBufferMemoryRequirements(d, b, r);
-    r->memoryTypeBits = odd_is("no_memory") ? 0 : odd_is("coherent")   ? 7
+    r->memoryTypeBits = odd_is("no_memory")  ? 0
+                        : odd_is("coherent") ? 7
                         : odd_is("uncached") ? 3
                                              : r->memoryTypeBits;
 }
