@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../backends/cpu/cores.h"
 #include "builtin/builtin.h"
 #include "context.h"
 #include "ggl/params.h"
@@ -13,7 +14,14 @@ enum { ROWS = 16, UBATCH = 512 }; /* rows of logits that are computed together *
 
 static ggl_status open_model(llm_context *c, const char *path, const llm_open_params *p,
                              ggl_error *err) {
-    const llm_model_params mp = {.size = sizeof mp, .arch_path = p->arch};
+    const llm_load_params load = {.size = sizeof load,
+                                  .open_backend = ggl_backend_open,
+                                  .close_backend = ggl_backend_close,
+                                  .n_threads =
+                                      p->n_threads > 0 ? p->n_threads : ggl_cpu_default_threads(),
+                                  .progress = p->progress,
+                                  .ctx = p->user};
+    const llm_model_params mp = {.size = sizeof mp, .arch_path = p->arch, .load = &load};
     llm_builtin built_in;
     if (!path)
         return ggl_fail(err, GGL_USAGE, "llm_open needs the path of a model");

@@ -7,12 +7,19 @@
 #include "ggl/alloc.h"
 #include "os_file.h"
 
-ggl_status ggl_file_map_open(ggl_file_map *m, const char *path, ggl_error *err) {
+ggl_status ggl_file_map_open_how(ggl_file_map *m, const char *path, const ggl_file_how *how,
+                                 ggl_error *err) {
     os_map map;
-    const os_map_params params = {0};
+    os_map_params params = {0};
+    if (how)
+        params = (os_map_params){how->no_mmap, how->populate, how->willneed};
     ggl_status s = ggl_os_map_open(&map, path, &params, err);
-    *m = (ggl_file_map){map.data, map.size};
+    *m = (ggl_file_map){map.data, map.size, map.mapped, map.modified};
     return s == GGL_OK ? s : ggl_within(err, s, "%s", path);
+}
+
+ggl_status ggl_file_map_open(ggl_file_map *m, const char *path, ggl_error *err) {
+    return ggl_file_map_open_how(m, path, NULL, err);
 }
 
 void ggl_file_map_close(ggl_file_map *m) {

@@ -11,7 +11,8 @@
  * Format: ggml's docs/gguf.md. For little-endian files, versions 2 and 3 are the same.
  *
  * read.c   checks bytes, makes a gguf_head       value.c  finds keys, converts values
- * open.c   opens files and split models          write.c  writes files */
+ * open.c   opens files and split models          write.c  writes files
+ * compose.c  opens what was never written */
 #ifndef GGL_GGUF_FILE_H
 #define GGL_GGUF_FILE_H
 
@@ -56,6 +57,8 @@ typedef struct gguf_part {
     os_map map; /* empty if the caller owns the bytes */
     const uint8_t *data;
     size_t size;
+    bool is_file, mapped; /* ggl_gguf_memory */
+    int64_t modified;
     gguf_head head;
 } gguf_part;
 
@@ -66,6 +69,11 @@ struct ggl_gguf {
     size_t n_tensors;
     ggl_index by_name;
     bool lock_failed;
+    /* of a composed file: the bytes before the tensor data, and the owner of the parts */
+    uint8_t *composed;
+    size_t composed_size;
+    void (*release)(void *owner);
+    void *owner;
 };
 
 /* Reads and checks everything before the tensor data, and checks that the file has all data (unless
@@ -73,6 +81,14 @@ struct ggl_gguf {
 ggl_status ggl_gguf_head_read(gguf_head *h, const uint8_t *data, size_t size, bool meta_only,
                               ggl_error *err);
 void ggl_gguf_head_fini(gguf_head *h);
+/* Joins the tensor tables of all parts; fails if a name occurs twice. */
+ggl_status ggl_gguf_collect_tensors(ggl_gguf *f, ggl_error *err);
+
+/* Encodes everything before the tensor data to new memory; *data has room for one more byte. */
+ggl_status ggl_gguf_writer_head(const ggl_gguf_writer *w, uint8_t **data, size_t *size,
+                                ggl_error *err);
+/* Returns the data of the i-th tensor; NULL: it is made later. */
+const void *ggl_gguf_writer_data(const ggl_gguf_writer *w, size_t i);
 
 const ggl_gguf_value *ggl_gguf_head_find(const gguf_head *h, const char *key);
 /* Like ggl_gguf_get_integer, but the message does not name the file. */

@@ -34,6 +34,9 @@ static ggl_status part_map(gguf_part *p, const ggl_gguf_params *params, ggl_erro
         return s;
     p->data = p->map.data;
     p->size = p->map.size;
+    p->is_file = true;
+    p->mapped = p->map.mapped;
+    p->modified = p->map.modified;
     return part_read(p, params, err);
 }
 
@@ -155,8 +158,7 @@ static ggl_status split_open(ggl_gguf *f, int count, const ggl_gguf_params *para
     return s == GGL_OK ? s : ggl_within(err, s, "%s", f->parts[0].path);
 }
 
-/* Joins the tensor tables of all parts; fails if a name occurs twice. */
-static ggl_status collect_tensors(ggl_gguf *f, ggl_error *err) {
+ggl_status ggl_gguf_collect_tensors(ggl_gguf *f, ggl_error *err) {
     size_t n = 0;
     for (int i = 0; i < f->n_parts; i++)
         n += f->parts[i].head.n_tensors;
@@ -212,7 +214,7 @@ static ggl_status file_open(ggl_gguf *f, const ggl_gguf_params *params, ggl_erro
         s = split_open(f, (int)count, params, err);
     if (s != GGL_OK)
         return s;
-    s = collect_tensors(f, err);
+    s = ggl_gguf_collect_tensors(f, err);
     if (s != GGL_OK)
         return ggl_within(err, s, "%s", f->parts[0].path);
     for (int i = 0; params->lock && !params->meta_only && i < f->n_parts; i++)
@@ -250,7 +252,7 @@ static ggl_status memory_open(ggl_gguf *f, const void *data, size_t size, ggl_er
                      "is one of %" PRId64
                      " parts of a split model, which can be opened only from files",
                      count);
-    return s == GGL_OK ? collect_tensors(f, err) : s;
+    return s == GGL_OK ? ggl_gguf_collect_tensors(f, err) : s;
 }
 
 ggl_status ggl_gguf_open_memory(ggl_gguf **out, const void *data, size_t size, const char *name,
@@ -275,6 +277,9 @@ void ggl_gguf_close(ggl_gguf *f) {
     ggl_free(f->parts);
     ggl_free(f->tensors);
     ggl_index_fini(&f->by_name);
+    ggl_free(f->composed);
+    if (f->release)
+        f->release(f->owner);
     ggl_free(f);
 }
 
@@ -302,8 +307,8 @@ const void *ggl_gguf_part(const ggl_gguf *f, int part, size_t *size) {
     return f->parts[part].data;
 }
 
-bool ggl_gguf_mapped(const ggl_gguf *f) {
-    return f->parts[0].map.mapped;
+bool ggl_gguf_mapped(const ggl_gguf *f, int part) {
+    return part >= 0 && part < f->n_parts && f->parts[part].mapped;
 }
 
 /* --- identity --------------------------------------------------------------------------------- */
@@ -337,14 +342,14 @@ static uint64_t digest_tensor(uint64_t h, const ggl_gguf *f, const ggl_gguf_tens
 
 bool ggl_gguf_identify(const ggl_gguf *f, ggl_gguf_identity *out) {
     *out = (ggl_gguf_identity){0};
-    if (f->parts[0].map.size == 0)
+    if (!f->parts[0].is_file)
         return false;
-    out->tensors = 0xcbf29ce484222325u;
+    out->tensors = digest(0xcbf29ce484222325u, f->composed, f->composed_size);
     for (int i = 0; i < f->n_parts; i++) {
-        const os_map *m = &f->parts[i].map;
-        const int64_t word[] = {(int64_t)m->size, m->modified};
-        out->size += m->size;
-        out->modified = m->modified > out->modified ? m->modified : out->modified;
+        const gguf_part *p = &f->parts[i];
+        const int64_t word[] = {(int64_t)p->size, p->modified};
+        out->size += p->size;
+        out->modified = p->modified > out->modified ? p->modified : out->modified;
         out->tensors = digest(out->tensors, word, sizeof word);
     }
     for (size_t i = 0; i < f->n_tensors; i++)

@@ -393,6 +393,25 @@ static ggl_status writer_check(const ggl_gguf_writer *w, layout *l, ggl_error *e
     return s;
 }
 
+ggl_status ggl_gguf_writer_head(const ggl_gguf_writer *w, uint8_t **data, size_t *size,
+                                ggl_error *err) {
+    layout l;
+    *data = NULL;
+    ggl_status s = writer_check(w, &l, err);
+    if (s != GGL_OK)
+        return s;
+    *data = ggl_calloc(l.data_at + 1, 1);
+    *size = l.data_at;
+    if (!*data)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a head of %zu bytes", l.data_at);
+    encode_head(w, *data);
+    return GGL_OK;
+}
+
+const void *ggl_gguf_writer_data(const ggl_gguf_writer *w, size_t i) {
+    return w->tensors[i].data;
+}
+
 static ggl_status write_file(const ggl_gguf_writer *w, const char *path, ggl_error *err) {
     layout l;
     os_new_file file;

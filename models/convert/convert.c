@@ -17,9 +17,9 @@
 #include "ggl/params.h"
 #include "ggl/show.h"
 #include "keys.h"
+#include "pieces.h"
 
 #define MAX_CONFIG ((size_t)16 << 20)
-#define PIECE      ((int64_t)1 << 18) /* numbers converted at a time */
 
 void llm_convert_fill_default(llm_convert_params *p, size_t size) {
     const llm_convert_params d = {.size = sizeof(llm_convert_params), .type = LLM_CONVERT_AUTO};
@@ -236,7 +236,7 @@ static ggl_status choose_name(llm_converter *c, ggl_error *err) {
 
 /* --- types ------------------------------------------------------------------------------------ */
 
-static ggl_type type_of(const llm_converter *c, const converted_tensor *t) {
+ggl_type llm_converter_type(const llm_converter *c, const converted_tensor *t) {
     static const ggl_type types[] = {
         [LLM_CONVERT_F32] = GGL_F32, [LLM_CONVERT_F16] = GGL_F16, [LLM_CONVERT_BF16] = GGL_BF16};
     if (llm_recipe_type(t->recipe) == GGL_I32)
@@ -251,7 +251,7 @@ static bool add_sizes(llm_converter *c) {
     for (size_t i = 0; i < c->conv.n_tensor; i++) {
         const converted_tensor *t = &c->conv.tensor[i];
         size_t size;
-        if (!ggl_row_size_checked(type_of(c, t), llm_recipe_count(t->recipe), &size) ||
+        if (!ggl_row_size_checked(llm_converter_type(c, t), llm_recipe_count(t->recipe), &size) ||
             !ggl_size_add(c->size, size, &c->size))
             return false;
     }
@@ -482,7 +482,7 @@ static ggl_status run_section(llm_converter *c, ggl_error *err) {
         return no_memory(err);
     /* Keys may read tensors. If there are none, errors of config.json are reported first. */
     ggl_error tensors_err = {0};
-    ggl_status tensors = llm_safetensors_open(&c->source, c->folder, &tensors_err);
+    ggl_status tensors = llm_safetensors_open(&c->source, c->folder, &c->params.how, &tensors_err);
     if (c->lora)
         tensors = llm_lora_choose_source(c->lora, &c->conv, &c->source, tensors, &tensors_err);
     if (tensors == GGL_NOMEM)
@@ -565,7 +565,7 @@ void llm_converter_free(llm_converter *c) {
 static uint32_t file_type(const llm_converter *c) {
     int64_t n[3] = {0}; /* f32, f16, bf16 */
     for (size_t i = 0; i < c->conv.n_tensor; i++) {
-        ggl_type type = type_of(c, &c->conv.tensor[i]);
+        ggl_type type = llm_converter_type(c, &c->conv.tensor[i]);
         n[type == GGL_F16    ? 1
           : type == GGL_BF16 ? 2
                              : 0] += llm_recipe_count(c->conv.tensor[i].recipe);
@@ -573,7 +573,7 @@ static uint32_t file_type(const llm_converter *c) {
     return n[1] > n[0] && n[1] >= n[2] ? 1 : n[2] > n[0] ? 32 : 0;
 }
 
-static ggl_status write_keys(llm_converter *c, ggl_gguf_writer *w, ggl_error *err) {
+ggl_status llm_converter_put_keys(llm_converter *c, ggl_gguf_writer *w, ggl_error *err) {
     uint32_t type = file_type(c);
     if (c->lora)
         llm_lora_put_keys(c->lora, w);
@@ -592,55 +592,10 @@ static ggl_status write_keys(llm_converter *c, ggl_gguf_writer *w, ggl_error *er
 
 /* --- tensors ---------------------------------------------------------------------------------- */
 
-/* Fails if a finite number would become infinite in f16, whose maximum is 65504. */
-static ggl_status check_range(const float *x, int64_t n, ggl_type type, ggl_error *err) {
-    for (int64_t i = 0; type == GGL_F16 && i < n; i++)
-        if (fabsf(x[i]) >= 65520 && isfinite(x[i]))
-            return ggl_fail(err, GGL_LIMIT,
-                            "%g is too large for f16; --type bf16 or f32 can represent it",
-                            (double)x[i]);
-    return GGL_OK;
-}
-
 static void tell(llm_converter *c, size_t n) {
     c->done += n;
     if (c->params.progress)
         c->params.progress(c->params.progress_ctx, c->done, c->size);
-}
-
-/* Counts NaN and infinite values among n numbers of the written type, by their exponents. */
-static size_t count_bad(const void *data, size_t n, ggl_type type) {
-    const uint32_t mask = type == GGL_F32 ? 0x7f800000 : type == GGL_F16 ? 0x7c00 : 0x7f80;
-    const size_t size = type == GGL_F32 ? 4 : 2;
-    size_t bad = 0;
-    for (size_t i = 0; type != GGL_I32 && i < n; i++) {
-        uint32_t u = 0;
-        memcpy(&u, (const char *)data + i * size, size); /* little-endian, like the file */
-        bad += (u & mask) == mask;
-    }
-    return bad;
-}
-
-/* Returns the name of a recipe's first source tensor, or "". */
-static const char *first_source(const recipe *r) {
-    if (r->source)
-        return r->source->name.s;
-    const char *name = "";
-    for (int k = 0; k < r->n_part && !name[0]; k++)
-        name = first_source(r->part[k]);
-    return name;
-}
-
-/* Fails if a tensor has NaN or infinite weights, which make the model useless. */
-static ggl_status check_bad(const converted_tensor *t, size_t n_bad, ggl_error *err) {
-    if (n_bad == 0)
-        return GGL_OK;
-    const char *from = first_source(t->recipe);
-    return ggl_fail(
-        err, GGL_FORMAT,
-        "%zu of its %" PRId64
-        " weights are NaN or infinite%s%s: the folder is damaged, or its training failed",
-        n_bad, llm_recipe_count(t->recipe), from[0] ? "; it comes from " : "", from);
 }
 
 /* Copies the bytes of a source that is written unchanged. */
@@ -651,7 +606,7 @@ static ggl_status copy_tensor(llm_converter *c, const st_tensor *t, ggl_gguf_sin
     ggl_status s = GGL_OK;
     for (size_t at = 0, n; s == GGL_OK && at < t->size; at += n) {
         n = t->size - at < (size_t)4 << 20 ? t->size - at : (size_t)4 << 20;
-        *bad += count_bad(data + at, n / element, (ggl_type)t->type);
+        *bad += llm_convert_count_bad(data + at, n / element, (ggl_type)t->type);
         s = ggl_gguf_sink_write(to, data + at, n, err);
         tell(c, n);
     }
@@ -661,31 +616,27 @@ static ggl_status copy_tensor(llm_converter *c, const st_tensor *t, ggl_gguf_sin
 static ggl_status convert_tensor(const tensor_turn *turn, ggl_gguf_sink *to, ggl_error *err) {
     llm_converter *c = turn->c;
     const converted_tensor *t = &c->conv.tensor[turn->i];
-    const ggl_type_info *type = ggl_type_get(type_of(c, t));
+    const ggl_type_info *type = ggl_type_get(llm_converter_type(c, t));
     size_t bad = 0;
     if (t->recipe->kind == RECIPE_SOURCE && t->recipe->source->type == (int)type->type) {
         ggl_status copied = copy_tensor(c, t->recipe->source, to, &bad, err);
-        return copied == GGL_OK ? check_bad(t, bad, err) : copied;
+        return copied == GGL_OK ? llm_convert_check_bad(t->recipe, bad, err) : copied;
     }
     int64_t count = llm_recipe_count(t->recipe), n;
-    float *x = ggl_calloc((size_t)PIECE, sizeof *x);
-    void *y = ggl_calloc((size_t)PIECE, type->size);
+    float *x = ggl_calloc((size_t)LLM_CONVERT_PIECE, sizeof *x);
+    void *y = ggl_calloc((size_t)LLM_CONVERT_PIECE, type->size);
     ggl_status s = x && y ? GGL_OK : no_memory(err);
     for (int64_t at = 0; s == GGL_OK && at < count; at += n) {
-        n = count - at < PIECE ? count - at : PIECE;
-        s = llm_recipe_read(t->recipe, at, n, x, err);
-        if (s == GGL_OK)
-            s = check_range(x, n, type->type, err);
+        n = count - at < LLM_CONVERT_PIECE ? count - at : LLM_CONVERT_PIECE;
+        s = llm_convert_piece(t->recipe, type, at, n, x, y, &bad, err);
         if (s != GGL_OK)
             break;
-        type->from_float(x, y, n);
-        bad += count_bad(y, (size_t)n, type->type);
         s = ggl_gguf_sink_write(to, y, (size_t)n * type->size, err);
         tell(c, (size_t)n * type->size);
     }
     llm_recipe_drop(t->recipe);
     if (s == GGL_OK)
-        s = check_bad(t, bad, err);
+        s = llm_convert_check_bad(t->recipe, bad, err);
     ggl_free(x);
     ggl_free(y);
     return s;
@@ -711,12 +662,12 @@ ggl_status llm_converter_write(llm_converter *c, const char *path, ggl_error *er
     if (!c->turn)
         c->turn = ggl_calloc(c->conv.n_tensor + 1, sizeof *c->turn);
     c->done = 0;
-    ggl_status s = w && c->turn ? write_keys(c, w, err) : no_memory(err);
+    ggl_status s = w && c->turn ? llm_converter_put_keys(c, w, err) : no_memory(err);
     for (size_t i = 0; s == GGL_OK && i < c->conv.n_tensor; i++) {
         const converted_tensor *t = &c->conv.tensor[i];
         c->turn[i] = (tensor_turn){c, i};
-        ggl_gguf_put_tensor_later(w, t->name, type_of(c, t), t->n_dims, t->ne, fill_tensor,
-                                  &c->turn[i]);
+        ggl_gguf_put_tensor_later(w, t->name, llm_converter_type(c, t), t->n_dims, t->ne,
+                                  fill_tensor, &c->turn[i]);
     }
     c->bad_input = (ggl_error){0};
     if (s == GGL_OK)

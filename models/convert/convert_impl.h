@@ -1,4 +1,4 @@
-/* Shared by convert.c and report.c. */
+/* Shared by convert.c, report.c and the room `load`. */
 #ifndef LLM_CONVERT_IMPL_H
 #define LLM_CONVERT_IMPL_H
 
@@ -28,5 +28,11 @@ struct llm_converter {
     ggl_error bad_input; /* an error in one of the folder's weights; msg "": none */
     bool built;          /* the descriptor was built, so it is known which tensors are read */
 };
+
+/* Returns the type that a tensor has in the file. */
+ggl_type llm_converter_type(const llm_converter *c, const converted_tensor *t);
+/* Puts all keys of the file. */
+GGL_NODISCARD ggl_status llm_converter_put_keys(llm_converter *c, ggl_gguf_writer *w,
+                                                ggl_error *err);
 
 #endif

@@ -302,3 +302,27 @@ void llm_recipe_drop(recipe *r) {
     for (int k = 0; k < r->n_part; k++)
         llm_recipe_drop(r->part[k]);
 }
+
+bool llm_recipe_holds(const recipe *r) {
+    bool holds = r->kind == RECIPE_TRANSPOSE;
+    for (int k = 0; k < r->n_part && !holds; k++)
+        holds = llm_recipe_holds(r->part[k]);
+    return holds;
+}
+
+const void *llm_recipe_in_place(const recipe *r, const st_tensor **from) {
+    if (r->kind == RECIPE_SOURCE) {
+        *from = r->source;
+        return r->source->data;
+    }
+    const bool same = r->kind == RECIPE_RESHAPE || (r->kind == RECIPE_JOIN && r->n_part == 1);
+    /* rows of the outermost dimension lie together */
+    const bool rows = r->kind == RECIPE_ROWS && r->dim == r->n_dims - 1;
+    const char *data = same || rows ? llm_recipe_in_place(r->part[0], from) : NULL;
+    if (!data || same)
+        return data;
+    const ggl_type_info *type = ggl_type_get((*from)->type);
+    return type
+               ? (const char *)data + (size_t)(r->x * ggl_extents(r->ne, 0, r->dim, 1)) * type->size
+               : NULL;
+}

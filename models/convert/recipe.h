@@ -49,6 +49,11 @@ ggl_type llm_recipe_type(const recipe *r);
 /* Reads elements first .. first + n - 1, in order. */
 GGL_NODISCARD ggl_status llm_recipe_read(recipe *r, int64_t first, int64_t n, float *out,
                                          ggl_error *err);
+/* Returns the numbers where the folder's file has them, if the recipe changes neither them nor their
+ * order; *from: the tensor that they belong to. NULL: they must be read. */
+const void *llm_recipe_in_place(const recipe *r, const st_tensor **from);
+/* Returns true if reading holds something in memory (`held`): then one thread at a time may read. */
+bool llm_recipe_holds(const recipe *r);
 void llm_recipe_drop(recipe *r); /* frees what reading holds in memory */
 
 #endif

@@ -233,7 +233,7 @@ static ggl_status add_file(llm_safetensors *st, const char *folder, const char *
     if (n < 0 || (size_t)n >= sizeof path)
         return ggl_fail(err, GGL_LIMIT, "%s: the path is too long", folder);
     st->file[st->n_file] = (ggl_str){name, strlen(name)};
-    ggl_status s = ggl_file_map_open(&st->map[st->n_file], path, err);
+    ggl_status s = ggl_file_map_open_how(&st->map[st->n_file], path, &st->how, err);
     st->n_file++; /* closed with the others from here on */
     if (s != GGL_OK)
         return s;
@@ -429,11 +429,14 @@ static ggl_status open_folder(llm_safetensors *st, const char *folder, ggl_error
         torch ? ", and pytorch_model.bin is not read because it can contain programs" : "");
 }
 
-ggl_status llm_safetensors_open(llm_safetensors **out, const char *folder, ggl_error *err) {
+ggl_status llm_safetensors_open(llm_safetensors **out, const char *folder, const ggl_file_how *how,
+                                ggl_error *err) {
     *out = NULL;
     llm_safetensors *st = ggl_calloc(1, sizeof *st);
     if (!st)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
+    if (how)
+        st->how = *how;
     ggl_status s = open_folder(st, folder, err);
     if (s == GGL_OK)
         *out = st;

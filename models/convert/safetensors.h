@@ -33,6 +33,7 @@ typedef struct st_tensor {
 
 typedef struct llm_safetensors {
     ggl_arena arena;
+    ggl_file_how how;
     ggl_file_map *map;
     ggl_str *file; /* names without the folder; s ends in NUL */
     int n_file;
@@ -42,10 +43,10 @@ typedef struct llm_safetensors {
     ggl_index by_name;
 } llm_safetensors;
 
-/* Opens a folder. *out is NULL on failure. Fails with GGL_NOT_FOUND (no safetensors),
+/* Opens a folder. how: NULL: the files are mapped. *out is NULL on failure. Fails with GGL_NOT_FOUND (no safetensors),
  * GGL_FORMAT, GGL_UNSUPPORTED, GGL_LIMIT, GGL_IO or GGL_NOMEM. */
 GGL_NODISCARD ggl_status llm_safetensors_open(llm_safetensors **out, const char *folder,
-                                              ggl_error *err);
+                                              const ggl_file_how *how, ggl_error *err);
 /* Opens one file in memory, which stays the caller's; for tests. */
 GGL_NODISCARD ggl_status llm_safetensors_open_memory(llm_safetensors **out, const void *data,
                                                      size_t size, const char *name, ggl_error *err);

@@ -169,9 +169,13 @@ ggl_status llm_model_open(llm_model **out, const char *path, const llm_model_par
     if (!m)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
     llm_model_params own = {.size = sizeof own};
+    llm_load_params load = {.size = sizeof load};
     ggl_status st = GGL_READ_PARAMS(llm_model_params, &own, params, err);
     if (st == GGL_OK)
-        st = ggl_gguf_open(&m->file, path, own.gguf, err);
+        st = GGL_READ_PARAMS(llm_load_params, &load, own.load, err);
+    load.arch_path = load.arch_path ? load.arch_path : own.arch_path;
+    if (st == GGL_OK)
+        st = llm_load(&m->file, path, own.gguf, &load, err);
     return open_rest(out, m, st, params ? &own : NULL, err);
 }
 

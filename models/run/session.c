@@ -99,7 +99,7 @@ static int place(void *ctx, int layer, const char *weight) {
 static int add_host(llm_session *s, int n, const ggl_gguf *file) {
     for (int i = 0; i < ggl_gguf_n_parts(file); i++, n++) {
         s->host[n].data = ggl_gguf_part(file, i, &s->host[n].size);
-        s->host[n].mapped = ggl_gguf_mapped(file);
+        s->host[n].mapped = ggl_gguf_mapped(file, i);
     }
     return n;
 }

@@ -560,6 +560,8 @@ bool layout_write(const layout *hf, const char *path, const char *dtype) {
         at = end;
     }
     to += sprintf(to, "}");
+    while ((to - head) % 8 != 0) /* as the safetensors library aligns the data */
+        *to++ = ' ';
     n = (uint64_t)(to - head);
     bool ok = fwrite(&n, 8, 1, f) == 1 && fwrite(head, 1, n, f) == n;
     for (int i = 0; ok && i < hf->n && hf->tensor[i].data; i++) {

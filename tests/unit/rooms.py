@@ -19,7 +19,7 @@ import sys
 ROOMS = {
     "ggml-lite": ["base", "quant", "gguf", "graph", "plan", "sched"],
     "backends": ["common", "reference cpu vulkan shadow trace", "."],
-    "models": ["common", "text", "sample grammar", "template", "calls", "language", "compile", "made_up", "quant", "convert", "run", "guess", "serve"],
+    "models": ["common", "text", "sample grammar", "template", "calls", "language", "compile", "made_up", "quant", "convert", "load", "run", "guess", "serve"],
     "library": ["builtin", "."],
     "tools": ["common", "conform", "llm-arch llm-bench llm-cli llm-convert llm-grammar llm-perplexity llm-quantize llm-server llm-tokenize"],
 }
@@ -31,7 +31,7 @@ PUBLIC = {
                   "graph": "compose graph ops", "plan": "backend fold program composites", "sched": "sched"},
     "backends": {"common": "backends"},
     "library": {".": "llm"},
-    "models": {"language": "arch", "compile": "adapter", "text": "tokenizer", "sample": "logprobs sampler stop", "grammar": "grammar", "template": "chat talk template", "calls": "calls", "convert": "convert", "guess": "guess", "serve": "engine",
+    "models": {"language": "arch", "compile": "adapter", "text": "tokenizer", "sample": "logprobs sampler stop", "grammar": "grammar", "template": "chat talk template", "calls": "calls", "convert": "convert", "load": "load", "guess": "guess", "serve": "engine",
                "run": "generate model prompt_cache session"},
 }
 # A definition of a static function, also in a macro that generates some; `static inline` is what any header may have.

@@ -129,13 +129,13 @@ static bool put(const char *name, const void *data, size_t n) {
 
 TEST(folders) {
     llm_safetensors *st;
-    CHECK_INT(llm_safetensors_open(&st, test_folder(), &err), GGL_NOT_FOUND);
+    CHECK_INT(llm_safetensors_open(&st, test_folder(), NULL, &err), GGL_NOT_FOUND);
     REQUIRE(put("pytorch_model.bin", "x", 1));
-    CHECK_INT(llm_safetensors_open(&st, test_folder(), &err), GGL_NOT_FOUND);
+    CHECK_INT(llm_safetensors_open(&st, test_folder(), NULL, &err), GGL_NOT_FOUND);
     CHECK_HAS(err.msg, "pytorch_model.bin is not read");
     make(T("U8", "[2]", "0", "2"), 2);
     REQUIRE(put("model.safetensors", bytes, n_bytes) && put("m-1.safetensors", bytes, n_bytes));
-    REQUIRE_OK(llm_safetensors_open(&st, test_folder(), &err), &err);
+    REQUIRE_OK(llm_safetensors_open(&st, test_folder(), NULL, &err), &err);
     CHECK_INT(st->n_tensor, 1);
     llm_safetensors_close(st);
     remove(test_path("model.safetensors"));
@@ -162,7 +162,7 @@ TEST(folders) {
     };
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
         REQUIRE(put("model.safetensors.index.json", list[i].index, strlen(list[i].index)));
-        ggl_status s = llm_safetensors_open(&st, test_folder(), &err);
+        ggl_status s = llm_safetensors_open(&st, test_folder(), NULL, &err);
         if (list[i].words) {
             CHECK(s != GGL_OK);
             CHECK_HAS(err.msg, list[i].words);
@@ -176,7 +176,7 @@ TEST(folders) {
 static void expect(ggl_status status, const char *words) {
     llm_safetensors *st;
     err = (ggl_error){0};
-    CHECK_INT(llm_safetensors_open(&st, test_folder(), &err), status);
+    CHECK_INT(llm_safetensors_open(&st, test_folder(), NULL, &err), status);
     CHECK_HAS(err.msg, words);
     llm_safetensors_close(st);
 }
@@ -198,7 +198,7 @@ TEST(parts_without_index) {
     expect(GGL_NOT_FOUND, "model-00002-of-00003.safetensors is missing: the folder has 2 of the 3 "
                           "parts in their names");
     REQUIRE(put_tensor("model-00002-of-00003.safetensors", "b"));
-    if (CHECK_OK(llm_safetensors_open(&st, test_folder(), &err), &err)) {
+    if (CHECK_OK(llm_safetensors_open(&st, test_folder(), NULL, &err), &err)) {
         CHECK_INT(st->n_tensor, 3);
         CHECK(llm_safetensors_find(st, "b") && !llm_safetensors_find(st, "z"));
         llm_safetensors_close(st);
@@ -220,7 +220,7 @@ TEST(file_beside_an_index) {
     expect(GGL_FORMAT, "there are model.safetensors and model.safetensors.index.json, which does "
                        "not name it: either may be the model; move one away");
     REQUIRE(put("model.safetensors.index.json", own, sizeof own - 1));
-    if (CHECK_OK(llm_safetensors_open(&st, test_folder(), &err), &err)) {
+    if (CHECK_OK(llm_safetensors_open(&st, test_folder(), NULL, &err), &err)) {
         CHECK(llm_safetensors_find(st, "b") != NULL);
         llm_safetensors_close(st);
     }
@@ -230,7 +230,7 @@ static bool open_folder_once(void *arg) {
     llm_safetensors *st;
     ggl_error e = {0};
     (void)arg;
-    ggl_status s = llm_safetensors_open(&st, test_folder(), &e);
+    ggl_status s = llm_safetensors_open(&st, test_folder(), NULL, &e);
     CHECK_MSG(s == GGL_OK || s == GGL_NOMEM, "%s: %s", ggl_status_text(s), e.msg);
     llm_safetensors_close(st);
     return s == GGL_OK;

@@ -5,6 +5,8 @@
 
 #include "args.h"
 #include "builtin/builtin.h"
+#include "load.h"
+#include "process.h"
 
 int tool_open_model(llm_model **out, const char *tool, const char *name,
                     const llm_model_params *p) {
@@ -17,7 +19,9 @@ int tool_open_model(llm_model **out, const char *tool, const char *name,
                           "-m %s: the built-in models are builtin:stories and builtin:chat", name);
     const ggl_status st = is_built_in ? llm_model_open_memory(out, built_in.data, built_in.size,
                                                               built_in.name, p, &err)
-                                      : llm_model_open(out, name, p, &err);
+                                      : tool_load_model(out, name, p, &err);
+    if (st == GGL_CANCELLED)
+        return tool_error(tool, process_stop_code(), "interrupted");
     if (st != GGL_OK)
         return tool_error(tool, 1, "%s", err.msg);
     if (ggl_gguf_lock_failed(llm_model_file(*out)))

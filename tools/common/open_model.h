@@ -1,4 +1,4 @@
-/* Opens the model of a tool: a file, or one of those that are linked into the program (builtin.h). */
+/* Opens the model of a tool: a file, a folder, or one of those that are linked into the program (builtin.h). */
 #ifndef TOOLS_OPEN_MODEL_H
 #define TOOLS_OPEN_MODEL_H
 

@@ -125,7 +125,7 @@ static const char *folder_name(const char *folder, char *real) {
     return slash && slash[1] ? slash + 1 : "model";
 }
 
-/* Refuses a folder, and a safetensors file, with what to do. Returns -1 for all else. */
+/* Refuses a folder that is no model, and a safetensors file, with what to do. Returns -1 for all else. */
 static int check_model(const char *tool, const tool_path *p) {
     char folder[PATH_MAX] = "", real[PATH_MAX];
     struct stat st;
@@ -138,7 +138,13 @@ static int check_model(const char *tool, const tool_path *p) {
         slash[slash == folder] = '\0';
     else if (!is_folder)
         strcpy(folder, ".");
-    if (has_file(folder, "config.json"))
+    const bool converts = has_file(folder, "config.json");
+    if (converts && is_folder && !p->no_folder)
+        return -1;
+    if (converts && !p->no_folder)
+        return tool_error(tool, 1, "%s: %s is part of a Hugging Face folder; %s '%s' opens it",
+                          p->flag, p->path, p->flag, folder);
+    if (converts)
         return tool_error(tool, 1,
                           "%s: %s is %s Hugging Face folder; this makes a GGUF file of it: "
                           "llm-convert '%s' -o '%s.gguf'",

@@ -17,8 +17,10 @@ typedef struct tool_path {
     /* Written, but the run goes on without it if it cannot be written; not checked. */
     bool optional;
     bool needed; /* read, and must exist before anything else is loaded */
-    bool
-        model; /* needed, and a GGUF file: for what llm-convert reads, the message has its command */
+    /* needed, and a GGUF file or a Hugging Face folder: for parts of a folder the message says what
+     * to give */
+    bool model;
+    bool no_folder; /* a model, but no folder: the message has llm-convert's command */
     /* for `needed`: without a slash it may also be a name, which is looked up later */
     bool or_name;
 } tool_path;

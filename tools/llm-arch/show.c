@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/load.h"
 #include "ggl/index.h"
 #include "ggl/show.h"
 #include "ggl/steps.h"
@@ -267,10 +268,10 @@ static int show_file(const char *path, const char *descriptor) {
     llm_model *m = NULL;
     const ggl_gguf_params fp = {.size = sizeof fp, .meta_only = true};
     const llm_model_params mp = {.size = sizeof mp, .arch_path = descriptor, .gguf = &fp};
-    ggl_status st = llm_model_open(&m, path, &mp, &err);
+    ggl_status st = tool_load_model(&m, path, &mp, &err);
     if (st != GGL_OK && !descriptor) {
         ggl_error why = err;
-        st = ggl_gguf_open(&f, path, &fp, &err);
+        st = tool_load_file(&f, path, &fp, false, &err);
         if (st == GGL_OK)
             tool_note(TOOL, "it is unknown which keys are read: %s", why.msg);
     }

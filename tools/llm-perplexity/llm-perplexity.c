@@ -20,6 +20,7 @@
 #include "common/placement.h"
 #include "common/process.h"
 #include "common/progress.h"
+#include "common/load.h"
 #include "common/work_share.h"
 #include "common/work_threads.h"
 #include "llm/session.h"
@@ -236,7 +237,7 @@ static int open_model(ppl *p) {
     llm_model_params mp = {
         .size = sizeof mp, .arch_path = o->arch, .gguf = &file, .ignore = ignore_of(&o->ignore)};
     ggl_status s = o->model
-                       ? llm_model_open(&p->model, o->model, &mp, &err)
+                       ? tool_load_model(&p->model, o->model, &mp, &err)
                        : llm_model_open_memory(&p->model, llm_builtin_model, llm_builtin_model_size,
                                                "built-in model", &mp, &err);
     return s == GGL_OK ? -1 : tool_error(TOOL, 1, "%s", err.msg);

@@ -419,7 +419,7 @@ static ggl_status write_model(job *j, ggl_error *err) {
 
 static int quantize(job *j) {
     ggl_error err = {0};
-    const tool_path paths[] = {{"IN", j->o.in, .model = true},
+    const tool_path paths[] = {{"IN", j->o.in, .model = true, .no_folder = true},
                                {"OUT", j->o.dry_run ? NULL : j->o.out, .written = true}};
     int code = tool_check_paths(TOOL, paths, 2);
     if (code >= 0)

@@ -10,6 +10,7 @@
 #include "common/paths.h"
 #include "common/input.h"
 #include "common/json_text.h"
+#include "common/load.h"
 #include "common/open_template.h"
 #include "common/process.h"
 #include "common/progress.h"
@@ -315,7 +316,7 @@ static int run(const options *o) {
     ggl_gguf *file;
     llm_tokenizer *t;
     const ggl_gguf_params params = {.size = sizeof params, .meta_only = true};
-    if (ggl_gguf_open(&file, o->model, &params, &err) != GGL_OK)
+    if (tool_load_file(&file, o->model, &params, true, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
     ggl_status s = llm_tokenizer_new(&t, file, &err);
     int code = s != GGL_OK ? tool_error(TOOL, 1, "%s", err.msg)

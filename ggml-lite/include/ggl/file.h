@@ -17,6 +17,7 @@
 #define GGL_FILE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "ggl/status.h"
@@ -28,12 +29,23 @@ extern "C" {
 typedef struct ggl_file_map { /* all zeros: nothing is mapped */
     const void *data;
     size_t size;
+    bool mapped;      /* true: the file's pages; false: memory that it was read into */
+    int64_t modified; /* time of the file's last change, in ns since 1970 */
 } ggl_file_map;
+
+typedef struct ggl_file_how {
+    bool no_mmap;  /* read into memory instead of mapping */
+    bool populate; /* read every page now */
+    bool willneed; /* advise the system to read ahead */
+} ggl_file_how;
 
 /* Maps a regular file, read-only; it must not shrink while it is mapped. GGL_IO, GGL_FORMAT (it is
  * empty), GGL_LIMIT, GGL_NOMEM; on failure *m is all zeros. The message begins with the path. */
 GGL_API GGL_NODISCARD ggl_status ggl_file_map_open(ggl_file_map *m, const char *path,
                                                    ggl_error *err);
+/* The same, as `how` says; NULL: the file is mapped. */
+GGL_API GGL_NODISCARD ggl_status ggl_file_map_open_how(ggl_file_map *m, const char *path,
+                                                       const ggl_file_how *how, ggl_error *err);
 GGL_API void ggl_file_map_close(ggl_file_map *m);
 GGL_API bool ggl_file_exists(const char *path); /* of any kind */
 

@@ -102,8 +102,8 @@ GGL_API bool ggl_gguf_identify(const ggl_gguf *f, ggl_gguf_identity *out);
  * models. It detects mistakes, not malice. */
 GGL_API uint64_t ggl_gguf_digest(const ggl_gguf *f);
 
-/* Returns true if the parts are mapped, false if they were read into memory. */
-GGL_API bool ggl_gguf_mapped(const ggl_gguf *f);
+/* Returns true if part 0, 1, .. is mapped, false if it was read or made in memory. */
+GGL_API bool ggl_gguf_mapped(const ggl_gguf *f, int part);
 /* The number of parts, and the host memory that holds part 0, 1, .., which backends may import. */
 GGL_API int ggl_gguf_n_parts(const ggl_gguf *f);
 GGL_API const void *ggl_gguf_part(const ggl_gguf *f, int part, size_t *size);
@@ -167,6 +167,34 @@ GGL_API GGL_NODISCARD ggl_status ggl_gguf_writer_write(ggl_gguf_writer *w, const
 /* Writes to memory instead of a file: the caller frees *data with ggl_free. */
 GGL_API GGL_NODISCARD ggl_status ggl_gguf_writer_write_memory(ggl_gguf_writer *w, void **data,
                                                               size_t *size, ggl_error *err);
+
+/* Memory in which the tensors of a composed file lie. */
+typedef struct ggl_gguf_memory {
+    const void *data;
+    size_t size;
+    bool is_file;     /* the bytes are a file's.. */
+    bool mapped;      /* ..whose pages are mapped, and nobody writes to them */
+    int64_t modified; /* ..that was changed at this time, in ns since 1970 */
+} ggl_gguf_memory;
+
+typedef struct ggl_gguf_composition {
+    size_t size;                 /* sizeof(ggl_gguf_composition): ggl/params.h */
+    const char *name;            /* stands for the path; copied */
+    const ggl_gguf_memory *part; /* the file's parts: [n_parts], at least 1; copied */
+    int n_parts;
+    bool lock; /* mlock the parts, as in ggl_gguf_params */
+    /* ggl_gguf_close calls this once, after which the parts' memory may be freed; NULL: nothing */
+    void (*release)(void *owner);
+    void *owner;
+} ggl_gguf_composition;
+
+/* Opens a file that was never written: the writer's keys, and its tensors where their data lies, in
+ * the parts; nothing is copied. Tensors of ggl_gguf_put_tensor_later have no data, as if the file had
+ * been opened with meta_only. The writer is not changed. On failure *out is NULL, and release was not
+ * called. GGL_USAGE: a tensor's data is in no part, or numbers are not aligned to their size;
+ * GGL_LIMIT, GGL_NOMEM. */
+GGL_API GGL_NODISCARD ggl_status ggl_gguf_compose(ggl_gguf **out, const ggl_gguf_writer *w,
+                                                  const ggl_gguf_composition *c, ggl_error *err);
 
 #ifdef __cplusplus
 }

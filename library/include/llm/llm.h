@@ -75,8 +75,9 @@ typedef struct llm_open_params {
     void *user;
 } llm_open_params;
 
-/* Opens a model and makes it ready to run. path: a GGUF file, or one of the models in the library,
- * "builtin:stories" and "builtin:chat". params NULL: the defaults, which are all 0. The caller
+/* Opens a model and makes it ready to run. path: a GGUF file, a Hugging Face folder (config.json,
+ * safetensors, tokenizer), or one of the models in the library, "builtin:stories" and
+ * "builtin:chat". params NULL: the defaults, which are all 0. The caller
  * closes *out by llm_close; on failure it is NULL. GGL_IO (the file), GGL_FORMAT (it is damaged),
  * GGL_NOT_FOUND (no descriptor, or no device of that name), GGL_UNSUPPORTED, GGL_LIMIT (n_ctx
  * exceeds what can be counted), GGL_NOMEM (n_ctx may be too large), GGL_DEVICE, GGL_USAGE (params). */

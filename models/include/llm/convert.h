@@ -15,6 +15,7 @@
 #define LLM_CONVERT_H
 
 #include "ggl/backend.h"
+#include "ggl/file.h"
 #include "llm/arch.h"
 
 #ifdef __cplusplus
@@ -60,6 +61,7 @@ typedef struct llm_convert_params {
     llm_arch_ignore ignore;
     void (*progress)(void *ctx, size_t done, size_t total); /* bytes of tensors; may be NULL */
     void *progress_ctx;
+    ggl_file_how how; /* how the files of tensors are opened; zeros: mapped */
 } llm_convert_params;
 
 GGL_API void llm_convert_fill_default(llm_convert_params *p, size_t size); /* ggl/params.h */

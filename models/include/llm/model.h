@@ -1,4 +1,5 @@
-/* A model: a GGUF file and the descriptor that interprets its keys and tensors.
+/* A model: a GGUF file, or a Hugging Face folder, and the descriptor that interprets its keys and
+ * tensors.
  *
  *     llm_model *m;
  *     if (llm_model_open(&m, "model.gguf", NULL, &err) != GGL_OK) ...
@@ -9,6 +10,7 @@
 #define LLM_MODEL_H
 
 #include "llm/arch.h"
+#include "llm/load.h"
 #include "llm/tokenizer.h"
 
 #ifdef __cplusplus
@@ -27,12 +29,14 @@ typedef struct llm_model_params {
     const char *arch_dirs;
     const ggl_gguf_params *gguf; /* how the file is read; NULL: the defaults */
     llm_arch_ignore ignore;      /* keys and tensors that need not be read; copied */
+    const llm_load_params *load; /* how a folder is opened; NULL: the defaults */
 } llm_model_params;
 
-/* Opens a model. params may be NULL. The descriptor is arch_path, else one found in arch_dirs,
+/* Opens a file or folder by llm_load (load.arch_path is arch_path if it is NULL). params may be NULL.
+ * The descriptor is arch_path, else one found in arch_dirs,
  * else the file's key general.descriptor, else the built-in one for the file's
  * general.architecture. Fails with GGL_NOT_FOUND (no descriptor of that name; the message lists
- * the built-in ones) or as ggl_gguf_open and llm_arch_parse do. *out is NULL on failure. */
+ * the built-in ones) or as llm_load and llm_arch_parse do. *out is NULL on failure. */
 GGL_API GGL_NODISCARD ggl_status llm_model_open(llm_model **out, const char *path,
                                                 const llm_model_params *params, ggl_error *err);
 /* The same for a file in memory that outlives the model, e.g. one linked into the program. */

@@ -1,0 +1,128 @@
+/* Makes the tensors that a conversion changes: threads take pieces of all tensors, one after the
+ * other. A tensor whose recipe holds something in memory is one piece. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/work_share.h"
+#include "convert/pieces.h"
+#include "ggl/alloc.h"
+#include "load_impl.h"
+
+typedef struct job {
+    load_tensor *t;
+    int64_t first, n; /* elements */
+} job;
+
+typedef struct making {
+    loaded *l;
+    job *job; /* [n] */
+    size_t n, cap;
+    float *x; /* [n_threads][LLM_CONVERT_PIECE] */
+    atomic_size_t done;
+    size_t total; /* bytes */
+    atomic_bool stop;
+    bool cancelled;
+    pthread_mutex_t lock;
+    size_t i_error; /* the first job that failed, and its error */
+    ggl_error error;
+} making;
+
+static bool add_job(making *m, load_tensor *t, int64_t first, int64_t n) {
+    if (!ggl_grow(&m->job, &m->cap, m->n + 1, sizeof *m->job))
+        return false;
+    m->job[m->n++] = (job){t, first, n};
+    return true;
+}
+
+static bool add_jobs(making *m, load_tensor *t) {
+    const int64_t n = llm_recipe_count(t->recipe);
+    const int64_t step = llm_recipe_holds(t->recipe) ? n : LLM_CONVERT_PIECE;
+    bool ok = true;
+    m->total += t->size;
+    for (int64_t at = 0; ok && at < n; at += step)
+        ok = add_job(m, t, at, n - at < step ? n - at : step);
+    return ok;
+}
+
+static void keep_error(making *m, size_t i, const ggl_error *err) {
+    pthread_mutex_lock(&m->lock);
+    if (i < m->i_error) { /* the first one, so that the message does not depend on the threads */
+        m->i_error = i;
+        m->error = *err;
+    }
+    pthread_mutex_unlock(&m->lock);
+    atomic_store(&m->stop, true);
+}
+
+static void tell(making *m, size_t n, int thread) {
+    const llm_load_params *p = &m->l->params;
+    const size_t done = atomic_fetch_add(&m->done, n) + n;
+    if (thread != 0 || !p->progress || p->progress(p->ctx, done, m->total))
+        return;
+    m->cancelled = true;
+    atomic_store(&m->stop, true);
+}
+
+/* Writes elements first .. first + n - 1 to their place. */
+static ggl_status make_piece(load_tensor *t, int64_t first, int64_t n, float *x, ggl_error *err) {
+    size_t bad = 0;
+    char *to = (char *)t->to + (size_t)first * t->type->size;
+    const ggl_status s = llm_convert_piece(t->recipe, t->type, first, n, x, to, &bad, err);
+    if (s == GGL_OK && bad > 0)
+        atomic_fetch_add(&t->n_bad, bad);
+    return s;
+}
+
+static void run_job(void *ctx, size_t i, int thread) {
+    making *m = ctx;
+    const job *j = &m->job[i];
+    float *x = m->x + (size_t)thread * LLM_CONVERT_PIECE;
+    ggl_error err = {0};
+    ggl_status s = GGL_OK;
+    for (int64_t at = 0, n; s == GGL_OK && at < j->n && !atomic_load(&m->stop); at += n) {
+        n = j->n - at < LLM_CONVERT_PIECE ? j->n - at : LLM_CONVERT_PIECE;
+        s = make_piece(j->t, j->first + at, n, x, &err);
+        tell(m, (size_t)n * j->t->type->size, thread);
+    }
+    if (j->first + j->n == llm_recipe_count(j->t->recipe) && llm_recipe_holds(j->t->recipe))
+        llm_recipe_drop(j->t->recipe);
+    if (s != GGL_OK) {
+        ggl_within(&err, s, "tensor '%s'", j->t->name);
+        keep_error(m, i, &err);
+    }
+}
+
+/* Returns the error of the first tensor with weights that are no numbers. */
+static ggl_status check(const loaded *l, ggl_error *err) {
+    for (size_t i = 0; i < l->n; i++) {
+        const load_tensor *t = &l->tensor[i];
+        const ggl_status s =
+            t->to ? llm_convert_check_bad(t->recipe, atomic_load(&t->n_bad), err) : GGL_OK;
+        if (s != GGL_OK)
+            return ggl_within(err, s, "tensor '%s'", t->name);
+    }
+    return GGL_OK;
+}
+
+ggl_status llm_load_make(loaded *l, ggl_error *err) {
+    const int n = l->params.n_threads < 1                  ? 1
+                  : l->params.n_threads > WORK_MAX_THREADS ? WORK_MAX_THREADS
+                                                           : l->params.n_threads;
+    making m = {.l = l, .i_error = SIZE_MAX, .lock = PTHREAD_MUTEX_INITIALIZER};
+    bool ok = true;
+    for (size_t i = 0; ok && i < l->n; i++)
+        ok = !l->tensor[i].to || add_jobs(&m, &l->tensor[i]);
+    m.x = ok ? ggl_calloc((size_t)n * LLM_CONVERT_PIECE, sizeof *m.x) : NULL;
+    if (m.x)
+        work_share(n, m.n, run_job, &m);
+    ggl_status s = m.x ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory");
+    if (m.error.status != GGL_OK)
+        s = ggl_fail(err, m.error.status, "%s", m.error.msg);
+    else if (m.cancelled)
+        s = ggl_fail(err, GGL_CANCELLED, "interrupted");
+    ggl_free(m.x);
+    ggl_free(m.job);
+    pthread_mutex_destroy(&m.lock);
+    return s == GGL_OK ? check(l, err) : s;
+}
