@@ -5,6 +5,17 @@
 #include "ggl/params.h"
 #include "gguf_file.h"
 
+ggl_gguf_memory ggl_gguf_part_memory(const ggl_gguf *f, int part) {
+    if (part < 0 || part >= f->n_parts)
+        return (ggl_gguf_memory){0};
+    const gguf_part *p = &f->parts[part];
+    return (ggl_gguf_memory){.data = p->data,
+                             .size = p->size,
+                             .is_file = p->is_file,
+                             .modified = p->modified,
+                             .mapped = p->mapped};
+}
+
 /* Returns the part that holds all bytes of the tensor; the search begins at `first`, because tensors
  * that follow one another mostly lie in the same part. -1: none does. */
 static int part_of(const ggl_gguf *f, const uint8_t *data, size_t size, int first) {

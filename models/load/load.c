@@ -9,15 +9,26 @@
 #include "ggl/alloc.h"
 #include "ggl/params.h"
 #include "load_impl.h"
+#include "quant/keys.h"
 
 enum { ALIGNMENT = 64 }; /* of a made tensor, in bytes: a line of the cache */
+
+/* Frees all but the made tensors. */
+static void free_sources(loaded *l) {
+    llm_converter_free(l->converter);
+    l->converter = NULL;
+    ggl_gguf_close(l->plain);
+    l->plain = NULL;
+    quant_plan_fini(&l->plan);
+    ggl_free(l->tensor);
+    l->tensor = NULL;
+}
 
 static void free_loaded(void *owner) {
     loaded *l = owner;
     if (!l)
         return;
-    llm_converter_free(l->converter);
-    ggl_free(l->tensor);
+    free_sources(l);
     ggl_free(l->block);
     ggl_free(l);
 }
@@ -50,8 +61,9 @@ static ggl_status list_tensors(loaded *l, ggl_error *err) {
         t->n_dims = x->n_dims;
         t->ne = x->ne;
         t->recipe = x->recipe;
-        t->type = ggl_type_get((int)llm_converter_type(c, x));
-        t->size = ggl_row_size(t->type->type, llm_recipe_count(x->recipe));
+        t->type = t->source = ggl_type_get((int)llm_converter_type(c, x));
+        t->count = llm_recipe_count(x->recipe);
+        t->size = ggl_row_size(t->type->type, t->count);
         t->data = in_place(t);
     }
     return GGL_OK;
@@ -94,55 +106,109 @@ static ggl_status no_data(void *ctx, ggl_gguf_sink *to, ggl_error *err) {
     return ggl_fail(err, GGL_USAGE, "a tensor without data cannot be written");
 }
 
-static void put_tensors(const loaded *l, ggl_gguf_writer *w) {
+static void put_tensors(const loaded *l, ggl_gguf_writer *w, bool meta_only) {
     for (size_t i = 0; i < l->n; i++) {
         const load_tensor *t = &l->tensor[i];
-        if (l->gguf.meta_only)
+        if (meta_only)
             ggl_gguf_put_tensor_later(w, t->name, t->type->type, t->n_dims, t->ne, no_data, NULL);
         else
             ggl_gguf_put_tensor(w, t->name, t->type->type, t->n_dims, t->ne, t->data);
     }
 }
 
-/* Composes the file, which then owns l. Its parts are the folder's files and the made tensors. */
+/* Sets part[0], .. to the memory of the sources, and returns how many there are. */
+static int source_parts(const loaded *l, ggl_gguf_memory *part) {
+    const llm_safetensors *st = l->converter ? l->converter->source : NULL;
+    int n = 0;
+    for (; st && n < st->n_file; n++)
+        part[n] = (ggl_gguf_memory){.data = st->map[n].data,
+                                    .size = st->map[n].size,
+                                    .is_file = true,
+                                    .mapped = st->map[n].mapped,
+                                    .modified = st->map[n].modified};
+    for (; !st && l->plain && n < ggl_gguf_n_parts(l->plain); n++)
+        part[n] = ggl_gguf_part_memory(l->plain, n);
+    return n;
+}
+
+/* Returns the memory of the made tensors; if it replaces the sources, as a file that is as old. */
+static ggl_gguf_memory made_part(const loaded *l, const ggl_gguf_memory *source, int n) {
+    ggl_gguf_memory made = {.data = l->memory, .size = l->memory_size};
+    for (int i = 0; i < n && l->copied; i++) {
+        made.is_file = made.is_file || source[i].is_file;
+        made.modified = source[i].modified > made.modified ? source[i].modified : made.modified;
+    }
+    return made;
+}
+
+/* Composes the file, which then owns l. Its parts are the source's files and the made tensors. */
 static ggl_status compose(ggl_gguf **out, loaded *l, const ggl_gguf_writer *w, const char *name,
                           ggl_error *err) {
-    const llm_safetensors *st = l->converter->source;
-    const int n_file = st ? st->n_file : 0;
-    ggl_gguf_memory *part = ggl_calloc((size_t)n_file + 1, sizeof *part);
+    const llm_safetensors *st = l->converter ? l->converter->source : NULL;
+    const size_t most =
+        (st ? (size_t)st->n_file : 0) + (l->plain ? (size_t)ggl_gguf_n_parts(l->plain) : 0) + 1;
+    ggl_gguf_memory *part = ggl_calloc(most, sizeof *part);
     if (!part)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
-    for (int i = 0; i < n_file; i++)
-        part[i] = (ggl_gguf_memory){.data = st->map[i].data,
-                                    .size = st->map[i].size,
-                                    .is_file = true,
-                                    .mapped = st->map[i].mapped,
-                                    .modified = st->map[i].modified};
-    part[n_file] = (ggl_gguf_memory){.data = l->memory, .size = l->memory_size};
-    const bool more = l->memory_size > 0 || n_file == 0;
+    int n = source_parts(l, part);
+    const ggl_gguf_memory made = made_part(l, part, n);
+    n = l->copied ? 0 : n;
+    if (made.size > 0 || n == 0)
+        part[n++] = made;
     const ggl_gguf_composition c = {.size = sizeof c,
                                     .name = name,
                                     .part = part,
-                                    .n_parts = n_file + more,
+                                    .n_parts = n,
                                     .lock = l->gguf.lock && !l->gguf.meta_only,
                                     .release = free_loaded,
                                     .owner = l};
     const ggl_status s = ggl_gguf_compose(out, w, &c, err);
     ggl_free(part);
+    if (s == GGL_OK && l->copied)
+        free_sources(l);
+    return s;
+}
+
+/* Opens the converted file without data, for the choice of types. */
+static ggl_status open_plain(loaded *l, const char *name, ggl_error *err) {
+    const ggl_gguf_memory nothing = {.size = 0};
+    const ggl_gguf_composition c = {.size = sizeof c, .name = name, .part = &nothing, .n_parts = 1};
+    ggl_gguf_writer *w = ggl_gguf_writer_new();
+    ggl_status s = w ? llm_converter_put_keys(l->converter, w, err)
+                     : ggl_fail(err, GGL_NOMEM, "out of memory");
+    if (s == GGL_OK) {
+        put_tensors(l, w, true);
+        s = ggl_gguf_compose(&l->plain, w, &c, err);
+    }
+    ggl_gguf_writer_free(w);
+    return s;
+}
+
+/* Chooses types and puts the keys. */
+static ggl_status put_keys(loaded *l, ggl_gguf_writer *w, const char *name, ggl_error *err) {
+    if (!l->quantizes)
+        return llm_converter_put_keys(l->converter, w, err);
+    ggl_status s = l->plain ? GGL_OK : open_plain(l, name, err);
+    if (s == GGL_OK)
+        s = llm_load_plan(l, err);
+    if (s == GGL_OK)
+        quant_put_keys(w, l->plain, &l->choice);
     return s;
 }
 
 static ggl_status open_file(ggl_gguf **out, loaded *l, const char *name, ggl_error *err) {
     ggl_gguf_writer *w = ggl_gguf_writer_new();
-    ggl_status s = w ? list_tensors(l, err) : ggl_fail(err, GGL_NOMEM, "out of memory");
+    ggl_status s = w ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory");
+    if (s == GGL_OK && l->converter)
+        s = list_tensors(l, err);
     if (s == GGL_OK)
-        s = llm_converter_put_keys(l->converter, w, err);
+        s = put_keys(l, w, name, err);
     if (s == GGL_OK && !l->gguf.meta_only)
         s = place_made(l, err);
     if (s == GGL_OK && !l->gguf.meta_only)
         s = llm_load_make(l, err);
     if (s == GGL_OK) {
-        put_tensors(l, w);
+        put_tensors(l, w, l->gguf.meta_only);
         s = compose(out, l, w, name, err);
     }
     ggl_gguf_writer_free(w);
@@ -171,6 +237,7 @@ static ggl_status open_converter(loaded *l, const char *path, ggl_error *err) {
     p.arch_path = l->params.arch_path;
     p.arch_class = l->params.arch_class;
     p.backend = l->backend;
+    p.type = l->convert_type;
     p.vocab_only = l->params.vocab_only;
     p.how = (ggl_file_how){.no_mmap = l->gguf.no_mmap,
                            .populate = l->gguf.populate && !l->gguf.meta_only,
@@ -192,35 +259,82 @@ static char *name_of(const char *path) {
     return name;
 }
 
+/* Puts the path before an error that does not begin with it. */
+static ggl_status name_error(ggl_status s, const char *name, ggl_error *err) {
+    return s == GGL_OK || strncmp(err->msg, name, strlen(name)) == 0
+               ? s
+               : ggl_within(err, s, "%s", name);
+}
+
 static ggl_status load_folder(ggl_gguf **out, loaded *l, const char *path, ggl_error *err) {
     char *name = name_of(path);
     ggl_status s = name ? open_converter(l, name, err) : ggl_fail(err, GGL_NOMEM, "out of memory");
-    if (s == GGL_OK && (s = open_file(out, l, name, err)) != GGL_OK &&
-        strncmp(err->msg, name, strlen(name)) != 0)
-        s = ggl_within(err, s, "%s", name);
+    if (s == GGL_OK)
+        s = name_error(open_file(out, l, name, err), name, err);
     ggl_free(name);
     if (l->backend)
         l->params.close_backend(l->backend);
     return s;
 }
 
+/* --- what is public --------------------------------------------------------------------------- */
+
+static ggl_status new_loaded(loaded **out, const ggl_gguf_params *gguf,
+                             const llm_load_params *params, ggl_error *err) {
+    loaded *l = *out = ggl_calloc(1, sizeof *l);
+    if (!l)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    l->params.size = sizeof l->params;
+    l->gguf.size = sizeof l->gguf;
+    const ggl_status s = GGL_READ_PARAMS(llm_load_params, &l->params, params, err);
+    return s == GGL_OK ? GGL_READ_PARAMS(ggl_gguf_params, &l->gguf, gguf, err) : s;
+}
+
+/* Quantizes l->plain, a file; or hands it over as it is. */
+static ggl_status finish_file(ggl_gguf **out, loaded *l, ggl_error *err) {
+    if (l->quantizes)
+        return name_error(open_file(out, l, ggl_gguf_name(l->plain), err), ggl_gguf_name(l->plain),
+                          err);
+    *out = l->plain;
+    l->plain = NULL;
+    free_loaded(l);
+    return GGL_OK;
+}
+
 ggl_status llm_load(ggl_gguf **out, const char *path, const ggl_gguf_params *gguf,
                     const llm_load_params *params, ggl_error *err) {
     ggl_error own;
+    loaded *l;
     err = err ? err : &own;
     *out = NULL;
-    if (!llm_load_converts(path))
-        return ggl_gguf_open(out, path, gguf, err);
-    loaded *l = ggl_calloc(1, sizeof *l);
-    if (!l)
-        return ggl_fail(err, GGL_NOMEM, "%s: out of memory", path);
-    l->params.size = sizeof l->params;
-    l->gguf.size = sizeof l->gguf;
-    ggl_status s = GGL_READ_PARAMS(llm_load_params, &l->params, params, err);
+    const bool converts = llm_load_converts(path);
+    ggl_status s = new_loaded(&l, gguf, params, err);
     if (s == GGL_OK)
-        s = GGL_READ_PARAMS(ggl_gguf_params, &l->gguf, gguf, err);
-    if (s == GGL_OK)
+        s = llm_load_read_type(l, converts, err);
+    if (s == GGL_OK && converts)
         s = load_folder(out, l, path, err);
+    else if (s == GGL_OK)
+        s = ggl_gguf_open(&l->plain, path, &l->gguf, err);
+    if (s == GGL_OK && !converts)
+        s = finish_file(out, l, err);
+    if (s != GGL_OK)
+        free_loaded(l);
+    return s;
+}
+
+ggl_status llm_load_memory(ggl_gguf **out, const void *data, size_t size, const char *name,
+                           const llm_load_params *params, ggl_error *err) {
+    ggl_error own;
+    loaded *l;
+    err = err ? err : &own;
+    *out = NULL;
+    ggl_status s = new_loaded(&l, NULL, params, err);
+    if (s == GGL_OK)
+        s = llm_load_read_type(l, false, err);
+    if (s == GGL_OK)
+        s = ggl_gguf_open_memory(&l->plain, data, size, name, err);
+    if (s == GGL_OK)
+        s = finish_file(out, l, err);
     if (s != GGL_OK)
         free_loaded(l);
     return s;

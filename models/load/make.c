@@ -1,5 +1,5 @@
-/* Makes the tensors that a conversion changes: threads take pieces of all tensors, one after the
- * other. A tensor whose recipe holds something in memory is one piece. */
+/* Makes the tensors that a conversion or a new type changes: threads take pieces of all tensors, one
+ * after the other. A tensor whose recipe holds something in memory is one piece. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,17 +8,25 @@
 #include "convert/pieces.h"
 #include "ggl/alloc.h"
 #include "load_impl.h"
+#include "quant/encode.h"
 
 typedef struct job {
     load_tensor *t;
     int64_t first, n; /* elements */
 } job;
 
+/* Numbers of a piece on their way. */
+typedef struct scratch {
+    float x[LLM_CONVERT_PIECE];         /* as floats */
+    uint32_t source[LLM_CONVERT_PIECE]; /* in the type before quantizing */
+    float y[LLM_CONVERT_PIECE];         /* the quantized ones, read back */
+} scratch;
+
 typedef struct making {
     loaded *l;
     job *job; /* [n] */
     size_t n, cap;
-    float *x; /* [n_threads][LLM_CONVERT_PIECE] */
+    scratch *thread; /* [n_threads] */
     atomic_size_t done;
     size_t total; /* bytes */
     atomic_bool stop;
@@ -36,8 +44,8 @@ static bool add_job(making *m, load_tensor *t, int64_t first, int64_t n) {
 }
 
 static bool add_jobs(making *m, load_tensor *t) {
-    const int64_t n = llm_recipe_count(t->recipe);
-    const int64_t step = llm_recipe_holds(t->recipe) ? n : LLM_CONVERT_PIECE;
+    const int64_t n = t->count;
+    const int64_t step = t->recipe && llm_recipe_holds(t->recipe) ? n : LLM_CONVERT_PIECE;
     bool ok = true;
     m->total += t->size;
     for (int64_t at = 0; ok && at < n; at += step)
@@ -64,28 +72,43 @@ static void tell(making *m, size_t n, int thread) {
     atomic_store(&m->stop, true);
 }
 
+/* Reads elements of another file. */
+static void read_bytes(const load_tensor *t, int64_t first, int64_t n, void *to) {
+    memcpy(to, (const char *)t->from + (size_t)first * t->source->size,
+           (size_t)n * t->source->size);
+}
+
 /* Writes elements first .. first + n - 1 to their place. */
-static ggl_status make_piece(load_tensor *t, int64_t first, int64_t n, float *x, ggl_error *err) {
+static ggl_status make_piece(load_tensor *t, int64_t first, int64_t n, scratch *s, ggl_error *err) {
+    char *to = (char *)t->to + ggl_row_size(t->type->type, first);
+    void *source = t->type == t->source ? to : (void *)s->source;
     size_t bad = 0;
-    char *to = (char *)t->to + (size_t)first * t->type->size;
-    const ggl_status s = llm_convert_piece(t->recipe, t->type, first, n, x, to, &bad, err);
-    if (s == GGL_OK && bad > 0)
+    ggl_status st = GGL_OK;
+    if (t->recipe)
+        st = llm_convert_piece(t->recipe, t->source, first, n, s->x, source, &bad, err);
+    else
+        read_bytes(t, first, n, source);
+    if (bad > 0) /* reported when they are all known */
         atomic_fetch_add(&t->n_bad, bad);
-    return s;
+    if (st != GGL_OK || bad > 0 || t->type == t->source)
+        return st;
+    quant_piece result;
+    t->source->to_float(source, s->x, n);
+    quant_encode_piece(t->type, s->x, first, n, to, s->y, &result);
+    return quant_check_piece(t->type, &result, err);
 }
 
 static void run_job(void *ctx, size_t i, int thread) {
     making *m = ctx;
     const job *j = &m->job[i];
-    float *x = m->x + (size_t)thread * LLM_CONVERT_PIECE;
     ggl_error err = {0};
     ggl_status s = GGL_OK;
     for (int64_t at = 0, n; s == GGL_OK && at < j->n && !atomic_load(&m->stop); at += n) {
         n = j->n - at < LLM_CONVERT_PIECE ? j->n - at : LLM_CONVERT_PIECE;
-        s = make_piece(j->t, j->first + at, n, x, &err);
-        tell(m, (size_t)n * j->t->type->size, thread);
+        s = make_piece(j->t, j->first + at, n, &m->thread[thread], &err);
+        tell(m, ggl_row_size(j->t->type->type, n), thread);
     }
-    if (j->first + j->n == llm_recipe_count(j->t->recipe) && llm_recipe_holds(j->t->recipe))
+    if (j->t->recipe && llm_recipe_holds(j->t->recipe)) /* the job is the whole tensor */
         llm_recipe_drop(j->t->recipe);
     if (s != GGL_OK) {
         ggl_within(&err, s, "tensor '%s'", j->t->name);
@@ -97,8 +120,9 @@ static void run_job(void *ctx, size_t i, int thread) {
 static ggl_status check(const loaded *l, ggl_error *err) {
     for (size_t i = 0; i < l->n; i++) {
         const load_tensor *t = &l->tensor[i];
-        const ggl_status s =
-            t->to ? llm_convert_check_bad(t->recipe, atomic_load(&t->n_bad), err) : GGL_OK;
+        const ggl_status s = t->to && t->recipe
+                                 ? llm_convert_check_bad(t->recipe, atomic_load(&t->n_bad), err)
+                                 : GGL_OK;
         if (s != GGL_OK)
             return ggl_within(err, s, "tensor '%s'", t->name);
     }
@@ -113,15 +137,15 @@ ggl_status llm_load_make(loaded *l, ggl_error *err) {
     bool ok = true;
     for (size_t i = 0; ok && i < l->n; i++)
         ok = !l->tensor[i].to || add_jobs(&m, &l->tensor[i]);
-    m.x = ok ? ggl_calloc((size_t)n * LLM_CONVERT_PIECE, sizeof *m.x) : NULL;
-    if (m.x)
+    m.thread = ok ? ggl_calloc((size_t)n, sizeof *m.thread) : NULL;
+    if (m.thread)
         work_share(n, m.n, run_job, &m);
-    ggl_status s = m.x ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory");
+    ggl_status s = m.thread ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory");
     if (m.error.status != GGL_OK)
         s = ggl_fail(err, m.error.status, "%s", m.error.msg);
     else if (m.cancelled)
         s = ggl_fail(err, GGL_CANCELLED, "interrupted");
-    ggl_free(m.x);
+    ggl_free(m.thread);
     ggl_free(m.job);
     pthread_mutex_destroy(&m.lock);
     return s == GGL_OK ? check(l, err) : s;

@@ -11,19 +11,11 @@
 #define PIECE ((int64_t)1 << 16)
 enum { WAVE = 32 }; /* pieces between two writes */
 
-typedef struct piece_result {
-    quant_error error;
-    /* the first element that is lost, because it is not a number or cannot be one in the new
-     * type; -1: none */
-    int64_t bad;
-    float value; /* its value */
-} piece_result;
-
 struct quant_encoder {
     int n_threads;
     float *x, *y; /* [n_threads][PIECE]: the source, and the result read back */
     uint8_t *out; /* [WAVE][bytes of a piece], at most 4 bytes per element */
-    piece_result result[WAVE];
+    quant_piece result[WAVE];
     /* the current wave */
     const ggl_type_info *from, *type;
     const uint8_t *source;
@@ -73,23 +65,17 @@ static int64_t piece_size(const quant_encoder *e, int64_t first) {
     return e->n - first < PIECE ? e->n - first : PIECE;
 }
 
-/* Converts a piece, measures its error, and looks for lost elements. */
-static void encode_piece(void *ctx, size_t i, int thread) {
-    quant_encoder *e = ctx;
-    piece_result *r = &e->result[i];
-    float *x = e->x + (size_t)thread * PIECE, *y = e->y + (size_t)thread * PIECE;
-    int64_t first = e->first + (int64_t)i * PIECE, n = piece_size(e, first);
-    uint8_t *out = e->out + i * ggl_row_size(e->type->type, PIECE);
-    e->from->to_float(e->source + ggl_row_size(e->from->type, first), x, n);
-    e->type->from_float(x, out, n);
-    e->type->to_float(out, y, n);
-    *r = (piece_result){.error.n = (double)n, .bad = -1};
+void quant_encode_piece(const ggl_type_info *type, const float *x, int64_t first, int64_t n,
+                        void *out, float *y, quant_piece *r) {
+    type->from_float(x, out, n);
+    type->to_float(out, y, n);
+    *r = (quant_piece){.error.n = (double)n, .bad = -1};
     for (int64_t k = 0; k < n; k++) {
         double d = fabs((double)x[k] - (double)y[k]);
         if (!isfinite(d) && r->bad < 0) {
             /* If a whole block is lost, report the element that is the cause: one that is not a
              * number, else the largest. */
-            int64_t worst = k, block = e->type->block, start = k - k % block;
+            int64_t worst = k, block = type->block, start = k - k % block;
             for (int64_t j = start; j < start + block && j < n; j++)
                 if (isfinite(x[worst]) && (!isfinite(x[j]) || fabsf(x[j]) > fabsf(x[worst])))
                     worst = j;
@@ -102,7 +88,17 @@ static void encode_piece(void *ctx, size_t i, int thread) {
     }
 }
 
-static ggl_status check_piece(const quant_encoder *e, const piece_result *r, ggl_error *err) {
+/* Converts a piece of a wave. */
+static void encode_piece(void *ctx, size_t i, int thread) {
+    quant_encoder *e = ctx;
+    float *x = e->x + (size_t)thread * PIECE, *y = e->y + (size_t)thread * PIECE;
+    int64_t first = e->first + (int64_t)i * PIECE, n = piece_size(e, first);
+    uint8_t *out = e->out + i * ggl_row_size(e->type->type, PIECE);
+    e->from->to_float(e->source + ggl_row_size(e->from->type, first), x, n);
+    quant_encode_piece(e->type, x, first, n, out, y, &e->result[i]);
+}
+
+ggl_status quant_check_piece(const ggl_type_info *type, const quant_piece *r, ggl_error *err) {
     if (r->bad < 0)
         return GGL_OK;
     if (!isfinite(r->value))
@@ -110,7 +106,7 @@ static ggl_status check_piece(const quant_encoder *e, const piece_result *r, ggl
                         "element %" PRId64 " is %s, which is not allowed in weights", r->bad,
                         isnan(r->value) ? "NaN" : "infinite");
     return ggl_fail(err, GGL_LIMIT, "element %" PRId64 ", %g, is too large for %s", r->bad,
-                    (double)r->value, e->type->name);
+                    (double)r->value, type->name);
 }
 
 static ggl_status stopped(ggl_error *err) {
@@ -133,7 +129,7 @@ ggl_status quant_encode(quant_encoder *e, const ggl_gguf_tensor *t, const ggl_ty
         size_t n_pieces = (size_t)((n + PIECE - 1) / PIECE);
         work_share(e->n_threads, n_pieces, encode_piece, e);
         for (size_t i = 0; s == GGL_OK && i < n_pieces; i++) {
-            s = check_piece(e, &e->result[i], err);
+            s = quant_check_piece(type, &e->result[i], err);
             quant_error_add(error, &e->result[i].error);
         }
         if (s == GGL_OK)

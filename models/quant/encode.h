@@ -18,6 +18,21 @@ void quant_error_add(quant_error *to, const quant_error *e);
 double quant_error_rms(const quant_error *e);      /* sqrt(error2 / n) */
 double quant_error_relative(const quant_error *e); /* sqrt(error2 / sum2) */
 
+typedef struct quant_piece { /* the result of converting some elements */
+    quant_error error;
+    /* the first element that is lost, because it is not a number or cannot be one in the new
+     * type; -1: none */
+    int64_t bad;
+    float value; /* its value */
+} quant_piece;
+
+/* Converts elements first .. first + n - 1, whole blocks, from x to `type` at `out`, measures the
+ * error, and looks for lost elements. y: [n], for the result read back. */
+void quant_encode_piece(const ggl_type_info *type, const float *x, int64_t first, int64_t n,
+                        void *out, float *y, quant_piece *r);
+/* Fails if an element is lost: GGL_FORMAT if it is not a number, GGL_LIMIT if it is too large. */
+ggl_status quant_check_piece(const ggl_type_info *type, const quant_piece *r, ggl_error *err);
+
 typedef struct quant_encoder quant_encoder; /* has a few megabytes of memory per thread */
 quant_encoder *quant_encoder_new(int n_threads);
 void quant_encoder_free(quant_encoder *e);

@@ -47,6 +47,9 @@ typedef struct quant_plan {
     ggl_arena made; /* memory for joined tensors */
 } quant_plan;
 
+/* Sets *c to the mix or type of that name, in any case, and no other choices. GGL_NOT_FOUND: there is
+ * none; GGL_UNSUPPORTED: it cannot be encoded. */
+ggl_status quant_choice_read(quant_choice *c, const char *name, ggl_error *err);
 /* Plans the file. GGL_UNSUPPORTED: a tensor's type is not in this build, or cannot be written;
  * GGL_USAGE: a tensor is quantized already; GGL_NOT_FOUND: an override matches nothing, or there
  * are no experts to join; GGL_FORMAT: the experts cannot be joined; GGL_LIMIT, GGL_NOMEM. The

@@ -188,7 +188,7 @@ ggl_status llm_model_open_memory(llm_model **out, const void *data, size_t size,
     llm_model_params own = {.size = sizeof own};
     ggl_status st = GGL_READ_PARAMS(llm_model_params, &own, params, err);
     if (st == GGL_OK)
-        st = ggl_gguf_open_memory(&m->file, data, size, name, err);
+        st = llm_load_memory(&m->file, data, size, name, own.load, err);
     return open_rest(out, m, st, params ? &own : NULL, err);
 }
 

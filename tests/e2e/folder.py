@@ -171,10 +171,32 @@ def test_caches():
     check(os.stat(cache).st_mtime_ns == before, "the saved prompt was written again")
 
 
+def test_type():
+    """Weights that are quantized while they are loaded are those of llm-quantize's file."""
+    small = TMP.name + "/small.gguf"
+    say = ["-p", "Once upon a time", "-n", "24", "--temp", "0", "-t", "2"]
+    for name in ("q4_0", "Q4_K_M"):
+        run("llm-quantize", FILE, small, name)
+        want = run("llm-cli", "-m", small, *say)
+        check(both("llm-cli", "--type", name, *say) == want, "--type " + name + " tells something else than the file")
+        repack = TMP.name + "/repack"
+        for _ in range(2):
+            check(run("llm-cli", "-m", FOLDER, "--type", name, *say, "--repack-cache=" + repack) == want, "with --repack-cache")
+    check(os.path.exists(repack), "--repack-cache writes nothing")
+    before = os.stat(repack).st_mtime_ns
+    run("llm-cli", "-m", FOLDER, "--type", name, *say, "--repack-cache=" + repack)
+    check(os.stat(repack).st_mtime_ns == before, "the repacked weights were not used again")
+    both("llm-perplexity", "--type", "q8_0", "-f", TMP.name + "/text", "-c", "64", "-t", "2")
+    check(b"tg2" in run("llm-bench", "-m", FOLDER, "--type", "q8_0", "-p", "0", "-n", "2", "-r", "1", "-t", "2", "--no-limits"), "llm-bench")
+    run("llm-cli", "-m", small, "--type", "q8_0", *say, code=1, has="the file is quantized already")
+    run("llm-cli", "--type", "q8_0", *say, code=2, has="the built-in models are quantized already")
+    run("llm-cli", "-m", FOLDER, "--type", "q4_k_n", *say, code=2, has="did you mean 'q4_k'?")
+
+
 def test_others():
     shown = run("llm-arch", "show", FOLDER)
     check(b"blk.{l}.attn_q.weight" in shown and b"qwen3.block_count" in shown, "llm-arch show", shown)
-    check(b"stories" in run("llm-bench", "-m", FOLDER, "-p", "8", "-n", "2", "-r", "1", "-t", "2", "--no-limits"), "llm-bench")
+    check(b"tg2" in run("llm-bench", "-m", FOLDER, "-p", "8", "-n", "2", "-r", "1", "-t", "2", "--no-limits"), "llm-bench")
 
 
 def test_errors():
@@ -193,6 +215,6 @@ def test_errors():
 
 make_folder()
 run("llm-convert", FOLDER, "-o", FILE)
-for test in (test_text, test_caches, test_others, test_errors):
+for test in (test_text, test_caches, test_type, test_others, test_errors):
     test()
 sys.exit(1 if FAILED else 0)

@@ -9,6 +9,7 @@
 #include "ggl/alloc.h"
 #include "hf_layout.h"
 #include "llm/session.h"
+#include "quant/keys.h"
 
 typedef struct kind {
     const char *family, *class_name, *keys, *optional;
@@ -334,6 +335,117 @@ TEST(same_logits) {
         free(got);
         free(want);
     }
+}
+
+/* --- quantizing --------------------------------------------------------------------------------- */
+
+/* The file that llm-quantize would make of `f`, by the quantizer's plan and the types' own encoders, row by row. */
+static ggl_gguf *quantized(const ggl_gguf *f, const char *type, void **bytes) {
+    quant_choice choice;
+    quant_plan plan;
+    size_t size;
+    ggl_gguf *out = NULL;
+    ggl_gguf_writer *w = ggl_gguf_writer_new();
+    ggl_arena arena = {0};
+    if (!CHECK_OK(quant_choice_read(&choice, type, &err), &err) ||
+        !CHECK_OK(quant_plan_make(&plan, f, &choice, &err), &err))
+        return NULL;
+    quant_put_keys(w, f, &choice);
+    for (size_t i = 0; i < plan.n; i++) {
+        const quant_tensor *t = &plan.tensor[i];
+        const ggl_gguf_tensor *from = t->from;
+        const ggl_type_info *old = ggl_type_get((int)from->type);
+        const size_t n = from->size / old->size, row = (size_t)from->ne[0];
+        char *to = ggl_arena_alloc(&arena, t->size + 1, 1);
+        float *x = ggl_arena_alloc(&arena, row, sizeof *x);
+        for (size_t k = 0; k < n && t->type != old; k += row) {
+            old->to_float((const char *)from->data + k * old->size, x, (int64_t)row);
+            t->type->from_float(x, to + ggl_row_size(t->type->type, (int64_t)k), (int64_t)row);
+        }
+        ggl_gguf_put_tensor(w, t->name, t->type->type, from->n_dims, from->ne,
+                            t->type == old ? from->data : to);
+    }
+    if (CHECK_OK(ggl_gguf_writer_write_memory(w, bytes, &size, &err), &err))
+        CHECK_OK(ggl_gguf_open_memory(&out, *bytes, size, "quantized", &err), &err);
+    ggl_gguf_writer_free(w);
+    quant_plan_fini(&plan);
+    ggl_arena_fini(&arena);
+    return out;
+}
+
+/* A folder, and a file of it, quantized while they are loaded: the bytes of the quantized file. */
+static void same_as_quantized(const kind *k, const char *dtype, const char *type) {
+    REQUIRE(make_folder(k, dtype));
+    ggl_gguf *file = converted(LLM_CONVERT_AUTO), *got;
+    void *bytes = NULL;
+    REQUIRE(file);
+    ggl_gguf *want = quantized(file, type, &bytes);
+    REQUIRE(want);
+    for (int n_threads = 1; n_threads <= 3; n_threads += 2)
+        for (int of_file = 0; of_file < 2; of_file++) {
+            llm_load_params p = params_for(n_threads);
+            p.type = type;
+            const char *path = of_file ? test_path("out.gguf") : test_folder();
+            if (!CHECK_OK(llm_load(&got, path, NULL, &p, &err), &err))
+                continue;
+            check_same(got, want);
+            ggl_gguf_identity id;
+            CHECK(ggl_gguf_identify(got, &id) && id.modified > 0);
+            CHECK_INT(ggl_gguf_n_parts(got), 1); /* the source is not kept */
+            ggl_gguf_close(got);
+        }
+    ggl_gguf_close(want);
+    ggl_free(bytes);
+    ggl_gguf_close(file);
+}
+
+TEST(same_as_quantized) {
+    same_as_quantized(&llama, "BF16", "q4_k_m");
+    same_as_quantized(&llama, "F16", "Q8_0");
+    same_as_quantized(&qwen3moe, "BF16", "Q5_K_S");
+    same_as_quantized(&qwen3, "F32", "iq4_nl");
+    same_as_quantized(&gpt2, "F32", "Q4_0"); /* transposed */
+}
+
+TEST(types_of_conversion) {
+    static const llm_convert_type types[] = {LLM_CONVERT_F32, LLM_CONVERT_F16, LLM_CONVERT_BF16};
+    static const char *const names[] = {"f32", "F16", "bf16"};
+    REQUIRE(make_folder(&llama, "F16"));
+    for (int k = 0; k < 3; k++) {
+        llm_load_params p = params_for(2);
+        ggl_gguf *want = converted(types[k]), *got;
+        p.type = names[k];
+        if (CHECK(want) && CHECK_OK(llm_load(&got, test_folder(), NULL, &p, &err), &err))
+            check_same(got, want);
+        ggl_gguf_close(got);
+        ggl_gguf_close(want);
+    }
+}
+
+/* A file that has these types already stays where it is. */
+TEST(a_type_that_changes_nothing) {
+    llm_load_params p = params_for(2);
+    ggl_gguf *f;
+    size_t all = 0;
+    REQUIRE(make_folder(&qwen3, "F16"));
+    ggl_gguf_close(converted(LLM_CONVERT_AUTO));
+    p.type = "f16";
+    REQUIRE_OK(llm_load(&f, test_path("out.gguf"), NULL, &p, &err), &err);
+    CHECK_INT(made_bytes(f, &all), 0);
+    ggl_gguf_close(f);
+}
+
+TEST(types_that_cannot_be) {
+    llm_load_params p = params_for(1);
+    ggl_gguf *f;
+    REQUIRE(make_folder(&qwen3, "F16"));
+    p.type = "q4_k_x";
+    CHECK_INT(llm_load(&f, test_folder(), NULL, &p, &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "'q4_k_x' is not a type; did you mean 'q4_k'?");
+    p.type = "q4_0";
+    CHECK_INT(llm_load(&f, BUILTIN_MODEL, NULL, &p, &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "is quantized already");
+    CHECK_HAS(err.msg, BUILTIN_MODEL);
 }
 
 /* --- what is wrong ---------------------------------------------------------------------------- */

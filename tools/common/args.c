@@ -219,7 +219,17 @@ static int out_of_range(const args_spec *spec, const arg_option *o, const char *
 
 static int no_choice(const args_spec *spec, const arg_option *o, const char *flag, int n_flag,
                      const char *s) {
+    enum { MANY = 16 }; /* more than these are no help in a message */
     char known[512] = "";
+    int n = 0;
+    ggl_nearest near = ggl_nearest_to(s);
+    for (; o->choices[n]; n++)
+        ggl_nearest_try(&near, o->choices[n], SIZE_MAX);
+    if (n > MANY)
+        return wrong(spec->tool, "%.*s: there is no '%s'%s%s%s%s%s", n_flag, flag, s,
+                     near.best ? "; did you mean '" : "", near.best ? near.best : "",
+                     near.best ? "'?" : "", o->no_choice ? near.best ? " " : "; " : "",
+                     o->no_choice ? o->no_choice : "");
     for (int i = 0; o->choices[i]; i++) {
         size_t used = strlen(known);
         snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "", o->choices[i]);

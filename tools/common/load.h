@@ -4,9 +4,20 @@
 
 #include "llm/model.h"
 
-/* Does what llm_model_open does; p.load is set here. For a folder it shows progress, prints the notes of its
+/* The row of --type; `type` is an int, 0: none. */
+#define LOAD_TYPE_OPTION(type)                                                                     \
+    {                                                                                              \
+        "--type", ARG_CHOICE, &(type), .value = "TYPE", .choices = tool_load_types(),              \
+                                       .no_choice = "llm-quantize --help lists mixes and types",   \
+                                       .help = "quantize the weights while they are loaded, to a " \
+                                               "mix or type of llm-quantize, such as q4_k_m: for " \
+                                               "folders, and files of f32, f16 or bf16"            \
+    }
+const char *const *tool_load_types(void); /* ends with NULL */
+
+/* Does what llm_model_open does; p.load is set here. type: the value of --type. For a folder it shows progress, prints the notes of its
  * conversion, and uses all processors. GGL_CANCELLED: process_stopped was set. */
-ggl_status tool_load_model(llm_model **out, const char *path, const llm_model_params *p,
+ggl_status tool_load_model(llm_model **out, const char *path, const llm_model_params *p, int type,
                            ggl_error *err);
 /* The same by llm_load, for a tool that needs only the file. vocab_only: only keys and tokenizer of a
  * folder. */

@@ -8,8 +8,8 @@
 #include "load.h"
 #include "process.h"
 
-int tool_open_model(llm_model **out, const char *tool, const char *name,
-                    const llm_model_params *p) {
+int tool_open_model(llm_model **out, const char *tool, const char *name, const llm_model_params *p,
+                    int type) {
     ggl_error err = {0};
     llm_builtin built_in;
     *out = NULL;
@@ -17,9 +17,11 @@ int tool_open_model(llm_model **out, const char *tool, const char *name,
     if (is_built_in && !built_in.name)
         return tool_error(tool, 2,
                           "-m %s: the built-in models are builtin:stories and builtin:chat", name);
+    if (is_built_in && type > 0)
+        return tool_error(tool, 2, "--type: the built-in models are quantized already");
     const ggl_status st = is_built_in ? llm_model_open_memory(out, built_in.data, built_in.size,
                                                               built_in.name, p, &err)
-                                      : tool_load_model(out, name, p, &err);
+                                      : tool_load_model(out, name, p, type, &err);
     if (st == GGL_CANCELLED)
         return tool_error(tool, process_stop_code(), "interrupted");
     if (st != GGL_OK)

@@ -52,7 +52,7 @@ int speculate_check(const char *tool, const speculate_options *o) {
 static ggl_status open_file(llm_model **out, const speculate_options *o, const speculate_target *t,
                             ggl_error *err) {
     const llm_model_params mp = {.size = sizeof mp, .gguf = &t->file};
-    return tool_load_model(out, o->draft, &mp, err);
+    return tool_load_model(out, o->draft, &mp, 0, err);
 }
 
 /* The parameters of the draft's session: the target's adapters and pages are not for it. */

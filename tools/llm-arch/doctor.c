@@ -473,7 +473,7 @@ static int open_all(doctor *d, const char *path) {
     int code = d->logits_file ? read_logits(d) : -1;
     if (code >= 0)
         return code;
-    ggl_status st = tool_load_model(&d->model, path, &mp, &err);
+    ggl_status st = tool_load_model(&d->model, path, &mp, 0, &err);
     if (st == GGL_OK)
         st = ggl_backend_open(&d->cpu, "cpu", &bp, &err);
     if (st == GGL_OK)

@@ -268,7 +268,7 @@ static int show_file(const char *path, const char *descriptor) {
     llm_model *m = NULL;
     const ggl_gguf_params fp = {.size = sizeof fp, .meta_only = true};
     const llm_model_params mp = {.size = sizeof mp, .arch_path = descriptor, .gguf = &fp};
-    ggl_status st = tool_load_model(&m, path, &mp, &err);
+    ggl_status st = tool_load_model(&m, path, &mp, 0, &err);
     if (st != GGL_OK && !descriptor) {
         ggl_error why = err;
         st = tool_load_file(&f, path, &fp, false, &err);

@@ -108,7 +108,7 @@ static int open_all(run *r, const char *path) {
     llm_model_params mp = {
         .size = sizeof mp, .arch_path = r->arch, .ignore = ignore_of(&r->ignore)};
     ggl_backend_params bp = {.size = sizeof bp, .n_threads = (int)r->n_threads, .mask = r->mask};
-    if (tool_load_model(&r->model, path, &mp, &err) != GGL_OK)
+    if (tool_load_model(&r->model, path, &mp, 0, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
     if (ggl_backend_open(&r->fast, r->backend, &bp, &err) != GGL_OK)
         return tool_error(TOOL, err.status == GGL_NOT_FOUND ? 2 : 1, "--backend: %s", err.msg);

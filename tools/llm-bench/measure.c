@@ -52,7 +52,7 @@ static ggl_status open_model(bench *b, const char *path, ggl_error *err) {
         .size = sizeof p, .arch_path = b->o.arch, .gguf = &file, .ignore = ignore_of(&b->o.ignore)};
     int64_t begin = bench_now_ns();
     ggl_status st = b->o.models.n > 0
-                        ? tool_load_model(&b->setup.model, path, &p, err)
+                        ? tool_load_model(&b->setup.model, path, &p, b->o.type, err)
                         : llm_model_open_memory(&b->setup.model, llm_builtin_model,
                                                 llm_builtin_model_size, path, &p, err);
     llm_session_params adapted = {.size = sizeof adapted};

@@ -2,6 +2,7 @@
 
 #include "common/cache_types.h"
 #include "common/hints.h"
+#include "common/load.h"
 #include "ggl/graph.h"
 
 #include <inttypes.h>
@@ -134,8 +135,9 @@ int bench_options_read(bench_options *o, int argc, char **argv) {
         {NULL,
          .help = "what is measured; lists are 1,2,4 or 1-8, 1-9+2, 1-64*2, and may be repeated"},
         {"-m --model", ARG_LIST, &o->models, .value = "FILE",
-         .help = "a GGUF file (default: the built-in model); repeatable"},
+         .help = "a GGUF file or a Hugging Face folder (default: the built-in model); repeatable"},
         HUB_OPTIONS(o->hub),
+        LOAD_TYPE_OPTION(o->type),
         {"-p --n-prompt", ARG_LIST, &l[0].given, .value = "N,..",
          .help = "tokens of the prompt to measure; 0: do not measure prompts (default 512)"},
         {"-n --n-gen", ARG_LIST, &l[1].given, .value = "N,..",

@@ -22,6 +22,7 @@ typedef enum bench_format {
 typedef struct bench_options {
     /* compare: OLD, or OLD and NEW, the latter as a positional argument */
     arg_list models, compare;
+    int type; /* --type */
     bench_list prompt, gen, depth, threads, batch, ubatch, sequences, type_k, type_v;
     bench_list pair; /* pp, tg, pp, tg, .. */
     bench_where *where;

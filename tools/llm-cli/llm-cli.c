@@ -145,7 +145,7 @@ static int open_model(cli *c) {
     const llm_model_params p = {
         .size = sizeof p, .arch_path = c->o.arch, .gguf = &file, .ignore = ignore_of(&c->o.ignore)};
     const char *name = c->o.model ? c->o.model : chat_begins(&c->o, NULL) ? "builtin:chat" : NULL;
-    return tool_open_model(&c->model, TOOL, name, &p);
+    return tool_open_model(&c->model, TOOL, name, &p, c->o.type);
 }
 
 /* The session's `progress`. */

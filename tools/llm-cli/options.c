@@ -7,6 +7,7 @@
 #include "common/cache_types.h"
 #include "common/color.h"
 #include "common/hints.h"
+#include "common/load.h"
 #include "ggl/show.h"
 
 static const char *const on_full_choices[] = {"stop", "shift", NULL};
@@ -74,10 +75,11 @@ static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
     const arg_option options[] = {
         {NULL, .help = "model and prompt"},
         {"-m --model", ARG_STRING, &o->model, .value = "FILE",
-         .help =
-             "a GGUF file (default: the built-in model, which tells stories; builtin:chat: the one "
-             "that answers)"},
+         .help = "a GGUF file or a Hugging Face folder (default: the built-in model, which tells "
+                 "stories; builtin:chat: the one "
+                 "that answers)"},
         HUB_OPTIONS(o->hub),
+        LOAD_TYPE_OPTION(o->type),
         {"-p --prompt", ARG_STRING, &o->prompt, .value = "TEXT", .may_be_empty = true,
          .help = "the text to continue (default: standard input, if it is piped)"},
         {"-f --file", ARG_STRING, &o->prompt_file, .value = "FILE",

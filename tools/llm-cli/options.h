@@ -18,6 +18,7 @@ typedef struct cli_options {
     tool_ignore ignore;
     tool_adapters adapters;
     hub_options hub;
+    int type; /* --type */
     const char *model, *prompt, *prompt_file, *tokens, *logits, *arch, *mask, *cpu_mask,
         *repack_cache, *plan; /* plan: NULL, "", or "nodes" */
     int64_t n_predict, n_ctx, n_keep, n_batch, n_ubatch, n_threads, n_threads_batch, priority;

@@ -36,6 +36,7 @@ typedef struct options {
     tool_ignore ignore;
     tool_adapters adapters;
     hub_options hub;
+    int type; /* --type */
     const char *model, *text, *arch, *mask, *base;
     placement_options placement;
     int64_t n_ctx, n_chunk, n_batch, n_ubatch, n_threads;
@@ -86,8 +87,9 @@ static int read_options(options *o, int argc, char **argv) {
     const arg_option table[] = {
         {NULL, .help = "model and text"},
         {"-m --model", ARG_STRING, &o->model, .value = "FILE",
-         .help = "a GGUF file (default: the built-in model)"},
+         .help = "a GGUF file or a Hugging Face folder (default: the built-in model)"},
         HUB_OPTIONS(o->hub),
+        LOAD_TYPE_OPTION(o->type),
         {"-f --file", ARG_STRING, &o->text, .value = "FILE", .help = "the text; -: standard input"},
         {"-c --ctx-size", ARG_INT, &o->n_ctx, .value = "N",
          .help = "tokens of a chunk (default 512)", .min = 4, .max = 1 << 24,
@@ -237,7 +239,7 @@ static int open_model(ppl *p) {
     llm_model_params mp = {
         .size = sizeof mp, .arch_path = o->arch, .gguf = &file, .ignore = ignore_of(&o->ignore)};
     ggl_status s = o->model
-                       ? tool_load_model(&p->model, o->model, &mp, &err)
+                       ? tool_load_model(&p->model, o->model, &mp, o->type, &err)
                        : llm_model_open_memory(&p->model, llm_builtin_model, llm_builtin_model_size,
                                                "built-in model", &mp, &err);
     return s == GGL_OK ? -1 : tool_error(TOOL, 1, "%s", err.msg);

@@ -15,11 +15,10 @@
 #include "ggl/nearest.h"
 #include "ggl/show.h"
 #include "quant/encode.h"
+#include "quant/keys.h"
 #include "quant/plan.h"
 
 static const char TOOL[] = "llm-quantize", COPY[] = "COPY";
-
-enum { QUANTIZATION_VERSION = 2 }; /* of the block formats, as in general.quantization_version */
 
 typedef struct options {
     const char *in, *out, *output_type, *embedding_type;
@@ -362,39 +361,6 @@ static ggl_status fill(void *ctx, ggl_gguf_sink *to, ggl_error *err) {
     return s;
 }
 
-/* Writes the keys in order. The two that describe the types are changed in place, or added at
- * the end. */
-static void put_keys(ggl_gguf_writer *w, const job *j) {
-    static const char version_key[] = "general.quantization_version",
-                      type_key[] = "general.file_type";
-    const quant_mix *mix = j->choice.mix;
-    const bool copy = !mix && !j->choice.type;
-    uint32_t version = QUANTIZATION_VERSION, file_type = mix ? (uint32_t)mix->file_type : 0;
-    /* a type without a number gets no key, rather than a wrong one */
-    bool version_put = false, type_put = !mix;
-    for (size_t i = 0; i < ggl_gguf_n_values(j->file); i++) {
-        const ggl_gguf_value *v = ggl_gguf_value_at(j->file, i);
-        if (v->key.n > 6 && memcmp(v->key.s, "split.", 6) == 0)
-            continue;
-        if (copy) { /* what the file says of its types is still true of most tensors */
-            ggl_gguf_put_value(w, v);
-        } else if (ggl_str_is(v->key, version_key)) {
-            ggl_gguf_put(w, version_key, GGL_GGUF_U32, false, &version, 1);
-            version_put = true;
-        } else if (ggl_str_is(v->key, type_key)) {
-            if (mix)
-                ggl_gguf_put(w, type_key, GGL_GGUF_U32, false, &file_type, 1);
-            type_put = true;
-        } else {
-            ggl_gguf_put_value(w, v);
-        }
-    }
-    if (!version_put && !copy)
-        ggl_gguf_put(w, version_key, GGL_GGUF_U32, false, &version, 1);
-    if (!type_put)
-        ggl_gguf_put(w, type_key, GGL_GGUF_U32, false, &file_type, 1);
-}
-
 static ggl_status write_model(job *j, ggl_error *err) {
     const quant_plan *p = &j->plan;
     ggl_gguf_writer *w = ggl_gguf_writer_new();
@@ -404,7 +370,7 @@ static ggl_status write_model(job *j, ggl_error *err) {
     ggl_status s =
         w && j->encoder && j->error && j->turn ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory");
     if (s == GGL_OK)
-        put_keys(w, j);
+        quant_put_keys(w, j->file, &j->choice);
     for (size_t i = 0; s == GGL_OK && i < p->n; i++) {
         const quant_tensor *t = &p->tensor[i];
         j->turn[i] = (turn){j, i};

@@ -7,6 +7,7 @@
 #include "common/cache_types.h"
 #include "common/hints.h"
 #include "common/input.h"
+#include "common/load.h"
 #include "ggl/alloc.h"
 
 #define TOOL "llm-server"
@@ -39,9 +40,10 @@ static int parse(server_options *o, int argc, char **argv) {
     const arg_option options[] = {
         {NULL, .help = "model"},
         {"-m --model", ARG_STRING, &o->model, .value = "FILE",
-         .help = "a GGUF file (default: the built-in model builtin:chat; builtin:stories "
-                 "continues texts)"},
+         .help = "a GGUF file or a Hugging Face folder (default: the built-in model builtin:chat; "
+                 "builtin:stories continues texts)"},
         HUB_OPTIONS(o->hub),
+        LOAD_TYPE_OPTION(o->type),
         {"-a --alias", ARG_STRING, &o->alias, .value = "NAME",
          .help = "the model's name in answers (default: the file's)"},
         {"-c --ctx-size", ARG_INT, &o->n_ctx, .value = "N",

@@ -11,6 +11,7 @@
 #include "common/speculate.h"
 
 typedef struct server_options {
+    int type; /* --type */
     const char *model, *alias, *arch;
     const char *template_name, *template_file;
     hub_options hub;

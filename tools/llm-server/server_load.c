@@ -37,7 +37,8 @@ static int open_model(server *s) {
     const ggl_gguf_params file = file_params(o);
     const llm_model_params p = {
         .size = sizeof p, .arch_path = o->arch, .gguf = &file, .ignore = ignore_of(&o->ignore)};
-    const int code = tool_open_model(&s->model, TOOL, o->model ? o->model : "builtin:chat", &p);
+    const int code =
+        tool_open_model(&s->model, TOOL, o->model ? o->model : "builtin:chat", &p, o->type);
     if (code >= 0)
         return code;
     if (llm_model_tokenizer(s->model, &s->tokenizer, &err) != GGL_OK)

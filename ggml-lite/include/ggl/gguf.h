@@ -172,10 +172,13 @@ GGL_API GGL_NODISCARD ggl_status ggl_gguf_writer_write_memory(ggl_gguf_writer *w
 typedef struct ggl_gguf_memory {
     const void *data;
     size_t size;
-    bool is_file;     /* the bytes are a file's.. */
-    bool mapped;      /* ..whose pages are mapped, and nobody writes to them */
+    bool is_file;     /* the bytes are a file's, or were made of one.. */
     int64_t modified; /* ..that was changed at this time, in ns since 1970 */
+    bool mapped;      /* the file's pages, to which nobody writes */
 } ggl_gguf_memory;
+
+/* Returns that of part 0, 1, .. of a file; all zeros if there is no such part. */
+GGL_API ggl_gguf_memory ggl_gguf_part_memory(const ggl_gguf *f, int part);
 
 typedef struct ggl_gguf_composition {
     size_t size;                 /* sizeof(ggl_gguf_composition): ggl/params.h */

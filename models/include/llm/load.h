@@ -9,7 +9,8 @@
  *
  * A folder goes through the convert section of its descriptor (llm/convert.h), and has the keys and
  * tensors, to the last bit, of the file that llm_converter_write makes of it. Tensors that the
- * conversion does not change stay in the mapped files; all others are made in memory.
+ * conversion does not change stay in the mapped files; all others are made in memory. `type` quantizes
+ * in memory, to the bits of the file that llm-quantize makes.
  *
  * Threads: any number may call llm_load at the same time. */
 #ifndef LLM_LOAD_H
@@ -34,7 +35,11 @@ typedef struct llm_load_params {
     ggl_status (*open_backend)(ggl_backend **out, const char *name,
                                const struct ggl_backend_params *params, ggl_error *err);
     void (*close_backend)(ggl_backend *b);
-    int n_threads;   /* make tensors; 0: one. The result does not depend on it */
+    int n_threads; /* make tensors; 0: one. The result does not depend on it */
+    /* What the weights become while they are loaded: "auto", "f32", "f16" or "bf16", as by llm-convert,
+     * or a mix or type of llm-quantize, such as "q4_k_m", in any case. For a folder, or a GGUF file of
+     * f32, f16 or bf16. Then all tensors are copied to memory. NULL: "auto", which changes no file. */
+    const char *type;
     bool vocab_only; /* of a folder: only keys and tokenizer, no tensors, which it may lack */
     /* Called in the caller's thread while tensors are made, with bytes done and in all; false ends
      * it with GGL_CANCELLED. May be NULL. */
@@ -50,12 +55,18 @@ GGL_API bool llm_load_converts(const char *path);
 
 /* Opens a file or folder. gguf: how files are read; NULL: the defaults; with meta_only no tensor is
  * made, and those of a folder have no data. params: may be NULL. On failure *out is NULL. Fails as
- * ggl_gguf_open, or as llm_converter_open and llm_converter_write do; GGL_CANCELLED.
+ * ggl_gguf_open, or as llm_converter_open and llm_converter_write do; GGL_CANCELLED; GGL_USAGE: `type` is
+ * none, or the file is quantized already.
  * ggl_gguf_name gives the path, without '/' at the end. ggl_gguf_digest is that of the converted
  * file. ggl_gguf_identify identifies the folder's safetensors and what was made of them. */
 GGL_API GGL_NODISCARD ggl_status llm_load(ggl_gguf **out, const char *path,
                                           const ggl_gguf_params *gguf,
                                           const llm_load_params *params, ggl_error *err);
+
+/* The same for a GGUF file in memory, which outlives *out; see ggl_gguf_open_memory. */
+GGL_API GGL_NODISCARD ggl_status llm_load_memory(ggl_gguf **out, const void *data, size_t size,
+                                                 const char *name, const llm_load_params *params,
+                                                 ggl_error *err);
 
 #ifdef __cplusplus
 }
