@@ -67,8 +67,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     put(1, data + 1, (size_t)(first - data - 1));
     put(2, first + 1, (size_t)(second - first - 1));
     put(3, second + 1, (size_t)(end - second - 1));
-    const llm_load_params p = {
-        .size = sizeof p, .arch_path = path[0], .type = types[data[0] % 4], .n_threads = 2};
+    const llm_load_params p = {.size = sizeof p,
+                               .arch_path = path[0],
+                               .type = types[data[0] % 4],
+                               .n_threads = 1 + data[0] % 8 / 4};
     ggl_error err = {0};
     ggl_gguf *f;
     if (llm_load(&f, folder, NULL, &p, &err) == GGL_OK)

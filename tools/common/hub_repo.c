@@ -126,10 +126,11 @@ static int no_such_file(const hub *h, const hub_list *l, const hub_wish *wish, c
             h->name, name);
     }
     if (l->n == 0)
-        return tool_error(h->tool, 1,
-                          "%s has no GGUF file%s: the name of a repository with GGUF files mostly "
-                          "ends in -GGUF; a folder of safetensors, got by git clone, is opened by -m FOLDER",
-                          h->name, where);
+        return tool_error(
+            h->tool, 1,
+            "%s has no GGUF file%s: the name of a repository with GGUF files mostly "
+            "ends in -GGUF; a folder of safetensors, got by git clone, is opened by -m FOLDER",
+            h->name, where);
     ggl_show(name, sizeof name, wanted, strlen(wanted));
     (void)tool_error(h->tool, 1, "%s has no %s%s%s; its GGUF files are", h->name,
                      wish->file    ? "file "
