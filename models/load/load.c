@@ -19,7 +19,7 @@ static void free_sources(loaded *l) {
     l->converter = NULL;
     ggl_gguf_close(l->plain);
     l->plain = NULL;
-    quant_plan_fini(&l->plan);
+    llm_quant_plan_fini(&l->plan);
     ggl_free(l->tensor);
     l->tensor = NULL;
 }
@@ -192,7 +192,7 @@ static ggl_status put_keys(loaded *l, ggl_gguf_writer *w, const char *name, ggl_
     if (s == GGL_OK)
         s = llm_load_plan(l, err);
     if (s == GGL_OK)
-        quant_put_keys(w, l->plain, &l->choice);
+        llm_quant_put_keys(w, l->plain, &l->choice);
     return s;
 }
 

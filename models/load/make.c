@@ -94,8 +94,8 @@ static ggl_status make_piece(load_tensor *t, int64_t first, int64_t n, scratch *
         return st;
     quant_piece result;
     t->source->to_float(source, s->x, n);
-    quant_encode_piece(t->type, s->x, first, n, to, s->y, &result);
-    return quant_check_piece(t->type, &result, err);
+    llm_quant_encode_piece(t->type, s->x, first, n, to, s->y, &result);
+    return llm_quant_check_piece(t->type, &result, err);
 }
 
 static void run_job(void *ctx, size_t i, int thread) {
@@ -139,7 +139,7 @@ ggl_status llm_load_make(loaded *l, ggl_error *err) {
         ok = !l->tensor[i].to || add_jobs(&m, &l->tensor[i]);
     m.thread = ok ? ggl_calloc((size_t)n, sizeof *m.thread) : NULL;
     if (m.thread)
-        work_share(n, m.n, run_job, &m);
+        llm_work_share(n, m.n, run_job, &m);
     ggl_status s = m.thread ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory");
     if (m.error.status != GGL_OK)
         s = ggl_fail(err, m.error.status, "%s", m.error.msg);

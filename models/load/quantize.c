@@ -17,7 +17,7 @@ ggl_status llm_load_read_type(loaded *l, bool converts, ggl_error *err) {
             return GGL_OK;
         }
     l->quantizes = true;
-    const ggl_status s = quant_choice_read(&l->choice, name, err);
+    const ggl_status s = llm_quant_choice_read(&l->choice, name, err);
     return s == GGL_NOT_FOUND ? ggl_within(err, GGL_USAGE, "type") : s;
 }
 
@@ -60,7 +60,7 @@ static ggl_status list_file(loaded *l, ggl_error *err) {
 ggl_status llm_load_plan(loaded *l, ggl_error *err) {
     ggl_status s = refuse_quantized(l->plain, err);
     if (s == GGL_OK)
-        s = quant_plan_make(&l->plan, l->plain, &l->choice, err);
+        s = llm_quant_plan_make(&l->plan, l->plain, &l->choice, err);
     if (s == GGL_OK && !l->converter)
         s = list_file(l, err);
     for (size_t i = 0; s == GGL_OK && i < l->n; i++) {

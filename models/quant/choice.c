@@ -7,10 +7,10 @@
 /* Returns the mix or type whose name is nearest; NULL: none is near. */
 static const char *nearest(const char *name) {
     ggl_nearest near = ggl_nearest_to(name);
-    for (int k = 0; quant_mix_at(k); k++)
-        ggl_nearest_try(&near, quant_mix_at(k)->name, SIZE_MAX);
+    for (int k = 0; llm_quant_mix_at(k); k++)
+        ggl_nearest_try(&near, llm_quant_mix_at(k)->name, SIZE_MAX);
     for (int k = 0; ggl_type_at(k); k++)
-        if (quant_type_usable(ggl_type_at(k)))
+        if (llm_quant_type_usable(ggl_type_at(k)))
             ggl_nearest_try(&near, ggl_type_at(k)->name, SIZE_MAX);
     return near.best;
 }
@@ -22,8 +22,8 @@ static bool is_type(const char *name) {
     return false;
 }
 
-ggl_status quant_choice_read(quant_choice *c, const char *name, ggl_error *err) {
-    *c = (quant_choice){.mix = quant_mix_find(name)};
+ggl_status llm_quant_choice_read(quant_choice *c, const char *name, ggl_error *err) {
+    *c = (quant_choice){.mix = llm_quant_mix_find(name)};
     if (c->mix)
         return GGL_OK;
     if (!is_type(name)) {
@@ -31,7 +31,7 @@ ggl_status quant_choice_read(quant_choice *c, const char *name, ggl_error *err) 
         return ggl_fail(err, GGL_NOT_FOUND, "'%s' is not a type%s%s%s", name,
                         near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
     }
-    const ggl_type_info *t = quant_type_find(name, err);
+    const ggl_type_info *t = llm_quant_type_find(name, err);
     if (!t)
         return GGL_UNSUPPORTED;
     c->type = t->name;

@@ -4,7 +4,7 @@
 
 enum { QUANTIZATION_VERSION = 2 }; /* of the block formats, as in general.quantization_version */
 
-void quant_put_keys(ggl_gguf_writer *w, const ggl_gguf *f, const quant_choice *c) {
+void llm_quant_put_keys(ggl_gguf_writer *w, const ggl_gguf *f, const quant_choice *c) {
     static const char version_key[] = "general.quantization_version",
                       type_key[] = "general.file_type";
     const quant_mix *mix = c->mix;

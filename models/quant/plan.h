@@ -49,16 +49,16 @@ typedef struct quant_plan {
 
 /* Sets *c to the mix or type of that name, in any case, and no other choices. GGL_NOT_FOUND: there is
  * none; GGL_UNSUPPORTED: it cannot be encoded. */
-ggl_status quant_choice_read(quant_choice *c, const char *name, ggl_error *err);
+ggl_status llm_quant_choice_read(quant_choice *c, const char *name, ggl_error *err);
 /* Plans the file. GGL_UNSUPPORTED: a tensor's type is not in this build, or cannot be written;
  * GGL_USAGE: a tensor is quantized already; GGL_NOT_FOUND: an override matches nothing, or there
  * are no experts to join; GGL_FORMAT: the experts cannot be joined; GGL_LIMIT, GGL_NOMEM. The
  * message names the tensor or the override. */
-ggl_status quant_plan_make(quant_plan *p, const ggl_gguf *f, quant_choice *c, ggl_error *err);
-void quant_plan_fini(quant_plan *p);
+ggl_status llm_quant_plan_make(quant_plan *p, const ggl_gguf *f, quant_choice *c, ggl_error *err);
+void llm_quant_plan_fini(quant_plan *p);
 /* Joins tensors of single experts in a plan that has only names and `from` (experts.c).
  * GGL_NOT_FOUND: there are none; GGL_FORMAT: one is missing or they differ; GGL_LIMIT,
  * GGL_NOMEM. */
-ggl_status quant_merge_experts(quant_plan *p, ggl_error *err);
+ggl_status llm_quant_merge_experts(quant_plan *p, ggl_error *err);
 
 #endif

@@ -347,10 +347,10 @@ static ggl_gguf *quantized(const ggl_gguf *f, const char *type, void **bytes) {
     ggl_gguf *out = NULL;
     ggl_gguf_writer *w = ggl_gguf_writer_new();
     ggl_arena arena = {0};
-    if (!CHECK_OK(quant_choice_read(&choice, type, &err), &err) ||
-        !CHECK_OK(quant_plan_make(&plan, f, &choice, &err), &err))
+    if (!CHECK_OK(llm_quant_choice_read(&choice, type, &err), &err) ||
+        !CHECK_OK(llm_quant_plan_make(&plan, f, &choice, &err), &err))
         return NULL;
-    quant_put_keys(w, f, &choice);
+    llm_quant_put_keys(w, f, &choice);
     for (size_t i = 0; i < plan.n; i++) {
         const quant_tensor *t = &plan.tensor[i];
         const ggl_gguf_tensor *from = t->from;
@@ -368,7 +368,7 @@ static ggl_gguf *quantized(const ggl_gguf *f, const char *type, void **bytes) {
     if (CHECK_OK(ggl_gguf_writer_write_memory(w, bytes, &size, &err), &err))
         CHECK_OK(ggl_gguf_open_memory(&out, *bytes, size, "quantized", &err), &err);
     ggl_gguf_writer_free(w);
-    quant_plan_fini(&plan);
+    llm_quant_plan_fini(&plan);
     ggl_arena_fini(&arena);
     return out;
 }

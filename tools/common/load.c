@@ -31,10 +31,10 @@ const char *const *tool_load_types(void) {
     enum { MOST = 160 };
     static const char *name[MOST + 1] = {"auto", "f32", "f16", "bf16"};
     int n = 4;
-    for (int k = 0; quant_mix_at(k) && n < MOST; k++)
-        n = add_name(name, n, quant_mix_at(k)->name);
+    for (int k = 0; llm_quant_mix_at(k) && n < MOST; k++)
+        n = add_name(name, n, llm_quant_mix_at(k)->name);
     for (int k = 0; ggl_type_at(k) && n < MOST; k++)
-        if (quant_type_usable(ggl_type_at(k)))
+        if (llm_quant_type_usable(ggl_type_at(k)))
             n = add_name(name, n, ggl_type_at(k)->name);
     name[n] = NULL;
     return name;

@@ -64,10 +64,10 @@ static void nearest(const char *name, const char *known, const char **best, size
 static int unknown_type(const char *flag, const char *name, bool mixes) {
     const char *best = NULL;
     size_t distance = strlen(name) / 3 + 2;
-    for (int k = 0; mixes && quant_mix_at(k); k++)
-        nearest(name, quant_mix_at(k)->name, &best, &distance);
+    for (int k = 0; mixes && llm_quant_mix_at(k); k++)
+        nearest(name, llm_quant_mix_at(k)->name, &best, &distance);
     for (int k = 0; ggl_type_at(k); k++)
-        if (quant_type_usable(ggl_type_at(k)))
+        if (llm_quant_type_usable(ggl_type_at(k)))
             nearest(name, ggl_type_at(k)->name, &best, &distance);
     if (best)
         return tool_error(TOOL, 2, "%s: '%s' is not a type; did you mean '%s'?", flag, name, best);
@@ -87,7 +87,7 @@ static bool needs_importance(const char *name) {
  * suggested. */
 static int read_type(const char *flag, const char *name, bool mixes, const ggl_type_info **out) {
     ggl_error err = {0};
-    *out = quant_type_find(name, &err);
+    *out = llm_quant_type_find(name, &err);
     if (*out)
         return -1;
     for (int k = 0; ggl_type_at(k); k++)
@@ -119,13 +119,13 @@ static void list_names(const char *heading, const char *(*name_at)(int k)) {
 }
 
 static const char *mix_at(int k) {
-    return quant_mix_at(k) ? quant_mix_at(k)->name : NULL;
+    return llm_quant_mix_at(k) ? llm_quant_mix_at(k)->name : NULL;
 }
 
 /* "" stands for a type that weights cannot have. */
 static const char *type_at(int k) {
     const ggl_type_info *t = ggl_type_at(k);
-    return !t ? NULL : quant_type_usable(t) ? t->name : "";
+    return !t ? NULL : llm_quant_type_usable(t) ? t->name : "";
 }
 
 static void list_types(void) {
@@ -171,7 +171,7 @@ static int read_choice(quant_choice *c, const options *o, const char *type) {
     c->pure = o->pure;
     c->requantize = o->requantize;
     c->merge_experts = o->merge_experts;
-    c->mix = quant_mix_find(type);
+    c->mix = llm_quant_mix_find(type);
     int code = c->mix || strcasecmp(type, COPY) == 0 ? -1 : read_type("TYPE", type, true, &t);
     c->type = t ? t->name : NULL;
     if (code < 0 && o->output_type &&
@@ -272,8 +272,8 @@ static void print_tensor(const job *j, const quant_tensor *t, const quant_error 
     if (j->o.dry_run)
         printf(" %12zu %12zu", t->from->size, t->size);
     else if (e->n > 0)
-        printf(" rmse %.3e max %.3e relative %.3e", quant_error_rms(e), e->max,
-               quant_error_relative(e));
+        printf(" rmse %.3e max %.3e relative %.3e", llm_quant_error_rms(e), e->max,
+               llm_quant_error_relative(e));
     if (t->wanted)
         printf(" (rows of %lld are not whole blocks of %s)", (long long)t->from->ne[0], t->wanted);
     putchar('\n');
@@ -310,7 +310,7 @@ static void print_summary(const job *j) {
         if (p->tensor[i].type->type != p->tensor[i].from->type) {
             n_changed++;
             if (j->error)
-                quant_error_add(&all, &j->error[i]);
+                llm_quant_error_add(&all, &j->error[i]);
         }
     printf("tensors      %zu, %zu of them in another type\n", p->n, n_changed);
     for (int k = 0; ggl_type_at(k); k++) {
@@ -331,7 +331,7 @@ static void print_summary(const job *j) {
            8 * (double)p->size_after / (p->n_elements > 0 ? p->n_elements : 1));
     if (!j->o.dry_run && all.n > 0)
         printf("error        rmse %.4e max %.4e relative %.4e, of the changed tensors\n",
-               quant_error_rms(&all), all.max, quant_error_relative(&all));
+               llm_quant_error_rms(&all), all.max, llm_quant_error_relative(&all));
 }
 
 /* --- writing ---------------------------------------------------------------------------------- */
@@ -351,10 +351,10 @@ static ggl_status fill(void *ctx, ggl_gguf_sink *to, ggl_error *err) {
     for (size_t k = 0; k < x->n_part && s == GGL_OK; k++) {
         quant_error error = {0};
         if (x->type->type == x->from->type)
-            s = quant_copy(x->part[k], to, more, j, err);
+            s = llm_quant_copy(x->part[k], to, more, j, err);
         else
-            s = quant_encode(j->encoder, x->part[k], x->type, to, &error, more, j, err);
-        quant_error_add(&j->error[t->i], &error);
+            s = llm_quant_encode(j->encoder, x->part[k], x->type, to, &error, more, j, err);
+        llm_quant_error_add(&j->error[t->i], &error);
     }
     if (s == GGL_FORMAT || s == GGL_LIMIT) /* the writer's message would name OUT */
         ggl_fail(&j->bad_input, s, "%s: tensor '%s': %s", j->o.in, x->shown, err->msg);
@@ -364,13 +364,13 @@ static ggl_status fill(void *ctx, ggl_gguf_sink *to, ggl_error *err) {
 static ggl_status write_model(job *j, ggl_error *err) {
     const quant_plan *p = &j->plan;
     ggl_gguf_writer *w = ggl_gguf_writer_new();
-    j->encoder = quant_encoder_new((int)j->o.n_threads);
+    j->encoder = llm_quant_encoder_new((int)j->o.n_threads);
     j->error = calloc(p->n + 1, sizeof *j->error);
     j->turn = calloc(p->n + 1, sizeof *j->turn);
     ggl_status s =
         w && j->encoder && j->error && j->turn ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory");
     if (s == GGL_OK)
-        quant_put_keys(w, j->file, &j->choice);
+        llm_quant_put_keys(w, j->file, &j->choice);
     for (size_t i = 0; s == GGL_OK && i < p->n; i++) {
         const quant_tensor *t = &p->tensor[i];
         j->turn[i] = (turn){j, i};
@@ -392,7 +392,7 @@ static int quantize(job *j) {
         return code;
     if (ggl_gguf_open(&j->file, j->o.in, NULL, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
-    ggl_status s = quant_plan_make(&j->plan, j->file, &j->choice, &err);
+    ggl_status s = llm_quant_plan_make(&j->plan, j->file, &j->choice, &err);
     if (s != GGL_OK)
         return tool_error(TOOL, s == GGL_NOT_FOUND ? 2 : 1, "%s: %s", j->o.in, err.msg);
     if (!j->o.dry_run) {
@@ -419,8 +419,8 @@ int main(int argc, char **argv) {
         process_wait_for_stop();
         code = quantize(&j);
     }
-    quant_plan_fini(&j.plan);
-    quant_encoder_free(j.encoder);
+    llm_quant_plan_fini(&j.plan);
+    llm_quant_encoder_free(j.encoder);
     free(j.error);
     free(j.turn);
     for (size_t k = 0; k < j.choice.n_override; k++)
