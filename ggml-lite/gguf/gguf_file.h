@@ -69,9 +69,13 @@ struct ggl_gguf {
 };
 
 /* Reads and checks everything before the tensor data, and checks that the file has all data (unless
- * meta_only). On failure *h is empty. Messages do not name the file; the caller adds it. */
-ggl_status ggl_gguf_head_read(gguf_head *h, const uint8_t *data, size_t size, bool meta_only,
-                              ggl_error *err);
+ * p->meta_only). On failure *h is empty. Messages do not name the file; the caller adds it. */
+ggl_status ggl_gguf_head_read(gguf_head *h, const uint8_t *data, size_t size,
+                              const ggl_gguf_params *p, ggl_error *err);
+/* If the caller of ggl_gguf_open collects defects, passes the message in *err to it, with "where: "
+ * before it (NULL: nothing), and returns GGL_OK. Otherwise, and if s is GGL_OK, returns s. */
+ggl_status ggl_gguf_defect(const ggl_gguf_params *p, const char *where, ggl_status s,
+                           ggl_error *err);
 void ggl_gguf_head_fini(gguf_head *h);
 
 const ggl_gguf_value *ggl_gguf_head_find(const gguf_head *h, const char *key);

@@ -22,7 +22,7 @@ static void part_close(gguf_part *p) {
 }
 
 static ggl_status part_read(gguf_part *p, const ggl_gguf_params *params, ggl_error *err) {
-    return ggl_gguf_head_read(&p->head, p->data, p->size, params->meta_only, err);
+    return ggl_gguf_head_read(&p->head, p->data, p->size, params, err);
 }
 
 static ggl_status part_map(gguf_part *p, const ggl_gguf_params *params, ggl_error *err) {
@@ -152,11 +152,12 @@ static ggl_status split_open(ggl_gguf *f, int count, const ggl_gguf_params *para
         s = ggl_fail(err, GGL_FORMAT,
                      "split.tensors.count is %" PRId64 ", but its %d parts hold %zu tensors",
                      expected, count, n);
+    s = ggl_gguf_defect(params, f->parts[0].path, s, err);
     return s == GGL_OK ? s : ggl_within(err, s, "%s", f->parts[0].path);
 }
 
 /* Joins the tensor tables of all parts; fails if a name occurs twice. */
-static ggl_status collect_tensors(ggl_gguf *f, ggl_error *err) {
+static ggl_status collect_tensors(ggl_gguf *f, const ggl_gguf_params *params, ggl_error *err) {
     size_t n = 0;
     for (int i = 0; i < f->n_parts; i++)
         n += f->parts[i].head.n_tensors;
@@ -174,8 +175,11 @@ static ggl_status collect_tensors(ggl_gguf *f, ggl_error *err) {
             t->part = i;
             size_t first = ggl_index_put(&f->by_name, f->tensors, f->n_tensors);
             if (first != f->n_tensors)
-                return ggl_fail(err, GGL_FORMAT, "tensor %zu of %zu: '%s' is already tensor %zu",
-                                f->n_tensors + 1, n, ggl_gguf_show(t->name).s, first + 1);
+                s = ggl_fail(err, GGL_FORMAT, "tensor %zu of %zu: '%s' is already tensor %zu",
+                             f->n_tensors + 1, n, ggl_gguf_show(t->name).s, first + 1);
+            s = ggl_gguf_defect(params, NULL, s, err);
+            if (s != GGL_OK)
+                return s;
             f->n_tensors++;
         }
         ggl_free(h->tensors);
@@ -212,7 +216,7 @@ static ggl_status file_open(ggl_gguf *f, const ggl_gguf_params *params, ggl_erro
         s = split_open(f, (int)count, params, err);
     if (s != GGL_OK)
         return s;
-    s = collect_tensors(f, err);
+    s = collect_tensors(f, params, err);
     if (s != GGL_OK)
         return ggl_within(err, s, "%s", f->parts[0].path);
     for (int i = 0; params->lock && !params->meta_only && i < f->n_parts; i++)
@@ -223,7 +227,10 @@ static ggl_status file_open(ggl_gguf *f, const ggl_gguf_params *params, ggl_erro
 ggl_status ggl_gguf_open(ggl_gguf **out, const char *path, const ggl_gguf_params *params,
                          ggl_error *err) {
     ggl_gguf_params own = {.size = sizeof own};
+    ggl_error local = {0};
     *out = NULL;
+    if (!err) /* defects are passed on in it */
+        err = &local;
     ggl_status s = GGL_READ_PARAMS(ggl_gguf_params, &own, params, err);
     if (s == GGL_OK)
         s = file_new(out, path, err);
@@ -250,7 +257,7 @@ static ggl_status memory_open(ggl_gguf *f, const void *data, size_t size, ggl_er
                      "is one of %" PRId64
                      " parts of a split model, which can be opened only from files",
                      count);
-    return s == GGL_OK ? collect_tensors(f, err) : s;
+    return s == GGL_OK ? collect_tensors(f, &defaults, err) : s;
 }
 
 ggl_status ggl_gguf_open_memory(ggl_gguf **out, const void *data, size_t size, const char *name,
@@ -300,6 +307,11 @@ const void *ggl_gguf_part(const ggl_gguf *f, int part, size_t *size) {
     if (size)
         *size = f->parts[part].size;
     return f->parts[part].data;
+}
+
+void ggl_gguf_drop(const ggl_gguf *f, const void *data, size_t size) {
+    if (ggl_gguf_mapped(f) && size > 0)
+        ggl_os_map_drop(data, size);
 }
 
 bool ggl_gguf_mapped(const ggl_gguf *f) {
