@@ -164,6 +164,8 @@ ROWS = [  # a line, and what is offered for its last word
     ("llm-gguf sp", {"split"}),
     ("llm-gguf check o", {"one.gguf"}),
     ("llm-gguf hash --xx", {"--xxh64"}),
+    ("llm-lora me", {"merge"}),
+    ("llm-lora extract --type b", {"bf16"}),
     ("llm-quantize t", {"two.gguf"}),
     ("llm-quantize one.gguf out.gguf Q4_K_", {"Q4_K_S", "Q4_K_M"}),
     ("llm-quantize -t 4 --pure one.gguf out.gguf Q4_K_", {"Q4_K_S", "Q4_K_M"}),

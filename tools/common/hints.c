@@ -435,7 +435,14 @@ const arg_hint gguf_hints[] = {
     {"--general-name --general-description --chat-template --chat-template-config --chat-template-file "
      "--pre-tokenizer --special-token --special-token-by-id --remove-metadata",
      "`llm-gguf set FILE KEY=VALUE` changes keys, `llm-gguf unset FILE KEY` removes them", HINT_REFUSED},
-    {"r w", "`llm-gguf show FILE` prints keys and tensors", HINT_REFUSED},
+    {0}};
+
+const arg_hint lora_hints[] = {
+    {"-m --model --lora --lora-scaled -o --output --output-file",
+     "`llm-lora merge MODEL ADAPTER=SCALE -o OUT` adds adapters to a model", HINT_REFUSED},
+    {"--base --base-model-id --outfile --outtype --dry-run",
+     "`llm-lora convert PEFT_FOLDER --base MODEL_FOLDER -o ADAPTER` converts an adapter", HINT_REFUSED},
+    {"--rank -r", "`llm-lora extract BASE TUNED -o ADAPTER --rank N` makes an adapter", HINT_REFUSED},
     {0}};
 
 const arg_hint convert_hints[] = {
