@@ -162,7 +162,7 @@ int gguf_set(int argc, char **argv) {
         {"llm-gguf set model.gguf general.name=str:Mine", "changes a string, or adds it"},
         {"llm-gguf set model.gguf tokenizer.chat_template=str:@template.jinja",
          "the value is what the file holds"},
-        {"llm-gguf set model.gguf llama.context_length=8192 -o long.gguf",
+        {"llm-gguf set model.gguf general.file_type=7 -o new.gguf",
          "keeps the type of a key that is there"},
         {0}};
     const args_spec spec = {j.tool,

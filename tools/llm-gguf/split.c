@@ -95,6 +95,7 @@ static int check_outputs(const split_job *j) {
 static int write_part(const split_job *j, size_t part, const char *path) {
     const uint16_t no = (uint16_t)part, count = (uint16_t)j->n_parts;
     const int32_t n_tensors = (int32_t)ggl_gguf_n_tensors(j->file);
+    int64_t alignment;
     ggl_gguf_writer *w = ggl_gguf_writer_new();
     gguf_copy_job copy;
     double bytes = 0;
@@ -105,11 +106,13 @@ static int write_part(const split_job *j, size_t part, const char *path) {
     }
     if (part == 0)
         gguf_put_keys(w, j->file);
-    else if (ggl_gguf_find(j->file, "general.alignment"))
+    else if (ggl_gguf_get_integer(j->file, "general.alignment", &alignment, NULL) == 1 &&
+             alignment != 32) /* that is the default */
         ggl_gguf_put_value(w, ggl_gguf_find(j->file, "general.alignment"));
     ggl_gguf_put(w, "split.no", GGL_GGUF_U16, false, &no, 1);
-    ggl_gguf_put(w, "split.count", GGL_GGUF_U16, false, &count, 1);
+    /* in the order of llama.cpp's llama-gguf-split, so that the files are the same */
     ggl_gguf_put(w, "split.tensors.count", GGL_GGUF_I32, false, &n_tensors, 1);
+    ggl_gguf_put(w, "split.count", GGL_GGUF_U16, false, &count, 1);
     for (size_t i = 0; i < ggl_gguf_n_tensors(j->file); i++)
         if (j->part[i] == part) {
             gguf_copy_tensor(&copy, w, ggl_gguf_tensor_at(j->file, i));
