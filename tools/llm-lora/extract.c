@@ -250,8 +250,9 @@ static int open_and_extract(extract_job *j, const arg_list *files) {
     if (s != GGL_OK)
         code = tool_error(TOOL, process_stopped ? process_stop_code() : 1, "%s", err.msg);
     else
-        ggl_fprint(stdout, "%s: %zu pairs, %.2f %% of the energy of the differences\n", j->out,
-                   j->n_pairs, j->norm2 > 0 ? 100 * j->kept2 / j->norm2 : 100);
+        ggl_fprint(stdout, "%s: %zu pair%s, %.2f %% of the energy of the differences\n", j->out,
+                   j->n_pairs, j->n_pairs == 1 ? "" : "s",
+                   j->norm2 > 0 ? 100 * j->kept2 / j->norm2 : 100);
     for (size_t i = 0; i < j->n_pairs; i++) {
         void *all[] = {j->pair[i].a, j->pair[i].b, j->pair[i].data_a, j->pair[i].data_b};
         for (size_t k = 0; k < sizeof all / sizeof *all; k++)

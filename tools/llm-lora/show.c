@@ -73,9 +73,10 @@ static bool print_pair(const ggl_gguf *f, const ggl_gguf_tensor *t, double alpha
 static int show(const llm_adapter *a) {
     const ggl_gguf *f = llm_adapter_file(a);
     const llm_adapter_info x = llm_adapter_describe(a);
-    ggl_fprint(stdout, "%s: an adapter for %.*s%s%.*s%s, %zu pairs, ", ggl_gguf_name(f),
+    ggl_fprint(stdout, "%s: an adapter for %.*s%s%.*s%s, %zu pair%s, ", ggl_gguf_name(f),
                (int)x.architecture.n, x.architecture.s, x.title.n ? " (" : "", (int)x.title.n,
-               x.title.n ? x.title.s : "", x.title.n ? ")" : "", x.n_pairs);
+               x.title.n ? x.title.s : "", x.title.n ? ")" : "", x.n_pairs,
+               x.n_pairs == 1 ? "" : "s");
     if (x.rank_min == x.rank_max)
         printf("rank %" PRId64, x.rank_min);
     else
