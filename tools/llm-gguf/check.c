@@ -11,7 +11,7 @@
 #include "common/json_text.h"
 #include "common/paths.h"
 #include "common/process.h"
-#include "common/work_share.h"
+#include "common/work_threads.h"
 #include "ggl/show.h"
 
 static const char TOOL[] = "llm-gguf check";

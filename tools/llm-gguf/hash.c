@@ -12,6 +12,7 @@
 #include "common/progress.h"
 #include "common/sha256.h"
 #include "common/work_share.h"
+#include "common/work_threads.h"
 #include "common/xxh64.h"
 #include "ggl/show.h"
 #include "tool.h"

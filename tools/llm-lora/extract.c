@@ -9,7 +9,7 @@
 #include "common/paths.h"
 #include "common/process.h"
 #include "common/progress.h"
-#include "common/work_share.h"
+#include "common/work_threads.h"
 #include "ggl/alloc.h"
 #include "ggl/show.h"
 #include "low_rank.h"

@@ -11,14 +11,15 @@
 #include "common/paths.h"
 #include "common/process.h"
 #include "common/progress.h"
-#include "common/quant_mix.h"
 #include "common/work_share.h"
+#include "common/work_threads.h"
 #include "ggl/alloc.h"
 #include "ggl/file.h"
 #include "ggl/number.h"
 #include "ggl/show.h"
 #include "llm/adapter.h"
 #include "llm/model.h"
+#include "quant/quant_mix.h"
 #include "tool.h"
 
 static const char TOOL[] = "llm-lora merge";
