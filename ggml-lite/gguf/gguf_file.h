@@ -11,7 +11,8 @@
  * Format: ggml's docs/gguf.md. For little-endian files, versions 2 and 3 are the same.
  *
  * read.c   checks bytes, makes a gguf_head       value.c  finds keys, converts values
- * open.c   opens files and split models          write.c  writes files */
+ * open.c   opens files and split models          write.c  writes files
+ * foreign.c  names files of other formats */
 #ifndef GGL_GGUF_FILE_H
 #define GGL_GGUF_FILE_H
 
@@ -81,6 +82,9 @@ void ggl_gguf_head_fini(gguf_head *h);
 const ggl_gguf_value *ggl_gguf_head_find(const gguf_head *h, const char *key);
 /* Like ggl_gguf_get_integer, but the message does not name the file. */
 int ggl_gguf_head_get_integer(const gguf_head *h, const char *key, int64_t *out, ggl_error *err);
+
+/* Returns what a file is that does not begin with "GGUF", or NULL if that is unknown. */
+const char *ggl_gguf_foreign_format(const uint8_t *data, size_t size);
 
 /* Returns the bytes of one element; 0 for strings, arrays and unknown types. */
 size_t ggl_gguf_type_size(ggl_gguf_type t);

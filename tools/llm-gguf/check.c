@@ -179,7 +179,7 @@ int gguf_check(int argc, char **argv) {
                             &o.files,
                             NULL,
                             .examples = examples};
-    int code = gguf_args(&spec, 1, 1, argc, argv);
+    int code = args_parse_between(&spec, 1, 1, argc, argv);
     if (code >= 0)
         return code;
     const tool_path paths[] = {{"FILE", o.files.s[0], .model = true}};

@@ -262,7 +262,7 @@ int gguf_diff(int argc, char **argv) {
         &files,
         NULL,
         .examples = examples};
-    int code = gguf_args(&spec, 2, 2, argc, argv);
+    int code = args_parse_between(&spec, 2, 2, argc, argv);
     if (code >= 0)
         return code;
     const tool_path paths[] = {{"A", files.s[0], .model = true}, {"B", files.s[1], .model = true}};

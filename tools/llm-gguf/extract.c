@@ -195,7 +195,7 @@ int gguf_extract(int argc, char **argv) {
         &words,
         NULL,
         .examples = examples};
-    int code = gguf_args(&spec, 2, SIZE_MAX, argc, argv);
+    int code = args_parse_between(&spec, 2, SIZE_MAX, argc, argv);
     if (code >= 0)
         return code;
     j.path = words.s[0];

@@ -175,7 +175,7 @@ int gguf_set(int argc, char **argv) {
                             &words,
                             NULL,
                             .examples = examples};
-    int code = gguf_args(&spec, 2, SIZE_MAX, argc, argv);
+    int code = args_parse_between(&spec, 2, SIZE_MAX, argc, argv);
     if (code >= 0)
         return code;
     j.path = words.s[0];
@@ -214,7 +214,7 @@ int gguf_unset(int argc, char **argv) {
                             &words,
                             NULL,
                             .examples = examples};
-    int code = gguf_args(&spec, 2, SIZE_MAX, argc, argv);
+    int code = args_parse_between(&spec, 2, SIZE_MAX, argc, argv);
     if (code >= 0)
         return code;
     j.path = words.s[0];
@@ -268,7 +268,7 @@ int gguf_get(int argc, char **argv) {
         &words,
         NULL,
         .examples = examples};
-    int code = gguf_args(&spec, 2, 2, argc, argv);
+    int code = args_parse_between(&spec, 2, 2, argc, argv);
     if (code >= 0)
         return code;
     const tool_path paths[] = {{"FILE", words.s[0], .model = true}};

@@ -314,7 +314,7 @@ int gguf_show(int argc, char **argv) {
         &files,
         NULL,
         .examples = examples};
-    int code = gguf_args(&spec, 1, 1, argc, argv);
+    int code = args_parse_between(&spec, 1, 1, argc, argv);
     if (code >= 0)
         return code;
     const tool_path paths[] = {{"FILE", files.s[0], .model = true}};

@@ -210,7 +210,7 @@ int gguf_split(int argc, char **argv) {
         &files,
         NULL,
         .examples = examples};
-    int code = gguf_args(&spec, 2, 2, argc, argv);
+    int code = args_parse_between(&spec, 2, 2, argc, argv);
     if (code >= 0)
         return code;
     code = check_options(&j, &files);
@@ -266,7 +266,7 @@ int gguf_merge(int argc, char **argv) {
                             &files,
                             NULL,
                             .examples = examples};
-    int code = gguf_args(&spec, 2, 2, argc, argv);
+    int code = args_parse_between(&spec, 2, 2, argc, argv);
     if (code >= 0)
         return code;
     const tool_path paths[] = {{"FIRST", files.s[0], .model = true},

@@ -12,10 +12,6 @@ typedef int gguf_command(int argc, char **argv);
 gguf_command gguf_check, gguf_diff, gguf_extract, gguf_get, gguf_hash, gguf_merge, gguf_set,
     gguf_show, gguf_split, gguf_unset;
 
-/* Reads a command's line, with from `least` to `most` arguments without a flag. Returns -1 with
- * *spec->positional set (free with args_list_fini), or an exit code. */
-int gguf_args(const args_spec *spec, size_t least, size_t most, int argc, char **argv);
-
 /* Patterns for names: regular expressions, any of which may match anywhere in the name. */
 typedef struct gguf_patterns {
     regex_t *r;

@@ -66,7 +66,7 @@ int lora_convert(int argc, char **argv) {
         &folders,
         NULL,
         .examples = examples};
-    int code = lora_args(&spec, 1, 1, argc, argv);
+    int code = args_parse_between(&spec, 1, 1, argc, argv);
     if (code >= 0)
         return code;
     if (!base || !out)

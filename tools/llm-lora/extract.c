@@ -9,6 +9,7 @@
 #include "common/paths.h"
 #include "common/process.h"
 #include "common/progress.h"
+#include "common/work_share.h"
 #include "common/work_threads.h"
 #include "ggl/alloc.h"
 #include "ggl/show.h"
@@ -41,7 +42,10 @@ typedef struct extract_job {
     /* the matrix that is being read */
     const ggl_gguf_tensor *x, *y;
     int64_t m;
-    float *row; /* of the base */
+    float *row; /* [n_threads][in]: rows of the base */
+    /* the rows that are being read, and their difference */
+    const char *rows_x, *rows_y;
+    float *piece;
 } extract_job;
 
 /* --- differences ------------------------------------------------------------------------------ */
@@ -52,22 +56,26 @@ static const ggl_gguf_tensor *find(const ggl_gguf *f, ggl_str name) {
     return ggl_gguf_find_tensor(f, text);
 }
 
+/* Computes a row of the piece: tuned - base. */
+static void difference_row(void *ctx, size_t i, int thread) {
+    const extract_job *j = ctx;
+    const int64_t in = j->x->ne[0];
+    float *base = j->row + (size_t)thread * (size_t)in, *to = j->piece + i * (size_t)in;
+    ggl_type_get((int)j->x->type)->to_float(j->rows_x + i * ggl_row_size(j->x->type, in), base, in);
+    ggl_type_get((int)j->y->type)->to_float(j->rows_y + i * ggl_row_size(j->y->type, in), to, in);
+    for (int64_t e = 0; e < in; e++)
+        to[e] -= base[e];
+}
+
 static bool difference_rows(void *ctx, int64_t first, int64_t n, float *out) {
     extract_job *j = ctx;
     const int64_t in = j->x->ne[0], at = (j->m * j->x->ne[1] + first) * in;
-    const ggl_type_info *tx = ggl_type_get((int)j->x->type), *ty = ggl_type_get((int)j->y->type);
-    const char *x = (const char *)j->x->data + ggl_row_size(tx->type, at);
-    const char *y = (const char *)j->y->data + ggl_row_size(ty->type, at);
-    const size_t size_x = ggl_row_size(tx->type, in), size_y = ggl_row_size(ty->type, in);
-    for (int64_t o = 0; o < n; o++) {
-        float *to = out + o * in;
-        tx->to_float(x + (size_t)o * size_x, j->row, in);
-        ty->to_float(y + (size_t)o * size_y, to, in);
-        for (int64_t i = 0; i < in; i++)
-            to[i] -= j->row[i];
-    }
-    ggl_gguf_drop(j->base, x, (size_t)n * size_x);
-    ggl_gguf_drop(j->tuned, y, (size_t)n * size_y);
+    j->rows_x = (const char *)j->x->data + ggl_row_size(j->x->type, at);
+    j->rows_y = (const char *)j->y->data + ggl_row_size(j->y->type, at);
+    j->piece = out;
+    work_share(j->n_threads, (size_t)n, difference_row, j);
+    ggl_gguf_drop(j->base, j->rows_x, ggl_row_size(j->x->type, n * in));
+    ggl_gguf_drop(j->tuned, j->rows_y, ggl_row_size(j->y->type, n * in));
     return !process_stopped;
 }
 
@@ -105,7 +113,7 @@ static ggl_status decompose(extract_job *j, ggl_error *err) {
     snprintf(p->name, sizeof p->name, "%.*s", (int)t->name.n, t->name.s);
     p->flipped = strcmp(p->name, "token_embd.weight") == 0;
     low_rank *d = ggl_calloc((size_t)p->n, sizeof *d);
-    j->row = ggl_calloc((size_t)p->n_in, sizeof *j->row);
+    j->row = ggl_calloc((size_t)j->n_threads, (size_t)p->n_in * sizeof *j->row);
     const low_rank_source source = {p->n_out, p->n_in, difference_rows, j, j->n_threads};
     double norm2 = 0, kept2 = 0;
     bool ok = d && j->row;
@@ -320,7 +328,7 @@ int lora_extract(int argc, char **argv) {
         &files,
         NULL,
         .examples = examples};
-    int code = lora_args(&spec, 2, 2, argc, argv);
+    int code = args_parse_between(&spec, 2, 2, argc, argv);
     if (code >= 0)
         return code;
     const tool_path paths[] = {{"BASE", files.s[0], .model = true},

@@ -386,7 +386,7 @@ int lora_merge(int argc, char **argv) {
         &words,
         NULL,
         .examples = examples};
-    int code = lora_args(&spec, 2, SIZE_MAX, argc, argv);
+    int code = args_parse_between(&spec, 2, SIZE_MAX, argc, argv);
     if (code >= 0)
         return code;
     code = check_files(&j, &words);

@@ -109,7 +109,7 @@ int lora_show(int argc, char **argv) {
         &files,
         NULL,
         .examples = examples};
-    int code = lora_args(&spec, 1, 1, argc, argv);
+    int code = args_parse_between(&spec, 1, 1, argc, argv);
     if (code >= 0)
         return code;
     ggl_error err = {0};

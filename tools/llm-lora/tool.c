@@ -5,18 +5,6 @@
 
 #include "ggl/alloc.h"
 
-int lora_args(const args_spec *spec, size_t least, size_t most, int argc, char **argv) {
-    const arg_list *given = spec->positional;
-    int code = args_parse(spec, argc, argv);
-    if (code < 0 && (given->n < least || given->n > most))
-        code = tool_error(spec->tool, 2, "%s; usage: %s %s",
-                          given->n < least ? "an argument is missing" : "too many arguments",
-                          spec->tool, spec->usage);
-    if (code >= 0)
-        args_list_fini(spec->positional);
-    return code;
-}
-
 bool lora_find_pair(const ggl_gguf *adapter, ggl_str name, lora_pair *out) {
     char text[256];
     snprintf(text, sizeof text, "%.*s.lora_a", (int)name.n, name.s);

@@ -9,10 +9,6 @@
 typedef int lora_command(int argc, char **argv);
 lora_command lora_convert, lora_extract, lora_merge, lora_show;
 
-/* Reads a command's line, with from `least` to `most` arguments without a flag. Returns -1 with
- * *spec->positional set (free with args_list_fini), or an exit code. */
-int lora_args(const args_spec *spec, size_t least, size_t most, int argc, char **argv);
-
 /* The two tensors that change a weight: W + scale * rows * columns. */
 typedef struct lora_pair {
     const ggl_gguf_tensor *rows;    /* [rank, out] or [rank, out, n] */
