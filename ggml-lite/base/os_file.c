@@ -213,6 +213,18 @@ static ggl_status fail_new(ggl_error *err, int number) {
     return fail_errno(err, "cannot be written", number);
 }
 
+/* Gives the new file the permissions and, as far as the system allows, the owner of the file that it
+ * will replace. */
+static void keep_rights(const os_new_file *f) {
+    struct stat old, own;
+    if (stat(f->target, &old) != 0 || fstat(f->fd, &own) != 0)
+        return; /* there is no such file yet: the umask's permissions */
+    if ((old.st_uid != own.st_uid || old.st_gid != own.st_gid) &&
+        fchown(f->fd, old.st_uid, old.st_gid) != 0 && fchown(f->fd, (uid_t)-1, old.st_gid) != 0)
+        errno = 0; /* only root may give files away */
+    (void)fchmod(f->fd, old.st_mode & 0777);
+}
+
 /* Creates target.tmp-PID-K with the first free K. Does not use mkstemp(), because the file should
  * get the permissions of the umask, not 0600. */
 static ggl_status new_file_create(os_new_file *f, ggl_error *err) {
@@ -225,6 +237,7 @@ static ggl_status new_file_create(os_new_file *f, ggl_error *err) {
         f->fd = open(f->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (f->fd >= 0) {
             replace_temporary(NULL, f->temp);
+            keep_rights(f);
             return GGL_OK;
         }
         if (errno != EEXIST)

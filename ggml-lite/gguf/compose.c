@@ -72,13 +72,14 @@ static ggl_status add_parts(ggl_gguf *f, const ggl_gguf_composition *c, ggl_erro
 
 static ggl_status compose(ggl_gguf *f, const ggl_gguf_writer *w, const ggl_gguf_composition *c,
                           ggl_error *err) {
+    const ggl_gguf_params params = {.size = sizeof params, .meta_only = true};
     ggl_status s = add_parts(f, c, err);
     if (s == GGL_OK)
         s = ggl_gguf_writer_head(w, &f->composed, &f->composed_size, err);
     if (s == GGL_OK)
-        s = ggl_gguf_head_read(&f->parts[0].head, f->composed, f->composed_size, true, err);
+        s = ggl_gguf_head_read(&f->parts[0].head, f->composed, f->composed_size, &params, err);
     if (s == GGL_OK)
-        s = ggl_gguf_collect_tensors(f, err);
+        s = ggl_gguf_collect_tensors(f, &params, err);
     return s == GGL_OK ? place_tensors(f, w, err) : s;
 }
 

@@ -12,6 +12,7 @@
  *
  * read.c   checks bytes, makes a gguf_head       value.c  finds keys, converts values
  * open.c   opens files and split models          write.c  writes files
+ * foreign.c  names files of other formats
  * compose.c  opens what was never written */
 #ifndef GGL_GGUF_FILE_H
 #define GGL_GGUF_FILE_H
@@ -77,12 +78,16 @@ struct ggl_gguf {
 };
 
 /* Reads and checks everything before the tensor data, and checks that the file has all data (unless
- * meta_only). On failure *h is empty. Messages do not name the file; the caller adds it. */
-ggl_status ggl_gguf_head_read(gguf_head *h, const uint8_t *data, size_t size, bool meta_only,
-                              ggl_error *err);
+ * p->meta_only). On failure *h is empty. Messages do not name the file; the caller adds it. */
+ggl_status ggl_gguf_head_read(gguf_head *h, const uint8_t *data, size_t size,
+                              const ggl_gguf_params *p, ggl_error *err);
+/* If the caller of ggl_gguf_open collects defects, passes the message in *err to it, with "where: "
+ * before it (NULL: nothing), and returns GGL_OK. Otherwise, and if s is GGL_OK, returns s. */
+ggl_status ggl_gguf_defect(const ggl_gguf_params *p, const char *where, ggl_status s,
+                           ggl_error *err);
 void ggl_gguf_head_fini(gguf_head *h);
 /* Joins the tensor tables of all parts; fails if a name occurs twice. */
-ggl_status ggl_gguf_collect_tensors(ggl_gguf *f, ggl_error *err);
+ggl_status ggl_gguf_collect_tensors(ggl_gguf *f, const ggl_gguf_params *p, ggl_error *err);
 
 /* Encodes everything before the tensor data to new memory; *data has room for one more byte. */
 ggl_status ggl_gguf_writer_head(const ggl_gguf_writer *w, uint8_t **data, size_t *size,
@@ -93,6 +98,9 @@ const void *ggl_gguf_writer_data(const ggl_gguf_writer *w, size_t i);
 const ggl_gguf_value *ggl_gguf_head_find(const gguf_head *h, const char *key);
 /* Like ggl_gguf_get_integer, but the message does not name the file. */
 int ggl_gguf_head_get_integer(const gguf_head *h, const char *key, int64_t *out, ggl_error *err);
+
+/* Returns what a file is that does not begin with "GGUF", or NULL if that is unknown. */
+const char *ggl_gguf_foreign_format(const uint8_t *data, size_t size);
 
 /* Returns the bytes of one element; 0 for strings, arrays and unknown types. */
 size_t ggl_gguf_type_size(ggl_gguf_type t);

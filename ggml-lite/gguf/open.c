@@ -22,7 +22,7 @@ static void part_close(gguf_part *p) {
 }
 
 static ggl_status part_read(gguf_part *p, const ggl_gguf_params *params, ggl_error *err) {
-    return ggl_gguf_head_read(&p->head, p->data, p->size, params->meta_only, err);
+    return ggl_gguf_head_read(&p->head, p->data, p->size, params, err);
 }
 
 static ggl_status part_map(gguf_part *p, const ggl_gguf_params *params, ggl_error *err) {
@@ -155,10 +155,11 @@ static ggl_status split_open(ggl_gguf *f, int count, const ggl_gguf_params *para
         s = ggl_fail(err, GGL_FORMAT,
                      "split.tensors.count is %" PRId64 ", but its %d parts hold %zu tensors",
                      expected, count, n);
+    s = ggl_gguf_defect(params, f->parts[0].path, s, err);
     return s == GGL_OK ? s : ggl_within(err, s, "%s", f->parts[0].path);
 }
 
-ggl_status ggl_gguf_collect_tensors(ggl_gguf *f, ggl_error *err) {
+ggl_status ggl_gguf_collect_tensors(ggl_gguf *f, const ggl_gguf_params *params, ggl_error *err) {
     size_t n = 0;
     for (int i = 0; i < f->n_parts; i++)
         n += f->parts[i].head.n_tensors;
@@ -176,8 +177,11 @@ ggl_status ggl_gguf_collect_tensors(ggl_gguf *f, ggl_error *err) {
             t->part = i;
             size_t first = ggl_index_put(&f->by_name, f->tensors, f->n_tensors);
             if (first != f->n_tensors)
-                return ggl_fail(err, GGL_FORMAT, "tensor %zu of %zu: '%s' is already tensor %zu",
-                                f->n_tensors + 1, n, ggl_gguf_show(t->name).s, first + 1);
+                s = ggl_fail(err, GGL_FORMAT, "tensor %zu of %zu: '%s' is already tensor %zu",
+                             f->n_tensors + 1, n, ggl_gguf_show(t->name).s, first + 1);
+            s = ggl_gguf_defect(params, NULL, s, err);
+            if (s != GGL_OK)
+                return s;
             f->n_tensors++;
         }
         ggl_free(h->tensors);
@@ -214,7 +218,7 @@ static ggl_status file_open(ggl_gguf *f, const ggl_gguf_params *params, ggl_erro
         s = split_open(f, (int)count, params, err);
     if (s != GGL_OK)
         return s;
-    s = ggl_gguf_collect_tensors(f, err);
+    s = ggl_gguf_collect_tensors(f, params, err);
     if (s != GGL_OK)
         return ggl_within(err, s, "%s", f->parts[0].path);
     for (int i = 0; params->lock && !params->meta_only && i < f->n_parts; i++)
@@ -225,7 +229,10 @@ static ggl_status file_open(ggl_gguf *f, const ggl_gguf_params *params, ggl_erro
 ggl_status ggl_gguf_open(ggl_gguf **out, const char *path, const ggl_gguf_params *params,
                          ggl_error *err) {
     ggl_gguf_params own = {.size = sizeof own};
+    ggl_error local = {0};
     *out = NULL;
+    if (!err) /* defects are passed on in it */
+        err = &local;
     ggl_status s = GGL_READ_PARAMS(ggl_gguf_params, &own, params, err);
     if (s == GGL_OK)
         s = file_new(out, path, err);
@@ -252,7 +259,7 @@ static ggl_status memory_open(ggl_gguf *f, const void *data, size_t size, ggl_er
                      "is one of %" PRId64
                      " parts of a split model, which can be opened only from files",
                      count);
-    return s == GGL_OK ? ggl_gguf_collect_tensors(f, err) : s;
+    return s == GGL_OK ? ggl_gguf_collect_tensors(f, &defaults, err) : s;
 }
 
 ggl_status ggl_gguf_open_memory(ggl_gguf **out, const void *data, size_t size, const char *name,
@@ -309,6 +316,15 @@ const void *ggl_gguf_part(const ggl_gguf *f, int part, size_t *size) {
 
 bool ggl_gguf_mapped(const ggl_gguf *f, int part) {
     return part >= 0 && part < f->n_parts && f->parts[part].mapped;
+}
+
+void ggl_gguf_drop(const ggl_gguf *f, const void *data, size_t size) {
+    const uintptr_t at = (uintptr_t)data;
+    for (int i = 0; i < f->n_parts && size > 0; i++) {
+        const uintptr_t begin = (uintptr_t)f->parts[i].data;
+        if (f->parts[i].mapped && at >= begin && at - begin < f->parts[i].size)
+            ggl_os_map_drop(data, size);
+    }
 }
 
 /* --- identity --------------------------------------------------------------------------------- */

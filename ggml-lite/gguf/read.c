@@ -16,7 +16,25 @@ typedef struct reader {
     size_t size, at;
     ggl_status status;
     ggl_error *err;
+    const ggl_gguf_params *params;
 } reader;
+
+ggl_status ggl_gguf_defect(const ggl_gguf_params *p, const char *where, ggl_status s,
+                           ggl_error *err) {
+    if (s == GGL_OK || s == GGL_NOMEM || !p->defect)
+        return s;
+    if (where)
+        ggl_within(err, s, "%s", where);
+    p->defect(p->ctx, err->msg);
+    *err = (ggl_error){0};
+    return GGL_OK;
+}
+
+/* The same for a reader, which leaves the file's name to its caller. Not for failures of reader_take,
+ * after which the position is unknown. */
+static ggl_status defect(reader *r, ggl_status s) {
+    return r->status == GGL_OK ? ggl_gguf_defect(r->params, NULL, s, r->err) : s;
+}
 
 /* Returns the next n bytes, or NULL if fewer remain. `what` names what they are part of. */
 static const uint8_t *reader_take(reader *r, uint64_t n, const char *what) {
@@ -140,8 +158,10 @@ static ggl_status read_numbers(reader *r, gguf_value *v) {
     if (v->pub.type == GGL_GGUF_BOOL)
         for (size_t i = 0; i < v->size; i++)
             if (v->data[i] > 1)
-                return ggl_fail(r->err, GGL_FORMAT, "a boolean is %d, 0 or 1 is expected",
-                                v->data[i]);
+                return ggl_gguf_defect(
+                    r->params, ggl_gguf_show(v->pub.key).s,
+                    ggl_fail(r->err, GGL_FORMAT, "a boolean is %d, 0 or 1 is expected", v->data[i]),
+                    r->err);
     return r->status;
 }
 
@@ -196,7 +216,7 @@ static ggl_status read_key(reader *r, gguf_value *v) {
     v->pub.key = reader_string(r, "the key");
     if (r->status != GGL_OK)
         return r->status;
-    ggl_status s = ggl_gguf_check_name(v->pub.key, GGUF_KEY_MAX, "key", r->err);
+    ggl_status s = defect(r, ggl_gguf_check_name(v->pub.key, GGUF_KEY_MAX, "key", r->err));
     if (s != GGL_OK)
         return s;
     s = read_value(r, v);
@@ -216,8 +236,8 @@ static ggl_status read_keys(reader *r, gguf_head *h) {
         if (s == GGL_OK) {
             size_t first = ggl_index_put(&h->by_key, h->values, i);
             if (first != i)
-                s = ggl_fail(r->err, GGL_FORMAT, "'%s' is already key %zu",
-                             ggl_gguf_show(h->values[i].pub.key).s, first + 1);
+                s = defect(r, ggl_fail(r->err, GGL_FORMAT, "'%s' is already key %zu",
+                                       ggl_gguf_show(h->values[i].pub.key).s, first + 1));
         }
         if (s != GGL_OK)
             return ggl_within(r->err, s, "key %zu of %zu", i + 1, h->n_values);
@@ -251,46 +271,50 @@ static ggl_status read_dims(reader *r, ggl_gguf_tensor *t) {
     return r->status;
 }
 
-/* Reads a tensor's type. A type that this library does not read is an error, or, with meta_only,
- * gives the tensor the size 0. */
-static ggl_status read_type(reader *r, ggl_gguf_tensor *t, bool meta_only) {
+/* Reads a tensor's type. A type that this library does not read is a defect; with meta_only it is none,
+ * and the tensor has the size 0. */
+static ggl_status read_type(reader *r, ggl_gguf_tensor *t) {
+    const bool meta_only = r->params->meta_only && !r->params->defect;
     uint32_t type = reader_u32(r, "the type");
     if (r->status != GGL_OK)
         return r->status;
     const char *foreign = type <= INT_MAX ? ggl_type_foreign_name((int)type) : NULL;
     t->type = (ggl_type)type;
     if (type <= INT_MAX && ggl_type_get((int)type))
-        return ggl_gguf_check_shape(t->name, t->type, t->n_dims, t->ne, &t->size, r->err);
+        return defect(r,
+                      ggl_gguf_check_shape(t->name, t->type, t->n_dims, t->ne, &t->size, r->err));
     if (meta_only && type <= INT_MAX)
         return GGL_OK;
     if (foreign)
-        return ggl_fail(r->err, GGL_UNSUPPORTED,
-                        "tensor '%s' has type %s, which this build does not read",
-                        ggl_gguf_show(t->name).s, foreign);
-    return ggl_fail(r->err, GGL_UNSUPPORTED,
-                    "tensor '%s' has type number %" PRIu32 ", which this build does not know",
-                    ggl_gguf_show(t->name).s, type);
+        return defect(r, ggl_fail(r->err, GGL_UNSUPPORTED,
+                                  "tensor '%s' has type %s, which this build does not read",
+                                  ggl_gguf_show(t->name).s, foreign));
+    return defect(r, ggl_fail(r->err, GGL_UNSUPPORTED,
+                              "tensor '%s' has type number %" PRIu32
+                              ", which this build does not know",
+                              ggl_gguf_show(t->name).s, type));
 }
 
-static ggl_status read_tensor(reader *r, ggl_gguf_tensor *t, range *x, uint64_t alignment,
-                              bool meta_only) {
+static ggl_status read_tensor(reader *r, ggl_gguf_tensor *t, range *x, uint64_t alignment) {
     t->name = reader_string(r, "the tensor's name");
     if (r->status != GGL_OK)
         return r->status;
-    ggl_status s = ggl_gguf_check_name(t->name, GGUF_NAME_MAX, "tensor name", r->err);
+    ggl_status s = defect(r, ggl_gguf_check_name(t->name, GGUF_NAME_MAX, "tensor name", r->err));
     if (s == GGL_OK)
         s = read_dims(r, t);
     if (s == GGL_OK)
-        s = read_type(r, t, meta_only);
+        s = read_type(r, t);
     if (s != GGL_OK)
         return s;
-    x->at = reader_u64(r, "the offset");
+    x->at = t->offset = reader_u64(r, "the offset");
     x->size = t->size;
     if (x->at % alignment != 0)
-        return ggl_fail(r->err, GGL_FORMAT,
-                        "tensor '%s' has offset %" PRIu64
-                        ", which is not a multiple of the alignment %" PRIu64,
-                        ggl_gguf_show(t->name).s, x->at, alignment);
+        s = defect(r, ggl_fail(r->err, GGL_FORMAT,
+                               "tensor '%s' has offset %" PRIu64
+                               ", which is not a multiple of the alignment %" PRIu64,
+                               ggl_gguf_show(t->name).s, x->at, alignment));
+    if (s != GGL_OK)
+        return s;
     /* r->size is below SIZE_MAX / 2, too, so sums of two of them do not overflow */
     if (x->at > SIZE_MAX / 2 || x->size > SIZE_MAX / 2)
         return ggl_fail(r->err, GGL_FORMAT,
@@ -300,11 +324,10 @@ static ggl_status read_tensor(reader *r, ggl_gguf_tensor *t, range *x, uint64_t 
     return r->status;
 }
 
-static ggl_status read_tensors(reader *r, gguf_head *h, range *ranges, uint64_t alignment,
-                               bool meta_only) {
+static ggl_status read_tensors(reader *r, gguf_head *h, range *ranges, uint64_t alignment) {
     for (size_t i = 0; i < h->n_tensors; i++) {
         ranges[i].i_tensor = i;
-        ggl_status s = read_tensor(r, &h->tensors[i], &ranges[i], alignment, meta_only);
+        ggl_status s = read_tensor(r, &h->tensors[i], &ranges[i], alignment);
         if (s != GGL_OK)
             return ggl_within(r->err, s, "tensor %zu of %zu", i + 1, h->n_tensors);
     }
@@ -321,7 +344,8 @@ static int range_order(const void *a, const void *b) {
 }
 
 /* Sorts the ranges, and fails if two overlap. Most files have them in order already. */
-static ggl_status check_overlap(const gguf_head *h, range *ranges, ggl_error *err) {
+static ggl_status check_overlap(reader *r, const gguf_head *h, range *ranges) {
+    ggl_status s = GGL_OK;
     bool sorted = true;
     for (size_t i = 1; i < h->n_tensors && sorted; i++)
         sorted = range_order(&ranges[i - 1], &ranges[i]) < 0;
@@ -329,28 +353,33 @@ static ggl_status check_overlap(const gguf_head *h, range *ranges, ggl_error *er
         qsort(ranges, h->n_tensors, sizeof *ranges, range_order);
 
     const range *last = NULL; /* the last one that is not empty; it has the highest end */
-    for (size_t i = 0; i < h->n_tensors; i++) {
+    for (size_t i = 0; i < h->n_tensors && s == GGL_OK; i++) {
         const range *x = &ranges[i];
         if (x->size == 0)
             continue;
         if (last && x->at < last->at + last->size)
-            return ggl_fail(err, GGL_FORMAT,
-                            "the data of tensor '%s' (%zu bytes at offset %" PRIu64
-                            ") overlaps that of tensor '%s' (%zu bytes at offset %" PRIu64 ")",
-                            ggl_gguf_show(h->tensors[x->i_tensor].name).s, x->size, x->at,
-                            ggl_gguf_show(h->tensors[last->i_tensor].name).s, last->size, last->at);
-        last = x;
+            s = defect(r,
+                       ggl_fail(r->err, GGL_FORMAT,
+                                "the data of tensor '%s' (%zu bytes at offset %" PRIu64
+                                ") overlaps that of tensor '%s' (%zu bytes at offset %" PRIu64 ")",
+                                ggl_gguf_show(h->tensors[x->i_tensor].name).s, x->size, x->at,
+                                ggl_gguf_show(h->tensors[last->i_tensor].name).s, last->size,
+                                last->at));
+        if (!last || x->at + x->size > last->at + last->size)
+            last = x;
     }
-    return GGL_OK;
+    return s;
 }
 
 /* Sets t->data to the data at byte `at`. Fails if the address is not aligned as the type needs. */
 static ggl_status place_tensor(const reader *r, ggl_gguf_tensor *t, uint64_t at,
                                uint64_t alignment) {
     size_t need = ggl_gguf_type_alignment(t->type);
-    t->data = r->data + at;
-    if (t->size == 0 || (uintptr_t)t->data % need == 0)
+    const uint8_t *data = r->data + at;
+    if (t->size == 0 || (uintptr_t)data % need == 0) {
+        t->data = data;
         return GGL_OK;
+    }
     if (at % need == 0)
         return ggl_fail(r->err, GGL_UNSUPPORTED,
                         "the bytes begin at an address that is not a multiple of %zu, which tensor "
@@ -365,8 +394,7 @@ static ggl_status place_tensor(const reader *r, ggl_gguf_tensor *t, uint64_t at,
 }
 
 /* Sets every tensor's data; fails if the file does not have all of it. */
-static ggl_status place_data(const reader *r, gguf_head *h, const range *ranges,
-                             uint64_t alignment) {
+static ggl_status place_data(reader *r, gguf_head *h, const range *ranges, uint64_t alignment) {
     if (h->n_tensors == 0)
         return GGL_OK;
     uint64_t data_at = (r->at + alignment - 1) & ~(alignment - 1); /* alignment < 2^32, at < 2^63 */
@@ -383,19 +411,22 @@ static ggl_status place_data(const reader *r, gguf_head *h, const range *ranges,
         if (end > r->size && (!first || ranges[i].i_tensor < first->i_tensor))
             first = &ranges[i];
     }
-    if (first)
-        return ggl_fail(r->err, GGL_FORMAT,
-                        "the file is truncated: it needs %" PRIu64
-                        " bytes, the file has %zu: %" PRIu64 " %s missing, from tensor '%s' on",
-                        need, r->size, need - r->size, need - r->size == 1 ? "is" : "are",
-                        ggl_gguf_show(h->tensors[first->i_tensor].name).s);
     ggl_status s = GGL_OK;
-    for (size_t i = 0; i < h->n_tensors && s == GGL_OK; i++)
-        s = place_tensor(r, &h->tensors[ranges[i].i_tensor], data_at + ranges[i].at, alignment);
+    if (first)
+        s = ggl_fail(r->err, GGL_FORMAT,
+                     "the file is truncated: it needs %" PRIu64 " bytes, the file has %zu: %" PRIu64
+                     " %s missing, from tensor '%s' on",
+                     need, r->size, need - r->size, need - r->size == 1 ? "is" : "are",
+                     ggl_gguf_show(h->tensors[first->i_tensor].name).s);
+    s = defect(r, s);
+    for (size_t i = 0; i < h->n_tensors && s == GGL_OK; i++) /* ends beyond the file: no data */
+        if (data_at + ranges[i].at + ranges[i].size <= r->size)
+            s = defect(r, place_tensor(r, &h->tensors[ranges[i].i_tensor], data_at + ranges[i].at,
+                                       alignment));
     return s;
 }
 
-static ggl_status read_alignment(const gguf_head *h, uint64_t *alignment, ggl_error *err) {
+static ggl_status alignment_of(const gguf_head *h, uint64_t *alignment, ggl_error *err) {
     const ggl_gguf_value *v = ggl_gguf_head_find(h, "general.alignment");
     int64_t x = GGUF_DEFAULT_ALIGNMENT;
     if (v && (v->type != GGL_GGUF_U32 || v->is_array))
@@ -403,13 +434,15 @@ static ggl_status read_alignment(const gguf_head *h, uint64_t *alignment, ggl_er
                         v->is_array ? "an array of " : "", ggl_gguf_type_name(v->type));
     if (v)
         (void)ggl_gguf_integer(v, 0, &x);
-    *alignment = (uint64_t)x;
-    return ggl_gguf_check_alignment(*alignment, err);
+    ggl_status s = ggl_gguf_check_alignment((uint64_t)x, err);
+    if (s == GGL_OK)
+        *alignment = (uint64_t)x;
+    return s;
 }
 
-static ggl_status read_tensor_table(reader *r, gguf_head *h, bool meta_only) {
+static ggl_status read_tensor_table(reader *r, gguf_head *h) {
     uint64_t alignment = GGUF_DEFAULT_ALIGNMENT;
-    ggl_status s = read_alignment(h, &alignment, r->err);
+    ggl_status s = defect(r, alignment_of(h, &alignment, r->err));
     if (s != GGL_OK)
         return s;
     h->tensors = ggl_calloc(h->n_tensors, sizeof *h->tensors);
@@ -417,64 +450,19 @@ static ggl_status read_tensor_table(reader *r, gguf_head *h, bool meta_only) {
     if (!h->tensors || !ranges)
         s = ggl_fail(r->err, GGL_NOMEM, "out of memory for %zu tensors", h->n_tensors);
     if (s == GGL_OK)
-        s = read_tensors(r, h, ranges, alignment, meta_only);
-    if (s == GGL_OK && !meta_only) /* before overlaps: a truncated file is reported as truncated */
+        s = read_tensors(r, h, ranges, alignment);
+    if (s == GGL_OK &&
+        !r->params->meta_only) /* before overlaps: a truncated file is reported as truncated */
         s = place_data(r, h, ranges, alignment);
     if (s == GGL_OK)
-        s = check_overlap(h, ranges, r->err);
+        s = check_overlap(r, h, ranges);
     ggl_free(ranges);
     return s;
 }
 
-/* Returns what a file is that does not begin with "GGUF", or NULL if that is unknown. The first
- * bytes are from the documentation of each format. */
-static const char *foreign_format(const uint8_t *data, size_t size) {
-    static const struct {
-        const char *magic, *text;
-    } known[] = {
-        {"PK\x03\x04", "a zip archive, such as a PyTorch checkpoint"},
-        {"version https://git-lfs", "a Git LFS pointer: the model itself has not been downloaded; "
-                                    "'git lfs pull' in its folder "
-                                    "does that"},
-        {"lmgg", "a model in ggml's format before GGUF"},
-        {"fmgg", "a model in ggml's format before GGUF"},
-        {"tjgg", "a model in ggml's format before GGUF"},
-        {"FUGG", "a GGUF file with its bytes swapped"},
-        {"<!DOCTYPE", "a web page"},
-        {"<!doctype", "a web page"},
-        {"<html", "a web page"},
-        {"{", "JSON text"},
-        {"Entry not found", "what the Hugging Face Hub answers if the repository has no such file"},
-        {"Repository not found",
-         "what the Hugging Face Hub answers if there is no such repository"},
-        {"Invalid username or password",
-         "what the Hugging Face Hub answers if there is no such repository, or it is not public"},
-        {"Access to model ", "what the Hugging Face Hub answers if the repository is not public"},
-        {"\x1f\x8b", "compressed: unpack it with gunzip"},
-        {"\xfd"
-         "7zXZ",
-         "compressed: unpack it with unxz"},
-        {"\x28\xb5\x2f\xfd", "compressed: unpack it with unzstd"},
-        {"BZh", "compressed: unpack it with bunzip2"},
-        {"\x04\x22\x4d\x18", "compressed: unpack it with unlz4"},
-        {"7z\xbc\xaf\x27\x1c", "a 7z archive: unpack it"},
-        {"\x93NUMPY", "a NumPy array"},
-        {"\x89HDF", "an HDF5 file"},
-    };
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        size_t n = strlen(known[i].magic);
-        if (size >= n && memcmp(data, known[i].magic, n) == 0)
-            return known[i].text;
-    }
-    uint64_t header = 0; /* safetensors begins with the length of a JSON header and the header */
-    if (size > 9)
-        memcpy(&header, data, 8);
-    return header > 1 && header <= size - 8 && data[8] == '{' ? "a safetensors file" : NULL;
-}
-
 static ggl_status read_magic(reader *r) {
     if (memcmp(r->data, "GGUF", r->size < 4 ? r->size : 4) != 0) {
-        const char *text = foreign_format(r->data, r->size);
+        const char *text = ggl_gguf_foreign_format(r->data, r->size);
         ggl_str begin = {.s = (const char *)r->data, .n = r->size < 4 ? r->size : 4};
         return ggl_fail(r->err, GGL_FORMAT, "starts with '%s'%s%s%s, so it is not a GGUF file",
                         ggl_gguf_show(begin).s, text ? " (" : "", text ? text : "",
@@ -510,7 +498,7 @@ static ggl_status check_count(const reader *r, uint64_t n, size_t least, const c
     return GGL_OK;
 }
 
-static ggl_status read_head(reader *r, gguf_head *h, bool meta_only) {
+static ggl_status read_head(reader *r, gguf_head *h) {
     ggl_status s = read_magic(r);
     if (s == GGL_OK)
         s = read_version(r, &h->version);
@@ -528,15 +516,15 @@ static ggl_status read_head(reader *r, gguf_head *h, bool meta_only) {
     h->n_values = (size_t)n_keys;
     h->n_tensors = (size_t)n_tensors;
     s = read_keys(r, h);
-    return s == GGL_OK ? read_tensor_table(r, h, meta_only) : s;
+    return s == GGL_OK ? read_tensor_table(r, h) : s;
 }
 
-ggl_status ggl_gguf_head_read(gguf_head *h, const uint8_t *data, size_t size, bool meta_only,
-                              ggl_error *err) {
+ggl_status ggl_gguf_head_read(gguf_head *h, const uint8_t *data, size_t size,
+                              const ggl_gguf_params *p, ggl_error *err) {
     *h = (gguf_head){0};
-    reader r = {.data = data, .size = size, .err = err};
+    reader r = {.data = data, .size = size, .err = err, .params = p};
     ggl_status s = size > SIZE_MAX / 2 ? ggl_fail(err, GGL_LIMIT, "%zu bytes are too many", size)
-                                       : read_head(&r, h, meta_only);
+                                       : read_head(&r, h);
     if (s != GGL_OK)
         ggl_gguf_head_fini(h);
     return s;

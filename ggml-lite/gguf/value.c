@@ -158,6 +158,12 @@ bool ggl_gguf_string(const ggl_gguf_value *v, uint64_t i, ggl_str *out) {
     return true;
 }
 
+bool ggl_gguf_same_value(const ggl_gguf_value *a, const ggl_gguf_value *b) {
+    const gguf_value *x = (const gguf_value *)a, *y = (const gguf_value *)b;
+    return a->type == b->type && a->is_array == b->is_array && a->n == b->n && x->size == y->size &&
+           (x->size == 0 || memcmp(x->data, y->data, x->size) == 0);
+}
+
 static int wrong_type(const ggl_gguf_value *v, const char *wanted, ggl_error *err) {
     ggl_fail(err, GGL_FORMAT, "key '%s' is %s%s, %s is expected", ggl_gguf_show(v->key).s,
              v->is_array ? "an array of " : "", ggl_gguf_type_name(v->type), wanted);

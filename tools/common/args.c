@@ -664,3 +664,15 @@ int args_parse(const args_spec *spec, int argc, char **argv) {
     free(p.given);
     return code;
 }
+
+int args_parse_between(const args_spec *spec, size_t least, size_t most, int argc, char **argv) {
+    const arg_list *given = spec->positional;
+    int code = args_parse(spec, argc, argv);
+    if (code < 0 && (given->n < least || given->n > most))
+        code = tool_error(spec->tool, 2, "%s; usage: %s %s",
+                          given->n < least ? "an argument is missing" : "too many arguments",
+                          spec->tool, spec->usage);
+    if (code >= 0)
+        args_list_fini(spec->positional);
+    return code;
+}

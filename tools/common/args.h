@@ -28,6 +28,9 @@ enum { TOOL_MAX_THREADS = 512 };
  * nothing here, and variables of the environment that only those programs read, get a note on
  * stderr. */
 int args_parse(const args_spec *spec, int argc, char **argv);
+/* The same, with from `least` to `most` arguments without a flag. On success they are in
+ * *spec->positional, which the caller frees with args_list_fini. */
+int args_parse_between(const args_spec *spec, size_t least, size_t most, int argc, char **argv);
 /* Reports an argument that is neither an option nor the value of one, with what was probably meant:
  * a model, or a prompt. Returns 2. */
 int args_unexpected(const args_spec *spec, const char *s);

@@ -424,6 +424,27 @@ const arg_hint quantize_hints[] = {
     {"--usage", "--help", HINT_SAME},
     {0}};
 
+const arg_hint gguf_hints[] = {
+    {"--split --split-max-tensors --split-max-size --no-tensor-first-split",
+     "`llm-gguf split FILE OUT --max-size SIZE` divides a model", HINT_REFUSED},
+    {"--merge", "`llm-gguf merge FIRST OUT` makes one file of a split model", HINT_REFUSED},
+    {"--xxh64 --sha1 --sha256 --uuid -c --check",
+     "`llm-gguf hash FILE` prints digests, SHA-256 or XXH64, and `llm-gguf hash --check LIST FILE` compares them", HINT_REFUSED},
+    {"--no-tensors --json-array --markdown --data-offset --data-alignment",
+     "`llm-gguf show FILE` prints keys and tensors; --help lists the commands", HINT_REFUSED},
+    {"--general-name --general-description --chat-template --chat-template-config --chat-template-file "
+     "--pre-tokenizer --special-token --special-token-by-id --remove-metadata",
+     "`llm-gguf set FILE KEY=VALUE` changes keys, `llm-gguf unset FILE KEY` removes them", HINT_REFUSED},
+    {0}};
+
+const arg_hint lora_hints[] = {
+    {"-m --model --lora --lora-scaled -o --output --output-file",
+     "`llm-lora merge MODEL ADAPTER=SCALE -o OUT` adds adapters to a model", HINT_REFUSED},
+    {"--base --base-model-id --outfile --outtype --dry-run",
+     "`llm-lora convert PEFT_FOLDER --base MODEL_FOLDER -o ADAPTER` converts an adapter", HINT_REFUSED},
+    {"--rank -r", "`llm-lora extract BASE TUNED -o ADAPTER --rank N` makes an adapter", HINT_REFUSED},
+    {0}};
+
 const arg_hint convert_hints[] = {
     {"--outfile", "--output", HINT_SAME},
     {"--outtype", "--type", HINT_SAME},

@@ -96,8 +96,10 @@ void json_put_string(FILE *out, const char *s, size_t n) {
             fputs("\xef\xbf\xbd", out);
         else if (c == '"' || c == '\\')
             fprintf(out, "\\%c", c);
-        else if (c < 0x20)
+        else if (c < 0x20 || c == 0x7f)
             put_control(out, c);
+        else if (c == 0xc2 && (unsigned char)s[i + 1] < 0xa0) /* terminals obey these, too (C1) */
+            put_control(out, (unsigned char)s[i + 1]);
         else
             fwrite(s + i, 1, len, out);
         i += len ? len : 1;

@@ -10,7 +10,8 @@
  * error text. Escapes become UTF-8; unpaired surrogates are errors; invalid UTF-8 is copied. */
 const char *json_read_string(const char *s, size_t n, char *out, size_t *n_out, size_t *used);
 
-/* Writes s[0..n) as a JSON string. Bytes that are not valid UTF-8 become U+FFFD each. */
+/* Writes s[0..n) as a JSON string. Bytes that are not valid UTF-8 become U+FFFD each; all control
+ * characters are escaped, so that a terminal can show the text. */
 void json_put_string(FILE *out, const char *s, size_t n);
 
 #endif

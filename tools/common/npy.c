@@ -8,29 +8,43 @@
 #include "ggl/alloc.h"
 #include "ggl/show.h"
 
+enum { HEADER = 256, MOST_DIMS = 8 }; /* bytes of the header that is written */
+
 /* Writes the header, padded with spaces so that the data start at a multiple of 64. */
-static void write_header(npy_writer *w, int64_t n_rows, int64_t n_columns) {
-    char text[128];
+static void write_header(npy_writer *w, const int64_t *shape, int n_dims) {
+    char text[HEADER], dims[MOST_DIMS * 22] = "";
+    size_t used = 0;
+    for (int d = 0; d < n_dims; d++) /* Python writes a tuple of one as (7,) */
+        used += (size_t)snprintf(dims + used, sizeof dims - used, "%" PRId64 "%s", shape[d],
+                                 n_dims == 1      ? ","
+                                 : d + 1 < n_dims ? ", "
+                                                  : "");
     memset(text, ' ', sizeof text);
     memcpy(text, "\x93NUMPY\x01\x00", 8);
-    text[8] = (char)(sizeof text - 10);
+    const size_t size = used <= 44 ? 128 : HEADER; /* NumPy's for small shapes */
+    text[8] = (char)(size - 10);
     text[9] = 0;
-    int n =
-        snprintf(text + 10, sizeof text - 10,
-                 "{'descr': '<f4', 'fortran_order': False, 'shape': (%" PRId64 ", %" PRId64 "), }",
-                 n_rows, n_columns);
+    int n = snprintf(text + 10, sizeof text - 10,
+                     "{'descr': '<f4', 'fortran_order': False, 'shape': (%s), }", dims);
     text[10 + n] = ' '; /* replaces snprintf's NUL */
-    text[sizeof text - 1] = '\n';
-    (void)fwrite(text, 1, sizeof text, ggl_new_file_stream(w->file));
+    text[size - 1] = '\n';
+    (void)fwrite(text, 1, size, ggl_new_file_stream(w->file));
     ggl_new_file_note(w->file);
+}
+
+ggl_status npy_open_shape(npy_writer *w, const char *path, const int64_t *shape, int n,
+                          ggl_error *err) {
+    if (n > MOST_DIMS)
+        return ggl_fail(err, GGL_LIMIT, "%d dimensions, at most %d are supported", n, MOST_DIMS);
+    ggl_status s = ggl_new_file_open(&w->file, path, err);
+    if (s == GGL_OK)
+        write_header(w, shape, n);
+    return s;
 }
 
 ggl_status npy_open(npy_writer *w, const char *path, int64_t n_rows, int64_t n_columns,
                     ggl_error *err) {
-    ggl_status s = ggl_new_file_open(&w->file, path, err);
-    if (s == GGL_OK)
-        write_header(w, n_rows, n_columns);
-    return s;
+    return npy_open_shape(w, path, (const int64_t[]){n_rows, n_columns}, 2, err);
 }
 
 void npy_row(npy_writer *w, const float *row, int64_t n_columns) {

@@ -1,5 +1,5 @@
-/* Two-dimensional float32 .npy files: written row by row, read as a whole. The format is NumPy's
- * NEP 1; reads versions 1.0 to 3.0, writes 1.0. */
+/* Float32 .npy files: written row by row, read as a whole if they have two dimensions. The format is
+ * NumPy's NEP 1; reads versions 1.0 to 3.0, writes 1.0. */
 #ifndef TOOLS_NPY_H
 #define TOOLS_NPY_H
 
@@ -14,6 +14,9 @@ typedef struct npy_writer {
 /* Fails as ggl_new_file_open does. */
 ggl_status npy_open(npy_writer *w, const char *path, int64_t n_rows, int64_t n_columns,
                     ggl_error *err);
+/* The same for an array of n dimensions, at most 8; shape[0] varies slowest, as in NumPy. */
+ggl_status npy_open_shape(npy_writer *w, const char *path, const int64_t *shape, int n,
+                          ggl_error *err);
 void npy_row(npy_writer *w, const float *row, int64_t n_columns);
 /* Completes the file, which then appears under its name. GGL_IO: a write failed, and there is no
  * file. */

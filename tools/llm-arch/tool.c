@@ -11,17 +11,9 @@
 int arch_args(const args_spec *spec, size_t least, size_t most, int argc, char **argv) {
     static const arg_option none[] = {{0}};
     args_spec with_options = *spec;
-    arg_list *given = spec->positional;
     if (!spec->options)
         with_options.options = none;
-    int code = args_parse(&with_options, argc, argv);
-    if (code < 0 && (given->n < least || given->n > most))
-        code = tool_error(spec->tool, 2, "%s; usage: %s %s",
-                          given->n < least ? "an argument is missing" : "too many arguments",
-                          spec->tool, spec->usage);
-    if (code >= 0)
-        args_list_fini(given);
-    return code;
+    return args_parse_between(&with_options, least, most, argc, argv);
 }
 
 static bool is_gguf(const char *path) {

@@ -55,7 +55,8 @@ typedef struct ggl_gguf_tensor {
     /* The elements, in the mapping: numbers are aligned to their size, blocks are not aligned. NULL
      * if the file was opened with meta_only. */
     const void *data;
-    size_t size; /* bytes */
+    size_t size;     /* bytes */
+    uint64_t offset; /* of the data from the start of its file's tensor data, as the file has it */
 } ggl_gguf_tensor;
 
 typedef struct ggl_gguf_params {
@@ -67,6 +68,13 @@ typedef struct ggl_gguf_params {
     /* Read metadata and the tensor table only; the file may lack the tensor data. Tensors may have
      * types that ggl_type_get() does not know; their size is 0. */
     bool meta_only;
+    /* NULL: the first defect of the file is the error. Otherwise each defect after which reading can
+     * go on is passed to this function as a sentence (valid during the call), and opening succeeds:
+     * equal names, wrong offsets and shapes, overlaps, unknown types, missing data. Tensors whose
+     * data is missing or not aligned have data NULL; of types that are unknown the size is 0. What
+     * makes the rest unreadable is still an error. */
+    void (*defect)(void *ctx, const char *text);
+    void *ctx;
 } ggl_gguf_params;
 
 /* Opens a file; if it is the first part of a split model ("-00001-of-0000N.gguf"), opens all parts.
@@ -104,6 +112,10 @@ GGL_API uint64_t ggl_gguf_digest(const ggl_gguf *f);
 
 /* Returns true if part 0, 1, .. is mapped, false if it was read or made in memory. */
 GGL_API bool ggl_gguf_mapped(const ggl_gguf *f, int part);
+/* Frees the memory of the whole pages in [data, data + size), a piece of a tensor's data. When they
+ * are touched again, the system reads them again. So a file of any size can be read from end to end
+ * in little memory. No effect if the file was read into memory. */
+GGL_API void ggl_gguf_drop(const ggl_gguf *f, const void *data, size_t size);
 /* The number of parts, and the host memory that holds part 0, 1, .., which backends may import. */
 GGL_API int ggl_gguf_n_parts(const ggl_gguf *f);
 GGL_API const void *ggl_gguf_part(const ggl_gguf *f, int part, size_t *size);
@@ -124,6 +136,10 @@ GGL_API bool ggl_gguf_number(const ggl_gguf_value *v, uint64_t i, double *out);
 GGL_API bool ggl_gguf_integer(const ggl_gguf_value *v, uint64_t i, int64_t *out);
 GGL_API bool ggl_gguf_bool(const ggl_gguf_value *v, uint64_t i, bool *out);
 GGL_API bool ggl_gguf_string(const ggl_gguf_value *v, uint64_t i, ggl_str *out);
+
+/* True if two values, which may be of two files, have the same type and the same elements, bit for
+ * bit. Their keys are not compared. */
+GGL_API bool ggl_gguf_same_value(const ggl_gguf_value *a, const ggl_gguf_value *b);
 
 /* Look a key up and convert its value. Return 1 if *out is set; 0 if the key is absent (*out is
  * unchanged); -1 if it has another type or is an array: err names the key and its type. */

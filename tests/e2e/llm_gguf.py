@@ -1,0 +1,277 @@
+#!/usr/bin/env python3
+"""llm-gguf: every command, on files that this script writes and reads itself. llm_gguf.py LLM_GGUF MODEL"""
+import hashlib
+import json
+import os
+import resource
+import struct
+import subprocess
+import sys
+import tempfile
+
+TOOL, MODEL = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+FORMATS = {"u8": (0, "B"), "i8": (1, "b"), "u16": (2, "H"), "i16": (3, "h"), "u32": (4, "I"), "i32": (5, "i"), "f32": (6, "f"),
+           "bool": (7, "?"), "string": (8, None), "u64": (10, "Q"), "i64": (11, "q"), "f64": (12, "d")}
+TYPES = {"f32": (0, 1, 4), "f16": (1, 1, 2), "q8_0": (8, 32, 34)}
+faults = []
+
+
+def check(ok, *what):
+    if not ok:
+        faults.append(" ".join(str(w) for w in what))
+        print("FAILED:", *what)
+
+
+def text(s):
+    s = s if isinstance(s, bytes) else s.encode()
+    return struct.pack("<Q", len(s)) + s
+
+
+def encode(kind, value):
+    number, form = FORMATS[kind]
+    one = (lambda v: text(v)) if form is None else (lambda v: struct.pack("<" + form, v))
+    if isinstance(value, list):
+        return struct.pack("<IIQ", 9, number, len(value)) + b"".join(map(one, value))
+    return struct.pack("<I", number) + one(value)
+
+
+def gguf(keys, tensors, offsets=None, end=b"", types=None):
+    """The bytes of a file. keys: (name, kind, value); tensors: (name, type, ne, bytes). offsets, types: others than the right ones."""
+    head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(keys))
+    for key, kind, value in keys:
+        head += text(key) + encode(kind, value)
+    data = b""
+    for i, (name, kind, ne, content) in enumerate(tensors):
+        number = (types or {}).get(i, TYPES[kind][0])
+        offset = (offsets or {}).get(i, len(data))
+        head += text(name) + struct.pack("<I", len(ne)) + struct.pack(f"<{len(ne)}Q", *ne) + struct.pack("<IQ", number, offset)
+        data += content + bytes(-len(content) % 32)
+    return head + bytes(-len(head) % 32) + data + end
+
+
+def floats(n, start=0.0):
+    return struct.pack(f"<{n}f", *(start + i / 7 for i in range(n)))
+
+
+def q8(n, scale=b"\0\x3c"):
+    return b"".join(scale + bytes((k + i) % 100 for i in range(32)) for k in range(n // 32))
+
+
+KEYS = [("general.architecture", "string", "none"), ("general.type", "string", "vocabulary"), ("a.u8", "u8", 200), ("a.i8", "i8", -7), ("a.u16", "u16", 60000),
+        ("a.i16", "i16", -30000), ("a.u32", "u32", 4000000000), ("a.i32", "i32", -2000000000), ("a.u64", "u64", 1 << 53), ("a.i64", "i64", -(1 << 62)),
+        ("a.f32", "f32", 0.5), ("a.f64", "f64", 0.1), ("a.bool", "bool", True), ("a.text", "string", 'say "hi"\n\x1b[31mred\\'),
+        ("a.list", "i32", [1, -2, 3]), ("a.long", "u32", list(range(100))), ("a.words", "string", ["one", "two, three", "é"]), ("a.empty", "f32", [])]
+TENSORS = [("blk.0.w.weight", "f32", [8, 4], floats(32)), ("blk.1.w.weight", "f32", [8, 4], floats(32, 1)),
+           ("out.weight", "q8_0", [64, 3], q8(192)), ("norm", "f16", [5], struct.pack("<5e", 1, 2, 3, 4, 5))]
+
+
+def run(*args, code=0, words="", limit=None):
+    """Runs the tool; returns what it wrote to standard output."""
+    before = (lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))) if limit else None
+    r = subprocess.run([TOOL, *args], capture_output=True, stdin=subprocess.DEVNULL, check=False, preexec_fn=before)
+    both = r.stdout + r.stderr
+    check(r.returncode == code, args, "exit code", r.returncode, "not", code, both[-400:])
+    check(words.encode() in both, args, f"no '{words}' in", both[-600:])
+    return r.stdout.decode(errors="replace")
+
+
+def write(path, data):
+    with open(path, "wb") as f:
+        f.write(data)
+
+
+def read(path):
+    with open(path, "rb") as f:
+        return f.read()
+
+
+def shows():
+    write("a.gguf", gguf(KEYS, TENSORS))
+    d = json.loads(run("show", "a.gguf", "--json", "--full"))
+    check([(k["key"], k["type"], k["value"]) for k in d["keys"]] == KEYS, "keys:", d["keys"])
+    check([(t["name"], t["type"], t["shape"], t["bytes"]) for t in d["tensors"]] == [(n, t, ne, len(b)) for n, t, ne, b in TENSORS], d["tensors"])
+    check([t["offset"] for t in d["tensors"]] == [0, 128, 256, 480], "offsets", d["tensors"])
+    check(d["all"]["elements"] == 261 and d["all"]["bytes"] == sum(len(t[3]) for t in TENSORS), d["all"])
+    check([(x["layer"], x["tensors"]) for x in d["layers"]] == [(0, 1), (1, 1), (None, 2)], d["layers"])
+    check(d["defects"] == [], d["defects"])
+    short = json.loads(run("a.gguf", "--json"))
+    check([k["n"] for k in short["keys"] if "value" not in k] == [100], "long arrays")
+    lines = run("a.gguf").split("\n")
+    check(max(map(len, lines)) <= 100 and any("\\x1b[31mred" in line for line in lines), lines)
+    some = json.loads(run("show", "a.gguf", "--json", "--keys", r"^a\.u"))
+    check(len(some["keys"]) == 4 and not some["tensors"], some)
+    some = json.loads(run("show", "a.gguf", "--json", "--tensors", r"blk\.\d"))
+    check(len(some["tensors"]) == 2 and not some["keys"] and some["all"]["tensors"] == 2, some)
+    # what is missing or unknown is shown
+    write("cut.gguf", read("a.gguf")[:-200])
+    d = json.loads(run("cut.gguf", "--json"))
+    check([t["present"] for t in d["tensors"]] == [True, True, False, False] and "truncated" in d["defects"][0], d)
+    run("cut.gguf", words="MISSING")
+    write("new.gguf", gguf(KEYS, TENSORS, types={1: 999}))
+    d = json.loads(run("new.gguf", "--json"))
+    check(d["tensors"][1]["type"] == "999" and "bytes" not in d["tensors"][1] and "999" in d["defects"][0], d)
+    run("show", "a.gguf", "--keys", "a(", code=2, words="is not a regular expression")
+    run("hasch", code=2, words="did you mean 'hash'")
+    run("nothing.gguf", code=1, words="No such file")
+
+
+def finds():
+    run("check", MODEL, words="nothing is wrong")
+    run("check", "a.gguf", words="nothing is wrong")
+    one = TENSORS[:2]
+    nan = struct.pack("<f", float("nan"))
+    cases = [  # a file, and what is found; several at once are all found
+        (gguf(KEYS, TENSORS)[:-200], ["truncated", "'out.weight'"]),
+        (gguf(KEYS + [KEYS[2], KEYS[3]], one), ["'a.u8' is already key 3", "'a.i8' is already key 4"]),
+        (gguf(KEYS, [one[0], one[0]]), ["is already tensor 1"]),
+        (gguf(KEYS, TENSORS, offsets={1: 64}), ["overlaps that of", "has offset 64, but the tensors before it end at 128"]),
+        (gguf(KEYS, TENSORS, offsets={1: 130, 2: 131}), ["offset 130, which is not a multiple", "offset 131, which is not a multiple"]),
+        (gguf(KEYS, one, offsets={0: 128, 1: 0}), ["has offset 128, but the tensors before it end at 0"]),
+        (gguf(KEYS, one, end=bytes(100)), ["100 bytes follow the last tensor"]),
+        (gguf(KEYS, TENSORS, types={1: 999, 3: 7}), ["999", "'norm'"]),
+        (gguf(KEYS, [(one[0][0], "f32", [8, 4], nan * 2 + floats(30)), ("x", "q8_0", [32, 2], q8(32) + q8(32, b"\0\x7c"))]),
+         ["'blk.0.w.weight' of type f32 has 2 elements that are NaN or infinite; the first is element 0, NaN", "'x' of type q8_0", "element 32,"]),
+        (gguf([("a.f32", "f32", float("inf")), ("general.type", "string", "x"), ("t", "string", b"\xff")], one), ["'a.f32': element 0 is infinite", "not valid UTF-8"]),
+        (gguf([("tokenizer.ggml.tokens", "string", ["a", "b"]), ("tokenizer.ggml.scores", "f32", [1.0])], one),
+         ["tokenizer.ggml.scores has 1 elements, but there are 2 tokens"]),
+        (gguf([("general.architecture", "string", "nonsense")], one), ["nonsense"]),
+        (gguf([("general.architecture", "string", "llama")], one), ["llama."]),
+        (b"GGUF\1\0\0\0" + bytes(16), ["version 1"]),
+        (b"GGUF\0\0\0\3" + bytes(16), ["big-endian"])]
+    for data, words in cases:
+        write("bad.gguf", data)
+        out = run("check", "bad.gguf", code=1)
+        flat = " ".join(out.split())
+        for word in words:
+            check(word in flat, f"check does not find '{word}':", flat)
+        found = json.loads(run("check", "--json", "bad.gguf", code=1))
+        check(found["n"] == len(found["findings"]) > 0, found)
+    run("check", "--no-data", MODEL, words="whose numbers were not read")
+
+
+def hashes():
+    out = run("hash", "--sha256", "--xxh64", "a.gguf")
+    whole = hashlib.sha256()
+    for name, _, _, content in TENSORS:
+        check(f"sha256    {hashlib.sha256(content).hexdigest()}  a.gguf:{name}\n" in out, "hash of", name, out)
+        whole.update(content)
+    check(f"sha256    {whole.hexdigest()}  a.gguf\n" in out, "hash of all", out)
+    write("list", out.encode())
+    write("b.gguf", gguf(KEYS[:1], TENSORS))
+    run("hash", "--check", "list", "b.gguf", words="b.gguf: OK")
+    write("c.gguf", gguf(KEYS, TENSORS[:2] + [("out.weight", "q8_0", [64, 3], q8(192)[:-1] + b"\7"), TENSORS[3]]))
+    run("hash", "--check", "list", "c.gguf", code=1, words="c.gguf:out.weight: DIFFERENT")
+    write("d.gguf", gguf(KEYS, TENSORS[1:]))
+    run("hash", "--check", "list", "d.gguf", code=1, words="blk.0.w.weight: MISSING")
+    write("list", b"sha256  12  a.gguf:norm\n")
+    run("hash", "--check", "list", "a.gguf", code=1, words="list:1: this is not a line such as")
+    write("list", b"sha1  12  a.gguf:norm\n")
+    run("hash", "--check", "list", "a.gguf", code=1, words="no digest of this file")
+
+
+def differs():
+    check("4 the same, 0 different" in run("diff", "a.gguf", "a.gguf"), "a file differs from itself")
+    changed = list(KEYS)
+    changed[2] = ("a.u8", "u8", 201)
+    changed[3] = ("b.new", "i8", -7)
+    other = struct.pack("<32f", *(i / 7 + (0.25 if i == 3 else 0) for i in range(32)))
+    write("e.gguf", gguf(changed, [("blk.0.w.weight", "f32", [8, 4], other), TENSORS[1], ("out.weight", "f32", [64, 3], b"".join(
+        struct.pack("<32f", *((k + i) % 100 for i in range(32))) for k in range(6))), ("norm2", "f16", [5], TENSORS[3][3])]))
+    out = run("diff", "a.gguf", "e.gguf", code=1)
+    square = sum((i / 7) ** 2 for i in range(32))
+    for line in ("~ a.u8: 200 -> 201", "- a.i8: -7", "+ b.new: -7", "1 of 32 elements differ, max 2.500e-01 rms %.3e relative %.3e" % (
+            0.25 / 32 ** 0.5, 0.25 / square ** 0.5), "q8_0 [64, 3] -> f32 [64, 3], the same numbers", "- norm ", "+ norm2 "):
+        check(line in out, "diff: no", line, "in", out)
+    check("max" not in run("diff", "--no-data", "a.gguf", "e.gguf", code=1), "diff --no-data reads data")
+
+
+def sets():
+    write("s.gguf", gguf(KEYS, TENSORS))
+    os.chmod("s.gguf", 0o604)
+    write("value", b"line 1\nline 2")
+    run("set", "s.gguf", "a.u8=7", "a.text=str:@value", "b.f32=f32:0.25", "b.list=arr[u16]:1, 2,3", 'b.words=arr[str]:["x, y", "z\\u00e9"]', "a.list=[9]",
+        "a.bool=false", "a.at=str:@@x", "b.none=arr[i32]:", words="a.u8: 200 -> 7")
+    check(os.stat("s.gguf").st_mode & 0o777 == 0o604, "permissions", oct(os.stat("s.gguf").st_mode))
+    expected = {k: (t, v) for k, t, v in KEYS}
+    expected.update({"a.u8": ("u8", 7), "a.text": ("string", "line 1\nline 2"), "b.f32": ("f32", 0.25), "b.list": ("u16", [1, 2, 3]), "a.bool": ("bool", False),
+                     "b.words": ("string", ["x, y", "zé"]), "a.list": ("i32", [9]), "a.at": ("string", "@x"), "b.none": ("i32", [])})
+    d = json.loads(run("show", "s.gguf", "--json", "--full"))
+    check({k["key"]: (k["type"], k["value"]) for k in d["keys"]} == expected, d["keys"])
+    check(run("get", "s.gguf", "a.text") == "line 1\nline 2" and run("get", "s.gguf", "b.list") == "1\n2\n3\n", "get")
+    run("unset", "s.gguf", *(k for k in expected if k[:2] == "b."), "a.at")
+    run("set", "s.gguf", "a.u8=200", "a.text=" + KEYS[13][2], "a.list=1,-2,3", "a.bool=true")
+    check(read("s.gguf") == read("a.gguf"), "set back is not what it was")
+    run("set", "s.gguf", "a.u8=1", "-o", "t.gguf")
+    check(read("s.gguf") == read("a.gguf") != read("t.gguf"), "-o changes FILE")
+    run("set", "s.gguf", "a.u8=1", "--dry-run", words="a.u8: 200 -> 1")
+    os.symlink("s.gguf", "link.gguf")
+    run("set", "link.gguf", "a.u8=200")
+    check(os.path.islink("link.gguf"), "a link was replaced")
+    for words, args in (("out of range for u8", ("a.u8=256",)), ("is not a whole number", ("a.u8=x",)), ("is a new key, so its type is needed", ("b.x=1",)),
+                        ("neither true nor false", ("a.bool=2",)), ("that fits its type", ("a.f32=1e39",)), ("is set twice", ("a.u8=1", "a.u8=2")),
+                        ("is not KEY=VALUE", ("a.u8",)), ("how the files of a split model belong together", ("split.no=u16:0",)),
+                        ("the string is not closed", ('a.words=["x]',)),
+                        ("does not end with ]", ("a.list=[1,2",))):
+        run("set", "s.gguf", *args, code=2, words=words)
+    run("unset", "s.gguf", "nothing", code=1, words="has no key 'nothing'")
+    run("set", "s.gguf", "a.u8=9", code=1, words="too large", limit=512)
+    check(read("s.gguf") == read("a.gguf") and not [f for f in os.listdir(".") if "tmp-" in f], "a failed write leaves something")
+
+
+def parts():
+    run("extract", "a.gguf", r"blk\.", "-o", "x.gguf")
+    check(read("x.gguf") == gguf(KEYS, TENSORS[:2]), "extract")
+    run("extract", "a.gguf", "norm", "--no-keys", "-o", "x.gguf")
+    check(read("x.gguf") == gguf([], TENSORS[3:]), "extract --no-keys")
+    run("extract", "a.gguf", "out", "--raw", "-o", "x.bin")
+    check(read("x.bin") == TENSORS[2][3], "extract --raw")
+    run("extract", "a.gguf", "blk", "norm", "--npy", "-o", "arrays")
+    for name, _, ne, _ in TENSORS[:2] + TENSORS[3:]:
+        array = read(f"arrays/{name}.npy")
+        shape = "(%s)" % (f"{ne[0]}," if len(ne) == 1 else ", ".join(map(str, ne[::-1])))
+        check(f"'shape': {shape}".encode() in array and len(array) == 128 + 4 * (32 if len(ne) > 1 else 5), "npy", name, array[:128])
+    check(read("arrays/blk.1.w.weight.npy")[128:] == TENSORS[1][3] and read("arrays/norm.npy")[128:] == struct.pack("<5f", 1, 2, 3, 4, 5), "npy data")
+    run("extract", "a.gguf", "nothing", "-o", "x.gguf", code=1, words="no tensor that matches")
+    run("extract", "a.gguf", "norm", "-o", "a.gguf", code=2, words="also the file of")
+    for args, n in ((("--max-tensors", "1"), 4), (("--max-size", "256"), 2), (("--max-size", "0.3K", "--no-tensor-first-split"), 3)):
+        run("split", "a.gguf", "p.gguf", *args)
+        names = [f"p-{k:05}-of-{n:05}.gguf" for k in range(1, n + 1)]
+        check(all(map(os.path.exists, names)), "split", args, os.listdir("."))
+        split = json.loads(run("show", names[0], "--json"))
+        end = {k["key"]: (k["type"], k["value"]) for k in split["keys"][-3:]}
+        check(end == {"split.no": ("u16", 0), "split.count": ("u16", n), "split.tensors.count": ("i32", 4)}, end)
+        check(split["parts"] == n and [t["name"] for t in split["tensors"]] == [t[0] for t in TENSORS], split)
+        run("check", names[0], words="nothing is wrong")
+        run("merge", names[0], "m.gguf")
+        check(read("m.gguf") == read("a.gguf"), "merge after", args)
+        later = [read(f) for f in names[1:]]
+        run("set", names[0], "a.u8=3")
+        run("merge", names[0], "m.gguf")
+        run("set", "m.gguf", "a.u8=200")
+        check(read("m.gguf") == read("a.gguf") and later == [read(f) for f in names[1:]], "set in a split model")
+    write("l.gguf", gguf([], [TENSORS[0], ("large", "f32", [1024], floats(1024))]))
+    run("split", "l.gguf", "q", "--max-tensors", "1", code=1, words="too large", limit=2000)
+    check(not [f for f in os.listdir(".") if f.startswith("q-")], "a failed split leaves", os.listdir("."))
+    run("split", "a.gguf", "q", "--max-size", "2X", code=2, words="is not a size")
+
+
+def large():
+    """512 MiB, of which the disk has little: memory stays small."""
+    keys = [("general.type", "string", "x")]
+    n = 1 << 16
+    head = gguf(keys, [("w", "f32", [2048, n], b"")])
+    with open("large.gguf", "wb") as f:
+        f.write(head)
+        f.truncate(len(head) + 2048 * n * 4)
+    run("check", "large.gguf")
+    run("hash", "--xxh64", "large.gguf")
+    used = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    check(used < 120 * 1024, "memory:", used, "KiB")
+
+
+with tempfile.TemporaryDirectory() as folder:
+    os.chdir(folder)
+    for step in (shows, finds, hashes, differs, sets, parts, large):
+        step()
+    os.chdir("/")
+sys.exit(bool(faults))

@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""llm-lora on the built-in model: merged weights write what the adapter writes, and mistakes are named. llm_lora.py TOOLS MODEL
+
+tests/numpy/lora.py compares the numbers."""
+import os
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+
+BIN, MODEL = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+faults = []
+
+
+def text(s):
+    return struct.pack("<Q", len(s)) + s.encode()
+
+
+def adapter(path, seed, names, alpha=None, arch="llama", kind="lora"):
+    """Writes an adapter of rank 2 for weights: name -> (in, out)."""
+    r = random.Random(seed)
+    keys = [("general.type", "adapter"), ("adapter.type", kind), ("general.architecture", arch)]
+    head = b"GGUF" + struct.pack("<IQQ", 3, 2 * len(names), len(keys) + (alpha is not None))
+    for key, value in keys:
+        head += text(key) + struct.pack("<I", 8) + text(value)
+    if alpha is not None:
+        head += text("adapter.lora.alpha") + struct.pack("<If", 6, alpha)
+    data = b""
+    for name, (n_in, n_out) in names.items():
+        for half, shape in (("a", (n_in, 2)), ("b", (2, n_out))):
+            head += text(f"{name}.lora_{half}") + struct.pack("<IQQIQ", 2, *shape, 0, len(data))
+            data += struct.pack(f"<{shape[0] * shape[1]}f", *(r.gauss(0, 0.3) for _ in range(shape[0] * shape[1])))
+    with open(path, "wb") as f:
+        f.write(head + bytes(-len(head) % 32) + data)
+
+
+def run(code, words, tool, *args):
+    r = subprocess.run([os.path.join(BIN, tool), *args], capture_output=True, stdin=subprocess.DEVNULL, check=False)
+    both = (r.stdout + r.stderr).decode(errors="replace")
+    if r.returncode != code or words not in both:
+        faults.append(f"{tool} {args}: exit code {r.returncode}, not {code}; '{words}' should be in: {both}")
+    return r.stdout.decode(errors="replace")
+
+
+def story(model, *more):
+    return run(0, "", "llm-cli", "-m", model, "-p", "Once upon a time there was", "-n", "24", "--temp", "0", "-q", *more)
+
+
+def main():
+    q, up = {"blk.1.attn_q.weight": (128, 128)}, {"blk.3.ffn_up.weight": (128, 352), "output.weight": (128, 2048)}
+    adapter("one.gguf", 1, q, alpha=4.0)
+    adapter("two.gguf", 2, up)
+    run(0, "", "llm-quantize", "--allow-requantize", "--pure", MODEL, "f32.gguf", "F32")
+    run(0, "m.gguf: 3 of 47 tensors changed", "llm-lora", "merge", "f32.gguf", "one.gguf=0.5", "two.gguf:1.5", "-o", "m.gguf")
+    wanted = story("f32.gguf", "--lora", "one.gguf:0.5,two.gguf:1.5")
+    if story("m.gguf") != wanted or wanted == story("f32.gguf"):
+        faults.append(f"the merged model writes {story('m.gguf')!r}, the model with adapters {wanted!r}")
+    if "output.weight" not in run(0, "", "llm-gguf", "m.gguf", "--tensors", "^output"):
+        faults.append("the merged model has no matrix for the output")
+    run(0, "", "llm-lora", "merge", MODEL, "one.gguf", "-o", "q.gguf")  # q8_0 stays q8_0
+    if "~ blk.1.attn_q.weight" not in run(1, "46 the same, 1 different", "llm-gguf", "diff", MODEL, "q.gguf"):
+        faults.append("merging changes other tensors than those of the adapter")
+    run(0, "nothing is wrong", "llm-gguf", "check", "one.gguf")
+    run(0, "an adapter for llama, 1 pair, rank 2", "llm-lora", "show", "one.gguf")
+    run(0, "alpha 4", "llm-lora", "show", "one.gguf")
+    run(0, "", "llm-lora", "merge", "f32.gguf", "one.gguf", "-o", "n.gguf")
+    run(0, "e.gguf: 1 pair, 100.00 %", "llm-lora", "extract", "f32.gguf", "n.gguf", "-o", "e.gguf", "-r", "2")
+    if story("n.gguf") != story("f32.gguf", "--lora", "e.gguf"):
+        faults.append("an extracted adapter does not write what the tuned model writes")
+    # mistakes
+    adapter("other.gguf", 1, q, arch="gpt2")
+    adapter("shape.gguf", 1, {"blk.1.attn_q.weight": (64, 128)})
+    adapter("kind.gguf", 1, q, kind="control_vector")
+    adapter("norm.gguf", 1, {"blk.1.attn_norm.weight": (128, 1)})
+    for words, name in (("gpt2", "other.gguf"), ("does not fit", "shape.gguf"), ("is not a LoRA adapter", "kind.gguf"), ("blk.1.attn_norm.weight", "norm.gguf"),
+                        ("is missing", MODEL), ("No such file", "none.gguf")):
+        run(1, words, "llm-lora", "merge", "f32.gguf", name, "-o", "x.gguf")
+    run(2, "-o OUT is missing", "llm-lora", "merge", "f32.gguf", "one.gguf")
+    run(2, "an argument is missing", "llm-lora", "merge", "f32.gguf", "-o", "x.gguf")
+    run(2, "did you mean 'merge'", "llm-lora", "marge")
+    run(2, "--rank: '0' is neither", "llm-lora", "extract", "f32.gguf", "n.gguf", "-o", "x.gguf", "-r", "0")
+    run(2, "--base MODEL_FOLDER is missing", "llm-lora", "convert", ".", "-o", "x.gguf")
+    run(1, "No such file", "llm-lora", "convert", ".", "--base", ".", "-o", "x.gguf")
+    if os.path.exists("x.gguf") or [f for f in os.listdir(".") if "tmp-" in f]:
+        faults.append(f"a failure leaves {os.listdir('.')}")
+
+
+with tempfile.TemporaryDirectory() as folder:
+    os.chdir(folder)
+    main()
+    os.chdir("/")
+print("\n".join(faults) or "as expected")
+sys.exit(bool(faults))

@@ -1,0 +1,194 @@
+/* llm-gguf check: reports everything that is wrong with a file, instead of only the first fault. */
+#include "check.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/gguf_text.h"
+#include "common/json_text.h"
+#include "common/paths.h"
+#include "common/process.h"
+#include "common/work_threads.h"
+#include "ggl/show.h"
+
+static const char TOOL[] = "llm-gguf check";
+
+void gguf_find(gguf_findings *c, const char *fmt, ...) {
+    char text[2400];
+    va_list args;
+    va_start(args, fmt);
+    ggl_vformat(text, sizeof text, fmt, args);
+    va_end(args);
+    tool_begin_line();
+    if (c->json) {
+        printf("%s\n  ", c->n ? "," : "");
+        json_put_string(stdout, text, strlen(text));
+    } else {
+        tool_print_wrapped(text, 0, 2);
+    }
+    c->n++;
+}
+
+static void on_defect(void *ctx, const char *text) {
+    gguf_find(ctx, "%s", text);
+}
+
+/* --- places ----------------------------------------------------------------------------------- */
+
+static uint64_t alignment_of(const ggl_gguf *f) {
+    int64_t x = 32;
+    (void)ggl_gguf_get_integer(f, "general.alignment", &x, NULL);
+    return x > 0 && (x & (x - 1)) == 0 ? (uint64_t)x : 32;
+}
+
+void gguf_check_places(gguf_findings *c, const ggl_gguf *f) {
+    const uint64_t alignment = alignment_of(f);
+    const size_t n = ggl_gguf_n_tensors(f);
+    for (size_t i = 0; i < n;) {
+        const int part = ggl_gguf_tensor_at(f, i)->part;
+        uint64_t expected = 0;
+        const ggl_gguf_tensor *last = NULL; /* the one with the highest end */
+        bool known = true;
+        for (; i < n && ggl_gguf_tensor_at(f, i)->part == part; i++) {
+            const ggl_gguf_tensor *t = ggl_gguf_tensor_at(f, i);
+            if (known && t->offset != expected)
+                gguf_find(c,
+                          "tensor '%.*s' has offset %" PRIu64 ", but the tensors before it end at "
+                          "%" PRIu64 ": other programs expect tensors in the order of the table, "
+                          "without gaps; llm-gguf merge writes such a file",
+                          (int)t->name.n, t->name.s, t->offset, expected);
+            known = ggl_type_get((int)t->type) != NULL; /* else its size is unknown */
+            expected = (t->offset + t->size + alignment - 1) & ~(alignment - 1);
+            if (t->data && (!last || t->offset >= last->offset))
+                last = t;
+        }
+        size_t size;
+        const char *begin = ggl_gguf_part(f, part, &size);
+        const size_t end = last ? (size_t)((const char *)last->data - begin) + last->size : size;
+        const size_t most = (end + alignment - 1) & ~(alignment - 1);
+        if (known && size > most)
+            gguf_find(c, "%zu bytes follow the last tensor, '%.*s', to which nothing refers",
+                      size - most, (int)last->name.n, last->name.s);
+    }
+}
+
+/* --- keys ------------------------------------------------------------------------------------- */
+
+static void check_value(gguf_findings *c, const ggl_gguf_value *v) {
+    const bool floats = v->type == GGL_GGUF_F32 || v->type == GGL_GGUF_F64;
+    for (uint64_t i = 0; i < v->n; i++) {
+        double x = 0;
+        ggl_str s;
+        if (floats && ggl_gguf_number(v, i, &x) && !isfinite(x)) {
+            gguf_find(c, "key '%.*s': element %" PRIu64 " is %s", (int)v->key.n, v->key.s, i,
+                      isnan(x) ? "NaN" : "infinite");
+            return;
+        }
+        /* tokens may be parts of characters */
+        if (!v->is_array && ggl_gguf_string(v, i, &s) && !ggl_utf8_is_valid(s.s, s.n))
+            gguf_find(c, "key '%.*s' is text that is not valid UTF-8", (int)v->key.n, v->key.s);
+    }
+}
+
+void gguf_check_keys(gguf_findings *c, const ggl_gguf *f) {
+    static const char *const lists[] = {"tokenizer.ggml.scores", "tokenizer.ggml.token_type"};
+    for (size_t i = 0; i < ggl_gguf_n_values(f); i++)
+        check_value(c, ggl_gguf_value_at(f, i));
+    const ggl_gguf_value *tokens = ggl_gguf_find(f, "tokenizer.ggml.tokens");
+    for (size_t i = 0; tokens && i < sizeof lists / sizeof *lists; i++) {
+        const ggl_gguf_value *list = ggl_gguf_find(f, lists[i]);
+        if (list && list->n != tokens->n)
+            gguf_find(c, "%s has %" PRIu64 " elements, but there are %" PRIu64 " tokens", lists[i],
+                      list->n, tokens->n);
+    }
+}
+
+/* --- the command ------------------------------------------------------------------------------ */
+
+typedef struct options {
+    arg_list files;
+    bool no_data, json;
+    int64_t n_threads;
+} options;
+
+/* Checks an open file. Returns the exit code; -1: continue with the summary. */
+static int check_file(gguf_findings *c, const options *o, const ggl_gguf *f) {
+    const bool whole = c->n == 0; /* another reader would refuse it for the same reason */
+    gguf_check_places(c, f);
+    gguf_check_keys(c, f);
+    if (whole)
+        gguf_check_model(c, o->files.s[0], f);
+    else
+        tool_note(TOOL, "the architecture was not checked, because of these defects");
+    if (!o->no_data && !gguf_check_data(c, f, (int)o->n_threads))
+        return process_stopped ? process_stop_code() : 1;
+    return -1;
+}
+
+static int check(const options *o) {
+    ggl_error err = {0};
+    ggl_gguf *f;
+    gguf_findings c = {.json = o->json};
+    const ggl_gguf_params p = {.size = sizeof p, .defect = on_defect, .ctx = &c};
+    const char *path = o->files.s[0];
+    if (o->json) {
+        printf("{\"file\": ");
+        json_put_string(stdout, path, strlen(path));
+        printf(", \"findings\": [");
+    }
+    int code = -1;
+    if (ggl_gguf_open(&f, path, &p, &err) != GGL_OK)
+        gguf_find(&c, "%s", err.msg);
+    else
+        code = check_file(&c, o, f);
+    if (o->json)
+        printf("], \"n\": %zu}\n", c.n);
+    else if (code < 0 && c.n > 0)
+        ggl_fprint(stdout, "%s: %zu finding%s\n", path, c.n, c.n == 1 ? "" : "s");
+    else if (code < 0)
+        ggl_fprint(stdout, "%s: nothing is wrong: %zu keys, %zu tensors, %.2f MiB%s\n", path,
+                   ggl_gguf_n_values(f), ggl_gguf_n_tensors(f), gguf_bytes(f) / 0x1p20,
+                   o->no_data ? ", whose numbers were not read" : "");
+    ggl_gguf_close(f);
+    return code >= 0 ? code : c.n > 0;
+}
+
+int gguf_check(int argc, char **argv) {
+    options o = {0};
+    const arg_option table[] = {
+        {"--no-data", ARG_FLAG, &o.no_data,
+         .help = "do not read the weights, which looks for NaN and infinities"},
+        {"--json", ARG_FLAG, &o.json, .help = "print the findings as JSON"},
+        {"-t --threads", ARG_INT, &o.n_threads, .value = "N",
+         .help = "threads (default: the number of processors)", .min = 1, .max = TOOL_MAX_THREADS},
+        {0}};
+    static const args_example examples[] = {
+        {"llm-gguf check model.gguf", "is anything wrong with a file?"},
+        {"llm-gguf check --no-data model.gguf", "the same, except for the numbers: at once"},
+        {0}};
+    const args_spec spec = {TOOL,
+                            "FILE [options]",
+                            "Finds everything that is wrong with a GGUF file: its structure, the "
+                            "places of tensors, numbers that are NaN or infinite, keys and tensors "
+                            "that its architecture lacks or does not know. Exit code 1: there are "
+                            "findings.",
+                            table,
+                            &o.files,
+                            NULL,
+                            .examples = examples};
+    int code = args_parse_between(&spec, 1, 1, argc, argv);
+    if (code >= 0)
+        return code;
+    const tool_path paths[] = {{"FILE", o.files.s[0], .model = true}};
+    code = tool_check_paths(TOOL, paths, 1);
+    if (!o.n_threads)
+        o.n_threads = work_threads();
+    process_wait_for_stop();
+    if (code < 0)
+        code = check(&o);
+    args_list_fini(&o.files);
+    return code;
+}

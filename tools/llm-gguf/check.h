@@ -1,0 +1,25 @@
+/* What `llm-gguf check` looks at. Each function reports what it finds. */
+#ifndef TOOLS_GGUF_CHECK_H
+#define TOOLS_GGUF_CHECK_H
+
+#include "tool.h"
+
+typedef struct gguf_findings {
+    size_t n;
+    bool json;
+} gguf_findings;
+
+/* Prints a finding: a sentence that names the key or tensor. */
+void gguf_find(gguf_findings *c, const char *fmt, ...) GGL_PRINTF(2, 3);
+
+/* The places of tensors: gaps, order, bytes after the last one. */
+void gguf_check_places(gguf_findings *c, const ggl_gguf *f);
+/* Values: numbers that are NaN or infinite, text that is not UTF-8, lengths of the vocabulary. */
+void gguf_check_keys(gguf_findings *c, const ggl_gguf *f);
+/* The descriptor of the architecture: builds the graph of the model without its data. */
+void gguf_check_model(gguf_findings *c, const char *path, const ggl_gguf *f);
+/* Decodes all weights on n_threads threads and looks for NaN and infinities. False: interrupted, or
+ * out of memory, after a message. */
+bool gguf_check_data(gguf_findings *c, const ggl_gguf *f, int n_threads);
+
+#endif

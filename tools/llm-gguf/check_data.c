@@ -1,0 +1,101 @@
+/* Decodes all weights of a file and looks for numbers that are NaN or infinite. A scale that is NaN or
+ * infinite makes its whole block so. */
+#include <inttypes.h>
+#include <math.h>
+
+#include "check.h"
+#include "common/progress.h"
+#include "common/work_share.h"
+#include "ggl/alloc.h"
+
+enum { PIECE = 1 << 14 }; /* elements: whole blocks of every type */
+
+typedef struct scan {
+    const ggl_type_info *type;
+    int n_threads;
+    float *x; /* [n_threads][PIECE] */
+    /* the current step */
+    const uint8_t *data;
+    int64_t first, n; /* elements before it, and of it */
+    /* of each thread: bad elements, and the first of them */
+    struct scan_result {
+        int64_t n_bad, first_bad;
+        float value;
+    } * result;
+} scan;
+
+static void scan_piece(void *ctx, size_t i, int thread) {
+    scan *s = ctx;
+    const int64_t at = (int64_t)i * PIECE, n = s->n - at < PIECE ? s->n - at : PIECE;
+    float *x = s->x + (size_t)thread * PIECE;
+    struct scan_result *r = &s->result[thread];
+    s->type->to_float(s->data + ggl_row_size(s->type->type, at), x, n);
+    for (int64_t k = 0; k < n; k++) {
+        if (isfinite(x[k]))
+            continue;
+        if (r->n_bad++ == 0 || s->first + at + k < r->first_bad) {
+            r->first_bad = s->first + at + k;
+            r->value = x[k];
+        }
+    }
+}
+
+static ggl_status scan_step(void *ctx, const void *data, size_t n, ggl_error *err) {
+    scan *s = ctx;
+    (void)err;
+    s->data = data;
+    s->n = (int64_t)(n / s->type->size) * s->type->block;
+    llm_work_share(s->n_threads, (size_t)((s->n + PIECE - 1) / PIECE), scan_piece, s);
+    s->first += s->n;
+    return GGL_OK;
+}
+
+static void report(gguf_findings *c, const scan *s, const ggl_gguf_tensor *t) {
+    struct scan_result all = {0};
+    for (int k = 0; k < s->n_threads; k++) {
+        const struct scan_result *r = &s->result[k];
+        if (r->n_bad > 0 && (all.n_bad == 0 || r->first_bad < all.first_bad)) {
+            all.first_bad = r->first_bad;
+            all.value = r->value;
+        }
+        all.n_bad += r->n_bad;
+    }
+    if (all.n_bad > 0)
+        gguf_find(c,
+                  "tensor '%.*s' of type %s has %" PRId64 " elements that are NaN or infinite; the "
+                  "first is element %" PRId64 ", %s",
+                  (int)t->name.n, t->name.s, s->type->name, all.n_bad, all.first_bad,
+                  isnan(all.value) ? "NaN" : "infinite");
+}
+
+static ggl_status scan_tensor(gguf_findings *c, scan *s, const ggl_gguf *f,
+                              const ggl_gguf_tensor *t, double *done, ggl_error *err) {
+    s->type = ggl_type_get((int)t->type);
+    s->first = 0;
+    for (int k = 0; k < s->n_threads; k++)
+        s->result[k] = (struct scan_result){0};
+    if (!s->type || !t->data)
+        return GGL_OK;
+    /* a step has whole pieces */
+    const size_t piece = ggl_row_size(t->type, PIECE);
+    const size_t step = GGUF_STEP / piece * piece;
+    ggl_status st = gguf_stream(f, t, step > 0 ? step : piece, done, scan_step, s, err);
+    report(c, s, t);
+    return st;
+}
+
+bool gguf_check_data(gguf_findings *c, const ggl_gguf *f, int n_threads) {
+    ggl_error err = {0};
+    double done = 0;
+    scan s = {.n_threads = n_threads};
+    s.x = ggl_calloc((size_t)n_threads * PIECE, sizeof *s.x);
+    s.result = ggl_calloc((size_t)n_threads, sizeof *s.result);
+    ggl_status st = s.x && s.result ? GGL_OK : ggl_fail(&err, GGL_NOMEM, "out of memory");
+    progress_begin(PROGRESS_BYTES, gguf_bytes(f), "checking %s", ggl_gguf_name(f));
+    for (size_t i = 0; st == GGL_OK && i < ggl_gguf_n_tensors(f); i++)
+        st = scan_tensor(c, &s, f, ggl_gguf_tensor_at(f, i), &done, &err);
+    progress_end();
+    ggl_free(s.x);
+    ggl_free(s.result);
+    return st == GGL_OK || tool_error("llm-gguf check", 1, "%s", err.msg) < 0;
+}

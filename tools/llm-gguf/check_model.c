@@ -1,0 +1,59 @@
+/* Checks a model against the descriptor of its architecture. */
+#include <string.h>
+
+#include "check.h"
+#include "ggl/graph.h"
+#include "llm/adapter.h"
+#include "llm/model.h"
+
+/* Builds the model's graph, which reads all keys and finds all tensors. */
+static ggl_status build(const llm_model *m, ggl_error *err) {
+    const llm_arch_source source = llm_arch_source_gguf(llm_model_file(m));
+    const int64_t n_ctx = llm_model_n_ctx(m);
+    ggl_graph_params gp = ggl_graph_default();
+    gp.n_pos = n_ctx > 0 && n_ctx < gp.n_pos ? n_ctx : gp.n_pos;
+    gp.n_batch = gp.n_batch < gp.n_pos ? gp.n_batch : gp.n_pos;
+    ggl_graph *g = ggl_graph_new(&gp);
+    const llm_arch_params ap = {.size = sizeof ap};
+    ggl_status s = g ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory");
+    if (s == GGL_OK)
+        s = llm_arch_build(llm_model_arch(m), &source, &ap, g, NULL, err);
+    if (s == GGL_OK)
+        s = ggl_graph_finish(g, err);
+    ggl_graph_free(g);
+    return s;
+}
+
+static void check_tokenizer(gguf_findings *c, llm_model *m) {
+    const llm_tokenizer *t;
+    ggl_error err = {0};
+    if (ggl_gguf_find(llm_model_file(m), "tokenizer.ggml.model") &&
+        llm_model_tokenizer(m, &t, &err) != GGL_OK)
+        gguf_find(c, "%s", err.msg);
+}
+
+void gguf_check_model(gguf_findings *c, const char *path, const ggl_gguf *f) {
+    ggl_error err = {0};
+    ggl_str type = {"model", 5};
+    (void)ggl_gguf_get_string(f, "general.type", &type, NULL);
+    if (ggl_str_is(type, "adapter")) {
+        llm_adapter *a;
+        if (llm_adapter_open(&a, path, NULL, &err) != GGL_OK)
+            gguf_find(c, "%s", err.msg);
+        llm_adapter_free(a);
+        return;
+    }
+    if (!ggl_str_is(type, "model")) {
+        tool_note("llm-gguf check", "general.type is '%.*s': not checked as a model", (int)type.n,
+                  type.s);
+        return;
+    }
+    llm_model *m;
+    const ggl_gguf_params gp = {.size = sizeof gp, .meta_only = true};
+    const llm_model_params mp = {.size = sizeof mp, .gguf = &gp};
+    if (llm_model_open(&m, path, &mp, &err) != GGL_OK || build(m, &err) != GGL_OK)
+        gguf_find(c, "%s", err.msg);
+    if (m)
+        check_tokenizer(c, m);
+    llm_model_free(m);
+}

@@ -1,0 +1,337 @@
+/* llm-gguf show: prints keys, tensors and sizes, as text or JSON. Files that are cut off, or whose
+ * types are unknown, are shown, too. */
+#include "show.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/color.h"
+#include "common/gguf_text.h"
+#include "common/paths.h"
+#include "ggl/alloc.h"
+#include "ggl/index.h"
+#include "ggl/show.h"
+
+static const char TOOL[] = "llm-gguf show";
+
+enum { MOST_NAME = 44, FILE_WIDTH = 100 };
+
+/* --- sums ------------------------------------------------------------------------------------- */
+
+double gguf_sum_bits(const gguf_sum *s) {
+    return s->known > 0 ? 8 * s->bytes / s->known : 0;
+}
+
+bool gguf_is_there(const ggl_gguf_tensor *t) {
+    return ggl_type_get((int)t->type) && (t->data || t->size == 0);
+}
+
+static void add(gguf_sum *s, const ggl_gguf_tensor *t) {
+    const double n = (double)tensor_elements(t);
+    s->n++;
+    s->params += n;
+    s->bytes += (double)t->size;
+    s->known += ggl_type_get((int)t->type) ? n : 0;
+}
+
+/* Adds the tensor to the sum with this number, a new one if there is none yet. */
+static void add_to(gguf_sum *sums, size_t *n, ggl_index *x, int64_t number,
+                   const ggl_gguf_tensor *t) {
+    sums[*n] = (gguf_sum){.type = number};
+    const size_t first = ggl_index_put(x, sums, *n);
+    add(&sums[first], t);
+    *n += first == *n;
+}
+
+static bool sum_up(gguf_view *v) {
+    const size_t n = ggl_gguf_n_tensors(v->file);
+    ggl_index types = {0}, layers = {0};
+    v->types = calloc(n + 1, sizeof *v->types);
+    v->layers = calloc(n + 1, sizeof *v->layers);
+    const size_t key = sizeof v->types->type;
+    const bool ok = v->types && v->layers &&
+                    ggl_index_init(&types, n, sizeof *v->types, key, NULL) == GGL_OK &&
+                    ggl_index_init(&layers, n, sizeof *v->layers, key, NULL) == GGL_OK;
+    for (size_t i = 0; ok && i < n; i++) {
+        const ggl_gguf_tensor *t = ggl_gguf_tensor_at(v->file, i);
+        ggl_str rest;
+        if (!gguf_patterns_match(&v->tensors, t->name))
+            continue;
+        add(&v->all, t);
+        add_to(v->types, &v->n_types, &types, (int64_t)t->type, t);
+        add_to(v->layers, &v->n_layers, &layers, tensor_layer(t->name, &rest), t);
+    }
+    ggl_index_fini(&types);
+    ggl_index_fini(&layers);
+    return ok;
+}
+
+/* --- text ------------------------------------------------------------------------------------- */
+
+static void heading(const gguf_view *v, const char *text) {
+    printf("\n%s%s%s\n", v->color ? COLOR_PROMPT : "", text, v->color ? COLOR_RESET : "");
+}
+
+static int larger(int a, size_t b) {
+    return (size_t)a < b ? (int)b : a;
+}
+
+/* Prints all elements of a value. */
+static void print_full(const ggl_gguf_value *v) {
+    for (uint64_t i = 0; i < v->n; i++) {
+        ggl_str s;
+        bool flag;
+        int64_t whole;
+        double x = 0;
+        printf("%s", !v->is_array ? "" : i == 0 ? "[" : ", ");
+        if (ggl_gguf_string(v, i, &s))
+            ggl_fprint(stdout, "\"%.*s\"", (int)s.n, s.s);
+        else if (ggl_gguf_bool(v, i, &flag))
+            printf("%s", flag ? "true" : "false");
+        else if (ggl_gguf_integer(v, i, &whole))
+            printf("%" PRId64, whole);
+        else if (ggl_gguf_number(v, i, &x))
+            printf("%.*g", v->type == GGL_GGUF_F64 ? 17 : 9, x);
+    }
+    printf("%s", !v->is_array ? "" : v->n == 0 ? "[]" : "]");
+}
+
+static void print_key(const gguf_view *v, const ggl_gguf_value *k, int name, int width) {
+    char text[1024], type[48];
+    if (k->is_array)
+        snprintf(type, sizeof type, "%s[%" PRIu64 "]", ggl_gguf_type_name(k->type), k->n);
+    else
+        snprintf(type, sizeof type, "%s", ggl_gguf_type_name(k->type));
+    char shown[4 * MOST_NAME + 8];
+    const bool cut = k->key.n > 2 * MOST_NAME && !v->full;
+    const size_t n = ggl_show(shown, sizeof shown, k->key.s, cut ? MOST_NAME : k->key.n);
+    if (v->full && n >= sizeof shown)
+        ggl_fprint(stdout, "  %.*s", (int)k->key.n, k->key.s);
+    else
+        printf("  %-*s", name, shown);
+    printf(" %-*s ", 6, type);
+    const int at = 2 + larger(name, n) + 1 + larger(6, strlen(type)) + 1;
+    if (v->full)
+        print_full(k);
+    else
+        printf("%s", value_text_within(k, at + 20 < width ? (size_t)(width - at) : 20, text,
+                                       sizeof text));
+    putchar('\n');
+}
+
+static void print_keys(const gguf_view *v, int width) {
+    int name = 0;
+    bool any = false;
+    for (size_t i = 0; i < ggl_gguf_n_values(v->file); i++) {
+        const ggl_str key = ggl_gguf_value_at(v->file, i)->key;
+        if (gguf_patterns_match(&v->keys, key))
+            name = larger(name, key.n < MOST_NAME ? key.n : MOST_NAME);
+    }
+    for (size_t i = 0; i < ggl_gguf_n_values(v->file); i++) {
+        const ggl_gguf_value *k = ggl_gguf_value_at(v->file, i);
+        if (!gguf_patterns_match(&v->keys, k->key))
+            continue;
+        if (!any)
+            heading(v, "keys");
+        any = true;
+        print_key(v, k, name, width);
+    }
+}
+
+static void print_tensor(const ggl_gguf_tensor *t, int name, int shape) {
+    char dims[128];
+    ggl_fprint(stdout, "  %-*.*s %-*s %-7s", name, (int)t->name.n, t->name.s, shape,
+               tensor_shape(t, dims, sizeof dims), tensor_type(t));
+    if (!ggl_type_get((int)t->type)) {
+        printf("  type number %d, which is unknown here\n", (int)t->type);
+        return;
+    }
+    const double n = (double)tensor_elements(t);
+    printf(" %13zu bytes %6.3f bits%s\n", t->size, n > 0 ? 8 * (double)t->size / n : 0,
+           gguf_is_there(t) ? "" : "  MISSING");
+}
+
+static void print_tensors(const gguf_view *v) {
+    int name = 0, shape = 0;
+    char dims[128];
+    const size_t n = ggl_gguf_n_tensors(v->file);
+    for (size_t i = 0; i < n; i++) {
+        const ggl_gguf_tensor *t = ggl_gguf_tensor_at(v->file, i);
+        if (!gguf_patterns_match(&v->tensors, t->name))
+            continue;
+        name = larger(name, t->name.n < MOST_NAME ? t->name.n : MOST_NAME);
+        shape = larger(shape, strlen(tensor_shape(t, dims, sizeof dims)));
+    }
+    if (v->all.n > 0)
+        heading(v, "tensors");
+    for (size_t i = 0; i < n; i++) {
+        const ggl_gguf_tensor *t = ggl_gguf_tensor_at(v->file, i);
+        if (gguf_patterns_match(&v->tensors, t->name))
+            print_tensor(t, name, shape);
+    }
+}
+
+static void print_sum(const gguf_view *v, const char *name, const gguf_sum *s) {
+    printf("  %-14s %6zu tensor%s %16.0f elements %12.2f MiB %6.3f bits %5.1f %%\n", name, s->n,
+           s->n == 1 ? " " : "s", s->params, s->bytes / 0x1p20, gguf_sum_bits(s),
+           v->all.bytes > 0 ? 100 * s->bytes / v->all.bytes : 0);
+}
+
+static bool same_sum(const gguf_sum *a, const gguf_sum *b) {
+    return a->n == b->n && a->params == b->params && a->bytes == b->bytes && a->known == b->known;
+}
+
+/* Prints a line for each layer; equal layers that follow each other share one. */
+static void print_layers(const gguf_view *v) {
+    char name[48];
+    for (size_t i = 0, next; i < v->n_layers; i = next) {
+        const gguf_sum *s = &v->layers[i];
+        for (next = i + 1; s->type >= 0 && next < v->n_layers; next++)
+            if (v->layers[next].type != s->type + (int64_t)(next - i) ||
+                !same_sum(&v->layers[next], s))
+                break;
+        const int64_t last = s->type + (int64_t)(next - i) - 1;
+        if (s->type < 0)
+            snprintf(name, sizeof name, "no layer");
+        else if (last == s->type)
+            snprintf(name, sizeof name, "layer %" PRId64, s->type);
+        else
+            snprintf(name, sizeof name, "each of %" PRId64 "-%" PRId64, s->type, last);
+        print_sum(v, name, s);
+    }
+}
+
+static void print_sums(const gguf_view *v) {
+    char name[32];
+    if (v->all.n == 0)
+        return;
+    heading(v, "types");
+    for (size_t i = 0; i < v->n_types; i++) {
+        const ggl_gguf_tensor t = {.type = (ggl_type)v->types[i].type};
+        snprintf(name, sizeof name, "%s", tensor_type(&t));
+        if (name[0] == '?')
+            snprintf(name, sizeof name, "type %d", (int)t.type);
+        print_sum(v, name, &v->types[i]);
+    }
+    print_sum(v, "all", &v->all);
+    heading(v, "layers");
+    print_layers(v);
+}
+
+static void show_text(const gguf_view *v) {
+    const ggl_gguf *f = v->file;
+    const int width = isatty(STDOUT_FILENO) ? tool_width() : FILE_WIDTH;
+    ggl_fprint(stdout, "%s: GGUF version %" PRIu32 ", %zu key%s, %zu tensor%s, ", ggl_gguf_name(f),
+               ggl_gguf_version(f), ggl_gguf_n_values(f), ggl_gguf_n_values(f) == 1 ? "" : "s",
+               ggl_gguf_n_tensors(f), ggl_gguf_n_tensors(f) == 1 ? "" : "s");
+    if (ggl_gguf_n_parts(f) > 1)
+        printf("%d files, ", ggl_gguf_n_parts(f));
+    printf("%.2f MiB\n", v->file_bytes / 0x1p20);
+    if (!v->only_tensors)
+        print_keys(v, width);
+    if (!v->only_keys) {
+        print_tensors(v);
+        print_sums(v);
+    }
+    if (v->n_defects > 0)
+        heading(v, "defects");
+    for (size_t i = 0; i < v->n_defects; i++) {
+        printf("  ");
+        tool_print_wrapped(v->defect[i], 2, 4);
+    }
+}
+
+/* --- the command ------------------------------------------------------------------------------ */
+
+static void on_defect(void *ctx, const char *text) {
+    gguf_view *v = ctx;
+    if (!ggl_grow(&v->defect, &v->cap_defects, v->n_defects + 1, sizeof *v->defect))
+        return;
+    v->defect[v->n_defects] = strdup(text);
+    v->n_defects += v->defect[v->n_defects] != NULL;
+}
+
+static int show(gguf_view *v, const char *path, bool json) {
+    ggl_error err = {0};
+    ggl_gguf *f;
+    const ggl_gguf_params p = {.size = sizeof p, .defect = on_defect, .ctx = v};
+    if (ggl_gguf_open(&f, path, &p, &err) != GGL_OK)
+        return tool_error(TOOL, 1, "%s", err.msg);
+    v->file = f;
+    for (int k = 0; k < ggl_gguf_n_parts(f); k++) {
+        size_t size;
+        (void)ggl_gguf_part(f, k, &size);
+        v->file_bytes += (double)size;
+    }
+    int code = 0;
+    if (!sum_up(v))
+        code = tool_error(TOOL, 1, "out of memory");
+    else if (json)
+        gguf_show_json(v);
+    else
+        show_text(v);
+    ggl_gguf_close(f);
+    free(v->types);
+    free(v->layers);
+    for (size_t i = 0; i < v->n_defects; i++)
+        free(v->defect[i]);
+    ggl_free(v->defect);
+    return code;
+}
+
+int gguf_show(int argc, char **argv) {
+    arg_list files = {0}, keys = {0}, tensors = {0};
+    gguf_view v = {0};
+    bool json = false;
+    const char *color = NULL;
+    const arg_option options[] = {
+        {"--full", ARG_FLAG, &v.full, .help = "all elements of arrays, and whole strings"},
+        {"--json", ARG_FLAG, &json,
+         .help = "as JSON (docs/tools.md); arrays of more than 64 elements only with --full"},
+        {"--keys", ARG_LIST, &keys, .value = "PATTERN",
+         .help =
+             "only keys that this regular expression matches; repeatable. Without --tensors, no "
+             "tensors"},
+        {"--tensors", ARG_LIST, &tensors, .value = "PATTERN",
+         .help = "only these tensors, also in the sums; repeatable. Without --keys, no keys"},
+        {"--color", ARG_MAYBE, &color, .value = "WHEN", .choices = tool_color_choices,
+         .help = "color headings: auto (default: on a terminal), always, never"},
+        {0}};
+    static const args_example examples[] = {
+        {"llm-gguf show model.gguf", "prints everything about a model"},
+        {"llm-gguf show model.gguf --keys rope --keys attention", "only some keys"},
+        {"llm-gguf show model.gguf --json --full", "as JSON, with the whole vocabulary"},
+        {0}};
+    const args_spec spec = {
+        TOOL,
+        "FILE [options]",
+        "Prints the keys of a GGUF file (of a split model: its first part), its "
+        "tensors with shape, type and size, and the sums of each type and layer. "
+        "Files that are cut off or have unknown types are shown, too.",
+        options,
+        &files,
+        NULL,
+        .examples = examples};
+    int code = args_parse_between(&spec, 1, 1, argc, argv);
+    if (code >= 0)
+        return code;
+    const tool_path paths[] = {{"FILE", files.s[0], .model = true}};
+    code = tool_check_paths(TOOL, paths, 1);
+    if (code < 0)
+        code = gguf_patterns_open(TOOL, "--keys", &keys, &v.keys);
+    if (code < 0)
+        code = gguf_patterns_open(TOOL, "--tensors", &tensors, &v.tensors);
+    v.only_keys = keys.n > 0 && tensors.n == 0;
+    v.only_tensors = tensors.n > 0 && keys.n == 0;
+    v.color = tool_color(color, stdout);
+    if (code < 0)
+        code = show(&v, files.s[0], json);
+    gguf_patterns_close(&v.keys);
+    gguf_patterns_close(&v.tensors);
+    args_list_fini(&files);
+    args_list_fini(&keys);
+    args_list_fini(&tensors);
+    return code;
+}

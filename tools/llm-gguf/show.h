@@ -1,0 +1,36 @@
+/* What `llm-gguf show` prints: shared by its text and its JSON. */
+#ifndef TOOLS_GGUF_SHOW_H
+#define TOOLS_GGUF_SHOW_H
+
+#include "tool.h"
+
+/* A sum over tensors: all of a type, all of a layer, or all. */
+typedef struct gguf_sum {
+    int64_t type;  /* first, as a table's key; of a layer: its number, -1: of no layer */
+    size_t n;      /* tensors */
+    double params; /* elements */
+    double bytes;  /* of tensors whose type is known */
+    double known;  /* elements of tensors whose type is known */
+} gguf_sum;
+
+typedef struct gguf_view {
+    const ggl_gguf *file;
+    bool full; /* all elements of arrays, and whole strings */
+    gguf_patterns keys, tensors;
+    bool only_keys, only_tensors; /* a pattern was given for these, and none for the others */
+    char **defect;                /* sentences; allocated with malloc */
+    size_t n_defects, cap_defects;
+    double file_bytes;
+    gguf_sum *types, *layers; /* in the order of first occurrence */
+    size_t n_types, n_layers;
+    gguf_sum all;
+    bool color;
+} gguf_view;
+
+/* The bits of an element; 0: unknown. */
+double gguf_sum_bits(const gguf_sum *s);
+/* True if the tensor's type is known and its data is in the file. */
+bool gguf_is_there(const ggl_gguf_tensor *t);
+void gguf_show_json(const gguf_view *v);
+
+#endif

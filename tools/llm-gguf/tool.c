@@ -1,0 +1,47 @@
+#include "tool.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/pattern.h"
+
+/* --- patterns --------------------------------------------------------------------------------- */
+
+int gguf_patterns_open(const char *tool, const char *flag, const arg_list *list,
+                       gguf_patterns *out) {
+    *out = (gguf_patterns){0};
+    if (list->n == 0)
+        return -1;
+    out->r = calloc(list->n, sizeof *out->r);
+    if (!out->r)
+        return tool_error(tool, 1, "out of memory");
+    for (; out->n < list->n; out->n++) {
+        const char *s = list->s[out->n];
+        ggl_error err = {0};
+        if (tool_pattern(&out->r[out->n], s, strlen(s), &err) != GGL_OK) {
+            gguf_patterns_close(out);
+            return tool_error(tool, 2, "%s: %s", flag, err.msg);
+        }
+    }
+    return -1;
+}
+
+bool gguf_patterns_match(const gguf_patterns *p, ggl_str name) {
+    char *text = p->n > 0 ? malloc(name.n + 1) : NULL; /* regexec needs a NUL */
+    bool matches = p->n == 0;
+    if (text) {
+        memcpy(text, name.s, name.n);
+        text[name.n] = '\0';
+    }
+    for (size_t i = 0; text && i < p->n && !matches; i++)
+        matches = regexec(&p->r[i], text, 0, NULL, 0) == 0;
+    free(text);
+    return matches;
+}
+
+void gguf_patterns_close(gguf_patterns *p) {
+    for (size_t i = 0; i < p->n; i++)
+        regfree(&p->r[i]);
+    free(p->r);
+    *p = (gguf_patterns){0};
+}

@@ -1,0 +1,27 @@
+/* Functions that the commands of llm-gguf share. */
+#ifndef TOOLS_GGUF_TOOL_H
+#define TOOLS_GGUF_TOOL_H
+
+#include <regex.h>
+
+#include "common/args.h"
+#include "common/gguf_copy.h"
+
+/* A command; argv[0] is its name, such as "check". Returns the exit code. */
+typedef int gguf_command(int argc, char **argv);
+gguf_command gguf_check, gguf_diff, gguf_extract, gguf_get, gguf_hash, gguf_merge, gguf_set,
+    gguf_show, gguf_split, gguf_unset;
+
+/* Patterns for names: regular expressions, any of which may match anywhere in the name. */
+typedef struct gguf_patterns {
+    regex_t *r;
+    size_t n;
+} gguf_patterns;
+/* Compiles the list. Returns -1, or an exit code after a message that names the flag. */
+int gguf_patterns_open(const char *tool, const char *flag, const arg_list *list,
+                       gguf_patterns *out);
+/* True if one matches, or if there are none. */
+bool gguf_patterns_match(const gguf_patterns *p, ggl_str name);
+void gguf_patterns_close(gguf_patterns *p);
+
+#endif

@@ -1,0 +1,403 @@
+/* llm-lora merge: writes a model whose weights are W + scale * B * A, so that it needs no adapter.
+ *
+ * Row o of a weight becomes W[o] + sum_r (scale * B[o][r]) * A[r], computed in double precision and
+ * rounded once. Rows are divided among threads; the result does not depend on their number. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/gguf_text.h"
+#include "common/paths.h"
+#include "common/process.h"
+#include "common/progress.h"
+#include "common/work_share.h"
+#include "common/work_threads.h"
+#include "ggl/alloc.h"
+#include "ggl/file.h"
+#include "ggl/number.h"
+#include "ggl/show.h"
+#include "llm/adapter.h"
+#include "llm/model.h"
+#include "quant/quant_mix.h"
+#include "tool.h"
+
+static const char TOOL[] = "llm-lora merge";
+
+enum { STEP = 1 << 20 }; /* elements that are computed at a time, at least a row */
+
+typedef struct merge_use {
+    llm_adapter *adapter;
+    const ggl_gguf *file;
+    double scale;
+} merge_use;
+
+/* The change of one matrix by one adapter. */
+typedef struct merge_change {
+    lora_pair pair;
+    double scale;
+    float *columns; /* [rank][in] */
+} merge_change;
+
+typedef struct merge_job {
+    const char *out;
+    const ggl_gguf *model;
+    merge_use *use;
+    size_t n_use;
+    const ggl_type_info *type; /* of changed tensors; NULL: their own */
+    int n_threads;
+    gguf_copy_job copy;
+    size_t n_changed;
+    /* the matrix that is being changed */
+    const ggl_type_info *from, *to;
+    const uint8_t *source; /* its rows */
+    int64_t n_in, m, first;
+    merge_change *change; /* [n_use] */
+    size_t n_change;
+    int64_t most_rank;
+    uint8_t *result;
+    double *acc;  /* [n_threads][in] */
+    float *row;   /* [n_threads][in] */
+    float *ranks; /* [n_threads][most_rank] */
+    bool *bad;    /* [n_threads]: a result is no finite number */
+} merge_job;
+
+/* A tensor to write. */
+typedef struct merge_tensor {
+    merge_job *job;
+    const ggl_gguf_tensor *from;
+    ggl_str name; /* of the result, which is `from`'s but for an output made of the embedding */
+} merge_tensor;
+
+/* --- rows ------------------------------------------------------------------------------------- */
+
+static void merge_row(void *ctx, size_t i, int thread) {
+    merge_job *j = ctx;
+    const size_t in = (size_t)j->n_in, k = (size_t)thread;
+    double *acc = j->acc + k * in;
+    float *row = j->row + k * in, *ranks = j->ranks + k * (size_t)j->most_rank;
+    j->from->to_float(j->source + i * ggl_row_size(j->from->type, j->n_in), row, j->n_in);
+    for (size_t e = 0; e < in; e++)
+        acc[e] = (double)row[e];
+    for (size_t c = 0; c < j->n_change; c++) {
+        const merge_change *x = &j->change[c];
+        lora_row(&x->pair, j->m, j->first + (int64_t)i, ranks);
+        for (int64_t r = 0; r < x->pair.rank; r++) {
+            const double factor = x->scale * (double)ranks[r];
+            const float *column = x->columns + (size_t)r * in;
+            for (size_t e = 0; e < in; e++)
+                acc[e] += factor * (double)column[e];
+        }
+    }
+    bool finite = true;
+    for (size_t e = 0; e < in; e++) {
+        row[e] = (float)acc[e];
+        finite &= isfinite(row[e]) != 0;
+    }
+    j->bad[k] |= !finite;
+    j->to->from_float(row, j->result + i * ggl_row_size(j->to->type, j->n_in), j->n_in);
+}
+
+static ggl_status merge_matrix(merge_job *j, const ggl_gguf_tensor *t, ggl_gguf_sink *to,
+                               ggl_error *err) {
+    const size_t from_size = ggl_row_size(j->from->type, j->n_in);
+    const size_t to_size = ggl_row_size(j->to->type, j->n_in);
+    const int64_t step = STEP / j->n_in > 0 ? STEP / j->n_in : 1;
+    ggl_status s = GGL_OK;
+    for (int64_t n; s == GGL_OK && j->first < t->ne[1]; j->first += n) {
+        n = t->ne[1] - j->first < step ? t->ne[1] - j->first : step;
+        j->source = (const uint8_t *)t->data + (size_t)(j->m * t->ne[1] + j->first) * from_size;
+        llm_work_share(j->n_threads, (size_t)n, merge_row, j);
+        for (int k = 0; k < j->n_threads && s == GGL_OK; k++)
+            if (j->bad[k])
+                s = ggl_fail(err, GGL_FORMAT,
+                             "a merged weight is NaN or infinite, in rows %" PRId64 " to %" PRId64
+                             ": the adapter does not fit this model",
+                             j->first, j->first + n - 1);
+        if (s == GGL_OK)
+            s = ggl_gguf_sink_write(to, j->result, (size_t)n * to_size, err);
+        ggl_gguf_drop(j->model, j->source, (size_t)n * from_size);
+        j->copy.done += (double)((size_t)n * from_size);
+        progress_set(j->copy.done);
+        if (s == GGL_OK && process_stopped)
+            s = ggl_fail(err, GGL_IO, "interrupted");
+    }
+    return s;
+}
+
+/* --- tensors ---------------------------------------------------------------------------------- */
+
+/* Finds the changes of a weight: sets j->change and j->n_change. */
+static void find_changes(merge_job *j, ggl_str name) {
+    j->n_change = 0;
+    j->most_rank = 1;
+    for (size_t i = 0; i < j->n_use; i++) {
+        merge_change *c = &j->change[j->n_change];
+        if (!lora_find_pair(j->use[i].file, name, &c->pair))
+            continue;
+        const double alpha = llm_adapter_describe(j->use[i].adapter).alpha;
+        c->scale = alpha != 0 ? j->use[i].scale * alpha / (double)c->pair.rank : j->use[i].scale;
+        j->most_rank = c->pair.rank > j->most_rank ? c->pair.rank : j->most_rank;
+        j->n_change++;
+    }
+}
+
+static bool allocate(merge_job *j, const ggl_gguf_tensor *t) {
+    const size_t in = (size_t)t->ne[0], n = (size_t)j->n_threads;
+    const size_t rows = STEP / in > 0 ? STEP / in : 1;
+    j->n_in = t->ne[0];
+    j->result = ggl_calloc(rows, ggl_row_size(j->to->type, j->n_in));
+    j->acc = ggl_calloc(n, in * sizeof *j->acc);
+    j->row = ggl_calloc(n, in * sizeof *j->row);
+    j->ranks = ggl_calloc(n, (size_t)j->most_rank * sizeof *j->ranks);
+    j->bad = ggl_calloc(n, sizeof *j->bad);
+    bool ok = j->result && j->acc && j->row && j->ranks && j->bad;
+    for (size_t c = 0; c < j->n_change; c++) {
+        merge_change *x = &j->change[c];
+        x->columns = ggl_calloc((size_t)x->pair.rank, in * sizeof *x->columns);
+        ok &= x->columns != NULL;
+    }
+    return ok;
+}
+
+static void release(merge_job *j) {
+    void *all[] = {j->result, j->acc, j->row, j->ranks, j->bad};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        ggl_free(all[i]);
+    for (size_t c = 0; c < j->n_change; c++)
+        ggl_free(j->change[c].columns);
+}
+
+static const ggl_type_info *type_of(const merge_job *j, const ggl_gguf_tensor *t) {
+    return j->type ? j->type : ggl_type_get((int)t->type);
+}
+
+/* Writes a changed tensor: a matrix, or a stack of them. */
+static ggl_status fill(void *ctx, ggl_gguf_sink *to, ggl_error *err) {
+    const merge_tensor *x = ctx;
+    merge_job *j = x->job;
+    const ggl_gguf_tensor *t = x->from;
+    find_changes(j, x->name);
+    j->from = ggl_type_get((int)t->type);
+    j->to = type_of(j, t);
+    ggl_status s = allocate(j, t) ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory");
+    for (j->m = 0; s == GGL_OK && j->m < t->ne[2]; j->m++) {
+        for (size_t c = 0; c < j->n_change && s == GGL_OK; c++)
+            if (!lora_columns(&j->change[c].pair, j->m, j->n_in, j->change[c].columns))
+                s = ggl_fail(err, GGL_NOMEM, "out of memory");
+        j->first = 0;
+        if (s == GGL_OK)
+            s = merge_matrix(j, t, to, err);
+    }
+    release(j);
+    return s;
+}
+
+/* Refuses a type that cannot hold the result. */
+static ggl_status check_type(const merge_job *j, const ggl_gguf_tensor *t, ggl_error *err) {
+    const ggl_type_info *type = type_of(j, t);
+    if (!type->from_float)
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "tensor '%.*s' has type %s, which can only be read: --type q4_k, for "
+                        "example, chooses another one for changed tensors",
+                        (int)t->name.n, t->name.s, type->name);
+    if (t->ne[0] % type->block != 0)
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "tensor '%.*s' has rows of %" PRId64
+                        ", which are not whole blocks of %s: --type chooses another one",
+                        (int)t->name.n, t->name.s, t->ne[0], type->name);
+    return GGL_OK;
+}
+
+static ggl_status put_tensor(merge_job *j, ggl_gguf_writer *w, merge_tensor *x,
+                             const ggl_gguf_tensor *t, ggl_str name, ggl_error *err) {
+    char text[256];
+    *x = (merge_tensor){j, t, name};
+    find_changes(j, name);
+    if (j->n_change == 0) {
+        gguf_copy_tensor(&j->copy, w, t);
+        return GGL_OK;
+    }
+    ggl_status s = check_type(j, t, err);
+    if (s != GGL_OK)
+        return s;
+    snprintf(text, sizeof text, "%.*s", (int)name.n, name.s);
+    ggl_gguf_put_tensor_later(w, text, type_of(j, t)->type, t->n_dims, t->ne, fill, x);
+    j->n_changed++;
+    return GGL_OK;
+}
+
+/* --- adapters --------------------------------------------------------------------------------- */
+
+/* Reads "FILE=SCALE" or "FILE:SCALE" or "FILE", which it changes. */
+static double read_scale(char *word) {
+    char *at = word + strlen(word);
+    while (at > word && at[-1] != '=' && at[-1] != ':')
+        at--;
+    const size_t n = strlen(at);
+    if (at == word || n == 0 || ggl_file_exists(word) || ggl_number_length(at, n) != n)
+        return 1;
+    at[-1] = '\0';
+    return ggl_number_value(at, n);
+}
+
+/* Every pair must belong to a tensor of the file: the engine also applies those for parts of joined
+ * tensors, which have other names. */
+static int check_pairs(const merge_job *j, const merge_use *u, const char *path) {
+    for (size_t i = 0; i < ggl_gguf_n_tensors(u->file); i++) {
+        const ggl_gguf_tensor *t = ggl_gguf_tensor_at(u->file, i);
+        char name[256];
+        snprintf(name, sizeof name, "%.*s", (int)(t->name.n - strlen(".lora_a")), t->name.s);
+        const bool output = strcmp(name, "output.weight") == 0 &&
+                            ggl_gguf_find_tensor(j->model, "token_embd.weight");
+        if (!ggl_gguf_find_tensor(j->model, name) && !output)
+            return tool_error(
+                TOOL, 1,
+                "%s changes %s, which is not a tensor of the model's file, but a part "
+                "or a whole of others; --lora applies it when the model runs",
+                path, name);
+    }
+    return -1;
+}
+
+static int open_adapter(merge_job *j, const llm_model *m, const char *given) {
+    ggl_error err = {0};
+    char *path = strdup(given);
+    if (!path)
+        return tool_error(TOOL, 1, "out of memory");
+    merge_use *u = &j->use[j->n_use];
+    u->scale = read_scale(path);
+    int code = -1;
+    if (!isfinite(u->scale))
+        code = tool_error(TOOL, 2, "%s: the scale is not a finite number", given);
+    else if (llm_adapter_open(&u->adapter, path, NULL, &err) != GGL_OK)
+        code = tool_error(TOOL, 1, "%s", err.msg);
+    j->n_use += u->adapter != NULL;
+    if (code < 0 && llm_adapter_check(u->adapter, m, &err) != GGL_OK)
+        code = tool_error(TOOL, 1, "%s", err.msg);
+    if (code < 0) {
+        u->file = llm_adapter_file(u->adapter);
+        code = check_pairs(j, u, path);
+    }
+    free(path);
+    return code;
+}
+
+/* --- the command ------------------------------------------------------------------------------ */
+
+static int write_model(merge_job *j) {
+    ggl_error err = {0};
+    const size_t n = ggl_gguf_n_tensors(j->model);
+    ggl_gguf_writer *w = ggl_gguf_writer_new();
+    merge_tensor *x = calloc(n + 1, sizeof *x);
+    ggl_status s = GGL_OK;
+    if (!w || !x || !gguf_copy_begin(&j->copy, j->model))
+        s = ggl_fail(&err, GGL_NOMEM, "out of memory");
+    if (s == GGL_OK)
+        gguf_put_keys(w, j->model);
+    for (size_t i = 0; s == GGL_OK && i < n; i++) {
+        const ggl_gguf_tensor *t = ggl_gguf_tensor_at(j->model, i);
+        s = put_tensor(j, w, &x[i], t, t->name, &err);
+    }
+    /* a model without an output matrix uses the embedding, which the adapter does not change */
+    const ggl_str output = {"output.weight", 13};
+    find_changes(j, output);
+    if (s == GGL_OK && j->n_change > 0 && !ggl_gguf_find_tensor(j->model, output.s))
+        s = put_tensor(j, w, &x[n], ggl_gguf_find_tensor(j->model, "token_embd.weight"), output,
+                       &err);
+    int code;
+    if (s == GGL_OK) {
+        code = gguf_write(TOOL, w, &j->copy, gguf_bytes(j->model), j->out);
+    } else {
+        ggl_gguf_writer_free(w);
+        code = tool_error(TOOL, 1, "%s", err.msg);
+    }
+    gguf_copy_end(&j->copy);
+    free(x);
+    return code;
+}
+
+static int merge(merge_job *j, const arg_list *words) {
+    ggl_error err = {0};
+    llm_model *m;
+    if (llm_model_open(&m, words->s[0], NULL, &err) != GGL_OK)
+        return tool_error(TOOL, 1, "%s", err.msg);
+    j->model = llm_model_file(m);
+    j->use = calloc(words->n, sizeof *j->use);
+    j->change = calloc(words->n, sizeof *j->change);
+    int code = j->use && j->change ? -1 : tool_error(TOOL, 1, "out of memory");
+    for (size_t i = 1; code < 0 && i < words->n; i++)
+        code = open_adapter(j, m, words->s[i]);
+    if (code < 0)
+        code = write_model(j);
+    if (code == 0)
+        ggl_fprint(stdout, "%s: %zu of %zu tensors changed\n", j->out, j->n_changed,
+                   ggl_gguf_n_tensors(j->model));
+    for (size_t i = 0; i < j->n_use; i++)
+        llm_adapter_free(j->use[i].adapter);
+    free(j->use);
+    free(j->change);
+    llm_model_free(m);
+    return code;
+}
+
+static int check_files(const merge_job *j, const arg_list *words) {
+    if (!j->out)
+        return tool_error(TOOL, 2, "-o OUT is missing");
+    int code = -1;
+    for (size_t i = 0; code < 0 && i < words->n; i++) {
+        char *path = strdup(words->s[i]);
+        if (!path)
+            return tool_error(TOOL, 1, "out of memory");
+        if (i > 0)
+            (void)read_scale(path);
+        const tool_path paths[] = {{i ? "ADAPTER" : "MODEL", path, .model = true},
+                                   {"-o", j->out, .written = true}};
+        code = tool_check_paths(TOOL, paths, 2);
+        free(path);
+    }
+    return code;
+}
+
+int lora_merge(int argc, char **argv) {
+    arg_list words = {0};
+    merge_job j = {0};
+    const char *type = NULL;
+    int64_t n_threads = work_threads();
+    const arg_option options[] = {
+        {"-o --output", ARG_STRING, &j.out, .value = "OUT", .help = "the model to write"},
+        {"--type", ARG_STRING, &type, .value = "TYPE",
+         .help = "the type of changed tensors (default: the one that they have)"},
+        {"-t --threads", ARG_INT, &n_threads, .value = "N",
+         .help = "threads (default: the number of processors); the file is the same for any number",
+         .min = 1, .max = TOOL_MAX_THREADS},
+        {0}};
+    static const args_example examples[] = {
+        {"llm-lora merge model.gguf style.gguf=0.5 facts.gguf -o merged.gguf",
+         "two adapters, one of them at half its scale"},
+        {0}};
+    const args_spec spec = {
+        TOOL,
+        "MODEL ADAPTER[=SCALE] .. -o OUT [options]",
+        "Adds LoRA adapters to the weights of a model. The result computes what "
+        "the model does with --lora, within the rounding of its types. Tensors "
+        "that no adapter changes are copied.",
+        options,
+        &words,
+        NULL,
+        .examples = examples};
+    int code = args_parse_between(&spec, 2, SIZE_MAX, argc, argv);
+    if (code >= 0)
+        return code;
+    code = check_files(&j, &words);
+    j.n_threads = (int)n_threads;
+    ggl_error err = {0};
+    j.type = type ? llm_quant_type_find(type, &err) : NULL;
+    if (code < 0 && type && !j.type)
+        code = tool_error(TOOL, 2, "--type: %s", err.msg);
+    process_wait_for_stop();
+    if (code < 0)
+        code = merge(&j, &words);
+    args_list_fini(&words);
+    return code;
+}

@@ -1,0 +1,124 @@
+/* llm-lora show: what is in an adapter, and how large its changes are. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "common/gguf_text.h"
+#include "common/paths.h"
+#include "ggl/alloc.h"
+#include "ggl/show.h"
+#include "llm/adapter.h"
+#include "tool.h"
+
+static const char TOOL[] = "llm-lora show";
+
+/* Sets *norm to the Frobenius norm of rows * columns of all matrices: its square is the sum of the
+ * elements of (B^T B) * (A A^T), element by element, which are small. False: out of memory. */
+static bool norm_of(const lora_pair *p, int64_t n, int64_t n_in, int64_t n_out, double *norm) {
+    const size_t rank = (size_t)p->rank;
+    size_t squares;
+    double sum = 0;
+    float *a = ggl_calloc(rank, (size_t)n_in * sizeof *a), *b = ggl_calloc(rank, sizeof *b);
+    double *bb = ggl_size_mul(rank, rank, &squares) ? ggl_calloc(squares, sizeof *bb) : NULL;
+    bool ok = a && b && bb;
+    for (int64_t m = 0; ok && m < n; m++) {
+        memset(bb, 0, squares * sizeof *bb);
+        ok = lora_columns(p, m, n_in, a);
+        for (int64_t o = 0; o < n_out; o++) {
+            lora_row(p, m, o, b);
+            for (size_t r = 0; r < rank; r++)
+                for (size_t s = 0; s < rank; s++)
+                    bb[r * rank + s] += (double)b[r] * (double)b[s];
+        }
+        for (size_t r = 0; r < rank; r++)
+            for (size_t s = 0; s < rank; s++) {
+                double aa = 0;
+                for (int64_t i = 0; i < n_in; i++)
+                    aa += (double)a[r * (size_t)n_in + (size_t)i] *
+                          (double)a[s * (size_t)n_in + (size_t)i];
+                sum += aa * bb[r * rank + s];
+            }
+    }
+    ggl_free(a);
+    ggl_free(b);
+    ggl_free(bb);
+    *norm = sqrt(fmax(0, sum));
+    return ok;
+}
+
+/* Prints a pair, of which t is the half a. False: out of memory. */
+static bool print_pair(const ggl_gguf *f, const ggl_gguf_tensor *t, double alpha) {
+    const ggl_str name = {t->name.s, t->name.n - strlen(".lora_a")};
+    lora_pair p;
+    double norm;
+    if (!lora_find_pair(f, name, &p))
+        return true;
+    const int64_t n_in = p.columns->ne[p.flipped ? 1 : 0], n_out = p.rows->ne[1];
+    const int64_t n = p.rows->ne[2];
+    if (p.columns->ne[2] != 1 && p.columns->ne[2] != n)
+        return true; /* no model has such a tensor; llm_adapter_check reports it */
+    if (!norm_of(&p, n, n_in, n_out, &norm))
+        return false;
+    char shape[96];
+    if (n > 1)
+        snprintf(shape, sizeof shape, "[%" PRId64 ", %" PRId64 ", %" PRId64 "]", n_in, n_out, n);
+    else
+        snprintf(shape, sizeof shape, "[%" PRId64 ", %" PRId64 "]", n_in, n_out);
+    ggl_fprint(stdout, "  %-32.*s %-20s rank %4" PRId64 "  %s, %s  norm %.4g\n", (int)name.n,
+               name.s, shape, p.rank, tensor_type(p.columns), tensor_type(p.rows),
+               norm * (alpha != 0 ? fabs(alpha) / (double)p.rank : 1));
+    return true;
+}
+
+static int show(const llm_adapter *a) {
+    const ggl_gguf *f = llm_adapter_file(a);
+    const llm_adapter_info x = llm_adapter_describe(a);
+    ggl_fprint(stdout, "%s: an adapter for %.*s%s%.*s%s, %zu pair%s, ", ggl_gguf_name(f),
+               (int)x.architecture.n, x.architecture.s, x.title.n ? " (" : "", (int)x.title.n,
+               x.title.n ? x.title.s : "", x.title.n ? ")" : "", x.n_pairs,
+               x.n_pairs == 1 ? "" : "s");
+    if (x.rank_min == x.rank_max)
+        printf("rank %" PRId64, x.rank_min);
+    else
+        printf("ranks %" PRId64 " to %" PRId64, x.rank_min, x.rank_max);
+    printf(", %.2f MiB\n", (double)x.bytes / 0x1p20);
+    if (x.alpha != 0)
+        printf("alpha %g: the change of a weight is %g / rank * lora_b * lora_a\n\n", x.alpha,
+               x.alpha);
+    else
+        printf("no alpha: the change of a weight is lora_b * lora_a\n\n");
+    for (size_t i = 0; i < ggl_gguf_n_tensors(f); i++) {
+        const ggl_gguf_tensor *t = ggl_gguf_tensor_at(f, i);
+        if (t->name.s[t->name.n - 1] == 'a' && !print_pair(f, t, x.alpha))
+            return tool_error(TOOL, 1, "out of memory");
+    }
+    return 0;
+}
+
+int lora_show(int argc, char **argv) {
+    static const arg_option none[] = {{0}};
+    arg_list files = {0};
+    static const args_example examples[] = {
+        {"llm-lora show style.gguf", "which weights does an adapter change, and how much?"}, {0}};
+    const args_spec spec = {
+        TOOL,
+        "ADAPTER",
+        "Prints the weights that a LoRA adapter changes, with shape, rank, types, "
+        "and the Frobenius norm of the change at scale 1.",
+        none,
+        &files,
+        NULL,
+        .examples = examples};
+    int code = args_parse_between(&spec, 1, 1, argc, argv);
+    if (code >= 0)
+        return code;
+    ggl_error err = {0};
+    llm_adapter *a;
+    if (llm_adapter_open(&a, files.s[0], NULL, &err) != GGL_OK)
+        code = tool_error(TOOL, 1, "%s", err.msg);
+    else
+        code = show(a);
+    llm_adapter_free(a);
+    args_list_fini(&files);
+    return code;
+}
