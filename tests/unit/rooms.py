@@ -21,7 +21,7 @@ ROOMS = {
     "backends": ["common", "reference cpu vulkan shadow trace", "."],
     "models": ["common", "text", "sample grammar", "template", "calls", "language", "compile", "made_up", "quant", "convert", "run", "guess", "serve"],
     "library": ["builtin", "."],
-    "tools": ["common", "conform", "llm-arch llm-bench llm-cli llm-convert llm-grammar llm-perplexity llm-quantize llm-server llm-tokenize"],
+    "tools": ["common", "conform", "llm-arch llm-bench llm-cli llm-convert llm-grammar llm-imatrix llm-perplexity llm-quantize llm-server llm-tokenize"],
 }
 BELOW = {"ggml-lite": [], "backends": ["ggml-lite"], "models": ["ggml-lite"], "library": ["ggml-lite", "backends", "models"],
          "tools": ["ggml-lite", "backends", "models", "library"]}
