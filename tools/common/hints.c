@@ -353,7 +353,6 @@ const arg_hint imatrix_hints[] = {
     {"-bf --binary-file", "--file", HINT_SAME},
     {"-e --escape --no-escape", "the text is taken as it is", HINT_NOTHING},
     {"--ppl", "the perplexity is printed unless --no-ppl is given", HINT_NOTHING},
-    {"--lora --lora-scaled", "adapters are not applied: a matrix is of the weights that will be quantized", HINT_REFUSED},
     {"--context-shift --no-context-shift", "a chunk fits its context", HINT_NOTHING},
     {SAMPLING_FLAGS, NO_SAMPLES, HINT_NOTHING_VALUE},
     {SAMPLING_SWITCHES, NO_SAMPLES, HINT_NOTHING},

@@ -32,13 +32,13 @@ static int check_paths(const options *o) {
         {"--plot", o->plot, .written = true},
         {"--trace", placement_trace(&o->placement), .written = true},
     };
-    tool_path *path = calloc(OWN + 1 + o->in.n, sizeof *path);
+    tool_path *path = calloc(OWN + 1 + o->n_files, sizeof *path);
     if (!path)
         return tool_error(TOOL, 1, "out of memory");
     memcpy(path, own, sizeof own);
-    for (size_t i = 0; i < o->in.n; i++)
-        path[OWN + i] = (tool_path){"--in-file", o->in.s[i], .needed = true};
-    int code = tool_check_paths(TOOL, path, OWN + o->in.n);
+    for (size_t i = 0; i < o->n_files; i++)
+        path[OWN + i] = (tool_path){"--in-file", o->file[i], .needed = true};
+    int code = tool_check_paths(TOOL, path, OWN + o->n_files);
     /* apart from --in-file: the file may replace one that it continues */
     path[OWN] = (tool_path){"-o", writes ? o->out : NULL, .written = true};
     code = code < 0 ? tool_check_paths(TOOL, path, OWN + 1) : code;
@@ -49,13 +49,13 @@ static int check_paths(const options *o) {
 /* Merges the files of --in-file. */
 static int read_files(tool *t) {
     ggl_error err = {0};
-    for (size_t i = 0; i < t->o.in.n; i++) {
+    for (size_t i = 0; i < t->o.n_files; i++) {
         imatrix *m = NULL;
-        ggl_status st = imatrix_open(&m, t->o.in.s[i], t->o.n_ctx, &err);
+        ggl_status st = imatrix_open(&m, t->o.file[i], t->o.n_ctx, &err);
         if (st == GGL_OK && t->base) {
             st = imatrix_merge(t->base, m, &err);
             if (st != GGL_OK)
-                st = ggl_within(&err, st, "%s", t->o.in.s[i]);
+                st = ggl_within(&err, st, "%s", t->o.file[i]);
             imatrix_free(m);
         } else {
             t->base = m;
@@ -93,7 +93,7 @@ static int plot(const tool *t, const tensor_stats *s, size_t n) {
     ggl_error err = {0};
     ggl_new_file *f = NULL;
     char title[300];
-    const char *of = t->o.text ? t->o.model ? t->o.model : "the built-in model" : t->o.in.s[0];
+    const char *of = t->o.text ? t->o.model ? t->o.model : "the built-in model" : t->o.file[0];
     const char *slash = strrchr(of, '/');
     snprintf(title, sizeof title, "Importance of columns, %s", slash ? slash + 1 : of);
     if (ggl_new_file_open(&f, t->o.plot, &err) != GGL_OK)

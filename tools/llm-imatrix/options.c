@@ -7,6 +7,8 @@
 #include "common/imatrix.h"
 #include "common/paths.h"
 #include "common/report.h"
+#include "ggl/alloc.h"
+#include "ggl/file.h"
 
 static const args_example examples[] = {
     {"llm-imatrix -m model-f16.gguf -f text.txt", "collects over a text, and writes imatrix.gguf"},
@@ -16,6 +18,37 @@ static const args_example examples[] = {
      "shows how much the inputs of each weight differ"},
     {"llm-imatrix --in-file imatrix.gguf --plot imatrix.svg", "draws that, layer by layer"},
     {0}};
+
+/* Appends the file s[0..n). False: out of memory. */
+static bool add_file(options *o, size_t *cap, const char *s, size_t n) {
+    char *copy = ggl_calloc(n + 1, 1);
+    if (!copy || !ggl_grow(&o->file, cap, o->n_files + 1, sizeof *o->file)) {
+        ggl_free(copy);
+        return false;
+    }
+    memcpy(copy, s, n);
+    o->file[o->n_files++] = copy;
+    return true;
+}
+
+/* Lists the files of --in-file: each may be one, or several with commas between them. */
+static int list_files(options *o) {
+    size_t cap = 0;
+    bool ok = true;
+    for (size_t i = 0; i < o->in.n && ok; i++) {
+        const char *s = o->in.s[i];
+        if (ggl_file_exists(s)) {
+            ok = add_file(o, &cap, s, strlen(s));
+            continue;
+        }
+        for (size_t n = strcspn(s, ","); ok; s += n + 1, n = strcspn(s, ",")) {
+            ok = add_file(o, &cap, s, n);
+            if (s[n] == '\0')
+                break;
+        }
+    }
+    return ok ? -1 : tool_error(TOOL, 1, "out of memory");
+}
 
 static int check(const options *o) {
     const char *end = strrchr(o->out, '.');
@@ -66,8 +99,9 @@ int options_read(options *o, int argc, char **argv) {
         {"--output-format", ARG_CHOICE, &o->format, .value = "FORMAT", .choices = formats,
          .help = "gguf (default), or dat, for programs from before August 2025"},
         {"--in-file", ARG_LIST, &o->in, .value = "FILE",
-         .help = "add what another run has collected, in either format; repeatable; without -f, "
-                 "files are only merged"},
+         .help =
+             "add what another run has collected, in either format; repeatable, or several with "
+             "commas; without -f, files are only merged"},
         {"-ofreq --output-frequency", ARG_INT, &o->write_every, .value = "N",
          .help = "write the file after each N chunks, and at the end (default 10)", .min = 1,
          .max = INT32_MAX},
@@ -94,6 +128,7 @@ int options_read(options *o, int argc, char **argv) {
          .help = "type of cached values: " TOOL_CACHE_TYPES, .choices = tool_cache_types},
         {"--arch", ARG_STRING, &o->arch, .value = "FILE",
          .help = "the architecture descriptor to use"},
+        ADAPTER_OPTIONS(o->adapters),
         IGNORE_OPTIONS(o->ignore),
         {"--no-mmap", ARG_FLAG, &o->no_mmap,
          .help = "read the model into memory instead of mapping the file"},
@@ -117,6 +152,8 @@ int options_read(options *o, int argc, char **argv) {
     int code = args_parse(&spec, argc, argv);
     if (code < 0)
         code = check(o);
+    if (code < 0)
+        code = list_files(o);
     if (o->n_ubatch > o->n_batch)
         o->n_ubatch = o->n_batch;
     return code;
@@ -124,7 +161,11 @@ int options_read(options *o, int argc, char **argv) {
 
 void options_fini(options *o) {
     placement_options_fini(&o->placement);
+    adapters_fini(&o->adapters);
     ignore_fini(&o->ignore);
     hub_fini(&o->hub);
     args_list_fini(&o->in);
+    for (size_t i = 0; i < o->n_files; i++)
+        ggl_free(o->file[i]);
+    ggl_free(o->file);
 }

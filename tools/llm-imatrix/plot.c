@@ -50,7 +50,7 @@ static void draw_legend(FILE *out, double x, double y) {
     for (int i = 0; i <= STEPS; i++, x += 56) {
         const double share = 1 - (double)i / STEPS;
         fprintf(out,
-                "<rect x=\"%.1f\" y=\"%.1f\" width=\"16\" height=\"16\" class=\"c0\" "
+                "<rect x=\"%.1f\" y=\"%.1f\" width=\"16\" height=\"16\" class=\"c0 g\" "
                 "fill-opacity=\"%.3f\"/>\n",
                 x, y + 2, (1 - share) * MOST_COLOR + 0.02);
         chart_text(out, x + 20, y + 14, CHART_START, "n", "%.0f%%", 100 * share);

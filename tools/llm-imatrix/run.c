@@ -98,7 +98,9 @@ static int open_session(run *r) {
     sp.type_k = tool_cache_type(o->type_k);
     sp.type_v = tool_cache_type(o->type_v);
     sp.watch = collector_watch(r->collector);
-    code = placement_session(r->placement, &r->session, r->model, &sp);
+    code = adapters_open(&r->o->adapters, TOOL, r->model, &sp);
+    if (code < 0)
+        code = placement_session(r->placement, &r->session, r->model, &sp);
     if (code >= 0)
         return code;
     progress_begin(PROGRESS_BYTES, 0, "loading weights");
@@ -294,6 +296,7 @@ int run_text(options *o, int (*save)(void *, const imatrix *, int64_t, bool), vo
         code = 1;
     llm_session_free(r.session);
     collector_free(r.collector);
+    adapters_close(&o->adapters);
     if (placement_close(r.placement, &err) != GGL_OK) {
         (void)tool_error(TOOL, 1, "%s", err.msg);
         code = code > 0 ? code : 1;
