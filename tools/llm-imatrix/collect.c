@@ -63,7 +63,8 @@ static int64_t larger(int64_t a, int64_t b) {
  * columns, or matrices, of the weight are not those of w. */
 static bool lay_out(const ggl_tensor *x, const ggl_tensor *w, const ggl_tensor *index, layout *l) {
     const ggl_tensor *root = w->view_of;
-    const int64_t n_root = root->ne[2] * root->ne[3], n_w = w->ne[2] * w->ne[3];
+    const int64_t n_root = ggl_extents(root->ne, 2, GGL_MAX_DIMS, 1),
+                  n_w = ggl_extents(w->ne, 2, GGL_MAX_DIMS, 1);
     *l = (layout){
         .n_col = w->ne[0], .c1 = x->ne[1], .c2 = x->ne[2], .n_mat = n_root, .m1 = 1, .m2 = 1};
     if (w->ne[0] != root->ne[0] || (n_root > 1 && n_root != n_w))

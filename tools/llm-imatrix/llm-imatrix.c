@@ -158,12 +158,20 @@ static int save(void *ctx, const imatrix *m, int64_t n_chunks, bool last) {
     return code;
 }
 
+static void note_format(const options *o) {
+    const char *end = strrchr(o->out, '.');
+    if (o->format == IMATRIX_GGUF && o->out_given && (!end || strcmp(end, ".gguf") != 0))
+        tool_note(TOOL, "%s is written as GGUF; --output-format dat writes the old format", o->out);
+}
+
 static int run_tool(tool *t) {
     int code = check_paths(&t->o);
     if (code < 0)
         code = hub_get(TOOL, &t->o.hub, &t->o.model);
     if (code < 0 && t->o.hub.path[0])
         code = check_paths(&t->o); /* now with the model's */
+    if (code < 0)
+        note_format(&t->o);
     if (code < 0)
         code = read_files(t);
     if (code >= 0)

@@ -51,7 +51,6 @@ static int list_files(options *o) {
 }
 
 static int check(const options *o) {
-    const char *end = strrchr(o->out, '.');
     if (o->hub.list)
         return -1;
     if (!o->text && o->in.n == 0)
@@ -60,8 +59,6 @@ static int check(const options *o) {
                           "merge files; see --help");
     if (!o->text && (o->model || o->hub.repo || o->hub.url))
         return tool_error(TOOL, 2, "-f TEXT is missing: the text that the model is to read");
-    if (o->format == IMATRIX_GGUF && o->out_given && (!end || strcmp(end, ".gguf") != 0))
-        tool_note(TOOL, "%s is written as GGUF; --output-format dat writes the old format", o->out);
     return -1;
 }
 
