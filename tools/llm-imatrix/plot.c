@@ -71,15 +71,19 @@ void imatrix_plot(FILE *out, const tensor_stats *s, size_t n, const char *title)
     const double w = fmax(LEAST_W, fmin(MOST_W, (double)ROOM / (n_columns > 0 ? n_columns : 1))),
                  x = CHART_MARGIN + NAMES, right = fmax(x + w * n_columns, 2 * CHART_MARGIN + 520);
     chart_open(out, right + CHART_MARGIN, CHART_TOP + n_kinds * CELL_H + 84, title);
+    bool is_drawn[MOST_LAYERS + 1] = {0}; /* two names may be of one cell: "a" and "a.weight" */
     int row = -1;
     for (size_t i = 0; i < n; i++) {
         if (i == 0 || strcmp(s[i].kind, s[i - 1].kind) != 0) {
             row++;
+            memset(is_drawn, 0, sizeof is_drawn);
             chart_text(out, x - 8, CHART_TOP + row * CELL_H + 15, CHART_END, "t", "%s",
                        svg_fit(s[i].kind, CHART_SIZE, SVG_PLAIN, NAMES - 8, fit, sizeof fit));
         }
-        if (s[i].n > 0)
-            draw_cell(out, &s[i], x + w * column_of(&s[i], n_layers), CHART_TOP + row * CELL_H, w);
+        const int column = column_of(&s[i], n_layers);
+        if (s[i].n > 0 && !is_drawn[column])
+            draw_cell(out, &s[i], x + w * column, CHART_TOP + row * CELL_H, w);
+        is_drawn[column] |= s[i].n > 0;
     }
     const double below = CHART_TOP + n_kinds * CELL_H;
     draw_axis(out, x, below, w, n_layers, has_other);
