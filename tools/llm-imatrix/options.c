@@ -89,12 +89,13 @@ int options_read(options *o, int argc, char **argv) {
         {"--process-output", ARG_FLAG, &o->output,
          .help = "collect for the product that makes the logits, too"},
         {"--no-ppl", ARG_FLAG, &o->no_ppl,
-         .help = "do not compute the text's perplexity: a little faster"},
+         .help = "do not compute the text's perplexity, which is faster"},
         {NULL, .help = "files"},
         {"-o --output --output-file", ARG_STRING, &o->out, .value = "FILE",
          .help = "the file to write (default imatrix.gguf)", .given = &o->out_given},
         {"--output-format", ARG_CHOICE, &o->format, .value = "FORMAT", .choices = formats,
-         .help = "gguf (default), or dat, for programs from before August 2025"},
+         .help =
+             "gguf (default), or dat, the old format, for programs that cannot read the new one"},
         {"--in-file", ARG_LIST, &o->in, .value = "FILE",
          .help =
              "add what another run has collected, in either format; repeatable, or several with "
