@@ -218,6 +218,8 @@ static ggl_status provide_all(ggl_sched *s, ggl_error *err) {
             own[s->seg[i].nodes.at[k]->id] = i + 1;
     for (size_t i = 0; i < s->n_segs && st == GGL_OK; i++)
         st = provide(s, i, s->seg[i].nodes.at, s->seg[i].nodes.n, own, err);
+    for (size_t i = 0; i < s->n_segs && st == GGL_OK; i++)
+        st = ggl_sched_keep_watched(s, i, own, err);
     if (st == GGL_OK)
         st = ggl_sched_list_outputs(s, own, err);
     if (st == GGL_OK)

@@ -100,7 +100,10 @@ static ggl_status host_alloc(ggl_sched *s, ggl_error *err) {
     s->stale = ok ? ggl_calloc(n_stale, sizeof *s->stale) : NULL;
     s->input = ggl_calloc(s->input_size, (size_t)s->n_lanes + (s->n_lanes > 1));
     s->lane_input = s->input && s->n_lanes > 1 ? s->input + s->input_size : s->input;
-    ok = s->stale && s->input && ggl_size_add(s->host_size, 2 * HOST_PAGE, &padded);
+    s->shown = ggl_calloc(s->shown_size, 1);
+    s->operand = ggl_calloc(s->n_operands, sizeof *s->operand);
+    ok = s->stale && s->input && s->shown && s->operand &&
+         ggl_size_add(s->host_size, 2 * HOST_PAGE, &padded);
     for (int lane = 0; lane < s->n_lanes && ok; lane++) {
         char *block = s->host_block[lane] = ggl_calloc(padded, 1);
         s->flight[lane].row = ggl_calloc((size_t)s->n_rows, sizeof *s->flight[lane].row);

@@ -251,5 +251,7 @@ ggl_status ggl_sched_end_segment(ggl_sched *s, const flight *f, ggl_error *err) 
     ggl_status st = GGL_OK;
     if (b->async && is_awaited(s, f))
         st = b->v->mark ? b->v->wait_for(b, f->mark, err) : b->v->wait(b, err);
-    return st == GGL_OK ? bring_out_all(s, f, false, err) : st;
+    if (st == GGL_OK)
+        st = bring_out_all(s, f, false, err);
+    return st == GGL_OK ? ggl_sched_show_watched(s, f, err) : st;
 }

@@ -22,6 +22,7 @@ ggl_status ggl_sched_new(ggl_sched **out, ggl_graph *g, const ggl_sched_params *
     s->is_idle = true;
     pthread_mutex_init(&s->lock, NULL);
     pthread_mutex_init(&s->asks, NULL);
+    pthread_mutex_init(&s->shows, NULL);
     pthread_cond_init(&s->wake, NULL);
     s->n_batch = ggl_graph_get_params(g)->n_batch;
     s->n_rows = p->n_rows > 0 && p->n_rows < s->n_batch ? p->n_rows : s->n_batch;
@@ -88,6 +89,7 @@ void ggl_sched_free(ggl_sched *s) {
         ggl_free(seg->nodes.at);
         ggl_free(seg->move);
         ggl_free(seg->departing);
+        ggl_free(seg->watched.at);
     }
     for (int i = 0; i < s->n_dev; i++)
         device_free(&s->dev[i]);
@@ -103,6 +105,9 @@ void ggl_sched_free(ggl_sched *s) {
     ggl_free(s->fallback);
     ggl_free(s->in_trunk);
     ggl_free(s->is_early);
+    ggl_free(s->watched);
+    ggl_free(s->shown);
+    ggl_free(s->operand);
     ggl_free(s->input);
     ggl_free(s->input_at);
     ggl_free(s->input_n);
@@ -110,6 +115,7 @@ void ggl_sched_free(ggl_sched *s) {
     ggl_os_map_close(&s->cache);
     pthread_cond_destroy(&s->wake);
     pthread_mutex_destroy(&s->asks);
+    pthread_mutex_destroy(&s->shows);
     pthread_mutex_destroy(&s->lock);
     ggl_free(s);
 }

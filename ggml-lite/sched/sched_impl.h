@@ -11,6 +11,7 @@
  *   peers.c   lets devices reach each other's memory
  *   inputs.c  sets the inputs, and notes which bytes devices must get
  *   run.c     passes a batch through a segment: moves its values, and runs it
+ *   watch.c   shows to the user what watched nodes read
  *   order.c   finds flights that must wait before they write what others still read
  *   flights.c starts batches and collects them: which thread passes which batch on, and when
  *   sched.c   creates and frees a scheduler
@@ -93,6 +94,7 @@ typedef struct segment {
     size_t n_moves, cap_moves;
     departing *departing;
     size_t n_departing, cap_departing;
+    node_list watched; /* nodes of it whose operands are shown (ggl_sched_params.watch) */
     size_t read_until; /* the last segment that reads a store which this one writes; or this one */
     size_t again;      /* the next segment of this backend; the number of segments: there is none */
     ggl_plan *plan[2]; /* for a batch of 1, and for up to n_max[1]; [1] is NULL if that is 1, too */
@@ -203,7 +205,12 @@ struct ggl_sched {
     int *backend;   /* by tensor id: where a node runs */
     bool *in_trunk; /* by tensor id */
     bool *is_early; /* by tensor id: a node of the tail that params.early needs */
-    segment *seg;   /* those of the trunk, then those of the tail, the early ones first */
+    bool *watched;  /* by tensor id: a node whose operands are shown; NULL: none is */
+    size_t shown_size, n_operands; /* most bytes, and number, of the operands of a watched node */
+    char *shown;                   /* [shown_size]: operands from devices with other memory */
+    const void **operand;          /* [n_operands] */
+    pthread_mutex_t shows;         /* params.watch->see is called, and `shown` used, under it */
+    segment *seg; /* those of the trunk, then those of the tail, the early ones first */
     size_t n_segs, n_trunk_segs, cap_segs;
     size_t n_early_segs;          /* those of the trunk and the early ones */
     size_t load_done, load_total; /* bytes of weights, for params.progress */
@@ -275,6 +282,14 @@ ggl_status ggl_sched_join_peers(ggl_sched *s, ggl_error *err);
 /* Starts a thread for each device, if several batches may be in flight; stops them. */
 ggl_status ggl_sched_start_threads(ggl_sched *s, ggl_error *err);
 void ggl_sched_stop_threads(ggl_sched *s);
+
+/* Sets s->watched, before nodes are divided into segments. */
+ggl_status ggl_sched_find_watched(ggl_sched *s, ggl_error *err);
+/* Keeps the operands of the watched nodes of segment i, which all have places, until its end. own[] as
+ * for ggl_sched_provide_value. */
+ggl_status ggl_sched_keep_watched(ggl_sched *s, size_t i, const size_t *own, ggl_error *err);
+/* Shows what the watched nodes of the flight's segment have read; the segment is done. */
+ggl_status ggl_sched_show_watched(ggl_sched *s, const flight *f, ggl_error *err);
 
 /* Plans everything: places nodes, cuts segments, sizes all memory, compiles the plans. */
 ggl_status ggl_sched_build(ggl_sched *s, ggl_error *err);

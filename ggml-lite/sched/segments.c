@@ -4,13 +4,14 @@
 #include "sched_impl.h"
 
 /* Sets s->in_trunk: nodes that write stores, nodes that are not batched (they are the same for all
- * rows), and everything that these read. */
+ * rows), watched nodes, and everything that these read. */
 static void find_trunk(ggl_sched *s) {
     for (int i = ggl_graph_n_nodes(s->g) - 1; i >= 0; i--) {
         const ggl_tensor *t = ggl_graph_node(s->g, i);
         if (!t->computed)
             continue;
-        if (t->op == GGL_OP_CACHE || t->keeps_state || !ggl_is_batched(t))
+        if (t->op == GGL_OP_CACHE || t->keeps_state || !ggl_is_batched(t) ||
+            (s->watched && s->watched[t->id]))
             s->in_trunk[t->id] = true;
         for (int k = 0; k < ggl_n_reads(t) && s->in_trunk[t->id]; k++)
             if (ggl_read(t, k))
@@ -197,12 +198,47 @@ static bool push_with_views(segment *seg, ggl_tensor *t, segment **seen) {
     return ggl_node_list_push(&seg->nodes, t);
 }
 
+/* If nodes are watched, cuts each of the n segments where the group changes: what is watched is then
+ * kept for one group only. Returns the new number of segments; 0: out of memory. */
+static size_t cut_groups(cutter *c, size_t n) {
+    const ggl_graph *g = c->s->g;
+    size_t *part = ggl_calloc((size_t)ggl_graph_n_ids(g), sizeof *part); /* by id: of its segment */
+    size_t *n_parts = ggl_calloc(n + 1, sizeof *n_parts); /* by number from the end */
+    int *group = ggl_calloc(n + 1, sizeof *group);        /* of the segment's latest node */
+    size_t total = 0;
+    for (int i = 0; part && n_parts && group && i < ggl_graph_n_nodes(g); i++) {
+        const ggl_tensor *t = ggl_graph_node(g, i);
+        const size_t k = c->from_end[t->id];
+        if (!in_stage(c, t))
+            continue;
+        total += n_parts[k] == 0 || group[k] != t->group;
+        n_parts[k] += n_parts[k] == 0 || group[k] != t->group;
+        group[k] = t->group;
+        part[t->id] = n_parts[k];
+    }
+    for (size_t k = 1; n_parts && k < n; k++) /* now: the parts up to this segment, from the end */
+        n_parts[k] += n_parts[k - 1];
+    for (int i = 0; total > 0 && i < ggl_graph_n_nodes(g); i++) {
+        const ggl_tensor *t = ggl_graph_node(g, i);
+        if (in_stage(c, t))
+            c->from_end[t->id] = n_parts[c->from_end[t->id]] - part[t->id];
+    }
+    ggl_free(part);
+    ggl_free(n_parts);
+    ggl_free(group);
+    return total;
+}
+
 /* Appends the segments of a stage. In each of them the nodes keep the order of the graph. */
 static ggl_status cut_stage(ggl_sched *s, int stage, ggl_error *err) {
     cutter c;
     segment **seen = ggl_calloc((size_t)ggl_graph_n_ids(s->g), sizeof(segment *));
     bool ok = cutter_init(&c, s, stage) && seen;
-    const size_t n = ok ? cut_best(&c) : 0;
+    size_t n = ok ? cut_best(&c) : 0;
+    if (ok && n > 0 && s->watched) {
+        n = cut_groups(&c, n);
+        ok = n > 0;
+    }
     const size_t end = s->n_segs + n;
     ok = ok && ggl_grow(&s->seg, &s->cap_segs, end, sizeof *s->seg);
     while (ok && s->n_segs < end)
@@ -222,8 +258,10 @@ static ggl_status cut_stage(ggl_sched *s, int stage, ggl_error *err) {
 
 ggl_status ggl_sched_cut(ggl_sched *s, ggl_error *err) {
     size_t end[N_STAGES] = {0};
+    ggl_status st = ggl_sched_find_watched(s, err);
     find_trunk(s);
-    ggl_status st = find_early(s, err);
+    if (st == GGL_OK)
+        st = find_early(s, err);
     for (int stage = 0; stage < N_STAGES && st == GGL_OK; stage++) {
         st = cut_stage(s, stage, err);
         end[stage] = s->n_segs;

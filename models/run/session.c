@@ -149,6 +149,7 @@ static ggl_status build_sched(llm_session *s, const llm_model *m, const llm_sess
                            .cache_of = s->identity,
                            .cache_of_size = (1 + p->n_adapters) * sizeof *s->identity,
                            .early = p->embeddings ? "embedding" : NULL,
+                           .watch = p->watch,
                            .element_word = "token",
                            .group_word = "layer"};
     return ggl_sched_new(&s->sched, s->graph, &sp, err);

@@ -8,10 +8,15 @@ int main(void) {
     static const struct {
         const char *tool;
         const arg_hint *hints;
-    } table[] = {{"llm-cli", cli_hints},           {"llm-server", server_hints},
-                 {"llm-bench", bench_hints},       {"llm-perplexity", perplexity_hints},
-                 {"llm-tokenize", tokenize_hints}, {"llm-quantize", quantize_hints},
-                 {"llm-convert", convert_hints},   {"llm-gguf", gguf_hints},
+    } table[] = {{"llm-cli", cli_hints},
+                 {"llm-server", server_hints},
+                 {"llm-bench", bench_hints},
+                 {"llm-imatrix", imatrix_hints},
+                 {"llm-perplexity", perplexity_hints},
+                 {"llm-tokenize", tokenize_hints},
+                 {"llm-quantize", quantize_hints},
+                 {"llm-convert", convert_hints},
+                 {"llm-gguf", gguf_hints},
                  {"llm-lora", lora_hints}};
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         for (const arg_hint *h = table[i].hints; h->names; h++)

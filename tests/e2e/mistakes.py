@@ -36,6 +36,7 @@ def make_files(folder):
     put("hf/config.json", b'{"architectures": ["LlamaForCausalLM"]}')
     put("hf/model.safetensors", struct.pack("<Q", 2) + b"{}")
     put("loose/model.safetensors", struct.pack("<Q", 2) + b"{}")
+    put("cut.dat", struct.pack("<ii19sii", 1, 19, b"blk.0.attn_q.weight", 1, 288) + bytes(100))
     put("story.txt", b"Once upon a time\n")
     with open(os.path.join(ROOT, "models/archs/llama.arch"), "rb") as f:
         put("typo.arch", f.read().replace(b"rms_norm(", b"rmsnorm(", 1))

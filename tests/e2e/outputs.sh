@@ -12,12 +12,13 @@ cp "$model" m.gguf
 for i in $(seq 8); do cat "$here/../data/stories-gpt2.txt"; done >text
 
 # The tools that write a file: a name, and the words of the command that come before and after the path.
-names=(logits trace kld quantize extract embed graph plot make)
+names=(logits trace kld imatrix quantize extract embed graph plot make)
 before() {
     case $1 in
     logits) echo "$bin/llm-cli -m m.gguf --tokens 1,2,3 -n 0 --logits" ;;
     trace) echo "$bin/llm-cli -m m.gguf --tokens 1,2,3 -n 1 --trace" ;;
     kld) echo "$bin/llm-perplexity -m m.gguf -f text -c 64 --chunks 1 --kl-divergence-base" ;;
+    imatrix) echo "$bin/llm-imatrix -m m.gguf -f text -c 64 --chunks 1 -o" ;;
     quantize) echo "$bin/llm-quantize m.gguf" ;;
     extract) echo "$bin/llm-gguf extract m.gguf attn -o" ;;
     embed) echo "$bin/llm-arch embed llama m.gguf" ;;
@@ -146,7 +147,7 @@ cmp -s good bad || fail "values went into the file, as stdout was closed"
 [ "$(head -c 1 t.json)" = '[' ] && [ "$(tail -n 1 t.json)" = ']' ] || fail "messages went into the timeline"
 "$bin/llm-cli" -p hi -n 4 --temp 0 --logits l.npy <&- >&- 2>&-
 [ $? = 1 ] || fail "all descriptors closed: no error"
-for tool in llm-cli llm-bench llm-quantize llm-convert llm-gguf llm-lora llm-perplexity llm-arch llm-tokenize llm-grammar; do
+for tool in llm-cli llm-bench llm-quantize llm-convert llm-imatrix llm-gguf llm-lora llm-perplexity llm-arch llm-tokenize llm-grammar; do
     for how in '>/dev/full' '>&-'; do
         eval "\"$bin/$tool\" --help $how" 2>err
         [ $? = 1 ] && [ "$(grep -c 'could not write to stdout' err)" = 1 ] || fail "$tool --help $how: $(cat err)"

@@ -88,6 +88,7 @@ shows(r"prompt: reading .*cache", "llm-cli", "-m", MODEL, "--tokens", IDS, "-n",
 shows(r"^quantizing \d+ %, .* of ", "llm-quantize", "--allow-requantize", MODEL, tmp("q.gguf"), "q4_0")
 lines = shows(r"^perplexity \d+ %, \d of \d chunks", "llm-perplexity", "-m", MODEL, "-f", TEXT, "-c", "64", "--chunks", "3")
 check(any(re.match(r"\[1\][\d.]+,\[2\][\d.]+,\[3\]", l) for l in lines), "llm-perplexity: its values are not whole", lines)
+shows(r"^importance \d+ %, \d of \d chunks", "llm-imatrix", "-m", MODEL, "-f", TEXT, "-c", "64", "--chunks", "3", "--no-ppl", "-o", tmp("i.gguf"))
 shows(r"^measuring \d+ %, \d of 2 tests: pp8 \d+ %, \d of 2 runs", "llm-bench", "-m", MODEL, "-p", "8", "-n", "2", "-r", "2", "--no-limits")
 lines = shows(r"^measuring \d+ %, \d+ of \d+ measurements", "llm-bench", "ops", "--kernel", "EXP", "--seconds", "0.0001", "--no-limits")
 check(any(re.search(r"\d+ measurements? of 0.0001 s \(--seconds\), about \d+ s in all", l) for l in lines), "ops does not say how long it takes", lines)

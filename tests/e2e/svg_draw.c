@@ -6,6 +6,7 @@
 
 #include "llm-arch/svg.h"
 #include "llm-bench/plot.h"
+#include "llm-imatrix/plot.h"
 #include "llm-bench/roofline.h"
 #include "llm-bench/serve_plot.h"
 
@@ -212,6 +213,36 @@ static void draw_serve(FILE *out) {
     serve_plot_draw(out, row, n);
 }
 
+/* Some kinds of tensors in some layers, and some outside of layers. */
+static void draw_importance(FILE *out) {
+    const int n_kinds = 1 + (int)below(12), n_layers = (int)below(below(3) ? 9 : 200);
+    const bool absurd = below(8) == 0;
+    imatrix *m = NULL;
+    imatrix_entry *e = NULL;
+    char kind[100], name[200], title[300];
+    if (imatrix_new(&m, 1, NULL) != GGL_OK)
+        exit(1);
+    for (int k = 0; k < n_kinds; k++) {
+        text(kind, sizeof kind);
+        for (int i = -1; i < n_layers; i++) {
+            if (below(i < 0 ? 2 : 8) == 0)
+                continue;
+            snprintf(name, sizeof name, "blk.%d.%s%d.weight", absurd ? 90000 + i : i, kind, k);
+            if (imatrix_add(m, i < 0 ? kind[0] ? kind : "o" : name, 8, 1, &e, NULL) != GGL_OK)
+                exit(1);
+            e->count[0] = (int64_t)below(3);
+            for (int c = 0; c < 8; c++)
+                e->sum2[c] = (float)between(1e-9, 1);
+        }
+    }
+    tensor_stats *s = stats_of(m);
+    text(title, sizeof title);
+    if (s)
+        imatrix_plot(out, s, imatrix_n(m), title);
+    free(s);
+    imatrix_free(m);
+}
+
 int main(int argc, char **argv) {
     static const struct {
         const char *name;
@@ -219,7 +250,8 @@ int main(int argc, char **argv) {
     } kind[] = {{"figure", draw_figure},
                 {"roofline", draw_roofline},
                 {"plot", draw_plot},
-                {"serve", draw_serve}};
+                {"serve", draw_serve},
+                {"importance", draw_importance}};
     if (argc != 3)
         return 2;
     state = strtoull(argv[1], NULL, 0);

@@ -107,7 +107,8 @@ bool toy_start_placed(toy_run *r, const toy_model *t, ggl_backend *const *backen
                            .n_backends = n_backends,
                            .place = where,
                            .ctx = ctx,
-                           .early = t->embedding ? "embedding" : NULL};
+                           .early = t->embedding ? "embedding" : NULL,
+                           .watch = t->watch};
     ok = ok && draw_weights(r, t) && ggl_graph_finish(r->graph, err) == GGL_OK &&
          ggl_graph_fold(r->graph, fold, err) == GGL_OK &&
          ggl_sched_new(&r->sched, r->graph, &sp, err) == GGL_OK &&

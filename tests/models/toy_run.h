@@ -16,7 +16,8 @@ typedef struct toy_model {
     const llm_arch_source *source; /* in place of the toy's; NULL: that */
     void (*change)(void *ctx, const ggl_tensor *w, float *data);
     void *change_ctx;
-    bool embedding; /* as llm_arch_params.embedding; a run can then end early */
+    bool embedding;         /* as llm_arch_params.embedding; a run can then end early */
+    const ggl_watch *watch; /* NULL: none */
 } toy_model;
 
 typedef struct toy_run {

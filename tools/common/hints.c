@@ -348,6 +348,31 @@ const arg_hint bench_hints[] = {
     {ROTATIONS, FROM_FILE, HINT_REFUSED},
     {0}};
 
+const arg_hint imatrix_hints[] = {
+    {"-p --prompt", "-f FILE is the text; -f - reads it from standard input", HINT_REFUSED},
+    {"-bf --binary-file", "--file", HINT_SAME},
+    {"-e --escape --no-escape", "the text is taken as it is", HINT_NOTHING},
+    {"--ppl", "the perplexity is printed unless --no-ppl is given", HINT_NOTHING},
+    {"--context-shift --no-context-shift", "a chunk fits its context", HINT_NOTHING},
+    {SAMPLING_FLAGS, NO_SAMPLES, HINT_NOTHING_VALUE},
+    {SAMPLING_SWITCHES, NO_SAMPLES, HINT_NOTHING},
+    {"-np --parallel -ns --sequences", "-ub sets how many tokens are computed at once", HINT_NOTHING_VALUE},
+    {"-cb --cont-batching -kvu --kv-unified -no-kvu --no-kv-unified", "there is one chunk at a time", HINT_NOTHING},
+    {"--list-devices", LIST, HINT_REFUSED},
+    {"--mmap -mmp", MAPPED, HINT_NOTHING},
+    {"--mlock -lm=mlock --load-mode=mlock", "the system keeps the parts of a mapped file that are in use", HINT_NOTHING},
+    {"-lm --load-mode", "--no-mmap reads the file instead of mapping it", HINT_REFUSED},
+    {"--repack -nr --no-repack", "repacked weights give the same result", HINT_NOTHING},
+    {"-tb --threads-batch", "-t sets the threads for everything; the result does not depend on it", HINT_NOTHING_VALUE},
+    {"-C --cpu-mask " RANGES, "the system chooses the CPUs; -t sets the number of threads", HINT_REFUSED},
+    {"--prio --prio-batch", "the system sets the priority", HINT_NOTHING_VALUE},
+    {"-v --verbose --log-verbose", NO_LOG, HINT_NOTHING},
+    {"--log-file", "2>FILE keeps what is printed on standard error", HINT_REFUSED},
+    {"--spec-draft-type-k -ctkd --cache-type-k-draft --spec-draft-type-v -ctvd --cache-type-v-draft",
+     "nothing is generated, so there is no draft model", HINT_NOTHING_VALUE},
+    RUN_ROWS,
+    {0}};
+
 const arg_hint perplexity_hints[] = {
     {"--hellaswag --hellaswag-tasks --winogrande --winogrande-tasks --multiple-choice "
      "--multiple-choice-tasks",

@@ -15,22 +15,22 @@
 #include "common/hints.h"
 #include "common/hub.h"
 #include "common/ignore.h"
-#include "common/input.h"
+#include "common/log_softmax.h"
 #include "common/paths.h"
 #include "common/placement.h"
+#include "common/ppl_stats.h"
 #include "common/process.h"
 #include "common/progress.h"
 #include "common/load.h"
+#include "common/text_chunks.h"
 #include "common/work_share.h"
 #include "common/work_threads.h"
 #include "llm/session.h"
-#include "log_softmax.h"
 #include "logits_file.h"
-#include "ppl_stats.h"
 
 #define TOOL "llm-perplexity"
 
-enum { DEFAULT_CTX = 512, MAX_ROWS = 64, MAX_ROWS_SIZE = 64 << 20 };
+enum { DEFAULT_CTX = TEXT_CHUNK_SIZE, MAX_ROWS = 64, MAX_ROWS_SIZE = 64 << 20 };
 
 typedef struct options {
     tool_ignore ignore;
@@ -58,8 +58,7 @@ typedef struct ppl {
     llm_model *model;
     placement *placement;
     llm_session *session;
-    llm_tokens tokens; /* of the whole text, or of the other file */
-    int32_t bos;       /* -1: the model puts none before a text */
+    text_chunks text; /* without tokens if these are the other file's */
     logits_head head;
     logits_reader base;
     logits_writer save;
@@ -163,39 +162,13 @@ static int read_options(options *o, int argc, char **argv) {
 
 /* --- the text --------------------------------------------------------------------------------- */
 
-/* Finds out whether the model begins texts with a token, which then begins every chunk. */
-static int find_bos(ppl *p, const llm_tokenizer *t) {
-    ggl_error err = {0};
-    llm_tokens empty = {0};
-    if (llm_tokenize(t, "", 0, LLM_TOKENIZE_BOS, &empty, &err) != GGL_OK)
-        return tool_error(TOOL, 1, "%s", err.msg);
-    int32_t bos = llm_tokenizer_bos(t);
-    p->bos = empty.n > 0 && bos >= 0 && empty.id[0] == bos ? bos : -1;
-    llm_tokens_fini(&empty);
-    return -1;
-}
-
-static int read_text(ppl *p, const llm_tokenizer *t) {
-    ggl_error err = {0};
-    size_t n;
-    char *text = tool_read_file(TOOL, p->o.text, &n);
-    if (!text)
-        return process_stopped ? process_stop_code() : 1;
-    /* llama.cpp's -f also removes a newline at the end */
-    if (n > 0 && text[n - 1] == '\n')
-        n--;
-    ggl_status s = llm_tokenize(t, text, n, LLM_TOKENIZE_BOS, &p->tokens, &err);
-    free(text);
-    return s == GGL_OK ? -1 : tool_error(TOOL, 1, "%s: %s", p->o.text, err.msg);
-}
-
 /* Gets the tokens, and determines the chunks. */
 static int choose_chunks(ppl *p) {
     ggl_error err = {0};
     const llm_tokenizer *t = NULL;
     if (llm_model_tokenizer(p->model, &t, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
-    int code = find_bos(p, t);
+    int code = text_chunks_find_bos(&p->text, TOOL, t);
     if (code >= 0)
         return code;
     if (p->o.compare) {
@@ -208,22 +181,12 @@ static int choose_chunks(ppl *p) {
             tool_note(TOOL, "the text comes from %s; -f is not read", p->o.base);
         p->head = p->base.head;
     } else {
-        int64_t own = llm_model_n_ctx(p->model);
-        p->head.n_ctx = p->o.n_ctx;
-        if (!p->o.ctx_given && own >= 4 && own < DEFAULT_CTX) {
-            tool_note(TOOL, "chunks of %" PRId64 " tokens, the model's context", own);
-            p->head.n_ctx = own;
-        } else if (own > 0 && p->o.n_ctx > own) {
-            tool_note(TOOL, "the model was trained on %" PRId64 " tokens at once", own);
-        }
-        code = read_text(p, t);
+        text_chunks_choose(&p->text, TOOL, p->model, p->o.n_ctx, p->o.ctx_given);
+        code = text_chunks_read(&p->text, TOOL, t, p->o.text, false);
         if (code >= 0)
             return code;
-        if ((int64_t)p->tokens.n < 2 * p->head.n_ctx)
-            return tool_error(
-                TOOL, 1, "%s has %zu tokens; with -c %" PRId64 " at least %" PRId64 " are needed",
-                p->o.text, p->tokens.n, p->head.n_ctx, 2 * p->head.n_ctx);
-        p->head.n_chunk = (int64_t)p->tokens.n / p->head.n_ctx;
+        p->head.n_ctx = p->text.n_ctx;
+        p->head.n_chunk = p->text.n_chunk;
     }
     if (p->o.n_chunk >= 0 && p->o.n_chunk < p->head.n_chunk)
         p->head.n_chunk = p->o.n_chunk;
@@ -310,7 +273,7 @@ static int take_memory(ppl *p) {
 /* --- scoring ---------------------------------------------------------------------------------- */
 
 static const int32_t *chunk_tokens(const ppl *p) {
-    return (p->o.compare ? p->base.token : p->tokens.id) + p->chunk * p->head.n_ctx;
+    return (p->o.compare ? p->base.token : p->text.tokens.id) + p->chunk * p->head.n_ctx;
 }
 
 /* Scores row k: its loss, and its codes or their comparison. */
@@ -381,8 +344,8 @@ static int run_chunk(ppl *p, int32_t *token, bool *want) {
     ggl_error err = {0};
     int64_t n_ctx = p->head.n_ctx;
     memcpy(token, chunk_tokens(p), (size_t)n_ctx * sizeof *token);
-    if (p->bos >= 0)
-        token[0] = p->bos;
+    if (p->text.bos >= 0)
+        token[0] = p->text.bos;
     for (int64_t i = 0; i < n_ctx; i++)
         want[i] = i >= n_ctx / 2;
     /* the last token is only predicted */
@@ -526,7 +489,7 @@ static int run(ppl *p) {
     if (code < 0)
         code = take_memory(p);
     if (code < 0 && p->o.base && !p->o.compare &&
-        logits_begin(&p->save, p->o.base, &p->head, p->tokens.id, &err) != GGL_OK)
+        logits_begin(&p->save, p->o.base, &p->head, p->text.tokens.id, &err) != GGL_OK)
         code = process_stopped ? process_stop_code()
                                : tool_error(TOOL, 1, "--kl-divergence-base: %s", err.msg);
     if (code < 0 && !tool_is_quiet())
@@ -547,7 +510,7 @@ static int run(ppl *p) {
 
 int main(int argc, char **argv) {
     process_begin();
-    ppl p = {.bos = -1, .bad_row = -1, .bad_base = -1};
+    ppl p = {.text.bos = -1, .bad_row = -1, .bad_base = -1};
     int code = read_options(&p.o, argc, argv);
     if (code < 0) {
         p.shows_values = isatty(STDOUT_FILENO) == 1;
@@ -564,7 +527,7 @@ int main(int argc, char **argv) {
     free(p.kld);
     free(p.p_diff);
     free(p.running);
-    llm_tokens_fini(&p.tokens);
+    text_chunks_fini(&p.text);
     llm_session_free(p.session);
     adapters_close(&p.o.adapters);
     ggl_error err = {0};

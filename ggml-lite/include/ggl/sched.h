@@ -36,6 +36,18 @@ typedef struct ggl_host_range {
     bool mapped;
 } ggl_host_range;
 
+/* Looks at what nodes read while a graph runs: to collect statistics of it, for example. */
+typedef struct ggl_watch {
+    /* Called by ggl_sched_new for each node at the top level: true if it is to be watched. */
+    bool (*wants)(void *ctx, const ggl_tensor *node);
+    /* Called after each run of the node, with the n elements of the batch. operand[k], for ggl_read(node,
+     * k), is in host memory, valid during the call: [n] times ggl_count numbers of the operand's type
+     * (once, if it is not batched). NULL: a weight, a constant, or absent. All batches reach a node in
+     * their order; for nodes on several backends it may be called by different threads, one at a time. */
+    void (*see)(void *ctx, const ggl_tensor *node, const void *const *operand, int64_t n);
+    void *ctx;
+} ggl_watch;
+
 typedef struct ggl_sched_params {
     size_t size;                 /* sizeof(ggl_sched_params): ggl/params.h */
     ggl_backend *const *backend; /* borrowed */
@@ -80,6 +92,10 @@ typedef struct ggl_sched_params {
     /* The words of ggl_sched_print for an element of the batch and for a group, singular. NULL:
      * "element", "group". Borrowed. */
     const char *element_word, *group_word;
+    /* NULL: no node is watched. Watched nodes run for the whole batch, and segments end where groups do,
+     * so that the values to look at take the memory of one group. No result changes. Borrowed until
+     * the scheduler is freed. */
+    const ggl_watch *watch;
 } ggl_sched_params;
 
 /* Plans all runs of the graph g, which must be finished and outlive the scheduler. Allocates

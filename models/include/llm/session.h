@@ -69,6 +69,9 @@ typedef struct llm_session_params {
      * does not fit the model and the adapters. "": the model's path plus ".repack". NULL: no cache. The model
      * must come from a file. */
     const char *repack_cache;
+    /* Looks at what nodes of the model's graph read (ggl/sched.h): llm-imatrix does, for
+     * example. Borrowed until the session is freed. NULL: none. */
+    const ggl_watch *watch;
 } llm_session_params;
 
 GGL_API void llm_session_fill_default(llm_session_params *p, size_t size); /* ggl/params.h */

@@ -1,4 +1,4 @@
-#include "chart.h"
+#include "common/chart.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "ppl_stats.h"
+#include "common/ppl_stats.h"
 
 #include <math.h>
 #include <stdlib.h>

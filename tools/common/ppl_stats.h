@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "log_softmax.h"
+#include "common/log_softmax.h"
 
 /* A mean, and its standard error: sqrt((mean of squares - mean^2) / (n - 1)). */
 typedef struct mean {

@@ -1,4 +1,4 @@
-#include "log_softmax.h"
+#include "common/log_softmax.h"
 
 #include <math.h>
 #include <string.h>

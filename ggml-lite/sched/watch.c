@@ -1,0 +1,94 @@
+/* Shows to the user what watched nodes read. A watched node belongs to the trunk, so that it sees the
+ * whole batch. Its operands are in the io region of its device until its segment ends; there they are
+ * shown, before later segments use that memory. */
+#include "sched_impl.h"
+
+ggl_status ggl_sched_find_watched(ggl_sched *s, ggl_error *err) {
+    const ggl_watch *w = s->params.watch;
+    if (!w)
+        return GGL_OK;
+    s->watched = ggl_calloc((size_t)ggl_graph_n_ids(s->g), sizeof *s->watched);
+    if (!s->watched)
+        return ggl_sched_no_memory(err);
+    for (int i = 0; i < ggl_graph_n_nodes(s->g); i++) {
+        const ggl_tensor *t = ggl_graph_node(s->g, i);
+        s->watched[t->id] = t->computed && w->wants(w->ctx, t);
+    }
+    return GGL_OK;
+}
+
+/* True if x is an operand that is shown: neither a weight, nor a constant, nor a view of them. */
+static bool is_shown(const ggl_tensor *x) {
+    return x && (x->computed || x->op == GGL_OP_INPUT) && x->op != GGL_OP_CACHE;
+}
+
+/* Adds the bytes of x, for the largest batch, to *size. */
+static bool add_size(const ggl_sched *s, const ggl_tensor *x, size_t *size) {
+    size_t own;
+    return ggl_value_bytes(x, s->n_batch, &own) && ggl_size_align(own, 64, &own) &&
+           ggl_size_add(*size, own, size);
+}
+
+ggl_status ggl_sched_keep_watched(ggl_sched *s, size_t i, const size_t *own, ggl_error *err) {
+    segment *seg = &s->seg[i];
+    for (size_t j = 0; j < seg->nodes.n && s->watched; j++) {
+        ggl_tensor *t = seg->nodes.at[j];
+        size_t size = 0;
+        if (!s->watched[t->id])
+            continue;
+        if (!ggl_node_list_push(&seg->watched, t))
+            return ggl_sched_no_memory(err);
+        for (int k = 0; k < ggl_n_reads(t); k++) {
+            const ggl_tensor *x = ggl_read(t, k);
+            if (!is_shown(x))
+                continue;
+            if (own[x->id] == i + 1) /* those of others are there already */
+                ggl_sched_use_value(&s->dev[seg->backend], seg->phase, x, i);
+            if (!add_size(s, x, &size))
+                return ggl_sched_too_large(x, s->n_batch, err);
+        }
+        const size_t n = (size_t)ggl_n_reads(t);
+        s->shown_size = size > s->shown_size ? size : s->shown_size;
+        s->n_operands = n > s->n_operands ? n : s->n_operands;
+    }
+    return GGL_OK;
+}
+
+/* Sets *out to the operand in host memory, or, if the device has other memory, to a copy at *at. */
+static ggl_status show(ggl_sched *s, const segment *seg, const flight *f, const ggl_tensor *x,
+                       char **at, const void **out, ggl_error *err) {
+    device *d = &s->dev[seg->backend];
+    const size_t offset = d->loc[seg->phase][x->id].offset;
+    size_t size, room;
+    if (d->in_place[f->lane]) {
+        *out = s->host[f->lane] + d->image + offset;
+        return GGL_OK;
+    }
+    if (!ggl_value_bytes(x, f->n, &size) || !ggl_size_align(size, 64, &room))
+        return ggl_sched_too_large(x, f->n, err);
+    *out = *at;
+    *at += room;
+    return d->b->v->download(d->b, d->io[f->lane], offset, (void *)(uintptr_t)*out, size, err);
+}
+
+ggl_status ggl_sched_show_watched(ggl_sched *s, const flight *f, ggl_error *err) {
+    const segment *seg = &s->seg[f->next];
+    const ggl_watch *w = s->params.watch;
+    ggl_status st = GGL_OK;
+    if (seg->watched.n == 0)
+        return GGL_OK;
+    pthread_mutex_lock(&s->shows);
+    for (size_t i = 0; i < seg->watched.n && st == GGL_OK; i++) {
+        const ggl_tensor *t = seg->watched.at[i];
+        char *at = s->shown;
+        for (int k = 0; k < ggl_n_reads(t) && st == GGL_OK; k++) {
+            s->operand[k] = NULL;
+            if (is_shown(ggl_read(t, k)))
+                st = show(s, seg, f, ggl_read(t, k), &at, &s->operand[k], err);
+        }
+        if (st == GGL_OK)
+            w->see(w->ctx, t, s->operand, f->n);
+    }
+    pthread_mutex_unlock(&s->shows);
+    return st;
+}

@@ -1,0 +1,132 @@
+#!/bin/bash
+# llm-imatrix as users run it. llm-imatrix.sh PROGRAM LLM_PERPLEXITY MODEL OTHER_MODEL TEXT..
+set -u
+imatrix=$1 perplexity=$2 model=$3 other=$4
+shift 4
+here=$(realpath "$(dirname "$0")")
+source "$here/common.sh"
+text=$tmp/text.txt
+for _ in $(seq 40); do cat "$@"; done >"$text"
+cd "$tmp" || exit 1
+
+# collect CODE OUT ARGS..: 4 chunks of 32 tokens, unless ARGS say otherwise
+collect() {
+    local code=$1 out=$2
+    shift 2
+    exits "$code" "$imatrix" -m "$model" -f "$text" -c 32 -o "$out" "$@"
+}
+
+# same FILE FILE WHAT
+same() {
+    cmp -s "$1" "$2" || fail "$3: $1 and $2 differ"
+}
+
+# --- collecting -------------------------------------------------------------------------------------------------------
+collect 0 a.gguf --chunks 4
+prints 'weights, 4 chunks in all: a.gguf' err
+cp out ppl
+exits 0 "$perplexity" -m "$model" -f "$text" -c 32 --chunks 4
+same out ppl "other perplexities than llm-perplexity's"
+head -c 4 a.gguf | grep -q GGUF || fail "a.gguf is no GGUF file"
+
+# no bit depends on threads, on how many tokens are computed at once, on the split, or on the perplexity
+for how in "-t 1" "-t 3 -ub 7" "--split cpu=2,cpu1=3" --no-ppl "--no-mmap -q"; do
+    # shellcheck disable=SC2086
+    collect 0 b.gguf --chunks 4 $how
+    same a.gguf b.gguf "$how"
+done
+collect 0 b.gguf --chunks 4 --no-ppl
+[ ! -s out ] || fail "--no-ppl prints $(head -c 100 out)"
+
+# what reads the last norm is collected only on request
+collect 0 o.gguf --chunks 2 --process-output
+exits 0 "$imatrix" --in-file o.gguf --show-statistics
+cp out with
+exits 0 "$imatrix" --in-file a.gguf --show-statistics
+[ "$(grep -cE '^ +- +(output|token_embd) ' with)" = 1 ] && ! grep -qE '^ +- ' out || fail "--process-output: $(cat with)"
+
+# copies on the way, and a last file after a signal
+collect 0 c.gguf --chunks 4 --save-frequency 2 --output-frequency 1
+collect 0 d.gguf --chunks 2
+same c.gguf.at_2 d.gguf "--save-frequency 2"
+same c.gguf a.gguf "--save-frequency"
+[ "$(ls c.gguf*)" = $'c.gguf\nc.gguf.at_2\nc.gguf.at_4' ] || fail "files: $(ls c.gguf*)"
+"$imatrix" -m "$model" -f "$text" -c 32 -ofreq 1 -o e.gguf >out 2>err </dev/null &
+pid=$!
+for ((i = 0; i < 1000; i++)); do
+    [ -e e.gguf ] && break
+    sleep 0.01
+done
+kill -INT $pid
+wait $pid
+[ $? = 130 ] || fail "after SIGINT: exit code is not 130: $(cat err)"
+n=$(grep -oE 'interrupted after [0-9]+' err | grep -oE '[0-9]+')
+collect 0 f.gguf --chunks "${n:-1}"
+same e.gguf f.gguf "the file after a signal, $n chunks"
+[ -z "$(find . -name '*.tmp-*')" ] || fail "a temporary file is left"
+
+# --- files ------------------------------------------------------------------------------------------------------------
+# table FILE..: the statistics of merged files
+table() {
+    local args=()
+    for f in "$@"; do
+        args+=(--in-file "$f")
+    done
+    exits 0 "$imatrix" -c 32 "${args[@]}" --show-statistics
+    cat out
+}
+
+# two runs and their sum; either may be in the old format
+collect 0 g.gguf --chunk 2 --chunks 2 --in-file d.gguf
+prints '4 chunks in all' err
+table a.gguf >want
+table g.gguf >got
+same want got "a run that continues another"
+exits 0 "$imatrix" --in-file d.gguf -c 32 --output-format dat -o d.dat
+collect 0 h.gguf --chunk 2 --chunks 2
+table d.dat h.gguf >got
+same want got "the old format"
+table d.dat,h.gguf >got
+same want got "files with a comma"
+exits 0 "$imatrix" --in-file d.dat -c 32 --in-file h.gguf -o both.gguf
+table both.gguf >got
+same want got "merged files"
+awk 'length > 100' want | grep . && fail "lines of more than 100 columns"
+[ "$(wc -l <want)" -gt 40 ] || fail "the table has $(wc -l <want) lines"
+
+# pictures
+exits 0 "$imatrix" --in-file a.gguf --plot a.svg
+[ ! -e imatrix.gguf ] || fail "--plot writes imatrix.gguf"
+if command -v python3 >/dev/null; then
+    python3 "$here/svg_check.py" a.svg || fail "a.svg"
+    python3 - a.svg <<'PY' || fail "a.svg has other cells"
+import sys, xml.etree.ElementTree as E
+n = [e.text for e in E.parse(sys.argv[1]).getroot().iter("{http://www.w3.org/2000/svg}title")]
+table = [l for l in open("want").read().split("\n\n")[0].splitlines()[1:]]
+assert len(n) == len(table) and all("columns matter" in t for t in n), (len(n), len(table))
+PY
+fi
+
+# --- mistakes ---------------------------------------------------------------------------------------------------------
+# refuses CODE WORDS ARGS..
+refuses() {
+    local code=$1 words=$2
+    shift 2
+    exits "$code" "$imatrix" "$@"
+    prints "$words" err
+}
+head -c 300 a.gguf >cut.gguf
+head -c 1000 d.dat >cut.dat
+refuses 2 '-f TEXT is missing: the text to collect over'
+refuses 2 '-f TEXT is missing: the text that the model' -m "$model" --in-file a.gguf
+refuses 1 'cut.gguf: ' --in-file cut.gguf --show-statistics
+refuses 1 'the file ends before its values do' --in-file cut.dat --show-statistics
+refuses 1 "text.txt: is neither a GGUF file nor an importance matrix" --in-file "$text" --show-statistics
+refuses 1 "$model: has no tensor NAME.in_sum2" --in-file "$model" --show-statistics
+refuses 1 'none.gguf' --in-file none.gguf --show-statistics
+refuses 1 'none' --in-file a.gguf -o none/b.gguf
+refuses 2 '--chunk 99999: ' -m "$model" -f "$text" -c 32 --chunk 99999
+exits 0 "$imatrix" -m "$other" -f "$text" -c 32 --chunks 1 -o other.gguf
+refuses 1 'were made from different models' --in-file a.gguf --in-file other.gguf
+refuses 1 'the files of --in-file are not of this model' -m "$model" -f "$text" -c 32 --chunks 1 --in-file other.gguf
+exit $failed

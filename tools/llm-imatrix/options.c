@@ -1,0 +1,169 @@
+#include "options.h"
+
+#include <string.h>
+
+#include "common/cache_types.h"
+#include "common/hints.h"
+#include "common/imatrix.h"
+#include "common/paths.h"
+#include "common/report.h"
+#include "ggl/alloc.h"
+#include "ggl/file.h"
+
+static const args_example examples[] = {
+    {"llm-imatrix -m model-f16.gguf -f text.txt", "collects over a text, and writes imatrix.gguf"},
+    {"llm-imatrix -m model-f16.gguf -f code.txt --in-file imatrix.gguf -o both.gguf",
+     "adds another text to what was collected"},
+    {"llm-imatrix --in-file imatrix.gguf --show-statistics",
+     "shows how much the inputs of each weight differ"},
+    {"llm-imatrix --in-file imatrix.gguf --plot imatrix.svg", "draws that, layer by layer"},
+    {0}};
+
+/* Appends the file s[0..n). False: out of memory. */
+static bool add_file(options *o, size_t *cap, const char *s, size_t n) {
+    char *copy = ggl_calloc(n + 1, 1);
+    if (!copy || !ggl_grow(&o->file, cap, o->n_files + 1, sizeof *o->file)) {
+        ggl_free(copy);
+        return false;
+    }
+    memcpy(copy, s, n);
+    o->file[o->n_files++] = copy;
+    return true;
+}
+
+/* Lists the files of --in-file: each may be one, or several with commas between them. */
+static int list_files(options *o) {
+    size_t cap = 0;
+    bool ok = true;
+    for (size_t i = 0; i < o->in.n && ok; i++) {
+        const char *s = o->in.s[i];
+        if (ggl_file_exists(s)) {
+            ok = add_file(o, &cap, s, strlen(s));
+            continue;
+        }
+        for (size_t n = strcspn(s, ","); ok; s += n + 1, n = strcspn(s, ",")) {
+            ok = add_file(o, &cap, s, n);
+            if (s[n] == '\0')
+                break;
+        }
+    }
+    return ok ? -1 : tool_error(TOOL, 1, "out of memory");
+}
+
+static int check(const options *o) {
+    if (o->hub.list)
+        return -1;
+    if (!o->text && o->in.n == 0)
+        return tool_error(TOOL, 2,
+                          "-f TEXT is missing: the text to collect over; or --in-file FILE, to "
+                          "merge files; see --help");
+    if (!o->text && (o->model || o->hub.repo || o->hub.url))
+        return tool_error(TOOL, 2, "-f TEXT is missing: the text that the model is to read");
+    return -1;
+}
+
+int options_read(options *o, int argc, char **argv) {
+    static const char *const formats[] = {"gguf", "dat", NULL};
+    *o = (options){.n_ctx = IMATRIX_CHUNK,
+                   .n_chunk = -1,
+                   .n_batch = 2048,
+                   .n_ubatch = 512,
+                   .write_every = 10,
+                   .out = "imatrix.gguf"};
+    const arg_option table[] = {
+        {NULL, .help = "model and text"},
+        {"-m --model", ARG_STRING, &o->model, .value = "FILE",
+         .help = "a GGUF file, best with the weights that are to be quantized, unrounded "
+                 "(default: the built-in model)"},
+        HUB_OPTIONS(o->hub),
+        {"-f --file", ARG_STRING, &o->text, .value = "FILE", .help = "the text; -: standard input"},
+        {"-c --ctx-size", ARG_INT, &o->n_ctx, .value = "N",
+         .help = "tokens of a chunk (default 512)", .min = 4, .max = 1 << 24,
+         .given = &o->ctx_given},
+        {"--chunks", ARG_INT, &o->n_chunk, .value = "N", .help = "chunks to run (default -1: all)",
+         .min = -1, .max = INT32_MAX},
+        {"--chunk --from-chunk", ARG_INT, &o->first_chunk, .value = "N",
+         .help = "leave out the first N chunks (default 0)", .min = 0, .max = INT32_MAX},
+        {"--parse-special", ARG_FLAG, &o->parse_special,
+         .help = "names of special tokens in the text stand for these"},
+        {"--process-output", ARG_FLAG, &o->output,
+         .help = "collect for the product that makes the logits, too"},
+        {"--no-ppl", ARG_FLAG, &o->no_ppl,
+         .help = "do not compute the text's perplexity, which is faster"},
+        {NULL, .help = "files"},
+        {"-o --output --output-file", ARG_STRING, &o->out, .value = "FILE",
+         .help = "the file to write (default imatrix.gguf)", .given = &o->out_given},
+        {"--output-format", ARG_CHOICE, &o->format, .value = "FORMAT", .choices = formats,
+         .help =
+             "gguf (default), or dat, the old format, for programs that cannot read the new one"},
+        {"--in-file", ARG_LIST, &o->in, .value = "FILE",
+         .help =
+             "add what another run has collected, in either format; repeatable, or several with "
+             "commas; without -f, files are only merged"},
+        {"-ofreq --output-frequency", ARG_INT, &o->write_every, .value = "N",
+         .help = "write the file after each N chunks, and at the end (default 10)", .min = 1,
+         .max = INT32_MAX},
+        {"--save-frequency", ARG_INT, &o->keep_every, .value = "N",
+         .help = "also keep a copy, FILE.at_CHUNK, after each N chunks (default 0: none)", .min = 0,
+         .max = INT32_MAX},
+        {"--show-statistics", ARG_FLAG, &o->statistics,
+         .help = "print how much the columns of each weight differ; without -f and -o, nothing is "
+                 "written"},
+        {"--plot", ARG_STRING, &o->plot, .value = "FILE",
+         .help = "draw how many columns of each weight matter, as an SVG file"},
+        {NULL, .help = "machine"},
+        {"-t --threads", ARG_INT, &o->n_threads, .value = "N",
+         .help = "threads (default: physical cores); the result is the same for any number",
+         .min = 1, .max = TOOL_MAX_THREADS},
+        {"-b --batch-size", ARG_INT, &o->n_batch, .value = "N",
+         .help = "accepted for users of llama.cpp, but only -ub has an effect (default 2048)",
+         .min = 1, .max = INT32_MAX},
+        {"-ub --ubatch-size", ARG_INT, &o->n_ubatch, .value = "N",
+         .help = "tokens computed at once (default 512)", .min = 1, .max = 65536},
+        {"-ctk --cache-type-k", ARG_CHOICE, &o->type_k, .value = "TYPE",
+         .help = "type of cached keys: " TOOL_CACHE_TYPES, .choices = tool_cache_types},
+        {"-ctv --cache-type-v", ARG_CHOICE, &o->type_v, .value = "TYPE",
+         .help = "type of cached values: " TOOL_CACHE_TYPES, .choices = tool_cache_types},
+        {"--arch", ARG_STRING, &o->arch, .value = "FILE",
+         .help = "the architecture descriptor to use"},
+        ADAPTER_OPTIONS(o->adapters),
+        IGNORE_OPTIONS(o->ignore),
+        {"--no-mmap", ARG_FLAG, &o->no_mmap,
+         .help = "read the model into memory instead of mapping the file"},
+        {"--f16-as-bf16", ARG_FLAG, &o->f16_as_bf16,
+         .help = "round f16 weights to bf16 at load: faster on processors with bf16 instructions"},
+        PLACEMENT_OPTIONS(o->placement),
+        {"--cpu-mask-isa", ARG_STRING, &o->mask, .value = "LIST",
+         .help = "instruction sets not to use: avx512,avx2; all: use only portable code"},
+        {0}};
+    const args_spec spec = {TOOL,
+                            "[-m MODEL | -hf USER/REPO] -f TEXT [options]",
+                            "Collects an importance matrix: how large the inputs of each weight's "
+                            "columns are, on average "
+                            "over a text. llm-quantize --imatrix rounds weights such that those "
+                            "columns lose least. The "
+                            "files are llama.cpp's. The text's perplexity is printed meanwhile.",
+                            table,
+                            NULL,
+                            imatrix_hints,
+                            .examples = examples};
+    int code = args_parse(&spec, argc, argv);
+    if (code < 0)
+        code = check(o);
+    if (code < 0)
+        code = list_files(o);
+    if (o->n_ubatch > o->n_batch)
+        o->n_ubatch = o->n_batch;
+    return code;
+}
+
+void options_fini(options *o) {
+    placement_options_fini(&o->placement);
+    adapters_fini(&o->adapters);
+    ignore_fini(&o->ignore);
+    hub_fini(&o->hub);
+    args_list_fini(&o->in);
+    for (size_t i = 0; i < o->n_files; i++)
+        ggl_free(o->file[i]);
+    ggl_free(o->file);
+}

@@ -1,0 +1,12 @@
+/* Draws an importance matrix: a cell for each layer and kind of tensor, darker where fewer columns matter. */
+#ifndef TOOLS_IMATRIX_PLOT_H
+#define TOOLS_IMATRIX_PLOT_H
+
+#include <stdio.h>
+
+#include "stats.h"
+
+/* s[n]: as stats_of makes them. */
+void imatrix_plot(FILE *out, const tensor_stats *s, size_t n, const char *title);
+
+#endif
