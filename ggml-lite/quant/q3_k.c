@@ -27,10 +27,10 @@ void ggl_q3_k_unpack(const void *block, int k, ggl_codes *out) {
 static void encode_block(const float *x, struct block_q3_k *b) {
     float scale[N_RUNS], extreme = 0.0f;
     uint8_t code[K_BLOCK];
-    for (int r = 0; r < N_RUNS; r++) {
-        scale[r] = ggl_quant_fit_greedy(x + RUN * r, TOP, code + RUN * r);
+    for (int r = 0; r < N_RUNS; r += 4)
+        ggl_quant_fit_greedy(x + RUN * r, TOP, code + RUN * r, scale + r);
+    for (int r = 0; r < N_RUNS; r++)
         extreme = fabsf(scale[r]) > fabsf(extreme) ? scale[r] : extreme;
-    }
 
     *b = (struct block_q3_k){0};
     if (extreme != 0.0f) {

@@ -56,16 +56,19 @@ static int six_bits(float x) {
  * codes. Squared errors are weighted by |x| plus the run's root mean square. */
 static void encode_block(const quant_min_search *how, const float *x, uint8_t d_out[2],
                          uint8_t dmin_out[2], uint8_t sm[12], uint8_t code[K_BLOCK]) {
-    float scale[N_RUNS], min[N_RUNS], max_scale = 0.0f, max_min = 0.0f;
+    float scale[N_RUNS], min[N_RUNS], max_scale = 0.0f, max_min = 0.0f, w[K_BLOCK];
     for (int r = 0; r < N_RUNS; r++) {
         const float *run = x + RUN * r;
-        float w[RUN], sum = 0.0f;
+        float sum = 0.0f;
         for (int i = 0; i < RUN; i++)
             sum += run[i] * run[i];
         float rms = sqrtf(sum / (float)RUN);
         for (int i = 0; i < RUN; i++)
-            w[i] = rms + fabsf(run[i]);
-        scale[r] = ggl_quant_fit_min(how, run, w, RUN, code + RUN * r, &min[r]);
+            w[RUN * r + i] = rms + fabsf(run[i]);
+    }
+    for (int r = 0; r < N_RUNS; r += 4)
+        ggl_quant_fit_min(how, x + RUN * r, w + RUN * r, RUN, code + RUN * r, scale + r, min + r);
+    for (int r = 0; r < N_RUNS; r++) {
         max_scale = scale[r] > max_scale ? scale[r] : max_scale;
         max_min = min[r] > max_min ? min[r] : max_min;
     }

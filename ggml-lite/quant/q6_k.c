@@ -31,10 +31,10 @@ static void put_codes(struct block_q6_k *b, const uint8_t code[K_BLOCK]) {
 static void encode_block(const float *x, struct block_q6_k *b) {
     float scale[N_RUNS], extreme = 0.0f;
     uint8_t code[K_BLOCK];
-    for (int r = 0; r < N_RUNS; r++) {
-        scale[r] = ggl_quant_fit_symmetric(x + RUN * r, TOP, code + RUN * r);
+    for (int r = 0; r < N_RUNS; r += 4)
+        ggl_quant_fit_symmetric(x + RUN * r, TOP, code + RUN * r, scale + r);
+    for (int r = 0; r < N_RUNS; r++)
         extreme = fabsf(scale[r]) > fabsf(extreme) ? scale[r] : extreme;
-    }
     if (fabsf(extreme) < QUANT_TINY) {
         *b = (struct block_q6_k){0};
         return;
