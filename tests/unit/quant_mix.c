@@ -1,6 +1,6 @@
 /* Which type each tensor gets, by mix: whole models, against counts that are published for them or
  * worked out by hand. */
-#include "common/quant_mix.h"
+#include "quant/quant_mix.h"
 
 #include <ctype.h>
 #include <strings.h>

@@ -19,7 +19,7 @@ import sys
 ROOMS = {
     "ggml-lite": ["base", "quant", "gguf", "graph", "plan", "sched"],
     "backends": ["common", "reference cpu vulkan shadow trace", "."],
-    "models": ["common", "text", "sample grammar", "template", "calls", "language", "compile", "made_up", "convert", "run", "guess", "serve"],
+    "models": ["common", "text", "sample grammar", "template", "calls", "language", "compile", "made_up", "quant", "convert", "run", "guess", "serve"],
     "library": ["builtin", "."],
     "tools": ["common", "conform", "llm-arch llm-bench llm-cli llm-convert llm-grammar llm-perplexity llm-quantize llm-server llm-tokenize"],
 }

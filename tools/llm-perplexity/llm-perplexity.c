@@ -21,6 +21,7 @@
 #include "common/process.h"
 #include "common/progress.h"
 #include "common/work_share.h"
+#include "common/work_threads.h"
 #include "llm/session.h"
 #include "log_softmax.h"
 #include "logits_file.h"

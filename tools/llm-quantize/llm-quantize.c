@@ -11,11 +11,11 @@
 #include "common/pattern.h"
 #include "common/process.h"
 #include "common/progress.h"
-#include "common/work_share.h"
-#include "encode.h"
+#include "common/work_threads.h"
 #include "ggl/nearest.h"
 #include "ggl/show.h"
-#include "plan.h"
+#include "quant/encode.h"
+#include "quant/plan.h"
 
 static const char TOOL[] = "llm-quantize", COPY[] = "COPY";
 

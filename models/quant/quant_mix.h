@@ -13,8 +13,8 @@
  *
  * Left out are the rules for when there is an importance matrix, and the exceptions for one
  * architecture (Falcon), as no code here knows architectures. */
-#ifndef TOOLS_QUANT_MIX_H
-#define TOOLS_QUANT_MIX_H
+#ifndef LLM_QUANT_MIX_H
+#define LLM_QUANT_MIX_H
 
 #include <stdbool.h>
 

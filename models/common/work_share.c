@@ -3,10 +3,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "../../backends/cpu/cores.h"
-
-enum { MAX_THREADS = 512 };
-
 typedef struct shared {
     atomic_size_t next;
     size_t n;
@@ -33,8 +29,8 @@ static void *run(void *arg) {
 
 void work_share(int n_threads, size_t n, void (*piece)(void *, size_t, int), void *ctx) {
     shared work = {.n = n, .piece = piece, .ctx = ctx};
-    worker workers[MAX_THREADS];
-    int started = 0, wanted = n_threads > MAX_THREADS ? MAX_THREADS : n_threads;
+    worker workers[WORK_MAX_THREADS];
+    int started = 0, wanted = n_threads > WORK_MAX_THREADS ? WORK_MAX_THREADS : n_threads;
     atomic_init(&work.next, 0);
     if ((size_t)wanted > n)
         wanted = (int)n;
@@ -48,9 +44,4 @@ void work_share(int n_threads, size_t n, void (*piece)(void *, size_t, int), voi
     take(&work, 0);
     for (int k = 0; k < started; k++)
         pthread_join(workers[k].thread, NULL);
-}
-
-int work_threads(void) {
-    int n = ggl_cpu_allowed();
-    return n > MAX_THREADS ? MAX_THREADS : n;
 }

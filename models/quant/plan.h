@@ -1,13 +1,13 @@
 /* The contents of a quantized file: the tensors of a model with their new types, from a mix or a
  * type, and from the user's other choices. */
-#ifndef TOOLS_QUANT_PLAN_H
-#define TOOLS_QUANT_PLAN_H
+#ifndef LLM_QUANT_PLAN_H
+#define LLM_QUANT_PLAN_H
 
 #include <regex.h>
 
-#include "common/quant_mix.h"
 #include "ggl/alloc.h"
 #include "ggl/gguf.h"
+#include "quant_mix.h"
 
 /* --tensor-type PATTERN=TYPE: for tensors whose name matches the extended POSIX expression. */
 typedef struct quant_override {

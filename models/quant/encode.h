@@ -1,6 +1,6 @@
 /* Converts a tensor to another type piece by piece, and measures the error. */
-#ifndef TOOLS_QUANT_ENCODE_H
-#define TOOLS_QUANT_ENCODE_H
+#ifndef LLM_QUANT_ENCODE_H
+#define LLM_QUANT_ENCODE_H
 
 #include <stdbool.h>
 
