@@ -27,9 +27,9 @@ typedef struct quant_piece { /* the result of converting some elements */
 } quant_piece;
 
 /* Converts elements first .. first + n - 1, whole blocks, from x to `type` at `out`, measures the
- * error, and looks for lost elements. y: [n], for the result read back. */
-void llm_quant_encode_piece(const ggl_type_info *type, const float *x, int64_t first, int64_t n,
-                            void *out, float *y, quant_piece *r);
+ * error, and looks for lost elements. importance: [n], or NULL. y: [n], for the result read back. */
+void llm_quant_encode_piece(const ggl_type_info *type, const float *x, const float *importance,
+                            int64_t first, int64_t n, void *out, float *y, quant_piece *r);
 /* Fails if an element is lost: GGL_FORMAT if it is not a number, GGL_LIMIT if it is too large. */
 ggl_status llm_quant_check_piece(const ggl_type_info *type, const quant_piece *r, ggl_error *err);
 
@@ -37,12 +37,13 @@ typedef struct quant_encoder quant_encoder; /* has a few megabytes of memory per
 quant_encoder *llm_quant_encoder_new(int n_threads);
 void llm_quant_encoder_free(quant_encoder *e);
 
-/* Writes the tensor's elements as `type` to the sink; *error: the error of the conversion.
+/* Writes the tensor's elements as `type` to the sink. importance: how much errors matter in each
+ * column of each matrix, [ne[2] * ne[3]][ne[0]]; NULL: all the same. *error: the error of the conversion.
  * `more` is called from time to time with the number of source bytes done since the last call;
  * if it returns false, this ends with GGL_IO. GGL_FORMAT: an element is not a number; GGL_LIMIT:
  * an element is too large for the type. */
 ggl_status llm_quant_encode(quant_encoder *e, const ggl_gguf_tensor *t, const ggl_type_info *type,
-                            ggl_gguf_sink *to, quant_error *error,
+                            const float *importance, ggl_gguf_sink *to, quant_error *error,
                             bool (*more)(void *ctx, size_t n), void *ctx, ggl_error *err);
 /* The same for a tensor that keeps its type: copies its bytes. */
 ggl_status llm_quant_copy(const ggl_gguf_tensor *t, ggl_gguf_sink *to,

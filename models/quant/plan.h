@@ -7,6 +7,7 @@
 
 #include "ggl/alloc.h"
 #include "ggl/gguf.h"
+#include "prune.h"
 #include "quant_mix.h"
 
 /* --tensor-type PATTERN=TYPE: for tensors whose name matches the extended POSIX expression. */
@@ -25,7 +26,10 @@ typedef struct quant_choice {
     const char *output, *embedding; /* types of output.weight and token_embd.weight; or NULL */
     quant_override *override;       /* the first one that matches applies */
     size_t n_override;
-    bool requantize; /* quantized tensors may be quantized again */
+    bool leave_output;  /* output.weight keeps its type */
+    bool has_matrix;    /* there is an importance matrix, which some rules of mixes ask for */
+    quant_prune *prune; /* layers to remove; NULL: none */
+    bool requantize;    /* quantized tensors may be quantized again */
 } quant_choice;
 
 typedef struct quant_tensor {
@@ -44,7 +48,8 @@ typedef struct quant_plan {
     size_t n;
     size_t size_before, size_after; /* of all tensors */
     double n_elements;
-    ggl_arena made; /* memory for joined tensors */
+    int64_t n_layer; /* of the model, before any are removed; 0: the file does not tell */
+    ggl_arena made;  /* memory for joined tensors */
 } quant_plan;
 
 /* Sets *c to the mix or type of that name, in any case, and no other choices. GGL_NOT_FOUND: there is
@@ -52,7 +57,7 @@ typedef struct quant_plan {
 ggl_status llm_quant_choice_read(quant_choice *c, const char *name, ggl_error *err);
 /* Plans the file. GGL_UNSUPPORTED: a tensor's type is not in this build, or cannot be written;
  * GGL_USAGE: a tensor is quantized already; GGL_NOT_FOUND: an override matches nothing, or there
- * are no experts to join; GGL_FORMAT: the experts cannot be joined; GGL_LIMIT, GGL_NOMEM. The
+ * are no experts to join, or a layer to remove is not there; GGL_FORMAT: the experts cannot be joined; GGL_LIMIT, GGL_NOMEM. The
  * message names the tensor or the override. */
 ggl_status llm_quant_plan_make(quant_plan *p, const ggl_gguf *f, quant_choice *c, ggl_error *err);
 void llm_quant_plan_fini(quant_plan *p);
