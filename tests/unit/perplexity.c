@@ -2,9 +2,9 @@
  * numbers worked out by hand. */
 #include <math.h>
 
-#include "llm-perplexity/log_softmax.h"
+#include "common/log_softmax.h"
 #include "llm-perplexity/logits_file.h"
-#include "llm-perplexity/ppl_stats.h"
+#include "common/ppl_stats.h"
 
 #include "test.h"
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "chart.h"
+#include "common/chart.h"
 #include "common/svg_text.h"
 
 enum {

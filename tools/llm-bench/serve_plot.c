@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "chart.h"
+#include "common/chart.h"
 #include "common/svg_text.h"
 
 enum { WIDTH = 760, LEFT = 84, RIGHT = 30, HEAD = 36, HEIGHT = 220, FOOT = 44, N_STEPS = 4 };

@@ -23,9 +23,9 @@
 #include "common/work_share.h"
 #include "common/work_threads.h"
 #include "llm/session.h"
-#include "log_softmax.h"
+#include "common/log_softmax.h"
 #include "logits_file.h"
-#include "ppl_stats.h"
+#include "common/ppl_stats.h"
 
 #define TOOL "llm-perplexity"
 

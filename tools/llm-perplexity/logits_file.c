@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "ggl/alloc.h"
-#include "log_softmax.h"
+#include "common/log_softmax.h"
 
 static const char magic[8] = {'_', 'l', 'o', 'g', 'i', 't', 's', '_'};
 enum { HEAD = 8 + 3 * 4 };

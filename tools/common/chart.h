@@ -1,4 +1,4 @@
-/* What the charts of llm-bench share: the head and the style for light and dark pages, texts that
+/* What the charts of the tools share: the head and the style for light and dark pages, texts that
  * fit, steps of axes, legends. All sizes are in the picture's units.
  *
  *     chart_open(out, 760, 400, "Tokens per second");
@@ -8,8 +8,8 @@
  * Classes of shapes: c0 .. c7 fill, s0 .. s7 draw a series' color; "hollow" comes with s0 .. s7; "axes"
  * is the frame of a plot, "g" a line of its grid, "ink" a thin line. Of texts: "t" is plain, "n" a small
  * note, "b" bold. */
-#ifndef TOOLS_BENCH_CHART_H
-#define TOOLS_BENCH_CHART_H
+#ifndef TOOLS_CHART_H
+#define TOOLS_CHART_H
 
 #include <stdbool.h>
 #include <stdio.h>
