@@ -5,6 +5,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "budget.h"
 #include "common/args.h"
 #include "common/hints.h"
 #include "common/paths.h"
@@ -26,6 +27,7 @@ typedef struct options {
     arg_list args, tensor_types;
     bool pure, requantize, merge_experts, dry_run, verbose;
     int64_t n_threads;
+    budget_options budget;
 } options;
 
 typedef struct job {
@@ -33,6 +35,7 @@ typedef struct job {
     quant_choice choice;
     ggl_gguf *file;
     quant_plan plan;
+    budget *budget; /* NULL: TYPE says what the tensors get */
     quant_encoder *encoder;
     quant_error *error;  /* [plan.n] */
     struct turn *turn;   /* [plan.n]: contexts of the writer's callbacks */
@@ -193,6 +196,21 @@ static int read_choice(quant_choice *c, const options *o, const char *type) {
     return code;
 }
 
+/* Refuses what only has a meaning with --budget or --bpw. */
+static int no_budget(const budget_options *b) {
+    const char *flag = b->text      ? "--calibration"
+                       : b->types   ? "--types"
+                       : b->file    ? "--loss"
+                       : b->n_ctx   ? "-c"
+                       : b->n_chunk ? "--chunks"
+                       : b->n_pass  ? "--passes"
+                                    : NULL;
+    if (!flag)
+        return -1;
+    return tool_error(TOOL, 2, "%s is for choosing types under a limit: --budget SIZE or --bpw N",
+                      flag);
+}
+
 static int read_options(job *j, int argc, char **argv) {
     options *o = &j->o;
     const arg_option table[] = {
@@ -217,17 +235,20 @@ static int read_options(job *j, int argc, char **argv) {
          .help = "threads (default: the number of processors); the file is the same for any number",
          .min = 1, .max = TOOL_MAX_THREADS},
         {"-v --verbose", ARG_FLAG, &o->verbose, .help = "print each tensor's error"},
+        BUDGET_OPTIONS(o->budget),
         {0}};
     static const args_example examples[] = {
         {"llm-quantize model.gguf model-q4.gguf Q4_K_M", "a mix of about 4.8 bits a weight"},
         {"llm-quantize --dry-run model.gguf Q4_K_M", "prints the type that each tensor would get"},
         {"llm-quantize --output-tensor-type q8_0 model.gguf out.gguf Q4_K_M",
          "the same mix, but the output in q8_0"},
+        {"llm-quantize --budget 4.2G --calibration text.txt --loss model.loss model.gguf out.gguf",
+         "the types that predict the text best in a file of at most 4.2 GB"},
         {0}};
     const args_operand operands[] = {{"TYPE", all_types()}, {0}};
     const args_spec spec = {
         TOOL,
-        "[options] IN OUT TYPE",
+        "[options] IN OUT TYPE | --budget SIZE [options] IN OUT",
         "Makes a GGUF file smaller: writes IN (for a split model, its first "
         "part) as OUT, with its matrices in TYPE, a mix such as Q4_K_M, or a "
         "type. Small tensors and vectors keep their type. Prints the resulting error.",
@@ -240,18 +261,31 @@ static int read_options(job *j, int argc, char **argv) {
     int code = args_parse(&spec, argc, argv);
     if (code >= 0)
         return code;
+    const bool by_size = budget_wanted(&o->budget);
     size_t n = o->args.n;
-    if (n != 3 && !(n == 2 && o->dry_run))
+    code = by_size ? -1 : no_budget(&o->budget);
+    if (code >= 0)
+        return code;
+    if (by_size && n != 2 && !(n == 1 && o->dry_run))
+        return tool_error(TOOL, 2,
+                          n < 2 ? "IN and OUT are needed, as in: llm-quantize --budget "
+                                  "4.2G model.gguf small.gguf"
+                                : "only IN and OUT are accepted: --budget and --bpw choose "
+                                  "the types, instead of TYPE");
+    if (!by_size && n != 3 && !(n == 2 && o->dry_run))
         return tool_error(
             TOOL, 2,
             n < 3
                 ? "IN, OUT and TYPE are needed, as in: llm-quantize model.gguf model-q4.gguf Q4_K_M"
                 : "only IN, OUT and TYPE are accepted; -t N sets the number of threads");
     o->in = o->args.s[0];
-    o->out = n == 3 ? o->args.s[1] : NULL;
+    o->out = n == (by_size ? 2 : 3) ? o->args.s[1] : NULL;
     if (!o->n_threads)
         o->n_threads = work_threads();
-    return read_choice(&j->choice, o, o->args.s[n - 1]);
+    code = read_choice(&j->choice, o, by_size ? COPY : o->args.s[n - 1]);
+    if (code < 0 && by_size)
+        code = budget_new(&j->budget, TOOL, &o->budget, (int)o->n_threads, &j->choice);
+    return code;
 }
 
 /* --- what is printed -------------------------------------------------------------------------- */
@@ -368,7 +402,7 @@ static void put_keys(ggl_gguf_writer *w, const job *j) {
     static const char version_key[] = "general.quantization_version",
                       type_key[] = "general.file_type";
     const quant_mix *mix = j->choice.mix;
-    const bool copy = !mix && !j->choice.type;
+    const bool copy = !mix && !j->choice.type && !j->choice.pick;
     uint32_t version = QUANTIZATION_VERSION, file_type = mix ? (uint32_t)mix->file_type : 0;
     /* a type without a number gets no key, rather than a wrong one */
     bool version_put = false, type_put = !mix;
@@ -393,6 +427,42 @@ static void put_keys(ggl_gguf_writer *w, const job *j) {
         ggl_gguf_put(w, version_key, GGL_GGUF_U32, false, &version, 1);
     if (!type_put)
         ggl_gguf_put(w, type_key, GGL_GGUF_U32, false, &file_type, 1);
+}
+
+/* Sets *head to the bytes of OUT besides its tensors', and *alignment to theirs. */
+static ggl_status measure_head(const job *j, uint64_t *head, uint64_t *alignment, ggl_error *err) {
+    ggl_gguf_writer *w = ggl_gguf_writer_new();
+    int64_t given = 32; /* the format's default */
+    if (!w)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    put_keys(w, j);
+    (void)ggl_gguf_get_integer(j->file, "general.alignment", &given, NULL);
+    *alignment = given > 0 ? (uint64_t)given : 32;
+    for (size_t i = 0; i < j->plan.n; i++) {
+        const quant_tensor *t = &j->plan.tensor[i];
+        ggl_gguf_put_tensor_later(w, t->name, t->type->type, t->from->n_dims, t->from->ne, fill,
+                                  NULL);
+    }
+    *head = ggl_gguf_writer_size(w);
+    for (size_t i = 0; i < j->plan.n; i++)
+        *head -= (j->plan.tensor[i].size + *alignment - 1) / *alignment * *alignment;
+    ggl_gguf_writer_free(w);
+    return GGL_OK;
+}
+
+/* Chooses the types under a limit, and plans the file with them. */
+static int choose_types(job *j) {
+    ggl_error err = {0};
+    budget_source s = {.path = j->o.in, .file = j->file, .plan = &j->plan};
+    if (measure_head(j, &s.head, &s.alignment, &err) != GGL_OK)
+        return tool_error(TOOL, 1, "%s", err.msg);
+    int code = budget_solve(j->budget, &s);
+    if (code >= 0)
+        return code;
+    quant_plan_fini(&j->plan);
+    if (quant_plan_make(&j->plan, j->file, &j->choice, &err) != GGL_OK)
+        return tool_error(TOOL, 1, "%s: %s", j->o.in, err.msg);
+    return -1;
 }
 
 static ggl_status write_model(job *j, ggl_error *err) {
@@ -420,8 +490,10 @@ static ggl_status write_model(job *j, ggl_error *err) {
 static int quantize(job *j) {
     ggl_error err = {0};
     const tool_path paths[] = {{"IN", j->o.in, .model = true},
-                               {"OUT", j->o.dry_run ? NULL : j->o.out, .written = true}};
-    int code = tool_check_paths(TOOL, paths, 2);
+                               {"OUT", j->o.dry_run ? NULL : j->o.out, .written = true},
+                               {"--calibration", j->o.budget.text, .needed = true},
+                               {"--loss", j->o.budget.file, .written = true}};
+    int code = tool_check_paths(TOOL, paths, sizeof paths / sizeof *paths);
     if (code >= 0)
         return code;
     if (ggl_gguf_open(&j->file, j->o.in, NULL, &err) != GGL_OK)
@@ -429,6 +501,8 @@ static int quantize(job *j) {
     ggl_status s = quant_plan_make(&j->plan, j->file, &j->choice, &err);
     if (s != GGL_OK)
         return tool_error(TOOL, s == GGL_NOT_FOUND ? 2 : 1, "%s: %s", j->o.in, err.msg);
+    if (j->budget && (code = choose_types(j)) >= 0)
+        return code;
     if (!j->o.dry_run) {
         progress_begin(PROGRESS_BYTES, (double)j->plan.size_before, "quantizing");
         s = write_model(j, &err);
@@ -441,6 +515,8 @@ static int quantize(job *j) {
     }
     for (size_t i = 0; i < j->plan.n && (j->o.verbose || j->o.dry_run); i++)
         print_tensor(j, &j->plan.tensor[i], j->error ? &j->error[i] : &(quant_error){0});
+    if (j->budget)
+        budget_print(j->budget);
     print_summary(j);
     return 0;
 }
@@ -454,6 +530,7 @@ int main(int argc, char **argv) {
         code = quantize(&j);
     }
     quant_plan_fini(&j.plan);
+    budget_free(j.budget);
     quant_encoder_free(j.encoder);
     free(j.error);
     free(j.turn);
