@@ -7,6 +7,7 @@
 #include "knapsack.h"
 #include "loss.h"
 #include "loss_file.h"
+#include "tensor_groups.h"
 #include "trial.h"
 
 enum { BUDGET_MAX_TYPES = LOSS_MAX_TYPES };
@@ -51,12 +52,5 @@ struct budget {
  * there is one. */
 int budget_measure(budget *b);
 int budget_check(budget *b);
-
-/* "blk.3.attn_q.weight" -> "attn_q". Returns stem. */
-const char *budget_stem(const char *name, char stem[128]);
-int64_t budget_n_layer(const budget *b);
-/* Tensors of one kind in n_layer neighbouring layers (0: in all) are a group. Sets first[b->n] to the
- * index of the first tensor of each one's group. False: out of memory. */
-bool budget_groups(const budget *b, int64_t n_layer, size_t *first, size_t *n_group);
 
 #endif

@@ -176,12 +176,20 @@ static ggl_status replace(const budget *b, const budget_tensor *t, const ggl_typ
 /* Makes the smallest groups of which there are at most --passes; there is at least one for each kind
  * of tensor. */
 static bool make_groups(const budget *b, size_t *first) {
-    const int64_t n_layer = budget_n_layer(b);
+    char stem[128];
+    int64_t layer, n_layer = 0;
     size_t n;
-    bool made = budget_groups(b, 1, first, &n);
+    tensor_name *t = ggl_calloc(b->n, sizeof *t);
+    for (size_t i = 0; t && i < b->n; i++) {
+        t[i] = (tensor_name){b->tensor[i].name, (int)b->tensor[i].probe->type};
+        tensor_stem(t[i].name, stem, &layer);
+        n_layer = layer >= n_layer ? layer + 1 : n_layer;
+    }
+    bool made = t && tensor_groups(t, b->n, 1, first, &n);
     for (int64_t band = 2; made && b->o->n_pass && n > (size_t)b->o->n_pass && band <= n_layer;
          band++)
-        made = budget_groups(b, band, first, &n);
+        made = tensor_groups(t, b->n, band, first, &n);
+    ggl_free(t);
     return made;
 }
 

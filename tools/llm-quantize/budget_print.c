@@ -75,11 +75,15 @@ static void print_result(const budget *b) {
 void budget_print(const budget *b) {
     char stem[128];
     row all = {0};
+    int64_t layer;
     size_t n, *first = ggl_calloc(b->n, sizeof *first);
+    tensor_name *t = ggl_calloc(b->n, sizeof *t);
     row *r = ggl_calloc(b->n, sizeof *r);
     printf("%-20s %5s %9s %6s %8s  %s\n", "tensors", "n", "size", "bits",
            b->measured ? "KL" : "error", "types");
-    const bool grouped = first && r && budget_groups(b, 0, first, &n);
+    for (size_t i = 0; t && i < b->n; i++)
+        t[i].name = b->tensor[i].name;
+    const bool grouped = first && r && t && tensor_groups(t, b->n, 0, first, &n);
     for (size_t i = 0; i < b->n; i++) {
         add_tensor(&all, &b->tensor[i]);
         if (grouped)
@@ -87,10 +91,11 @@ void budget_print(const budget *b) {
     }
     for (size_t i = 0; grouped && i < b->n; i++)
         if (r[i].n > 0)
-            print_row(budget_stem(b->tensor[i].name, stem), &r[i]);
+            print_row(tensor_stem(b->tensor[i].name, stem, &layer), &r[i]);
     print_row("all of these", &all);
     print_result(b);
     putchar('\n');
     ggl_free(first);
+    ggl_free(t);
     ggl_free(r);
 }

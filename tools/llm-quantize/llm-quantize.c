@@ -13,17 +13,19 @@
 #include "common/process.h"
 #include "common/progress.h"
 #include "common/work_threads.h"
+#include "ggl/file.h"
 #include "ggl/nearest.h"
 #include "ggl/show.h"
 #include "quant/encode.h"
 #include "quant/plan.h"
+#include "report_svg.h"
 
 static const char TOOL[] = "llm-quantize", COPY[] = "COPY";
 
 enum { QUANTIZATION_VERSION = 2 }; /* of the block formats, as in general.quantization_version */
 
 typedef struct options {
-    const char *in, *out, *output_type, *embedding_type;
+    const char *in, *out, *output_type, *embedding_type, *report;
     arg_list args, tensor_types;
     bool pure, requantize, merge_experts, dry_run, verbose;
     int64_t n_threads;
@@ -235,6 +237,8 @@ static int read_options(job *j, int argc, char **argv) {
          .help = "threads (default: the number of processors); the file is the same for any number",
          .min = 1, .max = TOOL_MAX_THREADS},
         {"-v --verbose", ARG_FLAG, &o->verbose, .help = "print each tensor's error"},
+        {"--report", ARG_STRING, &o->report, .value = "FILE",
+         .help = "draw the types, sizes and errors of all tensors as an SVG file"},
         BUDGET_OPTIONS(o->budget),
         {0}};
     static const args_example examples[] = {
@@ -369,6 +373,38 @@ static void print_summary(const job *j) {
                quant_error_rms(&all), all.max, quant_error_relative(&all));
 }
 
+/* Draws --report. A tensor that keeps its type has no error; in a dry run, errors are not known. */
+static int draw_report(const job *j) {
+    ggl_error err = {0};
+    ggl_new_file *f = NULL;
+    char title[256];
+    const quant_plan *p = &j->plan;
+    report_tensor *t = calloc(p->n + 1, sizeof *t);
+    size_t n = 0;
+    for (size_t i = 0; t && i < p->n; i++) {
+        const quant_tensor *x = &p->tensor[i];
+        const bool kept = x->type->type == x->from->type;
+        if (x->from->n_dims < 2) /* vectors would be most of the rows and none of the bytes */
+            continue;
+        t[n] = (report_tensor){x->shown, x->type, (double)x->size, 1, 0};
+        for (int d = 0; d < x->from->n_dims; d++)
+            t[n].elements *= (double)x->from->ne[d];
+        t[n++].error = kept ? 0 : j->error ? quant_error_relative(&j->error[i]) : -1;
+    }
+    const char *name = strrchr(j->o.in, '/');
+    snprintf(title, sizeof title, "%.120s: %.2f -> %.2f bits per weight", name ? name + 1 : j->o.in,
+             8 * (double)p->size_before / (p->n_elements > 0 ? p->n_elements : 1),
+             8 * (double)p->size_after / (p->n_elements > 0 ? p->n_elements : 1));
+    ggl_status s =
+        t ? ggl_new_file_open(&f, j->o.report, &err) : ggl_fail(&err, GGL_NOMEM, "out of memory");
+    if (s == GGL_OK && (s = report_draw(ggl_new_file_stream(f), title, t, n, &err)) == GGL_OK)
+        s = ggl_new_file_commit(f, &err);
+    else
+        ggl_new_file_discard(f);
+    free(t);
+    return s == GGL_OK ? -1 : tool_error(TOOL, 1, "--report: %s", err.msg);
+}
+
 /* --- writing ---------------------------------------------------------------------------------- */
 
 static bool more(void *ctx, size_t n) {
@@ -492,7 +528,8 @@ static int quantize(job *j) {
     const tool_path paths[] = {{"IN", j->o.in, .model = true},
                                {"OUT", j->o.dry_run ? NULL : j->o.out, .written = true},
                                {"--calibration", j->o.budget.text, .needed = true},
-                               {"--loss", j->o.budget.file, .written = true}};
+                               {"--loss", j->o.budget.file, .written = true},
+                               {"--report", j->o.report, .written = true}};
     int code = tool_check_paths(TOOL, paths, sizeof paths / sizeof *paths);
     if (code >= 0)
         return code;
@@ -518,6 +555,8 @@ static int quantize(job *j) {
     if (j->budget)
         budget_print(j->budget);
     print_summary(j);
+    if (j->o.report && (code = draw_report(j)) >= 0)
+        return code;
     return 0;
 }
 
