@@ -2,6 +2,7 @@
  * weights are. Blocks: blocks.h. */
 #include <math.h>
 
+#include "fit.h"
 #include "quant.h"
 #include "search.h"
 
@@ -129,5 +130,49 @@ void ggl_iq4_xs_from_float(const float *src, void *dst, int64_t n) {
             quant_put_f16(b->d, extreme);
         else
             encode_xs(src, b);
+    }
+}
+
+/* --- with importance -------------------------------------------------------------------------- */
+
+static void put_nl(const fit_four *four, int l, void *dst, int64_t block) {
+    struct block_iq4_nl *b = (struct block_iq4_nl *)dst + block;
+    quant_put_f16(b->d, four->d[l]);
+    quant_put_nibbles(b->b, four->code + RUN * l);
+}
+
+void ggl_iq4_nl_from_float_weighted(const float *src, const float *importance, void *dst,
+                                    int64_t n) {
+    static const fit_form form = {
+        .n = RUN, .high = 15, .level = step, .first = -12, .step = 4, .n_steps = 14};
+    ggl_fit_rows(ggl_fit_four, &form, src, importance, n, put_nl, dst);
+}
+
+void ggl_iq4_xs_from_float_weighted(const float *src, const float *importance, void *dst,
+                                    int64_t n) {
+    static const fit_form form = {.n = RUN,
+                                  .high = 15,
+                                  .level = step,
+                                  .scale_low = -32,
+                                  .scale_high = 31,
+                                  .n_starts = 4,
+                                  .first = -12,
+                                  .step = 4,
+                                  .n_steps = 14};
+    struct block_iq4_xs *b = dst;
+    for (int64_t i = 0; i < n; i += XS_BLOCK, b++) {
+        float extreme = quant_extreme(src + i, XS_BLOCK);
+        fit_block fit;
+        *b = (struct block_iq4_xs){0};
+        if (isnan(extreme)) {
+            quant_put_f16(b->d, extreme);
+            continue;
+        }
+        ggl_fit_scales(&form, src + i, importance ? importance + i : NULL, &fit);
+        quant_put_f16(b->d, fit.d);
+        for (int r = 0; r < XS_RUNS; r++) {
+            put_scale(b, r, fit.scale[r]);
+            quant_put_nibbles(b->b + 16 * r, fit.code + RUN * r);
+        }
     }
 }

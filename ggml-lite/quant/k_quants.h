@@ -26,7 +26,9 @@ static inline void quant_put_2bits(uint8_t b[64], const uint8_t code[K_BLOCK]) {
 /* Sets the codes of n elements for scale d and minimum m; leaves them unchanged if d is 0. */
 static inline void quant_codes_for(const float *x, int n, float d, float m, int low, int high,
                                    uint8_t *code) {
-    for (int i = 0; i < n && d != 0.0f; i++)
+    if (d == 0.0f)
+        return;
+    for (int i = 0; i < n; i++)
         code[i] = (uint8_t)(quant_clamp(quant_round((x[i] + m) / d), low, high) - low);
 }
 

@@ -1,4 +1,5 @@
 /* q2_k: 2 bits; runs of 16 with 4-bit scales and minima. Block: blocks.h. */
+#include "fit.h"
 #include "k_quants.h"
 
 enum { RUN = 16, N_RUNS = K_BLOCK / RUN, TOP = 3 };
@@ -17,13 +18,13 @@ void ggl_q2_k_unpack(const void *block, int k, ggl_codes *out) {
 /* ggml's published encoder (quantize_row_q2_K_ref). Absolute errors are weighted by |x|. */
 static void encode_block(const float *x, struct block_q2_k *b) {
     static const quant_min_search how = {.top = TOP, .first = -0.5f, .n_steps = 15, .absolute = 1};
-    float scale[N_RUNS], min[N_RUNS], max_scale = 0.0f, max_min = 0.0f;
+    float scale[N_RUNS], min[N_RUNS], max_scale = 0.0f, max_min = 0.0f, w[K_BLOCK];
     uint8_t code[K_BLOCK];
+    for (int i = 0; i < K_BLOCK; i++)
+        w[i] = fabsf(x[i]);
+    for (int r = 0; r < N_RUNS; r += 4)
+        ggl_quant_fit_min(&how, x + RUN * r, w + RUN * r, RUN, code + RUN * r, scale + r, min + r);
     for (int r = 0; r < N_RUNS; r++) {
-        float w[RUN];
-        for (int i = 0; i < RUN; i++)
-            w[i] = fabsf(x[RUN * r + i]);
-        scale[r] = ggl_quant_fit_min(&how, x + RUN * r, w, RUN, code + RUN * r, &min[r]);
         max_scale = scale[r] > max_scale ? scale[r] : max_scale;
         max_min = min[r] > max_min ? min[r] : max_min;
     }
@@ -52,6 +53,37 @@ void ggl_q2_k_from_float(const float *src, void *dst, int64_t n) {
             quant_put_f16(b->d, extreme);
         } else {
             encode_block(src, b);
+        }
+    }
+}
+
+static void encode_weighted(const float *x, const float *importance, struct block_q2_k *b) {
+    static const fit_form form = {.n = RUN,
+                                  .high = TOP,
+                                  .scale_high = 15,
+                                  .min_high = 15,
+                                  .n_starts = 3,
+                                  .first = -0.9f,
+                                  .step = 0.2f,
+                                  .n_steps = 14};
+    fit_block fit;
+    ggl_fit_mins(&form, x, importance, &fit);
+    for (int r = 0; r < N_RUNS; r++)
+        b->sm[r] = (uint8_t)(fit.scale[r] | fit.min[r] << 4);
+    quant_put_f16(b->d, fit.d);
+    quant_put_f16(b->dmin, fit.dmin);
+    quant_put_2bits(b->b, fit.code);
+}
+
+void ggl_q2_k_from_float_weighted(const float *src, const float *importance, void *dst, int64_t n) {
+    struct block_q2_k *b = dst;
+    for (int64_t i = 0; i < n; i += K_BLOCK, b++) {
+        float extreme = quant_extreme(src + i, K_BLOCK);
+        if (isnan(extreme)) {
+            *b = (struct block_q2_k){0};
+            quant_put_f16(b->d, extreme);
+        } else {
+            encode_weighted(src + i, importance ? importance + i : NULL, b);
         }
     }
 }

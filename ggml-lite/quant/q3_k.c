@@ -1,5 +1,6 @@
 /* q3_k: 3 bits, symmetric around code 4, the third stored apart from the others; runs of 16 with
  * 6-bit scales. Block: blocks.h. */
+#include "fit.h"
 #include "k_quants.h"
 
 enum { RUN = QUANT_SYMMETRIC_RUN, N_RUNS = K_BLOCK / RUN, TOP = 4 };
@@ -23,14 +24,23 @@ void ggl_q3_k_unpack(const void *block, int k, ggl_codes *out) {
         out->q[j] = (int8_t)((int)(quant_2bits(b->b, k, j) | (b->h[j] >> k & 1u) << 2) - TOP);
 }
 
+/* Stores the codes in a block whose h is zeros. */
+static void put_codes(struct block_q3_k *b, uint8_t code[K_BLOCK]) {
+    for (int i = 0; i < K_BLOCK; i++) {
+        b->h[i % 32] |= (uint8_t)(code[i] >> 2 << i / 32);
+        code[i] &= 3;
+    }
+    quant_put_2bits(b->b, code);
+}
+
 /* ggml's published encoder (quantize_row_q3_K_ref). The scale largest in magnitude becomes -32. */
 static void encode_block(const float *x, struct block_q3_k *b) {
     float scale[N_RUNS], extreme = 0.0f;
     uint8_t code[K_BLOCK];
-    for (int r = 0; r < N_RUNS; r++) {
-        scale[r] = ggl_quant_fit_greedy(x + RUN * r, TOP, code + RUN * r);
+    for (int r = 0; r < N_RUNS; r += 4)
+        ggl_quant_fit_greedy(x + RUN * r, TOP, code + RUN * r, scale + r);
+    for (int r = 0; r < N_RUNS; r++)
         extreme = fabsf(scale[r]) > fabsf(extreme) ? scale[r] : extreme;
-    }
 
     *b = (struct block_q3_k){0};
     if (extreme != 0.0f) {
@@ -44,11 +54,7 @@ static void encode_block(const float *x, struct block_q3_k *b) {
         quant_codes_for(x + RUN * r, RUN, d * (float)get_scale(b->s, r), 0.0f, -TOP, TOP - 1,
                         code + RUN * r);
 
-    for (int i = 0; i < K_BLOCK; i++) {
-        b->h[i % 32] |= (uint8_t)(code[i] >> 2 << i / 32);
-        code[i] &= 3;
-    }
-    quant_put_2bits(b->b, code);
+    put_codes(b, code);
 }
 
 void ggl_q3_k_from_float(const float *src, void *dst, int64_t n) {
@@ -61,5 +67,32 @@ void ggl_q3_k_from_float(const float *src, void *dst, int64_t n) {
         } else {
             encode_block(src, b);
         }
+    }
+}
+
+void ggl_q3_k_from_float_weighted(const float *src, const float *importance, void *dst, int64_t n) {
+    static const fit_form form = {.n = RUN,
+                                  .low = -TOP,
+                                  .high = TOP - 1,
+                                  .scale_low = -32,
+                                  .scale_high = 31,
+                                  .n_starts = 6,
+                                  .first = -0.9f,
+                                  .step = 0.3f,
+                                  .n_steps = 12};
+    struct block_q3_k *b = dst;
+    for (int64_t i = 0; i < n; i += K_BLOCK, b++) {
+        float extreme = quant_extreme(src + i, K_BLOCK);
+        fit_block fit;
+        *b = (struct block_q3_k){0};
+        if (isnan(extreme)) {
+            quant_put_f16(b->d, extreme);
+            continue;
+        }
+        ggl_fit_scales(&form, src + i, importance ? importance + i : NULL, &fit);
+        for (int r = 0; r < N_RUNS; r++)
+            put_scale(b->s, r, fit.scale[r]);
+        quant_put_f16(b->d, fit.d);
+        put_codes(b, fit.code);
     }
 }

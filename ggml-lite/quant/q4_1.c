@@ -1,4 +1,5 @@
 /* q4_1: 4 bits, with an f16 scale and an f16 minimum for each 32. Block: blocks.h. */
+#include "fit.h"
 #include "quant.h"
 #include "search.h"
 
@@ -27,4 +28,17 @@ void ggl_q4_1_from_float(const float *src, void *dst, int64_t n) {
         quant_put_f16(b->m, s.min);
         quant_put_nibbles(b->b, code);
     }
+}
+
+static void put_four(const fit_four *four, int l, void *dst, int64_t block) {
+    struct block_q4_1 *b = (struct block_q4_1 *)dst + block;
+    quant_put_f16(b->d, four->d[l]);
+    quant_put_f16(b->m, four->m[l]);
+    quant_put_nibbles(b->b, four->code + BLOCK * l);
+}
+
+void ggl_q4_1_from_float_weighted(const float *src, const float *importance, void *dst, int64_t n) {
+    static const fit_form form = {
+        .n = BLOCK, .high = TOP, .first = -0.9f, .step = 0.2f, .n_steps = 16};
+    ggl_fit_rows(ggl_fit_four_mins, &form, src, importance, n, put_four, dst);
 }

@@ -1,5 +1,6 @@
 /* q4_k and q5_k: 4 or 5 bits; runs of 32 with 6-bit scales and minima. They differ only in the
  * fifth bit, which is stored apart. Blocks: blocks.h. */
+#include "fit.h"
 #include "k_quants.h"
 
 enum { RUN = 32, N_RUNS = K_BLOCK / RUN };
@@ -56,16 +57,19 @@ static int six_bits(float x) {
  * codes. Squared errors are weighted by |x| plus the run's root mean square. */
 static void encode_block(const quant_min_search *how, const float *x, uint8_t d_out[2],
                          uint8_t dmin_out[2], uint8_t sm[12], uint8_t code[K_BLOCK]) {
-    float scale[N_RUNS], min[N_RUNS], max_scale = 0.0f, max_min = 0.0f;
+    float scale[N_RUNS], min[N_RUNS], max_scale = 0.0f, max_min = 0.0f, w[K_BLOCK];
     for (int r = 0; r < N_RUNS; r++) {
         const float *run = x + RUN * r;
-        float w[RUN], sum = 0.0f;
+        float sum = 0.0f;
         for (int i = 0; i < RUN; i++)
             sum += run[i] * run[i];
         float rms = sqrtf(sum / (float)RUN);
         for (int i = 0; i < RUN; i++)
-            w[i] = rms + fabsf(run[i]);
-        scale[r] = ggl_quant_fit_min(how, run, w, RUN, code + RUN * r, &min[r]);
+            w[RUN * r + i] = rms + fabsf(run[i]);
+    }
+    for (int r = 0; r < N_RUNS; r += 4)
+        ggl_quant_fit_min(how, x + RUN * r, w + RUN * r, RUN, code + RUN * r, scale + r, min + r);
+    for (int r = 0; r < N_RUNS; r++) {
         max_scale = scale[r] > max_scale ? scale[r] : max_scale;
         max_min = min[r] > max_min ? min[r] : max_min;
     }
@@ -117,6 +121,70 @@ void ggl_q5_k_from_float(const float *src, void *dst, int64_t n) {
             continue;
         }
         encode_block(&how, src, b->d, b->dmin, b->sm, code);
+        put_nibbles(b->b, code);
+        for (int j = 0; j < K_BLOCK; j++)
+            b->h[j % 32] |= (uint8_t)(code[j] >> 4 << j / 32);
+    }
+}
+
+/* --- with importance -------------------------------------------------------------------------- */
+
+static void encode_weighted(const fit_form *form, const float *x, const float *importance,
+                            uint8_t d[2], uint8_t dmin[2], uint8_t sm[12], uint8_t code[K_BLOCK]) {
+    fit_block fit;
+    ggl_fit_mins(form, x, importance, &fit);
+    memset(sm, 0, 12);
+    for (int r = 0; r < N_RUNS; r++)
+        put_scale_min(sm, r, fit.scale[r], fit.min[r]);
+    quant_put_f16(d, fit.d);
+    quant_put_f16(dmin, fit.dmin);
+    memcpy(code, fit.code, K_BLOCK);
+}
+
+void ggl_q4_k_from_float_weighted(const float *src, const float *importance, void *dst, int64_t n) {
+    static const fit_form form = {.n = RUN,
+                                  .high = 15,
+                                  .scale_high = 63,
+                                  .min_high = 63,
+                                  .n_starts = 1,
+                                  .first = -0.9f,
+                                  .step = 0.2f,
+                                  .n_steps = 14};
+    struct block_q4_k *b = dst;
+    for (int64_t i = 0; i < n; i += K_BLOCK, b++) {
+        uint8_t code[K_BLOCK];
+        float extreme = quant_extreme(src + i, K_BLOCK);
+        if (isnan(extreme)) {
+            *b = (struct block_q4_k){0};
+            quant_put_f16(b->d, extreme);
+            continue;
+        }
+        encode_weighted(&form, src + i, importance ? importance + i : NULL, b->d, b->dmin, b->sm,
+                        code);
+        put_nibbles(b->b, code);
+    }
+}
+
+void ggl_q5_k_from_float_weighted(const float *src, const float *importance, void *dst, int64_t n) {
+    static const fit_form form = {.n = RUN,
+                                  .high = 31,
+                                  .scale_high = 63,
+                                  .min_high = 63,
+                                  .n_starts = 1,
+                                  .first = -0.9f,
+                                  .step = 0.2f,
+                                  .n_steps = 14};
+    struct block_q5_k *b = dst;
+    for (int64_t i = 0; i < n; i += K_BLOCK, b++) {
+        uint8_t code[K_BLOCK];
+        float extreme = quant_extreme(src + i, K_BLOCK);
+        *b = (struct block_q5_k){0};
+        if (isnan(extreme)) {
+            quant_put_f16(b->d, extreme);
+            continue;
+        }
+        encode_weighted(&form, src + i, importance ? importance + i : NULL, b->d, b->dmin, b->sm,
+                        code);
         put_nibbles(b->b, code);
         for (int j = 0; j < K_BLOCK; j++)
             b->h[j % 32] |= (uint8_t)(code[j] >> 4 << j / 32);

@@ -2,6 +2,7 @@
  * q5_1 has a minimum. Blocks: blocks.h. */
 #include <math.h>
 
+#include "fit.h"
 #include "quant.h"
 #include "search.h"
 
@@ -67,4 +68,31 @@ void ggl_q5_1_from_float(const float *src, void *dst, int64_t n) {
         quant_put_f16(b->m, s.min);
         pack_codes(code, b->b, b->h);
     }
+}
+
+/* --- with importance -------------------------------------------------------------------------- */
+
+static void put_q5_0(const fit_four *four, int l, void *dst, int64_t block) {
+    struct block_q5_0 *b = (struct block_q5_0 *)dst + block;
+    quant_put_f16(b->d, four->d[l]);
+    pack_codes(four->code + BLOCK * l, b->b, b->h);
+}
+
+void ggl_q5_0_from_float_weighted(const float *src, const float *importance, void *dst, int64_t n) {
+    static const fit_form form = {
+        .n = BLOCK, .low = -16, .high = 15, .first = -0.9f, .step = 0.2f, .n_steps = 14};
+    ggl_fit_rows(ggl_fit_four, &form, src, importance, n, put_q5_0, dst);
+}
+
+static void put_q5_1(const fit_four *four, int l, void *dst, int64_t block) {
+    struct block_q5_1 *b = (struct block_q5_1 *)dst + block;
+    quant_put_f16(b->d, four->d[l]);
+    quant_put_f16(b->m, four->m[l]);
+    pack_codes(four->code + BLOCK * l, b->b, b->h);
+}
+
+void ggl_q5_1_from_float_weighted(const float *src, const float *importance, void *dst, int64_t n) {
+    static const fit_form form = {
+        .n = BLOCK, .high = TOP, .first = -0.9f, .step = 0.2f, .n_steps = 16};
+    ggl_fit_rows(ggl_fit_four_mins, &form, src, importance, n, put_q5_1, dst);
 }

@@ -1,5 +1,6 @@
 /* q6_k: 6 bits, symmetric around code 32, the upper two stored apart from the others; runs of 16
  * with 8-bit scales. Block: blocks.h. */
+#include "fit.h"
 #include "k_quants.h"
 
 enum { RUN = QUANT_SYMMETRIC_RUN, N_RUNS = K_BLOCK / RUN, TOP = 32 };
@@ -31,10 +32,10 @@ static void put_codes(struct block_q6_k *b, const uint8_t code[K_BLOCK]) {
 static void encode_block(const float *x, struct block_q6_k *b) {
     float scale[N_RUNS], extreme = 0.0f;
     uint8_t code[K_BLOCK];
-    for (int r = 0; r < N_RUNS; r++) {
-        scale[r] = ggl_quant_fit_symmetric(x + RUN * r, TOP, code + RUN * r);
+    for (int r = 0; r < N_RUNS; r += 4)
+        ggl_quant_fit_symmetric(x + RUN * r, TOP, code + RUN * r, scale + r);
+    for (int r = 0; r < N_RUNS; r++)
         extreme = fabsf(scale[r]) > fabsf(extreme) ? scale[r] : extreme;
-    }
     if (fabsf(extreme) < QUANT_TINY) {
         *b = (struct block_q6_k){0};
         return;
@@ -60,5 +61,32 @@ void ggl_q6_k_from_float(const float *src, void *dst, int64_t n) {
         } else {
             encode_block(src, b);
         }
+    }
+}
+
+void ggl_q6_k_from_float_weighted(const float *src, const float *importance, void *dst, int64_t n) {
+    static const fit_form form = {.n = RUN,
+                                  .low = -TOP,
+                                  .high = TOP - 1,
+                                  .scale_low = -128,
+                                  .scale_high = 127,
+                                  .n_starts = 2,
+                                  .first = -0.9f,
+                                  .step = 0.2f,
+                                  .n_steps = 10};
+    struct block_q6_k *b = dst;
+    for (int64_t i = 0; i < n; i += K_BLOCK, b++) {
+        float extreme = quant_extreme(src + i, K_BLOCK);
+        fit_block fit;
+        *b = (struct block_q6_k){0};
+        if (isnan(extreme)) {
+            quant_put_f16(b->d, extreme);
+            continue;
+        }
+        ggl_fit_scales(&form, src + i, importance ? importance + i : NULL, &fit);
+        for (int r = 0; r < N_RUNS; r++)
+            b->s[r] = (int8_t)fit.scale[r];
+        quant_put_f16(b->d, fit.d);
+        put_codes(b, fit.code);
     }
 }

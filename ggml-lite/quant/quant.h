@@ -16,6 +16,33 @@
     void ggl_##name##_unpack(const void *block_, int k, ggl_codes *out);
 #include "ggl/types.def"
 
+/* The types whose encoders use importance, as T(NAME, name). */
+#define QUANT_WEIGHTED(T)                                                                          \
+    T(Q4_0, q4_0)                                                                                  \
+    T(Q4_1, q4_1)                                                                                  \
+    T(Q5_0, q5_0)                                                                                  \
+    T(Q5_1, q5_1)                                                                                  \
+    T(Q2_K, q2_k)                                                                                  \
+    T(Q3_K, q3_k)                                                                                  \
+    T(Q4_K, q4_k)                                                                                  \
+    T(Q5_K, q5_k)                                                                                  \
+    T(Q6_K, q6_k)                                                                                  \
+    T(IQ4_NL, iq4_nl)                                                                              \
+    T(IQ4_XS, iq4_xs)                                                                              \
+    T(IQ3_S, iq3_s)                                                                                \
+    T(IQ3_XXS, iq3_xxs)                                                                            \
+    T(IQ2_S, iq2_s)                                                                                \
+    T(IQ2_XS, iq2_xs)                                                                              \
+    T(IQ2_XXS, iq2_xxs)                                                                            \
+    T(IQ1_M, iq1_m)                                                                                \
+    T(IQ1_S, iq1_s)
+
+#define WEIGHTED(NAME, name)                                                                       \
+    void ggl_##name##_from_float_weighted(const float *src, const float *importance, void *dst,    \
+                                          int64_t n);
+QUANT_WEIGHTED(WEIGHTED)
+#undef WEIGHTED
+
 /* Sets the scale of both halves, and no minimum. */
 static inline void quant_scale(ggl_codes *c, float s) {
     c->s[0] = c->s[1] = s;
@@ -40,6 +67,16 @@ static inline uint32_t quant_u16(const uint8_t b[2]) {
 
 static inline uint32_t quant_u32(const uint8_t b[4]) {
     return quant_u16(b) | quant_u16(b + 2) << 16;
+}
+
+static inline void quant_put_u16(uint8_t b[2], uint32_t u) {
+    b[0] = (uint8_t)u;
+    b[1] = (uint8_t)(u >> 8);
+}
+
+static inline void quant_put_u32(uint8_t b[4], uint32_t u) {
+    quant_put_u16(b, u);
+    quant_put_u16(b + 2, u >> 16);
 }
 
 /* Packs 32 codes as nibbles: code[j] in the low half of b[j], code[j + 16] in the high half. */

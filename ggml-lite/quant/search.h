@@ -47,19 +47,22 @@ typedef struct quant_min_search {
     int absolute; /* 1: adds up absolute errors; 0: squared errors */
 } quant_min_search;
 
-/* Finds codes 0 .. top, a scale and a minimum (not negative) with x[i] ~ scale * code[i] - min, for
- * n <= 32 elements. w: weights of the errors. Returns the scale. */
-float ggl_quant_fit_min(const quant_min_search *how, const float *x, const float *w, int n,
-                        uint8_t *code, float *min);
+/* The following functions treat four runs of elements at once, which follow one another at x. They
+ * set four scales, and the codes of all elements. */
 
-/* Finds codes 0 .. 2*top - 1 and a scale with x[i] ~ scale * (code[i] - top), for 16 elements, by
- * trying several scales. Errors are weighted by x^2. Returns the scale; 0, with all codes 0, if all
- * elements are tiny. */
+/* Finds codes 0 .. top, scales and minima (not negative) with x[i] ~ scale * code[i] - min, for runs
+ * of n <= 32 elements. w: weights of the errors. */
+void ggl_quant_fit_min(const quant_min_search *how, const float *x, const float *w, int n,
+                       uint8_t *code, float *scale, float *min);
+
+/* Finds codes 0 .. 2*top - 1 and scales with x[i] ~ scale * (code[i] - top), for runs of 16
+ * elements, by trying several scales. Errors are weighted by x^2. A scale is 0, with all codes 0, if
+ * all elements of its run are tiny. */
 enum { QUANT_SYMMETRIC_RUN = 16 };
-float ggl_quant_fit_symmetric(const float *x, int top, uint8_t *code);
+void ggl_quant_fit_symmetric(const float *x, int top, uint8_t *code, float *scale);
 
 /* Like ggl_quant_fit_symmetric, but tries one scale, and then changes single codes as long as that
  * reduces the error. */
-float ggl_quant_fit_greedy(const float *x, int top, uint8_t *code);
+void ggl_quant_fit_greedy(const float *x, int top, uint8_t *code, float *scale);
 
 #endif

@@ -55,7 +55,8 @@ static const ggl_type_info rows[N_ROWS] = {
 #define QUANT_READ(id, NAME, name, block, size, form, text)                                        \
     ROW(NAME, name, block, size, form, text, NULL, ggl_##name##_unpack)
 #include "ggl/types.def"
-};
+#define WEIGHTED(NAME, name) [ROW_##NAME].from_float_weighted = ggl_##name##_from_float_weighted,
+    QUANT_WEIGHTED(WEIGHTED)};
 
 const ggl_type_info *ggl_type_get(int id) {
     static const ggl_type_info *const by_id[GGL_TYPE_LIMIT] = {

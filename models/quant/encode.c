@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #include "common/work_share.h"
 #include "ggl/alloc.h"
@@ -21,13 +22,16 @@ typedef struct piece_result {
 
 struct quant_encoder {
     int n_threads;
-    float *x, *y; /* [n_threads][PIECE]: the source, and the result read back */
+    /* [n_threads][PIECE]: the source, the result read back, and the importance of each element */
+    float *x, *y, *w;
     uint8_t *out; /* [WAVE][bytes of a piece], at most 4 bytes per element */
     piece_result result[WAVE];
     /* the current wave */
     const ggl_type_info *from, *type;
     const uint8_t *source;
-    int64_t first, n; /* the wave's first element; the number of elements of the tensor */
+    const float *importance; /* [matrix][n_col]; or NULL */
+    int64_t n_col, n_matrix; /* elements of a row, and of a matrix */
+    int64_t first, n;        /* the wave's first element; the number of elements of the tensor */
 };
 
 void quant_error_add(quant_error *to, const quant_error *e) {
@@ -52,8 +56,9 @@ quant_encoder *quant_encoder_new(int n_threads) {
     e->n_threads = n_threads;
     e->x = ggl_calloc((size_t)n_threads * PIECE, sizeof *e->x);
     e->y = ggl_calloc((size_t)n_threads * PIECE, sizeof *e->y);
+    e->w = ggl_calloc((size_t)n_threads * PIECE, sizeof *e->w);
     e->out = ggl_calloc((size_t)WAVE * PIECE, 4);
-    if (!e->x || !e->y || !e->out) {
+    if (!e->x || !e->y || !e->w || !e->out) {
         quant_encoder_free(e);
         return NULL;
     }
@@ -65,12 +70,34 @@ void quant_encoder_free(quant_encoder *e) {
         return;
     ggl_free(e->x);
     ggl_free(e->y);
+    ggl_free(e->w);
     ggl_free(e->out);
     ggl_free(e);
 }
 
 static int64_t piece_size(const quant_encoder *e, int64_t first) {
     return e->n - first < PIECE ? e->n - first : PIECE;
+}
+
+/* Sets w[n] to the importance of the elements from `first` on. */
+static void put_importance(const quant_encoder *e, int64_t first, int64_t n, float *w) {
+    for (int64_t i = first, row; i < first + n; i += row) {
+        const int64_t col = i % e->n_col;
+        row = e->n_col - col < first + n - i ? e->n_col - col : first + n - i;
+        memcpy(w + (i - first), e->importance + i / e->n_matrix * e->n_col + col,
+               (size_t)row * sizeof *w);
+    }
+}
+
+static void encode(const quant_encoder *e, const float *x, int64_t first, int64_t n, float *w,
+                   uint8_t *out) {
+    if (!e->type->from_float_weighted || (!e->importance && e->type->from_float)) {
+        e->type->from_float(x, out, n);
+        return;
+    }
+    if (e->importance)
+        put_importance(e, first, n, w);
+    e->type->from_float_weighted(x, e->importance ? w : NULL, out, n);
 }
 
 /* Converts a piece, measures its error, and looks for lost elements. */
@@ -81,7 +108,7 @@ static void encode_piece(void *ctx, size_t i, int thread) {
     int64_t first = e->first + (int64_t)i * PIECE, n = piece_size(e, first);
     uint8_t *out = e->out + i * ggl_row_size(e->type->type, PIECE);
     e->from->to_float(e->source + ggl_row_size(e->from->type, first), x, n);
-    e->type->from_float(x, out, n);
+    encode(e, x, first, n, e->w + (size_t)thread * PIECE, out);
     e->type->to_float(out, y, n);
     *r = (piece_result){.error.n = (double)n, .bad = -1};
     for (int64_t k = 0; k < n; k++) {
@@ -118,12 +145,15 @@ static ggl_status stopped(ggl_error *err) {
 }
 
 ggl_status quant_encode(quant_encoder *e, const ggl_gguf_tensor *t, const ggl_type_info *type,
-                        ggl_gguf_sink *to, quant_error *error, bool (*more)(void *ctx, size_t n),
-                        void *ctx, ggl_error *err) {
+                        const float *importance, ggl_gguf_sink *to, quant_error *error,
+                        bool (*more)(void *ctx, size_t n), void *ctx, ggl_error *err) {
     ggl_status s = GGL_OK;
     e->from = ggl_type_get((int)t->type);
     e->type = type;
     e->source = t->data;
+    e->importance = importance;
+    e->n_col = t->ne[0];
+    e->n_matrix = t->ne[0] * t->ne[1];
     e->n = 1;
     for (int d = 0; d < t->n_dims; d++)
         e->n *= t->ne[d];

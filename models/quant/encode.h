@@ -22,13 +22,14 @@ typedef struct quant_encoder quant_encoder; /* has a few megabytes of memory per
 quant_encoder *quant_encoder_new(int n_threads);
 void quant_encoder_free(quant_encoder *e);
 
-/* Writes the tensor's elements as `type` to the sink; *error: the error of the conversion.
+/* Writes the tensor's elements as `type` to the sink. importance: how much errors matter in each
+ * column of each matrix, [ne[2] * ne[3]][ne[0]]; NULL: all the same. *error: the error of the conversion.
  * `more` is called from time to time with the number of source bytes done since the last call;
  * if it returns false, this ends with GGL_IO. GGL_FORMAT: an element is not a number; GGL_LIMIT:
  * an element is too large for the type. */
 ggl_status quant_encode(quant_encoder *e, const ggl_gguf_tensor *t, const ggl_type_info *type,
-                        ggl_gguf_sink *to, quant_error *error, bool (*more)(void *ctx, size_t n),
-                        void *ctx, ggl_error *err);
+                        const float *importance, ggl_gguf_sink *to, quant_error *error,
+                        bool (*more)(void *ctx, size_t n), void *ctx, ggl_error *err);
 /* The same for a tensor that keeps its type: copies its bytes. */
 ggl_status quant_copy(const ggl_gguf_tensor *t, ggl_gguf_sink *to,
                       bool (*more)(void *ctx, size_t n), void *ctx, ggl_error *err);

@@ -33,12 +33,19 @@ static void name_tensor(quant_tensor *t) {
     t->n_part = 1;
 }
 
-static void read_model(quant_model *m, const ggl_gguf *f, const quant_plan *p) {
+static ggl_str architecture(const ggl_gguf *f) {
     ggl_str arch = {"", 0};
     const ggl_gguf_value *v = ggl_gguf_find(f, "general.architecture");
     if (v && !v->is_array)
         (void)ggl_gguf_string(v, 0, &arch);
-    m->n_layer = model_number(f, arch, "block_count", 0);
+    return arch;
+}
+
+static void read_model(quant_model *m, const ggl_gguf *f, const quant_choice *c,
+                       const quant_plan *p) {
+    const ggl_str arch = architecture(f);
+    m->n_layer = p->n_layer - (c->prune ? c->prune->n : 0);
+    m->has_matrix = c->has_matrix;
     m->n_head = model_number(f, arch, "attention.head_count", 0);
     m->n_head_kv = model_number(f, arch, "attention.head_count_kv", m->n_head);
     m->n_expert = model_number(f, arch, "expert_count", 0);
@@ -51,7 +58,7 @@ static const char *choose(const quant_tensor *t, const quant_model *m, quant_cho
     const ggl_gguf_tensor *from = t->from;
     bool is_output = strcmp(t->name, "output.weight") == 0;
     bool is_embedding = strcmp(t->name, "token_embd.weight") == 0;
-    if (!quant_wanted(t->name, from->n_dims, from->ne))
+    if (!quant_wanted(t->name, from->n_dims, from->ne) || (is_output && c->leave_output))
         return NULL;
     quant_override *o = NULL;
     for (size_t k = 0; k < c->n_override && !o; k++)
@@ -104,6 +111,33 @@ static ggl_status plan_tensor(quant_tensor *t, const quant_model *m, quant_choic
     return GGL_OK;
 }
 
+/* Removes layers from a plan that has names. */
+static ggl_status prune(quant_plan *p, const quant_prune *layers, ggl_error *err) {
+    int last = QUANT_MAX_LAYERS - 1;
+    size_t n = 0;
+    while (last > 0 && !layers->gone[last])
+        last--;
+    if (last >= p->n_layer)
+        return ggl_fail(err, GGL_NOT_FOUND,
+                        "--prune-layers: there is no layer %d: the model has %lld, from 0 on", last,
+                        (long long)p->n_layer);
+    if (layers->n >= p->n_layer)
+        return ggl_fail(err, GGL_NOT_FOUND, "--prune-layers would remove all %d layers", layers->n);
+    for (size_t i = 0; i < p->n; i++) {
+        char name[sizeof p->tensor[i].name];
+        if (!quant_prune_name(layers, p->tensor[i].name, name, sizeof name))
+            continue;
+        p->tensor[n] = p->tensor[i];
+        memcpy(p->tensor[n].name, name, sizeof name);
+        show_name(&p->tensor[n]);
+        if (p->tensor[n].n_part == 1)
+            p->tensor[n].part = &p->tensor[n].from;
+        n++;
+    }
+    p->n = n;
+    return GGL_OK;
+}
+
 ggl_status quant_plan_make(quant_plan *p, const ggl_gguf *f, quant_choice *c, ggl_error *err) {
     ggl_status s = GGL_OK;
     quant_model *m = ggl_calloc(1, sizeof *m);
@@ -122,7 +156,10 @@ ggl_status quant_plan_make(quant_plan *p, const ggl_gguf *f, quant_choice *c, gg
         s = quant_merge_experts(p, err);
     for (size_t i = 0; i < p->n; i++)
         name_tensor(&p->tensor[i]);
-    read_model(m, f, p);
+    p->n_layer = model_number(f, architecture(f), "block_count", 0);
+    if (s == GGL_OK && c->prune)
+        s = prune(p, c->prune, err);
+    read_model(m, f, c, p);
     for (size_t k = 0; k < c->n_override; k++)
         c->override[k].n_tensors = 0;
     for (size_t i = 0; s == GGL_OK && i < p->n; i++) {

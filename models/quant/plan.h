@@ -7,6 +7,7 @@
 
 #include "ggl/alloc.h"
 #include "ggl/gguf.h"
+#include "prune.h"
 #include "quant_mix.h"
 
 /* --tensor-type PATTERN=TYPE: for tensors whose name matches the extended POSIX expression. */
@@ -32,6 +33,9 @@ typedef struct quant_choice {
      * that no other choice names; only its name and `from` are set. NULL: it keeps its type. */
     const char *(*pick)(void *ctx, const struct quant_tensor *t);
     void *pick_ctx;
+    bool leave_output;  /* output.weight keeps its type */
+    bool has_matrix;    /* there is an importance matrix, which some rules of mixes ask for */
+    quant_prune *prune; /* layers to remove; NULL: none */
 } quant_choice;
 
 typedef struct quant_tensor {
@@ -50,12 +54,13 @@ typedef struct quant_plan {
     size_t n;
     size_t size_before, size_after; /* of all tensors */
     double n_elements;
-    ggl_arena made; /* memory for joined tensors */
+    int64_t n_layer; /* of the model, before any are removed; 0: the file does not tell */
+    ggl_arena made;  /* memory for joined tensors */
 } quant_plan;
 
 /* Plans the file. GGL_UNSUPPORTED: a tensor's type is not in this build, or cannot be written;
  * GGL_USAGE: a tensor is quantized already; GGL_NOT_FOUND: an override matches nothing, or there
- * are no experts to join; GGL_FORMAT: the experts cannot be joined; GGL_LIMIT, GGL_NOMEM. The
+ * are no experts to join, or a layer to remove is not there; GGL_FORMAT: the experts cannot be joined; GGL_LIMIT, GGL_NOMEM. The
  * message names the tensor or the override. */
 ggl_status quant_plan_make(quant_plan *p, const ggl_gguf *f, quant_choice *c, ggl_error *err);
 void quant_plan_fini(quant_plan *p);

@@ -1,6 +1,6 @@
 /* The tables of quant_mix.h, and the code that reads them. They follow llama.cpp's
- * llama-quant.cpp, without importance matrix; where its versions differ, attn_qkv has the
- * separate rules that it had before 2026. */
+ * llama-quant.cpp; where its versions differ, attn_qkv has the separate rules that it had before
+ * 2026. */
 #include "quant_mix.h"
 
 #include <stdlib.h>
@@ -16,13 +16,19 @@ static const quant_mix mixes[] = {
     {"Q3_K_S",    NULL,   "q3_k",   11}, {"Q3_K_M", "Q3_K", "q3_k",  12}, {"Q3_K_L", NULL,   "q3_k",  13},
     {"Q4_K_S",    NULL,   "q4_k",   14}, {"Q4_K_M", "Q4_K", "q4_k",  15},
     {"Q5_K_S",    NULL,   "q5_k",   16}, {"Q5_K_M", "Q5_K", "q5_k",  17}, {"Q6_K",   NULL,   "q6_k",  18},
+    {"IQ1_S",     NULL,   "iq1_s",  24}, {"IQ1_M",  NULL,   "iq1_m",  31},
+    {"IQ2_XXS",   NULL,   "iq2_xxs", 19}, {"IQ2_XS", NULL,  "iq2_xs", 20},
+    {"IQ2_S",     NULL,   "iq2_xs", 28}, {"IQ2_M",  NULL,   "iq2_s",  29},
+    {"IQ3_XXS",   NULL,   "iq3_xxs", 23}, {"IQ3_XS", NULL,  "iq3_s",  22},
+    {"IQ3_S",     NULL,   "iq3_s",  26}, {"IQ3_M",  NULL,   "iq3_s",  27},
     {"IQ4_NL",    NULL,   "iq4_nl", 25}, {"IQ4_XS", NULL,   "iq4_xs", 30},
     {"TQ1_0",     NULL,   "tq1_0",  36}, {"TQ2_0",  NULL,   "tq2_0",  37},
     {"MXFP4_MOE", NULL,   "mxfp4",  38}, {"NVFP4",  NULL,   "nvfp4",  39},
     {"Q1_0",      NULL,   "q1_0",   40}, {"Q2_0",   NULL,   "q2_0",   41},
 };
 
-typedef enum role { OTHER, EVERY, OUTPUT, EMBEDDING, QKV, VALUE, KEY, ATTN_OUT, FFN_DOWN } role;
+typedef enum role { OTHER, EVERY, OUTPUT, EMBEDDING, QKV, VALUE, KEY, QUERY, ATTN_OUT, FFN_UP, FFN_GATE,
+               FFN_DOWN } role;
 
 /* The first row whose text is in the tensor's name (after '=': is the name) determines its role. */
 static const struct { const char *text; role role; } roles[] = {
@@ -33,7 +39,10 @@ static const struct { const char *text; role role; } roles[] = {
     {"attn_kv_b.weight",            VALUE},
     {"attn_v.weight",               VALUE},
     {"attn_k.weight",               KEY},
+    {"attn_q.weight",               QUERY},
     {"attn_output.weight",          ATTN_OUT},
+    {"ffn_up",                      FFN_UP},
+    {"ffn_gate",                    FFN_GATE},
     {"ffn_down",                    FFN_DOWN},
 };
 
@@ -55,13 +64,19 @@ typedef enum when {
     EXPERTS,     /* a tensor of several matrices (experts) */
     EIGHT,       /* the model has 8 experts */
     SHARED4,     /* 4 heads or more share their values */
+    SHARED4_OR_EXPERTS4, /* that, or the model has 4 experts or more */
     SHARED80,    /* a model of 80 layers with shared values ("70B") */
     FIRST2,      /* of the tensors that make values: the first two.. */
     FIRST4,
     VALUE_MORE,  /* ..those near the ends, and every third between */
     FIRST_8TH,   /* of the layers: the first eighth.. */
     FIRST_16TH,
-    LAYER_MORE,  /* ..those near the ends, and every third between */
+    MIDDLE,      /* ..those that are in neither the first nor the last eighth.. */
+    LAYER_MORE,  /* ..those near the ends, and every third between.. */
+    EIGHT_LAYER_MORE,    /* ..the same, if the model has 8 experts */
+    NO_MATRIX,           /* there is no importance matrix.. */
+    FIRST_8TH_NO_MATRIX, /* ..and of the layers, the first eighth */
+    FIRST_8TH_MATRIX,    /* there is one; of the layers, the first eighth */
 } when;
 
 #define ANY NULL
@@ -75,14 +90,31 @@ static const struct { const char *mixes; role role; when when; const char *type;
     {" MXFP4_MOE ", EVERY,  ALWAYS,  "q8_0"},
 
     {ANY,                OUTPUT,    ODD_ROWS, "q8_0"},
+    {" IQ1_S IQ1_M IQ2_XXS IQ2_XS IQ2_S IQ2_M IQ3_XXS ", OUTPUT, ALWAYS, "q5_k"},
     {" Q8_0 ",           OUTPUT,    ALWAYS,   BASE},
     {ANY,                OUTPUT,    ALWAYS,   "q6_k"},
     {" TQ1_0 TQ2_0 Q2_0 ", EMBEDDING, ALWAYS,   "q4_k"},
+    {" IQ1_S IQ1_M IQ2_XXS IQ2_XS ", EMBEDDING, ALWAYS, "q2_k"},
+    {" IQ2_S IQ2_M IQ3_XXS ", EMBEDDING, ALWAYS, "iq3_s"},
+
+    /* the smallest mixes */
+    {" IQ1_S IQ1_M IQ2_XXS IQ2_XS IQ2_S IQ2_M ", VALUE, SHARED4_OR_EXPERTS4, "q4_k"},
+    {" IQ2_S IQ2_M ",                            VALUE, ALWAYS,    "iq3_s"},
+    {" IQ1_S IQ1_M IQ2_XXS IQ2_XS ",             VALUE, ALWAYS,    "q2_k"},
+    {" IQ1_S IQ1_M IQ2_XXS IQ2_XS IQ2_S IQ2_M ", KEY,   EIGHT,     "q4_k"},
+    {" IQ2_S IQ2_M ",                            FFN_DOWN, FIRST_8TH, "iq3_s"},
+    {" IQ1_S IQ1_M IQ2_XXS IQ2_XS ",             FFN_DOWN, FIRST_8TH, "q2_k"},
+    {" IQ1_S IQ1_M IQ2_XXS IQ2_XS IQ2_S IQ2_M ", ATTN_OUT, EIGHT,  "q5_k"},
+    {" IQ1_S IQ1_M ",                            ATTN_OUT, ALWAYS, "iq2_xxs"},
+    {" IQ2_S IQ2_M ",                            ATTN_OUT, ALWAYS, "iq3_s"},
 
     {ANY,                VALUE, EIGHT,      "q8_0"},
     {" Q4_K_M ",         VALUE, VALUE_MORE, "q6_k"},
-    {" Q2_K Q2_K_S Q3_K_S Q3_K_M Q3_K_L Q4_K_S Q4_K_M ",
+    {" Q2_K Q2_K_S Q3_K_S Q3_K_M Q3_K_L Q4_K_S Q4_K_M IQ3_XXS IQ3_XS IQ3_S IQ3_M ",
                          VALUE, SHARED80,   "q5_k"},
+    {" IQ3_XXS IQ3_XS IQ3_S ", VALUE, SHARED4, "q4_k"},
+    {" IQ3_XXS ",        VALUE, NO_MATRIX,  "iq3_s"},
+    {" IQ3_M ",          VALUE, ALWAYS,     "q4_k"},
     {" Q2_K Q2_K_S ",    VALUE, SHARED4,    "q4_k"},
     {" Q2_K ",           VALUE, ALWAYS,     "q3_k"},
     {" Q3_K_M ",         VALUE, FIRST2,     "q5_k"},
@@ -93,6 +125,13 @@ static const struct { const char *mixes; role role; when when; const char *type;
     {" Q4_K_S ",         VALUE, FIRST4,     "q5_k"},
 
     {ANY,                KEY,   EIGHT,      "q8_0"},
+    {" IQ3_XS ",         KEY,   ALWAYS,     "iq3_xxs"},
+    {" IQ3_XS ",         QUERY, ALWAYS,     "iq3_xxs"},
+    {" IQ3_XXS ",        KEY,   ALWAYS,     "iq2_s"},
+    {" IQ3_XXS ",        QUERY, ALWAYS,     "iq2_s"},
+
+    {" IQ3_XS ",         FFN_UP,   MIDDLE,  "iq3_xxs"},
+    {" IQ3_XS ",         FFN_GATE, MIDDLE,  "iq3_xxs"},
 
     {" Q2_K ",           FFN_DOWN, ALWAYS,     "q3_k"},
     {" Q2_K_S ",         FFN_DOWN, FIRST_8TH,  "q4_k"},
@@ -100,17 +139,24 @@ static const struct { const char *mixes; role role; when when; const char *type;
     {" Q3_K_M ",         FFN_DOWN, ALWAYS,     "q4_k"},
     {" Q3_K_L ",         FFN_DOWN, ALWAYS,     "q5_k"},
     {" Q4_K_M Q5_K_M ",  FFN_DOWN, LAYER_MORE, "q6_k"},
-    {" IQ4_NL IQ4_XS Q4_K_S ",
-                         FFN_DOWN, FIRST_8TH,  "q5_k"},
+    {" Q4_K_S ",         FFN_DOWN, FIRST_8TH,  "q5_k"},
+    {" IQ4_NL IQ4_XS ",  FFN_DOWN, FIRST_8TH_NO_MATRIX, "q5_k"},
+    {" IQ3_XXS ",        FFN_DOWN, FIRST_8TH_NO_MATRIX, "q4_k"},
+    {" IQ3_XXS ",        FFN_DOWN, NO_MATRIX,  "q3_k"},
+    {" IQ3_M ",          FFN_DOWN, FIRST_8TH,  "q4_k"},
+    {" IQ3_M ",          FFN_DOWN, EIGHT_LAYER_MORE, "q4_k"},
+    {" Q4_0 ",           FFN_DOWN, FIRST_8TH_MATRIX, "q4_1"},
+    {" Q5_0 ",           FFN_DOWN, FIRST_8TH_MATRIX, "q5_1"},
 
-    {" Q2_K Q3_K_S Q3_K_M Q4_K_S Q4_K_M IQ4_NL IQ4_XS ",
+    {" Q2_K Q3_K_S Q3_K_M Q4_K_S Q4_K_M IQ3_XXS IQ3_XS IQ3_S IQ3_M IQ4_NL IQ4_XS ",
                          ATTN_OUT, EIGHT,  "q5_k"},
     {ANY,                ATTN_OUT, EIGHT,  BASE},
     {" Q2_K ",           ATTN_OUT, ALWAYS, "q3_k"},
-    {" Q3_K_M ",         ATTN_OUT, ALWAYS, "q4_k"},
+    {" Q3_K_M IQ3_M ",   ATTN_OUT, ALWAYS, "q4_k"},
+    {" IQ3_XXS ",        ATTN_OUT, ALWAYS, "iq3_s"},
     {" Q3_K_L ",         ATTN_OUT, ALWAYS, "q5_k"},
 
-    {" Q3_K_M Q3_K_L ",  QKV, ALWAYS, "q4_k"},
+    {" Q3_K_M Q3_K_L IQ3_M ", QKV, ALWAYS, "q4_k"},
     {" Q4_K_M ",         QKV, ALWAYS, "q5_k"},
     {" Q5_K_M ",         QKV, ALWAYS, "q6_k"},
 };
@@ -232,6 +278,7 @@ static bool holds(when w, const quant_mix *mix, const quant_model *m, const char
     int64_t layer = layer_of(name), i = value_index(m, layer);
     int64_t n_layer = m->n_layer > 0 ? m->n_layer : m->n_named;
     int64_t shared = m->n_head_kv > 0 ? m->n_head / m->n_head_kv : 0;
+    const bool first_8th = layer >= 0 && layer < n_layer / 8;
     switch (w) {
     case ALWAYS:
         return true;
@@ -243,6 +290,8 @@ static bool holds(when w, const quant_mix *mix, const quant_model *m, const char
         return m->n_expert == 8;
     case SHARED4:
         return shared >= 4;
+    case SHARED4_OR_EXPERTS4:
+        return shared >= 4 || m->n_expert >= 4;
     case SHARED80:
         return n_layer == 80 && shared > 1;
     case FIRST2:
@@ -252,11 +301,21 @@ static bool holds(when w, const quant_mix *mix, const quant_model *m, const char
     case VALUE_MORE:
         return needs_more(i, m->n_value);
     case FIRST_8TH:
-        return layer >= 0 && layer < n_layer / 8;
+        return first_8th;
     case FIRST_16TH:
         return layer >= 0 && layer < n_layer / 16;
+    case MIDDLE:
+        return layer >= n_layer / 8 && layer < 7 * n_layer / 8;
     case LAYER_MORE:
         return layer >= 0 && needs_more(layer, n_layer);
+    case EIGHT_LAYER_MORE:
+        return m->n_expert == 8 && layer >= 0 && needs_more(layer, n_layer);
+    case NO_MATRIX:
+        return !m->has_matrix;
+    case FIRST_8TH_NO_MATRIX:
+        return !m->has_matrix && first_8th;
+    case FIRST_8TH_MATRIX:
+        return m->has_matrix && first_8th;
     }
     return false;
 }
@@ -278,8 +337,12 @@ const char *quant_mix_type(const quant_mix *mix, const quant_model *m, const cha
     return mix->base;
 }
 
+bool quant_type_needs_matrix(const ggl_type_info *t) {
+    return !t->from_float && t->from_float_weighted;
+}
+
 bool quant_type_usable(const ggl_type_info *t) {
-    return t->from_float &&
+    return (t->from_float || t->from_float_weighted) &&
            (t->quantized || t->type == GGL_F32 || t->type == GGL_F16 || t->type == GGL_BF16);
 }
 
@@ -290,9 +353,8 @@ const ggl_type_info *quant_type_find(const char *name, ggl_error *err) {
             continue;
         if (quant_type_usable(t))
             return t;
-        ggl_fail(err, GGL_UNSUPPORTED, "type %s can only be read: %s", t->name,
-                 t->quantized ? "its encoder needs an importance matrix"
-                              : "it is not a type of weights");
+        ggl_fail(err, GGL_UNSUPPORTED, "type %s can only be read: it is not a type of weights",
+                 t->name);
         return NULL;
     }
     ggl_fail(err, GGL_UNSUPPORTED, "this build does not have type %s", name);

@@ -11,8 +11,8 @@
  *
  * Types are given by name, not number, so that a table may have a type that this build lacks.
  *
- * Left out are the rules for when there is an importance matrix, and the exceptions for one
- * architecture (Falcon), as no code here knows architectures. */
+ * Left out are the exceptions for one architecture (Falcon), as no code here knows
+ * architectures. */
 #ifndef LLM_QUANT_MIX_H
 #define LLM_QUANT_MIX_H
 
@@ -29,11 +29,12 @@ typedef struct quant_mix {
     int file_type;     /* the number for general.file_type */
 } quant_mix;
 
-/* What the rules need to know of a model. The caller sets the first four: block_count (0: take
+/* What the rules need to know of a model. The caller sets the first five: block_count (0: take
  * it from the tensors' names), attention.head_count and .head_count_kv of the first layer,
- * expert_count. quant_model_add sets the others. */
+ * expert_count, and has_matrix. quant_model_add sets the others. */
 typedef struct quant_model {
     int64_t n_layer, n_head, n_head_kv, n_expert;
+    bool has_matrix; /* there is an importance matrix */
     bool has_output; /* the logits have their own matrix */
     int64_t n_value; /* tensors that make attention's values */
     int64_t n_named; /* layers, by the tensors' names */
@@ -64,5 +65,7 @@ const ggl_type_info *quant_type_find(const char *name, ggl_error *err);
 /* Returns whether tensors can be converted to that type: floats, and quantized types with an
  * encoder. */
 bool quant_type_usable(const ggl_type_info *t);
+/* Returns whether the type loses much unless it is encoded with an importance matrix. */
+bool quant_type_needs_matrix(const ggl_type_info *t);
 
 #endif

@@ -410,16 +410,10 @@ const arg_hint tokenize_hints[] = {
     {0}};
 
 const arg_hint quantize_hints[] = {
-    {"--imatrix --include-weights --exclude-weights --no-importance",
-     "importance matrices are not supported: all weights count the same; --tensor-type gives "
-     "single tensors more bits", HINT_REFUSED},
-    {"--leave-output-tensor", "--output-tensor-type f16 keeps output.weight in 16 bits", HINT_REFUSED},
-    {"--keep-split", "OUT is one file, even for a split model", HINT_REFUSED},
-    {"--tensor-type-file", "--tensor-type PATTERN=T may be given for each line of that file", HINT_REFUSED},
-    {"--prune-layers", "layers are not removed", HINT_REFUSED},
-    {"--override-kv", "keys are copied unchanged", HINT_REFUSED},
-    {"--target-bpw --target-size --keep-bpw-state --bpw-state",
-     "mixes are not searched: TYPE sets the mix; --dry-run prints its sizes", HINT_REFUSED},
+    {"--no-importance", "without --imatrix, all weights count the same", HINT_NOTHING},
+    {"--target-bpw", "--bpw", HINT_SAME},
+    {"--target-size", "--budget", HINT_SAME},
+    {"--keep-bpw-state --bpw-state", "--loss FILE keeps what was measured", HINT_REFUSED},
     {"--nthreads --n-threads --num-threads", "--threads", HINT_SAME},
     {"--usage", "--help", HINT_SAME},
     {0}};

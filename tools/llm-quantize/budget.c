@@ -239,6 +239,10 @@ int budget_new(budget **out, const char *tool, const budget_options *o, int n_th
             tool, 2,
             "--merge-experts: first join the experts: llm-quantize --merge-experts IN "
             "JOINED COPY; then give JOINED a budget");
+    if (c->prune)
+        return tool_error(tool, 2,
+                          "--prune-layers: first remove the layers: llm-quantize --prune-layers "
+                          "LIST IN SHORTER COPY; then give SHORTER a budget");
     return check_options(b);
 }
 
@@ -302,6 +306,9 @@ static int choose(budget *b) {
 int budget_solve(budget *b, const budget_source *s) {
     b->source = *s;
     b->s = &b->source;
+    for (size_t i = 0, k = 0; s->importance && i < s->plan->n && k < b->n; i++)
+        if (strcmp(b->tensor[k].name, s->plan->tensor[i].name) == 0)
+            b->tensor[k++].entry = s->importance[i];
     if (b->n == 0)
         return tool_error(b->tool, 1,
                           "%s: there is nothing to choose: no tensor can be quantized, or "

@@ -50,10 +50,10 @@ typedef struct budget budget;
 typedef struct budget_source {
     const char *path;
     const ggl_gguf *file;
-    const quant_plan *plan;    /* made with the choice of budget_new */
-    uint64_t head;             /* bytes of OUT besides its tensors' */
-    uint64_t alignment;        /* of tensors in OUT */
-    const imatrix *importance; /* NULL: none */
+    const quant_plan *plan;                 /* made with the choice of budget_new */
+    uint64_t head;                          /* bytes of OUT besides its tensors' */
+    uint64_t alignment;                     /* of tensors in OUT */
+    const imatrix_entry *const *importance; /* [plan->n]; NULL: none */
 } budget_source;
 
 bool budget_wanted(const budget_options *o); /* --budget or --bpw */

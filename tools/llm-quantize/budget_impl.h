@@ -15,6 +15,7 @@ enum { BUDGET_MAX_TYPES = LOSS_MAX_TYPES };
 typedef struct budget_tensor {
     char name[128];
     const ggl_gguf_tensor *from;
+    const imatrix_entry *entry; /* NULL: none */
     int n;
     const ggl_type_info *type[BUDGET_MAX_TYPES];
     double error[BUDGET_MAX_TYPES];

@@ -18,20 +18,23 @@ enum { CHUNKS = 8 };
 
 /* --- the file of what is known ---------------------------------------------------------------- */
 
-/* The SHA-256 of all numbers of an importance matrix. */
-static void digest_importance(const imatrix *m, char hex[SHA256_HEX]) {
+/* The SHA-256 of all numbers of an importance matrix that are used. */
+static void digest_importance(const budget *b, char hex[SHA256_HEX]) {
     sha256 s;
-    hex[0] = '\0';
-    if (!m)
-        return;
+    bool any = false;
     sha256_begin(&s);
-    for (size_t i = 0; i < imatrix_n(m); i++) {
-        const imatrix_entry *e = imatrix_at(m, i);
+    for (size_t i = 0; i < b->n; i++) {
+        const imatrix_entry *e = b->tensor[i].entry;
+        if (!e)
+            continue;
+        any = true;
         sha256_add(&s, e->name.s, e->name.n + 1);
         sha256_add(&s, e->sum2, (size_t)(e->n_col * e->n_mat) * sizeof *e->sum2);
         sha256_add(&s, e->count, (size_t)e->n_mat * sizeof *e->count);
     }
     sha256_end(&s, hex);
+    if (!any)
+        hex[0] = '\0';
 }
 
 static int other_file(const budget *b, const char *what) {
@@ -69,7 +72,7 @@ static int read_known(budget *b) {
     ggl_error err = {0};
     loss_head own = {0};
     snprintf(own.model, sizeof own.model, "%016" PRIx64, ggl_gguf_digest(b->s->file));
-    digest_importance(b->s->importance, own.imatrix);
+    digest_importance(b, own.imatrix);
     if (b->trial) {
         const trial_text *t = trial_text_of(b->trial);
         memcpy(own.text, t->sha256, sizeof own.text);
@@ -94,15 +97,6 @@ static int save_known(budget *b) {
 
 /* --- errors ----------------------------------------------------------------------------------- */
 
-/* The entry of an importance matrix, if it fits. Those that do not are refused where the tensors are
- * encoded. */
-static const imatrix_entry *entry_of(const budget *b, const budget_tensor *t) {
-    const imatrix_entry *e = b->s->importance ? imatrix_find(b->s->importance, t->name) : NULL;
-    const int64_t n_mat =
-        t->from->n_dims > 2 ? t->from->ne[2] * (t->from->n_dims > 3 ? t->from->ne[3] : 1) : 1;
-    return e && imatrix_fits(e, t->from->ne[0], n_mat) ? e : NULL;
-}
-
 /* Finds the error of a type in what is known, or from the weights. */
 static ggl_status find_error(const budget *b, const loss_matrix *m, loss_record *r,
                              const ggl_type_info *type, double *error, ggl_error *err) {
@@ -123,7 +117,7 @@ static ggl_status find_error(const budget *b, const loss_matrix *m, loss_record 
 static ggl_status find_errors(budget *b, budget_tensor *t, ggl_error *err) {
     loss_matrix m;
     loss_record *r = loss_list_get(&b->known, t->name, &t->record);
-    ggl_status st = r ? loss_matrix_init(&m, t->from, entry_of(b, t), err)
+    ggl_status st = r ? loss_matrix_init(&m, t->from, t->entry, err)
                       : ggl_fail(err, GGL_NOMEM, "out of memory");
     if (st != GGL_OK)
         return st;
@@ -166,7 +160,7 @@ static ggl_status replace(const budget *b, const budget_tensor *t, const ggl_typ
         memcpy(data, t->from->data, to->size);
         return GGL_OK;
     }
-    ggl_status st = loss_matrix_init(&m, t->from, entry_of(b, t), err);
+    ggl_status st = loss_matrix_init(&m, t->from, t->entry, err);
     if (st == GGL_OK)
         st = loss_replace(&m, type, b->n_threads, data, err);
     loss_matrix_fini(&m);

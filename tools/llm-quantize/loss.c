@@ -54,7 +54,10 @@ static void encode_row(const encoding *e, int64_t i, int thread) {
     uint8_t *code = e->code + (size_t)thread * e->code_size;
     const float *h = m->importance ? m->importance + row / m->n_row_mat * n : NULL;
     m->from->to_float((const uint8_t *)m->tensor->data + (size_t)row * e->row_size, x, n);
-    e->type->from_float(x, code, n);
+    if (e->type->from_float_weighted && (h || !e->type->from_float))
+        e->type->from_float_weighted(x, h, code, n);
+    else
+        e->type->from_float(x, code, n);
     e->type->to_float(code, y, n);
     if (e->to)
         m->from->from_float(y, e->to + (size_t)row * e->row_size, n);

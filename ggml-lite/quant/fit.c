@@ -1,0 +1,52 @@
+/* What the searches of fit.h share: reading a block, and rows of blocks of 32. */
+#include "fit.h"
+
+#include <math.h>
+
+bool ggl_fit_read(fit_source *s, const float *src, const float *importance, int n) {
+    float extreme = fabsf(quant_extreme(src, n));
+    if (!(extreme >= 0x1p-60f)) /* an f16 has no numbers below 2^-24; codes have at most 7 bits */
+        return false;
+    s->exponent = ilogbf(extreme);
+    const float factor = ldexpf(1.0f, -s->exponent);
+    double sum = 0.0;
+    for (int i = 0; i < n; i++)
+        s->x[i] = src[i] * factor;
+    for (int i = 0; i < n && importance; i++)
+        if (importance[i] > 0.0f && importance[i] <= 0x1.fffffep127f)
+            sum += (double)importance[i];
+    const double mean = sum / n;
+    for (int i = 0; i < n; i++) {
+        const bool counts = mean > 0.0 && importance[i] > 0.0f && importance[i] <= 0x1.fffffep127f;
+        s->w[i] = mean > 0.0 ? (counts ? (float)(importance[i] / mean) : 0.0f) + 1e-6f : 1.0f;
+    }
+    return true;
+}
+
+float ggl_fit_f16(float d, int exponent) {
+    const float h = ggl_f16_to_f32(ggl_f32_to_f16(ldexpf(d, exponent)));
+    return isfinite(h) ? ldexpf(h, -exponent) : d;
+}
+
+void ggl_fit_rows(fit_four_fn *fit, const fit_form *f, const float *src, const float *importance,
+                  int64_t n, void (*put)(const fit_four *four, int l, void *dst, int64_t block),
+                  void *dst) {
+    enum { FOUR = LANES * FIT_RUN };
+    fit_four four;
+    int64_t n_blocks = n / FIT_RUN, i = 0;
+    for (; i + LANES <= n_blocks; i += LANES) {
+        fit(f, src + FIT_RUN * i, importance ? importance + FIT_RUN * i : NULL, &four);
+        for (int l = 0; l < LANES; l++)
+            put(&four, l, dst, i + l);
+    }
+    if (i == n_blocks)
+        return;
+    float x[FOUR] = {0}, w[FOUR] = {0}; /* the rest, with blocks of zeros */
+    const size_t rest = (size_t)(n_blocks - i) * FIT_RUN;
+    memcpy(x, src + FIT_RUN * i, rest * sizeof *x);
+    for (size_t k = 0; k < rest; k++)
+        w[k] = importance ? importance[FIT_RUN * i + (int64_t)k] : 1.0f;
+    fit(f, x, w, &four);
+    for (int l = 0; i + l < n_blocks; l++)
+        put(&four, l, dst, i + l);
+}

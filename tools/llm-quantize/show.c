@@ -1,0 +1,154 @@
+/* What llm-quantize prints: tensors, and the summary. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ggl/file.h"
+#include "ggl/show.h"
+#include "job.h"
+#include "report_svg.h"
+
+static const char *shape_of(const ggl_gguf_tensor *t, char *s, size_t size) {
+    size_t n = 0;
+    s[0] = '\0';
+    for (int d = 0; d < t->n_dims && n < size; d++)
+        n += (size_t)snprintf(s + n, size - n, "%s%lld", d ? " x " : "", (long long)t->ne[d]);
+    return s;
+}
+
+/* Returns whether the tensor is encoded by a search that importance changes. */
+static bool uses_importance(const quant_tensor *t) {
+    return t->type->type != t->from->type && t->type->from_float_weighted;
+}
+
+static void print_tensor(const job *j, const quant_tensor *t, const quant_error *e) {
+    char shape[96];
+    const char *old = ggl_type_get((int)t->from->type)->name;
+    bool kept = t->type->type == t->from->type;
+    ggl_fprint(stdout, "%-36s %-22s %6s %2s %-6s", t->shown, shape_of(t->from, shape, sizeof shape),
+               old, kept ? "" : "->", kept ? "" : t->type->name);
+    if (j->o.dry_run)
+        printf(" %12zu %12zu", t->from->size, t->size);
+    else if (e->n > 0)
+        printf(" rmse %.3e max %.3e relative %.3e", quant_error_rms(e), e->max,
+               quant_error_relative(e));
+    if (t->wanted)
+        printf(" (rows of %lld are not whole blocks of %s)", (long long)t->from->ne[0], t->wanted);
+    if (j->matrix && !j->importance[t - j->plan.tensor] && uses_importance(t))
+        printf(" (no importance)");
+    putchar('\n');
+}
+
+static double bits(const ggl_type_info *t) {
+    return 8 * (double)t->size / (double)t->block;
+}
+
+/* Prints a note on tensors that could not get the intended type, and what that costs. */
+static void print_narrow(const quant_plan *p) {
+    size_t n = 0;
+    double size = 0, wanted = 0;
+    for (size_t i = 0; i < p->n; i++) {
+        const quant_tensor *t = &p->tensor[i];
+        const ggl_type_info *type = t->wanted ? ggl_type_find(t->wanted) : NULL;
+        if (!t->wanted)
+            continue;
+        n++;
+        size += (double)t->size;
+        wanted += (double)t->size / bits(t->type) * bits(type ? type : t->type);
+    }
+    if (n > 0)
+        printf("narrow rows  %zu tensor%s a larger type, because the rows are not whole blocks of "
+               "the intended one: %.2f MiB instead of %.2f (-v and --dry-run name them)\n",
+               n, n == 1 ? " has" : "s have", size / 0x1p20, wanted / 0x1p20);
+}
+
+/* Prints which tensors are encoded with importance, and a warning if types need it. */
+static void print_importance(const job *j) {
+    size_t n_use = 0, n_none = 0, n_bad = 0;
+    for (size_t i = 0; i < j->plan.n; i++) {
+        const quant_tensor *t = &j->plan.tensor[i];
+        const bool none = uses_importance(t) && !(j->importance && j->importance[i]);
+        n_use += uses_importance(t);
+        n_none += none;
+        n_bad += none && quant_type_needs_matrix(t->type);
+    }
+    if (j->matrix)
+        printf("importance   %zu entries of %lld chunks; %zu of %zu tensors whose type uses "
+               "importance have none%s\n",
+               j->n_used, (long long)imatrix_n_chunks(j->matrix), n_none, n_use,
+               n_none > 0 && !j->o.verbose && !j->o.dry_run ? " (-v and --dry-run name them)" : "");
+    if (n_bad > 0)
+        printf("importance   %zu tensor%s of less than 3.5 bits without importance: they lose much "
+               "more than with --imatrix, which llm-imatrix makes\n",
+               n_bad, n_bad == 1 ? " gets a type" : "s get types");
+}
+
+void print_summary(const job *j) {
+    const quant_plan *p = &j->plan;
+    quant_error all = {0};
+    size_t n_changed = 0;
+    for (size_t i = 0; i < p->n; i++)
+        if (p->tensor[i].type->type != p->tensor[i].from->type) {
+            n_changed++;
+            if (j->error)
+                quant_error_add(&all, &j->error[i]);
+        }
+    printf("tensors      %zu, %zu of them in another type\n", p->n, n_changed);
+    for (int k = 0; ggl_type_at(k); k++) {
+        size_t n = 0, size = 0;
+        for (size_t i = 0; i < p->n; i++)
+            if (p->tensor[i].type == ggl_type_at(k)) {
+                n++;
+                size += p->tensor[i].size;
+            }
+        if (n > 0)
+            printf("  %-10s %zu tensor%s, %.2f MiB\n", ggl_type_at(k)->name, n, n == 1 ? "" : "s",
+                   (double)size / 0x1p20);
+    }
+    print_narrow(p);
+    print_importance(j);
+    printf("size         %.2f -> %.2f MiB, %.2f -> %.2f bits per weight\n",
+           (double)p->size_before / 0x1p20, (double)p->size_after / 0x1p20,
+           8 * (double)p->size_before / (p->n_elements > 0 ? p->n_elements : 1),
+           8 * (double)p->size_after / (p->n_elements > 0 ? p->n_elements : 1));
+    if (!j->o.dry_run && all.n > 0)
+        printf("error        rmse %.4e max %.4e relative %.4e, of the changed tensors\n",
+               quant_error_rms(&all), all.max, quant_error_relative(&all));
+}
+
+void print_tensors(const job *j) {
+    for (size_t i = 0; i < j->plan.n; i++)
+        print_tensor(j, &j->plan.tensor[i], j->error ? &j->error[i] : &(quant_error){0});
+}
+
+/* Draws --report. A tensor that keeps its type has no error; in a dry run, errors are not known. */
+int draw_report(const job *j) {
+    ggl_error err = {0};
+    ggl_new_file *f = NULL;
+    char title[256];
+    const quant_plan *p = &j->plan;
+    report_tensor *t = calloc(p->n + 1, sizeof *t);
+    size_t n = 0;
+    for (size_t i = 0; t && i < p->n; i++) {
+        const quant_tensor *x = &p->tensor[i];
+        const bool kept = x->type->type == x->from->type;
+        if (x->from->n_dims < 2) /* vectors would be most of the rows and none of the bytes */
+            continue;
+        t[n] = (report_tensor){x->shown, x->type, (double)x->size, 1, 0};
+        for (int d = 0; d < x->from->n_dims; d++)
+            t[n].elements *= (double)x->from->ne[d];
+        t[n++].error = kept ? 0 : j->error ? quant_error_relative(&j->error[i]) : -1;
+    }
+    const char *name = strrchr(j->o.in, '/');
+    snprintf(title, sizeof title, "%.120s: %.2f -> %.2f bits per weight", name ? name + 1 : j->o.in,
+             8 * (double)p->size_before / (p->n_elements > 0 ? p->n_elements : 1),
+             8 * (double)p->size_after / (p->n_elements > 0 ? p->n_elements : 1));
+    ggl_status s =
+        t ? ggl_new_file_open(&f, j->o.report, &err) : ggl_fail(&err, GGL_NOMEM, "out of memory");
+    if (s == GGL_OK && (s = report_draw(ggl_new_file_stream(f), title, t, n, &err)) == GGL_OK)
+        s = ggl_new_file_commit(f, &err);
+    else
+        ggl_new_file_discard(f);
+    free(t);
+    return s == GGL_OK ? -1 : tool_error(TOOL, 1, "--report: %s", err.msg);
+}
