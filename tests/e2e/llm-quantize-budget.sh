@@ -86,6 +86,21 @@ run 0 --dry-run --bpw 9 --types q5_0,q8_0 --tensor-type 'attn_k=f16' --output-te
 says '^blk\.0\.attn_k\.weight .* f32 -> f16 '
 grep -qE ' -> (q4|q5_1|iq4|q6)' "$tmp/stdout" && fail "--types: another type: $(cat "$tmp/stdout")"
 
+# pictures of the choice, and of its perplexity
+run 0 -q --bpw 7 --report "$tmp/report.svg" "$f32" "$tmp/seven.gguf"
+for word in '>attn_q<' '>ffn_down<' 'blk.4.ffn_up.weight: ' 'error [0-9.]* %' '</svg>'; do
+    grep -q -- "$word" "$tmp/report.svg" || fail "--report: no $word"
+done
+[ "$(grep -c 'class="bar ' "$tmp/report.svg")" = "$(grep -oE 'tensors +[0-9]+, [0-9]+ of' "$tmp/stdout" | awk '{ print $3 }')" ] ||
+    fail "--report has $(grep -c 'class="bar ' "$tmp/report.svg") bars, changed are $(grep '^tensors  *[0-9]*,' "$tmp/stdout")"
+run 0 --dry-run --report "$tmp/dry.svg" "$f32" Q4_K_M
+grep -q '>Color: the type' "$tmp/dry.svg" || fail "--report of a dry run shows errors"
+"$perplexity" -m "$tmp/seven.gguf" --kl-divergence-base "$tmp/base.kld" --kl-divergence --plot "$tmp/plot.svg" >"$tmp/stdout" 2>&1 || fail "--plot"
+for word in 'Perplexity of seven.gguf' '>99.9 %<' '</svg>'; do
+    grep -q -- "$word" "$tmp/plot.svg" || fail "--plot: no $word"
+done
+expect 1 "its folder does not exist" --bpw 7 --report "$tmp/no/report.svg" "$f32" "$out"
+
 # what cannot be
 expect 2 "700 kB" --budget 700K "$f32" "$out"
 expect 2 "the smallest choice has" --budget 700K "$f32" "$out"
