@@ -31,25 +31,29 @@ static float least_of(float a, float b) {
     return a < b ? a : b;
 }
 
-/* Sets to[] to the errors of two elements, by the code b << bits | a: those of elements a and b, or
- * those with one of them flipped. */
-static void pairs_of(const float *x, const float *w, const float *level, int bits, bool flip,
-                     float *plain, float *flipped) {
-    float error[2][8], turned[2][8];
-    const int n = bits == 2 ? 3 : 8;
-    for (int j = 0; j < 2; j++)
-        for (int l = 0; l < n; l++) {
-            const float near = x[j] - level[l], far = x[j] + level[l];
-            error[j][l] = w[j] * near * near;
-            turned[j][l] = w[j] * far * far;
-        }
+/* The errors of an element, by its level: with its sign, and with the other one. */
+struct element {
+    float near[8], far[8];
+};
+
+static void errors_of(float x, float w, const float *level, bool flip, struct element *to) {
+    for (int l = 0; l < 8; l++)
+        to->near[l] = w * (x - level[l]) * (x - level[l]);
+    for (int l = 0; l < 8 && flip; l++)
+        to->far[l] = w * (x + level[l]) * (x + level[l]);
+}
+
+/* Sets the errors of two elements by their code b << bits | a: with their signs, and with one of
+ * them flipped. */
+static void pairs_of(const struct element *e, int bits, bool flip, float *plain, float *flipped) {
+    const int n = 1 << bits; /* in codes of 2 bits, the fourth level is in no entry */
     for (int b = 0; b < n; b++)
         for (int a = 0; a < n; a++)
-            plain[b << bits | a] = error[1][b] + error[0][a];
+            plain[b << bits | a] = e[1].near[b] + e[0].near[a];
     for (int b = 0; b < n && flip; b++)
         for (int a = 0; a < n; a++)
             flipped[b << bits | a] =
-                least_of(turned[1][b] + error[0][a], error[1][b] + turned[0][a]);
+                least_of(e[1].far[b] + e[0].near[a], e[1].near[b] + e[0].far[a]);
 }
 
 static vf load4(const float *p) {
@@ -58,11 +62,10 @@ static vf load4(const float *p) {
     return v;
 }
 
-static void half_of_four(const float *x, const float *w, const float *level, bool flip,
-                         struct half *to) {
+static void half_of_four(const struct element *e, bool flip, struct half *to) {
     float low[PAIR] = {0}, high[PAIR] = {0}, low_flipped[PAIR] = {0}, high_flipped[PAIR] = {0};
-    pairs_of(x, w, level, 2, flip, low, low_flipped);
-    pairs_of(x + 2, w + 2, level, 2, flip, high, high_flipped);
+    pairs_of(e, 2, flip, low, low_flipped);
+    pairs_of(e + 2, 2, flip, high, high_flipped);
     for (int b = 0; b < 11; b++) { /* codes of three levels: 0 1 2, 4 5 6, 8 9 10 */
         if ((b & 3) == 3)
             continue;
@@ -83,15 +86,16 @@ static void half_of_four(const float *x, const float *w, const float *level, boo
 static void half_of(const iq_grid *g, const float *x, const float *w, const float *level, bool flip,
                     struct half *to) {
     const int n = g->width / 2, n_level = g->bits == 2 ? 3 : 8;
+    struct element e[4];
     float turn = INFINITY;
     to->least = 0.0f;
     for (int j = 0; j < n; j++) {
         float best = INFINITY, best_turned = INFINITY;
-        for (int l = 0; l < n_level; l++) {
-            const float near = x[j] - level[l], far = x[j] + level[l];
-            best = least_of(best, w[j] * near * near);
-            best_turned = least_of(best_turned, w[j] * far * far);
-        }
+        errors_of(x[j], w[j], level, flip, &e[j]);
+        for (int l = 0; l < n_level; l++)
+            best = least_of(best, e[j].near[l]);
+        for (int l = 0; l < n_level && flip; l++)
+            best_turned = least_of(best_turned, e[j].far[l]);
         to->least += best;
         turn = least_of(turn, best_turned - best);
     }
@@ -100,9 +104,9 @@ static void half_of(const iq_grid *g, const float *x, const float *w, const floa
     to->least *= 0.99999f;
     to->least_flipped *= 0.99999f;
     if (n == 4)
-        half_of_four(x, w, level, flip, to);
+        half_of_four(e, flip, to);
     else
-        pairs_of(x, w, level, 3, flip, to->plain, to->flipped);
+        pairs_of(e, 3, flip, to->plain, to->flipped);
 }
 
 /* The best entry so far. */

@@ -45,8 +45,8 @@ static const grid_form iq1_s_form = {.grid = &ggl_iq1_grid,
                                      .unit = 0.125f,
                                      .delta = GRID_DELTA_RUN,
                                      .first = 0.1f,
-                                     .ratio = 1.15f,
-                                     .n_trials = 6};
+                                     .ratio = 1.3f,
+                                     .n_trials = 3};
 
 static void put_iq1_s(const grid_block *g, void *block) {
     struct block_iq1_s *b = block;
@@ -72,8 +72,8 @@ static const grid_form iq1_m_form = {.grid = &ggl_iq1_grid,
                                      .unit = 0.125f,
                                      .delta = GRID_DELTA_VECTOR,
                                      .first = 0.1f,
-                                     .ratio = 1.15f,
-                                     .n_trials = 6};
+                                     .ratio = 1.3f,
+                                     .n_trials = 3};
 
 static void put_iq1_m(const grid_block *g, void *block) {
     struct block_iq1_m *b = block;

@@ -32,8 +32,8 @@ static const grid_form iq3_xxs_form = {.grid = &ggl_iq3_xxs_grid,
                                        .unit = 0.25f,
                                        .signs = GRID_EVEN,
                                        .first = 0.025f,
-                                       .ratio = 1.15f,
-                                       .n_trials = 6};
+                                       .ratio = 1.2f,
+                                       .n_trials = 5};
 
 static void put_iq3_xxs(const grid_block *g, void *block) {
     struct block_iq3_xxs *b = block;
@@ -60,8 +60,8 @@ static const grid_form iq3_s_form = {.grid = &ggl_iq3_s_grid,
                                      .unit = 1.0f,
                                      .signs = GRID_FREE,
                                      .first = 0.1f,
-                                     .ratio = 1.15f,
-                                     .n_trials = 6};
+                                     .ratio = 1.2f,
+                                     .n_trials = 5};
 
 static void put_iq3_s(const grid_block *g, void *block) {
     struct block_iq3_s *b = block;

@@ -134,7 +134,6 @@ expect 2 "'attn' is not PATTERN=TYPE" "$f32" "$out" Q8_0 --tensor-type attn
 expect 2 "is not a regular expression" "$f32" "$out" Q8_0 --tensor-type 'attn(=f16'
 expect 2 "no tensor that can be quantized has a matching name" "$f32" "$out" Q8_0 --tensor-type nothing=f16
 expect 2 "no tensor that can be quantized has a matching name" "$f32" "$out" Q8_0 --tensor-type attn_norm=f16
-expect 1 "files of the mix IQ2_M can only be read: the encoders of its types need an importance matrix" "$f32" "$out" IQ2_M
 expect 2 "--output-tensor-type: 'x' is not a type" "$f32" "$out" Q8_0 --output-tensor-type x
 expect 1 "type i32 can only be read" "$f32" "$out" i32
 expect 1 "TYPE: this build does not have type Q4_2" "$f32" "$out" Q4_2
@@ -192,6 +191,76 @@ weight '\0\44\164\111' # 1e6
 expect 1 "1e+06, is too large for f16" "$tmp/odd.gguf" "$out" F16
 run 0 "$tmp/odd.gguf" "$out" BF16
 rm -f "$out"
+
+# an importance matrix in the old format: for each column of two tensors, i % 5
+imatrix() { # imatrix COLUMNS: $tmp/im.dat
+    python3 - "$1" "$tmp/im.dat" <<'END'
+import struct, sys
+n = int(sys.argv[1])
+with open(sys.argv[2], "wb") as f:
+    f.write(struct.pack("<i", 2))
+    for name in b"blk.0.ffn_up.weight", b"blk.0.attn_q.weight":
+        f.write(struct.pack("<i", len(name)) + name + struct.pack("<ii", 1, n))
+        f.write(struct.pack("<%df" % n, *(i % 5 for i in range(n))))
+    f.write(struct.pack("<ii", 3, 5) + b"a.txt")
+END
+}
+run 0 --dry-run "$f32" F32
+columns=$(sed -n 's/^blk\.0\.attn_q\.weight *\([0-9]*\) x.*/\1/p' "$tmp/stdout")
+imatrix "$columns"
+run 0 --imatrix "$tmp/im.dat" --pure -t 1 "$f32" "$tmp/i1.gguf" Q4_0
+says '^importance   2 entries of 3 chunks; [0-9]+ of [0-9]+ tensors whose type uses importance have none'
+run 0 --imatrix "$tmp/im.dat" --pure -t 3 -v "$f32" "$tmp/i3.gguf" Q4_0
+says '^blk\.0\.ffn_gate\.weight .* \(no importance\)$'
+cmp "$tmp/i1.gguf" "$tmp/i3.gguf" || fail "with importance, the bytes depend on the threads"
+cmp -s "$tmp/i1.gguf" "$tmp/t1.gguf" && fail "importance changes nothing"
+for name in file dataset entries_count chunks_count; do
+    key "$tmp/i1.gguf" "quantize.imatrix.$name" || fail "the key quantize.imatrix.$name is missing"
+done
+[ "$(u32_of "$tmp/i1.gguf" quantize.imatrix.entries_count)" = 2 ] || fail "quantize.imatrix.entries_count is not 2"
+[ "$(u32_of "$tmp/i1.gguf" quantize.imatrix.chunks_count)" = 3 ] || fail "quantize.imatrix.chunks_count is not 3"
+"$cli" -m "$tmp/i1.gguf" -p "Once upon a time" -n 20 --temp 0 >"$tmp/text" 2>/dev/null || fail "the model with importance does not run"
+run 0 --imatrix "$tmp/im.dat" --exclude-weights attn_q --dry-run "$f32" Q4_0
+says '^importance   1 entries of 3 chunks'
+run 0 --imatrix "$tmp/im.dat" --include-weights 'ffn_.*weight' --dry-run "$f32" Q4_0
+says '^importance   1 entries of 3 chunks'
+expect 2 "no entry of" --imatrix "$tmp/im.dat" --include-weights nothing "$f32" "$out" Q4_0
+expect 2 "there is no --imatrix" --exclude-weights attn "$f32" "$out" Q4_0
+expect 2 "give one of them" --imatrix "$tmp/im.dat" --exclude-weights attn --include-weights q "$f32" "$out" Q4_0
+expect 1 "cut.gguf" --imatrix "$tmp/cut.gguf" "$f32" "$out" Q4_0
+imatrix $((columns + 1))
+expect 1 "entry 'blk.0.attn_q.weight' has $((columns + 1)) columns and 1 matrices, but the tensor" --imatrix "$tmp/im.dat" "$f32" "$out" Q4_0
+run 0 --allow-requantize "$gpt2" "$out" IQ2_M
+rm -f "$out"
+
+# layers, keys, types from a file, the output
+run 0 --prune-layers 1-2 "$f32" "$tmp/short.gguf" F32
+grep -aq 'blk\.0\.attn_q' "$tmp/short.gguf" || fail "--prune-layers removes layer 0"
+layers=$(grep -ao 'blk\.[0-9]*\.attn_q\.weight' "$f32" | wc -l)
+[ "$(grep -ao 'blk\.[0-9]*\.attn_q\.weight' "$tmp/short.gguf" | wc -l)" = $((layers - 2)) ] || fail "--prune-layers 1-2 does not remove two layers"
+grep -aq "blk\\.$((layers - 2))\\.attn_q" "$tmp/short.gguf" && fail "--prune-layers does not number anew"
+"$cli" -m "$tmp/short.gguf" -p "Once upon a time" -n 5 --temp 0 >"$tmp/text" 2>/dev/null || fail "a model without two layers does not run"
+expect 2 "there is no layer 99" --prune-layers 0,99 "$f32" "$out" F16
+expect 2 "would remove all" --prune-layers 0-$((layers - 1)) "$f32" "$out" F16
+expect 2 "is not a list of layers" --prune-layers 3-1 "$f32" "$out" F16
+expect 2 "is not a list of layers" --prune-layers 1,,2 "$f32" "$out" F16
+expect 2 "is not a list of layers" --prune-layers 99999999999999999999 "$f32" "$out" F16
+run 0 --override-kv general.file_type=int:99 --override-kv my.key=str:a=b:c --override-kv my.half=float:0.5 "$f32" "$tmp/keys.gguf" F16
+[ "$(u32_of "$tmp/keys.gguf" general.file_type)" = 99 ] || fail "--override-kv does not replace"
+key "$tmp/keys.gguf" 'a=b:c' || fail "--override-kv does not add"
+expect 2 "is not KEY=TYPE:VALUE" --override-kv a.b=int:1x "$f32" "$out" F16
+expect 2 "is not KEY=TYPE:VALUE" --override-kv a.b=7 "$f32" "$out" F16
+printf 'attn_v=f16\n  ffn_up=q8_0 ' >"$tmp/types"
+run 0 --dry-run --tensor-type-file "$tmp/types" "$f32" Q4_0
+says '^blk\.0\.attn_v\.weight .* f32 -> f16 '
+says '^blk\.0\.ffn_up\.weight .* f32 -> q8_0 '
+printf 'attn_v f16' >"$tmp/types"
+expect 2 "--tensor-type-file: 'attn_v' is not PATTERN=TYPE" --tensor-type-file "$tmp/types" "$f32" "$out" Q4_0
+run 0 --keep-split "$tmp/split-00001-of-00002.gguf" "$tmp/kept.gguf" Q8_0
+[ -e "$tmp/kept-00001-of-00002.gguf" ] && [ -e "$tmp/kept-00002-of-00002.gguf" ] || fail "--keep-split: the parts are not there"
+run 0 "$tmp/kept-00001-of-00002.gguf" "$tmp/joined.gguf" Q8_0
+cmp "$tmp/joined.gguf" "$tmp/whole.gguf" || fail "--keep-split: the parts are not the whole"
+run 2 --keep-split "$tmp/split-00001-of-00002.gguf" "$tmp/split.gguf" Q8_0
 
 # names in a file do not command the terminal
 sed 's/a\.weight/\x1b.weight/' "$tmp/whole.gguf" >"$tmp/escape.gguf"

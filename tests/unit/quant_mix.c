@@ -159,6 +159,35 @@ TEST(llama_22_layers) {
     CHECK_INT(count("MXFP4_MOE", llama, &m, "q8_0"), 156);
 }
 
+/* Worked out by hand from llama.cpp's rules of August 2026. */
+TEST(small_mixes) {
+    quant_model m = model_of(llama, 22, 32, 4, 0);
+    CHECK_INT(count("IQ2_XS", llama, &m, "q5_k"), 1);  /* output */
+    CHECK_INT(count("IQ2_XS", llama, &m, "q4_k"), 22); /* attn_v: 8 heads share it */
+    CHECK_INT(count("IQ2_XS", llama, &m, "q2_k"), 3);  /* token_embd, ffn_down of two layers */
+    CHECK_INT(count("IQ2_XS", llama, &m, "iq2_xs"), 130);
+    CHECK_INT(count("IQ2_S", llama, &m, "iq3_s"), 25); /* the same, and attn_output */
+    CHECK_INT(count("IQ2_M", llama, &m, "iq2_s"), 108);
+    CHECK_INT(count("IQ1_M", llama, &m, "iq2_xxs"), 22);
+    CHECK_STR(layers("IQ3_XS", llama, &m, "ffn_up", "iq3_xxs"),
+              "2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18");
+    CHECK_INT(count("IQ3_XS", llama, &m, "iq3_xxs"), 78);
+    CHECK_INT(count("IQ3_M", llama, &m, "q4_k"), 46);
+    CHECK_INT(count("IQ3_XXS", llama, &m, "iq2_s"), 44); /* attn_q, attn_k */
+    CHECK_INT(count("IQ3_XXS", llama, &m, "q3_k"), 20);
+    CHECK_INT(count("IQ3_XXS", llama, &m, "iq3_s"), 23);
+    m.has_matrix = true;
+    CHECK_INT(count("IQ3_XXS", llama, &m, "q3_k"), 0);
+    CHECK_INT(count("IQ3_XXS", llama, &m, "iq3_xxs"), 66);
+    CHECK_STR(layers("Q4_0", llama, &m, "ffn_down", "q4_1"), "0 1");
+    CHECK_STR(layers("Q5_0", llama, &m, "ffn_down", "q5_1"), "0 1");
+    CHECK_INT(count("IQ4_XS", llama, &m, "q5_k"), 22);
+    quant_model eight = model_of(moe, 32, 32, 8, 8);
+    CHECK_INT(count("IQ2_XXS", moe, &eight, "q5_k"), 33);
+    CHECK_INT(count("IQ2_XXS", moe, &eight, "q4_k"), 64);
+    CHECK_INT(count("IQ3_S", moe, &eight, "q8_0"), 64);
+}
+
 TEST(mistral_32_layers) {
     quant_model m = model_of(llama, 32, 32, 8, 0);
     /* as the published files of Mistral 7B */

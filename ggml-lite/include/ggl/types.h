@@ -56,8 +56,8 @@ typedef struct ggl_type_info {
     ggl_type_form form;
     /* Decode and encode n elements, a whole number of blocks. to_float is exact for all types
      * except f64 and i32, which it rounds to nearest even, and those with minima. from_float rounds
-     * as the format's published encoder does; it is NULL for types that are only read, because
-     * their encoders need an importance matrix. */
+     * as the format's published encoder does; it is NULL for types with codebooks, which
+     * only from_float_weighted encodes. */
     void (*to_float)(const void *src, float *dst, int64_t n);
     void (*from_float)(const float *src, void *dst, int64_t n);
     /* Unpacks elements 32*k .. 32*k + 31 of one block; NULL if not quantized. */

@@ -1,0 +1,225 @@
+/* Encoding with importance: compared with the published encoders, with a search through whole
+ * codebooks, and on odd numbers. */
+#include <math.h>
+
+#include "ggl/types.h"
+#include "quant/grid_fit.h"
+#include "test.h"
+
+enum { N = 4 * 256, MAX_BYTES = 4 * N };
+
+/* The next type from row *k on whose encoder uses importance; NULL after the last. */
+static const ggl_type_info *next_weighted(int *k) {
+    for (const ggl_type_info *t; (t = ggl_type_at(*k));) {
+        ++*k;
+        if (t->from_float_weighted)
+            return t;
+    }
+    return NULL;
+}
+
+/* Sums of 4 random numbers, some of them much larger, and importance over five powers of ten. */
+static void fill(uint64_t *seed, float *x, float *w) {
+    for (int i = 0; i < N; i++) {
+        float sum = 0.0f;
+        for (int k = 0; k < 4; k++)
+            sum += test_random_float(seed);
+        x[i] = 0.02f * sum * (i % 61 == 7 ? 8.0f : 1.0f);
+        w[i] = powf(10.0f, 2.5f * test_random_float(seed));
+    }
+}
+
+static double error_of(const ggl_type_info *t, const unsigned char *b, const float *x,
+                       const float *w) {
+    float y[N];
+    double sum = 0;
+    t->to_float(b, y, N);
+    for (int i = 0; i < N; i++)
+        sum += (double)w[i] * ((double)x[i] - (double)y[i]) * ((double)x[i] - (double)y[i]);
+    return sum;
+}
+
+/* With importance, the weighted error is smaller; without, the plain one. The bounds are for the
+ * whole, not for each row: a search is no proof. */
+TEST(importance_helps) {
+    int k = 0, n = 0;
+    for (const ggl_type_info *t; (t = next_weighted(&k)); n++) {
+        uint64_t seed = 5;
+        double with = 0, without = 0, plain_with = 0, plain_without = 0;
+        for (int repeat = 0; repeat < 8; repeat++) {
+            float x[N], w[N], ones[N];
+            unsigned char a[MAX_BYTES], b[MAX_BYTES];
+            fill(&seed, x, w);
+            for (int i = 0; i < N; i++)
+                ones[i] = 1.0f;
+            t->from_float_weighted(x, w, a, N);
+            if (t->from_float)
+                t->from_float(x, b, N);
+            else
+                t->from_float_weighted(x, NULL, b, N);
+            const double least = error_of(t, a, x, w), other = error_of(t, b, x, w);
+            CHECK_MSG(least <= other, "%s: %g with importance, %g without", t->name, least, other);
+            with += least;
+            without += other;
+            plain_with += error_of(t, a, x, ones);
+            plain_without += error_of(t, b, x, ones);
+        }
+        printf("%-8s %.3f of the weighted error, %.3f of the plain one\n", t->name, with / without,
+               plain_with / plain_without);
+        CHECK_MSG(with < 0.92 * without, "%s: %g with importance, %g without", t->name, with,
+                  without);
+    }
+    CHECK_INT(n, 18);
+}
+
+/* Without importance, the search is at least as good as the published encoder. */
+TEST(plain_errors) {
+    int k = 0;
+    for (const ggl_type_info *t; (t = next_weighted(&k));) {
+        uint64_t seed = 15;
+        float x[N], w[N];
+        unsigned char a[MAX_BYTES], b[MAX_BYTES], c[MAX_BYTES];
+        fill(&seed, x, w);
+        for (int i = 0; i < N; i++)
+            w[i] = 7.0f;
+        t->from_float_weighted(x, NULL, a, N);
+        t->from_float_weighted(x, w, c, N);
+        const double error = error_of(t, a, x, w), same = error_of(t, c, x, w);
+        CHECK_MSG(fabs(error - same) <= 1e-3 * error, "%s: equal importance changes the error",
+                  t->name);
+        if (!t->from_float)
+            continue;
+        t->from_float(x, b, N);
+        CHECK_MSG(error <= error_of(t, b, x, w), "%s: %g, published %g", t->name, error,
+                  error_of(t, b, x, w));
+    }
+}
+
+/* The nearest entry of each codebook, against a search through all of them. */
+TEST(nearest_entries) {
+    static const iq_grid *const grids[] = {&ggl_iq2_xxs_grid, &ggl_iq2_xs_grid, &ggl_iq2_s_grid,
+                                           &ggl_iq3_xxs_grid, &ggl_iq3_s_grid,  &ggl_iq1_grid};
+    static grid_index index;
+    uint64_t seed = 3;
+    for (size_t g = 0; g < sizeof grids / sizeof *grids; g++) {
+        ggl_grid_index(&index, grids[g]);
+        const float top = fabsf((float)grids[g]->level[grids[g]->bits == 2 ? 2 : 7]);
+        for (int repeat = 0; repeat < 400; repeat++) {
+            const bool flip = repeat % 2 == 1;
+            float x[8], w[8], level[8], error;
+            for (int j = 0; j < 8; j++) {
+                x[j] = test_random_float(&seed) * (repeat % 3 == 0 ? 2.0f : 0.7f);
+                x[j] = grids[g] == &ggl_iq1_grid ? x[j] : fabsf(x[j]);
+                w[j] = powf(10.0f, 2.0f * test_random_float(&seed));
+                level[j] = (float)grids[g]->level[j] / top;
+            }
+            double least = INFINITY;
+            for (int e = 0; e < grids[g]->n; e++) {
+                double sum = 0, turn = INFINITY;
+                for (int j = 0; j < grids[g]->width; j++) {
+                    const int code =
+                        grids[g]->code[e] >> grids[g]->bits * j & ((1 << grids[g]->bits) - 1);
+                    const double d = (double)x[j] - (double)level[code],
+                                 s = (double)x[j] + (double)level[code];
+                    sum += (double)w[j] * d * d;
+                    turn = fmin(turn, (double)w[j] * (s * s - d * d));
+                }
+                least = fmin(least, sum + (flip ? turn : 0));
+            }
+            const int e = ggl_grid_nearest(&index, x, w, level, flip, &error);
+            CHECK(e >= 0 && e < grids[g]->n);
+            CHECK_MSG(fabs((double)error - least) <= 1e-4 * least + 1e-6,
+                      "codebook %zu, vector %d: error %g, least %g", g, repeat, (double)error,
+                      least);
+        }
+    }
+}
+
+/* What a type can hold comes back: blocks of codes with large scales, encoded once more. */
+TEST(held_values_stay) {
+    int k = 0;
+    for (const ggl_type_info *t; (t = next_weighted(&k));) {
+        uint64_t seed = 9;
+        float x[N], y[N], w[N];
+        unsigned char a[MAX_BYTES];
+        double sum = 0;
+        fill(&seed, x, w);
+        t->from_float_weighted(x, w, a, N);
+        t->to_float(a, y, N);
+        t->from_float_weighted(y, w, a, N);
+        for (int i = 0; i < N; i++)
+            sum += (double)w[i] * (double)y[i] * (double)y[i];
+        CHECK_MSG(error_of(t, a, y, w) <= 0.01 * sum, "%s: %g of %g is lost", t->name,
+                  error_of(t, a, y, w), sum);
+    }
+}
+
+/* Importance that is no number, infinite, negative or all zeros; odd elements; and the bytes do not
+ * depend on how many blocks are encoded at once. */
+TEST(odd_numbers) {
+    static const float odd[] = {NAN, INFINITY, -1.0f, 0.0f, 1e38f, 1e-38f};
+    int k = 0;
+    for (const ggl_type_info *t; (t = next_weighted(&k));) {
+        uint64_t seed = 11;
+        float x[N], w[N], y[N];
+        unsigned char a[MAX_BYTES], b[MAX_BYTES];
+        fill(&seed, x, w);
+        for (size_t o = 0; o < sizeof odd / sizeof *odd; o++) {
+            float some[N], all[N];
+            for (int i = 0; i < N; i++) {
+                all[i] = odd[o];
+                some[i] = i % 3 ? w[i] : odd[o];
+            }
+            t->from_float_weighted(x, all, a, N);
+            t->to_float(a, y, N);
+            double sum = 0, square = 0;
+            for (int i = 0; i < N; i++) {
+                sum += ((double)x[i] - (double)y[i]) * ((double)x[i] - (double)y[i]);
+                square += (double)x[i] * (double)x[i];
+            }
+            CHECK_MSG(sum < 0.45 * square, "%s, importance %g: error %g of %g", t->name,
+                      (double)odd[o], sum, square);
+            t->from_float_weighted(x, some, a, N);
+            t->to_float(a, y, N);
+            for (int i = 0; i < N; i++)
+                CHECK(isfinite(y[i]));
+        }
+        t->from_float_weighted(x, w, a, N);
+        for (int i = 0; i < N; i += (int)t->block)
+            t->from_float_weighted(x + i, w + i, b + ggl_row_size(t->type, i), t->block);
+        CHECK_MSG(memcmp(a, b, ggl_row_size(t->type, N)) == 0, "%s: one block at a time differs",
+                  t->name);
+        memset(x, 0, sizeof x);
+        t->from_float_weighted(x, w, a, N);
+        CHECK(error_of(t, a, x, w) == 0);
+        x[300] = NAN;
+        t->from_float_weighted(x, w, a, N);
+        t->to_float(a, y, N);
+        CHECK_MSG(isnan(y[300]) && y[0] == 0 && y[N - 1] == 0, "%s: NaN becomes %g", t->name,
+                  (double)y[300]);
+    }
+}
+
+/* Any floats at all: nothing may be undefined (sanitizers look on). */
+TEST(extreme_numbers) {
+    int k = 0;
+    uint64_t seed = 78;
+    for (const ggl_type_info *t; (t = next_weighted(&k));)
+        for (int repeat = 0; repeat < 8; repeat++) {
+            float x[N], w[N];
+            unsigned char a[MAX_BYTES];
+            for (int i = 0; i < N; i++) {
+                uint32_t u = (uint32_t)test_random(&seed), v = (uint32_t)test_random(&seed);
+                u = (u >> 23 & 255) == 255 ? u & 0x7fffff : u;
+                memcpy(&x[i], &u, sizeof u);
+                memcpy(&w[i], &v, sizeof v);
+                if (repeat % 4 == 1)
+                    x[i] = u & 1 ? 3e38f : -3e38f;
+                if (repeat % 4 == 2)
+                    x[i] = i % 256 == repeat ? 1e30f : test_random_float(&seed);
+                if (repeat % 4 == 3)
+                    x[i] = 1000.0f + 1e-4f * test_random_float(&seed);
+            }
+            t->from_float_weighted(x, repeat < 4 ? w : NULL, a, N);
+        }
+}
