@@ -137,7 +137,7 @@ static int read_options(job *j, int argc, char **argv) {
          "the same mix, but the output in q8_0"},
         {"llm-quantize --imatrix imatrix.gguf model.gguf small.gguf IQ2_M",
          "2.7 bits a weight, where they matter most"},
-        {"llm-quantize --budget 4.2G --calibration text.txt --loss model.loss model.gguf out.gguf",
+        {"llm-quantize --budget 4.2G --calibration text.txt model.gguf small.gguf",
          "the types that predict the text best in a file of at most 4.2 GB"},
         {0}};
     const args_operand operands[] = {{"TYPE", all_types()}, {0}};
