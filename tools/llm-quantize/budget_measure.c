@@ -49,9 +49,9 @@ static int compare_heads(budget *b, const loss_head *own) {
     if (strcmp(h->model, own->model) != 0)
         return other_file(b, "model");
     if (strcmp(h->imatrix, own->imatrix) != 0)
-        return other_file(b, own->imatrix[0] && h->imatrix[0] ? "importance matrix"
-                             : own->imatrix[0] ? "choice, without an importance matrix"
-                                               : "choice, with an importance matrix");
+        return other_file(b, !h->imatrix[0]     ? "choice: without an importance matrix"
+                             : !own->imatrix[0] ? "choice: with an importance matrix (--imatrix)"
+                                                : "importance matrix");
     if (!own->text[0] || !h->text[0]) {
         if (own->text[0])
             *h = *own;
