@@ -27,7 +27,7 @@ static void *run(void *arg) {
     return NULL;
 }
 
-void work_share(int n_threads, size_t n, void (*piece)(void *, size_t, int), void *ctx) {
+void llm_work_share(int n_threads, size_t n, void (*piece)(void *, size_t, int), void *ctx) {
     shared work = {.n = n, .piece = piece, .ctx = ctx};
     worker workers[WORK_MAX_THREADS];
     int started = 0, wanted = n_threads > WORK_MAX_THREADS ? WORK_MAX_THREADS : n_threads;

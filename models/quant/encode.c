@@ -34,22 +34,22 @@ struct quant_encoder {
     int64_t first, n;        /* the wave's first element; the number of elements of the tensor */
 };
 
-void quant_error_add(quant_error *to, const quant_error *e) {
+void llm_quant_error_add(quant_error *to, const quant_error *e) {
     to->n += e->n;
     to->sum2 += e->sum2;
     to->error2 += e->error2;
     to->max = e->max > to->max ? e->max : to->max;
 }
 
-double quant_error_rms(const quant_error *e) {
+double llm_quant_error_rms(const quant_error *e) {
     return e->n > 0 ? sqrt(e->error2 / e->n) : 0;
 }
 
-double quant_error_relative(const quant_error *e) {
+double llm_quant_error_relative(const quant_error *e) {
     return e->sum2 > 0 ? sqrt(e->error2 / e->sum2) : 0;
 }
 
-quant_encoder *quant_encoder_new(int n_threads) {
+quant_encoder *llm_quant_encoder_new(int n_threads) {
     quant_encoder *e = ggl_calloc(1, sizeof *e);
     if (!e)
         return NULL;
@@ -59,13 +59,13 @@ quant_encoder *quant_encoder_new(int n_threads) {
     e->w = ggl_calloc((size_t)n_threads * PIECE, sizeof *e->w);
     e->out = ggl_calloc((size_t)WAVE * PIECE, 4);
     if (!e->x || !e->y || !e->w || !e->out) {
-        quant_encoder_free(e);
+        llm_quant_encoder_free(e);
         return NULL;
     }
     return e;
 }
 
-void quant_encoder_free(quant_encoder *e) {
+void llm_quant_encoder_free(quant_encoder *e) {
     if (!e)
         return;
     ggl_free(e->x);
@@ -144,7 +144,7 @@ static ggl_status stopped(ggl_error *err) {
     return ggl_fail(err, GGL_IO, "interrupted");
 }
 
-ggl_status quant_encode(quant_encoder *e, const ggl_gguf_tensor *t, const ggl_type_info *type,
+ggl_status llm_quant_encode(quant_encoder *e, const ggl_gguf_tensor *t, const ggl_type_info *type,
                         const float *importance, ggl_gguf_sink *to, quant_error *error,
                         bool (*more)(void *ctx, size_t n), void *ctx, ggl_error *err) {
     ggl_status s = GGL_OK;
@@ -161,10 +161,10 @@ ggl_status quant_encode(quant_encoder *e, const ggl_gguf_tensor *t, const ggl_ty
     for (e->first = 0; s == GGL_OK && e->first < e->n; e->first += WAVE * PIECE) {
         int64_t left = e->n - e->first, n = left < WAVE * PIECE ? left : WAVE * PIECE;
         size_t n_pieces = (size_t)((n + PIECE - 1) / PIECE);
-        work_share(e->n_threads, n_pieces, encode_piece, e);
+        llm_work_share(e->n_threads, n_pieces, encode_piece, e);
         for (size_t i = 0; s == GGL_OK && i < n_pieces; i++) {
             s = check_piece(e, &e->result[i], err);
-            quant_error_add(error, &e->result[i].error);
+            llm_quant_error_add(error, &e->result[i].error);
         }
         if (s == GGL_OK)
             s = ggl_gguf_sink_write(to, e->out, ggl_row_size(type->type, n), err);
@@ -174,7 +174,7 @@ ggl_status quant_encode(quant_encoder *e, const ggl_gguf_tensor *t, const ggl_ty
     return s;
 }
 
-ggl_status quant_copy(const ggl_gguf_tensor *t, ggl_gguf_sink *to,
+ggl_status llm_quant_copy(const ggl_gguf_tensor *t, ggl_gguf_sink *to,
                       bool (*more)(void *ctx, size_t n), void *ctx, ggl_error *err) {
     const size_t step = (size_t)4 << 20;
     ggl_status s = GGL_OK;

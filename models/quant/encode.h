@@ -14,24 +14,24 @@ typedef struct quant_error {
     double max; /* the largest |difference| */
 } quant_error;
 
-void quant_error_add(quant_error *to, const quant_error *e);
-double quant_error_rms(const quant_error *e);      /* sqrt(error2 / n) */
-double quant_error_relative(const quant_error *e); /* sqrt(error2 / sum2) */
+void llm_quant_error_add(quant_error *to, const quant_error *e);
+double llm_quant_error_rms(const quant_error *e);      /* sqrt(error2 / n) */
+double llm_quant_error_relative(const quant_error *e); /* sqrt(error2 / sum2) */
 
 typedef struct quant_encoder quant_encoder; /* has a few megabytes of memory per thread */
-quant_encoder *quant_encoder_new(int n_threads);
-void quant_encoder_free(quant_encoder *e);
+quant_encoder *llm_quant_encoder_new(int n_threads);
+void llm_quant_encoder_free(quant_encoder *e);
 
 /* Writes the tensor's elements as `type` to the sink. importance: how much errors matter in each
  * column of each matrix, [ne[2] * ne[3]][ne[0]]; NULL: all the same. *error: the error of the conversion.
  * `more` is called from time to time with the number of source bytes done since the last call;
  * if it returns false, this ends with GGL_IO. GGL_FORMAT: an element is not a number; GGL_LIMIT:
  * an element is too large for the type. */
-ggl_status quant_encode(quant_encoder *e, const ggl_gguf_tensor *t, const ggl_type_info *type,
+ggl_status llm_quant_encode(quant_encoder *e, const ggl_gguf_tensor *t, const ggl_type_info *type,
                         const float *importance, ggl_gguf_sink *to, quant_error *error,
                         bool (*more)(void *ctx, size_t n), void *ctx, ggl_error *err);
 /* The same for a tensor that keeps its type: copies its bytes. */
-ggl_status quant_copy(const ggl_gguf_tensor *t, ggl_gguf_sink *to,
+ggl_status llm_quant_copy(const ggl_gguf_tensor *t, ggl_gguf_sink *to,
                       bool (*more)(void *ctx, size_t n), void *ctx, ggl_error *err);
 
 #endif

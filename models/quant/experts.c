@@ -142,7 +142,7 @@ static ggl_status put_stacks(merge *m) {
     return GGL_OK;
 }
 
-ggl_status quant_merge_experts(quant_plan *p, ggl_error *err) {
+ggl_status llm_quant_merge_experts(quant_plan *p, ggl_error *err) {
     merge m = {.plan = p, .err = err};
     m.stack_of = ggl_calloc(p->n + 1, sizeof *m.stack_of);
     m.expert = ggl_calloc(p->n + 1, sizeof *m.expert);

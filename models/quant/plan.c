@@ -50,7 +50,7 @@ static void read_model(quant_model *m, const ggl_gguf *f, const quant_choice *c,
     m->n_head_kv = model_number(f, arch, "attention.head_count_kv", m->n_head);
     m->n_expert = model_number(f, arch, "expert_count", 0);
     for (size_t i = 0; i < p->n; i++)
-        quant_model_add(m, p->tensor[i].name);
+        llm_quant_model_add(m, p->tensor[i].name);
 }
 
 /* Returns the name of the type for a tensor; NULL: it is copied. */
@@ -58,7 +58,7 @@ static const char *choose(const quant_tensor *t, const quant_model *m, quant_cho
     const ggl_gguf_tensor *from = t->from;
     bool is_output = strcmp(t->name, "output.weight") == 0;
     bool is_embedding = strcmp(t->name, "token_embd.weight") == 0;
-    if (!quant_wanted(t->name, from->n_dims, from->ne) || (is_output && c->leave_output))
+    if (!llm_quant_wanted(t->name, from->n_dims, from->ne) || (is_output && c->leave_output))
         return NULL;
     quant_override *o = NULL;
     for (size_t k = 0; k < c->n_override && !o; k++)
@@ -78,7 +78,7 @@ static const char *choose(const quant_tensor *t, const quant_model *m, quant_cho
         return c->pick(c->pick_ctx, t);
     if (!c->mix || c->pure)
         return c->mix ? c->mix->base : c->type; /* NULL: copied */
-    return quant_mix_type(c->mix, m, t->name, from->n_dims, from->ne);
+    return llm_quant_mix_type(c->mix, m, t->name, from->n_dims, from->ne);
 }
 
 static ggl_status plan_tensor(quant_tensor *t, const quant_model *m, quant_choice *c,
@@ -92,10 +92,10 @@ static ggl_status plan_tensor(quant_tensor *t, const quant_model *m, quant_choic
         (!old->quantized && from->type != GGL_F32 && from->type != GGL_F16 &&
          from->type != GGL_BF16 && from->type != GGL_F64)) /* integers are copied */
         return GGL_OK;
-    const char *fits = quant_fit(wanted, from->ne[0]);
+    const char *fits = llm_quant_fit(wanted, from->ne[0]);
     if (strcmp(fits, wanted) != 0)
         t->wanted = wanted;
-    t->type = quant_type_find(fits, err);
+    t->type = llm_quant_type_find(fits, err);
     if (!t->type)
         return ggl_within(err, GGL_UNSUPPORTED, "tensor '%s'", t->shown);
     if (t->type != old && old->quantized && !c->requantize)
@@ -125,7 +125,7 @@ static ggl_status prune(quant_plan *p, const quant_prune *layers, ggl_error *err
         return ggl_fail(err, GGL_NOT_FOUND, "--prune-layers would remove all %d layers", layers->n);
     for (size_t i = 0; i < p->n; i++) {
         char name[sizeof p->tensor[i].name];
-        if (!quant_prune_name(layers, p->tensor[i].name, name, sizeof name))
+        if (!llm_quant_prune_name(layers, p->tensor[i].name, name, sizeof name))
             continue;
         p->tensor[n] = p->tensor[i];
         memcpy(p->tensor[n].name, name, sizeof name);
@@ -138,14 +138,14 @@ static ggl_status prune(quant_plan *p, const quant_prune *layers, ggl_error *err
     return GGL_OK;
 }
 
-ggl_status quant_plan_make(quant_plan *p, const ggl_gguf *f, quant_choice *c, ggl_error *err) {
+ggl_status llm_quant_plan_make(quant_plan *p, const ggl_gguf *f, quant_choice *c, ggl_error *err) {
     ggl_status s = GGL_OK;
     quant_model *m = ggl_calloc(1, sizeof *m);
     *p = (quant_plan){.n = ggl_gguf_n_tensors(f)};
     p->tensor = ggl_calloc(p->n, sizeof *p->tensor);
     if (!m || !p->tensor) {
         ggl_free(m);
-        quant_plan_fini(p);
+        llm_quant_plan_fini(p);
         return ggl_fail(err, GGL_NOMEM, "out of memory");
     }
     for (size_t i = 0; i < p->n; i++) {
@@ -153,7 +153,7 @@ ggl_status quant_plan_make(quant_plan *p, const ggl_gguf *f, quant_choice *c, gg
         name_tensor(&p->tensor[i]);
     }
     if (c->merge_experts)
-        s = quant_merge_experts(p, err);
+        s = llm_quant_merge_experts(p, err);
     for (size_t i = 0; i < p->n; i++)
         name_tensor(&p->tensor[i]);
     p->n_layer = model_number(f, architecture(f), "block_count", 0);
@@ -180,11 +180,11 @@ ggl_status quant_plan_make(quant_plan *p, const ggl_gguf *f, quant_choice *c, gg
                          c->override[k].text);
     ggl_free(m);
     if (s != GGL_OK)
-        quant_plan_fini(p);
+        llm_quant_plan_fini(p);
     return s;
 }
 
-void quant_plan_fini(quant_plan *p) {
+void llm_quant_plan_fini(quant_plan *p) {
     ggl_free(p->tensor);
     ggl_arena_fini(&p->made);
     *p = (quant_plan){0};

@@ -62,11 +62,11 @@ typedef struct quant_plan {
  * GGL_USAGE: a tensor is quantized already; GGL_NOT_FOUND: an override matches nothing, or there
  * are no experts to join, or a layer to remove is not there; GGL_FORMAT: the experts cannot be joined; GGL_LIMIT, GGL_NOMEM. The
  * message names the tensor or the override. */
-ggl_status quant_plan_make(quant_plan *p, const ggl_gguf *f, quant_choice *c, ggl_error *err);
-void quant_plan_fini(quant_plan *p);
+ggl_status llm_quant_plan_make(quant_plan *p, const ggl_gguf *f, quant_choice *c, ggl_error *err);
+void llm_quant_plan_fini(quant_plan *p);
 /* Joins tensors of single experts in a plan that has only names and `from` (experts.c).
  * GGL_NOT_FOUND: there are none; GGL_FORMAT: one is missing or they differ; GGL_LIMIT,
  * GGL_NOMEM. */
-ggl_status quant_merge_experts(quant_plan *p, ggl_error *err);
+ggl_status llm_quant_merge_experts(quant_plan *p, ggl_error *err);
 
 #endif

@@ -16,7 +16,7 @@ static bool read_number(const char **s, long *out) {
     return *out < QUANT_MAX_LAYERS;
 }
 
-ggl_status quant_prune_read(quant_prune *p, const char *list, ggl_error *err) {
+ggl_status llm_quant_prune_read(quant_prune *p, const char *list, ggl_error *err) {
     const char *s = list;
     *p = (quant_prune){0};
     for (;;) {
@@ -40,7 +40,7 @@ ggl_status quant_prune_read(quant_prune *p, const char *list, ggl_error *err) {
     }
 }
 
-bool quant_prune_name(const quant_prune *p, const char *name, char *to, size_t size) {
+bool llm_quant_prune_name(const quant_prune *p, const char *name, char *to, size_t size) {
     const char *at = strstr(name, "blk."), *s = at ? at + 4 : NULL;
     long layer;
     snprintf(to, size, "%s", name);
@@ -106,7 +106,7 @@ static bool ends_with(ggl_str s, const char *end) {
     return s.n >= n && memcmp(s.s + s.n - n, end, n) == 0;
 }
 
-void quant_prune_put(const quant_prune *p, ggl_gguf_writer *w, const ggl_gguf_value *v,
+void llm_quant_prune_put(const quant_prune *p, ggl_gguf_writer *w, const ggl_gguf_value *v,
                      int64_t n_layer) {
     char key[256];
     snprintf(key, sizeof key, "%.*s", (int)v->key.n, v->key.s);

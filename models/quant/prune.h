@@ -11,15 +11,15 @@ typedef struct quant_prune {
 } quant_prune;
 
 /* Reads "5,7,9-11". GGL_USAGE: it is no such list, or a number is QUANT_MAX_LAYERS or more. */
-GGL_NODISCARD ggl_status quant_prune_read(quant_prune *p, const char *list, ggl_error *err);
+GGL_NODISCARD ggl_status llm_quant_prune_read(quant_prune *p, const char *list, ggl_error *err);
 
 /* Sets to[size] to the name of a tensor after the removal. False: the tensor goes. */
-bool quant_prune_name(const quant_prune *p, const char *name, char *to, size_t size);
+bool llm_quant_prune_name(const quant_prune *p, const char *name, char *to, size_t size);
 
 /* Adds a value to the file, changed as the removal demands: {arch}.block_count gets smaller, and
  * arrays with an element for each layer lose those of the removed ones. n_layer: the model's
  * block_count. */
-void quant_prune_put(const quant_prune *p, ggl_gguf_writer *w, const ggl_gguf_value *v,
+void llm_quant_prune_put(const quant_prune *p, ggl_gguf_writer *w, const ggl_gguf_value *v,
                      int64_t n_layer);
 
 #endif

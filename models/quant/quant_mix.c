@@ -196,7 +196,7 @@ static int64_t layer_of(const char *name) {
     return *end == '.' && n < INT32_MAX ? (int64_t)n : -1;
 }
 
-void quant_model_add(quant_model *m, const char *name) {
+void llm_quant_model_add(quant_model *m, const char *name) {
     role r = role_of(name);
     int64_t layer = layer_of(name);
     m->has_output |= r == OUTPUT;
@@ -220,11 +220,11 @@ static bool needs_more(int64_t i, int64_t n) {
     return i < n / 8 || i >= 7 * n / 8 || (i - n / 8) % 3 == 2;
 }
 
-const quant_mix *quant_mix_at(int k) {
+const quant_mix *llm_quant_mix_at(int k) {
     return k >= 0 && (size_t)k < N(mixes) ? &mixes[k] : NULL;
 }
 
-const quant_mix *quant_mix_find(const char *name) {
+const quant_mix *llm_quant_mix_find(const char *name) {
     for (size_t k = 0; k < N(mixes); k++)
         if (strcasecmp(mixes[k].name, name) == 0 ||
             (mixes[k].alias && strcasecmp(mixes[k].alias, name) == 0))
@@ -232,7 +232,7 @@ const quant_mix *quant_mix_find(const char *name) {
     return NULL;
 }
 
-bool quant_wanted(const char *name, int n_dims, const int64_t *ne) {
+bool llm_quant_wanted(const char *name, int n_dims, const int64_t *ne) {
     size_t n = strlen(name);
     while (n_dims > 0 && ne[n_dims - 1] == 1) /* a shape [n, 1] counts as a vector */
         n_dims--;
@@ -252,7 +252,7 @@ static int64_t block_of(const char *type) {
     return t ? t->block : 1;
 }
 
-const char *quant_fit(const char *type, int64_t n) {
+const char *llm_quant_fit(const char *type, int64_t n) {
     while (n % block_of(type) != 0) {
         const char *instead = "f16";
         for (size_t k = 0; k < N(blocks); k++)
@@ -320,11 +320,11 @@ static bool holds(when w, const quant_mix *mix, const quant_model *m, const char
     return false;
 }
 
-const char *quant_mix_type(const quant_mix *mix, const quant_model *m, const char *name, int n_dims,
+const char *llm_quant_mix_type(const quant_mix *mix, const quant_model *m, const char *name, int n_dims,
                            const int64_t *ne) {
     const ggl_type_info *base = ggl_type_find(mix->base);
     role r = role_of(name);
-    if (!quant_wanted(name, n_dims, ne))
+    if (!llm_quant_wanted(name, n_dims, ne))
         return NULL;
     if (base && !base->quantized)
         return mix->base;
@@ -337,21 +337,21 @@ const char *quant_mix_type(const quant_mix *mix, const quant_model *m, const cha
     return mix->base;
 }
 
-bool quant_type_needs_matrix(const ggl_type_info *t) {
+bool llm_quant_type_needs_matrix(const ggl_type_info *t) {
     return !t->from_float && t->from_float_weighted;
 }
 
-bool quant_type_usable(const ggl_type_info *t) {
+bool llm_quant_type_usable(const ggl_type_info *t) {
     return (t->from_float || t->from_float_weighted) &&
            (t->quantized || t->type == GGL_F32 || t->type == GGL_F16 || t->type == GGL_BF16);
 }
 
-const ggl_type_info *quant_type_find(const char *name, ggl_error *err) {
+const ggl_type_info *llm_quant_type_find(const char *name, ggl_error *err) {
     for (int k = 0; ggl_type_at(k); k++) {
         const ggl_type_info *t = ggl_type_at(k);
         if (strcasecmp(t->name, name) != 0)
             continue;
-        if (quant_type_usable(t))
+        if (llm_quant_type_usable(t))
             return t;
         ggl_fail(err, GGL_UNSUPPORTED, "type %s can only be read: it is not a type of weights",
                  t->name);

@@ -4,10 +4,10 @@
  *
  *     quant_model m = {.n_layer = 22, .n_head = 32, .n_head_kv = 4};
  *     for (each tensor)
- *         quant_model_add(&m, name);
- *     const quant_mix *mix = quant_mix_find("Q4_K_M");
- *     const char *type = quant_mix_type(mix, &m, name, n_dims, ne); // "q6_k"; NULL: not quantized
- *     const ggl_type_info *t = quant_type_find(type, &err);
+ *         llm_quant_model_add(&m, name);
+ *     const quant_mix *mix = llm_quant_mix_find("Q4_K_M");
+ *     const char *type = llm_quant_mix_type(mix, &m, name, n_dims, ne); // "q6_k"; NULL: not quantized
+ *     const ggl_type_info *t = llm_quant_type_find(type, &err);
  *
  * Types are given by name, not number, so that a table may have a type that this build lacks.
  *
@@ -31,7 +31,7 @@ typedef struct quant_mix {
 
 /* What the rules need to know of a model. The caller sets the first five: block_count (0: take
  * it from the tensors' names), attention.head_count and .head_count_kv of the first layer,
- * expert_count, and has_matrix. quant_model_add sets the others. */
+ * expert_count, and has_matrix. llm_quant_model_add sets the others. */
 typedef struct quant_model {
     int64_t n_layer, n_head, n_head_kv, n_expert;
     bool has_matrix; /* there is an importance matrix */
@@ -42,30 +42,30 @@ typedef struct quant_model {
 } quant_model;
 
 /* Counts a tensor; call it for every tensor before any type is asked for. */
-void quant_model_add(quant_model *m, const char *name);
+void llm_quant_model_add(quant_model *m, const char *name);
 
-const quant_mix *quant_mix_at(int k);              /* NULL past the end */
-const quant_mix *quant_mix_find(const char *name); /* any case; NULL: none */
+const quant_mix *llm_quant_mix_at(int k);              /* NULL past the end */
+const quant_mix *llm_quant_mix_find(const char *name); /* any case; NULL: none */
 
 /* Returns whether a tensor is quantized at all: not vectors, norms, routers, convolutions,
  * positions. */
-bool quant_wanted(const char *name, int n_dims, const int64_t *ne);
+bool llm_quant_wanted(const char *name, int n_dims, const int64_t *ne);
 
 /* Returns the name of the type that the mix gives the tensor, or NULL if it is not quantized.
- * The rows may not fit the type; see quant_fit. */
-const char *quant_mix_type(const quant_mix *mix, const quant_model *m, const char *name, int n_dims,
+ * The rows may not fit the type; see llm_quant_fit. */
+const char *llm_quant_mix_type(const quant_mix *mix, const quant_model *m, const char *name, int n_dims,
                            const int64_t *ne);
 
 /* Returns `type`, or the type to use instead if rows of n elements are not whole blocks of it. */
-const char *quant_fit(const char *type, int64_t n);
+const char *llm_quant_fit(const char *type, int64_t n);
 
 /* Returns the type of that name if it can be encoded; else NULL, and err says that this build
  * does not have it or cannot encode it. */
-const ggl_type_info *quant_type_find(const char *name, ggl_error *err);
+const ggl_type_info *llm_quant_type_find(const char *name, ggl_error *err);
 /* Returns whether tensors can be converted to that type: floats, and quantized types with an
  * encoder. */
-bool quant_type_usable(const ggl_type_info *t);
+bool llm_quant_type_usable(const ggl_type_info *t);
 /* Returns whether the type loses much unless it is encoded with an importance matrix. */
-bool quant_type_needs_matrix(const ggl_type_info *t);
+bool llm_quant_type_needs_matrix(const ggl_type_info *t);
 
 #endif

@@ -52,7 +52,7 @@ static const shape moe[] = {{"token_embd.weight", 4096, 32000, 0},
 static const char *type_of(const char *mix, const quant_model *m, const char *name,
                            const shape *s) {
     const int64_t ne[3] = {s->n, s->m, s->k};
-    const char *type = quant_mix_type(quant_mix_find(mix), m, name, s->k ? 3 : s->m ? 2 : 1, ne);
+    const char *type = llm_quant_mix_type(llm_quant_mix_find(mix), m, name, s->k ? 3 : s->m ? 2 : 1, ne);
     bool known = !type || ggl_type_find(type);
     for (int id = 0; id < 64 && !known; id++)
         known = ggl_type_foreign_name(id) && strcasecmp(ggl_type_foreign_name(id), type) == 0;
@@ -80,7 +80,7 @@ static quant_model model_of(const shape *shapes, int n_layer, int n_head, int n_
     for (const shape *s = shapes; s->name; s++)
         for (int i = 0; i < (each_layer(s) ? n_layer : 1); i++) {
             name_of(name, s, i);
-            quant_model_add(&m, name);
+            llm_quant_model_add(&m, name);
         }
     return m;
 }
@@ -116,18 +116,18 @@ static const char *layers(const char *mix, const shape *shapes, const quant_mode
 }
 
 TEST(names) {
-    for (int k = 0; quant_mix_at(k); k++) {
-        const quant_mix *mix = quant_mix_at(k);
-        CHECK(quant_mix_find(mix->name) == mix);
+    for (int k = 0; llm_quant_mix_at(k); k++) {
+        const quant_mix *mix = llm_quant_mix_at(k);
+        CHECK(llm_quant_mix_find(mix->name) == mix);
         if (mix->alias)
-            CHECK(quant_mix_find(mix->alias) == mix);
+            CHECK(llm_quant_mix_find(mix->alias) == mix);
         for (int i = 0; i < k; i++)
-            CHECK(quant_mix_at(i)->file_type != mix->file_type);
+            CHECK(llm_quant_mix_at(i)->file_type != mix->file_type);
     }
-    CHECK_STR(quant_mix_find("q4_k")->name, "Q4_K_M");
-    CHECK_INT(quant_mix_find("MXFP4_MOE")->file_type, 38);
-    CHECK(!quant_mix_find("Q4"));
-    CHECK(!quant_mix_find(""));
+    CHECK_STR(llm_quant_mix_find("q4_k")->name, "Q4_K_M");
+    CHECK_INT(llm_quant_mix_find("MXFP4_MOE")->file_type, 38);
+    CHECK(!llm_quant_mix_find("Q4"));
+    CHECK(!llm_quant_mix_find(""));
 }
 
 TEST(llama_22_layers) {
@@ -253,32 +253,32 @@ TEST(hybrid) {
     char name[64];
     for (int i = 3; i < 16; i += 4) {
         snprintf(name, sizeof name, "blk.%d.attn_v.weight", i);
-        quant_model_add(&m, name);
+        llm_quant_model_add(&m, name);
     }
     CHECK_INT(m.n_value, 4);
-    const quant_mix *mix = quant_mix_find("Q3_K_M");
-    CHECK_STR(quant_mix_type(mix, &m, "blk.7.attn_v.weight", 2, ne), "q5_k");
-    CHECK_STR(quant_mix_type(mix, &m, "blk.11.attn_v.weight", 2, ne), "q4_k");
-    CHECK_STR(quant_mix_type(quant_mix_find("Q4_K_M"), &m, "blk.15.attn_v.weight", 2, ne), "q6_k");
+    const quant_mix *mix = llm_quant_mix_find("Q3_K_M");
+    CHECK_STR(llm_quant_mix_type(mix, &m, "blk.7.attn_v.weight", 2, ne), "q5_k");
+    CHECK_STR(llm_quant_mix_type(mix, &m, "blk.11.attn_v.weight", 2, ne), "q4_k");
+    CHECK_STR(llm_quant_mix_type(llm_quant_mix_find("Q4_K_M"), &m, "blk.15.attn_v.weight", 2, ne), "q6_k");
     /* numbers that a name may hold but no model has */
-    CHECK(quant_mix_type(mix, &m, "blk.99999999999999999999.attn_v.weight", 2, ne) != NULL);
-    CHECK(quant_mix_type(mix, &m, "blk.2147483646.ffn_down.weight", 2, ne) != NULL);
-    CHECK(quant_mix_type(mix, &m, "blk.x.ffn_down.weight", 2, ne) != NULL);
+    CHECK(llm_quant_mix_type(mix, &m, "blk.99999999999999999999.attn_v.weight", 2, ne) != NULL);
+    CHECK(llm_quant_mix_type(mix, &m, "blk.2147483646.ffn_down.weight", 2, ne) != NULL);
+    CHECK(llm_quant_mix_type(mix, &m, "blk.x.ffn_down.weight", 2, ne) != NULL);
 }
 
 TEST(what_stays) {
     const int64_t vector[2] = {64, 1}, matrix[2] = {64, 64};
-    CHECK(quant_wanted("blk.0.attn_q.weight", 2, matrix));
-    CHECK(!quant_wanted("blk.0.attn_q.weight", 2, vector));
-    CHECK(!quant_wanted("blk.0.attn_q.weight", 1, matrix));
-    CHECK(!quant_wanted("blk.0.attn_q.bias", 2, matrix));
-    CHECK(!quant_wanted("blk.0.attn_q_norm.weight", 2, matrix));
-    CHECK(!quant_wanted("blk.0.ffn_gate_inp.weight", 2, matrix));
-    CHECK(!quant_wanted("blk.0.ssm_conv1d.weight", 2, matrix));
-    CHECK(!quant_wanted("blk.0.shortconv.conv.weight", 2, matrix));
-    CHECK(quant_wanted("blk.0.shortconv.in_proj.weight", 2, matrix));
-    CHECK(!quant_wanted("position_embd.weight", 2, matrix));
-    CHECK(!quant_wanted("", 2, matrix));
+    CHECK(llm_quant_wanted("blk.0.attn_q.weight", 2, matrix));
+    CHECK(!llm_quant_wanted("blk.0.attn_q.weight", 2, vector));
+    CHECK(!llm_quant_wanted("blk.0.attn_q.weight", 1, matrix));
+    CHECK(!llm_quant_wanted("blk.0.attn_q.bias", 2, matrix));
+    CHECK(!llm_quant_wanted("blk.0.attn_q_norm.weight", 2, matrix));
+    CHECK(!llm_quant_wanted("blk.0.ffn_gate_inp.weight", 2, matrix));
+    CHECK(!llm_quant_wanted("blk.0.ssm_conv1d.weight", 2, matrix));
+    CHECK(!llm_quant_wanted("blk.0.shortconv.conv.weight", 2, matrix));
+    CHECK(llm_quant_wanted("blk.0.shortconv.in_proj.weight", 2, matrix));
+    CHECK(!llm_quant_wanted("position_embd.weight", 2, matrix));
+    CHECK(!llm_quant_wanted("", 2, matrix));
 }
 
 TEST(rows_that_do_not_fit) {
@@ -286,36 +286,36 @@ TEST(rows_that_do_not_fit) {
         {"q2_k", "q4_0"}, {"q3_k", "q4_0"},     {"q4_k", "q5_0"},  {"q5_k", "q5_1"},
         {"q6_k", "q8_0"}, {"iq4_xs", "iq4_nl"}, {"tq1_0", "q4_0"}, {"tq2_0", "q4_0"}};
     for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++) {
-        CHECK_STR(quant_fit(pairs[k][0], 512), pairs[k][0]);
-        CHECK_STR(quant_fit(pairs[k][0], 96), pairs[k][1]);
-        CHECK_STR(quant_fit(pairs[k][0], 172), "f16");
+        CHECK_STR(llm_quant_fit(pairs[k][0], 512), pairs[k][0]);
+        CHECK_STR(llm_quant_fit(pairs[k][0], 96), pairs[k][1]);
+        CHECK_STR(llm_quant_fit(pairs[k][0], 172), "f16");
     }
-    CHECK_STR(quant_fit("q8_0", 33), "f16");
-    CHECK_STR(quant_fit("bf16", 33), "bf16");
+    CHECK_STR(llm_quant_fit("q8_0", 33), "f16");
+    CHECK_STR(llm_quant_fit("bf16", 33), "bf16");
     for (int k = 0; ggl_type_at(k); k++) { /* the table of blocks agrees with that of types */
         const ggl_type_info *t = ggl_type_at(k);
-        CHECK_STR(quant_fit(t->name, t->block), t->name);
+        CHECK_STR(llm_quant_fit(t->name, t->block), t->name);
         if (t->block > 32)
-            CHECK_MSG(strcmp(quant_fit(t->name, 96), "f16") != 0,
+            CHECK_MSG(strcmp(llm_quant_fit(t->name, 96), "f16") != 0,
                       "%s has no row in quant_mix.c's table of blocks: rows of 96 became f16",
                       t->name);
         if (t->block > 1)
-            CHECK(strcmp(quant_fit(t->name, t->block + 1), t->name) != 0);
+            CHECK(strcmp(llm_quant_fit(t->name, t->block + 1), t->name) != 0);
     }
     /* the logits' matrix is q8_0 where its rows do not fit */
     quant_model m = {.n_layer = 2, .n_head = 2, .n_head_kv = 2};
     const int64_t narrow[2] = {96, 1000};
-    CHECK_STR(quant_mix_type(quant_mix_find("Q4_K_M"), &m, "token_embd.weight", 2, narrow), "q8_0");
-    CHECK_STR(quant_mix_type(quant_mix_find("Q4_0"), &m, "token_embd.weight", 2, narrow), "q6_k");
-    quant_model_add(&m, "output.weight");
-    CHECK_STR(quant_mix_type(quant_mix_find("Q4_K_M"), &m, "token_embd.weight", 2, narrow), "q4_k");
+    CHECK_STR(llm_quant_mix_type(llm_quant_mix_find("Q4_K_M"), &m, "token_embd.weight", 2, narrow), "q8_0");
+    CHECK_STR(llm_quant_mix_type(llm_quant_mix_find("Q4_0"), &m, "token_embd.weight", 2, narrow), "q6_k");
+    llm_quant_model_add(&m, "output.weight");
+    CHECK_STR(llm_quant_mix_type(llm_quant_mix_find("Q4_K_M"), &m, "token_embd.weight", 2, narrow), "q4_k");
 }
 
 TEST(types) {
     ggl_error err = {0};
-    CHECK(quant_type_find("Q8_0", &err) == ggl_type_get(GGL_Q8_0));
-    CHECK(!quant_type_find("i32", &err));
+    CHECK(llm_quant_type_find("Q8_0", &err) == ggl_type_get(GGL_Q8_0));
+    CHECK(!llm_quant_type_find("i32", &err));
     CHECK_HAS(err.msg, "type i32 can only be read");
-    CHECK(!quant_type_find("q9_9", &err));
+    CHECK(!llm_quant_type_find("q9_9", &err));
     CHECK_HAS(err.msg, "this build does not have type q9_9");
 }

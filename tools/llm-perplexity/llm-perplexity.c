@@ -343,7 +343,7 @@ static void score_row(void *ctx, size_t k, int thread) {
 
 /* Scores the waiting rows with all threads, and adds the results in order. */
 static void score_rows(ppl *p) {
-    work_share(p->n_threads, (size_t)p->n_rows, score_row, p);
+    llm_work_share(p->n_threads, (size_t)p->n_rows, score_row, p);
     for (int64_t k = 0; k < p->n_rows; k++) {
         const row_result *r = &p->result[k];
         if (!r->finite && p->bad_row < 0)

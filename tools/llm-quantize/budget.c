@@ -52,7 +52,7 @@ static int read_types(budget *b) {
         ggl_error err = {0};
         const ggl_type_info *t = NULL;
         snprintf(name, sizeof name, "%.*s", (int)(n < 60 ? n : 60), s);
-        if (n > 0 && !(t = quant_type_find(name, &err)))
+        if (n > 0 && !(t = llm_quant_type_find(name, &err)))
             return tool_error(b->tool, 2, "--types: '%s' is not a type that can be written%s%s",
                               name, *err.msg ? ": " : "", err.msg);
         bool known = n == 0;
@@ -92,12 +92,12 @@ static void add_type(budget_tensor *t, const ggl_type_info *type) {
     for (int k = 0; k < t->n; k++)
         if (t->type[k] == type)
             return;
-    if (type && quant_type_usable(type) && t->n < BUDGET_MAX_TYPES)
+    if (type && llm_quant_type_usable(type) && t->n < BUDGET_MAX_TYPES)
         t->type[t->n++] = type;
 }
 
 static void add_named(budget_tensor *t, const char *name) {
-    add_type(t, ggl_type_find(quant_fit(name, t->from->ne[0])));
+    add_type(t, ggl_type_find(llm_quant_fit(name, t->from->ne[0])));
 }
 
 /* Sets the candidates of a tensor. Those that are not smaller than it are are left out, unless the

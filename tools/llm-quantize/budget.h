@@ -3,9 +3,9 @@
  *     budget_options o = {0};
  *     const arg_option options[] = {.., BUDGET_OPTIONS(o), {0}};
  *     int code = budget_new(&b, TOOL, &o, n_threads, &choice);   // the plan asks b from now on
- *     .. quant_plan_make(&plan, file, &choice, ..) ..            // finds out what may be chosen
+ *     .. llm_quant_plan_make(&plan, file, &choice, ..) ..            // finds out what may be chosen
  *     code = budget_solve(b, &source);                           // measures and chooses
- *     .. quant_plan_make(&plan, file, &choice, ..) ..            // with the chosen types
+ *     .. llm_quant_plan_make(&plan, file, &choice, ..) ..            // with the chosen types
  *     budget_print(b);
  *     budget_free(b); */
 #ifndef TOOLS_BUDGET_H

@@ -124,7 +124,7 @@ static ggl_status find_errors(budget *b, budget_tensor *t, ggl_error *err) {
     for (int k = 0; st == GGL_OK && k < t->n; k++)
         st = find_error(b, &m, r, t->type[k], &t->error[k], err);
     /* one type for all budgets, noisy enough for its effect to be seen above rounding */
-    t->probe = r->probe ? r->probe : ggl_type_find(quant_fit("q3_k", t->from->ne[0]));
+    t->probe = r->probe ? r->probe : ggl_type_find(llm_quant_fit("q3_k", t->from->ne[0]));
     if (st == GGL_OK)
         st = find_error(b, &m, r, t->probe, &t->probe_error, err);
     loss_matrix_fini(&m);

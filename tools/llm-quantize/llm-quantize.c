@@ -20,7 +20,7 @@ static int read_choice(quant_choice *c, const options *o, const char *type) {
     c->requantize = o->requantize;
     c->merge_experts = o->merge_experts;
     c->leave_output = o->leave_output;
-    c->mix = quant_mix_find(type);
+    c->mix = llm_quant_mix_find(type);
     int code = c->mix || strcasecmp(type, "COPY") == 0 ? -1 : read_type("TYPE", type, true, &t);
     c->type = t ? t->name : NULL;
     if (code < 0 && o->output_type &&
@@ -39,7 +39,7 @@ static int read_changes(job *j) {
     if (code < 0)
         code = read_key_overrides(j);
     if (code < 0 && j->o.prune) {
-        if (quant_prune_read(&j->prune, j->o.prune, &err) != GGL_OK)
+        if (llm_quant_prune_read(&j->prune, j->o.prune, &err) != GGL_OK)
             return tool_error(TOOL, 2, "--prune-layers: %s", err.msg);
         j->choice.prune = &j->prune;
     }
@@ -195,8 +195,8 @@ static int choose_types(job *j) {
     int code = budget_solve(j->budget, &s);
     if (code >= 0)
         return code;
-    quant_plan_fini(&j->plan);
-    if (quant_plan_make(&j->plan, j->file, &j->choice, &err) != GGL_OK)
+    llm_quant_plan_fini(&j->plan);
+    if (llm_quant_plan_make(&j->plan, j->file, &j->choice, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s: %s", j->o.in, err.msg);
     return -1;
 }
@@ -227,7 +227,7 @@ static int quantize(job *j) {
         return code;
     if (ggl_gguf_open(&j->file, j->o.in, NULL, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
-    ggl_status s = quant_plan_make(&j->plan, j->file, &j->choice, &err);
+    ggl_status s = llm_quant_plan_make(&j->plan, j->file, &j->choice, &err);
     if (s != GGL_OK)
         return tool_error(TOOL, s == GGL_NOT_FOUND ? 2 : 1, "%s: %s", j->o.in, err.msg);
     code = find_importance(j);
@@ -258,9 +258,9 @@ int main(int argc, char **argv) {
         process_wait_for_stop();
         code = quantize(&j);
     }
-    quant_plan_fini(&j.plan);
+    llm_quant_plan_fini(&j.plan);
     budget_free(j.budget);
-    quant_encoder_free(j.encoder);
+    llm_quant_encoder_free(j.encoder);
     free(j.error);
     free(j.turn);
     for (size_t k = 0; k < j.choice.n_override; k++)

@@ -88,7 +88,7 @@ static ggl_status encode_all(encoding *e, int n_threads, ggl_error *err) {
     e->y = ggl_calloc((size_t)n_threads * n, sizeof *e->y);
     e->code = ggl_calloc((size_t)n_threads, e->code_size);
     if (e->x && e->y && e->code)
-        work_share(n_threads, (size_t)((e->n_row + ROWS - 1) / ROWS), encode_rows, e);
+        llm_work_share(n_threads, (size_t)((e->n_row + ROWS - 1) / ROWS), encode_rows, e);
     else
         st = ggl_fail(err, GGL_NOMEM, "out of memory");
     ggl_free(e->x);

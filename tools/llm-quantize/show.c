@@ -30,8 +30,8 @@ static void print_tensor(const job *j, const quant_tensor *t, const quant_error 
     if (j->o.dry_run)
         printf(" %12zu %12zu", t->from->size, t->size);
     else if (e->n > 0)
-        printf(" rmse %.3e max %.3e relative %.3e", quant_error_rms(e), e->max,
-               quant_error_relative(e));
+        printf(" rmse %.3e max %.3e relative %.3e", llm_quant_error_rms(e), e->max,
+               llm_quant_error_relative(e));
     if (t->wanted)
         printf(" (rows of %lld are not whole blocks of %s)", (long long)t->from->ne[0], t->wanted);
     if (j->matrix && !j->importance[t - j->plan.tensor] && uses_importance(t))
@@ -70,7 +70,7 @@ static void print_importance(const job *j) {
         const bool none = uses_importance(t) && !(j->importance && j->importance[i]);
         n_use += uses_importance(t);
         n_none += none;
-        n_bad += none && quant_type_needs_matrix(t->type);
+        n_bad += none && llm_quant_type_needs_matrix(t->type);
     }
     if (j->matrix)
         printf("importance   %zu entries of %lld chunks; %zu of %zu tensors whose type uses "
@@ -91,7 +91,7 @@ void print_summary(const job *j) {
         if (p->tensor[i].type->type != p->tensor[i].from->type) {
             n_changed++;
             if (j->error)
-                quant_error_add(&all, &j->error[i]);
+                llm_quant_error_add(&all, &j->error[i]);
         }
     printf("tensors      %zu, %zu of them in another type\n", p->n, n_changed);
     for (int k = 0; ggl_type_at(k); k++) {
@@ -113,7 +113,7 @@ void print_summary(const job *j) {
            8 * (double)p->size_after / (p->n_elements > 0 ? p->n_elements : 1));
     if (!j->o.dry_run && all.n > 0)
         printf("error        rmse %.4e max %.4e relative %.4e, of the changed tensors\n",
-               quant_error_rms(&all), all.max, quant_error_relative(&all));
+               llm_quant_error_rms(&all), all.max, llm_quant_error_relative(&all));
 }
 
 void print_tensors(const job *j) {
@@ -137,7 +137,7 @@ int draw_report(const job *j) {
         t[n] = (report_tensor){x->shown, x->type, (double)x->size, 1, 0};
         for (int d = 0; d < x->from->n_dims; d++)
             t[n].elements *= (double)x->from->ne[d];
-        t[n++].error = kept ? 0 : j->error ? quant_error_relative(&j->error[i]) : -1;
+        t[n++].error = kept ? 0 : j->error ? llm_quant_error_relative(&j->error[i]) : -1;
     }
     const char *name = strrchr(j->o.in, '/');
     snprintf(title, sizeof title, "%.120s: %.2f -> %.2f bits per weight", name ? name + 1 : j->o.in,

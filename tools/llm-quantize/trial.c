@@ -209,7 +209,7 @@ static void score_row(void *ctx, size_t k, int thread) {
 }
 
 static void score_rows(trial *t) {
-    work_share(t->n_threads, (size_t)t->n_rows, score_row, t);
+    llm_work_share(t->n_threads, (size_t)t->n_rows, score_row, t);
     for (int64_t k = 0; k < t->n_rows && t->bad < 0; k++) {
         if (!t->result[k].finite)
             t->bad = t->first + k;

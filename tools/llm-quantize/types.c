@@ -25,10 +25,10 @@ static void nearest(const char *name, const char *known, const char **best, size
 static int unknown_type(const char *flag, const char *name, bool mixes) {
     const char *best = NULL;
     size_t distance = strlen(name) / 3 + 2;
-    for (int k = 0; mixes && quant_mix_at(k); k++)
-        nearest(name, quant_mix_at(k)->name, &best, &distance);
+    for (int k = 0; mixes && llm_quant_mix_at(k); k++)
+        nearest(name, llm_quant_mix_at(k)->name, &best, &distance);
     for (int k = 0; ggl_type_at(k); k++)
-        if (quant_type_usable(ggl_type_at(k)))
+        if (llm_quant_type_usable(ggl_type_at(k)))
             nearest(name, ggl_type_at(k)->name, &best, &distance);
     if (best)
         return tool_error(TOOL, 2, "%s: '%s' is not a type; did you mean '%s'?", flag, name, best);
@@ -37,7 +37,7 @@ static int unknown_type(const char *flag, const char *name, bool mixes) {
 
 int read_type(const char *flag, const char *name, bool mixes, const ggl_type_info **out) {
     ggl_error err = {0};
-    *out = quant_type_find(name, &err);
+    *out = llm_quant_type_find(name, &err);
     if (*out)
         return -1;
     for (int k = 0; ggl_type_at(k); k++)
@@ -63,13 +63,13 @@ static void list_names(const char *heading, const char *(*name_at)(int k)) {
 }
 
 static const char *mix_at(int k) {
-    return quant_mix_at(k) ? quant_mix_at(k)->name : NULL;
+    return llm_quant_mix_at(k) ? llm_quant_mix_at(k)->name : NULL;
 }
 
 /* "" stands for a type that weights cannot have. */
 static const char *type_at(int k) {
     const ggl_type_info *t = ggl_type_at(k);
-    return !t ? NULL : quant_type_usable(t) ? t->name : "";
+    return !t ? NULL : llm_quant_type_usable(t) ? t->name : "";
 }
 
 void list_types(void) {

@@ -29,7 +29,7 @@ static ggl_status encode_part(job *j, size_t i, size_t k, ggl_gguf_sink *to, qua
     float *importance;
     ggl_status s = importance_of(j, i, k, &importance, err);
     if (s == GGL_OK)
-        s = quant_encode(j->encoder, x->part[k], x->type, importance, to, error, more, j, err);
+        s = llm_quant_encode(j->encoder, x->part[k], x->type, importance, to, error, more, j, err);
     free(importance);
     return s;
 }
@@ -42,10 +42,10 @@ static ggl_status fill(void *ctx, ggl_gguf_sink *to, ggl_error *err) {
     for (size_t k = 0; k < x->n_part && s == GGL_OK; k++) {
         quant_error error = {0};
         if (x->type->type == x->from->type)
-            s = quant_copy(x->part[k], to, more, j, err);
+            s = llm_quant_copy(x->part[k], to, more, j, err);
         else
             s = encode_part(j, t->i, k, to, &error, err);
-        quant_error_add(&j->error[t->i], &error);
+        llm_quant_error_add(&j->error[t->i], &error);
     }
     if (s == GGL_FORMAT || s == GGL_LIMIT) /* the writer's message would name OUT */
         ggl_fail(&j->bad_input, s, "%s: tensor '%s': %s", j->o.in, x->shown, err->msg);
@@ -142,7 +142,7 @@ static void put_keys(ggl_gguf_writer *w, const job *j) {
         else if (k < n_own)
             put_own(w, &own[k]);
         else
-            quant_prune_put(&j->prune, w, v, j->plan.n_layer);
+            llm_quant_prune_put(&j->prune, w, v, j->plan.n_layer);
     }
     for (int k = 0; k < n_own; k++)
         if (!override_of(j, (ggl_str){own[k].key, strlen(own[k].key)}))
@@ -234,7 +234,7 @@ int out_parts(const job *j) {
 
 ggl_status write_model(job *j, ggl_error *err) {
     const int n_parts = out_parts(j);
-    j->encoder = quant_encoder_new((int)j->o.n_threads);
+    j->encoder = llm_quant_encoder_new((int)j->o.n_threads);
     j->error = calloc(j->plan.n + 1, sizeof *j->error);
     free(j->turn);
     j->turn = calloc(j->plan.n + 1, sizeof *j->turn);
