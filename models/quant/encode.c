@@ -145,8 +145,8 @@ static ggl_status stopped(ggl_error *err) {
 }
 
 ggl_status llm_quant_encode(quant_encoder *e, const ggl_gguf_tensor *t, const ggl_type_info *type,
-                        const float *importance, ggl_gguf_sink *to, quant_error *error,
-                        bool (*more)(void *ctx, size_t n), void *ctx, ggl_error *err) {
+                            const float *importance, ggl_gguf_sink *to, quant_error *error,
+                            bool (*more)(void *ctx, size_t n), void *ctx, ggl_error *err) {
     ggl_status s = GGL_OK;
     e->from = ggl_type_get((int)t->type);
     e->type = type;
@@ -175,7 +175,7 @@ ggl_status llm_quant_encode(quant_encoder *e, const ggl_gguf_tensor *t, const gg
 }
 
 ggl_status llm_quant_copy(const ggl_gguf_tensor *t, ggl_gguf_sink *to,
-                      bool (*more)(void *ctx, size_t n), void *ctx, ggl_error *err) {
+                          bool (*more)(void *ctx, size_t n), void *ctx, ggl_error *err) {
     const size_t step = (size_t)4 << 20;
     ggl_status s = GGL_OK;
     for (size_t at = 0, n; s == GGL_OK && at < t->size; at += n) {

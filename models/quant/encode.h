@@ -28,10 +28,10 @@ void llm_quant_encoder_free(quant_encoder *e);
  * if it returns false, this ends with GGL_IO. GGL_FORMAT: an element is not a number; GGL_LIMIT:
  * an element is too large for the type. */
 ggl_status llm_quant_encode(quant_encoder *e, const ggl_gguf_tensor *t, const ggl_type_info *type,
-                        const float *importance, ggl_gguf_sink *to, quant_error *error,
-                        bool (*more)(void *ctx, size_t n), void *ctx, ggl_error *err);
+                            const float *importance, ggl_gguf_sink *to, quant_error *error,
+                            bool (*more)(void *ctx, size_t n), void *ctx, ggl_error *err);
 /* The same for a tensor that keeps its type: copies its bytes. */
 ggl_status llm_quant_copy(const ggl_gguf_tensor *t, ggl_gguf_sink *to,
-                      bool (*more)(void *ctx, size_t n), void *ctx, ggl_error *err);
+                          bool (*more)(void *ctx, size_t n), void *ctx, ggl_error *err);
 
 #endif

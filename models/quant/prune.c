@@ -107,7 +107,7 @@ static bool ends_with(ggl_str s, const char *end) {
 }
 
 void llm_quant_prune_put(const quant_prune *p, ggl_gguf_writer *w, const ggl_gguf_value *v,
-                     int64_t n_layer) {
+                         int64_t n_layer) {
     char key[256];
     snprintf(key, sizeof key, "%.*s", (int)v->key.n, v->key.s);
     const bool of_model = !strchr(key, '.') ||

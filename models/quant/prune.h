@@ -20,6 +20,6 @@ bool llm_quant_prune_name(const quant_prune *p, const char *name, char *to, size
  * arrays with an element for each layer lose those of the removed ones. n_layer: the model's
  * block_count. */
 void llm_quant_prune_put(const quant_prune *p, ggl_gguf_writer *w, const ggl_gguf_value *v,
-                     int64_t n_layer);
+                         int64_t n_layer);
 
 #endif

@@ -320,8 +320,8 @@ static bool holds(when w, const quant_mix *mix, const quant_model *m, const char
     return false;
 }
 
-const char *llm_quant_mix_type(const quant_mix *mix, const quant_model *m, const char *name, int n_dims,
-                           const int64_t *ne) {
+const char *llm_quant_mix_type(const quant_mix *mix, const quant_model *m, const char *name,
+                               int n_dims, const int64_t *ne) {
     const ggl_type_info *base = ggl_type_find(mix->base);
     role r = role_of(name);
     if (!llm_quant_wanted(name, n_dims, ne))

@@ -53,8 +53,8 @@ bool llm_quant_wanted(const char *name, int n_dims, const int64_t *ne);
 
 /* Returns the name of the type that the mix gives the tensor, or NULL if it is not quantized.
  * The rows may not fit the type; see llm_quant_fit. */
-const char *llm_quant_mix_type(const quant_mix *mix, const quant_model *m, const char *name, int n_dims,
-                           const int64_t *ne);
+const char *llm_quant_mix_type(const quant_mix *mix, const quant_model *m, const char *name,
+                               int n_dims, const int64_t *ne);
 
 /* Returns `type`, or the type to use instead if rows of n elements are not whole blocks of it. */
 const char *llm_quant_fit(const char *type, int64_t n);

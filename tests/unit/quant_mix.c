@@ -52,7 +52,11 @@ static const shape moe[] = {{"token_embd.weight", 4096, 32000, 0},
 static const char *type_of(const char *mix, const quant_model *m, const char *name,
                            const shape *s) {
     const int64_t ne[3] = {s->n, s->m, s->k};
-    const char *type = llm_quant_mix_type(llm_quant_mix_find(mix), m, name, s->k ? 3 : s->m ? 2 : 1, ne);
+    const char *type = llm_quant_mix_type(llm_quant_mix_find(mix), m, name,
+                                          s->k   ? 3
+                                          : s->m ? 2
+                                                 : 1,
+                                          ne);
     bool known = !type || ggl_type_find(type);
     for (int id = 0; id < 64 && !known; id++)
         known = ggl_type_foreign_name(id) && strcasecmp(ggl_type_foreign_name(id), type) == 0;
@@ -259,7 +263,8 @@ TEST(hybrid) {
     const quant_mix *mix = llm_quant_mix_find("Q3_K_M");
     CHECK_STR(llm_quant_mix_type(mix, &m, "blk.7.attn_v.weight", 2, ne), "q5_k");
     CHECK_STR(llm_quant_mix_type(mix, &m, "blk.11.attn_v.weight", 2, ne), "q4_k");
-    CHECK_STR(llm_quant_mix_type(llm_quant_mix_find("Q4_K_M"), &m, "blk.15.attn_v.weight", 2, ne), "q6_k");
+    CHECK_STR(llm_quant_mix_type(llm_quant_mix_find("Q4_K_M"), &m, "blk.15.attn_v.weight", 2, ne),
+              "q6_k");
     /* numbers that a name may hold but no model has */
     CHECK(llm_quant_mix_type(mix, &m, "blk.99999999999999999999.attn_v.weight", 2, ne) != NULL);
     CHECK(llm_quant_mix_type(mix, &m, "blk.2147483646.ffn_down.weight", 2, ne) != NULL);
@@ -305,10 +310,13 @@ TEST(rows_that_do_not_fit) {
     /* the logits' matrix is q8_0 where its rows do not fit */
     quant_model m = {.n_layer = 2, .n_head = 2, .n_head_kv = 2};
     const int64_t narrow[2] = {96, 1000};
-    CHECK_STR(llm_quant_mix_type(llm_quant_mix_find("Q4_K_M"), &m, "token_embd.weight", 2, narrow), "q8_0");
-    CHECK_STR(llm_quant_mix_type(llm_quant_mix_find("Q4_0"), &m, "token_embd.weight", 2, narrow), "q6_k");
+    CHECK_STR(llm_quant_mix_type(llm_quant_mix_find("Q4_K_M"), &m, "token_embd.weight", 2, narrow),
+              "q8_0");
+    CHECK_STR(llm_quant_mix_type(llm_quant_mix_find("Q4_0"), &m, "token_embd.weight", 2, narrow),
+              "q6_k");
     llm_quant_model_add(&m, "output.weight");
-    CHECK_STR(llm_quant_mix_type(llm_quant_mix_find("Q4_K_M"), &m, "token_embd.weight", 2, narrow), "q4_k");
+    CHECK_STR(llm_quant_mix_type(llm_quant_mix_find("Q4_K_M"), &m, "token_embd.weight", 2, narrow),
+              "q4_k");
 }
 
 TEST(types) {
