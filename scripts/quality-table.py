@@ -2,6 +2,7 @@
 """Measures what each type costs in quality, for a float model and a text, as a Markdown table. Needs only Python.
 
     scripts/quality-table.py [--bin build/release/bin] [--chunks N] [-c N] [--mixes] MODEL TEXT [TYPE ..]
+    scripts/quality-table.py --calibration OTHER_TEXT [--outliers] MODEL TEXT MIX ..
 
 The model's matrices are quantized to every type that llm-quantize lists, with --pure (and with --mixes to every mix, without --pure), and
 llm-perplexity compares the result with MODEL on TEXT. Columns:
@@ -12,6 +13,11 @@ llm-perplexity compares the result with MODEL on TEXT. Columns:
     normal       the same for 1024 x 1024 normally distributed weights, which fit every type
     PPL, change  perplexity, and its increase over MODEL's, with the error of the comparison, in which both read the same text
     KLD..        as printed by llm-perplexity; 99 %: it is less at 99 of 100 positions
+
+With --calibration, another table compares each mix with types of the same total size that llm-quantize --budget chose: guessed, from the
+weights alone, and measured on OTHER_TEXT, which should not be in TEXT. --outliers first makes one of 16 input channels of each layer's
+products 4 times as large in the weights, and as much smaller in the norm before them: the model computes the same, but its channels are
+as uneven as those of large models. MODEL must then have f32 norms and weights, and the tensor names of Llama.
 """
 import argparse
 import json
@@ -33,7 +39,7 @@ def run(*command):
 
 def listed(quantize):
     """(mixes, types), as --help names them."""
-    found = re.search(r"\nmixes[^\n]*:\n(.*)\ntypes:\n(.*)", run(quantize, "--help"), re.S)
+    found = re.search(r"\nmixes[^\n]*\n(.*?)\n\ntypes\n(.*?)\n\n", run(quantize, "--help"), re.S)
     return found.group(1).split(), found.group(2).split()
 
 
@@ -79,26 +85,103 @@ def row(a, name, is_mix, ppl, base, normal, folder):
             f"| {kld['mean']:.6f} ± {kld['mean_error']:.6f} | {kld['q99']:.5f} | {100 * got['same_top_p']:.2f} % |")
 
 
+def add_outliers(model, out):
+    """Writes the model with uneven channels. GGUF: see ggml-lite/include/ggl/gguf.h."""
+    with open(model, "rb") as f:
+        data = bytearray(f.read())
+    at = 24
+    n_tensor, n_key = struct.unpack_from("<QQ", data, 8)
+    size = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
+
+    def string(at):
+        n, = struct.unpack_from("<Q", data, at)
+        return bytes(data[at + 8:at + 8 + n]), at + 8 + n
+
+    def skip(kind, at):
+        return string(at)[1] if kind == 8 else at + size[kind]
+    for _ in range(n_key):
+        _, at = string(at)
+        kind, = struct.unpack_from("<I", data, at)
+        at, count = at + 4, 1
+        if kind == 9:
+            kind, count = struct.unpack_from("<IQ", data, at)
+            at += 12
+        for _ in range(count):
+            at = skip(kind, at)
+    tensors = []
+    for _ in range(n_tensor):
+        name, at = string(at)
+        n_dim, = struct.unpack_from("<I", data, at)
+        ne = struct.unpack_from(f"<{n_dim}Q", data, at + 4)
+        kind, offset = struct.unpack_from("<IQ", data, at + 4 + 8 * n_dim)
+        at += 4 + 8 * n_dim + 12
+        tensors.append((name.decode(), ne, kind, offset))
+    base = -(-at // 32) * 32
+    for name, ne, kind, offset in tensors:
+        norm = name.endswith(("attn_norm.weight", "ffn_norm.weight"))
+        product = re.search(r"(attn_[qkv]|ffn_gate|ffn_up)\.weight$", name)
+        if not norm and not product:
+            continue
+        if kind != 0:
+            raise RuntimeError(f"--outliers: {name} is not f32")
+        n = 1
+        for x in ne:
+            n *= x
+        for i in range(n):
+            if i % ne[0] % 16 == 5:
+                x, = struct.unpack_from("<f", data, base + offset + 4 * i)
+                struct.pack_into("<f", data, base + offset + 4 * i, x / 4 if norm else x * 4)
+    with open(out, "wb") as f:
+        f.write(data)
+
+
+def against_mixes(a, base, folder):
+    """The table of --calibration."""
+    def measured(path):
+        got = json.loads(run(os.path.join(a.bin, "llm-perplexity"), "-m", path, "--kl-divergence-base", base, "--kl-divergence", "-o", "json"))
+        return f"{got['ppl']:.4f} | {got['kld']['mean']:.6f} ± {got['kld']['mean_error']:.6f}"
+    quantize, out = os.path.join(a.bin, "llm-quantize"), os.path.join(folder, "out.gguf")
+    loss = os.path.join(folder, "loss")
+    print("| size of | bytes | bits | PPL, KLD of the mix | guessed | measured |")
+    print("|---|---|---|---|---|---|")
+    for mix in a.types:
+        bits = re.search(r"-> ([0-9.]+) bits per weight", run(quantize, a.model, out, mix)).group(1)
+        size = os.path.getsize(out)
+        cells = [measured(out).replace(" | ", ", ")]
+        for flags in [[], ["--calibration", a.calibration, "-c", a.c, "--loss", loss]]:
+            run(quantize, "-q", "--budget", str(size), *flags, a.model, out)
+            cells.append(measured(out).replace(" | ", ", "))
+        print(f"| {mix} | {size} | {bits} | " + " | ".join(cells) + " |", flush=True)
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--bin", default="build/release/bin")
     p.add_argument("--chunks", default="-1")
     p.add_argument("-c", default="512")
     p.add_argument("--mixes", action="store_true")
+    p.add_argument("--calibration")
+    p.add_argument("--outliers", action="store_true")
     p.add_argument("model")
     p.add_argument("text")
     p.add_argument("types", nargs="*")
     a = p.parse_args()
-    mixes, types = listed(os.path.join(a.bin, "llm-quantize"))
+    mixes, types = ([], []) if a.calibration else listed(os.path.join(a.bin, "llm-quantize"))
     wanted = [(t, False) for t in types] + ([(m, True) for m in mixes] if a.mixes else [])
     if a.types:
         wanted = [(t, t not in types) for t in a.types]
     with tempfile.TemporaryDirectory() as folder:
         base, normal = os.path.join(folder, "base.kld"), os.path.join(folder, "normal.gguf")
         write_normal(normal)
+        if a.outliers:
+            add_outliers(a.model, os.path.join(folder, "uneven.gguf"))
+            a.model = os.path.join(folder, "uneven.gguf")
         got = json.loads(run(os.path.join(a.bin, "llm-perplexity"), "-m", a.model, "-f", a.text, "-c", a.c, "--chunks", a.chunks,
                              "--kl-divergence-base", base, "-o", "json"))
         print(f"{got['n_chunk']} chunks of {got['n_ctx']} tokens, {got['n_scored']} scored\n")
+        if a.calibration:
+            print(f"unquantized: PPL {got['ppl']:.4f} ± {got['ppl_error']:.4f}\n")
+            return against_mixes(a, base, folder)
         print("| type | bits | fits | weights | normal | PPL | change | KLD | KLD 99 % | same top |")
         print("|---|---|---|---|---|---|---|---|---|---|")
         print(f"| unquantized | | | | | {got['ppl']:.4f} ± {got['ppl_error']:.4f} | | | | |")

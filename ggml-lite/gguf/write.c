@@ -432,6 +432,11 @@ ggl_status ggl_gguf_writer_write(ggl_gguf_writer *w, const char *path, ggl_error
     return s == GGL_OK ? s : ggl_within(err, s, "%s", path);
 }
 
+uint64_t ggl_gguf_writer_size(const ggl_gguf_writer *w) {
+    layout l;
+    return !failed(w) && layout_of(w, &l) ? l.size : 0;
+}
+
 ggl_status ggl_gguf_writer_write_memory(ggl_gguf_writer *w, void **data, size_t *size,
                                         ggl_error *err) {
     layout l;

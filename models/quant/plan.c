@@ -74,6 +74,8 @@ static const char *choose(const quant_tensor *t, const quant_model *m, quant_cho
         return o->type->name;
     if (is_embedding && !m->has_output && c->output) /* it also makes the logits */
         return c->output;
+    if (c->pick)
+        return c->pick(c->pick_ctx, t);
     if (!c->mix || c->pure)
         return c->mix ? c->mix->base : c->type; /* NULL: copied */
     return llm_quant_mix_type(c->mix, m, t->name, from->n_dims, from->ne);

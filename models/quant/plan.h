@@ -18,6 +18,8 @@ typedef struct quant_override {
     size_t n_tensors; /* how many it matched */
 } quant_override;
 
+struct quant_tensor;
+
 typedef struct quant_choice {
     const quant_mix *mix; /* NULL: `type` for every tensor that is quantized */
     const char *type;     /* NULL, too: tensors keep their types, except for the choices below */
@@ -26,10 +28,14 @@ typedef struct quant_choice {
     const char *output, *embedding; /* types of output.weight and token_embd.weight; or NULL */
     quant_override *override;       /* the first one that matches applies */
     size_t n_override;
+    bool requantize; /* quantized tensors may be quantized again */
+    /* Instead of a mix or a type: returns the name of the type for a tensor that may be quantized and
+     * that no other choice names; only its name and `from` are set. NULL: it keeps its type. */
+    const char *(*pick)(void *ctx, const struct quant_tensor *t);
+    void *pick_ctx;
     bool leave_output;  /* output.weight keeps its type */
     bool has_matrix;    /* there is an importance matrix, which some rules of mixes ask for */
     quant_prune *prune; /* layers to remove; NULL: none */
-    bool requantize;    /* quantized tensors may be quantized again */
 } quant_choice;
 
 typedef struct quant_tensor {

@@ -2,8 +2,8 @@
 """Checks pictures: svg_check.py FILE.svg ..., or svg_check.py --random PROGRAM (svg_draw.c)
 
 Every picture is well-formed, has colors for light and dark, and has all its parts within its edges; no two texts
-overlap, and no text crosses the border of a box. A picture of points and roofs (class "panel") has its points within
-the axes and not above the roofs, and its legend lists exactly the series that are drawn.
+overlap, and no text crosses the border of a box. A picture of points, bars and roofs (class "panel") has its points and
+bars within the axes and not above the roofs, and its legend lists exactly the series that are drawn.
 
 Widths of text are those of DejaVu Sans, the widest of the usual fonts. The subset of SVG is what this project's
 pictures use: text, rect, circle, and path with M, L, H, V and C; transforms translate and rotate(-90); CSS of classes."""
@@ -222,6 +222,11 @@ def check_panels(p):
                 raise Problem(f"a point above its roof by {top - y:.1f} pixels: {x}, {y}, {ET.tostring(c)}")
             if c.get("data-under") and (roof is None or top is None):
                 raise Problem(f"a point without its roof: {ET.tostring(c)}")
+        for c in e.iter(NS + "rect"):
+            if "bar" in classes(c):
+                drawn |= {c.get("data-series")}
+                if not within(Picture.shape_box(p, c, "rect"), box):
+                    raise Problem(f"a bar outside the axes {box}: {ET.tostring(c)}")
         for c in e.iter(NS + "path"):
             if "line" in classes(c):
                 drawn |= {c.get("data-series")}
@@ -249,6 +254,8 @@ WRONG = {
                         '<circle class="point" data-series="0" cx="50" cy="20" r="1"/></g>',
     "above its roof": '<g class="panel"><rect class="axes" x="0" y="0" width="90" height="90"/><path data-roof="a" d="M0 50 H90"/>'
                       '<circle class="point" data-under="a" cx="50" cy="20" r="1"/></g>',
+    "a bar outside": '<g class="panel"><rect class="axes" x="10" y="10" width="20" height="20"/>'
+                     '<rect class="bar" data-series="0" x="20" y="20" width="20" height="2"/></g>',
     "the legend lists": '<g class="legend" data-series="1"/>',
     "no number": '<circle cx="nan" cy="5" r="1"/>',
 }

@@ -9,6 +9,8 @@
 #include "llm-imatrix/plot.h"
 #include "llm-bench/roofline.h"
 #include "llm-bench/serve_plot.h"
+#include "llm-perplexity/ppl_plot.h"
+#include "llm-quantize/report_svg.h"
 
 enum { PICTURES = 40 };
 
@@ -243,15 +245,61 @@ static void draw_importance(FILE *out) {
     imatrix_free(m);
 }
 
+static void draw_report(FILE *out) {
+    enum { TENSORS = 200 };
+    static report_tensor t[TENSORS];
+    static char name[TENSORS][120];
+    char title[200];
+    ggl_error err = {0};
+    const size_t n = below(2) ? below(TENSORS) : below(4);
+    const int layers = 1 + (int)below(below(2) ? 40 : 2048), kinds = 1 + (int)below(12);
+    int n_type = 0;
+    while (ggl_type_at(n_type))
+        n_type++;
+    for (size_t i = 0; i < n; i++) {
+        text(name[i], sizeof name[i]);
+        if (below(8))
+            snprintf(name[i], sizeof name[i], "blk.%d.kind_%d.weight", (int)below((uint64_t)layers),
+                     (int)below((uint64_t)kinds));
+        t[i] = (report_tensor){name[i], ggl_type_at((int)below((uint64_t)n_type)), between(1, 1e12),
+                               between(1, 1e12), measured(between(1e-6, 1))};
+    }
+    text(title, sizeof title);
+    if (report_draw(out, title, t, n, &err) != GGL_OK) {
+        fprintf(stderr, "%s\n", err.msg);
+        exit(1);
+    }
+}
+
+static void draw_ppl(FILE *out) {
+    enum { CHUNKS = 900, POSITIONS = 300 };
+    static double chunk[CHUNKS], kld[POSITIONS];
+    static mean running[CHUNKS];
+    char title[200];
+    const double scale = between(1, 1e5);
+    ppl_plot p = {.title = title,
+                  .n_chunk = 1 + (int64_t)below(below(2) ? CHUNKS : 4),
+                  .chunk = chunk,
+                  .running = running,
+                  .kld = below(2) ? kld : NULL,
+                  .n_kld = 1 + below(POSITIONS)};
+    text(title, sizeof title);
+    for (int64_t i = 0; i < p.n_chunk; i++) {
+        chunk[i] = measured(between(scale, 3 * scale));
+        running[i] = (mean){measured(between(scale, 3 * scale)), measured(scale / 10)};
+    }
+    for (size_t i = 0; i < p.n_kld; i++)
+        kld[i] = (i ? kld[i - 1] : -1e-6) + between(1e-7, 1e-3);
+    ppl_plot_draw(out, &p);
+}
+
 int main(int argc, char **argv) {
     static const struct {
         const char *name;
         void (*draw)(FILE *out);
-    } kind[] = {{"figure", draw_figure},
-                {"roofline", draw_roofline},
-                {"plot", draw_plot},
-                {"serve", draw_serve},
-                {"importance", draw_importance}};
+    } kind[] = {{"figure", draw_figure}, {"roofline", draw_roofline},     {"plot", draw_plot},
+                {"serve", draw_serve},   {"importance", draw_importance}, {"report", draw_report},
+                {"perplexity", draw_ppl}};
     if (argc != 3)
         return 2;
     state = strtoull(argv[1], NULL, 0);

@@ -33,6 +33,7 @@ TEST(round_trip) {
     ggl_gguf_writer *w = copy_of(f);
     REQUIRE_OK(ggl_gguf_writer_write_memory(w, &data, &size, &err), &err);
     CHECK(size == b.n && memcmp(data, b.data, size) == 0);
+    CHECK_INT(ggl_gguf_writer_size(w), size);
     ggl_free(data);
     const char *path = test_path("copy.gguf");
     REQUIRE_OK(ggl_gguf_writer_write(w, path, &err), &err); /* a second time, to a file */

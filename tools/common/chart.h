@@ -1,4 +1,4 @@
-/* What the charts of tools share: the head and the style for light and dark pages, texts that
+/* What the charts of the tools share: the head and the style for light and dark pages, texts that
  * fit, steps of axes, legends. All sizes are in the picture's units.
  *
  *     chart_open(out, 760, 400, "Tokens per second");

@@ -436,8 +436,9 @@ const arg_hint tokenize_hints[] = {
 
 const arg_hint quantize_hints[] = {
     {"--no-importance", "without --imatrix, all weights count the same", HINT_NOTHING},
-    {"--target-bpw --target-size --keep-bpw-state --bpw-state",
-     "mixes are not searched: TYPE sets the mix; --dry-run prints its sizes", HINT_REFUSED},
+    {"--target-bpw", "--bpw", HINT_SAME},
+    {"--target-size", "--budget", HINT_SAME},
+    {"--keep-bpw-state --bpw-state", "--loss FILE keeps what was measured", HINT_REFUSED},
     {"--nthreads --n-threads --num-threads", "--threads", HINT_SAME},
     {"--usage", "--help", HINT_SAME},
     {0}};

@@ -78,7 +78,7 @@ static bool multiply(job *j, bool transposed, double *norm2) {
             *norm2 += (double)j->rows[i] * (double)j->rows[i];
         const int64_t n = transposed ? size : j->n;
         llm_work_share(j->s->n_threads, (size_t)((n + BLOCK - 1) / BLOCK),
-                   transposed ? transposed_block : times_block, j);
+                       transposed ? transposed_block : times_block, j);
     }
     return true;
 }

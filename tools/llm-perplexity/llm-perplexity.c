@@ -26,7 +26,9 @@
 #include "common/work_share.h"
 #include "common/work_threads.h"
 #include "llm/session.h"
+#include "ggl/file.h"
 #include "logits_file.h"
+#include "ppl_plot.h"
 
 #define TOOL "llm-perplexity"
 
@@ -37,7 +39,7 @@ typedef struct options {
     tool_adapters adapters;
     hub_options hub;
     int type; /* --type */
-    const char *model, *text, *arch, *mask, *base;
+    const char *model, *text, *arch, *mask, *base, *plot;
     placement_options placement;
     int64_t n_ctx, n_chunk, n_batch, n_ubatch, n_threads;
     int type_k, type_v, format;
@@ -73,7 +75,8 @@ typedef struct ppl {
     int bad_base;         /* position of codes in the other file that are not valid; -1: none */
     ppl_stats stats;
     double *kld, *p_diff; /* [n_chunk * scored] */
-    double *running;      /* [n_chunk]: the perplexity after each chunk */
+    mean *running;        /* [n_chunk]: the perplexity after each chunk */
+    double *by_chunk;     /* [n_chunk]: of each chunk by itself */
     bool shows_values;    /* running values, on the terminal's last line */
     int n_threads;        /* that score rows */
 } ppl;
@@ -103,6 +106,9 @@ static int read_options(options *o, int argc, char **argv) {
              "compare with the file of --kl-divergence-base, on the text that it was made from"},
         {"-o --output", ARG_CHOICE, &o->format, .value = "FORMAT", .choices = formats,
          .help = "text (default), json"},
+        {"--plot", ARG_STRING, &o->plot, .value = "FILE",
+         .help = "draw the perplexity over the text as an SVG file; with --kl-divergence also the "
+                 "quantiles of the divergence"},
         {NULL, .help = "machine"},
         {"-t --threads", ARG_INT, &o->n_threads, .value = "N",
          .help = "threads (default: physical cores); the result is the same for any number",
@@ -257,6 +263,7 @@ static int take_memory(ppl *p) {
     p->row = calloc((size_t)(p->max_rows * n_vocab), sizeof *p->row);
     p->result = calloc((size_t)p->max_rows, sizeof *p->result);
     p->running = calloc((size_t)p->head.n_chunk, sizeof *p->running);
+    p->by_chunk = calloc((size_t)p->head.n_chunk, sizeof *p->by_chunk);
     if (p->o.base)
         p->code = calloc((size_t)(p->max_rows * log_probs_size(n_vocab)), sizeof *p->code);
     if (p->o.compare) {
@@ -264,7 +271,7 @@ static int take_memory(ppl *p) {
         p->p_diff = calloc(n_scored, sizeof *p->p_diff);
     }
     p->n_threads = p->o.n_threads ? (int)p->o.n_threads : work_threads();
-    if (!p->row || !p->result || !p->running || (p->o.base && !p->code) ||
+    if (!p->row || !p->result || !p->running || !p->by_chunk || (p->o.base && !p->code) ||
         (p->o.compare && (!p->kld || !p->p_diff)))
         return tool_error(TOOL, 1, "out of memory");
     return -1;
@@ -385,7 +392,7 @@ static void print_chunk(const ppl *p) {
         return;
     progress_clear();
     if (!p->o.compare) {
-        printf("[%" PRId64 "]%.4f,", p->chunk + 1, p->running[p->chunk]);
+        printf("[%" PRId64 "]%.4f,", p->chunk + 1, p->running[p->chunk].value);
         if (p->shows_values) /* they are the progress from now on */
             tool_set_line(TOOL_LINE_TEXT);
     } else {
@@ -420,11 +427,34 @@ static void print_result(ppl *p) {
     printf("  \"nll\": %.9g, \"ppl\": %.9g, \"ppl_error\": %.9g,\n  \"running\": [",
            s->nll / (double)s->n, q.value, q.error);
     for (int64_t i = 0; i < p->head.n_chunk; i++)
-        printf("%s%.9g", i ? ", " : "", p->running[i]);
+        printf("%s%.9g", i ? ", " : "", p->running[i].value);
     printf("]");
     if (p->o.compare)
         ppl_print_compared_json(s, p->kld, p->p_diff, stdout);
     printf("\n}\n");
+}
+
+/* Draws --plot, after print_result has sorted the divergences. Returns -1, or an exit code. */
+static int draw_plot(const ppl *p) {
+    ggl_error err = {0};
+    ggl_new_file *f;
+    char title[256];
+    const char *model = p->o.model ? p->o.model : "the built-in model", *name = strrchr(model, '/');
+    const mean q = ppl_value(&p->stats);
+    snprintf(title, sizeof title, "Perplexity of %.120s: %.4f ± %.4f", name ? name + 1 : model,
+             q.value, q.error);
+    const ppl_plot plot = {.title = title,
+                           .n_chunk = p->head.n_chunk,
+                           .chunk = p->by_chunk,
+                           .running = p->running,
+                           .kld = p->kld,
+                           .n_kld = p->kld ? p->stats.n : 0};
+    ggl_status st = ggl_new_file_open(&f, p->o.plot, &err);
+    if (st == GGL_OK) {
+        ppl_plot_draw(ggl_new_file_stream(f), &plot);
+        st = ggl_new_file_commit(f, &err);
+    }
+    return st == GGL_OK ? -1 : tool_error(TOOL, 1, "--plot: %s", err.msg);
 }
 
 /* --- main ------------------------------------------------------------------------------------- */
@@ -445,11 +475,13 @@ static int run_chunks(ppl *p) {
         code = tool_error(TOOL, 1, "out of memory");
     progress_begin("chunks", (double)p->head.n_chunk, "perplexity");
     for (p->chunk = 0; code < 0 && p->chunk < p->head.n_chunk; p->chunk++) {
+        const ppl_stats before = p->stats;
         code = run_chunk(p, token, want);
         if (code >= 0)
             break;
-        p->running[p->chunk] = ppl_value(&p->stats).value;
-        progress_say("perplexity %.4f", p->running[p->chunk]);
+        p->running[p->chunk] = ppl_value(&p->stats);
+        p->by_chunk[p->chunk] = exp((p->stats.nll - before.nll) / (double)(p->stats.n - before.n));
+        progress_say("perplexity %.4f", p->running[p->chunk].value);
         print_chunk(p);
         if (p->save.file && ggl_new_file_error(p->save.file))
             code = finish_base(p);
@@ -466,6 +498,7 @@ static int check_paths(const options *o) {
         {"-f", o->text, .needed = true},
         {"--arch", o->arch, .needed = true, .or_name = true},
         {"--kl-divergence-base", o->base, .written = !o->compare, .needed = o->compare},
+        {"--plot", o->plot, .written = true},
         {"--trace", placement_trace(&o->placement), .written = true},
     };
     return tool_check_paths(TOOL, paths, sizeof paths / sizeof *paths);
@@ -505,7 +538,8 @@ static int run(ppl *p) {
         return code;
     }
     print_result(p);
-    return 0;
+    code = p->o.plot ? draw_plot(p) : -1;
+    return code < 0 ? 0 : code;
 }
 
 int main(int argc, char **argv) {
@@ -528,6 +562,7 @@ int main(int argc, char **argv) {
     free(p.p_diff);
     free(p.running);
     text_chunks_fini(&p.text);
+    free(p.by_chunk);
     llm_session_free(p.session);
     adapters_close(&p.o.adapters);
     ggl_error err = {0};

@@ -2,6 +2,7 @@
 #ifndef LLM_QUANTIZE_JOB_H
 #define LLM_QUANTIZE_JOB_H
 
+#include "budget.h"
 #include "common/args.h"
 #include "common/imatrix.h"
 #include "quant/encode.h"
@@ -10,10 +11,12 @@
 #define TOOL "llm-quantize"
 
 typedef struct options {
-    const char *in, *out, *output_type, *embedding_type, *imatrix, *prune, *tensor_type_file;
+    const char *in, *out, *output_type, *embedding_type, *imatrix, *prune, *tensor_type_file,
+        *report;
     arg_list args, tensor_types, include, exclude, override_kv;
     bool pure, requantize, merge_experts, dry_run, verbose, leave_output, keep_split;
     int64_t n_threads;
+    budget_options budget;
 } options;
 
 /* --override-kv KEY=TYPE:VALUE */
@@ -38,6 +41,7 @@ typedef struct job {
     char *type_file;   /* the text of --tensor-type-file */
     ggl_gguf *file;
     quant_plan plan;
+    budget *budget;                   /* NULL: TYPE says what the tensors get */
     imatrix *matrix;                  /* NULL: none */
     const imatrix_entry **importance; /* [plan.n]: of each tensor; NULL: it has none */
     size_t n_used;                    /* entries of the matrix that --include-weights and
@@ -70,9 +74,12 @@ ggl_status importance_of(const job *j, size_t i, size_t k, float **out, ggl_erro
 /* show.c: what is printed. */
 void print_tensors(const job *j);
 void print_summary(const job *j);
+int draw_report(const job *j); /* --report; returns -1, or an exit code after a message */
 
 /* write.c: writes OUT, or the parts of it. */
 ggl_status write_model(job *j, ggl_error *err);
+/* Sets *head to the bytes of all files of OUT besides their tensors, and *alignment to the tensors'. */
+ggl_status measure_head(job *j, uint64_t *head, uint64_t *alignment, ggl_error *err);
 int out_parts(const job *j); /* how many files it writes */
 /* Sets to[size] to the path of a part of OUT, from 0: OUT-00001-of-00003.gguf, where OUT is without
  * .gguf at its end. */

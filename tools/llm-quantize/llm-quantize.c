@@ -46,6 +46,45 @@ static int read_changes(job *j) {
     return code;
 }
 
+/* Refuses what only has a meaning with --budget or --bpw. */
+static int no_budget(const budget_options *b) {
+    const char *flag = b->text      ? "--calibration"
+                       : b->types   ? "--types"
+                       : b->file    ? "--loss"
+                       : b->n_ctx   ? "-c"
+                       : b->n_chunk ? "--chunks"
+                       : b->n_pass  ? "--passes"
+                                    : NULL;
+    if (!flag)
+        return -1;
+    return tool_error(TOOL, 2, "%s is for choosing types under a limit: --budget SIZE or --bpw N",
+                      flag);
+}
+
+/* Reads IN, OUT and, without a budget, TYPE. */
+static int read_files(options *o) {
+    const bool by_size = budget_wanted(&o->budget);
+    const size_t n = o->args.n, all = by_size ? 2 : 3;
+    const int code = by_size ? -1 : no_budget(&o->budget);
+    if (code >= 0)
+        return code;
+    if (by_size && n != 2 && !(n == 1 && o->dry_run))
+        return tool_error(TOOL, 2,
+                          n < 2 ? "IN and OUT are needed, as in: llm-quantize --budget 4.2G "
+                                  "model.gguf small.gguf"
+                                : "only IN and OUT are accepted: --budget and --bpw choose the "
+                                  "types, instead of TYPE");
+    if (!by_size && n != 3 && !(n == 2 && o->dry_run))
+        return tool_error(
+            TOOL, 2,
+            n < 3
+                ? "IN, OUT and TYPE are needed, as in: llm-quantize model.gguf model-q4.gguf Q4_K_M"
+                : "only IN, OUT and TYPE are accepted; -t N sets the number of threads");
+    o->in = o->args.s[0];
+    o->out = n == all ? o->args.s[1] : NULL;
+    return -1;
+}
+
 static int read_options(job *j, int argc, char **argv) {
     options *o = &j->o;
     const arg_option table[] = {
@@ -87,6 +126,9 @@ static int read_options(job *j, int argc, char **argv) {
          .help = "threads (default: the number of processors); the file is the same for any number",
          .min = 1, .max = TOOL_MAX_THREADS},
         {"-v --verbose", ARG_FLAG, &o->verbose, .help = "print each tensor's error"},
+        {"--report", ARG_STRING, &o->report, .value = "FILE",
+         .help = "draw the types, sizes and errors of all tensors as an SVG file"},
+        BUDGET_OPTIONS(o->budget),
         {0}};
     static const args_example examples[] = {
         {"llm-quantize model.gguf model-q4.gguf Q4_K_M", "a mix of about 4.8 bits a weight"},
@@ -95,11 +137,13 @@ static int read_options(job *j, int argc, char **argv) {
          "the same mix, but the output in q8_0"},
         {"llm-quantize --imatrix imatrix.gguf model.gguf small.gguf IQ2_M",
          "2.7 bits a weight, where they matter most"},
+        {"llm-quantize --budget 4.2G --calibration text.txt model.gguf small.gguf",
+         "the types that predict the text best in a file of at most 4.2 GB"},
         {0}};
     const args_operand operands[] = {{"TYPE", all_types()}, {0}};
     const args_spec spec = {
         TOOL,
-        "[options] IN OUT TYPE",
+        "[options] IN OUT TYPE | --budget SIZE [options] IN OUT",
         "Makes a GGUF file smaller: writes IN (for a split model, its first "
         "part) as OUT, with its matrices in TYPE, a mix such as Q4_K_M, or a "
         "type. Small tensors and vectors keep their type. Prints the resulting error.",
@@ -112,19 +156,18 @@ static int read_options(job *j, int argc, char **argv) {
     int code = args_parse(&spec, argc, argv);
     if (code >= 0)
         return code;
-    size_t n = o->args.n;
-    if (n != 3 && !(n == 2 && o->dry_run))
-        return tool_error(
-            TOOL, 2,
-            n < 3
-                ? "IN, OUT and TYPE are needed, as in: llm-quantize model.gguf model-q4.gguf Q4_K_M"
-                : "only IN, OUT and TYPE are accepted; -t N sets the number of threads");
-    o->in = o->args.s[0];
-    o->out = n == 3 ? o->args.s[1] : NULL;
+    code = read_files(o);
+    if (code >= 0)
+        return code;
     if (!o->n_threads)
         o->n_threads = work_threads();
-    code = read_choice(&j->choice, o, o->args.s[n - 1]);
-    return code < 0 ? read_changes(j) : code;
+    const bool by_size = budget_wanted(&o->budget);
+    code = read_choice(&j->choice, o, by_size ? "COPY" : o->args.s[o->args.n - 1]);
+    if (code < 0)
+        code = read_changes(j);
+    if (code < 0 && by_size)
+        code = budget_new(&j->budget, TOOL, &o->budget, (int)o->n_threads, &j->choice);
+    return code;
 }
 
 /* --- the run ---------------------------------------------------------------------------------- */
@@ -142,12 +185,42 @@ static int check_parts(const job *j) {
     return code;
 }
 
+/* Chooses the types under a limit, and plans the file with them. */
+static int choose_types(job *j) {
+    ggl_error err = {0};
+    budget_source s = {
+        .path = j->o.in, .file = j->file, .plan = &j->plan, .importance = j->importance};
+    if (measure_head(j, &s.head, &s.alignment, &err) != GGL_OK)
+        return tool_error(TOOL, 1, "%s", err.msg);
+    int code = budget_solve(j->budget, &s);
+    if (code >= 0)
+        return code;
+    llm_quant_plan_fini(&j->plan);
+    if (llm_quant_plan_make(&j->plan, j->file, &j->choice, &err) != GGL_OK)
+        return tool_error(TOOL, 1, "%s: %s", j->o.in, err.msg);
+    return -1;
+}
+
+/* Prints and draws what was done, or would be. */
+static int show(const job *j) {
+    if (j->o.verbose || j->o.dry_run)
+        print_tensors(j);
+    if (j->budget)
+        budget_print(j->budget);
+    print_summary(j);
+    const int code = j->o.report ? draw_report(j) : -1;
+    return code < 0 ? 0 : code;
+}
+
 static int quantize(job *j) {
     ggl_error err = {0};
     const tool_path paths[] = {{"IN", j->o.in, .model = true, .no_folder = true},
                                {"OUT", j->o.dry_run ? NULL : j->o.out, .written = true},
-                               {"--imatrix", j->o.imatrix, .needed = true}};
-    int code = tool_check_paths(TOOL, paths, 3);
+                               {"--imatrix", j->o.imatrix, .needed = true},
+                               {"--calibration", j->o.budget.text, .needed = true},
+                               {"--loss", j->o.budget.file, .written = true},
+                               {"--report", j->o.report, .written = true}};
+    int code = tool_check_paths(TOOL, paths, sizeof paths / sizeof *paths);
     if (code < 0)
         code = open_importance(j);
     if (code >= 0)
@@ -160,6 +233,8 @@ static int quantize(job *j) {
     code = find_importance(j);
     if (code < 0)
         code = check_parts(j);
+    if (code < 0 && j->budget)
+        code = choose_types(j);
     if (code >= 0)
         return code;
     if (!j->o.dry_run) {
@@ -172,10 +247,7 @@ static int quantize(job *j) {
         if (s != GGL_OK)
             return tool_error(TOOL, 1, "%s", *j->bad_input.msg ? j->bad_input.msg : err.msg);
     }
-    if (j->o.verbose || j->o.dry_run)
-        print_tensors(j);
-    print_summary(j);
-    return 0;
+    return show(j);
 }
 
 int main(int argc, char **argv) {
@@ -187,6 +259,7 @@ int main(int argc, char **argv) {
         code = quantize(&j);
     }
     llm_quant_plan_fini(&j.plan);
+    budget_free(j.budget);
     llm_quant_encoder_free(j.encoder);
     free(j.error);
     free(j.turn);

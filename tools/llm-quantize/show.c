@@ -1,8 +1,12 @@
 /* What llm-quantize prints: tensors, and the summary. */
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "ggl/file.h"
 #include "ggl/show.h"
 #include "job.h"
+#include "report_svg.h"
 
 static const char *shape_of(const ggl_gguf_tensor *t, char *s, size_t size) {
     size_t n = 0;
@@ -115,4 +119,36 @@ void print_summary(const job *j) {
 void print_tensors(const job *j) {
     for (size_t i = 0; i < j->plan.n; i++)
         print_tensor(j, &j->plan.tensor[i], j->error ? &j->error[i] : &(quant_error){0});
+}
+
+/* Draws --report. A tensor that keeps its type has no error; in a dry run, errors are not known. */
+int draw_report(const job *j) {
+    ggl_error err = {0};
+    ggl_new_file *f = NULL;
+    char title[256];
+    const quant_plan *p = &j->plan;
+    report_tensor *t = calloc(p->n + 1, sizeof *t);
+    size_t n = 0;
+    for (size_t i = 0; t && i < p->n; i++) {
+        const quant_tensor *x = &p->tensor[i];
+        const bool kept = x->type->type == x->from->type;
+        if (x->from->n_dims < 2) /* vectors would be most of the rows and none of the bytes */
+            continue;
+        t[n] = (report_tensor){x->shown, x->type, (double)x->size, 1, 0};
+        for (int d = 0; d < x->from->n_dims; d++)
+            t[n].elements *= (double)x->from->ne[d];
+        t[n++].error = kept ? 0 : j->error ? llm_quant_error_relative(&j->error[i]) : -1;
+    }
+    const char *name = strrchr(j->o.in, '/');
+    snprintf(title, sizeof title, "%.120s: %.2f -> %.2f bits per weight", name ? name + 1 : j->o.in,
+             8 * (double)p->size_before / (p->n_elements > 0 ? p->n_elements : 1),
+             8 * (double)p->size_after / (p->n_elements > 0 ? p->n_elements : 1));
+    ggl_status s =
+        t ? ggl_new_file_open(&f, j->o.report, &err) : ggl_fail(&err, GGL_NOMEM, "out of memory");
+    if (s == GGL_OK && (s = report_draw(ggl_new_file_stream(f), title, t, n, &err)) == GGL_OK)
+        s = ggl_new_file_commit(f, &err);
+    else
+        ggl_new_file_discard(f);
+    free(t);
+    return s == GGL_OK ? -1 : tool_error(TOOL, 1, "--report: %s", err.msg);
 }

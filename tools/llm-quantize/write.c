@@ -74,7 +74,8 @@ enum { MAX_OWN = 6 };
 static int list_own(const job *j, own_key own[MAX_OWN]) {
     const quant_mix *mix = j->choice.mix;
     int n = 0;
-    if (mix || j->choice.type) { /* after COPY, what the file says is still true of most tensors */
+    if (mix || j->choice.type ||
+        j->choice.pick) { /* after COPY, what the file says is still true of most tensors */
         own[n++] = (own_key){
             "general.quantization_version", OWN_U32, QUANTIZATION_VERSION, NULL, false, false};
         /* a type without a number gets no key, rather than a wrong one */
@@ -169,11 +170,11 @@ static void put_tensors(ggl_gguf_writer *w, job *j, int part) {
     }
 }
 
-static ggl_status write_one(job *j, int part, int n_parts, ggl_error *err) {
+/* Makes a file of OUT, without writing it. */
+static ggl_gguf_writer *make_file(job *j, int part, int n_parts) {
     ggl_gguf_writer *w = ggl_gguf_writer_new();
-    char path[PATH_MAX];
     if (!w)
-        return ggl_fail(err, GGL_NOMEM, "out of memory");
+        return NULL;
     if (part <= 0)
         put_keys(w, j);
     if (n_parts > 1) {
@@ -182,14 +183,43 @@ static ggl_status write_one(job *j, int part, int n_parts, ggl_error *err) {
         ggl_gguf_put(w, "split.no", GGL_GGUF_U16, false, &no, 1);
         ggl_gguf_put(w, "split.count", GGL_GGUF_U16, false, &count, 1);
         ggl_gguf_put(w, "split.tensors.count", GGL_GGUF_I32, false, &n, 1);
-        out_part_path(path, sizeof path, j->o.out, part, n_parts);
-    } else {
-        snprintf(path, sizeof path, "%s", j->o.out);
     }
     put_tensors(w, j, n_parts > 1 ? part : -1);
+    return w;
+}
+
+static ggl_status write_one(job *j, int part, int n_parts, ggl_error *err) {
+    ggl_gguf_writer *w = make_file(j, part, n_parts);
+    char path[PATH_MAX];
+    if (!w)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    if (n_parts > 1)
+        out_part_path(path, sizeof path, j->o.out, part, n_parts);
+    else
+        snprintf(path, sizeof path, "%s", j->o.out);
     ggl_status s = ggl_gguf_writer_write(w, path, err);
     ggl_gguf_writer_free(w);
     return s;
+}
+
+ggl_status measure_head(job *j, uint64_t *head, uint64_t *alignment, ggl_error *err) {
+    const int n_parts = out_parts(j);
+    int64_t given = 32; /* the format's default */
+    (void)ggl_gguf_get_integer(j->file, "general.alignment", &given, NULL);
+    *alignment = given > 0 ? (uint64_t)given : 32;
+    *head = 0;
+    free(j->turn);
+    j->turn = calloc(j->plan.n + 1, sizeof *j->turn);
+    for (int part = 0; part < n_parts; part++) {
+        ggl_gguf_writer *w = j->turn ? make_file(j, part, n_parts) : NULL;
+        if (!w)
+            return ggl_fail(err, GGL_NOMEM, "out of memory");
+        *head += ggl_gguf_writer_size(w);
+        ggl_gguf_writer_free(w);
+    }
+    for (size_t i = 0; i < j->plan.n; i++)
+        *head -= (j->plan.tensor[i].size + *alignment - 1) / *alignment * *alignment;
+    return GGL_OK;
 }
 
 void out_part_path(char *to, size_t size, const char *out, int part, int n_parts) {
@@ -206,6 +236,7 @@ ggl_status write_model(job *j, ggl_error *err) {
     const int n_parts = out_parts(j);
     j->encoder = llm_quant_encoder_new((int)j->o.n_threads);
     j->error = calloc(j->plan.n + 1, sizeof *j->error);
+    free(j->turn);
     j->turn = calloc(j->plan.n + 1, sizeof *j->turn);
     ggl_status s =
         j->encoder && j->error && j->turn ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory");

@@ -60,8 +60,10 @@ typedef struct ggl_gguf_tensor {
 } ggl_gguf_tensor;
 
 typedef struct ggl_gguf_params {
-    size_t size;   /* sizeof(ggl_gguf_params): ggl/params.h */
-    bool no_mmap;  /* read into memory instead of mapping */
+    size_t size; /* sizeof(ggl_gguf_params): ggl/params.h */
+    /* Read into memory instead of mapping. The memory is then the file's own: whoever opened the file
+     * may change tensor data in it, between other uses. */
+    bool no_mmap;
     bool populate; /* read every page now (MAP_POPULATE) */
     bool willneed; /* advise the kernel to read ahead */
     bool lock;     /* mlock the data; a failure is no error, see ggl_gguf_lock_failed */
@@ -180,6 +182,9 @@ GGL_API void ggl_gguf_put_tensor_later(ggl_gguf_writer *w, const char *name, ggl
                                        void *ctx);
 GGL_API GGL_NODISCARD ggl_status ggl_gguf_writer_write(ggl_gguf_writer *w, const char *path,
                                                        ggl_error *err);
+/* Returns the size in bytes of the file that would be written; 0: a call has failed, or the file would
+ * be too large. */
+GGL_API uint64_t ggl_gguf_writer_size(const ggl_gguf_writer *w);
 /* Writes to memory instead of a file: the caller frees *data with ggl_free. */
 GGL_API GGL_NODISCARD ggl_status ggl_gguf_writer_write_memory(ggl_gguf_writer *w, void **data,
                                                               size_t *size, ggl_error *err);

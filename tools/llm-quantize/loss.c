@@ -1,0 +1,126 @@
+#include "loss.h"
+
+#include <math.h>
+
+#include "common/work_share.h"
+#include "ggl/alloc.h"
+
+enum { SAMPLE = 1 << 20, ROWS = 16 }; /* elements that are enough; rows of a piece of work */
+
+typedef struct sums {
+    double power, error; /* weighted squares of the weights, and of their errors */
+} sums;
+
+typedef struct encoding {
+    const loss_matrix *m;
+    const ggl_type_info *type;
+    int64_t n_row, step; /* rows 0, step, 2 * step, .. */
+    float *x, *y;        /* [n_threads][n_col]: a row, and what becomes of it */
+    uint8_t *code;       /* [n_threads][code_size] */
+    size_t code_size, row_size;
+    sums *sum;   /* [n_row]; or NULL */
+    uint8_t *to; /* decoded rows go there; or NULL */
+} encoding;
+
+ggl_status loss_matrix_init(loss_matrix *m, const ggl_gguf_tensor *t, const imatrix_entry *entry,
+                            ggl_error *err) {
+    *m = (loss_matrix){
+        .tensor = t, .from = ggl_type_get((int)t->type), .n_col = t->ne[0], .n_row = 1};
+    for (int d = 1; d < t->n_dims; d++)
+        m->n_row *= t->ne[d];
+    m->n_row_mat = t->n_dims > 1 && t->ne[1] > 0 ? t->ne[1] : 1;
+    const int64_t n_mat = m->n_row / m->n_row_mat;
+    size_t n;
+    if (!entry)
+        return GGL_OK;
+    if (!ggl_size_mul((size_t)n_mat, (size_t)m->n_col, &n) ||
+        !(m->importance = ggl_calloc(n, sizeof *m->importance)))
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    for (int64_t i = 0; i < n_mat; i++)
+        imatrix_mean(entry, m->n_col, i, m->importance + i * m->n_col);
+    return GGL_OK;
+}
+
+void loss_matrix_fini(loss_matrix *m) {
+    ggl_free(m->importance);
+    m->importance = NULL;
+}
+
+/* Encodes a row, decodes it, and adds up or stores what it becomes. */
+static void encode_row(const encoding *e, int64_t i, int thread) {
+    const loss_matrix *m = e->m;
+    const int64_t n = m->n_col, row = i * e->step;
+    float *x = e->x + (size_t)thread * (size_t)n, *y = e->y + (size_t)thread * (size_t)n;
+    uint8_t *code = e->code + (size_t)thread * e->code_size;
+    const float *h = m->importance ? m->importance + row / m->n_row_mat * n : NULL;
+    m->from->to_float((const uint8_t *)m->tensor->data + (size_t)row * e->row_size, x, n);
+    if (e->type->from_float_weighted && (h || !e->type->from_float))
+        e->type->from_float_weighted(x, h, code, n);
+    else
+        e->type->from_float(x, code, n);
+    e->type->to_float(code, y, n);
+    if (e->to)
+        m->from->from_float(y, e->to + (size_t)row * e->row_size, n);
+    if (!e->sum)
+        return;
+    sums s = {0, 0};
+    for (int64_t k = 0; k < n; k++) {
+        const double w = h ? (double)h[k] : 1, d = (double)x[k] - (double)y[k];
+        s.power += w * (double)x[k] * (double)x[k];
+        s.error += w * d * d;
+    }
+    e->sum[i] = s;
+}
+
+static void encode_rows(void *ctx, size_t piece, int thread) {
+    const encoding *e = ctx;
+    const int64_t first = (int64_t)piece * ROWS;
+    for (int64_t i = first; i < first + ROWS && i < e->n_row; i++)
+        encode_row(e, i, thread);
+}
+
+static ggl_status encode_all(encoding *e, int n_threads, ggl_error *err) {
+    const size_t n = (size_t)e->m->n_col;
+    ggl_status st = GGL_OK;
+    e->row_size = ggl_row_size(e->m->from->type, e->m->n_col);
+    e->code_size = ggl_row_size(e->type->type, e->m->n_col);
+    e->x = ggl_calloc((size_t)n_threads * n, sizeof *e->x);
+    e->y = ggl_calloc((size_t)n_threads * n, sizeof *e->y);
+    e->code = ggl_calloc((size_t)n_threads, e->code_size);
+    if (e->x && e->y && e->code)
+        llm_work_share(n_threads, (size_t)((e->n_row + ROWS - 1) / ROWS), encode_rows, e);
+    else
+        st = ggl_fail(err, GGL_NOMEM, "out of memory");
+    ggl_free(e->x);
+    ggl_free(e->y);
+    ggl_free(e->code);
+    return st;
+}
+
+ggl_status loss_error(const loss_matrix *m, const ggl_type_info *type, int n_threads, double *out,
+                      ggl_error *err) {
+    const int64_t most = m->n_col > 0 && m->n_col < SAMPLE ? SAMPLE / m->n_col : 1;
+    encoding e = {.m = m, .type = type, .step = (m->n_row + most - 1) / most};
+    e.step = e.step > 0 ? e.step : 1;
+    e.n_row = (m->n_row + e.step - 1) / e.step;
+    e.sum = ggl_calloc((size_t)e.n_row + 1, sizeof *e.sum);
+    if (!e.sum)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    ggl_status st = encode_all(&e, n_threads, err);
+    sums all = {0, 0}; /* in order, so that threads make no difference */
+    for (int64_t i = 0; i < e.n_row; i++) {
+        all.power += e.sum[i].power;
+        all.error += e.sum[i].error;
+    }
+    *out = !isfinite(all.error) || !isfinite(all.power) ? INFINITY
+           : all.power > 0                              ? all.error / all.power
+                                                        : 0;
+    ggl_free(e.sum);
+    return st;
+}
+
+ggl_status loss_replace(const loss_matrix *m, const ggl_type_info *type, int n_threads, void *to,
+                        ggl_error *err) {
+    encoding e = {.m = m, .type = type, .step = 1, .n_row = m->n_row, .to = to};
+    return encode_all(&e, n_threads, err);
+}
