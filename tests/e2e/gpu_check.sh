@@ -12,22 +12,38 @@ for text in '## devices' 'cpu          ' '| toy-llama-q4_0.gguf | pp32 ' 'tg8 @ 
     }
 done
 
-# A device that is not there: the report says so, and the exit code is 1.
-if "$1/scripts/gpu-check" --quick --no-tests --build "$2" --device vulkan63 --models "$here" -o "$here/none.md"; then
-    echo "success on a device that is not there"
-    exit 1
-fi
-grep -q '^failed: ' "$here/none.md"
-
+# Arguments are checked before anything is built or run.
+refuses() { # words of the message, arguments
+    words=$1
+    shift
+    code=0
+    timeout 20 "$@" -o "$here/none.md" 2>"$here/usage" || code=$?
+    [ $code -eq 2 ] && grep -qF -e "$words" "$here/usage" && [ ! -e "$here/none.md" ] || {
+        echo "exit code $code, and not '$words': $*"
+        cat "$here/usage"
+        exit 1
+    }
+}
+gpu_check=$1/scripts/gpu-check
+refuses "there is no vulkan63; there are: cpu" "$gpu_check" --build "$2" --device vulkan63
+refuses "there is no cup; there are: cpu" "$gpu_check" --build "$2" --device cup
+refuses "'nothing' is not NAME=PATH" "$gpu_check" --peer nothing
+refuses "/nope: there is no such program" "$gpu_check" --peer llama.cpp=/nope
+refuses "there is no shape 'foo'; there are: tinyllama-1.1b" "$gpu_check" --shapes foo
+refuses "there is no type 'q9'; there are: f32 f16 q4_0" "$gpu_check" --types q4_0,q9
+refuses "there is no type 'iq2_s'" "$gpu_check" --types iq2_s
+refuses "'0,x' is not a list of numbers of tokens" "$gpu_check" --depths 0,x
+refuses "/nope/bin/llm-cli: there is no such program" "$gpu_check" --build /nope
 code=0
-"$1/scripts/gpu-check" --peer nothing 2>"$here/usage" || code=$?
-[ $code -eq 2 ] && grep -q "'nothing' is not NAME=PATH" "$here/usage"
+"$gpu_check" -o /nonexistent/r.md 2>"$here/usage" || code=$?
+[ $code -eq 2 ] && grep -q "there is no folder /nonexistent" "$here/usage"
 
-# Programs that succeed at once; but the last step's hangs, and so does a process that it started.
+# Programs that succeed at once, but for llm-arch, which is the true one; and the last step's hangs, and so does a process that it
+# started.
 fake=$here/fake
 mkdir -p "$fake/bin" "$here/path"
-printf '#!/bin/sh\ntrue\n' >"$fake/bin/llm-cli"
-cp "$fake/bin/llm-cli" "$fake/bin/llm-arch"
+printf '#!/bin/sh\necho "cpu  a processor"\n' >"$fake/bin/llm-cli"
+ln -s "$2/bin/llm-arch" "$fake/bin/llm-arch"
 cat >"$fake/bin/llm-bench" <<END
 #!/bin/sh
 case "\$*" in *--profile*)
@@ -37,7 +53,7 @@ case "\$*" in *--profile*)
     ;;
 esac
 END
-chmod +x "$fake/bin/llm-cli" "$fake/bin/llm-arch" "$fake/bin/llm-bench"
+chmod +x "$fake/bin/llm-cli" "$fake/bin/llm-bench"
 fail() {
     echo "$1"
     cat "$here/fake.md" "$here/said"
@@ -59,16 +75,17 @@ check_ended() {
 python=$(python3 -c 'import sys; print(sys.executable)')
 ln -s "$python" "$(command -v ctest)" "$here/path"
 code=0
-timeout 120 env PATH="$here/path" "$python" "$1/scripts/gpu-check" --quick --build "$fake" --models "$fake" --limit 1 \
+timeout 120 env PATH="$here/path" "$python" "$1/scripts/gpu-check" --quick --device cpu --build "$fake" --models "$fake" --limit 1 \
     -o "$here/fake.md" 2>"$here/said" || code=$?
 [ $code -eq 1 ] || fail "exit code $code"
 grep -q '^failed: .*tests' "$here/fake.md" || fail "tests that are not there have succeeded"
+grep -q 'llm-arch verify .*--backend cpu.: exit code 0' "$here/fake.md" || fail "the comparison node by node failed"
 grep -q 'stopped after 1 s' "$here/fake.md" || fail "the hanging step was not stopped"
 check_ended "the hanging step"
 
 # Interrupted: what it began ends, too, and the report says where.
 rm "$here/hanging"
-"$1/scripts/gpu-check" --quick --no-tests --build "$fake" --models "$fake" -o "$here/fake.md" 2>"$here/said" &
+"$1/scripts/gpu-check" --quick --no-tests --device cpu --build "$fake" --models "$fake" -o "$here/fake.md" 2>"$here/said" &
 checking=$!
 while [ ! -s "$here/hanging" ]; do sleep 0.1; done
 kill $checking
@@ -80,6 +97,6 @@ check_ended "the interrupted step"
 
 # A full disk.
 code=0
-"$1/scripts/gpu-check" --no-tests --build "$fake" --models "$fake" -o /dev/full 2>"$here/said" || code=$?
+"$1/scripts/gpu-check" --no-tests --device cpu --build "$fake" --models "$fake" -o /dev/full 2>"$here/said" || code=$?
 [ $code -eq 1 ]
 grep -q '^gpu-check: /dev/full: No space left on device' "$here/said" || fail "the message does not say what is full"
