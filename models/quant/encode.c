@@ -6,6 +6,7 @@
 
 #include "common/work_share.h"
 #include "ggl/alloc.h"
+#include "ggl/graph.h"
 
 /* Elements in a piece: whole blocks of any type. A tensor is one sequence of blocks, so that a
  * piece need not consist of rows. */
@@ -144,7 +145,7 @@ ggl_status llm_quant_encode(quant_encoder *e, const ggl_gguf_tensor *t, const gg
     e->source = t->data;
     e->importance = importance;
     e->n_col = t->ne[0];
-    e->n_matrix = t->ne[0] * t->ne[1];
+    e->n_matrix = ggl_extents(t->ne, 0, 2, 1);
     e->n = 1;
     for (int d = 0; d < t->n_dims; d++)
         e->n *= t->ne[d];

@@ -38,7 +38,7 @@ quant_encoder *llm_quant_encoder_new(int n_threads);
 void llm_quant_encoder_free(quant_encoder *e);
 
 /* Writes the tensor's elements as `type` to the sink. importance: how much errors matter in each
- * column of each matrix, [ne[2] * ne[3]][ne[0]]; NULL: all the same. *error: the error of the conversion.
+ * column of each matrix, [matrices][ne[0]]; NULL: all the same. *error: the error of the conversion.
  * `more` is called from time to time with the number of source bytes done since the last call;
  * if it returns false, this ends with GGL_IO. GGL_FORMAT: an element is not a number; GGL_LIMIT:
  * an element is too large for the type. */

@@ -93,7 +93,7 @@ def test_choice():
     HUB.add("user/none", {"model.safetensors": File(b"x"), "mmproj.gguf": File(b"x")})
     run("-hf", "user/none", code=1, has=["user/none has no model of text", "mmproj.gguf"])
     HUB.add("user/empty", {"model.safetensors": File(b"x")})
-    run("-hf", "user/empty", code=1, has=["user/empty has no GGUF file", "llm-convert"])
+    run("-hf", "user/empty", code=1, has=["user/empty has no GGUF file", "-m FOLDER"])
     HUB.add("user/two", {"a-Q4_K_M.gguf": File(DATA), "UD-a-Q4_K_M.gguf": File(OTHER)})
     run("-hf", "user/two", has=["note: user/two has 2 files with this quantization; a-Q4_K_M.gguf is used"])
     HUB.add("user/eight", {"z.gguf": File(DATA), "b-Q8_0.gguf": File(DATA), "c.gguf": File(DATA)})

@@ -7,6 +7,7 @@
 
 #include "common/pattern.h"
 #include "ggl/alloc.h"
+#include "ggl/graph.h"
 #include "job.h"
 
 int open_importance(job *j) {
@@ -61,7 +62,7 @@ static int find_entry(job *j, const patterns *p, size_t i) {
     char name[sizeof t->name];
     snprintf(name, sizeof name, "%.*s", (int)t->from->name.n, t->from->name.s);
     const imatrix_entry *e = is_used(p, name) ? imatrix_find(j->matrix, name) : NULL;
-    const int64_t n_mat = t->from->ne[2] * t->from->ne[3];
+    const int64_t n_mat = ggl_extents(t->from->ne, 2, 4, 1);
     j->importance[i] = NULL;
     if (!e)
         return -1;
