@@ -1,7 +1,7 @@
 """Hugging Face folders that the tools open directly, compared with the GGUF file that llm-convert makes of the same folder.
 
 folder.py TOOLS MODEL    TOOLS: the folder of the programs; MODEL: tests/data/stories-qwen3.gguf, of which the folder is made here"""
-import json, os, struct, subprocess, sys, tempfile
+import json, os, re, struct, subprocess, sys, tempfile
 
 TOOLS, MODEL = sys.argv[1:3]
 FAILED = []
@@ -193,6 +193,31 @@ def test_type():
     run("llm-cli", "-m", FOLDER, "--type", "q4_k_n", *say, code=2, has="did you mean 'q4_k'?")
 
 
+def perplexity(*model):
+    """What llm-perplexity's last line says of the text."""
+    said = run("llm-perplexity", *model, "-f", TMP.name + "/text", "-c", "64", "-t", "2").decode()
+    found = re.findall(r"PPL = ([0-9.]+)", said)
+    check(found, "llm-perplexity " + " ".join(model) + " prints no PPL", said)
+    return float(found[-1]) if found else 0
+
+
+def test_chain():
+    """From the folder to a small model: importance, quantization with it, perplexity, text."""
+    importance, small, plain = (TMP.name + name for name in ("/importance.gguf", "/weighed.gguf", "/plain.gguf"))
+    run("llm-imatrix", "-m", FOLDER, "-f", TMP.name + "/text", "-c", "64", "-t", "2", "-o", importance)
+    copy = TMP.name + "/importance-2.gguf"
+    run("llm-imatrix", "-m", FILE, "-f", TMP.name + "/text", "-c", "64", "-t", "2", "-o", copy)
+    check(open(importance, "rb").read() == open(copy, "rb").read(), "the importance of the folder and its file differ")
+    run("llm-quantize", "--imatrix", importance, FILE, small, "Q4_0")
+    run("llm-quantize", FILE, plain, "Q4_0")
+    exact, weighed, without = perplexity("-m", FOLDER), perplexity("-m", small), perplexity("-m", plain)
+    check(exact < weighed < 2 * exact, "the perplexity of the quantized model", (exact, weighed))
+    check(weighed < without, "an importance matrix of the text itself does not help", (weighed, without))
+    said = run("llm-cli", "-m", small, "-p", "Once upon a time", "-n", "24", "--temp", "0", "-t", "2")
+    check(len(said) > 40, "the quantized model tells nothing", said)
+    run("llm-gguf", "check", small)
+
+
 def test_others():
     shown = run("llm-arch", "show", FOLDER)
     check(b"blk.{l}.attn_q.weight" in shown and b"qwen3.block_count" in shown, "llm-arch show", shown)
@@ -215,6 +240,6 @@ def test_errors():
 
 make_folder()
 run("llm-convert", FOLDER, "-o", FILE)
-for test in (test_text, test_caches, test_type, test_others, test_errors):
+for test in (test_text, test_caches, test_type, test_chain, test_others, test_errors):
     test()
 sys.exit(1 if FAILED else 0)
