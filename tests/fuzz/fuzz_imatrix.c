@@ -40,7 +40,7 @@ static void merge(imatrix *m, const uint8_t *data, size_t size) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    imatrix *m;
+    imatrix *m = NULL;
     ggl_error err = {0};
     if (imatrix_open_memory(&m, data, size, "fuzz", 7, &err) != GGL_OK) {
         require(!m && err.status != GGL_OK && strncmp(err.msg, "fuzz: ", 6) == 0);
@@ -57,7 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 /* 0: GGUF; 1: the old format. Both have a plain weight and three experts, one without rows. */
 bool fuzz_seed(int k, uint8_t **data, size_t *size) {
     char path[] = "/tmp/fuzz-imatrix-XXXXXX";
-    imatrix *m;
+    imatrix *m = NULL;
     imatrix_entry *e;
     ggl_file_map map;
     if (k > 1)

@@ -413,7 +413,7 @@ TEST(types_of_conversion) {
     REQUIRE(make_folder(&llama, "F16"));
     for (int k = 0; k < 3; k++) {
         llm_load_params p = params_for(2);
-        ggl_gguf *want = converted(types[k]), *got;
+        ggl_gguf *want = converted(types[k]), *got = NULL;
         p.type = names[k];
         if (CHECK(want) && CHECK_OK(llm_load(&got, test_folder(), NULL, &p, &err), &err))
             check_same(got, want);
