@@ -7,6 +7,7 @@
 #include "ggl/alloc.h"
 #include "ggl/file.h"
 #include "ggl/params.h"
+#include "ggl/show.h"
 #include "ggl/version.h"
 #include "prompt_cache_file.h"
 #include "session_impl.h"
@@ -238,9 +239,10 @@ static bool has_copy(const llm_prompt_cache *c, const int32_t *id, size_t n) {
            c->copy_of == llm_digest(LLM_DIGEST_START, id, (size_t)c->copy.n * sizeof *id);
 }
 
-/* A file of another kind is not replaced. */
-static ggl_status check_target(const char *path, ggl_error *err) {
+ggl_status llm_prompt_cache_check(const llm_prompt_cache *c, const char *path, ggl_error *err) {
     ggl_file_map map;
+    ggl_str model = {0};
+    char name[256];
     if (!ggl_file_exists(path))
         return GGL_OK;
     ggl_status st = ggl_file_map_open(&map, path, err);
@@ -248,11 +250,19 @@ static ggl_status check_target(const char *path, ggl_error *err) {
         return GGL_OK;
     if (st != GGL_OK)
         return st;
-    const bool is_cache = llm_prompt_cache_is(map.data, map.size);
+    if (!llm_prompt_cache_is(map.data, map.size))
+        st = ggl_fail(err, GGL_USAGE, "%s: this file is not a prompt cache, and is left as it is",
+                      path);
+    else if (llm_prompt_cache_model(map.data, map.size, &model) &&
+             (model.n != c->key.model.n || memcmp(model.s, c->key.model.s, model.n) != 0)) {
+        ggl_show(name, sizeof name, model.s, model.n);
+        st = ggl_fail(err, GGL_USAGE,
+                      "%s: this prompt cache belongs to the model %s, and is left as it is; give "
+                      "another file, or remove it",
+                      path, name);
+    }
     ggl_file_map_close(&map);
-    return is_cache ? GGL_OK
-                    : ggl_fail(err, GGL_USAGE,
-                               "%s: this file is not a prompt cache, and is left as it is", path);
+    return st;
 }
 
 ggl_status llm_prompt_cache_save(llm_prompt_cache *c, const char *path, const int32_t *id, size_t n,
@@ -264,7 +274,7 @@ ggl_status llm_prompt_cache_save(llm_prompt_cache *c, const char *path, const in
         return ggl_fail(err, GGL_USAGE,
                         "the slot holds %" PRId64 " tokens, of which %zu cannot be saved", n_past,
                         n);
-    ggl_status st = check_target(path, err);
+    ggl_status st = llm_prompt_cache_check(c, path, err);
     if (st == GGL_OK && (can_cut(c) || (int64_t)n == n_past)) {
         prompt_cache_entry *e = &content.entry[content.n_entries++];
         e->n = content.n = n;

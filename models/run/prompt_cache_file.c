@@ -194,6 +194,16 @@ static ggl_status check_fixed(const void *data, size_t size, fixed *f, ggl_error
     return GGL_OK;
 }
 
+bool llm_prompt_cache_model(const void *data, size_t size, ggl_str *model) {
+    fixed f;
+    if (check_fixed(data, size, &f, NULL) != GGL_OK)
+        return false;
+    reader r = {.p = data, .n = (size_t)f.head_size, .at = FIXED};
+    (void)take_string(&r); /* the program's version */
+    *model = take_string(&r);
+    return !r.bad;
+}
+
 /* Says what the file was made with instead of this. */
 static ggl_status differs(ggl_error *err, const char *what, ggl_str theirs, ggl_str ours) {
     char a[400], b[200];
@@ -239,8 +249,9 @@ static ggl_status check_key(reader *r, const prompt_cache_key *key, ggl_error *e
             "this model's windows in memory depends");
     if (placement != key->placement)
         return ggl_fail(err, GGL_UNSUPPORTED,
-                        "the prompt cache was made on other devices, or with another distribution "
-                        "of the layers");
+                        "the prompt cache was made on other devices, with another distribution of "
+                        "the layers, or with other types of the cache (-ctk, -ctv) that run "
+                        "elsewhere");
     return GGL_OK;
 }
 

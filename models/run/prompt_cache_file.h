@@ -48,6 +48,9 @@ ggl_status llm_prompt_cache_read(prompt_cache_content *out, const prompt_cache_k
                                  const void *data, size_t size, ggl_error *err);
 /* True if these are the first bytes of a prompt cache, also of one that was cut off early. */
 bool llm_prompt_cache_is(const void *data, size_t size);
+/* Sets *model to the name of the model that the file was made with. False: the file is no prompt cache of this
+ * format, or damaged. */
+bool llm_prompt_cache_model(const void *data, size_t size, ggl_str *model);
 /* Writes the file. */
 ggl_status llm_prompt_cache_write(const char *path, const prompt_cache_key *key,
                                   const prompt_cache_content *content, ggl_error *err);

@@ -178,6 +178,7 @@ expect 2 "together" --no-repack --repack-cache
 expect 2 "together" --no-repack --f16-as-bf16
 expect 2 "--tokens" --tokens 1,x
 expect 2 "the mask (--cpu-mask-isa): 'avx1024' cannot be masked; the known names are: cpu: all avx2" --cpu-mask-isa avx512,avx1024 -p x
+expect 1 "the prompt has 9 tokens, but the context only 4" -c 4 --split cpu=99 --tokens 1,2,3,4,5,6,7,8,9 # before the split is applied
 GGL_CPU_MASK=garbage expect 2 "GGL_CPU_MASK: 'garbage' cannot be masked; the known names are: cpu: all avx2" -p x
 for flag in -m -f --arch --logits --tokens --device --trace --split --cpu-mask-isa --cpu-mask --place; do
     expect 2 "$flag: the value" $flag ""

@@ -303,10 +303,10 @@ static int run(completion *c) {
     code = close_output(c, code);
     if (code >= 0)
         return code;
-    if (c->s->prompt->n)
-        saved_prompt_write(c->saved_prompt, c->generator, c->s->prompt->id, c->s->prompt->n);
+    const bool saved = !c->s->prompt->n || saved_prompt_write(c->saved_prompt, c->generator,
+                                                              c->s->prompt->id, c->s->prompt->n);
     print_times(c);
-    return -1;
+    return saved ? -1 : 1;
 }
 
 int completion_run(const completion_setup *s) {

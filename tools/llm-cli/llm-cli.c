@@ -54,15 +54,19 @@ static bool stdin_is_piped(void) {
            (S_ISFIFO(st.st_mode) || S_ISREG(st.st_mode) || S_ISSOCK(st.st_mode));
 }
 
+/* Without a session, the limit is the context that it will have at most. */
 static int check_lengths(const cli *c) {
-    int64_t n = (int64_t)c->prompt.n, n_ctx = llm_session_n_ctx(c->session);
-    if (n > n_ctx)
+    const int64_t n = (int64_t)c->prompt.n;
+    const int64_t n_ctx = c->session       ? llm_session_n_ctx(c->session)
+                          : c->o.n_ctx > 0 ? c->o.n_ctx
+                                           : llm_model_n_ctx(c->model);
+    if (n > n_ctx && (c->session || n_ctx > 0))
         return tool_error(TOOL, 1,
                           "the prompt has %" PRId64 " tokens, but the context only %" PRId64
                           "; -c sets a larger one",
                           n, n_ctx);
     /* the tokenizer's own are below it: a model with fewer rows than tokens is refused at load */
-    for (int64_t i = 0; c->o.tokens && i < n; i++)
+    for (int64_t i = 0; c->session && c->o.tokens && i < n; i++)
         if (c->prompt.id[i] >= llm_session_n_vocab(c->session))
             return tool_error(TOOL, 2, "token %" PRId32 " is not in the vocabulary of %" PRId64,
                               c->prompt.id[i], llm_session_n_vocab(c->session));
@@ -307,13 +311,15 @@ static int run(cli *c) {
     c->converses = code < 0 && chat_begins(&c->o, llm_model_file(c->model));
     if (code < 0)
         code = check_use(c);
+    if (code < 0 && !c->o.plan) /* before the session, which may take long to make */
+        code = read_prompt(c);
     if (code < 0)
         code = open_session(c);
     progress_end();
     if (code < 0 && c->o.plan)
         return print_plan(c);
     if (code < 0)
-        code = read_prompt(c);
+        code = check_lengths(c);
     progress_begin(PROGRESS_BYTES, 0, "loading the draft model");
     if (code < 0)
         code = open_speculation(c);
@@ -435,8 +441,7 @@ static int check_paths(const cli_options *o) {
         {"--trace", placement_trace(&o->placement), .written = true},
         {"--repack-cache", cache, .written = true, .optional = true},
         {"--draft", o->speculate.draft, .needed = true, .model = true},
-        {"--prompt-cache", o->saved_prompt.path, .written = !o->saved_prompt.read_only,
-         .optional = true},
+        {"--prompt-cache", o->saved_prompt.path, .written = !o->saved_prompt.read_only},
     };
     return tool_check_paths(TOOL, paths, sizeof paths / sizeof *paths);
 }

@@ -64,8 +64,11 @@ int saved_prompt_open(saved_prompt **out, const char *tool, const saved_prompt_o
     describe(s, t);
     const llm_prompt_cache_params p = {
         .size = sizeof p, .model = t->model, .session = t->session, .also = s->also};
-    const ggl_status st = llm_prompt_cache_new(&s->cache, &p, &err);
-    return st == GGL_OK ? -1 : tool_error(tool, 1, "--prompt-cache: %s", err.msg);
+    ggl_status st = llm_prompt_cache_new(&s->cache, &p, &err);
+    if (st == GGL_OK && !o->read_only)
+        st = llm_prompt_cache_check(s->cache, o->path, &err);
+    return st == GGL_OK ? -1
+                        : tool_error(tool, st == GGL_USAGE ? 2 : 1, "--prompt-cache: %s", err.msg);
 }
 
 void saved_prompt_close(saved_prompt *s) {
@@ -106,11 +109,11 @@ static size_t common_beginning(const int32_t *a, size_t n_a, const int32_t *b, s
     return n;
 }
 
-void saved_prompt_write(saved_prompt *s, llm_generator *g, const int32_t *prompt, size_t n) {
+bool saved_prompt_write(saved_prompt *s, llm_generator *g, const int32_t *prompt, size_t n) {
     ggl_error err = {0};
     size_t n_all, n_held;
     if (!s || s->o->read_only || (!s->o->all && (size_t)s->n_held + 1 >= n && s->n_held > 0))
-        return;
+        return true;
     ggl_status st = llm_generator_settle(g, &n_held, &err);
     const int32_t *id = llm_generator_tokens(g, &n_all);
     if (!s->o->all) /* the context may have been shifted since */
@@ -120,5 +123,6 @@ void saved_prompt_write(saved_prompt *s, llm_generator *g, const int32_t *prompt
         st = llm_prompt_cache_save(s->cache, s->o->path, id, n_held, &err);
     progress_end();
     if (st != GGL_OK)
-        tool_warning(s->tool, "the prompt is not saved: %s", err.msg);
+        (void)tool_error(s->tool, 1, "the prompt is not saved: %s", err.msg);
+    return st == GGL_OK;
 }

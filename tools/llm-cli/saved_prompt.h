@@ -44,7 +44,7 @@ void saved_prompt_close(saved_prompt *s); /* NULL is fine */
 ggl_status saved_prompt_run(saved_prompt *s, llm_generator *g, const llm_prompt *p, ggl_error *err);
 /* Tokens of the prompt that came from the file. */
 int64_t saved_prompt_n_held(const saved_prompt *s);
-/* Writes the file at the end, if it does not have all of the prompt. A failure is only noted. */
-void saved_prompt_write(saved_prompt *s, llm_generator *g, const int32_t *prompt, size_t n);
+/* Writes the file at the end, if it does not have all of the prompt. False, after a message: it could not. */
+bool saved_prompt_write(saved_prompt *s, llm_generator *g, const int32_t *prompt, size_t n);
 
 #endif

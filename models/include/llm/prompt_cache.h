@@ -64,10 +64,16 @@ GGL_API GGL_NODISCARD ggl_status llm_prompt_cache_prompt(llm_prompt_cache *c, ll
 /* Writes a file from which a load can begin with id[0 .. n), the first n tokens of the slot; n is at most
  * llm_session_n_past. If the slot cannot be saved at n, the copy that llm_prompt_cache_prompt has
  * kept is written instead. The file appears when it is complete and on the disk; until then, and
- * after a failure, the old one stays. GGL_USAGE: there is a file of another kind, which stays, or n
- * is wrong; GGL_UNSUPPORTED: nothing can be saved; GGL_IO, GGL_NOMEM. */
+ * after a failure, the old one stays. GGL_USAGE: llm_prompt_cache_check refuses the path, or n is
+ * wrong; GGL_UNSUPPORTED: nothing can be saved; GGL_IO, GGL_NOMEM. */
 GGL_API GGL_NODISCARD ggl_status llm_prompt_cache_save(llm_prompt_cache *c, const char *path,
                                                        const int32_t *id, size_t n, ggl_error *err);
+
+/* GGL_USAGE: the file is no prompt cache, or that of a model with another name; saving would leave it
+ * as it is. A cache of another version of the same file, of other settings or a damaged one is
+ * replaced. GGL_IO. */
+GGL_API GGL_NODISCARD ggl_status llm_prompt_cache_check(const llm_prompt_cache *c, const char *path,
+                                                        ggl_error *err);
 
 #ifdef __cplusplus
 }
