@@ -1,7 +1,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
+#include "ggl/nearest.h"
 #include "ggl/params.h"
 #include "plugin.h"
 #include "trace/trace.h"
@@ -38,12 +40,14 @@ ggl_backend_kind_t ggl_backend_kind(int k) {
     return k >= 0 && k < N_BACKEND ? backend[k].kind : GGL_BACKEND_HOST;
 }
 
-/* Returns true if name is `base` with or without a number, and sets *device to the number (1 for
- * "vulkan1"), or to -1 if there is none. */
+/* Returns true if name is `base`, in any case, with or without a number, and sets *device to the
+ * number (1 for "vulkan1"), or to -1 if there is none. A number has no zeros before it. */
 static bool is_named(const char *name, const char *base, int *device) {
-    size_t n = strlen(base),
-           digits = strspn(name + (strncmp(name, base, n) == 0 ? n : 0), "0123456789");
-    if (strncmp(name, base, n) != 0 || name[n + digits] || digits > 3)
+    const size_t n = strlen(base);
+    if (strncasecmp(name, base, n) != 0)
+        return false;
+    const size_t digits = strspn(name + n, "0123456789");
+    if (name[n + digits] || digits > 3 || (digits > 1 && name[n] == '0'))
         return false;
     *device = digits ? atoi(name + n) : -1;
     return true;
@@ -60,35 +64,46 @@ static bool mask_has_name(int i, const char *s, size_t n) {
     return false;
 }
 
-/* Writes the mask names of backends first to last, "cpu: all avx2 ..; vulkan: import ..", to buf;
- * returns buf. */
-static const char *mask_names(int first, int last, char *buf, size_t size) {
+/* Writes the mask names of backends first to last to buf, "cpu: all avx2 ..; vulkan: import ..", and
+ * those of one backend without its name; returns buf. Compares all of them with near->wanted. */
+static const char *mask_names(int first, int last, ggl_nearest *near, char *buf, size_t size) {
     size_t n = 0;
-    *buf = '\0';
+    snprintf(buf, size, "no names");
     for (int i = first; i <= last; i++)
         for (int k = 0; backend[i].mask_name(k) && n < size; k++) {
-            if (k == 0)
+            if (k == 0 && first < last)
                 n += (size_t)snprintf(buf + n, size - n, "%s%s:", n ? "; " : "", backend[i].name);
             if (n < size)
-                n += (size_t)snprintf(buf + n, size - n, " %s", backend[i].mask_name(k));
+                n += (size_t)snprintf(buf + n, size - n, "%s%s", n ? " " : "",
+                                      backend[i].mask_name(k));
+            ggl_nearest_try(near, backend[i].mask_name(k), SIZE_MAX);
         }
     return buf;
 }
+
+/* Names of instruction sets are alike: avx1024 is no misspelled avx2. */
+enum { MOST_TYPOS = 2 };
 
 /* GGL_USAGE if the mask contains a name that none of the backends first to last knows. `what` names
  * the mask in the message. */
 static ggl_status check_mask(const char *what, const char *mask, int first, int last,
                              ggl_error *err) {
-    char names[512];
     for (size_t n; mask && *mask; mask += n + (mask[n] != 0)) {
         n = strcspn(mask, ", ");
         bool known = n == 0;
         for (int i = first; i <= last && !known; i++)
             known = mask_has_name(i, mask, n);
-        if (!known)
-            return ggl_fail(err, GGL_USAGE, "%s: '%.*s' cannot be masked; the known names are: %s",
-                            what, (int)(n < 80 ? n : 80), mask,
-                            *mask_names(first, last, names, sizeof names) ? names : "no names");
+        if (known)
+            continue;
+        char names[512], name[80];
+        snprintf(name, sizeof name, "%.*s", (int)(n < sizeof name ? n : sizeof name - 1), mask);
+        ggl_nearest near = ggl_nearest_to(name);
+        if (near.distance > MOST_TYPOS + 1)
+            near.distance = MOST_TYPOS + 1;
+        mask_names(first, last, &near, names, sizeof names);
+        return ggl_fail(err, GGL_USAGE, "%s: '%s' cannot be masked%s%s%s the known names are: %s",
+                        what, name, near.best ? "; did you mean '" : ";",
+                        near.best ? near.best : "", near.best ? "'?" : "", names);
     }
     return GGL_OK;
 }
@@ -105,10 +120,29 @@ static ggl_status check_masks(int i, const ggl_backend_params *p, ggl_error *err
     return st == GGL_OK ? check_mask(variable, getenv(variable), i, i, err) : st;
 }
 
+/* Fails for a name that no backend has, with the nearest one that there is. A number after the name
+ * does not count. */
+static ggl_status no_backend(const char *name, ggl_error *err) {
+    char names[256] = "", base[64];
+    size_t used = 0, n = strcspn(name, "0123456789");
+    snprintf(base, sizeof base, "%.*s", (int)(n < sizeof base ? n : sizeof base - 1), name);
+    ggl_nearest near = ggl_nearest_to(base);
+    for (int i = 0; i < N_BACKEND && used < sizeof names; i++) {
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
+                                 backend[i].name);
+        if (strncasecmp(base, backend[i].name, 1) == 0) /* gpu is no misspelled cpu */
+            ggl_nearest_try(&near, backend[i].name, SIZE_MAX);
+    }
+    return ggl_fail(
+        err, GGL_NOT_FOUND,
+        "this build has no backend '%s'%s%s%s it has: %s; trace:NAME, which records what "
+        "NAME does; or give the path of a shared object",
+        name, near.best ? "; did you mean '" : ";", near.best ? near.best : "",
+        near.best ? "'?" : "", names);
+}
+
 ggl_status ggl_backend_open(ggl_backend **out, const char *name, const ggl_backend_params *params,
                             ggl_error *err) {
-    char names[256] = "";
-    size_t used = 0;
     ggl_backend_params p = {.size = sizeof p};
     bool traced = strncmp(name, "trace", 5) == 0 && (name[5] == ':' || !name[5]);
     *out = NULL;
@@ -133,15 +167,8 @@ ggl_status ggl_backend_open(ggl_backend **out, const char *name, const ggl_backe
                 snprintf((*out)->name, sizeof(*out)->name, "%s%d", backend[i].name, device);
             return st;
         }
-        int n = used < sizeof names ? snprintf(names + used, sizeof names - used, "%s%s",
-                                               i ? ", " : "", backend[i].name)
-                                    : 0;
-        used += n > 0 ? (size_t)n : 0;
     }
-    return ggl_fail(err, GGL_NOT_FOUND,
-                    "this build has no backend '%s'; it has: %s; trace:NAME, which records what "
-                    "NAME does; or give the path of a shared object",
-                    name, names);
+    return no_backend(name, err);
 }
 
 void ggl_backend_close(ggl_backend *b) {

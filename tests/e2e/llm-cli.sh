@@ -3,6 +3,7 @@
 # `threads`: only the tests with several threads, for the thread sanitizer
 set -u
 cli=$1 model=$2 only=${3:-}
+gpt2=${model%/models/builtin/*}/tests/data/stories-gpt2.gguf
 source "$(dirname "$0")/common.sh"
 
 # expect CODE WORDS ARGS..: the exit code, and the words in what it says on standard error; one line of it
@@ -48,7 +49,6 @@ for type in f32 bf16 q8_0 q4_0; do
         2>/dev/null </dev/null || fail "-ctk $type in portable code"
     cmp -s "$tmp/b" "$tmp/c" || fail "a cache of $type: another text in portable code"
 done
-expect 1 "keys with heads of 24 elements cannot be cached as q8_0" -m "${model%/models/builtin/*}/tests/data/stories-gpt2.gguf" -ctk q8_0 -p x
 expect 2 "the built-in models are builtin:stories and builtin:chat" -m builtin:x -p x
 expect 2 "q4_0" -ctv q6_k -p x
 "$cli" --no-mmap -p "Once upon a time" -n 40 --temp 0 -t 1 -ub 3 >"$tmp/b" 2>/dev/null -m "$model" </dev/null
@@ -179,7 +179,10 @@ expect 2 "together" --no-repack --f16-as-bf16
 expect 2 "--tokens" --tokens 1,x
 expect 2 "the mask (--cpu-mask-isa): 'avx1024' cannot be masked; the known names are: cpu: all avx2" --cpu-mask-isa avx512,avx1024 -p x
 expect 1 "the prompt has 9 tokens, but the context only 4" -c 4 --split cpu=99 --tokens 1,2,3,4,5,6,7,8,9 # before the split is applied
-GGL_CPU_MASK=garbage expect 2 "GGL_CPU_MASK: 'garbage' cannot be masked; the known names are: cpu: all avx2" -p x
+expect 1 "cli: the context has 1500 tokens, but this model only 256 positions; -c sets a shorter one" -m "$gpt2" -c 1500 -p x
+expect 1 "cli: -ctk and -ctv: keys with heads of 24 elements cannot be cached as q8_0, which needs multiples of 32" -m "$gpt2" -ctk q8_0 -p x
+! grep -q '[.]arch' "$tmp/err" || fail "a line of the descriptor is named: $(cat "$tmp/err")"
+GGL_CPU_MASK=garbage expect 2 "GGL_CPU_MASK: 'garbage' cannot be masked; the known names are: all avx2" -p x
 for flag in -m -f --arch --logits --tokens --device --trace --split --cpu-mask-isa --cpu-mask --place; do
     expect 2 "$flag: the value" $flag ""
     grep -q 'is empty' "$tmp/err" || fail "$flag '': $(cat "$tmp/err")"

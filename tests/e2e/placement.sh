@@ -19,6 +19,10 @@ while read -r options; do
 done <<'END'
 --device cpu1
 --device cpu1,cpu
+-dev CPU1,Cpu -ngl 2
+-dev cpu1,cpu2 -ts 2,3
+-dev none -ngl 3
+--split CPU=2,Cpu1=3
 --split cpu=0,cpu1=5
 --split cpu=2,cpu1=3
 --split cpu=1,cpu1=1,cpu2=3
@@ -74,7 +78,7 @@ expect 1 "does not run on mine: it has products only" --place "*=$products" --st
 
 # a device that the processor plays is no GPU: used by its name, never chosen
 if grep -q '^vulkan0  *(software)' "$tmp/devices"; then
-    for options in "-ngl 99" "--fit" "--split auto"; do
+    for options in "-ngl 99" "--fit" "--split auto" "-ts 1"; do
         # shellcheck disable=SC2086
         expect 0 "note: all layers run on the CPU: there is no GPU; vulkan0 is emulated by the processor" $options
         grep -q 'layers: cpu' "$tmp/err" && ! grep -q 'vulkan0=' "$tmp/err" || fail "$options: $(cat "$tmp/err")"
@@ -83,14 +87,29 @@ if grep -q '^vulkan0  *(software)' "$tmp/devices"; then
     done
     expect 0 "layers: vulkan0=5" -ngl 99 --device vulkan0
     expect 0 "layers: cpu=3,vulkan0=2" --split cpu=3,vulkan0=2
+    expect 0 "layers: cpu=2,vulkan0=3" -dev Vulkan0 -ngl 3
 elif ! grep -q '^vulkan0 ' "$tmp/devices"; then
     expect 0 "note: all layers run on the CPU: " -ngl 99
 fi
 
 expect 2 "that is 4 layers; the model has 5" --split cpu=2,cpu1=2
-expect 2 "'cpu' is not NAME=LAYERS" --split cpu,cpu1=5
-expect 2 "'cpu=x' is not NAME=LAYERS" --split cpu=x
-expect 2 "no backend 'cup'" --device cup
+expect 2 "'cpu' is neither NAME=LAYERS" --split cpu,cpu1=5
+expect 2 "'cpu=x' is neither NAME=LAYERS" --split cpu=x
+expect 2 "'auot' is neither NAME=LAYERS, as in vulkan0=20,cpu=12, nor auto" --split auot
+expect 2 "cli: --device: this build has no backend 'cup'; did you mean 'cpu'? it has: cpu, " --device cup
+expect 2 "cli: --backend: this build has no backend 'cpuu1'; did you mean 'cpu'?" --backend=cpuu1
+expect 2 "cli: -dev: this build has no backend 'cpu01'" -dev cpu01
+expect 2 "cli: -dev: 'CPU1' is named twice" -dev cpu1,CPU1
+GGL_CPU_MASK=avx22 expect 2 "cli: GGL_CPU_MASK: 'avx22' cannot be masked; did you mean 'avx2'? the known names are: all " -dev cpu
+expect 2 "there is no flag '-sm row': devices share a model by layers, not by rows" -sm row
+expect 0 "layers: cpu1=4,cpu2=1" -dev cpu1,cpu2 -ts 4,1
+expect 0 "layers: cpu=1,cpu1=1,cpu3=3" -dev cpu1,cpu2,cpu3 -ts 1/0/3 -ngl 4
+expect 0 "layers: cpu1=5" -dev cpu1,cpu2 --tensor-split 1
+expect 2 "-ts 3,1,1: these are 3 proportions for 2 devices" -dev cpu1,cpu2 -ts 3,1,1
+expect 2 "-ts 3,x: 'x' is not a proportion" -dev cpu1,cpu2 -ts 3,x
+expect 2 "-ts 3,-1: '-1' is not a proportion" -dev cpu1,cpu2 -ts 3,-1
+expect 2 "-ts 0,0: no device would get a layer" -dev cpu1,cpu2 -ts 0,0
+expect 2 "--split and -ts cannot be used together" --split cpu=2,cpu1=3 -ts 3,1
 expect 2 "no backend 'cup'" --split cup=5
 expect 2 "no weight that is read has a matching name" --place 'blk.*.nothing=cpu1'
 expect 2 "--place 'blk.0.*=cpu2': earlier patterns match all its weights" --place '*=cpu1' --place 'blk.0.*=cpu2'

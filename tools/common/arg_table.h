@@ -19,6 +19,8 @@ typedef enum arg_kind {
     ARG_LIST    /* arg_list: repeatable strings */
 } arg_kind;
 
+enum { ARG_TYPED = 32 };
+
 /* Strings in the order given. args_list_fini frees the array; the strings belong to argv. */
 typedef struct arg_list {
     const char **s;
@@ -36,8 +38,9 @@ typedef struct arg_option {
     const char *const *choices; /* ARG_CHOICE, ARG_MAYBE: the allowed values; ends with NULL */
     const char *no_choice;      /* what the message about another value adds; may be NULL */
     bool *given;                /* may be NULL; set to true if the option is given */
-    bool may_be_empty;          /* ARG_STRING, ARG_LIST: allow "" */
-    bool hidden;                /* in the manual page, but not in --help */
+    char *typed; /* ARG_TYPED bytes for the spelling that was typed, for messages; may be NULL */
+    bool may_be_empty; /* ARG_STRING, ARG_LIST: allow "" */
+    bool hidden;       /* in the manual page, but not in --help */
     /* ARG_LIST: if the next argument is a number, it belongs to the option, too, and becomes the
      * list's next string. */
     bool number_follows;

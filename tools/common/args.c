@@ -459,6 +459,8 @@ static int set_option(parsing *p, const arg_option *o, const typed_flag *f, cons
     const args_spec *spec = p->spec;
     if (o->given)
         *o->given = true;
+    if (o->typed)
+        snprintf(o->typed, ARG_TYPED, "%.*s", f->n_flag, f->flag);
     if (o >= args_built_in && o < args_built_in + ARGS_MAN + 1)
         return built_in(p, (int)(o - args_built_in), f, value);
     if (o->kind == ARG_FLAG || o->kind == ARG_UNFLAG) {
@@ -591,6 +593,11 @@ int args_unexpected(const args_spec *spec, const char *s) {
                      "'%.*s' begins with a long dash; flags begin with the hyphens of the "
                      "keyboard: -%.*s or --%.*s",
                      n, s, n - 3, s + 3, n - 3, s + 3);
+    ggl_nearest near = ggl_nearest_to(s);
+    for (const args_command *c = spec->commands; c && c->name; c++)
+        ggl_nearest_try(&near, c->name, SIZE_MAX);
+    if (near.best && *s != '-')
+        return wrong(spec->tool, "there is no command '%s'; did you mean '%s'?", s, near.best);
     if (!flag)
         return wrong(spec->tool, "unexpected argument '%.*s%s'; see --help", n, s, dots);
     return wrong(spec->tool, "unexpected argument '%.*s%s'; did you mean %s '%.*s%s'?", n, s, dots,

@@ -8,8 +8,10 @@
 #define NO_ADAPTER "only LoRA adapters are supported: --lora FILE"
 #define ONLY_TEXT  "only text is supported"
 #define PLACED     "--place PATTERN=NAME places weights, -ngl or --split layers"
-#define SPLITS     "--split A=N,B=M sets how many layers each device has"
-#define MAIN_GPU   "--device NAME sets what to run on; vulkan0 is the first GPU"
+#define SPLITS                                                                                     \
+    "--split A=N,B=M sets how many layers each device has; 3,1 of 32 is --split "                  \
+    "vulkan0=24,vulkan1=8"
+#define MAIN_GPU "--device NAME sets what to run on; vulkan0 is the first GPU"
 
 #define NOT_FLASH  "attention never makes the whole matrix of scores here"
 #define LAYER_KV   "the cache of a layer is on the layer's device"
@@ -79,8 +81,8 @@
     {"-lm=auto --load-mode=auto -lm=mmap --load-mode=mmap -lm=dio --load-mode=dio", MAPPED, HINT_NOTHING}, \
     {"-lm=none --load-mode=none", "--no-mmap", HINT_SAME},                                         \
     {"-sm=layer --split-mode=layer", "devices share a model by layers", HINT_NOTHING},             \
+    {"-sm=row --split-mode=row -sm=tensor --split-mode=tensor", "devices share a model by layers, not by rows; --split A=N,B=M sets how many each has", HINT_REFUSED}, \
     {"-sm --split-mode", "devices share a model by layers; --device NAME uses only one", HINT_REFUSED}, \
-    {"-ts --tensor-split", SPLITS, HINT_REFUSED},                                                  \
     {"-mg=0 --main-gpu=0", "the first GPU is the default", HINT_NOTHING},                          \
     {"-mg --main-gpu", MAIN_GPU, HINT_REFUSED},                                                    \
     {"-ngl=all --gpu-layers=all --n-gpu-layers=all", "-ngl=1000000", HINT_SAME},                   \
@@ -324,6 +326,7 @@ const arg_hint bench_hints[] = {
     {"-mmp=0 --mmap=0 -lm=none --load-mode=none", "--no-mmap", HINT_SAME},
     {"-mmp --mmap -lm --load-mode --mlock", MAPPED ", in all tests", HINT_REFUSED},
     {"-sm=layer --split-mode=layer", "devices share a model by layers", HINT_NOTHING},
+    {"-sm=row --split-mode=row -sm=tensor --split-mode=tensor", "devices share a model by layers, not by rows; --split A=N,B=M sets how many each has", HINT_REFUSED}, \
     {"-sm --split-mode", "devices share a model by layers; --device NAME uses only one", HINT_REFUSED},
     {"-ts --tensor-split", SPLITS, HINT_REFUSED},
     {"-mg=0 --main-gpu=0", "the first GPU is the default", HINT_NOTHING},

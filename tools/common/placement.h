@@ -19,8 +19,11 @@
 #include "place_rules.h"
 
 typedef struct placement_options {
-    const char *devices; /* "vulkan0,cpu"; NULL: those of the other options, else the CPU */
-    const char *split;   /* "vulkan0=20,cpu=12", or "auto" */
+    /* "vulkan0,cpu"; "none": the CPU alone; NULL: those of the other options, else the CPU */
+    const char *devices;
+    char devices_flag[ARG_TYPED]; /* the flag that was typed; "": --device */
+    const char *split;            /* "vulkan0=20,cpu=12", or "auto" */
+    const char *shares;           /* "3,1": proportions of the devices' layers */
     int64_t n_gpu_layers;
     bool n_gpu_layers_given, fit, strict;
     place_rule_options rules;
@@ -31,13 +34,15 @@ typedef struct placement_options {
 
 /* clang-format off */
 #define PLACEMENT_OPTIONS(o)                                                                       \
-    {"-dev --device --backend", ARG_STRING, &(o).devices, .value = "NAME,..",                           \
+    {"-dev --device --backend", ARG_STRING, &(o).devices, .value = "NAME,..", .typed = (o).devices_flag, \
      .help = "devices to run on: cpu (default), vulkan0, reference (double precision, slow), ./libmine.so; --list-devices prints all"},                                  \
     {"-ngl --n-gpu-layers --gpu-layers", ARG_INT, &(o).n_gpu_layers, .value = "N",                              \
      .help = "run the last N layers on the --device, or on the first GPU; all layers if the model has fewer",        \
      .min = 0, .max = 1e6, .given = &(o).n_gpu_layers_given},                                      \
     {"--split", ARG_STRING, &(o).split, .value = "A=N,B=M",                                        \
      .help = "run the first N layers on device A, the next M on B; auto: measure each device for about a second, and use those that are faster than the CPU"},                                                                 \
+    {"-ts --tensor-split", ARG_STRING, &(o).shares, .value = "N,M",                                \
+     .help = "divide the layers of -ngl (without it: all) among the devices in these proportions, instead of by their memory"}, \
     {"--fit", ARG_FLAG, &(o).fit, .help = "run as many layers on the devices as fit into their memory"},   \
     PLACE_RULE_OPTIONS((o).rules),                                                                 \
     {"--strict", ARG_FLAG, &(o).strict,                                                            \
@@ -45,7 +50,7 @@ typedef struct placement_options {
     {"--trace", ARG_STRING, &(o).trace, .value = "FILE",                                           \
      .help = "write a timeline of the backends for ui.perfetto.dev or chrome://tracing"},          \
     {"--shadow", ARG_MAYBE, &(o).shadow, .value = "RATE",                                          \
-     .help = "check the devices: compute a share of the runs (default RATE: 0.03) again on the CPU, and report differences"}
+     .help = "check the devices: compute a share of the runs (default RATE: 0.03125, one of 32) again on the CPU, and report differences"}
 /* clang-format on */
 
 typedef struct placement placement;

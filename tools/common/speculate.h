@@ -38,6 +38,7 @@ typedef struct speculate_options {
     {"-cd --ctx-size-draft", ARG_INT, &(o).n_ctx, .value = "N",                                    \
      .help = "context of the draft model (default 0: as -c)", .min = 0, .max = 1 << 30},                 \
     {"-devd --device-draft", ARG_STRING, &(o).placement.devices, .value = "NAME,..",               \
+     .typed = (o).placement.devices_flag,                                                          \
      .help = "devices that the draft model runs on (default: the CPU)"},                                         \
     {"-ngld --n-gpu-layers-draft --gpu-layers-draft", ARG_INT, &(o).placement.n_gpu_layers,        \
      .value = "N", .help = "run the draft model's last N layers on the device", .min = 0, .max = 1e6,        \

@@ -1,0 +1,351 @@
+#include "placement_impl.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ggl/alloc.h"
+#include "process.h"
+
+/* --- layers ----------------------------------------------------------------------------------- */
+
+static int64_t smaller(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+/* Writes what the devices' numbers of layers are in proportion to: what -ts says, else their memory if all
+ * of them report it, else 1. Returns the sum. */
+static double weigh_devices(const placement *p, const int *at, int n, double *weight) {
+    double sum = 0;
+    bool known = true;
+    for (int i = 0; i < n; i++)
+        known = known && p->backend[at[i]]->memory > 0;
+    for (int i = 0; i < n; i++) {
+        weight[i] = p->n_shares > 0 ? p->share[i] /* 0 past the end */
+                    : known         ? (double)p->backend[at[i]]->memory
+                                    : 1;
+        sum += weight[i];
+    }
+    return sum;
+}
+
+/* Assigns the last n of n_layer layers to the devices; the CPU has the others. */
+static void give_devices(placement *p, int64_t n, int64_t n_layer) {
+    int at[PLACEMENT_MOST], n_dev = placement_devices(p, at);
+    double weight[PLACEMENT_MOST], before = 0;
+    const double sum = weigh_devices(p, at, n_dev, weight);
+    n = n_dev > 0 ? smaller(n, n_layer) : 0;
+    p->n_parts = 0;
+    if (n < n_layer) {
+        p->part[p->n_parts] = p->host;
+        p->count[p->n_parts++] = n_layer - n;
+    }
+    int64_t given = 0;
+    for (int i = 0; i < n_dev; i++) {
+        before += weight[i] / sum;
+        int64_t end = i + 1 == n_dev ? n : (int64_t)(before * (double)n + 0.5);
+        if (end > given) {
+            p->part[p->n_parts] = at[i];
+            p->count[p->n_parts++] = end - given;
+        }
+        given = end;
+    }
+}
+
+/* llm_session_params.place. The part before the first layer runs where the first layer does, and
+ * the part after the last where the last does. */
+static int place(void *ctx, int layer, int n_layer, const char *weight) {
+    placement *p = ctx;
+    const place_rule *rule = weight ? place_rules_find(&p->rules, weight) : NULL;
+    if (weight)
+        return rule ? rule->at : -1;
+    if (p->n_last >= 0)
+        give_devices(p, p->n_last, n_layer);
+    p->n_last = -1;
+    int64_t at = layer < 0 ? 0 : layer >= n_layer ? n_layer - 1 : layer, end = 0;
+    for (int i = 0; i < p->n_parts; i++) {
+        end += p->count[i];
+        if (at < end)
+            return p->part[i];
+    }
+    return p->n_parts ? p->part[p->n_parts - 1] : 0;
+}
+
+static ggl_status session_new(placement *p, llm_session **out, const llm_model *m,
+                              llm_session_params *sp, ggl_error *err) {
+    sp->backend = p->backend;
+    sp->fold = p->reference;
+    sp->place = place;
+    sp->place_ctx = p;
+    sp->strict = p->o->strict;
+    sp->n_backends = p->n;
+    return llm_session_new(out, m, sp, err);
+}
+
+/* Returns whether the session's part on a device fits its memory, with a twentieth left for the
+ * driver, and whether the values, which are one buffer, do. */
+static bool fits_on(const ggl_backend *b, const ggl_memory *m) {
+    const size_t part[] = {
+        m->weights_copied, m->weights_repacked, m->stores_rows, m->stores_states, m->arena, m->io};
+    size_t all = 0;
+    for (size_t i = 0; i < sizeof part / sizeof *part; i++)
+        if (!ggl_size_add(all, part[i], &all))
+            return false;
+    bool small = !b->max_buffer || m->arena <= b->max_buffer;
+    return small && (!b->memory || all <= b->memory - b->memory / 20);
+}
+
+/* fits_on for all devices of the session. */
+static bool fits(const placement *p, const llm_session *s) {
+    int at[PLACEMENT_MOST], n = placement_devices(p, at);
+    ggl_memory m;
+    for (int i = 0; i < n; i++)
+        if (ggl_sched_memory(llm_session_sched(s), at[i], &m) && !fits_on(p->backend[at[i]], &m))
+            return false;
+    return true;
+}
+
+/* Returns the largest number of layers that fit on the devices, and assigns them; -1: *err. */
+static int64_t most_that_fit(placement *p, const llm_model *m, llm_session_params *sp,
+                             int64_t n_layer, ggl_error *err) {
+    int64_t low = 0, high = n_layer;
+    while (low < high) {
+        int64_t n = (low + high + 1) / 2;
+        llm_session *s = NULL;
+        give_devices(p, n, n_layer);
+        ggl_status st = session_new(p, &s, m, sp, err);
+        if (st != GGL_OK && st != GGL_LIMIT)
+            return -1;
+        bool ok = st == GGL_OK && fits(p, s);
+        llm_session_free(s);
+        *(ok ? &low : &high) = ok ? n : n - 1;
+    }
+    give_devices(p, low, n_layer);
+    return low;
+}
+
+/* Returns the seconds that a token takes with the layers as assigned; 0: *err. */
+static double measure(placement *p, const llm_model *m, const llm_session_params *sp,
+                      ggl_error *err) {
+    llm_session_params trial = *sp;
+    llm_session *s = NULL;
+    trial.n_slots = 1;
+    trial.repack_cache = NULL;
+    const int32_t token = 0;
+    ggl_status st = session_new(p, &s, m, &trial, err);
+    if (st == GGL_OK)
+        st = llm_session_alloc(s, err);
+    double begin = 0, taken = 0;
+    int n = -1; /* -1: the first run is not counted, because pages are loaded and shaders made */
+    for (; st == GGL_OK && n < 200 && (n < 3 || taken < 1); n++) {
+        if (llm_session_n_past(s, 0) == llm_session_n_ctx(s))
+            st = llm_session_clear(s, 0, err);
+        if (st == GGL_OK)
+            st = llm_session_eval(s, &(llm_batch){.n = 1, .token = &token}, err);
+        begin = n < 0 ? process_seconds() : begin;
+        taken = process_seconds() - begin;
+    }
+    llm_session_free(s);
+    return st == GGL_OK && n > 0 ? taken / n : 0;
+}
+
+/* For --split auto: measures each device alone and assigns as many layers as fit to the devices
+ * that are faster than the CPU. A token passes through one layer after the other, so its time is
+ * a sum over layers, and more layers on a faster device never make it slower. */
+static ggl_status choose(placement *p, const llm_model *m, llm_session_params *sp, int64_t n_layer,
+                         ggl_error *err) {
+    bool fast[PLACEMENT_MOST] = {false};
+    int at[PLACEMENT_MOST], n_dev = placement_devices(p, at);
+    const bool tells = p->tool && !tool_is_quiet();
+    give_devices(p, 0, n_layer);
+    double host = measure(p, m, sp, err);
+    if (host <= 0)
+        return err->status;
+    if (tells)
+        tool_say(p->tool, "%9.2f ms a token with all layers on cpu", host * 1e3);
+    for (int i = 0; i < n_dev; i++)
+        p->apart[at[i]] = true;
+    for (int i = 0; i < n_dev; i++) {
+        const char *name = p->names[at[i]];
+        p->apart[at[i]] = false;
+        int64_t n = most_that_fit(p, m, sp, n_layer, err);
+        double t = n > 0 ? measure(p, m, sp, err) : 0;
+        if (n < 0)
+            return err->status;
+        if (tells && t > 0)
+            tool_say(p->tool, "%9.2f ms a token with %" PRId64 " of %" PRId64 " layers on %s",
+                     t * 1e3, n, n_layer, name);
+        else if (tells)
+            tool_say(p->tool, "not on %s: %s", name,
+                     n > 0 ? err->msg : "no layer fits into its memory");
+        p->apart[at[i]] = true;
+        fast[at[i]] = t > 0 && t < host;
+    }
+    for (int i = 0; i < n_dev; i++)
+        p->apart[at[i]] = !fast[at[i]];
+    return most_that_fit(p, m, sp, n_layer, err) < 0 ? err->status : GGL_OK;
+}
+
+/* Assigns the layers if that takes trial sessions (--fit, --split auto). Otherwise place()
+ * assigns them when it learns the number of layers. */
+static ggl_status settle(placement *p, const llm_model *m, llm_session_params *sp, ggl_error *err) {
+    const placement_options *o = p->o;
+    bool automatic = o->split && strcmp(o->split, "auto") == 0;
+    p->n_last = o->n_gpu_layers_given ? o->n_gpu_layers : p->n_shares > 0 ? INT64_MAX : -1;
+    if (!o->split || automatic)
+        p->n_parts = 0; /* all on the first backend */
+    if (!o->fit && !automatic)
+        return GGL_OK;
+    llm_session *s = NULL;
+    ggl_status st = session_new(p, &s, m, sp, err);
+    int64_t n_layer = st == GGL_OK ? llm_session_n_layer(s) : 0;
+    llm_session_free(s);
+    if (st != GGL_OK || automatic)
+        return st == GGL_OK ? choose(p, m, sp, n_layer, err) : st;
+    return most_that_fit(p, m, sp, n_layer, err) < 0 ? err->status : GGL_OK;
+}
+
+/* Checks that the counts of --split add up to the model's layers, and that each pattern of
+ * --place matches a weight. */
+static ggl_status check_use(const placement *p, const llm_session *s, ggl_error *err) {
+    int64_t sum = 0, n_layer = llm_session_n_layer(s);
+    for (int i = 0; i < p->n_parts; i++)
+        sum += p->count[i];
+    if (p->n_parts > 0 && sum != n_layer)
+        return ggl_fail(err, GGL_USAGE,
+                        "--split %s: that is %" PRId64 " layers; the model has %" PRId64,
+                        p->o->split, sum, n_layer);
+    return place_rules_check(&p->rules, err);
+}
+
+/* True if the session can be made with other parameters. */
+static bool would_work(placement *p, const llm_model *m, llm_session_params sp) {
+    ggl_error err = {0};
+    llm_session *s = NULL;
+    const bool works = session_new(p, &s, m, &sp, &err) == GGL_OK;
+    llm_session_free(s);
+    return works;
+}
+
+/* If a session cannot be made, the compiler's error names a line of the descriptor, which the user may never
+ * have seen. If other parameters can be had, the error is about these, without that line. */
+static ggl_status explain(placement *p, const llm_model *m, const llm_session_params *sp,
+                          ggl_error *err) {
+    static const char before[] = ": error: ";
+    const int64_t n_most = llm_model_n_ctx(m);
+    const ggl_status why = err->status;
+    const char *reason = strstr(err->msg, before);
+    llm_session_params shorter = *sp, plain = *sp;
+    shorter.n_ctx = n_most;
+    plain.type_k = plain.type_v = GGL_F16;
+    if (!reason)
+        return why;
+    if (n_most > 0 && sp->n_ctx > n_most && would_work(p, m, shorter))
+        return ggl_fail(err, why,
+                        "the context has %" PRId64 " tokens, but this model only %" PRId64
+                        " positions%s",
+                        sp->n_ctx, n_most, p->tool ? "; -c sets a shorter one" : "");
+    if ((sp->type_k != GGL_F16 || sp->type_v != GGL_F16) && would_work(p, m, plain)) {
+        const ggl_error told = *err;
+        reason = told.msg + (reason - err->msg) + strlen(before);
+        const char *end = strstr(reason, "  (in "); /* where the descriptor calls an operation */
+        const int n = end ? (int)(end - reason) : (int)strcspn(reason, "\n");
+        return ggl_fail(err, why, "-ctk and -ctv: %.*s", n, reason);
+    }
+    return why;
+}
+
+ggl_status placement_session_new(placement *p, llm_session **out, const llm_model *m,
+                                 llm_session_params *sp, ggl_error *err) {
+    *out = NULL;
+    place_rules_begin(&p->rules);
+    ggl_status st = settle(p, m, sp, err);
+    if (st == GGL_OK)
+        st = session_new(p, out, m, sp, err);
+    /* The CPU runs what other backends refuse; it is opened only if that happens. */
+    if (st == GGL_UNSUPPORTED && p->host < 0 && !p->o->strict) {
+        if (placement_need_host(p, err) < 0)
+            return err->status;
+        st = settle(p, m, sp, err);
+        if (st == GGL_OK)
+            st = session_new(p, out, m, sp, err);
+    }
+    st = st == GGL_OK ? check_use(p, *out, err) : explain(p, m, sp, err);
+    if (st != GGL_OK) {
+        llm_session_free(*out);
+        *out = NULL;
+    }
+    return st;
+}
+
+int placement_session(placement *p, llm_session **out, const llm_model *m, llm_session_params *sp) {
+    ggl_error err = {0};
+    ggl_status st = placement_session_new(p, out, m, sp, &err);
+    if (st == GGL_CANCELLED && process_stopped)
+        return process_stop_code();
+    if (st != GGL_OK)
+        return placement_tell(p->tool, &err);
+    if (p->o->fit || p->o->split || p->o->shares || p->o->n_gpu_layers_given)
+        tool_say(p->tool, "layers: %s", placement_text(p));
+    const char *unused = place_rules_unused(&p->rules);
+    if (unused)
+        tool_note(p->tool, "%s has no effect: the model has no experts", unused);
+    size_t n = ggl_sched_n_fallbacks(llm_session_sched(*out));
+    if (n > 0)
+        tool_note(p->tool,
+                  "%zu node%s elsewhere than placed, because a backend refuses %s; --plan shows "
+                  "%s, --strict makes this an error",
+                  n, n == 1 ? " runs" : "s run", n == 1 ? "it" : "them", n == 1 ? "it" : "them");
+    return -1;
+}
+
+/* Returns the largest context, rounded down, whose cache fits into the memory of the CPU beside all
+ * else; 0: none, or it is not known. n_ctx: that of sp. */
+static int64_t context_that_fits(placement *p, const llm_model *m, llm_session_params *sp,
+                                 int64_t n_ctx) {
+    enum { MULTIPLE = 256 };
+    ggl_error err = {0};
+    ggl_memory use = {0};
+    llm_session *s = NULL;
+    if (p->host < 0 || session_new(p, &s, m, sp, &err) != GGL_OK)
+        return 0;
+    const bool known = ggl_sched_memory(llm_session_sched(s), p->host, &use);
+    llm_session_free(s);
+    const double row = (double)use.stores_rows / (double)n_ctx;
+    const double memory = (double)p->backend[p->host]->memory;
+    const double other = (double)use.weights_copied + (double)use.weights_repacked +
+                         (double)use.stores_states + (double)use.arena + (double)use.io;
+    const double room = memory - memory / 20 - other;
+    if (!known || row <= 0 || room < MULTIPLE * row)
+        return 0;
+    const int64_t n = (int64_t)(room / row) / MULTIPLE * MULTIPLE;
+    return n < n_ctx ? n : 0;
+}
+
+const char *placement_advice(placement *p, const llm_model *m, llm_session_params *sp,
+                             ggl_status why, char *buf, size_t size) {
+    ggl_error err = {0};
+    int at[PLACEMENT_MOST];
+    llm_session *s = NULL;
+    *buf = 0;
+    if (why != GGL_NOMEM && why != GGL_LIMIT)
+        return buf;
+    int64_t n_ctx = sp->n_ctx > 0 ? sp->n_ctx : llm_model_n_ctx(m);
+    const int64_t n_fits = n_ctx > 1 ? context_that_fits(p, m, sp, n_ctx) : 0;
+    if (n_fits > 0)
+        snprintf(buf, size, "; the context is %" PRId64 " tokens; -c %" PRId64 " would fit", n_ctx,
+                 n_fits);
+    else if (n_ctx > 1)
+        snprintf(buf, size, "; the context is %" PRId64 " tokens, -c sets a smaller one", n_ctx);
+    if (placement_devices(p, at) == 0 || placement_need_host(p, &err) < 0 ||
+        session_new(p, &s, m, sp, &err) != GGL_OK)
+        return buf;
+    int64_t n_layer = llm_session_n_layer(s);
+    llm_session_free(s);
+    int64_t n = most_that_fit(p, m, sp, n_layer, &err);
+    if (n >= 0 && n < n_layer)
+        snprintf(buf, size,
+                 "; %" PRId64 " of %" PRId64 " layers would fit: -ngl %" PRId64 ", or --fit", n,
+                 n_layer, n);
+    return buf;
+}
