@@ -36,18 +36,25 @@ static const char *w_refuses(const ggl_backend *b, const ggl_tensor *node) {
     return wrap_inner(b)->v->refuses(wrap_inner(b), node);
 }
 
-static ggl_status w_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out, ggl_error *err) {
-    return wrap_inner(b)->v->compile(wrap_inner(b), s, out, err);
+/* Lets the inner backend ask the wrapper's cancelled(), or forbids it. */
+static void lend_cancelled(const ggl_backend *b, bool lent) {
+    ggl_backend *inner = wrap_inner(b);
+    inner->cancelled = lent ? b->cancelled : NULL;
+    inner->cancelled_ctx = lent ? b->cancelled_ctx : NULL;
+}
+
+ggl_status ggl_wrap_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out, ggl_error *err) {
+    lend_cancelled(b, true);
+    const ggl_status st = wrap_inner(b)->v->compile(wrap_inner(b), s, out, err);
+    lend_cancelled(b, false);
+    return st;
 }
 
 ggl_status ggl_wrap_run(ggl_backend *b, ggl_plan *p, ggl_buffer *const *region, int64_t n,
                         ggl_error *err) {
-    ggl_backend *inner = wrap_inner(b);
-    inner->cancelled = b->cancelled;
-    inner->cancelled_ctx = b->cancelled_ctx;
-    ggl_status st = inner->v->run(inner, p, region, n, err);
-    inner->cancelled = NULL;
-    inner->cancelled_ctx = NULL;
+    lend_cancelled(b, true);
+    const ggl_status st = wrap_inner(b)->v->run(wrap_inner(b), p, region, n, err);
+    lend_cancelled(b, false);
     return st;
 }
 
@@ -100,7 +107,7 @@ void ggl_wrap_init(wrap *w, ggl_backend *inner) {
         .copy = w_copy,
         .clear = w_clear,
         .refuses = w_refuses,
-        .compile = w_compile,
+        .compile = ggl_wrap_compile,
         .run = ggl_wrap_run,
         .wait = w_wait,
         .mark = v->mark ? w_mark : NULL,

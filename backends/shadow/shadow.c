@@ -101,7 +101,7 @@ static ggl_status s_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out
     ggl_status st =
         keep_segment(p, s) ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
     if (st == GGL_OK)
-        st = wrap_inner(b)->v->compile(wrap_inner(b), s, &p->inner, err);
+        st = ggl_wrap_compile(b, s, &p->inner, err);
     if (st != GGL_OK) {
         s_plan_free(b, &p->base);
         return st;

@@ -243,7 +243,7 @@ static ggl_status t_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out
     p->number = ++t->n_plans;
     p->n_nodes = s->n_node;
     uint64_t since = begin(t);
-    ggl_status st = wrap_inner(b)->v->compile(wrap_inner(b), s, &p->inner, err);
+    ggl_status st = ggl_wrap_compile(b, s, &p->inner, err);
     size_t arena = st == GGL_OK ? p->inner->arena_size : 0;
     span(t, "compile", since, st,
          ARGS({"plan", NULL, (uint64_t)p->number}, {"nodes", NULL, (uint64_t)s->n_node},

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,18 +89,37 @@ void *ggl_vk_cache_read(const vk_backend *b, size_t *size) {
     return data;
 }
 
+/* Prints, once in a process, that the folder which the user named cannot be used. */
+static void note_unusable(int error) {
+    static atomic_bool noted;
+    const char *dir = getenv("GGL_VULKAN_CACHE");
+    if (dir && *dir && !atomic_exchange(&noted, true))
+        fprintf(
+            stderr,
+            "vulkan: GGL_VULKAN_CACHE: %s: %s; pipelines are not kept, and every start compiles "
+            "them again\n",
+            dir, strerror(error));
+}
+
 /* Writes a temporary file and renames it, so that a concurrent reader finds a complete file or
  * none. */
 void ggl_vk_cache_write(const vk_backend *b, const void *data, size_t size) {
     char path[PATH_MAX], temporary[PATH_MAX + 32];
     head h = {.size = size, .hash = fnv1a(data, size)};
     memcpy(h.magic, MAGIC, sizeof MAGIC);
-    if (size > MAX_SIZE || !file_name(b, path, sizeof path, true))
+    if (size > MAX_SIZE)
         return;
+    errno = 0;
+    if (!file_name(b, path, sizeof path, true)) {
+        note_unusable(errno ? errno : ENAMETOOLONG);
+        return;
+    }
     snprintf(temporary, sizeof temporary, "%s.%ld", path, (long)getpid());
     FILE *f = fopen(temporary, "wb");
     bool ok = f && fwrite(&h, sizeof h, 1, f) == 1 && fwrite(data, size, 1, f) == 1;
     ok = f && fclose(f) == 0 && ok;
-    if (!ok || rename(temporary, path) != 0)
+    if (!ok || rename(temporary, path) != 0) {
+        note_unusable(errno);
         unlink(temporary);
+    }
 }

@@ -4,11 +4,11 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "ggl/alloc.h"
 #include "matrix.h"
+#include "settings.h"
 
 /* --- features and limits ---------------------------------------------------------------------- */
 
@@ -171,52 +171,6 @@ static void ask(const vk_backend *b, const bool *has, answers *a) {
     b->f.GetPhysicalDeviceProperties2(b->device->physical, &a->properties);
 }
 
-#define FEATURE(name)                                                                              \
-    { #name, offsetof(vk_features, name) }
-static const struct {
-    const char *name;
-    size_t at; /* offset in vk_features */
-} feature[] = {
-    FEATURE(import), FEATURE(subgroup), FEATURE(idot),   FEATURE(storage16), FEATURE(storage8),
-    FEATURE(half),   FEATURE(matrix),   FEATURE(repack), FEATURE(map),       FEATURE(budget),
-    FEATURE(range),  FEATURE(ahead),    FEATURE(pace),   FEATURE(fuse),      FEATURE(peer),
-};
-#undef FEATURE
-enum {
-    N_FEATURE = sizeof feature / sizeof *feature,
-    /* Features of the device, shown in its description; the others are ours. */
-    N_DESCRIBED = 7
-};
-
-const char *ggl_vulkan_mask_name(int k);
-const char *ggl_vulkan_mask_name(int k) {
-    return k < N_FEATURE ? feature[k].name : k == N_FEATURE ? "all" : NULL;
-}
-
-static bool *feature_at(vk_features *f, int i) {
-    return (bool *)((char *)f + feature[i].at);
-}
-
-/* True if a list of names, or "all", contains the name; list may be NULL. */
-static bool is_in(const char *list, const char *name) {
-    while (list && *list) {
-        size_t n = strcspn(list, ", ");
-        if ((n == 3 && memcmp(list, "all", n) == 0) ||
-            (strlen(name) == n && memcmp(name, list, n) == 0))
-            return true;
-        list += n + (list[n] != 0);
-    }
-    return false;
-}
-
-/* Disables the features that a mask names. Ignores other names, because several backends share a
- * mask. */
-static void take_away(vk_features *f, const char *mask) {
-    for (int i = 0; i < N_FEATURE; i++)
-        if (is_in(mask, feature[i].name))
-            *feature_at(f, i) = false;
-}
-
 /* True if the device has all that linear_matrix.comp needs, besides matrices of a size that suits it. */
 static bool has_matrix_units(const answers *a) {
     const VkPhysicalDeviceSubgroupSizeControlProperties *sizes = &a->subgroup_sizes;
@@ -242,9 +196,9 @@ static void set_features(vk_backend *b, const bool *has, const answers *a, const
                     (a->subgroup.supportedOperations & wanted) == wanted,
         .idot = a->idot.shaderIntegerDotProduct &&
                 (a->idot_speed.integerDotProduct4x8BitPackedSignedAccelerated ||
-                 is_in(getenv("GGL_VULKAN_FORCE"), "idot")),
-        .half = a->floats.shaderDenormPreserveFloat16 ||
-                (has[EXT_FLOATS] && is_in(getenv("GGL_VULKAN_FORCE"), "half")),
+                 ggl_vk_is_forced("idot")),
+        .half =
+            a->floats.shaderDenormPreserveFloat16 || (has[EXT_FLOATS] && ggl_vk_is_forced("half")),
         .import = has[EXT_IMPORT] && has[EXT_EXTERNAL],
         .peer = has[EXT_FD] && has[EXT_EXTERNAL],
         .map = ggl_vk_shares_memory(b),
@@ -252,12 +206,11 @@ static void set_features(vk_backend *b, const bool *has, const answers *a, const
         .repack = true,
         .range = true,
         .fuse = true,
-        .ahead = !software || is_in(getenv("GGL_VULKAN_FORCE"), "ahead"),
-        .matrix = has_matrix_units(a) && (!software || is_in(getenv("GGL_VULKAN_FORCE"), "matrix")),
+        .ahead = !software || ggl_vk_is_forced("ahead"),
+        .matrix = has_matrix_units(a) && (!software || ggl_vk_is_forced("matrix")),
         .pace = true,
     };
-    take_away(&b->features, mask);
-    take_away(&b->features, getenv("GGL_VULKAN_MASK"));
+    ggl_vk_mask_features(&b->features, mask);
 }
 
 static size_t smaller(uint64_t a, uint64_t b) {
@@ -354,11 +307,10 @@ static void describe(vk_backend *b, const answers *a) {
     if (a->driver.driverInfo[0] && used < size)
         used += (size_t)snprintf(text + used, size - used, ", %s", a->driver.driverInfo);
     if (used < size)
-        used += (size_t)snprintf(text + used, size - used, ", subgroups of %u;",
-                                 b->limits.subgroup_size);
-    for (int i = 0; i < N_DESCRIBED; i++) /* no partial names */
-        if (*feature_at(&b->features, i) && used + strlen(feature[i].name) + 1 < size)
-            used += (size_t)snprintf(text + used, size - used, " %s", feature[i].name);
+        used += (size_t)snprintf(text + used, size - used, ", subgroups of %u%s;",
+                                 b->limits.subgroup_size, ggl_vk_validates() ? ", validated" : "");
+    if (used < size)
+        ggl_vk_list_features(&b->features, text + used, size - used);
 }
 
 bool ggl_vk_shares_memory(const vk_backend *b) {
@@ -467,7 +419,9 @@ ggl_status ggl_vk_device_open(vk_backend *b, const ggl_backend_params *params, g
     b->device = ggl_calloc(1, sizeof *b->device);
     if (!b->device)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a backend");
-    ggl_status st = ggl_vk_instance_open(b, err);
+    ggl_status st = ggl_vk_check_settings(err);
+    if (st == GGL_OK)
+        st = ggl_vk_instance_open(b, err);
     if (st == GGL_OK)
         st = ggl_vk_choose_device(b, params->device, err);
     if (st == GGL_OK)
@@ -482,6 +436,7 @@ ggl_status ggl_vk_device_open(vk_backend *b, const ggl_backend_params *params, g
     set_features(b, has, &a, params->mask);
     set_limits(b, has, &a);
     describe(b, &a);
+    ggl_vk_note_forced(&b->features, params->mask, b->device->properties.deviceName);
     VkPhysicalDeviceMemoryProperties2 m = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2};
     b->f.GetPhysicalDeviceMemoryProperties2(b->device->physical, &m);

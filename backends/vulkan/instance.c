@@ -4,13 +4,9 @@
 
 #include "device.h"
 #include "ggl/alloc.h"
+#include "settings.h"
 
 static const char VALIDATION[] = "VK_LAYER_KHRONOS_validation";
-
-static bool is_wanted(const char *variable) {
-    const char *value = getenv(variable);
-    return value && value[0] && strcmp(value, "0") != 0;
-}
 
 /* --- the instance ----------------------------------------------------------------------------- */
 
@@ -90,7 +86,7 @@ static ggl_status create_instance(vk_backend *b, bool validate, ggl_error *err) 
 }
 
 ggl_status ggl_vk_instance_open(vk_backend *b, ggl_error *err) {
-    bool validate = is_wanted("GGL_VULKAN_VALIDATE");
+    bool validate = ggl_vk_validates();
     uint32_t version = 0;
     ggl_status st = ggl_vk_load_library(&b->f, err);
     if (st == GGL_OK &&

@@ -192,6 +192,9 @@ ggl_status ggl_vk_pipeline_of(vk_backend *b, const vk_call *c, VkPipeline *out, 
             *out = p->pipeline;
             return GGL_OK;
         }
+    /* a driver may take a second for one */
+    if (b->base.cancelled && b->base.cancelled(b->base.cancelled_ctx))
+        return ggl_fail(err, GGL_CANCELLED, "stopped while shaders were compiled");
     pipeline *p = ggl_calloc(1, sizeof *p);
     if (!p)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a pipeline");

@@ -250,7 +250,11 @@ static ggl_status compile_all(ggl_sched *s, ggl_error *err) {
                              d->store_loc,
                              ggl_graph_get_params(s->g)->n_slots,
                              d->repacked};
+            d->b->cancelled = s->params.cancelled;
+            d->b->cancelled_ctx = s->params.cancelled_ctx;
             ggl_status st = d->b->v->compile(d->b, &g, &seg->plan[k], err);
+            d->b->cancelled = NULL;
+            d->b->cancelled_ctx = NULL;
             if (st != GGL_OK)
                 return st;
             if (seg->plan[k]->arena_size > d->arena_size)

@@ -1,5 +1,6 @@
 /* vulkan.device: how a device is opened or refused, its memory, the validation layer's verdict over
  * all cases, and the file of pipelines. */
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -57,6 +58,65 @@ TEST(mask_takes_features_away) {
     b = vulkan_open(NULL);
     REQUIRE(b);
     CHECK(!lists(b, "subgroup"));
+    ggl_backend_close(b);
+}
+
+/* Opens the device with an environment variable that it must refuse. */
+static void check_refused(const char *variable, const char *value, const char *words) {
+    ggl_backend *b = NULL;
+    ggl_error err = {0};
+    setenv(variable, value, 1);
+    CHECK_INT(ggl_backend_open(&b, "vulkan", NULL, &err), GGL_USAGE);
+    CHECK_HAS(err.msg, words);
+    ggl_backend_close(b);
+    unsetenv(variable);
+}
+
+TEST(settings_that_are_misspelled) {
+    check_refused("GGL_VULKAN_FORCE", "half,matrx",
+                  "GGL_VULKAN_FORCE: 'matrx' cannot be forced; did you mean 'matrix'?");
+    check_refused("GGL_VULKAN_FORCE", "storage8",
+                  "the known names are: all idot half ahead matrix");
+    check_refused("GGL_VULKAN_MASK", "FUSE",
+                  "GGL_VULKAN_MASK: 'FUSE' cannot be masked; did you mean 'fuse'? the known names "
+                  "are: import ");
+    check_refused("GGL_VULKAN_VALIDATE", "yes",
+                  "GGL_VULKAN_VALIDATE is 'yes'; 1 turns Vulkan's validation on, 0 off");
+}
+
+/* Standard error goes to a file of the test from begin_said() to end_said(), which returns its text; free() it. */
+static int said_before;
+
+static void begin_said(char *path, size_t size) {
+    snprintf(path, size, "%s/said", test_folder());
+    fflush(stderr);
+    said_before = dup(STDERR_FILENO);
+    const int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+    dup2(fd, STDERR_FILENO);
+    close(fd);
+}
+
+static char *end_said(const char *path) {
+    size_t n = 0;
+    fflush(stderr);
+    dup2(said_before, STDERR_FILENO);
+    close(said_before);
+    char *raw = (char *)test_read_file(path, &n), *text = calloc(1, n + 1);
+    if (raw && text)
+        memcpy(text, raw, n);
+    free(raw);
+    return text;
+}
+
+TEST(features_that_the_device_cannot_have) {
+    char path[1024];
+    setenv("GGL_VULKAN_FORCE", "matrix", 1);
+    begin_said(path, sizeof path);
+    ggl_backend *b = vulkan_open(NULL);
+    char *said = end_said(path);
+    if (b)
+        CHECK(lists(b, "matrix") || strstr(said, "cannot have matrix, which is not used"));
+    free(said);
     ggl_backend_close(b);
 }
 
@@ -346,6 +406,14 @@ TEST(pipelines_that_are_harmed) {
 }
 
 TEST(pipelines_that_cannot_be_kept) {
+    char path[1024];
     setenv("GGL_VULKAN_CACHE", "/proc/nowhere", 1);
-    (void)use_pipelines();
+    begin_said(path, sizeof path);
+    const bool used = use_pipelines() && use_pipelines();
+    char *said = end_said(path), *note = strstr(said, "vulkan: GGL_VULKAN_CACHE: /proc/nowhere: ");
+    if (used)
+        CHECK_MSG(note && strstr(note, "are not kept") &&
+                      !strstr(note + 1, "vulkan: GGL_VULKAN_CACHE"),
+                  "%s", said);
+    free(said);
 }

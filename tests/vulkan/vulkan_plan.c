@@ -32,6 +32,33 @@ static bool start(ggl_sched **s, ggl_graph *g, ggl_backend *b, ggl_error *err) {
     return ggl_sched_new(s, g, &sp, err) == GGL_OK && ggl_sched_alloc(*s, err) == GGL_OK;
 }
 
+static bool count_and_cancel(void *ctx) {
+    return ++*(int *)ctx == 2;
+}
+
+/* Compiling ends at the next pipeline after the run was cancelled. */
+TEST(cancelled_while_compiling) {
+    ggl_error err = {0};
+    ggl_sched *s = NULL;
+    int asked = 0;
+    ggl_backend *b = vulkan_open(NULL);
+    if (!b)
+        return;
+    const ggl_sched_params sp = {.size = sizeof sp,
+                                 .backend = &b,
+                                 .n_backends = 1,
+                                 .cancelled = count_and_cancel,
+                                 .cancelled_ctx = &asked};
+    ggl_graph *g = chains(3, 1);
+    REQUIRE_OK(ggl_graph_finish(g, &err), &err);
+    CHECK_INT(ggl_sched_new(&s, g, &sp, &err), GGL_CANCELLED);
+    CHECK_INT(asked, 2);
+    CHECK(!b->cancelled);
+    ggl_sched_free(s);
+    ggl_graph_free(g);
+    ggl_backend_close(b);
+}
+
 static void values(float *x, uint64_t seed) {
     for (int i = 0; i < WIDTH * MOST_BATCH; i++)
         x[i] = test_random_float(&seed) * 3;

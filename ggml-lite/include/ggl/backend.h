@@ -163,9 +163,9 @@ struct ggl_backend {
     bool
         software; /* the device is emulated on the CPU, slower than the cpu backend: it is used only
                       if it is named */
-    /* The scheduler sets it while it calls run. If it returns true, run stops between two steps
-     * with GGL_CANCELLED and leaves what it has written as it is. A backend may ignore it. May be
-     * NULL. */
+    /* The scheduler sets it while it calls compile and run. If it returns true, compile returns
+     * GGL_CANCELLED, and run stops between two steps with it and leaves what it has written as it
+     * is. A backend may ignore it. May be NULL. */
     bool (*cancelled)(void *ctx);
     void *cancelled_ctx;
 };
