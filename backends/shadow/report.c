@@ -212,6 +212,9 @@ bool ggl_shadow_report(const ggl_backend *base, FILE *out) {
             " beyond their bounds\n",
             b->w.inner->name, b->trusted->name, r->n_nodes, r->n_checked_runs, r->n_runs,
             r->n_faults);
+    if (r->n_nodes == 0)
+        fprintf(out,
+                "  nothing was checked: a larger share of the runs, or more runs, are needed\n");
     for (size_t i = 0; i < b->n_drifts; i++)
         fprintf(out, "  %-24s %6" PRId64 " nodes, drift up to %.2g%s\n", b->drift[i].name,
                 b->drift[i].n, b->drift[i].largest,

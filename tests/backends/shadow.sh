@@ -17,3 +17,5 @@ cat "$err"
 [ $code = 1 ] || { echo "FAILED: exit code $code"; exit 1; }
 grep -q '^first: .* = rope_pair(\.\.), llama.arch:' "$err"
 grep -q '^worst: .* = rope_pair(\.\.), llama.arch:' "$err"
+"$cli" -p Once -n 2 --shadow=0.000001 >/dev/null 2>"$err" </dev/null
+grep -q 'nothing was checked: a larger share of the runs' "$err" || { echo "FAILED: no word on a run without checks"; exit 1; }

@@ -108,6 +108,19 @@ columns 'abs(rows[0]["gmac_per_s"] * rows[0]["samples_ns"][0] / (9 * 655360) - 1
 columns 'abs(rows[1]["gb_per_s"] * rows[1]["samples_ns"][0] / 4 / (rows[1]["model_size"] - 512 * 144 + 144 + 2.5 * 1024) - 1) < 1e-4'
 does -m "$tmp/toy-lfm2-q8_0.gguf" "${quick[@]}" -d 0,20 --sequences 1,2 -o json # it keeps states, which go back by snapshots
 columns 'len(rows) == 6'
+does -m "$tmp/toy-llama-q4_0.gguf" "${quick[@]}" -ngl 0,2 -ctk f16,q8_0 -ctv q8_0 -d 0,1000
+has '| ngl | cache '
+[ "$(grep -c '^| cpu=2 *|   0 | .*| pp8 @ d1000 *|' "$tmp/out")" = 2 ] || fail "rows of -ngl 0: $(cat "$tmp/out")"
+[ "$(grep '^| ' "$tmp/out" | awk '{print length}' | sort -u | wc -l)" = 1 ] || fail "rows have different widths: $(cat "$tmp/out")"
+[ "$(sed -n 's/[^|]//g; /|/p' "$tmp/out" | sort -u | wc -l)" = 1 ] || fail "columns"
+[ "$(grep -c 'all layers run on the CPU' "$tmp/err")" -le 1 ] || fail "the note on a GPU: $(cat "$tmp/err")"
+does -m "$tmp/toy-llama-q4_0.gguf" "${quick[@]}" -pg 12,3 --sequences 1,2 -dev cpu1 -ngl 0,2,99 -d 0,1000
+has '| backend        | ngl | test                | '
+grep -q '^| cpu1=2         |   2 | pp12+tg3 x2 @ d1000  *|' "$tmp/out" || fail "columns of -ngl: $(cat "$tmp/out")"
+[ "$(grep '^| ' "$tmp/out" | awk '{print length}' | sort -u | wc -l)" = 1 ] || fail "rows have different widths: $(cat "$tmp/out")"
+! grep -q '^| [^|]* |  99 ' "$tmp/out" || fail "equal rows are measured again: $(cat "$tmp/out")"
+[ "$(grep -c 'note: -ngl 99 is not measured: it is what -ngl 2 is, cpu1=2$' "$tmp/err")" = 1 ] || fail "the note on equal rows: $(cat "$tmp/err")"
+refuses 2 "there is no command 'opps'; did you mean 'ops'?" opps
 does "${quick[@]}" -o csv
 [ "$(wc -l <"$tmp/out")" = 3 ] || fail "csv has not 3 lines"
 does "${quick[@]}" -o sql

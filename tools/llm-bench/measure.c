@@ -1,4 +1,5 @@
 /* llm-bench without a command: runs the tests of the command line. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +29,8 @@ typedef struct bench {
     size_t n_rows;
     bench_setup setup;
     bool noted;
-    const char *opened; /* path of the open model */
+    const bench_where *told; /* its -ngl makes rows like those of another, which was said */
+    const char *opened;      /* path of the open model */
     char cpu[96];
     struct {
         int64_t n_threads;
@@ -85,6 +87,14 @@ static bench_limits limits_of(bench *b, int64_t n_threads) {
     return l;
 }
 
+/* Says, once for each -ngl, that its rows would be those of another one. */
+static void tell_equal(bench *b, const bench_row *row, const bench_row *equal) {
+    if (b->told != row->test.where)
+        tool_note(TOOL, "-ngl %" PRId64 " is not measured: it is what -ngl %" PRId64 " is, %s",
+                  row->test.where->n_gpu_layers, equal->test.where->n_gpu_layers, equal->backend);
+    b->told = row->test.where;
+}
+
 /* Runs a test; false after an error message. */
 static bool run_test(bench *b, size_t i) {
     const bench_test *t = &b->test[i];
@@ -97,13 +107,16 @@ static bool run_test(bench *b, size_t i) {
     progress_set((double)i);
     progress_begin("runs", 0, "%s", text);
     bench_row *row = calloc(1, sizeof *row);
+    const bench_row *equal = NULL;
     ggl_status st =
         row ? open_model(b, t->model, &err) : ggl_fail(&err, GGL_NOMEM, "out of memory");
     if (st == GGL_OK) {
         b->setup.limits = limits_of(b, t->n_threads);
         if (b->o.delay > 0)
             sleep((unsigned)b->o.delay);
-        st = bench_run(row, &b->setup, t, &err);
+        b->setup.row = b->row;
+        b->setup.n_rows = b->n_rows;
+        st = bench_run(row, &equal, &b->setup, t, &err);
     }
     progress_end();
     tool_begin_line();
@@ -116,21 +129,49 @@ static bool run_test(bench *b, size_t i) {
         strcpy(b->last_error, err.msg);
         return false;
     }
+    if (equal) {
+        tell_equal(b, row, equal);
+        bench_row_free(row);
+        return true;
+    }
     b->row[b->n_rows++] = row;
     bench_report_row(&b->report, row);
     bench_report_row(&b->report_err, row);
     return true;
 }
 
+/* Returns how many characters name the layers of a placement at most: "cpu=99,vulkan0=99", or "vulkan0" if
+ * one backend has all. */
+static int width_of_place(const placement *p, const bench_where *w) {
+    size_t widest = 0, all = 0;
+    for (int k = 0; k < placement_n_backends(p); k++) {
+        const size_t n = strlen(placement_backend(p, k)->name);
+        widest = n > widest ? n : widest;
+        all += n + strlen("=99") + (k > 0);
+    }
+    return (int)(w->split && strcmp(w->split, "auto") != 0 ? strlen(w->split)
+                 : w->split || w->n_gpu_layers >= 0        ? all
+                                                           : widest);
+}
+
 /* Opens the backends that will be used, so that a wrong name is reported before anything is
- * measured. */
-static int check_places(const bench *b) {
+ * measured. Another -ngl above 0 uses the same backends. */
+static int check_places(bench *b) {
     const ggl_backend_params bp = {.size = sizeof bp, .n_threads = 1, .mask = b->o.mask};
     int code = -1;
     for (size_t i = 0; i < b->o.n_where && code < 0; i++) {
+        bench_where *w = &b->o.where[i];
         placement *p = NULL;
-        const placement_options o = bench_placement(&b->o, &b->o.where[i]);
+        for (size_t k = 0; k < i && w->width == 0; k++)
+            if (w->n_gpu_layers > 0 && b->o.where[k].n_gpu_layers > 0 &&
+                bench_where_equal(w, &b->o.where[k]))
+                w->width = b->o.where[k].width;
+        if (w->width > 0)
+            continue;
+        const placement_options o = bench_placement(&b->o, w);
         code = placement_open(&p, TOOL, &o, &bp);
+        if (code < 0)
+            w->width = width_of_place(p, w);
         (void)placement_close(p, NULL); /* the timeline is empty */
     }
     return code;

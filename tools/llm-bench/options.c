@@ -76,7 +76,9 @@ static bool add_where(bench_options *o, const char *devices, size_t n, const cha
         return false;
     o->where = grown;
     bench_where *w = &o->where[o->n_where];
-    *w = (bench_where){devices ? strndup(devices, n) : NULL, split, n_gpu_layers};
+    *w = (bench_where){.devices = devices ? strndup(devices, n) : NULL,
+                       .split = split,
+                       .n_gpu_layers = n_gpu_layers};
     bool path = w->devices && (strchr("./", w->devices[0]) || strstr(w->devices, ".so"));
     for (char *c = w->devices; c && *c && !path;
          c++) /* A/B means two devices, unless it is a file's path */
@@ -160,6 +162,7 @@ int bench_options_read(bench_options *o, int argc, char **argv) {
         {"-ctv --cache-type-v", ARG_LIST, &type_v, .value = "TYPE,..",
          .help = "type of cached values: " TOOL_CACHE_TYPES},
         {"-dev --device --backend", ARG_LIST, &devices, .value = "NAME,..",
+         .typed = o->devices_flag,
          .help = "backends to compare, one after the other (default: cpu); A/B: both in one test"},
         {"-ngl --n-gpu-layers", ARG_LIST, &l[7].given, .value = "N,..",
          .help = "run the last N layers on the device"},

@@ -27,7 +27,8 @@ typedef struct bench_options {
     bench_list pair; /* pp, tg, pp, tg, .. */
     bench_where *where;
     size_t n_where;
-    place_rule_options rules; /* for all placements */
+    char devices_flag[ARG_TYPED]; /* as it was typed; "": not given */
+    place_rule_options rules;     /* for all placements */
     int64_t reps, delay, priority;
     tool_ignore ignore;
     tool_adapters adapters;

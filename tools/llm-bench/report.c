@@ -111,6 +111,14 @@ static bool several_backends(const bench_options *o) {
     return o->n_where > 1;
 }
 
+/* True if some placements differ in -ngl. */
+static bool several_layers(const bench_options *o) {
+    bool differ = false;
+    for (size_t i = 1; i < o->n_where; i++)
+        differ = differ || o->where[i].n_gpu_layers != o->where[0].n_gpu_layers;
+    return differ;
+}
+
 static bool several_threads(const bench_options *o) {
     return o->threads.n > 1;
 }
@@ -144,6 +152,12 @@ static void text_params(const bench_row *r, char *buf, size_t size) {
 
 static void text_backend(const bench_row *r, char *buf, size_t size) {
     snprintf(buf, size, "%s", r->backend);
+}
+
+/* The number that was typed: devices may have fewer layers, or not be there. */
+static void text_layers(const bench_row *r, char *buf, size_t size) {
+    if (r->test.where->n_gpu_layers >= 0)
+        snprintf(buf, size, "%" PRId64, r->test.where->n_gpu_layers);
 }
 
 static void text_threads(const bench_row *r, char *buf, size_t size) {
@@ -198,6 +212,7 @@ static void text_percent(const bench_row *r, char *buf, size_t size) {
 
 static const column columns[] = {
     {"backend", -7, several_backends, text_backend},
+    {"ngl", 3, several_layers, text_layers},
     {"thr", 3, several_threads, text_threads},
     {"bat", 4, several_batches, text_batch},
     {"ubat", 4, several_ubatches, text_ubatch},
@@ -211,18 +226,55 @@ static const column columns[] = {
 };
 enum { N_COLUMNS = sizeof columns / sizeof *columns };
 
+static int64_t largest(const bench_list *l) {
+    int64_t most = 0;
+    for (size_t i = 0; i < l->n; i++)
+        most = l->v[i] > most ? l->v[i] : most;
+    return most;
+}
+
+/* Returns the width of the longest name of a test, such as "pp512+tg128 x4 @ d4096". */
+static int test_width(const bench_options *o) {
+    const int64_t n_seq = largest(&o->sequences), n_depth = largest(&o->depth);
+    size_t widest = 11;
+    for (size_t i = 0; i <= o->pair.n / 2; i++) {
+        const bool plain = i == o->pair.n / 2; /* the prompts, and the generations */
+        for (int k = 0; k <= plain; k++) {
+            char text[96];
+            const bench_test t = {.n_prompt = !plain   ? o->pair.v[2 * i]
+                                              : k == 0 ? largest(&o->prompt)
+                                                       : 0,
+                                  .n_gen = !plain   ? o->pair.v[2 * i + 1]
+                                           : k == 1 ? largest(&o->gen)
+                                                    : 0,
+                                  .n_sequences = plain && k == 0 ? 1 : n_seq,
+                                  .n_depth = n_depth};
+            const size_t n = strlen(bench_test_text(&t, text, sizeof text));
+            widest = n > widest ? n : widest;
+        }
+    }
+    return (int)widest;
+}
+
+/* Returns the width of the longest pair of types of the cache. */
+static int types_width(const bench_options *o) {
+    const bench_list *list[] = {&o->type_k, &o->type_v};
+    size_t longest[2] = {0};
+    for (int k = 0; k < 2; k++)
+        for (size_t i = 0; i < list[k]->n; i++) {
+            const size_t n = strlen(ggl_type_get((int)list[k]->v[i])->name);
+            longest[k] = n > longest[k] ? n : longest[k];
+        }
+    return (int)(longest[0] + 1 + longest[1]);
+}
+
 /* Returns a column's width. Splits have long names, which are as on the command line. */
 static int width_of(const column *c, const bench_options *o) {
-    size_t n = 0;
-    for (size_t i = 0; c->text == text_backend && i < o->n_where; i++) {
-        const bench_where *w = &o->where[i];
-        const size_t layers = w->n_gpu_layers >= 0 ? sizeof "cpu=99,vulkan0=99" : 0,
-                     k = w->split     ? strlen(w->split)
-                         : w->devices ? strlen(w->devices)
-                                      : 0;
-        n = k + layers > n ? k + layers : n;
-    }
-    return c->width < 0 && (int)n > -c->width ? -(int)n : c->width;
+    int width = c->width;
+    for (size_t i = 0; c->text == text_backend && i < o->n_where; i++)
+        width = -o->where[i].width < width ? -o->where[i].width : width;
+    const int n = c->text == text_test ? test_width(o) : c->text == text_types ? types_width(o) : 0;
+    return -n < width && n > 0 ? -n : width;
 }
 
 /* Prints what all rows of a model have in common above its table, so that the table is narrow. */
@@ -285,6 +337,18 @@ static void put_md_limits(FILE *out, const bench_row *r) {
             int8, f32, bf16);
 }
 
+/* A model that fits the processor's cache is read from there, and the limits are those of memory. */
+static void put_md_above(FILE *out, bench_row *const *rows, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (rows[i]->percent > 100.5) {
+            fputs("Above 100 %: what is read lies in the processor's cache, which is faster than "
+                  "memory;\n"
+                  "or the machine was busy while its limits were measured.\n",
+                  out);
+            return;
+        }
+}
+
 static int larger(int width, const char *text) {
     const int n = (int)strlen(text);
     return n <= width ? width : n < 64 ? n : 64;
@@ -330,6 +394,8 @@ static void put_md_end(const bench_report *r, bench_row *const *rows, size_t n) 
         if (!told && *rows[i]->limit_of)
             put_md_limits(r->out, rows[i]);
     }
+    if (!r->o->no_limits)
+        put_md_above(r->out, rows, n);
     if (n > 0)
         fprintf(r->out, "peak memory %.1f MiB, load %.1f ms\n", rows[n - 1]->peak_memory / 1048576,
                 rows[0]->load_ns * 1e-6);

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "bench_build.h"
 
@@ -18,6 +19,21 @@ const char *bench_test_text(const bench_test *t, char *buf, unsigned size) {
         snprintf(sequences, sizeof sequences, " x%" PRId64, t->n_sequences);
     snprintf(buf, size, "%s%s%s%s", prompt, gen, sequences, depth);
     return buf;
+}
+
+static bool same_text(const char *a, const char *b) {
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+bool bench_where_equal(const bench_where *a, const bench_where *b) {
+    return same_text(a->devices, b->devices) && same_text(a->split, b->split);
+}
+
+bool bench_test_equal(const bench_test *a, const bench_test *b) {
+    return strcmp(a->model, b->model) == 0 && a->n_prompt == b->n_prompt && a->n_gen == b->n_gen &&
+           a->n_depth == b->n_depth && a->n_batch == b->n_batch && a->n_ubatch == b->n_ubatch &&
+           a->n_threads == b->n_threads && a->n_sequences == b->n_sequences &&
+           a->type_k == b->type_k && a->type_v == b->type_v;
 }
 
 static bench_field text(const char *key, const char *s) {

@@ -14,6 +14,7 @@ typedef struct bench_where { /* a placement to be compared */
     char *devices;           /* "vulkan0,cpu"; NULL: not given. Owned by the options */
     const char *split;       /* NULL: not given */
     int64_t n_gpu_layers;    /* negative: not given */
+    int width;               /* most characters of the names in its rows; 0: not known */
 } bench_where;
 
 typedef struct bench_test { /* one combination of the command line's values */
@@ -46,6 +47,10 @@ enum { BENCH_MAX_FIELDS = 64 };
 /* Writes the fields, which borrow from the row; returns how many. Keys that llama-bench also has
  * get its names. */
 int bench_row_fields(const bench_row *r, bench_field out[BENCH_MAX_FIELDS]);
+/* True if the devices and the split are the same; -ngl may differ. */
+bool bench_where_equal(const bench_where *a, const bench_where *b);
+/* True if all numbers and the model are the same; the placement may differ. */
+bool bench_test_equal(const bench_test *a, const bench_test *b);
 /* Writes "pp512", "tg128 @ d4096", "pp512+tg128" or "tg64 x4"; returns buf. */
 const char *bench_test_text(const bench_test *t, char *buf, unsigned size);
 

@@ -54,12 +54,14 @@ static ggl_status stage_fini(stage *g, ggl_status st, ggl_error *err) {
 }
 
 placement_options bench_placement(const bench_options *o, const bench_where *w) {
-    return (placement_options){.devices = w->devices,
-                               .split = w->split,
-                               .n_gpu_layers = w->n_gpu_layers,
-                               .n_gpu_layers_given = w->n_gpu_layers >= 0,
-                               .strict = o->strict,
-                               .rules = o->rules};
+    placement_options p = {.devices = w->devices,
+                           .split = w->split,
+                           .n_gpu_layers = w->n_gpu_layers,
+                           .n_gpu_layers_given = w->n_gpu_layers >= 0,
+                           .strict = o->strict,
+                           .rules = o->rules};
+    memcpy(p.devices_flag, o->devices_flag, sizeof p.devices_flag);
+    return p;
 }
 
 static int64_t larger(int64_t a, int64_t b) {
@@ -369,8 +371,24 @@ static void tell_place(bench_row *row, const stage *g) {
     }
 }
 
-ggl_status bench_run(bench_row *row, const bench_setup *s, const bench_test *t, ggl_error *err) {
+/* Returns the earlier row of the same test on the same devices with the same layers, for which only
+ * another -ngl was typed; NULL: none. */
+static const bench_row *equal_row(const bench_row *row, const bench_setup *s) {
+    const bench_where *w = row->test.where;
+    for (size_t i = 0; i < s->n_rows; i++) {
+        const bench_row *old = s->row[i];
+        const bench_where *v = old->test.where;
+        if (v->n_gpu_layers != w->n_gpu_layers && bench_where_equal(v, w) &&
+            bench_test_equal(&old->test, &row->test) && strcmp(old->backend, row->backend) == 0)
+            return old;
+    }
+    return NULL;
+}
+
+ggl_status bench_run(bench_row *row, const bench_row **equal, const bench_setup *s,
+                     const bench_test *t, ggl_error *err) {
     stage g;
+    *equal = NULL;
     const ggl_type_info *types[] = {ggl_type_get(t->type_k), ggl_type_get(t->type_v)};
     *row = (bench_row){.test = *t};
     for (int i = 0; i < 2; i++)
@@ -381,12 +399,15 @@ ggl_status bench_run(bench_row *row, const bench_setup *s, const bench_test *t, 
     int64_t begin = bench_now_ns();
     ggl_status st = stage_init(&g, s, t, NULL, err);
     row->load_ns = s->load_ns + (double)(bench_now_ns() - begin);
-    if (st == GGL_OK)
-        st = take_samples(&g, row, s->o, err);
     if (st == GGL_OK) {
         tell_place(row, &g);
-        take_limits(row, s, &g);
+        *equal = equal_row(row, s);
+        if (*equal)
+            return stage_fini(&g, st, err);
+        st = take_samples(&g, row, s->o, err);
     }
+    if (st == GGL_OK)
+        take_limits(row, s, &g);
     st = stage_fini(&g, st, err);
     if (st == GGL_OK && s->o->profile)
         st = take_profile(s, t, row, err);

@@ -19,11 +19,15 @@ typedef struct bench_setup { /* what tests have in common */
     bool *noted;    /* its notes were printed */
     bench_limits limits;
     const char *cpu;
+    bench_row *const *row; /* those measured so far */
+    size_t n_rows;
 } bench_setup;
 
-/* Runs a test. Free row->profile with bench_row_free. Errors name what failed. */
-GGL_NODISCARD ggl_status bench_run(bench_row *row, const bench_setup *s, const bench_test *t,
-                                   ggl_error *err);
+/* Runs a test. Free row->profile with bench_row_free. Errors name what failed. *equal: an earlier row, which
+ * differs only in the -ngl that was typed: the layers are where they were, and nothing was measured;
+ * else NULL. */
+GGL_NODISCARD ggl_status bench_run(bench_row *row, const bench_row **equal, const bench_setup *s,
+                                   const bench_test *t, ggl_error *err);
 void bench_row_free(bench_row *row); /* NULL is fine */
 
 #endif
