@@ -292,9 +292,11 @@ static ggl_status new_loaded(loaded **out, const ggl_gguf_params *gguf,
 
 /* Quantizes l->plain, a file; or hands it over as it is. */
 static ggl_status finish_file(ggl_gguf **out, loaded *l, ggl_error *err) {
-    if (l->quantizes)
-        return name_error(open_file(out, l, ggl_gguf_name(l->plain), err), ggl_gguf_name(l->plain),
-                          err);
+    if (l->quantizes) {
+        const char *name = ggl_gguf_name(l->plain);
+        ggl_status s = open_file(out, l, name, err); /* closes l->plain if it succeeds */
+        return s == GGL_OK ? s : name_error(s, name, err);
+    }
     *out = l->plain;
     l->plain = NULL;
     free_loaded(l);
