@@ -419,7 +419,8 @@ ggl_tensor *ggl_gated_delta_rule(ggl_graph *g, ggl_tensor *q, ggl_tensor *k, ggl
 static ggl_tensor *scan_decay(ggl_graph *g, ggl_tensor *a, ggl_tensor *dt, int64_t n) {
     int64_t h = extent(dt, 0);
     bool by_head = a && ggl_count(a) == h && (extent(a, 0) == 1 || extent(a, 0) == h);
-    a = by_head ? ggl_flat(g, a) : reshape2(g, a, extent(a, 0), h); /* before dt, as in the prelude */
+    a = by_head ? ggl_flat(g, a)
+                : reshape2(g, a, extent(a, 0), h); /* before dt, as in the prelude */
     a = ggl_binary(g, GGL_OP_MUL, a, by_head ? dt : reshape2(g, dt, 1, h));
     return reshape3(g, ggl_unary(g, GGL_OP_EXP, a), by_head ? 1 : n, 1, h);
 }

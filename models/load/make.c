@@ -28,8 +28,9 @@ typedef struct making {
     size_t n, cap;
     scratch *thread; /* [n_threads] */
     atomic_size_t done;
-    size_t total; /* bytes */
-    atomic_bool stop;
+    size_t total;              /* bytes */
+    atomic_bool stop;          /* cancelled */
+    atomic_size_t first_error; /* jobs after it need not run */
     bool cancelled;
     pthread_mutex_t lock;
     size_t i_error; /* the first job that failed, and its error */
@@ -58,9 +59,9 @@ static void keep_error(making *m, size_t i, const ggl_error *err) {
     if (i < m->i_error) { /* the first one, so that the message does not depend on the threads */
         m->i_error = i;
         m->error = *err;
+        atomic_store(&m->first_error, i);
     }
     pthread_mutex_unlock(&m->lock);
-    atomic_store(&m->stop, true);
 }
 
 static void tell(making *m, size_t n, int thread) {
@@ -98,12 +99,17 @@ static ggl_status make_piece(load_tensor *t, int64_t first, int64_t n, scratch *
     return llm_quant_check_piece(t->type, &result, err);
 }
 
+/* Jobs before one that failed go on, as one of them may fail, too. */
+static bool goes_on(making *m, size_t i) {
+    return !atomic_load(&m->stop) && i < atomic_load(&m->first_error);
+}
+
 static void run_job(void *ctx, size_t i, int thread) {
     making *m = ctx;
     const job *j = &m->job[i];
     ggl_error err = {0};
     ggl_status s = GGL_OK;
-    for (int64_t at = 0, n; s == GGL_OK && at < j->n && !atomic_load(&m->stop); at += n) {
+    for (int64_t at = 0, n; s == GGL_OK && at < j->n && goes_on(m, i); at += n) {
         n = j->n - at < LLM_CONVERT_PIECE ? j->n - at : LLM_CONVERT_PIECE;
         s = make_piece(j->t, j->first + at, n, &m->thread[thread], &err);
         tell(m, ggl_row_size(j->t->type->type, n), thread);
@@ -133,7 +139,8 @@ ggl_status llm_load_make(loaded *l, ggl_error *err) {
     const int n = l->params.n_threads < 1                  ? 1
                   : l->params.n_threads > WORK_MAX_THREADS ? WORK_MAX_THREADS
                                                            : l->params.n_threads;
-    making m = {.l = l, .i_error = SIZE_MAX, .lock = PTHREAD_MUTEX_INITIALIZER};
+    making m = {
+        .l = l, .i_error = SIZE_MAX, .first_error = SIZE_MAX, .lock = PTHREAD_MUTEX_INITIALIZER};
     bool ok = true;
     for (size_t i = 0; ok && i < l->n; i++)
         ok = !l->tensor[i].to || add_jobs(&m, &l->tensor[i]);

@@ -58,7 +58,8 @@ static const char *choose(const quant_tensor *t, const quant_model *m, quant_cho
     const ggl_gguf_tensor *from = t->from;
     bool is_output = strcmp(t->name, "output.weight") == 0;
     bool is_embedding = strcmp(t->name, "token_embd.weight") == 0;
-    if (!llm_quant_wanted(t->name, from->n_dims, from->ne) || (is_output && c->leave_output))
+    if (!llm_quant_wanted(t->name, from->n_dims, from->ne) || (is_output && c->leave_output) ||
+        from->type == GGL_I32) /* integers are copied */
         return NULL;
     quant_override *o = NULL;
     for (size_t k = 0; k < c->n_override && !o; k++)

@@ -116,6 +116,7 @@ void llm_quant_prune_put(const quant_prune *p, ggl_gguf_writer *w, const ggl_ggu
         const uint32_t left = (uint32_t)(n_layer - p->n);
         ggl_gguf_put(w, key, GGL_GGUF_U32, false, &left, 1);
     } else if (p->n > 0 && v->key.n < sizeof key && v->is_array && of_model && n_layer > 1 &&
+               v->type != GGL_GGUF_STRING && !ends_with(v->key, ".dimension_sections") &&
                v->n == (uint64_t)n_layer) {
         put_array(p, w, v, key);
     } else {

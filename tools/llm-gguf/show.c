@@ -257,20 +257,18 @@ static int show(gguf_view *v, const char *path, bool json) {
     ggl_error err = {0};
     ggl_gguf *f;
     const ggl_gguf_params p = {.size = sizeof p, .defect = on_defect, .ctx = v};
-    if (ggl_gguf_open(&f, path, &p, &err) != GGL_OK)
-        return tool_error(TOOL, 1, "%s", err.msg);
+    int code = ggl_gguf_open(&f, path, &p, &err) == GGL_OK ? 0 : tool_error(TOOL, 1, "%s", err.msg);
     v->file = f;
-    for (int k = 0; k < ggl_gguf_n_parts(f); k++) {
+    for (int k = 0; code == 0 && k < ggl_gguf_n_parts(f); k++) {
         size_t size;
         (void)ggl_gguf_part(f, k, &size);
         v->file_bytes += (double)size;
     }
-    int code = 0;
-    if (!sum_up(v))
+    if (code == 0 && !sum_up(v))
         code = tool_error(TOOL, 1, "out of memory");
-    else if (json)
+    else if (code == 0 && json)
         gguf_show_json(v);
-    else
+    else if (code == 0)
         show_text(v);
     ggl_gguf_close(f);
     free(v->types);

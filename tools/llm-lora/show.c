@@ -12,25 +12,42 @@
 
 static const char TOOL[] = "llm-lora show";
 
+/* Returns the sum of the squares of row * a, for a row of b and a[rank][n_in]; sum[n_in]: memory. */
+static double squares_of(const float *b, const float *a, size_t rank, size_t n_in, double *sum) {
+    double all = 0;
+    memset(sum, 0, n_in * sizeof *sum);
+    for (size_t r = 0; r < rank; r++)
+        for (size_t i = 0; i < n_in; i++)
+            sum[i] += (double)b[r] * (double)a[r * n_in + i];
+    for (size_t i = 0; i < n_in; i++)
+        all += sum[i] * sum[i];
+    return all;
+}
+
 /* Sets *norm to the Frobenius norm of rows * columns of all matrices: its square is the sum of the
- * elements of (B^T B) * (A A^T), element by element, which are small. False: out of memory. */
+ * elements of (B^T B) * (A A^T), element by element, which are small. If the rank is above n_in they are not: then the elements of
+ * the product are computed, row by row. False: out of memory. */
 static bool norm_of(const lora_pair *p, int64_t n, int64_t n_in, int64_t n_out, double *norm) {
     const size_t rank = (size_t)p->rank;
+    const bool direct = p->rank > n_in;
     size_t squares;
     double sum = 0;
     float *a = ggl_calloc(rank, (size_t)n_in * sizeof *a), *b = ggl_calloc(rank, sizeof *b);
-    double *bb = ggl_size_mul(rank, rank, &squares) ? ggl_calloc(squares, sizeof *bb) : NULL;
+    double *bb = ggl_size_mul(direct ? (size_t)n_in : rank, direct ? 1 : rank, &squares)
+                     ? ggl_calloc(squares, sizeof *bb)
+                     : NULL;
     bool ok = a && b && bb;
     for (int64_t m = 0; ok && m < n; m++) {
         memset(bb, 0, squares * sizeof *bb);
         ok = lora_columns(p, m, n_in, a);
         for (int64_t o = 0; o < n_out; o++) {
             lora_row(p, m, o, b);
-            for (size_t r = 0; r < rank; r++)
+            sum += direct ? squares_of(b, a, rank, (size_t)n_in, bb) : 0;
+            for (size_t r = 0; r < rank && !direct; r++)
                 for (size_t s = 0; s < rank; s++)
                     bb[r * rank + s] += (double)b[r] * (double)b[s];
         }
-        for (size_t r = 0; r < rank; r++)
+        for (size_t r = 0; r < rank && !direct; r++)
             for (size_t s = 0; s < rank; s++) {
                 double aa = 0;
                 for (int64_t i = 0; i < n_in; i++)

@@ -263,7 +263,9 @@ static int set_options(budget *b, budget_tensor *t) {
             continue;
         t->type[n] = t->type[k];
         t->error[n] = t->error[k];
-        t->option[n] = (knapsack_option){size_in(b, t, t->type[k]), t->weight * t->error[k]};
+        /* numbers of --loss may be absurd; sums of losses must remain finite */
+        const double loss = t->weight * t->error[k];
+        t->option[n] = (knapsack_option){size_in(b, t, t->type[k]), loss < 1e200 ? loss : 1e200};
         n++;
     }
     t->n = n;

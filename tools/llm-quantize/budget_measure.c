@@ -117,6 +117,12 @@ static ggl_status find_error(const budget *b, const loss_matrix *m, loss_record 
 static ggl_status find_errors(budget *b, budget_tensor *t, ggl_error *err) {
     loss_matrix m;
     loss_record *r = loss_list_get(&b->known, t->name, &t->record);
+    if (r && r->probe &&
+        (!llm_quant_type_usable(r->probe) || t->from->ne[0] % r->probe->block != 0))
+        return ggl_fail(
+            err, GGL_FORMAT,
+            "--loss %s: '%s' was measured in %s, which cannot hold its rows of %" PRId64,
+            b->o->file, t->name, r->probe->name, t->from->ne[0]);
     ggl_status st = r ? loss_matrix_init(&m, t->from, t->entry, err)
                       : ggl_fail(err, GGL_NOMEM, "out of memory");
     if (st != GGL_OK)

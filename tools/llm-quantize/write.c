@@ -214,8 +214,12 @@ ggl_status measure_head(job *j, uint64_t *head, uint64_t *alignment, ggl_error *
         ggl_gguf_writer *w = j->turn ? make_file(j, part, n_parts) : NULL;
         if (!w)
             return ggl_fail(err, GGL_NOMEM, "out of memory");
-        *head += ggl_gguf_writer_size(w);
+        const uint64_t size = ggl_gguf_writer_size(w);
         ggl_gguf_writer_free(w);
+        if (size == 0)
+            return ggl_fail(err, GGL_USAGE, "%s: a key cannot be written, or OUT is too large",
+                            j->o.in);
+        *head += size;
     }
     for (size_t i = 0; i < j->plan.n; i++)
         *head -= (j->plan.tensor[i].size + *alignment - 1) / *alignment * *alignment;
