@@ -13,8 +13,11 @@
  * below 0.6 of either limit. */
 #define MOST_UNITS 20.0 /* of the worst element */
 #define MOST_RMS   5.0  /* of all together */
-#define N_PROBES   1
-#define EPS        ((double)FLT_EPSILON)
+/* One disturbance of the inputs is enough for a node that is clearly right. One chance in a few that
+ * large terms cancel is not, so any other is disturbed several times. */
+#define CLEARLY_RIGHT 0.5
+#define MORE_PROBES   8
+#define EPS           ((double)FLT_EPSILON)
 
 typedef struct verify {
     const ggl_graph *g;
@@ -29,6 +32,7 @@ typedef struct verify {
     node_device shaken;
     float **value;      /* [id]: what the reference computed */
     float *got, *probe; /* room for the largest value */
+    float *moved;       /* the same: how far each element moved when the inputs were disturbed */
     double *unit;       /* [token] */
     uint64_t random;
     verify_result *out;
@@ -40,6 +44,12 @@ typedef struct verify {
 static double noise(verify *v) {
     v->random = v->random * 6364136223846793005u + 1442695040888963407u;
     return (double)(int32_t)(v->random >> 32) * 0x1p-31;
+}
+
+/* Returns 1/sqrt(3) or its negative: as large as noise() in the mean square, but never almost 0. A
+ * result that one input dominates then moves as far as rounding that input may move it. */
+static double noise_sign(verify *v) {
+    return noise(v) < 0 ? -0.57735026918962573 : 0.57735026918962573;
 }
 
 /* --- rounding that is allowed ----------------------------------------------------------------- */
@@ -92,7 +102,7 @@ static void disturb(verify *v, const ggl_tensor *node, const ggl_tensor *x, floa
     }
     double amount = how == BF16 ? 0x1p-9 : EPS * sqrt(n_rounded(v, node));
     for (size_t i = 0; i < n; i++)
-        y[i] = (float)((double)from[i] * (1 + amount * noise(v)));
+        y[i] = (float)((double)from[i] * (1 + amount * noise_sign(v)));
 }
 
 /* Clears the states of the recurrences in a body, so that it can be run again. */
@@ -114,7 +124,7 @@ static bool is_value(const verify *v, const ggl_tensor *x) {
 }
 
 /* Runs the node with disturbed inputs, and adds to unit[token] the mean square of how far the
- * result moves. Restores the inputs. */
+ * result moves, and to `moved` how far each element does. Restores the inputs. */
 static ggl_status probe_once(verify *v, ggl_tensor *t) {
     ggl_status st = clear_states(v, &v->exact, t->body);
     for (int k = 0; k < t->n_src && st == GGL_OK; k++)
@@ -129,8 +139,10 @@ static ggl_status probe_once(verify *v, ggl_tensor *t) {
     size_t row = (size_t)ggl_count(t), n = node_count(&v->m, t);
     for (size_t i = 0; i < n && st == GGL_OK; i++) {
         double d = (double)v->probe[i] - (double)v->value[t->id][i];
-        if (isfinite(d))
-            v->unit[i / row] += d * d / (double)row / N_PROBES;
+        if (!isfinite(d))
+            continue;
+        v->unit[i / row] += d * d / (double)row;
+        v->moved[i] = fmaxf(v->moved[i], (float)fabs(d));
     }
     for (int k = 0; k < t->n_src && st == GGL_OK; k++)
         if (is_value(v, t->src[k]))
@@ -163,13 +175,14 @@ static double rounded_inside(const verify *v, const ggl_tensor *t, size_t token)
 }
 
 /* Sets unit[token] for a node: how far its result may be off. */
-static ggl_status probe(verify *v, ggl_tensor *t) {
+static ggl_status probe(verify *v, ggl_tensor *t, int n_probes) {
     size_t row = (size_t)ggl_count(t), rows = node_count(&v->m, t) / row;
     memset(v->unit, 0, rows * sizeof *v->unit);
+    memset(v->moved, 0, row * rows * sizeof *v->moved);
     if (rounding_of(t) == EXACT)
         return GGL_OK;
     ggl_status st = GGL_OK;
-    for (int k = 0; k < N_PROBES && st == GGL_OK; k++)
+    for (int k = 0; k < n_probes && st == GGL_OK; k++)
         st = probe_once(v, t);
     if (st == GGL_OK)
         st = node_device_put(&v->exact, t, v->value[t->id], v->err);
@@ -179,8 +192,8 @@ static ggl_status probe(verify *v, ggl_tensor *t) {
         kept = EPS * rms(v->value[rows_kept->id], node_count(&v->m, rows_kept));
     }
     for (size_t i = 0; i < rows; i++)
-        v->unit[i] = sqrt(v->unit[i]) + EPS * rms(v->value[t->id] + i * row, row) + kept +
-                     rounded_inside(v, t, i);
+        v->unit[i] = sqrt(v->unit[i] / n_probes) + EPS * rms(v->value[t->id] + i * row, row) +
+                     kept + rounded_inside(v, t, i);
     return st;
 }
 
@@ -210,15 +223,17 @@ static double compare_one(verify_node *r, double got, double want, double unit, 
     return x;
 }
 
-/* Compares the node's value in `got` with the reference's, and adds a result. */
-static ggl_status compare_value(verify *v, const ggl_tensor *t) {
+/* Compares the node's value in `got` with the reference's. The unit is the row's,
+ * but an element that moved further has its own: models have a few elements that are a hundred times
+ * as large as the others of their row, and rounded that much more coarsely. */
+static verify_node compare_value(const verify *v, const ggl_tensor *t) {
     verify_node r = {.node = t, .what = "value"};
     size_t row = (size_t)ggl_count(t), n = node_count(&v->m, t);
     const float *want = v->value[t->id];
     double sum = 0;
     for (size_t i = 0; i < n; i++) {
         double got_i = (double)v->got[i], want_i = (double)want[i],
-               unit = v->unit[i / row] + EPS * fabs(want_i) / 4;
+               unit = fmax(v->unit[i / row], (double)v->moved[i]) + EPS * fabs(want_i) / 4;
         if (t->type == GGL_I32) {
             got_i = ((const int32_t *)v->got)[i];
             want_i = ((const int32_t *)want)[i];
@@ -228,7 +243,7 @@ static ggl_status compare_value(verify *v, const ggl_tensor *t) {
         sum += x * x;
     }
     r.departure = fmax(r.departure, sqrt(sum / (double)n) / MOST_RMS);
-    return add_result(v, &r);
+    return r;
 }
 
 /* Returns the error of a stored number that counts as one unit: the type's rounding, relative to
@@ -345,10 +360,14 @@ static ggl_status verify_one(verify *v, ggl_tensor *t) {
     st = take_value(v, t);
     if (st == GGL_OK)
         st = node_device_get(&v->fast, t, v->got, v->err);
+    verify_node r = {.departure = INFINITY};
+    const int n_probes[] = {1, MORE_PROBES};
+    for (int k = 0; k < 2 && st == GGL_OK && !(r.departure <= CLEARLY_RIGHT); k++) {
+        st = probe(v, t, n_probes[k]);
+        r = compare_value(v, t);
+    }
     if (st == GGL_OK)
-        st = probe(v, t);
-    if (st == GGL_OK)
-        st = compare_value(v, t);
+        st = add_result(v, &r);
     if (st == GGL_OK && v->mirror.m)
         st = copy_value(v, &v->mirror, &v->chain, t);
     return st == GGL_OK ? node_device_put(&v->fast, t, v->value[t->id], v->err) : st;
@@ -538,8 +557,9 @@ static ggl_status verify_init(verify *v, ggl_backend *b, ggl_backend *reference,
     v->value = ggl_calloc((size_t)ggl_graph_n_ids(v->g), sizeof *v->value);
     v->got = ggl_calloc(most, sizeof *v->got);
     v->probe = ggl_calloc(most, sizeof *v->probe);
+    v->moved = ggl_calloc(most, sizeof *v->moved);
     v->unit = ggl_calloc((size_t)n, sizeof *v->unit);
-    if (st == GGL_OK && !(v->value && v->got && v->probe && v->unit))
+    if (st == GGL_OK && !(v->value && v->got && v->probe && v->moved && v->unit))
         st = ggl_fail(v->err, GGL_NOMEM, "out of memory");
     return st;
 }
@@ -550,6 +570,7 @@ static void verify_fini(verify *v) {
     ggl_free(v->value);
     ggl_free(v->got);
     ggl_free(v->probe);
+    ggl_free(v->moved);
     ggl_free(v->unit);
     node_device_fini(&v->exact);
     node_device_fini(&v->fast);
