@@ -213,16 +213,39 @@ static ggl_status use_builtin(llm_converter *c, ggl_error *err) {
     return no_builtin(c, err);
 }
 
-/* Sets the model's name: the folder's own name, or the end of config.json's _name_or_path. */
+/* Cuts the last part off a path of *n bytes, without slashes at its end, and returns it. */
+static ggl_str take_last(const char *path, size_t *n) {
+    while (*n > 0 && path[*n - 1] == '/')
+        --*n;
+    const size_t end = *n;
+    while (*n > 0 && path[*n - 1] != '/')
+        --*n;
+    return (ggl_str){path + *n, end - *n};
+}
+
+/* Returns NAME of a path ../models--ORG--NAME/snapshots/HASH, as the Hugging Face cache has them; empty:
+ * the path is another one. */
+static ggl_str name_in_cache(const char *path) {
+    size_t n = strlen(path), at = 0;
+    const ggl_str hash = take_last(path, &n), snapshots = take_last(path, &n);
+    const ggl_str repository = take_last(path, &n);
+    if (hash.n < 7 || !ggl_str_is(snapshots, "snapshots") || repository.n < 8 ||
+        memcmp(repository.s, "models--", 8) != 0)
+        return (ggl_str){NULL, 0};
+    for (size_t i = 0; i + 2 < repository.n; i++)
+        if (repository.s[i] == '-' && repository.s[i + 1] == '-')
+            at = i + 2;
+    return (ggl_str){repository.s + at, repository.n - at};
+}
+
+/* Sets the model's name: the folder's own name, that of its repository in the Hugging Face cache, or
+ * the end of config.json's _name_or_path. */
 static ggl_status choose_name(llm_converter *c, ggl_error *err) {
     const char *folder = c->params.adapter ? c->params.adapter : c->folder;
     size_t n = strlen(folder);
-    while (n > 0 && folder[n - 1] == '/')
-        n--;
-    size_t at = n;
-    while (at > 0 && folder[at - 1] != '/')
-        at--;
-    ggl_str name = {folder + at, n - at};
+    ggl_str name = name_in_cache(folder);
+    if (name.n == 0)
+        name = take_last(folder, &n);
     const json_value *v = llm_json_get_kind(&c->config->root, "_name_or_path", JSON_STRING);
     if ((name.n == 0 || name.s[0] == '.') && v) {
         name = json_str(v);
@@ -287,8 +310,8 @@ static const char *no_tokenizer(const llm_converter *c) {
     for (size_t i = 0; i < sizeof other / sizeof *other; i++)
         if (has_file(c, other[i][0]))
             return other[i][1];
-    return c->params.vocab_only ? "the folder has no tokenizer: only keys are written"
-                                : "the folder has no tokenizer: none is written";
+    return "the folder has no tokenizer: there is no tokenizer.json, no tokenizer.model, and no "
+           "vocab.json with merges.txt";
 }
 
 static ggl_status open_tokenizer(llm_converter *c, ggl_error *err) {

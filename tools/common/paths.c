@@ -125,32 +125,92 @@ static const char *folder_name(const char *folder, char *real) {
     return slash && slash[1] ? slash + 1 : "model";
 }
 
-/* Refuses a folder that is no model, and a safetensors file, with what to do. Returns -1 for all else. */
+/* The flag before the path, for a message that says what to type: "-m"; "" if it is an argument. */
+static const char *given_by(const tool_path *p) {
+    return p->flag[0] == '-' ? p->flag : "";
+}
+
+static bool is_folder(const char *path) {
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* True if the file has the name of one of those that make a Hugging Face folder. */
+static bool is_of_folder(const char *path) {
+    static const char *const names[] = {"config.json", "tokenizer.json", "tokenizer_config.json",
+                                        "generation_config.json", "model.safetensors.index.json"};
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    bool is = ends_with(path, ".safetensors");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        is |= strcmp(name, names[i]) == 0;
+    return is;
+}
+
+/* Writes the path of the model in a folder models--ORG--NAME of the Hugging Face cache: snapshots/HASH,
+ * of the hash in refs/main, or any. False: it is no such folder, or has no model. */
+static bool cached_snapshot(const char *folder, char *path, size_t size) {
+    char hash[64] = "";
+    snprintf(path, size, "%s/refs/main", folder);
+    FILE *f = fopen(path, "r");
+    if (f && fgets(hash, sizeof hash, f))
+        hash[strcspn(hash, "\r\n")] = '\0';
+    if (f)
+        fclose(f);
+    const int n = snprintf(path, size, "%s/snapshots/%s", folder, hash);
+    if (n < 0 || (size_t)n >= size)
+        return false;
+    if (hash[0] && has_file(path, "config.json"))
+        return true;
+    snprintf(path, size, "%s/snapshots", folder);
+    DIR *d = opendir(path);
+    bool found = false;
+    for (struct dirent *e; d && !found && (e = readdir(d));)
+        found = e->d_name[0] != '.' &&
+                (size_t)snprintf(path, size, "%s/snapshots/%s", folder, e->d_name) < size &&
+                has_file(path, "config.json");
+    if (d)
+        closedir(d);
+    return found;
+}
+
+/* Refuses a folder of the Hugging Face cache, with that of the model in it. Returns -1 for all else. */
+static int check_cache(const char *tool, const tool_path *p) {
+    char snapshot[PATH_MAX];
+    if (!is_folder(p->path) || has_file(p->path, "config.json") ||
+        !cached_snapshot(p->path, snapshot, sizeof snapshot))
+        return -1;
+    return tool_error(tool, 1,
+                      "%s: %s is a folder of the Hugging Face cache; the model is in it: %s%s'%s'",
+                      p->flag, p->path, given_by(p), *given_by(p) ? " " : "", snapshot);
+}
+
+/* Refuses a folder that is no model, and a part of one, with what to do. Returns -1 for all else. */
 static int check_model(const char *tool, const tool_path *p) {
     char folder[PATH_MAX] = "", real[PATH_MAX];
-    struct stat st;
-    const bool is_folder = stat(p->path, &st) == 0 && S_ISDIR(st.st_mode);
-    if (strlen(p->path) >= sizeof folder || (!is_folder && !ends_with(p->path, ".safetensors")))
+    const bool given_folder = is_folder(p->path), safetensors = ends_with(p->path, ".safetensors");
+    if (strlen(p->path) >= sizeof folder || (!given_folder && !is_of_folder(p->path)))
         return -1;
     strcpy(folder, p->path);
     char *slash = strrchr(folder, '/');
-    if (!is_folder && slash)
+    if (!given_folder && slash)
         slash[slash == folder] = '\0';
-    else if (!is_folder)
+    else if (!given_folder)
         strcpy(folder, ".");
     const bool converts = has_file(folder, "config.json");
-    if (converts && is_folder && !p->no_folder)
+    if (converts && given_folder && !p->no_folder)
         return -1;
     if (converts && !p->no_folder)
-        return tool_error(tool, 1, "%s: %s is part of a Hugging Face folder; %s '%s' opens it",
-                          p->flag, p->path, p->flag, folder);
+        return tool_error(tool, 1, "%s: %s is part of a Hugging Face folder; %s%s'%s' opens it",
+                          p->flag, p->path, given_by(p), *given_by(p) ? " " : "", folder);
     if (converts)
         return tool_error(tool, 1,
                           "%s: %s is %s Hugging Face folder; this makes a GGUF file of it: "
                           "llm-convert '%s' -o '%s.gguf'",
-                          p->flag, p->path, is_folder ? "a" : "part of a", folder,
+                          p->flag, p->path, given_folder ? "a" : "part of a", folder,
                           folder_name(folder, real));
-    if (!is_folder)
+    if (!given_folder && !safetensors)
+        return -1;
+    if (!given_folder)
         return tool_error(tool, 1,
                           "%s: %s holds only tensors: llm-convert makes a GGUF file of it with the "
                           "config.json and tokenizer.json that belong to it, which are not in this "
@@ -159,8 +219,8 @@ static int check_model(const char *tool, const tool_path *p) {
     char *name = gguf_in(folder);
     const int code =
         name
-            ? tool_error(tool, 1, "%s: %s is a folder, not a file; there is %s '%s/%s'", p->flag,
-                         p->path, p->flag, folder, name)
+            ? tool_error(tool, 1, "%s: %s is a folder, not a file; there is %s%s'%s/%s'", p->flag,
+                         p->path, given_by(p), *given_by(p) ? " " : "", folder, name)
             : tool_error(tool, 1,
                          "%s: %s is a folder without a GGUF file, and without the config.json of a "
                          "Hugging Face folder",
@@ -194,7 +254,9 @@ static const char *remote_flag(const tool_path *p) {
 
 static int check_read(const char *tool, const tool_path *p) {
     const bool name = p->or_name && !strchr(p->path, '/');
-    const int code = p->model && access(p->path, R_OK) == 0 ? check_model(tool, p) : -1;
+    int code = check_cache(tool, p);
+    if (code < 0 && p->model && access(p->path, R_OK) == 0)
+        code = check_model(tool, p);
     if (code >= 0)
         return code;
     if (!p->needed || name || strcmp(p->path, "-") == 0 || access(p->path, R_OK) == 0)

@@ -1,4 +1,5 @@
 #include "common/input.h"
+#include "common/paths.h"
 #include "tool.h"
 
 #include <math.h>
@@ -7,13 +8,19 @@
 #include <sys/stat.h>
 
 #include "ggl/fold.h"
+#include "llm/load.h"
 
 int arch_args(const args_spec *spec, size_t least, size_t most, int argc, char **argv) {
     static const arg_option none[] = {{0}};
     args_spec with_options = *spec;
     if (!spec->options)
         with_options.options = none;
-    return args_parse_between(&with_options, least, most, argc, argv);
+    int code = args_parse_between(&with_options, least, most, argc, argv);
+    for (size_t i = 0; code < 0 && spec->positional && i < spec->positional->n; i++) {
+        const tool_path path = {"FILE", spec->positional->s[i], .model = true};
+        code = tool_check_paths(spec->tool, &path, 1);
+    }
+    return code;
 }
 
 static bool is_gguf(const char *path) {
@@ -181,6 +188,8 @@ const char *arch_node_op(const ggl_tensor *t, char *buf, size_t size) {
 void arch_note_truncated(const char *path) {
     ggl_error err = {0};
     ggl_gguf *f = NULL;
+    if (llm_load_converts(path))
+        return; /* opening a folder has checked the lengths of its files */
     if (ggl_gguf_open(&f, path, NULL, &err) != GGL_OK)
         tool_note(NULL, "%s", err.msg);
     ggl_gguf_close(f);
