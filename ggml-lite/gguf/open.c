@@ -143,12 +143,17 @@ static ggl_status split_open(ggl_gguf *f, int count, const ggl_gguf_params *para
     f->parts = parts;
 
     size_t n = f->parts[0].head.n_tensors;
+    bool whole = true;
     for (int i = 1; i < count; i++) {
         ggl_status s = split_open_part(f, i, count, params, err);
+        whole = whole && s == GGL_OK;
+        s = ggl_gguf_defect(params, NULL, s, err);
         if (s != GGL_OK)
             return s;
         n += f->parts[i].head.n_tensors;
     }
+    if (!whole)
+        return GGL_OK; /* the count would be a second message about the same fault */
     int64_t expected;
     ggl_status s = split_key(&f->parts[0], "split.tensors.count", 0, INT64_MAX, &expected, err);
     if (s == GGL_OK && (uint64_t)expected != n)
@@ -210,8 +215,12 @@ static ggl_status file_open(ggl_gguf *f, const ggl_gguf_params *params, ggl_erro
     ggl_status s = part_map(&f->parts[0], params, err);
     if (s == GGL_OK)
         s = split_count(p, &count, err);
-    if (s == GGL_OK && count > 1)
+    if (s == GGL_OK && count > 1) {
         s = check_first(p, count, err);
+        if (s != GGL_OK && params->defect)
+            count = 1; /* the part by itself */
+        s = ggl_gguf_defect(params, p->path, s, err);
+    }
     if (s != GGL_OK)
         return ggl_within(err, s, "%s", p->path);
     if (count > 1)

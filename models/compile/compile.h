@@ -155,7 +155,7 @@ struct arch_eval {
     const arch_converter *convert;  /* NULL: the model comes from `src` */
     struct arch_conversion *conv;   /* state of `convert` */
     const llm_arch_ignore *request; /* ignored at the user's own risk; may be NULL */
-    const llm_arch_params *params;  /* for `unread`; may be NULL */
+    const llm_arch_params *params;  /* for `unread` and `missing`; may be NULL */
     struct arch_known *known;       /* the table of known keys; NULL until first needed */
     struct arch_adapt *adapt;       /* the adapters; NULL: none */
     const llm_arch *reader; /* in the table's own evaluator: the descriptor whose keys it judges */

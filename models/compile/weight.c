@@ -233,9 +233,16 @@ static bool load(arch_eval *ev, const arch_stmt *s, const char *name, const shap
     if (found)
         t.name = name;
     else if (!llm_arch_find_part(ev, p, is_bias, &t, &part)) {
-        if (!optional && ev->status == GGL_OK)
+        if (optional || ev->status != GGL_OK)
+            return ev->status == GGL_OK;
+        if (!ev->params || !ev->params->missing) {
             llm_arch_missing_tensor(ev, p, name, &t);
-        return optional && ev->status == GGL_OK;
+            return false;
+        }
+        if (!before)
+            ev->params->missing(ev->params->ctx, name);
+        t.type = GGL_F32;
+        t.data = NULL;
     }
     if (before && before->whole) {
         llm_arch_error(ev, p, "%s cannot be declared as a whole: its parts are declared", name);

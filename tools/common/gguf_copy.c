@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "load.h"
 #include "process.h"
 #include "progress.h"
 #include "report.h"
@@ -81,7 +82,7 @@ double gguf_bytes(const ggl_gguf *f) {
 ggl_gguf *gguf_open(const char *tool, const char *path) {
     ggl_gguf *f;
     ggl_error err = {0};
-    if (ggl_gguf_open(&f, path, NULL, &err) != GGL_OK)
+    if (tool_load_file(&f, path, NULL, false, &err) != GGL_OK)
         tool_error(tool, 1, "%s", err.msg);
     return f;
 }

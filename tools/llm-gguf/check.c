@@ -9,10 +9,12 @@
 
 #include "common/gguf_text.h"
 #include "common/json_text.h"
+#include "common/load.h"
 #include "common/paths.h"
 #include "common/process.h"
 #include "common/work_threads.h"
 #include "ggl/show.h"
+#include "llm/load.h"
 
 static const char TOOL[] = "llm-gguf check";
 
@@ -26,7 +28,7 @@ void gguf_find(gguf_findings *c, const char *fmt, ...) {
     if (c->json) {
         printf("%s\n  ", c->n ? "," : "");
         json_put_string(stdout, text, strlen(text));
-    } else {
+    } else if (c->n < GGUF_PAGE) {
         tool_print_wrapped(text, 0, 2);
     }
     c->n++;
@@ -51,7 +53,7 @@ void gguf_check_places(gguf_findings *c, const ggl_gguf *f) {
         const int part = ggl_gguf_tensor_at(f, i)->part;
         uint64_t expected = 0;
         const ggl_gguf_tensor *last = NULL; /* the one with the highest end */
-        bool known = true;
+        bool known = true, whole = true;
         for (; i < n && ggl_gguf_tensor_at(f, i)->part == part; i++) {
             const ggl_gguf_tensor *t = ggl_gguf_tensor_at(f, i);
             if (known && t->offset != expected)
@@ -62,6 +64,7 @@ void gguf_check_places(gguf_findings *c, const ggl_gguf *f) {
                           (int)t->name.n, t->name.s, t->offset, expected);
             known = ggl_type_get((int)t->type) != NULL; /* else its size is unknown */
             expected = (t->offset + t->size + alignment - 1) & ~(alignment - 1);
+            whole &= t->data || t->size == 0;
             if (t->data && (!last || t->offset >= last->offset))
                 last = t;
         }
@@ -69,7 +72,7 @@ void gguf_check_places(gguf_findings *c, const ggl_gguf *f) {
         const char *begin = ggl_gguf_part(f, part, &size);
         const size_t end = last ? (size_t)((const char *)last->data - begin) + last->size : size;
         const size_t most = (end + alignment - 1) & ~(alignment - 1);
-        if (known && size > most)
+        if (known && whole && size > most) /* of a truncated file, the rest is part of a tensor */
             gguf_find(c, "%zu bytes follow the last tensor, '%.*s', to which nothing refers",
                       size - most, (int)last->name.n, last->name.s);
     }
@@ -117,7 +120,8 @@ typedef struct options {
 /* Checks an open file. Returns the exit code; -1: continue with the summary. */
 static int check_file(gguf_findings *c, const options *o, const ggl_gguf *f) {
     const bool whole = c->n == 0; /* another reader would refuse it for the same reason */
-    gguf_check_places(c, f);
+    if (!llm_load_converts(o->files.s[0])) /* those of a folder are not in the table */
+        gguf_check_places(c, f);
     gguf_check_keys(c, f);
     if (whole)
         gguf_check_model(c, o->files.s[0], f);
@@ -140,14 +144,15 @@ static int check(const options *o) {
         printf(", \"findings\": [");
     }
     int code = -1;
-    if (ggl_gguf_open(&f, path, &p, &err) != GGL_OK)
+    if (tool_load_file(&f, path, &p, false, &err) != GGL_OK)
         gguf_find(&c, "%s", err.msg);
     else
         code = check_file(&c, o, f);
     if (o->json)
         printf("], \"n\": %zu}\n", c.n);
     else if (code < 0 && c.n > 0)
-        ggl_fprint(stdout, "%s: %zu finding%s\n", path, c.n, c.n == 1 ? "" : "s");
+        ggl_fprint(stdout, "%s: %zu finding%s%s\n", path, c.n, c.n == 1 ? "" : "s",
+                   c.n > GGUF_PAGE ? ", of which these are the first 50 (--json prints all)" : "");
     else if (code < 0)
         ggl_fprint(stdout, "%s: nothing is wrong: %zu keys, %zu tensors, %.2f MiB%s\n", path,
                    ggl_gguf_n_values(f), ggl_gguf_n_tensors(f), gguf_bytes(f) / 0x1p20,

@@ -9,7 +9,9 @@ typedef struct gguf_findings {
     bool json;
 } gguf_findings;
 
-/* Prints a finding: a sentence that names the key or tensor. */
+enum { GGUF_PAGE = 50 }; /* findings that are printed as text; JSON has all */
+
+/* Prints a finding: a sentence that names the key or tensor. Those after a page are only counted. */
 void gguf_find(gguf_findings *c, const char *fmt, ...) GGL_PRINTF(2, 3);
 
 /* The places of tensors: gaps, order, bytes after the last one. */

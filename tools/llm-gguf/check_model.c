@@ -6,15 +6,34 @@
 #include "llm/adapter.h"
 #include "llm/model.h"
 
-/* Builds the model's graph, which reads all keys and finds all tensors. */
-static ggl_status build(const llm_model *m, ggl_error *err) {
+/* Reports an error: its first line, because the others quote the descriptor. */
+static void find_error(gguf_findings *c, const ggl_error *err) {
+    gguf_find(c, "%.*s", (int)strcspn(err->msg, "\n"), err->msg);
+}
+
+typedef struct missing_tensors {
+    gguf_findings *c;
+    const char *path;
+    size_t n;
+} missing_tensors;
+
+static void on_missing(void *ctx, const char *name) {
+    missing_tensors *m = ctx;
+    if (m->n++ > 0) /* the first one is reported with advice */
+        gguf_find(m->c, "tensor %s is missing in %s", name, m->path);
+}
+
+/* Builds the model's graph, which reads all keys and finds all tensors. missing: NULL, or where to
+ * report the tensors that the file lacks; otherwise the first one is an error. */
+static ggl_status build(const llm_model *m, missing_tensors *missing, ggl_error *err) {
     const llm_arch_source source = llm_arch_source_gguf(llm_model_file(m));
     const int64_t n_ctx = llm_model_n_ctx(m);
     ggl_graph_params gp = ggl_graph_default();
     gp.n_pos = n_ctx > 0 && n_ctx < gp.n_pos ? n_ctx : gp.n_pos;
     gp.n_batch = gp.n_batch < gp.n_pos ? gp.n_batch : gp.n_pos;
     ggl_graph *g = ggl_graph_new(&gp);
-    const llm_arch_params ap = {.size = sizeof ap};
+    const llm_arch_params ap = {
+        .size = sizeof ap, .missing = missing ? on_missing : NULL, .ctx = missing};
     ggl_status s = g ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory");
     if (s == GGL_OK)
         s = llm_arch_build(llm_model_arch(m), &source, &ap, g, NULL, err);
@@ -24,12 +43,23 @@ static ggl_status build(const llm_model *m, ggl_error *err) {
     return s;
 }
 
+static void check_graph(gguf_findings *c, const char *path, const llm_model *m) {
+    missing_tensors missing = {c, path, 0};
+    ggl_error first = {0}, rest = {0};
+    if (build(m, NULL, &first) == GGL_OK)
+        return;
+    find_error(c, &first);
+    if (ggl_gguf_n_tensors(llm_model_file(m)) > 0 && build(m, &missing, &rest) != GGL_OK &&
+        missing.n > 0)
+        find_error(c, &rest);
+}
+
 static void check_tokenizer(gguf_findings *c, llm_model *m) {
     const llm_tokenizer *t;
     ggl_error err = {0};
     if (ggl_gguf_find(llm_model_file(m), "tokenizer.ggml.model") &&
         llm_model_tokenizer(m, &t, &err) != GGL_OK)
-        gguf_find(c, "%s", err.msg);
+        find_error(c, &err);
 }
 
 void gguf_check_model(gguf_findings *c, const char *path, const ggl_gguf *f) {
@@ -39,7 +69,7 @@ void gguf_check_model(gguf_findings *c, const char *path, const ggl_gguf *f) {
     if (ggl_str_is(type, "adapter")) {
         llm_adapter *a;
         if (llm_adapter_open(&a, path, NULL, &err) != GGL_OK)
-            gguf_find(c, "%s", err.msg);
+            find_error(c, &err);
         llm_adapter_free(a);
         return;
     }
@@ -51,9 +81,11 @@ void gguf_check_model(gguf_findings *c, const char *path, const ggl_gguf *f) {
     llm_model *m;
     const ggl_gguf_params gp = {.size = sizeof gp, .meta_only = true};
     const llm_model_params mp = {.size = sizeof mp, .gguf = &gp};
-    if (llm_model_open(&m, path, &mp, &err) != GGL_OK || build(m, &err) != GGL_OK)
-        gguf_find(c, "%s", err.msg);
-    if (m)
+    if (llm_model_open(&m, path, &mp, &err) != GGL_OK)
+        find_error(c, &err);
+    if (m) {
+        check_graph(c, path, m);
         check_tokenizer(c, m);
+    }
     llm_model_free(m);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/gguf_text.h"
+#include "common/load.h"
 #include "common/paths.h"
 #include "common/process.h"
 #include "common/progress.h"
@@ -248,7 +249,7 @@ static int open_and_diff(diff_job *j, const arg_list *files) {
     int code = 0;
     const ggl_gguf_params p = {.size = sizeof p, .meta_only = j->no_data};
     for (int k = 0; k < 2 && code == 0; k++)
-        if (ggl_gguf_open(&f[k], files->s[k], &p, &err) != GGL_OK)
+        if (tool_load_file(&f[k], files->s[k], &p, false, &err) != GGL_OK)
             code = tool_error(TOOL, 1, "%s", err.msg);
     j->a = f[0];
     j->b = f[1];

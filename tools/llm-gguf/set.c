@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "common/gguf_text.h"
+#include "common/load.h"
 #include "common/paths.h"
 #include "common/process.h"
 #include "ggl/alloc.h"
@@ -143,7 +144,7 @@ static int edit(const edit_job *j) {
 static int check_paths(const edit_job *j) {
     const bool same = !j->out || strcmp(j->out, j->path) == 0;
     /* the file may be its own output, because it is replaced when the new one is complete */
-    const tool_path paths[] = {{"FILE", j->path, .model = true},
+    const tool_path paths[] = {{"FILE", j->path, .model = true, .no_folder = true},
                                {"-o", j->dry_run || same ? NULL : j->out, .written = true}};
     const tool_path itself[] = {{"FILE", j->dry_run || !same ? NULL : j->path, .written = true}};
     const int code = tool_check_paths(j->tool, paths, 2);
@@ -276,7 +277,7 @@ int gguf_get(int argc, char **argv) {
     ggl_error err = {0};
     ggl_gguf *f = NULL;
     const ggl_gguf_params p = {.size = sizeof p, .meta_only = true};
-    if (code < 0 && ggl_gguf_open(&f, words.s[0], &p, &err) != GGL_OK)
+    if (code < 0 && tool_load_file(&f, words.s[0], &p, true, &err) != GGL_OK)
         code = tool_error(tool, 1, "%s", err.msg);
     const ggl_gguf_value *v = f ? ggl_gguf_find(f, words.s[1]) : NULL;
     if (code < 0 && !v)

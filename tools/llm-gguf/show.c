@@ -9,10 +9,12 @@
 
 #include "common/color.h"
 #include "common/gguf_text.h"
+#include "common/load.h"
 #include "common/paths.h"
 #include "ggl/alloc.h"
 #include "ggl/index.h"
 #include "ggl/show.h"
+#include "llm/load.h"
 
 static const char TOOL[] = "llm-gguf show";
 
@@ -24,8 +26,8 @@ double gguf_sum_bits(const gguf_sum *s) {
     return s->known > 0 ? 8 * s->bytes / s->known : 0;
 }
 
-bool gguf_is_there(const ggl_gguf_tensor *t) {
-    return ggl_type_get((int)t->type) && (t->data || t->size == 0);
+bool gguf_is_there(const gguf_view *v, const ggl_gguf_tensor *t) {
+    return ggl_type_get((int)t->type) && (t->data || t->size == 0 || v->folder);
 }
 
 static void add(gguf_sum *s, const ggl_gguf_tensor *t) {
@@ -140,7 +142,7 @@ static void print_keys(const gguf_view *v, int width) {
     }
 }
 
-static void print_tensor(const ggl_gguf_tensor *t, int name, int shape) {
+static void print_tensor(const gguf_view *v, const ggl_gguf_tensor *t, int name, int shape) {
     char dims[128];
     ggl_fprint(stdout, "  %-*.*s %-*s %-7s", name, (int)t->name.n, t->name.s, shape,
                tensor_shape(t, dims, sizeof dims), tensor_type(t));
@@ -150,7 +152,7 @@ static void print_tensor(const ggl_gguf_tensor *t, int name, int shape) {
     }
     const double n = (double)tensor_elements(t);
     printf(" %13zu bytes %6.3f bits%s\n", t->size, n > 0 ? 8 * (double)t->size / n : 0,
-           gguf_is_there(t) ? "" : "  MISSING");
+           gguf_is_there(v, t) ? "" : "  MISSING");
 }
 
 static void print_tensors(const gguf_view *v) {
@@ -169,7 +171,7 @@ static void print_tensors(const gguf_view *v) {
     for (size_t i = 0; i < n; i++) {
         const ggl_gguf_tensor *t = ggl_gguf_tensor_at(v->file, i);
         if (gguf_patterns_match(&v->tensors, t->name))
-            print_tensor(t, name, shape);
+            print_tensor(v, t, name, shape);
     }
 }
 
@@ -256,10 +258,16 @@ static void on_defect(void *ctx, const char *text) {
 static int show(gguf_view *v, const char *path, bool json) {
     ggl_error err = {0};
     ggl_gguf *f;
-    const ggl_gguf_params p = {.size = sizeof p, .defect = on_defect, .ctx = v};
-    int code = ggl_gguf_open(&f, path, &p, &err) == GGL_OK ? 0 : tool_error(TOOL, 1, "%s", err.msg);
+    v->folder = llm_load_converts(path);
+    const ggl_gguf_params p = {
+        .size = sizeof p, .meta_only = v->folder, .defect = on_defect, .ctx = v};
+    int code = tool_load_file(&f, path, &p, false, &err) == GGL_OK
+                   ? 0
+                   : tool_error(TOOL, 1, "%s", err.msg);
     v->file = f;
-    for (int k = 0; code == 0 && k < ggl_gguf_n_parts(f); k++) {
+    if (code == 0 && v->folder)
+        v->file_bytes = gguf_bytes(f);
+    for (int k = 0; code == 0 && !v->folder && k < ggl_gguf_n_parts(f); k++) {
         size_t size;
         (void)ggl_gguf_part(f, k, &size);
         v->file_bytes += (double)size;

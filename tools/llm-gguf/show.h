@@ -15,6 +15,7 @@ typedef struct gguf_sum {
 
 typedef struct gguf_view {
     const ggl_gguf *file;
+    bool folder; /* of Hugging Face: the tensors have no data here */
     bool full; /* all elements of arrays, and whole strings */
     gguf_patterns keys, tensors;
     bool only_keys, only_tensors; /* a pattern was given for these, and none for the others */
@@ -30,7 +31,7 @@ typedef struct gguf_view {
 /* The bits of an element; 0: unknown. */
 double gguf_sum_bits(const gguf_sum *s);
 /* True if the tensor's type is known and its data is in the file. */
-bool gguf_is_there(const ggl_gguf_tensor *t);
+bool gguf_is_there(const gguf_view *v, const ggl_gguf_tensor *t);
 void gguf_show_json(const gguf_view *v);
 
 #endif

@@ -54,7 +54,7 @@ static void put_key(const gguf_view *v, const ggl_gguf_value *k) {
     printf("%s}", k->is_array ? "]" : "");
 }
 
-static void put_tensor(const ggl_gguf_tensor *t) {
+static void put_tensor(const gguf_view *v, const ggl_gguf_tensor *t) {
     char type[32];
     const uint64_t n = tensor_elements(t);
     snprintf(type, sizeof type, "%s", tensor_type(t));
@@ -70,7 +70,7 @@ static void put_tensor(const ggl_gguf_tensor *t) {
     if (ggl_type_get((int)t->type))
         printf(", \"bytes\": %zu, \"bits\": %.6g", t->size,
                n > 0 ? 8 * (double)t->size / (double)n : 0);
-    printf(", \"present\": %s}", gguf_is_there(t) ? "true" : "false");
+    printf(", \"present\": %s}", gguf_is_there(v, t) ? "true" : "false");
 }
 
 static void put_sum(const gguf_sum *s) {
@@ -123,7 +123,7 @@ void gguf_show_json(const gguf_view *v) {
         if (!gguf_patterns_match(&v->tensors, t->name))
             continue;
         printf("%s\n  ", n++ ? "," : "");
-        put_tensor(t);
+        put_tensor(v, t);
     }
     put_sums(v);
     printf(",\n \"defects\": [");

@@ -72,7 +72,8 @@ typedef struct ggl_gguf_params {
     bool meta_only;
     /* NULL: the first defect of the file is the error. Otherwise each defect after which reading can
      * go on is passed to this function as a sentence (valid during the call), and opening succeeds:
-     * equal names, wrong offsets and shapes, overlaps, unknown types, missing data. Tensors whose
+     * equal names, wrong offsets and shapes, overlaps, unknown types, missing data, parts of a split
+     * model that are absent or damaged, whose tensors are then left out, or a part without the others. Tensors whose
      * data is missing or not aligned have data NULL; of types that are unknown the size is 0. What
      * makes the rest unreadable is still an error. */
     void (*defect)(void *ctx, const char *text);

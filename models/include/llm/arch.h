@@ -142,6 +142,10 @@ typedef struct llm_arch_params {
      * tower"). part NULL: an unread tensor is an error, unless it is ignored. */
     void (*unread)(void *ctx, size_t i, const char *part);
     void *ctx;
+    /* May be NULL, for the error of the first tensor that the source lacks. Otherwise called once for each
+     * of them (name: valid during the call), and building goes on as if it were there, of type f32 and
+     * without data: a graph that cannot be run, made to find all that is missing. */
+    void (*missing)(void *ctx, const char *name);
 } llm_arch_params;
 
 typedef enum llm_arch_line {
