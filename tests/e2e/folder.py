@@ -219,16 +219,53 @@ def test_chain():
 
 
 def test_others():
-    shown = run("llm-arch", "show", FOLDER)
+    shown = run("llm-arch", "show", FOLDER, lacks="note:")
     check(b"blk.{l}.attn_q.weight" in shown and b"qwen3.block_count" in shown, "llm-arch show", shown)
     # one element of a row is a hundred times as large as the others, and bf16 rounds what it is made of
     run("llm-arch", "verify", FOLDER)
     check(b"tg2" in run("llm-bench", "-m", FOLDER, "-p", "8", "-n", "2", "-r", "1", "-t", "2", "--no-limits"), "llm-bench")
 
 
+def test_gguf():
+    check(json.loads(run("llm-gguf", "show", "--json", FOLDER))["tensors"] ==
+          [dict(t, offset=x["offset"], part=x["part"]) for t, x in zip(json.loads(run("llm-gguf", "show", "--json", FILE))["tensors"],
+                                                                   json.loads(run("llm-gguf", "show", "--json", FOLDER))["tensors"])], "llm-gguf show")
+    check(b"nothing is wrong" in run("llm-gguf", "check", FOLDER), "llm-gguf check")
+    run("llm-gguf", "diff", FOLDER, FILE)
+    hashes = [run("llm-gguf", "hash", path).replace(path.encode(), b"") for path in (FOLDER, FILE)]
+    check(hashes[0] == hashes[1], "llm-gguf hash", hashes)
+    check(run("llm-gguf", "get", FOLDER, "general.architecture") == b"qwen3", "llm-gguf get")
+    for words in (["set", FOLDER, "a=str:b"], ["split", FOLDER, "x"], ["merge", FOLDER, "x"]):
+        run("llm-gguf", *words, code=1, has="llm-convert '" + FOLDER)
+    run("llm-lora", "extract", FOLDER, FILE, "-o", TMP.name + "/l.gguf", code=1, has="no matrix of")
+
+
+def test_cache():
+    """The Hugging Face cache: the model has the repository's name, and its folder is named."""
+    repo = TMP.name + "/models--Org--Small-1B"
+    snapshot = repo + "/snapshots/0123456789abcdef0123456789abcdef01234567"
+    os.makedirs(repo + "/refs")
+    os.makedirs(os.path.dirname(snapshot))
+    os.symlink(FOLDER, snapshot)
+    with open(repo + "/refs/main", "w") as f:
+        f.write(os.path.basename(snapshot))
+    for args in (["llm-cli", "-p", "x", "-m"], ["llm-gguf", "show"], ["llm-arch", "show"], ["llm-convert", "-o", "x.gguf"]):
+        run(*args, repo, code=1, has=f"is a folder of the Hugging Face cache; the model is in it: {'-m ' if 'x' == args[-2] else ''}'{snapshot}'")
+    check(run("llm-gguf", "get", snapshot + "/", "general.name") == b"Small-1B", "the name of a cached model")
+    bare = TMP.name + "/bare"
+    os.mkdir(bare)
+    for name in os.listdir(FOLDER):
+        if "token" not in name:
+            os.symlink(FOLDER + "/" + name, bare + "/" + name)
+    run("llm-cli", "-m", bare, "-p", "x", code=1, has="no tokenizer: there is no tokenizer.json, no tokenizer.model")
+
+
 def test_errors():
     part = FOLDER + "/model-00001-of-00002.safetensors"
     run("llm-cli", "-m", part, "-p", "x", code=1, has=f"is part of a Hugging Face folder; -m '{FOLDER}' opens it")
+    for name in ("config.json", "tokenizer.json"):
+        for args in (["llm-cli", "-p", "x", "-m"], ["llm-gguf", "show"], ["llm-arch", "show"]):
+            run(*args, FOLDER + "/" + name, code=1, has=f"is part of a Hugging Face folder;")
     run("llm-quantize", FOLDER, TMP.name + "/q.gguf", "Q4_0", code=1, has="llm-convert '" + FOLDER)
     whole = open(part, "rb").read()
     with open(part, "wb") as f:
@@ -242,6 +279,6 @@ def test_errors():
 
 make_folder()
 run("llm-convert", FOLDER, "-o", FILE)
-for test in (test_text, test_caches, test_type, test_chain, test_others, test_errors):
+for test in (test_text, test_caches, test_type, test_chain, test_others, test_gguf, test_cache, test_errors):
     test()
 sys.exit(1 if FAILED else 0)

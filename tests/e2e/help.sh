@@ -48,7 +48,8 @@ bin=${1%/*}
 if [ -x "$bin/llm-cli" ]; then
     [ "$("$bin/llm-cli" --help | sed -n '/^sampling$/,/^$/p' | sed '$d')" = "$("$bin/llm-cli" --help sampling)" ] || fail "--help sampling"
     [ "$("$bin/llm-cli" -h SAMPL)" = "$("$bin/llm-cli" --help sampling)" ] || fail "-h SAMPL"
-    [ "$("$bin/llm-cli" --help nonsense)" = "$("$bin/llm-cli" --help)" ] || fail "--help nonsense"
+    "$bin/llm-cli" --help nonsense 2>&1 | grep -q "there is no group 'nonsense'; the groups are model and prompt, .*inspection" || fail "--help nonsense"
+    if "$bin/llm-cli" --help nonsense >/dev/null 2>&1; then fail "--help nonsense succeeds"; fi
     "$bin/llm-cli" --help general | grep -q -- '--version' || fail "--help general"
     "$bin/llm-cli" --help examples | grep -q '^  llm-cli -p' || fail "--help examples"
     "$bin/llm-cli" --help | grep -q 'Groups of options.*model and prompt' || fail "--help lists no groups"

@@ -97,7 +97,7 @@ def shows():
     short = json.loads(run("a.gguf", "--json"))
     check([k["n"] for k in short["keys"] if "value" not in k] == [100], "long arrays")
     lines = run("a.gguf").split("\n")
-    check(max(map(len, lines)) <= 100 and any("\\x1b[31mred" in line for line in lines), lines)
+    check(max(map(len, lines)) <= 80 and any("\\x1b[31mred" in line for line in lines), lines)
     some = json.loads(run("show", "a.gguf", "--json", "--keys", r"^a\.u"))
     check(len(some["keys"]) == 4 and not some["tensors"], some)
     some = json.loads(run("show", "a.gguf", "--json", "--tensors", r"blk\.\d"))
@@ -111,6 +111,11 @@ def shows():
     d = json.loads(run("new.gguf", "--json"))
     check(d["tensors"][1]["type"] == "999" and "bytes" not in d["tensors"][1] and "999" in d["defects"][0], d)
     run("show", "a.gguf", "--keys", "a(", code=2, words="is not a regular expression")
+    run("show", "a.gguf", "--keys", "norm", "--tensors", "nor", words="--keys 'norm' matches no key")
+    run("show", "a.gguf", "--tensors", "nor", "--tensors", "absent", words="--tensors 'absent' matches no tensor")
+    for flag in ("--lora", "-m", "--markdown", "--uuid", "--json-array", "--imatrix-file"):
+        for words in ([flag, "a.gguf"], ["show", flag, "a.gguf"], ["hash", flag, "a.gguf"]):
+            run(*words, code=2, words=f"there is no flag '{flag}': ")
     run("hasch", code=2, words="did you mean 'hash'")
     run("nothing.gguf", code=1, words="No such file")
 
@@ -147,6 +152,19 @@ def finds():
         found = json.loads(run("check", "--json", "bad.gguf", code=1))
         check(found["n"] == len(found["findings"]) > 0, found)
     run("check", "--no-data", MODEL, words="whose numbers were not read")
+    # what follows from another finding is none
+    write("bad.gguf", gguf(KEYS, TENSORS)[:-200])
+    run("check", "bad.gguf", code=1, words="bad.gguf: 1 finding\n")
+    # all missing tensors are found, with those that are spelled otherwise
+    run("extract", MODEL, r"blk\.[0-3]|token", "-o", "few.gguf")
+    out = run("check", "few.gguf", code=1, words="few.gguf: 10 findings\n")
+    lacking = [w for w in out.split() if w.startswith(("blk.4.", "output_norm"))]
+    check(len(lacking) == len(set(lacking)) == 10 and "\\x0a" not in out, "missing tensors", out)
+    names = [(f"blk.{i}.x{k}", "f32", [1], floats(1)) for i in range(8) for k in range(8)]
+    write("many.gguf", gguf(KEYS[1:2] + KEYS[:1], names, offsets={i: 1 + 32 * i for i in range(64)}))
+    out = run("check", "many.gguf", code=1, words="of which these are the first 50 (--json prints all)")
+    n = json.loads(run("check", "--json", "many.gguf", code=1))
+    check(out.count("not a multiple") == 50 and n["n"] == len(n["findings"]) >= 64, "a page of findings", out[-300:], n["n"])
 
 
 def hashes():
@@ -179,9 +197,11 @@ def differs():
         struct.pack("<32f", *((k + i) % 100 for i in range(32))) for k in range(6))), ("norm2", "f16", [5], TENSORS[3][3])]))
     out = run("diff", "a.gguf", "e.gguf", code=1)
     square = sum((i / 7) ** 2 for i in range(32))
-    for line in ("~ a.u8: 200 -> 201", "- a.i8: -7", "+ b.new: -7", "1 of 32 elements differ, max 2.500e-01 rms %.3e relative %.3e" % (
+    for line in ("~ a.u8: 200 -> 201", "- a.i8: -7", "+ b.new: -7", "1 of 32 differ: max 2.50e-01, rms %.2e, relative %.2e" % (
             0.25 / 32 ** 0.5, 0.25 / square ** 0.5), "q8_0 [64, 3] -> f32 [64, 3], the same numbers", "- norm ", "+ norm2 "):
         check(line in out, "diff: no", line, "in", out)
+    check(max(map(len, out.split("\n"))) <= 80, "diff is wider than 80 columns", out)
+    run("diff", "--tensors", "absent", "a.gguf", "a.gguf", words="matches no tensor")
     check("max" not in run("diff", "--no-data", "a.gguf", "e.gguf", code=1), "diff --no-data reads data")
 
 
@@ -207,6 +227,7 @@ def sets():
     os.symlink("s.gguf", "link.gguf")
     run("set", "link.gguf", "a.u8=200")
     check(os.path.islink("link.gguf"), "a link was replaced")
+    run("set", "s.gguf", "a.u8=5", "-o", "-", code=2, words="is not written to standard output")
     for words, args in (("out of range for u8", ("a.u8=256",)), ("is not a whole number", ("a.u8=x",)), ("is a new key, so its type is needed", ("b.x=1",)),
                         ("neither true nor false", ("a.bool=2",)), ("that fits its type", ("a.f32=1e39",)), ("is set twice", ("a.u8=1", "a.u8=2")),
                         ("is not KEY=VALUE", ("a.u8",)), ("how the files of a split model belong together", ("split.no=u16:0",)),
@@ -214,7 +235,13 @@ def sets():
                         ("does not end with ]", ("a.list=[1,2",))):
         run("set", "s.gguf", *args, code=2, words=words)
     run("unset", "s.gguf", "nothing", code=1, words="has no key 'nothing'")
-    run("set", "s.gguf", "a.u8=9", code=1, words="too large", limit=512)
+    said = run("set", "s.gguf", "a.u8=9", code=1, words="too large; s.gguf is as it was", limit=512)
+    check(not said, "a change that was not made is printed", said)
+    with open("/dev/full", "w") as full:
+        for args in (["show"], ["check"], ["get"], ["hash"], ["diff"]):
+            words = {"get": ["a.text"], "diff": ["a.gguf"]}.get(args[0], [])
+            r = subprocess.run([TOOL, *args, "a.gguf", *words], stdout=full, stderr=subprocess.PIPE, check=False)
+            check(r.returncode == 1 and b"could not write to stdout" in r.stderr, args, "on a full disk:", r.returncode, r.stderr)
     check(read("s.gguf") == read("a.gguf") and not [f for f in os.listdir(".") if "tmp-" in f], "a failed write leaves something")
 
 
@@ -231,6 +258,9 @@ def parts():
         shape = "(%s)" % (f"{ne[0]}," if len(ne) == 1 else ", ".join(map(str, ne[::-1])))
         check(f"'shape': {shape}".encode() in array and len(array) == 128 + 4 * (32 if len(ne) > 1 else 5), "npy", name, array[:128])
     check(read("arrays/blk.1.w.weight.npy")[128:] == TENSORS[1][3] and read("arrays/norm.npy")[128:] == struct.pack("<5f", 1, 2, 3, 4, 5), "npy data")
+    run("extract", "a.gguf", "blk", "out", "--npy", "-o", "half", code=1, words="out.weight.npy: cannot be written", limit=512)
+    check(not os.path.exists("half"), "a failed extract leaves", os.listdir("."))
+    run("extract", "a.gguf", "norm", "nothing", "-o", "x.gguf", words="'nothing' matches no tensor")
     run("extract", "a.gguf", "nothing", "-o", "x.gguf", code=1, words="no tensor that matches")
     run("extract", "a.gguf", "norm", "-o", "a.gguf", code=2, words="also the file of")
     for args, n in ((("--max-tensors", "1"), 4), (("--max-size", "256"), 2), (("--max-size", "0.3K", "--no-tensor-first-split"), 3)):
@@ -244,6 +274,17 @@ def parts():
         run("check", names[0], words="nothing is wrong")
         run("merge", names[0], "m.gguf")
         check(read("m.gguf") == read("a.gguf"), "merge after", args)
+        os.rename(names[1], "away")
+        half = json.loads(run("show", names[0], "--json"))
+        check(len(half["defects"]) == 1 and names[1] in half["defects"][0], "an absent part", half["defects"])
+        check({t["name"] for t in half["tensors"]} == {t["name"] for t in split["tensors"] if t["part"] != 1}, "an absent part", half["tensors"])
+        run("check", names[0], code=1, words=f"{names[1]}: cannot be opened")
+        run("check", names[0], code=1, words=": 1 finding\n")
+        run("merge", names[0], "m.gguf", code=1, words=names[1])
+        alone = json.loads(run("show", "away", "--json"))
+        check([t["name"] for t in alone["tensors"]] == [t["name"] for t in split["tensors"] if t["part"] == 1], "a part alone", alone["tensors"])
+        check(len(alone["defects"]) == 1 and f"is part 2 of {n}" in alone["defects"][0], "a part alone", alone["defects"])
+        os.rename("away", names[1])
         later = [read(f) for f in names[1:]]
         run("set", names[0], "a.u8=3")
         run("merge", names[0], "m.gguf")

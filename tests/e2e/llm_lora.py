@@ -69,6 +69,13 @@ def main():
     if story("n.gguf") != story("f32.gguf", "--lora", "e.gguf"):
         faults.append("an extracted adapter does not write what the tuned model writes")
     # mistakes
+    with open("f32.gguf", "rb") as f, open("cut.gguf", "wb") as cut:
+        cut.write(f.read(100000))
+    with open("qwen3.gguf", "wb") as f:
+        f.write(b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + text("general.architecture") + struct.pack("<I", 8) + text("qwen3") + bytes(32))
+    os.mkdir("peft")
+    with open("peft/adapter_config.json", "w", encoding="utf-8") as f:
+        f.write("{}")
     adapter("other.gguf", 1, q, arch="gpt2")
     adapter("shape.gguf", 1, {"blk.1.attn_q.weight": (64, 128)})
     adapter("kind.gguf", 1, q, kind="control_vector")
@@ -76,6 +83,19 @@ def main():
     for words, name in (("gpt2", "other.gguf"), ("does not fit", "shape.gguf"), ("is not a LoRA adapter", "kind.gguf"), ("blk.1.attn_norm.weight", "norm.gguf"),
                         ("is missing", MODEL), ("No such file", "none.gguf")):
         run(1, words, "llm-lora", "merge", "f32.gguf", name, "-o", "x.gguf")
+    run(2, "'x' is not a number: the scale of one.gguf", "llm-lora", "merge", "f32.gguf", "one.gguf=x", "-o", "x.gguf")
+    run(2, "'0.5x' is not a number", "llm-lora", "merge", "f32.gguf", "one.gguf:0.5x", "-o", "x.gguf")
+    run(1, "no matrix of n.gguf differs from that of n.gguf", "llm-lora", "extract", "n.gguf", "n.gguf", "-o", "x.gguf")
+    run(1, "n.gguf has the architecture 'llama', qwen3.gguf 'qwen3'", "llm-lora", "extract", "n.gguf", "qwen3.gguf", "-o", "x.gguf")
+    run(1, "cut.gguf: the file is truncated", "llm-lora", "extract", "n.gguf", "cut.gguf", "-o", "x.gguf")
+    for flag in ("-m", "--lora"):
+        for words in ([flag, "x"], ["merge", flag, "x"]):
+            run(2, f"there is no flag '{flag}': `llm-lora merge MODEL ADAPTER=SCALE -o OUT`", "llm-lora", *words)
+    for words in (["merge", "f32.gguf", "peft", "-o", "x.gguf"], ["show", "peft"]):
+        run(1, "peft is an adapter of PEFT; this makes a GGUF file of it: llm-lora convert 'peft'", "llm-lora", *words)
+    for words in (["show", "one.gguf"], ["extract", "f32.gguf", "n.gguf", "-o", "e.gguf"]):
+        if max(map(len, run(0, "", "llm-lora", *words).split("\n"))) > 80:
+            faults.append(f"llm-lora {words[0]} prints more than 80 columns")
     run(2, "-o OUT is missing", "llm-lora", "merge", "f32.gguf", "one.gguf")
     run(2, "an argument is missing", "llm-lora", "merge", "f32.gguf", "-o", "x.gguf")
     run(2, "did you mean 'merge'", "llm-lora", "marge")

@@ -433,8 +433,15 @@ static int built_in(parsing *p, int which, const typed_flag *f, const char *valu
         tool_set_quiet(true);
         return -1;
     case ARGS_HELP:
-        if (!f->next || !help_print_group(spec, f->next))
-            help_print(spec);
+        if (f->next && f->next[0] != '-' && !help_print_group(spec, f->next)) {
+            char groups[512];
+            if (help_groups(spec, groups, sizeof groups))
+                return wrong(spec->tool, "%.*s: there is no group '%.*s'; the groups are %s",
+                             f->n_flag, f->flag, shown(f->next), f->next, groups);
+        } else if (f->next && f->next[0] != '-') {
+            break;
+        }
+        help_print(spec);
         break;
     case ARGS_VERSION:
         printf("%s %s\n", spec->tool, TOOLS_VERSION);

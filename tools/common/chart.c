@@ -3,7 +3,9 @@
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
+#include <strings.h>
 
+#include "common/report.h"
 #include "common/svg_text.h"
 
 enum { DOT = 16, ENTRY_GAP = 18 };
@@ -39,6 +41,15 @@ void chart_open(FILE *out, double width, double height, const char *title) {
             width, height, width, height, style);
     chart_text(out, CHART_MARGIN, 32, CHART_START, "h", "%s",
                svg_fit(title, 17, SVG_BOLD, width - 2 * CHART_MARGIN, fit, sizeof fit));
+}
+
+void chart_note_suffix(const char *tool, const char *flag, const char *path) {
+    static const char *const others[] = {".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf", ".html"};
+    const char *suffix = strrchr(path, '.');
+    for (size_t i = 0; suffix && i < sizeof others / sizeof *others; i++)
+        if (strcasecmp(suffix, others[i]) == 0)
+            tool_note(tool, "%s: %s is an SVG file: a name that ends in .svg opens it everywhere",
+                      flag, path);
 }
 
 void chart_close(FILE *out) {

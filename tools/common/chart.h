@@ -27,6 +27,9 @@ typedef enum chart_anchor { CHART_START, CHART_MIDDLE, CHART_END } chart_anchor;
 void chart_open(FILE *out, double width, double height, const char *title);
 void chart_close(FILE *out);
 
+/* Prints a note if the file has the suffix of another kind of picture: what is written is SVG. */
+void chart_note_suffix(const char *tool, const char *flag, const char *path);
+
 /* Writes a text at the baseline y. */
 void chart_text(FILE *out, double x, double y, chart_anchor anchor, const char *class,
                 const char *fmt, ...) GGL_PRINTF(6, 7);

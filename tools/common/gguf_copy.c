@@ -7,6 +7,7 @@
 #include "load.h"
 #include "process.h"
 #include "progress.h"
+#include "ggl/file.h"
 #include "report.h"
 
 /* --- data ------------------------------------------------------------------------------------- */
@@ -97,7 +98,8 @@ int gguf_write(const char *tool, ggl_gguf_writer *w, gguf_copy_job *j, double by
     ggl_gguf_writer_free(w);
     if (s == GGL_OK)
         return 0;
+    const char *left = ggl_file_exists(path) ? "is as it was" : "was not written";
     if (process_stopped)
-        return tool_error(tool, process_stop_code(), "interrupted; %s was not written", path);
-    return tool_error(tool, 1, "%s", err.msg);
+        return tool_error(tool, process_stop_code(), "interrupted; %s %s", path, left);
+    return tool_error(tool, 1, "%s; %s %s", err.msg, path, left);
 }

@@ -89,7 +89,7 @@ const char *value_text(const ggl_gguf_value *v, char *buf, size_t size) {
 const char *value_text_within(const ggl_gguf_value *v, size_t most, char *buf, size_t size) {
     value_text(v, buf, size);
     if (v->is_array)
-        for (uint64_t shown = 16; strlen(buf) > most && shown >= 3; shown--)
+        for (uint64_t shown = 16; strlen(buf) > most && shown >= 1; shown--)
             list_text(v, shown, buf, size);
     else
         for (size_t n = 60; strlen(buf) > most && n >= 16; n--)

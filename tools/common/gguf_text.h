@@ -15,7 +15,7 @@ const char *tensor_type(const ggl_gguf_tensor *t);
 /* Writes a key's value in at most `size` bytes: "32", "[1, 2, 3, .. 40 of them]", "\"llama\"";
  * returns buf. */
 const char *value_text(const ggl_gguf_value *v, char *buf, size_t size);
-/* The same in at most `most` bytes if three elements of a list, or 16 bytes of a string, fit in
+/* The same in at most `most` bytes if one element of a list, or 16 bytes of a string, fit in
  * that. */
 const char *value_text_within(const ggl_gguf_value *v, size_t most, char *buf, size_t size);
 

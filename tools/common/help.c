@@ -67,26 +67,29 @@ static void print_examples(const args_spec *spec) {
     }
 }
 
-/* Prints the names of the groups. Returns false if the table has no groups. */
-static bool print_groups(const args_spec *spec) {
-    char text[512];
-    size_t n = 0, n_lead = 0;
+bool help_groups(const args_spec *spec, char *text, size_t size) {
+    size_t n = 0;
     for (const arg_option *o = spec->options; arg_is_row(o); o++) {
         if (o->names)
             continue;
-        if (n == 0)
-            n = n_lead = (size_t)snprintf(
-                text, sizeof text, "Groups of options (--help GROUP prints only that group): ");
         /* a heading may explain more than its name */
-        n += (size_t)snprintf(text + n, sizeof text - n, "%s%.*s", n > n_lead ? ", " : "",
+        n += (size_t)snprintf(text + n, size - n, "%s%.*s", n > 0 ? ", " : "",
                               (int)strcspn(o->help, ";,"), o->help);
-        n = n < sizeof text ? n : sizeof text - 1;
-    }
-    if (n > 0) {
-        putchar('\n');
-        tool_print_wrapped(text, 0, 0);
+        n = n < size ? n : size - 1;
     }
     return n > 0;
+}
+
+/* Prints the names of the groups. Returns false if the table has no groups. */
+static bool print_groups(const args_spec *spec) {
+    char groups[512], text[600];
+    if (!help_groups(spec, groups, sizeof groups))
+        return false;
+    snprintf(text, sizeof text, "Groups of options (--help GROUP prints only that group): %s",
+             groups);
+    putchar('\n');
+    tool_print_wrapped(text, 0, 0);
+    return true;
 }
 
 void help_print(const args_spec *spec) {

@@ -78,7 +78,7 @@ static int check_written(const char *tool, const tool_path *p, const tool_path *
     if (strcmp(p->path, "-") == 0)
         return tool_error(
             tool, 2,
-            "%s: - is standard input, which cannot be written; write ./- for a file of that name",
+            "%s: this is not written to standard output; name a file (./- is one of the name -)",
             p->flag);
     if (stat(p->path, &st) == 0 && S_ISREG(st.st_mode)) {
         int code = check_existing(tool, p, all, n, &st);
@@ -196,6 +196,11 @@ static int check_model(const char *tool, const tool_path *p) {
         slash[slash == folder] = '\0';
     else if (!given_folder)
         strcpy(folder, ".");
+    if (given_folder && has_file(folder, "adapter_config.json"))
+        return tool_error(tool, 1,
+                          "%s: %s is an adapter of PEFT; this makes a GGUF file of it: llm-lora "
+                          "convert '%s' --base MODEL_FOLDER -o '%s.gguf'",
+                          p->flag, p->path, folder, folder_name(folder, real));
     const bool converts = has_file(folder, "config.json");
     if (converts && given_folder && !p->no_folder)
         return -1;

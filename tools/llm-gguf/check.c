@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/gguf_text.h"
+#include "common/hints.h"
 #include "common/json_text.h"
 #include "common/load.h"
 #include "common/paths.h"
@@ -182,7 +183,7 @@ int gguf_check(int argc, char **argv) {
                             "findings.",
                             table,
                             &o.files,
-                            NULL,
+                            gguf_hints,
                             .examples = examples};
     int code = args_parse_between(&spec, 1, 1, argc, argv);
     if (code >= 0)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/gguf_text.h"
+#include "common/hints.h"
 #include "common/load.h"
 #include "common/paths.h"
 #include "common/process.h"
@@ -160,8 +161,8 @@ static void print_tensor(const char *sign, const ggl_gguf_tensor *t) {
 }
 
 static void print_sum(const diff_sum *d) {
-    printf(", %.0f of %.0f elements differ, max %.3e rms %.3e relative %.3e%s\n", d->n_other, d->n,
-           d->max, sqrt(d->sum2 / (d->n > 0 ? d->n : 1)), d->of2 > 0 ? sqrt(d->sum2 / d->of2) : 0,
+    printf("\n    %.0f of %.0f differ: max %.2e, rms %.2e, relative %.2e%s\n", d->n_other, d->n, d->max,
+           sqrt(d->sum2 / (d->n > 0 ? d->n : 1)), d->of2 > 0 ? sqrt(d->sum2 / d->of2) : 0,
            d->nan ? ", some by NaN or infinities" : "");
 }
 
@@ -284,7 +285,7 @@ int gguf_diff(int argc, char **argv) {
         "does not matter. Exit code 0: they are the same, 1: they differ.",
         options,
         &files,
-        NULL,
+        gguf_hints,
         .examples = examples};
     int code = args_parse_between(&spec, 2, 2, argc, argv);
     if (code >= 0)
@@ -296,6 +297,8 @@ int gguf_diff(int argc, char **argv) {
     process_wait_for_stop();
     if (code < 0)
         code = open_and_diff(&j, &files);
+    if (code <= 1)
+        gguf_patterns_warn(TOOL, "--tensors ", &tensors, &j.tensors, "tensor");
     gguf_patterns_close(&j.tensors);
     args_list_fini(&files);
     args_list_fini(&tensors);

@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "common/hints.h"
 #include "common/npy.h"
 #include "common/paths.h"
 #include "common/process.h"
@@ -116,11 +118,28 @@ static ggl_status path_of(const extract_job *j, const ggl_gguf_tensor *t, char *
     return n < size ? GGL_OK : ggl_fail(err, GGL_LIMIT, "the path %s is too long", j->out);
 }
 
+/* Removes the files of the first n wanted tensors, and the folder if this run has made it. */
+static void remove_files(const extract_job *j, size_t n, bool made) {
+    char path[8192];
+    for (size_t i = 0, k = 0; k < n && i < ggl_gguf_n_tensors(j->file); i++) {
+        const ggl_gguf_tensor *t = ggl_gguf_tensor_at(j->file, i);
+        if (!is_wanted(j, t))
+            continue;
+        k++;
+        if (path_of(j, t, path, sizeof path, NULL) == GGL_OK)
+            unlink(path);
+    }
+    if (made)
+        rmdir(j->out);
+}
+
 static int write_files(extract_job *j) {
     ggl_error err = {0};
-    char path[8192];
+    char path[8192] = "";
     ggl_status s = GGL_OK;
-    if (j->n > 1 && mkdir(j->out, 0777) != 0 && errno != EEXIST)
+    size_t n = 0;
+    const bool made = j->n > 1 && mkdir(j->out, 0777) == 0;
+    if (j->n > 1 && !made && errno != EEXIST)
         return tool_error(TOOL, 1, "-o: %s: this folder cannot be made: %s", j->out,
                           strerror(errno));
     j->x = ggl_calloc(1 << 16, sizeof *j->x);
@@ -134,11 +153,15 @@ static int write_files(extract_job *j) {
         s = path_of(j, t, path, sizeof path, &err);
         if (s == GGL_OK)
             s = j->npy ? write_npy(j, t, path, &err) : write_raw(j, t, path, &err);
+        n += s == GGL_OK;
+        if (s != GGL_OK && *path && !strstr(err.msg, path))
+            s = ggl_within(&err, s, "%s", path);
     }
     progress_end();
     ggl_free(j->x);
     if (s == GGL_OK)
         return 0;
+    remove_files(j, n, made);
     return tool_error(TOOL, process_stopped ? process_stop_code() : 1, "%s", err.msg);
 }
 
@@ -193,7 +216,7 @@ int gguf_extract(int argc, char **argv) {
         "a GGUF file with the same keys, to .npy files, or as bytes.",
         options,
         &words,
-        NULL,
+        gguf_hints,
         .examples = examples};
     int code = args_parse_between(&spec, 2, SIZE_MAX, argc, argv);
     if (code >= 0)
@@ -211,6 +234,8 @@ int gguf_extract(int argc, char **argv) {
     process_wait_for_stop();
     if (code < 0)
         code = extract(&j);
+    if (code == 0)
+        gguf_patterns_warn(TOOL, "", &patterns, &j.patterns, "tensor");
     gguf_patterns_close(&j.patterns);
     args_list_fini(&words);
     return code;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/hints.h"
 #include "common/input.h"
 #include "common/paths.h"
 #include "common/process.h"
@@ -306,7 +307,7 @@ int gguf_hash(int argc, char **argv) {
         "sha256sum gives that of the file.",
         options,
         &files,
-        NULL,
+        gguf_hints,
         .examples = examples};
     int code = args_parse_between(&spec, 1, 1, argc, argv);
     if (code < 0) {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "common/gguf_text.h"
+#include "common/hints.h"
 #include "common/load.h"
 #include "common/paths.h"
 #include "common/process.h"
@@ -133,10 +134,11 @@ static int edit(const edit_job *j) {
     if (!f)
         return 1;
     int code = check_keys(j, f);
-    if (code < 0)
+    if (code < 0 && !j->dry_run)
+        code = write_file(j, f);
+    if (code <= 0) /* after that, because a file that cannot be written is not changed */
         code = print_changes(j, f);
-    if (code < 0)
-        code = j->dry_run ? 0 : write_file(j, f);
+    code = code < 0 ? 0 : code;
     ggl_gguf_close(f);
     return code;
 }
@@ -174,7 +176,7 @@ int gguf_set(int argc, char **argv) {
                             "own. The file is replaced when the new one is complete.",
                             options,
                             &words,
-                            NULL,
+                            gguf_hints,
                             .examples = examples};
     int code = args_parse_between(&spec, 2, SIZE_MAX, argc, argv);
     if (code >= 0)
@@ -213,7 +215,7 @@ int gguf_unset(int argc, char **argv) {
                             "complete.",
                             options,
                             &words,
-                            NULL,
+                            gguf_hints,
                             .examples = examples};
     int code = args_parse_between(&spec, 2, SIZE_MAX, argc, argv);
     if (code >= 0)
@@ -267,7 +269,7 @@ int gguf_get(int argc, char **argv) {
         "each line.",
         none,
         &words,
-        NULL,
+        gguf_hints,
         .examples = examples};
     int code = args_parse_between(&spec, 2, 2, argc, argv);
     if (code >= 0)

@@ -5,10 +5,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/color.h"
 #include "common/gguf_text.h"
+#include "common/hints.h"
 #include "common/load.h"
 #include "common/paths.h"
 #include "ggl/alloc.h"
@@ -18,7 +18,7 @@
 
 static const char TOOL[] = "llm-gguf show";
 
-enum { MOST_NAME = 44, FILE_WIDTH = 100 };
+enum { MOST_NAME = 44, PAGE = 50 };
 
 /* --- sums ------------------------------------------------------------------------------------- */
 
@@ -176,9 +176,15 @@ static void print_tensors(const gguf_view *v) {
 }
 
 static void print_sum(const gguf_view *v, const char *name, const gguf_sum *s) {
-    printf("  %-14s %6zu tensor%s %16.0f elements %12.2f MiB %6.3f bits %5.1f %%\n", name, s->n,
-           s->n == 1 ? " " : "s", s->params, s->bytes / 0x1p20, gguf_sum_bits(s),
-           v->all.bytes > 0 ? 100 * s->bytes / v->all.bytes : 0);
+    printf("  %-14s %7zu %16.0f %12.2f %8.3f %7.1f\n", name, s->n, s->params, s->bytes / 0x1p20,
+           gguf_sum_bits(s), v->all.bytes > 0 ? 100 * s->bytes / v->all.bytes : 0);
+}
+
+static void sum_heading(const gguf_view *v, const char *text) {
+    char line[96];
+    snprintf(line, sizeof line, "%-16s %7s %16s %12s %8s %7s", text, "tensors", "elements", "MiB",
+             "bits", "%");
+    heading(v, line);
 }
 
 static bool same_sum(const gguf_sum *a, const gguf_sum *b) {
@@ -209,7 +215,7 @@ static void print_sums(const gguf_view *v) {
     char name[32];
     if (v->all.n == 0)
         return;
-    heading(v, "types");
+    sum_heading(v, "types");
     for (size_t i = 0; i < v->n_types; i++) {
         const ggl_gguf_tensor t = {.type = (ggl_type)v->types[i].type};
         snprintf(name, sizeof name, "%s", tensor_type(&t));
@@ -218,13 +224,13 @@ static void print_sums(const gguf_view *v) {
         print_sum(v, name, &v->types[i]);
     }
     print_sum(v, "all", &v->all);
-    heading(v, "layers");
+    sum_heading(v, "layers");
     print_layers(v);
 }
 
 static void show_text(const gguf_view *v) {
     const ggl_gguf *f = v->file;
-    const int width = isatty(STDOUT_FILENO) ? tool_width() : FILE_WIDTH;
+    const int width = tool_width();
     ggl_fprint(stdout, "%s: GGUF version %" PRIu32 ", %zu key%s, %zu tensor%s, ", ggl_gguf_name(f),
                ggl_gguf_version(f), ggl_gguf_n_values(f), ggl_gguf_n_values(f) == 1 ? "" : "s",
                ggl_gguf_n_tensors(f), ggl_gguf_n_tensors(f) == 1 ? "" : "s");
@@ -239,10 +245,12 @@ static void show_text(const gguf_view *v) {
     }
     if (v->n_defects > 0)
         heading(v, "defects");
-    for (size_t i = 0; i < v->n_defects; i++) {
+    for (size_t i = 0; i < v->n_defects && i < PAGE; i++) {
         printf("  ");
         tool_print_wrapped(v->defect[i], 2, 4);
     }
+    if (v->n_defects > PAGE)
+        printf("  and %zu more; --json has all\n", v->n_defects - PAGE);
 }
 
 /* --- the command ------------------------------------------------------------------------------ */
@@ -318,7 +326,7 @@ int gguf_show(int argc, char **argv) {
         "Files that are cut off or have unknown types are shown, too.",
         options,
         &files,
-        NULL,
+        gguf_hints,
         .examples = examples};
     int code = args_parse_between(&spec, 1, 1, argc, argv);
     if (code >= 0)
@@ -334,6 +342,10 @@ int gguf_show(int argc, char **argv) {
     v.color = tool_color(color, stdout);
     if (code < 0)
         code = show(&v, files.s[0], json);
+    if (code == 0) {
+        gguf_patterns_warn(TOOL, "--keys ", &keys, &v.keys, "key");
+        gguf_patterns_warn(TOOL, "--tensors ", &tensors, &v.tensors, "tensor");
+    }
     gguf_patterns_close(&v.keys);
     gguf_patterns_close(&v.tensors);
     args_list_fini(&files);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/hints.h"
 #include "common/paths.h"
 #include "common/process.h"
 #include "ggl/number.h"
@@ -208,7 +209,7 @@ int gguf_split(int argc, char **argv) {
         "by the name of the first. The tensors keep their order.",
         options,
         &files,
-        NULL,
+        gguf_hints,
         .examples = examples};
     int code = args_parse_between(&spec, 2, 2, argc, argv);
     if (code >= 0)
@@ -264,7 +265,7 @@ int gguf_merge(int argc, char **argv) {
                             "gaps.",
                             none,
                             &files,
-                            NULL,
+                            gguf_hints,
                             .examples = examples};
     int code = args_parse_between(&spec, 2, 2, argc, argv);
     if (code >= 0)

@@ -13,8 +13,11 @@ int gguf_patterns_open(const char *tool, const char *flag, const arg_list *list,
     if (list->n == 0)
         return -1;
     out->r = calloc(list->n, sizeof *out->r);
-    if (!out->r)
+    out->matched = calloc(list->n, sizeof *out->matched);
+    if (!out->r || !out->matched) {
+        gguf_patterns_close(out);
         return tool_error(tool, 1, "out of memory");
+    }
     for (; out->n < list->n; out->n++) {
         const char *s = list->s[out->n];
         ggl_error err = {0};
@@ -33,15 +36,24 @@ bool gguf_patterns_match(const gguf_patterns *p, ggl_str name) {
         memcpy(text, name.s, name.n);
         text[name.n] = '\0';
     }
-    for (size_t i = 0; text && i < p->n && !matches; i++)
-        matches = regexec(&p->r[i], text, 0, NULL, 0) == 0;
+    for (size_t i = 0; text && i < p->n; i++)
+        if (regexec(&p->r[i], text, 0, NULL, 0) == 0)
+            matches = p->matched[i] = true;
     free(text);
     return matches;
+}
+
+void gguf_patterns_warn(const char *tool, const char *flag, const arg_list *list,
+                        const gguf_patterns *p, const char *thing) {
+    for (size_t i = 0; i < p->n; i++)
+        if (!p->matched[i])
+            tool_warning(tool, "%s'%s' matches no %s", flag, list->s[i], thing);
 }
 
 void gguf_patterns_close(gguf_patterns *p) {
     for (size_t i = 0; i < p->n; i++)
         regfree(&p->r[i]);
     free(p->r);
+    free(p->matched);
     *p = (gguf_patterns){0};
 }

@@ -16,12 +16,16 @@ gguf_command gguf_check, gguf_diff, gguf_extract, gguf_get, gguf_hash, gguf_merg
 typedef struct gguf_patterns {
     regex_t *r;
     size_t n;
+    bool *matched; /* [n]: whether gguf_patterns_match found a name for it */
 } gguf_patterns;
 /* Compiles the list. Returns -1, or an exit code after a message that names the flag. */
 int gguf_patterns_open(const char *tool, const char *flag, const arg_list *list,
                        gguf_patterns *out);
 /* True if one matches, or if there are none. */
 bool gguf_patterns_match(const gguf_patterns *p, ggl_str name);
+/* Warns about each pattern of the list that has matched none of the things ("key", "tensor"). */
+void gguf_patterns_warn(const char *tool, const char *flag, const arg_list *list,
+                        const gguf_patterns *p, const char *thing);
 void gguf_patterns_close(gguf_patterns *p);
 
 #endif

@@ -98,6 +98,7 @@ static int plot(const tool *t, const tensor_stats *s, size_t n) {
     snprintf(title, sizeof title, "Importance of columns, %s", slash ? slash + 1 : of);
     if (ggl_new_file_open(&f, t->o.plot, &err) != GGL_OK)
         return tool_error(TOOL, 1, "--plot: %s", err.msg);
+    chart_note_suffix(TOOL, "--plot", t->o.plot);
     imatrix_plot(ggl_new_file_stream(f), s, n, title);
     return ggl_new_file_commit(f, &err) == GGL_OK ? -1 : tool_error(TOOL, 1, "--plot: %s", err.msg);
 }

@@ -19,7 +19,31 @@ static int column_of(const tensor_stats *s, int n_layers) {
     return s->layer >= 0 && s->layer < n_layers ? s->layer : n_layers;
 }
 
-static void draw_cell(FILE *out, const tensor_stats *s, double x, double y, double w) {
+/* The shares at the ends of the scale of colors: tenths around all shares. */
+typedef struct scale {
+    double low, high;
+} scale;
+
+static scale scale_of(const tensor_stats *s, size_t n) {
+    scale c = {1, 0};
+    for (size_t i = 0; i < n; i++)
+        if (s[i].n > 0) {
+            c.low = fmin(c.low, stats_effective(&s[i]));
+            c.high = fmax(c.high, stats_effective(&s[i]));
+        }
+    if (!(c.low <= c.high))
+        return (scale){0, 1};
+    c.low = floor(10 * c.low) / 10;
+    c.high = fmax(ceil(10 * c.high) / 10, c.low + 0.1);
+    return c;
+}
+
+static double opacity(const scale *c, double share) {
+    return (c->high - share) / (c->high - c->low) * MOST_COLOR + 0.02;
+}
+
+static void draw_cell(FILE *out, const scale *c, const tensor_stats *s, double x, double y,
+                      double w) {
     const double share = stats_effective(s);
     fputs("<g><title>", out);
     svg_put(out, s->e->name.s);
@@ -27,7 +51,7 @@ static void draw_cell(FILE *out, const tensor_stats *s, double x, double y, doub
     fprintf(out,
             "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" class=\"c0\" "
             "fill-opacity=\"%.3f\"/></g>\n",
-            x, y, w - 1, CELL_H - 1, (1 - share) * MOST_COLOR + 0.02);
+            x, y, w - 1, CELL_H - 1, opacity(c, share));
     if (w >= TEXT_W)
         chart_text(out, x + (w - 1) / 2, y + 15, CHART_MIDDLE, "n", "%.0f", 100 * share);
 }
@@ -44,20 +68,21 @@ static void draw_axis(FILE *out, double x, double y, double w, int n_layers, boo
                    has_other ? "layer; last: outside of layers" : "layer");
 }
 
-static void draw_legend(FILE *out, double x, double y) {
+static void draw_legend(FILE *out, const scale *c, double x, double y) {
     chart_text(out, x, y + 14, CHART_START, "n", "columns that matter:");
     x += 140;
     for (int i = 0; i <= STEPS; i++, x += 56) {
-        const double share = 1 - (double)i / STEPS;
+        const double share = c->high - (c->high - c->low) * i / STEPS;
         fprintf(out,
                 "<rect x=\"%.1f\" y=\"%.1f\" width=\"16\" height=\"16\" class=\"c0 g\" "
                 "fill-opacity=\"%.3f\"/>\n",
-                x, y + 2, (1 - share) * MOST_COLOR + 0.02);
+                x, y + 2, opacity(c, share));
         chart_text(out, x + 20, y + 14, CHART_START, "n", "%.0f%%", 100 * share);
     }
 }
 
 void imatrix_plot(FILE *out, const tensor_stats *s, size_t n, const char *title) {
+    const scale colors = scale_of(s, n);
     int n_layers = 0, n_kinds = 0;
     bool has_other = false;
     char fit[128];
@@ -82,11 +107,11 @@ void imatrix_plot(FILE *out, const tensor_stats *s, size_t n, const char *title)
         }
         const int column = column_of(&s[i], n_layers);
         if (s[i].n > 0 && !is_drawn[column])
-            draw_cell(out, &s[i], x + w * column, CHART_TOP + row * CELL_H, w);
+            draw_cell(out, &colors, &s[i], x + w * column, CHART_TOP + row * CELL_H, w);
         is_drawn[column] |= s[i].n > 0;
     }
     const double below = CHART_TOP + n_kinds * CELL_H;
     draw_axis(out, x, below, w, n_layers, has_other);
-    draw_legend(out, CHART_MARGIN, below + 48);
+    draw_legend(out, &colors, CHART_MARGIN, below + 48);
     chart_close(out);
 }

@@ -2,6 +2,7 @@
  * look for. */
 #include <string.h>
 
+#include "common/hints.h"
 #include "common/paths.h"
 #include "common/process.h"
 #include "common/progress.h"
@@ -64,7 +65,7 @@ int lora_convert(int argc, char **argv) {
         "--base does.",
         options,
         &folders,
-        NULL,
+        lora_hints,
         .examples = examples};
     int code = args_parse_between(&spec, 1, 1, argc, argv);
     if (code >= 0)

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "common/gguf_text.h"
+#include "common/hints.h"
+#include "common/load.h"
 #include "common/paths.h"
 #include "common/process.h"
 #include "common/progress.h"
@@ -125,7 +127,8 @@ static ggl_status decompose(extract_job *j, ggl_error *err) {
     }
     ggl_status s = ok ? GGL_OK : fail_memory(err);
     if (s == GGL_OK && !isfinite(norm2))
-        s = ggl_fail(err, GGL_FORMAT, "a difference of %s is NaN or infinite", p->name);
+        s = ggl_fail(err, GGL_FORMAT, "a difference of tensor '%s' of %s and %s is NaN or infinite",
+                     p->name, ggl_gguf_name(j->base), ggl_gguf_name(j->tuned));
     if (s == GGL_OK && p->rank > 0) {
         p->a = ggl_calloc((size_t)(p->n * p->rank), (size_t)(p->flipped ? p->n_out : p->n_in) * 4);
         p->b = ggl_calloc((size_t)(p->n * p->rank), (size_t)(p->flipped ? p->n_in : p->n_out) * 4);
@@ -144,7 +147,7 @@ static ggl_status decompose(extract_job *j, ggl_error *err) {
         return s;
     }
     tool_begin_line();
-    ggl_fprint(stdout, "%-40s rank %4" PRId64 "  %6.2f %% of the energy  relative error %.3e\n",
+    ggl_fprint(stdout, "%-32s rank %4" PRId64 "  %6.2f %% of the energy, error %.2e\n",
                p->name, p->rank, 100 * kept2 / norm2, sqrt(fmax(0, 1 - kept2 / norm2)));
     j->norm2 += norm2;
     j->kept2 += kept2;
@@ -220,10 +223,13 @@ static ggl_status extract(extract_job *j, ggl_error *err) {
     if (ggl_gguf_get_string(j->base, "general.architecture", &architecture, err) != 1 ||
         ggl_gguf_get_string(j->tuned, "general.architecture", &other, err) != 1)
         return *err->msg ? GGL_FORMAT
-                         : ggl_fail(err, GGL_FORMAT, "the key general.architecture is missing");
+                         : ggl_fail(err, GGL_FORMAT,
+                                    "the key general.architecture is missing in %s or %s",
+                                    ggl_gguf_name(j->base), ggl_gguf_name(j->tuned));
     if (architecture.n != other.n || memcmp(architecture.s, other.s, other.n) != 0)
-        return ggl_fail(err, GGL_FORMAT, "BASE has the architecture '%.*s', TUNED '%.*s'",
-                        (int)architecture.n, architecture.s, (int)other.n, other.s);
+        return ggl_fail(err, GGL_FORMAT, "%s has the architecture '%.*s', %s '%.*s'",
+                        ggl_gguf_name(j->base), (int)architecture.n, architecture.s,
+                        ggl_gguf_name(j->tuned), (int)other.n, other.s);
     const size_t n = ggl_gguf_n_tensors(j->base);
     ggl_status s = GGL_OK;
     j->pair = ggl_calloc(n + 1, sizeof *j->pair);
@@ -236,7 +242,8 @@ static ggl_status extract(extract_job *j, ggl_error *err) {
     }
     progress_end();
     if (s == GGL_OK && j->n_pairs == 0)
-        s = ggl_fail(err, GGL_NOT_FOUND, "no matrix differs: there is nothing to extract");
+        s = ggl_fail(err, GGL_NOT_FOUND, "no matrix of %s differs from that of %s: there is nothing to extract",
+                     ggl_gguf_name(j->tuned), ggl_gguf_name(j->base));
     if (s == GGL_OK)
         s = write_adapter(j, architecture, err);
     return s;
@@ -249,14 +256,16 @@ static int open_and_extract(extract_job *j, const arg_list *files) {
     ggl_gguf *f[2] = {NULL, NULL};
     ggl_status s = GGL_OK;
     for (int k = 0; k < 2 && s == GGL_OK; k++)
-        s = ggl_gguf_open(&f[k], files->s[k], NULL, &err);
+        s = tool_load_file(&f[k], files->s[k], NULL, false, &err);
     j->base = f[0];
     j->tuned = f[1];
     if (s == GGL_OK)
         s = extract(j, &err);
     int code = 0;
     if (s != GGL_OK)
-        code = tool_error(TOOL, process_stopped ? process_stop_code() : 1, "%s", err.msg);
+        code = tool_error(TOOL, process_stopped ? process_stop_code() : 1, "%s%s%s", err.msg,
+                          process_stopped ? "; nothing was written to " : "",
+                          process_stopped ? j->out : "");
     else
         ggl_fprint(stdout, "%s: %zu pair%s, %.2f %% of the energy of the differences\n", j->out,
                    j->n_pairs, j->n_pairs == 1 ? "" : "s",
@@ -326,7 +335,7 @@ int lora_extract(int argc, char **argv) {
         "much of it each pair has.",
         options,
         &files,
-        NULL,
+        lora_hints,
         .examples = examples};
     int code = args_parse_between(&spec, 2, 2, argc, argv);
     if (code >= 0)

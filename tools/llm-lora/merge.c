@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "common/gguf_text.h"
+#include "common/hints.h"
+#include "common/load.h"
 #include "common/paths.h"
 #include "common/process.h"
 #include "common/progress.h"
@@ -229,6 +231,25 @@ static ggl_status put_tensor(merge_job *j, ggl_gguf_writer *w, merge_tensor *x,
 
 /* --- adapters --------------------------------------------------------------------------------- */
 
+/* Refuses "FILE=SCALE" or "FILE:SCALE" if the file is there, but the scale is no number. Returns -1,
+ * or an exit code. */
+static int check_scale(const char *word) {
+    const char *at = word + strlen(word);
+    while (at > word && at[-1] != '=' && at[-1] != ':' && at[-1] != '/')
+        at--;
+    const size_t n = strlen(at);
+    if (at == word || at[-1] == '/' || ggl_file_exists(word) || ggl_number_length(at, n) == n)
+        return -1;
+    char *path = strndup(word, (size_t)(at - word) - 1);
+    const int code = path && ggl_file_exists(path)
+                         ? tool_error(TOOL, 2,
+                                      "%s: '%s' is not a number: the scale of %s, as in %s=0.5",
+                                      word, at, path, path)
+                         : -1;
+    free(path);
+    return code;
+}
+
 /* Reads "FILE=SCALE" or "FILE:SCALE" or "FILE", which it changes. */
 static double read_scale(char *word) {
     char *at = word + strlen(word);
@@ -320,7 +341,8 @@ static int write_model(merge_job *j) {
 static int merge(merge_job *j, const arg_list *words) {
     ggl_error err = {0};
     llm_model *m;
-    if (llm_model_open(&m, words->s[0], NULL, &err) != GGL_OK)
+    const llm_model_params p = {.size = sizeof p};
+    if (tool_load_model(&m, words->s[0], &p, 0, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
     j->model = llm_model_file(m);
     j->use = calloc(words->n, sizeof *j->use);
@@ -349,11 +371,13 @@ static int check_files(const merge_job *j, const arg_list *words) {
         char *path = strdup(words->s[i]);
         if (!path)
             return tool_error(TOOL, 1, "out of memory");
+        code = i > 0 ? check_scale(path) : -1;
         if (i > 0)
             (void)read_scale(path);
         const tool_path paths[] = {{i ? "ADAPTER" : "MODEL", path, .model = true},
                                    {"-o", j->out, .written = true}};
-        code = tool_check_paths(TOOL, paths, 2);
+        if (code < 0)
+            code = tool_check_paths(TOOL, paths, 2);
         free(path);
     }
     return code;
@@ -384,7 +408,7 @@ int lora_merge(int argc, char **argv) {
         "that no adapter changes are copied.",
         options,
         &words,
-        NULL,
+        lora_hints,
         .examples = examples};
     int code = args_parse_between(&spec, 2, SIZE_MAX, argc, argv);
     if (code >= 0)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/gguf_text.h"
+#include "common/hints.h"
 #include "common/paths.h"
 #include "ggl/alloc.h"
 #include "ggl/show.h"
@@ -81,7 +82,7 @@ static bool print_pair(const ggl_gguf *f, const ggl_gguf_tensor *t, double alpha
         snprintf(shape, sizeof shape, "[%" PRId64 ", %" PRId64 ", %" PRId64 "]", n_in, n_out, n);
     else
         snprintf(shape, sizeof shape, "[%" PRId64 ", %" PRId64 "]", n_in, n_out);
-    ggl_fprint(stdout, "  %-32.*s %-20s rank %4" PRId64 "  %s, %s  norm %.4g\n", (int)name.n,
+    ggl_fprint(stdout, "  %-26.*s %-14s rank %4" PRId64 "  %s, %s  norm %.4g\n", (int)name.n,
                name.s, shape, p.rank, tensor_type(p.columns), tensor_type(p.rows),
                norm * (alpha != 0 ? fabs(alpha) / (double)p.rank : 1));
     return true;
@@ -124,16 +125,18 @@ int lora_show(int argc, char **argv) {
         "and the Frobenius norm of the change at scale 1.",
         none,
         &files,
-        NULL,
+        lora_hints,
         .examples = examples};
     int code = args_parse_between(&spec, 1, 1, argc, argv);
     if (code >= 0)
         return code;
+    const tool_path path = {"ADAPTER", files.s[0], .model = true};
+    code = tool_check_paths(TOOL, &path, 1);
     ggl_error err = {0};
-    llm_adapter *a;
-    if (llm_adapter_open(&a, files.s[0], NULL, &err) != GGL_OK)
+    llm_adapter *a = NULL;
+    if (code < 0 && llm_adapter_open(&a, files.s[0], NULL, &err) != GGL_OK)
         code = tool_error(TOOL, 1, "%s", err.msg);
-    else
+    if (code < 0)
         code = show(a);
     llm_adapter_free(a);
     args_list_fini(&files);

@@ -451,6 +451,7 @@ static int draw_plot(const ppl *p) {
                            .n_kld = p->kld ? p->stats.n : 0};
     ggl_status st = ggl_new_file_open(&f, p->o.plot, &err);
     if (st == GGL_OK) {
+        chart_note_suffix(TOOL, "--plot", p->o.plot);
         ppl_plot_draw(ggl_new_file_stream(f), &plot);
         st = ggl_new_file_commit(f, &err);
     }

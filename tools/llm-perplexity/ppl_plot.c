@@ -73,6 +73,14 @@ static void draw_axes(FILE *out, const ppl_plot *p, const axis *a, double top) {
 /* The band of one standard error around the running value: forwards above, backwards below. */
 static void draw_band(FILE *out, const ppl_plot *p, const axis *a, double top) {
     fputs("<path class=\"c0\" fill-opacity=\"0.2\" d=\"", out);
+    if (p->n_chunk == 1) { /* a line needs two points: that of one chunk is as wide as the plot */
+        const mean *m = p->running;
+        const double value = isfinite(m->value) ? m->value : a->low;
+        const double error = isfinite(m->error) ? m->error : 0;
+        fprintf(out, "M%d %.1f H%d V%.1f H%d\"/>\n", LEFT, at_y(a, value + error, top),
+                WIDTH - RIGHT, at_y(a, value - error, top), LEFT);
+        return;
+    }
     for (int64_t k = 0; k < 2 * p->n_chunk; k++) {
         const int64_t i = k < p->n_chunk ? k : 2 * p->n_chunk - 1 - k;
         const mean *m = &p->running[i];
@@ -85,7 +93,11 @@ static void draw_band(FILE *out, const ppl_plot *p, const axis *a, double top) {
 
 static void draw_running(FILE *out, const ppl_plot *p, const axis *a, double top) {
     fputs("<path class=\"line s0\" data-series=\"0\" fill=\"none\" stroke-width=\"1.6\" d=\"", out);
-    for (int64_t i = 0; i < p->n_chunk; i++)
+    if (p->n_chunk == 1)
+        fprintf(out, "M%d %.1f H%d", LEFT,
+                at_y(a, shows(p->running[0].value) ? p->running[0].value : a->high, top),
+                WIDTH - RIGHT);
+    for (int64_t i = 0; i < p->n_chunk && p->n_chunk > 1; i++)
         fprintf(out, "%s%.1f %.1f ", i ? "L" : "M", at_x(p, (double)i),
                 at_y(a, shows(p->running[i].value) ? p->running[i].value : a->high, top));
     fputs("\"/>\n", out);
@@ -97,23 +109,39 @@ static void draw_running(FILE *out, const ppl_plot *p, const axis *a, double top
                     at_x(p, (double)i), at_y(a, shows(p->chunk[i]) ? p->chunk[i] : a->high, top));
 }
 
-/* Bars on a logarithmic axis of six powers of ten, because quantiles are that far apart. */
+/* Bars on a logarithmic axis of six powers of ten, because quantiles are that far apart. Numbers below
+ * it have no bar. */
 static void draw_quantiles(FILE *out, const ppl_plot *p, double y) {
     static const struct {
         const char *name;
         double fraction;
     } of[] = {{"median", 0.5}, {"90 %", 0.9}, {"99 %", 0.99}, {"99.9 %", 0.999}, {"maximum", 1}};
-    const double most = p->kld[p->n_kld - 1], top = shows(most) ? most : 1;
-    chart_text(out, CHART_MARGIN, y, CHART_START, "b", "KL divergence of a position");
-    for (size_t k = 0; k < sizeof of / sizeof *of; k++) {
-        y += ROW;
-        const double q = ppl_quantile(p->kld, p->n_kld, of[k].fraction);
-        const double share = shows(q) ? fmax(0, 1 + log10(q / top) / 6) : 0;
-        chart_text(out, LEFT + NAME - 80, y, CHART_END, "t", "%s", of[k].name);
-        fprintf(out, "<rect class=\"c0\" x=\"%d\" y=\"%.1f\" width=\"%.1f\" height=\"16\"/>\n",
-                LEFT + NAME - 70, y - 12, share * (WIDTH - LEFT - NAME + 70 - VALUE));
-        chart_text(out, WIDTH - VALUE + 8, y, CHART_START, "t", "%.3g", q);
+    enum { N = sizeof of / sizeof *of, BEGIN = LEFT + NAME - 70, END = WIDTH - VALUE, POWERS = 6 };
+    const double most = p->kld[p->n_kld - 1];
+    const int high = shows(most) ? (int)ceil(log10(most) - 1e-9) : 0;
+    chart_legend l = {CHART_MARGIN, y, CHART_MARGIN, WIDTH - RIGHT};
+    chart_legend_add(out, &l, 2, "KL divergence of a position: quantiles, on a logarithmic axis");
+    y += ROW / 2;
+    fprintf(out,
+            "<g class=\"panel\"><rect class=\"axes\" x=\"%d\" y=\"%.1f\" width=\"%d\" "
+            "height=\"%d\"/>\n",
+            BEGIN, y, END - BEGIN, N * ROW);
+    for (int k = 0; k <= POWERS; k++) {
+        const double x = BEGIN + (double)k / POWERS * (END - BEGIN);
+        fprintf(out, "<path class=\"g\" d=\"M%.1f %.1f V%.1f\"/>\n", x, y, y + N * ROW);
+        chart_text(out, x, y + N * ROW + 16, CHART_MIDDLE, "n", "1e%d", high - POWERS + k);
     }
+    for (size_t k = 0; k < N; k++, y += ROW) {
+        const double q = ppl_quantile(p->kld, p->n_kld, of[k].fraction);
+        const double share = shows(q) ? fmin(1, fmax(0, 1 + (log10(q) - high) / POWERS)) : 0;
+        chart_text(out, BEGIN - 8, y + 16, CHART_END, "t", "%s", of[k].name);
+        fprintf(out,
+                "<rect class=\"bar c2\" data-series=\"2\" x=\"%d\" y=\"%.1f\" width=\"%.1f\" "
+                "height=\"16\"/>\n",
+                BEGIN, y + 4, share * (END - BEGIN));
+        chart_text(out, END + 8, y + 16, CHART_START, "t", "%.3g", q);
+    }
+    fputs("</g>\n", out);
 }
 
 void ppl_plot_draw(FILE *out, const ppl_plot *p) {
@@ -121,7 +149,7 @@ void ppl_plot_draw(FILE *out, const ppl_plot *p) {
     const bool compared = p->kld && p->n_kld > 0;
     const double top = CHART_TOP + 20;
     chart_legend l = {LEFT, CHART_TOP, LEFT, WIDTH - RIGHT};
-    chart_open(out, WIDTH, top + PLOT + FOOT + (compared ? 6 * ROW + 20 : 0), p->title);
+    chart_open(out, WIDTH, top + PLOT + FOOT + (compared ? 6 * ROW + 50 : 0), p->title);
     chart_legend_add(out, &l, 0, "of the text so far, and its standard error");
     chart_legend_add(out, &l, 1, "of a chunk by itself");
     fprintf(out,

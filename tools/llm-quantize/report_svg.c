@@ -35,10 +35,30 @@ static bool has_error(const report_tensor *t) {
     return t->error >= 0 && chart_shows(t->error);
 }
 
+/* Gives each type that occurs a color by its bits, so that a type has mostly the same color in all
+ * pictures; the next free one if another type of that size has it. */
+static void choose_colors(report *r) {
+    static const int of_bits[] = {6, 6, 3, 1, 4, 2, 5, 5, 0}; /* whole bits of a weight; more: 7 */
+    bool taken[CHART_SERIES] = {0};
+    int n = 0;
+    for (int k = 0; ggl_type_at(k); k++) {
+        const ggl_type_info *t = ggl_type_at(k);
+        const size_t bits = 8 * t->size / (size_t)t->block;
+        int color = bits < sizeof of_bits / sizeof *of_bits ? of_bits[bits] : 7;
+        if (r->count[t->type] == 0)
+            continue;
+        for (int i = 0; i < CHART_SERIES && n % CHART_SERIES && taken[color]; i++)
+            color = (color + 1) % CHART_SERIES;
+        taken[color] = true;
+        r->series[t->type] = color + n / CHART_SERIES * CHART_SERIES;
+        if (++n % CHART_SERIES == 0)
+            memset(taken, 0, sizeof taken);
+    }
+}
+
 /* Counts types, layers and errors, and finds the rows. */
 static bool measure(report *r, size_t *n_row) {
     char stem[128];
-    int n_series = 0;
     tensor_name *name = ggl_calloc(r->n + 1, sizeof *name);
     r->first = ggl_calloc(r->n + 1, sizeof *r->first);
     for (size_t i = 0; name && i < r->n; i++) {
@@ -48,11 +68,11 @@ static bool measure(report *r, size_t *n_row) {
         tensor_stem(t->name, stem, &layer);
         r->n_layer = layer >= r->n_layer ? layer + 1 : r->n_layer;
         r->worst = has_error(t) && t->error > r->worst ? t->error : r->worst;
-        if (r->count[t->type->type]++ == 0)
-            r->series[t->type->type] = n_series++;
+        r->count[t->type->type]++;
         r->bytes[t->type->type] += t->bytes;
         r->all += t->bytes;
     }
+    choose_colors(r);
     const bool made = name && r->first && tensor_groups(name, r->n, 0, r->first, n_row);
     ggl_free(name);
     r->cell = (double)(WIDTH - LEFT - RIGHT) / (double)(r->n_layer > 0 ? r->n_layer : 1);
