@@ -198,7 +198,7 @@ def differs():
     out = run("diff", "a.gguf", "e.gguf", code=1)
     square = sum((i / 7) ** 2 for i in range(32))
     for line in ("~ a.u8: 200 -> 201", "- a.i8: -7", "+ b.new: -7", "1 of 32 differ: max 2.50e-01, rms %.2e, relative %.2e" % (
-            0.25 / 32 ** 0.5, 0.25 / square ** 0.5), "q8_0 [64, 3] -> f32 [64, 3], the same numbers", "- norm ", "+ norm2 "):
+            0.25 / 32 ** 0.5, 0.25 / square ** 0.5), "q8_0 [64, 3] -> f32 [64, 3]\n    the same numbers", "- norm ", "+ norm2 "):
         check(line in out, "diff: no", line, "in", out)
     check(max(map(len, out.split("\n"))) <= 80, "diff is wider than 80 columns", out)
     run("diff", "--tensors", "absent", "a.gguf", "a.gguf", words="matches no tensor")

@@ -120,7 +120,7 @@ typedef struct options {
 
 /* Checks an open file. Returns the exit code; -1: continue with the summary. */
 static int check_file(gguf_findings *c, const options *o, const ggl_gguf *f) {
-    const bool whole = c->n == 0; /* another reader would refuse it for the same reason */
+    const bool whole = c->n == 0;          /* another reader would refuse it for the same reason */
     if (!llm_load_converts(o->files.s[0])) /* those of a folder are not in the table */
         gguf_check_places(c, f);
     gguf_check_keys(c, f);

@@ -156,13 +156,13 @@ static bool compare_data(diff_job *j, const ggl_gguf_tensor *t, const ggl_gguf_t
 static void print_tensor(const char *sign, const ggl_gguf_tensor *t) {
     char shape[128];
     tool_begin_line();
-    ggl_fprint(stdout, "%s %-40.*s %s %s", sign, (int)t->name.n, t->name.s, tensor_type(t),
+    ggl_fprint(stdout, "%s %-28.*s %s %s", sign, (int)t->name.n, t->name.s, tensor_type(t),
                tensor_shape(t, shape, sizeof shape));
 }
 
 static void print_sum(const diff_sum *d) {
-    printf("\n    %.0f of %.0f differ: max %.2e, rms %.2e, relative %.2e%s\n", d->n_other, d->n, d->max,
-           sqrt(d->sum2 / (d->n > 0 ? d->n : 1)), d->of2 > 0 ? sqrt(d->sum2 / d->of2) : 0,
+    printf("\n    %.0f of %.0f differ: max %.2e, rms %.2e, relative %.2e%s\n", d->n_other, d->n,
+           d->max, sqrt(d->sum2 / (d->n > 0 ? d->n : 1)), d->of2 > 0 ? sqrt(d->sum2 / d->of2) : 0,
            d->nan ? ", some by NaN or infinities" : "");
 }
 
@@ -185,10 +185,8 @@ static bool diff_tensor(diff_job *j, const ggl_gguf_tensor *t, const ggl_gguf_te
         printf(" -> %s %s", tensor_type(u), tensor_shape(u, shape, sizeof shape));
     if (d.n_other > 0)
         print_sum(&d);
-    else if (same_shape(t, u) && !j->no_data)
-        printf(", the same numbers\n");
     else
-        putchar('\n');
+        printf(same_shape(t, u) && !same && !j->no_data ? "\n    the same numbers\n" : "\n");
     return true;
 }
 

@@ -16,7 +16,7 @@ typedef struct gguf_sum {
 typedef struct gguf_view {
     const ggl_gguf *file;
     bool folder; /* of Hugging Face: the tensors have no data here */
-    bool full; /* all elements of arrays, and whole strings */
+    bool full;   /* all elements of arrays, and whole strings */
     gguf_patterns keys, tensors;
     bool only_keys, only_tensors; /* a pattern was given for these, and none for the others */
     char **defect;                /* sentences; allocated with malloc */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/chart.h"
 #include "common/imatrix.h"
 #include "common/paths.h"
 #include "common/process.h"

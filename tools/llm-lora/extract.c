@@ -147,8 +147,8 @@ static ggl_status decompose(extract_job *j, ggl_error *err) {
         return s;
     }
     tool_begin_line();
-    ggl_fprint(stdout, "%-32s rank %4" PRId64 "  %6.2f %% of the energy, error %.2e\n",
-               p->name, p->rank, 100 * kept2 / norm2, sqrt(fmax(0, 1 - kept2 / norm2)));
+    ggl_fprint(stdout, "%-28s rank %4" PRId64 "  %6.2f %% of the energy, error %.2e\n", p->name,
+               p->rank, 100 * kept2 / norm2, sqrt(fmax(0, 1 - kept2 / norm2)));
     j->norm2 += norm2;
     j->kept2 += kept2;
     j->n_pairs++;
@@ -242,7 +242,8 @@ static ggl_status extract(extract_job *j, ggl_error *err) {
     }
     progress_end();
     if (s == GGL_OK && j->n_pairs == 0)
-        s = ggl_fail(err, GGL_NOT_FOUND, "no matrix of %s differs from that of %s: there is nothing to extract",
+        s = ggl_fail(err, GGL_NOT_FOUND,
+                     "no matrix of %s differs from that of %s: there is nothing to extract",
                      ggl_gguf_name(j->tuned), ggl_gguf_name(j->base));
     if (s == GGL_OK)
         s = write_adapter(j, architecture, err);

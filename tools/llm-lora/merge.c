@@ -241,11 +241,11 @@ static int check_scale(const char *word) {
     if (at == word || at[-1] == '/' || ggl_file_exists(word) || ggl_number_length(at, n) == n)
         return -1;
     char *path = strndup(word, (size_t)(at - word) - 1);
-    const int code = path && ggl_file_exists(path)
-                         ? tool_error(TOOL, 2,
-                                      "%s: '%s' is not a number: the scale of %s, as in %s=0.5",
-                                      word, at, path, path)
-                         : -1;
+    const int code =
+        path && ggl_file_exists(path)
+            ? tool_error(TOOL, 2, "%s: '%s' is not a number: the scale of %s, as in %s=0.5", word,
+                         at, path, path)
+            : -1;
     free(path);
     return code;
 }

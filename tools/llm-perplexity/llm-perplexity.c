@@ -12,6 +12,7 @@
 #include "common/args.h"
 #include "builtin/builtin_model.h"
 #include "common/cache_types.h"
+#include "common/chart.h"
 #include "common/hints.h"
 #include "common/hub.h"
 #include "common/ignore.h"

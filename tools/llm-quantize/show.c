@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/chart.h"
 #include "ggl/file.h"
 #include "ggl/show.h"
 #include "job.h"
@@ -140,9 +141,19 @@ int draw_report(const job *j) {
         t[n++].error = kept ? 0 : j->error ? llm_quant_error_relative(&j->error[i]) : -1;
     }
     const char *name = strrchr(j->o.in, '/');
-    snprintf(title, sizeof title, "%.120s: %.2f -> %.2f bits per weight", name ? name + 1 : j->o.in,
+    char how[80] = "";
+    if (j->o.budget.size)
+        snprintf(how, sizeof how, " within %.60s", j->o.budget.size);
+    else if (j->o.budget.bpw_given)
+        snprintf(how, sizeof how, " within %.4g bits", j->o.budget.bpw);
+    else if (j->choice.mix || j->choice.type)
+        snprintf(how, sizeof how, " as %.60s",
+                 j->choice.mix ? j->choice.mix->name : j->choice.type);
+    snprintf(title, sizeof title, "%.100s%s: %.2f -> %.2f bits per weight",
+             name ? name + 1 : j->o.in, how,
              8 * (double)p->size_before / (p->n_elements > 0 ? p->n_elements : 1),
              8 * (double)p->size_after / (p->n_elements > 0 ? p->n_elements : 1));
+    chart_note_suffix(TOOL, "--report", j->o.report);
     ggl_status s =
         t ? ggl_new_file_open(&f, j->o.report, &err) : ggl_fail(&err, GGL_NOMEM, "out of memory");
     if (s == GGL_OK && (s = report_draw(ggl_new_file_stream(f), title, t, n, &err)) == GGL_OK)
