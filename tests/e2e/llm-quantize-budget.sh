@@ -99,6 +99,15 @@ grep -q '>Color: the type' "$tmp/dry.svg" || fail "--report of a dry run shows e
 for word in 'Perplexity of seven.gguf' '>99.9 %<' '</svg>'; do
     grep -q -- "$word" "$tmp/plot.svg" || fail "--plot: no $word"
 done
+"$perplexity" -m "$tmp/seven.gguf" --kl-divergence-base "$tmp/base.kld" --kl-divergence --chunks 1 --plot "$tmp/one.png" >"$tmp/stdout" 2>&1 || fail "--plot of one chunk"
+grep -q 'one.png is an SVG file' "$tmp/stdout" || fail "no note about the suffix .png"
+grep -q 'within 7 bits: 32.00' "$tmp/report.svg" || fail "the title of --report lacks the limit"
+grep -q 'as Q4_K_M: 32.00' "$tmp/dry.svg" || fail "the title of --report lacks the mix"
+[ "$(grep -c '>1e-[0-9]*<' "$tmp/plot.svg")" -ge 5 ] || fail "the divergence has no axis"
+grep -q 'data-series="0" fill="none" stroke-width="1.6" d="M[0-9. ]*H' "$tmp/one.png" || fail "one chunk has no line"
+if command -v python3 >/dev/null; then
+    python3 "$(dirname "$0")/svg_check.py" "$tmp/report.svg" "$tmp/dry.svg" "$tmp/plot.svg" "$tmp/one.png" || fail "a picture"
+fi
 expect 1 "its folder does not exist" --bpw 7 --report "$tmp/no/report.svg" "$f32" "$out"
 
 # what cannot be

@@ -118,6 +118,7 @@ def shows():
             run(*words, code=2, words=f"there is no flag '{flag}': ")
     run("hasch", code=2, words="did you mean 'hash'")
     run("nothing.gguf", code=1, words="No such file")
+    run(b"caf\xe9\x1b[31m.gguf", code=1, words="caf\\xe9\\x1b[31m.gguf: ")
 
 
 def finds():

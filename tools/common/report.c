@@ -11,13 +11,22 @@
 #include "ggl/show.h"
 
 int tool_error(const char *tool, int code, const char *fmt, ...) {
+    char text[8192];
     va_list args;
     va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
     tool_begin_line();
     fprintf(stderr, "%s: ", tool);
-    vfprintf(stderr, fmt, args);
+    /* names of files may have any bytes; lines and tabs are the message's own */
+    for (const char *s = text; *s;) {
+        const int n = (int)strcspn(s, "\n\t");
+        ggl_fprint(stderr, "%.*s", n, s);
+        s += n;
+        if (*s)
+            fputc(*s++, stderr);
+    }
     fputc('\n', stderr);
-    va_end(args);
     return code;
 }
 

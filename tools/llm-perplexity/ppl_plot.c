@@ -37,6 +37,10 @@ static axis axis_of(const ppl_plot *p) {
         widen(&a, p->chunk[i]);
         widen(&a, p->running[i].value);
     }
+    if (p->n_chunk == 1) {
+        widen(&a, p->running->value - p->running->error);
+        widen(&a, p->running->value + p->running->error);
+    }
     if (!(a.low <= a.high))
         a = (axis){0, 1, 0};
     /* of numbers that are all alike, a tenth above and below is shown */
