@@ -228,7 +228,7 @@ def sets():
     os.symlink("s.gguf", "link.gguf")
     run("set", "link.gguf", "a.u8=200")
     check(os.path.islink("link.gguf"), "a link was replaced")
-    run("set", "s.gguf", "a.u8=5", "-o", "-", code=2, words="is not written to standard output")
+    run("set", "s.gguf", "a.u8=5", "-o", "-", code=2, words="not standard output; write ./- for")
     for words, args in (("out of range for u8", ("a.u8=256",)), ("is not a whole number", ("a.u8=x",)), ("is a new key, so its type is needed", ("b.x=1",)),
                         ("neither true nor false", ("a.bool=2",)), ("that fits its type", ("a.f32=1e39",)), ("is set twice", ("a.u8=1", "a.u8=2")),
                         ("is not KEY=VALUE", ("a.u8",)), ("how the files of a split model belong together", ("split.no=u16:0",)),

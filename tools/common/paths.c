@@ -78,7 +78,7 @@ static int check_written(const char *tool, const tool_path *p, const tool_path *
     if (strcmp(p->path, "-") == 0)
         return tool_error(
             tool, 2,
-            "%s: this is not written to standard output; name a file (./- is one of the name -)",
+            "%s: a file is written here, not standard output; write ./- for a file of that name",
             p->flag);
     if (stat(p->path, &st) == 0 && S_ISREG(st.st_mode)) {
         int code = check_existing(tool, p, all, n, &st);

@@ -17,7 +17,8 @@ int arch_args(const args_spec *spec, size_t least, size_t most, int argc, char *
         with_options.options = none;
     int code = args_parse_between(&with_options, least, most, argc, argv);
     for (size_t i = 0; code < 0 && spec->positional && i < spec->positional->n; i++) {
-        const tool_path path = {"FILE", spec->positional->s[i], .model = true};
+        const tool_path path = {"FILE", spec->positional->s[i],
+                                .model = !llm_load_converts(spec->positional->s[i])};
         code = tool_check_paths(spec->tool, &path, 1);
     }
     return code;
