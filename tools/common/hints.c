@@ -458,7 +458,7 @@ const arg_hint gguf_hints[] = {
     {"--xxh64 --sha256 -c --check",
      "`llm-gguf hash FILE` prints digests, SHA-256 or XXH64, and `llm-gguf hash --check LIST FILE` compares them", HINT_REFUSED},
     {"--json-array", "`llm-gguf show FILE --json --full` has all elements of arrays, `llm-gguf get FILE KEY` prints those of one", HINT_REFUSED},
-    {"--markdown", "`llm-gguf show FILE` prints text, with --json JSON", HINT_REFUSED},
+    {"--markdown", "`llm-gguf show FILE` prints text, `llm-gguf show FILE --json` JSON", HINT_REFUSED},
     {"--no-tensors", "`llm-gguf show FILE --keys .` prints only the keys", HINT_REFUSED},
     {"--data-offset --data-alignment", "`llm-gguf show FILE --json` has the offset of each tensor", HINT_REFUSED},
     {"--new-value --force", "`llm-gguf set FILE KEY=VALUE` changes a key, without asking", HINT_REFUSED},
@@ -470,7 +470,7 @@ const arg_hint gguf_hints[] = {
 const arg_hint lora_hints[] = {
     {"-m --model --lora --lora-scaled -o --output --output-file",
      "`llm-lora merge MODEL ADAPTER=SCALE -o OUT` adds adapters to a model", HINT_REFUSED},
-    {"-ngl --n-gpu-layers -c --ctx-size -b --batch-size", "weights are added on the CPU; -t sets its threads", HINT_NOTHING_VALUE},
+    {"-ngl --n-gpu-layers -c --ctx-size -b --batch-size", "weights are added on the CPU, row by row", HINT_NOTHING_VALUE},
     {"--base --base-model-id --outfile --outtype --dry-run",
      "`llm-lora convert PEFT_FOLDER --base MODEL_FOLDER -o ADAPTER` converts an adapter", HINT_REFUSED},
     {"--rank -r", "`llm-lora extract BASE TUNED -o ADAPTER --rank N` makes an adapter", HINT_REFUSED},
