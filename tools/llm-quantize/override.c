@@ -66,7 +66,7 @@ int read_tensor_types(job *j) {
     return code;
 }
 
-static bool read_value(key_override *k, const char *type, size_t n, const char *value) {
+static bool read_value(quant_key *k, const char *type, size_t n, const char *value) {
     char *end;
     errno = 0;
     if (n == 3 && memcmp(type, "int", 3) == 0) {
@@ -101,11 +101,12 @@ int read_key_overrides(job *j) {
     for (size_t i = 0; i < list->n; i++) {
         const char *text = list->s[i], *equals = strchr(text, '=');
         const char *colon = equals ? strchr(equals, ':') : NULL;
-        key_override *k = &j->key[i];
-        k->key = text;
-        k->n = equals ? (size_t)(equals - text) : 0;
-        if (!colon || k->n == 0 || k->n > 200 ||
-            !read_value(k, equals + 1, (size_t)(colon - equals - 1), colon + 1))
+        const size_t n = equals ? (size_t)(equals - text) : 0;
+        quant_key *k = &j->key[i];
+        if (n >= sizeof k->key)
+            return tool_error(TOOL, 2, "--override-kv: the key '%.40s..' is too long", text);
+        memcpy(k->key, text, n);
+        if (!colon || n == 0 || !read_value(k, equals + 1, (size_t)(colon - equals - 1), colon + 1))
             return tool_error(
                 TOOL, 2,
                 "--override-kv: '%s' is not KEY=TYPE:VALUE, with the TYPE int, float, "
