@@ -64,6 +64,10 @@ says '^measured +KL divergence 0\.[0-9]{6} ±'
 awk '/^measured/ { sub(/\)$/, "", $NF); r = $4 / $NF; exit !(r > 0.5 && r < 2) }' "$tmp/stdout" ||
     fail "losses do not add up: $(grep '^measured' "$tmp/stdout")"
 
+grep -q 'no such file yet' "$tmp/stderr" && fail "--loss with --calibration: $(cat "$tmp/stderr")"
+run 0 --dry-run --bpw 7 --loss "$tmp/lose" "$f32"
+grep -q "lose: there is no such file yet" "$tmp/stderr" || fail "--loss of a file that is absent: $(cat "$tmp/stderr")"
+
 # the same choice from the file of losses, without the text; with other threads; and measured again
 cp "$out" "$tmp/first.gguf"
 run 0 -q --budget "$size" --loss "$tmp/loss" "$f32" "$out"

@@ -49,6 +49,7 @@ const char *const *all_types(void); /* names of mixes and types, for completion;
 /* override.c: what the flags change. Return -1, or an exit code after a message. */
 int read_tensor_types(job *j);
 int read_key_overrides(job *j);
+void note_key_overrides(const job *j); /* on what they do to the keys of the file */
 
 /* importance.c: opens --imatrix, and finds the entry of each tensor of the plan. Returns -1, or an
  * exit code after a message. */
