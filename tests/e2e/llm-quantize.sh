@@ -209,6 +209,7 @@ run 0 --dry-run "$f32" F32
 columns=$(sed -n 's/^blk\.0\.attn_q\.weight *\([0-9]*\) x.*/\1/p' "$tmp/stdout")
 imatrix "$columns"
 run 0 --imatrix "$tmp/im.dat" --pure -t 1 "$f32" "$tmp/i1.gguf" Q4_0
+says '^error .* of the changed tensors, all columns counted alike$'
 says '^importance   2 entries of 3 chunks; [0-9]+ of [0-9]+ tensors whose type uses importance have none'
 run 0 --imatrix "$tmp/im.dat" --pure -t 3 -v "$f32" "$tmp/i3.gguf" Q4_0
 says '^blk\.0\.ffn_gate\.weight .* \(no importance\)$'
