@@ -213,31 +213,38 @@ static ggl_status fail_new(ggl_error *err, int number) {
     return fail_errno(err, "cannot be written", number);
 }
 
-/* Gives the new file the permissions and, as far as the system allows, the owner of the file that it
- * will replace. */
-static void keep_rights(const os_new_file *f) {
-    struct stat old, own;
-    if (stat(f->target, &old) != 0 || fstat(f->fd, &own) != 0)
-        return; /* there is no such file yet: the umask's permissions */
-    if ((old.st_uid != own.st_uid || old.st_gid != own.st_gid) &&
-        fchown(f->fd, old.st_uid, old.st_gid) != 0 && fchown(f->fd, (uid_t)-1, old.st_gid) != 0)
+/* Gives the new file the permissions of the one that it will replace and, as far as the system allows,
+ * its group and owner. If the group cannot be kept, its members get no more than everybody. */
+static void keep_rights(int fd, const struct stat *old) {
+    struct stat own;
+    mode_t mode = old->st_mode & 0777;
+    if (fstat(fd, &own) != 0)
+        return;
+    if (old->st_gid != own.st_gid && fchown(fd, (uid_t)-1, old->st_gid) != 0)
+        mode = (mode & 0707) | (mode & 07) << 3;
+    if (fchmod(fd, mode) != 0)
+        return;
+    if (old->st_uid != own.st_uid && fchown(fd, old->st_uid, (gid_t)-1) != 0)
         errno = 0; /* only root may give files away */
-    (void)fchmod(f->fd, old.st_mode & 0777);
 }
 
-/* Creates target.tmp-PID-K with the first free K. Does not use mkstemp(), because the file should
- * get the permissions of the umask, not 0600. */
+/* Creates target.tmp-PID-K with the first free K. Does not use mkstemp(), because a file that replaces
+ * none should get the permissions of the umask, not 0600. One that replaces another is private at first, so
+ * that nobody can open it who must not read the old one. */
 static ggl_status new_file_create(os_new_file *f, ggl_error *err) {
     size_t n = strlen(f->target) + 64;
+    struct stat old;
+    const bool replaces = stat(f->target, &old) == 0;
     f->temp = ggl_calloc(n, 1);
     if (!f->temp)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
     for (int k = 0; k < 1000; k++) {
         snprintf(f->temp, n, "%s.tmp-%ld-%d", f->target, (long)getpid(), k);
-        f->fd = open(f->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        f->fd = open(f->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, replaces ? 0600 : 0666);
         if (f->fd >= 0) {
             replace_temporary(NULL, f->temp);
-            keep_rights(f);
+            if (replaces)
+                keep_rights(f->fd, &old);
             return GGL_OK;
         }
         if (errno != EEXIST)

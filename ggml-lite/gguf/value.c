@@ -104,6 +104,19 @@ bool ggl_gguf_integer(const ggl_gguf_value *v, uint64_t i, int64_t *out) {
     }
 }
 
+bool ggl_gguf_unsigned(const ggl_gguf_value *v, uint64_t i, uint64_t *out) {
+    const uint8_t *p = element(v, i);
+    int64_t n;
+    if (p && v->type == GGL_GGUF_U64) {
+        *out = unsigned_at(p, sizeof *out);
+        return true;
+    }
+    if (!ggl_gguf_integer(v, i, &n) || n < 0)
+        return false;
+    *out = (uint64_t)n;
+    return true;
+}
+
 static double float_at(const uint8_t *p) {
     float x;
     memcpy(&x, p, sizeof x);

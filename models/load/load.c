@@ -192,7 +192,7 @@ static ggl_status put_keys(loaded *l, ggl_gguf_writer *w, const char *name, ggl_
     if (s == GGL_OK)
         s = llm_load_plan(l, err);
     if (s == GGL_OK)
-        llm_quant_put_keys(w, l->plain, &l->choice);
+        s = llm_quant_put_keys(w, l->plain, &l->choice, l->plan.n_layer, NULL, 0, err);
     return s;
 }
 

@@ -18,7 +18,7 @@ typedef struct job {
 /* Numbers of a piece on their way. */
 typedef struct scratch {
     float x[LLM_CONVERT_PIECE];         /* as floats */
-    uint32_t source[LLM_CONVERT_PIECE]; /* in the type before quantizing */
+    uint64_t source[LLM_CONVERT_PIECE]; /* in the type before quantizing: f64 at most */
     float y[LLM_CONVERT_PIECE];         /* the quantized ones, read back */
 } scratch;
 

@@ -4,33 +4,56 @@
 
 enum { QUANTIZATION_VERSION = 2 }; /* of the block formats, as in general.quantization_version */
 
-void llm_quant_put_keys(ggl_gguf_writer *w, const ggl_gguf *f, const quant_choice *c) {
-    static const char version_key[] = "general.quantization_version",
-                      type_key[] = "general.file_type";
+#define FILE_TYPE "general.file_type"
+
+/* Returns the last one of that name; NULL: none. */
+static const quant_key *find(const quant_key *k, size_t n, ggl_str name) {
+    while (n > 0 && !ggl_str_is(name, k[n - 1].key))
+        n--;
+    return n > 0 ? &k[n - 1] : NULL;
+}
+
+static void put(ggl_gguf_writer *w, const quant_key *k) {
+    if (k->type == GGL_GGUF_STRING)
+        ggl_gguf_put_string(w, k->key, k->is.text, strlen(k->is.text));
+    else
+        ggl_gguf_put(w, k->key, k->type, false, &k->is, 1);
+}
+
+/* Puts those that the file does not have, and that are the last of their name. */
+static void put_new(ggl_gguf_writer *w, const ggl_gguf *f, const quant_key *k, size_t n,
+                    const quant_key *before, size_t n_before) {
+    for (size_t i = 0; i < n; i++) {
+        const ggl_str name = {k[i].key, strlen(k[i].key)};
+        if (find(k, n, name) == &k[i] && !find(before, n_before, name) &&
+            !ggl_gguf_find(f, k[i].key))
+            put(w, &k[i]);
+    }
+}
+
+ggl_status llm_quant_put_keys(ggl_gguf_writer *w, const ggl_gguf *f, const quant_choice *c,
+                              int64_t n_layer, const quant_key *own, size_t n, ggl_error *err) {
     const quant_mix *mix = c->mix;
-    const bool copy = !mix && !c->type;
-    uint32_t version = QUANTIZATION_VERSION, file_type = mix ? (uint32_t)mix->file_type : 0;
-    /* a type without a number gets no key, rather than a wrong one */
-    bool version_put = false, type_put = !mix;
-    for (size_t i = 0; i < ggl_gguf_n_values(f); i++) {
+    const bool copy = !mix && !c->type && !c->pick; /* then what the file says is still true of
+                                                     * most tensors */
+    const quant_key types[] = {
+        {"general.quantization_version", GGL_GGUF_U32, {.u32 = QUANTIZATION_VERSION}},
+        {FILE_TYPE, GGL_GGUF_U32, {.u32 = mix ? (uint32_t)mix->file_type : 0}}};
+    const size_t n_types = copy ? 0 : mix ? 2 : 1;
+    ggl_status s = GGL_OK;
+    for (size_t i = 0; s == GGL_OK && i < ggl_gguf_n_values(f); i++) {
         const ggl_gguf_value *v = ggl_gguf_value_at(f, i);
+        const quant_key *k = find(own, n, v->key);
         if (v->key.n > 6 && memcmp(v->key.s, "split.", 6) == 0)
             continue;
-        if (copy) { /* what the file says of its types is still true of most tensors */
-            ggl_gguf_put_value(w, v);
-        } else if (ggl_str_is(v->key, version_key)) {
-            ggl_gguf_put(w, version_key, GGL_GGUF_U32, false, &version, 1);
-            version_put = true;
-        } else if (ggl_str_is(v->key, type_key)) {
-            if (mix)
-                ggl_gguf_put(w, type_key, GGL_GGUF_U32, false, &file_type, 1);
-            type_put = true;
-        } else {
-            ggl_gguf_put_value(w, v);
-        }
+        k = k ? k : find(types, n_types, v->key);
+        if (k)
+            put(w, k);
+        else if (copy || mix || !ggl_str_is(v->key, FILE_TYPE))
+            s = llm_quant_prune_put(c->prune, w, f, v, n_layer, err);
+        /* else: a type without a number gets no key, rather than a wrong one */
     }
-    if (!version_put && !copy)
-        ggl_gguf_put(w, version_key, GGL_GGUF_U32, false, &version, 1);
-    if (!type_put)
-        ggl_gguf_put(w, type_key, GGL_GGUF_U32, false, &file_type, 1);
+    put_new(w, f, types, n_types, own, n);
+    put_new(w, f, own, n, NULL, 0);
+    return s;
 }

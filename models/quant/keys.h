@@ -5,8 +5,25 @@
 #include "ggl/gguf.h"
 #include "plan.h"
 
-/* Puts the keys of f in order, without those of a split model. The two that describe the types are
- * changed in place, or added at the end. */
-void llm_quant_put_keys(ggl_gguf_writer *w, const ggl_gguf *f, const quant_choice *c);
+/* A key that the quantized file gets, whatever the source has. */
+typedef struct quant_key {
+    char key[256];
+    ggl_gguf_type type; /* GGL_GGUF_U32, I64, F32, BOOL or STRING */
+    union {
+        uint32_t u32;
+        int64_t i64;
+        float f32;
+        uint8_t truth;
+        const char *text;
+    } is;
+} quant_key;
+
+/* Puts the keys of f in order, without those of a split model, and as the choice's removal of layers
+ * demands; n_layer: the model's block_count. The two keys about types are set as the choice says, unless it
+ * copies all tensors. own[n] comes before both; of equal names the last one applies. A changed key keeps its
+ * place; a new one is added at the end. GGL_NOMEM; the writer keeps its own errors. */
+GGL_NODISCARD ggl_status llm_quant_put_keys(ggl_gguf_writer *w, const ggl_gguf *f,
+                                            const quant_choice *c, int64_t n_layer,
+                                            const quant_key *own, size_t n, ggl_error *err);
 
 #endif

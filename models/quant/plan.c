@@ -53,13 +53,20 @@ static void read_model(quant_model *m, const ggl_gguf *f, const quant_choice *c,
         llm_quant_model_add(m, p->tensor[i].name);
 }
 
+/* True if a tensor can get another type: quantized ones and those of floats. Integers are copied. */
+static bool can_change(const ggl_gguf_tensor *t) {
+    const ggl_type_info *old = ggl_type_get((int)t->type);
+    return old && (old->quantized || t->type == GGL_F32 || t->type == GGL_F16 ||
+                   t->type == GGL_BF16 || t->type == GGL_F64);
+}
+
 /* Returns the name of the type for a tensor; NULL: it is copied. */
 static const char *choose(const quant_tensor *t, const quant_model *m, quant_choice *c) {
     const ggl_gguf_tensor *from = t->from;
     bool is_output = strcmp(t->name, "output.weight") == 0;
     bool is_embedding = strcmp(t->name, "token_embd.weight") == 0;
     if (!llm_quant_wanted(t->name, from->n_dims, from->ne) || (is_output && c->leave_output) ||
-        from->type == GGL_I32) /* integers are copied */
+        !can_change(from))
         return NULL;
     quant_override *o = NULL;
     for (size_t k = 0; k < c->n_override && !o; k++)
@@ -89,9 +96,7 @@ static ggl_status plan_tensor(quant_tensor *t, const quant_model *m, quant_choic
     const ggl_type_info *old = ggl_type_get((int)from->type);
     t->type = old;
     t->size = from->size;
-    if (!wanted || !old ||
-        (!old->quantized && from->type != GGL_F32 && from->type != GGL_F16 &&
-         from->type != GGL_BF16 && from->type != GGL_F64)) /* integers are copied */
+    if (!wanted)
         return GGL_OK;
     const char *fits = llm_quant_fit(wanted, from->ne[0]);
     if (strcmp(fits, wanted) != 0)

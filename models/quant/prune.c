@@ -53,73 +53,84 @@ bool llm_quant_prune_name(const quant_prune *p, const char *name, char *to, size
     return !p->gone[layer];
 }
 
-/* Copies element i of a number to the place, and returns its bytes. */
+/* Copies element i of a number or a boolean to the place, and returns its bytes. */
 static size_t copy_number(const ggl_gguf_value *v, uint64_t i, void *to) {
     static const uint8_t size[] = {
         [GGL_GGUF_U8] = 1,  [GGL_GGUF_I8] = 1,  [GGL_GGUF_U16] = 2, [GGL_GGUF_I16] = 2,
-        [GGL_GGUF_U32] = 4, [GGL_GGUF_I32] = 4, [GGL_GGUF_U64] = 8, [GGL_GGUF_I64] = 8};
+        [GGL_GGUF_U32] = 4, [GGL_GGUF_I32] = 4, [GGL_GGUF_F32] = 4, [GGL_GGUF_BOOL] = 1,
+        [GGL_GGUF_U64] = 8, [GGL_GGUF_I64] = 8, [GGL_GGUF_F64] = 8};
     int64_t integer = 0;
+    uint64_t natural = 0;
     double number = 0;
     bool truth = false;
-    if (v->type == GGL_GGUF_BOOL && ggl_gguf_bool(v, i, &truth)) {
-        memcpy(to, &(uint8_t){truth}, 1);
-        return 1;
+    const void *from = &number;
+    float less;
+    if (ggl_gguf_bool(v, i, &truth)) {
+        natural = truth;
+        from = &natural;
+    } else if (ggl_gguf_unsigned(v, i, &natural)) {
+        from = &natural;
+    } else if (ggl_gguf_integer(v, i, &integer)) {
+        from = &integer;
+    } else if (ggl_gguf_number(v, i, &number) && v->type == GGL_GGUF_F32) {
+        less = (float)number;
+        from = &less;
     }
-    if (v->type == GGL_GGUF_F32 || v->type == GGL_GGUF_F64) {
-        (void)ggl_gguf_number(v, i, &number);
-        if (v->type == GGL_GGUF_F64)
-            memcpy(to, &number, 8);
-        else
-            memcpy(to, &(float){(float)number}, 4);
-        return v->type == GGL_GGUF_F64 ? 8 : 4;
-    }
-    (void)ggl_gguf_integer(v, i, &integer); /* one beyond int64_t counts no layers: it becomes 0 */
-    memcpy(to, &integer, size[v->type]);
+    memcpy(to, from, size[v->type]); /* files and machines are little-endian */
     return size[v->type];
 }
 
 /* Puts the elements of an array whose layers stay. */
-static void put_array(const quant_prune *p, ggl_gguf_writer *w, const ggl_gguf_value *v,
-                      const char *key) {
+static ggl_status put_array(const quant_prune *p, ggl_gguf_writer *w, const ggl_gguf_value *v,
+                            const char *key, ggl_error *err) {
     uint8_t *data = ggl_calloc(v->n, 8);
-    ggl_str *strings = ggl_calloc(v->n, sizeof *strings);
     size_t n = 0, size = 0;
-    for (uint64_t i = 0; i < v->n && data && strings; i++) {
+    if (!data)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    for (uint64_t i = 0; i < v->n; i++) {
         if (i < QUANT_MAX_LAYERS && p->gone[i])
             continue;
-        if (v->type == GGL_GGUF_STRING)
-            (void)ggl_gguf_string(v, i, &strings[n]);
-        else
-            size += copy_number(v, i, data + size);
+        size += copy_number(v, i, data + size);
         n++;
     }
-    if (v->type == GGL_GGUF_STRING)
-        ggl_gguf_put_strings(w, key, strings, n);
-    else
-        ggl_gguf_put(w, key, v->type, true, data, n);
+    ggl_gguf_put(w, key, v->type, true, data, n);
     ggl_free(data);
-    ggl_free(strings);
+    return GGL_OK;
 }
 
-static bool ends_with(ggl_str s, const char *end) {
-    const size_t n = strlen(end);
-    return s.n >= n && memcmp(s.s + s.n - n, end, n) == 0;
+/* True if the key is {arch}.NAME; sets *name. */
+static bool is_of_model(const ggl_gguf *f, const ggl_gguf_value *v, ggl_str *name) {
+    ggl_str arch = {"", 0};
+    (void)ggl_gguf_get_string(f, "general.architecture", &arch, NULL);
+    if (v->key.n <= arch.n || memcmp(v->key.s, arch.s, arch.n) != 0 || v->key.s[arch.n] != '.')
+        return false;
+    *name = (ggl_str){v->key.s + arch.n + 1, v->key.n - arch.n - 1};
+    return true;
 }
 
-void llm_quant_prune_put(const quant_prune *p, ggl_gguf_writer *w, const ggl_gguf_value *v,
-                         int64_t n_layer) {
+/* True if a list has an element for each layer. That of rope's sections has one for each axis of a picture,
+ * of which there may be as many. */
+static bool is_per_layer(const ggl_gguf_value *v, ggl_str name, int64_t n_layer) {
+    return v->is_array && v->type != GGL_GGUF_STRING && v->n == (uint64_t)n_layer &&
+           !ggl_str_is(name, "rope.dimension_sections");
+}
+
+ggl_status llm_quant_prune_put(const quant_prune *p, ggl_gguf_writer *w, const ggl_gguf *f,
+                               const ggl_gguf_value *v, int64_t n_layer, ggl_error *err) {
     char key[256];
-    snprintf(key, sizeof key, "%.*s", (int)v->key.n, v->key.s);
-    const bool of_model = !strchr(key, '.') ||
-                          (strncmp(key, "general.", 8) != 0 && strncmp(key, "tokenizer.", 10) != 0);
-    if (p->n > 0 && v->key.n < sizeof key && !v->is_array && ends_with(v->key, ".block_count")) {
-        const uint32_t left = (uint32_t)(n_layer - p->n);
-        ggl_gguf_put(w, key, GGL_GGUF_U32, false, &left, 1);
-    } else if (p->n > 0 && v->key.n < sizeof key && v->is_array && of_model && n_layer > 1 &&
-               v->type != GGL_GGUF_STRING && !ends_with(v->key, ".dimension_sections") &&
-               v->n == (uint64_t)n_layer) {
-        put_array(p, w, v, key);
-    } else {
+    ggl_str name;
+    if (!p || p->n == 0 || v->key.n >= sizeof key || !is_of_model(f, v, &name)) {
         ggl_gguf_put_value(w, v);
+        return GGL_OK;
     }
+    memcpy(key, v->key.s, v->key.n);
+    key[v->key.n] = '\0';
+    if (is_per_layer(v, name, n_layer))
+        return put_array(p, w, v, key, err);
+    const uint32_t left = (uint32_t)(n_layer - p->n);
+    if (ggl_str_is(name, "block_count") && !v->is_array)
+        ggl_gguf_put(w, key, GGL_GGUF_U32, false, &left, 1);
+    else
+        ggl_gguf_put_value(w, v);
+    return GGL_OK;
 }

@@ -51,6 +51,12 @@ collect 0 d.gguf --chunks 2
 same c.gguf.at_2 d.gguf "--save-frequency 2"
 same c.gguf a.gguf "--save-frequency"
 [ "$(ls c.gguf*)" = $'c.gguf\nc.gguf.at_2\nc.gguf.at_4' ] || fail "files: $(ls c.gguf*)"
+# a copy that cannot be written does not end the run
+mkdir k.gguf.at_2
+collect 0 k.gguf --chunks 4 --save-frequency 2
+prints 'a copy on the way could not be written: k.gguf.at_2: ' err
+same k.gguf a.gguf "after a copy that failed"
+same k.gguf.at_4 a.gguf "after a copy that failed"
 "$imatrix" -m "$model" -f "$text" -c 32 -ofreq 1 -o e.gguf >out 2>err </dev/null &
 pid=$!
 for ((i = 0; i < 1000; i++)); do
@@ -94,6 +100,11 @@ same want got "merged files"
 awk 'length > 100' want | grep . && fail "lines of more than 100 columns"
 [ "$(wc -l <want)" -gt 40 ] || fail "the table has $(wc -l <want) lines"
 
+# without -o, what is written is said
+exits 0 "$imatrix" --in-file a.gguf
+prints 'weights, 4 chunks in all: imatrix.gguf' err
+rm imatrix.gguf
+
 # pictures
 exits 0 "$imatrix" --in-file a.gguf --plot a.svg
 [ ! -e imatrix.gguf ] || fail "--plot writes imatrix.gguf"
@@ -129,4 +140,5 @@ refuses 2 '--chunk 99999: ' -m "$model" -f "$text" -c 32 --chunk 99999
 exits 0 "$imatrix" -m "$other" -f "$text" -c 32 --chunks 1 -o other.gguf
 refuses 1 'were made from different models' --in-file a.gguf --in-file other.gguf
 refuses 1 'the files of --in-file are not of this model' -m "$model" -f "$text" -c 32 --chunks 1 --in-file other.gguf
+[ ! -s out ] || fail "files of another model are refused after a chunk: $(cat out)"
 exit $failed

@@ -64,6 +64,10 @@ says '^measured +KL divergence 0\.[0-9]{6} ±'
 awk '/^measured/ { sub(/\)$/, "", $NF); r = $4 / $NF; exit !(r > 0.5 && r < 2) }' "$tmp/stdout" ||
     fail "losses do not add up: $(grep '^measured' "$tmp/stdout")"
 
+grep -q 'no such file yet' "$tmp/stderr" && fail "--loss with --calibration: $(cat "$tmp/stderr")"
+run 0 --dry-run --bpw 7 --loss "$tmp/lose" "$f32"
+grep -q "lose: there is no such file yet" "$tmp/stderr" || fail "--loss of a file that is absent: $(cat "$tmp/stderr")"
+
 # the same choice from the file of losses, without the text; with other threads; and measured again
 cp "$out" "$tmp/first.gguf"
 run 0 -q --budget "$size" --loss "$tmp/loss" "$f32" "$out"
@@ -135,13 +139,34 @@ try() { # try WORDS SED: the file, changed, is refused with these words
     expect 1 "$1" --bpw 6 --loss "$tmp/odd" "$f32" "$out"
     grep -qF "$tmp/odd" "$tmp/stderr" || fail "the file is not named: $(cat "$tmp/stderr")"
 }
-try "was measured with another model" 's/"model": "[0-9a-f]/"model": "x/'
-try "importance matrix" 's/"imatrix": "/"imatrix": "ab/'
+digest=$(printf 'ab%.0s' {1..32})
+try "was measured with another model" 's/"model": "\([0-9a-f]*\)"/"model": "'"${digest:0:16}"'"/'
+try "importance matrix" 's/"imatrix": "/&'"$digest"'/'
+try "'text' is missing, or not a digest" 's/"text": "/&\\u001b[31m/'
+try "'model' is missing, or not a digest" 's/"model": "/&a/'
 try "version" 's/"version": 1/"version": 2/'
 try "'version' is missing" 's/"version"/"v"/'
 try "is no number" '0,/"kl": [^}]*/s//"kl": -1/'
 try "is no number" '0,/"q8_0": [^,}]*/s//"q8_0": "x"/'
 try "without an error" '0,/"probe": "[^"]*"/s//"probe": "q2_k"/'
+# rows of 128 are no whole blocks of q6_k, and no weight can be written as i32
+for type in q6_k i32; do
+    try "measured in $type, which cannot" '0,/"errors": {\(.*\)"probe": "[^"]*"/s//"errors": {"'$type'": 0.1, \1"probe": "'$type'"/'
+done
+{
+    sed '/"tensors"/q' "$loss"
+    for ((i = 0; i < 65537; i++)); do printf '"t%d": {"errors": {}},\n' $i; done
+    echo '"t": {"errors": {}}}}'
+} >"$tmp/many"
+expect 1 "has 65538 tensors, at most 65536" --bpw 6 --loss "$tmp/many" "$f32" "$out"
+# absurd numbers give a choice
+sed 's/\("q[2-9][^"]*": \)[0-9.e-]*/\11.7e308/g; s/"kl": [0-9.e-]*/"kl": 1e308/g' "$loss" >"$tmp/absurd"
+grep -q 1.7e308 "$tmp/absurd" || fail "no absurd losses"
+run 0 -q --bpw 6 --loss "$tmp/absurd" "$f32" "$out"
+# the limit counts the padding that the file will have; a file that cannot be written is not measured
+run 0 -q --budget 1M --override-kv general.alignment=int:4096 "$f32" "$out"
+[ "$(stat -c %s "$out")" -le 1000000 ] || fail "--budget with an alignment: $(stat -c %s "$out") bytes"
+expect 1 "alignment" --budget 1M --override-kv general.alignment=int:3 "$f32" "$out"
 head -c 1000 "$loss" >"$tmp/cut"
 expect 1 "$tmp/cut" --bpw 6 --loss "$tmp/cut" "$f32" "$out"
 printf 'Another text. %.0s' {1..100} >"$tmp/other.txt"

@@ -209,6 +209,7 @@ run 0 --dry-run "$f32" F32
 columns=$(sed -n 's/^blk\.0\.attn_q\.weight *\([0-9]*\) x.*/\1/p' "$tmp/stdout")
 imatrix "$columns"
 run 0 --imatrix "$tmp/im.dat" --pure -t 1 "$f32" "$tmp/i1.gguf" Q4_0
+says '^error .* of the changed tensors, all columns counted alike$'
 says '^importance   2 entries of 3 chunks; [0-9]+ of [0-9]+ tensors whose type uses importance have none'
 run 0 --imatrix "$tmp/im.dat" --pure -t 3 -v "$f32" "$tmp/i3.gguf" Q4_0
 says '^blk\.0\.ffn_gate\.weight .* \(no importance\)$'
@@ -245,17 +246,21 @@ expect 2 "would remove all" --prune-layers 0-$((layers - 1)) "$f32" "$out" F16
 expect 2 "is not a list of layers" --prune-layers 3-1 "$f32" "$out" F16
 expect 2 "is not a list of layers" --prune-layers 1,,2 "$f32" "$out" F16
 expect 2 "is not a list of layers" --prune-layers 99999999999999999999 "$f32" "$out" F16
-run 0 --override-kv general.file_type=int:99 --override-kv my.key=str:a=b:c --override-kv my.half=float:0.5 "$f32" "$tmp/keys.gguf" F16
+run 0 -q --override-kv general.file_type=int:99 --override-kv my.key=str:a=b:c --override-kv my.half=float:0.5 "$f32" "$tmp/keys.gguf" F16
+"$quantize" --override-kv my.key=int:1 --override-kv general.file_type=int:99 --override-kv general.architecture=int:1 "$f32" "$tmp/odd.gguf" F16 >/dev/null 2>"$tmp/stderr"
+grep -q "has no key 'my.key'; it is added" "$tmp/stderr" || fail "--override-kv of a new key: $(cat "$tmp/stderr")"
+grep -q "'general.architecture' is of type string in .* and becomes u32" "$tmp/stderr" || fail "--override-kv of another type: $(cat "$tmp/stderr")"
+grep -q "general.file_type" "$tmp/stderr" && fail "--override-kv of the same type: $(cat "$tmp/stderr")"
 [ "$(u32_of "$tmp/keys.gguf" general.file_type)" = 99 ] || fail "--override-kv does not replace"
 key "$tmp/keys.gguf" 'a=b:c' || fail "--override-kv does not add"
 expect 2 "is not KEY=TYPE:VALUE" --override-kv a.b=int:1x "$f32" "$out" F16
 expect 2 "is not KEY=TYPE:VALUE" --override-kv a.b=7 "$f32" "$out" F16
-printf 'attn_v=f16\n  ffn_up=q8_0 ' >"$tmp/types"
+printf '# values=q9\nattn_v=f16 # more bits\r\n\n  ffn_up=q8_0 ' >"$tmp/types"
 run 0 --dry-run --tensor-type-file "$tmp/types" "$f32" Q4_0
 says '^blk\.0\.attn_v\.weight .* f32 -> f16 '
 says '^blk\.0\.ffn_up\.weight .* f32 -> q8_0 '
-printf 'attn_v f16' >"$tmp/types"
-expect 2 "--tensor-type-file: 'attn_v' is not PATTERN=TYPE" --tensor-type-file "$tmp/types" "$f32" "$out" Q4_0
+printf '\n# values\n attn_v f16' >"$tmp/types"
+expect 2 "--tensor-type-file: $tmp/types:3: 'attn_v' is not PATTERN=TYPE" --tensor-type-file "$tmp/types" "$f32" "$out" Q4_0
 run 0 --keep-split "$tmp/split-00001-of-00002.gguf" "$tmp/kept.gguf" Q8_0
 [ -e "$tmp/kept-00001-of-00002.gguf" ] && [ -e "$tmp/kept-00002-of-00002.gguf" ] || fail "--keep-split: the parts are not there"
 run 0 "$tmp/kept-00001-of-00002.gguf" "$tmp/joined.gguf" Q8_0

@@ -9,10 +9,9 @@ import subprocess
 import sys
 import tempfile
 
+from gguf_file import gguf
+
 TOOL, MODEL = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
-FORMATS = {"u8": (0, "B"), "i8": (1, "b"), "u16": (2, "H"), "i16": (3, "h"), "u32": (4, "I"), "i32": (5, "i"), "f32": (6, "f"),
-           "bool": (7, "?"), "string": (8, None), "u64": (10, "Q"), "i64": (11, "q"), "f64": (12, "d")}
-TYPES = {"f32": (0, 1, 4), "f16": (1, 1, 2), "q8_0": (8, 32, 34)}
 faults = []
 
 
@@ -20,33 +19,6 @@ def check(ok, *what):
     if not ok:
         faults.append(" ".join(str(w) for w in what))
         print("FAILED:", *what)
-
-
-def text(s):
-    s = s if isinstance(s, bytes) else s.encode()
-    return struct.pack("<Q", len(s)) + s
-
-
-def encode(kind, value):
-    number, form = FORMATS[kind]
-    one = (lambda v: text(v)) if form is None else (lambda v: struct.pack("<" + form, v))
-    if isinstance(value, list):
-        return struct.pack("<IIQ", 9, number, len(value)) + b"".join(map(one, value))
-    return struct.pack("<I", number) + one(value)
-
-
-def gguf(keys, tensors, offsets=None, end=b"", types=None):
-    """The bytes of a file. keys: (name, kind, value); tensors: (name, type, ne, bytes). offsets, types: others than the right ones."""
-    head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(keys))
-    for key, kind, value in keys:
-        head += text(key) + encode(kind, value)
-    data = b""
-    for i, (name, kind, ne, content) in enumerate(tensors):
-        number = (types or {}).get(i, TYPES[kind][0])
-        offset = (offsets or {}).get(i, len(data))
-        head += text(name) + struct.pack("<I", len(ne)) + struct.pack(f"<{len(ne)}Q", *ne) + struct.pack("<IQ", number, offset)
-        data += content + bytes(-len(content) % 32)
-    return head + bytes(-len(head) % 32) + data + end
 
 
 def floats(n, start=0.0):
@@ -58,7 +30,7 @@ def q8(n, scale=b"\0\x3c"):
 
 
 KEYS = [("general.architecture", "string", "none"), ("general.type", "string", "vocabulary"), ("a.u8", "u8", 200), ("a.i8", "i8", -7), ("a.u16", "u16", 60000),
-        ("a.i16", "i16", -30000), ("a.u32", "u32", 4000000000), ("a.i32", "i32", -2000000000), ("a.u64", "u64", 1 << 53), ("a.i64", "i64", -(1 << 62)),
+        ("a.i16", "i16", -30000), ("a.u32", "u32", 4000000000), ("a.i32", "i32", -2000000000), ("a.u64", "u64", (1 << 64) - 1), ("a.i64", "i64", -(1 << 62)),
         ("a.f32", "f32", 0.5), ("a.f64", "f64", 0.1), ("a.bool", "bool", True), ("a.text", "string", 'say "hi"\n\x1b[31mred\\'),
         ("a.list", "i32", [1, -2, 3]), ("a.long", "u32", list(range(100))), ("a.words", "string", ["one", "two, three", "é"]), ("a.empty", "f32", [])]
 TENSORS = [("blk.0.w.weight", "f32", [8, 4], floats(32)), ("blk.1.w.weight", "f32", [8, 4], floats(32, 1)),
@@ -203,6 +175,13 @@ def differs():
         check(line in out, "diff: no", line, "in", out)
     check(max(map(len, out.split("\n"))) <= 80, "diff is wider than 80 columns", out)
     run("diff", "--tensors", "absent", "a.gguf", "a.gguf", words="matches no tensor")
+    # numbers that f32 does not hold
+    for kind, form, other in (("i32", "i", (16777216, 5, 6, 7)), ("f64", "d", (1 + 1e-12, 5, 6, 7))):
+        for name, numbers in (("f.gguf", (16777217 if kind == "i32" else 1, 5, 6, 7)), ("g.gguf", other)):
+            write(name, gguf(KEYS, [("t", kind, [4], struct.pack(f"<4{form}", *numbers))]))
+        run("diff", "f.gguf", "f.gguf", words="1 the same, 0 different")
+        out = run("diff", "f.gguf", "g.gguf", code=1)
+        check("1 of 4 differ: max 1.00e" in out, "diff of", kind, out)
     check("max" not in run("diff", "--no-data", "a.gguf", "e.gguf", code=1), "diff --no-data reads data")
 
 
@@ -218,6 +197,8 @@ def sets():
                      "b.words": ("string", ["x, y", "zé"]), "a.list": ("i32", [9]), "a.at": ("string", "@x"), "b.none": ("i32", [])})
     d = json.loads(run("show", "s.gguf", "--json", "--full"))
     check({k["key"]: (k["type"], k["value"]) for k in d["keys"]} == expected, d["keys"])
+    check(run("get", "s.gguf", "a.u64") == f"{(1 << 64) - 1}\n", "get of a large u64")
+    check(f"{(1 << 64) - 1}" in run("s.gguf") and f"{(1 << 64) - 1}" in run("s.gguf", "--full"), "show of a large u64")
     check(run("get", "s.gguf", "a.text") == "line 1\nline 2" and run("get", "s.gguf", "b.list") == "1\n2\n3\n", "get")
     run("unset", "s.gguf", *(k for k in expected if k[:2] == "b."), "a.at")
     run("set", "s.gguf", "a.u8=200", "a.text=" + KEYS[13][2], "a.list=1,-2,3", "a.bool=true")

@@ -17,8 +17,8 @@ def text(s):
     return struct.pack("<Q", len(s)) + s.encode()
 
 
-def adapter(path, seed, names, alpha=None, arch="llama", kind="lora"):
-    """Writes an adapter of rank 2 for weights: name -> (in, out)."""
+def adapter(path, seed, names, alpha=None, arch="llama", kind="lora", rank=2, number=None):
+    """Writes an adapter for weights: name -> (in, out), of random numbers or of one number."""
     r = random.Random(seed)
     keys = [("general.type", "adapter"), ("adapter.type", kind), ("general.architecture", arch)]
     head = b"GGUF" + struct.pack("<IQQ", 3, 2 * len(names), len(keys) + (alpha is not None))
@@ -28,9 +28,10 @@ def adapter(path, seed, names, alpha=None, arch="llama", kind="lora"):
         head += text("adapter.lora.alpha") + struct.pack("<If", 6, alpha)
     data = b""
     for name, (n_in, n_out) in names.items():
-        for half, shape in (("a", (n_in, 2)), ("b", (2, n_out))):
+        for half, shape in (("a", (n_in, rank)), ("b", (rank, n_out))):
             head += text(f"{name}.lora_{half}") + struct.pack("<IQQIQ", 2, *shape, 0, len(data))
-            data += struct.pack(f"<{shape[0] * shape[1]}f", *(r.gauss(0, 0.3) for _ in range(shape[0] * shape[1])))
+            data += struct.pack(f"<{shape[0] * shape[1]}f", *(r.gauss(0, 0.3) if number is None else number for _ in range(shape[0] * shape[1])))
+            data += bytes(-len(data) % 32)
     with open(path, "wb") as f:
         f.write(head + bytes(-len(head) % 32) + data)
 
@@ -68,6 +69,10 @@ def main():
     run(0, "e.gguf: 1 pair, 100.00 %", "llm-lora", "extract", "f32.gguf", "n.gguf", "-o", "e.gguf", "-r", "2")
     if story("n.gguf") != story("f32.gguf", "--lora", "e.gguf"):
         faults.append("an extracted adapter does not write what the tuned model writes")
+    # a rank for which the products of two ranks would need hundreds of gigabytes; n: the norm of n ones
+    for n_in, n_out, rank in ((1, 1, 300000), (300000, 1, 3), (2, 3, 100000), (1, 300000, 1)):
+        adapter("rank.gguf", 1, {"blk.1.attn_q.weight": (n_in, n_out)}, rank=rank, number=1.0)
+        run(0, f"norm {rank * (n_in * n_out) ** 0.5:.4g}", "llm-lora", "show", "rank.gguf")
     # mistakes
     with open("f32.gguf", "rb") as f, open("cut.gguf", "wb") as cut:
         cut.write(f.read(100000))

@@ -350,7 +350,7 @@ static ggl_gguf *quantized(const ggl_gguf *f, const char *type, void **bytes) {
     if (!CHECK_OK(llm_quant_choice_read(&choice, type, &err), &err) ||
         !CHECK_OK(llm_quant_plan_make(&plan, f, &choice, &err), &err))
         return NULL;
-    llm_quant_put_keys(w, f, &choice);
+    CHECK_OK(llm_quant_put_keys(w, f, &choice, plan.n_layer, NULL, 0, &err), &err);
     for (size_t i = 0; i < plan.n; i++) {
         const quant_tensor *t = &plan.tensor[i];
         const ggl_gguf_tensor *from = t->from;
@@ -405,6 +405,40 @@ TEST(same_as_quantized) {
     same_as_quantized(&qwen3moe, "BF16", "Q5_K_S");
     same_as_quantized(&qwen3, "F32", "iq4_nl");
     same_as_quantized(&gpt2, "F32", "Q4_0"); /* transposed */
+}
+
+/* A file with a matrix of f64 numbers, which are those of f32: the same when it is quantized. */
+TEST(f64_weights) {
+    static const char name[] = "blk.0.ffn_up.weight";
+    static double numbers[64 * 96];
+    REQUIRE(make_folder(&llama, "F32"));
+    ggl_gguf *f = converted(LLM_CONVERT_AUTO), *got, *want;
+    REQUIRE(f);
+    const ggl_gguf_tensor *up = ggl_gguf_find_tensor(f, name);
+    REQUIRE(up && up->type == GGL_F32 && up->size == 64 * 96 * sizeof(float));
+    for (int i = 0; i < 64 * 96; i++)
+        numbers[i] = (double)((const float *)up->data)[i];
+    ggl_gguf_writer *w = ggl_gguf_writer_new();
+    for (size_t i = 0; i < ggl_gguf_n_values(f); i++)
+        ggl_gguf_put_value(w, ggl_gguf_value_at(f, i));
+    for (size_t i = 0; i < ggl_gguf_n_tensors(f); i++) {
+        const ggl_gguf_tensor *t = ggl_gguf_tensor_at(f, i);
+        char text[64];
+        snprintf(text, sizeof text, "%.*s", (int)t->name.n, t->name.s);
+        ggl_gguf_put_tensor(w, text, t == up ? GGL_F64 : t->type, t->n_dims, t->ne,
+                            t == up ? numbers : t->data);
+    }
+    const bool written = CHECK_OK(ggl_gguf_writer_write(w, test_path("f64.gguf"), &err), &err);
+    ggl_gguf_writer_free(w);
+    llm_load_params p = params_for(2);
+    p.type = "q4_0";
+    if (written && CHECK_OK(llm_load(&got, test_path("f64.gguf"), NULL, &p, &err), &err)) {
+        if (CHECK_OK(llm_load(&want, test_path("out.gguf"), NULL, &p, &err), &err))
+            check_same(got, want);
+        ggl_gguf_close(want);
+        ggl_gguf_close(got);
+    }
+    ggl_gguf_close(f);
 }
 
 TEST(types_of_conversion) {
@@ -479,6 +513,35 @@ TEST(wrong_folders) {
     check_fails(GGL_FORMAT, "config.json");
     REQUIRE(unlink(test_path("config.json")) == 0);
     check_fails(GGL_IO, "config.json");
+}
+
+/* Two numbers are too large for f16: the last of a matrix that is made in pieces by one thread, and the first
+ * of a later matrix, which another thread finds sooner. The error is always that of the first matrix. */
+TEST(the_first_error) {
+    static const kind large = {
+        "gpt2", "GPT2LMHeadModel",
+        "vocab_size=320 context_length=64 embedding_length=256 block_count=1 "
+        "feed_forward_length=6144 attention.head_count=4 "
+        "attention.layer_norm_epsilon=0.02",
+        "output.weight"};
+    layout l, hf;
+    char *config;
+    REQUIRE(make_folder(&large, "F32"));
+    REQUIRE(layout_make(&l, large.family, large.keys, large.optional, true));
+    layout_find(&l, "blk.0.ffn_up.weight")->data[256 * 6144 - 1] = 1e9F;
+    layout_find(&l, "blk.0.ffn_down.weight")->data[0] = 1e9F;
+    REQUIRE(layout_to_hf(&l, large.class_name, &hf, &config));
+    REQUIRE(layout_write(&hf, test_path("model.safetensors"), "F32"));
+    layout_free(&hf);
+    layout_free(&l);
+    free(config);
+    for (int n_threads = 1; n_threads <= 4; n_threads++) {
+        llm_load_params p = params_for(n_threads);
+        ggl_gguf *f;
+        p.type = "f16";
+        CHECK_INT(llm_load(&f, test_folder(), NULL, &p, &err), GGL_LIMIT);
+        CHECK_HAS(err.msg, "'blk.0.ffn_up.weight'");
+    }
 }
 
 /* A folder whose constants need a backend is refused without one. */

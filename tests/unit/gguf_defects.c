@@ -57,6 +57,8 @@ TEST(all_are_reported) {
         CHECK_MSG(strstr(f.text, words[i]), "no '%s' in:\n%s", words[i], f.text);
     CHECK(ggl_gguf_n_tensors(g) == 6 && ggl_gguf_n_values(g) == 3);
     CHECK(ggl_gguf_tensor_at(g, 0)->data && ggl_gguf_tensor_at(g, 1)->offset == 40);
+    CHECK(ggl_gguf_tensor_at(g, 2)->size == 0 && ggl_gguf_tensor_at(g, 3)->size == 0);
+    CHECK(ggl_gguf_find_tensor(g, "fine") == ggl_gguf_tensor_at(g, 0));
     CHECK(!ggl_gguf_tensor_at(g, 5)->data && ggl_gguf_tensor_at(g, 5)->size == 256);
     ggl_gguf_close(g);
 }

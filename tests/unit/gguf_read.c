@@ -285,6 +285,9 @@ TEST(u64_as_integer) {
     CHECK(ggl_gguf_integer(v, 0, &n) && n == 5);
     CHECK(ggl_gguf_integer(v, 1, &n) && n == INT64_MAX);
     CHECK(!ggl_gguf_integer(v, 2, &n));
+    uint64_t u;
+    CHECK(ggl_gguf_unsigned(v, 2, &u) && u == (uint64_t)1 << 63 && !ggl_gguf_unsigned(v, 3, &u));
+    CHECK(ggl_gguf_unsigned(v, 0, &u) && u == 5);
     ggl_gguf_close(f);
 }
 

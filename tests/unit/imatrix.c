@@ -110,6 +110,23 @@ TEST(dat) {
     imatrix_free(r);
 }
 
+/* A mean times its chunks may be too large for f32, though the sum is not: 1e38 / 2 * (2 + 2e9 / 8). */
+TEST(too_large_for_dat) {
+    ggl_error err = {0};
+    imatrix *m;
+    imatrix_entry *e;
+    REQUIRE_OK(imatrix_new(&m, 8, &err), &err);
+    REQUIRE_OK(imatrix_add(m, "blk.0.ffn_up_exps.weight", 1, 2, &e, &err), &err);
+    e->sum2[0] = 1e38F;
+    e->count[0] = 2;
+    e->count[1] = 2000000000;
+    imatrix_count_chunks(m);
+    CHECK(imatrix_write(m, test_path("m.dat"), IMATRIX_DAT, &err) == GGL_LIMIT);
+    CHECK_HAS(err.msg, "'blk.0.ffn_up_exps.weight' has numbers that are too large");
+    CHECK_OK(imatrix_write(m, test_path("m.gguf"), IMATRIX_GGUF, &err), &err);
+    imatrix_free(m);
+}
+
 TEST(merge) {
     ggl_error err = {0};
     imatrix *a = make(), *b = make(), *old = NULL, *other = NULL;

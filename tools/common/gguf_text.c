@@ -44,23 +44,34 @@ const char *tensor_type(const ggl_gguf_tensor *t) {
     return info ? info->name : foreign ? foreign : "?";
 }
 
-/* Writes element i of a value; most: bytes of a string. */
-static size_t print_item(const ggl_gguf_value *v, uint64_t i, size_t most, char *buf, size_t size) {
-    ggl_str s;
+const char *number_text(const ggl_gguf_value *v, uint64_t i, int digits, char buf[NUMBER_TEXT]) {
     bool flag;
     double x;
     int64_t whole;
+    uint64_t large;
+    buf[0] = '\0';
+    if (ggl_gguf_bool(v, i, &flag))
+        snprintf(buf, NUMBER_TEXT, "%s", flag ? "true" : "false");
+    else if (ggl_gguf_integer(v, i, &whole))
+        snprintf(buf, NUMBER_TEXT, "%" PRId64, whole);
+    else if (ggl_gguf_unsigned(v, i, &large))
+        snprintf(buf, NUMBER_TEXT, "%" PRIu64, large);
+    else if (ggl_gguf_number(v, i, &x))
+        snprintf(buf, NUMBER_TEXT, "%.*g", v->type == GGL_GGUF_F64 ? digits : 9, x);
+    return buf;
+}
+
+/* Writes element i of a value; most: bytes of a string. */
+static size_t print_item(const ggl_gguf_value *v, uint64_t i, size_t most, char *buf, size_t size) {
+    ggl_str s;
+    char number[NUMBER_TEXT];
     if (ggl_gguf_string(v, i, &s)) {
         bool cut = s.n > most;
         char text[4 * 60 + 1];
         ggl_show(text, sizeof text, s.s, cut ? most : s.n);
         return (size_t)snprintf(buf, size, "\"%s%s\"", text, cut ? ".." : "");
     }
-    if (ggl_gguf_bool(v, i, &flag))
-        return (size_t)snprintf(buf, size, "%s", flag ? "true" : "false");
-    if (v->type != GGL_GGUF_F32 && v->type != GGL_GGUF_F64 && ggl_gguf_integer(v, i, &whole))
-        return (size_t)snprintf(buf, size, "%" PRId64, whole);
-    return ggl_gguf_number(v, i, &x) ? (size_t)snprintf(buf, size, "%.9g", x) : 0;
+    return (size_t)snprintf(buf, size, "%s", number_text(v, i, 9, number));
 }
 
 static const char *one_text(const ggl_gguf_value *v, size_t most, char *buf, size_t size) {

@@ -12,6 +12,10 @@ uint64_t tensor_elements(const ggl_gguf_tensor *t);
 const char *tensor_shape(const ggl_gguf_tensor *t, char *buf, size_t size);
 /* Returns the type's name; "?" if nothing is known of it. */
 const char *tensor_type(const ggl_gguf_tensor *t);
+/* Writes element i of a value: a number, with that many digits if it is an f64, true or false; "" for a
+ * string. Returns buf. */
+enum { NUMBER_TEXT = 32 };
+const char *number_text(const ggl_gguf_value *v, uint64_t i, int digits, char buf[NUMBER_TEXT]);
 /* Writes a key's value in at most `size` bytes: "32", "[1, 2, 3, .. 40 of them]", "\"llama\"";
  * returns buf. */
 const char *value_text(const ggl_gguf_value *v, char *buf, size_t size);

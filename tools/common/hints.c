@@ -354,6 +354,7 @@ const arg_hint bench_hints[] = {
 const arg_hint imatrix_hints[] = {
     {"-p --prompt", "-f FILE is the text; -f - reads it from standard input", HINT_REFUSED},
     {"-bf --binary-file", "--file", HINT_SAME},
+    {"--imatrix --imatrix-file", "--in-file FILE continues or shows an importance matrix, -o FILE is the new one", HINT_REFUSED},
     {"-e --escape --no-escape", "the text is taken as it is", HINT_NOTHING},
     {"--ppl", "the perplexity is printed unless --no-ppl is given", HINT_NOTHING},
     {"--context-shift --no-context-shift", "a chunk fits its context", HINT_NOTHING},
@@ -444,6 +445,13 @@ const arg_hint quantize_hints[] = {
     {"--keep-bpw-state --bpw-state", "--loss FILE keeps what was measured", HINT_REFUSED},
     {"--nthreads --n-threads --num-threads", "--threads", HINT_SAME},
     {"--usage", "--help", HINT_SAME},
+    {"--imatrix-file", "--imatrix", HINT_SAME},
+    {"-m --model -o --output -hf --hf-repo",
+     "files are given without flags: `llm-quantize IN OUT TYPE`", HINT_REFUSED},
+    {"--lora --lora-scaled",
+     "`llm-lora merge MODEL ADAPTER=SCALE -o OUT` adds adapters to a model, which is then quantized", HINT_REFUSED},
+    {"-f --file", "--calibration TEXT is the text for --budget and --bpw; `llm-imatrix -f TEXT` makes a file for --imatrix",
+     HINT_REFUSED},
     {0}};
 
 const arg_hint gguf_hints[] = {

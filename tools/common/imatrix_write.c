@@ -1,5 +1,7 @@
 /* Writes files of importance matrices. */
+#include <float.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,14 +98,34 @@ static int64_t most_rows(const imatrix_entry *e) {
     return most;
 }
 
+static int64_t count_calls(const imatrix *m, const imatrix_entry *e) {
+    const int64_t rows = most_rows(e);
+    return rows / m->chunk_size + (rows % m->chunk_size != 0);
+}
+
+/* The mean of column k of matrix i, times the calls; infinite if it is too large for f32. */
+static float dat_value(const imatrix_entry *e, int64_t i, int64_t k, int64_t n_call) {
+    const int64_t count = e->count[i];
+    const double mean = count > 0 ? (double)e->sum2[i * e->n_col + k] / (double)count : 1.0,
+                 value = mean * (double)n_call;
+    return value <= (double)FLT_MAX ? (float)value : INFINITY;
+}
+
 static void put_means(ggl_new_file *f, const imatrix_entry *e, int64_t n_call) {
     for (int64_t i = 0; i < e->n_mat; i++)
         for (int64_t k = 0; k < e->n_col; k++) {
-            const int64_t count = e->count[i];
-            const double mean = count > 0 ? (double)e->sum2[i * e->n_col + k] / (double)count : 1.0;
-            const float value = (float)(mean * (double)n_call);
+            const float value = dat_value(e, i, k, n_call);
             put(f, &value, sizeof value);
         }
+}
+
+static bool is_finite(const imatrix *m, const imatrix_entry *e) {
+    const int64_t n_call = count_calls(m, e);
+    bool finite = true;
+    for (int64_t i = 0; i < e->n_mat; i++)
+        for (int64_t k = 0; k < e->n_col && n_call > 0; k++)
+            finite = finite && isfinite(dat_value(e, i, k, n_call));
+    return finite;
 }
 
 /* Fails if a number does not fit into the format. */
@@ -111,9 +133,11 @@ static ggl_status check_dat(const imatrix *m, ggl_error *err) {
     for (size_t i = 0; i < m->n; i++) {
         const imatrix_entry *e = &m->entry[i];
         if (e->n_col * e->n_mat > INT32_MAX / 4 || e->name.n > INT32_MAX ||
-            most_rows(e) / m->chunk_size >= INT32_MAX)
-            return ggl_fail(err, GGL_LIMIT,
-                            "'%s' is too large for the old format; use the GGUF format", e->name.s);
+            most_rows(e) / m->chunk_size >= INT32_MAX || !is_finite(m, e))
+            return ggl_fail(
+                err, GGL_LIMIT,
+                "'%s' has numbers that are too large for the old format; use the GGUF format",
+                e->name.s);
     }
     return GGL_OK;
 }
@@ -132,8 +156,8 @@ static ggl_status write_dat(const imatrix *m, const imatrix_entry **e, const cha
         n += most_rows(e[i]) > 0;
     put_i32(f, n);
     for (size_t i = 0; i < m->n; i++) {
-        const int64_t most = most_rows(e[i]), n_call = (most + m->chunk_size - 1) / m->chunk_size;
-        if (most == 0)
+        const int64_t n_call = count_calls(m, e[i]);
+        if (n_call == 0)
             continue;
         put_i32(f, (int64_t)e[i]->name.n);
         put(f, e[i]->name.s, e[i]->name.n);

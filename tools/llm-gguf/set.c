@@ -236,9 +236,7 @@ int gguf_unset(int argc, char **argv) {
 /* Prints an element: a string as it is, except on a terminal, where it is escaped. */
 static void print_element(const ggl_gguf_value *v, uint64_t i, bool terminal) {
     ggl_str s;
-    bool flag;
-    int64_t whole;
-    double x = 0;
+    char number[NUMBER_TEXT];
     if (ggl_gguf_string(v, i, &s) && terminal)
         for (size_t k = 0, n; k < s.n; k += n + 1) { /* line by line: newlines are not escaped */
             const char *end = memchr(s.s + k, '\n', s.n - k);
@@ -248,12 +246,8 @@ static void print_element(const ggl_gguf_value *v, uint64_t i, bool terminal) {
         }
     else if (ggl_gguf_string(v, i, &s))
         fwrite(s.s, 1, s.n, stdout);
-    else if (ggl_gguf_bool(v, i, &flag))
-        fputs(flag ? "true" : "false", stdout);
-    else if (ggl_gguf_integer(v, i, &whole))
-        printf("%" PRId64, whole);
-    else if (ggl_gguf_number(v, i, &x))
-        printf("%.*g", v->type == GGL_GGUF_F32 ? 9 : 17, x);
+    else
+        fputs(number_text(v, i, 17, number), stdout);
 }
 
 int gguf_get(int argc, char **argv) {

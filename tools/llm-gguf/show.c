@@ -84,18 +84,12 @@ static int larger(int a, size_t b) {
 static void print_full(const ggl_gguf_value *v) {
     for (uint64_t i = 0; i < v->n; i++) {
         ggl_str s;
-        bool flag;
-        int64_t whole;
-        double x = 0;
+        char text[NUMBER_TEXT];
         printf("%s", !v->is_array ? "" : i == 0 ? "[" : ", ");
         if (ggl_gguf_string(v, i, &s))
             ggl_fprint(stdout, "\"%.*s\"", (int)s.n, s.s);
-        else if (ggl_gguf_bool(v, i, &flag))
-            printf("%s", flag ? "true" : "false");
-        else if (ggl_gguf_integer(v, i, &whole))
-            printf("%" PRId64, whole);
-        else if (ggl_gguf_number(v, i, &x))
-            printf("%.*g", v->type == GGL_GGUF_F64 ? 17 : 9, x);
+        else
+            printf("%s", number_text(v, i, 17, text));
     }
     printf("%s", !v->is_array ? "" : v->n == 0 ? "[]" : "]");
 }

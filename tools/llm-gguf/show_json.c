@@ -13,27 +13,17 @@ static void put_text(const char *s) {
     json_put_string(stdout, s, strlen(s));
 }
 
-/* JSON has no NaN and no infinity: they are null. */
-static void put_number(double x, int digits) {
-    if (isfinite(x))
-        printf("%.*g", digits, x);
-    else
-        printf("null");
-}
-
 static void put_item(const ggl_gguf_value *v, uint64_t i) {
     ggl_str s;
-    bool flag;
-    int64_t whole;
     double x = 0;
+    char text[NUMBER_TEXT];
+    const bool number = v->type != GGL_GGUF_BOOL && ggl_gguf_number(v, i, &x);
     if (ggl_gguf_string(v, i, &s))
         json_put_string(stdout, s.s, s.n);
-    else if (ggl_gguf_bool(v, i, &flag))
-        printf("%s", flag ? "true" : "false");
-    else if (ggl_gguf_integer(v, i, &whole))
-        printf("%" PRId64, whole);
-    else if (ggl_gguf_number(v, i, &x))
-        put_number(x, v->type == GGL_GGUF_F32 ? 9 : 17);
+    else if (number && !isfinite(x)) /* JSON has no NaN and no infinity */
+        printf("null");
+    else
+        printf("%s", number_text(v, i, 17, text));
 }
 
 static void put_key(const gguf_view *v, const ggl_gguf_value *k) {

@@ -136,24 +136,40 @@ static void note_unseen(const imatrix *m) {
                   n, n_all);
 }
 
+static void say_written(const tool *t, const imatrix *m) {
+    tool_say(TOOL, "%zu weights, %" PRId64 " chunks in all: %s", imatrix_n(m), imatrix_n_chunks(m),
+             t->o.out);
+}
+
+/* Writes a file on the way. If it fails, the run goes on: the last file decides. */
+static void write_copy(const tool *t, const imatrix *m, const char *path) {
+    ggl_error err = {0};
+    if (imatrix_write(m, path, (imatrix_format)t->o.format, &err) != GGL_OK)
+        tool_note(TOOL, "a copy on the way could not be written: %s; the run goes on", err.msg);
+}
+
 static int save(void *ctx, const imatrix *m, int64_t n_chunks, bool last) {
     const tool *t = ctx;
     imatrix *all = NULL;
     int code = add_base(t, m, &all);
-    if (code < 0 && (last || n_chunks % t->o.write_every == 0))
+    if (code < 0 && last)
         code = write_file(t, all, t->o.out);
+    else if (code < 0 && n_chunks % t->o.write_every == 0)
+        write_copy(t, all, t->o.out);
     if (code < 0 && t->o.keep_every > 0 && n_chunks % t->o.keep_every == 0) {
         const size_t size = strlen(t->o.out) + 32;
         char *path = ggl_calloc(size, 1);
         if (path)
             snprintf(path, size, "%s.at_%" PRId64, t->o.out, n_chunks);
-        code = path ? write_file(t, all, path) : tool_error(TOOL, 1, "out of memory");
+        if (path)
+            write_copy(t, all, path);
+        else
+            code = tool_error(TOOL, 1, "out of memory");
         ggl_free(path);
     }
     if (code < 0 && last) {
         note_unseen(all);
-        tool_say(TOOL, "%zu weights, %" PRId64 " chunks in all: %s", imatrix_n(all),
-                 imatrix_n_chunks(all), t->o.out);
+        say_written(t, all);
         code = show(t, all);
     }
     imatrix_free(all);
@@ -179,9 +195,12 @@ static int run_tool(tool *t) {
     if (code >= 0)
         return code;
     if (t->o.text)
-        return run_text(&t->o, save, t);
-    if (t->o.out_given || (!t->o.statistics && !t->o.plot))
+        return run_text(&t->o, t->base, save, t);
+    if (t->o.out_given || (!t->o.statistics && !t->o.plot)) {
         code = write_file(t, t->base, t->o.out);
+        if (code < 0)
+            say_written(t, t->base);
+    }
     return code < 0 ? show(t, t->base) : code;
 }
 

@@ -21,6 +21,7 @@ enum { MAX_ROWS = 64, MAX_ROWS_SIZE = 64 << 20 };
 
 typedef struct run {
     options *o;
+    const imatrix *base;
     llm_model *model;
     placement *placement;
     llm_session *session;
@@ -54,6 +55,27 @@ static int open_model(run *r) {
                                          "built-in model", &mp, &err);
     progress_end();
     return st == GGL_OK ? -1 : tool_error(TOOL, 1, "%s", err.msg);
+}
+
+/* Compares what the files of --in-file have with the model, before hours of work are in vain. */
+static int check_base(const run *r) {
+    for (size_t i = 0; r->base && i < imatrix_n(r->base); i++) {
+        const imatrix_entry *e = imatrix_at(r->base, i);
+        const ggl_gguf_tensor *t = ggl_gguf_find_tensor(llm_model_file(r->model), e->name.s);
+        if (t && imatrix_fits(e, t->ne[0], t->ne[2]))
+            continue;
+        if (!t && ggl_str_is(e->name, "output.weight")) /* it may be token_embd.weight here */
+            continue;
+        if (!t)
+            return tool_error(TOOL, 1,
+                              "the files of --in-file are not of this model, which has no '%s'",
+                              e->name.s);
+        return tool_error(TOOL, 1,
+                          "the files of --in-file are not of this model: '%s' has %" PRId64
+                          " columns there, and %" PRId64 " in the model",
+                          e->name.s, e->n_col, t->ne[0]);
+    }
+    return -1;
 }
 
 static int read_text(run *r) {
@@ -276,6 +298,8 @@ static int run_chunks(run *r, int (*save)(void *, const imatrix *, int64_t, bool
 static int run_all(run *r, int (*save)(void *, const imatrix *, int64_t, bool), void *ctx) {
     int code = open_model(r);
     if (code < 0)
+        code = check_base(r);
+    if (code < 0)
         code = read_text(r);
     if (code < 0)
         code = open_session(r);
@@ -289,8 +313,9 @@ static int run_all(run *r, int (*save)(void *, const imatrix *, int64_t, bool), 
     return code < 0 ? run_chunks(r, save, ctx) : code;
 }
 
-int run_text(options *o, int (*save)(void *, const imatrix *, int64_t, bool), void *ctx) {
-    run r = {.o = o, .shows_values = isatty(STDOUT_FILENO) == 1};
+int run_text(options *o, const imatrix *base, int (*save)(void *, const imatrix *, int64_t, bool),
+             void *ctx) {
+    run r = {.o = o, .base = base, .shows_values = isatty(STDOUT_FILENO) == 1};
     ggl_error err = {0};
     int code = run_all(&r, save, ctx);
     if (code < 0 && !placement_report(r.placement, stderr))

@@ -25,37 +25,43 @@ static double squares_of(const float *b, const float *a, size_t rank, size_t n_i
     return all;
 }
 
-/* Sets *norm to the Frobenius norm of rows * columns of all matrices: its square is the sum of the
- * elements of (B^T B) * (A A^T), element by element, which are small. If the rank is above n_in they are not: then the elements of
- * the product are computed, row by row. False: out of memory. */
-static bool norm_of(const lora_pair *p, int64_t n, int64_t n_in, int64_t n_out, double *norm) {
-    const size_t rank = (size_t)p->rank;
-    const bool direct = p->rank > n_in;
-    size_t squares;
+/* Returns the sum of the elements of (B^T B) * (A A^T), element by element, both [rank][rank]. bb: B^T B. */
+static double squares_of_gram(const double *bb, const float *a, size_t rank, size_t n_in) {
     double sum = 0;
-    float *a = ggl_calloc(rank, (size_t)n_in * sizeof *a), *b = ggl_calloc(rank, sizeof *b);
-    double *bb = ggl_size_mul(direct ? (size_t)n_in : rank, direct ? 1 : rank, &squares)
-                     ? ggl_calloc(squares, sizeof *bb)
-                     : NULL;
+    for (size_t r = 0; r < rank; r++)
+        for (size_t s = 0; s < rank; s++) {
+            double aa = 0;
+            for (size_t i = 0; i < n_in; i++)
+                aa += (double)a[r * n_in + i] * (double)a[s * n_in + i];
+            sum += aa * bb[r * rank + s];
+        }
+    return sum;
+}
+
+/* Sets *norm to the Frobenius norm of rows * columns of all matrices, by the cheaper of two ways: the
+ * elements of the product, row by row, in rank * n_in * n_out steps, or products of rank * rank elements,
+ * in rank^2 * (n_in + n_out). So an absurd rank costs neither time nor memory. False: out of memory. */
+static bool norm_of(const lora_pair *p, int64_t n, int64_t n_in, int64_t n_out, double *norm) {
+    const size_t rank = (size_t)p->rank, n_col = (size_t)n_in;
+    const bool direct =
+        (double)n_in * (double)n_out < (double)rank * ((double)n_in + (double)n_out);
+    const size_t n_sum = direct ? n_col : rank * rank; /* below n_in * n_out */
+    double sum = 0;
+    float *a = ggl_calloc(rank, n_col * sizeof *a), *b = ggl_calloc(rank, sizeof *b);
+    double *bb = ggl_calloc(n_sum, sizeof *bb);
     bool ok = a && b && bb;
     for (int64_t m = 0; ok && m < n; m++) {
-        memset(bb, 0, squares * sizeof *bb);
+        memset(bb, 0, n_sum * sizeof *bb);
         ok = lora_columns(p, m, n_in, a);
         for (int64_t o = 0; o < n_out; o++) {
             lora_row(p, m, o, b);
-            sum += direct ? squares_of(b, a, rank, (size_t)n_in, bb) : 0;
+            if (direct)
+                sum += squares_of(b, a, rank, n_col, bb);
             for (size_t r = 0; r < rank && !direct; r++)
                 for (size_t s = 0; s < rank; s++)
                     bb[r * rank + s] += (double)b[r] * (double)b[s];
         }
-        for (size_t r = 0; r < rank && !direct; r++)
-            for (size_t s = 0; s < rank; s++) {
-                double aa = 0;
-                for (int64_t i = 0; i < n_in; i++)
-                    aa += (double)a[r * (size_t)n_in + (size_t)i] *
-                          (double)a[s * (size_t)n_in + (size_t)i];
-                sum += aa * bb[r * rank + s];
-            }
+        sum += direct ? 0 : squares_of_gram(bb, a, rank, n_col);
     }
     ggl_free(a);
     ggl_free(b);

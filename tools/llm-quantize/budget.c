@@ -263,9 +263,10 @@ static int set_options(budget *b, budget_tensor *t) {
             continue;
         t->type[n] = t->type[k];
         t->error[n] = t->error[k];
-        /* numbers of --loss may be absurd; sums of losses must remain finite */
+        /* numbers of --loss may be absurd */
         const double loss = t->weight * t->error[k];
-        t->option[n] = (knapsack_option){size_in(b, t, t->type[k]), loss < 1e200 ? loss : 1e200};
+        t->option[n] = (knapsack_option){size_in(b, t, t->type[k]),
+                                         loss < KNAPSACK_MAX_LOSS ? loss : KNAPSACK_MAX_LOSS};
         n++;
     }
     t->n = n;

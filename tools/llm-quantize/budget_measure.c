@@ -84,6 +84,12 @@ static int read_known(budget *b) {
             return tool_error(b->tool, 1, "--loss: %s", err.msg);
         return compare_heads(b, &own);
     }
+    if (b->o->file && !b->trial)
+        tool_note(
+            b->tool,
+            "--loss %s: there is no such file yet, so the choice is made by the errors of the "
+            "weights, which it will keep; --calibration TEXT measures what they cause",
+            b->o->file);
     b->known.head = own;
     return -1;
 }

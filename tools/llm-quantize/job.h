@@ -6,6 +6,7 @@
 #include "common/args.h"
 #include "common/imatrix.h"
 #include "quant/encode.h"
+#include "quant/keys.h"
 #include "quant/plan.h"
 
 #define TOOL "llm-quantize"
@@ -19,26 +20,12 @@ typedef struct options {
     budget_options budget;
 } options;
 
-/* --override-kv KEY=TYPE:VALUE */
-typedef struct key_override {
-    const char *key; /* in the arguments; n bytes */
-    size_t n;
-    ggl_gguf_type type; /* GGL_GGUF_U32, I64 (if it does not fit), F32, BOOL or STRING */
-    union {
-        uint32_t u32;
-        int64_t i64;
-        float f32;
-        uint8_t truth;
-        const char *text;
-    } is;
-} key_override;
-
 typedef struct job {
     options o;
     quant_choice choice;
     quant_prune prune;
-    key_override *key; /* [o.override_kv.n] */
-    char *type_file;   /* the text of --tensor-type-file */
+    quant_key *key;  /* [o.override_kv.n]: --override-kv */
+    char *type_file; /* the text of --tensor-type-file */
     ggl_gguf *file;
     quant_plan plan;
     budget *budget;                   /* NULL: TYPE says what the tensors get */
@@ -62,6 +49,7 @@ const char *const *all_types(void); /* names of mixes and types, for completion;
 /* override.c: what the flags change. Return -1, or an exit code after a message. */
 int read_tensor_types(job *j);
 int read_key_overrides(job *j);
+void note_key_overrides(const job *j); /* on what they do to the keys of the file */
 
 /* importance.c: opens --imatrix, and finds the entry of each tensor of the plan. Returns -1, or an
  * exit code after a message. */

@@ -171,9 +171,11 @@ static uint64_t unit_of(const solver *s) {
  * the item's option. From the largest u down, so that best[u - w] is still without the item. */
 static void add_item(const knapsack_item *x, uint64_t unit, size_t cap, double *best,
                      uint8_t *taken) {
-    const uint64_t least = x->option[smallest(x)].size;
+    const int first = smallest(x); /* always fits */
+    const uint64_t least = x->option[first].size;
     for (size_t u = cap + 1; u-- > 0;) {
-        double loss = INFINITY;
+        double loss = best[u] + x->option[first].loss;
+        taken[u] = (uint8_t)first;
         for (int k = 0; k < x->n; k++) {
             const uint64_t w = (x->option[k].size - least) / unit;
             if (w <= u && best[u - w] + x->option[k].loss < loss) {
@@ -327,17 +329,30 @@ static ggl_status improve(const solver *s, ggl_error *err) {
     return st;
 }
 
+static ggl_status check_losses(const knapsack_item *item, size_t n, ggl_error *err) {
+    for (size_t i = 0; i < n; i++)
+        for (int k = 0; k < item[i].n; k++) {
+            const double loss = item[i].option[k].loss;
+            if (!(loss >= 0 && loss <= KNAPSACK_MAX_LOSS)) /* NaN, too */
+                return ggl_fail(err, GGL_USAGE, "item %zu: option %d has a loss of %g", i, k, loss);
+        }
+    return GGL_OK;
+}
+
 ggl_status knapsack_solve(const knapsack_item *item, size_t n, uint64_t budget, int *choice,
                           knapsack_result *r, ggl_error *err) {
     const solver s = {item, n, budget, choice, r};
     uint64_t least, most;
     *r = (knapsack_result){0};
+    ggl_status st = check_losses(item, n, err);
+    if (st != GGL_OK)
+        return st;
     knapsack_range(item, n, &least, &most);
     if (budget < least)
         return ggl_fail(err, GGL_LIMIT,
                         "the smallest choice has %" PRIu64 " bytes, more than %" PRIu64, least,
                         budget);
-    ggl_status st = solve_hull(&s, err);
+    st = solve_hull(&s, err);
     if (st == GGL_OK)
         st = solve_exactly(&s, err);
     if (st == GGL_OK && !r->exact)

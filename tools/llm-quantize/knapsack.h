@@ -20,10 +20,11 @@
 #include "ggl/status.h"
 
 enum { KNAPSACK_MAX_OPTIONS = 64 };
+#define KNAPSACK_MAX_LOSS 1e200 /* so that sums, differences and products remain finite */
 
 typedef struct knapsack_option {
     uint64_t size;
-    double loss; /* finite */
+    double loss; /* 0 .. KNAPSACK_MAX_LOSS */
 } knapsack_option;
 
 typedef struct knapsack_item {
@@ -43,7 +44,8 @@ typedef struct knapsack_result {
 void knapsack_range(const knapsack_item *item, size_t n, uint64_t *least, uint64_t *most);
 
 /* Sets choice[n] to an option of each item. Of equal choices it takes the same one on every machine.
- * GGL_LIMIT: even the smallest choice is larger than the budget. GGL_NOMEM. */
+ * GGL_LIMIT: even the smallest choice is larger than the budget. GGL_USAGE: a loss is out of range.
+ * GGL_NOMEM. */
 GGL_NODISCARD ggl_status knapsack_solve(const knapsack_item *item, size_t n, uint64_t budget,
                                         int *choice, knapsack_result *r, ggl_error *err);
 

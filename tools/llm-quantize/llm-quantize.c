@@ -227,6 +227,7 @@ static int quantize(job *j) {
         return code;
     if (ggl_gguf_open(&j->file, j->o.in, NULL, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
+    note_key_overrides(j);
     ggl_status s = llm_quant_plan_make(&j->plan, j->file, &j->choice, &err);
     if (s != GGL_OK)
         return tool_error(TOOL, s == GGL_NOT_FOUND ? 2 : 1, "%s: %s", j->o.in, err.msg);

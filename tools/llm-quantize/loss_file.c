@@ -14,24 +14,29 @@ enum { VERSION = 1, MOST = 64 << 20 }; /* bytes of a file */
 
 void loss_list_fini(loss_list *l) {
     ggl_free(l->record);
+    ggl_index_fini(&l->by_name);
     *l = (loss_list){0};
 }
 
 loss_record *loss_list_get(loss_list *l, const char *name, size_t *index) {
-    for (size_t turn = 0; turn < l->n_read; turn++) {
-        *index = (l->next + turn) % l->n_read;
-        if (strcmp(l->record[*index].name, name) == 0) {
-            l->next = *index + 1;
-            return &l->record[*index];
-        }
-    }
-    if (!ggl_grow(&l->record, &l->cap, l->n + 1, sizeof *l->record))
+    loss_record new = {0};
+    const size_t n = strlen(name);
+    if (n >= sizeof new.name)
+        return NULL;
+    memcpy(new.name, name, n);
+    *index = ggl_index_find(&l->by_name, l->record, (ggl_str){new.name, sizeof new.name});
+    if (*index != SIZE_MAX)
+        return &l->record[*index];
+    const bool room =
+        l->by_name.slots
+            ? ggl_index_reserve(&l->by_name, l->record, l->n + 1, NULL) == GGL_OK
+            : ggl_index_init(&l->by_name, 64, sizeof new, sizeof new.name, NULL) == GGL_OK;
+    if (!room || !ggl_grow(&l->record, &l->cap, l->n + 1, sizeof *l->record))
         return NULL;
     *index = l->n++;
-    loss_record *r = &l->record[*index];
-    *r = (loss_record){0};
-    snprintf(r->name, sizeof r->name, "%s", name);
-    return r;
+    l->record[*index] = new;
+    ggl_index_put(&l->by_name, l->record, *index);
+    return &l->record[*index];
 }
 
 const double *loss_record_error(const loss_record *r, const ggl_type_info *t) {
@@ -58,12 +63,15 @@ static ggl_status wrong(ggl_error *err, const char *where, const char *what) {
                     what);
 }
 
-/* Copies a string of at most size - 1 plain characters. */
-static ggl_status read_text(const json_value *root, const char *name, char *out, size_t size,
-                            ggl_error *err) {
+/* Copies a digest: size - 1 hexadecimal digits, or nothing. */
+static ggl_status read_digest(const json_value *root, const char *name, char *out, size_t size,
+                              ggl_error *err) {
     const json_value *v = llm_json_get_kind(root, name, JSON_STRING);
-    if (!v || v->n >= size || memchr(v->s, 0, v->n))
-        return wrong(err, name, "missing, or not such a text");
+    bool good = v && (v->n == 0 || v->n == size - 1);
+    for (size_t i = 0; good && i < v->n; i++)
+        good = (v->s[i] >= '0' && v->s[i] <= '9') || (v->s[i] >= 'a' && v->s[i] <= 'f');
+    if (!good)
+        return wrong(err, name, "missing, or not a digest");
     memcpy(out, v->s, v->n);
     out[v->n] = '\0';
     return GGL_OK;
@@ -94,6 +102,7 @@ static const ggl_type_info *type_of(ggl_str name) {
 
 static ggl_status read_record(loss_list *l, ggl_str name, const json_value *v, ggl_error *err) {
     char text[sizeof l->record->name];
+    size_t index;
     if (name.n >= sizeof text || memchr(name.s, 0, name.n))
         return wrong(err, "tensors", "with a name that is too long");
     memcpy(text, name.s, name.n);
@@ -101,11 +110,10 @@ static ggl_status read_record(loss_list *l, ggl_str name, const json_value *v, g
     const json_value *errors = llm_json_get_kind(v, "errors", JSON_OBJECT);
     if (!errors)
         return wrong(err, text, "without errors");
-    if (!ggl_grow(&l->record, &l->cap, l->n + 1, sizeof *l->record))
+    loss_record *r =
+        loss_list_get(l, text, &index); /* the parser refuses a name that is there twice */
+    if (!r)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
-    loss_record *r = &l->record[l->n++]; /* the parser refuses a name that is there twice */
-    *r = (loss_record){0};
-    memcpy(r->name, text, sizeof text);
     for (size_t i = 0; i < errors->n; i++) {
         const ggl_type_info *t = type_of(json_name(errors, i));
         if (!is_loss(&errors->item[i]))
@@ -134,11 +142,11 @@ static ggl_status read_all(loss_list *l, const json_value *root, ggl_error *err)
         return ggl_fail(err, GGL_UNSUPPORTED, "has version %" PRId64 ", %d is expected", version,
                         VERSION);
     if (st == GGL_OK)
-        st = read_text(root, "model", h->model, sizeof h->model, err);
+        st = read_digest(root, "model", h->model, sizeof h->model, err);
     if (st == GGL_OK)
-        st = read_text(root, "imatrix", h->imatrix, sizeof h->imatrix, err);
+        st = read_digest(root, "imatrix", h->imatrix, sizeof h->imatrix, err);
     if (st == GGL_OK)
-        st = read_text(root, "text", h->text, sizeof h->text, err);
+        st = read_digest(root, "text", h->text, sizeof h->text, err);
     if (st == GGL_OK)
         st = read_count(root, "n_ctx", INT32_MAX, &h->n_ctx, err);
     if (st == GGL_OK)
@@ -146,6 +154,12 @@ static ggl_status read_all(loss_list *l, const json_value *root, ggl_error *err)
     const json_value *t = llm_json_get_kind(root, "tensors", JSON_OBJECT);
     if (st == GGL_OK && !t)
         return wrong(err, "tensors", "missing");
+    if (st == GGL_OK && t->n > LOSS_MAX_TENSORS)
+        return ggl_fail(err, GGL_LIMIT,
+                        "has %" PRIu32
+                        " tensors, at most %d are supported; the file is damaged or not one of "
+                        "llm-quantize --loss",
+                        t->n, LOSS_MAX_TENSORS);
     for (size_t i = 0; st == GGL_OK && i < t->n; i++)
         st = read_record(l, json_name(t, i), &t->item[i], err);
     return st;
@@ -159,7 +173,6 @@ ggl_status loss_file_read(loss_list *l, const char *path, ggl_error *err) {
         return st;
     st = read_all(l, &doc->root, err);
     llm_json_free(doc);
-    l->n_read = l->n;
     if (st == GGL_OK)
         return st;
     loss_list_fini(l);

@@ -8,13 +8,15 @@
 #ifndef TOOLS_LOSS_FILE_H
 #define TOOLS_LOSS_FILE_H
 
+#include "ggl/index.h"
 #include "ggl/status.h"
 #include "ggl/types.h"
 
-enum { LOSS_MAX_TYPES = 40 };
+enum { LOSS_MAX_TYPES = 40, LOSS_MAX_TENSORS = 65536 };
 
 typedef struct loss_record {
-    char name[128]; /* of the tensor */
+    char
+        name[128]; /* of the tensor; zeros follow it, as the name is the key of loss_list.by_name */
     int n;
     struct {
         const ggl_type_info *type;
@@ -25,7 +27,7 @@ typedef struct loss_record {
 } loss_record;
 
 typedef struct loss_head {
-    char model[17], imatrix[65], text[65];
+    char model[17], imatrix[65], text[65]; /* hexadecimal digits */
     int64_t n_ctx, n_chunk;
 } loss_head;
 
@@ -33,18 +35,19 @@ typedef struct loss_list {
     loss_head head;
     loss_record *record;
     size_t n, cap;
-    size_t n_read, next; /* records of a file; the one that is probably asked for next */
+    ggl_index by_name;
 } loss_list;
 
 void loss_list_fini(loss_list *l);
-/* Returns the record of a tensor, record[*index]; NULL: out of memory. Valid until the next one is added.
- * One that the file did not have is added, so that each tensor may be asked for once. */
+/* Returns the record of a tensor, record[*index], which is added if there is none. Valid until the next
+ * one is added. NULL: out of memory, or the name is too long. */
 loss_record *loss_list_get(loss_list *l, const char *name, size_t *index);
 const double *loss_record_error(const loss_record *r, const ggl_type_info *t); /* NULL: unknown */
 /* Adds an error; there is room for every type of the table. */
 void loss_record_add(loss_record *r, const ggl_type_info *t, double error);
 
-/* Reads a file. GGL_IO, GGL_FORMAT, GGL_LIMIT, GGL_NOMEM: the message begins with the path. */
+/* Reads a file. GGL_IO, GGL_FORMAT, GGL_LIMIT (more than 64 MiB, or than LOSS_MAX_TENSORS), GGL_NOMEM: the
+ * message begins with the path. */
 GGL_NODISCARD ggl_status loss_file_read(loss_list *l, const char *path, ggl_error *err);
 /* Writes it; it appears when it is complete. GGL_IO, GGL_USAGE, GGL_NOMEM. */
 GGL_NODISCARD ggl_status loss_file_write(const loss_list *l, const char *path, ggl_error *err);

@@ -1,5 +1,6 @@
 /* --tensor-type, --tensor-type-file and --override-kv. */
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,13 +23,48 @@ static int read_override(const char *flag, quant_override *o, const char *text) 
     return st == GGL_OK ? -1 : tool_error(TOOL, 2, "%s: %s", flag, err.msg);
 }
 
-static const char spaces[] = " \t\r\n";
+/* Cuts the next line out of *s, without its comment (from # on). NULL: there is none. */
+static char *next_line(char **s) {
+    char *line = *s, *end = line + strcspn(line, "\n");
+    if (!*line)
+        return NULL;
+    *s = *end ? end + 1 : end;
+    *end = '\0';
+    line[strcspn(line, "#")] = '\0';
+    return line;
+}
 
-/* Returns how many words the text has. */
+/* Cuts the next word out of *s. NULL: there is none. */
+static char *next_word(char **s) {
+    static const char spaces[] = " \t\r";
+    char *word = *s + strspn(*s, spaces), *end = word + strcspn(word, spaces);
+    if (!*word)
+        return NULL;
+    *s = *end ? end + 1 : end;
+    *end = '\0';
+    return word;
+}
+
+/* Reads the words of a file's text, which it cuts into pieces. */
+static int read_file_types(job *j, size_t most) {
+    quant_choice *c = &j->choice;
+    char flag[PATH_MAX + 64], *line, *word;
+    int code = -1, n_line = 0;
+    for (char *s = j->type_file; code < 0 && (line = next_line(&s));) {
+        snprintf(flag, sizeof flag, "--tensor-type-file: %s:%d", j->o.tensor_type_file, ++n_line);
+        while (code < 0 && c->n_override < most && (word = next_word(&line))) {
+            code = read_override(flag, &c->override[c->n_override], word);
+            c->n_override += code < 0;
+        }
+    }
+    return code;
+}
+
+/* Returns how many words the text can have at most. */
 static size_t count_words(const char *s) {
-    size_t n = 0;
-    for (s += strspn(s, spaces); *s; s += strspn(s, spaces), n++)
-        s += strcspn(s, spaces);
+    size_t n = 1;
+    for (; *s; s++)
+        n += strchr(" \t\r\n", *s) != NULL;
     return n;
 }
 
@@ -54,19 +90,10 @@ int read_tensor_types(job *j) {
         code = read_override("--tensor-type", &c->override[i], list->s[i]);
         c->n_override += code < 0;
     }
-    for (char *s = j->type_file; code < 0 && c->n_override < n;) {
-        s += strspn(s, spaces);
-        char *end = s + strcspn(s, spaces);
-        char *next = *end ? end + 1 : end;
-        *end = '\0';
-        code = read_override("--tensor-type-file", &c->override[c->n_override], s);
-        c->n_override += code < 0;
-        s = next;
-    }
-    return code;
+    return code < 0 && j->type_file ? read_file_types(j, n) : code;
 }
 
-static bool read_value(key_override *k, const char *type, size_t n, const char *value) {
+static bool read_value(quant_key *k, const char *type, size_t n, const char *value) {
     char *end;
     errno = 0;
     if (n == 3 && memcmp(type, "int", 3) == 0) {
@@ -101,11 +128,12 @@ int read_key_overrides(job *j) {
     for (size_t i = 0; i < list->n; i++) {
         const char *text = list->s[i], *equals = strchr(text, '=');
         const char *colon = equals ? strchr(equals, ':') : NULL;
-        key_override *k = &j->key[i];
-        k->key = text;
-        k->n = equals ? (size_t)(equals - text) : 0;
-        if (!colon || k->n == 0 || k->n > 200 ||
-            !read_value(k, equals + 1, (size_t)(colon - equals - 1), colon + 1))
+        const size_t n = equals ? (size_t)(equals - text) : 0;
+        quant_key *k = &j->key[i];
+        if (n >= sizeof k->key)
+            return tool_error(TOOL, 2, "--override-kv: the key '%.40s..' is too long", text);
+        memcpy(k->key, text, n);
+        if (!colon || n == 0 || !read_value(k, equals + 1, (size_t)(colon - equals - 1), colon + 1))
             return tool_error(
                 TOOL, 2,
                 "--override-kv: '%s' is not KEY=TYPE:VALUE, with the TYPE int, float, "
@@ -113,4 +141,20 @@ int read_key_overrides(job *j) {
                 text);
     }
     return -1;
+}
+
+/* Overrides that change no key of IN are often misspelled. */
+void note_key_overrides(const job *j) {
+    for (size_t i = 0; i < j->o.override_kv.n; i++) {
+        const quant_key *k = &j->key[i];
+        const ggl_gguf_value *v = ggl_gguf_find(j->file, k->key);
+        if (!v)
+            tool_note(TOOL, "--override-kv: %s has no key '%s'; it is added", j->o.in, k->key);
+        else if (v->is_array)
+            tool_note(TOOL, "--override-kv: '%s' is a list in %s, and becomes one value", k->key,
+                      j->o.in);
+        else if (v->type != k->type)
+            tool_note(TOOL, "--override-kv: '%s' is of type %s in %s, and becomes %s", k->key,
+                      ggl_gguf_type_name(v->type), j->o.in, ggl_gguf_type_name(k->type));
+    }
 }

@@ -113,8 +113,9 @@ void print_summary(const job *j) {
            8 * (double)p->size_before / (p->n_elements > 0 ? p->n_elements : 1),
            8 * (double)p->size_after / (p->n_elements > 0 ? p->n_elements : 1));
     if (!j->o.dry_run && all.n > 0)
-        printf("error        rmse %.4e max %.4e relative %.4e, of the changed tensors\n",
-               llm_quant_error_rms(&all), all.max, llm_quant_error_relative(&all));
+        printf("error        rmse %.4e max %.4e relative %.4e, of the changed tensors%s\n",
+               llm_quant_error_rms(&all), all.max, llm_quant_error_relative(&all),
+               j->matrix ? ", all columns counted alike" : "");
 }
 
 void print_tensors(const job *j) {

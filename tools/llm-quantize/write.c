@@ -9,8 +9,6 @@
 #include "common/progress.h"
 #include "job.h"
 
-enum { QUANTIZATION_VERSION = 2 }; /* of the block formats, as in general.quantization_version */
-
 typedef struct turn {
     job *j;
     size_t i;
@@ -54,106 +52,28 @@ static ggl_status fill(void *ctx, ggl_gguf_sink *to, ggl_error *err) {
 
 /* --- keys ------------------------------------------------------------------------------------- */
 
-static void put_u32(ggl_gguf_writer *w, const char *key, uint32_t value) {
-    ggl_gguf_put(w, key, GGL_GGUF_U32, false, &value, 1);
-}
-
-/* Keys that are written anew, with the value of this run. */
-typedef struct own_key {
-    const char *key;
-    enum { OWN_U32, OWN_TEXT } type;
-    uint32_t number;
-    const char *text;
-    bool left_out; /* the file's value goes, and there is no new one */
-    bool put;
-} own_key;
-
-enum { MAX_OWN = 6 };
-
-/* Lists the keys about the types and the importance matrix; returns how many. */
-static int list_own(const job *j, own_key own[MAX_OWN]) {
-    const quant_mix *mix = j->choice.mix;
-    int n = 0;
-    if (mix || j->choice.type ||
-        j->choice.pick) { /* after COPY, what the file says is still true of most tensors */
-        own[n++] = (own_key){
-            "general.quantization_version", OWN_U32, QUANTIZATION_VERSION, NULL, false, false};
-        /* a type without a number gets no key, rather than a wrong one */
-        own[n++] = (own_key){
-            "general.file_type", OWN_U32, mix ? (uint32_t)mix->file_type : 0, NULL, !mix, false};
+/* Puts the keys: those of IN, about the importance matrix, and of --override-kv. */
+static ggl_status put_keys(ggl_gguf_writer *w, const job *j, ggl_error *err) {
+    quant_key *own = calloc(j->o.override_kv.n + 4, sizeof *own);
+    size_t n = 0;
+    if (!own)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    if (j->matrix) {
+        const char *text = imatrix_dataset(j->matrix, 0);
+        own[n++] = (quant_key){"quantize.imatrix.file", GGL_GGUF_STRING, {.text = j->o.imatrix}};
+        if (text)
+            own[n++] = (quant_key){"quantize.imatrix.dataset", GGL_GGUF_STRING, {.text = text}};
+        own[n++] = (quant_key){
+            "quantize.imatrix.entries_count", GGL_GGUF_U32, {.u32 = (uint32_t)j->n_used}};
+        own[n++] = (quant_key){"quantize.imatrix.chunks_count",
+                               GGL_GGUF_U32,
+                               {.u32 = (uint32_t)imatrix_n_chunks(j->matrix)}};
     }
-    if (!j->matrix)
-        return n;
-    own[n++] = (own_key){"quantize.imatrix.file", OWN_TEXT, 0, j->o.imatrix, false, false};
-    if (imatrix_n_datasets(j->matrix) > 0)
-        own[n++] = (own_key){"quantize.imatrix.dataset",    OWN_TEXT, 0,
-                             imatrix_dataset(j->matrix, 0), false,    false};
-    own[n++] = (own_key){
-        "quantize.imatrix.entries_count", OWN_U32, (uint32_t)j->n_used, NULL, false, false};
-    own[n++] = (own_key){"quantize.imatrix.chunks_count",
-                         OWN_U32,
-                         (uint32_t)imatrix_n_chunks(j->matrix),
-                         NULL,
-                         false,
-                         false};
-    return n;
-}
-
-static void put_own(ggl_gguf_writer *w, own_key *k) {
-    if (!k->put && !k->left_out && k->type == OWN_TEXT)
-        ggl_gguf_put_string(w, k->key, k->text, strlen(k->text));
-    else if (!k->put && !k->left_out)
-        put_u32(w, k->key, k->number);
-    k->put = true;
-}
-
-static void put_override(ggl_gguf_writer *w, const key_override *k) {
-    char key[256];
-    snprintf(key, sizeof key, "%.*s", (int)k->n, k->key);
-    if (k->type == GGL_GGUF_STRING)
-        ggl_gguf_put_string(w, key, k->is.text, strlen(k->is.text));
-    else
-        ggl_gguf_put(w, key, k->type, false, &k->is, 1);
-}
-
-/* Returns the last --override-kv of the key; NULL: none. */
-static const key_override *override_of(const job *j, ggl_str key) {
-    const key_override *found = NULL;
     for (size_t i = 0; i < j->o.override_kv.n; i++)
-        if (j->key[i].n == key.n && memcmp(j->key[i].key, key.s, key.n) == 0)
-            found = &j->key[i];
-    return found;
-}
-
-/* Writes the keys in order. Those that change do so in place; new ones are added at the end. */
-static void put_keys(ggl_gguf_writer *w, const job *j) {
-    own_key own[MAX_OWN];
-    const int n_own = list_own(j, own);
-    for (size_t i = 0; i < ggl_gguf_n_values(j->file); i++) {
-        const ggl_gguf_value *v = ggl_gguf_value_at(j->file, i);
-        const key_override *other = override_of(j, v->key);
-        int k = 0;
-        if (v->key.n > 6 && memcmp(v->key.s, "split.", 6) == 0)
-            continue;
-        while (k < n_own && !ggl_str_is(v->key, own[k].key))
-            k++;
-        if (other)
-            put_override(w, other);
-        else if (k < n_own)
-            put_own(w, &own[k]);
-        else
-            llm_quant_prune_put(&j->prune, w, v, j->plan.n_layer);
-    }
-    for (int k = 0; k < n_own; k++)
-        if (!override_of(j, (ggl_str){own[k].key, strlen(own[k].key)}))
-            put_own(w, &own[k]);
-    for (size_t i = 0; i < j->o.override_kv.n; i++) {
-        const ggl_str key = {j->key[i].key, j->key[i].n};
-        char name[256];
-        snprintf(name, sizeof name, "%.*s", (int)key.n, key.s);
-        if (override_of(j, key) == &j->key[i] && !ggl_gguf_find(j->file, name))
-            put_override(w, &j->key[i]);
-    }
+        own[n++] = j->key[i];
+    const ggl_status s = llm_quant_put_keys(w, j->file, &j->choice, j->plan.n_layer, own, n, err);
+    free(own);
+    return s;
 }
 
 /* --- files ------------------------------------------------------------------------------------ */
@@ -170,13 +90,14 @@ static void put_tensors(ggl_gguf_writer *w, job *j, int part) {
     }
 }
 
-/* Makes a file of OUT, without writing it. */
-static ggl_gguf_writer *make_file(job *j, int part, int n_parts) {
+/* Makes a file of OUT, without writing it. NULL: out of memory. */
+static ggl_gguf_writer *make_file(job *j, int part, int n_parts, ggl_error *err) {
     ggl_gguf_writer *w = ggl_gguf_writer_new();
-    if (!w)
+    if (!w || (part <= 0 && put_keys(w, j, err) != GGL_OK)) {
+        ggl_gguf_writer_free(w);
+        ggl_fail(err, GGL_NOMEM, "out of memory");
         return NULL;
-    if (part <= 0)
-        put_keys(w, j);
+    }
     if (n_parts > 1) {
         const uint16_t no = (uint16_t)part, count = (uint16_t)n_parts;
         const int32_t n = (int32_t)j->plan.n;
@@ -189,10 +110,10 @@ static ggl_gguf_writer *make_file(job *j, int part, int n_parts) {
 }
 
 static ggl_status write_one(job *j, int part, int n_parts, ggl_error *err) {
-    ggl_gguf_writer *w = make_file(j, part, n_parts);
+    ggl_gguf_writer *w = make_file(j, part, n_parts, err);
     char path[PATH_MAX];
     if (!w)
-        return ggl_fail(err, GGL_NOMEM, "out of memory");
+        return GGL_NOMEM;
     if (n_parts > 1)
         out_part_path(path, sizeof path, j->o.out, part, n_parts);
     else
@@ -202,23 +123,39 @@ static ggl_status write_one(job *j, int part, int n_parts, ggl_error *err) {
     return s;
 }
 
+/* Fails with the reason for which a file cannot be written. */
+static ggl_status explain(const job *j, const ggl_gguf_writer *w, ggl_error *err) {
+    const ggl_gguf_memory nothing = {.size = 0};
+    const ggl_gguf_composition c = {
+        .size = sizeof c, .name = j->o.in, .part = &nothing, .n_parts = 1};
+    ggl_gguf *f;
+    const ggl_status s = ggl_gguf_compose(&f, w, &c, err);
+    ggl_gguf_close(f);
+    return s == GGL_OK ? ggl_fail(err, GGL_LIMIT, "%s: OUT would be too large", j->o.in) : s;
+}
+
 ggl_status measure_head(job *j, uint64_t *head, uint64_t *alignment, ggl_error *err) {
     const int n_parts = out_parts(j);
     int64_t given = 32; /* the format's default */
     (void)ggl_gguf_get_integer(j->file, "general.alignment", &given, NULL);
+    for (size_t i = 0; i < j->o.override_kv.n; i++)
+        if (strcmp(j->key[i].key, "general.alignment") == 0 && j->key[i].type == GGL_GGUF_U32)
+            given = j->key[i].is.u32;
     *alignment = given > 0 ? (uint64_t)given : 32;
     *head = 0;
     free(j->turn);
     j->turn = calloc(j->plan.n + 1, sizeof *j->turn);
+    if (!j->turn)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
     for (int part = 0; part < n_parts; part++) {
-        ggl_gguf_writer *w = j->turn ? make_file(j, part, n_parts) : NULL;
+        ggl_gguf_writer *w = make_file(j, part, n_parts, err);
         if (!w)
-            return ggl_fail(err, GGL_NOMEM, "out of memory");
+            return GGL_NOMEM;
         const uint64_t size = ggl_gguf_writer_size(w);
+        const ggl_status st = size > 0 ? GGL_OK : explain(j, w, err);
         ggl_gguf_writer_free(w);
-        if (size == 0)
-            return ggl_fail(err, GGL_USAGE, "%s: a key cannot be written, or OUT is too large",
-                            j->o.in);
+        if (st != GGL_OK)
+            return st;
         *head += size;
     }
     for (size_t i = 0; i < j->plan.n; i++)

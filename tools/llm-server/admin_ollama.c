@@ -10,6 +10,7 @@
 
 #include "api_pieces.h"
 #include "api_shape.h"
+#include "common/gguf_text.h"
 #include "server_impl.h"
 
 #ifndef TOOLS_VERSION
@@ -123,24 +124,19 @@ void admin_ollama_version(server *s, const http_request *q, http_reply *r) {
 
 /* Writes a key. Lists are null, as Ollama writes them unless asked for more: a vocabulary would be megabytes. */
 static void put_key(llm_json_out *out, const ggl_gguf_value *v) {
-    bool flag;
     double x;
-    int64_t n;
     ggl_str text;
+    char number[NUMBER_TEXT];
     llm_json_put_string(out, v->key);
     llm_json_put_text(out, ": ");
     if (v->is_array)
         llm_json_put_text(out, "null");
     else if (ggl_gguf_string(v, 0, &text))
         llm_json_put_string(out, text);
-    else if (ggl_gguf_bool(v, 0, &flag))
-        llm_json_put_text(out, flag ? "true" : "false");
-    else if (ggl_gguf_integer(v, 0, &n))
-        put_format(out, "%" PRId64, n);
-    else if (ggl_gguf_number(v, 0, &x) && isfinite(x))
-        put_format(out, "%.9g", x);
-    else
+    else if (v->type != GGL_GGUF_BOOL && ggl_gguf_number(v, 0, &x) && !isfinite(x))
         llm_json_put_text(out, "null");
+    else
+        llm_json_put_text(out, number_text(v, 0, 9, number));
 }
 
 static void put_capabilities(llm_json_out *out, const server *s) {

@@ -72,10 +72,12 @@ typedef struct ggl_gguf_params {
     bool meta_only;
     /* NULL: the first defect of the file is the error. Otherwise each defect after which reading can
      * go on is passed to this function as a sentence (valid during the call), and opening succeeds:
-     * equal names, wrong offsets and shapes, overlaps, unknown types, missing data, parts of a split
-     * model that are absent or damaged, whose tensors are then left out, or a part without the others. Tensors whose
-     * data is missing or not aligned have data NULL; of types that are unknown the size is 0. What
-     * makes the rest unreadable is still an error. */
+     * bad or equal names, booleans other than 0 and 1, a wrong alignment, wrong offsets and shapes,
+     * overlaps, unknown types, missing data, another number of tensors than a split model tells, parts
+     * of a split model that are absent or damaged (their tensors are left out), or a part without the
+     * others. Then, of a tensor whose type is unknown or whose shape is wrong, the size is 0; of one
+     * whose data is missing or not aligned, `data` is NULL; of equal names, the first one is found.
+     * Still an error: whatever makes the rest unreadable, and offsets and sizes that no file can have. */
     void (*defect)(void *ctx, const char *text);
     void *ctx;
 } ggl_gguf_params;
@@ -133,10 +135,11 @@ GGL_API const ggl_gguf_tensor *ggl_gguf_find_tensor(const ggl_gguf *f, const cha
 
 /* Set *out to element i (below n) of a value. Return false if the value has another type.
  * ggl_gguf_number takes all number types (64-bit integers beyond 2^53 are rounded).
- * ggl_gguf_integer takes integer types, and returns false if the element does not fit into
- * int64_t. */
+ * ggl_gguf_integer and ggl_gguf_unsigned take integer types, and return false if the element does
+ * not fit into int64_t or uint64_t. */
 GGL_API bool ggl_gguf_number(const ggl_gguf_value *v, uint64_t i, double *out);
 GGL_API bool ggl_gguf_integer(const ggl_gguf_value *v, uint64_t i, int64_t *out);
+GGL_API bool ggl_gguf_unsigned(const ggl_gguf_value *v, uint64_t i, uint64_t *out);
 GGL_API bool ggl_gguf_bool(const ggl_gguf_value *v, uint64_t i, bool *out);
 GGL_API bool ggl_gguf_string(const ggl_gguf_value *v, uint64_t i, ggl_str *out);
 

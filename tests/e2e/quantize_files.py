@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""llm-quantize on files that this script writes. quantize_files.py LLM_QUANTIZE LLM_GGUF"""
+import json
+import os
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+
+from gguf_file import gguf
+
+QUANTIZE, GGUF = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+faults = []
+
+
+def run(code, words, tool, *args):
+    """Runs a tool; returns what it wrote to standard output."""
+    r = subprocess.run([tool, *args], capture_output=True, stdin=subprocess.DEVNULL, check=False)
+    both = (r.stdout + r.stderr).decode(errors="replace")
+    if r.returncode != code or words not in both:
+        faults.append(f"{tool} {args}: exit code {r.returncode}, not {code}; '{words}' should be in: {both}")
+    return r.stdout.decode(errors="replace")
+
+
+def model(n_layer, more=(), keys=()):
+    """A model with a matrix in each layer."""
+    r = random.Random(1)
+    head = [("general.architecture", "string", "llama"), ("llama.block_count", "u32", n_layer), *keys]
+    return gguf(head, [(f"blk.{i}.attn_q.weight", "f32", [256, 8], struct.pack("<2048f", *(r.gauss(0, 1) for _ in range(2048))))
+                       for i in range(n_layer)] + list(more))
+
+
+def write(path, data):
+    with open(path, "wb") as f:
+        f.write(data)
+
+
+def integers():
+    """A matrix of integers is copied, and its size counts."""
+    write("i32.gguf", model(3, [("blk.0.ffn_up.weight", "i32", [256, 64], struct.pack("<16384i", *range(16384)))]))
+    for limit in (80000, 90000):
+        run(0, "", QUANTIZE, "-q", "--budget", str(limit), "i32.gguf", "out.gguf")
+        size = os.path.getsize("out.gguf")
+        if not limit - 10000 < size <= limit:
+            faults.append(f"--budget {limit} gives {size} bytes")
+    tensors = json.loads(run(0, "", GGUF, "show", "out.gguf", "--json"))["tensors"]
+    if [t["type"] for t in tensors if t["name"] == "blk.0.ffn_up.weight"] != ["i32"]:
+        faults.append(f"the integers became {tensors}")
+    run(2, "is too little", QUANTIZE, "--budget", "60000", "i32.gguf", "out.gguf")
+
+
+def layers():
+    """--prune-layers shortens the lists of layers, and only them."""
+    lists = [("llama.attention.head_count_kv", "u32", [1, 2, 3, 4]), ("llama.rope.dimension_sections", "i32", [11, 11, 10, 0]),
+             ("llama.classifier.output_labels", "string", ["a", "b", "c", "d"]), ("clip.vision.sizes", "u32", [1, 2, 3, 4])]
+    write("layers.gguf", model(4, keys=lists))
+    run(0, "", QUANTIZE, "-q", "--prune-layers", "1,3", "layers.gguf", "out.gguf", "COPY")
+    shown = json.loads(run(0, "", GGUF, "show", "out.gguf", "--json"))
+    got = {k["key"]: k["value"] for k in shown["keys"]}
+    want = {k: v for k, _, v in lists} | {"general.architecture": "llama", "llama.block_count": 2, "llama.attention.head_count_kv": [1, 3]}
+    if got != want or [t["name"] for t in shown["tensors"]] != ["blk.0.attn_q.weight", "blk.1.attn_q.weight"]:
+        faults.append(f"--prune-layers: {got} {shown['tensors']}")
+
+
+def losses():
+    """--loss with its records in another order, and with absurd numbers, gives the best choice."""
+    write("six.gguf", model(6))
+    run(0, "", QUANTIZE, "-q", "--bpw", "4.5", "--loss", "loss.json", "six.gguf", "first.gguf")
+    with open("loss.json", encoding="utf-8") as f:
+        d = json.load(f)
+    d["tensors"] = dict(reversed(d["tensors"].items()))
+    with open("loss.json", "w", encoding="utf-8") as f:
+        json.dump(d, f)
+    run(0, "", QUANTIZE, "-q", "--bpw", "4.5", "--loss", "loss.json", "six.gguf", "out.gguf")
+    with open("first.gguf", "rb") as a, open("out.gguf", "rb") as b:
+        if a.read() != b.read():
+            faults.append("the order of a file of losses matters")
+    for i, t in enumerate(d["tensors"].values()):
+        for kind in t["errors"]:
+            t["errors"][kind] = 1e308 if i % 2 else 1.7e308
+    with open("loss.json", "w", encoding="utf-8") as f:
+        json.dump(d, f)
+    run(0, "", QUANTIZE, "-q", "--bpw", "4.5", "--loss", "loss.json", "six.gguf", "out.gguf")
+
+
+with tempfile.TemporaryDirectory() as folder:
+    os.chdir(folder)
+    for step in (integers, layers, losses):
+        step()
+    os.chdir("/")
+print("\n".join(faults) or "as expected")
+sys.exit(bool(faults))
