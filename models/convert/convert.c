@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "checkpoint.h"
 #include "convert_impl.h"
 #include "common/text_file.h"
 #include "ggl/params.h"
@@ -30,7 +31,7 @@ static ggl_status no_memory(ggl_error *err) {
     return ggl_fail(err, GGL_NOMEM, "out of memory");
 }
 
-static bool note(llm_converter *c, const char *text) {
+bool llm_converter_note(llm_converter *c, const char *text) {
     char *all = ggl_arena_printf(&c->arena, "%s%s\n", c->notes ? c->notes : "", text);
     c->notes = all;
     return all != NULL;
@@ -75,6 +76,18 @@ static ggl_status check_folder(const char *folder, ggl_error *err) {
 }
 
 static ggl_status read_config(llm_converter *c, ggl_error *err) {
+    if (llm_checkpoint_is(c->folder)) {
+        const ggl_status opened =
+            llm_checkpoint_open(&c->source, &c->config, c->folder, &c->params.how, err);
+        c->is_checkpoint = true;
+        return opened == GGL_OK ? choose_class(c, c->folder, err) : opened;
+    }
+    if (c->params.tokenizer)
+        return ggl_fail(
+            err, GGL_USAGE,
+            "%s: a tokenizer is given, but only a llama2.c checkpoint has it in a file of "
+            "any name",
+            c->folder);
     char *path = ggl_arena_printf(&c->arena, "%s/config.json", c->folder);
     if (!path)
         return no_memory(err);
@@ -213,7 +226,12 @@ static ggl_status use_builtin(llm_converter *c, ggl_error *err) {
     return no_builtin(c, err);
 }
 
-/* Sets the model's name: the folder's own name, or the end of config.json's _name_or_path. */
+/* Returns the length of a file's name without ".bin". */
+static size_t without_ending(const char *name, size_t n) {
+    return n > 4 && memcmp(name + n - 4, ".bin", 4) == 0 ? n - 4 : n;
+}
+
+/* Sets the model's name: the folder's or checkpoint's own name, or the end of config.json's _name_or_path. */
 static ggl_status choose_name(llm_converter *c, ggl_error *err) {
     const char *folder = c->params.adapter ? c->params.adapter : c->folder;
     size_t n = strlen(folder);
@@ -223,6 +241,8 @@ static ggl_status choose_name(llm_converter *c, ggl_error *err) {
     while (at > 0 && folder[at - 1] != '/')
         at--;
     ggl_str name = {folder + at, n - at};
+    if (c->is_checkpoint)
+        name.n = without_ending(name.s, name.n);
     const json_value *v = llm_json_get_kind(&c->config->root, "_name_or_path", JSON_STRING);
     if ((name.n == 0 || name.s[0] == '.') && v) {
         name = json_str(v);
@@ -294,14 +314,16 @@ static const char *no_tokenizer(const llm_converter *c) {
 static ggl_status open_tokenizer(llm_converter *c, ggl_error *err) {
     if (c->params.no_tokenizer)
         return GGL_OK;
+    if (c->is_checkpoint)
+        return llm_converter_open_bin(c, n_vocab(c), err);
     const llm_hf_vocab vocab = {n_vocab(c), c->params.extra_tokens == LLM_CONVERT_CUT_EXTRA};
     ggl_status s = llm_hf_tokenizer_open(&c->tokenizer, c->folder, &c->config->root, &vocab, err);
-    if (s == GGL_OK && !c->tokenizer && !note(c, no_tokenizer(c)))
+    if (s == GGL_OK && !c->tokenizer && !llm_converter_note(c, no_tokenizer(c)))
         s = no_memory(err);
     const char *text;
     for (int k = 0; s == GGL_OK && c->tokenizer && (text = llm_hf_tokenizer_note(c->tokenizer, k));
          k++)
-        if (!note(c, text))
+        if (!llm_converter_note(c, text))
             s = no_memory(err);
     return s;
 }
@@ -347,7 +369,7 @@ static ggl_status each_unfit(llm_converter *c, const char *flag, const char *con
 }
 
 static ggl_status note_unfit(llm_converter *c, const char *text, ggl_error *err) {
-    return note(c, text) ? GGL_OK : no_memory(err);
+    return llm_converter_note(c, text) ? GGL_OK : no_memory(err);
 }
 
 /* Appends a line to the error, if there is room. */
@@ -388,7 +410,7 @@ static ggl_status note_requests(llm_converter *c, const requests *r, ggl_error *
         snprintf(more, sizeof more, " and %zu more", r->n_more);
     snprintf(text, sizeof text, "%s%s %s ignored at your request: the output may be wrong", r->text,
              more, r->n == 1 ? "is" : "are");
-    return r->n == 0 || note(c, text) ? GGL_OK : no_memory(err);
+    return r->n == 0 || llm_converter_note(c, text) ? GGL_OK : no_memory(err);
 }
 
 static void add_value(void *ctx, const arch_unread *u) {
@@ -432,7 +454,7 @@ static ggl_status open_keys(llm_converter *c, ggl_error *err) {
     if (s == GGL_OK)
         s = settle(c, llm_arch_convert_check_keys(&c->conv, err), err);
     for (size_t i = 0; s == GGL_OK && i < c->conv.n_note; i++)
-        if (!note(c, c->conv.note[i]))
+        if (!llm_converter_note(c, c->conv.note[i]))
             s = no_memory(err);
     /* a dry run's report lists them; the model's own conversion judges them for an adapter */
     if (s == GGL_OK && !c->params.dry_run && !c->lora)
@@ -482,7 +504,9 @@ static ggl_status run_section(llm_converter *c, ggl_error *err) {
         return no_memory(err);
     /* Keys may read tensors. If there are none, errors of config.json are reported first. */
     ggl_error tensors_err = {0};
-    ggl_status tensors = llm_safetensors_open(&c->source, c->folder, &c->params.how, &tensors_err);
+    ggl_status tensors =
+        c->source ? GGL_OK
+                  : llm_safetensors_open(&c->source, c->folder, &c->params.how, &tensors_err);
     if (c->lora)
         tensors = llm_lora_choose_source(c->lora, &c->conv, &c->source, tensors, &tensors_err);
     if (tensors == GGL_NOMEM)

@@ -23,6 +23,9 @@ typedef struct llm_hf_vocab {
 GGL_NODISCARD ggl_status llm_hf_tokenizer_open(llm_hf_tokenizer **out, const char *folder,
                                                const json_value *config, const llm_hf_vocab *vocab,
                                                ggl_error *err);
+/* Opens llama2.c's tokenizer.bin for a model of n tokens. GGL_SHAPE: it has another number of them. */
+GGL_NODISCARD ggl_status llm_hf_tokenizer_open_bin(llm_hf_tokenizer **out, const char *path,
+                                                   int64_t n, ggl_error *err);
 /* hf_tokenizer_config.c: checks the types of tokenizer_config.json's values. GGL_FORMAT: a type
  * is wrong. */
 GGL_NODISCARD ggl_status llm_hf_check_config(const json_value *root, ggl_error *err);

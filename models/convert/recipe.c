@@ -6,6 +6,7 @@
 
 #include "ggl/graph.h"
 #include "ggl/math.h"
+#include "groups.h"
 
 int64_t llm_recipe_count(const recipe *r) {
     return ggl_extents(r->ne, 0, r->n_dims, 1);
@@ -266,6 +267,9 @@ ggl_status llm_recipe_read(recipe *r, int64_t first, int64_t n, float *out, ggl_
         return GGL_OK;
     case RECIPE_MXFP4:
         read_mxfp4(r, first, n, out);
+        return GGL_OK;
+    case RECIPE_GROUPS:
+        llm_groups_read(r, first, n, out);
         return GGL_OK;
     case RECIPE_WHOLE:
         return read_whole(r->source, first, n, out, err);

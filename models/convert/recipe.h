@@ -12,6 +12,7 @@ typedef enum recipe_kind {
     RECIPE_FP8, /* source: F8_E4M3; scale: a factor for each block of x columns and y rows */
     /* source: bytes of two numbers, 32 numbers per block; scale: an exponent byte per block */
     RECIPE_MXFP4,
+    RECIPE_GROUPS,    /* source: codes; scale, bias: a number for each x codes; see groups.h */
     RECIPE_WHOLE,     /* source: I32 or I64 */
     RECIPE_HELD,      /* values: a constant */
     RECIPE_TRANSPOSE, /* exchanges dimensions dim and x */
@@ -34,7 +35,8 @@ typedef struct recipe {
     int dim;
     int64_t x, y;
     double number;
-    const st_tensor *source, *scale;
+    const st_tensor *source, *scale, *bias; /* bias: of GROUPS, may be NULL */
+    int bits;                               /* GROUPS: of a code */
     /* HELD: in the arena; TRANSPOSE: the current block, freed by llm_recipe_drop */
     float *held;
     int64_t matrix; /* TRANSPOSE: 1 + the block in `held`; 0: none */

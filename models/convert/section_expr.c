@@ -153,6 +153,20 @@ static bool unpack_fp4(arch_eval *ev, const arch_expr *e, recipe *r, const st_te
     return fits;
 }
 
+/* Signed bytes and a factor for each group of them, row after row; a group may end in another row. */
+static bool unpack_bytes(arch_eval *ev, const arch_expr *e, recipe *r, const st_tensor *t,
+                         st_tensor *scale) {
+    const int64_t n = (int64_t)t->size;
+    const bool fits =
+        scale->type == GGL_F32 && scale->n_dims == 1 && scale->ne[0] > 0 && n % scale->ne[0] == 0;
+    if (!fits)
+        llm_arch_error(ev, e->place, "tensor %s does not have the factors for the groups of %s",
+                       scale->name.s, t->name.s);
+    r->bits = 8;
+    r->x = fits ? n / scale->ne[0] : 1;
+    return fits;
+}
+
 /* Packed types, which need a second tensor with factors. Its name has `other` in place of `end`. */
 static const struct {
     const char *dtype, *end, *other;
@@ -165,6 +179,7 @@ static const struct {
     {"F8_E4M3", ".weight", ".scale", RECIPE_FP8, unpack_fp8},
     {"U8", "_blocks", "_scales", RECIPE_MXFP4, unpack_mxfp4},
     {"I8", ".weight", ".scale", RECIPE_MXFP4, unpack_fp4},
+    {"I8", ".weight", ".scales", RECIPE_GROUPS, unpack_bytes},
 };
 
 /* Sets up r for a source of a type that needs unpacking. False: reported. */
