@@ -652,6 +652,51 @@ static ggl_status read_two_files(llm_hf_tokenizer *t, const llm_hf_vocab *size, 
     return s == GGL_OK ? merges_from_text(t, t->merges_text, n, err) : s;
 }
 
+/* Notes what the normalizer does that a BPE tokenizer's file cannot say. */
+static bool note_normalizer(llm_hf_tokenizer *t) {
+    const sentence_pieces *p = &t->pieces;
+    if (p->unigram || (p->charsmap.n == 0 && !p->remove_spaces))
+        return true;
+    return add_note(
+        t,
+        ggl_arena_printf(&t->arena,
+                         "tokenizer.model normalizes text (%.*s%s), which a file of its kind, BPE, "
+                         "cannot say: text is not normalized",
+                         shown(p->normalizer), p->normalizer.n ? p->normalizer.s : "",
+                         p->remove_spaces ? ", of several spaces one remains" : ""));
+}
+
+static ggl_status read_sentence_model(llm_hf_tokenizer *t, const char *path,
+                                      const llm_hf_vocab *size, ggl_error *err) {
+    ggl_status s = read_optional(t, "added_tokens.json", &t->added, err);
+    if (s == GGL_OK)
+        s = ggl_file_map_open(&t->map, path, err);
+    if (s != GGL_OK)
+        return s;
+    s = llm_sentence_pieces_read_model(&t->pieces, t->map.data, t->map.size, err);
+    if (s == GGL_OK)
+        s = read_sentence_pieces(t, &t->pieces, size, err);
+    if (s == GGL_OK)
+        s = find_pre(t, err);
+    if (s == GGL_OK && !note_normalizer(t))
+        s = no_memory(err);
+    if (s != GGL_OK)
+        return ggl_within(err, s, "%s", path);
+    find_ids(t);
+    find_flags(t);
+    t->add_space = t->pieces.add_space;
+    const int64_t own[] = {[BOS] = t->pieces.bos,
+                           [EOS] = t->pieces.eos,
+                           [UNK] = t->pieces.unknown,
+                           [PAD] = t->pieces.pad};
+    for (int k = BOS; k <= PAD; k++)
+        if (t->id[k] < 0 && own[k] < t->n)
+            t->id[k] = own[k];
+    if (t->id[UNK] >= 0)
+        t->type[t->id[UNK]] = LLM_TOKEN_UNKNOWN;
+    return find_ends(t, err);
+}
+
 static ggl_status read_all(llm_hf_tokenizer *t, const llm_hf_vocab *size, ggl_error *err) {
     ggl_status s = read_optional(t, "tokenizer_config.json", &t->config, err);
     if (s == GGL_OK && t->config && (s = llm_hf_check_config(&t->config->root, err)) != GGL_OK)
@@ -662,6 +707,11 @@ static ggl_status read_all(llm_hf_tokenizer *t, const llm_hf_vocab *size, ggl_er
         s = read_optional(t, "tokenizer.json", &t->file, err);
     if (s == GGL_OK && !t->file)
         s = read_optional(t, "vocab.json", &t->vocab, err);
+    const char *path = path_of(t, "tokenizer.model");
+    if (s == GGL_OK && !path)
+        s = no_memory(err);
+    if (s == GGL_OK && !t->file && !t->vocab && access(path, F_OK) == 0)
+        return read_sentence_model(t, path, size, err);
     if (s != GGL_OK || (!t->file && !t->vocab))
         return s;
     s = t->file ? read_model(t, size, err) : read_two_files(t, size, err);
@@ -772,7 +822,8 @@ static ggl_str model_of_kind(const char *kind) {
 }
 
 void llm_hf_tokenizer_put(const llm_hf_tokenizer *t, ggl_gguf_writer *w) {
-    ggl_str model = model_of_kind(t->bytes ? "bpe" : "spm");
+    const bool unigram = t->pieces.unigram;
+    ggl_str model = model_of_kind(t->bytes ? "bpe" : unigram ? "unigram" : "spm");
     ggl_gguf_put_string(w, "tokenizer.ggml.model", model.s, model.n);
     if (t->pre.s)
         ggl_gguf_put_string(w, "tokenizer.ggml.pre", t->pre.s, t->pre.n);
@@ -789,6 +840,10 @@ void llm_hf_tokenizer_put(const llm_hf_tokenizer *t, ggl_gguf_writer *w) {
     put_flag(w, "tokenizer.ggml.add_bos_token", t->add_bos);
     put_flag(w, "tokenizer.ggml.add_eos_token", t->add_eos);
     put_flag(w, "tokenizer.ggml.add_space_prefix", t->add_space);
+    put_flag(w, "tokenizer.ggml.remove_extra_whitespaces", unigram ? t->pieces.remove_spaces : -1);
+    if (unigram && t->pieces.charsmap.n > 0)
+        ggl_gguf_put(w, "tokenizer.ggml.precompiled_charsmap", GGL_GGUF_U8, true,
+                     t->pieces.charsmap.s, t->pieces.charsmap.n);
     if (t->chat.s)
         ggl_gguf_put_string(w, "tokenizer.chat_template", t->chat.s, t->chat.n);
 }

@@ -13,8 +13,7 @@ static ggl_status no_memory(ggl_error *err) {
     return ggl_fail(err, GGL_NOMEM, "out of memory for the tokenizer");
 }
 
-/* Makes room for n pieces. */
-static ggl_status make_room(sentence_pieces *p, int64_t n, ggl_error *err) {
+ggl_status llm_sentence_pieces_make_room(sentence_pieces *p, int64_t n, ggl_error *err) {
     if (n > MAX_PIECES)
         return ggl_fail(err, GGL_LIMIT, "%lld pieces, at most %lld are supported", (long long)n,
                         (long long)MAX_PIECES);
@@ -87,7 +86,8 @@ ggl_status llm_sentence_pieces_read_bin(sentence_pieces *p, const void *data, si
     bin_piece piece = {0};
     size_t at = 4;
     int64_t n = 0;
-    *p = (sentence_pieces){.bos = BIN_BOS, .eos = BIN_EOS, .unknown = BIN_UNKNOWN, .pad = -1};
+    *p = (sentence_pieces){
+        .bos = BIN_BOS, .eos = BIN_EOS, .unknown = BIN_UNKNOWN, .pad = -1, .add_space = true};
     if (size < 4)
         return ggl_fail(err, GGL_FORMAT, "the file has %zu bytes, too few for a tokenizer", size);
     ggl_status s = GGL_OK;
@@ -97,7 +97,7 @@ ggl_status llm_sentence_pieces_read_bin(sentence_pieces *p, const void *data, si
         s = ggl_fail(err, GGL_FORMAT, "it has %lld pieces; <unk>, <s> and </s> are the least",
                      (long long)n);
     if (s == GGL_OK)
-        s = make_room(p, n, err);
+        s = llm_sentence_pieces_make_room(p, n, err);
     at = 4;
     for (int64_t id = 0; s == GGL_OK && id < n; id++) {
         s = next_bin(data, size, &at, id, &piece, err);
