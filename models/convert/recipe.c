@@ -18,6 +18,8 @@ ggl_type llm_recipe_type(const recipe *r) {
         return GGL_BF16;
     if (r->kind == RECIPE_WHOLE)
         return GGL_I32;
+    if (r->kind == RECIPE_GROUPS)
+        return r->nearest;
     if (r->kind == RECIPE_SOURCE)
         return r->source->type == GGL_F16 || r->source->type == GGL_BF16 ? (ggl_type)r->source->type
                                                                          : GGL_F32;
@@ -254,6 +256,24 @@ static ggl_status read_joined(recipe *r, int64_t first, int64_t n, float *out, g
         turn += i + 1 == r->n_part;
     }
     return s;
+}
+
+int64_t llm_recipe_place(const recipe *r, int64_t first, const recipe **part, int64_t *run) {
+    const int64_t inner = ggl_extents(r->ne, 0, r->dim, 1);
+    *part = r->part[0];
+    if (r->kind != RECIPE_JOIN) {
+        *run = inner - first % inner;
+        return row_begin(r, first / inner, inner) + first % inner;
+    }
+    const int64_t all = inner * r->ne[r->dim], turn = first / all;
+    int64_t at = first % all, block = inner * r->part[0]->ne[r->dim];
+    for (int i = 1; at >= block; i++) {
+        at -= block;
+        *part = r->part[i];
+        block = inner * r->part[i]->ne[r->dim];
+    }
+    *run = block - at;
+    return turn * block + at;
 }
 
 ggl_status llm_recipe_read(recipe *r, int64_t first, int64_t n, float *out, ggl_error *err) {

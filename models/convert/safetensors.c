@@ -10,6 +10,7 @@
 #include "common/json.h"
 #include "common/text_file.h"
 #include "ggl/show.h"
+#include "pickle.h"
 
 #define MAX_HEADER ((uint64_t)100 << 20) /* the format's own limit */
 #define MAX_INDEX  ((size_t)100 << 20)
@@ -421,12 +422,11 @@ static ggl_status open_folder(llm_safetensors *st, const char *folder, ggl_error
         return open_one(st, folder, err);
     if (p.n > 0)
         return open_parts(st, folder, &p, err);
-    bool torch =
-        is_file(folder, "pytorch_model.bin") || is_file(folder, "pytorch_model.bin.index.json");
-    return ggl_fail(
-        err, GGL_NOT_FOUND,
-        "%s: there is no model.safetensors and no model.safetensors.index.json%s", folder,
-        torch ? ", and pytorch_model.bin is not read because it can contain programs" : "");
+    const char *pickle = llm_pickle_in(folder, name, sizeof name);
+    return ggl_fail(err, GGL_NOT_FOUND,
+                    "%s: there is no model.safetensors and no model.safetensors.index.json%s%s%s",
+                    folder, pickle ? ", but " : "", pickle ? pickle : "",
+                    pickle ? ": " LLM_PICKLE_ADVICE : "");
 }
 
 ggl_status llm_safetensors_open(llm_safetensors **out, const char *folder, const ggl_file_how *how,

@@ -192,9 +192,38 @@ def test_versions(w):
                     "attention.head_count_kv", "rope.dimension_count", "rope.freq_base", "vocab_size"):
             check(values(want, "llama." + key) == values(got, "llama." + key), f"{name}: another {key}")
         check(values(got, "general.name") == name[:-4], name + ": another name")
-        run("llm-convert", path(name), "-o", got)
+        run("llm-convert", path(name), "-o", got, has="8-bit codes: q8_0, the nearest type" if "v2" in name else "")
+        if "v2" in name:
+            check_codes(w, got, 32 if shared else 64, name)
         say = ["-p", "a a", "-n", "12", "--temp", "0", "-t", "2", "--ignore-eos"]
         check(run("llm-cli", "-m", path(name), *say) == run("llm-cli", "-m", got, *say), name + ": another text than the file's")
+
+
+def check_codes(w, file, group, name):
+    """The codes of version 2 are those of the file's q8_0 blocks, as they are, with rounded factors."""
+    data = open(file, "rb").read()
+    for tensor in ("tok_embeddings", "layers.1.attention.wk", "layers.0.feed_forward.w2"):
+        codes, scales = quantize(w[tensor][1], group)
+        blocks = [struct.pack("<e", scales[k // group]) + codes[k:k + 32].tobytes() for k in range(0, len(codes), 32)]
+        check(b"".join(blocks) in data, f"{name}: other codes of {tensor}")
+
+
+def test_pickles():
+    """PyTorch's files are refused by name, whether they are a zip file or the older form, in a folder or alone."""
+    entry = b"archive/data.pkl"
+    zipped = b"PK\3\4" + bytes(22) + struct.pack("<HH", len(entry), 0) + entry + b"\x80\2}q\0."
+    bare = b"\x80\2\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.\x80\2M\xe9\3."
+    for data, name in ((zipped, "model.pth"), (bare, "old.ckpt"), (b"\x80\4\x95" + bytes(20), "pytorch_model.bin")):
+        file = put(name, data)
+        for tool in (["llm-convert", file, "-o", path("got.gguf")], ["llm-tokenize", "-m", file, "-p", "a"], ["llm-cli", "-m", file, "-p", "a"]):
+            run(*tool, code=1, has=name + " is a PyTorch pickle: a pickle can run programs when it is read")
+    os.mkdir(path("torch"))
+    with open(path("torch/config.json"), "w") as f:
+        json.dump({"architectures": ["LlamaForCausalLM"], "vocab_size": VOCAB, "hidden_size": DIM, "num_hidden_layers": LAYERS,
+                   "intermediate_size": HIDDEN, "num_attention_heads": HEADS, "rms_norm_eps": 1e-5, "max_position_embeddings": SEQ}, f)
+    for name in ("pytorch_model.bin", "consolidated.00.pth", "a.ckpt"):
+        put("torch/" + name, zipped)
+        run("llm-convert", path("torch"), "-o", path("got.gguf"), code=1, has=f"no model.safetensors.index.json, but {name}: a pickle can run")
 
 
 def test_tokenizer():
@@ -263,5 +292,6 @@ if __name__ == "__main__":
     test_versions(weights)
     test_tokenizer()
     test_faults(weights)
+    test_pickles()
     test_stories()
     sys.exit(1 if FAILED else 0)

@@ -25,11 +25,13 @@ extern "C" {
 
 /* type of the matrices in the file; weights that are not matrices are f32 */
 typedef enum llm_convert_type {
-    /* as in the folder: f16 and bf16 stay, all others become f32 */
+    /* as in the folder: f16 and bf16 stay, codes in groups become those of a block type if one can hold
+     * them, all others become f32 */
     LLM_CONVERT_AUTO,
     LLM_CONVERT_F32,
     LLM_CONVERT_F16,
-    LLM_CONVERT_BF16
+    LLM_CONVERT_BF16,
+    LLM_CONVERT_NUMBERS /* as AUTO, without block types: for quantizing what comes out */
 } llm_convert_type;
 
 /* what to do with tokens of the tokenizer for which the model has no row */

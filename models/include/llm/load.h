@@ -49,8 +49,8 @@ typedef struct llm_load_params {
     void *ctx;
 } llm_load_params;
 
-/* Returns true if llm_load would convert what is at the path, false if it would open it as a GGUF
- * file. */
+/* Returns true if llm_load would convert what is at the path (or refuse it as a pickle), false if it
+ * would open it as a GGUF file. */
 GGL_API bool llm_load_converts(const char *path);
 
 /* Opens a file or folder. gguf: how files are read; NULL: the defaults; with meta_only no tensor is
