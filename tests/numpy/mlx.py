@@ -251,12 +251,21 @@ def test_mixed(w):
 
 
 def test_direct(w):
-    """The folder opened directly is the file; --type quantizes its numbers."""
-    mlx, plain = make(w, lambda name: (4, 64), "BF16")
+    """The folder opened directly tells what its file tells; --type quantizes its numbers."""
+    mlx, _ = make(w, lambda name: (4, 64), "BF16")
+    letters = [chr(33 + i) for i in range(VOCAB - 2)] + ["\u0120", "\u010a"]  # all ASCII, a space and a line feed as byte-level BPE spells them
+    with open(path("mlx/tokenizer.json"), "w") as f:
+        json.dump({"pre_tokenizer": {"type": "ByteLevel"}, "model": {"type": "BPE", "vocab": {t: i for i, t in enumerate(letters)}, "merges": []}}, f)
+    with open(path("text"), "w") as f:
+        f.write("some text of letters, twice. " * 12)
     run("llm-convert", mlx, "-o", path("mlx.gguf"))
-    for name in (mlx, path("mlx.gguf")):
-        run("llm-bench", "-m", name, "-p", "8", "-n", "2", "-r", "1", "-t", "2", "--no-limits")
-    run("llm-bench", "-m", mlx, "--type", "q4_k_m", "-p", "8", "-n", "0", "-r", "1", "-t", "2", "--no-limits", lacks="quantized already")
+    say = ["-p", "abc", "-n", "24", "--temp", "0", "-t", "2", "--ignore-eos"]
+    check(run("llm-cli", "-m", mlx, *say) == run("llm-cli", "-m", path("mlx.gguf"), *say), "the folder and its file differ")
+    measure = ["-f", path("text"), "-c", "32", "-t", "2"]
+    one, two = (run("llm-perplexity", "-m", m, *measure).replace(m, "") for m in (mlx, path("mlx.gguf")))
+    check("PPL" in one and one == two, "the perplexities differ", (one, two))
+    check("PPL" in run("llm-perplexity", "-m", mlx, "--type", "q4_k_m", *measure, lacks="quantized already"), "no perplexity with --type")
+    os.remove(path("mlx/tokenizer.json"))
 
 
 def test_faults(w):
