@@ -20,8 +20,6 @@
 
 #define LLM_GROUPS_BLOCK 32 /* elements of the block types */
 
-/* Reads elements first .. first + n - 1. */
-void llm_groups_read(const recipe *r, int64_t first, int64_t n, float *out);
 /* Returns the type of numbers that is nearest to those of the recipe, a RECIPE_GROUPS: f32 if the
  * scales are, else f16 or bf16, by the error of some of the groups. *error: the root mean square of that
  * error, relative to the numbers'. */

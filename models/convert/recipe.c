@@ -6,7 +6,6 @@
 
 #include "ggl/graph.h"
 #include "ggl/math.h"
-#include "groups.h"
 
 int64_t llm_recipe_count(const recipe *r) {
     return ggl_extents(r->ne, 0, r->n_dims, 1);

@@ -52,6 +52,8 @@ ggl_type llm_recipe_type(const recipe *r);
 /* For a recipe of the kinds PAIRS, REGROUP, ROWS and JOIN: returns the element of *part that is element
  * `first`. *run: how many elements from there on are adjacent in the part, at least. */
 int64_t llm_recipe_place(const recipe *r, int64_t first, const recipe **part, int64_t *run);
+/* groups.c: reads elements first .. first + n - 1 of a RECIPE_GROUPS. */
+void llm_groups_read(const recipe *r, int64_t first, int64_t n, float *out);
 /* Reads elements first .. first + n - 1, in order. */
 GGL_NODISCARD ggl_status llm_recipe_read(recipe *r, int64_t first, int64_t n, float *out,
                                          ggl_error *err);
