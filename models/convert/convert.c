@@ -12,11 +12,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "checkpoint.h"
 #include "convert_impl.h"
 #include "common/text_file.h"
 #include "ggl/params.h"
 #include "ggl/show.h"
 #include "keys.h"
+#include "pickle.h"
 #include "pieces.h"
 
 #define MAX_CONFIG ((size_t)16 << 20)
@@ -30,7 +32,7 @@ static ggl_status no_memory(ggl_error *err) {
     return ggl_fail(err, GGL_NOMEM, "out of memory");
 }
 
-static bool note(llm_converter *c, const char *text) {
+bool llm_converter_note(llm_converter *c, const char *text) {
     char *all = ggl_arena_printf(&c->arena, "%s%s\n", c->notes ? c->notes : "", text);
     c->notes = all;
     return all != NULL;
@@ -75,6 +77,21 @@ static ggl_status check_folder(const char *folder, ggl_error *err) {
 }
 
 static ggl_status read_config(llm_converter *c, ggl_error *err) {
+    if (llm_checkpoint_is(c->folder)) {
+        const ggl_status opened =
+            llm_checkpoint_open(&c->source, &c->config, c->folder, &c->params.how, err);
+        c->is_checkpoint = true;
+        return opened == GGL_OK ? choose_class(c, c->folder, err) : opened;
+    }
+    if (llm_pickle_is(c->folder))
+        return ggl_fail(err, GGL_UNSUPPORTED, "%s is a PyTorch pickle: " LLM_PICKLE_ADVICE,
+                        c->folder);
+    if (c->params.tokenizer)
+        return ggl_fail(
+            err, GGL_USAGE,
+            "%s: a tokenizer is given, but only a llama2.c checkpoint has it in a file of "
+            "any name",
+            c->folder);
     char *path = ggl_arena_printf(&c->arena, "%s/config.json", c->folder);
     if (!path)
         return no_memory(err);
@@ -238,7 +255,12 @@ static ggl_str name_in_cache(const char *path) {
     return (ggl_str){repository.s + at, repository.n - at};
 }
 
-/* Sets the model's name: the folder's own name, that of its repository in the Hugging Face cache, or
+/* Returns the length of a file's name without ".bin". */
+static size_t without_ending(const char *name, size_t n) {
+    return n > 4 && memcmp(name + n - 4, ".bin", 4) == 0 ? n - 4 : n;
+}
+
+/* Sets the model's name: the folder's or checkpoint's own name, that of its repository in the Hugging Face cache, or
  * the end of config.json's _name_or_path. */
 static ggl_status choose_name(llm_converter *c, ggl_error *err) {
     const char *folder = c->params.adapter ? c->params.adapter : c->folder;
@@ -246,6 +268,8 @@ static ggl_status choose_name(llm_converter *c, ggl_error *err) {
     ggl_str name = name_in_cache(folder);
     if (name.n == 0)
         name = take_last(folder, &n);
+    if (c->is_checkpoint)
+        name.n = without_ending(name.s, name.n);
     const json_value *v = llm_json_get_kind(&c->config->root, "_name_or_path", JSON_STRING);
     if ((name.n == 0 || name.s[0] == '.') && v) {
         name = json_str(v);
@@ -266,7 +290,11 @@ ggl_type llm_converter_type(const llm_converter *c, const converted_tensor *t) {
         return GGL_I32;
     if (t->only_f32)
         return GGL_F32;
-    return c->params.type == LLM_CONVERT_AUTO ? llm_recipe_type(t->recipe) : types[c->params.type];
+    if (c->params.type == LLM_CONVERT_AUTO && t->block_type >= 0)
+        return (ggl_type)t->block_type;
+    return c->params.type == LLM_CONVERT_AUTO || c->params.type == LLM_CONVERT_NUMBERS
+               ? llm_recipe_type(t->recipe)
+               : types[c->params.type];
 }
 
 static bool add_sizes(llm_converter *c) {
@@ -302,9 +330,6 @@ static bool has_file(const llm_converter *c, const char *name) {
 /* Returns a note on why no tokenizer is written. It names files with another form of tokenizer. */
 static const char *no_tokenizer(const llm_converter *c) {
     static const char *const other[][2] = {
-        {"tokenizer.model",
-         "no tokenizer is written: tokenizer.model cannot be read, but tokenizer.json can "
-         "(save_pretrained of transformers' fast tokenizers writes one)"},
         {"merges.txt", "no tokenizer is written: there is a merges.txt, but neither vocab.json nor "
                        "tokenizer.json"}};
     for (size_t i = 0; i < sizeof other / sizeof *other; i++)
@@ -317,14 +342,16 @@ static const char *no_tokenizer(const llm_converter *c) {
 static ggl_status open_tokenizer(llm_converter *c, ggl_error *err) {
     if (c->params.no_tokenizer)
         return GGL_OK;
+    if (c->is_checkpoint)
+        return llm_converter_open_bin(c, n_vocab(c), err);
     const llm_hf_vocab vocab = {n_vocab(c), c->params.extra_tokens == LLM_CONVERT_CUT_EXTRA};
     ggl_status s = llm_hf_tokenizer_open(&c->tokenizer, c->folder, &c->config->root, &vocab, err);
-    if (s == GGL_OK && !c->tokenizer && !note(c, no_tokenizer(c)))
+    if (s == GGL_OK && !c->tokenizer && !llm_converter_note(c, no_tokenizer(c)))
         s = no_memory(err);
     const char *text;
     for (int k = 0; s == GGL_OK && c->tokenizer && (text = llm_hf_tokenizer_note(c->tokenizer, k));
          k++)
-        if (!note(c, text))
+        if (!llm_converter_note(c, text))
             s = no_memory(err);
     return s;
 }
@@ -370,7 +397,7 @@ static ggl_status each_unfit(llm_converter *c, const char *flag, const char *con
 }
 
 static ggl_status note_unfit(llm_converter *c, const char *text, ggl_error *err) {
-    return note(c, text) ? GGL_OK : no_memory(err);
+    return llm_converter_note(c, text) ? GGL_OK : no_memory(err);
 }
 
 /* Appends a line to the error, if there is room. */
@@ -411,7 +438,7 @@ static ggl_status note_requests(llm_converter *c, const requests *r, ggl_error *
         snprintf(more, sizeof more, " and %zu more", r->n_more);
     snprintf(text, sizeof text, "%s%s %s ignored at your request: the output may be wrong", r->text,
              more, r->n == 1 ? "is" : "are");
-    return r->n == 0 || note(c, text) ? GGL_OK : no_memory(err);
+    return r->n == 0 || llm_converter_note(c, text) ? GGL_OK : no_memory(err);
 }
 
 static void add_value(void *ctx, const arch_unread *u) {
@@ -455,7 +482,7 @@ static ggl_status open_keys(llm_converter *c, ggl_error *err) {
     if (s == GGL_OK)
         s = settle(c, llm_arch_convert_check_keys(&c->conv, err), err);
     for (size_t i = 0; s == GGL_OK && i < c->conv.n_note; i++)
-        if (!note(c, c->conv.note[i]))
+        if (!llm_converter_note(c, c->conv.note[i]))
             s = no_memory(err);
     /* a dry run's report lists them; the model's own conversion judges them for an adapter */
     if (s == GGL_OK && !c->params.dry_run && !c->lora)
@@ -474,6 +501,8 @@ static ggl_status open_tensors(llm_converter *c, ggl_error *err) {
         s = llm_convert_check_numbers(&c->conv, err);
     if (s == GGL_OK && !c->lora)
         s = note_tensors(c, err);
+    if (s == GGL_OK && !c->lora)
+        s = llm_converter_choose_blocks(c, err);
     if (s == GGL_OK && !add_sizes(c))
         s = ggl_fail(err, GGL_LIMIT, "the file would be too large");
     return s;
@@ -505,7 +534,9 @@ static ggl_status run_section(llm_converter *c, ggl_error *err) {
         return no_memory(err);
     /* Keys may read tensors. If there are none, errors of config.json are reported first. */
     ggl_error tensors_err = {0};
-    ggl_status tensors = llm_safetensors_open(&c->source, c->folder, &c->params.how, &tensors_err);
+    ggl_status tensors =
+        c->source ? GGL_OK
+                  : llm_safetensors_open(&c->source, c->folder, &c->params.how, &tensors_err);
     if (c->lora)
         tensors = llm_lora_choose_source(c->lora, &c->conv, &c->source, tensors, &tensors_err);
     if (tensors == GGL_NOMEM)
@@ -584,20 +615,36 @@ void llm_converter_free(llm_converter *c) {
 
 /* --- keys ------------------------------------------------------------------------------------- */
 
-/* Returns general.file_type, by the type of most numbers, with llama.cpp's values. */
-static uint32_t file_type(const llm_converter *c) {
-    int64_t n[3] = {0}; /* f32, f16, bf16 */
+/* Types that most numbers of a file may have, with llama.cpp's values of general.file_type. Of types with
+ * as many numbers, the later one counts. */
+static const struct {
+    ggl_type type;
+    uint32_t value;
+} file_types[] = {{GGL_F32, 0},  {GGL_Q8_0, 7},  {GGL_Q5_1, 9},
+                  {GGL_Q4_1, 3}, {GGL_BF16, 32}, {GGL_F16, 1}};
+enum { N_FILE_TYPES = sizeof file_types / sizeof *file_types };
+
+/* Returns general.file_type, by the type of most numbers. *blocks: some tensors are quantized. */
+static uint32_t file_type(const llm_converter *c, bool *blocks) {
+    int64_t n[N_FILE_TYPES] = {0};
+    int most = 0;
+    *blocks = false;
     for (size_t i = 0; i < c->conv.n_tensor; i++) {
         ggl_type type = llm_converter_type(c, &c->conv.tensor[i]);
-        n[type == GGL_F16    ? 1
-          : type == GGL_BF16 ? 2
-                             : 0] += llm_recipe_count(c->conv.tensor[i].recipe);
+        int k = N_FILE_TYPES - 1;
+        while (k > 0 && file_types[k].type != type)
+            k--;
+        n[k] += llm_recipe_count(c->conv.tensor[i].recipe);
+        *blocks = *blocks || ggl_type_get((int)type)->quantized;
     }
-    return n[1] > n[0] && n[1] >= n[2] ? 1 : n[2] > n[0] ? 32 : 0;
+    for (int k = 1; k < N_FILE_TYPES; k++)
+        most = n[k] > n[0] && n[k] >= n[most] ? k : most;
+    return file_types[most].value;
 }
 
 ggl_status llm_converter_put_keys(llm_converter *c, ggl_gguf_writer *w, ggl_error *err) {
-    uint32_t type = file_type(c);
+    bool blocks;
+    uint32_t type = file_type(c, &blocks);
     if (c->lora)
         llm_lora_put_keys(c->lora, w);
     ggl_gguf_put_string(w, "general.architecture", c->conv.family, strlen(c->conv.family));
@@ -605,6 +652,8 @@ ggl_status llm_converter_put_keys(llm_converter *c, ggl_gguf_writer *w, ggl_erro
         ggl_gguf_put_string(w, "general.name", c->name, strlen(c->name));
     if (!c->params.vocab_only)
         ggl_gguf_put(w, "general.file_type", GGL_GGUF_U32, false, &type, 1);
+    if (blocks)
+        ggl_gguf_put(w, "general.quantization_version", GGL_GGUF_U32, false, &(uint32_t){2}, 1);
     ggl_status s = GGL_OK;
     for (size_t i = 0; s == GGL_OK && i < c->conv.n_key && !c->lora; i++)
         s = llm_convert_put_key(w, &c->conv.key[i], err);
@@ -647,15 +696,16 @@ static ggl_status convert_tensor(const tensor_turn *turn, ggl_gguf_sink *to, ggl
     }
     int64_t count = llm_recipe_count(t->recipe), n;
     float *x = ggl_calloc((size_t)LLM_CONVERT_PIECE, sizeof *x);
-    void *y = ggl_calloc((size_t)LLM_CONVERT_PIECE, type->size);
+    void *y = ggl_calloc(ggl_row_size(type->type, LLM_CONVERT_PIECE), 1);
     ggl_status s = x && y ? GGL_OK : no_memory(err);
     for (int64_t at = 0; s == GGL_OK && at < count; at += n) {
         n = count - at < LLM_CONVERT_PIECE ? count - at : LLM_CONVERT_PIECE;
         s = llm_convert_piece(t->recipe, type, at, n, x, y, &bad, err);
         if (s != GGL_OK)
             break;
-        s = ggl_gguf_sink_write(to, y, (size_t)n * type->size, err);
-        tell(c, (size_t)n * type->size);
+        const size_t size = ggl_row_size(type->type, n);
+        s = ggl_gguf_sink_write(to, y, size, err);
+        tell(c, size);
     }
     llm_recipe_drop(t->recipe);
     if (s == GGL_OK)

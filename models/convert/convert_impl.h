@@ -19,7 +19,8 @@ struct llm_converter {
     llm_json *config;
     llm_arch *arch;
     llm_safetensors *source;
-    llm_lora *lora; /* the adapter; NULL: the folder itself is converted */
+    bool is_checkpoint; /* `folder` is a llama2.c checkpoint, a file */
+    llm_lora *lora;     /* the adapter; NULL: the folder itself is converted */
     arch_conversion conv;
     llm_hf_tokenizer *tokenizer; /* NULL: the folder has none */
     tensor_turn *turn;
@@ -29,6 +30,14 @@ struct llm_converter {
     bool built;          /* the descriptor was built, so it is known which tensors are read */
 };
 
+/* Adds a note. False: out of memory. */
+bool llm_converter_note(llm_converter *c, const char *text);
+/* convert_bin.c: opens the tokenizer of a llama2.c checkpoint of n tokens: the given one, or one next
+ * to the checkpoint. A note tells that there is none. */
+GGL_NODISCARD ggl_status llm_converter_open_bin(llm_converter *c, int64_t n, ggl_error *err);
+/* convert_groups.c: sets the block types of all tensors, and adds notes on sources that are codes in
+ * groups. */
+GGL_NODISCARD ggl_status llm_converter_choose_blocks(llm_converter *c, ggl_error *err);
 /* Returns the type that a tensor has in the file. */
 ggl_type llm_converter_type(const llm_converter *c, const converted_tensor *t);
 /* Puts all keys of the file. */

@@ -5,14 +5,15 @@
 #include <unistd.h>
 
 #include "common/text_file.h"
+#include "ggl/file.h"
 #include "ggl/index.h"
 #include "ggl/show.h"
+#include "sentence_pieces.h"
 #include "text/tokenizer_table.h"
 
 #define MAX_FILE ((size_t)256 << 20)
 #define MAX_ID   ((int64_t)1 << 24)
 
-enum { NORMAL = 1, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE }; /* tokenizer.ggml.token_type */
 enum { BOS, EOS, UNK, PAD, EOT, EOM, N_ID };
 #define MAX_ENDS 64
 
@@ -30,7 +31,9 @@ struct llm_hf_tokenizer {
     const char *folder;
     /* parsed files; NULL: absent */
     llm_json *file, *config, *vocab, *added;
-    llm_json *generation; /* generation_config.json */
+    llm_json *generation;   /* generation_config.json */
+    sentence_pieces pieces; /* of SentencePiece, from the mapped file */
+    ggl_file_map map;
     const json_value *model_config;
     char *merges_text, *template_text;
     size_t template_n;
@@ -205,12 +208,7 @@ static ggl_status put_piece(llm_hf_tokenizer *t, int64_t id, ggl_str text, int t
 
 static ggl_status put_added(llm_hf_tokenizer *t, int64_t id, ggl_str text, bool special,
                             ggl_error *err) {
-    return put_piece(t, id, text, special ? CONTROL : USER_DEFINED, err);
-}
-
-/* True for a byte token like <0x0A>. */
-static bool is_byte(ggl_str s) {
-    return s.n == 6 && memcmp(s.s, "<0x", 3) == 0 && s.s[5] == '>';
+    return put_piece(t, id, text, special ? LLM_TOKEN_CONTROL : LLM_TOKEN_USER_DEFINED, err);
 }
 
 /* Settles the number of ids and allocates the tables. Fails if the tokenizer has more tokens
@@ -271,7 +269,7 @@ static ggl_status fill_ids(llm_hf_tokenizer *t, ggl_error *err) {
                             (long long)id, name);
         first = id < t->n_ids && n_holes++ == 0 ? id : first;
         t->piece[id] = text;
-        t->type[id] = UNUSED;
+        t->type[id] = LLM_TOKEN_UNUSED;
     }
     return n_holes == 0 ||
                    add_note(t, ggl_arena_printf(
@@ -299,7 +297,25 @@ static ggl_status read_pieces(llm_hf_tokenizer *t, const json_value *vocab,
     for (size_t i = 0; s == GGL_OK && i < vocab->n; i++) {
         ggl_str text = json_name(vocab, i);
         s = put_piece(t, (int64_t)vocab->item[i].number, text,
-                      !t->bytes && is_byte(text) ? BYTE : NORMAL, err);
+                      !t->bytes && llm_is_byte_piece(text) ? LLM_TOKEN_BYTE : LLM_TOKEN_NORMAL,
+                      err);
+    }
+    if (s == GGL_OK)
+        s = each_added(t, put_added, err);
+    return s == GGL_OK ? fill_ids(t, err) : s;
+}
+
+/* Reads the tokens of SentencePiece, whose scores are given. */
+static ggl_status read_sentence_pieces(llm_hf_tokenizer *t, const sentence_pieces *p,
+                                       const llm_hf_vocab *size, ggl_error *err) {
+    t->bytes = false;
+    t->n = t->n_given = p->n;
+    ggl_status s = each_added(t, count_id, err);
+    if (s == GGL_OK)
+        s = make_room(t, size, err);
+    for (int64_t id = 0; s == GGL_OK && id < p->n && id < t->n; id++) {
+        t->score[id] = p->score[id];
+        s = put_piece(t, id, p->piece[id], p->type[id], err);
     }
     if (s == GGL_OK)
         s = each_added(t, put_added, err);
@@ -415,7 +431,7 @@ static ggl_status make_scores(llm_hf_tokenizer *t, ggl_error *err) {
     joined j = {0};
     bool ok = true;
     for (int64_t id = 0; id < t->n; id++)
-        t->score[id] = t->type[id] == NORMAL ? -1e6f : 0;
+        t->score[id] = t->type[id] == LLM_TOKEN_NORMAL ? -1e6f : 0;
     for (size_t i = 0; i < t->n_merge && (ok = join(t, t->merge[i], &j)); i++)
         if (j.id >= 0 && t->score[j.id] == -1e6f)
             t->score[j.id] = -(float)i;
@@ -510,7 +526,7 @@ static void find_ids(llm_hf_tokenizer *t) {
             t->id[k] = (int64_t)id->number;
     }
     if (!t->bytes && t->id[UNK] >= 0)
-        t->type[t->id[UNK]] = UNKNOWN;
+        t->type[t->id[UNK]] = LLM_TOKEN_UNKNOWN;
 }
 
 /* Adds the ids of a number or list to end[], unless they are there or in t->id. Returns the new
@@ -636,6 +652,51 @@ static ggl_status read_two_files(llm_hf_tokenizer *t, const llm_hf_vocab *size, 
     return s == GGL_OK ? merges_from_text(t, t->merges_text, n, err) : s;
 }
 
+/* Notes what the normalizer does that a BPE tokenizer's file cannot say. */
+static bool note_normalizer(llm_hf_tokenizer *t) {
+    const sentence_pieces *p = &t->pieces;
+    if (p->unigram || (p->charsmap.n == 0 && !p->remove_spaces))
+        return true;
+    return add_note(
+        t,
+        ggl_arena_printf(&t->arena,
+                         "tokenizer.model normalizes text (%.*s%s), which a file of its kind, BPE, "
+                         "cannot say: text is not normalized",
+                         shown(p->normalizer), p->normalizer.n ? p->normalizer.s : "",
+                         p->remove_spaces ? ", of several spaces one remains" : ""));
+}
+
+static ggl_status read_sentence_model(llm_hf_tokenizer *t, const char *path,
+                                      const llm_hf_vocab *size, ggl_error *err) {
+    ggl_status s = read_optional(t, "added_tokens.json", &t->added, err);
+    if (s == GGL_OK)
+        s = ggl_file_map_open(&t->map, path, err);
+    if (s != GGL_OK)
+        return s;
+    s = llm_sentence_pieces_read_model(&t->pieces, t->map.data, t->map.size, err);
+    if (s == GGL_OK)
+        s = read_sentence_pieces(t, &t->pieces, size, err);
+    if (s == GGL_OK)
+        s = find_pre(t, err);
+    if (s == GGL_OK && !note_normalizer(t))
+        s = no_memory(err);
+    if (s != GGL_OK)
+        return ggl_within(err, s, "%s", path);
+    find_ids(t);
+    find_flags(t);
+    t->add_space = t->pieces.add_space;
+    const int64_t own[] = {[BOS] = t->pieces.bos,
+                           [EOS] = t->pieces.eos,
+                           [UNK] = t->pieces.unknown,
+                           [PAD] = t->pieces.pad};
+    for (int k = BOS; k <= PAD; k++)
+        if (t->id[k] < 0 && own[k] < t->n)
+            t->id[k] = own[k];
+    if (t->id[UNK] >= 0)
+        t->type[t->id[UNK]] = LLM_TOKEN_UNKNOWN;
+    return find_ends(t, err);
+}
+
 static ggl_status read_all(llm_hf_tokenizer *t, const llm_hf_vocab *size, ggl_error *err) {
     ggl_status s = read_optional(t, "tokenizer_config.json", &t->config, err);
     if (s == GGL_OK && t->config && (s = llm_hf_check_config(&t->config->root, err)) != GGL_OK)
@@ -646,6 +707,11 @@ static ggl_status read_all(llm_hf_tokenizer *t, const llm_hf_vocab *size, ggl_er
         s = read_optional(t, "tokenizer.json", &t->file, err);
     if (s == GGL_OK && !t->file)
         s = read_optional(t, "vocab.json", &t->vocab, err);
+    const char *path = path_of(t, "tokenizer.model");
+    if (s == GGL_OK && !path)
+        s = no_memory(err);
+    if (s == GGL_OK && !t->file && !t->vocab && access(path, F_OK) == 0)
+        return read_sentence_model(t, path, size, err);
     if (s != GGL_OK || (!t->file && !t->vocab))
         return s;
     s = t->file ? read_model(t, size, err) : read_two_files(t, size, err);
@@ -680,9 +746,47 @@ ggl_status llm_hf_tokenizer_open(llm_hf_tokenizer **out, const char *folder,
     return GGL_OK;
 }
 
+static ggl_status read_bin(llm_hf_tokenizer *t, const char *path, int64_t n, ggl_error *err) {
+    ggl_status s = ggl_file_map_open(&t->map, path, err);
+    if (s != GGL_OK)
+        return s;
+    s = llm_sentence_pieces_read_bin(&t->pieces, t->map.data, t->map.size, err);
+    if (s == GGL_OK && t->pieces.n != n)
+        s = ggl_fail(err, GGL_SHAPE,
+                     "it has %lld tokens, but the checkpoint has rows for %lld, so it belongs to "
+                     "another model",
+                     (long long)t->pieces.n, (long long)n);
+    if (s == GGL_OK)
+        s = read_sentence_pieces(t, &t->pieces, &(llm_hf_vocab){.n = n}, err);
+    return s == GGL_OK ? find_pre(t, err) : ggl_within(err, s, "%s", path);
+}
+
+ggl_status llm_hf_tokenizer_open_bin(llm_hf_tokenizer **out, const char *path, int64_t n,
+                                     ggl_error *err) {
+    *out = NULL;
+    llm_hf_tokenizer *t = ggl_calloc(1, sizeof *t);
+    if (!t)
+        return no_memory(err);
+    ggl_status s = read_bin(t, path, n, err);
+    if (s != GGL_OK) {
+        llm_hf_tokenizer_free(t);
+        return s;
+    }
+    for (int k = 0; k < N_ID; k++)
+        t->id[k] = -1;
+    t->id[BOS] = t->pieces.bos;
+    t->id[EOS] = t->pieces.eos;
+    t->id[UNK] = t->pieces.unknown;
+    t->add_bos = t->add_space = 1; /* as llama2.c's programs do */
+    *out = t;
+    return GGL_OK;
+}
+
 void llm_hf_tokenizer_free(llm_hf_tokenizer *t) {
     if (!t)
         return;
+    llm_sentence_pieces_fini(&t->pieces);
+    ggl_file_map_close(&t->map);
     llm_json_free(t->file);
     llm_json_free(t->config);
     llm_json_free(t->vocab);
@@ -718,7 +822,8 @@ static ggl_str model_of_kind(const char *kind) {
 }
 
 void llm_hf_tokenizer_put(const llm_hf_tokenizer *t, ggl_gguf_writer *w) {
-    ggl_str model = model_of_kind(t->bytes ? "bpe" : "spm");
+    const bool unigram = t->pieces.unigram;
+    ggl_str model = model_of_kind(t->bytes ? "bpe" : unigram ? "unigram" : "spm");
     ggl_gguf_put_string(w, "tokenizer.ggml.model", model.s, model.n);
     if (t->pre.s)
         ggl_gguf_put_string(w, "tokenizer.ggml.pre", t->pre.s, t->pre.n);
@@ -735,6 +840,10 @@ void llm_hf_tokenizer_put(const llm_hf_tokenizer *t, ggl_gguf_writer *w) {
     put_flag(w, "tokenizer.ggml.add_bos_token", t->add_bos);
     put_flag(w, "tokenizer.ggml.add_eos_token", t->add_eos);
     put_flag(w, "tokenizer.ggml.add_space_prefix", t->add_space);
+    put_flag(w, "tokenizer.ggml.remove_extra_whitespaces", unigram ? t->pieces.remove_spaces : -1);
+    if (unigram && t->pieces.charsmap.n > 0)
+        ggl_gguf_put(w, "tokenizer.ggml.precompiled_charsmap", GGL_GGUF_U8, true,
+                     t->pieces.charsmap.s, t->pieces.charsmap.n);
     if (t->chat.s)
         ggl_gguf_put_string(w, "tokenizer.chat_template", t->chat.s, t->chat.n);
 }

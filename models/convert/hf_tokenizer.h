@@ -1,11 +1,12 @@
 /* Reads a Hugging Face folder's tokenizer and writes it as tokenizer.* keys of a GGUF file. Tokens
- * come from tokenizer.json, or from vocab.json with merges.txt; ids, flags and the chat template
+ * come from tokenizer.json, from vocab.json with merges.txt, or from tokenizer.model; ids, flags and the chat template
  * from tokenizer_config.json, else from config.json; end tokens besides eos from config.json and
  * generation_config.json.
  *
  * Byte-level BPE becomes the model "gpt2". BPE with byte fallback (exported SentencePiece
- * models) becomes "llama", with scores made from the order of the merges. Other types (Unigram,
- * WordPiece) are refused by name. */
+ * models) becomes "llama", with scores made from the order of the merges, or those of tokenizer.model,
+ * whose Unigram kind becomes "t5". Other types of tokenizer.json (Unigram, WordPiece) are refused by
+ * name. */
 #ifndef LLM_HF_TOKENIZER_H
 #define LLM_HF_TOKENIZER_H
 
@@ -23,6 +24,9 @@ typedef struct llm_hf_vocab {
 GGL_NODISCARD ggl_status llm_hf_tokenizer_open(llm_hf_tokenizer **out, const char *folder,
                                                const json_value *config, const llm_hf_vocab *vocab,
                                                ggl_error *err);
+/* Opens llama2.c's tokenizer.bin for a model of n tokens. GGL_SHAPE: it has another number of them. */
+GGL_NODISCARD ggl_status llm_hf_tokenizer_open_bin(llm_hf_tokenizer **out, const char *path,
+                                                   int64_t n, ggl_error *err);
 /* hf_tokenizer_config.c: checks the types of tokenizer_config.json's values. GGL_FORMAT: a type
  * is wrong. */
 GGL_NODISCARD ggl_status llm_hf_check_config(const json_value *root, ggl_error *err);

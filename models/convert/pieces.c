@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "groups.h"
+
 /* Fails if a finite number would become infinite in f16, whose maximum is 65504. */
 static ggl_status check_range(const float *x, int64_t n, ggl_type type, ggl_error *err) {
     for (int64_t i = 0; type == GGL_F16 && i < n; i++)
@@ -16,6 +18,10 @@ static ggl_status check_range(const float *x, int64_t n, ggl_type type, ggl_erro
 
 ggl_status llm_convert_piece(recipe *r, const ggl_type_info *type, int64_t first, int64_t n,
                              float *x, void *out, size_t *bad, ggl_error *err) {
+    if (type->quantized) {
+        llm_groups_pack(r, type->type, first, n, out, bad);
+        return GGL_OK;
+    }
     ggl_status s = llm_recipe_read(r, first, n, x, err);
     if (s == GGL_OK)
         s = check_range(x, n, type->type, err);

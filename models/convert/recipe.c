@@ -17,6 +17,8 @@ ggl_type llm_recipe_type(const recipe *r) {
         return GGL_BF16;
     if (r->kind == RECIPE_WHOLE)
         return GGL_I32;
+    if (r->kind == RECIPE_GROUPS)
+        return r->nearest;
     if (r->kind == RECIPE_SOURCE)
         return r->source->type == GGL_F16 || r->source->type == GGL_BF16 ? (ggl_type)r->source->type
                                                                          : GGL_F32;
@@ -255,6 +257,24 @@ static ggl_status read_joined(recipe *r, int64_t first, int64_t n, float *out, g
     return s;
 }
 
+int64_t llm_recipe_place(const recipe *r, int64_t first, const recipe **part, int64_t *run) {
+    const int64_t inner = ggl_extents(r->ne, 0, r->dim, 1);
+    *part = r->part[0];
+    if (r->kind != RECIPE_JOIN) {
+        *run = inner - first % inner;
+        return row_begin(r, first / inner, inner) + first % inner;
+    }
+    const int64_t all = inner * r->ne[r->dim], turn = first / all;
+    int64_t at = first % all, block = inner * r->part[0]->ne[r->dim];
+    for (int i = 1; at >= block; i++) {
+        at -= block;
+        *part = r->part[i];
+        block = inner * r->part[i]->ne[r->dim];
+    }
+    *run = block - at;
+    return turn * block + at;
+}
+
 ggl_status llm_recipe_read(recipe *r, int64_t first, int64_t n, float *out, ggl_error *err) {
     ggl_status s = GGL_OK;
     switch (r->kind) {
@@ -266,6 +286,9 @@ ggl_status llm_recipe_read(recipe *r, int64_t first, int64_t n, float *out, ggl_
         return GGL_OK;
     case RECIPE_MXFP4:
         read_mxfp4(r, first, n, out);
+        return GGL_OK;
+    case RECIPE_GROUPS:
+        llm_groups_read(r, first, n, out);
         return GGL_OK;
     case RECIPE_WHOLE:
         return read_whole(r->source, first, n, out, err);

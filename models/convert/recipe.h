@@ -12,6 +12,7 @@ typedef enum recipe_kind {
     RECIPE_FP8, /* source: F8_E4M3; scale: a factor for each block of x columns and y rows */
     /* source: bytes of two numbers, 32 numbers per block; scale: an exponent byte per block */
     RECIPE_MXFP4,
+    RECIPE_GROUPS,    /* source: codes; scale, bias: a number for each x codes; see groups.h */
     RECIPE_WHOLE,     /* source: I32 or I64 */
     RECIPE_HELD,      /* values: a constant */
     RECIPE_TRANSPOSE, /* exchanges dimensions dim and x */
@@ -34,7 +35,9 @@ typedef struct recipe {
     int dim;
     int64_t x, y;
     double number;
-    const st_tensor *source, *scale;
+    const st_tensor *source, *scale, *bias; /* bias: of GROUPS, may be NULL */
+    int bits;                               /* GROUPS: of a code, */
+    ggl_type nearest;                       /* and the type of numbers that is nearest to them */
     /* HELD: in the arena; TRANSPOSE: the current block, freed by llm_recipe_drop */
     float *held;
     int64_t matrix; /* TRANSPOSE: 1 + the block in `held`; 0: none */
@@ -43,9 +46,14 @@ typedef struct recipe {
 /* Returns the number of elements. */
 int64_t llm_recipe_count(const recipe *r);
 /* Returns the smallest type of F16, BF16 and F32 that holds all values exactly (F64 is rounded
- * to F32). Packed types become BF16, to which products of FP8 numbers and factors are rounded.
+ * to F32). GROUPS have the nearest one. Other packed types become BF16, to which products of FP8 numbers and factors are rounded.
  * WHOLE is I32. */
 ggl_type llm_recipe_type(const recipe *r);
+/* For a recipe of the kinds PAIRS, REGROUP, ROWS and JOIN: returns the element of *part that is element
+ * `first`. *run: how many elements from there on are adjacent in the part, at least. */
+int64_t llm_recipe_place(const recipe *r, int64_t first, const recipe **part, int64_t *run);
+/* groups.c: reads elements first .. first + n - 1 of a RECIPE_GROUPS. */
+void llm_groups_read(const recipe *r, int64_t first, int64_t n, float *out);
 /* Reads elements first .. first + n - 1, in order. */
 GGL_NODISCARD ggl_status llm_recipe_read(recipe *r, int64_t first, int64_t n, float *out,
                                          ggl_error *err);

@@ -10,6 +10,7 @@
 #include "common/json.h"
 #include "common/text_file.h"
 #include "ggl/show.h"
+#include "pickle.h"
 
 #define MAX_HEADER ((uint64_t)100 << 20) /* the format's own limit */
 #define MAX_INDEX  ((size_t)100 << 20)
@@ -38,7 +39,7 @@ st_tensor *llm_safetensors_find(const llm_safetensors *st, const char *name) {
     return i == SIZE_MAX ? NULL : &st->tensor[i];
 }
 
-static ggl_status make_index(llm_safetensors *st, ggl_error *err) {
+ggl_status llm_safetensors_index(llm_safetensors *st, ggl_error *err) {
     ggl_status s =
         ggl_index_init(&st->by_name, st->n_tensor, sizeof *st->tensor, GGL_INDEX_STRINGS, err);
     for (size_t i = 0; s == GGL_OK && i < st->n_tensor; i++) {
@@ -324,7 +325,7 @@ static ggl_status open_indexed(llm_safetensors *st, const char *folder, ggl_erro
     if (s == GGL_OK)
         s = add_indexed(st, folder, path, map, err);
     if (s == GGL_OK)
-        s = make_index(st, err);
+        s = llm_safetensors_index(st, err);
     if (s == GGL_OK && (s = check_map(st, map, err)) != GGL_OK)
         s = ggl_within(err, s, "%s", path);
     llm_json_free(index);
@@ -396,7 +397,7 @@ static ggl_status open_parts(llm_safetensors *st, const char *folder, const part
         s = name ? add_file(st, folder, part_name(k, p->n, name, 64), err)
                  : ggl_fail(err, GGL_NOMEM, "out of memory");
     }
-    return s == GGL_OK ? make_index(st, err) : s;
+    return s == GGL_OK ? llm_safetensors_index(st, err) : s;
 }
 
 /* --- choosing the files ----------------------------------------------------------------------- */
@@ -405,7 +406,7 @@ static ggl_status open_one(llm_safetensors *st, const char *folder, ggl_error *e
     ggl_status s = make_room(st, 1, err);
     if (s == GGL_OK)
         s = add_file(st, folder, "model.safetensors", err);
-    return s == GGL_OK ? make_index(st, err) : s;
+    return s == GGL_OK ? llm_safetensors_index(st, err) : s;
 }
 
 static ggl_status open_folder(llm_safetensors *st, const char *folder, ggl_error *err) {
@@ -421,12 +422,11 @@ static ggl_status open_folder(llm_safetensors *st, const char *folder, ggl_error
         return open_one(st, folder, err);
     if (p.n > 0)
         return open_parts(st, folder, &p, err);
-    bool torch =
-        is_file(folder, "pytorch_model.bin") || is_file(folder, "pytorch_model.bin.index.json");
-    return ggl_fail(
-        err, GGL_NOT_FOUND,
-        "%s: there is no model.safetensors and no model.safetensors.index.json%s", folder,
-        torch ? ", and pytorch_model.bin is not read because it can contain programs" : "");
+    const char *pickle = llm_pickle_in(folder, name, sizeof name);
+    return ggl_fail(err, GGL_NOT_FOUND,
+                    "%s: there is no model.safetensors and no model.safetensors.index.json%s%s%s",
+                    folder, pickle ? ", but " : "", pickle ? pickle : "",
+                    pickle ? ": " LLM_PICKLE_ADVICE : "");
 }
 
 ggl_status llm_safetensors_open(llm_safetensors **out, const char *folder, const ggl_file_how *how,
@@ -445,18 +445,28 @@ ggl_status llm_safetensors_open(llm_safetensors **out, const char *folder, const
     return s;
 }
 
-ggl_status llm_safetensors_open_memory(llm_safetensors **out, const void *data, size_t size,
-                                       const char *name, ggl_error *err) {
+ggl_status llm_safetensors_new(llm_safetensors **out, const char *name, ggl_error *err) {
     *out = NULL;
     llm_safetensors *st = ggl_calloc(1, sizeof *st);
-    if (!st)
-        return ggl_fail(err, GGL_NOMEM, "out of memory");
-    ggl_status s = make_room(st, 1, err);
-    if (s == GGL_OK) {
-        st->file[st->n_file++] = (ggl_str){name, strlen(name)};
-        s = read_file(st, data, size, err);
-        s = s == GGL_OK ? make_index(st, err) : ggl_within(err, s, "%s", name);
+    ggl_status s = st ? make_room(st, 1, err) : ggl_fail(err, GGL_NOMEM, "out of memory");
+    if (s != GGL_OK) {
+        llm_safetensors_close(st);
+        return s;
     }
+    st->file[st->n_file++] = (ggl_str){name, strlen(name)};
+    *out = st;
+    return GGL_OK;
+}
+
+ggl_status llm_safetensors_open_memory(llm_safetensors **out, const void *data, size_t size,
+                                       const char *name, ggl_error *err) {
+    llm_safetensors *st;
+    *out = NULL;
+    ggl_status s = llm_safetensors_new(&st, name, err);
+    if (s != GGL_OK)
+        return s;
+    s = read_file(st, data, size, err);
+    s = s == GGL_OK ? llm_safetensors_index(st, err) : ggl_within(err, s, "%s", name);
     if (s == GGL_OK)
         *out = st;
     else

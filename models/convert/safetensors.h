@@ -50,6 +50,12 @@ GGL_NODISCARD ggl_status llm_safetensors_open(llm_safetensors **out, const char 
 /* Opens one file in memory, which stays the caller's; for tests. */
 GGL_NODISCARD ggl_status llm_safetensors_open_memory(llm_safetensors **out, const void *data,
                                                      size_t size, const char *name, ggl_error *err);
+/* For files of other formats: makes an object with room for one file of that name, and no tensors.
+ * The caller opens map[0], fills tensor[], and then calls llm_safetensors_index. GGL_NOMEM. */
+GGL_NODISCARD ggl_status llm_safetensors_new(llm_safetensors **out, const char *name,
+                                             ggl_error *err);
+/* Makes the index of names. GGL_FORMAT: a name occurs twice. GGL_NOMEM. */
+GGL_NODISCARD ggl_status llm_safetensors_index(llm_safetensors *st, ggl_error *err);
 void llm_safetensors_close(llm_safetensors *st);
 st_tensor *llm_safetensors_find(const llm_safetensors *st, const char *name); /* NULL: absent */
 

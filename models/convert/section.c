@@ -435,7 +435,7 @@ static bool convert_weight(arch_eval *ev, const arch_stmt *s, bool is_bias, llm_
     if (!ggl_grow(&c->tensor, &c->cap_tensor, c->n_tensor + 1, sizeof *c->tensor))
         return llm_arch_nomem(ev), false;
     converted_tensor *made = &c->tensor[c->n_tensor++];
-    *made = (converted_tensor){.name = c->made, .n_dims = t->n_dims, .recipe = r};
+    *made = (converted_tensor){.name = c->made, .n_dims = t->n_dims, .recipe = r, .block_type = -1};
     memcpy(made->ne, t->ne, sizeof made->ne);
     return true;
 }

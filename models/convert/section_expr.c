@@ -6,6 +6,7 @@
 #include "conversion.h"
 #include "ggl/fold.h"
 #include "ggl/sched.h"
+#include "groups.h"
 
 /* --- source tensors --------------------------------------------------------------------------- */
 
@@ -153,6 +154,66 @@ static bool unpack_fp4(arch_eval *ev, const arch_expr *e, recipe *r, const st_te
     return fits;
 }
 
+/* Signed bytes and a factor for each group of them, row after row; a group may end in another row. */
+static bool unpack_bytes(arch_eval *ev, const arch_expr *e, recipe *r, const st_tensor *t,
+                         st_tensor *scale) {
+    const int64_t n = (int64_t)t->size;
+    const bool fits =
+        scale->type == GGL_F32 && scale->n_dims == 1 && scale->ne[0] > 0 && n % scale->ne[0] == 0;
+    if (!fits)
+        llm_arch_error(ev, e->place, "tensor %s does not have the factors for the groups of %s",
+                       scale->name.s, t->name.s);
+    r->bits = 8;
+    r->x = fits ? n / scale->ne[0] : 1;
+    return fits;
+}
+
+/* Returns a number of MLX's quantization: for this tensor, else for all; 0: there is none. */
+static int64_t mlx_number(const arch_conversion *c, const char *stem, const char *name) {
+    const json_value *all = llm_json_get_kind(c->config, "quantization", JSON_OBJECT);
+    const json_value *own = llm_json_get_kind(all, stem, JSON_OBJECT);
+    const json_value *v = llm_json_get_kind(own ? own : all, name, JSON_NUMBER);
+    return v && v->whole && v->number >= 1 && v->number <= 1024 ? (int64_t)v->number : 0;
+}
+
+/* MLX's codes in 32-bit words, and a scale and a bias for each group of a row. */
+static bool unpack_mlx(arch_eval *ev, const arch_expr *e, recipe *r, const st_tensor *t,
+                       st_tensor *scale) {
+    char stem[600], name[620];
+    snprintf(stem, sizeof stem, "%.*s", (int)(t->name.n - strlen(".weight")), t->name.s);
+    snprintf(name, sizeof name, "%s.biases", stem);
+    st_tensor *bias = llm_safetensors_find(ev->conv->source, name);
+    const int64_t bits = mlx_number(ev->conv, stem, "bits"),
+                  group = mlx_number(ev->conv, stem, "group_size");
+    if (bits < 2 || bits > 8 || bits == 7 || group == 0) {
+        llm_arch_error(ev, e->place,
+                       "tensor %s has the type U32, but config.json has no \"quantization\" with a "
+                       "group_size and 2, 3, 4, 5, 6 or 8 bits for it",
+                       t->name.s);
+        return false;
+    }
+    bool fits = bias && bias->type >= 0 && bias->type == scale->type && t->n_dims >= 2 &&
+                t->ne[0] <= INT64_MAX / 32 && t->ne[0] * 32 % bits == 0 &&
+                t->ne[0] * 32 / bits == scale->ne[0] * group && scale->n_dims == t->n_dims &&
+                bias->n_dims == t->n_dims && bias->ne[0] == scale->ne[0];
+    for (int d = 1; d < LLM_ST_MAX_DIMS; d++)
+        fits = fits && scale->ne[d] == t->ne[d] && bias->ne[d] == t->ne[d];
+    if (!fits) {
+        llm_arch_error(
+            ev, e->place,
+            "tensors %s, .scales and .biases are not MLX's: rows of %" PRId64
+            "-bit codes in words, with a scale and a bias of the same type for each %" PRId64,
+            t->name.s, bits, group);
+        return false;
+    }
+    llm_arch_convert_use(ev->conv, bias);
+    r->bits = (int)bits;
+    r->x = group;
+    r->bias = bias;
+    r->ne[0] = t->ne[0] * 32 / bits;
+    return true;
+}
+
 /* Packed types, which need a second tensor with factors. Its name has `other` in place of `end`. */
 static const struct {
     const char *dtype, *end, *other;
@@ -165,6 +226,8 @@ static const struct {
     {"F8_E4M3", ".weight", ".scale", RECIPE_FP8, unpack_fp8},
     {"U8", "_blocks", "_scales", RECIPE_MXFP4, unpack_mxfp4},
     {"I8", ".weight", ".scale", RECIPE_MXFP4, unpack_fp4},
+    {"I8", ".weight", ".scales", RECIPE_GROUPS, unpack_bytes},
+    {"U32", ".weight", ".scales", RECIPE_GROUPS, unpack_mlx},
 };
 
 /* Sets up r for a source of a type that needs unpacking. False: reported. */
@@ -188,7 +251,7 @@ static bool unpack(arch_eval *ev, const arch_expr *e, recipe *r, st_tensor *t) {
     }
     llm_arch_error(ev, e->place,
                    "tensor %s has the type %s; a weight can be made from F32, F16, BF16 or F64, or "
-                   "from F8_E4M3, FP4 and MXFP4 with their factors%s%s",
+                   "from F8_E4M3, FP4, MXFP4 and MLX's U32 with their factors%s%s",
                    t->name.s, t->dtype, wanted ? ", here in a tensor that is missing, .." : "",
                    wanted ? wanted : "");
     return false;
@@ -203,6 +266,7 @@ static bool make_source(arch_eval *ev, const arch_expr *e, bool is_bias, recipe 
     if (!t)
         return true;
     const bool whole = ev->conv->whole_numbers;
+    double error;
     recipe *r = new_recipe(ev, whole ? RECIPE_WHOLE : RECIPE_SOURCE, NULL, 0);
     if (whole && strcmp(t->dtype, "I32") != 0 && strcmp(t->dtype, "I64") != 0)
         return llm_arch_error(ev, e->place,
@@ -213,6 +277,8 @@ static bool make_source(arch_eval *ev, const arch_expr *e, bool is_bias, recipe 
         return false;
     llm_arch_convert_use(ev->conv, t);
     r->source = t;
+    if (r->kind == RECIPE_GROUPS)
+        r->nearest = llm_groups_number_type(r, &error);
     *out = r;
     return true;
 }

@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "convert/checkpoint.h"
+#include "convert/pickle.h"
 #include "ggl/alloc.h"
 #include "ggl/params.h"
 #include "load_impl.h"
@@ -35,7 +37,8 @@ static void free_loaded(void *owner) {
 
 bool llm_load_converts(const char *path) {
     struct stat st;
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+    return (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) || llm_checkpoint_is(path) ||
+           llm_pickle_is(path);
 }
 
 /* --- the tensors and their places ------------------------------------------------------------- */

@@ -17,6 +17,7 @@ ggl_status llm_load_read_type(loaded *l, bool converts, ggl_error *err) {
             return GGL_OK;
         }
     l->quantizes = true;
+    l->convert_type = LLM_CONVERT_NUMBERS;
     const ggl_status s = llm_quant_choice_read(&l->choice, name, err);
     return s == GGL_NOT_FOUND ? ggl_within(err, GGL_USAGE, "type") : s;
 }

@@ -36,6 +36,8 @@ def make_files(folder):
     put("hf/config.json", b'{"architectures": ["LlamaForCausalLM"]}')
     put("hf/model.safetensors", struct.pack("<Q", 2) + b"{}")
     put("loose/model.safetensors", struct.pack("<Q", 2) + b"{}")
+    put("pytorch_model.bin", b"PK\3\4" + bytes(22) + struct.pack("<HH", 16, 0) + b"archive/data.pkl")
+    put("stories.bin", struct.pack("<7i", 64, 172, 5, 8, 4, 512, 512) + bytes(1000))
     put("cut.dat", struct.pack("<ii19sii", 1, 19, b"blk.0.attn_q.weight", 1, 288) + bytes(100))
     put("story.txt", b"Once upon a time\n")
     with open(os.path.join(ROOT, "models/archs/llama.arch"), "rb") as f:

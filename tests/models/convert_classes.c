@@ -210,7 +210,8 @@ TEST(refused_options) {
          "'e' is 2, but the list has 2 elements"},
         {CLASS("LlamaForCausalLM", "llama") COMMON4 SIZE
          ", \"quantization_config\": {\"bits\": 4, \"quant_method\": \"gptq\"}" ROPE4,
-         "config.json has quantization_config.bits: the weights are quantized in a way that is not "
+         "config.json has quantization_config.quant_method: the weights are quantized in a way "
+         "that is not "
          "read: "
          "convert the folder of the original weights"},
         {CLASS("LlamaForCausalLM", "llama") COMMON4 SIZE

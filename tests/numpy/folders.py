@@ -379,9 +379,14 @@ def check(a, class_name, scaling, plain):
         with open(os.path.join(folder, "config.json"), "w") as f:
             json.dump({"architectures": [class_name.split()[0]], **c.get("write", dict)({**own, **rope})}, f)
         run(a.convert, folder, "-o", model, "--type", c.get("type", "auto"))
-        run(a.cli, "-m", model, "--tokens", ",".join(map(str, TOKENS)), "-n", "0", "-c", "16", "-t", "1", "-ctk", "f32", "-ctv", "f32",
-            "--logits", out)
-        worst = max(worst, np.abs(np.load(out) - want).max())
+        say = ["--tokens", ",".join(map(str, TOKENS)), "-n", "0", "-c", "16", "-t", "1", "-ctk", "f32", "-ctv", "f32", "--logits", out]
+        run(a.cli, "-m", model, *say)
+        converted = np.load(out)
+        worst = max(worst, np.abs(converted - want).max())
+    # the folder opened directly: the file's logits, to the last bit
+    run(a.cli, "-m", folder, "--type", c.get("type", "auto"), *say)
+    if not np.array_equal(np.load(out).view(np.uint32), converted.view(np.uint32)):
+        raise RuntimeError("the folder opened directly has other logits than its file")
     ok = bool(worst <= LIMIT) and want.std() > 0.1 and shows
     print(f"{class_name:22} {scaling or '':14} {worst:8.1e} of {want.std():5.2f}  {'ok' if ok else 'FAILED'}")
     shutil.rmtree(folder)

@@ -16,7 +16,7 @@
 static const char TOOL[] = "llm-convert";
 
 typedef struct options {
-    const char *out, *arch, *arch_class, *base;
+    const char *out, *arch, *arch_class, *base, *tokenizer;
     int type, extra;
     bool vocab_only, no_tokenizer, dry_run;
     arg_list folder, ignore_config, ignore_tensor;
@@ -64,6 +64,7 @@ static int convert(const options *o, ggl_backend *reference) {
     params.no_tokenizer = o->no_tokenizer;
     params.extra_tokens = (llm_convert_extra)o->extra;
     params.progress = show_progress;
+    params.tokenizer = o->tokenizer;
     params.adapter = o->base ? o->folder.s[0] : NULL;
     progress_begin(NULL, 0, "reading %s", o->folder.s[0]);
     ggl_status s = llm_converter_open(&c, o->base ? o->base : o->folder.s[0], &params, &err);
@@ -118,6 +119,8 @@ static int check_options(const options *o) {
                           o->folder.s[0]);
     if (o->base && (o->dry_run || o->vocab_only))
         return tool_error(TOOL, 2, "--base cannot be used together with --dry-run or --vocab-only");
+    if (o->tokenizer && o->no_tokenizer)
+        return tool_error(TOOL, 2, "--tokenizer and --no-tokenizer contradict each other");
     if (o->vocab_only && o->no_tokenizer)
         return tool_error(TOOL, 2, "--vocab-only and --no-tokenizer leave nothing to write");
     return o->base ? -1 : check_adapter(o->folder.s[0]);
@@ -149,6 +152,8 @@ int main(int argc, char **argv) {
                  "read them, and all errors"},
         {"--vocab-only", ARG_FLAG, &o.vocab_only, .help = "write keys and tokenizer, no tensors"},
         {"--no-tokenizer", ARG_FLAG, &o.no_tokenizer, .help = "leave the tokenizer out"},
+        {"--tokenizer", ARG_STRING, &o.tokenizer, .value = "FILE",
+         .help = "tokenizer.bin of a llama2.c checkpoint, if it is not next to the checkpoint"},
         {"--extra-tokens", ARG_CHOICE, &o.extra, .value = "WHAT", .choices = extras,
          .help = "what to do with tokens for which the model has no embeddings: refuse (default), "
                  "or cut: leave them out"},
@@ -163,13 +168,15 @@ int main(int argc, char **argv) {
          "converts a folder that was downloaded from Hugging Face"},
         {"llm-convert Qwen3-0.6B -o model.gguf --type bf16 --dry-run",
          "prints what would be written"},
+        {"llm-convert stories15M.bin -o stories.gguf",
+         "converts a llama2.c checkpoint, with the tokenizer.bin next to it"},
         {"llm-convert my-adapter --base Qwen3-0.6B -o adapter.gguf", "converts a LoRA adapter"},
         {0}};
     const args_spec spec = {TOOL,
                             "FOLDER -o FILE [options]",
                             "Makes a GGUF file from a Hugging Face folder (config.json, "
-                            "safetensors, tokenizer), or from "
-                            "that of a PEFT adapter.",
+                            "safetensors, tokenizer), from that of a PEFT adapter, or from a "
+                            "checkpoint of llama2.c.",
                             table,
                             &o.folder,
                             convert_hints,
@@ -180,9 +187,10 @@ int main(int argc, char **argv) {
     const tool_path paths[] = {{"FOLDER", code < 0 ? o.folder.s[0] : NULL, .written = false},
                                {"--arch", o.arch, .written = false},
                                {"--base", o.base, .written = false},
+                               {"--tokenizer", o.tokenizer, .written = false},
                                {"-o", o.dry_run ? NULL : o.out, .written = true}};
     if (code < 0)
-        code = tool_check_paths(TOOL, paths, 4);
+        code = tool_check_paths(TOOL, paths, 5);
     if (code < 0) {
         ggl_error err = {0};
         ggl_backend *reference = NULL;

@@ -1,5 +1,6 @@
 /* Converts a Hugging Face folder (config.json, safetensors, tokenizer) to a GGUF file by a
- * descriptor's convert section: docs/architectures.md, "Conversion from Hugging Face".
+ * descriptor's convert section: docs/architectures.md, "Conversion from Hugging Face". The same for a
+ * checkpoint of llama2.c, a file that takes the place of the folder.
  *
  *     llm_convert_params params = llm_convert_default();
  *     params.backend = reference;  // computes constants, such as rope factors
@@ -24,11 +25,13 @@ extern "C" {
 
 /* type of the matrices in the file; weights that are not matrices are f32 */
 typedef enum llm_convert_type {
-    /* as in the folder: f16 and bf16 stay, all others become f32 */
+    /* as in the folder: f16 and bf16 stay, codes in groups become those of a block type if one can hold
+     * them, all others become f32 */
     LLM_CONVERT_AUTO,
     LLM_CONVERT_F32,
     LLM_CONVERT_F16,
-    LLM_CONVERT_BF16
+    LLM_CONVERT_BF16,
+    LLM_CONVERT_NUMBERS /* as AUTO, without block types: for quantizing what comes out */
 } llm_convert_type;
 
 /* what to do with tokens of the tokenizer for which the model has no row */
@@ -62,6 +65,9 @@ typedef struct llm_convert_params {
     void (*progress)(void *ctx, size_t done, size_t total); /* bytes of tensors; may be NULL */
     void *progress_ctx;
     ggl_file_how how; /* how the files of tensors are opened; zeros: mapped */
+    /* Of a llama2.c checkpoint: its tokenizer. NULL: tokN.bin (N: the number of tokens) or
+     * tokenizer.bin in the checkpoint's folder, if one of them exists. */
+    const char *tokenizer;
 } llm_convert_params;
 
 GGL_API void llm_convert_fill_default(llm_convert_params *p, size_t size); /* ggl/params.h */

@@ -1,5 +1,5 @@
-/* Opens what a person has as a GGUF file: a GGUF file itself, or a Hugging Face folder (config.json,
- * safetensors, tokenizer), without writing one.
+/* Opens what a person has as a GGUF file: a GGUF file itself, a Hugging Face folder (config.json,
+ * safetensors, tokenizer), or a checkpoint of llama2.c, without writing one.
  *
  *     llm_load_params p = {.size = sizeof p, .n_threads = 8,
  *                          .open_backend = ggl_backend_open, .close_backend = ggl_backend_close};
@@ -49,8 +49,8 @@ typedef struct llm_load_params {
     void *ctx;
 } llm_load_params;
 
-/* Returns true if llm_load would convert what is at the path, false if it would open it as a GGUF
- * file. */
+/* Returns true if llm_load would convert what is at the path (or refuse it as a pickle), false if it
+ * would open it as a GGUF file. */
 GGL_API bool llm_load_converts(const char *path);
 
 /* Opens a file or folder. gguf: how files are read; NULL: the defaults; with meta_only no tensor is

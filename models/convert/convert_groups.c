@@ -1,0 +1,61 @@
+/* The types of tensors whose sources are codes in groups: see groups.h. */
+#include <stdio.h>
+
+#include "convert_impl.h"
+#include "groups.h"
+
+/* Tensors of a kind: codes of `bits` bits that get the type. */
+typedef struct group_kind {
+    int bits;
+    ggl_type type;
+    size_t n;
+    double error; /* the largest */
+} group_kind;
+
+enum { MOST_KINDS = 32 };
+
+static void count(group_kind *kind, int *n, int bits, ggl_type type, double error) {
+    int k = 0;
+    while (k < *n && (kind[k].bits != bits || kind[k].type != type))
+        k++;
+    if (k == MOST_KINDS)
+        return;
+    if (k == *n)
+        kind[(*n)++] = (group_kind){.bits = bits, .type = type};
+    kind[k].n++;
+    kind[k].error = error > kind[k].error ? error : kind[k].error;
+}
+
+static bool add_note(llm_converter *c, const group_kind *k) {
+    char text[200];
+    const char *tensors = k->n == 1 ? "tensor" : "tensors",
+               *type = ggl_type_get((int)k->type)->name;
+    if (k->error == 0)
+        snprintf(text, sizeof text, "%zu %s of %d-bit codes: %s, without loss", k->n, tensors,
+                 k->bits, type);
+    else
+        snprintf(text, sizeof text,
+                 "%zu %s of %d-bit codes: %s, the nearest type (relative error %.2g)", k->n,
+                 tensors, k->bits, type, k->error);
+    return llm_converter_note(c, text);
+}
+
+ggl_status llm_converter_choose_blocks(llm_converter *c, ggl_error *err) {
+    group_kind kind[MOST_KINDS];
+    int n = 0;
+    for (size_t i = 0; i < c->conv.n_tensor; i++) {
+        converted_tensor *t = &c->conv.tensor[i];
+        const recipe *groups = llm_groups_of(t->recipe);
+        double error = 0;
+        if (!groups || c->params.type != LLM_CONVERT_AUTO || t->only_f32)
+            continue;
+        t->block_type = llm_groups_block_type(t->recipe, &error);
+        if (t->block_type < 0)
+            (void)llm_groups_number_type(groups, &error);
+        count(kind, &n, groups->bits, llm_converter_type(c, t), error);
+    }
+    bool ok = true;
+    for (int k = 0; ok && k < n; k++)
+        ok = add_note(c, &kind[k]);
+    return ok ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory");
+}

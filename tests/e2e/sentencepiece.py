@@ -1,0 +1,156 @@
+"""SentencePiece's tokenizer.model, made here: BPE compared with the same tokenizer as tokenizer.json, Unigram with its definition.
+
+sentencepiece.py TOOLS    TOOLS: the folder of the programs"""
+import json, os, struct, subprocess, sys, tempfile
+
+TOOLS = sys.argv[1]
+FAILED = []
+TMP = tempfile.TemporaryDirectory()
+NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
+UNIGRAM, BPE = 1, 2
+SPACE = "\u2581"
+
+
+def path(name):
+    return os.path.join(TMP.name, name)
+
+
+def check(ok, what, seen=""):
+    if not ok:
+        print("FAILED:", what, str(seen)[-1500:])
+        FAILED.append(what)
+
+
+def run(tool, *args, code=0, has="", text=b""):
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("LLAMA_ARG_", "GGL_", "LLM_"))}
+    r = subprocess.run([os.path.join(TOOLS, tool), *args], input=text, capture_output=True, env=env, timeout=120)
+    err = r.stderr.decode("utf-8", "replace")
+    check(r.returncode == code, f"{tool} {' '.join(args)}: exit code {r.returncode}, not {code}", err)
+    check(has in err, f"{tool} {' '.join(args)}: no '{has}'", err)
+    return r.stdout.decode("utf-8", "replace")
+
+
+# --- the file -------------------------------------------------------------------------------------------------------------------
+
+def varint(x):
+    x &= 2 ** 64 - 1
+    out = b""
+    while x >= 128:
+        out += bytes([x & 127 | 128])
+        x >>= 7
+    return out + bytes([x])
+
+
+def field(number, value):
+    """A field of a message: an integer, a float, or bytes."""
+    if isinstance(value, float):
+        return varint(number << 3 | 5) + struct.pack("<f", value)
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def piece(text, score, kind):
+    return field(1, field(1, text.encode()) + field(2, float(score)) + (field(3, kind) if kind != NORMAL else b""))
+
+
+def model(pieces, kind, prefix=1, remove=0, charsmap=b"", more=b""):
+    normalizer = field(1, b"identity" if not charsmap else b"nmt_nfkc") + field(2, charsmap) + field(3, prefix) + field(4, remove)
+    trainer = field(1, b"corpus.txt") + field(3, kind) + field(35, 1) + field(43, -1) + field(45, b"<unk>") + field(15, 0.999) + more
+    return b"".join(piece(*p) for p in pieces) + field(2, trainer) + field(3, normalizer)
+
+
+def folder(name, files):
+    os.makedirs(path(name), exist_ok=True)
+    config = {"architectures": ["LlamaForCausalLM"], "vocab_size": len(PIECES) + 1, "hidden_size": 32, "num_hidden_layers": 1,
+              "intermediate_size": 32, "num_attention_heads": 2, "rms_norm_eps": 1e-5, "max_position_embeddings": 64,
+              "hidden_act": "silu"}
+    for file, value in {"config.json": config, **files}.items():
+        with open(path(name + "/" + file), "wb") as f:
+            f.write(value if isinstance(value, bytes) else json.dumps(value).encode())
+    return path(name)
+
+
+# --- the tokenizers -------------------------------------------------------------------------------------------------------------
+
+WORDS = [(SPACE, -20), ("a", -10), ("b", -11), ("n", -12), ("an", -1), ("ban", -5), (SPACE + "ban", -6), ("ana", -3), (SPACE + "a", -2)]
+PIECES = ([("<unk>", 0, UNKNOWN), ("<s>", 0, CONTROL), ("</s>", 0, CONTROL)] + [(f"<0x{i:02X}>", 0, BYTE) for i in range(256)] +
+          [(w, s, NORMAL) for w, s in WORDS] + [("[x]", 0, USER_DEFINED), ("<mask>", 0, CONTROL)])
+CONFIG = {"add_bos_token": True, "add_eos_token": False, "bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}
+ADDED = {"<more>": len(PIECES)}
+
+
+def as_json():
+    """The same BPE tokenizer in the form of tokenizer.json: a merge for each way to make a piece, the best pieces first."""
+    ids = {p[0]: i for i, p in enumerate(PIECES)}
+    special = [{"id": ids[p[0]], "content": p[0], "special": p[2] in (CONTROL, UNKNOWN)} for p in PIECES if p[2] in (CONTROL, UNKNOWN, USER_DEFINED)]
+    merges = [f"{w[:k]} {w[k:]}" for w, _ in sorted(WORDS, key=lambda x: -x[1]) for k in range(1, len(w)) if w[:k] in ids and w[k:] in ids]
+    return {"added_tokens": special + [{"id": i, "content": t, "special": True} for t, i in ADDED.items()],
+            "normalizer": {"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": SPACE},
+                                                               {"type": "Replace", "pattern": {"String": " "}, "content": SPACE}]},
+            "model": {"type": "BPE", "byte_fallback": True, "vocab": {p[0]: i for i, p in enumerate(PIECES)}, "merges": merges}}
+
+
+TEXTS = ["banana ban an", " a  b", "bé\n[x]ana", "<mask>a</s>", "an [x] <more>ban", "", "<0x41>"]
+
+
+def ids(name, text):
+    return run("llm-tokenize", "-m", name, "-p", text)
+
+
+def test_bpe():
+    sp = folder("bpe", {"tokenizer.model": model(PIECES, BPE), "tokenizer_config.json": CONFIG, "added_tokens.json": ADDED})
+    hf = folder("json", {"tokenizer.json": as_json(), "tokenizer_config.json": CONFIG})
+    for text in TEXTS[:5] + TEXTS[6:]:
+        check(ids(sp, text) == ids(hf, text), f"other tokens of {text!r}", (ids(sp, text), ids(hf, text)))
+    run("llm-convert", sp, "-o", path("bpe.gguf"), "--vocab-only")
+    get = lambda key: run("llm-gguf", "get", path("bpe.gguf"), "tokenizer.ggml." + key).strip()
+    check(get("model") == "llama" and get("bos_token_id") == "1" and get("eos_token_id") == "2" and get("add_space_prefix") == "true", "other keys")
+    plain = folder("plain", {"tokenizer.model": model(PIECES, BPE, prefix=0)})
+    run("llm-convert", plain, "-o", path("bpe.gguf"), "--vocab-only")
+    check(get("add_space_prefix") == "false" and get("unknown_token_id") == "0", "a tokenizer without a first space")
+    run("llm-convert", folder("note", {"tokenizer.model": model(PIECES, BPE, remove=1)}), "-o", path("bpe.gguf"), "--vocab-only",
+        has="of several spaces one remains")
+
+
+def test_unigram():
+    """The best sum of scores wins: "banana" is ban + ana (-8), where BPE begins with "an"."""
+    sp = folder("unigram", {"tokenizer.model": model(PIECES, UNIGRAM, remove=1), "tokenizer_config.json": CONFIG})
+    run("llm-convert", sp, "-o", path("t5.gguf"), "--vocab-only")
+    get = lambda key: run("llm-gguf", "get", path("t5.gguf"), "tokenizer.ggml." + key).strip()
+    check(get("model") == "t5" and get("remove_extra_whitespaces") == "true", "other keys of Unigram")
+    first = len(PIECES) - len(WORDS) - 2
+    said = ids(sp, "banana")
+    want = [str(first + 6), str(first + 7)]  # "_ban", "ana": -6 - 3
+    check(all(w in said for w in want), "other tokens of banana", said)
+    check(ids(sp, "ban  ban ") == ids(sp, "ban ban"), "spaces are not removed", ids(sp, "ban  ban "))
+
+
+def test_faults():
+    good = model(PIECES, BPE)
+
+    def wrong(data, words):
+        run("llm-convert", folder("bad", {"tokenizer.model": data}), "-o", path("bad.gguf"), "--vocab-only", code=1, has=words)
+
+    wrong(good[:-3], "tokenizer.model: ")
+    wrong(good[:1000], "the file may be truncated")
+    wrong(b"IQ== 0\nIg== 1\n", "it is not SentencePiece's")
+    wrong(model(PIECES, 3), "its model_type is WORD")
+    wrong(model(PIECES, 4), "its model_type is CHAR")
+    wrong(model(PIECES, BPE, more=field(24, 1)), "its spaces are at the end of words")
+    wrong(model(PIECES[:2] + [("", 0, NORMAL)], BPE), "piece 2, at byte")
+    wrong(model(PIECES + [("c", float("nan"), NORMAL)], BPE), "its score is no number")
+    wrong(model(PIECES + [("c", 0, 9)], BPE), "it has the unknown type 9")
+    wrong(model(PIECES + [("c", 0, BYTE)], BPE), "it is a byte, but is not called <0xNN>")
+    wrong(model(PIECES + [("a", 0, NORMAL)], BPE), "token 'a' has the ids")
+    wrong(field(1, field(1, b"a")) + varint(1 << 3 | 3), "unknown form 3")
+    wrong(field(1, 7), "is not SentencePiece's")
+    wrong(good + field(2, 7), "is not a message")
+    wrong(good + varint(9 << 3) + b"\xff" * 11, "more than 64 bits")
+
+
+if __name__ == "__main__":
+    test_bpe()
+    test_unigram()
+    test_faults()
+    sys.exit(1 if FAILED else 0)

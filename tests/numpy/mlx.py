@@ -1,0 +1,298 @@
+"""MLX folders: a Llama of random weights, quantized here as MLX does it, compared with the folder of the numbers that the codes stand for.
+
+mlx.py --tools FOLDER [--cli FILE --dir FOLDER]    the folder of the programs; the others are for the form of these tests' commands"""
+import argparse, json, os, struct, subprocess, sys, tempfile
+
+import numpy as np
+
+PARSER = argparse.ArgumentParser()
+for option in ("--tools", "--cli", "--dir"):
+    PARSER.add_argument(option)
+TOOLS = PARSER.parse_args().tools
+FAILED = []
+TMP = tempfile.TemporaryDirectory()
+DIM, HIDDEN, LAYERS, HEADS, KV_HEADS, VOCAB = 128, 256, 2, 4, 2, 96
+KV = DIM // HEADS * KV_HEADS
+LAYER = {"input_layernorm": [DIM], "self_attn.q_proj": [DIM, DIM], "self_attn.k_proj": [KV, DIM], "self_attn.v_proj": [KV, DIM],
+         "self_attn.o_proj": [DIM, DIM], "post_attention_layernorm": [DIM], "mlp.gate_proj": [HIDDEN, DIM], "mlp.up_proj": [HIDDEN, DIM],
+         "mlp.down_proj": [DIM, HIDDEN]}
+CONFIG = {"architectures": ["LlamaForCausalLM"], "vocab_size": VOCAB, "hidden_size": DIM, "num_hidden_layers": LAYERS,
+          "intermediate_size": HIDDEN, "num_attention_heads": HEADS, "num_key_value_heads": KV_HEADS, "rms_norm_eps": 1e-5,
+          "rope_theta": 10000.0, "max_position_embeddings": 64, "hidden_act": "silu", "tie_word_embeddings": False}
+
+
+def path(name):
+    return os.path.join(TMP.name, name)
+
+
+def check(ok, what, seen=""):
+    if not ok:
+        print("FAILED:", what, str(seen)[-1500:])
+        FAILED.append(what)
+
+
+def run(tool, *args, code=0, has="", lacks="\0"):
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("LLAMA_ARG_", "GGL_", "LLM_"))}
+    r = subprocess.run([os.path.join(TOOLS, tool), *args], stdin=subprocess.DEVNULL, capture_output=True, env=env, timeout=120)
+    err = r.stderr.decode("utf-8", "replace")
+    what = f"{tool} {' '.join(args)}"
+    check(r.returncode == code, f"{what}: exit code {r.returncode}, not {code}", err)
+    check(has in err, f"{what}: no '{has}'", err)
+    check(lacks not in err, f"{what}: '{lacks}'", err)
+    return r.stdout.decode("utf-8", "replace")
+
+
+# --- folders --------------------------------------------------------------------------------------------------------------------
+
+def rounded(x, dtype):
+    """f32 numbers that the type holds."""
+    if dtype == "F16":
+        return x.astype(np.float16).astype(np.float32)
+    if dtype == "BF16":
+        bits = x.astype(np.float32).view(np.uint32)
+        return ((bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000).astype(np.uint32).view(np.float32)
+    return x.astype(np.float32)
+
+
+def stored(x, dtype):
+    if dtype == "BF16":
+        return (x.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16).tobytes()
+    return x.astype(np.float16 if dtype == "F16" else np.float32).tobytes()
+
+
+def weights():
+    rng = np.random.default_rng(5)
+    names = {"model.embed_tokens": [VOCAB, DIM], "model.norm": [DIM], "lm_head": [VOCAB, DIM]}
+    for k in range(LAYERS):
+        names.update({f"model.layers.{k}.{name}": shape for name, shape in LAYER.items()})
+    return {name: (rng.uniform(-0.2, 0.2, shape) if len(shape) > 1 else 1 + rng.uniform(-0.1, 0.1, shape)).astype(np.float32)
+            for name, shape in names.items()}
+
+
+def quantize(x, bits, group, dtype):
+    """Codes [rows, columns], and scales and biases [rows, columns / group]: even steps between the least and the largest of a group."""
+    g = x.reshape(x.shape[0], -1, group)
+    low, high = g.min(-1), g.max(-1)
+    scale = rounded((high - low) / (2 ** bits - 1), dtype)
+    bias = rounded(low, dtype)
+    codes = np.clip(np.rint((g - bias[..., None]) / scale[..., None]), 0, 2 ** bits - 1).astype(np.uint32)
+    return codes.reshape(x.shape), scale, bias
+
+
+def packed(codes, bits):
+    """A stream of bits from the lowest bit of the first byte on, as 32-bit words."""
+    stream = (codes[..., None] >> np.arange(bits, dtype=np.uint32) & 1).astype(np.uint8)
+    return np.packbits(stream.reshape(codes.shape[0], -1), axis=-1, bitorder="little")
+
+
+def numbers(codes, scale, bias, group):
+    g = codes.reshape(codes.shape[0], -1, group).astype(np.float32)
+    return (scale[..., None] * g + bias[..., None]).astype(np.float32).reshape(codes.shape)
+
+
+def write(name, tensors, config):
+    os.makedirs(path(name), exist_ok=True)
+    head, at = {}, 0
+    for key, (dtype, shape, data) in tensors.items():
+        head[key] = {"dtype": dtype, "shape": list(shape), "data_offsets": [at, at + len(data)]}
+        at += len(data)
+    text = json.dumps(head).encode()
+    with open(path(name + "/model.safetensors"), "wb") as f:
+        f.write(struct.pack("<Q", len(text)) + text + b"".join(data for _, _, data in tensors.values()))
+    with open(path(name + "/config.json"), "w") as f:
+        json.dump(config, f)
+    return path(name)
+
+
+def make(w, form, dtype, own=None, change=None):
+    """The folder "mlx", quantized, and the folder "plain", with the numbers in f32. form(name): (bits, group) of a matrix."""
+    mlx, plain = {}, {}
+    for name, x in w.items():
+        if x.ndim == 1:
+            mlx[name + ".weight"] = (dtype, x.shape, stored(rounded(x, dtype), dtype))
+            x = rounded(x, dtype)
+        else:
+            bits, group = form(name)
+            codes, scale, bias = quantize(x, bits, group, dtype)
+            words = packed(codes, bits)
+            mlx[name + ".weight"] = ("U32", (x.shape[0], words.shape[1] // 4), words.tobytes())
+            mlx[name + ".scales"] = (dtype, scale.shape, stored(scale, dtype))
+            mlx[name + ".biases"] = (dtype, bias.shape, stored(bias, dtype))
+            x = numbers(codes, scale, bias, group)
+        plain[name + ".weight"] = ("F32", x.shape, x.tobytes())
+    bits, group = form("")
+    quantization = {"group_size": group, "bits": bits, **(own or {})}
+    if change:
+        change(mlx, quantization)
+    return (write("mlx", mlx, {**CONFIG, "quantization": quantization, "quantization_config": quantization}),
+            write("plain", plain, CONFIG))
+
+
+# --- files ----------------------------------------------------------------------------------------------------------------------
+
+def half(b):
+    return np.frombuffer(b.tobytes(), np.float16).astype(np.float32)
+
+
+def read_blocks(kind, data):
+    """The numbers of GGUF's block types q4_1 (3) and q5_1 (7), by their definitions."""
+    size = {3: 20, 7: 24}[kind]
+    b = np.frombuffer(data, np.uint8).reshape(-1, size)
+    d, m = half(b[:, 0:2])[:, None], half(b[:, 2:4])[:, None]
+    low = b[:, size - 16:]
+    codes = np.concatenate([low & 15, low >> 4], axis=1).astype(np.float32)
+    if kind == 7:
+        codes += 16 * np.unpackbits(b[:, 4:8], axis=1, bitorder="little")
+    return (d * codes + m).astype(np.float32).reshape(-1)
+
+
+def tensors(file):
+    """The numbers of a GGUF file's tensors, and their types."""
+    data = open(file, "rb").read()
+    at = 24
+    n_tensors, n_keys = struct.unpack_from("<QQ", data, 8)
+
+    def take(fmt):
+        nonlocal at
+        at += struct.calcsize("<" + fmt)
+        return struct.unpack_from("<" + fmt, data, at - struct.calcsize("<" + fmt))[0]
+
+    def string():
+        nonlocal at
+        n = take("Q")
+        at += n
+        return data[at - n:at].decode()
+
+    def skip(kind):
+        if kind == 8:
+            string()
+        elif kind == 9:
+            inner = take("I")
+            for _ in range(take("Q")):
+                skip(inner)
+        else:
+            take({0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}[kind])
+
+    for _ in range(n_keys):
+        string()
+        skip(take("I"))
+    table = []
+    for _ in range(n_tensors):
+        name = string()
+        shape = [take("Q") for _ in range(take("I"))]
+        table.append((name, int(np.prod(shape)), take("I"), take("Q")))
+    start = (at + 31) // 32 * 32
+    out = {}
+    for name, n, kind, offset in table:
+        body = data[start + offset:]
+        if kind in (3, 7):
+            x = read_blocks(kind, body[:n // 32 * (20 if kind == 3 else 24)])
+        elif kind == 30:
+            x = (np.frombuffer(body, np.uint16, n).astype(np.uint32) << 16).view(np.float32)
+        else:
+            x = np.frombuffer(body, np.float16 if kind == 1 else np.float32, n).astype(np.float32)
+        out[name] = (kind, x)
+    return out
+
+
+# --- the tests ------------------------------------------------------------------------------------------------------------------
+
+def compare(w, form, dtype, kind, note, own=None):
+    """Converts both folders. kind: the type of all matrices, whose numbers must be the same, or, of f16 and bf16, the nearest."""
+    what = f"{form('')} {dtype}"
+    mlx, plain = make(w, form, dtype, own)
+    run("llm-convert", mlx, "-o", path("mlx.gguf"), has=note)
+    run("llm-convert", plain, "-o", path("plain.gguf"))
+    got, want = tensors(path("mlx.gguf")), tensors(path("plain.gguf"))
+    check(sorted(got) == sorted(want), what + ": other tensors")
+    for name, (one, x) in got.items():
+        y = want[name][1]
+        if "norm" in name:
+            check(one == 0 and np.array_equal(x, y), f"{what}: {name}")
+            continue
+        check(one == kind, f"{what}: {name} has type {one}")
+        check(np.array_equal(x, y if kind in (0, 3, 7) else rounded(y, "F16" if kind == 1 else "BF16")), f"{what}: {name} differs")
+    run("llm-convert", mlx, "-o", path("f32.gguf"), "--type", "f32")
+    check(run("llm-gguf", "hash", path("f32.gguf")).replace("f32.gguf", "") == run("llm-gguf", "hash", path("plain.gguf")).replace("plain.gguf", "")
+          or all(np.array_equal(a[1], b[1]) for a, b in zip(tensors(path("f32.gguf")).values(), want.values())), what + ": f32 differs")
+
+
+def test_bits(w):
+    for bits, group, dtype, kind, note in (
+            (4, 64, "F16", 3, "16 tensors of 4-bit codes: q4_1, without loss"), (4, 32, "BF16", 3, "q4_1, without loss"),
+            (4, 128, "BF16", 3, "without loss"), (2, 64, "F16", 3, "2-bit codes: q4_1, without loss"),
+            (3, 64, "BF16", 3, "3-bit codes: q4_1, without loss"), (5, 32, "F16", 7, "5-bit codes: q5_1, without loss"),
+            (5, 64, "BF16", 7, "without loss"), (6, 64, "BF16", 1, "6-bit codes: f16, the nearest type (relative error 0.000"),
+            (8, 64, "F16", 1, "8-bit codes: f16, the nearest type"), (8, 32, "BF16", 1, "f16, the nearest"),
+            (4, 64, "F32", 0, "4-bit codes: f32, without loss"), (8, 128, "F32", 0, "8-bit codes: f32, without loss")):
+        compare(w, lambda name: (bits, group), dtype, kind, note)
+
+
+def test_range(w):
+    """Scales that f16 cannot hold: the numbers become bf16 or f16."""
+    tiny = {k: x * 2.0 ** -14 if x.ndim > 1 else x for k, x in w.items()}
+    compare(tiny, lambda name: (4, 64), "BF16", 30, "4-bit codes: bf16, the nearest type")
+    huge = {k: x * 2.0 ** 20 if x.ndim > 1 else x for k, x in w.items()}
+    compare(huge, lambda name: (4, 64), "BF16", 30, "4-bit codes: bf16, the nearest type")
+
+
+def test_mixed(w):
+    """Tensors of their own form, as quantization with several bit widths writes them."""
+    form = lambda name: (8, 32) if "embed" in name or "lm_head" in name else (4, 64)
+    own = {name: {"group_size": 32, "bits": 8} for name in ("model.embed_tokens", "lm_head")}
+    own["model.layers.0.mlp.up_proj"] = True
+    mlx, plain = make(w, form, "BF16", own)
+    run("llm-convert", mlx, "-o", path("mlx.gguf"), has="14 tensors of 4-bit codes: q4_1, without loss")
+    run("llm-convert", mlx, "-o", path("mlx.gguf"), has="2 tensors of 8-bit codes: f16, the nearest type")
+    run("llm-convert", plain, "-o", path("plain.gguf"))
+    got, want = tensors(path("mlx.gguf")), tensors(path("plain.gguf"))
+    for name, (kind, x) in got.items():
+        check(np.array_equal(x, rounded(want[name][1], "F16") if kind == 1 else want[name][1]), f"mixed: {name}")
+
+
+def test_direct(w):
+    """The folder opened directly tells what its file tells; --type quantizes its numbers."""
+    mlx, _ = make(w, lambda name: (4, 64), "BF16")
+    letters = [chr(33 + i) for i in range(VOCAB - 2)] + ["\u0120", "\u010a"]  # all ASCII, a space and a line feed as byte-level BPE spells them
+    with open(path("mlx/tokenizer.json"), "w") as f:
+        json.dump({"pre_tokenizer": {"type": "ByteLevel"}, "model": {"type": "BPE", "vocab": {t: i for i, t in enumerate(letters)}, "merges": []}}, f)
+    with open(path("text"), "w") as f:
+        f.write("some text of letters, twice. " * 12)
+    run("llm-convert", mlx, "-o", path("mlx.gguf"))
+    say = ["-p", "abc", "-n", "24", "--temp", "0", "-t", "2", "--ignore-eos"]
+    check(run("llm-cli", "-m", mlx, *say) == run("llm-cli", "-m", path("mlx.gguf"), *say), "the folder and its file differ")
+    measure = ["-f", path("text"), "-c", "32", "-t", "2"]
+    one, two = (run("llm-perplexity", "-m", m, *measure).replace(m, "") for m in (mlx, path("mlx.gguf")))
+    check("PPL" in one and one == two, "the perplexities differ", (one, two))
+    check("PPL" in run("llm-perplexity", "-m", mlx, "--type", "q4_k_m", *measure, lacks="quantized already"), "no perplexity with --type")
+    os.remove(path("mlx/tokenizer.json"))
+
+
+def test_faults(w):
+    four = lambda name: (4, 64)
+    q = "model.layers.0.self_attn.q_proj"
+
+    def wrong(change, words, code=1):
+        mlx, _ = make(w, four, "F16", change=change)
+        run("llm-convert", mlx, "-o", path("mlx.gguf"), code=code, has=words)
+
+    wrong(lambda t, c: t.pop(q + ".scales"), "is missing")
+    wrong(lambda t, c: t.pop(q + ".biases"), f"tensors {q}.weight, .scales and .biases are not MLX's")
+    wrong(lambda t, c: c.update(bits=8), "rows of 8-bit codes in words")
+    wrong(lambda t, c: c.update(group_size=32), "for each 32")
+    wrong(lambda t, c: c.update(bits=7), "2, 3, 4, 5, 6 or 8 bits")
+    wrong(lambda t, c: c.pop("group_size"), "no \"quantization\" with a group_size")
+    wrong(lambda t, c: c.update(mode="mxfp4"), "the weights are quantized in a way that is not read")
+    wrong(lambda t, c: c.update(quant_method="gptq"), "the weights are quantized in a way that is not read")
+    kind, shape, data = "F16", (DIM, DIM // 64), b"\0\x7e" * (DIM * DIM // 64)
+    wrong(lambda t, c: t.update({q + ".scales": (kind, shape, data)}), "weights are NaN or infinite")
+
+
+if __name__ == "__main__":
+    all_weights = weights()
+    test_bits(all_weights)
+    test_range(all_weights)
+    test_mixed(all_weights)
+    test_direct(all_weights)
+    test_faults(all_weights)
+    sys.exit(1 if FAILED else 0)
