@@ -82,6 +82,47 @@ static void put_importance(const quant_encoder *e, int64_t first, int64_t n, flo
     }
 }
 
+/* Adds the sums of n elements x and of their differences from y. Four sums of each kind are under
+ * way, as one would wait for each addition. */
+static void add_errors(quant_error *e, const float *x, const float *y, int64_t n) {
+    enum { AT_ONCE = 4 };
+    double sum2[AT_ONCE] = {0}, error2[AT_ONCE] = {0}, max[AT_ONCE] = {0};
+    int64_t k = 0;
+    for (; k + AT_ONCE <= n; k += AT_ONCE)
+        for (int i = 0; i < AT_ONCE; i++) {
+            const double a = (double)x[k + i], d = fabs(a - (double)y[k + i]);
+            sum2[i] += a * a;
+            error2[i] += d * d;
+            max[i] = d > max[i] ? d : max[i];
+        }
+    for (; k < n; k++) {
+        const double a = (double)x[k], d = fabs(a - (double)y[k]);
+        sum2[0] += a * a;
+        error2[0] += d * d;
+        max[0] = d > max[0] ? d : max[0];
+    }
+    for (int i = 0; i < AT_ONCE; i++)
+        llm_quant_error_add(e, &(quant_error){.sum2 = sum2[i], .error2 = error2[i], .max = max[i]});
+    e->n += (double)n;
+}
+
+/* Finds the first element without a finite error. If a whole block is lost, that is the element
+ * which is the cause: one that is not a number, else the largest. */
+static void find_bad(const ggl_type_info *type, const float *x, const float *y, int64_t first,
+                     int64_t n, quant_piece *r) {
+    int64_t k = 0;
+    while (k < n && isfinite((double)x[k] - (double)y[k]))
+        k++;
+    if (k == n)
+        return;
+    int64_t worst = k, block = type->block, start = k - k % block;
+    for (int64_t j = start; j < start + block && j < n; j++)
+        if (isfinite(x[worst]) && (!isfinite(x[j]) || fabsf(x[j]) > fabsf(x[worst])))
+            worst = j;
+    r->bad = first + worst;
+    r->value = x[worst];
+}
+
 void llm_quant_encode_piece(const ggl_type_info *type, const float *x, const float *importance,
                             int64_t first, int64_t n, void *out, float *y, quant_piece *r) {
     if (type->from_float_weighted && (importance || !type->from_float))
@@ -89,23 +130,10 @@ void llm_quant_encode_piece(const ggl_type_info *type, const float *x, const flo
     else
         type->from_float(x, out, n);
     type->to_float(out, y, n);
-    *r = (quant_piece){.error.n = (double)n, .bad = -1};
-    for (int64_t k = 0; k < n; k++) {
-        double d = fabs((double)x[k] - (double)y[k]);
-        if (!isfinite(d) && r->bad < 0) {
-            /* If a whole block is lost, report the element that is the cause: one that is not a
-             * number, else the largest. */
-            int64_t worst = k, block = type->block, start = k - k % block;
-            for (int64_t j = start; j < start + block && j < n; j++)
-                if (isfinite(x[worst]) && (!isfinite(x[j]) || fabsf(x[j]) > fabsf(x[worst])))
-                    worst = j;
-            r->bad = first + worst;
-            r->value = x[worst];
-        }
-        r->error.sum2 += (double)x[k] * (double)x[k];
-        r->error.error2 += d * d;
-        r->error.max = d > r->error.max ? d : r->error.max;
-    }
+    *r = (quant_piece){.bad = -1};
+    add_errors(&r->error, x, y, n);
+    if (!isfinite(r->error.error2))
+        find_bad(type, x, y, first, n, r);
 }
 
 /* Converts a piece of a wave. */
