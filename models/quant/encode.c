@@ -166,7 +166,7 @@ static ggl_status stopped(ggl_error *err) {
 
 ggl_status llm_quant_encode(quant_encoder *e, const ggl_gguf_tensor *t, const ggl_type_info *type,
                             const float *importance, ggl_gguf_sink *to, quant_error *error,
-                            bool (*more)(void *ctx, size_t n), void *ctx, ggl_error *err) {
+                            llm_quant_more *more, void *ctx, ggl_error *err) {
     ggl_status s = GGL_OK;
     e->from = ggl_type_get((int)t->type);
     e->type = type;
@@ -188,20 +188,21 @@ ggl_status llm_quant_encode(quant_encoder *e, const ggl_gguf_tensor *t, const gg
         }
         if (s == GGL_OK)
             s = ggl_gguf_sink_write(to, e->out, ggl_row_size(type->type, n), err);
-        if (s == GGL_OK && !more(ctx, ggl_row_size(e->from->type, n)))
+        if (s == GGL_OK && !more(ctx, e->source + ggl_row_size(e->from->type, e->first),
+                                ggl_row_size(e->from->type, n)))
             s = stopped(err);
     }
     return s;
 }
 
 ggl_status llm_quant_copy(const ggl_gguf_tensor *t, ggl_gguf_sink *to,
-                          bool (*more)(void *ctx, size_t n), void *ctx, ggl_error *err) {
+                          llm_quant_more *more, void *ctx, ggl_error *err) {
     const size_t step = (size_t)4 << 20;
     ggl_status s = GGL_OK;
     for (size_t at = 0, n; s == GGL_OK && at < t->size; at += n) {
         n = t->size - at < step ? t->size - at : step;
         s = ggl_gguf_sink_write(to, (const uint8_t *)t->data + at, n, err);
-        if (s == GGL_OK && !more(ctx, n))
+        if (s == GGL_OK && !more(ctx, (const uint8_t *)t->data + at, n))
             s = stopped(err);
     }
     return s;
