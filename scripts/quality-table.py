@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
-"""Measures what each type costs in quality, for a float model and a text, as a Markdown table. Needs only Python.
+"""Measures what each type costs in quality, for a float model and a text, as a Markdown table, and how fast it is. Needs only Python.
 
-    scripts/quality-table.py [--bin build/release/bin] [--chunks N] [-c N] [--mixes] MODEL TEXT [TYPE ..]
+    scripts/quality-table.py [--bin build/release/bin] [--chunks N] [-c N] [--mixes] [--speed LARGER] MODEL TEXT [TYPE ..]
     scripts/quality-table.py --calibration OTHER_TEXT [--outliers] MODEL TEXT MIX ..
 
 The model's matrices are quantized to every type that llm-quantize lists, with --pure (and with --mixes to every mix, without --pure), and
 llm-perplexity compares the result with MODEL on TEXT. Columns:
 
+    bytes        of the file
     bits         per weight, of all tensors of the model, including those that stay f32 and those whose rows do not fit
     fits         the share of the matrices' weights with that type; rows that are not whole blocks of it get another
     weights      relative error of the changed tensors: root of (sum of squares of the differences / sum of squares)
     normal       the same for 1024 x 1024 normally distributed weights, which fit every type
     PPL, change  perplexity, and its increase over MODEL's, with the error of the comparison, in which both read the same text
     KLD..        as printed by llm-perplexity; 99 %: it is less at 99 of 100 positions
+    t/s          with --speed: tokens per second of a prompt of 128 and of a generation of 32, of the model LARGER in that type, which may have
+                 random weights (llm-bench make qwen3-0.6b f16 LARGER --layers 4): a small model is not limited by what its weights cost
 
 With --calibration, another table compares each mix with types of the same total size that llm-quantize --budget chose: guessed, from the
 weights alone, and measured on OTHER_TEXT, which should not be in TEXT. --outliers first makes one of 16 input channels of each layer's
@@ -72,6 +75,19 @@ def fits(verbose, name):
     return n_fit / n_all if n_all else 1.0
 
 
+def speed(a, name, is_mix, folder):
+    """The cells of --speed for this type, or of the unquantized model if name is None."""
+    if not a.speed:
+        return ""
+    larger = a.speed
+    if name:
+        larger = os.path.join(folder, "larger.gguf")
+        run(os.path.join(a.bin, "llm-quantize"), "-q", *([] if is_mix else ["--pure"]), a.speed, larger, name)
+    rows = json.loads(run(os.path.join(a.bin, "llm-bench"), "-m", larger, "-p", "128", "-n", "32", "-r", "3", "-t", a.threads, "-o", "json"))
+    of = {r["n_gen"]: r["avg_ts"] for r in rows}
+    return f" {of[0]:.0f} / {of[32]:.1f} |"
+
+
 def row(a, name, is_mix, ppl, base, normal, folder):
     out = os.path.join(folder, "out.gguf")
     quantize = [os.path.join(a.bin, "llm-quantize"), "-v"] + ([] if is_mix else ["--pure"])
@@ -80,9 +96,9 @@ def row(a, name, is_mix, ppl, base, normal, folder):
     of_normal = "" if is_mix else f"{100 * relative(run(*quantize, normal, os.path.join(folder, 'normal-out.gguf'), name)):.3f} %"
     got = json.loads(run(os.path.join(a.bin, "llm-perplexity"), "-m", out, "--kl-divergence-base", base, "--kl-divergence", "-o", "json"))
     kld = got["kld"]
-    return (f"| {name} | {bits} | {100 * fits(told, name):.0f} % | {100 * relative(told):.3f} % | {of_normal} "
+    return (f"| {name} | {os.path.getsize(out)} | {bits} | {100 * fits(told, name):.0f} % | {100 * relative(told):.3f} % | {of_normal} "
             f"| {got['ppl']:.4f} | {100 * (got['ppl'] / ppl - 1):+.3f} ± {100 * got['ln_ppl_ratio_error']:.3f} % "
-            f"| {kld['mean']:.6f} ± {kld['mean_error']:.6f} | {kld['q99']:.5f} | {100 * got['same_top_p']:.2f} % |")
+            f"| {kld['mean']:.6f} ± {kld['mean_error']:.6f} | {kld['q99']:.5f} | {100 * got['same_top_p']:.2f} % |" + speed(a, name, is_mix, folder))
 
 
 def add_outliers(model, out):
@@ -160,6 +176,8 @@ def main():
     p.add_argument("--chunks", default="-1")
     p.add_argument("-c", default="512")
     p.add_argument("--mixes", action="store_true")
+    p.add_argument("--speed", metavar="LARGER")
+    p.add_argument("-t", "--threads", default=str(os.cpu_count()))
     p.add_argument("--calibration")
     p.add_argument("--outliers", action="store_true")
     p.add_argument("model")
@@ -182,9 +200,10 @@ def main():
         if a.calibration:
             print(f"unquantized: PPL {got['ppl']:.4f} ± {got['ppl_error']:.4f}\n")
             return against_mixes(a, base, folder)
-        print("| type | bits | fits | weights | normal | PPL | change | KLD | KLD 99 % | same top |")
-        print("|---|---|---|---|---|---|---|---|---|---|")
-        print(f"| unquantized | | | | | {got['ppl']:.4f} ± {got['ppl_error']:.4f} | | | | |")
+        print("| type | bytes | bits | fits | weights | normal | PPL | change | KLD | KLD 99 % | same top |" + (" t/s |" if a.speed else ""))
+        print("|---" * (12 if a.speed else 11) + "|")
+        print(f"| unquantized | {os.path.getsize(a.model)} | | | | | {got['ppl']:.4f} ± {got['ppl_error']:.4f} | | | | |"
+              + speed(a, None, False, folder), flush=True)
         for name, is_mix in wanted:
             try:
                 print(row(a, name, is_mix, got['ppl'], base, normal, folder), flush=True)

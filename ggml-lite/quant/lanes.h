@@ -1,25 +1,37 @@
-/* Four floats that are computed at once; private to ggml-lite/quant. Encoders search the scales of
- * four runs of elements side by side: lane l of every number belongs to run l. So the operations on
- * one run keep their order, and the result has the same bits as that of a loop over the runs. The
- * compiler knows vectors of 16 bytes on every machine; where there are no instructions for them, it
- * computes the lanes one by one. */
+/* Floats that are computed at once, four or as many as LANES says; private to ggml-lite/quant.
+ * Encoders search the scales of LANES runs of elements side by side: lane l of every number belongs
+ * to run l. So the operations on one run keep their order, and the result has the same bits as that
+ * of a loop over the runs. The compiler knows vectors of 16 bytes on every machine; where there are
+ * no instructions for them, it computes the lanes one by one. */
 #ifndef GGL_LANES_H
 #define GGL_LANES_H
 
 #include <stdint.h>
 #include <string.h>
 
-enum { LANES = 4 };
+#ifndef LANES
+#define LANES 4 /* or 8 */
+#endif
 
-typedef float vf __attribute__((vector_size(16)));
-typedef int32_t vi __attribute__((vector_size(16)));
+typedef float vf __attribute__((vector_size(4 * LANES)));
+typedef int32_t vi __attribute__((vector_size(4 * LANES)));
+
+#if LANES == 4
+#define LANES_LIST(X)                                                                              \
+    { X(0), X(1), X(2), X(3) }
+#else
+#define LANES_LIST(X)                                                                              \
+    { X(0), X(1), X(2), X(3), X(4), X(5), X(6), X(7) }
+#endif
 
 static inline vf vf_all(float x) {
-    return (vf){x, x, x, x};
+#define SAME(l) x
+    return (vf)LANES_LIST(SAME);
 }
 
 static inline vi vi_all(int x) {
-    return (vi){x, x, x, x};
+    return (vi)LANES_LIST(SAME);
+#undef SAME
 }
 
 /* Comparisons give -1 for true and 0 for false. Returns a where the mask is true, else b. */
@@ -32,7 +44,10 @@ static inline vi vi_pick(vi mask, vi a, vi b) {
 }
 
 static inline int vi_any(vi mask) {
-    return (mask[0] | mask[1] | mask[2] | mask[3]) != 0;
+    int any = 0;
+    for (int l = 0; l < LANES; l++)
+        any |= mask[l];
+    return any != 0;
 }
 
 static inline vf vf_abs(vf x) {
@@ -53,18 +68,20 @@ static inline vi vi_clamp(vi x, int low, int high) {
     return vi_pick(x > vi_all(high), vi_all(high), x);
 }
 
-/* Returns the first elements of four runs of n elements. */
+/* Returns the first elements of LANES runs of n elements. */
 static inline vf lane_heads(const float *x, int n) {
-    return (vf){x[0], x[n], x[2 * n], x[3 * n]};
+#define HEAD(l) x[(l)*n]
+    return (vf)LANES_LIST(HEAD);
+#undef HEAD
 }
 
-/* Sets to[i] to element i of four runs of n elements each, which follow one another at x. */
+/* Sets to[i] to element i of LANES runs of n elements each, which follow one another at x. */
 static inline void lanes_of(const float *x, int n, vf *to) {
     for (int i = 0; i < n; i++)
         to[i] = lane_heads(x + i, n);
 }
 
-/* Puts codes, offset more, into the bytes of four runs of n elements. */
+/* Puts codes, offset more, into the bytes of LANES runs of n elements. */
 static inline void lanes_to_bytes(const vi *code, int n, int offset, uint8_t *to) {
     for (int i = 0; i < n; i++)
         for (int l = 0; l < LANES; l++)

@@ -19,11 +19,12 @@ void ggl_q2_k_unpack(const void *block, int k, ggl_codes *out) {
 static void encode_block(const float *x, struct block_q2_k *b) {
     static const quant_min_search how = {.top = TOP, .first = -0.5f, .n_steps = 15, .absolute = 1};
     float scale[N_RUNS], min[N_RUNS], max_scale = 0.0f, max_min = 0.0f, w[K_BLOCK];
+    const quant_search *search = ggl_quant_search();
     uint8_t code[K_BLOCK];
     for (int i = 0; i < K_BLOCK; i++)
         w[i] = fabsf(x[i]);
-    for (int r = 0; r < N_RUNS; r += 4)
-        ggl_quant_fit_min(&how, x + RUN * r, w + RUN * r, RUN, code + RUN * r, scale + r, min + r);
+    for (int r = 0; r < N_RUNS; r += QUANT_AT_ONCE)
+        search->fit_min(&how, x + RUN * r, w + RUN * r, RUN, code + RUN * r, scale + r, min + r);
     for (int r = 0; r < N_RUNS; r++) {
         max_scale = scale[r] > max_scale ? scale[r] : max_scale;
         max_min = min[r] > max_min ? min[r] : max_min;

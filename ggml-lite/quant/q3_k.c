@@ -36,9 +36,10 @@ static void put_codes(struct block_q3_k *b, uint8_t code[K_BLOCK]) {
 /* ggml's published encoder (quantize_row_q3_K_ref). The scale largest in magnitude becomes -32. */
 static void encode_block(const float *x, struct block_q3_k *b) {
     float scale[N_RUNS], extreme = 0.0f;
+    const quant_search *search = ggl_quant_search();
     uint8_t code[K_BLOCK];
-    for (int r = 0; r < N_RUNS; r += 4)
-        ggl_quant_fit_greedy(x + RUN * r, TOP, code + RUN * r, scale + r);
+    for (int r = 0; r < N_RUNS; r += QUANT_AT_ONCE)
+        search->fit_greedy(x + RUN * r, TOP, code + RUN * r, scale + r);
     for (int r = 0; r < N_RUNS; r++)
         extreme = fabsf(scale[r]) > fabsf(extreme) ? scale[r] : extreme;
 

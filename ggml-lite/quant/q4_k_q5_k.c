@@ -57,6 +57,7 @@ static int six_bits(float x) {
  * codes. Squared errors are weighted by |x| plus the run's root mean square. */
 static void encode_block(const quant_min_search *how, const float *x, uint8_t d_out[2],
                          uint8_t dmin_out[2], uint8_t sm[12], uint8_t code[K_BLOCK]) {
+    const quant_search *search = ggl_quant_search();
     float scale[N_RUNS], min[N_RUNS], max_scale = 0.0f, max_min = 0.0f, w[K_BLOCK];
     for (int r = 0; r < N_RUNS; r++) {
         const float *run = x + RUN * r;
@@ -67,8 +68,8 @@ static void encode_block(const quant_min_search *how, const float *x, uint8_t d_
         for (int i = 0; i < RUN; i++)
             w[RUN * r + i] = rms + fabsf(run[i]);
     }
-    for (int r = 0; r < N_RUNS; r += 4)
-        ggl_quant_fit_min(how, x + RUN * r, w + RUN * r, RUN, code + RUN * r, scale + r, min + r);
+    for (int r = 0; r < N_RUNS; r += QUANT_AT_ONCE)
+        search->fit_min(how, x + RUN * r, w + RUN * r, RUN, code + RUN * r, scale + r, min + r);
     for (int r = 0; r < N_RUNS; r++) {
         max_scale = scale[r] > max_scale ? scale[r] : max_scale;
         max_min = min[r] > max_min ? min[r] : max_min;

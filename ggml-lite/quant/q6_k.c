@@ -31,9 +31,10 @@ static void put_codes(struct block_q6_k *b, const uint8_t code[K_BLOCK]) {
  * even that is tiny, the whole block is zeros. */
 static void encode_block(const float *x, struct block_q6_k *b) {
     float scale[N_RUNS], extreme = 0.0f;
+    const quant_search *search = ggl_quant_search();
     uint8_t code[K_BLOCK];
-    for (int r = 0; r < N_RUNS; r += 4)
-        ggl_quant_fit_symmetric(x + RUN * r, TOP, code + RUN * r, scale + r);
+    for (int r = 0; r < N_RUNS; r += QUANT_AT_ONCE)
+        search->fit_symmetric(x + RUN * r, TOP, code + RUN * r, scale + r);
     for (int r = 0; r < N_RUNS; r++)
         extreme = fabsf(scale[r]) > fabsf(extreme) ? scale[r] : extreme;
     if (fabsf(extreme) < QUANT_TINY) {

@@ -47,22 +47,29 @@ typedef struct quant_min_search {
     int absolute; /* 1: adds up absolute errors; 0: squared errors */
 } quant_min_search;
 
-/* The following functions treat four runs of elements at once, which follow one another at x. They
- * set four scales, and the codes of all elements. */
+/* Each function treats QUANT_AT_ONCE runs of elements, which follow one another at x. It sets as many
+ * scales, and the codes of all elements. */
+enum { QUANT_AT_ONCE = 8, QUANT_SYMMETRIC_RUN = 16 };
 
-/* Finds codes 0 .. top, scales and minima (not negative) with x[i] ~ scale * code[i] - min, for runs
- * of n <= 32 elements. w: weights of the errors. */
-void ggl_quant_fit_min(const quant_min_search *how, const float *x, const float *w, int n,
-                       uint8_t *code, float *scale, float *min);
+typedef struct quant_search {
+    /* Finds codes 0 .. top, scales and minima (not negative) with x[i] ~ scale * code[i] - min, for
+     * runs of n <= 32 elements. w: weights of the errors. */
+    void (*fit_min)(const quant_min_search *how, const float *x, const float *w, int n,
+                    uint8_t *code, float *scale, float *min);
+    /* Finds codes 0 .. 2*top - 1 and scales with x[i] ~ scale * (code[i] - top), for runs of
+     * QUANT_SYMMETRIC_RUN elements, by trying several scales. Errors are weighted by x^2. A scale is
+     * 0, with all codes 0, if all elements of its run are tiny. */
+    void (*fit_symmetric)(const float *x, int top, uint8_t *code, float *scale);
+    /* Like fit_symmetric, but tries one scale, and then changes single codes as long as that reduces
+     * the error. */
+    void (*fit_greedy)(const float *x, int top, uint8_t *code, float *scale);
+} quant_search;
 
-/* Finds codes 0 .. 2*top - 1 and scales with x[i] ~ scale * (code[i] - top), for runs of 16
- * elements, by trying several scales. Errors are weighted by x^2. A scale is 0, with all codes 0, if
- * all elements of its run are tiny. */
-enum { QUANT_SYMMETRIC_RUN = 16 };
-void ggl_quant_fit_symmetric(const float *x, int top, uint8_t *code, float *scale);
+/* Four or eight runs side by side, with the same results; the second only if the library was built
+ * for processors that may have AVX2 (GGL_SEARCH_AVX2). */
+extern const quant_search ggl_search_four, ggl_search_eight;
 
-/* Like ggl_quant_fit_symmetric, but tries one scale, and then changes single codes as long as that
- * reduces the error. */
-void ggl_quant_fit_greedy(const float *x, int top, uint8_t *code, float *scale);
+/* Returns the faster one that this processor runs. */
+const quant_search *ggl_quant_search(void);
 
 #endif

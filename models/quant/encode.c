@@ -82,6 +82,47 @@ static void put_importance(const quant_encoder *e, int64_t first, int64_t n, flo
     }
 }
 
+/* Adds the sums of n elements x and of their differences from y. Four sums of each kind are under
+ * way, as one would wait for each addition. */
+static void add_errors(quant_error *e, const float *x, const float *y, int64_t n) {
+    enum { AT_ONCE = 4 };
+    double sum2[AT_ONCE] = {0}, error2[AT_ONCE] = {0}, max[AT_ONCE] = {0};
+    int64_t k = 0;
+    for (; k + AT_ONCE <= n; k += AT_ONCE)
+        for (int i = 0; i < AT_ONCE; i++) {
+            const double a = (double)x[k + i], d = fabs(a - (double)y[k + i]);
+            sum2[i] += a * a;
+            error2[i] += d * d;
+            max[i] = d > max[i] ? d : max[i];
+        }
+    for (; k < n; k++) {
+        const double a = (double)x[k], d = fabs(a - (double)y[k]);
+        sum2[0] += a * a;
+        error2[0] += d * d;
+        max[0] = d > max[0] ? d : max[0];
+    }
+    for (int i = 0; i < AT_ONCE; i++)
+        llm_quant_error_add(e, &(quant_error){.sum2 = sum2[i], .error2 = error2[i], .max = max[i]});
+    e->n += (double)n;
+}
+
+/* Finds the first element without a finite error. If a whole block is lost, that is the element
+ * which is the cause: one that is not a number, else the largest. */
+static void find_bad(const ggl_type_info *type, const float *x, const float *y, int64_t first,
+                     int64_t n, quant_piece *r) {
+    int64_t k = 0;
+    while (k < n && isfinite((double)x[k] - (double)y[k]))
+        k++;
+    if (k == n)
+        return;
+    int64_t worst = k, block = type->block, start = k - k % block;
+    for (int64_t j = start; j < start + block && j < n; j++)
+        if (isfinite(x[worst]) && (!isfinite(x[j]) || fabsf(x[j]) > fabsf(x[worst])))
+            worst = j;
+    r->bad = first + worst;
+    r->value = x[worst];
+}
+
 void llm_quant_encode_piece(const ggl_type_info *type, const float *x, const float *importance,
                             int64_t first, int64_t n, void *out, float *y, quant_piece *r) {
     if (type->from_float_weighted && (importance || !type->from_float))
@@ -89,23 +130,10 @@ void llm_quant_encode_piece(const ggl_type_info *type, const float *x, const flo
     else
         type->from_float(x, out, n);
     type->to_float(out, y, n);
-    *r = (quant_piece){.error.n = (double)n, .bad = -1};
-    for (int64_t k = 0; k < n; k++) {
-        double d = fabs((double)x[k] - (double)y[k]);
-        if (!isfinite(d) && r->bad < 0) {
-            /* If a whole block is lost, report the element that is the cause: one that is not a
-             * number, else the largest. */
-            int64_t worst = k, block = type->block, start = k - k % block;
-            for (int64_t j = start; j < start + block && j < n; j++)
-                if (isfinite(x[worst]) && (!isfinite(x[j]) || fabsf(x[j]) > fabsf(x[worst])))
-                    worst = j;
-            r->bad = first + worst;
-            r->value = x[worst];
-        }
-        r->error.sum2 += (double)x[k] * (double)x[k];
-        r->error.error2 += d * d;
-        r->error.max = d > r->error.max ? d : r->error.max;
-    }
+    *r = (quant_piece){.bad = -1};
+    add_errors(&r->error, x, y, n);
+    if (!isfinite(r->error.error2))
+        find_bad(type, x, y, first, n, r);
 }
 
 /* Converts a piece of a wave. */
@@ -138,7 +166,7 @@ static ggl_status stopped(ggl_error *err) {
 
 ggl_status llm_quant_encode(quant_encoder *e, const ggl_gguf_tensor *t, const ggl_type_info *type,
                             const float *importance, ggl_gguf_sink *to, quant_error *error,
-                            bool (*more)(void *ctx, size_t n), void *ctx, ggl_error *err) {
+                            llm_quant_more *more, void *ctx, ggl_error *err) {
     ggl_status s = GGL_OK;
     e->from = ggl_type_get((int)t->type);
     e->type = type;
@@ -160,20 +188,21 @@ ggl_status llm_quant_encode(quant_encoder *e, const ggl_gguf_tensor *t, const gg
         }
         if (s == GGL_OK)
             s = ggl_gguf_sink_write(to, e->out, ggl_row_size(type->type, n), err);
-        if (s == GGL_OK && !more(ctx, ggl_row_size(e->from->type, n)))
+        if (s == GGL_OK && !more(ctx, e->source + ggl_row_size(e->from->type, e->first),
+                                ggl_row_size(e->from->type, n)))
             s = stopped(err);
     }
     return s;
 }
 
 ggl_status llm_quant_copy(const ggl_gguf_tensor *t, ggl_gguf_sink *to,
-                          bool (*more)(void *ctx, size_t n), void *ctx, ggl_error *err) {
+                          llm_quant_more *more, void *ctx, ggl_error *err) {
     const size_t step = (size_t)4 << 20;
     ggl_status s = GGL_OK;
     for (size_t at = 0, n; s == GGL_OK && at < t->size; at += n) {
         n = t->size - at < step ? t->size - at : step;
         s = ggl_gguf_sink_write(to, (const uint8_t *)t->data + at, n, err);
-        if (s == GGL_OK && !more(ctx, n))
+        if (s == GGL_OK && !more(ctx, (const uint8_t *)t->data + at, n))
             s = stopped(err);
     }
     return s;

@@ -33,20 +33,21 @@ void llm_quant_encode_piece(const ggl_type_info *type, const float *x, const flo
 /* Fails if an element is lost: GGL_FORMAT if it is not a number, GGL_LIMIT if it is too large. */
 ggl_status llm_quant_check_piece(const ggl_type_info *type, const quant_piece *r, ggl_error *err);
 
+typedef bool llm_quant_more(void *ctx, const void *source, size_t n);
 typedef struct quant_encoder quant_encoder; /* has a few megabytes of memory per thread */
 quant_encoder *llm_quant_encoder_new(int n_threads);
 void llm_quant_encoder_free(quant_encoder *e);
 
 /* Writes the tensor's elements as `type` to the sink. importance: how much errors matter in each
  * column of each matrix, [matrices][ne[0]]; NULL: all the same. *error: the error of the conversion.
- * `more` is called from time to time with the number of source bytes done since the last call;
- * if it returns false, this ends with GGL_IO. GGL_FORMAT: an element is not a number; GGL_LIMIT:
+ * `more` is called from time to time with the n source bytes that were done since the last call and
+ * are not read again; if it returns false, this ends with GGL_IO. GGL_FORMAT: an element is not a number; GGL_LIMIT:
  * an element is too large for the type. */
 ggl_status llm_quant_encode(quant_encoder *e, const ggl_gguf_tensor *t, const ggl_type_info *type,
                             const float *importance, ggl_gguf_sink *to, quant_error *error,
-                            bool (*more)(void *ctx, size_t n), void *ctx, ggl_error *err);
+                            llm_quant_more *more, void *ctx, ggl_error *err);
 /* The same for a tensor that keeps its type: copies its bytes. */
 ggl_status llm_quant_copy(const ggl_gguf_tensor *t, ggl_gguf_sink *to,
-                          bool (*more)(void *ctx, size_t n), void *ctx, ggl_error *err);
+                          llm_quant_more *more, void *ctx, ggl_error *err);
 
 #endif

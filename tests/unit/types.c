@@ -33,6 +33,29 @@ TEST(f16_all_codes) {
 }
 
 /* Nearest code by search among all; ties to even. */
+/* Whole rows give the bits of single numbers, also where the row is not aligned and ends anywhere. */
+TEST(f16_rows) {
+    enum { ALL = 1 << 16 };
+    unsigned char *row = malloc(2 * ALL + 1);
+    float *y = malloc(ALL * sizeof *y);
+    REQUIRE(row && y);
+    for (unsigned h = 0; h < ALL; h++) {
+        const uint16_t code = (uint16_t)h;
+        memcpy(row + 1 + 2 * h, &code, 2);
+    }
+    for (int from = 0; from < 4; from++) {
+        const ggl_type_info *t = ggl_type_get(GGL_F16);
+        t->to_float(row + 1 + 2 * from, y, ALL - from);
+        for (unsigned h = (unsigned)from; h < ALL; h++) {
+            const float want = ggl_f16_to_f32((uint16_t)h);
+            if (!CHECK_MSG(memcmp(&y[h - (unsigned)from], &want, sizeof want) == 0, "%04x", h))
+                break;
+        }
+    }
+    free(y);
+    free(row);
+}
+
 static unsigned f16_nearest(float x) {
     unsigned best = 0;
     double best_error = INFINITY;

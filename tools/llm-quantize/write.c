@@ -14,8 +14,10 @@ typedef struct turn {
     size_t i;
 } turn;
 
-static bool more(void *ctx, size_t n) {
+/* Pages that were read are not needed again: memory stays small, however large the file is. */
+static bool more(void *ctx, const void *source, size_t n) {
     job *j = ctx;
+    ggl_gguf_drop(j->file, source, n);
     j->done += n;
     progress_set((double)j->done);
     return !process_stopped;
