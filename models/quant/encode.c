@@ -189,14 +189,14 @@ ggl_status llm_quant_encode(quant_encoder *e, const ggl_gguf_tensor *t, const gg
         if (s == GGL_OK)
             s = ggl_gguf_sink_write(to, e->out, ggl_row_size(type->type, n), err);
         if (s == GGL_OK && !more(ctx, e->source + ggl_row_size(e->from->type, e->first),
-                                ggl_row_size(e->from->type, n)))
+                                 ggl_row_size(e->from->type, n)))
             s = stopped(err);
     }
     return s;
 }
 
-ggl_status llm_quant_copy(const ggl_gguf_tensor *t, ggl_gguf_sink *to,
-                          llm_quant_more *more, void *ctx, ggl_error *err) {
+ggl_status llm_quant_copy(const ggl_gguf_tensor *t, ggl_gguf_sink *to, llm_quant_more *more,
+                          void *ctx, ggl_error *err) {
     const size_t step = (size_t)4 << 20;
     ggl_status s = GGL_OK;
     for (size_t at = 0, n; s == GGL_OK && at < t->size; at += n) {

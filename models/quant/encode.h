@@ -47,7 +47,7 @@ ggl_status llm_quant_encode(quant_encoder *e, const ggl_gguf_tensor *t, const gg
                             const float *importance, ggl_gguf_sink *to, quant_error *error,
                             llm_quant_more *more, void *ctx, ggl_error *err);
 /* The same for a tensor that keeps its type: copies its bytes. */
-ggl_status llm_quant_copy(const ggl_gguf_tensor *t, ggl_gguf_sink *to,
-                          llm_quant_more *more, void *ctx, ggl_error *err);
+ggl_status llm_quant_copy(const ggl_gguf_tensor *t, ggl_gguf_sink *to, llm_quant_more *more,
+                          void *ctx, ggl_error *err);
 
 #endif
