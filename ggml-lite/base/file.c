@@ -28,6 +28,11 @@ void ggl_file_map_close(ggl_file_map *m) {
     *m = (ggl_file_map){0};
 }
 
+void ggl_file_map_drop(const ggl_file_map *m, const void *data, size_t size) {
+    if (m->mapped && size > 0)
+        ggl_os_map_drop(data, size);
+}
+
 bool ggl_file_exists(const char *path) {
     return ggl_os_file_exists(path);
 }

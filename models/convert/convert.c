@@ -670,9 +670,31 @@ static void tell(llm_converter *c, size_t n) {
         c->params.progress(c->params.progress_ctx, c->done, c->size);
 }
 
+/* Bytes of the file between two calls of drop_pages. */
+#define DROP_AFTER ((size_t)32 << 20)
+
+/* Frees the memory of what was read of the recipe's sources, so that memory stays small, however large
+ * the folder is. */
+static void drop_pages(const llm_converter *c, const recipe *r) {
+    const st_tensor *source[] = {r->source, r->scale, r->bias};
+    for (size_t k = 0; k < sizeof source / sizeof *source; k++)
+        if (source[k])
+            llm_safetensors_drop(c->source, source[k]);
+    for (int k = 0; k < r->n_part; k++)
+        drop_pages(c, r->part[k]);
+}
+
+/* Tells of n more bytes of the file, and drops pages from time to time. */
+static void written(llm_converter *c, const recipe *r, size_t n) {
+    if (c->done / DROP_AFTER != (c->done + n) / DROP_AFTER)
+        drop_pages(c, r);
+    tell(c, n);
+}
+
 /* Copies the bytes of a source that is written unchanged. */
-static ggl_status copy_tensor(llm_converter *c, const st_tensor *t, ggl_gguf_sink *to, size_t *bad,
+static ggl_status copy_tensor(llm_converter *c, const recipe *r, ggl_gguf_sink *to, size_t *bad,
                               ggl_error *err) {
+    const st_tensor *t = r->source;
     const char *data = t->data;
     const size_t element = t->type == GGL_F32 ? 4 : 2;
     ggl_status s = GGL_OK;
@@ -680,7 +702,7 @@ static ggl_status copy_tensor(llm_converter *c, const st_tensor *t, ggl_gguf_sin
         n = t->size - at < (size_t)4 << 20 ? t->size - at : (size_t)4 << 20;
         *bad += llm_convert_count_bad(data + at, n / element, (ggl_type)t->type);
         s = ggl_gguf_sink_write(to, data + at, n, err);
-        tell(c, n);
+        written(c, r, n);
     }
     return s;
 }
@@ -691,7 +713,8 @@ static ggl_status convert_tensor(const tensor_turn *turn, ggl_gguf_sink *to, ggl
     const ggl_type_info *type = ggl_type_get(llm_converter_type(c, t));
     size_t bad = 0;
     if (t->recipe->kind == RECIPE_SOURCE && t->recipe->source->type == (int)type->type) {
-        ggl_status copied = copy_tensor(c, t->recipe->source, to, &bad, err);
+        ggl_status copied = copy_tensor(c, t->recipe, to, &bad, err);
+        drop_pages(c, t->recipe);
         return copied == GGL_OK ? llm_convert_check_bad(t->recipe, bad, err) : copied;
     }
     int64_t count = llm_recipe_count(t->recipe), n;
@@ -705,9 +728,10 @@ static ggl_status convert_tensor(const tensor_turn *turn, ggl_gguf_sink *to, ggl
             break;
         const size_t size = ggl_row_size(type->type, n);
         s = ggl_gguf_sink_write(to, y, size, err);
-        tell(c, size);
+        written(c, t->recipe, size);
     }
     llm_recipe_drop(t->recipe);
+    drop_pages(c, t->recipe);
     if (s == GGL_OK)
         s = llm_convert_check_bad(t->recipe, bad, err);
     ggl_free(x);

@@ -39,6 +39,11 @@ st_tensor *llm_safetensors_find(const llm_safetensors *st, const char *name) {
     return i == SIZE_MAX ? NULL : &st->tensor[i];
 }
 
+void llm_safetensors_drop(const llm_safetensors *st, const st_tensor *t) {
+    if (st->map)
+        ggl_file_map_drop(&st->map[t->file], t->data, t->size);
+}
+
 ggl_status llm_safetensors_index(llm_safetensors *st, ggl_error *err) {
     ggl_status s =
         ggl_index_init(&st->by_name, st->n_tensor, sizeof *st->tensor, GGL_INDEX_STRINGS, err);

@@ -57,6 +57,8 @@ GGL_NODISCARD ggl_status llm_safetensors_new(llm_safetensors **out, const char *
 /* Makes the index of names. GGL_FORMAT: a name occurs twice. GGL_NOMEM. */
 GGL_NODISCARD ggl_status llm_safetensors_index(llm_safetensors *st, ggl_error *err);
 void llm_safetensors_close(llm_safetensors *st);
+/* Frees the memory of the pages of t; they are read again when they are touched. */
+void llm_safetensors_drop(const llm_safetensors *st, const st_tensor *t);
 st_tensor *llm_safetensors_find(const llm_safetensors *st, const char *name); /* NULL: absent */
 
 #endif

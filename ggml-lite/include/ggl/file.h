@@ -47,6 +47,9 @@ GGL_API GGL_NODISCARD ggl_status ggl_file_map_open(ggl_file_map *m, const char *
 GGL_API GGL_NODISCARD ggl_status ggl_file_map_open_how(ggl_file_map *m, const char *path,
                                                        const ggl_file_how *how, ggl_error *err);
 GGL_API void ggl_file_map_close(ggl_file_map *m);
+/* Frees the memory of the whole pages in [data, data + size), a piece of a mapped file. When they are
+ * touched again, the system reads them again. No effect if the file was read into memory. */
+GGL_API void ggl_file_map_drop(const ggl_file_map *m, const void *data, size_t size);
 GGL_API bool ggl_file_exists(const char *path); /* of any kind */
 
 /* A file that is being written. It is named PATH.tmp-PID-K until it is complete and on the disk;
