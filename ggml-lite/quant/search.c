@@ -20,7 +20,7 @@ quant_steps ggl_quant_even_steps(const float *x, int n, int top) {
 }
 
 #define SEARCH_TABLE ggl_search_four
-#include "search_lanes.h"
+#include "search_lanes_tmpl.h"
 
 const quant_search *ggl_quant_search(void) {
 #ifdef GGL_SEARCH_AVX2

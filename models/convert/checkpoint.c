@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "common/json_write.h"
+#include "ggl/graph.h"
 
 enum { HEADER_0 = 28, HEADER = 256, N_FIELDS = 7 };
 enum { DIM, HIDDEN, LAYERS, HEADS, KV_HEADS, VOCAB, SEQ_LEN }; /* places in the header */
@@ -156,7 +157,7 @@ static ggl_status add(walk *w, const char *name, const char *end, const char *dt
 
 static ggl_status add_weight(walk *w, const kind *k, int64_t layer, ggl_error *err) {
     const int64_t ne[] = {w->extent[k->columns], w->extent[k->rows]}, group = w->h->group;
-    const int64_t count = ne[0] * ne[1], n_groups = group ? count / group : 0;
+    const int64_t count = ggl_extents(ne, 0, 2, 1), n_groups = group ? count / group : 0;
     char name[64];
     if (!k->name) {
         w->at += (size_t)count * 4;

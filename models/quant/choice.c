@@ -22,8 +22,15 @@ static bool is_type(const char *name) {
     return false;
 }
 
+const char *llm_quant_type_named(const char *name) {
+    for (int k = 0; ggl_type_at(k); k++)
+        if (llm_quant_type_usable(ggl_type_at(k)) && strcasecmp(ggl_type_at(k)->name, name) == 0)
+            return ggl_type_at(k)->name;
+    return NULL;
+}
+
 ggl_status llm_quant_choice_read(quant_choice *c, const char *name, ggl_error *err) {
-    *c = (quant_choice){.mix = llm_quant_mix_find(name)};
+    *c = (quant_choice){.mix = llm_quant_mix_find(name), .type = llm_quant_type_named(name)};
     if (c->mix)
         return GGL_OK;
     if (!is_type(name)) {

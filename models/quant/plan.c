@@ -85,7 +85,7 @@ static const char *choose(const quant_tensor *t, const quant_model *m, quant_cho
     if (c->pick)
         return c->pick(c->pick_ctx, t);
     if (!c->mix || c->pure)
-        return c->mix ? c->mix->base : c->type; /* NULL: copied */
+        return c->type || !c->mix ? c->type : c->mix->base; /* NULL: copied */
     return llm_quant_mix_type(c->mix, m, t->name, from->n_dims, from->ne);
 }
 

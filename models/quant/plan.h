@@ -22,9 +22,11 @@ struct quant_tensor;
 
 typedef struct quant_choice {
     const quant_mix *mix; /* NULL: `type` for every tensor that is quantized */
-    const char *type;     /* NULL, too: tensors keep their types, except for the choices below */
-    bool merge_experts;   /* join tensors of single experts */
-    bool pure;            /* use the mix's base type for every tensor that is quantized */
+    /* Without a mix, or with `pure` if the mix has the name of a type (which need not be its base).
+     * NULL, and no mix: tensors keep their types, except for the choices below. */
+    const char *type;
+    bool merge_experts;             /* join tensors of single experts */
+    bool pure;                      /* use the mix's base type for every tensor that is quantized */
     const char *output, *embedding; /* types of output.weight and token_embd.weight; or NULL */
     quant_override *override;       /* the first one that matches applies */
     size_t n_override;
@@ -58,6 +60,8 @@ typedef struct quant_plan {
     ggl_arena made;  /* memory for joined tensors */
 } quant_plan;
 
+/* Returns the type of that name, in any case, that matrices may have; NULL: there is none. */
+const char *llm_quant_type_named(const char *name);
 /* Sets *c to the mix or type of that name, in any case, and no other choices. GGL_NOT_FOUND: there is
  * none; GGL_UNSUPPORTED: it cannot be encoded. */
 ggl_status llm_quant_choice_read(quant_choice *c, const char *name, ggl_error *err);

@@ -84,9 +84,19 @@ def losses():
     run(0, "", QUANTIZE, "-q", "--bpw", "4.5", "--loss", "loss.json", "six.gguf", "out.gguf")
 
 
+def pure():
+    """With --pure, a name that is both a mix's and a type's is the type."""
+    write("pure.gguf", model(2))
+    for name, want in (("IQ2_S", "iq2_s"), ("iq2_s", "iq2_s"), ("Q4_K_M", "q4_k"), ("Q8_0", "q8_0")):
+        run(0, "", QUANTIZE, "-q", "--pure", "pure.gguf", "out.gguf", name)
+        types = {t["type"] for t in json.loads(run(0, "", GGUF, "show", "out.gguf", "--json"))["tensors"]}
+        if types != {want}:
+            faults.append(f"--pure {name} makes {types}")
+
+
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
-    for step in (integers, layers, losses):
+    for step in (integers, layers, losses, pure):
         step()
     os.chdir("/")
 print("\n".join(faults) or "as expected")

@@ -166,7 +166,7 @@ def extracts(a, folder, case, arch, model, names):
     tensors[norm] = case.tensors[norm] * 2
     gguf.write(tuned, case.meta(), tensors)
     call(0, f"{norm} differs, but is not a matrix", a.lora, "extract", model, tuned, "-o", adapter)
-    call(1, "no matrix differs", a.lora, "extract", model, model, "-o", adapter)
+    call(1, "no matrix of", a.lora, "extract", model, model, "-o", adapter)
     call(2, "--energy needs --rank auto", a.lora, "extract", model, tuned, "-o", adapter, "--rank", "3", "--energy", "0.5")
     del tensors[names[1]]
     gguf.write(tuned, case.meta(), tensors)

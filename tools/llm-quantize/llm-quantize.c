@@ -22,7 +22,7 @@ static int read_choice(quant_choice *c, const options *o, const char *type) {
     c->leave_output = o->leave_output;
     c->mix = llm_quant_mix_find(type);
     int code = c->mix || strcasecmp(type, "COPY") == 0 ? -1 : read_type("TYPE", type, true, &t);
-    c->type = t ? t->name : NULL;
+    c->type = t ? t->name : llm_quant_type_named(type);
     if (code < 0 && o->output_type &&
         (code = read_type("--output-tensor-type", o->output_type, false, &t)) < 0)
         c->output = t->name;

@@ -1,9 +1,8 @@
 /* The searches of search.h for LANES runs at once. search.c and search_avx2.c include this file, which
- * defines SEARCH_TABLE, so that each has the code for its vectors. */
+ * include search.h and define SEARCH_TABLE, so that each has the code for its vectors. */
 #include <math.h>
 
 #include "lanes.h"
-#include "search.h"
 
 enum { MAX_RUN = 32, RUN = QUANT_SYMMETRIC_RUN };
 
