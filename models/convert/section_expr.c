@@ -158,8 +158,8 @@ static bool unpack_fp4(arch_eval *ev, const arch_expr *e, recipe *r, const st_te
 static bool unpack_bytes(arch_eval *ev, const arch_expr *e, recipe *r, const st_tensor *t,
                          st_tensor *scale) {
     const int64_t n = (int64_t)t->size;
-    const bool fits =
-        scale->type == GGL_F32 && scale->n_dims == 1 && scale->ne[0] > 0 && n % scale->ne[0] == 0;
+    const bool fits = scale->type == GGL_F32 && scale->n_dims == 1 && scale->ne[0] > 0 && n > 0 &&
+                      n % scale->ne[0] == 0;
     if (!fits)
         llm_arch_error(ev, e->place, "tensor %s does not have the factors for the groups of %s",
                        scale->name.s, t->name.s);
