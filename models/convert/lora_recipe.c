@@ -263,7 +263,8 @@ static bool take(taking *t, recipe *r, parts *out) {
 static converted_tensor half(taking *t, const char *end, recipe *r) {
     converted_tensor x = {.name = ggl_arena_printf(&t->c->arena, "%s.%s", t->name, end),
                           .n_dims = r->n_dims,
-                          .recipe = r};
+                          .recipe = r,
+                          .block_type = -1};
     memcpy(x.ne, r->ne, sizeof x.ne);
     if (!x.name && t->status == GGL_OK)
         t->status = ggl_fail(t->err, GGL_NOMEM, "out of memory");

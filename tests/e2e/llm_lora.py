@@ -2,6 +2,7 @@
 """llm-lora on the built-in model: merged weights write what the adapter writes, and mistakes are named. llm_lora.py TOOLS MODEL
 
 tests/numpy/lora.py compares the numbers."""
+import json
 import os
 import random
 import struct
@@ -42,6 +43,27 @@ def run(code, words, tool, *args):
     if r.returncode != code or words not in both:
         faults.append(f"{tool} {args}: exit code {r.returncode}, not {code}; '{words}' should be in: {both}")
     return r.stdout.decode(errors="replace")
+
+
+def convert():
+    """Adapters keep the type of their numbers."""
+    os.makedirs("base", exist_ok=True)
+    with open("base/config.json", "w") as f:
+        json.dump({"architectures": ["LlamaForCausalLM"], "vocab_size": 64, "hidden_size": 32, "num_hidden_layers": 1, "intermediate_size": 32,
+                   "num_attention_heads": 2, "rms_norm_eps": 1e-5, "max_position_embeddings": 64, "hidden_act": "silu"}, f)
+    for dtype, size, name in (("F32", 4, "f32"), ("F16", 2, "f16"), ("BF16", 2, "bf16")):
+        os.makedirs("numbers", exist_ok=True)
+        n, stem = 2 * 32 * size, "base_model.model.model.layers.0.self_attn.q_proj.lora_"
+        head = json.dumps({stem + "A.weight": {"dtype": dtype, "shape": [2, 32], "data_offsets": [0, n]},
+                           stem + "B.weight": {"dtype": dtype, "shape": [32, 2], "data_offsets": [n, 2 * n]}}).encode()
+        with open("numbers/adapter_model.safetensors", "wb") as f:
+            f.write(struct.pack("<Q", len(head)) + head + bytes(2 * n))
+        with open("numbers/adapter_config.json", "w") as f:
+            json.dump({"peft_type": "LORA", "r": 2, "lora_alpha": 2}, f)
+        run(0, "", "llm-lora", "convert", "numbers", "--base", "base", "-o", "numbers.gguf")
+        types = json.loads(run(0, "", "llm-gguf", "show", "numbers.gguf", "--json"))["types"]
+        if [(t["type"], t["tensors"]) for t in types] != [(name, 2)]:
+            faults.append(f"an adapter of {dtype} becomes {types}")
 
 
 def story(model, *more):
@@ -114,6 +136,7 @@ def main():
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
     main()
+    convert()
     os.chdir("/")
 print("\n".join(faults) or "as expected")
 sys.exit(bool(faults))
