@@ -28,15 +28,18 @@ static void count(group_kind *kind, int *n, int bits, ggl_type type, double erro
 
 static bool add_note(llm_converter *c, const group_kind *k) {
     char text[200];
-    const char *tensors = k->n == 1 ? "tensor" : "tensors",
-               *type = ggl_type_get((int)k->type)->name;
-    if (k->error == 0)
+    const char *tensors = k->n == 1 ? "tensor" : "tensors";
+    const ggl_type_info *info = ggl_type_get((int)k->type);
+    if (k->error == 0 && !info->quantized && k->type != GGL_F32) /* only some numbers were looked at */
+        snprintf(text, sizeof text, "%zu %s of %d-bit codes: %s, the nearest type", k->n, tensors,
+                 k->bits, info->name);
+    else if (k->error == 0)
         snprintf(text, sizeof text, "%zu %s of %d-bit codes: %s, without loss", k->n, tensors,
-                 k->bits, type);
+                 k->bits, info->name);
     else
         snprintf(text, sizeof text,
                  "%zu %s of %d-bit codes: %s, the nearest type (relative error %.2g)", k->n,
-                 tensors, k->bits, type, k->error);
+                 tensors, k->bits, info->name, k->error);
     return llm_converter_note(c, text);
 }
 
@@ -47,11 +50,16 @@ ggl_status llm_converter_choose_blocks(llm_converter *c, ggl_error *err) {
         converted_tensor *t = &c->conv.tensor[i];
         const recipe *groups = llm_groups_of(t->recipe);
         double error = 0;
-        if (!groups || c->params.type != LLM_CONVERT_AUTO || t->only_f32)
+        const bool to_auto = c->params.type == LLM_CONVERT_AUTO;
+        if (!groups || t->only_f32 || (!to_auto && c->params.type != LLM_CONVERT_NUMBERS))
             continue;
-        t->block_type = llm_groups_block_type(t->recipe, &error);
+        t->block_type = to_auto ? llm_groups_block_type(t->recipe, &error) : -1;
         if (t->block_type < 0)
-            (void)llm_groups_number_type(groups, &error);
+            llm_groups_settle(t->recipe);
+        if (!to_auto)
+            continue;
+        if (t->block_type < 0)
+            error = llm_groups_number_error(groups);
         count(kind, &n, groups->bits, llm_converter_type(c, t), error);
     }
     bool ok = true;

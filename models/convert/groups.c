@@ -58,25 +58,55 @@ static void add_difference(squares *s, double x, double y) {
     s->all += x * x;
 }
 
-ggl_type llm_groups_number_type(const recipe *r, double *error) {
+/* Adds the errors in f16 and bf16 of the numbers in some of the groups. */
+static void add_sample(const recipe *r, squares *half, squares *brain) {
     enum { LOOKED_AT = 64 };
     const int64_t n_group = llm_recipe_count(r) / r->x;
-    squares half = {0}, brain = {0};
-    *error = 0;
-    if (r->scale->type == GGL_F32 || r->scale->type == GGL_F64)
-        return GGL_F32;
     for (int64_t k = 0; k < LOOKED_AT && k < n_group; k++) {
         const int64_t group = n_group <= LOOKED_AT ? k : k * (n_group / LOOKED_AT);
         for (int64_t i = 0; i < r->x; i++) {
             float x;
             llm_groups_read(r, group * r->x + i, 1, &x);
-            add_difference(&half, x, ggl_f16_to_f32(ggl_f32_to_f16(x)));
-            add_difference(&brain, x, ggl_bf16_to_f32(ggl_f32_to_bf16(x)));
+            add_difference(half, x, ggl_f16_to_f32(ggl_f32_to_f16(x)));
+            add_difference(brain, x, ggl_bf16_to_f32(ggl_f32_to_bf16(x)));
         }
     }
-    const bool is_half = half.error <= brain.error; /* false if a number is too large for f16 */
-    *error = relative(is_half ? &half : &brain);
-    return is_half ? GGL_F16 : GGL_BF16;
+}
+
+ggl_type llm_groups_number_type(const recipe *r) {
+    squares half = {0}, brain = {0};
+    if (r->scale->type == GGL_F32 || r->scale->type == GGL_F64)
+        return GGL_F32;
+    add_sample(r, &half, &brain);
+    return half.error <= brain.error ? GGL_F16 : GGL_BF16; /* false if one is too large for f16 */
+}
+
+double llm_groups_number_error(const recipe *r) {
+    squares half = {0}, brain = {0};
+    if (r->nearest == GGL_F32)
+        return 0;
+    add_sample(r, &half, &brain);
+    return relative(r->nearest == GGL_F16 ? &half : &brain);
+}
+
+/* False for a finite number that is infinite in f16. */
+static bool fits_half(float x) {
+    return !isfinite(x) || isfinite(ggl_f16_to_f32(ggl_f32_to_f16(x)));
+}
+
+void llm_groups_settle(recipe *r) {
+    for (int k = 0; k < r->n_part; k++)
+        llm_groups_settle(r->part[k]);
+    if (r->kind != RECIPE_GROUPS || r->nearest != GGL_F16)
+        return;
+    /* the numbers of a group are between those of the first code and of the last one */
+    const float last = (float)((1u << r->bits) - 1);
+    const int64_t n = llm_recipe_count(r) / r->x;
+    for (int64_t k = 0; k < n && r->nearest == GGL_F16; k++) {
+        const float bias = bias_at(r, k);
+        if (!fits_half(bias) || !fits_half(number_at(r->scale, k) * last + bias))
+            r->nearest = GGL_BF16;
+    }
 }
 
 const recipe *llm_groups_of(const recipe *r) {

@@ -21,9 +21,13 @@
 #define LLM_GROUPS_BLOCK 32 /* elements of the block types */
 
 /* Returns the type of numbers that is nearest to those of the recipe, a RECIPE_GROUPS: f32 if the
- * scales are, else f16 or bf16, by the error of some of the groups. *error: the root mean square of that
- * error, relative to the numbers'. */
-ggl_type llm_groups_number_type(const recipe *r, double *error);
+ * scales are, else f16 or bf16, by the error of some of the groups. */
+ggl_type llm_groups_number_type(const recipe *r);
+/* Makes the nearest type of each RECIPE_GROUPS in the recipe bf16 where it is f16 and one of all its
+ * numbers may be too large for that. Reads all scales and biases of these. */
+void llm_groups_settle(recipe *r);
+/* Returns the error of some groups in r->nearest: the root mean square, relative to the numbers'. */
+double llm_groups_number_error(const recipe *r);
 /* Returns the block type that has the same codes as all sources of the recipe, and in which they stay
  * blocks; -1: there is none. Reads all scales and biases. *error: as above, if a scale is rounded. */
 int llm_groups_block_type(const recipe *r, double *error);

@@ -266,7 +266,6 @@ static bool make_source(arch_eval *ev, const arch_expr *e, bool is_bias, recipe 
     if (!t)
         return true;
     const bool whole = ev->conv->whole_numbers;
-    double error;
     recipe *r = new_recipe(ev, whole ? RECIPE_WHOLE : RECIPE_SOURCE, NULL, 0);
     if (whole && strcmp(t->dtype, "I32") != 0 && strcmp(t->dtype, "I64") != 0)
         return llm_arch_error(ev, e->place,
@@ -278,7 +277,7 @@ static bool make_source(arch_eval *ev, const arch_expr *e, bool is_bias, recipe 
     llm_arch_convert_use(ev->conv, t);
     r->source = t;
     if (r->kind == RECIPE_GROUPS)
-        r->nearest = llm_groups_number_type(r, &error);
+        r->nearest = llm_groups_number_type(r);
     *out = r;
     return true;
 }

@@ -234,6 +234,15 @@ def test_range(w):
     compare(tiny, lambda name: (4, 64), "BF16", 30, "4-bit codes: bf16, the nearest type")
     huge = {k: x * 2.0 ** 20 if x.ndim > 1 else x for k, x in w.items()}
     compare(huge, lambda name: (4, 64), "BF16", 30, "4-bit codes: bf16, the nearest type")
+    # one large group, which is not among those that are looked at first
+    q = "model.layers.0.self_attn.q_proj"
+    one = {k: x.copy() for k, x in w.items()}
+    one[q][0, 64:] *= 2.0 ** 22
+    mlx, plain = make(one, lambda name: (8, 64), "BF16")
+    run("llm-convert", mlx, "-o", path("mlx.gguf"), has="1 tensor of 8-bit codes: bf16, the nearest type")
+    run("llm-convert", plain, "-o", path("plain.gguf"))
+    got, want = (tensors(path(f))["blk.0.attn_q.weight"] for f in ("mlx.gguf", "plain.gguf"))
+    check(got[0] == 30 and np.array_equal(got[1], rounded(want[1], "BF16")), "a large group", got[0])
 
 
 def test_mixed(w):
