@@ -5,8 +5,13 @@
 
 #define MAX_PIECES ((int64_t)1 << 24)
 
+static bool is_hex(char c) {
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'F') || (c >= 'a' && c <= 'f');
+}
+
 bool llm_is_byte_piece(ggl_str s) {
-    return s.n == 6 && memcmp(s.s, "<0x", 3) == 0 && s.s[5] == '>';
+    return s.n == 6 && memcmp(s.s, "<0x", 3) == 0 && is_hex(s.s[3]) && is_hex(s.s[4]) &&
+           s.s[5] == '>';
 }
 
 static ggl_status no_memory(ggl_error *err) {

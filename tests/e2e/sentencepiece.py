@@ -110,7 +110,10 @@ def test_bpe():
     run("llm-convert", plain, "-o", path("bpe.gguf"), "--vocab-only")
     check(get("add_space_prefix") == "false" and get("unknown_token_id") == "0", "a tokenizer without a first space")
     run("llm-convert", folder("note", {"tokenizer.model": model(PIECES, BPE, remove=1)}), "-o", path("bpe.gguf"), "--vocab-only",
-        has="of several spaces one remains")
+        has="normalizes text (identity, of several spaces one remains)")
+    named = lambda name: b"".join(piece(*p) for p in PIECES) + field(2, field(3, BPE)) + field(3, field(1, name) + field(2, b"map"))
+    for name, words in ((b"a\nnote: b", "normalizes text (a\\x0anote: b, of several"), (b"", "normalizes text (of several")):
+        run("llm-convert", folder("note", {"tokenizer.model": named(name)}), "-o", path("bpe.gguf"), "--vocab-only", has=words)
 
 
 def test_unigram():
@@ -142,6 +145,7 @@ def test_faults():
     wrong(model(PIECES + [("c", float("nan"), NORMAL)], BPE), "its score is no number")
     wrong(model(PIECES + [("c", 0, 9)], BPE), "it has the unknown type 9")
     wrong(model(PIECES + [("c", 0, BYTE)], BPE), "it is a byte, but is not called <0xNN>")
+    wrong(model(PIECES + [("<0xZZ>", 0, BYTE)], BPE), "it is a byte, but is not called <0xNN>")
     wrong(model(PIECES + [("a", 0, NORMAL)], BPE), "token 'a' has the ids")
     wrong(field(1, field(1, b"a")) + varint(1 << 3 | 3), "unknown form 3")
     wrong(field(1, 7), "is not SentencePiece's")
