@@ -30,7 +30,8 @@ static bool add_note(llm_converter *c, const group_kind *k) {
     char text[200];
     const char *tensors = k->n == 1 ? "tensor" : "tensors";
     const ggl_type_info *info = ggl_type_get((int)k->type);
-    if (k->error == 0 && !info->quantized && k->type != GGL_F32) /* only some numbers were looked at */
+    /* of f16 and bf16, only some numbers were looked at */
+    if (k->error == 0 && !info->quantized && k->type != GGL_F32)
         snprintf(text, sizeof text, "%zu %s of %d-bit codes: %s, the nearest type", k->n, tensors,
                  k->bits, info->name);
     else if (k->error == 0)

@@ -658,13 +658,15 @@ static bool note_normalizer(llm_hf_tokenizer *t) {
     if (p->unigram || (p->charsmap.n == 0 && !p->remove_spaces))
         return true;
     char name[4 * 60 + 1]; /* escaped, because notes are lines */
-    ggl_show(name, sizeof name, p->normalizer.n ? p->normalizer.s : "", (size_t)shown(p->normalizer));
+    ggl_show(name, sizeof name, p->normalizer.n ? p->normalizer.s : "",
+             (size_t)shown(p->normalizer));
     return add_note(
-        t, ggl_arena_printf(&t->arena,
-                            "tokenizer.model normalizes text (%s%s%s), which a file of its kind, BPE, "
-                            "cannot say: text is not normalized",
-                            name, name[0] && p->remove_spaces ? ", " : "",
-                            p->remove_spaces ? "of several spaces one remains" : ""));
+        t,
+        ggl_arena_printf(&t->arena,
+                         "tokenizer.model normalizes text (%s%s%s), which a file of its kind, BPE, "
+                         "cannot say: text is not normalized",
+                         name, name[0] && p->remove_spaces ? ", " : "",
+                         p->remove_spaces ? "of several spaces one remains" : ""));
 }
 
 static ggl_status read_sentence_model(llm_hf_tokenizer *t, const char *path,
