@@ -2,6 +2,7 @@
 #include "ggl/file.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "ggl/alloc.h"
@@ -29,7 +30,9 @@ void ggl_file_map_close(ggl_file_map *m) {
 }
 
 void ggl_file_map_drop(const ggl_file_map *m, const void *data, size_t size) {
-    if (m->mapped && size > 0)
+    const uintptr_t begin = (uintptr_t)m->data, at = (uintptr_t)data;
+    /* memory that is not of the file would become zeros */
+    if (m->mapped && at >= begin && at - begin < m->size && size <= m->size - (at - begin))
         ggl_os_map_drop(data, size);
 }
 

@@ -331,7 +331,8 @@ void ggl_gguf_drop(const ggl_gguf *f, const void *data, size_t size) {
     const uintptr_t at = (uintptr_t)data;
     for (int i = 0; i < f->n_parts && size > 0; i++) {
         const uintptr_t begin = (uintptr_t)f->parts[i].data;
-        if (f->parts[i].mapped && at >= begin && at - begin < f->parts[i].size)
+        const size_t most = f->parts[i].size;
+        if (f->parts[i].mapped && at >= begin && at - begin < most && size <= most - (at - begin))
             ggl_os_map_drop(data, size);
     }
 }

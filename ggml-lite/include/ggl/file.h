@@ -48,7 +48,8 @@ GGL_API GGL_NODISCARD ggl_status ggl_file_map_open_how(ggl_file_map *m, const ch
                                                        const ggl_file_how *how, ggl_error *err);
 GGL_API void ggl_file_map_close(ggl_file_map *m);
 /* Frees the memory of the whole pages in [data, data + size), a piece of a mapped file. When they are
- * touched again, the system reads them again. No effect if the file was read into memory. */
+ * touched again, the system reads them again. No effect if the file was read into memory, and on any
+ * other memory. */
 GGL_API void ggl_file_map_drop(const ggl_file_map *m, const void *data, size_t size);
 GGL_API bool ggl_file_exists(const char *path); /* of any kind */
 

@@ -119,7 +119,7 @@ GGL_API uint64_t ggl_gguf_digest(const ggl_gguf *f);
 GGL_API bool ggl_gguf_mapped(const ggl_gguf *f, int part);
 /* Frees the memory of the whole pages in [data, data + size), a piece of a tensor's data. When they
  * are touched again, the system reads them again. So a file of any size can be read from end to end
- * in little memory. No effect if the file was read into memory. */
+ * in little memory. No effect if the file was read into memory, and on any other memory. */
 GGL_API void ggl_gguf_drop(const ggl_gguf *f, const void *data, size_t size);
 /* The number of parts, and the host memory that holds part 0, 1, .., which backends may import. */
 GGL_API int ggl_gguf_n_parts(const ggl_gguf *f);

@@ -1,0 +1,62 @@
+/* Pages of a mapped file that are dropped are read again; other memory keeps what is in it. */
+#include <stdlib.h>
+
+#include "ggl/file.h"
+#include "ggl/gguf.h"
+#include "test.h"
+
+enum { PAGES = 4 * 65536 };
+
+static bool all_are(const char *data, size_t n, char x) {
+    size_t k = 0;
+    while (k < n && data[k] == x)
+        k++;
+    return k == n;
+}
+
+TEST(of_a_file) {
+    ggl_file_map m;
+    ggl_error err = {0};
+    char *bytes = aligned_alloc(65536, PAGES), *other = aligned_alloc(65536, PAGES);
+    REQUIRE(bytes && other);
+    memset(bytes, 5, PAGES);
+    memset(other, 7, PAGES);
+    REQUIRE(test_write_file(test_path("pages"), bytes, PAGES));
+    for (int no_mmap = 0; no_mmap < 2; no_mmap++) {
+        const ggl_file_how how = {.no_mmap = no_mmap != 0};
+        REQUIRE_OK(ggl_file_map_open_how(&m, test_path("pages"), &how, &err), &err);
+        ggl_file_map_drop(&m, m.data, m.size);
+        CHECK(all_are(m.data, m.size, 5));
+        ggl_file_map_drop(&m, other, PAGES);
+        ggl_file_map_drop(&m, (const char *)m.data + PAGES / 2, (size_t)PAGES);
+        ggl_file_map_drop(&m, NULL, SIZE_MAX);
+        ggl_file_map_drop(&m, m.data, SIZE_MAX);
+        CHECK(all_are(other, PAGES, 7) && all_are(m.data, m.size, 5));
+        ggl_file_map_close(&m);
+    }
+    free(bytes);
+    free(other);
+}
+
+TEST(of_a_gguf) {
+    ggl_gguf_writer *w = ggl_gguf_writer_new();
+    ggl_gguf *f;
+    ggl_error err = {0};
+    char *bytes = aligned_alloc(65536, PAGES), *other = aligned_alloc(65536, PAGES);
+    const char *path = test_path("pages.gguf");
+    REQUIRE(w && bytes && other);
+    memset(bytes, 5, PAGES);
+    memset(other, 7, PAGES);
+    ggl_gguf_put_tensor(w, "x", GGL_F32, 1, (const int64_t[]){PAGES / 4}, bytes);
+    REQUIRE_OK(ggl_gguf_writer_write(w, path, &err), &err);
+    REQUIRE_OK(ggl_gguf_open(&f, path, NULL, &err), &err);
+    const ggl_gguf_tensor *t = ggl_gguf_tensor_at(f, 0);
+    ggl_gguf_drop(f, t->data, t->size);
+    ggl_gguf_drop(f, other, PAGES);
+    ggl_gguf_drop(f, t->data, SIZE_MAX);
+    CHECK(all_are(t->data, t->size, 5) && all_are(other, PAGES, 7));
+    ggl_gguf_close(f);
+    ggl_gguf_writer_free(w);
+    free(bytes);
+    free(other);
+}
