@@ -112,7 +112,31 @@ static ggl_status check_first(const gguf_part *p, int64_t count, ggl_error *err)
     return GGL_OK;
 }
 
-/* Opens part i (from 1 on) of `count`. */
+/* Where the defects of a part go. */
+typedef struct part_defects {
+    const ggl_gguf_params *params;
+    const char *path;
+} part_defects;
+
+static void on_part_defect(void *ctx, const char *text) {
+    const part_defects *d = ctx;
+    ggl_error err = {0};
+    (void)ggl_fail(&err, GGL_FORMAT, "%s: %s", d->path, text);
+    d->params->defect(d->params->ctx, err.msg);
+}
+
+/* Reads a part. Its defects begin with its path, because the caller knows only that of the first. */
+static ggl_status split_map(gguf_part *p, const ggl_gguf_params *params, ggl_error *err) {
+    part_defects to = {params, p->path};
+    ggl_gguf_params own = *params;
+    if (params->defect) {
+        own.defect = on_part_defect;
+        own.ctx = &to;
+    }
+    return part_map(p, &own, err);
+}
+
+/* Opens part i (from 1 on) of `count`. On failure it has no tensors. */
 static ggl_status split_open_part(ggl_gguf *f, int i, int count, const ggl_gguf_params *params,
                                   ggl_error *err) {
     char suffix[64];
@@ -124,12 +148,15 @@ static ggl_status split_open_part(ggl_gguf *f, int i, int count, const ggl_gguf_
         return ggl_within(err, s, "%s", first);
     f->n_parts = i + 1;
     int64_t x;
-    s = part_map(p, params, err);
+    s = split_map(p, params, err);
     if (s == GGL_OK)
         s = split_key(p, "split.no", i, i, &x, err);
     if (s == GGL_OK)
         s = split_key(p, "split.count", count, count, &x, err);
-    return s == GGL_OK ? s : ggl_within(err, s, "%s", p->path);
+    if (s == GGL_OK)
+        return s;
+    ggl_gguf_head_fini(&p->head); /* another model's tensors may have the same names */
+    return ggl_within(err, s, "%s", p->path);
 }
 
 /* Opens all parts but the first. Error messages begin with the path of the part. */

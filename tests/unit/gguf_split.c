@@ -107,6 +107,52 @@ TEST(split_keys) {
     refused(first, "key 'split.no' is 7, 0 to 1 is expected");
 }
 
+typedef struct found {
+    char text[4096];
+    int n;
+} found;
+
+static void on_defect(void *ctx, const char *text) {
+    found *f = ctx;
+    const size_t n = strlen(f->text);
+    f->n++;
+    snprintf(f->text + n, sizeof f->text - n, "%s\n", text);
+}
+
+/* Opens the split model with one defect, whose text must have these words; returns its tensors. */
+static int opened_with_defect(const char *first, const char *words) {
+    found seen = {.n = 0};
+    const ggl_gguf_params p = {.size = sizeof p, .defect = on_defect, .ctx = &seen};
+    ggl_gguf *f;
+    ggl_error err = {0};
+    if (!CHECK_OK(ggl_gguf_open(&f, first, &p, &err), &err))
+        return -1;
+    const int n = (int)ggl_gguf_n_tensors(f);
+    CHECK_MSG(seen.n == 1 && strstr(seen.text, words), "%d defects: %s", seen.n, seen.text);
+    ggl_gguf_close(f);
+    return n;
+}
+
+/* A defect names the part that has it; the tensors of a part that does not belong to the model are left out. */
+TEST(split_defects) {
+    const char *first = write_part("m-00001-of-00002.gguf", 0, 2, 2, "a");
+    char second[1024], bytes[4096];
+    snprintf(second, sizeof second, "%s", write_part("m-00002-of-00002.gguf", 0, 2, 2, "a"));
+    CHECK_INT(opened_with_defect(first, "m-00002-of-00002.gguf: key 'split.no' is 0"), 1);
+    write_part("m-00002-of-00002.gguf", 1, 2, 2, "b");
+    FILE *f = fopen(second, "rb");
+    const size_t n = f ? fread(bytes, 1, sizeof bytes, f) : 0;
+    if (f)
+        fclose(f);
+    REQUIRE(n > 32 && n < sizeof bytes &&
+            test_write_file(second, bytes, n - 24)); /* 16 are padding */
+    CHECK_INT(opened_with_defect(first, "m-00002-of-00002.gguf: the file is truncated"), 2);
+    REQUIRE(test_write_file(second, bytes, 30));
+    CHECK_INT(opened_with_defect(first, "m-00002-of-00002.gguf: "), 1);
+    CHECK(remove(second) == 0);
+    CHECK_INT(opened_with_defect(first, "m-00002-of-00002.gguf: cannot be opened"), 1);
+}
+
 TEST(split_of_one) {
     ggl_gguf *f;
     ggl_error err;
