@@ -278,6 +278,20 @@ def parts():
     run("split", "a.gguf", "q", "--max-size", "2X", code=2, words="is not a size")
 
 
+def other_formats():
+    """A checkpoint of llama2.c is not replaced by a GGUF file; a list in an error is told whole."""
+    header = struct.pack("<7i", 64, 128, 1, 4, 4, 32, 16)
+    n = 32 * 64 + 64 + 4 * 64 * 64 + 64 + 3 * 64 * 128 + 64 + 2 * 16 * 8
+    write("c.bin", header + bytes(4 * n))
+    before = read("c.bin")
+    run("set", "c.bin", "general.name=x", code=1, words="llm-convert 'c.bin'")
+    run("unset", "c.bin", "general.name", code=1, words="llm-convert 'c.bin'")
+    check(read("c.bin") == before, "a checkpoint was replaced")
+    run("set", MODEL, "llama.context_lenght=u32:5", "llama.embeding=u32:6", "-o", "typo.gguf")
+    text = " ".join(run("check", "typo.gguf", code=1).split())
+    check("llama.context_lenght = 5" in text and "llama.embeding = 6" in text, "check names no keys", text)
+
+
 def large():
     """512 MiB, of which the disk has little: memory stays small."""
     keys = [("general.type", "string", "x")]
@@ -294,7 +308,7 @@ def large():
 
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
-    for step in (shows, finds, hashes, differs, sets, parts, large):
+    for step in (shows, finds, hashes, differs, sets, parts, other_formats, large):
         step()
     os.chdir("/")
 sys.exit(bool(faults))

@@ -7,6 +7,7 @@
 #include "load.h"
 #include "process.h"
 #include "progress.h"
+#include "llm/load.h"
 #include "ggl/file.h"
 #include "report.h"
 
@@ -86,6 +87,14 @@ ggl_gguf *gguf_open(const char *tool, const char *path) {
     if (tool_load_file(&f, path, NULL, false, &err) != GGL_OK)
         tool_error(tool, 1, "%s", err.msg);
     return f;
+}
+
+ggl_gguf *gguf_open_file(const char *tool, const char *path) {
+    if (!llm_load_converts(path))
+        return gguf_open(tool, path);
+    tool_error(tool, 1, "%s is no GGUF file; this makes one of it: llm-convert '%s' -o FILE.gguf",
+               path, path);
+    return NULL;
 }
 
 int gguf_write(const char *tool, ggl_gguf_writer *w, gguf_copy_job *j, double bytes,

@@ -35,5 +35,8 @@ void gguf_put_keys(ggl_gguf_writer *w, const ggl_gguf *f);
 double gguf_bytes(const ggl_gguf *f);
 /* Opens a model, all of whose data must be there. NULL after a message. */
 ggl_gguf *gguf_open(const char *tool, const char *path);
+/* The same for a file that is changed or taken apart: what would be converted while it is loaded is
+ * refused. */
+ggl_gguf *gguf_open_file(const char *tool, const char *path);
 
 #endif

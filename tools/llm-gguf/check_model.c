@@ -6,9 +6,19 @@
 #include "llm/adapter.h"
 #include "llm/model.h"
 
-/* Reports an error: its first line, because the others quote the descriptor. */
+/* Reports an error: its first line, because the others quote the descriptor; or all as one line, if the
+ * first one announces a list. */
 static void find_error(gguf_findings *c, const ggl_error *err) {
-    gguf_find(c, "%.*s", (int)strcspn(err->msg, "\n"), err->msg);
+    char text[sizeof err->msg];
+    const size_t first = strcspn(err->msg, "\n");
+    const size_t end = first > 0 && err->msg[first - 1] == ':' ? strlen(err->msg) : first;
+    size_t n = 0;
+    for (size_t i = 0; i < end; i++) {
+        const bool space = err->msg[i] == ' ' || err->msg[i] == '\n';
+        if (!space || (n > 0 && text[n - 1] != ' '))
+            text[n++] = space ? ' ' : err->msg[i];
+    }
+    gguf_find(c, "%.*s", (int)n, text);
 }
 
 typedef struct missing_tensors {

@@ -130,7 +130,7 @@ static int write_file(const edit_job *j, const ggl_gguf *f) {
 }
 
 static int edit(const edit_job *j) {
-    ggl_gguf *f = gguf_open(j->tool, j->path);
+    ggl_gguf *f = gguf_open_file(j->tool, j->path);
     if (!f)
         return 1;
     int code = check_keys(j, f);

@@ -323,10 +323,10 @@ int gguf_show(int argc, char **argv) {
         gguf_hints,
         .examples = examples};
     int code = args_parse_between(&spec, 1, 1, argc, argv);
-    if (code >= 0)
-        return code;
-    const tool_path paths[] = {{"FILE", files.s[0], .model = true}};
-    code = tool_check_paths(TOOL, paths, 1);
+    if (code < 0) {
+        const tool_path paths[] = {{"FILE", files.s[0], .model = true}};
+        code = tool_check_paths(TOOL, paths, 1);
+    }
     if (code < 0)
         code = gguf_patterns_open(TOOL, "--keys", &keys, &v.keys);
     if (code < 0)

@@ -156,7 +156,7 @@ static int write_parts(const split_job *j) {
 }
 
 static int split(split_job *j) {
-    ggl_gguf *f = gguf_open(TOOL, j->path);
+    ggl_gguf *f = gguf_open_file(TOOL, j->path);
     if (!f)
         return 1;
     j->file = f;
@@ -228,7 +228,7 @@ int gguf_split(int argc, char **argv) {
 /* --- merge ------------------------------------------------------------------------------------ */
 
 static int merge(const char *tool, const char *path, const char *out) {
-    ggl_gguf *f = gguf_open(tool, path);
+    ggl_gguf *f = gguf_open_file(tool, path);
     if (!f)
         return 1;
     ggl_gguf_writer *w = ggl_gguf_writer_new();
