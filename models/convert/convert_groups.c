@@ -51,16 +51,13 @@ ggl_status llm_converter_choose_blocks(llm_converter *c, ggl_error *err) {
         converted_tensor *t = &c->conv.tensor[i];
         const recipe *groups = llm_groups_of(t->recipe);
         double error = 0;
-        const bool to_auto = c->params.type == LLM_CONVERT_AUTO;
-        if (!groups || t->only_f32 || (!to_auto && c->params.type != LLM_CONVERT_NUMBERS))
+        if (!groups || t->only_f32 || c->params.type != LLM_CONVERT_AUTO)
             continue;
-        t->block_type = to_auto ? llm_groups_block_type(t->recipe, &error) : -1;
-        if (t->block_type < 0)
+        t->block_type = llm_groups_block_type(t->recipe, &error);
+        if (t->block_type < 0) {
             llm_groups_settle(t->recipe);
-        if (!to_auto)
-            continue;
-        if (t->block_type < 0)
             error = llm_groups_number_error(groups);
+        }
         count(kind, &n, groups->bits, llm_converter_type(c, t), error);
     }
     bool ok = true;

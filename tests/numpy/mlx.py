@@ -273,8 +273,17 @@ def test_direct(w):
     measure = ["-f", path("text"), "-c", "32", "-t", "2"]
     one, two = (run("llm-perplexity", "-m", m, *measure).replace(m, "") for m in (mlx, path("mlx.gguf")))
     check("PPL" in one and one == two, "the perplexities differ", (one, two))
-    check("PPL" in run("llm-perplexity", "-m", mlx, "--type", "q4_k_m", *measure, lacks="quantized already"), "no perplexity with --type")
     os.remove(path("mlx/tokenizer.json"))
+    # --type rounds the numbers of MLX's formula once, not first to f16
+    mlx, _ = make(w, lambda name: (4, 64), "F16")
+    run("llm-convert", mlx, "-o", path("numbers.gguf"), "--type", "f32")
+    for kind in ("q4_k_m", "q8_0", "q4_1"):
+        run("llm-quantize", path("numbers.gguf"), path("small.gguf"), kind)
+        logits = []
+        for model in ((mlx, "--type", kind), (path("small.gguf"),)):
+            run("llm-cli", "-m", *model, "--tokens", "3,1,4,1,5,9,2,6", "-n", "0", "--logits", path("logits.npy"), lacks="quantized already")
+            logits.append(np.load(path("logits.npy")))
+        check(np.array_equal(*logits), f"{kind}: the logits of the folder and of its file differ", np.abs(logits[0] - logits[1]).max())
 
 
 def test_faults(w):
