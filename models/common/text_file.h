@@ -1,4 +1,4 @@
-/* Reads small files as a whole, such as descriptors and config.json. */
+/* Reads small files as a whole, such as descriptors and config.json, and the beginning of any file. */
 #ifndef LLM_TEXT_FILE_H
 #define LLM_TEXT_FILE_H
 
@@ -15,5 +15,10 @@
  * it is longer than `most` bytes. */
 GGL_NODISCARD ggl_status llm_read_text_file(const char *path, size_t most, char **text, size_t *n,
                                             ggl_error *err);
+
+/* Reads the first bytes of a regular file, at most `size`, into buf, and returns how many there are.
+ * 0: the file cannot be read, or is no regular file. A pipe is left alone, because what is read from
+ * it is lost for the next reader. */
+size_t llm_read_head(const char *path, void *buf, size_t size);
 
 #endif

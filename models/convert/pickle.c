@@ -3,7 +3,9 @@
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
+
+#include "common/little_endian.h"
+#include "common/text_file.h"
 
 enum { LOCAL_HEADER = 30 }; /* of a zip file's first entry; the name follows */
 
@@ -11,7 +13,7 @@ enum { LOCAL_HEADER = 30 }; /* of a zip file's first entry; the name follows */
 static bool is_zip(const unsigned char *b, size_t n) {
     if (n < LOCAL_HEADER || memcmp(b, "PK\3\4", 4) != 0)
         return false;
-    const size_t n_name = b[26] | (size_t)b[27] << 8, n_end = strlen("data.pkl");
+    const size_t n_name = (size_t)llm_little_endian(b + 26, 2), n_end = strlen("data.pkl");
     return n_name >= n_end && n_name <= n - LOCAL_HEADER &&
            memcmp(b + LOCAL_HEADER + n_name - n_end, "data.pkl", n_end) == 0;
 }
@@ -25,13 +27,7 @@ static bool is_bare(const unsigned char *b, size_t n) {
 
 bool llm_pickle_is(const char *path) {
     unsigned char bytes[512];
-    struct stat st;
-    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
-        return false;
-    FILE *f = fopen(path, "rb");
-    const size_t n = f ? fread(bytes, 1, sizeof bytes, f) : 0;
-    if (f)
-        fclose(f);
+    const size_t n = llm_read_head(path, bytes, sizeof bytes);
     return is_zip(bytes, n) || is_bare(bytes, n);
 }
 

@@ -12,7 +12,7 @@ bool llm_pickle_is(const char *path);
 /* Returns the name of a file in the folder that is named like a pickle of weights (pytorch_model.bin,
  * consolidated.00.pth, model.ckpt), in buf; NULL: there is none. */
 const char *llm_pickle_in(const char *folder, char *buf, size_t size);
-/* What to do instead, for messages. */
+/* The advice in messages that refuse a pickle. */
 #define LLM_PICKLE_ADVICE                                                                          \
     "a pickle can run programs when it is read, so it is not opened; take the safetensors "        \
     "version "                                                                                     \

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/json.h"
+#include "common/little_endian.h"
 #include "common/text_file.h"
 #include "ggl/show.h"
 #include "pickle.h"
@@ -203,13 +204,11 @@ static ggl_status check_text(const char *bytes, size_t n, ggl_error *err) {
 }
 
 static ggl_status read_file(llm_safetensors *st, const char *bytes, size_t n, ggl_error *err) {
-    uint64_t n_head = 0;
     llm_json *head;
     ggl_status s = check_text(bytes, n, err);
     if (s != GGL_OK)
         return s;
-    for (size_t k = 0; k < 8 && n >= 8; k++)
-        n_head |= (uint64_t)(unsigned char)bytes[k] << 8 * k;
+    const uint64_t n_head = n >= 8 ? llm_little_endian(bytes, 8) : 0;
     if (n < 8 || n_head > n - 8)
         return ggl_fail(err, GGL_FORMAT, "the file has %zu bytes, too few for its header", n);
     if (n_head > MAX_HEADER)

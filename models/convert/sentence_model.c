@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/little_endian.h"
 #include "sentence_pieces.h"
 
 /* --- Protocol Buffers ------------------------------------------------------------------------- */
@@ -40,8 +41,8 @@ static ggl_status read_fixed(message *m, size_t n, uint64_t *out, ggl_error *err
     *out = 0;
     if (m->end - m->at < n)
         return ggl_fail(err, GGL_FORMAT, "a number is cut off at byte %zu", m->end);
-    for (size_t k = 0; k < n; k++)
-        *out |= (uint64_t)m->data[m->at++] << 8 * k;
+    *out = llm_little_endian(m->data + m->at, n);
+    m->at += n;
     return GGL_OK;
 }
 

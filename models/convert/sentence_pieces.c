@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/little_endian.h"
+
 #define MAX_PIECES ((int64_t)1 << 24)
 
 static bool is_hex(char c) {
@@ -41,10 +43,10 @@ typedef struct bin_piece {
 } bin_piece;
 
 static uint32_t read_u32(const unsigned char *at) {
-    return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+    return (uint32_t)llm_little_endian(at, 4);
 }
 
-/* Reads the piece at *at, and moves *at behind it. */
+/* Reads the piece at *at, and sets *at to the end of that piece. */
 static ggl_status next_bin(const unsigned char *data, size_t size, size_t *at, int64_t id,
                            bin_piece *p, ggl_error *err) {
     if (size - *at < 8)
