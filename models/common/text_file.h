@@ -1,4 +1,4 @@
-/* Reads small files as a whole, such as descriptors and config.json, and the beginning of any file. */
+/* Reads small files as a whole, such as descriptors and config.json, and the start of any file. */
 #ifndef LLM_TEXT_FILE_H
 #define LLM_TEXT_FILE_H
 

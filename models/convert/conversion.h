@@ -153,5 +153,8 @@ const char *llm_arch_convert_source_name(arch_eval *ev, const arch_expr *e, bool
 /* Makes the recipe for a mapping. *out NULL: its source tensors are absent, which may be
  * allowed. False: ev has an error. */
 bool llm_arch_convert_make(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out);
+/* section_packed.c: sets kind, shape and factors of *r, whose shape is t's, for a source t of a type
+ * that needs unpacking. False: ev has an error. */
+bool llm_arch_convert_unpack(arch_eval *ev, const arch_expr *e, recipe *r, st_tensor *t);
 
 #endif

@@ -1,7 +1,7 @@
 #include "ggl/nearest.h"
 #include "plan.h"
 
-/* Fails with "'q8_9' is not a type", and the nearest name among types and, if they may be given, mixes. */
+/* Fails with "'q8_9' is not a type", and the nearest name of a type or, if `mixes`, of a mix. */
 static ggl_status not_a_type(const char *name, bool mixes, ggl_error *err) {
     ggl_nearest near = ggl_nearest_to(name);
     for (int k = 0; mixes && llm_quant_mix_at(k); k++)
