@@ -81,6 +81,9 @@ typedef struct arch_conversion {
     bool own_bias;                             /* the line makes a bias: NAME.bias <- .. */
     int64_t e;                                 /* value of `e` and "{e}" in a stack or list */
     const json_value *inner;                   /* the object that a `within` line names, or NULL */
+    /* section_packed.c: config.json's "quantization" of MLX, or NULL; valid if mlx_read */
+    const json_value *mlx;
+    bool mlx_read;
 } arch_conversion;
 
 /* Returns the section for an architecture of Hugging Face; NULL: the descriptor has none. */

@@ -25,6 +25,9 @@ typedef struct st_tensor {
     const void *data;            /* in the mapping, not aligned */
     size_t size;                 /* bytes */
     int file;
+    /* set by the converter: the object of config.json with MLX's form of this tensor alone; NULL: it has
+     * the form of all others */
+    const void *form;
     bool used;        /* set by the converter: a line reads it */
     const void *line; /* the first line that reads it, */
     /* and the weight that the line makes */

@@ -87,23 +87,64 @@ static bool unpack_bytes(arch_eval *ev, const arch_expr *e, recipe *r, const st_
     return fits;
 }
 
+/* Finds config.json's "quantization" of MLX, and stores in each source tensor that it names the
+ * numbers for this tensor alone. Done once, because both may have many names. */
+static void read_mlx(arch_conversion *c) {
+    char name[600];
+    if (c->mlx_read)
+        return;
+    c->mlx_read = true;
+    c->mlx = llm_json_get_kind(c->config, "quantization", JSON_OBJECT);
+    for (size_t i = 0; c->mlx && i < c->mlx->n; i++) {
+        const ggl_str stem = json_name(c->mlx, i);
+        if (c->mlx->item[i].kind != JSON_OBJECT || stem.n > 500)
+            continue;
+        snprintf(name, sizeof name, "%.*s.weight", (int)stem.n, stem.s);
+        st_tensor *t = llm_safetensors_find(c->source, name);
+        if (t)
+            t->form = &c->mlx->item[i];
+    }
+}
+
 /* Returns a number of MLX's quantization: for this tensor, else for all; 0: there is none. */
-static int64_t mlx_number(const arch_conversion *c, const char *stem, const char *name) {
-    const json_value *all = llm_json_get_kind(c->config, "quantization", JSON_OBJECT);
-    const json_value *own = llm_json_get_kind(all, stem, JSON_OBJECT);
-    const json_value *v = llm_json_get_kind(own ? own : all, name, JSON_NUMBER);
+static int64_t mlx_number(const arch_conversion *c, const st_tensor *t, const char *name) {
+    const json_value *v = llm_json_get_kind(t->form ? t->form : c->mlx, name, JSON_NUMBER);
     return v && v->whole && v->number >= 1 && v->number <= 1024 ? (int64_t)v->number : 0;
+}
+
+/* True if tensors have the same dimensions except the innermost ones. */
+static bool same_rows(const st_tensor *a, const st_tensor *b) {
+    bool same = a->n_dims == b->n_dims;
+    for (int d = 1; d < LLM_ST_MAX_DIMS; d++)
+        same = same && a->ne[d] == b->ne[d];
+    return same;
+}
+
+/* MLX's mode mxfp4: 32-bit words of eight numbers, and an exponent byte for each 32 numbers of a row. */
+static bool unpack_mlx_fp4(arch_eval *ev, const arch_expr *e, recipe *r, const st_tensor *t,
+                           const st_tensor *scale) {
+    const bool fits = t->n_dims >= 2 && t->ne[0] == 4 * scale->ne[0] && same_rows(t, scale);
+    if (!fits)
+        llm_arch_error(ev, e->place,
+                       "tensors %s and %s are not MLX's mxfp4, which has eight numbers in a word, "
+                       "and an exponent for each 32 of a row",
+                       t->name.s, scale->name.s);
+    r->kind = RECIPE_MXFP4;
+    r->ne[0] = 8 * t->ne[0];
+    return fits;
 }
 
 /* MLX's codes in 32-bit words, and a scale and a bias for each group of a row. */
 static bool unpack_mlx(arch_eval *ev, const arch_expr *e, recipe *r, const st_tensor *t,
                        st_tensor *scale) {
-    char stem[600], name[620];
-    snprintf(stem, sizeof stem, "%.*s", (int)(t->name.n - strlen(".weight")), t->name.s);
-    snprintf(name, sizeof name, "%s.biases", stem);
+    char name[620];
+    if (strcmp(scale->dtype, "U8") == 0)
+        return unpack_mlx_fp4(ev, e, r, t, scale);
+    snprintf(name, sizeof name, "%.*s.biases", (int)(t->name.n - strlen(".weight")), t->name.s);
     st_tensor *bias = llm_safetensors_find(ev->conv->source, name);
-    const int64_t bits = mlx_number(ev->conv, stem, "bits"),
-                  group = mlx_number(ev->conv, stem, "group_size");
+    read_mlx(ev->conv);
+    const int64_t bits = mlx_number(ev->conv, t, "bits"),
+                  group = mlx_number(ev->conv, t, "group_size");
     if (bits < 2 || bits > 8 || bits == 7 || group == 0) {
         llm_arch_error(ev, e->place,
                        "tensor %s has the type U32, but config.json has no \"quantization\" with a "
@@ -111,12 +152,11 @@ static bool unpack_mlx(arch_eval *ev, const arch_expr *e, recipe *r, const st_te
                        t->name.s);
         return false;
     }
-    bool fits = bias && bias->type >= 0 && bias->type == scale->type && t->n_dims >= 2 &&
-                t->ne[0] <= INT64_MAX / 32 && t->ne[0] * 32 % bits == 0 &&
-                t->ne[0] * 32 / bits == scale->ne[0] * group && scale->n_dims == t->n_dims &&
-                bias->n_dims == t->n_dims && bias->ne[0] == scale->ne[0];
-    for (int d = 1; d < LLM_ST_MAX_DIMS; d++)
-        fits = fits && scale->ne[d] == t->ne[d] && bias->ne[d] == t->ne[d];
+    const bool fits = bias && bias->type >= 0 && bias->type == scale->type && t->n_dims >= 2 &&
+                      t->ne[0] <= INT64_MAX / 32 && t->ne[0] * 32 % bits == 0 &&
+                      t->ne[0] * 32 / bits % group == 0 &&
+                      t->ne[0] * 32 / bits / group == scale->ne[0] && bias->ne[0] == scale->ne[0] &&
+                      same_rows(t, scale) && same_rows(t, bias);
     if (!fits) {
         llm_arch_error(
             ev, e->place,
