@@ -349,6 +349,37 @@ def test_mxfp4(w):
     run("llm-convert", write("mlx", short, {**config, "quantization": form}), "-o", path("mlx.gguf"), code=1, has="are not MLX's mxfp4")
 
 
+def test_adapter(w):
+    """An adapter becomes the same file with the quantized model's folder as with the original one."""
+    rng = np.random.default_rng(8)
+    mlx, plain = make(w, lambda name: (4, 64), "BF16")
+    names = ["model.layers.0.self_attn.q_proj", "model.layers.1.mlp.down_proj"]
+
+    def adapter(wider=0):
+        pairs = {}
+        for name in names:
+            rows, columns = w[name].shape
+            for half, shape in (("A", (4, columns + wider)), ("B", (rows, 4))):
+                x = rng.uniform(-1, 1, shape).astype(np.float32)
+                pairs[f"base_model.model.{name}.lora_{half}.weight"] = ("F32", shape, x.tobytes())
+        folder = write("adapter", pairs, {})
+        os.replace(folder + "/model.safetensors", folder + "/adapter_model.safetensors")
+        os.remove(folder + "/config.json")
+        with open(folder + "/adapter_config.json", "w") as f:
+            json.dump({"peft_type": "LORA", "r": 4, "lora_alpha": 8, "target_modules": ["q_proj", "down_proj"], "bias": "none"}, f)
+        return folder
+
+    folder = adapter()
+    files = []
+    for base in (mlx, plain):
+        run("llm-convert", folder, "--base", base, "-o", path("adapter.gguf"))
+        files.append(open(path("adapter.gguf"), "rb").read() if os.path.exists(path("adapter.gguf")) else base)
+    check(files[0] == files[1], "the adapter for a quantized model differs")
+    for base in (mlx, plain):
+        run("llm-convert", adapter(wider=64), "--base", base, "-o", path("adapter.gguf"), code=1,
+            has=f"is for a matrix of {DIM} rows of {DIM + 64}, but the model's has {DIM} of {DIM}")
+
+
 def test_direct(w):
     """The folder opened directly tells what its file tells; --type quantizes its numbers."""
     mlx, _ = make(w, lambda name: (4, 64), "BF16")
@@ -403,6 +434,7 @@ if __name__ == "__main__":
     test_mixed(all_weights)
     test_experts(all_weights)
     test_mxfp4(all_weights)
+    test_adapter(all_weights)
     test_direct(all_weights)
     test_faults(all_weights)
     sys.exit(1 if FAILED else 0)
