@@ -39,6 +39,8 @@ bool llm_hf_flag(const json_value *v, const char *name, bool fallback);
  * tokenizer_config.json. False: unknown. */
 bool llm_hf_find_pre(const json_value *file, char *found, size_t size, ggl_str *pre);
 bool llm_hf_pre_of_class(const char *class_name, ggl_str *pre);
+/* Sets what a class adds to the ends of a text that a Unigram tokenizer.model cuts; "": no class. */
+void llm_hf_unigram_ends(const char *class_name, int *add_bos, int *add_eos);
 
 void llm_hf_tokenizer_free(llm_hf_tokenizer *t);
 /* Returns the k-th note, or NULL past the end. */

@@ -16,18 +16,22 @@ static const struct {
                     {"eot_token", "eot_token_id", "tokenizer.ggml.eot_token_id"},
                     {"eom_token", "eom_token_id", "tokenizer.ggml.eom_token_id"}};
 
+/* Returns the class of tokenizer_config.json, in buf; "": there is none. */
+static const char *class_of(const llm_hf_tokenizer *t, char *buf, size_t size) {
+    const json_value *c =
+        llm_json_get_kind(t->config ? &t->config->root : NULL, "tokenizer_class", JSON_STRING);
+    snprintf(buf, size, "%.*s", c ? llm_hf_shown(json_str(c)) : 0, c ? c->s : "");
+    return buf;
+}
+
 ggl_status llm_hf_set_pre(llm_hf_tokenizer *t, ggl_error *err) {
-    char found[4096] = "", class_name[128] = "";
+    char found[4096] = "", class_name[128];
     if (!t->bytes) {
         t->pre = (ggl_str){"default", 7};
         return GGL_OK;
     }
     if (!t->file) {
-        const json_value *c =
-            llm_json_get_kind(t->config ? &t->config->root : NULL, "tokenizer_class", JSON_STRING);
-        if (c)
-            snprintf(class_name, sizeof class_name, "%.*s", llm_hf_shown(json_str(c)), c->s);
-        if (c && llm_hf_pre_of_class(class_name, &t->pre))
+        if (llm_hf_pre_of_class(class_of(t, class_name, sizeof class_name), &t->pre))
             return GGL_OK;
         llm_hf_note(t,
                     "vocab.json and merges.txt do not define how text is cut into words, and the "
@@ -59,6 +63,13 @@ void llm_hf_set_flags(llm_hf_tokenizer *t) {
             t->add_bos = llm_json_get(&list->item[0], "SpecialToken") != NULL;
         if (!eos)
             t->add_eos = llm_json_get(&list->item[list->n - 1], "SpecialToken") != NULL;
+    }
+    if (t->pieces.unigram) {
+        char class_name[128];
+        int ends[2];
+        llm_hf_unigram_ends(class_of(t, class_name, sizeof class_name), &ends[0], &ends[1]);
+        t->add_bos = t->add_bos < 0 ? ends[0] : t->add_bos;
+        t->add_eos = t->add_eos < 0 ? ends[1] : t->add_eos;
     }
     const json_value *space = llm_hf_step(llm_json_get(file, "pre_tokenizer"), "Metaspace");
     bool prepended = llm_hf_step(llm_json_get(file, "normalizer"), "Prepend") != NULL;

@@ -5,6 +5,7 @@
 
 #include "common/little_endian.h"
 #include "sentence_pieces.h"
+#include "text/charsmap.h"
 
 /* --- Protocol Buffers ------------------------------------------------------------------------- */
 
@@ -217,6 +218,10 @@ ggl_status llm_sentence_pieces_read_model(sentence_pieces *p, const void *data, 
         s = llm_sentence_pieces_make_room(p, p->n, err);
     if (s == GGL_OK)
         s = read_parts(p, m, true, &t, err);
+    size_t n_trie;
+    if (s == GGL_OK && t.kind == UNIGRAM && p->charsmap.n > 0)
+        s = llm_charsmap_check("its precompiled_charsmap", p->charsmap.s, p->charsmap.n, &n_trie,
+                               err);
     int64_t *const ids[] = {&p->bos, &p->eos, &p->unknown, &p->pad};
     for (int k = 0; k < 4; k++)
         limit_id(p, ids[k]);
