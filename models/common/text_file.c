@@ -74,3 +74,8 @@ size_t llm_read_head(const char *path, void *buf, size_t size) {
         fclose(f);
     return n;
 }
+
+bool llm_is_lfs_pointer(const void *data, size_t n) {
+    const size_t n_pointer = strlen(LLM_LFS_POINTER);
+    return n >= n_pointer && memcmp(data, LLM_LFS_POINTER, n_pointer) == 0;
+}

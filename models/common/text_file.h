@@ -2,13 +2,18 @@
 #ifndef LLM_TEXT_FILE_H
 #define LLM_TEXT_FILE_H
 
+#include <stdbool.h>
+
 #include "ggl/status.h"
 
-/* The beginning of what Git LFS leaves in place of a large file that was not fetched; and the
+/* The beginning of what Git LFS leaves in place of a large file that was not fetched, and the
  * advice for that. */
 #define LLM_LFS_POINTER "version https://git-lfs.github.com/spec/"
 #define LLM_LFS_ADVICE                                                                             \
     "this is a Git LFS pointer, not the file itself: 'git lfs pull' in its folder downloads it"
+
+/* Returns true if the n bytes of a file begin like such a pointer. */
+bool llm_is_lfs_pointer(const void *data, size_t n);
 
 /* Reads a file into *text, with a NUL after its n bytes; the caller frees it with ggl_free.
  * GGL_IO: it cannot be read, or is a directory, a device, or a pipe without a writer; GGL_LIMIT:

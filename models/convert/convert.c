@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "checkpoint.h"
+#include "common/text_file.h"
 #include "convert_impl.h"
 #include "ggl/params.h"
 #include "ggl/show.h"
@@ -34,6 +35,26 @@ bool llm_converter_note(llm_converter *c, const char *text) {
 
 /* --- config.json ------------------------------------------------------------------------------ */
 
+/* Reports that a file, which is no checkpoint, cannot be converted. */
+static ggl_status refuse_file(const char *path, ggl_error *err) {
+    char head[64], config[4096];
+    const size_t n = llm_read_head(path, head, sizeof head);
+    const char *slash = strrchr(path, '/');
+    const int n_folder = slash ? (int)(slash - path) : 0;
+    if (llm_is_lfs_pointer(head, n))
+        return ggl_fail(err, GGL_FORMAT, "%s: " LLM_LFS_ADVICE, path);
+    if (n >= 4 && memcmp(head, "GGUF", 4) == 0)
+        return ggl_fail(err, GGL_FORMAT,
+                        "%s: is a GGUF file already; llm-quantize makes other types of it", path);
+    snprintf(config, sizeof config, "%.*sconfig.json", slash ? n_folder + 1 : 0, path);
+    if (ggl_file_exists(config))
+        return ggl_fail(err, GGL_IO,
+                        "%s: is a file; give the folder that contains config.json, '%.*s'", path,
+                        slash ? n_folder : 1, slash ? path : ".");
+    return ggl_fail(err, GGL_FORMAT,
+                    "%s: is neither a folder with config.json nor a llama2.c checkpoint", path);
+}
+
 /* Checks that `folder` is a folder. A missing one, or a file in it, is the likeliest mistake of
  * a user. */
 static ggl_status check_folder(const char *folder, ggl_error *err) {
@@ -41,10 +62,7 @@ static ggl_status check_folder(const char *folder, ggl_error *err) {
     if (stat(folder, &st) != 0)
         return ggl_fail(err, GGL_IO, "%s: %s", folder,
                         errno == ENOENT ? "the folder does not exist" : strerror(errno));
-    if (!S_ISDIR(st.st_mode))
-        return ggl_fail(err, GGL_IO, "%s: is a file; give the folder that contains config.json",
-                        folder);
-    return GGL_OK;
+    return S_ISDIR(st.st_mode) ? GGL_OK : refuse_file(folder, err);
 }
 
 static ggl_status read_config(llm_converter *c, ggl_error *err) {
@@ -54,9 +72,11 @@ static ggl_status read_config(llm_converter *c, ggl_error *err) {
         c->is_checkpoint = true;
         return opened == GGL_OK ? llm_converter_choose_class(c, c->folder, err) : opened;
     }
-    if (llm_pickle_is(c->folder))
-        return ggl_fail(err, GGL_UNSUPPORTED, "%s is a PyTorch pickle: " LLM_PICKLE_ADVICE,
-                        c->folder);
+    if (llm_pickle_is(c->folder)) {
+        char advice[LLM_PICKLE_ADVICE];
+        return ggl_fail(err, GGL_UNSUPPORTED, "%s is a PyTorch pickle: %s", c->folder,
+                        llm_pickle_advice(c->folder, advice));
+    }
     if (c->params.tokenizer)
         return ggl_fail(
             err, GGL_USAGE,

@@ -58,3 +58,21 @@ const char *llm_pickle_in(const char *folder, char *buf, size_t size) {
         closedir(dir);
     return found ? buf : NULL;
 }
+
+const char *llm_pickle_advice(const char *name, char buf[LLM_PICKLE_ADVICE]) {
+    const char *slash = strrchr(name, '/');
+    char from[80] = "FILE", to[80] = "model.safetensors";
+    int part, n_parts;
+    const bool is_part =
+        sscanf(slash ? slash + 1 : name, "pytorch_model-%5d-of-%5d.bin", &part, &n_parts) == 2;
+    if (is_part) {
+        snprintf(from, sizeof from, "\"pytorch_model-%05d-of-%05d.bin\"", part, n_parts);
+        snprintf(to, sizeof to, "model-%05d-of-%05d.safetensors", part, n_parts);
+    }
+    snprintf(buf, LLM_PICKLE_ADVICE,
+             "a pickle can run programs when it is read, so it is not opened; take the safetensors "
+             "version of the model, or make one with PyTorch%s: "
+             "safetensors.torch.save_file(torch.load(%s, weights_only=True), \"%s\")",
+             is_part ? ", in the same way for each part" : "", from, to);
+    return buf;
+}

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/little_endian.h"
+#include "common/text_file.h"
 #include "sentence_pieces.h"
 #include "text/charsmap.h"
 
@@ -206,6 +207,8 @@ ggl_status llm_sentence_pieces_read_model(sentence_pieces *p, const void *data, 
     const message m = {data, 0, size};
     traits t = {.kind = UNIGRAM, .add_space = 1, .remove_spaces = 1, .escape = 1};
     *p = (sentence_pieces){.bos = 1, .eos = 2, .unknown = 0, .pad = -1};
+    if (llm_is_lfs_pointer(data, size))
+        return ggl_fail(err, GGL_FORMAT, "%s", LLM_LFS_ADVICE);
     if (size == 0 || m.data[0] != (PIECES << 3 | BYTES))
         return ggl_fail(
             err, GGL_UNSUPPORTED,

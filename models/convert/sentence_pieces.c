@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/little_endian.h"
+#include "common/text_file.h"
 
 #define MAX_PIECES ((int64_t)1 << 24)
 
@@ -95,6 +96,8 @@ ggl_status llm_sentence_pieces_read_bin(sentence_pieces *p, const void *data, si
     int64_t n = 0;
     *p = (sentence_pieces){
         .bos = BIN_BOS, .eos = BIN_EOS, .unknown = BIN_UNKNOWN, .pad = -1, .add_space = true};
+    if (llm_is_lfs_pointer(data, size))
+        return ggl_fail(err, GGL_FORMAT, "%s", LLM_LFS_ADVICE);
     if (size < 4)
         return ggl_fail(err, GGL_FORMAT, "the file has %zu bytes, too few for a tokenizer", size);
     ggl_status s = GGL_OK;

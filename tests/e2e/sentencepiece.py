@@ -144,6 +144,7 @@ def test_faults():
         run("llm-convert", folder("bad", {"tokenizer.model": data}), "-o", path("bad.gguf"), "--vocab-only", code=1, has=words)
 
     wrong(good[:-3], "tokenizer.model: ")
+    wrong(b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "tokenizer.model: this is a Git LFS pointer, not the file itself")
     wrong(good[:1000], "the file may be truncated")
     wrong(b"IQ== 0\nIg== 1\n", "it is not SentencePiece's")
     wrong(model(PIECES, 3), "its model_type is WORD")
