@@ -27,7 +27,7 @@ static void path_of_url(char *path, size_t size, const char *url) {
     const size_t from = name_in_url(url, &end), n = end - from;
     sha256 s;
     snprintf(name, sizeof name, "%.*s", (int)(n < sizeof name ? n : 0), url + from);
-    const bool named = hub_is_path(name);
+    const bool named = hub_kind_of(name) == HUB_GGUF && hub_is_path(name);
     sha256_begin(&s);
     sha256_add(&s, url, named ? from : end);
     sha256_add(&s, url + end, strlen(url + end));
