@@ -11,6 +11,7 @@ from hf_folder import make_folder
 from hub_run import DATA, HUB, ROOT, TEXT, TMP, MODEL, cached, check, holds, main, parts, ranges, run
 from mock_hub import File
 
+SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
 FOLDER = TMP.name + "/Small"
 make_folder(MODEL, FOLDER)
 FILES = {name: open(os.path.join(FOLDER, name), "rb").read() for name in os.listdir(FOLDER)}
@@ -133,6 +134,38 @@ def test_odd_names():
     many = {"t%d" % i: WEIGHTS[i % 2] for i in range(100000)}
     repo("org/many", index=json.dumps({"weight_map": many}).encode())
     run("-hf", "org/many", code=1, has=["downloading " + WEIGHTS[1], "weight_map: tensor 't0' is not in"])
+
+
+def test_refused():
+    """A model that cannot be opened is refused before its weights come; llm-tokenize gets none."""
+    config = json.loads(FILES["config.json"])
+    other = {"config.json": File(json.dumps({**config, "architectures": ["BertModel"]}).encode(), lfs=False)}
+    repo("org/bert", more=other)
+    run("-hf", "org/bert", code=1, has=["no built-in descriptor converts 'BertModel', which config.json names", "--arch FILE"], lacks=["downloading model"])
+    with open(os.path.join(SOURCE, "models/archs/qwen3.arch"), encoding="utf-8") as f:
+        text = f.read().replace("Qwen3ForCausalLM", "BertModel")
+    with open(TMP.name + "/bert.arch", "w", encoding="utf-8") as f:
+        f.write(text)
+    check(run("-hf", "org/bert", "--arch", TMP.name + "/bert.arch")[0] == WANT, "a descriptor of one's own")
+    repo("org/broken", more={"tokenizer.json": File(b"{")})
+    run("-hf", "org/broken", code=1, has=["tokenizer.json"], lacks=["downloading model"])
+    ids = ["--ids", "-p", "Once upon"]
+    want = run("-m", FOLDER, *ids, tool="llm-tokenize", text=False)[0]
+    pickle = {"pytorch_model.bin": File(b"x")}
+    repo("org/words", lacks=WEIGHTS, more=pickle)
+    for name in ("org/words", "org/ids"):
+        HUB.repos[name] = HUB.repos.get(name) or repo(name)
+        check(run("-hf", name, *ids, tool="llm-tokenize", text=False, lacks=["downloading model"])[0] == want, "llm-tokenize of " + name)
+        check(run("-hf", name, *ids, "--offline", tool="llm-tokenize", text=False)[0] == want, "llm-tokenize of the cache")
+        check(in_cache(name) == TEXTS, "only the texts", in_cache(name))
+    run("-hf", "org/words", "--hf-list", tool="llm-tokenize", text=False, has=["config.json  (Hugging Face folder, 3 files)  (in the cache)"])
+    run("-hf", "org/ids", "--offline", code=1, has=["org/ids has no GGUF file in the cache"])
+    check(run("-hf", "org/ids")[0] == WANT and run("-hf", "org/ids", "--offline")[0] == WANT, "the weights come later")
+    # weights of another version than the texts that llm-tokenize has got are not used without network
+    repo("org/ids", more={"tokenizer.json": File(FILES["tokenizer.json"] + b" ")})
+    run("-hf", "org/ids", *ids, tool="llm-tokenize", text=False, has=["downloading tokenizer.json"])
+    run("-hf", "org/ids", "--offline", code=1, has=["is not complete"])
+    check(run("-hf", "org/ids")[0] == WANT and run("-hf", "org/ids", "--offline")[0] == WANT, "a check with the hub completes it")
 
 
 def test_interrupted():

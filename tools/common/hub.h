@@ -14,8 +14,11 @@
 typedef struct hub_options {
     const char *repo, *file, *token, *url;
     const char *repo_draft; /* of the model that guesses; only in tools with HUB_DRAFT_OPTION */
+    const char *arch;       /* the file of --arch, which the tool sets before hub_get; NULL: none */
     bool offline, list;
-    char *path[2]; /* of the model and of the draft model; set by hub_get and hub_get_draft */
+    bool
+        no_weights; /* the tool needs only the tokenizer: of a Hugging Face folder, get no weights */
+    char *path[2];  /* of the model and of the draft model; set by hub_get and hub_get_draft */
 } hub_options;
 
 /* clang-format off */

@@ -8,6 +8,7 @@
 #include "common/json.h"
 #include "ggl/show.h"
 #include "hub_impl.h"
+#include "load.h"
 
 enum { MOST_INDEX = 100 << 20, MOST_SHOWN = 120 };
 
@@ -153,30 +154,64 @@ static void remove_older(const hub *h, hub_set *s) {
     }
 }
 
+/* Checks what has been downloaded before the weights come, if they are missing. */
+static ggl_status check_texts(const hub *h, const hub_file *const *weights, size_t n,
+                              ggl_error *err) {
+    char *folder = hub_join(h->cache, h->folder, NULL);
+    bool missing = false;
+    for (size_t i = 0; i < n && !missing; i++) {
+        char *path = hub_join(h->cache, h->folder, weights[i]->path);
+        missing = !path || access(path, F_OK) != 0;
+        free(path);
+    }
+    const ggl_status st = !folder   ? ggl_fail(err, GGL_NOMEM, "out of memory")
+                          : missing ? tool_check_folder(folder, h->arch, err)
+                                    : GGL_OK;
+    free(folder);
+    return st;
+}
+
+/* Downloads all but the weights. If they are in the cache, of another version maybe, what was unfinished stays so. */
+static int get_texts(const hub *h, const hub_set *s) {
+    const int code = hub_fetch(h, s->file, s->n, HUB_CONFIG);
+    if (code < 0 && !hub_list_has_weights(&h->cached))
+        hub_set_finished(h, HUB_CONFIG);
+    return code;
+}
+
+/* Downloads the weights, which are added to the texts in the set. */
+static int get_weights(const hub *h, hub_set *s) {
+    ggl_error err = {0};
+    const size_t n_texts = s->n;
+    int code = hub_fetch(h, s->file, n_texts, HUB_CONFIG);
+    if (code >= 0)
+        return code;
+    ggl_status st = add_weights(h, s, &err);
+    if (st == GGL_OK)
+        st = check_texts(h, s->file + n_texts, s->n - n_texts, &err);
+    if (st != GGL_OK)
+        return tool_error(h->tool, 1, "%s", err.msg);
+    code = hub_fetch(h, s->file + n_texts, s->n - n_texts, HUB_CONFIG);
+    if (code >= 0)
+        return code;
+    remove_older(h, s);
+    hub_set_finished(h, HUB_CONFIG);
+    return -1;
+}
+
 int hub_get_folder(const hub *h) {
     ggl_error err = {0};
     hub_set s = {0};
-    int code = -1;
-    ggl_status st = add_texts(h, &s, &err);
-    const size_t n_texts = s.n;
-    if (st == GGL_OK)
-        code = hub_fetch(h, s.file, n_texts, HUB_CONFIG);
-    if (st == GGL_OK && code < 0)
-        st = add_weights(h, &s, &err);
-    if (st != GGL_OK)
-        code = tool_error(h->tool, 1, "%s", err.msg);
-    if (code < 0)
-        code = hub_fetch(h, s.file + n_texts, s.n - n_texts, HUB_CONFIG);
-    if (code < 0) {
-        remove_older(h, &s);
-        hub_set_finished(h, HUB_CONFIG);
-    }
+    const ggl_status st = add_texts(h, &s, &err);
+    const int code = st != GGL_OK       ? tool_error(h->tool, 1, "%s", err.msg)
+                     : h->o->no_weights ? get_texts(h, &s)
+                                        : get_weights(h, &s);
     ggl_free(s.file);
     return code;
 }
 
 void hub_print_folder(const hub_list *l, bool is_cached, FILE *to) {
-    const hub_file *index = hub_list_find(l, HUB_INDEX), *name = index;
+    const hub_file *name = hub_list_find(l, HUB_INDEX);
     char size[AMOUNT_TEXT];
     uint64_t bytes = 0;
     size_t n = 0;
@@ -190,5 +225,5 @@ void hub_print_folder(const hub_list *l, bool is_cached, FILE *to) {
         n++;
     }
     ggl_fprint(to, "%10s  %s  (Hugging Face folder, %zu files)%s\n", amount_bytes(size, bytes),
-               name->path, n, is_cached ? "  (in the cache)" : "");
+               name ? name->path : HUB_CONFIG, n, is_cached ? "  (in the cache)" : "");
 }

@@ -13,6 +13,7 @@ enum { HUB_MOST_NAME = 256, HUB_MOST_PARTS = 1000 };
 typedef struct hub {
     const char *tool, *token; /* token: NULL: none */
     const hub_options *o;
+    const char *arch;         /* the descriptor of the model; NULL: a built-in one */
     char endpoint[512];       /* without a slash at its end */
     char name[HUB_MOST_NAME]; /* USER/REPO */
     const char *quant;        /* NULL: the default */

@@ -257,10 +257,14 @@ const hub_file *hub_list_find(const hub_list *l, const char *path) {
 }
 
 const hub_file *hub_list_folder(const hub_list *l) {
-    bool has_weights = false;
-    for (size_t i = 0; i < l->n && !has_weights; i++)
-        has_weights = l->file[i].kind == HUB_WEIGHTS;
-    return has_weights ? hub_list_find(l, HUB_CONFIG) : NULL;
+    return l->no_weights || hub_list_has_weights(l) ? hub_list_find(l, HUB_CONFIG) : NULL;
+}
+
+bool hub_list_has_weights(const hub_list *l) {
+    for (size_t i = 0; i < l->n; i++)
+        if (l->file[i].kind == HUB_WEIGHTS)
+            return true;
+    return false;
 }
 
 size_t hub_list_n_gguf(const hub_list *l) {

@@ -39,6 +39,7 @@ typedef struct hub_file {
 typedef struct hub_list {
     hub_file *file; /* [n] */
     size_t n, cap;
+    bool no_weights;    /* a folder needs no weights; set by the caller */
     ggl_arena arena;    /* the strings */
     const char *unsafe; /* a path that was left out because hub_is_path does not hold; NULL: none */
     const char *pickle; /* a pickle, the first of the answer; NULL: none */
@@ -70,8 +71,9 @@ void hub_list_fini(hub_list *l);
 
 /* Returns the file with that path; NULL: none. */
 const hub_file *hub_list_find(const hub_list *l, const char *path);
-/* Returns config.json if there are safetensors, too; NULL: there is no Hugging Face folder. */
+/* Returns config.json if there are safetensors, too, or if no_weights is set; NULL: there is no Hugging Face folder. */
 const hub_file *hub_list_folder(const hub_list *l);
+bool hub_list_has_weights(const hub_list *l); /* safetensors */
 /* Returns the number of GGUF files. */
 size_t hub_list_n_gguf(const hub_list *l);
 
