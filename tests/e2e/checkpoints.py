@@ -2,38 +2,17 @@
 weights as checkpoints of versions 0, 1 and 2.
 
 checkpoints.py TOOLS [SHARED]    TOOLS: the folder of the programs; SHARED: a folder with models/stories260K.bin, if there is one"""
-import array, json, os, struct, subprocess, sys, tempfile
+import array, os, struct, sys
 
 from checkpoint_model import (DIM, HEADS, HIDDEN, KV_HEADS, LAYERS, PIECES, SEQ, VOCAB, dequantized, make_weights, quantize, tokenizer_bin, version_0, version_1,
                               version_2)
+from checks import check, finish, path, runner, write_json, write_safetensors
 
-TOOLS = sys.argv[1]
+run = runner(sys.argv[1])
 SHARED = sys.argv[2] if len(sys.argv) > 2 else ""
-FAILED = []
-TMP = tempfile.TemporaryDirectory()
 HF = {"attention_norm": "input_layernorm", "attention.wq": "self_attn.q_proj", "attention.wk": "self_attn.k_proj",
       "attention.wv": "self_attn.v_proj", "attention.wo": "self_attn.o_proj", "ffn_norm": "post_attention_layernorm",
       "feed_forward.w1": "mlp.gate_proj", "feed_forward.w2": "mlp.down_proj", "feed_forward.w3": "mlp.up_proj"}
-
-
-def path(name):
-    return os.path.join(TMP.name, name)
-
-
-def check(ok, what, seen=""):
-    if not ok:
-        print("FAILED:", what, str(seen)[-1500:])
-        FAILED.append(what)
-
-
-def run(tool, *args, code=0, has=""):
-    """Runs a tool; returns its standard output. has: words on standard error."""
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("LLAMA_ARG_", "GGL_", "LLM_"))}
-    r = subprocess.run([os.path.join(TOOLS, tool), *args], stdin=subprocess.DEVNULL, capture_output=True, env=env, timeout=120)
-    err = r.stderr.decode("utf-8", "replace")
-    check(r.returncode == code, f"{tool} {' '.join(args)}: exit code {r.returncode}, not {code}", err)
-    check(has in err, f"{tool} {' '.join(args)}: no '{has}'", err)
-    return r.stdout.decode("utf-8", "replace")
 
 
 # --- the other files ------------------------------------------------------------------------------------------------------------
@@ -59,18 +38,11 @@ def make_folder(w, name, shared):
             heads = {"attention.wq": HEADS, "attention.wk": KV_HEADS}.get(old)
             tensors[f"model.layers.{k}.{new}.weight"] = (shape, halves(x, heads) if heads else x)
     os.mkdir(path(name))
-    head, at = {}, 0
-    for key, (shape, x) in tensors.items():
-        head[key] = {"dtype": "F32", "shape": shape, "data_offsets": [at, at + 4 * len(x)]}
-        at += 4 * len(x)
-    text = json.dumps(head).encode()
-    with open(path(name + "/model.safetensors"), "wb") as f:
-        f.write(struct.pack("<Q", len(text)) + text + b"".join(x.tobytes() for _, x in tensors.values()))
+    write_safetensors(path(name + "/model.safetensors"), {key: ("F32", shape, x.tobytes()) for key, (shape, x) in tensors.items()})
     config = {"architectures": ["LlamaForCausalLM"], "vocab_size": VOCAB, "hidden_size": DIM, "num_hidden_layers": LAYERS,
               "intermediate_size": HIDDEN, "num_attention_heads": HEADS, "num_key_value_heads": KV_HEADS, "rms_norm_eps": 1e-5,
               "rope_theta": 10000.0, "max_position_embeddings": SEQ, "hidden_act": "silu", "tie_word_embeddings": shared}
-    with open(path(name + "/config.json"), "w") as f:
-        json.dump(config, f)
+    write_json(path(name + "/config.json"), config)
 
 
 def put(name, data):
@@ -137,9 +109,9 @@ def test_pickles():
         for tool in (["llm-convert", file, "-o", path("got.gguf")], ["llm-tokenize", "-m", file, "-p", "a"], ["llm-cli", "-m", file, "-p", "a"]):
             run(*tool, code=1, has=name + " is a PyTorch pickle: a pickle can run programs when it is read")
     os.mkdir(path("torch"))
-    with open(path("torch/config.json"), "w") as f:
-        json.dump({"architectures": ["LlamaForCausalLM"], "vocab_size": VOCAB, "hidden_size": DIM, "num_hidden_layers": LAYERS,
-                   "intermediate_size": HIDDEN, "num_attention_heads": HEADS, "rms_norm_eps": 1e-5, "max_position_embeddings": SEQ}, f)
+    write_json(path("torch/config.json"), {
+        "architectures": ["LlamaForCausalLM"], "vocab_size": VOCAB, "hidden_size": DIM, "num_hidden_layers": LAYERS,
+        "intermediate_size": HIDDEN, "num_attention_heads": HEADS, "rms_norm_eps": 1e-5, "max_position_embeddings": SEQ})
     for name in ("pytorch_model.bin", "consolidated.00.pth", "a.ckpt"):
         put("torch/" + name, zipped)
         run("llm-convert", path("torch"), "-o", path("got.gguf"), code=1, has=f"no model.safetensors.index.json, but {name}: a pickle can run")
@@ -213,4 +185,4 @@ if __name__ == "__main__":
     test_faults(weights)
     test_pickles()
     test_stories()
-    sys.exit(1 if FAILED else 0)
+    sys.exit(finish())

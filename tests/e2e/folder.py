@@ -1,33 +1,15 @@
 """Hugging Face folders that the tools open directly, compared with the GGUF file that llm-convert makes of the same folder.
 
 folder.py TOOLS MODEL    TOOLS: the folder of the programs; MODEL: tests/data/stories-qwen3.gguf, of which the folder is made here"""
-import json, os, re, subprocess, sys, tempfile
+import json, os, re, sys
 
+from checks import TMP, check, finish, runner
 from hf_folder import make_folder
 
 TOOLS, MODEL = sys.argv[1:3]
-FAILED = []
-TMP = tempfile.TemporaryDirectory()
+run = runner(TOOLS)
 FOLDER = TMP.name + "/stories"
 FILE = TMP.name + "/stories.gguf"
-
-
-def check(ok, what, seen=""):
-    if not ok:
-        print("FAILED:", what, str(seen)[-800:])
-        FAILED.append(what)
-
-
-def run(tool, *args, code=0, has="", lacks="\0", text=None):
-    """Runs a tool; returns its standard output. has, lacks: words on standard error."""
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("LLAMA_ARG_", "GGL_", "LLM_"))}
-    r = subprocess.run([os.path.join(TOOLS, tool), *args], input=text or b"", capture_output=True, env=env, timeout=120)
-    what = " ".join([tool, *args])
-    check(r.returncode == code, f"{what}: exit code {r.returncode}, not {code}", r.stderr)
-    err = r.stderr.decode("utf-8", "replace")
-    check(has in err, f"{what}: no '{has}'", err)
-    check(lacks not in err, f"{what}: '{lacks}'", err)
-    return r.stdout
 
 
 # --- the tools ------------------------------------------------------------------------------------------------------------------
@@ -47,7 +29,7 @@ def test_text():
     path = TMP.name + "/text"
     with open(path, "w") as f:
         f.write("One day, a girl went to the park with her dog. They saw a big tree. " * 12)
-    check(b"PPL" in both("llm-perplexity", "-f", path, "-c", "64", "-t", "2"), "llm-perplexity prints no PPL")
+    check("PPL" in both("llm-perplexity", "-f", path, "-c", "64", "-t", "2"), "llm-perplexity prints no PPL")
 
 
 def test_caches():
@@ -77,7 +59,7 @@ def test_type():
     run("llm-cli", "-m", FOLDER, "--type", name, *say, "--repack-cache=" + repack)
     check(os.stat(repack).st_mtime_ns == before, "the repacked weights were not used again")
     both("llm-perplexity", "--type", "q8_0", "-f", TMP.name + "/text", "-c", "64", "-t", "2")
-    check(b"tg2" in run("llm-bench", "-m", FOLDER, "--type", "q8_0", "-p", "0", "-n", "2", "-r", "1", "-t", "2", "--no-limits"), "llm-bench")
+    check("tg2" in run("llm-bench", "-m", FOLDER, "--type", "q8_0", "-p", "0", "-n", "2", "-r", "1", "-t", "2", "--no-limits"), "llm-bench")
     run("llm-cli", "-m", small, "--type", "q8_0", *say, code=1, has="the file is quantized already")
     run("llm-cli", "--type", "q8_0", *say, code=2, has="the built-in models are quantized already")
     run("llm-cli", "-m", FOLDER, "--type", "q4_k_n", *say, code=2, has="did you mean 'q4_k'?")
@@ -85,7 +67,7 @@ def test_type():
 
 def perplexity(*model):
     """What llm-perplexity's last line says of the text."""
-    said = run("llm-perplexity", *model, "-f", TMP.name + "/text", "-c", "64", "-t", "2").decode()
+    said = run("llm-perplexity", *model, "-f", TMP.name + "/text", "-c", "64", "-t", "2")
     found = re.findall(r"PPL = ([0-9.]+)", said)
     check(found, "llm-perplexity " + " ".join(model) + " prints no PPL", said)
     return float(found[-1]) if found else 0
@@ -110,21 +92,21 @@ def test_chain():
 
 def test_others():
     shown = run("llm-arch", "show", FOLDER, lacks="note:")
-    check(b"blk.{l}.attn_q.weight" in shown and b"qwen3.block_count" in shown, "llm-arch show", shown)
+    check("blk.{l}.attn_q.weight" in shown and "qwen3.block_count" in shown, "llm-arch show", shown)
     # one element of a row is a hundred times as large as the others, and bf16 rounds what it is made of
     run("llm-arch", "verify", FOLDER)
-    check(b"tg2" in run("llm-bench", "-m", FOLDER, "-p", "8", "-n", "2", "-r", "1", "-t", "2", "--no-limits"), "llm-bench")
+    check("tg2" in run("llm-bench", "-m", FOLDER, "-p", "8", "-n", "2", "-r", "1", "-t", "2", "--no-limits"), "llm-bench")
 
 
 def test_gguf():
     check(json.loads(run("llm-gguf", "show", "--json", FOLDER))["tensors"] ==
           [dict(t, offset=x["offset"], part=x["part"]) for t, x in zip(json.loads(run("llm-gguf", "show", "--json", FILE))["tensors"],
                                                                    json.loads(run("llm-gguf", "show", "--json", FOLDER))["tensors"])], "llm-gguf show")
-    check(b"nothing is wrong" in run("llm-gguf", "check", FOLDER), "llm-gguf check")
+    check("nothing is wrong" in run("llm-gguf", "check", FOLDER), "llm-gguf check")
     run("llm-gguf", "diff", FOLDER, FILE)
-    hashes = [run("llm-gguf", "hash", path).replace(path.encode(), b"") for path in (FOLDER, FILE)]
+    hashes = [run("llm-gguf", "hash", path).replace(path, "") for path in (FOLDER, FILE)]
     check(hashes[0] == hashes[1], "llm-gguf hash", hashes)
-    check(run("llm-gguf", "get", FOLDER, "general.architecture") == b"qwen3", "llm-gguf get")
+    check(run("llm-gguf", "get", FOLDER, "general.architecture") == "qwen3", "llm-gguf get")
     for words in (["set", FOLDER, "a=str:b"], ["split", FOLDER, "x"], ["merge", FOLDER, "x"]):
         run("llm-gguf", *words, code=1, has="llm-convert '" + FOLDER)
     run("llm-lora", "extract", FOLDER, FILE, "-o", TMP.name + "/l.gguf", code=1, has="no matrix of")
@@ -141,7 +123,7 @@ def test_cache():
         f.write(os.path.basename(snapshot))
     for args in (["llm-cli", "-p", "x", "-m"], ["llm-gguf", "show"], ["llm-arch", "show"], ["llm-convert", "-o", "x.gguf"]):
         run(*args, repo, code=1, has=f"is a folder of the Hugging Face cache; the model is in it: {'-m ' if 'x' == args[-2] else ''}'{snapshot}'")
-    check(run("llm-gguf", "get", snapshot + "/", "general.name") == b"Small-1B", "the name of a cached model")
+    check(run("llm-gguf", "get", snapshot + "/", "general.name") == "Small-1B", "the name of a cached model")
     bare = TMP.name + "/bare"
     os.mkdir(bare)
     for name in os.listdir(FOLDER):
@@ -171,4 +153,4 @@ make_folder(MODEL, FOLDER)
 run("llm-convert", FOLDER, "-o", FILE)
 for test in (test_text, test_caches, test_type, test_chain, test_others, test_gguf, test_cache, test_errors):
     test()
-sys.exit(1 if FAILED else 0)
+sys.exit(finish())

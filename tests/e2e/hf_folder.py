@@ -1,49 +1,13 @@
 """Makes a Hugging Face folder of tests/data/stories-qwen3.gguf. For tests; standard library only."""
-import json, os, struct
+import os, struct
+
+from checks import write_json, write_safetensors
+from gguf_file import read_gguf
 
 PATTERN = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
 LAYER = {"attn_norm": "input_layernorm", "attn_q": "self_attn.q_proj", "attn_k": "self_attn.k_proj", "attn_v": "self_attn.v_proj",
          "attn_q_norm": "self_attn.q_norm", "attn_k_norm": "self_attn.k_norm", "attn_output": "self_attn.o_proj",
          "ffn_norm": "post_attention_layernorm", "ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj", "ffn_down": "mlp.down_proj"}
-
-
-def read_gguf(path):
-    """Keys, and tensors as (type, shape, bytes), of a GGUF file."""
-    data = open(path, "rb").read()
-    at = 24
-    n_tensors, n_keys = struct.unpack_from("<QQ", data, 8)
-
-    def take(fmt):
-        nonlocal at
-        value = struct.unpack_from("<" + fmt, data, at)[0]
-        at += struct.calcsize("<" + fmt)
-        return value
-
-    def string():
-        nonlocal at
-        n = take("Q")
-        at += n
-        return data[at - n:at].decode()
-
-    def value(kind):
-        if kind == 8:
-            return string()
-        if kind == 9:
-            inner = take("I")
-            return [value(inner) for _ in range(take("Q"))]
-        return take({0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}[kind])
-
-    keys = {}
-    for _ in range(n_keys):
-        name = string()
-        keys[name] = value(take("I"))
-    table = []
-    for _ in range(n_tensors):
-        name = string()
-        shape = [take("Q") for _ in range(take("I"))]
-        table.append((name, shape, take("I"), take("Q")))
-    start = (at + 31) // 32 * 32
-    return keys, {name: (kind, shape, data[start + offset:]) for name, shape, kind, offset in table}
 
 
 def to_bf16(kind, shape, data):
@@ -62,19 +26,6 @@ def to_bf16(kind, shape, data):
     return struct.pack(f"<{n}H", *[(b + 0x7fff + (b >> 16 & 1)) >> 16 for b in bits])
 
 
-def write_safetensors(path, tensors):
-    head, data = {}, []
-    at = 0
-    for name, (shape, body) in tensors.items():
-        head[name] = {"dtype": "BF16", "shape": shape, "data_offsets": [at, at + len(body)]}
-        at += len(body)
-        data.append(body)
-    text = json.dumps(head).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path, "wb") as f:
-        f.write(struct.pack("<Q", len(text)) + text + b"".join(data))
-
-
 def make_folder(model, folder):
     """Writes a model of Qwen 3 as a folder whose weights are BF16, in two files without an index."""
     keys, tensors = read_gguf(model)
@@ -86,7 +37,7 @@ def make_folder(model, folder):
         if stem.startswith("blk."):
             _, layer, what = stem.split(".")
             stem = f"model.layers.{layer}.{LAYER[what]}"
-        named[names.get(stem, stem) + ".weight"] = (shape[::-1], to_bf16(kind, shape, data))
+        named[names.get(stem, stem) + ".weight"] = ("BF16", shape[::-1], to_bf16(kind, shape, data))
     os.mkdir(folder)
     half = len(named) // 2  # a model in two files
     write_safetensors(folder + "/model-00001-of-00002.safetensors", dict(list(named.items())[:half]))
@@ -110,5 +61,4 @@ def make_folder(model, folder):
         "tokenizer_config.json": {"tokenizer_class": "Qwen2Tokenizer", "eos_token": tokens[keys["tokenizer.ggml.eos_token_id"]],
                                   "chat_template": "{% for m in messages %}{{ m.content }}\n{% endfor %}"}}
     for name, value in files.items():
-        with open(os.path.join(folder, name), "w") as f:
-            json.dump(value, f)
+        write_json(os.path.join(folder, name), value)

@@ -8,7 +8,8 @@ import signal
 import sys
 
 import mock_hub
-from hub_run import BIN, CLI, DATA, ENV, HUB, MODEL, OTHER, ROOT, TEXT, TMP, begin, cached, check, holds, main, parts, ranges, run, together, wait_for
+from checks import TMP, check
+from hub_run import BIN, CLI, DATA, ENV, HUB, MODEL, OTHER, ROOT, TEXT, begin, cached, holds, main, parts, ranges, run, together, wait_for
 from mock_hub import File
 
 

@@ -7,8 +7,9 @@ import shutil
 import sys
 
 import mock_hub
+from checks import TMP, check
 from hf_folder import make_folder
-from hub_run import DATA, HUB, ROOT, TEXT, TMP, MODEL, cached, check, holds, main, parts, ranges, run
+from hub_run import DATA, HUB, MODEL, cached, holds, main, parts, ranges, run
 from mock_hub import File
 
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")

@@ -4,16 +4,14 @@ import resource
 import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 
 import mock_hub
+from checks import TMP, check, finish
 
 BIN, MODEL, *ONLY = sys.argv[1:]
 CLI = os.path.join(BIN, "llm-cli")
-FAILED = []
-TMP = tempfile.TemporaryDirectory()
 with open(MODEL, "rb") as file:
     DATA = file.read()
 OTHER = DATA + b"\0" * 64  # also a model: what follows the tensors does not count
@@ -22,12 +20,6 @@ HUB = mock_hub.start()
 ENV = {k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy") and k not in ("HF_TOKEN", "MODEL_ENDPOINT", "LLM_CACHE")}
 ENV.update(HF_ENDPOINT=HUB.url + "/", HOME=TMP.name, XDG_CACHE_HOME=TMP.name + "/cache", TERM="xterm")
 ROOT = TMP.name + "/cache/ggml-lite"
-
-
-def check(ok, what, seen=""):
-    if not ok:
-        print("FAILED:", what, "\n   ", str(seen)[-1500:])
-        FAILED.append(what)
 
 
 def run(*args, tool="llm-cli", env=None, code=0, has=(), lacks=(), text=True, what=None, limit=None):
@@ -98,5 +90,4 @@ def main(tests):
         if name.startswith("test_") and (not ONLY or name in ONLY):
             test()
     HUB.stop()
-    print("%d checks failed" % len(FAILED))
-    return 1 if FAILED else 0
+    return finish()

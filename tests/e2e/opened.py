@@ -7,27 +7,14 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 
 TOOLS, MODEL, SOURCE, *LIBRARY = map(os.path.abspath, sys.argv[1:])
 sys.path += [SOURCE + "/tests/server"]
 
 from checkpoint_model import make_weights, tokenizer_bin, version_1, version_2
+from checks import check, finish, path
 from hf_folder import make_folder
 from running import Server
-
-FAILED = []
-TMP = tempfile.TemporaryDirectory()
-
-
-def check(ok, what, seen=""):
-    if not ok:
-        print("FAILED:", what, str(seen)[-1500:])
-        FAILED.append(what)
-
-
-def path(name):
-    return os.path.join(TMP.name, name)
 
 
 def put(name, data):
@@ -127,4 +114,4 @@ for model in make_models():
     if LIBRARY:
         test_python(*model[:2])
 test_names()
-sys.exit(1 if FAILED else 0)
+sys.exit(finish())
