@@ -1,5 +1,5 @@
-"""Makes a Hugging Face folder of tests/data/stories-qwen3.gguf. For tests; standard library only."""
-import os, struct
+"""Makes Hugging Face folders of tests/data/stories-qwen3.gguf. For tests; standard library only."""
+import json, os, shutil, struct
 
 from checks import write_json, write_safetensors
 from gguf_file import read_gguf
@@ -62,3 +62,49 @@ def make_folder(model, folder):
                                   "chat_template": "{% for m in messages %}{{ m.content }}\n{% endfor %}"}}
     for name, value in files.items():
         write_json(os.path.join(folder, name), value)
+
+
+def read_safetensors(file):
+    """name -> (type, shape, bytes)."""
+    with open(file, "rb") as f:
+        data = f.read()
+    start = 8 + struct.unpack_from("<Q", data)[0]
+    head = json.loads(data[8:start])
+    return {name: (t["dtype"], t["shape"], data[start + t["data_offsets"][0]:start + t["data_offsets"][1]]) for name, t in head.items()}
+
+
+def bf16(x):
+    return struct.pack("<f", x)[2:]
+
+
+def to_mlx(shape, data, group=32):
+    """The matrix as MLX has it: eight 4-bit codes in a word, and scale and bias for each group."""
+    x = struct.unpack(f"<{len(data) // 2}f", b"".join(b"\0\0" + data[i:i + 2] for i in range(0, len(data), 2)))
+    words, scales, biases = [], b"", b""
+    for k in range(0, len(x), group):
+        low, high = min(x[k:k + group]), max(x[k:k + group])
+        scale = (high - low) / 15 or 1
+        codes = [round((v - low) / scale) for v in x[k:k + group]]
+        words += [sum(c << 4 * i for i, c in enumerate(codes[j:j + 8])) for j in range(0, group, 8)]
+        scales, biases = scales + bf16(scale), biases + bf16(low)
+    rows, columns = shape
+    return {"weight": ("U32", [rows, columns // 8], struct.pack(f"<{len(words)}I", *words)),
+            "scales": ("BF16", [rows, columns // group], scales), "biases": ("BF16", [rows, columns // group], biases)}
+
+
+def make_mlx_folder(folder, to):
+    """Writes the folder with a matrix that is quantized as MLX does it, in one file with an index, as MLX writes it."""
+    tensors = {}
+    for name in sorted(os.listdir(folder)):
+        if name.endswith(".safetensors"):
+            tensors.update(read_safetensors(os.path.join(folder, name)))
+    stem = "model.layers.0.mlp.up_proj"
+    _, shape, data = tensors.pop(stem + ".weight")
+    tensors.update({f"{stem}.{what}": t for what, t in to_mlx(shape, data).items()})
+    os.mkdir(to)
+    write_safetensors(to + "/model.safetensors", tensors)
+    write_json(to + "/model.safetensors.index.json", {"weight_map": {name: "model.safetensors" for name in tensors}})
+    with open(folder + "/config.json", encoding="utf-8") as f:
+        write_json(to + "/config.json", {**json.load(f), "quantization": {"group_size": 32, "bits": 4}})
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(os.path.join(folder, name), to)

@@ -8,7 +8,7 @@ import sys
 
 import mock_hub
 from checks import TMP, check
-from hf_folder import make_folder
+from hf_folder import make_folder, make_mlx_folder
 from hub_run import DATA, HUB, MODEL, cached, holds, main, parts, ranges, run
 from mock_hub import File
 
@@ -67,6 +67,16 @@ def test_folder():
         out, err = run("-hf", "org/Small", "--hf-list", *more, text=False)
         words = [INDEX, "(Hugging Face folder, %d files)" % (6 if more else 7), "(in the cache)\n"] # consolidated.safetensors is on the hub only
         check(out.split("  ")[-3:] == words, "--hf-list", out)
+
+
+def test_mlx():
+    """A folder that MLX quantized."""
+    folder = TMP.name + "/mlx"
+    make_mlx_folder(FOLDER, folder)
+    files = {n: open(os.path.join(folder, n), "rb").read() for n in os.listdir(folder)}
+    HUB.add("mlx-community/Small-4bit", {n: File(data, lfs=n == "model.safetensors") for n, data in files.items()})
+    out, _ = run("-hf", "mlx-community/Small-4bit")
+    check(out == run("-m", folder)[0] and all(holds("mlx-community/Small-4bit", n, data) for n, data in files.items()), "a folder of MLX", out)
 
 
 def test_tools():
