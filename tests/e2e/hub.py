@@ -349,6 +349,10 @@ def test_url():
         log = [r.method for r in HUB.take_log() if r.path.startswith("/cdn/")]
         check(log == ["HEAD", "GET", "HEAD"], "the requests of -mu " + path, log)
     run("-mu", HUB.url + "/cdn/user/url/n.gguf", code=1, has=["Content-Length"])
+    HUB.take_log()
+    for path in ("model.safetensors", "config.json", "pytorch_model.bin"):
+        run("-mu", HUB.url + "/user/url/resolve/main/" + path, code=2, has=["-mu: " + path + " is no GGUF file", "-hf USER/REPO"])
+    check(not HUB.take_log(), "-mu with a file of a folder asks nobody")
     run("-mu", HUB.url + "/nothing.gguf", code=1, has=["does not exist (status 404)"])
     bad = File(DATA, sha256="0123456789abcdef" * 4)
     HUB.add("user/url2", {"m.gguf": bad})

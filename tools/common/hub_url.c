@@ -139,6 +139,12 @@ int hub_get_url(hub *h, const char *url) {
                          "-mu: '%s' is not a URL of less than %d bytes that begins with https://",
                          url, WEB_MOST_URL);
     snprintf(name, sizeof name, "%.*s", (int)(n < sizeof name ? n : 0), url + from);
+    const hub_kind kind = hub_kind_of(name);
+    if (kind != HUB_GGUF && kind != HUB_OTHER)
+        return hub_wrong(h->tool,
+                         "-mu: %s is no GGUF file, but %s; -hf USER/REPO downloads the folder of a "
+                         "model with safetensors",
+                         name, kind == HUB_PICKLE ? "a pickle of PyTorch" : "part of a folder");
     const int n_parts = split_n_parts(name);
     if (n_parts > HUB_MOST_PARTS)
         return tool_error(h->tool, 1, "the model has %d parts; at most %d are supported", n_parts,
