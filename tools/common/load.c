@@ -1,5 +1,6 @@
 #include "load.h"
 
+#include <string.h>
 #include <strings.h>
 
 #include "args.h"
@@ -74,4 +75,15 @@ ggl_status tool_load_file(ggl_gguf **out, const char *path, const ggl_gguf_param
     const ggl_status st = llm_load(out, path, p, &load, err);
     progress_end();
     return st;
+}
+
+ggl_status tool_check_folder(const char *path, const char *arch, ggl_error *err) {
+    llm_load_params load = load_params(arch, 0);
+    ggl_gguf *f;
+    load.vocab_only = true;
+    load.note = NULL; /* printed when the model is opened */
+    const ggl_status st = llm_load(&f, path, NULL, &load, err);
+    ggl_gguf_close(f);
+    /* A key that depends on the weights fails with the name of their file. */
+    return st == GGL_NOMEM || st == GGL_OK || !strstr(err->msg, ".safetensors") ? st : GGL_OK;
 }

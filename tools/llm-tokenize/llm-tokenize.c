@@ -408,6 +408,7 @@ int main(int argc, char **argv) {
     const char *wrong = wrong_options(&o);
     if (wrong)
         return tool_error(TOOL, 2, "%s", wrong);
+    o.hub.no_weights = true;
     code = hub_get(TOOL, &o.hub, &o.model);
     if (code < 0)
         code = tool_check_paths(TOOL, &(tool_path){"-m", o.model, .model = true}, 1);
