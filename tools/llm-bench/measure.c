@@ -248,7 +248,7 @@ static int check_plot(const bench_options *o) {
     if (!paths)
         return tool_error(TOOL, 1, "out of memory");
     for (size_t i = 0; i < n; i++)
-        paths[i] = (tool_path){"-m", o->models.s[i], .model = true};
+        paths[i] = (tool_path){"-m", o->models.s[i], .needed = true, .model = true};
     paths[n] = (tool_path){"--arch", o->arch, .written = false};
     paths[n + 1] = (tool_path){"--compare", o->compare_old, .written = false};
     paths[n + 2] = (tool_path){"--compare", o->compare_new, .written = false};

@@ -188,7 +188,7 @@ int gguf_check(int argc, char **argv) {
     int code = args_parse_between(&spec, 1, 1, argc, argv);
     if (code >= 0)
         return code;
-    const tool_path paths[] = {{"FILE", o.files.s[0], .model = true}};
+    const tool_path paths[] = {{"FILE", o.files.s[0], .needed = true, .model = true}};
     code = tool_check_paths(TOOL, paths, 1);
     if (!o.n_threads)
         o.n_threads = work_threads();

@@ -324,7 +324,7 @@ int gguf_show(int argc, char **argv) {
         .examples = examples};
     int code = args_parse_between(&spec, 1, 1, argc, argv);
     if (code < 0) {
-        const tool_path paths[] = {{"FILE", files.s[0], .model = true}};
+        const tool_path paths[] = {{"FILE", files.s[0], .needed = true, .model = true}};
         code = tool_check_paths(TOOL, paths, 1);
     }
     if (code < 0)

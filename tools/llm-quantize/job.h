@@ -44,7 +44,11 @@ typedef struct job {
  * a mix is also suggested. */
 int read_type(const char *flag, const char *name, bool mixes, const ggl_type_info **out);
 void list_types(void);
-const char *const *all_types(void); /* names of mixes and types, for completion; ends with NULL */
+/* The name of the mix with that number, which llama.cpp's llama-quantize takes for a name, too (15 is
+ * Q4_K_M: general.file_type); any other text is returned as it is. */
+const char *type_name(const char *text);
+bool is_type_name(const char *text); /* TYPE can be this */
+const char *const *all_types(void);  /* names of mixes and types, for completion; ends with NULL */
 
 /* override.c: what the flags change. Return -1, or an exit code after a message. */
 int read_tensor_types(job *j);

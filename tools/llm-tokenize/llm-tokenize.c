@@ -410,7 +410,8 @@ int main(int argc, char **argv) {
         return tool_error(TOOL, 2, "%s", wrong);
     code = hub_get(TOOL, &o.hub, &o.model);
     if (code < 0)
-        code = tool_check_paths(TOOL, &(tool_path){"-m", o.model, .model = true}, 1);
+        code =
+            tool_check_paths(TOOL, &(tool_path){"-m", o.model, .needed = true, .model = true}, 1);
     if (code < 0)
         code = o.model ? run(&o) : chat(NULL, NULL, &o);
     hub_fini(&o.hub);
