@@ -135,6 +135,14 @@ const char *model_path_convert(const char *path, char *command, size_t size) {
     return command;
 }
 
+const char *model_path_peft(const char *path, char *command, size_t size) {
+    char name[PATH_MAX], in[SHELL_WORD], out[SHELL_WORD];
+    new_name(path, name, sizeof name);
+    snprintf(command, size, "llm-lora convert %s --base MODEL_FOLDER -o %s", shell_quote(in, path),
+             shell_quote(out, name));
+    return command;
+}
+
 int model_path_refuse(const char *tool, const tool_path *p, const char *kind, const char *whole) {
     char command[MODEL_PATH_COMMAND];
     return tool_error(tool, 1, "%s%s%s is %s; this makes a GGUF file of it: %s%s%s",
@@ -184,17 +192,15 @@ static bool cached_snapshot(const char *folder, char *path, size_t size) {
 /* Refuses a folder of the Hugging Face cache, with that of the model in it, and a PEFT adapter. Returns
  * -1 for all else. */
 static int check_folder(const char *tool, const tool_path *p) {
-    char path[PATH_MAX], in[SHELL_WORD], out[SHELL_WORD], flag[64];
+    char path[PATH_MAX], in[SHELL_WORD], flag[64];
     if (!has_file(p->path, "config.json") && cached_snapshot(p->path, path, sizeof path))
         return tool_error(tool, 1,
                           "%s: %s is a folder of the Hugging Face cache; the model is in it: %s%s",
                           p->flag, p->path, given_by(p, flag, sizeof flag), shell_quote(in, path));
+    char command[MODEL_PATH_COMMAND];
     if (p->model && has_file(p->path, "adapter_config.json"))
-        return tool_error(tool, 1,
-                          "%s: %s is an adapter of PEFT; this makes a GGUF file of it: llm-lora "
-                          "convert %s --base MODEL_FOLDER -o %s",
-                          p->flag, p->path, shell_quote(in, p->path),
-                          shell_quote(out, new_name(p->path, path, sizeof path)));
+        return tool_error(tool, 1, "%s: %s is an adapter of PEFT; this makes a GGUF file of it: %s",
+                          p->flag, p->path, model_path_peft(p->path, command, sizeof command));
     return -1;
 }
 

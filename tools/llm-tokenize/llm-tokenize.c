@@ -128,6 +128,8 @@ static int encode_text(const llm_tokenizer *t, const options *o, const char *tex
         print_ids(&ids);
     if (s == GGL_OK && o->show_count)
         printf("tokens: %zu\n", ids.n);
+    if (s == GGL_OK && ids.n == 0 && n > 0)
+        tool_note(TOOL, "the text becomes no token: the vocabulary lacks all of its characters");
     llm_tokens_fini(&ids);
     return s == GGL_OK ? 0 : tool_error(TOOL, 1, "%s", err.msg);
 }
