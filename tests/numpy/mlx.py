@@ -305,8 +305,8 @@ def test_adapter(w):
         folder = write("adapter", pairs, {})
         os.replace(folder + "/model.safetensors", folder + "/adapter_model.safetensors")
         os.remove(folder + "/config.json")
-        with open(folder + "/adapter_config.json", "w") as f:
-            json.dump({"peft_type": "LORA", "r": 4, "lora_alpha": 8, "target_modules": ["q_proj", "down_proj"], "bias": "none"}, f)
+        write_json(folder + "/adapter_config.json",
+                   {"peft_type": "LORA", "r": 4, "lora_alpha": 8, "target_modules": ["q_proj", "down_proj"], "bias": "none"})
         return folder
 
     folder = adapter()
