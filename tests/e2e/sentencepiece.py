@@ -1,33 +1,14 @@
 """SentencePiece's tokenizer.model, made here: BPE compared with the same tokenizer as tokenizer.json, Unigram with its definition.
 
 sentencepiece.py TOOLS    TOOLS: the folder of the programs"""
-import json, os, struct, subprocess, sys, tempfile
+import json, os, struct, sys
 
-TOOLS = sys.argv[1]
-FAILED = []
-TMP = tempfile.TemporaryDirectory()
+from checks import check, finish, path, runner
+
+run = runner(sys.argv[1])
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 UNIGRAM, BPE = 1, 2
 SPACE = "\u2581"
-
-
-def path(name):
-    return os.path.join(TMP.name, name)
-
-
-def check(ok, what, seen=""):
-    if not ok:
-        print("FAILED:", what, str(seen)[-1500:])
-        FAILED.append(what)
-
-
-def run(tool, *args, code=0, has="", text=b""):
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("LLAMA_ARG_", "GGL_", "LLM_"))}
-    r = subprocess.run([os.path.join(TOOLS, tool), *args], input=text, capture_output=True, env=env, timeout=120)
-    err = r.stderr.decode("utf-8", "replace")
-    check(r.returncode == code, f"{tool} {' '.join(args)}: exit code {r.returncode}, not {code}", err)
-    check(has in err, f"{tool} {' '.join(args)}: no '{has}'", err)
-    return r.stdout.decode("utf-8", "replace")
 
 
 # --- the file -------------------------------------------------------------------------------------------------------------------
@@ -168,4 +149,4 @@ if __name__ == "__main__":
     test_bpe()
     test_unigram()
     test_faults()
-    sys.exit(1 if FAILED else 0)
+    sys.exit(finish())

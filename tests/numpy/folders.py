@@ -11,8 +11,8 @@ import argparse
 import json
 import math
 import os
+import pathlib
 import shutil
-import struct
 import subprocess
 import sys
 
@@ -22,6 +22,9 @@ import folders_mlx
 import folders_parallel
 import today
 from blocks import *
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "e2e"))
+import checks  # noqa: E402
 
 LIMIT = 1e-4
 N_VOCAB, N_LAYER, N_EMBD, N_HEAD, N_KV, N_FF, EPS = 40, 3, 48, 4, 2, 56, 1e-2
@@ -337,17 +340,9 @@ CLASSES |= folders_parallel.classes(sys.modules[__name__])
 
 
 def write_safetensors(path, tensors):
-    head, at = {}, 0
-    for name, x in tensors.items():
-        packed = not isinstance(x, np.ndarray)
-        n = x.data.size if packed else 4 * x.size
-        head[name] = {"dtype": x.dtype if packed else "F32", "shape": list(x.shape), "data_offsets": [at, at + n]}
-        at += n
-    text = json.dumps(head).encode()
-    with open(path, "wb") as f:
-        f.write(struct.pack("<Q", len(text)) + text)
-        for x in tensors.values():
-            f.write(x.astype("<f4").tobytes() if isinstance(x, np.ndarray) else x.data.tobytes())
+    checks.write_safetensors(path, {
+        name: ("F32", x.shape, x.astype("<f4").tobytes()) if isinstance(x, np.ndarray) else (x.dtype, x.shape, x.data.tobytes())
+        for name, x in tensors.items()})
 
 
 def run(*command):

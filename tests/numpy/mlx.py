@@ -1,16 +1,19 @@
 """MLX folders: a Llama of random weights, quantized here as MLX does it, compared with the folder of the numbers that the codes stand for.
 
 mlx.py --tools FOLDER [--cli FILE --dir FOLDER]    the folder of the programs; the others are for the form of these tests' commands"""
-import argparse, json, os, struct, subprocess, sys, tempfile
+import argparse, os, pathlib, sys
 
 import numpy as np
+
+import gguf
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "e2e"))
+from checks import check, finish, path, runner, write_json, write_safetensors  # noqa: E402
 
 PARSER = argparse.ArgumentParser()
 for option in ("--tools", "--cli", "--dir"):
     PARSER.add_argument(option)
-TOOLS = PARSER.parse_args().tools
-FAILED = []
-TMP = tempfile.TemporaryDirectory()
+run = runner(PARSER.parse_args().tools)
 DIM, HIDDEN, LAYERS, HEADS, KV_HEADS, VOCAB = 128, 256, 2, 4, 2, 96
 KV = DIM // HEADS * KV_HEADS
 LAYER = {"input_layernorm": [DIM], "self_attn.q_proj": [DIM, DIM], "self_attn.k_proj": [KV, DIM], "self_attn.v_proj": [KV, DIM],
@@ -19,27 +22,6 @@ LAYER = {"input_layernorm": [DIM], "self_attn.q_proj": [DIM, DIM], "self_attn.k_
 CONFIG = {"architectures": ["LlamaForCausalLM"], "vocab_size": VOCAB, "hidden_size": DIM, "num_hidden_layers": LAYERS,
           "intermediate_size": HIDDEN, "num_attention_heads": HEADS, "num_key_value_heads": KV_HEADS, "rms_norm_eps": 1e-5,
           "rope_theta": 10000.0, "max_position_embeddings": 64, "hidden_act": "silu", "tie_word_embeddings": False}
-
-
-def path(name):
-    return os.path.join(TMP.name, name)
-
-
-def check(ok, what, seen=""):
-    if not ok:
-        print("FAILED:", what, str(seen)[-1500:])
-        FAILED.append(what)
-
-
-def run(tool, *args, code=0, has="", lacks="\0"):
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("LLAMA_ARG_", "GGL_", "LLM_"))}
-    r = subprocess.run([os.path.join(TOOLS, tool), *args], stdin=subprocess.DEVNULL, capture_output=True, env=env, timeout=120)
-    err = r.stderr.decode("utf-8", "replace")
-    what = f"{tool} {' '.join(args)}"
-    check(r.returncode == code, f"{what}: exit code {r.returncode}, not {code}", err)
-    check(has in err, f"{what}: no '{has}'", err)
-    check(lacks not in err, f"{what}: '{lacks}'", err)
-    return r.stdout.decode("utf-8", "replace")
 
 
 # --- folders --------------------------------------------------------------------------------------------------------------------
@@ -92,15 +74,8 @@ def numbers(codes, scale, bias, group):
 
 def write(name, tensors, config):
     os.makedirs(path(name), exist_ok=True)
-    head, at = {}, 0
-    for key, (dtype, shape, data) in tensors.items():
-        head[key] = {"dtype": dtype, "shape": list(shape), "data_offsets": [at, at + len(data)]}
-        at += len(data)
-    text = json.dumps(head).encode()
-    with open(path(name + "/model.safetensors"), "wb") as f:
-        f.write(struct.pack("<Q", len(text)) + text + b"".join(data for _, _, data in tensors.values()))
-    with open(path(name + "/config.json"), "w") as f:
-        json.dump(config, f)
+    write_safetensors(path(name + "/model.safetensors"), tensors)
+    write_json(path(name + "/config.json"), config)
     return path(name)
 
 
@@ -156,53 +131,18 @@ def read_blocks(kind, data):
     return (d * codes + m).astype(np.float32).reshape(-1)
 
 
+def numbers_of(t):
+    """The numbers of a tensor of gguf.read_blocks."""
+    if t.kind in (3, 7):
+        return read_blocks(t.kind, t.data)
+    if t.kind == 30:
+        return (np.frombuffer(t.data, np.uint16).astype(np.uint32) << 16).view(np.float32)
+    return np.frombuffer(t.data, {0: np.float32, 1: np.float16}[t.kind]).astype(np.float32)
+
+
 def tensors(file):
-    """The numbers of a GGUF file's tensors, and their types."""
-    data = open(file, "rb").read()
-    at = 24
-    n_tensors, n_keys = struct.unpack_from("<QQ", data, 8)
-
-    def take(fmt):
-        nonlocal at
-        at += struct.calcsize("<" + fmt)
-        return struct.unpack_from("<" + fmt, data, at - struct.calcsize("<" + fmt))[0]
-
-    def string():
-        nonlocal at
-        n = take("Q")
-        at += n
-        return data[at - n:at].decode()
-
-    def skip(kind):
-        if kind == 8:
-            string()
-        elif kind == 9:
-            inner = take("I")
-            for _ in range(take("Q")):
-                skip(inner)
-        else:
-            take({0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}[kind])
-
-    for _ in range(n_keys):
-        string()
-        skip(take("I"))
-    table = []
-    for _ in range(n_tensors):
-        name = string()
-        shape = [take("Q") for _ in range(take("I"))]
-        table.append((name, int(np.prod(shape)), take("I"), take("Q")))
-    start = (at + 31) // 32 * 32
-    out = {}
-    for name, n, kind, offset in table:
-        body = data[start + offset:]
-        if kind in (3, 7):
-            x = read_blocks(kind, body[:n // 32 * (20 if kind == 3 else 24)])
-        elif kind == 30:
-            x = (np.frombuffer(body, np.uint16, n).astype(np.uint32) << 16).view(np.float32)
-        else:
-            x = np.frombuffer(body, np.float16 if kind == 1 else np.float32, n).astype(np.float32)
-        out[name] = (kind, x)
-    return out
+    """The types and the numbers of a GGUF file's tensors."""
+    return {name: (t.kind, numbers_of(t)) for name, t in gguf.read_blocks(file)[1].items()}
 
 
 # --- the tests ------------------------------------------------------------------------------------------------------------------
@@ -365,8 +305,8 @@ def test_adapter(w):
         folder = write("adapter", pairs, {})
         os.replace(folder + "/model.safetensors", folder + "/adapter_model.safetensors")
         os.remove(folder + "/config.json")
-        with open(folder + "/adapter_config.json", "w") as f:
-            json.dump({"peft_type": "LORA", "r": 4, "lora_alpha": 8, "target_modules": ["q_proj", "down_proj"], "bias": "none"}, f)
+        write_json(folder + "/adapter_config.json",
+                   {"peft_type": "LORA", "r": 4, "lora_alpha": 8, "target_modules": ["q_proj", "down_proj"], "bias": "none"})
         return folder
 
     folder = adapter()
@@ -384,8 +324,8 @@ def test_direct(w):
     """The folder opened directly tells what its file tells; --type quantizes its numbers."""
     mlx, _ = make(w, lambda name: (4, 64), "BF16")
     letters = [chr(33 + i) for i in range(VOCAB - 2)] + ["\u0120", "\u010a"]  # all ASCII, a space and a line feed as byte-level BPE spells them
-    with open(path("mlx/tokenizer.json"), "w") as f:
-        json.dump({"pre_tokenizer": {"type": "ByteLevel"}, "model": {"type": "BPE", "vocab": {t: i for i, t in enumerate(letters)}, "merges": []}}, f)
+    write_json(path("mlx/tokenizer.json"),
+               {"pre_tokenizer": {"type": "ByteLevel"}, "model": {"type": "BPE", "vocab": {t: i for i, t in enumerate(letters)}, "merges": []}})
     with open(path("text"), "w") as f:
         f.write("some text of letters, twice. " * 12)
     run("llm-convert", mlx, "-o", path("mlx.gguf"))
@@ -437,4 +377,4 @@ if __name__ == "__main__":
     test_adapter(all_weights)
     test_direct(all_weights)
     test_faults(all_weights)
-    sys.exit(1 if FAILED else 0)
+    sys.exit(finish())

@@ -9,6 +9,7 @@
 #include "common/paths.h"
 #include "common/process.h"
 #include "common/progress.h"
+#include "common/shell_quote.h"
 #include "ggl/backends.h"
 #include "ggl/show.h"
 #include "llm/convert.h"
@@ -119,9 +120,10 @@ static int check_options(const options *o) {
         return tool_error(TOOL, 2,
                           o->folder.n ? "only one folder can be converted at a time"
                                       : "which FOLDER? --help tells more");
+    char word[SHELL_WORD];
     if (!o->out && !o->dry_run)
-        return tool_error(TOOL, 2, "-o FILE is missing, as in: llm-convert '%s' -o model.gguf",
-                          o->folder.s[0]);
+        return tool_error(TOOL, 2, "-o FILE is missing, as in: llm-convert %s -o model.gguf",
+                          shell_quote(word, o->folder.s[0]));
     if (o->base && (o->dry_run || o->vocab_only))
         return tool_error(TOOL, 2, "--base cannot be used together with --dry-run or --vocab-only");
     if (o->tokenizer && o->no_tokenizer)

@@ -14,6 +14,24 @@ int type_error(const char *flag, ggl_status s, const ggl_error *err) {
                        : tool_error(TOOL, s == GGL_NOT_FOUND ? 2 : 1, "%s: %s", flag, err->msg);
 }
 
+const char *type_name(const char *text) {
+    int64_t number;
+    bool range;
+    if (!args_read_int(text, &number, &range))
+        return text;
+    for (int k = 0; llm_quant_mix_at(k); k++)
+        if (llm_quant_mix_at(k)->file_type == number)
+            return llm_quant_mix_at(k)->name;
+    return text;
+}
+
+bool is_type_name(const char *text) {
+    ggl_error err = {0};
+    const char *name = type_name(text);
+    return llm_quant_mix_find(name) || llm_quant_type_find(name, &err) ||
+           strcasecmp(name, "COPY") == 0;
+}
+
 /* Prints the names after a heading. */
 static void list_names(const char *heading, const char *(*name_at)(int k)) {
     char text[1024] = "";
