@@ -4,8 +4,8 @@ weights as checkpoints of versions 0, 1 and 2.
 checkpoints.py TOOLS [SHARED]    TOOLS: the folder of the programs; SHARED: a folder with models/stories260K.bin, if there is one"""
 import array, os, struct, sys
 
-from checkpoint_model import (DIM, HEADS, HIDDEN, KV_HEADS, LAYERS, PIECES, SEQ, VOCAB, dequantized, make_weights, quantize, tokenizer_bin, version_0, version_1,
-                              version_2)
+from checkpoint_model import (DIM, GROUP, HEADS, HIDDEN, KV_HEADS, LAYERS, PIECES, SEQ, VOCAB, dequantized, make_weights, quantize,
+                              tokenizer_bin, version_0, version_1, version_2)
 from checks import check, finish, path, runner, write_json, write_safetensors
 
 run = runner(sys.argv[1])
