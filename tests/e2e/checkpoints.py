@@ -112,6 +112,13 @@ def test_pickles():
     write_json(path("torch/config.json"), {
         "architectures": ["LlamaForCausalLM"], "vocab_size": VOCAB, "hidden_size": DIM, "num_hidden_layers": LAYERS,
         "intermediate_size": HIDDEN, "num_attention_heads": HEADS, "rms_norm_eps": 1e-5, "max_position_embeddings": SEQ})
+    for name in ("pytorch_model-00001-of-00002.bin", "pytorch_model-00002-of-00002.bin", "pytorch_model.bin.index.json"):
+        put("torch/" + name, zipped)
+    part = 'torch.load("pytorch_model-00001-of-00002.bin", weights_only=True), "model-00001-of-00002.safetensors")'
+    run("llm-convert", path("torch"), "-o", path("got.gguf"), code=1, has=part)
+    run("llm-convert", path("torch/pytorch_model-00002-of-00002.bin"), "-o", path("got.gguf"), code=1, has='"model-00002-of-00002.safetensors"')
+    for name in sorted(os.listdir(path("torch")))[1:]:
+        os.remove(path("torch/" + name))
     for name in ("pytorch_model.bin", "consolidated.00.pth", "a.ckpt"):
         put("torch/" + name, zipped)
         run("llm-convert", path("torch"), "-o", path("got.gguf"), code=1, has=f"no model.safetensors.index.json, but {name}: a pickle can run")

@@ -18,6 +18,7 @@ import sys
 
 import numpy as np
 
+import folders_mlx
 import folders_parallel
 import today
 from blocks import *
@@ -350,6 +351,20 @@ def run(*command):
         raise RuntimeError(done.stderr.strip())
 
 
+def check_mlx(a, class_name, folder, model, stored, kind):
+    """The folder as mlx-lm writes it becomes the same file."""
+    changed = folders_mlx.as_mlx(class_name, stored)
+    if not changed:
+        return
+    write_safetensors(os.path.join(folder, "model.safetensors"), changed)
+    run(a.convert, folder, "-o", model + ".mlx", "--type", kind)
+    with open(model, "rb") as one, open(model + ".mlx", "rb") as other:
+        if one.read() != other.read():
+            raise RuntimeError("MLX's folder becomes another file")
+    os.unlink(model + ".mlx")
+    write_safetensors(os.path.join(folder, "model.safetensors"), stored)
+
+
 def check(a, class_name, scaling, plain):
     """plain: the logits without scaling, once they are known; a scaling has to show."""
     config, forward, make, _ = CLASSES[class_name]
@@ -378,6 +393,8 @@ def check(a, class_name, scaling, plain):
         run(a.cli, "-m", model, *say)
         converted = np.load(out)
         worst = max(worst, np.abs(converted - want).max())
+    if scaling in (None, CLASSES[class_name][3][0]):
+        check_mlx(a, class_name, folder, model, stored, c.get("type", "auto"))
     # the folder opened directly: the file's logits, to the last bit
     run(a.cli, "-m", folder, "--type", c.get("type", "auto"), *say)
     if not np.array_equal(np.load(out).view(np.uint32), converted.view(np.uint32)):
