@@ -36,7 +36,7 @@ static bool ends_with(const char *s, const char *end) {
     return n > n_end && strcmp(s + n - n_end, end) == 0;
 }
 
-static bool is_named(const char *name) {
+bool llm_pickle_is_name(const char *name) {
     static const char *const ends[] = {".pth", ".pt", ".ckpt"};
     bool is = strncmp(name, "pytorch_model", 13) == 0 &&
               (ends_with(name, ".bin") || ends_with(name, ".bin.index.json"));
@@ -50,7 +50,7 @@ const char *llm_pickle_in(const char *folder, char *buf, size_t size) {
     bool found = false;
     for (const struct dirent *e; dir && (e = readdir(dir));)
         /* the first by name, so that the message does not depend on the folder's order */
-        if (is_named(e->d_name) && (!found || strcmp(e->d_name, buf) < 0)) {
+        if (llm_pickle_is_name(e->d_name) && (!found || strcmp(e->d_name, buf) < 0)) {
             snprintf(buf, size, "%s", e->d_name);
             found = true;
         }

@@ -32,7 +32,7 @@ def runner(folder):
     standard output or standard error; text: standard input, bytes."""
     def run(tool, *args, code=0, has="", lacks="\0", said="", text=b""):
         env = {k: v for k, v in os.environ.items() if not k.startswith(("LLAMA_ARG_", "GGL_", "LLM_"))}
-        r = subprocess.run([os.path.join(folder, tool), *args], input=text, capture_output=True, env=env, timeout=120, check=False)
+        r = subprocess.run([os.path.join(folder, tool), *args], input=text, capture_output=True, env=env, timeout=600, check=False)
         out, err = (b.decode("utf-8", "surrogateescape") for b in (r.stdout, r.stderr))
         what = " ".join([tool, *args])
         check(r.returncode == code, f"{what}: exit code {r.returncode}, not {code}", err)

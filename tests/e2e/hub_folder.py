@@ -9,10 +9,13 @@ import sys
 import mock_hub
 from checks import TMP, check
 from hf_folder import make_folder, make_mlx_folder
-from hub_run import DATA, HUB, MODEL, cached, holds, main, parts, ranges, run
+from hub_run import BIN, DATA, ENV, HUB, MODEL, TEXT, cached, holds, main, parts, ranges, run
 from mock_hub import File
 
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
+sys.path.append(SOURCE + "/tests/server")
+from running import Server
+
 FOLDER = TMP.name + "/Small"
 make_folder(MODEL, FOLDER)
 FILES = {name: open(os.path.join(FOLDER, name), "rb").read() for name in os.listdir(FOLDER)}
@@ -89,6 +92,11 @@ def test_tools():
     run("-hf", "org/Small", "-p", "8", "-n", "0", "-r", "1", "--no-limits", "--no-warmup", "-t", "1", tool="llm-bench", text=False, has=["pp8"])
     run("-hf", "org/Small", "-f", TMP.name + "/text", "-c", "32", "-t", "1", "-o", TMP.name + "/im.gguf", tool="llm-imatrix", text=False)
     run("-m", FOLDER, "-hfd", "org/Small", "--draft-max", "4", has=["guesses"])
+    if os.path.exists(os.path.join(BIN, "llm-server")):
+        with Server([os.path.join(BIN, "llm-server"), "-hf", "org/Small", "-c", "64", "-t", "1"], env=ENV) as s:
+            models = json.loads(s.get("/v1/models")[2])
+            said = json.loads(s.post("/completion", {"prompt": TEXT[1], "n_predict": 8, "temperature": 0})[2])["content"]
+        check(models["data"][0]["id"] == "Small" and WANT.strip().endswith(said.strip()), "llm-server -hf", (models, said))
 
 
 def test_choice():

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "common/json.h"
+#include "convert/pickle.h"
 #include "ggl/show.h"
 #include "split_name.h"
 
@@ -28,15 +29,6 @@ static bool misleads(const char *s, size_t n) {
         return false;
     return (c[1] == 0x80 && (c[2] == 0x8e || c[2] == 0x8f || (c[2] >= 0xa8 && c[2] <= 0xae))) ||
            (c[1] == 0x81 && c[2] >= 0xa6 && c[2] <= 0xa9);
-}
-
-/* True for the names of PyTorch's files of weights. */
-static bool is_pickle(const char *name) {
-    static const char *const ends[] = {".pth", ".pt", ".ckpt"};
-    bool is = strncmp(name, "pytorch_model", 13) == 0 && ends_with(name, ".bin");
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        is |= ends_with(name, ends[i]);
-    return is;
 }
 
 hub_kind hub_kind_of(const char *path) {
@@ -61,7 +53,7 @@ hub_kind hub_kind_of(const char *path) {
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (strcmp(path, texts[i]) == 0)
             return HUB_TEXT;
-    return is_pickle(path) ? HUB_PICKLE : HUB_OTHER;
+    return llm_pickle_is_name(path) ? HUB_PICKLE : HUB_OTHER;
 }
 
 bool hub_is_path(const char *path) {
