@@ -116,6 +116,17 @@ void tool_print_wrapped(const char *s, int at, int column) {
     putchar('\n');
 }
 
+void tool_print_item(const char *label, const char *fmt, ...) {
+    enum { COLUMN = 13 };
+    char text[2048];
+    va_list args;
+    va_start(args, fmt);
+    ggl_vformat(text, sizeof text, fmt, args);
+    va_end(args);
+    printf("%-*s", COLUMN, label);
+    tool_print_wrapped(text, COLUMN, COLUMN);
+}
+
 /* --- streams --- */
 
 static int lost_error;

@@ -12,6 +12,11 @@ int tool_width(void);
 /* Prints a text whose first line starts at column `at`, wrapped at tool_width(); further lines
  * start at `column`. Line ends in the text count as spaces. Ends with a newline. */
 void tool_print_wrapped(const char *s, int at, int column);
+/* Prints "label        text" like that, with the text from column 13 on. */
+#if defined(__GNUC__) || defined(__clang__)
+__attribute__((format(printf, 2, 3)))
+#endif
+void tool_print_item(const char *label, const char *fmt, ...);
 
 /* Prints "tool: message" on a line of its own on stderr; returns `code`. */
 #if defined(__GNUC__) || defined(__clang__)
