@@ -134,6 +134,18 @@ def test_near_names():
     run(1, "did you mean -hf user/other, which downloads it?", "llm-cli", "-m", "user/other", "-p", "x")
 
 
+def test_names_with_line_feeds():
+    """A name cannot make a line that looks like a tool's own."""
+    name, shown = "a\nllm-cli: all is well\x1b[2J", "a\\x0allm-cli: all is well\\x1b[2J"
+    for command in [["llm-cli", "-p", "x", "-m", name], ["llm-cli", "-f", name], ["llm-gguf", name], ["llm-quantize", name, "o.gguf", "Q8_0"],
+                    ["llm-cli", "-m", "model.gguf", "-p", "x", "-o", name + "/x"], ["llm-convert", name, "-o", "o.gguf"]]:
+        r = run(2 if command == ["llm-gguf", name] else 1, shown, *command)
+        check(not any(line.startswith("llm-cli: all is well") for line in r.splitlines()), f"{command} prints the line", r)
+    put("lines/" + name + ".gguf", read("model.gguf"))
+    err = run(1, "there is -m $'lines/a\\012llm-cli: all is well\\033[2J.gguf'\n", "llm-cli", "-m", "lines", "-p", "x")
+    check(len(err.splitlines()) == 1, "one line", err)
+
+
 def test_commands_to_copy():
     """The command of a message works as it stands: names with blanks and quotes are quoted for a shell."""
     put_checkpoint("it's mine/stories.bin")

@@ -30,6 +30,15 @@ int tool_error(const char *tool, int code, const char *fmt, ...) {
     return code;
 }
 
+int tool_error_about(const char *tool, int code, const char *fmt, ...) {
+    char text[8192];
+    va_list args;
+    va_start(args, fmt);
+    ggl_vformat(text, sizeof text, fmt, args);
+    va_end(args);
+    return tool_error(tool, code, "%s", text);
+}
+
 static bool is_quiet;
 
 bool tool_is_quiet(void) {

@@ -24,6 +24,13 @@ __attribute__((format(printf, 3, 4)))
 #endif
 int tool_error(const char *tool, int code, const char *fmt, ...);
 
+/* The same for arguments of %s that are names, such as paths as a user typed them: their line feeds and
+ * tabs, too, are escaped. tool_error keeps these, because messages of the library have several lines. */
+#if defined(__GNUC__) || defined(__clang__)
+__attribute__((format(printf, 3, 4)))
+#endif
+int tool_error_about(const char *tool, int code, const char *fmt, ...);
+
 /* True after -q: notes, timings and progress are not printed. */
 bool tool_is_quiet(void);
 void tool_set_quiet(bool quiet);
