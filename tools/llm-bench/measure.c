@@ -271,6 +271,7 @@ static int check_plot(const bench_options *o) {
 /* Downloads a model that was given by name. */
 static int get_model(bench_options *o) {
     const char *model = o->models.n > 0 ? o->models.s[0] : NULL;
+    o->hub.arch = o->arch;
     const int code = hub_get(TOOL, &o->hub, &model);
     if (code >= 0 || !o->hub.path[0])
         return code;

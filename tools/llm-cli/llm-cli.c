@@ -453,6 +453,7 @@ static int check_paths(const cli_options *o) {
 /* Downloads the models that were given by name. The paths are checked before, so that a wrong one shows at once, and again now
  * that the models' are known. */
 static int get_models(cli_options *o) {
+    o->hub.arch = o->arch;
     int code = hub_get(TOOL, &o->hub, &o->model);
     if (code < 0)
         code = hub_get_draft(TOOL, &o->hub, &o->speculate.draft);

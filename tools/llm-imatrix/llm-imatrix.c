@@ -193,6 +193,7 @@ static void note_format(const options *o) {
 
 static int run_tool(tool *t) {
     int code = check_paths(&t->o);
+    t->o.hub.arch = t->o.arch;
     if (code < 0)
         code = hub_get(TOOL, &t->o.hub, &t->o.model);
     if (code < 0 && t->o.hub.path[0])

@@ -508,6 +508,7 @@ static int check_paths(const options *o) {
 static int run(ppl *p) {
     ggl_error err = {0};
     int code = check_paths(&p->o);
+    p->o.hub.arch = p->o.arch;
     if (code < 0)
         code = hub_get(TOOL, &p->o.hub, &p->o.model);
     if (code < 0 && p->o.hub.path[0])

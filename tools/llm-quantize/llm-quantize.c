@@ -18,18 +18,18 @@
 
 static int read_choice(quant_choice *c, const options *o, const char *type) {
     const ggl_type_info *t = NULL;
+    ggl_error err = {0};
+    const bool copy = strcasecmp(type, "COPY") == 0;
+    int code = copy ? -1 : type_error("TYPE", llm_quant_choice_read(c, type, &err), &err);
     c->pure = o->pure;
     c->requantize = o->requantize;
     c->merge_experts = o->merge_experts;
     c->leave_output = o->leave_output;
-    c->mix = llm_quant_mix_find(type);
-    int code = c->mix || strcasecmp(type, "COPY") == 0 ? -1 : read_type("TYPE", type, true, &t);
-    c->type = t ? t->name : llm_quant_type_named(type);
     if (code < 0 && o->output_type &&
-        (code = read_type("--output-tensor-type", o->output_type, false, &t)) < 0)
+        (code = read_type("--output-tensor-type", o->output_type, &t)) < 0)
         c->output = t->name;
     if (code < 0 && o->embedding_type &&
-        (code = read_type("--token-embedding-type", o->embedding_type, false, &t)) < 0)
+        (code = read_type("--token-embedding-type", o->embedding_type, &t)) < 0)
         c->embedding = t->name;
     return code;
 }

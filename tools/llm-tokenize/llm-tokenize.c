@@ -410,6 +410,7 @@ int main(int argc, char **argv) {
     const char *wrong = wrong_options(&o);
     if (wrong)
         return tool_error(TOOL, 2, "%s", wrong);
+    o.hub.no_weights = true;
     code = hub_get(TOOL, &o.hub, &o.model);
     if (code < 0)
         code =
