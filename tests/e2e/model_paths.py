@@ -192,7 +192,7 @@ def test_order_of_quantize():
     run(0, "", *shlex.split(err.split("as in: ")[1].split("\n")[0]))
     run(2, "TYPE: '5' is not a type", "llm-quantize", "small.gguf", "o.gguf", "5")
     for number, name in [(0, "F32"), (1, "F16"), (2, "Q4_0"), (7, "Q8_0"), (8, "Q5_0"), (15, "Q4_K_M"), (18, "Q6_K"), (32, "BF16")]:
-        run(0, "", "llm-quantize", "small.gguf", "number.gguf", str(number))
+        run(0, f"note: TYPE {number} is {name}\n", "llm-quantize", "small.gguf", "number.gguf", str(number))
         run(0, "", "llm-quantize", "small.gguf", "name.gguf", name)
         check(read("number.gguf") == read("name.gguf"), f"{number} is {name}")
 
