@@ -95,9 +95,12 @@ same want got "the old format"
 table d.dat,h.gguf >got
 same want got "files with a comma"
 exits 0 "$imatrix" --in-file d.dat -c 32 --in-file h.gguf -o both.gguf
+grep -q 'does not tell' err && fail "a note on the size of chunks, which -c sets"
 table both.gguf >got
 same want got "merged files"
-awk 'length > 100' want | grep . && fail "lines of more than 100 columns"
+exits 0 "$imatrix" --in-file h.gguf --in-file d.dat -o assumed.gguf
+prints 'd.dat does not tell the size of its chunks, by which files are weighted: 512 tokens are assumed; -c N sets it' err
+awk 'length > 80' want | grep . && fail "lines of more than 80 columns"
 [ "$(wc -l <want)" -gt 40 ] || fail "the table has $(wc -l <want) lines"
 
 # without -o, what is written is said

@@ -61,7 +61,7 @@ grep -q 'passes over the text' "$tmp/stderr" || fail "nothing says how long it t
 [ "$(stat -c %s "$out")" -le "$size" ] || fail "larger than the mix"
 less "$(kld "$out")" "$(kld "$tmp/mix.gguf")" || fail "KL divergence $(kld "$out"), but $(kld "$tmp/mix.gguf") of Q4_K_M"
 says '^measured +KL divergence 0\.[0-9]{6} ±'
-awk '/^measured/ { sub(/\)$/, "", $NF); r = $4 / $NF; exit !(r > 0.5 && r < 2) }' "$tmp/stdout" ||
+awk '/^measured/ { r = $4; getline; sub(/\)$/, "", $NF); r /= $NF; exit !(r > 0.5 && r < 2) }' "$tmp/stdout" ||
     fail "losses do not add up: $(grep '^measured' "$tmp/stdout")"
 
 grep -q 'no such file yet' "$tmp/stderr" && fail "--loss with --calibration: $(cat "$tmp/stderr")"
@@ -84,6 +84,9 @@ less "$(kld "$tmp/large.gguf")" "$(kld "$out")" || fail "more room is not better
 rm "$tmp/loss"
 run 0 --dry-run --budget "$size" --calibration "$text" -c 64 --chunks 1 --passes 12 "$f32"
 grep -qE 'takes ([89]|1[0-2]) passes' "$tmp/stderr" || fail "--passes 12: $(cat "$tmp/stderr")"
+grep -q 'note: --passes' "$tmp/stderr" && fail "--passes 12 is enough"
+run 0 --dry-run --budget "$size" --calibration "$text" -c 64 --chunks 1 --passes 2 "$f32"
+grep -q 'note: --passes 2: each kind of tensor needs a pass of its own' "$tmp/stderr" || fail "--passes 2: $(cat "$tmp/stderr")"
 
 # what the user names
 run 0 --dry-run --bpw 9 --types q5_0,q8_0 --tensor-type 'attn_k=f16' --output-tensor-type f16 "$f32"

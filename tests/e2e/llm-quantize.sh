@@ -55,8 +55,8 @@ grep -q 'Once upon a time' "$tmp/text" || fail "the q4_0 model says nothing"
 
 # what each tensor gets
 run 0 --dry-run "$f32" "$tmp/none.gguf" Q8_0
-says '^token_embd\.weight +[0-9]+ x [0-9]+ +f32 -> q8_0 '
-says '^blk\.0\.attn_norm\.weight +[0-9]+ +f32 +[0-9]+ +[0-9]+$'
+says '^token_embd\.weight +[0-9]+x[0-9]+ +f32 -> q8_0 +[0-9.]+ [kM]B +[0-9.]+ [kM]B$'
+says '^blk\.0\.attn_norm\.weight +[0-9]+ +f32 +512 bytes +512 bytes$'
 [ ! -e "$tmp/none.gguf" ] || fail "--dry-run writes"
 run 0 --dry-run "$f32" F16
 says '^blk\.0\.attn_q\.weight .* f32 -> f16 '
@@ -68,7 +68,8 @@ says '^token_embd\.weight .* f32 -> bf16 '
 run 0 --dry-run --output-tensor-type f16 "$f32" Q8_0
 says '^(output|token_embd)\.weight .* f32 -> f16 '
 run 0 -v "$f32" "$tmp/v.gguf" Q8_0
-says '^blk\.0\.attn_q\.weight .* f32 -> q8_0 +rmse [0-9.e+-]+ max [0-9.e+-]+ relative [0-9.e+-]+$'
+says '^tensor +shape +type +rmse +max +relative$'
+says '^blk\.0\.attn_q\.weight .* f32 -> q8_0 +[0-9.]+e[0-9+-]+ +[0-9.]+e[0-9+-]+ +[0-9.]+e[0-9+-]+$'
 
 # the file tells its type, and no key is lost
 key() { # key FILE NAME: whether the file has the key
@@ -163,9 +164,15 @@ fi
 # rows that are no whole blocks: another type, in a line with what that costs
 gpt2=$(dirname "$0")/../data/stories-gpt2.gguf # rows of 96
 run 0 --dry-run --allow-requantize "$gpt2" Q4_K_M
-grep -q '^narrow rows  16 tensors have a larger type, .*: 0.32 MiB instead of 0.27 ' "$tmp/stdout" || fail "narrow rows: $(tail -5 "$tmp/stdout")"
+narrow() { # the paragraph on narrow rows as one line
+    sed -n '/^narrow rows/,/^size/p' "$tmp/stdout" | tr -s '\n ' ' '
+}
+narrow | grep -q '^narrow rows 16 tensors have a larger type .*: 0.32 MiB instead of 0.27 (4 q5_1, not q5_k; 10 q5_0, not q4_k; 2 q8_0, not q6_k)' || fail "narrow rows: $(narrow)"
+[ "$(grep -cE '[a-z0-9]\*( |$)' "$tmp/stdout")" = 16 ] || fail "--dry-run does not mark the tensors with narrow rows"
+awk 'length > 80' "$tmp/stdout" | grep . && fail "lines of more than 80 columns"
 run 0 --allow-requantize -v "$gpt2" "$out" Q4_K_M
-[ "$(grep -c 'rows of [0-9]* are not whole blocks of' "$tmp/stdout")" = 16 ] || fail "-v does not name the tensors with narrow rows"
+[ "$(grep -cE '[a-z0-9]\*( |$)' "$tmp/stdout")" = 16 ] || fail "-v does not mark the tensors with narrow rows"
+awk 'length > 80' "$tmp/stdout" | grep . && fail "lines of more than 80 columns"
 run 0 --dry-run --allow-requantize "$gpt2" Q8_0
 grep -q '^narrow rows' "$tmp/stdout" && fail "rows of whole blocks are called narrow"
 rm -f "$out"
@@ -206,13 +213,14 @@ with open(sys.argv[2], "wb") as f:
 END
 }
 run 0 --dry-run "$f32" F32
-columns=$(sed -n 's/^blk\.0\.attn_q\.weight *\([0-9]*\) x.*/\1/p' "$tmp/stdout")
+columns=$(sed -n 's/^blk\.0\.attn_q\.weight *\([0-9]*\)x.*/\1/p' "$tmp/stdout")
 imatrix "$columns"
 run 0 --imatrix "$tmp/im.dat" --pure -t 1 "$f32" "$tmp/i1.gguf" Q4_0
-says '^error .* of the changed tensors, all columns counted alike$'
-says '^importance   2 entries of 3 chunks; [0-9]+ of [0-9]+ tensors whose type uses importance have none'
+says '^             .*tensors, all columns counted alike$'
+says '^importance   2 entries of 3 chunks; 34 of 36 tensors whose type uses importance$'
+awk 'length > 80' "$tmp/stdout" | grep . && fail "lines of more than 80 columns"
 run 0 --imatrix "$tmp/im.dat" --pure -t 3 -v "$f32" "$tmp/i3.gguf" Q4_0
-says '^blk\.0\.ffn_gate\.weight .* \(no importance\)$'
+says '^blk\.0\.ffn_gate\.weight .* f32 -> q4_0\? '
 cmp "$tmp/i1.gguf" "$tmp/i3.gguf" || fail "with importance, the bytes depend on the threads"
 cmp -s "$tmp/i1.gguf" "$tmp/t1.gguf" && fail "importance changes nothing"
 for name in file dataset entries_count chunks_count; do

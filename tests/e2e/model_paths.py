@@ -134,6 +134,18 @@ def test_near_names():
     run(1, "did you mean -hf user/other, which downloads it?", "llm-cli", "-m", "user/other", "-p", "x")
 
 
+def test_names_with_line_feeds():
+    """A name cannot make a line that looks like a tool's own."""
+    name, shown = "a\nllm-cli: all is well\x1b[2J", "a\\x0allm-cli: all is well\\x1b[2J"
+    for command in [["llm-cli", "-p", "x", "-m", name], ["llm-cli", "-f", name], ["llm-gguf", name], ["llm-quantize", name, "o.gguf", "Q8_0"],
+                    ["llm-cli", "-m", "model.gguf", "-p", "x", "-o", name + "/x"], ["llm-convert", name, "-o", "o.gguf"]]:
+        r = run(2 if command == ["llm-gguf", name] else 1, shown, *command)
+        check(not any(line.startswith("llm-cli: all is well") for line in r.splitlines()), f"{command} prints the line", r)
+    put("lines/" + name + ".gguf", read("model.gguf"))
+    err = run(1, "there is -m $'lines/a\\012llm-cli: all is well\\033[2J.gguf'\n", "llm-cli", "-m", "lines", "-p", "x")
+    check(len(err.splitlines()) == 1, "one line", err)
+
+
 def test_commands_to_copy():
     """The command of a message works as it stands: names with blanks and quotes are quoted for a shell."""
     put_checkpoint("it's mine/stories.bin")
@@ -180,7 +192,7 @@ def test_order_of_quantize():
     run(0, "", *shlex.split(err.split("as in: ")[1].split("\n")[0]))
     run(2, "TYPE: '5' is not a type", "llm-quantize", "small.gguf", "o.gguf", "5")
     for number, name in [(0, "F32"), (1, "F16"), (2, "Q4_0"), (7, "Q8_0"), (8, "Q5_0"), (15, "Q4_K_M"), (18, "Q6_K"), (32, "BF16")]:
-        run(0, "", "llm-quantize", "small.gguf", "number.gguf", str(number))
+        run(0, f"note: TYPE {number} is {name}\n", "llm-quantize", "small.gguf", "number.gguf", str(number))
         run(0, "", "llm-quantize", "small.gguf", "name.gguf", name)
         check(read("number.gguf") == read("name.gguf"), f"{number} is {name}")
 

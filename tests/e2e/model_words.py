@@ -1,7 +1,7 @@
 """Models by name, prompts without tokens, adapters that are none, pictures with another ending: what the tools say.
 
 model_words.py TOOLS MODEL    TOOLS: the folder of the programs; MODEL: models/builtin/stories.gguf"""
-import json, os, struct, subprocess, sys, tempfile
+import fcntl, json, os, pty, re, struct, subprocess, sys, tempfile, termios
 
 TOOLS, MODEL = sys.argv[1:3]
 FAILED = []
@@ -94,6 +94,37 @@ def test_adapters_that_are_none():
         *begin, "whole")
     run(1, "peft is an adapter of PEFT; this makes a GGUF file of it: llm-lora convert 'peft' --base MODEL_FOLDER -o 'peft.gguf'", *begin, "peft")
     run(1, "empty folder is a folder, not an adapter's file", *begin, "empty folder")
+
+
+def on_terminal(columns, *command):
+    """What a terminal of that width gets on standard output."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 25, columns, 0, 0))
+    p = subprocess.Popen([os.path.join(TOOLS, command[0]), *command[1:]], cwd=TMP.name, stdin=subprocess.DEVNULL, stdout=slave,
+                         stderr=subprocess.DEVNULL)
+    os.close(slave)
+    text = b""
+    try:
+        while piece := os.read(master, 65536):
+            text += piece
+    except OSError:  # the end, on Linux
+        pass
+    os.close(master)
+    check(p.wait() == 0, f"{command}: exit code {p.returncode}")
+    return text.decode().replace("\r\n", "\n").splitlines()
+
+
+def test_dry_runs_of_convert():
+    """The report fits a terminal's width; without a terminal a row is a line."""
+    put_letters("report")
+    command = ["llm-convert", "report", "--dry-run"]
+    out, _ = run(0, "", *command)
+    row = "  model.layers.0.self_attn.o_proj.weight         F32  [32, 32]       77 blk.0.attn_output.weight"
+    check(re.search(row.replace("[", r"\[").replace("77", r"\d+"), out), "a row is a line", out)
+    lines = on_terminal(80, *command)
+    check(max(map(len, lines)) <= 80, "80 columns", [x for x in lines if len(x) > 80])
+    check(" ".join(" ".join(lines).split()) == " ".join(out.split()), "the same words", lines)
+    check(on_terminal(100, *command)[:20] == out.splitlines()[:20], "100 columns are enough")
 
 
 def test_pictures_with_another_ending():

@@ -1,4 +1,4 @@
-/* Flags of llama.cpp's tools, and of ollama and Hugging Face's, that the tools of the same purpose here do not have: other names,
+/* Flags of llama.cpp's tools, and of ollama, mlx-lm and Hugging Face's, that the tools of the same purpose here do not have: other names,
  * flags that change nothing here, and what a person can do instead of the others. A text names only flags of the tool itself, or
  * says whose they are. docs/from-llama-cpp.md shows these tables; a test compares them. */
 #include "hints.h"
@@ -119,12 +119,17 @@
 #define TEXT_ROWS                                                                                  \
     {"-n=-2 --predict=-2 --n-predict=-2", "-n=-1", HINT_SAME},                                     \
     {"--max-tokens --max-new-tokens --num-predict", "-n", HINT_SAME},                              \
-    {"--num-ctx --n-ctx --context-length --max-model-len --max-seq-len", "-c", HINT_SAME},         \
+    {"--num-ctx --n-ctx --context-length --max-model-len --max-seq-len --max-kv-size", "-c", HINT_SAME}, \
     {"--num-thread --num-threads --n-threads", "-t", HINT_SAME},                                   \
     {"--num-gpu --num-gpu-layers", "-ngl", HINT_SAME},                                             \
     {"--repetition-penalty", "--repeat-penalty", HINT_SAME},                                       \
     {"--lora-adapter --lora-path", "--lora", HINT_SAME},                                           \
     {"--draft-model", "--model-draft", HINT_SAME},                                                 \
+    {"--num-draft-tokens", "--draft-max", HINT_SAME},                                              \
+    {"--adapter-path",                                                                             \
+     "--lora FILE applies an adapter; `llm-lora convert FOLDER --base MODEL_FOLDER -o FILE` makes one of PEFT's folder", HINT_REFUSED}, \
+    {"--kv-bits --kv-group-size --quantized-kv-start", "-ctk q8_0 -ctv q8_0 makes the cache smaller", HINT_REFUSED}, \
+    {"--use-default-chat-template", "chat templates are always rendered", HINT_NOTHING},           \
     {"--mirostat=1", "only version 2 is supported: --mirostat 2", HINT_REFUSED},                   \
     {"--adaptive-target --adaptive-decay",                                                         \
      "adaptive-p is not supported; --mirostat 2 also holds the text near a target", HINT_REFUSED}, \
@@ -199,6 +204,9 @@ const arg_hint cli_hints[] = {
     {"--in-prefix-bos", "--in-prefix '<s>' puts such a token before what is typed", HINT_REFUSED},
     {"-spf", "--system-prompt-file", HINT_SAME},
     {"--system", "--system-prompt", HINT_SAME},
+    {"--ignore-chat-template", "-no-cnv", HINT_SAME},
+    {"--chat-template-config", "--chat-template-kwargs", HINT_SAME},
+    {"--prompt-cache-file", "--prompt-cache", HINT_SAME},
     {"--output-file", "--output", HINT_SAME},
     {"--stop-sequence --stop-sequences", "--stop", HINT_SAME},
     {"--nowordwrap", "--no-wrap", HINT_SAME},
@@ -483,12 +491,23 @@ const arg_hint lora_hints[] = {
     {"-ngl --n-gpu-layers -c --ctx-size -b --batch-size", "weights are added on the CPU, row by row", HINT_NOTHING_VALUE},
     {"--base --base-model-id --outfile --outtype --dry-run",
      "`llm-lora convert PEFT_FOLDER --base MODEL_FOLDER -o ADAPTER` converts an adapter", HINT_REFUSED},
+    {"--adapter-path --save-path", "`llm-lora merge MODEL ADAPTER -o OUT` adds an adapter to a model; `llm-lora convert` makes an ADAPTER of PEFT's folder", HINT_REFUSED},
     {"--rank -r", "`llm-lora extract BASE TUNED -o ADAPTER --rank N` makes an adapter", HINT_REFUSED},
     {0}};
 
 const arg_hint convert_hints[] = {
     {"--outfile", "--output", HINT_SAME},
-    {"--outtype", "--type", HINT_SAME},
+    {"--dtype=float16", "--type=f16", HINT_SAME},
+    {"--dtype=bfloat16", "--type=bf16", HINT_SAME},
+    {"--dtype=float32", "--type=f32", HINT_SAME},
+    {"--outtype --dtype", "--type", HINT_SAME},
+    {"--mlx-path", "--output", HINT_SAME},
+    {"--hf-path", "the folder needs no flag: `llm-convert FOLDER -o FILE`", HINT_REFUSED},
+    {"--quantize --q-bits --q-group-size --q-mode --quant-predicate",
+     "`llm-quantize IN OUT TYPE` makes a smaller file of the GGUF file, such as Q4_K_M", HINT_REFUSED},
+    {"--dequantize", "`llm-quantize --allow-requantize IN OUT F16` makes numbers of the GGUF file's weights", HINT_REFUSED},
+    {"--upload-repo", "nothing is uploaded: -o FILE is on this machine", HINT_REFUSED},
+    {"--trust-remote-code", "code beside a model is never run", HINT_NOTHING},
     {"--verbose", "--dry-run prints what would be made", HINT_NOTHING},
     {"--use-temp-file --no-lazy", "tensors are copied one after the other", HINT_NOTHING},
     {"--model-name --metadata", "config.json names the model", HINT_REFUSED},

@@ -74,6 +74,10 @@ int64_t imatrix_chunk_size(const imatrix *m) {
     return m->chunk_size;
 }
 
+bool imatrix_tells_chunk_size(const imatrix *m) {
+    return m->tells_size;
+}
+
 int64_t imatrix_n_chunks(const imatrix *m) {
     return m->n_chunks;
 }

@@ -65,6 +65,7 @@ size_t imatrix_n_datasets(const imatrix *m);
 const char *imatrix_dataset(const imatrix *m,
                             size_t i); /* the name of a text; NULL past the last */
 int64_t imatrix_chunk_size(const imatrix *m);
+bool imatrix_tells_chunk_size(const imatrix *m); /* the file that was opened has this size */
 int64_t imatrix_n_chunks(const imatrix *m);
 
 /* True if the entry is for a weight of n_mat matrices with n_col columns each. The matrices of a

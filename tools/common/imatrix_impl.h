@@ -12,6 +12,7 @@ struct imatrix {
     char **dataset;
     size_t n_datasets, cap_datasets;
     int64_t chunk_size, n_chunks;
+    bool tells_size; /* the chunk size is from the file */
 };
 
 #define IMATRIX_TYPE        "imatrix"

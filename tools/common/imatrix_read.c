@@ -136,6 +136,7 @@ static ggl_status read_gguf(imatrix *m, const ggl_gguf *f, ggl_error *err) {
         return ggl_fail(err, GGL_FORMAT, "general.type is '%.*s', not '" IMATRIX_TYPE "'",
                         (int)type.n, type.s);
     ggl_status st = read_number(f, IMATRIX_CHUNK_SIZE, 1, &m->chunk_size, err);
+    m->tells_size = ggl_gguf_find(f, IMATRIX_CHUNK_SIZE) != NULL;
     if (st == GGL_OK)
         st = read_datasets(m, f, err);
     if (st == GGL_OK)

@@ -25,7 +25,7 @@ char *tool_read_at_most(const char *tool, const char *path, size_t most, size_t 
     const char *name = is_stdin ? "stdin" : path;
     FILE *f = is_stdin ? stdin : fopen(path, "rb");
     if (!f) {
-        tool_error(tool, 1, "%s: %s", path, strerror(errno));
+        tool_error_about(tool, 1, "%s: %s", path, strerror(errno));
         return NULL;
     }
     size_t n = 0, cap = 4096;
@@ -38,15 +38,15 @@ char *tool_read_at_most(const char *tool, const char *path, size_t most, size_t 
     }
     int error = errno;
     if (!data) {
-        tool_error(tool, 1, "%s: out of memory", name);
+        tool_error_about(tool, 1, "%s: out of memory", name);
     } else if (ferror(f)) {
         if (!process_stopped)
-            tool_error(tool, 1, "%s: %s", name, strerror(error));
+            tool_error_about(tool, 1, "%s: %s", name, strerror(error));
         free(data);
         data = NULL;
     } else if (n > most) {
-        tool_error(tool, 1, "%s: the file has more than %zu MiB, the most for this", name,
-                   most >> 20);
+        tool_error_about(tool, 1, "%s: the file has more than %zu MiB, the most for this", name,
+                         most >> 20);
         free(data);
         data = NULL;
     } else {

@@ -98,20 +98,21 @@ static int refuse_folder(const char *tool, const tool_path *p) {
     if (f.n > 1)
         snprintf(more, sizeof more, ", and %zu more", f.n - 1);
     if (f.first) {
-        tool_error(tool, 1, "%s: %s is a folder, not a file; there is %s%s%s", p->flag, p->path,
-                   given_by(p, flag, sizeof flag), shell_quote(word, join(path, p->path, f.first)),
-                   more);
+        tool_error_about(tool, 1, "%s: %s is a folder, not a file; there is %s%s%s", p->flag,
+                         p->path, given_by(p, flag, sizeof flag),
+                         shell_quote(word, join(path, p->path, f.first)), more);
     } else if (f.part) {
         split_part_path(path, sizeof path, f.part, 1);
-        tool_error(tool, 1,
-                   "%s: %s is a folder with only later parts of a split model; the first of the "
-                   "%d, %s, is missing",
-                   p->flag, p->path, split_n_parts(f.part), path);
+        tool_error_about(
+            tool, 1,
+            "%s: %s is a folder with only later parts of a split model; the first of the "
+            "%d, %s, is missing",
+            p->flag, p->path, split_n_parts(f.part), path);
     } else {
-        tool_error(tool, 1,
-                   "%s: %s is a folder without a GGUF file, and without the config.json of a "
-                   "Hugging Face folder",
-                   p->flag, p->path);
+        tool_error_about(tool, 1,
+                         "%s: %s is a folder without a GGUF file, and without the config.json of a "
+                         "Hugging Face folder",
+                         p->flag, p->path);
     }
     free(f.first);
     free(f.part);
@@ -145,10 +146,10 @@ const char *model_path_peft(const char *path, char *command, size_t size) {
 
 int model_path_refuse(const char *tool, const tool_path *p, const char *kind, const char *whole) {
     char command[MODEL_PATH_COMMAND];
-    return tool_error(tool, 1, "%s%s%s is %s; this makes a GGUF file of it: %s%s%s",
-                      p->flag ? p->flag : "", p->flag ? ": " : "", p->path, kind,
-                      model_path_convert(whole, command, sizeof command), p->also ? "; " : "",
-                      p->also ? p->also : "");
+    return tool_error_about(tool, 1, "%s%s%s is %s; this makes a GGUF file of it: %s%s%s",
+                            p->flag ? p->flag : "", p->flag ? ": " : "", p->path, kind,
+                            model_path_convert(whole, command, sizeof command), p->also ? "; " : "",
+                            p->also ? p->also : "");
 }
 
 /* True if the file has the name of one of those that make a Hugging Face folder. */
@@ -194,13 +195,14 @@ static bool cached_snapshot(const char *folder, char *path, size_t size) {
 static int check_folder(const char *tool, const tool_path *p) {
     char path[PATH_MAX], in[SHELL_WORD], flag[64];
     if (!has_file(p->path, "config.json") && cached_snapshot(p->path, path, sizeof path))
-        return tool_error(tool, 1,
-                          "%s: %s is a folder of the Hugging Face cache; the model is in it: %s%s",
-                          p->flag, p->path, given_by(p, flag, sizeof flag), shell_quote(in, path));
+        return tool_error_about(
+            tool, 1, "%s: %s is a folder of the Hugging Face cache; the model is in it: %s%s",
+            p->flag, p->path, given_by(p, flag, sizeof flag), shell_quote(in, path));
     char command[MODEL_PATH_COMMAND];
     if (p->model && has_file(p->path, "adapter_config.json"))
-        return tool_error(tool, 1, "%s: %s is an adapter of PEFT; this makes a GGUF file of it: %s",
-                          p->flag, p->path, model_path_peft(p->path, command, sizeof command));
+        return tool_error_about(
+            tool, 1, "%s: %s is an adapter of PEFT; this makes a GGUF file of it: %s", p->flag,
+            p->path, model_path_peft(p->path, command, sizeof command));
     return -1;
 }
 
@@ -213,16 +215,17 @@ static int check_part(const char *tool, const tool_path *p) {
     if (has_file(folder, "config.json") && p->no_folder)
         return model_path_refuse(tool, p, "part of a Hugging Face folder", folder);
     if (has_file(folder, "config.json"))
-        return tool_error(tool, 1, "%s: %s is part of a Hugging Face folder; %s%s opens it",
-                          p->flag, p->path, given_by(p, flag, sizeof flag),
-                          shell_quote(word, folder));
+        return tool_error_about(tool, 1, "%s: %s is part of a Hugging Face folder; %s%s opens it",
+                                p->flag, p->path, given_by(p, flag, sizeof flag),
+                                shell_quote(word, folder));
     if (!ends_with(p->path, ".safetensors"))
         return -1;
-    return tool_error(tool, 1,
-                      "%s: %s holds only tensors: llm-convert makes a GGUF file of it with the "
-                      "config.json and tokenizer.json that belong to it, which are not in this "
-                      "folder",
-                      p->flag, p->path);
+    return tool_error_about(
+        tool, 1,
+        "%s: %s holds only tensors: llm-convert makes a GGUF file of it with the "
+        "config.json and tokenizer.json that belong to it, which are not in this "
+        "folder",
+        p->flag, p->path);
 }
 
 int model_path_check(const char *tool, const tool_path *p) {
@@ -303,30 +306,31 @@ static int missing_part(const char *tool, const tool_path *p) {
     }
     if (n < 2 || there == 0)
         return -1;
-    return tool_error(tool, 1,
-                      "%s: %s is missing: the model has %d parts, of which %d %s in this folder",
-                      p->flag, p->path, n, there, there == 1 ? "is" : "are");
+    return tool_error_about(
+        tool, 1, "%s: %s is missing: the model has %d parts, of which %d %s in this folder",
+        p->flag, p->path, n, there, there == 1 ? "is" : "are");
 }
 
 int model_path_missing(const char *tool, const tool_path *p, int error) {
     char folder[PATH_MAX], path[PATH_MAX], word[SHELL_WORD], flag[64];
     const char *name, *remote = error == ENOENT ? remote_flag(p) : NULL;
     if (remote)
-        return tool_error(tool, 1, "%s: %s: %s; did you mean %s %s, which downloads it?", p->flag,
-                          p->path, strerror(error), remote, p->path);
+        return tool_error_about(tool, 1, "%s: %s: %s; did you mean %s %s, which downloads it?",
+                                p->flag, p->path, strerror(error), remote, p->path);
     if (error != ENOENT || !split_path(p->path, folder, &name))
-        return tool_error(tool, 1, "%s: %s: %s", p->flag, p->path, strerror(error));
+        return tool_error_about(tool, 1, "%s: %s: %s", p->flag, p->path, strerror(error));
     if (!is_folder(folder))
-        return tool_error(tool, 1, "%s: %s: %s; there is no folder %s", p->flag, p->path,
-                          strerror(error), folder);
+        return tool_error_about(tool, 1, "%s: %s: %s; there is no folder %s", p->flag, p->path,
+                                strerror(error), folder);
     if (missing_part(tool, p) >= 0)
         return 1;
     char *near = nearest_in(folder, name);
     if (near)
-        tool_error(tool, 1, "%s: %s: %s; did you mean %s%s?", p->flag, p->path, strerror(error),
-                   given_by(p, flag, sizeof flag), shell_quote(word, join(path, folder, near)));
+        tool_error_about(tool, 1, "%s: %s: %s; did you mean %s%s?", p->flag, p->path,
+                         strerror(error), given_by(p, flag, sizeof flag),
+                         shell_quote(word, join(path, folder, near)));
     else
-        tool_error(tool, 1, "%s: %s: %s", p->flag, p->path, strerror(error));
+        tool_error_about(tool, 1, "%s: %s: %s", p->flag, p->path, strerror(error));
     free(near);
     return 1;
 }

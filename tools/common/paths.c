@@ -89,8 +89,8 @@ static int check_existing(const char *tool, const tool_path *p, const tool_path 
         if (!all[i].path || all[i].written)
             continue;
         if (is_read(all[i].path, out))
-            return tool_error(tool, 2, "%s: %s is also the file of %s; give another one", p->flag,
-                              p->path, all[i].flag);
+            return tool_error_about(tool, 2, "%s: %s is also the file of %s; give another one",
+                                    p->flag, p->path, all[i].flag);
     }
     return -1;
 }
@@ -99,7 +99,7 @@ static int check_written(const char *tool, const tool_path *p, const tool_path *
     ggl_error err = {0};
     struct stat st;
     if (strcmp(p->path, "-") == 0)
-        return tool_error(
+        return tool_error_about(
             tool, 2,
             "%s: a file is written here, not standard output; write ./- for a file of that name",
             p->flag);
@@ -110,7 +110,7 @@ static int check_written(const char *tool, const tool_path *p, const tool_path *
     }
     /* an optional file, too, must not be one that may not be overwritten */
     if (ggl_new_file_check(p->path, &err) != GGL_OK && (!p->optional || err.status == GGL_USAGE))
-        return tool_error(tool, err.status == GGL_USAGE ? 2 : 1, "%s: %s", p->flag, err.msg);
+        return tool_error_about(tool, err.status == GGL_USAGE ? 2 : 1, "%s: %s", p->flag, err.msg);
     return -1;
 }
 
@@ -146,8 +146,8 @@ int tool_check_paths(const char *tool, const tool_path *paths, size_t n) {
         int code = check_written(tool, p, paths, n);
         for (size_t k = 0; k < i && code < 0; k++)
             if (paths[k].path && paths[k].written && same_file(paths[k].path, p->path))
-                code = tool_error(tool, 2, "%s and %s are the same file: %s", paths[k].flag,
-                                  p->flag, p->path);
+                code = tool_error_about(tool, 2, "%s and %s are the same file: %s", paths[k].flag,
+                                        p->flag, p->path);
         if (code >= 0)
             return code;
     }

@@ -30,6 +30,15 @@ int tool_error(const char *tool, int code, const char *fmt, ...) {
     return code;
 }
 
+int tool_error_about(const char *tool, int code, const char *fmt, ...) {
+    char text[8192];
+    va_list args;
+    va_start(args, fmt);
+    ggl_vformat(text, sizeof text, fmt, args);
+    va_end(args);
+    return tool_error(tool, code, "%s", text);
+}
+
 static bool is_quiet;
 
 bool tool_is_quiet(void) {
@@ -114,6 +123,17 @@ void tool_print_wrapped(const char *s, int at, int column) {
         s += *s != '\0';
     }
     putchar('\n');
+}
+
+void tool_print_item(const char *label, const char *fmt, ...) {
+    enum { COLUMN = 13 };
+    char text[2048];
+    va_list args;
+    va_start(args, fmt);
+    ggl_vformat(text, sizeof text, fmt, args);
+    va_end(args);
+    printf("%-*s", COLUMN, label);
+    tool_print_wrapped(text, COLUMN, COLUMN);
 }
 
 /* --- streams --- */

@@ -12,12 +12,24 @@ int tool_width(void);
 /* Prints a text whose first line starts at column `at`, wrapped at tool_width(); further lines
  * start at `column`. Line ends in the text count as spaces. Ends with a newline. */
 void tool_print_wrapped(const char *s, int at, int column);
+/* Prints "label        text" like that, with the text from column 13 on. */
+#if defined(__GNUC__) || defined(__clang__)
+__attribute__((format(printf, 2, 3)))
+#endif
+void tool_print_item(const char *label, const char *fmt, ...);
 
 /* Prints "tool: message" on a line of its own on stderr; returns `code`. */
 #if defined(__GNUC__) || defined(__clang__)
 __attribute__((format(printf, 3, 4)))
 #endif
 int tool_error(const char *tool, int code, const char *fmt, ...);
+
+/* The same for arguments of %s that are names, such as paths as a user typed them: their line feeds and
+ * tabs, too, are escaped. tool_error keeps these, because messages of the library have several lines. */
+#if defined(__GNUC__) || defined(__clang__)
+__attribute__((format(printf, 3, 4)))
+#endif
+int tool_error_about(const char *tool, int code, const char *fmt, ...);
 
 /* True after -q: notes, timings and progress are not printed. */
 bool tool_is_quiet(void);

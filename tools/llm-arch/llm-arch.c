@@ -29,11 +29,11 @@ static int unknown(const char *name) {
         if (edits(name, i) < edits(name, best))
             best = i;
     if (edits(name, best) > strlen(name) / 3 + 1) /* not a likely misspelling */
-        return tool_error("llm-arch", 2, "there is no command '%s'; llm-arch --help lists them",
-                          name);
-    return tool_error("llm-arch", 2,
-                      "there is no command '%s' (did you mean '%s'?); llm-arch --help lists them",
-                      name, commands[best].name);
+        return tool_error_about("llm-arch", 2,
+                                "there is no command '%s'; llm-arch --help lists them", name);
+    return tool_error_about(
+        "llm-arch", 2, "there is no command '%s' (did you mean '%s'?); llm-arch --help lists them",
+        name, commands[best].name);
 }
 
 int main(int argc, char **argv) {

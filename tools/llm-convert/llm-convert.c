@@ -1,5 +1,6 @@
 /* llm-convert: converts a Hugging Face folder to a GGUF file by a descriptor's convert section.
  * See docs/tools.md. */
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -34,9 +35,31 @@ static void print_notes(const char *notes) {
     }
 }
 
+/* Prints a line of the report. On a terminal that is narrower, a table's last column goes to a line of
+ * its own, and a sentence is wrapped; for other programs a row stays a line. */
 static void print_line(void *ctx, const char *text) {
+    enum { INDENT = 6 };
+    char line[2400];
+    const size_t width = isatty(STDOUT_FILENO) == 1 ? (size_t)tool_width() : SIZE_MAX;
+    size_t gap = 0;
     (void)ctx;
-    ggl_fprint(stdout, "%s\n", text);
+    (void)ggl_show(line, sizeof line, text, strlen(text));
+    if (strlen(line) <= width) {
+        printf("%s\n", line);
+        return;
+    }
+    for (size_t i = strspn(line, " "); line[i]; i++)
+        if (i <= width && strncmp(line + i, "  ", 2) == 0 && line[i + 2] != ' ')
+            gap = i;
+    if (gap == 0) {
+        tool_print_wrapped(line, 0, 2);
+        return;
+    }
+    size_t end = gap;
+    while (end > 0 && line[end - 1] == ' ')
+        end--;
+    printf("%.*s\n%*s", (int)end, line, INDENT, "");
+    tool_print_wrapped(line + gap + 2, INDENT, INDENT);
 }
 
 /* Prints the report of a dry run, and frees c. Returns the exit code. */

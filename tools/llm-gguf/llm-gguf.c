@@ -27,13 +27,14 @@ static int unknown(const char *word) {
     for (const args_command *c = commands; c->name; c++)
         ggl_nearest_try(&near, c->name, SIZE_MAX);
     if (near.best)
-        return tool_error("llm-gguf", 2,
-                          "there is no command '%s' (did you mean '%s'?), and no file of that name",
-                          word, near.best);
-    return tool_error("llm-gguf", 2,
-                      "there is no command '%s', and no file of that name; "
-                      "--help lists the commands",
-                      word);
+        return tool_error_about(
+            "llm-gguf", 2,
+            "there is no command '%s' (did you mean '%s'?), and no file of that name", word,
+            near.best);
+    return tool_error_about("llm-gguf", 2,
+                            "there is no command '%s', and no file of that name; "
+                            "--help lists the commands",
+                            word);
 }
 
 static bool may_be_file(const char *word) {

@@ -56,6 +56,12 @@ static int read_files(tool *t) {
     for (size_t i = 0; i < t->o.n_files; i++) {
         imatrix *m = NULL;
         ggl_status st = imatrix_open(&m, t->o.file[i], t->o.n_ctx, &err);
+        if (st == GGL_OK && !t->o.ctx_given && !imatrix_tells_chunk_size(m))
+            tool_note(
+                TOOL,
+                "%s does not tell the size of its chunks, by which files are weighted: %" PRId64
+                " tokens are assumed; -c N sets it",
+                t->o.file[i], t->o.n_ctx);
         if (st == GGL_OK && t->base) {
             st = imatrix_merge(t->base, m, &err);
             if (st != GGL_OK)

@@ -113,26 +113,39 @@ double stats_effective(const tensor_stats *s) {
 
 /* --- tables ----------------------------------------------------------------------------------- */
 
-static void print_number(FILE *out, const char *fmt, double x, int width) {
-    if (isnan(x))
-        fprintf(out, " %*s", width, "-");
-    else
-        fprintf(out, fmt, x);
+enum { NUMBER = 6, KIND = 16 }; /* columns of a number, and most of a tensor's name: 80 in all */
+
+/* Prints a number with at most four digits, as many as fit into its column. */
+static void print_short(FILE *out, double x) {
+    char text[32];
+    for (int digits = 4; digits > 0; digits--)
+        if (snprintf(text, sizeof text, "%.*g", digits, x) <= NUMBER)
+            break;
+    fprintf(out, " %*s", NUMBER, text);
 }
 
-static void print_tensor(const tensor_stats *s, FILE *out) {
+static void print_cosine(FILE *out, double x) {
+    if (isnan(x))
+        fprintf(out, " %6s", "-");
+    else
+        fprintf(out, " %6.3f", x);
+}
+
+static void print_tensor(const tensor_stats *s, int width, FILE *out) {
     char layer[16] = "-";
     if (s->layer >= 0)
         snprintf(layer, sizeof layer, "%d", s->layer);
-    ggl_fprint(out, "%5s %-18.18s", layer, s->kind);
+    ggl_fprint(out, "%3s %-*.*s", layer, width, width, s->kind);
     if (s->n == 0) {
         fputs("  has seen no rows\n", out);
         return;
     }
     const double entropy = s->n > 1 ? s->entropy / log2((double)s->n) : 1;
-    fprintf(out, " %9.4g %9.3g %9.4g %9.4g %9.4g %5.1f %5.1f %5.1f", s->sum, s->min, s->max,
-            s->mean, s->sigma, 100 * s->active, 100 * entropy, 100 * s->high);
-    print_number(out, " %7.4f", s->cosine, 7);
+    const double number[] = {s->sum, s->min, s->max, s->mean, s->sigma};
+    for (int i = 0; i < 5; i++)
+        print_short(out, number[i]);
+    fprintf(out, " %5.1f %5.1f %5.1f", 100 * s->active, 100 * entropy, 100 * s->high);
+    print_cosine(out, s->cosine);
     fputc('\n', out);
 }
 
@@ -158,21 +171,25 @@ static void print_layers(const tensor_stats *s, size_t n, FILE *out) {
         to->cosine += isnan(s[i].cosine) ? 0 : w * s[i].cosine;
     }
     if (l && n_layers > 0)
-        fputs("\nlayer    mean sum  >sigma  cosine\n", out);
+        fputs("\nblk    mean sum  >sig% cosine\n", out);
     for (int i = 0; l && i < n_layers; i++) {
         if (l[i].n <= 0)
             continue;
-        fprintf(out, "%5d %11.5g %6.1f", i, l[i].sum / l[i].n, 100 * l[i].high / l[i].n);
-        print_number(out, " %7.4f", l[i].n_cosine > 0 ? l[i].cosine / l[i].n_cosine : NAN, 7);
+        fprintf(out, "%3d %11.5g %6.1f", i, l[i].sum / l[i].n, 100 * l[i].high / l[i].n);
+        print_cosine(out, l[i].n_cosine > 0 ? l[i].cosine / l[i].n_cosine : NAN);
         fputc('\n', out);
     }
     ggl_free(l);
 }
 
 void stats_print(const tensor_stats *s, size_t n, FILE *out) {
-    fprintf(out, "%5s %-18s %9s %9s %9s %9s %9s %5s %5s %5s %7s\n", "layer", "tensor", "sum", "min",
+    int width = (int)strlen("tensor");
+    for (size_t i = 0; i < n; i++)
+        width = (int)strlen(s[i].kind) > width ? (int)strlen(s[i].kind) : width;
+    width = width < KIND ? width : KIND;
+    fprintf(out, "blk %-*s %6s %6s %6s %6s %6s %5s %5s %5s %6s\n", width, "tensor", "sum", "min",
             "max", "mean", "sigma", "act%", "ent%", ">sig%", "cosine");
     for (size_t i = 0; i < n; i++)
-        print_tensor(&s[i], out);
+        print_tensor(&s[i], width, out);
     print_layers(s, n, out);
 }

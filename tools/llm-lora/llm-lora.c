@@ -17,11 +17,12 @@ static int unknown(const char *word) {
     for (const args_command *c = commands; c->name; c++)
         ggl_nearest_try(&near, c->name, SIZE_MAX);
     if (near.best)
-        return tool_error(
+        return tool_error_about(
             "llm-lora", 2,
             "there is no command '%s' (did you mean '%s'?); llm-lora --help lists them", word,
             near.best);
-    return tool_error("llm-lora", 2, "there is no command '%s'; llm-lora --help lists them", word);
+    return tool_error_about("llm-lora", 2, "there is no command '%s'; llm-lora --help lists them",
+                            word);
 }
 
 int main(int argc, char **argv) {

@@ -65,9 +65,10 @@ static void print_result(const budget *b) {
         printf("loss         %.4e; less than %.4e is not possible\n", b->result.loss,
                b->result.bound);
     if (b->checked) {
-        printf("measured     KL divergence %.6f ± %.6f with all types together (sum of the "
-               "tensors' %.6f)\n",
-               b->kl.value, b->kl.error, b->result.loss);
+        tool_print_item("measured",
+                        "KL divergence %.6f ± %.6f with all types together (sum of the tensors' "
+                        "%.6f)",
+                        b->kl.value, b->kl.error, b->result.loss);
         printf("perplexity   %.4f -> %.4f on that text\n", b->ppl_base.value, b->ppl.value);
     }
 }

@@ -190,7 +190,10 @@ static int read_options(job *j, int argc, char **argv) {
     if (!o->n_threads)
         o->n_threads = work_threads();
     const bool by_size = budget_wanted(&o->budget);
-    code = read_choice(&j->choice, o, by_size ? "COPY" : type_name(o->args.s[o->args.n - 1]));
+    const char *given = by_size ? "COPY" : o->args.s[o->args.n - 1], *type = type_name(given);
+    if (type != given)
+        tool_note(TOOL, "TYPE %s is %s", given, type);
+    code = read_choice(&j->choice, o, type);
     if (code < 0)
         code = read_changes(j);
     if (code < 0 && by_size)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/amounts.h"
 #include "common/chart.h"
 #include "ggl/file.h"
 #include "ggl/show.h"
@@ -13,7 +14,7 @@ static const char *shape_of(const ggl_gguf_tensor *t, char *s, size_t size) {
     size_t n = 0;
     s[0] = '\0';
     for (int d = 0; d < t->n_dims && n < size; d++)
-        n += (size_t)snprintf(s + n, size - n, "%s%lld", d ? " x " : "", (long long)t->ne[d]);
+        n += (size_t)snprintf(s + n, size - n, "%s%lld", d ? "x" : "", (long long)t->ne[d]);
     return s;
 }
 
@@ -22,45 +23,116 @@ static bool uses_importance(const quant_tensor *t) {
     return t->type->type != t->from->type && t->type->from_float_weighted;
 }
 
-static void print_tensor(const job *j, const quant_tensor *t, const quant_error *e) {
-    char shape[96];
+static bool lacks_importance(const job *j, const quant_tensor *t) {
+    return j->matrix && uses_importance(t) && !j->importance[t - j->plan.tensor];
+}
+
+/* What the table says of a tensor, beside the numbers. */
+typedef struct tensor_row {
+    char name[200], shape[96], types[40];
+} tensor_row;
+
+/* The marks are explained below the table. */
+static tensor_row row_of(const job *j, const quant_tensor *t) {
+    tensor_row r;
     const char *old = ggl_type_get((int)t->from->type)->name;
-    bool kept = t->type->type == t->from->type;
-    ggl_fprint(stdout, "%-36s %-22s %6s %2s %-6s", t->shown, shape_of(t->from, shape, sizeof shape),
-               old, kept ? "" : "->", kept ? "" : t->type->name);
-    if (j->o.dry_run)
-        printf(" %12zu %12zu", t->from->size, t->size);
-    else if (e->n > 0)
-        printf(" rmse %.3e max %.3e relative %.3e", llm_quant_error_rms(e), e->max,
-               llm_quant_error_relative(e));
-    if (t->wanted)
-        printf(" (rows of %lld are not whole blocks of %s)", (long long)t->from->ne[0], t->wanted);
-    if (j->matrix && !j->importance[t - j->plan.tensor] && uses_importance(t))
-        printf(" (no importance)");
-    putchar('\n');
+    const bool kept = t->type->type == t->from->type;
+    ggl_show(r.name, sizeof r.name, t->shown, strlen(t->shown));
+    shape_of(t->from, r.shape, sizeof r.shape);
+    snprintf(r.types, sizeof r.types, "%s%s%s%s%s", old, kept ? "" : " -> ",
+             kept ? "" : t->type->name, t->wanted ? "*" : "", lacks_importance(j, t) ? "?" : "");
+    return r;
+}
+
+static int wider(int width, const char *text) {
+    return (int)strlen(text) > width ? (int)strlen(text) : width;
+}
+
+static bool has_error(const job *j) {
+    return !j->o.dry_run && j->error;
+}
+
+/* Prints the tensors: what a dry run would make of them, or their errors. */
+void print_tensors(const job *j) {
+    char before[AMOUNT_TEXT], after[AMOUNT_TEXT];
+    int name = 6, shape = 5, types = 4;
+    for (size_t i = 0; i < j->plan.n; i++) {
+        const tensor_row r = row_of(j, &j->plan.tensor[i]);
+        name = wider(name, r.name);
+        shape = wider(shape, r.shape);
+        types = wider(types, r.types);
+    }
+    printf("%-*s %-*s %-*s", name, "tensor", shape, "shape", types, "type");
+    if (has_error(j))
+        printf(" %8s %8s %8s\n", "rmse", "max", "relative");
+    else
+        printf(" %8s %8s\n", "size", "new size");
+    for (size_t i = 0; i < j->plan.n; i++) {
+        const quant_tensor *t = &j->plan.tensor[i];
+        const tensor_row r = row_of(j, t);
+        const quant_error *e = has_error(j) ? &j->error[i] : NULL;
+        printf("%-*s %-*s ", name, r.name, shape, r.shape);
+        if (e && e->n > 0)
+            printf("%-*s %8.2e %8.2e %8.2e\n", types, r.types, llm_quant_error_rms(e), e->max,
+                   llm_quant_error_relative(e));
+        else if (e)
+            printf("%s\n", r.types);
+        else
+            printf("%-*s %8s %8s\n", types, r.types, amount_bytes(before, t->from->size),
+                   amount_bytes(after, t->size));
+    }
 }
 
 static double bits(const ggl_type_info *t) {
     return 8 * (double)t->size / (double)t->block;
 }
 
+/* Tensors that get one type instead of another one. */
+typedef struct narrow {
+    const char *wanted, *type;
+    size_t n;
+} narrow;
+
+/* Adds one to the row of a pair; returns the number of rows, of which there is room for 16. */
+static size_t count_narrow(narrow *row, size_t n, const quant_tensor *t) {
+    size_t k = 0;
+    while (k < n && (row[k].wanted != t->wanted || row[k].type != t->type->name))
+        k++;
+    if (k == n && n < 16)
+        row[n++] = (narrow){t->wanted, t->type->name, 0};
+    if (k < n)
+        row[k].n++;
+    return n;
+}
+
 /* Prints a note on tensors that could not get the intended type, and what that costs. */
 static void print_narrow(const quant_plan *p) {
-    size_t n = 0;
+    narrow row[16];
+    size_t n = 0, n_rows = 0, used;
     double size = 0, wanted = 0;
+    char text[1200];
     for (size_t i = 0; i < p->n; i++) {
         const quant_tensor *t = &p->tensor[i];
         const ggl_type_info *type = t->wanted ? ggl_type_find(t->wanted) : NULL;
         if (!t->wanted)
             continue;
         n++;
+        n_rows = count_narrow(row, n_rows, t);
         size += (double)t->size;
         wanted += (double)t->size / bits(t->type) * bits(type ? type : t->type);
     }
-    if (n > 0)
-        printf("narrow rows  %zu tensor%s a larger type, because the rows are not whole blocks of "
-               "the intended one: %.2f MiB instead of %.2f (-v and --dry-run name them)\n",
-               n, n == 1 ? " has" : "s have", size / 0x1p20, wanted / 0x1p20);
+    if (n == 0)
+        return;
+    used = (size_t)snprintf(text, sizeof text,
+                            "%zu tensor%s a larger type (* in the table of -v and --dry-run), "
+                            "because the rows are not whole blocks of the intended one: %.2f MiB "
+                            "instead of %.2f (",
+                            n, n == 1 ? " has" : "s have", size / 0x1p20, wanted / 0x1p20);
+    for (size_t k = 0; k < n_rows; k++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%zu %s, not %s", k ? "; " : "",
+                                 row[k].n, row[k].type, row[k].wanted);
+    snprintf(text + used, sizeof text - used, ")");
+    tool_print_item("narrow rows", "%s", text);
 }
 
 /* Prints which tensors are encoded with importance, and a warning if types need it. */
@@ -74,14 +146,17 @@ static void print_importance(const job *j) {
         n_bad += none && llm_quant_type_needs_matrix(t->type);
     }
     if (j->matrix)
-        printf("importance   %zu entries of %lld chunks; %zu of %zu tensors whose type uses "
-               "importance have none%s\n",
-               j->n_used, (long long)imatrix_n_chunks(j->matrix), n_none, n_use,
-               n_none > 0 && !j->o.verbose && !j->o.dry_run ? " (-v and --dry-run name them)" : "");
+        tool_print_item("importance",
+                        "%zu entries of %lld chunks; %zu of %zu tensors whose type uses importance "
+                        "have none%s",
+                        j->n_used, (long long)imatrix_n_chunks(j->matrix), n_none, n_use,
+                        n_none > 0 ? " (? in the table of -v and --dry-run)" : "");
     if (n_bad > 0)
-        printf("importance   %zu tensor%s of less than 3.5 bits without importance: they lose much "
-               "more than with --imatrix, which llm-imatrix makes\n",
-               n_bad, n_bad == 1 ? " gets a type" : "s get types");
+        tool_print_item(
+            "importance",
+            "%zu tensor%s of less than 3.5 bits without importance: they lose much more "
+            "than with --imatrix, which llm-imatrix makes",
+            n_bad, n_bad == 1 ? " gets a type" : "s get types");
 }
 
 void print_summary(const job *j) {
@@ -113,14 +188,9 @@ void print_summary(const job *j) {
            8 * (double)p->size_before / (p->n_elements > 0 ? p->n_elements : 1),
            8 * (double)p->size_after / (p->n_elements > 0 ? p->n_elements : 1));
     if (!j->o.dry_run && all.n > 0)
-        printf("error        rmse %.4e max %.4e relative %.4e, of the changed tensors%s\n",
-               llm_quant_error_rms(&all), all.max, llm_quant_error_relative(&all),
-               j->matrix ? ", all columns counted alike" : "");
-}
-
-void print_tensors(const job *j) {
-    for (size_t i = 0; i < j->plan.n; i++)
-        print_tensor(j, &j->plan.tensor[i], j->error ? &j->error[i] : &(quant_error){0});
+        tool_print_item("error", "rmse %.4e max %.4e relative %.4e, of the changed tensors%s",
+                        llm_quant_error_rms(&all), all.max, llm_quant_error_relative(&all),
+                        j->matrix ? ", all columns counted alike" : "");
 }
 
 /* Draws --report. A tensor that keeps its type has no error; in a dry run, errors are not known. */
