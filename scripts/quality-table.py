@@ -14,7 +14,7 @@ llm-perplexity compares the result with MODEL on TEXT. Columns:
     normal       the same for 1024 x 1024 normally distributed weights, which fit every type
     PPL, change  perplexity, and its increase over MODEL's, with the error of the comparison, in which both read the same text
     KLD..        as printed by llm-perplexity; 99 %: it is less at 99 of 100 positions
-    t/s          with --speed: tokens per second of a prompt of 128 and of a generation of 32, of the model LARGER in that type, which may have
+    t/s          with --speed: tokens per second of a prompt of 128 and of a generation of 32, the best of three runs, of the model LARGER in that type, which may have
                  random weights (llm-bench make qwen3-0.6b f16 LARGER --layers 4): a small model is not limited by what its weights cost
 
 With --calibration, another table compares each mix with types of the same total size that llm-quantize --budget chose: guessed, from the
@@ -83,9 +83,11 @@ def speed(a, name, is_mix, folder):
     if name:
         larger = os.path.join(folder, "larger.gguf")
         run(os.path.join(a.bin, "llm-quantize"), "-q", *([] if is_mix else ["--pure"]), a.speed, larger, name)
-    rows = json.loads(run(os.path.join(a.bin, "llm-bench"), "-m", larger, "-p", "128", "-n", "32", "-r", "3", "-t", a.threads, "-o", "json"))
-    of = {r["n_gen"]: r["avg_ts"] for r in rows}
-    return f" {of[0]:.0f} / {of[32]:.1f} |"
+    best = {}
+    for _ in range(3):  # machines are noisy
+        for r in json.loads(run(os.path.join(a.bin, "llm-bench"), "-m", larger, "-p", "128", "-n", "32", "-r", "3", "-t", a.threads, "-o", "json")):
+            best[r["n_gen"]] = max(best.get(r["n_gen"], 0), r["avg_ts"])
+    return f" {best[0]:.0f} / {best[32]:.0f} |"
 
 
 def row(a, name, is_mix, ppl, base, normal, folder):

@@ -149,6 +149,9 @@ static ggl_status split_open_part(ggl_gguf *f, int i, int count, const ggl_gguf_
     f->n_parts = i + 1;
     int64_t x;
     s = split_map(p, params, err);
+    if (s != GGL_OK && !p->data)
+        s = ggl_fail(err, s, "%s; it is part %d of the %d of this model, and all are needed",
+                     err->msg, i + 1, count);
     if (s == GGL_OK)
         s = split_key(p, "split.no", i, i, &x, err);
     if (s == GGL_OK)

@@ -197,13 +197,46 @@ static vi four_halves(vi h) {
     return f | (h & vi_all(0x8000)) << 16;
 }
 
+/* Returns the halves nearest to four floats, as ggl_f32_to_f16 does. u: the floats' bits. */
+static vi four_to_halves(vi u) {
+    const vi a = u & vi_all(0x7fffffff), odd = a >> 13 & vi_all(1);
+    const vi normal = (a - vi_all((127 - 15) << 23) + vi_all(0xfff) + odd) >> 13;
+    /* Floats from 1/2 on are multiples of 2^-24, as subnormal halves are: the addition rounds. */
+    const vi small = (vi)((vf)a + vf_all(0.5f)) - vi_all(0x3f000000);
+    vi h = vi_pick(a < vi_all(0x38800000), small, normal);
+    h = vi_pick(a >= vi_all(0x477ff000), vi_all(0x7c00), h);
+    h = vi_pick(a > vi_all(0x7f800000), vi_all(0x7e00) | (a >> 13 & vi_all(0x3ff)), h);
+    return h | (u >> 16 & vi_all(0x8000));
+}
+
+/* The same for bfloat16. */
+static vi four_to_brains(vi u) {
+    const vi nan = (u & vi_all(0x7fffffff)) > vi_all(0x7f800000);
+    const vi number = u & ~nan; /* no sum overflows */
+    const vi rounded = number + vi_all(0x7fff) + (number >> 16 & vi_all(1));
+    return vi_pick(nan, u >> 16 | vi_all(0x40), rounded >> 16);
+}
+
+/* Four 16-bit numbers in a row. */
+typedef uint16_t vh __attribute__((vector_size(2 * LANES)));
+
+static vi load_four(const char *from) {
+    vh h;
+    memcpy(&h, from, sizeof h);
+    return __builtin_convertvector(h, vi);
+}
+
+/* Stores the lower halves of the lanes. */
+static void store_four(char *to, vi x) {
+    const vh h = __builtin_convertvector(x, vh);
+    memcpy(to, &h, sizeof h);
+}
+
 void ggl_f16_to_float(const void *src, float *dst, int64_t n) {
     const char *from = src;
     int64_t i = 0;
     for (; i + LANES <= n; i += LANES) {
-        uint16_t h[LANES];
-        memcpy(h, from + 2 * i, sizeof h);
-        const vi f = four_halves((vi){h[0], h[1], h[2], h[3]});
+        const vi f = four_halves(load_four(from + 2 * i));
         memcpy(dst + i, &f, sizeof f);
     }
     for (; i < n; i++) {
@@ -214,24 +247,44 @@ void ggl_f16_to_float(const void *src, float *dst, int64_t n) {
 }
 
 void ggl_f16_from_float(const float *src, void *dst, int64_t n) {
-    for (int64_t i = 0; i < n; i++) {
-        uint16_t h = ggl_f32_to_f16(src[i]);
-        memcpy((char *)dst + 2 * i, &h, 2);
+    char *to = dst;
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        vi u;
+        memcpy(&u, src + i, sizeof u);
+        store_four(to + 2 * i, four_to_halves(u));
+    }
+    for (; i < n; i++) {
+        const uint16_t h = ggl_f32_to_f16(src[i]);
+        memcpy(to + 2 * i, &h, 2);
     }
 }
 
 void ggl_bf16_to_float(const void *src, float *dst, int64_t n) {
-    for (int64_t i = 0; i < n; i++) {
+    const char *from = src;
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        const vi f = load_four(from + 2 * i) << 16;
+        memcpy(dst + i, &f, sizeof f);
+    }
+    for (; i < n; i++) {
         uint16_t h;
-        memcpy(&h, (const char *)src + 2 * i, 2);
+        memcpy(&h, from + 2 * i, 2);
         dst[i] = ggl_bf16_to_f32(h);
     }
 }
 
 void ggl_bf16_from_float(const float *src, void *dst, int64_t n) {
-    for (int64_t i = 0; i < n; i++) {
-        uint16_t h = ggl_f32_to_bf16(src[i]);
-        memcpy((char *)dst + 2 * i, &h, 2);
+    char *to = dst;
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        vi u;
+        memcpy(&u, src + i, sizeof u);
+        store_four(to + 2 * i, four_to_brains(u));
+    }
+    for (; i < n; i++) {
+        const uint16_t h = ggl_f32_to_bf16(src[i]);
+        memcpy(to + 2 * i, &h, 2);
     }
 }
 

@@ -65,3 +65,17 @@ ggl_status llm_read_text_file(const char *path, size_t most, char **text, size_t
     }
     return st;
 }
+
+size_t llm_read_head(const char *path, void *buf, size_t size) {
+    struct stat st;
+    FILE *f = stat(path, &st) == 0 && S_ISREG(st.st_mode) ? fopen(path, "rb") : NULL;
+    const size_t n = f ? fread(buf, 1, size, f) : 0;
+    if (f)
+        fclose(f);
+    return n;
+}
+
+bool llm_is_lfs_pointer(const void *data, size_t n) {
+    const size_t n_pointer = strlen(LLM_LFS_POINTER);
+    return n >= n_pointer && memcmp(data, LLM_LFS_POINTER, n_pointer) == 0;
+}

@@ -3,9 +3,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "common/json_write.h"
+#include "common/little_endian.h"
+#include "common/text_file.h"
 #include "ggl/graph.h"
 
 enum { HEADER_0 = 28, HEADER = 256, N_FIELDS = 7 };
@@ -31,8 +32,7 @@ static const struct {
 /* --- the header ------------------------------------------------------------------------------- */
 
 static int32_t read_i32(const unsigned char *at) {
-    return (int32_t)((uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 |
-                     (uint32_t)at[3] << 24);
+    return (int32_t)llm_little_endian(at, 4);
 }
 
 static bool has_magic(const unsigned char *bytes, size_t n) {
@@ -95,34 +95,32 @@ typedef struct kind {
     int rows, columns; /* rows ONE: a vector */
 } kind;
 
-/* The kinds of weights in the order of version 0. The classifier is the last one in all versions. */
-static const kind order_0[] = {{"tok_embeddings", false, VOCAB, DIM},
-                               {"attention_norm", true, ONE, DIM},
-                               {"attention.wq", true, DIM, DIM},
-                               {"attention.wk", true, KV, DIM},
-                               {"attention.wv", true, KV, DIM},
-                               {"attention.wo", true, DIM, DIM},
-                               {"ffn_norm", true, ONE, DIM},
-                               {"feed_forward.w1", true, HIDDEN, DIM},
-                               {"feed_forward.w2", true, DIM, HIDDEN},
-                               {"feed_forward.w3", true, HIDDEN, DIM},
-                               {"norm", false, ONE, DIM},
-                               {NULL, false, SEQ_LEN, HALF_HEADS},
-                               {NULL, false, SEQ_LEN, HALF_HEADS},
-                               {"output", false, VOCAB, DIM}};
-/* .. and of versions 1 and 2. */
-static const kind order_1[] = {{"attention_norm", true, ONE, DIM},
-                               {"ffn_norm", true, ONE, DIM},
-                               {"norm", false, ONE, DIM},
-                               {"tok_embeddings", false, VOCAB, DIM},
-                               {"attention.wq", true, DIM, DIM},
-                               {"attention.wk", true, KV, DIM},
-                               {"attention.wv", true, KV, DIM},
-                               {"attention.wo", true, DIM, DIM},
-                               {"feed_forward.w1", true, HIDDEN, DIM},
-                               {"feed_forward.w2", true, DIM, HIDDEN},
-                               {"feed_forward.w3", true, HIDDEN, DIM},
-                               {"output", false, VOCAB, DIM}};
+enum { EMBEDDING, WQ, WK, WV, WO, W1, W2, W3, ATTENTION_NORM, FFN_NORM, NORM, ROPE, CLASSIFIER };
+static const kind kinds[] = {[EMBEDDING] = {"tok_embeddings", false, VOCAB, DIM},
+                             [ATTENTION_NORM] = {"attention_norm", true, ONE, DIM},
+                             [WQ] = {"attention.wq", true, DIM, DIM},
+                             [WK] = {"attention.wk", true, KV, DIM},
+                             [WV] = {"attention.wv", true, KV, DIM},
+                             [WO] = {"attention.wo", true, DIM, DIM},
+                             [FFN_NORM] = {"ffn_norm", true, ONE, DIM},
+                             [W1] = {"feed_forward.w1", true, HIDDEN, DIM},
+                             [W2] = {"feed_forward.w2", true, DIM, HIDDEN},
+                             [W3] = {"feed_forward.w3", true, HIDDEN, DIM},
+                             [NORM] = {"norm", false, ONE, DIM},
+                             [ROPE] = {NULL, false, SEQ_LEN, HALF_HEADS},
+                             [CLASSIFIER] = {"output", false, VOCAB, DIM}};
+
+/* The order of the kinds in a version's file. The classifier is always the last one. */
+typedef struct order {
+    int n;
+    unsigned char kind[14];
+} order;
+static const order order_0 = {14,
+                              {EMBEDDING, ATTENTION_NORM, WQ, WK, WV, WO, FFN_NORM, W1, W2, W3,
+                               NORM, ROPE, ROPE, CLASSIFIER}},
+                   order_1 = {12,
+                              {ATTENTION_NORM, FFN_NORM, NORM, EMBEDDING, WQ, WK, WV, WO, W1, W2,
+                               W3, CLASSIFIER}}; /* versions 1 and 2 */
 
 /* A walk over all weights; `st` gets the tensors, or is NULL to find only the size. */
 typedef struct walk {
@@ -181,18 +179,18 @@ static ggl_status add_weight(walk *w, const kind *k, int64_t layer, ggl_error *e
 
 static ggl_status walk_all(walk *w, ggl_error *err) {
     const header *h = w->h;
-    const kind *order = h->version == 0 ? order_0 : order_1;
-    const size_t n =
-        h->version == 0 ? sizeof order_0 / sizeof *order_0 : sizeof order_1 / sizeof *order_1;
+    const order *o = h->version == 0 ? &order_0 : &order_1;
     ggl_status s = GGL_OK;
     memcpy(w->extent, h->field, sizeof h->field);
     w->extent[ONE] = 1;
     w->extent[KV] = h->field[DIM] / h->field[HEADS] * h->field[KV_HEADS];
     w->extent[HALF_HEADS] = h->field[DIM] / h->field[HEADS] / 2;
     w->at = h->size;
-    for (size_t i = 0; s == GGL_OK && i < n - h->shared; i++)
-        for (int64_t l = 0; s == GGL_OK && l < (order[i].layers ? h->field[LAYERS] : 1); l++)
-            s = add_weight(w, &order[i], l, err);
+    for (int i = 0; s == GGL_OK && i < o->n - h->shared; i++) {
+        const kind *k = &kinds[o->kind[i]];
+        for (int64_t l = 0; s == GGL_OK && l < (k->layers ? h->field[LAYERS] : 1); l++)
+            s = add_weight(w, k, l, err);
+    }
     return s;
 }
 
@@ -286,14 +284,8 @@ ggl_status llm_checkpoint_open_memory(llm_safetensors **out, llm_json **config, 
 }
 
 bool llm_checkpoint_is(const char *path) {
-    unsigned char bytes[HEADER] = {0};
+    unsigned char bytes[HEADER];
     header h;
-    struct stat st;
-    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode)) /* reading a pipe would empty it */
-        return false;
-    FILE *f = fopen(path, "rb");
-    const size_t n = f ? fread(bytes, 1, sizeof bytes, f) : 0;
-    if (f)
-        fclose(f);
+    const size_t n = llm_read_head(path, bytes, sizeof bytes);
     return has_magic(bytes, n) || (n >= HEADER_0 && read_header(&h, bytes, n, NULL) == GGL_OK);
 }

@@ -81,6 +81,9 @@ typedef struct arch_conversion {
     bool own_bias;                             /* the line makes a bias: NAME.bias <- .. */
     int64_t e;                                 /* value of `e` and "{e}" in a stack or list */
     const json_value *inner;                   /* the object that a `within` line names, or NULL */
+    /* section_packed.c: config.json's "quantization" of MLX, or NULL; valid if mlx_read */
+    const json_value *mlx;
+    bool mlx_read;
 } arch_conversion;
 
 /* Returns the section for an architecture of Hugging Face; NULL: the descriptor has none. */
@@ -153,5 +156,8 @@ const char *llm_arch_convert_source_name(arch_eval *ev, const arch_expr *e, bool
 /* Makes the recipe for a mapping. *out NULL: its source tensors are absent, which may be
  * allowed. False: ev has an error. */
 bool llm_arch_convert_make(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out);
+/* section_packed.c: sets kind, shape and factors of *r, whose shape is t's, for a source t of a type
+ * that needs unpacking. False: ev has an error. */
+bool llm_arch_convert_unpack(arch_eval *ev, const arch_expr *e, recipe *r, st_tensor *t);
 
 #endif

@@ -31,12 +31,12 @@ ggl_status llm_converter_open_bin(llm_converter *c, int64_t n, ggl_error *err) {
         const ggl_status s = llm_hf_tokenizer_open_bin(&c->tokenizer, path, n, &why);
         if (s != GGL_SHAPE)
             return s == GGL_OK ? s : ggl_fail(err, s, "%s", why.msg);
-        return note(c, ggl_arena_printf(&c->arena, "no tokenizer is written: %s", why.msg), err);
+        return note(c, ggl_arena_printf(&c->arena, "the model has no tokenizer: %s", why.msg), err);
     }
     return note(c,
                 ggl_arena_printf(&c->arena,
-                                 "there is no %s and no tokenizer.bin next to the checkpoint: no "
-                                 "tokenizer is written",
+                                 "the model has no tokenizer: there is no %s and no tokenizer.bin "
+                                 "next to the checkpoint; --tokenizer FILE names one",
                                  own),
                 err);
 }

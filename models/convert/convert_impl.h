@@ -1,4 +1,4 @@
-/* Shared by convert.c, report.c and the room `load`. */
+/* Shared by convert*.c, report.c and the room `load`. */
 #ifndef LLM_CONVERT_IMPL_H
 #define LLM_CONVERT_IMPL_H
 
@@ -32,13 +32,23 @@ struct llm_converter {
 
 /* Adds a note. False: out of memory. */
 bool llm_converter_note(llm_converter *c, const char *text);
+ggl_status llm_converter_no_memory(ggl_error *err);
+/* convert_class.c: sets the class name: the caller's, else the first of "architectures". path: the
+ * file that config.json was read from, for messages. */
+GGL_NODISCARD ggl_status llm_converter_choose_class(llm_converter *c, const char *path,
+                                                    ggl_error *err);
+/* Opens the caller's descriptor, else the built-in one with a section for the class. */
+GGL_NODISCARD ggl_status llm_converter_choose_section(llm_converter *c, ggl_error *err);
+/* Sets the model's name: that of the folder or checkpoint, of its repository in the Hugging Face cache,
+ * or the end of config.json's _name_or_path. */
+GGL_NODISCARD ggl_status llm_converter_choose_name(llm_converter *c, ggl_error *err);
 /* convert_bin.c: opens the tokenizer of a llama2.c checkpoint of n tokens: the given one, or one next
  * to the checkpoint. A note tells that there is none. */
 GGL_NODISCARD ggl_status llm_converter_open_bin(llm_converter *c, int64_t n, ggl_error *err);
 /* convert_groups.c: sets the block types of all tensors, and adds notes on sources that are codes in
  * groups. */
 GGL_NODISCARD ggl_status llm_converter_choose_blocks(llm_converter *c, ggl_error *err);
-/* Returns the type that a tensor has in the file. */
+/* convert_write.c: returns the type that a tensor has in the file. */
 ggl_type llm_converter_type(const llm_converter *c, const converted_tensor *t);
 /* Puts all keys of the file. */
 GGL_NODISCARD ggl_status llm_converter_put_keys(llm_converter *c, ggl_gguf_writer *w,

@@ -89,6 +89,14 @@ bool llm_hf_pre_of_class(const char *class_name, ggl_str *pre) {
     return find_line("class", class_name, NULL, pre);
 }
 
+void llm_hf_unigram_ends(const char *class_name, int *add_bos, int *add_eos) {
+    ggl_str ends = {"", 0};
+    if (!find_line("unigram", class_name[0] ? class_name : "-", NULL, &ends))
+        (void)find_line("unigram", "*", NULL, &ends);
+    *add_bos = ends.n >= 3 && memcmp(ends.s, "bos", 3) == 0;
+    *add_eos = ends.n >= 3 && memcmp(ends.s + ends.n - 3, "eos", 3) == 0;
+}
+
 bool llm_hf_find_pre(const json_value *file, char *found, size_t size, ggl_str *pre) {
     snprintf(found, size, "%s",
              llm_hf_flag(llm_json_get(file, "model"), "ignore_merges", false) ? "ignore_merges"

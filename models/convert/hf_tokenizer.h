@@ -1,12 +1,12 @@
 /* Reads a Hugging Face folder's tokenizer and writes it as tokenizer.* keys of a GGUF file. Tokens
- * come from tokenizer.json, from vocab.json with merges.txt, or from tokenizer.model; ids, flags and the chat template
- * from tokenizer_config.json, else from config.json; end tokens besides eos from config.json and
- * generation_config.json.
+ * come from tokenizer.json, else from vocab.json with merges.txt, else from tokenizer.model. Ids,
+ * flags and the chat template come from tokenizer_config.json, else from config.json; end tokens
+ * besides eos from config.json and generation_config.json.
  *
- * Byte-level BPE becomes the model "gpt2". BPE with byte fallback (exported SentencePiece
- * models) becomes "llama", with scores made from the order of the merges, or those of tokenizer.model,
- * whose Unigram kind becomes "t5". Other types of tokenizer.json (Unigram, WordPiece) are refused by
- * name. */
+ * Byte-level BPE becomes the model "gpt2". BPE with byte fallback becomes "llama": in tokenizer.json
+ * (exported from SentencePiece) its scores are made from the order of the merges; tokenizer.model has
+ * them. Unigram of tokenizer.model becomes "t5". Other types of tokenizer.json (Unigram, WordPiece)
+ * are refused by name. */
 #ifndef LLM_HF_TOKENIZER_H
 #define LLM_HF_TOKENIZER_H
 
@@ -39,6 +39,8 @@ bool llm_hf_flag(const json_value *v, const char *name, bool fallback);
  * tokenizer_config.json. False: unknown. */
 bool llm_hf_find_pre(const json_value *file, char *found, size_t size, ggl_str *pre);
 bool llm_hf_pre_of_class(const char *class_name, ggl_str *pre);
+/* Sets what a class adds to the ends of a text that a Unigram tokenizer.model cuts; "": no class. */
+void llm_hf_unigram_ends(const char *class_name, int *add_bos, int *add_eos);
 
 void llm_hf_tokenizer_free(llm_hf_tokenizer *t);
 /* Returns the k-th note, or NULL past the end. */

@@ -319,11 +319,6 @@ static ggl_status match(llm_lora *l, const arch_convert *section, const llm_safe
         if (!t)
             return ggl_fail(err, GGL_NOT_FOUND, "%s: the model has no tensor %.300s", l->file_path,
                             w->name.s);
-        if (t->n_dims != 2 || t->ne[0] != w->ne[0] || t->ne[1] != w->ne[1])
-            return ggl_fail(err, GGL_SHAPE,
-                            "%s: the pair of %.300s is for a matrix of %" PRId64 " rows of %" PRId64
-                            ", but the model's has %" PRId64 " of %" PRId64,
-                            l->file_path, w->name.s, w->ne[1], w->ne[0], t->ne[1], t->ne[0]);
         l->pair_of[t - model->tensor] = i + 1;
     }
     return GGL_OK;

@@ -25,13 +25,14 @@ GGL_NODISCARD ggl_status llm_lora_check_model(const llm_lora *l, const json_valu
                                               ggl_error *err);
 /* Chooses the tensors that recipes are made from. `opened`: the status of opening those of the model's
  * folder, *source. If there are none (GGL_NOT_FOUND), sets *source to the weights with pairs, which l
- * owns, and c->partial. Else finds the weights in *source. GGL_NOT_FOUND, GGL_SHAPE: the model has no
- * such weight; or `opened`. */
+ * owns, and c->partial. Else finds the weights in *source. GGL_NOT_FOUND: the model has no such
+ * weight; or `opened`. */
 GGL_NODISCARD ggl_status llm_lora_choose_source(llm_lora *l, arch_conversion *c,
                                                 llm_safetensors **source, ggl_status opened,
                                                 ggl_error *err);
 /* Replaces c's tensors by two for each that is made from a weight with a pair, NAME.lora_a and
- * NAME.lora_b; drops the others. */
+ * NAME.lora_b; drops the others. GGL_SHAPE: a pair does not fit the model's matrix;
+ * GGL_UNSUPPORTED, GGL_NOMEM. */
 GGL_NODISCARD ggl_status llm_lora_take_apart(llm_lora *l, arch_conversion *c, ggl_error *err);
 /* Puts the keys of an adapter. */
 void llm_lora_put_keys(const llm_lora *l, ggl_gguf_writer *w);

@@ -100,11 +100,27 @@ static bool has_pair(const llm_lora *l, const recipe *r) {
     return any;
 }
 
+/* Checks that a pair is for a matrix of the shape of r, whose source may be packed. False: reported. */
+static bool pair_fits(taking *t, const recipe *r, const lora_weight *w) {
+    const int64_t *want = t->l->weights->tensor[w - t->l->weight].ne;
+    const int64_t rows = r->ne[r->n_dims - 1], columns = llm_recipe_count(r) / rows;
+    if (r->source->n_dims == 2 && columns == want[0] && rows == want[1])
+        return true;
+    if (t->status == GGL_OK)
+        t->status = ggl_fail(t->err, GGL_SHAPE,
+                             "%s: the pair of %.300s is for a matrix of %" PRId64
+                             " rows of %" PRId64 ", but the model's has %" PRId64 " of %" PRId64,
+                             t->l->file_path, w->name.s, want[1], want[0], rows, columns);
+    return false;
+}
+
 /* The halves of a pair, the right way round. */
 static bool take_source(taking *t, const recipe *r, parts *out) {
     const lora_weight *w = pair_of(t->l, r->source);
     if (!w)
         return refuse(t, "some of the matrices that it is made from have no pair");
+    if (!pair_fits(t, r, w))
+        return false;
     recipe *a = source(t, w->a), *b = a ? source(t, w->b) : NULL;
     if (b && w->factor != 1 && (b = from(t, RECIPE_MUL, b)))
         b->number = w->factor;
@@ -250,7 +266,8 @@ static bool take(taking *t, recipe *r, parts *out) {
         [RECIPE_TRANSPOSE] = take_transpose, [RECIPE_RESHAPE] = take_reshape,
         [RECIPE_PAIRS] = take_rows,          [RECIPE_REGROUP] = take_rows,
         [RECIPE_ROWS] = take_rows,           [RECIPE_MUL] = take_factor};
-    if (r->kind == RECIPE_SOURCE || r->kind == RECIPE_FP8) /* the pair itself is not packed */
+    /* a source, maybe of a packed type: the pair itself is not packed */
+    if (r->n_part == 0 && r->source && r->kind != RECIPE_WHOLE)
         return take_source(t, r, out);
     if (r->kind == RECIPE_JOIN)
         return take_join(t, r, out);

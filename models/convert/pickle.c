@@ -3,7 +3,9 @@
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
+
+#include "common/little_endian.h"
+#include "common/text_file.h"
 
 enum { LOCAL_HEADER = 30 }; /* of a zip file's first entry; the name follows */
 
@@ -11,7 +13,7 @@ enum { LOCAL_HEADER = 30 }; /* of a zip file's first entry; the name follows */
 static bool is_zip(const unsigned char *b, size_t n) {
     if (n < LOCAL_HEADER || memcmp(b, "PK\3\4", 4) != 0)
         return false;
-    const size_t n_name = b[26] | (size_t)b[27] << 8, n_end = strlen("data.pkl");
+    const size_t n_name = (size_t)llm_little_endian(b + 26, 2), n_end = strlen("data.pkl");
     return n_name >= n_end && n_name <= n - LOCAL_HEADER &&
            memcmp(b + LOCAL_HEADER + n_name - n_end, "data.pkl", n_end) == 0;
 }
@@ -25,13 +27,7 @@ static bool is_bare(const unsigned char *b, size_t n) {
 
 bool llm_pickle_is(const char *path) {
     unsigned char bytes[512];
-    struct stat st;
-    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
-        return false;
-    FILE *f = fopen(path, "rb");
-    const size_t n = f ? fread(bytes, 1, sizeof bytes, f) : 0;
-    if (f)
-        fclose(f);
+    const size_t n = llm_read_head(path, bytes, sizeof bytes);
     return is_zip(bytes, n) || is_bare(bytes, n);
 }
 
@@ -40,7 +36,7 @@ static bool ends_with(const char *s, const char *end) {
     return n > n_end && strcmp(s + n - n_end, end) == 0;
 }
 
-static bool is_named(const char *name) {
+bool llm_pickle_is_name(const char *name) {
     static const char *const ends[] = {".pth", ".pt", ".ckpt"};
     bool is = strncmp(name, "pytorch_model", 13) == 0 &&
               (ends_with(name, ".bin") || ends_with(name, ".bin.index.json"));
@@ -54,11 +50,29 @@ const char *llm_pickle_in(const char *folder, char *buf, size_t size) {
     bool found = false;
     for (const struct dirent *e; dir && (e = readdir(dir));)
         /* the first by name, so that the message does not depend on the folder's order */
-        if (is_named(e->d_name) && (!found || strcmp(e->d_name, buf) < 0)) {
+        if (llm_pickle_is_name(e->d_name) && (!found || strcmp(e->d_name, buf) < 0)) {
             snprintf(buf, size, "%s", e->d_name);
             found = true;
         }
     if (dir)
         closedir(dir);
     return found ? buf : NULL;
+}
+
+const char *llm_pickle_advice(const char *name, char buf[LLM_PICKLE_ADVICE]) {
+    const char *slash = strrchr(name, '/');
+    char from[80] = "FILE", to[80] = "model.safetensors";
+    int part, n_parts;
+    const bool is_part =
+        sscanf(slash ? slash + 1 : name, "pytorch_model-%5d-of-%5d.bin", &part, &n_parts) == 2;
+    if (is_part) {
+        snprintf(from, sizeof from, "\"pytorch_model-%05d-of-%05d.bin\"", part, n_parts);
+        snprintf(to, sizeof to, "model-%05d-of-%05d.safetensors", part, n_parts);
+    }
+    snprintf(buf, LLM_PICKLE_ADVICE,
+             "a pickle can run programs when it is read, so it is not opened; take the safetensors "
+             "version of the model, or make one with PyTorch%s: "
+             "safetensors.torch.save_file(torch.load(%s, weights_only=True), \"%s\")",
+             is_part ? ", in the same way for each part" : "", from, to);
+    return buf;
 }

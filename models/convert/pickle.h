@@ -9,14 +9,14 @@
 
 /* Returns true if the file begins like a pickle, or like a zip file with a pickle (torch.save). */
 bool llm_pickle_is(const char *path);
-/* Returns the name of a file in the folder that is named like a pickle of weights (pytorch_model.bin,
- * consolidated.00.pth, model.ckpt), in buf; NULL: there is none. */
+/* Returns true for the name of a file that is a pickle of weights (pytorch_model.bin, its index,
+ * consolidated.00.pth, model.ckpt). */
+bool llm_pickle_is_name(const char *name);
+/* Returns the first such name in the folder, in buf; NULL: there is none. */
 const char *llm_pickle_in(const char *folder, char *buf, size_t size);
-/* What to do instead, for messages. */
-#define LLM_PICKLE_ADVICE                                                                          \
-    "a pickle can run programs when it is read, so it is not opened; take the safetensors "        \
-    "version "                                                                                     \
-    "of the model, or make one with PyTorch: "                                                     \
-    "safetensors.torch.save_file(torch.load(FILE, weights_only=True), \"model.safetensors\")"
+/* Writes what to do instead of opening the pickle of that name, for messages; returns buf. The command
+ * for a part of several (pytorch_model-00001-of-00002.bin) keeps the part's number. */
+#define LLM_PICKLE_ADVICE 700 /* bytes that are enough */
+const char *llm_pickle_advice(const char *name, char buf[LLM_PICKLE_ADVICE]);
 
 #endif

@@ -1,5 +1,6 @@
 #include "pieces.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -8,7 +9,10 @@
 
 /* Fails if a finite number would become infinite in f16, whose maximum is 65504. */
 static ggl_status check_range(const float *x, int64_t n, ggl_type type, ggl_error *err) {
+    int large = 0; /* a loop without an end in the middle, which compilers compute in vectors */
     for (int64_t i = 0; type == GGL_F16 && i < n; i++)
+        large |= (fabsf(x[i]) >= 65520) & (fabsf(x[i]) <= FLT_MAX);
+    for (int64_t i = 0; large && i < n; i++)
         if (fabsf(x[i]) >= 65520 && isfinite(x[i]))
             return ggl_fail(err, GGL_LIMIT,
                             "%g is too large for f16; --type bf16 or f32 can represent it",
@@ -32,16 +36,38 @@ ggl_status llm_convert_piece(recipe *r, const ggl_type_info *type, int64_t first
     return GGL_OK;
 }
 
-size_t llm_convert_count_bad(const void *data, size_t n, ggl_type type) {
-    const uint32_t mask = type == GGL_F32 ? 0x7f800000 : type == GGL_F16 ? 0x7c00 : 0x7f80;
-    const size_t size = type == GGL_F32 ? 4 : 2;
+/* The files' bytes are in the order of the machine's, but need not be aligned. */
+static size_t count_bad_32(const char *data, size_t n, uint32_t mask) {
     size_t bad = 0;
-    for (size_t i = 0; type != GGL_I32 && i < n; i++) {
-        uint32_t u = 0;
-        memcpy(&u, (const char *)data + i * size, size); /* little-endian, like the file */
+    for (size_t i = 0; i < n; i++) {
+        uint32_t u;
+        memcpy(&u, data + 4 * i, sizeof u);
         bad += (u & mask) == mask;
     }
     return bad;
+}
+
+static size_t count_bad_16(const char *data, size_t n, uint16_t mask) {
+    size_t bad = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint16_t u;
+        memcpy(&u, data + 2 * i, sizeof u);
+        bad += (u & mask) == mask;
+    }
+    return bad;
+}
+
+size_t llm_convert_count_bad(const void *data, size_t n, ggl_type type) {
+    switch (type) { /* numbers whose exponent has all bits set */
+    case GGL_F32:
+        return count_bad_32(data, n, 0x7f800000);
+    case GGL_F16:
+        return count_bad_16(data, n, 0x7c00);
+    case GGL_BF16:
+        return count_bad_16(data, n, 0x7f80);
+    default:
+        return 0; /* integers */
+    }
 }
 
 /* Returns the name of a recipe's first source tensor, or "". */

@@ -7,10 +7,9 @@
 #define LLM_CONVERT_PIECE                                                                          \
     ((int64_t)1 << 18) /* numbers converted at a time: whole blocks of any type */
 
-/* Reads elements first .. first + n - 1 and writes them to `out` as `type`, a type of numbers, or the
- * block type of the recipe (groups.h), of which they are whole blocks. x: [n],
- * for the numbers on their way. Adds the NaN and infinite ones to *bad. GGL_LIMIT: a number is too
- * large for f16. */
+/* Reads elements first .. first + n - 1 and writes them to `out` as `type`: a type of numbers, or the
+ * block type of the recipe (groups.h), then they must be whole blocks. x: [n], for use in between.
+ * Adds the number of NaN and infinite elements to *bad. GGL_LIMIT: a number is too large for f16. */
 GGL_NODISCARD ggl_status llm_convert_piece(recipe *r, const ggl_type_info *type, int64_t first,
                                            int64_t n, float *x, void *out, size_t *bad,
                                            ggl_error *err);

@@ -46,8 +46,8 @@ typedef struct recipe {
 /* Returns the number of elements. */
 int64_t llm_recipe_count(const recipe *r);
 /* Returns the smallest type of F16, BF16 and F32 that holds all values exactly (F64 is rounded
- * to F32). GROUPS have the nearest one. Other packed types become BF16, to which products of FP8 numbers and factors are rounded.
- * WHOLE is I32. */
+ * to F32). GROUPS have the nearest one. Other packed types become BF16; the product of an FP8 number
+ * and its factor is rounded to it. WHOLE is I32. */
 ggl_type llm_recipe_type(const recipe *r);
 /* For a recipe of the kinds PAIRS, REGROUP, ROWS and JOIN: returns the element of *part that is element
  * `first`. *run: how many elements from there on are adjacent in the part, at least. */

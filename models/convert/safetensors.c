@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/json.h"
+#include "common/little_endian.h"
 #include "common/text_file.h"
 #include "ggl/show.h"
 #include "pickle.h"
@@ -192,8 +193,7 @@ static ggl_status read_header(llm_safetensors *st, const json_value *root, const
 
 /* Detects a text in place of the file: a Git LFS pointer, or a web server's error page. */
 static ggl_status check_text(const char *bytes, size_t n, ggl_error *err) {
-    const size_t n_pointer = strlen(LLM_LFS_POINTER);
-    if (n >= n_pointer && memcmp(bytes, LLM_LFS_POINTER, n_pointer) == 0)
+    if (llm_is_lfs_pointer(bytes, n))
         return ggl_fail(err, GGL_FORMAT, "%s", LLM_LFS_ADVICE);
     for (size_t k = 0; k < 8; k++)
         if (n < 8 || bytes[k] < ' ' || bytes[k] > '~')
@@ -203,13 +203,11 @@ static ggl_status check_text(const char *bytes, size_t n, ggl_error *err) {
 }
 
 static ggl_status read_file(llm_safetensors *st, const char *bytes, size_t n, ggl_error *err) {
-    uint64_t n_head = 0;
     llm_json *head;
     ggl_status s = check_text(bytes, n, err);
     if (s != GGL_OK)
         return s;
-    for (size_t k = 0; k < 8 && n >= 8; k++)
-        n_head |= (uint64_t)(unsigned char)bytes[k] << 8 * k;
+    const uint64_t n_head = n >= 8 ? llm_little_endian(bytes, 8) : 0;
     if (n < 8 || n_head > n - 8)
         return ggl_fail(err, GGL_FORMAT, "the file has %zu bytes, too few for its header", n);
     if (n_head > MAX_HEADER)
@@ -428,10 +426,11 @@ static ggl_status open_folder(llm_safetensors *st, const char *folder, ggl_error
     if (p.n > 0)
         return open_parts(st, folder, &p, err);
     const char *pickle = llm_pickle_in(folder, name, sizeof name);
+    char advice[LLM_PICKLE_ADVICE];
     return ggl_fail(err, GGL_NOT_FOUND,
-                    "%s: there is no model.safetensors and no model.safetensors.index.json%s%s%s",
-                    folder, pickle ? ", but " : "", pickle ? pickle : "",
-                    pickle ? ": " LLM_PICKLE_ADVICE : "");
+                    "%s: there is no model.safetensors and no model.safetensors.index.json%s%s%s%s",
+                    folder, pickle ? ", but " : "", pickle ? pickle : "", pickle ? ": " : "",
+                    pickle ? llm_pickle_advice(pickle, advice) : "");
 }
 
 ggl_status llm_safetensors_open(llm_safetensors **out, const char *folder, const ggl_file_how *how,

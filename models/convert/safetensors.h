@@ -25,6 +25,9 @@ typedef struct st_tensor {
     const void *data;            /* in the mapping, not aligned */
     size_t size;                 /* bytes */
     int file;
+    /* set by the converter: the object of config.json with MLX's form of this tensor alone; NULL: it has
+     * the form of all others */
+    const void *form;
     bool used;        /* set by the converter: a line reads it */
     const void *line; /* the first line that reads it, */
     /* and the weight that the line makes */
@@ -43,8 +46,8 @@ typedef struct llm_safetensors {
     ggl_index by_name;
 } llm_safetensors;
 
-/* Opens a folder. how: NULL: the files are mapped. *out is NULL on failure. Fails with GGL_NOT_FOUND (no safetensors),
- * GGL_FORMAT, GGL_UNSUPPORTED, GGL_LIMIT, GGL_IO or GGL_NOMEM. */
+/* Opens a folder. how: NULL: the files are mapped. *out is NULL on failure. Fails with GGL_NOT_FOUND
+ * (no safetensors), GGL_FORMAT, GGL_UNSUPPORTED, GGL_LIMIT, GGL_IO or GGL_NOMEM. */
 GGL_NODISCARD ggl_status llm_safetensors_open(llm_safetensors **out, const char *folder,
                                               const ggl_file_how *how, ggl_error *err);
 /* Opens one file in memory, which stays the caller's; for tests. */

@@ -3,7 +3,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/little_endian.h"
+#include "common/text_file.h"
 #include "sentence_pieces.h"
+#include "text/charsmap.h"
 
 /* --- Protocol Buffers ------------------------------------------------------------------------- */
 
@@ -40,8 +43,8 @@ static ggl_status read_fixed(message *m, size_t n, uint64_t *out, ggl_error *err
     *out = 0;
     if (m->end - m->at < n)
         return ggl_fail(err, GGL_FORMAT, "a number is cut off at byte %zu", m->end);
-    for (size_t k = 0; k < n; k++)
-        *out |= (uint64_t)m->data[m->at++] << 8 * k;
+    *out = llm_little_endian(m->data + m->at, n);
+    m->at += n;
     return GGL_OK;
 }
 
@@ -204,6 +207,8 @@ ggl_status llm_sentence_pieces_read_model(sentence_pieces *p, const void *data, 
     const message m = {data, 0, size};
     traits t = {.kind = UNIGRAM, .add_space = 1, .remove_spaces = 1, .escape = 1};
     *p = (sentence_pieces){.bos = 1, .eos = 2, .unknown = 0, .pad = -1};
+    if (llm_is_lfs_pointer(data, size))
+        return ggl_fail(err, GGL_FORMAT, "%s", LLM_LFS_ADVICE);
     if (size == 0 || m.data[0] != (PIECES << 3 | BYTES))
         return ggl_fail(
             err, GGL_UNSUPPORTED,
@@ -216,6 +221,10 @@ ggl_status llm_sentence_pieces_read_model(sentence_pieces *p, const void *data, 
         s = llm_sentence_pieces_make_room(p, p->n, err);
     if (s == GGL_OK)
         s = read_parts(p, m, true, &t, err);
+    size_t n_trie;
+    if (s == GGL_OK && t.kind == UNIGRAM && p->charsmap.n > 0)
+        s = llm_charsmap_check("its precompiled_charsmap", p->charsmap.s, p->charsmap.n, &n_trie,
+                               err);
     int64_t *const ids[] = {&p->bos, &p->eos, &p->unknown, &p->pad};
     for (int k = 0; k < 4; k++)
         limit_id(p, ids[k]);

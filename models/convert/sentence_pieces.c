@@ -3,6 +3,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/little_endian.h"
+#include "common/text_file.h"
+
 #define MAX_PIECES ((int64_t)1 << 24)
 
 static bool is_hex(char c) {
@@ -41,10 +44,10 @@ typedef struct bin_piece {
 } bin_piece;
 
 static uint32_t read_u32(const unsigned char *at) {
-    return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+    return (uint32_t)llm_little_endian(at, 4);
 }
 
-/* Reads the piece at *at, and moves *at behind it. */
+/* Reads the piece at *at, and sets *at to the end of that piece. */
 static ggl_status next_bin(const unsigned char *data, size_t size, size_t *at, int64_t id,
                            bin_piece *p, ggl_error *err) {
     if (size - *at < 8)
@@ -93,6 +96,8 @@ ggl_status llm_sentence_pieces_read_bin(sentence_pieces *p, const void *data, si
     int64_t n = 0;
     *p = (sentence_pieces){
         .bos = BIN_BOS, .eos = BIN_EOS, .unknown = BIN_UNKNOWN, .pad = -1, .add_space = true};
+    if (llm_is_lfs_pointer(data, size))
+        return ggl_fail(err, GGL_FORMAT, "%s", LLM_LFS_ADVICE);
     if (size < 4)
         return ggl_fail(err, GGL_FORMAT, "the file has %zu bytes, too few for a tokenizer", size);
     ggl_status s = GGL_OK;

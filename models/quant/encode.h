@@ -41,8 +41,8 @@ void llm_quant_encoder_free(quant_encoder *e);
 /* Writes the tensor's elements as `type` to the sink. importance: how much errors matter in each
  * column of each matrix, [matrices][ne[0]]; NULL: all the same. *error: the error of the conversion.
  * `more` is called from time to time with the n source bytes that were done since the last call and
- * are not read again; if it returns false, this ends with GGL_IO. GGL_FORMAT: an element is not a number; GGL_LIMIT:
- * an element is too large for the type. */
+ * are not read again; if it returns false, this ends with GGL_IO. GGL_FORMAT: an element is not a
+ * number; GGL_LIMIT: an element is too large for the type. */
 ggl_status llm_quant_encode(quant_encoder *e, const ggl_gguf_tensor *t, const ggl_type_info *type,
                             const float *importance, ggl_gguf_sink *to, quant_error *error,
                             llm_quant_more *more, void *ctx, ggl_error *err);

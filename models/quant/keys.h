@@ -18,10 +18,10 @@ typedef struct quant_key {
     } is;
 } quant_key;
 
-/* Puts the keys of f in order, without those of a split model, and as the choice's removal of layers
- * demands; n_layer: the model's block_count. The two keys about types are set as the choice says, unless it
- * copies all tensors. own[n] comes before both; of equal names the last one applies. A changed key keeps its
- * place; a new one is added at the end. GGL_NOMEM; the writer keeps its own errors. */
+/* Puts the keys of f in order, without the keys of a split model, and changed as c->prune demands.
+ * n_layer: the model's block_count. The two keys about types are set as the choice says, unless it
+ * copies all tensors. Keys of own[n] replace others; of equal names the last one applies. A changed
+ * key keeps its place; a new one is added at the end. GGL_NOMEM; the writer keeps its own errors. */
 GGL_NODISCARD ggl_status llm_quant_put_keys(ggl_gguf_writer *w, const ggl_gguf *f,
                                             const quant_choice *c, int64_t n_layer,
                                             const quant_key *own, size_t n, ggl_error *err);

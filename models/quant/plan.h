@@ -60,15 +60,15 @@ typedef struct quant_plan {
     ggl_arena made;  /* memory for joined tensors */
 } quant_plan;
 
-/* Returns the type of that name, in any case, that matrices may have; NULL: there is none. */
-const char *llm_quant_type_named(const char *name);
-/* Sets *c to the mix or type of that name, in any case, and no other choices. GGL_NOT_FOUND: there is
- * none; GGL_UNSUPPORTED: it cannot be encoded. */
+/* Sets *out to the type of that name, in any case. GGL_NOT_FOUND: there is none; GGL_UNSUPPORTED: it
+ * cannot be encoded. On failure *out is NULL, and the message names the nearest type. */
+ggl_status llm_quant_type_read(const ggl_type_info **out, const char *name, ggl_error *err);
+/* Sets *c to the mix or type of that name, in any case, and no other choices. Fails in the same way. */
 ggl_status llm_quant_choice_read(quant_choice *c, const char *name, ggl_error *err);
 /* Plans the file. GGL_UNSUPPORTED: a tensor's type is not in this build, or cannot be written;
  * GGL_USAGE: a tensor is quantized already; GGL_NOT_FOUND: an override matches nothing, or there
- * are no experts to join, or a layer to remove is not there; GGL_FORMAT: the experts cannot be joined; GGL_LIMIT, GGL_NOMEM. The
- * message names the tensor or the override. */
+ * are no experts to join, or a layer to remove is not there; GGL_FORMAT: the experts cannot be
+ * joined; GGL_LIMIT, GGL_NOMEM. The message names the tensor or the override. */
 ggl_status llm_quant_plan_make(quant_plan *p, const ggl_gguf *f, quant_choice *c, ggl_error *err);
 void llm_quant_plan_fini(quant_plan *p);
 /* Joins tensors of single experts in a plan that has only names and `from` (experts.c).

@@ -108,8 +108,8 @@ static bool is_of_model(const ggl_gguf *f, const ggl_gguf_value *v, ggl_str *nam
     return true;
 }
 
-/* True if a list has an element for each layer. That of rope's sections has one for each axis of a picture,
- * of which there may be as many. */
+/* True if a list has an element for each layer. The list of rope's sections has one for each axis of a
+ * picture instead, even if a model has as many layers as a picture has axes. */
 static bool is_per_layer(const ggl_gguf_value *v, ggl_str name, int64_t n_layer) {
     return v->is_array && v->type != GGL_GGUF_STRING && v->n == (uint64_t)n_layer &&
            !ggl_str_is(name, "rope.dimension_sections");

@@ -1,4 +1,4 @@
-/* Removes layers of a model: tensors blk.N.* of some N go, and the others are numbered anew. */
+/* Removes layers of a model: tensors blk.N.* of some N go, and the others are numbered again. */
 #ifndef LLM_QUANT_PRUNE_H
 #define LLM_QUANT_PRUNE_H
 
@@ -16,8 +16,8 @@ GGL_NODISCARD ggl_status llm_quant_prune_read(quant_prune *p, const char *list, 
 /* Sets to[size] to the name of a tensor after the removal. False: the tensor goes. */
 bool llm_quant_prune_name(const quant_prune *p, const char *name, char *to, size_t size);
 
-/* Adds a value of the file f, changed as the removal demands: {arch}.block_count gets smaller, and the lists
- * of numbers {arch}.* with an element for each layer lose those of the removed ones. n_layer: the model's
+/* Adds a value of the file f, changed as the removal demands: {arch}.block_count gets smaller, and
+ * lists {arch}.* with a number for each layer lose the numbers of removed layers. n_layer: the model's
  * block_count. p NULL: nothing is removed. GGL_NOMEM. */
 GGL_NODISCARD ggl_status llm_quant_prune_put(const quant_prune *p, ggl_gguf_writer *w,
                                              const ggl_gguf *f, const ggl_gguf_value *v,

@@ -357,6 +357,10 @@ const ggl_type_info *llm_quant_type_find(const char *name, ggl_error *err) {
                  t->name);
         return NULL;
     }
-    ggl_fail(err, GGL_UNSUPPORTED, "this build does not have type %s", name);
+    bool foreign = false;
+    for (int id = 0; id < 256 && !foreign; id++)
+        foreign = ggl_type_foreign_name(id) && strcasecmp(ggl_type_foreign_name(id), name) == 0;
+    ggl_fail(err, foreign ? GGL_UNSUPPORTED : GGL_NOT_FOUND, "this build does not have type %s",
+             name);
     return NULL;
 }

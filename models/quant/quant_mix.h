@@ -59,8 +59,9 @@ const char *llm_quant_mix_type(const quant_mix *mix, const quant_model *m, const
 /* Returns `type`, or the type to use instead if rows of n elements are not whole blocks of it. */
 const char *llm_quant_fit(const char *type, int64_t n);
 
-/* Returns the type of that name if it can be encoded; else NULL, and err says that this build
- * does not have it or cannot encode it. */
+/* Returns the type of that name, in any case, if it can be encoded; else NULL, and *err is set.
+ * GGL_UNSUPPORTED: other programs have that type, or it can only be read; GGL_NOT_FOUND: it is no
+ * name of a type. */
 const ggl_type_info *llm_quant_type_find(const char *name, ggl_error *err);
 /* Returns whether tensors can be converted to that type: floats, and quantized types with an
  * encoder. */

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "common/little_endian.h"
 #include "ggl/steps.h"
 
 static const char KEY[] = "tokenizer.ggml.precompiled_charsmap";
@@ -21,8 +22,16 @@ static ggl_status read_bytes(unsigned char **out, ggl_arena *arena, const ggl_gg
     return GGL_OK;
 }
 
-static uint32_t little(const unsigned char *b) {
-    return (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
+ggl_status llm_charsmap_check(const char *name, const void *data, size_t n, size_t *n_trie,
+                              ggl_error *err) {
+    const unsigned char *bytes = data;
+    *n_trie = n >= 4 ? (size_t)llm_little_endian(bytes, 4) : 0;
+    if (n < 5 || *n_trie > n - 5 || *n_trie % 4 != 0 || bytes[n - 1] != 0)
+        return ggl_fail(err, GGL_FORMAT,
+                        "%s has %zu bytes, which do not hold a trie of %zu bytes, a multiple of 4, "
+                        "and replacements that end with a NUL",
+                        name, n, *n_trie);
+    return GGL_OK;
 }
 
 ggl_status llm_charsmap_read(charsmap *m, ggl_arena *arena, const ggl_gguf *file, ggl_error *err) {
@@ -34,18 +43,17 @@ ggl_status llm_charsmap_read(charsmap *m, ggl_arena *arena, const ggl_gguf *file
     ggl_status s = read_bytes(&bytes, arena, v, err);
     if (s != GGL_OK)
         return s;
-    size_t n = (size_t)v->n, n_trie = n >= 4 ? little(bytes) : 0;
-    if (n < 5 || n_trie > n - 5 || n_trie % 4 != 0 || bytes[n - 1] != 0)
-        return ggl_fail(err, GGL_FORMAT,
-                        "%s has %zu bytes, which do not hold a trie of %zu bytes, a multiple of 4, "
-                        "and replacements that end with a NUL",
-                        KEY, n, n_trie);
+    const size_t n = (size_t)v->n;
+    size_t n_trie;
+    s = llm_charsmap_check(KEY, bytes, n, &n_trie, err);
+    if (s != GGL_OK)
+        return s;
     m->n_unit = n_trie / 4;
     m->unit = ggl_arena_alloc(arena, m->n_unit + 1, sizeof *m->unit);
     if (!m->unit)
         return ggl_fail(err, GGL_NOMEM, "out of memory for the tokenizer");
     for (size_t i = 0; i < m->n_unit; i++)
-        m->unit[i] = little(bytes + 4 + 4 * i);
+        m->unit[i] = (uint32_t)llm_little_endian(bytes + 4 + 4 * i, 4);
     m->text = (char *)bytes + 4 + n_trie;
     m->n_text = n - 4 - n_trie;
     return GGL_OK;

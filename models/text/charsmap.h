@@ -28,6 +28,10 @@ typedef struct charsmap {
 /* Reads the key into the arena. Without it the map is empty. */
 GGL_NODISCARD ggl_status llm_charsmap_read(charsmap *m, ggl_arena *arena, const ggl_gguf *file,
                                            ggl_error *err);
+/* Checks that the n bytes of a map, which messages call `name`, hold a trie and replacements. *n_trie:
+ * bytes of the trie. GGL_FORMAT: they do not. */
+GGL_NODISCARD ggl_status llm_charsmap_check(const char *name, const void *data, size_t n,
+                                            size_t *n_trie, ggl_error *err);
 /* Finds the longest string of the map at the start of s[0..n): *length, 0 if none, and its
  * replacement. GGL_FORMAT: the string or replacement exceeds the limits above. */
 GGL_NODISCARD ggl_status llm_charsmap_find(const charsmap *m, const char *s, size_t n,

@@ -2,111 +2,17 @@
 weights as checkpoints of versions 0, 1 and 2.
 
 checkpoints.py TOOLS [SHARED]    TOOLS: the folder of the programs; SHARED: a folder with models/stories260K.bin, if there is one"""
-import array, json, os, random, struct, subprocess, sys, tempfile
+import array, os, struct, sys
 
-TOOLS = sys.argv[1]
+from checkpoint_model import (DIM, HEADS, HIDDEN, KV_HEADS, LAYERS, PIECES, SEQ, VOCAB, dequantized, make_weights, quantize, tokenizer_bin, version_0, version_1,
+                              version_2)
+from checks import check, finish, path, runner, write_json, write_safetensors
+
+run = runner(sys.argv[1])
 SHARED = sys.argv[2] if len(sys.argv) > 2 else ""
-FAILED = []
-TMP = tempfile.TemporaryDirectory()
-DIM, HIDDEN, LAYERS, HEADS, KV_HEADS, VOCAB, SEQ, GROUP = 64, 96, 2, 4, 2, 262, 48, 32
-KV = DIM // HEADS * KV_HEADS
-HEADER = [DIM, HIDDEN, LAYERS, HEADS, KV_HEADS, VOCAB, SEQ]
-SHAPES = {"attention_norm": [DIM], "attention.wq": [DIM, DIM], "attention.wk": [KV, DIM], "attention.wv": [KV, DIM],
-          "attention.wo": [DIM, DIM], "ffn_norm": [DIM], "feed_forward.w1": [HIDDEN, DIM], "feed_forward.w2": [DIM, HIDDEN],
-          "feed_forward.w3": [HIDDEN, DIM]}
 HF = {"attention_norm": "input_layernorm", "attention.wq": "self_attn.q_proj", "attention.wk": "self_attn.k_proj",
       "attention.wv": "self_attn.v_proj", "attention.wo": "self_attn.o_proj", "ffn_norm": "post_attention_layernorm",
       "feed_forward.w1": "mlp.gate_proj", "feed_forward.w2": "mlp.down_proj", "feed_forward.w3": "mlp.up_proj"}
-
-
-def path(name):
-    return os.path.join(TMP.name, name)
-
-
-def check(ok, what, seen=""):
-    if not ok:
-        print("FAILED:", what, str(seen)[-1500:])
-        FAILED.append(what)
-
-
-def run(tool, *args, code=0, has=""):
-    """Runs a tool; returns its standard output. has: words on standard error."""
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("LLAMA_ARG_", "GGL_", "LLM_"))}
-    r = subprocess.run([os.path.join(TOOLS, tool), *args], stdin=subprocess.DEVNULL, capture_output=True, env=env, timeout=120)
-    err = r.stderr.decode("utf-8", "replace")
-    check(r.returncode == code, f"{tool} {' '.join(args)}: exit code {r.returncode}, not {code}", err)
-    check(has in err, f"{tool} {' '.join(args)}: no '{has}'", err)
-    return r.stdout.decode("utf-8", "replace")
-
-
-# --- the weights ----------------------------------------------------------------------------------------------------------------
-
-def numbers(n, rng, around=0.0):
-    return array.array("f", [around + rng.uniform(-0.3, 0.3) for _ in range(n)])
-
-
-def make_weights():
-    rng = random.Random(7)
-    w = {"tok_embeddings": ([VOCAB, DIM], numbers(VOCAB * DIM, rng)), "norm": ([DIM], numbers(DIM, rng, 1)),
-         "output": ([VOCAB, DIM], numbers(VOCAB * DIM, rng))}
-    for k in range(LAYERS):
-        for name, shape in SHAPES.items():
-            n = shape[0] * (shape[1] if len(shape) > 1 else 1)
-            w[f"layers.{k}.{name}"] = (shape, numbers(n, rng, 1 if len(shape) == 1 else 0))
-    return w
-
-
-def all_layers(*names):
-    return [f"layers.{k}.{name}" for name in names for k in range(LAYERS)]
-
-
-MATRICES = ["attention.wq", "attention.wk", "attention.wv", "attention.wo", "feed_forward.w1", "feed_forward.w2", "feed_forward.w3"]
-
-
-def version_0(w, shared):
-    head = struct.pack("<7i", *HEADER[:5], VOCAB if shared else -VOCAB, SEQ)
-    body = [w[n][1].tobytes() for n in ["tok_embeddings", *all_layers("attention_norm", *MATRICES[:4], "ffn_norm", *MATRICES[4:]), "norm"]]
-    body.append(bytes(4 * SEQ * (DIM // HEADS)))  # two tables of SEQ rows, half a head long
-    return head + b"".join(body) + (b"" if shared else w["output"][1].tobytes())
-
-
-def new_header(version, shared, group=None):
-    head = b"24ka" + struct.pack("<8iB", version, *HEADER, shared) + (struct.pack("<i", group) if group else b"")
-    return head + bytes(256 - len(head))
-
-
-def version_1(w, shared):
-    names = [*all_layers("attention_norm", "ffn_norm"), "norm", "tok_embeddings", *all_layers(*MATRICES)] + ([] if shared else ["output"])
-    return new_header(1, shared) + b"".join(w[n][1].tobytes() for n in names)
-
-
-def quantize(x, group):
-    """Codes of -127 to 127, and a factor for each group of them."""
-    codes, scales = array.array("b"), array.array("f")
-    for k in range(0, len(x), group):
-        part = x[k:k + group]
-        scales.append(max(abs(v) for v in part) / 127)
-        codes.extend(round(v / scales[-1]) for v in part)
-    return codes, scales
-
-
-def version_2(w, shared, group=GROUP):
-    body = [w[n][1].tobytes() for n in [*all_layers("attention_norm", "ffn_norm"), "norm"]]
-    for name in ["tok_embeddings", *all_layers(*MATRICES)] + ([] if shared else ["output"]):
-        codes, scales = quantize(w[name][1], group)
-        body += [codes.tobytes(), scales.tobytes()]
-    return new_header(2, shared, group) + b"".join(body)
-
-
-def dequantized(w, group=GROUP):
-    """The weights that version 2 holds: products, rounded to f32."""
-    out = {}
-    for name, (shape, x) in w.items():
-        if len(shape) == 2:
-            codes, scales = quantize(x, group)
-            x = array.array("f", [c * scales[i // group] for i, c in enumerate(codes)])
-        out[name] = (shape, x)
-    return out
 
 
 # --- the other files ------------------------------------------------------------------------------------------------------------
@@ -132,26 +38,11 @@ def make_folder(w, name, shared):
             heads = {"attention.wq": HEADS, "attention.wk": KV_HEADS}.get(old)
             tensors[f"model.layers.{k}.{new}.weight"] = (shape, halves(x, heads) if heads else x)
     os.mkdir(path(name))
-    head, at = {}, 0
-    for key, (shape, x) in tensors.items():
-        head[key] = {"dtype": "F32", "shape": shape, "data_offsets": [at, at + 4 * len(x)]}
-        at += 4 * len(x)
-    text = json.dumps(head).encode()
-    with open(path(name + "/model.safetensors"), "wb") as f:
-        f.write(struct.pack("<Q", len(text)) + text + b"".join(x.tobytes() for _, x in tensors.values()))
+    write_safetensors(path(name + "/model.safetensors"), {key: ("F32", shape, x.tobytes()) for key, (shape, x) in tensors.items()})
     config = {"architectures": ["LlamaForCausalLM"], "vocab_size": VOCAB, "hidden_size": DIM, "num_hidden_layers": LAYERS,
               "intermediate_size": HIDDEN, "num_attention_heads": HEADS, "num_key_value_heads": KV_HEADS, "rms_norm_eps": 1e-5,
               "rope_theta": 10000.0, "max_position_embeddings": SEQ, "hidden_act": "silu", "tie_word_embeddings": shared}
-    with open(path(name + "/config.json"), "w") as f:
-        json.dump(config, f)
-
-
-PIECES = [b"<unk>", b"\n<s>\n", b"\n</s>\n", *[b"<0x%02X>" % i for i in range(256)], b" ", b"a", b" a"]
-
-
-def tokenizer_bin(pieces=PIECES):
-    body = b"".join(struct.pack("<fI", -float(i) if i > 258 else 0.0, len(p)) + p for i, p in enumerate(pieces))
-    return struct.pack("<I", max(map(len, pieces))) + body
+    write_json(path(name + "/config.json"), config)
 
 
 def put(name, data):
@@ -218,9 +109,16 @@ def test_pickles():
         for tool in (["llm-convert", file, "-o", path("got.gguf")], ["llm-tokenize", "-m", file, "-p", "a"], ["llm-cli", "-m", file, "-p", "a"]):
             run(*tool, code=1, has=name + " is a PyTorch pickle: a pickle can run programs when it is read")
     os.mkdir(path("torch"))
-    with open(path("torch/config.json"), "w") as f:
-        json.dump({"architectures": ["LlamaForCausalLM"], "vocab_size": VOCAB, "hidden_size": DIM, "num_hidden_layers": LAYERS,
-                   "intermediate_size": HIDDEN, "num_attention_heads": HEADS, "rms_norm_eps": 1e-5, "max_position_embeddings": SEQ}, f)
+    write_json(path("torch/config.json"), {
+        "architectures": ["LlamaForCausalLM"], "vocab_size": VOCAB, "hidden_size": DIM, "num_hidden_layers": LAYERS,
+        "intermediate_size": HIDDEN, "num_attention_heads": HEADS, "rms_norm_eps": 1e-5, "max_position_embeddings": SEQ})
+    for name in ("pytorch_model-00001-of-00002.bin", "pytorch_model-00002-of-00002.bin", "pytorch_model.bin.index.json"):
+        put("torch/" + name, zipped)
+    part = 'torch.load("pytorch_model-00001-of-00002.bin", weights_only=True), "model-00001-of-00002.safetensors")'
+    run("llm-convert", path("torch"), "-o", path("got.gguf"), code=1, has=part)
+    run("llm-convert", path("torch/pytorch_model-00002-of-00002.bin"), "-o", path("got.gguf"), code=1, has='"model-00002-of-00002.safetensors"')
+    for name in sorted(os.listdir(path("torch")))[1:]:
+        os.remove(path("torch/" + name))
     for name in ("pytorch_model.bin", "consolidated.00.pth", "a.ckpt"):
         put("torch/" + name, zipped)
         run("llm-convert", path("torch"), "-o", path("got.gguf"), code=1, has=f"no model.safetensors.index.json, but {name}: a pickle can run")
@@ -294,4 +192,4 @@ if __name__ == "__main__":
     test_faults(weights)
     test_pickles()
     test_stories()
-    sys.exit(1 if FAILED else 0)
+    sys.exit(finish())

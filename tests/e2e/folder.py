@@ -1,143 +1,15 @@
 """Hugging Face folders that the tools open directly, compared with the GGUF file that llm-convert makes of the same folder.
 
 folder.py TOOLS MODEL    TOOLS: the folder of the programs; MODEL: tests/data/stories-qwen3.gguf, of which the folder is made here"""
-import json, os, re, struct, subprocess, sys, tempfile
+import json, os, re, sys
+
+from checks import TMP, check, finish, runner
+from hf_folder import make_folder
 
 TOOLS, MODEL = sys.argv[1:3]
-FAILED = []
-TMP = tempfile.TemporaryDirectory()
+run = runner(TOOLS)
 FOLDER = TMP.name + "/stories"
 FILE = TMP.name + "/stories.gguf"
-PATTERN = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
-LAYER = {"attn_norm": "input_layernorm", "attn_q": "self_attn.q_proj", "attn_k": "self_attn.k_proj", "attn_v": "self_attn.v_proj",
-         "attn_q_norm": "self_attn.q_norm", "attn_k_norm": "self_attn.k_norm", "attn_output": "self_attn.o_proj",
-         "ffn_norm": "post_attention_layernorm", "ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj", "ffn_down": "mlp.down_proj"}
-
-
-def check(ok, what, seen=""):
-    if not ok:
-        print("FAILED:", what, str(seen)[-800:])
-        FAILED.append(what)
-
-
-def run(tool, *args, code=0, has="", lacks="\0", text=None):
-    """Runs a tool; returns its standard output. has, lacks: words on standard error."""
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("LLAMA_ARG_", "GGL_", "LLM_"))}
-    r = subprocess.run([os.path.join(TOOLS, tool), *args], input=text or b"", capture_output=True, env=env, timeout=120)
-    what = " ".join([tool, *args])
-    check(r.returncode == code, f"{what}: exit code {r.returncode}, not {code}", r.stderr)
-    err = r.stderr.decode("utf-8", "replace")
-    check(has in err, f"{what}: no '{has}'", err)
-    check(lacks not in err, f"{what}: '{lacks}'", err)
-    return r.stdout
-
-
-# --- the folder -----------------------------------------------------------------------------------------------------------------
-
-def read_gguf(path):
-    """Keys, and tensors as (type, shape, bytes), of a GGUF file."""
-    data = open(path, "rb").read()
-    at = 24
-    n_tensors, n_keys = struct.unpack_from("<QQ", data, 8)
-
-    def take(fmt):
-        nonlocal at
-        value = struct.unpack_from("<" + fmt, data, at)[0]
-        at += struct.calcsize("<" + fmt)
-        return value
-
-    def string():
-        nonlocal at
-        n = take("Q")
-        at += n
-        return data[at - n:at].decode()
-
-    def value(kind):
-        if kind == 8:
-            return string()
-        if kind == 9:
-            inner = take("I")
-            return [value(inner) for _ in range(take("Q"))]
-        return take({0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}[kind])
-
-    keys = {}
-    for _ in range(n_keys):
-        name = string()
-        keys[name] = value(take("I"))
-    table = []
-    for _ in range(n_tensors):
-        name = string()
-        shape = [take("Q") for _ in range(take("I"))]
-        table.append((name, shape, take("I"), take("Q")))
-    start = (at + 31) // 32 * 32
-    return keys, {name: (kind, shape, data[start + offset:]) for name, shape, kind, offset in table}
-
-
-def to_bf16(kind, shape, data):
-    """The numbers of an f32 or q8_0 tensor as BF16, to the nearest even."""
-    n = 1
-    for d in shape:
-        n *= d
-    if kind == 0:
-        numbers = struct.unpack_from(f"<{n}f", data)
-    else:
-        numbers = []
-        for k in range(n // 32):
-            scale, *q = struct.unpack_from("<e32b", data, k * 34)
-            numbers += [scale * x for x in q]
-    bits = struct.unpack(f"<{n}I", struct.pack(f"<{n}f", *numbers))
-    return struct.pack(f"<{n}H", *[(b + 0x7fff + (b >> 16 & 1)) >> 16 for b in bits])
-
-
-def write_safetensors(path, tensors):
-    head, data = {}, []
-    at = 0
-    for name, (shape, body) in tensors.items():
-        head[name] = {"dtype": "BF16", "shape": shape, "data_offsets": [at, at + len(body)]}
-        at += len(body)
-        data.append(body)
-    text = json.dumps(head).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path, "wb") as f:
-        f.write(struct.pack("<Q", len(text)) + text + b"".join(data))
-
-
-def make_folder():
-    keys, tensors = read_gguf(MODEL)
-    key = lambda name: keys["qwen3." + name]
-    names = {"token_embd": "model.embed_tokens", "output_norm": "model.norm"}
-    named = {}
-    for name, (kind, shape, data) in tensors.items():
-        stem = name[:-len(".weight")]
-        if stem.startswith("blk."):
-            _, layer, what = stem.split(".")
-            stem = f"model.layers.{layer}.{LAYER[what]}"
-        named[names.get(stem, stem) + ".weight"] = (shape[::-1], to_bf16(kind, shape, data))
-    os.mkdir(FOLDER)
-    half = len(named) // 2  # a model in two files
-    write_safetensors(FOLDER + "/model-00001-of-00002.safetensors", dict(list(named.items())[:half]))
-    write_safetensors(FOLDER + "/model-00002-of-00002.safetensors", dict(list(named.items())[half:]))
-    tokens = keys["tokenizer.ggml.tokens"]
-    special = [i for i, kind in enumerate(keys["tokenizer.ggml.token_type"]) if kind == 3]
-    files = {"config.json": {
-        "architectures": ["Qwen3ForCausalLM"], "vocab_size": len(tokens), "hidden_size": key("embedding_length"),
-        "num_hidden_layers": key("block_count"), "intermediate_size": key("feed_forward_length"),
-        "num_attention_heads": key("attention.head_count"), "num_key_value_heads": key("attention.head_count_kv"),
-        "head_dim": key("attention.key_length"), "max_position_embeddings": key("context_length"), "rms_norm_eps": 1e-6,
-        "rope_theta": key("rope.freq_base"), "hidden_act": "silu", "tie_word_embeddings": True,
-        "eos_token_id": keys["tokenizer.ggml.eos_token_id"]},
-        "tokenizer.json": {
-            "pre_tokenizer": {"type": "Sequence", "pretokenizers": [
-                {"type": "Split", "pattern": {"Regex": PATTERN}, "behavior": "Isolated", "invert": False},
-                {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}]},
-            "added_tokens": [{"id": i, "content": tokens[i], "special": True} for i in special],
-            "model": {"type": "BPE", "vocab": {t: i for i, t in enumerate(tokens) if i not in special},
-                      "merges": keys["tokenizer.ggml.merges"]}},
-        "tokenizer_config.json": {"tokenizer_class": "Qwen2Tokenizer", "eos_token": tokens[keys["tokenizer.ggml.eos_token_id"]],
-                                  "chat_template": "{% for m in messages %}{{ m.content }}\n{% endfor %}"}}
-    for name, value in files.items():
-        with open(os.path.join(FOLDER, name), "w") as f:
-            json.dump(value, f)
 
 
 # --- the tools ------------------------------------------------------------------------------------------------------------------
@@ -157,7 +29,7 @@ def test_text():
     path = TMP.name + "/text"
     with open(path, "w") as f:
         f.write("One day, a girl went to the park with her dog. They saw a big tree. " * 12)
-    check(b"PPL" in both("llm-perplexity", "-f", path, "-c", "64", "-t", "2"), "llm-perplexity prints no PPL")
+    check("PPL" in both("llm-perplexity", "-f", path, "-c", "64", "-t", "2"), "llm-perplexity prints no PPL")
 
 
 def test_caches():
@@ -187,7 +59,7 @@ def test_type():
     run("llm-cli", "-m", FOLDER, "--type", name, *say, "--repack-cache=" + repack)
     check(os.stat(repack).st_mtime_ns == before, "the repacked weights were not used again")
     both("llm-perplexity", "--type", "q8_0", "-f", TMP.name + "/text", "-c", "64", "-t", "2")
-    check(b"tg2" in run("llm-bench", "-m", FOLDER, "--type", "q8_0", "-p", "0", "-n", "2", "-r", "1", "-t", "2", "--no-limits"), "llm-bench")
+    check("tg2" in run("llm-bench", "-m", FOLDER, "--type", "q8_0", "-p", "0", "-n", "2", "-r", "1", "-t", "2", "--no-limits"), "llm-bench")
     run("llm-cli", "-m", small, "--type", "q8_0", *say, code=1, has="the file is quantized already")
     run("llm-cli", "--type", "q8_0", *say, code=2, has="the built-in models are quantized already")
     run("llm-cli", "-m", FOLDER, "--type", "q4_k_n", *say, code=2, has="did you mean 'q4_k'?")
@@ -195,7 +67,7 @@ def test_type():
 
 def perplexity(*model):
     """What llm-perplexity's last line says of the text."""
-    said = run("llm-perplexity", *model, "-f", TMP.name + "/text", "-c", "64", "-t", "2").decode()
+    said = run("llm-perplexity", *model, "-f", TMP.name + "/text", "-c", "64", "-t", "2")
     found = re.findall(r"PPL = ([0-9.]+)", said)
     check(found, "llm-perplexity " + " ".join(model) + " prints no PPL", said)
     return float(found[-1]) if found else 0
@@ -220,21 +92,21 @@ def test_chain():
 
 def test_others():
     shown = run("llm-arch", "show", FOLDER, lacks="note:")
-    check(b"blk.{l}.attn_q.weight" in shown and b"qwen3.block_count" in shown, "llm-arch show", shown)
+    check("blk.{l}.attn_q.weight" in shown and "qwen3.block_count" in shown, "llm-arch show", shown)
     # one element of a row is a hundred times as large as the others, and bf16 rounds what it is made of
     run("llm-arch", "verify", FOLDER)
-    check(b"tg2" in run("llm-bench", "-m", FOLDER, "-p", "8", "-n", "2", "-r", "1", "-t", "2", "--no-limits"), "llm-bench")
+    check("tg2" in run("llm-bench", "-m", FOLDER, "-p", "8", "-n", "2", "-r", "1", "-t", "2", "--no-limits"), "llm-bench")
 
 
 def test_gguf():
     check(json.loads(run("llm-gguf", "show", "--json", FOLDER))["tensors"] ==
           [dict(t, offset=x["offset"], part=x["part"]) for t, x in zip(json.loads(run("llm-gguf", "show", "--json", FILE))["tensors"],
                                                                    json.loads(run("llm-gguf", "show", "--json", FOLDER))["tensors"])], "llm-gguf show")
-    check(b"nothing is wrong" in run("llm-gguf", "check", FOLDER), "llm-gguf check")
+    check("nothing is wrong" in run("llm-gguf", "check", FOLDER), "llm-gguf check")
     run("llm-gguf", "diff", FOLDER, FILE)
-    hashes = [run("llm-gguf", "hash", path).replace(path.encode(), b"") for path in (FOLDER, FILE)]
+    hashes = [run("llm-gguf", "hash", path).replace(path, "") for path in (FOLDER, FILE)]
     check(hashes[0] == hashes[1], "llm-gguf hash", hashes)
-    check(run("llm-gguf", "get", FOLDER, "general.architecture") == b"qwen3", "llm-gguf get")
+    check(run("llm-gguf", "get", FOLDER, "general.architecture") == "qwen3", "llm-gguf get")
     for words in (["set", FOLDER, "a=str:b"], ["split", FOLDER, "x"], ["merge", FOLDER, "x"]):
         run("llm-gguf", *words, code=1, has="llm-convert '" + FOLDER)
     run("llm-lora", "extract", FOLDER, FILE, "-o", TMP.name + "/l.gguf", code=1, has="no matrix of")
@@ -251,7 +123,7 @@ def test_cache():
         f.write(os.path.basename(snapshot))
     for args in (["llm-cli", "-p", "x", "-m"], ["llm-gguf", "show"], ["llm-arch", "show"], ["llm-convert", "-o", "x.gguf"]):
         run(*args, repo, code=1, has=f"is a folder of the Hugging Face cache; the model is in it: {'-m ' if 'x' == args[-2] else ''}'{snapshot}'")
-    check(run("llm-gguf", "get", snapshot + "/", "general.name") == b"Small-1B", "the name of a cached model")
+    check(run("llm-gguf", "get", snapshot + "/", "general.name") == "Small-1B", "the name of a cached model")
     bare = TMP.name + "/bare"
     os.mkdir(bare)
     for name in os.listdir(FOLDER):
@@ -277,8 +149,8 @@ def test_errors():
     run("llm-tokenize", "-m", FOLDER, "-p", "Once")  # needs no weights
 
 
-make_folder()
+make_folder(MODEL, FOLDER)
 run("llm-convert", FOLDER, "-o", FILE)
 for test in (test_text, test_caches, test_type, test_chain, test_others, test_gguf, test_cache, test_errors):
     test()
-sys.exit(1 if FAILED else 0)
+sys.exit(finish())

@@ -1,4 +1,4 @@
-"""Writes GGUF files, right and wrong ones."""
+"""Writes GGUF files, right and wrong ones, and reads right ones."""
 import struct
 
 FORMATS = {"u8": (0, "B"), "i8": (1, "b"), "u16": (2, "H"), "i16": (3, "h"), "u32": (4, "I"), "i32": (5, "i"), "f32": (6, "f"),
@@ -31,3 +31,41 @@ def gguf(keys, tensors, offsets=None, end=b"", types=None):
         head += text(name) + struct.pack("<I", len(ne)) + struct.pack(f"<{len(ne)}Q", *ne) + struct.pack("<IQ", number, offset)
         data += content + bytes(-len(content) % 32)
     return head + bytes(-len(head) % 32) + data + end
+
+
+def read_gguf(path):
+    """The keys of a file, and its tensors: name -> (type, shape, bytes from its data on)."""
+    with open(path, "rb") as f:
+        data = f.read()
+    forms = dict(FORMATS.values())
+    at = 24
+    n_tensors, n_keys = struct.unpack_from("<QQ", data, 8)
+
+    def take(form):
+        nonlocal at
+        value = struct.unpack_from("<" + form, data, at)[0]
+        at += struct.calcsize("<" + form)
+        return value
+
+    def string():
+        nonlocal at
+        n = take("Q")
+        at += n
+        return data[at - n:at].decode()
+
+    def value(kind):
+        if kind == 9:
+            inner = take("I")
+            return [value(inner) for _ in range(take("Q"))]
+        return take(forms[kind]) if forms[kind] else string()
+
+    keys, table = {}, []
+    for _ in range(n_keys):
+        name = string()
+        keys[name] = value(take("I"))
+    for _ in range(n_tensors):
+        name = string()
+        shape = [take("Q") for _ in range(take("I"))]
+        table.append((name, shape, take("I"), take("Q")))
+    start = (at + 31) // 32 * 32
+    return keys, {name: (kind, shape, data[start + offset:]) for name, shape, kind, offset in table}

@@ -2,73 +2,15 @@
 import os
 import pty
 import re
-import resource
 import select
 import shutil
 import signal
-import subprocess
 import sys
-import tempfile
-import time
 
 import mock_hub
+from checks import TMP, check
+from hub_run import BIN, CLI, DATA, ENV, HUB, MODEL, OTHER, ROOT, TEXT, begin, cached, holds, main, parts, ranges, run, together, wait_for
 from mock_hub import File
-
-BIN, MODEL, *ONLY = sys.argv[1:]
-CLI = os.path.join(BIN, "llm-cli")
-FAILED = []
-TMP = tempfile.TemporaryDirectory()
-with open(MODEL, "rb") as file:
-    DATA = file.read()
-OTHER = DATA + b"\0" * 64  # also a model: what follows the tensors does not count
-TEXT = ["-p", "Once upon a time", "-n", "8", "--temp", "0", "-t", "1", "-no-cnv"]
-HUB = mock_hub.start()
-ENV = {k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy") and k not in ("HF_TOKEN", "MODEL_ENDPOINT", "LLM_CACHE")}
-ENV.update(HF_ENDPOINT=HUB.url + "/", HOME=TMP.name, XDG_CACHE_HOME=TMP.name + "/cache", TERM="xterm")
-ROOT = TMP.name + "/cache/ggml-lite"
-
-
-def check(ok, what, seen=""):
-    if not ok:
-        print("FAILED:", what, "\n   ", str(seen)[-1500:])
-        FAILED.append(what)
-
-
-def run(*args, tool="llm-cli", env=None, code=0, has=(), lacks=(), text=True, what=None, limit=None):
-    """Runs a tool; returns (standard output, standard error). limit: the most bytes of a file."""
-    p = subprocess.run([os.path.join(BIN, tool), *args, *(TEXT if text else [])], env=dict(ENV, **(env or {})), stdin=subprocess.DEVNULL,
-                       capture_output=True, timeout=120,
-                       preexec_fn=limit and (lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))))
-    out, err = p.stdout.decode(errors="replace"), p.stderr.decode(errors="replace")
-    what = what or " ".join(args)
-    check(p.returncode == code, f"{what}: exit code {p.returncode}, not {code}", out + err)
-    for words in has:
-        check(words in err + out, f"{what}: no '{words}'", out + err)
-    for words in lacks:
-        check(words not in err + out, f"{what}: '{words}'", out + err)
-    check("\x1b" not in err + out, f"{what}: an escape sequence", repr(err))
-    return out, err
-
-
-def cached(name, path, of=None):
-    return os.path.join(of or ROOT, "hub", name, path)
-
-
-def holds(name, path, data, of=None):
-    try:
-        with open(cached(name, path, of), "rb") as f:
-            return f.read() == data
-    except OSError:
-        return False
-
-
-def parts(name):
-    folder = os.path.join(ROOT, "hub", name)
-    return sorted(os.path.join(at, f) for at, _, names in os.walk(folder) for f in names if f.endswith(".part"))
-
-
-def ranges(log):
-    return [r.headers.get("Range") for r in log if r.path.startswith("/cdn/")]
 
 
 def test_choice():
@@ -93,7 +35,7 @@ def test_choice():
     HUB.add("user/none", {"model.safetensors": File(b"x"), "mmproj.gguf": File(b"x")})
     run("-hf", "user/none", code=1, has=["user/none has no model of text", "mmproj.gguf"])
     HUB.add("user/empty", {"model.safetensors": File(b"x")})
-    run("-hf", "user/empty", code=1, has=["user/empty has no GGUF file", "-m FOLDER"])
+    run("-hf", "user/empty", code=1, has=["user/empty has no GGUF file", "no Hugging Face folder (config.json with safetensors)"])
     HUB.add("user/two", {"a-Q4_K_M.gguf": File(DATA), "UD-a-Q4_K_M.gguf": File(OTHER)})
     run("-hf", "user/two", has=["note: user/two has 2 files with this quantization; a-Q4_K_M.gguf is used"])
     HUB.add("user/eight", {"z.gguf": File(DATA), "b-Q8_0.gguf": File(DATA), "c.gguf": File(DATA)})
@@ -179,14 +121,24 @@ def test_offline():
     HUB.repos["user/news"] = gone
 
 
+def test_patience():
+    """Downloads that fail after several tries: each takes seconds, so they run at the same time."""
+    cut = len(DATA) // 3
+    HUB.add("user/cuts", {"m.gguf": File(DATA, cuts=[cut, 0, 0, 0])})
+    HUB.add("user/less", {"m.gguf": File(DATA, size=len(DATA) + 10)})
+    HUB.add("user/cdn", {"m.gguf": File(DATA, to="http://127.0.0.1:9/x")})
+    together(lambda: run("-hf", "user/cuts", code=1, has=["trying again in 4 s", "are kept", "goes on from there"]),
+             lambda: run("-hf", "user/less", code=1, has=["ended early"]),
+             lambda: run("-hf", "user/cdn", code=1, has=["127.0.0.1", "trying again in 1 s"], lacks=["status 302"]))
+
+
 def test_resume():
+    """What is left of user/cuts, and other downloads that were cut, are continued."""
     cut = len(DATA) // 3
     HUB.add("user/cut", {"m.gguf": File(DATA, cuts=[cut])})
     HUB.take_log()
     run("-hf", "user/cut", has=["trying again in 1 s"])
     check(ranges(HUB.take_log()) == [None, "bytes=%d-" % cut] and holds("user/cut", "m.gguf", DATA), "a cut is continued")
-    HUB.add("user/cuts", {"m.gguf": File(DATA, cuts=[cut, 0, 0, 0])})
-    run("-hf", "user/cuts", code=1, has=["trying again in 4 s", "are kept", "goes on from there"])
     check([os.path.getsize(p) for p in parts("user/cuts")] == [cut], "the part", parts("user/cuts"))
     HUB.take_log()
     run("-hf", "user/cuts")
@@ -272,8 +224,6 @@ def test_wrong_digest():
     run("-hf", "user/old", "--offline")
     HUB.add("user/more", {"m.gguf": File(DATA, size=len(DATA) - 10)})
     run("-hf", "user/more", code=1, has=["more than the %d bytes" % (len(DATA) - 10)])
-    HUB.add("user/less", {"m.gguf": File(DATA, size=len(DATA) + 10)})
-    run("-hf", "user/less", code=1, has=["ended early"])
 
 
 def test_errors():
@@ -303,8 +253,6 @@ def test_errors():
     for to in ("file:///etc/passwd", "ftp://127.0.0.1/x"):
         HUB.add("user/away", {"m.gguf": File(DATA, to=to)})
         run("-hf", "user/away", code=1, has=["protocol that is not allowed"], lacks=["root:"])
-    HUB.add("user/cdn", {"m.gguf": File(DATA, to="http://127.0.0.1:9/x")})
-    run("-hf", "user/cdn", code=1, has=["127.0.0.1", "trying again in 1 s"], lacks=["status 302"])
     HUB.add("user/circle", {"m.gguf": File(DATA, to="/user/circle/resolve/main/m.gguf")})
     run("-hf", "user/circle", code=1, has=["too many redirects"])
 
@@ -401,23 +349,14 @@ def test_url():
         log = [r.method for r in HUB.take_log() if r.path.startswith("/cdn/")]
         check(log == ["HEAD", "GET", "HEAD"], "the requests of -mu " + path, log)
     run("-mu", HUB.url + "/cdn/user/url/n.gguf", code=1, has=["Content-Length"])
+    HUB.take_log()
+    for path in ("model.safetensors", "config.json", "pytorch_model.bin"):
+        run("-mu", HUB.url + "/user/url/resolve/main/" + path, code=2, has=["-mu: " + path + " is no GGUF file", "-hf USER/REPO"])
+    check(not HUB.take_log(), "-mu with a file of a folder asks nobody")
     run("-mu", HUB.url + "/nothing.gguf", code=1, has=["does not exist (status 404)"])
     bad = File(DATA, sha256="0123456789abcdef" * 4)
     HUB.add("user/url2", {"m.gguf": bad})
     run("-mu", HUB.url + "/user/url2/resolve/main/m.gguf", code=1, has=["wrong SHA-256", bad.sha256])
-
-
-def begin(*args):
-    return subprocess.Popen([CLI, *args, *TEXT], env=ENV, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-
-
-def wait_for(condition, what):
-    for _ in range(600):
-        if condition():
-            return True
-        time.sleep(0.05)
-    check(False, what + " does not come")
-    return False
 
 
 def test_signals():
@@ -476,16 +415,4 @@ def test_progress():
     check(b"\r\x1b[K" in seen.split(b"left")[-1], "the line is erased", seen[-300:])
 
 
-def main():
-    if not shutil.which("curl"):
-        print("skipped: curl is not installed")
-        return 77
-    for name, test in list(globals().items()):
-        if name.startswith("test_") and (not ONLY or name in ONLY):
-            test()
-    HUB.stop()
-    print("%d checks failed" % len(FAILED))
-    return 1 if FAILED else 0
-
-
-sys.exit(main())
+sys.exit(main(globals()))

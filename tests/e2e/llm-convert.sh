@@ -87,7 +87,7 @@ head -c 1500 "$tmp/err" | grep -q 'There are sections for [0-9]* classes (docs/m
 expect 1 ", Qwen2ForCausalLM, Qwen2MoeForCausalLM, " "$model" -o "$tmp/out.gguf" --arch-class Qwen2VLForSomething
 grep -q 'LlamaForCausalLM' "$tmp/err" && fail "classes of other families are named: $(cat "$tmp/err")"
 expect 1 "$tmp/none: the folder does not exist" "$tmp/none" -o "$tmp/out.gguf"
-expect 1 "$model/config.json: is a file; give the folder that contains config.json" "$model/config.json" -o "$tmp/out.gguf"
+expect 1 "$model/config.json: is a file; give the folder that contains config.json, '$model'" "$model/config.json" -o "$tmp/out.gguf"
 # a message names the folder, also where the folder's name is part of a word in it
 mkdir "$tmp/o" && echo '{"architectures": ["LlamaForCausalLM"], "vocab_size": 4, "quantization_config": {"bits": 4, "quant_method": "gptq"}}' >"$tmp/o/config.json"
 expect 1 "config.json" "$tmp/o" -o "$tmp/out.gguf"
@@ -101,6 +101,14 @@ expect 2 "which FOLDER" -o "$tmp/out.gguf"
 expect 2 "argument 1 is empty" "" -o "$tmp/out.gguf"
 expect 2 "-o: the value FILE is empty" "$model" -o ""
 expect 2 "only one folder can be converted at a time" "$model" "$model" -o "$tmp/out.gguf"
+expect 2 "did you mean -o 'out.gguf'?" "$model" out.gguf
+mkdir "$tmp/files"
+printf 'GGUF\3\0\0\0' > "$tmp/files/a.gguf"
+expect 1 "a.gguf: is a GGUF file already; llm-quantize makes other types of it" "$tmp/files/a.gguf" -o "$tmp/out.gguf"
+printf '\211PNG\r\n' > "$tmp/files/a.png"
+expect 1 "a.png: is neither a folder with config.json nor a llama2.c checkpoint" "$tmp/files/a.png" -o "$tmp/out.gguf"
+printf 'version https://git-lfs.github.com/spec/v1\n' > "$tmp/files/a.bin"
+expect 1 "a.bin: this is a Git LFS pointer" "$tmp/files/a.bin" -o "$tmp/out.gguf"
 expect 2 "--type" "$model" -o "$tmp/out.gguf" --type q8_0
 # a value without a name, and a pattern for it
 mkdir "$tmp/empty" && cp "$model/model.safetensors" "$tmp/empty"

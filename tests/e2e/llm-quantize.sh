@@ -137,11 +137,11 @@ expect 2 "no tensor that can be quantized has a matching name" "$f32" "$out" Q8_
 expect 2 "--output-tensor-type: 'x' is not a type" "$f32" "$out" Q8_0 --output-tensor-type x
 expect 1 "type i32 can only be read" "$f32" "$out" i32
 expect 1 "TYPE: this build does not have type Q4_2" "$f32" "$out" Q4_2
-expect 2 "IN, OUT and TYPE" "$f32" Q8_0
-expect 2 "IN, OUT and TYPE" "$f32" "$out" Q8_0 7
+expect 2 "OUT is missing, as in" "$f32" Q8_0
+expect 2 "only IN, OUT and TYPE" "$f32" "$out" Q8_0 7
 expect 2 "unknown flag '--pur'; did you mean '--pure'" "$f32" "$out" Q8_0 --pur
 expect 1 "is already q8_0" "$model" "$out" --pure Q4_0
-expect 1 "cannot be opened" "$tmp/missing.gguf" "$out" Q8_0
+expect 1 "No such file or directory" "$tmp/missing.gguf" "$out" Q8_0
 expect 1 "its folder does not exist" "$f32" "$tmp/no/out.gguf" Q8_0
 head -c 100000 "$f32" >"$tmp/cut.gguf"
 expect 1 "cut.gguf: " "$tmp/cut.gguf" "$out" Q8_0

@@ -6,64 +6,48 @@ import json
 import os
 import random
 import struct
-import subprocess
 import sys
-import tempfile
+
+from checks import TMP, check, finish, runner, write_json, write_safetensors
+from gguf_file import gguf
 
 BIN, MODEL = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
-faults = []
-
-
-def text(s):
-    return struct.pack("<Q", len(s)) + s.encode()
+run_tool = runner(BIN)
 
 
 def adapter(path, seed, names, alpha=None, arch="llama", kind="lora", rank=2, number=None):
     """Writes an adapter for weights: name -> (in, out), of random numbers or of one number."""
     r = random.Random(seed)
-    keys = [("general.type", "adapter"), ("adapter.type", kind), ("general.architecture", arch)]
-    head = b"GGUF" + struct.pack("<IQQ", 3, 2 * len(names), len(keys) + (alpha is not None))
-    for key, value in keys:
-        head += text(key) + struct.pack("<I", 8) + text(value)
-    if alpha is not None:
-        head += text("adapter.lora.alpha") + struct.pack("<If", 6, alpha)
-    data = b""
+    keys = [("general.type", "string", "adapter"), ("adapter.type", "string", kind), ("general.architecture", "string", arch)]
+    tensors = []
     for name, (n_in, n_out) in names.items():
         for half, shape in (("a", (n_in, rank)), ("b", (rank, n_out))):
-            head += text(f"{name}.lora_{half}") + struct.pack("<IQQIQ", 2, *shape, 0, len(data))
-            data += struct.pack(f"<{shape[0] * shape[1]}f", *(r.gauss(0, 0.3) if number is None else number for _ in range(shape[0] * shape[1])))
-            data += bytes(-len(data) % 32)
+            n = shape[0] * shape[1]
+            data = struct.pack(f"<{n}f", *(r.gauss(0, 0.3) if number is None else number for _ in range(n)))
+            tensors.append((f"{name}.lora_{half}", "f32", shape, data))
     with open(path, "wb") as f:
-        f.write(head + bytes(-len(head) % 32) + data)
+        f.write(gguf(keys + ([] if alpha is None else [("adapter.lora.alpha", "f32", alpha)]), tensors))
 
 
 def run(code, words, tool, *args):
-    r = subprocess.run([os.path.join(BIN, tool), *args], capture_output=True, stdin=subprocess.DEVNULL, check=False)
-    both = (r.stdout + r.stderr).decode(errors="replace")
-    if r.returncode != code or words not in both:
-        faults.append(f"{tool} {args}: exit code {r.returncode}, not {code}; '{words}' should be in: {both}")
-    return r.stdout.decode(errors="replace")
+    return run_tool(tool, *args, code=code, said=words)
 
 
 def convert():
     """Adapters keep the type of their numbers."""
     os.makedirs("base", exist_ok=True)
-    with open("base/config.json", "w") as f:
-        json.dump({"architectures": ["LlamaForCausalLM"], "vocab_size": 64, "hidden_size": 32, "num_hidden_layers": 1, "intermediate_size": 32,
-                   "num_attention_heads": 2, "rms_norm_eps": 1e-5, "max_position_embeddings": 64, "hidden_act": "silu"}, f)
+    write_json("base/config.json", {
+        "architectures": ["LlamaForCausalLM"], "vocab_size": 64, "hidden_size": 32, "num_hidden_layers": 1, "intermediate_size": 32,
+        "num_attention_heads": 2, "rms_norm_eps": 1e-5, "max_position_embeddings": 64, "hidden_act": "silu"})
     for dtype, size, name in (("F32", 4, "f32"), ("F16", 2, "f16"), ("BF16", 2, "bf16")):
         os.makedirs("numbers", exist_ok=True)
-        n, stem = 2 * 32 * size, "base_model.model.model.layers.0.self_attn.q_proj.lora_"
-        head = json.dumps({stem + "A.weight": {"dtype": dtype, "shape": [2, 32], "data_offsets": [0, n]},
-                           stem + "B.weight": {"dtype": dtype, "shape": [32, 2], "data_offsets": [n, 2 * n]}}).encode()
-        with open("numbers/adapter_model.safetensors", "wb") as f:
-            f.write(struct.pack("<Q", len(head)) + head + bytes(2 * n))
-        with open("numbers/adapter_config.json", "w") as f:
-            json.dump({"peft_type": "LORA", "r": 2, "lora_alpha": 2}, f)
+        zeros, stem = bytes(2 * 32 * size), "base_model.model.model.layers.0.self_attn.q_proj.lora_"
+        write_safetensors("numbers/adapter_model.safetensors",
+                          {stem + "A.weight": (dtype, [2, 32], zeros), stem + "B.weight": (dtype, [32, 2], zeros)})
+        write_json("numbers/adapter_config.json", {"peft_type": "LORA", "r": 2, "lora_alpha": 2})
         run(0, "", "llm-lora", "convert", "numbers", "--base", "base", "-o", "numbers.gguf")
         types = json.loads(run(0, "", "llm-gguf", "show", "numbers.gguf", "--json"))["types"]
-        if [(t["type"], t["tensors"]) for t in types] != [(name, 2)]:
-            faults.append(f"an adapter of {dtype} becomes {types}")
+        check([(t["type"], t["tensors"]) for t in types] == [(name, 2)], f"an adapter of {dtype} becomes {types}")
 
 
 def story(model, *more):
@@ -77,20 +61,17 @@ def main():
     run(0, "", "llm-quantize", "--allow-requantize", "--pure", MODEL, "f32.gguf", "F32")
     run(0, "m.gguf: 3 of 47 tensors changed", "llm-lora", "merge", "f32.gguf", "one.gguf=0.5", "two.gguf:1.5", "-o", "m.gguf")
     wanted = story("f32.gguf", "--lora", "one.gguf:0.5,two.gguf:1.5")
-    if story("m.gguf") != wanted or wanted == story("f32.gguf"):
-        faults.append(f"the merged model writes {story('m.gguf')!r}, the model with adapters {wanted!r}")
-    if "output.weight" not in run(0, "", "llm-gguf", "m.gguf", "--tensors", "^output"):
-        faults.append("the merged model has no matrix for the output")
+    check(story("m.gguf") == wanted != story("f32.gguf"), f"the merged model writes {story('m.gguf')!r}, the model with adapters {wanted!r}")
+    check("output.weight" in run(0, "", "llm-gguf", "m.gguf", "--tensors", "^output"), "the merged model has no matrix for the output")
     run(0, "", "llm-lora", "merge", MODEL, "one.gguf", "-o", "q.gguf")  # q8_0 stays q8_0
-    if "~ blk.1.attn_q.weight" not in run(1, "46 the same, 1 different", "llm-gguf", "diff", MODEL, "q.gguf"):
-        faults.append("merging changes other tensors than those of the adapter")
+    check("~ blk.1.attn_q.weight" in run(1, "46 the same, 1 different", "llm-gguf", "diff", MODEL, "q.gguf"),
+          "merging changes other tensors than those of the adapter")
     run(0, "nothing is wrong", "llm-gguf", "check", "one.gguf")
     run(0, "an adapter for llama, 1 pair, rank 2", "llm-lora", "show", "one.gguf")
     run(0, "alpha 4", "llm-lora", "show", "one.gguf")
     run(0, "", "llm-lora", "merge", "f32.gguf", "one.gguf", "-o", "n.gguf")
     run(0, "e.gguf: 1 pair, 100.00 %", "llm-lora", "extract", "f32.gguf", "n.gguf", "-o", "e.gguf", "-r", "2")
-    if story("n.gguf") != story("f32.gguf", "--lora", "e.gguf"):
-        faults.append("an extracted adapter does not write what the tuned model writes")
+    check(story("n.gguf") == story("f32.gguf", "--lora", "e.gguf"), "an extracted adapter does not write what the tuned model writes")
     # a rank for which the products of two ranks would need hundreds of gigabytes; n: the norm of n ones
     for n_in, n_out, rank in ((1, 1, 300000), (300000, 1, 3), (2, 3, 100000), (1, 300000, 1)):
         adapter("rank.gguf", 1, {"blk.1.attn_q.weight": (n_in, n_out)}, rank=rank, number=1.0)
@@ -99,7 +80,7 @@ def main():
     with open("f32.gguf", "rb") as f, open("cut.gguf", "wb") as cut:
         cut.write(f.read(100000))
     with open("qwen3.gguf", "wb") as f:
-        f.write(b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + text("general.architecture") + struct.pack("<I", 8) + text("qwen3") + bytes(32))
+        f.write(gguf([("general.architecture", "string", "qwen3")], []))
     os.mkdir("peft")
     with open("peft/adapter_config.json", "w", encoding="utf-8") as f:
         f.write("{}")
@@ -121,22 +102,18 @@ def main():
     for words in (["merge", "f32.gguf", "peft", "-o", "x.gguf"], ["show", "peft"]):
         run(1, "peft is an adapter of PEFT; this makes a GGUF file of it: llm-lora convert 'peft'", "llm-lora", *words)
     for words in (["show", "one.gguf"], ["extract", "f32.gguf", "n.gguf", "-o", "e.gguf"]):
-        if max(map(len, run(0, "", "llm-lora", *words).split("\n"))) > 80:
-            faults.append(f"llm-lora {words[0]} prints more than 80 columns")
+        check(max(map(len, run(0, "", "llm-lora", *words).split("\n"))) <= 80, f"llm-lora {words[0]} prints more than 80 columns")
     run(2, "-o OUT is missing", "llm-lora", "merge", "f32.gguf", "one.gguf")
     run(2, "an argument is missing", "llm-lora", "merge", "f32.gguf", "-o", "x.gguf")
     run(2, "did you mean 'merge'", "llm-lora", "marge")
     run(2, "--rank: '0' is neither", "llm-lora", "extract", "f32.gguf", "n.gguf", "-o", "x.gguf", "-r", "0")
     run(2, "--base MODEL_FOLDER is missing", "llm-lora", "convert", ".", "-o", "x.gguf")
     run(1, "No such file", "llm-lora", "convert", ".", "--base", ".", "-o", "x.gguf")
-    if os.path.exists("x.gguf") or [f for f in os.listdir(".") if "tmp-" in f]:
-        faults.append(f"a failure leaves {os.listdir('.')}")
+    check(not os.path.exists("x.gguf") and not [f for f in os.listdir(".") if "tmp-" in f], f"a failure leaves {os.listdir('.')}")
 
 
-with tempfile.TemporaryDirectory() as folder:
-    os.chdir(folder)
-    main()
-    convert()
-    os.chdir("/")
-print("\n".join(faults) or "as expected")
-sys.exit(bool(faults))
+os.chdir(TMP.name)
+main()
+convert()
+os.chdir("/")
+sys.exit(finish())

@@ -4,23 +4,18 @@ import json
 import os
 import random
 import struct
-import subprocess
 import sys
-import tempfile
 
+from checks import TMP, check, finish, runner
 from gguf_file import gguf
 
 QUANTIZE, GGUF = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
-faults = []
+run_tool = runner("")
 
 
 def run(code, words, tool, *args):
     """Runs a tool; returns what it wrote to standard output."""
-    r = subprocess.run([tool, *args], capture_output=True, stdin=subprocess.DEVNULL, check=False)
-    both = (r.stdout + r.stderr).decode(errors="replace")
-    if r.returncode != code or words not in both:
-        faults.append(f"{tool} {args}: exit code {r.returncode}, not {code}; '{words}' should be in: {both}")
-    return r.stdout.decode(errors="replace")
+    return run_tool(tool, *args, code=code, said=words)
 
 
 def model(n_layer, more=(), keys=()):
@@ -42,11 +37,9 @@ def integers():
     for limit in (80000, 90000):
         run(0, "", QUANTIZE, "-q", "--budget", str(limit), "i32.gguf", "out.gguf")
         size = os.path.getsize("out.gguf")
-        if not limit - 10000 < size <= limit:
-            faults.append(f"--budget {limit} gives {size} bytes")
+        check(limit - 10000 < size <= limit, f"--budget {limit} gives {size} bytes")
     tensors = json.loads(run(0, "", GGUF, "show", "out.gguf", "--json"))["tensors"]
-    if [t["type"] for t in tensors if t["name"] == "blk.0.ffn_up.weight"] != ["i32"]:
-        faults.append(f"the integers became {tensors}")
+    check([t["type"] for t in tensors if t["name"] == "blk.0.ffn_up.weight"] == ["i32"], f"the integers became {tensors}")
     run(2, "is too little", QUANTIZE, "--budget", "60000", "i32.gguf", "out.gguf")
 
 
@@ -59,8 +52,8 @@ def layers():
     shown = json.loads(run(0, "", GGUF, "show", "out.gguf", "--json"))
     got = {k["key"]: k["value"] for k in shown["keys"]}
     want = {k: v for k, _, v in lists} | {"general.architecture": "llama", "llama.block_count": 2, "llama.attention.head_count_kv": [1, 3]}
-    if got != want or [t["name"] for t in shown["tensors"]] != ["blk.0.attn_q.weight", "blk.1.attn_q.weight"]:
-        faults.append(f"--prune-layers: {got} {shown['tensors']}")
+    check(got == want and [t["name"] for t in shown["tensors"]] == ["blk.0.attn_q.weight", "blk.1.attn_q.weight"],
+          f"--prune-layers: {got} {shown['tensors']}")
 
 
 def losses():
@@ -74,8 +67,7 @@ def losses():
         json.dump(d, f)
     run(0, "", QUANTIZE, "-q", "--bpw", "4.5", "--loss", "loss.json", "six.gguf", "out.gguf")
     with open("first.gguf", "rb") as a, open("out.gguf", "rb") as b:
-        if a.read() != b.read():
-            faults.append("the order of a file of losses matters")
+        check(a.read() == b.read(), "the order of a file of losses matters")
     for i, t in enumerate(d["tensors"].values()):
         for kind in t["errors"]:
             t["errors"][kind] = 1e308 if i % 2 else 1.7e308
@@ -90,14 +82,11 @@ def pure():
     for name, want in (("IQ2_S", "iq2_s"), ("iq2_s", "iq2_s"), ("Q4_K_M", "q4_k"), ("Q8_0", "q8_0")):
         run(0, "", QUANTIZE, "-q", "--pure", "pure.gguf", "out.gguf", name)
         types = {t["type"] for t in json.loads(run(0, "", GGUF, "show", "out.gguf", "--json"))["tensors"]}
-        if types != {want}:
-            faults.append(f"--pure {name} makes {types}")
+        check(types == {want}, f"--pure {name} makes {types}")
 
 
-with tempfile.TemporaryDirectory() as folder:
-    os.chdir(folder)
-    for step in (integers, layers, losses, pure):
-        step()
-    os.chdir("/")
-print("\n".join(faults) or "as expected")
-sys.exit(bool(faults))
+os.chdir(TMP.name)
+for step in (integers, layers, losses, pure):
+    step()
+os.chdir("/")
+sys.exit(finish())

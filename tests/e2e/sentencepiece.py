@@ -1,33 +1,14 @@
 """SentencePiece's tokenizer.model, made here: BPE compared with the same tokenizer as tokenizer.json, Unigram with its definition.
 
 sentencepiece.py TOOLS    TOOLS: the folder of the programs"""
-import json, os, struct, subprocess, sys, tempfile
+import json, os, struct, sys
 
-TOOLS = sys.argv[1]
-FAILED = []
-TMP = tempfile.TemporaryDirectory()
+from checks import check, finish, path, runner
+
+run = runner(sys.argv[1])
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 UNIGRAM, BPE = 1, 2
 SPACE = "\u2581"
-
-
-def path(name):
-    return os.path.join(TMP.name, name)
-
-
-def check(ok, what, seen=""):
-    if not ok:
-        print("FAILED:", what, str(seen)[-1500:])
-        FAILED.append(what)
-
-
-def run(tool, *args, code=0, has="", text=b""):
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("LLAMA_ARG_", "GGL_", "LLM_"))}
-    r = subprocess.run([os.path.join(TOOLS, tool), *args], input=text, capture_output=True, env=env, timeout=120)
-    err = r.stderr.decode("utf-8", "replace")
-    check(r.returncode == code, f"{tool} {' '.join(args)}: exit code {r.returncode}, not {code}", err)
-    check(has in err, f"{tool} {' '.join(args)}: no '{has}'", err)
-    return r.stdout.decode("utf-8", "replace")
 
 
 # --- the file -------------------------------------------------------------------------------------------------------------------
@@ -122,6 +103,14 @@ def test_unigram():
     run("llm-convert", sp, "-o", path("t5.gguf"), "--vocab-only")
     get = lambda key: run("llm-gguf", "get", path("t5.gguf"), "tokenizer.ggml." + key).strip()
     check(get("model") == "t5" and get("remove_extra_whitespaces") == "true", "other keys of Unigram")
+    check(get("add_bos_token") == "true" and get("add_eos_token") == "false", "the ends that tokenizer_config.json names")
+    for name, ends in (("T5Tokenizer", "false true"), ("XLMRobertaTokenizer", "true true"), ("LlamaTokenizer", "true false"), (None, "false true")):
+        config = {"tokenizer_config.json": {"tokenizer_class": name}} if name else {}
+        run("llm-convert", folder(f"ends{name}", {"tokenizer.model": model(PIECES, UNIGRAM), **config}), "-o", path("t5.gguf"), "--vocab-only")
+        check(f"{get('add_bos_token')} {get('add_eos_token')}" == ends, f"the ends of {name}", get("add_eos_token"))
+    one = folder("ends", {"tokenizer.model": model(PIECES, UNIGRAM), "tokenizer_config.json": {"tokenizer_class": "T5Tokenizer", "add_eos_token": False}})
+    run("llm-convert", one, "-o", path("t5.gguf"), "--vocab-only")
+    check(get("add_eos_token") == "false", "add_eos_token is more than the class")
     first = len(PIECES) - len(WORDS) - 2
     said = ids(sp, "banana")
     want = [str(first + 6), str(first + 7)]  # "_ban", "ana": -6 - 3
@@ -136,6 +125,7 @@ def test_faults():
         run("llm-convert", folder("bad", {"tokenizer.model": data}), "-o", path("bad.gguf"), "--vocab-only", code=1, has=words)
 
     wrong(good[:-3], "tokenizer.model: ")
+    wrong(b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "tokenizer.model: this is a Git LFS pointer, not the file itself")
     wrong(good[:1000], "the file may be truncated")
     wrong(b"IQ== 0\nIg== 1\n", "it is not SentencePiece's")
     wrong(model(PIECES, 3), "its model_type is WORD")
@@ -148,6 +138,8 @@ def test_faults():
     wrong(model(PIECES + [("<0xZZ>", 0, BYTE)], BPE), "it is a byte, but is not called <0xNN>")
     wrong(model(PIECES + [("a", 0, NORMAL)], BPE), "token 'a' has the ids")
     wrong(field(1, field(1, b"a")) + varint(1 << 3 | 3), "unknown form 3")
+    for charsmap in (b"map", struct.pack("<I", 8) + b"\0" * 8, struct.pack("<I", 4) + b"\0" * 4 + b"abc", struct.pack("<I", 6) + b"\0" * 8):
+        wrong(model(PIECES, UNIGRAM, charsmap=charsmap), f"tokenizer.model: its precompiled_charsmap has {len(charsmap)} bytes, which do not hold a trie")
     wrong(field(1, 7), "is not SentencePiece's")
     wrong(good + field(2, 7), "is not a message")
     wrong(good + varint(9 << 3) + b"\xff" * 11, "more than 64 bits")
@@ -157,4 +149,4 @@ if __name__ == "__main__":
     test_bpe()
     test_unigram()
     test_faults()
-    sys.exit(1 if FAILED else 0)
+    sys.exit(finish())

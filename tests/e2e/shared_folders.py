@@ -11,27 +11,15 @@ import lzma
 import os
 import random
 import shutil
-import subprocess
 import sys
 import tempfile
 
-BIN = os.path.abspath(sys.argv[1])
+from checks import check, finish, runner, write_json, write_safetensors
+
+run = runner(os.path.abspath(sys.argv[1]))
 HEADS, LAYERS = 4, 2
 TOKENS = "3,17,29,5,11,38,7,7,20,1,33,14"
 TEXT = "The quick brown fox jumps over the lazy dog, and then it sleeps until the sun is high. " * 24
-faults = []
-
-
-def check(ok, *what):
-    if not ok:
-        faults.append(what)
-        print("FAILED:", *what)
-
-
-def run(tool, *args):
-    done = subprocess.run([os.path.join(BIN, tool), *args], stdin=subprocess.DEVNULL, capture_output=True, check=False)
-    check(done.returncode == 0, tool, *args, "exit code", done.returncode, done.stderr[-600:].decode(errors="replace"))
-    return done.stdout.decode(errors="replace")
 
 
 # --- shapes ---------------------------------------------------------------------------------------------------------------------
@@ -120,7 +108,7 @@ FACTORS = bytes([0x3f]) * 256                                         # of norms
 
 def write_weights(path, shapes, seed):
     r = random.Random(seed)
-    head, parts, at = {}, [], 0
+    tensors = {}
     for name, shape in shapes.items():
         n = 1
         for x in shape:
@@ -128,14 +116,8 @@ def write_weights(path, shapes, seed):
         data = bytearray(r.randbytes(2 * n))
         norm = name.endswith("weight") and len(shape) == 1
         data[1::2] = bytes(data[1::2]).translate(FACTORS if norm else NUMBERS)
-        head[name] = {"dtype": "BF16", "shape": shape, "data_offsets": [at, at + 2 * n]}
-        at += 2 * n
-        parts.append(data)
-    text = json.dumps(head).encode()
-    with open(path, "wb") as f:
-        f.write(len(text).to_bytes(8, "little") + text)
-        for data in parts:
-            f.write(data)
+        tensors[name] = ("BF16", shape, data)
+    write_safetensors(path, tensors)
 
 
 def make_folder(source, folder):
@@ -155,8 +137,7 @@ def make_folder(source, folder):
     names = os.listdir(folder)
     tokenizer = "tokenizer.json" in names or "vocab.json" in names
     shapes = reduce(c, tokenizer)
-    with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as f:
-        json.dump(c, f)
+    write_json(os.path.join(folder, "config.json"), c)
     write_weights(os.path.join(folder, "model.safetensors"), shapes, os.path.basename(source))
     return tokenizer
 
@@ -175,19 +156,19 @@ def check_folder(source, tmp):
     tokenizer = make_folder(source, folder)
     run("llm-convert", "-q", folder, "-o", model)
     direct = logits(folder, npy)
-    check(len(direct) > 1000, name, "no logits")
-    check(direct == logits(model, npy), name, "the folder has other logits than its file")
+    check(len(direct) > 1000, name + ": no logits")
+    check(direct == logits(model, npy), name + ": the folder has other logits than its file")
     run("llm-quantize", "-q", model, small, "Q4_K_M")
     quantized = logits(small, npy)
-    check(quantized != direct, name, "quantizing changes nothing")
-    check(quantized == logits(folder, npy, "--type", "q4_k_m"), name, "--type q4_k_m has other logits than llm-quantize")
+    check(quantized != direct, name + ": quantizing changes nothing")
+    check(quantized == logits(folder, npy, "--type", "q4_k_m"), name + ": --type q4_k_m has other logits than llm-quantize")
     if tokenizer:
         with open(text, "w", encoding="utf-8") as f:
             f.write(TEXT)
         run("llm-imatrix", "-q", "-m", folder, "-f", text, "-c", "64", "-o", matrix)
         run("llm-quantize", "-q", "--imatrix", matrix, model, small, "IQ3_S")
         of_folder, of_file, of_small = (json.loads(run("llm-perplexity", "-m", m, "-f", text, "-c", "64", "-o", "json"))["ppl"] for m in (folder, model, small))
-        check(of_folder == of_file and of_small > 1 and of_small != of_file, name, "perplexity", of_folder, of_file, of_small)
+        check(of_folder == of_file and of_small > 1 and of_small != of_file, name + ": perplexity", (of_folder, of_file, of_small))
         run("llm-cli", "-q", "-m", small, "-p", "The quick", "-n", "8", "--temp", "0")
     for path in (model, small, npy, matrix, text):
         if os.path.exists(path):
@@ -216,4 +197,4 @@ with tempfile.TemporaryDirectory() as tmp:
             check_folder(entry.path, tmp)
     if os.path.exists(os.path.join(shared, "models/stories260K.bin")):
         check_checkpoint(os.path.join(shared, "models"), tmp)
-sys.exit(bool(faults))
+sys.exit(finish())

@@ -26,14 +26,35 @@ static bool put_raw(const raw *t, int n) {
     return test_write_file(test_path("model.safetensors"), file, used);
 }
 
-/* Types that need a second tensor. 0x38 is 1 as FP8; as MXFP4 it is 0 (8: -0) and 1.5 (3), and the exponent 56 - 127. */
-TEST(packed) {
-    static const struct {
-        const char *shape;
-        raw t[2];
-        const char *words; /* NULL: it is converted */
-        double first[3];
-    } list[] = {
+/* A folder with a tensor of a packed type, x, that becomes a weight of this shape. */
+typedef struct packed_case {
+    const char *shape;
+    raw t[2];
+    const char *words; /* of the error; NULL: it is converted */
+    double first[3];   /* the weight's first numbers */
+} packed_case;
+
+static void convert_each(const packed_case *list, size_t n) {
+    REQUIRE(put_text("config.json", "{\"architectures\": [\"Own\"]}"));
+    for (size_t k = 0; k < n; k++) {
+        const raw t[] = {{"embed", "F32", "[6, 4]", 96}, list[k].t[0], list[k].t[1]};
+        REQUIRE(put_raw(t, 3));
+        ggl_gguf *f = made_with(list[k].shape, "  w <- \"x_blocks\" ?\? \"x\"\n");
+        CHECK_MSG(!f == !!list[k].words, "case %zu: %s", k, f ? "converted" : err.msg);
+        if (!f && list[k].words)
+            CHECK_HAS(err.msg, list[k].words);
+        for (int i = 0; f && i < 3; i++)
+            CHECK_MSG(((const float *)ggl_gguf_find_tensor(f, "w.weight")->data)[i] ==
+                          (float)list[k].first[i],
+                      "case %zu: number %d is %g", k, i,
+                      (double)((const float *)ggl_gguf_find_tensor(f, "w.weight")->data)[i]);
+        ggl_gguf_close(f);
+    }
+}
+
+/* FP8 with factors 2, where 0x38 is 1; and types that cannot be unpacked. */
+TEST(fp8) {
+    static const packed_case list[] = {
         {"4, 2",
          {{"x", "F8_E4M3", "[2, 4]", 8}, {"x_scale_inv", "F32", "[1, 1]", 4}},
          NULL,
@@ -60,7 +81,6 @@ TEST(packed) {
          {{"x", "F8_E4M3", "[2, 4]", 8}, {"x_scale", "U8", "[1]", 1}},
          "does not have the factors",
          {0}},
-        /* 0x38 is 2^-71 as a factor */
         {"4, 2",
          {{"x.weight", "F8_E4M3", "[2, 4]", 8}, {"x.scale", "F8_E8M0", "[1, 1]", 1}},
          NULL,
@@ -69,6 +89,21 @@ TEST(packed) {
          {{"x.weight", "F8_E4M3", "[2, 4]", 8}, {"x.scale", "I8", "[1, 1]", 1}},
          "does not have the factors",
          {0}},
+        {"4, 2",
+         {{"x", "I64", "[2, 4]", 64}, {"y", "F32", "[1]", 4}},
+         "tensor x has the type I64; a weight can be made from F32, F16, BF16 or F64",
+         {0}},
+        {"4, 2",
+         {{"x", "F8_E5M2", "[2, 4]", 8}, {"x_scale", "F32", "[1]", 4}},
+         "tensor x has the type F8_E5M2; a weight can be made from",
+         {0}},
+    };
+    convert_each(list, sizeof list / sizeof *list);
+}
+
+/* FP4: 0x38 is 0 (8: -0) and 1.5 (3), and as an exponent 2^(56 - 127). */
+TEST(fp4) {
+    static const packed_case list[] = {
         {"32, 2",
          {{"x.weight", "I8", "[2, 16]", 32}, {"x.scale", "F8_E8M0", "[2, 1]", 2}},
          NULL,
@@ -89,14 +124,13 @@ TEST(packed) {
          {{"x.weight", "I8", "[2, 16]", 32}, {"y", "F32", "[1]", 4}},
          "here in a tensor that is missing, ...scale",
          {0}},
-        {"4, 2",
-         {{"x", "I64", "[2, 4]", 64}, {"y", "F32", "[1]", 4}},
-         "tensor x has the type I64; a weight can be made from F32, F16, BF16 or F64",
-         {0}},
-        {"4, 2",
-         {{"x", "F8_E5M2", "[2, 4]", 8}, {"x_scale", "F32", "[1]", 4}},
-         "tensor x has the type F8_E5M2; a weight can be made from",
-         {0}},
+    };
+    convert_each(list, sizeof list / sizeof *list);
+}
+
+/* MXFP4: the same numbers, in blocks. */
+TEST(mxfp4) {
+    static const packed_case list[] = {
         {"32, 2",
          {{"x_blocks", "U8", "[2, 1, 16]", 32}, {"x_scales", "U8", "[2, 1]", 2}},
          NULL,
@@ -118,7 +152,17 @@ TEST(packed) {
           {"x_scales", "U8", "[1, 1, 1, 1, 2, 1]", 2}},
          "are not MXFP4",
          {0}},
-        /* codes 0x38 and factors 2, one for each row or for both; none for nothing */
+        {"32, 2",
+         {{"x_blocks", "U8", "[2, 1, 16]", 32}, {"x_scale", "U8", "[2, 1]", 2}},
+         "a tensor that is missing, .._scales",
+         {0}},
+    };
+    convert_each(list, sizeof list / sizeof *list);
+}
+
+/* Codes 0x38 and factors 2, one for each row or for both; no factors for no codes. */
+TEST(groups) {
+    static const packed_case list[] = {
         {"4, 2",
          {{"x.weight", "I8", "[2, 4]", 8}, {"x.scales", "F32", "[2]", 8}},
          NULL,
@@ -139,26 +183,8 @@ TEST(packed) {
          {{"x.weight", "I8", "[2, 0]", 0}, {"x.scales", "F32", "[0]", 0}},
          "does not have the factors",
          {0}},
-        {"32, 2",
-         {{"x_blocks", "U8", "[2, 1, 16]", 32}, {"x_scale", "U8", "[2, 1]", 2}},
-         "a tensor that is missing, .._scales",
-         {0}},
     };
-    REQUIRE(put_text("config.json", "{\"architectures\": [\"Own\"]}"));
-    for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
-        const raw t[] = {{"embed", "F32", "[6, 4]", 96}, list[k].t[0], list[k].t[1]};
-        REQUIRE(put_raw(t, 3));
-        ggl_gguf *f = made_with(list[k].shape, "  w <- \"x_blocks\" ?\? \"x\"\n");
-        CHECK_MSG(!f == !!list[k].words, "case %zu: %s", k, f ? "converted" : err.msg);
-        if (!f && list[k].words)
-            CHECK_HAS(err.msg, list[k].words);
-        for (int i = 0; f && i < 3; i++)
-            CHECK_MSG(((const float *)ggl_gguf_find_tensor(f, "w.weight")->data)[i] ==
-                          (float)list[k].first[i],
-                      "case %zu: number %d is %g", k, i,
-                      (double)((const float *)ggl_gguf_find_tensor(f, "w.weight")->data)[i]);
-        ggl_gguf_close(f);
-    }
+    convert_each(list, sizeof list / sizeof *list);
 }
 
 /* Numbers of experts: tests/numpy/folders_deepseek4.py converts some. */

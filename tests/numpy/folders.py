@@ -11,16 +11,20 @@ import argparse
 import json
 import math
 import os
+import pathlib
 import shutil
-import struct
 import subprocess
 import sys
 
 import numpy as np
 
+import folders_mlx
 import folders_parallel
 import today
 from blocks import *
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "e2e"))
+import checks  # noqa: E402
 
 LIMIT = 1e-4
 N_VOCAB, N_LAYER, N_EMBD, N_HEAD, N_KV, N_FF, EPS = 40, 3, 48, 4, 2, 56, 1e-2
@@ -336,23 +340,29 @@ CLASSES |= folders_parallel.classes(sys.modules[__name__])
 
 
 def write_safetensors(path, tensors):
-    head, at = {}, 0
-    for name, x in tensors.items():
-        packed = not isinstance(x, np.ndarray)
-        n = x.data.size if packed else 4 * x.size
-        head[name] = {"dtype": x.dtype if packed else "F32", "shape": list(x.shape), "data_offsets": [at, at + n]}
-        at += n
-    text = json.dumps(head).encode()
-    with open(path, "wb") as f:
-        f.write(struct.pack("<Q", len(text)) + text)
-        for x in tensors.values():
-            f.write(x.astype("<f4").tobytes() if isinstance(x, np.ndarray) else x.data.tobytes())
+    checks.write_safetensors(path, {
+        name: ("F32", x.shape, x.astype("<f4").tobytes()) if isinstance(x, np.ndarray) else (x.dtype, x.shape, x.data.tobytes())
+        for name, x in tensors.items()})
 
 
 def run(*command):
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if done.returncode or "runtime error:" in done.stderr:
         raise RuntimeError(done.stderr.strip())
+
+
+def check_mlx(a, class_name, folder, model, stored, kind):
+    """The folder as mlx-lm writes it becomes the same file."""
+    changed = folders_mlx.as_mlx(class_name, stored)
+    if not changed:
+        return
+    write_safetensors(os.path.join(folder, "model.safetensors"), changed)
+    run(a.convert, folder, "-o", model + ".mlx", "--type", kind)
+    with open(model, "rb") as one, open(model + ".mlx", "rb") as other:
+        if one.read() != other.read():
+            raise RuntimeError("MLX's folder becomes another file")
+    os.unlink(model + ".mlx")
+    write_safetensors(os.path.join(folder, "model.safetensors"), stored)
 
 
 def check(a, class_name, scaling, plain):
@@ -383,6 +393,8 @@ def check(a, class_name, scaling, plain):
         run(a.cli, "-m", model, *say)
         converted = np.load(out)
         worst = max(worst, np.abs(converted - want).max())
+    if scaling in (None, CLASSES[class_name][3][0]):
+        check_mlx(a, class_name, folder, model, stored, c.get("type", "auto"))
     # the folder opened directly: the file's logits, to the last bit
     run(a.cli, "-m", folder, "--type", c.get("type", "auto"), *say)
     if not np.array_equal(np.load(out).view(np.uint32), converted.view(np.uint32)):

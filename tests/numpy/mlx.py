@@ -1,16 +1,19 @@
 """MLX folders: a Llama of random weights, quantized here as MLX does it, compared with the folder of the numbers that the codes stand for.
 
 mlx.py --tools FOLDER [--cli FILE --dir FOLDER]    the folder of the programs; the others are for the form of these tests' commands"""
-import argparse, json, os, struct, subprocess, sys, tempfile
+import argparse, os, pathlib, sys
 
 import numpy as np
+
+import gguf
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "e2e"))
+from checks import check, finish, path, runner, write_json, write_safetensors  # noqa: E402
 
 PARSER = argparse.ArgumentParser()
 for option in ("--tools", "--cli", "--dir"):
     PARSER.add_argument(option)
-TOOLS = PARSER.parse_args().tools
-FAILED = []
-TMP = tempfile.TemporaryDirectory()
+run = runner(PARSER.parse_args().tools)
 DIM, HIDDEN, LAYERS, HEADS, KV_HEADS, VOCAB = 128, 256, 2, 4, 2, 96
 KV = DIM // HEADS * KV_HEADS
 LAYER = {"input_layernorm": [DIM], "self_attn.q_proj": [DIM, DIM], "self_attn.k_proj": [KV, DIM], "self_attn.v_proj": [KV, DIM],
@@ -19,27 +22,6 @@ LAYER = {"input_layernorm": [DIM], "self_attn.q_proj": [DIM, DIM], "self_attn.k_
 CONFIG = {"architectures": ["LlamaForCausalLM"], "vocab_size": VOCAB, "hidden_size": DIM, "num_hidden_layers": LAYERS,
           "intermediate_size": HIDDEN, "num_attention_heads": HEADS, "num_key_value_heads": KV_HEADS, "rms_norm_eps": 1e-5,
           "rope_theta": 10000.0, "max_position_embeddings": 64, "hidden_act": "silu", "tie_word_embeddings": False}
-
-
-def path(name):
-    return os.path.join(TMP.name, name)
-
-
-def check(ok, what, seen=""):
-    if not ok:
-        print("FAILED:", what, str(seen)[-1500:])
-        FAILED.append(what)
-
-
-def run(tool, *args, code=0, has="", lacks="\0"):
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("LLAMA_ARG_", "GGL_", "LLM_"))}
-    r = subprocess.run([os.path.join(TOOLS, tool), *args], stdin=subprocess.DEVNULL, capture_output=True, env=env, timeout=120)
-    err = r.stderr.decode("utf-8", "replace")
-    what = f"{tool} {' '.join(args)}"
-    check(r.returncode == code, f"{what}: exit code {r.returncode}, not {code}", err)
-    check(has in err, f"{what}: no '{has}'", err)
-    check(lacks not in err, f"{what}: '{lacks}'", err)
-    return r.stdout.decode("utf-8", "replace")
 
 
 # --- folders --------------------------------------------------------------------------------------------------------------------
@@ -71,7 +53,7 @@ def weights():
 
 def quantize(x, bits, group, dtype):
     """Codes [rows, columns], and scales and biases [rows, columns / group]: even steps between the least and the largest of a group."""
-    g = x.reshape(x.shape[0], -1, group)
+    g = x.reshape(*x.shape[:-1], -1, group)
     low, high = g.min(-1), g.max(-1)
     scale = rounded((high - low) / (2 ** bits - 1), dtype)
     bias = rounded(low, dtype)
@@ -82,29 +64,32 @@ def quantize(x, bits, group, dtype):
 def packed(codes, bits):
     """A stream of bits from the lowest bit of the first byte on, as 32-bit words."""
     stream = (codes[..., None] >> np.arange(bits, dtype=np.uint32) & 1).astype(np.uint8)
-    return np.packbits(stream.reshape(codes.shape[0], -1), axis=-1, bitorder="little")
+    return np.packbits(stream.reshape(*codes.shape[:-1], -1), axis=-1, bitorder="little")
 
 
 def numbers(codes, scale, bias, group):
-    g = codes.reshape(codes.shape[0], -1, group).astype(np.float32)
+    g = codes.reshape(*codes.shape[:-1], -1, group).astype(np.float32)
     return (scale[..., None] * g + bias[..., None]).astype(np.float32).reshape(codes.shape)
 
 
 def write(name, tensors, config):
     os.makedirs(path(name), exist_ok=True)
-    head, at = {}, 0
-    for key, (dtype, shape, data) in tensors.items():
-        head[key] = {"dtype": dtype, "shape": list(shape), "data_offsets": [at, at + len(data)]}
-        at += len(data)
-    text = json.dumps(head).encode()
-    with open(path(name + "/model.safetensors"), "wb") as f:
-        f.write(struct.pack("<Q", len(text)) + text + b"".join(data for _, _, data in tensors.values()))
-    with open(path(name + "/config.json"), "w") as f:
-        json.dump(config, f)
+    write_safetensors(path(name + "/model.safetensors"), tensors)
+    write_json(path(name + "/config.json"), config)
     return path(name)
 
 
-def make(w, form, dtype, own=None, change=None):
+def apart(name, x):
+    """The tensors of the original folder that MLX stacked: names and numbers, one for each expert."""
+    if x.ndim < 3:
+        return [(name, x)]
+    before, after = name.split("switch_mlp.")
+    if "block_sparse_moe" in before:
+        after = {"gate_proj": "w1", "down_proj": "w2", "up_proj": "w3"}[after]
+    return [(f"{before}experts.{e}.{after}", x[e]) for e in range(x.shape[0])]
+
+
+def make(w, form, dtype, own=None, change=None, config=CONFIG):
     """The folder "mlx", quantized, and the folder "plain", with the numbers in f32. form(name): (bits, group) of a matrix."""
     mlx, plain = {}, {}
     for name, x in w.items():
@@ -115,17 +100,17 @@ def make(w, form, dtype, own=None, change=None):
             bits, group = form(name)
             codes, scale, bias = quantize(x, bits, group, dtype)
             words = packed(codes, bits)
-            mlx[name + ".weight"] = ("U32", (x.shape[0], words.shape[1] // 4), words.tobytes())
+            mlx[name + ".weight"] = ("U32", (*x.shape[:-1], words.shape[-1] // 4), words.tobytes())
             mlx[name + ".scales"] = (dtype, scale.shape, stored(scale, dtype))
             mlx[name + ".biases"] = (dtype, bias.shape, stored(bias, dtype))
             x = numbers(codes, scale, bias, group)
-        plain[name + ".weight"] = ("F32", x.shape, x.tobytes())
+        plain.update({key + ".weight": ("F32", one.shape, one.tobytes()) for key, one in apart(name, x)})
     bits, group = form("")
     quantization = {"group_size": group, "bits": bits, **(own or {})}
     if change:
         change(mlx, quantization)
-    return (write("mlx", mlx, {**CONFIG, "quantization": quantization, "quantization_config": quantization}),
-            write("plain", plain, CONFIG))
+    return (write("mlx", mlx, {**config, "quantization": quantization, "quantization_config": quantization}),
+            write("plain", plain, config))
 
 
 # --- files ----------------------------------------------------------------------------------------------------------------------
@@ -146,68 +131,33 @@ def read_blocks(kind, data):
     return (d * codes + m).astype(np.float32).reshape(-1)
 
 
+def numbers_of(t):
+    """The numbers of a tensor of gguf.read_blocks."""
+    if t.kind in (3, 7):
+        return read_blocks(t.kind, t.data)
+    if t.kind == 30:
+        return (np.frombuffer(t.data, np.uint16).astype(np.uint32) << 16).view(np.float32)
+    return np.frombuffer(t.data, {0: np.float32, 1: np.float16}[t.kind]).astype(np.float32)
+
+
 def tensors(file):
-    """The numbers of a GGUF file's tensors, and their types."""
-    data = open(file, "rb").read()
-    at = 24
-    n_tensors, n_keys = struct.unpack_from("<QQ", data, 8)
-
-    def take(fmt):
-        nonlocal at
-        at += struct.calcsize("<" + fmt)
-        return struct.unpack_from("<" + fmt, data, at - struct.calcsize("<" + fmt))[0]
-
-    def string():
-        nonlocal at
-        n = take("Q")
-        at += n
-        return data[at - n:at].decode()
-
-    def skip(kind):
-        if kind == 8:
-            string()
-        elif kind == 9:
-            inner = take("I")
-            for _ in range(take("Q")):
-                skip(inner)
-        else:
-            take({0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}[kind])
-
-    for _ in range(n_keys):
-        string()
-        skip(take("I"))
-    table = []
-    for _ in range(n_tensors):
-        name = string()
-        shape = [take("Q") for _ in range(take("I"))]
-        table.append((name, int(np.prod(shape)), take("I"), take("Q")))
-    start = (at + 31) // 32 * 32
-    out = {}
-    for name, n, kind, offset in table:
-        body = data[start + offset:]
-        if kind in (3, 7):
-            x = read_blocks(kind, body[:n // 32 * (20 if kind == 3 else 24)])
-        elif kind == 30:
-            x = (np.frombuffer(body, np.uint16, n).astype(np.uint32) << 16).view(np.float32)
-        else:
-            x = np.frombuffer(body, np.float16 if kind == 1 else np.float32, n).astype(np.float32)
-        out[name] = (kind, x)
-    return out
+    """The types and the numbers of a GGUF file's tensors."""
+    return {name: (t.kind, numbers_of(t)) for name, t in gguf.read_blocks(file)[1].items()}
 
 
 # --- the tests ------------------------------------------------------------------------------------------------------------------
 
-def compare(w, form, dtype, kind, note, own=None):
+def compare(w, form, dtype, kind, note, own=None, config=CONFIG):
     """Converts both folders. kind: the type of all matrices, whose numbers must be the same, or, of f16 and bf16, the nearest."""
-    what = f"{form('')} {dtype}"
-    mlx, plain = make(w, form, dtype, own)
+    what = f"{config['architectures'][0]} {form('')} {dtype}"
+    mlx, plain = make(w, form, dtype, own, config=config)
     run("llm-convert", mlx, "-o", path("mlx.gguf"), has=note)
     run("llm-convert", plain, "-o", path("plain.gguf"))
     got, want = tensors(path("mlx.gguf")), tensors(path("plain.gguf"))
     check(sorted(got) == sorted(want), what + ": other tensors")
     for name, (one, x) in got.items():
         y = want[name][1]
-        if "norm" in name:
+        if "norm" in name or "ffn_gate_inp" in name:
             check(one == 0 and np.array_equal(x, y), f"{what}: {name}")
             continue
         check(one == kind, f"{what}: {name} has type {one}")
@@ -259,12 +209,123 @@ def test_mixed(w):
         check(np.array_equal(x, rounded(want[name][1], "F16") if kind == 1 else want[name][1]), f"mixed: {name}")
 
 
+EXPERTS = 4
+
+
+def stacked(w, block, router):
+    """The same model with a router and stacked experts in place of each layer's feed forward."""
+    rng = np.random.default_rng(6)
+    w = {name: x for name, x in w.items() if ".mlp." not in name}
+    for k in range(LAYERS):
+        p = f"model.layers.{k}.{block}."
+        shapes = {router: [EXPERTS, DIM], "switch_mlp.gate_proj": [EXPERTS, HIDDEN, DIM], "switch_mlp.up_proj": [EXPERTS, HIDDEN, DIM],
+                  "switch_mlp.down_proj": [EXPERTS, DIM, HIDDEN]}
+        w.update({p + name: rng.uniform(-0.2, 0.2, shape).astype(np.float32) for name, shape in shapes.items()})
+    return w
+
+
+def test_experts(w):
+    """MLX has the experts of a layer in one tensor, under another name."""
+    more = {"num_experts_per_tok": 2, "num_local_experts": EXPERTS}
+    mixtral = {**CONFIG, **more, "architectures": ["MixtralForCausalLM"], "sliding_window": None}
+    compare(stacked(w, "block_sparse_moe", "gate"), lambda name: (4, 64), "BF16", 3, "16 tensors of 4-bit codes: q4_1, without loss",
+            config=mixtral)
+    more = {"num_experts_per_tok": 2, "num_experts": EXPERTS, "moe_intermediate_size": HIDDEN, "norm_topk_prob": True,
+            "head_dim": DIM // HEADS, "decoder_sparse_step": 1, "mlp_only_layers": []}
+    qwen = {**CONFIG, **more, "architectures": ["Qwen3MoeForCausalLM"]}
+    w = stacked(w, "mlp", "gate")
+    w.update({f"model.layers.{k}.self_attn.{x}_norm": np.ones(DIM // HEADS, np.float32) for k in range(LAYERS) for x in "qk"})
+    own = {f"model.layers.{k}.mlp.gate": {"group_size": 64, "bits": 8} for k in range(LAYERS)}  # as mlx-lm does
+    compare(w, lambda name: (8, 64) if name.endswith("mlp.gate") else (5, 32), "F16", 7, "5-bit codes: q5_1, without loss", own, qwen)
+    # one expert too few
+    name = "model.layers.1.mlp.switch_mlp.up_proj"
+    mlx, _ = make({**w, name: w[name][1:]}, lambda name: (4, 64), "F16", config=qwen)
+    run("llm-convert", mlx, "-o", path("mlx.gguf"), code=1, has="blk.1.ffn_up_exps")
+
+
+def test_mxfp4(w):
+    """gpt-oss: MLX has MXFP4 in words, gates and ups apart; the published folder has blocks of bytes, in which they alternate."""
+    rng = np.random.default_rng(7)
+    config = {**{k: v for k, v in CONFIG.items() if k != "rms_norm_eps"}, "architectures": ["GptOssForCausalLM"], "rms_norm_eps": 1e-5,
+              "head_dim": DIM // HEADS, "num_local_experts": EXPERTS, "num_experts_per_tok": 2, "sliding_window": 16,
+              "layer_types": ["sliding_attention", "full_attention"], "attention_bias": True}
+    both = {name + ".weight": ("F32", x.shape, x.tobytes()) for name, x in w.items() if ".mlp." not in name}
+    mlx, plain = {}, {}
+
+    def put(to, name, x, dtype):
+        to[name] = (dtype, x.shape, x.tobytes())
+
+    for k in range(LAYERS):
+        p = f"model.layers.{k}."
+        for name, n in (("q_proj", DIM), ("k_proj", KV), ("v_proj", KV), ("o_proj", DIM)):
+            put(both, f"{p}self_attn.{name}.bias", rng.uniform(-0.1, 0.1, n).astype(np.float32), "F32")
+        put(both, p + "self_attn.sinks", rng.uniform(-1, 1, HEADS).astype(np.float32), "F32")
+        put(both, p + "mlp.router.weight", rng.uniform(-1, 1, (EXPERTS, DIM)).astype(np.float32), "F32")
+        put(both, p + "mlp.router.bias", rng.uniform(-1, 1, EXPERTS).astype(np.float32), "F32")
+        part = {}
+        for name, rows, columns in (("gate", HIDDEN, DIM), ("up", HIDDEN, DIM), ("down", DIM, HIDDEN)):
+            codes = rng.integers(0, 256, (EXPERTS, rows, columns // 2)).astype(np.uint8)
+            part[name] = codes, rng.integers(118, 128, (EXPERTS, rows, columns // 32)).astype(np.uint8), \
+                rng.uniform(-1, 1, (EXPERTS, rows)).astype(np.float32)
+            put(mlx, f"{p}mlp.experts.{name}_proj.weight", np.ascontiguousarray(codes).view(np.uint32), "U32")
+            put(mlx, f"{p}mlp.experts.{name}_proj.scales", part[name][1], "U8")
+            put(mlx, f"{p}mlp.experts.{name}_proj.bias", part[name][2], "F32")
+        part["gate_up"] = [np.stack([a, b], 2).reshape(EXPERTS, 2 * HIDDEN, *a.shape[2:]) for a, b in zip(part["gate"], part["up"])]
+        for name in ("gate_up", "down"):
+            codes, scales, bias = part[name]
+            put(plain, f"{p}mlp.experts.{name}_proj_blocks", codes.reshape(*scales.shape, 16), "U8")
+            put(plain, f"{p}mlp.experts.{name}_proj_scales", scales, "U8")
+            put(plain, f"{p}mlp.experts.{name}_proj_bias", bias, "F32")
+    form = {"group_size": 32, "bits": 4, "mode": "mxfp4"}
+    folder = write("mlx", {**both, **mlx}, {**config, "quantization": form, "quantization_config": form})
+    run("llm-convert", folder, "-o", path("mlx.gguf"))
+    run("llm-convert", write("plain", {**both, **plain}, {**config, "quantization_config": {"quant_method": "mxfp4"}}), "-o", path("plain.gguf"))
+    got, want = (tensors(path(f)) for f in ("mlx.gguf", "plain.gguf"))
+    check(sorted(got) == sorted(want) and "blk.1.ffn_up_exps.weight" in got, "gpt-oss: other tensors", sorted(got))
+    for name, (kind, x) in got.items():
+        check(kind == want[name][0] and np.array_equal(x, want[name][1]), f"gpt-oss: {name} differs")
+    name = "model.layers.0.mlp.experts.up_proj.scales"
+    short = {**both, **mlx, name: ("U8", (EXPERTS, HIDDEN, 2), b"x" * (EXPERTS * HIDDEN * 2))}
+    run("llm-convert", write("mlx", short, {**config, "quantization": form}), "-o", path("mlx.gguf"), code=1, has="are not MLX's mxfp4")
+
+
+def test_adapter(w):
+    """An adapter becomes the same file with the quantized model's folder as with the original one."""
+    rng = np.random.default_rng(8)
+    mlx, plain = make(w, lambda name: (4, 64), "BF16")
+    names = ["model.layers.0.self_attn.q_proj", "model.layers.1.mlp.down_proj"]
+
+    def adapter(wider=0):
+        pairs = {}
+        for name in names:
+            rows, columns = w[name].shape
+            for half, shape in (("A", (4, columns + wider)), ("B", (rows, 4))):
+                x = rng.uniform(-1, 1, shape).astype(np.float32)
+                pairs[f"base_model.model.{name}.lora_{half}.weight"] = ("F32", shape, x.tobytes())
+        folder = write("adapter", pairs, {})
+        os.replace(folder + "/model.safetensors", folder + "/adapter_model.safetensors")
+        os.remove(folder + "/config.json")
+        write_json(folder + "/adapter_config.json",
+                   {"peft_type": "LORA", "r": 4, "lora_alpha": 8, "target_modules": ["q_proj", "down_proj"], "bias": "none"})
+        return folder
+
+    folder = adapter()
+    files = []
+    for base in (mlx, plain):
+        run("llm-convert", folder, "--base", base, "-o", path("adapter.gguf"))
+        files.append(open(path("adapter.gguf"), "rb").read() if os.path.exists(path("adapter.gguf")) else base)
+    check(files[0] == files[1], "the adapter for a quantized model differs")
+    for base in (mlx, plain):
+        run("llm-convert", adapter(wider=64), "--base", base, "-o", path("adapter.gguf"), code=1,
+            has=f"is for a matrix of {DIM} rows of {DIM + 64}, but the model's has {DIM} of {DIM}")
+
+
 def test_direct(w):
     """The folder opened directly tells what its file tells; --type quantizes its numbers."""
     mlx, _ = make(w, lambda name: (4, 64), "BF16")
     letters = [chr(33 + i) for i in range(VOCAB - 2)] + ["\u0120", "\u010a"]  # all ASCII, a space and a line feed as byte-level BPE spells them
-    with open(path("mlx/tokenizer.json"), "w") as f:
-        json.dump({"pre_tokenizer": {"type": "ByteLevel"}, "model": {"type": "BPE", "vocab": {t: i for i, t in enumerate(letters)}, "merges": []}}, f)
+    write_json(path("mlx/tokenizer.json"),
+               {"pre_tokenizer": {"type": "ByteLevel"}, "model": {"type": "BPE", "vocab": {t: i for i, t in enumerate(letters)}, "merges": []}})
     with open(path("text"), "w") as f:
         f.write("some text of letters, twice. " * 12)
     run("llm-convert", mlx, "-o", path("mlx.gguf"))
@@ -300,7 +361,7 @@ def test_faults(w):
     wrong(lambda t, c: c.update(group_size=32), "for each 32")
     wrong(lambda t, c: c.update(bits=7), "2, 3, 4, 5, 6 or 8 bits")
     wrong(lambda t, c: c.pop("group_size"), "no \"quantization\" with a group_size")
-    wrong(lambda t, c: c.update(mode="mxfp4"), "the weights are quantized in a way that is not read")
+    wrong(lambda t, c: c.update(mode="nvfp4"), "the weights are quantized in a way that is not read")
     wrong(lambda t, c: c.update(quant_method="gptq"), "the weights are quantized in a way that is not read")
     kind, shape, data = "F16", (DIM, DIM // 64), b"\0\x7e" * (DIM * DIM // 64)
     wrong(lambda t, c: t.update({q + ".scales": (kind, shape, data)}), "weights are NaN or infinite")
@@ -311,6 +372,9 @@ if __name__ == "__main__":
     test_bits(all_weights)
     test_range(all_weights)
     test_mixed(all_weights)
+    test_experts(all_weights)
+    test_mxfp4(all_weights)
+    test_adapter(all_weights)
     test_direct(all_weights)
     test_faults(all_weights)
-    sys.exit(1 if FAILED else 0)
+    sys.exit(finish())

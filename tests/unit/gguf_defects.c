@@ -1,28 +1,17 @@
 /* Files with several defects: all of them are passed to ggl_gguf_params.defect, and what is sound can be
  * read. Without that function, the first one is the error. */
 #include "gguf_bytes.h"
+#include "gguf_found.h"
 #include "test.h"
 
-typedef struct found {
-    char text[4096];
-    int n;
-} found;
-
-static void on_defect(void *ctx, const char *text) {
-    found *f = ctx;
-    f->n++;
-    strncat(f->text, text, sizeof f->text - strlen(f->text) - 2);
-    strcat(f->text, "\n");
-}
-
 /* Opens the bytes as a file; the caller closes it. NULL: it did not open. */
-static ggl_gguf *open_with(const gguf_bytes *b, found *f, bool meta_only) {
+static ggl_gguf *open_with(const gguf_bytes *b, gguf_found *f, bool meta_only) {
     const ggl_gguf_params p = {
-        .size = sizeof p, .meta_only = meta_only, .defect = on_defect, .ctx = f};
+        .size = sizeof p, .meta_only = meta_only, .defect = gguf_on_defect, .ctx = f};
     ggl_gguf *g = NULL;
     const char *path = test_path("defects.gguf");
     CHECK(test_write_file(path, b->data, b->n));
-    *f = (found){0};
+    *f = (gguf_found){0};
     CHECK(ggl_gguf_open(&g, path, NULL, NULL) != GGL_OK);
     CHECK(!g);
     const ggl_status s = ggl_gguf_open(&g, path, &p, NULL);
@@ -36,7 +25,7 @@ TEST(all_are_reported) {
                                         "'rows' has rows of 33", "the file is truncated",
                                         "overlaps that of",      "'fine' is already"};
     gguf_bytes b = {.n = 0};
-    found f;
+    gguf_found f;
     put_header(&b, 3, 6, 3);
     put_key_u32(&b, "a", 1);
     put_key_u32(&b, "a", 2);
@@ -65,7 +54,7 @@ TEST(all_are_reported) {
 
 TEST(what_cannot_be_read_is_an_error) {
     gguf_bytes b = {.n = 0};
-    found f;
+    gguf_found f;
     put_header(&b, 3, 0, 2);
     put_key_u32(&b, "a", 1);
     put_key(&b, "b", 77); /* a type of unknown size: no key after it can be found */

@@ -1,4 +1,5 @@
 #include "gguf_bytes.h"
+#include "gguf_found.h"
 #include "test.h"
 
 static const float values[4] = {1, 2, 3, 4};
@@ -107,22 +108,10 @@ TEST(split_keys) {
     refused(first, "key 'split.no' is 7, 0 to 1 is expected");
 }
 
-typedef struct found {
-    char text[4096];
-    int n;
-} found;
-
-static void on_defect(void *ctx, const char *text) {
-    found *f = ctx;
-    const size_t n = strlen(f->text);
-    f->n++;
-    snprintf(f->text + n, sizeof f->text - n, "%s\n", text);
-}
-
 /* Opens the split model with one defect, whose text must have these words; returns its tensors. */
 static int opened_with_defect(const char *first, const char *words) {
-    found seen = {.n = 0};
-    const ggl_gguf_params p = {.size = sizeof p, .defect = on_defect, .ctx = &seen};
+    gguf_found seen = {.n = 0};
+    const ggl_gguf_params p = {.size = sizeof p, .defect = gguf_on_defect, .ctx = &seen};
     ggl_gguf *f;
     ggl_error err = {0};
     if (!CHECK_OK(ggl_gguf_open(&f, first, &p, &err), &err))

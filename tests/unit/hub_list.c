@@ -227,3 +227,51 @@ TEST(folders) {
     CHECK_INT(l.n, 0);
     hub_list_fini(&l);
 }
+
+TEST(kinds) {
+    static const struct {
+        const char *path;
+        hub_kind kind;
+    } cases[] = {{"a/b.GGUF", HUB_GGUF},
+                 {"model.safetensors", HUB_WEIGHTS},
+                 {"a/model.safetensors", HUB_OTHER},
+                 {"../model.safetensors", HUB_OTHER},
+                 {".safetensors", HUB_OTHER},
+                 {"config.json", HUB_TEXT},
+                 {"Config.json", HUB_OTHER},
+                 {"a/config.json", HUB_OTHER},
+                 {"model.safetensors.index.json", HUB_TEXT},
+                 {"tokenizer.model", HUB_TEXT},
+                 {"chat_template.jinja", HUB_TEXT},
+                 {"pytorch_model-00001-of-00002.bin", HUB_PICKLE},
+                 {"stories.bin", HUB_OTHER},
+                 {"consolidated.00.pth", HUB_PICKLE},
+                 {"model.onnx", HUB_OTHER},
+                 {"", HUB_OTHER}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        CHECK_MSG(hub_kind_of(cases[i].path) == cases[i].kind, "%s", cases[i].path);
+        CHECK_MSG(hub_is_path(cases[i].path) ==
+                      (cases[i].kind != HUB_OTHER && cases[i].kind != HUB_PICKLE),
+                  "%s", cases[i].path);
+    }
+    CHECK(!hub_is_path("a\n.safetensors") && !hub_is_path(".a.safetensors") &&
+          !hub_is_path("a\\b.safetensors"));
+}
+
+/* A folder is chosen without a GGUF file that fits, and by the name of any of its files. */
+TEST(folder_choice) {
+    static const char *const path[] = {"config.json", "model.safetensors", "mmproj-f16.gguf",
+                                       "tokenizer.json", NULL};
+    hub_list l = list_of(path);
+    CHECK_STR(chosen(&l, NULL, NULL, 0), "config.json");
+    CHECK_STR(chosen(&l, NULL, "tokenizer.json", 0), "config.json");
+    CHECK_STR(chosen(&l, NULL, "mmproj-f16.gguf", 0), "mmproj-f16.gguf");
+    CHECK_STR(chosen(&l, "Q4_0", NULL, 0), "none");
+    CHECK_STR(chosen(&l, NULL, "vocab.json", 0), "none");
+    CHECK_INT(hub_list_n_gguf(&l), 1);
+    hub_list_fini(&l);
+    l = list_of(path + 1); /* no config.json */
+    CHECK(!hub_list_folder(&l));
+    CHECK_STR(chosen(&l, NULL, "model.safetensors", 0), "none");
+    hub_list_fini(&l);
+}

@@ -32,7 +32,6 @@ TEST(f16_all_codes) {
     }
 }
 
-/* Nearest code by search among all; ties to even. */
 /* Whole rows give the bits of single numbers, also where the row is not aligned and ends anywhere. */
 TEST(f16_rows) {
     enum { ALL = 1 << 16 };
@@ -56,6 +55,40 @@ TEST(f16_rows) {
     free(row);
 }
 
+/* The same for rows of floats of every exponent, with mantissas around those that are half way. */
+TEST(rows_of_halves) {
+    static const uint32_t low[] = {0,      1,      0xfff,  0x1000, 0x1001, 0x2000,
+                                   0x3000, 0x7fff, 0x8000, 0x8001, 0xffff};
+    enum { LOW = sizeof low / sizeof *low, ALL = LOW << 16 };
+    static const ggl_type types[] = {GGL_F16, GGL_BF16};
+    float *x = malloc(ALL * sizeof *x);
+    unsigned char *row = malloc(2 * ALL + 1);
+    REQUIRE(x && row);
+    for (uint32_t i = 0; i < ALL; i++) {
+        const uint32_t u = i / LOW << 16 | low[i % LOW];
+        memcpy(&x[i], &u, sizeof u);
+    }
+    for (int k = 0; k < 2; k++) {
+        ggl_type_get(types[k])->from_float(x + 1, row + 1, ALL - 1);
+        for (uint32_t i = 1; i < ALL; i++) {
+            const uint16_t want = k == 0 ? ggl_f32_to_f16(x[i]) : ggl_f32_to_bf16(x[i]);
+            if (!CHECK_MSG(memcmp(row + 1 + 2 * (i - 1), &want, 2) == 0, "type %d: %a", k,
+                           (double)x[i]))
+                break;
+        }
+        float y[7];
+        uint16_t h[8] = {0, 1, 0x8001, 0x7f80, 0xff81, 0x3f80, 0x7fff, 0xffff};
+        ggl_type_get(GGL_BF16)->to_float(h + 1, y, 7);
+        for (int i = 0; i < 7; i++) {
+            const float want = ggl_bf16_to_f32(h[i + 1]);
+            CHECK(memcmp(&y[i], &want, sizeof want) == 0);
+        }
+    }
+    free(x);
+    free(row);
+}
+
+/* Nearest code by search among all; ties to even. */
 static unsigned f16_nearest(float x) {
     unsigned best = 0;
     double best_error = INFINITY;

@@ -1,16 +1,43 @@
 #include "adapters.h"
 
 #include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "ggl/show.h"
+#include "model_path.h"
+#include "shell_quote.h"
+
+/* Refuses a folder, with what makes an adapter of it. */
+static ggl_status check_folder(const char *path, ggl_error *err) {
+    char file[PATH_MAX], command[MODEL_PATH_COMMAND], word[SHELL_WORD];
+    struct stat st;
+    if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode))
+        return GGL_OK;
+    snprintf(file, sizeof file, "%s/adapter_config.json", path);
+    if (access(file, F_OK) == 0)
+        return ggl_fail(err, GGL_FORMAT,
+                        "%s is an adapter of PEFT; this makes a GGUF file of it: %s", path,
+                        model_path_peft(path, command, sizeof command));
+    snprintf(file, sizeof file, "%s/config.json", path);
+    if (access(file, F_OK) == 0)
+        return ggl_fail(err, GGL_FORMAT,
+                        "%s is a whole model, not an adapter; this makes an adapter of how it "
+                        "differs from another one: llm-lora extract BASE %s -o adapter.gguf",
+                        path, shell_quote(word, path));
+    return ggl_fail(err, GGL_FORMAT, "%s is a folder, not an adapter's file", path);
+}
 
 /* Opens one adapter and adds it to the list. */
 static ggl_status open_one(tool_adapters *x, const llm_model *m, const char *path, double scale,
                            ggl_error *err) {
     llm_adapter *a;
+    if (check_folder(path, err) != GGL_OK)
+        return GGL_FORMAT;
     llm_adapter_use *grown = realloc(x->use, (x->n + 1) * sizeof *grown);
     if (!grown)
         return ggl_fail(err, GGL_NOMEM, "out of memory");

@@ -19,6 +19,7 @@
 #include "help.h"
 #include "man_page.h"
 #include "shell_completion.h"
+#include "shell_quote.h"
 
 #ifndef TOOLS_VERSION
 #define TOOLS_VERSION "unknown"
@@ -607,6 +608,10 @@ int args_unexpected(const args_spec *spec, const char *s) {
         return wrong(spec->tool, "there is no command '%s'; did you mean '%s'?", s, near.best);
     if (!flag)
         return wrong(spec->tool, "unexpected argument '%.*s%s'; see --help", n, s, dots);
+    char word[SHELL_WORD];
+    if (!*dots) /* a command to copy */
+        return wrong(spec->tool, "unexpected argument '%s'; did you mean %s %s?", s, flag,
+                     shell_quote(word, s));
     return wrong(spec->tool, "unexpected argument '%.*s%s'; did you mean %s '%.*s%s'?", n, s, dots,
                  flag, n, s, dots);
 }

@@ -7,7 +7,6 @@
 #include "load.h"
 #include "process.h"
 #include "progress.h"
-#include "llm/load.h"
 #include "ggl/file.h"
 #include "report.h"
 
@@ -90,11 +89,8 @@ ggl_gguf *gguf_open(const char *tool, const char *path) {
 }
 
 ggl_gguf *gguf_open_file(const char *tool, const char *path) {
-    if (!llm_load_converts(path))
-        return gguf_open(tool, path);
-    tool_error(tool, 1, "%s is no GGUF file; this makes one of it: llm-convert '%s' -o FILE.gguf",
-               path, path);
-    return NULL;
+    const tool_path p = {.path = path};
+    return tool_refuse_converted(tool, &p) < 0 ? gguf_open(tool, path) : NULL;
 }
 
 int gguf_write(const char *tool, ggl_gguf_writer *w, gguf_copy_job *j, double bytes,

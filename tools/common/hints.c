@@ -189,6 +189,8 @@ const arg_hint cli_hints[] = {
     {"bench", "`llm-bench -m FILE` measures a model's speed", HINT_REFUSED},
     {"help", "--help lists the flags", HINT_REFUSED},
     {"version", "--version prints it", HINT_REFUSED},
+    {"-z --tokenizer",
+     "a llama2.c checkpoint has its tokenizer.bin next to it; `llm-convert MODEL.bin --tokenizer FILE -o FILE.gguf` takes another one", HINT_REFUSED},
     {"--simple-io", "the text is printed as it comes", HINT_NOTHING},
     {"--jinja", "chat templates are always rendered", HINT_NOTHING},
     {"--no-jinja", "chat templates are always rendered; -no-cnv continues a text without one", HINT_REFUSED},

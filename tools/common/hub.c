@@ -89,7 +89,12 @@ bool hub_is_on_endpoint(const hub *h, const char *url) {
 static int get(const char *tool, const hub_options *o, const char *flag, const char *repo,
                const char *file, char **path) {
     const char *token = o->token ? o->token : getenv("HF_TOKEN");
-    hub h = {.tool = tool, .o = o, .token = token && *token ? token : NULL};
+    hub h = {.tool = tool,
+             .o = o,
+             .arch = path == &o->path[0] ? o->arch : NULL,
+             .token = token && *token ? token : NULL,
+             .list.no_weights = o->no_weights,
+             .cached.no_weights = o->no_weights};
     int code = read_endpoint(&h);
     if (code < 0 && !(h.cache = cache_folder(tool)))
         code = 1;

@@ -14,18 +14,21 @@
 typedef struct hub_options {
     const char *repo, *file, *token, *url;
     const char *repo_draft; /* of the model that guesses; only in tools with HUB_DRAFT_OPTION */
+    const char *arch;       /* the file of --arch, which the tool sets before hub_get; NULL: none */
     bool offline, list;
-    char *path[2]; /* files of the model and of the draft model; set by hub_get and hub_get_draft */
+    bool
+        no_weights; /* the tool needs only the tokenizer: of a Hugging Face folder, get no weights */
+    char *path[2];  /* of the model and of the draft model; set by hub_get and hub_get_draft */
 } hub_options;
 
 /* clang-format off */
 /* Rows of an option table, for a hub_options. */
 #define HUB_OPTIONS(o)                                                                             \
     {"-hf -hfr --hf-repo", ARG_STRING, &(o).repo, .value = "USER/REPO[:QUANT]",                    \
-     .help = "a model from the Hugging Face Hub: downloaded once, then taken from a cache (default QUANT: Q4_K_M, else Q8_0, else the first file)"},                                                   \
+     .help = "a model from the Hugging Face Hub: downloaded once, then taken from a cache (default QUANT: Q4_K_M, else Q8_0, else the first GGUF file, else the safetensors)"},                                                   \
     {"-hff --hf-file", ARG_STRING, &(o).file, .value = "FILE",                                     \
      .help = "with -hf: use this file of the repository"},                                             \
-    {"--hf-list", ARG_FLAG, &(o).list, .help = "with -hf: print the repository's GGUF files, and exit"}, \
+    {"--hf-list", ARG_FLAG, &(o).list, .help = "with -hf: print the repository's models, and exit"}, \
     {"-hft --hf-token", ARG_STRING, &(o).token, .value = "TOKEN",                                  \
      .help = "the access token for private and gated repositories (default: the environment variable HF_TOKEN)"},     \
     {"-mu --model-url", ARG_STRING, &(o).url, .value = "URL",                                      \
@@ -37,8 +40,8 @@ typedef struct hub_options {
      .help = "like -hf, for the draft model", .given = &(comes)}
 /* clang-format on */
 
-/* Gets the model that the options name, and sets *model to the path of its file; without such options *model does not change.
- * The file is downloaded if it is not in the cache, or if the repository has another version now. Without a network, the file in
+/* Gets the model that the options name, and sets *model to the path of its GGUF file or Hugging Face folder; without such options
+ * *model does not change. It is downloaded if it is not in the cache, or if the repository has another version now. Without a network, what is in
  * the cache is used, with a note. Returns -1, or an exit code: 0 after --hf-list; 2 after an error in the options, such as a *model that -m has set
  * already; 1 after another error; 128 + the number of a signal. */
 int hub_get(const char *tool, hub_options *o, const char **model);

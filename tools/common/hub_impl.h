@@ -1,6 +1,8 @@
-/* What hub.c, hub_repo.c and hub_url.c share. */
+/* What hub.c, hub_fetch.c, hub_folder.c, hub_repo.c and hub_url.c share. */
 #ifndef TOOLS_HUB_IMPL_H
 #define TOOLS_HUB_IMPL_H
+
+#include <stdio.h>
 
 #include "hub.h"
 #include "hub_list.h"
@@ -11,14 +13,21 @@ enum { HUB_MOST_NAME = 256, HUB_MOST_PARTS = 1000 };
 typedef struct hub {
     const char *tool, *token; /* token: NULL: none */
     const hub_options *o;
+    const char *arch;         /* the descriptor of the model; NULL: a built-in one */
     char endpoint[512];       /* without a slash at its end */
     char name[HUB_MOST_NAME]; /* USER/REPO */
     const char *quant;        /* NULL: the default */
     char *cache, *folder;     /* the cache; the repository's folder, relative to it */
     hub_list list;            /* the files that the hub lists */
     hub_list cached;          /* the files in the folder */
-    char *path;               /* the result: the model's file */
+    char *path;               /* the result: the model's file or folder */
 } hub;
+
+/* Files of hub.list. */
+typedef struct hub_set {
+    const hub_file **file; /* [n] */
+    size_t n, cap;
+} hub_set;
 
 /* Joins parts of a path with slashes; c may be NULL. The caller frees it; NULL: out of memory. */
 char *hub_join(const char *a, const char *b, const char *c);
@@ -32,5 +41,20 @@ bool hub_is_on_endpoint(const hub *h, const char *url);
  * NULL. */
 int hub_get_repo(hub *h, const char *flag, const char *repo, const char *file);
 int hub_get_url(hub *h, const char *url);
+
+/* Downloads those of n files that are not current. If any is missing and `first` is not NULL, the model of the file `first` is
+ * unfinished from then on, until hub_set_finished. Returns -1, or an exit code after a message. */
+int hub_fetch(const hub *h, const hub_file *const *file, size_t n, const char *first);
+/* True if a download of the model of that file did not come to its end: files may be missing, or be of an older version. */
+bool hub_is_unfinished(const hub *h, const char *first);
+void hub_set_finished(const hub *h, const char *first);
+/* Fails because a model has n files of weights, more than HUB_MOST_PARTS. */
+ggl_status hub_too_many(const hub *h, size_t n, ggl_error *err);
+
+/* Downloads the Hugging Face folder of h->list, and removes what an older version of it had and this one has not. Returns -1, or an
+ * exit code. */
+int hub_get_folder(const hub *h);
+/* Prints the folder of a list that has one, in a line. */
+void hub_print_folder(const hub_list *l, bool is_cached, FILE *to);
 
 #endif

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "common/json.h"
+#include "convert/pickle.h"
 #include "ggl/show.h"
 #include "split_name.h"
 
@@ -30,9 +31,35 @@ static bool misleads(const char *s, size_t n) {
            (c[1] == 0x81 && c[2] >= 0xa6 && c[2] <= 0xa9);
 }
 
+hub_kind hub_kind_of(const char *path) {
+    /* what the conversion of a folder reads beside the weights */
+    static const char *const texts[] = {"added_tokens.json",
+                                        "chat_template.jinja",
+                                        HUB_CONFIG,
+                                        "generation_config.json",
+                                        "merges.txt",
+                                        HUB_INDEX,
+                                        "tokenizer.json",
+                                        "tokenizer.model",
+                                        "tokenizer_config.json",
+                                        "vocab.json"};
+    const size_t n = strlen(path), n_end = strlen(".safetensors");
+    if (ends_with(path, ".gguf"))
+        return HUB_GGUF;
+    if (strchr(path, '/'))
+        return HUB_OTHER;
+    if (n > n_end && strcmp(path + n - n_end, ".safetensors") == 0)
+        return HUB_WEIGHTS;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (strcmp(path, texts[i]) == 0)
+            return HUB_TEXT;
+    return llm_pickle_is_name(path) ? HUB_PICKLE : HUB_OTHER;
+}
+
 bool hub_is_path(const char *path) {
     const size_t n = strlen(path);
-    if (n >= HUB_MOST_PATH || !ends_with(path, ".gguf"))
+    const hub_kind kind = hub_kind_of(path);
+    if (n >= HUB_MOST_PATH || kind == HUB_OTHER || kind == HUB_PICKLE)
         return false;
     for (size_t i = 0, len; i < n; i += len) {
         len = ggl_utf8_length(path + i, n - i);
@@ -69,7 +96,7 @@ static ggl_status no_memory(ggl_error *err) {
 /* Adds a file with its own copies of the strings. */
 static ggl_status add(hub_list *l, hub_file f, ggl_error *err) {
     if (l->n == MOST_FILES)
-        return ggl_fail(err, GGL_LIMIT, "there are more than %d GGUF files", MOST_FILES);
+        return ggl_fail(err, GGL_LIMIT, "there are more than %d model files", MOST_FILES);
     if (!ggl_grow(&l->file, &l->cap, l->n + 1, sizeof *l->file))
         return no_memory(err);
     f.path = ggl_arena_strndup(&l->arena, f.path, strlen(f.path));
@@ -108,21 +135,31 @@ bool hub_is_sha256(const char *s) {
     return is_hex(s, SHA256_HEX - 1);
 }
 
+/* Keeps the name of a file that is not taken, for a message, if it is the first one. */
+static void keep_name(hub_list *l, const char **kept, const json_value *name) {
+    if (!*kept)
+        *kept = ggl_arena_strndup(&l->arena, name->s, name->n < 200 ? name->n : 200);
+}
+
 static ggl_status add_entry(hub_list *l, const llm_json *doc, const json_value *entry,
                             ggl_error *err) {
     char path[HUB_MOST_PATH], oid[SHA256_HEX], version[SHA256_HEX + 8];
     const json_value *type = llm_json_get(entry, "type");
     const json_value *name = llm_json_get_kind(entry, "path", JSON_STRING);
     const json_value *lfs = llm_json_get_kind(entry, "lfs", JSON_OBJECT);
-    const size_t n = name ? name->n : 0;
-    if (!llm_json_is(type, "file") || n < 5 || strncasecmp(name->s + n - 5, ".gguf", 5) != 0)
+    if (!llm_json_is(type, "file") || !name)
         return GGL_OK;
-    if (!hub_is_path(copy(path, sizeof path, name))) {
-        if (!l->unsafe)
-            l->unsafe = ggl_arena_strndup(&l->arena, name->s, n < 200 ? n : 200);
+    const hub_kind kind = hub_kind_of(copy(path, sizeof path, name));
+    if (!hub_is_path(path)) {
+        if (kind == HUB_PICKLE)
+            keep_name(l, &l->pickle, name);
+        else if (name->n >= 5 && strncasecmp(name->s + name->n - 5, ".gguf", 5) == 0)
+            keep_name(l, &l->unsafe, name); /* not in `path` if it is too long */
+        else if (kind == HUB_WEIGHTS)
+            keep_name(l, &l->unsafe, name);
         return GGL_OK;
     }
-    hub_file f = {.path = path, .version = version};
+    hub_file f = {.kind = kind, .path = path, .version = version};
     if (!read_size(doc, entry, lfs, &f.size))
         return ggl_fail(err, GGL_FORMAT, "file %s has no valid size", path);
     copy(oid, sizeof oid, llm_json_get_kind(lfs, "oid", JSON_STRING));
@@ -174,7 +211,7 @@ static ggl_status add_below(hub_list *l, const char *folder, const char *below, 
         if (S_ISDIR(info.st_mode) && depth < MOST_DEPTH)
             st = add_below(l, folder, strcat(path, "/"), depth + 1, err);
         else if (S_ISREG(info.st_mode) && hub_is_path(path))
-            st = add(l, (hub_file){path, (uint64_t)info.st_size, "", NULL}, err);
+            st = add(l, (hub_file){hub_kind_of(path), path, (uint64_t)info.st_size, "", NULL}, err);
     }
     if (d)
         closedir(d);
@@ -211,6 +248,24 @@ const hub_file *hub_list_find(const hub_list *l, const char *path) {
     return l->n ? bsearch(&key, l->file, l->n, sizeof key, compare) : NULL;
 }
 
+const hub_file *hub_list_folder(const hub_list *l) {
+    return l->no_weights || hub_list_has_weights(l) ? hub_list_find(l, HUB_CONFIG) : NULL;
+}
+
+bool hub_list_has_weights(const hub_list *l) {
+    for (size_t i = 0; i < l->n; i++)
+        if (l->file[i].kind == HUB_WEIGHTS)
+            return true;
+    return false;
+}
+
+size_t hub_list_n_gguf(const hub_list *l) {
+    size_t n = 0;
+    for (size_t i = 0; i < l->n; i++)
+        n += l->file[i].kind == HUB_GGUF;
+    return n;
+}
+
 /* --- which one is meant ----------------------------------------------------------------------- */
 
 static const char *base_name(const char *path) {
@@ -219,8 +274,9 @@ static const char *base_name(const char *path) {
 }
 
 /* True if the file can be chosen without its name. */
-static bool is_model(const char *path) {
-    return split_is_first(path) && !strcasestr(base_name(path), "mmproj") &&
+static bool is_model(const hub_file *f) {
+    const char *path = f->path;
+    return f->kind == HUB_GGUF && split_is_first(path) && !strcasestr(base_name(path), "mmproj") &&
            !strcasestr(base_name(path), "imatrix");
 }
 
@@ -238,7 +294,7 @@ static const hub_file *with_quant(const hub_list *l, const char *quant, size_t *
     size_t n = 0;
     for (size_t i = 0; i < l->n; i++) {
         const hub_file *f = &l->file[i];
-        if (!is_model(f->path) || !has_quant(f->path, quant))
+        if (!is_model(f) || !has_quant(f->path, quant))
             continue;
         n++;
         if (!best || strlen(base_name(f->path)) < strlen(base_name(best->path)))
@@ -272,13 +328,15 @@ const hub_file *hub_list_choose(const hub_list *l, const hub_wish *wish, size_t 
     static const char *const defaults[] = {"Q4_K_M", "Q8_0"};
     const hub_file *f = NULL;
     *n_others = 0;
-    if (wish->file)
-        return first_part(l, with_name(l, wish->file));
+    if (wish->file) {
+        f = with_name(l, wish->file);
+        return f && f->kind != HUB_GGUF ? hub_list_folder(l) : first_part(l, f);
+    }
     if (wish->quant)
         return with_quant(l, wish->quant, n_others);
     for (size_t i = 0; !f && i < sizeof defaults / sizeof *defaults; i++)
         f = with_quant(l, defaults[i], n_others);
     for (size_t i = 0; !f && i < l->n; i++)
-        f = is_model(l->file[i].path) ? &l->file[i] : NULL;
-    return f;
+        f = is_model(&l->file[i]) ? &l->file[i] : NULL;
+    return f ? f : hub_list_folder(l);
 }

@@ -1,4 +1,5 @@
-/* Gets models from the repositories of a hub: lists the files, chooses one, downloads it, or takes it from the cache. */
+/* Gets models from the repositories of a hub: lists the files, chooses a GGUF file or the folder, downloads it, or takes it from the
+ * cache. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,16 +14,6 @@
 #include "web.h"
 
 enum { MOST_ANSWER = 64 << 20, MOST_PAGES = 100 };
-
-/* Appends a path to a URL, with %XX for what has a meaning in URLs. */
-static void put_path(char *url, size_t size, const char *path) {
-    static const char plain[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.~/";
-    size_t n = strlen(url);
-    for (; *path && n + 4 < size; path++)
-        n += (size_t)snprintf(url + n, size - n, strchr(plain, *path) ? "%c" : "%%%02X",
-                              (unsigned char)*path);
-}
 
 /* The address of the page that lists the files for people. */
 #define PAGE_FORMAT "%s/%s/tree/main"
@@ -90,14 +81,15 @@ static ggl_status read_list(hub *h, bool hurry, ggl_error *err) {
 
 /* --- printing --------------------------------------------------------------------------------- */
 
-/* Prints a list, each split model as one file of all its bytes. */
-static void print_list(const hub_list *l, const hub_list *cached, FILE *to) {
+/* Prints a list, each split model as one file of all its bytes, and last the Hugging Face folder. cached: the files in the cache;
+ * NULL: not known. */
+static void print_list(const hub *h, const hub_list *l, const hub_list *cached, FILE *to) {
     char size[AMOUNT_TEXT], path[HUB_MOST_PATH], parts[32] = "";
     for (size_t i = 0; i < l->n; i++) {
         const hub_file *f = &l->file[i];
         const int n_parts = split_n_parts(f->path);
         uint64_t bytes = f->size;
-        if (!split_is_first(f->path))
+        if (f->kind != HUB_GGUF || !split_is_first(f->path))
             continue;
         for (int k = 2; k <= n_parts; k++) {
             split_part_path(path, sizeof path, f->path, k);
@@ -112,11 +104,32 @@ static void print_list(const hub_list *l, const hub_list *cached, FILE *to) {
         ggl_fprint(to, "%10s  %s%s%s\n", amount_bytes(size, bytes), f->path, parts,
                    cached && hub_list_find(cached, f->path) ? "  (in the cache)" : "");
     }
+    if (hub_list_folder(l))
+        hub_print_folder(l, cached && hub_list_folder(cached) && !hub_is_unfinished(h, HUB_CONFIG),
+                         to);
+}
+
+/* Reports that a repository has neither GGUF files nor a Hugging Face folder. */
+static int no_model(const hub *h, const hub_list *l, const char *where) {
+    char name[512];
+    if (l->pickle) {
+        ggl_show(name, sizeof name, l->pickle, strlen(l->pickle));
+        return tool_error(h->tool, 1,
+                          "%s has its weights only as PyTorch pickles (%s): a pickle can run "
+                          "programs when it is read, so it is not downloaded; look for a "
+                          "repository of the model with safetensors, or with GGUF files",
+                          h->name, name);
+    }
+    return tool_error(h->tool, 1,
+                      "%s has no GGUF file%s, and no Hugging Face folder (config.json with "
+                      "safetensors): the name of a repository with GGUF files mostly ends in -GGUF",
+                      h->name, where);
 }
 
 /* Reports that no file fits, and prints those that exist. */
 static int no_such_file(const hub *h, const hub_list *l, const hub_wish *wish, const char *where) {
     const char *wanted = wish->file ? wish->file : wish->quant ? wish->quant : "";
+    const bool has_gguf = hub_list_n_gguf(l) > 0;
     char name[512];
     if (l->unsafe) {
         ggl_show(name, sizeof name, l->unsafe, strlen(l->unsafe));
@@ -125,85 +138,83 @@ static int no_such_file(const hub *h, const hub_list *l, const hub_wish *wish, c
             "%s names a file '%s', which is not a safe path inside a folder; it is left out",
             h->name, name);
     }
-    if (l->n == 0)
-        return tool_error(
-            h->tool, 1,
-            "%s has no GGUF file%s: the name of a repository with GGUF files mostly "
-            "ends in -GGUF; a folder of safetensors, got by git clone, is opened by -m FOLDER",
-            h->name, where);
+    if (!has_gguf && !hub_list_folder(l))
+        return no_model(h, l, where);
     ggl_show(name, sizeof name, wanted, strlen(wanted));
-    (void)tool_error(h->tool, 1, "%s has no %s%s%s; its GGUF files are", h->name,
-                     wish->file    ? "file "
-                     : wish->quant ? "file with quantization "
-                                   : "model of text",
-                     name, where);
-    print_list(l, NULL, stderr);
+    if (!has_gguf && wish->quant)
+        (void)tool_error(h->tool, 1,
+                         "%s has no GGUF file%s, and so none with quantization %s; -hf %s without "
+                         "it uses the safetensors, and --type quantizes them while they are loaded",
+                         h->name, where, name, h->name);
+    else
+        (void)tool_error(h->tool, 1, "%s has no %s%s%s; its %s are", h->name,
+                         wish->file    ? "file "
+                         : wish->quant ? "file with quantization "
+                                       : "model of text",
+                         name, where, has_gguf ? "GGUF files" : "models");
+    print_list(h, l, NULL, stderr);
     return 1;
 }
 
 /* --- getting a file --------------------------------------------------------------------------- */
 
 /* Downloads all parts of the chosen file. */
-static int fetch_parts(hub *h, const hub_file *first) {
+static int fetch_parts(const hub *h, const hub_file *first) {
     const int n = split_n_parts(first->path);
     ggl_error err = {0};
-    ggl_status st = GGL_OK;
-    size_t n_missing = 0;
     char path[HUB_MOST_PATH];
-    if (n > HUB_MOST_PARTS)
-        return tool_error(h->tool, 1, "the model has %d parts; at most %d are supported", n,
-                          HUB_MOST_PARTS);
-    fetch_file *part = ggl_calloc((size_t)n, sizeof *part);
-    char(*url)[WEB_MOST_URL] = ggl_calloc((size_t)n, sizeof *url);
-    if (!part || !url)
-        st = ggl_fail(&err, GGL_NOMEM, "out of memory");
-    for (int k = 0; k < n && st == GGL_OK; k++) {
-        split_part_path(path, sizeof path, first->path, k + 1);
-        const hub_file *f = hub_list_find(&h->list, path);
-        if (!f) {
-            st = ggl_fail(&err, GGL_NOT_FOUND, "%s lacks %s, part %d of %d of the model", h->name,
-                          path, k + 1, n);
-            break;
-        }
-        snprintf(url[k], sizeof *url, "%s/%s/resolve/main/", h->endpoint, h->name);
-        put_path(url[k], sizeof *url, path);
-        fetch_file p = {.url = url[k],
-                        .path = hub_join(h->cache, h->folder, path),
-                        .token = h->token,
-                        .size = f->size,
-                        .version = f->version,
-                        .sha256 = f->sha256,
-                        .is_whole = !f->sha256};
-        if (!p.path)
-            st = ggl_fail(&err, GGL_NOMEM, "out of memory");
-        else if (fetch_is_current(h->tool, &p))
-            free((void *)p.path);
-        else
-            part[n_missing++] = p;
+    if (n > HUB_MOST_PARTS) {
+        (void)!hub_too_many(h, (size_t)n, &err);
+        return tool_error(h->tool, 1, "%s", err.msg);
     }
-    if (st == GGL_OK && !process_stopped)
-        st = fetch_check_space(part, n_missing, &err);
-    for (size_t k = 0; k < n_missing && st == GGL_OK && !process_stopped; k++)
-        st = fetch(h->tool, &part[k], &err);
-    for (size_t k = 0; part && k < n_missing; k++)
-        free((void *)part[k].path);
+    const hub_file **part = ggl_calloc((size_t)n, sizeof *part);
+    int code = part ? -1 : tool_error(h->tool, 1, "out of memory");
+    for (int k = 0; k < n && code < 0; k++) {
+        split_part_path(path, sizeof path, first->path, k + 1);
+        part[k] = hub_list_find(&h->list, path);
+        if (!part[k])
+            code = tool_error(h->tool, 1, "%s lacks %s, part %d of %d of the model", h->name, path,
+                              k + 1, n);
+    }
+    if (code < 0)
+        code = hub_fetch(h, part, (size_t)n, n > 1 ? first->path : NULL);
+    if (code < 0 && n > 1)
+        hub_set_finished(h, first->path);
     ggl_free(part);
-    ggl_free(url);
-    if (process_stopped)
-        return process_stop_code();
-    return st == GGL_OK ? -1 : tool_error(h->tool, 1, "%s", err.msg);
+    return code;
 }
 
-/* Chooses a file that is in the cache. `reason` is the error of the hub; NULL: --offline. */
-static int use_cached(hub *h, const hub_wish *wish, const char *reason) {
+/* Sets h->path to a file's path in the cache, or to the folder's if it is that of config.json. */
+static int set_path(hub *h, const hub_file *f) {
+    h->path = f->kind == HUB_GGUF ? hub_join(h->cache, h->folder, f->path)
+                                  : hub_join(h->cache, h->folder, NULL);
+    return h->path ? -1 : tool_error(h->tool, 1, "out of memory");
+}
+
+/* Returns the file of the cache that is meant, if all parts of its model are there; NULL: none. */
+static const hub_file *find_cached(const hub *h, const hub_wish *wish) {
     size_t n_others;
+    char path[HUB_MOST_PATH];
     const hub_file *f = hub_list_choose(&h->cached, wish, &n_others);
-    char path[HUB_MOST_PATH], name[HUB_MOST_PATH * 4];
     for (int k = 2; f && k <= split_n_parts(f->path); k++) {
         split_part_path(path, sizeof path, f->path, k);
         if (!hub_list_find(&h->cached, path))
             f = NULL;
     }
+    return f;
+}
+
+/* Chooses a file or the folder that is in the cache. `reason` is the error of the hub; NULL: --offline. */
+static int use_cached(hub *h, const hub_wish *wish, const char *reason) {
+    const hub_file *f = find_cached(h, wish);
+    const bool unfinished = f && hub_is_unfinished(h, f->path);
+    char name[HUB_MOST_PATH * 4];
+    if (unfinished)
+        return tool_error(h->tool, 1,
+                          "%s%sthe model %s in the cache (%s/%s) is not complete, because its "
+                          "download was interrupted; the same command%s continues it",
+                          reason ? reason : "", reason ? ". Also, " : "", h->name, h->cache,
+                          h->folder, reason ? ", with the network," : " without --offline");
     if (!f && h->cached.n > 0 && !reason)
         return no_such_file(h, &h->cached, wish, " in the cache");
     if (!f && reason)
@@ -216,20 +227,22 @@ static int use_cached(hub *h, const hub_wish *wish, const char *reason) {
                           "%s is not in the cache (%s/%s), and --offline forbids downloading it",
                           h->name, h->cache, h->folder);
     ggl_show(name, sizeof name, f->path, strlen(f->path));
-    if (reason)
+    if (reason && f->kind == HUB_GGUF)
         tool_note(h->tool, "%s. The file in the cache is used: %s", reason, name);
-    h->path = hub_join(h->cache, h->folder, f->path);
-    return h->path ? -1 : tool_error(h->tool, 1, "out of memory");
+    else if (reason)
+        tool_note(h->tool, "%s. The folder in the cache is used: %s/%s", reason, h->cache,
+                  h->folder);
+    return set_path(h, f);
 }
 
 static int print_files(const hub *h, const hub_list *l) {
-    print_list(l, &h->cached, stdout);
-    if (l->n == 0)
+    print_list(h, l, &h->cached, stdout);
+    if (hub_list_n_gguf(l) == 0 && !hub_list_folder(l))
         return no_such_file(h, l, &(hub_wish){0}, h->o->offline ? " in the cache" : "");
     return tool_finish(h->tool, 0);
 }
 
-/* Gets a file of the repository h->name. */
+/* Gets a file or the folder of the repository h->name. */
 static int get_from_hub(hub *h, const hub_wish *wish) {
     size_t n_others;
     ggl_error err = {0};
@@ -256,11 +269,8 @@ static int get_from_hub(hub *h, const hub_wish *wish) {
                   "(--hf-list)",
                   h->name, n_others + 1, name);
     }
-    const int code = fetch_parts(h, f);
-    if (code >= 0)
-        return code;
-    h->path = hub_join(h->cache, h->folder, f->path);
-    return h->path ? -1 : tool_error(h->tool, 1, "out of memory");
+    const int code = f->kind == HUB_GGUF ? fetch_parts(h, f) : hub_get_folder(h);
+    return code < 0 ? set_path(h, f) : code;
 }
 
 /* --- names ------------------------------------------------------------------------------------ */

@@ -27,7 +27,7 @@ static void path_of_url(char *path, size_t size, const char *url) {
     const size_t from = name_in_url(url, &end), n = end - from;
     sha256 s;
     snprintf(name, sizeof name, "%.*s", (int)(n < sizeof name ? n : 0), url + from);
-    const bool named = hub_is_path(name);
+    const bool named = hub_kind_of(name) == HUB_GGUF && hub_is_path(name);
     sha256_begin(&s);
     sha256_add(&s, url, named ? from : end);
     sha256_add(&s, url + end, strlen(url + end));
@@ -139,6 +139,12 @@ int hub_get_url(hub *h, const char *url) {
                          "-mu: '%s' is not a URL of less than %d bytes that begins with https://",
                          url, WEB_MOST_URL);
     snprintf(name, sizeof name, "%.*s", (int)(n < sizeof name ? n : 0), url + from);
+    const hub_kind kind = hub_kind_of(name);
+    if (kind != HUB_GGUF && kind != HUB_OTHER)
+        return hub_wrong(h->tool,
+                         "-mu: %s is no GGUF file, but %s; -hf USER/REPO downloads the folder of a "
+                         "model with safetensors",
+                         name, kind == HUB_PICKLE ? "a pickle of PyTorch" : "part of a folder");
     const int n_parts = split_n_parts(name);
     if (n_parts > HUB_MOST_PARTS)
         return tool_error(h->tool, 1, "the model has %d parts; at most %d are supported", n_parts,

@@ -1,9 +1,13 @@
 #include "load.h"
 
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 #include <strings.h>
 
 #include "args.h"
 #include "ggl/backends.h"
+#include "model_path.h"
 #include "process.h"
 #include "progress.h"
 #include "quant/quant_mix.h"
@@ -22,9 +26,52 @@ static bool on_progress(void *ctx, size_t done, size_t total) {
     return progress_share(ctx, done, total) && !process_stopped;
 }
 
+/* Returns where the text names a flag of llm-convert, and its length with the value; NULL: nowhere. */
+static const char *convert_flag(const char *text, int *n) {
+    static const char *const flags[] = {"--arch-class",    "--extra-tokens", "--ignore-config",
+                                        "--ignore-tensor", "--no-tokenizer", "--tokenizer"};
+    for (const char *s = strstr(text, "--"); s; s = strstr(s + 2, "--"))
+        for (size_t k = 0; k < sizeof flags / sizeof *flags; k++) {
+            const char *end = s + strlen(flags[k]);
+            if (strncmp(s, flags[k], strlen(flags[k])) != 0 || (*end && !strchr(" ,;.)", *end)))
+                continue;
+            if (*end == ' ' && strcmp(flags[k], "--no-tokenizer") != 0)
+                end +=
+                    end[1] == '\'' ? 2 + strcspn(end + 2, "'") + 1 : 1 + strcspn(end + 1, " ,;)");
+            *n = (int)(end - s);
+            return s;
+        }
+    return NULL;
+}
+
+/* Writes what follows a message about a folder that names a flag of llm-convert, which the tool itself
+ * does not have: the command with this flag; "" if it names none. */
+static const char *convert_advice(const char *path, const char *text, char *advice, size_t size) {
+    char command[MODEL_PATH_COMMAND];
+    int n = 0;
+    const char *flag = convert_flag(text, &n);
+    *advice = '\0';
+    if (flag)
+        snprintf(advice, size, "; that is a flag of llm-convert, as in: %s %.*s",
+                 model_path_convert(path, command, sizeof command), n, flag);
+    return advice;
+}
+
+enum { ADVICE = MODEL_PATH_COMMAND + 256 };
+
+/* Adds the advice to the error of a failed conversion. */
+static ggl_status advise(ggl_status st, const char *path, ggl_error *err) {
+    char advice[ADVICE];
+    if (st != GGL_OK && st != GGL_CANCELLED && llm_load_converts(path))
+        (void)ggl_fail(err, st, "%s%s", err->msg,
+                       convert_advice(path, err->msg, advice, sizeof advice));
+    return st;
+}
+
+/* ctx: the path of the model. */
 static void on_note(void *ctx, const char *text) {
-    (void)ctx;
-    tool_note(NULL, "%s", text);
+    char advice[ADVICE];
+    tool_note(NULL, "%s%s", text, convert_advice(ctx, text, advice, sizeof advice));
 }
 
 const char *const *tool_load_types(void) {
@@ -40,7 +87,7 @@ const char *const *tool_load_types(void) {
     return name;
 }
 
-static llm_load_params load_params(const char *arch, int type) {
+static llm_load_params load_params(const char *path, const char *arch, int type) {
     return (llm_load_params){.size = sizeof(llm_load_params),
                              .arch_path = arch,
                              .type = type > 0 ? tool_load_types()[type] : NULL,
@@ -48,30 +95,58 @@ static llm_load_params load_params(const char *arch, int type) {
                              .close_backend = ggl_backend_close,
                              .n_threads = work_threads(),
                              .progress = on_progress,
-                             .note = on_note};
+                             .note = on_note,
+                             .ctx = (void *)(uintptr_t)path};
 }
 
 ggl_status tool_load_model(llm_model **out, const char *path, const llm_model_params *p, int type,
                            ggl_error *err) {
     if (type <= 0 && !llm_load_converts(path))
         return llm_model_open(out, path, p, err);
-    const llm_load_params load = load_params(p->arch_path, type);
+    const llm_load_params load = load_params(path, p->arch_path, type);
     llm_model_params own = *p;
     own.load = &load;
     progress_begin(PROGRESS_BYTES, 0, "reading %s", path);
     const ggl_status st = llm_model_open(out, path, &own, err);
     progress_end();
-    return st;
+    return advise(st, path, err);
 }
 
 ggl_status tool_load_file(ggl_gguf **out, const char *path, const ggl_gguf_params *p,
                           bool vocab_only, ggl_error *err) {
     if (!llm_load_converts(path))
         return ggl_gguf_open(out, path, p, err);
-    llm_load_params load = load_params(NULL, 0);
+    llm_load_params load = load_params(path, NULL, 0);
     load.vocab_only = vocab_only;
     progress_begin(PROGRESS_BYTES, 0, "reading %s", path);
     const ggl_status st = llm_load(out, path, p, &load, err);
     progress_end();
-    return st;
+    return advise(st, path, err);
+}
+
+int tool_refuse_converted(const char *tool, const tool_path *p) {
+    if (!llm_load_converts(p->path))
+        return -1;
+    /* a pickle, or a checkpoint that is not whole, would be no use to llm-convert either */
+    ggl_error err = {0};
+    ggl_gguf *f = NULL;
+    llm_load_params load = load_params(p->path, NULL, 0);
+    const ggl_gguf_params only_keys = {.size = sizeof only_keys, .meta_only = true};
+    load.note = NULL;
+    const ggl_status st = llm_load(&f, p->path, &only_keys, &load, &err);
+    ggl_gguf_close(f);
+    return st == GGL_OK ? model_path_refuse(tool, p, "a checkpoint of llama2.c", p->path)
+                        : tool_error(tool, 1, "%s", err.msg);
+}
+
+ggl_status tool_check_folder(const char *path, const char *arch, ggl_error *err) {
+    llm_load_params load = load_params(path, arch, 0);
+    ggl_gguf *f;
+    load.vocab_only = true;
+    load.note = NULL; /* printed when the model is opened */
+    const ggl_status st = llm_load(&f, path, NULL, &load, err);
+    ggl_gguf_close(f);
+    /* A key that depends on the weights fails with the name of their file. */
+    const bool is_known = st == GGL_NOMEM || !strstr(err->msg, ".safetensors");
+    return st == GGL_OK || !is_known ? GGL_OK : advise(st, path, err);
 }

@@ -3,6 +3,7 @@
 #define TOOLS_LOAD_H
 
 #include "llm/model.h"
+#include "paths.h"
 
 /* The row of --type; `type` is an int, 0: none. */
 #define LOAD_TYPE_OPTION(type)                                                                     \
@@ -23,5 +24,14 @@ ggl_status tool_load_model(llm_model **out, const char *path, const llm_model_pa
  * folder. */
 ggl_status tool_load_file(ggl_gguf **out, const char *path, const ggl_gguf_params *p,
                           bool vocab_only, ggl_error *err);
+
+/* Checks that the folder of a model whose weights are not there yet can be opened: its architecture, keys and tokenizer. What the
+ * weights decide is not checked. arch: the file of --arch; NULL: none. */
+ggl_status tool_check_folder(const char *path, const char *arch, ggl_error *err);
+
+/* Refuses a model that is no GGUF file: what would be converted while it is loaded, with llm-convert's
+ * command, or what cannot be converted either. Returns -1 if the file may be one, or the exit code after
+ * a message. Only path, flag and also of `p` count. */
+int tool_refuse_converted(const char *tool, const tool_path *p);
 
 #endif

@@ -8,6 +8,11 @@
 #include "load.h"
 #include "process.h"
 
+int tool_no_builtin(const char *tool, const char *name) {
+    return tool_error(tool, 2, "-m %s: the built-in models are builtin:stories and builtin:chat",
+                      name);
+}
+
 int tool_open_model(llm_model **out, const char *tool, const char *name, const llm_model_params *p,
                     int type) {
     ggl_error err = {0};
@@ -15,8 +20,7 @@ int tool_open_model(llm_model **out, const char *tool, const char *name, const l
     *out = NULL;
     const bool is_built_in = llm_builtin_find(name, &built_in);
     if (is_built_in && !built_in.name)
-        return tool_error(tool, 2,
-                          "-m %s: the built-in models are builtin:stories and builtin:chat", name);
+        return tool_no_builtin(tool, name);
     if (is_built_in && type > 0)
         return tool_error(tool, 2, "--type: the built-in models are quantized already");
     const ggl_status st = is_built_in ? llm_model_open_memory(out, built_in.data, built_in.size,

@@ -20,7 +20,8 @@ typedef struct tool_path {
     /* needed, and a GGUF file or a Hugging Face folder: for parts of a folder the message says what
      * to give */
     bool model;
-    bool no_folder; /* a model, but no folder: the message has llm-convert's command */
+    bool no_folder;   /* a model, but no folder: the message has llm-convert's command.. */
+    const char *also; /* ..and this; may be NULL */
     /* for `needed`: without a slash it may also be a name, which is looked up later */
     bool or_name;
 } tool_path;

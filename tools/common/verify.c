@@ -1,12 +1,10 @@
-#include "verify.h"
+#include "verify_impl.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "ggl/alloc.h"
-#include "node_run.h"
 #include "progress.h"
 
 /* Measured on the reference models and made-up models of all descriptors: correct nodes stay
@@ -17,185 +15,6 @@
  * large terms cancel is not, so any other is disturbed several times. */
 #define CLEARLY_RIGHT 0.5
 #define MORE_PROBES   8
-#define EPS           ((double)FLT_EPSILON)
-
-typedef struct verify {
-    const ggl_graph *g;
-    node_map m;
-    /* the reference; the backend with the reference's inputs; the backend with its own results
-     * as inputs */
-    node_device exact, fast, chain;
-    /* the reference with the chain's inputs, for nodes that the backend refuses; open only if
-     * there are any */
-    node_device mirror;
-    /* the reference with disturbed values; open only if the whole graph departs */
-    node_device shaken;
-    float **value;      /* [id]: what the reference computed */
-    float *got, *probe; /* room for the largest value */
-    float *moved;       /* the same: how far each element moved when the inputs were disturbed */
-    double *unit;       /* [token] */
-    uint64_t random;
-    verify_result *out;
-    size_t cap;
-    ggl_error *err;
-} verify;
-
-/* Returns a number in [-1, 1), the same sequence on every machine. */
-static double noise(verify *v) {
-    v->random = v->random * 6364136223846793005u + 1442695040888963407u;
-    return (double)(int32_t)(v->random >> 32) * 0x1p-31;
-}
-
-/* Returns 1/sqrt(3) or its negative: as large as noise() in the mean square, but never almost 0. A
- * result that one input dominates then moves as far as rounding that input may move it. */
-static double noise_sign(verify *v) {
-    return noise(v) < 0 ? -0.57735026918962573 : 0.57735026918962573;
-}
-
-/* --- rounding that is allowed ----------------------------------------------------------------- */
-
-typedef enum rounding { EXACT, FLOAT, BF16, BYTES } rounding;
-
-/* Returns how a backend may round the inputs of a node. */
-static rounding rounding_of(const ggl_tensor *t) {
-    if (t->op == GGL_OP_LINEAR) {
-        ggl_type type = t->src[1]->type;
-        return ggl_type_get(type)->quantized ? BYTES : type == GGL_BF16 ? BF16 : FLOAT;
-    }
-    return ggl_op_get(t->op).exact ? EXACT : FLOAT;
-}
-
-/* Returns the largest number of roundings one after the other in a sum: sixteen sums run side by
- * side. */
-static double n_rounded(const verify *v, const ggl_tensor *t) {
-    double n = 0;
-    for (int k = 0; k < t->n_src; k++)
-        if (t->src[k] && ggl_is_batched(t->src[k]))
-            n = fmax(n, (double)t->src[k]->ne[0]);
-    if (t->op == GGL_OP_ATTEND)
-        n += (double)v->m.n;
-    return 4 + n / 16;
-}
-
-/* Adds the error of 8-bit activations: blocks of 32 per row, steps of 1/127 of the block's
- * largest. */
-static void disturb_bytes(verify *v, const float *x, float *y, size_t n, size_t row) {
-    for (size_t at = 0; at < n; at += row)
-        for (size_t b = 0; b < row; b += 32) {
-            size_t end = b + 32 < row ? b + 32 : row;
-            float most = 0;
-            for (size_t i = b; i < end; i++)
-                most = fmaxf(most, fabsf(x[at + i]));
-            for (size_t i = b; i < end; i++)
-                y[at + i] = x[at + i] + (float)(noise(v) * 0.5 * (double)most / 127);
-        }
-}
-
-/* Copies the node's input x to y with as much noise as a backend may round it. */
-static void disturb(verify *v, const ggl_tensor *node, const ggl_tensor *x, float *y) {
-    rounding how = rounding_of(node);
-    size_t n = node_count(&v->m, x);
-    const float *from = v->value[x->id];
-    if (how == BYTES) {
-        disturb_bytes(v, from, y, n, (size_t)x->ne[0]);
-        return;
-    }
-    double amount = how == BF16 ? 0x1p-9 : EPS * sqrt(n_rounded(v, node));
-    for (size_t i = 0; i < n; i++)
-        y[i] = (float)((double)from[i] * (1 + amount * noise_sign(v)));
-}
-
-/* Clears the states of the recurrences in a body, so that it can be run again. */
-static ggl_status clear_states(verify *v, node_device *d, const ggl_body *body) {
-    ggl_status st = GGL_OK;
-    for (int i = 0; body && i < body->n_node && st == GGL_OK; i++) {
-        const ggl_tensor *t = body->node[i];
-        if (t->op == GGL_OP_STATE && t->needed)
-            st = node_device_clear(d, t->store[0], v->err);
-        if (st == GGL_OK && t->body)
-            st = clear_states(v, d, t->body);
-    }
-    return st;
-}
-
-/* Whether x is a computed f32 value that can be disturbed. */
-static bool is_value(const verify *v, const ggl_tensor *x) {
-    return x && x->type == GGL_F32 && x->op != GGL_OP_INPUT && node_is_placed(&v->m, x);
-}
-
-/* Runs the node with disturbed inputs, and adds to unit[token] the mean square of how far the
- * result moves, and to `moved` how far each element does. Restores the inputs. */
-static ggl_status probe_once(verify *v, ggl_tensor *t) {
-    ggl_status st = clear_states(v, &v->exact, t->body);
-    for (int k = 0; k < t->n_src && st == GGL_OK; k++)
-        if (is_value(v, t->src[k])) {
-            disturb(v, t, t->src[k], v->probe);
-            st = node_device_put(&v->exact, t->src[k], v->probe, v->err);
-        }
-    if (st == GGL_OK)
-        st = node_device_run(&v->exact, t, v->err);
-    if (st == GGL_OK)
-        st = node_device_get(&v->exact, t, v->probe, v->err);
-    size_t row = (size_t)ggl_count(t), n = node_count(&v->m, t);
-    for (size_t i = 0; i < n && st == GGL_OK; i++) {
-        double d = (double)v->probe[i] - (double)v->value[t->id][i];
-        if (!isfinite(d))
-            continue;
-        v->unit[i / row] += d * d / (double)row;
-        v->moved[i] = fmaxf(v->moved[i], (float)fabs(d));
-    }
-    for (int k = 0; k < t->n_src && st == GGL_OK; k++)
-        if (is_value(v, t->src[k]))
-            st = node_device_put(&v->exact, t->src[k], v->value[t->src[k]->id], v->err);
-    return st;
-}
-
-static double rms(const float *x, size_t n) {
-    double sum = 0;
-    for (size_t i = 0; i < n; i++)
-        sum += isfinite(x[i]) ? (double)x[i] * (double)x[i] : 0;
-    return sqrt(sum / (double)n);
-}
-
-/* Returns what a composite may round inside, for a token: its inner values are as large as those
- * that it reads. In gelu(-4), for example, the factor 1 + tanh is a small difference of two
- * ones, so that f32 is off by more than any rounding of x explains. 0 for other nodes and for
- * recurrences. */
-static double rounded_inside(const verify *v, const ggl_tensor *t, size_t token) {
-    double most = 0;
-    for (int i = 0; t->body && i < t->body->n_node; i++)
-        if (t->body->node[i]->op == GGL_OP_STATE)
-            return 0;
-    for (int k = 0; t->body && k < t->n_src; k++)
-        if (is_value(v, t->src[k])) {
-            size_t row = (size_t)ggl_count(t->src[k]);
-            most = fmax(most, rms(v->value[t->src[k]->id] + token * row, row));
-        }
-    return EPS / 16 * most;
-}
-
-/* Sets unit[token] for a node: how far its result may be off. */
-static ggl_status probe(verify *v, ggl_tensor *t, int n_probes) {
-    size_t row = (size_t)ggl_count(t), rows = node_count(&v->m, t) / row;
-    memset(v->unit, 0, rows * sizeof *v->unit);
-    memset(v->moved, 0, row * rows * sizeof *v->moved);
-    if (rounding_of(t) == EXACT)
-        return GGL_OK;
-    ggl_status st = GGL_OK;
-    for (int k = 0; k < n_probes && st == GGL_OK; k++)
-        st = probe_once(v, t);
-    if (st == GGL_OK)
-        st = node_device_put(&v->exact, t, v->value[t->id], v->err);
-    double kept = 0; /* the cache's rows are not disturbed, but their sum rounds too */
-    if (t->op == GGL_OP_ATTEND && is_value(v, t->src[1]->src[1])) {
-        const ggl_tensor *rows_kept = t->src[1]->src[1];
-        kept = EPS * rms(v->value[rows_kept->id], node_count(&v->m, rows_kept));
-    }
-    for (size_t i = 0; i < rows; i++)
-        v->unit[i] = sqrt(v->unit[i] / n_probes) + EPS * rms(v->value[t->id] + i * row, row) +
-                     kept + rounded_inside(v, t, i);
-    return st;
-}
 
 /* --- comparing -------------------------------------------------------------------------------- */
 
@@ -233,7 +52,7 @@ static verify_node compare_value(const verify *v, const ggl_tensor *t) {
     double sum = 0;
     for (size_t i = 0; i < n; i++) {
         double got_i = (double)v->got[i], want_i = (double)want[i],
-               unit = fmax(v->unit[i / row], (double)v->moved[i]) + EPS * fabs(want_i) / 4;
+               unit = fmax(v->unit[i / row], (double)v->moved[i]) + VERIFY_EPS * fabs(want_i) / 4;
         if (t->type == GGL_I32) {
             got_i = ((const int32_t *)v->got)[i];
             want_i = ((const int32_t *)want)[i];
@@ -251,7 +70,7 @@ static verify_node compare_value(const verify *v, const ggl_tensor *t) {
 static double store_unit(ggl_type type, double want, double largest) {
     switch (type) {
     case GGL_F32:
-        return fabs(want) * EPS / 4 + 1e-9;
+        return fabs(want) * VERIFY_EPS / 4 + 1e-9;
     case GGL_F16:
         return fabs(want) * 0x1p-12 + 1e-9;
     case GGL_BF16:
@@ -363,7 +182,7 @@ static ggl_status verify_one(verify *v, ggl_tensor *t) {
     verify_node r = {.departure = INFINITY};
     const int n_probes[] = {1, MORE_PROBES};
     for (int k = 0; k < 2 && st == GGL_OK && !(r.departure <= CLEARLY_RIGHT); k++) {
-        st = probe(v, t, n_probes[k]);
+        st = verify_probe(v, t, n_probes[k]);
         r = compare_value(v, t);
     }
     if (st == GGL_OK)
@@ -379,7 +198,7 @@ static ggl_status set_input(verify *v, node_device *d, const char *name, const i
 }
 
 /* Sets the inputs of a device, if it is open. */
-static ggl_status set_inputs(verify *v, node_device *d, const int32_t *token, int32_t *scratch) {
+ggl_status verify_set_inputs(verify *v, node_device *d, const int32_t *token, int32_t *scratch) {
     if (!d->m)
         return GGL_OK;
     ggl_status st = set_input(v, d, "token", token);
@@ -389,150 +208,6 @@ static ggl_status set_inputs(verify *v, node_device *d, const int32_t *token, in
     for (int32_t i = 0; i < v->m.n; i++)
         scratch[i] = i;
     return st == GGL_OK ? set_input(v, d, "pos", scratch) : st;
-}
-
-/* --- what rounding alone does to the outputs -------------------------------------------------- */
-
-/* Returns the distance of neighbouring numbers of the type near x; if the type has a scale, near
- * the row's largest. */
-static float store_step(ggl_type type, float x, float largest) {
-    switch (type) {
-    case GGL_F32:
-        return fabsf(x) * FLT_EPSILON;
-    case GGL_F16:
-        return fabsf(x) * 0x1p-10f;
-    case GGL_BF16:
-        return fabsf(x) * 0x1p-7f;
-    default:
-        return largest / (type == GGL_Q8_0 ? 127 : 8);
-    }
-}
-
-static double difference(double a, double b) {
-    return a == b || (isnan(a) && isnan(b)) ? 0 : isfinite(a - b) ? fabs(a - b) : INFINITY;
-}
-
-/* Runs a cache node with one number in 64 of its rows moved by a step. This is what rounding may
- * do to a number that lies as near to the middle of two steps as f32 rounds: for f16 one in a
- * thousand. */
-static ggl_status shake_cache(verify *v, ggl_tensor *t) {
-    ggl_status st = GGL_OK;
-    float *kept[2] = {NULL, NULL};
-    for (int k = 0; k < 2 && k < t->n_src && st == GGL_OK; k++) {
-        const ggl_tensor *x = t->src[k];
-        if (!t->store[k] || !is_value(v, x))
-            continue;
-        size_t n = node_count(&v->m, x);
-        float largest = 0, *y = v->probe;
-        kept[k] = ggl_calloc(n, sizeof *kept[k]);
-        st = kept[k] ? node_device_get(&v->shaken, x, kept[k], v->err)
-                     : ggl_fail(v->err, GGL_NOMEM, "out of memory");
-        for (size_t i = 0; i < n && st == GGL_OK; i++)
-            largest = fmaxf(largest, fabsf(kept[k][i]));
-        for (size_t i = 0; i < n && st == GGL_OK; i++) {
-            float step = store_step(t->store[k]->type, kept[k][i], largest);
-            double which = noise(v) * 64;
-            y[i] = kept[k][i] + (which < -63 ? -step : which > 63 ? step : 0);
-        }
-        if (st == GGL_OK)
-            st = node_device_put(&v->shaken, x, y, v->err);
-    }
-    if (st == GGL_OK)
-        st = node_device_run(&v->shaken, t, v->err);
-    /* in reverse: both may be rows of one value, and the first has the original */
-    for (int k = 1; k >= 0; k--) {
-        if (kept[k] && st == GGL_OK)
-            st = node_device_put(&v->shaken, t->src[k], kept[k], v->err);
-        ggl_free(kept[k]);
-    }
-    return st;
-}
-
-/* Runs a node and multiplies each number of its value by 1 with a random rounding error. */
-static ggl_status shake_node(verify *v, ggl_tensor *t) {
-    if (t->op == GGL_OP_CACHE)
-        return shake_cache(v, t);
-    ggl_status st = node_device_run(&v->shaken, t, v->err);
-    if (st != GGL_OK || t->type != GGL_F32 || rounding_of(t) == EXACT)
-        return st;
-    st = node_device_get(&v->shaken, t, v->got, v->err);
-    for (size_t i = 0; i < node_count(&v->m, t) && st == GGL_OK; i++) {
-        float x = v->got[i] * (float)(1 + EPS * noise(v));
-        v->got[i] = isfinite(x) ? x : v->got[i]; /* the largest numbers must not overflow */
-    }
-    return st == GGL_OK ? node_device_put(&v->shaken, t, v->got, v->err) : st;
-}
-
-/* Adds to `rounding` how far the outputs move if every value is rounded differently. The chain
- * alone does not show that: in it the results of refused nodes are rounded to f32, while the
- * reference keeps double precision when it runs as a whole; and a number that a cache rounds to
- * the other side moves the outputs more than anything else. */
-static ggl_status shake(verify *v, const int32_t *token, int32_t *scratch) {
-    ggl_status st = node_device_init(&v->shaken, &v->m, v->exact.b, v->err);
-    if (st == GGL_OK)
-        st = set_inputs(v, &v->shaken, token, scratch);
-    for (int i = 0; i < v->m.n_nodes && st == GGL_OK; i++)
-        st = shake_node(v, v->m.node[i]);
-    for (int k = 0; k < ggl_graph_n_outputs(v->g) && st == GGL_OK; k++) {
-        const ggl_tensor *t = ggl_graph_get_output(v->g, k);
-        st = node_device_get(&v->shaken, t, v->got, v->err);
-        for (size_t i = 0; i < node_count(&v->m, t) && st == GGL_OK; i++) {
-            double moved = difference((double)v->got[i], (double)v->value[t->id][i]);
-            if (isfinite(moved)) /* otherwise nothing could depart */
-                v->out->rounding = fmax(v->out->rounding, moved);
-        }
-    }
-    return st;
-}
-
-/* Sets whole_departs. Another order of sums may differ by as much as rounding does. */
-static void judge_whole(verify *v) {
-    v->out->whole_departs =
-        !(v->out->whole <= 2 * v->out->rounding + 16 * EPS * v->out->size) || isinf(v->out->whole);
-}
-
-/* --- the whole graph -------------------------------------------------------------------------- */
-
-static ggl_status run_whole(verify *v, ggl_sched *s, const int32_t *token, int32_t *scratch) {
-    int64_t n = v->m.n;
-    ggl_status st = ggl_sched_alloc(s, v->err);
-    for (int k = 0; k < 3 && st == GGL_OK; k++) {
-        const char *const name[] = {"token", "pos", "slot"};
-        for (int32_t i = 0; i < n; i++)
-            scratch[i] = k == 0 ? token[i] : k == 1 ? i : 0;
-        if (ggl_graph_find_input(v->g, name[k]))
-            st = ggl_sched_set(s, name[k], scratch, (size_t)n * sizeof *scratch, n, v->err);
-    }
-    return st == GGL_OK ? ggl_sched_run(s, n, NULL, 0, v->err) : st;
-}
-
-static ggl_status verify_whole(verify *v, ggl_graph *g, const int32_t *token, int32_t *scratch) {
-    ggl_sched *s = NULL;
-    ggl_backend *b[] = {v->fast.b, v->exact.b}; /* the reference runs what b refuses */
-    ggl_sched_params p = {.size = sizeof p, .backend = b, .n_backends = v->out->n_refused ? 2 : 1};
-    ggl_status st = ggl_sched_new(&s, g, &p, v->err);
-    if (st == GGL_OK)
-        st = run_whole(v, s, token, scratch);
-    for (int k = 0; k < ggl_graph_n_outputs(g) && st == GGL_OK; k++) {
-        const ggl_tensor *t = ggl_graph_get_output(g, k);
-        const float *whole = ggl_sched_output(s, k), *want = v->value[t->id];
-        st = node_device_get(&v->chain, t, v->got, v->err);
-        for (size_t i = 0; i < node_count(&v->m, t) && st == GGL_OK; i++) {
-            v->out->whole = fmax(v->out->whole, difference((double)whole[i], (double)v->got[i]));
-            v->out->rounding =
-                fmax(v->out->rounding, difference((double)v->got[i], (double)want[i]));
-            v->out->size = fmax(v->out->size, fabs((double)want[i]));
-            v->out->n_outputs++;
-            v->out->n_nan_outputs += isnan(want[i]) != 0;
-        }
-    }
-    ggl_sched_free(s);
-    judge_whole(v);
-    if (st == GGL_OK && v->out->whole_departs) {
-        st = shake(v, token, scratch);
-        judge_whole(v);
-    }
-    return st;
 }
 
 /* --- entry points ----------------------------------------------------------------------------- */
@@ -590,7 +265,7 @@ ggl_status verify_graph(verify_result *out, ggl_graph *g, ggl_backend *b, ggl_ba
         scratch ? verify_init(&v, b, reference, n) : ggl_fail(v.err, GGL_NOMEM, "out of memory");
     node_device *open[] = {&v.exact, &v.fast, &v.chain, &v.mirror};
     for (size_t i = 0; i < sizeof open / sizeof *open && st == GGL_OK; i++)
-        st = set_inputs(&v, open[i], token, scratch);
+        st = verify_set_inputs(&v, open[i], token, scratch);
     progress_begin("nodes", v.m.n_nodes, "comparing");
     for (int i = 0; i < v.m.n_nodes && st == GGL_OK; i++) {
         progress_set(i);

@@ -258,15 +258,6 @@ static int diff_descriptors(const char *a, const char *b, const char *model,
     return code;
 }
 
-static bool is_model(const char *path) {
-    char magic[4] = "";
-    FILE *f = fopen(path, "rb");
-    bool is = f && fread(magic, 1, 4, f) == 4 && memcmp(magic, "GGUF", 4) == 0;
-    if (f)
-        fclose(f);
-    return is;
-}
-
 int arch_diff(int argc, char **argv) {
     arg_list files = {0};
     bool without = false, all = false;
@@ -294,7 +285,7 @@ int arch_diff(int argc, char **argv) {
     int code = arch_args(&spec, 2, 3, argc, argv);
     if (code >= 0)
         return code;
-    bool a = is_model(files.s[0]), b = is_model(files.s[1]);
+    bool a = arch_is_model(files.s[0]), b = arch_is_model(files.s[1]);
     if (a != b)
         code =
             tool_error(TOOL, 2, "%s is a model, but %s is not; only two of a kind can be compared",

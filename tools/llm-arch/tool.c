@@ -24,7 +24,7 @@ int arch_args(const args_spec *spec, size_t least, size_t most, int argc, char *
     return code;
 }
 
-static bool is_gguf(const char *path) {
+bool arch_is_model(const char *path) {
     char magic[4] = "";
     struct stat st;
     /* a pipe can be read only once */
@@ -39,7 +39,7 @@ static bool is_gguf(const char *path) {
 llm_arch *arch_open(const char *tool, const char *file) {
     llm_arch *arch = NULL;
     ggl_error err = {0};
-    if (is_gguf(file)) {
+    if (arch_is_model(file)) {
         tool_error(tool, 1,
                    "%s: this is a model, but a descriptor is expected here: NAME.arch, or the name "
                    "of a built-in one ('llm-arch list'); 'llm-arch show %s' names the model's own",

@@ -5,9 +5,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "builtin/builtin_model.h"
+#include "builtin/builtin.h"
+#include "common/chart.h"
 #include "common/load.h"
 #include "common/machine.h"
+#include "common/open_model.h"
 #include "common/paths.h"
 #include "common/process.h"
 #include "common/progress.h"
@@ -53,10 +55,11 @@ static ggl_status open_model(bench *b, const char *path, ggl_error *err) {
     llm_model_params p = {
         .size = sizeof p, .arch_path = b->o.arch, .gguf = &file, .ignore = ignore_of(&b->o.ignore)};
     int64_t begin = bench_now_ns();
-    ggl_status st = b->o.models.n > 0
-                        ? tool_load_model(&b->setup.model, path, &p, b->o.type, err)
-                        : llm_model_open_memory(&b->setup.model, llm_builtin_model,
-                                                llm_builtin_model_size, path, &p, err);
+    llm_builtin built_in;
+    ggl_status st =
+        llm_builtin_find(b->o.models.n > 0 ? path : NULL, &built_in)
+            ? llm_model_open_memory(&b->setup.model, built_in.data, built_in.size, path, &p, err)
+            : tool_load_model(&b->setup.model, path, &p, b->o.type, err);
     llm_session_params adapted = {.size = sizeof adapted};
     if (st == GGL_OK)
         st = adapters_new(&b->o.adapters, b->setup.model, &adapted, err);
@@ -181,6 +184,7 @@ static bool plot(const bench *b) {
     ggl_error err = {0};
     ggl_new_file *f = NULL;
     ggl_status s = ggl_new_file_open(&f, b->o.plot, &err);
+    chart_note_suffix(TOOL, "--plot", b->o.plot);
     if (s == GGL_OK) {
         bench_plot_draw(ggl_new_file_stream(f), b->row, b->n_rows);
         s = ggl_new_file_commit(f, &err);
@@ -247,13 +251,19 @@ static int check_plot(const bench_options *o) {
     tool_path *paths = calloc(n + 4, sizeof *paths);
     if (!paths)
         return tool_error(TOOL, 1, "out of memory");
-    for (size_t i = 0; i < n; i++)
-        paths[i] = (tool_path){"-m", o->models.s[i], .model = true};
+    int code = -1;
+    for (size_t i = 0; i < n; i++) {
+        llm_builtin built_in;
+        if (!llm_builtin_find(o->models.s[i], &built_in))
+            paths[i] = (tool_path){"-m", o->models.s[i], .needed = true, .model = true};
+        else if (!built_in.name)
+            code = tool_no_builtin(TOOL, o->models.s[i]);
+    }
     paths[n] = (tool_path){"--arch", o->arch, .written = false};
     paths[n + 1] = (tool_path){"--compare", o->compare_old, .written = false};
     paths[n + 2] = (tool_path){"--compare", o->compare_new, .written = false};
     paths[n + 3] = (tool_path){"--plot", o->plot, .written = true};
-    int code = tool_check_paths(TOOL, paths, n + 4);
+    code = code < 0 ? tool_check_paths(TOOL, paths, n + 4) : code;
     free(paths);
     return code;
 }
@@ -261,6 +271,7 @@ static int check_plot(const bench_options *o) {
 /* Downloads a model that was given by name. */
 static int get_model(bench_options *o) {
     const char *model = o->models.n > 0 ? o->models.s[0] : NULL;
+    o->hub.arch = o->arch;
     const int code = hub_get(TOOL, &o->hub, &model);
     if (code >= 0 || !o->hub.path[0])
         return code;

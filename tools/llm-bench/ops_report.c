@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/chart.h"
 #include "common/machine.h"
 #include "ggl/file.h"
 #include "ops.h"
@@ -123,6 +124,7 @@ int ops_draw(const ops *o, const char *path) {
     ggl_error err = {0};
     ggl_new_file *f = NULL;
     ggl_status st = ggl_new_file_open(&f, path, &err);
+    chart_note_suffix("llm-bench ops", "--svg", path);
     if (st == GGL_OK) {
         const bench_roofline picture = {title, roof, o->n_sets, series, N_SERIES, point, n};
         bench_roofline_draw(ggl_new_file_stream(f), &picture);

@@ -137,7 +137,8 @@ int bench_options_read(bench_options *o, int argc, char **argv) {
         {NULL,
          .help = "what is measured; lists are 1,2,4 or 1-8, 1-9+2, 1-64*2, and may be repeated"},
         {"-m --model", ARG_LIST, &o->models, .value = "FILE",
-         .help = "a GGUF file or a Hugging Face folder (default: the built-in model); repeatable"},
+         .help = "a GGUF file or a Hugging Face folder (default: the built-in model "
+                 "builtin:stories; builtin:chat is another); repeatable"},
         HUB_OPTIONS(o->hub),
         LOAD_TYPE_OPTION(o->type),
         {"-p --n-prompt", ARG_LIST, &l[0].given, .value = "N,..",

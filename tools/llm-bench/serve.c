@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../../models/common/json.h"
+#include "common/chart.h"
 #include "common/progress.h"
 #include "ggl/alloc.h"
 #include "ggl/file.h"
@@ -257,6 +258,7 @@ static ggl_status run_tests(bench *b, ggl_error *err) {
 static ggl_status plot(const bench *b, ggl_error *err) {
     ggl_new_file *f = NULL;
     ggl_status st = ggl_new_file_open(&f, b->o.plot, err);
+    chart_note_suffix(TOOL, "--plot", b->o.plot);
     if (st == GGL_OK) {
         serve_plot_draw(ggl_new_file_stream(f), b->row, b->n_rows);
         st = ggl_new_file_commit(f, err);

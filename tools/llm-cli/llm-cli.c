@@ -130,6 +130,10 @@ static int read_prompt(cli *c) {
                           "%s: the file has no chat template, so it cannot chat; --chat-template "
                           "NAME|FILE gives one (chatml, llama3, ..), -p TEXT continues a text",
                           c->o.model);
+    if (c->prompt.n == 0 && c->text_size > 0)
+        return tool_error(TOOL, 2,
+                          "the prompt becomes no token: the model's vocabulary lacks all of its "
+                          "characters (llm-tokenize shows what a text becomes)");
     if (c->prompt.n == 0)
         return tool_error(TOOL, 2,
                           "the prompt is empty, and this model has no token to begin with; pass a "
@@ -449,6 +453,7 @@ static int check_paths(const cli_options *o) {
 /* Downloads the models that were given by name. The paths are checked before, so that a wrong one shows at once, and again now
  * that the models' are known. */
 static int get_models(cli_options *o) {
+    o->hub.arch = o->arch;
     int code = hub_get(TOOL, &o->hub, &o->model);
     if (code < 0)
         code = hub_get_draft(TOOL, &o->hub, &o->speculate.draft);

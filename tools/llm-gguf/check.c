@@ -133,6 +133,13 @@ static int check_file(gguf_findings *c, const options *o, const ggl_gguf *f) {
     return -1;
 }
 
+static void print_number(const char *path, size_t n) {
+    ggl_fprint(stdout, "%s: %zu finding%s", path, n, n == 1 ? "" : "s");
+    if (n > GGUF_PAGE)
+        printf(", of which these are the first %d (--json prints all)", GGUF_PAGE);
+    putchar('\n');
+}
+
 static int check(const options *o) {
     ggl_error err = {0};
     ggl_gguf *f;
@@ -152,8 +159,7 @@ static int check(const options *o) {
     if (o->json)
         printf("], \"n\": %zu}\n", c.n);
     else if (code < 0 && c.n > 0)
-        ggl_fprint(stdout, "%s: %zu finding%s%s\n", path, c.n, c.n == 1 ? "" : "s",
-                   c.n > GGUF_PAGE ? ", of which these are the first 50 (--json prints all)" : "");
+        print_number(path, c.n);
     else if (code < 0)
         ggl_fprint(stdout, "%s: nothing is wrong: %zu keys, %zu tensors, %.2f MiB%s\n", path,
                    ggl_gguf_n_values(f), ggl_gguf_n_tensors(f), gguf_bytes(f) / 0x1p20,
@@ -188,7 +194,7 @@ int gguf_check(int argc, char **argv) {
     int code = args_parse_between(&spec, 1, 1, argc, argv);
     if (code >= 0)
         return code;
-    const tool_path paths[] = {{"FILE", o.files.s[0], .model = true}};
+    const tool_path paths[] = {{"FILE", o.files.s[0], .needed = true, .model = true}};
     code = tool_check_paths(TOOL, paths, 1);
     if (!o.n_threads)
         o.n_threads = work_threads();

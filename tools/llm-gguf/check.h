@@ -9,8 +9,6 @@ typedef struct gguf_findings {
     bool json;
 } gguf_findings;
 
-enum { GGUF_PAGE = 50 }; /* findings that are printed as text; JSON has all */
-
 /* Prints a finding: a sentence that names the key or tensor. Those after a page are only counted. */
 void gguf_find(gguf_findings *c, const char *fmt, ...) GGL_PRINTF(2, 3);
 

@@ -288,7 +288,8 @@ int gguf_diff(int argc, char **argv) {
     int code = args_parse_between(&spec, 2, 2, argc, argv);
     if (code >= 0)
         return code;
-    const tool_path paths[] = {{"A", files.s[0], .model = true}, {"B", files.s[1], .model = true}};
+    const tool_path paths[] = {{"A", files.s[0], .needed = true, .model = true},
+                               {"B", files.s[1], .needed = true, .model = true}};
     code = tool_check_paths(TOOL, paths, 2);
     if (code < 0)
         code = gguf_patterns_open(TOOL, "--tensors", &tensors, &j.tensors);

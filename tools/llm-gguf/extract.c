@@ -223,7 +223,7 @@ int gguf_extract(int argc, char **argv) {
         return code;
     j.path = words.s[0];
     const arg_list patterns = {words.s + 1, words.n - 1};
-    const tool_path paths[] = {{"FILE", j.path, .model = true}};
+    const tool_path paths[] = {{"FILE", j.path, .needed = true, .model = true}};
     code = tool_check_paths(TOOL, paths, 1);
     if (code < 0 && !j.out)
         code = tool_error(TOOL, 2, "-o OUT is missing");

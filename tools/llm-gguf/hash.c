@@ -311,7 +311,7 @@ int gguf_hash(int argc, char **argv) {
         .examples = examples};
     int code = args_parse_between(&spec, 1, 1, argc, argv);
     if (code < 0) {
-        const tool_path paths[] = {{"FILE", files.s[0], .model = true},
+        const tool_path paths[] = {{"FILE", files.s[0], .needed = true, .model = true},
                                    {"--check", list, .needed = true}};
         code = tool_check_paths(TOOL, paths, 2);
         j->wanted[HASH_SHA256] |= !j->wanted[HASH_XXH64];

@@ -146,7 +146,7 @@ static int edit(const edit_job *j) {
 static int check_paths(const edit_job *j) {
     const bool same = !j->out || strcmp(j->out, j->path) == 0;
     /* the file may be its own output, because it is replaced when the new one is complete */
-    const tool_path paths[] = {{"FILE", j->path, .model = true, .no_folder = true},
+    const tool_path paths[] = {{"FILE", j->path, .needed = true, .model = true, .no_folder = true},
                                {"-o", j->dry_run || same ? NULL : j->out, .written = true}};
     const tool_path itself[] = {{"FILE", j->dry_run || !same ? NULL : j->path, .written = true}};
     const int code = tool_check_paths(j->tool, paths, 2);
@@ -268,7 +268,7 @@ int gguf_get(int argc, char **argv) {
     int code = args_parse_between(&spec, 2, 2, argc, argv);
     if (code >= 0)
         return code;
-    const tool_path paths[] = {{"FILE", words.s[0], .model = true}};
+    const tool_path paths[] = {{"FILE", words.s[0], .needed = true, .model = true}};
     code = tool_check_paths(tool, paths, 1);
     ggl_error err = {0};
     ggl_gguf *f = NULL;

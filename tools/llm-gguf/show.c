@@ -18,7 +18,7 @@
 
 static const char TOOL[] = "llm-gguf show";
 
-enum { MOST_NAME = 44, PAGE = 50 };
+enum { MOST_NAME = 44 };
 
 /* --- sums ------------------------------------------------------------------------------------- */
 
@@ -239,12 +239,12 @@ static void show_text(const gguf_view *v) {
     }
     if (v->n_defects > 0)
         heading(v, "defects");
-    for (size_t i = 0; i < v->n_defects && i < PAGE; i++) {
+    for (size_t i = 0; i < v->n_defects && i < GGUF_PAGE; i++) {
         printf("  ");
         tool_print_wrapped(v->defect[i], 2, 4);
     }
-    if (v->n_defects > PAGE)
-        printf("  and %zu more; --json has all\n", v->n_defects - PAGE);
+    if (v->n_defects > GGUF_PAGE)
+        printf("  and %zu more; --json has all\n", v->n_defects - GGUF_PAGE);
 }
 
 /* --- the command ------------------------------------------------------------------------------ */
@@ -324,7 +324,7 @@ int gguf_show(int argc, char **argv) {
         .examples = examples};
     int code = args_parse_between(&spec, 1, 1, argc, argv);
     if (code < 0) {
-        const tool_path paths[] = {{"FILE", files.s[0], .model = true}};
+        const tool_path paths[] = {{"FILE", files.s[0], .needed = true, .model = true}};
         code = tool_check_paths(TOOL, paths, 1);
     }
     if (code < 0)

@@ -215,7 +215,7 @@ int gguf_split(int argc, char **argv) {
     if (code >= 0)
         return code;
     code = check_options(&j, &files);
-    const tool_path paths[] = {{"FILE", j.path, .model = true, .no_folder = true}};
+    const tool_path paths[] = {{"FILE", j.path, .needed = true, .model = true, .no_folder = true}};
     if (code < 0)
         code = tool_check_paths(TOOL, paths, 1);
     process_wait_for_stop();
@@ -270,8 +270,9 @@ int gguf_merge(int argc, char **argv) {
     int code = args_parse_between(&spec, 2, 2, argc, argv);
     if (code >= 0)
         return code;
-    const tool_path paths[] = {{"FIRST", files.s[0], .model = true, .no_folder = true},
-                               {"OUT", files.s[1], .written = true}};
+    const tool_path paths[] = {
+        {"FIRST", files.s[0], .needed = true, .model = true, .no_folder = true},
+        {"OUT", files.s[1], .written = true}};
     code = tool_check_paths(tool, paths, 2);
     process_wait_for_stop();
     if (code < 0)

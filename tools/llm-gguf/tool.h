@@ -7,6 +7,8 @@
 #include "common/args.h"
 #include "common/gguf_copy.h"
 
+enum { GGUF_PAGE = 50 }; /* defects and findings that are printed as text; JSON has all */
+
 /* A command; argv[0] is its name, such as "check". Returns the exit code. */
 typedef int gguf_command(int argc, char **argv);
 gguf_command gguf_check, gguf_diff, gguf_extract, gguf_get, gguf_hash, gguf_merge, gguf_set,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "builtin/builtin.h"
 #include "common/chart.h"
 #include "common/imatrix.h"
 #include "common/paths.h"
@@ -24,10 +25,12 @@ typedef struct tool {
 /* --- files ------------------------------------------------------------------------------------ */
 
 static int check_paths(const options *o) {
+    llm_builtin built_in;
     enum { OWN = 5 };
     const bool writes = o->text || o->out_given || (!o->statistics && !o->plot);
     const tool_path own[OWN] = {
-        {"-m", o->model, .needed = true, .model = true},
+        {"-m", llm_builtin_find(o->model, &built_in) ? NULL : o->model, .needed = true,
+         .model = true},
         {"-f", o->text, .needed = true},
         {"--arch", o->arch, .needed = true, .or_name = true},
         {"--plot", o->plot, .written = true},
@@ -184,6 +187,7 @@ static void note_format(const options *o) {
 
 static int run_tool(tool *t) {
     int code = check_paths(&t->o);
+    t->o.hub.arch = t->o.arch;
     if (code < 0)
         code = hub_get(TOOL, &t->o.hub, &t->o.model);
     if (code < 0 && t->o.hub.path[0])

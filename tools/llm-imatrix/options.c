@@ -74,7 +74,7 @@ int options_read(options *o, int argc, char **argv) {
         {NULL, .help = "model and text"},
         {"-m --model", ARG_STRING, &o->model, .value = "FILE",
          .help = "a GGUF file, best with the weights that are to be quantized, unrounded "
-                 "(default: the built-in model)"},
+                 "(default: the built-in model builtin:stories; builtin:chat is another)"},
         HUB_OPTIONS(o->hub),
         {"-f --file", ARG_STRING, &o->text, .value = "FILE", .help = "the text; -: standard input"},
         {"-c --ctx-size", ARG_INT, &o->n_ctx, .value = "N",

@@ -5,16 +5,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "builtin/builtin_model.h"
 #include "collect.h"
 #include "common/cache_types.h"
 #include "common/log_softmax.h"
+#include "common/open_model.h"
 #include "common/ppl_stats.h"
 #include "common/process.h"
 #include "common/progress.h"
 #include "common/text_chunks.h"
 #include "common/work_share.h"
-#include "common/load.h"
 #include "common/work_threads.h"
 
 enum { MAX_ROWS = 64, MAX_ROWS_SIZE = 64 << 20 };
@@ -43,18 +42,14 @@ typedef struct run {
 /* --- loading ---------------------------------------------------------------------------------- */
 
 static int open_model(run *r) {
-    ggl_error err = {0};
     const options *o = r->o;
     const ggl_gguf_params file = {.size = sizeof file, .no_mmap = o->no_mmap, .willneed = true};
     llm_model_params mp = {
         .size = sizeof mp, .arch_path = o->arch, .gguf = &file, .ignore = ignore_of(&o->ignore)};
     progress_begin(NULL, 0, "loading %s", o->model ? o->model : "the model");
-    const ggl_status st =
-        o->model ? tool_load_model(&r->model, o->model, &mp, 0, &err)
-                 : llm_model_open_memory(&r->model, llm_builtin_model, llm_builtin_model_size,
-                                         "built-in model", &mp, &err);
+    const int code = tool_open_model(&r->model, TOOL, o->model, &mp, 0);
     progress_end();
-    return st == GGL_OK ? -1 : tool_error(TOOL, 1, "%s", err.msg);
+    return code;
 }
 
 /* Compares what the files of --in-file have with the model, before hours of work are in vain. */

@@ -341,8 +341,8 @@ int lora_extract(int argc, char **argv) {
     int code = args_parse_between(&spec, 2, 2, argc, argv);
     if (code >= 0)
         return code;
-    const tool_path paths[] = {{"BASE", files.s[0], .model = true},
-                               {"TUNED", files.s[1], .model = true},
+    const tool_path paths[] = {{"BASE", files.s[0], .needed = true, .model = true},
+                               {"TUNED", files.s[1], .needed = true, .model = true},
                                {"-o", j.out, .written = true}};
     code = j.out ? read_rank(&j, rank, energy, max_rank)
                  : tool_error(TOOL, 2, "-o ADAPTER is missing");

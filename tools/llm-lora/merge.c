@@ -374,7 +374,7 @@ static int check_files(const merge_job *j, const arg_list *words) {
         code = i > 0 ? check_scale(path) : -1;
         if (i > 0)
             (void)read_scale(path);
-        const tool_path paths[] = {{i ? "ADAPTER" : "MODEL", path, .model = true},
+        const tool_path paths[] = {{i ? "ADAPTER" : "MODEL", path, .needed = true, .model = true},
                                    {"-o", j->out, .written = true}};
         if (code < 0)
             code = tool_check_paths(TOOL, paths, 2);

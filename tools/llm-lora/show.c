@@ -136,7 +136,7 @@ int lora_show(int argc, char **argv) {
     int code = args_parse_between(&spec, 1, 1, argc, argv);
     if (code >= 0)
         return code;
-    const tool_path path = {"ADAPTER", files.s[0], .model = true};
+    const tool_path path = {"ADAPTER", files.s[0], .needed = true, .model = true};
     code = tool_check_paths(TOOL, &path, 1);
     ggl_error err = {0};
     llm_adapter *a = NULL;

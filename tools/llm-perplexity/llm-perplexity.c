@@ -10,7 +10,7 @@
 
 #include "common/adapters.h"
 #include "common/args.h"
-#include "builtin/builtin_model.h"
+#include "builtin/builtin.h"
 #include "common/cache_types.h"
 #include "common/chart.h"
 #include "common/hints.h"
@@ -23,6 +23,7 @@
 #include "common/process.h"
 #include "common/progress.h"
 #include "common/load.h"
+#include "common/open_model.h"
 #include "common/text_chunks.h"
 #include "common/work_share.h"
 #include "common/work_threads.h"
@@ -90,7 +91,8 @@ static int read_options(options *o, int argc, char **argv) {
     const arg_option table[] = {
         {NULL, .help = "model and text"},
         {"-m --model", ARG_STRING, &o->model, .value = "FILE",
-         .help = "a GGUF file or a Hugging Face folder (default: the built-in model)"},
+         .help = "a GGUF file or a Hugging Face folder (default: the built-in model "
+                 "builtin:stories; builtin:chat is another)"},
         HUB_OPTIONS(o->hub),
         LOAD_TYPE_OPTION(o->type),
         {"-f --file", ARG_STRING, &o->text, .value = "FILE", .help = "the text; -: standard input"},
@@ -203,16 +205,11 @@ static int choose_chunks(ppl *p) {
 /* --- loading ---------------------------------------------------------------------------------- */
 
 static int open_model(ppl *p) {
-    ggl_error err = {0};
     const options *o = &p->o;
     const ggl_gguf_params file = {.size = sizeof file, .no_mmap = o->no_mmap, .willneed = true};
     llm_model_params mp = {
         .size = sizeof mp, .arch_path = o->arch, .gguf = &file, .ignore = ignore_of(&o->ignore)};
-    ggl_status s = o->model
-                       ? tool_load_model(&p->model, o->model, &mp, o->type, &err)
-                       : llm_model_open_memory(&p->model, llm_builtin_model, llm_builtin_model_size,
-                                               "built-in model", &mp, &err);
-    return s == GGL_OK ? -1 : tool_error(TOOL, 1, "%s", err.msg);
+    return tool_open_model(&p->model, TOOL, o->model, &mp, o->type);
 }
 
 static int open_session(ppl *p) {
@@ -495,8 +492,10 @@ static int run_chunks(ppl *p) {
 }
 
 static int check_paths(const options *o) {
+    llm_builtin built_in;
     const tool_path paths[] = {
-        {"-m", o->model, .needed = true, .model = true},
+        {"-m", llm_builtin_find(o->model, &built_in) ? NULL : o->model, .needed = true,
+         .model = true},
         {"-f", o->text, .needed = true},
         {"--arch", o->arch, .needed = true, .or_name = true},
         {"--kl-divergence-base", o->base, .written = !o->compare, .needed = o->compare},
@@ -509,6 +508,7 @@ static int check_paths(const options *o) {
 static int run(ppl *p) {
     ggl_error err = {0};
     int code = check_paths(&p->o);
+    p->o.hub.arch = p->o.arch;
     if (code < 0)
         code = hub_get(TOOL, &p->o.hub, &p->o.model);
     if (code < 0 && p->o.hub.path[0])

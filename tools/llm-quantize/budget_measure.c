@@ -245,6 +245,9 @@ static int measure_groups(budget *b, const size_t *first, double seconds) {
         n += first[g] == g && !is_known(b, first, g);
     if (n == 0)
         return -1;
+    if (b->o->n_pass && n > (size_t)b->o->n_pass)
+        tool_note(b->tool, "--passes %" PRId64 ": each kind of tensor needs a pass of its own",
+                  b->o->n_pass);
     tool_say(b->tool,
              "measuring %zu tensors takes %zu passes over the text of %.1f s each: about %s", b->n,
              n, seconds, amount_time(time, seconds * (double)n));

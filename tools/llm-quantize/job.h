@@ -40,11 +40,16 @@ typedef struct job {
     ggl_error bad_input; /* what is wrong with a tensor of IN; "": nothing */
 } job;
 
-/* types.c: names of types. read_type returns -1, or an exit code after a message; mixes: the name of
- * a mix is also suggested. */
-int read_type(const char *flag, const char *name, bool mixes, const ggl_type_info **out);
+/* types.c: names of types. Returns -1, or an exit code after a message. */
+int read_type(const char *flag, const char *name, const ggl_type_info **out);
+/* Returns -1 for GGL_OK, else prints the error of reading a type, and returns the exit code. */
+int type_error(const char *flag, ggl_status s, const ggl_error *err);
 void list_types(void);
-const char *const *all_types(void); /* names of mixes and types, for completion; ends with NULL */
+/* The name of the mix with that number, which llama.cpp's llama-quantize takes for a name, too (15 is
+ * Q4_K_M: general.file_type); any other text is returned as it is. */
+const char *type_name(const char *text);
+bool is_type_name(const char *text); /* TYPE can be this */
+const char *const *all_types(void);  /* names of mixes and types, for completion; ends with NULL */
 
 /* override.c: what the flags change. Return -1, or an exit code after a message. */
 int read_tensor_types(job *j);

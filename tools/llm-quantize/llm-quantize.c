@@ -6,9 +6,11 @@
 #include <strings.h>
 
 #include "common/hints.h"
+#include "common/load.h"
 #include "common/paths.h"
 #include "common/process.h"
 #include "common/progress.h"
+#include "common/shell_quote.h"
 #include "common/work_threads.h"
 #include "job.h"
 
@@ -16,18 +18,18 @@
 
 static int read_choice(quant_choice *c, const options *o, const char *type) {
     const ggl_type_info *t = NULL;
+    ggl_error err = {0};
+    const bool copy = strcasecmp(type, "COPY") == 0;
+    int code = copy ? -1 : type_error("TYPE", llm_quant_choice_read(c, type, &err), &err);
     c->pure = o->pure;
     c->requantize = o->requantize;
     c->merge_experts = o->merge_experts;
     c->leave_output = o->leave_output;
-    c->mix = llm_quant_mix_find(type);
-    int code = c->mix || strcasecmp(type, "COPY") == 0 ? -1 : read_type("TYPE", type, true, &t);
-    c->type = t ? t->name : llm_quant_type_named(type);
     if (code < 0 && o->output_type &&
-        (code = read_type("--output-tensor-type", o->output_type, false, &t)) < 0)
+        (code = read_type("--output-tensor-type", o->output_type, &t)) < 0)
         c->output = t->name;
     if (code < 0 && o->embedding_type &&
-        (code = read_type("--token-embedding-type", o->embedding_type, false, &t)) < 0)
+        (code = read_type("--token-embedding-type", o->embedding_type, &t)) < 0)
         c->embedding = t->name;
     return code;
 }
@@ -61,6 +63,30 @@ static int no_budget(const budget_options *b) {
                       flag);
 }
 
+/* Says what is missing, or in another place, with the command to type: a person may give TYPE, which can
+ * be told from a path, before OUT, or without it. */
+static int wrong_files(const arg_list *given) {
+    size_t type = given->n, file[2] = {given->n, given->n}, n = 0;
+    for (size_t i = 0; i < given->n && n < 2; i++) {
+        if (type == given->n && is_type_name(given->s[i]))
+            type = i;
+        else
+            file[n++] = i;
+    }
+    char in[SHELL_WORD], out[SHELL_WORD], name[PATH_MAX];
+    if (type == given->n || n == 0)
+        return tool_error(
+            TOOL, 2,
+            "IN, OUT and TYPE are needed, as in: llm-quantize model.gguf model-q4.gguf Q4_K_M");
+    const char *path = given->s[file[0]], *kind = type_name(given->s[type]);
+    const size_t len = strlen(path);
+    const bool suffix = len > 5 && strcasecmp(path + len - 5, ".gguf") == 0;
+    snprintf(name, sizeof name, "%.*s-%s.gguf", (int)(len - (suffix ? 5 : 0)), path, kind);
+    return tool_error(TOOL, 2, "%s: llm-quantize %s %s %s",
+                      n < 2 ? "OUT is missing, as in" : "TYPE comes last", shell_quote(in, path),
+                      shell_quote(out, n < 2 ? name : given->s[file[1]]), kind);
+}
+
 /* Reads IN, OUT and, without a budget, TYPE. */
 static int read_files(options *o) {
     const bool by_size = budget_wanted(&o->budget);
@@ -74,12 +100,14 @@ static int read_files(options *o) {
                                   "model.gguf small.gguf"
                                 : "only IN and OUT are accepted: --budget and --bpw choose the "
                                   "types, instead of TYPE");
-    if (!by_size && n != 3 && !(n == 2 && o->dry_run))
-        return tool_error(
-            TOOL, 2,
-            n < 3
-                ? "IN, OUT and TYPE are needed, as in: llm-quantize model.gguf model-q4.gguf Q4_K_M"
-                : "only IN, OUT and TYPE are accepted; -t N sets the number of threads");
+    if (!by_size && n > 3)
+        return tool_error(TOOL, 2,
+                          "only IN, OUT and TYPE are accepted; -t N sets the number of threads");
+    bool early = false; /* a type before the last argument, which is none */
+    for (size_t i = 0; !by_size && n > 0 && i + 1 < n && !is_type_name(o->args.s[n - 1]); i++)
+        early = early || is_type_name(o->args.s[i]);
+    if (!by_size && (early || (n != 3 && !(n == 2 && o->dry_run))))
+        return wrong_files(&o->args);
     o->in = o->args.s[0];
     o->out = n == all ? o->args.s[1] : NULL;
     return -1;
@@ -162,7 +190,7 @@ static int read_options(job *j, int argc, char **argv) {
     if (!o->n_threads)
         o->n_threads = work_threads();
     const bool by_size = budget_wanted(&o->budget);
-    code = read_choice(&j->choice, o, by_size ? "COPY" : o->args.s[o->args.n - 1]);
+    code = read_choice(&j->choice, o, by_size ? "COPY" : type_name(o->args.s[o->args.n - 1]));
     if (code < 0)
         code = read_changes(j);
     if (code < 0 && by_size)
@@ -214,13 +242,17 @@ static int show(const job *j) {
 
 static int quantize(job *j) {
     ggl_error err = {0};
-    const tool_path paths[] = {{"IN", j->o.in, .model = true, .no_folder = true},
+    const tool_path paths[] = {{"IN", j->o.in, .needed = true, .model = true, .no_folder = true,
+                                .also = "llm-cli and others quantize it while they load it: -m "
+                                        "MODEL --type q4_k_m"},
                                {"OUT", j->o.dry_run ? NULL : j->o.out, .written = true},
                                {"--imatrix", j->o.imatrix, .needed = true},
                                {"--calibration", j->o.budget.text, .needed = true},
                                {"--loss", j->o.budget.file, .written = true},
                                {"--report", j->o.report, .written = true}};
     int code = tool_check_paths(TOOL, paths, sizeof paths / sizeof *paths);
+    if (code < 0)
+        code = tool_refuse_converted(TOOL, &paths[0]);
     if (code < 0)
         code = open_importance(j);
     if (code >= 0)

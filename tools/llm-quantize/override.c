@@ -15,7 +15,7 @@ static int read_override(const char *flag, quant_override *o, const char *text) 
     if (!equals || equals == text || !equals[1])
         return tool_error(TOOL, 2, "%s: '%s' is not PATTERN=TYPE", flag, text);
     o->text = text;
-    int code = read_type(flag, equals + 1, false, &o->type);
+    int code = read_type(flag, equals + 1, &o->type);
     if (code >= 0)
         return code;
     ggl_error err = {0};

@@ -159,7 +159,10 @@ static ggl_status text_prompt(job *j, const ask_prompt *from, job_prompt *p, con
 static ggl_status check_length(const job *j, const job_prompt *p, ggl_error *err) {
     const int64_t n_ctx = j->x.facts->n_ctx;
     if (p->ids.n == 0)
-        return ggl_fail(err, GGL_USAGE, "the prompt is empty: it has no tokens");
+        return ggl_fail(err, GGL_USAGE, "%s",
+                        p->text.n > 0 ? "the prompt becomes no token: the model's vocabulary lacks "
+                                        "all of its characters"
+                                      : "the prompt is empty: it has no tokens");
     if ((int64_t)p->ids.n > n_ctx)
         return ggl_fail(err, GGL_LIMIT,
                         "the prompt has %zu tokens, but the context has room for %" PRId64

@@ -251,6 +251,7 @@ static int check_paths(const server_options *o) {
 /* Downloads the models that were given by name, before anything listens. */
 static int get_models(server_options *o) {
     process_wait_for_stop();
+    o->hub.arch = o->arch;
     int code = hub_get(TOOL, &o->hub, &o->model);
     if (code < 0)
         code = hub_get_draft(TOOL, &o->hub, &o->speculate.draft);

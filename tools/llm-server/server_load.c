@@ -246,8 +246,8 @@ static int open_engine(server *s) {
 
 /* --- facts ------------------------------------------------------------------------------------ */
 
-/* Returns the model's name: the last part of the path without ".gguf", or what follows the colon if it is built in. */
-static char *name_of(const char *path) {
+/* Returns the last part of the path without ".gguf", or what follows the colon if the model is built in. */
+static char *name_in_path(const char *path) {
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
     if (strncmp(name, "builtin:", 8) == 0)
@@ -255,6 +255,20 @@ static char *name_of(const char *path) {
     const size_t n = strlen(name);
     const bool has_end = n > 5 && strcmp(name + n - 5, ".gguf") == 0;
     return strndup(name, has_end ? n - 5 : n);
+}
+
+/* Returns the model's name: that of its file. A folder or checkpoint has the name that its conversion gives it, such as that of its
+ * repository in the Hugging Face cache; a path like "." has none, and gets that of the folder. The caller frees it. */
+static char *name_of(const ggl_gguf *f, const char *path) {
+    if (!llm_load_converts(path))
+        return name_in_path(path);
+    const ggl_str own = file_string(f, "general.name");
+    if (own.n > 0 && own.s[0] != '.')
+        return strndup(own.s, own.n);
+    char *real = realpath(path, NULL);
+    char *name = name_in_path(real ? real : path);
+    free(real);
+    return name;
 }
 
 static void put_info(llm_json_out *out, const server *s) {
@@ -295,7 +309,8 @@ static int set_facts(server *s) {
         sampling_options_check_vocab(TOOL, &o->sampling, llm_session_n_vocab(s->session));
     if (code >= 0)
         return code;
-    *f = (server_facts){.model = o->alias ? strdup(o->alias) : name_of(path),
+    *f = (server_facts){.model =
+                            o->alias ? strdup(o->alias) : name_of(llm_model_file(s->model), path),
                         .model_path = path,
                         .n_ctx = llm_session_n_ctx(s->session),
                         .n_vocab = llm_session_n_vocab(s->session),

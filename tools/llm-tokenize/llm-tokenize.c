@@ -128,6 +128,8 @@ static int encode_text(const llm_tokenizer *t, const options *o, const char *tex
         print_ids(&ids);
     if (s == GGL_OK && o->show_count)
         printf("tokens: %zu\n", ids.n);
+    if (s == GGL_OK && ids.n == 0 && n > 0)
+        tool_note(TOOL, "the text becomes no token: the vocabulary lacks all of its characters");
     llm_tokens_fini(&ids);
     return s == GGL_OK ? 0 : tool_error(TOOL, 1, "%s", err.msg);
 }
@@ -408,9 +410,11 @@ int main(int argc, char **argv) {
     const char *wrong = wrong_options(&o);
     if (wrong)
         return tool_error(TOOL, 2, "%s", wrong);
+    o.hub.no_weights = true;
     code = hub_get(TOOL, &o.hub, &o.model);
     if (code < 0)
-        code = tool_check_paths(TOOL, &(tool_path){"-m", o.model, .model = true}, 1);
+        code =
+            tool_check_paths(TOOL, &(tool_path){"-m", o.model, .needed = true, .model = true}, 1);
     if (code < 0)
         code = o.model ? run(&o) : chat(NULL, NULL, &o);
     hub_fini(&o.hub);

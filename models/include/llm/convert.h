@@ -1,6 +1,6 @@
 /* Converts a Hugging Face folder (config.json, safetensors, tokenizer) to a GGUF file by a
- * descriptor's convert section: docs/architectures.md, "Conversion from Hugging Face". The same for a
- * checkpoint of llama2.c, a file that takes the place of the folder.
+ * descriptor's convert section: docs/architectures.md, "Conversion from Hugging Face". A checkpoint
+ * file of llama2.c may be given in place of the folder.
  *
  *     llm_convert_params params = llm_convert_default();
  *     params.backend = reference;  // computes constants, such as rope factors
@@ -65,8 +65,8 @@ typedef struct llm_convert_params {
     void (*progress)(void *ctx, size_t done, size_t total); /* bytes of tensors; may be NULL */
     void *progress_ctx;
     ggl_file_how how; /* how the files of tensors are opened; zeros: mapped */
-    /* Of a llama2.c checkpoint: its tokenizer. NULL: tokN.bin (N: the number of tokens) or
-     * tokenizer.bin in the checkpoint's folder, if one of them exists. */
+    /* The path of a llama2.c checkpoint's tokenizer. NULL: the checkpoint's folder is searched for
+     * tokN.bin, such as tok512.bin for 512 tokens, and then for tokenizer.bin. */
     const char *tokenizer;
 } llm_convert_params;
 

@@ -1,0 +1,213 @@
+/* Chooses the descriptor and its convert section by the folder's class name, and names the model. */
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "convert_impl.h"
+#include "ggl/nearest.h"
+
+ggl_status llm_converter_choose_class(llm_converter *c, const char *path, ggl_error *err) {
+    const json_value *list = llm_json_get_kind(&c->config->root, "architectures", JSON_ARRAY);
+    const json_value *first = list && list->n > 0 ? list->item : NULL;
+    const char *given = c->params.arch_class;
+    ggl_str class_name = {given, given ? strlen(given) : 0};
+    if (!given && first && first->kind == JSON_STRING)
+        class_name = json_str(first);
+    if (class_name.n == 0 || class_name.n > ARCH_MAX_NAME || memchr(class_name.s, 0, class_name.n))
+        return ggl_fail(err, GGL_FORMAT,
+                        "%s: \"architectures\" is not a list with a name, so the kind of model is "
+                        "unknown; set it by --arch-class NAME",
+                        path);
+    char *name = ggl_arena_strndup(&c->arena, class_name.s, class_name.n);
+    if (!name)
+        return llm_converter_no_memory(err);
+    for (size_t i = 0; i < class_name.n; i++)
+        if ((unsigned char)name[i] < 0x20)
+            name[i] = '?';
+    c->class_name = name;
+    return GGL_OK;
+}
+
+/* --- the descriptor --------------------------------------------------------------------------- */
+
+/* Class names for a message: the nearest one, and those that are known. family: only those of
+ * its family; NULL: all. */
+typedef struct classes {
+    ggl_nearest near;
+    char nearest[ARCH_MAX_NAME + 1];
+    const char *family; /* NULL: list all */
+    char known[600];
+    size_t used, n_more;
+} classes;
+
+/* True if two class names begin with the same letters, up to a digit, '_' or "For": Qwen3VLFor..
+ * and Qwen2For.. */
+static bool same_family(const char *a, const char *b) {
+    size_t n = 0, m = 0;
+    for (; (a[n] | 0x20) >= 'a' && (a[n] | 0x20) <= 'z' && strncmp(a + n, "For", 3) != 0;)
+        n++;
+    for (; (b[m] | 0x20) >= 'a' && (b[m] | 0x20) <= 'z' && strncmp(b + m, "For", 3) != 0;)
+        m++;
+    n = n < m ? n : m;
+    return n > 2 && strncasecmp(a, b, n) == 0;
+}
+
+/* Starts a search for the nearest class. At most two letters may differ, because most names have
+ * the same end. */
+static classes classes_near(const char *name) {
+    classes x = {.near = ggl_nearest_to(name)};
+    x.near.distance = x.near.distance < 3 ? x.near.distance : 3;
+    return x;
+}
+
+static void add_classes(classes *x, const llm_arch *arch) {
+    for (const arch_convert *s = arch->convert; s; s = s->next)
+        for (int i = 0; i < s->n_name; i++) {
+            const size_t before = x->near.distance;
+            ggl_nearest_try(&x->near, s->name[i], SIZE_MAX);
+            if (x->near.distance < before) /* copied, because the descriptor is freed */
+                snprintf(x->nearest, sizeof x->nearest, "%s", s->name[i]);
+            if ((x->family && !same_family(x->family, s->name[i])) ||
+                x->used + strlen(s->name[i]) + 3 > sizeof x->known)
+                x->n_more++;
+            else
+                x->used += (size_t)snprintf(x->known + x->used, sizeof x->known - x->used, "%s%s",
+                                            x->used ? ", " : "", s->name[i]);
+        }
+}
+
+/* Reports that there is no section for the class, with those that there are. */
+static ggl_status unknown_class(const llm_converter *c, const classes *x, const char *who,
+                                ggl_error *err) {
+    char more[100] = "";
+    if (x->n_more)
+        snprintf(more, sizeof more, "%s%zu %s (docs/models.md lists them)", x->used ? " and " : "",
+                 x->n_more, x->used ? "others" : "classes");
+    return ggl_fail(err, GGL_NOT_FOUND,
+                    "%s: %s '%s', which %s names%s%s%s. There are sections for %s%s. To use "
+                    "another descriptor: --arch FILE",
+                    c->folder, who, c->class_name,
+                    c->params.arch_class ? "--arch-class" : "config.json",
+                    x->nearest[0] ? " (did you mean '" : "", x->nearest, x->nearest[0] ? "'?)" : "",
+                    x->used || more[0] ? x->known : "nothing", more);
+}
+
+static ggl_status use_file(llm_converter *c, ggl_error *err) {
+    ggl_status s = llm_arch_open_given(&c->arch, c->params.arch_path, NULL, err);
+    if (s != GGL_OK)
+        return s;
+    c->origin = c->params.arch_path;
+    if ((c->conv.section =
+             llm_arch_find_convert(c->arch, (ggl_str){c->class_name, strlen(c->class_name)})))
+        return GGL_OK;
+    classes x = classes_near(c->class_name);
+    char who[600];
+    snprintf(who, sizeof who, "%.500s has no convert section for", c->params.arch_path);
+    add_classes(&x, c->arch);
+    return unknown_class(c, &x, who, err);
+}
+
+static bool mentions(const char *text, size_t n, const char *word) {
+    const size_t n_word = strlen(word);
+    for (const char *at = text; n - (size_t)(at - text) >= n_word; at++) {
+        at = memchr(at, word[0], n - (size_t)(at - text) - n_word + 1);
+        if (!at)
+            return false;
+        if (memcmp(at, word, n_word) == 0)
+            return true;
+    }
+    return false;
+}
+
+static ggl_status no_builtin(llm_converter *c, ggl_error *err) {
+    const char *name, *text;
+    size_t n;
+    classes x = classes_near(c->class_name);
+    x.family = c->class_name;
+    for (int k = 0; llm_arch_builtin(k, &name, &text, &n); k++) {
+        llm_arch *arch;
+        ggl_status s = llm_arch_parse(&arch, text, n, name, err);
+        if (s != GGL_OK)
+            return s;
+        add_classes(&x, arch);
+        llm_arch_free(arch);
+    }
+    return unknown_class(c, &x, "no built-in descriptor converts", err);
+}
+
+/* Opens the built-in descriptor with a section for the class. Parses only descriptors whose text
+ * contains the name. */
+static ggl_status use_builtin(llm_converter *c, ggl_error *err) {
+    const char *name, *text;
+    size_t n;
+    for (int k = 0; llm_arch_builtin(k, &name, &text, &n); k++) {
+        if (!mentions(text, n, c->class_name))
+            continue;
+        ggl_status s = llm_arch_parse(&c->arch, text, n, name, err);
+        if (s != GGL_OK)
+            return s;
+        if ((c->conv.section =
+                 llm_arch_find_convert(c->arch, (ggl_str){c->class_name, strlen(c->class_name)}))) {
+            c->origin = ggl_arena_printf(&c->arena, "built-in %s", name);
+            return c->origin ? GGL_OK : llm_converter_no_memory(err);
+        }
+        llm_arch_free(c->arch);
+        c->arch = NULL;
+    }
+    return no_builtin(c, err);
+}
+
+ggl_status llm_converter_choose_section(llm_converter *c, ggl_error *err) {
+    return c->params.arch_path ? use_file(c, err) : use_builtin(c, err);
+}
+
+/* --- the name --------------------------------------------------------------------------------- */
+
+/* Cuts the last part off a path of *n bytes, without slashes at its end, and returns it. */
+static ggl_str take_last(const char *path, size_t *n) {
+    while (*n > 0 && path[*n - 1] == '/')
+        --*n;
+    const size_t end = *n;
+    while (*n > 0 && path[*n - 1] != '/')
+        --*n;
+    return (ggl_str){path + *n, end - *n};
+}
+
+/* Returns NAME of a path ../models--ORG--NAME/snapshots/HASH, as the Hugging Face cache has them; empty:
+ * the path is another one. */
+static ggl_str name_in_cache(const char *path) {
+    size_t n = strlen(path), at = 0;
+    const ggl_str hash = take_last(path, &n), snapshots = take_last(path, &n);
+    const ggl_str repository = take_last(path, &n);
+    if (hash.n < 7 || !ggl_str_is(snapshots, "snapshots") || repository.n < 8 ||
+        memcmp(repository.s, "models--", 8) != 0)
+        return (ggl_str){NULL, 0};
+    for (size_t i = 0; i + 2 < repository.n; i++)
+        if (repository.s[i] == '-' && repository.s[i + 1] == '-')
+            at = i + 2;
+    return (ggl_str){repository.s + at, repository.n - at};
+}
+
+/* Returns the length of a file's name without ".bin". */
+static size_t without_ending(const char *name, size_t n) {
+    return n > 4 && memcmp(name + n - 4, ".bin", 4) == 0 ? n - 4 : n;
+}
+
+ggl_status llm_converter_choose_name(llm_converter *c, ggl_error *err) {
+    const char *folder = c->params.adapter ? c->params.adapter : c->folder;
+    size_t n = strlen(folder);
+    ggl_str name = name_in_cache(folder);
+    if (name.n == 0)
+        name = take_last(folder, &n);
+    if (c->is_checkpoint)
+        name.n = without_ending(name.s, name.n);
+    const json_value *v = llm_json_get_kind(&c->config->root, "_name_or_path", JSON_STRING);
+    if ((name.n == 0 || name.s[0] == '.') && v) {
+        name = json_str(v);
+        for (size_t i = 0; i < v->n; i++)
+            if (v->s[i] == '/')
+                name = (ggl_str){v->s + i + 1, v->n - i - 1};
+    }
+    c->name = ggl_arena_strndup(&c->arena, name.s, name.n);
+    return c->name ? GGL_OK : llm_converter_no_memory(err);
+}

@@ -1,0 +1,86 @@
+/* Shared by the files that read and write a Hugging Face tokenizer. */
+#ifndef LLM_HF_TOKENIZER_IMPL_H
+#define LLM_HF_TOKENIZER_IMPL_H
+
+#include "ggl/file.h"
+#include "ggl/index.h"
+#include "hf_tokenizer.h"
+#include "sentence_pieces.h"
+
+enum { BOS, EOS, UNK, PAD, EOT, EOM, N_ID };
+
+struct llm_hf_tokenizer {
+    ggl_arena arena;
+    const char *folder;
+    /* parsed files; NULL: absent */
+    llm_json *file, *config, *vocab, *added;
+    llm_json *generation;   /* generation_config.json */
+    sentence_pieces pieces; /* of SentencePiece, from the mapped file */
+    ggl_file_map map;
+    const json_value *model_config;
+    char *merges_text, *template_text;
+    size_t template_n;
+    bool bytes; /* byte-level BPE, model "gpt2"; else "llama" */
+    ggl_str *piece;
+    int32_t *type;
+    float *score;
+    /* n: ids of the model; n_ids: up to the tokenizer's last one; n_given: entries in the files,
+     * in which added tokens count again */
+    int64_t n, n_ids, n_given;
+    ggl_index by_piece;
+    ggl_str *merge;
+    size_t n_merge;
+    ggl_str pre; /* s NULL: unknown */
+    int64_t id[N_ID];
+    int add_bos, add_eos, add_space; /* -1: unknown */
+    ggl_str chat;                    /* chat template; s NULL: none */
+    int64_t n_cut;                   /* tokens that were dropped */
+    const char *note[8];
+    int n_note;
+};
+
+/* hf_tokenizer.c: */
+ggl_status llm_hf_no_memory(ggl_error *err);
+/* Adds a note, whose text is in the arena. False: out of memory. */
+bool llm_hf_note(llm_hf_tokenizer *t, const char *text);
+int llm_hf_shown(ggl_str s); /* returns a length for %.*s */
+/* Reads a JSON file of the folder. *out stays NULL if there is none. */
+GGL_NODISCARD ggl_status llm_hf_read_optional(llm_hf_tokenizer *t, const char *name, llm_json **out,
+                                              ggl_error *err);
+
+/* hf_vocabulary.c: returns a token's id, or -1. */
+int64_t llm_hf_find_piece(const llm_hf_tokenizer *t, ggl_str s);
+/* Reads the tokens of a `vocab` object, and the added ones. */
+GGL_NODISCARD ggl_status llm_hf_read_pieces(llm_hf_tokenizer *t, const json_value *vocab,
+                                            const llm_hf_vocab *size, ggl_error *err);
+/* Reads the tokens of SentencePiece, which have scores. */
+GGL_NODISCARD ggl_status llm_hf_read_sentence_pieces(llm_hf_tokenizer *t, const sentence_pieces *p,
+                                                     const llm_hf_vocab *size, ggl_error *err);
+
+/* hf_merges.c: reads the merges of tokenizer.json, or of merges.txt (n bytes at s). */
+GGL_NODISCARD ggl_status llm_hf_merges_from_json(llm_hf_tokenizer *t, const json_value *list,
+                                                 ggl_error *err);
+GGL_NODISCARD ggl_status llm_hf_merges_from_text(llm_hf_tokenizer *t, const char *s, size_t n,
+                                                 ggl_error *err);
+/* Checks that each merge makes a token out of two tokens, as the library that writes these files
+ * requires. */
+GGL_NODISCARD ggl_status llm_hf_check_merges(llm_hf_tokenizer *t, ggl_error *err);
+/* Drops merges whose tokens or result were dropped. */
+GGL_NODISCARD ggl_status llm_hf_cut_merges(llm_hf_tokenizer *t, ggl_error *err);
+/* Makes scores from the merges. */
+GGL_NODISCARD ggl_status llm_hf_make_scores(llm_hf_tokenizer *t, ggl_error *err);
+
+/* hf_tokenizer_keys.c: sets t->pre, the name of the pre-tokenizer, or adds a note that it is
+ * unknown. */
+GGL_NODISCARD ggl_status llm_hf_set_pre(llm_hf_tokenizer *t, ggl_error *err);
+void llm_hf_set_flags(llm_hf_tokenizer *t); /* add_bos, add_eos and add_space */
+/* Sets t->id: tokenizer_config.json names the token, else config.json has its id or a list of ids. */
+void llm_hf_set_ids(llm_hf_tokenizer *t);
+/* Gives tokens that end a text the ids eos, eot and eom. Notes those left over. */
+GGL_NODISCARD ggl_status llm_hf_set_ends(llm_hf_tokenizer *t, ggl_error *err);
+
+/* hf_sentence.c: reads a tokenizer.model. */
+GGL_NODISCARD ggl_status llm_hf_read_sentence_model(llm_hf_tokenizer *t, const char *path,
+                                                    const llm_hf_vocab *size, ggl_error *err);
+
+#endif

@@ -1,0 +1,214 @@
+/* Finds the tokenizer's special tokens, flags and pre-tokenizer, and writes all of its keys. */
+#include <stdio.h>
+#include <string.h>
+
+#include "hf_tokenizer_impl.h"
+#include "text/tokenizer_table.h"
+
+#define MAX_ENDS 64
+
+static const struct {
+    const char *token, *id, *key;
+} specials[N_ID] = {{"bos_token", "bos_token_id", "tokenizer.ggml.bos_token_id"},
+                    {"eos_token", "eos_token_id", "tokenizer.ggml.eos_token_id"},
+                    {"unk_token", "unk_token_id", "tokenizer.ggml.unknown_token_id"},
+                    {"pad_token", "pad_token_id", "tokenizer.ggml.padding_token_id"},
+                    {"eot_token", "eot_token_id", "tokenizer.ggml.eot_token_id"},
+                    {"eom_token", "eom_token_id", "tokenizer.ggml.eom_token_id"}};
+
+/* Returns the class of tokenizer_config.json, in buf; "": there is none. */
+static const char *class_of(const llm_hf_tokenizer *t, char *buf, size_t size) {
+    const json_value *c =
+        llm_json_get_kind(t->config ? &t->config->root : NULL, "tokenizer_class", JSON_STRING);
+    snprintf(buf, size, "%.*s", c ? llm_hf_shown(json_str(c)) : 0, c ? c->s : "");
+    return buf;
+}
+
+ggl_status llm_hf_set_pre(llm_hf_tokenizer *t, ggl_error *err) {
+    char found[4096] = "", class_name[128];
+    if (!t->bytes) {
+        t->pre = (ggl_str){"default", 7};
+        return GGL_OK;
+    }
+    if (!t->file) {
+        if (llm_hf_pre_of_class(class_of(t, class_name, sizeof class_name), &t->pre))
+            return GGL_OK;
+        llm_hf_note(t,
+                    "vocab.json and merges.txt do not define how text is cut into words, and the "
+                    "tokenizer's class is unknown, too: tokenizer.ggml.pre is not written");
+        return GGL_OK;
+    }
+    if (llm_hf_find_pre(&t->file->root, found, sizeof found, &t->pre))
+        return GGL_OK;
+    bool noted =
+        llm_hf_note(t, ggl_arena_printf(&t->arena,
+                                        "no tokenizer.ggml.pre is known for the way this tokenizer "
+                                        "cuts text into words, %s: the key is not written",
+                                        found[0] ? found : "which is not a pattern"));
+    return noted ? GGL_OK : llm_hf_no_memory(err);
+}
+
+void llm_hf_set_flags(llm_hf_tokenizer *t) {
+    const json_value *config = t->config ? &t->config->root : NULL,
+                     *file = t->file ? &t->file->root : NULL;
+    const json_value *bos = llm_json_get_kind(config, "add_bos_token", JSON_BOOL);
+    const json_value *eos = llm_json_get_kind(config, "add_eos_token", JSON_BOOL);
+    const json_value *list =
+        llm_json_get_kind(llm_hf_step(llm_json_get(file, "post_processor"), "TemplateProcessing"),
+                          "single", JSON_ARRAY);
+    t->add_bos = bos ? bos->flag : -1;
+    t->add_eos = eos ? eos->flag : -1;
+    if (list && list->n > 0) {
+        if (!bos)
+            t->add_bos = llm_json_get(&list->item[0], "SpecialToken") != NULL;
+        if (!eos)
+            t->add_eos = llm_json_get(&list->item[list->n - 1], "SpecialToken") != NULL;
+    }
+    if (t->pieces.unigram) {
+        char class_name[128];
+        int ends[2];
+        llm_hf_unigram_ends(class_of(t, class_name, sizeof class_name), &ends[0], &ends[1]);
+        t->add_bos = t->add_bos < 0 ? ends[0] : t->add_bos;
+        t->add_eos = t->add_eos < 0 ? ends[1] : t->add_eos;
+    }
+    const json_value *space = llm_hf_step(llm_json_get(file, "pre_tokenizer"), "Metaspace");
+    bool prepended = llm_hf_step(llm_json_get(file, "normalizer"), "Prepend") != NULL;
+    bool never = llm_json_is(llm_json_get(space, "prepend_scheme"), "never") ||
+                 !llm_hf_flag(space, "add_prefix_space", true);
+    t->add_space = t->bytes ? -1 : prepended || (space && !never);
+}
+
+void llm_hf_set_ids(llm_hf_tokenizer *t) {
+    const json_value *config = t->config ? &t->config->root : NULL;
+    for (int k = 0; k < N_ID; k++) {
+        const json_value *v = llm_json_get(config, specials[k].token),
+                         *id = llm_json_get(t->model_config, specials[k].id);
+        if (v && v->kind == JSON_OBJECT)
+            v = llm_json_get(v, "content");
+        t->id[k] = v && v->kind == JSON_STRING ? llm_hf_find_piece(t, json_str(v)) : -1;
+        if (id && id->kind == JSON_ARRAY && id->n > 0)
+            id = id->item;
+        if (t->id[k] < 0 && id && id->kind == JSON_NUMBER && id->whole && id->number >= 0 &&
+            id->number < (double)t->n)
+            t->id[k] = (int64_t)id->number;
+    }
+    if (!t->bytes && t->id[UNK] >= 0)
+        t->type[t->id[UNK]] = LLM_TOKEN_UNKNOWN;
+}
+
+/* Adds the ids of a number or list to end[], unless they are there or in t->id. Returns the new
+ * count. */
+static int add_ends(const llm_hf_tokenizer *t, const json_value *v, int64_t *end, int n) {
+    const json_value *item = v && v->kind == JSON_ARRAY ? v->item : v;
+    const size_t n_item = v && v->kind == JSON_ARRAY ? v->n : v != NULL;
+    for (size_t i = 0; i < n_item && i < MAX_ENDS; i++) {
+        bool known = item[i].kind != JSON_NUMBER || !item[i].whole || item[i].number < 0 ||
+                     item[i].number >= (double)t->n;
+        for (int k = 0; !known && k < n; k++)
+            known = end[k] == (int64_t)item[i].number;
+        for (int k = 0; !known && k < N_ID; k++)
+            known = (k == EOS || k == EOT || k == EOM) && t->id[k] == (int64_t)item[i].number;
+        if (!known && n < MAX_ENDS)
+            end[n++] = (int64_t)item[i].number;
+    }
+    return n;
+}
+
+/* True if readers recognize this end token by its spelling: <|eot_id|> and similar ones. */
+static bool ends_by_name(ggl_str piece) {
+    ggl_str name;
+    for (int k = 0; llm_table_name("end", k, &name); k++)
+        if (name.n == piece.n && memcmp(name.s, piece.s, name.n) == 0)
+            return true;
+    return false;
+}
+
+static bool is_eom(ggl_str piece) {
+    for (size_t i = 0; i + 3 <= piece.n; i++)
+        if (memcmp(piece.s + i, "eom", 3) == 0)
+            return true;
+    return false;
+}
+
+/* GGUF has keys for three tokens that end a text: eos, eot (of a turn) and eom (of a message).
+ * Assigns them first to tokens that readers do not recognize by name. Notes those left over. */
+ggl_status llm_hf_set_ends(llm_hf_tokenizer *t, ggl_error *err) {
+    int64_t end[MAX_ENDS], left = -1;
+    int n = add_ends(t, llm_json_get(t->model_config, "eos_token_id"), end, 0), n_left = 0,
+        first = 0;
+    n = add_ends(t, llm_json_get(t->generation ? &t->generation->root : NULL, "eos_token_id"), end,
+                 n);
+    if (t->id[EOS] < 0 && n > 0)
+        t->id[EOS] = end[first++];
+    for (int by_name = 0; by_name < 2; by_name++)
+        for (int i = first; i < n; i++) {
+            const ggl_str piece = t->piece[end[i]];
+            int key = is_eom(piece) ? EOM : EOT;
+            if (ends_by_name(piece) != by_name)
+                continue;
+            if (!by_name && t->id[key] >= 0)
+                key = key == EOM ? EOT : EOM;
+            if (t->id[key] < 0) {
+                t->id[key] = end[i];
+            } else if (!by_name) {
+                left = n_left++ ? left : end[i];
+            }
+        }
+    if (n_left == 0)
+        return GGL_OK;
+    const ggl_str piece = t->piece[left];
+    return llm_hf_note(t,
+                       ggl_arena_printf(
+                           &t->arena,
+                           "'%.*s' also ends a text, but files have no key for it (%d such tokens)",
+                           llm_hf_shown(piece), piece.s, n_left))
+               ? GGL_OK
+               : llm_hf_no_memory(err);
+}
+
+/* --- writing ---------------------------------------------------------------------------------- */
+
+static void put_flag(ggl_gguf_writer *w, const char *key, int value) {
+    if (value >= 0)
+        ggl_gguf_put(w, key, GGL_GGUF_BOOL, false, &(uint8_t){value != 0}, 1);
+}
+
+/* Returns the model name in files for a kind of tokenizer: the first such row of
+ * text/tokenizers.txt. */
+static ggl_str model_of_kind(const char *kind) {
+    ggl_str name;
+    for (int k = 0; llm_table_name("model", k, &name); k++) {
+        table_model row;
+        if (llm_table_find_model(name, &row, NULL) == GGL_OK && row.kind.n == strlen(kind) &&
+            memcmp(row.kind.s, kind, row.kind.n) == 0)
+            return name;
+    }
+    return (ggl_str){"", 0};
+}
+
+void llm_hf_tokenizer_put(const llm_hf_tokenizer *t, ggl_gguf_writer *w) {
+    const bool unigram = t->pieces.unigram;
+    ggl_str model = model_of_kind(t->bytes ? "bpe" : unigram ? "unigram" : "spm");
+    ggl_gguf_put_string(w, "tokenizer.ggml.model", model.s, model.n);
+    if (t->pre.s)
+        ggl_gguf_put_string(w, "tokenizer.ggml.pre", t->pre.s, t->pre.n);
+    ggl_gguf_put_strings(w, "tokenizer.ggml.tokens", t->piece, (uint64_t)t->n);
+    if (!t->bytes)
+        ggl_gguf_put(w, "tokenizer.ggml.scores", GGL_GGUF_F32, true, t->score, (uint64_t)t->n);
+    ggl_gguf_put(w, "tokenizer.ggml.token_type", GGL_GGUF_I32, true, t->type, (uint64_t)t->n);
+    if (t->bytes)
+        ggl_gguf_put_strings(w, "tokenizer.ggml.merges", t->merge, t->n_merge);
+    for (int k = 0; k < N_ID; k++)
+        if (t->id[k] >= 0)
+            ggl_gguf_put(w, specials[k].key, GGL_GGUF_U32, false, &(uint32_t){(uint32_t)t->id[k]},
+                         1);
+    put_flag(w, "tokenizer.ggml.add_bos_token", t->add_bos);
+    put_flag(w, "tokenizer.ggml.add_eos_token", t->add_eos);
+    put_flag(w, "tokenizer.ggml.add_space_prefix", t->add_space);
+    put_flag(w, "tokenizer.ggml.remove_extra_whitespaces", unigram ? t->pieces.remove_spaces : -1);
+    if (unigram && t->pieces.charsmap.n > 0)
+        ggl_gguf_put(w, "tokenizer.ggml.precompiled_charsmap", GGL_GGUF_U8, true,
+                     t->pieces.charsmap.s, t->pieces.charsmap.n);
+    if (t->chat.s)
+        ggl_gguf_put_string(w, "tokenizer.chat_template", t->chat.s, t->chat.n);
+}

@@ -1,0 +1,195 @@
+"""Paths that are no model, or not the one that was meant: every message says what to type, and no input is overwritten.
+
+model_paths.py TOOLS MODEL    TOOLS: the folder of the programs; MODEL: models/builtin/stories.gguf"""
+import json, os, shlex, shutil, struct, subprocess, sys, tempfile
+
+TOOLS, MODEL = sys.argv[1:3]
+FAILED = []
+TMP = tempfile.TemporaryDirectory()
+DIM, HIDDEN, LAYERS, HEADS, VOCAB, SEQ = 32, 64, 1, 2, 300, 32
+
+
+def check(ok, what, seen=""):
+    if not ok:
+        print("FAILED:", what, str(seen)[-1500:])
+        FAILED.append(what)
+
+
+def run(code, words, *command):
+    """Runs a tool in TMP; `words` must be on standard error, which is returned, if the exit code is not 0; else standard output."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("LLAMA_ARG_", "GGL_", "LLM_"))}
+    r = subprocess.run([os.path.join(TOOLS, command[0]), *command[1:]], cwd=TMP.name, stdin=subprocess.DEVNULL, capture_output=True, env=env,
+                       timeout=120)
+    out, err = r.stdout.decode("utf-8", "replace"), r.stderr.decode("utf-8", "replace")
+    what = shlex.join(command)
+    check(r.returncode == code, f"{what}: exit code {r.returncode}, not {code}", err)
+    check(words in err, f"{what}: no \"{words}\"", err)
+    return err if code else out
+
+
+def put(name, data):
+    path = os.path.join(TMP.name, name)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as f:
+        f.write(data)
+
+
+def read(name):
+    with open(os.path.join(TMP.name, name), "rb") as f:
+        return f.read()
+
+
+# --- what people have -----------------------------------------------------------------------------------------------------------
+
+def floats(n, seed):
+    return struct.pack(f"<{n}f", *[((seed * 7919 + i * 104729) % 1000 - 500) / 2000 for i in range(n)])
+
+
+def put_checkpoint(name):
+    """llama2.c's version 0, with the classifier that is the embedding."""
+    n = VOCAB * DIM + LAYERS * (2 * DIM + 4 * DIM * DIM + 3 * DIM * HIDDEN) + DIM + SEQ * (DIM // HEADS)
+    put(name, struct.pack("<7i", DIM, HIDDEN, LAYERS, HEADS, HEADS, VOCAB, SEQ) + floats(n, 3))
+
+
+def put_tokenizer(name):
+    """llama2.c's: the longest piece, then a score, a length and the bytes of each."""
+    pieces = [b"<unk>", b"\n<s>\n", b"\n</s>\n", *[b"<0x%02X>" % i for i in range(256)], b" ", *[bytes([97 + i]) for i in range(26)]]
+    pieces += [b"piece%d" % i for i in range(VOCAB - len(pieces))]
+    put(name, struct.pack("<i", 16) + b"".join(struct.pack("<fi", -i, len(p)) + p for i, p in enumerate(pieces)))
+
+
+def put_folder(name, **config):
+    """A Llama of one layer without a tokenizer, in Hugging Face's form."""
+    layer = "model.layers.0."
+    shapes = {"model.embed_tokens.weight": [VOCAB, DIM], "model.norm.weight": [DIM], "lm_head.weight": [VOCAB, DIM],
+              layer + "input_layernorm.weight": [DIM], layer + "post_attention_layernorm.weight": [DIM],
+              layer + "mlp.gate_proj.weight": [HIDDEN, DIM], layer + "mlp.up_proj.weight": [HIDDEN, DIM],
+              layer + "mlp.down_proj.weight": [DIM, HIDDEN]}
+    shapes.update({f"{layer}self_attn.{x}_proj.weight": [DIM, DIM] for x in "qkvo"})
+    head, data = {}, b""
+    for i, (key, shape) in enumerate(shapes.items()):
+        part = floats(shape[0] * (shape[1] if len(shape) > 1 else 1), i)
+        head[key] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + len(part)]}
+        data += part
+    text = json.dumps(head).encode()
+    put(name + "/model.safetensors", struct.pack("<Q", len(text)) + text + data)
+    put(name + "/config.json", json.dumps({
+        "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": DIM, "intermediate_size": HIDDEN,
+        "num_hidden_layers": LAYERS, "num_attention_heads": HEADS, "num_key_value_heads": HEADS, "rms_norm_eps": 1e-5,
+        "rope_theta": 10000.0, "vocab_size": VOCAB, "max_position_embeddings": SEQ, "hidden_act": "silu", **config}).encode())
+
+
+# --- the tests ------------------------------------------------------------------------------------------------------------------
+
+def test_outputs_that_are_inputs():
+    """A converted file never replaces what it is made of, also by another name of the same file."""
+    for name in ["tok300.bin", "tokenizer.bin"]:
+        put_checkpoint("l2/stories.bin")
+        put_tokenizer("l2/" + name)
+        before = read("l2/" + name)
+        run(2, "is also the file of FOLDER", "llm-convert", "l2/stories.bin", "-o", "l2/" + name)
+        os.symlink(name, os.path.join(TMP.name, "l2/link"))
+        run(2, "is also the file of FOLDER", "llm-convert", "l2/stories.bin", "-o", "l2/link")
+        os.unlink(os.path.join(TMP.name, "l2/link"))
+        check(read("l2/" + name) == before, f"{name} is as it was")
+        run(0, "", "llm-convert", "l2/stories.bin", "-o", "l2/out.gguf")
+        shutil.rmtree(os.path.join(TMP.name, "l2"))
+    put_folder("own")
+    for name in ["config.json", "model.safetensors"]:
+        before = read("own/" + name)
+        run(2, "is also the file of FOLDER", "llm-convert", "own", "-o", "own/" + name)
+        check(read("own/" + name) == before, f"{name} is as it was")
+
+
+def test_folders():
+    for name in ["b.gguf", "a.gguf", "c.gguf"]:
+        put("some/" + name, read("model.gguf"))
+    run(1, "some is a folder, not a file; there is -m 'some/a.gguf', and 2 more\n", "llm-cli", "-m", "some", "-p", "x")
+    os.mkdir(os.path.join(TMP.name, "parts"))
+    run(0, "", "llm-gguf", "split", "model.gguf", "parts/m", "--max-size", "100K")
+    parts = sorted(os.listdir(os.path.join(TMP.name, "parts")))
+    n = len(parts)
+    run(1, f"there is -m 'parts/{parts[0]}'\n", "llm-cli", "-m", "parts", "-p", "x")
+    run(0, "", "llm-cli", "-m", "parts/" + parts[0], "-p", "x", "-n", "1")
+    os.unlink(os.path.join(TMP.name, "parts", parts[2]))
+    run(1, f"parts/{parts[2]}: cannot be opened: No such file or directory; it is part 3 of the {n} of this model",
+        "llm-cli", "-m", "parts/" + parts[0], "-p", "x")
+    run(1, f"parts/{parts[2]} is missing: the model has {n} parts, of which {n - 1} are", "llm-cli", "-m", "parts/" + parts[2], "-p", "x")
+    os.unlink(os.path.join(TMP.name, "parts", parts[0]))
+    run(1, f"the first of the {n}, {parts[0]}, is missing", "llm-cli", "-m", "parts", "-p", "x")
+
+
+def test_near_names():
+    put_checkpoint("near/stories.bin")
+    where = "No such file or directory"
+    run(1, f"near/storys.bin: {where}; did you mean -m 'near/stories.bin'?", "llm-cli", "-m", "near/storys.bin", "-p", "x")
+    run(1, f"near/stories: {where}; did you mean -m 'near/stories.bin'?", "llm-cli", "-m", "near/stories", "-p", "x")
+    run(1, f"FILE: Model.guf: {where}; did you mean 'model.gguf'?", "llm-gguf", "show", "Model.guf")
+    run(1, f"IN: modle.gguf: {where}; did you mean 'model.gguf'?", "llm-quantize", "modle.gguf", "o.gguf", "Q8_0")
+    run(1, f"-f: modle.gguf: {where}; did you mean -f 'model.gguf'?", "llm-perplexity", "-m", "model.gguf", "-f", "modle.gguf")
+    run(1, f"nowhere/a.gguf: {where}; there is no folder nowhere\n", "llm-cli", "-m", "nowhere/a.gguf", "-p", "x")
+    # a folder that is there is meant, not a user of the hub
+    err = run(1, f"near/other: {where}\n", "llm-cli", "-m", "near/other", "-p", "x")
+    check("-hf" not in err, "a local folder is no user of the hub", err)
+    run(1, "did you mean -hf user/other, which downloads it?", "llm-cli", "-m", "user/other", "-p", "x")
+
+
+def test_commands_to_copy():
+    """The command of a message works as it stands: names with blanks and quotes are quoted for a shell."""
+    put_checkpoint("it's mine/stories.bin")
+    put_folder("it's mine/a folder")
+    for path in ["it's mine/stories.bin", "it's mine/a folder"]:
+        err = run(1, "this makes a GGUF file of it: llm-convert 'it'\\''s mine/", "llm-quantize", path, "o.gguf", "Q8_0")
+        command = shlex.split(err.split("of it: ")[1].split(";")[0])
+        run(0, "", *command)
+        run(0, "", "llm-quantize", command[-1], "o.gguf", "Q8_0")
+        run(1, f"{path} is a", "llm-gguf", "set", path, "general.name=x")
+    run(2, "as in: llm-convert 'it'\\''s mine' -o model.gguf", "llm-convert", "it's mine")
+    run(2, "unexpected argument 'it's mine'; did you mean -m 'it'\\''s mine'?", "llm-cli", "it's mine")
+    run(1, "--type q4_k_m", "llm-quantize", "it's mine/a folder", "o.gguf", "Q8_0")
+    run(1, "-m 'it'\\''s mine/a folder' opens it", "llm-cli", "-m", "it's mine/a folder/config.json", "-p", "x")
+
+
+def test_flags_of_llm_convert():
+    """A message about a folder that names a flag which only llm-convert has comes with its command, which works."""
+    put_folder("odd", clip_odd=8.0)
+    for command in [["llm-cli", "-m", "odd", "--tokens", "1"], ["llm-perplexity", "-m", "odd", "-f", "model.gguf"], ["llm-gguf", "odd"],
+                    ["llm-bench", "-m", "odd", "-p", "1"]]:
+        err = run(1, "that is a flag of llm-convert, as in: llm-convert 'odd' -o 'odd.gguf' --ignore-config 'clip_odd'", *command)
+    run(0, "", *shlex.split(err.split("as in: ")[1].split("\n")[0]))
+    run(0, "", "llm-cli", "-m", "odd.gguf", "--tokens", "1", "-n", "1")
+    put_folder("nameless", architectures=[])
+    err = run(1, "llm-convert 'nameless' -o 'nameless.gguf' --arch-class NAME", "llm-cli", "-m", "nameless", "--tokens", "1")
+    run(0, "", *shlex.split(err.split("as in: ")[1].split("\n")[0].replace("NAME", "LlamaForCausalLM")))
+    err = run(1, "--ignore-config", "llm-convert", "odd", "-o", "x.gguf")
+    check("that is a flag" not in err, "llm-convert has its flags", err)
+    put_checkpoint("bare/stories.bin")
+    put_tokenizer("tok.bin")
+    err = run(1, "as in: llm-convert 'bare/stories.bin' -o 'stories.gguf' --tokenizer FILE", "llm-cli", "-m", "bare/stories.bin", "-p", "a")
+    run(0, "", *shlex.split(err.split("as in: ")[1].split("\n")[0].replace("FILE", "tok.bin")))
+    run(0, "", "llm-cli", "-m", "stories.gguf", "-p", "a", "-n", "1")
+    run(2, "llm-convert MODEL.bin --tokenizer FILE", "llm-cli", "-m", "bare/stories.bin", "-z", "tok.bin", "-p", "a")
+
+
+def test_order_of_quantize():
+    put_folder("small")
+    run(0, "", "llm-convert", "small", "-o", "small.gguf")
+    for command in [["small.gguf", "Q4_K_M", "o.gguf"], ["Q4_K_M", "small.gguf", "o.gguf"], ["small.gguf", "15", "o.gguf"]]:
+        run(2, "TYPE comes last: llm-quantize 'small.gguf' 'o.gguf' Q4_K_M", "llm-quantize", *command)
+    err = run(2, "OUT is missing, as in: llm-quantize 'small.gguf' 'small-q8_0.gguf' q8_0", "llm-quantize", "small.gguf", "q8_0")
+    run(0, "", *shlex.split(err.split("as in: ")[1].split("\n")[0]))
+    run(2, "TYPE: '5' is not a type", "llm-quantize", "small.gguf", "o.gguf", "5")
+    for number, name in [(0, "F32"), (1, "F16"), (2, "Q4_0"), (7, "Q8_0"), (8, "Q5_0"), (15, "Q4_K_M"), (18, "Q6_K"), (32, "BF16")]:
+        run(0, "", "llm-quantize", "small.gguf", "number.gguf", str(number))
+        run(0, "", "llm-quantize", "small.gguf", "name.gguf", name)
+        check(read("number.gguf") == read("name.gguf"), f"{number} is {name}")
+
+
+with open(MODEL, "rb") as f:
+    put("model.gguf", f.read())
+for name, test in list(globals().items()):
+    if name.startswith("test_"):
+        test()
+if not FAILED:
+    print("paths that are no model, or not the one that was meant, are told as such")
+sys.exit(bool(FAILED))

@@ -1,0 +1,111 @@
+"""Models by name, prompts without tokens, adapters that are none, pictures with another ending: what the tools say.
+
+model_words.py TOOLS MODEL    TOOLS: the folder of the programs; MODEL: models/builtin/stories.gguf"""
+import json, os, struct, subprocess, sys, tempfile
+
+TOOLS, MODEL = sys.argv[1:3]
+FAILED = []
+TMP = tempfile.TemporaryDirectory()
+TEXT = b"Once upon a time, there was a little girl named Lily. She liked to play outside in the park. " * 20
+
+
+def check(ok, what, seen=""):
+    if not ok:
+        print("FAILED:", what, str(seen)[-1500:])
+        FAILED.append(what)
+
+
+def run(code, words, *command):
+    """Runs a tool in TMP; `words` must be on standard error. Returns standard output and error."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("LLAMA_ARG_", "GGL_", "LLM_"))}
+    r = subprocess.run([os.path.join(TOOLS, command[0]), *command[1:]], cwd=TMP.name, stdin=subprocess.DEVNULL, capture_output=True, env=env,
+                       timeout=120)
+    out, err = r.stdout.decode("utf-8", "replace"), r.stderr.decode("utf-8", "replace")
+    check(r.returncode == code, f"{' '.join(command)}: exit code {r.returncode}, not {code}", err)
+    check(words in err, f"{' '.join(command)}: no \"{words}\"", err)
+    return out, err
+
+
+def put(name, data):
+    path = os.path.join(TMP.name, name)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as f:
+        f.write(data)
+
+
+def put_letters(name):
+    """A folder of a Llama whose tokenizer has the letters a to z, and no bytes."""
+    n_vocab, dim = 26, 32
+    layer = "model.layers.0."
+    shapes = {"model.embed_tokens.weight": [n_vocab, dim], "model.norm.weight": [dim], "lm_head.weight": [n_vocab, dim],
+              **{f"{layer}{x}_layernorm.weight": [dim] for x in ["input", "post_attention"]},
+              **{f"{layer}self_attn.{x}_proj.weight": [dim, dim] for x in "qkvo"},
+              **{f"{layer}mlp.{x}_proj.weight": [dim, dim] for x in ["gate", "up", "down"]}}
+    head, at = {}, 0
+    for key, shape in shapes.items():
+        n = 4 * shape[0] * (shape[1] if len(shape) > 1 else 1)
+        head[key] = {"dtype": "F32", "shape": shape, "data_offsets": [at, at + n]}
+        at += n
+    text = json.dumps(head).encode()
+    put(name + "/model.safetensors", struct.pack("<Q", len(text)) + text + struct.pack("<f", 0.01) * (at // 4))
+    put(name + "/config.json", json.dumps({
+        "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": dim, "intermediate_size": dim, "num_hidden_layers": 1,
+        "num_attention_heads": 2, "num_key_value_heads": 2, "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "vocab_size": n_vocab,
+        "max_position_embeddings": 32, "hidden_act": "silu"}).encode())
+    put(name + "/tokenizer.json", json.dumps({
+        "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "use_regex": True}, "decoder": {"type": "ByteLevel"},
+        "model": {"type": "BPE", "vocab": {chr(97 + i): i for i in range(n_vocab)}, "merges": []}}).encode())
+
+
+def test_prompts_without_tokens():
+    put_letters("letters")
+    run(0, "", "llm-cli", "-m", "letters", "-p", "abc", "-n", "1")
+    run(2, "the prompt becomes no token: the model's vocabulary lacks all of its characters", "llm-cli", "-m", "letters", "-p", "ABC")
+    run(2, "the prompt is empty, and this model has no token to begin with", "llm-cli", "-m", "letters", "-p", "")
+    out, _ = run(0, "note: the text becomes no token", "llm-tokenize", "-m", "letters", "-p", "ABC", "--ids")
+    check(out == "[]\n", "no ids", out)
+    _, err = run(0, "", "llm-tokenize", "-m", "letters", "-p", "abc")
+    check("no token" not in err, "a text with tokens gets no note", err)
+
+
+def test_built_in_models():
+    """-m takes the built-in models' names in all tools that have them, with the results of the model's file."""
+    put("text.txt", TEXT)
+    for tool, words in [("llm-perplexity", ["-f", "text.txt", "-c", "64", "--chunks", "2"]),
+                        ("llm-imatrix", ["-f", "text.txt", "-c", "64", "--chunks", "2", "-o", "i.gguf"])]:
+        named, _ = run(0, "", tool, "-m", "builtin:stories", *words)
+        file, _ = run(0, "", tool, "-m", MODEL, *words)
+        check(named == file and "PPL" in named, f"{tool}: the named model is the file", [named, file])
+        other, _ = run(0, "", tool, "-m", "builtin:chat", *words)
+        check(other != file, f"{tool}: builtin:chat is another model")
+        run(2, "-m builtin:tales: the built-in models are builtin:stories and builtin:chat", tool, "-m", "builtin:tales", *words)
+    words = ["-p", "4", "-n", "0", "-r", "1", "--no-limits"]
+    out, _ = run(0, "", "llm-bench", "-m", "builtin:chat", "-m", MODEL, *words, "-o", "json")
+    check(len(json.loads(out)) == 2, "two models", out)
+    run(2, "the built-in models are", "llm-bench", "-m", "builtin:tales", *words)
+
+
+def test_adapters_that_are_none():
+    put_letters("whole")
+    put("peft/adapter_config.json", b"{}")
+    put("empty folder/x", b"")
+    begin = ["llm-cli", "-m", MODEL, "-p", "a", "-n", "1", "--lora"]
+    run(1, "whole is a whole model, not an adapter; this makes an adapter of how it differs from another one: llm-lora extract BASE 'whole'",
+        *begin, "whole")
+    run(1, "peft is an adapter of PEFT; this makes a GGUF file of it: llm-lora convert 'peft' --base MODEL_FOLDER -o 'peft.gguf'", *begin, "peft")
+    run(1, "empty folder is a folder, not an adapter's file", *begin, "empty folder")
+
+
+def test_pictures_with_another_ending():
+    note = "--plot: p.png is an SVG file: a name that ends in .svg opens it everywhere"
+    run(0, note, "llm-bench", "-p", "4", "-n", "0", "-r", "1", "--no-limits", "--plot", "p.png")
+    _, err = run(0, "", "llm-bench", "-p", "4", "-n", "0", "-r", "1", "--no-limits", "--plot", "p.svg")
+    check("SVG" not in err, "no note for .svg", err)
+
+
+for name, test in list(globals().items()):
+    if name.startswith("test_"):
+        test()
+if not FAILED:
+    print("names of models, prompts, adapters and pictures get the words that fit them")
+sys.exit(bool(FAILED))

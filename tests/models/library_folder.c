@@ -1,0 +1,115 @@
+/* llm_open with a Hugging Face folder and with a checkpoint of llama2.c: the same logits, to the last bit, as with the GGUF file that
+ * llm-convert makes of them. */
+#include "llm/llm.h"
+
+#include "convert_test.h"
+#include "hf_layout.h"
+#include "sample.h"
+
+enum { N_IDS = 9 };
+
+/* Writes the logits [N_IDS, n_vocab] of a text to *out, which the caller frees; returns their number, 0 after an error. */
+static size_t logits_of(const char *path, float **out) {
+    static const int32_t id[N_IDS] = {3, 1, 4, 1, 5, 9, 2, 6, 255};
+    const llm_open_params p = {.size = sizeof p, .n_ctx = 32, .n_threads = 2};
+    llm_context *c;
+    *out = NULL;
+    if (!CHECK_OK(llm_open(&c, path, &p, &err), &err))
+        return 0;
+    const size_t n = N_IDS * (size_t)llm_context_n_vocab(c);
+    const float *logits;
+    if (CHECK_OK(llm_eval(c, id, N_IDS, true, &logits, &err), &err) &&
+        (*out = malloc(n * sizeof **out)))
+        memcpy(*out, logits, n * sizeof **out);
+    llm_close(c);
+    return *out ? n : 0;
+}
+
+static void check_same(const char *path, const char *file) {
+    float *got, *want;
+    const size_t n = logits_of(path, &got), n_want = logits_of(file, &want);
+    bool differ = false;
+    CHECK_INT(n, n_want);
+    for (size_t i = 1; i < n; i++)
+        differ |= want[i] != want[0];
+    CHECK(n > 0 && differ); /* a model that computes something */
+    CHECK(n == 0 || n != n_want || memcmp(got, want, n * sizeof *got) == 0);
+    free(got);
+    free(want);
+}
+
+/* Converts what is at the path to a file of the test's folder, whose path is written to `file`. */
+static bool convert_to(const char *path, char *file, size_t size) {
+    const llm_convert_params p = params_of(LLM_CONVERT_AUTO);
+    llm_converter *c;
+    snprintf(file, size, "%s", test_path("converted.gguf"));
+    if (!CHECK_OK(llm_converter_open(&c, path, &p, &err), &err))
+        return false;
+    const bool ok = CHECK_OK(llm_converter_write(c, file, &err), &err);
+    llm_converter_free(c);
+    return ok;
+}
+
+TEST(folder) {
+    char file[512], *config;
+    layout l, hf;
+    REQUIRE(layout_make(&l, "llama",
+                        "vocab_size=320 context_length=256 embedding_length=64 block_count=2 "
+                        "feed_forward_length=96 attention.head_count=4 attention.head_count_kv=2 "
+                        "attention.layer_norm_rms_epsilon=0.01 rope.freq_base=500000 "
+                        "rope.dimension_count=16",
+                        "", true));
+    REQUIRE(layout_to_hf(&l, "LlamaForCausalLM", &hf, &config));
+    REQUIRE(put_text("config.json", config));
+    REQUIRE(layout_write(&hf, test_path("model.safetensors"), "BF16"));
+    layout_free(&hf);
+    layout_free(&l);
+    free(config);
+    if (convert_to(test_folder(), file, sizeof file))
+        check_same(test_folder(), file);
+}
+
+/* --- a checkpoint ----------------------------------------------------------------------------- */
+
+enum { DIM = 32, HIDDEN = 64, LAYERS = 2, HEADS = 4, KV_HEADS = 2, VOCAB = 256, SEQ = 16 };
+
+/* Writes n numbers around `middle` to out. */
+static float *put_numbers(float *out, size_t n, float middle) {
+    for (size_t i = 0; i < n; i++)
+        out[i] = middle + (float)(sample_mix(i + n) >> 40) / (1 << 25) - 0.25f;
+    return out + n;
+}
+
+/* Writes a checkpoint of version 0, whose output matrix is the embedding. */
+static bool make_checkpoint(const char *path) {
+    enum {
+        KV = DIM / HEADS * KV_HEADS,
+        MATRICES = LAYERS * (2 * DIM * DIM + 2 * KV * DIM),
+        FEED = LAYERS * 3 * DIM * HIDDEN,
+        TABLES = SEQ * (DIM / HEADS),
+        ALL = VOCAB * DIM + LAYERS * DIM + MATRICES + LAYERS * DIM + FEED + DIM + TABLES
+    };
+    static const int32_t head[] = {DIM, HIDDEN, LAYERS, HEADS, KV_HEADS, VOCAB, SEQ};
+    char *bytes = calloc(1, sizeof head + ALL * sizeof(float));
+    if (!bytes)
+        return false;
+    memcpy(bytes, head, sizeof head);
+    float *at = (float *)(void *)(bytes + sizeof head);
+    at = put_numbers(at, VOCAB * DIM, 0);
+    at = put_numbers(at, LAYERS * DIM, 1);
+    at = put_numbers(at, MATRICES, 0);
+    at = put_numbers(at, LAYERS * DIM, 1);
+    at = put_numbers(at, FEED, 0);
+    (void)put_numbers(at, DIM, 1);
+    const bool ok = test_write_file(path, bytes, sizeof head + ALL * sizeof(float));
+    free(bytes);
+    return ok;
+}
+
+TEST(checkpoint) {
+    char file[512], path[512];
+    snprintf(path, sizeof path, "%s", test_path("small.bin"));
+    REQUIRE(make_checkpoint(path));
+    if (convert_to(path, file, sizeof file))
+        check_same(path, file);
+}

@@ -1,0 +1,143 @@
+/* Downloads files of a repository that belong together: the parts of a split model, or those of a Hugging Face folder.
+ *
+ * While they are downloaded, an empty file FIRST.unfinished lies beside the first of them. Without a network, it tells that the
+ * files in the cache may be of two versions, or that some are missing. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "amounts.h"
+#include "fetch.h"
+#include "hub_impl.h"
+#include "process.h"
+#include "user_path.h"
+#include "web.h"
+
+/* --- the mark --------------------------------------------------------------------------------- */
+
+/* Returns the path of the mark, which the caller frees; NULL: out of memory. */
+static char *mark_path(const hub *h, const char *first) {
+    char name[HUB_MOST_PATH + 16];
+    snprintf(name, sizeof name, "%s.unfinished", first);
+    return hub_join(h->cache, h->folder, name);
+}
+
+bool hub_is_unfinished(const hub *h, const char *first) {
+    char *path = mark_path(h, first);
+    const bool is = path && access(path, F_OK) == 0;
+    free(path);
+    return is;
+}
+
+void hub_set_finished(const hub *h, const char *first) {
+    char *path = mark_path(h, first);
+    if (path)
+        (void)unlink(path);
+    free(path);
+}
+
+static ggl_status set_unfinished(const hub *h, const char *first, ggl_error *err) {
+    char *path = mark_path(h, first);
+    if (!path)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    user_make_folders(path);
+    const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
+    const ggl_status st = fd >= 0 ? GGL_OK : ggl_fail(err, GGL_IO, "%s: %s", path, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    free(path);
+    return st;
+}
+
+/* --- the files -------------------------------------------------------------------------------- */
+
+/* Appends a path to a URL, with %XX for what has a meaning in URLs. */
+static void put_path(char *url, size_t size, const char *path) {
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.~/";
+    size_t n = strlen(url);
+    for (; *path && n + 4 < size; path++)
+        n += (size_t)snprintf(url + n, size - n, strchr(plain, *path) ? "%c" : "%%%02X",
+                              (unsigned char)*path);
+}
+
+/* Sets *to to what fetch() takes. Its url and path are to be freed, also after an error. */
+static ggl_status describe(const hub *h, const hub_file *f, fetch_file *to, ggl_error *err) {
+    char *url = malloc(WEB_MOST_URL);
+    *to = (fetch_file){.url = url,
+                       .path = hub_join(h->cache, h->folder, f->path),
+                       .token = h->token,
+                       .size = f->size,
+                       .version = f->version,
+                       .sha256 = f->sha256,
+                       .is_whole = !f->sha256};
+    if (!url || !to->path)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    snprintf(url, WEB_MOST_URL, "%s/%s/resolve/main/", h->endpoint, h->name);
+    put_path(url, WEB_MOST_URL, f->path);
+    return GGL_OK;
+}
+
+static void free_files(fetch_file *f, size_t n) {
+    for (size_t k = 0; f && k < n; k++) {
+        free((void *)f[k].path);
+        free((void *)f[k].url);
+    }
+    ggl_free(f);
+}
+
+/* Writes those files that are not current to f[0], .., and their number to *n_missing. */
+static ggl_status find_missing(const hub *h, const hub_file *const *file, size_t n, fetch_file *f,
+                               size_t *n_missing, ggl_error *err) {
+    ggl_status st = GGL_OK;
+    for (size_t k = 0; k < n && st == GGL_OK && !process_stopped; k++) {
+        fetch_file *to = &f[*n_missing];
+        st = describe(h, file[k], to, err);
+        if (st == GGL_OK && fetch_is_current(h->tool, to)) {
+            free((void *)to->path);
+            free((void *)to->url);
+            *to = (fetch_file){0};
+        } else {
+            ++*n_missing;
+        }
+    }
+    return st;
+}
+
+ggl_status hub_too_many(const hub *h, size_t n, ggl_error *err) {
+    return ggl_fail(err, GGL_LIMIT, "%s: the model has %zu parts; at most %d are supported",
+                    h->name, n, HUB_MOST_PARTS);
+}
+
+/* Prints how much will be downloaded, if that is more than one file, which prints it itself. */
+static void say_total(const hub *h, const fetch_file *f, size_t n) {
+    char text[AMOUNT_TEXT];
+    uint64_t size = 0;
+    for (size_t k = 0; k < n; k++)
+        size = size > UINT64_MAX - f[k].size ? UINT64_MAX : size + f[k].size;
+    if (n > 1)
+        tool_say(h->tool, "downloading %zu files of %s, %s", n, h->name, amount_bytes(text, size));
+}
+
+int hub_fetch(const hub *h, const hub_file *const *file, size_t n, const char *first) {
+    ggl_error err = {0};
+    size_t n_missing = 0;
+    fetch_file *f = ggl_calloc(n + 1, sizeof *f);
+    ggl_status st = f ? find_missing(h, file, n, f, &n_missing, &err)
+                      : ggl_fail(&err, GGL_NOMEM, "out of memory");
+    if (st == GGL_OK && !process_stopped)
+        st = fetch_check_space(f, n_missing, &err);
+    if (st == GGL_OK && !process_stopped && n_missing > 0 && first)
+        st = set_unfinished(h, first, &err);
+    if (st == GGL_OK && !process_stopped)
+        say_total(h, f, n_missing);
+    for (size_t k = 0; k < n_missing && st == GGL_OK && !process_stopped; k++)
+        st = fetch(h->tool, &f[k], &err);
+    free_files(f, n_missing);
+    if (process_stopped)
+        return process_stop_code();
+    return st == GGL_OK ? -1 : tool_error(h->tool, 1, "%s", err.msg);
+}

@@ -1,0 +1,332 @@
+#include "model_path.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "args.h"
+#include "ggl/nearest.h"
+#include "shell_quote.h"
+#include "split_name.h"
+
+static bool ends_with(const char *s, const char *end) {
+    size_t n = strlen(s), n_end = strlen(end);
+    return n >= n_end && strcmp(s + n - n_end, end) == 0;
+}
+
+/* The flag before the path, with a blank, for a message that says what to type: "-m "; "" if the path
+ * is an argument. */
+static const char *given_by(const tool_path *p, char *text, size_t size) {
+    const bool is_flag = p->flag[0] == '-';
+    snprintf(text, size, "%s%s", is_flag ? p->flag : "", is_flag ? " " : "");
+    return text;
+}
+
+static bool is_folder(const char *path) {
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static bool has_file(const char *folder, const char *name) {
+    char path[PATH_MAX];
+    return (size_t)snprintf(path, sizeof path, "%s/%s", folder, name) < sizeof path &&
+           access(path, F_OK) == 0;
+}
+
+/* Writes the folder of a path and returns its name in there. False: the path is too long. */
+static bool split_path(const char *path, char folder[PATH_MAX], const char **name) {
+    const char *slash = strrchr(path, '/');
+    const size_t n = slash ? (size_t)(slash - path) : 1;
+    *name = slash ? slash + 1 : path;
+    if (n >= PATH_MAX)
+        return false;
+    memcpy(folder, slash ? path : ".", n);
+    folder[n] = '\0';
+    if (n == 0)
+        strcpy(folder, "/");
+    return true;
+}
+
+/* Writes the path of a file in a folder, "./" left out. */
+static const char *join(char path[PATH_MAX], const char *folder, const char *name) {
+    const bool here = strcmp(folder, ".") == 0;
+    const bool slash = !here && !ends_with(folder, "/");
+    snprintf(path, PATH_MAX, "%.*s%s%s", here ? 0 : PATH_MAX, folder, slash ? "/" : "", name);
+    return path;
+}
+
+/* --- folders ---------------------------------------------------------------------------------- */
+
+/* The GGUF files of a folder that a person may mean. */
+typedef struct gguf_files {
+    char *first, *part; /* the first by name that is no later part of a split model; a later part */
+    size_t n;           /* of those like `first` */
+} gguf_files;
+
+static void keep_first(char **kept, const char *name) {
+    if (*kept && strcmp(*kept, name) <= 0)
+        return;
+    free(*kept);
+    *kept = strdup(name);
+}
+
+static gguf_files gguf_in(const char *folder) {
+    gguf_files f = {0};
+    DIR *d = opendir(folder);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        if (!ends_with(e->d_name, ".gguf"))
+            continue;
+        const bool first = split_is_first(e->d_name);
+        keep_first(first ? &f.first : &f.part, e->d_name);
+        f.n += first;
+    }
+    if (d)
+        closedir(d);
+    return f;
+}
+
+/* Refuses a folder that has no config.json. */
+static int refuse_folder(const char *tool, const tool_path *p) {
+    char path[PATH_MAX], word[SHELL_WORD], flag[64], more[64] = "";
+    gguf_files f = gguf_in(p->path);
+    if (f.n > 1)
+        snprintf(more, sizeof more, ", and %zu more", f.n - 1);
+    if (f.first) {
+        tool_error(tool, 1, "%s: %s is a folder, not a file; there is %s%s%s", p->flag, p->path,
+                   given_by(p, flag, sizeof flag), shell_quote(word, join(path, p->path, f.first)),
+                   more);
+    } else if (f.part) {
+        split_part_path(path, sizeof path, f.part, 1);
+        tool_error(tool, 1,
+                   "%s: %s is a folder with only later parts of a split model; the first of the "
+                   "%d, %s, is missing",
+                   p->flag, p->path, split_n_parts(f.part), path);
+    } else {
+        tool_error(tool, 1,
+                   "%s: %s is a folder without a GGUF file, and without the config.json of a "
+                   "Hugging Face folder",
+                   p->flag, p->path);
+    }
+    free(f.first);
+    free(f.part);
+    return 1;
+}
+
+/* Writes the name of the file to make of a model: FOLDER.gguf, or NAME.gguf of NAME.bin. */
+static const char *new_name(const char *path, char *name, size_t size) {
+    char real[PATH_MAX];
+    const char *slash = realpath(path, real) ? strrchr(real, '/') : NULL;
+    const char *own = slash && slash[1] ? slash + 1 : "model";
+    const bool bin = !is_folder(path) && ends_with(own, ".bin");
+    snprintf(name, size, "%.*s.gguf", (int)(strlen(own) - (bin ? 4 : 0)), own);
+    return name;
+}
+
+const char *model_path_convert(const char *path, char *command, size_t size) {
+    char name[PATH_MAX], in[SHELL_WORD], out[SHELL_WORD];
+    new_name(path, name, sizeof name);
+    snprintf(command, size, "llm-convert %s -o %s", shell_quote(in, path), shell_quote(out, name));
+    return command;
+}
+
+const char *model_path_peft(const char *path, char *command, size_t size) {
+    char name[PATH_MAX], in[SHELL_WORD], out[SHELL_WORD];
+    new_name(path, name, sizeof name);
+    snprintf(command, size, "llm-lora convert %s --base MODEL_FOLDER -o %s", shell_quote(in, path),
+             shell_quote(out, name));
+    return command;
+}
+
+int model_path_refuse(const char *tool, const tool_path *p, const char *kind, const char *whole) {
+    char command[MODEL_PATH_COMMAND];
+    return tool_error(tool, 1, "%s%s%s is %s; this makes a GGUF file of it: %s%s%s",
+                      p->flag ? p->flag : "", p->flag ? ": " : "", p->path, kind,
+                      model_path_convert(whole, command, sizeof command), p->also ? "; " : "",
+                      p->also ? p->also : "");
+}
+
+/* True if the file has the name of one of those that make a Hugging Face folder. */
+static bool is_of_folder(const char *path) {
+    static const char *const names[] = {"config.json", "tokenizer.json", "tokenizer_config.json",
+                                        "generation_config.json", "model.safetensors.index.json"};
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    bool is = ends_with(path, ".safetensors");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        is |= strcmp(name, names[i]) == 0;
+    return is;
+}
+
+/* Writes the path of the model in a folder models--ORG--NAME of the Hugging Face cache: snapshots/HASH,
+ * of the hash in refs/main, or any. False: it is no such folder, or has no model. */
+static bool cached_snapshot(const char *folder, char *path, size_t size) {
+    char hash[64] = "";
+    snprintf(path, size, "%s/refs/main", folder);
+    FILE *f = fopen(path, "r");
+    if (f && fgets(hash, sizeof hash, f))
+        hash[strcspn(hash, "\r\n")] = '\0';
+    if (f)
+        fclose(f);
+    const int n = snprintf(path, size, "%s/snapshots/%s", folder, hash);
+    if (n < 0 || (size_t)n >= size)
+        return false;
+    if (hash[0] && has_file(path, "config.json"))
+        return true;
+    snprintf(path, size, "%s/snapshots", folder);
+    DIR *d = opendir(path);
+    bool found = false;
+    for (struct dirent *e; d && !found && (e = readdir(d));)
+        found = e->d_name[0] != '.' &&
+                (size_t)snprintf(path, size, "%s/snapshots/%s", folder, e->d_name) < size &&
+                has_file(path, "config.json");
+    if (d)
+        closedir(d);
+    return found;
+}
+
+/* Refuses a folder of the Hugging Face cache, with that of the model in it, and a PEFT adapter. Returns
+ * -1 for all else. */
+static int check_folder(const char *tool, const tool_path *p) {
+    char path[PATH_MAX], in[SHELL_WORD], flag[64];
+    if (!has_file(p->path, "config.json") && cached_snapshot(p->path, path, sizeof path))
+        return tool_error(tool, 1,
+                          "%s: %s is a folder of the Hugging Face cache; the model is in it: %s%s",
+                          p->flag, p->path, given_by(p, flag, sizeof flag), shell_quote(in, path));
+    char command[MODEL_PATH_COMMAND];
+    if (p->model && has_file(p->path, "adapter_config.json"))
+        return tool_error(tool, 1, "%s: %s is an adapter of PEFT; this makes a GGUF file of it: %s",
+                          p->flag, p->path, model_path_peft(p->path, command, sizeof command));
+    return -1;
+}
+
+/* Refuses a file of a folder. Returns -1 for all else. */
+static int check_part(const char *tool, const tool_path *p) {
+    char folder[PATH_MAX], word[SHELL_WORD], flag[64];
+    const char *name;
+    if (!is_of_folder(p->path) || !split_path(p->path, folder, &name))
+        return -1;
+    if (has_file(folder, "config.json") && p->no_folder)
+        return model_path_refuse(tool, p, "part of a Hugging Face folder", folder);
+    if (has_file(folder, "config.json"))
+        return tool_error(tool, 1, "%s: %s is part of a Hugging Face folder; %s%s opens it",
+                          p->flag, p->path, given_by(p, flag, sizeof flag),
+                          shell_quote(word, folder));
+    if (!ends_with(p->path, ".safetensors"))
+        return -1;
+    return tool_error(tool, 1,
+                      "%s: %s holds only tensors: llm-convert makes a GGUF file of it with the "
+                      "config.json and tokenizer.json that belong to it, which are not in this "
+                      "folder",
+                      p->flag, p->path);
+}
+
+int model_path_check(const char *tool, const tool_path *p) {
+    const bool folder = is_folder(p->path);
+    const int code = folder ? check_folder(tool, p) : -1;
+    if (code >= 0 || !p->model || strlen(p->path) >= PATH_MAX)
+        return code;
+    if (!folder)
+        return check_part(tool, p);
+    if (!has_file(p->path, "config.json"))
+        return refuse_folder(tool, p);
+    return p->no_folder ? model_path_refuse(tool, p, "a Hugging Face folder", p->path) : -1;
+}
+
+/* --- files that are not there ----------------------------------------------------------------- */
+
+/* USER/REPO or USER/REPO:QUANT, and not the path of a file in a folder that exists. */
+static bool looks_like_repo(const char *s) {
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+    const size_t user = strspn(s, letters);
+    char folder[PATH_MAX];
+    const char *name;
+    if (user == 0 || s[0] == '.' || s[user] != '/')
+        return false;
+    if (split_path(s, folder, &name) && is_folder(folder))
+        return false;
+    const size_t repo = strspn(s + user + 1, letters);
+    const char *end = s + user + 1 + repo;
+    const bool is_file = repo >= 5 && strncasecmp(end - 5, ".gguf", 5) == 0;
+    return repo > 0 && !is_file && (*end == '\0' || *end == ':');
+}
+
+/* The flag that downloads a model which is no file; NULL: its name is neither an address nor one of
+ * the Hugging Face Hub. */
+static const char *remote_flag(const tool_path *p) {
+    if (!p->model || strcmp(p->flag, "-m") != 0)
+        return NULL;
+    if (strncasecmp(p->path, "https://", 8) == 0 || strncasecmp(p->path, "http://", 7) == 0)
+        return "-mu";
+    return looks_like_repo(p->path) ? "-hf" : NULL;
+}
+
+/* Returns the name in the folder that is nearest to one that is not there, which the caller frees;
+ * NULL: none is near. A name without its ending counts as the same. */
+static char *nearest_in(const char *folder, const char *name) {
+    ggl_nearest near = ggl_nearest_to(name);
+    const size_t n = strlen(name);
+    char *best = NULL;
+    DIR *d = n > 0 ? opendir(folder) : NULL;
+    for (struct dirent *e; d && near.distance > 0 && (e = readdir(d));) {
+        if (e->d_name[0] == '.')
+            continue;
+        near.best = NULL;
+        ggl_nearest_try(&near, e->d_name, SIZE_MAX);
+        if (strncmp(e->d_name, name, n) == 0 && e->d_name[n] == '.') {
+            near.best = e->d_name;
+            near.distance = 0;
+        }
+        if (!near.best)
+            continue;
+        free(best);
+        best = strdup(e->d_name);
+    }
+    if (d)
+        closedir(d);
+    return best;
+}
+
+/* Reports a part of a split model that is not there. Returns -1 if the path is none. */
+static int missing_part(const char *tool, const tool_path *p) {
+    const int n = split_n_parts(p->path);
+    char part[PATH_MAX];
+    int there = 0;
+    for (int k = 1; k <= n && strlen(p->path) < sizeof part; k++) {
+        split_part_path(part, sizeof part, p->path, k);
+        there += access(part, F_OK) == 0;
+    }
+    if (n < 2 || there == 0)
+        return -1;
+    return tool_error(tool, 1,
+                      "%s: %s is missing: the model has %d parts, of which %d %s in this folder",
+                      p->flag, p->path, n, there, there == 1 ? "is" : "are");
+}
+
+int model_path_missing(const char *tool, const tool_path *p, int error) {
+    char folder[PATH_MAX], path[PATH_MAX], word[SHELL_WORD], flag[64];
+    const char *name, *remote = error == ENOENT ? remote_flag(p) : NULL;
+    if (remote)
+        return tool_error(tool, 1, "%s: %s: %s; did you mean %s %s, which downloads it?", p->flag,
+                          p->path, strerror(error), remote, p->path);
+    if (error != ENOENT || !split_path(p->path, folder, &name))
+        return tool_error(tool, 1, "%s: %s: %s", p->flag, p->path, strerror(error));
+    if (!is_folder(folder))
+        return tool_error(tool, 1, "%s: %s: %s; there is no folder %s", p->flag, p->path,
+                          strerror(error), folder);
+    if (missing_part(tool, p) >= 0)
+        return 1;
+    char *near = nearest_in(folder, name);
+    if (near)
+        tool_error(tool, 1, "%s: %s: %s; did you mean %s%s?", p->flag, p->path, strerror(error),
+                   given_by(p, flag, sizeof flag), shell_quote(word, join(path, folder, near)));
+    else
+        tool_error(tool, 1, "%s: %s: %s", p->flag, p->path, strerror(error));
+    free(near);
+    return 1;
+}
