@@ -2,7 +2,9 @@
 #ifndef TOOLS_MODEL_PATH_H
 #define TOOLS_MODEL_PATH_H
 
-#include "paths.h"
+#include <stddef.h>
+
+#include "tool_path.h"
 
 /* Refuses a folder that is no model, and a part of one, with what to give instead. Returns -1 for all
  * else, or the exit code after a message. */
