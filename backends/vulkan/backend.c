@@ -34,6 +34,8 @@ static void close_backend(ggl_backend *base) {
             b->f.DeviceWaitIdle(b->device->device);
         if (b->nothing)
             ggl_vk_buffer_free(base, b->nothing);
+        if (b->counters)
+            ggl_vk_buffer_free(base, b->counters);
         ggl_vk_pipelines_close(b);
         ggl_vk_codebooks_close(b);
         ggl_vk_staging_free(b);
@@ -81,6 +83,9 @@ ggl_status ggl_vulkan_open(ggl_backend **out, const ggl_backend_params *params, 
     }
     if (st == GGL_OK)
         st = ggl_vk_buffer_alloc(&b->base, GGL_REGION_IO, 0, NULL, &b->nothing, err);
+    if (st == GGL_OK)
+        st = ggl_vk_buffer_alloc(&b->base, GGL_REGION_ARENA, VK_COUNTERS_SIZE, NULL, &b->counters,
+                                 err);
     if (st == GGL_OK)
         st = ggl_vk_codebooks_open(b, err);
     if (st != GGL_OK) {

@@ -111,6 +111,18 @@ uint32_t ggl_vk_bind_store(vk_emit *e, vk_call *c, const ggl_store *s, bool writ
     return off;
 }
 
+/* Dispatches between two barriers use other counters, because their bindings count as written. */
+void ggl_vk_bind_counters(vk_emit *e, vk_call *c, size_t n) {
+    const size_t size =
+        (n * sizeof(uint32_t) + VK_BUFFER_ALIGN - 1) / VK_BUFFER_ALIGN * VK_BUFFER_ALIGN;
+    size_t *at = &e->b->counters_at;
+    assert(c->n_bind < VK_MAX_BIND && n <= VK_MOST_COUNTERS);
+    *at = *at + size > VK_COUNTERS_SIZE ? 0 : *at;
+    c->bind[c->n_bind++] =
+        (vk_binding){.region = VK_COUNTERS, .offset = *at, .size = size, .write = true};
+    *at += size;
+}
+
 void ggl_vk_push(vk_call *c, uint32_t x) {
     assert(c->n_push < VK_MAX_PUSH);
     c->push[c->n_push++] = x;

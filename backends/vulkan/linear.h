@@ -3,7 +3,7 @@
 #ifndef VULKAN_LINEAR_H
 #define VULKAN_LINEAR_H
 
-#include "vulkan.h"
+#include "rows.h"
 
 enum {
     VK_LINEAR_MEMBERS = 3, /* most products of a dispatch (shaders/linear.glsl) */
@@ -36,6 +36,7 @@ typedef struct vk_product {
      * (shaders/kinds.h) */
     bool gated;
     uint32_t gate;
+    vk_norm norm; /* of the results, computed by the same dispatch; norm.norm NULL: none is */
 } vk_product;
 
 /* The part of w that a dispatch binds. */
@@ -73,6 +74,20 @@ bool ggl_vk_linear_tail(const vk_backend *b, const ggl_step *const *member, int 
                         const ggl_step *chain);
 ggl_status ggl_vk_emit_gated(vk_emit *e, ggl_error *err);
 size_t ggl_vk_gated_scratch(const ggl_step *step, int64_t n);
+/* A product with a residual and a norm as one step (linear_norm.c): how many links of a norm follow the first two
+ * of n steps; whether linear_vec.comp, whose rows have so many lanes, computes it, which sets p->norm; the norm as
+ * a dispatch of its own, if the step has one. */
+int ggl_vk_linear_norm_links(const ggl_step *step, int n);
+bool ggl_vk_take_norm(const ggl_step *step, vk_product *p, uint32_t lanes);
+ggl_status ggl_vk_emit_norm(vk_emit *e, ggl_error *err);
+/* Where a norm's operands are in their bindings, in words. */
+typedef struct vk_norm_places {
+    uint32_t weight, normed, blocks;
+} vk_norm_places;
+/* Bind and push what linear_vec.comp needs for a norm. */
+uint32_t ggl_vk_bind_norm_weight(vk_emit *e, vk_call *c, const vk_norm *l);
+void ggl_vk_bind_norm(vk_emit *e, vk_call *c, const vk_norm *l, vk_norm_places *at);
+void ggl_vk_push_norm(vk_call *c, const vk_norm *l, const vk_norm_places *at);
 /* Pushes an offset and the strides of an operand's dimensions 1 to 3. */
 void ggl_vk_push_steps(const vk_emit *e, vk_call *c, uint32_t at, const ggl_operand *o);
 

@@ -197,6 +197,13 @@ static bool may_mix(const vk_emit *e, const shape *s) {
            e->step->dst.ne[1] / s->keys->ne[1] % tile_of(s) != 0;
 }
 
+/* Returns the variant of attend.comp. Keys with codes are multiplied by them if the device multiplies bytes fast. */
+static vk_shader shader_of(const vk_features *f, ggl_type keys) {
+    static const vk_shader shader[2][2] = {{VK_SHADER_ATTEND, VK_SHADER_ATTEND_HALF},
+                                           {VK_SHADER_ATTEND_IDOT, VK_SHADER_ATTEND_IDOT_HALF}};
+    return shader[f->idot && ggl_type_get(keys)->quantized][f->half];
+}
+
 /* Chooses the shader, and its constants and workgroups. */
 static vk_call call_of(const vk_emit *e, const shape *s, bool tiles, uint32_t options) {
     const vk_features *f = &e->b->features;
@@ -215,7 +222,7 @@ static vk_call call_of(const vk_emit *e, const shape *s, bool tiles, uint32_t op
                          .spec = {LOCAL_TILES, k, v, dims, key_dims, options},
                          .n_spec = 6,
                          .groups = {ggl_vk_groups(s->n_tiles * s->spans, 1)}};
-    return (vk_call){.shader = f->half ? VK_SHADER_ATTEND_HALF : VK_SHADER_ATTEND,
+    return (vk_call){.shader = shader_of(f, k),
                      .spec = {LOCAL, k, v, s->queries, dims, key_dims,
                               options | (s->n_tiles ? MIXED : 0) | (s->matrix ? WIDE_TILES : 0),
                               f->ahead ? 16 : 4},

@@ -198,30 +198,46 @@ static void push_member(const vk_emit *e, vk_call *c, const vk_product *p, int64
 }
 
 /* Pushes what only a product that is emitted alone has. */
-static void push_alone(const vk_emit *e, vk_call *c, const vk_product *p, const vk_part *of,
-                       uint32_t index_at, uint32_t index_step, uint32_t index_batch) {
+static void push_alone(const vk_emit *e, vk_call *c, const vk_product *p) {
     for (int d = 1; d < GGL_MAX_DIMS; d++) /* the bias of slices is added later */
         ggl_vk_push(c, p->n_slices > 1 ? 0 : ggl_vk_stride(e, p->bias, d));
     for (int d = 0; d < 3; d++)
         ggl_vk_push(c, p->outer[d]);
     for (int d = 0; d < 3; d++)
         ggl_vk_push(c, p->w_step[d]);
+}
+
+/* Pushes how an index chooses the matrix of each column. */
+static void push_index(const vk_emit *e, vk_call *c, const vk_product *p, const vk_part *of,
+                       uint32_t index_at) {
+    const bool tiles = p->n_tiles > 0;
     ggl_vk_push(c, index_at);
-    ggl_vk_push(c, index_step);
-    ggl_vk_push(c, index_batch);
+    ggl_vk_push(c, tiles ? (uint32_t)p->n_tiles : ggl_vk_stride(e, p->index, 0));
+    ggl_vk_push(c, tiles ? 0 : ggl_vk_stride(e, p->index, 3));
     ggl_vk_push(c, (uint32_t)p->w->ne[2]);
     ggl_vk_push(c, (uint32_t)of->first_matrix);
     ggl_vk_push(c, (uint32_t)of->n_matrices);
+}
+
+/* Binds the lists or the index, or what a norm has in their place. Returns where it is. */
+static uint32_t bind_index(vk_emit *e, vk_call *c, const vk_product *p) {
+    if (p->norm.norm)
+        return ggl_vk_bind_norm_weight(e, c, &p->norm);
+    return p->sorted ? bind_words(e, c, &p->lists) : ggl_vk_bind(e, c, p->index, false);
 }
 
 void ggl_vk_bind_product(vk_emit *e, vk_call *c, const vk_product *p, const vk_part *of) {
     places at;
     const uint32_t x_at =
                        p->n_members > 1 ? bind_members(e, c, p, &at) : bind_one(e, c, p, of, &at),
-                   index_at =
-                       p->sorted ? bind_words(e, c, &p->lists) : ggl_vk_bind(e, c, p->index, false);
+                   index_at = bind_index(e, c, p);
+    vk_norm_places norm = {.weight = index_at};
     if (ggl_vk_has_codebook(p->w->type))
         ggl_vk_bind_codebooks(c);
+    else if (p->norm.norm)
+        ggl_vk_bind(e, c, &absent, false);
+    if (p->norm.norm)
+        ggl_vk_bind_norm(e, c, &p->norm, &norm);
     c->spec[1] = p->w->type;
     c->spec[2] = c->spec[9] = true;
     for (int m = 0; m < p->n_members; m++) {
@@ -244,10 +260,13 @@ void ggl_vk_bind_product(vk_emit *e, vk_call *c, const vk_product *p, const vk_p
     push_member(e, c, p, of->n_rows, &at, 0);
     for (int m = 1; m < p->n_members; m++)
         push_member(e, c, &p[m], p[m].w->ne[1], &at, m);
-    if (p->n_members == 1)
-        push_alone(e, c, p, of, index_at,
-                   p->n_tiles > 0 ? (uint32_t)p->n_tiles : ggl_vk_stride(e, p->index, 0),
-                   p->n_tiles > 0 ? 0 : ggl_vk_stride(e, p->index, 3));
+    if (p->n_members > 1)
+        return;
+    push_alone(e, c, p);
+    if (p->norm.norm)
+        ggl_vk_push_norm(c, &p->norm, &norm);
+    else
+        push_index(e, c, p, of, index_at);
 }
 
 int64_t ggl_vk_units_down(const vk_product *p, const vk_part *of, int64_t rows) {
@@ -303,6 +322,16 @@ static uint32_t rows_of_lane(const vk_backend *b, const vk_product *p, int64_t n
     return rows;
 }
 
+/* Returns whether the lanes of a row are a subgroup. */
+static bool is_by_subgroup(const vk_backend *b, const vk_product *p) {
+    return b->features.subgroup && units_of_row(p) >= b->limits.subgroup_size;
+}
+
+static uint32_t lanes_of(const vk_backend *b, const vk_product *p) {
+    return is_by_subgroup(b, p) ? b->limits.subgroup_size : round_up_to_power(units_of_row(p), 16);
+}
+
+/* A norm determines the workgroup's size. This does not change what a lane computes. */
 static ggl_status emit_vec(vk_emit *e, const vk_product *p, const vk_part *of, ggl_error *err) {
     static const vk_shader shader[2][2][2] = {
         {{VK_SHADER_LINEAR_VEC, VK_SHADER_LINEAR_VEC_CODEBOOK},
@@ -311,19 +340,20 @@ static ggl_status emit_vec(vk_emit *e, const vk_product *p, const vk_part *of, g
          {VK_SHADER_LINEAR_VEC_IDOT_SUBGROUP, VK_SHADER_LINEAR_VEC_IDOT_SUBGROUP_CODEBOOK}}};
     const int64_t n_cols = (int64_t)p->column[0] * p->column[1] * p->column[2];
     const uint32_t cols = round_up_to_power(n_cols, VK_VEC_COLS);
-    const int64_t units = units_of_row(p);
-    const bool subgroup = e->b->features.subgroup && units >= e->b->limits.subgroup_size;
-    const uint32_t lanes = subgroup ? e->b->limits.subgroup_size : round_up_to_power(units, 16),
-                   side = lanes < LOCAL_VEC ? LOCAL_VEC / lanes : 1;
+    const bool subgroup = is_by_subgroup(e->b, p);
+    const uint32_t lanes = lanes_of(e->b, p),
+                   local = p->norm.norm ? ggl_vk_row_local(p->y->ne[0]) : LOCAL_VEC,
+                   side = lanes < local ? local / lanes : 1;
     const int64_t others = (n_cols + cols - 1) / cols * ggl_vk_n_outer(p);
     const uint32_t rows = rows_of_lane(e->b, p, ggl_vk_units_down(p, of, 1) * others / side, cols);
     vk_call c = {.shader = shader[p->rounded][subgroup][ggl_vk_has_codebook(p->w->type)],
-                 .spec = {LOCAL_VEC}};
+                 .spec = {local}};
     ggl_vk_bind_product(e, &c, p, of);
+    c.n_spec = 17;
     c.spec[6] = cols;
     c.spec[7] = subgroup ? 1 : lanes;
     c.spec[11] = rows;
-    c.spec[12] = cols * rows <= 4 && units > lanes ? 2 : 1;
+    c.spec[12] = cols * rows <= 4 && units_of_row(p) > lanes ? 2 : 1;
     c.spec[13] = p->gate;
     c.spec[14] = p->gated;
     c.groups[0] = ggl_vk_groups(ggl_vk_units_down(p, of, rows * side) * others, 1);
@@ -388,6 +418,12 @@ static bool fit_together(const vk_emit *e, const vk_product *p, int n) {
     return end - begin <= ggl_vk_most_bound(e->b);
 }
 
+/* True if one dispatch computes all rows of the product. */
+static bool is_whole(const vk_emit *e, const vk_product *p) {
+    const vk_part of = largest_part(e, p);
+    return of.n_matrices == p->w->ne[2] && of.n_rows == p->w->ne[1];
+}
+
 static ggl_status linear_emit(vk_emit *e, ggl_error *err) {
     if (e->step->has_tail)
         return ggl_vk_emit_gated(e, err);
@@ -404,24 +440,25 @@ static ggl_status linear_emit(vk_emit *e, ggl_error *err) {
         p->n_members = n;
         return st == GGL_OK ? ggl_vk_emit_products(e, p, err) : st;
     }
+    const bool takes = is_whole(e, p) && ggl_vk_take_norm(e->step, p, lanes_of(e->b, p));
     for (int m = 0; m < n && st == GGL_OK; m++)
         st = ggl_vk_emit_products(e, &p[m], err);
-    return st;
+    return st == GGL_OK && !takes ? ggl_vk_emit_norm(e, err) : st;
 }
 
 static size_t linear_scratch(const vk_backend *b, const ggl_step *step, int64_t n) {
     return ggl_vk_gated_scratch(step, n) + ggl_vk_tiles_scratch(b, step, n);
 }
 
-/* A product without a bias, and a sum of it and values of its shape. */
+/* A product without a bias, a sum of it and values of its shape, and a norm. */
 static int linear_chain(const vk_backend *b, const ggl_step *step, int n) {
     (void)b;
     const bool plain = (step->n_src < 3 || !ggl_vk_has(&step->src[2])) &&
                        (step->n_src < 4 || !ggl_vk_has(&step->src[3]));
-    return plain && ggl_vk_feeds(step, n, GGL_OP_ADD) &&
-                   memcmp(ggl_vk_other(&step[1])->ne, step->dst.ne, sizeof step->dst.ne) == 0
-               ? 2
-               : 1;
+    if (!plain || !ggl_vk_feeds(step, n, GGL_OP_ADD) ||
+        memcmp(ggl_vk_other(&step[1])->ne, step->dst.ne, sizeof step->dst.ne) != 0)
+        return 1;
+    return 2 + ggl_vk_linear_norm_links(step, n);
 }
 
 static const char *linear_refuses(const vk_backend *b, const ggl_tensor *node) {

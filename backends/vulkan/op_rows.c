@@ -1,8 +1,8 @@
 /* Operators along a dimension: sums, maxima, norms, softmax, ranks. */
 #include <string.h>
 
+#include "rows.h"
 #include "shaders/kinds.h"
-#include "vulkan.h"
 
 enum { LOCAL = 128, LEAST_LOCAL = 32, SHORT_ROW = 32 };
 
@@ -16,40 +16,41 @@ static const struct {
     {"normalised", ROW_NORMALISED},
 };
 
-/* Returns the workgroup's size: four elements per invocation, if the row is long enough. */
-static uint32_t local_for(int64_t n) {
+/* Four elements per invocation, if the row is long enough. */
+uint32_t ggl_vk_row_local(int64_t n) {
     uint32_t local = LEAST_LOCAL;
     while (local < LOCAL && local * 4 < n)
         local *= 2;
     return local;
 }
 
-/* The links of a chain: the sum of x and an addend, its norm, the norm's weight, its rounding. All
- * but the norm may be absent. */
-typedef struct links {
-    const ggl_step *add, *norm, *mul, *round;
-} links;
-
-static links links_of(const ggl_step *step) {
-    links l = {.norm = step, .round = ggl_vk_form_link(step)};
-    if (step->n_links > 1 && step->node->op == GGL_OP_ADD) {
+vk_norm ggl_vk_norm_of(const ggl_step *step, int n_links) {
+    const ggl_step *last = step + n_links - 1;
+    vk_norm l = {.norm = step, .round = last > step && last->kind == GGL_STEP_FORM ? last : NULL};
+    if (n_links > 1 && step->node->op == GGL_OP_ADD) {
         l.add = step;
         l.norm = step + 1;
     }
     const ggl_step *next = l.norm + 1;
-    if (next < step + step->n_links && next != l.round)
+    if (next <= last && next != l.round)
         l.mul = next;
     return l;
 }
 
-/* Returns a result that the chain stores. It is bound in place of absent ones, because the validation
- * layer takes all that a shader may write for written. */
-static const ggl_operand *stored(const links *l, const ggl_operand *result) {
+const ggl_operand *ggl_vk_normed(const vk_norm *l) {
+    return l->mul ? &l->mul->dst : &l->norm->dst;
+}
+
+const ggl_operand *ggl_vk_stored(const vk_norm *l, const ggl_operand *result) {
     return result->region >= 0 ? result : &l->round->dst;
 }
 
+float ggl_vk_norm_eps(const vk_norm *l) {
+    return l->norm->node->n_num > 0 ? (float)l->norm->node->num[0] : 0;
+}
+
 /* Binds what the chain adds to a norm, sets its constants and pushes where it is. */
-static void bind_links(vk_emit *e, vk_call *c, const links *l, const ggl_operand *result) {
+static void bind_links(vk_emit *e, vk_call *c, const vk_norm *l, const ggl_operand *result) {
     static const ggl_operand absent = {.region = -1};
     const ggl_operand *addend = l->add ? &l->add->src[1] : &absent,
                       *weight = l->mul ? ggl_vk_other(l->mul) : &absent;
@@ -62,27 +63,27 @@ static void bind_links(vk_emit *e, vk_call *c, const links *l, const ggl_operand
     c->n_spec = 7;
     ggl_vk_push(c, ggl_vk_bind(e, c, addend, false));
     ggl_vk_push_strides(e, c, addend);
-    ggl_vk_push(c, ggl_vk_bind(e, c, keeps ? &l->add->dst : stored(l, result), true));
+    ggl_vk_push(c, ggl_vk_bind(e, c, keeps ? &l->add->dst : ggl_vk_stored(l, result), true));
     ggl_vk_push(c, ggl_vk_bind(e, c, weight, false));
     ggl_vk_push_strides(e, c, weight);
-    ggl_vk_push(c, ggl_vk_bind(e, c, l->round ? &l->round->dst : stored(l, result), true));
+    ggl_vk_push(c, ggl_vk_bind(e, c, l->round ? &l->round->dst : ggl_vk_stored(l, result), true));
 }
 
 static ggl_status emit_kind(vk_emit *e, uint32_t kind, ggl_error *err) {
     const ggl_operand *x = &e->step->src[0];
     const int64_t rows = ggl_vk_rows(e, x);
-    const links l = links_of(e->step);
-    const ggl_operand *y = l.mul ? &l.mul->dst : &l.norm->dst;
+    const vk_norm l = ggl_vk_norm_of(e->step, e->step->n_links);
+    const ggl_operand *y = ggl_vk_normed(&l);
     vk_call c = {.shader = e->b->features.subgroup ? VK_SHADER_ROWS_SUBGROUP : VK_SHADER_ROWS,
-                 .spec = {local_for(x->ne[0]), kind},
+                 .spec = {ggl_vk_row_local(x->ne[0]), kind},
                  .groups = {ggl_vk_groups(rows, 1)}};
     ggl_vk_push(&c, (uint32_t)rows);
     for (int d = 0; d < 3; d++)
         ggl_vk_push(&c, (uint32_t)ggl_vk_extent(e, x, d));
-    ggl_vk_push(&c, ggl_vk_bind(e, &c, stored(&l, y), true));
+    ggl_vk_push(&c, ggl_vk_bind(e, &c, ggl_vk_stored(&l, y), true));
     ggl_vk_push(&c, ggl_vk_bind(e, &c, x, false));
     ggl_vk_push_strides(e, &c, x);
-    ggl_vk_push_float(&c, l.norm->node->n_num > 0 ? (float)l.norm->node->num[0] : 0);
+    ggl_vk_push_float(&c, ggl_vk_norm_eps(&l));
     bind_links(e, &c, &l, y);
     return ggl_vk_dispatch(e, &c, err);
 }
@@ -107,11 +108,22 @@ static bool is_norm(const ggl_step *step) {
     return kind == ROW_RMS || kind == ROW_CENTER || kind == ROW_L2 || kind == ROW_NORMALISED;
 }
 
-static int rows_chain(const vk_backend *b, const ggl_step *step, int n) {
-    (void)b;
-    if (!is_norm(step) || step->dst.region >= 0)
+uint32_t ggl_vk_norm_kind(const vk_norm *l) {
+    return kind_of(l->norm->node);
+}
+
+int ggl_vk_norm_links(const ggl_step *step, int n) {
+    if (n < 1 || !is_norm(step))
+        return 0;
+    if (step->dst.region >= 0)
         return 1;
     return ggl_vk_and_form(step, n, ggl_vk_feeds(step, n, GGL_OP_MUL) ? 2 : 1);
+}
+
+static int rows_chain(const vk_backend *b, const ggl_step *step, int n) {
+    (void)b;
+    const int links = ggl_vk_norm_links(step, n);
+    return links > 0 ? links : 1;
 }
 
 const vk_op ggl_vk_op_rows = {.emit = emit_rows,
@@ -125,12 +137,13 @@ ggl_status ggl_vk_emit_add_norm(vk_emit *e, ggl_error *err) {
 }
 
 int ggl_vk_add_norm_chain(const vk_backend *b, const ggl_step *step, int n) {
+    (void)b;
     if (step->node->op != GGL_OP_ADD || !is_norm(&step[1]))
         return 1;
     for (int k = 0; k < 2; k++)
         if (memcmp(step->src[k].ne, step->dst.ne, sizeof step->dst.ne) != 0)
             return 1;
-    return 1 + rows_chain(b, &step[1], n - 1);
+    return 1 + ggl_vk_norm_links(&step[1], n - 1);
 }
 
 /* --- one invocation per result ---------------------------------------------------------------- */

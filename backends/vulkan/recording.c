@@ -87,7 +87,8 @@ static bool conflicts(const vk_touches *touched, const vk_binding *b) {
 /* True if a binding can conflict with another one. Weights and constants cannot, as they are only
  * read. */
 static bool counts(const vk_binding *b) {
-    return b->region >= 0 && (b->region < GGL_REGION_REPACKED || b->kept || b->write);
+    return b->region == VK_COUNTERS ||
+           (b->region >= 0 && (b->region < GGL_REGION_REPACKED || b->kept || b->write));
 }
 
 bool ggl_vk_needs_barrier(vk_touches *t, const vk_call *c) {
@@ -157,6 +158,9 @@ static VkDescriptorBufferInfo place(const vk_backend *b, const vk_recording *r,
         return (VkDescriptorBufferInfo){b->codebooks->buffer, 0, x->size};
     if (x->region == VK_BATCH_SIZE)
         return (VkDescriptorBufferInfo){r->sizes->buffer, r->size_at, x->size};
+    if (x->region == VK_COUNTERS)
+        return (VkDescriptorBufferInfo){b->counters->buffer, b->counters->shift + x->offset,
+                                        x->size};
     if (x->region < 0)
         return (VkDescriptorBufferInfo){b->nothing->buffer, 0, VK_WHOLE_SIZE};
     const ggl_buffer *buf = r->region[x->region];

@@ -11,7 +11,7 @@
 
 enum {
     VK_MAX_BIND = 9,
-    VK_MAX_SPEC = 16,
+    VK_MAX_SPEC = 17,
     VK_MAX_PUSH = 32,   /* words: the 128 bytes that every device supports */
     VK_MAX_LOCAL = 128, /* invocations per workgroup that every device supports */
     VK_MAX_GROUPS = 65535
@@ -79,6 +79,8 @@ typedef struct vk_backend {
     vk_staging *staging;
     ggl_buffer *codebooks; /* weights.c; VK_CODEBOOKS */
     ggl_buffer *nothing;   /* bound in place of absent operands */
+    ggl_buffer *counters;  /* VK_COUNTERS; the next that a dispatch gets begin at this offset */
+    size_t counters_at;
     /* made so far, for tests */
     uint64_t n_recordings, n_pipelines, n_submissions;
 } vk_backend;
@@ -87,9 +89,10 @@ typedef struct vk_backend {
 
 typedef struct vk_recording vk_recording; /* recording.c */
 
-/* Regions besides those of plans: the codebooks that some types use, and a word with the size of
- * the batch that a recording runs. */
-enum { VK_CODEBOOKS = -2, VK_BATCH_SIZE = -3 };
+/* Regions besides those of plans: the codebooks that some types use; a word with the size of
+ * the batch that a recording runs; and words that are 0 before and after each dispatch (shaders/last.glsl). */
+enum { VK_CODEBOOKS = -2, VK_BATCH_SIZE = -3, VK_COUNTERS = -4 };
+enum { VK_COUNTERS_SIZE = 1 << 16, VK_MOST_COUNTERS = 1 << 12 }; /* bytes; words of a dispatch */
 
 /* A range of a region that a dispatch uses. */
 typedef struct vk_binding {
@@ -152,6 +155,8 @@ uint32_t ggl_vk_bind_part(vk_emit *e, vk_call *c, const ggl_operand *o, size_t o
 /* Binds bytes of a region, such as scratch (GGL_REGION_ARENA). Returns the offset in bytes. */
 uint32_t ggl_vk_bind_bytes(vk_emit *e, vk_call *c, int region, size_t offset, size_t size,
                            bool write);
+/* Binds n counters, at most VK_MOST_COUNTERS, from the binding's first word on. */
+void ggl_vk_bind_counters(vk_emit *e, vk_call *c, size_t n);
 /* Binds all slots of a store. Returns the offset in bytes. */
 uint32_t ggl_vk_bind_store(vk_emit *e, vk_call *c, const ggl_store *s, bool write);
 

@@ -22,15 +22,23 @@ static ggl_status read_bytes(unsigned char **out, ggl_arena *arena, const ggl_gg
     return GGL_OK;
 }
 
-ggl_status llm_charsmap_check(const char *name, const void *data, size_t n, size_t *n_trie,
-                              ggl_error *err) {
+ggl_status llm_charsmap_parse(charsmap *m, ggl_arena *arena, const char *name, const void *data,
+                              size_t n, ggl_error *err) {
     const unsigned char *bytes = data;
-    *n_trie = n >= 4 ? (size_t)llm_little_endian(bytes, 4) : 0;
-    if (n < 5 || *n_trie > n - 5 || *n_trie % 4 != 0 || bytes[n - 1] != 0)
+    const size_t n_trie = n >= 4 ? (size_t)llm_little_endian(bytes, 4) : 0;
+    *m = (charsmap){.name = name};
+    if (n < 5 || n_trie > n - 5 || n_trie % 4 != 0 || bytes[n - 1] != 0)
         return ggl_fail(err, GGL_FORMAT,
                         "%s has %zu bytes, which do not hold a trie of %zu bytes, a multiple of 4, "
                         "and replacements that end with a NUL",
-                        name, n, *n_trie);
+                        name, n, n_trie);
+    m->unit = ggl_arena_alloc(arena, n_trie / 4 + 1, sizeof *m->unit);
+    if (!m->unit)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for the tokenizer");
+    for (; m->n_unit < n_trie / 4; m->n_unit++)
+        m->unit[m->n_unit] = (uint32_t)llm_little_endian(bytes + 4 + 4 * m->n_unit, 4);
+    m->text = (const char *)bytes + 4 + n_trie;
+    m->n_text = n - 4 - n_trie;
     return GGL_OK;
 }
 
@@ -40,23 +48,10 @@ ggl_status llm_charsmap_read(charsmap *m, ggl_arena *arena, const ggl_gguf *file
     if (!v || (v->is_array && v->n == 0))
         return GGL_OK;
     unsigned char *bytes;
-    ggl_status s = read_bytes(&bytes, arena, v, err);
+    const ggl_status s = read_bytes(&bytes, arena, v, err);
     if (s != GGL_OK)
         return s;
-    const size_t n = (size_t)v->n;
-    size_t n_trie;
-    s = llm_charsmap_check(KEY, bytes, n, &n_trie, err);
-    if (s != GGL_OK)
-        return s;
-    m->n_unit = n_trie / 4;
-    m->unit = ggl_arena_alloc(arena, m->n_unit + 1, sizeof *m->unit);
-    if (!m->unit)
-        return ggl_fail(err, GGL_NOMEM, "out of memory for the tokenizer");
-    for (size_t i = 0; i < m->n_unit; i++)
-        m->unit[i] = (uint32_t)llm_little_endian(bytes + 4 + 4 * i, 4);
-    m->text = (char *)bytes + 4 + n_trie;
-    m->n_text = n - 4 - n_trie;
-    return GGL_OK;
+    return llm_charsmap_parse(m, arena, KEY, bytes, (size_t)v->n, err);
 }
 
 /* Returns a unit's offset, in the format of darts-clone. */
@@ -72,35 +67,85 @@ static ggl_str replacement_at(const charsmap *m, size_t at) {
     return (ggl_str){m->text + place, strnlen(m->text + place, m->n_text - place)};
 }
 
-static ggl_status check_lengths(size_t n_string, size_t n_replacement, ggl_error *err) {
+static ggl_status check_lengths(const charsmap *m, size_t n_string, size_t n_replacement,
+                                ggl_error *err) {
     if (n_string > CHARSMAP_LONGEST)
-        return ggl_fail(err, GGL_FORMAT, "%s has a string of more than %d bytes", KEY,
+        return ggl_fail(err, GGL_FORMAT, "%s has a string of more than %d bytes", m->name,
                         CHARSMAP_LONGEST);
     if (n_replacement > n_string * CHARSMAP_RATIO)
         return ggl_fail(err, GGL_FORMAT,
-                        "%s replaces %zu bytes by %zu, at most %d times as many are supported", KEY,
-                        n_string, n_replacement, CHARSMAP_RATIO);
+                        "%s replaces %zu bytes by %zu, at most %d times as many are supported",
+                        m->name, n_string, n_replacement, CHARSMAP_RATIO);
     return GGL_OK;
+}
+
+/* Moves *base, from which a string's next unit is found, on by a byte. Returns the unit that the byte
+ * leads to, or SIZE_MAX if no string goes on with it. */
+static size_t step(const charsmap *m, size_t *base, unsigned char byte) {
+    const size_t at = *base ^ byte;
+    if (byte == 0 || at >= m->n_unit || (m->unit[at] & (1u << 31 | 0xff)) != byte)
+        return SIZE_MAX;
+    *base = at ^ offset_of(m->unit[at]);
+    return at;
+}
+
+static size_t first_base(const charsmap *m) {
+    return m->n_unit > 0 ? offset_of(m->unit[0]) : 0;
+}
+
+/* True if a string ends at the unit. */
+static bool ends(const charsmap *m, size_t unit) {
+    return m->unit[unit] >> 8 & 1;
 }
 
 ggl_status llm_charsmap_find(const charsmap *m, const char *s, size_t n, size_t *length,
                              ggl_str *replacement, ggl_error *err) {
-    size_t at = m->n_unit > 0 ? offset_of(m->unit[0]) : 0, i = 0;
+    size_t base = first_base(m), i = 0;
     *length = 0;
     *replacement = (ggl_str){"", 0};
     for (; i < n && i <= CHARSMAP_LONGEST; i++) {
-        const unsigned char byte = (unsigned char)s[i];
-        at ^= byte;
         GGL_STEPS(1);
-        if (byte == 0 || at >= m->n_unit || (m->unit[at] & (1u << 31 | 0xff)) != byte)
+        const size_t unit = step(m, &base, (unsigned char)s[i]);
+        if (unit == SIZE_MAX)
             break;
-        const uint32_t unit = m->unit[at];
-        at ^= offset_of(unit);
-        const ggl_str found = unit >> 8 & 1 ? replacement_at(m, at) : (ggl_str){NULL, 0};
+        const ggl_str found = ends(m, unit) ? replacement_at(m, base) : (ggl_str){NULL, 0};
         if (!found.s)
             continue;
         *length = i + 1;
         *replacement = found;
     }
-    return check_lengths(i > CHARSMAP_LONGEST ? i : *length, replacement->n, err);
+    return check_lengths(m, i > CHARSMAP_LONGEST ? i : *length, replacement->n, err);
+}
+
+/* One byte of the string that a walk is at. */
+typedef struct place {
+    size_t base;
+    int next; /* the next byte to try here */
+} place;
+
+ggl_status llm_charsmap_check(const charsmap *m, ggl_error *err) {
+    enum { MOST_STEPS = 1 << 22 }; /* NFKC needs less than a tenth */
+    place at[CHARSMAP_LONGEST + 2] = {{first_base(m), 1}};
+    size_t n = 0; /* bytes of the current string */
+    ggl_status s = GGL_OK;
+    for (int n_step = 0; s == GGL_OK && (n > 0 || at[0].next < 256);) {
+        if (at[n].next == 256) {
+            n--;
+            continue;
+        }
+        at[n + 1] = (place){at[n].base, 1};
+        const size_t unit = step(m, &at[n + 1].base, (unsigned char)at[n].next++);
+        if (unit == SIZE_MAX)
+            continue;
+        n++;
+        const ggl_str to = ends(m, unit) ? replacement_at(m, at[n].base) : (ggl_str){"", 0};
+        if (++n_step == MOST_STEPS)
+            s = ggl_fail(err, GGL_LIMIT, "%s has too many strings", m->name);
+        else if (!to.s)
+            s = ggl_fail(err, GGL_FORMAT, "%s has a string of %zu bytes without a replacement",
+                         m->name, n);
+        else
+            s = check_lengths(m, n, to.n, err);
+    }
+    return s;
 }

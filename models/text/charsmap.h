@@ -20,18 +20,22 @@
 enum { CHARSMAP_RATIO = 16, CHARSMAP_LONGEST = 256 };
 
 typedef struct charsmap {
-    uint32_t *unit; /* [n_unit] */
+    const char *name; /* for messages */
+    uint32_t *unit;   /* [n_unit] */
     size_t n_unit, n_text;
-    char *text; /* [n_text], ends with NUL */
+    const char *text; /* [n_text], ends with NUL */
 } charsmap;
 
 /* Reads the key into the arena. Without it the map is empty. */
 GGL_NODISCARD ggl_status llm_charsmap_read(charsmap *m, ggl_arena *arena, const ggl_gguf *file,
                                            ggl_error *err);
-/* Checks that the n bytes of a map, which messages call `name`, hold a trie and replacements. *n_trie:
- * bytes of the trie. GGL_FORMAT: they do not. */
-GGL_NODISCARD ggl_status llm_charsmap_check(const char *name, const void *data, size_t n,
-                                            size_t *n_trie, ggl_error *err);
+/* Reads n > 0 bytes, which must stay where they are, into the arena. name: for messages.
+ * GGL_FORMAT: they do not hold a trie and replacements; GGL_NOMEM. */
+GGL_NODISCARD ggl_status llm_charsmap_parse(charsmap *m, ggl_arena *arena, const char *name,
+                                            const void *data, size_t n, ggl_error *err);
+/* Checks all strings of the map. GGL_FORMAT: one exceeds the limits above, or leads to no
+ * replacement; GGL_LIMIT: there are more than any text needs. */
+GGL_NODISCARD ggl_status llm_charsmap_check(const charsmap *m, ggl_error *err);
 /* Finds the longest string of the map at the start of s[0..n): *length, 0 if none, and its
  * replacement. GGL_FORMAT: the string or replacement exceeds the limits above. */
 GGL_NODISCARD ggl_status llm_charsmap_find(const charsmap *m, const char *s, size_t n,

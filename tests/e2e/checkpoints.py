@@ -4,8 +4,8 @@ weights as checkpoints of versions 0, 1 and 2.
 checkpoints.py TOOLS [SHARED]    TOOLS: the folder of the programs; SHARED: a folder with models/stories260K.bin, if there is one"""
 import array, os, struct, sys
 
-from checkpoint_model import (DIM, HEADS, HIDDEN, KV_HEADS, LAYERS, PIECES, SEQ, VOCAB, dequantized, make_weights, quantize, tokenizer_bin, version_0, version_1,
-                              version_2)
+from checkpoint_model import (DIM, GROUP, HEADS, HIDDEN, KV_HEADS, LAYERS, PIECES, SEQ, VOCAB, dequantized, make_weights, quantize,
+                              tokenizer_bin, version_0, version_1, version_2)
 from checks import check, finish, path, runner, write_json, write_safetensors
 
 run = runner(sys.argv[1])
@@ -99,6 +99,24 @@ def check_codes(w, file, group, name):
         check(b"".join(blocks) in data, f"{name}: other codes of {tensor}")
 
 
+def test_range(w):
+    """Factors of version 2 that f16 does not hold, too large in one group or too small in all: these matrices become f32, without loss."""
+    large, small = "layers.0.feed_forward.w1", "layers.1.feed_forward.w2"
+    w = {name: (shape, array.array("f", x)) for name, (shape, x) in w.items()}
+    for i in range(GROUP):
+        w[large][1][i] *= 1e9
+    for i in range(len(w[small][1])):
+        w[small][1][i] *= 1e-9
+    make_folder(dequantized(w), "range-folder", True)
+    run("llm-convert", path("range-folder"), "-o", path("want.gguf"), "--type", "f32", "--no-tokenizer")
+    for has in ("2 tensors of 8-bit codes: f32, without loss", f"{7 * LAYERS - 1} tensors of 8-bit codes: q8_0, the nearest type"):
+        run("llm-convert", put("range.bin", version_2(w, True)), "-o", path("got.gguf"), "--no-tokenizer", has=has)
+    got, want = digests(path("got.gguf")), digests(path("want.gguf"))
+    for name in ("blk.0.ffn_gate.weight", "blk.1.ffn_down.weight"):
+        check(got[name] == want[name], f"other numbers of {name}")
+    check(got["blk.1.ffn_gate.weight"] != want["blk.1.ffn_gate.weight"], "a matrix that should be q8_0 is f32")
+
+
 def test_pickles():
     """PyTorch's files are refused by name, whether they are a zip file or the older form, in a folder or alone."""
     entry = b"archive/data.pkl"
@@ -190,6 +208,7 @@ if __name__ == "__main__":
     test_versions(weights)
     test_tokenizer()
     test_faults(weights)
+    test_range(weights)
     test_pickles()
     test_stories()
     sys.exit(finish())

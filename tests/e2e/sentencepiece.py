@@ -118,6 +118,11 @@ def test_unigram():
     check(ids(sp, "ban  ban ") == ids(sp, "ban ban"), "spaces are not removed", ids(sp, "ban  ban "))
 
 
+def trie(units, text):
+    """A charsmap of 512 units, of which these are used, and one replacement."""
+    return struct.pack("<I", 4 * 512) + b"".join(struct.pack("<I", units.get(i, 0)) for i in range(512)) + text + b"\0"
+
+
 def test_faults():
     good = model(PIECES, BPE)
 
@@ -140,6 +145,13 @@ def test_faults():
     wrong(field(1, field(1, b"a")) + varint(1 << 3 | 3), "unknown form 3")
     for charsmap in (b"map", struct.pack("<I", 8) + b"\0" * 8, struct.pack("<I", 4) + b"\0" * 4 + b"abc", struct.pack("<I", 6) + b"\0" * 8):
         wrong(model(PIECES, UNIGRAM, charsmap=charsmap), f"tokenizer.model: its precompiled_charsmap has {len(charsmap)} bytes, which do not hold a trie")
+    for units, words in (({0: 1 << 10, 0x40: 0x100 << 10 | 1 << 8 | 0x41, 0x140: 1 << 31}, "replaces 1 bytes by 17, at most 16 times as many"),
+                         ({0: 1 << 10, 0x40: 0x41 << 10 | 0x41}, "has a string of more than 256 bytes"),  # 'A' leads back to itself
+                         ({0: 1 << 10, 0x40: 0x100 << 10 | 1 << 8 | 0x41}, "has a string of 1 bytes without a replacement")):
+        wrong(model(PIECES, UNIGRAM, charsmap=trie(units, b"b" * 17)), "tokenizer.model: its precompiled_charsmap " + words)
+    run("llm-convert", folder("good", {"tokenizer.model": model(PIECES, UNIGRAM, charsmap=trie({0: 1 << 10, 0x40: 0x100 << 10 | 1 << 8 | 0x41,
+                                                                                              0x140: 1 << 31}, b"b" * 16))}),
+        "-o", path("good.gguf"), "--vocab-only")
     wrong(field(1, 7), "is not SentencePiece's")
     wrong(good + field(2, 7), "is not a message")
     wrong(good + varint(9 << 3) + b"\xff" * 11, "more than 64 bits")

@@ -19,9 +19,11 @@ static const char head[] =
     "\"p.z.scales\": {\"dtype\": \"F32\", \"shape\": [1], \"data_offsets\": [344, 348]}, "
     "\"p.m.weight\": {\"dtype\": \"U32\", \"shape\": [2, 8], \"data_offsets\": [348, 412]}, "
     "\"p.m.scales\": {\"dtype\": \"BF16\", \"shape\": [2, 2], \"data_offsets\": [412, 420]}, "
-    "\"p.m.biases\": {\"dtype\": \"BF16\", \"shape\": [2, 2], \"data_offsets\": [420, 428]}}";
+    "\"p.m.biases\": {\"dtype\": \"BF16\", \"shape\": [2, 2], \"data_offsets\": [420, 428]}, "
+    "\"p.x.weight\": {\"dtype\": \"U32\", \"shape\": [2, 8], \"data_offsets\": [428, 492]}, "
+    "\"p.x.scales\": {\"dtype\": \"U8\", \"shape\": [2, 2], \"data_offsets\": [492, 496]}}";
 
-enum { N_DATA = 428 };
+enum { N_DATA = 496 };
 
 /* Packs codes in groups where there is a block type for them. */
 static void pack(recipe *r) {
@@ -133,6 +135,9 @@ bool fuzz_seed(int k, uint8_t **data, size_t *size) {
         "\"p.z\"\n  ignore \"*\"\n"
         "\x01{\"n\": 4, \"v\": 6, \"quantization\": {\"group_size\": 32, \"bits\": 4, "
         "\"p.m\": {\"group_size\": 32, \"bits\": 4}}}",
+        BEGIN "f [64, 2]\nlogits = linear(x * sum(flat(f)), a)\nconvert A:\n  .vocab_size <- "
+              "config.v\n  .n <- config.n\n  a <- \"a\"\n  w <- \"w\"\n  f <- \"p.x\"\n  ignore "
+              "\"*\"\n\x01{\"n\": 4, \"v\": 6, \"quantization\": {\"mode\": \"mxfp4\"}}",
     };
     if (k >= (int)(sizeof seeds / sizeof *seeds))
         return false;

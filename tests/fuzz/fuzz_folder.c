@@ -81,37 +81,74 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     return 0;
 }
 
-#define CONFIG "{\"architectures\": [\"A\"], \"v\": 3, \"n\": 32}"
+/* the form of MLX's codes, for the seeds that have them */
+#define FORM                                                                                       \
+    "\"quantization\": {\"group_size\": 32, \"bits\": 4, \"v\": {\"group_size\": 16, \"bits\": "   \
+    "8}}"
+#define CONFIG "{\"architectures\": [\"A\"], \"v\": 3, \"n\": 32, " FORM "}"
 #define TOKENIZER                                                                                  \
     "{\"pre_tokenizer\": {\"type\": \"ByteLevel\"}, \"model\": {\"type\": \"BPE\", \"vocab\": "    \
     "{\"a\": 0, \"b\": 1, \"ab\": 2}, \"merges\": [\"a b\"]}}"
 
-/* Seed k: each with another type of numbers, and another type to quantize to. */
-bool fuzz_seed(int k, uint8_t **data, size_t *size) {
-    static const struct {
-        const char *name, *shape;
-        size_t n;
-    } tensors[] = {{"a", "3, 32", 96},      {"w", "32, 32", 1024},   {"v", "32, 32", 1024},
-                   {"g.0", "32, 32", 1024}, {"g.1", "32, 32", 1024}, {"b", "32", 32}};
-    static const char *const dtypes[] = {"F32", "F16", "BF16", "F64"};
-    static const size_t sizes[] = {4, 2, 2, 8};
-    char head[1024] = "{", *to = head + 1;
+typedef struct seed_tensor {
+    const char *name, *shape;
+    size_t n;          /* elements */
+    const char *dtype; /* NULL: that of the seed */
+} seed_tensor;
+
+static const seed_tensor plain[] = {{"a", "3, 32", 96, NULL},
+                                    {"w", "32, 32", 1024, NULL},
+                                    {"v", "32, 32", 1024, NULL},
+                                    {"g.0", "32, 32", 1024, NULL},
+                                    {"g.1", "32, 32", 1024, NULL},
+                                    {"b", "32", 32, NULL},
+                                    {0}};
+/* The same with MLX's codes. */
+#define CODES(name, words, n_word, groups, n_group)                                                \
+    {name ".weight", words, n_word, "U32"}, {name ".scales", groups, n_group, NULL}, {             \
+        name ".biases", groups, n_group, NULL                                                      \
+    }
+static const seed_tensor mlx[] = {{"a", "3, 32", 96, NULL},
+                                  CODES("w", "32, 4", 128, "32, 1", 32),
+                                  CODES("v", "32, 8", 256, "32, 2", 64),
+                                  CODES("g.0", "32, 4", 128, "32, 1", 32),
+                                  CODES("g.1", "32, 4", 128, "32, 1", 32),
+                                  {"b", "32", 32, NULL},
+                                  {0}};
+
+/* Writes the header of model.safetensors, filled up with spaces; returns the bytes of its data. */
+static size_t put_head(char *to, const seed_tensor *t, const char *dtype, size_t size) {
+    const char *begin = to;
     size_t at = 0;
-    if (k >= 4)
-        return false;
-    for (int i = 0; i < 6; i++) {
-        const size_t n = tensors[i].n * sizes[k];
+    for (int i = 0; t[i].name; i++) {
+        const size_t n = t[i].n * (t[i].dtype ? 4 : size);
         to += sprintf(
             to, "%s\"%s\": {\"dtype\": \"%s\", \"shape\": [%s], \"data_offsets\": [%zu, %zu]}",
-            i ? ", " : "", tensors[i].name, dtypes[k], tensors[i].shape, at, at + n);
+            i ? ", " : "{", t[i].name, t[i].dtype ? t[i].dtype : dtype, t[i].shape, at, at + n);
         at += n;
     }
     to += sprintf(to, "}");
-    while ((to - head) % 8 != 0)
+    while ((to - begin) % 8 != 0)
         *to++ = ' ';
-    const uint64_t n_head = (uint64_t)(to - head);
+    *to = 0;
+    return at;
+}
+
+/* Seed k: each with another type of numbers or with codes, and another type to quantize to. */
+bool fuzz_seed(int k, uint8_t **data, size_t *size) {
+    static const struct {
+        const char *dtype;
+        size_t size;
+        const seed_tensor *tensor;
+    } seeds[] = {{"F32", 4, plain}, {"F16", 2, plain}, {"BF16", 2, plain},
+                 {"F64", 8, plain}, {"F16", 2, mlx},   {"BF16", 2, mlx}};
+    char head[2048];
+    if (k >= (int)(sizeof seeds / sizeof *seeds))
+        return false;
+    const size_t n_data = put_head(head, seeds[k].tensor, seeds[k].dtype, seeds[k].size);
+    const uint64_t n_head = strlen(head);
     const size_t n_text = 1 + strlen(CONFIG) + 1 + strlen(TOKENIZER) + 1;
-    *size = n_text + 8 + n_head + at;
+    *size = n_text + 8 + n_head + n_data;
     uint8_t *out = *data = calloc(*size, 1);
     if (!out)
         abort();
@@ -119,7 +156,8 @@ bool fuzz_seed(int k, uint8_t **data, size_t *size) {
     memcpy(out + 1, CONFIG "\1" TOKENIZER "\1", n_text - 1);
     memcpy(out + n_text, &n_head, 8);
     memcpy(out + n_text + 8, head, n_head);
-    for (size_t i = 0; i < at; i++) /* small numbers of any type */
-        out[n_text + 8 + n_head + i] = (uint8_t)(i % sizes[k] == sizes[k] - 1 ? 0x3c : i * 7);
+    for (size_t i = 0; i < n_data; i++) /* small numbers of any type */
+        out[n_text + 8 + n_head + i] =
+            (uint8_t)(i % seeds[k].size == seeds[k].size - 1 ? 0x3c : i * 7);
     return true;
 }

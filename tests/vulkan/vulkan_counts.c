@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "ggl/alloc.h"
+#include "ggl/compose.h"
 #include "ggl/sched.h"
 #include "odd/asked.h"
 #include "trim.h"
@@ -65,6 +66,21 @@ static void add_gated(ggl_graph *g, const form *f) {
                *gate = ggl_linear(g, x, ggl_graph_weight(g, "gate", f->type, 2, ne, none), NULL),
                *up = ggl_linear(g, x, ggl_graph_weight(g, "up", f->type, 2, ne, none), NULL);
     ggl_graph_output(g, "y", ggl_binary(g, GGL_OP_MUL, ggl_unary(g, GGL_OP_SIGMOID, gate), up));
+}
+
+/* A product of 4096 x 4096, its sum with a residual, the norm of that, and a product that reads it. */
+static void add_normed(ggl_graph *g, const form *f) {
+    static const char none[1];
+    const int64_t ne[] = {4096, 4096};
+    ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, ne, true),
+               *r = ggl_graph_input(g, "r", GGL_F32, 1, ne, true),
+               *y = ggl_linear(g, x, ggl_graph_weight(g, "w", f->type, 2, ne, none), NULL),
+               *sum = ggl_binary(g, GGL_OP_ADD, r, y),
+               *by = ggl_graph_weight(g, "by", GGL_F32, 1, ne, none),
+               *norm = ggl_binary(g, GGL_OP_MUL, ggl_rms(g, sum, 1e-5), by);
+    ggl_graph_output(g, "sum", sum);
+    ggl_graph_output(g, "next",
+                     ggl_linear(g, norm, ggl_graph_weight(g, "v", f->type, 2, ne, none), NULL));
 }
 
 /* Attention with 32 heads of 128, which share 8 heads of keys and values. */
@@ -217,7 +233,7 @@ static void print_row(FILE *out, const odd_pipeline *p) {
 /* Prints the pipelines that the graphs need and that no graph before needed. */
 static void print_all(FILE *out, ggl_backend *b, const odd_asked *asked) {
     static const ggl_type weights[] = {GGL_Q4_0, GGL_Q8_0, GGL_Q4_K, GGL_Q6_K, GGL_F16, GGL_BF16},
-                          gated[] = {GGL_Q4_0, GGL_Q6_K, GGL_F16},
+                          gated[] = {GGL_Q4_0, GGL_Q6_K, GGL_F16}, normed[] = {GGL_Q4_0, GGL_F16},
                           kept[] = {GGL_F16, GGL_F32, GGL_Q8_0, GGL_Q4_0};
     static const int64_t batch[] = {1, 8, 16, 512};
     const struct {
@@ -227,6 +243,7 @@ static void print_all(FILE *out, ggl_backend *b, const odd_asked *asked) {
         size_t n_types;
     } graph[] = {{"product", add_product, weights, sizeof weights / sizeof *weights},
                  {"gate and up", add_gated, gated, sizeof gated / sizeof *gated},
+                 {"product, residual and norm", add_normed, normed, sizeof normed / sizeof *normed},
                  {"attention", add_attention, kept, sizeof kept / sizeof *kept},
                  {"attention of shared keys", add_shared, kept, sizeof kept / sizeof *kept}};
     uint32_t before = asked->n_pipelines;

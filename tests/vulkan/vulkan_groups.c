@@ -1,6 +1,7 @@
 /* vulkan.groups: products of the same columns as one dispatch give the bits that they give as one
  * dispatch each, for few columns and for many. Weights are not imported, so that they lie in one
  * region, as those of a file do. */
+#include "ggl/compose.h"
 #include "ggl/sched.h"
 #include "vulkan.h"
 #include "vulkan_test.h"
@@ -222,4 +223,85 @@ TEST(gated_rounded) {
 TEST(gate_that_is_read_again) {
     check_gated(&(gated){.type = GGL_F16, .f = GGL_OP_TANH, .read_again = true}, "import,idot", 1,
                 2);
+}
+
+/* --- a product, a residual and a norm --------------------------------------------------------- */
+
+/* product[2] has the other type */
+enum { SUM_ROWS = 96, NEXT_ROWS = 32 };
+static const ggl_type next_type = GGL_Q8_0;
+
+typedef struct normed {
+    ggl_type type;
+    ggl_tensor *(*norm)(ggl_graph *, ggl_tensor *);
+    bool weighted;
+} normed;
+
+/* The sum, and the product of its norm with another matrix. */
+static ggl_graph *normed_graph(const normed *f) {
+    static float by[SUM_ROWS];
+    ggl_error err = {0};
+    ggl_graph_params p = ggl_graph_default();
+    p.n_batch = MOST_BATCH;
+    ggl_graph *g = ggl_graph_new(&p);
+    ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){K}, true),
+               *w = ggl_graph_weight(g, "w", f->type, 2, (int64_t[]){K, SUM_ROWS}, weight[0]),
+               *next = ggl_graph_weight(g, "next", next_type, 2, (int64_t[]){SUM_ROWS, NEXT_ROWS},
+                                        weight[2]);
+    for (int i = 0; i < SUM_ROWS; i++)
+        by[i] = 1 + bias[0][i];
+    x = ggl_unary(g, GGL_OP_TANH, x);
+    ggl_tensor *part = ggl_graph_op(g, GGL_OP_SPLIT, &x, 1, (double[]){0, 0, SUM_ROWS}, 3);
+    ggl_tensor *sum = ggl_binary(g, GGL_OP_ADD, ggl_unary(g, GGL_OP_ABS, part),
+                                 ggl_linear(g, x, w, NULL)),
+               *y = f->norm(g, sum);
+    if (f->weighted)
+        y = ggl_binary(g, GGL_OP_MUL, y,
+                       ggl_graph_weight(g, "by", GGL_F32, 1, (int64_t[]){SUM_ROWS}, by));
+    ggl_tensor *pair[2] = {sum, ggl_linear(g, y, next, NULL)};
+    ggl_graph_output(g, "y", ggl_graph_op(g, GGL_OP_CONCAT, pair, 2, (double[]){0}, 1));
+    CHECK_OK(ggl_graph_finish(g, &err), &err);
+    return g;
+}
+
+static void check_normed(const normed *f, const char *mask, uint32_t units, int fewer) {
+    const ggl_type_info *t = ggl_type_get(f->type);
+    uint64_t seed = 17;
+    fill(t->from_float ? f->type : next_type, next_type);
+    for (size_t i = 0; !t->from_float && i < SUM_ROWS * ggl_row_size(f->type, K); i++)
+        weight[0][i] = (char)(i % t->size == 0   ? 0
+                              : i % t->size == 1 ? 0x2c
+                                                 : test_random(&seed)); /* 1/16 */
+    compare(normed_graph(f), SUM_ROWS + NEXT_ROWS, f->type, mask, units, fewer);
+}
+
+static ggl_tensor *rms(ggl_graph *g, ggl_tensor *x) {
+    return ggl_rms(g, x, 1e-5);
+}
+static ggl_tensor *l2(ggl_graph *g, ggl_tensor *x) {
+    return ggl_l2(g, x, 1e-5);
+}
+
+/* The workgroup that ends last computes the norm: a sum, a norm and its weights are no dispatches. All batches use
+ * the counters again. */
+TEST(normed_repacked) {
+    check_normed(&(normed){GGL_Q4_0, rms, true}, "import,idot", 1, 3);
+}
+TEST(normed_of_many_workgroups) {
+    check_normed(&(normed){GGL_F16, rms, true}, "import,idot,subgroup", 64, 3);
+}
+TEST(normed_without_weights) {
+    check_normed(&(normed){GGL_F32, l2, false}, "import,idot", 64, 2);
+}
+TEST(normed_in_the_middle) {
+    check_normed(&(normed){GGL_BF16, ggl_center, true}, "import,idot", 64, 3);
+}
+/* Nor is the rounding, which the fused norm does itself. */
+TEST(normed_rounded) {
+    setenv("GGL_VULKAN_FORCE", "idot", 1);
+    check_normed(&(normed){GGL_Q8_0, rms, true}, "import", 64, 4);
+}
+/* Codebooks have a binding between those of a norm. */
+TEST(normed_with_codebooks) {
+    check_normed(&(normed){GGL_IQ2_XXS, rms, true}, "import,idot", 64, 3);
 }

@@ -12,6 +12,8 @@ enum { N_TYPES = GGL_TYPE_COUNT - 2 /* weights, not i32 and f64: variants of a f
 /* Sums are in another order than the CPU's: 1e-6. And a device may divide less exactly, so that a
  * code is the next one here and there. */
 #define LIKE_CPU 5e-3
+/* Here the CPU also rounds the weights of values, to 15 bits. */
+#define SCORES_LIKE_CPU 5e-4
 
 static bool is_known(const vk_backend *b) {
     VkPhysicalDeviceShaderIntegerDotProductFeatures idot = {
@@ -78,6 +80,32 @@ static void check_masked(const conform_case *info, const char *mask, int first, 
 
 static void check_some(const conform_case *info, int first, int step, int last) {
     check_masked(info, "matrix", first, step, last);
+}
+
+/* Attention of few queries to keys with codes: like the CPU's, whose queries are rounded by the same rule, and within
+ * the bounds of the reference, whose are not. Without the rule the difference to the CPU is many times as large. */
+static void check_scores(const conform_case *info, int v, ggl_backend *b) {
+    conform_form form = conform_variant(info, v);
+    if (form.type_v != GGL_F16)
+        return;
+    conform_case closer = *info;
+    conform_output got = {0}, want = {0}, exact = {0};
+    conform_result r;
+    ggl_error err = {0};
+    closer.bound_quantized = SCORES_LIKE_CPU;
+    form.n = 80;      /* two pages */
+    form.n_batch = 2; /* fewer queries than attend_tiles.comp takes */
+    if (CHECK_OK(conform_run(info, &form, b, &got, &err), &err) &&
+        CHECK_OK(conform_run_on(info, &form, "cpu", NULL, &want, &err), &err) &&
+        CHECK_OK(conform_run_on(info, &form, "reference", NULL, &exact, &err), &err)) {
+        CHECK_MSG(conform_compare(&closer, &form, &got, &want, NULL, &r) == CONFORM_RIGHT,
+                  "%s, %s, against the CPU: %s", info->name, r.form_text, r.text);
+        CHECK_MSG(conform_compare(info, &form, &got, &exact, NULL, &r) == CONFORM_RIGHT,
+                  "%s, %s: %s", info->name, r.form_text, r.text);
+    }
+    conform_output_fini(&got);
+    conform_output_fini(&want);
+    conform_output_fini(&exact);
 }
 
 /* A pipeline for each type takes some time to be made, so not all forms have all types. */
@@ -159,4 +187,25 @@ TEST(columns_are_rounded) {
     CHECK(is_same(info, 0, b, floats));
     ggl_backend_close(floats);
     ggl_backend_close(b);
+}
+/* One form with keys of that type. */
+static void check_attention(const char *mask, int which, ggl_type keys) {
+    const conform_case *info = &conform_kept.cases[0];
+    const int each = conform_n_variants(info) / info->n_forms;
+    ggl_backend *b = open_masked(mask);
+    for (int v = which * each; b && v < (which + 1) * each; v++)
+        if (conform_variant(info, v).type_k == keys)
+            check_scores(info, v, b);
+    ggl_backend_close(b);
+}
+
+TEST(attend_q8_0) {
+    check_attention("matrix,half", 0, GGL_Q8_0);
+}
+TEST(attend_ring_of_q4_0) {
+    check_attention("matrix,half", 1, GGL_Q4_0);
+}
+/* Scales are converted by the device, and values are part of the keys. */
+TEST(attend_within_keys) {
+    check_attention("matrix", 2, GGL_Q4_0);
 }

@@ -1,7 +1,7 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_GOOGLE_include_directive : require
-#ifdef HALF
+#if defined(HALF) || defined(IDOT)
 #extension GL_EXT_spirv_intrinsics : require
 #endif
 
@@ -10,6 +10,8 @@
  * each invocation computes a part of the scores of four positions, then sums up some dimensions of
  * some values. It loads many words before it uses the first of them, because a load takes far
  * longer than what is done with it. When a larger score occurs, the sums so far are scaled down.
+ *
+ * With IDOT keys have codes, and queries are rounded to bytes: scores are integer dot products (attend_codes.glsl).
  *
  * With SPLIT the positions are divided among n_spans workgroups, which write partial results for
  * attend_merge.comp: for each query and span | largest score | sum |, and from sums_at on the e
@@ -46,7 +48,9 @@ const uint TEAM = UNITS < L ? UNITS : L, TEAMS = L / TEAM, R = (UNITS + L - 1) /
            V_FOURS = V_ALL < V_MOST ? V_ALL : V_MOST;
 const bool V_WHOLE = FOURS % (TEAMS * V_FOURS) == 0;
 
+#ifndef IDOT
 shared float q_of[D * Q];             /* [dimension][query] */
+#endif
 shared vec4 partial[PARTS * SCORES];  /* [part][query][four]; of the results [team][unit][query] */
 shared vec4 weight[SCORES];           /* [query][four] */
 shared float part[SCORES];
@@ -57,41 +61,18 @@ shared int q_from[Q], q_last[Q], q_slot[Q]; /* positions that queries see; last 
 float top[OWN], total[OWN]; /* of the queries of these scores: largest score; sum of own weights */
 vec4 sum[Q][R * HALF_V];
 
-/* --- queries ---------------------------------------------------------------------------------- */
+/* --- scores ----------------------------------------------------------------------------------- */
 
-/* Sets up Q queries, from pair `first` on, among those that read this head of the store. */
-void set_queries(uint first, uint store_head) {
-    if (me() < Q) {
-        uint token = token_of(min(first + me(), n_pairs() - 1));
-        int pos = positions[pos_at + token * pos_step];
-        q_from[me()] = WINDOW ? max(pos - window + 1, 0) : 0;
-        q_last[me()] = first + me() < n_pairs() ? pos : -1;
-        q_slot[me()] = slots[slot_at + token * slot_step];
-    }
-    uint at[Q];
-    [[unroll]] for (uint q = 0; q < Q; q++) {
-        uint pair = min(first + q, n_pairs() - 1);
-        at[q] = q_at + token_of(pair) * q_step[1] + head_of(pair, store_head) * q_step[0];
-    }
+#ifdef IDOT
+#include "attend_codes.glsl"
+#else
+
+/* Takes Q queries, which begin at at[]. */
+void load_queries(uint at[Q]) {
     for (uint i = me(); i < D; i += L)
         [[unroll]] for (uint q = 0; q < Q; q++)
             q_of[i * Q + q] = queries[at[q] + i];
-    [[unroll]] for (uint k = 0; k < OWN; k++) {
-        top[k] = -INFINITY;
-        total[k] = 0;
-    }
-    [[unroll]] for (uint q = 0; q < Q; q++)
-        [[unroll]] for (uint r = 0; r < R * HALF_V; r++)
-            sum[q][r] = vec4(0);
-    barrier();
 }
-
-/* takes: bits of the queries that take part. */
-bool sees(uint takes, uint q, int p) {
-    return (takes >> q & 1) != 0 && p >= q_from[q] && p <= q_last[q];
-}
-
-/* --- a page ----------------------------------------------------------------------------------- */
 
 /* Adds up the products of the queries and four keys, over every PARTS-th row of the page. */
 void multiply_keys(uint page, out vec4 s[Q]) {
@@ -119,6 +100,42 @@ void multiply_keys(uint page, out vec4 s[Q]) {
         }
     }
 }
+
+#endif
+
+/* --- queries ---------------------------------------------------------------------------------- */
+
+/* Sets up Q queries, from pair `first` on, among those that read this head of the store. */
+void set_queries(uint first, uint store_head) {
+    if (me() < Q) {
+        uint token = token_of(min(first + me(), n_pairs() - 1));
+        int pos = positions[pos_at + token * pos_step];
+        q_from[me()] = WINDOW ? max(pos - window + 1, 0) : 0;
+        q_last[me()] = first + me() < n_pairs() ? pos : -1;
+        q_slot[me()] = slots[slot_at + token * slot_step];
+    }
+    uint at[Q];
+    [[unroll]] for (uint q = 0; q < Q; q++) {
+        uint pair = min(first + q, n_pairs() - 1);
+        at[q] = q_at + token_of(pair) * q_step[1] + head_of(pair, store_head) * q_step[0];
+    }
+    load_queries(at);
+    [[unroll]] for (uint k = 0; k < OWN; k++) {
+        top[k] = -INFINITY;
+        total[k] = 0;
+    }
+    [[unroll]] for (uint q = 0; q < Q; q++)
+        [[unroll]] for (uint r = 0; r < R * HALF_V; r++)
+            sum[q][r] = vec4(0);
+    barrier();
+}
+
+/* takes: bits of the queries that take part. */
+bool sees(uint takes, uint q, int p) {
+    return (takes >> q & 1) != 0 && p >= q_from[q] && p <= q_last[q];
+}
+
+/* --- a page ----------------------------------------------------------------------------------- */
 
 /* Adds the parts of own scores, and finishes them; hidden ones are -infinity. Leaves the largest
  * of four in part[]. */

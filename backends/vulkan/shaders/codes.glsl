@@ -8,16 +8,7 @@
  *
  *     x.scale * (sum over h of scale[h] * dot(code, x.code) - minimum[h] * x.sum[h]) */
 
-#extension GL_EXT_spirv_intrinsics : require
-
-/* OpSDotKHR on four signed bytes per word; capabilities DotProductKHR and
- * DotProductInput4x8BitPackedKHR. */
-spirv_instruction(extensions = ["SPV_KHR_integer_dot_product"], capabilities = [6019, 6018], id = 4450)
-int packed_dot(int a, int b, spirv_literal int form);
-
-int dot4(uint a, uint b) {
-    return packed_dot(int(a), int(b), 0); /* format 0: four packed bytes */
-}
+#include "dot4.glsl"
 
 const uint X_BLOCK = 3; /* uvec4 per block */
 

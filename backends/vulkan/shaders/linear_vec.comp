@@ -10,7 +10,10 @@
  * them under way, so that it waits for the memory less often. With SUBGROUP the lanes of a row are
  * a subgroup. With IDOT runs are multiplied by their codes.
  *
- * With GATED there are two products, and the result is f(the first) times the second. */
+ * With GATED there are two products, and the result is f(the first) times the second.
+ *
+ * With THEN the workgroup that ends last computes the norm of the results (norm.glsl): there is no dispatch after
+ * this one, and no barrier before it. */
 
 #include "linear.glsl"
 
@@ -20,6 +23,9 @@ layout(constant_id = 11) const uint ROWS = 1; /* 1, 2 or 4 */
 layout(constant_id = 12) const uint AT_ONCE = 1;
 layout(constant_id = 13) const uint KIND = 0; /* f */
 layout(constant_id = 14) const bool GATED = false;
+layout(constant_id = 16) const uint THEN = 0; /* kind of a norm, and bits; 0: none */
+
+layout(set = 0, binding = 2) coherent buffer Sums { float sums[]; }; /* the result, if a norm reads it */
 
 #include "unary.glsl"
 
@@ -227,7 +233,10 @@ void store(uint row, uint first, uvec3 out_at, bool valid) {
                 v += bias[from + first_row + row + j];
             if (GATED)
                 v = gate[j * COLS + c] * v;
-            y[to + first_row + row + j] = valid ? v : NAN;
+            if (THEN != 0)
+                sums[to + first_row + row + j] = v;
+            else
+                y[to + first_row + row + j] = valid ? v : NAN;
         }
     }
 }
@@ -267,6 +276,59 @@ void product(uint row, uint first, uvec3 out_at) {
         store(row, first, out_at, valid);
 }
 
+/* --- the norm of the results ------------------------------------------------------------------ */
+
+/* What a product with a norm has in place of an index. */
+layout(set = 0, binding = 4) readonly buffer NormWeights { float norm_weights[]; };
+layout(set = 0, binding = 6) writeonly buffer Normed { float normed[]; };
+layout(set = 0, binding = 7) writeonly buffer Blocks { uvec4 blocks[]; };
+layout(set = 0, binding = 8) coherent buffer Counters { uint counters[]; };
+#define norm_eps       uintBitsToFloat(of_others[9])
+#define norm_weight_at of_others[10]
+#define normed_at      of_others[11]
+#define norm_blocks_at of_others[12]
+
+const uint NORM = THEN & 15;
+const bool WEIGHT = (THEN & THEN_WEIGHT) != 0, ROUND = (THEN & THEN_ROUND) != 0,
+           STORE = (THEN & THEN_STORE) != 0;
+
+uint sum_from, normed_from; /* where the present row begins, of the results and of their norms */
+
+uint row_size() {
+    return n_rows;
+}
+
+float first_read(uint i) {
+    return sums[sum_from + i];
+}
+
+float read_again(uint i) {
+    return sums[sum_from + i];
+}
+
+float weight_of(uint i) {
+    return norm_weights[norm_weight_at + i];
+}
+
+void store_number(uint i, float v) {
+    normed[normed_from + i] = v;
+}
+
+#include "last.glsl"
+#include "norm.glsl"
+
+/* In the workgroup that ends last: computes the norms of all columns. */
+void norm_columns() {
+    if (!ends_last(0, gl_NumWorkGroups.x))
+        return;
+    take_member(0);
+    for (uint c = 0; c < count(column); c++) {
+        sum_from = y_at + along(place(c, column), y_step);
+        normed_from = normed_at + c * n_rows;
+        norm_row(c, norm_blocks_at, norm_eps);
+    }
+}
+
 void main() {
     set_lanes();
     uint by_col = (count(column) + COLS - 1) / COLS, across = by_col * count(outer);
@@ -276,4 +338,6 @@ void main() {
         product(u % by_row * group_rows + group_row, u / by_row % by_col * COLS,
                 place(u / by_row / by_col, outer));
     }
+    if (THEN != 0)
+        norm_columns();
 }

@@ -3,7 +3,6 @@
  * to blocks (ROUND). */
 #version 450
 #extension GL_GOOGLE_include_directive : require
-#include "group.glsl"
 #include "order.glsl"
 #include "kinds.h"
 
@@ -27,7 +26,7 @@ layout(push_constant) uniform Push {
     uint addend_at, addend_stride[4], sums_at, weight_at, weight_stride[4], blocks_at;
 };
 
-uint x_from, addend_from, weight_from, sums_from; /* where the row begins */
+uint x_from, addend_from, weight_from, sums_from, y_from; /* where the row begins */
 
 /* Returns element i of the row. */
 float element(uint i) {
@@ -50,21 +49,28 @@ float keep_sum(uint i) {
     return v;
 }
 
-float row_sum() {
-    precise float s = 0.0;
-    for (uint i = gl_LocalInvocationID.x; i < n; i += gl_WorkGroupSize.x)
-        s += keep_sum(i);
-    return group_sum(s);
+uint row_size() {
+    return n;
 }
 
-float row_squares() {
-    precise float s = 0.0;
-    for (uint i = gl_LocalInvocationID.x; i < n; i += gl_WorkGroupSize.x) {
-        float v = keep_sum(i);
-        s += v * v;
-    }
-    return group_sum(s);
+float first_read(uint i) {
+    return keep_sum(i);
 }
+
+float read_again(uint i) {
+    return kept(i);
+}
+
+float weight_of(uint i) {
+    return weight[weight_from + i * weight_stride[0]];
+}
+
+void store_number(uint i, float v) {
+    y[y_from + i] = v;
+}
+
+#define NORM KIND
+#include "norm.glsl"
 
 float row_max() {
     uint key = key_of(-INFINITY, 0u);
@@ -86,33 +92,6 @@ void softmax(uint to) {
         y[to + i] = y[to + i] / s;
 }
 
-float by; /* what elements are divided by; ROW_CENTER: what is subtracted from them */
-
-/* Returns element i of the normalized row. */
-float number(uint i) {
-    precise float v = KIND == ROW_CENTER ? kept(i) - by : kept(i) / by;
-    if (WEIGHT)
-        v *= weight[weight_from + i * weight_stride[0]];
-    return v;
-}
-
-#include "round.glsl"
-
-/* Stores the normalized row. The result may lie over x or the addend, so nothing is stored before
- * all invocations have read what they round. */
-void normalize(uint to, uint row, float b) {
-    by = b;
-    if (ROUND) {
-        memoryBarrierBuffer();
-        barrier();
-        for (uint i = gl_LocalInvocationID.x; i < n / BLOCK; i += gl_WorkGroupSize.x)
-            round_block(BLOCK * i, blocks_at / 4 + 3 * (row * (n / BLOCK) + i));
-        barrier();
-    }
-    for (uint i = gl_LocalInvocationID.x; STORE && i < n; i += gl_WorkGroupSize.x)
-        y[to + i] = number(i);
-}
-
 uint row_from(uint row, uint stride[4]) {
     return row % ne[0] * stride[1] + row / ne[0] % ne[1] * stride[2] +
            row / ne[0] / ne[1] * stride[3];
@@ -124,15 +103,12 @@ void main() {
         addend_from = addend_at + row_from(row, addend_stride);
         weight_from = weight_at + row_from(row, weight_stride);
         sums_from = sums_at + row * n;
-        uint to = y_at + row * (KIND <= ROW_AMAX ? 1u : n);
+        y_from = y_at + row * (KIND <= ROW_AMAX ? 1u : n);
         switch (KIND) {
-        case ROW_SUM: y[to] = row_sum(); break;
-        case ROW_AMAX: y[to] = row_max(); break;
-        case ROW_SOFTMAX: softmax(to); break;
-        case ROW_RMS: normalize(to, row, sqrt_of(row_squares() / float(n) + eps)); break;
-        case ROW_CENTER: normalize(to, row, row_sum() / float(n)); break;
-        case ROW_L2: normalize(to, row, sqrt_of(max_of(row_squares(), eps * eps))); break;
-        default: normalize(to, row, row_sum()); break; /* ROW_NORMALISED */
+        case ROW_SUM: y[y_from] = row_sum(); break;
+        case ROW_AMAX: y[y_from] = row_max(); break;
+        case ROW_SOFTMAX: softmax(y_from); break;
+        default: norm_row(row, blocks_at, eps); break;
         }
     }
 }

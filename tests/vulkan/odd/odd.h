@@ -23,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { ODD_MAX_SPEC = 16, ODD_MAX_PIPELINES = 512 };
+enum { ODD_MAX_SPEC = 17, ODD_MAX_PIPELINES = 512 };
 
 /* What the driver's compiler made of a shader. */
 typedef struct odd_pipeline {

@@ -1,0 +1,20 @@
+/* What a dispatch after this one would do with its results, the workgroup that ends last may do at once: it sees
+ * what the others have stored. The results that it reads must be `coherent`. */
+
+shared bool is_last;
+
+/* Returns whether n - 1 calls with this counter came before this one. The counter, which began as 0, is 0 again then.
+ * All invocations of a workgroup call it together, and what they stored before is seen after the last call. */
+bool ends_last(uint counter, uint n) {
+    memoryBarrierBuffer();
+    barrier();
+    if (gl_LocalInvocationIndex == 0) {
+        memoryBarrierBuffer();
+        is_last = atomicAdd(counters[counter], 1) == n - 1;
+        if (is_last)
+            atomicExchange(counters[counter], 0);
+    }
+    barrier();
+    memoryBarrierBuffer();
+    return is_last;
+}
