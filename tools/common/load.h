@@ -3,7 +3,7 @@
 #define TOOLS_LOAD_H
 
 #include "llm/model.h"
-#include "paths.h"
+#include "tool_path.h"
 
 /* The row of --type; `type` is an int, 0: none. */
 #define LOAD_TYPE_OPTION(type)                                                                     \

@@ -1,4 +1,4 @@
-/* A file that a run reads or writes, as paths.h and model_path.h check it. */
+/* A path of a tool's command line, with what the tool does with the file. */
 #ifndef TOOLS_TOOL_PATH_H
 #define TOOLS_TOOL_PATH_H
 
