@@ -342,7 +342,10 @@ static ggl_status run_section(llm_converter *c, ggl_error *err) {
     c->conv.no_source = ggl_arena_strndup(&c->arena, tensors_err.msg, strlen(tensors_err.msg));
     if (!c->conv.no_source)
         return llm_converter_no_memory(err);
-    return say_unfit(c, open_parts(c, tensors, &tensors_err, err), err);
+    const ggl_status s = open_parts(c, tensors, &tensors_err, err);
+    if (c->params.needs_weights)
+        *c->params.needs_weights = s != GGL_OK && c->conv.needs_source;
+    return say_unfit(c, s, err);
 }
 
 /* True for messages that begin with a file of the folder. */
