@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "args.h"
+#include "common/folder_name.h"
 #include "ggl/nearest.h"
 #include "shell_quote.h"
 #include "split_name.h"
@@ -119,13 +120,17 @@ static int refuse_folder(const char *tool, const tool_path *p) {
     return 1;
 }
 
-/* Writes the name of the file to make of a model: FOLDER.gguf, or NAME.gguf of NAME.bin. */
+/* Writes the name of the file to make of a model: FOLDER.gguf, NAME.gguf of NAME.bin, or that of the
+ * repository in the Hugging Face cache. */
 static const char *new_name(const char *path, char *name, size_t size) {
     char real[PATH_MAX];
-    const char *slash = realpath(path, real) ? strrchr(real, '/') : NULL;
-    const char *own = slash && slash[1] ? slash + 1 : "model";
-    const bool bin = !is_folder(path) && ends_with(own, ".bin");
-    snprintf(name, size, "%.*s.gguf", (int)(strlen(own) - (bin ? 4 : 0)), own);
+    ggl_str own = {"", 0};
+    if (realpath(path, real))
+        own = llm_folder_name(real);
+    if (own.n == 0)
+        own = (ggl_str){"model", 5};
+    const bool bin = !is_folder(path) && own.n > 4 && memcmp(own.s + own.n - 4, ".bin", 4) == 0;
+    snprintf(name, size, "%.*s.gguf", (int)(bin ? own.n - 4 : own.n), own.s);
     return name;
 }
 
