@@ -131,7 +131,7 @@ def test_near_names():
     # a folder that is there is meant, not a user of the hub
     err = run(1, f"near/other: {where}\n", "llm-cli", "-m", "near/other", "-p", "x")
     check("-hf" not in err, "a local folder is no user of the hub", err)
-    run(1, "did you mean -hf user/other, which downloads it?", "llm-cli", "-m", "user/other", "-p", "x")
+    run(1, "did you mean -hf 'user/other', which downloads it?", "llm-cli", "-m", "user/other", "-p", "x")
 
 
 def test_names_with_line_feeds():
@@ -156,6 +156,9 @@ def test_commands_to_copy():
         run(0, "", *command)
         run(0, "", "llm-quantize", command[-1], "o.gguf", "Q8_0")
         run(1, f"{path} is a", "llm-gguf", "set", path, "general.name=x")
+    run(2, "only one folder can be converted at a time; did you mean -o 'it'\\''s.gguf'?", "llm-convert", "it's mine", "it's.gguf")
+    for flag, name in [("-mu", "https://example.org/x?a=b&c=d"), ("-hf", "user/other:Q8_0;id")]:
+        run(1, f"did you mean {flag} '{name}', which downloads it?", "llm-cli", "-m", name, "-p", "x")
     run(2, "as in: llm-convert 'it'\\''s mine' -o model.gguf", "llm-convert", "it's mine")
     run(2, "unexpected argument 'it's mine'; did you mean -m 'it'\\''s mine'?", "llm-cli", "it's mine")
     run(1, "--type q4_k_m", "llm-quantize", "it's mine/a folder", "o.gguf", "Q8_0")

@@ -321,7 +321,8 @@ int model_path_missing(const char *tool, const tool_path *p, int error) {
     const char *name, *remote = error == ENOENT ? remote_flag(p) : NULL;
     if (remote)
         return tool_error_about(tool, 1, "%s: %s: %s; did you mean %s %s, which downloads it?",
-                                p->flag, p->path, strerror(error), remote, p->path);
+                                p->flag, p->path, strerror(error), remote,
+                                shell_quote(word, p->path));
     if (error != ENOENT || !split_path(p->path, folder, &name))
         return tool_error_about(tool, 1, "%s: %s: %s", p->flag, p->path, strerror(error));
     if (!is_folder(folder))
