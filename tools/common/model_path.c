@@ -97,9 +97,9 @@ static int refuse_folder(const char *tool, const tool_path *p) {
     char path[PATH_MAX], word[SHELL_WORD], flag[64], more[64] = "";
     gguf_files f = gguf_in(p->path);
     if (f.n > 1)
-        snprintf(more, sizeof more, ", and %zu more", f.n - 1);
+        snprintf(more, sizeof more, " (the first of %zu)", f.n);
     if (f.first) {
-        tool_error_about(tool, 1, "%s: %s is a folder, not a file; there is %s%s%s", p->flag,
+        tool_error_about(tool, 1, "%s: %s is a folder, not a file; did you mean %s%s%s?", p->flag,
                          p->path, given_by(p, flag, sizeof flag),
                          shell_quote(word, join(path, p->path, f.first)), more);
     } else if (f.part) {
