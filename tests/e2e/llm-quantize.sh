@@ -135,7 +135,7 @@ expect 2 "'attn' is not PATTERN=TYPE" "$f32" "$out" Q8_0 --tensor-type attn
 expect 2 "is not a regular expression" "$f32" "$out" Q8_0 --tensor-type 'attn(=f16'
 expect 2 "no tensor that can be quantized has a matching name" "$f32" "$out" Q8_0 --tensor-type nothing=f16
 expect 2 "no tensor that can be quantized has a matching name" "$f32" "$out" Q8_0 --tensor-type attn_norm=f16
-expect 2 "--output-tensor-type: 'x' is not a type" "$f32" "$out" Q8_0 --output-tensor-type x
+expect 2 "--output-tensor-type: 'x' is not a type; llm-quantize --help lists them" "$f32" "$out" Q8_0 --output-tensor-type x
 expect 1 "type i32 can only be read" "$f32" "$out" i32
 expect 1 "TYPE: this build does not have type Q4_2" "$f32" "$out" Q4_2
 expect 2 "OUT is missing, as in" "$f32" Q8_0

@@ -82,12 +82,12 @@ def test_outputs_that_are_inputs():
 def test_folders():
     for name in ["b.gguf", "a.gguf", "c.gguf"]:
         put("some/" + name, read("model.gguf"))
-    run(1, "some is a folder, not a file; there is -m 'some/a.gguf', and 2 more\n", "llm-cli", "-m", "some", "-p", "x")
+    run(1, "some is a folder, not a file; did you mean -m 'some/a.gguf' (the first of 3)?\n", "llm-cli", "-m", "some", "-p", "x")
     os.mkdir(os.path.join(TMP.name, "parts"))
     run(0, "", "llm-gguf", "split", "model.gguf", "parts/m", "--max-size", "100K")
     parts = sorted(os.listdir(os.path.join(TMP.name, "parts")))
     n = len(parts)
-    run(1, f"there is -m 'parts/{parts[0]}'\n", "llm-cli", "-m", "parts", "-p", "x")
+    run(1, f"did you mean -m 'parts/{parts[0]}'?\n", "llm-cli", "-m", "parts", "-p", "x")
     run(0, "", "llm-cli", "-m", "parts/" + parts[0], "-p", "x", "-n", "1")
     os.unlink(os.path.join(TMP.name, "parts", parts[2]))
     run(1, f"parts/{parts[2]}: cannot be opened: No such file or directory; it is part 3 of the {n} of this model",
@@ -109,7 +109,7 @@ def test_near_names():
     # a folder that is there is meant, not a user of the hub
     err = run(1, f"near/other: {where}\n", "llm-cli", "-m", "near/other", "-p", "x")
     check("-hf" not in err, "a local folder is no user of the hub", err)
-    run(1, "did you mean -hf user/other, which downloads it?", "llm-cli", "-m", "user/other", "-p", "x")
+    run(1, "did you mean -hf 'user/other', which downloads it?", "llm-cli", "-m", "user/other", "-p", "x")
 
 
 def test_names_with_line_feeds():
@@ -120,7 +120,7 @@ def test_names_with_line_feeds():
         r = run(2 if command == ["llm-gguf", name] else 1, shown, *command)
         check(not any(line.startswith("llm-cli: all is well") for line in r.splitlines()), f"{command} prints the line", r)
     put("lines/" + name + ".gguf", read("model.gguf"))
-    err = run(1, "there is -m $'lines/a\\012llm-cli: all is well\\033[2J.gguf'\n", "llm-cli", "-m", "lines", "-p", "x")
+    err = run(1, "did you mean -m $'lines/a\\012llm-cli: all is well\\033[2J.gguf'?\n", "llm-cli", "-m", "lines", "-p", "x")
     check(len(err.splitlines()) == 1, "one line", err)
 
 
@@ -134,6 +134,9 @@ def test_commands_to_copy():
         run(0, "", *command)
         run(0, "", "llm-quantize", command[-1], "o.gguf", "Q8_0")
         run(1, f"{path} is a", "llm-gguf", "set", path, "general.name=x")
+    run(2, "only one folder can be converted at a time; did you mean -o 'it'\\''s.gguf'?", "llm-convert", "it's mine", "it's.gguf")
+    for flag, name in [("-mu", "https://example.org/x?a=b&c=d"), ("-hf", "user/other:Q8_0;id")]:
+        run(1, f"did you mean {flag} '{name}', which downloads it?", "llm-cli", "-m", name, "-p", "x")
     run(2, "as in: llm-convert 'it'\\''s mine' -o model.gguf", "llm-convert", "it's mine")
     run(2, "unexpected argument 'it's mine'; did you mean -m 'it'\\''s mine'?", "llm-cli", "it's mine")
     run(1, "--type q4_k_m", "llm-quantize", "it's mine/a folder", "o.gguf", "Q8_0")

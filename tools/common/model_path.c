@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "args.h"
+#include "common/folder_name.h"
 #include "ggl/nearest.h"
 #include "shell_quote.h"
 #include "split_name.h"
@@ -109,9 +110,9 @@ static int refuse_folder(const char *tool, const tool_path *p) {
     char path[PATH_MAX], word[SHELL_WORD], flag[64], more[64] = "";
     gguf_files f = gguf_in(p->path);
     if (f.n > 1)
-        snprintf(more, sizeof more, ", and %zu more", f.n - 1);
+        snprintf(more, sizeof more, " (the first of %zu)", f.n);
     if (f.first) {
-        tool_error_about(tool, 1, "%s: %s is a folder, not a file; there is %s%s%s", p->flag,
+        tool_error_about(tool, 1, "%s: %s is a folder, not a file; did you mean %s%s%s?", p->flag,
                          p->path, given_by(p, flag, sizeof flag),
                          shell_quote(word, join(path, p->path, f.first)), more);
     } else if (f.part) {
@@ -132,13 +133,17 @@ static int refuse_folder(const char *tool, const tool_path *p) {
     return 1;
 }
 
-/* Writes the name of the file to make of a model: FOLDER.gguf, or NAME.gguf of NAME.bin. */
+/* Writes the name of the file to make of a model: FOLDER.gguf, NAME.gguf of NAME.bin, or that of the
+ * repository in the Hugging Face cache. */
 static const char *new_name(const char *path, char *name, size_t size) {
     char real[PATH_MAX];
-    const char *slash = realpath(path, real) ? strrchr(real, '/') : NULL;
-    const char *own = slash && slash[1] ? slash + 1 : "model";
-    const bool bin = !is_folder(path) && ends_with(own, ".bin");
-    snprintf(name, size, "%.*s.gguf", (int)(strlen(own) - (bin ? 4 : 0)), own);
+    ggl_str own = {"", 0};
+    if (realpath(path, real))
+        own = llm_folder_name(real);
+    if (own.n == 0)
+        own = (ggl_str){"model", 5};
+    const bool bin = !is_folder(path) && own.n > 4 && memcmp(own.s + own.n - 4, ".bin", 4) == 0;
+    snprintf(name, size, "%.*s.gguf", (int)(bin ? own.n - 4 : own.n), own.s);
     return name;
 }
 
@@ -343,7 +348,8 @@ int model_path_missing(const char *tool, const tool_path *p, int error) {
     const char *name, *remote = error == ENOENT ? remote_flag(p) : NULL;
     if (remote)
         return tool_error_about(tool, 1, "%s: %s: %s; did you mean %s %s, which downloads it?",
-                                p->flag, p->path, strerror(error), remote, p->path);
+                                p->flag, p->path, strerror(error), remote,
+                                shell_quote(word, p->path));
     if (error != ENOENT || !split_path(p->path, folder, &name))
         return tool_error_about(tool, 1, "%s: %s: %s", p->flag, p->path, strerror(error));
     if (!is_folder(folder))
