@@ -144,6 +144,12 @@ def test_cache():
 
 
 def test_errors():
+    mark = FOLDER + "/config.json.unfinished"
+    open(mark, "w").close()
+    for args in (["llm-cli", "-p", "x", "-m"], ["llm-gguf", "hash"], ["llm-convert", "-o", TMP.name + "/x.gguf"]):
+        run(*args, FOLDER, code=1, has=f"{FOLDER}: the folder is not complete, because its download was interrupted")
+    run("llm-tokenize", "-m", FOLDER, "-p", "Once")  # its files come first
+    os.unlink(mark)
     part = FOLDER + "/model-00001-of-00002.safetensors"
     run("llm-cli", "-m", part, "-p", "x", code=1, has=f"is part of a Hugging Face folder; -m '{FOLDER}' opens it")
     for name in ("config.json", "tokenizer.json"):

@@ -250,6 +250,7 @@ layers=$(grep -ao 'blk\.[0-9]*\.attn_q\.weight' "$f32" | wc -l)
 grep -aq "blk\\.$((layers - 2))\\.attn_q" "$tmp/short.gguf" && fail "--prune-layers does not number anew"
 "$cli" -m "$tmp/short.gguf" -p "Once upon a time" -n 5 --temp 0 >"$tmp/text" 2>/dev/null || fail "a model without two layers does not run"
 expect 2 "there is no layer 99" --prune-layers 0,99 "$f32" "$out" F16
+expect 2 "is not a list of layers" --prune-layers "$f32" "$out" F16
 expect 2 "would remove all" --prune-layers 0-$((layers - 1)) "$f32" "$out" F16
 expect 2 "is not a list of layers" --prune-layers 3-1 "$f32" "$out" F16
 expect 2 "is not a list of layers" --prune-layers 1,,2 "$f32" "$out" F16

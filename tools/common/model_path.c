@@ -92,7 +92,20 @@ static gguf_files gguf_in(const char *folder) {
     return f;
 }
 
-/* Refuses a folder that has no config.json. */
+/* True for a folder with GGUF files and without safetensors, which may have a config.json, too. */
+static bool has_only_gguf(const char *folder) {
+    bool gguf = false, safetensors = false;
+    DIR *d = opendir(folder);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        gguf |= ends_with(e->d_name, ".gguf");
+        safetensors |= ends_with(e->d_name, ".safetensors");
+    }
+    if (d)
+        closedir(d);
+    return gguf && !safetensors;
+}
+
+/* Refuses a folder without the weights of a Hugging Face folder. */
 static int refuse_folder(const char *tool, const tool_path *p) {
     char path[PATH_MAX], word[SHELL_WORD], flag[64], more[64] = "";
     gguf_files f = gguf_in(p->path);
@@ -240,7 +253,7 @@ int model_path_check(const char *tool, const tool_path *p) {
         return code;
     if (!folder)
         return check_part(tool, p);
-    if (!has_file(p->path, "config.json"))
+    if (!has_file(p->path, "config.json") || has_only_gguf(p->path))
         return refuse_folder(tool, p);
     return p->no_folder ? model_path_refuse(tool, p, "a Hugging Face folder", p->path) : -1;
 }
@@ -264,11 +277,25 @@ static bool looks_like_repo(const char *s) {
     return repo > 0 && !is_file && (*end == '\0' || *end == ':');
 }
 
+/* True for the address of a repository's page, https://huggingface.co/USER/REPO, which -hf takes, too. */
+static bool is_page_of_repo(const char *url) {
+    static const char *const hosts[] = {"https://huggingface.co/", "https://hf.co/"};
+    for (size_t k = 0; k < sizeof hosts / sizeof *hosts; k++) {
+        const size_t n = strlen(hosts[k]);
+        const char *slash = strncasecmp(url, hosts[k], n) == 0 ? strchr(url + n, '/') : NULL;
+        if (slash && slash[1] && !slash[1 + strcspn(slash + 1, "/?#")])
+            return true;
+    }
+    return false;
+}
+
 /* The flag that downloads a model which is no file; NULL: its name is neither an address nor one of
  * the Hugging Face Hub. */
 static const char *remote_flag(const tool_path *p) {
     if (!p->model || strcmp(p->flag, "-m") != 0)
         return NULL;
+    if (is_page_of_repo(p->path))
+        return "-hf";
     if (strncasecmp(p->path, "https://", 8) == 0 || strncasecmp(p->path, "http://", 7) == 0)
         return "-mu";
     return looks_like_repo(p->path) ? "-hf" : NULL;
