@@ -321,6 +321,8 @@ static ggl_status emit_symbol(bpe_run *r, const symbol *s, const char *word) {
         int32_t id = r->m->byte[(unsigned char)word[s->at + i]];
         if (id >= 0 && id < r->t->n_vocab)
             status = llm_tokens_append(r->out, id, r->err);
+        else
+            r->out->lost++;
     }
     return status;
 }

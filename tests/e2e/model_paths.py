@@ -147,13 +147,13 @@ def test_other_forms():
     """What people have and where they got it from, given in the wrong way."""
     put_folder("both")
     os.rename(os.path.join(TMP.name, "both/model.safetensors"), os.path.join(TMP.name, "both/b.gguf"))
-    run(1, "both is a folder, not a file; there is -m 'both/b.gguf'", "llm-cli", "-m", "both", "-p", "x")
+    run(1, "both is a folder, not a file; did you mean -m 'both/b.gguf'?", "llm-cli", "-m", "both", "-p", "x")
     put_checkpoint("ck/model.bin")
     run(2, "did you mean -m 'ck/model.bin'?", "llm-cli", "ck/model.bin")
     page = "https://huggingface.co/Qwen/Qwen3-0.6B"
-    run(1, f"did you mean -hf {page}, which downloads it?", "llm-cli", "-m", page, "-p", "x")
+    run(1, f"did you mean -hf '{page}', which downloads it?", "llm-cli", "-m", page, "-p", "x")
     page += "/resolve/main/a.gguf"
-    run(1, f"did you mean -mu {page}, which downloads it?", "llm-cli", "-m", page, "-p", "x")
+    run(1, f"did you mean -mu '{page}', which downloads it?", "llm-cli", "-m", page, "-p", "x")
 
 
 def test_flags_of_llm_convert():

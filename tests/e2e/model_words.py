@@ -43,7 +43,10 @@ def test_prompts_without_tokens():
     out, _ = run(0, "note: the text becomes no token", "llm-tokenize", "-m", "letters", "-p", "ABC", "--ids")
     check(out == "[]\n", "no ids", out)
     _, err = run(0, "", "llm-tokenize", "-m", "letters", "-p", "abc")
-    check("no token" not in err, "a text with tokens gets no note", err)
+    check("note:" not in err, "a text with tokens gets no note", err)
+    out, _ = run(0, "note: left out of the text: 3 of 5 bytes, which the vocabulary lacks", "llm-tokenize", "-m", "letters", "-p", "aB\u00e9c", "--ids")
+    check(out == "[0, 2]\n", "the ids of the other characters", out)
+    run(0, "note: left out of the prompt: 1 of 4 bytes", "llm-cli", "-m", "letters", "-p", "abXc", "-n", "1")
 
 
 def test_built_in_models():

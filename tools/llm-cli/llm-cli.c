@@ -134,6 +134,9 @@ static int read_prompt(cli *c) {
         return tool_error(TOOL, 2,
                           "the prompt becomes no token: the model's vocabulary lacks all of its "
                           "characters (llm-tokenize shows what a text becomes)");
+    if (c->prompt.lost > 0)
+        tool_note(TOOL, "left out of the prompt: %zu of %zu bytes, which the vocabulary lacks",
+                  c->prompt.lost, c->text_size);
     if (c->prompt.n == 0)
         return tool_error(TOOL, 2,
                           "the prompt is empty, and this model has no token to begin with; pass a "

@@ -73,7 +73,7 @@ static ggl_status tokenize(const llm_tokenizer *t, const options *o, const char 
                            llm_tokens *ids, ggl_error *err) {
     unsigned flags =
         (o->bos ? LLM_TOKENIZE_BOS : 0u) | (o->parse_special ? LLM_TOKENIZE_SPECIAL : 0u);
-    ids->n = 0;
+    ids->n = ids->lost = 0;
     return llm_tokenize(t, text, n, flags, ids, err);
 }
 
@@ -130,6 +130,9 @@ static int encode_text(const llm_tokenizer *t, const options *o, const char *tex
         printf("tokens: %zu\n", ids.n);
     if (s == GGL_OK && ids.n == 0 && n > 0)
         tool_note(TOOL, "the text becomes no token: the vocabulary lacks all of its characters");
+    else if (s == GGL_OK && ids.lost > 0)
+        tool_note(TOOL, "left out of the text: %zu of %zu bytes, which the vocabulary lacks",
+                  ids.lost, n);
     llm_tokens_fini(&ids);
     return s == GGL_OK ? 0 : tool_error(TOOL, 1, "%s", err.msg);
 }

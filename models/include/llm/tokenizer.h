@@ -22,6 +22,7 @@ typedef struct llm_tokenizer llm_tokenizer;
 typedef struct llm_tokens {
     int32_t *id;
     size_t n, cap;
+    size_t lost; /* bytes of the texts that are left out: a byte-level BPE has no token for them */
 } llm_tokens;
 GGL_API void llm_tokens_fini(llm_tokens *t);
 
