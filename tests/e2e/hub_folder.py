@@ -232,6 +232,21 @@ def test_changed():
     repo("org/news")
     check(run("-hf", "org/news")[0] == WANT, "the text of the older folder")
     check(in_cache("org/news") == sorted([*FILES, "merges.txt"]), "what was put there by hand stays", in_cache("org/news"))
+    # a file by hand of the size that the hub lists is another one by its bytes
+    other = {"config.json": FILES["config.json"].replace(b"Qwen3For", b"Xwen3For"), "merges.txt": b"#version: 0.9\n"}
+    own = File(b"#version: 0.2\n", lfs=False)
+    for name, oid in (("org/same", own.oid), ("org/nameless", None)):
+        files = repo(name, more={"merges.txt": own})
+        for n in other:
+            files[n].oid = oid and files[n].oid
+        os.makedirs(cached(name, ""))
+        for n, data in other.items():
+            check(len(data) == files[n].size and data != files[n].data, "other bytes of the same size")
+            with open(cached(name, n), "wb") as f:
+                f.write(data)
+        check(run("-hf", name, has=["downloading config.json"])[0] == WANT, "a config.json by hand is replaced")
+        check(all(holds(name, n, files[n].data) for n in other), "the files of the repository")
+        run("-hf", name, lacks=["downloading"])
     # a folder that was put there by hand is one that was downloaded
     shutil.copytree(FOLDER, cached("org/hand", ""))
     check(run("-hf", "org/hand", "--offline")[0] == WANT, "a folder by hand")
@@ -244,6 +259,9 @@ def test_checks():
     repo("org/hash", **{WEIGHTS[0]: {"sha256": wrong}})
     run("-hf", "org/hash", code=1, has=["wrong SHA-256", wrong, "removed"], lacks=["downloading " + WEIGHTS[1]])
     check(not parts("org/hash") and not os.path.exists(cached("org/hash", WEIGHTS[0])), "nothing is left of it")
+    repo("org/blob", more={"config.json": File(FILES["config.json"], lfs=False, oid=wrong[:40])})
+    run("-hf", "org/blob", code=1, has=["wrong SHA-1", "should be git-" + wrong[:40], "removed"], lacks=["downloading " + WEIGHTS[0]])
+    check(not parts("org/blob") and not os.path.exists(cached("org/blob", "config.json")), "nothing is left of that one")
     size = len(FILES[WEIGHTS[0]])
     repo("org/size", **{WEIGHTS[0]: {"size": size - 10}})
     run("-hf", "org/size", code=1, has=["more than the %d bytes" % (size - 10)])

@@ -72,8 +72,8 @@ static ggl_status describe(const hub *h, const hub_file *f, fetch_file *to, ggl_
                        .token = h->token,
                        .size = f->size,
                        .version = f->version,
-                       .sha256 = f->sha256,
-                       .is_whole = !f->sha256};
+                       .digest = *f->version ? f->version : NULL,
+                       .is_whole = !*f->version};
     if (!url || !to->path)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
     snprintf(url, WEB_MOST_URL, "%s/%s/resolve/main/", h->endpoint, h->name);

@@ -9,6 +9,7 @@
 
 #include "common/json.h"
 #include "convert/pickle.h"
+#include "file_digest.h"
 #include "ggl/show.h"
 #include "split_name.h"
 
@@ -103,8 +104,6 @@ static ggl_status add(hub_list *l, hub_file f, ggl_error *err) {
     f.version = ggl_arena_strndup(&l->arena, f.version, strlen(f.version));
     if (!f.path || !f.version)
         return no_memory(err);
-    if (f.sha256)
-        f.sha256 = f.version;
     l->file[l->n++] = f;
     return GGL_OK;
 }
@@ -117,10 +116,6 @@ static const char *copy(char *buf, size_t size, const json_value *v) {
     return buf;
 }
 
-static bool is_hex(const char *s, size_t n) {
-    return strlen(s) == n && strspn(s, "0123456789abcdef") == n;
-}
-
 /* Reads an object's size, which is that of the large file if it is stored as one. */
 static bool read_size(const llm_json *doc, const json_value *entry, const json_value *lfs,
                       uint64_t *size) {
@@ -131,10 +126,6 @@ static bool read_size(const llm_json *doc, const json_value *entry, const json_v
     return v && llm_json_integer(doc, v, size, &negative) && !negative && *size <= INT64_MAX;
 }
 
-bool hub_is_sha256(const char *s) {
-    return is_hex(s, SHA256_HEX - 1);
-}
-
 /* Keeps the name of a file that is not taken, for a message, if it is the first one. */
 static void keep_name(hub_list *l, const char **kept, const json_value *name) {
     if (!*kept)
@@ -143,7 +134,7 @@ static void keep_name(hub_list *l, const char **kept, const json_value *name) {
 
 static ggl_status add_entry(hub_list *l, const llm_json *doc, const json_value *entry,
                             ggl_error *err) {
-    char path[HUB_MOST_PATH], oid[SHA256_HEX], version[SHA256_HEX + 8];
+    char path[HUB_MOST_PATH], oid[FILE_DIGEST], version[FILE_DIGEST + 8];
     const json_value *type = llm_json_get(entry, "type");
     const json_value *name = llm_json_get_kind(entry, "path", JSON_STRING);
     const json_value *lfs = llm_json_get_kind(entry, "lfs", JSON_OBJECT);
@@ -163,15 +154,13 @@ static ggl_status add_entry(hub_list *l, const llm_json *doc, const json_value *
     if (!read_size(doc, entry, lfs, &f.size))
         return ggl_fail(err, GGL_FORMAT, "file %s has no valid size", path);
     copy(oid, sizeof oid, llm_json_get_kind(lfs, "oid", JSON_STRING));
-    if (lfs && !hub_is_sha256(oid))
+    if (lfs && !file_digest_is_sha256(oid))
         return ggl_fail(err, GGL_FORMAT, "file %s has no valid SHA-256: '%s'", path, oid);
-    snprintf(version, sizeof version, "%s", oid);
-    f.sha256 = lfs ? version : NULL;
-    if (!lfs) {
+    if (!lfs)
         copy(oid, sizeof oid, llm_json_get_kind(entry, "oid", JSON_STRING));
-        snprintf(version, sizeof version, "%s%s", is_hex(oid, 40) ? "git-" : "",
-                 is_hex(oid, 40) ? oid : "");
-    }
+    snprintf(version, sizeof version, "%s%s", lfs ? "" : "git-", oid);
+    if (!lfs && !file_digest_is_git(version))
+        *version = '\0';
     return add(l, f, err);
 }
 
@@ -211,7 +200,7 @@ static ggl_status add_below(hub_list *l, const char *folder, const char *below, 
         if (S_ISDIR(info.st_mode) && depth < MOST_DEPTH)
             st = add_below(l, folder, strcat(path, "/"), depth + 1, err);
         else if (S_ISREG(info.st_mode) && hub_is_path(path))
-            st = add(l, (hub_file){hub_kind_of(path), path, (uint64_t)info.st_size, "", NULL}, err);
+            st = add(l, (hub_file){hub_kind_of(path), path, (uint64_t)info.st_size, ""}, err);
     }
     if (d)
         closedir(d);
