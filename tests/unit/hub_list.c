@@ -9,8 +9,12 @@
 #include "common/split_name.h"
 
 TEST(paths) {
-    static const char *const good[] = {"a.gguf", "A b/c-Q4_K_M.GGUF", "a./b..gguf",
-                                       "\xe6\x97\xa5.gguf", "\xe2\x80\x93.gguf"};
+    static const char *const good[] = {"a.gguf",
+                                       "A b/c-Q4_K_M.GGUF",
+                                       "a./b..gguf",
+                                       "parts/a.part.gguf",
+                                       "\xe6\x97\xa5.gguf",
+                                       "\xe2\x80\x93.gguf"};
     static const char *const bad[] = {"",
                                       "a.txt",
                                       ".gguf/",
@@ -22,6 +26,10 @@ TEST(paths) {
                                       "a//b.gguf",
                                       "a/..",
                                       "a\nb.gguf",
+                                      "config.json.unfinished/a.gguf",
+                                      "a/b.VERSION/c/d.gguf",
+                                      "x.0123.part/a.gguf",
+                                      ".part/a.gguf",
                                       "a\x7f.gguf",
                                       "a\\b.gguf",
                                       "\xff.gguf",

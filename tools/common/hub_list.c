@@ -57,6 +57,17 @@ hub_kind hub_kind_of(const char *path) {
     return llm_pickle_is_name(path) ? HUB_PICKLE : HUB_OTHER;
 }
 
+/* True for a name that a download gives to a file of its own (fetch.h, hub_fetch.c). */
+static bool is_ours(const char *part, size_t n) {
+    static const char *const ends[] = {".part", ".unfinished", ".version"};
+    bool is = false;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        const size_t n_end = strlen(ends[i]);
+        is |= n >= n_end && strncasecmp(part + n - n_end, ends[i], n_end) == 0;
+    }
+    return is;
+}
+
 bool hub_is_path(const char *path) {
     const size_t n = strlen(path);
     const hub_kind kind = hub_kind_of(path);
@@ -70,7 +81,7 @@ bool hub_is_path(const char *path) {
     }
     for (const char *part = path;; part++) {
         const size_t len = strcspn(part, "/");
-        if (len == 0 || len > MOST_NAME || *part == '.')
+        if (len == 0 || len > MOST_NAME || *part == '.' || is_ours(part, len))
             return false;
         part += len;
         if (!*part)

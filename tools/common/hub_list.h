@@ -50,8 +50,8 @@ typedef struct hub_wish {
 
 /* Returns what the file of that path is. The path need not be safe. */
 hub_kind hub_kind_of(const char *path);
-/* True if a path from a hub can be appended to the cache folder: its parts are separated by single slashes, none is empty or begins
- * with a dot, it has no control character and no backslash, and its kind is GGUF, WEIGHTS or TEXT. */
+/* True if a path from a hub can be appended to the cache folder: its parts are separated by single slashes, none is empty, begins
+ * with a dot or ends as the files that a download puts beside others (.version, .part, .unfinished), it has no control character and no backslash, and its kind is GGUF, WEIGHTS or TEXT. */
 bool hub_is_path(const char *path);
 /* True for USER/REPO. */
 bool hub_is_repo(const char *name);
