@@ -7,6 +7,7 @@
 #include "amounts.h"
 #include "common/json.h"
 #include "ggl/show.h"
+#include "ggl/steps.h"
 #include "hub_impl.h"
 #include "load.h"
 
@@ -40,6 +41,7 @@ static ggl_status add_indexed(const hub_list *l, const json_value *map, hub_set 
         const ggl_str tensor = json_name(map, i);
         const hub_file *f = named_file(l, v);
         const bool text = v->kind == JSON_STRING;
+        GGL_STEPS(1);
         if (!f)
             return ggl_fail(err, GGL_FORMAT,
                             "tensor '%.*s' is in '%.*s', which is no safetensors file at the top "
@@ -106,11 +108,13 @@ static ggl_status add_parts(const hub *h, hub_set *s, ggl_error *err) {
 
 /* Adds the files of weights to the set. An index, if there is one, has been downloaded. */
 static ggl_status add_weights(const hub *h, hub_set *s, ggl_error *err) {
+    const size_t n_before = s->n;
     const hub_file *one = hub_list_find(&h->list, "model.safetensors");
     const ggl_status st = hub_list_find(&h->list, HUB_INDEX) ? read_index(h, s, err)
                           : one                              ? add_file(s, one, err)
                                                              : add_parts(h, s, err);
-    return st == GGL_OK && s->n > HUB_MOST_PARTS ? hub_too_many(h, s->n, err) : st;
+    const size_t n = s->n - n_before;
+    return st == GGL_OK && n > HUB_MOST_PARTS ? hub_too_many(h, n, err) : st;
 }
 
 /* --- the folder ------------------------------------------------------------------------------- */
@@ -129,6 +133,7 @@ static ggl_status add_texts(const hub *h, hub_set *s, ggl_error *err) {
 
 static int by_path(const void *a, const void *b) {
     const hub_file *const *f = a, *const *g = b;
+    GGL_STEPS(1);
     return strcmp((*f)->path, (*g)->path);
 }
 

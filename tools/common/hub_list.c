@@ -11,6 +11,7 @@
 #include "convert/pickle.h"
 #include "file_digest.h"
 #include "ggl/show.h"
+#include "ggl/steps.h"
 #include "split_name.h"
 
 enum { MOST_FILES = 100000, MOST_DEPTH = 8, MOST_NAME = 255 };
@@ -224,6 +225,7 @@ ggl_status hub_list_add_folder(hub_list *l, const char *folder, ggl_error *err) 
 }
 
 static int compare(const void *a, const void *b) {
+    GGL_STEPS(1);
     return strcmp(((const hub_file *)a)->path, ((const hub_file *)b)->path);
 }
 
