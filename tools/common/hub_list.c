@@ -12,6 +12,7 @@
 #include "file_digest.h"
 #include "ggl/show.h"
 #include "ggl/steps.h"
+#include "model_name.h"
 #include "split_name.h"
 
 enum { MOST_FILES = 100000, MOST_DEPTH = 8, MOST_NAME = 255 };
@@ -34,17 +35,6 @@ static bool misleads(const char *s, size_t n) {
 }
 
 hub_kind hub_kind_of(const char *path) {
-    /* what the conversion of a folder reads beside the weights */
-    static const char *const texts[] = {"added_tokens.json",
-                                        "chat_template.jinja",
-                                        HUB_CONFIG,
-                                        "generation_config.json",
-                                        "merges.txt",
-                                        HUB_INDEX,
-                                        "tokenizer.json",
-                                        "tokenizer.model",
-                                        "tokenizer_config.json",
-                                        "vocab.json"};
     const size_t n = strlen(path), n_end = strlen(".safetensors");
     if (ends_with(path, ".gguf"))
         return HUB_GGUF;
@@ -52,9 +42,8 @@ hub_kind hub_kind_of(const char *path) {
         return HUB_OTHER;
     if (n > n_end && strcmp(path + n - n_end, ".safetensors") == 0)
         return HUB_WEIGHTS;
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (strcmp(path, texts[i]) == 0)
-            return HUB_TEXT;
+    if (model_name_of_folder(path))
+        return HUB_TEXT;
     return llm_pickle_is_name(path) ? HUB_PICKLE : HUB_OTHER;
 }
 
@@ -277,9 +266,7 @@ static const char *base_name(const char *path) {
 
 /* True if the file can be chosen without its name. */
 static bool is_model(const hub_file *f) {
-    const char *path = f->path;
-    return f->kind == HUB_GGUF && split_is_first(path) && !strcasestr(base_name(path), "mmproj") &&
-           !strcasestr(base_name(path), "imatrix");
+    return f->kind == HUB_GGUF && split_is_first(f->path) && !model_name_is_aside(f->path);
 }
 
 /* True if the path names this quantization: "x-Q4_K_M.gguf" and "Q4_K_M/x.gguf" have Q4_K_M, but not Q4_K. */
