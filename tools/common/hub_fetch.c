@@ -2,7 +2,7 @@
  *
  * While they are downloaded, an empty file FIRST.unfinished lies beside the first of them. Without a network, it tells that the
  * files in the cache may be of two versions, or that some are missing. Each process that downloads them holds a shared lock on it, and
- * the last one removes it. */
+ * the last one to end removes it if all went well. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -89,7 +89,7 @@ void hub_set_finished(hub *h, const char *first, bool weights) {
     /* The last of several processes gets the lock for itself: asking for it gives up the shared one. */
     const bool alone = h->mark >= 0 && (flock(h->mark, LOCK_EX | LOCK_NB) == 0 ||
                                         (errno != EWOULDBLOCK && errno != EINTR));
-    if (alone && (weights || !has_weights(h)))
+    if (alone && is_there(h->mark, path) && (weights || !has_weights(h)))
         (void)unlink(path);
     if (h->mark >= 0)
         close(h->mark);
