@@ -161,8 +161,9 @@ def test_refused():
     """A model that cannot be opened is refused before its weights come; llm-tokenize gets none."""
     config = json.loads(FILES["config.json"])
     other = {"config.json": File(json.dumps({**config, "architectures": ["BertModel"]}).encode(), lfs=False)}
-    repo("org/bert", more=other)
-    run("-hf", "org/bert", code=1, has=["no built-in descriptor converts 'BertModel', which config.json names", "--arch FILE"], lacks=["downloading model"])
+    for name in ("org/bert.safetensors", "org/bert"):
+        repo(name, more=other)
+        run("-hf", name, code=1, has=["no built-in descriptor converts 'BertModel', which config.json names", "--arch FILE"], lacks=["downloading model"])
     with open(os.path.join(SOURCE, "models/archs/qwen3.arch"), encoding="utf-8") as f:
         text = f.read().replace("Qwen3ForCausalLM", "BertModel")
     with open(TMP.name + "/bert.arch", "w", encoding="utf-8") as f:

@@ -146,7 +146,9 @@ ggl_status tool_check_folder(const char *path, const char *arch, ggl_error *err)
     load.note = NULL; /* printed when the model is opened */
     const ggl_status st = llm_load(&f, path, NULL, &load, err);
     ggl_gguf_close(f);
-    /* A key that depends on the weights fails with the name of their file. */
-    const bool is_known = st == GGL_NOMEM || !strstr(err->msg, ".safetensors");
+    /* A key that depends on the weights fails with the name of their file, which the folder's may look like. */
+    const char *folder = st == GGL_OK ? NULL : strstr(err->msg, path);
+    const char *rest = folder ? folder + strlen(path) : err->msg;
+    const bool is_known = st == GGL_NOMEM || !strstr(rest, ".safetensors");
     return st == GGL_OK || !is_known ? GGL_OK : advise(st, path, err);
 }
