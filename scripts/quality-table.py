@@ -65,13 +65,13 @@ def fits(verbose, name):
     """The share of the changed tensors' weights whose type was not replaced because of the length of their rows."""
     n_all = n_fit = 0
     for line in verbose.split("\n"):
-        found = re.match(r"\S+ +(\d+(?: x \d+)*) +\S+ +-> ", line)
+        found = re.match(r"\S+ +(\d+(?:x\d+)*) +\S+ -> (\S+)", line)
         if found:
             n = 1
-            for x in found.group(1).split(" x "):
+            for x in found.group(1).split("x"):
                 n *= int(x)
             n_all += n
-            n_fit += 0 if "are not whole blocks" in line else n
+            n_fit += 0 if "*" in found.group(2) else n
     return n_fit / n_all if n_all else 1.0
 
 

@@ -45,6 +45,7 @@ typedef struct arch_conversion {
     const json_value *config;
     llm_safetensors *source;
     const char *no_source; /* why `source` is NULL */
+    bool needs_source;     /* a line failed because it is */
     ggl_backend *backend;  /* computes constants in double; NULL: a constant is an error */
     /* ignored at the user's risk: `key`: values of config.json, `tensor`; NULL: nothing */
     const llm_arch_ignore *ignore;

@@ -318,6 +318,16 @@ static ggl_status open_parts(llm_converter *c, ggl_status tensors, const ggl_err
     return s == GGL_OK ? settle(c, open_tokenizer(c, err), err) : s;
 }
 
+/* Fails if the folder's weights are still downloaded (tools/common/hub_fetch.c): some may be absent, or of an
+ * older version, which fits and computes nonsense. */
+static ggl_status check_finished(const llm_converter *c, ggl_error *err) {
+    return c->params.vocab_only || !has_file(c, "config.json.unfinished")
+               ? GGL_OK
+               : ggl_fail(err, GGL_IO,
+                          "the folder is not complete, because its download was interrupted; the "
+                          "same command with -hf continues it");
+}
+
 /* Runs the section on the folder. */
 static ggl_status run_section(llm_converter *c, ggl_error *err) {
     c->conv.arch = c->arch;
@@ -329,6 +339,9 @@ static ggl_status run_section(llm_converter *c, ggl_error *err) {
     c->conv.tensor_hits = ggl_arena_alloc(&c->arena, c->params.ignore.n_tensor + 1, sizeof(size_t));
     if (!c->conv.key_hits || !c->conv.tensor_hits)
         return llm_converter_no_memory(err);
+    const ggl_status finished = check_finished(c, err);
+    if (finished != GGL_OK)
+        return finished;
     /* Keys may read tensors. If there are none, errors of config.json are reported first. */
     ggl_error tensors_err = {0};
     ggl_status tensors =
@@ -342,7 +355,10 @@ static ggl_status run_section(llm_converter *c, ggl_error *err) {
     c->conv.no_source = ggl_arena_strndup(&c->arena, tensors_err.msg, strlen(tensors_err.msg));
     if (!c->conv.no_source)
         return llm_converter_no_memory(err);
-    return say_unfit(c, open_parts(c, tensors, &tensors_err, err), err);
+    const ggl_status s = open_parts(c, tensors, &tensors_err, err);
+    if (c->params.needs_weights)
+        *c->params.needs_weights = s != GGL_OK && c->conv.needs_source;
+    return say_unfit(c, s, err);
 }
 
 /* True for messages that begin with a file of the folder. */

@@ -1,8 +1,11 @@
 /* Chooses the descriptor and its convert section by the folder's class name, and names the model. */
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "common/folder_name.h"
 #include "convert_impl.h"
 #include "ggl/nearest.h"
 
@@ -163,42 +166,20 @@ ggl_status llm_converter_choose_section(llm_converter *c, ggl_error *err) {
 
 /* --- the name --------------------------------------------------------------------------------- */
 
-/* Cuts the last part off a path of *n bytes, without slashes at its end, and returns it. */
-static ggl_str take_last(const char *path, size_t *n) {
-    while (*n > 0 && path[*n - 1] == '/')
-        --*n;
-    const size_t end = *n;
-    while (*n > 0 && path[*n - 1] != '/')
-        --*n;
-    return (ggl_str){path + *n, end - *n};
-}
-
-/* Returns NAME of a path ../models--ORG--NAME/snapshots/HASH, as the Hugging Face cache has them; empty:
- * the path is another one. */
-static ggl_str name_in_cache(const char *path) {
-    size_t n = strlen(path), at = 0;
-    const ggl_str hash = take_last(path, &n), snapshots = take_last(path, &n);
-    const ggl_str repository = take_last(path, &n);
-    if (hash.n < 7 || !ggl_str_is(snapshots, "snapshots") || repository.n < 8 ||
-        memcmp(repository.s, "models--", 8) != 0)
-        return (ggl_str){NULL, 0};
-    for (size_t i = 0; i + 2 < repository.n; i++)
-        if (repository.s[i] == '-' && repository.s[i + 1] == '-')
-            at = i + 2;
-    return (ggl_str){repository.s + at, repository.n - at};
-}
-
 /* Returns the length of a file's name without ".bin". */
 static size_t without_ending(const char *name, size_t n) {
     return n > 4 && memcmp(name + n - 4, ".bin", 4) == 0 ? n - 4 : n;
 }
 
+/* True for a path's end that names no folder by itself: "/", "." and "..". */
+static bool is_no_name(ggl_str s) {
+    return s.n == 0 || ggl_str_is(s, ".") || ggl_str_is(s, "..");
+}
+
 ggl_status llm_converter_choose_name(llm_converter *c, ggl_error *err) {
     const char *folder = c->params.adapter ? c->params.adapter : c->folder;
-    size_t n = strlen(folder);
-    ggl_str name = name_in_cache(folder);
-    if (name.n == 0)
-        name = take_last(folder, &n);
+    char real[PATH_MAX];
+    ggl_str name = llm_folder_name(folder);
     if (c->is_checkpoint)
         name.n = without_ending(name.s, name.n);
     const json_value *v = llm_json_get_kind(&c->config->root, "_name_or_path", JSON_STRING);
@@ -208,6 +189,8 @@ ggl_status llm_converter_choose_name(llm_converter *c, ggl_error *err) {
             if (v->s[i] == '/')
                 name = (ggl_str){v->s + i + 1, v->n - i - 1};
     }
+    if (is_no_name(name) && realpath(folder, real))
+        name = llm_folder_name(real);
     c->name = ggl_arena_strndup(&c->arena, name.s, name.n);
     return c->name ? GGL_OK : llm_converter_no_memory(err);
 }

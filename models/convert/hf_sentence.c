@@ -22,6 +22,68 @@ static bool note_normalizer(llm_hf_tokenizer *t) {
                          p->remove_spaces ? "of several spaces one remains" : ""));
 }
 
+/* Returns the id of the first piece called so; -1: there is none. */
+static int64_t id_of(const sentence_pieces *p, const char *name) {
+    int64_t id = 0;
+    while (id < p->n && !ggl_str_is(p->piece[id], name))
+        id++;
+    return id < p->n ? id : -1;
+}
+
+static void add_piece(sentence_pieces *p, ggl_str text, float score, int32_t type) {
+    p->piece[p->n] = text;
+    p->score[p->n] = score;
+    p->type[p->n++] = type;
+}
+
+/* Puts the tokens of `ids`, "CUT TOKEN ..", in place of the first CUT pieces, and <mask> at the end. */
+static ggl_status reorder(sentence_pieces *p, ggl_str ids, ggl_error *err) {
+    const ggl_str *piece = p->piece;
+    const float *score = p->score;
+    const int32_t *type = p->type;
+    const int64_t n = p->n, cut = ids.s[0] - '0';
+    const char *end = ids.s + ids.n;
+    const ggl_status s = llm_sentence_pieces_make_room(p, n + (int64_t)ids.n, err);
+    if (s != GGL_OK)
+        return s;
+    p->n = 0;
+    for (const char *at = ids.s + 2; at < end;) {
+        const char *space = memchr(at, ' ', (size_t)(end - at));
+        const ggl_str token = {at, (size_t)((space ? space : end) - at)};
+        add_piece(p, token, 0, ggl_str_is(token, "<unk>") ? LLM_TOKEN_UNKNOWN : LLM_TOKEN_CONTROL);
+        at += token.n + 1;
+    }
+    for (int64_t id = cut; id < n; id++)
+        add_piece(p, piece[id], score[id], type[id]);
+    add_piece(p, (ggl_str){"<mask>", 6}, 0, LLM_TOKEN_CONTROL);
+    p->bos = id_of(p, "<s>");
+    p->eos = id_of(p, "</s>");
+    p->unknown = id_of(p, "<unk>");
+    p->pad = id_of(p, "<pad>");
+    return GGL_OK;
+}
+
+/* Gives pieces the ids that the folder's class gives them: the rows of the embedding are in that
+ * order. */
+static ggl_status use_ids_of_class(llm_hf_tokenizer *t, ggl_error *err) {
+    char name[128];
+    ggl_str ids;
+    sentence_pieces *p = &t->pieces;
+    if (!llm_hf_ids_of_class(llm_hf_class_of(t, name, sizeof name), &ids))
+        return GGL_OK;
+    if (ggl_str_is(ids, "-"))
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "%s gives tokens other ids than this file, in an order that is not "
+                        "supported; --no-tokenizer leaves it out",
+                        name);
+    if (p->n < 3 || p->unknown != 0 || p->bos != 1 || p->eos != 2)
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "%s takes for granted that <unk>, <s> and </s> have the ids 0, 1 and 2, "
+                        "but here they have %lld, %lld and %lld; --no-tokenizer leaves it out",
+                        name, (long long)p->unknown, (long long)p->bos, (long long)p->eos);
+    return reorder(p, ids, err);
+}
+
 ggl_status llm_hf_read_sentence_model(llm_hf_tokenizer *t, const char *path,
                                       const llm_hf_vocab *size, ggl_error *err) {
     ggl_status s = llm_hf_read_optional(t, "added_tokens.json", &t->added, err);
@@ -30,6 +92,8 @@ ggl_status llm_hf_read_sentence_model(llm_hf_tokenizer *t, const char *path,
     if (s != GGL_OK)
         return s;
     s = llm_sentence_pieces_read_model(&t->pieces, t->map.data, t->map.size, err);
+    if (s == GGL_OK)
+        s = use_ids_of_class(t, err);
     if (s == GGL_OK)
         s = llm_hf_read_sentence_pieces(t, &t->pieces, size, err);
     if (s == GGL_OK)

@@ -41,6 +41,9 @@ bool llm_hf_find_pre(const json_value *file, char *found, size_t size, ggl_str *
 bool llm_hf_pre_of_class(const char *class_name, ggl_str *pre);
 /* Sets what a class adds to the ends of a text that a Unigram tokenizer.model cuts; "": no class. */
 void llm_hf_unigram_ends(const char *class_name, int *add_bos, int *add_eos);
+/* Sets *ids to the rest of the class's line `ids`: "CUT TOKEN ..", or "-". False: its ids are those of
+ * tokenizer.model. */
+bool llm_hf_ids_of_class(const char *class_name, ggl_str *ids);
 
 void llm_hf_tokenizer_free(llm_hf_tokenizer *t);
 /* Returns the k-th note, or NULL past the end. */

@@ -16,8 +16,7 @@ static const struct {
                     {"eot_token", "eot_token_id", "tokenizer.ggml.eot_token_id"},
                     {"eom_token", "eom_token_id", "tokenizer.ggml.eom_token_id"}};
 
-/* Returns the class of tokenizer_config.json, in buf; "": there is none. */
-static const char *class_of(const llm_hf_tokenizer *t, char *buf, size_t size) {
+const char *llm_hf_class_of(const llm_hf_tokenizer *t, char *buf, size_t size) {
     const json_value *c =
         llm_json_get_kind(t->config ? &t->config->root : NULL, "tokenizer_class", JSON_STRING);
     snprintf(buf, size, "%.*s", c ? llm_hf_shown(json_str(c)) : 0, c ? c->s : "");
@@ -31,7 +30,7 @@ ggl_status llm_hf_set_pre(llm_hf_tokenizer *t, ggl_error *err) {
         return GGL_OK;
     }
     if (!t->file) {
-        if (llm_hf_pre_of_class(class_of(t, class_name, sizeof class_name), &t->pre))
+        if (llm_hf_pre_of_class(llm_hf_class_of(t, class_name, sizeof class_name), &t->pre))
             return GGL_OK;
         llm_hf_note(t,
                     "vocab.json and merges.txt do not define how text is cut into words, and the "
@@ -67,7 +66,7 @@ void llm_hf_set_flags(llm_hf_tokenizer *t) {
     if (t->pieces.unigram) {
         char class_name[128];
         int ends[2];
-        llm_hf_unigram_ends(class_of(t, class_name, sizeof class_name), &ends[0], &ends[1]);
+        llm_hf_unigram_ends(llm_hf_class_of(t, class_name, sizeof class_name), &ends[0], &ends[1]);
         t->add_bos = t->add_bos < 0 ? ends[0] : t->add_bos;
         t->add_eos = t->add_eos < 0 ? ends[1] : t->add_eos;
     }

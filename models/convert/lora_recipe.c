@@ -106,6 +106,12 @@ static bool pair_fits(taking *t, const recipe *r, const lora_weight *w) {
     const int64_t rows = r->ne[r->n_dims - 1], columns = llm_recipe_count(r) / rows;
     if (r->source->n_dims == 2 && columns == want[0] && rows == want[1])
         return true;
+    if (t->status == GGL_OK && r->source->n_dims != 2)
+        t->status = ggl_fail(t->err, GGL_SHAPE,
+                             "%s: the pair of %.300s is for a matrix, but the model's tensor has "
+                             "%d dimension%s, not 2",
+                             t->l->file_path, w->name.s, r->source->n_dims,
+                             r->source->n_dims == 1 ? "" : "s");
     if (t->status == GGL_OK)
         t->status = ggl_fail(t->err, GGL_SHAPE,
                              "%s: the pair of %.300s is for a matrix of %" PRId64

@@ -385,6 +385,13 @@ static arch_value make_list(arch_eval *ev, const arch_expr *e) {
     return ok ? (arch_value){.kind = VAL_LIST, .item = item, .n = (size_t)n} : ARCH_FAIL;
 }
 
+/* Fails because the folder's tensors, which `what` needs, are not there. */
+static arch_value need_source(arch_eval *ev, const arch_expr *e, const char *what) {
+    ev->conv->needs_source = true;
+    return llm_arch_error(ev, e->place, "%s needs the name of a tensor of the folder: %s", what,
+                          ev->conv->no_source);
+}
+
 #define MAX_VALUES 65536
 
 /* value("tensor"): the tensor's number, or the list of its numbers. */
@@ -396,9 +403,7 @@ static arch_value tensor_value(arch_eval *ev, const arch_expr *e) {
         return llm_arch_error(ev, x->place,
                               "value(..) needs the name of a source tensor, in quotes");
     if (!ev->conv->source)
-        return llm_arch_error(ev, e->place,
-                              "value(..) needs the name of a tensor of the folder: %s",
-                              ev->conv->no_source);
+        return need_source(ev, e, "value(..)");
     st_tensor *t = llm_arch_convert_find_source(ev->conv, stem, false);
     if (!t) {
         snprintf(text, sizeof text, "tensor %.*s is missing in the folder",
@@ -454,9 +459,7 @@ arch_value llm_arch_convert_has(arch_eval *ev, const arch_expr *e) {
     if (e->kind == EX_STRING) {
         const char *name = llm_arch_expand(ev, e->name, e->place);
         if (name && !ev->conv->source)
-            return llm_arch_error(ev, e->place,
-                                  "has(\"..\") needs the name of a tensor of the folder: %s",
-                                  ev->conv->no_source);
+            return need_source(ev, e, "has(\"..\")");
         return name ? llm_arch_bool(llm_arch_convert_find_source(ev->conv, name, false) != NULL)
                     : ARCH_FAIL;
     }

@@ -11,8 +11,7 @@ static ggl_status not_a_type(const char *name, bool mixes, ggl_error *err) {
             ggl_nearest_try(&near, ggl_type_at(k)->name, SIZE_MAX);
     return near.best ? ggl_fail(err, GGL_NOT_FOUND, "'%s' is not a type; did you mean '%s'?", name,
                                 near.best)
-                     : ggl_fail(err, GGL_NOT_FOUND,
-                                "'%s' is not a type; llm-quantize --help lists them", name);
+                     : ggl_fail(err, GGL_NOT_FOUND, "'%s' is not a type", name);
 }
 
 /* Finds a type; on failure, the message suggests mixes, too, if they may be given. */

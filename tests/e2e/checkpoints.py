@@ -6,7 +6,7 @@ import array, os, struct, sys
 
 from checkpoint_model import (DIM, GROUP, HEADS, HIDDEN, KV_HEADS, LAYERS, PIECES, SEQ, VOCAB, dequantized, make_weights, quantize,
                               tokenizer_bin, version_0, version_1, version_2)
-from checks import check, finish, path, runner, write_json, write_safetensors
+from checks import check, finish, path, put, runner, write_json, write_safetensors
 
 run = runner(sys.argv[1])
 SHARED = sys.argv[2] if len(sys.argv) > 2 else ""
@@ -43,12 +43,6 @@ def make_folder(w, name, shared):
               "intermediate_size": HIDDEN, "num_attention_heads": HEADS, "num_key_value_heads": KV_HEADS, "rms_norm_eps": 1e-5,
               "rope_theta": 10000.0, "max_position_embeddings": SEQ, "hidden_act": "silu", "tie_word_embeddings": shared}
     write_json(path(name + "/config.json"), config)
-
-
-def put(name, data):
-    with open(path(name), "wb") as f:
-        f.write(data)
-    return path(name)
 
 
 # --- the tests ------------------------------------------------------------------------------------------------------------------

@@ -124,6 +124,17 @@ def test_cache():
     for args in (["llm-cli", "-p", "x", "-m"], ["llm-gguf", "show"], ["llm-arch", "show"], ["llm-convert", "-o", "x.gguf"]):
         run(*args, repo, code=1, has=f"is a folder of the Hugging Face cache; the model is in it: {'-m ' if 'x' == args[-2] else ''}'{snapshot}'")
     check(run("llm-gguf", "get", snapshot + "/", "general.name") == "Small-1B", "the name of a cached model")
+    real = TMP.name + "/models--Org--Little-2B/snapshots/0123456789abcdef"
+    os.makedirs(real)
+    for name in os.listdir(FOLDER):
+        os.symlink(FOLDER + "/" + name, real + "/" + name)
+    run("llm-gguf", "set", real, "a=str:b", code=1, has=f"llm-convert '{real}' -o 'Little-2B.gguf'")
+    os.mkdir(real + "/in")
+    for folder, name in ((FOLDER, "stories"), (real, "Little-2B"), (real + "/in", "Little-2B")):
+        os.chdir(folder)
+        is_in = folder.endswith("/in")
+        check(run("llm-gguf", "get", ".." if is_in else "./", "general.name") == name, f"the name of the model in this folder, {folder}")
+    os.chdir(TMP.name)
     bare = TMP.name + "/bare"
     os.mkdir(bare)
     for name in os.listdir(FOLDER):
@@ -133,6 +144,12 @@ def test_cache():
 
 
 def test_errors():
+    mark = FOLDER + "/config.json.unfinished"
+    open(mark, "w").close()
+    for args in (["llm-cli", "-p", "x", "-m"], ["llm-gguf", "hash"], ["llm-convert", "-o", TMP.name + "/x.gguf"]):
+        run(*args, FOLDER, code=1, has=f"{FOLDER}: the folder is not complete, because its download was interrupted")
+    run("llm-tokenize", "-m", FOLDER, "-p", "Once")  # its files come first
+    os.unlink(mark)
     part = FOLDER + "/model-00001-of-00002.safetensors"
     run("llm-cli", "-m", part, "-p", "x", code=1, has=f"is part of a Hugging Face folder; -m '{FOLDER}' opens it")
     for name in ("config.json", "tokenizer.json"):

@@ -162,8 +162,8 @@ expect 2 "--temp" --temp
 expect 2 "top-p" --top-p 7
 expect 2 "together" -p a -f b
 expect 1 "-f: none.txt: No such file" -f none.txt
-expect 1 "No such file or directory; did you mean -hf nobody/none-GGUF:Q8_0, which downloads it?" -m nobody/none-GGUF:Q8_0 -p x
-expect 1 "No such file or directory; did you mean -mu https://example.org/x.gguf, which downloads it?" -m https://example.org/x.gguf -p x
+expect 1 "No such file or directory; did you mean -hf 'nobody/none-GGUF:Q8_0', which downloads it?" -m nobody/none-GGUF:Q8_0 -p x
+expect 1 "No such file or directory; did you mean -mu 'https://example.org/x.gguf', which downloads it?" -m https://example.org/x.gguf -p x
 expect 1 "none: there is no such file, and no built-in descriptor of that name" --arch none -p x
 expect 1 "--arch: ./none: No such file" --arch ./none -p x
 for name in llama llama.arch; do # a built-in one, where there is no such file

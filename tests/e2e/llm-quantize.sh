@@ -135,7 +135,7 @@ expect 2 "'attn' is not PATTERN=TYPE" "$f32" "$out" Q8_0 --tensor-type attn
 expect 2 "is not a regular expression" "$f32" "$out" Q8_0 --tensor-type 'attn(=f16'
 expect 2 "no tensor that can be quantized has a matching name" "$f32" "$out" Q8_0 --tensor-type nothing=f16
 expect 2 "no tensor that can be quantized has a matching name" "$f32" "$out" Q8_0 --tensor-type attn_norm=f16
-expect 2 "--output-tensor-type: 'x' is not a type" "$f32" "$out" Q8_0 --output-tensor-type x
+expect 2 "--output-tensor-type: 'x' is not a type; llm-quantize --help lists them" "$f32" "$out" Q8_0 --output-tensor-type x
 expect 1 "type i32 can only be read" "$f32" "$out" i32
 expect 1 "TYPE: this build does not have type Q4_2" "$f32" "$out" Q4_2
 expect 2 "OUT is missing, as in" "$f32" Q8_0
@@ -250,6 +250,7 @@ layers=$(grep -ao 'blk\.[0-9]*\.attn_q\.weight' "$f32" | wc -l)
 grep -aq "blk\\.$((layers - 2))\\.attn_q" "$tmp/short.gguf" && fail "--prune-layers does not number anew"
 "$cli" -m "$tmp/short.gguf" -p "Once upon a time" -n 5 --temp 0 >"$tmp/text" 2>/dev/null || fail "a model without two layers does not run"
 expect 2 "there is no layer 99" --prune-layers 0,99 "$f32" "$out" F16
+expect 2 "is not a list of layers" --prune-layers "$f32" "$out" F16
 expect 2 "would remove all" --prune-layers 0-$((layers - 1)) "$f32" "$out" F16
 expect 2 "is not a list of layers" --prune-layers 3-1 "$f32" "$out" F16
 expect 2 "is not a list of layers" --prune-layers 1,,2 "$f32" "$out" F16

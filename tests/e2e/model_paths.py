@@ -1,37 +1,20 @@
 """Paths that are no model, or not the one that was meant: every message says what to type, and no input is overwritten.
 
 model_paths.py TOOLS MODEL    TOOLS: the folder of the programs; MODEL: models/builtin/stories.gguf"""
-import json, os, shlex, shutil, struct, subprocess, sys, tempfile
+import json, os, shlex, shutil, struct, sys
+
+from checks import TMP, check, finish, put, runner, write_safetensors
 
 TOOLS, MODEL = sys.argv[1:3]
-FAILED = []
-TMP = tempfile.TemporaryDirectory()
+run_tool = runner(TOOLS, cwd=TMP.name, both=True)
 DIM, HIDDEN, LAYERS, HEADS, VOCAB, SEQ = 32, 64, 1, 2, 300, 32
-
-
-def check(ok, what, seen=""):
-    if not ok:
-        print("FAILED:", what, str(seen)[-1500:])
-        FAILED.append(what)
 
 
 def run(code, words, *command):
     """Runs a tool in TMP; `words` must be on standard error, which is returned, if the exit code is not 0; else standard output."""
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("LLAMA_ARG_", "GGL_", "LLM_"))}
-    r = subprocess.run([os.path.join(TOOLS, command[0]), *command[1:]], cwd=TMP.name, stdin=subprocess.DEVNULL, capture_output=True, env=env,
-                       timeout=120)
-    out, err = r.stdout.decode("utf-8", "replace"), r.stderr.decode("utf-8", "replace")
-    what = shlex.join(command)
-    check(r.returncode == code, f"{what}: exit code {r.returncode}, not {code}", err)
-    check(words in err, f"{what}: no \"{words}\"", err)
+    out, err = run_tool(*command, code=code, has=words)
     return err if code else out
 
-
-def put(name, data):
-    path = os.path.join(TMP.name, name)
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(path, "wb") as f:
-        f.write(data)
 
 
 def read(name):
@@ -66,17 +49,12 @@ def put_folder(name, **config):
               layer + "mlp.gate_proj.weight": [HIDDEN, DIM], layer + "mlp.up_proj.weight": [HIDDEN, DIM],
               layer + "mlp.down_proj.weight": [DIM, HIDDEN]}
     shapes.update({f"{layer}self_attn.{x}_proj.weight": [DIM, DIM] for x in "qkvo"})
-    head, data = {}, b""
-    for i, (key, shape) in enumerate(shapes.items()):
-        part = floats(shape[0] * (shape[1] if len(shape) > 1 else 1), i)
-        head[key] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + len(part)]}
-        data += part
-    text = json.dumps(head).encode()
-    put(name + "/model.safetensors", struct.pack("<Q", len(text)) + text + data)
     put(name + "/config.json", json.dumps({
         "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": DIM, "intermediate_size": HIDDEN,
         "num_hidden_layers": LAYERS, "num_attention_heads": HEADS, "num_key_value_heads": HEADS, "rms_norm_eps": 1e-5,
         "rope_theta": 10000.0, "vocab_size": VOCAB, "max_position_embeddings": SEQ, "hidden_act": "silu", **config}).encode())
+    write_safetensors(os.path.join(TMP.name, name, "model.safetensors"), {
+        key: ("F32", shape, floats(shape[0] * (shape[1] if len(shape) > 1 else 1), i)) for i, (key, shape) in enumerate(shapes.items())})
 
 
 # --- the tests ------------------------------------------------------------------------------------------------------------------
@@ -104,12 +82,12 @@ def test_outputs_that_are_inputs():
 def test_folders():
     for name in ["b.gguf", "a.gguf", "c.gguf"]:
         put("some/" + name, read("model.gguf"))
-    run(1, "some is a folder, not a file; there is -m 'some/a.gguf', and 2 more\n", "llm-cli", "-m", "some", "-p", "x")
+    run(1, "some is a folder, not a file; did you mean -m 'some/a.gguf' (the first of 3)?\n", "llm-cli", "-m", "some", "-p", "x")
     os.mkdir(os.path.join(TMP.name, "parts"))
     run(0, "", "llm-gguf", "split", "model.gguf", "parts/m", "--max-size", "100K")
     parts = sorted(os.listdir(os.path.join(TMP.name, "parts")))
     n = len(parts)
-    run(1, f"there is -m 'parts/{parts[0]}'\n", "llm-cli", "-m", "parts", "-p", "x")
+    run(1, f"did you mean -m 'parts/{parts[0]}'?\n", "llm-cli", "-m", "parts", "-p", "x")
     run(0, "", "llm-cli", "-m", "parts/" + parts[0], "-p", "x", "-n", "1")
     os.unlink(os.path.join(TMP.name, "parts", parts[2]))
     run(1, f"parts/{parts[2]}: cannot be opened: No such file or directory; it is part 3 of the {n} of this model",
@@ -149,7 +127,7 @@ def test_near_names():
     # a folder that is there is meant, not a user of the hub
     err = run(1, f"near/other: {where}\n", "llm-cli", "-m", "near/other", "-p", "x")
     check("-hf" not in err, "a local folder is no user of the hub", err)
-    run(1, "did you mean -hf user/other, which downloads it?", "llm-cli", "-m", "user/other", "-p", "x")
+    run(1, "did you mean -hf 'user/other', which downloads it?", "llm-cli", "-m", "user/other", "-p", "x")
 
 
 def test_names_with_line_feeds():
@@ -160,7 +138,7 @@ def test_names_with_line_feeds():
         r = run(2 if command == ["llm-gguf", name] else 1, shown, *command)
         check(not any(line.startswith("llm-cli: all is well") for line in r.splitlines()), f"{command} prints the line", r)
     put("lines/" + name + ".gguf", read("model.gguf"))
-    err = run(1, "there is -m $'lines/a\\012llm-cli: all is well\\033[2J.gguf'\n", "llm-cli", "-m", "lines", "-p", "x")
+    err = run(1, "did you mean -m $'lines/a\\012llm-cli: all is well\\033[2J.gguf'?\n", "llm-cli", "-m", "lines", "-p", "x")
     check(len(err.splitlines()) == 1, "one line", err)
 
 
@@ -174,29 +152,50 @@ def test_commands_to_copy():
         run(0, "", *command)
         run(0, "", "llm-quantize", command[-1], "o.gguf", "Q8_0")
         run(1, f"{path} is a", "llm-gguf", "set", path, "general.name=x")
+    run(2, "only one folder can be converted at a time; did you mean -o 'it'\\''s.gguf'?", "llm-convert", "it's mine", "it's.gguf")
+    for flag, name in [("-mu", "https://example.org/x?a=b&c=d"), ("-hf", "user/other:Q8_0;id")]:
+        run(1, f"did you mean {flag} '{name}', which downloads it?", "llm-cli", "-m", name, "-p", "x")
     run(2, "as in: llm-convert 'it'\\''s mine' -o model.gguf", "llm-convert", "it's mine")
     run(2, "unexpected argument 'it's mine'; did you mean -m 'it'\\''s mine'?", "llm-cli", "it's mine")
     run(1, "--type q4_k_m", "llm-quantize", "it's mine/a folder", "o.gguf", "Q8_0")
     run(1, "-m 'it'\\''s mine/a folder' opens it", "llm-cli", "-m", "it's mine/a folder/config.json", "-p", "x")
 
 
+def test_other_forms():
+    """What people have and where they got it from, given in the wrong way."""
+    put_folder("both")
+    os.rename(os.path.join(TMP.name, "both/model.safetensors"), os.path.join(TMP.name, "both/b.gguf"))
+    run(1, "both is a folder, not a file; there is -m 'both/b.gguf'", "llm-cli", "-m", "both", "-p", "x")
+    put_checkpoint("ck/model.bin")
+    run(2, "did you mean -m 'ck/model.bin'?", "llm-cli", "ck/model.bin")
+    page = "https://huggingface.co/Qwen/Qwen3-0.6B"
+    run(1, f"did you mean -hf {page}, which downloads it?", "llm-cli", "-m", page, "-p", "x")
+    page += "/resolve/main/a.gguf"
+    run(1, f"did you mean -mu {page}, which downloads it?", "llm-cli", "-m", page, "-p", "x")
+
+
 def test_flags_of_llm_convert():
-    """A message about a folder that names a flag which only llm-convert has comes with its command, which works."""
+    """A message about a folder that names a flag which only llm-convert has comes with the command that takes it."""
+    words = "such flags are llm-convert's, and follow this command: "
     put_folder("odd", clip_odd=8.0)
     for command in [["llm-cli", "-m", "odd", "--tokens", "1"], ["llm-perplexity", "-m", "odd", "-f", "model.gguf"], ["llm-gguf", "odd"],
                     ["llm-bench", "-m", "odd", "-p", "1"]]:
-        err = run(1, "that is a flag of llm-convert, as in: llm-convert 'odd' -o 'odd.gguf' --ignore-config 'clip_odd'", *command)
-    run(0, "", *shlex.split(err.split("as in: ")[1].split("\n")[0]))
+        err = run(1, f"--ignore-config 'clip_odd'; {words}llm-convert 'odd' -o 'odd.gguf'", *command)
+    run(0, "", *shlex.split(err.split(words)[1].split("\n")[0]), "--ignore-config", "clip_odd")
     run(0, "", "llm-cli", "-m", "odd.gguf", "--tokens", "1", "-n", "1")
     put_folder("nameless", architectures=[])
-    err = run(1, "llm-convert 'nameless' -o 'nameless.gguf' --arch-class NAME", "llm-cli", "-m", "nameless", "--tokens", "1")
-    run(0, "", *shlex.split(err.split("as in: ")[1].split("\n")[0].replace("NAME", "LlamaForCausalLM")))
+    err = run(1, f"--arch-class NAME; {words}llm-convert 'nameless' -o 'nameless.gguf'", "llm-cli", "-m", "nameless", "--tokens", "1")
+    run(0, "", *shlex.split(err.split(words)[1].split("\n")[0]), "--arch-class", "LlamaForCausalLM")
     err = run(1, "--ignore-config", "llm-convert", "odd", "-o", "x.gguf")
-    check("that is a flag" not in err, "llm-convert has its flags", err)
+    check(words not in err, "llm-convert has its flags", err)
+    put_folder("hostile", **{"x --ignore-config a`touch${IFS}pwned`": 1})
+    err = run(1, words, "llm-cli", "-m", "hostile", "--tokens", "1")
+    check(err.rstrip().endswith("llm-convert 'hostile' -o 'hostile.gguf'"), "the command has words of the folder", err)
     put_checkpoint("bare/stories.bin")
     put_tokenizer("tok.bin")
-    err = run(1, "as in: llm-convert 'bare/stories.bin' -o 'stories.gguf' --tokenizer FILE", "llm-cli", "-m", "bare/stories.bin", "-p", "a")
-    run(0, "", *shlex.split(err.split("as in: ")[1].split("\n")[0].replace("FILE", "tok.bin")))
+    err = run(1, f"{words}llm-convert 'bare/stories.bin' -o 'stories.gguf'", "llm-cli", "-m", "bare/stories.bin", "-p", "a")
+    check("--tokenizer FILE names one" in err, "the flag of a tokenizer", err)
+    run(0, "", *shlex.split(err.split(words)[1].split("\n")[0]), "--tokenizer", "tok.bin")
     run(0, "", "llm-cli", "-m", "stories.gguf", "-p", "a", "-n", "1")
     run(2, "llm-convert MODEL.bin --tokenizer FILE", "llm-cli", "-m", "bare/stories.bin", "-z", "tok.bin", "-p", "a")
 
@@ -220,6 +219,4 @@ with open(MODEL, "rb") as f:
 for name, test in list(globals().items()):
     if name.startswith("test_"):
         test()
-if not FAILED:
-    print("paths that are no model, or not the one that was meant, are told as such")
-sys.exit(bool(FAILED))
+sys.exit(finish())

@@ -1,36 +1,19 @@
 """Models by name, prompts without tokens, adapters that are none, pictures with another ending: what the tools say.
 
 model_words.py TOOLS MODEL    TOOLS: the folder of the programs; MODEL: models/builtin/stories.gguf"""
-import fcntl, json, os, pty, re, struct, subprocess, sys, tempfile, termios
+import fcntl, json, os, pty, re, struct, subprocess, sys, termios
+
+from checks import TMP, check, finish, put, runner, write_safetensors
 
 TOOLS, MODEL = sys.argv[1:3]
-FAILED = []
-TMP = tempfile.TemporaryDirectory()
+run_tool = runner(TOOLS, cwd=TMP.name, both=True)
 TEXT = b"Once upon a time, there was a little girl named Lily. She liked to play outside in the park. " * 20
-
-
-def check(ok, what, seen=""):
-    if not ok:
-        print("FAILED:", what, str(seen)[-1500:])
-        FAILED.append(what)
 
 
 def run(code, words, *command):
     """Runs a tool in TMP; `words` must be on standard error. Returns standard output and error."""
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("LLAMA_ARG_", "GGL_", "LLM_"))}
-    r = subprocess.run([os.path.join(TOOLS, command[0]), *command[1:]], cwd=TMP.name, stdin=subprocess.DEVNULL, capture_output=True, env=env,
-                       timeout=120)
-    out, err = r.stdout.decode("utf-8", "replace"), r.stderr.decode("utf-8", "replace")
-    check(r.returncode == code, f"{' '.join(command)}: exit code {r.returncode}, not {code}", err)
-    check(words in err, f"{' '.join(command)}: no \"{words}\"", err)
-    return out, err
+    return run_tool(*command, code=code, has=words)
 
-
-def put(name, data):
-    path = os.path.join(TMP.name, name)
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(path, "wb") as f:
-        f.write(data)
 
 
 def put_letters(name):
@@ -41,17 +24,12 @@ def put_letters(name):
               **{f"{layer}{x}_layernorm.weight": [dim] for x in ["input", "post_attention"]},
               **{f"{layer}self_attn.{x}_proj.weight": [dim, dim] for x in "qkvo"},
               **{f"{layer}mlp.{x}_proj.weight": [dim, dim] for x in ["gate", "up", "down"]}}
-    head, at = {}, 0
-    for key, shape in shapes.items():
-        n = 4 * shape[0] * (shape[1] if len(shape) > 1 else 1)
-        head[key] = {"dtype": "F32", "shape": shape, "data_offsets": [at, at + n]}
-        at += n
-    text = json.dumps(head).encode()
-    put(name + "/model.safetensors", struct.pack("<Q", len(text)) + text + struct.pack("<f", 0.01) * (at // 4))
     put(name + "/config.json", json.dumps({
         "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": dim, "intermediate_size": dim, "num_hidden_layers": 1,
         "num_attention_heads": 2, "num_key_value_heads": 2, "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "vocab_size": n_vocab,
         "max_position_embeddings": 32, "hidden_act": "silu"}).encode())
+    write_safetensors(os.path.join(TMP.name, name, "model.safetensors"), {
+        key: ("F32", shape, struct.pack("<f", 0.01) * (shape[0] * (shape[1] if len(shape) > 1 else 1))) for key, shape in shapes.items()})
     put(name + "/tokenizer.json", json.dumps({
         "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "use_regex": True}, "decoder": {"type": "ByteLevel"},
         "model": {"type": "BPE", "vocab": {chr(97 + i): i for i in range(n_vocab)}, "merges": []}}).encode())
@@ -100,7 +78,7 @@ def on_terminal(columns, *command):
     """What a terminal of that width gets on standard output."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 25, columns, 0, 0))
-    p = subprocess.Popen([os.path.join(TOOLS, command[0]), *command[1:]], cwd=TMP.name, stdin=subprocess.DEVNULL, stdout=slave,
+    p = subprocess.Popen([os.path.join(os.path.abspath(TOOLS), command[0]), *command[1:]], cwd=TMP.name, stdin=subprocess.DEVNULL, stdout=slave,
                          stderr=subprocess.DEVNULL)
     os.close(slave)
     text = b""
@@ -137,6 +115,4 @@ def test_pictures_with_another_ending():
 for name, test in list(globals().items()):
     if name.startswith("test_"):
         test()
-if not FAILED:
-    print("names of models, prompts, adapters and pictures get the words that fit them")
-sys.exit(bool(FAILED))
+sys.exit(finish())

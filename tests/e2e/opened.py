@@ -12,14 +12,9 @@ TOOLS, MODEL, SOURCE, *LIBRARY = map(os.path.abspath, sys.argv[1:])
 sys.path += [SOURCE + "/tests/server"]
 
 from checkpoint_model import make_weights, tokenizer_bin, version_1, version_2
-from checks import check, finish, path
+from checks import check, finish, path, put
 from hf_folder import make_folder
 from running import Server
-
-
-def put(name, data):
-    with open(path(name), "wb") as f:
-        f.write(data)
 
 
 def make_models():

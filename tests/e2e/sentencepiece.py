@@ -104,7 +104,7 @@ def test_unigram():
     get = lambda key: run("llm-gguf", "get", path("t5.gguf"), "tokenizer.ggml." + key).strip()
     check(get("model") == "t5" and get("remove_extra_whitespaces") == "true", "other keys of Unigram")
     check(get("add_bos_token") == "true" and get("add_eos_token") == "false", "the ends that tokenizer_config.json names")
-    for name, ends in (("T5Tokenizer", "false true"), ("XLMRobertaTokenizer", "true true"), ("LlamaTokenizer", "true false"), (None, "false true")):
+    for name, ends in (("T5Tokenizer", "false true"), ("LlamaTokenizer", "true false"), (None, "false true")):
         config = {"tokenizer_config.json": {"tokenizer_class": name}} if name else {}
         run("llm-convert", folder(f"ends{name}", {"tokenizer.model": model(PIECES, UNIGRAM), **config}), "-o", path("t5.gguf"), "--vocab-only")
         check(f"{get('add_bos_token')} {get('add_eos_token')}" == ends, f"the ends of {name}", get("add_eos_token"))
@@ -116,6 +116,39 @@ def test_unigram():
     want = [str(first + 6), str(first + 7)]  # "_ban", "ana": -6 - 3
     check(all(w in said for w in want), "other tokens of banana", said)
     check(ids(sp, "ban  ban ") == ids(sp, "ban ban"), "spaces are not removed", ids(sp, "ban  ban "))
+
+
+FAIRSEQ = {"XLMRoberta": ["<s>", "<pad>", "</s>", "<unk>"],
+           "Camembert": ["<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>", "<unk>NOTUSED", "<s>", "</s>"]}
+
+
+def test_fairseq():
+    """Classes with fairseq's ids: its own tokens come first, the words of the file after them, and <mask> last."""
+    pieces = [p for p in PIECES if p[0] != "<mask>"]
+    words = [p[0] for p in pieces[3:]]
+    for name, first in FAIRSEQ.items():
+        want = first + words + ["<mask>"]
+        for fast in ("", "Fast"):
+            sp = folder(name + fast, {"tokenizer.model": model(pieces, UNIGRAM), "tokenizer_config.json": {"tokenizer_class": f"{name}Tokenizer{fast}"}})
+            config = json.load(open(sp + "/config.json"))
+            with open(sp + "/config.json", "w") as f:
+                json.dump({**config, "vocab_size": len(want)}, f)
+            run("llm-convert", sp, "-o", path("t5.gguf"), "--vocab-only")
+            get = lambda key: run("llm-gguf", "get", path("t5.gguf"), "tokenizer.ggml." + key)
+            ends = [get(key + "_token_id").strip() for key in ("bos", "padding", "eos", "unknown")]
+            check(ends == [str(want.index(x)) for x in ("<s>", "<pad>", "</s>", "<unk>")], f"other special ids of {name}", ends)
+            check(f"{get('add_bos_token')}{get('add_eos_token')}" == "true\ntrue\n", f"the ends of {name}")
+            said = [line.split()[0] for line in ids(path("t5.gguf"), "banana").splitlines()]
+            check(said == [str(want.index(x)) for x in ("<s>", SPACE + "ban", "ana", "</s>")], f"other ids of {name}", said)
+            check(get("tokens").split() == want, f"another order of {name}", get("tokens")[:200])
+
+    def refused(pieces, name, words, more=b""):
+        run("llm-convert", folder("refused", {"tokenizer.model": model(pieces, UNIGRAM, more=more), "tokenizer_config.json": {"tokenizer_class": name}}),
+            "-o", path("bad.gguf"), "--vocab-only", code=1, has=words)
+
+    refused(pieces, "MBartTokenizerFast", "tokenizer.model: MBartTokenizerFast gives tokens other ids than this file")
+    refused(pieces, "XLMRobertaTokenizer", "but here they have 0, 2 and 1; --no-tokenizer leaves it out", more=field(41, 2) + field(42, 1))
+    refused(pieces[:2], "CamembertTokenizer", "but here they have 0, 1 and -1; --no-tokenizer")
 
 
 def trie(units, text):
@@ -160,5 +193,6 @@ def test_faults():
 if __name__ == "__main__":
     test_bpe()
     test_unigram()
+    test_fairseq()
     test_faults()
     sys.exit(finish())

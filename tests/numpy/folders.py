@@ -351,9 +351,9 @@ def run(*command):
         raise RuntimeError(done.stderr.strip())
 
 
-def check_mlx(a, class_name, folder, model, stored, kind):
+def check_mlx(a, class_name, folder, model, stored, kind, c):
     """The folder as mlx-lm writes it becomes the same file."""
-    changed = folders_mlx.as_mlx(class_name, stored)
+    changed = folders_mlx.as_mlx(class_name, stored, c)
     if not changed:
         return
     write_safetensors(os.path.join(folder, "model.safetensors"), changed)
@@ -394,7 +394,7 @@ def check(a, class_name, scaling, plain):
         converted = np.load(out)
         worst = max(worst, np.abs(converted - want).max())
     if scaling in (None, CLASSES[class_name][3][0]):
-        check_mlx(a, class_name, folder, model, stored, c.get("type", "auto"))
+        check_mlx(a, class_name, folder, model, stored, c.get("type", "auto"), c)
     # the folder opened directly: the file's logits, to the last bit
     run(a.cli, "-m", folder, "--type", c.get("type", "auto"), *say)
     if not np.array_equal(np.load(out).view(np.uint32), converted.view(np.uint32)):

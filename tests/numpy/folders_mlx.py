@@ -13,8 +13,8 @@ EXPERTS = {"AfmoeForCausalLM", "Dots1ForCausalLM"}
 SHIFTED = (".input_layernorm.weight", ".post_attention_layernorm.weight", "model.norm.weight", ".q_norm.weight", ".k_norm.weight")
 
 
-def as_mlx(class_name, tensors):
-    """The tensors as MLX has them; None: it does not have this class."""
+def as_mlx(class_name, tensors, c):
+    """The tensors of the config c as MLX has them; None: it does not have this class."""
     if class_name not in SWITCH | EXPERTS:
         return None
     out, parts = {}, {}
@@ -30,6 +30,11 @@ def as_mlx(class_name, tensors):
             out[name.replace("output_linear", "switch_mlp.down_proj")] = x
         elif class_name == "BailingMoeV2ForCausalLM" and name.endswith(".mlp.gate.weight"):
             out[name.replace("gate.weight", "gate.gate_proj.weight")] = x
+        elif class_name == "DeepseekV3ForCausalLM" and name.endswith(".kv_b_proj.weight"):  # as mlx-lm writes it since MLA's matrices are split
+            heads = x.reshape(c["num_attention_heads"], -1, x.shape[1])
+            keys, values = np.split(heads, [c["qk_nope_head_dim"]], axis=1)
+            out[name.replace("kv_b_proj", "embed_q")] = np.swapaxes(keys, 1, 2)
+            out[name.replace("kv_b_proj", "unembed_out")] = values
         elif name.endswith("conv1d.weight") and x.ndim == 3:
             out[name] = np.moveaxis(x, 2, 1)
         elif class_name == "Qwen3NextForCausalLM" and name.endswith(SHIFTED):

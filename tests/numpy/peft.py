@@ -230,6 +230,8 @@ def refused(a):
     expect("model.layers.0.self_attn.z_proj", lambda x: (put("model.layers.0.self_attn.z_proj.lora_A.weight", (3, 4))(x),
                                                           put("model.layers.0.self_attn.z_proj.lora_B.weight", (4, 3))(x)))
     expect("same rank", put("model.layers.0.self_attn.q_proj.lora_A.weight", (2, 48)))
+    write_safetensors(os.path.join(base, "model.safetensors"), {**stored, names[0]: stored[names[0]][:, :, None]})
+    expect(names[0] + "|is for a matrix, but the model's tensor has 3 dimensions, not 2")
     done = subprocess.run([a.convert, peft, "-o", peft + ".gguf"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if done.returncode != 2 or "--base MODEL_FOLDER" not in done.stderr:
         print("without --base:", done.stderr)

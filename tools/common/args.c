@@ -577,8 +577,8 @@ static const char *missing_flag(const args_spec *spec, const char *s) {
     static const char *const flags[] = {"-m", "-f", "-p"};
     struct stat st;
     const bool exists = stat(s, &st) == 0;
-    const bool model =
-        ends_with(s, ".gguf") || ends_with(s, ".safetensors") || (exists && S_ISDIR(st.st_mode));
+    const bool model = ends_with(s, ".gguf") || ends_with(s, ".safetensors") ||
+                       ends_with(s, ".bin") || (exists && S_ISDIR(st.st_mode));
     for (int k = model ? 0 : exists ? 1 : 2; k < 3; k++) {
         const arg_option *o = arg_find(spec->options, flags[k], 2);
         if (o && (o->kind == ARG_STRING || (k == 0 && o->kind == ARG_LIST)))

@@ -26,34 +26,20 @@ static bool on_progress(void *ctx, size_t done, size_t total) {
     return progress_share(ctx, done, total) && !process_stopped;
 }
 
-/* Returns where the text names a flag of llm-convert, and its length with the value; NULL: nowhere. */
-static const char *convert_flag(const char *text, int *n) {
+/* Writes what follows a message about a folder that names flags of llm-convert, which the tool itself does
+ * not have: the command that takes them; "" if it names none. Nothing of the message is repeated: parts of it
+ * come from the folder, and a command may be pasted into a shell. */
+static const char *convert_advice(const char *path, const char *text, char *advice, size_t size) {
     static const char *const flags[] = {"--arch-class",    "--extra-tokens", "--ignore-config",
                                         "--ignore-tensor", "--no-tokenizer", "--tokenizer"};
-    for (const char *s = strstr(text, "--"); s; s = strstr(s + 2, "--"))
-        for (size_t k = 0; k < sizeof flags / sizeof *flags; k++) {
-            const char *end = s + strlen(flags[k]);
-            if (strncmp(s, flags[k], strlen(flags[k])) != 0 || (*end && !strchr(" ,;.)", *end)))
-                continue;
-            if (*end == ' ' && strcmp(flags[k], "--no-tokenizer") != 0)
-                end +=
-                    end[1] == '\'' ? 2 + strcspn(end + 2, "'") + 1 : 1 + strcspn(end + 1, " ,;)");
-            *n = (int)(end - s);
-            return s;
-        }
-    return NULL;
-}
-
-/* Writes what follows a message about a folder that names a flag of llm-convert, which the tool itself
- * does not have: the command with this flag; "" if it names none. */
-static const char *convert_advice(const char *path, const char *text, char *advice, size_t size) {
     char command[MODEL_PATH_COMMAND];
-    int n = 0;
-    const char *flag = convert_flag(text, &n);
+    bool names = false;
+    for (size_t k = 0; k < sizeof flags / sizeof *flags; k++)
+        names = names || strstr(text, flags[k]);
     *advice = '\0';
-    if (flag)
-        snprintf(advice, size, "; that is a flag of llm-convert, as in: %s %.*s",
-                 model_path_convert(path, command, sizeof command), n, flag);
+    if (names)
+        snprintf(advice, size, "; such flags are llm-convert's, and follow this command: %s",
+                 model_path_convert(path, command, sizeof command));
     return advice;
 }
 
@@ -141,14 +127,12 @@ int tool_refuse_converted(const char *tool, const tool_path *p) {
 
 ggl_status tool_check_folder(const char *path, const char *arch, ggl_error *err) {
     llm_load_params load = load_params(path, arch, 0);
+    bool needs_weights = false;
     ggl_gguf *f;
     load.vocab_only = true;
+    load.needs_weights = &needs_weights;
     load.note = NULL; /* printed when the model is opened */
     const ggl_status st = llm_load(&f, path, NULL, &load, err);
     ggl_gguf_close(f);
-    /* A key that depends on the weights fails with the name of their file, which the folder's may look like. */
-    const char *folder = st == GGL_OK ? NULL : strstr(err->msg, path);
-    const char *rest = folder ? folder + strlen(path) : err->msg;
-    const bool is_known = st == GGL_NOMEM || !strstr(rest, ".safetensors");
-    return st == GGL_OK || !is_known ? GGL_OK : advise(st, path, err);
+    return needs_weights && st != GGL_NOMEM ? GGL_OK : st;
 }

@@ -25,8 +25,8 @@ ggl_status tool_load_model(llm_model **out, const char *path, const llm_model_pa
 ggl_status tool_load_file(ggl_gguf **out, const char *path, const ggl_gguf_params *p,
                           bool vocab_only, ggl_error *err);
 
-/* Checks that the folder of a model whose weights are not there yet can be opened: its architecture, keys and tokenizer. What the
- * weights decide is not checked. arch: the file of --arch; NULL: none. */
+/* Checks that the folder of a model whose weights are not there yet can be opened: its architecture, keys
+ * and tokenizer. What the weights decide is not checked. arch: the file of --arch; NULL: none. */
 ggl_status tool_check_folder(const char *path, const char *arch, ggl_error *err);
 
 /* Refuses a model that is no GGUF file: what would be converted while it is loaded, with llm-convert's

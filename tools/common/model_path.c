@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "args.h"
+#include "common/folder_name.h"
 #include "ggl/nearest.h"
 #include "model_name.h"
 #include "shell_quote.h"
@@ -108,14 +109,27 @@ static gguf_files gguf_in(const char *folder) {
     return f;
 }
 
-/* Refuses a folder that has no config.json. */
+/* True for a folder with GGUF files and without safetensors, which may have a config.json, too. */
+static bool has_only_gguf(const char *folder) {
+    bool gguf = false, safetensors = false;
+    DIR *d = opendir(folder);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        gguf |= ends_with(e->d_name, ".gguf");
+        safetensors |= ends_with(e->d_name, ".safetensors");
+    }
+    if (d)
+        closedir(d);
+    return gguf && !safetensors;
+}
+
+/* Refuses a folder without the weights of a Hugging Face folder. */
 static int refuse_folder(const char *tool, const tool_path *p) {
     char path[PATH_MAX], word[SHELL_WORD], flag[64], more[64] = "";
     gguf_files f = gguf_in(p->path);
     if (f.n > 1)
-        snprintf(more, sizeof more, ", and %zu more", f.n - 1);
+        snprintf(more, sizeof more, " (the first of %zu)", f.n);
     if (f.first) {
-        tool_error_about(tool, 1, "%s: %s is a folder, not a file; there is %s%s%s", p->flag,
+        tool_error_about(tool, 1, "%s: %s is a folder, not a file; did you mean %s%s%s?", p->flag,
                          p->path, given_by(p, flag, sizeof flag),
                          shell_quote(word, join(path, p->path, f.first)), more);
     } else if (f.part) {
@@ -142,13 +156,17 @@ static int refuse_folder(const char *tool, const tool_path *p) {
     return 1;
 }
 
-/* Writes the name of the file to make of a model: FOLDER.gguf, or NAME.gguf of NAME.bin. */
+/* Writes the name of the file to make of a model: FOLDER.gguf, NAME.gguf of NAME.bin, or that of the
+ * repository in the Hugging Face cache. */
 static const char *new_name(const char *path, char *name, size_t size) {
     char real[PATH_MAX];
-    const char *slash = realpath(path, real) ? strrchr(real, '/') : NULL;
-    const char *own = slash && slash[1] ? slash + 1 : "model";
-    const bool bin = !is_folder(path) && ends_with(own, ".bin");
-    snprintf(name, size, "%.*s.gguf", (int)(strlen(own) - (bin ? 4 : 0)), own);
+    ggl_str own = {"", 0};
+    if (realpath(path, real))
+        own = llm_folder_name(real);
+    if (own.n == 0)
+        own = (ggl_str){"model", 5};
+    const bool bin = !is_folder(path) && own.n > 4 && memcmp(own.s + own.n - 4, ".bin", 4) == 0;
+    snprintf(name, size, "%.*s.gguf", (int)(bin ? own.n - 4 : own.n), own.s);
     return name;
 }
 
@@ -248,7 +266,7 @@ int model_path_check(const char *tool, const tool_path *p) {
         return code;
     if (!folder)
         return check_part(tool, p);
-    if (!has_file(p->path, "config.json"))
+    if (!has_file(p->path, "config.json") || has_only_gguf(p->path))
         return refuse_folder(tool, p);
     return p->no_folder ? model_path_refuse(tool, p, "a Hugging Face folder", p->path) : -1;
 }
@@ -272,11 +290,25 @@ static bool looks_like_repo(const char *s) {
     return repo > 0 && !is_file && (*end == '\0' || *end == ':');
 }
 
+/* True for the address of a repository's page, https://huggingface.co/USER/REPO, which -hf takes, too. */
+static bool is_page_of_repo(const char *url) {
+    static const char *const hosts[] = {"https://huggingface.co/", "https://hf.co/"};
+    for (size_t k = 0; k < sizeof hosts / sizeof *hosts; k++) {
+        const size_t n = strlen(hosts[k]);
+        const char *slash = strncasecmp(url, hosts[k], n) == 0 ? strchr(url + n, '/') : NULL;
+        if (slash && slash[1] && !slash[1 + strcspn(slash + 1, "/?#")])
+            return true;
+    }
+    return false;
+}
+
 /* The flag that downloads a model which is no file; NULL: its name is neither an address nor one of
  * the Hugging Face Hub. */
 static const char *remote_flag(const tool_path *p) {
     if (!p->model || strcmp(p->flag, "-m") != 0)
         return NULL;
+    if (is_page_of_repo(p->path))
+        return "-hf";
     if (strncasecmp(p->path, "https://", 8) == 0 || strncasecmp(p->path, "http://", 7) == 0)
         return "-mu";
     return looks_like_repo(p->path) ? "-hf" : NULL;
@@ -329,7 +361,8 @@ int model_path_missing(const char *tool, const tool_path *p, int error) {
     const char *name, *remote = error == ENOENT ? remote_flag(p) : NULL;
     if (remote)
         return tool_error_about(tool, 1, "%s: %s: %s; did you mean %s %s, which downloads it?",
-                                p->flag, p->path, strerror(error), remote, p->path);
+                                p->flag, p->path, strerror(error), remote,
+                                shell_quote(word, p->path));
     if (error != ENOENT || !split_path(p->path, folder, &name))
         return tool_error_about(tool, 1, "%s: %s: %s", p->flag, p->path, strerror(error));
     if (!is_folder(folder))

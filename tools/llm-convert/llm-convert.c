@@ -134,16 +134,16 @@ static int check_adapter(const char *folder) {
 
 /* Returns -1, or an exit code after a message about options that do not go together. */
 static int check_options(const options *o) {
+    char word[SHELL_WORD];
     const size_t n_second = o->folder.n == 2 ? strlen(o->folder.s[1]) : 0;
     if (n_second > 5 && !o->out && strcmp(o->folder.s[1] + n_second - 5, ".gguf") == 0)
         return tool_error(TOOL, 2,
-                          "only one folder can be converted at a time; did you mean -o '%s'?",
-                          o->folder.s[1]);
+                          "only one folder can be converted at a time; did you mean -o %s?",
+                          shell_quote(word, o->folder.s[1]));
     if (o->folder.n != 1)
         return tool_error(TOOL, 2,
                           o->folder.n ? "only one folder can be converted at a time"
                                       : "which FOLDER? --help tells more");
-    char word[SHELL_WORD];
     if (!o->out && !o->dry_run)
         return tool_error(TOOL, 2, "-o FILE is missing, as in: llm-convert %s -o model.gguf",
                           shell_quote(word, o->folder.s[0]));

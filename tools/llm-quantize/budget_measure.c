@@ -246,8 +246,8 @@ static int measure_groups(budget *b, const size_t *first, double seconds) {
     if (n == 0)
         return -1;
     if (b->o->n_pass && n > (size_t)b->o->n_pass)
-        tool_note(b->tool, "--passes %" PRId64 ": each kind of tensor needs a pass of its own",
-                  b->o->n_pass);
+        tool_note(b->tool, "--passes %" PRId64 " is too few: %zu passes are needed, and made",
+                  b->o->n_pass, n);
     tool_say(b->tool,
              "measuring %zu tensors takes %zu passes over the text of %.1f s each: about %s", b->n,
              n, seconds, amount_time(time, seconds * (double)n));

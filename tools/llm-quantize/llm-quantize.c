@@ -36,16 +36,18 @@ static int read_choice(quant_choice *c, const options *o, const char *type) {
 
 /* Reads what the flags say beside types. */
 static int read_changes(job *j) {
-    ggl_error err = {0};
-    int code = read_tensor_types(j);
-    if (code < 0)
-        code = read_key_overrides(j);
-    if (code < 0 && j->o.prune) {
-        if (llm_quant_prune_read(&j->prune, j->o.prune, &err) != GGL_OK)
-            return tool_error(TOOL, 2, "--prune-layers: %s", err.msg);
+    if (j->o.prune)
         j->choice.prune = &j->prune;
-    }
-    return code;
+    const int code = read_tensor_types(j);
+    return code < 0 ? read_key_overrides(j) : code;
+}
+
+/* Reads the list of --prune-layers. */
+static int read_prune(job *j) {
+    ggl_error err = {0};
+    return !j->o.prune || llm_quant_prune_read(&j->prune, j->o.prune, &err) == GGL_OK
+               ? -1
+               : tool_error(TOOL, 2, "--prune-layers: %s", err.msg);
 }
 
 /* Refuses what only has a meaning with --budget or --bpw. */
@@ -184,7 +186,9 @@ static int read_options(job *j, int argc, char **argv) {
     int code = args_parse(&spec, argc, argv);
     if (code >= 0)
         return code;
-    code = read_files(o);
+    code = read_prune(j); /* first, because a file in place of the list is missing behind it */
+    if (code < 0)
+        code = read_files(o);
     if (code >= 0)
         return code;
     if (!o->n_threads)

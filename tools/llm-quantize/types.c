@@ -1,5 +1,6 @@
 /* Names of mixes and types. */
 #include <stdio.h>
+#include <string.h>
 
 #include "common/hints.h"
 #include "job.h"
@@ -10,8 +11,11 @@ int read_type(const char *flag, const char *name, const ggl_type_info **out) {
 }
 
 int type_error(const char *flag, ggl_status s, const ggl_error *err) {
-    return s == GGL_OK ? -1
-                       : tool_error(TOOL, s == GGL_NOT_FOUND ? 2 : 1, "%s: %s", flag, err->msg);
+    if (s != GGL_NOT_FOUND)
+        return s == GGL_OK ? -1 : tool_error(TOOL, 1, "%s: %s", flag, err->msg);
+    const bool asks = err->msg[strlen(err->msg) - 1] == '?'; /* "did you mean ..?" */
+    return tool_error(TOOL, 2, "%s: %s%s" TOOL " --help lists them", flag, err->msg,
+                      asks ? " " : "; ");
 }
 
 const char *type_name(const char *text) {

@@ -68,6 +68,9 @@ typedef struct llm_convert_params {
     /* The path of a llama2.c checkpoint's tokenizer. NULL: the checkpoint's folder is searched for
      * tokN.bin, such as tok512.bin for 512 tokens, and then for tokenizer.bin. */
     const char *tokenizer;
+    /* May be NULL. Set to true if the conversion failed because a key depends on the tensors, which are not
+     * there; with vocab_only, others do not. */
+    bool *needs_weights;
 } llm_convert_params;
 
 GGL_API void llm_convert_fill_default(llm_convert_params *p, size_t size); /* ggl/params.h */

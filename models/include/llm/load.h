@@ -47,6 +47,9 @@ typedef struct llm_load_params {
     /* Called for each note about a folder: a line of text. May be NULL. */
     void (*note)(void *ctx, const char *text);
     void *ctx;
+    /* As in llm_convert_params: tells, with vocab_only, that it failed because a key depends on the weights,
+     * which are not there. May be NULL. */
+    bool *needs_weights;
 } llm_load_params;
 
 /* Returns true if llm_load would convert what is at the path (or refuse it as a pickle), false if it
