@@ -9,7 +9,7 @@ import sys
 import mock_hub
 from checks import TMP, check
 from hf_folder import make_folder, make_mlx_folder
-from hub_run import BIN, DATA, ENV, HUB, MODEL, TEXT, cached, holds, main, parts, ranges, run
+from hub_run import BIN, DATA, ENV, HUB, MODEL, TEXT, begin, cached, holds, main, parts, ranges, run, wait_for
 from mock_hub import File
 
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
@@ -146,12 +146,14 @@ def test_odd_names():
         run("-hf", "org/away", code=1, has=[words], lacks=[WEIGHTS[0]], what="an index of " + repr(text[:30]))
     check(sorted(os.listdir(TMP.name)) == before and in_cache("org/away") == sorted([*TEXTS, INDEX, "config.json.unfinished"]), "nothing else was written",
           in_cache("org/away"))
+    own = {at + "/x-Q8_0.gguf": File(DATA) for at in ("config.json.unfinished", "merges.txt.version", WEIGHTS[0] + ".01234567.part")}
+    repo("org/ours", more=own)
+    check(run("-hf", "org/ours")[0] == WANT and in_cache("org/ours") == sorted(FILES), "names of the download's own files", in_cache("org/ours"))
+    run("-hf", "org/ours", "-hff", "config.json.unfinished/x-Q8_0.gguf", code=1, has=["is not a safe path inside a folder"])
     repo("org/away", index=b"{}")
     HUB.repos["org/away"][INDEX].size = 101 << 20
     run("-hf", "org/away", code=1, has=[INDEX + " has more than 100 MiB"])
-    # many tensors of few files, which must take no quadratic time
-    many = {"t%d" % i: WEIGHTS[i % 2] for i in range(100000)}
-    repo("org/many", index=json.dumps({"weight_map": many}).encode())
+    repo("org/many", index=json.dumps({"weight_map": {"t0": WEIGHTS[0], "t1": WEIGHTS[1]}}).encode())
     run("-hf", "org/many", code=1, has=["downloading " + WEIGHTS[1], "weight_map: tensor 't0' is not in"])
 
 
@@ -159,8 +161,9 @@ def test_refused():
     """A model that cannot be opened is refused before its weights come; llm-tokenize gets none."""
     config = json.loads(FILES["config.json"])
     other = {"config.json": File(json.dumps({**config, "architectures": ["BertModel"]}).encode(), lfs=False)}
-    repo("org/bert", more=other)
-    run("-hf", "org/bert", code=1, has=["no built-in descriptor converts 'BertModel', which config.json names", "--arch FILE"], lacks=["downloading model"])
+    for name in ("org/bert.safetensors", "org/bert"):
+        repo(name, more=other)
+        run("-hf", name, code=1, has=["no built-in descriptor converts 'BertModel', which config.json names", "--arch FILE"], lacks=["downloading model"])
     with open(os.path.join(SOURCE, "models/archs/qwen3.arch"), encoding="utf-8") as f:
         text = f.read().replace("Qwen3ForCausalLM", "BertModel")
     with open(TMP.name + "/bert.arch", "w", encoding="utf-8") as f:
@@ -232,6 +235,21 @@ def test_changed():
     repo("org/news")
     check(run("-hf", "org/news")[0] == WANT, "the text of the older folder")
     check(in_cache("org/news") == sorted([*FILES, "merges.txt"]), "what was put there by hand stays", in_cache("org/news"))
+    # a file by hand of the size that the hub lists is another one by its bytes
+    other = {"config.json": FILES["config.json"].replace(b"Qwen3For", b"Xwen3For"), "merges.txt": b"#version: 0.9\n"}
+    own = File(b"#version: 0.2\n", lfs=False)
+    for name, oid in (("org/same", own.oid), ("org/nameless", None)):
+        files = repo(name, more={"merges.txt": own})
+        for n in other:
+            files[n].oid = oid and files[n].oid
+        os.makedirs(cached(name, ""))
+        for n, data in other.items():
+            check(len(data) == files[n].size and data != files[n].data, "other bytes of the same size")
+            with open(cached(name, n), "wb") as f:
+                f.write(data)
+        check(run("-hf", name, has=["downloading config.json"])[0] == WANT, "a config.json by hand is replaced")
+        check(all(holds(name, n, files[n].data) for n in other), "the files of the repository")
+        run("-hf", name, lacks=["downloading"])
     # a folder that was put there by hand is one that was downloaded
     shutil.copytree(FOLDER, cached("org/hand", ""))
     check(run("-hf", "org/hand", "--offline")[0] == WANT, "a folder by hand")
@@ -239,11 +257,86 @@ def test_changed():
     run("-hf", "org/hand", lacks=["downloading"])
 
 
+def test_repaired():
+    """A repository whose author removes the file for which it was refused."""
+    model = json.loads(FILES["tokenizer.json"])["model"]
+    small = json.loads(FILES["tokenizer_config.json"])
+    added = json.loads(FILES["tokenizer.json"])["added_tokens"]
+    small["added_tokens_decoder"] = {str(t["id"]): {"content": t["content"], "special": True} for t in added}
+    texts = {"config.json": FILES["config.json"], "tokenizer_config.json": json.dumps(small).encode(), "vocab.json": json.dumps(model["vocab"]).encode(),
+             "merges.txt": "\n".join(["#version: 0.2", *(m if isinstance(m, str) else " ".join(m) for m in model["merges"])]).encode()}
+    folder = TMP.name + "/words"
+    os.mkdir(folder)
+    for name, data in {**texts, **{n: FILES[n] for n in WEIGHTS}}.items():
+        with open(os.path.join(folder, name), "wb") as f:
+            f.write(data)
+    good = {name: File(data, lfs=False) for name, data in texts.items()}
+    bad = {"tokenizer.json": File(b'{"model":{"type":"WordPiece","vocab":{"[UNK]":0}}}', lfs=False)}
+    ids = ["--ids", "-p", "Once upon"]
+    for tool, args, text in (("llm-cli", [], True), ("llm-tokenize", ids, False)):
+        name = "org/repaired-" + tool
+        repo(name, more={**good, **bad})
+        run("-hf", name, *args, tool=tool, text=text, code=1, has=["WordPiece"])
+        check("tokenizer.json" in in_cache(name), "the file that is refused", in_cache(name))
+        repo(name, more=good, lacks=["tokenizer.json"])
+        want = run("-m", folder, *args, tool=tool, text=text)[0]
+        check(run("-hf", name, *args, tool=tool, text=text)[0] == want, tool + " of the repaired repository")
+        check("tokenizer.json" not in in_cache(name), "the older file", in_cache(name))
+        run("-hf", name, *args, "--offline", tool=tool, text=text)
+    # llm-tokenize removes a file: the weights may then be of the earlier version
+    name = "org/repaired-llm-cli"
+    repo(name, more={**good, "added_tokens.json": File(b"{}", lfs=False)}, lacks=["tokenizer.json"])
+    run("-hf", name)
+    repo(name, more=good, lacks=["tokenizer.json"])
+    run("-hf", name, *ids, tool="llm-tokenize", text=False)
+    check("added_tokens.json" not in in_cache(name), "llm-tokenize removes it", in_cache(name))
+    run("-hf", name, "--offline", code=1, has=["is not complete"])
+    run("-hf", name)
+    run("-hf", name, "--offline")
+
+
+def test_together():
+    """Of several processes that download a folder, the last one removes the mark."""
+    ids = ["--ids", "-p", "Once upon"]
+    for name, stall in (("org/first", None), ("org/second", 10)):
+        mark = cached(name, "config.json.unfinished")
+        files = repo(name, more={"tokenizer.json": File(FILES["tokenizer.json"], stall=stall)}, **{WEIGHTS[0]: {"stall": 100}})
+        words = stall and begin("-hf", name, *ids, tool="llm-tokenize", text=False)
+        if words:  # it makes the mark, and is done before the weights have come
+            wait_for(lambda: parts(name), "the part of tokenizer.json")
+        whole = begin("-hf", name)
+        if words:
+            wait_for(lambda: b"waiting" in whole.stderr.read1(), "the second process")
+            files["tokenizer.json"].go.set()
+            check(words.wait() == 0, "llm-tokenize", words.stderr.read())
+        wait_for(lambda: any(WEIGHTS[0] in p for p in parts(name)), "the part of the weights")
+        check(os.path.exists(mark), "the mark while weights are downloaded")
+        run("-hf", name, *ids, tool="llm-tokenize", text=False, lacks=["downloading"])
+        check(os.path.exists(mark), "the mark after llm-tokenize")
+        if words:
+            files[WEIGHTS[0]].stall = None
+        else:
+            files[WEIGHTS[1]].status = 404
+        files[WEIGHTS[0]].go.set()
+        check(whole.wait() == (0 if words else 1), "llm-cli", whole.stderr.read())
+        check(os.path.exists(mark) == (not words), "the mark in the end")
+        run("-hf", name, "--offline", code=0 if words else 1)
+        run("-hf", name, *ids, tool="llm-tokenize", text=False)
+        check(os.path.exists(mark) == (not words), "llm-tokenize does not complete the weights")
+        for p in (words, whole):
+            if p:
+                p.stdout.close()
+                p.stderr.close()
+
+
 def test_checks():
     wrong = "0123456789abcdef" * 4
     repo("org/hash", **{WEIGHTS[0]: {"sha256": wrong}})
     run("-hf", "org/hash", code=1, has=["wrong SHA-256", wrong, "removed"], lacks=["downloading " + WEIGHTS[1]])
     check(not parts("org/hash") and not os.path.exists(cached("org/hash", WEIGHTS[0])), "nothing is left of it")
+    repo("org/blob", more={"config.json": File(FILES["config.json"], lfs=False, oid=wrong[:40])})
+    run("-hf", "org/blob", code=1, has=["wrong SHA-1", "should be git-" + wrong[:40], "removed"], lacks=["downloading " + WEIGHTS[0]])
+    check(not parts("org/blob") and not os.path.exists(cached("org/blob", "config.json")), "nothing is left of that one")
     size = len(FILES[WEIGHTS[0]])
     repo("org/size", **{WEIGHTS[0]: {"size": size - 10}})
     run("-hf", "org/size", code=1, has=["more than the %d bytes" % (size - 10)])

@@ -68,8 +68,8 @@ def ranges(log):
     return [r.headers.get("Range") for r in log if r.path.startswith("/cdn/")]
 
 
-def begin(*args):
-    return subprocess.Popen([CLI, *args, *TEXT], env=ENV, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+def begin(*args, tool="llm-cli", text=True):
+    return subprocess.Popen([os.path.join(BIN, tool), *args, *(TEXT if text else [])], env=ENV, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
 def wait_for(condition, what):

@@ -20,6 +20,7 @@ class File:
     def __init__(self, data, **manner):
         self.data = data
         self.sha256 = manner.pop("sha256", hashlib.sha256(data).hexdigest())
+        self.oid = manner.pop("oid", hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest())  # Git's name; None: none
         self.size = manner.pop("size", len(data))  # as the list has it
         self.lfs = manner.pop("lfs", True)
         self.cuts = manner.pop("cuts", [])         # of each request in turn: the connection breaks after so many bytes
@@ -37,8 +38,7 @@ class File:
         assert not manner, manner
 
     def entry(self, path):
-        oid = hashlib.sha1(self.data).hexdigest()
-        entry = {"type": "file", "oid": oid, "size": self.size, "path": path}
+        entry = {"type": "file", "oid": self.oid, "size": self.size, "path": path}
         if self.lfs:
             entry["lfs"] = {"oid": self.sha256, "size": self.size, "pointerSize": 134}
         return entry

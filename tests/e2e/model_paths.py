@@ -93,8 +93,26 @@ def test_folders():
     run(1, f"parts/{parts[2]}: cannot be opened: No such file or directory; it is part 3 of the {n} of this model",
         "llm-cli", "-m", "parts/" + parts[0], "-p", "x")
     run(1, f"parts/{parts[2]} is missing: the model has {n} parts, of which {n - 1} are", "llm-cli", "-m", "parts/" + parts[2], "-p", "x")
+    run(1, f"parts is a folder with only a part of a split model; {parts[2]}, part 3 of {n}, is missing\n", "llm-cli", "-m", "parts", "-p", "x")
     os.unlink(os.path.join(TMP.name, "parts", parts[0]))
-    run(1, f"the first of the {n}, {parts[0]}, is missing", "llm-cli", "-m", "parts", "-p", "x")
+    run(1, f"parts is a folder with only a part of a split model; {parts[0]}, part 1 of {n}, is missing\n", "llm-cli", "-m", "parts", "-p", "x")
+    put("parts/zoo.gguf", read("model.gguf"))
+    run(1, "there is -m 'parts/zoo.gguf'\n", "llm-cli", "-m", "parts", "-p", "x")
+    for name in ["a-imatrix.gguf", "MMPROJ-model.gguf"]:
+        put("aside/" + name, read("model.gguf"))
+    run(1, "aside is a folder without a model; its MMPROJ-model.gguf is a projector or an importance matrix by its name\n", "llm-cli", "-m", "aside", "-p", "x")
+    put("aside/z.gguf", read("model.gguf"))
+    run(1, "there is -m 'aside/z.gguf'\n", "llm-cli", "-m", "aside", "-p", "x")
+
+
+def test_names_of_a_folder():
+    """Each file that is read from a folder, and that -hf downloads, is known as a part of one."""
+    put_folder("of")
+    for name in ["added_tokens.json", "chat_template.jinja", "config.json", "generation_config.json", "merges.txt", "model.safetensors.index.json",
+                 "tokenizer.json", "tokenizer.model", "tokenizer_config.json", "vocab.json", "model.safetensors"]:
+        if not os.path.exists(os.path.join(TMP.name, "of", name)):
+            put("of/" + name, b"{}")
+        run(1, f"of/{name} is part of a Hugging Face folder; -m 'of' opens it\n", "llm-cli", "-m", "of/" + name, "-p", "x")
 
 
 def test_near_names():

@@ -15,9 +15,9 @@
 #include "args.h"
 #include "amounts.h"
 #include "fetch_progress.h"
+#include "file_digest.h"
 #include "ggl/file.h"
 #include "process.h"
-#include "sha256.h"
 #include "user_path.h"
 #include "web.h"
 
@@ -29,7 +29,7 @@ typedef struct download {
     fetch_progress progress;
     char *part; /* the path of the unfinished file */
     int fd;     /* of it, locked */
-    sha256 digest;
+    file_digest digest;
     uint64_t n; /* bytes in it */
     int error;  /* errno of a failed write */
     bool moved; /* this request has received bytes */
@@ -97,7 +97,7 @@ static void remove_version(const char *path) {
 }
 
 /* Adds the contents of a file to a digest. Returns false if the file cannot be read, or after a signal. */
-static bool add_file(sha256 *s, int fd, uint64_t size, fetch_progress *p) {
+static bool add_file(file_digest *s, int fd, uint64_t size, fetch_progress *p) {
     char *data = malloc(PIECE);
     uint64_t done = 0;
     while (data && done < size && !process_stopped) {
@@ -106,7 +106,7 @@ static bool add_file(sha256 *s, int fd, uint64_t size, fetch_progress *p) {
             continue;
         if (n <= 0)
             break;
-        sha256_add(s, data, (size_t)n);
+        file_digest_add(s, data, (size_t)n);
         done += (uint64_t)n;
         fetch_progress_show(p, done);
     }
@@ -116,18 +116,18 @@ static bool add_file(sha256 *s, int fd, uint64_t size, fetch_progress *p) {
 
 /* Computes the digest of a cached file without PATH.version, such as one that was put there by hand. */
 static bool has_digest(const char *tool, const fetch_file *f) {
-    char hex[SHA256_HEX];
-    sha256 s;
+    char hex[FILE_DIGEST];
+    file_digest s;
     fetch_progress p;
     const int fd = open(f->path, O_RDONLY | O_CLOEXEC);
-    sha256_begin(&s);
+    file_digest_begin(&s, f->digest, f->size);
     fetch_progress_begin(&p, tool, "checking", f->path, 0, f->size);
     const bool read = fd >= 0 && add_file(&s, fd, f->size, &p);
     fetch_progress_end(&p);
     if (fd >= 0)
         close(fd);
-    sha256_end(&s, hex);
-    return read && strcmp(hex, f->sha256) == 0;
+    file_digest_end(&s, hex);
+    return read && strcmp(hex, f->digest) == 0;
 }
 
 bool fetch_is_current(const char *tool, const fetch_file *f) {
@@ -137,7 +137,7 @@ bool fetch_is_current(const char *tool, const fetch_file *f) {
         return false;
     if (read_version(f->path, version, sizeof version))
         return strcmp(version, f->version) == 0;
-    if (f->sha256 && !has_digest(tool, f))
+    if (!f->digest || !has_digest(tool, f))
         return false;
     write_version(f->path, f->version);
     return true;
@@ -152,7 +152,8 @@ static char *part_path(const fetch_file *f) {
     sha256_begin(&s);
     sha256_add(&s, f->version, strlen(f->version));
     sha256_end(&s, hex);
-    snprintf(middle, sizeof middle, ".%.8s", f->sha256 ? f->sha256 : hex);
+    const bool is_sha256 = f->digest && file_digest_is_sha256(f->digest);
+    snprintf(middle, sizeof middle, ".%.8s", is_sha256 ? f->digest : hex);
     return with_suffix(f->path, middle, ".part");
 }
 
@@ -202,7 +203,7 @@ static ggl_status open_part(download *d, bool *done, ggl_error *err) {
 
 static ggl_status start_over(download *d, ggl_error *err) {
     d->n = 0;
-    sha256_begin(&d->digest);
+    file_digest_begin(&d->digest, d->f->digest, d->f->size);
     if (ftruncate(d->fd, 0) != 0 || lseek(d->fd, 0, SEEK_SET) != 0)
         return ggl_fail(err, GGL_IO, "%s: %s", d->part, strerror(errno));
     return GGL_OK;
@@ -214,7 +215,7 @@ static ggl_status read_part(download *d, ggl_error *err) {
     ggl_status st = GGL_OK;
     if (size <= 0 || d->f->is_whole)
         return start_over(d, err);
-    sha256_begin(&d->digest);
+    file_digest_begin(&d->digest, d->f->digest, d->f->size);
     fetch_progress p;
     fetch_progress_begin(&p, d->tool, "checking", d->part, 0, (uint64_t)size);
     const bool fits = (uint64_t)size <= d->f->size;
@@ -246,7 +247,7 @@ static bool on_body(void *ctx, const web_answer *a, const char *data, size_t n) 
         d->too_long = true;
         return false;
     }
-    sha256_add(&d->digest, data, n);
+    file_digest_add(&d->digest, data, n);
     while (n > 0) {
         const ssize_t done = write(d->fd, data, n);
         if (done < 0 && errno == EINTR)
@@ -340,15 +341,16 @@ static ggl_status transfer(download *d, ggl_error *err) {
 /* Checks the complete file and moves it into place. */
 static ggl_status finish(download *d, ggl_error *err) {
     const fetch_file *f = d->f;
-    char hex[SHA256_HEX];
-    sha256_end(&d->digest, hex);
-    if (f->sha256 && strcmp(hex, f->sha256) != 0) {
+    char hex[FILE_DIGEST];
+    file_digest_end(&d->digest, hex);
+    if (f->digest && strcmp(hex, f->digest) != 0) {
         (void)unlink(d->part);
         return ggl_fail(err, GGL_FORMAT,
-                        "%s has the wrong SHA-256: it is %s, but should be %s. The file was "
+                        "%s has the wrong %s: it is %s, but should be %s. The file was "
                         "damaged on the way, or is a "
                         "different one, so it was removed; the same command downloads it again",
-                        f->url, hex, f->sha256);
+                        f->url, file_digest_is_git(f->digest) ? "SHA-1" : "SHA-256", hex,
+                        f->digest);
     }
     if (fsync(d->fd) != 0)
         return ggl_fail(err, GGL_IO, "%s: %s", d->part, strerror(errno));

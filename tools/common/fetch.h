@@ -17,14 +17,14 @@ typedef struct fetch_file {
     const char *token;   /* NULL: none */
     uint64_t size;       /* the number of bytes that the file must have */
     const char *version; /* a line of text that changes when the file does */
-    const char *sha256;  /* the digest that the file must have, 64 digits; NULL: not known */
+    const char *digest;  /* what the file must have (file_digest.h); NULL: not known */
     const char
         *etag; /* the file's strong ETag, by which a server knows this version; NULL: not known */
     bool is_whole; /* parts of two versions cannot be told apart: never continue a download */
 } fetch_file;
 
-/* True if PATH exists, is complete and has that version. If PATH.version is missing, the size and SHA-256 of PATH are compared
- * instead, and PATH.version is written if they match. */
+/* True if PATH exists, is complete and has that version. If PATH.version is missing, the size and digest of PATH are compared
+ * instead, and PATH.version is written if they match. Without a digest such a file is of an unknown version, so not current. */
 bool fetch_is_current(const char *tool, const fetch_file *f);
 
 /* Downloads f, unless it is current. Progress and notes go to standard error: on a terminal in one line, else in a few lines.

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "hub_impl.h"
 #include "user_path.h"
@@ -94,7 +95,8 @@ static int get(const char *tool, const hub_options *o, const char *flag, const c
              .arch = path == &o->path[0] ? o->arch : NULL,
              .token = token && *token ? token : NULL,
              .list.no_weights = o->no_weights,
-             .cached.no_weights = o->no_weights};
+             .cached.no_weights = o->no_weights,
+             .mark = -1};
     int code = read_endpoint(&h);
     if (code < 0 && !(h.cache = cache_folder(tool)))
         code = 1;
@@ -102,6 +104,8 @@ static int get(const char *tool, const hub_options *o, const char *flag, const c
         code = repo ? hub_get_repo(&h, flag, repo, file) : hub_get_url(&h, o->url);
     hub_list_fini(&h.list);
     hub_list_fini(&h.cached);
+    if (h.mark >= 0)
+        close(h.mark);
     free(h.cache);
     free(h.folder);
     if (code >= 0) {

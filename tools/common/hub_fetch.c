@@ -1,12 +1,15 @@
 /* Downloads files of a repository that belong together: the parts of a split model, or those of a Hugging Face folder.
  *
  * While they are downloaded, an empty file FIRST.unfinished lies beside the first of them. Without a network, it tells that the
- * files in the cache may be of two versions, or that some are missing. */
+ * files in the cache may be of two versions, or that some are missing. Each process that downloads them holds a shared lock on it, and
+ * the last one to end removes it if all went well. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "amounts.h"
@@ -32,24 +35,66 @@ bool hub_is_unfinished(const hub *h, const char *first) {
     return is;
 }
 
-void hub_set_finished(const hub *h, const char *first) {
-    char *path = mark_path(h, first);
-    if (path)
-        (void)unlink(path);
-    free(path);
+/* True if the path still leads to the open file: another process may have removed it. */
+static bool is_there(int fd, const char *path) {
+    struct stat a, b;
+    return fstat(fd, &a) == 0 && stat(path, &b) == 0 && a.st_ino == b.st_ino &&
+           a.st_dev == b.st_dev;
 }
 
-static ggl_status set_unfinished(const hub *h, const char *first, ggl_error *err) {
+/* Opens the mark, and locks it as one of several processes. Returns -1 and sets errno after an error. */
+static int open_mark(const char *path, int flags) {
+    for (;;) {
+        const int fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
+        if (fd < 0)
+            return -1;
+        while (flock(fd, LOCK_SH) != 0 && errno == EINTR && !process_stopped) {
+        }
+        if (process_stopped || is_there(fd, path)) /* also on a file system without locks */
+            return fd;
+        close(fd);
+    }
+}
+
+ggl_status hub_set_unfinished(hub *h, const char *first, ggl_error *err) {
+    if (h->mark >= 0)
+        return GGL_OK;
     char *path = mark_path(h, first);
     if (!path)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
     user_make_folders(path);
-    const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
-    const ggl_status st = fd >= 0 ? GGL_OK : ggl_fail(err, GGL_IO, "%s: %s", path, strerror(errno));
-    if (fd >= 0)
-        close(fd);
+    h->mark = open_mark(path, O_WRONLY | O_CREAT);
+    const ggl_status st =
+        h->mark >= 0 ? GGL_OK : ggl_fail(err, GGL_IO, "%s: %s", path, strerror(errno));
     free(path);
     return st;
+}
+
+/* True if the cache has safetensors now: h->cached is older. */
+static bool has_weights(const hub *h) {
+    hub_list now = {0};
+    ggl_error ignored;
+    char *folder = hub_join(h->cache, h->folder, NULL);
+    const bool known = folder && hub_list_add_folder(&now, folder, &ignored) == GGL_OK;
+    const bool has = !known || hub_list_has_weights(&now);
+    hub_list_fini(&now);
+    free(folder);
+    return has;
+}
+
+void hub_set_finished(hub *h, const char *first, bool weights) {
+    char *path = mark_path(h, first);
+    if (path && h->mark < 0)
+        h->mark = open_mark(path, O_WRONLY); /* one of an interrupted download, or none */
+    /* The last of several processes gets the lock for itself: asking for it gives up the shared one. */
+    const bool alone = h->mark >= 0 && (flock(h->mark, LOCK_EX | LOCK_NB) == 0 ||
+                                        (errno != EWOULDBLOCK && errno != EINTR));
+    if (alone && is_there(h->mark, path) && (weights || !has_weights(h)))
+        (void)unlink(path);
+    if (h->mark >= 0)
+        close(h->mark);
+    h->mark = -1;
+    free(path);
 }
 
 /* --- the files -------------------------------------------------------------------------------- */
@@ -72,8 +117,8 @@ static ggl_status describe(const hub *h, const hub_file *f, fetch_file *to, ggl_
                        .token = h->token,
                        .size = f->size,
                        .version = f->version,
-                       .sha256 = f->sha256,
-                       .is_whole = !f->sha256};
+                       .digest = *f->version ? f->version : NULL,
+                       .is_whole = !*f->version};
     if (!url || !to->path)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
     snprintf(url, WEB_MOST_URL, "%s/%s/resolve/main/", h->endpoint, h->name);
@@ -122,7 +167,7 @@ static void say_total(const hub *h, const fetch_file *f, size_t n) {
         tool_say(h->tool, "downloading %zu files of %s, %s", n, h->name, amount_bytes(text, size));
 }
 
-int hub_fetch(const hub *h, const hub_file *const *file, size_t n, const char *first) {
+int hub_fetch(hub *h, const hub_file *const *file, size_t n, const char *first) {
     ggl_error err = {0};
     size_t n_missing = 0;
     fetch_file *f = ggl_calloc(n + 1, sizeof *f);
@@ -131,7 +176,7 @@ int hub_fetch(const hub *h, const hub_file *const *file, size_t n, const char *f
     if (st == GGL_OK && !process_stopped)
         st = fetch_check_space(f, n_missing, &err);
     if (st == GGL_OK && !process_stopped && n_missing > 0 && first)
-        st = set_unfinished(h, first, &err);
+        st = hub_set_unfinished(h, first, &err);
     if (st == GGL_OK && !process_stopped)
         say_total(h, f, n_missing);
     for (size_t k = 0; k < n_missing && st == GGL_OK && !process_stopped; k++)

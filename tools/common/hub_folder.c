@@ -7,6 +7,7 @@
 #include "amounts.h"
 #include "common/json.h"
 #include "ggl/show.h"
+#include "ggl/steps.h"
 #include "hub_impl.h"
 #include "load.h"
 
@@ -40,6 +41,7 @@ static ggl_status add_indexed(const hub_list *l, const json_value *map, hub_set 
         const ggl_str tensor = json_name(map, i);
         const hub_file *f = named_file(l, v);
         const bool text = v->kind == JSON_STRING;
+        GGL_STEPS(1);
         if (!f)
             return ggl_fail(err, GGL_FORMAT,
                             "tensor '%.*s' is in '%.*s', which is no safetensors file at the top "
@@ -106,11 +108,13 @@ static ggl_status add_parts(const hub *h, hub_set *s, ggl_error *err) {
 
 /* Adds the files of weights to the set. An index, if there is one, has been downloaded. */
 static ggl_status add_weights(const hub *h, hub_set *s, ggl_error *err) {
+    const size_t n_before = s->n;
     const hub_file *one = hub_list_find(&h->list, "model.safetensors");
     const ggl_status st = hub_list_find(&h->list, HUB_INDEX) ? read_index(h, s, err)
                           : one                              ? add_file(s, one, err)
                                                              : add_parts(h, s, err);
-    return st == GGL_OK && s->n > HUB_MOST_PARTS ? hub_too_many(h, s->n, err) : st;
+    const size_t n = s->n - n_before;
+    return st == GGL_OK && n > HUB_MOST_PARTS ? hub_too_many(h, n, err) : st;
 }
 
 /* --- the folder ------------------------------------------------------------------------------- */
@@ -129,29 +133,38 @@ static ggl_status add_texts(const hub *h, hub_set *s, ggl_error *err) {
 
 static int by_path(const void *a, const void *b) {
     const hub_file *const *f = a, *const *g = b;
+    GGL_STEPS(1);
     return strcmp((*f)->path, (*g)->path);
 }
 
-/* Removes a file that was downloaded: it has a version beside it. Files that were put there by hand stay. */
-static void remove_file(const hub *h, const char *path) {
+/* Removes a file that was downloaded: it has a version beside it. Files that were put there by hand stay. The folder is
+ * unfinished from then on, as its other files may be of the earlier version. */
+static ggl_status remove_file(hub *h, const char *path, ggl_error *err) {
     char of_version[HUB_MOST_PATH + 16];
     snprintf(of_version, sizeof of_version, "%s.version", path);
     char *file = hub_join(h->cache, h->folder, path),
          *version = hub_join(h->cache, h->folder, of_version);
-    if (file && version && access(version, F_OK) == 0 && unlink(file) == 0)
-        (void)unlink(version);
+    ggl_status st = file && version ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory");
+    if (st == GGL_OK && access(version, F_OK) == 0) {
+        st = hub_set_unfinished(h, HUB_CONFIG, err);
+        if (st == GGL_OK && unlink(file) == 0)
+            (void)unlink(version);
+    }
     free(file);
     free(version);
+    return st;
 }
 
-/* Removes what an earlier version of the folder had, and this one has not: it would be read, too. */
-static void remove_older(const hub *h, hub_set *s) {
+/* Removes files of a kind that an earlier version of the folder had, and this one has not: they would be read, too. */
+static ggl_status remove_older(hub *h, const hub_set *s, hub_kind kind, ggl_error *err) {
+    ggl_status st = GGL_OK;
     qsort(s->file, s->n, sizeof *s->file, by_path);
-    for (size_t i = 0; i < h->cached.n; i++) {
+    for (size_t i = 0; i < h->cached.n && st == GGL_OK; i++) {
         const hub_file *f = &h->cached.file[i];
-        if (f->kind != HUB_GGUF && !bsearch(&f, s->file, s->n, sizeof *s->file, by_path))
-            remove_file(h, f->path);
+        if (f->kind == kind && !bsearch(&f, s->file, s->n, sizeof *s->file, by_path))
+            st = remove_file(h, f->path, err);
     }
+    return st;
 }
 
 /* Checks what has been downloaded before the weights come, if they are missing. */
@@ -171,41 +184,42 @@ static ggl_status check_texts(const hub *h, const hub_file *const *weights, size
     return st;
 }
 
-/* Downloads all but the weights. If they are in the cache, of another version maybe, what was unfinished stays so. */
-static int get_texts(const hub *h, const hub_set *s) {
-    const int code = hub_fetch(h, s->file, s->n, HUB_CONFIG);
-    if (code < 0 && !hub_list_has_weights(&h->cached))
-        hub_set_finished(h, HUB_CONFIG);
-    return code;
-}
-
-/* Downloads the weights, which are added to the texts in the set. */
-static int get_weights(const hub *h, hub_set *s) {
+/* Downloads all but the weights. */
+static int get_texts(hub *h, const hub_set *s) {
     ggl_error err = {0};
-    const size_t n_texts = s->n;
-    int code = hub_fetch(h, s->file, n_texts, HUB_CONFIG);
+    const int code = hub_fetch(h, s->file, s->n, HUB_CONFIG);
     if (code >= 0)
         return code;
+    return remove_older(h, s, HUB_TEXT, &err) == GGL_OK ? -1
+                                                        : tool_error(h->tool, 1, "%s", err.msg);
+}
+
+/* Downloads the weights, which are added to the other files in the set. */
+static int get_weights(hub *h, hub_set *s) {
+    ggl_error err = {0};
+    const size_t n_texts = s->n;
     ggl_status st = add_weights(h, s, &err);
     if (st == GGL_OK)
         st = check_texts(h, s->file + n_texts, s->n - n_texts, &err);
     if (st != GGL_OK)
         return tool_error(h->tool, 1, "%s", err.msg);
-    code = hub_fetch(h, s->file + n_texts, s->n - n_texts, HUB_CONFIG);
+    const int code = hub_fetch(h, s->file + n_texts, s->n - n_texts, HUB_CONFIG);
     if (code >= 0)
         return code;
-    remove_older(h, s);
-    hub_set_finished(h, HUB_CONFIG);
-    return -1;
+    return remove_older(h, s, HUB_WEIGHTS, &err) == GGL_OK ? -1
+                                                           : tool_error(h->tool, 1, "%s", err.msg);
 }
 
-int hub_get_folder(const hub *h) {
+int hub_get_folder(hub *h) {
     ggl_error err = {0};
     hub_set s = {0};
     const ggl_status st = add_texts(h, &s, &err);
-    const int code = st != GGL_OK       ? tool_error(h->tool, 1, "%s", err.msg)
-                     : h->o->no_weights ? get_texts(h, &s)
-                                        : get_weights(h, &s);
+    const bool weights = !h->o->no_weights;
+    int code = st == GGL_OK ? get_texts(h, &s) : tool_error(h->tool, 1, "%s", err.msg);
+    if (code < 0 && weights)
+        code = get_weights(h, &s);
+    if (code < 0)
+        hub_set_finished(h, HUB_CONFIG, weights);
     ggl_free(s.file);
     return code;
 }

@@ -20,6 +20,7 @@ typedef struct hub {
     char *cache, *folder;     /* the cache; the repository's folder, relative to it */
     hub_list list;            /* the files that the hub lists */
     hub_list cached;          /* the files in the folder */
+    int mark;                 /* the open mark of an unfinished download; -1: none */
     char *path;               /* the result: the model's file or folder */
 } hub;
 
@@ -42,18 +43,22 @@ bool hub_is_on_endpoint(const hub *h, const char *url);
 int hub_get_repo(hub *h, const char *flag, const char *repo, const char *file);
 int hub_get_url(hub *h, const char *url);
 
-/* Downloads those of n files that are not current. If any is missing and `first` is not NULL, the model of the file `first` is
- * unfinished from then on, until hub_set_finished. Returns -1, or an exit code after a message. */
-int hub_fetch(const hub *h, const hub_file *const *file, size_t n, const char *first);
+/* Downloads those of n files that are not current. If any is missing and `first` is not NULL, hub_set_unfinished is called before.
+ * Returns -1, or an exit code after a message. */
+int hub_fetch(hub *h, const hub_file *const *file, size_t n, const char *first);
+/* Marks the model of the file `first` as unfinished from now on, until hub_set_finished. The process holds the mark until then. */
+GGL_NODISCARD ggl_status hub_set_unfinished(hub *h, const char *first, ggl_error *err);
 /* True if a download of the model of that file did not come to its end: files may be missing, or be of an older version. */
 bool hub_is_unfinished(const hub *h, const char *first);
-void hub_set_finished(const hub *h, const char *first);
+/* Removes the mark, unless another process that downloads the same model holds it, too; then that one removes it. If `weights`
+ * is false, safetensors in the cache also keep the mark, for only the other files are known to be complete. */
+void hub_set_finished(hub *h, const char *first, bool weights);
 /* Fails because a model has n files of weights, more than HUB_MOST_PARTS. */
 ggl_status hub_too_many(const hub *h, size_t n, ggl_error *err);
 
 /* Downloads the Hugging Face folder of h->list, and removes what an older version of it had and this one has not. Returns -1, or an
  * exit code. */
-int hub_get_folder(const hub *h);
+int hub_get_folder(hub *h);
 /* Prints the folder of a list that has one, in a line. */
 void hub_print_folder(const hub_list *l, bool is_cached, FILE *to);
 

@@ -9,7 +9,10 @@
 
 #include "common/json.h"
 #include "convert/pickle.h"
+#include "file_digest.h"
 #include "ggl/show.h"
+#include "ggl/steps.h"
+#include "model_name.h"
 #include "split_name.h"
 
 enum { MOST_FILES = 100000, MOST_DEPTH = 8, MOST_NAME = 255 };
@@ -32,17 +35,6 @@ static bool misleads(const char *s, size_t n) {
 }
 
 hub_kind hub_kind_of(const char *path) {
-    /* what the conversion of a folder reads beside the weights */
-    static const char *const texts[] = {"added_tokens.json",
-                                        "chat_template.jinja",
-                                        HUB_CONFIG,
-                                        "generation_config.json",
-                                        "merges.txt",
-                                        HUB_INDEX,
-                                        "tokenizer.json",
-                                        "tokenizer.model",
-                                        "tokenizer_config.json",
-                                        "vocab.json"};
     const size_t n = strlen(path), n_end = strlen(".safetensors");
     if (ends_with(path, ".gguf"))
         return HUB_GGUF;
@@ -50,10 +42,20 @@ hub_kind hub_kind_of(const char *path) {
         return HUB_OTHER;
     if (n > n_end && strcmp(path + n - n_end, ".safetensors") == 0)
         return HUB_WEIGHTS;
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (strcmp(path, texts[i]) == 0)
-            return HUB_TEXT;
+    if (model_name_of_folder(path))
+        return HUB_TEXT;
     return llm_pickle_is_name(path) ? HUB_PICKLE : HUB_OTHER;
+}
+
+/* True for a name that a download gives to a file of its own (fetch.h, hub_fetch.c). */
+static bool is_ours(const char *part, size_t n) {
+    static const char *const ends[] = {".part", ".unfinished", ".version"};
+    bool is = false;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        const size_t n_end = strlen(ends[i]);
+        is |= n >= n_end && strncasecmp(part + n - n_end, ends[i], n_end) == 0;
+    }
+    return is;
 }
 
 bool hub_is_path(const char *path) {
@@ -69,7 +71,7 @@ bool hub_is_path(const char *path) {
     }
     for (const char *part = path;; part++) {
         const size_t len = strcspn(part, "/");
-        if (len == 0 || len > MOST_NAME || *part == '.')
+        if (len == 0 || len > MOST_NAME || *part == '.' || is_ours(part, len))
             return false;
         part += len;
         if (!*part)
@@ -103,8 +105,6 @@ static ggl_status add(hub_list *l, hub_file f, ggl_error *err) {
     f.version = ggl_arena_strndup(&l->arena, f.version, strlen(f.version));
     if (!f.path || !f.version)
         return no_memory(err);
-    if (f.sha256)
-        f.sha256 = f.version;
     l->file[l->n++] = f;
     return GGL_OK;
 }
@@ -117,10 +117,6 @@ static const char *copy(char *buf, size_t size, const json_value *v) {
     return buf;
 }
 
-static bool is_hex(const char *s, size_t n) {
-    return strlen(s) == n && strspn(s, "0123456789abcdef") == n;
-}
-
 /* Reads an object's size, which is that of the large file if it is stored as one. */
 static bool read_size(const llm_json *doc, const json_value *entry, const json_value *lfs,
                       uint64_t *size) {
@@ -131,10 +127,6 @@ static bool read_size(const llm_json *doc, const json_value *entry, const json_v
     return v && llm_json_integer(doc, v, size, &negative) && !negative && *size <= INT64_MAX;
 }
 
-bool hub_is_sha256(const char *s) {
-    return is_hex(s, SHA256_HEX - 1);
-}
-
 /* Keeps the name of a file that is not taken, for a message, if it is the first one. */
 static void keep_name(hub_list *l, const char **kept, const json_value *name) {
     if (!*kept)
@@ -143,7 +135,7 @@ static void keep_name(hub_list *l, const char **kept, const json_value *name) {
 
 static ggl_status add_entry(hub_list *l, const llm_json *doc, const json_value *entry,
                             ggl_error *err) {
-    char path[HUB_MOST_PATH], oid[SHA256_HEX], version[SHA256_HEX + 8];
+    char path[HUB_MOST_PATH], oid[FILE_DIGEST], version[FILE_DIGEST + 8];
     const json_value *type = llm_json_get(entry, "type");
     const json_value *name = llm_json_get_kind(entry, "path", JSON_STRING);
     const json_value *lfs = llm_json_get_kind(entry, "lfs", JSON_OBJECT);
@@ -163,15 +155,13 @@ static ggl_status add_entry(hub_list *l, const llm_json *doc, const json_value *
     if (!read_size(doc, entry, lfs, &f.size))
         return ggl_fail(err, GGL_FORMAT, "file %s has no valid size", path);
     copy(oid, sizeof oid, llm_json_get_kind(lfs, "oid", JSON_STRING));
-    if (lfs && !hub_is_sha256(oid))
+    if (lfs && !file_digest_is_sha256(oid))
         return ggl_fail(err, GGL_FORMAT, "file %s has no valid SHA-256: '%s'", path, oid);
-    snprintf(version, sizeof version, "%s", oid);
-    f.sha256 = lfs ? version : NULL;
-    if (!lfs) {
+    if (!lfs)
         copy(oid, sizeof oid, llm_json_get_kind(entry, "oid", JSON_STRING));
-        snprintf(version, sizeof version, "%s%s", is_hex(oid, 40) ? "git-" : "",
-                 is_hex(oid, 40) ? oid : "");
-    }
+    snprintf(version, sizeof version, "%s%s", lfs ? "" : "git-", oid);
+    if (!lfs && !file_digest_is_git(version))
+        *version = '\0';
     return add(l, f, err);
 }
 
@@ -211,7 +201,7 @@ static ggl_status add_below(hub_list *l, const char *folder, const char *below, 
         if (S_ISDIR(info.st_mode) && depth < MOST_DEPTH)
             st = add_below(l, folder, strcat(path, "/"), depth + 1, err);
         else if (S_ISREG(info.st_mode) && hub_is_path(path))
-            st = add(l, (hub_file){hub_kind_of(path), path, (uint64_t)info.st_size, "", NULL}, err);
+            st = add(l, (hub_file){hub_kind_of(path), path, (uint64_t)info.st_size, ""}, err);
     }
     if (d)
         closedir(d);
@@ -224,6 +214,7 @@ ggl_status hub_list_add_folder(hub_list *l, const char *folder, ggl_error *err) 
 }
 
 static int compare(const void *a, const void *b) {
+    GGL_STEPS(1);
     return strcmp(((const hub_file *)a)->path, ((const hub_file *)b)->path);
 }
 
@@ -275,9 +266,7 @@ static const char *base_name(const char *path) {
 
 /* True if the file can be chosen without its name. */
 static bool is_model(const hub_file *f) {
-    const char *path = f->path;
-    return f->kind == HUB_GGUF && split_is_first(path) && !strcasestr(base_name(path), "mmproj") &&
-           !strcasestr(base_name(path), "imatrix");
+    return f->kind == HUB_GGUF && split_is_first(f->path) && !model_name_is_aside(f->path);
 }
 
 /* True if the path names this quantization: "x-Q4_K_M.gguf" and "Q4_K_M/x.gguf" have Q4_K_M, but not Q4_K. */

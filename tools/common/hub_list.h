@@ -12,7 +12,6 @@
 #include <stdbool.h>
 
 #include "ggl/alloc.h"
-#include "sha256.h"
 
 enum { HUB_MOST_PATH = 512 }; /* bytes of a file's path within its repository, with the NUL */
 
@@ -32,8 +31,7 @@ typedef struct hub_file {
     const char *path; /* within the repository: "Q4_K_M/model.gguf"; hub_is_path holds */
     uint64_t size;
     const char *
-        version; /* changes when the file does: its SHA-256, or "git-" and Git's name of it; "": not known */
-    const char *sha256; /* 64 digits; NULL: not known */
+        version; /* changes when the file does: its digest as file_digest.h has it; "": not known */
 } hub_file;
 
 typedef struct hub_list {
@@ -52,12 +50,11 @@ typedef struct hub_wish {
 
 /* Returns what the file of that path is. The path need not be safe. */
 hub_kind hub_kind_of(const char *path);
-/* True if a path from a hub can be appended to the cache folder: its parts are separated by single slashes, none is empty or begins
- * with a dot, it has no control character and no backslash, and its kind is GGUF, WEIGHTS or TEXT. */
+/* True if a path from a hub can be appended to the cache folder: its parts are separated by single slashes, none is empty, begins
+ * with a dot or ends as the files that a download puts beside others (.version, .part, .unfinished), it has no control character and no backslash, and its kind is GGUF, WEIGHTS or TEXT. */
 bool hub_is_path(const char *path);
 /* True for USER/REPO. */
 bool hub_is_repo(const char *name);
-bool hub_is_sha256(const char *s); /* 64 hexadecimal digits */
 
 /* Adds the model files of a hub's answer to /api/models/USER/REPO/tree/REVISION?recursive=true: an array of objects with "type",
  * "path", "size", "oid", and "lfs" with "oid", a SHA-256. GGL_FORMAT: the text is not such an array; GGL_LIMIT, GGL_NOMEM. */

@@ -159,7 +159,7 @@ static int no_such_file(const hub *h, const hub_list *l, const hub_wish *wish, c
 /* --- getting a file --------------------------------------------------------------------------- */
 
 /* Downloads all parts of the chosen file. */
-static int fetch_parts(const hub *h, const hub_file *first) {
+static int fetch_parts(hub *h, const hub_file *first) {
     const int n = split_n_parts(first->path);
     ggl_error err = {0};
     char path[HUB_MOST_PATH];
@@ -179,7 +179,7 @@ static int fetch_parts(const hub *h, const hub_file *first) {
     if (code < 0)
         code = hub_fetch(h, part, (size_t)n, n > 1 ? first->path : NULL);
     if (code < 0 && n > 1)
-        hub_set_finished(h, first->path);
+        hub_set_finished(h, first->path, true);
     ggl_free(part);
     return code;
 }

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "fetch.h"
+#include "file_digest.h"
 #include "hub_impl.h"
 #include "process.h"
 #include "split_name.h"
@@ -49,7 +50,7 @@ static bool has_control(const char *s) {
 
 /* Sets the size and the version of a file from the headers of its URL. The headers of a hub also give its digest. */
 static ggl_status describe(fetch_file *f, url_version *v, const web_answer *a, ggl_error *err) {
-    const bool stored = hub_is_sha256(a->linked_etag);
+    const bool stored = file_digest_is_sha256(a->linked_etag);
     const int64_t n = stored && a->linked_size >= 0 ? a->linked_size : a->length;
     if (n < 0)
         return ggl_fail(
@@ -61,7 +62,7 @@ static ggl_status describe(fetch_file *f, url_version *v, const web_answer *a, g
     f->version = v->text;
     if (stored) {
         snprintf(v->text, sizeof v->text, "%s", a->linked_etag);
-        f->sha256 = v->text;
+        f->digest = v->text;
         return GGL_OK;
     }
     if (*a->etag && !a->weak && !has_control(a->etag)) {

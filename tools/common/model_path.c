@@ -13,6 +13,7 @@
 #include "args.h"
 #include "common/folder_name.h"
 #include "ggl/nearest.h"
+#include "model_name.h"
 #include "shell_quote.h"
 #include "split_name.h"
 
@@ -66,8 +67,10 @@ static const char *join(char path[PATH_MAX], const char *folder, const char *nam
 
 /* The GGUF files of a folder that a person may mean. */
 typedef struct gguf_files {
-    char *first, *part; /* the first by name that is no later part of a split model; a later part */
-    size_t n;           /* of those like `first` */
+    char *first, *part,
+        *aside; /* the first by name: of a complete model; of a split model that lacks
+                                   parts; a projector or an importance matrix. NULL: none */
+    size_t n;   /* complete models */
 } gguf_files;
 
 static void keep_first(char **kept, const char *name) {
@@ -77,15 +80,29 @@ static void keep_first(char **kept, const char *name) {
     *kept = strdup(name);
 }
 
+/* Returns the first part that the split model of a file in the folder lacks; 0: none, or the file is
+ * whole. The search ends at that part, so a name cannot make it longer than the folder is. */
+static int lacks_part(const char *folder, const char *name) {
+    const int n = split_n_parts(name);
+    char part[NAME_MAX + 1];
+    for (int k = 1; k <= n && n > 1; k++) {
+        split_part_path(part, sizeof part, name, k);
+        if (!has_file(folder, part))
+            return k;
+    }
+    return 0;
+}
+
 static gguf_files gguf_in(const char *folder) {
     gguf_files f = {0};
     DIR *d = opendir(folder);
     for (struct dirent *e; d && (e = readdir(d));) {
         if (!ends_with(e->d_name, ".gguf"))
             continue;
-        const bool first = split_is_first(e->d_name);
-        keep_first(first ? &f.first : &f.part, e->d_name);
-        f.n += first;
+        const bool aside = model_name_is_aside(e->d_name);
+        const bool model = !aside && split_is_first(e->d_name) && !lacks_part(folder, e->d_name);
+        keep_first(aside ? &f.aside : model ? &f.first : &f.part, e->d_name);
+        f.n += model;
     }
     if (d)
         closedir(d);
@@ -116,12 +133,17 @@ static int refuse_folder(const char *tool, const tool_path *p) {
                          p->path, given_by(p, flag, sizeof flag),
                          shell_quote(word, join(path, p->path, f.first)), more);
     } else if (f.part) {
-        split_part_path(path, sizeof path, f.part, 1);
-        tool_error_about(
-            tool, 1,
-            "%s: %s is a folder with only later parts of a split model; the first of the "
-            "%d, %s, is missing",
-            p->flag, p->path, split_n_parts(f.part), path);
+        const int lacks = lacks_part(p->path, f.part);
+        split_part_path(path, sizeof path, f.part, lacks);
+        tool_error_about(tool, 1,
+                         "%s: %s is a folder with only a part of a split model; %s, part %d of %d, "
+                         "is missing",
+                         p->flag, p->path, path, lacks, split_n_parts(f.part));
+    } else if (f.aside) {
+        tool_error_about(tool, 1,
+                         "%s: %s is a folder without a model; its %s is a projector or an "
+                         "importance matrix by its name",
+                         p->flag, p->path, f.aside);
     } else {
         tool_error_about(tool, 1,
                          "%s: %s is a folder without a GGUF file, and without the config.json of a "
@@ -130,6 +152,7 @@ static int refuse_folder(const char *tool, const tool_path *p) {
     }
     free(f.first);
     free(f.part);
+    free(f.aside);
     return 1;
 }
 
@@ -168,17 +191,6 @@ int model_path_refuse(const char *tool, const tool_path *p, const char *kind, co
                             p->flag ? p->flag : "", p->flag ? ": " : "", p->path, kind,
                             model_path_convert(whole, command, sizeof command), p->also ? "; " : "",
                             p->also ? p->also : "");
-}
-
-/* True if the file has the name of one of those that make a Hugging Face folder. */
-static bool is_of_folder(const char *path) {
-    static const char *const names[] = {"config.json", "tokenizer.json", "tokenizer_config.json",
-                                        "generation_config.json", "model.safetensors.index.json"};
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    bool is = ends_with(path, ".safetensors");
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        is |= strcmp(name, names[i]) == 0;
-    return is;
 }
 
 /* Writes the path of the model in a folder models--ORG--NAME of the Hugging Face cache: snapshots/HASH,
@@ -228,7 +240,8 @@ static int check_folder(const char *tool, const tool_path *p) {
 static int check_part(const char *tool, const tool_path *p) {
     char folder[PATH_MAX], word[SHELL_WORD], flag[64];
     const char *name;
-    if (!is_of_folder(p->path) || !split_path(p->path, folder, &name))
+    if (!split_path(p->path, folder, &name) ||
+        (!model_name_of_folder(name) && !ends_with(name, ".safetensors")))
         return -1;
     if (has_file(folder, "config.json") && p->no_folder)
         return model_path_refuse(tool, p, "part of a Hugging Face folder", folder);
