@@ -197,6 +197,11 @@ static vi four_halves(vi h) {
     return f | (h & vi_all(0x8000)) << 16;
 }
 
+/* The same for bfloat16. */
+static vi four_brains(vi h) {
+    return h << 16;
+}
+
 /* Returns the halves nearest to four floats, as ggl_f32_to_f16 does. u: the floats' bits. */
 static vi four_to_halves(vi u) {
     const vi a = u & vi_all(0x7fffffff), odd = a >> 13 & vi_all(1);
@@ -232,60 +237,51 @@ static void store_four(char *to, vi x) {
     memcpy(to, &h, sizeof h);
 }
 
-void ggl_f16_to_float(const void *src, float *dst, int64_t n) {
+/* The loops over rows of 16-bit numbers. four: converts the bits of four numbers; one: a number. */
+static inline void to_floats(const void *src, float *dst, int64_t n, vi (*four)(vi),
+                             float (*one)(uint16_t)) {
     const char *from = src;
     int64_t i = 0;
     for (; i + LANES <= n; i += LANES) {
-        const vi f = four_halves(load_four(from + 2 * i));
+        const vi f = four(load_four(from + 2 * i));
         memcpy(dst + i, &f, sizeof f);
     }
     for (; i < n; i++) {
         uint16_t h;
         memcpy(&h, from + 2 * i, 2);
-        dst[i] = ggl_f16_to_f32(h);
+        dst[i] = one(h);
     }
+}
+
+static inline void from_floats(const float *src, void *dst, int64_t n, vi (*four)(vi),
+                               uint16_t (*one)(float)) {
+    char *to = dst;
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        vi u;
+        memcpy(&u, src + i, sizeof u);
+        store_four(to + 2 * i, four(u));
+    }
+    for (; i < n; i++) {
+        const uint16_t h = one(src[i]);
+        memcpy(to + 2 * i, &h, 2);
+    }
+}
+
+void ggl_f16_to_float(const void *src, float *dst, int64_t n) {
+    to_floats(src, dst, n, four_halves, ggl_f16_to_f32);
 }
 
 void ggl_f16_from_float(const float *src, void *dst, int64_t n) {
-    char *to = dst;
-    int64_t i = 0;
-    for (; i + LANES <= n; i += LANES) {
-        vi u;
-        memcpy(&u, src + i, sizeof u);
-        store_four(to + 2 * i, four_to_halves(u));
-    }
-    for (; i < n; i++) {
-        const uint16_t h = ggl_f32_to_f16(src[i]);
-        memcpy(to + 2 * i, &h, 2);
-    }
+    from_floats(src, dst, n, four_to_halves, ggl_f32_to_f16);
 }
 
 void ggl_bf16_to_float(const void *src, float *dst, int64_t n) {
-    const char *from = src;
-    int64_t i = 0;
-    for (; i + LANES <= n; i += LANES) {
-        const vi f = load_four(from + 2 * i) << 16;
-        memcpy(dst + i, &f, sizeof f);
-    }
-    for (; i < n; i++) {
-        uint16_t h;
-        memcpy(&h, from + 2 * i, 2);
-        dst[i] = ggl_bf16_to_f32(h);
-    }
+    to_floats(src, dst, n, four_brains, ggl_bf16_to_f32);
 }
 
 void ggl_bf16_from_float(const float *src, void *dst, int64_t n) {
-    char *to = dst;
-    int64_t i = 0;
-    for (; i + LANES <= n; i += LANES) {
-        vi u;
-        memcpy(&u, src + i, sizeof u);
-        store_four(to + 2 * i, four_to_brains(u));
-    }
-    for (; i < n; i++) {
-        const uint16_t h = ggl_f32_to_bf16(src[i]);
-        memcpy(to + 2 * i, &h, 2);
-    }
+    from_floats(src, dst, n, four_to_brains, ggl_f32_to_bf16);
 }
 
 void ggl_i32_to_float(const void *src, float *dst, int64_t n) {
