@@ -97,12 +97,12 @@ def test_folders():
     os.unlink(os.path.join(TMP.name, "parts", parts[0]))
     run(1, f"parts is a folder with only a part of a split model; {parts[0]}, part 1 of {n}, is missing\n", "llm-cli", "-m", "parts", "-p", "x")
     put("parts/zoo.gguf", read("model.gguf"))
-    run(1, "there is -m 'parts/zoo.gguf'\n", "llm-cli", "-m", "parts", "-p", "x")
+    run(1, "did you mean -m 'parts/zoo.gguf'?\n", "llm-cli", "-m", "parts", "-p", "x")
     for name in ["a-imatrix.gguf", "MMPROJ-model.gguf"]:
         put("aside/" + name, read("model.gguf"))
     run(1, "aside is a folder without a model; its MMPROJ-model.gguf is a projector or an importance matrix by its name\n", "llm-cli", "-m", "aside", "-p", "x")
     put("aside/z.gguf", read("model.gguf"))
-    run(1, "there is -m 'aside/z.gguf'\n", "llm-cli", "-m", "aside", "-p", "x")
+    run(1, "did you mean -m 'aside/z.gguf'?\n", "llm-cli", "-m", "aside", "-p", "x")
 
 
 def test_names_of_a_folder():
