@@ -1,8 +1,5 @@
 #include "sha1.h"
 
-#include <stdio.h>
-#include <string.h>
-
 static uint32_t rotl(uint32_t x, int n) {
     return x << n | x >> (32 - n);
 }
@@ -15,7 +12,7 @@ static uint32_t mix(int t, uint32_t b, uint32_t c, uint32_t d) {
     return k[t / 20] + (t < 20 ? choice : t / 20 == 2 ? majority : parity);
 }
 
-static void add_block(uint32_t h[5], const unsigned char *p) {
+static void add_block(uint32_t *h, const unsigned char *p) {
     uint32_t w[80], a = h[0], b = h[1], c = h[2], d = h[3], e = h[4];
     for (int t = 0; t < 16; t++, p += 4)
         w[t] = (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
@@ -39,28 +36,9 @@ void sha1_begin(sha1 *s) {
 }
 
 void sha1_add(sha1 *s, const void *data, size_t n) {
-    const unsigned char *p = data;
-    while (n > 0) {
-        const size_t used = s->n % sizeof s->block, room = sizeof s->block - used,
-                     take = n < room ? n : room;
-        memcpy(s->block + used, p, take);
-        if (take == room)
-            add_block(s->h, s->block);
-        s->n += take;
-        p += take;
-        n -= take;
-    }
+    sha_blocks_add(&s->bytes, s->h, add_block, data, n);
 }
 
 void sha1_end(sha1 *s, char hex[SHA1_HEX]) {
-    static const unsigned char padding[64] = {0x80};
-    const uint64_t bits = s->n * 8;
-    const size_t used = s->n % 64;
-    unsigned char length[8];
-    for (int i = 0; i < 8; i++)
-        length[i] = (unsigned char)(bits >> (56 - 8 * i));
-    sha1_add(s, padding, used < 56 ? 56 - used : 120 - used);
-    sha1_add(s, length, sizeof length);
-    for (int i = 0; i < 5; i++)
-        snprintf(hex + 8 * (size_t)i, 9, "%08x", (unsigned)s->h[i]);
+    sha_blocks_end(&s->bytes, s->h, add_block, 5, hex);
 }

@@ -6,12 +6,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sha_blocks.h"
+
 enum { SHA1_HEX = 41 }; /* 40 lower-case hexadecimal digits and a NUL */
 
 typedef struct sha1 {
     uint32_t h[5];
-    uint64_t n;              /* bytes so far */
-    unsigned char block[64]; /* its first n % 64 bytes wait for the others */
+    sha_blocks bytes;
 } sha1;
 
 void sha1_begin(sha1 *s);

@@ -1,8 +1,5 @@
 #include "sha256.h"
 
-#include <stdio.h>
-#include <string.h>
-
 /* The first 32 bits of the fractional parts of the cube roots of the first 64 primes (4.2.2). */
 static const uint32_t K[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
@@ -36,7 +33,7 @@ static void round_of(uint32_t a, uint32_t b, uint32_t c, uint32_t *d, uint32_t e
     *h = t + (rotr(a, 2) ^ rotr(a, 13) ^ rotr(a, 22)) + ((a & b) | (c & (a | b)));
 }
 
-static void add_block(uint32_t state[8], const unsigned char *p) {
+static void add_block(uint32_t *state, const unsigned char *p) {
     uint32_t w[16], a = state[0], b = state[1], c = state[2], d = state[3], e = state[4],
                     f = state[5], g = state[6], h = state[7];
     for (int t = 0; t < 16; t++, p += 4)
@@ -65,33 +62,9 @@ void sha256_begin(sha256 *s) {
 }
 
 void sha256_add(sha256 *s, const void *data, size_t n) {
-    const unsigned char *p = data;
-    const size_t used = s->n % sizeof s->block;
-    s->n += n;
-    if (used > 0) {
-        const size_t room = sizeof s->block - used, take = n < room ? n : room;
-        memcpy(s->block + used, p, take);
-        p += take;
-        n -= take;
-        if (take < room)
-            return;
-        add_block(s->h, s->block);
-    }
-    for (; n >= sizeof s->block; p += sizeof s->block, n -= sizeof s->block)
-        add_block(s->h, p);
-    if (n > 0)
-        memcpy(s->block, p, n);
+    sha_blocks_add(&s->bytes, s->h, add_block, data, n);
 }
 
 void sha256_end(sha256 *s, char hex[SHA256_HEX]) {
-    static const unsigned char padding[64] = {0x80};
-    const uint64_t bits = s->n * 8;
-    const size_t used = s->n % 64;
-    unsigned char length[8];
-    for (int i = 0; i < 8; i++)
-        length[i] = (unsigned char)(bits >> (56 - 8 * i));
-    sha256_add(s, padding, used < 56 ? 56 - used : 120 - used);
-    sha256_add(s, length, sizeof length);
-    for (int i = 0; i < 8; i++)
-        snprintf(hex + 8 * (size_t)i, 9, "%08x", (unsigned)s->h[i]);
+    sha_blocks_end(&s->bytes, s->h, add_block, 8, hex);
 }

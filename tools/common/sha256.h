@@ -11,12 +11,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sha_blocks.h"
+
 enum { SHA256_HEX = 65 }; /* 64 lower-case hexadecimal digits and a NUL */
 
 typedef struct sha256 {
     uint32_t h[8];
-    uint64_t n;              /* bytes so far */
-    unsigned char block[64]; /* its first n % 64 bytes wait for the others */
+    sha_blocks bytes;
 } sha256;
 
 void sha256_begin(sha256 *s);
