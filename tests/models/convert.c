@@ -2,9 +2,8 @@
  * config.json files with tensors of the right shapes; and folders that are wrong. */
 #include <math.h>
 
-#include "alloc_fail.h"
 #include "ggl/alloc.h"
-#include "convert_test.h"
+#include "convert_alloc.h"
 #include "hf_layout.h"
 #include "llm/tokenizer.h"
 
@@ -553,17 +552,6 @@ TEST(wrong_configurations) {
 
 /* --- out of memory ---------------------------------------------------------------------------- */
 
-static bool convert_once(void *arg) {
-    llm_converter *c;
-    ggl_error e = {0};
-    ggl_status s = llm_converter_open(&c, test_folder(), arg, &e);
-    if (s == GGL_OK)
-        s = llm_converter_write(c, test_path("out.gguf"), &e);
-    CHECK_MSG(s == GGL_OK || s == GGL_NOMEM, "%s: %s", ggl_status_text(s), e.msg);
-    llm_converter_free(c);
-    return s == GGL_OK;
-}
-
 static const char own_begin[] =
     "arch t, u\nlanguage 1\nn_embd = .n\ntoken_embd [n_embd, n_vocab]\nx = token_embd[token]\n"
     "w [n_embd, n_embd] bias?\nx = x + linear(x, w)\nf [n_embd] ?\ny = x * f if has(f) else x\n"
@@ -596,12 +584,5 @@ TEST(out_of_memory) {
     char path[1024]; /* test_path's are reused */
     snprintf(path, sizeof path, "%s", test_path("own.arch"));
     params.arch_path = path;
-    long k = 0;
-    bool ok = false;
-    do { /* some are not missed: a node's origin is for messages only */
-        alloc_fail_at(++k);
-        ok = convert_once(&params);
-    } while (alloc_has_failed() && k < 10000);
-    alloc_fail_at(0);
-    CHECK_MSG(ok && k > 100 && k < 10000, "%ld allocations", k);
+    check_failing_allocations(&params);
 }

@@ -1,6 +1,5 @@
 /* Conversion: sources of types that weights don't have. */
-#include "alloc_fail.h"
-#include "convert_test.h"
+#include "convert_alloc.h"
 
 typedef struct raw {
     const char *name, *dtype, *shape;
@@ -224,17 +223,6 @@ TEST(whole_numbers) {
 
 /* --- out of memory ---------------------------------------------------------------------------- */
 
-static bool convert_once(void *arg) {
-    llm_converter *c;
-    ggl_error e = {0};
-    ggl_status s = llm_converter_open(&c, test_folder(), arg, &e);
-    if (s == GGL_OK)
-        s = llm_converter_write(c, test_path("out.gguf"), &e);
-    CHECK_MSG(s == GGL_OK || s == GGL_NOMEM, "%s: %s", ggl_status_text(s), e.msg);
-    llm_converter_free(c);
-    return s == GGL_OK;
-}
-
 /* MLX's codes that become blocks, codes that become numbers, and a tokenizer.model. */
 TEST(out_of_memory) {
     static const char model[] = "\n\016\n\005<unk>\025\0\0\0\0\030\002"
@@ -256,14 +244,7 @@ TEST(out_of_memory) {
                      "\"bits\": 4, \"v\": {\"group_size\": 32, \"bits\": 8}}}"));
     snprintf(path, sizeof path, "%s", test_path("own.arch"));
     params.arch_path = path;
-    long k = 0;
-    bool ok = false;
-    do { /* some are not missed: a node's origin is for messages only */
-        alloc_fail_at(++k);
-        ok = convert_once(&params);
-    } while (alloc_has_failed() && k < 10000);
-    alloc_fail_at(0);
-    CHECK_MSG(ok && k > 100 && k < 10000, "%ld allocations", k);
+    check_failing_allocations(&params);
     ggl_gguf *f;
     REQUIRE_OK(ggl_gguf_open(&f, test_path("out.gguf"), NULL, &err), &err);
     CHECK_INT(ggl_gguf_find_tensor(f, "w.weight")->type, GGL_Q4_1);

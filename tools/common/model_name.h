@@ -1,4 +1,4 @@
-/* What the names of a model's files tell. */
+/* Tells by a file's name whether it belongs to a model, and what it is for. */
 #ifndef TOOLS_MODEL_NAME_H
 #define TOOLS_MODEL_NAME_H
 

@@ -186,7 +186,7 @@ static int read_options(job *j, int argc, char **argv) {
     int code = args_parse(&spec, argc, argv);
     if (code >= 0)
         return code;
-    code = read_prune(j); /* first, because a file in place of the list is missing behind it */
+    code = read_prune(j); /* first: where the list was forgotten, IN was taken for it */
     if (code < 0)
         code = read_files(o);
     if (code >= 0)

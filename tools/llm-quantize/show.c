@@ -27,7 +27,7 @@ static bool lacks_importance(const job *j, const quant_tensor *t) {
     return j->matrix && uses_importance(t) && !j->importance[t - j->plan.tensor];
 }
 
-/* What the table says of a tensor, beside the numbers. */
+/* The columns of the table that are text. */
 typedef struct tensor_row {
     char name[200], shape[96], types[40];
 } tensor_row;
