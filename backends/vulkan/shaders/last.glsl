@@ -1,5 +1,5 @@
-/* What a dispatch after this one would do with its results, the workgroup that ends last may do at once: it sees
- * what the others have stored. The results that it reads must be `coherent`. */
+/* Finds the workgroup of a dispatch that ends last. It sees what all others have stored, so it can go on with
+ * their results at once, without another dispatch. The results that it reads must be `coherent`. */
 
 shared bool is_last;
 

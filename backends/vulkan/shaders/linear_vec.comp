@@ -278,7 +278,7 @@ void product(uint row, uint first, uvec3 out_at) {
 
 /* --- the norm of the results ------------------------------------------------------------------ */
 
-/* What a product with a norm has in place of an index. */
+/* These take the place of the index, which a product with a norm does not have. */
 layout(set = 0, binding = 4) readonly buffer NormWeights { float norm_weights[]; };
 layout(set = 0, binding = 6) writeonly buffer Normed { float normed[]; };
 layout(set = 0, binding = 7) writeonly buffer Blocks { uvec4 blocks[]; };
