@@ -36,6 +36,7 @@ typedef struct vk_product {
      * (shaders/kinds.h) */
     bool gated;
     uint32_t gate;
+    const ggl_operand *blocks; /* gated: the rounded result; NULL: it is not rounded */
     vk_norm norm; /* of the results, computed by the same dispatch; norm.norm NULL: none is */
 } vk_product;
 
@@ -74,6 +75,8 @@ bool ggl_vk_linear_tail(const vk_backend *b, const ggl_step *const *member, int 
                         const ggl_step *chain);
 ggl_status ggl_vk_emit_gated(vk_emit *e, ggl_error *err);
 size_t ggl_vk_gated_scratch(const ggl_step *step, int64_t n);
+/* Binds what linear_vec.comp needs to round the result. Returns where the blocks are, in words. */
+uint32_t ggl_vk_bind_blocks(vk_emit *e, vk_call *c, const vk_product *p);
 /* A product with a residual and a norm as one step (linear_norm.c): how many links of a norm follow the first two
  * of n steps; whether linear_vec.comp, whose rows have so many lanes, computes it, which sets p->norm; the norm as
  * a dispatch of its own, if the step has one. */

@@ -232,12 +232,15 @@ void ggl_vk_bind_product(vk_emit *e, vk_call *c, const vk_product *p, const vk_p
                        p->n_members > 1 ? bind_members(e, c, p, &at) : bind_one(e, c, p, of, &at),
                    index_at = bind_index(e, c, p);
     vk_norm_places norm = {.weight = index_at};
+    uint32_t blocks_at = 0;
     if (ggl_vk_has_codebook(p->w->type))
         ggl_vk_bind_codebooks(c);
-    else if (p->norm.norm)
+    else if (p->norm.norm || p->blocks)
         ggl_vk_bind(e, c, &absent, false);
     if (p->norm.norm)
         ggl_vk_bind_norm(e, c, &p->norm, &norm);
+    else if (p->blocks)
+        blocks_at = ggl_vk_bind_blocks(e, c, p);
     c->spec[1] = p->w->type;
     c->spec[2] = c->spec[9] = true;
     for (int m = 0; m < p->n_members; m++) {
@@ -260,6 +263,8 @@ void ggl_vk_bind_product(vk_emit *e, vk_call *c, const vk_product *p, const vk_p
     push_member(e, c, p, of->n_rows, &at, 0);
     for (int m = 1; m < p->n_members; m++)
         push_member(e, c, &p[m], p[m].w->ne[1], &at, m);
+    if (p->blocks)
+        ggl_vk_push(c, blocks_at);
     if (p->n_members > 1)
         return;
     push_alone(e, c, p);

@@ -148,24 +148,43 @@ TEST(small_bindings) {
 
 /* --- gate and up ------------------------------------------------------------------------------ */
 
-enum { GATED_ROWS = 33 /* not whole tiles of repacked rows */ };
+enum {
+    GATED_ROWS = 33, /* not whole tiles of repacked rows */
+    ROUNDED_ROWS = 96,
+    DOWN_ROWS = 32
+};
+static const ggl_type next_type = GGL_Q8_0;
 
 /* f(gate) * up, or up * f(gate), of columns that the device computes. read_again: gate has one more
- * reader. */
+ * reader. down: a product follows, of weights of next_type; kept: the result has one more reader, too. */
 typedef struct gated {
     ggl_type type;
-    bool biased, up_first, read_again;
+    bool biased, up_first, read_again, down, kept;
     ggl_op f;
 } gated;
 
+static int gated_rows(const gated *f) {
+    return f->down ? ROUNDED_ROWS : GATED_ROWS;
+}
+
 static ggl_tensor *product_of(ggl_graph *g, ggl_tensor *x, int i, const gated *f) {
+    const int64_t rows = gated_rows(f);
     char name[16];
     snprintf(name, sizeof name, "%d.bias", i);
     ggl_tensor *w =
-        ggl_graph_weight(g, product[i].name, f->type, 2, (int64_t[]){K, GATED_ROWS}, weight[i]);
-    ggl_tensor *b =
-        f->biased ? ggl_graph_weight(g, name, GGL_F32, 1, (int64_t[]){GATED_ROWS}, bias[i]) : NULL;
+        ggl_graph_weight(g, product[i].name, f->type, 2, (int64_t[]){K, rows}, weight[i]);
+    ggl_tensor *b = f->biased ? ggl_graph_weight(g, name, GGL_F32, 1, &rows, bias[i]) : NULL;
     return ggl_linear(g, x, w, b);
+}
+
+/* Returns what becomes of the result. */
+static ggl_tensor *after_gated(ggl_graph *g, ggl_tensor *y, const gated *f) {
+    if (!f->down)
+        return ggl_unary(g, GGL_OP_ABS, y);
+    ggl_tensor *w = ggl_graph_weight(g, "down", next_type, 2, (int64_t[]){ROUNDED_ROWS, DOWN_ROWS},
+                                     weight[2]),
+               *pair[2] = {ggl_linear(g, y, w, NULL), y};
+    return f->kept ? ggl_graph_op(g, GGL_OP_CONCAT, pair, 2, (double[]){0}, 1) : pair[0];
 }
 
 static ggl_graph *gated_graph(const gated *f) {
@@ -179,7 +198,7 @@ static ggl_graph *gated_graph(const gated *f) {
     ggl_tensor *gate = f->up_first ? second : first, *up = f->up_first ? first : second;
     ggl_tensor *act = ggl_unary(g, f->f, gate),
                *y = ggl_binary(g, GGL_OP_MUL, f->up_first ? up : act, f->up_first ? act : up);
-    ggl_tensor *end = ggl_unary(g, GGL_OP_ABS, y);
+    ggl_tensor *end = after_gated(g, y, f);
     ggl_graph_output(g, "y", f->read_again ? ggl_binary(g, GGL_OP_ADD, end, gate) : end);
     CHECK_OK(ggl_graph_finish(g, &err), &err);
     return g;
@@ -188,15 +207,17 @@ static ggl_graph *gated_graph(const gated *f) {
 static void check_gated(const gated *f, const char *mask, uint32_t units, int fewer) {
     uint64_t seed = 13;
     float row[K];
+    fill(next_type, next_type);
     for (int i = 0; i < 2; i++)
-        for (int r = 0; r < GATED_ROWS; r++) {
+        for (int r = 0; r < gated_rows(f); r++) {
             for (int k = 0; k < K; k++)
                 row[k] = test_random_float(&seed);
             ggl_type_get(f->type)->from_float(row, weight[i] + (size_t)r * ggl_row_size(f->type, K),
                                               K);
             bias[i][r] = test_random_float(&seed);
         }
-    compare(gated_graph(f), GATED_ROWS, f->type, mask, units, fewer);
+    const size_t width = f->down ? DOWN_ROWS + (f->kept ? ROUNDED_ROWS : 0) : GATED_ROWS;
+    compare(gated_graph(f), width, f->type, mask, units, fewer);
 }
 
 /* Two products, the activation and their product are one dispatch instead of four. */
@@ -219,6 +240,21 @@ TEST(gated_rounded) {
     setenv("GGL_VULKAN_FORCE", "idot", 1);
     check_gated(&(gated){.type = GGL_Q4_0, .f = GGL_OP_SIGMOID}, "import", 1, 3);
 }
+/* The result is rounded by the same dispatch: several workgroups, of 16 rows or of 8, make a block. */
+TEST(gated_result_rounded) {
+    setenv("GGL_VULKAN_FORCE", "idot", 1);
+    check_gated(&(gated){.type = GGL_Q4_0, .f = GGL_OP_SIGMOID, .down = true}, "import", 1, 4);
+}
+TEST(gated_floats_rounded) {
+    setenv("GGL_VULKAN_FORCE", "idot", 1);
+    check_gated(&(gated){.type = GGL_F16, .f = GGL_OP_TANH, .biased = true, .down = true},
+                "import,subgroup", 64, 4);
+}
+TEST(gated_rounded_and_kept) {
+    setenv("GGL_VULKAN_FORCE", "idot", 1);
+    check_gated(&(gated){.type = GGL_Q6_K, .f = GGL_OP_TANH, .down = true, .kept = true}, "import",
+                64, 4);
+}
 /* A result that others read, too, is written: both products, and the chain. */
 TEST(gate_that_is_read_again) {
     check_gated(&(gated){.type = GGL_F16, .f = GGL_OP_TANH, .read_again = true}, "import,idot", 1,
@@ -229,7 +265,6 @@ TEST(gate_that_is_read_again) {
 
 /* product[2] has the other type */
 enum { SUM_ROWS = 96, NEXT_ROWS = 32 };
-static const ggl_type next_type = GGL_Q8_0;
 
 typedef struct normed {
     ggl_type type;

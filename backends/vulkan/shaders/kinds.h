@@ -58,8 +58,10 @@
 #define ROW_L2         5
 #define ROW_NORMALISED 6
 #define ROW_WEIGHTED   7
+#define ROW_NONE       0 /* where a norm may be absent */
 
-/* linear_vec.comp: a norm of the results is one of ROW_RMS .. ROW_NORMALISED, and what it does besides */
+/* linear_vec.comp: ROW_NONE, or a norm of the results, which is one of ROW_RMS .. ROW_NORMALISED; and what is
+ * done with them besides */
 #define THEN_WEIGHT 16
 #define THEN_ROUND  32
 #define THEN_STORE  64

@@ -10,10 +10,11 @@
  * them under way, so that it waits for the memory less often. With SUBGROUP the lanes of a row are
  * a subgroup. With IDOT runs are multiplied by their codes.
  *
- * With GATED there are two products, and the result is f(the first) times the second.
+ * With GATED there are two products, and the result is f(the first) times the second. With THEN_ROUND, too, the
+ * workgroup that ends last of those that compute the rows of a block rounds it.
  *
- * With THEN the workgroup that ends last computes the norm of the results (norm.glsl): there is no dispatch after
- * this one, and no barrier before it. */
+ * Otherwise, with THEN, the workgroup that ends last computes the norm of the results (norm.glsl): there is no
+ * dispatch after this one, and no barrier before it. */
 
 #include "linear.glsl"
 
@@ -23,9 +24,9 @@ layout(constant_id = 11) const uint ROWS = 1; /* 1, 2 or 4 */
 layout(constant_id = 12) const uint AT_ONCE = 1;
 layout(constant_id = 13) const uint KIND = 0; /* f */
 layout(constant_id = 14) const bool GATED = false;
-layout(constant_id = 16) const uint THEN = 0; /* kind of a norm, and bits; 0: none */
+layout(constant_id = 16) const uint THEN = 0; /* kind of a norm (ROW_NONE: there is none), and bits; 0: nothing */
 
-layout(set = 0, binding = 2) coherent buffer Sums { float sums[]; }; /* the result, if a norm reads it */
+layout(set = 0, binding = 2) coherent buffer Sums { float sums[]; }; /* the result, if it is read again */
 
 #include "unary.glsl"
 
@@ -276,17 +277,18 @@ void product(uint row, uint first, uvec3 out_at) {
         store(row, first, out_at, valid);
 }
 
-/* --- the norm of the results ------------------------------------------------------------------ */
+/* --- what is done with the results ------------------------------------------------------------ */
 
-/* These take the place of the index, which a product with a norm does not have. */
+/* These take the place of the index, which a product that does more with its results does not have. */
 layout(set = 0, binding = 4) readonly buffer NormWeights { float norm_weights[]; };
 layout(set = 0, binding = 6) writeonly buffer Normed { float normed[]; };
 layout(set = 0, binding = 7) writeonly buffer Blocks { uvec4 blocks[]; };
 layout(set = 0, binding = 8) coherent buffer Counters { uint counters[]; };
-#define norm_eps       uintBitsToFloat(of_others[9])
-#define norm_weight_at of_others[10]
-#define normed_at      of_others[11]
-#define norm_blocks_at of_others[12]
+#define norm_eps        uintBitsToFloat(of_others[9])
+#define norm_weight_at  of_others[10]
+#define normed_at       of_others[11]
+#define norm_blocks_at  of_others[12]
+#define gated_blocks_at of_others[7] /* after the second member */
 
 const uint NORM = THEN & 15;
 const bool WEIGHT = (THEN & THEN_WEIGHT) != 0, ROUND = (THEN & THEN_ROUND) != 0,
@@ -302,8 +304,10 @@ float first_read(uint i) {
     return sums[sum_from + i];
 }
 
+shared float gated[GATED && ROUND ? 32 * COLS : 1]; /* one block of each column */
+
 float read_again(uint i) {
-    return sums[sum_from + i];
+    return GATED ? gated[i] : sums[sum_from + i];
 }
 
 float weight_of(uint i) {
@@ -329,6 +333,26 @@ void norm_columns() {
     }
 }
 
+/* Rounds block b of all columns. */
+void round_columns(uint b) {
+    uint n = count(column), me = gl_LocalInvocationIndex;
+    for (uint i = me; i < BLOCK * n; i += gl_WorkGroupSize.x)
+        gated[i] = sums[y_at + along(place(i / BLOCK, column), y_step) + BLOCK * b + i % BLOCK];
+    barrier();
+    for (uint c = me; c < n; c += gl_WorkGroupSize.x)
+        round_block(BLOCK * c, gated_blocks_at / 4 + 3 * (c * (n_rows / BLOCK) + b));
+    barrier();
+}
+
+/* Rounds the blocks of the unit that begins with row `first`, if it is the last one of its blocks. */
+void round_rows(uint first) {
+    uint end = min(first + group_rows, n_rows), parts = group_rows < BLOCK ? BLOCK / group_rows : 1;
+    if (!ends_last(first / BLOCK, parts))
+        return;
+    for (uint b = first / BLOCK; b < (end + BLOCK - 1) / BLOCK; b++)
+        round_columns(b);
+}
+
 void main() {
     set_lanes();
     uint by_col = (count(column) + COLS - 1) / COLS, across = by_col * count(outer);
@@ -337,7 +361,9 @@ void main() {
         uint u = take_unit(i, group_rows, across), by_row = (n_rows + group_rows - 1) / group_rows;
         product(u % by_row * group_rows + group_row, u / by_row % by_col * COLS,
                 place(u / by_row / by_col, outer));
+        if (GATED && ROUND)
+            round_rows(u % by_row * group_rows);
     }
-    if (THEN != 0)
+    if (THEN != 0 && !GATED)
         norm_columns();
 }

@@ -31,9 +31,11 @@ float row_squares() {
 
 float norm_by; /* what elements are divided by; ROW_CENTER: what is subtracted from them */
 
-/* Returns element i of the normalized row. */
+/* Returns element i of the normalized row; ROW_NONE: of the row itself. */
 float number(uint i) {
-    precise float v = NORM == ROW_CENTER ? read_again(i) - norm_by : read_again(i) / norm_by;
+    precise float v = NORM == ROW_NONE     ? read_again(i)
+                      : NORM == ROW_CENTER ? read_again(i) - norm_by
+                                           : read_again(i) / norm_by;
     if (WEIGHT)
         v *= weight_of(i);
     return v;
