@@ -42,8 +42,7 @@ bool ggl_vk_linear_tail(const vk_backend *b, const ggl_step *const *member, int 
            memcmp(member[0]->dst.ne, chain[1].dst.ne, sizeof member[0]->dst.ne) == 0;
 }
 
-/* Returns the bytes from a member's result in the scratch to the next. */
-static size_t result_size(const ggl_operand *y, int64_t n) {
+size_t ggl_vk_result_size(const ggl_operand *y, int64_t n) {
     const size_t size = (size_t)ggl_extents(y->ne, 0, GGL_MAX_DIMS, n) * sizeof(float);
     return (size + ALIGN - 1) / ALIGN * ALIGN;
 }
@@ -58,12 +57,11 @@ size_t ggl_vk_gated_scratch(const ggl_step *step, int64_t n) {
     if (!step->has_tail)
         return 0;
     const int results = !narrow ? MEMBERS : needs_memory(ggl_vk_tail_of(step)) ? 1 : 0;
-    return (size_t)results * result_size(&step->dst, n);
+    return (size_t)results * ggl_vk_result_size(&step->dst, n);
 }
 
-/* Places a result in the scratch, `at` bytes from its start. Offsets of values count from the first token of
- * the batch, but the scratch has only those from e->first on. */
-static void place_in_scratch(const vk_emit *e, size_t at, ggl_operand *y) {
+/* Offsets of values count from the first token of the batch, but the scratch has only those from e->first on. */
+void ggl_vk_place_in_scratch(const vk_emit *e, size_t at, ggl_operand *y) {
     const size_t before =
         y->ne[GGL_BATCH_DIM] == GGL_N ? (size_t)e->first * y->nb[GGL_BATCH_DIM] : 0;
     y->region = GGL_REGION_ARENA;
@@ -73,9 +71,9 @@ static void place_in_scratch(const vk_emit *e, size_t at, ggl_operand *y) {
 /* Emits both products to the scratch, and then the chain. */
 static ggl_status emit_apart(vk_emit *e, const ggl_step *tail, int gate, ggl_error *err) {
     ggl_step product[MEMBERS] = {e->step[0], e->step[1]}, chain[MOST_LINKS];
-    const size_t each = result_size(&e->step->dst, e->n);
+    const size_t each = ggl_vk_result_size(&e->step->dst, e->n);
     for (int m = 0; m < MEMBERS; m++)
-        place_in_scratch(e, (size_t)m * each, &product[m].dst);
+        ggl_vk_place_in_scratch(e, (size_t)m * each, &product[m].dst);
     product[0].has_tail = false;
     memcpy(chain, tail, (size_t)tail->n_links * sizeof *chain);
     chain[0].src[0] = product[gate].dst;
@@ -98,7 +96,7 @@ ggl_status ggl_vk_emit_gated(vk_emit *e, ggl_error *err) {
     (void)found;
     ggl_operand y = tail[1].dst;
     if (needs_memory(tail))
-        place_in_scratch(e, 0, &y);
+        ggl_vk_place_in_scratch(e, 0, &y);
     for (int m = 0; m < MEMBERS; m++) {
         p[m] = ggl_vk_product_of(e, member[m == 0 ? gate : 1 - gate]);
         p[m].y = &y;

@@ -270,11 +270,23 @@ typedef struct normed {
     ggl_type type;
     ggl_tensor *(*norm)(ggl_graph *, ggl_tensor *);
     bool weighted;
+    bool first, once; /* a norm comes before the sum, too; or only there */
 } normed;
+
+static ggl_tensor *norm_of(ggl_graph *g, ggl_tensor *x, const normed *f, int i) {
+    static float by[2][SUM_ROWS];
+    char name[16];
+    snprintf(name, sizeof name, "by.%d", i);
+    for (int r = 0; r < SUM_ROWS; r++)
+        by[i][r] = 1 + bias[i][r];
+    x = f->norm(g, x);
+    ggl_tensor *w =
+        f->weighted ? ggl_graph_weight(g, name, GGL_F32, 1, (int64_t[]){SUM_ROWS}, by[i]) : NULL;
+    return w ? ggl_binary(g, GGL_OP_MUL, x, w) : x;
+}
 
 /* The sum, and the product of its norm with another matrix. */
 static ggl_graph *normed_graph(const normed *f) {
-    static float by[SUM_ROWS];
     ggl_error err = {0};
     ggl_graph_params p = ggl_graph_default();
     p.n_batch = MOST_BATCH;
@@ -283,16 +295,12 @@ static ggl_graph *normed_graph(const normed *f) {
                *w = ggl_graph_weight(g, "w", f->type, 2, (int64_t[]){K, SUM_ROWS}, weight[0]),
                *next = ggl_graph_weight(g, "next", next_type, 2, (int64_t[]){SUM_ROWS, NEXT_ROWS},
                                         weight[2]);
-    for (int i = 0; i < SUM_ROWS; i++)
-        by[i] = 1 + bias[0][i];
     x = ggl_unary(g, GGL_OP_TANH, x);
     ggl_tensor *part = ggl_graph_op(g, GGL_OP_SPLIT, &x, 1, (double[]){0, 0, SUM_ROWS}, 3);
-    ggl_tensor *sum = ggl_binary(g, GGL_OP_ADD, ggl_unary(g, GGL_OP_ABS, part),
-                                 ggl_linear(g, x, w, NULL)),
-               *y = f->norm(g, sum);
-    if (f->weighted)
-        y = ggl_binary(g, GGL_OP_MUL, y,
-                       ggl_graph_weight(g, "by", GGL_F32, 1, (int64_t[]){SUM_ROWS}, by));
+    x = ggl_linear(g, x, w, NULL);
+    x = f->first ? norm_of(g, x, f, 1) : x;
+    ggl_tensor *sum = ggl_binary(g, GGL_OP_ADD, ggl_unary(g, GGL_OP_ABS, part), x),
+               *y = f->once ? sum : norm_of(g, sum, f, 0);
     ggl_tensor *pair[2] = {sum, ggl_linear(g, y, next, NULL)};
     ggl_graph_output(g, "y", ggl_graph_op(g, GGL_OP_CONCAT, pair, 2, (double[]){0}, 1));
     CHECK_OK(ggl_graph_finish(g, &err), &err);
@@ -320,23 +328,47 @@ static ggl_tensor *l2(ggl_graph *g, ggl_tensor *x) {
 /* The workgroup that ends last computes the norm: a sum, a norm and its weights are no dispatches. All batches use
  * the counters again. */
 TEST(normed_repacked) {
-    check_normed(&(normed){GGL_Q4_0, rms, true}, "import,idot", 1, 3);
+    check_normed(&(normed){.type = GGL_Q4_0, .norm = rms, .weighted = true}, "import,idot", 1, 3);
 }
 TEST(normed_of_many_workgroups) {
-    check_normed(&(normed){GGL_F16, rms, true}, "import,idot,subgroup", 64, 3);
+    check_normed(&(normed){.type = GGL_F16, .norm = rms, .weighted = true}, "import,idot,subgroup",
+                 64, 3);
 }
 TEST(normed_without_weights) {
-    check_normed(&(normed){GGL_F32, l2, false}, "import,idot", 64, 2);
+    check_normed(&(normed){.type = GGL_F32, .norm = l2}, "import,idot", 64, 2);
 }
 TEST(normed_in_the_middle) {
-    check_normed(&(normed){GGL_BF16, ggl_center, true}, "import,idot", 64, 3);
+    check_normed(&(normed){.type = GGL_BF16, .norm = ggl_center, .weighted = true}, "import,idot",
+                 64, 3);
 }
 /* Nor is the rounding, which the fused norm does itself. */
 TEST(normed_rounded) {
     setenv("GGL_VULKAN_FORCE", "idot", 1);
-    check_normed(&(normed){GGL_Q8_0, rms, true}, "import", 64, 4);
+    check_normed(&(normed){.type = GGL_Q8_0, .norm = rms, .weighted = true}, "import", 64, 4);
 }
 /* Codebooks have a binding between those of a norm. */
 TEST(normed_with_codebooks) {
-    check_normed(&(normed){GGL_IQ2_XXS, rms, true}, "import,idot", 64, 3);
+    check_normed(&(normed){.type = GGL_IQ2_XXS, .norm = rms, .weighted = true}, "import,idot", 64,
+                 3);
+}
+
+/* The norm comes before the sum, and another one after it. */
+TEST(normed_twice) {
+    check_normed(&(normed){.type = GGL_Q4_0, .norm = rms, .weighted = true, .first = true},
+                 "import,idot", 1, 5);
+}
+TEST(normed_twice_rounded) {
+    setenv("GGL_VULKAN_FORCE", "idot", 1);
+    check_normed(&(normed){.type = GGL_IQ2_XXS, .norm = rms, .weighted = true, .first = true},
+                 "import", 64, 6);
+}
+TEST(normed_before) {
+    check_normed(&(normed){.type = GGL_F16, .norm = ggl_center, .first = true, .once = true},
+                 "import,idot,subgroup", 64, 2);
+}
+TEST(normed_before_and_rounded) {
+    setenv("GGL_VULKAN_FORCE", "idot", 1);
+    check_normed(
+        &(normed){.type = GGL_Q8_0, .norm = l2, .weighted = true, .first = true, .once = true},
+        "import", 64, 4);
 }
