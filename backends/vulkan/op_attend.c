@@ -1,6 +1,7 @@
 /* The operator attend. */
 #include <assert.h>
 #include <math.h>
+#include <string.h>
 
 #include "matrix.h"
 #include "vulkan.h"
@@ -20,6 +21,9 @@ enum {
     SHARED_MATRIX = 21008,
     SUMS = 64, /* most sums of an invocation: queries times dimensions */
     MOST_DIMS = 2048,
+    ALIGN = 256, /* of the result in the scratch */
+    BLOCK = 32,  /* numbers that are rounded together, and the words that they become */
+    BLOCK_WORDS = 12,
     SPANS = 256, /* most workgroups among which the positions of a query are divided */
     GROUPS = 8   /* of 64; with fewer on a unit, positions are divided among several */
 };
@@ -179,12 +183,34 @@ static int64_t n_batch_of(const vk_emit *e) {
     return ggl_vk_extent(e, &e->step->dst, GGL_BATCH_DIM);
 }
 
+/* Returns the link that rounds the result to bytes, which nothing else reads then; NULL: there is none. */
+static const ggl_step *rounding(const ggl_step *step) {
+    return ggl_vk_form_link(step);
+}
+
+/* Returns whether the shader that ends the attention rounds the result itself. Otherwise it is first in the scratch. */
+static bool rounds_itself(const shape *s) {
+    return s->n_tiles == 0 && s->spans > 1;
+}
+
+/* Returns the bytes of scratch before the result. */
+static size_t partial_and_halves(const ggl_step *step, const shape *s) {
+    return (partial_size(step, s, s->spans) + (s->matrix ? s->halves : 0) + ALIGN - 1) / ALIGN *
+           ALIGN;
+}
+
+static size_t scratch_of(const ggl_step *step, const shape *s) {
+    const bool result = rounding(step) && !rounds_itself(s);
+    return partial_and_halves(step, s) +
+           (result ? (size_t)(s->n_batch * step->dst.ne[1] * s->dims) * sizeof(float) : 0);
+}
+
 /* Returns the largest scratch of all batches up to n. */
 static size_t attend_scratch(const vk_backend *b, const ggl_step *step, int64_t n) {
     size_t most = 0;
     for (int64_t i = 1; i <= n; i++) {
         const shape s = shape_of(b, step, i);
-        const size_t size = partial_size(step, &s, s.spans) + (s.matrix ? s.halves : 0);
+        const size_t size = scratch_of(step, &s);
         most = size > most ? size : most;
     }
     return most;
@@ -316,14 +342,16 @@ static ggl_status emit_spans(vk_emit *e, const shape *s, bool tiles, ggl_error *
 /* Emits the merging of the spans' partial results. */
 static ggl_status emit_merge(vk_emit *e, const shape *s, ggl_error *err) {
     const ggl_step *step = e->step;
+    const ggl_step *round = rounding(step);
     const ggl_operand *sinks = &step->src[2], *y = &step->dst;
     vk_call c = {.shader = VK_SHADER_ATTEND_MERGE,
-                 .spec = {LOCAL, has(sinks), (uint32_t)s->dims},
-                 .n_spec = 3};
+                 .spec = {LOCAL, has(sinks), (uint32_t)s->dims, round != NULL},
+                 .n_spec = 4};
     const uint32_t from = ggl_vk_bind_bytes(e, &c, GGL_REGION_ARENA, e->scratch,
                                             partial_size(step, s, s->spans), false) /
                           4,
-                   sinks_at = ggl_vk_bind(e, &c, sinks, false), y_at = ggl_vk_bind(e, &c, y, true);
+                   sinks_at = ggl_vk_bind(e, &c, sinks, false),
+                   y_at = ggl_vk_bind(e, &c, round ? &round->dst : y, true);
     ggl_vk_push(&c, (uint32_t)y->ne[1]);
     ggl_vk_push(&c, (uint32_t)s->n_batch);
     ggl_vk_push(&c, s->spans);
@@ -335,17 +363,55 @@ static ggl_status emit_merge(vk_emit *e, const shape *s, ggl_error *err) {
     return ggl_vk_dispatch(e, &c, err);
 }
 
+static ggl_status emit_all(vk_emit *e, const shape *s, ggl_error *err) {
+    const vk_binding halves = halves_of(e, s);
+    ggl_status st = GGL_OK;
+    if (s->matrix)
+        st = ggl_vk_emit_halves(e, &e->step->src[0], s->keys->ne[0], false, &halves, err);
+    if (st == GGL_OK && s->n_tiles)
+        st = emit_spans(e, s, true, err);
+    if (st == GGL_OK && (!s->n_tiles || may_mix(e, s)))
+        st = emit_spans(e, s, false, err);
+    return st == GGL_OK && s->spans > 1 ? emit_merge(e, s, err) : st;
+}
+
+/* Returns the rows that a form is made of, without gaps. They begin with the first token of the batch: so many bytes
+ * before `at`, where those of e->first begin. */
+static ggl_operand rows_of_form(const vk_emit *e, const ggl_operand *form, size_t at) {
+    ggl_operand x = {.type = GGL_F32, .region = GGL_REGION_ARENA};
+    memcpy(x.ne, form->ne, sizeof x.ne);
+    x.ne[0] = form->ne[0] / BLOCK_WORDS * BLOCK;
+    x.nb[0] = sizeof(float);
+    for (int d = 1; d < GGL_MAX_DIMS; d++)
+        x.nb[d] = x.nb[d - 1] * (size_t)x.ne[d - 1];
+    x.offset = at - (x.ne[GGL_BATCH_DIM] == GGL_N ? (size_t)e->first * x.nb[GGL_BATCH_DIM] : 0);
+    return x;
+}
+
+/* Emits the attention with its result in the scratch, and the rounding of that. */
+static ggl_status emit_and_round(vk_emit *e, const shape *s, ggl_error *err) {
+    ggl_step attend = *e->step, round = *rounding(e->step);
+    round.src[0] = rows_of_form(e, &round.dst, e->scratch + partial_and_halves(e->step, s));
+    attend.n_links = 1;
+    attend.dst.region = round.src[0].region;
+    attend.dst.offset = round.src[0].offset;
+    vk_emit part = *e;
+    part.step = &attend;
+    ggl_status st = emit_all(&part, s, err);
+    part.step = &round;
+    return st == GGL_OK ? ggl_vk_op_round.emit(&part, err) : st;
+}
+
 static ggl_status attend_emit(vk_emit *e, ggl_error *err) {
     const shape s = shape_of(e->b, e->step, n_batch_of(e));
-    const vk_binding halves = halves_of(e, &s);
-    ggl_status st = GGL_OK;
-    if (s.matrix)
-        st = ggl_vk_emit_halves(e, &e->step->src[0], s.keys->ne[0], false, &halves, err);
-    if (st == GGL_OK && s.n_tiles)
-        st = emit_spans(e, &s, true, err);
-    if (st == GGL_OK && (!s.n_tiles || may_mix(e, &s)))
-        st = emit_spans(e, &s, false, err);
-    return st == GGL_OK && s.spans > 1 ? emit_merge(e, &s, err) : st;
+    return rounding(e->step) && !rounds_itself(&s) ? emit_and_round(e, &s, err)
+                                                   : emit_all(e, &s, err);
+}
+
+/* Attention, and the rounding of its result. */
+static int attend_chain(const vk_backend *b, const ggl_step *step, int n) {
+    (void)b;
+    return step->dst.region < 0 ? ggl_vk_and_form(step, n, 1) : 1;
 }
 
 static bool is_f32(const ggl_tensor *t) {
@@ -361,5 +427,7 @@ static const char *attend_refuses(const vk_backend *b, const ggl_tensor *node) {
                : NULL;
 }
 
-const vk_op ggl_vk_op_attend = {
-    .emit = attend_emit, .scratch = attend_scratch, .refuses = attend_refuses};
+const vk_op ggl_vk_op_attend = {.emit = attend_emit,
+                                .scratch = attend_scratch,
+                                .chain = attend_chain,
+                                .refuses = attend_refuses};
