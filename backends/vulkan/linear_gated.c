@@ -45,8 +45,8 @@ static size_t result_size(const ggl_operand *y, int64_t n) {
 }
 
 size_t ggl_vk_gated_scratch(const ggl_step *step, int64_t n) {
-    const bool narrow = ggl_extents(step->dst.ne, 1, GGL_MAX_DIMS, n) <= VK_VEC_COLS;
-    return step->has_tail && !narrow ? MEMBERS * result_size(&step->dst, n) : 0;
+    return step->has_tail && !ggl_vk_step_is_narrow(step, n) ? MEMBERS * result_size(&step->dst, n)
+                                                             : 0;
 }
 
 /* Emits both products to the scratch, and then the chain. Offsets of values count from the first token of
