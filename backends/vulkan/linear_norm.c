@@ -1,7 +1,7 @@
 /* A product, its sum with a residual, and the norm of that sum as one step: wo or down, and the norm of what
  * follows. A norm needs whole columns, so the workgroup of linear_vec.comp that ends last computes it. With more
  * columns than it should compute one after the other, the norm is a dispatch of its own (rows.comp), which has a
- * workgroup for each. */
+ * workgroup for each. A weighted sum in place of the product (op_weighted.c) uses the same functions. */
 #include <string.h>
 
 #include "linear.h"

@@ -343,3 +343,48 @@ TEST(normed_rounded) {
 TEST(normed_with_codebooks) {
     check_normed(&(normed){GGL_IQ2_XXS, rms, true}, "import,idot", 64, 3);
 }
+
+/* --- a weighted sum, a residual and a norm ---------------------------------------------------- */
+
+enum { TERMS = 4, TERM = K / TERMS };
+
+/* The sum of TERMS rows, each times its weight, and a residual; and the product of its norm with a matrix. */
+static ggl_graph *sums_graph(void) {
+    static float by[TERM];
+    ggl_error err = {0};
+    ggl_graph_params p = ggl_graph_default();
+    p.n_batch = MOST_BATCH;
+    ggl_graph *g = ggl_graph_new(&p);
+    ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){K}, true);
+    for (int i = 0; i < TERM; i++)
+        by[i] = 1 + bias[0][i];
+    x = ggl_unary(g, GGL_OP_TANH, x);
+    ggl_tensor *shares = ggl_graph_op(g, GGL_OP_SPLIT, &x, 1, (double[]){0, 7, TERMS}, 3),
+               *part = ggl_graph_op(g, GGL_OP_SPLIT, &x, 1, (double[]){0, 0, TERM}, 3),
+               *rows = ggl_graph_op(g, GGL_OP_RESHAPE, &x, 1, (double[]){TERM, TERMS}, 2),
+               *sum = ggl_binary(g, GGL_OP_ADD, ggl_unary(g, GGL_OP_ABS, part),
+                                 ggl_weighted(g, rows, shares)),
+               *y = ggl_binary(g, GGL_OP_MUL, rms(g, sum),
+                               ggl_graph_weight(g, "by", GGL_F32, 1, (int64_t[]){TERM}, by)),
+               *next = ggl_graph_weight(g, "next", next_type, 2, (int64_t[]){TERM, NEXT_ROWS},
+                                        weight[2]),
+               *pair[2] = {sum, ggl_linear(g, y, next, NULL)};
+    ggl_graph_output(g, "y", ggl_graph_op(g, GGL_OP_CONCAT, pair, 2, (double[]){0}, 1));
+    CHECK_OK(ggl_graph_finish(g, &err), &err);
+    return g;
+}
+
+/* The residual, the norm and its weights are no dispatches, and neither is the rounding. */
+TEST(weighted_sum_with_a_norm) {
+    fill(next_type, next_type);
+    compare(sums_graph(), TERM + NEXT_ROWS, next_type, "import,idot", 1, 3);
+}
+TEST(weighted_sum_without_subgroups) {
+    fill(next_type, next_type);
+    compare(sums_graph(), TERM + NEXT_ROWS, next_type, "import,idot,subgroup", 1, 3);
+}
+TEST(weighted_sum_with_a_rounded_norm) {
+    setenv("GGL_VULKAN_FORCE", "idot", 1);
+    fill(next_type, next_type);
+    compare(sums_graph(), TERM + NEXT_ROWS, next_type, "import", 1, 4);
+}

@@ -57,9 +57,8 @@
 #define ROW_CENTER     4
 #define ROW_L2         5
 #define ROW_NORMALISED 6
-#define ROW_WEIGHTED   7
 
-/* linear_vec.comp: a norm of the results is one of ROW_RMS .. ROW_NORMALISED, and what it does besides */
+/* linear_vec.comp, weighted.comp: a norm of the results is one of ROW_RMS .. ROW_NORMALISED, and what it does besides */
 #define THEN_WEIGHT 16
 #define THEN_ROUND  32
 #define THEN_STORE  64
