@@ -37,7 +37,11 @@ typedef struct vk_product {
      * (shaders/kinds.h) */
     bool gated;
     uint32_t gate;
+    const ggl_operand *blocks; /* gated: the rounded result; NULL: it is not rounded */
     vk_norm norm; /* of the results, computed by the same dispatch; norm.norm NULL: none is */
+    /* What the norm is added to; NULL: nothing. The norm of the sum, and its form, both of which may be absent. */
+    const ggl_step *add;
+    vk_norm after;
 } vk_product;
 
 /* The part of w that a dispatch binds. */
@@ -77,20 +81,33 @@ bool ggl_vk_linear_tail(const vk_backend *b, const ggl_step *const *member, int 
                         const ggl_step *chain);
 ggl_status ggl_vk_emit_gated(vk_emit *e, ggl_error *err);
 size_t ggl_vk_gated_scratch(const ggl_step *step, int64_t n);
-/* A product with a residual and a norm as one step (linear_norm.c): how many links of a norm follow the first two
- * of n steps; whether linear_vec.comp, whose rows have so many lanes, computes it, which sets p->norm; the norm as
- * a dispatch of its own, if the step has one. */
+/* Binds what linear_vec.comp needs to round the result. Returns where the blocks are, in words. */
+uint32_t ggl_vk_bind_blocks(vk_emit *e, vk_call *c, const vk_product *p);
+/* A product with a residual and norms as one step (linear_norm.c): how many links follow the product and the sum of
+ * a residual; how many are the chain of a product, its norm, the sum with a residual, and what follows, or 1. */
 int ggl_vk_linear_norm_links(const ggl_step *step, int n);
-bool ggl_vk_take_norm(const ggl_step *step, vk_product *p, uint32_t lanes);
+int ggl_vk_norm_first_links(const vk_backend *b, const ggl_step *step, int n);
+/* Whether the norm of such a step comes before the sum; how that is emitted; and the bytes of scratch that it takes,
+ * which come before those of the product. */
+bool ggl_vk_norm_is_first(const ggl_step *step);
+ggl_status ggl_vk_emit_norm_first(vk_emit *e, ggl_error *err);
+size_t ggl_vk_norm_first_scratch(const ggl_step *step, int64_t n);
+/* Whether linear_vec.comp computes the norm of the step, which sets p->norm; else how that is emitted by itself. */
+bool ggl_vk_take_norm(const vk_emit *e, vk_product *p);
 ggl_status ggl_vk_emit_norm(vk_emit *e, ggl_error *err);
+/* Returns whether the last workgroup of linear_vec.comp can compute norms of the product's results (op_linear.c). */
+bool ggl_vk_has_last(const vk_emit *e, const vk_product *p);
+/* Returns the bytes of a result in the scratch; places it there, `at` bytes from its start. */
+size_t ggl_vk_result_size(const ggl_operand *y, int64_t n);
+void ggl_vk_place_in_scratch(const vk_emit *e, size_t at, ggl_operand *y);
 /* Where a norm's operands are in their bindings, in words. */
 typedef struct vk_norm_places {
-    uint32_t weight, normed, blocks;
+    uint32_t weight, first_weight, normed, blocks;
 } vk_norm_places;
 /* Bind and push what linear_vec.comp needs for a norm. */
-uint32_t ggl_vk_bind_norm_weight(vk_emit *e, vk_call *c, const vk_norm *l);
-void ggl_vk_bind_norm(vk_emit *e, vk_call *c, const vk_norm *l, vk_norm_places *at);
-void ggl_vk_push_norm(vk_call *c, const vk_norm *l, const vk_norm_places *at);
+void ggl_vk_bind_norm_weight(vk_emit *e, vk_call *c, const vk_product *p, vk_norm_places *at);
+void ggl_vk_bind_norm(vk_emit *e, vk_call *c, const vk_product *p, vk_norm_places *at);
+void ggl_vk_push_norm(vk_call *c, const vk_product *p, const vk_norm_places *at);
 /* Pushes an offset and the strides of an operand's dimensions 1 to 3. */
 void ggl_vk_push_steps(const vk_emit *e, vk_call *c, uint32_t at, const ggl_operand *o);
 

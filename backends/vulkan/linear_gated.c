@@ -1,6 +1,9 @@
 /* Two products of the same columns whose results are multiplied, one of them after an activation: gate and
  * up. For few columns all of it is one dispatch (linear_vec.comp), and the two results get no memory.
- * For many, the products write to scratch, from which a second dispatch reads (elementwise.comp). */
+ * For many, the products write to scratch, from which a second dispatch reads (elementwise.comp).
+ *
+ * The result may be rounded to bytes. Several workgroups compute the 32 numbers of a block, and the one that ends
+ * last rounds them, so they meet in memory: in the scratch, if nothing else reads the numbers. */
 #include <assert.h>
 #include <string.h>
 
@@ -8,7 +11,7 @@
 #include "shaders/kinds.h"
 #include "weights.h"
 
-enum { MEMBERS = 2, LINKS = 2, ALIGN = 256 };
+enum { MEMBERS = 2, LINKS = 2, MOST_LINKS = 3, ALIGN = 256, BLOCK = 32 };
 
 /* Returns the number of the member whose result is source k of the node; -1: none is. */
 static int member_of(const ggl_step *const *member, const ggl_tensor *node, int k) {
@@ -30,38 +33,52 @@ bool ggl_vk_linear_tail(const vk_backend *b, const ggl_step *const *member, int 
                         const ggl_step *chain) {
     (void)b;
     int gate;
-    return n == MEMBERS && chain->n_links == LINKS && chain[0].kind == GGL_STEP_NODE &&
-           chain[1].kind == GGL_STEP_NODE && ggl_vk_op_of(chain[0].node) == &ggl_vk_op_unary &&
-           chain[1].node->op == GGL_OP_MUL && chain[0].dst.region < 0 &&
-           find_gate(member, chain, &gate) &&
+    const bool rounds = ggl_vk_form_link(chain) != NULL,
+               chosen = member[0]->n_src > 3 && ggl_vk_has(&member[0]->src[3]);
+    /* linear_vec.comp rounds blocks of columns that have the same matrix */
+    return n == MEMBERS && chain->n_links - rounds == LINKS && !(rounds && chosen) &&
+           chain[0].kind == GGL_STEP_NODE && chain[1].kind == GGL_STEP_NODE &&
+           ggl_vk_op_of(chain[0].node) == &ggl_vk_op_unary && chain[1].node->op == GGL_OP_MUL &&
+           chain[0].dst.region < 0 && find_gate(member, chain, &gate) &&
            memcmp(member[0]->dst.ne, member[1]->dst.ne, sizeof member[0]->dst.ne) == 0 &&
            memcmp(member[0]->dst.ne, chain[1].dst.ne, sizeof member[0]->dst.ne) == 0;
 }
 
-/* Returns the bytes from a member's result in the scratch to the next. */
-static size_t result_size(const ggl_operand *y, int64_t n) {
+size_t ggl_vk_result_size(const ggl_operand *y, int64_t n) {
     const size_t size = (size_t)ggl_extents(y->ne, 0, GGL_MAX_DIMS, n) * sizeof(float);
     return (size + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-size_t ggl_vk_gated_scratch(const ggl_step *step, int64_t n) {
-    return step->has_tail && !ggl_vk_step_is_narrow(step, n) ? MEMBERS * result_size(&step->dst, n)
-                                                             : 0;
+/* True if the chain's result has no memory, because only its rounded form is read. */
+static bool needs_memory(const ggl_step *chain) {
+    return ggl_vk_form_link(chain) && chain[1].dst.region < 0;
 }
 
-/* Emits both products to the scratch, and then the chain. Offsets of values count from the first token of
- * the batch, but the scratch has only those from e->first on. */
+size_t ggl_vk_gated_scratch(const ggl_step *step, int64_t n) {
+    if (!step->has_tail)
+        return 0;
+    const int results = !ggl_vk_step_is_narrow(step, n)      ? MEMBERS
+                        : needs_memory(ggl_vk_tail_of(step)) ? 1
+                                                             : 0;
+    return (size_t)results * ggl_vk_result_size(&step->dst, n);
+}
+
+/* Offsets of values count from the first token of the batch, but the scratch has only those from e->first on. */
+void ggl_vk_place_in_scratch(const vk_emit *e, size_t at, ggl_operand *y) {
+    const size_t before =
+        y->ne[GGL_BATCH_DIM] == GGL_N ? (size_t)e->first * y->nb[GGL_BATCH_DIM] : 0;
+    y->region = GGL_REGION_ARENA;
+    y->offset = e->scratch + at - before;
+}
+
+/* Emits both products to the scratch, and then the chain. */
 static ggl_status emit_apart(vk_emit *e, const ggl_step *tail, int gate, ggl_error *err) {
-    ggl_step product[MEMBERS] = {e->step[0], e->step[1]}, chain[LINKS] = {tail[0], tail[1]};
-    const size_t each = result_size(&e->step->dst, e->n);
-    for (int m = 0; m < MEMBERS; m++) {
-        ggl_operand *y = &product[m].dst;
-        const size_t before =
-            y->ne[GGL_BATCH_DIM] == GGL_N ? (size_t)e->first * y->nb[GGL_BATCH_DIM] : 0;
-        y->region = GGL_REGION_ARENA;
-        y->offset = e->scratch + (size_t)m * each - before;
-    }
+    ggl_step product[MEMBERS] = {e->step[0], e->step[1]}, chain[MOST_LINKS];
+    const size_t each = ggl_vk_result_size(&e->step->dst, e->n);
+    for (int m = 0; m < MEMBERS; m++)
+        ggl_vk_place_in_scratch(e, (size_t)m * each, &product[m].dst);
     product[0].has_tail = false;
+    memcpy(chain, tail, (size_t)tail->n_links * sizeof *chain);
     chain[0].src[0] = product[gate].dst;
     chain[1].src[1 - chain[1].link] = product[1 - gate].dst;
     vk_emit part = *e;
@@ -73,20 +90,34 @@ static ggl_status emit_apart(vk_emit *e, const ggl_step *tail, int gate, ggl_err
 }
 
 ggl_status ggl_vk_emit_gated(vk_emit *e, ggl_error *err) {
-    const ggl_step *tail = ggl_vk_tail_of(e->step), *member[MEMBERS] = {&e->step[0], &e->step[1]};
+    const ggl_step *tail = ggl_vk_tail_of(e->step), *round = ggl_vk_form_link(tail),
+                   *member[MEMBERS] = {&e->step[0], &e->step[1]};
     int gate = 0;
     vk_product p[MEMBERS];
     const bool found = find_gate(member, tail, &gate);
     assert(found);
     (void)found;
+    ggl_operand y = tail[1].dst;
+    if (needs_memory(tail))
+        ggl_vk_place_in_scratch(e, 0, &y);
     for (int m = 0; m < MEMBERS; m++) {
         p[m] = ggl_vk_product_of(e, member[m == 0 ? gate : 1 - gate]);
-        p[m].y = &tail[1].dst;
+        p[m].y = &y;
     }
-    if (!ggl_vk_is_narrow(p))
+    if (!ggl_vk_is_narrow(p) || (round && y.ne[0] / BLOCK > VK_MOST_COUNTERS))
         return emit_apart(e, tail, gate, err);
     p->n_members = MEMBERS;
     p->gated = true;
     p->gate = ggl_vk_kind_of(tail->node);
+    p->blocks = round ? &round->dst : NULL;
     return ggl_vk_emit_products(e, p, err);
+}
+
+uint32_t ggl_vk_bind_blocks(vk_emit *e, vk_call *c, const vk_product *p) {
+    ggl_vk_bind(e, c, p->blocks,
+                true); /* in place of a norm, which a pipeline with blocks does not write */
+    const uint32_t at = ggl_vk_bind(e, c, p->blocks, true);
+    ggl_vk_bind_counters(e, c, (size_t)p->y->ne[0] / BLOCK);
+    c->spec[16] = THEN_ROUND;
+    return at;
 }

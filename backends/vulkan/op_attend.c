@@ -1,6 +1,7 @@
 /* The operator attend. */
 #include <assert.h>
 #include <math.h>
+#include <string.h>
 
 #include "matrix.h"
 #include "vulkan.h"
@@ -20,6 +21,9 @@ enum {
     SHARED_MATRIX = 21008,
     SUMS = 64, /* most sums of an invocation: queries times dimensions */
     MOST_DIMS = 2048,
+    ALIGN = 256, /* of the result in the scratch */
+    BLOCK = 32,  /* numbers that are rounded together, and the words that they become */
+    BLOCK_WORDS = 12,
     SPANS = 256, /* most workgroups among which the positions of a query are divided */
     GROUPS = 8   /* of 64; with fewer on a unit, positions are divided among several */
 };
@@ -34,7 +38,9 @@ enum {
     IN_KEYS = 32,
     RING = 64,
     MIXED = 128,
-    WIDE_TILES = 256
+    WIDE_TILES = 256,
+    CODED_K = 512,
+    CODED_V = 1024
 };
 
 static bool has(const ggl_operand *o) {
@@ -62,8 +68,9 @@ typedef struct shape {
     uint32_t queries;               /* of a workgroup of attend.comp */
     int64_t n_groups;               /* groups of queries */
     int64_t n_tiles;                /* tiles of queries; 0: there are none */
-    bool matrix;   /* tiles are for attend_matrix.comp, else for attend_tiles.comp */
-    size_t halves; /* bytes of the queries as f16, for attend_matrix.comp */
+    bool coded_k, coded_v; /* attend.comp multiplies codes of keys, and of values, in integers */
+    bool matrix;           /* tiles are for attend_matrix.comp, else for attend_tiles.comp */
+    size_t halves;         /* bytes of the queries as f16, for attend_matrix.comp */
     uint32_t spans;
 } shape;
 
@@ -75,11 +82,18 @@ static ggl_type value_type(const shape *s) {
     return s->values ? s->values->type : s->keys->type;
 }
 
-/* Returns the floats of shared memory, and the sums of an invocation, that each query takes. */
-static int64_t shared_floats(const shape *s) {
-    return s->keys->ne[0] + LOCAL * 4 + LOCAL + LOCAL / 4 + 6;
+/* Returns the bytes of shared memory of attend.comp: for each query, as a float or codes; the parts of its scores, and what
+ * an invocation has of them; its weights, as floats or as two words for each block of values. Scales of values are
+ * shared by all queries. 32: what is not used has one element. */
+static int64_t shared_bytes(const shape *s, int64_t queries) {
+    const int64_t blocks = s->dims / 32,
+                  query = s->coded_k ? ceil_div(3 * s->keys->ne[0], 4) : s->keys->ne[0],
+                  weights = s->coded_v ? blocks * (LOCAL / 2 + 2) : LOCAL,
+                  scales = s->coded_v ? blocks * (LOCAL + LOCAL / 4) : 0;
+    return 4 * (queries * (query + LOCAL * 4 + weights + LOCAL / 4 + 6) + scales + 32);
 }
 
+/* Returns the sums of an invocation that each query takes. */
 static int64_t query_sums(const shape *s) {
     const int64_t unit = value_type(s) == GGL_Q4_0 ? 8 : 4;
     return ceil_div(ceil_div(s->dims, unit), LOCAL) * unit;
@@ -149,8 +163,12 @@ static shape shape_of(const vk_backend *b, const ggl_step *step, int64_t n_batch
                .dims = step->dst.ne[0],
                .queries = 1};
     const int64_t pairs = n_batch * (step->dst.ne[1] / s.keys->ne[1]);
+    s.coded_k = b->features.idot && ggl_type_get(s.keys->type)->quantized;
+    s.coded_v = b->features.idot && s.values && ggl_type_get(s.values->type)->quantized;
+    if (shared_bytes(&s, 1) > b->limits.shared_size)
+        s.coded_v = false;
     while (s.queries < QUERIES && s.queries < pairs && 2 * s.queries * query_sums(&s) <= SUMS &&
-           2 * s.queries * shared_floats(&s) * 4 <= b->limits.shared_size)
+           shared_bytes(&s, 2 * s.queries) <= b->limits.shared_size)
         s.queries *= 2;
     s.n_groups = ceil_div(pairs, s.queries) * s.keys->ne[1];
     s.halves = (size_t)(n_batch * step->dst.ne[1]) * ggl_vk_halves_size(s.keys->ne[0]);
@@ -165,12 +183,34 @@ static int64_t n_batch_of(const vk_emit *e) {
     return ggl_vk_extent(e, &e->step->dst, GGL_BATCH_DIM);
 }
 
+/* Returns the link that rounds the result to bytes, which nothing else reads then; NULL: there is none. */
+static const ggl_step *rounding(const ggl_step *step) {
+    return ggl_vk_form_link(step);
+}
+
+/* Returns whether the shader that ends the attention rounds the result itself. Otherwise it is first in the scratch. */
+static bool rounds_itself(const shape *s) {
+    return s->n_tiles == 0 && s->spans > 1;
+}
+
+/* Returns the bytes of scratch before the result. */
+static size_t partial_and_halves(const ggl_step *step, const shape *s) {
+    return (partial_size(step, s, s->spans) + (s->matrix ? s->halves : 0) + ALIGN - 1) / ALIGN *
+           ALIGN;
+}
+
+static size_t scratch_of(const ggl_step *step, const shape *s) {
+    const bool result = rounding(step) && !rounds_itself(s);
+    return partial_and_halves(step, s) +
+           (result ? (size_t)(s->n_batch * step->dst.ne[1] * s->dims) * sizeof(float) : 0);
+}
+
 /* Returns the largest scratch of all batches up to n. */
 static size_t attend_scratch(const vk_backend *b, const ggl_step *step, int64_t n) {
     size_t most = 0;
     for (int64_t i = 1; i <= n; i++) {
         const shape s = shape_of(b, step, i);
-        const size_t size = partial_size(step, &s, s.spans) + (s.matrix ? s.halves : 0);
+        const size_t size = scratch_of(step, &s);
         most = size > most ? size : most;
     }
     return most;
@@ -197,11 +237,11 @@ static bool may_mix(const vk_emit *e, const shape *s) {
            e->step->dst.ne[1] / s->keys->ne[1] % tile_of(s) != 0;
 }
 
-/* Returns the variant of attend.comp. Keys with codes are multiplied by them if the device multiplies bytes fast. */
-static vk_shader shader_of(const vk_features *f, ggl_type keys) {
+/* Returns the variant of attend.comp. Codes are multiplied if the device multiplies bytes fast. */
+static vk_shader shader_of(const vk_features *f, const shape *s) {
     static const vk_shader shader[2][2] = {{VK_SHADER_ATTEND, VK_SHADER_ATTEND_HALF},
                                            {VK_SHADER_ATTEND_IDOT, VK_SHADER_ATTEND_IDOT_HALF}};
-    return shader[f->idot && ggl_type_get(keys)->quantized][f->half];
+    return shader[s->coded_k || s->coded_v][f->half];
 }
 
 /* Chooses the shader, and its constants and workgroups. */
@@ -222,9 +262,10 @@ static vk_call call_of(const vk_emit *e, const shape *s, bool tiles, uint32_t op
                          .spec = {LOCAL_TILES, k, v, dims, key_dims, options},
                          .n_spec = 6,
                          .groups = {ggl_vk_groups(s->n_tiles * s->spans, 1)}};
-    return (vk_call){.shader = shader_of(f, k),
+    return (vk_call){.shader = shader_of(f, s),
                      .spec = {LOCAL, k, v, s->queries, dims, key_dims,
-                              options | (s->n_tiles ? MIXED : 0) | (s->matrix ? WIDE_TILES : 0),
+                              options | (s->n_tiles ? MIXED : 0) | (s->matrix ? WIDE_TILES : 0) |
+                                  (s->coded_k ? CODED_K : 0) | (s->coded_v ? CODED_V : 0),
                               f->ahead ? 16 : 4},
                      .n_spec = 8,
                      .groups = {ggl_vk_groups(s->n_groups * s->spans, 1)}};
@@ -301,14 +342,16 @@ static ggl_status emit_spans(vk_emit *e, const shape *s, bool tiles, ggl_error *
 /* Emits the merging of the spans' partial results. */
 static ggl_status emit_merge(vk_emit *e, const shape *s, ggl_error *err) {
     const ggl_step *step = e->step;
+    const ggl_step *round = rounding(step);
     const ggl_operand *sinks = &step->src[2], *y = &step->dst;
     vk_call c = {.shader = VK_SHADER_ATTEND_MERGE,
-                 .spec = {LOCAL, has(sinks), (uint32_t)s->dims},
-                 .n_spec = 3};
+                 .spec = {LOCAL, has(sinks), (uint32_t)s->dims, round != NULL},
+                 .n_spec = 4};
     const uint32_t from = ggl_vk_bind_bytes(e, &c, GGL_REGION_ARENA, e->scratch,
                                             partial_size(step, s, s->spans), false) /
                           4,
-                   sinks_at = ggl_vk_bind(e, &c, sinks, false), y_at = ggl_vk_bind(e, &c, y, true);
+                   sinks_at = ggl_vk_bind(e, &c, sinks, false),
+                   y_at = ggl_vk_bind(e, &c, round ? &round->dst : y, true);
     ggl_vk_push(&c, (uint32_t)y->ne[1]);
     ggl_vk_push(&c, (uint32_t)s->n_batch);
     ggl_vk_push(&c, s->spans);
@@ -320,17 +363,55 @@ static ggl_status emit_merge(vk_emit *e, const shape *s, ggl_error *err) {
     return ggl_vk_dispatch(e, &c, err);
 }
 
+static ggl_status emit_all(vk_emit *e, const shape *s, ggl_error *err) {
+    const vk_binding halves = halves_of(e, s);
+    ggl_status st = GGL_OK;
+    if (s->matrix)
+        st = ggl_vk_emit_halves(e, &e->step->src[0], s->keys->ne[0], false, &halves, err);
+    if (st == GGL_OK && s->n_tiles)
+        st = emit_spans(e, s, true, err);
+    if (st == GGL_OK && (!s->n_tiles || may_mix(e, s)))
+        st = emit_spans(e, s, false, err);
+    return st == GGL_OK && s->spans > 1 ? emit_merge(e, s, err) : st;
+}
+
+/* Returns the rows that a form is made of, without gaps. They begin with the first token of the batch: so many bytes
+ * before `at`, where those of e->first begin. */
+static ggl_operand rows_of_form(const vk_emit *e, const ggl_operand *form, size_t at) {
+    ggl_operand x = {.type = GGL_F32, .region = GGL_REGION_ARENA};
+    memcpy(x.ne, form->ne, sizeof x.ne);
+    x.ne[0] = form->ne[0] / BLOCK_WORDS * BLOCK;
+    x.nb[0] = sizeof(float);
+    for (int d = 1; d < GGL_MAX_DIMS; d++)
+        x.nb[d] = x.nb[d - 1] * (size_t)x.ne[d - 1];
+    x.offset = at - (x.ne[GGL_BATCH_DIM] == GGL_N ? (size_t)e->first * x.nb[GGL_BATCH_DIM] : 0);
+    return x;
+}
+
+/* Emits the attention with its result in the scratch, and the rounding of that. */
+static ggl_status emit_and_round(vk_emit *e, const shape *s, ggl_error *err) {
+    ggl_step attend = *e->step, round = *rounding(e->step);
+    round.src[0] = rows_of_form(e, &round.dst, e->scratch + partial_and_halves(e->step, s));
+    attend.n_links = 1;
+    attend.dst.region = round.src[0].region;
+    attend.dst.offset = round.src[0].offset;
+    vk_emit part = *e;
+    part.step = &attend;
+    ggl_status st = emit_all(&part, s, err);
+    part.step = &round;
+    return st == GGL_OK ? ggl_vk_op_round.emit(&part, err) : st;
+}
+
 static ggl_status attend_emit(vk_emit *e, ggl_error *err) {
     const shape s = shape_of(e->b, e->step, n_batch_of(e));
-    const vk_binding halves = halves_of(e, &s);
-    ggl_status st = GGL_OK;
-    if (s.matrix)
-        st = ggl_vk_emit_halves(e, &e->step->src[0], s.keys->ne[0], false, &halves, err);
-    if (st == GGL_OK && s.n_tiles)
-        st = emit_spans(e, &s, true, err);
-    if (st == GGL_OK && (!s.n_tiles || may_mix(e, &s)))
-        st = emit_spans(e, &s, false, err);
-    return st == GGL_OK && s.spans > 1 ? emit_merge(e, &s, err) : st;
+    return rounding(e->step) && !rounds_itself(&s) ? emit_and_round(e, &s, err)
+                                                   : emit_all(e, &s, err);
+}
+
+/* Attention, and the rounding of its result. */
+static int attend_chain(const vk_backend *b, const ggl_step *step, int n) {
+    (void)b;
+    return step->dst.region < 0 ? ggl_vk_and_form(step, n, 1) : 1;
 }
 
 static bool is_f32(const ggl_tensor *t) {
@@ -346,5 +427,7 @@ static const char *attend_refuses(const vk_backend *b, const ggl_tensor *node) {
                : NULL;
 }
 
-const vk_op ggl_vk_op_attend = {
-    .emit = attend_emit, .scratch = attend_scratch, .refuses = attend_refuses};
+const vk_op ggl_vk_op_attend = {.emit = attend_emit,
+                                .scratch = attend_scratch,
+                                .chain = attend_chain,
+                                .refuses = attend_refuses};

@@ -21,6 +21,7 @@
 enum {
     LOCAL_VEC = 64,
     UNIT_GROUPS = 4, /* workgroups that keep a unit of the device busy */
+    NORM_COLS = 4,   /* most columns whose norms one workgroup computes one after the other */
     SORTED = 1024,   /* most matrices for linear_sort.comp */
     BLOCK = 32,      /* numbers of a column that are rounded together, */
     BLOCK_SIZE = 48  /* and the bytes they become: three uvec4 */
@@ -43,7 +44,8 @@ vk_product ggl_vk_product_of(const vk_emit *e, const ggl_step *s) {
                     .n_members = 1};
     p.rounded = p.x->form;
     p.bias = s->n_src > 2 ? &s->src[2] : &absent;
-    if (s->n_links > 1) { /* a sum with other values: as a bias of each column */
+    if (s->n_links > 1 &&
+        !ggl_vk_norm_is_first(s)) { /* a sum with other values: as a bias of each column */
         p.bias = ggl_vk_other(&s[1]);
         p.y = &s[1].dst;
     }
@@ -228,32 +230,37 @@ static void push_pair(const vk_emit *e, vk_call *c, const vk_product *p, uint32_
     push_index(e, c, p, index_at);
 }
 
-/* Binds the lists or the index, or what a norm has in their place. Returns where it is. */
-static uint32_t bind_index(vk_emit *e, vk_call *c, const vk_product *p) {
-    if (p->norm.norm)
-        return ggl_vk_bind_norm_weight(e, c, &p->norm);
+/* Binds the lists or the index, or what a norm has in their place. Returns where the index is. */
+static uint32_t bind_index(vk_emit *e, vk_call *c, const vk_product *p, vk_norm_places *norm) {
+    if (p->norm.norm) {
+        ggl_vk_bind_norm_weight(e, c, p, norm);
+        return 0;
+    }
     return p->sorted ? bind_words(e, c, &p->lists) : ggl_vk_bind(e, c, p->index, false);
 }
 
 void ggl_vk_bind_product(vk_emit *e, vk_call *c, const vk_product *p, const vk_part *of) {
     places at;
+    vk_norm_places norm = {0};
     const uint32_t x_at =
                        p->n_members > 1 ? bind_members(e, c, p, &at) : bind_one(e, c, p, of, &at),
-                   index_at = bind_index(e, c, p);
-    vk_norm_places norm = {.weight = index_at};
+                   index_at = bind_index(e, c, p, &norm);
+    uint32_t blocks_at = 0;
     if (ggl_vk_has_codebook(p->w->type))
         ggl_vk_bind_codebooks(c);
-    else if (p->norm.norm)
+    else if (p->norm.norm || p->blocks)
         ggl_vk_bind(e, c, &absent, false);
     if (p->norm.norm)
-        ggl_vk_bind_norm(e, c, &p->norm, &norm);
+        ggl_vk_bind_norm(e, c, p, &norm);
+    else if (p->blocks)
+        blocks_at = ggl_vk_bind_blocks(e, c, p);
     c->spec[1] = p->w->type;
     c->spec[2] = c->spec[9] = true;
     for (int m = 0; m < p->n_members; m++) {
         c->spec[2] = c->spec[2] && ggl_vk_weight_aligned(e, p[m].w, at.w[m]);
         c->spec[9] = c->spec[9] && in_sixteens(&p[m], at.w[m]);
     }
-    c->spec[3] = ggl_vk_has(p->bias) && p->n_slices == 1;
+    c->spec[3] = ggl_vk_has(p->bias) && p->n_slices == 1 && !p->add;
     c->spec[4] = ggl_vk_has(p->index);
     c->spec[5] = !p->matrix && in_fours(e, p->x, x_at);
     c->spec[8] = p->w->repacked;
@@ -269,13 +276,15 @@ void ggl_vk_bind_product(vk_emit *e, vk_call *c, const vk_product *p, const vk_p
     push_member(e, c, p, of->n_rows, &at, 0);
     for (int m = 1; m < p->n_members; m++)
         push_member(e, c, &p[m], p[m].w->ne[1], &at, m);
+    if (p->blocks)
+        ggl_vk_push(c, blocks_at);
     if (p->n_members > 1 && ggl_vk_has(p->index))
         push_pair(e, c, p, index_at);
     if (p->n_members > 1)
         return;
     push_alone(e, c, p);
     if (p->norm.norm) {
-        ggl_vk_push_norm(c, &p->norm, &norm);
+        ggl_vk_push_norm(c, p, &norm);
         return;
     }
     push_index(e, c, p, index_at);
@@ -444,9 +453,17 @@ static bool is_whole(const vk_emit *e, const vk_product *p) {
     return of.n_matrices == p->w->ne[2] && of.n_rows == p->w->ne[1];
 }
 
+/* The workgroup's size is that of rows.comp, which suits the lanes of a row only if it is not smaller. */
+bool ggl_vk_has_last(const vk_emit *e, const vk_product *p) {
+    return is_whole(e, p) && ggl_vk_is_narrow(p) && p->n_cols <= NORM_COLS &&
+           ggl_vk_n_outer(p) == 1 && ggl_vk_row_local(p->y->ne[0]) >= lanes_of(e->b, p);
+}
+
 static ggl_status linear_emit(vk_emit *e, ggl_error *err) {
     if (e->step->has_tail)
         return ggl_vk_emit_gated(e, err);
+    if (ggl_vk_norm_is_first(e->step))
+        return ggl_vk_emit_norm_first(e, err);
     vk_product p[VK_LINEAR_MEMBERS] = {{0}};
     const int n = e->step->n_members;
     size_t slices = 0;
@@ -460,23 +477,26 @@ static ggl_status linear_emit(vk_emit *e, ggl_error *err) {
         p->n_members = n;
         return st == GGL_OK ? ggl_vk_emit_products(e, p, err) : st;
     }
-    const bool takes = is_whole(e, p) && ggl_vk_take_norm(e->step, p, lanes_of(e->b, p));
+    const bool takes = ggl_vk_take_norm(e, p);
     for (int m = 0; m < n && st == GGL_OK; m++)
         st = ggl_vk_emit_products(e, &p[m], err);
     return st == GGL_OK && !takes ? ggl_vk_emit_norm(e, err) : st;
 }
 
 static size_t linear_scratch(const vk_backend *b, const ggl_step *step, int64_t n) {
-    return ggl_vk_gated_scratch(step, n) + ggl_vk_tiles_scratch(b, step, n);
+    return ggl_vk_gated_scratch(step, n) + ggl_vk_norm_first_scratch(step, n) +
+           ggl_vk_tiles_scratch(b, step, n);
 }
 
-/* A product without a bias, a sum of it and values of its shape, and a norm. */
+/* A product without a bias, a sum of it and values of its shape, and norms before or after the sum. */
 static int linear_chain(const vk_backend *b, const ggl_step *step, int n) {
-    (void)b;
     const bool plain = (step->n_src < 3 || !ggl_vk_has(&step->src[2])) &&
                        (step->n_src < 4 || !ggl_vk_has(&step->src[3]));
-    if (!plain || !ggl_vk_feeds(step, n, GGL_OP_ADD) ||
-        memcmp(ggl_vk_other(&step[1])->ne, step->dst.ne, sizeof step->dst.ne) != 0)
+    if (!plain)
+        return 1;
+    if (!ggl_vk_feeds(step, n, GGL_OP_ADD))
+        return ggl_vk_norm_first_links(b, step, n);
+    if (memcmp(ggl_vk_other(&step[1])->ne, step->dst.ne, sizeof step->dst.ne) != 0)
         return 1;
     return 2 + ggl_vk_linear_norm_links(step, n);
 }

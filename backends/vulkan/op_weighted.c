@@ -28,10 +28,12 @@ static void push_operands(vk_emit *e, vk_call *c, const ggl_operand *y, const gg
 /* Binds and pushes what the norm needs. */
 static void add_norm(vk_emit *e, vk_call *c, const vk_norm *norm) {
     static const ggl_operand absent = {.region = -1};
-    vk_norm_places at = {.weight = ggl_vk_bind_norm_weight(e, c, norm)};
+    const vk_product p = {.norm = *norm};
+    vk_norm_places at = {0};
+    ggl_vk_bind_norm_weight(e, c, &p, &at);
     ggl_vk_bind(e, c, &absent, false);
-    ggl_vk_bind_norm(e, c, norm, &at);
-    ggl_vk_push_norm(c, norm, &at);
+    ggl_vk_bind_norm(e, c, &p, &at);
+    ggl_vk_push_norm(c, &p, &at);
 }
 
 static ggl_status weighted_emit(vk_emit *e, ggl_error *err) {

@@ -81,7 +81,9 @@ bool ggl_vk_feeds(const ggl_step *step, int n, ggl_op op) {
 }
 
 int ggl_vk_and_form(const ggl_step *step, int n, int so_far) {
-    return so_far < n && step[so_far].kind == GGL_STEP_FORM ? so_far + 1 : so_far;
+    enum { BLOCK = 32 };
+    const bool blocks = step[so_far - 1].dst.ne[0] % BLOCK == 0;
+    return so_far < n && step[so_far].kind == GGL_STEP_FORM && blocks ? so_far + 1 : so_far;
 }
 
 const char *ggl_vk_refuses_all_but_f32(const vk_backend *b, const ggl_tensor *node) {

@@ -226,7 +226,8 @@ const ggl_step *ggl_vk_form_link(const ggl_step *step);
 /* For vk_op.chain. True if the second of n links applies a binary operator to the first one's result,
  * which nothing else reads, and to f32 values. */
 bool ggl_vk_feeds(const ggl_step *step, int n, ggl_op op);
-/* Returns so_far links, or one more if the next of the n links makes a form. */
+/* Returns so_far links, or one more if the next of the n links makes a form, and rows of the last one's result are whole
+ * blocks: the form's rows may be several of them. */
 int ggl_vk_and_form(const ggl_step *step, int n, int so_far);
 /* Emits rotations, stores, chains of both, and groups of these (op_cache.c). */
 ggl_status ggl_vk_emit_rows(vk_emit *e, ggl_error *err);

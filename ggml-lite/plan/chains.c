@@ -4,7 +4,7 @@
 
 #include "program_impl.h"
 
-enum { MOST_LINKS = 5 };
+enum { MOST_LINKS = 7 };
 
 /* The readers of each step's result, by the id of its root. */
 typedef struct readers {
@@ -41,6 +41,23 @@ static bool can_be_link(const item *it) {
            !it->in_loop && it->n_links == 0;
 }
 
+/* True if the item reads t, whose elements are at `of`, through u at v: in its own shape, or, if the item makes a
+ * form, in another one, both without gaps. */
+static bool is_whole(const item *it, const ggl_tensor *t, const value *of, const ggl_tensor *u,
+                     const value *v) {
+    size_t nb[GGL_MAX_DIMS];
+    if (v->offset != of->offset || ggl_is_batched(u) != ggl_is_batched(t))
+        return false;
+    if (memcmp(v->nb, of->nb, sizeof v->nb) == 0 && memcmp(u->ne, t->ne, sizeof t->ne) == 0)
+        return true;
+    ggl_plan_dense(nb, of->type, t->ne);
+    if (it->kind != GGL_STEP_FORM || memcmp(of->nb, nb, sizeof nb) != 0)
+        return false;
+    ggl_plan_dense(nb, v->type, u->ne);
+    return memcmp(v->nb, nb, sizeof nb) == 0 &&
+           ggl_extents(u->ne, 0, GGL_MAX_DIMS, 1) == ggl_extents(t->ne, 0, GGL_MAX_DIMS, 1);
+}
+
 /* Returns the only source of the item that is the whole of t; -1: it reads t otherwise, or twice. */
 static int source_that_is(builder *b, const item *it, const ggl_tensor *t) {
     const ggl_tensor *src[GGL_MAX_SRC];
@@ -50,8 +67,7 @@ static int source_that_is(builder *b, const item *it, const ggl_tensor *t) {
         const value *v = src[k] ? ggl_plan_value_of(b, src[k]) : NULL;
         if (!v || v->root != of->root)
             continue;
-        if (link >= 0 || v->offset != of->offset || memcmp(v->nb, of->nb, sizeof v->nb) != 0 ||
-            memcmp(src[k]->ne, t->ne, sizeof t->ne) != 0)
+        if (link >= 0 || !is_whole(it, t, of, src[k], v))
             return -1;
         link = k;
     }
@@ -75,20 +91,32 @@ static bool reads_earlier(builder *b, const candidate *c, const item *it) {
     return false;
 }
 
+/* True if the links cannot move to item `at`: past the end of a loop, or past a use of stores, if a link uses them, too. */
+static bool is_cut_off(const builder *b, const candidate *c, size_t at) {
+    bool uses = false;
+    for (size_t i = c->at[0], e = 0; i < at; i++) {
+        const bool link = e < (size_t)c->n && i == c->at[e];
+        const bool store = ggl_plan_uses_stores(&b->at[i]);
+        if (b->at[i].kind == GGL_STEP_END || (store && !link && uses))
+            return true;
+        uses = uses || (store && link);
+        e += link;
+    }
+    return false;
+}
+
 /* Adds the first reader of the last link's result, if it can follow. Returns false if not. */
 static bool extend(builder *b, const readers *r, candidate *c) {
     const item *last = &c->link[c->n - 1];
     const ggl_tensor *t = last->node;
     if (c->n == MOST_LINKS || last->kind == GGL_STEP_FORM || !ggl_plan_has_value(last) ||
-        ggl_plan_uses_stores(last) || b->value[t->id].root != t || r->count[t->id] == 0)
+        b->value[t->id].root != t || r->count[t->id] == 0)
         return false;
     const size_t at = r->first[t->id];
     const item *next = &b->at[at];
-    if (at <= c->at[c->n - 1] || !can_be_link(next) || !has_shape_of(next, t))
+    if (at <= c->at[c->n - 1] || !can_be_link(next) || !has_shape_of(next, t) ||
+        is_cut_off(b, c, at))
         return false;
-    for (size_t i = c->at[c->n - 1]; i < at; i++)
-        if (b->at[i].kind == GGL_STEP_END) /* a step moves past no loop */
-            return false;
     const int link = source_that_is(b, next, t);
     if (link < 0 || reads_earlier(b, c, next))
         return false;
@@ -133,8 +161,7 @@ static bool ask(builder *b, candidate *c) {
 static void mark(builder *b, const readers *r, size_t i) {
     candidate c = {.at = {i}, .n = 1};
     c.link[0] = b->at[i];
-    if (!can_be_link(&c.link[0]) || c.link[0].kind == GGL_STEP_FORM ||
-        ggl_plan_uses_stores(&c.link[0]))
+    if (!can_be_link(&c.link[0]) || c.link[0].kind == GGL_STEP_FORM)
         return;
     while (extend(b, r, &c))
         ;

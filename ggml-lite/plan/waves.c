@@ -20,6 +20,13 @@ static int wave_after_sources(builder *b, size_t i, int n, int first) {
     return wave;
 }
 
+static bool any_uses_stores(const item *it, int n) {
+    for (int k = 0; k < n; k++)
+        if (ggl_plan_uses_stores(&it[k]))
+            return true;
+    return false;
+}
+
 /* Assigns a wave to each item and returns the highest. The links of a chain are in one wave. A loop
  * is one wave of its own; no step moves from one side of it to the other. */
 static int set_waves(builder *b) {
@@ -36,7 +43,7 @@ static int set_waves(builder *b) {
             int first =
                 i >= WINDOW && b->at[i - WINDOW].wave > base ? b->at[i - WINDOW].wave : base;
             wave = wave_after_sources(b, i, n, first);
-            if (ggl_plan_uses_stores(&it[n - 1])) { /* only the last link can */
+            if (any_uses_stores(it, n)) {
                 wave = wave > stores ? wave : stores + 1;
                 stores = wave;
             }

@@ -99,6 +99,28 @@ static ggl_status read_two_files(llm_hf_tokenizer *t, const llm_hf_vocab *size, 
     return s == GGL_OK ? llm_hf_merges_from_text(t, t->merges_text, n, err) : s;
 }
 
+/* Sets *path to the folder's file of SentencePiece, whose name depends on the class; NULL: it has
+ * none. */
+static ggl_status find_sentence_model(llm_hf_tokenizer *t, char **path, ggl_error *err) {
+    static const char *const names[] = {"tokenizer.model", "sentencepiece.bpe.model",
+                                        "spiece.model", "spm.model"};
+    *path = NULL;
+    for (size_t i = 0; !*path && i < sizeof names / sizeof *names; i++) {
+        if (!(*path = path_of(t, names[i])))
+            return llm_hf_no_memory(err);
+        if (access(*path, F_OK) != 0)
+            *path = NULL;
+    }
+    return GGL_OK;
+}
+
+/* True if SentencePiece's file is to be read: the others are missing, or of a type that is only read
+ * from that file. */
+static bool needs_sentence_model(const llm_hf_tokenizer *t) {
+    const json_value *model = llm_json_get(t->file ? &t->file->root : NULL, "model");
+    return t->file ? llm_json_is(llm_json_get(model, "type"), "Unigram") : !t->vocab;
+}
+
 static ggl_status read_all(llm_hf_tokenizer *t, const llm_hf_vocab *size, ggl_error *err) {
     ggl_status s = llm_hf_read_optional(t, "tokenizer_config.json", &t->config, err);
     if (s == GGL_OK && t->config && (s = llm_hf_check_config(&t->config->root, err)) != GGL_OK)
@@ -109,11 +131,14 @@ static ggl_status read_all(llm_hf_tokenizer *t, const llm_hf_vocab *size, ggl_er
         s = llm_hf_read_optional(t, "tokenizer.json", &t->file, err);
     if (s == GGL_OK && !t->file)
         s = llm_hf_read_optional(t, "vocab.json", &t->vocab, err);
-    const char *path = path_of(t, "tokenizer.model");
-    if (s == GGL_OK && !path)
-        s = llm_hf_no_memory(err);
-    if (s == GGL_OK && !t->file && !t->vocab && access(path, F_OK) == 0)
+    char *path = NULL;
+    if (s == GGL_OK && needs_sentence_model(t))
+        s = find_sentence_model(t, &path, err);
+    if (s == GGL_OK && path) {
+        llm_json_free(t->file);
+        t->file = NULL;
         return llm_hf_read_sentence_model(t, path, size, err);
+    }
     if (s != GGL_OK || (!t->file && !t->vocab))
         return s;
     s = t->file ? read_model(t, size, err) : read_two_files(t, size, err);

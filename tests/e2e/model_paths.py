@@ -109,7 +109,7 @@ def test_names_of_a_folder():
     """Each file that is read from a folder, and that -hf downloads, is known as a part of one."""
     put_folder("of")
     for name in ["added_tokens.json", "chat_template.jinja", "config.json", "generation_config.json", "merges.txt", "model.safetensors.index.json",
-                 "tokenizer.json", "tokenizer.model", "tokenizer_config.json", "vocab.json", "model.safetensors"]:
+                 "sentencepiece.bpe.model", "spiece.model", "spm.model", "tokenizer.json", "tokenizer.model", "tokenizer_config.json", "vocab.json", "model.safetensors"]:
         if not os.path.exists(os.path.join(TMP.name, "of", name)):
             put("of/" + name, b"{}")
         run(1, f"of/{name} is part of a Hugging Face folder; -m 'of' opens it\n", "llm-cli", "-m", "of/" + name, "-p", "x")

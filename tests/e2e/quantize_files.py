@@ -40,7 +40,10 @@ def integers():
         check(limit - 10000 < size <= limit, f"--budget {limit} gives {size} bytes")
     tensors = json.loads(run(0, "", GGUF, "show", "out.gguf", "--json"))["tensors"]
     check([t["type"] for t in tensors if t["name"] == "blk.0.ffn_up.weight"] == ["i32"], f"the integers became {tensors}")
-    run(2, "is too little", QUANTIZE, "--budget", "60000", "i32.gguf", "out.gguf")
+    for flag, limit, unit in (("--budget", "60000", " bytes)"), ("--bpw", "2", " bits per weight")):
+        _, err = runner("", both=True)(QUANTIZE, flag, limit, "i32.gguf", "out.gguf", code=2, has="is too little")
+        least = err.split("the smallest choice has ")[1].split(unit)[0].split("(")[-1]
+        run(0, "", QUANTIZE, "-q", flag, least, "i32.gguf", "out.gguf")  # the least that the message names is enough
 
 
 def layers():

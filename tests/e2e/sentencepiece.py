@@ -111,6 +111,13 @@ def test_unigram():
     one = folder("ends", {"tokenizer.model": model(PIECES, UNIGRAM), "tokenizer_config.json": {"tokenizer_class": "T5Tokenizer", "add_eos_token": False}})
     run("llm-convert", one, "-o", path("t5.gguf"), "--vocab-only")
     check(get("add_eos_token") == "false", "add_eos_token is more than the class")
+    for name in ("sentencepiece.bpe.model", "spiece.model", "spm.model"):
+        # the file by its other names, alone and beside a tokenizer.json that has no merges
+        json_of = {"tokenizer.json": {"model": {"type": "Unigram", "vocab": []}}}
+        for more in ({}, json_of):
+            other = folder(f"{name}{len(more)}", {name: model(PIECES, UNIGRAM, remove=1), "tokenizer_config.json": CONFIG, **more})
+            check(ids(other, "banana") == ids(sp, "banana"), f"other tokens of {name}", ids(other, "banana"))
+    run("llm-convert", folder("alone", json_of), "-o", path("bad.gguf"), "--vocab-only", code=1, has="type 'Unigram' is not supported")
     first = len(PIECES) - len(WORDS) - 2
     said = ids(sp, "banana")
     want = [str(first + 6), str(first + 7)]  # "_ban", "ana": -6 - 3

@@ -1,5 +1,6 @@
 /* A program's steps: in an order that works, side by side where nothing waits, none writing what
  * another of its wave needs. */
+#include "ggl/compose.h"
 #include "ggl/program.h"
 
 #include "test.h"
@@ -256,6 +257,50 @@ TEST(links_of_a_chain) {
     CHECK(step_of(&p, sum)->n_links == 0 || step_of(&p, sum)->n_links == 2);
     ggl_program_fini(&p);
     ggl_graph_free(g);
+}
+
+/* A form may be made of the result in another shape, but the next operator may not read it so. */
+TEST(a_form_of_another_shape) {
+    ggl_graph *g = ggl_graph_new(NULL);
+    ggl_program p;
+    ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 2, (int64_t[]){2, WIDTH / 2}, true);
+    ggl_tensor *w = ggl_graph_weight(g, "w", GGL_F32, 2, (int64_t[]){WIDTH, WIDTH}, weights[0]);
+    ggl_tensor *a = ggl_graph_op(g, GGL_OP_EXP, &x, 1, NULL, 0);
+    ggl_tensor *b = ggl_reshape(g, a, 2, (int64_t[]){WIDTH / 2, 2});
+    ggl_tensor *c = ggl_graph_op(g, GGL_OP_SQRT, &b, 1, NULL, 0);
+    ggl_tensor *d = ggl_reshape(g, c, 1, (int64_t[]){WIDTH});
+    ggl_graph_output(g, "y", ggl_linear(g, d, w, NULL));
+    most_links = 5;
+    REQUIRE(build_for(g, &p, (ggl_program_params){.form = narrow, .chain = elementwise}));
+    CHECK_INT(step_of(&p, a)->n_links, 1);
+    const ggl_step *head = step_of(&p, c);
+    REQUIRE(head->n_links == 2 && head[1].kind == GGL_STEP_FORM);
+    CHECK(head->dst.region < 0 && head->dst.ne[0] == WIDTH / 2 && head->dst.ne[1] == 2);
+    ggl_program_fini(&p);
+    ggl_graph_free(g);
+}
+
+/* Attention may begin a chain, but does not move behind a step that writes a store. */
+TEST(links_that_use_stores) {
+    for (int between = 0; between < 2; between++) {
+        ggl_graph *g = ggl_graph_new(NULL);
+        ggl_program p;
+        ggl_graph_input(g, "pos", GGL_I32, 0, NULL, true);
+        ggl_graph_input(g, "slot", GGL_I32, 0, NULL, true);
+        ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 2, (int64_t[]){WIDTH, 1}, true);
+        ggl_tensor *kv = ggl_binary(g, GGL_OP_CACHE, x, x),
+                   *y = ggl_binary(g, GGL_OP_ATTEND, x, kv);
+        kv = between ? ggl_binary(g, GGL_OP_CACHE, x, x) : NULL;
+        ggl_tensor *root = ggl_graph_op(g, GGL_OP_SQRT, &y, 1, NULL, 0);
+        kv = kv ? kv : ggl_binary(g, GGL_OP_CACHE, x, x);
+        ggl_graph_output(g, "y",
+                         ggl_binary(g, GGL_OP_ADD, root, ggl_binary(g, GGL_OP_ATTEND, x, kv)));
+        most_links = 2;
+        if (build_for(g, &p, (ggl_program_params){.chain = elementwise}))
+            CHECK_INT(step_of(&p, y)->n_links, between ? 1 : 2);
+        ggl_program_fini(&p);
+        ggl_graph_free(g);
+    }
 }
 
 static bool all_in_place(const ggl_tensor *t) {

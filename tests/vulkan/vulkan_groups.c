@@ -148,30 +148,49 @@ TEST(small_bindings) {
 
 /* --- gate and up ------------------------------------------------------------------------------ */
 
-enum { GATED_ROWS = 33 /* not whole tiles of repacked rows */ };
+enum {
+    GATED_ROWS = 33, /* not whole tiles of repacked rows */
+    ROUNDED_ROWS = 96,
+    DOWN_ROWS = 32
+};
+static const ggl_type next_type = GGL_Q8_0;
 
 enum { N_EXPERTS = 4, N_CHOSEN = 2 };
 
 /* f(gate) * up, or up * f(gate), of columns that the device computes. read_again: gate has one more
- * reader. added: f(gate) + up, which has no dispatch with the products. chosen: the matrices are those of
- * N_CHOSEN experts. */
+ * reader. down: a product follows, of weights of next_type; kept: the result has one more reader, too. added: f(gate) + up,
+ * which has no dispatch with the products. chosen: the matrices are those of N_CHOSEN experts. */
 typedef struct gated {
     ggl_type type;
-    bool biased, up_first, read_again, added, chosen;
+    bool biased, up_first, read_again, down, kept, added, chosen;
     ggl_op f;
 } gated;
+
+static int gated_rows(const gated *f) {
+    return f->down ? ROUNDED_ROWS : GATED_ROWS;
+}
 
 /* index: which matrices are multiplied; NULL: there is one. */
 static ggl_tensor *product_of(ggl_graph *g, ggl_tensor *x, ggl_tensor *index, int i,
                               const gated *f) {
+    const int64_t rows = gated_rows(f);
     char name[16];
     snprintf(name, sizeof name, "%d.bias", i);
     ggl_tensor *w = ggl_graph_weight(g, product[i].name, f->type, index ? 3 : 2,
-                                     (int64_t[]){K, GATED_ROWS, N_EXPERTS}, weight[i]);
+                                     (int64_t[]){K, rows, N_EXPERTS}, weight[i]);
     w = index ? ggl_binary(g, GGL_OP_PICK, w, index) : w;
-    ggl_tensor *b =
-        f->biased ? ggl_graph_weight(g, name, GGL_F32, 1, (int64_t[]){GATED_ROWS}, bias[i]) : NULL;
+    ggl_tensor *b = f->biased ? ggl_graph_weight(g, name, GGL_F32, 1, &rows, bias[i]) : NULL;
     return ggl_linear(g, x, w, b);
+}
+
+/* Returns what becomes of the result. */
+static ggl_tensor *after_gated(ggl_graph *g, ggl_tensor *y, const gated *f) {
+    if (!f->down)
+        return ggl_unary(g, GGL_OP_ABS, y);
+    ggl_tensor *w = ggl_graph_weight(g, "down", next_type, 2, (int64_t[]){ROUNDED_ROWS, DOWN_ROWS},
+                                     weight[2]),
+               *pair[2] = {ggl_linear(g, y, w, NULL), y};
+    return f->kept ? ggl_graph_op(g, GGL_OP_CONCAT, pair, 2, (double[]){0}, 1) : pair[0];
 }
 
 static ggl_graph *gated_graph(const gated *f) {
@@ -190,7 +209,7 @@ static ggl_graph *gated_graph(const gated *f) {
     ggl_tensor *act = ggl_unary(g, f->f, gate),
                *y = ggl_binary(g, f->added ? GGL_OP_ADD : GGL_OP_MUL, f->up_first ? up : act,
                                f->up_first ? act : up);
-    ggl_tensor *end = ggl_unary(g, GGL_OP_ABS, y);
+    ggl_tensor *end = after_gated(g, y, f);
     ggl_graph_output(g, "y", f->read_again ? ggl_binary(g, GGL_OP_ADD, end, gate) : end);
     CHECK_OK(ggl_graph_finish(g, &err), &err);
     return g;
@@ -199,16 +218,17 @@ static ggl_graph *gated_graph(const gated *f) {
 static void check_gated(const gated *f, const char *mask, uint32_t units, int fewer) {
     uint64_t seed = 13;
     float row[K];
+    fill(next_type, next_type);
     for (int i = 0; i < 2; i++)
-        for (int r = 0; r < GATED_ROWS * (f->chosen ? N_EXPERTS : 1); r++) {
+        for (int r = 0; r < gated_rows(f) * (f->chosen ? N_EXPERTS : 1); r++) {
             for (int k = 0; k < K; k++)
                 row[k] = test_random_float(&seed);
             ggl_type_get(f->type)->from_float(row, weight[i] + (size_t)r * ggl_row_size(f->type, K),
                                               K);
-            bias[i][r % GATED_ROWS] = test_random_float(&seed);
+            bias[i][r % gated_rows(f)] = test_random_float(&seed);
         }
-    compare(gated_graph(f), (size_t)GATED_ROWS * (f->chosen ? N_CHOSEN : 1), f->type, mask, units,
-            fewer);
+    const size_t width = f->down ? DOWN_ROWS + (f->kept ? ROUNDED_ROWS : 0) : GATED_ROWS;
+    compare(gated_graph(f), width * (f->chosen ? N_CHOSEN : 1), f->type, mask, units, fewer);
 }
 
 /* Two products, the activation and their product are one dispatch instead of four. */
@@ -230,6 +250,21 @@ TEST(gated_in_slices) {
 TEST(gated_rounded) {
     setenv("GGL_VULKAN_FORCE", "idot", 1);
     check_gated(&(gated){.type = GGL_Q4_0, .f = GGL_OP_SIGMOID}, "import", 1, 3);
+}
+/* The result is rounded by the same dispatch: several workgroups, of 16 rows or of 8, make a block. */
+TEST(gated_result_rounded) {
+    setenv("GGL_VULKAN_FORCE", "idot", 1);
+    check_gated(&(gated){.type = GGL_Q4_0, .f = GGL_OP_SIGMOID, .down = true}, "import", 1, 4);
+}
+TEST(gated_floats_rounded) {
+    setenv("GGL_VULKAN_FORCE", "idot", 1);
+    check_gated(&(gated){.type = GGL_F16, .f = GGL_OP_TANH, .biased = true, .down = true},
+                "import,subgroup", 64, 4);
+}
+TEST(gated_rounded_and_kept) {
+    setenv("GGL_VULKAN_FORCE", "idot", 1);
+    check_gated(&(gated){.type = GGL_Q6_K, .f = GGL_OP_TANH, .down = true, .kept = true}, "import",
+                64, 4);
 }
 /* A result that others read, too, is written: both products, and the chain. */
 TEST(gate_that_is_read_again) {
@@ -267,17 +302,28 @@ TEST(experts_in_small_bindings) {
 
 /* product[2] has the other type */
 enum { SUM_ROWS = 96, NEXT_ROWS = 32 };
-static const ggl_type next_type = GGL_Q8_0;
 
 typedef struct normed {
     ggl_type type;
     ggl_tensor *(*norm)(ggl_graph *, ggl_tensor *);
     bool weighted;
+    bool first, once; /* a norm comes before the sum, too; or only there */
 } normed;
+
+static ggl_tensor *norm_of(ggl_graph *g, ggl_tensor *x, const normed *f, int i) {
+    static float by[2][SUM_ROWS];
+    char name[16];
+    snprintf(name, sizeof name, "by.%d", i);
+    for (int r = 0; r < SUM_ROWS; r++)
+        by[i][r] = 1 + bias[i][r];
+    x = f->norm(g, x);
+    ggl_tensor *w =
+        f->weighted ? ggl_graph_weight(g, name, GGL_F32, 1, (int64_t[]){SUM_ROWS}, by[i]) : NULL;
+    return w ? ggl_binary(g, GGL_OP_MUL, x, w) : x;
+}
 
 /* The sum, and the product of its norm with another matrix. */
 static ggl_graph *normed_graph(const normed *f) {
-    static float by[SUM_ROWS];
     ggl_error err = {0};
     ggl_graph_params p = ggl_graph_default();
     p.n_batch = MOST_BATCH;
@@ -286,16 +332,12 @@ static ggl_graph *normed_graph(const normed *f) {
                *w = ggl_graph_weight(g, "w", f->type, 2, (int64_t[]){K, SUM_ROWS}, weight[0]),
                *next = ggl_graph_weight(g, "next", next_type, 2, (int64_t[]){SUM_ROWS, NEXT_ROWS},
                                         weight[2]);
-    for (int i = 0; i < SUM_ROWS; i++)
-        by[i] = 1 + bias[0][i];
     x = ggl_unary(g, GGL_OP_TANH, x);
     ggl_tensor *part = ggl_graph_op(g, GGL_OP_SPLIT, &x, 1, (double[]){0, 0, SUM_ROWS}, 3);
-    ggl_tensor *sum = ggl_binary(g, GGL_OP_ADD, ggl_unary(g, GGL_OP_ABS, part),
-                                 ggl_linear(g, x, w, NULL)),
-               *y = f->norm(g, sum);
-    if (f->weighted)
-        y = ggl_binary(g, GGL_OP_MUL, y,
-                       ggl_graph_weight(g, "by", GGL_F32, 1, (int64_t[]){SUM_ROWS}, by));
+    x = ggl_linear(g, x, w, NULL);
+    x = f->first ? norm_of(g, x, f, 1) : x;
+    ggl_tensor *sum = ggl_binary(g, GGL_OP_ADD, ggl_unary(g, GGL_OP_ABS, part), x),
+               *y = f->once ? sum : norm_of(g, sum, f, 0);
     ggl_tensor *pair[2] = {sum, ggl_linear(g, y, next, NULL)};
     ggl_graph_output(g, "y", ggl_graph_op(g, GGL_OP_CONCAT, pair, 2, (double[]){0}, 1));
     CHECK_OK(ggl_graph_finish(g, &err), &err);
@@ -323,25 +365,49 @@ static ggl_tensor *l2(ggl_graph *g, ggl_tensor *x) {
 /* The workgroup that ends last computes the norm: a sum, a norm and its weights are no dispatches. All batches use
  * the counters again. */
 TEST(normed_repacked) {
-    check_normed(&(normed){GGL_Q4_0, rms, true}, "import,idot", 1, 3);
+    check_normed(&(normed){.type = GGL_Q4_0, .norm = rms, .weighted = true}, "import,idot", 1, 3);
 }
 TEST(normed_of_many_workgroups) {
-    check_normed(&(normed){GGL_F16, rms, true}, "import,idot,subgroup", 64, 3);
+    check_normed(&(normed){.type = GGL_F16, .norm = rms, .weighted = true}, "import,idot,subgroup",
+                 64, 3);
 }
 TEST(normed_without_weights) {
-    check_normed(&(normed){GGL_F32, l2, false}, "import,idot", 64, 2);
+    check_normed(&(normed){.type = GGL_F32, .norm = l2}, "import,idot", 64, 2);
 }
 TEST(normed_in_the_middle) {
-    check_normed(&(normed){GGL_BF16, ggl_center, true}, "import,idot", 64, 3);
+    check_normed(&(normed){.type = GGL_BF16, .norm = ggl_center, .weighted = true}, "import,idot",
+                 64, 3);
 }
 /* Nor is the rounding, which the fused norm does itself. */
 TEST(normed_rounded) {
     setenv("GGL_VULKAN_FORCE", "idot", 1);
-    check_normed(&(normed){GGL_Q8_0, rms, true}, "import", 64, 4);
+    check_normed(&(normed){.type = GGL_Q8_0, .norm = rms, .weighted = true}, "import", 64, 4);
 }
 /* Codebooks have a binding between those of a norm. */
 TEST(normed_with_codebooks) {
-    check_normed(&(normed){GGL_IQ2_XXS, rms, true}, "import,idot", 64, 3);
+    check_normed(&(normed){.type = GGL_IQ2_XXS, .norm = rms, .weighted = true}, "import,idot", 64,
+                 3);
+}
+
+/* The norm comes before the sum, and another one after it. */
+TEST(normed_twice) {
+    check_normed(&(normed){.type = GGL_Q4_0, .norm = rms, .weighted = true, .first = true},
+                 "import,idot", 1, 5);
+}
+TEST(normed_twice_rounded) {
+    setenv("GGL_VULKAN_FORCE", "idot", 1);
+    check_normed(&(normed){.type = GGL_IQ2_XXS, .norm = rms, .weighted = true, .first = true},
+                 "import", 64, 6);
+}
+TEST(normed_before) {
+    check_normed(&(normed){.type = GGL_F16, .norm = ggl_center, .first = true, .once = true},
+                 "import,idot,subgroup", 64, 2);
+}
+TEST(normed_before_and_rounded) {
+    setenv("GGL_VULKAN_FORCE", "idot", 1);
+    check_normed(
+        &(normed){.type = GGL_Q8_0, .norm = l2, .weighted = true, .first = true, .once = true},
+        "import", 64, 4);
 }
 
 /* --- a weighted sum, a residual and a norm ---------------------------------------------------- */

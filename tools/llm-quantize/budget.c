@@ -170,12 +170,15 @@ static void list_all(budget *b, bool small, bool own, uint64_t *least, uint64_t 
     }
 }
 
+/* Writes a size as the limit was given. A limit of the number that is written holds that size. */
 static const char *size_text(const budget *b, uint64_t bytes, char buf[64]) {
     char amount[AMOUNT_TEXT];
     if (b->limit)
-        snprintf(buf, 64, "%s", amount_bytes(amount, bytes));
+        snprintf(buf, 64, "%s (%llu bytes)", amount_bytes(amount, bytes),
+                 (unsigned long long)bytes);
     else
-        snprintf(buf, 64, "%.3f bits per weight", 8 * (double)bytes / b->s->plan->n_elements);
+        snprintf(buf, 64, "%.3f bits per weight",
+                 ceil(8000 * (double)bytes / b->s->plan->n_elements) / 1000);
     return buf;
 }
 

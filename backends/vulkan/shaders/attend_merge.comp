@@ -4,16 +4,19 @@
 
 /* Merges the partial results of the spans of attend.comp. A workgroup of 64 takes a head of a
  * token: each invocation adds up four dimensions of some spans, in order; then these sums are added
- * in order. A span whose sum is 0 saw no position, and has no weighted sums. */
+ * in order. A span whose sum is 0 saw no position, and has no weighted sums. With ROUND the result is rounded to
+ * bytes: a head has whole blocks, so nobody waits for other workgroups. */
 
 layout(local_size_x_id = 0) in; /* 64 */
 layout(constant_id = 1) const bool SINKS = false;
 layout(constant_id = 2) const uint E = 1; /* dimensions */
+layout(constant_id = 3) const bool ROUND = false;
 
 layout(set = 0, binding = 0) readonly buffer Partial { float partial[]; };
 layout(set = 0, binding = 0) readonly buffer Sums { vec4 sums[]; };
 layout(set = 0, binding = 1) readonly buffer Sinks { float sinks[]; };
-layout(set = 0, binding = 2) writeonly buffer Result { float y[]; };
+layout(set = 0, binding = 2) writeonly buffer Result { float y[]; }; /* or, with ROUND: */
+layout(set = 0, binding = 2) writeonly buffer Blocks { uvec4 blocks[]; };
 
 layout(push_constant) uniform Push {
     uint n_heads, n_batch, n_spans;
@@ -29,6 +32,7 @@ const uint UNITS = (E + 3) / 4, TEAM = UNITS < L ? UNITS : L, TEAMS = L / TEAM;
 shared float factor[MOST_SPANS]; /* of the sums of a span; 0: no position was visible in it */
 shared float part[L];
 shared vec4 sum[L];
+shared float rounded[ROUND ? 4 * L : 1]; /* the results of a turn, before they are rounded */
 
 uint me() {
     return gl_LocalInvocationID.x;
@@ -90,6 +94,30 @@ vec4 add_spans(uint at, uint team) {
     return all;
 }
 
+float number(uint i) {
+    return rounded[i];
+}
+
+#include "round.glsl"
+
+/* Stores the results of unit `unit`, one of the team's turn that begins with unit `first`. */
+void store(uint u, uint first, uint unit, vec4 v) {
+    uint at = y_at + u % n_heads * y_step[0] + u / n_heads * y_step[1] + 4 * unit;
+    for (uint i = 0; i < 4; i++)
+        if (ROUND)
+            rounded[4 * (unit - first) + i] = v[i];
+        else if (4 * unit + i < E)
+            y[at + i] = v[i];
+}
+
+/* Rounds the results of a turn. */
+void round_turn(uint u, uint first) {
+    uint n = min(TEAM, UNITS - first) * 4 / BLOCK;
+    barrier();
+    if (me() < n)
+        round_block(BLOCK * me(), y_at / 4 + 3 * (u * (E / BLOCK) + first * 4 / BLOCK + me()));
+}
+
 void unit_of_work(uint u) {
     uint head = u % n_heads, token = u / n_heads;
     float sink = SINKS ? sinks[sinks_at + head * sinks_step[0] + token * sinks_step[1]] : -INFINITY;
@@ -105,10 +133,10 @@ void unit_of_work(uint u) {
             vec4 all = sum[me()];
             for (uint i = 1; i < TEAMS; i++)
                 all += sum[i * TEAM + me()];
-            for (uint i = 0; i < 4; i++)
-                if (4 * unit + i < E)
-                    y[y_at + head * y_step[0] + token * y_step[1] + 4 * unit + i] = all[i] / total;
+            store(u, first, unit, all / total);
         }
+        if (ROUND)
+            round_turn(u, first);
     }
 }
 

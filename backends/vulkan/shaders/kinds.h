@@ -58,9 +58,11 @@
 #define ROW_L2         5
 #define ROW_NORMALISED 6
 
-/* linear_vec.comp, weighted.comp: a norm of the results is one of ROW_RMS .. ROW_NORMALISED, and what it does besides */
+/* linear_vec.comp, weighted.comp: the kind of a norm of the results, one of ROW_RMS .. ROW_NORMALISED, or 0; and what is done besides */
 #define THEN_WEIGHT 16
 #define THEN_ROUND  32
 #define THEN_STORE  64
+#define THEN_ADD    128 /* the norm is added to other values, */
+#define THEN_AGAIN  256 /* and the same kind of norm is made of their sum */
 
 #endif

@@ -3,11 +3,13 @@
 
 shared bool is_last;
 
-/* Returns whether n - 1 calls with this counter came before this one. The counter, which began as 0, is 0 again then.
+/* Returns whether n - 1 calls with this counter came before this one; n is the same for all. The counter, which began as 0, is 0 again then.
  * All invocations of a workgroup call it together, and what they stored before is seen after the last call. */
 bool ends_last(uint counter, uint n) {
     memoryBarrierBuffer();
     barrier();
+    if (n == 1)
+        return true;
     if (gl_LocalInvocationIndex == 0) {
         memoryBarrierBuffer();
         is_last = atomicAdd(counters[counter], 1) == n - 1;

@@ -10,10 +10,12 @@
  * them under way, so that it waits for the memory less often. With SUBGROUP the lanes of a row are
  * a subgroup. With IDOT runs are multiplied by their codes.
  *
- * With GATED there are two products, and the result is f(the first) times the second.
+ * With GATED there are two products, and the result is f(the first) times the second. With THEN_ROUND, too, the
+ * workgroup that ends last of those that compute the rows of a block rounds it.
  *
- * With THEN the workgroup that ends last computes the norm of the results (norm.glsl): there is no dispatch after
- * this one, and no barrier before it. */
+ * Otherwise, with THEN, the workgroup that ends last computes the norm of the results (norm.glsl): there is no
+ * dispatch after this one, and no barrier before it. With THEN_ADD it adds the norm to other values, and may compute
+ * the norm of their sum. */
 
 #include "linear.glsl"
 
@@ -23,9 +25,9 @@ layout(constant_id = 11) const uint ROWS = 1; /* 1, 2 or 4 */
 layout(constant_id = 12) const uint AT_ONCE = 1;
 layout(constant_id = 13) const uint KIND = 0; /* f */
 layout(constant_id = 14) const bool GATED = false;
-layout(constant_id = 16) const uint THEN = 0; /* kind of a norm, and bits; 0: none */
+layout(constant_id = 16) const uint THEN = 0; /* kind of a norm, and bits (kinds.h); 0: nothing */
 
-layout(set = 0, binding = 2) coherent buffer Sums { float sums[]; }; /* the result, if a norm reads it */
+layout(set = 0, binding = 2) coherent buffer Sums { float sums[]; }; /* the result, if it is read again */
 
 #include "unary.glsl"
 
@@ -276,46 +278,69 @@ void product(uint row, uint first, uvec3 out_at) {
         store(row, first, out_at, valid);
 }
 
-/* --- the norm of the results ------------------------------------------------------------------ */
+/* --- what is done with the results ------------------------------------------------------------ */
 
-/* These take the place of the index, which a product with a norm does not have. */
+/* These take the place of the index, which a product that does more with its results does not have. */
 layout(set = 0, binding = 4) readonly buffer NormWeights { float norm_weights[]; };
-layout(set = 0, binding = 6) writeonly buffer Normed { float normed[]; };
+layout(set = 0, binding = 6) coherent buffer Normed { float normed[]; }; /* ADD: the sum */
 layout(set = 0, binding = 7) writeonly buffer Blocks { uvec4 blocks[]; };
+layout(set = 0, binding = 7) writeonly buffer Last { float last[]; }; /* ADD: the norm of the sum, if it is not rounded */
 layout(set = 0, binding = 8) coherent buffer Counters { uint counters[]; };
-#define norm_eps       uintBitsToFloat(of_others[9])
-#define norm_weight_at of_others[10]
-#define normed_at      of_others[11]
-#define norm_blocks_at of_others[12]
+#define norm_eps        uintBitsToFloat(of_others[9])
+#define norm_weight_at  of_others[10]
+#define normed_at       of_others[11]
+#define norm_blocks_at  of_others[12]
+#define first_eps       uintBitsToFloat(of_others[13]) /* ADD: of the norm before the sum */
+#define first_weight_at of_others[14]
+#define gated_blocks_at of_others[7] /* after the second member */
 
 const uint NORM = THEN & 15;
 const bool WEIGHT = (THEN & THEN_WEIGHT) != 0, ROUND = (THEN & THEN_ROUND) != 0,
-           STORE = (THEN & THEN_STORE) != 0;
+           STORE = (THEN & THEN_STORE) != 0, ADD = (THEN & THEN_ADD) != 0, AGAIN = (THEN & THEN_AGAIN) != 0;
 
 uint sum_from, normed_from; /* where the present row begins, of the results and of their norms */
+bool added = false;         /* ADD: the present row is the sum */
 
 uint row_size() {
     return n_rows;
 }
 
 float first_read(uint i) {
-    return sums[sum_from + i];
+    return ADD && added ? normed[normed_from + i] : sums[sum_from + i];
 }
 
+shared float gated[GATED && ROUND ? 32 * COLS : 1]; /* one block of each column */
+
 float read_again(uint i) {
-    return sums[sum_from + i];
+    return GATED ? gated[i] : first_read(i);
 }
 
 float weight_of(uint i) {
-    return norm_weights[norm_weight_at + i];
+    return norm_weights[(ADD && !added ? first_weight_at : norm_weight_at) + i];
 }
 
 void store_number(uint i, float v) {
-    normed[normed_from + i] = v;
+    if (ADD)
+        last[norm_blocks_at + normed_from - normed_at + i] = v;
+    else
+        normed[normed_from + i] = v;
 }
 
 #include "last.glsl"
 #include "norm.glsl"
+
+/* Adds the norm of column c to other values. An invocation reads its own elements of the sum before a barrier. */
+void add_norm(uint c) {
+    uint from = bias_at + along(place(c, column), bias_step);
+    added = false;
+    as_it_is = false;
+    norm_by = divisor(first_eps);
+    for (uint i = gl_LocalInvocationID.x; i < n_rows; i += gl_WorkGroupSize.x) {
+        precise float v = number(i) + bias[from + i];
+        normed[normed_from + i] = v;
+    }
+    added = true;
+}
 
 /* In the workgroup that ends last: computes the norms of all columns. */
 void norm_columns() {
@@ -325,8 +350,35 @@ void norm_columns() {
     for (uint c = 0; c < count(column); c++) {
         sum_from = y_at + along(place(c, column), y_step);
         normed_from = normed_at + c * n_rows;
-        norm_row(c, norm_blocks_at, norm_eps);
+        if (ADD)
+            add_norm(c);
+        as_it_is = ADD && !AGAIN;
+        if (as_it_is)
+            normalize(c, norm_blocks_at, 1);
+        else
+            norm_row(c, norm_blocks_at, norm_eps);
     }
+}
+
+/* Rounds block b of all columns. */
+void round_columns(uint b) {
+    uint n = count(column), me = gl_LocalInvocationIndex;
+    as_it_is = true;
+    for (uint i = me; i < BLOCK * n; i += gl_WorkGroupSize.x)
+        gated[i] = sums[y_at + along(place(i / BLOCK, column), y_step) + BLOCK * b + i % BLOCK];
+    barrier();
+    for (uint c = me; c < n; c += gl_WorkGroupSize.x)
+        round_block(BLOCK * c, gated_blocks_at / 4 + 3 * (c * (n_rows / BLOCK) + b));
+    barrier();
+}
+
+/* Rounds the blocks of the unit that begins with row `first`, if it is the last one of its blocks. */
+void round_rows(uint first) {
+    uint end = min(first + group_rows, n_rows), parts = group_rows < BLOCK ? BLOCK / group_rows : 1;
+    if (!ends_last(first / BLOCK, parts))
+        return;
+    for (uint b = first / BLOCK; b < (end + BLOCK - 1) / BLOCK; b++)
+        round_columns(b);
 }
 
 void main() {
@@ -337,7 +389,9 @@ void main() {
         uint u = take_unit(i, group_rows, across), by_row = (n_rows + group_rows - 1) / group_rows;
         product(u % by_row * group_rows + group_row, u / by_row % by_col * COLS,
                 place(u / by_row / by_col, outer));
+        if (GATED && ROUND)
+            round_rows(u % by_row * group_rows);
     }
-    if (THEN != 0)
+    if (THEN != 0 && !GATED)
         norm_columns();
 }

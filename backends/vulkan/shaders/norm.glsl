@@ -31,8 +31,12 @@ float row_squares() {
 
 float norm_by; /* what elements are divided by; ROW_CENTER: what is subtracted from them */
 
+bool as_it_is = false; /* the row is only rounded */
+
 /* Returns element i of the normalized row. */
 float number(uint i) {
+    if (as_it_is)
+        return read_again(i);
     precise float v = NORM == ROW_CENTER ? read_again(i) - norm_by : read_again(i) / norm_by;
     if (WEIGHT)
         v *= weight_of(i);
@@ -56,13 +60,17 @@ void normalize(uint row, uint blocks_at, float by) {
         store_number(i, number(i));
 }
 
-/* Computes the norm of one of the kinds from ROW_RMS on. */
-void norm_row(uint row, uint blocks_at, float eps) {
+/* Returns what a norm of one of the kinds from ROW_RMS on divides the row by, or subtracts from it. */
+float divisor(float eps) {
     float n = float(row_size());
     switch (NORM) {
-    case ROW_RMS: normalize(row, blocks_at, sqrt_of(row_squares() / n + eps)); break;
-    case ROW_CENTER: normalize(row, blocks_at, row_sum() / n); break;
-    case ROW_L2: normalize(row, blocks_at, sqrt_of(max_of(row_squares(), eps * eps))); break;
-    default: normalize(row, blocks_at, row_sum()); break; /* ROW_NORMALISED */
+    case ROW_RMS: return sqrt_of(row_squares() / n + eps);
+    case ROW_CENTER: return row_sum() / n;
+    case ROW_L2: return sqrt_of(max_of(row_squares(), eps * eps));
+    default: return row_sum(); /* ROW_NORMALISED */
     }
+}
+
+void norm_row(uint row, uint blocks_at, float eps) {
+    normalize(row, blocks_at, divisor(eps));
 }

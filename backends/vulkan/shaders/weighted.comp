@@ -23,7 +23,7 @@ layout(push_constant) uniform Push {
     uint terms, x_at, x_stride[3], w_at, w_stride[2]; /* along an element, a term, a token */
     uint addend_at, addend_stride[2];
     float eps;
-    uint norm_weight_at, normed_at, blocks_at;
+    uint norm_weight_at, normed_at, blocks_at; /* what follows is for linear_vec.comp */
 };
 
 /* Sums up in parts of 32 terms, to keep rounding errors small. */

@@ -64,7 +64,8 @@ typedef struct ggl_step {
     int form; /* FORM: ggl_form.kind */
     /* A chain: n_links steps from this one on run as one step (1: this step alone; 0: it is in a
      * chain, but not the first). Each but the first reads the result of the one before: its source
-     * `link` (-1: none), whose operand is absent, and nothing else of an earlier one. A result that
+     * `link` (-1: none), whose operand is absent, and nothing else of an earlier one. A FORM may read
+     * the elements of that result in another shape. A result that
      * nothing else reads has region -1, but its shape and type. Only if the backend wants chains (ggl_program_params.chain). */
     int n_links, link;
     /* A group: the next n_members chains or single steps, from this one on, run as one step (1:
