@@ -7,6 +7,7 @@
 
 enum {
     VK_LINEAR_MEMBERS = 3, /* most products of a dispatch (shaders/linear.glsl) */
+    VK_LINEAR_PAIR = 2,    /* if an index chooses their matrices */
     VK_VEC_COLS = 8        /* most columns per matrix for linear_vec.comp */
 };
 
@@ -61,6 +62,8 @@ static inline int64_t ggl_vk_n_outer(const vk_product *p) {
 vk_product ggl_vk_product_of(const vk_emit *e, const ggl_step *s);
 /* True if a matrix has so few columns that linear_vec.comp multiplies them. */
 bool ggl_vk_is_narrow(const vk_product *p);
+/* The same of a step for n tokens. */
+bool ggl_vk_step_is_narrow(const ggl_step *step, int64_t n);
 /* Emits p->n_members products. */
 ggl_status ggl_vk_emit_products(vk_emit *e, const vk_product *p, ggl_error *err);
 /* Returns the workgroups that keep the device busy. */

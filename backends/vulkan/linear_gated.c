@@ -33,11 +33,13 @@ bool ggl_vk_linear_tail(const vk_backend *b, const ggl_step *const *member, int 
                         const ggl_step *chain) {
     (void)b;
     int gate;
-    const int links = chain->n_links - (ggl_vk_form_link(chain) != NULL);
-    return n == MEMBERS && links == LINKS && chain[0].kind == GGL_STEP_NODE &&
-           chain[1].kind == GGL_STEP_NODE && ggl_vk_op_of(chain[0].node) == &ggl_vk_op_unary &&
-           chain[1].node->op == GGL_OP_MUL && chain[0].dst.region < 0 &&
-           find_gate(member, chain, &gate) &&
+    const bool rounds = ggl_vk_form_link(chain) != NULL,
+               chosen = member[0]->n_src > 3 && ggl_vk_has(&member[0]->src[3]);
+    /* linear_vec.comp rounds blocks of columns that have the same matrix */
+    return n == MEMBERS && chain->n_links - rounds == LINKS && !(rounds && chosen) &&
+           chain[0].kind == GGL_STEP_NODE && chain[1].kind == GGL_STEP_NODE &&
+           ggl_vk_op_of(chain[0].node) == &ggl_vk_op_unary && chain[1].node->op == GGL_OP_MUL &&
+           chain[0].dst.region < 0 && find_gate(member, chain, &gate) &&
            memcmp(member[0]->dst.ne, member[1]->dst.ne, sizeof member[0]->dst.ne) == 0 &&
            memcmp(member[0]->dst.ne, chain[1].dst.ne, sizeof member[0]->dst.ne) == 0;
 }
@@ -53,10 +55,11 @@ static bool needs_memory(const ggl_step *chain) {
 }
 
 size_t ggl_vk_gated_scratch(const ggl_step *step, int64_t n) {
-    const bool narrow = ggl_extents(step->dst.ne, 1, GGL_MAX_DIMS, n) <= VK_VEC_COLS;
     if (!step->has_tail)
         return 0;
-    const int results = !narrow ? MEMBERS : needs_memory(ggl_vk_tail_of(step)) ? 1 : 0;
+    const int results = !ggl_vk_step_is_narrow(step, n)      ? MEMBERS
+                        : needs_memory(ggl_vk_tail_of(step)) ? 1
+                                                             : 0;
     return (size_t)results * ggl_vk_result_size(&step->dst, n);
 }
 

@@ -1,6 +1,7 @@
 /* Products of the same columns that are one dispatch, such as Q, K and V, or gate and up. Their
  * shaders read one type of weights from one binding (linear.glsl), so the weights must lie in one
- * region, near enough to each other. The biases, too. */
+ * region, near enough to each other. The biases, too. Products of chosen matrices join if the same
+ * index chooses from equally many. */
 #include "linear.h"
 #include "repack.h"
 #include "weights.h"
@@ -14,10 +15,19 @@ static bool has(const ggl_step *s, int src) {
     return s->n_src > src && s->src[src].region >= 0;
 }
 
-/* True if the product is a single step, with one matrix. */
+/* True if the product is a single step, with one matrix, or with one that an index chooses. */
 static bool is_plain(const ggl_step *s) {
     const ggl_operand *w = &s->src[1];
-    return s->n_links == 1 && !has(s, 3) && w->ne[2] == 1 && w->ne[3] == 1;
+    return s->n_links == 1 && (has(s, 3) || w->ne[2] == 1) && w->ne[3] == 1;
+}
+
+/* True if the same index chooses their matrices, which lie in the same way, or none does. */
+static bool same_choice(const ggl_step *a, const ggl_step *b) {
+    const ggl_operand *v = &a->src[1], *w = &b->src[1];
+    if (!has(a, 3) && !has(b, 3))
+        return true;
+    return has(a, 3) && has(b, 3) && ggl_read(a->node, 3) == ggl_read(b->node, 3) &&
+           v->ne[1] == w->ne[1] && v->ne[2] == w->ne[2] && v->nb[2] == w->nb[2];
 }
 
 /* True if the bias is a constant vector, which no dispatch writes. */
@@ -29,8 +39,9 @@ static bool has_plain_bias(const ggl_step *s) {
 
 static range range_of_weight(const ggl_step *s) {
     const ggl_operand *w = &s->src[1];
-    const size_t size =
-        w->repacked ? ggl_vk_packed_size(w->type, w->ne[0], w->ne[1]) : (size_t)w->ne[1] * w->nb[1];
+    const size_t size = w->repacked
+                            ? (size_t)w->ne[2] * ggl_vk_packed_size(w->type, w->ne[0], w->ne[1])
+                            : (size_t)(w->ne[2] - 1) * w->nb[2] + (size_t)w->ne[1] * w->nb[1];
     return (range){w->offset, w->offset + size};
 }
 
@@ -63,7 +74,8 @@ bool ggl_vk_linear_joins(const vk_backend *b, const ggl_step *const *member, int
                          const ggl_step *next) {
     const ggl_step *a = member[0];
     const ggl_operand *v = &a->src[1], *w = &next->src[1];
-    if (n == VK_LINEAR_MEMBERS || !is_plain(a) || !is_plain(next))
+    const int most = has(a, 3) ? VK_LINEAR_PAIR : VK_LINEAR_MEMBERS;
+    if (n == most || !is_plain(a) || !is_plain(next) || !same_choice(a, next))
         return false;
     /* one tensor: places in the arena are not known yet */
     if (ggl_read(a->node, 0) != ggl_read(next->node, 0) || a->src[0].form != next->src[0].form)

@@ -1,7 +1,8 @@
 /* A product with a residual and norms as one step, in two orders: product, sum, norm of the sum, as before wo's or
  * down's successor; and product, norm, sum, with or without a norm of the sum, as in gemma2 and olmo2. A norm needs whole
  * columns, so the workgroup of linear_vec.comp that ends last computes it. With more columns than it should compute one
- * after the other, norms are dispatches of their own (rows.comp), which have a workgroup for each. */
+ * after the other, norms are dispatches of their own (rows.comp), which have a workgroup for each. A weighted sum in place of
+ * the product (op_weighted.c) uses the functions of the first order. */
 #include <string.h>
 
 #include "linear.h"

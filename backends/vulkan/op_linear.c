@@ -167,10 +167,11 @@ static uint32_t bind_members(vk_emit *e, vk_call *c, const vk_product *p, places
     const ggl_operand *w[VK_LINEAR_MEMBERS], *y[VK_LINEAR_MEMBERS], *bias[VK_LINEAR_MEMBERS];
     size_t w_size[VK_LINEAR_MEMBERS], y_size[VK_LINEAR_MEMBERS], bias_size[VK_LINEAR_MEMBERS];
     for (int m = 0; m < p->n_members; m++) {
+        const vk_part all = {.n_matrices = p[m].w->ne[2], .n_rows = p[m].w->ne[1]};
         w[m] = p[m].w;
         y[m] = p[m].y;
         bias[m] = p[m].bias;
-        w_size[m] = rows_size(&p[m], p[m].w->ne[1]);
+        w_size[m] = part_size(e, &p[m], &all);
         y_size[m] = ggl_vk_span(e, y[m]);
         bias_size[m] = ggl_vk_has(bias[m]) ? ggl_vk_span(e, bias[m]) : 0;
     }
@@ -199,26 +200,34 @@ static void push_member(const vk_emit *e, vk_call *c, const vk_product *p, int64
     ggl_vk_push(c, p->n_slices > 1 ? p->slice : at->bias[m]);
 }
 
+static void push_outer(vk_call *c, const vk_product *p) {
+    for (int d = 0; d < 3; d++)
+        ggl_vk_push(c, p->outer[d]);
+}
+
 /* Pushes what only a product that is emitted alone has. */
 static void push_alone(const vk_emit *e, vk_call *c, const vk_product *p) {
     for (int d = 1; d < GGL_MAX_DIMS; d++) /* the bias of slices is added later */
         ggl_vk_push(c, p->n_slices > 1 ? 0 : ggl_vk_stride(e, p->bias, d));
-    for (int d = 0; d < 3; d++)
-        ggl_vk_push(c, p->outer[d]);
+    push_outer(c, p);
     for (int d = 0; d < 3; d++)
         ggl_vk_push(c, p->w_step[d]);
 }
 
 /* Pushes how an index chooses the matrix of each column. */
-static void push_index(const vk_emit *e, vk_call *c, const vk_product *p, const vk_part *of,
-                       uint32_t index_at) {
+static void push_index(const vk_emit *e, vk_call *c, const vk_product *p, uint32_t index_at) {
     const bool tiles = p->n_tiles > 0;
     ggl_vk_push(c, index_at);
     ggl_vk_push(c, tiles ? (uint32_t)p->n_tiles : ggl_vk_stride(e, p->index, 0));
     ggl_vk_push(c, tiles ? 0 : ggl_vk_stride(e, p->index, 3));
     ggl_vk_push(c, (uint32_t)p->w->ne[2]);
-    ggl_vk_push(c, (uint32_t)of->first_matrix);
-    ggl_vk_push(c, (uint32_t)of->n_matrices);
+}
+
+/* Pushes what two products share whose matrices are chosen. */
+static void push_pair(const vk_emit *e, vk_call *c, const vk_product *p, uint32_t index_at) {
+    push_outer(c, p);
+    ggl_vk_push(c, p->w_step[0]);
+    push_index(e, c, p, index_at);
 }
 
 /* Binds the lists or the index, or what a norm has in their place. Returns where the index is. */
@@ -269,13 +278,18 @@ void ggl_vk_bind_product(vk_emit *e, vk_call *c, const vk_product *p, const vk_p
         push_member(e, c, &p[m], p[m].w->ne[1], &at, m);
     if (p->blocks)
         ggl_vk_push(c, blocks_at);
+    if (p->n_members > 1 && ggl_vk_has(p->index))
+        push_pair(e, c, p, index_at);
     if (p->n_members > 1)
         return;
     push_alone(e, c, p);
-    if (p->norm.norm)
+    if (p->norm.norm) {
         ggl_vk_push_norm(c, p, &norm);
-    else
-        push_index(e, c, p, of, index_at);
+        return;
+    }
+    push_index(e, c, p, index_at);
+    ggl_vk_push(c, (uint32_t)of->first_matrix);
+    ggl_vk_push(c, (uint32_t)of->n_matrices);
 }
 
 int64_t ggl_vk_units_down(const vk_product *p, const vk_part *of, int64_t rows) {
@@ -394,6 +408,12 @@ static int64_t least(int64_t a, int64_t b) {
 
 bool ggl_vk_is_narrow(const vk_product *p) {
     return !p->sorted && (ggl_vk_has(p->index) || p->n_cols <= VK_VEC_COLS);
+}
+
+bool ggl_vk_step_is_narrow(const ggl_step *step, int64_t n) {
+    const int64_t n_cols = ggl_extents(step->dst.ne, 1, GGL_MAX_DIMS, n);
+    const bool chosen = step->n_src > 3 && ggl_vk_has(&step->src[3]);
+    return chosen ? !sorts(n_cols, step->src[1].ne[2]) : n_cols <= VK_VEC_COLS;
 }
 
 ggl_status ggl_vk_emit_products(vk_emit *e, const vk_product *p, ggl_error *err) {

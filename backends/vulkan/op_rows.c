@@ -4,7 +4,7 @@
 #include "rows.h"
 #include "shaders/kinds.h"
 
-enum { LOCAL = 128, LEAST_LOCAL = 32, SHORT_ROW = 32 };
+enum { LOCAL = 128, LEAST_LOCAL = 32, SHORT_ROW = 32, NO_KIND = ROW_NORMALISED + 1 };
 
 /* --- one workgroup per row -------------------------------------------------------------------- */
 
@@ -88,23 +88,23 @@ static ggl_status emit_kind(vk_emit *e, uint32_t kind, ggl_error *err) {
     return ggl_vk_dispatch(e, &c, err);
 }
 
-/* Returns the composite's kind; ROW_WEIGHTED: it is none of this shader. */
+/* Returns the composite's kind; NO_KIND: it is none of this shader. */
 static uint32_t kind_of(const ggl_tensor *node) {
     for (size_t i = 0; i < sizeof composite / sizeof *composite; i++)
         if (node->op == GGL_OP_CALL && node->call && strcmp(composite[i].name, node->call) == 0)
             return composite[i].kind;
-    return ROW_WEIGHTED;
+    return NO_KIND;
 }
 
 static ggl_status emit_rows(vk_emit *e, ggl_error *err) {
     const uint32_t kind = kind_of(e->step->node);
-    return kind == ROW_WEIGHTED ? ggl_fail(err, GGL_UNSUPPORTED, "there is no kernel for it")
-                                : emit_kind(e, kind, err);
+    return kind == NO_KIND ? ggl_fail(err, GGL_UNSUPPORTED, "there is no kernel for it")
+                           : emit_kind(e, kind, err);
 }
 
 /* True if the step normalizes rows, which a chain may begin with. */
 static bool is_norm(const ggl_step *step) {
-    const uint32_t kind = step->kind == GGL_STEP_NODE ? kind_of(step->node) : ROW_WEIGHTED;
+    const uint32_t kind = step->kind == GGL_STEP_NODE ? kind_of(step->node) : NO_KIND;
     return kind == ROW_RMS || kind == ROW_CENTER || kind == ROW_L2 || kind == ROW_NORMALISED;
 }
 
@@ -148,17 +148,13 @@ int ggl_vk_add_norm_chain(const vk_backend *b, const ggl_step *step, int n) {
 
 /* --- one invocation per result ---------------------------------------------------------------- */
 
-/* Sums up or maximizes x along dimension dim. weight: a factor for each term, or NULL. */
-static ggl_status emit_terms(vk_emit *e, uint32_t kind, int dim, const ggl_operand *weight,
-                             ggl_error *err) {
+/* Sums up or maximizes x along dimension dim. */
+static ggl_status emit_terms(vk_emit *e, uint32_t kind, int dim, ggl_error *err) {
     const ggl_operand *x = &e->step->src[0];
-    vk_call c = {.shader = weight ? VK_SHADER_WEIGHTED : VK_SHADER_REDUCE,
-                 .spec = {LOCAL, kind},
-                 .n_spec = 2};
+    vk_call c = {.shader = VK_SHADER_REDUCE, .spec = {LOCAL, kind}, .n_spec = 2};
     int64_t ne[GGL_MAX_DIMS], count = 1;
-    /* x may be the same for all tokens while the weights differ */
     for (int d = 0; d < GGL_MAX_DIMS; d++) {
-        ne[d] = d == dim ? 1 : ggl_vk_extent(e, d == GGL_BATCH_DIM ? &e->step->dst : x, d);
+        ne[d] = d == dim ? 1 : ggl_vk_extent(e, x, d);
         count *= ne[d];
     }
     c.groups[0] = ggl_vk_groups(count, LOCAL);
@@ -170,11 +166,6 @@ static ggl_status emit_terms(vk_emit *e, uint32_t kind, int dim, const ggl_opera
     ggl_vk_push_strides(e, &c, x);
     ggl_vk_push(&c, (uint32_t)ggl_vk_extent(e, x, dim));
     ggl_vk_push(&c, ggl_vk_stride(e, x, dim));
-    if (weight) {
-        ggl_vk_push(&c, ggl_vk_bind(e, &c, weight, false));
-        ggl_vk_push(&c, ggl_vk_stride(e, weight, 0));
-        ggl_vk_push(&c, ggl_vk_stride(e, weight, GGL_BATCH_DIM));
-    }
     return ggl_vk_dispatch(e, &c, err);
 }
 
@@ -183,16 +174,10 @@ static ggl_status emit_reduce(vk_emit *e, ggl_error *err) {
     const uint32_t kind = e->step->node->op == GGL_OP_SUM ? ROW_SUM : ROW_AMAX;
     if (dim == 0 && e->step->src[0].ne[0] > SHORT_ROW)
         return emit_kind(e, kind, err);
-    return emit_terms(e, kind, dim, NULL, err);
-}
-
-/* weighted(y [n, k], w [k]) -> [n] */
-static ggl_status emit_weighted(vk_emit *e, ggl_error *err) {
-    return emit_terms(e, ROW_WEIGHTED, 1, &e->step->src[1], err);
+    return emit_terms(e, kind, dim, err);
 }
 
 const vk_op ggl_vk_op_reduce = {.emit = emit_reduce, .refuses = ggl_vk_refuses_all_but_f32};
-const vk_op ggl_vk_op_weighted = {.emit = emit_weighted, .refuses = ggl_vk_refuses_all_but_f32};
 
 /* --- order ------------------------------------------------------------------------------------ */
 

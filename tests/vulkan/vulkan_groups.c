@@ -155,11 +155,14 @@ enum {
 };
 static const ggl_type next_type = GGL_Q8_0;
 
+enum { N_EXPERTS = 4, N_CHOSEN = 2 };
+
 /* f(gate) * up, or up * f(gate), of columns that the device computes. read_again: gate has one more
- * reader. down: a product follows, of weights of next_type; kept: the result has one more reader, too. */
+ * reader. down: a product follows, of weights of next_type; kept: the result has one more reader, too. added: f(gate) + up,
+ * which has no dispatch with the products. chosen: the matrices are those of N_CHOSEN experts. */
 typedef struct gated {
     ggl_type type;
-    bool biased, up_first, read_again, down, kept;
+    bool biased, up_first, read_again, down, kept, added, chosen;
     ggl_op f;
 } gated;
 
@@ -167,12 +170,15 @@ static int gated_rows(const gated *f) {
     return f->down ? ROUNDED_ROWS : GATED_ROWS;
 }
 
-static ggl_tensor *product_of(ggl_graph *g, ggl_tensor *x, int i, const gated *f) {
+/* index: which matrices are multiplied; NULL: there is one. */
+static ggl_tensor *product_of(ggl_graph *g, ggl_tensor *x, ggl_tensor *index, int i,
+                              const gated *f) {
     const int64_t rows = gated_rows(f);
     char name[16];
     snprintf(name, sizeof name, "%d.bias", i);
-    ggl_tensor *w =
-        ggl_graph_weight(g, product[i].name, f->type, 2, (int64_t[]){K, rows}, weight[i]);
+    ggl_tensor *w = ggl_graph_weight(g, product[i].name, f->type, index ? 3 : 2,
+                                     (int64_t[]){K, rows, N_EXPERTS}, weight[i]);
+    w = index ? ggl_binary(g, GGL_OP_PICK, w, index) : w;
     ggl_tensor *b = f->biased ? ggl_graph_weight(g, name, GGL_F32, 1, &rows, bias[i]) : NULL;
     return ggl_linear(g, x, w, b);
 }
@@ -194,10 +200,15 @@ static ggl_graph *gated_graph(const gated *f) {
     ggl_graph *g = ggl_graph_new(&p);
     ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){K}, true);
     x = ggl_unary(g, GGL_OP_TANH, x);
-    ggl_tensor *first = product_of(g, x, 0, f), *second = product_of(g, x, 1, f);
+    ggl_tensor *scores = ggl_graph_op(g, GGL_OP_SPLIT, &x, 1, (double[]){0, 0, N_EXPERTS}, 3),
+               *index = f->chosen
+                            ? ggl_graph_op(g, GGL_OP_TOPK, &scores, 1, (double[]){N_CHOSEN}, 1)
+                            : NULL;
+    ggl_tensor *first = product_of(g, x, index, 0, f), *second = product_of(g, x, index, 1, f);
     ggl_tensor *gate = f->up_first ? second : first, *up = f->up_first ? first : second;
     ggl_tensor *act = ggl_unary(g, f->f, gate),
-               *y = ggl_binary(g, GGL_OP_MUL, f->up_first ? up : act, f->up_first ? act : up);
+               *y = ggl_binary(g, f->added ? GGL_OP_ADD : GGL_OP_MUL, f->up_first ? up : act,
+                               f->up_first ? act : up);
     ggl_tensor *end = after_gated(g, y, f);
     ggl_graph_output(g, "y", f->read_again ? ggl_binary(g, GGL_OP_ADD, end, gate) : end);
     CHECK_OK(ggl_graph_finish(g, &err), &err);
@@ -209,15 +220,15 @@ static void check_gated(const gated *f, const char *mask, uint32_t units, int fe
     float row[K];
     fill(next_type, next_type);
     for (int i = 0; i < 2; i++)
-        for (int r = 0; r < gated_rows(f); r++) {
+        for (int r = 0; r < gated_rows(f) * (f->chosen ? N_EXPERTS : 1); r++) {
             for (int k = 0; k < K; k++)
                 row[k] = test_random_float(&seed);
             ggl_type_get(f->type)->from_float(row, weight[i] + (size_t)r * ggl_row_size(f->type, K),
                                               K);
-            bias[i][r] = test_random_float(&seed);
+            bias[i][r % gated_rows(f)] = test_random_float(&seed);
         }
     const size_t width = f->down ? DOWN_ROWS + (f->kept ? ROUNDED_ROWS : 0) : GATED_ROWS;
-    compare(gated_graph(f), width, f->type, mask, units, fewer);
+    compare(gated_graph(f), width * (f->chosen ? N_CHOSEN : 1), f->type, mask, units, fewer);
 }
 
 /* Two products, the activation and their product are one dispatch instead of four. */
@@ -259,6 +270,32 @@ TEST(gated_rounded_and_kept) {
 TEST(gate_that_is_read_again) {
     check_gated(&(gated){.type = GGL_F16, .f = GGL_OP_TANH, .read_again = true}, "import,idot", 1,
                 2);
+}
+
+/* The same of chosen matrices: for few columns one by one, for many sorted. */
+TEST(gated_experts_repacked) {
+    check_gated(&(gated){.type = GGL_Q4_K, .f = GGL_OP_SIGMOID, .chosen = true}, "import,idot", 1,
+                3);
+}
+TEST(gated_experts_with_biases) {
+    check_gated(
+        &(gated){
+            .type = GGL_F16, .f = GGL_OP_TANH, .biased = true, .up_first = true, .chosen = true},
+        "import,idot,repack,subgroup", 64, 3);
+}
+TEST(gated_experts_rounded) {
+    setenv("GGL_VULKAN_FORCE", "idot", 1);
+    check_gated(&(gated){.type = GGL_Q4_0, .f = GGL_OP_SIGMOID, .chosen = true}, "import", 1, 3);
+}
+/* Both products are one dispatch, with results of their own. */
+TEST(experts_side_by_side) {
+    check_gated(&(gated){.type = GGL_Q8_0, .f = GGL_OP_ABS, .added = true, .chosen = true},
+                "import,idot", 64, 1);
+}
+/* All matrices of both are more than a binding may hold, though those of one are not. */
+TEST(experts_in_small_bindings) {
+    check_gated(&(gated){.type = GGL_Q8_0, .f = GGL_OP_TANH, .chosen = true}, "import,idot,range",
+                1, 1);
 }
 
 /* --- a product, a residual and a norm --------------------------------------------------------- */
@@ -371,4 +408,49 @@ TEST(normed_before_and_rounded) {
     check_normed(
         &(normed){.type = GGL_Q8_0, .norm = l2, .weighted = true, .first = true, .once = true},
         "import", 64, 4);
+}
+
+/* --- a weighted sum, a residual and a norm ---------------------------------------------------- */
+
+enum { TERMS = 4, TERM = K / TERMS };
+
+/* The sum of TERMS rows, each times its weight, and a residual; and the product of its norm with a matrix. */
+static ggl_graph *sums_graph(void) {
+    static float by[TERM];
+    ggl_error err = {0};
+    ggl_graph_params p = ggl_graph_default();
+    p.n_batch = MOST_BATCH;
+    ggl_graph *g = ggl_graph_new(&p);
+    ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){K}, true);
+    for (int i = 0; i < TERM; i++)
+        by[i] = 1 + bias[0][i];
+    x = ggl_unary(g, GGL_OP_TANH, x);
+    ggl_tensor *shares = ggl_graph_op(g, GGL_OP_SPLIT, &x, 1, (double[]){0, 7, TERMS}, 3),
+               *part = ggl_graph_op(g, GGL_OP_SPLIT, &x, 1, (double[]){0, 0, TERM}, 3),
+               *rows = ggl_graph_op(g, GGL_OP_RESHAPE, &x, 1, (double[]){TERM, TERMS}, 2),
+               *sum = ggl_binary(g, GGL_OP_ADD, ggl_unary(g, GGL_OP_ABS, part),
+                                 ggl_weighted(g, rows, shares)),
+               *y = ggl_binary(g, GGL_OP_MUL, rms(g, sum),
+                               ggl_graph_weight(g, "by", GGL_F32, 1, (int64_t[]){TERM}, by)),
+               *next = ggl_graph_weight(g, "next", next_type, 2, (int64_t[]){TERM, NEXT_ROWS},
+                                        weight[2]),
+               *pair[2] = {sum, ggl_linear(g, y, next, NULL)};
+    ggl_graph_output(g, "y", ggl_graph_op(g, GGL_OP_CONCAT, pair, 2, (double[]){0}, 1));
+    CHECK_OK(ggl_graph_finish(g, &err), &err);
+    return g;
+}
+
+/* The residual, the norm and its weights are no dispatches, and neither is the rounding. */
+TEST(weighted_sum_with_a_norm) {
+    fill(next_type, next_type);
+    compare(sums_graph(), TERM + NEXT_ROWS, next_type, "import,idot", 1, 3);
+}
+TEST(weighted_sum_without_subgroups) {
+    fill(next_type, next_type);
+    compare(sums_graph(), TERM + NEXT_ROWS, next_type, "import,idot,subgroup", 1, 3);
+}
+TEST(weighted_sum_with_a_rounded_norm) {
+    setenv("GGL_VULKAN_FORCE", "idot", 1);
+    fill(next_type, next_type);
+    compare(sums_graph(), TERM + NEXT_ROWS, next_type, "import", 1, 4);
 }

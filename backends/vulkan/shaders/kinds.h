@@ -57,9 +57,8 @@
 #define ROW_CENTER     4
 #define ROW_L2         5
 #define ROW_NORMALISED 6
-#define ROW_WEIGHTED   7
 
-/* linear_vec.comp: the kind of a norm of the results, one of ROW_RMS .. ROW_NORMALISED, or 0; and what is done besides */
+/* linear_vec.comp, weighted.comp: the kind of a norm of the results, one of ROW_RMS .. ROW_NORMALISED, or 0; and what is done besides */
 #define THEN_WEIGHT 16
 #define THEN_ROUND  32
 #define THEN_STORE  64

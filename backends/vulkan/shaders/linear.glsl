@@ -3,7 +3,8 @@
  * different matrices; for each dimension one of the two extents is 1.
  *
  * With MEMBERS > 1, the same columns are multiplied with several matrices of one type and the same
- * n_in. The matrices are in one binding, and so are the results, and the biases.
+ * n_in. The matrices are in one binding, and so are the results, and the biases. With INDEX, too, there are
+ * two, and one index chooses from both stacks of matrices, which are bound whole.
  *
  * With IDOT, columns are codes made by quantize.comp (codes.glsl); with MATRIX, f16 made by
  * linear_halves.comp; else floats. */
@@ -20,7 +21,7 @@ layout(constant_id = 5) const bool X4 = false; /* rows of x begin and end at mul
 layout(constant_id = 8) const bool PACKED_WEIGHTS = false; /* in the layout of packed.def */
 layout(constant_id = 9) const bool ALIGNED_16 = false; /* 16 bytes of weights are at multiples of 16 */
 layout(constant_id = 10) const bool EXACT_HALF = false; /* unpackHalf2x16 is exact */
-layout(constant_id = 15) const uint MEMBERS = 1; /* products, up to 3 */
+layout(constant_id = 15) const uint MEMBERS = 1; /* products, up to 3; with INDEX up to 2 */
 
 /* "restrict": y is none of the others, so that loads may be moved and merged. */
 layout(set = 0, binding = 0) readonly restrict buffer Weights { uint weights[]; };
@@ -43,8 +44,8 @@ layout(push_constant) uniform Push {
     uint column[3];
     uint x_at, x_step[3];
     uint of_first[7]; /* of the first member: n_rows, w_at, y_at, y_step[3], bias_at */
-    /* The same of the others, whose bias is the same for all columns. If there are none: what
-     * only_one() and the definitions after it name. */
+    /* The same of the others, whose bias is the same for all columns. What is left names all that the
+     * definitions after take_unit() read. */
     uint of_others[15];
 };
 
@@ -85,23 +86,27 @@ uint take_unit(uint u, uint rows, uint across) {
     return u;
 }
 
-/* Words of a product without others. */
-uint[3] only_one(uint i, uint otherwise) {
+const bool ALONE = MEMBERS == 1, PAIR = INDEX && MEMBERS == 2;
+
+/* Returns words i to i + 2 of of_others if they are there. */
+uint[3] words(bool there, uint i, uint otherwise) {
     uint r[3] = {otherwise, otherwise, otherwise};
-    for (uint d = 0; d < 3 && MEMBERS == 1; d++)
+    for (uint d = 0; d < 3 && there; d++)
         r[d] = of_others[i + d];
     return r;
 }
 
-#define bias_step    only_one(0, 0)
-#define outer        only_one(3, 1)
-#define w_step       only_one(6, 0)
-#define index_at     of_others[9]
-#define index_step(i) of_others[10 + i]
-/* With INDEX: all matrices; the range that is bound. */
-#define n_matrices   of_others[12]
-#define first_matrix of_others[13]
-#define n_bound      of_others[14]
+#define bias_step     words(ALONE, 0, 0)
+#define outer         words(ALONE || PAIR, PAIR ? 7 : 3, 1)
+#define w_step        words(ALONE, 6, 0)
+/* With INDEX: bytes from a matrix to the next one, where the index is, and its strides */
+#define w_chosen      of_others[PAIR ? 10 : 6]
+#define index_at      of_others[PAIR ? 11 : 9]
+#define index_step(i) of_others[(PAIR ? 12 : 10) + i]
+/* all matrices; the range that is bound */
+#define n_matrices    of_others[PAIR ? 14 : 12]
+#define first_matrix  (PAIR ? 0u : of_others[13])
+#define n_bound       (PAIR ? n_matrices : of_others[14])
 
 #define WEIGHTS   weights
 #define AT_16(at) weights4[at >> 4]

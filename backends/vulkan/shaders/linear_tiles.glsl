@@ -27,7 +27,7 @@ tile listed_tile(uint u) {
     if (t.valid ? uint(m) - first_matrix >= n_bound : first_matrix > 0)
         t.n_cols = 0;
     if (t.valid)
-        t.w_from += (uint(m) - first_matrix) * w_step[0];
+        t.w_from += (uint(m) - first_matrix) * w_chosen;
     return t;
 }
 

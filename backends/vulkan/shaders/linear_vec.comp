@@ -256,23 +256,23 @@ void multiply_rows(uint row, uint from) {
 
 /* Computes rows from `row` on of y for the columns from `first` on at the outer place `out_at`. */
 void product(uint row, uint first, uvec3 out_at) {
-    uint from = w_at, n_cols = count(column);
+    uint matrix = 0, n_cols = count(column); /* where the matrix begins, from w_at on */
     bool valid = true, bound = true;
     if (INDEX) {
         int m = index[index_at + out_at.x * index_step(0) + out_at.z * index_step(1)];
         valid = m >= 0 && uint(m) < n_matrices;
         bound = valid ? uint(m) - first_matrix < n_bound : first_matrix == 0;
-        from += valid && bound ? (uint(m) - first_matrix) * w_step[0] : 0;
+        matrix = valid && bound ? (uint(m) - first_matrix) * w_chosen : 0;
     } else {
-        from += along(out_at, w_step);
+        matrix = along(out_at, w_step);
     }
     [[unroll]] for (uint c = 0; c < COLS; c++)
         x_from[c] = x_at + along(out_at + place(min(first + c, n_cols - 1), column), x_step);
-    multiply_rows(row, from);
+    multiply_rows(row, w_at + matrix);
     if (GATED) {
         set_gate(row);
         take_member(1);
-        multiply_rows(row, w_at);
+        multiply_rows(row, w_at + matrix);
     }
     if (lane == 0 && bound)
         store(row, first, out_at, valid);

@@ -1,5 +1,4 @@
-/* One invocation per element of y: the sum or the maximum of `terms` elements. WEIGHTED: of each
- * times its weight. */
+/* One invocation per element of y: the sum or the maximum of `terms` elements. */
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "order.glsl"
@@ -10,27 +9,19 @@ layout(constant_id = 1) const uint KIND = 0;
 
 layout(binding = 0) writeonly buffer Y { float y[]; };
 layout(binding = 1) readonly buffer X { float x[]; };
-#ifdef WEIGHTED
-layout(binding = 2) readonly buffer W { float w[]; };
-#endif
 
 layout(push_constant) uniform Push {
     uint count, ne[3], y_at, x_at, x_stride[4];
     uint terms, step;          /* stride between terms */
-    uint w_at, w_step, w_batch;
 };
 
 /* Sums up in parts of 32 terms, to keep rounding errors small. */
-float sum(uint from, uint l) {
+float sum(uint from) {
     float s = 0.0;
     for (uint first = 0u; first < terms; first += 32u) {
         float part = 0.0;
         for (uint i = first; i < min(first + 32u, terms); i++)
-#ifdef WEIGHTED
-            part += x[from + i * step] * w[w_at + i * w_step + l * w_batch];
-#else
             part += x[from + i * step];
-#endif
         s += part;
     }
     return s;
@@ -49,6 +40,6 @@ void main() {
         uint l = e / ne[0] / ne[1] / ne[2];
         uint from = x_at + e % ne[0] * x_stride[0] + e / ne[0] % ne[1] * x_stride[1] +
                     e / ne[0] / ne[1] % ne[2] * x_stride[2] + l * x_stride[3];
-        y[y_at + e] = KIND == ROW_AMAX ? largest(from) : sum(from, l);
+        y[y_at + e] = KIND == ROW_AMAX ? largest(from) : sum(from);
     }
 }
