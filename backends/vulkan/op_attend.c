@@ -38,7 +38,9 @@ enum {
     IN_KEYS = 32,
     RING = 64,
     MIXED = 128,
-    WIDE_TILES = 256
+    WIDE_TILES = 256,
+    CODED_K = 512,
+    CODED_V = 1024
 };
 
 static bool has(const ggl_operand *o) {
@@ -66,8 +68,9 @@ typedef struct shape {
     uint32_t queries;               /* of a workgroup of attend.comp */
     int64_t n_groups;               /* groups of queries */
     int64_t n_tiles;                /* tiles of queries; 0: there are none */
-    bool matrix;   /* tiles are for attend_matrix.comp, else for attend_tiles.comp */
-    size_t halves; /* bytes of the queries as f16, for attend_matrix.comp */
+    bool coded_k, coded_v; /* attend.comp multiplies codes of keys, and of values, in integers */
+    bool matrix;           /* tiles are for attend_matrix.comp, else for attend_tiles.comp */
+    size_t halves;         /* bytes of the queries as f16, for attend_matrix.comp */
     uint32_t spans;
 } shape;
 
@@ -79,11 +82,18 @@ static ggl_type value_type(const shape *s) {
     return s->values ? s->values->type : s->keys->type;
 }
 
-/* Returns the floats of shared memory, and the sums of an invocation, that each query takes. */
-static int64_t shared_floats(const shape *s) {
-    return s->keys->ne[0] + LOCAL * 4 + LOCAL + LOCAL / 4 + 6;
+/* Returns the bytes of shared memory of attend.comp: for each query, as a float or codes; the parts of its scores, and what
+ * an invocation has of them; its weights, as floats or as two words for each block of values. Scales of values are
+ * shared by all queries. 32: what is not used has one element. */
+static int64_t shared_bytes(const shape *s, int64_t queries) {
+    const int64_t blocks = s->dims / 32,
+                  query = s->coded_k ? ceil_div(3 * s->keys->ne[0], 4) : s->keys->ne[0],
+                  weights = s->coded_v ? blocks * (LOCAL / 2 + 2) : LOCAL,
+                  scales = s->coded_v ? blocks * (LOCAL + LOCAL / 4) : 0;
+    return 4 * (queries * (query + LOCAL * 4 + weights + LOCAL / 4 + 6) + scales + 32);
 }
 
+/* Returns the sums of an invocation that each query takes. */
 static int64_t query_sums(const shape *s) {
     const int64_t unit = value_type(s) == GGL_Q4_0 ? 8 : 4;
     return ceil_div(ceil_div(s->dims, unit), LOCAL) * unit;
@@ -153,8 +163,12 @@ static shape shape_of(const vk_backend *b, const ggl_step *step, int64_t n_batch
                .dims = step->dst.ne[0],
                .queries = 1};
     const int64_t pairs = n_batch * (step->dst.ne[1] / s.keys->ne[1]);
+    s.coded_k = b->features.idot && ggl_type_get(s.keys->type)->quantized;
+    s.coded_v = b->features.idot && s.values && ggl_type_get(s.values->type)->quantized;
+    if (shared_bytes(&s, 1) > b->limits.shared_size)
+        s.coded_v = false;
     while (s.queries < QUERIES && s.queries < pairs && 2 * s.queries * query_sums(&s) <= SUMS &&
-           2 * s.queries * shared_floats(&s) * 4 <= b->limits.shared_size)
+           shared_bytes(&s, 2 * s.queries) <= b->limits.shared_size)
         s.queries *= 2;
     s.n_groups = ceil_div(pairs, s.queries) * s.keys->ne[1];
     s.halves = (size_t)(n_batch * step->dst.ne[1]) * ggl_vk_halves_size(s.keys->ne[0]);
@@ -223,11 +237,11 @@ static bool may_mix(const vk_emit *e, const shape *s) {
            e->step->dst.ne[1] / s->keys->ne[1] % tile_of(s) != 0;
 }
 
-/* Returns the variant of attend.comp. Keys with codes are multiplied by them if the device multiplies bytes fast. */
-static vk_shader shader_of(const vk_features *f, ggl_type keys) {
+/* Returns the variant of attend.comp. Codes are multiplied if the device multiplies bytes fast. */
+static vk_shader shader_of(const vk_features *f, const shape *s) {
     static const vk_shader shader[2][2] = {{VK_SHADER_ATTEND, VK_SHADER_ATTEND_HALF},
                                            {VK_SHADER_ATTEND_IDOT, VK_SHADER_ATTEND_IDOT_HALF}};
-    return shader[f->idot && ggl_type_get(keys)->quantized][f->half];
+    return shader[s->coded_k || s->coded_v][f->half];
 }
 
 /* Chooses the shader, and its constants and workgroups. */
@@ -248,9 +262,10 @@ static vk_call call_of(const vk_emit *e, const shape *s, bool tiles, uint32_t op
                          .spec = {LOCAL_TILES, k, v, dims, key_dims, options},
                          .n_spec = 6,
                          .groups = {ggl_vk_groups(s->n_tiles * s->spans, 1)}};
-    return (vk_call){.shader = shader_of(f, k),
+    return (vk_call){.shader = shader_of(f, s),
                      .spec = {LOCAL, k, v, s->queries, dims, key_dims,
-                              options | (s->n_tiles ? MIXED : 0) | (s->matrix ? WIDE_TILES : 0),
+                              options | (s->n_tiles ? MIXED : 0) | (s->matrix ? WIDE_TILES : 0) |
+                                  (s->coded_k ? CODED_K : 0) | (s->coded_v ? CODED_V : 0),
                               f->ahead ? 16 : 4},
                      .n_spec = 8,
                      .groups = {ggl_vk_groups(s->n_groups * s->spans, 1)}};

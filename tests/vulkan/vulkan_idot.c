@@ -2,8 +2,11 @@
  * says that it has fast ones. Columns are rounded to bytes as on the CPU, so that results are held
  * to the reference by the bounds of quantized products, and to the CPU's by a closer one. Matrix units
  * are not used: vulkan_matrix.c. */
+#include <math.h>
+
 #include "conform/case.h"
 #include "device.h"
+#include "ggl/sched.h"
 #include "ggl/types.h"
 #include "vulkan_test.h"
 
@@ -11,8 +14,7 @@ enum { N_TYPES = GGL_TYPE_COUNT - 2 /* weights, not i32 and f64: variants of a f
 
 /* Sums are in another order than the CPU's: 1e-6. And a device may divide less exactly, so that a
  * code is the next one here and there. */
-#define LIKE_CPU 5e-3
-/* Here the CPU also rounds the weights of values, to 15 bits. */
+#define LIKE_CPU        5e-3
 #define SCORES_LIKE_CPU 5e-4
 
 static bool is_known(const vk_backend *b) {
@@ -86,7 +88,7 @@ static void check_some(const conform_case *info, int first, int step, int last) 
  * the bounds of the reference, whose are not. Without the rule the difference to the CPU is many times as large. */
 static void check_scores(const conform_case *info, int v, ggl_backend *b) {
     conform_form form = conform_variant(info, v);
-    if (form.type_v != GGL_F16)
+    if (form.type_v == GGL_F32 || form.type_v == GGL_BF16)
         return;
     conform_case closer = *info;
     conform_output got = {0}, want = {0}, exact = {0};
@@ -208,4 +210,143 @@ TEST(attend_ring_of_q4_0) {
 /* Scales are converted by the device, and values are part of the keys. */
 TEST(attend_within_keys) {
     check_attention("matrix", 2, GGL_Q4_0);
+}
+
+/* --- values in integers ----------------------------------------------------------------------- */
+
+/* Attention of 4 heads to 70 positions, in batches of 5 tokens; values have two blocks. */
+enum { HEADS = 4, TOKENS = 70, AT_ONCE = 5, KEY = 32, VALUE = 64, LARGE = 67, NONE = 69 };
+
+typedef struct numbers {
+    float q[TOKENS][HEADS][KEY], k[TOKENS][KEY], v[TOKENS][VALUE];
+    double scale[TOKENS][VALUE / 32], code[TOKENS][VALUE];
+} numbers;
+
+/* Draws numbers. Scores are multiples of 1/64, which f32 adds exactly. A position in 16 has a value 127 times as large as others: beside it, smaller weights are rounded to few bits
+ * or to 0. Position LARGE is still larger, and NONE has a NaN. Those before must not be affected. */
+static void draw(numbers *x, ggl_type type) {
+    const ggl_type_info *t = ggl_type_get(type), *f16 = ggl_type_get(GGL_F16);
+    uint64_t seed = 5;
+    for (int p = 0; p < TOKENS; p++) {
+        uint8_t bytes[VALUE * 2];
+        for (int i = 0; i < HEADS * KEY; i++)
+            x->q[p][i / KEY][i % KEY] = rintf(8 * test_random_float(&seed)) / 8;
+        for (int i = 0; i < KEY; i++)
+            x->k[p][i] = rintf(16 * test_random_float(&seed)) / 8;
+        for (int i = 0; i < VALUE; i++)
+            x->v[p][i] = test_random_float(&seed) * (p == LARGE ? 1e4f : p % 16 ? 1 : 127);
+        t->from_float(x->v[p], bytes, VALUE);
+        for (int b = 0; b < VALUE / 32; b++) {
+            float scale, y[32];
+            const uint8_t *block = bytes + (size_t)b * t->size;
+            f16->to_float(block, &scale, 1);
+            t->to_float(block, y, 32);
+            x->scale[p][b] = scale;
+            for (int i = 0; i < 32; i++)
+                x->code[p][32 * b + i] = scale != 0 ? rint((double)y[i] / scale) : 0;
+        }
+    }
+    x->v[NONE][40] = NAN;
+    x->scale[NONE][1] = NAN;
+}
+
+/* The score of a key, as the graph below computes it. */
+static double score(const numbers *x, int token, int head, int p) {
+    double s = 0;
+    for (int i = 0; i < KEY; i++)
+        s += (double)x->q[token][head][i] * x->k[p][i];
+    return s;
+}
+
+/* Returns element i of a page's sum by docs/numeric.md, section 6, step 2: weights are rounded to units of the largest scale
+ * that the token sees. `top` is the page's largest score, and *total becomes the sum of the weights. */
+static double page_sum(const numbers *x, int token, int head, int first, int i, double top,
+                       double *total) {
+    const int end = first + 64 < token + 1 ? first + 64 : token + 1;
+    double t = 0, sum = 0;
+    for (int p = first; p < end; p++)
+        t = isnan(x->scale[p][i / 32]) ? NAN : fmax(t, fabs(x->scale[p][i / 32]));
+    for (int p = first; p < end; p++) {
+        const double e = exp(score(x, token, head, p) - top);
+        sum += rint(e * x->scale[p][i / 32] * 16256 / t) * x->code[p][i];
+        *total += e;
+    }
+    return sum * t / 16256;
+}
+
+static double expected(const numbers *x, int token, int head, int i) {
+    double sum = 0, total = 0;
+    for (int first = 0; first <= token; first += 64) {
+        double top = -INFINITY, all = 0;
+        for (int p = first; p < first + 64 && p <= token; p++)
+            top = fmax(top, score(x, token, head, p));
+        sum += exp(top) * page_sum(x, token, head, first, i, top, &all);
+        total += exp(top) * all;
+    }
+    return sum / total;
+}
+
+static ggl_graph *attention(ggl_type type) {
+    ggl_graph_params p = ggl_graph_default();
+    p.n_batch = AT_ONCE;
+    p.type_k = GGL_F16;
+    p.type_v = type;
+    ggl_graph *g = ggl_graph_new(&p);
+    ggl_graph_input(g, "pos", GGL_I32, 0, NULL, true);
+    ggl_graph_input(g, "slot", GGL_I32, 0, NULL, true);
+    ggl_tensor *kv[] = {ggl_graph_input(g, "k", GGL_F32, 2, (int64_t[]){KEY, 1}, true),
+                        ggl_graph_input(g, "v", GGL_F32, 2, (int64_t[]){VALUE, 1}, true)};
+    ggl_tensor *src[4] = {ggl_graph_input(g, "q", GGL_F32, 2, (int64_t[]){KEY, HEADS}, true),
+                          ggl_graph_op(g, GGL_OP_CACHE, kv, 2, NULL, 0)};
+    ggl_graph_output(g, "y", ggl_graph_op(g, GGL_OP_ATTEND, src, 4, (double[]){1, NAN, NAN}, 3));
+    return g;
+}
+
+/* Runs AT_ONCE tokens from `first` on, and compares their results: within a third of what one weight changes that is rounded
+ * to the next number, while sums in floats differ by several. */
+static void check_tokens(ggl_sched *s, const numbers *x, int first) {
+    int32_t pos[AT_ONCE], slot[AT_ONCE] = {0};
+    ggl_error err = {0};
+    for (int i = 0; i < AT_ONCE; i++)
+        pos[i] = first + i;
+    REQUIRE_OK(ggl_sched_set(s, "pos", pos, sizeof pos, AT_ONCE, &err), &err);
+    REQUIRE_OK(ggl_sched_set(s, "slot", slot, sizeof slot, AT_ONCE, &err), &err);
+    REQUIRE_OK(ggl_sched_set(s, "q", x->q[first], AT_ONCE * sizeof *x->q, AT_ONCE, &err), &err);
+    REQUIRE_OK(ggl_sched_set(s, "k", x->k[first], AT_ONCE * sizeof *x->k, AT_ONCE, &err), &err);
+    REQUIRE_OK(ggl_sched_set(s, "v", x->v[first], AT_ONCE * sizeof *x->v, AT_ONCE, &err), &err);
+    REQUIRE_OK(ggl_sched_run(s, AT_ONCE, NULL, 0, &err), &err);
+    const float *y = ggl_sched_output(s, 0);
+    for (int token = first; token < first + AT_ONCE; token++)
+        for (int i = 0; i < HEADS * VALUE; i++, y++) {
+            const double want = expected(x, token, i / VALUE, i % VALUE),
+                         bound = 0.3 * (token < LARGE ? 127 : 1e4) / 16256;
+            CHECK_MSG(isnan(want) ? isnan(*y) : fabs(*y - want) <= bound,
+                      "token %d, element %d: %g, not %g", token, i, (double)*y, want);
+        }
+}
+
+static void check_values(const char *mask, ggl_type type) {
+    static numbers x;
+    ggl_error err = {0};
+    ggl_sched *s = NULL;
+    ggl_backend *b = open_masked(mask);
+    if (!b)
+        return;
+    draw(&x, type);
+    ggl_graph *g = attention(type);
+    const ggl_sched_params sp = {.size = sizeof sp, .backend = &b, .n_backends = 1};
+    if (CHECK_OK(ggl_graph_finish(g, &err), &err) &&
+        CHECK_OK(ggl_sched_new(&s, g, &sp, &err), &err) && CHECK_OK(ggl_sched_alloc(s, &err), &err))
+        for (int first = 0; first < TOKENS; first += AT_ONCE)
+            check_tokens(s, &x, first);
+    ggl_sched_free(s);
+    ggl_graph_free(g);
+    ggl_backend_close(b);
+}
+
+TEST(values_of_q8_0) {
+    check_values("matrix,half", GGL_Q8_0);
+}
+TEST(values_of_q4_0) {
+    check_values("matrix", GGL_Q4_0);
 }

@@ -11,7 +11,8 @@
  * some values. It loads many words before it uses the first of them, because a load takes far
  * longer than what is done with it. When a larger score occurs, the sums so far are scaled down.
  *
- * With IDOT keys have codes, and queries are rounded to bytes: scores are integer dot products (attend_codes.glsl).
+ * With IDOT there are integer dot products: of keys with codes and queries, which are rounded to bytes
+ * (attend_codes.glsl), and of values with codes and weights (attend_weights.glsl).
  *
  * With SPLIT the positions are divided among n_spans workgroups, which write partial results for
  * attend_merge.comp: for each query and span | largest score | sum |, and from sums_at on the e
@@ -44,18 +45,17 @@ const bool K_WHOLE = K_ROWS % K_STEP == 0;
 /* Teams of invocations take fours of values in turn; an invocation of a team takes R units of each
  * value. V_FOURS are loaded before they are used. */
 const uint TEAM = UNITS < L ? UNITS : L, TEAMS = L / TEAM, R = (UNITS + L - 1) / L,
-           V_ALL = (FOURS + TEAMS - 1) / TEAMS, V_MOST = TYPE_V == F32 && AHEAD > 4 ? AHEAD / 8 : AHEAD / 4,
+           V_ALL = (FOURS + TEAMS - 1) / TEAMS,
+           V_MOST = CODED_V ? AHEAD / 2 : TYPE_V == F32 && AHEAD > 4 ? AHEAD / 8 : AHEAD / 4,
            V_FOURS = V_ALL < V_MOST ? V_ALL : V_MOST;
 const bool V_WHOLE = FOURS % (TEAMS * V_FOURS) == 0;
 
-#ifndef IDOT
-shared float q_of[D * Q];             /* [dimension][query] */
-#endif
-shared vec4 partial[PARTS * SCORES];  /* [part][query][four]; of the results [team][unit][query] */
-shared vec4 weight[SCORES];           /* [query][four] */
+shared float q_of[CODED_K ? 1 : D * Q];   /* [dimension][query] */
+shared vec4 partial[PARTS * SCORES];      /* [part][query][four]; of the results [team][unit][query] */
+shared vec4 weight[CODED_V ? 1 : SCORES]; /* [query][four] */
 shared float part[SCORES];
-shared float down[Q];                 /* factors of the sums so far */
-shared vec2 result[Q];                /* factors of the results */
+shared float down[Q];                     /* factors of the sums so far */
+shared vec2 result[Q];                    /* factors of the results */
 shared int q_from[Q], q_last[Q], q_slot[Q]; /* positions that queries see; last -1: no query */
 
 float top[OWN], total[OWN]; /* of the queries of these scores: largest score; sum of own weights */
@@ -63,19 +63,24 @@ vec4 sum[Q][R * HALF_V];
 
 /* --- scores ----------------------------------------------------------------------------------- */
 
-#ifdef IDOT
 #include "attend_codes.glsl"
-#else
 
 /* Takes Q queries, which begin at at[]. */
 void load_queries(uint at[Q]) {
-    for (uint i = me(); i < D; i += L)
-        [[unroll]] for (uint q = 0; q < Q; q++)
-            q_of[i * Q + q] = queries[at[q] + i];
+    if (CODED_K)
+        load_coded_queries(at);
+    else
+        for (uint i = me(); i < D; i += L)
+            [[unroll]] for (uint q = 0; q < Q; q++)
+                q_of[i * Q + q] = queries[at[q] + i];
 }
 
 /* Adds up the products of the queries and four keys, over every PARTS-th row of the page. */
 void multiply_keys(uint page, out vec4 s[Q]) {
+    if (CODED_K) {
+        multiply_coded_keys(page, s);
+        return;
+    }
     uint four = me() % FOURS, own = me() / FOURS;
     [[unroll]] for (uint q = 0; q < Q; q++)
         s[q] = vec4(0);
@@ -100,8 +105,6 @@ void multiply_keys(uint page, out vec4 s[Q]) {
         }
     }
 }
-
-#endif
 
 /* --- queries ---------------------------------------------------------------------------------- */
 
@@ -135,6 +138,8 @@ bool sees(uint takes, uint q, int p) {
     return (takes >> q & 1) != 0 && p >= q_from[q] && p <= q_last[q];
 }
 
+#include "attend_weights.glsl"
+
 /* --- a page ----------------------------------------------------------------------------------- */
 
 /* Adds the parts of own scores, and finishes them; hidden ones are -infinity. Leaves the largest
@@ -159,21 +164,26 @@ void set_scores(uint first, uint store_head, uint takes, int begin, out vec4 s[O
     }
 }
 
-/* Turns scores into weights, and finds by which factors the sums so far must be scaled down. */
-void set_weights(uint takes, int begin, vec4 s[OWN]) {
+/* Turns scores into weights, and finds by which factors the sums so far must be scaled down. Weights of coded
+ * values are relative to the page's largest score, so that rounding keeps what a page of small weights adds up to. */
+void set_weights(uint takes, int begin, vec4 s[OWN], bool edge) {
     [[unroll]] for (uint k = 0; k < OWN; k++) {
         uint o = me() + k * L, q = o / FOURS;
         if (o < SCORES) {
-            float now = top[k];
+            float most = CODED_V ? -INFINITY : top[k];
             [[unroll]] for (uint i = 0; i < FOURS; i++)
-                now = larger(now, part[q * FOURS + i]);
-            float by = now == top[k] ? 1 : exp_of(top[k] - now);
+                most = larger(most, part[q * FOURS + i]);
+            float now = CODED_V ? larger(top[k], most) : most, by = now == top[k] ? 1 : exp_of(top[k] - now),
+                  up = !CODED_V || now == most ? 1 : exp_of(most - now);
             vec4 w;
             [[unroll]] for (uint i = 0; i < 4; i++)
-                w[i] = sees(takes, q, begin + int(o % FOURS * 4 + i)) ? exp_of(s[k][i] - now) : 0;
+                w[i] = sees(takes, q, begin + int(o % FOURS * 4 + i)) ? exp_of(s[k][i] - most) : 0;
             top[k] = now;
-            total[k] = total[k] * by + ((w.x + w.y) + (w.z + w.w));
-            weight[o] = w;
+            total[k] = total[k] * by + ((w.x + w.y) + (w.z + w.w)) * up;
+            if (CODED_V)
+                put_weights(q, o % FOURS, w, up, edge);
+            else
+                weight[o] = w;
             if (o % FOURS == 0)
                 down[q] = by;
         }
@@ -234,18 +244,28 @@ void one_page(uint pair, uint slot, uint store_head, uint takes, uint number, ui
     uint row = page_row(slot, store_head, number), k_page = key_page(row);
     int begin = int(number * PAGE);
     vec4 s[Q], own[OWN];
+    uvec2 scales[V_TURNS];
+    if (CODED_V)
+        load_scales(value_page(row), scales);
     multiply_keys(k_page, s);
+    if (CODED_V)
+        put_scales(scales);
     [[unroll]] for (uint q = 0; q < Q; q++)
         partial[(me() / FOURS * Q + q) * FOURS + me() % FOURS] = s[q];
     barrier();
     set_scores(pair, store_head, takes, begin, own);
+    if (CODED_V)
+        set_units(takes, begin, edge);
     barrier();
-    set_weights(takes, begin, own);
+    set_weights(takes, begin, own, edge);
     barrier();
     [[unroll]] for (uint q = 0; q < Q; q++)
         [[unroll]] for (uint r = 0; r < R * HALF_V; r++)
             sum[q][r] *= down[q];
-    add_values(IN_KEYS ? k_page : value_page(row), lo, hi, edge);
+    if (CODED_V)
+        add_coded_values(value_page(row), lo, hi);
+    else
+        add_values(IN_KEYS ? k_page : value_page(row), lo, hi, edge);
 }
 
 /* Processes the positions that these queries see, as far as they belong to `span`. */

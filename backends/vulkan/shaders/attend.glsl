@@ -7,7 +7,9 @@ const bool WINDOW = (OPTIONS & 1) != 0, CAP = (OPTIONS & 2) != 0, SINKS = (OPTIO
            IN_KEYS = (OPTIONS & 32) != 0, /* values are the first dimensions of the keys */
            RING = (OPTIONS & 64) != 0,
            MIXED = (OPTIONS & 128) != 0, /* only tiles whose tokens have different slots, */
-           WIDE_TILES = (OPTIONS & 256) != 0; /* which are those of attend_matrix.comp */
+           WIDE_TILES = (OPTIONS & 256) != 0, /* which are those of attend_matrix.comp */
+           CODED_K = (OPTIONS & 512) != 0,    /* attend.comp multiplies codes of keys (attend_codes.glsl), .. */
+           CODED_V = (OPTIONS & 1024) != 0;   /* .. and of values (attend_weights.glsl), in integers */
 
 layout(set = 0, binding = 0) readonly buffer Queries { float queries[]; };
 /* The stores, in words, and in twos and fours of them: rows of a page are aligned accordingly. */
@@ -112,7 +114,8 @@ vec4 key_four(uvec4 w, uvec2 scales, uint half_, uint i) {
 /* A value's dimensions are divided into units: four dimensions, or twice four of a block of q4_0,
  * whose last one may be a part, if values are in keys. */
 const uint LAST = (E % BLOCK + 3) / 4,
-           UNITS = TYPE_V == Q4_0 ? E / BLOCK * 4 + (LAST < 4 ? LAST : 4) : (E + 3) / 4;
+           UNITS = TYPE_V == Q4_0 ? E / BLOCK * 4 + (LAST < 4 ? LAST : 4) : (E + 3) / 4,
+           UNITS_IN_BLOCK = TYPE_V == Q4_0 ? 4 : 8;
 
 uint unit_dim(uint unit, uint half_) {
     return TYPE_V == Q4_0 ? unit / 4 * BLOCK + unit % 4 * 4 + 16 * half_ : 4 * unit;
@@ -136,17 +139,26 @@ uvec4 value_words(uint page, uint row, uint unit) {
     return TYPE_V == F32 ? w : uvec4(w.x | w.y << 16, w.z | w.w << 16, 0, 0);
 }
 
+/* Returns the words of the codes of a unit of four values: a word for each dimension. */
+uvec4 code_words(uint page, uint four, uint unit) {
+    uint k = unit % UNITS_IN_BLOCK * 4;
+    return values4[(page + code_at(TYPE_V, false, 4 * four, unit / UNITS_IN_BLOCK, k)) >> 4];
+}
+
+/* Returns the scales of these values, in block b. */
+uvec2 value_scales(uint page, uint b, uint four) {
+    return values2[(page + scale_at(TYPE_V, 4 * four, b)) >> 3];
+}
+
 /* Loads a unit of four values, from value 4 four on. Codes: w[0] has a word for each dimension, or, in
  * keys, for each position, and w[1] has the scales of the positions. Others: w[i] has value i, or,
  * in keys, dimension i of the four. */
 void load_values(uint page, uint four, uint unit, out uvec4 w[4]) {
     w[0] = w[1] = w[2] = w[3] = uvec4(0);
     if (CODES_V) {
-        uint per = code_bytes(TYPE_V) / 4, b = unit / per,
-             at = page + code_at(TYPE_V, false, 4 * four, b, unit % per * 4);
-        w[0] = IN_KEYS ? key_words(page, unit, four) : values4[at >> 4];
-        w[1].xy = IN_KEYS ? key_scales(page, b, four)
-                          : values2[(page + scale_at(TYPE_V, 4 * four, b)) >> 3];
+        w[0] = IN_KEYS ? key_words(page, unit, four) : code_words(page, four, unit);
+        w[1].xy = IN_KEYS ? key_scales(page, unit / UNITS_IN_BLOCK, four)
+                          : value_scales(page, unit / UNITS_IN_BLOCK, four);
         return;
     }
     [[unroll]] for (uint i = 0; i < 4; i++)

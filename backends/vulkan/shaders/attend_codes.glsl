@@ -1,25 +1,27 @@
 /* Scores by integer dot products, for keys of q8_0 and q4_0 (docs/numeric.md, section 6): queries are rounded to signed
- * bytes in blocks of 32, and the codes of a key are multiplied by those. Included by attend.comp.
+ * bytes in blocks of 32, and the codes of a key are multiplied by those. Included by attend.comp. For other keys
+ * (not CODED_K) nothing of this is called.
  *
  * An invocation takes pieces of keys, at four positions: G rows of a page, which belong to one block. */
 
 #include "dot4.glsl"
 
-const uint WORDS = D / 4, BLOCKS = D / BLOCK, IN_BLOCK = BLOCK / 4;
+const uint WORDS = CODED_K ? D / 4 : 1, BLOCKS = CODED_K ? D / BLOCK : 1, IN_BLOCK = BLOCK / 4;
 
 /* Returns the largest G so that each of PARTS invocations has as many pieces. */
-const uint G = K_ROWS % (K_BLOCK * PARTS) == 0       ? K_BLOCK
+const uint G = !CODED_K                              ? 1
+               : K_ROWS % (K_BLOCK * PARTS) == 0     ? K_BLOCK
                : K_ROWS % (K_BLOCK / 2 * PARTS) == 0 ? K_BLOCK / 2
                                                      : K_BLOCK / 4,
-           PIECES = K_ROWS / G, K_TURNS = PIECES / PARTS;
+           PIECES = CODED_K ? K_ROWS / G : PARTS, K_TURNS = PIECES / PARTS;
 /* All pieces of an invocation are loaded before the first is used, if these are few words. */
 const uint AT_ONCE = K_TURNS * G * 2 <= AHEAD ? K_TURNS : 1;
 
-shared uint q_code[WORDS * Q];    /* [four dimensions][query] */
-shared uint q_most[WORDS * Q];    /* bits of the largest magnitude of the four */
-shared float q_scale[BLOCKS * Q]; /* [block][query] */
+shared uint q_code[CODED_K ? WORDS * Q : 1];    /* [four dimensions][query] */
+shared uint q_most[CODED_K ? WORDS * Q : 1];    /* bits of the largest magnitude of the four */
+shared float q_scale[CODED_K ? BLOCKS * Q : 1]; /* [block][query] */
 /* [piece][query]: the codes of q4_0 are 8 larger than the numbers, so this is -8 times the sum of a piece's bytes */
-shared int q_less[PIECES * Q];
+shared int q_less[CODED_K ? PIECES * Q : 1];
 
 /* Returns the word of the codes that row t is multiplied with. */
 uint word_of(uint t, uint half_) {
@@ -51,7 +53,7 @@ void round_four(uint from, uint i, uint q) {
 }
 
 /* Takes Q queries, which begin at at[]. */
-void load_queries(uint at[Q]) {
+void load_coded_queries(uint at[Q]) {
     find_most(at);
     barrier();
     for (uint i = me(); i < WORDS; i += L)
@@ -94,7 +96,7 @@ void add_piece(uint piece, uvec4 w[G], uvec2 scales, inout vec4 s[Q]) {
 }
 
 /* Adds up the products of the queries and four keys, over every PARTS-th piece of the page. */
-void multiply_keys(uint page, out vec4 s[Q]) {
+void multiply_coded_keys(uint page, out vec4 s[Q]) {
     uint four = me() % FOURS, own = me() / FOURS;
     [[unroll]] for (uint q = 0; q < Q; q++)
         s[q] = vec4(0);
