@@ -58,29 +58,44 @@ static void add_product(ggl_graph *g, const form *f) {
     ggl_graph_output(g, "y", ggl_linear(g, x, w, NULL));
 }
 
-/* Gate and up of 4096 x 4096, of a batch of n, and f(gate) * up. */
+/* Gate and up of 4096 x 4096, of a batch of n, f(gate) * up, and a product that reads it. */
 static void add_gated(ggl_graph *g, const form *f) {
     static const char none[1];
     const int64_t ne[] = {4096, 4096};
     ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, ne, true),
                *gate = ggl_linear(g, x, ggl_graph_weight(g, "gate", f->type, 2, ne, none), NULL),
-               *up = ggl_linear(g, x, ggl_graph_weight(g, "up", f->type, 2, ne, none), NULL);
-    ggl_graph_output(g, "y", ggl_binary(g, GGL_OP_MUL, ggl_unary(g, GGL_OP_SIGMOID, gate), up));
+               *up = ggl_linear(g, x, ggl_graph_weight(g, "up", f->type, 2, ne, none), NULL),
+               *down = ggl_graph_weight(g, "down", f->type, 2, ne, none),
+               *y = ggl_binary(g, GGL_OP_MUL, ggl_unary(g, GGL_OP_SIGMOID, gate), up);
+    ggl_graph_output(g, "y", ggl_linear(g, y, down, NULL));
 }
 
-/* A product of 4096 x 4096, its sum with a residual, the norm of that, and a product that reads it. */
-static void add_normed(ggl_graph *g, const form *f) {
+static ggl_tensor *weighted_norm(ggl_graph *g, ggl_tensor *x, const char *name) {
+    static const char none[1];
+    ggl_tensor *by = ggl_graph_weight(g, name, GGL_F32, 1, (int64_t[]){4096}, none);
+    return ggl_binary(g, GGL_OP_MUL, ggl_rms(g, x, 1e-5), by);
+}
+
+/* A product of 4096 x 4096, its norm if `first`, the sum with a residual, the norm of that, and a product that reads it. */
+static void add_norms(ggl_graph *g, const form *f, bool first) {
     static const char none[1];
     const int64_t ne[] = {4096, 4096};
     ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, ne, true),
                *r = ggl_graph_input(g, "r", GGL_F32, 1, ne, true),
                *y = ggl_linear(g, x, ggl_graph_weight(g, "w", f->type, 2, ne, none), NULL),
-               *sum = ggl_binary(g, GGL_OP_ADD, r, y),
-               *by = ggl_graph_weight(g, "by", GGL_F32, 1, ne, none),
-               *norm = ggl_binary(g, GGL_OP_MUL, ggl_rms(g, sum, 1e-5), by);
+               *sum = ggl_binary(g, GGL_OP_ADD, r, first ? weighted_norm(g, y, "first") : y),
+               *norm = weighted_norm(g, sum, "by");
     ggl_graph_output(g, "sum", sum);
     ggl_graph_output(g, "next",
                      ggl_linear(g, norm, ggl_graph_weight(g, "v", f->type, 2, ne, none), NULL));
+}
+
+static void add_normed(ggl_graph *g, const form *f) {
+    add_norms(g, f, false);
+}
+
+static void add_normed_twice(ggl_graph *g, const form *f) {
+    add_norms(g, f, true);
 }
 
 /* Attention with 32 heads of 128, which share 8 heads of keys and values. */
@@ -244,6 +259,8 @@ static void print_all(FILE *out, ggl_backend *b, const odd_asked *asked) {
     } graph[] = {{"product", add_product, weights, sizeof weights / sizeof *weights},
                  {"gate and up", add_gated, gated, sizeof gated / sizeof *gated},
                  {"product, residual and norm", add_normed, normed, sizeof normed / sizeof *normed},
+                 {"product, norm, residual and norm", add_normed_twice, normed,
+                  sizeof normed / sizeof *normed},
                  {"attention", add_attention, kept, sizeof kept / sizeof *kept},
                  {"attention of shared keys", add_shared, kept, sizeof kept / sizeof *kept}};
     uint32_t before = asked->n_pipelines;
