@@ -453,10 +453,12 @@ static bool is_whole(const vk_emit *e, const vk_product *p) {
     return of.n_matrices == p->w->ne[2] && of.n_rows == p->w->ne[1];
 }
 
-/* The workgroup's size is that of rows.comp, which suits the lanes of a row only if it is not smaller. */
+/* The workgroup's size is that of rows.comp, which suits the lanes of a row only if it is not smaller. A
+ * norm has rows.comp's order of sums only if both are by subgroups, or neither is. */
 bool ggl_vk_has_last(const vk_emit *e, const vk_product *p) {
-    return is_whole(e, p) && ggl_vk_is_narrow(p) && p->n_cols <= NORM_COLS &&
-           ggl_vk_n_outer(p) == 1 && ggl_vk_row_local(p->y->ne[0]) >= lanes_of(e->b, p);
+    return is_whole(e, p) && is_by_subgroup(e->b, p) == e->b->features.subgroup &&
+           ggl_vk_is_narrow(p) && p->n_cols <= NORM_COLS && ggl_vk_n_outer(p) == 1 &&
+           ggl_vk_row_local(p->y->ne[0]) >= lanes_of(e->b, p);
 }
 
 static ggl_status linear_emit(vk_emit *e, ggl_error *err) {

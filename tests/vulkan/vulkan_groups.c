@@ -308,6 +308,7 @@ typedef struct normed {
     ggl_tensor *(*norm)(ggl_graph *, ggl_tensor *);
     bool weighted;
     bool first, once; /* a norm comes before the sum, too; or only there */
+    int64_t k;        /* columns of the product; 0: all */
 } normed;
 
 static ggl_tensor *norm_of(ggl_graph *g, ggl_tensor *x, const normed *f, int i) {
@@ -329,11 +330,13 @@ static ggl_graph *normed_graph(const normed *f) {
     p.n_batch = MOST_BATCH;
     ggl_graph *g = ggl_graph_new(&p);
     ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){K}, true),
-               *w = ggl_graph_weight(g, "w", f->type, 2, (int64_t[]){K, SUM_ROWS}, weight[0]),
+               *w = ggl_graph_weight(g, "w", f->type, 2, (int64_t[]){f->k ? f->k : K, SUM_ROWS},
+                                     weight[0]),
                *next = ggl_graph_weight(g, "next", next_type, 2, (int64_t[]){SUM_ROWS, NEXT_ROWS},
                                         weight[2]);
     x = ggl_unary(g, GGL_OP_TANH, x);
     ggl_tensor *part = ggl_graph_op(g, GGL_OP_SPLIT, &x, 1, (double[]){0, 0, SUM_ROWS}, 3);
+    x = f->k ? ggl_graph_op(g, GGL_OP_SPLIT, &x, 1, (double[]){0, 0, (double)f->k}, 3) : x;
     x = ggl_linear(g, x, w, NULL);
     x = f->first ? norm_of(g, x, f, 1) : x;
     ggl_tensor *sum = ggl_binary(g, GGL_OP_ADD, ggl_unary(g, GGL_OP_ABS, part), x),
@@ -377,6 +380,12 @@ TEST(normed_without_weights) {
 TEST(normed_in_the_middle) {
     check_normed(&(normed){.type = GGL_BF16, .norm = ggl_center, .weighted = true}, "import,idot",
                  64, 3);
+}
+/* A row is too short for the lanes of a subgroup, so that the product's workgroup would add up the squares in another
+ * order than rows.comp: the norm is a dispatch of its own. */
+TEST(normed_of_short_rows) {
+    check_normed(&(normed){.type = GGL_F32, .norm = rms, .weighted = true, .k = 16}, "import,idot",
+                 64, 2);
 }
 /* Nor is the rounding, which the fused norm does itself. */
 TEST(normed_rounded) {
