@@ -33,7 +33,10 @@ bool ggl_vk_linear_tail(const vk_backend *b, const ggl_step *const *member, int 
                         const ggl_step *chain) {
     (void)b;
     int gate;
-    const int links = chain->n_links - (ggl_vk_form_link(chain) != NULL);
+    const ggl_step *round = ggl_vk_form_link(chain);
+    const int links = chain->n_links - (round != NULL);
+    if (round && member[0]->dst.ne[0] / BLOCK > VK_MOST_COUNTERS)
+        return false;
     return n == MEMBERS && links == LINKS && chain[0].kind == GGL_STEP_NODE &&
            chain[1].kind == GGL_STEP_NODE && ggl_vk_op_of(chain[0].node) == &ggl_vk_op_unary &&
            chain[1].node->op == GGL_OP_MUL && chain[0].dst.region < 0 &&
@@ -101,7 +104,7 @@ ggl_status ggl_vk_emit_gated(vk_emit *e, ggl_error *err) {
         p[m] = ggl_vk_product_of(e, member[m == 0 ? gate : 1 - gate]);
         p[m].y = &y;
     }
-    if (!ggl_vk_is_narrow(p) || (round && y.ne[0] / BLOCK > VK_MOST_COUNTERS))
+    if (!ggl_vk_is_narrow(p))
         return emit_apart(e, tail, gate, err);
     p->n_members = MEMBERS;
     p->gated = true;
