@@ -34,9 +34,10 @@ bool ggl_vk_linear_tail(const vk_backend *b, const ggl_step *const *member, int 
     (void)b;
     int gate;
     const bool rounds = ggl_vk_form_link(chain) != NULL,
-               chosen = member[0]->n_src > 3 && ggl_vk_has(&member[0]->src[3]);
-    /* linear_vec.comp rounds blocks of columns that have the same matrix */
-    return n == MEMBERS && chain->n_links - rounds == LINKS && !(rounds && chosen) &&
+               chosen = member[0]->n_src > 3 && ggl_vk_has(&member[0]->src[3]),
+               counted = member[0]->dst.ne[0] / BLOCK <= VK_MOST_COUNTERS;
+    /* linear_vec.comp rounds blocks of columns that have the same matrix, and has a counter for each */
+    return n == MEMBERS && chain->n_links - rounds == LINKS && (!rounds || (counted && !chosen)) &&
            chain[0].kind == GGL_STEP_NODE && chain[1].kind == GGL_STEP_NODE &&
            ggl_vk_op_of(chain[0].node) == &ggl_vk_op_unary && chain[1].node->op == GGL_OP_MUL &&
            chain[0].dst.region < 0 && find_gate(member, chain, &gate) &&
@@ -104,7 +105,7 @@ ggl_status ggl_vk_emit_gated(vk_emit *e, ggl_error *err) {
         p[m] = ggl_vk_product_of(e, member[m == 0 ? gate : 1 - gate]);
         p[m].y = &y;
     }
-    if (!ggl_vk_is_narrow(p) || (round && y.ne[0] / BLOCK > VK_MOST_COUNTERS))
+    if (!ggl_vk_is_narrow(p))
         return emit_apart(e, tail, gate, err);
     p->n_members = MEMBERS;
     p->gated = true;

@@ -135,7 +135,7 @@ static ggl_status read_all(llm_hf_tokenizer *t, const llm_hf_vocab *size, ggl_er
     if (s == GGL_OK && needs_sentence_model(t))
         s = find_sentence_model(t, &path, err);
     if (s == GGL_OK && path) {
-        llm_json_free(t->file);
+        t->beside = t->file;
         t->file = NULL;
         return llm_hf_read_sentence_model(t, path, size, err);
     }
@@ -179,6 +179,7 @@ void llm_hf_tokenizer_free(llm_hf_tokenizer *t) {
     llm_sentence_pieces_fini(&t->pieces);
     ggl_file_map_close(&t->map);
     llm_json_free(t->file);
+    llm_json_free(t->beside);
     llm_json_free(t->config);
     llm_json_free(t->vocab);
     llm_json_free(t->added);

@@ -14,6 +14,8 @@ struct llm_hf_tokenizer {
     const char *folder;
     /* parsed files; NULL: absent */
     llm_json *file, *config, *vocab, *added;
+    /* tokenizer.json beside SentencePiece's file, which has the pieces: for its added tokens */
+    llm_json *beside;
     llm_json *generation;   /* generation_config.json */
     sentence_pieces pieces; /* of SentencePiece, from the mapped file */
     ggl_file_map map;

@@ -62,7 +62,8 @@ static ggl_status each_decoded(llm_hf_tokenizer *t, const json_value *map, on_ad
 }
 
 static ggl_status each_added(llm_hf_tokenizer *t, on_added f, ggl_error *err) {
-    const json_value *root = t->file ? &t->file->root : NULL;
+    const llm_json *file = t->file ? t->file : t->beside;
+    const json_value *root = file ? &file->root : NULL;
     const json_value *list = llm_json_get(root, "added_tokens");
     if (list && list->kind != JSON_ARRAY && list->kind != JSON_NULL)
         return ggl_fail(err, GGL_FORMAT, "added_tokens is %s, not an array",

@@ -117,6 +117,9 @@ def test_unigram():
         for more in ({}, json_of):
             other = folder(f"{name}{len(more)}", {name: model(PIECES, UNIGRAM, remove=1), "tokenizer_config.json": CONFIG, **more})
             check(ids(other, "banana") == ids(sp, "banana"), f"other tokens of {name}", ids(other, "banana"))
+    more = {"tokenizer.json": {"model": {"type": "Unigram", "vocab": []}, "added_tokens": [{"id": i, "content": t, "special": True} for t, i in ADDED.items()]}}
+    one = folder("beside", {"spiece.model": model(PIECES, UNIGRAM, remove=1), "tokenizer_config.json": CONFIG, **more})
+    check(str(ADDED["<more>"]) in ids(one, "ban<more>"), "tokenizer.json's added tokens are lost", ids(one, "ban<more>"))
     run("llm-convert", folder("alone", json_of), "-o", path("bad.gguf"), "--vocab-only", code=1, has="type 'Unigram' is not supported")
     first = len(PIECES) - len(WORDS) - 2
     said = ids(sp, "banana")

@@ -1,6 +1,7 @@
 /* vulkan.groups: products of the same columns as one dispatch give the bits that they give as one
  * dispatch each, for few columns and for many. Weights are not imported, so that they lie in one
  * region, as those of a file do. */
+#include "ggl/alloc.h"
 #include "ggl/compose.h"
 #include "ggl/sched.h"
 #include "vulkan.h"
@@ -296,6 +297,77 @@ TEST(experts_side_by_side) {
 TEST(experts_in_small_bindings) {
     check_gated(&(gated){.type = GGL_Q8_0, .f = GGL_OP_TANH, .chosen = true}, "import,idot,range",
                 1, 1);
+}
+
+/* --- more blocks than counters ---------------------------------------------------------------- */
+
+enum { SHORT = 32, WIDE = 32 * (VK_MOST_COUNTERS + 1), CLOSE = 4 };
+
+/* Returns WIDE * SHORT weights of next_type: all blocks are one of some, in turn. */
+static char *wide_weight(int64_t seed) {
+    const size_t block = ggl_row_size(next_type, SHORT);
+    char *w = ggl_calloc(WIDE, block);
+    float row[SHORT];
+    for (size_t i = 0; w && i < WIDE; i++) {
+        uint64_t from = (uint64_t)seed + i % 61;
+        for (int k = 0; k < SHORT && i < 61; k++)
+            row[k] = test_random_float(&from);
+        if (i < 61)
+            ggl_type_get(next_type)->from_float(row, w + i * block, SHORT);
+        else
+            memcpy(w + i * block, w + (i - 61) * block, block);
+    }
+    return w;
+}
+
+/* Runs one token through gate, up and down; the batch has no more, so that the scratch is small. Returns whether there is a device. */
+static bool run_wide(const char *mask, char *const *w, float *y) {
+    ggl_graph_params p = ggl_graph_default();
+    ggl_backend *b = vulkan_open(mask);
+    ggl_sched *s = NULL;
+    ggl_error err = {0};
+    float x[SHORT];
+    if (!b)
+        return false;
+    p.n_batch = 1;
+    ggl_graph *g = ggl_graph_new(&p);
+    ggl_tensor *in = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){SHORT}, true), *part[2];
+    for (int i = 0; i < 2; i++)
+        part[i] = ggl_linear(
+            g, in,
+            ggl_graph_weight(g, product[i].name, next_type, 2, (int64_t[]){SHORT, WIDE}, w[i]),
+            NULL);
+    ggl_tensor *mul = ggl_binary(g, GGL_OP_MUL, ggl_unary(g, GGL_OP_SIGMOID, part[0]), part[1]);
+    ggl_graph_output(
+        g, "y",
+        ggl_linear(g, mul,
+                   ggl_graph_weight(g, "down", next_type, 2, (int64_t[]){WIDE, CLOSE}, w[2]),
+                   NULL));
+    for (int k = 0; k < SHORT; k++)
+        x[k] = (float)(k % 7 - 3);
+    const ggl_sched_params sp = {.size = sizeof sp, .backend = &b, .n_backends = 1};
+    if (CHECK_OK(ggl_graph_finish(g, &err), &err) &&
+        CHECK_OK(ggl_sched_new(&s, g, &sp, &err), &err) &&
+        CHECK_OK(ggl_sched_alloc(s, &err), &err) &&
+        CHECK_OK(ggl_sched_set(s, "x", x, sizeof x, 1, &err), &err) &&
+        CHECK_OK(ggl_sched_run(s, 1, NULL, 0, &err), &err))
+        memcpy(y, ggl_sched_output(s, 0), CLOSE * sizeof *y);
+    ggl_sched_free(s);
+    ggl_graph_free(g);
+    ggl_backend_close(b);
+    return true;
+}
+
+/* Then the chain is a dispatch of its own. */
+TEST(gated_with_more_blocks_than_counters) {
+    float y[2][CLOSE] = {{0}};
+    char *w[3] = {wide_weight(1), wide_weight(2), wide_weight(3)};
+    setenv("GGL_VULKAN_FORCE", "idot", 1);
+    if (CHECK(w[0] && w[1] && w[2]) && run_wide("import", w, y[0]) &&
+        run_wide("import,fuse", w, y[1]))
+        CHECK(y[0][0] != 0 && memcmp(y[0], y[1], sizeof *y) == 0);
+    for (int i = 0; i < 3; i++)
+        ggl_free(w[i]);
 }
 
 /* --- a product, a residual and a norm --------------------------------------------------------- */
