@@ -19,6 +19,8 @@ enum {
                        * besides a word for each invocation, or for each query if these are more */
     TILE_MATRIX_DIMS = 256,
     SHARED_MATRIX = 21008,
+    SHARED_TILES =
+        17000, /* attend_tiles.comp with codes, besides 36 bytes for a dimension of keys */
     SUMS = 64, /* most sums of an invocation: queries times dimensions */
     MOST_DIMS = 2048,
     ALIGN = 256, /* of the result in the scratch */
@@ -69,6 +71,7 @@ typedef struct shape {
     int64_t n_groups;               /* groups of queries */
     int64_t n_tiles;                /* tiles of queries; 0: there are none */
     bool coded_k, coded_v; /* attend.comp multiplies codes of keys, and of values, in integers */
+    bool coded_tiles;      /* attend_tiles.comp does it with those of keys */
     bool matrix;           /* tiles are for attend_matrix.comp, else for attend_tiles.comp */
     size_t halves;         /* bytes of the queries as f16, for attend_matrix.comp */
     uint32_t spans;
@@ -165,6 +168,7 @@ static shape shape_of(const vk_backend *b, const ggl_step *step, int64_t n_batch
     const int64_t pairs = n_batch * (step->dst.ne[1] / s.keys->ne[1]);
     s.coded_k = b->features.idot && ggl_type_get(s.keys->type)->quantized;
     s.coded_v = b->features.idot && s.values && ggl_type_get(s.values->type)->quantized;
+    s.coded_tiles = s.coded_k && SHARED_TILES + 36 * s.keys->ne[0] <= b->limits.shared_size;
     if (shared_bytes(&s, 1) > b->limits.shared_size)
         s.coded_v = false;
     while (s.queries < QUERIES && s.queries < pairs && 2 * s.queries * query_sums(&s) <= SUMS &&
@@ -244,6 +248,13 @@ static vk_shader shader_of(const vk_features *f, const shape *s) {
     return shader[s->coded_k || s->coded_v][f->half];
 }
 
+static vk_shader tiles_shader_of(const vk_features *f, const shape *s) {
+    static const vk_shader shader[2][2] = {
+        {VK_SHADER_ATTEND_TILES, VK_SHADER_ATTEND_TILES_HALF},
+        {VK_SHADER_ATTEND_TILES_IDOT, VK_SHADER_ATTEND_TILES_IDOT_HALF}};
+    return shader[s->coded_tiles][f->half];
+}
+
 /* Chooses the shader, and its constants and workgroups. */
 static vk_call call_of(const vk_emit *e, const shape *s, bool tiles, uint32_t options) {
     const vk_features *f = &e->b->features;
@@ -258,10 +269,11 @@ static vk_call call_of(const vk_emit *e, const shape *s, bool tiles, uint32_t op
                          .groups = {ggl_vk_groups(s->n_tiles * s->spans, 1)},
                          .full_subgroups = true};
     if (tiles)
-        return (vk_call){.shader = f->half ? VK_SHADER_ATTEND_TILES_HALF : VK_SHADER_ATTEND_TILES,
-                         .spec = {LOCAL_TILES, k, v, dims, key_dims, options},
-                         .n_spec = 6,
-                         .groups = {ggl_vk_groups(s->n_tiles * s->spans, 1)}};
+        return (vk_call){
+            .shader = tiles_shader_of(f, s),
+            .spec = {LOCAL_TILES, k, v, dims, key_dims, options | (s->coded_tiles ? CODED_K : 0)},
+            .n_spec = 6,
+            .groups = {ggl_vk_groups(s->n_tiles * s->spans, 1)}};
     return (vk_call){.shader = shader_of(f, s),
                      .spec = {LOCAL, k, v, s->queries, dims, key_dims,
                               options | (s->n_tiles ? MIXED : 0) | (s->matrix ? WIDE_TILES : 0) |

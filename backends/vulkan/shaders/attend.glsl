@@ -8,8 +8,8 @@ const bool WINDOW = (OPTIONS & 1) != 0, CAP = (OPTIONS & 2) != 0, SINKS = (OPTIO
            RING = (OPTIONS & 64) != 0,
            MIXED = (OPTIONS & 128) != 0, /* only tiles whose tokens have different slots, */
            WIDE_TILES = (OPTIONS & 256) != 0, /* which are those of attend_matrix.comp */
-           CODED_K = (OPTIONS & 512) != 0,    /* attend.comp multiplies codes of keys (attend_codes.glsl), .. */
-           CODED_V = (OPTIONS & 1024) != 0;   /* .. and of values (attend_weights.glsl), in integers */
+           CODED_K = (OPTIONS & 512) != 0,    /* codes of keys are multiplied (attend_codes.glsl, attend_tiles_codes.glsl), .. */
+           CODED_V = (OPTIONS & 1024) != 0;   /* .. and of values (attend_weights.glsl, for attend.comp), in integers */
 
 layout(set = 0, binding = 0) readonly buffer Queries { float queries[]; };
 /* The stores, in words, and in twos and fours of them: rows of a page are aligned accordingly. */

@@ -1,7 +1,7 @@
 #version 450
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_GOOGLE_include_directive : require
-#ifdef HALF
+#if defined(HALF) || defined(IDOT)
 #extension GL_EXT_spirv_intrinsics : require
 #endif
 
@@ -9,7 +9,8 @@
  * the same head of the store, in the same slot, page by page. Keys, queries and values are decoded
  * to shared memory in pieces, whose words are loaded while the piece before is multiplied. An
  * invocation computes the scores of 4 queries and 4 positions, and then some weighted sums, over all
- * positions. With SPLIT it writes partial results, as attend.comp does. */
+ * positions. With IDOT the scores of keys with codes are integer dot products (attend_tiles_codes.glsl). With SPLIT it writes
+ * partial results, as attend.comp does. */
 
 layout(local_size_x_id = 0) in; /* 128 */
 layout(constant_id = 1) const uint TYPE_K = 0;
@@ -51,6 +52,8 @@ float top, total; /* of query me / QUARTERS: largest score; sum of own weights *
 uint own_query;   /* where it begins */
 vec4 sum[STRIPS][OWN];
 
+#include "attend_tiles_codes.glsl"
+
 /* --- queries ---------------------------------------------------------------------------------- */
 
 /* Sets up the queries from pair `first` on, among those that read this head of the store. */
@@ -59,6 +62,8 @@ void set_queries(uint first, uint store_head) {
     barrier();
     if (me() % QUARTERS == 0)
         set_seen(first, q);
+    if (CODED_K)
+        round_queries(first, store_head);
     own_query = q_at + token * q_step[1] + head_of(pair, store_head) * q_step[0];
     top = -INFINITY;
     total = 0;
@@ -113,6 +118,10 @@ void put_keys(uint first, words w) {
 
 /* Multiplies queries 4 * (me / FOURS) .. with four keys. */
 void multiply_keys(uint page, out vec4 s[4]) {
+    if (CODED_K) {
+        multiply_codes(page, s);
+        return;
+    }
     words w;
     load_keys(page, 0, w);
     [[unroll]] for (uint i = 0; i < 4; i++)
