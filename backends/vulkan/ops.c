@@ -15,6 +15,12 @@ const vk_op *ggl_vk_op_of(const ggl_tensor *node) {
     return node->op == GGL_OP_CALL ? by_composite[ggl_composite_of(node)] : by_op[node->op];
 }
 
+const vk_op *ggl_vk_op_of_step(const ggl_step *step) {
+    if (step->kind == GGL_STEP_FORM)
+        return &ggl_vk_op_round;
+    return step->n_links > 1 && step[1].link < 0 ? &ggl_vk_op_route : ggl_vk_op_of(step->node);
+}
+
 bool ggl_vk_in_place(const ggl_tensor *node) {
     const vk_op *op = ggl_vk_op_of(node);
     return op && op->in_place;
@@ -31,12 +37,17 @@ int ggl_vk_chain(const ggl_backend *base, const ggl_step *step, int n) {
     return b->features.fuse && op && op->chain ? op->chain(b, step, n) : 1;
 }
 
+int ggl_vk_loose_chain(const ggl_backend *base, const ggl_step *step, int n) {
+    const vk_backend *b = (const vk_backend *)base;
+    return b->features.fuse ? ggl_vk_op_route.chain(b, step, n) : 1;
+}
+
 bool ggl_vk_joins(const ggl_backend *base, const ggl_step *const *member, int n,
                   const ggl_step *next) {
     const vk_backend *b = (const vk_backend *)base;
     if (member[0]->kind != GGL_STEP_NODE || next->kind != GGL_STEP_NODE)
         return false;
-    const vk_op *op = ggl_vk_op_of(member[0]->node), *other = ggl_vk_op_of(next->node);
+    const vk_op *op = ggl_vk_op_of_step(member[0]), *other = ggl_vk_op_of_step(next);
     return b->features.fuse && op && other && op->joins && op->joins == other->joins &&
            op->joins(b, member, n, next);
 }

@@ -157,7 +157,7 @@ static ggl_status bind_steps(plan *p, const vk_backend *b, const ggl_segment *s,
         const ggl_step *step = &p->program.step[i];
         if (step->kind == GGL_STEP_LOOP || step->kind == GGL_STEP_END)
             continue;
-        p->op[i] = step->kind == GGL_STEP_FORM ? &ggl_vk_op_round : ggl_vk_op_of(step->node);
+        p->op[i] = ggl_vk_op_of_step(step);
         if (!p->op[i])
             return within_step(
                 step->node, ggl_fail(err, GGL_UNSUPPORTED, "%s has no kernel for it", b->base.name),
@@ -194,6 +194,7 @@ static ggl_status compile(plan *p, vk_backend *b, const ggl_segment *s, ggl_erro
                                        .in_place = ggl_vk_in_place,
                                        .form = ggl_vk_form,
                                        .chain = ggl_vk_chain,
+                                       .loose_chain = ggl_vk_loose_chain,
                                        .joins = ggl_vk_joins,
                                        .tail = ggl_vk_tail,
                                        .value_type = GGL_F32};

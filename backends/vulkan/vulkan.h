@@ -208,10 +208,13 @@ typedef struct vk_op {
 
 /* Returns the operator for a node, from ops.def; NULL: none. */
 const vk_op *ggl_vk_op_of(const ggl_tensor *node);
+/* Returns the operator that emits a step: that of its node, of its form, or of the loose chain that it begins. NULL: none. */
+const vk_op *ggl_vk_op_of_step(const ggl_step *step);
 const char *ggl_vk_refuses(const ggl_backend *b, const ggl_tensor *node);
 bool ggl_vk_in_place(const ggl_tensor *node);
 ggl_form ggl_vk_form(const ggl_backend *b, const ggl_step *step);
 int ggl_vk_chain(const ggl_backend *b, const ggl_step *step, int n);
+int ggl_vk_loose_chain(const ggl_backend *b, const ggl_step *step, int n);
 bool ggl_vk_joins(const ggl_backend *b, const ggl_step *const *member, int n, const ggl_step *next);
 bool ggl_vk_tail(const ggl_backend *b, const ggl_step *const *member, int n, const ggl_step *chain);
 /* Returns how many entries of a program the step takes, with all members and links, and a tail. */
@@ -250,5 +253,7 @@ const char *ggl_vk_refuses_all_but_f32(const vk_backend *b, const ggl_tensor *no
 #include "ops.def"
 /* Makes the only form that there is: columns rounded to bytes. */
 extern const vk_op ggl_vk_op_round;
+/* Loose chains: the choice of experts and their shares. */
+extern const vk_op ggl_vk_op_route;
 
 #endif

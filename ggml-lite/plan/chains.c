@@ -1,10 +1,11 @@
 /* Chains: steps that a backend runs as one, each of which reads the result of the one before it. A
- * result that nothing else reads gets no memory. */
+ * result that nothing else reads gets no memory. In a loose chain, a step reads results of any steps before it. */
 #include <string.h>
 
 #include "program_impl.h"
 
-enum { MOST_LINKS = 7 };
+/* A loose chain takes its next link from this many steps behind the last one, and has more links. */
+enum { MOST_STRICT = 7, MOST_LINKS = 12, WINDOW = 32 };
 
 /* The readers of each step's result, by the id of its root. */
 typedef struct readers {
@@ -109,7 +110,7 @@ static bool is_cut_off(const builder *b, const candidate *c, size_t at) {
 static bool extend(builder *b, const readers *r, candidate *c) {
     const item *last = &c->link[c->n - 1];
     const ggl_tensor *t = last->node;
-    if (c->n == MOST_LINKS || last->kind == GGL_STEP_FORM || !ggl_plan_has_value(last) ||
+    if (c->n == MOST_STRICT || last->kind == GGL_STEP_FORM || !ggl_plan_has_value(last) ||
         b->value[t->id].root != t || r->count[t->id] == 0)
         return false;
     const size_t at = r->first[t->id];
@@ -157,23 +158,106 @@ static bool ask(builder *b, candidate *c) {
     return c->n > 1 && !is_read_between(b, c);
 }
 
-/* Looks for a chain that begins with item i, and marks its items. */
-static void mark(builder *b, const readers *r, size_t i) {
-    candidate c = {.at = {i}, .n = 1};
-    c.link[0] = b->at[i];
-    if (!can_be_link(&c.link[0]) || c.link[0].kind == GGL_STEP_FORM)
-        return;
-    while (extend(b, r, &c))
+/* Sets it->hidden to the sources that are results of links. Returns false if it reads a part of one, or reads one in another shape. */
+static bool hide_links(builder *b, const candidate *c, item *it) {
+    const ggl_tensor *src[GGL_MAX_SRC];
+    const int n = ggl_plan_sources(it, src);
+    unsigned hidden = 0;
+    for (int k = 0; k < n; k++)
+        for (int e = 0; e < c->n && src[k]; e++) {
+            const ggl_tensor *t = c->link[e].node;
+            const value *v = ggl_plan_source_value(b, it, src[k]);
+            if (v->root != t)
+                continue;
+            if (!is_whole(it, t, &b->value[t->id], src[k], v))
+                return false;
+            hidden |= 1u << k;
+        }
+    it->hidden = hidden;
+    return true;
+}
+
+/* Adds the next step that reads a link's result, if it can follow in a loose chain. Returns false if not. */
+static bool extend_loosely(builder *b, candidate *c) {
+    const item *last = &c->link[c->n - 1];
+    if (c->n == MOST_LINKS || !ggl_plan_has_value(last) ||
+        b->value[last->node->id].root != last->node)
+        return false;
+    const size_t first = c->at[c->n - 1] + 1;
+    for (size_t at = first; at < b->n && at < first + WINDOW; at++) {
+        item next = b->at[at];
+        if (!hide_links(b, c, &next))
+            return false;
+        if (next.hidden == 0)
+            continue;
+        if (!can_be_link(&next) || next.kind == GGL_STEP_FORM || is_cut_off(b, c, at))
+            return false;
+        c->link[c->n] = next;
+        c->at[c->n++] = at;
+        return true;
+    }
+    return false;
+}
+
+/* Sets kept[] of a loose chain: to whether a step that is not in it reads the result. */
+static void find_kept(builder *b, const readers *r, candidate *c) {
+    size_t reads[MOST_LINKS] = {0};
+    const ggl_tensor *src[GGL_MAX_SRC];
+    for (int e = 0; e < c->n; e++) {
+        item it = c->link[e];
+        it.hidden = 0;
+        for (int n = ggl_plan_sources(&it, src), k = 0; k < n; k++)
+            for (int f = 0; f < e && c->link[e].hidden >> k & 1; f++)
+                reads[f] += ggl_plan_source_value(b, &it, src[k])->root == c->link[f].node;
+    }
+    for (int e = 0; e < c->n; e++) {
+        const int id = c->link[e].node->id;
+        c->kept[e] = r->count[id] > reads[e] || b->root[id].placed;
+    }
+}
+
+/* Asks the backend how many links of a loose chain it has as one step. If these are fewer, results that the others read
+ * are kept, so it is asked again. Returns whether a chain remains. */
+static bool ask_loosely(builder *b, const readers *r, candidate *c) {
+    ggl_step step[MOST_LINKS];
+    for (int n = 0; c->n > 1 && n != c->n;) {
+        n = c->n;
+        find_kept(b, r, c);
+        for (int e = 0; e < n; e++) {
+            step[e] = (ggl_step){0};
+            ggl_plan_make_step(b, &c->link[e], &step[e]);
+            if (e + 1 < n && !c->kept[e])
+                step[e].dst.region = -1;
+        }
+        c->n = b->p->loose_chain(b->p->backend, step, n);
+    }
+    return c->n > 1; /* no step between the links reads a result: it would be a link */
+}
+
+/* Looks for a chain that begins with item i: a strict one, or else a loose one. */
+static bool find(builder *b, const readers *r, size_t i, candidate *c) {
+    *c = (candidate){.link = {b->at[i]}, .at = {i}, .n = 1};
+    if (!can_be_link(&c->link[0]) || c->link[0].kind == GGL_STEP_FORM)
+        return false;
+    while (b->p->chain && extend(b, r, c))
         ;
-    if (c.n < 2 || !ask(b, &c))
-        return;
-    for (int e = 0; e < c.n; e++) {
-        item *it = &b->at[c.at[e]];
-        *it = c.link[e];
+    if (c->n > 1 && ask(b, c))
+        return true;
+    c->n = 1;
+    while (b->p->loose_chain && extend_loosely(b, c))
+        ;
+    return c->n > 1 && ask_loosely(b, r, c);
+}
+
+/* Marks the items of a chain. */
+static void mark(builder *b, const candidate *c) {
+    for (int e = 0; e < c->n; e++) {
+        item *it = &b->at[c->at[e]];
+        *it = c->link[e];
         it->nth = e;
-        it->n_links = c.n;
-        it->before = e > 0 ? c.at[e - 1] : 0;
-        if (e + 1 < c.n && !c.kept[e]) {
+        it->n_links = c->n;
+        it->before = e > 0 ? c->at[e - 1] : 0;
+        if (e + 1 < c->n && !c->kept[e]) {
             b->root[it->node->id].fused = true;
             b->root[it->node->id].loc.region = -1;
         }
@@ -203,11 +287,13 @@ static bool gather(builder *b) {
 
 bool ggl_plan_find_chains(builder *b) {
     readers r = {0};
-    if (!b->p->chain)
+    candidate c;
+    if (!b->p->chain && !b->p->loose_chain)
         return true;
     bool ok = find_readers(b, &r);
     for (size_t i = 0; i < b->n && ok; i++)
-        mark(b, &r, i);
+        if (find(b, &r, i, &c))
+            mark(b, &c);
     ggl_free(r.count);
     ggl_free(r.first);
     return ok && gather(b);

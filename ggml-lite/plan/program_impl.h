@@ -62,7 +62,8 @@ typedef struct item {
     int n_members;
     bool joined;
     bool has_tail; /* the first of a group: a chain that runs with the group follows its members */
-    unsigned hidden; /* of that chain: a bit for each source that is a member's result */
+    /* Of that chain: a bit for each source that is a member's result; of a loose chain: for each that is a link's. */
+    unsigned hidden;
 } item;
 
 typedef struct builder {

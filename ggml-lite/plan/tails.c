@@ -60,7 +60,7 @@ static bool is_tail(builder *b, candidate *c, size_t i) {
         return false;
     for (int e = 0; e < c->n_links; e++) {
         const item *it = &b->at[i + (size_t)e];
-        c->hidden[e] = 0;
+        c->hidden[e] = it->hidden;
         if (ggl_plan_uses_stores(it))
             return false;
         for (int n = ggl_plan_sources(it, src), k = 0; k < n; k++) {

@@ -349,6 +349,55 @@ TEST(links_that_read_more) {
     ggl_graph_free(g);
 }
 
+/* Accepts loose chains of a choice, of what was chosen, and of elementwise operators before and behind it. */
+static int n_asked;
+
+static int choice(const ggl_backend *b, const ggl_step *step, int n) {
+    (void)b;
+    bool chosen = false;
+    int k = 0;
+    n_asked++;
+    for (; k < n && k < most_links && step[k].node->op != GGL_OP_LINEAR; k++) {
+        CHECK(step[k].link == -1 && step[k].n_links == 1);
+        chosen = chosen || step[k].node->op == GGL_OP_TOPK;
+    }
+    return chosen ? k : 1;
+}
+
+/* A link of a loose chain reads any links before it; their operands are absent. Results that other steps read have memory. */
+TEST(a_loose_chain) {
+    for (int links = 4; links <= 5; links++) {
+        ggl_graph *g = ggl_graph_new(NULL);
+        ggl_program p;
+        ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){WIDTH}, true);
+        ggl_tensor *w = ggl_graph_weight(g, "w", GGL_F32, 2, (int64_t[]){2, WIDTH}, weights[0]);
+        ggl_tensor *score = ggl_unary(g, GGL_OP_SIGMOID, x); /* read by sum and share */
+        ggl_tensor *sum = ggl_binary(g, GGL_OP_ADD, score, x);
+        ggl_tensor *index = ggl_graph_op(g, GGL_OP_TOPK, &sum, 1, (double[]){2}, 1);
+        ggl_tensor *share = ggl_binary(g, GGL_OP_PICK, score, index);
+        ggl_tensor *ratio = ggl_binary(g, GGL_OP_DIV, share, share); /* reads its source twice */
+        ggl_tensor *again = ggl_binary(g, GGL_OP_PICK, x, index);
+        ggl_graph_output(g, "y", ggl_linear(g, ggl_binary(g, GGL_OP_ADD, ratio, again), w, NULL));
+        most_links = links;
+        n_asked = 0;
+        REQUIRE(build_for(g, &p, (ggl_program_params){.loose_chain = choice}));
+        const ggl_step *head = step_of(&p, score);
+        REQUIRE(head && head->n_links == links && n_asked > 1);
+        CHECK(head[1].node == sum && head[2].node == index && head[3].node == share);
+        for (int i = 1; i < links; i++)
+            CHECK(head[i].n_links == 0 && head[i].link == -1 && head[i].wave == head->wave);
+        CHECK(head[1].src[0].region < 0 && head[1].src[1].region == GGL_REGION_IO);
+        CHECK(head[3].src[0].region < 0 && head[3].src[1].region < 0);
+        CHECK(head->dst.region < 0 && head[1].dst.region < 0);
+        CHECK(head[2].dst.region == GGL_REGION_ARENA && head[2].dst.ne[0] == 2);
+        CHECK((head[3].dst.region < 0) == (links == 5));
+        CHECK(step_of(&p, ratio)->src[0].region == (links == 5 ? -1 : GGL_REGION_ARENA));
+        CHECK(step_of(&p, again)->src[1].offset == head[2].dst.offset);
+        ggl_program_fini(&p);
+        ggl_graph_free(g);
+    }
+}
+
 /* Products join if their weights' names begin with the same letter; chains of elementwise operators
  * join each other. */
 static bool same_letter(const ggl_backend *b, const ggl_step *const *member, int n,

@@ -58,6 +58,11 @@
 #define ROW_L2         5
 #define ROW_NORMALISED 6
 
+/* route.comp: what is done to scores or shares, besides functions of one number (EW_..) */
+#define ROUTE_NONE       32
+#define ROUTE_SOFTMAX    33
+#define ROUTE_NORMALISED 34
+
 /* linear_vec.comp, weighted.comp: the kind of a norm of the results, one of ROW_RMS .. ROW_NORMALISED, or 0; and what is done besides */
 #define THEN_WEIGHT 16
 #define THEN_ROUND  32

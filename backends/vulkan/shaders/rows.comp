@@ -69,28 +69,14 @@ void store_number(uint i, float v) {
     y[y_from + i] = v;
 }
 
+float stored_number(uint i) {
+    return y[y_from + i];
+}
+
 #define NORM KIND
 #include "norm.glsl"
 
-float row_max() {
-    uint key = key_of(-INFINITY, 0u);
-    for (uint i = gl_LocalInvocationID.x; i < n; i += gl_WorkGroupSize.x)
-        key = max(key, key_of(element(i), NAN_FIRST));
-    key = group_max(key);
-    return key == NAN_FIRST ? NAN : value_of(key);
-}
-
-void softmax(uint to) {
-    float most = row_max(), s = 0.0;
-    for (uint i = gl_LocalInvocationID.x; i < n; i += gl_WorkGroupSize.x) {
-        float e = exp_of(element(i) - most);
-        y[to + i] = e;
-        s += e;
-    }
-    s = group_sum(s);
-    for (uint i = gl_LocalInvocationID.x; i < n; i += gl_WorkGroupSize.x)
-        y[to + i] = y[to + i] / s;
-}
+#include "softmax.glsl"
 
 uint row_from(uint row, uint stride[4]) {
     return row % ne[0] * stride[1] + row / ne[0] % ne[1] * stride[2] +
@@ -107,7 +93,7 @@ void main() {
         switch (KIND) {
         case ROW_SUM: y[y_from] = row_sum(); break;
         case ROW_AMAX: y[y_from] = row_max(); break;
-        case ROW_SOFTMAX: softmax(y_from); break;
+        case ROW_SOFTMAX: softmax(); break;
         default: norm_row(row, blocks_at, eps); break;
         }
     }

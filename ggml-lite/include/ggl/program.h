@@ -66,7 +66,9 @@ typedef struct ggl_step {
      * chain, but not the first). Each but the first reads the result of the one before: its source
      * `link` (-1: none), whose operand is absent, and nothing else of an earlier one. A FORM may read
      * the elements of that result in another shape. A result that
-     * nothing else reads has region -1, but its shape and type. Only if the backend wants chains (ggl_program_params.chain). */
+     * nothing else reads has region -1, but its shape and type. Only if the backend wants chains (ggl_program_params.chain).
+     * In a loose chain (ggl_program_params.loose_chain), each step but the first reads whole results of any links before it, and
+     * `link` is -1 in all of them: their operands are absent, and ggl_read() of the nodes tells which links these are. */
     int n_links, link;
     /* A group: the next n_members chains or single steps, from this one on, run as one step (1:
      * this one alone; 0: it is in a group or a chain, but not the first). None needs another, so a
@@ -106,6 +108,9 @@ typedef struct ggl_program_params {
      * each by itself. The steps are a chain: see ggl_step.n_links; operands are complete except for
      * offsets in the arena. NULL: there are no chains. */
     int (*chain)(const ggl_backend *b, const ggl_step *step, int n);
+    /* The same, about steps that could be a loose chain (ggl_step.n_links): they may read results of any steps before them,
+     * and compute values of any shape. Asked where chain() wants no chain. NULL: there are none. */
+    int (*loose_chain)(const ggl_backend *b, const ggl_step *step, int n);
     /* Returns whether the backend runs `next` and the n steps member[] (1 to GGL_MAX_GROUP - 1) as
      * one. Each is a step, or the first link of a chain, which follows it; none needs another.
      * member[] have joined already. Operands are complete except for offsets in the arena. NULL:
