@@ -29,18 +29,30 @@ static bool find_gate(const ggl_step *const *member, const ggl_step *chain, int 
     return *gate >= 0 && member_of(member, chain[1].node, other) == 1 - *gate;
 }
 
+/* True if there is a counter for each block of the result that linear_vec.comp rounds: for columns that have the same matrix,
+ * or for each column of n tokens if its matrix is chosen. */
+static bool has_counters(const ggl_step *member, int64_t n) {
+    const bool chosen = member->n_src > 3 && ggl_vk_has(&member->src[3]);
+    const int64_t apart = chosen ? ggl_extents(member->dst.ne, 1, GGL_MAX_DIMS, n) : 1;
+    return member->dst.ne[0] / BLOCK <= VK_MOST_COUNTERS / apart;
+}
+
+/* True if products, chain and rounding of n tokens are one dispatch. */
+static bool is_one(const ggl_step *step, int64_t n) {
+    return ggl_vk_step_is_narrow(step, n) &&
+           (!ggl_vk_form_link(ggl_vk_tail_of(step)) || has_counters(step, n));
+}
+
 bool ggl_vk_linear_tail(const vk_backend *b, const ggl_step *const *member, int n,
                         const ggl_step *chain) {
     (void)b;
     int gate;
-    const bool rounds = ggl_vk_form_link(chain) != NULL,
-               chosen = member[0]->n_src > 3 && ggl_vk_has(&member[0]->src[3]),
-               counted = member[0]->dst.ne[0] / BLOCK <= VK_MOST_COUNTERS;
-    /* linear_vec.comp rounds blocks of columns that have the same matrix, and has a counter for each */
-    return n == MEMBERS && chain->n_links - rounds == LINKS && (!rounds || (counted && !chosen)) &&
-           chain[0].kind == GGL_STEP_NODE && chain[1].kind == GGL_STEP_NODE &&
-           ggl_vk_op_of(chain[0].node) == &ggl_vk_op_unary && chain[1].node->op == GGL_OP_MUL &&
-           chain[0].dst.region < 0 && find_gate(member, chain, &gate) &&
+    const bool rounds = ggl_vk_form_link(chain) != NULL;
+    return n == MEMBERS && chain->n_links - rounds == LINKS &&
+           (!rounds || has_counters(member[0], 1)) && chain[0].kind == GGL_STEP_NODE &&
+           chain[1].kind == GGL_STEP_NODE && ggl_vk_op_of(chain[0].node) == &ggl_vk_op_unary &&
+           chain[1].node->op == GGL_OP_MUL && chain[0].dst.region < 0 &&
+           find_gate(member, chain, &gate) &&
            memcmp(member[0]->dst.ne, member[1]->dst.ne, sizeof member[0]->dst.ne) == 0 &&
            memcmp(member[0]->dst.ne, chain[1].dst.ne, sizeof member[0]->dst.ne) == 0;
 }
@@ -58,9 +70,7 @@ static bool needs_memory(const ggl_step *chain) {
 size_t ggl_vk_gated_scratch(const ggl_step *step, int64_t n) {
     if (!step->has_tail)
         return 0;
-    const int results = !ggl_vk_step_is_narrow(step, n)      ? MEMBERS
-                        : needs_memory(ggl_vk_tail_of(step)) ? 1
-                                                             : 0;
+    const int results = !is_one(step, n) ? MEMBERS : needs_memory(ggl_vk_tail_of(step)) ? 1 : 0;
     return (size_t)results * ggl_vk_result_size(&step->dst, n);
 }
 
@@ -105,7 +115,7 @@ ggl_status ggl_vk_emit_gated(vk_emit *e, ggl_error *err) {
         p[m] = ggl_vk_product_of(e, member[m == 0 ? gate : 1 - gate]);
         p[m].y = &y;
     }
-    if (!ggl_vk_is_narrow(p))
+    if (!is_one(e->step, e->n))
         return emit_apart(e, tail, gate, err);
     p->n_members = MEMBERS;
     p->gated = true;
@@ -118,7 +128,7 @@ uint32_t ggl_vk_bind_blocks(vk_emit *e, vk_call *c, const vk_product *p) {
     ggl_vk_bind(e, c, p->blocks,
                 true); /* in place of a norm, which a pipeline with blocks does not write */
     const uint32_t at = ggl_vk_bind(e, c, p->blocks, true);
-    ggl_vk_bind_counters(e, c, (size_t)p->y->ne[0] / BLOCK);
+    ggl_vk_bind_counters(e, c, (size_t)(p->y->ne[0] / BLOCK * ggl_vk_n_outer(p)));
     c->spec[16] = THEN_ROUND;
     return at;
 }

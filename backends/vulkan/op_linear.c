@@ -245,7 +245,6 @@ void ggl_vk_bind_product(vk_emit *e, vk_call *c, const vk_product *p, const vk_p
     const uint32_t x_at =
                        p->n_members > 1 ? bind_members(e, c, p, &at) : bind_one(e, c, p, of, &at),
                    index_at = bind_index(e, c, p, &norm);
-    uint32_t blocks_at = 0;
     if (ggl_vk_has_codebook(p->w->type))
         ggl_vk_bind_codebooks(c);
     else if (p->norm.norm || p->blocks)
@@ -253,7 +252,7 @@ void ggl_vk_bind_product(vk_emit *e, vk_call *c, const vk_product *p, const vk_p
     if (p->norm.norm)
         ggl_vk_bind_norm(e, c, p, &norm);
     else if (p->blocks)
-        blocks_at = ggl_vk_bind_blocks(e, c, p);
+        at.y[1] = ggl_vk_bind_blocks(e, c, p); /* both members have one result */
     c->spec[1] = p->w->type;
     c->spec[2] = c->spec[9] = true;
     for (int m = 0; m < p->n_members; m++) {
@@ -276,8 +275,6 @@ void ggl_vk_bind_product(vk_emit *e, vk_call *c, const vk_product *p, const vk_p
     push_member(e, c, p, of->n_rows, &at, 0);
     for (int m = 1; m < p->n_members; m++)
         push_member(e, c, &p[m], p[m].w->ne[1], &at, m);
-    if (p->blocks)
-        ggl_vk_push(c, blocks_at);
     if (p->n_members > 1 && ggl_vk_has(p->index))
         push_pair(e, c, p, index_at);
     if (p->n_members > 1)

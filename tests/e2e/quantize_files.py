@@ -40,10 +40,13 @@ def integers():
         check(limit - 10000 < size <= limit, f"--budget {limit} gives {size} bytes")
     tensors = json.loads(run(0, "", GGUF, "show", "out.gguf", "--json"))["tensors"]
     check([t["type"] for t in tensors if t["name"] == "blk.0.ffn_up.weight"] == ["i32"], f"the integers became {tensors}")
-    for flag, limit, unit in (("--budget", "60000", " bytes)"), ("--bpw", "2", " bits per weight")):
-        _, err = runner("", both=True)(QUANTIZE, flag, limit, "i32.gguf", "out.gguf", code=2, has="is too little")
+    # of "few", the least is a number of thousandths whose product with the weights rounds to a byte less
+    write("few.gguf", model(9, [("blk.0.ffn_up.weight", "i32", [256, 3], struct.pack("<768i", *range(768)))]))
+    for path, flag, limit, unit in (("i32.gguf", "--budget", "60000", " bytes)"), ("i32.gguf", "--bpw", "2", " bits per weight"),
+                                    ("few.gguf", "--bpw", "1", " bits per weight")):
+        _, err = runner("", both=True)(QUANTIZE, flag, limit, path, "out.gguf", code=2, has="is too little")
         least = err.split("the smallest choice has ")[1].split(unit)[0].split("(")[-1]
-        run(0, "", QUANTIZE, "-q", flag, least, "i32.gguf", "out.gguf")  # the least that the message names is enough
+        run(0, "", QUANTIZE, "-q", flag, least, path, "out.gguf")  # the least that the message names is enough
 
 
 def layers():

@@ -288,6 +288,24 @@ TEST(gated_experts_rounded) {
     setenv("GGL_VULKAN_FORCE", "idot", 1);
     check_gated(&(gated){.type = GGL_Q4_0, .f = GGL_OP_SIGMOID, .chosen = true}, "import", 1, 3);
 }
+/* Each expert's result is rounded by the same dispatch, by the workgroups that end last in its blocks. */
+TEST(gated_experts_result_rounded) {
+    setenv("GGL_VULKAN_FORCE", "idot", 1);
+    check_gated(&(gated){.type = GGL_Q4_0, .f = GGL_OP_SIGMOID, .down = true, .chosen = true},
+                "import", 1, 4);
+}
+TEST(gated_experts_floats_rounded) {
+    setenv("GGL_VULKAN_FORCE", "idot", 1);
+    check_gated(
+        &(gated){.type = GGL_F16, .f = GGL_OP_TANH, .biased = true, .down = true, .chosen = true},
+        "import,subgroup", 64, 4);
+}
+TEST(gated_experts_rounded_and_kept) {
+    setenv("GGL_VULKAN_FORCE", "idot", 1);
+    check_gated(
+        &(gated){.type = GGL_Q6_K, .f = GGL_OP_TANH, .down = true, .kept = true, .chosen = true},
+        "import", 64, 4);
+}
 /* Both products are one dispatch, with results of their own. */
 TEST(experts_side_by_side) {
     check_gated(&(gated){.type = GGL_Q8_0, .f = GGL_OP_ABS, .added = true, .chosen = true},
@@ -301,7 +319,15 @@ TEST(experts_in_small_bindings) {
 
 /* --- more blocks than counters ---------------------------------------------------------------- */
 
-enum { SHORT = 32, WIDE = 32 * (VK_MOST_COUNTERS + 1), CLOSE = 4 };
+enum {
+    SHORT = 32,
+    WIDE = 32 * (VK_MOST_COUNTERS + 1),
+    CLOSE = 4,
+    /* of three experts two are chosen: their blocks for one token have counters, those for two tokens have not */
+    WIDE_EXPERTS = 3,
+    WIDE_CHOSEN = 32 * (VK_MOST_COUNTERS / 4 + 1),
+    WIDE_RESULTS = CLOSE * N_CHOSEN * 2
+};
 
 /* Returns WIDE * SHORT weights of next_type: all blocks are one of some, in turn. */
 static char *wide_weight(int64_t seed) {
@@ -320,38 +346,42 @@ static char *wide_weight(int64_t seed) {
     return w;
 }
 
-/* Runs one token through gate, up and down; the batch has no more, so that the scratch is small. Returns whether there is a device. */
-static bool run_wide(const char *mask, char *const *w, float *y) {
+/* Runs one token through gate, up and down, or two of chosen experts; the batch has no more, so that the scratch is small. Returns
+ * whether there is a device. */
+static bool run_wide(const char *mask, char *const *w, bool chosen, float *y) {
+    const int64_t n = chosen ? 2 : 1, rows = chosen ? WIDE_CHOSEN : WIDE;
     ggl_graph_params p = ggl_graph_default();
     ggl_backend *b = vulkan_open(mask);
     ggl_sched *s = NULL;
     ggl_error err = {0};
-    float x[SHORT];
+    float x[2 * SHORT];
     if (!b)
         return false;
-    p.n_batch = 1;
+    p.n_batch = n;
     ggl_graph *g = ggl_graph_new(&p);
     ggl_tensor *in = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){SHORT}, true), *part[2];
-    for (int i = 0; i < 2; i++)
-        part[i] = ggl_linear(
-            g, in,
-            ggl_graph_weight(g, product[i].name, next_type, 2, (int64_t[]){SHORT, WIDE}, w[i]),
-            NULL);
+    ggl_tensor *scores = ggl_graph_op(g, GGL_OP_SPLIT, &in, 1, (double[]){0, 0, WIDE_EXPERTS}, 3),
+               *index = ggl_graph_op(g, GGL_OP_TOPK, &scores, 1, (double[]){N_CHOSEN}, 1);
+    for (int i = 0; i < 2; i++) {
+        ggl_tensor *of = ggl_graph_weight(g, product[i].name, next_type, chosen ? 3 : 2,
+                                          (int64_t[]){SHORT, rows, WIDE_EXPERTS}, w[i]);
+        part[i] = ggl_linear(g, in, chosen ? ggl_binary(g, GGL_OP_PICK, of, index) : of, NULL);
+    }
     ggl_tensor *mul = ggl_binary(g, GGL_OP_MUL, ggl_unary(g, GGL_OP_SIGMOID, part[0]), part[1]);
     ggl_graph_output(
         g, "y",
         ggl_linear(g, mul,
-                   ggl_graph_weight(g, "down", next_type, 2, (int64_t[]){WIDE, CLOSE}, w[2]),
+                   ggl_graph_weight(g, "down", next_type, 2, (int64_t[]){rows, CLOSE}, w[2]),
                    NULL));
-    for (int k = 0; k < SHORT; k++)
+    for (int k = 0; k < 2 * SHORT; k++)
         x[k] = (float)(k % 7 - 3);
     const ggl_sched_params sp = {.size = sizeof sp, .backend = &b, .n_backends = 1};
     if (CHECK_OK(ggl_graph_finish(g, &err), &err) &&
         CHECK_OK(ggl_sched_new(&s, g, &sp, &err), &err) &&
         CHECK_OK(ggl_sched_alloc(s, &err), &err) &&
-        CHECK_OK(ggl_sched_set(s, "x", x, sizeof x, 1, &err), &err) &&
-        CHECK_OK(ggl_sched_run(s, 1, NULL, 0, &err), &err))
-        memcpy(y, ggl_sched_output(s, 0), CLOSE * sizeof *y);
+        CHECK_OK(ggl_sched_set(s, "x", x, (size_t)n * SHORT * sizeof *x, n, &err), &err) &&
+        CHECK_OK(ggl_sched_run(s, n, NULL, 0, &err), &err))
+        memcpy(y, ggl_sched_output(s, 0), (chosen ? WIDE_RESULTS : CLOSE) * sizeof *y);
     ggl_sched_free(s);
     ggl_graph_free(g);
     ggl_backend_close(b);
@@ -359,15 +389,22 @@ static bool run_wide(const char *mask, char *const *w, float *y) {
 }
 
 /* Then the chain is a dispatch of its own. */
-TEST(gated_with_more_blocks_than_counters) {
-    float y[2][CLOSE] = {{0}};
+static void check_wide(bool chosen) {
+    float y[2][WIDE_RESULTS] = {{0}};
     char *w[3] = {wide_weight(1), wide_weight(2), wide_weight(3)};
     setenv("GGL_VULKAN_FORCE", "idot", 1);
-    if (CHECK(w[0] && w[1] && w[2]) && run_wide("import", w, y[0]) &&
-        run_wide("import,fuse", w, y[1]))
+    if (CHECK(w[0] && w[1] && w[2]) && run_wide("import", w, chosen, y[0]) &&
+        run_wide("import,fuse", w, chosen, y[1]))
         CHECK(y[0][0] != 0 && memcmp(y[0], y[1], sizeof *y) == 0);
     for (int i = 0; i < 3; i++)
         ggl_free(w[i]);
+}
+
+TEST(gated_with_more_blocks_than_counters) {
+    check_wide(false);
+}
+TEST(experts_with_more_blocks_than_counters) {
+    check_wide(true);
 }
 
 /* --- a product, a residual and a norm --------------------------------------------------------- */

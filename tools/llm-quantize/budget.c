@@ -150,9 +150,21 @@ static uint64_t fixed_size(const budget *b) {
     return fixed;
 }
 
+static uint64_t bytes_of(const budget *b, double bpw) {
+    const double bytes = bpw * b->s->plan->n_elements / 8;
+    return bytes < 0x1p62 ? (uint64_t)bytes : (uint64_t)1 << 62;
+}
+
 static uint64_t allowed_size(const budget *b) {
-    const double bytes = b->o->bpw * b->s->plan->n_elements / 8;
-    return b->limit ? b->limit : bytes < 0x1p62 ? (uint64_t)bytes : (uint64_t)1 << 62;
+    return b->limit ? b->limit : bytes_of(b, b->o->bpw);
+}
+
+/* Returns the least number of thousandths that allows so many bytes when it is given as --bpw. */
+static double least_bpw(const budget *b, uint64_t bytes) {
+    double thousandths = ceil(8000 * (double)bytes / b->s->plan->n_elements);
+    while (bytes_of(b, thousandths / 1000) < bytes) /* a quotient is rounded, too */
+        thousandths++;
+    return thousandths / 1000;
 }
 
 static void list_all(budget *b, bool small, bool own, uint64_t *least, uint64_t *most) {
@@ -177,8 +189,7 @@ static const char *size_text(const budget *b, uint64_t bytes, char buf[64]) {
         snprintf(buf, 64, "%s (%llu bytes)", amount_bytes(amount, bytes),
                  (unsigned long long)bytes);
     else
-        snprintf(buf, 64, "%.3f bits per weight",
-                 ceil(8000 * (double)bytes / b->s->plan->n_elements) / 1000);
+        snprintf(buf, 64, "%.3f bits per weight", least_bpw(b, bytes));
     return buf;
 }
 

@@ -8,10 +8,10 @@ shared bool is_last;
 bool ends_last(uint counter, uint n) {
     memoryBarrierBuffer();
     barrier();
+    memoryBarrierBuffer();
     if (n == 1)
         return true;
     if (gl_LocalInvocationIndex == 0) {
-        memoryBarrierBuffer();
         is_last = atomicAdd(counters[counter], 1) == n - 1;
         if (is_last)
             atomicExchange(counters[counter], 0);

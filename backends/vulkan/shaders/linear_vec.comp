@@ -235,10 +235,12 @@ void store(uint row, uint first, uvec3 out_at, bool valid) {
                 v += bias[from + first_row + row + j];
             if (GATED)
                 v = gate[j * COLS + c] * v;
+            if (!valid)
+                v = NAN;
             if (THEN != 0)
                 sums[to + first_row + row + j] = v;
             else
-                y[to + first_row + row + j] = valid ? v : NAN;
+                y[to + first_row + row + j] = v;
         }
     }
 }
@@ -272,6 +274,7 @@ void product(uint row, uint first, uvec3 out_at) {
     if (GATED) {
         set_gate(row);
         take_member(1);
+        y_at = of_member(0, 2); /* both have one result */
         multiply_rows(row, w_at + matrix);
     }
     if (lane == 0 && bound)
@@ -292,7 +295,7 @@ layout(set = 0, binding = 8) coherent buffer Counters { uint counters[]; };
 #define norm_blocks_at  of_others[12]
 #define first_eps       uintBitsToFloat(of_others[13]) /* ADD: of the norm before the sum */
 #define first_weight_at of_others[14]
-#define gated_blocks_at of_others[7] /* after the second member */
+#define gated_blocks_at of_others[2] /* GATED: in place of the second member's y_at */
 
 const uint NORM = THEN & 15;
 const bool WEIGHT = (THEN & THEN_WEIGHT) != 0, ROUND = (THEN & THEN_ROUND) != 0,
@@ -360,25 +363,25 @@ void norm_columns() {
     }
 }
 
-/* Rounds block b of all columns. */
-void round_columns(uint b) {
-    uint n = count(column), me = gl_LocalInvocationIndex;
+/* Rounds block b of all columns at outer index o. Their rounded forms lie one after another. */
+void round_columns(uint b, uint o) {
+    uint n = count(column), me = gl_LocalInvocationIndex, from = y_at + along(place(o, outer), y_step);
     as_it_is = true;
     for (uint i = me; i < BLOCK * n; i += gl_WorkGroupSize.x)
-        gated[i] = sums[y_at + along(place(i / BLOCK, column), y_step) + BLOCK * b + i % BLOCK];
+        gated[i] = sums[from + along(place(i / BLOCK, column), y_step) + BLOCK * b + i % BLOCK];
     barrier();
     for (uint c = me; c < n; c += gl_WorkGroupSize.x)
-        round_block(BLOCK * c, gated_blocks_at / 4 + 3 * (c * (n_rows / BLOCK) + b));
+        round_block(BLOCK * c, gated_blocks_at / 4 + 3 * ((o * n + c) * (n_rows / BLOCK) + b));
     barrier();
 }
 
-/* Rounds the blocks of the unit that begins with row `first`, if it is the last one of its blocks. */
-void round_rows(uint first) {
+/* Rounds the blocks of the unit that begins with row `first` of outer index o, if it is the last one of its blocks. */
+void round_rows(uint first, uint o) {
     uint end = min(first + group_rows, n_rows), parts = group_rows < BLOCK ? BLOCK / group_rows : 1;
-    if (!ends_last(first / BLOCK, parts))
+    if (!ends_last(o * (n_rows / BLOCK) + first / BLOCK, parts))
         return;
     for (uint b = first / BLOCK; b < (end + BLOCK - 1) / BLOCK; b++)
-        round_columns(b);
+        round_columns(b, o);
 }
 
 void main() {
@@ -390,7 +393,7 @@ void main() {
         product(u % by_row * group_rows + group_row, u / by_row % by_col * COLS,
                 place(u / by_row / by_col, outer));
         if (GATED && ROUND)
-            round_rows(u % by_row * group_rows);
+            round_rows(u % by_row * group_rows, u / by_row / by_col);
     }
     if (THEN != 0 && !GATED)
         norm_columns();

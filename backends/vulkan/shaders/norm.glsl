@@ -52,6 +52,7 @@ void normalize(uint row, uint blocks_at, float by) {
     if (ROUND) {
         memoryBarrierBuffer();
         barrier();
+        memoryBarrierBuffer();
         for (uint i = gl_LocalInvocationID.x; i < row_size() / BLOCK; i += gl_WorkGroupSize.x)
             round_block(BLOCK * i, blocks_at / 4 + 3 * (row * (row_size() / BLOCK) + i));
         barrier();
