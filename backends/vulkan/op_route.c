@@ -118,14 +118,10 @@ static bool is_times(const route *r, const ggl_step *step) {
     return is_binary(step, GGL_OP_MUL, r->last);
 }
 
-static const struct {
-    bool (*fits)(const route *r, const ggl_step *step);
-    bool needed;
-} rule[N_ROLES] = {
-    [FIRST] = {makes_scores}, [SECOND] = {makes_scores}, [BIAS] = {is_bias},
-    [TOPK] = {is_topk, true}, [PICK] = {is_pick, true},  [SHARES] = {makes_shares},
-    [SUM] = {is_sum},         [LEAST] = {is_least},      [RATIO] = {is_ratio},
-    [TIMES] = {is_times},
+static bool (*const fits[N_ROLES])(const route *, const ggl_step *) = {
+    [FIRST] = makes_scores, [SECOND] = makes_scores, [BIAS] = is_bias, [TOPK] = is_topk,
+    [PICK] = is_pick,       [SHARES] = makes_shares, [SUM] = is_sum,   [LEAST] = is_least,
+    [RATIO] = is_ratio,     [TIMES] = is_times,
 };
 
 /* Finds the roles of the n steps. Returns how many have one; 0: they are no such chain. The indices are always stored, so another step
@@ -136,11 +132,11 @@ static int find_roles(const ggl_step *step, int n, route *r) {
     for (role k = FIRST; k < N_ROLES; k++) {
         if (r->last && r->last->dst.region >= 0 && k > PICK)
             break; /* others read the last result, so it is the chain's */
-        if (at < n && step[at].kind == GGL_STEP_NODE && rule[k].fits(r, &step[at])) {
+        if (at < n && step[at].kind == GGL_STEP_NODE && fits[k](r, &step[at])) {
             if (k < TOPK && step[at].dst.region >= 0)
                 return 0;
             r->last = r->link[k] = &step[at++];
-        } else if (rule[k].needed) {
+        } else if (k == TOPK || k == PICK) {
             return 0;
         }
     }

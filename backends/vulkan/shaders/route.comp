@@ -36,7 +36,8 @@ layout(push_constant) uniform Push {
 
 const uint MOST = 1024u, MOST_CHOSEN = 32u; /* op_route.c refuses more */
 shared float value[MOST + MOST_CHOSEN]; /* the scores, then the shares */
-shared uint key[MOST], chosen[MOST_CHOSEN];
+shared uvec4 keys[MOST / 4u];
+shared uint chosen[MOST_CHOSEN];
 
 uint address(Place p, uint i, uint row) {
     return p.at + i * p.stride[0] + row * p.stride[1];
@@ -91,22 +92,34 @@ void scores(uint row) {
         softmax();
 }
 
-/* Finds the k largest scores, biases included: among equals the earlier first, NaN last. The place of a score is the number of
- * those before it, which each invocation counts for its own scores. */
-void choose(uint row) {
-    for (uint i = gl_LocalInvocationID.x; i < n; i += gl_WorkGroupSize.x) {
-        precise float v = value[i];
-        if (BIAS)
-            v += bias[address(of_bias, i, row)];
-        key[i] = key_of(v, NAN_LAST);
+/* Returns the key of score i, bias included; 0 after the last one, as of NaN. No key is the largest number. */
+uint key_of_score(uint i, uint row) {
+    if (i >= n)
+        return 0u;
+    precise float v = value[i];
+    if (BIAS)
+        v += bias[address(of_bias, i, row)];
+    return key_of(v, NAN_LAST);
+}
+
+/* Returns how many scores come before score i: larger ones, and equal ones with a smaller index. */
+uint place_of(uint i) {
+    uint mine = keys[i / 4u][i % 4u];
+    uvec4 before = uvec4(0u);
+    for (uint j = 0u; j < n; j += 4u) {
+        uvec4 later = uvec4(greaterThanEqual(j + uvec4(0u, 1u, 2u, 3u), uvec4(i)));
+        before += uvec4(greaterThanEqual(keys[j / 4u], mine + later));
     }
+    return before.x + before.y + (before.z + before.w);
+}
+
+/* Finds the k largest scores: among equals the earlier first, NaN last. Each invocation counts what comes before its own. */
+void choose(uint row) {
+    for (uint i = gl_LocalInvocationID.x; i < (n + 3u) / 4u * 4u; i += gl_WorkGroupSize.x)
+        keys[i / 4u][i % 4u] = key_of_score(i, row);
     barrier();
     for (uint i = gl_LocalInvocationID.x; i < n; i += gl_WorkGroupSize.x) {
-        uint mine = key[i], place = 0u;
-        for (uint j = 0u; j < n; j++) {
-            uint other = key[j];
-            place += uint(other > mine || (other == mine && j < i));
-        }
+        uint place = place_of(i);
         if (place < k) {
             chosen[place] = i;
             e[address(to_e, place, row)] = int(i);
