@@ -4,6 +4,7 @@
 
 #include "ggl/compose.h"
 #include "ggl/sched.h"
+#include "seed.h"
 #include "vulkan.h"
 #include "vulkan_test.h"
 
@@ -248,4 +249,168 @@ TEST(too_many) {
         {.n = 64, .k = 33, .scores = ggl_softmax},
     };
     check(r, sizeof r / sizeof *r, "idot", "idot,fuse");
+}
+
+/* --- graphs that are drawn -------------------------------------------------------------------- */
+
+enum { N_DRAWN = 24, MOST_READ = 6, MOST_RESULTS = (MOST_READ + 3) * 128 * MOST_BATCH };
+
+typedef struct drawing {
+    ggl_graph *g;
+    ggl_tensor *t; /* an input beside the scores */
+    uint64_t seed;
+    int n_read, n_late;
+    ggl_tensor *late[MOST_READ]; /* what the last steps read */
+} drawing;
+
+static int draw(drawing *d, int n) {
+    return (int)(test_random(&d->seed) >> 33) % n;
+}
+
+static void put_out(drawing *d, ggl_tensor *x) {
+    char name[16];
+    snprintf(name, sizeof name, "read%d", d->n_read++);
+    ggl_graph_output(d->g, name, x);
+}
+
+/* Returns x. One time in three it has another reader, too: the next step, one after all others, or none, as it is an output. */
+static ggl_tensor *read_sometimes(drawing *d, ggl_tensor *x) {
+    if (d->n_read + d->n_late < MOST_READ && draw(d, 3) == 0)
+        switch (draw(d, 4)) {
+        case 0:
+            put_out(d, ggl_unary(d->g, GGL_OP_TANH, x));
+            break;
+        case 1:
+            put_out(d, x);
+            break;
+        default:
+            d->late[d->n_late++] = x;
+        }
+    return x;
+}
+
+static ggl_tensor *function_of(drawing *d, ggl_tensor *x) {
+    switch (draw(d, 5)) {
+    case 0:
+        return ggl_softmax(d->g, x);
+    case 1:
+        return sigmoid(d->g, x);
+    case 2:
+        return root_of_softplus(d->g, x);
+    case 3:
+        return ggl_unary(d->g, GGL_OP_TANH, x);
+    default:
+        return ggl_normalised(d->g, x);
+    }
+}
+
+/* Returns a value that is there before the chain, or computed between its steps. */
+static ggl_tensor *beside(drawing *d) {
+    switch (draw(d, 4)) {
+    case 0:
+        return d->t;
+    case 1:
+        return ggl_unary(d->g, GGL_OP_SIGMOID, d->t);
+    case 2:
+        return sum_of(d->g, d->t);
+    default:
+        return ggl_graph_number(d->g, 0.5);
+    }
+}
+
+static ggl_tensor *either_way(drawing *d, ggl_op op, ggl_tensor *a, ggl_tensor *b) {
+    return draw(d, 2) ? ggl_binary(d->g, op, a, b) : ggl_binary(d->g, op, b, a);
+}
+
+/* Returns the shares divided by their sum, or by something that is nearly that. */
+static ggl_tensor *share_out(drawing *d, ggl_tensor *w) {
+    ggl_tensor *s = read_sometimes(d, sum_of(d->g, w)), *number = ggl_graph_number(d->g, 0.25);
+    if (draw(d, 2))
+        s = read_sometimes(d, either_way(d, draw(d, 2) ? GGL_OP_ADD : GGL_OP_MAX, s, number));
+    return draw(d, 4) ? ggl_binary(d->g, GGL_OP_DIV, w, s) : either_way(d, GGL_OP_MUL, w, s);
+}
+
+/* Draws a router, with readers of any of its values; most are loose chains at least in part. The outputs are n_read values of
+ * any size, the shares, and the chosen indices. */
+static ggl_graph *draw_graph(drawing *d, route *r) {
+    ggl_error err = {0};
+    ggl_graph_params params = ggl_graph_default();
+    params.n_batch = MOST_BATCH;
+    r->n = 2 + draw(d, 70);
+    r->k = 1 + draw(d, r->n < 12 ? r->n : 12);
+    const int64_t ne[1] = {r->n};
+    ggl_graph *g = d->g = ggl_graph_new(&params);
+    ggl_tensor *p = ggl_graph_input(g, "x", GGL_F32, 1, ne, true);
+    d->t = ggl_graph_input(g, "t", GGL_F32, 1, ne, true);
+    for (int i = draw(d, 3); i > 0; i--)
+        p = read_sometimes(d, function_of(d, p));
+    ggl_tensor *c = p;
+    if (draw(d, 2))
+        c = either_way(d, GGL_OP_ADD, p,
+                       draw(d, 2) ? ggl_graph_weight(g, "bias", GGL_F32, 1, ne, bias) : beside(d));
+    ggl_tensor *e = ggl_graph_op(g, GGL_OP_TOPK, &c, 1, (double[]){r->k}, 1);
+    c = c == p ? c : read_sometimes(d, c);
+    ggl_tensor *from[] = {p, p, p, c, d->t};
+    ggl_tensor *w = read_sometimes(d, ggl_binary(g, GGL_OP_PICK, from[draw(d, 5)], e));
+    w = draw(d, 2) ? read_sometimes(d, function_of(d, w)) : w;
+    w = draw(d, 2) ? read_sometimes(d, share_out(d, w)) : w;
+    if (draw(d, 2))
+        w = either_way(d, GGL_OP_MUL, w,
+                       draw(d, 2) ? ggl_binary(g, GGL_OP_PICK, d->t, e) : ggl_graph_number(g, 1.5));
+    for (int i = 0; i < d->n_late; i++)
+        put_out(d, ggl_unary(g, GGL_OP_TANH, d->late[i]));
+    ggl_graph_output(g, "t", ggl_unary(g, GGL_OP_TANH, d->t)); /* it is always an input */
+    ggl_graph_output(g, "w", draw(d, 2) ? ggl_unary(g, GGL_OP_TANH, w) : w);
+    ggl_graph_output(g, "e", ggl_unary(g, GGL_OP_CAST, e));
+    CHECK_OK(ggl_graph_finish(g, &err), &err);
+    return g;
+}
+
+/* Sets y[] to all outputs of all batches. Returns their number, and sets *dispatches to those of the last batch; 0: it failed. */
+static size_t run_drawn(ggl_graph *g, const route *r, ggl_backend *b, float *y, int *dispatches) {
+    static float x[128 * MOST_BATCH], t[128 * MOST_BATCH];
+    ggl_sched *s = NULL;
+    ggl_error err = {0};
+    const ggl_sched_params sp = {.size = sizeof sp, .backend = &b, .n_backends = 1};
+    bool ok =
+        CHECK_OK(ggl_sched_new(&s, g, &sp, &err), &err) && CHECK_OK(ggl_sched_alloc(s, &err), &err);
+    size_t n = 0;
+    make_scores(r->n, x, t);
+    for (int i = 0; i < N_BATCHES && ok; i++) {
+        const size_t in = (size_t)(batch[i] * r->n) * sizeof *x;
+        n_dispatches = 0;
+        ok = CHECK_OK(ggl_sched_set(s, "x", x, in, batch[i], &err), &err) &&
+             CHECK_OK(ggl_sched_set(s, "t", t, in, batch[i], &err), &err) &&
+             CHECK_OK(ggl_sched_run(s, batch[i], NULL, 0, &err), &err);
+        *dispatches = n_dispatches;
+        for (int k = 0; k < ggl_graph_n_outputs(g) && ok; k++) {
+            const size_t of = (size_t)(ggl_count(ggl_graph_get_output(g, k)) * batch[i]);
+            memcpy(y + n, ggl_sched_output(s, k), of * sizeof *y);
+            n += of;
+        }
+    }
+    ggl_sched_free(s);
+    return ok ? n : 0;
+}
+
+/* The bits are those of single steps, whatever else reads the values of a router and wherever its operands come from. */
+TEST(drawn) {
+    static float fused[MOST_RESULTS], apart[MOST_RESULTS];
+    ggl_backend *a = vulkan("idot"), *b = a ? vulkan("idot,fuse") : NULL;
+    int shorter = 0;
+    for (int i = 0; i < N_DRAWN && b; i++) {
+        drawing d = {.seed = (sample_seed() * N_DRAWN + (uint64_t)i) * 2654435761u};
+        route r = {0};
+        int together = 0, single = 0;
+        ggl_graph *g = draw_graph(&d, &r);
+        const size_t n = run_drawn(g, &r, a, fused, &together),
+                     m = run_drawn(g, &r, b, apart, &single);
+        CHECK_MSG(n > 0 && n == m && memcmp(fused, apart, n * sizeof *fused) == 0,
+                  "graph %d: other bits", i);
+        shorter += together < single;
+        ggl_graph_free(g);
+    }
+    CHECK(!b || shorter > N_DRAWN / 2);
+    ggl_backend_close(a);
+    ggl_backend_close(b);
 }
