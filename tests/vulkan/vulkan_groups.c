@@ -17,7 +17,9 @@ static const struct {
 } product[N] = {
     {"q", 96, false}, {"k", 33, false}, {"v", 32, true}, {"gate", 6, false}, {"up", 64, false}};
 
-static char weight[N][K * MOST_ROWS * 4];
+enum { N_EXPERTS = 4, N_CHOSEN = 2 };
+
+static char weight[N][K * MOST_ROWS * N_EXPERTS * 2]; /* one of f32, or those of experts in f16 */
 static float bias[N][MOST_ROWS];
 
 static void fill(ggl_type type, ggl_type other) {
@@ -155,8 +157,6 @@ enum {
     DOWN_ROWS = 32
 };
 static const ggl_type next_type = GGL_Q8_0;
-
-enum { N_EXPERTS = 4, N_CHOSEN = 2 };
 
 /* f(gate) * up, or up * f(gate), of columns that the device computes. read_again: gate has one more
  * reader. down: a product follows, of weights of next_type; kept: the result has one more reader, too. added: f(gate) + up,
