@@ -98,6 +98,30 @@ static void add_normed_twice(ggl_graph *g, const form *f) {
     add_norms(g, f, true);
 }
 
+/* The choice of 8 of 128 experts by the softmax of x, and the normalised shares of the chosen. */
+static ggl_tensor *route(ggl_graph *g, ggl_tensor *x) {
+    ggl_tensor *p = ggl_softmax(g, x), *e = ggl_graph_op(g, GGL_OP_TOPK, &p, 1, (double[]){8}, 1);
+    ggl_graph_output(g, "shares", ggl_normalised(g, ggl_binary(g, GGL_OP_PICK, p, e)));
+    return e;
+}
+
+/* The router, gate and up of the chosen experts, 768 x 2048, f(gate) * up, and the products that read it. */
+static void add_experts(ggl_graph *g, const form *f) {
+    static const char none[1];
+    const int64_t in[] = {2048, 768, 128}, out[] = {768, 2048, 128}, n[] = {128};
+    ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, in, true),
+               *e = route(g, ggl_graph_input(g, "scores", GGL_F32, 1, n, true));
+    const char *name[] = {"gate", "up", "down"};
+    ggl_tensor *w[3], *y[2];
+    for (int i = 0; i < 3; i++)
+        w[i] = ggl_binary(g, GGL_OP_PICK,
+                          ggl_graph_weight(g, name[i], f->type, 3, i < 2 ? in : out, none), e);
+    for (int i = 0; i < 2; i++)
+        y[i] = ggl_linear(g, x, w[i], NULL);
+    y[1] = ggl_binary(g, GGL_OP_MUL, ggl_unary(g, GGL_OP_SIGMOID, y[0]), y[1]);
+    ggl_graph_output(g, "y", ggl_linear(g, y[1], w[2], NULL));
+}
+
 /* Attention with 32 heads of 128, which share 8 heads of keys and values. */
 static void add_attention(ggl_graph *g, const form *f) {
     (void)f;
@@ -261,6 +285,7 @@ static void print_all(FILE *out, ggl_backend *b, const odd_asked *asked) {
                  {"product, residual and norm", add_normed, normed, sizeof normed / sizeof *normed},
                  {"product, norm, residual and norm", add_normed_twice, normed,
                   sizeof normed / sizeof *normed},
+                 {"router and experts", add_experts, normed, sizeof normed / sizeof *normed},
                  {"attention", add_attention, kept, sizeof kept / sizeof *kept},
                  {"attention of shared keys", add_shared, kept, sizeof kept / sizeof *kept}};
     uint32_t before = asked->n_pipelines;
