@@ -4,7 +4,7 @@
 #include "ggl/alloc.h"
 #include "ggl/compose.h"
 #include "ggl/sched.h"
-#include "vulkan.h"
+#include "dispatches.h"
 #include "vulkan_test.h"
 
 enum { K = 256, MOST_BATCH = 20, N = 5, MOST_ROWS = 96, SIZE = 256 * MOST_BATCH, N_BATCHES = 8 };
@@ -59,14 +59,6 @@ static ggl_graph *graph_of(ggl_type type, ggl_type other, bool biased) {
     return g;
 }
 
-static void (*real_dispatch)(VkCommandBuffer, uint32_t, uint32_t, uint32_t);
-static int n_dispatches;
-
-static void dispatch(VkCommandBuffer commands, uint32_t x, uint32_t y, uint32_t z) {
-    n_dispatches++;
-    real_dispatch(commands, x, y, z);
-}
-
 /* Runs batches of several sizes on a device of so many units; width: elements of a result. Returns the
  * dispatches of the first. */
 static int run(ggl_graph *g, size_t width, const char *mask, uint32_t units, float *y) {
@@ -79,9 +71,7 @@ static int run(ggl_graph *g, size_t width, const char *mask, uint32_t units, flo
     int first = 0;
     if (!b)
         return 0;
-    vk_backend *v = (vk_backend *)b;
-    real_dispatch = v->f.CmdDispatch;
-    v->f.CmdDispatch = dispatch;
+    vk_backend *v = count_dispatches(b);
     v->limits.units = units;
     for (int i = 0; i < K * MOST_BATCH; i++)
         x[i] = test_random_float(&seed) * 2;

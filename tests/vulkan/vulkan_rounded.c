@@ -2,7 +2,7 @@
  * single steps: with spans of positions, whose merge rounds, in one span, and in tiles. */
 #include "ggl/compose.h"
 #include "ggl/sched.h"
-#include "vulkan.h"
+#include "dispatches.h"
 #include "vulkan_test.h"
 
 enum {
@@ -55,14 +55,6 @@ static ggl_graph *graph_of(const form *f) {
     return g;
 }
 
-static void (*real_dispatch)(VkCommandBuffer, uint32_t, uint32_t, uint32_t);
-static int n_dispatches;
-
-static void dispatch(VkCommandBuffer commands, uint32_t x, uint32_t y, uint32_t z) {
-    n_dispatches++;
-    real_dispatch(commands, x, y, z);
-}
-
 /* Runs a batch of n tokens from position `past` on, in two slots that take turns if there are few. */
 static bool run_batch(ggl_sched *s, const form *f, int n, int past, float *y) {
     int32_t pos[MOST_BATCH], slot[MOST_BATCH];
@@ -98,9 +90,7 @@ static int run_all(const form *f, const char *mask, float (*y)[MOST_BATCH * N_OU
     int first = 0, past = f->n_pos / 3;
     if (!b)
         return 0;
-    vk_backend *d = (vk_backend *)b;
-    real_dispatch = d->f.CmdDispatch;
-    d->f.CmdDispatch = dispatch;
+    vk_backend *d = count_dispatches(b);
     d->limits.units = 4;
     ggl_graph *g = graph_of(f);
     const ggl_sched_params sp = {.size = sizeof sp, .backend = &b, .n_backends = 1};

@@ -4,7 +4,7 @@
 
 #include "ggl/fold.h"
 #include "ggl/sched.h"
-#include "vulkan.h"
+#include "dispatches.h"
 #include "vulkan_test.h"
 
 enum {
@@ -64,14 +64,6 @@ static ggl_graph *graph_of(const form *f) {
     kv = ggl_graph_op(g, GGL_OP_CACHE, (ggl_tensor *[]){x, x}, 2, NULL, 0);
     ggl_graph_output(g, "y", ggl_graph_op(g, GGL_OP_ATTEND, (ggl_tensor *[]){x, kv}, 2, NULL, 0));
     return g;
-}
-
-static void (*real_dispatch)(VkCommandBuffer, uint32_t, uint32_t, uint32_t);
-static int n_dispatches;
-
-static void dispatch(VkCommandBuffer commands, uint32_t x, uint32_t y, uint32_t z) {
-    n_dispatches++;
-    real_dispatch(commands, x, y, z);
 }
 
 /* Runs a batch of n tokens, of all slots in turn. The last batches have fewer tokens than their buckets,
@@ -141,9 +133,7 @@ static bool run_all(const form *f, const char *mask, uint32_t units, results *r)
     memset(r, 0, sizeof *r);
     if (!b)
         return false;
-    vk_backend *v = (vk_backend *)b;
-    real_dispatch = v->f.CmdDispatch;
-    v->f.CmdDispatch = dispatch;
+    vk_backend *v = count_dispatches(b);
     v->limits.units = units;
     ggl_graph *g = graph_of(f);
     const ggl_sched_params sp = {.size = sizeof sp, .backend = &b, .n_backends = 1};
