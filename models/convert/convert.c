@@ -120,8 +120,8 @@ static const char *no_tokenizer(const llm_converter *c) {
     for (size_t i = 0; i < sizeof other / sizeof *other; i++)
         if (has_file(c, other[i][0]))
             return other[i][1];
-    return "the folder has no tokenizer: there is no tokenizer.json, no tokenizer.model, and no "
-           "vocab.json with merges.txt";
+    return "the folder has no tokenizer: there is no tokenizer.json, no file of SentencePiece "
+           "(such as tokenizer.model), and no vocab.json with merges.txt";
 }
 
 static ggl_status open_tokenizer(llm_converter *c, ggl_error *err) {

@@ -14,12 +14,12 @@ static bool note_normalizer(llm_hf_tokenizer *t) {
     ggl_show(name, sizeof name, p->normalizer.n ? p->normalizer.s : "",
              (size_t)llm_hf_shown(p->normalizer));
     return llm_hf_note(
-        t,
-        ggl_arena_printf(&t->arena,
-                         "tokenizer.model normalizes text (%s%s%s), which a file of its kind, BPE, "
-                         "cannot say: text is not normalized",
-                         name, name[0] && p->remove_spaces ? ", " : "",
-                         p->remove_spaces ? "of several spaces one remains" : ""));
+        t, ggl_arena_printf(
+               &t->arena,
+               "SentencePiece's file normalizes text (%s%s%s), which a file of its kind, BPE, "
+               "cannot say: text is not normalized",
+               name, name[0] && p->remove_spaces ? ", " : "",
+               p->remove_spaces ? "of several spaces one remains" : ""));
 }
 
 /* Returns the id of the first piece called so; -1: there is none. */

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include "common/text_file.h"
 #include "ggl/show.h"
@@ -28,12 +28,19 @@ static char *path_of(llm_hf_tokenizer *t, const char *name) {
     return ggl_arena_printf(&t->arena, "%s/%s", t->folder, name);
 }
 
+/* True if the folder has this name. A link to a file that is missing, as of a download that was broken off, is there: opening it
+ * fails, with a message. */
+static bool is_there(const char *path) {
+    struct stat st;
+    return lstat(path, &st) == 0;
+}
+
 ggl_status llm_hf_read_optional(llm_hf_tokenizer *t, const char *name, llm_json **out,
                                 ggl_error *err) {
     char *path = path_of(t, name);
     if (!path)
         return llm_hf_no_memory(err);
-    return access(path, F_OK) == 0 ? llm_json_read(out, path, MAX_FILE, err) : GGL_OK;
+    return is_there(path) ? llm_json_read(out, path, MAX_FILE, err) : GGL_OK;
 }
 
 static ggl_status read_text(llm_hf_tokenizer *t, const char *name, char **text, size_t *n,
@@ -41,7 +48,7 @@ static ggl_status read_text(llm_hf_tokenizer *t, const char *name, char **text, 
     char *path = path_of(t, name);
     if (!path)
         return llm_hf_no_memory(err);
-    return access(path, F_OK) == 0 ? llm_read_text_file(path, MAX_FILE, text, n, err) : GGL_OK;
+    return is_there(path) ? llm_read_text_file(path, MAX_FILE, text, n, err) : GGL_OK;
 }
 
 /* Sets the chat template: tokenizer_config.json's (the one called "default" of several), else
@@ -67,6 +74,13 @@ static ggl_status read_model(llm_hf_tokenizer *t, const llm_hf_vocab *size, ggl_
     const json_value *root = &t->file->root, *model = llm_json_get(root, "model"),
                      *type = llm_json_get(model, "type");
     const json_value *merges = llm_json_get_kind(model, "merges", JSON_ARRAY);
+    if (llm_json_is(type, "Unigram"))
+        return ggl_fail(
+            err, GGL_UNSUPPORTED,
+            "a tokenizer of the type 'Unigram' is read from SentencePiece's file, which is "
+            "missing here: get it from where the model comes from (tokenizer.model, "
+            "sentencepiece.bpe.model, spiece.model or spm.model); --no-tokenizer leaves "
+            "the tokenizer out");
     if (!model || (type && !llm_json_is(type, "BPE")) || !merges)
         return ggl_fail(err, GGL_UNSUPPORTED,
                         "the tokenizer's type '%.*s' is not supported, only BPE is; --no-tokenizer "
@@ -108,7 +122,7 @@ static ggl_status find_sentence_model(llm_hf_tokenizer *t, char **path, ggl_erro
     for (size_t i = 0; !*path && i < sizeof names / sizeof *names; i++) {
         if (!(*path = path_of(t, names[i])))
             return llm_hf_no_memory(err);
-        if (access(*path, F_OK) != 0)
+        if (!is_there(*path))
             *path = NULL;
     }
     return GGL_OK;

@@ -67,6 +67,10 @@ void llm_hf_set_flags(llm_hf_tokenizer *t) {
         char class_name[128];
         int ends[2];
         llm_hf_unigram_ends(llm_hf_class_of(t, class_name, sizeof class_name), &ends[0], &ends[1]);
+        if (!class_name[0] && (t->add_bos < 0 || t->add_eos < 0))
+            (void)llm_hf_note(t, "no tokenizer_config.json names the tokenizer's class: texts end "
+                                 "with </s> and do not begin with <s>, as T5's; its "
+                                 "\"tokenizer_class\" or \"add_bos_token\" would change that");
         t->add_bos = t->add_bos < 0 ? ends[0] : t->add_bos;
         t->add_eos = t->add_eos < 0 ? ends[1] : t->add_eos;
     }

@@ -219,7 +219,7 @@ ggl_status llm_sentence_pieces_read_model(sentence_pieces *p, const void *data, 
     if (size == 0 || m.data[0] != (PIECES << 3 | BYTES))
         return ggl_fail(
             err, GGL_UNSUPPORTED,
-            "it is not SentencePiece's; tokenizer.json can be read (save_pretrained of "
+            "it is not SentencePiece's; a tokenizer.json with BPE can be read (save_pretrained of "
             "transformers' fast tokenizers writes one), and --no-tokenizer leaves it out");
     ggl_status s = read_parts(p, m, false, &t, err);
     if (s == GGL_OK)

@@ -140,7 +140,7 @@ def test_cache():
     for name in os.listdir(FOLDER):
         if "token" not in name:
             os.symlink(FOLDER + "/" + name, bare + "/" + name)
-    run("llm-cli", "-m", bare, "-p", "x", code=1, has="no tokenizer: there is no tokenizer.json, no tokenizer.model")
+    run("llm-cli", "-m", bare, "-p", "x", code=1, has="no tokenizer: there is no tokenizer.json, no file of SentencePiece")
 
 
 def test_errors():

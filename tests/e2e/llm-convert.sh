@@ -78,7 +78,7 @@ expect 1 "no built-in descriptor converts 'LlamaForCausaILM', which --arch-class
 # a tokenizer that is not known, and none asked for
 cp -r "$model" "$tmp/unigram"
 echo '{"model": {"type": "Unigram", "vocab": []}}' >"$tmp/unigram/tokenizer.json"
-expect 1 "the tokenizer's type 'Unigram' is not supported, only BPE is" "$tmp/unigram" -o "$tmp/out.gguf" --arch "$tmp/own.arch"
+expect 1 "a tokenizer of the type 'Unigram' is read from SentencePiece's file" "$tmp/unigram" -o "$tmp/out.gguf" --arch "$tmp/own.arch"
 expect 0 "own" "$tmp/unigram" -o "$tmp/out.gguf" --arch "$tmp/own.arch" --no-tokenizer
 grep -q note "$tmp/err" && fail "--no-tokenizer: $(cat "$tmp/err")"
 expect 1 "no built-in descriptor converts 'OwnForCausalLM'" "$model" -o "$tmp/out.gguf"

@@ -106,7 +106,8 @@ def test_unigram():
     check(get("add_bos_token") == "true" and get("add_eos_token") == "false", "the ends that tokenizer_config.json names")
     for name, ends in (("T5Tokenizer", "false true"), ("LlamaTokenizer", "true false"), (None, "false true")):
         config = {"tokenizer_config.json": {"tokenizer_class": name}} if name else {}
-        run("llm-convert", folder(f"ends{name}", {"tokenizer.model": model(PIECES, UNIGRAM), **config}), "-o", path("t5.gguf"), "--vocab-only")
+        run("llm-convert", folder(f"ends{name}", {"tokenizer.model": model(PIECES, UNIGRAM), **config}), "-o", path("t5.gguf"), "--vocab-only",
+            has="" if name else "names the tokenizer's class")
         check(f"{get('add_bos_token')} {get('add_eos_token')}" == ends, f"the ends of {name}", get("add_eos_token"))
     one = folder("ends", {"tokenizer.model": model(PIECES, UNIGRAM), "tokenizer_config.json": {"tokenizer_class": "T5Tokenizer", "add_eos_token": False}})
     run("llm-convert", one, "-o", path("t5.gguf"), "--vocab-only")
@@ -120,7 +121,12 @@ def test_unigram():
     more = {"tokenizer.json": {"model": {"type": "Unigram", "vocab": []}, "added_tokens": [{"id": i, "content": t, "special": True} for t, i in ADDED.items()]}}
     one = folder("beside", {"spiece.model": model(PIECES, UNIGRAM, remove=1), "tokenizer_config.json": CONFIG, **more})
     check(str(ADDED["<more>"]) in ids(one, "ban<more>"), "tokenizer.json's added tokens are lost", ids(one, "ban<more>"))
-    run("llm-convert", folder("alone", json_of), "-o", path("bad.gguf"), "--vocab-only", code=1, has="type 'Unigram' is not supported")
+    run("llm-convert", folder("alone", json_of), "-o", path("bad.gguf"), "--vocab-only", code=1, has="'Unigram' is read from SentencePiece's file")
+    for name in ("tokenizer.json", "spiece.model"):  # a link to nothing, as in a download that was broken off
+        broken = folder("broken", {})
+        os.symlink("nothing", os.path.join(broken, name))
+        run("llm-convert", broken, "-o", path("bad.gguf"), "--vocab-only", code=1, has="No such file or directory")
+        os.unlink(os.path.join(broken, name))
     first = len(PIECES) - len(WORDS) - 2
     said = ids(sp, "banana")
     want = [str(first + 6), str(first + 7)]  # "_ban", "ana": -6 - 3

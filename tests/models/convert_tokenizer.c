@@ -179,7 +179,7 @@ TEST(broken) {
     } list[] = {
         {"{}", "tokenizer.json: the tokenizer's type 'none' is not supported, only BPE is"},
         {"{\"model\": {\"type\": \"Unigram\", \"vocab\": []}}",
-         "the tokenizer's type 'Unigram' is not supported, only BPE is"},
+         "a tokenizer of the type 'Unigram' is read from SentencePiece's file, which is missing"},
         {"{\"model\": {\"type\": \"BPE\", \"vocab\": {}, \"merges\": []}}",
          "neither works on bytes nor falls back to them is not supported"},
         {"{" BYTE_LEVEL ", \"model\": {\"vocab\": [], \"merges\": []}}",
