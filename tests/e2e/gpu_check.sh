@@ -33,6 +33,8 @@ refuses "there is no shape 'foo'; there are: tinyllama-1.1b" "$gpu_check" --shap
 refuses "there is no type 'q9'; there are: f32 f16 q4_0" "$gpu_check" --types q4_0,q9
 refuses "there is no type 'iq2_s'" "$gpu_check" --types iq2_s
 refuses "'0,x' is not a list of numbers of tokens" "$gpu_check" --depths 0,x
+refuses "argument --rounds: '0' is not a number from 1 on" "$gpu_check" --rounds 0
+refuses "argument -j/--jobs: '0' is not a number from 1 on" "$gpu_check" -j 0
 refuses "/nope/bin/llm-cli: there is no such program" "$gpu_check" --build /nope
 code=0
 "$gpu_check" -o /nonexistent/r.md 2>"$here/usage" || code=$?

@@ -193,13 +193,12 @@ static const char *size_text(const budget *b, uint64_t bytes, char buf[64]) {
     return buf;
 }
 
-static int impossible(const budget *b, uint64_t least, uint64_t most) {
-    char limit[64], low[64], high[64];
-    return tool_error(b->tool, 2,
-                      "--%s: %s is too little: with %s, the smallest choice has %s, the largest %s",
+static int impossible(const budget *b, uint64_t least) {
+    char limit[64], low[64];
+    return tool_error(b->tool, 2, "--%s: %s is too little: with %s, the smallest choice has %s",
                       b->limit ? "budget" : "bpw", size_text(b, b->allowed, limit),
                       b->n_named ? "the types of --types" : "all types that can be written",
-                      size_text(b, least, low), size_text(b, most, high));
+                      size_text(b, least, low));
 }
 
 /* Sets the candidates: the usual ones; with codebooks if the limit is below the smallest of these; with
@@ -212,7 +211,7 @@ static int list_candidates(budget *b) {
         list_all(b, true, false, &least, &most);
     else if (b->allowed > most)
         list_all(b, false, true, &least, &most);
-    return b->allowed < least ? impossible(b, least, most) : -1;
+    return b->allowed < least ? impossible(b, least) : -1;
 }
 
 /* --- the choice ------------------------------------------------------------------------------- */
@@ -307,7 +306,7 @@ static int choose(budget *b) {
     if (code < 0) {
         knapsack_range(item, b->n, &least, &most);
         if (b->allowed < fixed + least)
-            code = impossible(b, fixed + least, fixed + most);
+            code = impossible(b, fixed + least);
     }
     if (code < 0 &&
         knapsack_solve(item, b->n, b->allowed - fixed, choice, &b->result, &err) != GGL_OK)
