@@ -53,6 +53,11 @@ static inline bool ggl_vk_has(const ggl_operand *o) {
     return o->region >= 0;
 }
 
+/* True if an index chooses the matrix of each column (experts). */
+static inline bool ggl_vk_is_chosen(const ggl_step *product) {
+    return product->n_src > 3 && ggl_vk_has(&product->src[3]);
+}
+
 /* Returns the matrices that have columns of their own. */
 static inline int64_t ggl_vk_n_outer(const vk_product *p) {
     return (int64_t)p->outer[0] * p->outer[1] * p->outer[2];

@@ -32,8 +32,8 @@ static bool find_gate(const ggl_step *const *member, const ggl_step *chain, int 
 /* True if there is a counter for each block of the result that linear_vec.comp rounds: for columns that have the same matrix,
  * or for each column of n tokens if its matrix is chosen. */
 static bool has_counters(const ggl_step *member, int64_t n) {
-    const bool chosen = member->n_src > 3 && ggl_vk_has(&member->src[3]);
-    const int64_t apart = chosen ? ggl_extents(member->dst.ne, 1, GGL_MAX_DIMS, n) : 1;
+    const int64_t apart =
+        ggl_vk_is_chosen(member) ? ggl_extents(member->dst.ne, 1, GGL_MAX_DIMS, n) : 1;
     return member->dst.ne[0] / BLOCK <= VK_MOST_COUNTERS / apart;
 }
 

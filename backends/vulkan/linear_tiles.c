@@ -74,7 +74,7 @@ size_t ggl_vk_tiles_scratch(const vk_backend *b, const ggl_step *s, int64_t n) {
     const bool matrix = suits_matrix(b, w->type);
     const size_t halves =
         matrix ? (size_t)ggl_extents(x->ne, 1, GGL_MAX_DIMS, n) * ggl_vk_halves_size(w->ne[0]) : 0;
-    if (s->n_src > 3 && s->src[3].region >= 0)
+    if (ggl_vk_is_chosen(s))
         return aligned(lists_size(most_tiles(n_cols, w->ne[2], TILE_COLS), n_cols)) + halves;
     size_t all = halves;
     for (int m = 0; m < s->n_members; m++) { /* members of a group have no further links */

@@ -409,8 +409,7 @@ bool ggl_vk_is_narrow(const vk_product *p) {
 
 bool ggl_vk_step_is_narrow(const ggl_step *step, int64_t n) {
     const int64_t n_cols = ggl_extents(step->dst.ne, 1, GGL_MAX_DIMS, n);
-    const bool chosen = step->n_src > 3 && ggl_vk_has(&step->src[3]);
-    return chosen ? !sorts(n_cols, step->src[1].ne[2]) : n_cols <= VK_VEC_COLS;
+    return ggl_vk_is_chosen(step) ? !sorts(n_cols, step->src[1].ne[2]) : n_cols <= VK_VEC_COLS;
 }
 
 ggl_status ggl_vk_emit_products(vk_emit *e, const vk_product *p, ggl_error *err) {

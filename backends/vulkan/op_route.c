@@ -51,24 +51,21 @@ static uint32_t kind_of(const ggl_step *step) {
                                                          : ROUTE_NONE;
 }
 
+/* True if the step's first source is the last result, or a value in memory if there is no link yet. */
+static bool goes_on(const route *r, const ggl_step *step) {
+    return r->last ? reads(step, 0, r->last) : is_given(&step->src[0]);
+}
+
 static bool makes_scores(const route *r, const ggl_step *step) {
     const uint32_t kind = kind_of(step);
-    return (r->last ? reads(step, 0, r->last) : is_given(&step->src[0])) && kind != ROUTE_NONE &&
-           kind != ROUTE_NORMALISED;
+    return goes_on(r, step) && kind != ROUTE_NONE && kind != ROUTE_NORMALISED;
 }
 
-/* Returns which source is the result of the link, if the step has two and the other one is in memory; -1: none. */
-static int source_beside_given(const ggl_step *step, const ggl_step *link) {
-    for (int k = 0; k < 2 && step->n_src == 2; k++)
-        if (reads(step, k, link) && is_given(&step->src[1 - k]))
-            return k;
-    return -1;
-}
-
-/* True if the step applies the operator to the link's result and to a value in memory, which do not change its shape. */
+/* True if the step applies the operator to the link's result and to a value in memory, and its result has the link's shape. */
 static bool is_binary(const ggl_step *step, ggl_op op, const ggl_step *link) {
-    return step->node->op == op && source_beside_given(step, link) >= 0 &&
-           memcmp(step->dst.ne, link->dst.ne, sizeof step->dst.ne) == 0;
+    return step->node->op == op && memcmp(step->dst.ne, link->dst.ne, sizeof step->dst.ne) == 0 &&
+           ((reads(step, 0, link) && is_given(&step->src[1])) ||
+            (reads(step, 1, link) && is_given(&step->src[0])));
 }
 
 static bool is_bias(const route *r, const ggl_step *step) {
@@ -77,8 +74,7 @@ static bool is_bias(const route *r, const ggl_step *step) {
 
 static bool is_topk(const route *r, const ggl_step *step) {
     return step->node->op == GGL_OP_TOPK && ggl_read(step->node, 0)->ne[0] <= MOST_SCORES &&
-           step->dst.ne[0] <= MOST_CHOSEN &&
-           (r->last ? reads(step, 0, r->last) : is_given(&step->src[0]));
+           step->dst.ne[0] <= MOST_CHOSEN && goes_on(r, step);
 }
 
 /* Returns the link that makes the scores; NULL: they are in memory. */

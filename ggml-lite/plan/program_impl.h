@@ -62,7 +62,8 @@ typedef struct item {
     int n_members;
     bool joined;
     bool has_tail; /* the first of a group: a chain that runs with the group follows its members */
-    /* Of that chain: a bit for each source that is a member's result; of a loose chain: for each that is a link's. */
+    /* A bit for each source that has no memory: in the chain that follows a group, the results of its members; in a loose chain,
+     * the results of earlier links. */
     unsigned hidden;
 } item;
 

@@ -349,9 +349,9 @@ TEST(links_that_read_more) {
     ggl_graph_free(g);
 }
 
-/* Accepts loose chains of a choice, of what was chosen, and of elementwise operators before and behind it. */
-static int n_asked;
+static int n_asked; /* calls of choice() */
 
+/* Accepts all steps before the next product as a loose chain, if one of them is a topk. */
 static int choice(const ggl_backend *b, const ggl_step *step, int n) {
     (void)b;
     bool chosen = false;

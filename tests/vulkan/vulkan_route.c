@@ -216,7 +216,7 @@ TEST(other_shares) {
     check(r, sizeof r / sizeof *r, "idot", "idot,fuse");
 }
 
-/* What another step reads, too, is in memory. */
+/* A result that a step outside of the chain reads, too, is written to memory. */
 TEST(results_that_others_read) {
     static const route r[] = {
         {.n = 16, .k = 3, .scores = sigmoid, .shares = ggl_normalised, .read = true, .fewer = 2},
