@@ -9,7 +9,7 @@ import sys
 
 import mock_hub
 from checks import TMP, check
-from hub_run import BIN, CLI, DATA, ENV, HUB, MODEL, OTHER, ROOT, TEXT, begin, cached, holds, main, parts, ranges, run, together, wait_for
+from hub_run import BIN, CLI, DATA, ENV, HUB, MODEL, OTHER, ROOT, TEXT, begin, cached, holds, main, parts, ranges, run, stalls, together, wait_for
 from mock_hub import File
 
 
@@ -365,7 +365,7 @@ def test_signals():
     HUB.add("user/stall", {"m.gguf": f})
     for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
         p = begin("-hf", "user/stall")
-        wait_for(lambda: [os.path.getsize(x) for x in parts("user/stall")] == [half], "half of the file")
+        wait_for(lambda: stalls("user/stall", "m.gguf", half), "half of the file")
         p.send_signal(number)
         err = p.communicate(timeout=60)[1].decode()
         check(p.returncode == code and "are kept" in err, "a signal during a download", (p.returncode, err))
@@ -381,7 +381,7 @@ def test_two_processes():
     f = File(DATA, stall=100)
     HUB.add("user/both", {"m.gguf": f})
     first = begin("-hf", "user/both")
-    wait_for(lambda: [os.path.getsize(x) for x in parts("user/both")] == [100], "the first bytes")
+    wait_for(lambda: stalls("user/both", "m.gguf", 100), "the first bytes")
     HUB.take_log()
     second = begin("-hf", "user/both")
     line = b""

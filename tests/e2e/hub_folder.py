@@ -9,7 +9,7 @@ import sys
 import mock_hub
 from checks import TMP, check
 from hf_folder import make_folder, make_mlx_folder
-from hub_run import BIN, DATA, ENV, HUB, MODEL, TEXT, begin, cached, holds, main, parts, ranges, run, wait_for
+from hub_run import BIN, DATA, ENV, HUB, MODEL, TEXT, begin, cached, holds, main, parts, ranges, run, stalls, wait_for
 from mock_hub import File
 
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
@@ -303,13 +303,13 @@ def test_together():
         files = repo(name, more={"tokenizer.json": File(FILES["tokenizer.json"], stall=stall)}, **{WEIGHTS[0]: {"stall": 100}})
         words = stall and begin("-hf", name, *ids, tool="llm-tokenize", text=False)
         if words:  # it makes the mark, and is done before the weights have come
-            wait_for(lambda: parts(name), "the part of tokenizer.json")
+            wait_for(lambda: stalls(name, "tokenizer.json", stall), "the part of tokenizer.json")
         whole = begin("-hf", name)
         if words:
             wait_for(lambda: b"waiting" in whole.stderr.read1(), "the second process")
             files["tokenizer.json"].go.set()
             check(words.wait() == 0, "llm-tokenize", words.stderr.read())
-        wait_for(lambda: any(WEIGHTS[0] in p for p in parts(name)), "the part of the weights")
+        wait_for(lambda: stalls(name, WEIGHTS[0], 100), "the part of the weights")
         check(os.path.exists(mark), "the mark while weights are downloaded")
         run("-hf", name, *ids, tool="llm-tokenize", text=False, lacks=["downloading"])
         check(os.path.exists(mark), "the mark after llm-tokenize")

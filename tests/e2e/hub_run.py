@@ -64,6 +64,11 @@ def parts(name):
     return sorted(os.path.join(at, f) for at, _, names in os.walk(folder) for f in names if f.endswith(".part"))
 
 
+def stalls(name, path, n):
+    """True if the part of this file has so many bytes, of a server that sends no more of it for now."""
+    return [os.path.getsize(p) for p in parts(name) if p.startswith(cached(name, path) + ".")] == [n]
+
+
 def ranges(log):
     return [r.headers.get("Range") for r in log if r.path.startswith("/cdn/")]
 
