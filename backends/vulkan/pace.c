@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "linear.h"
+
 /* 10^11 multiply-adds, or 25 * 10^9 bytes, or 10^5 dispatches a second: a slow integrated GPU.
  * Attention reaches a smaller part of a device's speed than products, so it counts more. */
 static const double OF_BYTE = 4, OF_DISPATCH = 1e6, OF_ATTENTION = 8;
@@ -30,8 +32,7 @@ static double bytes_of(const ggl_operand *o, int64_t n) {
 static double work_of_product(const ggl_step *s, int64_t n, double *unread) {
     const ggl_operand *w = &s->src[1];
     const double columns = count_of(&s->dst, n) / (double)s->dst.ne[0];
-    const bool chosen = s->n_src > 3 && s->src[3].region >= 0;
-    *unread = chosen && columns < (double)w->ne[2]
+    *unread = ggl_vk_is_chosen(s) && columns < (double)w->ne[2]
                   ? bytes_of(w, n) * (1 - columns / (double)w->ne[2])
                   : 0;
     return count_of(&s->dst, n) * (double)w->ne[0];

@@ -100,6 +100,15 @@ expect 2 "cli: --device: this build has no backend 'cup'; did you mean 'cpu'? it
 expect 2 "cli: --backend: this build has no backend 'cpuu1'; did you mean 'cpu'?" --backend=cpuu1
 expect 2 "cli: -dev: this build has no backend 'cpu01'" -dev cpu01
 expect 2 "cli: -dev: 'CPU1' is named twice" -dev cpu1,CPU1
+expect 2 "cli: -dev: the name of a backend is empty; one comma divides two names" -dev cpu1,
+expect 2 "cli: --device: the name of a backend is empty; one comma divides two names" --device ,cpu1
+expect 2 "--split: '' is neither NAME=LAYERS" --split cpu=5,
+expect 2 "--split: the name of a backend is empty" --split =5
+expect 2 "cli: -dev None,cpu1: 'none' stands for the CPU alone; name either it or devices" -dev None,cpu1
+expect 2 "cli: --device names cpu1, to which --split cpu=5 gives no layers; add it there, as in cpu1=N, or leave it out" --device cpu1 --split cpu=5
+expect 0 "layers: cpu1=5" --device cpu,cpu1 --split cpu1=5
+expect 0 "layers: cpu1=5" --device cpu1,cpu2 --split cpu1=5 --place 'blk.0.*=cpu2'
+expect 0 "layers: cpu1=5" --device cpu1,cpu2 --split cpu1=5,cpu2=0
 GGL_CPU_MASK=avx22 expect 2 "cli: GGL_CPU_MASK: 'avx22' cannot be masked; did you mean 'avx2'? the known names are: all " -dev cpu
 expect 2 "there is no flag '-sm row': devices share a model by layers, not by rows" -sm row
 expect 0 "layers: cpu1=4,cpu2=1" -dev cpu1,cpu2 -ts 4,1

@@ -49,7 +49,12 @@ static int need(placement *p, const char *name, size_t n, ggl_error *err) {
     int k = find(p, name, n);
     if (k >= 0)
         return k;
-    if (n == 0 || n >= sizeof p->names[0] || p->n == PLACEMENT_MOST) {
+    if (n == 0) {
+        (void)ggl_fail(err, GGL_USAGE,
+                       "the name of a backend is empty; one comma divides two names");
+        return -1;
+    }
+    if (n >= sizeof p->names[0] || p->n == PLACEMENT_MOST) {
         (void)ggl_fail(err, GGL_USAGE,
                        "'%.*s' is not the name of a backend, or there are more than %d names",
                        (int)(n < 80 ? n : 80), name, PLACEMENT_MOST);
@@ -112,25 +117,43 @@ static ggl_status within_flag(const char *flag, ggl_error *err) {
                                              : ggl_within(err, err->status, "%s", flag);
 }
 
+/* Takes the next part of a list that commas divide. False: there is none left. */
+static bool take_part(const char **list, const char **part, size_t *n) {
+    if (!*list)
+        return false;
+    *part = *list;
+    *n = strcspn(*list, ",");
+    *list = (*list)[*n] ? *list + *n + 1 : NULL;
+    return true;
+}
+
+static const char *devices_flag(const placement *p) {
+    return *p->o->devices_flag ? p->o->devices_flag : "--device";
+}
+
 /* Opens the backends of --device. */
 static ggl_status read_devices(placement *p, ggl_error *err) {
-    const char *s = p->o->devices, *flag = *p->o->devices_flag ? p->o->devices_flag : "--device";
-    p->no_device = s && strcasecmp(s, "none") == 0;
-    for (size_t n; s && *s && !p->no_device; s += n + (s[n] == ',')) {
-        n = strcspn(s, ",");
-        if (find(p, s, n) >= 0)
-            return ggl_fail(err, GGL_USAGE, "%s: '%.*s' is named twice", flag, (int)n, s);
-        if (need(p, s, n, err) < 0)
+    const char *flag = devices_flag(p), *name;
+    const char *list = p->o->devices && *p->o->devices ? p->o->devices : NULL;
+    p->no_device = list && strcasecmp(list, "none") == 0;
+    for (size_t n; !p->no_device && take_part(&list, &name, &n);) {
+        if (n == strlen("none") && strncasecmp(name, "none", n) == 0)
+            return ggl_fail(err, GGL_USAGE,
+                            "%s %s: 'none' stands for the CPU alone; name either it or devices",
+                            flag, p->o->devices);
+        if (find(p, name, n) >= 0)
+            return ggl_fail(err, GGL_USAGE, "%s: '%.*s' is named twice", flag, (int)n, name);
+        if (need(p, name, n, err) < 0)
             return within_flag(flag, err);
     }
+    p->n_devices = p->n;
     return GGL_OK;
 }
 
 /* Reads --split into part and count, and opens the backends. */
 static ggl_status read_split(placement *p, ggl_error *err) {
-    const char *s = p->o->split;
-    for (size_t n; *s; s += n + (s[n] == ',')) {
-        n = strcspn(s, ",");
+    const char *list = p->o->split, *s;
+    for (size_t n; take_part(&list, &s, &n);) {
         const char *eq = memchr(s, '=', n);
         char number[24] = "";
         bool range;
@@ -146,6 +169,24 @@ static ggl_status read_split(placement *p, ggl_error *err) {
         if (k < 0)
             return within_flag("--split", err);
         p->part[p->n_parts++] = k;
+    }
+    return GGL_OK;
+}
+
+/* Fails if --split gives no layers to a device of --device, and no rule names it. The CPU also gets
+ * what others refuse. */
+static ggl_status check_split(const placement *p, ggl_error *err) {
+    for (int k = 0; k < p->n_devices && p->n_parts > 0; k++) {
+        bool used = k == p->host;
+        for (int i = 0; i < p->n_parts && !used; i++)
+            used = p->part[i] == k;
+        for (size_t i = 0; i < p->rules.n && !used; i++)
+            used = p->rules.rule[i].at == k;
+        if (!used)
+            return ggl_fail(err, GGL_USAGE,
+                            "%s names %s, to which --split %s gives no layers; add it there, as "
+                            "in %s=N, or leave it out",
+                            devices_flag(p), p->names[k], p->o->split, p->names[k]);
     }
     return GGL_OK;
 }
@@ -287,6 +328,8 @@ ggl_status placement_new(placement **out, const char *tool, const placement_opti
         st = open_host(p, err);
     if (st == GGL_OK)
         st = read_rules(p, err);
+    if (st == GGL_OK)
+        st = check_split(p, err);
     if (st == GGL_OK)
         st = default_device(p, err);
     if (st == GGL_OK)

@@ -15,6 +15,7 @@ struct placement {
     ggl_backend *backend[PLACEMENT_MOST];
     ggl_backend *traced[PLACEMENT_MOST]; /* the same backends without --shadow's wrapper */
     int n;
+    int n_devices;          /* how many of them --device names, which are the first */
     ggl_backend *reference; /* computes constants */
     ggl_backend *trusted;   /* for --shadow */
     double shadow_rate;
