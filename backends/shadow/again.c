@@ -45,7 +45,7 @@ static bool provide_body(again *a, const ggl_body *body) {
     bool ok = true;
     for (int i = 0; i < body->n_node && ok; i++) {
         const ggl_tensor *t = body->node[i];
-        for (int k = 0; t->needed && k < ggl_n_reads(t) && ok; k++) {
+        for (int k = 0; k < ggl_n_reads(t) && ok; k++) {
             const ggl_tensor *x = ggl_read(t, k);
             ok = !x || !ggl_is_leaf(x) || provide(a, x);
         }

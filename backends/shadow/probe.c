@@ -17,8 +17,7 @@ ggl_status ggl_shadow_each_store(const ggl_tensor *node, void *ctx,
         if (at->store[k])
             st = f(ctx, at->store[k], err);
     for (int i = 0; node->body && i < node->body->n_node && st == GGL_OK; i++)
-        if (node->body->node[i]->needed)
-            st = ggl_shadow_each_store(node->body->node[i], ctx, f, err);
+        st = ggl_shadow_each_store(node->body->node[i], ctx, f, err);
     return st;
 }
 

@@ -37,8 +37,8 @@ bool ggl_graph_bound(ggl_graph *g, const ggl_tensor *t) {
 
 /* --- when the graph is finished --------------------------------------------------------------- */
 
-/* Marks the sources of needed nodes as needed, and of their bodies the result and every KEEP. Goes
- * from last to first, as sources precede the nodes that read them. */
+/* Marks the sources of needed nodes as needed, and all of their bodies, which hold only what runs.
+ * Goes from last to first, as sources precede the nodes that read them. */
 static void mark_needed(ggl_tensor *const *node, size_t n) {
     for (size_t i = n; i-- > 0;) {
         ggl_tensor *t = node[i];
@@ -52,7 +52,7 @@ static void mark_needed(ggl_tensor *const *node, size_t n) {
         ggl_body *b = t->body;
         b->result->needed = true;
         for (int k = 0; k < b->n_node; k++)
-            b->node[k]->needed |= b->node[k]->op == GGL_OP_KEEP;
+            b->node[k]->needed = true;
         mark_needed(b->node, (size_t)b->n_node);
     }
 }

@@ -500,6 +500,25 @@ static bool has_call_with_state(const node_list *l) {
     return false;
 }
 
+/* Drops the nodes of a body that will never run: neither the result nor a KEEP depends on them. So
+ * nobody who walks through a body has to tell them apart. */
+static void drop_unread(open_body *b, ggl_tensor *result) {
+    node_list *l = &b->nodes;
+    size_t n = 0;
+    result->needed = true;
+    for (size_t i = l->n; i-- > 0;) {
+        ggl_tensor *t = l->at[i];
+        t->needed |= t->op == GGL_OP_KEEP;
+        for (int k = 0; k < t->n_src && t->needed; k++)
+            if (t->src[k])
+                t->src[k]->needed = true;
+    }
+    for (size_t i = 0; i < l->n; i++)
+        if (l->at[i]->needed)
+            l->at[n++] = l->at[i];
+    l->n = n;
+}
+
 static ggl_tensor **copy_list(ggl_graph *g, const node_list *l) {
     ggl_tensor **at = ggl_arena_alloc(&g->arena, l->n + 1, sizeof *at);
     if (at && l->n)
@@ -550,8 +569,10 @@ ggl_tensor *ggl_body_end(ggl_graph *g, const char *name, ggl_tensor *result, con
         ggl_graph_fail(g, GGL_USAGE, "a recurrent function cannot call another");
     else if (g->error.status == GGL_OK && !result)
         ggl_graph_fail(g, GGL_USAGE, "a call has no result");
-    else if (g->error.status == GGL_OK)
+    else if (g->error.status == GGL_OK) {
+        drop_unread(b, result);
         t = call_new(g, b, name, result, num, n_num);
+    }
     body_free(b);
     return t;
 }

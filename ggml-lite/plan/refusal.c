@@ -8,8 +8,7 @@ const char *ggl_refusal(const ggl_backend *b, const ggl_tensor *node, const ggl_
         return why;
     why = NULL;
     for (int i = 0; i < node->body->n_node && !why; i++)
-        if (node->body->node[i]->needed)
-            why = ggl_refusal(b, node->body->node[i], part);
+        why = ggl_refusal(b, node->body->node[i], part);
     if (part && !why)
         *part = NULL;
     return why;

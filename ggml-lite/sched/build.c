@@ -178,8 +178,6 @@ static ggl_status provide(ggl_sched *s, size_t i_seg, ggl_tensor *const *node, s
     ggl_status st = GGL_OK;
     for (size_t i = 0; i < n && st == GGL_OK; i++) {
         ggl_tensor *t = node[i];
-        if (!t->needed) /* a node of a body that nothing uses: it does not run and has no stores */
-            continue;
         for (int k = 0; k < ggl_n_reads(t) && st == GGL_OK; k++) {
             ggl_tensor *x = ggl_read(t, k);
             if (!x || x->op == GGL_OP_PARAM || x->op == GGL_OP_CACHE || x->scope ||

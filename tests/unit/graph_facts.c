@@ -422,6 +422,32 @@ TEST(states_that_nothing_reads) {
     }
 }
 
+/* A body, inside another one, with a state that is not read, in a graph without any other. */
+TEST(a_state_that_nothing_reads_stays_out_of_its_body) {
+    for (int k = 0; k < 2; k++) {
+        fixture f;
+        REQUIRE(begin(&f));
+        ggl_tensor *x = ggl_graph_input(f.g, "x", GGL_F32, 1, (int64_t[]){4}, true);
+        ggl_tensor **outer = ggl_body_begin(f.g, &x, 1);
+        REQUIRE(outer);
+        ggl_tensor *p = outer[0], **inner = ggl_body_begin(f.g, &p, 1);
+        REQUIRE(inner);
+        ggl_tensor *q = inner[0], *s = ggl_graph_op(f.g, GGL_OP_STATE, NULL, 0, (double[]){4}, 1);
+        CHECK(ggl_binary(f.g, GGL_OP_ADD, s, q));
+        ggl_tensor *twice = ggl_body_end(f.g, NULL, ggl_binary(f.g, GGL_OP_ADD, q, q), NULL, 0);
+        ggl_tensor *call = ggl_body_end(f.g, NULL, twice, NULL, 0);
+        REQUIRE(call && twice);
+        CHECK_INT(twice->body->n_node, 1);
+        REQUIRE(start(&f, backends[k], call));
+        CHECK_INT(ggl_graph_n_stores(f.g), 0);
+        REQUIRE(set(&f, "x", (float[]){1, 2, 3, 4}, 1) && set_places(&f, 1));
+        REQUIRE_OK(ggl_sched_run(f.s, 1, NULL, 0, &f.err), &f.err);
+        for (int i = 0; i < 4; i++)
+            CHECK(ggl_sched_output(f.s, 0)[i] == (float)(2 * (i + 1)));
+        end(&f);
+    }
+}
+
 /* A call that is batched by its state, with a result that is not. */
 TEST(a_call_whose_result_is_a_constant) {
     for (int k = 0; k < 2; k++) {

@@ -73,7 +73,7 @@ static ggl_status clear_states(verify *v, node_device *d, const ggl_body *body) 
     ggl_status st = GGL_OK;
     for (int i = 0; body && i < body->n_node && st == GGL_OK; i++) {
         const ggl_tensor *t = body->node[i];
-        if (t->op == GGL_OP_STATE && t->needed)
+        if (t->op == GGL_OP_STATE)
             st = node_device_clear(d, t->store[0], v->err);
         if (st == GGL_OK && t->body)
             st = clear_states(v, d, t->body);

@@ -169,8 +169,7 @@ static bool add_all(collector *c, const ggl_tensor *node, const ggl_tensor *t, c
     bool ok = t->op != GGL_OP_LINEAR || add_product(c, node, t, in);
     const nest inner = {t, in};
     for (int i = 0; t->body && i < t->body->n_node && ok; i++)
-        if (t->body->node[i]->needed)
-            ok = add_all(c, node, t->body->node[i], &inner);
+        ok = add_all(c, node, t->body->node[i], &inner);
     return ok;
 }
 

@@ -126,9 +126,9 @@ typedef struct ggl_store {
     size_t size;      /* bytes of all slots */
 } ggl_store;
 
-/* The body of a call. param[i] stands for the call's source i. Nodes come after their sources. The
- * result is a node, a param or a leaf. A recurrent body has states: it runs for one element of the
- * batch after another. */
+/* The body of a call. param[i] stands for the call's source i. Nodes come after their sources; those
+ * that neither the result nor a KEEP depends on are left out. The result is a node, a param or a
+ * leaf. A recurrent body was built with a state: it runs for one element of the batch after another. */
 typedef struct ggl_body {
     ggl_tensor **param;
     int n_param;
@@ -174,7 +174,7 @@ struct ggl_tensor {
     bool dense;       /* a view without gaps between its elements */
     bool gather;      /* PICK of whole matrices from a stack [in, out, n] that does not depend on
                             the batch. A LINEAR reads stack and index itself: see ggl_read */
-    bool keeps_state; /* CALL: its body, or a body nested in it, has a STATE */
+    bool keeps_state; /* CALL: its body, or a body nested in it, is recurrent */
     /* Set by ggl_graph_finish, and again by ggl_graph_fold and ggl_sched_new. */
     bool needed;   /* an output depends on it */
     bool computed; /* a backend computes it: it is needed, not a leaf, not a view, and not a gather
