@@ -158,9 +158,21 @@ static int kept_size(const r_program *p, int i) {
                : 0;
 }
 
+/* Whether all that node k reads from before node `begin` is free; leaves do not count. */
+static bool reads_free(const r_program *p, int k, int begin, const bool *free) {
+    const r_node *t = &p->node[k];
+    for (int i = 0; i < t->n_src; i++) {
+        const int x = t->src[i];
+        if (x >= 0 && x < begin && !r_is_leaf(&p->node[x]) && !free[x])
+            return false;
+    }
+    return true;
+}
+
 /* Whether node i, and all that it needs, depends on no input and no state; so far as free[] knows
- * what is before it. A body is free as a whole. */
-static bool is_free(const r_program *p, int i, const bool *free) {
+ * what is before it. A body is free as a whole. Nodes of it that are not needed never run, but what
+ * they read from outside is a source of the call. A leaf counts only where it is read. */
+static bool is_free(const r_program *p, int i, const bool *needed, const bool *free) {
     const r_node *t = &p->node[i];
     if (t->op == R_INPUT || t->op == R_STATE || t->op == R_CACHE || t->op == R_ATTEND || t->batched)
         return false;
@@ -168,7 +180,7 @@ static bool is_free(const r_program *p, int i, const bool *free) {
         if (t->src[k] >= 0 && !free[t->src[k]])
             return false;
     for (int k = t->op == R_CALL ? t->begin : i; k < i; k++)
-        if (!free[k])
+        if (needed[k] && !r_is_leaf(&p->node[k]) ? !free[k] : !reads_free(p, k, t->begin, free))
             return false;
     return true;
 }
@@ -176,9 +188,10 @@ static bool is_free(const r_program *p, int i, const bool *free) {
 /* Nodes that stand in no body, and the bodies of such calls. */
 static void find_folded(judge *j) {
     const r_program *p = j->p;
-    bool free[R_MOST_NODES] = {false};
+    bool free[R_MOST_NODES] = {false}, needed[R_MOST_NODES];
+    r_needed(p, needed);
     for (int i = 0; i < p->n; i++) {
-        free[i] = is_free(p, i, free);
+        free[i] = is_free(p, i, needed, free);
         j->folded[i] = free[i] && p->node[i].body < 0;
         for (int k = p->node[i].op == R_CALL && j->folded[i] ? p->node[i].begin : i; k < i; k++)
             j->folded[k] = true;
