@@ -37,7 +37,7 @@ static char *refusal(hub *h) {
 
 /* Returns the steps for an index of 2 n tensors in n files, which are too many. */
 static uint64_t steps_of_index(size_t n) {
-    enum { NAME = 32, LINE = 128 };
+    enum { NAME = 40, LINE = 128 };
     const hub_options o = {0};
     hub h = {.tool = "tool", .o = &o, .name = "user/repo", .folder = ".", .mark = -1};
     char cache[256], (*name)[NAME] = calloc(n, NAME), *text = malloc(2 * n * LINE);
