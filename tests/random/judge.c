@@ -179,9 +179,11 @@ static bool is_free(const r_program *p, int i, const bool *needed, const bool *f
     for (int k = 0; k < t->n_src; k++)
         if (t->src[k] >= 0 && !free[t->src[k]])
             return false;
-    for (int k = t->op == R_CALL ? t->begin : i; k < i; k++)
-        if (needed[k] && !r_is_leaf(&p->node[k]) ? !free[k] : !reads_free(p, k, t->begin, free))
+    for (int k = t->op == R_CALL ? t->begin : i; k < i; k++) {
+        const bool runs = needed[k] && !r_is_leaf(&p->node[k]);
+        if ((runs && !free[k]) || !reads_free(p, k, t->begin, free))
             return false;
+    }
     return true;
 }
 
