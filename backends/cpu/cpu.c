@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "cores.h"
@@ -114,9 +115,16 @@ static const ggl_backend_vtable vtable = {
     .repack_layout = CPU_REPACK_LAYOUT,
 };
 
-static size_t physical_memory(void) {
-    long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-    return pages > 0 && size > 0 ? (size_t)pages * (size_t)size : 0;
+/* Returns the bytes of the machine's memory, or of addresses that this process may have (ulimit -v), if these are fewer; 0:
+ * unknown. */
+static size_t most_memory(void) {
+    const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+    const size_t all = pages > 0 && size > 0 ? (size_t)pages * (size_t)size : 0;
+    struct rlimit l;
+    return getrlimit(RLIMIT_AS, &l) == 0 && l.rlim_cur != RLIM_INFINITY &&
+                   (!all || l.rlim_cur < all)
+               ? (size_t)l.rlim_cur
+               : all;
 }
 
 ggl_status ggl_cpu_open(ggl_backend **out, const ggl_backend_params *params, ggl_error *err);
@@ -147,7 +155,7 @@ ggl_status ggl_cpu_open(ggl_backend **out, const ggl_backend_params *params, ggl
     }
     char text[64];
     c->base.v = &vtable;
-    c->base.memory = physical_memory();
+    c->base.memory = most_memory();
     snprintf(c->base.name, sizeof c->base.name, "cpu");
     snprintf(c->base.description, sizeof c->base.description, "%d thread%s, %s", c->n_threads,
              c->n_threads == 1 ? "" : "s", ggl_cpu_features_text(features, text, sizeof text));

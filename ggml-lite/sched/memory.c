@@ -12,11 +12,14 @@ static ggl_status take(device *d, int region, size_t size, const char *what, ggl
                         "%.1f MiB for %s on %s, which supports at most %.1f MiB in one buffer",
                         (double)size / 1048576, what, d->b->name, (double)most / 1048576);
     ggl_status st = d->b->v->alloc(d->b, region, size, NULL, out, err);
-    const double gib = 1 << 30;
-    if (st == GGL_NOMEM && region == GGL_REGION_STORES)
-        return ggl_fail(err, st, "%.2f GiB for %s do not fit into the memory of %s (%.1f GiB); %s",
-                        (double)(d->rows_size + d->states_size) / gib, what, d->b->name,
-                        (double)d->b->memory / gib, ggl_sched_smaller);
+    const size_t wanted = d->rows_size + d->states_size, all = d->b->memory;
+    if (st == GGL_NOMEM && region == GGL_REGION_STORES) {
+        const double unit = wanted < 1 << 30 && all < 1 << 30 ? 1 << 20 : 1 << 30;
+        return ggl_fail(err, st, "%.2f %s for %s do not fit into %sthe memory of %s (%.1f %s); %s",
+                        (double)wanted / unit, unit < 1 << 30 ? "MiB" : "GiB", what,
+                        wanted < all ? "what is free of " : "", d->b->name, (double)all / unit,
+                        unit < 1 << 30 ? "MiB" : "GiB", ggl_sched_smaller);
+    }
     return st == GGL_OK ? st
                         : ggl_within(err, st, "%.1f MiB for %s on %s", (double)size / 1048576, what,
                                      d->b->name);

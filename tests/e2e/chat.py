@@ -150,11 +150,16 @@ def commands():
     check("(there is no message to answer)" in t.say("/regen"), "/regen of nothing", t.seen)
     check("(temp = 0.5)" in t.say("/set temp 0.5"), "/set", t.seen)
     check("'abc' is not" in t.say("/set temp abc"), "/set abc", t.seen)
-    check("unknown flag '--tmep'; did you mean '--temp'" in t.say("/set tmep 1"), "/set tmep", t.seen)
+    check("no setting 'tmep'; did you mean 'temp'; /set lists" in t.say("/set tmep 1"), "/set tmep", t.seen)
+    check("no setting 'num_gpu'; /set lists" in t.say("/set num_gpu 1"), "/set num_gpu", t.seen)
+    check("(temperature = 0.25)" in t.say("/set parameter temperature 0.25"), "/set parameter", t.seen)
+    check("(temp = 0.5)" in t.say("/set parameter temp=0.5"), "/set parameter", t.seen)
+    check("(system message set)" in t.say("/set system You are a pirate"), "/set system", t.seen)
+    check("You are a pirate" in t.say("/system") and "(no system message)" in t.say("/set system -"), "/set system TEXT", t.seen)
     for name in ("model x", "ctx-size 5", "stop cat", "grammar x", "logit-bias 406-inf", "threads 2", "threads", "reasoning-format none"):
         said = t.say("/set " + name).replace("\n", " ")
         check("llm-cli: --%s cannot be changed in a conversation; /set lists what can" % name.split()[0] in said, "/set %s: %s" % (name, said))
-    check("'--tmep'; did you mean '--temp'" in t.say("/set tmep"), "/set of an unknown name", t.seen)
+    check("'tmep'; did you mean 'temp'" in t.say("/set tmep"), "/set of an unknown name", t.seen)
     said = t.say("/set")
     for row in ("temp = 0.5", "top-k = 40", "on-full = shift", "reasoning = dim", "n-predict = 3", "/set NAME VALUE changes one"):
         check(row in said, "/set alone has no %r: %s" % (row, said))
@@ -226,7 +231,7 @@ def upkeep():
     for name, data in (("nul", b"a\0b"), ("latin1", b"caf\xe9 au lait")):
         with open(path(name), "wb") as f:
             f.write(data)
-        check("is not text in UTF-8" in t.say("/read " + path(name)).replace("\n", " "), "/read " + name, t.seen)
+        check("is not a text in UTF-8" in t.say("/read " + path(name)).replace("\n", " "), "/read " + name, t.seen)
     with open(path("note.txt"), "w") as f:
         f.write("A note.")
     t.say("/read " + path("note.txt"))
@@ -264,6 +269,15 @@ def spaces():
         t.end("spaces", 0)
 
 
+def pending(pid, number):
+    """Whether a signal was sent to a process and has not arrived yet. False where the system does not tell."""
+    try:
+        with open("/proc/%d/status" % pid) as f:
+            return any(int(line.split()[1], 16) >> (number - 1) & 1 for line in f if line.startswith("ShdPnd:"))
+    except FileNotFoundError:
+        return False
+
+
 def stops():
     t = Terminal("--ignore-eos", "-c", "2000", "--device", "reference")
     t.prompt()
@@ -280,6 +294,13 @@ def stops():
     t.until(rb"\x1b\[\?2004l\r?\n?.{40}", "an answer after one that was stopped")
     t.type("\x03")
     t.prompt()
+    t.type("/regen\r")
+    t.until(rb"\x1b\[\?2004l\r?\n?.{40}", "an answer to /regen")
+    for _ in range(2):
+        os.kill(t.pid, signal.SIGINT)
+        while pending(t.pid, signal.SIGINT):  # two that are pending would be one
+            time.sleep(0.001)
+    check("(stopped)" in clean(t.prompt("the prompt after Ctrl-C twice in an answer")), "Ctrl-C twice in an answer", t.seen)
     t.type("half a line\x03")
     t.prompt("a prompt after half a line")
     t.type("\x03")

@@ -191,6 +191,11 @@ expect 0 "note: the model was trained on 512 tokens at once" -c 4096 -p x -n 1
 expect 1 "GiB for the KV cache" -c 1000000000 -p x -n 1
 fits=$(sed -n "s/.*; -c \([0-9]*\) would fit$/\1/p" "$tmp/err")
 [ "${fits:-0}" -gt 512 ] && [ "$fits" -lt 1000000000 ] || fail "no context that fits: $(cat "$tmp/err")"
+# a process that may have fewer addresses than the machine has memory; programs with a sanitizer do not begin then
+if (ulimit -v 60000 && "$cli" --version) >/dev/null 2>&1; then
+    (ulimit -v 60000 && "$cli" -t 1 -c 100000 -p x -n 1) >/dev/null 2>"$tmp/err" </dev/null && fail "a cache beyond ulimit -v"
+    prints "do not fit into the memory of cpu (58.6 MiB)" "$tmp/err"
+fi
 "$cli" -s=3 -n=4 -p x >"$tmp/a" 2>/dev/null </dev/null && "$cli" -s 3 -n 4 -p x >"$tmp/b" 2>/dev/null </dev/null
 [ -s "$tmp/a" ] && cmp -s "$tmp/a" "$tmp/b" || fail "-s=3 is not -s 3"
 "$cli" -p "" -n 4 >"$tmp/a" 2>/dev/null </dev/null || fail "an empty prompt"

@@ -63,7 +63,7 @@ int grammar_read(llm_grammar **out, const char *tool, const grammar_source *s, b
     size_t n = p.text ? strlen(p.text) : 0;
     char *read = NULL;
     *out = NULL;
-    if (p.file && !(read = tool_read_at_most(tool, p.file, MOST_BYTES, &n)))
+    if (p.file && !(read = tool_read_text(tool, p.file, MOST_BYTES, &n)))
         return 1;
     const char *text = read ? read : p.text;
     const llm_schema_params params = {

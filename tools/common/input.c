@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "args.h"
+#include "ggl/show.h"
 #include "process.h"
 
 /* Doubles a buffer. If out of memory, frees it and returns NULL. */
@@ -60,4 +61,37 @@ char *tool_read_at_most(const char *tool, const char *path, size_t most, size_t 
 
 char *tool_read_file(const char *tool, const char *path, size_t *size) {
     return tool_read_at_most(tool, path, SIZE_MAX, size);
+}
+
+/* Returns the length of the UTF-8 text without NUL at the start of s[n]. */
+static size_t text_length(const char *s, size_t n) {
+    size_t i = 0;
+    for (size_t length; i < n && s[i]; i += length) {
+        length = ggl_utf8_length(s + i, n - i);
+        if (length == 0)
+            break;
+    }
+    return i;
+}
+
+bool tool_is_text(const char *tool, const char *path, const char *s, size_t n) {
+    const size_t good = text_length(s, n);
+    const char *name = strcmp(path, "-") == 0 ? "stdin" : path;
+    if (good == n)
+        return true;
+    if (n >= 4 && memcmp(s, "GGUF", 4) == 0)
+        tool_error_about(tool, 1, "%s is a GGUF file, not a text", name);
+    else
+        tool_error_about(tool, 1, "%s is not a text in UTF-8: byte %zu is 0x%02x", name, good,
+                         (unsigned char)s[good]);
+    return false;
+}
+
+char *tool_read_text(const char *tool, const char *path, size_t most, size_t *size) {
+    char *text = tool_read_at_most(tool, path, most, size);
+    if (text && !tool_is_text(tool, path, text, *size)) {
+        free(text);
+        return NULL;
+    }
+    return text;
 }

@@ -2,6 +2,7 @@
 #ifndef TOOLS_INPUT_H
 #define TOOLS_INPUT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Returns all bytes of a file, or of stdin for "-", NUL-terminated; *size: their number. The
@@ -10,5 +11,10 @@ char *tool_read_file(const char *tool, const char *path, size_t *size);
 /* The same, but a file of more than `most` bytes, a multiple of 1 MiB, is an error: no more than
  * that is read. */
 char *tool_read_at_most(const char *tool, const char *path, size_t most, size_t *size);
+
+/* The same for a text: bytes that are no UTF-8, and NUL, are an error. */
+char *tool_read_text(const char *tool, const char *path, size_t most, size_t *size);
+/* Returns whether the bytes of the file `path` are such a text; if not, reports it. */
+bool tool_is_text(const char *tool, const char *path, const char *s, size_t n);
 
 #endif

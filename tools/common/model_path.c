@@ -273,8 +273,7 @@ int model_path_check(const char *tool, const tool_path *p) {
 
 /* --- files that are not there ----------------------------------------------------------------- */
 
-/* USER/REPO or USER/REPO:QUANT, and not the path of a file in a folder that exists. */
-static bool looks_like_repo(const char *s) {
+bool model_path_is_repo(const char *s) {
     static const char letters[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
     const size_t user = strspn(s, letters);
@@ -311,13 +310,28 @@ static const char *remote_flag(const tool_path *p) {
         return "-hf";
     if (strncasecmp(p->path, "https://", 8) == 0 || strncasecmp(p->path, "http://", 7) == 0)
         return "-mu";
-    return looks_like_repo(p->path) ? "-hf" : NULL;
+    return model_path_is_repo(p->path) ? "-hf" : NULL;
+}
+
+/* True for -m llama3.2, as ollama names models. */
+static bool is_model_name(const tool_path *p) {
+    return p->model && strcmp(p->flag, "-m") == 0 && !strchr(p->path, '/') &&
+           !strstr(p->path, ".gguf");
+}
+
+/* Returns how many changes of a name are a typing error: fewer of nope.gguf than of a name without an ending, since an
+ * ending is seldom mistyped. */
+static ggl_nearest nearest_to_file(const char *name) {
+    char stem[256];
+    const char *dot = strrchr(name, '.');
+    snprintf(stem, sizeof stem, "%.*s", (int)(dot ? dot - name : 255), name);
+    return (ggl_nearest){name, NULL, ggl_nearest_to(stem).distance};
 }
 
 /* Returns the name in the folder that is nearest to one that is not there, which the caller frees;
  * NULL: none is near. A name without its ending counts as the same. */
 static char *nearest_in(const char *folder, const char *name) {
-    ggl_nearest near = ggl_nearest_to(name);
+    ggl_nearest near = nearest_to_file(name);
     const size_t n = strlen(name);
     char *best = NULL;
     DIR *d = n > 0 ? opendir(folder) : NULL;
@@ -376,7 +390,8 @@ int model_path_missing(const char *tool, const tool_path *p, int error) {
                          strerror(error), given_by(p, flag, sizeof flag),
                          shell_quote(word, join(path, folder, near)));
     else
-        tool_error_about(tool, 1, "%s: %s: %s", p->flag, p->path, strerror(error));
+        tool_error_about(tool, 1, "%s: %s: %s%s", p->flag, p->path, strerror(error),
+                         is_model_name(p) ? "; -hf USER/REPO downloads a model" : "");
     free(near);
     return 1;
 }

@@ -2,6 +2,7 @@
 #ifndef TOOLS_MODEL_PATH_H
 #define TOOLS_MODEL_PATH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "tool_path.h"
@@ -9,6 +10,9 @@
 /* Refuses a folder that is no model, and a part of one, with what to give instead. Returns -1 for all
  * else, or the exit code after a message. */
 int model_path_check(const char *tool, const tool_path *p);
+
+/* True for USER/REPO and USER/REPO:QUANT, if it is not the path of a file in a folder that exists. */
+bool model_path_is_repo(const char *s);
 
 /* Reports an input that cannot be read, and why (an errno), with the file or download that was probably
  * meant. Returns 1. */

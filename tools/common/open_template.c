@@ -13,7 +13,7 @@ int tool_open_template(llm_chat **out, const char *tool, const template_choice *
     char *text = NULL;
     *out = NULL;
     if (name && (choice->file || access(name, F_OK) == 0)) {
-        text = tool_read_at_most(tool, name, choice->most, &with.text.n);
+        text = tool_read_text(tool, name, choice->most, &with.text.n);
         with.text.s = text;
         if (!text)
             return 1;

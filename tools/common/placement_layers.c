@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ggl/alloc.h"
+#include "memory_left.h"
 #include "process.h"
 
 /* --- layers ----------------------------------------------------------------------------------- */
@@ -312,7 +313,8 @@ static int64_t context_that_fits(placement *p, const llm_model *m, llm_session_p
     const bool known = ggl_sched_memory(llm_session_sched(s), p->host, &use);
     llm_session_free(s);
     const double row = (double)use.stores_rows / (double)n_ctx;
-    const double memory = (double)p->backend[p->host]->memory;
+    const size_t all = p->backend[p->host]->memory, left = memory_left_addresses();
+    const double memory = (double)(left > 0 && left < all ? left : all);
     const double other = (double)use.weights_copied + (double)use.weights_repacked +
                          (double)use.stores_states + (double)use.arena + (double)use.io;
     const double room = memory - memory / 20 - other;

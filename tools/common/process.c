@@ -15,7 +15,7 @@
 /* --- standard streams and signals ------------------------------------------------------------- */
 
 volatile sig_atomic_t process_stopped;
-static volatile sig_atomic_t waits, erases;
+static volatile sig_atomic_t waits, erases, n_spared;
 static void (*volatile hook_stops)(void), (*volatile hook_ends)(void);
 
 static void on_stop(int number) {
@@ -23,6 +23,10 @@ static void on_stop(int number) {
         process_stopped = number;
         if (hook_stops)
             hook_stops();
+        return;
+    }
+    if (number == SIGINT && n_spared > 0) {
+        n_spared--;
         return;
     }
     if (hook_ends)
@@ -37,6 +41,10 @@ static void on_stop(int number) {
 bool process_is_stopped(void *unused) {
     (void)unused;
     return process_stopped != 0;
+}
+
+void process_spare(int n) {
+    n_spared = n;
 }
 
 bool process_go_on(void) {

@@ -21,6 +21,9 @@ extern volatile sig_atomic_t process_stopped; /* the number of that signal; 0: n
 bool process_is_stopped(void *unused);        /* returns whether it is set; for callbacks */
 /* After a SIGINT: forgets it. Returns false if another signal has set process_stopped. */
 bool process_go_on(void);
+/* From now on, n further SIGINTs are ignored before one ends the process: a person who presses Ctrl-C
+ * twice to stop an answer does not want to lose the conversation. */
+void process_spare(int n);
 /* Functions that the handler of these signals calls: `stops` when it sets process_stopped, `ends`
  * before the process ends. They may call async-signal-safe functions only. NULL: none. */
 void process_set_hooks(void (*stops)(void), void (*ends)(void));

@@ -250,8 +250,8 @@ static line_result read_text(line_editor *e) {
             return LINE_FAILED;
         drawn = true;
         const bool input = wait_for_input(idle ? -1 : IDLE_MS);
-        if (process_stopped)
-            return LINE_STOPPED;
+        if (process_stopped) /* a SIGINT may be a Ctrl-C typed just before the editor began */
+            return process_go_on() ? LINE_INTERRUPT : LINE_STOPPED;
         if (term.continued || term.resized) {
             follow_signals(e);
             drawn = false;

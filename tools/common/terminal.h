@@ -27,7 +27,7 @@ bool terminal_begin(void);
 void terminal_end(void);
 
 /* Reads a text. It is in the editor afterwards. Results: LINE_DONE, LINE_END, LINE_INTERRUPT,
- * LINE_STOPPED (process_stopped is set), LINE_FAILED (the terminal is gone, or errno says why). */
+ * LINE_STOPPED (process_stopped is set, but not by SIGINT), LINE_FAILED (the terminal is gone, or errno says why). */
 line_result terminal_read(line_editor *e, const char *prompt);
 
 #endif

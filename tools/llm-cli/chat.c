@@ -100,7 +100,7 @@ static int read_tools(chat *c) {
         return -1;
     if (!llm_template_mentions(llm_chat_get_template(c->format), "tools"))
         return tool_error(TOOL, 1, "--tools: the chat template does not read tools");
-    char *text = tool_read_at_most(TOOL, path, MOST_SYSTEM, &n);
+    char *text = tool_read_text(TOOL, path, MOST_SYSTEM, &n);
     if (!text)
         return 1;
     ggl_error err = {0};
@@ -160,7 +160,7 @@ static int set_system(chat *c) {
     ggl_str text = {c->o.chat.system, c->o.chat.system ? strlen(c->o.chat.system) : 0};
     char *read = NULL;
     if (path) {
-        read = tool_read_at_most(TOOL, path, MOST_SYSTEM, &text.n);
+        read = tool_read_text(TOOL, path, MOST_SYSTEM, &text.n);
         if (!read)
             return 1;
         text.s = read;
@@ -307,6 +307,7 @@ static int after_answer(chat *c, int code) {
         return 1;
     if (process_stopped && !(c->in.is_terminal && process_go_on()))
         return process_stop_code();
+    process_spare(0);
     if (code >= 0 && !c->in.is_terminal)
         return code;
     if (c->in.edits)

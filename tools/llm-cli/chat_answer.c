@@ -463,6 +463,7 @@ int chat_answer(chat *c, size_t keep) {
     ggl_error err = {0};
     prompt p = {0};
     const size_t n_before = llm_talk_n(c->talk);
+    process_spare(c->in.is_terminal); /* until after_answer */
     c->answer.n = c->n_shown = 0;
     c->marked = false;
     c->drawn.n = 0;

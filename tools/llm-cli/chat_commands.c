@@ -276,29 +276,14 @@ static chat_next do_load(chat *c, const char *argument, size_t *keep) {
     return CHAT_READ;
 }
 
-/* Returns the length of the UTF-8 text without NUL at the start of s[n]. */
-static size_t text_length(const char *s, size_t n) {
-    size_t i = 0;
-    for (size_t length; i < n && s[i]; i += length) {
-        length = ggl_utf8_length(s + i, n - i);
-        if (length == 0)
-            break;
-    }
-    return i;
-}
-
 static chat_next do_read(chat *c, const char *argument, size_t *keep) {
     size_t n;
     (void)keep;
     if (!*argument)
         return wants("read", "FILE");
     char *path = path_of(argument);
-    char *text = path ? tool_read_at_most(TOOL, path, MOST_FILE, &n) : NULL;
-    const size_t good = text ? text_length(text, n) : 0;
-    if (text && good < n)
-        (void)tool_error(TOOL, 0, "%s: byte %zu is not text in UTF-8; the file is not read", path,
-                         good);
-    else if (text && chat_text_add(&c->attached, text, n) && chat_text_add(&c->attached, "\n", 1))
+    char *text = path ? tool_read_text(TOOL, path, MOST_FILE, &n) : NULL;
+    if (text && chat_text_add(&c->attached, text, n) && chat_text_add(&c->attached, "\n", 1))
         chat_say(c, "(%zu bytes of %s will precede your next message)", n, path);
     free(text);
     free(path);
@@ -318,11 +303,22 @@ static chat_next show_settings(chat *c, char *flag) {
     return CHAT_READ;
 }
 
+/* Returns what follows `word` and white space at the start of s; NULL: s begins otherwise. */
+static const char *after_word(const char *s, const char *word) {
+    const size_t n = strlen(word);
+    return strncmp(s, word, n) == 0 && (s[n] == ' ' || !s[n]) ? s + n + strspn(s + n, " ") : NULL;
+}
+
 static chat_next do_set(chat *c, const char *argument, size_t *keep) {
     char name[128], flag[140];
+    const char *rest =
+        after_word(argument, "system"); /* `system` and `parameter` are ollama's words */
+    if (rest)
+        return do_system(c, rest, keep);
+    if ((rest = after_word(argument, "parameter")))
+        argument = rest;
     const size_t n = strcspn(argument, " =");
     const char *value = argument + n + strspn(argument + n, " =");
-    (void)keep;
     if (n >= sizeof name)
         return wants("set", "NAME VALUE, such as /set temp 0.5");
     snprintf(name, sizeof name, "%.*s", (int)n, argument);

@@ -8,6 +8,7 @@
 #include "common/color.h"
 #include "common/hints.h"
 #include "common/load.h"
+#include "ggl/nearest.h"
 #include "ggl/show.h"
 
 static const char *const on_full_choices[] = {"stop", "shift", NULL};
@@ -54,6 +55,22 @@ static void print_setting(const arg_option *a) {
         ggl_fprint(stderr, "%s\n", *(const char **)a->out ? *(const char **)a->out : "default");
 }
 
+/* Refuses the name of a setting that does not exist. */
+static int no_setting(const arg_option *kept, const char *name) {
+    ggl_nearest near = ggl_nearest_to(name);
+    const char *names, *known;
+    size_t n, n_best = 0;
+    for (const arg_option *a = kept; a->names; a++)
+        for (names = a->names; arg_next_name(&names, &known, &n);) {
+            const char *before = near.best, *word = known + strspn(known, "-");
+            ggl_nearest_try(&near, word, n - (size_t)(word - known));
+            n_best = near.best == before ? n_best : n - (size_t)(word - known);
+        }
+    return tool_error("llm-cli", 2, "there is no setting '%s'%s%.*s%s; /set lists them", name,
+                      near.best ? "; did you mean '" : "", (int)n_best, near.best ? near.best : "",
+                      near.best ? "'" : "");
+}
+
 /* For cli_options_set. kept: those rows of `all` that may change. */
 static int change_setting(const arg_option *all, const arg_option *kept, int argc, char **argv) {
     const args_spec spec = {"llm-cli", "NAME VALUE", "Changes a setting.", kept,
@@ -62,7 +79,9 @@ static int change_setting(const arg_option *all, const arg_option *kept, int arg
     if (argc > 1 && !found && args_find(all, argv[1]))
         return tool_error("llm-cli", 2,
                           "%s cannot be changed in a conversation; /set lists what can", argv[1]);
-    if (argc > 2 || (argc == 2 && !found))
+    if (argc > 1 && !found)
+        return no_setting(kept, argv[1] + strspn(argv[1], "-"));
+    if (argc > 2)
         return args_parse(&spec, argc, argv);
     if (found)
         print_setting(found);

@@ -7,6 +7,7 @@
 
 #include "common/args.h"
 #include "common/hints.h"
+#include "common/model_path.h"
 #include "common/paths.h"
 #include "common/process.h"
 #include "common/progress.h"
@@ -144,6 +145,11 @@ static int check_options(const options *o) {
         return tool_error(TOOL, 2,
                           o->folder.n ? "only one folder can be converted at a time"
                                       : "which FOLDER? --help tells more");
+    if (access(o->folder.s[0], F_OK) != 0 && model_path_is_repo(o->folder.s[0]))
+        return tool_error(TOOL, 1,
+                          "there is no folder %s; if it is a repository of the Hugging Face Hub: "
+                          "`llm-cli -hf %s` downloads and runs it",
+                          o->folder.s[0], shell_quote(word, o->folder.s[0]));
     if (!o->out && !o->dry_run)
         return tool_error(TOOL, 2, "-o FILE is missing, as in: llm-convert %s -o model.gguf",
                           shell_quote(word, o->folder.s[0]));

@@ -254,7 +254,7 @@ static int chat(const llm_tokenizer *t, const ggl_gguf *file, const options *o) 
     llm_chat *c = NULL;
     size_t n = 0, n_prompt = 0;
     char *prompt = NULL;
-    char *talk = tool_read_at_most(TOOL, o->chat, MOST_TALK, &n);
+    char *talk = tool_read_text(TOOL, o->chat, MOST_TALK, &n);
     if (!talk)
         return 1;
     const bool is_stdin = o->chat_template && strcmp(o->chat_template, "-") == 0;
