@@ -237,6 +237,12 @@ def bodies():
                 check(False, "40 MB were read")
             except (ConnectionError, BrokenPipeError):
                 pass
+        # a client that sends all before it reads, whatever the server says meanwhile
+        for n, expected in ((3 * limit, 413), (5 * limit, 413), (15 * limit, 413)):
+            check(exchange(server, request("POST", "/echo", bytes(n)))[0] == expected, f"{n} bytes of {limit}")
+            data = request("POST", "/echo", b"", ["Transfer-Encoding: chunked"]) + chunked(bytes(n), [5000] * (n // 5000))
+            check(exchange(server, data)[0] == expected, f"{n} bytes of {limit} in chunks")
+        check(exchange(server, request("POST", "/refused", bytes(limit)))[0] == 401, "a body that nobody wants")
         # Expect: 100-continue
         with server.connect() as s:
             f = s.makefile("rb")
@@ -311,6 +317,33 @@ def gone():
                 if i % 3 == 2:  # with bytes of a next request
                     s.sendall(b"GET / HTTP")
             server.until(lambda c: c["gone"] == i + 1 and c["open"] == 0, f"client {i} has gone")
+        for _ in range(5):  # the handler asks who it was; the sanitizers see whether that is still there
+            handled = server.counts()["handled"]
+            with server.connect() as s:
+                s.sendall(request("POST", "/client?ms=100", b"{}"))
+                server.until(lambda c: c["handled"] == handled + 1, "handled")
+                s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+            server.until(lambda c: c["open"] == 0, "the handler has ended")
+
+
+def queries():
+    """Queries with more parameters than there is memory for, and request lines of all sizes: each has an answer, nothing is
+    left, and the server ends at once."""
+    with Server("--timeout", "1000") as server:
+        exchange(server, request("GET", "/warm"))
+        before = server.counts()["descriptors"]
+        for n in (0, 1, 99, 100, 101, 500, 1000, 1500):
+            path = "/a?" + "&".join(f"k{i}={i}" for i in range(n))
+            for more in ("", "Connection: close"):
+                status, _, body = exchange(server, request("GET", path, headers=[more] if more else []))
+                check(status == (200 if n <= 100 else 414), f"{n} parameters: {status}")
+                check(status == 200 or b"%d parameters" % n in body, f"{n} parameters: {body}")
+        for n in (1, 50, 100, 101):  # a long line and many parameters together
+            for size in (4000, 8000, 15000, 16000, 17000, 24000):
+                path = "/" + "p" * (size - 2 * n) + "?" + "&".join("a" for _ in range(n))
+                status = exchange(server, request("GET", path, headers=["X: " + "y" * 8000]))[0]
+                check(status in (200, 414, 431), f"{n} parameters in {size} bytes: {status}")
+        server.until(lambda c: c["open"] == 0 and c["descriptors"] <= before, "nothing is left")
 
 
 def streams():

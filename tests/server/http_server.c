@@ -132,6 +132,10 @@ static void handle(void *ctx, const http_request *q, http_reply *r) {
         hang(r);
     } else if (strcmp(q->path, "/big") == 0) {
         send_big(q, r);
+    } else if (strcmp(q->path, "/client") == 0) { /* its connection may have ended before */
+        nap(number(q, "ms", 0));
+        say(r, 200, q->client);
+        n_open--;
     } else if (strcmp(q->path, "/echo") == 0) {
         const char *type = q->header(q, "content-type");
         http_reply_header(r, "X-Type", type ? type : "none");

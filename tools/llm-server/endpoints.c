@@ -252,10 +252,10 @@ void endpoints_handle(void *ctx, const http_request *q, http_reply *r) {
 
 void endpoints_refuse(void *ctx, const http_request *q, http_reply *r, int status,
                       const char *sentence) {
-    const char *type = status == 403   ? "permission"
-                       : status == 413 ? "too_large"
-                       : status == 503 ? "overloaded"
-                       : status == 501 ? "unsupported"
-                                       : "invalid_request";
+    const char *type = status == 403                    ? "permission"
+                       : status == 413 || status == 414 ? "too_large"
+                       : status == 503                  ? "overloaded"
+                       : status == 501                  ? "unsupported"
+                                                        : "invalid_request";
     (void)fail(ctx, q, r, status, type, sentence);
 }

@@ -10,10 +10,15 @@
 
 #include "http_impl.h"
 
+/* Bytes of a body that is too long, as multiples of its limit: up to the first the connection can be used again, up to the
+ * second the client gets to read the answer, which is sent while it still writes. */
+enum { KEEP_TIMES = 2, DROP_TIMES = 16, DROP_MORE = 1 << 20 };
+
 enum {
-    STATUS_GONE = 499, /* in logs: the client went before it was answered */
-    POOL_MORE = 16384, /* what the library needs for a connection besides the headers */
-    RESERVE = 64       /* connections beyond the limit: new ones, while old ones are closed */
+    STATUS_GONE = 499,    /* in logs: the client went before it was answered */
+    POOL_MORE = 16384,    /* what the library needs for a connection besides the headers */
+    RESERVE = 64,         /* connections beyond the limit: new ones, while old ones are closed */
+    MOST_PARAMETERS = 100 /* of a query; the library takes 64 bytes of POOL_MORE for each */
 };
 
 /* --- requests --------------------------------------------------------------------------------- */
@@ -77,22 +82,6 @@ static bool copy_pairs(http_reply *r, enum MHD_ValueKind kind, http_pair **pair,
     return !c.failed;
 }
 
-/* Called at the request's first line. What it returns is the library's con_cls. */
-static void *on_uri(void *cls, const char *uri, struct MHD_Connection *mhd) {
-    http_server *s = cls;
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    http_connection *c = info ? info->socket_context : NULL;
-    http_reply *r = c ? http_reply_new(s, c, mhd) : NULL;
-    if (!r)
-        return NULL;
-    r->refused = strstr(uri, "%00") || strpbrk(uri, " \t"); /* the library ends the path at a NUL */
-    pthread_mutex_lock(&s->lock);
-    s->n_requests++;
-    pthread_mutex_unlock(&s->lock);
-    return r;
-}
-
 static void refuse(http_reply *r, int status, const char *sentence) {
     const http_params *p = &r->server->p;
     r->refused = true;
@@ -105,6 +94,46 @@ static void refuse(http_reply *r, int status, const char *sentence) {
     http_reply_write(r, sentence, strlen(sentence));
     http_reply_write(r, "\n", 1);
     http_reply_end(r);
+}
+
+/* Refuses a request line that would take all of the library's memory for the connection: the library then neither
+ * answers the request, nor ends it until its timeout (0.9.75). */
+static void check_uri(http_reply *r, const char *uri) {
+    const char *query = strchr(uri, '?');
+    size_t n = query != NULL;
+    while (query && (query = strchr(query, '&'))) {
+        query++;
+        n++;
+    }
+    if (n <= MOST_PARAMETERS && strlen(uri) <= r->server->p.max_header)
+        return;
+    char sentence[160];
+    snprintf(sentence, sizeof sentence,
+             "the request's path and query have %zu bytes and %zu parameters; at most %zu and %d "
+             "are allowed",
+             strlen(uri), n, r->server->p.max_header, (int)MOST_PARAMETERS);
+    refuse(r, 414, sentence);
+    http_reply_send_now(r);
+}
+
+/* Called at the request's first line. What it returns is the library's con_cls. */
+static void *on_uri(void *cls, const char *uri, struct MHD_Connection *mhd) {
+    http_server *s = cls;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    http_connection *c = info ? info->socket_context : NULL;
+    http_reply *r = c ? http_reply_new(s, c, mhd) : NULL;
+    if (!r)
+        return NULL;
+    r->q.header = get_header;
+    r->q.parameter = get_parameter;
+    r->refused = strstr(uri, "%00") || strpbrk(uri, " \t"); /* the library ends the path at a NUL */
+    c->reply = r;
+    pthread_mutex_lock(&s->lock);
+    s->n_requests++;
+    pthread_mutex_unlock(&s->lock);
+    check_uri(r, uri);
+    return r;
 }
 
 /* A browser asks whether a page may send a request. */
@@ -177,15 +206,20 @@ static const char *split_uri(http_reply *r, const char *uri) {
     return host[n] ? host + n : "/";
 }
 
-/* The headers have arrived. A body that a refused client is about to send is read and dropped, if it is not
- * long, so that the client reads the answer; else the answer comes at once and the connection is closed. */
+/* True if a refused client sends so much that it gets its answer at once, and the connection is closed. */
+static bool is_far_too_long(const http_reply *r, uint64_t n) {
+    return n > KEEP_TIMES * (uint64_t)r->server->p.max_body + 65536;
+}
+
+/* The headers have arrived. A body that a refused client is about to send is read and dropped, because many clients read no
+ * answer before they have sent all. */
 static enum MHD_Result begin_request(http_reply *r, const char *uri, const char *method,
                                      const char *version) {
     size_t size = 0;
+    if (r->sent_now)
+        return MHD_NO;
     r->begun_request = true;
     r->q.method = ggl_arena_strndup(&r->arena, method, strlen(method));
-    r->q.header = get_header;
-    r->q.parameter = get_parameter;
     if (!r->q.method || !copy_pairs(r, MHD_HEADER_KIND, &r->header, &r->n_headers, &size) ||
         !copy_pairs(r, MHD_GET_ARGUMENT_KIND, &r->parameter, &r->n_parameters, &size))
         return MHD_NO;
@@ -196,9 +230,10 @@ static enum MHD_Result begin_request(http_reply *r, const char *uri, const char 
     const char *length = get_header(&r->q, "Content-Length");
     const uint64_t n_announced = length ? strtoull(length, NULL, 10) : 0;
     judge(r, version, size, n_announced);
-    if (r->refused && (r->closes || get_header(&r->q, "Expect") ||
-                       n_announced > 2 * (uint64_t)r->server->p.max_body))
+    if (r->refused && (r->closes || get_header(&r->q, "Expect")))
         return http_reply_queue(r);
+    if (r->refused && is_far_too_long(r, n_announced))
+        http_reply_send_now(r);
     return MHD_YES;
 }
 
@@ -207,7 +242,7 @@ static enum MHD_Result take_body(http_reply *r, const char *data, size_t *n) {
     const size_t most = r->server->p.max_body;
     r->n_arrived += *n;
     http_set_due(r->server, r->connection, r->n_arrived);
-    if (r->n_arrived > 2 * (uint64_t)most + 65536)
+    if (r->n_arrived > DROP_TIMES * (uint64_t)most + DROP_MORE)
         return MHD_NO;
     if (!r->refused && r->n_body + *n > most) {
         char sentence[128];
@@ -218,6 +253,8 @@ static enum MHD_Result take_body(http_reply *r, const char *data, size_t *n) {
         ggl_free(r->body);
         r->body = NULL;
     }
+    if (r->refused && !r->sent_now && is_far_too_long(r, r->n_arrived))
+        http_reply_send_now(r);
     if (!r->refused) {
         if (!ggl_grow(&r->body, &r->body_cap, r->n_body + *n, 1))
             return MHD_NO;
@@ -279,28 +316,25 @@ static enum MHD_Result on_access(void *cls, struct MHD_Connection *mhd, const ch
     if (*n > 0)
         return take_body(r, data, n);
     if (r->refused)
-        return http_reply_queue(r);
+        return r->sent_now ? MHD_NO : http_reply_queue(r);
     return r->handed ? go_on(r) : hand_over(r);
 }
 
 /* The reply was sent, or the connection is closed. */
-static void on_completed(void *cls, struct MHD_Connection *mhd, void **con_cls,
-                         enum MHD_RequestTerminationCode why) {
-    http_server *s = cls;
-    http_reply *r = *con_cls;
-    (void)mhd;
-    if (!r)
-        return;
+static void end_request(http_reply *r, bool is_sent) {
+    http_server *s = r->server;
+    http_connection *c = r->connection;
+    c->reply = NULL;
     pthread_mutex_lock(&r->lock);
     r->mhd = NULL;
     r->suspended = false;
-    if (why != MHD_REQUEST_TERMINATED_COMPLETED_OK)
+    if (!is_sent)
         r->gone = true;
     const int status = r->queued ? r->status : STATUS_GONE;
     const uint64_t n_sent = r->n_sent;
     pthread_mutex_unlock(&r->lock);
-    http_set_due(s, r->connection, 0);
-    if (s->p.done && r->begun_request && r->q.header)
+    http_set_due(s, c, 0);
+    if (s->p.done && (r->begun_request || r->queued))
         s->p.done(s->p.ctx, &r->q, status, n_sent, (double)(http_now() - r->began) * 1e-3);
     pthread_mutex_lock(&s->lock);
     if (r->handed) {
@@ -308,13 +342,22 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **con_cls,
         if (r->next_active)
             r->next_active->at = r->at;
     }
-    r->connection->is_busy = false;
-    r->connection->idle_since = http_now();
+    c->is_busy = false;
+    c->idle_since = http_now();
     if (--s->n_requests == 0)
         pthread_cond_broadcast(&s->is_idle);
     pthread_mutex_unlock(&s->lock);
-    *con_cls = NULL;
     http_reply_unref(r);
+}
+
+static void on_completed(void *cls, struct MHD_Connection *mhd, void **con_cls,
+                         enum MHD_RequestTerminationCode why) {
+    http_reply *r = *con_cls;
+    (void)cls;
+    (void)mhd;
+    if (r)
+        end_request(r, why == MHD_REQUEST_TERMINATED_COMPLETED_OK);
+    *con_cls = NULL;
 }
 
 /* --- connections ------------------------------------------------------------------------------ */
@@ -382,6 +425,8 @@ static void on_connection(void *cls, struct MHD_Connection *mhd, void **context,
     }
     if (!c)
         return;
+    if (c->reply) /* the library does not call on_completed if it fails within the request's first line */
+        end_request(c->reply, false);
     pthread_mutex_lock(&s->lock);
     http_watch_remove(s, c);
     s->n_connections--;

@@ -36,7 +36,8 @@ typedef void (*http_handler)(void *ctx, const http_request *q, http_reply *r);
  * that it refuses: then it ends the reply and returns false. It must be quick: all connections wait for it. */
 typedef bool (*http_accepts)(void *ctx, const http_request *q, http_reply *r);
 /* Answers a request that this layer refuses, in the form that the caller's clients know; it ends the reply. The
- * status is 400, 403 (another web site), 413, 415, 417, 431, 501 or 503. */
+ * status is 400, 403 (another web site), 413, 414, 415, 417, 431, 501 or 503. If it is 414, the request has
+ * neither method nor path nor headers. */
 typedef void (*http_refuses)(void *ctx, const http_request *q, http_reply *r, int status,
                              const char *sentence);
 

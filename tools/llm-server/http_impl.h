@@ -19,6 +19,7 @@ typedef struct http_connection {
     uint64_t id;
     int fd;
     char client[64];
+    struct http_reply *reply; /* of the request that has begun and is not over; NULL: none */
     int64_t idle_since; /* ms of http_now(): when it was opened, or its last request was answered */
     bool is_busy;       /* it has a request that arrived whole */
     bool ends;          /* it was closed to make room for others */
@@ -34,7 +35,9 @@ typedef struct http_pair {
 struct http_reply {
     http_request q; /* q.impl: this */
     http_server *server;
+    /* Borrowed until the request is over; a handler may go on after that, so what handlers see is copied. */
     http_connection *connection;
+    char client[64];
     int64_t began; /* ms */
     ggl_arena arena;
     http_pair *header, *parameter;
@@ -45,6 +48,7 @@ struct http_reply {
     bool handed;        /* the handler has it, or will */
     bool refused;       /* answered before the body arrived */
     bool closes;        /* the connection is not used again: what follows may not be a request */
+    bool sent_now;      /* http_reply_send_now was called */
     const char *host;   /* of the URI, if it has one, else the header's; NULL: none */
     uint64_t n_arrived; /* bytes of the body, those that were dropped included */
     char *body;
@@ -128,6 +132,9 @@ void http_reply_unref(http_reply *r);
 void http_reply_add_job(http_reply *r);
 /* Starts sending: hands the reply to the library. Called on its thread. */
 enum MHD_Result http_reply_queue(http_reply *r);
+/* Sends a reply that was ended while the library still reads the request, and nothing after it: the client reads it
+ * once it has sent all. What it sends until then is to be dropped. Called on the library's thread. */
+void http_reply_send_now(http_reply *r);
 /* Ends the connection: nobody gets the reply. From any thread. */
 void http_reply_abandon(http_reply *r);
 

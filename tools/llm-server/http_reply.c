@@ -1,4 +1,6 @@
 /* Replies: a buffer between those who write an answer and the library, which sends it. */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -17,7 +19,8 @@ http_reply *http_reply_new(http_server *s, http_connection *c, struct MHD_Connec
     r->mhd = mhd;
     r->refs = 1;
     r->began = http_now();
-    r->q = (http_request){.method = "", .path = "", .client = c->client, .impl = r};
+    memcpy(r->client, c->client, sizeof r->client);
+    r->q = (http_request){.method = "", .path = "", .client = r->client, .impl = r};
     return r;
 }
 
@@ -200,28 +203,59 @@ static ssize_t read_out(void *cls, uint64_t pos, char *buf, size_t max) {
     return result;
 }
 
-static bool add_headers(struct MHD_Response *m, const http_reply *r) {
+/* Calls put for all headers of the reply, until it returns false. */
+static bool for_headers(const http_reply *r,
+                        bool (*put)(void *to, const char *name, const char *value), void *to) {
     bool ok = true;
     if (r->media_type && *r->media_type)
-        ok &= MHD_add_response_header(m, "Content-Type", r->media_type) == MHD_YES;
+        ok &= put(to, "Content-Type", r->media_type);
     if (r->closes)
-        ok &= MHD_add_response_header(m, "Connection", "close") == MHD_YES;
+        ok &= put(to, "Connection", "close");
     if (r->server->p.n_origins > 0)
-        ok &= MHD_add_response_header(m, "Vary", "Origin") == MHD_YES;
+        ok &= put(to, "Vary", "Origin");
     if (r->origin) {
-        ok &= MHD_add_response_header(m, "Access-Control-Allow-Origin", r->origin) == MHD_YES;
-        ok &= MHD_add_response_header(m, "Access-Control-Expose-Headers", "*") == MHD_YES;
+        ok &= put(to, "Access-Control-Allow-Origin", r->origin);
+        ok &= put(to, "Access-Control-Expose-Headers", "*");
     }
     for (size_t i = 0; i < r->n_extra; i++)
-        ok &= MHD_add_response_header(m, r->extra[i].name, r->extra[i].value) == MHD_YES;
+        ok &= put(to, r->extra[i].name, r->extra[i].value);
     return ok;
+}
+
+static bool put_response(void *to, const char *name, const char *value) {
+    return MHD_add_response_header(to, name, value) == MHD_YES;
+}
+
+static bool put_line(void *to, const char *name, const char *value) {
+    return fprintf(to, "%s: %s\r\n", name, value) > 0;
+}
+
+void http_reply_send_now(http_reply *r) {
+    char *text = NULL;
+    size_t n = 0;
+    FILE *f = open_memstream(&text, &n);
+    const int fd = r->connection->fd;
+    r->sent_now = r->closes = true;
+    pthread_mutex_lock(&r->lock);
+    if (f) {
+        fprintf(f, "HTTP/1.1 %d %s\r\nContent-Length: %zu\r\n", r->status,
+                MHD_get_reason_phrase_for((unsigned)r->status), r->out_n);
+        (void)for_headers(r, put_line, f);
+        fprintf(f, "\r\n%.*s", (int)r->out_n, r->out_n > 0 ? r->out : "");
+        if (fclose(f) == 0)
+            r->queued = send(fd, text, n, MSG_NOSIGNAL) == (ssize_t)n;
+    }
+    r->n_sent = r->queued ? r->out_n : 0;
+    pthread_mutex_unlock(&r->lock);
+    free(text);
+    (void)shutdown(fd, r->begun_request ? SHUT_WR : SHUT_RDWR);
 }
 
 enum MHD_Result http_reply_queue(http_reply *r) {
     pthread_mutex_lock(&r->lock);
     const uint64_t n = r->ended && !r->streams ? r->out_n : MHD_SIZE_UNKNOWN;
     struct MHD_Response *m = MHD_create_response_from_callback(n, 32768, read_out, r, NULL);
-    const bool ok = m && add_headers(m, r);
+    const bool ok = m && for_headers(r, put_response, m);
     r->queued = ok;
     pthread_mutex_unlock(&r->lock);
     const enum MHD_Result result = ok ? MHD_queue_response(r->mhd, (unsigned)r->status, m) : MHD_NO;
