@@ -290,55 +290,18 @@ static ggl_status read_loose(llm_calls *c, attempt *a) {
     return st == GGL_OK ? with_arguments(c, a, slice(c, a->name), text, (ggl_str){0}) : st;
 }
 
-/* Whether the tools say that a parameter is a string. */
-static bool is_string(const llm_calls *c, ggl_str function, ggl_str key) {
-    for (uint32_t i = 0; c->tools && i < c->tools->root.n; i++) {
-        const json_value *tool = &c->tools->root.item[i],
-                         *f = llm_json_get_kind(tool, "function", JSON_OBJECT);
-        f = f ? f : tool;
-        const json_value *name = llm_json_get_kind(f, "name", JSON_STRING);
-        const json_value *all =
-            llm_json_get_kind(llm_json_get(f, "parameters"), "properties", JSON_OBJECT);
-        if (!name || !all || name->n != function.n || memcmp(name->s, function.s, function.n) != 0)
-            continue;
-        const json_value *one = named(all, key);
-        return one && llm_json_is(llm_json_get(one, "type"), "string");
-    }
-    return false;
-}
-
-/* A line break after the mark before a value, and one before the mark after it, are not its own. */
-static ggl_str without_breaks(ggl_str s) {
-    if (s.n > 0 && s.s[0] == '\n')
-        s = (ggl_str){s.s + 1, s.n - 1};
-    if (s.n > 0 && s.s[s.n - 1] == '\n')
-        s.n--;
-    return s;
-}
-
-/* Whether the value is to be a string: as the model says, as the tools say, or because it is no
- * JSON. */
-static ggl_status as_string(llm_calls *c, const argument *arg, ggl_str function, ggl_str key,
-                            ggl_str value, bool *string) {
-    *string = arg->typed ? arg->string : is_string(c, function, key);
-    if (*string)
-        return GGL_OK;
-    llm_json *doc;
-    const char *why;
-    ggl_status st = parse(c, value, &doc, &why);
-    ggl_str line = {0};
-    if (st == GGL_OK) {
-        llm_json_free(doc);
-        st = in_one_line(c, value, &line);
-    }
-    *string = line.n == 0; /* also NaN, which is no JSON */
-    return st == GGL_FORMAT ? GGL_OK : st;
-}
-
 static ggl_status put_argument(llm_calls *c, attempt *a, const argument *arg, call_text *t) {
-    const ggl_str key = trimmed(slice(c, arg->key)), value = without_breaks(slice(c, arg->value));
-    bool string;
-    ggl_status st = as_string(c, arg, slice(c, a->name), key, value, &string);
+    const ggl_str key = trimmed(slice(c, arg->key)), function = slice(c, a->name);
+    ggl_str value = slice(c, arg->value);
+    bool string = arg->string;
+    ggl_status st = GGL_OK;
+    if (!arg->verbatim)
+        value = llm_calls_unwrap(&c->f, value);
+    if (!arg->typed)
+        st = llm_calls_as_string(llm_calls_kinds(llm_calls_schema(c, function, key)), value,
+                                 &string);
+    else if (!string)
+        st = llm_calls_as_string(0, value, &string);
     if (st != GGL_OK)
         return st;
     llm_calls_put(t, ",\"", t->n == 1 ? 0 : 1);
@@ -366,6 +329,16 @@ static ggl_status read_params(llm_calls *c, attempt *a) {
         st = with_arguments(c, a, slice(c, a->name), (ggl_str){t.s, t.n}, (ggl_str){0});
     ggl_free(t.s);
     return st;
+}
+
+static ggl_status read_tree(llm_calls *c, attempt *a) {
+    ggl_str text;
+    const char *why;
+    const ggl_str name = slice(c, a->name);
+    ggl_status st = llm_calls_tree(c, name, slice(c, a->value), &text, &why);
+    if (st == GGL_FORMAT)
+        return broken(a, why);
+    return st == GGL_OK ? with_arguments(c, a, name, text, (ggl_str){0}) : st;
 }
 
 /* functions.NAME:0: what is in front of the last point is left out, and the number; the whole is
@@ -405,6 +378,9 @@ ggl_status llm_calls_read(llm_calls *c, attempt *a, ggl_error *err) {
         break;
     case PIECE_PARAMS:
         st = read_params(c, a);
+        break;
+    case PIECE_TREE:
+        st = read_tree(c, a);
         break;
     default:
         st = read_args(c, a);

@@ -30,8 +30,9 @@ static ggl_status show(llm_calls *c) {
                               (span){c->shown, c->solid});
     if (!e)
         return GGL_NOMEM;
-    e->begins = !c->begun;
+    e->begins = !c->begun || c->first_begins;
     c->begun = true;
+    c->first_begins = false;
     c->shown = c->solid;
     return GGL_OK;
 }
@@ -53,7 +54,7 @@ static void to_content(llm_calls *c, size_t next, bool fresh) {
 
 /* --- text ------------------------------------------------------------------------------------- */
 
-static void begin_call(llm_calls *c, const mark *m, size_t begin) {
+void llm_calls_begin(llm_calls *c, const mark *m, size_t begin) {
     argument *arg = c->a.arg;
     const size_t cap = c->a.cap_args, body = begin + (m ? m->text.n : 0);
     c->a = (attempt){
@@ -69,7 +70,7 @@ static ggl_status at_mark(llm_calls *c, const mark *m) {
         c->mode = IN_REASONING;
         c->think = m;
     } else if (m->role == MARK_CALL) {
-        begin_call(c, m, at);
+        llm_calls_begin(c, m, at);
         c->mode = IN_CALL;
     }
     return st;
@@ -91,13 +92,34 @@ static progress pass_semicolon(const llm_calls *c, size_t *i) {
     return STEP_DONE;
 }
 
+/* Whether a name of a tool and a bracket begin at i. */
+static progress at_tool(const llm_calls *c, size_t i) {
+    progress most = STEP_FAIL;
+    for (uint32_t k = 0; c->tools && k < c->tools->root.n && most != STEP_DONE; k++) {
+        const json_value *tool = &c->tools->root.item[k],
+                         *f = llm_json_get_kind(tool, "function", JSON_OBJECT);
+        const json_value *name = llm_json_get_kind(f ? f : tool, "name", JSON_STRING);
+        if (!name || name->n == 0)
+            continue;
+        progress p = llm_calls_compare(c, i, json_str(name));
+        if (p == STEP_DONE)
+            p = llm_calls_compare(c, i + name->n, (ggl_str){"(", 1});
+        most = p == STEP_FAIL ? most : p;
+    }
+    return most;
+}
+
 /* Whether a call without a mark begins at *i. */
 static progress at_start(llm_calls *c, size_t *i) {
-    if (!c->fresh || !c->f.may_start || llm_calls_is_white(c->text[*i]))
+    if (c->f.anywhere) { /* once a call is broken, such calls are text: no text is read again and again */
+        const progress p = c->strict || c->text[*i] != '[' ? STEP_FAIL : at_tool(c, *i + 1);
+        if (p != STEP_DONE)
+            return p;
+    } else if (!c->fresh || !c->f.may_start || llm_calls_is_white(c->text[*i]))
         return STEP_FAIL;
     if (pass_semicolon(c, i) == STEP_WAIT)
         return STEP_WAIT;
-    begin_call(c, NULL, *i);
+    llm_calls_begin(c, NULL, *i);
     return llm_calls_choose(c, &c->a);
 }
 
@@ -108,7 +130,11 @@ static progress in_content(llm_calls *c, ggl_status *st) {
         const mark *m = start == STEP_FAIL ? llm_calls_mark_at(c, i, &wait) : NULL;
         c->pos = i;
         if (start == STEP_DONE) {
-            *st = end_part(c, i);
+            *st = show(c);
+            c->a.was_begun = c->begun;
+            c->a.was_shown = c->shown;
+            c->begun = false;
+            c->shown = c->solid = i;
             c->mode = IN_CALL;
             return STEP_DONE;
         }
@@ -128,22 +154,54 @@ static progress in_content(llm_calls *c, ggl_status *st) {
     return STEP_WAIT;
 }
 
-static progress in_reasoning(llm_calls *c, ggl_status *st) {
-    for (; c->pos < c->n; c->pos++) {
+/* Ends reasoning; what follows begins at `next`. */
+static ggl_status end_reasoning(llm_calls *c, size_t next) {
+    const ggl_status st = end_part(c, next);
+    c->mode = IN_CONTENT;
+    c->fresh = true;
+    return st;
+}
+
+/* A mark in reasoning at c->pos, or more of what follows it. STEP_FAIL: it is text. */
+static progress mark_in_reasoning(llm_calls *c, ggl_status *st, ggl_error *err) {
+    bool wait = false;
+    if (!c->doubtful) {
+        const mark *m = c->pos < c->sure ? NULL : llm_calls_mark_at(c, c->pos, &wait);
+        if (wait)
+            return STEP_WAIT;
+        if (!m || m->role == MARK_THINK)
+            return STEP_FAIL;
+        *st = show(c); /* before the events of calls */
+        if (*st != GGL_OK)
+            return STEP_DONE;
+    }
+    const progress p = llm_calls_thought(c, st, err);
+    if (p != STEP_DONE || *st != GGL_OK)
+        return p;
+    to_content(c, c->pos, true);
+    return STEP_DONE;
+}
+
+static progress in_reasoning(llm_calls *c, ggl_status *st, ggl_error *err) {
+    while (c->pos < c->n || c->doubtful) {
         GGL_STEPS(1);
-        progress p = llm_calls_compare(c, c->pos, c->think->close);
+        progress p = c->doubtful ? STEP_FAIL : llm_calls_compare(c, c->pos, c->think->close);
+        if (p == STEP_DONE) {
+            *st = end_reasoning(c, c->pos + c->think->close.n);
+            return p;
+        }
+        if (p == STEP_FAIL)
+            p = mark_in_reasoning(c, st, err);
+        if (p == STEP_DONE)
+            return p;
         if (p == STEP_WAIT)
             break;
-        if (p == STEP_DONE) {
-            *st = end_part(c, c->pos + c->think->close.n);
-            c->mode = IN_CONTENT;
-            c->fresh = true;
-            return STEP_DONE;
-        }
         if (!llm_calls_is_white(c->text[c->pos]))
             c->solid = c->pos + 1;
+        c->pos++;
     }
-    *st = show(c);
+    if (!c->doubtful)
+        *st = show(c);
     return STEP_WAIT;
 }
 
@@ -174,6 +232,8 @@ static ggl_status no_call(llm_calls *c) {
     c->strict = true;
     if (!c->a.mark) {
         to_content(c, c->a.begin, false);
+        c->begun = c->a.was_begun;
+        c->shown = c->solid = c->a.was_shown;
         return GGL_OK;
     }
     if (closing(c).n == 0)
@@ -229,7 +289,7 @@ static ggl_status go_on(llm_calls *c, ggl_error *err) {
             p = in_content(c, &st);
             break;
         case IN_REASONING:
-            p = in_reasoning(c, &st);
+            p = in_reasoning(c, &st, err);
             break;
         case IN_CALL:
             p = in_call(c, &st, err);
@@ -267,6 +327,21 @@ static ggl_status begin_as_prompt(llm_calls *c, ggl_str prompt) {
     return best ? append(c, best->text.s, best->text.n) : GGL_OK;
 }
 
+/* Reads what the prompt has begun of the answer, and reports none of it. */
+static ggl_status begin_with(llm_calls *c, ggl_str begun, ggl_error *err) {
+    ggl_status st = append(c, begun.s, begun.n);
+    if (begun.n == 0 || st != GGL_OK)
+        return st == GGL_OK ? st : ggl_fail(err, st, "out of memory for an answer");
+    c->seed = c->n;
+    st = go_on(c, err);
+    c->first_begins = true;
+    if (!c->doubtful)
+        c->n_events = 0;
+    if (c->begun && c->pos > c->shown) /* white space at its end is the prompt's */
+        c->shown = c->solid = c->pos;
+    return st;
+}
+
 static ggl_status read_tools(llm_calls *c, ggl_str tools, ggl_error *err) {
     if (tools.n == 0)
         return GGL_OK;
@@ -297,8 +372,12 @@ ggl_status llm_calls_new(llm_calls **out, const llm_calls_params *params, ggl_er
     ggl_status st = llm_call_format_load(&c->f, name, err);
     if (st == GGL_OK)
         st = read_tools(c, p->tools, err);
-    if (st == GGL_OK && begin_as_prompt(c, p->prompt) != GGL_OK)
+    const size_t n_begun = p->n_begun < p->prompt.n ? p->n_begun : p->prompt.n;
+    const size_t n_before = p->prompt.n - n_begun;
+    if (st == GGL_OK && begin_as_prompt(c, (ggl_str){p->prompt.s, n_before}) != GGL_OK)
         st = ggl_fail(err, GGL_NOMEM, "out of memory for an answer");
+    if (st == GGL_OK && n_begun > 0)
+        st = begin_with(c, (ggl_str){p->prompt.s + n_before, n_begun}, err);
     if (st != GGL_OK) {
         llm_calls_free(c);
         return st;
@@ -324,7 +403,7 @@ ggl_status llm_calls_add(llm_calls *c, const char *text, size_t n, ggl_error *er
     if (n > c->max || c->n - c->seed > c->max - n)
         return ggl_fail(err, GGL_LIMIT, "the answer has more than %zu bytes", c->max);
     if (c->next == c->n_events) {
-        c->next = c->n_events = 0;
+        c->next = c->n_events = c->n_sure_events = 0;
         ggl_arena_fini(&c->arena);
     }
     if (append(c, text, n) != GGL_OK)
@@ -355,7 +434,7 @@ static bool ends_in_mark(const llm_calls *c) {
     if (c->pos >= c->n)
         return false;
     if (c->mode == IN_REASONING)
-        return llm_calls_compare(c, c->pos, c->think->close) == STEP_WAIT;
+        return !c->doubtful && llm_calls_compare(c, c->pos, c->think->close) == STEP_WAIT;
     (void)llm_calls_mark_at(c, c->pos, &wait);
     return c->mode == IN_CONTENT && wait;
 }
@@ -375,7 +454,7 @@ ggl_status llm_calls_cut(llm_calls *c, ggl_error *err) {
 }
 
 bool llm_calls_next(llm_calls *c, llm_calls_part *part) {
-    if (c->next == c->n_events)
+    if (c->next == (c->doubtful ? c->n_sure_events : c->n_events))
         return false;
     const event *e = &c->event[c->next++];
     *part = (llm_calls_part){.kind = e->kind,

@@ -16,6 +16,7 @@ typedef struct builder {
     llm_json *tools;
     ggl_str tool; /* the one that may be called; empty: any */
     bool one;
+    const mark *open; /* of the reasoning within which the prompt ends; NULL: not known */
     ggl_error *err;
 } builder;
 
@@ -180,16 +181,16 @@ static bool is_known(piece_kind k) {
     return k <= PIECE_MAP;
 }
 
-/* A call of one function. Around values there may be a blank or a line end. */
-static int32_t call_of(builder *b, const pattern *p, const target *t) {
+/* A call of one function, without its first `from` pieces. Around values there may be a blank or a line end. */
+static int32_t call_of(builder *b, const pattern *p, int from, const target *t) {
     int32_t e = LLM_EXPR_EMPTY;
-    for (int i = 0; i < p->n; i++) {
+    for (int i = from; i < p->n; i++) {
         if (p->piece[i].optional) { /* it is left out, with the field after it */
             i++;
             continue;
         }
         const bool value = is_value(p->piece[i].kind);
-        if (value && i > 0 && p->piece[i - 1].kind != PIECE_START)
+        if (value && i > 0 && (i > 1 || p->piece[0].kind == PIECE_TEXT))
             e = llm_expr_seq2(&b->g, e, blank(b, 1));
         e = llm_expr_seq2(&b->g, e, piece_of(b, &p->piece[i], t));
         if (value && i + 1 < p->n)
@@ -216,7 +217,7 @@ static int rank(const pattern *p, ggl_str template_text) {
         all = all && !(must && !holds(template_text, x->text));
         n += must;
     }
-    return p->piece[0].kind == PIECE_START ? INT32_MAX : all ? n : 1;
+    return p->piece[0].kind != PIECE_TEXT ? INT32_MAX : all ? n : 1;
 }
 
 static const pattern *best_pattern(const builder *b, ggl_str template_text) {
@@ -259,6 +260,8 @@ static bool may_reason(ggl_str template_text, const mark *m) {
  * reasoning. If reasoning has just ended there, it is empty. Else the model may reason or not. */
 static int32_t reasoning(builder *b, ggl_str prompt, ggl_str template_text) {
     int32_t e = LLM_EXPR_EMPTY;
+    if (b->open)
+        return thoughts(b, b->open);
     for (int k = 0; k < b->f.n_marks; k++) {
         const mark *m = &b->f.mark[k];
         if (m->role == MARK_THINK && ends_with(prompt, m->text))
@@ -276,8 +279,8 @@ static int32_t reasoning(builder *b, ggl_str prompt, ggl_str template_text) {
 
 /* --- the whole ---------------------------------------------------------------------------------- */
 
-/* The calls of all functions that may be called. */
-static ggl_status any_call(builder *b, const pattern *p, int32_t *e) {
+/* The calls of all functions that may be called, without their first `from` pieces. */
+static ggl_status any_call(builder *b, const pattern *p, int from, int32_t *e) {
     const json_value *list = &b->tools->root;
     bool found = false;
     *e = LLM_EXPR_NONE;
@@ -293,7 +296,7 @@ static ggl_status any_call(builder *b, const pattern *p, int32_t *e) {
         const ggl_status st = arguments_of(b, f, t.name, &t.arguments);
         if (st != GGL_OK)
             return st;
-        *e = llm_expr_alt2(&b->g, *e, call_of(b, p, &t));
+        *e = llm_expr_alt2(&b->g, *e, call_of(b, p, from, &t));
         found = true;
     }
     if (found)
@@ -304,31 +307,51 @@ static ggl_status any_call(builder *b, const pattern *p, int32_t *e) {
 }
 
 /* One call or several. Between calls without marks there is a separator. */
-static int32_t several(builder *b, const pattern *p, int32_t call) {
+static int32_t several(builder *b, const pattern *p, int32_t first, int32_t call) {
     llm_exprs *g = &b->g;
-    const bool marked = p->piece[0].kind != PIECE_START;
+    const bool marked = p->piece[0].kind == PIECE_TEXT;
     const int32_t between = marked ? blank(b, 1) : llm_expr_alt2(g, word(b, "; "), word(b, "\n"));
     const int32_t more = llm_expr_seq2(g, between, call);
-    return b->one ? call : llm_expr_seq2(g, call, llm_expr_repeat(g, more, 0, LLM_EXPR_MANY));
+    return b->one ? first : llm_expr_seq2(g, first, llm_expr_repeat(g, more, 0, LLM_EXPR_MANY));
+}
+
+/* True if the prompt ends with the mark that begins a call. */
+static bool begins_call(const pattern *p, ggl_str prompt) {
+    return p->piece[0].kind == PIECE_TEXT && ends_with(prompt, p->piece[0].text);
 }
 
 static ggl_status build(builder *b, llm_grammar **out, const llm_calls_params *p) {
     const pattern *call_pattern = best_pattern(b, p->template_text);
-    int32_t call;
+    int32_t call, first;
     if (!call_pattern)
         return ggl_fail(
             b->err, GGL_UNSUPPORTED,
             "a call of a tool cannot be demanded of this model: there is no grammar for "
             "calls in the format \"%.*s\"",
             (int)b->format.n, b->format.s);
-    ggl_status st = any_call(b, call_pattern, &call);
+    ggl_status st = any_call(b, call_pattern, 0, &call);
+    first = call;
+    if (st == GGL_OK && begins_call(call_pattern, p->prompt))
+        st = any_call(b, call_pattern, 1, &first);
     if (st != GGL_OK)
         return st;
     const int32_t root = llm_expr_seq2(&b->g, reasoning(b, p->prompt, p->template_text),
-                                       several(b, call_pattern, call));
+                                       several(b, call_pattern, first, call));
     b->g.max_work = p->max_steps;
     st = llm_grammar_compile(out, &b->g, root, b->err);
     return st == GGL_OK ? st : ggl_within(b->err, st, "calls of tools");
+}
+
+/* Finds out whether the answer goes on within reasoning. */
+static ggl_status find_open(builder *b, const llm_calls_params *p) {
+    llm_calls *c;
+    if (p->n_begun == 0)
+        return GGL_OK;
+    const ggl_status st = llm_calls_new(&c, p, b->err);
+    if (st == GGL_OK && c->mode == IN_REASONING) /* both have read the same format */
+        b->open = &b->f.mark[c->think - c->f.mark];
+    llm_calls_free(st == GGL_OK ? c : NULL);
+    return st;
 }
 
 static ggl_status load(builder *b, const llm_calls_params *p) {
@@ -351,6 +374,8 @@ ggl_status llm_calls_grammar(llm_grammar **out, const llm_calls_params *params, 
     ggl_status st = GGL_READ_PARAMS(llm_calls_params, &p, params, err);
     if (st == GGL_OK)
         st = load(&b, &p);
+    if (st == GGL_OK)
+        st = find_open(&b, &p);
     if (st == GGL_OK)
         st = build(&b, out, &p);
     llm_exprs_fini(&b.g);

@@ -17,6 +17,7 @@ typedef struct span {
 typedef struct argument {
     span key, value;
     bool typed, string; /* the model says whether the value is a string */
+    bool verbatim;      /* it stands between the verbatim marks */
 } argument;
 
 typedef enum progress { STEP_DONE, STEP_WAIT, STEP_FAIL } progress;
@@ -26,6 +27,8 @@ typedef struct attempt {
     const pattern *p; /* NULL: not known yet which of those that begin with `mark` */
     const mark *mark; /* NULL: at the begin of the answer */
     size_t begin, scan;
+    bool was_begun; /* without a mark: of the content before it, which goes on if it is no call */
+    size_t was_shown;
     size_t body; /* where the text after the mark begins */
     int piece;   /* index in p */
     span name, id, value;
@@ -64,7 +67,11 @@ struct llm_calls {
     bool fresh;          /* nothing but white space since the begin, reasoning or a call */
     bool after_start;    /* the last part was a call without a mark */
     bool strict;         /* a call was broken: marks count in strings, too */
-    bool final;          /* no more text comes */
+    bool doubtful;       /* what follows `doubt` may be calls that end the reasoning: thought.c */
+    bool first_begins;   /* the next part begins, although text before it was the prompt's */
+    size_t doubt, sure;  /* offsets; before `sure`, marks in reasoning are text */
+    size_t n_sure_events;
+    bool final; /* no more text comes */
     enum { IN_CONTENT, IN_REASONING, IN_CALL, IN_BROKEN } mode;
     const mark *think;
     attempt a;
@@ -89,6 +96,12 @@ progress llm_calls_choose(llm_calls *c, attempt *a);
 /* Reports the calls of a complete attempt. GGL_FORMAT: a->error says what is wrong, nothing was
  * reported. */
 ggl_status llm_calls_read(llm_calls *c, attempt *a, ggl_error *err);
+/* Begins a call at a mark; m NULL: without one. */
+void llm_calls_begin(llm_calls *c, const mark *m, size_t begin);
+/* In reasoning, at a mark of the format: reads what may be calls. STEP_WAIT: more text is needed. STEP_DONE: the reasoning
+ * has ended with them. STEP_FAIL: it goes on; c->pos is where. */
+progress llm_calls_thought(llm_calls *c, ggl_status *st, ggl_error *err);
+
 /* Adds a part; zeroed. NULL: out of memory. */
 event *llm_calls_push(llm_calls *c, llm_calls_kind kind, span text);
 
@@ -99,6 +112,19 @@ typedef struct call_text {
     bool no_memory;
 } call_text;
 void llm_calls_put(call_text *t, const char *s, size_t n);
+/* Adds the kinds of JSON that a schema allows, as bits 1 << json_kind; 0: it does not say. */
+unsigned llm_calls_kinds(const json_value *schema);
+/* The schema of a function's parameter; NULL: the tools have none. */
+const json_value *llm_calls_schema(const llm_calls *c, ggl_str function, ggl_str key);
+/* Whether a text is to be a string where a schema allows these kinds. GGL_NOMEM. */
+ggl_status llm_calls_as_string(unsigned kinds, ggl_str text, bool *string);
+/* Rewrites elements, <name>value</name> with the format's tag in front of each, as an object in the arena.
+ * GGL_FORMAT: *why says what is wrong. */
+ggl_status llm_calls_tree(llm_calls *c, ggl_str function, ggl_str text, ggl_str *out,
+                          const char **why);
+/* A value without the line breaks around it, as far as they are the format's. */
+ggl_str llm_calls_unwrap(const call_format *f, ggl_str s);
+
 /* Adds the characters of a string, escaped where JSON demands it; without quotes. */
 void llm_calls_put_string(call_text *t, ggl_str s);
 

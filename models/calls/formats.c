@@ -93,11 +93,12 @@ ggl_str llm_calls_format_name(int k) {
 /* --- a format --------------------------------------------------------------------------------- */
 
 static const char *const field_names[] = {
-    [PIECE_START] = "^",       [PIECE_NAME] = "{name}",     [PIECE_PATH] = "{path}",
-    [PIECE_ID] = "{id}",       [PIECE_SKIP] = "{skip}",     [PIECE_ARGS] = "{args}",
-    [PIECE_JSON] = "{json}",   [PIECE_MAP] = "{map}",       [PIECE_PYTHON] = "{python}",
-    [PIECE_LOOSE] = "{loose}", [PIECE_PARAMS] = "{params}", [PIECE_KEY] = "{key}",
-    [PIECE_VALUE] = "{value}", [PIECE_STRING] = "{string}",
+    [PIECE_START] = "^",         [PIECE_ANY] = "*",           [PIECE_TREE] = "{tree}",
+    [PIECE_NAME] = "{name}",     [PIECE_PATH] = "{path}",     [PIECE_ID] = "{id}",
+    [PIECE_SKIP] = "{skip}",     [PIECE_ARGS] = "{args}",     [PIECE_JSON] = "{json}",
+    [PIECE_MAP] = "{map}",       [PIECE_PYTHON] = "{python}", [PIECE_LOOSE] = "{loose}",
+    [PIECE_PARAMS] = "{params}", [PIECE_KEY] = "{key}",       [PIECE_VALUE] = "{value}",
+    [PIECE_STRING] = "{string}",
 };
 
 /* Copies the next word of a line; n == 0: there is none. */
@@ -155,11 +156,11 @@ static bool read_call(call_format *f, ggl_str *line) {
     pattern *p = &f->call[f->n_calls++];
     if (!read_pattern(f, line, p))
         return false;
-    if (p->piece[0].kind == PIECE_START) {
-        f->may_start = true;
-        return true;
-    }
-    return p->piece[0].kind == PIECE_TEXT && add_mark(f, p->piece[0].text, MARK_CALL, (ggl_str){0});
+    f->may_start = f->may_start || p->piece[0].kind == PIECE_START;
+    f->anywhere = f->anywhere || p->piece[0].kind == PIECE_ANY;
+    if (p->piece[0].kind != PIECE_TEXT)
+        return p->piece[0].kind <= PIECE_ANY;
+    return add_mark(f, p->piece[0].text, MARK_CALL, (ggl_str){0});
 }
 
 static bool read_drop(call_format *f, ggl_str *line) {
@@ -194,8 +195,14 @@ static bool read_line(call_format *f, ggl_str line) {
     if (word_is(word, n, "keys"))
         return take(f, &line, &f->name_key, &plain) && take(f, &line, &f->args_key, &plain) &&
                take(f, &line, &f->id_key, &plain);
+    if (word_is(word, n, "lines"))
+        return f->lines = true;
+    if (word_is(word, n, "verbatim"))
+        return take(f, &line, &f->verbatim, &plain) && take(f, &line, &f->verbatim_end, &plain);
     if (word_is(word, n, "quote"))
         return take(f, &line, &f->quote, &plain);
+    if (word_is(word, n, "tag"))
+        return take(f, &line, &f->tag, &plain);
     return word_is(word, n, "cut") && take(f, &line, &f->cut, &plain);
 }
 

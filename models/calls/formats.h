@@ -10,6 +10,7 @@ enum { MAX_MARKS = 24, MAX_PATTERNS = 4, MAX_PIECES = 10 };
 typedef enum piece_kind {
     PIECE_TEXT,
     PIECE_START, /* ^ */
+    PIECE_ANY,   /* *: anywhere */
     PIECE_NAME,
     PIECE_PATH,
     PIECE_ID,
@@ -19,6 +20,7 @@ typedef enum piece_kind {
     PIECE_MAP,
     PIECE_PYTHON,
     PIECE_LOOSE,
+    PIECE_TREE,
     PIECE_PARAMS,
     PIECE_KEY,
     PIECE_VALUE,
@@ -51,9 +53,12 @@ typedef struct call_format {
     pattern call[MAX_PATTERNS], arg;
     int n_calls;
     ggl_str name_key, args_key, id_key; /* alternatives between | */
-    ggl_str quote, cut;
+    ggl_str quote, cut, tag;
+    ggl_str verbatim, verbatim_end;
+    bool lines;
     bool first[256];       /* bytes with which marks begin */
     bool may_start;        /* there is a pattern that begins with ^ */
+    bool anywhere;         /* there is a pattern that begins with * */
     bool no_memory;        /* a string could not be kept */
     struct ggl_arena text; /* of the strings */
 } call_format;

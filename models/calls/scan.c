@@ -60,6 +60,11 @@ static progress strict_border(const llm_calls *c, attempt *a, size_t i) {
     bool wait;
     if (!c->strict)
         return STEP_DONE;
+    if (c->doubtful) { /* in reasoning */
+        const progress p = llm_calls_compare(c, i, c->think->close);
+        if (p != STEP_FAIL)
+            return p == STEP_WAIT ? p : fail(a, "the call is not complete");
+    }
     const mark *m = llm_calls_mark_at(c, i, &wait);
     if (wait)
         return STEP_WAIT;
@@ -265,6 +270,26 @@ static progress step_arg_begin(const llm_calls *c, attempt *a, ggl_str stop, boo
                                    : fail(a, "neither an argument nor the end of the call follows");
 }
 
+/* A value, up to the text after it; between the verbatim marks, that text belongs to it. */
+static progress step_arg_value(const llm_calls *c, attempt *a, argument *arg, ggl_str stop) {
+    const ggl_str open = c->f.verbatim;
+    if (!a->entered && open.n > 0) {
+        const progress p = llm_calls_compare(c, a->scan, open);
+        if (p == STEP_WAIT)
+            return p;
+        if (p == STEP_DONE) {
+            arg->typed = arg->string = arg->verbatim = true;
+            a->scan += open.n;
+        }
+    }
+    if (!arg->verbatim)
+        return step_until(c, a, stop, SIZE_MAX, &arg->value);
+    const progress p = step_until(c, a, c->f.verbatim_end, SIZE_MAX, &arg->value);
+    if (p == STEP_DONE)
+        a->scan += c->f.verbatim_end.n;
+    return p;
+}
+
 static progress step_arg_piece(const llm_calls *c, attempt *a, const piece *p) {
     argument *arg = &a->arg[a->n_args - 1];
     const ggl_str stop = stop_after(&c->f.arg, a->arg_piece);
@@ -282,7 +307,7 @@ static progress step_arg_piece(const llm_calls *c, attempt *a, const piece *p) {
                       ggl_str_is((ggl_str){c->text + said.begin, said.end - said.begin}, "true");
         return done;
     default:
-        return step_until(c, a, stop, SIZE_MAX, &arg->value);
+        return step_arg_value(c, a, arg, stop);
     }
 }
 
@@ -344,6 +369,9 @@ static progress step_piece(llm_calls *c, attempt *a, const piece *p) {
     case PIECE_PARAMS:
         a->kind = PIECE_PARAMS;
         return step_params(c, a, stop);
+    case PIECE_TREE:
+        a->kind = PIECE_TREE;
+        return step_until(c, a, stop, SIZE_MAX, &a->value);
     default:
         return step_value(c, a, p->kind, stop);
     }
@@ -405,7 +433,7 @@ static progress fits(const llm_calls *c, const pattern *p, size_t i) {
     case PIECE_PATH:
         return is_name(ch) ? STEP_DONE : STEP_FAIL;
     case PIECE_PYTHON:
-        return looks_python(c, i, p->piece[0].kind == PIECE_START);
+        return looks_python(c, i, p->piece[0].kind != PIECE_TEXT);
     case PIECE_JSON:
     case PIECE_MAP:
         return opens(ch) ? looks_json(c, i) : STEP_FAIL;
@@ -416,7 +444,7 @@ static progress fits(const llm_calls *c, const pattern *p, size_t i) {
 
 static bool begins_with(const pattern *p, const mark *m) {
     if (!m)
-        return p->piece[0].kind == PIECE_START;
+        return p->piece[0].kind != PIECE_TEXT;
     const ggl_str t = p->piece[0].text;
     return p->piece[0].kind == PIECE_TEXT && t.n == m->text.n && memcmp(t.s, m->text.s, t.n) == 0;
 }

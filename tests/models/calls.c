@@ -86,6 +86,15 @@ static bool read_answer(const answer *a, size_t most, uint64_t *state, parts *p)
 
 #define WEATHER "{\"city\":\"Oslo\",\"days\":3}"
 
+#define A_STRING                                                                                   \
+    "[{\"type\": \"function\", \"function\": {\"name\": \"f\", \"parameters\": {\"properties\": "  \
+    "{\"s\": {\"type\": \"string\"}, \"n\": {\"type\": [\"integer\", \"null\"]}, \"b\": "          \
+    "{\"anyOf\": "                                                                                 \
+    "[{\"type\": \"string\"}, {\"type\": \"boolean\"}]}, \"l\": {\"type\": \"array\", \"items\": " \
+    "{\"type\": \"string\"}}, \"o\": {\"type\": \"object\", \"properties\": {\"s\": {\"type\": "   \
+    "\"string\"}}}}}}}, {\"name\": \"g\"}]"
+#define NS "]<]minimax[>["
+
 static const answer answers[] = {
     /* hermes */
     {"hermes",
@@ -314,6 +323,82 @@ static const answer answers[] = {
      "f{\"a\":[\"x \\\"}\\\" y\",true],\"b\":{\"c\":null}}", 0, 0},
     {"functiongemma", "<start_function_call>call:f{a:<escape>x<escape>}<end_function_call>",
      "f{\"a\":\"x\"}", 0, 0},
+    /* line breaks at the ends of strings */
+    {"seed-oss",
+     "<seed:tool_call><function=f><parameter=s>a\n</parameter><parameter=b>  c\n\n</parameter>"
+     "</function></seed:tool_call>",
+     "f{\"s\":\"a\\n\",\"b\":\"  c\\n\\n\"}", 0, A_STRING},
+    {"minimax-m2",
+     "<minimax:tool_call><invoke name=\"f\"><parameter name=\"s\">\na</parameter><parameter "
+     "name=\"b\">\nc\n</parameter></invoke></minimax:tool_call>",
+     "f{\"s\":\"\\na\",\"b\":\"c\"}", 0, A_STRING},
+    {"qwen3-coder",
+     "<tool_call><function=f><parameter=s>\na\n\n</parameter><parameter=b>\n\n c\n</parameter>"
+     "</function></tool_call>",
+     "f{\"s\":\"a\\n\",\"b\":\"\\n c\"}", 0, A_STRING},
+    {"qwen3-coder",
+     "<tool_call><function=f><parameter=s>5</parameter><parameter=n>null</parameter>"
+     "<parameter=b>5</parameter></function></tool_call>"
+     "<tool_call><function=f><parameter=b>true</parameter></function></tool_call>",
+     "f{\"s\":\"5\",\"n\":null,\"b\":\"5\"} f{\"b\":true}", 0, A_STRING},
+    /* elements */
+    {"minimax-m3",
+     "<mm:think>Two.</mm:think>Now:" NS "<tool_call>\n" NS "<invoke name=\"f\">" NS "<s>12\n" NS
+     "</s>" NS "<n>-14" NS "</n>" NS "</invoke>\n" NS "<invoke name=\"g\">" NS "</invoke>\n" NS
+     "</tool_call>",
+     "(Two. \"Now: f{\"s\":\"12\\n\",\"n\":-14} g{}", 0, A_STRING},
+    {"minimax-m3",
+     "</mm:think>" NS "<tool_call>" NS "<invoke name=\"f\">\n" NS "<l>" NS "<item>1" NS "</item>" NS
+     "<item>" NS "</item>" NS "</l>" NS "<o>" NS "<s>" NS "<x>1" NS "</x>" NS "</s>" NS "<k>" NS
+     "<item>" NS "<y>1.5" NS "</y>" NS "</item>" NS "</k>" NS "</o>" NS "</invoke>",
+     "f{\"l\":[\"1\",\"\"],\"o\":{\"s\":\"" NS "<x>1" NS "</x>\",\"k\":[{\"y\":1.5}]}}", 0,
+     A_STRING},
+    {"minimax-m3", NS "<invoke name=\"f\">" NS "<s>a" NS "</t>" NS "</invoke>.",
+     "!" NS "<invoke name=\"f\">" NS "<s>a" NS "</t>" NS "</invoke>: an element does not end! \".",
+     0, A_STRING},
+    {"minicpm5",
+     "Hm.</think><function name=\"f\"><param name=\"s\"><![CDATA[<a>\n</param>]]></param>"
+     "<param name=\"n\">5</param></function>\n<function name=\"g\"></function>",
+     "(Hm. f{\"s\":\"<a>\\n</param>\",\"n\":5} g{}", "<think>\n", A_STRING},
+    {"lfm2.5", "Let me see [1].[f(s=\"x\", n=2), g()]",
+     "\"Let me see [1]. f{\"s\":\"x\",\"n\":2} g{}", 0, A_STRING},
+    {"lfm2.5", "<think>So.</think>[g()]", "(So. g{}", 0, A_STRING},
+    {"lfm2.5", "[h(1)] [g(] [g()]", "\"[h(1)] [g(] [g()]", 0, A_STRING},
+    {"gigachat3.1", "So.<|function_call|>{\"name\": \"f\", \"arguments\": {\"n\": 1}}",
+     "\"So. f{\"n\":1}", 0, 0},
+    {"gigachat3",
+     "So.<|message_sep|>\n\nfunction call<|role_sep|>\n{\"name\": \"f\", \"arguments\": {}}",
+     "\"So. f{}", 0, 0},
+    {"apriel", "I think.\n[BEGIN FINAL RESPONSE]\nFour.\n[END FINAL RESPONSE]<|end|>",
+     "(I think. \"Four.", "<|assistant|>\nHere are my reasoning steps:\n", 0},
+    {"apriel",
+     "So.\n[BEGIN FINAL RESPONSE]\n<tool_calls>[{\"name\": \"f\", \"arguments\": "
+     "{}}]</tool_calls>",
+     "(So. f{}", "Here are my reasoning steps:\n", 0},
+    /* stray marks */
+    {"gemma4", "<|channel>thought\n<channel|>Four.<|channel>thought\n<channel|><channel|>",
+     "\"Four.", 0, 0},
+    {"gemma4", "<|channel><|channel>thought\nHm.<channel|>Four.<channel|>", "(Hm. \"Four.", 0, 0},
+    {"command-r",
+     "<|CHATBOT_TOKEN|>Action:\n```json\n[{\"tool_name\": \"f\", \"parameters\": {}}]\n```"
+     "<|END_OF_TURN_TOKEN|>",
+     "f{}", 0, 0},
+    /* calls in reasoning that is not closed */
+    {"hermes", "I call.\n<tool_call>{\"name\": \"f\"}</tool_call>\n<tool_call>{\"name\": \"g\"}",
+     "(I call. f{} g{}", "<think>\n", 0},
+    {"hermes",
+     "I could <tool_call>{\"name\": \"f\"}</tool_call> here, or <tool_call> there.</think>No.",
+     "(I could <tool_call>{\"name\": \"f\"}</tool_call> here, or <tool_call> there. \"No.",
+     "<think>\n", 0},
+    {"hermes", "So <tool_call>{\"name\": \"f\"}</tool_call>\n</think> Yes.",
+     "(So <tool_call>{\"name\": \"f\"}</tool_call> \"Yes.", "<think>", 0},
+    {"hermes", "So <tool_call>{\"name\": {\"</think><tool_call>{\"name\": \"f\"}</tool_call>",
+     "(So <tool_call>{\"name\": {\" f{}", "<think>", 0},
+    {"hermes", "So <tool_call>{\"name\"", "(So <tool_call>{\"name\"", "<think>", 0},
+    {"kimi-k2",
+     "Two.<|tool_calls_section_begin|><|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>"
+     "{}<|tool_call_begin|>functions.g:1<|tool_call_argument_begin|>{}<|tool_calls_section_end|>",
+     "(Two. f{}#functions.f:0 g{}#functions.g:1", "<think>", 0},
     /* reasoning alone */
     {"reasoning", "Two and two.\n</think>\nFour.", "(Two and two. \"Four.", "<think>", 0},
     {"reasoning-tags", "<reasoning>So</reasoning>Four.", "(So \"Four.", 0, 0},
@@ -381,6 +466,50 @@ TEST(broken_answers_in_pieces) {
     }
 }
 
+/* What the prompt has begun of an answer, and how the answer goes on. */
+TEST(answers_that_go_on) {
+    static const struct {
+        const char *format, *prompt, *begun, *text, *want;
+    } row[] = {
+        {"hermes", "assistant\n<think>\n", "I'm", " thinking\n</think>\n\nHello",
+         "( thinking \"Hello"},
+        {"hermes", "assistant\n", "<think>\nI'm ", "thinking</think>Hello", "(thinking \"Hello"},
+        {"hermes", "assistant\n", "<think>\nSo\n</think>\n\nHello, ", "world </think>",
+         "\"world </think>"},
+        {"hermes", "<think>", "\n\n</think>\n\nHello", ", <b>", "\", <b>"},
+        {"hermes", "assistant\n<think>\n", "", "So</think>Hello", "(So \"Hello"},
+        {"harmony", "<|start|>assistant", "<|channel|>analysis<|message|>I'm",
+         " thinking<|end|><|start|>assistant<|channel|>final<|message|>Hello",
+         "( thinking \"Hello"},
+        {"gemma4", "<|turn>model\n", "<|channel>thought\nI'm", " here<channel|>Hello",
+         "( here \"Hello"},
+        {"hermes", "assistant\n", "So<tool_call>{\"name\": \"f\", ", "\"arguments\": {}}", "f{}"},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        for (size_t most = 1; most < 200; most += 150) {
+            llm_calls *c;
+            llm_calls_kind last = LLM_CALLS_CALL;
+            char prompt[256];
+            parts p = {0};
+            snprintf(prompt, sizeof prompt, "%s%s", row[i].prompt, row[i].begun);
+            const llm_calls_params params = {.size = sizeof params,
+                                             .format = str(row[i].format),
+                                             .prompt = str(prompt),
+                                             .n_begun = strlen(row[i].begun)};
+            REQUIRE_OK(llm_calls_new(&c, &params, &err), &err);
+            const size_t n = strlen(row[i].text);
+            for (size_t k = 0; k < n; k += most) {
+                CHECK_OK(llm_calls_add(c, row[i].text + k, most < n - k ? most : n - k, &err),
+                         &err);
+                drain(c, &p, &last);
+            }
+            CHECK_OK(llm_calls_finish(c, &err), &err);
+            drain(c, &p, &last);
+            llm_calls_free(c);
+            CHECK_STR(p.s, row[i].want);
+        }
+}
+
 static void check_format(const char *template_text, const char *want) {
     const ggl_str got = llm_calls_format(str(template_text));
     CHECK_MSG(ggl_str_is(got, want), "%s: %.*s, expected %s", template_text, (int)got.n, got.s,
@@ -402,13 +531,20 @@ TEST(the_format_follows_from_the_template) {
     check_format("<|tool_call|>", "granite");
     check_format("<|tool_call|>[]<|/tool_call|>", "phi4-mini");
     check_format("<｜tool▁call▁begin｜>function", "deepseek");
+    check_format("{%- set ns_token = ']<]minimax[>[' %}<mm:think><tool_call>", "minimax-m3");
+    check_format("List of tools: [<|tool_call_start|>", "lfm2");
+    check_format("\"List of tools: [\" <think>", "lfm2.5");
+    check_format("<function name=\"' ~ f ~ '\"><param name=\"", "minicpm5");
+    check_format("<|function_call|> <|role_sep|> function call <|message_sep|>", "gigachat3.1");
+    check_format("'role': 'function call' <|role_sep|>\n <|message_sep|>", "gigachat3");
+    check_format("Here are my reasoning steps:\n [BEGIN FINAL RESPONSE] <tool_calls>", "apriel");
 }
 
 TEST(wrong_parameters) {
     llm_calls *c;
     llm_calls_params p = {.size = sizeof p, .format = str("nothing")};
     CHECK(llm_calls_new(&c, &p, &err) == GGL_NOT_FOUND && !c);
-    CHECK_HAS(err.msg, "there is no call format \"nothing\"; there are harmony, ");
+    CHECK_HAS(err.msg, "there is no call format \"nothing\"; there are minimax-m3, harmony, ");
     p = (llm_calls_params){.size = sizeof(llm_calls_params), .tools = str("{}")};
     CHECK(llm_calls_new(&c, &p, &err) == GGL_FORMAT && !c);
     CHECK_HAS(err.msg, "tools: an object, expected an array");
@@ -519,7 +655,7 @@ TEST(cut_answers_show_no_marks) {
 static uint64_t steps_of(const char *format, const char *piece, size_t times, bool bytes) {
     llm_calls *c;
     llm_calls_part part;
-    const llm_calls_params p = {.size = sizeof p, .format = str(format)};
+    const llm_calls_params p = {.size = sizeof p, .format = str(format), .tools = str(A_STRING)};
     const size_t n = strlen(piece);
     if (!CHECK_OK(llm_calls_new(&c, &p, &err), &err))
         return 0;
@@ -563,6 +699,15 @@ TEST(hostile_answers_take_linear_time) {
         {"harmony", "<|start|>assistant to=f "},
         {"gemma4", "<|tool_call>call:f{<|\"|>"},
         {"command-r7b", "<|START_ACTION|>[[[["},
+        {"minimax-m3", NS "<invoke name=\"f\">" NS "<o>"},
+        {"minimax-m3", NS "<invoke name=\"f\">" NS "<s>" NS "</invoke>"},
+        {"minicpm5", "<function name=\"f\"><param name=\"s\"><![CDATA["},
+        {"lfm2.5", "[f("},
+        {"lfm2.5", "[f(s=\"x\")]"},
+        {"hermes", "<think><tool_call>{\""},
+        {"hermes", "<think><tool_call>{\"name\":\"f\"}</tool_call>"},
+        {"hermes", "<think><tool_call>{\"name\":\"f\"}</tool_call>x"},
+        {"kimi-k2", "<think><|tool_calls_section_begin|>"},
     };
     for (size_t i = 0; i < sizeof hostile / sizeof *hostile; i++)
         for (int bytes = 0; bytes < 2; bytes++) {

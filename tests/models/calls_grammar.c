@@ -148,8 +148,9 @@ static found read_answer(const llm_calls_params *p, const char *s, size_t n) {
 
 static bool is_known_to_lack(ggl_str format) {
     static const char *const lacks[] = {
-        "gemma4", "functiongemma", "deepseek-v3.2", "step3",     "minimax-m2", "seed-oss",
-        "olmo3",  "glm",           "pythonic",      "reasoning", "plain",      "reasoning-tags"};
+        "gemma4",   "functiongemma",  "deepseek-v3.2", "step3",    "minimax-m2",
+        "seed-oss", "olmo3",          "glm",           "pythonic", "reasoning",
+        "plain",    "reasoning-tags", "lfm2.5",        "minicpm5", "minimax-m3"};
     for (size_t i = 0; i < sizeof lacks / sizeof *lacks; i++)
         if (ggl_str_is(format, lacks[i]))
             return true;
@@ -253,6 +254,22 @@ TEST(reasoning) {
     p.prompt = str("<|im_start|>assistant\n<think>\n\n</think>\n\n");
     CHECK(fits(&p, CALL));
     CHECK(!fits(&p, "<think></think>" CALL));
+}
+
+/* A mark with which the prompt ends is not written again, and reasoning that was begun goes on. */
+TEST(prompts_that_begin_calls) {
+    llm_calls_params p = {.size = sizeof p, .format = str("functionary-v3.2"), .tools = str(tools)};
+    CHECK(fits(&p, ">>>stop_all\n{}"));
+    CHECK(!fits(&p, "stop_all\n{}"));
+    p.prompt = str("<|end_header_id|>\n\n>>>");
+    CHECK(fits(&p, "stop_all\n{}"));
+    CHECK(fits(&p, "stop_all\n{}\n>>>stop_all\n{}"));
+    CHECK(!fits(&p, ">>>stop_all\n{}"));
+    p = (llm_calls_params){.size = sizeof p, .format = str("hermes"), .tools = str(tools)};
+    p.prompt = str("assistant\n<think>\nI'm");
+    p.n_begun = strlen("<think>\nI'm");
+    CHECK(fits(&p, " here</think>" CALL));
+    CHECK(!fits(&p, CALL));
 }
 
 /* Which of several patterns is used follows from the template. */

@@ -69,6 +69,9 @@ typedef struct llm_calls_params {
     /* The prompt, of which only the end is read: templates may begin the answer, for instance by
      * "<think>\n". May be empty. */
     ggl_str prompt;
+    /* Bytes at the end of the prompt that belong to the answer already, as when a message is continued: the parts go on
+     * where they end, for instance within reasoning. */
+    size_t n_begun;
     /* The tools, as in "tools" of a conversation: a JSON array of {"type": "function", "function":
      * {"name": .., "parameters": {..}}}. Some formats write strings without quotes; what is a string
      * and what a number then follows from the parameters' types. Without it, what reads as JSON is
