@@ -465,8 +465,9 @@ static const struct {
     void (*change)(ask *a);
     const char *message;
 } wrong[] = {
-    {too_long, "X 400 invalid_request the prompt has "},
-    {too_long, "but the context has room for 512"},
+    {too_long, "X 400 too_long the prompt of "},
+    {too_long,
+     " tokens exceeds the available context size: the maximum context length is 512 tokens; "},
     {wrong_token, "X 400 invalid_request token 1048576 of the prompt is not in the vocabulary of "},
     {no_tokens, "X 400 invalid_request the prompt is empty"},
     {no_prompts, "X 400 invalid_request there is no prompt"},

@@ -80,6 +80,11 @@ const llm_vocab *server_vocab(server *s) {
     pthread_mutex_unlock(&s->lock);
     return s->vocab;
 }
+void server_say_ignored(const server *s, const ignored_fields *x, const http_request *q,
+                        http_reply *r) {
+    (void)s, (void)x, (void)q, (void)r;
+}
+
 void server_count(server *s, server_counter which) {
     s->count[which]++;
 }
@@ -165,6 +170,7 @@ bool server_open(server *s, size_t n_queue) {
                                  .clock = now ? fake_clock : NULL,
                                  .clock_ctx = s};
     s->facts = (server_facts){.model = "stories",
+                              .strict_fields = true,
                               .n_ctx = FIXTURE_CTX,
                               .n_vocab = llm_session_n_vocab(s->session),
                               .n_embd = llm_session_n_embd(s->session),

@@ -128,7 +128,9 @@ TEST(shapes_without_members) {
         {"verbose", SHAPE_IGNORED, 0, NULL}, {"images", SHAPE_REFUSED, 0, "send none"}, {0}};
     static const char text[] = "{\"verbose\": 3, \"images\": []}";
     char *nothing = malloc(1);
-    CHECK_OK(read_shape(nothing, 1, parsed(text, sizeof text - 1), rows, &err), &err);
+    CHECK_OK(
+        read_shape(nothing, 1, &(ignored_fields){0}, parsed(text, sizeof text - 1), rows, &err),
+        &err);
     free(nothing);
 }
 

@@ -10,8 +10,12 @@
 extern const dialect api_anthropic_messages, api_ollama_generate, api_ollama_chat, api_ollama_embed,
     api_ollama_embeddings, api_llamacpp_completion, api_llamacpp_infill;
 
-static server_facts facts = {
-    .model = "toy", .n_ctx = 4096, .n_vocab = 100, .n_predict = -1, .has_chat = true};
+static server_facts facts = {.model = "toy",
+                             .n_ctx = 4096,
+                             .n_vocab = 100,
+                             .n_predict = -1,
+                             .has_chat = true,
+                             .strict_fields = true};
 
 static ggl_error err;
 static const char *param;

@@ -20,8 +20,12 @@ static const struct api {
 };
 enum { N_APIS = sizeof apis / sizeof *apis };
 
-static const server_facts facts = {
-    .model = "m", .n_vocab = 100, .n_predict = -1, .n_embd = 4, .has_chat = true};
+static const server_facts facts = {.strict_fields = true,
+                                   .model = "m",
+                                   .n_vocab = 100,
+                                   .n_predict = -1,
+                                   .n_embd = 4,
+                                   .has_chat = true};
 static ggl_error err;
 static const char *param;
 static char param_text[100];

@@ -6,7 +6,8 @@
 #include "alloc_fail.h"
 #include "llm-server/server.h"
 
-static const server_facts facts = {
+static server_facts facts = {
+    .strict_fields = true,
     .model = "m",
     .n_vocab = 100,
     .n_predict = 77,
@@ -341,6 +342,78 @@ TEST(responses) {
                                          "\"json_schema\", \"name\": \"n\", \"schema\": {}}}}");
     REQUIRE(CHECK_MSG(a, "%s", err.msg));
     CHECK(a->form == ASK_SCHEMA);
+    ask_free(last);
+    last = NULL;
+}
+
+/* --- how the prompt ends ------------------------------------------------------------------------ */
+
+#define LAST(text) "\"messages\": [{\"role\": \"assistant\", \"content\": " text "}]"
+
+/* As in transformers and vLLM, and a last message of the assistant goes on by itself, as in llama.cpp. */
+TEST(turns) {
+    static const struct {
+        const char *text;
+        bool continues, no_turn;
+    } rows[] = {
+        {"{" HI "}", false, false},
+        {"{" HI ", \"add_generation_prompt\": null, \"continue_final_message\": null}", false,
+         false},
+        {"{" HI ", \"add_generation_prompt\": false}", false, true},
+        {"{" HI ", \"add_generation_prompt\": true, \"continue_final_message\": false}", false,
+         false},
+        {"{" LAST("\"a\"") "}", true, false},
+        {"{" LAST("[{\"type\": \"text\", \"text\": \"a\"}]") "}", true, false},
+        {"{" LAST("\"a\", \"tool_calls\": []") "}", true, false},
+        {"{" LAST("\"a\"") ", \"add_generation_prompt\": true}", false, false},
+        {"{" LAST("\"a\"") ", \"add_generation_prompt\": false}", false, true},
+        {"{" LAST("\"a\"") ", \"continue_final_message\": false}", false, false},
+        {"{" LAST("\"a\"") ", \"continue_final_message\": true}", true, false},
+        {"{" LAST("\"a\"") ", \"continue_final_message\": true, \"add_generation_prompt\": false}",
+         true, true},
+        {"{" LAST("\"\"") "}", false, false},
+        {"{" LAST("\"a\", \"tool_calls\": [{\"id\": \"i\", \"function\": {\"name\": \"f\", "
+                  "\"arguments\": \"{}\"}}]") "}",
+         false, false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const ask *a = read_text(&api_openai_chat, rows[i].text);
+        if (CHECK_MSG(a, "%s: %s", rows[i].text, err.msg))
+            CHECK_MSG(a->continues == rows[i].continues && a->no_turn == rows[i].no_turn, "%s",
+                      rows[i].text);
+    }
+    CHECK(!read_text(&api_openai_chat, "{" LAST("\"a\"") ", \"continue_final_message\": true, "
+                                                         "\"add_generation_prompt\": true}"));
+    CHECK_HAS(err.msg, "cannot both be true");
+    CHECK_STR(param, "add_generation_prompt");
+    ask_free(last);
+    last = NULL;
+}
+
+/* What clients of other servers send, at the top and within messages, calls, parts and tools. */
+TEST(names_of_other_servers) {
+    facts.strict_fields = false;
+    const ask *a = read_text(
+        &api_openai_chat,
+        "{\"provider\": {}, \"usage\": {\"include\": true}, \"chat_template\": null, \"n\": 2, "
+        "\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"Hi\", "
+        "\"part\": 1}], \"createdAt\": 1}, {\"role\": \"assistant\", \"content\": \"b\", \"id\": "
+        "\"x\", "
+        "\"reasoning_details\": [], \"tool_calls\": [{\"id\": \"i\", \"more\": 1, \"function\": "
+        "{\"name\": \"f\", \"arguments\": \"{}\"}}]}, {\"role\": \"tool\", \"tool_call_id\": "
+        "\"i\", "
+        "\"content\": \"c\", \"id\": \"y\"}], \"tools\": [{\"type\": \"function\", \"function\": "
+        "{\"name\": \"f\", \"extra\": 1}}]}");
+    REQUIRE(CHECK_MSG(a, "%s", err.msg));
+    CHECK_INT(a->n_choices, 2);
+    CHECK_STR(a->ignored.names,
+              "provider, usage, extra, createdAt, part, id, reasoning_details, more");
+    a = read_text(&api_openai_responses,
+                  "{\"input\": [{\"role\": \"user\", \"content\": \"Hi\", \"x\": 1}], "
+                  "\"reasoning\": {\"effort\": \"low\", \"y\": 1}, \"text\": {\"z\": 1}}");
+    REQUIRE(CHECK_MSG(a, "%s", err.msg));
+    CHECK_STR(a->ignored.names, "z, y, x");
+    facts.strict_fields = true;
     ask_free(last);
     last = NULL;
 }

@@ -639,21 +639,50 @@ TEST(embeddings) {
     }
 }
 
+/* Programs find out that a prompt is too long by names, numbers and words of the APIs' own servers. */
+TEST(prompts_that_are_too_long) {
+    static const struct {
+        const dialect *d;
+        const char *text;
+    } rows[] = {
+        {&api_openai_chat, "\"type\":\"exceed_context_size_error\",\"param\":null,"
+                           "\"code\":\"context_length_exceeded\",\"n_prompt_tokens\":900,"
+                           "\"n_ctx\":512}}"},
+        {&api_openai_responses, "\"code\":\"context_length_exceeded\",\"n_prompt_tokens\":900"},
+        {&api_anthropic_messages, "\"type\": \"invalid_request_error\", \"message\": "
+                                  "\"prompt is too long: 900 tokens > 512 maximum\""},
+        {&api_llamacpp_completion, "\"type\": \"exceed_context_size_error\","
+                                   "\"n_prompt_tokens\":900,\"n_ctx\":512}}"}};
+    const api_error e = {
+        .status = 400, .type = "too_long", .message = "m", .n_prompt = 900, .n_ctx = 512};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        llm_json_out out = {0};
+        rows[i].d->error(&e, false, &out);
+        CHECK_HAS(out.s, rows[i].text);
+        ggl_free(out.s);
+    }
+}
+
 TEST(errors) {
-    const api_error e = {401, "authentication", "the \"key\" is wrong", "model"};
+    const api_error e = {.status = 401,
+                         .type = "authentication",
+                         .message = "the \"key\" is wrong",
+                         .param = "model"};
     llm_json_out out = {0};
     api_openai_chat.error(&e, false, &out);
     CHECK_STR(
         out.s,
-        "{\"error\":{\"message\":\"the \\\"key\\\" is wrong\",\"type\":\"invalid_request_error\","
+        "{\"error\":{\"message\":\"the \\\"key\\\" is wrong\",\"type\":\"authentication_error\","
         "\"param\":\"model\",\"code\":\"invalid_api_key\"}}");
     out.n = 0;
-    api_openai_chat.error(&(api_error){500, "server_error", "m", NULL}, true, &out);
+    api_openai_chat.error(&(api_error){.status = 500, .type = "server_error", .message = "m"}, true,
+                          &out);
     CHECK_STR(out.s, "data: "
                      "{\"error\":{\"message\":\"m\",\"type\":\"server_error\",\"param\":null,"
                      "\"code\":null}}\n\n");
     out.n = 0;
-    api_openai_responses.error(&(api_error){500, "timeout", "m", NULL}, true, &out);
+    api_openai_responses.error(&(api_error){.status = 500, .type = "timeout", .message = "m"}, true,
+                               &out);
     CHECK_STR(out.s,
               "event: error\ndata: "
               "{\"type\":\"error\",\"sequence_number\":0,\"code\":\"timeout\",\"message\":\"m\","

@@ -151,9 +151,64 @@ def text():
         prompt = post(s, "/apply-template", {"messages": CHAT["messages"]})["prompt"]
         check("Hello!" in prompt and prompt.endswith("<|assistant|>"), prompt)
         for path, body, words in (("/tokenize", {}, "content"), ("/tokenize", {"content": 1}, "content"), ("/tokenize", {"content": [-1]}, "element 0"),
-                                  ("/tokenize", {"content": "a", "ad_special": True}, "add_special"), ("/detokenize", {"tokens": [99999]}, "element 0"),
+                                  ("/detokenize", {"tokens": [99999]}, "element 0"),
                                   ("/detokenize", {"tokens": ["a"]}, "element 0"), ("/apply-template", {}, "messages"), ("/tokenize", [], "object")):
             check(words in post(s, path, body, 400)["error"]["message"], f"{path} {body}")
+
+
+def unknown():
+    """A field that is not known is ignored, and named in a header and in the log; --strict-fields refuses it."""
+    bodies = (("/v1/chat/completions", CHAT), ("/v1/completions", {"prompt": "a", "max_tokens": 1}), ("/v1/responses", {"input": "a", "max_output_tokens": 1}),
+              ("/v1/messages", CHAT), ("/v1/messages/count_tokens", CHAT), ("/api/chat", {"messages": CHAT["messages"], "stream": False}),
+              ("/api/generate", {"prompt": "a", "stream": False}), ("/api/show", {}), ("/completion", {"prompt": "a", "n_predict": 1}),
+              ("/tokenize", {"content": "a"}), ("/detokenize", {"tokens": [5]}), ("/apply-template", CHAT))
+    with tempfile.TemporaryDirectory() as folder:
+        with Server([BINARY, *SMALL, "-n", "4", "--log-file", folder + "/log"]) as s:
+            for path, body in bodies:
+                status, headers, text = s.post(path, dict(body, absent=None))
+                check(status == 200 and "X-Ignored-Fields" not in headers, f"{path}: {status} {headers} {text[:200]}")
+                status, headers, text = s.post(path, {**body, "tempratur\r\ne": 1})
+                check(status == 200 and headers["X-Ignored-Fields"] == "tempratur??e", f"{path}: {status} {headers} {text[:200]}")
+            status, headers, text = s.post("/v1/chat/completions", dict(CHAT, stream=True, provider={}))
+            check(status == 200 and headers["X-Ignored-Fields"] == "provider", headers)
+            check(s.stop() == 0, "stopped")
+        with open(folder + "/log") as f:
+            lines = [line for line in f if "ignored: " in line]
+        check(len(lines) == len(bodies) + 1 and all("POST /" in x and x.endswith("ignored: tempratur??e\n") for x in lines[:-1]), lines)
+    with Server([BINARY, *SMALL, "--strict-fields"]) as s:
+        for path, body in bodies:
+            status, _, text = s.post(path, dict(body, tempratur=1))
+            check(status == 400 and b"tempratur" in text, f"{path}: {status} {text[:200]}")
+
+
+def overflow():
+    """A prompt that is too long, as programs recognise it."""
+    long = "word " * 2000
+    with Server([BINARY, *SMALL]) as s:
+        chat = {"messages": [{"role": "user", "content": long}], "max_tokens": 4}
+        for path, body in (("/v1/chat/completions", chat), ("/v1/responses", {"input": long}), ("/v1/completions", {"prompt": long}),
+                           ("/chat/completions", dict(chat, stream=True)), ("/completion", {"prompt": long})):
+            e = post(s, path, body, 400)["error"]
+            check(e["code"] in ("context_length_exceeded", 400) and e["type"] == "exceed_context_size_error", e)
+            check(e["n_prompt_tokens"] > 512 == e["n_ctx"] and "exceeds the available context size" in e["message"], e)
+        e = post(s, "/v1/messages", chat, 400)["error"]
+        check(re.fullmatch(r"prompt is too long: \d+ tokens > 512 maximum", e["message"]), e)
+        check("maximum context length is 512 tokens" in post(s, "/api/chat", chat, 400)["error"], "Ollama")
+
+
+def prefill():
+    """The end of a prompt: a turn begins, goes on, or neither."""
+    says = [{"role": "user", "content": "Tell."}, {"role": "assistant", "content": "Once upon"}]
+    with Server([BINARY, *SMALL]) as s:
+        def prompt(**more):
+            return post(s, "/apply-template", dict(more, messages=says))["prompt"]
+        check(prompt().endswith("Once upon") and prompt() == prompt(continue_final_message=True, add_generation_prompt=False), prompt())
+        check(prompt(add_generation_prompt=True) == prompt(add_generation_prompt=False) + "<|assistant|>", prompt(add_generation_prompt=True))
+        e = post(s, "/apply-template", {"messages": says, "add_generation_prompt": True, "continue_final_message": True}, 400)["error"]
+        check("cannot both be true" in e["message"], e)
+        answers = [post(s, "/v1/chat/completions", dict(more, messages=says, max_tokens=6, temperature=0))["choices"][0]["message"]["content"]
+                   for more in ({}, {"continue_final_message": True}, {"add_generation_prompt": True})]
+        check(answers[0] == answers[1] != answers[2], answers)
 
 
 def errors():

@@ -182,15 +182,17 @@ void admin_ollama_show(server *s, const http_request *q, http_reply *r) {
     llm_json_out out = {0};
     llm_json *doc = NULL;
     ggl_error err = {0};
-    const json_value *ignored[1]; /* no row has a place in it */
+    const json_value *none[1]; /* no row has a place in it */
+    ignored_fields ignored = {.strict = s->facts.strict_fields};
     ggl_status st = llm_json_parse(&doc, q->body.s, q->body.n, "request", &err);
     if (st == GGL_OK)
-        st = read_shape(ignored, sizeof ignored, &doc->root, rows, &err);
+        st = read_shape(none, sizeof none, &ignored, &doc->root, rows, &err);
     llm_json_free(doc);
     if (st != GGL_OK) {
         answer_failed(&api_ollama_chat, st, &err, NULL, r);
         return;
     }
+    server_say_ignored(s, &ignored, q, r);
     put_show(&out, s);
     admin_send(&out, r);
 }

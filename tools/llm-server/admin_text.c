@@ -16,13 +16,15 @@ typedef struct text_request {
 
 #define AT(member) offsetof(text_request, member)
 
-static ggl_status read_request(text_request *t, const http_request *q, const shape_row *rows,
-                               ggl_error *err) {
+static ggl_status read_request(server *s, text_request *t, const http_request *q,
+                               const shape_row *rows, http_reply *r, ggl_error *err) {
+    ignored_fields ignored = {.strict = server_get_facts(s)->strict_fields};
     llm_json *doc = NULL;
     ggl_status st = llm_json_parse(&doc, q->body.s, q->body.n, "request", err);
     if (st == GGL_OK)
-        st = read_shape(t, sizeof *t, &doc->root, rows, err);
+        st = read_shape(t, sizeof *t, &ignored, &doc->root, rows, err);
     t->doc = doc;
+    server_say_ignored(s, &ignored, q, r);
     return st;
 }
 
@@ -110,7 +112,7 @@ void admin_tokenize(server *s, const http_request *q, http_reply *r) {
     llm_tokens ids = {0};
     llm_json_out out = {0};
     ggl_error err = {0};
-    ggl_status st = read_request(&t, q, rows, &err);
+    ggl_status st = read_request(s, &t, q, rows, r, &err);
     if (st == GGL_OK)
         st = tokenize(s, &t, &ids, &err);
     if (st == GGL_OK)
@@ -151,7 +153,7 @@ void admin_detokenize(server *s, const http_request *q, http_reply *r) {
     text_request t = {0};
     llm_json_out out = {0};
     ggl_error err = {0};
-    ggl_status st = read_request(&t, q, rows, &err);
+    ggl_status st = read_request(s, &t, q, rows, r, &err);
     if (st == GGL_OK)
         st = detokenize(s, t.tokens, &out, &err);
     end(&t, st, &err, &out, r);
@@ -185,6 +187,8 @@ void admin_apply_template(server *s, const http_request *q, http_reply *r) {
     ask *a = ask_new(server_get_facts(s));
     const ggl_status st =
         a ? apply(s, a, q, &param, &out, &err) : ggl_fail(&err, GGL_NOMEM, "out of memory");
+    if (a)
+        server_say_ignored(s, &a->ignored, q, r);
     if (st == GGL_OK) {
         admin_send(&out, r);
     } else {

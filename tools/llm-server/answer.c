@@ -31,7 +31,8 @@ int64_t answers_now(const answers *x) {
     return x->clock(x->clock_ctx);
 }
 
-static const api_error ending = {503, "overloaded", "the server is ending", NULL};
+static const api_error ending = {
+    .status = 503, .type = "overloaded", .message = "the server is ending"};
 
 size_t answers_n(const answers *x) {
     return x->n;
@@ -230,8 +231,9 @@ static void take_stats(answer_choice *c, const llm_sequence_stats *stats) {
 
 /* Lets the job fail if the sequence ended without an answer. */
 static void check_end(job *j, llm_end why, const llm_sequence_stats *stats, const ggl_error *err) {
-    static const api_error late = {504, "timeout",
-                                   "the time limit has passed before the answer began", NULL};
+    static const api_error late = {.status = 504,
+                                   .type = "timeout",
+                                   .message = "the time limit has passed before the answer began"};
     if (why == LLM_END_FAILED)
         job_fail_as(j, err ? err->status : GGL_IO, err);
     else if (why == LLM_END_CANCELLED && !j->is_over)
@@ -339,8 +341,9 @@ static ggl_status add_choice(seat *s, ggl_error *err) {
 
 /* The engine has refused a choice. For the job's first choice that is an error; others wait until there is room. */
 static void on_refused(job *j, ggl_status st, const ggl_error *err) {
-    const api_error full = {429, "rate_limit", "too many requests wait already; try again later",
-                            NULL};
+    const api_error full = {.status = 429,
+                            .type = "rate_limit",
+                            .message = "too many requests wait already; try again later"};
     if (st != GGL_LIMIT) {
         job_fail_as(j, st, err);
     } else if (j->n_running + j->n_ended == 0) {
@@ -403,7 +406,9 @@ void answers_end(answers *x) {
 
 void answer_start(server *s, const dialect *d, ask *a, const http_request *q, http_reply *r) {
     static const api_error no_vectors = {
-        501, "unsupported", "this server gives no embeddings; start it with --embeddings", NULL};
+        .status = 501,
+        .type = "unsupported",
+        .message = "this server gives no embeddings; start it with --embeddings"};
     ggl_error err = {0};
     const char *param = NULL;
     if (a->kind == ASK_EMBED && server_get_facts(s)->n_embd == 0) {
@@ -424,9 +429,12 @@ void answer_start(server *s, const dialect *d, ask *a, const http_request *q, ht
     const ggl_status st = job_prepare(j, &param, &err);
     if (st == GGL_OK && server_post(s, job_begin, j))
         return;
+    api_error e = st == GGL_OK ? ending : api_error_of(st, &err, param);
+    if (j->n_too_long > 0) {
+        e.type = "too_long";
+        e.n_prompt = j->n_too_long;
+        e.n_ctx = server_get_facts(s)->n_ctx;
+    }
     job_free(j);
-    if (st == GGL_OK)
-        answer_error(d, &ending, r);
-    else
-        answer_failed(d, st, &err, param, r);
+    answer_error(d, &e, r);
 }

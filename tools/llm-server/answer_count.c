@@ -26,6 +26,8 @@ void api_anthropic_count(server *s, const http_request *q, http_reply *r) {
     ggl_error err = {0};
     size_t n = 0;
     const ggl_status st = count(s, a, q->body, &n, &param, &err);
+    if (a)
+        server_say_ignored(s, &a->ignored, q, r);
     if (st == GGL_OK) {
         char text[64];
         const int size = snprintf(text, sizeof text, "{\"input_tokens\": %zu}", n);

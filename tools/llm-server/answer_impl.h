@@ -71,6 +71,7 @@ struct job {
     answer x;
     job_prompt *prompt; /* [n_prompts] */
     size_t n_prompts;
+    int64_t n_too_long;  /* tokens of a prompt that is longer than the context; 0: none is */
     answer_parts *parts; /* [x.n_choices]; not of streams */
     float *embedding;    /* ASK_EMBED: [x.n_choices][n_embd] */
     seat *seat;          /* [n_seats] */

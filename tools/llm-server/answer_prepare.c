@@ -115,7 +115,10 @@ ggl_status answer_chat_prompt(server *s, const ask *a, job_prompt *p, const char
     answer_random_text(tag, TAG_SIZE);
     if (st == GGL_OK && a->continues)
         st = tag_messages(&tagged, vars[0], tag, err);
-    vars[n++] = a->continues ? (ggl_str){tagged.s, tagged.n} : (ggl_str){asks, sizeof asks - 1};
+    if (a->continues)
+        vars[n++] = (ggl_str){tagged.s, tagged.n};
+    else if (!a->no_turn)
+        vars[n++] = (ggl_str){asks, sizeof asks - 1};
     if (a->tool_choice == ASK_TOOLS_NONE)
         vars[n++] = (ggl_str){no_tools, sizeof no_tools - 1};
     if (st == GGL_OK)
@@ -156,19 +159,22 @@ static ggl_status text_prompt(job *j, const ask_prompt *from, job_prompt *p, con
     return st;
 }
 
-static ggl_status check_length(const job *j, const job_prompt *p, ggl_error *err) {
+static ggl_status check_length(job *j, const job_prompt *p, ggl_error *err) {
     const int64_t n_ctx = j->x.facts->n_ctx;
     if (p->ids.n == 0)
         return ggl_fail(err, GGL_USAGE, "%s",
                         p->text.n > 0 ? "the prompt becomes no token: the model's vocabulary lacks "
                                         "all of its characters"
                                       : "the prompt is empty: it has no tokens");
-    if ((int64_t)p->ids.n > n_ctx)
-        return ggl_fail(err, GGL_LIMIT,
-                        "the prompt has %zu tokens, but the context has room for %" PRId64
-                        "; send less, or start the server with a larger -c",
-                        p->ids.n, n_ctx);
-    return GGL_OK;
+    if ((int64_t)p->ids.n <= n_ctx)
+        return GGL_OK;
+    j->n_too_long = (int64_t)p->ids.n;
+    /* Programs look for the words of other servers. */
+    return ggl_fail(err, GGL_LIMIT,
+                    "the prompt of %zu tokens exceeds the available context size: the maximum "
+                    "context length is %" PRId64
+                    " tokens; send less, or start the server with a larger -c",
+                    p->ids.n, n_ctx);
 }
 
 static ggl_status make_prompts(job *j, const char **param, ggl_error *err) {

@@ -50,7 +50,7 @@ static ggl_status read_thinking(ask *a, const json_value *v, const server_facts 
     static const char *const displays[] = {"summarized", "omitted"};
     thinking t;
     (void)facts;
-    const ggl_status st = read_shape(&t, sizeof t, v, rows, err);
+    const ggl_status st = read_shape(&t, sizeof t, &a->ignored, v, rows, err);
     if (st != GGL_OK)
         return ggl_within(err, st, "thinking");
     const int type = which(t.type, types, 3);
@@ -75,7 +75,7 @@ static bool has_tool(ask *a, ggl_str name) {
     const json_value *tools = own_of(a)->tools;
     for (size_t i = 0; tools && i < tools->n; i++) {
         const json_value *v = llm_json_get_kind(&tools->item[i], "name", JSON_STRING);
-        if (v && !anthropic_is_left_out(&tools->item[i]) && v->n == name.n &&
+        if (v && !anthropic_is_left_out(a, &tools->item[i]) && v->n == name.n &&
             (name.n == 0 || memcmp(v->s, name.s, name.n) == 0))
             return true;
     }
@@ -92,7 +92,7 @@ static ggl_status read_tool_choice(ask *a, const json_value *v, const server_fac
     static const char *const types[] = {"auto", "none", "any", "tool"}; /* as in ask_tools */
     choice c;
     (void)facts;
-    const ggl_status st = read_shape(&c, sizeof c, v, rows, err);
+    const ggl_status st = read_shape(&c, sizeof c, &a->ignored, v, rows, err);
     if (st != GGL_OK)
         return ggl_within(err, st, "tool_choice");
     const int type = which(c.type, types, 4);
@@ -124,7 +124,7 @@ static ggl_status read_format(ask *a, const json_value *v, ggl_error *err) {
         {"schema", SHAPE_OBJECT | SHAPE_REQUIRED, offsetof(format, schema), NULL},
         {0}};
     format f;
-    const ggl_status st = read_shape(&f, sizeof f, v, rows, err);
+    const ggl_status st = read_shape(&f, sizeof f, &a->ignored, v, rows, err);
     if (st != GGL_OK)
         return st;
     if (!llm_json_is(f.type, "json_schema"))
@@ -153,7 +153,7 @@ static ggl_status read_output_config(ask *a, const json_value *v, const server_f
     static const char *const efforts[] = {"low", "medium", "high", "xhigh", "max"};
     output_config c;
     (void)facts;
-    ggl_status st = read_shape(&c, sizeof c, v, rows, err);
+    ggl_status st = read_shape(&c, sizeof c, &a->ignored, v, rows, err);
     if (st == GGL_OK && c.effort && which(c.effort, efforts, 5) < 0)
         st = ggl_fail(err, GGL_USAGE,
                       "\"effort\" must be \"low\", \"medium\", \"high\", \"xhigh\" or \"max\"");
@@ -455,7 +455,11 @@ static void error(const api_error *e, bool in_stream, llm_json_out *out) {
     else
         llm_json_put_text(out, "{\"type\": \"error\"");
     put_format(out, ", \"error\": {\"type\": \"%s\", \"message\": ", error_type(e->type));
-    llm_json_put_string(out, (ggl_str){e->message, strlen(e->message)});
+    if (e->n_prompt > 0) /* clients look for these words */
+        put_format(out, "\"prompt is too long: %lld tokens > %lld maximum\"",
+                   (long long)e->n_prompt, (long long)e->n_ctx);
+    else
+        llm_json_put_string(out, (ggl_str){e->message, strlen(e->message)});
     llm_json_put_text(out, "}, \"request_id\": null");
     if (in_stream)
         end_event(out);

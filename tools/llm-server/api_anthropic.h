@@ -21,10 +21,10 @@ ggl_status anthropic_read_count(ask *a, const server_facts *facts, const char **
 extern const field anthropic_count_fields[];
 /* Fills ask.talk from system, messages and tools. (api_anthropic_talk.c) */
 ggl_status anthropic_talk(ask *a, const char **param, ggl_error *err);
-/* True for a tool that Anthropic's servers would run and without which clients work: a search of the web, which
- * coding agents add. The model is not shown it. */
-bool anthropic_is_left_out(const json_value *v);
-/* Reads the list of tools into ask.tools, in OpenAI's form; GGL_UNSUPPORTED: other tools of Anthropic's own. */
+/* True for a tool of Anthropic's own, which is not described in the request: the model is not shown it. Of these,
+ * a->ignored.strict leaves out only the search of the web, which coding agents always add. */
+bool anthropic_is_left_out(const ask *a, const json_value *v);
+/* Reads the list of tools into ask.tools, in OpenAI's form; GGL_UNSUPPORTED: a tool of Anthropic's own that is not left out. */
 ggl_status anthropic_tools(ask *a, const json_value *v, const server_facts *facts, ggl_error *err);
 
 #endif

@@ -123,8 +123,8 @@ static ggl_status result_text(reading *r, const json_value *content) {
             return ggl_fail(r->err, GGL_UNSUPPORTED,
                             "content[%zu]: a result of type \"%.*s\" is not supported: give text",
                             i, (int)(type->n < 40 ? type->n : 40), type->s);
-        const ggl_status st =
-            read_shape(&b, sizeof b, v, is_tool ? reference_rows : text_rows, r->err);
+        const ggl_status st = read_shape(&b, sizeof b, &r->ask->ignored, v,
+                                         is_tool ? reference_rows : text_rows, r->err);
         if (st != GGL_OK)
             return ggl_within(r->err, st, "content[%zu]", i);
         talk_text(&r->talk, is_tool ? (ggl_str){"tool: ", 6} : json_str(b.text), i > 0 ? "\n" : "");
@@ -188,7 +188,8 @@ static ggl_status add_block(reading *r, const json_value *v) {
         return ggl_fail(r->err, GGL_USAGE, "a block must be an object with a \"type\"");
     for (size_t i = 0; i < sizeof block_types / sizeof *block_types; i++)
         if (llm_json_is(type, block_types[i].name)) {
-            const ggl_status st = read_shape(&b, sizeof b, v, block_types[i].rows, r->err);
+            const ggl_status st =
+                read_shape(&b, sizeof b, &r->ask->ignored, v, block_types[i].rows, r->err);
             return st == GGL_OK ? block_types[i].add(r, &b) : st;
         }
     return ggl_fail(r->err, GGL_UNSUPPORTED,
@@ -241,7 +242,7 @@ static const shape_row message_rows[] = {
 /* Adds a message. An assistant's last one may be empty: the answer then has no beginning. */
 static ggl_status add_message(reading *r, const json_value *v, bool is_last) {
     message m;
-    ggl_status st = read_shape(&m, sizeof m, v, message_rows, r->err);
+    ggl_status st = read_shape(&m, sizeof m, &r->ask->ignored, v, message_rows, r->err);
     if (st != GGL_OK)
         return st;
     r->role = known_role(m.role);
@@ -345,13 +346,16 @@ static const shape_row tool_rows[] = {
     {"input_examples", SHAPE_IGNORED, 0, NULL},
     {0}};
 
-bool anthropic_is_left_out(const json_value *v) {
+bool anthropic_is_left_out(const ask *a, const json_value *v) {
     static const char search[] = "web_search_";
     const json_value *type = llm_json_get_kind(v, "type", JSON_STRING);
-    return type && type->n > sizeof search - 1 && memcmp(type->s, search, sizeof search - 1) == 0;
+    if (!type || llm_json_is(type, "custom"))
+        return false;
+    return !a->ignored.strict ||
+           (type->n > sizeof search - 1 && memcmp(type->s, search, sizeof search - 1) == 0);
 }
 
-static ggl_status put_tool(llm_json_out *out, const json_value *v, ggl_error *err) {
+static ggl_status put_tool(ask *a, llm_json_out *out, const json_value *v, ggl_error *err) {
     const json_value *type = llm_json_get_kind(v, "type", JSON_STRING);
     tool t;
     if (type && !llm_json_is(type, "custom"))
@@ -359,7 +363,7 @@ static ggl_status put_tool(llm_json_out *out, const json_value *v, ggl_error *er
                         "the tool \"%.*s\" of Anthropic's own is not supported: describe a tool by "
                         "\"name\", \"description\" and \"input_schema\", and carry out its calls",
                         (int)(type->n < 60 ? type->n : 60), type->s);
-    const ggl_status st = read_shape(&t, sizeof t, v, tool_rows, err);
+    const ggl_status st = read_shape(&t, sizeof t, &a->ignored, v, tool_rows, err);
     if (st != GGL_OK)
         return st;
     llm_json_put_text(out, out->n > 1 ? ", " : "");
@@ -385,10 +389,12 @@ ggl_status anthropic_tools(ask *a, const json_value *v, const server_facts *fact
                         llm_json_kind_text((json_kind)v->kind));
     llm_json_put_text(&out, "[");
     for (size_t i = 0; i < v->n && st == GGL_OK; i++) {
-        if (anthropic_is_left_out(&v->item[i]))
-            continue;
-        n_shown++;
-        st = put_tool(&out, &v->item[i], err);
+        const json_value *given = &v->item[i];
+        const bool is_left_out = anthropic_is_left_out(a, given);
+        n_shown += !is_left_out;
+        st = is_left_out
+                 ? fields_ignore(&a->ignored, "tools", json_str(llm_json_get(given, "type")), err)
+                 : put_tool(a, &out, given, err);
         if (st != GGL_OK)
             (void)ggl_within(err, st, "tools[%zu]", i);
     }

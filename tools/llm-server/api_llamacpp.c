@@ -79,7 +79,7 @@ static ggl_status read_prompt(ask *a, const json_value *v, const server_facts *f
     if (v->kind == JSON_ARRAY)
         return read_mixed(a, v, facts, p, err);
     if (v->kind == JSON_OBJECT)
-        st = read_shape(&o, sizeof o, v, rows, err);
+        st = read_shape(&o, sizeof o, &a->ignored, v, rows, err);
     else if (v->kind != JSON_STRING)
         st = ggl_fail(err, GGL_USAGE, "a prompt must be a string or a list of ids, not %s",
                       llm_json_kind_text((json_kind)v->kind));
@@ -433,10 +433,11 @@ static void alive(const answer *x, llm_json_out *out) {
 
 static const char *error_type(const char *type) {
     static const char *const names[][2] = {
-        {"not_found", "not_found_error"},    {"authentication", "authentication_error"},
-        {"permission", "permission_error"},  {"rate_limit", "rate_limit_error"},
-        {"overloaded", "unavailable_error"}, {"timeout", "server_error"},
-        {"server_error", "server_error"},    {"unsupported", "not_supported_error"}};
+        {"not_found", "not_found_error"},         {"authentication", "authentication_error"},
+        {"permission", "permission_error"},       {"rate_limit", "rate_limit_error"},
+        {"overloaded", "unavailable_error"},      {"timeout", "server_error"},
+        {"server_error", "server_error"},         {"unsupported", "not_supported_error"},
+        {"too_long", "exceed_context_size_error"}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(type, names[i][0]) == 0)
             return names[i][1];
@@ -447,7 +448,9 @@ static void error(const api_error *e, bool in_stream, llm_json_out *out) {
     put_format(out, "%s{\"error\": {\"code\": %d, \"message\": ", in_stream ? "data: " : "",
                e->status);
     llm_json_put_string(out, (ggl_str){e->message, strlen(e->message)});
-    put_format(out, ", \"type\": \"%s\"}}%s", error_type(e->type), in_stream ? "\n\n" : "");
+    put_format(out, ", \"type\": \"%s\"", error_type(e->type));
+    openai_put_overflow(e, out);
+    llm_json_put_text(out, in_stream ? "}}\n\n" : "}}");
 }
 
 const dialect api_llamacpp_completion = {.name = "llama.cpp.completion",

@@ -43,12 +43,12 @@ static ggl_str str_or_null(const json_value *v) {
     return v ? json_str(v) : (ggl_str){NULL, 0};
 }
 
-static ggl_status add_call(talk_writer *t, const json_value *v, ggl_error *err) {
+static ggl_status add_call(talk_writer *t, ignored_fields *x, const json_value *v, ggl_error *err) {
     call c;
     function f;
-    ggl_status st = read_shape(&c, sizeof c, v, call_rows, err);
+    ggl_status st = read_shape(&c, sizeof c, x, v, call_rows, err);
     if (st == GGL_OK)
-        st = read_shape(&f, sizeof f, c.function, function_rows, err);
+        st = read_shape(&f, sizeof f, x, c.function, function_rows, err);
     if (st == GGL_OK)
         talk_call(t, str_or_null(c.id), json_str(f.name), f.arguments);
     return st;
@@ -62,9 +62,10 @@ static const char *known_role(const json_value *v) {
     return NULL;
 }
 
-static ggl_status add_message(talk_writer *t, const json_value *v, bool *answers, ggl_error *err) {
+static ggl_status add_message(talk_writer *t, ignored_fields *x, const json_value *v, bool *answers,
+                              ggl_error *err) {
     message m;
-    ggl_status st = read_shape(&m, sizeof m, v, message_rows, err);
+    ggl_status st = read_shape(&m, sizeof m, x, v, message_rows, err);
     if (st != GGL_OK)
         return st;
     const char *role = known_role(m.role);
@@ -78,7 +79,7 @@ static ggl_status add_message(talk_writer *t, const json_value *v, bool *answers
     if (m.thinking)
         talk_reasoning(t, json_str(m.thinking), "");
     for (size_t i = 0; m.calls && i < m.calls->n && st == GGL_OK; i++) {
-        st = add_call(t, &m.calls->item[i], err);
+        st = add_call(t, x, &m.calls->item[i], err);
         if (st != GGL_OK)
             (void)ggl_within(err, st, "tool_calls[%zu]", i);
     }
@@ -90,7 +91,7 @@ static ggl_status add_message(talk_writer *t, const json_value *v, bool *answers
 static ggl_status add_messages(talk_writer *t, ask *a, const json_value *messages, ggl_error *err) {
     bool answers = false;
     for (size_t i = 0; i < messages->n; i++) {
-        const ggl_status st = add_message(t, &messages->item[i], &answers, err);
+        const ggl_status st = add_message(t, &a->ignored, &messages->item[i], &answers, err);
         if (st != GGL_OK)
             return ggl_within(err, st, "messages[%zu]", i);
     }
@@ -147,16 +148,16 @@ static const shape_row described_rows[] = {
     {"strict", SHAPE_IGNORED, 0, NULL},
     {0}};
 
-static ggl_status check_tool(const json_value *v, ggl_error *err) {
+static ggl_status check_tool(ignored_fields *x, const json_value *v, ggl_error *err) {
     tool t;
     described d;
-    const ggl_status st = read_shape(&t, sizeof t, v, tool_rows, err);
+    const ggl_status st = read_shape(&t, sizeof t, x, v, tool_rows, err);
     if (st != GGL_OK)
         return st;
     if (t.type && !llm_json_is(t.type, "function"))
         return ggl_fail(err, GGL_UNSUPPORTED, "\"type\" must be \"function\", not \"%.*s\"",
                         (int)(t.type->n < 40 ? t.type->n : 40), t.type->s);
-    return read_shape(&d, sizeof d, t.function, described_rows, err);
+    return read_shape(&d, sizeof d, x, t.function, described_rows, err);
 }
 
 /* Checks the list and keeps it as it is: its form is OpenAI's. */
@@ -167,7 +168,7 @@ ggl_status ollama_tools(ask *a, const json_value *v, const server_facts *facts, 
         return ggl_fail(err, GGL_USAGE, "\"tools\" must be a list, not %s",
                         llm_json_kind_text((json_kind)v->kind));
     for (size_t i = 0; i < v->n; i++) {
-        const ggl_status st = check_tool(&v->item[i], err);
+        const ggl_status st = check_tool(&a->ignored, &v->item[i], err);
         if (st != GGL_OK)
             return ggl_within(err, st, "tools[%zu]", i);
     }

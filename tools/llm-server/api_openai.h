@@ -76,6 +76,8 @@ void openai_put_ids(const answer *x, const answer_part *p, size_t n, llm_json_ou
 /* The texts of the parts of one kind as one string. */
 void openai_put_texts(const answer_part *p, size_t n, part_kind kind, llm_json_out *out);
 
+/* `,"n_prompt_tokens":..,"n_ctx":..` of a prompt that is too long, else nothing */
+void openai_put_overflow(const api_error *e, llm_json_out *out);
 /* `{"message":..,"type":..,"param":..,"code":..}` */
 void openai_put_error(const api_error *e, llm_json_out *out);
 /* The functions of dialects that all of them share. */

@@ -83,6 +83,20 @@ static ggl_status check_thinking(ask *a, const json_value *v, const server_facts
     return v->kind == JSON_BOOL ? GGL_OK : wrong(err, "enable_thinking", "true or false");
 }
 
+/* As in transformers; true is the default, but then a last message of the assistant is continued. */
+static ggl_status read_turn(ask *a, const json_value *v, const server_facts *facts,
+                            ggl_error *err) {
+    (void)facts;
+    if (v->kind != JSON_BOOL)
+        return wrong(err, "add_generation_prompt", "true or false");
+    if (v->flag && a->continues)
+        return ggl_fail(err, GGL_USAGE,
+                        "\"add_generation_prompt\" and \"continue_final_message\" cannot both be "
+                        "true: a turn either begins or goes on");
+    a->no_turn = !v->flag;
+    return GGL_OK;
+}
+
 static const field fields[] = {
     {"model", FIELD_FN, .fn = openai_field_model},
     {"messages", FIELD_FN, .fn = field_any}, /* read after the others */
@@ -106,8 +120,7 @@ static const field fields[] = {
     {"chat_template_kwargs", FIELD_FN, .fn = is_object},
     {"enable_thinking", FIELD_FN, .fn = check_thinking},
     {"continue_final_message", FIELD_BOOL, .at = FIELD_AT(continues)},
-    {"add_generation_prompt", FIELD_REFUSED, .fn = field_is_true,
-     .why = "it is true, or else use \"continue_final_message\""},
+    {"add_generation_prompt", FIELD_FN, .fn = read_turn}, /* after continue_final_message */
     {"timings_per_token", FIELD_FN, .fn = openai_field_timings_per_token},
     {"modalities", FIELD_REFUSED, .fn = is_text, .why = "the model writes only text"},
     {"audio", FIELD_REFUSED, .why = "the model writes only text"},
@@ -158,11 +171,21 @@ static ggl_status put_variables(ask *a, talk_writer *t, const char **param, ggl_
     return openai_put_effort(t, effort, kwargs, err);
 }
 
+/* True if the request says nothing of how the prompt ends, and its last message is one that can be continued. */
+static bool continues_by_itself(const ask *a) {
+    const json_value *root = &a->doc->root;
+    const json_value *messages = llm_json_get_kind(root, "messages", JSON_ARRAY);
+    return !llm_json_get_kind(root, "continue_final_message", JSON_BOOL) &&
+           !llm_json_get_kind(root, "add_generation_prompt", JSON_BOOL) && messages &&
+           messages->n > 0 && openai_can_continue(&messages->item[messages->n - 1]);
+}
+
 static ggl_status read_talk(ask *a, const server_facts *facts, const char **param, ggl_error *err) {
     talk_writer t = {0};
     ggl_status st = openai_read_tools(a, OPENAI_NESTED, facts, param, err);
     if (st == GGL_OK) {
         *param = "messages";
+        a->continues = a->continues || continues_by_itself(a);
         st = openai_add_messages(a, &t, err);
     }
     if (st == GGL_OK)

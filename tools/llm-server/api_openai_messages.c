@@ -145,10 +145,16 @@ static ggl_status add_message(ask *a, talk_writer *t, const json_value *message,
     return st;
 }
 
+bool openai_can_continue(const json_value *message) {
+    const struct role *role = role_of(message);
+    const json_value *content = llm_json_get(message, "content");
+    const json_value *calls = llm_json_get(message, "tool_calls");
+    return role && role->is_assistant && content && (!calls || calls->n == 0) &&
+           (content->kind == JSON_STRING || content->kind == JSON_ARRAY) && content->n > 0;
+}
+
 static ggl_status check_continued(const json_value *list, ggl_error *err) {
-    const json_value *last = &list->item[list->n - 1];
-    const struct role *role = role_of(last);
-    if (role && role->is_assistant && has(last, "content") && !has(last, "tool_calls"))
+    if (openai_can_continue(&list->item[list->n - 1]))
         return GGL_OK;
     return ggl_fail(err, GGL_USAGE,
                     "\"continue_final_message\" needs a last message of the assistant, with a "

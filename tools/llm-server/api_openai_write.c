@@ -36,7 +36,7 @@ void openai_put_head(const answer *x, const char *prefix, const char *object, ll
     openai_put_int(out, x->created);
     llm_json_put_text(out, ",\"model\":");
     openai_put_model(x, out);
-    llm_json_put_text(out, ",\"system_fingerprint\":\"fp_llm_server_" TOOLS_VERSION "\"");
+    llm_json_put_text(out, ",\"system_fingerprint\":\"b" TOOLS_VERSION "-llm-server\"");
 }
 
 /* --- counts ------------------------------------------------------------------------------------- */
@@ -177,18 +177,28 @@ static void put_nullable(const char *s, llm_json_out *out) {
         llm_json_put_text(out, "null");
 }
 
+void openai_put_overflow(const api_error *e, llm_json_out *out) {
+    if (!e->n_prompt)
+        return;
+    llm_json_put_text(out, ",\"n_prompt_tokens\":");
+    openai_put_int(out, e->n_prompt);
+    llm_json_put_text(out, ",\"n_ctx\":");
+    openai_put_int(out, e->n_ctx);
+}
+
 void openai_put_error(const api_error *e, llm_json_out *out) {
     static const struct {
         const char *type, *name, *code;
     } rows[] = {{"invalid_request", "invalid_request_error", NULL},
                 {"not_found", "invalid_request_error", "not_found"},
-                {"authentication", "invalid_request_error", "invalid_api_key"},
+                {"authentication", "authentication_error", "invalid_api_key"},
                 {"permission", "permission_error", "permission_denied"},
                 {"too_large", "invalid_request_error", "request_too_large"},
                 {"rate_limit", "rate_limit_error", "rate_limit_exceeded"},
                 {"overloaded", "server_error", "overloaded"},
                 {"timeout", "server_error", "timeout"},
                 {"unsupported", "invalid_request_error", "unsupported"},
+                {"too_long", "exceed_context_size_error", "context_length_exceeded"},
                 {"server_error", "server_error", NULL}};
     size_t k = 0;
     while (k + 1 < sizeof rows / sizeof *rows && strcmp(rows[k].type, e->type) != 0)
@@ -201,6 +211,7 @@ void openai_put_error(const api_error *e, llm_json_out *out) {
     put_nullable(e->param, out);
     llm_json_put_text(out, ",\"code\":");
     put_nullable(rows[k].code, out);
+    openai_put_overflow(e, out);
     llm_json_put_text(out, "}");
 }
 

@@ -72,18 +72,22 @@ static ggl_status read_row(void *out, const shape_row *r, const json_value *v, g
     return GGL_OK;
 }
 
-ggl_status read_shape(void *out, size_t size, const json_value *v, const shape_row *table,
-                      ggl_error *err) {
+ggl_status read_shape(void *out, size_t size, ignored_fields *x, const json_value *v,
+                      const shape_row *table, ggl_error *err) {
     memset(out, 0, size);
     if (v->kind != JSON_OBJECT)
         return ggl_fail(err, GGL_USAGE, "an object is expected, not %s",
                         llm_json_kind_text((json_kind)v->kind));
-    /* The first unknown name ends this, so that the object has no more names than the table has. */
     for (size_t i = 0; i < v->n; i++) {
-        const shape_row *r = find_row(table, json_name(v, i));
-        if (!r)
-            return unknown_name(table, json_name(v, i), err);
-        const ggl_status st = read_row(out, r, &v->item[i], err);
+        const ggl_str name = json_name(v, i);
+        const shape_row *r = find_row(table, name);
+        ggl_status st = GGL_OK;
+        if (r)
+            st = read_row(out, r, &v->item[i], err);
+        else if (x->strict)
+            st = unknown_name(table, name, err);
+        else if (v->item[i].kind != JSON_NULL)
+            st = fields_ignore(x, NULL, name, err);
         if (st != GGL_OK)
             return st;
     }

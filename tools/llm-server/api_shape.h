@@ -9,11 +9,11 @@
  *         {"citations", SHAPE_REFUSED, 0, "leave them out"},
  *         {0}};
  *     block b;
- *     st = read_shape(&b, sizeof b, value, rows, err); */
+ *     st = read_shape(&b, sizeof b, &ask->ignored, value, rows, err); */
 #ifndef LLM_SERVER_API_SHAPE_H
 #define LLM_SERVER_API_SHAPE_H
 
-#include "common/json.h"
+#include "dialect.h"
 
 /* What a row accepts. */
 enum {
@@ -35,10 +35,10 @@ typedef struct shape_row {
     const char *why; /* SHAPE_REFUSED: what to do instead */
 } shape_row;
 
-/* Clears the struct and reads an object into it, by a table that ends with an empty row. GGL_USAGE: `v` is no
- * object, has an unknown name ("did you mean"), lacks a required one, or a value is of another kind;
- * GGL_UNSUPPORTED: a refused name. The caller puts the place before the message (ggl_within). */
-GGL_NODISCARD ggl_status read_shape(void *out, size_t size, const json_value *v,
+/* Clears the struct and reads an object into it, by a table that ends with an empty row. Unknown names go into `x`.
+ * GGL_USAGE: `v` is no object, lacks a required name, a value is of another kind, or, if x->strict, a name is unknown
+ * ("did you mean"); GGL_UNSUPPORTED: a refused name. The caller puts the place before the message (ggl_within). */
+GGL_NODISCARD ggl_status read_shape(void *out, size_t size, ignored_fields *x, const json_value *v,
                                     const shape_row *table, ggl_error *err);
 
 /* True for values that ask for nothing: null, false, and empty strings, lists and objects. */

@@ -29,10 +29,18 @@ typedef enum ask_tools {
     ASK_TOOLS_NAMED     /* or of the one that `tool` names */
 } ask_tools;
 
+/* The names in a request that this server does not know. */
+typedef struct ignored_fields {
+    bool strict;     /* such a name is an error */
+    size_t n;        /* how many there were, */
+    char names[240]; /* each once, with ", " between them; ".." stands for those without room */
+} ignored_fields;
+
 /* Zero, except for the defaults that ask_new sets. Everything points into `doc`, or into `arena`. */
 typedef struct ask {
     llm_json *doc; /* the request's body */
     ggl_arena arena;
+    ignored_fields ignored;
     ask_kind kind;
     bool
         is_empty; /* nothing is asked for, as by clients that load a model: the answer has no choices */
@@ -48,6 +56,7 @@ typedef struct ask {
     ggl_str tool;   /* ASK_TOOLS_NAMED */
     bool one_call;  /* at most one call in an answer (parallel_tool_calls: false) */
     bool continues; /* the last message is the beginning of the answer, to be continued */
+    bool no_turn;   /* the prompt ends after the last message: no turn of the assistant begins */
     bool raw_marks; /* reasoning and calls stay in the text: the answer is all content */
     /* ASK_TEXT, ASK_EMBED */
     ask_prompt *prompt;

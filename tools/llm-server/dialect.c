@@ -4,6 +4,7 @@ ask *ask_new(const server_facts *facts) {
     ask *a = ggl_calloc(1, sizeof *a);
     if (!a)
         return NULL;
+    a->ignored.strict = facts->strict_fields;
     a->n_choices = 1;
     a->n_max = facts->n_predict;
     a->sampling = facts->sampling;

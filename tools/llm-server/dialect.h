@@ -19,6 +19,7 @@ typedef struct server_facts {
     int64_t n_embd; /* length of an embedding; 0: the server gives none */
     server_pooling pooling;
     bool has_chat;               /* it has a chat template */
+    bool strict_fields;          /* a field that is not known is an error */
     int64_t t_start;             /* seconds since 1970 */
     llm_sampler_params sampling; /* the server's defaults */
     bool has_seed;               /* sampling.seed is the default, too; else seeds are random */
@@ -95,9 +96,11 @@ typedef struct api_error {
     int status; /* of HTTP */
     const char *
         type; /* a name of the kind of error: "invalid_request", "not_found", "authentication", "permission", "too_large",
-                       * "rate_limit", "overloaded", "timeout", "server_error", "unsupported" */
+                       * "rate_limit", "overloaded", "timeout", "server_error", "unsupported", "too_long": the prompt has
+                       * n_prompt tokens, more than the n_ctx of the context */
     const char *message; /* one sentence */
     const char *param;   /* the field it is about; NULL: none */
+    int64_t n_prompt, n_ctx;
 } api_error;
 
 typedef struct dialect {
@@ -105,7 +108,8 @@ typedef struct dialect {
     const char
         *stream_type; /* "text/event-stream" or "application/x-ndjson"; NULL: it never streams */
     /* Fills the ask from a->doc->root. After an error *param is the field that is wrong (a static string, or in the
-     * arena). Every field that is not known or not supported is an error that names it. GGL_USAGE, GGL_UNSUPPORTED,
+     * arena). A field that is not known goes into a->ignored; one that is known and not supported is an error that names
+     * it, if to ignore it would change what the request means. GGL_USAGE, GGL_UNSUPPORTED,
      * GGL_FORMAT and GGL_LIMIT become status 400, GGL_NOT_FOUND 404. */
     ggl_status (*read)(ask *a, const server_facts *facts, const char **param, ggl_error *err);
     /* Without a stream: writes the body. */
@@ -166,9 +170,14 @@ typedef struct field {
 /* Reads an object by a table that ends with an empty row, in the order of the table. null is as if the field
  * were absent, except for FIELD_FN rows of min = 1. *param becomes the name of the field that is wrong.
  * GGL_USAGE: an unknown name ("unknown field \"temprature\"; did you mean \"temperature\"?"), a value of the wrong
- * kind or out of range; GGL_UNSUPPORTED: a refused field; GGL_NOMEM; and what fn returns. Time is linear in
- * the object. */
+ * kind or out of range; GGL_UNSUPPORTED: a refused field; GGL_LIMIT: far too many unknown names; GGL_NOMEM; and what fn
+ * returns. Without a->ignored.strict, unknown names are no errors. Time is linear in the object. */
 GGL_NODISCARD ggl_status read_fields(ask *a, const json_value *object, const field *table,
                                      const server_facts *facts, const char **param, ggl_error *err);
+
+/* Writes down that a name of the request, or `of`.name, is ignored. `of` may be NULL. Only what a header may
+ * carry is written. GGL_LIMIT: there were too many. */
+GGL_NODISCARD ggl_status fields_ignore(ignored_fields *x, const char *of, ggl_str name,
+                                       ggl_error *err);
 
 #endif

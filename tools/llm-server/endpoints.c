@@ -8,6 +8,7 @@
 #include "admin.h"
 #include "common/digest.h"
 #include "ggl/nearest.h"
+#include "log.h"
 #include "server_impl.h"
 
 /* clang-format off */
@@ -146,7 +147,7 @@ uint64_t server_client(const server *s, const http_request *q) {
 
 static bool fail(server *s, const http_request *q, http_reply *r, int status, const char *type,
                  const char *sentence) {
-    const api_error e = {status, type, sentence, NULL};
+    const api_error e = {.status = status, .type = type, .message = sentence};
     server_count(s, COUNT_ERRORS);
     answer_error(error_form(q->path), &e, r);
     return false;
@@ -224,6 +225,15 @@ static ggl_status read_ask(server *s, const dialect *d, ask **out, const http_re
     return st == GGL_OK ? d->read(a, server_get_facts(s), param, err) : st;
 }
 
+void server_say_ignored(const server *s, const ignored_fields *x, const http_request *q,
+                        http_reply *r) {
+    if (!x->n)
+        return;
+    http_reply_header(r, "X-Ignored-Fields", x->names);
+    if (s->log)
+        log_line(s->log, "%s %s %s ignored: %s", q->client, q->method, q->path, x->names);
+}
+
 void endpoints_handle(void *ctx, const http_request *q, http_reply *r) {
     server *s = ctx;
     char allowed[64];
@@ -241,6 +251,8 @@ void endpoints_handle(void *ctx, const http_request *q, http_reply *r) {
     const char *param = NULL;
     ggl_error err = {0};
     const ggl_status st = read_ask(s, e->dialect, &a, q, &param, &err);
+    if (a)
+        server_say_ignored(s, &a->ignored, q, r);
     if (st == GGL_OK) {
         answer_start(s, e->dialect, a, q, r);
         return;

@@ -15,6 +15,7 @@
 #include "common/paths.h"
 #include "common/process.h"
 #include "ggl/show.h"
+#include "log.h"
 #include "server_impl.h"
 
 #define TOOL "llm-server"
@@ -47,20 +48,11 @@ typedef struct program {
     FILE *log; /* NULL: no log */
 } program;
 
-/* Writes a line of the log, in one call because several threads write. */
 static void on_done(void *ctx, const http_request *q, int status, uint64_t n_bytes,
                     double seconds) {
     const program *p = ctx;
-    char when[40] = "";
-    struct tm tm;
-    const time_t now = time(NULL);
-    if (gmtime_r(&now, &tm))
-        (void)strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &tm);
-    if (p->log == stderr)
-        tool_begin_line();
-    (void)ggl_fprint(p->log, "%s %s %s %s %d %" PRIu64 " bytes %.3f s\n", when, q->client,
-                     q->method, q->path, status, n_bytes, seconds);
-    fflush(p->log);
+    log_line(p->log, "%s %s %s %d %" PRIu64 " bytes %.3f s", q->client, q->method, q->path, status,
+             n_bytes, seconds);
 }
 
 static int open_log(program *p) {
@@ -206,6 +198,7 @@ static int run(program *p) {
     p->server = server_new(&p->o, on_change, NULL);
     if (!p->server)
         return tool_error(TOOL, 1, "out of memory");
+    p->server->log = p->log;
     ggl_status st = open_http(p, &err);
     if (st == GGL_OK) {
         warn_open(p);

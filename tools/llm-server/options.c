@@ -111,6 +111,9 @@ static int parse(server_options *o, int argc, char **argv) {
          .help = "threads that read requests and prepare answers (default 2)", .min = 1, .max = 64},
         {"--no-webui", ARG_FLAG, &o->no_page, .help = "do not serve the chat page at /"},
         {"-v --verbose", ARG_FLAG, &o->verbose, .help = "log each request on standard error"},
+        {"--strict-fields", ARG_FLAG, &o->strict_fields,
+         .help = "refuse requests with fields that are not known, instead of ignoring these fields "
+                 "(the header X-Ignored-Fields and the log name them)"},
         {"--log-file", ARG_STRING, &o->log_file, .value = "FILE",
          .help = "append that log to a file instead"},
         {NULL, .help = "sampling, unless the request sets it"},

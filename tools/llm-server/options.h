@@ -26,7 +26,7 @@ typedef struct server_options {
     int64_t port, n_http_threads, max_body, max_connections, max_per_client, timeout, max_seconds,
         grace;
     arg_list keys, origins;
-    bool no_page, verbose;
+    bool no_page, verbose, strict_fields;
     bool embeddings;
     int pooling; /* a server_pooling; less than 0: the model's */
     /* the machine */

@@ -302,6 +302,47 @@ static ggl_status (*const readers[])(const reading *r) = {
     [FIELD_FN] = read_fn,       [FIELD_IGNORED] = read_ignored, [FIELD_REFUSED] = read_refused,
 };
 
+/* --- unknown names ------------------------------------------------------------------------------ */
+
+enum { MOST_IGNORED = 1 << 16, MOST_SHOWN = 60 };
+
+/* Writes a name as a header may carry it. */
+static size_t show_name(char *out, const char *of, ggl_str name) {
+    size_t n = 0;
+    for (; of && *of; of++)
+        out[n++] = *of;
+    if (n > 0)
+        out[n++] = '.';
+    for (size_t i = 0; i < name.n && n < MOST_SHOWN; i++)
+        out[n++] = (char)(name.s[i] > ' ' && name.s[i] < 127 && name.s[i] != ',' ? name.s[i] : '?');
+    out[n] = '\0';
+    return n;
+}
+
+/* True if a list such as "a, bc" has the name. */
+static bool has_name(const char *list, const char *name, size_t n) {
+    for (const char *at = list; *at; at += strspn(at, ", ")) {
+        const size_t size = strcspn(at, ",");
+        if (size == n && memcmp(at, name, n) == 0)
+            return true;
+        at += size;
+    }
+    return false;
+}
+
+ggl_status fields_ignore(ignored_fields *x, const char *of, ggl_str name, ggl_error *err) {
+    char shown[2 * MOST_SHOWN];
+    const size_t n = show_name(shown, of, name), at = strlen(x->names);
+    const bool is_full = at > 2 && x->names[at - 1] == '.' && x->names[at - 2] == '.';
+    if (x->n++ >= MOST_IGNORED)
+        return ggl_fail(err, GGL_LIMIT, "there are more than %d unknown fields", MOST_IGNORED);
+    if (is_full || has_name(x->names, shown, n))
+        return GGL_OK;
+    const bool fits = at + n + sizeof ", , .." <= sizeof x->names;
+    snprintf(x->names + at, sizeof x->names - at, "%s%s", at > 0 ? ", " : "", fits ? shown : "..");
+    return GGL_OK;
+}
+
 /* --- objects ------------------------------------------------------------------------------------ */
 
 static bool is_known(const field *table, ggl_str name) {
@@ -334,10 +375,13 @@ ggl_status read_fields(ask *a, const json_value *object, const field *table,
     if (object->kind != JSON_OBJECT)
         return ggl_fail(err, GGL_USAGE, "a JSON object is expected, not %s",
                         llm_json_kind_text((json_kind)object->kind));
-    /* The first unknown name ends this, so that the object has no more names than the table after it. */
-    for (size_t i = 0; i < object->n; i++)
-        if (!is_known(table, json_name(object, i)))
-            return unknown(a, table, json_name(object, i), param, err);
+    for (size_t i = 0; i < object->n && st == GGL_OK; i++) {
+        const ggl_str name = json_name(object, i);
+        if (is_known(table, name) || (object->item[i].kind == JSON_NULL && !a->ignored.strict))
+            continue;
+        st = a->ignored.strict ? unknown(a, table, name, param, err)
+                               : fields_ignore(&a->ignored, NULL, name, err);
+    }
     for (const field *f = table; f->name && st == GGL_OK; f++) {
         const json_value *v = llm_json_get(object, f->name);
         const bool reads_null = f->kind == FIELD_FN && f->min == 1;

@@ -62,6 +62,10 @@ typedef struct answers_times {
 } answers_times;
 const answers_times *answers_first_tokens(const answers *x);
 
+/* Names what is ignored of a request: in a header, before http_reply_begin, and in the log. */
+void server_say_ignored(const server *s, const ignored_fields *x, const http_request *q,
+                        http_reply *r);
+
 /* Numbers for /metrics, counted from any thread. */
 typedef enum server_counter {
     COUNT_REQUESTS,

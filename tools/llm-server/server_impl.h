@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 
 #include "llm/grammar.h"
 #include "options.h"
@@ -19,6 +20,7 @@ typedef struct message {
 struct server {
     server_options *o;
     server_facts facts;
+    FILE *log; /* NULL: none */
     llm_model *model;
     const llm_tokenizer *tokenizer;
     llm_chat *chat;

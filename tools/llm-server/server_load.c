@@ -318,6 +318,7 @@ static int set_facts(server *s) {
                         .n_embd = llm_session_n_embd(s->session),
                         .pooling = pooling(s),
                         .has_chat = s->chat != NULL,
+                        .strict_fields = o->strict_fields,
                         .t_start = (int64_t)time(NULL),
                         .sampling = sampling_params(&o->sampling),
                         .has_seed = o->seed >= 0,

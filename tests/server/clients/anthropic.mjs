@@ -64,11 +64,13 @@ test('tools', async () => {
 test('errors', async () => {
     const wrong = new Anthropic({baseURL: url, apiKey: 'wrong', maxRetries: 0});
     await assert.rejects(wrong.messages.create(ask), (e) => e instanceof Anthropic.AuthenticationError && e.error.error.type === 'authentication_error');
-    await assert.rejects(client.messages.create({...ask, temprature: 1}),
-        (e) => e instanceof Anthropic.BadRequestError && e.error.error.type === 'invalid_request_error' && /did you mean "temperature"/.test(e.error.error.message));
+    for (const [more, name] of [[{temprature: 1}, 'temprature'], [{tools: [{type: 'bash_20250124', name: 'bash'}]}, 'tools.bash_20250124']]) {
+        const {response} = await client.messages.create({...ask, ...more}).withResponse();
+        assert.equal(response.headers.get('x-ignored-fields'), name);
+    }
+    await assert.rejects(client.messages.create({...ask, messages: [{role: 'user', content: 'word '.repeat(9000)}]}), /prompt is too long: \d+ tokens > 4096 maximum/);
     const {max_tokens, ...without} = ask;
     await assert.rejects(client.messages.create(without), Anthropic.BadRequestError);
-    await assert.rejects(client.messages.create({...ask, tools: [{type: 'bash_20250124', name: 'bash'}]}), /bash_20250124/);
     await assert.rejects(client.messages.create({...ask, messages: [{role: 'user', content: [{type: 'image', source: {type: 'url', url: 'x'}}]}]}), /image/);
     await assert.rejects(client.messages.countTokens({model: 'any', messages: []}), Anthropic.BadRequestError);
     await assert.rejects(client.post('/v1/nothing'), Anthropic.NotFoundError);

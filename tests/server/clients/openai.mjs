@@ -123,8 +123,10 @@ test('embeddings', async () => {
 test('errors', async () => {
     const wrong = new OpenAI({baseURL: `${url}/v1`, apiKey: 'wrong', maxRetries: 0});
     await assert.rejects(wrong.chat.completions.create(ask), OpenAI.AuthenticationError);
-    await assert.rejects(client.chat.completions.create({...ask, temprature: 1}),
-        (e) => e instanceof OpenAI.BadRequestError && e.param === 'temprature' && /did you mean "temperature"/.test(e.message));
+    const {response} = await client.chat.completions.create({...ask, temprature: 1}).withResponse();
+    assert.equal(response.headers.get('x-ignored-fields'), 'temprature');
+    await assert.rejects(client.chat.completions.create({...ask, messages: [{role: 'user', content: 'word '.repeat(9000)}]}),
+        (e) => e instanceof OpenAI.BadRequestError && e.code === 'context_length_exceeded' && e.error.n_ctx === 4096);
     await assert.rejects(client.chat.completions.create({...ask, temperature: 'hot'}), OpenAI.BadRequestError);
     await assert.rejects(client.chat.completions.create({...ask, messages: []}), OpenAI.BadRequestError);
     await assert.rejects(client.chat.completions.create({...ask, response_format: {type: 'json_schema', json_schema: {name: 'x', schema: {type: 'no'}}}}),

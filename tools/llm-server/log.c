@@ -1,0 +1,23 @@
+#include "log.h"
+
+#include <stdarg.h>
+#include <time.h>
+
+#include "common/report.h"
+#include "ggl/show.h"
+
+void log_line(FILE *log, const char *format, ...) {
+    char when[40] = "", text[1024];
+    struct tm tm;
+    const time_t now = time(NULL);
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (gmtime_r(&now, &tm))
+        (void)strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    if (log == stderr)
+        tool_begin_line();
+    (void)ggl_fprint(log, "%s %s\n", when, text);
+    fflush(log);
+}
