@@ -1,5 +1,6 @@
 /* llm-lora extract: an adapter that turns one model into another, as nearly as its rank allows. For
- * each matrix, D = tuned - base ~ U S V^T; lora_b is U sqrt(S), lora_a sqrt(S) V^T. */
+ * each matrix, D = tuned - base ~ U S V^T; lora_b is U sqrt(S), lora_a sqrt(S) V^T. If a model multiplies
+ * its products with a matrix by a factor, that matrix times the factor is meant. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -41,8 +42,11 @@ typedef struct extract_job {
     size_t n_pairs, n_left_out;
     double norm2, kept2; /* of all differences: sums of squares, and the part that the pairs have */
     double done;
-    /* the matrix that is being read */
+    lora_factors factors[2]; /* of base and tuned */
+    /* the matrix that is being read, and its factors */
     const ggl_gguf_tensor *x, *y;
+    const lora_factor *by_x, *by_y;
+    int64_t first;
     int64_t m;
     float *row; /* [n_threads][in]: rows of the base */
     /* the rows that are being read, and their difference */
@@ -65,6 +69,14 @@ static void difference_row(void *ctx, size_t i, int thread) {
     float *base = j->row + (size_t)thread * (size_t)in, *to = j->piece + i * (size_t)in;
     ggl_type_get((int)j->x->type)->to_float(j->rows_x + i * ggl_row_size(j->x->type, in), base, in);
     ggl_type_get((int)j->y->type)->to_float(j->rows_y + i * ggl_row_size(j->y->type, in), to, in);
+    if (j->by_x || j->by_y) {
+        const int64_t row = j->first + (int64_t)i;
+        const double x = lora_factor_at(j->by_x, j->x, j->m, row);
+        const double y = lora_factor_at(j->by_y, j->y, j->m, row);
+        for (int64_t e = 0; e < in; e++)
+            to[e] = (float)(y * (double)to[e] - x * (double)base[e]);
+        return;
+    }
     for (int64_t e = 0; e < in; e++)
         to[e] -= base[e];
 }
@@ -75,15 +87,21 @@ static bool difference_rows(void *ctx, int64_t first, int64_t n, float *out) {
     j->rows_x = (const char *)j->x->data + ggl_row_size(j->x->type, at);
     j->rows_y = (const char *)j->y->data + ggl_row_size(j->y->type, at);
     j->piece = out;
+    j->first = first;
     llm_work_share(j->n_threads, (size_t)n, difference_row, j);
     ggl_gguf_drop(j->base, j->rows_x, ggl_row_size(j->x->type, n * in));
     ggl_gguf_drop(j->tuned, j->rows_y, ggl_row_size(j->y->type, n * in));
     return !process_stopped;
 }
 
-/* True if the bytes, or at least the numbers, of both tensors are the same. */
+/* True if both tensors have the same bytes and factors. */
 static bool is_same(const extract_job *j) {
-    return j->x->type == j->y->type && memcmp(j->x->data, j->y->data, j->x->size) == 0;
+    const lora_factor *x = j->by_x, *y = j->by_y;
+    const bool same_factor =
+        x && y ? x->n == y->n && memcmp(x->value, y->value, (size_t)x->n * sizeof *x->value) == 0
+               : !x && !y;
+    return same_factor && j->x->type == j->y->type &&
+           memcmp(j->x->data, j->y->data, j->x->size) == 0;
 }
 
 /* Puts matrix m of a decomposition into the pair, and frees it. `rank` columns are used, fewer of it are
@@ -166,8 +184,11 @@ static ggl_status extract_tensor(extract_job *j, const ggl_gguf_tensor *t, ggl_e
                         "tensor '%.*s' of %s %s in %s: these are not a model and its tuned copy",
                         (int)t->name.n, t->name.s, ggl_gguf_name(j->base),
                         j->y ? "has another shape" : "is missing", ggl_gguf_name(j->tuned));
-    if (t->size == 0 || is_same(j))
-        return GGL_OK;
+    ggl_status s = lora_factor_of(&j->factors[0], t, &j->by_x, err);
+    if (s == GGL_OK)
+        s = lora_factor_of(&j->factors[1], j->y, &j->by_y, err);
+    if (s != GGL_OK || t->size == 0 || is_same(j) || lora_is_factor(&j->factors[0], t->name))
+        return s;
     if (t->n_dims == 2 || t->n_dims == 3)
         return decompose(j, err);
     j->n_left_out++;
@@ -252,6 +273,16 @@ static ggl_status extract(extract_job *j, ggl_error *err) {
 
 /* --- the command ------------------------------------------------------------------------------ */
 
+/* Finds the factors of a model that may have some. Only its descriptor tells. */
+static ggl_status find_factors(extract_job *j, int k, const char *path, llm_model **m,
+                               ggl_error *err) {
+    const llm_model_params p = {.size = sizeof p};
+    if (!lora_has_scales(k ? j->tuned : j->base))
+        return GGL_OK;
+    const ggl_status s = tool_load_model(m, path, &p, 0, err);
+    return s == GGL_OK ? lora_factors_find(&j->factors[k], *m, err) : s;
+}
+
 static int open_and_extract(extract_job *j, const arg_list *files) {
     ggl_error err = {0};
     ggl_gguf *f[2] = {NULL, NULL};
@@ -260,6 +291,9 @@ static int open_and_extract(extract_job *j, const arg_list *files) {
         s = tool_load_file(&f[k], files->s[k], NULL, false, &err);
     j->base = f[0];
     j->tuned = f[1];
+    llm_model *m[2] = {NULL, NULL};
+    for (int k = 0; k < 2 && s == GGL_OK; k++)
+        s = find_factors(j, k, files->s[k], &m[k], &err);
     if (s == GGL_OK)
         s = extract(j, &err);
     int code = 0;
@@ -277,8 +311,11 @@ static int open_and_extract(extract_job *j, const arg_list *files) {
             ggl_free(all[k]);
     }
     ggl_free(j->pair);
-    ggl_gguf_close(f[0]);
-    ggl_gguf_close(f[1]);
+    for (int k = 0; k < 2; k++) {
+        lora_factors_fini(&j->factors[k]);
+        llm_model_free(m[k]);
+        ggl_gguf_close(f[k]);
+    }
     return code;
 }
 

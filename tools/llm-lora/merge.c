@@ -1,7 +1,7 @@
 /* llm-lora merge: writes a model whose weights are W + scale * B * A, so that it needs no adapter.
  *
  * Row o of a weight becomes W[o] + sum_r (scale * B[o][r]) * A[r], computed in double precision and
- * rounded once. Rows are divided among threads; the result does not depend on their number. */
+ * rounded once. If the model multiplies the product with W by a factor s, W + (scale * B A) / s is written. Rows are divided among threads; the result does not depend on their number. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -48,13 +48,16 @@ typedef struct merge_job {
     size_t n_use;
     const ggl_type_info *type; /* of changed tensors; NULL: their own */
     int n_threads;
+    lora_factors factors;
     gguf_copy_job copy;
     size_t n_changed;
     /* the matrix that is being changed */
+    const ggl_gguf_tensor *t;
+    const lora_factor *factor; /* NULL: none */
     const ggl_type_info *from, *to;
     const uint8_t *source; /* its rows */
     int64_t n_in, m, first;
-    merge_change *change; /* [n_use] */
+    merge_change *change; /* [2 * n_use] */
     size_t n_change;
     int64_t most_rank;
     uint8_t *result;
@@ -78,6 +81,7 @@ static void merge_row(void *ctx, size_t i, int thread) {
     const size_t in = (size_t)j->n_in, k = (size_t)thread;
     double *acc = j->acc + k * in;
     float *row = j->row + k * in, *ranks = j->ranks + k * (size_t)j->most_rank;
+    const double weight = lora_factor_at(j->factor, j->t, j->m, j->first + (int64_t)i);
     j->from->to_float(j->source + i * ggl_row_size(j->from->type, j->n_in), row, j->n_in);
     for (size_t e = 0; e < in; e++)
         acc[e] = (double)row[e];
@@ -85,7 +89,7 @@ static void merge_row(void *ctx, size_t i, int thread) {
         const merge_change *x = &j->change[c];
         lora_row(&x->pair, j->m, j->first + (int64_t)i, ranks);
         for (int64_t r = 0; r < x->pair.rank; r++) {
-            const double factor = x->scale * (double)ranks[r];
+            const double factor = x->scale * (double)ranks[r] / weight;
             const float *column = x->columns + (size_t)r * in;
             for (size_t e = 0; e < in; e++)
                 acc[e] += factor * (double)column[e];
@@ -129,19 +133,29 @@ static ggl_status merge_matrix(merge_job *j, const ggl_gguf_tensor *t, ggl_gguf_
 
 /* --- tensors ---------------------------------------------------------------------------------- */
 
-/* Finds the changes of a weight: sets j->change and j->n_change. */
-static void find_changes(merge_job *j, ggl_str name) {
-    j->n_change = 0;
-    j->most_rank = 1;
+/* Adds the changes of a weight to j->change. */
+static void add_changes(merge_job *j, ggl_str name) {
     for (size_t i = 0; i < j->n_use; i++) {
         merge_change *c = &j->change[j->n_change];
         if (!lora_find_pair(j->use[i].file, name, &c->pair))
             continue;
         const double alpha = llm_adapter_describe(j->use[i].adapter).alpha;
         c->scale = alpha != 0 ? j->use[i].scale * alpha / (double)c->pair.rank : j->use[i].scale;
+        if (c->scale == 0)
+            continue;
         j->most_rank = c->pair.rank > j->most_rank ? c->pair.rank : j->most_rank;
         j->n_change++;
     }
+}
+
+/* Finds the changes of the tensor `name`, which is made of t: sets j->change and j->n_change. */
+static void find_changes(merge_job *j, const ggl_gguf_tensor *t, ggl_str name) {
+    j->n_change = 0;
+    j->most_rank = 1;
+    add_changes(j, name);
+    if (name.n != t->name.n || memcmp(name.s, t->name.s, name.n) !=
+                                   0) /* an output made of the embedding has the changes of both */
+        add_changes(j, t->name);
 }
 
 static bool allocate(merge_job *j, const ggl_gguf_tensor *t) {
@@ -179,10 +193,13 @@ static ggl_status fill(void *ctx, ggl_gguf_sink *to, ggl_error *err) {
     const merge_tensor *x = ctx;
     merge_job *j = x->job;
     const ggl_gguf_tensor *t = x->from;
-    find_changes(j, x->name);
+    find_changes(j, t, x->name);
+    j->t = t;
+    ggl_status s = lora_factor_of(&j->factors, t, &j->factor, err);
     j->from = ggl_type_get((int)t->type);
     j->to = type_of(j, t);
-    ggl_status s = allocate(j, t) ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory");
+    if (s == GGL_OK && !allocate(j, t))
+        s = ggl_fail(err, GGL_NOMEM, "out of memory");
     for (j->m = 0; s == GGL_OK && j->m < t->ne[2]; j->m++) {
         for (size_t c = 0; c < j->n_change && s == GGL_OK; c++)
             if (!lora_columns(&j->change[c].pair, j->m, j->n_in, j->change[c].columns))
@@ -211,16 +228,32 @@ static ggl_status check_type(const merge_job *j, const ggl_gguf_tensor *t, ggl_e
     return GGL_OK;
 }
 
+/* Refuses a factor of 0, by which no change of the weight would show. */
+static ggl_status check_factor(const merge_job *j, const ggl_gguf_tensor *t, ggl_error *err) {
+    for (int64_t i = 0; j->factor && i < j->factor->n; i++)
+        if (j->factor->value[i] == 0)
+            return ggl_fail(err, GGL_UNSUPPORTED,
+                            "tensor '%.*s', by which products with '%.*s' are multiplied, has a 0: "
+                            "no change of the weight could show. --lora adds it after that",
+                            (int)j->factor->from->name.n, j->factor->from->name.s, (int)t->name.n,
+                            t->name.s);
+    return GGL_OK;
+}
+
 static ggl_status put_tensor(merge_job *j, ggl_gguf_writer *w, merge_tensor *x,
                              const ggl_gguf_tensor *t, ggl_str name, ggl_error *err) {
     char text[256];
     *x = (merge_tensor){j, t, name};
-    find_changes(j, name);
+    find_changes(j, t, name);
     if (j->n_change == 0) {
         gguf_copy_tensor(&j->copy, w, t);
         return GGL_OK;
     }
-    ggl_status s = check_type(j, t, err);
+    ggl_status s = lora_factor_of(&j->factors, t, &j->factor, err);
+    if (s == GGL_OK)
+        s = check_factor(j, t, err);
+    if (s == GGL_OK)
+        s = check_type(j, t, err);
     if (s != GGL_OK)
         return s;
     snprintf(text, sizeof text, "%.*s", (int)name.n, name.s);
@@ -320,9 +353,10 @@ static int write_model(merge_job *j) {
         const ggl_gguf_tensor *t = ggl_gguf_tensor_at(j->model, i);
         s = put_tensor(j, w, &x[i], t, t->name, &err);
     }
-    /* a model without an output matrix uses the embedding, which the adapter does not change */
+    /* a model without an output matrix uses the embedding, which a pair for the output does not change */
     const ggl_str output = {"output.weight", 13};
-    find_changes(j, output);
+    j->n_change = 0;
+    add_changes(j, output);
     if (s == GGL_OK && j->n_change > 0 && !ggl_gguf_find_tensor(j->model, output.s))
         s = put_tensor(j, w, &x[n], ggl_gguf_find_tensor(j->model, "token_embd.weight"), output,
                        &err);
@@ -346,10 +380,12 @@ static int merge(merge_job *j, const arg_list *words) {
         return tool_error(TOOL, 1, "%s", err.msg);
     j->model = llm_model_file(m);
     j->use = calloc(words->n, sizeof *j->use);
-    j->change = calloc(words->n, sizeof *j->change);
+    j->change = calloc(2 * words->n, sizeof *j->change);
     int code = j->use && j->change ? -1 : tool_error(TOOL, 1, "out of memory");
     for (size_t i = 1; code < 0 && i < words->n; i++)
         code = open_adapter(j, m, words->s[i]);
+    if (code < 0 && lora_factors_find(&j->factors, m, &err) != GGL_OK)
+        code = tool_error(TOOL, 1, "%s", err.msg);
     if (code < 0)
         code = write_model(j);
     if (code == 0)
@@ -357,6 +393,7 @@ static int merge(merge_job *j, const arg_list *words) {
                    ggl_gguf_n_tensors(j->model));
     for (size_t i = 0; i < j->n_use; i++)
         llm_adapter_free(j->use[i].adapter);
+    lora_factors_fini(&j->factors);
     free(j->use);
     free(j->change);
     llm_model_free(m);

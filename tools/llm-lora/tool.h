@@ -4,6 +4,7 @@
 
 #include "common/args.h"
 #include "common/gguf_copy.h"
+#include "llm/model.h"
 
 /* A command; argv[0] is its name, such as "merge". Returns the exit code. */
 typedef int lora_command(int argc, char **argv);
@@ -23,5 +24,33 @@ bool lora_find_pair(const ggl_gguf *adapter, ggl_str name, lora_pair *out);
 bool lora_columns(const lora_pair *p, int64_t m, int64_t n_in, float *out);
 /* Decodes row `row` of matrix m to out[rank]. */
 void lora_row(const lora_pair *p, int64_t m, int64_t row, float *out);
+
+/* The factor of a weight: the model computes with factor * weight. */
+typedef struct lora_factor {
+    char *weight;
+    const ggl_gguf_tensor *from; /* the tensor that has it; NULL: it cannot be told */
+    float *value;                /* its numbers, n */
+    int64_t n;
+} lora_factor;
+typedef struct lora_factors {
+    lora_factor *at;
+    size_t n, cap;
+    const ggl_gguf *file;
+    bool out_of_memory;
+} lora_factors;
+/* Finds the factors of all weights of the model, which outlives *out. Freed by lora_factors_fini, also
+ * after a failure. */
+ggl_status lora_factors_find(lora_factors *out, const llm_model *m, ggl_error *err);
+void lora_factors_fini(lora_factors *f);
+/* Sets *out to the factor of the weight t; to NULL if there is none. GGL_UNSUPPORTED: not all products of
+ * t are multiplied by it, or it has another shape than one number, one for each row or for each matrix. */
+ggl_status lora_factor_of(const lora_factors *f, const ggl_gguf_tensor *t, const lora_factor **out,
+                          ggl_error *err);
+/* Returns the factor of a row of matrix m of t; 1 if f is NULL. */
+double lora_factor_at(const lora_factor *f, const ggl_gguf_tensor *t, int64_t m, int64_t row);
+/* True if the file has a tensor that could be a factor. */
+bool lora_has_scales(const ggl_gguf *f);
+/* True if the name is that of a factor. */
+bool lora_is_factor(const lora_factors *f, ggl_str name);
 
 #endif

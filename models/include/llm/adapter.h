@@ -57,6 +57,15 @@ GGL_API void llm_adapter_free(llm_adapter *a);
 GGL_API GGL_NODISCARD ggl_status llm_adapter_check(const llm_adapter *a, const llm_model *m,
                                                    ggl_error *err);
 
+/* Calls fn for each weight of the model whose products are multiplied by a factor, the tensor NAME.scale
+ * for the weight NAME.weight: the model computes with NAME.scale * NAME.weight, to which an adapter's
+ * change is added. factor NULL: not all of its products are multiplied by it. The names are valid during
+ * the call. Builds the model's graph, without data; fails as llm_arch_build. */
+GGL_API GGL_NODISCARD ggl_status llm_adapter_factors(const llm_model *m,
+                                                     void (*fn)(void *ctx, const char *weight,
+                                                                const char *factor),
+                                                     void *ctx, ggl_error *err);
+
 typedef struct llm_adapter_info {
     size_t n_pairs;             /* weights that it changes */
     int64_t rank_min, rank_max; /* the ranks of its pairs */

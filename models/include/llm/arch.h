@@ -146,6 +146,10 @@ typedef struct llm_arch_params {
      * of them (name: valid during the call), and building goes on as if it were there, of type f32 and
      * without data: a graph that cannot be run, made to find all that is missing. */
     void (*missing)(void *ctx, const char *name);
+    /* May be NULL. Called for each weight whose products are multiplied by a factor, the tensor NAME.scale
+     * for the weight NAME.weight, as `linear(x, w) * s` does. factor NULL: not all products are multiplied
+     * by it, or not in this way. */
+    void (*scaled)(void *ctx, const char *weight, const char *factor);
 } llm_arch_params;
 
 typedef enum llm_arch_line {

@@ -1,0 +1,88 @@
+/* What applying adapters to a graph knows, shared by adapt.c, adapt_change.c and adapt_factor.c. */
+#ifndef LLM_ARCH_ADAPT_H
+#define LLM_ARCH_ADAPT_H
+
+#include "adapter.h"
+#include "compile.h"
+
+/* The change of one weight by one pair, as leaves of the graph. */
+typedef struct arch_change {
+    ggl_tensor *rows;    /* [rank, out] or [rank, out, n] */
+    ggl_tensor *columns; /* [in, rank] or [in, rank, n]; flipped: [rank, in] */
+    bool flipped;
+    double scale;
+    const llm_adapter *adapter;
+    const arch_pair *pair;
+    size_t next; /* 1 + the index of the weight's next change; 0: none */
+} arch_change;
+
+/* `rows` of a change whose data is known when all parts of the source tensor are placed. */
+typedef struct arch_later {
+    ggl_tensor *rows, *columns;
+    const ggl_gguf_tensor *from;
+    arch_part part;
+} arch_later;
+
+/* A node that several products may share: columns times x, scaled; without x: columns flipped. */
+typedef struct arch_shared {
+    const ggl_tensor *x, *columns;
+    double scale;
+    int scope; /* the body that it is in */
+    ggl_tensor *t;
+} arch_shared;
+
+/* How the products with a weight, and the lookups of its rows, are scaled. */
+typedef struct arch_scaling {
+    const ggl_tensor *w;
+    size_t n, n_scaled;       /* products and lookups; those multiplied by `factor` */
+    const ggl_tensor *factor; /* NULL: none is scaled */
+    bool unknown;             /* by different factors, or in a way that is not known */
+    const char *whole;        /* the tensor that w is a part of, or stands in for; NULL: none */
+} arch_scaling;
+
+struct arch_adapt {
+    const llm_adapter_use *use;
+    size_t n;
+    bool **hit; /* for each use and pair: it changes a weight */
+    arch_change *change;
+    size_t n_change, cap_change;
+    /* by id of a WEIGHT: 0: not looked up yet, 1: no change, else 2 + the index of the first one */
+    size_t *first;
+    size_t cap_first;
+    const ggl_tensor **source; /* by id of a PARAM: the call's source */
+    size_t cap_source;
+    ggl_tensor **product; /* by id of an adapted product or lookup: the same without changes */
+    size_t cap_product;
+    arch_scaling *scaling; /* by id of a WEIGHT */
+    size_t cap_scaling;
+    arch_later *later;
+    size_t n_later, cap_later;
+    arch_shared *shared;
+    size_t n_shared, cap_shared;
+};
+
+/* True for nodes that only cut, reshape or choose what they read. */
+static inline bool arch_is_cut(const ggl_tensor *t) {
+    return t->op == GGL_OP_SPLIT || t->op == GGL_OP_RESHAPE || (t->op == GGL_OP_PICK && t->gather);
+}
+
+/* adapt_change.c */
+/* Returns the weight that t is, or is cut from; NULL: none. */
+ggl_tensor *llm_arch_adapt_weight(const arch_eval *ev, const ggl_tensor *t);
+/* Returns 1 + the index of the first change of what t is cut from; 0: it has none, or ev has an
+ * error. */
+size_t llm_arch_adapt_changes(arch_eval *ev, const ggl_tensor *t);
+/* Returns how products with the weight are scaled, valid until the next call. NULL: reported. */
+arch_scaling *llm_arch_adapt_scaling(arch_eval *ev, ggl_tensor *w);
+
+/* adapt_factor.c */
+/* Remembers that sum is the product or lookup t with the changes of its weight. False: reported. */
+bool llm_arch_adapt_note(arch_eval *ev, ggl_tensor *t, const ggl_tensor *sum);
+/* Takes a new multiplication or division. If it multiplies an adapted product by a factor of the weight,
+ * returns a node in which the changes are added after that; else t. NULL: reported. */
+ggl_tensor *llm_arch_adapt_scaled(arch_eval *ev, arch_place p, ggl_tensor *t);
+/* Refuses a product with an input that is multiplied by the factor of the product's weight. Returns t;
+ * NULL: reported. */
+ggl_tensor *llm_arch_adapt_check_input(arch_eval *ev, arch_place p, ggl_tensor *t);
+
+#endif
