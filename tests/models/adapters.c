@@ -18,7 +18,12 @@ typedef struct fixture {
     double scale;
     const toy_adapter *second; /* merged, too; NULL: none */
     double second_scale;
+    char scaled[64][64]; /* names of weights whose products are multiplied by a factor */
+    int n_scaled;
 } fixture;
+
+/* The factors of weights, if there are some. */
+#define FACTOR 0.5
 
 static ggl_backend *open_backend(const char *name, int n_threads) {
     ggl_backend *b = NULL;
@@ -40,9 +45,36 @@ static void teardown(fixture *f) {
         ggl_backend_close(all[i]);
 }
 
+static void add_scaled(void *ctx, const char *weight, const char *factor) {
+    fixture *f = ctx;
+    if (factor && CHECK(f->n_scaled < 64))
+        snprintf(f->scaled[f->n_scaled++], sizeof f->scaled[0], "%.63s", weight);
+}
+
+/* Returns the factor of a weight. */
+static double factor_of(const fixture *f, const char *weight) {
+    for (int i = 0; i < f->n_scaled; i++)
+        if (strcmp(f->scaled[i], weight) == 0)
+            return FACTOR;
+    return 1;
+}
+
+/* Sets factors of weights. */
+static void set_factor(void *ctx, const ggl_tensor *w, float *data) {
+    const fixture *f = ctx;
+    const size_t end = strlen(".scale"), n = strlen(w->name);
+    char weight[96];
+    if (n <= end || strcmp(w->name + n - end, ".scale") != 0)
+        return;
+    snprintf(weight, sizeof weight, "%.*s.weight", (int)(n - end), w->name);
+    for (int64_t i = 0; i < w->ne[0] && factor_of(f, weight) != 1; i++)
+        data[i] = FACTOR;
+}
+
 static void merge(void *ctx, const ggl_tensor *w, float *data) {
     const fixture *f = ctx;
-    toy_adapter_merge(&f->x, f->scale, w->name, data);
+    set_factor(ctx, w, data);
+    toy_adapter_merge(&f->x, f->scale / factor_of(f, w->name), w->name, data);
     if (f->second)
         toy_adapter_merge(f->second, f->second_scale, w->name, data);
 }
@@ -50,11 +82,15 @@ static void merge(void *ctx, const ggl_tensor *w, float *data) {
 /* --- which weights can be adapted ------------------------------------------------------------- */
 
 /* Builds the toy's graph; NULL with err: it cannot be built. The caller frees it. */
-static ggl_graph *build(const fixture *f, const llm_adapter_use *use, size_t n, char *family,
+static ggl_graph *build(fixture *f, const llm_adapter_use *use, size_t n, char *family,
                         ggl_error *err) {
     ggl_graph_params p = {.size = sizeof p, .n_pos = TOY_CTX, .n_batch = 1, .n_slots = 1};
-    llm_arch_params ap = {.size = sizeof ap, .adapter = use, .n_adapters = n};
+    llm_arch_params ap = {.size = sizeof ap, .adapter = use, .n_adapters = n, .ctx = f};
     llm_arch_result built = {0};
+    if (n == 0) {
+        f->n_scaled = 0;
+        ap.scaled = add_scaled;
+    }
     p.type_k = p.type_v = GGL_F32;
     ggl_graph *g = ggl_graph_new(&p);
     ggl_status st = llm_arch_build(f->t.arch, llm_arch_toy_source(f->t.toy), &ap, g, &built, err);
@@ -476,6 +512,8 @@ static void run_descriptor(int k) {
         if (!CHECK_MSG(toy_open(&f.t, f.name, text, n, variant, &err), "%s: %s", f.name, err.msg))
             continue;
         f.scale = variant ? -0.5 : 0.75;
+        f.t.change = set_factor;
+        f.t.change_ctx = &f;
         adapt_all(&f);
         if (f.x.adapter) {
             check_merged(&f, &adapted);
