@@ -337,7 +337,6 @@ static ggl_status build(builder *b, llm_grammar **out, const llm_calls_params *p
         return st;
     const int32_t root = llm_expr_seq2(&b->g, reasoning(b, p->prompt, p->template_text),
                                        several(b, call_pattern, first, call));
-    b->g.max_work = p->max_steps;
     st = llm_grammar_compile(out, &b->g, root, b->err);
     return st == GGL_OK ? st : ggl_within(b->err, st, "calls of tools");
 }
@@ -355,6 +354,7 @@ static ggl_status find_open(builder *b, const llm_calls_params *p) {
 }
 
 static ggl_status load(builder *b, const llm_calls_params *p) {
+    b->g.use = llm_grammar_budget(p->max_steps, p->max_bytes);
     b->format = p->format.n > 0 ? p->format : llm_calls_format(p->template_text);
     ggl_status st = llm_call_format_load(&b->f, b->format, b->err);
     if (st == GGL_OK)

@@ -18,9 +18,10 @@ static void narrow(const llm_byte_set *set, unsigned b, llm_byte_span *span) {
 
 static int32_t derive(llm_bx_pool *p, int32_t e, unsigned b, llm_byte_span *span);
 
-/* Derivatives of a sequence: of its first part, and of those after parts that may be empty. */
+/* Derivatives of a sequence: of its first part, and of those after parts that may be empty. They are
+ * collected, and become alternatives once. */
 static int32_t derive_seq(llm_bx_pool *p, int32_t e, unsigned b, llm_byte_span *span) {
-    int32_t sum = LLM_BX_NONE;
+    const size_t base = p->n_scratch;
     for (;;) {
         int32_t head = e, tail = LLM_BX_EMPTY;
         if (p->node[e].kind == LLM_BX_KIND_SEQ) {
@@ -28,11 +29,11 @@ static int32_t derive_seq(llm_bx_pool *p, int32_t e, unsigned b, llm_byte_span *
             head = p->node[e].a;
             tail = p->node[e].b;
         }
-        if (p->status != GGL_OK)
-            return LLM_BX_NONE;
-        sum = llm_bx_alt2(p, sum, llm_bx_seq(p, derive(p, head, b, span), tail));
-        if (tail == LLM_BX_EMPTY || !p->node[head].nullable)
-            return sum;
+        const int32_t d = llm_bx_seq(p, derive(p, head, b, span), tail);
+        if (d != LLM_BX_NONE)
+            llm_bx_push(p, d);
+        if (tail == LLM_BX_EMPTY || !p->node[head].nullable || p->status != GGL_OK)
+            return llm_bx_alt_from(p, base);
         e = tail;
     }
 }
@@ -123,7 +124,7 @@ static void collect(llm_bx_pool *p, int32_t e, int32_t rest, call_list *l) {
         p->node[e].visit = p->n_visits;
         p->node[e].result = rest;
         if (x.kind == LLM_BX_KIND_CALL) {
-            if (!ggl_grow(&l->call, &l->cap, l->n + 1, sizeof *l->call)) {
+            if (!llm_bx_grow(p, &l->call, &l->cap, l->n + 1, sizeof *l->call)) {
                 l->failed = true;
                 return;
             }
@@ -219,6 +220,11 @@ static measure measure_parts(const llm_bx_pool *p, const llm_bx *x) {
     }
     case LLM_BX_KIND_CALL:
         return (measure){p->rule[x->a].min_len, p->rule[x->a].rank + 1};
+    case LLM_BX_KIND_TABLE: {
+        measure m = {0, 0};
+        m.len = llm_bx_table_len(p, x, &m.rank);
+        return m;
+    }
     case LLM_BX_KIND_MEMBERS: {
         measure m = {0, 0};
         m.len = llm_bx_members_len(p, x, &m.rank);
@@ -304,6 +310,8 @@ static int32_t len_of_part(llm_bx_pool *p, int32_t e) {
     int32_t n = 0;
     for (int32_t i = 0; x.kind == LLM_BX_KIND_MEMBERS && (i == 0 || i < n); i++)
         llm_bx_min_len(p, llm_bx_table_parts(p, &x, &n)[i]);
+    if (p->status == GGL_OK && x.kind == LLM_BX_KIND_MEMBERS)
+        llm_bx_measure(p, x.a);
     if (p->status == GGL_OK)
         llm_bx_measure(p, e);
     return p->node[e].min_len;

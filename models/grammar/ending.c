@@ -3,6 +3,12 @@
 #include "ggl/alloc.h"
 
 void llm_ending_fini(llm_ending *e) {
+    if (e->parser) {
+        llm_budget *use = &e->parser->states.pool.use;
+        llm_budget_give_back(use, e->text.cap, 1);
+        llm_budget_give_back(use, llm_spelled_size(&e->spelled), 1);
+        llm_budget_give_back(use, llm_suffixes_size(&e->suffixes), 1);
+    }
     ggl_free(e->text.s);
     llm_spelled_fini(&e->spelled);
     llm_suffixes_fini(&e->suffixes);
@@ -44,20 +50,20 @@ enum { COPIED = 64, SPELLED = 4 }; /* bytes per step */
 /* Finds the fewest tokens for e->text. With the restrictions that a vocabulary puts on a grammar
  * (vocab.c) there always are some. */
 static void spell(llm_ending *e) {
-    bool failed = false;
     count_bytes(e, e->text.n, SPELLED);
-    if (!llm_spell(e->vocab, e->text.s, e->text.n, &e->spelled, &failed))
-        fail(e, failed ? GGL_NOMEM : GGL_UNSUPPORTED);
+    if (!llm_spell(&e->parser->states.pool, e->vocab, e->text.s, e->text.n, &e->spelled))
+        fail(e, GGL_UNSUPPORTED);
 }
 
 /* The number of these tokens. */
 static int32_t count_tokens(llm_ending *e) {
     size_t n_new = 0;
-    const int32_t n = llm_count_tokens(e->vocab, e->text.s, e->text.n, &e->suffixes, &n_new);
+    const int32_t n = llm_count_tokens(&e->parser->states.pool, e->vocab, e->text.s, e->text.n,
+                                       &e->suffixes, &n_new);
     count_bytes(e, e->text.n, COPIED);
     count_bytes(e, n_new, SPELLED);
-    if (n < 0 || n == LLM_BX_DEAD)
-        fail(e, n < 0 ? GGL_NOMEM : GGL_UNSUPPORTED);
+    if (n == LLM_BX_DEAD)
+        fail(e, GGL_UNSUPPORTED);
     return n;
 }
 

@@ -7,7 +7,6 @@
 #include "ggl/alloc.h"
 #include "ggl/show.h"
 #include "text/unicode.h"
-#include "ggl/steps.h"
 
 #define LAST_CHAR 0x10ffffu
 
@@ -15,6 +14,19 @@ static int32_t failed(llm_exprs *g, ggl_status st) {
     if (g->status == GGL_OK)
         g->status = st;
     return LLM_EXPR_NONE;
+}
+
+bool llm_exprs_grow(llm_exprs *g, void *array, size_t *cap, size_t n, size_t size) {
+    const ggl_status st = llm_budget_grow(&g->use, array, cap, n, size);
+    if (st != GGL_OK)
+        failed(g, st);
+    return st == GGL_OK;
+}
+
+size_t llm_exprs_size(const llm_exprs *g) {
+    return g->cap_nodes * sizeof *g->node + g->cap_args * sizeof *g->arg +
+           g->cap_ranges * sizeof *g->range + g->cap_rules * sizeof *g->rule +
+           g->n_buckets * sizeof *g->bucket;
 }
 
 void llm_exprs_fini(llm_exprs *g) {
@@ -91,10 +103,8 @@ static bool reserve(llm_exprs *g) {
         failed(g, GGL_LIMIT);
         return false;
     }
-    if (!ggl_grow(&g->node, &g->cap_nodes, g->n_nodes + 3, sizeof *g->node)) {
-        failed(g, GGL_NOMEM);
+    if (!llm_exprs_grow(g, &g->node, &g->cap_nodes, g->n_nodes + 3, sizeof *g->node))
         return false;
-    }
     if (g->n_nodes == 0) {
         g->node[LLM_EXPR_EMPTY].kind = LLM_EXPR_KIND_EMPTY;
         g->node[LLM_EXPR_EMPTY].nullable = true;
@@ -103,9 +113,10 @@ static bool reserve(llm_exprs *g) {
     if (2 * g->n_nodes < g->n_buckets)
         return true;
     size_t n = g->n_buckets ? 2 * g->n_buckets : 256;
-    int32_t *bucket = ggl_calloc(n, sizeof *bucket);
+    const ggl_status st = llm_budget_take(&g->use, n - g->n_buckets, sizeof *g->bucket);
+    int32_t *bucket = st == GGL_OK ? ggl_calloc(n, sizeof *bucket) : NULL;
     if (!bucket) {
-        failed(g, GGL_NOMEM);
+        failed(g, st == GGL_OK ? GGL_NOMEM : st);
         return false;
     }
     ggl_free(g->bucket);
@@ -127,14 +138,14 @@ static bool store(llm_exprs *g, draft *d) {
     if (is_args) {
         const bool inside = g->arg && d->arg >= g->arg && d->arg < g->arg + g->n_args;
         const size_t at = inside ? (size_t)(d->arg - g->arg) : 0;
-        if (!ggl_grow(&g->arg, &g->cap_args, g->n_args + n, sizeof *g->arg))
+        if (!llm_exprs_grow(g, &g->arg, &g->cap_args, g->n_args + n, sizeof *g->arg))
             return false;
         memcpy(&g->arg[g->n_args], inside ? &g->arg[at] : d->arg, n * sizeof *g->arg);
         d->e.first = (int32_t)g->n_args;
         g->n_args += n;
         return g->n_args < INT32_MAX;
     }
-    if (!ggl_grow(&g->range, &g->cap_ranges, g->n_ranges + n, sizeof *g->range))
+    if (!llm_exprs_grow(g, &g->range, &g->cap_ranges, g->n_ranges + n, sizeof *g->range))
         return false;
     memcpy(&g->range[g->n_ranges], d->range, n * sizeof *g->range);
     d->e.first = (int32_t)g->n_ranges;
@@ -165,6 +176,7 @@ static bool is_nullable(const llm_exprs *g, const draft *d) {
 
 /* Finds or adds the node. */
 static int32_t intern(llm_exprs *g, draft d) {
+    llm_exprs_count(g, 1 + (has_args(d.e.kind) ? (uint64_t)d.e.n / 4 : 0));
     if (g->status != GGL_OK || !reserve(g))
         return LLM_EXPR_NONE;
     size_t b = hash(&d) & (g->n_buckets - 1);
@@ -223,6 +235,7 @@ int32_t llm_expr_class(llm_exprs *g, const llm_char_range *range, int32_t n, boo
     if (!work)
         return failed(g, GGL_NOMEM);
     llm_char_range *out = work + 2 * ((size_t)n + 1);
+    llm_exprs_count(g, (uint64_t)n);
     size_t m = 0;
     for (int32_t i = 0; i < n; i++)
         m = put_range(work, m, range[i].first, range[i].last);
@@ -257,8 +270,8 @@ typedef struct list {
     size_t n, cap;
 } list;
 
-static bool push(list *l, int32_t id) {
-    GGL_STEPS(1);
+static bool push(llm_exprs *g, list *l, int32_t id) {
+    llm_exprs_count(g, 1);
     if (!ggl_grow(&l->id, &l->cap, l->n + 1, sizeof *l->id))
         return false;
     l->id[l->n++] = id;
@@ -266,12 +279,12 @@ static bool push(list *l, int32_t id) {
 }
 
 /* Appends a part, or the parts of a part of the same kind. */
-static bool push_flat(const llm_exprs *g, list *l, llm_expr_kind kind, int32_t id) {
+static bool push_flat(llm_exprs *g, list *l, llm_expr_kind kind, int32_t id) {
     const llm_expr e = g->n_nodes ? g->node[id] : (llm_expr){0};
     if (e.kind != kind)
-        return push(l, id);
+        return push(g, l, id);
     for (int32_t i = 0; i < e.n; i++)
-        if (!push(l, g->arg[e.first + i]))
+        if (!push(g, l, g->arg[e.first + i]))
             return false;
     return true;
 }
@@ -384,13 +397,13 @@ int32_t llm_expr_members(llm_exprs *g, const llm_members *m) {
     list l = {0};
     llm_expr e = {.kind = LLM_EXPR_KIND_MEMBERS, .min = m->min, .max = m->max};
     bool fails = m->max != LLM_EXPR_MANY && m->max < m->min;
-    bool full = push(&l, m->comma) && push(&l, m->rest);
+    bool full = push(g, &l, m->comma) && push(g, &l, m->rest);
     for (int pass = 0; pass < 2; pass++) /* the required ones first */
         for (int32_t i = 0; i < m->n && full; i++) {
             const bool none = m->member[i] == LLM_EXPR_NONE;
             fails = fails || (none && m->required[i]);
             if (!none && m->required[i] == (pass == 0)) {
-                full = push(&l, m->member[i]);
+                full = push(g, &l, m->member[i]);
                 e.required += pass == 0;
             }
         }
@@ -427,7 +440,7 @@ int32_t llm_expr_text(llm_exprs *g, ggl_str text) {
     for (size_t i = 0, n; i < text.n && g->status == GGL_OK; i += n) {
         n = ggl_utf8_length(text.s + i, text.n - i);
         const uint32_t c = n > 0 ? llm_unicode_decode(text.s + i, n) : 0;
-        if (n == 0 || !push(&l, llm_expr_range(g, c, c)))
+        if (n == 0 || !push(g, &l, llm_expr_range(g, c, c)))
             failed(g, n == 0 ? GGL_FORMAT : GGL_NOMEM);
     }
     return finish_list(g, &l, LLM_EXPR_KIND_SEQ, LLM_EXPR_EMPTY);
@@ -440,7 +453,7 @@ int32_t llm_rule_new(llm_exprs *g, ggl_str name) {
         failed(g, GGL_LIMIT);
     char *copy = g->status == GGL_OK ? ggl_calloc(name.n + 1, 1) : NULL;
     if (g->status == GGL_OK &&
-        (!copy || !ggl_grow(&g->rule, &g->cap_rules, g->n_rules + 1, sizeof *g->rule)))
+        (!copy || !llm_exprs_grow(g, &g->rule, &g->cap_rules, g->n_rules + 1, sizeof *g->rule)))
         failed(g, GGL_NOMEM);
     if (g->status != GGL_OK) {
         ggl_free(copy);

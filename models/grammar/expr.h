@@ -19,7 +19,7 @@
 
 #include <stdint.h>
 
-#include "ggl/status.h"
+#include "budget.h"
 #include "ggl/str.h"
 
 typedef enum llm_expr_kind {
@@ -72,10 +72,19 @@ typedef struct llm_exprs {
     size_t cap_nodes, cap_args, cap_ranges, cap_rules;
     int32_t *bucket; /* [n_buckets] hash table: indices of nodes, 0: free */
     size_t n_buckets;
-    uint64_t max_work; /* steps that its translation to bytes may take; 0: no limit */
+    llm_budget use; /* of the pool, its readers, and its translation to bytes */
 } llm_exprs;
 
 void llm_exprs_fini(llm_exprs *g);
+/* Counts n steps; the status is GGL_LIMIT if there are too many. */
+static inline void llm_exprs_count(llm_exprs *g, uint64_t n) {
+    if (!llm_budget_count(&g->use, n) && g->status == GGL_OK)
+        g->status = GGL_LIMIT;
+}
+/* Grows an array of the pool, or of a reader. Returns false, and sets the status, if that is not possible. */
+bool llm_exprs_grow(llm_exprs *g, void *array, size_t *cap, size_t n, size_t size);
+/* The bytes of its arrays. */
+size_t llm_exprs_size(const llm_exprs *g);
 
 /* A set of characters. The ranges may overlap and have any order; `negated`: all characters but
  * those. An empty set is LLM_EXPR_NONE. */

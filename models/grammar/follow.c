@@ -89,7 +89,8 @@ static void pass_follow(sets *s, int32_t id) {
             unite(s, &s->follow[p->arg[x->a + i]], follow);
         break;
     case LLM_BX_KIND_REPEAT:
-        unite(s, &s->follow[x->a], &s->first[x->a]);
+        if (x->max != 1)
+            unite(s, &s->follow[x->a], &s->first[x->a]);
         unite(s, &s->follow[x->a], follow);
         break;
     case LLM_BX_KIND_CALL:
@@ -104,34 +105,33 @@ static void pass_follow(sets *s, int32_t id) {
 }
 
 /* Parts come before what they are part of: first bytes are found upwards, what follows downwards. */
-static void find(sets *s, size_t max_work) {
+static void find(sets *s) {
     llm_bx_pool *p = s->p;
     const int32_t n = (int32_t)p->n_nodes;
-    size_t work = 0;
-    for (s->changed = true; s->changed && work <= max_work; work += p->n_nodes) {
+    for (s->changed = true; s->changed && p->status == GGL_OK;) {
         s->changed = false;
+        llm_bx_count(p, (p->n_nodes + p->n_args) / 4);
         for (int32_t i = LLM_BX_EMPTY + 1; i < n; i++)
             find_first(s, i);
     }
-    for (s->changed = true; s->changed && work <= max_work; work += p->n_nodes) {
+    for (s->changed = true; s->changed && p->status == GGL_OK;) {
         s->changed = false;
+        llm_bx_count(p, (p->n_nodes + p->n_args) / 4);
         for (int32_t i = n - 1; i > LLM_BX_EMPTY; i--)
             pass_follow(s, i);
     }
-    if (work > max_work)
-        p->status = GGL_LIMIT;
     for (size_t k = 0; k < p->n_rules; k++)
         p->rule[k].follow = s->follow[p->rule[k].body];
 }
 
-void llm_find_follow(llm_bx_pool *p, size_t max_work) {
+void llm_find_follow(llm_bx_pool *p) {
     if (p->n_rules == 0 || p->status != GGL_OK)
         return;
     sets s = {.p = p,
               .first = ggl_calloc(p->n_nodes, sizeof *s.first),
               .follow = ggl_calloc(p->n_nodes, sizeof *s.follow)};
     if (s.first && s.follow)
-        find(&s, max_work);
+        find(&s);
     else
         p->status = GGL_NOMEM;
     ggl_free(s.first);

@@ -5,8 +5,7 @@
 
 #include "pool.h"
 
-/* Sets `follow` of all rules, to sets that may be too large but not too small. Sets GGL_NOMEM, and
- * GGL_LIMIT if it takes more than max_work visits of nodes. */
-void llm_find_follow(llm_bx_pool *p, size_t max_work);
+/* Sets `follow` of all rules, to sets that may be too large but not too small. */
+void llm_find_follow(llm_bx_pool *p);
 
 #endif

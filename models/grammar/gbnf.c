@@ -8,6 +8,7 @@
 #include "common/place.h"
 #include "ggl/alloc.h"
 #include "ggl/index.h"
+#include "ggl/params.h"
 #include "ggl/show.h"
 #include "machine.h"
 #include "text/unicode.h"
@@ -164,9 +165,8 @@ static uint32_t character(reader *r, char end, size_t begin) {
 /* --- parts of a sequence ---------------------------------------------------------------------- */
 
 static void push(reader *r, int32_t e) {
-    if (!ggl_grow(&r->part, &r->cap_parts, r->n_parts + 1, sizeof *r->part))
-        out_of_memory(r);
-    else
+    llm_exprs_count(&r->g, 1);
+    if (llm_exprs_grow(&r->g, &r->part, &r->cap_parts, r->n_parts + 1, sizeof *r->part))
         r->part[r->n_parts++] = e;
 }
 
@@ -174,7 +174,7 @@ static void push(reader *r, int32_t e) {
 static int32_t pop_list(reader *r, size_t base, bool alternatives) {
     const int32_t n = (int32_t)(r->n_parts - base), *part = r->part ? r->part + base : NULL;
     r->n_parts = base;
-    if (r->status != GGL_OK || (n == 0 && !alternatives))
+    if (r->status != GGL_OK || r->g.status != GGL_OK || (n == 0 && !alternatives))
         return LLM_EXPR_EMPTY;
     return n == 1         ? part[0]
            : alternatives ? llm_expr_alt(&r->g, part, n)
@@ -183,7 +183,7 @@ static int32_t pop_list(reader *r, size_t base, bool alternatives) {
 
 static int32_t literal(reader *r) {
     const size_t begin = r->at++, base = r->n_parts;
-    while (r->status == GGL_OK && peek(r) != '"') {
+    while (r->status == GGL_OK && r->g.status == GGL_OK && peek(r) != '"') {
         const uint32_t c = character(r, '"', begin);
         push(r, llm_expr_range(&r->g, c, c));
     }
@@ -192,9 +192,7 @@ static int32_t literal(reader *r) {
 }
 
 static void add_range(reader *r, uint32_t first, uint32_t last) {
-    if (!ggl_grow(&r->range, &r->cap_ranges, r->n_ranges + 1, sizeof *r->range))
-        out_of_memory(r);
-    else
+    if (llm_exprs_grow(&r->g, &r->range, &r->cap_ranges, r->n_ranges + 1, sizeof *r->range))
         r->range[r->n_ranges++] = (llm_char_range){first, last};
 }
 
@@ -470,8 +468,19 @@ static ggl_status read_rules(reader *r, llm_grammar **out) {
 
 ggl_status llm_grammar_from_gbnf(llm_grammar **out, const char *text, size_t n, const char *name,
                                  ggl_error *err) {
+    return llm_grammar_from_gbnf_with(out, text, n, name, NULL, err);
+}
+
+ggl_status llm_grammar_from_gbnf_with(llm_grammar **out, const char *text, size_t n,
+                                      const char *name, const llm_gbnf_params *params,
+                                      ggl_error *err) {
+    llm_gbnf_params own = {.size = sizeof own};
     *out = NULL;
+    const ggl_status is_read = GGL_READ_PARAMS(llm_gbnf_params, &own, params, err);
+    if (is_read != GGL_OK)
+        return is_read;
     reader r = {.name = name, .text = {text, n}, .err = err};
+    r.g.use = llm_grammar_budget(own.max_steps, own.max_bytes);
     ggl_status st = ggl_index_init(&r.index, 64, sizeof *r.rule, GGL_INDEX_STRINGS, err);
     if (st == GGL_OK)
         st = read_rules(&r, out);

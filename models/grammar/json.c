@@ -27,12 +27,13 @@ ggl_status llm_grammar_from_schema_with(llm_grammar **out, const char *text, siz
     const ggl_status is_read = GGL_READ_PARAMS(llm_schema_params, &own, params, err);
     if (is_read != GGL_OK)
         return is_read;
-    llm_exprs g = {.max_work = own.max_steps};
+    llm_exprs g = {.use = llm_grammar_budget(own.max_steps, own.max_bytes)};
     int32_t root = LLM_EXPR_NONE;
     const ggl_status st = llm_schema_read(&root, &g, text, n, name, &own, err);
     const ggl_status made = finish(out, &g, root, name, st, err);
+    const llm_budget again = llm_grammar_budget(own.max_steps, own.max_bytes);
     if (st == GGL_OK && made == GGL_LIMIT)
-        llm_schema_explain(text, n, name, err);
+        llm_schema_explain(text, n, name, &again, err);
     return made;
 }
 

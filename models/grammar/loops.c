@@ -13,10 +13,8 @@ void llm_loops_fini(llm_loops *l) {
 /* Which sets are part of x: every character of the set is a text of x. */
 static unsigned sets_in(llm_loops *l, llm_bx_pool *p, int32_t x) {
     enum { KNOWN = 0x80 };
-    if (!ggl_grow(&l->covers, &l->cap_covers, (size_t)x + 1, sizeof *l->covers)) {
-        p->status = GGL_NOMEM;
+    if (!llm_bx_grow(p, &l->covers, &l->cap_covers, (size_t)x + 1, sizeof *l->covers))
         return 0;
-    }
     if (l->covers[x])
         return l->covers[x] & ~(unsigned)KNOWN;
     unsigned bits = 0;
@@ -94,10 +92,8 @@ static void find(llm_loops *l, llm_bx_pool *p, int32_t x, int32_t after, llm_loo
 
 llm_loop llm_loops_find(llm_loops *l, llm_states *s, int32_t state) {
     llm_loop x = {.known = true};
-    if (!ggl_grow(&l->loop, &l->cap, (size_t)state + 1, sizeof *l->loop)) {
-        s->pool.status = GGL_NOMEM;
+    if (!llm_bx_grow(&s->pool, &l->loop, &l->cap, (size_t)state + 1, sizeof *l->loop))
         return x;
-    }
     l->n_visits = 0;
     find(l, &s->pool, s->state[state].expr, 0, &x);
     if (l->n_visits >= MAX_VISITS)

@@ -21,7 +21,6 @@ static bool copy_exprs(llm_exprs *to, const llm_exprs *g) {
         !copy_array(&to->range, &to->cap_ranges, g->range, g->n_ranges, sizeof *g->range) ||
         !ggl_grow(&to->rule, &to->cap_rules, g->n_rules, sizeof *g->rule))
         return false;
-    to->max_work = g->max_work;
     to->n_nodes = g->n_nodes;
     to->n_args = g->n_args;
     to->n_ranges = g->n_ranges;
@@ -39,11 +38,13 @@ static bool copy_exprs(llm_exprs *to, const llm_exprs *g) {
 
 static ggl_status compile(llm_grammar *m, const llm_exprs *g, int32_t root, ggl_error *err) {
     if (g->status != GGL_OK)
-        return ggl_fail(err, g->status, "the grammar cannot be built: %s",
-                        ggl_status_text(g->status));
+        return g->use.is_exceeded ? llm_budget_fail(&g->use, "the grammar", err)
+                                  : ggl_fail(err, g->status, "the grammar cannot be built: %s",
+                                             ggl_status_text(g->status));
     if (!copy_exprs(&m->exprs, g))
         return ggl_fail(err, GGL_NOMEM, "out of memory for a grammar");
     m->root = root;
+    m->exprs.use = m->pool.use = g->use;
     ggl_status st = llm_translate(&m->pool, &m->exprs, root, NULL, &m->start, err);
     if (st == GGL_OK && m->start == LLM_BX_NONE)
         st = ggl_fail(err, GGL_LIMIT, "there is no text that fits the grammar");
@@ -61,6 +62,10 @@ ggl_status llm_grammar_compile(llm_grammar **out, const llm_exprs *g, int32_t ro
         *out = NULL;
     }
     return st;
+}
+
+size_t llm_grammar_size(const llm_grammar *g) {
+    return sizeof *g + llm_exprs_size(&g->exprs) + llm_bx_pool_size(&g->pool);
 }
 
 void llm_grammar_free(llm_grammar *g) {

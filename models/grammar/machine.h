@@ -13,6 +13,12 @@ struct llm_grammar {
     int32_t start;
 };
 
+/* The budget of a compilation: 0 steps are no limit, 0 bytes the usual one. */
+static inline llm_budget llm_grammar_budget(uint64_t max_steps, size_t max_bytes) {
+    return (llm_budget){.max_steps = max_steps,
+                        .max_bytes = max_bytes ? max_bytes : (size_t)LLM_GRAMMAR_USUAL_BYTES};
+}
+
 /* Makes a grammar whose texts are those of the expression `root` of g (llm_expr_rule for a rule). g is
  * copied. GGL_FORMAT: a rule that is used has no body, or AND or NOT has a rule in it that leads back
  * to itself; GGL_LIMIT: there is no text at all, or AND and NOT are too entangled; GGL_NOMEM; or g's

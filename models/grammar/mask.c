@@ -9,8 +9,8 @@ enum {
     WORDS = 256          /* of a mask that are copied in a step */
 };
 
-static void out_of_memory(llm_walk *w) {
-    w->parser->states.pool.status = GGL_NOMEM;
+static llm_bx_pool *pool_of(const llm_walk *w) {
+    return &w->parser->states.pool;
 }
 
 /* --- memos ------------------------------------------------------------------------------------ */
@@ -21,7 +21,8 @@ static void memo_fini(llm_memo *x) {
     ggl_free(x->exit);
 }
 
-static void forget(llm_masks *m) {
+static void forget(llm_masks *m, llm_bx_pool *p) {
+    llm_budget_give_back(&p->use, m->size, 1);
     for (size_t i = 0; i < m->n_memos; i++)
         memo_fini(&m->memo[i]);
     m->n_memos = m->size = 0;
@@ -29,8 +30,8 @@ static void forget(llm_masks *m) {
         memset(m->bucket, 0, m->n_buckets * sizeof *m->bucket);
 }
 
-void llm_masks_fini(llm_masks *m) {
-    forget(m);
+void llm_masks_fini(llm_masks *m, llm_bx_pool *p) {
+    forget(m, p);
     ggl_free(m->memo);
     ggl_free(m->bucket);
     llm_loops_fini(&m->loops);
@@ -48,13 +49,16 @@ static size_t place(const llm_masks *m, int32_t state, int32_t rule) {
     return at;
 }
 
-static bool rehash(llm_masks *m) {
+static bool rehash(llm_masks *m, llm_bx_pool *p) {
     if (2 * (m->n_memos + 1) < m->n_buckets)
         return true;
     const size_t n = m->n_buckets ? 2 * m->n_buckets : 64;
-    int32_t *bucket = ggl_calloc(n, sizeof *bucket);
-    if (!bucket)
+    const ggl_status st = llm_budget_take(&p->use, n - m->n_buckets, sizeof *m->bucket);
+    int32_t *bucket = st == GGL_OK ? ggl_calloc(n, sizeof *bucket) : NULL;
+    if (!bucket) {
+        p->status = st == GGL_OK ? GGL_NOMEM : st;
         return false;
+    }
     ggl_free(m->bucket);
     m->bucket = bucket;
     m->n_buckets = n;
@@ -121,16 +125,21 @@ static bool learn(llm_masks *m, llm_walk *w, llm_memo *x) {
         return false;
     if (keep_tokens(m, x, w) && (x->rule < 0 || keep_exits(m, x, w)))
         return true;
-    out_of_memory(w);
+    pool_of(w)->status = GGL_NOMEM;
     return false;
+}
+
+static size_t size_of(const llm_masks *m, const llm_memo *x) {
+    return sizeof *x + (size_t)x->n_tokens * sizeof *x->token +
+           (x->bits ? m->vocab->n_words * sizeof *x->bits : 0) +
+           (size_t)x->n_exits * sizeof *x->exit;
 }
 
 /* What is known of a state, found out if need be; NULL after a failure. */
 static const llm_memo *recall(llm_masks *m, llm_walk *w, int32_t state, int32_t rule) {
-    if (!rehash(m) || !ggl_grow(&m->memo, &m->cap_memos, m->n_memos + 1, sizeof *m->memo)) {
-        out_of_memory(w);
+    if (!rehash(m, pool_of(w)) ||
+        !llm_bx_grow(pool_of(w), &m->memo, &m->cap_memos, m->n_memos + 1, sizeof *m->memo))
         return NULL;
-    }
     size_t at = place(m, state, rule);
     if (m->bucket[at])
         return &m->memo[m->bucket[at] - 1];
@@ -141,12 +150,23 @@ static const llm_memo *recall(llm_masks *m, llm_walk *w, int32_t state, int32_t 
         return NULL;
     }
     if (m->size > MAX_SIZE) {
-        forget(m);
+        forget(m, pool_of(w));
         at = place(m, state, rule);
     }
-    m->size += sizeof x + (size_t)x.n_tokens * sizeof *x.token +
-               (x.bits ? m->vocab->n_words * sizeof *x.bits : 0) +
-               (size_t)x.n_exits * sizeof *x.exit;
+    const size_t size = size_of(m, &x);
+    ggl_status st = llm_budget_take(&pool_of(w)->use, size, 1);
+    if (st == GGL_LIMIT && m->size > 0) { /* there may be room without the others */
+        pool_of(w)->use.is_exceeded = false;
+        forget(m, pool_of(w));
+        at = place(m, state, rule);
+        st = llm_budget_take(&pool_of(w)->use, size, 1);
+    }
+    if (st != GGL_OK) {
+        pool_of(w)->status = st;
+        memo_fini(&x);
+        return NULL;
+    }
+    m->size += size;
     m->memo[m->n_memos] = x;
     m->bucket[at] = (int32_t)++m->n_memos;
     return &m->memo[m->n_memos - 1];

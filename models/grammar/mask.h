@@ -24,10 +24,12 @@ typedef struct llm_masks {
     llm_loops loops;
     llm_memo *memo;
     int32_t *bucket; /* [n_buckets] hash table of memos: index + 1, 0: free */
-    size_t n_memos, cap_memos, n_buckets, size;
+    size_t n_memos, cap_memos, n_buckets;
+    size_t size; /* bytes of all memos */
 } llm_masks;
 
-void llm_masks_fini(llm_masks *m);
+/* p: the pool with whose budget it worked. */
+void llm_masks_fini(llm_masks *m, llm_bx_pool *p);
 
 /* Sets the bits of tokens that may follow `set`, at the bottom of w->stack, within w->limit. Failures
  * are in w->parser->states.pool.status. */

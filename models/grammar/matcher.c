@@ -43,11 +43,17 @@ static ggl_status give_up(const llm_matcher *m, ggl_error *err) {
                         "after %zu bytes of the text, what the grammar demands next cannot be "
                         "written with the model's vocabulary",
                         m->n_bytes);
-    if (llm_bx_overworked(&m->e->parser.states.pool))
+    const llm_budget *use = &m->e->parser.states.pool.use;
+    if (use->is_exceeded && (use->max_steps == 0 || use->steps <= use->max_steps))
+        return ggl_fail(err, st,
+                        "the grammar takes too much memory: after %zu bytes of the text, it needs "
+                        "more than %zu MiB",
+                        m->n_bytes, use->max_bytes >> 20);
+    if (use->is_exceeded)
         return ggl_fail(err, st,
                         "the grammar is too ambiguous: after %zu bytes of the text, there are too "
                         "many ways to go on (more than %" PRIu64 " steps for one token)",
-                        m->n_bytes, m->e->parser.states.pool.max_work);
+                        m->n_bytes, use->max_steps);
     return ggl_fail(err, st, "the grammar needs too many states after %zu bytes of the text",
                     m->n_bytes);
 }
@@ -59,13 +65,13 @@ static void begin_work(llm_matcher *m) {
     llm_bx_pool *pool = &e->parser.states.pool;
     if (pool->status != GGL_OK || e->most_steps == 0)
         return;
-    e->steps_left -= pool->work < e->steps_left ? pool->work : e->steps_left;
+    e->steps_left -= pool->use.steps < e->steps_left ? pool->use.steps : e->steps_left;
     if (e->most_steps - e->steps_left < e->steps_back)
         e->steps_left = e->most_steps;
     else
         e->steps_left += e->steps_back;
-    pool->work = 0;
-    pool->max_work = e->steps_left;
+    pool->use.steps = 0;
+    pool->use.max_steps = e->steps_left;
 }
 
 /* --- making one ------------------------------------------------------------------------------- */
@@ -73,8 +79,8 @@ static void begin_work(llm_matcher *m) {
 static void engine_release(engine *e) {
     if (!e || --e->n_users > 0)
         return;
+    llm_masks_fini(&e->masks, &e->parser.states.pool);
     llm_parser_fini(&e->parser);
-    llm_masks_fini(&e->masks);
     ggl_free(e);
 }
 
@@ -85,9 +91,13 @@ static ggl_status out_of_memory(ggl_error *err) {
 /* The grammar as this vocabulary can write it. */
 static ggl_status parser_for(llm_parser *p, const llm_grammar *g, const llm_vocab *v,
                              ggl_error *err) {
+    const llm_budget of = g->pool.use;
+    p->states.pool.use =
+        llm_grammar_budget(of.max_steps > 0 ? of.max_steps : LLM_MATCHER_USUAL_STEPS, of.max_bytes);
+    p->states.pool.use.bytes = sizeof(engine) + sizeof(llm_matcher);
     if (!v || v->spells_all)
         return llm_parser_init(p, &g->pool, g->start) ? GGL_OK : out_of_memory(err);
-    llm_bx_pool pool = {0};
+    llm_bx_pool pool = {.use = p->states.pool.use};
     int32_t start;
     ggl_status st = llm_translate(&pool, &g->exprs, g->root, &v->spelling, &start, err);
     if (st == GGL_OK && start == LLM_BX_NONE)
@@ -111,14 +121,17 @@ static void begin(llm_matcher *m) {
 static ggl_status matcher_init(llm_matcher *m, const llm_grammar *g, const llm_vocab *v,
                                ggl_error *err) {
     m->e = ggl_calloc(1, sizeof *m->e);
-    if (!m->e || !llm_stack_init(&m->stack))
+    if (!m->e)
         return out_of_memory(err);
     m->e->n_users = 1;
     m->e->vocab = m->e->masks.vocab = v;
     ggl_status st = parser_for(&m->e->parser, g, v, err);
     if (st != GGL_OK)
         return st;
-    llm_matcher_limit(m, LLM_MATCHER_USUAL_STEPS, LLM_MATCHER_USUAL_STEPS);
+    if (!llm_stack_init(&m->e->parser, &m->stack))
+        return out_of_memory(err);
+    const uint64_t most = g->pool.use.max_steps;
+    llm_matcher_limit(m, most > 0 ? most : LLM_MATCHER_USUAL_STEPS, LLM_MATCHER_USUAL_BACK);
     begin(m);
     return m->e->parser.states.pool.status == GGL_OK ? GGL_OK : give_up(m, err);
 }
@@ -145,7 +158,8 @@ ggl_status llm_matcher_copy(llm_matcher **out, const llm_matcher *m, ggl_error *
     c->has_plan = false;
     c->stack = (llm_stack){0};
     c->e->n_users++;
-    if (llm_stack_copy(&c->stack, &m->stack))
+    c->e->parser.states.pool.use.bytes += sizeof *c;
+    if (llm_stack_copy(&c->e->parser, &c->stack, &m->stack))
         return GGL_OK;
     llm_matcher_free(c);
     *out = NULL;
@@ -155,11 +169,14 @@ ggl_status llm_matcher_copy(llm_matcher **out, const llm_matcher *m, ggl_error *
 void llm_matcher_free(llm_matcher *m) {
     if (!m)
         return;
-    engine_release(m->e);
-    llm_stack_fini(&m->stack);
+    if (m->e) {
+        llm_stack_fini(&m->e->parser, &m->stack);
+        llm_budget_give_back(&m->e->parser.states.pool.use, 1, sizeof *m);
+    }
     llm_walk_fini(&m->walk);
     llm_ending_fini(&m->ending);
     llm_tokens_fini(&m->plan);
+    engine_release(m->e);
     ggl_free(m);
 }
 
@@ -167,12 +184,21 @@ void llm_matcher_limit(llm_matcher *m, uint64_t most, uint64_t back) {
     engine *e = m->e;
     e->most_steps = e->steps_left = most;
     e->steps_back = back > 0 ? back : 1;
-    e->parser.states.pool.work = 0;
-    e->parser.states.pool.max_work = most;
+    e->parser.states.pool.use.steps = 0;
+    e->parser.states.pool.use.max_steps = most;
+}
+
+void llm_matcher_limit_bytes(llm_matcher *m, size_t most) {
+    m->e->parser.states.pool.use.max_bytes = most;
+}
+
+size_t llm_matcher_size(const llm_matcher *m) {
+    return m->e->parser.states.pool.use.bytes;
 }
 
 void llm_matcher_reset(llm_matcher *m) {
     m->e->parser.states.pool.status = GGL_OK;
+    m->e->parser.states.pool.use.is_exceeded = false;
     begin(m);
 }
 
@@ -295,8 +321,9 @@ static ggl_status plan(llm_matcher *m, ggl_error *err) {
     if (m->e->parser.states.pool.status != GGL_OK)
         return give_up(m, err);
     const llm_spelled *s = &m->ending.spelled;
-    if (!ggl_grow(&m->plan.id, &m->plan.cap, s->n, sizeof *m->plan.id))
-        return out_of_memory(err);
+    if (!llm_bx_grow(&m->e->parser.states.pool, &m->plan.id, &m->plan.cap, s->n,
+                     sizeof *m->plan.id))
+        return give_up(m, err);
     if (s->n > 0)
         memcpy(m->plan.id, s->id, s->n * sizeof *s->id);
     m->plan.n = s->n;

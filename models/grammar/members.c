@@ -19,13 +19,19 @@ static bool is_used(const int32_t *set, int32_t i) {
     return (uint32_t)set[i / 32] >> (i % 32) & 1;
 }
 
+/* How many of the first n members are used. */
+static int32_t n_used(const int32_t *set, int32_t n) {
+    int32_t used = 0;
+    for (int32_t i = 0; i < n / 32; i++)
+        used += __builtin_popcount((uint32_t)set[i]);
+    return n % 32 == 0 ? used
+                       : used + __builtin_popcount((uint32_t)set[n / 32] & ((1u << n % 32) - 1));
+}
+
 /* How many required members are missing. */
 static int32_t n_missing(const llm_bx_pool *p, int32_t table, const int32_t *set) {
     const int32_t n = p->arg[p->node[table].a + N_REQUIRED];
-    int32_t missing = 0;
-    for (int32_t i = 0; i < n; i++)
-        missing += !is_used(set, i);
-    return missing;
+    return n - n_used(set, n);
 }
 
 /* The node for a set of members; counts are cut where more makes no difference. */
@@ -36,9 +42,8 @@ static int32_t members(llm_bx_pool *p, int32_t table, const int32_t *set, int32_
     const int32_t missing = n_missing(p, table, set);
     const bool nullable = count >= t[MIN] && missing == 0;
     const bool has_rest = t[REST] != LLM_BX_NONE;
-    int32_t unused = 0;
-    for (int32_t i = 0; i < n; i++)
-        unused += !is_used(set, i);
+    const int32_t unused = n - n_used(set, n);
+    llm_bx_count(p, (uint64_t)n / 256);
     if ((unused == 0 && !has_rest) || (t[MAX] >= 0 && count + (missing > 0 ? missing : 1) > t[MAX]))
         return nullable ? LLM_BX_EMPTY : LLM_BX_NONE;
     if (!has_rest && count + unused < t[MIN])
@@ -180,21 +185,44 @@ static int64_t shortest(measuring *m, int32_t n) {
     return sum;
 }
 
-int32_t llm_bx_members_len(const llm_bx_pool *p, const llm_bx *e, int32_t *rank) {
-    measuring m = {p, &p->node[e->a], &p->arg[p->node[e->b].a], 0};
-    int32_t missing = 0;
+int32_t llm_bx_table_len(const llm_bx_pool *p, const llm_bx *table, int32_t *rank) {
+    measuring m = {p, table, NULL, 0};
     int64_t sum = 0;
-    for (int32_t i = COMMA; i < m.table->b; i++)
+    for (int32_t i = COMMA; i < table->b; i++)
         if (len_of(&m, i) == LLM_BX_UNKNOWN)
             return LLM_BX_UNKNOWN;
     for (int32_t i = 0; i < part_of(&m, N_REQUIRED); i++) {
-        if (is_used(m.set, i))
-            continue;
         if (len_of(&m, FIRST + i) == LLM_BX_DEAD)
             return LLM_BX_DEAD;
         sum += take(&m, FIRST + i);
-        missing++;
     }
+    *rank = m.rank;
+    return sum < LLM_BX_DEAD ? (int32_t)sum : LLM_BX_DEAD - 1;
+}
+
+/* The length of the required members that are missing: of all, without those that were there. */
+static int64_t len_of_missing(const measuring *m, int32_t *missing) {
+    const int32_t n = part_of(m, N_REQUIRED);
+    int64_t sum = m->table->min_len;
+    *missing = n;
+    for (int32_t k = 0; k * 32 < n; k++)
+        for (uint32_t bits = (uint32_t)m->set[k]; bits; bits &= bits - 1) {
+            const int32_t i = 32 * k + __builtin_ctz(bits);
+            if (i >= n)
+                return sum;
+            sum -= len_of(m, FIRST + i);
+            --*missing;
+        }
+    return sum;
+}
+
+int32_t llm_bx_members_len(const llm_bx_pool *p, const llm_bx *e, int32_t *rank) {
+    measuring m = {p, &p->node[e->a], &p->arg[p->node[e->b].a], 0};
+    if (m.table->min_len == LLM_BX_UNKNOWN || m.table->min_len >= LLM_BX_DEAD - 1)
+        return m.table->min_len;
+    int32_t missing;
+    int64_t sum = len_of_missing(&m, &missing);
+    m.rank = m.table->rank;
     const int32_t min = part_of(&m, MIN);
     const int32_t more = min - e->min > missing ? min - e->min - missing : 0;
     const int64_t others = shortest(&m, more);

@@ -12,36 +12,59 @@ static int32_t failed(llm_bx_pool *p, ggl_status st) {
     return LLM_BX_NONE;
 }
 
+size_t llm_bx_pool_size(const llm_bx_pool *p) {
+    return p->cap_nodes * sizeof *p->node + p->cap_args * sizeof *p->arg +
+           p->cap_sets * sizeof *p->set + p->cap_rules * sizeof *p->rule +
+           p->n_buckets * sizeof *p->bucket + p->cap_scratch * sizeof *p->scratch;
+}
+
 void llm_bx_pool_fini(llm_bx_pool *p) {
+    llm_budget_give_back(&p->use, llm_bx_pool_size(p), 1);
+    const llm_budget use = p->use;
     ggl_free(p->node);
     ggl_free(p->arg);
     ggl_free(p->set);
     ggl_free(p->rule);
     ggl_free(p->bucket);
     ggl_free(p->scratch);
-    *p = (llm_bx_pool){0};
+    *p = (llm_bx_pool){.use = use};
 }
 
-/* Copies n elements to a new array with room for `cap`. */
-static void *copy_array(const void *from, size_t n, size_t cap, size_t size) {
-    void *to = ggl_calloc(cap, size);
-    if (to && n > 0)
-        memcpy(to, from, n * size);
-    return to;
+bool llm_bx_grow(llm_bx_pool *p, void *array, size_t *cap, size_t n, size_t size) {
+    const ggl_status st = llm_budget_grow(&p->use, array, cap, n, size);
+    if (st != GGL_OK)
+        failed(p, st);
+    return st == GGL_OK;
+}
+
+/* Copies n elements to an array that is empty. */
+static bool copy_array(llm_bx_pool *p, void *to, size_t *cap, const void *from, size_t n,
+                       size_t size) {
+    if (!llm_bx_grow(p, to, cap, n, size))
+        return false;
+    if (n > 0)
+        memcpy(*(void **)to, from, n * size);
+    return true;
 }
 
 bool llm_bx_pool_copy(llm_bx_pool *to, const llm_bx_pool *from) {
-    *to = *from;
-    to->scratch = NULL;
-    to->n_scratch = to->cap_scratch = 0;
-    to->node = copy_array(from->node, from->n_nodes, from->cap_nodes, sizeof *to->node);
-    to->arg = copy_array(from->arg, from->n_args, from->cap_args, sizeof *to->arg);
-    to->set = copy_array(from->set, from->n_sets, from->cap_sets, sizeof *to->set);
-    to->rule = copy_array(from->rule, from->n_rules, from->cap_rules, sizeof *to->rule);
-    to->bucket = copy_array(from->bucket, from->n_buckets, from->n_buckets, sizeof *to->bucket);
-    if (to->node && to->arg && to->set && to->rule && to->bucket)
+    const llm_bx_pool empty = {.use = to->use, .all_text = from->all_text};
+    *to = empty;
+    if (copy_array(to, &to->node, &to->cap_nodes, from->node, from->n_nodes, sizeof *to->node) &&
+        copy_array(to, &to->arg, &to->cap_args, from->arg, from->n_args, sizeof *to->arg) &&
+        copy_array(to, &to->set, &to->cap_sets, from->set, from->n_sets, sizeof *to->set) &&
+        copy_array(to, &to->rule, &to->cap_rules, from->rule, from->n_rules, sizeof *to->rule) &&
+        copy_array(to, &to->bucket, &to->n_buckets, from->bucket, from->n_buckets,
+                   sizeof *to->bucket)) {
+        to->n_nodes = from->n_nodes;
+        to->n_args = from->n_args;
+        to->n_sets = from->n_sets;
+        to->n_rules = from->n_rules;
+        to->n_searches = from->n_searches;
+        to->n_visits = from->n_visits;
+        to->n_covers = from->n_covers;
         return true;
-    llm_bx_pool_fini(to);
+    }
     return false;
 }
 
@@ -102,9 +125,12 @@ static bool equal(const llm_bx_pool *p, const draft *d, int32_t node) {
 
 static bool rehash(llm_bx_pool *p) {
     size_t n = p->n_buckets ? 2 * p->n_buckets : 512;
-    int32_t *bucket = ggl_calloc(n, sizeof *bucket);
-    if (!bucket)
+    const ggl_status st = llm_budget_take(&p->use, n - p->n_buckets, sizeof *p->bucket);
+    int32_t *bucket = st == GGL_OK ? ggl_calloc(n, sizeof *bucket) : NULL;
+    if (!bucket) {
+        failed(p, st == GGL_OK ? GGL_NOMEM : st);
         return false;
+    }
     ggl_free(p->bucket);
     p->bucket = bucket;
     p->n_buckets = n;
@@ -126,19 +152,14 @@ static bool reserve(llm_bx_pool *p) {
         failed(p, GGL_LIMIT);
         return false;
     }
-    if (!ggl_grow(&p->node, &p->cap_nodes, p->n_nodes + 4, sizeof *p->node)) {
-        failed(p, GGL_NOMEM);
+    if (!llm_bx_grow(p, &p->node, &p->cap_nodes, p->n_nodes + 4, sizeof *p->node))
         return false;
-    }
     if (p->n_nodes == 0) {
         p->node[LLM_BX_NONE] = (llm_bx){.kind = LLM_BX_KIND_NONE, .min_len = LLM_BX_DEAD};
         p->node[LLM_BX_EMPTY] = (llm_bx){.kind = LLM_BX_KIND_EMPTY, .nullable = true};
         p->n_nodes = 3;
     }
-    if (2 * p->n_nodes < p->n_buckets || rehash(p))
-        return true;
-    failed(p, GGL_NOMEM);
-    return false;
+    return 2 * p->n_nodes < p->n_buckets || rehash(p);
 }
 
 bool llm_bx_pool_init(llm_bx_pool *p) {
@@ -149,14 +170,14 @@ bool llm_bx_pool_init(llm_bx_pool *p) {
 static bool store(llm_bx_pool *p, draft *d) {
     if (d->e.kind == LLM_BX_KIND_BYTES) {
         const llm_byte_set set = *d->set;
-        if (!ggl_grow(&p->set, &p->cap_sets, p->n_sets + 1, sizeof *p->set))
+        if (!llm_bx_grow(p, &p->set, &p->cap_sets, p->n_sets + 1, sizeof *p->set))
             return false;
         p->set[p->n_sets] = set;
         d->e.a = (int32_t)p->n_sets++;
     } else if (has_list(d->e.kind)) {
         const size_t n = (size_t)d->e.b;
         if (p->n_args + n >= INT32_MAX ||
-            !ggl_grow(&p->arg, &p->cap_args, p->n_args + n, sizeof *p->arg))
+            !llm_bx_grow(p, &p->arg, &p->cap_args, p->n_args + n, sizeof *p->arg))
             return false;
         memcpy(&p->arg[p->n_args], &p->scratch[p->n_scratch - n], n * sizeof *p->arg);
         d->e.a = (int32_t)p->n_args;
@@ -237,8 +258,8 @@ static int32_t intern(llm_bx_pool *p, draft d) {
 }
 
 static int32_t push(llm_bx_pool *p, int32_t id) {
-    if (!ggl_grow(&p->scratch, &p->cap_scratch, p->n_scratch + 1, sizeof *p->scratch))
-        return failed(p, GGL_NOMEM);
+    if (!llm_bx_grow(p, &p->scratch, &p->cap_scratch, p->n_scratch + 1, sizeof *p->scratch))
+        return LLM_BX_NONE;
     p->scratch[p->n_scratch++] = id;
     return id;
 }
@@ -263,16 +284,45 @@ static int32_t pair(llm_bx_pool *p, int32_t a, int32_t b) {
     return intern(p, (draft){.e = {.kind = LLM_BX_KIND_SEQ, .nullable = nullable, .a = a, .b = b}});
 }
 
-static bool is_star(const llm_bx *e) {
-    return e->kind == LLM_BX_KIND_REPEAT && e->min == 0 && e->max < 0;
-}
-
 /* The first part of a sequence, or e itself. */
 static int32_t head_of(const llm_bx_pool *p, int32_t e) {
     return p->node[e].kind == LLM_BX_KIND_SEQ ? p->node[e].a : e;
 }
 
+/* What follows the first part. */
+static int32_t tail_of(const llm_bx_pool *p, int32_t e) {
+    return p->node[e].kind == LLM_BX_KIND_SEQ ? p->node[e].b : LLM_BX_EMPTY;
+}
+
+/* An expression that is no sequence, as a number of times that something is there. */
+typedef struct run {
+    int32_t what, min, max;
+} run;
+
+static run run_of(const llm_bx_pool *p, int32_t e) {
+    const llm_bx *x = &p->node[e];
+    return x->kind == LLM_BX_KIND_REPEAT ? (run){x->a, x->min, x->max} : (run){e, 1, 1};
+}
+
+/* No text here has 2 GiB: a larger maximum is none. */
+static int32_t cut_max(int64_t max) {
+    return max > INT32_MAX ? -1 : (int32_t)max;
+}
+
+/* Sequences of the same: x{a,b} x{c,d} = x{a+c,b+d}. Without that, a row of optional parts would have as
+ * many states as subsets of what is left of it. Returns false if they do not join. */
+static bool join_runs(llm_bx_pool *p, int32_t a, int32_t b, int32_t *joined) {
+    const run x = run_of(p, a), y = run_of(p, b);
+    const int64_t min = (int64_t)x.min + y.min;
+    if (x.what != y.what || p->node[b].kind == LLM_BX_KIND_SEQ || min > INT32_MAX)
+        return false;
+    const int64_t max = (int64_t)x.max + y.max;
+    *joined = llm_bx_repeat(p, x.what, (int32_t)min, x.max < 0 || y.max < 0 ? -1 : cut_max(max));
+    return true;
+}
+
 int32_t llm_bx_seq(llm_bx_pool *p, int32_t a, int32_t b) {
+    int32_t joined;
     if (a == LLM_BX_NONE || b == LLM_BX_NONE || p->status != GGL_OK)
         return LLM_BX_NONE;
     if (b == LLM_BX_EMPTY)
@@ -289,9 +339,21 @@ int32_t llm_bx_seq(llm_bx_pool *p, int32_t a, int32_t b) {
         b = pair(p, p->node[a].b, b);
         a = p->node[a].a;
     }
-    if (is_star(&p->node[a]) && head_of(p, b) == a)
-        return b; /* x* x* = x* */
+    if (p->status == GGL_OK && join_runs(p, a, head_of(p, b), &joined))
+        return llm_bx_seq(p, joined, tail_of(p, b));
     return p->status == GGL_OK ? pair(p, a, b) : LLM_BX_NONE;
+}
+
+/* Repeats of repeats, (x{a,b}){min,max} = x{a min,b max}, where no number between is missing: a is 0
+ * or 1. */
+static bool join_counts(const llm_bx_pool *p, int32_t *what, int32_t *min, int32_t *max) {
+    const llm_bx *x = &p->node[*what];
+    if (x->kind != LLM_BX_KIND_REPEAT || x->min > 1)
+        return false;
+    *min *= x->min;
+    *max = x->max < 0 || *max < 0 ? -1 : cut_max((int64_t)*max * x->max);
+    *what = x->a;
+    return true;
 }
 
 int32_t llm_bx_repeat(llm_bx_pool *p, int32_t a, int32_t min, int32_t max) {
@@ -299,9 +361,11 @@ int32_t llm_bx_repeat(llm_bx_pool *p, int32_t a, int32_t min, int32_t max) {
         return LLM_BX_EMPTY;
     if (a == LLM_BX_NONE)
         return min == 0 ? LLM_BX_EMPTY : LLM_BX_NONE;
+    if (min != 1 || max != 1)
+        join_counts(p, &a, &min, &max);
     if (p->node[a].nullable)
         min = 0;
-    if ((min == 1 && max == 1) || is_star(&p->node[a]))
+    if (min == 1 && max == 1)
         return a;
     const llm_bx e = {.kind = LLM_BX_KIND_REPEAT,
                       .nullable = min == 0,
@@ -346,31 +410,135 @@ static void push_flat(llm_bx_pool *p, uint8_t kind, int32_t id) {
         push(p, p->arg[p->node[id].a + i]);
 }
 
+/* The order of parts: those that begin alike are neighbours. */
 static bool before(const llm_bx_pool *p, int32_t x, int32_t y) {
     const int32_t hx = head_of(p, x), hy = head_of(p, y);
     return hx != hy ? hx < hy : x < y;
 }
 
-/* Sorts the scratch from `base` on by first parts (shell sort), and removes what is there twice, and
- * NONE. */
-static void sort_parts(llm_bx_pool *p, size_t base) {
-    int32_t *s = scratch_from(p, base);
+/* Another order: repeats of the same before the same are neighbours, the smallest minimum first. */
+static bool before_as_run(const llm_bx_pool *p, int32_t x, int32_t y) {
+    const int32_t tx = tail_of(p, x), ty = tail_of(p, y);
+    const run rx = run_of(p, head_of(p, x)), ry = run_of(p, head_of(p, y));
+    return rx.what != ry.what ? rx.what < ry.what
+           : tx != ty         ? tx < ty
+           : rx.min != ry.min ? rx.min < ry.min
+                              : x < y;
+}
+
+typedef bool is_before(const llm_bx_pool *p, int32_t x, int32_t y);
+
+/* The end of the ascending parts of s[0..n) that begin at `from`. */
+static size_t run_end(const llm_bx_pool *p, const int32_t *s, size_t from, size_t n,
+                      is_before *before_it) {
+    size_t end = from + 1;
+    while (end < n && !before_it(p, s[end], s[end - 1]))
+        end++;
+    return end < n ? end : n;
+}
+
+/* Merges neighbouring ascending parts of s[0..n) into `to`. Returns how many are left. */
+static size_t merge_pairs(const llm_bx_pool *p, const int32_t *s, int32_t *to, size_t n,
+                          is_before *before_it) {
+    size_t n_left = 0;
+    for (size_t a = 0, b, end; a < n; a = end, n_left++) {
+        b = run_end(p, s, a, n, before_it);
+        end = b < n ? run_end(p, s, b, n, before_it) : n;
+        size_t i = a, k = b;
+        for (size_t out = a; out < end; out++)
+            to[out] = k == end || (i < b && !before_it(p, s[k], s[i])) ? s[i++] : s[k++];
+    }
+    return n_left;
+}
+
+/* Sorts the scratch from `base` on, and removes what is there twice, and NONE. It mostly consists of a few
+ * lists that ascend already. */
+static void sort_by(llm_bx_pool *p, size_t base, is_before *before_it) {
+    enum { PER_STEP = 4 };
     size_t n = p->n_scratch - base, m = 0;
-    for (size_t gap = n / 2; gap > 0; gap = gap == 2 ? 1 : gap * 5 / 11)
-        for (size_t i = gap; i < n; i++) {
-            const int32_t x = s[i];
-            size_t k = i;
-            for (; k >= gap && before(p, x, s[k - gap]); k -= gap)
-                s[k] = s[k - gap];
-            s[k] = x;
-        }
+    if (!llm_bx_grow(p, &p->scratch, &p->cap_scratch, p->n_scratch + n, sizeof *p->scratch))
+        return;
+    int32_t *s = scratch_from(p, base);
+    for (bool sorted = n < 2; !sorted && p->status == GGL_OK;) {
+        llm_bx_count(p, 1 + n / PER_STEP);
+        sorted = merge_pairs(p, s, s + n, n, before_it) == 1;
+        memcpy(s, s + n, n * sizeof *s);
+    }
     for (size_t i = 0; i < n; i++)
         if (s[i] != LLM_BX_NONE && (m == 0 || s[m - 1] != s[i]))
             s[m++] = s[i];
     p->n_scratch = base + m;
 }
 
-enum { FACTOR_DEPTH = 200 };
+static void sort_parts(llm_bx_pool *p, size_t base) {
+    sort_by(p, base, before);
+}
+
+/* Alternatives that differ in how often they repeat: x{a,b} y | x{c,d} y = x{a,d} y, if no number between
+ * is missing. */
+static void unite_runs(llm_bx_pool *p, size_t base) {
+    size_t n_runs = 0, out = base;
+    for (size_t i = base; i < p->n_scratch; i++)
+        n_runs += p->node[head_of(p, p->scratch[i])].kind == LLM_BX_KIND_REPEAT;
+    if (n_runs == 0 || p->n_scratch - base < 2)
+        return;
+    sort_by(p, base, before_as_run);
+    const size_t end = p->n_scratch;
+    for (size_t i = base, k; i < end && p->status == GGL_OK; i = k) {
+        const int32_t part = p->scratch[i], tail = tail_of(p, part);
+        run x = run_of(p, head_of(p, part));
+        for (k = i + 1; k < end && tail_of(p, p->scratch[k]) == tail; k++) {
+            const run y = run_of(p, head_of(p, p->scratch[k]));
+            if (y.what != x.what || (x.max >= 0 && y.min > x.max && y.min - x.max > 1))
+                break;
+            x.max = x.max < 0 || y.max < 0 ? -1 : x.max > y.max ? x.max : y.max;
+        }
+        p->scratch[out++] =
+            k == i + 1 ? part : llm_bx_seq(p, llm_bx_repeat(p, x.what, x.min, x.max), tail);
+    }
+    p->n_scratch = out;
+}
+
+/* Takes optional parts apart: x{0,1} is x, or the empty text. */
+static void split_optional(llm_bx_pool *p, size_t base) {
+    const size_t end = p->n_scratch;
+    bool found = false;
+    for (size_t i = base; end - base > 1 && i < end; i++) {
+        const llm_bx x = p->node[p->scratch[i]];
+        if (x.kind != LLM_BX_KIND_REPEAT || x.min > 0 || x.max != 1)
+            continue;
+        p->scratch[i] = LLM_BX_NONE; /* sorting removes it */
+        push_flat(p, LLM_BX_KIND_ALT, x.a);
+        found = true;
+    }
+    if (found)
+        push(p, LLM_BX_EMPTY);
+}
+
+/* Removes parts that are what is left of another if its beginning is empty: x y | y = x y. */
+static void drop_covered(llm_bx_pool *p, size_t base) {
+    const size_t n = p->n_scratch - base;
+    if (n < 2)
+        return;
+    const uint32_t mark = ++p->n_covers;
+    for (size_t i = base; i < base + n && p->status == GGL_OK; i++)
+        for (int32_t e = p->scratch[i]; p->node[e].kind == LLM_BX_KIND_SEQ;) {
+            if (!p->node[p->node[e].a].nullable)
+                break;
+            e = llm_bx_seq(p, LLM_BX_EMPTY, p->node[e].b);
+            if (p->status != GGL_OK || p->node[e].cover == mark)
+                break;
+            p->node[e].cover = mark;
+            llm_bx_count(p, 1);
+        }
+    size_t m = base;
+    for (size_t i = base; i < base + n; i++)
+        if (p->node[p->scratch[i]].cover != mark)
+            p->scratch[m++] = p->scratch[i];
+    p->n_scratch = m;
+}
+
+enum { FACTOR_DEPTH = 32 };
 
 static int32_t finish_alt(llm_bx_pool *p, size_t base, int depth);
 
@@ -425,22 +593,43 @@ static bool shares_heads(const llm_bx_pool *p, size_t base) {
     return false;
 }
 
-/* Makes alternatives of parts that are as simple as they get. */
+/* Removes EMPTY. Returns false if it is not there. */
+static bool take_empty(llm_bx_pool *p, size_t base) {
+    for (size_t i = base; i < p->n_scratch; i++)
+        if (p->scratch[i] == LLM_BX_EMPTY) {
+            memmove(p->scratch + i, p->scratch + i + 1,
+                    (p->n_scratch - i - 1) * sizeof *p->scratch);
+            p->n_scratch--;
+            return true;
+        }
+    return false;
+}
+
+/* Makes alternatives of parts that are as simple as they get. With EMPTY they are a part that is
+ * optional. */
 static int32_t join(llm_bx_pool *p, size_t base) {
     join_bytes(p, base);
+    const bool optional = take_empty(p, base);
     const size_t n = p->n_scratch - base;
-    if (n <= 1)
-        return n == 0 ? LLM_BX_NONE : p->scratch[base];
-    draft d = {.e = {.kind = LLM_BX_KIND_ALT, .a = -1, .b = (int32_t)n}};
-    for (size_t i = base; i < p->n_scratch; i++)
-        d.e.nullable = d.e.nullable || p->node[p->scratch[i]].nullable;
-    return intern(p, d);
+    if (n == 0)
+        return optional ? LLM_BX_EMPTY : LLM_BX_NONE;
+    int32_t e = p->scratch[base];
+    if (n > 1) {
+        draft d = {.e = {.kind = LLM_BX_KIND_ALT, .a = -1, .b = (int32_t)n}};
+        for (size_t i = base; i < p->n_scratch; i++)
+            d.e.nullable = d.e.nullable || p->node[p->scratch[i]].nullable;
+        e = intern(p, d);
+    }
+    return optional ? llm_bx_repeat(p, e, 0, 1) : e;
 }
 
 /* Makes alternatives of the scratch from `base` on, and removes them from it. What factoring made of a
  * list is remembered: lists of shared parts come up again, within each other even. */
 static int32_t finish_alt(llm_bx_pool *p, size_t base, int depth) {
     int32_t e, list = LLM_BX_NONE;
+    unite_runs(p, base);
+    split_optional(p, base);
+    drop_covered(p, base);
     sort_parts(p, base);
     if (depth < FACTOR_DEPTH && shares_heads(p, base)) {
         const int32_t n = (int32_t)(p->n_scratch - base);
@@ -464,6 +653,21 @@ int32_t llm_bx_alt(llm_bx_pool *p, const int32_t *part, int32_t n) {
     for (int32_t i = 0; i < n && p->status == GGL_OK; i++)
         push_flat(p, LLM_BX_KIND_ALT, part[i]);
     return finish_alt(p, base, 0);
+}
+
+void llm_bx_push(llm_bx_pool *p, int32_t part) {
+    push(p, part);
+}
+
+int32_t llm_bx_alt_from(llm_bx_pool *p, size_t base) {
+    const size_t end = p->n_scratch;
+    int32_t e = end > base ? p->scratch[base] : LLM_BX_NONE;
+    for (size_t i = base; end - base > 1 && i < end && p->status == GGL_OK; i++)
+        push_flat(p, LLM_BX_KIND_ALT, p->scratch[i]);
+    if (end - base > 1)
+        e = finish_alt(p, end, 0);
+    p->n_scratch = base;
+    return p->status == GGL_OK ? e : LLM_BX_NONE;
 }
 
 int32_t llm_bx_alt2(llm_bx_pool *p, int32_t a, int32_t b) {

@@ -13,8 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "ggl/status.h"
-#include "ggl/steps.h"
+#include "budget.h"
 
 typedef enum llm_bx_kind {
     LLM_BX_UNUSED,
@@ -58,8 +57,10 @@ typedef struct llm_bx {
     int32_t max_len; /* bytes of the longest text, or more; LLM_BX_ENDLESS */
     int32_t rank;    /* how deep the calls of the shortest text are nested */
     uint32_t mark;   /* the search that has seen it (llm_bx_min_len) */
-    uint32_t visit;  /* the derivation, or list of calls, that has visited it last, .. */
-    int32_t result;  /* .. and its derivative, or what followed it there */
+    uint32_t
+        cover; /* the alternatives of which it is known to be covered by another part (pool.c) */
+    uint32_t visit; /* the derivation, or list of calls, that has visited it last, .. */
+    int32_t result; /* .. and its derivative, or what followed it there */
 } llm_bx;
 
 typedef struct llm_bx_rule {
@@ -83,16 +84,18 @@ typedef struct llm_bx_pool {
     int32_t *scratch; /* stack of parts under construction */
     size_t n_nodes, n_args, n_sets, n_rules, n_buckets, n_scratch;
     size_t cap_nodes, cap_args, cap_sets, cap_rules, cap_scratch;
-    uint32_t n_searches, n_visits;
+    uint32_t n_searches, n_visits, n_covers;
     int32_t all_text; /* all texts of characters; 0: not set */
-    /* Steps since `work` was last set to 0; beyond max_work (0: no limit) the status is GGL_LIMIT. */
-    uint64_t work, max_work;
+    llm_budget
+        use; /* of the pool and of all that works with it; beyond it the status is GGL_LIMIT */
 } llm_bx_pool;
 
-/* Makes the first nodes of a zeroed pool. Returns false if out of memory. */
+/* Makes the first nodes of a pool that is zeroed but for `use`. Returns false after a failure. */
 bool llm_bx_pool_init(llm_bx_pool *p);
 void llm_bx_pool_fini(llm_bx_pool *p);
-/* Makes *to, which is zeroed, a copy. */
+/* The bytes of its arrays. */
+size_t llm_bx_pool_size(const llm_bx_pool *p);
+/* Makes *to, which is zeroed but for `use`, a copy. Returns false after a failure. */
 bool llm_bx_pool_copy(llm_bx_pool *to, const llm_bx_pool *from);
 
 int32_t llm_bx_bytes(llm_bx_pool *p, const llm_byte_set *set);
@@ -100,6 +103,10 @@ int32_t llm_bx_range(llm_bx_pool *p, unsigned first, unsigned last);
 int32_t llm_bx_seq(llm_bx_pool *p, int32_t a, int32_t b);
 int32_t llm_bx_alt(llm_bx_pool *p, const int32_t *part, int32_t n);
 int32_t llm_bx_alt2(llm_bx_pool *p, int32_t a, int32_t b);
+/* Puts a part on top of the scratch. */
+void llm_bx_push(llm_bx_pool *p, int32_t part);
+/* Takes the scratch from `base` on and makes alternatives of it. */
+int32_t llm_bx_alt_from(llm_bx_pool *p, size_t base);
 int32_t llm_bx_repeat(llm_bx_pool *p, int32_t a, int32_t min, int32_t max);
 int32_t llm_bx_and(llm_bx_pool *p, const int32_t *part, int32_t n);
 int32_t llm_bx_not(llm_bx_pool *p, int32_t a);
@@ -114,7 +121,9 @@ typedef struct llm_bx_list {
 int32_t llm_bx_members(llm_bx_pool *p, const llm_bx_list *list);
 /* The same texts as those of a MEMBERS node, one member and its comma taken apart. */
 int32_t llm_bx_unfold(llm_bx_pool *p, int32_t e);
-/* The length of its shortest text, and its rank, from those of the members. */
+/* The length of all required members of a TABLE together, and their rank. */
+int32_t llm_bx_table_len(const llm_bx_pool *p, const llm_bx *table, int32_t *rank);
+/* The length of the shortest text of MEMBERS, and its rank, from those of the table and the members. */
 int32_t llm_bx_members_len(const llm_bx_pool *p, const llm_bx *e, int32_t *rank);
 /* The expressions that a TABLE, or the table of MEMBERS, refers to. */
 const int32_t *llm_bx_table_parts(const llm_bx_pool *p, const llm_bx *e, int32_t *n);
@@ -146,15 +155,12 @@ int32_t llm_bx_add_len(int32_t a, int32_t b);
 
 /* Counts n steps: nodes looked up, parts derived, items and returns added, and the like. */
 static inline void llm_bx_count(llm_bx_pool *p, uint64_t n) {
-    GGL_STEPS(n);
-    p->work += n;
-    if (p->max_work > 0 && p->work > p->max_work && p->status == GGL_OK)
+    if (!llm_budget_count(&p->use, n) && p->status == GGL_OK)
         p->status = GGL_LIMIT;
 }
-/* True if that limit was what failed. */
-static inline bool llm_bx_overworked(const llm_bx_pool *p) {
-    return p->status == GGL_LIMIT && p->max_work > 0 && p->work > p->max_work;
-}
+/* Grows an array of the pool, or one that works with it. Returns false, and sets the status, if that
+ * is not possible. */
+bool llm_bx_grow(llm_bx_pool *p, void *array, size_t *cap, size_t n, size_t size);
 
 static inline bool llm_byte_in(const llm_byte_set *s, unsigned b) {
     return s->w[b >> 6] >> (b & 63) & 1;

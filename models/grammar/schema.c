@@ -91,14 +91,19 @@ void llm_schema_ignored(schema *s, const json_value *value, const char *why) {
 }
 
 void *llm_schema_alloc(schema *s, size_t n, size_t size) {
-    enum { ROUNDING = 64 };
-    const size_t left = s->arena.limit - s->arena.used;
-    void *p = ggl_arena_alloc(&s->arena, n, size);
-    if (!p && (left < ROUNDING || n > (left - ROUNDING) / size))
-        llm_schema_fail(s, GGL_LIMIT, NULL, NULL,
-                        "the schema becomes too large: to combine its keywords takes more than "
-                        "%d MiB",
-                        SCHEMA_MAX_MEMORY >> 20);
+    enum { ROUNDING = 16, BYTES_PER_STEP = 256 };
+    if (s->g->status != GGL_OK)
+        return NULL;
+    const size_t before = s->arena.used;
+    const ggl_status st = llm_budget_take(&s->g->use, n + ROUNDING / size + 1, size);
+    void *p = st == GGL_OK ? ggl_arena_alloc(&s->arena, n, size) : NULL;
+    if (st == GGL_OK) {
+        llm_budget_give_back(&s->g->use, n + ROUNDING / size + 1, size);
+        s->g->use.bytes += s->arena.used - before;
+        llm_exprs_count(s->g, 1 + n * size / BYTES_PER_STEP);
+    }
+    if (st == GGL_LIMIT)
+        s->g->status = st; /* see compile() */
     else if (!p)
         llm_schema_fail(s, GGL_NOMEM, NULL, NULL, "out of memory");
     return p;
@@ -328,7 +333,6 @@ static void fini(schema *s) {
 /* Reads the document and compiles it, as far as it goes, into *root and rules of s->g. */
 static void compile(schema *s, const char *text, size_t n, int32_t *root) {
     *root = LLM_EXPR_NONE;
-    s->arena.limit = SCHEMA_MAX_MEMORY;
     s->status = llm_json_parse(&s->doc, text, n, s->name, s->err);
     if (s->status != GGL_OK)
         return;
@@ -343,8 +347,13 @@ static void compile(schema *s, const char *text, size_t n, int32_t *root) {
         *root = llm_schema_values(s, &(literal){.node = &s->doc->root}, 1);
         llm_schema_build_rules(s);
     }
+    if (s->status == GGL_OK && s->g->use.is_exceeded) {
+        s->status = llm_budget_fail(&s->g->use, "the schema", s->err);
+        (void)ggl_within(s->err, s->status, "%s", s->name);
+    }
     if (s->status == GGL_OK && s->g->status != GGL_OK)
         s->status = ggl_fail(s->err, s->g->status, "%s: the grammar becomes too large", s->name);
+    llm_budget_give_back(&s->g->use, s->arena.used, 1);
 }
 
 ggl_status llm_schema_read(int32_t *out, llm_exprs *g, const char *text, size_t n, const char *name,
@@ -355,8 +364,9 @@ ggl_status llm_schema_read(int32_t *out, llm_exprs *g, const char *text, size_t 
     return s.status;
 }
 
-void llm_schema_explain(const char *text, size_t n, const char *name, ggl_error *err) {
-    llm_exprs g = {0};
+void llm_schema_explain(const char *text, size_t n, const char *name, const llm_budget *use,
+                        ggl_error *err) {
+    llm_exprs g = {.use = *use};
     schema s = {.g = &g, .name = name};
     int32_t root;
     compile(&s, text, n, &root);

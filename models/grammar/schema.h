@@ -15,7 +15,8 @@ GGL_NODISCARD ggl_status llm_schema_read(int32_t *out, llm_exprs *g, const char 
                                          ggl_error *err);
 /* After llm_grammar_compile failed: if no value is valid under the schema, replaces the message by
  * one that names the part that is the reason. */
-void llm_schema_explain(const char *text, size_t n, const char *name, ggl_error *err);
+void llm_schema_explain(const char *text, size_t n, const char *name, const llm_budget *use,
+                        ggl_error *err);
 /* Any JSON text. */
 int32_t llm_schema_any(llm_exprs *g);
 

@@ -1,4 +1,6 @@
 /* Keywords for all types: type, enum, const, and those that combine schemas. */
+#include <stdlib.h>
+
 #include "schema_impl.h"
 
 /* --- type, enum, const ------------------------------------------------------------------------ */
@@ -113,16 +115,18 @@ static bool is_schema_list(schema *s, const word_use *u) {
     return fits;
 }
 
+/* The sets of all schemas of the list are collected, and joined once. */
 static int32_t each_scalars(schema *s, const word_use *u, bool every) {
-    int32_t all = every ? s->universe[u->type] : LLM_EXPR_NONE;
     if (!is_schema_list(s, u))
         return LLM_EXPR_NONE;
-    for (uint32_t i = 0; i < u->value->n && s->status == GGL_OK; i++) {
+    int32_t n = 0, *set = llm_schema_alloc(s, u->value->n, sizeof *set);
+    for (uint32_t i = 0; set && i < u->value->n && s->status == GGL_OK; i++) {
         const literal lit = {.node = &u->value->item[i], .negated = u->negated};
-        const int32_t e = llm_schema_scalars(s, lit, u->type);
-        all = every ? llm_set_and(s, u->type, all, e) : llm_set_or(s, u->type, all, e);
+        set[n++] = llm_schema_scalars(s, lit, u->type);
     }
-    return all;
+    return !set    ? LLM_EXPR_NONE
+           : every ? llm_set_and_all(s, u->type, set, n)
+                   : llm_set_or_all(s, u->type, set, n);
 }
 
 static const cases *each_cases(schema *s, const word_use *u, bool every) {
@@ -185,12 +189,16 @@ static literal branch(const word_use *u, uint32_t i, bool negated) {
     return (literal){.node = &u->value->item[i], .negated = negated};
 }
 
+static bool are_disjoint(schema *s, const word_use *u, uint32_t i, uint32_t k) {
+    llm_exprs_count(s->g, 1);
+    return llm_schema_are_disjoint(s, branch(u, i, false), branch(u, k, false), u->type);
+}
+
 /* Values that fit branch i and no other. */
 static int32_t only_scalars(schema *s, const word_use *u, uint32_t i) {
     int32_t e = llm_schema_scalars(s, branch(u, i, false), u->type);
     for (uint32_t k = 0; k < u->value->n && e != LLM_EXPR_NONE && s->status == GGL_OK; k++)
-        if (k != i &&
-            !llm_schema_are_disjoint(s, branch(u, i, false), branch(u, k, false), u->type))
+        if (k != i && !are_disjoint(s, u, i, k))
             e = llm_set_and(s, u->type, e, llm_schema_scalars(s, branch(u, k, true), u->type));
     return e;
 }
@@ -198,8 +206,7 @@ static int32_t only_scalars(schema *s, const word_use *u, uint32_t i) {
 static const cases *only_cases(schema *s, const word_use *u, uint32_t i) {
     const cases *c = llm_schema_cases(s, branch(u, i, false), u->type);
     for (uint32_t k = 0; k < u->value->n && c && s->status == GGL_OK; k++)
-        if (k != i &&
-            !llm_schema_are_disjoint(s, branch(u, i, false), branch(u, k, false), u->type))
+        if (k != i && !are_disjoint(s, u, i, k))
             c = llm_cases_and(s, u, c, llm_schema_cases(s, branch(u, k, true), u->type));
     return c;
 }
@@ -210,19 +217,72 @@ static int32_t both_scalars(schema *s, const word_use *u, uint32_t i, uint32_t k
                        llm_schema_scalars(s, branch(u, k, false), u->type));
 }
 
+/* A text that a branch lists. */
+typedef struct listed {
+    int32_t text;
+    uint32_t branch;
+} listed;
+
+static int compare_listed(const void *a, const void *b) {
+    const listed *x = a, *y = b;
+    return x->text != y->text      ? (x->text > y->text) - (x->text < y->text)
+           : x->branch > y->branch ? 1
+                                   : -(x->branch < y->branch);
+}
+
+/* How many texts the branches list, all together; -1: one is no list. */
+static int64_t count_listed(schema *s, const word_use *u) {
+    int64_t n = 0;
+    for (uint32_t i = 0; i < u->value->n && s->status == GGL_OK; i++) {
+        const int32_t e = llm_schema_scalars(s, branch(u, i, false), u->type);
+        if (s->g->status != GGL_OK || !llm_expr_is_list(s->g, e))
+            return -1;
+        n += e == LLM_EXPR_NONE ? 0 : s->g->node[e].kind == LLM_EXPR_KIND_ALT ? s->g->node[e].n : 1;
+    }
+    return n;
+}
+
+/* The texts that one branch lists, and no other. Sorting finds those that two list: to compare each branch
+ * with each would take long for thousands of constants. */
+static int32_t only_listed(schema *s, const word_use *u, size_t n) {
+    listed *l = llm_schema_alloc(s, n + 1, sizeof *l);
+    int32_t *once = llm_schema_alloc(s, n + 1, sizeof *once), n_once = 0;
+    size_t k = 0;
+    for (uint32_t i = 0; l && once && i < u->value->n; i++) {
+        const int32_t e = llm_schema_scalars(s, branch(u, i, false), u->type);
+        const llm_expr *x = &s->g->node[e];
+        const bool is_alt = e != LLM_EXPR_NONE && x->kind == LLM_EXPR_KIND_ALT;
+        for (int32_t j = 0; e != LLM_EXPR_NONE && j < (is_alt ? x->n : 1); j++)
+            l[k++] = (listed){is_alt ? s->g->arg[x->first + j] : e, i};
+    }
+    if (k > 1)
+        qsort(l, k, sizeof *l, compare_listed);
+    for (size_t i = 0, end; i < k; i = end) {
+        for (end = i + 1; end < k && l[end].text == l[i].text; end++)
+            ;
+        if (l[end - 1].branch == l[i].branch)
+            once[n_once++] = l[i].text;
+    }
+    return once ? llm_expr_alt(s->g, once, n_once) : LLM_EXPR_NONE;
+}
+
 SCALARS(one_of) {
-    int32_t all = LLM_EXPR_NONE;
+    int32_t all = LLM_EXPR_NONE, n = 0;
     if (!is_schema_list(s, u))
         return all;
+    const int64_t n_listed = u->negated ? -1 : count_listed(s, u);
+    if (n_listed >= 0)
+        return only_listed(s, u, (size_t)n_listed);
     if (u->negated) /* none, or two */
         all = each_scalars(s, u, true);
-    for (uint32_t i = 0; i < u->value->n && s->status == GGL_OK; i++) {
+    int32_t *set = llm_schema_alloc(s, u->value->n, sizeof *set);
+    for (uint32_t i = 0; set && i < u->value->n && s->status == GGL_OK; i++) {
         if (!u->negated)
-            all = llm_set_or(s, u->type, all, only_scalars(s, u, i));
+            set[n++] = only_scalars(s, u, i);
         for (uint32_t k = 0; u->negated && k < i; k++)
             all = llm_set_or(s, u->type, all, both_scalars(s, u, i, k));
     }
-    return all;
+    return u->negated || !set ? all : llm_set_or_all(s, u->type, set, n);
 }
 
 CASES(one_of) {

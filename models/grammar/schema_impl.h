@@ -102,11 +102,10 @@ typedef struct conjunction {
 } conjunction;
 
 enum {
-    SCHEMA_MAX_CASES = 1 << 14,  /* cases of one list */
-    SCHEMA_MAX_DEPTH = 200,      /* nested applicators */
-    SCHEMA_MAX_ITEMS = 1 << 10,  /* items with schemas of their own */
-    SCHEMA_MAX_PATTERNS = 8,     /* patterns of names that may overlap */
-    SCHEMA_MAX_MEMORY = 1 << 29, /* bytes of the compiler's own */
+    SCHEMA_MAX_CASES = 1 << 14, /* cases of one list */
+    SCHEMA_MAX_DEPTH = 200,     /* nested applicators */
+    SCHEMA_MAX_ITEMS = 1 << 10, /* items with schemas of their own */
+    SCHEMA_MAX_PATTERNS = 8,    /* patterns of names that may overlap */
     SCHEMA_BUCKETS = 1 << 12
 };
 
@@ -230,6 +229,9 @@ CASES(unique);
 
 int32_t llm_set_and(schema *s, schema_type t, int32_t a, int32_t b);
 int32_t llm_set_or(schema *s, schema_type t, int32_t a, int32_t b);
+/* The same for n sets. */
+int32_t llm_set_and_all(schema *s, schema_type t, int32_t *set, int32_t n);
+int32_t llm_set_or_all(schema *s, schema_type t, const int32_t *set, int32_t n);
 /* The texts of type t that are not in a, which must have all spellings of its values. */
 int32_t llm_set_not(schema *s, schema_type t, int32_t a);
 

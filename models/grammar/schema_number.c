@@ -76,7 +76,9 @@ static bool read_decimal(schema *s, const word_use *u, const json_value *v, deci
         llm_schema_fail(s, GGL_FORMAT, u->node, u->word, "must be a number");
         return false;
     }
-    const size_t mantissa = strcspn(t, "eE") < n ? strcspn(t, "eE") : n;
+    size_t mantissa = 0;
+    while (mantissa < n && t[mantissa] != 'e' && t[mantissa] != 'E')
+        mantissa++;
     char *all = llm_schema_alloc(s, mantissa + 2 * MAX_DIGITS + 2, 1);
     if (!all)
         return false;

@@ -45,6 +45,34 @@ int32_t llm_set_or(schema *s, schema_type t, int32_t a, int32_t b) {
     return llm_expr_alt2(s->g, a, b);
 }
 
+int32_t llm_set_or_all(schema *s, schema_type t, const int32_t *set, int32_t n) {
+    for (int32_t i = 0; i < n; i++)
+        if (set[i] == s->universe[t])
+            return set[i];
+    return llm_expr_alt(s->g, set, n);
+}
+
+/* A list of texts or a length is joined with what was there before; what else there is, at the end. */
+int32_t llm_set_and_all(schema *s, schema_type t, int32_t *set, int32_t n) {
+    int32_t all = s->universe[t], m = 0;
+    for (int32_t i = 0; i < n && all != LLM_EXPR_NONE && s->g->status == GGL_OK; i++) {
+        const bool simple = set[i] == LLM_EXPR_NONE || set[i] == s->universe[t] ||
+                            llm_expr_is_list(s->g, set[i]) || is_length(s, set[i]);
+        if (simple)
+            all = llm_set_and(s, t, all, set[i]);
+        else if (m == 0 || set[m - 1] != set[i])
+            set[m++] = set[i];
+    }
+    if (m == 0 || all == LLM_EXPR_NONE || s->g->status != GGL_OK)
+        return all;
+    for (int32_t i = 0; llm_expr_is_list(s->g, all) && i < m; i++)
+        all = llm_set_and(s, t, all, set[i]);
+    if (llm_expr_is_list(s->g, all))
+        return all;
+    const int32_t others = m == 1 ? set[0] : llm_expr_and(s->g, set, m);
+    return llm_set_and(s, t, all, others);
+}
+
 int32_t llm_set_not(schema *s, schema_type t, int32_t a) {
     llm_exprs *g = s->g;
     const int32_t all = t == TYPE_NUMBER ? s->plain_number : s->universe[t];
@@ -138,11 +166,13 @@ static bool same_facet(const facet *a, const facet *b) {
            (a->name.n == 0 || memcmp(a->name.s, b->name.s, a->name.n) == 0);
 }
 
-static bool has_facet(const facet *list, const facet *f) {
-    for (; list; list = list->next)
-        if (same_facet(list, f))
-            return true;
-    return false;
+static bool has_facet(schema *s, const facet *list, const facet *f) {
+    enum { PER_STEP = 8 };
+    uint64_t n = 0;
+    for (; list && !same_facet(list, f); list = list->next)
+        n++;
+    llm_exprs_count(s->g, n / PER_STEP);
+    return list != NULL;
 }
 
 /* The facets of a, then those of b that a lacks; a's tail is shared where b adds nothing. */
@@ -161,7 +191,7 @@ static const facet *join(schema *s, const facet *a, const facet *b) {
         end = &copy->next;
     }
     for (const facet *f = b; f; f = f->next) {
-        if (has_facet(a, f))
+        if (has_facet(s, a, f))
             continue;
         facet *copy = llm_schema_alloc(s, 1, sizeof *copy);
         if (!copy)

@@ -106,13 +106,13 @@ static int32_t encode_class(schema *s, const llm_expr *e) {
     llm_exprs *g = s->g;
     const size_t room = (size_t)e->n + 8;
     llm_char_range *part = llm_schema_alloc(s, 3 * room, sizeof *part);
-    int32_t all = LLM_EXPR_NONE;
-    if (!part)
-        return all;
+    int32_t *way = llm_schema_alloc(s, 3 * room, sizeof *way), n_ways = 0;
+    if (!part || !way)
+        return LLM_EXPR_NONE;
     size_t n = 0;
     for (size_t k = 0; k < 3; k++)
         n += clip(g, e, itself[k].first, itself[k].last, part + n);
-    all = llm_expr_class(g, part, (int32_t)n, false);
+    way[n_ways++] = llm_expr_class(g, part, (int32_t)n, false);
     n = 0;
     for (size_t k = 0; k < 8; k++)
         for (size_t i =
@@ -120,18 +120,17 @@ static int32_t encode_class(schema *s, const llm_expr *e) {
              i > 0; i--)
             part[room + n++] =
                 (llm_char_range){(unsigned char)short_letter[k], (unsigned char)short_letter[k]};
-    all = llm_expr_alt2(
-        g, all,
-        llm_expr_seq2(g, text_expr(s, "\\"), llm_expr_class(g, part + room, (int32_t)n, false)));
+    way[n_ways++] =
+        llm_expr_seq2(g, text_expr(s, "\\"), llm_expr_class(g, part + room, (int32_t)n, false));
     for (size_t k = 0; k < sizeof escaped / sizeof *escaped; k++) {
         n = clip(g, e, escaped[k].first, escaped[k].last, part);
         for (size_t i = 0; i < n; i++)
-            all = llm_expr_alt2(g, all, unicode_escape(s, part[i].first, part[i].last));
+            way[n_ways++] = unicode_escape(s, part[i].first, part[i].last);
     }
     n = clip(g, e, 0x10000, 0x10ffff, part);
     for (size_t i = 0; i < n; i++)
-        all = llm_expr_alt2(g, all, pair_escape(s, part[i].first, part[i].last));
-    return all;
+        way[n_ways++] = pair_escape(s, part[i].first, part[i].last);
+    return llm_expr_alt(g, way, n_ways);
 }
 
 static int32_t encode_args(schema *s, const llm_expr *e) {

@@ -22,6 +22,7 @@ typedef struct writer {
 } writer;
 
 static void later(writer *w, int32_t e) {
+    llm_bx_count(w->p, 1);
     if (!ggl_grow(&w->job, &w->cap, w->n + 1, sizeof *w->job))
         w->p->status = GGL_NOMEM;
     else
@@ -41,9 +42,7 @@ static void later_often(writer *w, int32_t e, int32_t times) {
 static void put(writer *w, unsigned byte) {
     if (w->out->n >= w->end)
         w->p->status = GGL_LIMIT;
-    else if (!ggl_grow(&w->out->s, &w->out->cap, w->out->n + 1, 1))
-        w->p->status = GGL_NOMEM;
-    else
+    else if (llm_bx_grow(w->p, &w->out->s, &w->out->cap, w->out->n + 1, 1))
         w->out->s[w->out->n++] = (char)byte;
 }
 
@@ -52,8 +51,8 @@ static void put_again(writer *w, job j) {
     const size_t n = out->n - j.from, times = (size_t)j.times;
     if (n > 0 && times > (w->end - out->n) / n)
         w->p->status = GGL_LIMIT;
-    else if (!ggl_grow(&out->s, &out->cap, out->n + n * times, 1))
-        w->p->status = GGL_NOMEM;
+    else
+        (void)llm_bx_grow(w->p, &out->s, &out->cap, out->n + n * times, 1);
     for (size_t i = 0; i < times && n > 0 && w->p->status == GGL_OK; i++, out->n += n)
         memcpy(out->s + out->n, out->s + j.from, n);
 }
@@ -172,14 +171,12 @@ static void relax(const llm_trie *t, const char *s, size_t n, size_t i, llm_spel
     }
 }
 
-bool llm_spell(const llm_vocab *v, const char *s, size_t n, llm_spelled *out, bool *failed) {
+bool llm_spell(llm_bx_pool *p, const llm_vocab *v, const char *s, size_t n, llm_spelled *out) {
     out->n = 0;
-    if (!ggl_grow(&out->best, &out->cap_best, n + 1, sizeof *out->best) ||
-        !ggl_grow(&out->from, &out->cap_from, n + 1, sizeof *out->from) ||
-        !ggl_grow(&out->token, &out->cap_token, n + 1, sizeof *out->token)) {
-        *failed = true;
+    if (!llm_bx_grow(p, &out->best, &out->cap_best, n + 1, sizeof *out->best) ||
+        !llm_bx_grow(p, &out->from, &out->cap_from, n + 1, sizeof *out->from) ||
+        !llm_bx_grow(p, &out->token, &out->cap_token, n + 1, sizeof *out->token))
         return false;
-    }
     out->best[0] = 0;
     for (size_t i = 1; i <= n; i++)
         out->best[i] = INT32_MAX;
@@ -189,10 +186,8 @@ bool llm_spell(const llm_vocab *v, const char *s, size_t n, llm_spelled *out, bo
     if (out->best[n] == INT32_MAX)
         return false;
     const size_t n_ids = (size_t)out->best[n];
-    if (!ggl_grow(&out->id, &out->cap_id, n_ids + 1, sizeof *out->id)) {
-        *failed = true;
+    if (!llm_bx_grow(p, &out->id, &out->cap_id, n_ids + 1, sizeof *out->id))
         return false;
-    }
     out->n = n_ids;
     for (size_t at = n, k = n_ids; k > 0; at = (size_t)out->from[at])
         out->id[--k] = out->token[at];
@@ -223,12 +218,12 @@ static int32_t count_first(const llm_trie *t, const char *s, size_t n, const int
     return least;
 }
 
-int32_t llm_count_tokens(const llm_vocab *v, const char *s, size_t n, llm_suffixes *x,
-                         size_t *n_new) {
+int32_t llm_count_tokens(llm_bx_pool *p, const llm_vocab *v, const char *s, size_t n,
+                         llm_suffixes *x, size_t *n_new) {
     llm_bytes *text = &x->text;
     size_t same = 0;
-    if (!ggl_grow(&text->s, &text->cap, n + 1, 1) ||
-        !ggl_grow(&x->tokens, &x->cap_tokens, n + 1, sizeof *x->tokens))
+    if (!llm_bx_grow(p, &text->s, &text->cap, n + 1, 1) ||
+        !llm_bx_grow(p, &x->tokens, &x->cap_tokens, n + 1, sizeof *x->tokens))
         return -1;
     x->tokens[0] = 0;
     while (same < n && same < text->n && text->s[same] == s[n - 1 - same])

@@ -25,9 +25,12 @@ typedef struct llm_spelled {
 } llm_spelled;
 
 /* Finds the fewest tokens whose texts make up s[0..n). Returns false if there are none (n is then 0),
- * or if out of memory (*failed). */
-bool llm_spell(const llm_vocab *v, const char *s, size_t n, llm_spelled *out, bool *failed);
+ * or after a failure (p->status). */
+bool llm_spell(llm_bx_pool *p, const llm_vocab *v, const char *s, size_t n, llm_spelled *out);
 void llm_spelled_fini(llm_spelled *s);
+static inline size_t llm_spelled_size(const llm_spelled *s) {
+    return (s->cap_id + s->cap_best + s->cap_from + s->cap_token) * sizeof *s->id;
+}
 
 /* The fewest tokens for each end of a text. A text mostly has a long end in common with the one before,
  * so that only its beginning is computed. */
@@ -37,10 +40,13 @@ typedef struct llm_suffixes {
     size_t cap_tokens;
 } llm_suffixes;
 
-/* Returns the fewest tokens whose texts make up s[0..n), LLM_BX_DEAD if there are none, or -1 if out of
- * memory. Adds to *n_new the bytes that were not at the common end. */
-int32_t llm_count_tokens(const llm_vocab *v, const char *s, size_t n, llm_suffixes *x,
-                         size_t *n_new);
+/* Returns the fewest tokens whose texts make up s[0..n), LLM_BX_DEAD if there are none, or -1 after a
+ * failure (p->status). Adds to *n_new the bytes that were not at the common end. */
+int32_t llm_count_tokens(llm_bx_pool *p, const llm_vocab *v, const char *s, size_t n,
+                         llm_suffixes *x, size_t *n_new);
 void llm_suffixes_fini(llm_suffixes *x);
+static inline size_t llm_suffixes_size(const llm_suffixes *x) {
+    return x->text.cap + x->cap_tokens * sizeof *x->tokens;
+}
 
 #endif

@@ -8,7 +8,11 @@
 /* --- memory ----------------------------------------------------------------------------------- */
 
 bool llm_parser_init(llm_parser *p, const llm_bx_pool *pool, int32_t start) {
-    *p = (llm_parser){0};
+    const llm_budget use = p->states.pool.use;
+    *p = (llm_parser){.states.pool.use = use};
+    if (llm_budget_take(&p->states.pool.use, pool->n_rules, sizeof *p->frame + sizeof *p->born) !=
+        GGL_OK)
+        return false;
     p->frame = ggl_calloc(pool->n_rules, sizeof *p->frame);
     p->born = ggl_calloc(pool->n_rules, sizeof *p->born);
     if (!p->frame || !p->born || !llm_states_init(&p->states, pool))
@@ -26,9 +30,9 @@ void llm_parser_fini(llm_parser *p) {
     *p = (llm_parser){0};
 }
 
-bool llm_stack_init(llm_stack *s) {
+bool llm_stack_init(llm_parser *p, llm_stack *s) {
     *s = (llm_stack){0};
-    if (!ggl_grow(&s->frame, &s->cap_frames, LLM_FRAME_FIRST, sizeof *s->frame))
+    if (!llm_bx_grow(&p->states.pool, &s->frame, &s->cap_frames, LLM_FRAME_FIRST, sizeof *s->frame))
         return false;
     s->frame[LLM_FRAME_ROOT] = s->frame[LLM_FRAME_OPEN] =
         (llm_frame){.rule = -1, .returns = -1, .best = -1};
@@ -36,25 +40,31 @@ bool llm_stack_init(llm_stack *s) {
     return true;
 }
 
-void llm_stack_fini(llm_stack *s) {
+void llm_stack_fini(llm_parser *p, llm_stack *s) {
+    llm_budget *use = &p->states.pool.use;
+    llm_budget_give_back(use, s->cap_items, sizeof *s->item);
+    llm_budget_give_back(use, s->cap_frames, sizeof *s->frame);
+    llm_budget_give_back(use, s->cap_returns, sizeof *s->ret);
     ggl_free(s->item);
     ggl_free(s->frame);
     ggl_free(s->ret);
     *s = (llm_stack){0};
 }
 
-static bool copy_array(void *to, size_t *cap, const void *from, size_t n, size_t size) {
-    if (!ggl_grow(to, cap, n, size))
+static bool copy_array(llm_parser *p, void *to, size_t *cap, const void *from, size_t n,
+                       size_t size) {
+    if (!llm_bx_grow(&p->states.pool, to, cap, n, size))
         return false;
     if (n > 0)
         memcpy(*(void **)to, from, n * size);
     return true;
 }
 
-bool llm_stack_copy(llm_stack *to, const llm_stack *from) {
-    if (!copy_array(&to->item, &to->cap_items, from->item, from->n_items, sizeof *to->item) ||
-        !copy_array(&to->frame, &to->cap_frames, from->frame, from->n_frames, sizeof *to->frame) ||
-        !copy_array(&to->ret, &to->cap_returns, from->ret, from->n_returns, sizeof *to->ret))
+bool llm_stack_copy(llm_parser *p, llm_stack *to, const llm_stack *from) {
+    if (!copy_array(p, &to->item, &to->cap_items, from->item, from->n_items, sizeof *to->item) ||
+        !copy_array(p, &to->frame, &to->cap_frames, from->frame, from->n_frames,
+                    sizeof *to->frame) ||
+        !copy_array(p, &to->ret, &to->cap_returns, from->ret, from->n_returns, sizeof *to->ret))
         return false;
     to->n_items = from->n_items;
     to->n_frames = from->n_frames;
@@ -68,9 +78,9 @@ void llm_stack_back(llm_stack *s, llm_stack_mark m) {
     s->n_returns = m.n_returns;
 }
 
-static void out_of_memory(llm_parser *p) {
+static void fail(llm_parser *p, ggl_status st) {
     if (p->states.pool.status == GGL_OK)
-        p->states.pool.status = GGL_NOMEM;
+        p->states.pool.status = st;
 }
 
 /* --- new returns ------------------------------------------------------------------------------ */
@@ -97,9 +107,13 @@ static bool widen_fresh(llm_parser *p, const llm_stack *s) {
     if (2 * p->n_fresh_used < p->n_fresh)
         return true;
     const size_t n = p->n_fresh, more = n ? 2 * n : 64;
-    llm_new_return *old = p->fresh, *wide = ggl_calloc(more, sizeof *wide);
-    if (!wide)
+    const ggl_status st = llm_budget_take(&p->states.pool.use, more - n, sizeof *p->fresh);
+    llm_new_return *old = p->fresh;
+    llm_new_return *wide = st == GGL_OK ? ggl_calloc(more, sizeof *wide) : NULL;
+    if (!wide) {
+        fail(p, st == GGL_OK ? GGL_NOMEM : st);
         return false;
+    }
     p->fresh = wide;
     p->n_fresh = more;
     for (size_t i = 0; i < n; i++)
@@ -118,10 +132,8 @@ static void count_work(llm_parser *p, size_t n) {
 }
 
 static void look_at(llm_parser *p, int32_t item) {
-    if (!ggl_grow(&p->todo, &p->cap_todo, p->n_todo + 1, sizeof *p->todo)) {
-        out_of_memory(p);
+    if (!llm_bx_grow(&p->states.pool, &p->todo, &p->cap_todo, p->n_todo + 1, sizeof *p->todo))
         return;
-    }
     p->todo[p->n_todo++] = item;
 }
 
@@ -144,10 +156,8 @@ static void add_item(llm_parser *p, llm_stack *s, int32_t state, int32_t frame) 
         }
         return;
     }
-    if (!ggl_grow(&s->item, &s->cap_items, s->n_items + 1, sizeof *s->item)) {
-        out_of_memory(p);
+    if (!llm_bx_grow(&p->states.pool, &s->item, &s->cap_items, s->n_items + 1, sizeof *s->item))
         return;
-    }
     f->seen = p->clock;
     f->item = (int32_t)s->n_items;
     s->item[s->n_items++] = (llm_item){state, frame};
@@ -157,10 +167,8 @@ static void add_item(llm_parser *p, llm_stack *s, int32_t state, int32_t frame) 
 static void add_return(llm_parser *p, llm_stack *s, int32_t to, int32_t state, int32_t frame) {
     count_work(p, 1);
     if (!widen_fresh(p, s) ||
-        !ggl_grow(&s->ret, &s->cap_returns, s->n_returns + 1, sizeof *s->ret)) {
-        out_of_memory(p);
+        !llm_bx_grow(&p->states.pool, &s->ret, &s->cap_returns, s->n_returns + 1, sizeof *s->ret))
         return;
-    }
     llm_new_return *x = find_fresh(p, s, to, state, frame);
     if (x->clock == p->clock)
         return;
@@ -174,10 +182,8 @@ static void add_return(llm_parser *p, llm_stack *s, int32_t to, int32_t state, i
 static int32_t frame_of(llm_parser *p, llm_stack *s, int32_t rule) {
     if (p->born[rule] == p->clock)
         return p->frame[rule];
-    if (!ggl_grow(&s->frame, &s->cap_frames, s->n_frames + 1, sizeof *s->frame)) {
-        out_of_memory(p);
+    if (!llm_bx_grow(&p->states.pool, &s->frame, &s->cap_frames, s->n_frames + 1, sizeof *s->frame))
         return -1;
-    }
     const int32_t id = (int32_t)s->n_frames++;
     s->frame[id] = (llm_frame){.rule = rule,
                                .returns = -1,

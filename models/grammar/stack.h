@@ -74,12 +74,13 @@ typedef struct llm_parser {
     size_t n_fresh, n_fresh_used;
 } llm_parser;
 
+/* Begins with the budget that is in p->states.pool.use. Returns false after a failure. */
 bool llm_parser_init(llm_parser *p, const llm_bx_pool *pool, int32_t start);
 void llm_parser_fini(llm_parser *p);
 
-bool llm_stack_init(llm_stack *s);
-void llm_stack_fini(llm_stack *s);
-bool llm_stack_copy(llm_stack *to, const llm_stack *from);
+bool llm_stack_init(llm_parser *p, llm_stack *s);
+void llm_stack_fini(llm_parser *p, llm_stack *s);
+bool llm_stack_copy(llm_parser *p, llm_stack *to, const llm_stack *from);
 static inline llm_stack_mark llm_stack_here(const llm_stack *s) {
     return (llm_stack_mark){s->n_items, s->n_frames, s->n_returns};
 }

@@ -6,7 +6,7 @@
 
 bool llm_states_init(llm_states *s, const llm_bx_pool *pool) {
     if (!llm_bx_pool_copy(&s->pool, pool) ||
-        !ggl_grow(&s->state, &s->cap_states, 64, sizeof *s->state))
+        !llm_bx_grow(&s->pool, &s->state, &s->cap_states, 64, sizeof *s->state))
         return false;
     s->state[LLM_STATE_DEAD] = (llm_state){.expr = LLM_BX_NONE, .row = -1, .simple = true};
     s->n_states = 2;
@@ -42,8 +42,8 @@ int32_t llm_state_of(llm_states *s, int32_t expr) {
         return s->of_expr[expr];
     if (s->pool.status != GGL_OK || llm_bx_min_len(&s->pool, expr) == LLM_BX_DEAD)
         return LLM_STATE_DEAD;
-    if (!ggl_grow(&s->of_expr, &s->cap_of_expr, s->pool.n_nodes, sizeof *s->of_expr) ||
-        !ggl_grow(&s->state, &s->cap_states, s->n_states + 1, sizeof *s->state))
+    if (!llm_bx_grow(&s->pool, &s->of_expr, &s->cap_of_expr, s->pool.n_nodes, sizeof *s->of_expr) ||
+        !llm_bx_grow(&s->pool, &s->state, &s->cap_states, s->n_states + 1, sizeof *s->state))
         return failed(s, GGL_NOMEM);
     const bool nullable = s->pool.node[expr].nullable;
     const llm_state x = {.expr = expr,
@@ -61,7 +61,7 @@ int32_t llm_state_find_next(llm_states *s, int32_t state, unsigned b) {
     if (state == LLM_STATE_DEAD)
         return LLM_STATE_DEAD;
     if (s->state[state].row < 0) {
-        if (!ggl_grow(&s->row, &s->cap_rows, (s->n_rows + 1) * 256, sizeof *s->row))
+        if (!llm_bx_grow(&s->pool, &s->row, &s->cap_rows, (s->n_rows + 1) * 256, sizeof *s->row))
             return failed(s, GGL_NOMEM);
         memset(s->row + s->n_rows * 256, 0, 256 * sizeof *s->row);
         s->state[state].row = (int32_t)s->n_rows++;

@@ -2,8 +2,6 @@
  * back to itself is cut out as a rule of its own (a frame); every circle has one. */
 #include "translate.h"
 
-#include <inttypes.h>
-
 #include "follow.h"
 #include "ggl/alloc.h"
 #include "text/unicode.h"
@@ -11,8 +9,7 @@
 #define OUT_OF_MEMORY "out of memory for a grammar"
 
 enum {
-    INLINE_HEIGHT = 300, /* higher rules are called, not put in place */
-    MAX_WORK = 1 << 30   /* visits of nodes in search of a fixed point */
+    INLINE_HEIGHT = 300 /* higher rules are called, not put in place */
 };
 
 typedef struct translation {
@@ -93,6 +90,7 @@ static ggl_status find_order(translation *t, int32_t root) {
 
 /* --- facts ------------------------------------------------------------------------------------ */
 
+/* From the nodes it refers to, as far as they are known. */
 static bool is_nullable(const translation *t, const llm_expr *e) {
     const bool all = e->kind == LLM_EXPR_KIND_SEQ || e->kind == LLM_EXPR_KIND_AND;
     if (e->kind == LLM_EXPR_KIND_EMPTY || (e->kind == LLM_EXPR_KIND_REPEAT && e->min == 0))
@@ -101,42 +99,101 @@ static bool is_nullable(const translation *t, const llm_expr *e) {
         return !t->nullable[ref(t->g, e, 0)];
     if (e->kind == LLM_EXPR_KIND_MEMBERS)
         return e->nullable;
-    bool any = false, every = true;
-    for (int32_t i = 0; i < n_refs(e); i++) {
-        const bool x = t->nullable[ref(t->g, e, i)];
-        any = any || x;
-        every = every && x;
-    }
-    return all ? every : any;
+    for (int32_t i = 0; i < n_refs(e); i++)
+        if (t->nullable[ref(t->g, e, i)] != all)
+            return !all;
+    return all;
 }
 
-/* Which nodes have the empty text, and which refer to frames. AND and NOT must not: what they
- * describe has to be regular. */
-static ggl_status find_facts(translation *t) {
-    bool changed = true;
-    for (size_t work = 0; changed; work += t->n_order) {
-        if (work > MAX_WORK)
-            return ggl_fail(t->err, GGL_LIMIT, "the rules of the grammar are too entangled");
-        changed = false;
-        for (size_t i = 0; i < t->n_order; i++) {
-            const int32_t id = t->order[i];
-            const llm_expr *e = &t->g->node[id];
-            /* members in any order have too many states to be intersected with others */
-            bool circular = t->framed[id] || e->kind == LLM_EXPR_KIND_MEMBERS;
-            for (int32_t k = 0; k < n_refs(e); k++)
-                circular = circular || t->circular[ref(t->g, e, k)] || t->framed[ref(t->g, e, k)];
-            if (circular && (e->kind == LLM_EXPR_KIND_AND || e->kind == LLM_EXPR_KIND_NOT))
-                return ggl_fail(
-                    t->err, GGL_FORMAT,
-                    "an intersection or complement holds a rule that leads back to "
-                    "itself, or members in any order; only regular expressions can be in one");
-            const bool nullable = is_nullable(t, e);
-            changed = changed || nullable != t->nullable[id] || circular != t->circular[id];
-            t->nullable[id] = nullable;
-            t->circular[id] = circular;
-        }
+/* Which nodes refer to frames. AND and NOT must not: what they describe has to be regular. A node that is
+ * referred to before it is done is a frame, so that one pass finds all. The pass also finds which nodes
+ * have the empty text, but for those that have it by way of such a reference. */
+static ggl_status find_circular(translation *t) {
+    for (size_t i = 0; i < t->n_order; i++) {
+        const int32_t id = t->order[i];
+        const llm_expr *e = &t->g->node[id];
+        /* members in any order have too many states to be intersected with others */
+        bool circular = t->framed[id] || e->kind == LLM_EXPR_KIND_MEMBERS;
+        for (int32_t k = 0; k < n_refs(e) && !circular; k++)
+            circular = t->circular[ref(t->g, e, k)] || t->framed[ref(t->g, e, k)];
+        if (circular && (e->kind == LLM_EXPR_KIND_AND || e->kind == LLM_EXPR_KIND_NOT))
+            return ggl_fail(t->err, GGL_FORMAT,
+                            "an intersection or complement holds a rule that leads back to itself, "
+                            "or members in any order; only regular expressions can be in one");
+        t->circular[id] = circular;
+        t->nullable[id] = is_nullable(t, e);
     }
     return GGL_OK;
+}
+
+/* Where nodes are referred to: node id in user[first[id + 1]] .. user[first[id + 2]]. */
+typedef struct users {
+    int32_t *first, *user; /* [n_nodes + 2], [number of references] */
+    int32_t *
+        lacks; /* [n_nodes] how many more references must have the empty text, so that the node has it */
+    int32_t *todo; /* [n_nodes] nodes whose users are to be looked at */
+} users;
+
+static void list_users(const translation *t, users *u) {
+    for (size_t i = 0; i < t->n_order; i++) {
+        const llm_expr *e = &t->g->node[t->order[i]];
+        for (int32_t k = 0; k < n_refs(e); k++)
+            u->first[ref(t->g, e, k) + 1]++;
+    }
+    for (size_t i = 0; i < t->g->n_nodes; i++)
+        u->first[i + 1] += u->first[i];
+    u->first[t->g->n_nodes + 1] = u->first[t->g->n_nodes];
+    for (size_t i = t->n_order; i > 0;
+         i--) { /* lists are filled from their ends, `first` moves there */
+        const llm_expr *e = &t->g->node[t->order[i - 1]];
+        for (int32_t k = 0; k < n_refs(e); k++)
+            u->user[--u->first[ref(t->g, e, k) + 1]] = t->order[i - 1];
+    }
+}
+
+/* Hands on which nodes have the empty text, each reference once. */
+static void spread_nullable(translation *t, users *u) {
+    size_t n_todo = 0;
+    for (size_t i = 0; i < t->n_order; i++) {
+        const int32_t id = t->order[i];
+        const llm_expr *e = &t->g->node[id];
+        const bool all = e->kind == LLM_EXPR_KIND_SEQ || e->kind == LLM_EXPR_KIND_AND;
+        const bool fixed = e->kind == LLM_EXPR_KIND_NOT || e->kind == LLM_EXPR_KIND_MEMBERS;
+        u->lacks[id] = t->nullable[id] || fixed ? 0 : all ? n_refs(e) : 1;
+        if (t->nullable[id])
+            u->todo[n_todo++] = id;
+    }
+    while (n_todo > 0) {
+        const int32_t id = u->todo[--n_todo];
+        for (int32_t i = u->first[id + 1]; i < u->first[id + 2]; i++) {
+            const int32_t user = u->user[i];
+            if (u->lacks[user] > 0 && --u->lacks[user] == 0) {
+                t->nullable[user] = true;
+                u->todo[n_todo++] = user;
+            }
+        }
+    }
+}
+
+static ggl_status find_nullable(translation *t) {
+    const size_t n = t->g->n_nodes;
+    size_t n_users = 1;
+    for (size_t i = 0; i < t->n_order; i++)
+        n_users += (size_t)n_refs(&t->g->node[t->order[i]]);
+    users u = {.first = ggl_calloc(n + 2, sizeof *u.first),
+               .user = ggl_calloc(n_users, sizeof *u.user),
+               .lacks = ggl_calloc(n, sizeof *u.lacks),
+               .todo = ggl_calloc(n, sizeof *u.todo)};
+    const bool ok = u.first && u.user && u.lacks && u.todo;
+    if (ok) {
+        list_users(t, &u);
+        spread_nullable(t, &u);
+    }
+    ggl_free(u.first);
+    ggl_free(u.user);
+    ggl_free(u.lacks);
+    ggl_free(u.todo);
+    return ok ? GGL_OK : ggl_fail(t->err, GGL_NOMEM, OUT_OF_MEMORY);
 }
 
 /* --- characters ------------------------------------------------------------------------------- */
@@ -348,11 +405,9 @@ static void find_lengths(translation *t) {
     for (size_t k = 0; k < p->n_rules; k++)
         p->rule[k].min_len = LLM_BX_DEAD;
     bool changed = p->n_rules > 0;
-    for (size_t work = 0; changed && p->status == GGL_OK; work += p->n_nodes) {
+    while (changed && p->status == GGL_OK) {
         changed = false;
-        if (work > MAX_WORK)
-            p->status = GGL_LIMIT;
-        llm_bx_count(p, p->n_nodes / 4);
+        llm_bx_count(p, (p->n_nodes + p->n_args) / 4);
         for (int32_t i = LLM_BX_EMPTY + 1; i < (int32_t)p->n_nodes; i++)
             if (p->node[i].has_call)
                 llm_bx_measure(p, i);
@@ -380,23 +435,19 @@ static bool find_dead(translation *t) {
 static ggl_status translate(translation *t, int32_t root, int32_t *start) {
     ggl_status st = find_order(t, root);
     if (st == GGL_OK)
-        st = find_facts(t);
+        st = find_circular(t);
+    if (st == GGL_OK)
+        st = find_nullable(t);
     for (bool again = true; again && st == GGL_OK;) {
-        const uint64_t work = t->p->work;
         llm_bx_pool_fini(t->p);
-        t->p->work = work;
-        t->p->max_work = t->g->max_work;
         translate_nodes(t);
         find_lengths(t);
         st = t->p->status;
         again = st == GGL_OK && find_dead(t);
         if (st == GGL_NOMEM)
             ggl_fail(t->err, st, OUT_OF_MEMORY);
-        else if (llm_bx_overworked(t->p))
-            ggl_fail(t->err, st,
-                     "the grammar's intersections and complements take more than %" PRIu64
-                     " steps to work out; make it simpler",
-                     t->p->max_work);
+        else if (t->p->use.is_exceeded)
+            llm_budget_fail(&t->p->use, "the grammar", t->err);
         else if (st != GGL_OK)
             ggl_fail(t->err, st,
                      "the grammar is nested too deeply, or its intersections and complements are "
@@ -404,9 +455,11 @@ static ggl_status translate(translation *t, int32_t root, int32_t *start) {
     }
     if (st == GGL_OK)
         *start = bytes_of(t, root);
-    t->p->max_work = t->p->work = 0;
-    llm_find_follow(t->p, MAX_WORK);
-    return st == GGL_OK ? t->p->status : st;
+    llm_find_follow(t->p);
+    if (st == GGL_OK && t->p->status != GGL_OK)
+        st = t->p->use.is_exceeded ? llm_budget_fail(&t->p->use, "the grammar", t->err)
+                                   : ggl_fail(t->err, t->p->status, OUT_OF_MEMORY);
+    return st;
 }
 
 ggl_status llm_translate(llm_bx_pool *p, const llm_exprs *g, int32_t root,

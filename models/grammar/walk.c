@@ -4,17 +4,12 @@
 
 #include "ggl/alloc.h"
 
-static void out_of_memory(llm_walk *w) {
-    w->parser->states.pool.status = GGL_NOMEM;
-}
-
 static llm_item_set push_item(llm_walk *w, llm_item item) {
     llm_stack *s = w->stack;
     llm_item_set set = {.first = s->n_items};
-    if (!ggl_grow(&s->item, &s->cap_items, s->n_items + 1, sizeof *s->item)) {
-        out_of_memory(w);
+    if (!llm_bx_grow(&w->parser->states.pool, &s->item, &s->cap_items, s->n_items + 1,
+                     sizeof *s->item))
         return set;
-    }
     s->item[s->n_items++] = item;
     set.n = 1;
     return set;
@@ -47,10 +42,9 @@ static bool fits(llm_walk *w, llm_item_set set) {
 static void add_found(llm_walk *w, const llm_trie *t, int32_t first, int32_t end, int32_t bytes) {
     const size_t n = (size_t)(end - first);
     if (w->n_found + n > w->cap_found &&
-        !ggl_grow(&w->found, &w->cap_found, w->n_found + n, sizeof *w->found)) {
-        out_of_memory(w);
+        !llm_bx_grow(&w->parser->states.pool, &w->found, &w->cap_found, w->n_found + n,
+                     sizeof *w->found))
         return;
-    }
     if (n == 1)
         w->found[w->n_found] = t->id[first];
     else
@@ -90,9 +84,8 @@ static int32_t bytes_after(llm_walk *w, llm_item_set set, unsigned byte) {
 }
 
 static void add_exit(llm_walk *w, int32_t node) {
-    if (!ggl_grow(&w->exit, &w->cap_exits, w->n_exits + 1, sizeof *w->exit))
-        out_of_memory(w);
-    else
+    if (llm_bx_grow(&w->parser->states.pool, &w->exit, &w->cap_exits, w->n_exits + 1,
+                    sizeof *w->exit))
         w->exit[w->n_exits++] = node;
 }
 
@@ -146,10 +139,8 @@ static void walk_below(llm_walk *w, const llm_trie *t, int32_t top) {
 }
 
 static bool has_levels(llm_walk *w, const llm_trie *t) {
-    if (ggl_grow(&w->level, &w->cap_levels, (size_t)t->max_depth + 1, sizeof *w->level))
-        return true;
-    out_of_memory(w);
-    return false;
+    return llm_bx_grow(&w->parser->states.pool, &w->level, &w->cap_levels, (size_t)t->max_depth + 1,
+                       sizeof *w->level);
 }
 
 void llm_walk_trie(llm_walk *w, const llm_trie *t, llm_item_set start) {
@@ -171,6 +162,12 @@ void llm_walk_from(llm_walk *w, const llm_trie *t, int32_t node, llm_item_set se
 }
 
 void llm_walk_fini(llm_walk *w) {
+    if (w->parser) {
+        llm_budget *use = &w->parser->states.pool.use;
+        llm_budget_give_back(use, w->cap_found, sizeof *w->found);
+        llm_budget_give_back(use, w->cap_exits, sizeof *w->exit);
+        llm_budget_give_back(use, w->cap_levels, sizeof *w->level);
+    }
     ggl_free(w->found);
     ggl_free(w->exit);
     ggl_free(w->level);

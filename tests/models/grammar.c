@@ -268,12 +268,12 @@ TEST(time_of_ambiguous_grammars) {
         test_linear(grammars[i], steps_for(grammars[i], 40), steps_for(grammars[i], 80), 8);
 }
 
-/* Rules r_i ::= r_{i+1} r_{i+1} | "a". */
+/* Rules r_i ::= r_{i+1} "b"? r_{i+1} | "a". */
 static char *many_ways(int n) {
     char *text = calloc((size_t)n + 2, 40), *at = text;
     at += sprintf(at, "root ::= r0\n");
     for (int i = 0; i < n; i++)
-        at += sprintf(at, "r%d ::= r%d r%d | \"a\"\n", i, i + 1, i + 1);
+        at += sprintf(at, "r%d ::= r%d \"b\"? r%d | \"a\"\n", i, i + 1, i + 1);
     sprintf(at, "r%d ::= \"a\"", n);
     return text;
 }
@@ -296,6 +296,106 @@ TEST(too_ambiguous_grammars_are_refused) {
     llm_matcher_free(m);
     llm_grammar_free(g);
     free(text);
+}
+
+/* --- grammars that look hard ------------------------------------------------------------------ */
+
+/* Appends `part` n times. */
+static char *put_often(char *at, const char *part, int n) {
+    for (int i = 0; i < n; i++)
+        at += sprintf(at, "%s ", part);
+    return at;
+}
+
+/* A text of n letters a fits, within few steps and bytes; more letters do not fit if `ends`. */
+static void check_cheap(const char *text, int n, bool ends) {
+    enum { MOST_STEPS = 1 << 17, STEPS_BACK = 1 << 12, MOST_BYTES = 1 << 23 };
+    ggl_error err = {0};
+    llm_grammar *g = NULL;
+    llm_matcher *m = NULL;
+    const llm_gbnf_params p = {.size = sizeof p, .max_steps = 1 << 17, .max_bytes = MOST_BYTES};
+    size_t n_done = 0;
+    if (CHECK_OK(llm_grammar_from_gbnf_with(&g, text, strlen(text), "g", &p, &err), &err) &&
+        CHECK_OK(llm_matcher_new(&m, g, NULL, &err), &err)) {
+        llm_matcher_limit(m, MOST_STEPS, STEPS_BACK);
+        for (int i = 0; i < n && test_failures == 0; i++)
+            if (CHECK_OK(llm_matcher_accept_bytes(m, "a", 1, &n_done, &err), &err))
+                CHECK_INT(n_done, 1);
+        CHECK(llm_matcher_is_complete(m));
+        CHECK(llm_matcher_must_end(m) == ends);
+        CHECK_MSG(llm_matcher_size(m) > 1000 && llm_matcher_size(m) < MOST_BYTES, "%zu bytes",
+                  llm_matcher_size(m));
+        CHECK(llm_grammar_size(g) > 1000 && llm_grammar_size(g) < MOST_BYTES);
+    }
+    llm_matcher_free(m);
+    llm_grammar_free(g);
+}
+
+TEST(optional_parts_are_cheap) {
+    char *text = malloc(1 << 16), *at;
+    REQUIRE(text);
+    at = put_often(text + sprintf(text, "root ::= "), "\"a\"?", 800);
+    check_cheap(text, 800, true);
+    put_often(at, "\"a\"", 800);
+    check_cheap(text, 1600, true);
+    put_often(text + sprintf(text, "root ::= "), "\"a\"? \"b\"?", 400);
+    check_cheap(text, 400, false);
+    put_often(text + sprintf(text, "root ::= "), "(\"a\" | \"b\" \"c\"?)? \"b\"?", 300);
+    check_cheap(text, 300, false);
+    at = put_often(text + sprintf(text, "root ::= "), "x", 640);
+    sprintf(at, "\nx ::= \"a\" x | \"a\"");
+    check_cheap(text, 700, false);
+    free(text);
+}
+
+/* Rules r_i ::= r_{i+1} r_{i+1} | r_{i+1}, of which the last may be empty: 2^60 ways to read a text. */
+TEST(nullable_doubling_is_cheap) {
+    static const char *const last[] = {"\"a\" | \"\"", "\"a\" | \"bc\" | \"\"", "\"a\""};
+    char text[4096], *at;
+    for (size_t k = 0; k < sizeof last / sizeof *last; k++) {
+        at = text + sprintf(text, "root ::= r0\n");
+        for (int i = 0; i < 60; i++)
+            at += sprintf(at, "r%d ::= r%d r%d | r%d\n", i, i + 1, i + 1, i + 1);
+        sprintf(at, "r60 ::= %s", last[k]);
+        check_cheap(text, 1000, false);
+    }
+}
+
+/* Beyond its bytes, a compilation or a matcher fails, and says so; nothing more is allocated. */
+TEST(bytes_are_limited) {
+    const llm_gbnf_params few = {.size = sizeof few, .max_bytes = 20000};
+    llm_gbnf_params p = few;
+    ggl_error err = {0};
+    llm_grammar *g = NULL;
+    llm_matcher *m = NULL, *copy = NULL;
+    size_t n = 0;
+    char text[8192], *at = put_often(text + sprintf(text, "root ::= "), "[ab] \"c\"?", 600);
+    *at = 0;
+    CHECK_INT(llm_grammar_from_gbnf_with(&g, text, strlen(text), "g", &p, &err), GGL_LIMIT);
+    CHECK_HAS(err.msg, "takes more than 0 MiB of memory");
+    p.max_bytes = 1 << 20;
+    p.max_steps = 100;
+    CHECK_INT(llm_grammar_from_gbnf_with(&g, text, strlen(text), "g", &p, &err), GGL_LIMIT);
+    CHECK_HAS(err.msg, "takes more than 100 steps");
+    p.max_steps = 0;
+    if (CHECK_OK(llm_grammar_from_gbnf_with(&g, text, strlen(text), "g", &p, &err), &err) &&
+        CHECK_OK(llm_matcher_new(&m, g, NULL, &err), &err) &&
+        CHECK_OK(llm_matcher_copy(&copy, m, &err), &err)) {
+        const size_t before = llm_matcher_size(m);
+        CHECK_INT(llm_matcher_size(copy), before);
+        llm_matcher_limit_bytes(m, before + 1000);
+        CHECK_INT(llm_matcher_accept_bytes(m, "acbcacbcacbcacbc", 16, &n, &err), GGL_LIMIT);
+        CHECK_HAS(err.msg, "the grammar takes too much memory: after ");
+        CHECK(llm_matcher_size(m) <= before + 1000);
+        llm_matcher_limit_bytes(m, 0);
+        llm_matcher_reset(m);
+        CHECK_OK(llm_matcher_accept_bytes(m, "acbcacbcacbcacbc", 16, &n, &err), &err);
+        llm_matcher_free(copy);
+        copy = NULL;
+        CHECK(llm_matcher_size(m) > before);
+    }
+    llm_matcher_free(m);
+    llm_grammar_free(g);
 }
 
 /* What a matcher may take at once, and in the long run. */

@@ -426,7 +426,7 @@ TEST(schemas_keep_to_their_steps) {
     CHECK_INT(llm_grammar_from_schema_with(&g, schema, sizeof schema - 1, "s", &p, &err),
               GGL_LIMIT);
     CHECK(!g);
-    CHECK_HAS(err.msg, "take more than 2000 steps to work out; make it simpler");
+    CHECK_HAS(err.msg, "takes more than 2000 steps; make it simpler");
     p.max_steps = 1 << 24;
     CHECK_OK(llm_grammar_from_schema_with(&g, schema, sizeof schema - 1, "s", &p, &err), &err);
     llm_grammar_free(g);
@@ -499,6 +499,61 @@ TEST(time_of_long_lists) {
     test_linear("schema", steps_for(200), steps_for(800), 4);
 }
 
+static llm_grammar *compile_cheaply(const char *text, size_t n) {
+    const llm_schema_params p = {
+        .size = sizeof p, .compact = true, .max_steps = 1 << 21, .max_bytes = 64 << 20};
+    ggl_error err = {0};
+    llm_grammar *g;
+    CHECK_OK(llm_grammar_from_schema_with(&g, text, n, "s", &p, &err), &err);
+    return g;
+}
+
+/* Thousands of constants, characters and names take few steps and bytes. */
+TEST(long_lists_are_cheap) {
+    enum { MANY = 16000 };
+    static const char *const word[] = {"anyOf", "oneOf"};
+    char *s = malloc(1 << 20), *at = s;
+    REQUIRE(s);
+    for (int k = 0; k < 2; k++) {
+        at = s + sprintf(s, "{\"%s\": [", word[k]);
+        for (int i = 0; i < MANY; i++)
+            at += sprintf(at, "{\"const\": %d}, ", i);
+        at += sprintf(at - 2, "]}") - 2;
+        llm_grammar *g = compile_cheaply(s, (size_t)(at - s));
+        CHECK(g && fits(g, "15999") && fits(g, "0") && !fits(g, "16000") && !fits(g, "\"1\""));
+        llm_grammar_free(g);
+    }
+    at = s + sprintf(s, "{\"type\": \"string\", \"pattern\": \"^[");
+    for (int i = 0; i < MANY / 2; i++)
+        at += sprintf(at, "\\u%04x", 0x1000 + 2 * i);
+    at += sprintf(at, "]$\"}");
+    llm_grammar *g = compile_cheaply(s, (size_t)(at - s));
+    CHECK(g && fits(g, "\"\xe1\x80\x80\"") && !fits(g, "\"\xe1\x80\x81\""));
+    llm_grammar_free(g);
+    at = write_list(s, "{\"type\": \"object\", \"required\": [", "\"k", "\"", 4000, "]}");
+    g = compile_cheaply(s, (size_t)(at - s));
+    CHECK(g && !fits(g, "{\"k1\": 1}"));
+    llm_grammar_free(g);
+    free(s);
+}
+
+/* What would take long is refused before it has. */
+TEST(entangled_lists_are_refused) {
+    enum { MANY = 16000 };
+    const llm_schema_params p = {.size = sizeof p, .max_steps = 1 << 18, .max_bytes = 64 << 20};
+    ggl_error err = {0};
+    llm_grammar *g;
+    char *s = malloc(1 << 20), *at = s;
+    REQUIRE(s);
+    at = s + sprintf(s, "{\"allOf\": [");
+    for (int i = 0; i < MANY; i++)
+        at += sprintf(at, "{\"type\": \"integer\", \"minimum\": %d}, ", i);
+    at += sprintf(at - 2, "]}") - 2;
+    CHECK_INT(llm_grammar_from_schema_with(&g, s, (size_t)(at - s), "s", &p, &err), GGL_LIMIT);
+    CHECK_HAS(err.msg, "takes more than 262144 steps; make it simpler");
+    free(s);
+}
+
 /* 2^12 cases with 2000 names each. */
 TEST(cases_that_are_too_large) {
     char *s = malloc(1 << 17), *at = s;
@@ -511,7 +566,7 @@ TEST(cases_that_are_too_large) {
     llm_grammar_free(g);
     at = write_list(at - 1, ", \"dependentRequired\": {", "\"a", "\": [\"b\"]", 12, "}}");
     CHECK_INT(llm_grammar_from_schema(&g, s, (size_t)(at - s), "s", &err), GGL_LIMIT);
-    CHECK_HAS(err.msg, "the schema becomes too large");
+    CHECK_HAS(err.msg, "the schema takes more than 512 MiB of memory");
     free(s);
 }
 

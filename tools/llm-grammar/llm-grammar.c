@@ -98,8 +98,11 @@ static int check_files(const options *o) {
         return code;
     if (llm_matcher_new(&m, g, NULL, &err) != GGL_OK)
         code = tool_error(GRAMMAR_TOOL, 1, "%s", err.msg);
-    else
+    else {
+        /* nobody waits for the next byte here */
+        llm_matcher_limit(m, LLM_MATCHER_USUAL_STEPS, LLM_MATCHER_USUAL_STEPS);
         code = 0;
+    }
     for (size_t i = 0; m && i < o->files.n; i++) {
         const int one = check_file(o, m, o->files.s[i]);
         code = one > code ? one : code;

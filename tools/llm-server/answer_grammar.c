@@ -49,10 +49,15 @@ uint64_t answer_grammars_n_compiled(const answer_grammars *g) {
 
 static ggl_status compile(llm_grammar **out, ask_form form, ggl_str text, ggl_error *err) {
     static const char object[] = "{\"type\": \"object\"}";
-    const llm_schema_params compact = {
-        .size = sizeof compact, .compact = true, .max_steps = GRAMMAR_COMPILE_STEPS};
+    const llm_schema_params compact = {.size = sizeof compact,
+                                       .compact = true,
+                                       .max_steps = GRAMMAR_COMPILE_STEPS,
+                                       .max_bytes = GRAMMAR_COMPILE_BYTES};
+    const llm_gbnf_params gbnf = {.size = sizeof gbnf,
+                                  .max_steps = GRAMMAR_COMPILE_STEPS,
+                                  .max_bytes = GRAMMAR_COMPILE_BYTES};
     if (form == ASK_GBNF)
-        return llm_grammar_from_gbnf(out, text.s, text.n, "grammar", err);
+        return llm_grammar_from_gbnf_with(out, text.s, text.n, "grammar", &gbnf, err);
     return form == ASK_JSON
                ? llm_grammar_from_schema_with(out, object, sizeof object - 1, "JSON", &compact, err)
                : llm_grammar_from_schema_with(out, text.s, text.n, "schema", &compact, err);

@@ -9,11 +9,14 @@
 enum {
     GRAMMAR_MAX_TEXT = 1 << 20, /* bytes of a grammar or schema */
     GRAMMARS_KEPT = 16,
-    /* Limits of work in steps (llm_matcher_limit). GRAMMAR_COMPILE_STEPS take about half a second, GRAMMAR_MATCH_STEPS about
-     * 50 ms, which is more than any mask of a real schema needs. */
-    GRAMMAR_COMPILE_STEPS = 1 << 24,
+    /* Limits of work in steps (llm_matcher_limit). GRAMMAR_COMPILE_STEPS take about 0.1 s; of 500 published schemas none needs
+     * half of them. GRAMMAR_MATCH_STEPS take about 40 ms, which is more than any mask of a real schema needs. */
+    GRAMMAR_COMPILE_STEPS = 1 << 21,
     GRAMMAR_MATCH_STEPS = 1 << 20,
-    GRAMMAR_MATCH_STEPS_BACK = 1 << 17
+    GRAMMAR_MATCH_STEPS_BACK = 1 << 17,
+    /* Bytes while a grammar is compiled, and of the matchers of an answer */
+    GRAMMAR_COMPILE_BYTES = 64 << 20,
+    GRAMMAR_MATCH_BYTES = 128 << 20
 };
 
 /* A grammar in use, which must be given back. */
@@ -24,7 +27,7 @@ answer_grammars *answer_grammars_new(void); /* NULL: out of memory */
 void answer_grammars_free(answer_grammars *g);
 
 /* Takes the grammar of ASK_JSON, ASK_SCHEMA or ASK_GBNF, compiled now or before; from any thread. GGL_LIMIT: the text
- * is longer than GRAMMAR_MAX_TEXT; statuses of llm_grammar_from_gbnf and llm_grammar_from_schema_with. */
+ * is longer than GRAMMAR_MAX_TEXT; statuses of llm_grammar_from_gbnf_with and llm_grammar_from_schema_with. */
 GGL_NODISCARD ggl_status answer_grammars_take(answer_grammars *g, answer_grammar **out,
                                               ask_form form, ggl_str text, ggl_error *err);
 const llm_grammar *answer_grammar_get(const answer_grammar *k);

@@ -210,8 +210,10 @@ static ggl_status make_matcher(job *j, seat *s, const llm_grammar *grammar, ggl_
     if (!vocab)
         return no_memory(err);
     const ggl_status st = llm_matcher_new(&s->matcher, grammar, vocab, err);
-    if (st == GGL_OK)
+    if (st == GGL_OK) {
         llm_matcher_limit(s->matcher, GRAMMAR_MATCH_STEPS, GRAMMAR_MATCH_STEPS_BACK);
+        llm_matcher_limit_bytes(s->matcher, GRAMMAR_MATCH_BYTES);
+    }
     return st;
 }
 
@@ -261,7 +263,8 @@ static llm_calls_params calls_params(const job *j, const job_prompt *p) {
                               .template_text = llm_chat_text(server_chat(j->server)),
                               .prompt = p->text,
                               .tools = j->ask->tools,
-                              .max_steps = GRAMMAR_COMPILE_STEPS};
+                              .max_steps = GRAMMAR_COMPILE_STEPS,
+                              .max_bytes = GRAMMAR_COMPILE_BYTES};
 }
 
 static bool take_part(void *ctx, const answer_part *part) {

@@ -78,8 +78,9 @@ typedef struct llm_calls_params {
      * JSON. May be empty. */
     ggl_str tools;
     size_t max_size; /* bytes of an answer; 0: 16 MiB */
-    /* For llm_calls_grammar: as llm_schema_params.max_steps. */
+    /* For llm_calls_grammar: as those of llm_schema_params. */
     uint64_t max_steps;
+    size_t max_bytes;
 } llm_calls_params;
 
 /* Returns the name of the format whose marks stand in the text of a chat template, such as

@@ -43,6 +43,19 @@ GGL_API GGL_NODISCARD ggl_status llm_grammar_from_gbnf(llm_grammar **out, const 
 GGL_API GGL_NODISCARD ggl_status llm_grammar_from_schema(llm_grammar **out, const char *text,
                                                          size_t n, const char *name,
                                                          ggl_error *err);
+enum { LLM_GRAMMAR_USUAL_BYTES = 1 << 29 };
+
+typedef struct llm_gbnf_params {
+    size_t size;        /* sizeof(llm_gbnf_params): ggl/params.h */
+    uint64_t max_steps; /* see llm_matcher_limit; beyond them GGL_LIMIT; 0: no limit */
+    size_t max_bytes;   /* the memory that reading and compiling take; 0: LLM_GRAMMAR_USUAL_BYTES */
+} llm_gbnf_params;
+
+/* The same with parameters; NULL: all zero. */
+GGL_API GGL_NODISCARD ggl_status llm_grammar_from_gbnf_with(llm_grammar **out, const char *text,
+                                                            size_t n, const char *name,
+                                                            const llm_gbnf_params *params,
+                                                            ggl_error *err);
 /* Called for each keyword and format that no draft of the standard has, and that has no effect:
  * "s.json: #/properties/a/tpye: ..". The text is valid during the call. */
 typedef void (*llm_schema_note)(void *arg, const char *text);
@@ -54,9 +67,10 @@ typedef struct llm_schema_params {
     /* White space between tokens is at most one space after ':' and ','. For generated texts: where
      * any JSON is allowed, small models fill their budget with line breaks and indentation. */
     bool compact;
-    /* The steps (see llm_matcher_limit) that intersections and complements may take, beyond which the
-     * schema is refused with GGL_LIMIT; 0: no limit. */
+    /* The steps (see llm_matcher_limit) that reading and compiling may take, beyond which the schema is
+     * refused with GGL_LIMIT; 0: no limit. */
     uint64_t max_steps;
+    size_t max_bytes; /* the memory they may take; 0: LLM_GRAMMAR_USUAL_BYTES */
 } llm_schema_params;
 
 /* The same with parameters; NULL: all zero. */
@@ -66,6 +80,8 @@ GGL_API GGL_NODISCARD ggl_status llm_grammar_from_schema_with(llm_grammar **out,
                                                               ggl_error *err);
 /* Any JSON text. */
 GGL_API GGL_NODISCARD ggl_status llm_grammar_json(llm_grammar **out, ggl_error *err);
+/* The bytes that it holds. */
+GGL_API size_t llm_grammar_size(const llm_grammar *g);
 /* Matchers of the grammar do not need it any more. */
 GGL_API void llm_grammar_free(llm_grammar *g);
 
@@ -97,14 +113,20 @@ GGL_API GGL_NODISCARD ggl_status llm_matcher_new(llm_matcher **out, const llm_gr
 GGL_API GGL_NODISCARD ggl_status llm_matcher_copy(llm_matcher **out, const llm_matcher *m,
                                                   ggl_error *err);
 GGL_API void llm_matcher_free(llm_matcher *m);
-enum { LLM_MATCHER_USUAL_STEPS = 1 << 24 };
+enum { LLM_MATCHER_USUAL_STEPS = 1 << 24, LLM_MATCHER_USUAL_BACK = 1 << 17 };
 
 /* Limits the work of a matcher and its copies. They have a supply of `most` steps. Each mask, ending,
  * token or byte takes steps from it, and fails with GGL_LIMIT if they do not suffice. Before each of them,
  * `back` steps are put back, up to `most` in all. So a hard mask may take `most` steps, but a long text no
- * more than `back` for each token on average. A step takes 20 to 100 ns. Until this is called, both numbers
- * are LLM_MATCHER_USUAL_STEPS, about a second. `most` 0: no limit. */
+ * more than `back` for each token on average. A step takes 20 to 100 ns. Until this is called, they are
+ * those that the grammar was compiled with, or LLM_MATCHER_USUAL_STEPS, about a second, and
+ * LLM_MATCHER_USUAL_BACK, about 5 ms. `most` 0: no limit. */
 GGL_API void llm_matcher_limit(llm_matcher *m, uint64_t most, uint64_t back);
+/* Limits the memory of a matcher and its copies together; what needs more fails with GGL_LIMIT. Until
+ * this is called, it is what the grammar was compiled with. 0: no limit. */
+GGL_API void llm_matcher_limit_bytes(llm_matcher *m, size_t most);
+/* The bytes that a matcher and its copies hold together, without the grammar and the vocabulary. */
+GGL_API size_t llm_matcher_size(const llm_matcher *m);
 /* Goes back to the beginning of the text. */
 GGL_API void llm_matcher_reset(llm_matcher *m);
 
