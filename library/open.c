@@ -44,6 +44,8 @@ static ggl_status open_text(llm_context *c, const llm_open_params *p, ggl_error 
                                    .text = {p->chat_template, strlen(p->chat_template)}};
     st = llm_chat_new(&c->chat, llm_model_file(c->model), c->tokenizer,
                       p->chat_template ? &with : NULL, &c->why_no_chat);
+    if (c->chat)
+        llm_chat_leave_bos_out(c->chat, p->no_chat_bos);
     return st == GGL_NOMEM || (st != GGL_OK && p->chat_template)
                ? ggl_fail(err, st, "%s", c->why_no_chat.msg)
                : GGL_OK;

@@ -330,8 +330,8 @@ static ggl_status begin_as_prompt(llm_calls *c, ggl_str prompt) {
 /* Reads what the prompt has begun of the answer, and reports none of it. */
 static ggl_status begin_with(llm_calls *c, ggl_str begun, ggl_error *err) {
     ggl_status st = append(c, begun.s, begun.n);
-    if (begun.n == 0 || st != GGL_OK)
-        return st == GGL_OK ? st : ggl_fail(err, st, "out of memory for an answer");
+    if (st != GGL_OK)
+        return ggl_fail(err, st, "out of memory for an answer");
     c->seed = c->n;
     st = go_on(c, err);
     c->first_begins = true;
@@ -376,7 +376,7 @@ ggl_status llm_calls_new(llm_calls **out, const llm_calls_params *params, ggl_er
     const size_t n_before = p->prompt.n - n_begun;
     if (st == GGL_OK && begin_as_prompt(c, (ggl_str){p->prompt.s, n_before}) != GGL_OK)
         st = ggl_fail(err, GGL_NOMEM, "out of memory for an answer");
-    if (st == GGL_OK && n_begun > 0)
+    if (st == GGL_OK)
         st = begin_with(c, (ggl_str){p->prompt.s + n_before, n_begun}, err);
     if (st != GGL_OK) {
         llm_calls_free(c);
@@ -471,4 +471,8 @@ llm_calls_kind llm_calls_now(const llm_calls *c) {
     return c->mode == IN_CONTENT     ? LLM_CALLS_CONTENT
            : c->mode == IN_REASONING ? LLM_CALLS_REASONING
                                      : LLM_CALLS_CALL;
+}
+
+ggl_str llm_calls_reasoning_end(const llm_calls *c) {
+    return c->mode == IN_REASONING ? c->think->close : (ggl_str){"", 0};
 }

@@ -90,6 +90,21 @@ ggl_str llm_calls_format_name(int k) {
     return (ggl_str){0};
 }
 
+bool llm_calls_format_has_calls(ggl_str name) {
+    ggl_str text = whole_table(), line;
+    bool found = false;
+    while (llm_take_entry(&text, &line)) {
+        char word[MAX_WORD];
+        bool plain;
+        const size_t n = next_word(&line, word, &plain);
+        if (word_is(word, n, "format"))
+            found = line.n - 1 == name.n && memcmp(line.s + 1, name.s, name.n) == 0;
+        else if (found && word_is(word, n, "call"))
+            return true;
+    }
+    return false;
+}
+
 /* --- a format --------------------------------------------------------------------------------- */
 
 static const char *const field_names[] = {

@@ -21,7 +21,7 @@ static int32_t next_greedy(llm_sampler *s) {
     return id;
 }
 
-int32_t llm_sampler_next(llm_sampler *s, const float *logits, const uint32_t *allowed) {
+static int32_t draw(llm_sampler *s, const float *logits, const uint32_t *allowed) {
     if (!llm_candidates_begin(s, logits, allowed))
         return -1;
     if (s->p.temp <= 0)
@@ -30,6 +30,35 @@ int32_t llm_sampler_next(llm_sampler *s, const float *logits, const uint32_t *al
         llm_sampler_rows[s->stage[i]].apply(s);
     const size_t i = s->p.mirostat ? llm_sample_mirostat(s) : llm_sample_draw(s);
     return llm_candidate_id(s->key[i]);
+}
+
+/* The next of the forced tokens. If it is not allowed, the rest is given up. */
+static int32_t next_forced(llm_sampler *s, const uint32_t *allowed) {
+    const int32_t id = s->forced[s->i_forced++];
+    if (!allowed || allowed[id / 32] >> id % 32 & 1)
+        return id;
+    s->n_forced = s->i_forced = 0;
+    return -1;
+}
+
+int32_t llm_sampler_next(llm_sampler *s, const float *logits, const uint32_t *allowed) {
+    const int32_t drawn = draw(s, logits, allowed);
+    const int32_t forced = s->i_forced < s->n_forced ? next_forced(s, allowed) : -1;
+    return forced >= 0 ? forced : drawn;
+}
+
+ggl_status llm_sampler_force(llm_sampler *s, const int32_t *id, size_t n, ggl_error *err) {
+    s->n_forced = s->i_forced = 0;
+    for (size_t i = 0; i < n; i++)
+        if (id[i] < 0 || id[i] >= s->n_vocab)
+            return ggl_fail(err, GGL_USAGE, "token %d is not in the vocabulary of %d", (int)id[i],
+                            (int)s->n_vocab);
+    if (!ggl_grow(&s->forced, &s->cap_forced, n, sizeof *s->forced))
+        return ggl_fail(err, GGL_NOMEM, "out of memory for tokens");
+    if (n > 0)
+        memcpy(s->forced, id, n * sizeof *id);
+    s->n_forced = n;
+    return GGL_OK;
 }
 
 size_t llm_sampler_candidates(const llm_sampler *s, llm_candidate *out, size_t most) {
@@ -73,6 +102,7 @@ void llm_sampler_reset(llm_sampler *s) {
     llm_sampler_forget(s);
     s->mu = 2.0 * s->p.mirostat_tau;
     s->n = 0;
+    s->n_forced = s->i_forced = 0;
     llm_rng_seed(s->rng, s->p.seed);
 }
 
@@ -347,6 +377,7 @@ void llm_sampler_free(llm_sampler *s) {
     ggl_free(s->copy);
     ggl_free(s->history.entry);
     ggl_free(s->count);
+    ggl_free(s->forced);
     if (!s->like)
         ggl_free(s->bias);
     ggl_free(s);

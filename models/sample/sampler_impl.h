@@ -54,6 +54,8 @@ struct llm_sampler {
     size_t penalty_last_n; /* window of the penalties; 0: off */
     int32_t *count;        /* [n_vocab] how often that window contains the id */
     sampler_dry dry;
+    int32_t *forced; /* [n_forced]: the next ones to choose; the first i_forced were chosen */
+    size_t n_forced, i_forced, cap_forced;
 
     /* The logits in the first phase. In a copy, NaN marks a token that must not be chosen. */
     const float *logits;

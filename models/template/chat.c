@@ -24,8 +24,13 @@ enum { N_TOKENS = sizeof token_keys / sizeof *token_keys };
 
 struct llm_chat {
     llm_template *template_;
-    ggl_arena arena; /* texts of tokens, and of the template */
+    ggl_arena arena; /* texts of tokens, of the template, and of variables */
     ggl_str text;
+    ggl_str bos;    /* that the file puts before texts; empty: none */
+    bool omits_bos; /* the template does not write it */
+    bool leaves_bos_out;
+    ggl_str *vars; /* set by llm_chat_set */
+    size_t n_vars, cap_vars;
     llm_template_text token[N_TOKENS];
     size_t n_tokens;
 };
@@ -45,6 +50,62 @@ static ggl_status read_tokens(llm_chat *c, const ggl_gguf *file, const llm_token
             return ggl_fail(err, GGL_NOMEM, "out of memory for a chat template");
         c->token[c->n_tokens++] = (llm_template_text){token_keys[i].variable, {copy, s.n}};
     }
+    return GGL_OK;
+}
+
+/* Notes the text of the token that the tokenizer puts before texts. */
+static ggl_status read_bos(llm_chat *c, const llm_tokenizer *t, ggl_error *err) {
+    llm_tokens ids = {0};
+    if (!t)
+        return GGL_OK;
+    ggl_status st = llm_tokenize(t, "", 0, LLM_TOKENIZE_BOS, &ids, err);
+    if (st == GGL_OK && ids.n > 0 && ids.id[0] == llm_tokenizer_bos(t)) {
+        const ggl_str s = llm_token_text(t, ids.id[0], true);
+        c->bos = (ggl_str){ggl_arena_strndup(&c->arena, s.s, s.n), s.n};
+        if (!c->bos.s)
+            st = ggl_fail(err, GGL_NOMEM, "out of memory for a chat template");
+    }
+    llm_tokens_fini(&ids);
+    return st;
+}
+
+/* Finds out by a small conversation whether the template writes the token. */
+static ggl_status check_bos(llm_chat *c, ggl_error *err) {
+    static const char talk[] = "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}]}";
+    const ggl_str vars = {talk, sizeof talk - 1};
+    char *text;
+    size_t n;
+    if (c->bos.n == 0)
+        return GGL_OK;
+    c->leaves_bos_out = true;
+    const ggl_status st = llm_chat_prompt(c, &vars, 1, NULL, &text, &n, NULL);
+    c->leaves_bos_out = false;
+    c->omits_bos = st == GGL_OK && (n < c->bos.n || memcmp(text, c->bos.s, c->bos.n) != 0);
+    ggl_free(text);
+    return st == GGL_NOMEM ? ggl_fail(err, st, "out of memory for a chat template") : GGL_OK;
+}
+
+ggl_str llm_chat_added_bos(const llm_chat *c) {
+    return c->omits_bos && !c->leaves_bos_out ? c->bos : (ggl_str){"", 0};
+}
+
+void llm_chat_leave_bos_out(llm_chat *c, bool leave) {
+    c->leaves_bos_out = leave;
+}
+
+ggl_status llm_chat_set(llm_chat *c, ggl_str vars, const char *name, ggl_error *err) {
+    llm_json *doc = NULL;
+    const ggl_status st = llm_json_parse(&doc, vars.s, vars.n, name, err);
+    const bool is_object = st == GGL_OK && doc->root.kind == JSON_OBJECT;
+    llm_json_free(doc);
+    if (st != GGL_OK)
+        return st;
+    if (!is_object)
+        return ggl_fail(err, GGL_FORMAT, "%s: a JSON object is expected: {\"NAME\": VALUE}", name);
+    const char *copy = ggl_arena_strndup(&c->arena, vars.s, vars.n);
+    if (!copy || !ggl_grow(&c->vars, &c->cap_vars, c->n_vars + 1, sizeof *c->vars))
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a chat template");
+    c->vars[c->n_vars++] = (ggl_str){copy, vars.n};
     return GGL_OK;
 }
 
@@ -96,6 +157,39 @@ static ggl_status find_text(const ggl_gguf *file, const llm_chat_template *with,
                    : ggl_fail(err, GGL_NOT_FOUND, "the file has no chat template (%s)", name);
 }
 
+/* Variables that some templates read without asking whether they are defined: Firefunction's publisher gives it the tools
+ * as JSON, and the date. They are set in front of the template's text, in its first line, so that messages about lines stay
+ * true. */
+static const struct {
+    const char *variable, *asks, *sets;
+} computed[] = {
+    {"functions", "functions is",
+     "{%- if functions is not defined -%}{%- set functions = tools|tojson(indent=4) if tools else "
+     "'' "
+     "-%}{%- endif -%}"},
+    {"datetime", "datetime is",
+     "{%- if datetime is not defined -%}{%- set datetime = strftime_now('%b %d %Y') -%}{%- endif "
+     "-%}"},
+};
+
+enum { N_COMPUTED = sizeof computed / sizeof *computed };
+
+static ggl_status parse(llm_chat *c, ggl_str text, const char *name, ggl_error *err) {
+    char before[512] = "";
+    ggl_status st = llm_template_new(&c->template_, text.s, text.n, name, err);
+    for (int i = 0; st == GGL_OK && i < N_COMPUTED; i++)
+        if (llm_template_mentions(c->template_, computed[i].variable) &&
+            !memmem(text.s, text.n, computed[i].asks, strlen(computed[i].asks)))
+            strcat(before, computed[i].sets);
+    if (st != GGL_OK || !before[0])
+        return st;
+    const char *whole = ggl_arena_printf(&c->arena, "%s%.*s", before, (int)text.n, text.s);
+    if (!whole)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a chat template");
+    llm_template_free(c->template_);
+    return llm_template_new(&c->template_, whole, strlen(before) + text.n, name, err);
+}
+
 ggl_status llm_chat_new(llm_chat **out, const ggl_gguf *file, const llm_tokenizer *t,
                         const llm_chat_template *with, ggl_error *err) {
     ggl_str text;
@@ -107,12 +201,16 @@ ggl_status llm_chat_new(llm_chat **out, const ggl_gguf *file, const llm_tokenize
     llm_chat *c = ggl_calloc(1, sizeof *c);
     if (!c)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a chat template");
-    st = llm_template_new(&c->template_, text.s, text.n, name, err);
+    st = parse(c, text, name, err);
     c->text = (ggl_str){ggl_arena_strndup(&c->arena, text.s, text.n), text.n};
     if (st == GGL_OK && !c->text.s)
         st = ggl_fail(err, GGL_NOMEM, "out of memory for a chat template");
     if (st == GGL_OK)
         st = read_tokens(c, file, t, err);
+    if (st == GGL_OK)
+        st = read_bos(c, t, err);
+    if (st == GGL_OK)
+        st = check_bos(c, err);
     if (st != GGL_OK) {
         llm_chat_free(c);
         return st;
@@ -126,6 +224,7 @@ void llm_chat_free(llm_chat *c) {
         return;
     llm_template_free(c->template_);
     ggl_arena_fini(&c->arena);
+    ggl_free(c->vars);
     ggl_free(c);
 }
 
@@ -176,34 +275,52 @@ ggl_status llm_chat_unread(const llm_chat *c, ggl_str vars, void (*each)(void *a
     return st;
 }
 
+/* Puts the file's first token before a prompt without it. */
+static ggl_status add_bos(const llm_chat *c, char **text, size_t *n, ggl_error *err) {
+    const size_t n_bos = c->leaves_bos_out ? 0 : c->bos.n;
+    if (n_bos == 0 || (*n >= n_bos && memcmp(*text, c->bos.s, n_bos) == 0))
+        return GGL_OK;
+    char *whole = ggl_calloc(n_bos + *n + 1, 1);
+    if (whole) {
+        memcpy(whole, c->bos.s, n_bos);
+        memcpy(whole + n_bos, *text, *n);
+    }
+    ggl_free(*text);
+    *text = whole;
+    *n = whole ? *n + n_bos : 0;
+    return whole ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory for a conversation");
+}
+
 ggl_status llm_chat_prompt(const llm_chat *c, const ggl_str *vars, size_t n_vars, const char *name,
                            char **text, size_t *size, ggl_error *err) {
-    static const char usual[] =
-        "{\"tools\": null, \"documents\": null, \"add_generation_prompt\": false}";
+    static const char usual[] = "{\"tools\": null, \"documents\": null, \"add_generation_prompt\": "
+                                "false, \"enable_thinking\": true}";
     *text = NULL;
     *size = 0;
     const char *from = name ? name : "variables";
-    ggl_str *all = ggl_calloc(n_vars + 1, sizeof *all);
-    llm_json **doc = ggl_calloc(n_vars + 1, sizeof(llm_json *));
+    const size_t n = 1 + c->n_vars + n_vars;
+    ggl_str *all = ggl_calloc(n, sizeof *all);
+    llm_json **doc = ggl_calloc(n, sizeof(llm_json *));
     ggl_status st =
         all && doc ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory for a conversation");
-    for (size_t i = 0; i <= n_vars && st == GGL_OK; i++)
-        all[i] = i ? vars[i - 1] : (ggl_str){usual, sizeof usual - 1};
+    for (size_t i = 0; i < n && st == GGL_OK; i++)
+        all[i] = i == 0           ? (ggl_str){usual, sizeof usual - 1}
+                 : i <= c->n_vars ? c->vars[i - 1]
+                                  : vars[i - 1 - c->n_vars];
     if (st == GGL_OK)
-        st = llm_tn_read_variables(doc, all, n_vars + 1, from, err);
+        st = llm_tn_read_variables(doc, all, n, from, err);
     if (st == GGL_OK)
-        st = check_messages(c, doc, n_vars + 1, from, err);
-    const llm_template_params p = {.size = sizeof p,
-                                   .vars = all,
-                                   .n_vars = n_vars + 1,
-                                   .texts = c->token,
-                                   .n_texts = c->n_tokens};
+        st = check_messages(c, doc, n, from, err);
+    const llm_template_params p = {
+        .size = sizeof p, .vars = all, .n_vars = n, .texts = c->token, .n_texts = c->n_tokens};
     if (st == GGL_OK) {
         st = llm_tn_render(c->template_, &p, doc, text, size, err);
         if (st != GGL_OK && name)
             (void)ggl_within(err, st, "%s", name);
     }
-    for (size_t i = 0; doc && i <= n_vars; i++)
+    if (st == GGL_OK)
+        st = add_bos(c, text, size, err);
+    for (size_t i = 0; doc && i < n; i++)
         llm_json_free(doc[i]);
     ggl_free(doc);
     ggl_free(all);

@@ -495,8 +495,13 @@ def reasoning():
     t.end("--tools", 0)
     r = run(*tools, "--tools", path("tools.jinja"), flags=["-m", MODEL], code=1)
     check(b"tools.jinja" in r.stderr, "--tools that are none", r.stderr)
-    r = run("-st", "--reasoning-budget", "0", "-p", "x", code=1)
-    check(b"it has no enable_thinking" in r.stderr, "--reasoning-budget", r.stderr)
+    # reasoning that the template begins is ended after N tokens; then the answer follows
+    for how, most in ((("--reasoning-budget", "2"), 2), (("--reasoning-budget", "0"), 0), (("--reasoning-budget", "5"), 5)):
+        text = run("-st", "-p", "x", "--reasoning", "show", *how, *think[:2], "-n", "40").stdout.decode()
+        check("</think>" in text, "%s does not end reasoning: %r" % (how, text))
+        check((text.find("</think>") > 0) == (most > 0) and len(text.split("</think>")[0].split()) <= most, "%s: %r" % (how, text))
+    r = run("-st", "-p", "x", "-n", "1", "--reasoning", "on", "--reasoning-format", "deepseek")
+    check(not r.stderr, "--reasoning on", r.stderr)
 
 
 def untalkative():

@@ -493,6 +493,108 @@ TEST(a_template_that_is_no_text) {
     ggl_free(data);
 }
 
+/* A file that demands a token before texts. */
+static ggl_gguf *file_with_bos(ggl_gguf_writer *w, bool adds, void **data) {
+    static const char *const piece[] = {"<unk>", "<s>", "</s>", "\xe2\x96\x81", "a", "b"};
+    enum { N = sizeof piece / sizeof *piece };
+    const int32_t kind[N] = {2, 3, 3, 1, 1, 1};
+    const float score[N] = {0};
+    const uint32_t bos = 1, eos = 2, unknown = 0;
+    ggl_str s[N];
+    size_t size;
+    ggl_gguf *file = NULL;
+    for (int i = 0; i < N; i++)
+        s[i] = (ggl_str){piece[i], strlen(piece[i])};
+    ggl_gguf_put_string(w, "tokenizer.ggml.model", "llama", 5);
+    ggl_gguf_put_strings(w, "tokenizer.ggml.tokens", s, N);
+    ggl_gguf_put(w, "tokenizer.ggml.scores", GGL_GGUF_F32, true, score, N);
+    ggl_gguf_put(w, "tokenizer.ggml.token_type", GGL_GGUF_I32, true, kind, N);
+    ggl_gguf_put(w, "tokenizer.ggml.bos_token_id", GGL_GGUF_U32, false, &bos, 1);
+    ggl_gguf_put(w, "tokenizer.ggml.eos_token_id", GGL_GGUF_U32, false, &eos, 1);
+    ggl_gguf_put(w, "tokenizer.ggml.unknown_token_id", GGL_GGUF_U32, false, &unknown, 1);
+    ggl_gguf_put(w, "tokenizer.ggml.add_bos_token", GGL_GGUF_BOOL, false, &adds, 1);
+    CHECK_OK(ggl_gguf_writer_write_memory(w, data, &size, &err), &err);
+    CHECK_OK(ggl_gguf_open_memory(&file, *data, size, "memory", &err), &err);
+    return file;
+}
+
+/* Prompts begin with the token that the file demands, once; unless the caller leaves that to the template. */
+TEST(the_first_token) {
+    static const struct {
+        bool adds;
+        const char *text, *with, *without, *added;
+    } row[] = {
+        {true, "{{ messages[0].content }}", "<s>a", "a", "<s>"},
+        {true, "{{ bos_token }}{{ messages[0].content }}", "<s>a", "<s>a", ""},
+        {true, "<s>{{ messages[0].content }}", "<s>a", "<s>a", ""},
+        {true, "{{ raise_exception('no') if messages|length < 3 else 'x' }}", "<s>x", "x", ""},
+        {false, "{{ messages[0].content }}", "a", "a", ""},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        ggl_gguf_writer *w = ggl_gguf_writer_new();
+        void *data = NULL;
+        ggl_gguf *file = file_with_bos(w, row[i].adds, &data);
+        llm_tokenizer *t = NULL;
+        llm_chat *chat = NULL;
+        const llm_chat_template with = {.name = "t", .text = {row[i].text, strlen(row[i].text)}};
+        REQUIRE_OK(llm_tokenizer_new(&t, file, &err), &err);
+        REQUIRE_OK(llm_chat_new(&chat, file, t, &with, &err), &err);
+        CHECK(ggl_str_is(llm_chat_added_bos(chat), row[i].added));
+        for (int leave = 0; leave < 2; leave++) {
+            const char *vars = "{\"messages\": [{\"content\": \"a\"}, {}, {}]}";
+            const ggl_str all = {vars, strlen(vars)};
+            char *got = NULL;
+            size_t n;
+            llm_chat_leave_bos_out(chat, leave);
+            CHECK_OK(llm_chat_prompt(chat, &all, 1, NULL, &got, &n, &err), &err);
+            CHECK_STR(got, leave ? row[i].without : row[i].with);
+            CHECK(n == strlen(got) && (!leave || llm_chat_added_bos(chat).n == 0));
+            ggl_free(got);
+        }
+        llm_chat_free(chat);
+        llm_tokenizer_free(t);
+        ggl_gguf_close(file);
+        ggl_gguf_writer_free(w);
+        ggl_free(data);
+    }
+}
+
+/* Variables that conversations have unless they are set: for all by llm_chat_set, or for one. */
+TEST(variables_of_conversations) {
+    static const struct {
+        const char *text, *set, *vars, *want;
+    } row[] = {
+        {"{% if not enable_thinking %}</think>{% endif %}", NULL, "{}", ""},
+        {"{% if not enable_thinking %}</think>{% endif %}", "{\"enable_thinking\": false}", "{}",
+         "</think>"},
+        {"{% if not enable_thinking %}</think>{% endif %}", "{\"enable_thinking\": false}",
+         "{\"enable_thinking\": true}", ""},
+        {"{{ x }}{{ y }}", "{\"x\": 1, \"y\": 2}", "{\"y\": 3}", "13"},
+        {"{{ functions }}", NULL, "{}", ""},
+        {"{{ functions }}", NULL, "{\"tools\": [1]}", "[\n    1\n]"},
+        {"{{ functions }}", NULL, "{\"tools\": [1], \"functions\": \"f\"}", "f"},
+        {"{% if functions is defined %}f{% endif %}", NULL, "{}", ""},
+        {"{{ datetime }}", NULL, "{\"now\": \"2025-03-09T14:05:06\"}", "Mar 09 2025"},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        llm_chat *chat;
+        const llm_chat_template with = {.name = "t", .text = {row[i].text, strlen(row[i].text)}};
+        const ggl_str all = {row[i].vars, strlen(row[i].vars)};
+        char *got = NULL;
+        size_t n;
+        REQUIRE_OK(llm_chat_new(&chat, NULL, NULL, &with, &err), &err);
+        if (row[i].set)
+            CHECK_OK(llm_chat_set(chat, (ggl_str){row[i].set, strlen(row[i].set)}, "--x", &err),
+                     &err);
+        CHECK(llm_chat_set(chat, (ggl_str){"[]", 2}, "--x", &err) == GGL_FORMAT);
+        CHECK_HAS(err.msg, "--x: a JSON object is expected");
+        CHECK_OK(llm_chat_prompt(chat, &all, 1, NULL, &got, &n, &err), &err);
+        CHECK_STR(got, row[i].want);
+        ggl_free(got);
+        llm_chat_free(chat);
+    }
+}
+
 static bool renders(void *arg) {
     const ggl_str vars = {"{\"m\": [{\"a\": 1, \"b\": \"x\\n\"}], \"n\": 2}", 37};
     const char *text = arg;

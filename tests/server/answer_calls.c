@@ -57,6 +57,30 @@ TEST(tools_that_must_be_called) {
     server_close(&s);
 }
 
+/* Reasoning that the prompt begins is ended after so many tokens. */
+TEST(reasoning_is_limited) {
+    static const char text[] =
+        "{% for m in messages %}{{ m.content }}\n{% endfor %}<think>\n{# <tool_call> #}";
+    const llm_chat_template with = {"thinks", {text, sizeof text - 1}};
+    server s = {0};
+    REQUIRE(server_open(&s, 0));
+    llm_chat_free(s.chat);
+    REQUIRE_OK(llm_chat_new(&s.chat, NULL, NULL, &with, &s.err), &s.err);
+    for (int budget = -1; budget < 8; budget += 3) {
+        ask *a = ask_chat(&s, "hi");
+        a->n_max = 40;
+        a->ignore_eos = true;
+        a->reasoning_budget = budget;
+        http_reply *r = answer_alone(&s, a);
+        const bool has_content = strstr(r->body.s, "P 0 0 ") != NULL;
+        CHECK_MSG(has_content == (budget >= 0), "budget %d: %s", budget, r->body.s);
+        CHECK_MSG((strstr(r->body.s, "P 0 1 ") != NULL) == (budget != 0), "budget %d: %s", budget,
+                  r->body.s);
+        reply_free(r);
+    }
+    server_close(&s);
+}
+
 /* A demanded call that the limit of tokens cuts off. */
 static http_reply *cut_call(server *s, int64_t n_max, bool raw, bool stream) {
     static const char tool[] =

@@ -84,6 +84,40 @@ TEST(generator) {
     llm_sampler_free(s);
 }
 
+/* Forced tokens are chosen whatever the logits are, until one is not allowed; the random numbers go on as without them. */
+TEST(forced) {
+    ggl_error err = {0};
+    enum { N = 8 };
+    float logits[N] = {0};
+    llm_sampler_params p = llm_sampler_default();
+    p.seed = 5;
+    llm_sampler *s, *same;
+    const int32_t ids[] = {3, 1, 7}, wrong[] = {N};
+    const uint32_t not_1 = 0xff & ~2u;
+    REQUIRE_OK(llm_sampler_new(&s, &p, N, N, &err), &err);
+    REQUIRE_OK(llm_sampler_new(&same, &p, N, N, &err), &err);
+    CHECK_OK(llm_sampler_force(s, ids, 3, &err), &err);
+    for (int i = 0; i < 3; i++) {
+        CHECK_INT(llm_sampler_next(s, logits, NULL), ids[i]);
+        (void)llm_sampler_next(same, logits, NULL);
+    }
+    for (int i = 0; i < 5; i++)
+        CHECK_INT(llm_sampler_next(s, logits, NULL), llm_sampler_next(same, logits, NULL));
+    CHECK_OK(llm_sampler_force(s, ids, 3, &err), &err);
+    CHECK_INT(llm_sampler_next(s, logits, &not_1), 3);
+    CHECK(llm_sampler_next(s, logits, &not_1) != 1);
+    (void)llm_sampler_next(same, logits, &not_1), (void)llm_sampler_next(same, logits, &not_1);
+    for (int i = 0; i < 5; i++)
+        CHECK_INT(llm_sampler_next(s, logits, NULL), llm_sampler_next(same, logits, NULL));
+    CHECK(llm_sampler_force(s, wrong, 1, &err) == GGL_USAGE);
+    CHECK_OK(llm_sampler_force(s, ids, 3, &err), &err);
+    llm_sampler_reset(s);
+    llm_sampler_reset(same);
+    CHECK_INT(llm_sampler_next(s, logits, NULL), llm_sampler_next(same, logits, NULL));
+    llm_sampler_free(s);
+    llm_sampler_free(same);
+}
+
 TEST(seeds) {
     static const int32_t recorded[] = {716, 839, 923, 883, 280, 541, 432, 847,
                                        862, 957, 118, 764, 908, 301, 621, 378};

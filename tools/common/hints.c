@@ -172,7 +172,7 @@
      "--lookup guesses from the text, at most --draft-max tokens at once", HINT_REFUSED},          \
     {"-lcs --lookup-cache-static -lcd --lookup-cache-dynamic",                                     \
      "--lookup guesses only from the text itself", HINT_REFUSED},                                  \
-    {"--reasoning-budget-message", "reasoning is not cut off, so no message follows it", HINT_REFUSED}, \
+    {"--reasoning-budget-message", "--reasoning-budget ends reasoning with the mark alone", HINT_REFUSED}, \
     {"--reasoning-preserve --no-reasoning-preserve",                                               \
      "the chat template decides which reasoning stays", HINT_REFUSED},                             \
     {"--no-skip-chat-parsing", "answers are always parsed", HINT_NOTHING},                         \
@@ -211,14 +211,11 @@ const arg_hint cli_hints[] = {
     {"--stop-sequence --stop-sequences", "--stop", HINT_SAME},
     {"--nowordwrap", "--no-wrap", HINT_SAME},
     {"--hidethinking", "--reasoning=hide", HINT_SAME},
-    {"--think=false -rea=off --reasoning=off", "--reasoning-budget=0", HINT_SAME},
-    {"--think=true -rea=on --reasoning=on", "--chat-template-kwargs={\"enable_thinking\": true}", HINT_SAME},
-    {"-rea=auto --reasoning=auto", "the chat template decides", HINT_NOTHING},
-    {"--think -rea", "--chat-template-kwargs '{\"enable_thinking\": true}' asks for reasoning, "
-     "--reasoning HOW shows or hides it", HINT_REFUSED},
+    {"--think=false", "--reasoning=off", HINT_SAME},
+    {"--think=true", "--reasoning=on", HINT_SAME},
+    {"--think", "--reasoning on or off", HINT_REFUSED},
     {"--reasoning-effort=default", "the chat template decides", HINT_NOTHING},
     {"--reasoning-effort", "--chat-template-kwargs '{\"reasoning_effort\": \"high\"}', if the template has it", HINT_REFUSED},
-    {"--reasoning-format=deep*", "--reasoning-format=auto", HINT_SAME},
     {"--skip-chat-parsing", "--reasoning=show", HINT_SAME},
     {"--format=json", "--json-schema={}", HINT_SAME},
     {"--format", "--json-schema SCHEMA sets the form of the answer", HINT_REFUSED},
@@ -305,11 +302,9 @@ const arg_hint server_hints[] = {
     {"--no-context-shift", "an answer ends when the context is full", HINT_NOTHING},
     {"--jinja", "chat templates are always rendered", HINT_NOTHING},
     {"--no-jinja", "chat templates are always rendered; /v1/completions continues a text without one", HINT_REFUSED},
-    {"-rea=auto --reasoning=auto --reasoning-format=auto --reasoning-budget=-1 --reasoning-effort=default",
-     "requests decide, and by default the chat template", HINT_NOTHING},
-    {"--reasoning-format --reasoning-budget -rea --reasoning --reasoning-effort --chat-template-kwargs "
-     "--skip-chat-parsing",
-     "requests say it: reasoning_format, chat_template_kwargs", HINT_REFUSED},
+    {"--reasoning-effort=default", "requests decide, and by default the chat template", HINT_NOTHING},
+    {"--reasoning-effort", "--chat-template-kwargs '{\"reasoning_effort\": \"high\"}', if the template has it", HINT_REFUSED},
+    {"--skip-chat-parsing", "--reasoning-format=none", HINT_SAME},
     {"--prefill-assistant", "a last message of the assistant is continued", HINT_NOTHING},
     {"--no-prefill-assistant", "requests say it: continue_final_message", HINT_REFUSED},
     {"--webui --ui", "the page is there unless --no-webui is given", HINT_NOTHING},

@@ -69,7 +69,13 @@ static int open_template(chat *c) {
     if (st == GGL_OK) {
         c->marks = answer_marks_format(llm_chat_text(c->format));
         c->has_marks = answer_marks_of(c->marks) == MARKS_SHOWN;
-        return -1;
+        const template_settings settings = {
+            .reasoning = o->thinks,
+            .budget = o->reasoning_budget,
+            .variables = o->template_vars,
+            .no_bos = o->no_bos,
+        };
+        return tool_set_template(c->format, TOOL, &settings);
     }
     if (st == GGL_NOT_FOUND && !is_named)
         return no_template(c, &err);
@@ -79,16 +85,9 @@ static int open_template(chat *c) {
 }
 
 ggl_status chat_set_variables(const chat *c, llm_talk *talk, ggl_error *err) {
-    static const char off[] = "{\"enable_thinking\": false}";
-    const char *vars = c->o.chat.template_vars;
-    ggl_status st = GGL_OK;
-    if (c->o.chat.reasoning_budget == 0)
-        st = llm_talk_set(talk, (ggl_str){off, sizeof off - 1}, "--reasoning-budget", err);
-    if (st == GGL_OK && c->tools.n > 0)
-        st = llm_talk_set(talk, (ggl_str){c->tools_object.s, c->tools_object.n}, "--tools", err);
-    if (st == GGL_OK && vars)
-        st = llm_talk_set(talk, (ggl_str){vars, strlen(vars)}, "--chat-template-kwargs", err);
-    return st;
+    return c->tools.n > 0
+               ? llm_talk_set(talk, (ggl_str){c->tools_object.s, c->tools_object.n}, "--tools", err)
+               : GGL_OK;
 }
 
 /* Reads --tools, a list. */
@@ -132,19 +131,12 @@ static void note_variables(const chat *c) {
         (void)!llm_chat_unread(c->format, (ggl_str){vars, strlen(vars)}, note_unread, NULL, &none);
 }
 
-/* Begins the conversation, with the variables of --tools, --chat-template-kwargs and
- * --reasoning-budget. */
+/* Begins the conversation, with --tools. */
 static int begin_talk(chat *c) {
     ggl_error err = {0};
     const int code = read_tools(c);
     if (code >= 0)
         return code;
-    if (c->o.chat.reasoning_budget == 0 &&
-        !llm_template_mentions(llm_chat_get_template(c->format), "enable_thinking"))
-        return tool_error(
-            TOOL, 1,
-            "--reasoning-budget 0: the chat template cannot turn reasoning off, it has "
-            "no enable_thinking; --reasoning hide hides it");
     ggl_status st = llm_talk_new(&c->talk, &err);
     if (st != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);

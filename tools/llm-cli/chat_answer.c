@@ -228,6 +228,22 @@ static ggl_status show_rest(chat *c, chat_show *show, ggl_error *err) {
     return st == GGL_OK ? ended : st;
 }
 
+/* Forces the end of reasoning that has taken the tokens of --reasoning-budget. */
+static ggl_status limit_reasoning(chat *c, const chat_show *show, ggl_error *err) {
+    const ggl_str end = llm_calls_reasoning_end(show->calls);
+    const int64_t most = c->o.chat.thinks == TOOL_REASONING_OFF ? 0 : c->o.chat.reasoning_budget;
+    if (end.n == 0 || most < 0 || c->ends_reasoning || (int64_t)c->drawn.n < most)
+        return GGL_OK;
+    c->ends_reasoning = true;
+    llm_tokens ids = {0}; /* grammars allow no control tokens */
+    ggl_status st = llm_tokenize(c->setup->tokenizer, end.s, end.n,
+                                 c->setup->constraint ? 0 : LLM_TOKENIZE_SPECIAL, &ids, err);
+    if (st == GGL_OK)
+        st = llm_sampler_force(c->sampler, ids.id, ids.n, err);
+    llm_tokens_fini(&ids);
+    return st;
+}
+
 /* Draws tokens until the answer ends. GGL_OK: it has ended. */
 static ggl_status draw(chat *c, chat_show *show, ggl_error *err) {
     const double t = process_seconds();
@@ -235,7 +251,9 @@ static ggl_status draw(chat *c, chat_show *show, ggl_error *err) {
     c->finish = "length";
     while ((c->o.n_predict < 0 || (int64_t)c->drawn.n < c->o.n_predict) && !c->out.failed) {
         int32_t id;
-        st = process_stopped ? GGL_CANCELLED : llm_generator_next(c->g, &id, err);
+        st = process_stopped ? GGL_CANCELLED : limit_reasoning(c, show, err);
+        if (st == GGL_OK)
+            st = llm_generator_next(c->g, &id, err);
         c->finish = st == GGL_LIMIT ? "context" : st == GGL_CANCELLED ? "cancelled" : c->finish;
         if (st != GGL_OK)
             break;
@@ -465,7 +483,7 @@ int chat_answer(chat *c, size_t keep) {
     const size_t n_before = llm_talk_n(c->talk);
     process_spare(c->in.is_terminal); /* until after_answer */
     c->answer.n = c->n_shown = 0;
-    c->marked = false;
+    c->marked = c->ends_reasoning = false;
     c->drawn.n = 0;
     if (c->stops.strings)
         llm_stop_reset(c->stops.strings);

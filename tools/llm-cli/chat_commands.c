@@ -337,6 +337,13 @@ static chat_next do_set(chat *c, const char *argument, size_t *keep) {
     }
     c->setting[c->n_settings++] = copy; /* options borrow their texts */
     c->shifts = c->o.shift;
+    if (c->o.chat.reasoning >= N_REASONING) { /* how to show it stays */
+        chat_options_settle(&c->o.chat);
+        c->o.chat.reasoning = before.chat.reasoning;
+        const template_settings settings = {
+            .reasoning = c->o.chat.thinks, .budget = -1, .is_quiet = true};
+        (void)tool_set_template(c->format, TOOL, &settings);
+    }
     chat_say(c, "(%s = %s)", flag + 2, value);
     return CHAT_READ;
 }

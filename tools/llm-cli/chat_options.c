@@ -1,7 +1,6 @@
 #include "chat_options.h"
 
-const char *const chat_reasoning_choices[] = {"show", "dim", "hide", NULL};
-const char *const chat_format_choices[] = {"auto", "none", NULL};
+const char *const chat_reasoning_choices[] = {"show", "dim", "hide", "on", "off", "auto", NULL};
 
 const char *chat_options_flag(const chat_options *o) {
     const struct {
@@ -15,6 +14,7 @@ const char *chat_options_flag(const chat_options *o) {
                {o->tools, "--tools"},
                {o->reasoning_given, "--reasoning"},
                {o->format_given, "--reasoning-format"},
+               {o->no_bos, "--no-chat-bos"},
                {o->reasoning_budget >= 0, "--reasoning-budget"}};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)
         if (row[i].given)
@@ -22,10 +22,18 @@ const char *chat_options_flag(const chat_options *o) {
     return NULL;
 }
 
+void chat_options_settle(chat_options *o) {
+    if (o->reasoning < N_REASONING)
+        return;
+    o->thinks = o->reasoning - N_REASONING;
+    o->reasoning = REASONING_DIM;
+}
+
 int chat_options_check(chat_options *o, bool has_text, bool has_ids, bool has_output) {
     static const char tool[] = "llm-cli";
     const bool talks = o->wanted || o->single;
-    if (o->reasoning_format == 1)
+    chat_options_settle(o);
+    if (o->reasoning_format == TOOL_FORMAT_NONE)
         o->reasoning = REASONING_SHOW;
     o->interactive |= o->interactive_first;
     if (talks && o->refused)

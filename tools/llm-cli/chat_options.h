@@ -3,9 +3,10 @@
 #define TOOLS_CHAT_OPTIONS_H
 
 #include "common/args.h"
+#include "common/reasoning.h"
 
-/* How reasoning is shown; the order is that of chat_reasoning_choices. */
-enum { REASONING_SHOW, REASONING_DIM, REASONING_HIDE };
+/* How reasoning is shown; the order is that of chat_reasoning_choices, after which those of tool_reasoning_choices follow. */
+enum { REASONING_SHOW, REASONING_DIM, REASONING_HIDE, N_REASONING };
 
 typedef struct chat_options {
     bool wanted, refused;     /* -cnv, -no-cnv */
@@ -15,14 +16,16 @@ typedef struct chat_options {
     const char *tools; /* file */
     const char *template_name, *template_file, *template_vars;
     int reasoning, reasoning_format;
+    int thinks; /* one of tool_reasoning_choices */
+    bool no_bos;
     bool reasoning_given, format_given;
     int64_t reasoning_budget;
 } chat_options;
 
-extern const char *const chat_reasoning_choices[], *const chat_format_choices[];
+extern const char *const chat_reasoning_choices[];
 
 #define CHAT_DEFAULTS                                                                              \
-    { .reasoning = REASONING_DIM, .reasoning_budget = -1 }
+    { .reasoning = REASONING_DIM, .thinks = TOOL_REASONING_AUTO, .reasoning_budget = -1 }
 
 /* clang-format off */
 #define CHAT_OPTIONS(o)                                                                            \
@@ -46,15 +49,17 @@ extern const char *const chat_reasoning_choices[], *const chat_format_choices[];
      .help = "variables of the template: {\"enable_thinking\": false}"},                           \
     {"--tools", ARG_STRING, &(o).tools, .value = "FILE",                                           \
      .help = "tools, a JSON list in OpenAI's form; calls of them are printed as lines of JSON"},   \
-    {"--reasoning", ARG_CHOICE, &(o).reasoning, .value = "HOW",                                    \
+    {"--no-chat-bos", ARG_FLAG, &(o).no_bos,                                                       \
+     .help = "do not begin conversations with the token that the file demands (add_bos_token) if the template does not write it"}, \
+    {"-rea --reasoning", ARG_CHOICE, &(o).reasoning, .value = "HOW",                                    \
      .choices = chat_reasoning_choices, .given = &(o).reasoning_given,                             \
-     .help = "how to print reasoning, such as <think> .. </think>: dim (default) dims it on a terminal and hides it elsewhere; hide hides it; show prints the answer as the model wrote it"},                                                                 \
+     .help = "how to print reasoning, such as <think> .. </think>: dim (default) dims it on a terminal and hides it elsewhere; hide hides it; show prints the answer as the model wrote it; on, off and auto (default) let the model reason or not, if the template can"},                                                                 \
     {"--reasoning-format", ARG_CHOICE, &(o).reasoning_format, .value = "HOW",                      \
-     .choices = chat_format_choices, .given = &(o).format_given,                                   \
-     .help = "for users of llama.cpp: none is --reasoning show"},                                   \
+     .choices = tool_reasoning_formats, .given = &(o).format_given,                                   \
+     .help = "for users of llama.cpp: none is --reasoning show; auto, deepseek and deepseek-legacy are the default"},                                   \
     {"--reasoning-budget", ARG_INT, &(o).reasoning_budget, .value = "N",                           \
-     .help = "0: turn reasoning off, if the chat template has enable_thinking (default -1: no limit)",          \
-     .min = -1, .max = 0},                                                                         \
+     .help = "tokens of reasoning, after which it is ended; 0: none (default -1: no limit)",          \
+     .min = -1, .max = INT32_MAX},                                                                         \
     {"-i --interactive", ARG_FLAG, &(o).interactive,                                               \
      .help = "continue a text without a chat template: when it ends, append what you type, and go on"},           \
     {"-if --interactive-first", ARG_FLAG, &(o).interactive_first,                                  \
@@ -73,6 +78,8 @@ extern const char *const chat_reasoning_choices[], *const chat_format_choices[];
      .help = "do not read or keep the lines that were typed"}
 /* clang-format on */
 
+/* Divides what --reasoning has set: how to show reasoning, or whether there is any. */
+void chat_options_settle(chat_options *o);
 /* Finishes and checks the options. has_text: -p or -f is given; has_ids: --tokens; has_output: -o.
  * Returns -1, or an exit code after an error. */
 int chat_options_check(chat_options *o, bool has_text, bool has_ids, bool has_output);

@@ -161,6 +161,17 @@ void admin_detokenize(server *s, const http_request *q, http_reply *r) {
 
 /* --- /apply-template -------------------------------------------------------------------------- */
 
+/* The token that the tokenizer puts before texts. /completion adds it to the prompt that /apply-template gives, which so lacks
+ * it. */
+static ggl_str first_token(const server *s) {
+    const llm_tokenizer *t = server_tokenizer(s);
+    llm_tokens ids = {0};
+    const bool adds = llm_tokenize(t, "", 0, LLM_TOKENIZE_BOS, &ids, NULL) == GGL_OK && ids.n > 0 &&
+                      ids.id[0] == llm_tokenizer_bos(t);
+    llm_tokens_fini(&ids);
+    return adds ? llm_token_text(t, llm_tokenizer_bos(t), true) : (ggl_str){"", 0};
+}
+
 static ggl_status apply(server *s, ask *a, const http_request *q, const char **param,
                         llm_json_out *out, ggl_error *err) {
     job_prompt prompt = {0};
@@ -170,8 +181,12 @@ static ggl_status apply(server *s, ask *a, const http_request *q, const char **p
     if (st == GGL_OK)
         st = answer_chat_prompt(s, a, &prompt, param, err);
     if (st == GGL_OK) {
+        const ggl_str bos = first_token(s);
+        ggl_str text = prompt.text;
+        if (bos.n > 0 && text.n >= bos.n && memcmp(text.s, bos.s, bos.n) == 0)
+            text = (ggl_str){text.s + bos.n, text.n - bos.n};
         llm_json_put_text(out, "{\"prompt\": ");
-        llm_json_put_string(out, prompt.text);
+        llm_json_put_string(out, text);
         llm_json_put_text(out, "}");
     }
     llm_tokens_fini(&prompt.ids);

@@ -208,6 +208,8 @@ static bool on_token(void *ctx, int32_t id, const float *logits) {
     const answer_token t = describe_token(s, id, logits);
     if (st == GGL_OK)
         st = answer_text_token(&s->text, &t, &err);
+    if (st == GGL_OK)
+        st = seat_limit_reasoning(s, &err);
     if (st != GGL_OK)
         job_fail_as(j, st, &err);
     return st == GGL_OK && answer_text_found(&s->text) < 0;

@@ -38,8 +38,9 @@ struct answers {
 
 /* A prompt as text and tokens. */
 typedef struct job_prompt {
-    ggl_str text; /* as the model sees it */
-    char *owned;  /* its memory; NULL: it is the request's */
+    ggl_str text;   /* as the model sees it */
+    char *owned;    /* its memory; NULL: it is the request's */
+    size_t n_begun; /* bytes at its end that belong to the message that is continued */
     llm_tokens ids;
 } job_prompt;
 
@@ -59,7 +60,8 @@ typedef struct seat {
     answer_token *echo; /* [n_echo] of ANSWER_ECHO_PIECE */
     llm_logprob *echo_top;
     size_t n_echo;
-    bool has_echoed; /* the prompt's text was given out, or is not asked for */
+    bool ends_reasoning; /* the mark that ends it was forced */
+    bool has_echoed;     /* the prompt's text was given out, or is not asked for */
 } seat;
 
 struct job {
@@ -112,6 +114,8 @@ void answer_empty(server *s, const dialect *d, ask *a, http_reply *r);
 void job_free(job *j);
 
 /* Makes a seat ready for a choice. Any thread. */
+/* Forces the end of reasoning that has taken the tokens it may take. */
+GGL_NODISCARD ggl_status seat_limit_reasoning(seat *s, ggl_error *err);
 GGL_NODISCARD ggl_status seat_prepare(seat *s, int choice, ggl_error *err);
 void seat_clear(seat *s); /* after its choice has ended */
 static inline job_prompt *seat_prompt(const seat *s) {

@@ -86,6 +86,37 @@ static ggl_status tag_messages(llm_json_out *out, ggl_str talk, const char *tag,
     return st;
 }
 
+/* Finds out how much of the prompt belongs to the message that is continued: all that differs from the prompt that would ask
+ * for it. If the template does not render that, the whole message counts as not begun. */
+static ggl_status count_begun(const llm_chat *chat, ggl_str talk, job_prompt *p, ggl_error *err) {
+    llm_json *doc = NULL;
+    llm_json_out fewer = {0};
+    char *text = NULL;
+    size_t n = 0, same = 0;
+    static const char asks[] = "{\"add_generation_prompt\": true}";
+    ggl_status st = llm_json_parse(&doc, talk.s, talk.n, "request", err);
+    if (st != GGL_OK)
+        return st;
+    const json_value *list = llm_json_get_kind(&doc->root, "messages", JSON_ARRAY);
+    llm_json_put_text(&fewer, "{\"messages\": [");
+    for (uint32_t i = 0; list && i + 1 < list->n; i++) {
+        llm_json_put_text(&fewer, i > 0 ? ", " : "");
+        llm_json_put_value(&fewer, &list->item[i]);
+    }
+    llm_json_put_text(&fewer, "]}");
+    llm_json_free(doc);
+    const ggl_str vars[] = {talk, {fewer.s, fewer.n}, {asks, sizeof asks - 1}};
+    if (fewer.failed)
+        st = no_memory(err);
+    else if (llm_chat_prompt(chat, vars, 3, NULL, &text, &n, NULL) == GGL_OK)
+        while (same < n && same < p->text.n && text[same] == p->text.s[same])
+            same++;
+    p->n_begun = same > 0 ? p->text.n - same : 0;
+    ggl_free(text);
+    ggl_free(fewer.s);
+    return st;
+}
+
 /* Cuts the prompt at the tag, so that the model continues the last message. */
 static ggl_status cut_at_tag(job_prompt *p, const char *tag, ggl_error *err) {
     const char *at = memmem(p->text.s, p->text.n, tag, TAG_SIZE);
@@ -126,6 +157,8 @@ ggl_status answer_chat_prompt(server *s, const ask *a, job_prompt *p, const char
     p->text.s = p->owned;
     if (st == GGL_OK && a->continues)
         st = cut_at_tag(p, tag, err);
+    if (st == GGL_OK && a->continues)
+        st = count_begun(chat, vars[0], p, err);
     if (st == GGL_OK)
         st = llm_tokenize(server_tokenizer(s), p->text.s, p->text.n, LLM_TOKENIZE_SPECIAL, &p->ids,
                           err);
@@ -262,6 +295,7 @@ static llm_calls_params calls_params(const job *j, const job_prompt *p) {
                               .format = marks_format(j),
                               .template_text = llm_chat_text(server_chat(j->server)),
                               .prompt = p->text,
+                              .n_begun = p->n_begun,
                               .tools = j->ask->tools,
                               .max_steps = GRAMMAR_COMPILE_STEPS,
                               .max_bytes = GRAMMAR_COMPILE_BYTES};
@@ -276,6 +310,22 @@ static bool take_part(void *ctx, const answer_part *part) {
         p.id = (ggl_str){id, strlen(id)};
     }
     return job_give(s->job, s->choice, &p);
+}
+
+ggl_status seat_limit_reasoning(seat *s, ggl_error *err) {
+    const ask *a = s->job->ask;
+    const ggl_str end = s->calls ? llm_calls_reasoning_end(s->calls) : (ggl_str){"", 0};
+    if (end.n == 0 || a->reasoning_budget < 0 || s->text.n_reasoning < a->reasoning_budget ||
+        s->ends_reasoning)
+        return GGL_OK;
+    s->ends_reasoning = true;
+    llm_tokens ids = {0}; /* grammars allow no control tokens */
+    ggl_status st = llm_tokenize(server_tokenizer(s->job->server), end.s, end.n,
+                                 s->matcher ? 0 : LLM_TOKENIZE_SPECIAL, &ids, err);
+    if (st == GGL_OK)
+        st = llm_sampler_force(s->sampler, ids.id, ids.n, err);
+    llm_tokens_fini(&ids);
+    return st;
 }
 
 ggl_status seat_prepare(seat *s, int choice, ggl_error *err) {
@@ -309,6 +359,9 @@ ggl_status seat_prepare(seat *s, int choice, ggl_error *err) {
                                   .take = take_part,
                                   .ctx = s};
     answer_text_begin(&s->text, &p);
+    s->ends_reasoning = false;
+    if (st == GGL_OK)
+        st = seat_limit_reasoning(s, err);
     if (st != GGL_OK)
         seat_clear(s);
     return st;

@@ -58,10 +58,12 @@ static ggl_status read_format(ask *a, const json_value *v, const server_facts *f
 static ggl_status read_reasoning_format(ask *a, const json_value *v, const server_facts *facts,
                                         ggl_error *err) {
     (void)facts;
+    static const char *const apart[] = {"auto", "deepseek", "deepseek-legacy"};
     a->raw_marks = llm_json_is(v, "none");
-    if (a->raw_marks || llm_json_is(v, "auto"))
-        return GGL_OK;
-    return wrong(err, "reasoning_format", "\"auto\" or \"none\"");
+    for (size_t k = 0; k < sizeof apart / sizeof *apart; k++)
+        if (a->raw_marks || llm_json_is(v, apart[k]))
+            return GGL_OK;
+    return wrong(err, "reasoning_format", "\"auto\", \"none\" or \"deepseek\"");
 }
 
 static ggl_status is_object(ask *a, const json_value *v, const server_facts *facts,
@@ -117,6 +119,10 @@ static const field fields[] = {
     {"parallel_tool_calls", FIELD_FN, .fn = read_parallel},
     {"reasoning_effort", FIELD_FN, .fn = field_any},
     {"reasoning_format", FIELD_FN, .fn = read_reasoning_format},
+    {"reasoning_budget_tokens", FIELD_INT, .at = FIELD_AT(reasoning_budget), .min = -1,
+     .max = INT32_MAX},
+    {"thinking_budget_tokens", FIELD_INT, .at = FIELD_AT(reasoning_budget), .min = -1,
+     .max = INT32_MAX},
     {"chat_template_kwargs", FIELD_FN, .fn = is_object},
     {"enable_thinking", FIELD_FN, .fn = check_thinking},
     {"continue_final_message", FIELD_BOOL, .at = FIELD_AT(continues)},
@@ -201,6 +207,7 @@ static ggl_status read_talk(ask *a, const server_facts *facts, const char **para
 static ggl_status read_chat(ask *a, const server_facts *facts, const char **param, ggl_error *err) {
     *param = NULL;
     ggl_status st = openai_begin(a, ASK_CHAT, err);
+    a->raw_marks = facts->raw_marks;
     if (st == GGL_OK)
         st = read_fields(a, &a->doc->root, fields, facts, param, err);
     if (st == GGL_OK)

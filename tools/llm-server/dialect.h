@@ -24,6 +24,8 @@ typedef struct server_facts {
     llm_sampler_params sampling; /* the server's defaults */
     bool has_seed;               /* sampling.seed is the default, too; else seeds are random */
     int64_t n_predict;           /* default of n_max */
+    int64_t reasoning_budget;    /* tokens of reasoning after which it is ended; -1: no limit */
+    bool raw_marks;              /* default of ask.raw_marks in OpenAI's chats */
     double max_seconds;          /* an answer that takes longer is ended; 0: no limit */
     const struct llm_tokenizer *tokenizer;
 } server_facts;

@@ -8,6 +8,7 @@
 #include "common/hints.h"
 #include "common/input.h"
 #include "common/load.h"
+#include "common/reasoning.h"
 #include "ggl/alloc.h"
 
 #define TOOL "llm-server"
@@ -19,6 +20,8 @@ static const server_options defaults = {
     .n_cache_slots = -1,
     .n_queue = 256,
     .n_predict = -1,
+    .reasoning = TOOL_REASONING_AUTO,
+    .reasoning_budget = -1,
     .pooling = -1,
     .n_batch = 2048,
     .n_ubatch = 512,
@@ -55,6 +58,24 @@ static int parse(server_options *o, int argc, char **argv) {
                  "(chatml, llama3, ..)"},
         {"--chat-template-file", ARG_STRING, &o->template_file, .value = "FILE",
          .help = "the same, but always a file"},
+        {"--chat-template-kwargs --chat-template-args", ARG_STRING, &o->template_vars,
+         .value = "JSON",
+         .help = "variables of the template, an object; those of requests have priority"},
+        {"--no-chat-bos", ARG_FLAG, &o->no_chat_bos,
+         .help =
+             "do not begin conversations with the token that the file demands (add_bos_token) if "
+             "the template does not write it"},
+        {"-rea --reasoning", ARG_CHOICE, &o->reasoning, .value = "HOW",
+         .help = "on or off: let the model reason or not, unless the request decides; auto "
+                 "(default): reason if the template can",
+         .choices = tool_reasoning_choices},
+        {"--reasoning-budget", ARG_INT, &o->reasoning_budget, .value = "N",
+         .help = "tokens of reasoning, after which it is ended; 0: none (default -1: no limit)",
+         .min = -1, .max = INT32_MAX},
+        {"--reasoning-format", ARG_CHOICE, &o->reasoning_format, .value = "HOW",
+         .help = "none: reasoning stays in the content of OpenAI's chats, unless the request "
+                 "decides; auto (default), deepseek and deepseek-legacy: it is a field of its own",
+         .choices = tool_reasoning_formats},
         {"--arch", ARG_STRING, &o->arch, .value = "FILE",
          .help = "the architecture descriptor to use"},
         ADAPTER_OPTIONS(o->adapters),

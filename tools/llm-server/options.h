@@ -13,7 +13,10 @@
 typedef struct server_options {
     int type; /* --type */
     const char *model, *alias, *arch;
-    const char *template_name, *template_file;
+    const char *template_name, *template_file, *template_vars;
+    int reasoning, reasoning_format; /* indices into reasoning_choices and _formats */
+    int64_t reasoning_budget;
+    bool no_chat_bos;
     hub_options hub;
     tool_adapters adapters;
     tool_ignore ignore;

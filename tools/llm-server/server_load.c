@@ -11,6 +11,7 @@
 #include "common/open_template.h"
 #include "common/process.h"
 #include "common/progress.h"
+#include "common/reasoning.h"
 #include "server_impl.h"
 
 #define TOOL "llm-server"
@@ -55,7 +56,13 @@ static int open_template(server *s) {
     ggl_status st;
     const int code = tool_open_template(&s->chat, TOOL, &choice, llm_model_file(s->model),
                                         s->tokenizer, &st, &err);
-    if (code >= 0 || st == GGL_OK || (st == GGL_NOT_FOUND && !is_named))
+    const template_settings settings = {.reasoning = o->reasoning,
+                                        .budget = o->reasoning_budget,
+                                        .variables = o->template_vars,
+                                        .no_bos = o->no_chat_bos};
+    if (st == GGL_OK && code < 0)
+        return tool_set_template(s->chat, TOOL, &settings);
+    if (code >= 0 || (st == GGL_NOT_FOUND && !is_named))
         return code;
     return tool_error(TOOL, 1, "%s", err.msg);
 }
@@ -309,22 +316,24 @@ static int set_facts(server *s) {
         sampling_options_check_vocab(TOOL, &o->sampling, llm_session_n_vocab(s->session));
     if (code >= 0)
         return code;
-    *f = (server_facts){.model =
-                            o->alias ? strdup(o->alias) : name_of(llm_model_file(s->model), path),
-                        .model_path = path,
-                        .n_ctx = llm_session_n_ctx(s->session),
-                        .n_vocab = llm_session_n_vocab(s->session),
-                        .n_parallel = o->n_parallel,
-                        .n_embd = llm_session_n_embd(s->session),
-                        .pooling = pooling(s),
-                        .has_chat = s->chat != NULL,
-                        .strict_fields = o->strict_fields,
-                        .t_start = (int64_t)time(NULL),
-                        .sampling = sampling_params(&o->sampling),
-                        .has_seed = o->seed >= 0,
-                        .n_predict = o->n_predict,
-                        .max_seconds = (double)o->max_seconds,
-                        .tokenizer = s->tokenizer};
+    *f = (server_facts){
+        .model = o->alias ? strdup(o->alias) : name_of(llm_model_file(s->model), path),
+        .model_path = path,
+        .n_ctx = llm_session_n_ctx(s->session),
+        .n_vocab = llm_session_n_vocab(s->session),
+        .n_parallel = o->n_parallel,
+        .n_embd = llm_session_n_embd(s->session),
+        .pooling = pooling(s),
+        .has_chat = s->chat != NULL,
+        .strict_fields = o->strict_fields,
+        .t_start = (int64_t)time(NULL),
+        .sampling = sampling_params(&o->sampling),
+        .has_seed = o->seed >= 0,
+        .n_predict = o->n_predict,
+        .reasoning_budget = o->reasoning == TOOL_REASONING_OFF ? 0 : o->reasoning_budget,
+        .raw_marks = o->reasoning_format == TOOL_FORMAT_NONE,
+        .max_seconds = (double)o->max_seconds,
+        .tokenizer = s->tokenizer};
     f->sampling.seed = o->seed >= 0 ? (uint64_t)o->seed : 0;
     put_info(&info, s);
     s->model_info = info.s;

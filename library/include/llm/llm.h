@@ -73,6 +73,9 @@ typedef struct llm_open_params {
      * llm_open returns GGL_CANCELLED. NULL: none. */
     bool (*progress)(void *user, size_t done, size_t total);
     void *user;
+    /* Conversations begin with the token that the file demands (add_bos_token) although the template does not write it, as with
+     * llama.cpp; true: only if the template writes it, as with Hugging Face. */
+    bool no_chat_bos;
 } llm_open_params;
 
 /* Opens a model and makes it ready to run. path: a GGUF file, a Hugging Face folder (config.json,

@@ -86,6 +86,8 @@ typedef struct llm_calls_params {
 /* Returns the name of the format whose marks stand in the text of a chat template, such as
  * "hermes"; "plain", which has no calls, if there is none. */
 GGL_API ggl_str llm_calls_format(ggl_str template_text);
+/* True if a format of this name has calls. */
+GGL_API bool llm_calls_format_has_calls(ggl_str name);
 /* Returns the name of the k-th format; empty: there are k or fewer. */
 GGL_API ggl_str llm_calls_format_name(int k);
 
@@ -108,6 +110,10 @@ GGL_API bool llm_calls_next(llm_calls *c, llm_calls_part *part);
 /* Returns what the answer is in the middle of: CONTENT, REASONING, or CALL while a call is not
  * complete, so that nothing can be shown of it yet. */
 GGL_API llm_calls_kind llm_calls_now(const llm_calls *c);
+
+/* Returns the mark that would end the reasoning that the answer is in the middle of, such as "</think>"; empty: it is not in
+ * reasoning. Valid until llm_calls_free. */
+GGL_API ggl_str llm_calls_reasoning_end(const llm_calls *c);
 
 /* Makes a grammar of answers that call a tool: `tool`, or any of p->tools if it is empty; one call if
  * `one` is set, else one or more. The arguments fit the tool's "parameters". Reasoning may come before the calls if the

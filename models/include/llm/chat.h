@@ -47,11 +47,22 @@ GGL_API const llm_template *llm_chat_get_template(const llm_chat *c);
 /* Returns the template's text, for llm_calls_params. Valid until llm_chat_free. */
 GGL_API ggl_str llm_chat_text(const llm_chat *c);
 
-/* Renders a conversation: vars are texts of JSON objects, as in llm_template_params. Unless they
- * say otherwise, tools and documents are none, add_generation_prompt is false, and bos_token,
+/* Sets variables for all conversations, the text of a JSON object; later ones, and those of llm_chat_prompt, have
+ * priority. name: of what they are from, for messages. Not while another thread uses c. GGL_FORMAT: not an object; GGL_NOMEM. */
+GGL_API GGL_NODISCARD ggl_status llm_chat_set(llm_chat *c, ggl_str vars, const char *name,
+                                              ggl_error *err);
+/* Returns the token's text that is put before prompts because the file demands it (add_bos_token) and the template does not
+ * write it; empty: nothing is. Hugging Face's apply_chat_template leaves it out, llama.cpp adds it. */
+GGL_API ggl_str llm_chat_added_bos(const llm_chat *c);
+/* leave true: nothing but the template decides, as with Hugging Face. Not while another thread uses c. */
+GGL_API void llm_chat_leave_bos_out(llm_chat *c, bool leave);
+
+/* Renders a conversation: vars are texts of JSON objects, as in llm_template_params. Unless they or llm_chat_set
+ * say otherwise, tools and documents are none, add_generation_prompt is false, enable_thinking is true, and bos_token,
  * eos_token, unk_token, pad_token, sep_token, cls_token and mask_token are those of the tokenizer;
- * tokens that it lacks are undefined. The text has all special tokens that the prompt needs, bos
- * included: tokenize it with LLM_TOKENIZE_SPECIAL alone. name: of what vars are from, such as a
+ * tokens that it lacks are undefined. For templates that read them, `functions` is the text of tools, and `datetime` the date.
+ * The text has all special tokens that the prompt needs, bos
+ * included, as the file demands it: tokenize it with LLM_TOKENIZE_SPECIAL alone. name: of what vars are from, such as a
  * file, with which messages begin; NULL: "variables" for those about the JSON, else nothing. Statuses
  * of llm_template_render; GGL_FORMAT also if there is no "messages" but the template reads it. */
 GGL_API GGL_NODISCARD ggl_status llm_chat_prompt(const llm_chat *c, const ggl_str *vars,

@@ -115,6 +115,11 @@ GGL_API void llm_sampler_free(llm_sampler *s);
  * for each token, bit id % 32 of word id / 32 (NULL: all). A token whose bit is 0, or whose bias is
  * minus infinity, is never chosen. Returns -1, and draws no random number, if no token is left. */
 GGL_API int32_t llm_sampler_next(llm_sampler *s, const float *logits, const uint32_t *allowed);
+/* Makes the next n calls of llm_sampler_next choose these tokens, whatever the logits are, as far as `allowed` has them: the
+ * first that is not allowed, and those after it, are given up. n 0: none. Ended by llm_sampler_reset. GGL_USAGE: an id is not
+ * in the vocabulary; GGL_NOMEM. */
+GGL_API GGL_NODISCARD ggl_status llm_sampler_force(llm_sampler *s, const int32_t *id, size_t n,
+                                                   ggl_error *err);
 /* Records a token (of the prompt, or chosen) for the penalties and DRY. */
 GGL_API void llm_sampler_accept(llm_sampler *s, int32_t id);
 /* Forgets all recorded tokens. The random generator and mirostat's state go on. */

@@ -34,6 +34,7 @@ class OpenParams(c.Structure):
         ("no_repack", c.c_bool),
         ("progress", Progress),
         ("user", c.c_void_p),
+        ("no_chat_bos", c.c_bool),
     ]
 
 

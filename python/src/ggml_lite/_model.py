@@ -58,6 +58,7 @@ class Model:
         embeddings: bool = False,  # embed() will be called
         repack: bool = True,  # False: load faster, take less memory, run slower
         progress: Optional[Callable[[int, int], Optional[bool]]] = None,  # bytes done and in all; False: stop
+        chat_bos: bool = True,  # False: conversations begin with the file's first token only if the template writes it
     ):
         """Opens a GGUF file, or one of the models in the library, "builtin:stories" and "builtin:chat"."""
         if getattr(self, "_handle", None) is not None:
@@ -90,6 +91,7 @@ class Model:
             embeddings=flag("embeddings", embeddings),
             no_repack=not flag("repack", repack),
             progress=_abi.Progress(on_progress),
+            no_chat_bos=not flag("chat_bos", chat_bos),
         )
         for name, text in (("device", device), ("split", split), ("arch", arch), ("chat_template", chat_template)):
             setattr(p, name, None if text is None else text_bytes(name, text))

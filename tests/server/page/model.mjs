@@ -112,6 +112,11 @@ test('settings', () => {
         logprobs: true,
         top_logprobs: 5,
     });
+    assert.deepEqual(cleanSettings({ reasons: 'off' }), {});
+    assert.equal(requestFields({ reasons: true }).enable_thinking, true);
+    assert.equal(requestFields({ reasons: true }).reasoning_budget_tokens, undefined);
+    assert.equal(requestFields({ reasons: false }).enable_thinking, false);
+    assert.equal(requestFields({ reasons: false }).reasoning_budget_tokens, 0);
     assert.deepEqual(requestFields({}), { stream: true, stream_options: { include_usage: true } });
     for (const junk of [null, undefined, 3, 'x', []]) {
         assert.deepEqual(cleanSettings(junk), {});

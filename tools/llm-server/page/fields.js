@@ -96,6 +96,9 @@ export function cleanSettings(value) {
             out[field.name] = from[field.name];
         }
     }
+    if (typeof from.reasons === 'boolean') {
+        out.reasons = from.reasons;
+    }
     if (Array.isArray(from.stop)) {
         out.stop = from.stop.filter((s) => typeof s === 'string' && s).slice(0, 16);
     }
@@ -107,8 +110,14 @@ export function cleanSettings(value) {
 
 /** The fields of a request that the settings ask for. */
 export function requestFields(settings) {
-    const { system, stop, top_logprobs, ...numbers } = cleanSettings(settings);
+    const { system, stop, top_logprobs, reasons, ...numbers } = cleanSettings(settings);
     const fields = { ...numbers, stream: true, stream_options: { include_usage: true } };
+    if (reasons !== undefined) {
+        fields.enable_thinking = reasons;
+        if (!reasons) {
+            fields.reasoning_budget_tokens = 0;
+        }
+    }
     if (stop?.length) {
         fields.stop = stop;
     }

@@ -49,6 +49,7 @@ export class SettingsPanel {
     show(settings) {
         this.settings = settings;
         $('system').value = settings.system ?? '';
+        $('reasons').value = settings.reasons === undefined ? '' : settings.reasons ? 'on' : 'off';
         $('stops').value = (settings.stop ?? []).join('\n');
         for (const field of NUMBERS) {
             $('set-' + field.name).value = settings[field.name] ?? '';
@@ -72,6 +73,9 @@ export class SettingsPanel {
             if (kept !== null && kept !== undefined) {
                 settings[field.name] = kept;
             }
+        }
+        if ($('reasons').value) {
+            settings.reasons = $('reasons').value === 'on';
         }
         const stop = $('stops').value.split('\n').filter(Boolean);
         if (stop.length) {
