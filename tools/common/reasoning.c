@@ -6,7 +6,7 @@
 #include "llm/calls.h"
 
 const char *const tool_reasoning_choices[] = {"on", "off", "auto", NULL};
-const char *const tool_reasoning_formats[] = {"auto", "none", "deepseek", "deepseek-legacy", NULL};
+const char *const tool_reasoning_formats[] = {"auto", "none", NULL};
 
 static void note_bos(const llm_chat *chat, const char *tool) {
     const ggl_str bos = llm_chat_added_bos(chat);

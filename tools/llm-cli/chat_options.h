@@ -56,7 +56,7 @@ extern const char *const chat_reasoning_choices[];
      .help = "how to print reasoning, such as <think> .. </think>: dim (default) dims it on a terminal and hides it elsewhere; hide hides it; show prints the answer as the model wrote it; on, off and auto (default) let the model reason or not, if the template can"},                                                                 \
     {"--reasoning-format", ARG_CHOICE, &(o).reasoning_format, .value = "HOW",                      \
      .choices = tool_reasoning_formats, .given = &(o).format_given,                                   \
-     .help = "for users of llama.cpp: none is --reasoning show; auto, deepseek and deepseek-legacy are the default"},                                   \
+     .help = "for users of llama.cpp: none is --reasoning show"},                                   \
     {"--reasoning-budget", ARG_INT, &(o).reasoning_budget, .value = "N",                           \
      .help = "tokens of reasoning, after which it is ended; 0: none (default -1: no limit)",          \
      .min = -1, .max = INT32_MAX},                                                                         \

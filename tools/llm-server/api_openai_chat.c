@@ -58,12 +58,13 @@ static ggl_status read_format(ask *a, const json_value *v, const server_facts *f
 static ggl_status read_reasoning_format(ask *a, const json_value *v, const server_facts *facts,
                                         ggl_error *err) {
     (void)facts;
-    static const char *const apart[] = {"auto", "deepseek", "deepseek-legacy"};
+    const bool is_text = v->kind == JSON_STRING;
     a->raw_marks = llm_json_is(v, "none");
-    for (size_t k = 0; k < sizeof apart / sizeof *apart; k++)
-        if (a->raw_marks || llm_json_is(v, apart[k]))
-            return GGL_OK;
-    return wrong(err, "reasoning_format", "\"auto\", \"none\" or \"deepseek\"");
+    /* llama.cpp's other values begin so, and mean the same here */
+    if (a->raw_marks || llm_json_is(v, "auto") ||
+        (is_text && v->n >= 4 && memcmp(v->s, "deep", 4) == 0))
+        return GGL_OK;
+    return wrong(err, "reasoning_format", "\"auto\" or \"none\"");
 }
 
 static ggl_status is_object(ask *a, const json_value *v, const server_facts *facts,

@@ -74,7 +74,7 @@ static int parse(server_options *o, int argc, char **argv) {
          .min = -1, .max = INT32_MAX},
         {"--reasoning-format", ARG_CHOICE, &o->reasoning_format, .value = "HOW",
          .help = "none: reasoning stays in the content of OpenAI's chats, unless the request "
-                 "decides; auto (default), deepseek and deepseek-legacy: it is a field of its own",
+                 "decides; auto (default): it is a field of its own",
          .choices = tool_reasoning_formats},
         {"--arch", ARG_STRING, &o->arch, .value = "FILE",
          .help = "the architecture descriptor to use"},
