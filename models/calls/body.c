@@ -139,7 +139,7 @@ static ggl_status with_arguments(llm_calls *c, attempt *a, ggl_str name, ggl_str
 static const json_value *named(const json_value *v, ggl_str name) {
     for (size_t i = 0; i < v->n; i++) {
         const ggl_str is = json_name(v, i);
-        if (is.n == name.n && memcmp(is.s, name.s, name.n) == 0)
+        if (is.n == name.n && (name.n == 0 || memcmp(is.s, name.s, name.n) == 0))
             return &v->item[i];
     }
     return NULL;

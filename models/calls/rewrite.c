@@ -20,7 +20,8 @@ void llm_calls_put(call_text *t, const char *s, size_t n) {
         t->no_memory = true;
         return;
     }
-    memcpy(t->s + t->n, s, n);
+    if (n > 0)
+        memcpy(t->s + t->n, s, n);
     t->n += n;
 }
 

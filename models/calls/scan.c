@@ -16,7 +16,7 @@ size_t llm_calls_skip_white(const llm_calls *c, size_t i) {
 
 progress llm_calls_compare(const llm_calls *c, size_t i, ggl_str s) {
     const size_t left = c->n - i, n = left < s.n ? left : s.n;
-    if (memcmp(c->text + i, s.s, n) != 0)
+    if (n > 0 && memcmp(c->text + i, s.s, n) != 0)
         return STEP_FAIL;
     return n == s.n ? STEP_DONE : c->final ? STEP_FAIL : STEP_WAIT;
 }

@@ -10,7 +10,8 @@ void llm_json_put(llm_json_out *out, const char *text, size_t n) {
     out->failed |= !ggl_grow(&out->s, &out->cap, out->n + n + 1, 1);
     if (out->failed)
         return;
-    memcpy(out->s + out->n, text, n);
+    if (n > 0) /* text may be NULL */
+        memcpy(out->s + out->n, text, n);
     out->n += n;
     out->s[out->n] = '\0';
 }

@@ -313,7 +313,7 @@ bool llm_arch_equal(const arch_value *a, const arch_value *b) {
     case VAL_BOOL:
         return a->flag == b->flag;
     case VAL_STRING:
-        return a->str.n == b->str.n && memcmp(a->str.s, b->str.s, a->str.n) == 0;
+        return a->str.n == b->str.n && (a->str.n == 0 || memcmp(a->str.s, b->str.s, a->str.n) == 0);
     default:
         return a->kind == VAL_NONE;
     }

@@ -254,7 +254,8 @@ ggl_status llm_prompt_cache_check(const llm_prompt_cache *c, const char *path, g
         st = ggl_fail(err, GGL_USAGE, "%s: this file is not a prompt cache, and is left as it is",
                       path);
     else if (llm_prompt_cache_model(map.data, map.size, &model) &&
-             (model.n != c->key.model.n || memcmp(model.s, c->key.model.s, model.n) != 0)) {
+             (model.n != c->key.model.n ||
+              (model.n > 0 && memcmp(model.s, c->key.model.s, model.n) != 0))) {
         ggl_show(name, sizeof name, model.s, model.n);
         st = ggl_fail(err, GGL_USAGE,
                       "%s: this prompt cache belongs to the model %s, and is left as it is; give "

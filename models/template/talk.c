@@ -156,7 +156,8 @@ size_t llm_talk_next_turn(const llm_talk *t, size_t i) {
 
 static variable *find(llm_talk *t, ggl_str name) {
     for (size_t i = 0; i < t->n_variables; i++)
-        if (t->variable[i].n_name == name.n && memcmp(t->variable[i].name, name.s, name.n) == 0)
+        if (t->variable[i].n_name == name.n &&
+            (name.n == 0 || memcmp(t->variable[i].name, name.s, name.n) == 0))
             return &t->variable[i];
     return NULL;
 }

@@ -81,7 +81,8 @@ ggl_status llm_best_path_add(best_path *p, const char *s, size_t n, ggl_error *e
     if (!ggl_grow(&p->text, &p->cap_text, end, 1) ||
         !ggl_grow(&p->step, &p->cap_step, end + 1, sizeof *p->step))
         return ggl_fail(err, GGL_NOMEM, "out of memory for a text of %zu bytes", end);
-    memcpy(p->text + p->n, s, n);
+    if (n > 0)
+        memcpy(p->text + p->n, s, n);
     if (p->n == 0)
         p->step[0] = (best_path_step){.id = -1};
     for (size_t i = p->n + 1; i < end; i++) /* places inside the character */

@@ -142,7 +142,7 @@ static bool may_end(const llm_tokenizer *t, int32_t id) {
 }
 
 static bool str_same(ggl_str a, ggl_str b) {
-    return a.n == b.n && memcmp(a.s, b.s, a.n) == 0;
+    return a.n == b.n && (a.n == 0 || memcmp(a.s, b.s, a.n) == 0);
 }
 
 /* Marks the tokens that end generation according to the table. */

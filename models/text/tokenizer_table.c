@@ -11,7 +11,7 @@ extern const unsigned char llm_tokenizers_text[];
 extern const size_t llm_tokenizers_text_size;
 
 static bool str_same(ggl_str a, ggl_str b) {
-    return a.n == b.n && memcmp(a.s, b.s, a.n) == 0;
+    return a.n == b.n && (a.n == 0 || memcmp(a.s, b.s, a.n) == 0);
 }
 
 static ggl_str next_word(ggl_str *line) {

@@ -14,7 +14,8 @@
 bool chat_text_add(chat_text *t, const char *s, size_t n) {
     if (!ggl_grow(&t->s, &t->cap, t->n + n + 1, 1))
         return false;
-    memcpy(t->s + t->n, s, n);
+    if (n > 0)
+        memcpy(t->s + t->n, s, n);
     t->n += n;
     t->s[t->n] = '\0';
     return true;

@@ -54,7 +54,8 @@ void chat_input_remember(chat_input *in, ggl_str text) {
 static bool append(chat_input *in, const char *s, size_t n) {
     if (!ggl_grow(&in->text, &in->cap_text, in->n_text + n + 1, 1))
         return false;
-    memcpy(in->text + in->n_text, s, n);
+    if (n > 0)
+        memcpy(in->text + in->n_text, s, n);
     in->n_text += n;
     return true;
 }

@@ -16,7 +16,8 @@ static void put(chat_show *s, const char *text, size_t n) {
 static bool append(char **to, size_t *n_to, size_t *cap, const char *text, size_t n) {
     if (!ggl_grow(to, cap, *n_to + n + 1, 1))
         return false;
-    memcpy(*to + *n_to, text, n);
+    if (n > 0)
+        memcpy(*to + *n_to, text, n);
     *n_to += n;
     return true;
 }

@@ -25,7 +25,8 @@ bool record_token(record *r, int32_t id, const float *logits, int32_t n_vocab) {
 bool record_text(record *r, const char *text, size_t n) {
     if (!ggl_grow(&r->text, &r->cap_text, r->n_text + n + 1, 1))
         return false;
-    memcpy(r->text + r->n_text, text, n);
+    if (n > 0)
+        memcpy(r->text + r->n_text, text, n);
     r->n_text += n;
     return true;
 }
