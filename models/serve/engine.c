@@ -7,7 +7,7 @@
 #include "ggl/alloc.h"
 #include "ggl/params.h"
 
-enum { STEP_NS = 200000000, SNAPSHOT_BYTES = 256 << 20 };
+enum { STEP_NS = 50000000, SNAPSHOT_BYTES = 256 << 20 };
 
 /* --- creation --------------------------------------------------------------------------------- */
 

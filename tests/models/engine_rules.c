@@ -9,6 +9,8 @@
 
 static fixture f; /* large */
 
+enum { LONG_STEPS = 200000000 }; /* two of the long steps of the fixture's clock */
+
 #define FEW                                                                                        \
     { .n_ubatch = 16, .n_slots = 4, .n_rows = 4, .n_parallel = 2 }
 
@@ -47,6 +49,49 @@ TEST(no_sequence_stalls_while_a_prompt_is_read) {
         CHECK(f.n_steps > 10 && f.n_steps < 40);
     }
     finish();
+}
+
+/* A clock on which each token that runs takes a millisecond. */
+static int64_t token_clock(void *ctx) {
+    static int64_t past[4];
+    fixture *x = ctx;
+    for (int i = 0; i < 4; i++) {
+        const int64_t n = llm_session_n_past(x->s, i);
+        x->now += n > past[i] ? (n - past[i]) * 1000000 : 0;
+        past[i] = n;
+    }
+    return ++x->now;
+}
+
+/* While a sequence generates, steps with pieces of a prompt take the time that the parameter allows, or 50 ms. */
+TEST(steps_with_prompts_take_as_long_as_they_may) {
+    static const int64_t ms[] = {10, 20, 0};
+    for (int k = 0; k < 3; k++) {
+        const fixture_params p = {.n_ubatch = 128,
+                                  .n_slots = 4,
+                                  .n_rows = 4,
+                                  .n_parallel = 2,
+                                  .step_ns = ms[k] * 1000000,
+                                  .clock = token_clock};
+        const int64_t most = ms[k] > 0 ? ms[k] : 50;
+        if (start(MODEL(ALL), &p)) {
+            const job *talks = add(1, 5, 60, 0);
+            for (int i = 0; i < 5; i++)
+                fixture_step(&f);
+            const job *reads = add(2, 200, 5, 1);
+            int64_t longest = 0, n_steps = 0;
+            for (; reads->n == 0 && n_steps < 100; n_steps++) {
+                const int64_t n = talks->n, begin = token_clock(&f);
+                fixture_step(&f);
+                CHECK_INT(talks->n, n + 1);
+                if (n_steps > 0) /* in the first it is not known what tokens cost */
+                    longest = f.now - begin > longest ? f.now - begin : longest;
+            }
+            CHECK_MSG(longest > most * 800000 && longest < most * 1100000,
+                      "a step of %d us, where %d ms are allowed", (int)(longest / 1000), (int)most);
+        }
+        finish();
+    }
 }
 
 /* However many the sequences that generate are: those without room come first in the next step. */
@@ -216,7 +261,9 @@ TEST(callbacks_add) {
 }
 
 TEST(deadlines) {
-    if (start(MODEL(ALL), &(fixture_params)FEW)) {
+    fixture_params p = FEW;
+    p.step_ns = LONG_STEPS;
+    if (start(MODEL(ALL), &p)) {
         const llm_sequence_params late = {.size = sizeof late,
                                           .deadline = f.now + ((int64_t)1 << 60)};
         const llm_sequence_params soon = {.size = sizeof soon, .deadline = f.now + 1};
@@ -614,7 +661,9 @@ TEST(last_one_on_a_page_needs_no_copy) {
 
 /* Sequences that made room do not come back only to make room again. */
 TEST(making_room_is_rare) {
-    if (start(MODEL(ALL), &(fixture_params)POOL(64 * 6))) {
+    fixture_params p = POOL(64 * 6);
+    p.step_ns = LONG_STEPS;
+    if (start(MODEL(ALL), &p)) {
         for (int i = 0; i < 30; i++) {
             job *j = job_plain(&f, i, 60, 100);
             for (int k = 0; k < 60; k++)

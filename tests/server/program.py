@@ -357,6 +357,23 @@ def unix():
         p.stderr.close()
 
 
+def descriptors():
+    """Few descriptors: idle connections keep nobody out; with none for connections the server says so."""
+    def limited(n):
+        return ["sh", "-c", f'ulimit -n {n}; exec "$@"', "sh", BINARY, *SMALL]
+    with Server(limited(64)) as s:
+        check(any("ulimit -n" in line and "64" in line for line in s.lines), f"the number is said: {s.lines}")
+        idle = [socket.create_connection(("127.0.0.1", s.port)) for _ in range(100)]
+        for i in range(20):
+            post(s, "/v1/chat/completions", CHAT)
+        for c in idle:
+            c.close()
+        post(s, "/v1/chat/completions", CHAT)
+        check(s.stop() == 0, "exit code")
+    r = subprocess.run([*limited(20), "--port", "0"], capture_output=True, text=True, timeout=PATIENCE)
+    check(r.returncode == 1 and "ulimit -n" in r.stderr, f"{r}")
+
+
 def leaks():
     """Descriptors and memory after many requests of all kinds."""
     # the sanitizer keeps what was freed for a while; it reports what was not freed at the end

@@ -17,7 +17,7 @@ enum { KEEP_TIMES = 2, DROP_TIMES = 16, DROP_MORE = 1 << 20 };
 enum {
     STATUS_GONE = 499,    /* in logs: the client went before it was answered */
     POOL_MORE = 16384,    /* what the library needs for a connection besides the headers */
-    RESERVE = 64,         /* connections beyond the limit: new ones, while old ones are closed */
+    OWN_DESCRIPTORS = 8,  /* of the library, the watcher and the socket that listens */
     MOST_PARAMETERS = 100 /* of a query; the library takes 64 bytes of POOL_MORE for each */
 };
 
@@ -482,9 +482,20 @@ static ggl_status start_workers(http_server *s, ggl_error *err) {
 
 /* --- the server ------------------------------------------------------------------------------- */
 
+/* Connections beyond the limit: new ones, while old ones are closed. */
+static int reserve(int max_connections) {
+    const int n = 4 + max_connections / 8;
+    return n < 64 ? n : 64;
+}
+
+int http_n_descriptors(int max_connections) {
+    return max_connections + reserve(max_connections) + OWN_DESCRIPTORS;
+}
+
 static ggl_status start_library(http_server *s, ggl_error *err) {
     const http_params *p = &s->p;
-    const int n_most = p->max_connections > 0 ? p->max_connections + RESERVE : 1 << 20;
+    const int n_most =
+        p->max_connections > 0 ? p->max_connections + reserve(p->max_connections) : 1 << 20;
     struct MHD_OptionItem option[] = {
         {MHD_OPTION_LISTEN_SOCKET, s->listens, NULL},
         {MHD_OPTION_CONNECTION_MEMORY_LIMIT, (intptr_t)(p->max_header + POOL_MORE), NULL},

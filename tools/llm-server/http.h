@@ -41,6 +41,10 @@ typedef bool (*http_accepts)(void *ctx, const http_request *q, http_reply *r);
 typedef void (*http_refuses)(void *ctx, const http_request *q, http_reply *r, int status,
                              const char *sentence);
 
+/* Descriptors that the layer opens for max_connections connections: some more than these, which are new ones while old
+ * ones are closed, and its own. */
+int http_n_descriptors(int max_connections);
+
 typedef struct http_params {
     const char *host; /* default "127.0.0.1"; a path that begins with '/': a Unix socket */
     int port;         /* 0: any free one, see http_server_port */

@@ -100,14 +100,33 @@ static ggl_status open_http(program *p, ggl_error *err) {
     return http_server_new(&p->http, &params, err);
 }
 
-/* Raises the limit of open files, since each connection takes one. */
-static void raise_limit(int64_t n_connections) {
+/* Raises the limit of open files, since each connection takes one. Where the system does not allow as many, fewer
+ * connections are taken: without a descriptor for a new one, idle ones could not make room for it. Returns -1, or an exit
+ * code. */
+static int fit_connections(int64_t *n_connections) {
+    enum { OWN_FILES = 24 }; /* the log, pipes, files of models */
     struct rlimit l;
-    const rlim_t need = (rlim_t)n_connections + 256;
+    const int64_t wanted = *n_connections;
+    const rlim_t need = (rlim_t)http_n_descriptors((int)wanted) + OWN_FILES;
     if (getrlimit(RLIMIT_NOFILE, &l) != 0 || l.rlim_cur >= need)
-        return;
+        return -1;
     l.rlim_cur = l.rlim_max < need ? l.rlim_max : need;
     (void)setrlimit(RLIMIT_NOFILE, &l);
+    while (*n_connections > 0 &&
+           (rlim_t)http_n_descriptors((int)*n_connections) + OWN_FILES > l.rlim_cur)
+        --*n_connections;
+    if (*n_connections == 0)
+        return tool_error(
+            TOOL, 1,
+            "the limit of %llu open files (ulimit -n) leaves none for connections; at "
+            "least %d are needed",
+            (unsigned long long)l.rlim_cur, http_n_descriptors(1) + OWN_FILES);
+    if (*n_connections < wanted)
+        tool_note(TOOL,
+                  "at most %" PRId64 " connections, not %" PRId64
+                  " (--max-connections): the limit of open files (ulimit -n) is %llu",
+                  *n_connections, wanted, (unsigned long long)l.rlim_cur);
+    return -1;
 }
 
 /* --- running ---------------------------------------------------------------------------------- */
@@ -190,11 +209,12 @@ static int run(program *p) {
     int code = open_log(p);
     if (code < 0)
         code = open_wake();
+    if (code < 0)
+        code = fit_connections(&p->o.max_connections);
     if (code >= 0)
         return code;
     process_wait_for_stop();
     block_signals(SIG_BLOCK); /* in the threads that are started from here on: signals are main's */
-    raise_limit(p->o.max_connections);
     p->server = server_new(&p->o, on_change, NULL);
     if (!p->server)
         return tool_error(TOOL, 1, "out of memory");

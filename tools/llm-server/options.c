@@ -33,6 +33,7 @@ static const server_options defaults = {
     .n_http_threads = 2,
     .max_body = 16,
     .max_connections = 1000,
+    .max_stall = 50,
     .timeout = 60,
     .grace = 10,
 };
@@ -86,6 +87,10 @@ static int parse(server_options *o, int argc, char **argv) {
         {"--queue", ARG_INT, &o->n_queue, .value = "N",
          .help = "sequences that may wait; requests beyond it get status 429 (default 256)",
          .min = 1, .max = 1 << 20},
+        {"--max-stall", ARG_INT, &o->max_stall, .value = "MS",
+         .help = "while others' prompts are read, the next token of an answer should come within "
+                 "this time; longer pieces of prompts are a little faster (default 50)",
+         .min = 1, .max = 1e6},
         {"--cache-slots", ARG_INT, &o->n_cache_slots, .value = "N",
          .help = "finished sequences to keep: a prompt that begins like one of them starts faster "
                  "(default: 64; 4 for models with recurrent states or windows, for which each "

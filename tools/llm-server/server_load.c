@@ -245,6 +245,7 @@ static int open_engine(server *s) {
                                  .n_parallel = (int)s->o->n_parallel,
                                  .n_queue = (size_t)s->o->n_queue,
                                  .n_queue_each = ((size_t)s->o->n_queue + 1) / 2,
+                                 .step_ns = s->o->max_stall * 1000000,
                                  .guesser = speculate_guessers(s->speculation),
                                  .n_guess_max = speculate_n_max(&s->o->speculate)};
     const ggl_status st = llm_engine_new(&s->engine, &p, &err);

@@ -40,7 +40,7 @@ typedef struct llm_engine_params {
     size_t n_queue_each; /* the same for one client, without those that had to make room */
     int64_t n_ubatch;    /* tokens in a step at most; 0: the session's n_ubatch */
     /* While sequences generate, pieces of prompts are kept so short that a step takes about this
-     * long, in ns, or half as long again as without prompts, if that is more; 0: 200 ms. It changes no
+     * long, in ns, or half as long again as without prompts, if that is more; 0: 50 ms. It changes no
      * token. */
     int64_t step_ns;
     /* Models with states: memory for snapshots of them at the ends of prompts and of common beginnings, so that
