@@ -368,8 +368,9 @@ bool llm_arch_is_pasteable(const char *s, size_t n);
 /* Copies the name to buf with '*' for each number between dots, up to 4, and stores the numbers.
  * Returns how many. */
 int llm_arch_number_pattern(ggl_str name, char *buf, size_t size, int64_t number[4]);
-bool llm_arch_check_unused(
-    arch_eval *ev); /* fails if there is a name that nothing reads, at the end of a build */
+/* At the end of a build: fails if there is a name that nothing reads. In language 1, which had no
+ * such rule, this is a note. */
+bool llm_arch_check_unused(arch_eval *ev);
 bool llm_arch_check_use(arch_eval *ev, ggl_tensor *logits);
 
 /* judge.c */
@@ -410,6 +411,8 @@ const char *llm_arch_part_of_tensor(arch_eval *ev, ggl_str name);
 bool llm_arch_means_absent(arch_eval *ev, const char *name);
 /* True if the descriptor computes with {arch}.name, not only ignores it. */
 bool llm_arch_reads_key(const llm_arch *arch, const char *name);
+/* True if the descriptor's own text names {arch}.name, also in an `ignore`. */
+bool llm_arch_names_key(const llm_arch *arch, const char *name);
 void llm_arch_known_free(arch_known *k);
 
 /* build.c: llm_arch_build, with a conversion that supplies the tensors, or NULL. */

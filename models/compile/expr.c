@@ -291,8 +291,8 @@ static arch_value eval_in(arch_eval *ev, const arch_expr *e) {
     if (!llm_arch_step(ev, e->mark, (int64_t)list.n))
         return ARCH_FAIL;
     arch_value other = {0};
-    /* Items that cannot be compared with x. A list may mix kinds, as [true, 4], but at least one
-     * item must fit. */
+    /* Items that cannot be compared with x. A list may mix kinds, as [true, 4], but from language
+     * 2 on at least one item must fit. */
     size_t n_other = 0;
     for (size_t k = 0; k < list.n; k++) {
         arch_value item =
@@ -302,7 +302,7 @@ static arch_value eval_in(arch_eval *ev, const arch_expr *e) {
         else if (n_other++ == 0)
             other = item;
     }
-    if (n_other > 0 && n_other == list.n)
+    if (n_other > 0 && n_other == list.n && ev->arch->language >= 2)
         return llm_arch_error_hint(ev, GGL_FORMAT, e->mark, llm_arch_binding_hint(ev, e),
                                    "'in' of %s and a list with %s: left %s", llm_arch_kind_text(&x),
                                    llm_arch_kind_text(&other),
@@ -408,6 +408,10 @@ static arch_value eval_one(arch_eval *ev, const arch_expr *e) {
     }
     case EX_READS:
         return llm_arch_bool(llm_arch_reads_key(ev->reader, e->a->name));
+    case EX_NAMES:
+        return llm_arch_bool(llm_arch_names_key(ev->arch, e->a->name));
+    case EX_LANGUAGE:
+        return llm_arch_number(ev->arch->language);
     case EX_INDEX:
         return eval_index(ev, e);
     case EX_BIAS:

@@ -39,6 +39,7 @@ static ggl_status parse_table(llm_arch **out, ggl_error *err) {
     a->prelude = (arch_text){"known_keys.arch", (const char *)llm_known_keys_text,
                              llm_known_keys_text_size, true};
     a->text = a->prelude;
+    a->language = LLM_ARCH_LANGUAGE;
     a->n_lines = 1;
     return llm_arch_parse_text(a, &a->prelude, err);
 }
@@ -186,9 +187,19 @@ bool llm_arch_means_absent(arch_eval *ev, const char *name) {
     return i != SIZE_MAX && holds(ev, k, k->absent[i].stmt->other);
 }
 
+static const arch_known_key *key_named(const llm_arch *arch, const char *name) {
+    const arch_known_key *k = arch->key;
+    while (k && (k->whole || strcmp(k->name, name) != 0))
+        k = k->next;
+    return k;
+}
+
 bool llm_arch_reads_key(const llm_arch *arch, const char *name) {
-    for (const arch_known_key *k = arch->key; k; k = k->next)
-        if (!k->whole && strcmp(k->name, name) == 0)
-            return k->n_reads > 0;
-    return false;
+    const arch_known_key *k = key_named(arch, name);
+    return k && k->n_reads > 0;
+}
+
+bool llm_arch_names_key(const llm_arch *arch, const char *name) {
+    const arch_known_key *k = key_named(arch, name);
+    return k && k->own;
 }

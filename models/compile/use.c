@@ -184,6 +184,13 @@ bool llm_arch_check_use(arch_eval *ev, ggl_tensor *logits) {
 
 bool llm_arch_check_unused(arch_eval *ev) {
     const arch_target *t = ev->arch->unused;
+    if (t && ev->arch->language < 2) {
+        int line, col;
+        llm_arch_line_col(t->place, &line, &col);
+        llm_arch_note(ev, "%s:%d:%d: nothing reads '%s', which is an error from language 2 on",
+                      ev->arch->text.name, line, col, t->name);
+        return true;
+    }
     if (t)
         llm_arch_error(ev, t->place,
                        "nothing reads '%s': use it, or remove the line; for a key without effect, "

@@ -117,10 +117,12 @@ typedef enum arch_expr_kind {
     EX_KEY,
     EX_CALL,
     EX_HAS,
-    EX_READS, /* reads(.key), in known_keys.arch: true if the descriptor reads key a */
-    EX_INDEX, /* a[b] */
-    EX_BIAS,  /* a.bias */
-    EX_FIELD, /* a.name, where a is `config` or `rope` (convert sections only) */
+    EX_READS,    /* reads(.key), in known_keys.arch: true if the descriptor reads key a */
+    EX_NAMES,    /* names(.key), in the prelude: true if the descriptor's own text names key a */
+    EX_LANGUAGE, /* in the prelude: the number of the language that the descriptor is written in */
+    EX_INDEX,    /* a[b] */
+    EX_BIAS,     /* a.bias */
+    EX_FIELD,    /* a.name, where a is `config` or `rope` (convert sections only) */
     EX_NEG,
     EX_NOT,
     EX_BINARY, /* a op b */
@@ -275,6 +277,7 @@ typedef struct arch_known_key { /* a key that the descriptor mentions */
     bool whole;       /* written as a full name */
     bool required;    /* read at least once without a default */
     bool ignored;
+    bool own; /* the descriptor's own text names it, not only a function of the prelude */
     const arch_stmt *condition; /* of the `ignore .. if` that mentions it, or NULL */
     bool in_branch;             /* that `ignore` is in a branch, a layer or a function */
     int n_reads;                /* mentions, not counting `ignore` and its condition */
@@ -297,7 +300,7 @@ extern const char *const llm_arch_predefined[SLOT_FIRST_FREE];
 struct llm_arch {
     ggl_arena arena;
     arch_text text, prelude;
-    int n_lines;
+    int n_lines, language;
     const char **family;
     arch_place *family_place;
     int n_family;

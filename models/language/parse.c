@@ -613,8 +613,9 @@ static bool parse_header(arch_parser *p) {
     if (version > LLM_ARCH_LANGUAGE)
         return llm_arch_parse_fail_at(
             p, GGL_UNSUPPORTED, llm_arch_token_place(p, p->tok + 1),
-            "language %.0f is newer than this engine, which knows language %d", version,
+            "language %.0f is newer than this engine, which knows languages 1 to %d", version,
             LLM_ARCH_LANGUAGE);
+    p->arch->language = (int)version;
     p->tok += 2;
     return llm_arch_end_of_line(p);
 }

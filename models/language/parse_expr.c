@@ -145,12 +145,12 @@ static arch_expr *parse_has(arch_parser *p, arch_place begin) {
     return llm_arch_expect(p, ")", "after the argument of has(..)") ? finish(p, e, begin) : NULL;
 }
 
-/* reads(.key), in known_keys.arch only. */
-static arch_expr *parse_reads(arch_parser *p, arch_place begin) {
+/* reads(.key) and names(.key), in the prelude and known_keys.arch only. */
+static arch_expr *parse_asks(arch_parser *p, arch_place begin, arch_expr_kind kind) {
     p->tok += 2;
     if (p->tok->kind != TOK_KEY)
-        return llm_arch_parse_fail(p, "reads(..) needs a key: reads(.a.b)");
-    arch_expr *e = new_expr(p, EX_READS, begin);
+        return llm_arch_parse_fail(p, "a key is expected: reads(.a.b), names(.a.b)");
+    arch_expr *e = new_expr(p, kind, begin);
     if (!e || !(e->a = llm_arch_parse_atom(p)))
         return NULL;
     return llm_arch_expect(p, ")", "after the key") ? finish(p, e, begin) : NULL;
@@ -161,10 +161,14 @@ static arch_expr *parse_word(arch_parser *p, arch_place begin) {
     bool called = p->tok[1].kind == TOK_SYMBOL && strcmp(p->tok[1].str, "(") == 0;
     if (strcmp(word, "has") == 0)
         return parse_has(p, begin);
+    if (p->text->prelude && strcmp(word, "language") == 0) {
+        p->tok++;
+        return new_expr(p, EX_LANGUAGE, begin);
+    }
     if (strcmp(word, "key") == 0 && called)
         return parse_whole_key(p, begin);
-    if (strcmp(word, "reads") == 0 && called && p->text->prelude)
-        return parse_reads(p, begin);
+    if (p->text->prelude && called && (strcmp(word, "reads") == 0 || strcmp(word, "names") == 0))
+        return parse_asks(p, begin, word[0] == 'r' ? EX_READS : EX_NAMES);
     bool is_true = strcmp(word, "true") == 0;
     if (is_true || strcmp(word, "false") == 0 || strcmp(word, "none") == 0) {
         arch_expr *e = new_expr(p, word[0] == 'n' ? EX_NONE : EX_BOOL, begin);

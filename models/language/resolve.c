@@ -404,6 +404,7 @@ static arch_known_key *add_key(arch_parser *p, const arch_expr *e, bool ignored)
         return NULL;
     k->required = k->required && !e->lazy && !ignored;
     k->ignored |= ignored;
+    k->own |= !e->place.text->prelude;
     /* visit_key counted all mentions; this takes back those by `ignore` */
     k->n_reads += ignored ? -1 : 1;
     return k;

@@ -18,7 +18,7 @@ static char *joined(const char *const *part, int n) {
 
 char *arch_text(const char *top, const char *body) {
     return joined(
-        (const char *[]){"arch t\nlanguage 1\n", top,
+        (const char *[]){"arch t\nlanguage 2\n", top,
                          "n_embd = .n_embd\ntoken_embd [n_embd, n_vocab]\nx = token_embd[token]\n",
                          body, "logits = linear(x, token_embd)\n"},
         5);

@@ -16,7 +16,7 @@ static char *read_file(const char *path) {
 
 /* Names that parts of a descriptor may use. */
 static const char before[] =
-    "arch example\nlanguage 1\n"
+    "arch example\nlanguage 2\n"
     "n_layer = .block_count\nn_embd = .embedding_length\nn_ff = .feed_forward_length\nn_head = "
     ".attention.head_count\n"
     "n_kv = .attention.head_count_kv\nd = .attention.key_length\nd_v = "

@@ -166,9 +166,9 @@ TEST(header) {
         {"", "t.arch:1:1: error: a descriptor must begin with 'arch NAME'"},
         {"x = 3\n", "t.arch:1:1: error: a descriptor must begin with 'arch NAME'"},
         {"arch\n", "t.arch:1:1: error: a descriptor must begin with 'arch NAME'"},
-        {"arch t\nx = 3\n", "t.arch:2:1: error: 'language 1' is expected"},
-        {"arch t\nlanguage 2\n",
-         "t.arch:2:10: error: language 2 is newer than this engine, which knows language 1"},
+        {"arch t\nx = 3\n", "t.arch:2:1: error: 'language 2' is expected"},
+        {"arch t\nlanguage 3\n",
+         "t.arch:2:10: error: language 3 is newer than this engine, which knows languages 1 to 2"},
         {"arch t\nlanguage 0.5\n",
          "t.arch:2:10: error: the version must be a whole number of at least 1"},
         {"arch t,\nlanguage 1\n", "t.arch:1:8: error: a name is expected"},
@@ -180,6 +180,28 @@ TEST(header) {
         CHECK(llm_arch_parse(&a, list[k].text, strlen(list[k].text), "t.arch", &err) != GGL_OK);
         CHECK_HAS(err.msg, list[k].want);
     }
+}
+
+/* What later numbers refuse, language 1 keeps: a name that nothing reads is a note, and `in` of values
+ * that cannot be compared is false. */
+TEST(first_language) {
+    static const char of[] = "arch t\nlanguage %d\nn_embd = .n_embd\nspare = n_embd\n"
+                             "token_embd [n_embd, n_vocab]\nx = token_embd[token]\n"
+                             "if 4 in [true, false]: x = x * inf\nlogits = linear(x, token_embd)\n";
+    model m;
+    CHECK(model_new(&m, "", "model.gguf"));
+    for (int number = 1; number <= 2; number++) {
+        char text[400];
+        ggl_error err = {0};
+        llm_arch_result r = {0};
+        snprintf(text, sizeof text, of, number);
+        CHECK_INT(arch_build(text, &m, NULL, &r, &err) == GGL_OK, number == 1);
+        CHECK_HAS(number == 1 ? r.notes : err.msg,
+                  number == 1 ? "t.arch:4:1: nothing reads 'spare'"
+                              : "'in' of a number and a list with true or false");
+        llm_arch_result_fini(&r);
+    }
+    model_free(&m);
 }
 
 /* Errors that the little model brings out; `lines` are more of its keys and tensors. */

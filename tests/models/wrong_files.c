@@ -203,5 +203,5 @@ TEST(descriptor_in_the_file) {
 }
 
 TEST(descriptor_of_a_newer_language) {
-    check((change){.descriptor = "arch llama\nlanguage 2\nlogits = nonsense\n"}, "language", "2");
+    check((change){.descriptor = "arch llama\nlanguage 3\nlogits = nonsense\n"}, "language", "3");
 }

@@ -650,7 +650,7 @@ static void start(init *in, const char *name) {
                "# %s: started by llm-arch init. The contents of a layer are left to write. A '?' "
                "in a comment marks a shape that this model leaves open: another of\n# its numbers "
                "is equal, or none is. `if l ..` lists this model's layers: replace it by the rule "
-               "that decides.\narch %s%s%s\nlanguage 1\n\n",
+               "that decides.\narch %s%s%s\nlanguage 2\n\n",
                name, word ? "" : "\"", name, word ? "" : "\"");
     const char *n_rot = has_rope(in) ? rotated(in) : NULL;
     arch_names_use(&in->names, n_rot);

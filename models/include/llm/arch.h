@@ -25,7 +25,9 @@
 extern "C" {
 #endif
 
-#define LLM_ARCH_LANGUAGE 1 /* the newest version of the language that is supported */
+/* The newest number of the language that is supported. Texts of all earlier numbers keep their
+ * meaning (docs/architectures.md, Numbers of the language). */
+#define LLM_ARCH_LANGUAGE 2
 
 /* --- descriptors ------------------------------------------------------------------------------ */
 
