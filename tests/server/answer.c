@@ -466,8 +466,8 @@ static const struct {
     const char *message;
 } wrong[] = {
     {too_long, "X 400 too_long the prompt of "},
-    {too_long,
-     " tokens exceeds the available context size: the maximum context length is 512 tokens; "},
+    {too_long, " tokens is too large: it exceeds the available context size, the maximum context "
+               "length is 512 "},
     {wrong_token, "X 400 invalid_request token 1048576 of the prompt is not in the vocabulary of "},
     {no_tokens, "X 400 invalid_request the prompt is empty"},
     {no_prompts, "X 400 invalid_request there is no prompt"},

@@ -95,7 +95,7 @@ TEST(fills_in_the_middle) {
         {"<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"},
         {"<fim_prefix>", "<fim_suffix>", "<fim_middle>"},
         {"\xe2\x96\x81<PRE>", "\xe2\x96\x81<SUF>", "\xe2\x96\x81<MID>"}};
-    static const int32_t want[] = {1, 7, 3, 4, 8, 5, 9, 4}, shorter[] = {1, 7, 3, 8, 5, 9};
+    static const int32_t want[] = {1, 7, 3, 4, 4, 8, 5, 9}, shorter[] = {1, 7, 3, 8, 5, 9};
     for (int i = 0; i < 3; i++) {
         use_letters(marks[i]);
         const ask *a = request(INFILL, "{\"input_prefix\": \"ab\", \"input_suffix\": \"c\", "
@@ -109,6 +109,61 @@ TEST(fills_in_the_middle) {
               memcmp(a->prompt[0].id, shorter, sizeof shorter) == 0);
         forget_tokenizer();
     }
+}
+
+/* Other files come first, as far as there is room: the last ones. The file's own keys name the marks. */
+TEST(other_files) {
+    static const char *const none[] = {"d", "e", "f"};
+    static const int32_t all[] = {7, 8, 9, 5, 6};
+    static const struct {
+        const int32_t *fim;
+        const char *extra;
+        int64_t n_ctx;
+        size_t n;
+        int32_t first[12];
+        const char *ignored;
+    } rows[] = {
+        {all, "[]", 100, 6, {1, 7, 3, 8, 4, 9}, ""},
+        {all, "[{\"text\": \"c\", \"filename\": \"a\"}]", 100, 0, {1, 5}, ""},
+        {all, "[{\"text\": \"ab\", \"time\": 3, \"x\": 1}]", 100, 0, {1, 5}, "x"},
+        {all,
+         "[{\"text\": \"abcabcabc\"}, {\"text\": \"b\"}]",
+         24,
+         0,
+         {1, 5},
+         "input_extra.oldest"},
+    };
+    use_letters(none);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[300];
+        snprintf(text, sizeof text,
+                 "{\"input_prefix\": \"a\", \"input_suffix\": \"b\", \"n_predict\": 0, "
+                 "\"input_extra\": %s}",
+                 rows[i].extra);
+        facts.fim = rows[i].fim;
+        facts.n_ctx = rows[i].n_ctx;
+        facts.strict_fields = false;
+        const ask *a = request(INFILL, text);
+        if (!CHECK_MSG(a, "%s: %s", text, err.msg))
+            continue;
+        const ask_prompt *p = &a->prompt[0];
+        CHECK_STR(a->ignored.names, rows[i].ignored);
+        for (size_t k = 0; rows[i].first[k]; k++)
+            CHECK_INT(p->id[k], rows[i].first[k]);
+        if (rows[i].n)
+            CHECK_INT(p->n, rows[i].n);
+        CHECK(p->n > 5 && p->id[p->n - 5] == 7 && p->id[p->n - 1] == 9);
+    }
+    CHECK(refuses(INFILL, "{\"input_extra\": [{}]}", "input_extra[0]: \"text\" is missing"));
+    CHECK(refuses(INFILL, "{\"input_extra\": [{\"filename\": 1, \"text\": \"a\"}]}",
+                  "input_extra[0]: \"filename\" must be a string, not a number"));
+    CHECK(refuses(INFILL, "{\"input_extra\": [1]}", "input_extra[0]: an object is expected"));
+    CHECK(refuses(INFILL, "{\"input_extra\": {}}", "\"input_extra\" must be a list"));
+    facts.fim = NULL;
+    CHECK(refuses(INFILL, "{\"input_prefix\": \"a\"}", "cannot fill in the middle"));
+    facts.n_ctx = 4096;
+    facts.strict_fields = true;
+    forget_tokenizer();
 }
 
 TEST(refuses_what_it_does_not_do) {
@@ -139,8 +194,6 @@ TEST(refuses_what_it_does_not_do) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         CHECK(refuses(D, cases[i].text, cases[i].words));
-    CHECK(refuses(INFILL, "{\"input_extra\": [{\"text\": \"x\"}]}",
-                  "put it at the beginning of \"input_prefix\""));
     CHECK(refuses(INFILL, "{\"prompt\": [1]}", "\"prompt\" must be a string"));
     CHECK(refuses(INFILL, "{\"input_suffix\": 3}", "\"input_suffix\" must be a string"));
 }
@@ -209,8 +262,30 @@ TEST(writes_wanted_fields) {
     add_part(m, PART_CONTENT, "A");
     const char *text = whole_text(D, m);
     const json_value *v = parsed(text, strlen(text));
-    CHECK(v && v->n == 3 && at_is(v, "content", "\"A\"") && at_is(v, "n_predict", "-1") &&
+    const json_value *n = llm_json_get(v, "generation_settings/n_predict");
+    CHECK(v && v->n == 3 && at_is(v, "content", "\"A\"") && n && n->number == -1 &&
           at_is(v, "timings/cache_n", "12"));
+}
+
+/* has_new_line is about the whole text, also at the end of a stream. */
+TEST(writes_line_breaks) {
+    for (int i = 0; i < 4; i++) {
+        const bool streams = i % 2, has = i / 2;
+        made_up *m = make_answer(
+            request(D, streams ? "{\"prompt\": \"a\", \"stream\": true}" : "{\"prompt\": \"a\"}"));
+        llm_json_out out = {0};
+        answer_part p = {.kind = PART_CONTENT, .text = str(has ? "a\nb" : "ab")};
+        if (streams) {
+            D->part(&m->x, &m->choice, &p, &out);
+            out.n = 0;
+            D->end_choice(&m->x, &m->choice, &out);
+        } else {
+            add_part(m, PART_CONTENT, has ? "a\nb" : "ab");
+            D->whole(&m->x, &out);
+        }
+        CHECK_HAS(out.s, has ? "\"has_new_line\": true" : "\"has_new_line\": false");
+        ggl_free(out.s);
+    }
 }
 
 TEST(writes_probabilities) {

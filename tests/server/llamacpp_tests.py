@@ -28,10 +28,9 @@ DIFFERS = [
     (r"ctx_shift::", "a full context ends the answer; the context is shared by all slots"),
     (r"compat_anthropic::test_anthropic_(missing_messages|empty_messages|streaming_content_block|.*image)", "400 as Anthropic says it"),
     (r"template::test_date_inside_prompt\[.*Llama-3\.3", "the template's own default date, as in transformers"),
-    (r"chat_completion::test_chat_completion\[", "no fingerprint of a build of llama.cpp"),
-    (r"chat_completion::test_chat_completion_(stream|with_openai_library)", "no fingerprint of a build of llama.cpp"),
     (r"chat_completion::test_(logprobs_stream|chat_completion_with_timings)", 'a stream begins with "", as OpenAI\'s does'),
-    (r"completion::test_completion_with_openai_library", "no fingerprint of a build of llama.cpp"),
+    (r"^completion::test_completion_response_fields", "the prompt comes back as it was sent, without <s>"),
+    (r"infill::test_infill_with_input_extra", "<s> comes before other files, not after them"),
     (r"chat_completion::test_chat_template(_assistant_prefill)?$", "__verbose is llama.cpp's own"),
 ]
 NOT_HERE = [
@@ -39,6 +38,8 @@ NOT_HERE = [
      "the feature, or a model to download"),
     (r"basic::test_load_split_model", "a download"),
     (r"security::test_(local_media|cors_proxy|cors_origins)", "media files, a proxy, or a server without a model"),
+    (r"completion::test_completion(_stream)?(_with_openai_library)?(\[|$)", "words of another random generator"),
+    (r"embedding::test_embedding_usage", "the tokens of a model to download"),
     (r"kv_keep_only_active::", "words of llama.cpp's log"),
     (r"ignore_eos::", "words of llama.cpp's log"),
     (r"compat_oai_responses::test_responses_(with|stream_with)_openai_library", "words of another random generator"),

@@ -497,7 +497,7 @@ static const struct {
      "\"mirostat\" 1 is not supported; use 2"},
     {&api_openai_completions, "{}", "prompt", "\"prompt\" is missing: the text to be continued"},
     {&api_openai_completions, "{\"prompt\": [1, 100]}", "prompt",
-     "\"prompt\": element 1 is not a token; the vocabulary has 0 to 99"},
+     "prompt: 100 is not a token; the vocabulary has 0 to 99"},
     {&api_openai_completions, "{\"prompt\": [\"a\", {}]}", "prompt",
      "\"prompt\": element 1 is an object, not a string or a list of tokens"},
     {&api_openai_completions, "{\"prompt\": \"\", \"best_of\": 3}", "best_of",

@@ -204,8 +204,8 @@ static ggl_status check_length(job *j, const job_prompt *p, ggl_error *err) {
     j->n_too_long = (int64_t)p->ids.n;
     /* Programs look for the words of other servers. */
     return ggl_fail(err, GGL_LIMIT,
-                    "the prompt of %zu tokens exceeds the available context size: the maximum "
-                    "context length is %" PRId64
+                    "the prompt of %zu tokens is too large: it exceeds the available context size, "
+                    "the maximum context length is %" PRId64
                     " tokens; send less, or start the server with a larger -c",
                     p->ids.n, n_ctx);
 }

@@ -5,13 +5,15 @@
 
 #include "dialect.h"
 
-/* Makes the ask's one prompt, as ids: the text before the gap, the text after it, and how the answer begins
- * (may be empty). GGL_UNSUPPORTED: the tokenizer has no such marks; GGL_NOMEM. */
-GGL_NODISCARD ggl_status fim_prompt(ask *a, const server_facts *facts, ggl_str before,
-                                    ggl_str after, ggl_str begun, ggl_error *err);
+typedef struct fim_request {
+    ggl_str before, after;   /* the gap */
+    ggl_str begun;           /* how the answer begins; may be empty */
+    const json_value *extra; /* other files: a list of {"filename", "text"}; NULL: none */
+} fim_request;
 
-/* Sets a prompt to ids, which are copied into the ask's arena. GGL_NOMEM. */
-GGL_NODISCARD ggl_status ids_prompt(ask *a, ask_prompt *p, const int32_t *id, size_t n,
+/* Makes the ask's one prompt, as ids. Of other files, those that do not fit into the context beside the rest are left out, the
+ * first ones first. GGL_UNSUPPORTED: the model has no such marks; GGL_USAGE: a file is wrong; GGL_NOMEM. */
+GGL_NODISCARD ggl_status fim_prompt(ask *a, const server_facts *facts, const fim_request *q,
                                     ggl_error *err);
 
 #endif

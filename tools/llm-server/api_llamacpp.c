@@ -1,19 +1,21 @@
 /* llama.cpp's /completion and /infill. */
 #include "api_fim.h"
 #include "api_openai.h"
+#include "api_prompt.h"
 #include "api_pieces.h"
 #include "api_shape.h"
-#include "llm/tokenizer.h"
 
 #include <math.h>
 
 /* What a request says besides the ask: ask.own. */
 typedef struct own_ask {
     const json_value *prompt;
-    ggl_str prefix, suffix; /* /infill */
-    const char **wanted;    /* [n_wanted] response_fields: paths such as "timings/prompt_ms" */
+    ggl_str prefix, suffix;  /* /infill */
+    const json_value *extra; /* the same: a list; NULL: none */
+    const char **wanted;     /* [n_wanted] response_fields: paths such as "timings/prompt_ms" */
     size_t n_wanted;
-    bool timings; /* in each piece of a stream */
+    bool timings;      /* in each piece of a stream */
+    bool *has_newline; /* [choice]: the text of the stream had a line break */
 } own_ask;
 
 static own_ask *own_of(ask *a) {
@@ -21,48 +23,6 @@ static own_ask *own_of(ask *a) {
 }
 
 /* --- prompts ------------------------------------------------------------------------------------ */
-
-static ggl_status read_id(const json_value *v, const server_facts *facts, int32_t *id,
-                          ggl_error *err) {
-    if (!(v->number >= 0 && v->number < (double)facts->n_vocab) || v->number != floor(v->number))
-        return ggl_fail(err, GGL_USAGE, "%.10g is not a token; the vocabulary has 0 to %lld",
-                        v->number, (long long)(facts->n_vocab - 1));
-    *id = (int32_t)v->number;
-    return GGL_OK;
-}
-
-/* Appends an element of a mixed list: an id, or the ids of a text. */
-static ggl_status add_element(llm_tokens *ids, const json_value *v, bool first,
-                              const server_facts *facts, ggl_error *err) {
-    const unsigned flags = LLM_TOKENIZE_SPECIAL | (first ? LLM_TOKENIZE_BOS : 0);
-    int32_t id = 0;
-    if (v->kind == JSON_STRING)
-        return facts->tokenizer
-                   ? llm_tokenize(facts->tokenizer, v->s, v->n, flags, ids, err)
-                   : ggl_fail(err, GGL_UNSUPPORTED, "the model has no tokenizer; give ids");
-    if (v->kind != JSON_NUMBER)
-        return ggl_fail(err, GGL_USAGE, "a list of ids and strings cannot have %s",
-                        llm_json_kind_text((json_kind)v->kind));
-    const ggl_status st = read_id(v, facts, &id, err);
-    if (st != GGL_OK)
-        return st;
-    if (!ggl_grow(&ids->id, &ids->cap, ids->n + 1, sizeof *ids->id))
-        return ggl_fail(err, GGL_NOMEM, "out of memory for a prompt");
-    ids->id[ids->n++] = id;
-    return GGL_OK;
-}
-
-static ggl_status read_mixed(ask *a, const json_value *v, const server_facts *facts, ask_prompt *p,
-                             ggl_error *err) {
-    llm_tokens ids = {0};
-    ggl_status st = GGL_OK;
-    for (size_t i = 0; i < v->n && st == GGL_OK; i++)
-        st = add_element(&ids, &v->item[i], i == 0, facts, err);
-    if (st == GGL_OK)
-        st = ids_prompt(a, p, ids.id, ids.n, err);
-    llm_tokens_fini(&ids);
-    return st;
-}
 
 typedef struct prompt_object {
     const json_value *text;
@@ -77,7 +37,7 @@ static ggl_status read_prompt(ask *a, const json_value *v, const server_facts *f
     prompt_object o;
     ggl_status st = GGL_OK;
     if (v->kind == JSON_ARRAY)
-        return read_mixed(a, v, facts, p, err);
+        return prompt_of_list(a, v, facts, p, err);
     if (v->kind == JSON_OBJECT)
         st = read_shape(&o, sizeof o, &a->ignored, v, rows, err);
     else if (v->kind != JSON_STRING)
@@ -88,21 +48,11 @@ static ggl_status read_prompt(ask *a, const json_value *v, const server_facts *f
     return st;
 }
 
-/* A list with numbers is one prompt, any other list several. */
-static bool is_several(const json_value *v) {
-    if (v->kind != JSON_ARRAY)
-        return false;
-    for (size_t i = 0; i < v->n; i++)
-        if (v->item[i].kind == JSON_NUMBER)
-            return false;
-    return true;
-}
-
 static ggl_status read_prompts(ask *a, const server_facts *facts, ggl_error *err) {
     const json_value *v = own_of(a)->prompt;
     if (!v)
         return ggl_fail(err, GGL_USAGE, "\"prompt\" is missing");
-    const bool several = is_several(v);
+    const bool several = v->kind == JSON_ARRAY && !prompt_is_list(v);
     if (several && v->n == 0)
         return ggl_fail(err, GGL_USAGE, "\"prompt\" is an empty list");
     a->n_prompts = several ? v->n : 1;
@@ -182,6 +132,16 @@ static ggl_status read_suffix(ask *a, const json_value *v, const server_facts *f
     return read_text(v, "input_suffix", &own_of(a)->suffix, err);
 }
 
+static ggl_status read_extra(ask *a, const json_value *v, const server_facts *facts,
+                             ggl_error *err) {
+    (void)facts;
+    if (v->kind != JSON_ARRAY)
+        return ggl_fail(err, GGL_USAGE, "\"input_extra\" must be a list, not %s",
+                        llm_json_kind_text((json_kind)v->kind));
+    own_of(a)->extra = v;
+    return GGL_OK;
+}
+
 static const field fields[] = {
 #include "fields_sampling.def"
 #include "fields_llamacpp.def"
@@ -194,8 +154,7 @@ static const field infill_fields[] = {
 #include "fields_completion.def"
     {"input_prefix", FIELD_FN, .fn = read_prefix},
     {"input_suffix", FIELD_FN, .fn = read_suffix},
-    {"input_extra", FIELD_REFUSED, .fn = field_is_empty,
-     .why = "put it at the beginning of \"input_prefix\""},
+    {"input_extra", FIELD_FN, .fn = read_extra},
     {0}};
 
 static ggl_status read_by(ask *a, const field *table, const server_facts *facts, const char **param,
@@ -209,6 +168,16 @@ static ggl_status read_by(ask *a, const field *table, const server_facts *facts,
     return st;
 }
 
+/* Remembers which choices of a stream had a line break. */
+static ggl_status make_newlines(ask *a, ggl_error *err) {
+    if (!a->stream)
+        return GGL_OK;
+    own_of(a)->has_newline =
+        ggl_arena_alloc(&a->arena, a->n_prompts * (size_t)a->n_choices, sizeof(bool));
+    return own_of(a)->has_newline ? GGL_OK
+                                  : ggl_fail(err, GGL_NOMEM, "out of memory for a request");
+}
+
 static ggl_status read_completion(ask *a, const server_facts *facts, const char **param,
                                   ggl_error *err) {
     ggl_status st = read_by(a, fields, facts, param, err);
@@ -216,6 +185,8 @@ static ggl_status read_completion(ask *a, const server_facts *facts, const char 
         return st;
     *param = "prompt";
     st = read_prompts(a, facts, err);
+    if (st == GGL_OK)
+        st = make_newlines(a, err);
     if (st == GGL_OK)
         *param = NULL;
     return st;
@@ -234,7 +205,14 @@ static ggl_status read_infill(ask *a, const server_facts *facts, const char **pa
     }
     if (own->prompt)
         begun = json_str(own->prompt);
-    return fim_prompt(a, facts, own->prefix, own->suffix, begun, err);
+    *param = "input_extra";
+    ggl_status made =
+        fim_prompt(a, facts, &(fim_request){own->prefix, own->suffix, begun, own->extra}, err);
+    if (made == GGL_OK)
+        made = make_newlines(a, err);
+    if (made == GGL_OK)
+        *param = NULL;
+    return made;
 }
 
 /* --- answers ------------------------------------------------------------------------------------ */
@@ -305,6 +283,7 @@ static void put_settings(llm_json_out *out, const answer *x, const answer_choice
     put_format(out,
                ", \"n_predict\": %lld, \"max_tokens\": %lld, \"n_keep\": 0, \"n_discard\": 0, "
                "\"ignore_eos\": %s, \"stream\": %s, \"n_probs\": %d, \"min_keep\": 0, "
+               "\"adaptive_target\": -1, \"adaptive_decay\": 0.9, "
                "\"timings_per_token\": %s, \"post_sampling_probs\": %s",
                (long long)a->n_max, (long long)a->n_max, a->ignore_eos ? "true" : "false",
                a->stream ? "true" : "false", a->n_top > 0 ? a->n_top : 0,
@@ -317,6 +296,18 @@ static void put_settings(llm_json_out *out, const answer *x, const answer_choice
         llm_json_put_string(out, a->stop[i]);
     }
     llm_json_put_text(out, "]}");
+}
+
+/* True if these parts, or earlier ones of the stream, have a line break. */
+static bool has_newline(const answer *x, const answer_choice *c, const answer_part *part,
+                        size_t n) {
+    const own_ask *own = x->ask->own;
+    bool has = own->has_newline && own->has_newline[c->index];
+    for (size_t i = 0; i < n && !has; i++)
+        has = part[i].text.n > 0 && memchr(part[i].text.s, '\n', part[i].text.n);
+    if (own->has_newline)
+        own->has_newline[c->index] = has;
+    return has;
 }
 
 static const char *stop_type(finish f) {
@@ -334,8 +325,9 @@ static void put_final(llm_json_out *out, const answer *x, const answer_choice *c
     openai_put_model(x, out);
     put_format(out,
                ", \"tokens_predicted\": %lld, \"tokens_evaluated\": %lld, \"tokens_cached\": %lld, "
-               "\"truncated\": %s, \"stop_type\": \"%s\"",
+               "\"has_new_line\": %s, \"truncated\": %s, \"stop_type\": \"%s\"",
                (long long)c->n_drawn, (long long)c->n_prompt, (long long)c->n_reused,
+               has_newline(x, c, c->part, c->n_parts) ? "true" : "false",
                c->context_full ? "true" : "false", stop_type(c->finish));
     put_member_text(out, "stopping_word",
                     c->finish == FINISH_STOP_STRING ? c->stop : (ggl_str){"", 0});
@@ -346,14 +338,13 @@ static void put_final(llm_json_out *out, const answer *x, const answer_choice *c
     llm_json_put_text(out, "}");
 }
 
-/* Finds a value by a path of names with slashes between them; *last: the path's last name. */
-static const json_value *find_path(const json_value *v, const char *path, const char **last) {
+/* Finds a value by a path of names with slashes between them. */
+static const json_value *find_path(const json_value *v, const char *path) {
     char name[201];
     for (;;) {
         const size_t n = strcspn(path, "/");
         memcpy(name, path, n);
         name[n] = '\0';
-        *last = path;
         v = llm_json_get(v, name);
         if (!v || !path[n])
             return v;
@@ -364,7 +355,6 @@ static const json_value *find_path(const json_value *v, const char *path, const 
 /* Writes only the wanted members of an object. A path that does not exist is left out, as in llama.cpp. */
 static void put_wanted(llm_json_out *out, const own_ask *own, const llm_json_out *all) {
     llm_json *doc;
-    const char *last;
     int n = 0;
     if (all->failed || llm_json_parse(&doc, all->s, all->n, "answer", NULL) != GGL_OK) {
         out->failed = true;
@@ -372,11 +362,12 @@ static void put_wanted(llm_json_out *out, const own_ask *own, const llm_json_out
     }
     llm_json_put_text(out, "{");
     for (size_t i = 0; i < own->n_wanted; i++) {
-        const json_value *v = find_path(&doc->root, own->wanted[i], &last);
+        const char *path = own->wanted[i];
+        const json_value *v = find_path(&doc->root, path);
         if (!v)
             continue;
         llm_json_put_text(out, n++ ? ", " : "");
-        llm_json_put_string(out, (ggl_str){last, strlen(last)});
+        llm_json_put_string(out, (ggl_str){path, strlen(path)});
         llm_json_put_text(out, ": ");
         llm_json_put_value(out, v);
     }
@@ -406,6 +397,7 @@ static void whole(const answer *x, llm_json_out *out) {
 }
 
 static void part(const answer *x, const answer_choice *c, const answer_part *p, llm_json_out *out) {
+    (void)has_newline(x, c, p, 1);
     put_format(out, "data: {\"index\": %d", c->index);
     put_content(out, p, 1);
     put_tokens(out, x, p, 1);

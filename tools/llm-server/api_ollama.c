@@ -292,7 +292,8 @@ static ggl_status read_generate(ask *a, const server_facts *facts, const char **
     if (own->suffix.n == 0)
         return one_prompt(a, err);
     *param = "suffix";
-    const ggl_status filled = fim_prompt(a, facts, own->prompt, own->suffix, (ggl_str){"", 0}, err);
+    const ggl_status filled =
+        fim_prompt(a, facts, &(fim_request){.before = own->prompt, .after = own->suffix}, err);
     return filled == GGL_OK ? filled : ggl_within(err, filled, "suffix");
 }
 

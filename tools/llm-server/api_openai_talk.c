@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "api_openai.h"
+#include "api_prompt.h"
 #include "ggl/nearest.h"
 
 enum { MOST_PROMPTS = 2048 };
@@ -237,28 +238,9 @@ ggl_status openai_end_talk(ask *a, talk_writer *t, ggl_error *err) {
 
 /* --- texts and tokens --------------------------------------------------------------------------- */
 
-static ggl_status read_ids(ask *a, const json_value *list, ask_prompt *p, const char *name,
-                           const server_facts *facts, ggl_error *err) {
-    int32_t *id = ggl_arena_alloc(&a->arena, (size_t)list->n + 1, sizeof *id);
-    if (!id)
-        return ggl_fail(err, GGL_NOMEM, "out of memory for \"%s\"", name);
-    for (size_t i = 0; i < list->n; i++) {
-        const json_value *v = &list->item[i];
-        if (v->kind != JSON_NUMBER || !v->whole || v->number < 0 ||
-            v->number >= (double)facts->n_vocab)
-            return ggl_fail(err, GGL_USAGE,
-                            "\"%s\": element %zu is not a token; the vocabulary has 0 to %lld",
-                            name, i, (long long)facts->n_vocab - 1);
-        id[i] = (int32_t)v->number;
-    }
-    *p = (ask_prompt){.id = id, .n = list->n};
-    return GGL_OK;
-}
-
 ggl_status openai_read_prompts(ask *a, const json_value *v, const char *name,
                                const server_facts *facts, ggl_error *err) {
-    const bool one = v->kind == JSON_STRING ||
-                     (v->kind == JSON_ARRAY && v->n > 0 && v->item[0].kind == JSON_NUMBER);
+    const bool one = v->kind == JSON_STRING || prompt_is_list(v);
     const size_t n = one ? 1 : v->n;
     if (!one && (v->kind != JSON_ARRAY || v->n == 0))
         return ggl_fail(err, GGL_USAGE,
@@ -277,13 +259,13 @@ ggl_status openai_read_prompts(ask *a, const json_value *v, const char *name,
         if (x->kind == JSON_STRING)
             p[i].text = json_str(x);
         else if (x->kind == JSON_ARRAY)
-            st = read_ids(a, x, &p[i], name, facts, err);
+            st = prompt_of_list(a, x, facts, &p[i], err);
         else
             st = ggl_fail(err, GGL_USAGE,
                           "\"%s\": element %zu is %s, not a string or a list of tokens", name, i,
                           llm_json_kind_text((json_kind)x->kind));
         if (st != GGL_OK)
-            return st;
+            return x->kind == JSON_ARRAY ? ggl_within(err, st, "%s", name) : st;
     }
     a->prompt = p;
     a->n_prompts = n;

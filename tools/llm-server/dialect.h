@@ -11,6 +11,9 @@
 /* How the vectors of a text's tokens become one: their mean, that of the last token, or of the first. */
 typedef enum server_pooling { POOL_MEAN, POOL_LAST, POOL_CLS } server_pooling;
 
+/* Marks for filling in the middle: before and after the gap, and for the answer; of a project and a file. */
+enum { FIM_PRE, FIM_SUF, FIM_MID, FIM_REP, FIM_SEP, N_FIM };
+
 /* What the readers of requests may know of the server. */
 typedef struct server_facts {
     const char *model; /* its name in answers */
@@ -28,6 +31,8 @@ typedef struct server_facts {
     bool raw_marks;              /* default of ask.raw_marks in OpenAI's chats */
     double max_seconds;          /* an answer that takes longer is ended; 0: no limit */
     const struct llm_tokenizer *tokenizer;
+    const int32_t
+        *fim; /* [N_FIM] marks for filling in the middle that the file names, or -1; NULL: none */
 } server_facts;
 
 /* A token of an answer with its log-probabilities. */

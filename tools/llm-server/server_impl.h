@@ -21,6 +21,7 @@ struct server {
     server_options *o;
     server_facts facts;
     FILE *log; /* NULL: none */
+    int32_t fim[N_FIM];
     llm_model *model;
     const llm_tokenizer *tokenizer;
     llm_chat *chat;

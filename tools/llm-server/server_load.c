@@ -308,6 +308,28 @@ static void put_info(llm_json_out *out, const server *s) {
     llm_json_put_text(out, "}");
 }
 
+/* Reads the marks for filling in the middle, by their names or the older ones. */
+static void read_fim(server *s) {
+    static const char *const key[N_FIM][2] = {[FIM_PRE] = {"fim_pre", "prefix"},
+                                              [FIM_SUF] = {"fim_suf", "suffix"},
+                                              [FIM_MID] = {"fim_mid", "middle"},
+                                              [FIM_REP] = {"fim_rep"},
+                                              [FIM_SEP] = {"fim_sep"}};
+    const ggl_gguf *f = llm_model_file(s->model);
+    for (int i = 0; i < N_FIM; i++) {
+        s->fim[i] = -1;
+        for (int k = 1; k >= 0; k--) {
+            char name[64];
+            ggl_error err;
+            int64_t id = 0;
+            snprintf(name, sizeof name, "tokenizer.ggml.%s_token_id", key[i][k] ? key[i][k] : "-");
+            if (ggl_gguf_get_integer(f, name, &id, &err) == 1 && id >= 0 &&
+                id < llm_session_n_vocab(s->session))
+                s->fim[i] = (int32_t)id;
+        }
+    }
+}
+
 static int set_facts(server *s) {
     const server_options *o = s->o;
     server_facts *f = &s->facts;
@@ -334,7 +356,9 @@ static int set_facts(server *s) {
         .reasoning_budget = o->reasoning == TOOL_REASONING_OFF ? 0 : o->reasoning_budget,
         .raw_marks = o->reasoning_format == TOOL_FORMAT_NONE,
         .max_seconds = (double)o->max_seconds,
-        .tokenizer = s->tokenizer};
+        .tokenizer = s->tokenizer,
+        .fim = s->fim};
+    read_fim(s);
     f->sampling.seed = o->seed >= 0 ? (uint64_t)o->seed : 0;
     put_info(&info, s);
     s->model_info = info.s;
