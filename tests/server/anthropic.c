@@ -242,11 +242,32 @@ TEST(refuses_what_it_does_not_do) {
          "\"tool_use\", \"id\": \"t\", \"name\": \"f\", "
          "\"input\": {}}]}, {\"role\": \"user\", \"content\": [{\"type\": \"tool_result\", "
          "\"tool_use_id\": \"t\", \"content\": [{\"type\": "
-         "\"image\"}]}]}]}",
-         "messages[1]: content[0]: content[0]: a result of type \"image\" is not supported"},
+         "\"sound\"}]}]}]}",
+         "messages[1]: content[0]: content[0]: a result of type \"sound\" is not supported"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         CHECK(refuses(D, cases[i].text, cases[i].words));
+}
+
+/* A picture in a result is part of each further request; tools of Anthropic's own are left out. */
+TEST(leaves_out_what_it_cannot_read) {
+    facts.strict_fields = false;
+    const ask *a = request(
+        D,
+        "{\"max_tokens\": 1, \"messages\": [{\"role\": \"assistant\", \"content\": [{\"type\": "
+        "\"tool_use\", \"id\": \"t\", \"name\": \"f\", \"input\": {}}]}, {\"role\": \"user\", "
+        "\"content\": [{\"type\": \"tool_result\", \"tool_use_id\": \"t\", \"content\": "
+        "[{\"type\": "
+        "\"text\", \"text\": \"a\"}, {\"type\": \"image\"}, {\"type\": \"document\"}]}]}], "
+        "\"tools\": [{\"type\": \"tool_search_tool_regex_20251119\", \"name\": \"s\"}, {\"name\": "
+        "\"f\", \"input_schema\": {}, \"new\": 1}], \"thread\": {\"type\": \"create\"}}");
+    facts.strict_fields = true;
+    REQUIRE(CHECK_MSG(a, "%s", err.msg));
+    static const char want[] =
+        "a\\n[picture left out: this model reads only text]\\n[file left out";
+    CHECK(memmem(a->talk.s, a->talk.n, want, sizeof want - 1));
+    CHECK(!memmem(a->tools.s, a->tools.n, "tool_search", 11));
+    CHECK_STR(a->ignored.names, "tools.tool_search_tool_regex_20251119, new");
 }
 
 TEST(writes_a_message) {

@@ -390,6 +390,33 @@ TEST(turns) {
     last = NULL;
 }
 
+/* A picture in a result is part of each further request, so it must not block them; in a question it is an error. */
+TEST(pictures) {
+    static const char part[] = "{\"type\": \"image_url\", \"image_url\": {\"url\": \"data:,\"}}";
+    char text[600];
+    snprintf(
+        text, sizeof text,
+        "{\"messages\": [{\"role\": \"assistant\", \"tool_calls\": [{\"id\": \"i\", \"function\": "
+        "{\"name\": \"f\", \"arguments\": \"{}\"}}]}, {\"role\": \"tool\", \"tool_call_id\": "
+        "\"i\", \"content\": [{\"type\": \"text\", \"text\": \"a\"}, %s]}]}",
+        part);
+    const ask *a = read_text(&api_openai_chat, text);
+    REQUIRE(CHECK_MSG(a, "%s", err.msg));
+    CHECK(memmem(a->talk.s, a->talk.n, "a\\n[picture left out", 20));
+    a = read_text(
+        &api_openai_responses,
+        "{\"input\": [{\"type\": \"function_call\", \"call_id\": \"i\", \"name\": \"f\", "
+        "\"arguments\": \"{}\"}, {\"type\": \"function_call_output\", \"call_id\": \"i\", "
+        "\"output\": [{\"type\": \"input_file\", \"file_id\": \"x\"}]}]}");
+    REQUIRE(CHECK_MSG(a, "%s", err.msg));
+    CHECK(memmem(a->talk.s, a->talk.n, "\"[file left out", 15));
+    snprintf(text, sizeof text, "{\"messages\": [{\"role\": \"user\", \"content\": [%s]}]}", part);
+    CHECK(!read_text(&api_openai_chat, text));
+    CHECK_HAS(err.msg, "is not supported");
+    ask_free(last);
+    last = NULL;
+}
+
 /* What clients of other servers send, at the top and within messages, calls, parts and tools. */
 TEST(names_of_other_servers) {
     facts.strict_fields = false;

@@ -211,6 +211,39 @@ def prefill():
         check(answers[0] == answers[1] != answers[2], answers)
 
 
+def habits():
+    """Paths, names and headers that clients of other servers expect."""
+    talk = {"messages": CHAT["messages"]}
+    with Server([BINARY, *SMALL, "--alias", "my/model,b,c", "--tags", "x,y", "--cors-origins", "localhost"]) as s:
+        for path, body, member in (("/responses", {"input": "a", "max_output_tokens": 1}, "output"), ("/messages", CHAT, "content"),
+                                   ("/chat/completions", CHAT, "choices"), ("/completions", {"prompt": "a", "n_predict": 1}, "content"),
+                                   ("/v1/completions", {"prompt": "a", "max_tokens": 1}, "choices"), ("/messages/count_tokens", talk, "input_tokens")):
+            check(member in post(s, path, body), path)
+        n = [post(s, path, body)["input_tokens"] for path, body in (("/v1/messages/count_tokens", talk), ("/v1/chat/completions/input_tokens", talk),
+             ("/chat/completions/input_tokens", talk), ("/v1/responses/input_tokens", {"input": CHAT["messages"]}), ("/responses/input_tokens", {"input": "Hello!"}))]
+        check(len(set(n)) == 1 and n[0] == post(s, "/v1/chat/completions", CHAT)["usage"]["prompt_tokens"], n)
+        models = read(s, "/v1/models")
+        one = models["data"][0]
+        check(models == read(s, "/models") and models["first_id"] == models["last_id"] == one["id"] == one["display_name"] == "my/model" and not models["has_more"], models)
+        check(one["aliases"] == ["my/model", "b", "c"] and one["tags"] == ["x", "y"] and one["type"] == "model", one)
+        check(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", one["created_at"]), one)
+        for name in ("my/model", "b", "c"):
+            check(read(s, "/v1/models/" + name) == one == read(s, "/models/" + name), name)
+        check("this server has my/model" in read(s, "/v1/models/my/model,b", 404)["error"]["message"], "a list is no name")
+        ids = [s.post(path, body)[1][header] for path, body, header in (("/v1/messages", CHAT, "request-id"), ("/v1/messages", {}, "request-id"),
+               ("/v1/messages/none", {}, "request-id"), ("/v1/chat/completions", CHAT, "x-request-id"), ("/v1/chat/completions", {}, "x-request-id"))]
+        check(len(set(ids)) == 5 and all(re.fullmatch("req_[0-9A-Za-z]{24}", x) for x in ids), ids)
+        version = [int(x) for x in read(s, "/api/version")["version"].split(".")]
+        check(version >= [0, 6, 4], version)
+        for method, path in (("POST", "/api/pull"), ("POST", "/api/push"), ("POST", "/api/create"), ("POST", "/api/copy"), ("DELETE", "/api/delete")):
+            status, _, body = s.request(method, path, b"{}", {"Content-Type": "application/json"})
+            check(status == 501 and "one model" in json.loads(body)["error"], f"{path}: {status} {body}")
+        for origin, status in (("http://localhost:3000", 200), ("https://127.0.0.1", 200), ("http://[::1]:5173", 200), ("http://localhost.evil.example", 403),
+                               ("http://notlocalhost", 403), ("null", 403), ("http://evil.example", 403)):
+            check(s.post("/v1/chat/completions", CHAT, headers={"Origin": origin})[0] == status, origin)
+        check(post(s, "/v1/messages", {**CHAT, "thread": {"type": "create"}})["type"] == "message", "a thread")
+
+
 def errors():
     """Paths, methods, media types, bodies that are wrong: a status and one sentence, in the form of the path's API."""
     with Server([BINARY, *SMALL]) as s:

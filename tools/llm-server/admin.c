@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <time.h>
 
 #include "api_pieces.h"
 #include "server_impl.h"
@@ -126,9 +127,34 @@ void admin_slots(server *s, const http_request *q, http_reply *r) {
 
 /* --- models ----------------------------------------------------------------------------------- */
 
+/* Writes a list such as "a,b" as an array. */
+static void put_names(llm_json_out *out, const char *list) {
+    llm_json_put_text(out, "[");
+    for (const char *at = list; at && *at; at += strspn(at, ",")) {
+        const size_t n = strcspn(at, ",");
+        llm_json_put_text(out, at > list ? ", " : "");
+        llm_json_put_string(out, (ggl_str){at, n});
+        at += n;
+    }
+    llm_json_put_text(out, "]");
+}
+
+/* The model with the members of OpenAI's, Anthropic's and llama.cpp's lists. */
 static void put_model_object(llm_json_out *out, const server *s) {
+    const time_t t = (time_t)s->facts.t_start;
+    struct tm tm;
+    char when[40] = "";
+    if (gmtime_r(&t, &tm))
+        (void)strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &tm);
     llm_json_put_text(out, "{\"id\": ");
     admin_put_string(out, s->facts.model);
+    llm_json_put_text(out, ", \"aliases\": ");
+    put_names(out, s->o->alias ? s->o->alias : s->facts.model);
+    llm_json_put_text(out, ", \"tags\": ");
+    put_names(out, s->o->tags);
+    llm_json_put_text(out, ", \"type\": \"model\", \"display_name\": ");
+    admin_put_string(out, s->facts.model);
+    put_format(out, ", \"created_at\": \"%s\"", when);
     put_format(out,
                ", \"object\": \"model\", \"created\": %" PRId64 ", \"owned_by\": \"llm-server\"",
                s->facts.t_start);
@@ -142,15 +168,30 @@ void admin_models(server *s, const http_request *q, http_reply *r) {
     (void)q;
     llm_json_put_text(&out, "{\"object\": \"list\", \"data\": [");
     put_model_object(&out, s);
-    llm_json_put_text(&out, "]}");
+    llm_json_put_text(&out, "], \"has_more\": false, \"first_id\": ");
+    admin_put_string(&out, s->facts.model);
+    llm_json_put_text(&out, ", \"last_id\": ");
+    admin_put_string(&out, s->facts.model);
+    llm_json_put_text(&out, "}");
     admin_send(&out, r);
 }
 
+static bool has_alias(const server *s, const char *name) {
+    const size_t n = strlen(name);
+    for (const char *at = s->o->alias; at && *at; at += strspn(at, ",")) {
+        const size_t size = strcspn(at, ",");
+        if (size == n && memcmp(at, name, n) == 0)
+            return true;
+        at += size;
+    }
+    return false;
+}
+
 void admin_model(server *s, const http_request *q, http_reply *r) {
-    const char *name = q->path + strlen("/v1/models/");
+    const char *name = strstr(q->path, "/models/") + strlen("/models/");
     llm_json_out out = {0};
     ggl_error err = {0};
-    if (strcmp(name, s->facts.model) != 0) {
+    if (strcmp(name, s->facts.model) != 0 && !has_alias(s, name)) {
         const ggl_status st =
             ggl_fail(&err, GGL_NOT_FOUND, "there is no model %.100s; this server has %s", name,
                      s->facts.model);

@@ -111,7 +111,8 @@ static ggl_status add_tool_use(reading *r, const block *b) {
 }
 
 /* Adds the text of a result: a string, or a list of texts and of tools that a search has found. Of a tool the name is enough,
- * because the model is shown all tools from the beginning. */
+ * because the model is shown all tools from the beginning. A picture or document becomes a text that says so: it is part of
+ * each further request, which would otherwise all be refused. */
 static ggl_status result_text(reading *r, const json_value *content) {
     if (content && content->kind == JSON_STRING)
         talk_text(&r->talk, json_str(content), "");
@@ -119,6 +120,10 @@ static ggl_status result_text(reading *r, const json_value *content) {
         const json_value *v = &content->item[i], *type = llm_json_get(v, "type");
         block b;
         const bool is_tool = type && llm_json_is(type, "tool_reference");
+        if (type && (llm_json_is(type, "image") || llm_json_is(type, "document"))) {
+            talk_text(&r->talk, talk_left_out(llm_json_is(type, "image")), i > 0 ? "\n" : "");
+            continue;
+        }
         if (type && type->kind == JSON_STRING && !is_tool && !llm_json_is(type, "text"))
             return ggl_fail(r->err, GGL_UNSUPPORTED,
                             "content[%zu]: a result of type \"%.*s\" is not supported: give text",

@@ -37,6 +37,10 @@ field_fn openai_field_stream_options, openai_field_timings_per_token;
 ggl_status openai_add_content(ask *a, talk_writer *t, talk_adder *add, const json_value *content,
                               const char *where, ggl_error *err);
 
+/* The same for the result of a tool's call, in which pictures and files become texts that say so. */
+ggl_status openai_add_result(ask *a, talk_writer *t, const json_value *content, const char *where,
+                             ggl_error *err);
+
 /* How the API writes functions: within "function": {..}, or `flat` in the tool itself. */
 typedef enum openai_style { OPENAI_NESTED, OPENAI_FLAT } openai_style;
 

@@ -83,7 +83,7 @@ static ggl_status read_output(reading *r, const json_value *item, const char *wh
     end_turn(r);
     talk_begin(r->talk, "tool");
     talk_member(r->talk, "tool_call_id", json_str(id));
-    const ggl_status st = openai_add_content(r->a, r->talk, talk_text, output, where, err);
+    const ggl_status st = openai_add_result(r->a, r->talk, output, where, err);
     talk_end_message(r->talk);
     return st;
 }

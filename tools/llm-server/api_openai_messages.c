@@ -140,7 +140,9 @@ static ggl_status add_message(ask *a, talk_writer *t, const json_value *message,
         st = add_assistant(a, t, message, err);
     if (st != GGL_OK)
         return ggl_within(err, st, "%s", where);
-    st = openai_add_content(a, t, talk_text, llm_json_get(message, content), where, err);
+    const json_value *v = llm_json_get(message, content);
+    st = strcmp(role->as, "tool") == 0 ? openai_add_result(a, t, v, where, err)
+                                       : openai_add_content(a, t, talk_text, v, where, err);
     talk_end_message(t);
     return st;
 }

@@ -106,7 +106,8 @@ static const field part_fields[] = {{"type", .kind = FIELD_IGNORED},
                                     {0}};
 
 /* Finds the text of a part. */
-static ggl_status part_text(ask *a, const json_value *part, ggl_str *text, ggl_error *err) {
+static ggl_status part_text(ask *a, const json_value *part, bool in_result, ggl_str *text,
+                            ggl_error *err) {
     enum { N = sizeof part_types / sizeof *part_types };
     const json_value *type = llm_json_get_kind(part, "type", JSON_STRING);
     const char *param;
@@ -118,6 +119,10 @@ static ggl_status part_text(ask *a, const json_value *part, ggl_str *text, ggl_e
     if (k == N)
         return ggl_fail(err, GGL_USAGE, "\"%.*s\" is not a type of part; use \"text\"",
                         (int)(type->n < 40 ? type->n : 40), type->s);
+    if (!part_types[k].text && in_result) { /* it is in the history of each further request */
+        *text = talk_left_out(strstr(part_types[k].type, "image") || k + 1 == N);
+        return GGL_OK;
+    }
     if (!part_types[k].text)
         return ggl_fail(err, GGL_UNSUPPORTED, "\"%s\" is not supported: the model reads only text",
                         part_types[k].type);
@@ -130,10 +135,10 @@ static ggl_status part_text(ask *a, const json_value *part, ggl_str *text, ggl_e
 }
 
 static ggl_status add_parts(ask *a, talk_writer *t, talk_adder *add, const json_value *list,
-                            const char *where, ggl_error *err) {
+                            bool in_result, const char *where, ggl_error *err) {
     for (size_t i = 0; i < list->n; i++) {
         ggl_str s = {0};
-        const ggl_status st = part_text(a, &list->item[i], &s, err);
+        const ggl_status st = part_text(a, &list->item[i], in_result, &s, err);
         if (st != GGL_OK)
             return ggl_within(err, st, "%s: content[%zu]", where, i);
         if (i > 0)
@@ -143,18 +148,28 @@ static ggl_status add_parts(ask *a, talk_writer *t, talk_adder *add, const json_
     return GGL_OK;
 }
 
-ggl_status openai_add_content(ask *a, talk_writer *t, talk_adder *add, const json_value *content,
-                              const char *where, ggl_error *err) {
+static ggl_status add_content(ask *a, talk_writer *t, talk_adder *add, const json_value *content,
+                              bool in_result, const char *where, ggl_error *err) {
     if (!content || content->kind == JSON_NULL)
         return GGL_OK;
     if (content->kind == JSON_ARRAY)
-        return add_parts(a, t, add, content, where, err);
+        return add_parts(a, t, add, content, in_result, where, err);
     if (content->kind != JSON_STRING)
         return ggl_fail(err, GGL_USAGE,
                         "%s: \"content\" must be a string or a list of parts, not %s", where,
                         llm_json_kind_text((json_kind)content->kind));
     add(t, json_str(content), "");
     return GGL_OK;
+}
+
+ggl_status openai_add_content(ask *a, talk_writer *t, talk_adder *add, const json_value *content,
+                              const char *where, ggl_error *err) {
+    return add_content(a, t, add, content, false, where, err);
+}
+
+ggl_status openai_add_result(ask *a, talk_writer *t, const json_value *content, const char *where,
+                             ggl_error *err) {
+    return add_content(a, t, talk_text, content, true, where, err);
 }
 
 /* --- formats ------------------------------------------------------------------------------------ */

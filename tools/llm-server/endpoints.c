@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "admin.h"
+#include "answer_impl.h"
 #include "common/digest.h"
 #include "ggl/nearest.h"
 #include "log.h"
@@ -14,6 +15,7 @@
 /* clang-format off */
 static const char no_adapters[] = "adapters are chosen when the server starts (--lora), and cannot be changed by requests";
 static const char no_slots[] = "slots cannot be saved, restored or erased by requests; the server keeps common beginnings of prompts by itself";
+static const char one_model[] = "the server has one model, which was chosen at its start; llm-server -hf USER/REPO downloads one";
 static const char no_ranks[] = "this server ranks no documents";
 
 static const endpoint endpoints[] = {
@@ -23,6 +25,8 @@ static const endpoint endpoints[] = {
     {"POST", "/v1/embeddings",       .dialect = &api_openai_embeddings},
     {"POST", "/v1/messages",         .dialect = &api_anthropic_messages},
     {"POST", "/v1/messages/count_tokens", .handle = api_anthropic_count, .errors = &api_anthropic_messages},
+    {"POST", "/v1/chat/completions/input_tokens", .handle = api_openai_chat_count},
+    {"POST", "/v1/responses/input_tokens", .handle = api_openai_responses_count},
     {"GET",  "/v1/models",           .handle = admin_models},
     {"GET",  "/v1/models/*",         .handle = admin_model},
 
@@ -38,17 +42,20 @@ static const endpoint endpoints[] = {
     {"POST", "/completion",          .dialect = &api_llamacpp_completion},
     {"POST", "/completions",         .dialect = &api_llamacpp_completion},
     {"POST", "/infill",              .dialect = &api_llamacpp_infill},
-    {"POST", "/chat/completions",    .dialect = &api_openai_chat},
-    {"POST", "/embeddings",          .dialect = &api_openai_embeddings},
     {"POST", "/tokenize",            .handle = admin_tokenize},
     {"POST", "/detokenize",          .handle = admin_detokenize},
     {"POST", "/apply-template",      .handle = admin_apply_template},
-    {"GET",  "/models",              .handle = admin_models},
     {"GET",  "/props",               .handle = admin_props},
     {"GET",  "/slots",               .handle = admin_slots},
     {"GET",  "/metrics",             .handle = admin_metrics},
     {"GET",  "/health",              .handle = admin_health, .is_public = true, .needs_no_model = true},
     {"GET",  "/v1/health",           .handle = admin_health, .is_public = true, .needs_no_model = true},
+
+    {"POST", "/api/pull",            .why = one_model, .errors = &api_ollama_chat},
+    {"POST", "/api/push",            .why = one_model, .errors = &api_ollama_chat},
+    {"POST", "/api/create",          .why = one_model, .errors = &api_ollama_chat},
+    {"POST", "/api/copy",            .why = one_model, .errors = &api_ollama_chat},
+    {"DELETE", "/api/delete",        .why = one_model, .errors = &api_ollama_chat},
 
     {"GET",  "/lora-adapters",       .why = no_adapters},
     {"POST", "/lora-adapters",       .why = no_adapters},
@@ -63,11 +70,24 @@ static const endpoint endpoints[] = {
 
 /* --- finding ---------------------------------------------------------------------------------- */
 
-static bool path_fits(const char *pattern, const char *path) {
+static bool is_path(const char *pattern, const char *path) {
     const size_t n = strlen(pattern);
     if (n > 1 && pattern[n - 1] == '*')
         return strncmp(pattern, path, n - 1) == 0 && path[n - 1];
     return strcmp(pattern, path) == 0;
+}
+
+/* True if an endpoint has this path. Those of /v1 may be called without it, unless another endpoint has that path. */
+static bool path_fits(const char *pattern, const char *path) {
+    static const char v1[] = "/v1";
+    if (is_path(pattern, path))
+        return true;
+    if (strncmp(pattern, v1, sizeof v1 - 1) != 0 || !is_path(pattern + sizeof v1 - 1, path))
+        return false;
+    for (const endpoint *e = endpoints; e->method; e++)
+        if (is_path(e->path, path))
+            return false;
+    return true;
 }
 
 /* HEAD is answered as GET is; the HTTP library leaves the body out. */
@@ -103,9 +123,9 @@ static const dialect *error_form(const char *path) {
     for (const endpoint *e = endpoints; e->method; e++)
         if (path_fits(e->path, path))
             return e->dialect ? e->dialect : e->errors ? e->errors : &api_openai_chat;
-    if (path_fits("/v1/messages/*", path))
+    if (is_path("/v1/messages/*", path))
         return &api_anthropic_messages;
-    return path_fits("/api/*", path) ? &api_ollama_chat : &api_openai_chat;
+    return is_path("/api/*", path) ? &api_ollama_chat : &api_openai_chat;
 }
 
 /* --- keys ------------------------------------------------------------------------------------- */
@@ -145,9 +165,18 @@ uint64_t server_client(const server *s, const http_request *q) {
 
 /* --- requests --------------------------------------------------------------------------------- */
 
+/* Gives the reply an id, in the header where the path's clients look for it. */
+static void say_id(const http_request *q, http_reply *r) {
+    char id[32] = "req_";
+    answer_random_text(id + 4, 24);
+    http_reply_header(
+        r, error_form(q->path) == &api_anthropic_messages ? "request-id" : "x-request-id", id);
+}
+
 static bool fail(server *s, const http_request *q, http_reply *r, int status, const char *type,
                  const char *sentence) {
     const api_error e = {.status = status, .type = type, .message = sentence};
+    say_id(q, r);
     server_count(s, COUNT_ERRORS);
     answer_error(error_form(q->path), &e, r);
     return false;
@@ -239,6 +268,8 @@ void endpoints_handle(void *ctx, const http_request *q, http_reply *r) {
     char allowed[64];
     const endpoint *e = endpoint_find(q->method, q->path, allowed, sizeof allowed);
     server_count(s, COUNT_REQUESTS);
+    if (e)
+        say_id(q, r);
     if (!e) {
         page_serve(s, q, r);
         return;

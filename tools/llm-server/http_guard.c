@@ -6,13 +6,6 @@
 
 #include "http_impl.h"
 
-bool http_origin_is_allowed(const http_params *p, const char *origin) {
-    for (size_t i = 0; i < p->n_origins; i++)
-        if (strcmp(p->origins[i], "*") == 0 || strcasecmp(p->origins[i], origin) == 0)
-            return true;
-    return false;
-}
-
 /* Copies the name or address of "name:port" or "[address]:port"; false: it is neither. */
 static bool host_name(const char *host, char *name, size_t size) {
     const bool in_brackets = *host == '[';
@@ -46,6 +39,25 @@ const char *http_after_scheme(const char *uri) {
     if (strncasecmp(uri, "http://", 7) == 0)
         return uri + 7;
     return strncasecmp(uri, "https://", 8) == 0 ? uri + 8 : NULL;
+}
+
+/* True for a page that this machine serves, on any port. */
+static bool origin_is_local(const char *origin) {
+    static const char *const local[] = {"localhost", "127.0.0.1", "::1"};
+    const char *host = http_after_scheme(origin);
+    char name[256];
+    for (size_t i = 0; host && i < sizeof local / sizeof *local; i++)
+        if (host_name(host, name, sizeof name) && strcasecmp(name, local[i]) == 0)
+            return true;
+    return false;
+}
+
+bool http_origin_is_allowed(const http_params *p, const char *origin) {
+    for (size_t i = 0; i < p->n_origins; i++)
+        if (strcmp(p->origins[i], "*") == 0 || strcasecmp(p->origins[i], origin) == 0 ||
+            (strcmp(p->origins[i], "localhost") == 0 && origin_is_local(origin)))
+            return true;
+    return false;
 }
 
 /* True if an allowed origin has this host. */

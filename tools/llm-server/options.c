@@ -48,8 +48,10 @@ static int parse(server_options *o, int argc, char **argv) {
                  "builtin:stories continues texts)"},
         HUB_OPTIONS(o->hub),
         LOAD_TYPE_OPTION(o->type),
-        {"-a --alias", ARG_STRING, &o->alias, .value = "NAME",
-         .help = "the model's name in answers (default: the file's)"},
+        {"-a --alias", ARG_STRING, &o->alias, .value = "NAME[,NAME..]",
+         .help = "the model's name in answers (default: the file's), and further names of it"},
+        {"--tags", ARG_STRING, &o->tags, .value = "TAG[,TAG..]",
+         .help = "words about the model, which /v1/models shows"},
         {"-c --ctx-size", ARG_INT, &o->n_ctx, .value = "N",
          .help = "tokens of context that all sequences share; one may use them all (default 0: the "
                  "model's own context, or less if that does not fit into memory)",
@@ -118,9 +120,9 @@ static int parse(server_options *o, int argc, char **argv) {
          .help = "requests must have this key; repeatable"},
         {"--api-key-file", ARG_STRING, &o->key_file, .value = "FILE",
          .help = "read keys from FILE, one on each line"},
-        {"--cors", ARG_LIST, &o->origins, .value = "ORIGIN",
+        {"--cors --cors-origins", ARG_LIST, &o->origins, .value = "ORIGIN",
          .help = "allow pages of this web site to use the server: https://example.org; repeatable; "
-                 "*: any site"},
+                 "localhost: those of this machine, with any port; *: any site"},
         {"-to --timeout", ARG_INT, &o->timeout, .value = "SECONDS",
          .help = "close connections on which nothing is sent or read (default 60)", .min = 1,
          .max = 1e6},
@@ -263,11 +265,11 @@ static int check_origin(const char *s) {
                        : strncmp(s, "https://", 8) == 0 ? s + 8
                                                         : NULL;
     const bool is_site = host && *host && !strchr(host, '/');
-    if (is_site || strcmp(s, "*") == 0 || strstr(s, "-extension://"))
+    if (is_site || strcmp(s, "*") == 0 || strcmp(s, "localhost") == 0 || strstr(s, "-extension://"))
         return -1;
     return tool_error(TOOL, 2,
                       "--cors: '%s' is not a site such as https://example.org (without a path), "
-                      "nor *",
+                      "nor localhost, nor *",
                       s);
 }
 

@@ -12,7 +12,7 @@
 
 typedef struct server_options {
     int type; /* --type */
-    const char *model, *alias, *arch;
+    const char *model, *alias, *tags, *arch;
     const char *template_name, *template_file, *template_vars;
     int reasoning, reasoning_format; /* indices into reasoning_choices and _formats */
     int64_t reasoning_budget;

@@ -93,7 +93,9 @@ extern const dialect api_openai_chat, api_openai_completions, api_openai_respons
     api_openai_embeddings, api_anthropic_messages, api_ollama_generate, api_ollama_chat,
     api_ollama_embed, api_ollama_embeddings, api_llamacpp_completion, api_llamacpp_infill;
 
-/* POST /v1/messages/count_tokens. (answer_count.c) */
+/* The lengths of prompts that requests would have. (answer_count.c) */
 void api_anthropic_count(server *s, const http_request *q, http_reply *r);
+void api_openai_chat_count(server *s, const http_request *q, http_reply *r);
+void api_openai_responses_count(server *s, const http_request *q, http_reply *r);
 
 #endif

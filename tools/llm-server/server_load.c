@@ -340,7 +340,7 @@ static int set_facts(server *s) {
     if (code >= 0)
         return code;
     *f = (server_facts){
-        .model = o->alias ? strdup(o->alias) : name_of(llm_model_file(s->model), path),
+        .model = o->alias ? strndup(o->alias, strcspn(o->alias, ",")) : name_of(llm_model_file(s->model), path),
         .model_path = path,
         .n_ctx = llm_session_n_ctx(s->session),
         .n_vocab = llm_session_n_vocab(s->session),

@@ -74,7 +74,7 @@ test('errors', async () => {
     await client.chat({...ask, options: {temprature: 1}});
     await assert.rejects(client.chat({...ask, options: {num_ctx: -1}}), status(400, /num_ctx/));
     await assert.rejects(client.generate({model: 'any', prompt: 'x', context: [1, 2]}), status(400, /context/));
-    await assert.rejects(client.pull({model: 'any'}), status(404));
+    await assert.rejects(client.pull({model: 'any'}), status(501, /one model/));
 });
 
 test('a stream that is aborted', async () => {
