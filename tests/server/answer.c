@@ -478,7 +478,7 @@ static const struct {
     {long_schema, " tokens, but max_tokens is 300"},
     {unlimited_schema, " tokens, but after the prompt the context has room for "},
     {hostile_schema, "X 400 invalid_request schema: "},
-    {hostile_schema, "take more than 16777216 steps to work out; make it simpler"},
+    {hostile_schema, "the grammar takes more than 2097152 steps; make it simpler"},
     {many_stops, "X 400 invalid_request 513 stop strings of 0 bytes are too many"},
     {many_breakers, "X 400 invalid_request 513 breakers of 0 bytes are too many"},
     {long_breaker, "1 breakers of 65537 bytes are too many: at most 512 of 65536"},

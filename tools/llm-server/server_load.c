@@ -339,25 +339,26 @@ static int set_facts(server *s) {
         sampling_options_check_vocab(TOOL, &o->sampling, llm_session_n_vocab(s->session));
     if (code >= 0)
         return code;
-    *f = (server_facts){
-        .model = o->alias ? strndup(o->alias, strcspn(o->alias, ",")) : name_of(llm_model_file(s->model), path),
-        .model_path = path,
-        .n_ctx = llm_session_n_ctx(s->session),
-        .n_vocab = llm_session_n_vocab(s->session),
-        .n_parallel = o->n_parallel,
-        .n_embd = llm_session_n_embd(s->session),
-        .pooling = pooling(s),
-        .has_chat = s->chat != NULL,
-        .strict_fields = o->strict_fields,
-        .t_start = (int64_t)time(NULL),
-        .sampling = sampling_params(&o->sampling),
-        .has_seed = o->seed >= 0,
-        .n_predict = o->n_predict,
-        .reasoning_budget = o->reasoning == TOOL_REASONING_OFF ? 0 : o->reasoning_budget,
-        .raw_marks = o->reasoning_format == TOOL_FORMAT_NONE,
-        .max_seconds = (double)o->max_seconds,
-        .tokenizer = s->tokenizer,
-        .fim = s->fim};
+    *f = (server_facts){.model = o->alias ? strndup(o->alias, strcspn(o->alias, ","))
+                                          : name_of(llm_model_file(s->model), path),
+                        .model_path = path,
+                        .n_ctx = llm_session_n_ctx(s->session),
+                        .n_vocab = llm_session_n_vocab(s->session),
+                        .n_parallel = o->n_parallel,
+                        .n_embd = llm_session_n_embd(s->session),
+                        .pooling = pooling(s),
+                        .has_chat = s->chat != NULL,
+                        .strict_fields = o->strict_fields,
+                        .t_start = (int64_t)time(NULL),
+                        .sampling = sampling_params(&o->sampling),
+                        .has_seed = o->seed >= 0,
+                        .n_predict = o->n_predict,
+                        .reasoning_budget =
+                            o->reasoning == TOOL_REASONING_OFF ? 0 : o->reasoning_budget,
+                        .raw_marks = o->reasoning_format == TOOL_FORMAT_NONE,
+                        .max_seconds = (double)o->max_seconds,
+                        .tokenizer = s->tokenizer,
+                        .fim = s->fim};
     read_fim(s);
     f->sampling.seed = o->seed >= 0 ? (uint64_t)o->seed : 0;
     put_info(&info, s);
