@@ -170,7 +170,10 @@ static const json_value *target(schema *s, const word_use *u) {
         llm_schema_fail(s, GGL_FORMAT, u->node, u->word, "must be a string");
         return NULL;
     }
-    return llm_schema_target(s, u->node, json_str(u->value));
+    if (strcmp(u->word, "$recursiveRef") == 0)
+        return llm_schema_recursive_target(s, u->node);
+    return strcmp(u->word, "$ref") == 0 ? llm_schema_target(s, u->node, json_str(u->value))
+                                        : llm_schema_dynamic_target(s, u->node, json_str(u->value));
 }
 
 SCALARS(ref) {

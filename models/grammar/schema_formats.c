@@ -1,15 +1,29 @@
 /* The table of formats. */
 #include "schema_formats.h"
 
-/* RFC 3339, section 5.6; leap seconds only in the last minute of a day in UTC. */
+/* RFC 3339, section 5.6; leap seconds only in the last minute of a day in UTC. The offset from UTC may be
+ * any number of quarters of an hour, as all are that are in use: at hour h of a day that ends in UTC, it is h
+ * hours and some quarters, or the next full hour; or behind UTC, the rest of 23 hours. */
 #define LEAP_YEAR "(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)"
 #define DATE                                                                                       \
     "(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|"                                \
     "(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))|" LEAP_YEAR "-02-29)"
-#define ZONE "(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
+#define ZONE  "(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
+#define SPLIT "(\\.\\d+)?"
+#define LEAP(h, next, rest)                                                                        \
+    "|" h ":(59:60" SPLIT "(\\+" next "|-" rest "):00|14:60" SPLIT "(\\+" h ":15|-" rest           \
+    ":45)|29:60" SPLIT "(\\+" h "|-" rest "):30|44:60" SPLIT "(\\+" h ":45|-" rest ":15))"
+#define LEAPS_A LEAP("00", "01", "23") LEAP("01", "02", "22") LEAP("02", "03", "21")
+#define LEAPS_B LEAP("03", "04", "20") LEAP("04", "05", "19") LEAP("05", "06", "18")
+#define LEAPS_C LEAP("06", "07", "17") LEAP("07", "08", "16") LEAP("08", "09", "15")
+#define LEAPS_D LEAP("09", "10", "14") LEAP("10", "11", "13") LEAP("11", "12", "12")
+#define LEAPS_E LEAP("12", "13", "11") LEAP("13", "14", "10") LEAP("14", "15", "09")
+#define LEAPS_F LEAP("15", "16", "08") LEAP("16", "17", "07") LEAP("17", "18", "06")
+#define LEAPS_G LEAP("18", "19", "05") LEAP("19", "20", "04") LEAP("20", "21", "03")
+#define LEAPS_H LEAP("21", "22", "02") LEAP("22", "23", "01") LEAP("23", "00", "00")
+#define LEAPS   LEAPS_A LEAPS_B LEAPS_C LEAPS_D LEAPS_E LEAPS_F LEAPS_G LEAPS_H
 #define TIME                                                                                       \
-    "(?:(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\\.[0-9]+)?" ZONE                             \
-    "|23:59:60(?:\\.[0-9]+)?(?:[Zz]|[+-]00:00))"
+    "(?:(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]" SPLIT ZONE "|23:59:60" SPLIT "[Zz]" LEAPS ")"
 
 /* RFC 3339, appendix A */
 #define DURATION                                                                                   \
@@ -39,7 +53,7 @@
 #define WIDE_TEXT   "\"(?:[ !#-\\[\\]-~" WIDE "]|\\\\[ -~])*\""
 #define MAIL_DOMAIN "(?:" LABEL "(?:\\." LABEL ")+|\\[(?:" IPV4 "|IPv6:" IPV6 ")\\])"
 
-/* RFC 3986; U: more characters, none for URIs, RFC 3987's for IRIs */
+/* RFC 3986; u: more characters, p: more of them in queries; none for URIs, RFC 3987's for IRIs */
 #define PCT          "%[0-9A-Fa-f]{2}"
 #define UNRESERVED   "A-Za-z0-9._~\\-"
 #define SUB          "!$&'()*+,;="
@@ -50,14 +64,18 @@
 #define AUTHORITY(u) "(?:" USERINFO(u) ")?(?:" LITERAL "|" REG_NAME(u) ")(?::[0-9]*)?"
 #define ABEMPTY(u)   "(?:/" PCHAR(u) "*)*"
 #define ROOTED(u)    "/(?:" PCHAR(u) "+(?:/" PCHAR(u) "*)*)?"
-#define QUERY(u)     "(?:\\?(?:" PCHAR(u) "|[/?])*)?(?:#(?:" PCHAR(u) "|[/?])*)?"
+#define QUERY(u, p)  "(?:\\?(?:" PCHAR(u p) "|[/?])*)?(?:#(?:" PCHAR(u) "|[/?])*)?"
 #define HIER(u)      "(?://" AUTHORITY(u) ABEMPTY(u) "|" ROOTED(u) "|" PCHAR(u) "+(?:/" PCHAR(u) "*)*|)"
 #define NO_COLON(u)  "(?:[" UNRESERVED SUB "@" u "]|" PCT ")+(?:/" PCHAR(u) "*)*"
-#define URI(u)       "[A-Za-z][A-Za-z0-9+.-]*:" HIER(u) QUERY(u)
-#define RELATIVE(u)  "(?://" AUTHORITY(u) ABEMPTY(u) "|" ROOTED(u) "|" NO_COLON(u) "|)" QUERY(u)
+#define URI(u, p)    "[A-Za-z][A-Za-z0-9+.-]*:" HIER(u) QUERY(u, p)
+#define RELATIVE(u, p)                                                                             \
+    "(?://" AUTHORITY(u) ABEMPTY(u) "|" ROOTED(u) "|" NO_COLON(u) "|)" QUERY(u, p)
 #define UCS                                                                                        \
     "\\u00a0-\\ud7ff\\uf900-\\ufdcf\\ufdf0-\\uffef\\u{10000}-\\u{1fffd}\\u{20000}-\\u{2fffd}"      \
-    "\\u{30000}-\\u{3fffd}\\u{e1000}-\\u{efffd}"
+    "\\u{30000}-\\u{3fffd}\\u{40000}-\\u{4fffd}\\u{50000}-\\u{5fffd}\\u{60000}-\\u{6fffd}"         \
+    "\\u{70000}-\\u{7fffd}\\u{80000}-\\u{8fffd}\\u{90000}-\\u{9fffd}\\u{a0000}-\\u{afffd}"         \
+    "\\u{b0000}-\\u{bfffd}\\u{c0000}-\\u{cfffd}\\u{d0000}-\\u{dfffd}\\u{e1000}-\\u{efffd}"
+#define PRIVATE "\\ue000-\\uf8ff\\u{f0000}-\\u{ffffd}\\u{100000}-\\u{10fffd}"
 
 #define VARCHAR "(?:[A-Za-z0-9_]|" PCT ")"
 #define VARSPEC VARCHAR "(?:\\.?" VARCHAR ")*(?::[1-9][0-9]{0,3}|\\*)?"
@@ -76,10 +94,10 @@ static const schema_format formats[] = {
     {"idn-hostname", {0}},
     {"ipv4", {"^" IPV4 "$"}},
     {"ipv6", {"^" IPV6 "$"}},
-    {"uri", {"^" URI("") "$"}},
-    {"uri-reference", {"^(?:" URI("") "|" RELATIVE("") ")$"}},
-    {"iri", {"^" URI(UCS) "$"}},
-    {"iri-reference", {"^(?:" URI(UCS) "|" RELATIVE(UCS) ")$"}},
+    {"uri", {"^" URI("", "") "$"}},
+    {"uri-reference", {"^(?:" URI("", "") "|" RELATIVE("", "") ")$"}},
+    {"iri", {"^" URI(UCS, PRIVATE) "$"}},
+    {"iri-reference", {"^(?:" URI(UCS, PRIVATE) "|" RELATIVE(UCS, PRIVATE) ")$"}},
     {"uri-template",
      {"^(?:[^\\u0000-\\u0020\"%<>\\\\^`{|}\\u007f-\\u009f]|" PCT "|\\{[+#./;?&=,!@|]?" VARSPEC
       "(?:," VARSPEC ")*\\})*$"}},

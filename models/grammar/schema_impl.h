@@ -77,6 +77,7 @@ typedef struct anchor {
     int32_t resource;
     ggl_str name;
     const json_value *node;
+    bool is_dynamic;
 } anchor;
 
 /* A map from a pointer and some bits to a value. */
@@ -134,7 +135,7 @@ typedef struct schema {
     size_t n_resources, cap_resources;
     anchor *anchor;
     size_t n_anchors, cap_anchors;
-    ptr_map home;   /* objects with $ref: their resource, plus 1 */
+    ptr_map home;   /* objects with references: their resource, plus 1 */
     ptr_map memo;   /* scalars and cases of schemas */
     ptr_map parent; /* of each value in the document, once a message or a rule needs a place */
     conjunction **bucket;
@@ -255,6 +256,9 @@ void llm_cases_add(schema *s, case_list *l, const cases *c);
 bool llm_schema_index(schema *s);
 /* The target of $ref, whose schema object is `node`; NULL: the status is set. */
 const json_value *llm_schema_target(schema *s, const json_value *node, ggl_str ref);
+/* The same of $dynamicRef and $recursiveRef; GGL_UNSUPPORTED if it is not the same one always. */
+const json_value *llm_schema_dynamic_target(schema *s, const json_value *node, ggl_str ref);
+const json_value *llm_schema_recursive_target(schema *s, const json_value *node);
 
 /* --- the types --------------------------------------------------------------------------------- */
 

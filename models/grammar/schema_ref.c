@@ -124,12 +124,13 @@ static bool add_resource(schema *s, ggl_str uri, const json_value *node) {
     return true;
 }
 
-static bool add_anchor(schema *s, int32_t home, ggl_str name, const json_value *node) {
+static bool add_anchor(schema *s, int32_t home, ggl_str name, const json_value *node,
+                       bool is_dynamic) {
     if (!ggl_grow(&s->anchor, &s->cap_anchors, s->n_anchors + 1, sizeof *s->anchor)) {
         llm_schema_fail(s, GGL_NOMEM, node, NULL, "out of memory");
         return false;
     }
-    s->anchor[s->n_anchors++] = (anchor){home, name, node};
+    s->anchor[s->n_anchors++] = (anchor){home, name, node, is_dynamic};
     return true;
 }
 
@@ -150,28 +151,86 @@ static int32_t index_object(schema *s, const json_value *v, int32_t home) {
             home = (int32_t)s->n_resources - 1;
         }
         if (hash + 1 < uri.n && uri.s[hash + 1] != '/' &&
-            !add_anchor(s, home, cut(uri, hash + 1), v))
+            !add_anchor(s, home, cut(uri, hash + 1), v, false))
             return -1;
     }
-    if (name && !add_anchor(s, home, json_str(name), v))
+    if (name && !add_anchor(s, home, json_str(name), v, false))
         return -1;
-    if (is_ref) {
-        const void **slot = llm_schema_slot(s, &s->home, v, 0);
-        if (!slot)
-            return -1;
-        *slot = (const void *)(uintptr_t)(home + 1);
-    }
+    const json_value *dynamic = llm_json_get_kind(v, "$dynamicAnchor", JSON_STRING);
+    if (dynamic && !add_anchor(s, home, json_str(dynamic), v, true))
+        return -1;
     return home;
 }
 
-static bool index_value(schema *s, const json_value *v, int32_t home) {
-    if (v->kind == JSON_OBJECT && (home = index_object(s, v, home)) < 0)
-        return false;
+/* Remembers to which resource an object with a reference belongs. */
+static bool note_home(schema *s, const json_value *v, int32_t home) {
+    if (!llm_json_get(v, "$ref") && !llm_json_get(v, "$dynamicRef") &&
+        !llm_json_get(v, "$recursiveRef"))
+        return true;
+    const void **slot = llm_schema_slot(s, &s->home, v, 0);
+    if (slot)
+        *slot = (const void *)(uintptr_t)(home + 1);
+    return slot != NULL;
+}
+
+/* What the value of a keyword is made of. */
+typedef enum content {
+    CONTENT_DATA, /* no schemas: what looks like an identifier is none */
+    CONTENT_SCHEMA,
+    CONTENT_LIST, /* an array of schemas, or one */
+    CONTENT_TABLE /* an object of schemas */
+} content;
+
+static content content_of(ggl_str word) {
+    static const struct {
+        const char *word;
+        content content;
+    } row[] = {{"$defs", CONTENT_TABLE},
+               {"additionalItems", CONTENT_SCHEMA},
+               {"additionalProperties", CONTENT_SCHEMA},
+               {"allOf", CONTENT_LIST},
+               {"anyOf", CONTENT_LIST},
+               {"contains", CONTENT_SCHEMA},
+               {"contentSchema", CONTENT_SCHEMA},
+               {"definitions", CONTENT_TABLE},
+               {"dependencies", CONTENT_TABLE},
+               {"dependentSchemas", CONTENT_TABLE},
+               {"else", CONTENT_SCHEMA},
+               {"if", CONTENT_SCHEMA},
+               {"items", CONTENT_LIST},
+               {"not", CONTENT_SCHEMA},
+               {"oneOf", CONTENT_LIST},
+               {"patternProperties", CONTENT_TABLE},
+               {"prefixItems", CONTENT_LIST},
+               {"properties", CONTENT_TABLE},
+               {"propertyNames", CONTENT_SCHEMA},
+               {"then", CONTENT_SCHEMA},
+               {"unevaluatedItems", CONTENT_SCHEMA},
+               {"unevaluatedProperties", CONTENT_SCHEMA}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        if (ggl_str_is(word, row[i].word))
+            return row[i].content;
+    return CONTENT_DATA;
+}
+
+/* Takes note of identifiers where schemas are, and of references everywhere: a JSON pointer may lead into
+ * what is no schema by its place, such as the value of an unknown keyword. */
+static bool index_value(schema *s, const json_value *v, int32_t home, content what) {
     if (v->kind != JSON_OBJECT && v->kind != JSON_ARRAY)
         return true;
-    for (uint32_t i = 0; i < v->n; i++)
-        if (!index_value(s, &v->item[i], home))
+    const bool is_schema =
+        v->kind == JSON_OBJECT && (what == CONTENT_SCHEMA || what == CONTENT_LIST);
+    if (is_schema && (home = index_object(s, v, home)) < 0)
+        return false;
+    if (v->kind == JSON_OBJECT && !note_home(s, v, home))
+        return false;
+    for (uint32_t i = 0; i < v->n; i++) {
+        const content inside = is_schema              ? content_of(json_name(v, i))
+                               : what == CONTENT_DATA ? CONTENT_DATA
+                                                      : CONTENT_SCHEMA;
+        if (!index_value(s, &v->item[i], home, inside))
             return false;
+    }
     return true;
 }
 
@@ -182,7 +241,7 @@ bool llm_schema_index(schema *s) {
         id = llm_json_get_kind(root, "id", JSON_STRING);
     ggl_str uri = id ? json_str(id) : (ggl_str){"", 0};
     uri.n = find_any(uri, "#");
-    return add_resource(s, uri, root) && index_value(s, root, 0);
+    return add_resource(s, uri, root) && index_value(s, root, 0, CONTENT_SCHEMA);
 }
 
 /* --- targets ---------------------------------------------------------------------------------- */
@@ -214,11 +273,13 @@ static size_t unescape(char *t, size_t n) {
     return out;
 }
 
-static const json_value *child(const json_value *v, ggl_str token) {
+static const json_value *child(schema *s, const json_value *v, ggl_str token) {
     if (v->kind == JSON_OBJECT) {
         for (uint32_t i = 0; i < v->n; i++)
-            if (same(json_name(v, i), token))
+            if (same(json_name(v, i), token)) {
+                llm_exprs_count(s->g, i / 8);
                 return &v->item[i];
+            }
         return NULL;
     }
     uint64_t index = 0;
@@ -238,22 +299,34 @@ static const json_value *walk(schema *s, const json_value *v, ggl_str pointer) {
         pointer = cut(pointer, 1);
         const size_t len = find_any(pointer, "/");
         memcpy(t, pointer.s, len);
-        v = child(v, (ggl_str){t, unescape(t, len)});
+        v = child(s, v, (ggl_str){t, unescape(t, len)});
         pointer = cut(pointer, len);
     }
     return v;
 }
 
-static const json_value *find_anchor(const schema *s, int32_t home, ggl_str name) {
-    for (size_t i = 0; i < s->n_anchors; i++)
-        if (s->anchor[i].resource == home && same(s->anchor[i].name, name))
-            return s->anchor[i].node;
-    return NULL;
+/* NULL: there is none; or the status is set, because there are two. */
+static const anchor *find_anchor(schema *s, const json_value *node, int32_t home, ggl_str name) {
+    const anchor *found = NULL;
+    llm_exprs_count(s->g, s->n_anchors / 8);
+    for (size_t i = 0; i < s->n_anchors; i++) {
+        const anchor *a = &s->anchor[i];
+        if (a->resource != home || !same(a->name, name) || (found && found->node == a->node))
+            continue;
+        if (found) {
+            llm_schema_fail(s, GGL_FORMAT, node, NULL, "two schemas have the anchor '%.*s'",
+                            (int)(name.n < 200 ? name.n : 200), name.s);
+            return NULL;
+        }
+        found = a;
+    }
+    return found;
 }
 
 /* Sets *home to the resource, -1: there is none. False: there are two. */
 static bool find_resource(schema *s, const json_value *node, ggl_str uri, int32_t *home) {
     *home = -1;
+    llm_exprs_count(s->g, s->n_resources / 8);
     for (size_t i = 0; i < s->n_resources; i++) {
         if (!same(s->resource[i].uri, uri))
             continue;
@@ -267,7 +340,10 @@ static bool find_resource(schema *s, const json_value *node, ggl_str uri, int32_
     return true;
 }
 
-const json_value *llm_schema_target(schema *s, const json_value *node, ggl_str ref) {
+/* The target of a reference, as $ref means it. *by: the anchor that names it; NULL: none does. */
+static const json_value *find_target(schema *s, const json_value *node, const char *word,
+                                     ggl_str ref, const anchor **by) {
+    *by = NULL;
     const void **slot = llm_schema_slot(s, &s->home, node, 0);
     int32_t home = slot && *slot ? (int32_t)(uintptr_t)*slot - 1 : 0;
     const size_t hash = find_any(ref, "#");
@@ -277,17 +353,67 @@ const json_value *llm_schema_target(schema *s, const json_value *node, ggl_str r
         if (!find_resource(s, node, uri, &home))
             return NULL;
         if (home < 0) {
-            llm_schema_fail(s, GGL_UNSUPPORTED, node, "$ref",
+            llm_schema_fail(s, GGL_UNSUPPORTED, node, word,
                             "'%.*s' is in another document, which is not read",
                             (int)(ref.n < 200 ? ref.n : 200), ref.s);
             return NULL;
         }
     }
     const json_value *v = s->resource[home].node;
-    if (fragment.n > 0)
-        v = fragment.s[0] == '/' ? walk(s, v, fragment) : find_anchor(s, home, fragment);
+    if (fragment.n > 0 && fragment.s[0] == '/') {
+        v = walk(s, v, fragment);
+    } else if (fragment.n > 0) {
+        *by = find_anchor(s, node, home, fragment);
+        v = *by ? (*by)->node : NULL;
+    }
     if (!v)
-        llm_schema_fail(s, GGL_FORMAT, node, "$ref", "there is no '%.*s' in the document",
+        llm_schema_fail(s, GGL_FORMAT, node, word, "there is no '%.*s' in the document",
                         (int)(ref.n < 200 ? ref.n : 200), ref.s);
     return v;
+}
+
+const json_value *llm_schema_target(schema *s, const json_value *node, ggl_str ref) {
+    const anchor *by;
+    return find_target(s, node, "$ref", ref, &by);
+}
+
+static const json_value *several_scopes(schema *s, const json_value *node, const char *word) {
+    llm_schema_fail(
+        s, GGL_UNSUPPORTED, node, word,
+        "where it leads depends on how its schema is reached: several schemas with an $id "
+        "have this anchor, but the document itself does not");
+    return NULL;
+}
+
+/* A dynamic reference leads to the anchor of this name in the outermost resource that was entered and has
+ * it. The document itself is always the outermost one; and where only one resource has the anchor, there is
+ * no choice. */
+const json_value *llm_schema_dynamic_target(schema *s, const json_value *node, ggl_str ref) {
+    const anchor *by, *only = NULL;
+    const json_value *v = find_target(s, node, "$dynamicRef", ref, &by);
+    if (!v || !by || !by->is_dynamic)
+        return v; /* as $ref */
+    bool several = false;
+    for (size_t i = 0; i < s->n_anchors; i++) {
+        const anchor *a = &s->anchor[i];
+        if (!a->is_dynamic || !same(a->name, by->name))
+            continue;
+        if (a->resource == 0)
+            return a->node;
+        several = several || (only && only->resource != a->resource);
+        only = a;
+    }
+    return several ? several_scopes(s, node, "$dynamicRef") : v;
+}
+
+/* The predecessor of draft 2019-09: "#", which leads to the outermost resource with $recursiveAnchor if the
+ * resource at hand has it. */
+const json_value *llm_schema_recursive_target(schema *s, const json_value *node) {
+    const void **slot = llm_schema_slot(s, &s->home, node, 0);
+    const json_value *root = s->resource[slot && *slot ? (size_t)(uintptr_t)*slot - 1 : 0].node;
+    const json_value *here = llm_json_get_kind(root, "$recursiveAnchor", JSON_BOOL);
+    const json_value *top = llm_json_get_kind(s->resource[0].node, "$recursiveAnchor", JSON_BOOL);
+    if (!here || !here->flag || s->n_resources == 1)
+        return root;
+    return top && top->flag ? s->resource[0].node : several_scopes(s, node, "$recursiveRef");
 }

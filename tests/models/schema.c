@@ -167,6 +167,13 @@ TEST(formats) {
           "\"1998-12-31T23:59:60Z\"", NULL, "\"2024-01-02 03:04:05Z\"", "\"2024-01-02T03:04:05\"",
           "\"2024-01-02T24:00:00Z\""}},
         {FORMAT("time"), {"\"03:04:05Z\"", NULL, "\"03:04Z\"", "\"03:04:05\""}},
+        {FORMAT("time"),
+         {"\"01:29:60+01:30\"", "\"23:29:60.5+23:30\"", "\"15:59:60-08:00\"", "\"00:29:60-23:30\"",
+          "\"00:59:60+01:00\"", "\"05:44:60+05:45\"", NULL, "\"22:59:60Z\"", "\"23:59:60+01:00\"",
+          "\"01:29:60+01:45\"", "\"00:30:60+00:30\""}},
+        {FORMAT("iri"),
+         {"\"a:?\xf3\xb0\x80\x80\"", "\"a:\xf1\x80\x80\x80\"", NULL, "\"a:\xf3\xb0\x80\x80\"",
+          "\"a:?#\xf3\xb0\x80\x80\""}},
         {FORMAT("duration"),
          {"\"P1Y2M3DT4H5M6S\"", "\"P4W\"", "\"PT1M\"", NULL, "\"P\"", "\"P1DT\"", "\"P1Y1D\""}},
         {FORMAT("email"),
@@ -360,7 +367,15 @@ TEST(refused) {
         {"{\"uniqueItems\": true}", GGL_UNSUPPORTED, "s: #/uniqueItems: "},
         {"{\"items\": {\"unevaluatedItems\": false}}", GGL_UNSUPPORTED,
          "s: #/items/unevaluatedItems: "},
-        {"{\"$dynamicRef\": \"#a\"}", GGL_UNSUPPORTED, "s: #/$dynamicRef: is not supported"},
+        {"{\"$dynamicRef\": \"#a\"}", GGL_FORMAT, "s: #/$dynamicRef: there is no '#a' in the"},
+        {"{\"$ref\": \"#a\", \"$defs\": {\"b\": {\"$anchor\": \"a\"}, \"c\": {\"$anchor\": "
+         "\"a\"}}}",
+         GGL_FORMAT, "s: #: two schemas have the anchor 'a'"},
+        {"{\"$ref\": \"x\", \"$defs\": {\"b\": {\"$id\": \"x\", \"$dynamicRef\": \"#a\", "
+         "\"$defs\": "
+         "{\"c\": {\"$dynamicAnchor\": \"a\"}}}, \"d\": {\"$id\": \"y\", \"$dynamicAnchor\": "
+         "\"a\"}}}",
+         GGL_UNSUPPORTED, "s: #/$defs/b/$dynamicRef: where it leads depends on"},
         {"{\"minProperties\": 3}", GGL_UNSUPPORTED, "s: #/minProperties: "},
         {"{\"not\": {\"additionalProperties\": {\"type\": \"string\"}}}", GGL_UNSUPPORTED,
          "s: #/not/additionalProperties: its negation"},
@@ -369,6 +384,52 @@ TEST(refused) {
         {"{\"$ref\": \"#\"}", GGL_LIMIT, "$ref leads back to itself"},
     };
     check_refusals(rows, sizeof rows / sizeof *rows);
+}
+
+/* What looks like a schema in a value, or in an unknown keyword, has no identifiers. */
+TEST(identifiers_in_data) {
+    static const char *const word[] = {"enum", "const", "default", "examples", "foo"};
+    for (size_t i = 0; i < sizeof word / sizeof *word; i++) {
+        char text[400];
+        snprintf(text, sizeof text,
+                 "{\"$defs\": {\"e\": {\"%s\": [{\"$anchor\": \"a\", \"$id\": \"x\", \"type\": "
+                 "\"null\"}]}, "
+                 "\"r\": {\"$anchor\": \"a\", \"type\": \"string\"}, "
+                 "\"s\": {\"$id\": \"x\", \"type\": \"boolean\"}}, "
+                 "\"anyOf\": [{\"$ref\": \"#a\"}, {\"$ref\": \"x\"}]}",
+                 word[i]);
+        llm_grammar *g = compile(text);
+        CHECK(g && fits(g, "\"x\"") && fits(g, "true") && !fits(g, "null"));
+        llm_grammar_free(g);
+    }
+}
+
+/* A pointer may lead into an unknown keyword; the reference there means what it means around it. */
+TEST(references_in_data) {
+    llm_grammar *g =
+        compile("{\"$ref\": \"x#/foo\", \"$defs\": {\"b\": {\"$id\": \"x\", \"foo\": "
+                "{\"$ref\": \"#a\"}, \"$defs\": {\"c\": {\"$anchor\": \"a\", \"const\": 1}}}}}");
+    CHECK(g && fits(g, "1") && !fits(g, "2"));
+    llm_grammar_free(g);
+}
+
+/* A dynamic reference leads to the document's anchor, if it has one; otherwise to the only one there is. */
+TEST(dynamic_references) {
+    static const char tree[] =
+        "\"$defs\": {\"tree\": {\"$id\": \"tree\", \"$dynamicAnchor\": \"node\", \"type\": "
+        "\"object\", "
+        "\"properties\": {\"k\": {\"type\": \"array\", \"items\": {\"$dynamicRef\": \"#node\"}}}}}";
+    char text[600];
+    snprintf(text, sizeof text, "{\"$ref\": \"tree\", %s}", tree);
+    llm_grammar *g = compile(text);
+    CHECK(g && fits(g, "{\"k\": [{\"x\": 1}]}") && !fits(g, "{\"k\": [1]}"));
+    llm_grammar_free(g);
+    snprintf(text, sizeof text,
+             "{\"$dynamicAnchor\": \"node\", \"$ref\": \"tree\", \"required\": [\"x\"], %s}", tree);
+    g = compile(text);
+    CHECK(g && fits(g, "{\"k\": [{\"x\": 1}], \"x\": 2}"));
+    CHECK(g && !fits(g, "{\"k\": [{\"y\": 1}], \"x\": 2}"));
+    llm_grammar_free(g);
 }
 
 /* No value is valid: the part that is the reason is named. */
