@@ -299,6 +299,69 @@ TEST(codex) {
     last = NULL;
 }
 
+/* Codex's tools: free text is a function of one string, namespaces are parts of names; others are left out and named, and so are
+ * items about them. */
+TEST(tools_of_codex) {
+    static const char *const tools =
+        "\"tools\": [{\"type\": \"custom\", \"name\": \"apply_patch\", \"description\": \"Edit.\", "
+        "\"format\": {\"type\": \"grammar\", \"syntax\": \"lark\", \"definition\": \"start: x\"}}, "
+        "{\"type\": \"local_shell\"}, {\"type\": \"tool_search\", \"execution\": \"client\"}, "
+        "{\"type\": "
+        "\"namespace\", \"name\": \"mcp__fs\", \"tools\": [{\"type\": \"function\", \"name\": "
+        "\"read\"}]}]";
+    char text[1500];
+    facts.strict_fields = false;
+    snprintf(
+        text, sizeof text,
+        "{%s, \"input\": [{\"role\": \"user\", \"content\": \"a\"}, {\"type\": "
+        "\"custom_tool_call\", \"call_id\": \"c\", \"name\": \"apply_patch\", \"input\": "
+        "\"*** \\\"x\\\"\"}, {\"type\": \"custom_tool_call_output\", \"call_id\": \"c\", "
+        "\"output\": "
+        "\"ok\"}, {\"type\": \"function_call\", \"call_id\": \"d\", \"namespace\": \"mcp__fs\", "
+        "\"name\": \"read\", \"arguments\": \"{}\"}, {\"type\": \"tool_search_call\"}, {\"type\": "
+        "\"compaction\", \"encrypted_content\": \"It was so.\"}]}",
+        tools);
+    const ask *a = read_text(&api_openai_responses, text);
+    REQUIRE(CHECK_MSG(a, "%s", err.msg));
+    CHECK_STR(a->ignored.names, "tools.local_shell, tools.tool_search, input.tool_search_call");
+    same_json(a->tools,
+              "[{\"type\":\"function\",\"function\":{\"name\":\"apply_patch\",\"description\":"
+              "\"Edit.\\n\\n"
+              "The input must match this grammar:\\nstart: x\",\"parameters\":{\"type\":\"object\","
+              "\"properties\":{\"input\":{\"type\":\"string\"}},\"required\":[\"input\"]}}}," SHOWN(
+                  "mcp__fs__read") "]");
+    static const char *const parts[] = {
+        "\"arguments\": {\"input\": \"*** \\\"x\\\"\"}",
+        "\"tool_call_id\": \"c\", \"content\": \"ok\"",
+        "{\"name\": \"mcp__fs__read\", \"arguments\": {}}",
+        "Summary of the conversation before this point:\\n\\nIt was so."};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        CHECK_MSG(memmem(a->talk.s, a->talk.n, parts[i], strlen(parts[i])), "%s is not in %.*s",
+                  parts[i], (int)a->talk.n, a->talk.s);
+    snprintf(text, sizeof text,
+             "{%s, \"input\": \"a\", \"tool_choice\": {\"type\": \"custom\", \"name\": "
+             "\"apply_patch\"}}",
+             tools);
+    a = read_text(&api_openai_responses, text);
+    CHECK(a && a->tool_choice == ASK_TOOLS_NAMED && is(a->tool, "apply_patch"));
+    snprintf(text, sizeof text,
+             "{%s, \"input\": \"a\", \"tool_choice\": {\"type\": \"function\", \"namespace\": "
+             "\"mcp__fs\", "
+             "\"name\": \"read\"}}",
+             tools);
+    a = read_text(&api_openai_responses, text);
+    CHECK(a && is(a->tool, "mcp__fs__read"));
+    CHECK(!read_text(&api_openai_responses,
+                     "{\"input\": [{\"type\": \"item_reference\", \"id\": \"x\"}]}"));
+    CHECK_HAS(err.msg, "items of type \"item_reference\" are not supported");
+    a = read_text(&api_openai_compact,
+                  "{\"input\": \"a\", \"instructions\": \"b\", \"stream\": true}");
+    CHECK(a && !a->stream && !a->tools.s && memmem(a->talk.s, a->talk.n, "Sum up", 6));
+    facts.strict_fields = true;
+    ask_free(last);
+    last = NULL;
+}
+
 TEST(responses) {
     const ask *a = read_text(
         &api_openai_responses,
@@ -550,11 +613,16 @@ static const struct {
     {&api_openai_responses, "{\"input\": \"a\", \"tools\": [{\"type\": \"file_search\"}]}", "tools",
      "tools[0]: tools of type \"file_search\" are not supported; the server runs no tools, give "
      "functions"},
+    {&api_openai_responses, "{\"input\": \"a\", \"tools\": [{\"type\": \"local_shell\"}]}", "tools",
+     "tools[0]: tools of type \"local_shell\" are not supported; the server runs no tools, give "
+     "functions"},
     {&api_openai_responses,
-     "{\"input\": \"a\", \"tools\": [{\"type\": \"custom\", \"name\": \"apply_patch\"}]}", "tools",
-     "tools[0]: tools of type \"custom\", with free text, are not supported; give a function with "
-     "a "
-     "string as its parameter"},
+     "{\"input\": \"a\", \"tools\": [{\"type\": \"custom\", \"name\": \"f\"}, {\"type\": "
+     "\"function\", \"name\": \"f\"}]}",
+     "tools", "tools[1]: two functions have the name \"f\""},
+    {&api_openai_responses,
+     "{\"input\": [{\"type\": \"custom_tool_call\", \"call_id\": \"i\", \"name\": \"f\"}]}",
+     "input", "input[0]: a call needs the strings \"call_id\", \"name\" and \"input\""},
     {&api_openai_responses, "{\"input\": \"a\", \"reasoning\": {\"effort\": 5}}", "reasoning",
      "the effort of reasoning must be \"none\", \"minimal\", \"low\", \"medium\", \"high\", "
      "\"xhigh\" or \"max\""},

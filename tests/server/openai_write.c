@@ -591,6 +591,41 @@ TEST(responses) {
     }
 }
 
+/* A call of a tool with free text, and one of a namespace, as items and as events. */
+TEST(calls_of_codex) {
+    static const char request[] =
+        "{\"input\": \"a\", \"stream\": true, \"tools\": [{\"type\": \"custom\", \"name\": \"p\"}, "
+        "{\"type\": \"namespace\", \"name\": \"s\", \"tools\": [{\"type\": \"function\", \"name\": "
+        "\"q\"}]}]}";
+    static const char *const parts[] = {
+        "event: response.custom_tool_call_input.delta\n",
+        "\"delta\":\"a\\nb\"",
+        "event: response.custom_tool_call_input.done\n",
+        "\"input\":\"a\\nb\"}",
+        "\"type\":\"custom_tool_call\",\"call_id\":\"i\",\"name\":\"p\",\"input\":\"a\\nb\","
+        "\"status\":\"completed\"",
+        "\"type\":\"function_call\",\"call_id\":\"j\",\"name\":\"q\",\"namespace\":\"s\","
+        "\"arguments\":\"{}\""};
+    made m;
+    llm_json_out out = {0};
+    make(&m, &api_openai_responses, request);
+    const answer_part calls[] = {{.kind = PART_CALL,
+                                  .name = {"p", 1},
+                                  .id = {"i", 1},
+                                  .arguments = {"{\"input\": \"a\\nb\"}", 17}},
+                                 {.kind = PART_CALL,
+                                  .name = {"s__q", 4},
+                                  .id = {"j", 1},
+                                  .arguments = {"{}", 2},
+                                  .call = 1}};
+    for (int i = 0; i < 2; i++)
+        api_openai_responses.part(&m.x, &m.choice[0], &calls[i], &out);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        CHECK_HAS(out.s, parts[i]);
+    ggl_free(out.s);
+    unmake(&m);
+}
+
 /* --- embeddings and errors ---------------------------------------------------------------------- */
 
 static int digit_value(char c) {

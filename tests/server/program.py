@@ -233,6 +233,11 @@ def habits():
         ids = [s.post(path, body)[1][header] for path, body, header in (("/v1/messages", CHAT, "request-id"), ("/v1/messages", {}, "request-id"),
                ("/v1/messages/none", {}, "request-id"), ("/v1/chat/completions", CHAT, "x-request-id"), ("/v1/chat/completions", {}, "x-request-id"))]
         check(len(set(ids)) == 5 and all(re.fullmatch("req_[0-9A-Za-z]{24}", x) for x in ids), ids)
+        talk = [{"role": "user", "content": "Hello!"}, {"role": "assistant", "content": "Hi."}, {"role": "user", "content": "Tell."}]
+        short = post(s, "/v1/responses/compact", {"input": talk, "max_output_tokens": 5})
+        check([x.get("role") for x in short["output"]] == ["user", "user", None] and short["object"] == "response.compaction", short)
+        check(short["output"][2]["type"] == "compaction" and short["usage"]["output_tokens"] == 5, short)
+        check(post(s, "/v1/responses", {"input": short["output"], "max_output_tokens": 2})["output"], "a conversation goes on after its summary")
         version = [int(x) for x in read(s, "/api/version")["version"].split(".")]
         check(version >= [0, 6, 4], version)
         for method, path in (("POST", "/api/pull"), ("POST", "/api/push"), ("POST", "/api/create"), ("POST", "/api/copy"), ("DELETE", "/api/delete")):

@@ -6,6 +6,16 @@
 #include "api_talk.h"
 #include "fields_sampling.h"
 
+/* A tool of a request. */
+typedef struct openai_tool {
+    ggl_str shown; /* the name that the model sees: of a tool in a namespace "NAMESPACE__NAME" */
+    ggl_str name, space;    /* space.n 0: it is in none */
+    const json_value *tool; /* as the request has it */
+    bool
+        is_custom; /* free text in place of arguments: the model sees a function of one string, "input" */
+    bool used; /* the model is shown it */
+} openai_tool;
+
 /* What these dialects keep in ask.own. */
 typedef struct openai_own {
     ggl_arena *arena; /* the ask's */
@@ -15,7 +25,9 @@ typedef struct openai_own {
     bool base64;            /* embeddings as text */
     bool logprobs;          /* chat: `logprobs` is true */
     int64_t top_logprobs;   /* -1: not given */
-    int64_t *offset;        /* completions with log-probabilities: [choice] characters so far */
+    openai_tool *tool;      /* [n_tools], if the model is shown any */
+    size_t n_tools;
+    int64_t *offset; /* completions with log-probabilities: [choice] characters so far */
 } openai_own;
 
 static inline openai_own *openai_own_of(const ask *a) {
@@ -47,6 +59,10 @@ typedef enum openai_style { OPENAI_NESTED, OPENAI_FLAT } openai_style;
 /* Reads "tools" and "tool_choice" of a request into the ask. */
 ggl_status openai_read_tools(ask *a, openai_style style, const server_facts *facts,
                              const char **param, ggl_error *err);
+/* Returns the tool that the model calls by a name; NULL: there is none. */
+const openai_tool *openai_find_tool(const ask *a, ggl_str shown);
+/* Writes a name as the model sees it: with its namespace, which may be empty. s NULL: out of memory. */
+ggl_str openai_shown_name(ask *a, ggl_str space, ggl_str name);
 /* Reads a format: {"type": "text" | "json_object" | "json_schema", ..}. */
 ggl_status openai_read_format(ask *a, const json_value *v, openai_style style, ggl_error *err);
 /* Writes an effort of reasoning as a variable of the template, unless *kwargs (may be NULL) sets the same variable. */

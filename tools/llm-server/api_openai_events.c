@@ -92,15 +92,42 @@ static void put_text_item(const answer *x, part_kind kind, const char *status, l
     llm_json_put_text(out, "]}");
 }
 
+/* True for the call of a tool with free text. */
+static bool is_custom(const answer *x, const answer_part *p) {
+    const openai_tool *t = openai_find_tool(x->ask, p->name);
+    return t && t->is_custom;
+}
+
+/* The arguments of a call, or the free text in them, as a string. */
+static void put_arguments(const answer *x, const answer_part *p, llm_json_out *out) {
+    llm_json *doc = NULL;
+    if (is_custom(x, p) &&
+        llm_json_parse(&doc, p->arguments.s, p->arguments.n, "arguments", NULL) != GGL_OK)
+        doc = NULL;
+    const json_value *input = doc ? llm_json_get_kind(&doc->root, "input", JSON_STRING) : NULL;
+    llm_json_put_string(out, input ? json_str(input) : p->arguments);
+    llm_json_free(doc);
+}
+
 static void put_call_item(const answer *x, const answer_part *p, bool complete, llm_json_out *out) {
+    const openai_tool *t = openai_find_tool(x->ask, p->name);
+    const bool custom = is_custom(x, p);
     llm_json_put_text(out, "{\"id\":");
     put_id(x, PART_CALL, out);
-    llm_json_put_text(out, ",\"type\":\"function_call\",\"call_id\":");
+    llm_json_put_text(out, custom ? ",\"type\":\"custom_tool_call\",\"call_id\":"
+                                  : ",\"type\":\"function_call\",\"call_id\":");
     llm_json_put_string(out, p->id);
     llm_json_put_text(out, ",\"name\":");
-    llm_json_put_string(out, p->name);
-    llm_json_put_text(out, ",\"arguments\":");
-    llm_json_put_string(out, complete ? p->arguments : (ggl_str){"", 0});
+    llm_json_put_string(out, t ? t->name : p->name);
+    if (t && t->space.n > 0) {
+        llm_json_put_text(out, ",\"namespace\":");
+        llm_json_put_string(out, t->space);
+    }
+    llm_json_put_text(out, custom ? ",\"input\":" : ",\"arguments\":");
+    if (complete)
+        put_arguments(x, p, out);
+    else
+        llm_json_put_text(out, "\"\"");
     llm_json_put_text(out,
                       complete ? ",\"status\":\"completed\"}" : ",\"status\":\"in_progress\"}");
 }
@@ -215,18 +242,23 @@ static void add_text(const answer *x, const answer_part *p, llm_json_out *out) {
 /* --- calls -------------------------------------------------------------------------------------- */
 
 static void add_call(const answer *x, const answer_part *p, llm_json_out *out) {
+    const bool custom = is_custom(x, p);
     begin_item(x, "response.output_item.added", out);
     put_call_item(x, p, false, out);
     end_event(x, out);
-    begin_item_event(x, rows[PART_CALL].delta, PART_CALL, false, out);
+    begin_item_event(x, custom ? "response.custom_tool_call_input.delta" : rows[PART_CALL].delta,
+                     PART_CALL, false, out);
     llm_json_put_text(out, ",\"delta\":");
-    llm_json_put_string(out, p->arguments);
+    put_arguments(x, p, out);
     end_event(x, out);
-    begin_item_event(x, rows[PART_CALL].done, PART_CALL, false, out);
-    llm_json_put_text(out, ",\"name\":");
-    llm_json_put_string(out, p->name);
-    llm_json_put_text(out, ",\"arguments\":");
-    llm_json_put_string(out, p->arguments);
+    begin_item_event(x, custom ? "response.custom_tool_call_input.done" : rows[PART_CALL].done,
+                     PART_CALL, false, out);
+    if (!custom) {
+        llm_json_put_text(out, ",\"name\":");
+        llm_json_put_string(out, p->name);
+    }
+    llm_json_put_text(out, custom ? ",\"input\":" : ",\"arguments\":");
+    put_arguments(x, p, out);
     end_event(x, out);
     begin_item(x, "response.output_item.done", out);
     const size_t begin = out->n;
@@ -277,7 +309,7 @@ static void put_repeated(const answer *x, llm_json_out *out) {
     }
 }
 
-static void put_usage(const answer_counts *n, llm_json_out *out) {
+void openai_responses_put_usage(const answer_counts *n, llm_json_out *out) {
     char text[256];
     snprintf(text, sizeof text,
              "{\"input_tokens\":%lld,\"input_tokens_details\":{\"cached_tokens\":%lld},"
@@ -306,7 +338,7 @@ static void put_ending(const answer *x, bool ended, llm_json_out *out) {
         llm_json_put_text(out, "null");
         return;
     }
-    put_usage(&x->counts, out);
+    openai_responses_put_usage(&x->counts, out);
     llm_json_put_text(out, ",\"timings\":");
     openai_put_timings(x, NULL, out);
 }

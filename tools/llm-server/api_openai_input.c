@@ -68,8 +68,51 @@ static ggl_status read_call(reading *r, const json_value *item, const char *wher
         return ggl_fail(err, GGL_USAGE,
                         "%s: a call needs the strings \"call_id\", \"name\" and \"arguments\"",
                         where);
+    const json_value *space = llm_json_get_kind(item, "namespace", JSON_STRING);
+    const ggl_str shown =
+        openai_shown_name(r->a, space ? json_str(space) : (ggl_str){"", 0}, json_str(name));
+    if (!shown.s)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a request");
     begin_turn(r);
-    talk_call(r->talk, json_str(id), json_str(name), arguments);
+    talk_call(r->talk, json_str(id), shown, arguments);
+    return GGL_OK;
+}
+
+/* The call of a tool with free text, which the model sees as a function with one string. */
+static ggl_status read_custom_call(reading *r, const json_value *item, const char *where,
+                                   ggl_error *err) {
+    const json_value *id = llm_json_get_kind(item, "call_id", JSON_STRING);
+    const json_value *name = llm_json_get_kind(item, "name", JSON_STRING);
+    const json_value *input = llm_json_get_kind(item, "input", JSON_STRING);
+    llm_json_out out = {0};
+    ggl_str text = {0};
+    if (!id || !name || !input)
+        return ggl_fail(err, GGL_USAGE,
+                        "%s: a call needs the strings \"call_id\", \"name\" and \"input\"", where);
+    llm_json_put_text(&out, "{\"input\": ");
+    llm_json_put_string(&out, json_str(input));
+    llm_json_put_text(&out, "}");
+    const ggl_status st = ask_keep(r->a, &out, &text, err);
+    if (st != GGL_OK)
+        return st;
+    const json_value arguments = {.kind = JSON_STRING, .n = (uint32_t)text.n, .s = text.s};
+    begin_turn(r);
+    talk_call(r->talk, json_str(id), json_str(name), &arguments);
+    return GGL_OK;
+}
+
+/* What /v1/responses/compact has made of a conversation. */
+static ggl_status read_compaction(reading *r, const json_value *item, const char *where,
+                                  ggl_error *err) {
+    static const char before[] = "Summary of the conversation before this point:\n\n";
+    const json_value *text = llm_json_get_kind(item, "encrypted_content", JSON_STRING);
+    if (!text)
+        return ggl_fail(err, GGL_USAGE, "%s: \"encrypted_content\" must be a string", where);
+    end_turn(r);
+    talk_begin(r->talk, "user");
+    talk_text(r->talk, (ggl_str){before, sizeof before - 1}, "");
+    talk_text(r->talk, json_str(text), "");
+    talk_end_message(r->talk);
     return GGL_OK;
 }
 
@@ -116,8 +159,22 @@ static const field call_fields[] = {{"type", .kind = FIELD_IGNORED},
                                     {"arguments", .kind = FIELD_IGNORED},
                                     {"status", .kind = FIELD_IGNORED},
                                     {"caller", .kind = FIELD_IGNORED},
-                                    {"namespace", FIELD_REFUSED, .fn = field_is_empty},
+                                    {"namespace", .kind = FIELD_IGNORED},
                                     {0}};
+static const field custom_call_fields[] = {{"type", .kind = FIELD_IGNORED},
+                                           {"id", .kind = FIELD_IGNORED},
+                                           {"call_id", .kind = FIELD_IGNORED},
+                                           {"name", .kind = FIELD_IGNORED},
+                                           {"input", .kind = FIELD_IGNORED},
+                                           {"status", .kind = FIELD_IGNORED},
+                                           {"caller", .kind = FIELD_IGNORED},
+                                           {"namespace", FIELD_REFUSED, .fn = field_is_empty},
+                                           {0}};
+static const field compaction_fields[] = {{"type", .kind = FIELD_IGNORED},
+                                          {"id", .kind = FIELD_IGNORED},
+                                          {"encrypted_content", .kind = FIELD_IGNORED},
+                                          {"created_by", .kind = FIELD_IGNORED},
+                                          {0}};
 static const field output_fields[] = {{"type", .kind = FIELD_IGNORED},
                                       {"id", .kind = FIELD_IGNORED},
                                       {"call_id", .kind = FIELD_IGNORED},
@@ -125,7 +182,7 @@ static const field output_fields[] = {{"type", .kind = FIELD_IGNORED},
                                       {"output", .kind = FIELD_IGNORED},
                                       {"status", .kind = FIELD_IGNORED},
                                       {"caller", .kind = FIELD_IGNORED},
-                                      {"namespace", FIELD_REFUSED, .fn = field_is_empty},
+                                      {"namespace", .kind = FIELD_IGNORED},
                                       {0}};
 static const field reasoning_fields[] = {{"type", .kind = FIELD_IGNORED},
                                          {"id", .kind = FIELD_IGNORED},
@@ -142,7 +199,17 @@ static const struct item_kind {
 } kinds[] = {{"message", message_fields, read_message},
              {"function_call", call_fields, read_call},
              {"function_call_output", output_fields, read_output},
+             {"custom_tool_call", custom_call_fields, read_custom_call},
+             {"custom_tool_call_output", output_fields, read_output},
+             {"compaction", compaction_fields, read_compaction},
+             {"compaction_summary", compaction_fields, read_compaction},
              {"reasoning", reasoning_fields, read_reasoning}};
+
+/* True for an item that stands for another one, which this server has not stored; any other of an unknown type is about a tool
+ * that the model was not shown. */
+static bool is_reference(const json_value *type) {
+    return llm_json_is(type, "item_reference");
+}
 
 static ggl_status read_item(reading *r, const json_value *item, const char *where, ggl_error *err) {
     enum { N = sizeof kinds / sizeof *kinds };
@@ -151,6 +218,8 @@ static ggl_status read_item(reading *r, const json_value *item, const char *wher
     size_t k = 0;
     while (type && k < N && !llm_json_is(type, kinds[k].type))
         k++;
+    if (k == N && type->kind == JSON_STRING && !r->a->ignored.strict && !is_reference(type))
+        return fields_ignore(&r->a->ignored, "input", json_str(type), err);
     if (k == N && type->kind == JSON_STRING)
         return ggl_fail(err, GGL_UNSUPPORTED,
                         "%s: items of type \"%.*s\" are not supported; give messages, function "

@@ -152,13 +152,17 @@ static ggl_status put_effort(ask *a, talk_writer *t, ggl_error *err) {
     return effort && effort->kind != JSON_NULL ? openai_put_effort(t, effort, NULL, err) : GGL_OK;
 }
 
-static ggl_status read_talk(ask *a, const server_facts *facts, const char **param, ggl_error *err) {
+/* `last`: a user's message after the input, and no tools are shown; s NULL: none. */
+static ggl_status read_talk(ask *a, const server_facts *facts, ggl_str last, const char **param,
+                            ggl_error *err) {
     talk_writer t = {0};
-    ggl_status st = openai_read_tools(a, OPENAI_FLAT, facts, param, err);
+    ggl_status st = last.s ? GGL_OK : openai_read_tools(a, OPENAI_FLAT, facts, param, err);
     if (st == GGL_OK) {
         *param = "input";
         st = openai_add_input(a, &t, err);
     }
+    if (st == GGL_OK && last.s)
+        talk_message(&t, "user", last);
     if (st == GGL_OK) {
         *param = "reasoning";
         st = put_effort(a, &t, err);
@@ -180,11 +184,67 @@ static ggl_status read_responses(ask *a, const server_facts *facts, const char *
     if (st == GGL_OK && (openai_own_of(a)->logprobs || openai_own_of(a)->top_logprobs > 0))
         a->n_top = (int)(openai_own_of(a)->top_logprobs > 0 ? openai_own_of(a)->top_logprobs : 0);
     if (st == GGL_OK)
-        st = read_talk(a, facts, param, err);
+        st = read_talk(a, facts, (ggl_str){NULL, 0}, param, err);
     if (st == GGL_OK)
         *param = NULL;
     return st;
 }
+
+/* --- compaction --------------------------------------------------------------------------------- */
+
+enum { MOST_SUMMARY = 2048 };
+
+/* The model sums up the conversation. */
+static ggl_status read_compact(ask *a, const server_facts *facts, const char **param,
+                               ggl_error *err) {
+    static const char wish[] =
+        "Sum up this conversation for someone who will continue it and sees nothing else of it: "
+        "the "
+        "task, what was done and found, decisions, names of files and places in them, and what "
+        "remains to be done. Write only the summary.";
+    *param = NULL;
+    ggl_status st = openai_begin(a, ASK_CHAT, err);
+    if (st == GGL_OK)
+        st = read_fields(a, &a->doc->root, fields, facts, param, err);
+    a->stream = false;
+    a->form = ASK_ANY;
+    if (a->n_max < 0)
+        a->n_max = MOST_SUMMARY;
+    if (st == GGL_OK)
+        st = read_talk(a, facts, (ggl_str){wish, sizeof wish - 1}, param, err);
+    if (st == GGL_OK)
+        *param = NULL;
+    return st;
+}
+
+/* The user's messages as they were, and an item in place of all others. */
+static void compact_whole(const answer *x, llm_json_out *out) {
+    const json_value *input = llm_json_get_kind(&x->ask->doc->root, "input", JSON_ARRAY);
+    openai_put_head(x, "resp_", "response.compaction", out);
+    llm_json_put_text(out, ",\"created_at\":");
+    openai_put_int(out, x->created);
+    llm_json_put_text(out, ",\"output\":[");
+    for (size_t i = 0; input && i < input->n; i++) {
+        const json_value *role = llm_json_get_kind(&input->item[i], "role", JSON_STRING);
+        if (!role || !llm_json_is(role, "user"))
+            continue;
+        llm_json_put_value(out, &input->item[i]);
+        llm_json_put_text(out, ",");
+    }
+    llm_json_put_text(out, "{\"id\":\"cmp_");
+    llm_json_put_text(out, x->id);
+    llm_json_put_text(out, "\",\"type\":\"compaction\",\"encrypted_content\":");
+    openai_put_texts(x->choice[0].part, x->choice[0].n_parts, PART_CONTENT, out);
+    llm_json_put_text(out, "}],\"usage\":");
+    openai_responses_put_usage(&x->counts, out);
+    llm_json_put_text(out, "}");
+}
+
+const dialect api_openai_compact = {.name = "openai_compact",
+                                    .fields = fields,
+                                    .read = read_compact,
+                                    .whole = compact_whole,
+                                    .error = openai_error};
 
 const dialect api_openai_responses = {.name = "openai_responses",
                                       .fields = fields,

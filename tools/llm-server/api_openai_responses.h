@@ -23,6 +23,7 @@ typedef struct responses_state {
     bool cut;           /* the answer ended before the model's end */
 } responses_state;
 
+void openai_responses_put_usage(const answer_counts *n, llm_json_out *out);
 void openai_responses_whole(const answer *x, llm_json_out *out);
 void openai_responses_begin(const answer *x, llm_json_out *out);
 void openai_responses_part(const answer *x, const answer_choice *c, const answer_part *p,

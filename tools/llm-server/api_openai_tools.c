@@ -18,34 +18,50 @@ static const json_value *function_of(const json_value *tool, openai_style style)
     return style == OPENAI_FLAT ? tool : llm_json_get_kind(tool, "function", JSON_OBJECT);
 }
 
-/* Tools that OpenAI's servers would run, and without which clients work: coding agents add a search of the web to
- * each request. The model is not shown them. */
-static bool is_left_out(const json_value *tool, openai_style style) {
+/* True for tools that this server does not know, such as those that OpenAI's servers would run. Coding agents send some with
+ * each request. The model is not shown them; with strict fields they are errors, except for the search of the web. */
+static bool is_left_out(const ask *a, const json_value *tool, openai_style style) {
     static const char search[] = "web_search";
     const json_value *type = llm_json_get_kind(tool, "type", JSON_STRING);
-    return style == OPENAI_FLAT && type && type->n >= sizeof search - 1 &&
-           memcmp(type->s, search, sizeof search - 1) == 0;
+    if (!type || llm_json_is(type, "function") ||
+        (style == OPENAI_FLAT && (llm_json_is(type, "custom") || llm_json_is(type, "namespace"))))
+        return false;
+    return !a->ignored.strict || (style == OPENAI_FLAT && type->n >= sizeof search - 1 &&
+                                  memcmp(type->s, search, sizeof search - 1) == 0);
 }
 
-static ggl_status name_of(const json_value *tool, openai_style style, ggl_str *name,
-                          ggl_error *err) {
+ggl_str openai_shown_name(ask *a, ggl_str space, ggl_str name) {
+    if (space.n == 0)
+        return name;
+    char *s = ggl_arena_alloc(&a->arena, space.n + name.n + 3, 1);
+    if (!s)
+        return (ggl_str){NULL, 0};
+    memcpy(s, space.s, space.n);
+    memcpy(s + space.n, "__", 2);
+    if (name.n > 0)
+        memcpy(s + space.n + 2, name.s, name.n);
+    return (ggl_str){s, space.n + name.n + 2};
+}
+
+/* Reads the names of a tool, or of one that "tool_choice" names. */
+static ggl_status read_names(ask *a, const json_value *tool, openai_style style, openai_tool *t,
+                             ggl_error *err) {
     const json_value *type = llm_json_get_kind(tool, "type", JSON_STRING);
     const json_value *v = llm_json_get_kind(function_of(tool, style), "name", JSON_STRING);
     if (!type)
         return ggl_fail(err, GGL_USAGE, "a tool must be an object with a \"type\"");
-    if (llm_json_is(type, "custom"))
-        return ggl_fail(err, GGL_UNSUPPORTED,
-                        "tools of type \"custom\", with free text, are not supported; give a "
-                        "function with a string as its parameter");
-    if (!llm_json_is(type, "function"))
+    t->is_custom = style == OPENAI_FLAT && llm_json_is(type, "custom");
+    if (!t->is_custom && !llm_json_is(type, "function"))
         return ggl_fail(err, GGL_UNSUPPORTED,
                         "tools of type \"%.*s\" are not supported; the server runs no tools, give "
                         "functions",
                         (int)(type->n < 40 ? type->n : 40), type->s);
     if (!v || v->n == 0 || v->n > MAX_NAME)
         return ggl_fail(err, GGL_USAGE, "a function needs a \"name\" of 1 to %d bytes", MAX_NAME);
-    *name = json_str(v);
-    return GGL_OK;
+    t->tool = tool;
+    t->name = json_str(v);
+    t->shown = openai_shown_name(a, t->space, t->name);
+    return t->shown.s ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory for tools");
 }
 
 /* --- tools -------------------------------------------------------------------------------------- */
@@ -105,10 +121,48 @@ static void put_member(llm_json_out *out, const char *name, const json_value *v)
     llm_json_put_value(out, v);
 }
 
+static const field custom_fields[] = {{"type", .kind = FIELD_IGNORED},
+                                      {"name", FIELD_FN, .fn = check_string},
+                                      {"description", FIELD_FN, .fn = check_string},
+                                      {"format", .kind = FIELD_IGNORED},
+                                      {"defer_loading", .kind = FIELD_IGNORED},
+                                      {0}};
+
+/* Writes a tool with free text as a function with one string. The model is told the grammar of the text, if there is one. */
+static ggl_status put_custom(ask *a, llm_json_out *out, const openai_tool *t, ggl_error *err) {
+    const json_value *description = llm_json_get_kind(t->tool, "description", JSON_STRING);
+    const json_value *format = llm_json_get_kind(t->tool, "format", JSON_OBJECT);
+    const json_value *grammar = llm_json_get_kind(format, "definition", JSON_STRING);
+    const char *param;
+    llm_json_out text = {0};
+    const ggl_status st = read_fields(a, t->tool, custom_fields, NULL, &param, err);
+    if (st != GGL_OK)
+        return st;
+    if (description && description->n > 0)
+        llm_json_put(&text, description->s, description->n);
+    if (grammar && grammar->n > 0) {
+        llm_json_put_text(&text, "\n\nThe input must match this grammar:\n");
+        llm_json_put(&text, grammar->s, grammar->n);
+    }
+    llm_json_put_text(out, "{\"type\":\"function\",\"function\":{\"name\":");
+    llm_json_put_string(out, t->shown);
+    llm_json_put_text(out, ",\"description\":");
+    llm_json_put_string(out, (ggl_str){text.n > 0 ? text.s : "", text.n});
+    llm_json_put_text(out,
+                      ",\"parameters\":{\"type\":\"object\",\"properties\":{\"input\":{\"type\":"
+                      "\"string\"}},\"required\":[\"input\"]}}}");
+    out->failed = out->failed || text.failed;
+    ggl_free(text.s);
+    return GGL_OK;
+}
+
 /* Writes a tool in the nested form, with the members that templates read. */
-static ggl_status put_tool(ask *a, llm_json_out *out, const json_value *tool, openai_style style,
+static ggl_status put_tool(ask *a, llm_json_out *out, const openai_tool *t, openai_style style,
                            ggl_error *err) {
+    const json_value *tool = t->tool;
     const json_value *f = function_of(tool, style);
+    if (t->is_custom)
+        return put_custom(a, out, t, err);
     const json_value *parameters = llm_json_get(f, "parameters");
     const char *param;
     ggl_status st = GGL_OK;
@@ -119,7 +173,7 @@ static ggl_status put_tool(ask *a, llm_json_out *out, const json_value *tool, op
     if (st != GGL_OK)
         return st;
     llm_json_put_text(out, "{\"type\":\"function\",\"function\":{\"name\":");
-    llm_json_put_value(out, llm_json_get(f, "name"));
+    llm_json_put_string(out, t->shown);
     put_member(out, ",\"description\":", llm_json_get(f, "description"));
     if (parameters && parameters->kind == JSON_OBJECT)
         put_member(out, ",\"parameters\":", parameters);
@@ -151,7 +205,13 @@ static bool read_mode(const json_value *v, ask_tools *choice) {
     return false;
 }
 
-static ggl_status read_choice(const json_value *v, openai_style style, tool_rule *rule,
+/* The namespace of a tool that is named. */
+static ggl_str space_of(const json_value *v) {
+    const json_value *space = llm_json_get_kind(v, "namespace", JSON_STRING);
+    return space ? json_str(space) : (ggl_str){"", 0};
+}
+
+static ggl_status read_choice(ask *a, const json_value *v, openai_style style, tool_rule *rule,
                               ggl_error *err) {
     const json_value *type = llm_json_get_kind(v, "type", JSON_STRING);
     if (read_mode(v, &rule->choice))
@@ -168,38 +228,64 @@ static ggl_status read_choice(const json_value *v, openai_style style, tool_rule
     if (!type)
         return bad_choice(err);
     rule->choice = ASK_TOOLS_NAMED;
-    const ggl_status st = name_of(v, style, &rule->name, err);
+    openai_tool named = {.space = space_of(v)};
+    const ggl_status st = read_names(a, v, style, &named, err);
+    rule->name = named.shown;
     return st == GGL_OK ? st : ggl_within(err, st, "tool_choice");
 }
 
 /* --- both together ------------------------------------------------------------------------------ */
 
-typedef struct tool_name { /* begins with the key of the index */
-    ggl_str name;
-    bool used;
-} tool_name;
-
 typedef struct tool_set {
-    tool_name *name;
+    openai_tool *tool; /* [n]; each begins with the key of the index */
+    size_t n;
     ggl_index index;
 } tool_set;
 
-static ggl_status index_tools(tool_set *s, const json_value *list, openai_style style,
+/* The tools of a namespace; NULL: it is no namespace. */
+static const json_value *inner_tools(const json_value *tool, openai_style style) {
+    const json_value *type = llm_json_get_kind(tool, "type", JSON_STRING);
+    const bool is_space = style == OPENAI_FLAT && type && llm_json_is(type, "namespace");
+    return is_space ? llm_json_get_kind(tool, "tools", JSON_ARRAY) : NULL;
+}
+
+static ggl_status add_tool(ask *a, tool_set *s, const json_value *tool, ggl_str space,
+                           openai_style style, ggl_error *err) {
+    openai_tool *t = &s->tool[s->n];
+    if (is_left_out(a, tool, style))
+        return fields_ignore(&a->ignored, "tools", json_str(llm_json_get(tool, "type")), err);
+    *t = (openai_tool){.space = space, .used = true};
+    const ggl_status st = read_names(a, tool, style, t, err);
+    if (st != GGL_OK)
+        return st;
+    if (ggl_index_put(&s->index, s->tool, s->n) != s->n)
+        return ggl_fail(err, GGL_USAGE, "two functions have the name \"%.*s\"", (int)t->shown.n,
+                        t->shown.s);
+    s->n++;
+    return GGL_OK;
+}
+
+/* Lists the tools, those of namespaces too, and indexes their names. */
+static ggl_status index_tools(ask *a, tool_set *s, const json_value *list, openai_style style,
                               ggl_error *err) {
-    s->name = ggl_calloc((size_t)list->n + 1, sizeof *s->name);
+    size_t most = list->n;
+    for (size_t i = 0; i < list->n; i++)
+        most += inner_tools(&list->item[i], style) ? inner_tools(&list->item[i], style)->n : 0;
+    s->tool = ggl_arena_alloc(&a->arena, most + 1, sizeof *s->tool);
     ggl_status st =
-        s->name ? ggl_index_init(&s->index, list->n + 1, sizeof *s->name, GGL_INDEX_STRINGS, err)
+        s->tool ? ggl_index_init(&s->index, most + 1, sizeof *s->tool, GGL_INDEX_STRINGS, err)
                 : ggl_fail(err, GGL_NOMEM, "out of memory for tools");
     for (size_t i = 0; i < list->n && st == GGL_OK; i++) {
-        if (is_left_out(&list->item[i], style))
-            continue;
-        st = name_of(&list->item[i], style, &s->name[i].name, err);
-        if (st == GGL_OK && ggl_index_put(&s->index, s->name, i) != i)
-            st = ggl_fail(err, GGL_USAGE, "two functions have the name \"%.*s\"",
-                          (int)s->name[i].name.n, s->name[i].name.s);
+        const json_value *tool = &list->item[i], *inner = inner_tools(tool, style);
+        const json_value *name = llm_json_get_kind(tool, "name", JSON_STRING);
+        if (inner && !name)
+            st = ggl_fail(err, GGL_USAGE, "a namespace needs a \"name\"");
+        else if (!inner)
+            st = add_tool(a, s, tool, (ggl_str){"", 0}, style, err);
+        for (size_t k = 0; inner && k < inner->n && st == GGL_OK; k++)
+            st = add_tool(a, s, &inner->item[k], json_str(name), style, err);
         if (st != GGL_OK)
             return ggl_within(err, st, "tools[%zu]", i);
-        s->name[i].used = true;
     }
     return st;
 }
@@ -210,44 +296,43 @@ static ggl_status missing(ggl_str name, ggl_error *err) {
 }
 
 /* Drops tools that are not allowed, and checks that all tools that are named exist. */
-static ggl_status apply_choice(tool_set *s, size_t n, const tool_rule *rule, openai_style style,
+static ggl_status apply_choice(ask *a, tool_set *s, const tool_rule *rule, openai_style style,
                                ggl_error *err) {
     const json_value *allowed = rule->allowed;
     if (rule->choice == ASK_TOOLS_NAMED &&
-        ggl_index_find(&s->index, s->name, rule->name) == SIZE_MAX)
+        ggl_index_find(&s->index, s->tool, rule->name) == SIZE_MAX)
         return missing(rule->name, err);
-    for (size_t i = 0; i < n && allowed; i++)
-        s->name[i].used = false;
+    for (size_t i = 0; i < s->n && allowed; i++)
+        s->tool[i].used = false;
     for (size_t i = 0; allowed && i < allowed->n; i++) {
-        ggl_str name = {0};
-        const ggl_status st = name_of(&allowed->item[i], style, &name, err);
+        openai_tool named = {.space = space_of(&allowed->item[i])};
+        const ggl_status st = read_names(a, &allowed->item[i], style, &named, err);
         if (st != GGL_OK)
             return ggl_within(err, st, "tool_choice: tools[%zu]", i);
-        const size_t k = ggl_index_find(&s->index, s->name, name);
+        const size_t k = ggl_index_find(&s->index, s->tool, named.shown);
         if (k == SIZE_MAX)
-            return missing(name, err);
-        s->name[k].used = true;
+            return missing(named.shown, err);
+        s->tool[k].used = true;
     }
     return GGL_OK;
 }
 
 /* Writes all tools, so that each is checked, and keeps the text of those that are shown to the model. */
-static ggl_status keep_tools(ask *a, const tool_set *s, const json_value *list, openai_style style,
-                             ggl_error *err) {
+static ggl_status keep_tools(ask *a, const tool_set *s, openai_style style, ggl_error *err) {
     llm_json_out out = {0};
     ggl_status st = GGL_OK;
     size_t n_used = 0;
+    openai_own_of(a)->tool = s->tool;
+    openai_own_of(a)->n_tools = s->n;
     llm_json_put_text(&out, "[");
-    for (size_t i = 0; i < list->n && st == GGL_OK; i++) {
+    for (size_t i = 0; i < s->n && st == GGL_OK; i++) {
         const size_t before = out.n;
-        if (is_left_out(&list->item[i], style))
-            continue;
         llm_json_put_text(&out, n_used > 0 ? "," : "");
-        st = put_tool(a, &out, &list->item[i], style, err);
+        st = put_tool(a, &out, &s->tool[i], style, err);
         if (st != GGL_OK)
             (void)ggl_within(err, st, "tools[%zu]", i);
-        n_used += s->name[i].used;
-        out.n = s->name[i].used || out.failed ? out.n : before;
+        n_used += s->tool[i].used;
+        out.n = s->tool[i].used || out.failed ? out.n : before;
     }
     llm_json_put_text(&out, "]");
     if (st == GGL_OK && n_used == 0 && a->tool_choice >= ASK_TOOLS_REQUIRED)
@@ -273,7 +358,7 @@ ggl_status openai_read_tools(ask *a, openai_style style, const server_facts *fac
     const bool has_tools = list && list->kind == JSON_ARRAY && list->n > 0;
     if (choice && choice->kind != JSON_NULL) {
         *param = "tool_choice";
-        st = read_choice(choice, style, &rule, err);
+        st = read_choice(a, choice, style, &rule, err);
         if (st == GGL_OK && !has_tools && rule.choice >= ASK_TOOLS_REQUIRED)
             st = ggl_fail(err, GGL_USAGE,
                           "\"tool_choice\" demands a call, but there are no \"tools\"");
@@ -284,16 +369,24 @@ ggl_status openai_read_tools(ask *a, openai_style style, const server_facts *fac
     a->tool_choice = rule.choice;
     a->tool = rule.name;
     *param = "tools";
-    st = index_tools(&s, list, style, err);
+    st = index_tools(a, &s, list, style, err);
     if (st == GGL_OK) {
         *param = "tool_choice";
-        st = apply_choice(&s, list->n, &rule, style, err);
+        st = apply_choice(a, &s, &rule, style, err);
     }
     if (st == GGL_OK) {
         *param = "tools";
-        st = keep_tools(a, &s, list, style, err);
+        st = keep_tools(a, &s, style, err);
     }
     ggl_index_fini(&s.index);
-    ggl_free(s.name);
     return st;
+}
+
+const openai_tool *openai_find_tool(const ask *a, ggl_str shown) {
+    const openai_own *own = openai_own_of(a);
+    for (size_t i = 0; i < own->n_tools; i++)
+        if (own->tool[i].shown.n == shown.n &&
+            (shown.n == 0 || memcmp(own->tool[i].shown.s, shown.s, shown.n) == 0))
+            return &own->tool[i];
+    return NULL;
 }

@@ -22,6 +22,7 @@ static const endpoint endpoints[] = {
     {"POST", "/v1/chat/completions", .dialect = &api_openai_chat},
     {"POST", "/v1/completions",      .dialect = &api_openai_completions},
     {"POST", "/v1/responses",        .dialect = &api_openai_responses},
+    {"POST", "/v1/responses/compact", .dialect = &api_openai_compact},
     {"POST", "/v1/embeddings",       .dialect = &api_openai_embeddings},
     {"POST", "/v1/messages",         .dialect = &api_anthropic_messages},
     {"POST", "/v1/messages/count_tokens", .handle = api_anthropic_count, .errors = &api_anthropic_messages},
