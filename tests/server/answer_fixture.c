@@ -61,6 +61,11 @@ uint64_t server_client(const server *s, const http_request *q) {
     return q->client ? (uint64_t)q->client[0] : 0;
 }
 
+int server_n_slots(const server *s) {
+    (void)s;
+    return 2 * FIXTURE_PARALLEL;
+}
+
 const server_facts *server_get_facts(const server *s) {
     return &s->facts;
 }

@@ -249,6 +249,28 @@ def habits():
         check(post(s, "/v1/messages", {**CHAT, "thread": {"type": "create"}})["type"] == "message", "a thread")
 
 
+def progress():
+    """return_progress: how much of a prompt has run, from what was there already to all of it, before the first piece."""
+    with Server([BINARY, "-c", "2048", "-np", "2", "-t", "1", "-ub", "32", "--max-stall", "1"]) as s:
+        long = "Once upon a time there was a dog. " * 20
+        bodies = (("/v1/chat/completions", {"messages": [{"role": "user", "content": long}], "max_tokens": 4}),
+                  ("/v1/completions", {"prompt": long + "A", "max_tokens": 4}), ("/completion", {"prompt": long + "B", "n_predict": 4}),
+                  ("/v1/responses", {"input": long + "C", "max_output_tokens": 4}))
+        for path, body in bodies:
+            for asks in (True, False):
+                status, _, text = s.post(path, dict(body, stream=True, return_progress=asks, temperature=0, ignore_eos=True))
+                lines = [json.loads(x[6:]) for x in text.decode().splitlines() if x.startswith("data: {")]
+                told = [x["prompt_progress"] for x in lines if "prompt_progress" in x]
+                if not asks:
+                    check(not told, f"{path}: {told}")
+                    continue
+                done = [x["processed"] for x in told]
+                check(len(done) > (2 if path == bodies[0][0] else 1) and done == sorted(set(done)) and done[0] == told[0]["cache"] and done[-1] == told[0]["total"] > 100, f"{path}: {told}")
+                check(all("time_ms" in x and x["total"] == told[0]["total"] for x in told), told)
+                first = next(i for i, x in enumerate(lines) if "prompt_progress" in x)
+                check(all("prompt_progress" in x for x in lines[first:first + len(told)]), f"{path}: news after the answer has begun")
+
+
 def errors():
     """Paths, methods, media types, bodies that are wrong: a status and one sentence, in the form of the path's API."""
     with Server([BINARY, *SMALL]) as s:

@@ -197,6 +197,10 @@ static bool on_token(void *ctx, int32_t id, const float *logits) {
     ggl_error err = {0};
     if (j->is_over || job_is_gone(j))
         return false;
+    if (j->x.choice[s->choice].n_drawn == 0) {
+        job_tell_progress(j); /* all of a short prompt has run in this step */
+        seat_tell_progress(s, j->x.choice[s->choice].n_prompt);
+    }
     if (!j->has_first)
         on_first_token(j);
     j->x.choice[s->choice].n_drawn++;
@@ -391,6 +395,7 @@ void answers_tick(answers *x, llm_engine *e) {
         if (!job_is_gone(j)) {
             if (j->n_running + j->n_ended < j->x.n_choices)
                 job_go_on(j);
+            job_tell_progress(j);
             job_keep_alive(j);
         }
         j->n_holds--;

@@ -60,6 +60,7 @@ typedef struct seat {
     answer_token *echo; /* [n_echo] of ANSWER_ECHO_PIECE */
     llm_logprob *echo_top;
     size_t n_echo;
+    int64_t n_told; /* of its prompt's tokens, as far as the client knows; -1: it knows nothing */
     bool ends_reasoning; /* the mark that ends it was forced */
     bool has_echoed;     /* the prompt's text was given out, or is not asked for */
 } seat;
@@ -146,6 +147,10 @@ void job_begin_stream(job *j);
 bool job_give(job *j, int choice, const answer_part *part);
 void job_end_choice(job *j, int choice);
 void job_keep_alive(job *j);
+/* Says how much of the prompts has run, if that is asked for and news. */
+void job_tell_progress(job *j);
+/* The same for one prompt. */
+void seat_tell_progress(seat *s, int64_t n_done);
 /* Writes the answer, or what went wrong, and frees the job: a long answer on a worker's thread. */
 void job_end_reply(job *j);
 

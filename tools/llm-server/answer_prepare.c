@@ -332,6 +332,7 @@ ggl_status seat_prepare(seat *s, int choice, ggl_error *err) {
     job *j = s->job;
     const ask *a = j->ask;
     s->choice = choice;
+    s->n_told = -1;
     if (a->kind == ASK_EMBED) {
         memset(s->sum, 0, (size_t)j->x.facts->n_embd * sizeof *s->sum);
         return GGL_OK;

@@ -65,6 +65,36 @@ void job_keep_alive(job *j) {
     (void)send(j);
 }
 
+void seat_tell_progress(seat *s, int64_t n_done) {
+    job *j = s->job;
+    if (!j->ask->return_progress || !j->has_begun || !j->dialect->progress || n_done <= s->n_told)
+        return;
+    s->n_told = n_done;
+    j->x.counts.total_s = (double)(answers_now(j->answers) - j->t_start) * 1e-9;
+    j->dialect->progress(&j->x, &j->x.choice[s->choice], n_done, &j->out);
+    (void)send(j);
+}
+
+/* Looks for the sequences of a job among the slots. The first news of a prompt is what did not have to run. */
+void job_tell_progress(job *j) {
+    if (!j->ask->return_progress || !j->has_begun)
+        return;
+    const int n_slots = server_n_slots(j->server);
+    for (int k = 0; k < n_slots; k++) {
+        const llm_slot_info slot = llm_engine_slot(j->engine, k);
+        const bool runs = slot.use == LLM_SLOT_PROMPT || slot.use == LLM_SLOT_GENERATES;
+        for (int i = 0; runs && i < j->n_seats; i++) {
+            seat *s = &j->seat[i];
+            if (!s->is_added || s->id != slot.id || s->n_told == j->x.choice[s->choice].n_prompt)
+                continue;
+            j->x.choice[s->choice].n_reused = slot.stats.n_reused;
+            seat_tell_progress(s, slot.stats.n_reused);
+            if (slot.n_past < j->x.choice[s->choice].n_prompt)
+                seat_tell_progress(s, slot.n_past);
+        }
+    }
+}
+
 static void end_with_error(job *j) {
     const api_error e = {.status = j->status, .type = j->type, .message = j->failure.msg};
     if (!j->has_begun) {

@@ -418,6 +418,13 @@ static void end_choice(const answer *x, const answer_choice *c, llm_json_out *ou
     llm_json_put_text(out, "\n\n");
 }
 
+static void progress(const answer *x, const answer_choice *c, int64_t n_done, llm_json_out *out) {
+    put_format(out, "data: {\"index\": %d, \"content\": \"\", \"tokens\": [], \"stop\": false",
+               c->index);
+    openai_put_progress(x, c, n_done, out);
+    llm_json_put_text(out, "}\n\n");
+}
+
 static void alive(const answer *x, llm_json_out *out) {
     (void)x;
     llm_json_put_text(out, ":\n\n");
@@ -451,6 +458,7 @@ const dialect api_llamacpp_completion = {.name = "llama.cpp.completion",
                                          .whole = whole,
                                          .part = part,
                                          .end_choice = end_choice,
+                                         .progress = progress,
                                          .alive = alive,
                                          .error = error,
                                          .fields = fields};
@@ -461,6 +469,7 @@ const dialect api_llamacpp_infill = {.name = "llama.cpp.infill",
                                      .whole = whole,
                                      .part = part,
                                      .end_choice = end_choice,
+                                     .progress = progress,
                                      .alive = alive,
                                      .error = error,
                                      .fields = infill_fields};

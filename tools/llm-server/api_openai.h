@@ -102,6 +102,9 @@ void openai_put_overflow(const api_error *e, llm_json_out *out);
 void openai_put_error(const api_error *e, llm_json_out *out);
 /* The functions of dialects that all of them share. */
 void openai_alive(const answer *x, llm_json_out *out);
+/* `,"prompt_progress":{..}` */
+void openai_put_progress(const answer *x, const answer_choice *c, int64_t n_done,
+                         llm_json_out *out);
 void openai_error(const api_error *e, bool in_stream, llm_json_out *out);
 
 #endif

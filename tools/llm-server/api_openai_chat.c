@@ -383,6 +383,14 @@ static void chat_end_choice(const answer *x, const answer_choice *c, llm_json_ou
     end_chunk(x, x->ask->stream_usage ? NULL : c, out);
 }
 
+static void chat_progress(const answer *x, const answer_choice *c, int64_t n_done,
+                          llm_json_out *out) {
+    begin_chunk(x, c->index, out);
+    llm_json_put_text(out, "{},\"logprobs\":null,\"finish_reason\":null}]");
+    openai_put_progress(x, c, n_done, out);
+    llm_json_put_text(out, "}\n\n");
+}
+
 static void chat_end(const answer *x, llm_json_out *out) {
     if (x->ask->stream_usage) {
         llm_json_put_text(out, "data: ");
@@ -405,5 +413,6 @@ const dialect api_openai_chat = {.name = "openai_chat",
                                  .part = chat_part,
                                  .end_choice = chat_end_choice,
                                  .end = chat_end,
+                                 .progress = chat_progress,
                                  .alive = openai_alive,
                                  .error = openai_error};

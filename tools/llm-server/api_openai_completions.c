@@ -253,6 +253,14 @@ static void text_end_choice(const answer *x, const answer_choice *c, llm_json_ou
     end_chunk(x, x->ask->stream_usage ? NULL : c, out);
 }
 
+static void text_progress(const answer *x, const answer_choice *c, int64_t n_done,
+                          llm_json_out *out) {
+    begin_chunk(x, c, out);
+    llm_json_put_text(out, "\"\",\"logprobs\":null,\"finish_reason\":null}]");
+    openai_put_progress(x, c, n_done, out);
+    llm_json_put_text(out, "}\n\n");
+}
+
 static void text_end(const answer *x, llm_json_out *out) {
     if (x->ask->stream_usage) {
         llm_json_put_text(out, "data: ");
@@ -274,5 +282,6 @@ const dialect api_openai_completions = {.name = "openai_completions",
                                         .part = text_part,
                                         .end_choice = text_end_choice,
                                         .end = text_end,
+                                        .progress = text_progress,
                                         .alive = openai_alive,
                                         .error = openai_error};

@@ -378,6 +378,15 @@ void openai_responses_begin(const answer *x, llm_json_out *out) {
     put_response_event(x, "response.in_progress", false, out);
 }
 
+void openai_responses_progress(const answer *x, const answer_choice *c, int64_t n_done,
+                               llm_json_out *out) {
+    begin_event(x, "response.in_progress", out);
+    llm_json_put_text(out, ",\"response\":");
+    put_response(x, false, out);
+    openai_put_progress(x, c, n_done, out);
+    end_event(x, out);
+}
+
 void openai_responses_end_choice(const answer *x, const answer_choice *c, llm_json_out *out) {
     responses_state *r = state_of(x);
     r->cut =

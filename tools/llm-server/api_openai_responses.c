@@ -255,6 +255,7 @@ const dialect api_openai_responses = {.name = "openai_responses",
                                       .part = openai_responses_part,
                                       .end_choice = openai_responses_end_choice,
                                       .end = openai_responses_end,
+                                      .progress = openai_responses_progress,
                                       .alive = openai_alive,
                                       .error = openai_responses_error,
                                       .own_size = sizeof(responses_state)};

@@ -28,6 +28,8 @@ void openai_responses_whole(const answer *x, llm_json_out *out);
 void openai_responses_begin(const answer *x, llm_json_out *out);
 void openai_responses_part(const answer *x, const answer_choice *c, const answer_part *p,
                            llm_json_out *out);
+void openai_responses_progress(const answer *x, const answer_choice *c, int64_t n_done,
+                               llm_json_out *out);
 void openai_responses_end_choice(const answer *x, const answer_choice *c, llm_json_out *out);
 void openai_responses_end(const answer *x, llm_json_out *out);
 void openai_responses_error(const api_error *e, bool in_stream, llm_json_out *out);

@@ -165,6 +165,15 @@ void openai_put_texts(const answer_part *p, size_t n, part_kind kind, llm_json_o
 
 /* --- the shared functions of dialects ----------------------------------------------------------- */
 
+void openai_put_progress(const answer *x, const answer_choice *c, int64_t n_done,
+                         llm_json_out *out) {
+    put_format(out,
+               ",\"prompt_progress\":{\"total\":%lld,\"cache\":%lld,\"processed\":%lld,"
+               "\"time_ms\":%.0f}",
+               (long long)c->n_prompt, (long long)c->n_reused, (long long)n_done,
+               x->counts.total_s * 1e3);
+}
+
 void openai_alive(const answer *x, llm_json_out *out) {
     (void)x;
     llm_json_put_text(out, ": waiting\n\n"); /* a comment: clients skip it */

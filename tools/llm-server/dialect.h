@@ -128,6 +128,9 @@ typedef struct dialect {
     void (*end)(const answer *x, llm_json_out *out);
     /* Writes something into a stream from time to time while the prompt runs, so that no proxy closes it. NULL: nothing. */
     void (*alive)(const answer *x, llm_json_out *out);
+    /* Says in a stream, in place of a piece, how much of a prompt has run: n_done tokens of c->n_prompt, c->n_reused of which
+     * did not have to. NULL: nothing. */
+    void (*progress)(const answer *x, const answer_choice *c, int64_t n_done, llm_json_out *out);
     /* An error: as the body, or, in a stream that has begun, as an event. */
     void (*error)(const api_error *e, bool in_stream, llm_json_out *out);
     size_t own_size;

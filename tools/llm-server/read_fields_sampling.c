@@ -129,6 +129,14 @@ ggl_status field_json_schema(ask *a, const json_value *v, const server_facts *fa
     return ask_set_form(a, ASK_SCHEMA, v, err);
 }
 
+ggl_status field_guided_json(ask *a, const json_value *v, const server_facts *facts,
+                             ggl_error *err) {
+    (void)facts;
+    if (v->kind != JSON_OBJECT)
+        return wrong(err, "guided_json", "a schema: an object");
+    return ask_set_form(a, ASK_SCHEMA, v, err);
+}
+
 /* 0: no log-probabilities. */
 ggl_status field_n_probs(ask *a, const json_value *v, const server_facts *facts, ggl_error *err) {
     (void)facts;

@@ -10,6 +10,10 @@
 
 /* --- what others read ------------------------------------------------------------------------- */
 
+int server_n_slots(const server *s) {
+    return (int)s->params.n_slots;
+}
+
 const server_facts *server_get_facts(const server *s) {
     return &s->facts;
 }

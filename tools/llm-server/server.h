@@ -27,6 +27,7 @@ const server_facts *server_get_facts(const server *s);
 uint64_t server_client(const server *s, const http_request *q);
 const llm_chat *server_chat(const server *s); /* NULL: the model has no template */
 const llm_tokenizer *server_tokenizer(const server *s);
+int server_n_slots(const server *s); /* of the engine */
 const llm_vocab *server_vocab(
     server *s); /* made at the first call; any thread. NULL: out of memory */
 const char *server_model_info(
