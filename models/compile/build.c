@@ -166,7 +166,9 @@ static bool give_logits(arch_eval *ev) {
     ggl_tensor *t = s->v.t;
     if (t->n_dims != 1 || t->ne[0] != ev->n_vocab || !ggl_is_batched(t)) {
         llm_arch_error_hint(
-            ev, GGL_SHAPE, s->place, NULL,
+            ev, GGL_SHAPE, s->place,
+            "mostly logits = linear(x, output); a model without scores for tokens, such as an "
+            "encoder, cannot be described",
             "logits is %s%s, but must have a score for each of n_vocab = %lld tokens",
             ggl_is_batched(t) ? "" : "a constant ", ggl_shape_text(t, shape, sizeof shape),
             (long long)ev->n_vocab);

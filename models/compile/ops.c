@@ -311,8 +311,12 @@ arch_value llm_arch_pick(arch_eval *ev, const arch_expr *e, const arch_value *t,
         return v;
     }
     if (i->kind != VAL_TENSOR || !i->range)
-        return llm_arch_error(
-            ev, e->b->place,
+        return llm_arch_error_hint(
+            ev, GGL_FORMAT, e->b->place,
+            e->b->kind == EX_BINARY
+                ? "for t[pos + n]: before, rest = split(t, n, .., dim = 1), then "
+                  "rest[pos]"
+                : NULL,
             "t[i] needs an index: token, pos, a result of topk, or a whole number; %s",
             llm_arch_value_text(i, text, sizeof text));
     if (i->number_too && i->range > n)

@@ -52,22 +52,40 @@ static double with_rest(double a, double b, double x) {
     return (times < 1 ? 1 : times) * b + x;
 }
 
-/* Changes a key in the expression so that its value becomes x. If x is not whole: up > 0 rounds
- * up, up < 0 down, 0 leaves it. False: no key that it could change. */
-static bool aim(arch_eval *ev, const arch_expr *e, double x, int up) {
+/* What require_key calls the engine's number that this expression names: "n_ctx", or the key of
+ * n_vocab. NULL: it names none. */
+static const char *engine_number(arch_eval *ev, const arch_expr *e) {
+    if (e->kind != EX_NAME || e->local >= 0)
+        return NULL;
+    if (e->global == SLOT_N_VOCAB)
+        return ggl_arena_printf(&ev->arena, "%s.vocab_size", ev->family);
+    return e->global == SLOT_N_CTX ? "n_ctx" : NULL;
+}
+
+/* Changes a key in the expression, or an engine's number if `engine`, so that its value becomes x.
+ * If x is not whole: up > 0 rounds up, up < 0 down, 0 leaves it. False: there is nothing that it
+ * could change. */
+static bool aim_one(arch_eval *ev, const arch_expr *e, double x, int up, bool engine) {
     arch_value now;
     double a, b;
-    const char *key = key_of(ev, e, &now);
-    if (key && now.kind == VAL_NUMBER && isfinite(x)) {
-        require_number(ev, key, up > 0 ? ceil(x) : up < 0 ? floor(x) : x);
+    const char *key = key_of(ev, e, &now), *number = engine ? engine_number(ev, e) : NULL;
+    if ((number || (key && now.kind == VAL_NUMBER)) && isfinite(x)) {
+        require_number(ev, number ? number : key, up > 0 ? ceil(x) : up < 0 ? floor(x) : x);
         return true;
     }
     if (key || e->kind != EX_BINARY || !number_of(ev, e->a, &a) || !number_of(ev, e->b, &b))
         return false;
     if (e->op == GGL_OP_MOD)
-        return aim(ev, e->a, with_rest(a, b, x), 0);
-    return aim(ev, e->a, undone(e->op, true, b, x), up) ||
-           aim(ev, e->b, undone(e->op, false, a, x), up);
+        return aim_one(ev, e->a, with_rest(a, b, x), 0, engine);
+    return aim_one(ev, e->a, undone(e->op, true, b, x), up, engine) ||
+           aim_one(ev, e->b, undone(e->op, false, a, x), up, engine);
+}
+
+/* Makes the value of one of two expressions x or y, by a key of either if there is one. */
+static void aim(arch_eval *ev, const arch_expr *a, double x, int up, const arch_expr *b, double y) {
+    for (int engine = 0; engine < 2; engine++)
+        if (aim_one(ev, a, x, up, engine) || (b && aim_one(ev, b, y, -up, engine)))
+            return;
 }
 
 /* Makes an ordering such as a < b hold by changing one side. */
@@ -75,9 +93,8 @@ static void teach_order(arch_eval *ev, const arch_expr *e, ggl_op op) {
     const bool less = op == GGL_OP_LT || op == GGL_OP_LE;
     const double gap = op == GGL_OP_LE || op == GGL_OP_GE ? 0 : less ? -1 : 1;
     double a, b;
-    if (number_of(ev, e->a, &a) && number_of(ev, e->b, &b) &&
-        !aim(ev, e->a, b + gap, less ? -1 : 1))
-        aim(ev, e->b, a - gap, less ? 1 : -1);
+    if (number_of(ev, e->a, &a) && number_of(ev, e->b, &b))
+        aim(ev, e->a, b + gap, less ? -1 : 1, e->b, a - gap);
 }
 
 /* Makes a == b hold by giving a key on one side the value of the other, of any kind. */
@@ -94,8 +111,8 @@ static void teach_equal(arch_eval *ev, const arch_expr *e) {
         }
     }
     double a, b;
-    if (number_of(ev, e->a, &a) && number_of(ev, e->b, &b) && !aim(ev, e->a, b, 0))
-        aim(ev, e->b, a, 0);
+    if (number_of(ev, e->a, &a) && number_of(ev, e->b, &b))
+        aim(ev, e->a, b, 0, e->b, a);
 }
 
 /* Makes the comparison true, or false if !want. */
@@ -110,7 +127,7 @@ static void teach_comparison(arch_eval *ev, const arch_expr *e, bool want) {
     if (op == GGL_OP_EQ)
         teach_equal(ev, e);
     else if (op == GGL_OP_NE && number_of(ev, e->b, &b))
-        aim(ev, e->a, b + 1, 0);
+        aim(ev, e->a, b + 1, 0, NULL, 0);
     else if (op != GGL_OP_NE)
         teach_order(ev, e, op);
 }

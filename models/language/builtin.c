@@ -22,6 +22,8 @@ static const struct {
 #include "arch_embedded.h"
 #undef EMBEDDED
 };
+extern const unsigned char llm_other_kinds_text[];
+extern const size_t llm_other_kinds_text_size;
 #define N_EMBEDDED (sizeof embedded / sizeof *embedded)
 #define PRELUDE    "prelude.arch"
 
@@ -108,6 +110,28 @@ static ggl_status is_for(const llm_arch *header, const char *family, ggl_nearest
     return GGL_NOT_FOUND;
 }
 
+/* Finds what a model of this architecture is in other_kinds.txt: "an encoder, ..". False: it is not there. */
+static bool is_other_kind(const char *family, ggl_str *what) {
+    const char *s = (const char *)llm_other_kinds_text, *end = s + llm_other_kinds_text_size;
+    const size_t n = strlen(family);
+    for (const char *next; s < end; s = next) {
+        const char *stop = memchr(s, '\n', (size_t)(end - s));
+        stop = stop ? stop : end;
+        next = stop + 1;
+        const char *colon = *s == '#' ? NULL : memchr(s, ':', (size_t)(stop - s));
+        for (const char *w = s; colon && w < colon; w++) {
+            const char *from = w;
+            while (w < colon && *w != ' ')
+                w++;
+            if ((size_t)(w - from) == n && memcmp(from, family, n) == 0) {
+                *what = (ggl_str){colon + 2, (size_t)(stop - colon - 2)};
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 ggl_status llm_arch_open(llm_arch **out, const char *family, ggl_error *err) {
     const char *name, *text;
     size_t n;
@@ -124,6 +148,12 @@ ggl_status llm_arch_open(llm_arch **out, const char *family, ggl_error *err) {
         if (s == GGL_OK)
             return llm_arch_parse(out, text, n, name, err);
     }
+    ggl_str what;
+    if (is_other_kind(family, &what))
+        return ggl_fail(err, GGL_NOT_FOUND,
+                        "the architecture '%s' is %.*s: this engine runs causal text models only "
+                        "(docs/architectures.md)",
+                        family, (int)what.n, what.s);
     return ggl_fail(
         err, GGL_NOT_FOUND,
         "there is no built-in descriptor for the architecture '%s'%s%s%s; 'llm-arch list' prints "

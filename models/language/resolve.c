@@ -715,7 +715,8 @@ bool llm_arch_resolve_text(arch_parser *p) {
     a->logits = find_name(a->global, a->n_global, "logits");
     if (p->status == GGL_OK && a->logits < 0)
         llm_arch_parse_fail(
-            p, "the descriptor has no 'logits': its last statement must be logits = ..");
+            p, "the descriptor has no 'logits': its last statement must be logits = .. (a model "
+               "without scores for tokens, such as an encoder, cannot be described)");
     if (p->status == GGL_OK)
         collect_keys(p);
     if (p->status != GGL_OK || !resolve_fused(p) || !resolve_convert(p))

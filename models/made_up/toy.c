@@ -15,7 +15,9 @@
 
 #include "survey.h"
 
-#define MAX_REPAIRS 16
+#define MAX_REPAIRS     16
+#define TOY_CONTEXT     64
+#define TOY_MAX_CONTEXT (1 << 17)
 
 typedef struct fact { /* a key of this toy */
     ggl_str name;     /* the full name; s ends in NUL */
@@ -40,6 +42,7 @@ struct llm_arch_toy {
     arch_survey s;
     const char *family;
     fact *fact;
+    int64_t n_ctx;
     int n_fact, n_lists; /* n_lists: facts that have a second value */
     bool base_present, frozen, repaired;
     bool filled;        /* tensors have values; before that only shapes */
@@ -187,6 +190,11 @@ static bool toy_tensor_at(void *ctx, size_t i, ggl_str *name) {
 static void toy_require_key(void *ctx, const char *name, const llm_arch_item *item) {
     llm_arch_toy *t = ctx;
     fact *f = find_fact(t, name);
+    if (strcmp(name, "n_ctx") == 0 && item && item->number >= 1 &&
+        item->number <= TOY_MAX_CONTEXT && !t->frozen) {
+        t->repaired = true;
+        t->n_ctx = (int64_t)item->number;
+    }
     if (!f || t->frozen)
         return;
     t->repaired = true;
@@ -368,8 +376,8 @@ static void say_made_up(const llm_arch_toy *t, ggl_error *err) {
 static ggl_status settle(llm_arch_toy *t, llm_arch_result *result, ggl_error *err) {
     ggl_status s = GGL_OK;
     ggl_graph_params p = ggl_graph_default();
-    p.n_pos = 64;
     for (int k = 0; k < MAX_REPAIRS; k++) {
+        p.n_pos = t->n_ctx;
         t->repaired = false;
         ggl_graph *g = ggl_graph_new(&p);
         if (!g)
@@ -395,6 +403,7 @@ static ggl_status settle(llm_arch_toy *t, llm_arch_result *result, ggl_error *er
 static ggl_status toy_init(llm_arch_toy *t, const llm_arch *arch, int variant,
                            llm_arch_result *result, ggl_error *err) {
     t->arch = arch;
+    t->n_ctx = TOY_CONTEXT;
     t->arena.limit = (size_t)1 << 29;
     t->s = (arch_survey){.arch = arch, .arena = &t->arena};
     llm_arch_survey_run(&t->s);
@@ -451,6 +460,9 @@ void llm_arch_toy_free(llm_arch_toy *t) {
 
 const llm_arch_source *llm_arch_toy_source(const llm_arch_toy *t) {
     return &t->source;
+}
+int64_t llm_arch_toy_n_ctx(const llm_arch_toy *t) {
+    return t->n_ctx;
 }
 const char *llm_arch_toy_text(const llm_arch_toy *t) {
     return t->text;

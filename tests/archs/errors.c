@@ -251,6 +251,8 @@ static const struct {
      "^^  '\?\?' binds tighter than '==': .a[l] \?\? ((l + 1) % 2 == 0)"},
     {"require .a \?\? 1 in [2, 3]\n", "", "t.a = true",
      "'\?\?' binds tighter than 'in': .a \?\? (1 in [2, 3])"},
+    {"", "places [n_embd, 5]\nx = x + places[pos + 2]\n", "places.weight [8, 5]",
+     "for t[pos + n]: before, rest = split(t, n, .., dim = 1), then rest[pos]"},
     {"x = concat(iota(2), reshape(iota(4), 2, 2))\n", "", "",
      "t.arch:3:5: error: concat of [2] and [2, 2]"},
     {"x = split(iota(4), 2, 3)\n", "", "", "t.arch:3:5: error: the parts add up to 5"},
@@ -561,6 +563,18 @@ TEST(family) {
     CHECK_INT(llm_arch_open(&a, "lama", &err), GGL_NOT_FOUND);
     CHECK_HAS(err.msg,
               "no built-in descriptor for the architecture 'lama' (did you mean 'llama'?)");
+    static const char *const other[][2] = {
+        {"bert", "the architecture 'bert' is an encoder, whose tokens see each other in both"},
+        {"nomic-bert-moe", "is an encoder"},
+        {"whisper", "is a model of an encoder and a decoder"},
+        {"clip", "reads pictures or sound: this engine runs causal text models only"},
+        {"a", "no built-in descriptor for the architecture 'a'"},
+        {"ber", "no built-in descriptor for the architecture 'ber'"},
+    };
+    for (size_t k = 0; k < sizeof other / sizeof *other; k++) {
+        CHECK_INT(llm_arch_open(&a, other[k][0], &err), GGL_NOT_FOUND);
+        CHECK_HAS(err.msg, other[k][1]);
+    }
 }
 
 /* A long line is shown as a window; the caret stands under the place. */

@@ -47,6 +47,10 @@ TEST(made_up_values_obey) {
         "not (.a.b < 3 and .a.c < 5)",
         ".kind[0]",
         ".on and not .off",
+        "n_vocab > 3072",
+        "n_vocab % 7 == 3",
+        "n_ctx > 100 and n_ctx < 140",
+        "n_ctx <= 20",
     };
     for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
         char line[96];

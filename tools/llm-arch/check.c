@@ -78,7 +78,8 @@ static int check_toys(tally *t, const llm_arch *arch) {
             break;
         }
         llm_arch_toy_freeze(toy); /* like a file: unknown keys become an error */
-        code = check_source(t, arch, llm_arch_toy_source(toy), N_CTX, llm_arch_toy_text(toy), NULL);
+        code = check_source(t, arch, llm_arch_toy_source(toy), llm_arch_toy_n_ctx(toy),
+                            llm_arch_toy_text(toy), NULL);
         llm_arch_toy_free(toy);
     }
     progress_end();

@@ -104,7 +104,8 @@ typedef struct llm_arch_source {
     bool (*key_at)(void *ctx, size_t i, ggl_str *name);
     bool (*tensor_at)(void *ctx, size_t i, ggl_str *name);
     /* May be NULL. Reports that a `require` needs this value, or the key to be absent (item
-     * NULL). A made-up model stores the request and is built again. */
+     * NULL). "n_ctx" is no key: the context should have that length. A made-up model stores the
+     * request and is built again. */
     void (*require_key)(void *ctx, const char *name, const llm_arch_item *item);
 } llm_arch_source;
 
@@ -225,6 +226,8 @@ GGL_API int llm_arch_toy_n_variants(const llm_arch *arch); /* 0: out of memory *
 GGL_API llm_arch_toy *llm_arch_toy_new(const llm_arch *arch, int variant, ggl_error *err);
 GGL_API void llm_arch_toy_free(llm_arch_toy *toy);
 GGL_API const llm_arch_source *llm_arch_toy_source(const llm_arch_toy *toy);
+/* The context that a `require` of n_ctx allows: 64, unless it demands another one. */
+GGL_API int64_t llm_arch_toy_n_ctx(const llm_arch_toy *toy);
 /* How the variant differs: "all but attn_q.bias". */
 GGL_API const char *llm_arch_toy_text(const llm_arch_toy *toy);
 /* From now on the toy behaves like a file: it has the keys of its variant and the tensors
