@@ -238,6 +238,11 @@ def habits():
         check([x.get("role") for x in short["output"]] == ["user", "user", None] and short["object"] == "response.compaction", short)
         check(short["output"][2]["type"] == "compaction" and short["usage"]["output_tokens"] == 5, short)
         check(post(s, "/v1/responses", {"input": short["output"], "max_output_tokens": 2})["output"], "a conversation goes on after its summary")
+        seen = post(s, "/v1/chat/completions", dict(CHAT, verbose=True))["__verbose"]["prompt"]
+        check(seen.endswith(post(s, "/apply-template", CHAT)["prompt"]) and "__verbose" not in post(s, "/v1/chat/completions", dict(CHAT, verbose=False)), seen)
+        _, _, text = s.post("/v1/responses", {"input": "a", "max_output_tokens": 2, "stream": True, "timings_per_token": True})
+        events = [json.loads(x[6:]) for x in text.decode().splitlines() if x.startswith("data: {")]
+        check("timings" in events[-1] and all("timings" in x for x in events if x["type"].endswith("text.delta")), events)
         version = [int(x) for x in read(s, "/api/version")["version"].split(".")]
         check(version >= [0, 6, 4], version)
         for method, path in (("POST", "/api/pull"), ("POST", "/api/push"), ("POST", "/api/create"), ("POST", "/api/copy"), ("DELETE", "/api/delete")):

@@ -129,6 +129,7 @@ static const field fields[] = {
     {"continue_final_message", FIELD_BOOL, .at = FIELD_AT(continues)},
     {"add_generation_prompt", FIELD_FN, .fn = read_turn}, /* after continue_final_message */
     {"timings_per_token", FIELD_FN, .fn = openai_field_timings_per_token},
+    {"verbose", FIELD_BOOL, .at = FIELD_AT(shows_prompt)},
     {"modalities", FIELD_REFUSED, .fn = is_text, .why = "the model writes only text"},
     {"audio", FIELD_REFUSED, .why = "the model writes only text"},
     {"functions", FIELD_REFUSED, .why = "use \"tools\""},
@@ -316,6 +317,12 @@ static void chat_whole(const answer *x, llm_json_out *out) {
     openai_put_usage(&x->counts, out);
     llm_json_put_text(out, ",\"timings\":");
     openai_put_timings(x, NULL, out);
+    if (x->ask->shows_prompt) {
+        const ggl_str prompt = x->choice[0].prompt;
+        llm_json_put_text(out, ",\"__verbose\":{\"prompt\":");
+        llm_json_put_string(out, prompt.s ? prompt : (ggl_str){"", 0});
+        llm_json_put_text(out, "}");
+    }
     llm_json_put_text(out, "}");
 }
 

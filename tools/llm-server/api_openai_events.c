@@ -219,7 +219,8 @@ static void close_item(const answer *x, bool complete, llm_json_out *out) {
     r->open = false;
 }
 
-static void add_text(const answer *x, const answer_part *p, llm_json_out *out) {
+static void add_text(const answer *x, const answer_choice *c, const answer_part *p,
+                     llm_json_out *out) {
     responses_state *r = state_of(x);
     begin_item_event(x, rows[p->kind].delta, p->kind, true, out);
     llm_json_put_text(out, ",\"delta\":");
@@ -236,6 +237,10 @@ static void add_text(const answer *x, const answer_part *p, llm_json_out *out) {
         llm_json_put_text(out, "]");
     }
     keep(x, &r->text, p->text.s, p->text.n);
+    if (openai_own_of(x->ask)->timings_per_token) {
+        llm_json_put_text(out, ",\"timings\":");
+        openai_put_timings(x, c, out);
+    }
     end_event(x, out);
 }
 
@@ -271,7 +276,6 @@ static void add_call(const answer *x, const answer_part *p, llm_json_out *out) {
 void openai_responses_part(const answer *x, const answer_choice *c, const answer_part *p,
                            llm_json_out *out) {
     const responses_state *r = state_of(x);
-    (void)c;
     if (r->open && r->kind != p->kind)
         close_item(x, true, out);
     if (p->kind == PART_CALL) {
@@ -280,7 +284,7 @@ void openai_responses_part(const answer *x, const answer_choice *c, const answer
     }
     if (!r->open)
         open_item(x, p->kind, out);
-    add_text(x, p, out);
+    add_text(x, c, p, out);
 }
 
 /* --- the response ------------------------------------------------------------------------------- */
@@ -370,6 +374,10 @@ static void put_response_event(const answer *x, const char *type, bool ended, ll
     begin_event(x, type, out);
     llm_json_put_text(out, ",\"response\":");
     put_response(x, ended, out);
+    if (ended) { /* llama.cpp has it here */
+        llm_json_put_text(out, ",\"timings\":");
+        openai_put_timings(x, NULL, out);
+    }
     end_event(x, out);
 }
 

@@ -118,6 +118,7 @@ static const field fields[] = {
 #include "fields_sampling.def"
     {"text", FIELD_FN, .fn = read_text},
 #include "fields_llamacpp.def"
+    {"timings_per_token", FIELD_FN, .fn = openai_field_timings_per_token},
     {"stop", .kind = FIELD_STOPS},
     {"include", FIELD_FN, .fn = read_include},
     {"top_logprobs", FIELD_FN, .fn = read_top_logprobs},

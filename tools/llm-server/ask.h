@@ -78,6 +78,7 @@ typedef struct ask {
     ggl_str form_text; /* the schema's JSON text, or the grammar */
     double seconds;    /* the answer must be complete by then; 0: the server's limit */
     bool no_cache; /* all of the prompt is run: what other sequences have computed is not used */
+    bool shows_prompt;    /* the answer has the prompt as the model saw it */
     bool return_progress; /* a stream says how much of the prompt has run */
     bool return_tokens;   /* parts carry the ids of their tokens */
     int only_slot;        /* -1: any */
