@@ -184,7 +184,7 @@ ggl_status llm_generator_prompt(llm_generator *g, const llm_prompt *p, ggl_error
     if (st != GGL_OK)
         return st;
     q->n_told = least(q->n_told, keep);
-    memcpy(q->token, p->id, p->n * sizeof *q->token);
+    memmove(q->token, p->id, p->n * sizeof *q->token); /* may be our own tokens */
     q->n = g->n_prompt = (int64_t)p->n;
     g->stats.n_reused = q->n_kept;
     st = run(g, p, err);
@@ -205,7 +205,7 @@ ggl_status llm_generator_adopt(llm_generator *g, const int32_t *id, size_t n, gg
                         n_past, n);
     llm_seq_drop_snapshots(q);
     if (n > 0)
-        memcpy(q->token, id, n * sizeof *id);
+        memmove(q->token, id, n * sizeof *id);
     q->n = q->n_kept = g->n_prompt = n_past;
     q->n_told = 0;
     q->at = -1;

@@ -225,12 +225,21 @@ ggl_status llm_prompt_cache_prompt(llm_prompt_cache *c, llm_generator *g, const 
                                    ggl_error *err) {
     if (can_cut(c) || prompt->n < 2 || prompt->each)
         return llm_generator_prompt(g, prompt, err);
-    llm_prompt most = *prompt;
+    int32_t *id = ggl_calloc(prompt->n, sizeof *id); /* the generator's own tokens would change */
+    if (!id)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for %zu tokens", prompt->n);
+    memcpy(id, prompt->id, prompt->n * sizeof *id);
+    llm_prompt all = *prompt, most;
+    all.id = id;
+    most = all;
     most.n--;
     ggl_status st = llm_generator_prompt(g, &most, err);
     if (st == GGL_OK)
-        st = keep_copy(c, prompt->id, err);
-    return st == GGL_OK ? llm_generator_prompt(g, prompt, err) : st;
+        st = keep_copy(c, id, err);
+    if (st == GGL_OK)
+        st = llm_generator_prompt(g, &all, err);
+    ggl_free(id);
+    return st;
 }
 
 /* True if there is a copy of an earlier state of this sequence. */
@@ -293,4 +302,14 @@ ggl_status llm_prompt_cache_save(llm_prompt_cache *c, const char *path, const in
         st = llm_prompt_cache_write(path, &c->key, &content, err);
     ggl_free(now);
     return st;
+}
+
+ggl_status llm_prompt_cache_save_copy(llm_prompt_cache *c, const char *path, const int32_t *id,
+                                      size_t n, ggl_error *err) {
+    const prompt_cache_content content = {
+        .id = id, .n = (size_t)c->copy.n, .entry = {c->copy}, .n_entries = 1};
+    if (!has_copy(c, id, n))
+        return ggl_fail(err, GGL_NOT_FOUND, "%s: no copy of this prompt has been kept", path);
+    const ggl_status st = llm_prompt_cache_check(c, path, err);
+    return st == GGL_OK ? llm_prompt_cache_write(path, &c->key, &content, err) : st;
 }

@@ -264,11 +264,15 @@ static void note_cache(llm_session *s) {
 }
 
 ggl_status llm_session_alloc(llm_session *s, ggl_error *err) {
+    if (s->has_memory)
+        return ggl_fail(err, GGL_USAGE,
+                        "the session has its memory already: call llm_session_alloc once");
     ggl_status st = ggl_sched_alloc(s->sched, err);
     if (st == GGL_OK)
         st = llm_session_set_pages(s, err);
     if (st == GGL_OK)
         note_cache(s);
+    s->has_memory = st == GGL_OK;
     return st;
 }
 

@@ -30,6 +30,7 @@ struct llm_session {
     ggl_host_range *host;
     /* [1 + n_adapters]: identify the files of the model and of its adapters */
     ggl_gguf_identity *identity;
+    bool has_memory;   /* llm_session_alloc has succeeded */
     uint64_t adapters; /* a digest of the adapters and their scales; 0: there are none */
     char *cache;       /* name of the cache file; NULL: none */
     char load_notes[400];
@@ -52,7 +53,7 @@ struct llm_session {
 ggl_status llm_session_set_pages(llm_session *s, ggl_error *err);
 /* Gives back the pages that the slot's tokens do not need. */
 void llm_slot_trim(llm_session *s, int slot);
-/* GGL_USAGE: no such slot. */
+/* GGL_USAGE: no such slot, or llm_session_alloc has not been called. */
 ggl_status llm_slot_check(const llm_session *s, int slot, ggl_error *err);
 /* Also refuses a broken slot. */
 ggl_status llm_slot_check_whole(const llm_session *s, int slot, ggl_error *err);

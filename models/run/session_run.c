@@ -43,6 +43,9 @@ static ggl_status check_room(llm_session *s, int64_t n, ggl_error *err) {
  * s->n_new to the tokens for each slot. */
 static ggl_status check_batch(llm_session *s, const llm_batch *b, ggl_error *err) {
     memset(s->n_new, 0, (size_t)s->n_slots * sizeof *s->n_new);
+    if (b->n < 0 || (b->n > 0 && !b->token))
+        return ggl_fail(err, GGL_USAGE, "a batch of %" PRId64 " tokens%s", b->n,
+                        b->n < 0 ? "" : ", but llm_batch.token is NULL");
     if (b->want_embedding && s->built.n_embd == 0)
         return ggl_fail(err, GGL_USAGE,
                         "the session gives no embeddings: it was made without "

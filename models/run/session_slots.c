@@ -10,6 +10,9 @@ ggl_status llm_slot_check(const llm_session *s, int slot, ggl_error *err) {
     if (slot < 0 || slot >= s->n_slots)
         return ggl_fail(err, GGL_USAGE, "slot %d does not exist; there are %" PRId64, slot,
                         s->n_slots);
+    if (!s->has_memory)
+        return ggl_fail(err, GGL_USAGE,
+                        "the session has no memory yet: call llm_session_alloc first");
     if (s->ticket[slot] != 0)
         return ggl_fail(err, GGL_USAGE,
                         "slot %d is in a batch that is not collected yet: call "
@@ -277,7 +280,7 @@ ggl_status llm_session_restore(llm_session *s, int slot, const void *data, size_
     ggl_status st = llm_slot_check(s, slot, err);
     if (st != GGL_OK)
         return st;
-    if (size < sizeof h || memcmp(data, magic, sizeof magic) != 0)
+    if (!data || size < sizeof h || memcmp(data, magic, sizeof magic) != 0)
         return ggl_fail(err, GGL_FORMAT, "these bytes are not a saved slot");
     memcpy(&h, data, sizeof h);
     const char *bytes = (const char *)data + sizeof h;

@@ -354,6 +354,50 @@ TEST(files_of_another_kind_are_left_alone) {
     program_close(&p);
 }
 
+/* A prompt that the slot no longer holds, because the context was shifted, is saved from its copy. */
+TEST(a_prompt_that_was_shifted_away) {
+    const char *path = test_path("shifted.cache");
+    const settings o = {.model = test_path("g.gguf")};
+    program p;
+    int32_t want[DRAWN], got[DRAWN], other[20];
+    REQUIRE(tiny_model_write(o.model, MODEL(STATES), 0.4f));
+    REQUIRE(run_plain(&o, some, 30, want));
+    REQUIRE(program_open(&p, &o));
+    const llm_prompt prompt = {.id = some, .n = 30};
+    CHECK_INT(llm_prompt_cache_save_copy(p.cache, path, some, 30, &p.err), GGL_NOT_FOUND);
+    REQUIRE_OK(llm_prompt_cache_prompt(p.cache, p.g, &prompt, &p.err), &p.err);
+    memcpy(other, some + 3, sizeof other); /* another beginning */
+    REQUIRE_OK(llm_generator_prompt(p.g, &(llm_prompt){.id = other, .n = 20}, &p.err), &p.err);
+    CHECK_INT(llm_prompt_cache_save_copy(p.cache, path, other, 20, &p.err), GGL_NOT_FOUND);
+    CHECK_OK(llm_prompt_cache_save_copy(p.cache, path, some, 30, &p.err), &p.err);
+    program_close(&p);
+    CHECK_INT(run_cached(&o, path, some, 30, false, got), 29);
+    CHECK(memcmp(got, want, sizeof got) == 0);
+}
+
+/* The generator's own tokens, from the middle on, as a prompt: what a program does that drops the beginning. */
+TEST(own_tokens_as_a_prompt) {
+    static const char *const text[] = {MODEL(ALL), MODEL(STATES)};
+    for (int k = 0; k < 2; k++)
+        for (int cached = 0; cached < 2; cached++) {
+            const settings o = {.model = test_path("o.gguf")};
+            program p;
+            int32_t want[DRAWN], got[DRAWN];
+            size_t n;
+            REQUIRE(tiny_model_write(o.model, text[k], 0.4f));
+            REQUIRE(run_plain(&o, some + 8, 22, want));
+            REQUIRE(program_open(&p, &o));
+            REQUIRE_OK(llm_generator_prompt(p.g, &(llm_prompt){.id = some, .n = 30}, &p.err),
+                       &p.err);
+            const llm_prompt own = {.id = llm_generator_tokens(p.g, &n) + 8, .n = 22};
+            CHECK_OK(cached ? llm_prompt_cache_prompt(p.cache, p.g, &own, &p.err)
+                            : llm_generator_prompt(p.g, &own, &p.err),
+                     &p.err);
+            CHECK(draw(&p, got) && memcmp(got, want, sizeof got) == 0);
+            program_close(&p);
+        }
+}
+
 /* Saves and loads; true if nothing failed. */
 static bool save_and_load(void *arg) {
     program *p = arg;

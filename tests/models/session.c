@@ -425,6 +425,40 @@ TEST(wrong_use) {
     teardown(&f);
 }
 
+/* Calls in the wrong order, and without data, are refused in a sentence and change nothing. */
+TEST(wrong_order) {
+    fixture f;
+    REQUIRE(setup(&f, 1, 32, 1, 2));
+    llm_session *s = NULL;
+    llm_session_params p = llm_session_default();
+    p.n_ctx = 64;
+    p.backend = &f.cpu;
+    p.n_backends = 1;
+    p.fold = f.reference;
+    REQUIRE_OK(llm_session_new(&s, f.model, &p, &f.err), &f.err);
+    int32_t token[3] = {1, 2, 3};
+    void *data = NULL;
+    size_t size;
+    const llm_batch b = {.n = 3, .token = token};
+    CHECK_INT(llm_session_clear(s, 0, &f.err), GGL_USAGE);
+    CHECK_HAS(f.err.msg, "call llm_session_alloc first");
+    CHECK_INT(llm_session_eval(s, &b, &f.err), GGL_USAGE);
+    CHECK_HAS(f.err.msg, "call llm_session_alloc first");
+    CHECK_INT(llm_session_save(s, 0, false, &data, &size, &f.err), GGL_USAGE);
+    CHECK_OK(llm_session_alloc(s, &f.err), &f.err);
+    CHECK_INT(llm_session_alloc(s, &f.err), GGL_USAGE);
+    CHECK_HAS(f.err.msg, "once");
+    CHECK_OK(llm_session_eval(s, &b, &f.err), &f.err);
+    CHECK_INT(llm_session_eval(s, &(llm_batch){.n = -5, .token = token}, &f.err), GGL_USAGE);
+    CHECK_HAS(f.err.msg, "-5 tokens");
+    CHECK_INT(llm_session_eval(s, &(llm_batch){.n = 1}, &f.err), GGL_USAGE);
+    CHECK_OK(llm_session_eval(s, &(llm_batch){.n = 0}, &f.err), &f.err);
+    CHECK_INT(llm_session_restore(s, 0, NULL, 1000, &f.err), GGL_FORMAT);
+    CHECK_INT(llm_session_n_past(s, 0), 3);
+    llm_session_free(s);
+    teardown(&f);
+}
+
 enum { N_STREAMS = 6, N_STEPS = 12 };
 
 /* Notes the logits of one token of each stream. */

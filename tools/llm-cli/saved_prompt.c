@@ -116,12 +116,19 @@ bool saved_prompt_write(saved_prompt *s, llm_generator *g, const int32_t *prompt
         return true;
     ggl_status st = llm_generator_settle(g, &n_held, &err);
     const int32_t *id = llm_generator_tokens(g, &n_all);
-    if (!s->o->all) /* the context may have been shifted since */
+    if (!s->o->all)
         n_held = common_beginning(id, n_held, prompt, n);
+    const bool shifted = !s->o->all && n_held < n;
     progress_begin(NULL, 0, "writing %s", s->o->path);
-    if (st == GGL_OK && n_held > 0)
+    if (st == GGL_OK && shifted)
+        st = llm_prompt_cache_save_copy(s->cache, s->o->path, prompt, n, &err);
+    if ((st == GGL_NOT_FOUND || (st == GGL_OK && !shifted)) && n_held > 0)
         st = llm_prompt_cache_save(s->cache, s->o->path, id, n_held, &err);
     progress_end();
+    if (st == GGL_NOT_FOUND || st == GGL_UNSUPPORTED) { /* the text is complete without it */
+        tool_note(s->tool, "the prompt is not saved: %s", err.msg);
+        return true;
+    }
     if (st != GGL_OK)
         (void)tool_error(s->tool, 1, "the prompt is not saved: %s", err.msg);
     return st == GGL_OK;

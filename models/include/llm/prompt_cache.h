@@ -68,6 +68,11 @@ GGL_API GGL_NODISCARD ggl_status llm_prompt_cache_prompt(llm_prompt_cache *c, ll
  * wrong; GGL_UNSUPPORTED: nothing can be saved; GGL_IO, GGL_NOMEM. */
 GGL_API GGL_NODISCARD ggl_status llm_prompt_cache_save(llm_prompt_cache *c, const char *path,
                                                        const int32_t *id, size_t n, ggl_error *err);
+/* The same for the prompt id[0 .. n) that llm_prompt_cache_prompt ran last, whatever the slot holds by now:
+ * writes the copy that was kept. GGL_NOT_FOUND: there is none of this prompt. */
+GGL_API GGL_NODISCARD ggl_status llm_prompt_cache_save_copy(llm_prompt_cache *c, const char *path,
+                                                            const int32_t *id, size_t n,
+                                                            ggl_error *err);
 
 /* GGL_USAGE: the file is no prompt cache, or that of a model with another name; saving would leave it
  * as it is. A cache of another version of the same file, of other settings or a damaged one is
