@@ -8,6 +8,7 @@
 #include "llm/chat.h"
 #include "llm/generate.h"
 #include "llm/llm.h"
+#include "llm/pooling.h"
 
 struct llm_context {
     devices devices;
@@ -17,6 +18,7 @@ struct llm_context {
     ggl_error why_no_tokenizer;
     llm_chat *chat; /* NULL: there is no template; why_no_chat */
     ggl_error why_no_chat;
+    llm_pooling pooling; /* of embeddings */
     llm_session *session;
     llm_sampler *sampler; /* of the last generation; the generator still refers to it */
     llm_generator *generator;

@@ -81,7 +81,11 @@ static ggl_status open_session(llm_context *c, const llm_open_params *p, ggl_err
     sp.cancelled = is_cancelled;
     sp.cancelled_ctx = c;
     devices_place(&c->devices, &sp);
-    ggl_status st = llm_session_new(&c->session, c->model, &sp, err);
+    ggl_status st = p->embeddings || p->pooling
+                        ? llm_pooling_find(&c->pooling, p->pooling, llm_model_file(c->model), err)
+                        : GGL_OK;
+    if (st == GGL_OK)
+        st = llm_session_new(&c->session, c->model, &sp, err);
     if (st != GGL_OK)
         return st;
     const int64_t n_layer = llm_session_n_layer(c->session);

@@ -161,23 +161,6 @@ ggl_status llm_truncate(llm_context *c, size_t n, ggl_error *err) {
 
 /* --- embeddings ------------------------------------------------------------------------------- */
 
-typedef enum pooling { POOL_MEAN, POOL_FIRST, POOL_LAST } pooling;
-
-/* Returns the pooling that the key {arch}.pooling_type names. */
-static pooling find_pooling(const llm_context *c) {
-    enum { CLS = 2, LAST = 3 };
-    const ggl_gguf *file = llm_model_file(c->model);
-    char key[96];
-    ggl_str arch;
-    int64_t type = 0;
-    if (ggl_gguf_get_string(file, "general.architecture", &arch, NULL) != 1 || arch.n > 64)
-        return POOL_MEAN;
-    snprintf(key, sizeof key, "%.*s.pooling_type", (int)arch.n, arch.s);
-    if (ggl_gguf_get_integer(file, key, &type, NULL) != 1)
-        return POOL_MEAN;
-    return type == CLS ? POOL_FIRST : type == LAST ? POOL_LAST : POOL_MEAN;
-}
-
 typedef struct vector_sum {
     double *x;
     int32_t n;
@@ -193,12 +176,13 @@ static void add_vector(void *ctx, int64_t i, const float *embedding) {
 /* Runs the tokens from the start, and adds up the vectors of those that the pooling uses. */
 static ggl_status run_embedding(llm_context *c, const int32_t *id, size_t n, vector_sum *s,
                                 ggl_error *err) {
-    const pooling how = find_pooling(c);
+    int64_t first, end;
     bool *want = ggl_calloc(n, sizeof *want);
     if (!want)
         return ggl_fail(err, GGL_NOMEM, "out of memory for %zu tokens", n);
-    for (size_t i = 0; i < n; i++)
-        want[i] = how == POOL_MEAN || i == (how == POOL_FIRST ? 0 : n - 1);
+    llm_pooling_range(c->pooling, (int64_t)n, &first, &end);
+    for (int64_t i = first; i < end; i++)
+        want[i] = true;
     const llm_batch b = {.n = (int64_t)n,
                          .token = id,
                          .want_embedding = want,
@@ -207,20 +191,6 @@ static ggl_status run_embedding(llm_context *c, const int32_t *id, size_t n, vec
     const ggl_status st = llm_session_eval(c->session, &b, err);
     ggl_free(want);
     return st;
-}
-
-static ggl_status unit_length(const vector_sum *s, float *out, ggl_error *err) {
-    double length = 0;
-    for (int32_t k = 0; k < s->n; k++)
-        length += s->x[k] * s->x[k];
-    length = sqrt(length);
-    if (!isfinite(length))
-        return ggl_fail(err, GGL_FORMAT,
-                        "the embedding has numbers that are not finite: the model's numbers or "
-                        "its descriptor are wrong");
-    for (int32_t k = 0; k < s->n; k++)
-        out[k] = length > 0 ? (float)(s->x[k] / length) : 0;
-    return GGL_OK;
 }
 
 ggl_status llm_embed(llm_context *c, const char *text, size_t n, float *out, ggl_error *err) {
@@ -244,7 +214,7 @@ ggl_status llm_embed(llm_context *c, const char *text, size_t n, float *out, ggl
     if (st == GGL_OK)
         st = run_embedding(c, id, n_id, &s, err);
     if (st == GGL_OK)
-        st = unit_length(&s, out, err);
+        st = llm_pooling_result(s.x, s.n, out, err);
     if (c->is_own)
         (void)clear(c, NULL);
     ggl_free(s.x);

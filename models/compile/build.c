@@ -178,18 +178,28 @@ static bool give_logits(arch_eval *ev) {
     return llm_arch_graph_ok(ev, s->place) && llm_arch_check_use(ev, t);
 }
 
-/* Returns the product that makes the logits t: the first one on the way back from node to source. Of
- * several sources with a score for each token the first is taken; a change by an adapter is the
- * second. NULL: there is none. */
-static const ggl_tensor *last_product(const ggl_tensor *t, int64_t n_vocab) {
-    while (t && t->op != GGL_OP_LINEAR) {
-        const ggl_tensor *next = NULL;
-        for (int k = 0; k < t->n_src && !next; k++)
-            if (t->src[k] && ggl_is_batched(t->src[k]) && t->src[k]->ne[0] == n_vocab)
-                next = t->src[k];
-        t = next;
+/* Finds the product that makes the logits t: goes back from node to source, of several sources to the first
+ * that leads to one; a change by an adapter is the second. All parts of joined logits must be products with
+ * the same state; constants, as for tokens that cannot follow, do not count. NULL: there is none.
+ * *steps limits the search. */
+static const ggl_tensor *last_product(const ggl_tensor *t, int *steps) {
+    if (!t || !ggl_is_batched(t) || --*steps < 0)
+        return NULL;
+    if (t->op == GGL_OP_LINEAR)
+        return t;
+    const bool is_joined = t->op == GGL_OP_CONCAT;
+    const bool is_cut = t->op == GGL_OP_RESHAPE || t->op == GGL_OP_SPLIT;
+    const ggl_tensor *found = NULL;
+    for (int k = 0; k < t->n_src && (is_joined || !found); k++) {
+        const ggl_tensor *s = t->src[k];
+        if (!s || !ggl_is_batched(s) || (!is_joined && !is_cut && s->ne[0] != t->ne[0]))
+            continue;
+        const ggl_tensor *product = last_product(s, steps);
+        if (is_joined && (!product || (found && found->src[0] != product->src[0])))
+            return NULL;
+        found = found ? found : product;
     }
-    return t;
+    return found;
 }
 
 /* Makes the graph's output "embedding", if it is wanted. */
@@ -197,7 +207,8 @@ static bool give_embedding(arch_eval *ev) {
     if (!ev->params || !ev->params->embedding)
         return true;
     const arch_slot *s = &ev->global[ev->arch->logits];
-    const ggl_tensor *last = last_product(s->v.t, ev->n_vocab);
+    int steps = 1000;
+    const ggl_tensor *last = last_product(s->v.t, &steps);
     if (!last || last->src[0]->n_dims != 1 || !ggl_is_batched(last->src[0])) {
         llm_arch_error_hint(ev, GGL_UNSUPPORTED, s->place, NULL,
                             "the model gives no embeddings: its logits are not the product of a "

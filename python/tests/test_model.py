@@ -475,6 +475,10 @@ class Numbers(unittest.TestCase):
         self.assertAlmostEqual(float(np.dot(fox, fox)), 1, places=5)
         np.testing.assert_array_equal(fox, same)
         self.assertLess(float(np.dot(fox, other)), 0.9999)
+        with Model("builtin:stories", embeddings=True, pooling="last") as model:
+            self.assertLess(float(np.dot(fox, model.embed("The fox sleeps."))), 0.9999)
+        with self.assertRaisesRegex(Error, "none of mean, last and cls"):
+            Model("builtin:stories", embeddings=True, pooling="rank")
         with Model("builtin:stories") as model, self.assertRaises(Error) as caught:
             model.embed("A fox")
         self.assertEqual(caught.exception.status, Status.UNSUPPORTED)

@@ -125,6 +125,52 @@ static void check_toy(toy_model *t, ggl_backend *const *cpu, ggl_backend *refere
         toy_stop(&with);
 }
 
+/* Logits that are joined with constants, cut, scaled and masked: the state before their product is found; of two
+ * states there is no embedding. */
+TEST(logits_that_are_more_than_a_product) {
+    static const char head[] = "arch t\nlanguage 1\nn = .embedding_length\n"
+                               "token_embd [n, n_vocab]\nx = token_embd[token]\n"
+                               "y = x * sigmoid(x)\n";
+    static const struct {
+        const char *text, *state; /* NULL: none */
+    } cases[] = {
+        {"output [n, n_vocab]\nlogits = linear(y, output)\n", "y"},
+        {"output [n, n_vocab - 5]\nlogits = concat(repeat(-inf, 5), linear(y, output))\n", "y"},
+        {"output [n, n_vocab - 5]\nlogits = 3 * concat(tanh(linear(y, output)), repeat(-inf, 5))\n",
+         "y"},
+        {"output [n, n_vocab + 7]\nlogits, rest = split(linear(y, output), n_vocab, 7)\n", "y"},
+        {"a [n, 8]\noutput [n, n_vocab - 8]\nlogits = concat(linear(y, a), linear(y, output))\n",
+         "y"},
+        {"a [n, 8]\noutput [n, n_vocab - 8]\nlogits = concat(linear(x, a), linear(y, output))\n",
+         NULL},
+    };
+    ggl_backend *cpu = NULL, *reference = NULL;
+    ggl_error err = {0};
+    REQUIRE_OK(ggl_backend_open(&cpu, "cpu", NULL, &err), &err);
+    REQUIRE_OK(ggl_backend_open(&reference, "reference", NULL, &err), &err);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[800];
+        toy_model t;
+        toy_run r;
+        const int n = snprintf(text, sizeof text, "%s%s", head, cases[i].text);
+        if (!CHECK_MSG(toy_open(&t, "t.arch", text, (size_t)n, 0, &err), "%s: %s", text, err.msg))
+            continue;
+        t.embedding = true;
+        const bool ok = toy_start(&r, &t, &cpu, 1, reference, -1, GGL_F16, &err);
+        CHECK_MSG(ok == (cases[i].state != NULL), "%s: %s", text, ok ? "embeddings" : err.msg);
+        if (ok) {
+            const ggl_tensor *out = ggl_graph_get_output(r.graph, 1);
+            CHECK_MSG(out && out->op == GGL_OP_MUL && out->n_dims == 1, "%s: another state", text);
+            toy_stop(&r);
+        } else {
+            CHECK_HAS(err.msg, "gives no embeddings");
+        }
+        toy_close(&t);
+    }
+    ggl_backend_close(cpu);
+    ggl_backend_close(reference);
+}
+
 static void check_descriptors(int first, int step) {
     ggl_backend *cpu[2] = {NULL}, *reference = NULL;
     ggl_error err = {0};

@@ -406,6 +406,68 @@ TEST(embeddings) {
     llm_close(c);
 }
 
+/* Writes a copy of the built-in model with the key llama.pooling_type. */
+static bool write_with_pooling(const char *path, unsigned char value) {
+    size_t size;
+    unsigned char *data = test_read_file(BUILTIN_MODEL, &size),
+                  *copy = data ? malloc(size + 64) : NULL;
+    /* two keys of 64 bytes together, so that the tensors stay aligned: the second one is a text */
+    static const char keys[64] = "\x12\0\0\0\0\0\0\0llama.pooling_type\x04\0\0\0_\0\0\0"
+                                 "\x03\0\0\0\0\0\0\0x.y\x08\0\0\0\x07\0\0\0\0\0\0\0       ";
+    if (!copy)
+        return false;
+    memcpy(copy, data, 24);
+    copy[16] = (unsigned char)(copy[16] + 2); /* the number of keys, which is small */
+    memcpy(copy + 24, keys, 64);
+    copy[24 + 30] = value;
+    memcpy(copy + 88, data + 24, size - 24);
+    const bool ok = test_write_file(path, copy, size + 64);
+    free(data);
+    free(copy);
+    return ok;
+}
+
+/* The file's pooling_type decides, unless the caller does; other values than 1 to 3 are refused by name. */
+TEST(poolings) {
+    static const struct {
+        unsigned char type;
+        const char *pooling, *error;
+        int like; /* its embedding is that of row `like` */
+    } rows[] = {{1, NULL, NULL, 0},
+                {2, NULL, NULL, 1},
+                {3, NULL, NULL, 2},
+                {1, "last", NULL, 2},
+                {4, "last", NULL, 2},
+                {0, "mean", NULL, 0},
+                {9, "cls", NULL, 1},
+                {0, NULL, "llama.pooling_type is 0 (none", 0},
+                {4, NULL, "llama.pooling_type is 4 (rank", 0},
+                {9, NULL, "llama.pooling_type is 9 (", 0},
+                {1, "rank", "none of mean, last and cls", 0}};
+    enum { N_ROWS = sizeof rows / sizeof *rows };
+    static float e[N_ROWS][4096];
+    for (int i = 0; i < N_ROWS; i++) {
+        ggl_error err = {0};
+        const char *path = test_path("pooling.gguf");
+        llm_context *c = NULL;
+        const llm_open_params p = {.size = sizeof p,
+                                   .n_ctx = 64,
+                                   .n_threads = 1,
+                                   .embeddings = true,
+                                   .pooling = rows[i].pooling};
+        REQUIRE(write_with_pooling(path, rows[i].type));
+        const ggl_status st = llm_open(&c, path, &p, &err);
+        CHECK_MSG((st == GGL_OK) == !rows[i].error, "row %d: %s", i, err.msg);
+        if (st != GGL_OK)
+            CHECK_HAS(err.msg, rows[i].error);
+        else if (CHECK_OK(llm_embed(c, "The cat sat.", 12, e[i], &err), &err))
+            for (int k = 0; k <= i; k++)
+                CHECK_MSG((memcmp(e[i], e[k], sizeof e[i]) == 0) == (rows[i].like == rows[k].like),
+                          "rows %d and %d", i, k);
+        llm_close(c);
+    }
+}
+
 TEST(refused) {
     ggl_error err;
     llm_context *c;

@@ -73,8 +73,8 @@ static void get_rows(server *s, const char *text, rows *r) {
 }
 
 /* The vector that the rows become, of any length. */
-static void pool(const rows *r, server_pooling how, double *out) {
-    const int64_t first = how == POOL_LAST ? r->n - 1 : 0, end = how == POOL_CLS ? 1 : r->n;
+static void pool(const rows *r, llm_pooling how, double *out) {
+    const int64_t first = how == LLM_POOL_LAST ? r->n - 1 : 0, end = how == LLM_POOL_CLS ? 1 : r->n;
     for (int64_t k = 0; k < r->n_embd; k++) {
         out[k] = 0;
         for (int64_t i = first; i < end; i++)
@@ -98,8 +98,8 @@ static void same_direction(const json_value *v, const double *want, int64_t n) {
 TEST(pooled_rows_of_length_1) {
     server s;
     REQUIRE(open_embedding(&s));
-    for (int how = POOL_MEAN; how <= POOL_CLS; how++) {
-        s.facts.pooling = (server_pooling)how;
+    for (int how = LLM_POOL_MEAN; how <= LLM_POOL_CLS; how++) {
+        s.facts.pooling = (llm_pooling)how;
         http_reply *r = answer_alone(&s, ask_vectors(&s, 0, N_TEXTS));
         llm_json *doc = NULL;
         int64_t n_tokens = 0;
@@ -112,7 +112,7 @@ TEST(pooled_rows_of_length_1) {
             double want[1024];
             get_rows(&s, texts[i], &x);
             REQUIRE(x.at && x.n_embd <= 1024);
-            pool(&x, (server_pooling)how, want);
+            pool(&x, (llm_pooling)how, want);
             same_direction(&list->item[i], want, x.n_embd);
             n_tokens += x.n;
             free(x.at);
@@ -139,7 +139,7 @@ TEST(alone_and_among_others) {
     http_reply *among[N], *chat[N];
     uint64_t pace = sample_seed();
     REQUIRE(open_embedding(&s));
-    s.facts.pooling = pace % 2 ? POOL_LAST : POOL_MEAN;
+    s.facts.pooling = pace % 2 ? LLM_POOL_LAST : LLM_POOL_MEAN;
     for (size_t i = 0; i < N; i++) {
         among[i] = start(&s, ask_vectors(&s, i, 1 + i % 9));
         s.api = &fixture_api;

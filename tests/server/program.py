@@ -508,6 +508,38 @@ def draft():
     check(0 < mapped[0] == mapped[1], f"the file is mapped {mapped} times with 1 and 6 sequences")
 
 
+def with_pooling(folder, value):
+    """The path of a copy of a model whose key pooling_type has this value."""
+    model = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../models/builtin/stories-chat.gguf")
+    with open(model, "rb") as f:
+        data = f.read()
+    arch = re.search(rb"general\.architecture\x08\0\0\0(.{8})(\w+)", data, re.S)
+    arch = arch[2][:int.from_bytes(arch[1], "little")]
+    text = lambda s: struct.pack("<Q", len(s)) + s
+    keys = text(arch + b".pooling_type") + struct.pack("<II", 4, value) + text(b"general.x") + struct.pack("<I", 8)
+    keys += text(b" " * (-(len(keys) + 8) % 32))  # the tensors stay aligned
+    path = os.path.join(folder, f"pooling-{value}.gguf")
+    with open(path, "wb") as f:
+        f.write(data[:16] + struct.pack("<Q", struct.unpack("<Q", data[16:24])[0] + 2) + keys + data[24:])
+    return path
+
+
+def poolings():
+    """pooling_type decides; a value that names no pooling of tokens is refused by name, unless --pooling chooses."""
+    body = {"input": ["the cat sat on the mat"], "model": "m"}
+    with tempfile.TemporaryDirectory() as folder:
+        for value, words in ((0, "pooling_type is 0 (none"), (4, "pooling_type is 4 (rank"), (7, "pooling_type is 7 (")):
+            fails(1, words, "-m", with_pooling(folder, value), "--embeddings", "--port", "0")
+        seen = {}
+        for value, more in ((1, []), (2, []), (3, []), (4, ["--pooling", "last"]), (7, ["--pooling", "mean"])):
+            with Server([BINARY, "-m", with_pooling(folder, value), "-c", "256", "-t", "1", "--embeddings", *more]) as s:
+                seen[value] = post(s, "/v1/embeddings", body)["data"][0]["embedding"]
+        check(seen[4] == seen[3] and seen[7] == seen[1], "another pooling than --pooling says")
+        check(seen[1] != seen[2] and seen[2] != seen[3] and seen[1] != seen[3], "pooling_type has no effect")
+        with Server([BINARY, "-m", with_pooling(folder, 4), "-c", "256", "-t", "1"]) as s:
+            check("--embeddings" in json.dumps(post(s, "/v1/embeddings", body, 501)), "without --embeddings")
+
+
 def embeddings():
     """Vectors in all APIs, beside chats; the same words without --embeddings."""
     texts = ["the cat sat on the mat", "a cat", "the cat sat on the mat"]
@@ -518,6 +550,7 @@ def embeddings():
         check([x["index"] for x in answer["data"]] == list(range(len(answer["data"]))), "index")
         return [x["embedding"] for x in answer["data"]], answer["usage"]
 
+    poolings()
     fails(2, "add --embeddings", "--pooling", "mean")
     fails(2, "mean", "--embeddings", "--pooling", "rank")
     with Server([BINARY, *SMALL]) as s:

@@ -7,9 +7,7 @@
 #include "ask.h"
 #include "common/json_write.h"
 #include "llm/logprobs.h"
-
-/* How the vectors of a text's tokens become one: their mean, that of the last token, or of the first. */
-typedef enum server_pooling { POOL_MEAN, POOL_LAST, POOL_CLS } server_pooling;
+#include "llm/pooling.h"
 
 /* Marks for filling in the middle: before and after the gap, and for the answer; of a project and a file. */
 enum { FIM_PRE, FIM_SUF, FIM_MID, FIM_REP, FIM_SEP, N_FIM };
@@ -20,7 +18,7 @@ typedef struct server_facts {
     const char *model_path;
     int64_t n_ctx, n_vocab, n_parallel;
     int64_t n_embd; /* length of an embedding; 0: the server gives none */
-    server_pooling pooling;
+    llm_pooling pooling;
     bool has_chat;               /* it has a chat template */
     bool strict_fields;          /* a field that is not known is an error */
     int64_t t_start;             /* seconds since 1970 */

@@ -35,7 +35,8 @@ struct server {
     double load_seconds, repack_seconds;
 
     pthread_mutex_t vocab_lock;
-    llm_vocab *vocab; /* made when it is needed first */
+    llm_pooling pooling; /* of embeddings */
+    llm_vocab *vocab;    /* made when it is needed first */
 
     atomic_bool is_ready; /* the model is loaded */
     atomic_bool aborts;   /* loading is to end early */

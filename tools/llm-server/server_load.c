@@ -89,12 +89,15 @@ static int64_t own_integer(const server *s, const char *name) {
     return file_integer(f, key);
 }
 
-static server_pooling pooling(const server *s) {
-    enum { CLS = 2, LAST = 3 }; /* of pooling_type in files */
-    const int64_t type = own_integer(s, "pooling_type");
-    if (s->o->pooling >= 0)
-        return (server_pooling)s->o->pooling;
-    return type == CLS ? POOL_CLS : type == LAST ? POOL_LAST : POOL_MEAN;
+/* Finds the pooling of embeddings. Returns -1, or an exit code. */
+static int find_pooling(server *s) {
+    ggl_error err = {0};
+    const int given = s->o->pooling;
+    const char *name = given < 0 ? NULL : llm_pooling_name((llm_pooling)given);
+    if (!s->o->embeddings ||
+        llm_pooling_find(&s->pooling, name, llm_model_file(s->model), &err) == GGL_OK)
+        return -1;
+    return tool_error(TOOL, 1, "--embeddings: %s (--pooling)", err.msg);
 }
 
 /* --- the session ------------------------------------------------------------------------------ */
@@ -184,7 +187,9 @@ static int new_session(server *s) {
     if (p->n_rows > MOST_ROWS)
         p->n_rows = MOST_ROWS;
     p->embeddings = o->embeddings;
-    if (o->embeddings && pooling(s) == POOL_MEAN && p->n_rows < MOST_ROWS)
+    if ((code = find_pooling(s)) >= 0)
+        return code;
+    if (o->embeddings && s->pooling == LLM_POOL_MEAN && p->n_rows < MOST_ROWS)
         p->n_rows = MOST_ROWS; /* a row for each token's embedding */
     p->type_k = tool_cache_type(o->type_k);
     p->type_v = tool_cache_type(o->type_v);
@@ -346,7 +351,7 @@ static int set_facts(server *s) {
                         .n_vocab = llm_session_n_vocab(s->session),
                         .n_parallel = o->n_parallel,
                         .n_embd = llm_session_n_embd(s->session),
-                        .pooling = pooling(s),
+                        .pooling = s->pooling,
                         .has_chat = s->chat != NULL,
                         .strict_fields = o->strict_fields,
                         .t_start = (int64_t)time(NULL),

@@ -76,6 +76,8 @@ typedef struct llm_open_params {
     /* Conversations begin with the token that the file demands (add_bos_token) although the template does not write it, as with
      * llama.cpp; true: only if the template writes it, as with Hugging Face. */
     bool no_chat_bos;
+    /* Of embeddings: "mean", "last" (token) or "cls" (the first token); NULL: as the model's file says. */
+    const char *pooling;
 } llm_open_params;
 
 /* Opens a model and makes it ready to run. path: a GGUF file, a Hugging Face folder (config.json,
@@ -245,7 +247,9 @@ GGL_API GGL_NODISCARD ggl_status llm_eval(llm_context *c, const int32_t *id, siz
 GGL_API const float *llm_logits(const llm_context *c);
 
 /* Writes the embedding of n bytes of text to out: a vector [n_embd] of length 1. It is pooled as the
- * model's file says (mean, first or last token), or as the mean if the file does not say. The sequence is empty afterwards.
+ * model's file says (mean, first or last token), or as the mean if the file does not say, unless
+ * llm_open_params.pooling chooses. llm_open refuses embeddings of a model whose file has another pooling, for
+ * example one that ranks texts. The sequence is empty afterwards.
  * GGL_UNSUPPORTED: opened without embeddings. */
 GGL_API GGL_NODISCARD ggl_status llm_embed(llm_context *c, const char *text, size_t n, float *out,
                                            ggl_error *err);

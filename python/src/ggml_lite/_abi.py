@@ -35,6 +35,7 @@ class OpenParams(c.Structure):
         ("progress", Progress),
         ("user", c.c_void_p),
         ("no_chat_bos", c.c_bool),
+        ("pooling", c.c_char_p),
     ]
 
 

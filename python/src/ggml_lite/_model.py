@@ -56,6 +56,7 @@ class Model:
         arch: Optional[str] = None,  # a descriptor's file, or the name of a built-in one
         chat_template: Optional[str] = None,  # a text (Jinja), or the name of a built-in one
         embeddings: bool = False,  # embed() will be called
+        pooling: Optional[str] = None,  # of embed(): "mean", "last" or "cls" (the first token)
         repack: bool = True,  # False: load faster, take less memory, run slower
         progress: Optional[Callable[[int, int], Optional[bool]]] = None,  # bytes done and in all; False: stop
         chat_bos: bool = True,  # False: conversations begin with the file's first token only if the template writes it
@@ -93,7 +94,7 @@ class Model:
             progress=_abi.Progress(on_progress),
             no_chat_bos=not flag("chat_bos", chat_bos),
         )
-        for name, text in (("device", device), ("split", split), ("arch", arch), ("chat_template", chat_template)):
+        for name, text in (("device", device), ("split", split), ("arch", arch), ("chat_template", chat_template), ("pooling", pooling)):
             setattr(p, name, None if text is None else text_bytes(name, text))
         file = os.fsencode(path)
         if b"\0" in file:
