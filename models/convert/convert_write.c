@@ -17,8 +17,8 @@ ggl_type llm_converter_type(const llm_converter *c, const converted_tensor *t) {
         return GGL_F32;
     if (c->params.type == LLM_CONVERT_AUTO && t->block_type >= 0)
         return (ggl_type)t->block_type;
-    if (c->params.type == LLM_CONVERT_NUMBERS && llm_groups_of(t->recipe))
-        return GGL_F32; /* quantizing codes of groups must not begin with a rounding to f16 */
+    if (c->params.type == LLM_CONVERT_NUMBERS && llm_recipe_has_factors(t->recipe))
+        return GGL_F32; /* quantizing must not begin with a rounding to f16 or bf16 */
     return c->params.type == LLM_CONVERT_AUTO || c->params.type == LLM_CONVERT_NUMBERS
                ? llm_recipe_type(t->recipe)
                : types[c->params.type];

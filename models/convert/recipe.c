@@ -34,6 +34,13 @@ ggl_type llm_recipe_type(const recipe *r) {
     return type;
 }
 
+bool llm_recipe_has_factors(const recipe *r) {
+    bool found = r->kind == RECIPE_GROUPS || r->kind == RECIPE_FP8;
+    for (int k = 0; k < r->n_part && !found; k++)
+        found = llm_recipe_has_factors(r->part[k]);
+    return found;
+}
+
 /* Converts numbers of a source to f32, through a buffer, because the file's bytes are not
  * aligned. */
 static void read_source(const st_tensor *t, int64_t first, int64_t n, float *out) {

@@ -49,6 +49,8 @@ int64_t llm_recipe_count(const recipe *r);
  * to F32). GROUPS have the nearest one. Other packed types become BF16; the product of an FP8 number
  * and its factor is rounded to it. WHOLE is I32. */
 ggl_type llm_recipe_type(const recipe *r);
+/* True if numbers are codes times factors of f16 to f32, so that they have more digits than llm_recipe_type. */
+bool llm_recipe_has_factors(const recipe *r);
 /* For a recipe of the kinds PAIRS, REGROUP, ROWS and JOIN: returns the element of *part that is element
  * `first`. *run: how many elements from there on are adjacent in the part, at least. */
 int64_t llm_recipe_place(const recipe *r, int64_t first, const recipe **part, int64_t *run);

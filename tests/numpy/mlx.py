@@ -347,6 +347,41 @@ def test_direct(w):
         check(np.array_equal(*logits), f"{kind}: the logits of the folder and of its file differ", np.abs(logits[0] - logits[1]).max())
 
 
+def test_fp8(w):
+    """An FP8 folder with factors that bf16 does not hold: --type quantizes the numbers, not their roundings to bf16."""
+    rng = np.random.default_rng(8)
+    codes = np.arange(256)
+    exponent, fraction = codes >> 3 & 15, codes & 7
+    table = np.where(exponent > 0, (1 + fraction / 8) * 2.0 ** (exponent - 7.0), fraction / 8 * 2.0 ** -6) * np.where(codes > 127, -1, 1)
+    fp8, plain = {}, {}
+    for name, x in w.items():
+        key = name + ".weight"
+        if "proj" not in name:
+            fp8[key] = ("F32", x.shape, x.tobytes())
+            x = x.astype(np.float32)
+        else:
+            code = (rng.integers(0, 0x70, x.shape) | rng.integers(0, 2, x.shape) << 7).astype(np.uint8)
+            factor = rng.uniform(0.001, 0.003, [-(-n // 64) for n in x.shape]).astype(np.float32)
+            fp8[key], fp8[key + "_scale_inv"] = ("F8_E4M3", x.shape, code.tobytes()), ("F32", factor.shape, factor.tobytes())
+            wide = np.repeat(np.repeat(factor, 64, 0), 64, 1)[: x.shape[0], : x.shape[1]]
+            x = (table[code].astype(np.float32) * wide).astype(np.float32)
+        plain[key] = ("F32", x.shape, x.tobytes())
+    quantization = {"quant_method": "fp8", "fmt": "e4m3", "activation_scheme": "dynamic", "weight_block_size": [64, 64]}
+    folder, exact = write("fp8", fp8, {**CONFIG, "quantization_config": quantization}), write("fp8-numbers", plain, CONFIG)
+    run("llm-convert", folder, "-o", path("numbers.gguf"), "--type", "f32")
+    run("llm-convert", folder, "-o", path("short.gguf"))
+    for kind in ("q8_0", "q4_k_m", "q4_0"):
+        logits = []
+        for f in ("numbers.gguf", "short.gguf"):
+            run("llm-quantize", path(f), path("small-" + f), kind)
+        for model in ((folder, "--type", kind), (path("small-numbers.gguf"),), (exact, "--type", kind), (path("small-short.gguf"),)):
+            run("llm-cli", "-m", *model, "--tokens", "3,1,4,1,5,9,2,6", "-n", "0", "--logits", path("logits.npy"))
+            logits.append(np.load(path("logits.npy")))
+        check(np.array_equal(logits[0], logits[1]), f"{kind}: the logits of the FP8 folder and of its f32 file differ")
+        check(np.array_equal(logits[0], logits[2]), f"{kind}: the logits of the FP8 folder and of its numbers differ")
+        check(not np.array_equal(logits[0], logits[3]), f"{kind}: the numbers were rounded to bf16")
+
+
 def test_faults(w):
     four = lambda name: (4, 64)
     q = "model.layers.0.self_attn.q_proj"
@@ -376,5 +411,6 @@ if __name__ == "__main__":
     test_mxfp4(all_weights)
     test_adapter(all_weights)
     test_direct(all_weights)
+    test_fp8(all_weights)
     test_faults(all_weights)
     sys.exit(finish())

@@ -31,7 +31,7 @@ typedef enum llm_convert_type {
     LLM_CONVERT_F32,
     LLM_CONVERT_F16,
     LLM_CONVERT_BF16,
-    LLM_CONVERT_NUMBERS /* as AUTO, but f32 for codes in groups: for quantizing what comes out */
+    LLM_CONVERT_NUMBERS /* as AUTO, but f32 for FP8 and codes in groups: for quantizing it */
 } llm_convert_type;
 
 /* what to do with tokens of the tokenizer for which the model has no row */
