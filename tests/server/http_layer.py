@@ -33,7 +33,7 @@ class Server:
         return self.process.stdout.readline().strip()
 
     def counts(self, line="open"):
-        names = ["descriptors", "handled", "open", "gone", "done"]
+        names = ["descriptors", "handled", "open", "gone", "done", "bodies", "answers"]
         return dict(zip(names, map(int, self.say(line).split())))
 
     def until(self, holds, what):
@@ -259,6 +259,45 @@ def bodies():
         for headers in ([f"X-Long: {long.decode()}"], [f"X-{i}: {'y' * 90}" for i in range(200)]):
             check(exchange(server, request("GET", "/", headers=headers))[0] == 431, "headers too long")
         check(exchange(server, b"GET /" + b"p" * 60000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n")[0] in (414, 431), "path too long")
+
+
+def memory():
+    """All bodies together have an eighth of the memory: who does not fit reads 503, and bodies that stop to arrive make room."""
+    most = 1 << 20
+    with Server("--memory", str(8 * most), "--max-body", str(2 * most), "--timeout", "1000") as server:
+        check(exchange(server, request("POST", "/echo", bytes(most)))[0] == 200, "as much as fits")
+        status, _, text = exchange(server, request("POST", "/echo", bytes(most + 1)))
+        check(status == 413 and b"--request-memory" in text, f"more than ever fits: {status} {text}")
+        server.until(lambda c: c["bodies"] == 0, "nothing is held")
+        half = [server.connect() for _ in range(20)]
+        for s in half:  # the first ten fill it
+            s.sendall(request("POST", "/echo", bytes(200000))[:-100000])
+        server.until(lambda c: c["bodies"] >= most * 3 // 4, "bodies are held")
+        check(server.counts()["bodies"] <= most, f"{server.counts()}")
+        data = request("POST", "/echo", b"", ["Transfer-Encoding: chunked"]) + chunked(bytes(most // 2), [50000] * 11)
+        status = 503
+        begin = time.time()
+        while status == 503 and time.time() - begin < PATIENCE:  # until the others are stalled
+            status, headers, _ = exchange(server, request("POST", "/echo", bytes(most)))
+        check(status == 200, f"the stalled ones have made room: {status}")
+        check(exchange(server, data)[0] == 200, "in chunks")
+        n_refused = 0
+        for s in half:
+            s.sendall(bytes(100000))
+            n_refused += read_reply(s.makefile("rb"))[0] == 503
+            s.close()
+        check(n_refused == 20, f"{n_refused} of the stalled bodies were refused")
+        server.until(lambda c: c["bodies"] == 0 and c["open"] == 0, "nothing is held")
+        slow = [server.connect() for _ in range(30)]
+        for s in slow:  # streams that nobody reads have half of it
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            s.sendall(request("POST", "/stream?n=100000&size=1000", b""))
+        server.until(lambda c: c["gone"] > 0, "a writer is told")
+        check(server.counts()["answers"] <= 4 * most, f"{server.counts()}")
+        check(exchange(server, request("POST", "/echo", b"others"))[2] == b"others", "others are served")
+        for s in slow:
+            s.close()
+        server.until(lambda c: c["answers"] == 0 and c["open"] == 0, "nothing is held at the end")
 
 
 def slow():

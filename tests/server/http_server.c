@@ -16,6 +16,7 @@
 #include "pthread.h"
 
 static atomic_int n_handled, n_open, n_gone, n_done;
+static memory *account;
 
 static void say(http_reply *r, int status, const char *text) {
     http_reply_begin(r, status, "text/plain", false);
@@ -189,7 +190,8 @@ static int serve(const http_params *p) {
     while (fgets(line, sizeof line, stdin) && strcmp(line, "end\n") != 0) {
         if (strcmp(line, "drain\n") == 0)
             http_server_drain(s);
-        printf("%d %d %d %d %d\n", descriptors(), n_handled, n_open, n_gone, n_done);
+        printf("%d %d %d %d %d %zu %zu\n", descriptors(), n_handled, n_open, n_gone, n_done,
+               memory_held(account, MEMORY_BODIES), memory_held(account, MEMORY_ANSWERS));
         fflush(stdout);
     }
     http_server_drain(s);
@@ -203,7 +205,7 @@ static int serve(const http_params *p) {
 
 int main(int argc, char **argv) {
     int64_t port = 0, max_body = 1 << 20, max_waiting = 1 << 20, timeout = 30, limit = 1000,
-            of_one = 0;
+            of_one = 0, most_memory = 0;
     const char *host = NULL;
     arg_list origins = {0};
     const arg_option options[] = {{"--host", ARG_STRING, &host, .value = "X"},
@@ -213,11 +215,13 @@ int main(int argc, char **argv) {
                                   {"--timeout", ARG_INT, &timeout, .value = "X"},
                                   {"--connections", ARG_INT, &limit, .value = "X"},
                                   {"--per-client", ARG_INT, &of_one, .value = "X"},
+                                  {"--memory", ARG_INT, &most_memory, .value = "X"},
                                   {"--cors", ARG_LIST, &origins, .value = "X"},
                                   {0}};
     const args_spec spec = {"http_server", "[options]", "For tests.",    options,
                             NULL,          NULL,        .examples = NULL};
     int code = args_parse(&spec, argc, argv);
+    account = most_memory > 0 ? memory_new((size_t)most_memory) : NULL;
     const http_params p = {.host = host,
                            .port = (int)port,
                            .max_body = (size_t)max_body,
@@ -226,6 +230,7 @@ int main(int argc, char **argv) {
                            .max_connections = (int)limit,
                            .max_connections_per_client = (int)of_one,
                            .timeout_s = (int)timeout,
+                           .memory = account,
                            .origins = origins.s,
                            .n_origins = origins.n,
                            .handler = handle,
@@ -233,6 +238,10 @@ int main(int argc, char **argv) {
                            .done = done};
     if (code < 0)
         code = serve(&p);
+    for (int i = 0; i < N_MEMORY_USES; i++)
+        if (memory_held(account, (memory_use)i) > 0)
+            code = tool_error("http_server", 1, "memory is held at the end");
+    memory_free(account);
     args_list_fini(&origins);
     return code;
 }

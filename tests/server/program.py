@@ -439,6 +439,46 @@ def descriptors():
     check(r.returncode == 1 and "ulimit -n" in r.stderr, f"{r}")
 
 
+def memory():
+    """--request-memory: who does not fit is refused with numbers, and when all is over nothing is held."""
+    def held(s):
+        text = s.get("/metrics")[2].decode()
+        return {use: int(n) for use, n in re.findall(r'llm_request_memory_bytes{use="(\w+)"} (\d+)', text)}
+
+    with Server([BINARY, *SMALL, "--request-memory", "64"]) as s:
+        most = s.get("/metrics")[2].decode()
+        check("llm_request_memory_limit_bytes 67108864" in most, most[-500:])
+        at_rest = held(s)
+        check(at_rest["bodies"] == at_rest["requests"] == at_rest["answers"] == 0 < at_rest["connections"], f"{at_rest}")
+        many = {"prompt": ["Once"] * 4, "n": 128, "max_tokens": 100, "n_probs": 128, "ignore_eos": True, "temperature": 1}
+        text = post(s, "/v1/completions", many, status=400)["error"]["message"]
+        check("512 answers" in text and "129 log-probabilities" in text and "8 MiB" in text, text)
+        # the same without a limit of tokens: it grows until it is too long
+        many["max_tokens"] = -1
+        text = post(s, "/v1/completions", many, status=400)["error"]["message"]
+        check("8 MiB" in text and "--request-memory" in text, text)
+        check(len(post(s, "/v1/completions", dict(many, n=1, max_tokens=5))["choices"]) == 4, "what fits is answered")
+        status, headers, body = s.post("/completion", b'{"prompt": "' + b"a" * (9 << 20) + b'"}')
+        check(status == 413 and b"--request-memory" in body, f"a body that never fits: {status} {body[:300]}")
+        status, headers, body = s.post("/tokenize", b'{"content": "' + b"a " * 500000 + b'"}')
+        check(status == 413 and b"MiB" in body, f"a text that would take too much: {status} {body[:300]}")
+        check(s.post("/tokenize", b'{"content": "' + b"a " * 100000 + b'"}')[0] == 200, "a text that fits")
+        stuck = []
+        for i in range(12):  # bodies of 1 MB that stop
+            c = socket.create_connection(("127.0.0.1", s.port))
+            c.sendall(b"POST /completion HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n" + b" " * 900000)
+            stuck.append(c)
+        check(post(s, "/v1/chat/completions", CHAT), "others are answered")
+        check(held(s)["bodies"] <= 8 << 20, f"{held(s)}")
+        for c in stuck:
+            c.close()
+        end = time.monotonic() + PATIENCE
+        while any(held(s)[use] > 0 for use in ("bodies", "requests", "answers")):
+            check(time.monotonic() < end, f"{held(s)}")
+            time.sleep(0.05)
+        check(s.stop() == 0, "exit code")
+
+
 def leaks():
     """Descriptors and memory after many requests of all kinds."""
     # the sanitizer keeps what was freed for a while; it reports what was not freed at the end

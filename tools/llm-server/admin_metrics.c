@@ -123,6 +123,16 @@ static void put_own(llm_json_out *out, const numbers *n) {
                    "Memory that is allocated and not freed, without mapped files.", heap);
 }
 
+static void put_memory(llm_json_out *out, memory *m) {
+    llm_json_put_text(out, "# HELP llm_request_memory_bytes Memory that requests hold.\n"
+                           "# TYPE llm_request_memory_bytes gauge\n");
+    for (int i = 0; i < N_MEMORY_USES; i++)
+        put_format(out, "llm_request_memory_bytes{use=\"%s\"} %zu\n", memory_name((memory_use)i),
+                   memory_held(m, (memory_use)i));
+    put_metric(out, "llm_request_memory_limit_bytes", "gauge",
+               "Memory that requests may hold together.", (double)memory_most_of_all(m));
+}
+
 static void put_slots(llm_json_out *out, const numbers *n) {
     static const char *const uses[MOST_SLOT_USES] = {[LLM_SLOT_EMPTY] = "empty",
                                                      [LLM_SLOT_KEPT] = "kept",
@@ -159,6 +169,7 @@ void admin_metrics(server *s, const http_request *q, http_reply *r) {
     put_known(&out, &n);
     put_own(&out, &n);
     put_slots(&out, &n);
+    put_memory(&out, server_memory(s));
     put_first_tokens(&out, &n.first);
     http_reply_begin(r, out.failed ? 500 : 200, "text/plain; version=0.0.4; charset=utf-8", false);
     http_reply_write(r, out.s, out.n);

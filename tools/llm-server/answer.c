@@ -87,7 +87,7 @@ static void job_stop(job *j) {
     j->n_holds--;
 }
 
-static void job_fail(job *j, const api_error *e) {
+void job_fail(job *j, const api_error *e) {
     if (j->has_failed)
         return;
     j->has_failed = true;
@@ -210,6 +210,8 @@ static bool on_token(void *ctx, int32_t id, const float *logits) {
         llm_tokenizer_is_eog(server_tokenizer(j->server), id))
         return true;
     const answer_token t = describe_token(s, id, logits);
+    if (st == GGL_OK)
+        st = job_hold_matchers(j, &err);
     if (st == GGL_OK)
         st = answer_text_token(&s->text, &t, &err);
     if (st == GGL_OK)

@@ -11,12 +11,14 @@ struct answer_grammar {
     size_t n;
     uint64_t used; /* the time of the last use, as a count */
     int n_users;   /* threads */
+    memory_hold held;
 };
 
 struct answer_grammars {
     pthread_mutex_t lock; /* of all that follows */
     answer_grammar *kept[GRAMMARS_KEPT];
     uint64_t clock, n_compiled;
+    memory *memory;
 };
 
 answer_grammars *answer_grammars_new(void) {
@@ -30,6 +32,7 @@ static void free_kept(answer_grammar *k) {
     if (!k)
         return;
     llm_grammar_free(k->grammar);
+    memory_force(&k->held, 0);
     ggl_free(k->text);
     ggl_free(k);
 }
@@ -41,6 +44,10 @@ void answer_grammars_free(answer_grammars *g) {
         free_kept(g->kept[i]);
     pthread_mutex_destroy(&g->lock);
     ggl_free(g);
+}
+
+void answer_grammars_limit(answer_grammars *g, memory *m) {
+    g->memory = m;
 }
 
 uint64_t answer_grammars_n_compiled(const answer_grammars *g) {
@@ -129,6 +136,36 @@ void answer_grammars_give_back(answer_grammars *g, answer_grammar *k) {
         free_kept(k);
 }
 
+/* Frees the kept grammar that was not used for the longest time. False: all are in use. */
+static bool drop_oldest(answer_grammars *g) {
+    answer_grammar **oldest = NULL, *old;
+    pthread_mutex_lock(&g->lock);
+    for (int i = 0; i < GRAMMARS_KEPT; i++)
+        if (g->kept[i] && g->kept[i]->n_users == 0 &&
+            (!oldest || g->kept[i]->used < (*oldest)->used))
+            oldest = &g->kept[i];
+    old = oldest ? *oldest : NULL;
+    if (oldest)
+        *oldest = NULL;
+    pthread_mutex_unlock(&g->lock);
+    free_kept(old);
+    return old != NULL;
+}
+
+/* Enters what the grammar holds; those that nobody uses make room. */
+static ggl_status hold(answer_grammars *g, answer_grammar *k, ggl_error *err) {
+    const size_t n = llm_grammar_size(k->grammar) + k->n;
+    k->held = (memory_hold){.of = g->memory, .use = MEMORY_GRAMMARS};
+    while (!memory_set(&k->held, n))
+        if (!drop_oldest(g))
+            return ggl_fail(err, GGL_NOMEM,
+                            "no memory for the grammar: it needs %zu bytes, and grammars hold %zu "
+                            "of the %zu that they may have together (--request-memory)",
+                            n, memory_held(g->memory, MEMORY_GRAMMARS),
+                            memory_most(g->memory, MEMORY_GRAMMARS));
+    return GGL_OK;
+}
+
 static ggl_status make(answer_grammar **out, ask_form form, ggl_str text, ggl_error *err) {
     answer_grammar *k = ggl_calloc(1, sizeof *k);
     *out = NULL;
@@ -160,9 +197,15 @@ ggl_status answer_grammars_take(answer_grammars *g, answer_grammar **out, ask_fo
     *out = take(g, form, text);
     if (*out)
         return GGL_OK;
-    const ggl_status st = make(out, form, text, err);
+    ggl_status st = make(out, form, text, err);
     if (st == GGL_OK)
+        st = hold(g, *out, err);
+    if (st == GGL_OK) {
         keep(g, *out);
+    } else {
+        free_kept(*out);
+        *out = NULL;
+    }
     return st;
 }
 

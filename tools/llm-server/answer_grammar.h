@@ -25,6 +25,8 @@ typedef struct answer_grammars answer_grammars;
 
 answer_grammars *answer_grammars_new(void); /* NULL: out of memory */
 void answer_grammars_free(answer_grammars *g);
+/* Before the first use: all of them together take their memory from m; NULL: any. */
+void answer_grammars_limit(answer_grammars *g, memory *m);
 
 /* Takes the grammar of ASK_JSON, ASK_SCHEMA or ASK_GBNF, compiled now or before; from any thread. GGL_LIMIT: the text
  * is longer than GRAMMAR_MAX_TEXT; statuses of llm_grammar_from_gbnf_with and llm_grammar_from_schema_with. */

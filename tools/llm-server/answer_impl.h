@@ -28,7 +28,8 @@ typedef struct job job;
 
 struct answers {
     answer_grammars *grammars;
-    job *first; /* those that were handed to the engine's thread, which alone uses this list */
+    memory *memory; /* NULL: no limit */
+    job *first;     /* those that were handed to the engine's thread, which alone uses this list */
     size_t n;
     answers_times first_tokens;
     /* The engine's clock. */
@@ -86,7 +87,9 @@ struct job {
     uint64_t client;
     int64_t t_start, t_said; /* when the job began, and when something was last written */
     llm_json_out out;
-    size_t size; /* about how many numbers an answer without a stream has */
+    size_t size;    /* about how many numbers an answer without a stream has */
+    size_t n_bytes; /* that it takes, about */
+    memory_hold held, matchers_held;
 
     /* On the engine's thread. */
     llm_engine *engine;
@@ -122,6 +125,19 @@ void seat_clear(seat *s); /* after its choice has ended */
 static inline job_prompt *seat_prompt(const seat *s) {
     return &s->job->prompt[s->choice / s->job->ask->n_choices];
 }
+
+/* --- memory (answer_memory.c) ------------------------------------------------------------------- */
+
+/* Holds what the job has and will have besides its answer. GGL_NOMEM: it does not fit. */
+GGL_NODISCARD ggl_status job_hold_prompts(job *j, ggl_error *err);
+/* Holds what the matchers of the job have learned by now; GGL_NOMEM as above. */
+GGL_NODISCARD ggl_status job_hold_matchers(job *j, ggl_error *err);
+/* GGL_LIMIT: the answer could take more memory than one may. */
+GGL_NODISCARD ggl_status job_check_size(const job *j, const char **param, ggl_error *err);
+/* Holds what a part adds to an answer without a stream. False: it does not fit; the job has failed. */
+bool job_hold_part(job *j, const answer_part *part);
+/* Ends the job with an error. (answer.c) */
+void job_fail(job *j, const api_error *e);
 
 /* --- embeddings (answer_embed.c) ---------------------------------------------------------------- */
 

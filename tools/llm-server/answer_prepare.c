@@ -533,14 +533,17 @@ static ggl_status check_limits(const job *j, const char **param, ggl_error *err)
     return GGL_OK;
 }
 
+static void set_top(job *j) {
+    j->n_top = j->ask->n_top <= 0 ? 0 : (size_t)j->ask->n_top;
+    if (j->n_top > (size_t)j->x.facts->n_vocab)
+        j->n_top = (size_t)j->x.facts->n_vocab;
+}
+
 static ggl_status alloc_choices(job *j, ggl_error *err) {
     const ask *a = j->ask;
     const size_t n = j->n_prompts * (size_t)a->n_choices,
                  n_parallel = (size_t)j->x.facts->n_parallel;
     const size_t n_seats = n < n_parallel ? n : n_parallel;
-    j->n_top = a->n_top <= 0 ? 0 : (size_t)a->n_top;
-    if (j->n_top > (size_t)j->x.facts->n_vocab)
-        j->n_top = (size_t)j->x.facts->n_vocab;
     j->prompt = ggl_calloc(j->n_prompts, sizeof *j->prompt);
     j->x.choice = ggl_calloc(n, sizeof *j->x.choice);
     j->parts = ggl_calloc(a->stream ? 0 : n, sizeof *j->parts);
@@ -573,12 +576,18 @@ static void describe_choices(job *j) {
 ggl_status job_prepare(job *j, const char **param, ggl_error *err) {
     ask *a = j->ask;
     ggl_status st = check_limits(j, param, err);
+    if (st == GGL_OK) {
+        set_top(j);
+        st = job_check_size(j, param, err);
+    }
     if (st == GGL_OK)
         st = alloc_choices(j, err);
     if (st == GGL_OK)
         st = make_prompts(j, param, err);
     if (st == GGL_OK)
         st = check_echo(j, param, err);
+    if (st == GGL_OK)
+        st = job_hold_prompts(j, err);
     if (st != GGL_OK)
         return st;
     if (!a->has_seed)
@@ -598,6 +607,8 @@ job *job_new(server *s, const dialect *d, ask *a, const http_request *q, http_re
                .ask = a,
                .reply = r,
                .n_prompts = a->kind == ASK_CHAT ? 1 : a->n_prompts,
+               .held = {.use = MEMORY_ANSWERS},
+               .matchers_held = {.use = MEMORY_GRAMMARS},
                .client = server_client(s, q),
                .x = {.ask = a, .facts = server_get_facts(s), .created = (int64_t)time(NULL)}};
     const double most = j->x.facts->max_seconds;
@@ -634,6 +645,8 @@ void job_free(job *j) {
     ggl_free(j->top);
     ggl_free(j->candidate);
     ggl_free(j->out.s);
+    memory_force(&j->held, 0);
+    memory_force(&j->matchers_held, 0);
     ask_free(j->ask);
     ggl_free(j);
 }

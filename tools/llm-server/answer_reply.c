@@ -39,7 +39,7 @@ void job_begin_stream(job *j) {
 bool job_give(job *j, int choice, const answer_part *part) {
     if (!j->ask->stream) {
         j->size += part->n_tokens * (1 + j->n_top) + part->text.n / 16;
-        return answer_parts_add(&j->parts[choice], part);
+        return job_hold_part(j, part) && answer_parts_add(&j->parts[choice], part);
     }
     if (j->dialect->part)
         j->dialect->part(&j->x, &j->x.choice[choice], part, &j->out);

@@ -5,6 +5,7 @@
 
 #include "common/json.h"
 #include "llm/sampler.h"
+#include "memory.h"
 
 typedef enum ask_kind {
     ASK_CHAT, /* messages go through the model's chat template; the answer is read by llm/calls.h */
@@ -38,7 +39,10 @@ typedef struct ignored_fields {
 
 /* Zero, except for the defaults that ask_new sets. Everything points into `doc`, or into `arena`. */
 typedef struct ask {
-    llm_json *doc; /* the request's body */
+    llm_json *doc;     /* the request's body */
+    char *body;        /* the text of doc, owned; NULL: it is in `arena` */
+    memory_hold held;  /* for all that the request holds, of which */
+    size_t n_held_doc; /* is for doc and body */
     ggl_arena arena;
     ignored_fields ignored;
     ask_kind kind;

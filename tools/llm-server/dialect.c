@@ -20,5 +20,7 @@ void ask_free(ask *a) {
         return;
     llm_json_free(a->doc);
     ggl_arena_fini(&a->arena);
+    ggl_free(a->body);
+    memory_force(&a->held, 0);
     ggl_free(a);
 }

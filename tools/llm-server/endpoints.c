@@ -244,14 +244,50 @@ bool endpoints_accept(void *ctx, const http_request *q, http_reply *r) {
     return true;
 }
 
+/* --- memory ----------------------------------------------------------------------------------- */
+
+/* What a body takes once it is read: itself, and the values of JSON, of which each has a mark. */
+static size_t doc_bytes(ggl_str body) {
+    enum { VALUE_BYTES = 16 };
+    size_t n_marks = body.n > 0;
+    for (size_t i = 0; i < body.n; i++)
+        n_marks += body.s[i] == ',' || body.s[i] == ':' || body.s[i] == '[' || body.s[i] == '{';
+    return body.n + n_marks * VALUE_BYTES;
+}
+
+/* Holds what reading a body may take at most: its texts are rendered and tokenized, too. *kept: what stays of it. False: it
+ * was refused. */
+static bool hold_body(server *s, const http_request *q, http_reply *r, memory_hold *h,
+                      size_t *kept) {
+    enum { TEXT_BYTES = 40 }; /* for each byte, as far as seen */
+    char text[300];
+    *kept = doc_bytes(q->body);
+    *h = (memory_hold){.of = s->memory, .use = MEMORY_REQUESTS};
+    const size_t n = *kept + q->body.n * TEXT_BYTES, most = memory_most(s->memory, h->use);
+    if (memory_set(h, n))
+        return true;
+    if (n > most)
+        snprintf(text, sizeof text,
+                 "a request of %zu bytes may take %zu MiB, more than the %zu MiB that requests may "
+                 "have together (half of --request-memory)",
+                 q->body.n, n >> 20, most >> 20);
+    else
+        snprintf(text, sizeof text,
+                 "no memory for the request: it may take %zu MiB, and requests hold %zu of the %zu "
+                 "MiB that they may have together (--request-memory); try again later",
+                 n >> 20, memory_held(s->memory, h->use) >> 20, most >> 20);
+    return fail(s, q, r, n > most ? 413 : 503, n > most ? "too_large" : "overloaded", text);
+}
+
 /* Reads the body into an ask. */
 static ggl_status read_ask(server *s, const dialect *d, ask **out, const http_request *q,
-                           const char **param, ggl_error *err) {
+                           http_reply *r, const char **param, ggl_error *err) {
     ask *a = *out = ask_new(server_get_facts(s));
-    char *text = a ? ggl_arena_strndup(&a->arena, q->body.s, q->body.n) : NULL;
-    if (!text) /* a copy, because the request's bytes are freed first */
+    if (!a)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a request");
-    const ggl_status st = llm_json_parse(&a->doc, text, q->body.n, "request", err);
+    a->body = http_reply_take_body(r); /* the request's bytes are freed before the answer ends */
+    const ggl_status st =
+        llm_json_parse(&a->doc, a->body ? a->body : "", q->body.n, "request", err);
     return st == GGL_OK ? d->read(a, server_get_facts(s), param, err) : st;
 }
 
@@ -275,14 +311,25 @@ void endpoints_handle(void *ctx, const http_request *q, http_reply *r) {
         page_serve(s, q, r);
         return;
     }
+    memory_hold held;
+    size_t kept;
+    if (!hold_body(s, q, r, &held, &kept))
+        return;
     if (!e->dialect) {
         e->handle(s, q, r);
+        memory_force(&held, 0);
         return;
     }
     ask *a;
     const char *param = NULL;
     ggl_error err = {0};
-    const ggl_status st = read_ask(s, e->dialect, &a, q, &param, &err);
+    const ggl_status st = read_ask(s, e->dialect, &a, q, r, &param, &err);
+    if (a) {
+        a->held = held;
+        a->n_held_doc = kept;
+    } else {
+        memory_force(&held, 0);
+    }
     if (a)
         server_say_ignored(s, &a->ignored, q, r);
     if (st == GGL_OK) {

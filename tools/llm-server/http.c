@@ -10,10 +10,6 @@
 
 #include "http_impl.h"
 
-/* Bytes of a body that is too long, as multiples of its limit: up to the first the connection can be used again, up to the
- * second the client gets to read the answer, which is sent while it still writes. */
-enum { KEEP_TIMES = 2, DROP_TIMES = 16, DROP_MORE = 1 << 20 };
-
 enum {
     STATUS_GONE = 499,    /* in logs: the client went before it was answered */
     POOL_MORE = 16384,    /* what the library needs for a connection besides the headers */
@@ -82,7 +78,7 @@ static bool copy_pairs(http_reply *r, enum MHD_ValueKind kind, http_pair **pair,
     return !c.failed;
 }
 
-static void refuse(http_reply *r, int status, const char *sentence) {
+void http_refuse(http_reply *r, int status, const char *sentence) {
     const http_params *p = &r->server->p;
     r->refused = true;
     http_reply_ref(r); /* http_reply_end drops it */
@@ -112,7 +108,7 @@ static void check_uri(http_reply *r, const char *uri) {
              "the request's path and query have %zu bytes and %zu parameters; at most %zu and %d "
              "are allowed",
              strlen(uri), n, r->server->p.max_header, (int)MOST_PARAMETERS);
-    refuse(r, 414, sentence);
+    http_refuse(r, 414, sentence);
     http_reply_send_now(r);
 }
 
@@ -171,23 +167,20 @@ static void judge(http_reply *r, const char *version, size_t header_size, uint64
     if (origin && http_origin_is_allowed(&s->p, origin))
         r->origin = origin;
     if (bad)
-        refuse(r, status, bad);
+        http_refuse(r, status, bad);
     else if (r->refused)
-        refuse(r, 400, "the request's path has a NUL character or white space");
+        http_refuse(r, 400, "the request's path has a NUL character or white space");
     else if (header_size > s->p.max_header)
-        refuse(r, 431, "the request's headers are too long");
+        http_refuse(r, 431, "the request's headers are too long");
     else if (why)
-        refuse(r, 403, why);
+        http_refuse(r, 403, why);
     else if (is_preflight(r))
         answer_preflight(r);
     else if (drains)
-        refuse(r, 503, "the server is shutting down");
-    else if (n_announced > s->p.max_body) {
-        snprintf(sentence, sizeof sentence,
-                 "the request's body has %llu bytes, at most %zu are allowed (--max-body)",
-                 (unsigned long long)n_announced, s->p.max_body);
-        refuse(r, 413, sentence);
-    } else if (s->p.accepts) {
+        http_refuse(r, 503, "the server is shutting down");
+    else
+        http_body_announced(r, n_announced);
+    if (!r->refused && s->p.accepts) {
         http_reply_ref(r);
         r->refused = !s->p.accepts(s->p.ctx, &r->q, r);
         if (!r->refused)
@@ -204,11 +197,6 @@ static const char *split_uri(http_reply *r, const char *uri) {
     const size_t n = strcspn(host, "/");
     r->host = ggl_arena_strndup(&r->arena, host, n);
     return host[n] ? host + n : "/";
-}
-
-/* True if a refused client sends so much that it gets its answer at once, and the connection is closed. */
-static bool is_far_too_long(const http_reply *r, uint64_t n) {
-    return n > KEEP_TIMES * (uint64_t)r->server->p.max_body + 65536;
 }
 
 /* The headers have arrived. A body that a refused client is about to send is read and dropped, because many clients read no
@@ -232,36 +220,8 @@ static enum MHD_Result begin_request(http_reply *r, const char *uri, const char 
     judge(r, version, size, n_announced);
     if (r->refused && (r->closes || get_header(&r->q, "Expect")))
         return http_reply_queue(r);
-    if (r->refused && is_far_too_long(r, n_announced))
+    if (r->refused && http_body_is_far_too_long(r, n_announced))
         http_reply_send_now(r);
-    return MHD_YES;
-}
-
-/* Appends to the body. Beyond its limit the rest is dropped; a client that goes on is cut off. */
-static enum MHD_Result take_body(http_reply *r, const char *data, size_t *n) {
-    const size_t most = r->server->p.max_body;
-    r->n_arrived += *n;
-    http_set_due(r->server, r->connection, r->n_arrived);
-    if (r->n_arrived > DROP_TIMES * (uint64_t)most + DROP_MORE)
-        return MHD_NO;
-    if (!r->refused && r->n_body + *n > most) {
-        char sentence[128];
-        snprintf(sentence, sizeof sentence,
-                 "the request's body has more than the %zu bytes that are allowed (--max-body)",
-                 most);
-        refuse(r, 413, sentence);
-        ggl_free(r->body);
-        r->body = NULL;
-    }
-    if (r->refused && !r->sent_now && is_far_too_long(r, r->n_arrived))
-        http_reply_send_now(r);
-    if (!r->refused) {
-        if (!ggl_grow(&r->body, &r->body_cap, r->n_body + *n, 1))
-            return MHD_NO;
-        memcpy(r->body + r->n_body, data, *n);
-        r->n_body += *n;
-    }
-    *n = 0;
     return MHD_YES;
 }
 
@@ -314,7 +274,7 @@ static enum MHD_Result on_access(void *cls, struct MHD_Connection *mhd, const ch
     if (!r->begun_request)
         return begin_request(r, url, method, version);
     if (*n > 0)
-        return take_body(r, data, n);
+        return http_body_take(r, data, n);
     if (r->refused)
         return r->sent_now ? MHD_NO : http_reply_queue(r);
     return r->handed ? go_on(r) : hand_over(r);
@@ -395,11 +355,14 @@ static http_connection *connection_new(http_server *s, struct MHD_Connection *mh
         return NULL; /* requests on it are refused */
     c->fd = fd->connect_fd;
     c->idle_since = http_now();
+    c->held = (memory_hold){.of = s->p.memory, .use = MEMORY_CONNECTIONS};
     http_set_due(s, c, 0);
     name_client(c, address ? address->client_addr : NULL);
     pthread_mutex_lock(&s->lock);
-    if (s->p.max_connections > 0 && s->n_connections >= s->p.max_connections)
+    if (!memory_set(&c->held, s->p.max_header + POOL_MORE) ||
+        (s->p.max_connections > 0 && s->n_connections >= s->p.max_connections))
         make_room(s);
+    memory_force(&c->held, s->p.max_header + POOL_MORE);
     s->n_connections++;
     const bool is_first = !s->connections;
     c->id = ++s->next_id;
@@ -435,6 +398,7 @@ static void on_connection(void *cls, struct MHD_Connection *mhd, void **context,
         c->next->at = c->at;
     pthread_mutex_unlock(&s->lock);
     *context = NULL;
+    memory_force(&c->held, 0);
     ggl_free(c);
 }
 

@@ -15,6 +15,7 @@
 
 #include "ggl/status.h"
 #include "ggl/str.h"
+#include "memory.h"
 
 typedef struct http_server http_server;
 typedef struct http_reply http_reply;
@@ -55,6 +56,7 @@ typedef struct http_params {
      * request for longest. */
     int max_connections, max_connections_per_client;
     int timeout_s; /* a connection on which nothing is sent or received */
+    memory *memory; /* of all connections, bodies and replies; NULL: no limit */
     int n_workers; /* threads that call the handler; default 2 */
     const char *const *
         origins; /* [n_origins]: for CORS; "localhost": this machine's, on any port; "*": any. None: no CORS headers. */
@@ -95,6 +97,9 @@ void http_reply_end(http_reply *r);                                /* frees r wh
 /* Calls fn on one of the workers' threads, where a long answer delays nobody else's. Until then, nobody else
  * uses the reply; fn has to see to it that http_reply_end is called. */
 void http_reply_later(http_reply *r, void (*fn)(void *ctx), void *ctx);
+/* Gives the request's body (q->body) to the handler, which frees it with ggl_free, and enters its memory elsewhere.
+ * NULL: there is none. */
+char *http_reply_take_body(http_reply *r);
 /* True if the client has gone, or does not read: nobody gets what is written from now on. A client that only
  * stops sending (a half-closed connection) has gone, too, unless the method is GET or HEAD: one cannot tell it
  * from a client that was ended. Cheap enough for every token. */

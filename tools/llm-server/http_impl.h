@@ -12,6 +12,7 @@
 
 #include "ggl/alloc.h"
 #include "http.h"
+#include "memory.h"
 
 /* A socket; it has one request after the other. */
 typedef struct http_connection {
@@ -23,6 +24,7 @@ typedef struct http_connection {
     int64_t idle_since; /* ms of http_now(): when it was opened, or its last request was answered */
     bool is_busy;       /* it has a request that arrived whole */
     bool ends;          /* it was closed to make room for others */
+    memory_hold held;
     /* When it is closed, in ms of http_now(), because a request arrives, or a reply is read, too slowly; 0: never. */
     atomic_llong due;
     atomic_bool half_closed; /* the client sends nothing any more */
@@ -51,8 +53,11 @@ struct http_reply {
     bool sent_now;      /* http_reply_send_now was called */
     const char *host;   /* of the URI, if it has one, else the header's; NULL: none */
     uint64_t n_arrived; /* bytes of the body, those that were dropped included */
+    int64_t arrived_at; /* ms: the last of them */
+    size_t n_announced; /* 0: not known, or none */
     char *body;
     size_t n_body, body_cap;
+    memory_hold body_held;
     const char *origin; /* to be allowed by CORS; NULL: none */
 
     pthread_mutex_t lock;       /* of all below */
@@ -65,6 +70,7 @@ struct http_reply {
     size_t n_extra, extra_cap;
     char *out; /* bytes [out_at, out_n) are yet to be sent */
     size_t out_at, out_n, out_cap;
+    memory_hold out_held;
     uint64_t n_sent;
     atomic_bool gone;
 
@@ -99,6 +105,20 @@ struct http_server {
 
 /* Milliseconds of a monotonic clock. */
 int64_t http_now(void);
+
+/* --- http.c --- */
+
+/* Answers a request that the handler is not to see. */
+void http_refuse(http_reply *r, int status, const char *sentence);
+
+/* --- http_body.c --- */
+
+/* Refuses a request whose body is too long, or does not fit beside others; n: its Content-Length, or 0. */
+void http_body_announced(http_reply *r, uint64_t n);
+/* True if a refused client sends so much that it gets its answer at once, and the connection is closed. */
+bool http_body_is_far_too_long(const http_reply *r, uint64_t n);
+/* Appends to the body, and sets *n to 0. What is not wanted is dropped; a client that goes on without end is cut off. */
+enum MHD_Result http_body_take(http_reply *r, const char *data, size_t *n);
 
 /* --- http_listen.c --- */
 

@@ -19,6 +19,9 @@ http_reply *http_reply_new(http_server *s, http_connection *c, struct MHD_Connec
     r->mhd = mhd;
     r->refs = 1;
     r->began = http_now();
+    r->body_held = (memory_hold){.of = s->p.memory, .use = MEMORY_BODIES};
+    r->out_held = (memory_hold){.of = s->p.memory, .use = MEMORY_ANSWERS};
+    r->arrived_at = r->began;
     memcpy(r->client, c->client, sizeof r->client);
     r->q = (http_request){.method = "", .path = "", .client = r->client, .impl = r};
     return r;
@@ -41,6 +44,8 @@ void http_reply_unref(http_reply *r) {
     ggl_free(r->extra);
     ggl_free(r->body);
     ggl_free(r->out);
+    memory_force(&r->body_held, 0);
+    memory_force(&r->out_held, 0);
     ggl_free(r);
 }
 
@@ -58,6 +63,7 @@ static void abandon(http_reply *r) {
     ggl_free(r->out);
     r->out = NULL;
     r->out_at = r->out_n = r->out_cap = 0;
+    memory_force(&r->out_held, 0);
     if (r->mhd)
         (void)shutdown(r->connection->fd, SHUT_RDWR);
     wake(r);
@@ -77,8 +83,19 @@ static bool make_room(http_reply *r, size_t n) {
         r->out_n -= r->out_at;
         r->out_at = 0;
     }
-    return ggl_size_add(r->out_n, n, &need) &&
-           ggl_grow(&r->out, &r->out_cap, need > 0 ? need : 1, 1);
+    const bool good =
+        ggl_size_add(r->out_n, n, &need) && ggl_grow(&r->out, &r->out_cap, need > 0 ? need : 1, 1);
+    memory_force(&r->out_held, r->out_cap);
+    return good;
+}
+
+/* True if a stream's client reads so slowly that what waits for it takes too much memory. */
+static bool is_behind(http_reply *r, size_t n) {
+    const size_t waiting = r->out_n - r->out_at;
+    if (!r->streams)
+        return false;
+    return waiting > r->server->p.max_waiting ||
+           (waiting > 0 && r->out_n + n > r->out_cap && !memory_set(&r->out_held, r->out_n + n));
 }
 
 /* --- what handlers call ----------------------------------------------------------------------- */
@@ -112,7 +129,7 @@ void http_reply_write(http_reply *r, const char *bytes, size_t n) {
     pthread_mutex_lock(&r->lock);
     if (r->gone || r->ended || n == 0) {
         /* nobody gets it */
-    } else if (r->streams && r->out_n - r->out_at > r->server->p.max_waiting) {
+    } else if (is_behind(r, n)) {
         abandon(r);
     } else if (make_room(r, n)) {
         memcpy(r->out + r->out_n, bytes, n);
@@ -168,6 +185,13 @@ void http_reply_later(http_reply *r, void (*fn)(void *ctx), void *ctx) {
 
 bool http_reply_is_gone(http_reply *r) {
     return r->gone;
+}
+
+char *http_reply_take_body(http_reply *r) {
+    char *body = r->body;
+    r->body = NULL;
+    memory_force(&r->body_held, 0);
+    return body;
 }
 
 /* --- what the library calls ------------------------------------------------------------------- */

@@ -89,6 +89,7 @@ static ggl_status open_http(program *p, ggl_error *err) {
                                 .max_connections = (int)o->max_connections,
                                 .max_connections_per_client = (int)o->max_per_client,
                                 .timeout_s = (int)o->timeout,
+                                .memory = server_memory(p->server),
                                 .n_workers = (int)o->n_http_threads,
                                 .origins = o->origins.s,
                                 .n_origins = o->origins.n,

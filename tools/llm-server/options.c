@@ -8,6 +8,7 @@
 #include "common/hints.h"
 #include "common/input.h"
 #include "common/load.h"
+#include "common/memory_left.h"
 #include "common/reasoning.h"
 #include "ggl/alloc.h"
 
@@ -131,6 +132,11 @@ static int parse(server_options *o, int argc, char **argv) {
          .min = 0, .max = 1e6},
         {"--max-body", ARG_INT, &o->max_body, .value = "MIB",
          .help = "the largest request, in MiB (default 16)", .min = 1, .max = 1024},
+        {"--request-memory", ARG_INT, &o->request_memory, .value = "MIB",
+         .help = "memory that all requests may hold together, without the model and its cache: "
+                 "connections, bodies, prompts, grammars, answers (default: an eighth of what is "
+                 "free at the start, 256 to 4096)",
+         .min = 16, .max = 1 << 24},
         {"--max-connections", ARG_INT, &o->max_connections, .value = "N",
          .help = "open connections (default 1000)", .min = 1, .max = 1e5},
         {"--max-connections-per-client", ARG_INT, &o->max_per_client, .value = "N",
@@ -258,6 +264,13 @@ static int read_keys(server_options *o) {
     return -1;
 }
 
+/* An eighth of the free memory. */
+static int64_t default_memory(void) {
+    enum { LEAST = 256, MOST = 4096 };
+    const int64_t n = (int64_t)(memory_left("") >> 23);
+    return n < LEAST ? LEAST : n < MOST ? n : MOST;
+}
+
 /* --- checks ----------------------------------------------------------------------------------- */
 
 static int check_origin(const char *s) {
@@ -295,6 +308,8 @@ int server_options_read(server_options *o, int argc, char **argv) {
                           "--chat-template and --chat-template-file cannot be used together");
     if (o->n_ctx == 1)
         return tool_error(TOOL, 2, "-c 1: a prompt and its answer need at least 2 tokens");
+    if (o->request_memory == 0)
+        o->request_memory = default_memory();
     if (o->n_batch < o->n_ubatch)
         o->n_ubatch = o->n_batch;
     o->placement.shadow_seed = (uint64_t)(o->seed < 0 ? time(NULL) : o->seed);

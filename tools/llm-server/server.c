@@ -34,6 +34,10 @@ answers *server_answers(const server *s) {
     return s->answers;
 }
 
+memory *server_memory(const server *s) {
+    return s->memory;
+}
+
 const llm_vocab *server_vocab(server *s) {
     ggl_error err;
     pthread_mutex_lock(&s->vocab_lock);
@@ -203,13 +207,16 @@ server *server_new(server_options *o, void (*changed)(void *ctx), void *ctx) {
     s->changed_ctx = ctx;
     s->exit_code = -1;
     s->answers = answers_new();
+    s->memory = memory_new((size_t)o->request_memory << 20);
+    if (s->answers)
+        answers_limit(s->answers, s->memory);
     (void)pthread_condattr_init(&monotonic);
     (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     (void)pthread_mutex_init(&s->lock, NULL);
     (void)pthread_mutex_init(&s->vocab_lock, NULL);
     (void)pthread_cond_init(&s->has_message, &monotonic);
     (void)pthread_condattr_destroy(&monotonic);
-    if (s->answers)
+    if (s->answers && s->memory)
         return s;
     server_free(s);
     return NULL;
@@ -220,6 +227,7 @@ void server_free(server *s) {
         return;
     server_unload(s);
     answers_free(s->answers);
+    memory_free(s->memory);
     llm_vocab_free(s->vocab);
     pthread_cond_destroy(&s->has_message);
     pthread_mutex_destroy(&s->vocab_lock);

@@ -43,8 +43,11 @@ bool server_post(server *s, void (*fn)(void *ctx, llm_engine *e), void *ctx);
  * request, and frees it after the engine. (answer.c) */
 typedef struct answers answers;
 answers *answers_new(void); /* NULL: out of memory */
+/* Before the first request: all of them together take their memory from m; NULL: any. (answer_memory.c) */
+void answers_limit(answers *x, memory *m);
 void answers_free(answers *x);
 answers *server_answers(const server *s);
+memory *server_memory(const server *s); /* what all requests hold */
 /* The server calls this on the engine's thread before each step, and at least once a second while
  * the engine waits for something: ends answers whose clients have gone, and keeps streams alive. */
 void answers_tick(answers *x, llm_engine *e);

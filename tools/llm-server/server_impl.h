@@ -31,6 +31,7 @@ struct server {
     speculation *speculation; /* NULL: nothing is guessed */
     llm_engine *engine;
     answers *answers;
+    memory *memory;
     char *model_info;
     double load_seconds, repack_seconds;
 
