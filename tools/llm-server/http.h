@@ -55,9 +55,9 @@ typedef struct http_params {
     /* 0: no limit of its own. Beyond max_connections, each new one closes the one that has been without a whole
      * request for longest. */
     int max_connections, max_connections_per_client;
-    int timeout_s; /* a connection on which nothing is sent or received */
+    int timeout_s;  /* a connection on which nothing is sent or received */
     memory *memory; /* of all connections, bodies and replies; NULL: no limit */
-    int n_workers; /* threads that call the handler; default 2 */
+    int n_workers;  /* threads that call the handler; default 2 */
     const char *const *
         origins; /* [n_origins]: for CORS; "localhost": this machine's, on any port; "*": any. None: no CORS headers. */
     size_t n_origins;
