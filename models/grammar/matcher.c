@@ -389,6 +389,63 @@ ggl_status llm_matcher_mask(llm_matcher *m, int32_t budget, uint32_t *allowed, g
     return m->e->parser.states.pool.status == GGL_OK ? GGL_OK : give_up(m, err);
 }
 
+/* The one token that a mask allows; -1: there are none, or several. */
+static int32_t only_token(const llm_vocab *v, const uint32_t *allowed) {
+    int32_t id = -1;
+    for (size_t i = 0; i < v->n_words; i++) {
+        const uint32_t bits = allowed[i];
+        if (bits && (id >= 0 || (bits & (bits - 1))))
+            return -1;
+        for (int32_t k = 0; bits && id < 0; k++)
+            if (bits >> k & 1)
+                id = (int32_t)(32 * i) + k;
+    }
+    return id >= 0 && (v->eog[id / 32] >> (id % 32) & 1) ? -1 : id;
+}
+
+/* Follows the tokens that must come next with a copy of the matcher. */
+static ggl_status follow_forced(llm_matcher *c, int32_t budget, uint32_t *allowed, int32_t *id,
+                                int32_t most, int32_t *n) {
+    ggl_status st = GGL_OK;
+    while (st == GGL_OK && *n < most && budget != 0) {
+        st = llm_matcher_mask(c, budget, allowed, NULL);
+        const int32_t only = st == GGL_OK ? only_token(c->e->vocab, allowed) : -1;
+        if (only < 0)
+            break;
+        st = llm_matcher_accept_token(c, only, NULL);
+        if (st == GGL_OK)
+            id[(*n)++] = only;
+        budget -= budget > 0;
+    }
+    return st;
+}
+
+ggl_status llm_matcher_forced(llm_matcher *m, int32_t budget, int32_t *id, int32_t most, int32_t *n,
+                              ggl_error *err) {
+    llm_matcher *c = NULL;
+    llm_bx_pool *pool = &m->e->parser.states.pool;
+    *n = 0;
+    if (!m->e->vocab)
+        return ggl_fail(err, GGL_USAGE, "a matcher without a vocabulary has no masks");
+    if (m->has_ended || pool->status != GGL_OK)
+        return pool->status == GGL_OK ? GGL_OK : give_up(m, err);
+    uint32_t *allowed = ggl_calloc(m->e->vocab->n_words, sizeof *allowed);
+    ggl_status st = allowed ? llm_matcher_copy(&c, m, err) : out_of_memory(err);
+    if (st == GGL_OK)
+        st = follow_forced(c, budget, allowed, id, most, n);
+    if (st != GGL_OK && st != GGL_NOMEM) {
+        /* a token that cannot be looked at may still be drawn: it has its own supply of steps then */
+        pool->status = st = GGL_OK;
+        pool->use.is_exceeded = false;
+    } else if (st == GGL_NOMEM) {
+        *n = 0;
+        st = out_of_memory(err);
+    }
+    llm_matcher_free(c);
+    ggl_free(allowed);
+    return st;
+}
+
 size_t llm_matcher_expected(llm_matcher *m, char *buf, size_t size) {
     if (m->has_ended) {
         if (size > 0)

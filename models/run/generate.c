@@ -17,7 +17,7 @@ struct llm_generator {
     int32_t *batch;    /* [n_ctx]: tokens to run and guesses */
     int32_t *slots;    /* [n_ctx]: p.slot, for llm_batch */
     bool *want;        /* [n_ctx] */
-    const float **row; /* [n_guess_max + 1] */
+    const float **row; /* [n_ahead_max + 1] */
     int64_t n_rows;
     const float *drawn_from;
     llm_generator_stats stats;
@@ -33,7 +33,7 @@ static ggl_status init(llm_generator *g, const llm_generator_params *p, ggl_erro
     g->q.slot = p->slot;
     g->q.sampler = p->sampler;
     g->q.shifts = p->shift;
-    const size_t n = (size_t)g->q.n_ctx, n_rows = (size_t)g->q.n_guess_max + 1;
+    const size_t n = (size_t)g->q.n_ctx, n_rows = (size_t)g->q.n_ahead_max + 1;
     g->slots = ggl_calloc(n, sizeof *g->slots);
     for (size_t i = 0; g->slots && i < n; i++)
         g->slots[i] = p->slot;
@@ -164,7 +164,7 @@ static ggl_status advance(llm_generator *g, ggl_error *err) {
     if (st == GGL_OK)
         st = llm_seq_go_back(&g->q, g->q.n - 1, err);
     if (st == GGL_OK)
-        st = llm_seq_guess(&g->q, g->q.n_guess_max, err);
+        st = llm_seq_guess(&g->q, g->q.n_ahead_max, err);
     return st == GGL_OK ? run(g, NULL, err) : st;
 }
 

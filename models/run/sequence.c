@@ -15,14 +15,16 @@ ggl_status llm_seq_init(seq *q, llm_session *s, const llm_guesser *guesser, int6
                .n_vocab = llm_session_n_vocab(s),
                .n_left = -1,
                .at = -1};
+    const int64_t most = least(llm_session_n_rows(s) - 1, llm_session_cut_limit(s));
+    const int64_t n_forced_max = least(LLM_FORCED_ROWS - 1, most);
     if (guesser) {
         q->guesser = *guesser;
-        q->n_guess_max = least(n_guess_max, llm_session_n_rows(s) - 1);
-        q->n_guess_max = least(q->n_guess_max, llm_session_cut_limit(s));
+        q->n_guess_max = least(n_guess_max, most);
     }
-    q->guess = ggl_calloc((size_t)q->n_guess_max + 1, sizeof *q->guess);
+    q->n_ahead_max = n_forced_max > q->n_guess_max ? n_forced_max : q->n_guess_max;
+    q->guess = ggl_calloc((size_t)q->n_ahead_max + 1, sizeof *q->guess);
     if (!q->guess)
-        return ggl_fail(err, GGL_NOMEM, "out of memory for %" PRId64 " guesses", q->n_guess_max);
+        return ggl_fail(err, GGL_NOMEM, "out of memory for %" PRId64 " guesses", q->n_ahead_max);
     return GGL_OK;
 }
 
@@ -98,6 +100,7 @@ ggl_status llm_seq_go_back(seq *q, int64_t n, ggl_error *err) {
     ggl_status st = GGL_OK;
     q->at = -1;
     q->n_guess = 0;
+    q->has_mask = false;
     n = least(n, q->n_kept);
     if (llm_session_cut(q->session, q->slot, n, NULL) != GGL_OK && !restore(q, n))
         st = llm_session_clear(q->session, q->slot, err);
@@ -110,12 +113,57 @@ ggl_status llm_seq_go_back(seq *q, int64_t n, ggl_error *err) {
 
 /* --- running ---------------------------------------------------------------------------------- */
 
+/* How many tokens may follow by the matcher. */
+static int32_t budget_of(const seq *q) {
+    /* a full context holds n_ctx tokens, and one more is drawn after them */
+    const int64_t room = q->n_ctx + 1 - q->n;
+    int64_t budget = q->is_unsteered ? -1 : q->n_left;
+    if (!q->shifts && !q->is_unsteered && (budget < 0 || room < budget))
+        budget = room;
+    return budget < 0 ? LLM_MATCHER_NO_BUDGET : (int32_t)least(budget, INT32_MAX);
+}
+
+static ggl_status find_allowed(seq *q, ggl_error *err);
+
+/* True if the mask allows one token. */
+static bool allows_one(const seq *q) {
+    int32_t n = 0;
+    for (int32_t i = (llm_matcher_n_vocab(q->matcher) + 31) / 32; i > 0 && n < 2; i--)
+        for (uint32_t bits = q->allowed[i - 1]; bits && n < 2; bits &= bits - 1)
+            n++;
+    return n == 1;
+}
+
+/* The tokens that the matcher forces run in one batch. They are drawn like all others, each from its own
+ * logits, so that text, log-probabilities and the sampler's state are the same. */
+static ggl_status find_forced(seq *q, int64_t most, ggl_error *err) {
+    int32_t n = 0;
+    most = least(least(most, LLM_FORCED_ROWS - 1), q->n_ahead_max);
+    if (!q->matcher || most <= 0 || find_allowed(q, NULL) != GGL_OK || q->is_done || !allows_one(q))
+        return GGL_OK; /* a failure is reported when the next token is drawn */
+    const ggl_status st =
+        llm_matcher_forced(q->matcher, budget_of(q), q->guess, (int32_t)most, &n, err);
+    q->n_guess = n;
+    q->is_forced = n > 0;
+    return st;
+}
+
 ggl_status llm_seq_guess(seq *q, int64_t most, ggl_error *err) {
-    most = least(least(most, q->n_guess_max), q->n_ctx - q->n);
+    most = least(most, q->n_ctx - q->n);
     q->n_guess = 0;
+    q->is_forced = false;
     if (most <= 0 || q->n_kept + 1 < q->n)
         return GGL_OK;
+    const ggl_status st = find_forced(q, most, err);
+    if (st != GGL_OK)
+        return st;
+    if (q->n_guess > 0)
+        return llm_session_has_states(q->session) ? llm_seq_take_snapshot(q, SEQ_AT_GUESS, err)
+                                                  : GGL_OK;
+    most = least(most, q->n_guess_max);
     const llm_guesser *by = &q->guesser;
+    if (most <= 0 || !by->guess)
+        return GGL_OK;
     const int64_t n =
         by->guess(by->self, q->token, (size_t)q->n, (size_t)q->n_told, q->guess, most);
     q->n_told = q->n;
@@ -167,6 +215,10 @@ static void follow_guess(seq *q, int32_t id) {
     if (q->n_guess == 0 || (is_right && k + 1 < q->n_guess) || k == q->n_guess)
         return; /* nothing was guessed; more guesses wait; or this was drawn after the last one */
     const int64_t n_right = k + is_right;
+    if (q->is_forced) {
+        q->n_forced += n_right;
+        return;
+    }
     q->n_guessed += q->n_guess;
     q->n_right += n_right;
     if (q->guesser.outcome)
@@ -176,6 +228,7 @@ static void follow_guess(seq *q, int32_t id) {
 ggl_status llm_seq_constrain(seq *q, llm_matcher *m, int64_t n_max, ggl_error *err) {
     const size_t n_words = ((size_t)q->n_vocab + 31) / 32;
     q->matcher = NULL;
+    q->has_mask = false;
     if (!m)
         return GGL_OK;
     if (llm_matcher_n_vocab(m) > q->n_vocab || llm_matcher_n_vocab(m) == 0)
@@ -192,35 +245,31 @@ ggl_status llm_seq_constrain(seq *q, llm_matcher *m, int64_t n_max, ggl_error *e
     return GGL_OK;
 }
 
-/* Sets `allowed`. *is_done: the text is complete, and nothing may follow. */
-static ggl_status find_allowed(seq *q, bool *is_done, ggl_error *err) {
-    /* a full context holds n_ctx tokens, and one more is drawn after them */
-    const int64_t room = q->n_ctx + 1 - q->n;
-    int64_t budget = q->is_unsteered ? -1 : q->n_left;
-    if (!q->shifts && !q->is_unsteered && (budget < 0 || room < budget))
-        budget = room;
-    *is_done = llm_matcher_has_ended(q->matcher);
-    if (*is_done)
+/* Sets `allowed`, and is_done if the text is complete and nothing may follow. */
+static ggl_status find_allowed(seq *q, ggl_error *err) {
+    if (q->has_mask)
         return GGL_OK;
-    const ggl_status st = llm_matcher_mask(
-        q->matcher, budget < 0 ? LLM_MATCHER_NO_BUDGET : (int32_t)least(budget, INT32_MAX),
-        q->allowed, err);
+    q->is_done = llm_matcher_has_ended(q->matcher);
+    if (q->is_done)
+        return GGL_OK;
+    const ggl_status st = llm_matcher_mask(q->matcher, budget_of(q), q->allowed, err);
+    q->has_mask = st == GGL_OK;
     if (st != GGL_OK || !llm_matcher_must_end(q->matcher))
         return st;
     const int32_t n_words = (llm_matcher_n_vocab(q->matcher) + 31) / 32;
-    *is_done = true; /* unless a token can say so */
+    q->is_done = true; /* unless a token can say so */
     for (int32_t i = 0; i < n_words; i++)
-        *is_done &= q->allowed[i] == 0;
+        q->is_done &= q->allowed[i] == 0;
     return GGL_OK;
 }
 
 /* Draws from logits. *id is -1 if the text is complete. */
 static ggl_status choose(seq *q, const float *logits, int32_t *id, ggl_error *err) {
-    bool is_done = false;
     *id = -1;
-    ggl_status st = q->matcher ? find_allowed(q, &is_done, err) : GGL_OK;
-    if (st != GGL_OK || is_done)
+    ggl_status st = q->matcher ? find_allowed(q, err) : GGL_OK;
+    if (st != GGL_OK || (q->matcher && q->is_done))
         return st;
+    q->has_mask = false;
     *id = llm_sampler_next(q->sampler, logits, q->matcher ? q->allowed : NULL);
     if (*id < 0)
         return ggl_fail(err, GGL_USAGE, "no token can be chosen: the biases forbid all of %s",

@@ -39,15 +39,18 @@ typedef struct seq {
     seq_snapshot snapshot[SEQ_N_SNAPSHOTS];
     llm_guesser guesser; /* .guess NULL: there is none */
     int64_t n_guess_max; /* no more than the slot can go back */
-    int32_t *guess;      /* [n_guess_max], of which the last batch ran n_guess */
+    int64_t n_ahead_max; /* the most of guesses, and of tokens that the matcher forces */
+    int32_t *guess;      /* [n_ahead_max], of which the last batch ran n_guess */
     int64_t n_guess;
+    bool is_forced; /* they are not guessed: the matcher allows no others */
     int64_t
         n_told; /* tokens at the start that the guesser has seen and that did not change since */
     int64_t at; /* the row of the next token to draw; -1: a batch has to run first */
-    llm_matcher *matcher; /* NULL: every token is allowed */
-    uint32_t *allowed;    /* a bit for each token; made when it is first needed */
-    int64_t n_left;       /* tokens that will be drawn at most; less than 0: any number */
-    int64_t n_drawn, n_guessed, n_right;
+    llm_matcher *matcher;   /* NULL: every token is allowed */
+    uint32_t *allowed;      /* a bit for each token; made when it is first needed */
+    bool has_mask, is_done; /* `allowed` is for the next token, unless the text is done */
+    int64_t n_left;         /* tokens that will be drawn at most; less than 0: any number */
+    int64_t n_drawn, n_guessed, n_right, n_forced;
     int64_t n_nan; /* NaNs among the last logits; such tokens are never drawn */
 } seq;
 
@@ -74,8 +77,8 @@ ggl_status llm_seq_go_back(seq *q, int64_t n, ggl_error *err);
 ggl_status llm_seq_take_snapshot(seq *q, int which, ggl_error *err);
 void llm_seq_drop_snapshots(seq *q);
 
-/* Asks the guesser for at most `most` tokens that may follow the sequence. Does nothing unless the slot
- * holds all tokens but the last. */
+/* Sets the guesses to at most `most` tokens: those that the matcher forces, or else what the guesser says
+ * may follow the sequence. Does nothing unless the slot holds all tokens but the last. */
 ggl_status llm_seq_guess(seq *q, int64_t most, ggl_error *err);
 /* Writes the first `most` of the tokens that have to run, and returns their number, which is
  * n - n_kept + n_guess at most. */

@@ -61,12 +61,18 @@ static int64_t room_to_generate(const llm_engine *e) {
     return e->n_ubatch > 1 ? e->n_ubatch - 1 : e->stats.n_steps % 2;
 }
 
-/* Returns the most guesses for each of n sequences that generate, so that the rows of logits suffice and half of
+/* Returns the most guesses, or tokens that a grammar forces, for each of n sequences that generate, so that the rows of logits suffice and half of
  * the ubatch is left for prompts, if there are any. */
 static int64_t most_guesses(const llm_engine *e, int n, int64_t n_room) {
     const int64_t n_tokens = n_room < e->n_ubatch ? e->n_ubatch / 2 : e->n_ubatch;
     const int64_t most = n > 0 ? least(e->n_rows, n_tokens) / n - 1 : 0;
-    return e->p.guesser && most > 0 ? least(most, e->p.n_guess_max) : 0;
+    /* batches that overlap on several devices have one token of each sequence */
+    const bool overlaps = llm_session_n_parts(e->p.session, e->p.n_parallel) > 1;
+    int64_t n_ahead = 0;
+    for (int i = 0; i < e->n_run; i++)
+        if (e->p.guesser || (e->run[i]->q.matcher && !overlaps))
+            n_ahead = e->run[i]->q.n_ahead_max > n_ahead ? e->run[i]->q.n_ahead_max : n_ahead;
+    return most > 0 ? least(most, n_ahead) : 0;
 }
 
 /* Appends the last token of a sequence that generates, and guesses. */

@@ -816,6 +816,43 @@ TEST(refusals) {
     finish();
 }
 
+/* Text that a grammar determines runs in few batches, with the tokens and logits of single steps: `finish`
+ * compares them with a generator alone, which has one row of logits. */
+static int64_t steps_of_forced(int64_t n_rows, bool guesses) {
+    static const char text[] = "root ::= (\"d\" \"e\" \"d\" \"b\" \"e\"){6} [ad] \"edede\"";
+    const fixture_params p = {
+        .n_ubatch = 64, .n_slots = 2, .n_rows = n_rows, .n_parallel = 2, .guesses = guesses};
+    llm_grammar *g = NULL;
+    int64_t n_steps = 0;
+    if (start(MODEL(ALL), &p) &&
+        CHECK_OK(llm_grammar_from_gbnf(&g, text, strlen(text), "g", &f.err), &f.err)) {
+        for (int i = 0; i < 2; i++) {
+            job *j = job_plain(&f, i, 10, 60);
+            j->grammar = g;
+            j->sampling.temp = 1;
+            j->sampling.seed = (uint64_t)i + 1;
+            CHECK(job_add(j, (llm_sequence_params){.size = sizeof(llm_sequence_params)}));
+        }
+        CHECK(fixture_finish(&f));
+        n_steps = f.n_steps;
+        for (int i = 0; i < 2; i++)
+            CHECK_INT(f.job[i]->n, 37); /* with the one that ends the text */
+    }
+    finish();
+    f.n_steps = 0;
+    llm_grammar_free(g);
+    return n_steps;
+}
+
+TEST(forced_text_runs_in_batches) {
+    const int64_t alone = steps_of_forced(2, false); /* a row for each sequence */
+    CHECK_MSG(alone >= 36, "%d steps", (int)alone);
+    const int64_t batched = steps_of_forced(16, false);
+    CHECK_MSG(batched <= 8, "%d steps", (int)batched);
+    const int64_t guessed = steps_of_forced(16, true);
+    CHECK_MSG(guessed <= 8, "%d steps", (int)guessed);
+}
+
 /* Sequences whose grammars have 2^60 ways to go on fail when their steps are used up. Beside eight of them,
  * one that has no grammar draws a token in each step, and no step takes longer than their limits allow. */
 TEST(hostile_grammars_hold_up_nobody) {

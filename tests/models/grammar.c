@@ -361,6 +361,38 @@ TEST(nullable_doubling_is_cheap) {
     }
 }
 
+/* The tokens that must come next, which leave the matcher where it is. */
+TEST(forced_tokens) {
+    static const char *const word[] = {"a", "b", "ab", "x", "", "bc", "c"};
+    ggl_str token[7];
+    for (int i = 0; i < 7; i++)
+        token[i] = (ggl_str){word[i], strlen(word[i])};
+    const bool is_eog[7] = {[4] = true};
+    ggl_error err = {0};
+    llm_vocab *v = NULL;
+    llm_matcher *m = NULL;
+    int32_t id[8], n = 0;
+    llm_grammar *g = gbnf("root ::= \"xx\" [ac] \"xxc\" \"x\"? ");
+    if (CHECK_OK(llm_vocab_from_texts(&v, token, is_eog, 7, &err), &err) && g &&
+        CHECK_OK(llm_matcher_new(&m, g, v, &err), &err)) {
+        CHECK_OK(llm_matcher_forced(m, LLM_MATCHER_NO_BUDGET, id, 8, &n, &err), &err);
+        CHECK(n == 2 && id[0] == 3 && id[1] == 3); /* then a or c */
+        CHECK_OK(llm_matcher_forced(m, LLM_MATCHER_NO_BUDGET, id, 1, &n, &err), &err);
+        CHECK_INT(n, 1);
+        for (int i = 0; i < 3; i++)
+            CHECK_OK(llm_matcher_accept_token(m, i < 2 ? 3 : 0, &err), &err);
+        CHECK_OK(llm_matcher_forced(m, LLM_MATCHER_NO_BUDGET, id, 8, &n, &err), &err);
+        CHECK(n == 3 && id[0] == 3 && id[1] == 3 && id[2] == 6); /* then x or the end */
+        CHECK_OK(llm_matcher_forced(m, 2, id, 8, &n, &err), &err);
+        CHECK_INT(n, 2);
+        CHECK_OK(llm_matcher_accept_token(m, 3, &err), &err);
+        CHECK(!llm_matcher_is_complete(m));
+    }
+    llm_matcher_free(m);
+    llm_vocab_free(v);
+    llm_grammar_free(g);
+}
+
 /* Beyond its bytes, a compilation or a matcher fails, and says so; nothing more is allocated. */
 TEST(bytes_are_limited) {
     const llm_gbnf_params few = {.size = sizeof few, .max_bytes = 20000};

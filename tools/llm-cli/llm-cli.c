@@ -203,6 +203,10 @@ static int open_session(cli *c) {
     p->n_ctx = c->o.n_ctx;
     p->n_ubatch = c->o.n_ubatch;
     p->n_rows = c->o.logits ? c->o.n_ubatch : speculate_n_max(&c->o.speculate) + 1;
+    const grammar_source *g = &c->o.constraint;
+    if ((g->json || g->schema || g->schema_file || g->grammar || g->grammar_file) &&
+        p->n_rows < LLM_FORCED_ROWS)
+        p->n_rows = LLM_FORCED_ROWS; /* text that a grammar determines runs in one batch */
     p->type_k = tool_cache_type(c->o.type_k);
     p->type_v = tool_cache_type(c->o.type_v);
     p->no_repack = c->o.no_repack;

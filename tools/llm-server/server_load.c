@@ -184,6 +184,8 @@ static int new_session(server *s) {
     p->n_ctx = p->n_pool = n_ctx(s);
     p->n_ubatch = o->n_ubatch;
     p->n_rows = o->n_parallel * (speculate_n_max(&o->speculate) + 1);
+    if (p->n_rows < LLM_FORCED_ROWS)
+        p->n_rows = LLM_FORCED_ROWS; /* text that a grammar determines runs in one batch */
     if (p->n_rows > MOST_ROWS)
         p->n_rows = MOST_ROWS;
     p->embeddings = o->embeddings;

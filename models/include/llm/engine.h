@@ -31,7 +31,7 @@ typedef struct llm_engine_params {
     size_t size; /* sizeof(llm_engine_params): ggl/params.h */
     /* Borrowed until the engine is freed, as are all pointers here. Its slots beyond n_parallel keep
      * sequences that have ended, for later prompts with the same beginning. Its n_rows should be n_parallel
-     * (n_guess_max + 1): a step that needs more rows of logits runs several ubatches. */
+     * (n_guess_max + 1), and LLM_FORCED_ROWS if there are grammars: a step that needs more rows of logits runs several ubatches. */
     llm_session *session;
     const llm_tokenizer
         *tokenizer; /* NULL: there is none; sequences end by n_max and `token` alone */

@@ -91,6 +91,10 @@ GGL_API GGL_NODISCARD ggl_status llm_generator_prompt(llm_generator *g, const ll
  * failures of llm_session_eval. */
 GGL_API GGL_NODISCARD ggl_status llm_generator_next(llm_generator *g, int32_t *id, ggl_error *err);
 
+/* Where the matcher allows one token alone, it and those that then follow of necessity run in one batch, at most one less
+ * than this and than the session's n_rows. Text, log-probabilities and the sampler's state are those of single steps. */
+enum { LLM_FORCED_ROWS = 16 };
+
 /* From now on draws only tokens that the matcher allows, and has it accept them. n_max: the caller draws
  * at most so many (less than 0: any number); the text is then completed within them, and before the
  * context is full if that does not shift, where this is possible (llm_matcher_mask). The matcher is

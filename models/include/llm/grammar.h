@@ -167,6 +167,13 @@ enum { LLM_MATCHER_NO_BUDGET = -1 };
 GGL_API GGL_NODISCARD ggl_status llm_matcher_mask(llm_matcher *m, int32_t budget, uint32_t *allowed,
                                                   ggl_error *err);
 
+/* Sets id[0 .. *n), `most` at most, to the tokens that must come next, one after the other: where a mask
+ * would allow one token alone, and that one does not end the text. `budget` is as for llm_matcher_mask before the
+ * first of them. The matcher stays where it is. Fails as llm_matcher_mask does; what cannot be found
+ * within its steps or bytes is left out. */
+GGL_API GGL_NODISCARD ggl_status llm_matcher_forced(llm_matcher *m, int32_t budget, int32_t *id,
+                                                    int32_t most, int32_t *n, ggl_error *err);
+
 /* Plans an ending: sets *id and *n to tokens that complete the text, none if it is complete. It is
  * one of the fewest bytes, in the fewest tokens for these. Valid until the next call for the
  * matcher. */
