@@ -343,7 +343,7 @@ static ggl_status read_tree(llm_calls *c, attempt *a) {
 
 /* functions.NAME:0: what is in front of the last point is left out, and the number; the whole is
  * the call's id. */
-static ggl_status read_args(llm_calls *c, attempt *a) {
+void llm_calls_identify(const llm_calls *c, const attempt *a, ggl_str *out, ggl_str *out_id) {
     ggl_str name = slice(c, a->name), id = slice(c, a->id);
     bool path = false;
     for (int i = 0; i < a->p->n; i++)
@@ -359,6 +359,13 @@ static ggl_status read_args(llm_calls *c, attempt *a) {
             at--;
         name = (ggl_str){name.s + at, name.n - at};
     }
+    *out = name;
+    *out_id = id;
+}
+
+static ggl_status read_args(llm_calls *c, attempt *a) {
+    ggl_str name, id;
+    llm_calls_identify(c, a, &name, &id);
     return with_arguments(c, a, name, slice(c, a->value), id);
 }
 
@@ -387,6 +394,8 @@ ggl_status llm_calls_read(llm_calls *c, attempt *a, ggl_error *err) {
     }
     if (st == GGL_OK && c->n_events == before)
         st = broken(a, "there is no call");
+    for (size_t i = before; st == GGL_OK && i < c->n_events; i++)
+        c->event[i].has_begun = i - before < (size_t)a->part.n_begun;
     if (st == GGL_FORMAT)
         c->n_events = before; /* all calls of a list, or none */
     return st == GGL_NOMEM ? ggl_fail(err, st, "out of memory for the calls of an answer") : st;

@@ -245,6 +245,8 @@ static ggl_status no_call(llm_calls *c) {
 
 static progress in_call(llm_calls *c, ggl_status *st, ggl_error *err) {
     progress p = llm_calls_step(c, &c->a);
+    if (p == STEP_WAIT && c->partial && !c->final)
+        *st = llm_calls_report_partial(c);
     if (p == STEP_WAIT)
         return p;
     if (p == STEP_FAIL) {
@@ -366,6 +368,7 @@ ggl_status llm_calls_new(llm_calls **out, const llm_calls_params *params, ggl_er
     llm_calls *c = ggl_calloc(1, sizeof *c);
     if (!c)
         return ggl_fail(err, GGL_NOMEM, "out of memory for the calls of an answer");
+    c->partial = p->partial;
     c->max = p->max_size ? p->max_size : MAX_SIZE;
     c->fresh = true;
     const ggl_str name = p->format.n > 0 ? p->format : llm_calls_format(p->template_text);
@@ -462,6 +465,7 @@ bool llm_calls_next(llm_calls *c, llm_calls_part *part) {
                              .text = {c->text + e->text.begin, e->text.end - e->text.begin},
                              .name = e->name,
                              .arguments = e->arguments,
+                             .has_begun = e->has_begun,
                              .id = e->id,
                              .error = e->error};
     return true;

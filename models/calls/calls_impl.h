@@ -20,6 +20,21 @@ typedef struct argument {
     bool verbatim;      /* it stands between the verbatim marks */
 } argument;
 
+/* What was reported of a call that is being read: partial.c. */
+typedef struct partial {
+    bool never;  /* nothing more is reported */
+    int n_begun; /* calls; the field may be a list of them */
+    size_t at;   /* offset up to which the text was used */
+    /* {params} */
+    size_t i_arg; /* the argument that comes next */
+    bool in_arg;  /* it is a string, of which the beginning was given out */
+    /* {json}, {args} */
+    bool in_object, begun_here;      /* in the arguments; those of this call were begun */
+    bool quoted, escaped, has_value; /* in a string; after a backslash; after a colon */
+    int depth, level;                /* of brackets; the depth in the object that is a call, or 0 */
+    span last, key, name, id;        /* the last string, and those of the call */
+} partial;
+
 typedef enum progress { STEP_DONE, STEP_WAIT, STEP_FAIL } progress;
 
 /* A call that is being read. */
@@ -44,6 +59,7 @@ typedef struct attempt {
     size_t n_args, cap_args;
     const char *error;
     bool no_memory;
+    partial part;
 } attempt;
 
 /* A part with offsets; texts that are not in the answer are in the arena. */
@@ -52,6 +68,7 @@ typedef struct event {
     bool begins;
     span text;
     ggl_str name, arguments, id;
+    bool has_begun;
     const char *error;
 } event;
 
@@ -71,7 +88,8 @@ struct llm_calls {
     bool first_begins;   /* the next part begins, although text before it was the prompt's */
     size_t doubt, sure;  /* offsets; before `sure`, marks in reasoning are text */
     size_t n_sure_events;
-    bool final; /* no more text comes */
+    bool final;   /* no more text comes */
+    bool partial; /* calls are reported while they are written */
     enum { IN_CONTENT, IN_REASONING, IN_CALL, IN_BROKEN } mode;
     const mark *think;
     attempt a;
@@ -96,6 +114,10 @@ progress llm_calls_choose(llm_calls *c, attempt *a);
 /* Reports the calls of a complete attempt. GGL_FORMAT: a->error says what is wrong, nothing was
  * reported. */
 ggl_status llm_calls_read(llm_calls *c, attempt *a, ggl_error *err);
+/* Reports what is new of the call that is being read. GGL_NOMEM. */
+ggl_status llm_calls_report_partial(llm_calls *c);
+/* The name of a function and the id of its call, of what a pattern has found. */
+void llm_calls_identify(const llm_calls *c, const attempt *a, ggl_str *name, ggl_str *id);
 /* Begins a call at a mark; m NULL: without one. */
 void llm_calls_begin(llm_calls *c, const mark *m, size_t begin);
 /* In reasoning, at a mark of the format: reads what may be calls. STEP_WAIT: more text is needed. STEP_DONE: the reasoning

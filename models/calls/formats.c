@@ -212,6 +212,8 @@ static bool read_line(call_format *f, ggl_str line) {
                take(f, &line, &f->id_key, &plain);
     if (word_is(word, n, "lines"))
         return f->lines = true;
+    if (word_is(word, n, "late-ids"))
+        return f->late_ids = true;
     if (word_is(word, n, "verbatim"))
         return take(f, &line, &f->verbatim, &plain) && take(f, &line, &f->verbatim_end, &plain);
     if (word_is(word, n, "quote"))

@@ -55,7 +55,7 @@ typedef struct call_format {
     ggl_str name_key, args_key, id_key; /* alternatives between | */
     ggl_str quote, cut, tag;
     ggl_str verbatim, verbatim_end;
-    bool lines;
+    bool lines, late_ids;
     bool first[256];       /* bytes with which marks begin */
     bool may_start;        /* there is a pattern that begins with ^ */
     bool anywhere;         /* there is a pattern that begins with * */

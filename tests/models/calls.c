@@ -442,6 +442,140 @@ TEST(pieces_do_not_matter) {
         }
 }
 
+typedef struct begun {
+    char name[64], id[64], args[2048];
+} begun;
+
+/* Reads an answer with partial calls: their pieces, joined, are the beginning of the arguments, and without BEGINS and PIECE
+ * the parts are the same. *n_early: bytes of arguments that came before the call. */
+static bool read_partial(const answer *a, size_t most, uint64_t *state, parts *p, size_t *n_early) {
+    static begun b[64];
+    int n_begun = 0, n_called = 0;
+    llm_calls *c;
+    llm_calls_kind last = LLM_CALLS_CALL;
+    llm_calls_part part;
+    const llm_calls_params params = {.size = sizeof params,
+                                     .format = str(a->format),
+                                     .prompt = str(a->prompt),
+                                     .tools = str(a->tools),
+                                     .partial = true};
+    *p = (parts){0};
+    *n_early = 0;
+    if (llm_calls_new(&c, &params, &err) != GGL_OK)
+        return false;
+    const size_t n = strlen(a->text);
+    bool ok = true;
+    for (size_t i = 0, k; ok && i <= n; i += k) {
+        k = i == n ? 1 : 1 + test_random(state) % most;
+        k = i < n && k > n - i ? n - i : k;
+        ok = (i < n ? llm_calls_add(c, a->text + i, k, &err) : llm_calls_finish(c, &err)) == GGL_OK;
+        while (ok && llm_calls_next(c, &part)) {
+            if (part.kind == LLM_CALLS_BEGINS) {
+                if (!CHECK(n_begun < 64))
+                    return false;
+                b[n_begun] = (begun){0};
+                snprintf(b[n_begun].name, 64, "%.*s", (int)part.name.n, part.name.s);
+                snprintf(b[n_begun++].id, 64, "%.*s", (int)part.id.n, part.id.s);
+                continue;
+            }
+            if (part.kind == LLM_CALLS_PIECE) {
+                if (!CHECK(n_begun > 0))
+                    return false;
+                strncat(b[n_begun - 1].args, part.arguments.s, part.arguments.n);
+                *n_early += part.arguments.n;
+                continue;
+            }
+            if (part.kind == LLM_CALLS_CALL && part.has_begun) {
+                const begun *x = &b[n_called++];
+                if (!CHECK(n_called <= n_begun))
+                    return false;
+                CHECK(ggl_str_is(part.name, x->name) && ggl_str_is(part.id, x->id));
+                CHECK_MSG(strncmp(part.arguments.s, x->args, strlen(x->args)) == 0,
+                          "%s: '%s' does not begin %.*s", a->text, x->args, (int)part.arguments.n,
+                          part.arguments.s);
+            } else if (part.kind == LLM_CALLS_BROKEN || part.kind == LLM_CALLS_CALL)
+                n_called = n_begun; /* what was begun before has no call */
+            put_part(p, &part, &last);
+        }
+    }
+    llm_calls_free(c);
+    return ok;
+}
+
+TEST(calls_while_they_are_written) {
+    uint64_t state = sample_seed() + 2;
+    for (int i = 0; i < N_ANSWERS; i++)
+        for (int k = 0; k < 20; k++) {
+            parts p;
+            size_t n;
+            REQUIRE(read_partial(&answers[i], k == 0 ? 1 : 7, &state, &p, &n));
+            if (!CHECK_STR(p.s, answers[i].want))
+                return;
+        }
+}
+
+/* The same with pieces of answers removed, doubled and exchanged. */
+TEST(broken_calls_while_they_are_written) {
+    uint64_t state = sample_seed() + 3;
+    for (int k = 0; k < 4000; k++) {
+        char text[2048];
+        answer a = answers[test_random(&state) % N_ANSWERS];
+        const char *other = answers[test_random(&state) % N_ANSWERS].text;
+        const size_t n = strlen(a.text), m = strlen(other), at = test_random(&state) % (n + 1),
+                     from = test_random(&state) % (m + 1);
+        snprintf(text, sizeof text, "%.*s%s%s", (int)at, a.text, other + from,
+                 a.text + at + test_random(&state) % (n - at + 1));
+        a.text = text;
+        parts whole, cut;
+        size_t early;
+        REQUIRE(read_answer(&a, 0, NULL, &whole) &&
+                read_partial(&a, 1 + k % 9, &state, &cut, &early));
+        if (!CHECK_STR(cut.s, whole.s)) {
+            fprintf(stderr, "  %s: %s\n", a.format, text);
+            return;
+        }
+    }
+}
+
+/* Byte by byte, almost all of the arguments comes before the call, in the formats whose arguments can be given early. */
+TEST(arguments_come_early) {
+    static const answer long_calls[] = {
+        {"hermes",
+         "<tool_call>{\"name\": \"f\", \"arguments\": {\"s\": \"a long text\", \"n\": [1, "
+         "2]}}</tool_call>",
+         "", 0, A_STRING},
+        {"hermes",
+         "<tool_call>[{\"name\": \"f\", \"arguments\": {\"s\": \"a long text\"}}, {\"name\": "
+         "\"g\", \"arguments\": {}}]</tool_call>",
+         "", 0, 0},
+        {"llama3", "{\"name\": \"f\", \"parameters\": {\"s\": \"a \\\"long\\\" text\"}}", "", 0,
+         A_STRING},
+        {"kimi-k2",
+         "<|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{\"s\": \"a long "
+         "text\"}<|tool_call_end|>",
+         "", 0, 0},
+        {"qwen3-coder",
+         "<tool_call><function=f><parameter=s>\na "
+         "long\ntext\n</parameter><parameter=n>\n5\n</parameter></function></tool_call>",
+         "", 0, A_STRING},
+        {"deepseek-v3.2",
+         "<｜DSML｜invoke name=\"f\"><｜DSML｜parameter name=\"x\" string=\"true\">a long "
+         "text</｜DSML｜parameter></｜DSML｜invoke>",
+         "", 0, 0},
+        {"minicpm5",
+         "<function name=\"f\"><param name=\"s\"><![CDATA[a <long> text]]></param></function>", "",
+         0, 0},
+    };
+    uint64_t state = 1;
+    for (size_t i = 0; i < sizeof long_calls / sizeof *long_calls; i++) {
+        parts p;
+        size_t early;
+        REQUIRE(read_partial(&long_calls[i], 1, &state, &p, &early));
+        CHECK_MSG(early >= 15 && early + 10 > strlen(p.s) - 10, "%s: %zu of '%s' came early",
+                  long_calls[i].format, early, p.s);
+    }
+}
+
 /* Answers with a piece removed, doubled or replaced by one of another: also then pieces do not
  * matter, and whatever is not a mark or white space is in some part. */
 TEST(broken_answers_in_pieces) {

@@ -125,6 +125,81 @@ static answer_part *read_calls(taken *got, answer_text_params p, uint64_t *seed,
     return part;
 }
 
+/* Calls in pieces, joined. A whole call, and the first piece, have the name. */
+typedef struct joined {
+    char text[512];
+    int n_begun, n_pieces, n_ended;
+} joined;
+
+static bool join(void *ctx, const answer_part *part) {
+    joined *j = ctx;
+    if (part->kind != PART_CALL)
+        return true;
+    CHECK(part->is_continued == (part->name.n == 0));
+    CHECK_INT(part->call, j->n_begun - part->is_continued);
+    CHECK(part->is_continued == (j->n_begun > j->n_ended));
+    snprintf(j->text + strlen(j->text), sizeof j->text - strlen(j->text), "%.*s%.*s%s",
+             (int)part->name.n, part->name.s, (int)part->arguments.n, part->arguments.s,
+             part->goes_on ? "" : ";");
+    j->n_begun += !part->is_continued;
+    j->n_ended += !part->goes_on;
+    j->n_pieces++;
+    return true;
+}
+
+TEST(calls_in_pieces) {
+    static const struct {
+        const char *format, *text, *want;
+    } row[] = {
+        {"hermes",
+         "So <tool_call>{\"name\": \"f\", \"arguments\": {\"a\": [1, {\"b\": \"a long "
+         "text\"}]}}</tool_call> and"
+         "<tool_call>[{\"name\": \"g\", \"arguments\": {}}, {\"name\": \"h\", \"arguments\": "
+         "{\"x\": 1}}, "
+         "{\"arguments\": {\"y\": 2}, \"name\": \"i\"}]</tool_call>",
+         "f{\"a\":[1,{\"b\":\"a long text\"}]};g{};h{\"x\":1};i{\"y\":2};"},
+        {"hermes",
+         "<tool_call>[{\"arguments\": {\"y\": 2}, \"name\": \"i\"}, {\"name\": \"h\", "
+         "\"arguments\": "
+         "{\"x\": 1}}]</tool_call>",
+         "i{\"y\":2};h{\"x\":1};"},
+        {"hermes",
+         "<tool_call>{\"name\": \"f\", \"arguments\": {\"a\": 1}, oh no</tool_call>."
+         "<tool_call>{\"name\": \"g\", \"arguments\": {}}</tool_call>",
+         "f{\"a\":1};g{};"},
+        {"glm", "<tool_call>f<arg_key>a</arg_key><arg_value>x y</arg_value></tool_call>",
+         "f{\"a\":\"x y\"};"},
+        {"gemma4", "<|tool_call>call:f{a:<|\"|>x<|\"|>}<tool_call|>", "f{\"a\":\"x\"};"},
+    };
+    uint64_t seed = sample_seed();
+    REQUIRE(open_tokenizer());
+    for (size_t i = 0; i < 20 * sizeof row / sizeof *row; i++) {
+        const char *text = row[i / 20].text;
+        const llm_calls_params c = {.size = sizeof c,
+                                    .format = {row[i / 20].format, strlen(row[i / 20].format)},
+                                    .partial = true};
+        joined j = {0};
+        answer_text t = {0};
+        answer_text_params p = {.tokenizer = tokenizer,
+                                .marks = MARKS_SHOWN,
+                                .has_tools = true,
+                                .take = join,
+                                .ctx = &j};
+        llm_tokens ids = cut_at_random(text, strlen(text), &seed);
+        REQUIRE_OK(llm_calls_new(&p.calls, &c, &err), &err);
+        answer_text_begin(&t, &p);
+        for (size_t k = 0; k < ids.n; k++)
+            CHECK_OK(answer_text_token(&t, &(answer_token){.id = ids.id[k]}, &err), &err);
+        CHECK_OK(answer_text_end(&t, false, &err), &err);
+        CHECK_STR(j.text, row[i / 20].want);
+        CHECK(j.n_begun == j.n_ended && (i >= 20 || j.n_pieces > 8));
+        answer_text_fini(&t);
+        llm_calls_free(p.calls);
+        llm_tokens_fini(&ids);
+    }
+    llm_model_free(model);
+}
+
 TEST(calls) {
     uint64_t seed = sample_seed();
     REQUIRE(open_tokenizer());

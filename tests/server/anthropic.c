@@ -395,6 +395,7 @@ TEST(streams_say_the_same) {
                          words[next_number(&state, 6)]);
         }
         llm_json_out got = {0}, want = {0};
+        call_piece = next_number(&state, 4);
         const char *text = stream_text(D, m);
         join_stream(text, &got);
         join_parts(m, &want);

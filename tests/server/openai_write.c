@@ -120,6 +120,28 @@ static void put(llm_json_out *to, ggl_str s) {
 
 /* --- streams ------------------------------------------------------------------------------------ */
 
+/* Gives a part; a call in pieces of n_piece bytes, if n_piece is not 0 and the dialect takes pieces. */
+static void give_in_pieces(const dialect *d, const answer *x, const answer_choice *c,
+                           const answer_part *p, size_t n_piece, llm_json_out *out) {
+    answer_part piece = *p;
+    if (p->kind != PART_CALL || !d->takes_pieces || n_piece == 0) {
+        d->part(x, c, p, out);
+        return;
+    }
+    piece.goes_on = true;
+    piece.arguments = (ggl_str){"", 0};
+    d->part(x, c, &piece, out);
+    piece.name = piece.id = piece.arguments;
+    piece.is_continued = true;
+    piece.n_tokens = 0;
+    for (size_t i = 0; i < p->arguments.n; i += n_piece) {
+        const size_t left = p->arguments.n - i;
+        piece.arguments = (ggl_str){p->arguments.s + i, left < n_piece ? left : n_piece};
+        piece.goes_on = left > n_piece;
+        d->part(x, c, &piece, out);
+    }
+}
+
 /* The events as they are sent: the parts of the choices mixed at random. */
 static void write_stream(const made *m, const dialect *d, llm_json_out *out) {
     size_t next[MOST_CHOICES] = {0};
@@ -130,7 +152,7 @@ static void write_stream(const made *m, const dialect *d, llm_json_out *out) {
         const int k = (int)rnd((uint32_t)m->x.n_choices);
         const answer_choice *c = &m->choice[k];
         if (next[k] < c->n_parts) {
-            d->part(&m->x, c, &c->part[next[k]++], out);
+            give_in_pieces(d, &m->x, c, &c->part[next[k]++], rnd(5), out);
         } else if (next[k] == c->n_parts) {
             d->end_choice(&m->x, c, out);
             next[k]++;
@@ -217,7 +239,8 @@ static void hear_calls(llm_json_out *to, const json_value *message) {
     const json_value *list = llm_json_get_kind(message, "tool_calls", JSON_ARRAY);
     for (size_t i = 0; list && i < list->n; i++) {
         const json_value *f = llm_json_get(&list->item[i], "function");
-        CHECK(llm_json_is(llm_json_get(&list->item[i], "type"), "function"));
+        CHECK(!llm_json_get(&list->item[i], "id") ||
+              llm_json_is(llm_json_get(&list->item[i], "type"), "function"));
         hear_string(to, &list->item[i], "id");
         hear_string(to, f, "name");
         hear_string(to, f, "arguments");

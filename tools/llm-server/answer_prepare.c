@@ -297,6 +297,9 @@ static llm_calls_params calls_params(const job *j, const job_prompt *p) {
                               .prompt = p->text,
                               .n_begun = p->n_begun,
                               .tools = j->ask->tools,
+                              .partial = j->ask->stream && j->dialect->takes_pieces &&
+                                         j->ask->tools.n > 0 &&
+                                         j->ask->tool_choice != ASK_TOOLS_NONE,
                               .max_steps = GRAMMAR_COMPILE_STEPS,
                               .max_bytes = GRAMMAR_COMPILE_BYTES};
 }
@@ -305,7 +308,7 @@ static bool take_part(void *ctx, const answer_part *part) {
     seat *s = ctx;
     char id[40] = "call_";
     answer_part p = *part;
-    if (p.kind == PART_CALL && p.id.n == 0) {
+    if (p.kind == PART_CALL && p.id.n == 0 && !p.is_continued) {
         answer_random_text(id + 5, 24);
         p.id = (ggl_str){id, strlen(id)};
     }

@@ -69,16 +69,65 @@ static bool give(answer_text *t, answer_part part, size_t n) {
 
 /* --- parts -------------------------------------------------------------------------------------- */
 
+static bool give_piece(answer_text *t, ggl_str arguments, bool goes_on) {
+    const answer_part p = {.kind = PART_CALL,
+                           .name = {"", 0},
+                           .id = {"", 0},
+                           .arguments = arguments,
+                           .call = t->n_calls - 1,
+                           .is_continued = true,
+                           .goes_on = goes_on};
+    t->call_is_open = goes_on;
+    t->n_arguments += arguments.n;
+    return give(t, p, n_tokens_ready(t));
+}
+
+/* Ends a call of which all is known. One that was broken ends where it broke. */
+static bool end_call(answer_text *t) {
+    return !t->call_is_open || give_piece(t, (ggl_str){"", 0}, false);
+}
+
+/* The end of a call that was begun: what is left of its arguments. Others of its list may have begun after it; then it has
+ * ended already, and nothing is left. */
+static bool finish_call(answer_text *t, const llm_calls_part *part) {
+    const bool is_open = t->call_is_open && t->n_called == t->n_calls - 1;
+    const ggl_str all = part->arguments;
+    t->n_called++;
+    return !is_open ||
+           give_piece(t, (ggl_str){all.s + t->n_arguments, all.n - t->n_arguments}, false);
+}
+
+/* A whole call, or the begin of one. */
+static bool begin_call(answer_text *t, const llm_calls_part *part) {
+    const bool goes_on = part->kind == LLM_CALLS_BEGINS;
+    const answer_part p = {.kind = PART_CALL,
+                           .name = part->name,
+                           .arguments = goes_on ? (ggl_str){"", 0} : part->arguments,
+                           .id = part->id,
+                           .goes_on = goes_on,
+                           .call = t->n_calls};
+    if (!end_call(t))
+        return false;
+    t->n_calls++;
+    t->call_is_open = goes_on;
+    t->n_arguments = 0;
+    t->n_called = goes_on ? t->n_called : t->n_calls;
+    return give(t, p, n_tokens_ready(t));
+}
+
 static bool give_part(answer_text *t, const llm_calls_part *part) {
     answer_part p = {.kind = PART_CONTENT, .text = part->text};
+    if (part->kind == LLM_CALLS_PIECE)
+        return give_piece(t, part->arguments, true);
+    if (part->kind == LLM_CALLS_CALL && part->has_begun)
+        return finish_call(t, part);
+    if (part->kind == LLM_CALLS_BEGINS || (part->kind == LLM_CALLS_CALL && t->p.has_tools))
+        return begin_call(t, part);
+    if (!end_call(t))
+        return false;
+    t->n_called = t->n_calls;
     if (part->kind == LLM_CALLS_REASONING)
         p.kind = PART_REASONING;
-    if (part->kind == LLM_CALLS_CALL && t->p.has_tools)
-        p = (answer_part){.kind = PART_CALL,
-                          .name = part->name,
-                          .arguments = part->arguments,
-                          .id = part->id,
-                          .call = t->n_calls++};
     return give(t, p, n_tokens_ready(t));
 }
 
@@ -209,7 +258,8 @@ void answer_text_begin(answer_text *t, const answer_text_params *p) {
     t->waiting.n = t->raw.n = t->clean.n = t->tokens.n = 0;
     t->n_read = t->n_ready = 0;
     t->has_begun = false;
-    t->n_calls = 0;
+    t->n_calls = t->n_called = 0;
+    t->call_is_open = false;
     t->n_reasoning = 0;
 }
 

@@ -60,7 +60,10 @@ typedef struct answer_text {
     size_t n_read, n_ready; /* bytes of all tokens; of them, those that no stop string holds back */
     waiting_tokens tokens;
     bool has_begun;      /* something that is no white space was read */
-    int n_calls;         /* PART_CALLs given out */
+    int n_calls;         /* calls that were begun */
+    bool call_is_open;   /* the last of them goes on */
+    int n_called;        /* calls that were begun and have ended, or are passed over */
+    size_t n_arguments;  /* bytes of the open call that were given out */
     int64_t n_reasoning; /* tokens that ended within reasoning */
 } answer_text;
 

@@ -407,7 +407,7 @@ static void part(const answer *x, const answer_choice *c, const answer_part *p, 
     (void)c;
     if (p->kind != PART_CALL && p->text.n == 0)
         return;
-    if (!s->is_open || s->kind != p->kind || p->kind == PART_CALL)
+    if (!s->is_open || s->kind != p->kind || (p->kind == PART_CALL && !p->is_continued))
         open_block(s, x, p, out);
     if (text.n > 0)
         put_delta(out, s, types[p->kind][0], types[p->kind][1], text);
@@ -474,6 +474,7 @@ const dialect api_anthropic_messages = {
     .whole = whole,
     .begin = begin,
     .part = part,
+    .takes_pieces = true,
     .end_choice = end_choice,
     .end = end,
     .alive = alive,

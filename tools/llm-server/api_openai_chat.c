@@ -230,11 +230,16 @@ static void put_call(const answer_part *p, bool in_stream, llm_json_out *out) {
         openai_put_int(out, p->call);
         llm_json_put_text(out, ",");
     }
-    llm_json_put_text(out, "\"id\":");
-    llm_json_put_string(out, p->id);
-    llm_json_put_text(out, ",\"type\":\"function\",\"function\":{\"name\":");
-    llm_json_put_string(out, p->name);
-    llm_json_put_text(out, ",\"arguments\":");
+    if (p->is_continued) {
+        llm_json_put_text(out, "\"function\":{");
+    } else {
+        llm_json_put_text(out, "\"id\":");
+        llm_json_put_string(out, p->id);
+        llm_json_put_text(out, ",\"type\":\"function\",\"function\":{\"name\":");
+        llm_json_put_string(out, p->name);
+        llm_json_put_text(out, ",");
+    }
+    llm_json_put_text(out, "\"arguments\":");
     llm_json_put_string(out, p->arguments);
     llm_json_put_text(out, "}}");
 }
@@ -370,6 +375,8 @@ static void put_delta(const answer_part *p, llm_json_out *out) {
 
 static void chat_part(const answer *x, const answer_choice *c, const answer_part *p,
                       llm_json_out *out) {
+    if (p->is_continued && p->arguments.n == 0 && p->n_tokens == 0)
+        return; /* the end of a call, which this API does not tell */
     begin_chunk(x, c->index, out);
     put_delta(p, out);
     if (x->ask->n_top >= 0 && p->kind == PART_CONTENT) {
@@ -418,6 +425,7 @@ const dialect api_openai_chat = {.name = "openai_chat",
                                  .whole = chat_whole,
                                  .begin = chat_begin,
                                  .part = chat_part,
+                                 .takes_pieces = true,
                                  .end_choice = chat_end_choice,
                                  .end = chat_end,
                                  .progress = chat_progress,

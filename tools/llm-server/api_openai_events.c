@@ -109,27 +109,39 @@ static void put_arguments(const answer *x, const answer_part *p, llm_json_out *o
     llm_json_free(doc);
 }
 
-static void put_call_item(const answer *x, const answer_part *p, bool complete, llm_json_out *out) {
-    const openai_tool *t = openai_find_tool(x->ask, p->name);
-    const bool custom = is_custom(x, p);
+/* The open call, as far as it is known. */
+static answer_part kept_call(const answer *x) {
+    const responses_state *r = state_of(x);
+    return (answer_part){.kind = PART_CALL,
+                         .name = str_of(&r->name),
+                         .id = str_of(&r->call_id),
+                         .arguments = str_of(&r->text)};
+}
+
+/* The open call. `status` as for a text; arguments are in the item when it has ended. */
+static void put_call_item(const answer *x, const char *status, llm_json_out *out) {
+    const answer_part p = kept_call(x);
+    const openai_tool *t = openai_find_tool(x->ask, p.name);
+    const bool custom = is_custom(x, &p);
     llm_json_put_text(out, "{\"id\":");
     put_id(x, PART_CALL, out);
     llm_json_put_text(out, custom ? ",\"type\":\"custom_tool_call\",\"call_id\":"
                                   : ",\"type\":\"function_call\",\"call_id\":");
-    llm_json_put_string(out, p->id);
+    llm_json_put_string(out, p.id);
     llm_json_put_text(out, ",\"name\":");
-    llm_json_put_string(out, t ? t->name : p->name);
+    llm_json_put_string(out, t ? t->name : p.name);
     if (t && t->space.n > 0) {
         llm_json_put_text(out, ",\"namespace\":");
         llm_json_put_string(out, t->space);
     }
     llm_json_put_text(out, custom ? ",\"input\":" : ",\"arguments\":");
-    if (complete)
-        put_arguments(x, p, out);
+    if (strcmp(status, "in_progress") != 0)
+        put_arguments(x, &p, out);
     else
         llm_json_put_text(out, "\"\"");
-    llm_json_put_text(out,
-                      complete ? ",\"status\":\"completed\"}" : ",\"status\":\"in_progress\"}");
+    llm_json_put_text(out, ",\"status\":\"");
+    llm_json_put_text(out, status);
+    llm_json_put_text(out, "\"}");
 }
 
 /* --- events ------------------------------------------------------------------------------------- */
@@ -192,11 +204,54 @@ static void open_item(const answer *x, part_kind kind, llm_json_out *out) {
     end_event(x, out);
 }
 
+static void put_call_delta(const answer *x, ggl_str arguments, llm_json_out *out) {
+    begin_item_event(x, rows[PART_CALL].delta, PART_CALL, false, out);
+    llm_json_put_text(out, ",\"delta\":");
+    llm_json_put_string(out, arguments);
+    end_event(x, out);
+}
+
+/* The free text of a call, as one piece. */
+static void put_custom_delta(const answer *x, const answer_part *p, llm_json_out *out) {
+    begin_item_event(x, "response.custom_tool_call_input.delta", PART_CALL, false, out);
+    llm_json_put_text(out, ",\"delta\":");
+    put_arguments(x, p, out);
+    end_event(x, out);
+}
+
+static void close_call(const answer *x, bool complete, llm_json_out *out) {
+    responses_state *r = state_of(x);
+    const answer_part p = kept_call(x);
+    const bool custom = is_custom(x, &p);
+    if (custom)
+        put_custom_delta(x, &p, out);
+    begin_item_event(x, custom ? "response.custom_tool_call_input.done" : rows[PART_CALL].done,
+                     PART_CALL, false, out);
+    if (!custom) {
+        llm_json_put_text(out, ",\"name\":");
+        llm_json_put_string(out, p.name);
+    }
+    llm_json_put_text(out, custom ? ",\"input\":" : ",\"arguments\":");
+    put_arguments(x, &p, out);
+    end_event(x, out);
+    begin_item(x, "response.output_item.done", out);
+    const size_t begin = out->n;
+    put_call_item(x, complete ? "completed" : "incomplete", out);
+    keep_item(x, out, begin);
+    end_event(x, out);
+    r->n_items++;
+    r->open = false;
+}
+
 static void close_item(const answer *x, bool complete, llm_json_out *out) {
     responses_state *r = state_of(x);
     const part_kind kind = r->kind;
     if (!r->open)
         return;
+    if (kind == PART_CALL) {
+        close_call(x, complete, out);
+        return;
+    }
     begin_item_event(x, rows[kind].done, kind, true, out);
     llm_json_put_text(out, ",\"text\":");
     llm_json_put_string(out, str_of(&r->text));
@@ -247,30 +302,24 @@ static void add_text(const answer *x, const answer_choice *c, const answer_part 
 /* --- calls -------------------------------------------------------------------------------------- */
 
 static void add_call(const answer *x, const answer_part *p, llm_json_out *out) {
-    const bool custom = is_custom(x, p);
-    begin_item(x, "response.output_item.added", out);
-    put_call_item(x, p, false, out);
-    end_event(x, out);
-    begin_item_event(x, custom ? "response.custom_tool_call_input.delta" : rows[PART_CALL].delta,
-                     PART_CALL, false, out);
-    llm_json_put_text(out, ",\"delta\":");
-    put_arguments(x, p, out);
-    end_event(x, out);
-    begin_item_event(x, custom ? "response.custom_tool_call_input.done" : rows[PART_CALL].done,
-                     PART_CALL, false, out);
-    if (!custom) {
-        llm_json_put_text(out, ",\"name\":");
-        llm_json_put_string(out, p->name);
+    responses_state *r = state_of(x);
+    if (!p->is_continued) {
+        r->open = true;
+        r->kind = PART_CALL;
+        r->text.n = r->name.n = r->call_id.n = 0;
+        keep(x, &r->name, p->name.s, p->name.n);
+        keep(x, &r->call_id, p->id.s, p->id.n);
+        begin_item(x, "response.output_item.added", out);
+        put_call_item(x, "in_progress", out);
+        end_event(x, out);
     }
-    llm_json_put_text(out, custom ? ",\"input\":" : ",\"arguments\":");
-    put_arguments(x, p, out);
-    end_event(x, out);
-    begin_item(x, "response.output_item.done", out);
-    const size_t begin = out->n;
-    put_call_item(x, p, true, out);
-    keep_item(x, out, begin);
-    end_event(x, out);
-    state_of(x)->n_items++;
+    keep(x, &r->text, p->arguments.s, p->arguments.n);
+    const answer_part call = kept_call(x);
+    if (p->arguments.n > 0 &&
+        !is_custom(x, &call)) /* free text is known when its call is complete */
+        put_call_delta(x, p->arguments, out);
+    if (!p->goes_on)
+        close_call(x, true, out);
 }
 
 void openai_responses_part(const answer *x, const answer_choice *c, const answer_part *p,

@@ -15,12 +15,13 @@ typedef struct responses_state {
     int64_t sequence; /* events so far */
     int n_items;      /* closed ones */
     bool open;
-    part_kind kind;     /* of the open item */
-    kept_text text;     /* of the open item */
-    kept_text logprobs; /* of the open item, with commas */
-    kept_text output;   /* JSON of the closed items, with commas */
-    bool failed;        /* out of memory */
-    bool cut;           /* the answer ended before the model's end */
+    part_kind kind;          /* of the open item */
+    kept_text text;          /* of the open item; of a call: its arguments */
+    kept_text name, call_id; /* of the open call */
+    kept_text logprobs;      /* of the open item, with commas */
+    kept_text output;        /* JSON of the closed items, with commas */
+    bool failed;             /* out of memory */
+    bool cut;                /* the answer ended before the model's end */
 } responses_state;
 
 void openai_responses_put_usage(const answer_counts *n, llm_json_out *out);

@@ -53,6 +53,9 @@ typedef struct answer_part {
     ggl_str name, arguments,
         id;   /* CALL; the id is never empty; arguments: a JSON object in one line */
     int call; /* CALL: number of the call in its choice, from 0 */
+    /* CALL of dialect.takes_pieces: a piece of the arguments; only the first has name and id. `goes_on`: more pieces of this
+     * call come before any other part. */
+    bool is_continued, goes_on;
     const answer_token *
         token; /* [n_tokens]: the tokens of this piece, if asked for; they may end a little before or after the text */
     size_t n_tokens;
@@ -131,6 +134,7 @@ typedef struct dialect {
     void (*progress)(const answer *x, const answer_choice *c, int64_t n_done, llm_json_out *out);
     /* An error: as the body, or, in a stream that has begun, as an event. */
     void (*error)(const api_error *e, bool in_stream, llm_json_out *out);
+    bool takes_pieces; /* in streams, calls of tools come in pieces while they are written */
     size_t own_size;
     const struct field *fields; /* the table of the request's fields, for documents and tests */
 } dialect;

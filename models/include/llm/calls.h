@@ -43,7 +43,10 @@ typedef enum llm_calls_kind {
     LLM_CALLS_CONTENT,   /* text for the user */
     LLM_CALLS_REASONING, /* the model's thoughts */
     LLM_CALLS_CALL,      /* a call of a tool */
-    LLM_CALLS_BROKEN     /* the text of a call that cannot be read; to be shown like content */
+    LLM_CALLS_BROKEN,    /* the text of a call that cannot be read; to be shown like content */
+    /* With llm_calls_params.partial, of a call that is being written: */
+    LLM_CALLS_BEGINS, /* its name, and its id if the model wrote one */
+    LLM_CALLS_PIECE   /* more of the arguments of the call that began last */
 } llm_calls_kind;
 
 /* Strings are valid until the next llm_calls_add, llm_calls_finish, llm_calls_cut or llm_calls_free. */
@@ -53,8 +56,9 @@ typedef struct llm_calls_part {
     ggl_str text; /* CONTENT, REASONING: the piece; CALL, BROKEN: the answer's text, with marks */
     ggl_str name; /* CALL: the function */
     ggl_str
-        arguments; /* CALL: a JSON object in one line, as the model wrote it but for white space */
+        arguments; /* CALL: a JSON object in one line, as the model wrote it but for white space; PIECE: a part of it */
     ggl_str id;    /* CALL: the model's id of the call; empty if it wrote none */
+    bool has_begun; /* CALL: it was reported by BEGINS before */
     const char
         *error; /* BROKEN: what is wrong, such as "the arguments of \"f\" are not JSON: .." */
 } llm_calls_part;
@@ -77,6 +81,12 @@ typedef struct llm_calls_params {
      * and what a number then follows from the parameters' types. Without it, what reads as JSON is
      * JSON. May be empty. */
     ggl_str tools;
+    /* Report calls while they are written: BEGINS, then PIECEs, then CALL, of whose arguments the PIECEs, joined, are the
+     * beginning. Several calls of one list may begin before their CALLs come, in the same order. A call that turns out to
+     * be broken, or that llm_calls_cut leaves out, has no CALL. How much comes early depends on the format: arguments that are
+     * written as JSON come as they are written, those between marks one after the other, and strings of them in pieces if the
+     * tools say that they are strings. Pieces depend on how the answer was cut. */
+    bool partial;
     size_t max_size; /* bytes of an answer; 0: 16 MiB */
     /* For llm_calls_grammar: as those of llm_schema_params. */
     uint64_t max_steps;

@@ -1,0 +1,315 @@
+/* Calls that are reported while they are written. What is given out is the beginning of what the whole call will have as
+ * arguments (body.c): the object without white space between its tokens. */
+#include <string.h>
+
+#include "calls_impl.h"
+#include "ggl/steps.h"
+
+static ggl_str slice(const llm_calls *c, span s) {
+    return (ggl_str){c->text + s.begin, s.end - s.begin};
+}
+
+static bool is_tool(const llm_calls *c, ggl_str name) {
+    for (uint32_t i = 0; c->tools && i < c->tools->root.n; i++) {
+        const json_value *tool = &c->tools->root.item[i],
+                         *f = llm_json_get_kind(tool, "function", JSON_OBJECT);
+        const json_value *own = llm_json_get_kind(f ? f : tool, "name", JSON_STRING);
+        if (own && own->n == name.n && memcmp(own->s, name.s, name.n) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool has_escapes(ggl_str s) {
+    return s.n > 0 && memchr(s.s, '\\', s.n);
+}
+
+/* Reports the begin of a call. Without a mark it may be text, unless it names a tool. */
+static ggl_status begin(llm_calls *c, ggl_str name, ggl_str id) {
+    partial *p = &c->a.part;
+    const ggl_str cut = c->f.cut;
+    const bool is_cut =
+        cut.n > 0 && name.n > cut.n && memcmp(name.s + name.n - cut.n, cut.s, cut.n) == 0;
+    if (name.n == 0 || is_cut || has_escapes(name) || has_escapes(id) ||
+        (!c->a.mark && !is_tool(c, name))) {
+        p->never = true;
+        return GGL_OK;
+    }
+    event *e = llm_calls_push(c, LLM_CALLS_BEGINS, (span){c->a.begin, c->a.begin});
+    if (!e)
+        return GGL_NOMEM;
+    e->name = (ggl_str){ggl_arena_strndup(&c->arena, name.s, name.n), name.n};
+    e->id = (ggl_str){ggl_arena_strndup(&c->arena, id.n ? id.s : "", id.n), id.n};
+    p->n_begun++;
+    p->begun_here = true;
+    return e->name.s && e->id.s ? GGL_OK : GGL_NOMEM;
+}
+
+/* Reports a piece, and frees it. */
+static ggl_status give(llm_calls *c, call_text *t) {
+    ggl_status st = t->no_memory ? GGL_NOMEM : GGL_OK;
+    if (st == GGL_OK && t->n > 0) {
+        const char *copy = ggl_arena_strndup(&c->arena, t->s, t->n);
+        event *e = copy ? llm_calls_push(c, LLM_CALLS_PIECE, (span){c->a.begin, c->a.begin}) : NULL;
+        if (e)
+            e->arguments = (ggl_str){copy, t->n};
+        else
+            st = GGL_NOMEM;
+    }
+    ggl_free(t->s);
+    *t = (call_text){0};
+    return st;
+}
+
+/* --- JSON --------------------------------------------------------------------------------------- */
+
+/* True for the first of the alternatives between '|'. If it is absent, another one may count, which is not reported early. */
+static bool is_key(ggl_str key, ggl_str names) {
+    const char *bar = memchr(names.s, '|', names.n);
+    const size_t n = bar ? (size_t)(bar - names.s) : names.n;
+    return key.n == n && memcmp(key.s, names.s, n) == 0;
+}
+
+/* The end of a string outside of the arguments. */
+static void end_string(llm_calls *c, size_t at) {
+    partial *p = &c->a.part;
+    p->last.end = at;
+    if (p->depth != p->level || !p->has_value)
+        return;
+    const ggl_str key = slice(c, p->key);
+    if (is_key(key, c->f.name_key))
+        p->name = p->last;
+    else if (is_key(key, c->f.id_key))
+        p->id = p->last;
+    p->has_value = false;
+}
+
+/* A bracket that opens, outside of arguments: they may begin with it. */
+static ggl_status open_bracket(llm_calls *c, char ch) {
+    partial *p = &c->a.part;
+    const bool is_args = ch == '{' && p->level > 0 && p->depth == p->level && p->has_value &&
+                         is_key(slice(c, p->key), c->f.args_key) && !c->f.late_ids &&
+                         !p->begun_here;
+    p->depth++;
+    if (p->level == 0 && ch == '{' && p->depth <= 2) {
+        p->level = p->depth;
+        p->begun_here = false;
+        p->name = p->id = p->key = (span){0};
+    }
+    if (!is_args)
+        return GGL_OK;
+    p->has_value = false;
+    const ggl_status st = begin(c, slice(c, p->name), slice(c, p->id));
+    p->in_object = !p->never;
+    return st;
+}
+
+static void close_bracket(partial *p) {
+    const bool was_in = p->in_object;
+    p->depth--;
+    p->in_object = was_in && p->depth > p->level;
+    if (was_in || p->level == 0 || p->depth >= p->level)
+        return;
+    p->level = 0;
+    /* calls are begun in their order: after one that was not, none is */
+    p->never = p->never || !p->begun_here;
+}
+
+/* One character; in arguments it is given out. */
+static ggl_status pass(llm_calls *c, size_t at, call_text *t) {
+    partial *p = &c->a.part;
+    const char ch = c->text[at];
+    const bool was_in = p->in_object;
+    ggl_status st = GGL_OK;
+    GGL_STEPS(1);
+    if (p->quoted) {
+        p->quoted = p->escaped || ch != '"';
+        p->escaped = !p->escaped && ch == '\\';
+        if (!p->quoted && !was_in)
+            end_string(c, at);
+    } else if (llm_calls_is_white(ch)) {
+        return st;
+    } else if (ch == '"') {
+        p->quoted = true;
+        p->last.begin = at + 1;
+    } else if ((ch == '{' || ch == '[') && was_in) {
+        p->depth++;
+    } else if (ch == '{' || ch == '[') {
+        st = open_bracket(c, ch);
+    } else if (ch == '}' || ch == ']') {
+        close_bracket(p);
+    } else if (!was_in && p->depth == p->level && (ch == ':' || ch == ',')) {
+        p->has_value = ch == ':';
+        p->key = ch == ':' ? p->last : p->key;
+    }
+    if (was_in || p->in_object)
+        llm_calls_put(t, &ch, 1);
+    return st;
+}
+
+static ggl_status report_json(llm_calls *c) {
+    attempt *a = &c->a;
+    partial *p = &a->part;
+    call_text t = {0};
+    ggl_status st = GGL_OK;
+    if (!a->entered)
+        return GGL_OK;
+    if (p->at < a->value.begin)
+        p->at = a->value.begin;
+    if (a->kind == PIECE_ARGS && p->n_begun == 0) { /* the whole object is arguments */
+        ggl_str name, id;
+        llm_calls_identify(c, a, &name, &id);
+        p->never = c->text[a->value.begin] != '{';
+        st = p->never ? GGL_OK : begin(c, name, id);
+        p->in_object = !p->never;
+    }
+    for (; p->at < a->scan && st == GGL_OK && !p->never; p->at++) {
+        const bool was_in = p->in_object;
+        if (a->kind == PIECE_ARGS && !was_in)
+            break;
+        st = pass(c, p->at, &t);
+        if (st == GGL_OK && was_in && !p->in_object)
+            st = give(c, &t); /* before another call begins */
+    }
+    const ggl_status given = give(c, &t);
+    return st == GGL_OK ? given : st;
+}
+
+/* --- arguments between marks -------------------------------------------------------------------- */
+
+/* JSON without white space between its tokens. */
+static void put_in_one_line(call_text *t, ggl_str s) {
+    bool quoted = false;
+    for (size_t i = 0; i < s.n; i++) {
+        if (!quoted && llm_calls_is_white(s.s[i]))
+            continue;
+        llm_calls_put(t, s.s + i, 1);
+        if (quoted && s.s[i] == '\\' && i + 1 < s.n)
+            llm_calls_put(t, s.s + ++i, 1);
+        else if (s.s[i] == '"')
+            quoted = !quoted;
+    }
+}
+
+static ggl_str key_of(const llm_calls *c, const argument *arg) {
+    ggl_str s = slice(c, arg->key);
+    for (; s.n > 0 && llm_calls_is_white(s.s[0]); s.n--)
+        s.s++;
+    while (s.n > 0 && llm_calls_is_white(s.s[s.n - 1]))
+        s.n--;
+    return s;
+}
+
+static unsigned kinds_of(const llm_calls *c, const argument *arg) {
+    return llm_calls_kinds(llm_calls_schema(c, slice(c, c->a.name), key_of(c, arg)));
+}
+
+static void put_key(const llm_calls *c, const argument *arg, call_text *t) {
+    llm_calls_put(t, ",\"", c->a.part.i_arg ? 1 : 0);
+    llm_calls_put(t, "\"", 1);
+    llm_calls_put_string(t, key_of(c, arg));
+    llm_calls_put(t, "\":", 2);
+}
+
+/* More of a string that goes on. A line break may be the format's: it waits for what follows. */
+static void put_more(llm_calls *c, const argument *arg, call_text *t) {
+    partial *p = &c->a.part;
+    const size_t first = arg->value.begin;
+    size_t end = c->a.scan;
+    if (!arg->verbatim && first < end && c->text[first] == '\n') {
+        if (!c->f.lines)
+            return; /* the string's end tells whether it is part of the string */
+        p->at = p->at > first ? p->at : first + 1;
+    }
+    if (end > p->at && c->text[end - 1] == '\n')
+        end--;
+    if (end <= p->at)
+        return;
+    llm_calls_put_string(t, (ggl_str){c->text + p->at, end - p->at});
+    p->at = end;
+}
+
+/* What is left of an argument that is complete. */
+static ggl_status put_rest(llm_calls *c, const argument *arg, call_text *t) {
+    partial *p = &c->a.part;
+    const ggl_str raw = slice(c, arg->value);
+    const ggl_str value = arg->verbatim ? raw : llm_calls_unwrap(&c->f, raw);
+    const size_t begins = (size_t)(value.s - c->text), ends = begins + value.n;
+    bool string = true;
+    ggl_status st = GGL_OK;
+    if (!p->in_arg) {
+        put_key(c, arg, t);
+        string = arg->typed && arg->string;
+        if (!string)
+            st = llm_calls_as_string(arg->typed ? 0 : kinds_of(c, arg), value, &string);
+        llm_calls_put(t, "\"", string);
+    }
+    const size_t at = p->in_arg && p->at > begins ? p->at : begins;
+    const ggl_str left = {c->text + at, ends > at ? ends - at : 0};
+    if (string)
+        llm_calls_put_string(t, left);
+    else
+        put_in_one_line(t, left);
+    llm_calls_put(t, "\"", string);
+    p->in_arg = false;
+    p->i_arg++;
+    return st;
+}
+
+/* The last argument, whose value goes on. */
+static void put_part(llm_calls *c, const argument *arg, call_text *t) {
+    partial *p = &c->a.part;
+    const bool string = arg->typed ? arg->string : kinds_of(c, arg) == 1u << JSON_STRING;
+    if (!string)
+        return;
+    if (!p->in_arg) {
+        put_key(c, arg, t);
+        llm_calls_put(t, "\"", 1);
+        p->in_arg = true;
+        p->at = arg->value.begin;
+    }
+    put_more(c, arg, t);
+}
+
+static ggl_status report_params(llm_calls *c) {
+    attempt *a = &c->a;
+    partial *p = &a->part;
+    call_text t = {0};
+    ggl_status st = GGL_OK;
+    if (p->n_begun == 0) {
+        st = begin(c, slice(c, a->name), (ggl_str){0});
+        if (st != GGL_OK || p->never)
+            return st;
+        llm_calls_put(&t, "{", 1);
+    }
+    while (p->i_arg < a->n_args && st == GGL_OK) {
+        const argument *arg = &a->arg[p->i_arg];
+        if (p->i_arg + 1 < a->n_args || a->arg_piece == 0) {
+            st = put_rest(c, arg, &t);
+            continue;
+        }
+        if (a->entered && c->f.arg.piece[a->arg_piece].kind == PIECE_VALUE)
+            put_part(c, arg, &t);
+        break;
+    }
+    const ggl_status given = give(c, &t);
+    return st == GGL_OK ? given : st;
+}
+
+ggl_status llm_calls_report_partial(llm_calls *c) {
+    attempt *a = &c->a;
+    if (!a->p || a->part.never || a->piece >= a->p->n)
+        return GGL_OK;
+    switch (a->p->piece[a->piece].kind) {
+    case PIECE_ARGS:
+    case PIECE_JSON:
+        return report_json(c);
+    case PIECE_PARAMS:
+        return report_params(c);
+    case PIECE_LOOSE:
+    case PIECE_TREE: /* the arguments come with the call */
+        return a->part.n_begun || !a->entered ? GGL_OK : begin(c, slice(c, a->name), (ggl_str){0});
+    default:
+        return GGL_OK;
+    }
+}
