@@ -57,6 +57,32 @@ TEST(tools_that_must_be_called) {
     server_close(&s);
 }
 
+/* The built-in model's own template shows tools, calls and results, and a demanded call fits its grammar. */
+TEST(the_built_in_model_calls) {
+    static const char talk[] =
+        "{\"messages\": [{\"role\": \"user\", \"content\": \"hi\"}, {\"role\": \"assistant\", "
+        "\"content\": "
+        "\"\", \"tool_calls\": [{\"id\": \"a\", \"type\": \"function\", \"function\": {\"name\": "
+        "\"look\", \"arguments\": {\"at\": \"owl\"}}}]}, {\"role\": \"tool\", \"tool_call_id\": "
+        "\"a\", "
+        "\"content\": \"asleep\"}], \"tools\": [{\"function\": {\"name\": \"look\"}}]}";
+    const ggl_str vars = {talk, sizeof talk - 1};
+    server s = {0};
+    char *text = NULL;
+    size_t n;
+    REQUIRE(server_open(&s, 0));
+    REQUIRE_OK(llm_chat_prompt(s.chat, &vars, 1, NULL, &text, &n, &s.err), &s.err);
+    CHECK_HAS(text,
+              "<|system|>You can call these functions: [{\"function\": {\"name\": \"look\"}}]");
+    CHECK_HAS(text, "<|assistant|><tool_call>{\"name\": \"look\", \"arguments\": {\"at\": \"owl\"}}"
+                    "</tool_call><|end|><|user|><tool_response>asleep</tool_response><|end|>");
+    ggl_free(text);
+    http_reply *r = answer_alone(&s, ask_tools_of(&s, ASK_TOOLS_NAMED, "look"));
+    CHECK_HAS(r->body.s, "C 0 0 x6c6f6f6b ");
+    reply_free(r);
+    server_close(&s);
+}
+
 /* Reasoning that the prompt begins is ended after so many tokens. */
 TEST(reasoning_is_limited) {
     static const char text[] =
