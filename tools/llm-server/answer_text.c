@@ -92,9 +92,9 @@ static bool end_call(answer_text *t) {
 static bool finish_call(answer_text *t, const llm_calls_part *part) {
     const bool is_open = t->call_is_open && t->n_called == t->n_calls - 1;
     const ggl_str all = part->arguments;
+    const size_t n = t->n_arguments < all.n ? t->n_arguments : all.n;
     t->n_called++;
-    return !is_open ||
-           give_piece(t, (ggl_str){all.s + t->n_arguments, all.n - t->n_arguments}, false);
+    return !is_open || give_piece(t, (ggl_str){all.s + n, all.n - n}, false);
 }
 
 /* A whole call, or the begin of one. */

@@ -45,7 +45,7 @@ typedef enum llm_calls_kind {
     LLM_CALLS_CALL,      /* a call of a tool */
     LLM_CALLS_BROKEN,    /* the text of a call that cannot be read; to be shown like content */
     /* With llm_calls_params.partial, of a call that is being written: */
-    LLM_CALLS_BEGINS, /* its name, and its id if the model wrote one */
+    LLM_CALLS_BEGINS, /* its name, and its id if the model wrote one before the arguments */
     LLM_CALLS_PIECE   /* more of the arguments of the call that began last */
 } llm_calls_kind;
 
