@@ -92,7 +92,7 @@ class Client:
 
     def errors(self):
         return self.rng.choice([
-            ("/v1/chat/completions", {"messages": user("Hi"), "temprature": 1}, {400}),
+            ("/v1/chat/completions", {"messages": user("Hi"), "temperature": "warm"}, {400}),
             ("/v1/completions", {"prompt": self.words(5000)}, {400}),
             ("/v1/completions", {"prompt": 7}, {400}),
             ("/completion", {"prompt": "a", "grammar": "root ::= ("}, {400}),
