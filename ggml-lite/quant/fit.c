@@ -9,18 +9,30 @@ bool ggl_fit_read(fit_source *s, const float *src, const float *importance, int 
         return false;
     s->exponent = ilogbf(extreme);
     const float factor = ldexpf(1.0f, -s->exponent);
-    double sum = 0.0;
+    double sum = 0.0, squares = 0.0;
     for (int i = 0; i < n; i++)
         s->x[i] = src[i] * factor;
+    for (int i = 0; i < n; i++)
+        squares += (double)s->x[i] * (double)s->x[i];
     for (int i = 0; i < n && importance; i++)
         if (importance[i] > 0.0f && importance[i] <= 0x1.fffffep127f)
             sum += (double)importance[i];
     const double mean = sum / n;
+    const float mean_square = (float)(squares / n);
     for (int i = 0; i < n; i++) {
-        const bool counts = mean > 0.0 && importance[i] > 0.0f && importance[i] <= 0x1.fffffep127f;
-        s->w[i] = mean > 0.0 ? (counts ? (float)(importance[i] / mean) : 0.0f) + 1e-6f : 1.0f;
+        float w = 1.0f;
+        if (mean > 0.0)
+            w = importance[i] > 0.0f && importance[i] <= 0x1.fffffep127f
+                    ? (float)(importance[i] / mean)
+                    : 0.0f;
+        s->w[i] = (w + 1e-6f) * sqrtf(mean_square + s->x[i] * s->x[i]);
     }
     return true;
+}
+
+float ggl_fit_gain(double xx, double xy) {
+    const double gain = xy > 0.0 ? xx / xy : 1.0;
+    return gain > 1.0 ? gain < 1.5 ? (float)gain : 1.5f : 1.0f;
 }
 
 float ggl_fit_f16(float d, int exponent) {

@@ -1,6 +1,7 @@
 /* Encoding with importance: the search for the scales and codes with the least weighted error;
- * private to ggml-lite/quant. The error of a block is the sum over its elements of importance times
- * the squared difference. Every function first multiplies the elements by a power of two, so that
+ * private to ggml-lite/quant. The error of a block is the sum over its elements of weight times the
+ * squared difference. The weight is importance * sqrt(x^2 + mean square of the block): with importance
+ * alone, the predictions of models change more, by measurement. Every function first multiplies the elements by a power of two, so that
  * the largest is in [1, 2), and divides the importance by its mean: nothing overflows, whatever the
  * units. */
 #ifndef GGL_FIT_H
@@ -45,6 +46,12 @@ typedef struct fit_source {
 bool ggl_fit_read(fit_source *s, const float *src, const float *importance, int n);
 /* Returns the f16 next to d * 2^exponent, as a number of the search; d if that is infinite. */
 float ggl_fit_f16(float d, int exponent);
+
+/* Returns the factor for a finished block y of the elements x, from the weighted sums of x * x and
+ * x * y. Least squares leaves an error that points against x, so that all products with the row
+ * become smaller. With the factor, y is as long as x in the direction of x, and the error is at
+ * right angles to x: larger, but it is different in each product. */
+float ggl_fit_gain(double xx, double xy);
 
 /* Sets the codes, scales and minima of a block of 256 finite elements; all zeros if the elements
  * are. ggl_fit_mins is for types with minima, ggl_fit_scales for the others. */

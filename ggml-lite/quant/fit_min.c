@@ -253,8 +253,12 @@ void ggl_fit_mins(const fit_form *f, const float *src, const float *importance, 
         }
     }
     put_codes(f, s.x, &best, out);
-    out->d = ldexpf(best.d, s.exponent);
-    out->dmin = ldexpf(best.dmin, s.exponent);
+    double xx = 0.0;
+    for (int i = 0; i < FIT_BLOCK; i++)
+        xx += (double)(s.w[i] * s.x[i] * s.x[i]);
+    const float gain = ggl_fit_gain(xx, (double)best.d * best.ax - (double)best.dmin * best.bx);
+    out->d = ldexpf(best.d * gain, s.exponent);
+    out->dmin = ldexpf(best.dmin * gain, s.exponent);
 }
 
 /* --- four blocks of 32 ------------------------------------------------------------------------ */
@@ -294,13 +298,17 @@ void ggl_fit_four_mins(const fit_form *f, const float *src, const float *importa
         line = (struct line){next.scale, next.m + r.offset, next.error};
     }
     vf inverse = vf_pick(best.scale == vf_all(0.0f), best.scale, vf_all(1.0f) / best.scale);
+    vf xx = vf_all(0.0f), xy = xx;
     for (int i = 0; i < FIT_RUN; i++) {
-        vf v = fit_value(f, inverse * (r.x[i] + r.offset - best.m));
+        vf element = r.x[i] + r.offset, v = fit_value(f, inverse * (element - best.m));
+        xx += r.w[i] * element * element;
+        xy += r.w[i] * element * (v * best.scale + best.m);
         for (int l = 0; l < LANES; l++)
             out->code[FIT_RUN * l + i] = (uint8_t)v[l];
     }
     for (int l = 0; l < LANES; l++) {
-        out->d[l] += ldexpf(best.scale[l], s[l].exponent);
-        out->m[l] = ldexpf(best.m[l], s[l].exponent);
+        const float gain = ggl_fit_gain((double)xx[l], (double)xy[l]);
+        out->d[l] += ldexpf(best.scale[l] * gain, s[l].exponent);
+        out->m[l] = ldexpf(best.m[l] * gain, s[l].exponent);
     }
 }

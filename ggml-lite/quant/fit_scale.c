@@ -115,6 +115,13 @@ static void choose_scales(const fit_form *f, const struct runs *r, const vf *wan
     }
 }
 
+static double sum_of_squares(const fit_source *s) {
+    double sum = 0.0;
+    for (int i = 0; i < FIT_BLOCK; i++)
+        sum += (double)(s->w[i] * s->x[i] * s->x[i]);
+    return sum;
+}
+
 /* Stores the codes for the scales. */
 static void put_codes(const fit_form *f, const float *x, const struct trial *t, fit_block *out) {
     for (int i = 0; i < FIT_BLOCK; i += LANES) {
@@ -164,7 +171,8 @@ void ggl_fit_scales(const fit_form *f, const float *src, const float *importance
             best = t;
     }
     put_codes(f, s.x, &best, out);
-    out->d = ldexpf(best.d, s.exponent);
+    const float gain = ggl_fit_gain(sum_of_squares(&s), (double)best.d * best.xv);
+    out->d = ldexpf(best.d * gain, s.exponent);
 }
 
 /* --- four blocks of 32 ------------------------------------------------------------------------ */
@@ -197,11 +205,14 @@ void ggl_fit_four(const fit_form *f, const float *src, const float *importance, 
         scale = vf_pick(sums.v2 > vf_all(0.0f), sums.xv / sums.v2, scale);
     }
     vf inverse = vf_pick(best == vf_all(0.0f), best, vf_all(1.0f) / best);
+    vf xx = vf_all(0.0f), xy = xx;
     for (int i = 0; i < FIT_RUN; i++) {
         vf v = fit_value(f, inverse * r.x[i]);
+        xx += r.wx[i] * r.x[i];
+        xy += r.wx[i] * v * best;
         for (int l = 0; l < LANES; l++)
             out->code[FIT_RUN * l + i] = (uint8_t)fit_code(f, v[l]);
     }
     for (int l = 0; l < LANES; l++)
-        out->d[l] += ldexpf(best[l], s[l].exponent);
+        out->d[l] += ldexpf(best[l] * ggl_fit_gain((double)xx[l], (double)xy[l]), s[l].exponent);
 }

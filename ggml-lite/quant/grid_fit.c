@@ -293,10 +293,14 @@ static void fit_block_of(const grid_form *f, const grid_index *grid, const float
             memcpy(c, other, sizeof c);
         }
     }
-    for (int r = 0; r < FIT_BLOCK / f->n; r++)
+    double xx = 0.0, xy = 0.0;
+    for (int r = 0; r < FIT_BLOCK / f->n; r++) {
         put_run(f, &c[r], r, out);
+        xx += (double)s.xx[r];
+        xy += (double)(scale_of(f, scale[r], d) * c[r].xv);
+    }
     memcpy(out->scale, scale, sizeof scale);
-    out->d = ldexpf(d, from.exponent);
+    out->d = ldexpf(d * ggl_fit_gain(xx, xy), from.exponent);
 }
 
 void ggl_grid_rows(const grid_form *f, const float *src, const float *importance, void *dst,

@@ -62,9 +62,8 @@ typedef struct ggl_type_info {
     void (*from_float)(const float *src, void *dst, int64_t n);
     /* Unpacks elements 32*k .. 32*k + 31 of one block; NULL if not quantized. */
     void (*unpack)(const void *block, int k, ggl_codes *out);
-    /* Encodes n elements, a whole number of blocks, with the least sum over them of
-     * importance[i] * (difference)^2 that the search finds. importance: n numbers, in any unit;
-     * for a matrix, the mean of the squared activations that meet the column. Numbers that are
+    /* Encodes n elements, a whole number of blocks, such that products with the
+     * row change little (docs/types.md says how). importance: n numbers, in any unit; for a matrix, the mean of the squared activations that meet the column. Numbers that are
      * negative or not finite count as 0. NULL: all are equally important. NULL for types whose
      * encoder does not use importance. */
     void (*from_float_weighted)(const float *src, const float *importance, void *dst, int64_t n);
