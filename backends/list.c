@@ -170,8 +170,3 @@ ggl_status ggl_backend_open(ggl_backend **out, const char *name, const ggl_backe
     }
     return no_backend(name, err);
 }
-
-void ggl_backend_close(ggl_backend *b) {
-    if (b)
-        b->v->close(b);
-}

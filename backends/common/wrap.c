@@ -1,5 +1,12 @@
 #include "wrap.h"
 
+#include "ggl/backends.h"
+
+void ggl_backend_close(ggl_backend *b) {
+    if (b)
+        b->v->close(b);
+}
+
 _Static_assert(sizeof(ggl_backend_vtable) == 20 * sizeof(void *),
                "another function of a backend: it is to be passed on");
 

@@ -4,6 +4,8 @@ only its own room and rooms below it; and no circle leads from a file back to it
 
     rooms.py ROOT [BUILD]  prints each fault; exit code 0: there is none. With the folder of a build, calls are held to the same order:
                            a header can declare what a room further up defines
+    rooms.py --circles ROOT BUILD [--write]   compares the circles of calls, by the symbols of the object files, with circles.txt, a list that
+                           may only shrink; --write makes it again, to remove what is gone
     rooms.py --test        shows that faults are found
 
 A source file and the headers NAME.h and NAME_impl.h beside it are one file here. Public headers (ggl/NAME.h, llm/NAME.h) are files of their
@@ -193,16 +195,72 @@ def check_calls(objects):
 
 
 def read_objects(root, build):
-    """The object files of today's sources in the libraries that have rooms."""
+    """The object files of today's sources. One that several targets compile counts once, with all that its objects define and need."""
     source = {}
-    for component, library in (("ggml-lite", "ggl-core"), ("models", "llm-models"), ("library", "llm-layer")):
-        folder = os.path.join(build, component, "CMakeFiles", library + ".dir")
-        for place, _, names in os.walk(folder):
-            for name in names:
-                path = os.path.join(component, os.path.relpath(os.path.join(place, name[:-2]), folder))
+    for component in ROOMS:
+        for place, _, names in os.walk(os.path.join(build, component)):
+            folder, found, inside = place.partition("/CMakeFiles/")
+            for name in names if found and ".dir" in inside else []:
+                below = inside.partition(".dir")[2].lstrip("/")
+                path = os.path.normpath(os.path.join(os.path.relpath(folder, build), below, name[:-2]))
                 if name.endswith(".c.o") and os.path.exists(os.path.join(root, path)):
                     source[os.path.join(place, name)] = path
-    return {source[path]: found for path, found in symbols(list(source)).items()}
+    objects = {path: (set(), set()) for path in source.values()}
+    for path, (defined, needed) in symbols(list(source)).items():
+        objects[source[path]][0].update(defined)
+        objects[source[path]][1].update(needed)
+    return objects
+
+
+# --- circles of calls
+
+CIRCLES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "circles.txt")
+
+
+def call_circles(objects):
+    """Sets of files that need each other's symbols, directly or not."""
+    home = {}
+    for path, (defined, _) in sorted(objects.items()):
+        for name in defined:
+            home.setdefault(name, set()).add(path)
+    edges = {path: {b for name in needed - defined for b in home.get(name, ()) if len(home[name]) == 1} - {path}
+             for path, (defined, needed) in objects.items()}
+    return sorted(circles(edges))
+
+
+def circle_faults(found, listed, there):
+    """found, listed: sorted lists of files for each circle; there: the files that this build compiles. A listed circle is looked for only if all of
+    its files are compiled here."""
+    faults = []
+    for members in found:
+        if members not in listed:
+            within = [c for c in listed if set(members) <= set(c)]
+            faults.append(("a circle has become smaller: rooms.py --circles ROOT BUILD --write\n  " if within else
+                           "files that call each other in a circle, which circles.txt does not list: let one of them not know the other\n  ")
+                          + " ".join(members))
+    for members in listed:
+        if set(members) <= there and not any(set(c) & set(members) for c in found):
+            faults.append("this circle is gone: rooms.py --circles ROOT BUILD --write removes it from circles.txt\n  " + " ".join(members))
+    return faults
+
+
+def read_circles():
+    with open(CIRCLES, encoding="utf-8") as file:
+        return [line.split() for line in file if not line.startswith("#")]
+
+
+def check_circles(root, build, write):
+    objects = read_objects(root, build)
+    found = call_circles(objects)
+    if write:
+        with open(CIRCLES, "w", encoding="utf-8") as file:
+            file.write("# Files that need each other's symbols, a circle in each line. This list may only shrink (rooms.py --circles).\n")
+            file.writelines(" ".join(members) + "\n" for members in found)
+    faults = circle_faults(found, read_circles(), set(objects))
+    if len(objects) < 400:
+        faults.append(f"only {len(objects)} objects were found")
+    print("\n".join(faults) if faults else f"{len(objects)} objects, {len(found)} circles with {sum(map(len, found))} files, all listed")
+    return 1 if faults else 0
 
 
 def self_test():
@@ -217,6 +275,12 @@ def self_test():
         assert len(check(case)) == 1, (case, check(case))
     upward = {"models/text/a.c": ({"f"}, {"g", "malloc"}), "models/run/b.c": ({"g"}, {"f"})}
     assert len(check_calls(upward)) == 1, check_calls(upward)
+    ring = call_circles({"a.c": ({"f"}, {"g"}), "b.c": ({"g"}, {"h"}), "c.c": ({"h"}, {"f"}), "d.c": ({"k"}, {"f"})})
+    assert ring == [["a.c", "b.c", "c.c"]], ring
+    all_of = {"a.c", "b.c", "c.c", "d.c"}
+    assert not circle_faults(ring, ring, all_of) and "does not list" in circle_faults(ring, [], all_of)[0]
+    assert "is gone" in circle_faults([], ring, all_of)[0] and not circle_faults([], ring, {"a.c"})
+    assert "smaller" in circle_faults([["a.c", "b.c"]], ring, all_of)[0]
     define, declare = "static int f(int a,\n             int b) {\n", "static inline int g(int a) {\n}\nint h(void);\n"
     assert template_fault("a.h", define) and template_fault("a_tmpl.h", declare)
     assert not template_fault("a_tmpl.h", define) and not template_fault("a.h", declare)
@@ -230,6 +294,8 @@ def main():
     if sys.argv[1:] == ["--test"]:
         self_test()
         return 0
+    if sys.argv[1:2] == ["--circles"]:
+        return check_circles(*sys.argv[2:4], "--write" in sys.argv)
     includes, faults = read(sys.argv[1])
     faults += check(includes)
     objects = read_objects(*sys.argv[1:3]) if len(sys.argv) > 2 else {}
