@@ -379,8 +379,9 @@ ggl_status llm_calls_new(llm_calls **out, const llm_calls_params *params, ggl_er
     const size_t n_before = p->prompt.n - n_begun;
     if (st == GGL_OK && begin_as_prompt(c, (ggl_str){p->prompt.s, n_before}) != GGL_OK)
         st = ggl_fail(err, GGL_NOMEM, "out of memory for an answer");
+    const char *begun = n_begun > 0 ? p->prompt.s + n_before : ""; /* the prompt may be NULL */
     if (st == GGL_OK)
-        st = begin_with(c, (ggl_str){p->prompt.s + n_before, n_begun}, err);
+        st = begin_with(c, (ggl_str){begun, n_begun}, err);
     if (st != GGL_OK) {
         llm_calls_free(c);
         return st;
