@@ -20,7 +20,7 @@ static void add(void *ctx, const char *weight, const char *factor) {
     if (x->weight)
         memcpy(x->weight, weight, size);
     if (x->from) {
-        x->n = x->from->ne[0] * x->from->ne[1] * x->from->ne[2] * x->from->ne[3];
+        x->n = ggl_extents(x->from->ne, 0, GGL_MAX_DIMS, 1);
         x->value = ggl_calloc((size_t)x->n, sizeof *x->value);
     }
     if (x->value)
