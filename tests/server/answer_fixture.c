@@ -90,6 +90,18 @@ void server_say_ignored(const server *s, const ignored_fields *x, const http_req
     (void)s, (void)x, (void)q, (void)r;
 }
 
+void server_hold(server *s) {
+    s->n_holds++;
+}
+
+void server_release(server *s) {
+    s->n_holds--;
+}
+
+void server_keep(server *s, double seconds) {
+    s->keep_seconds = seconds;
+}
+
 void server_count(server *s, server_counter which) {
     s->count[which]++;
 }
@@ -196,6 +208,8 @@ bool server_open(server *s, size_t n_queue) {
 
 void server_close(server *s) {
     llm_engine_free(s->engine);
+    (void)CHECK_OK(s->n_holds == 0 ? GGL_OK : GGL_USAGE,
+                   NULL); /* each job has given the server back */
     answers_free(s->answers);
     llm_vocab_free(s->vocab);
     llm_session_free(s->session);

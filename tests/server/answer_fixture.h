@@ -4,6 +4,7 @@
 #define TESTS_ANSWER_FIXTURE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "ggl/backends.h"
 #include "llm-server/answer_impl.h"
@@ -40,6 +41,8 @@ struct server {
     posted *post;
     size_t n_posts, cap_posts;
     pthread_mutex_t lock; /* of `post` and `vocab` */
+    atomic_llong n_holds;
+    double keep_seconds;
     uint64_t count[N_SERVER_COUNTERS];
     bool embeds;        /* it gives embeddings; set before server_open, as the next */
     const dialect *api; /* NULL: fixture_api */

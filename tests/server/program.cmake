@@ -10,3 +10,12 @@ if(TARGET tools-server)
     ggl_test(server.endpoints endpoints.c LIBS tools-server)
     target_include_directories(test-server-endpoints PRIVATE ${PROJECT_SOURCE_DIR}/models) # private headers
 endif()
+# Several models.
+if(TARGET llm-server AND GGL_PYTHON3)
+    foreach(case folder load busy storm presets)
+        add_test(NAME server.router.${case} COMMAND ${GGL_PYTHON3} ${CMAKE_CURRENT_LIST_DIR}/router.py $<TARGET_FILE:llm-server>
+            ${PROJECT_SOURCE_DIR}/models/builtin ${case})
+        ggl_test_properties(server.router.${case} server)
+        ggl_test_label(threads server.router.${case})
+    endforeach()
+endif()

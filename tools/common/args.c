@@ -413,7 +413,7 @@ static int give_value(parsing *p, const arg_option *o, const typed_flag *f, cons
     const bool again = g->flag && o->kind != ARG_LIST;
     const old_value old = again ? save_value(o) : (old_value){0};
     const int code = read_value(p->spec, o, f->flag, f->n_flag, value);
-    if (code < 0 && again && !same_value(o, &old))
+    if (code < 0 && again && !p->spec->last_wins && !same_value(o, &old))
         return wrong(p->spec->tool,
                      "%.*s '%.*s' and %.*s '%.*s': this option has only one value; leave one "
                      "of them out",
@@ -658,7 +658,8 @@ static int read_arguments(parsing *p) {
         if (code >= 0)
             return code;
     }
-    note_environment(spec);
+    if (!spec->last_wins) /* else it was said before */
+        note_environment(spec);
     return -1;
 }
 

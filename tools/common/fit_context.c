@@ -62,7 +62,7 @@ const char *fit_context_text(const fit_memory *m, int64_t n_ctx, char *buf, size
 /* --- measuring ------------------------------------------------------------------------------------- */
 
 /* True if the backend computes in the memory of the CPU. */
-static bool is_host(const ggl_backend *b) {
+bool fit_context_is_host(const ggl_backend *b) {
     return b->software || strncmp(b->name, "cpu", 3) == 0 || strcmp(b->name, "reference") == 0;
 }
 
@@ -74,18 +74,19 @@ static int measure(const fit_context *f, const llm_session *s, fit_memory *m) {
     m[0] = (fit_memory){.name = "the memory",
                         .available = available,
                         .margin = available / HOST_MARGIN,
-                        .fixed = f->draft_fixed,
+                        .fixed = f->draft_fixed + (f->taken ? f->taken(f->taken_ctx, "") : 0),
                         .row = f->draft_row};
     for (int i = 0; i < placement_n_backends(f->placement); i++) {
         const ggl_backend *b = placement_backend(f->placement, i);
         ggl_memory u;
         if (n == MOST_MEMORIES || !ggl_sched_memory(llm_session_sched(s), i, &u))
             continue;
-        fit_memory *at = is_host(b) ? m : &m[n++];
+        fit_memory *at = fit_context_is_host(b) ? m : &m[n++];
         if (at != m)
             *at = (fit_memory){.name = b->name,
                                .available = (double)b->memory,
-                               .margin = (double)b->memory / DEVICE_MARGIN};
+                               .margin = (double)b->memory / DEVICE_MARGIN,
+                               .fixed = f->taken ? f->taken(f->taken_ctx, b->name) : 0};
         at->fixed += (double)u.weights_copied + (double)u.weights_repacked +
                      (double)u.stores_states + (double)u.arena + (double)u.io;
         at->row += (double)u.stores_rows / n_ctx;
@@ -112,9 +113,15 @@ static const char *advice(const fit_memory *m) {
 static bool is_refused(const fit_context *f, const fit_memory *m, int64_t n_ctx) {
     double most = 0;
     for (int i = 0; i < placement_n_backends(f->placement); i++)
-        if (is_host(placement_backend(f->placement, i)))
+        if (fit_context_is_host(placement_backend(f->placement, i)))
             most = (double)placement_backend(f->placement, i)->memory;
     return most > 0 && m->row * (double)n_ctx > most;
+}
+
+int64_t fit_context_most(const fit_context *f, const llm_session *s) {
+    fit_memory m[MOST_MEMORIES];
+    int tightest;
+    return fit_context_tokens(m, measure(f, s, m), llm_session_n_ctx(s), &tightest);
 }
 
 int fit_context_session(const fit_context *f, llm_session **s) {

@@ -29,7 +29,16 @@ typedef struct fit_context {
     llm_session_params *params;    /* n_ctx is set, and n_pool if it is not 0 */
     bool is_asked;                 /* by -c: the context is not changed */
     double draft_fixed, draft_row; /* what the draft takes of the CPU's memory */
+    /* Returns the bytes that other models of this process use and the measurement takes for free: of "", weights in
+     * mapped files; of a device, all. NULL: none. */
+    double (*taken)(void *ctx, const char *device);
+    void *taken_ctx;
 } fit_context;
+
+/* Returns the largest context, at most the session's, that fits into memory. */
+int64_t fit_context_most(const fit_context *f, const llm_session *s);
+/* Whether the backend computes in the memory of the CPU. */
+bool fit_context_is_host(const ggl_backend *b);
 
 /* If the context of *s, a session that is not allocated yet, does not fit: prints a note, and replaces *s by a session whose
  * context fits, or has 2048 tokens if fewer would; with is_asked it only prints the note. Returns -1, or an exit code after a message. */

@@ -10,12 +10,24 @@
 
 #include "ggl/show.h"
 
+static _Thread_local struct {
+    char *s;
+    size_t size;
+} copy;
+
+void tool_copy_errors(char *buf, size_t size) {
+    copy.s = buf;
+    copy.size = size;
+}
+
 int tool_error(const char *tool, int code, const char *fmt, ...) {
     char text[8192];
     va_list args;
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
+    if (copy.s)
+        snprintf(copy.s, copy.size, "%s", text);
     tool_begin_line();
     fprintf(stderr, "%s: ", tool);
     /* names of files may have any bytes; lines and tabs are the message's own */

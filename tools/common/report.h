@@ -31,6 +31,9 @@ __attribute__((format(printf, 3, 4)))
 #endif
 int tool_error_about(const char *tool, int code, const char *fmt, ...);
 
+/* From now on the messages of tool_error and tool_error_about on this thread are also copied to buf, the last one of them; NULL: no more. */
+void tool_copy_errors(char *buf, size_t size);
+
 /* True after -q: notes, timings and progress are not printed. */
 bool tool_is_quiet(void);
 void tool_set_quiet(bool quiet);

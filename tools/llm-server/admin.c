@@ -1,4 +1,4 @@
-/* The server's state in the form of llama.cpp's server, and the list of models in OpenAI's. */
+/* The server's state in the form of llama.cpp's server. */
 #include "admin.h"
 
 #include <inttypes.h>
@@ -29,11 +29,11 @@ void admin_put_string(llm_json_out *out, const char *s) {
     llm_json_put_string(out, (ggl_str){s, strlen(s)});
 }
 
-void admin_health(server *s, const http_request *q, http_reply *r) {
+void admin_health(models *t, const http_request *q, http_reply *r) {
     static const char ok[] = "{\"status\": \"ok\"}",
                       loading[] = "{\"error\": {\"code\": 503, \"message\": \"Loading model\", "
                                   "\"type\": \"unavailable_error\"}}";
-    const bool is_ready = s->is_ready;
+    const bool is_ready = models_is_ready(t);
     (void)q;
     http_reply_begin(r, is_ready ? 200 : 503, "application/json", false);
     http_reply_write(r, is_ready ? ok : loading, is_ready ? sizeof ok - 1 : sizeof loading - 1);
@@ -80,6 +80,21 @@ void admin_props(server *s, const http_request *q, http_reply *r) {
     admin_send(&out, r);
 }
 
+/* Several models, none of which is named: the form of llama.cpp's router. */
+void admin_props_all(models *t, const http_request *q, http_reply *r) {
+    const server_options *o = models_options(t);
+    llm_json_out out = {0};
+    (void)q;
+    put_format(
+        &out,
+        "{\"role\": \"router\", \"max_instances\": %" PRId64
+        ", \"models_autoload\": %s, \"model_alias\": \"llm-server\", \"model_path\": \"none\", "
+        "\"default_generation_settings\": {\"params\": null, \"n_ctx\": 0}, "
+        "\"build_info\": \"ggml-lite " TOOLS_VERSION "\"}",
+        o->models_max, o->no_autoload ? "false" : "true");
+    admin_send(&out, r);
+}
+
 /* --- /slots ----------------------------------------------------------------------------------- */
 
 typedef struct slots_ctx {
@@ -123,81 +138,4 @@ void admin_slots(server *s, const http_request *q, http_reply *r) {
     (void)q;
     c.out.failed = !server_on_engine(s, put_slots, &c);
     admin_send(&c.out, r);
-}
-
-/* --- models ----------------------------------------------------------------------------------- */
-
-/* Writes a list such as "a,b" as an array. */
-static void put_names(llm_json_out *out, const char *list) {
-    llm_json_put_text(out, "[");
-    for (const char *at = list; at && *at; at += strspn(at, ",")) {
-        const size_t n = strcspn(at, ",");
-        llm_json_put_text(out, at > list ? ", " : "");
-        llm_json_put_string(out, (ggl_str){at, n});
-        at += n;
-    }
-    llm_json_put_text(out, "]");
-}
-
-/* The model with the members of OpenAI's, Anthropic's and llama.cpp's lists. */
-static void put_model_object(llm_json_out *out, const server *s) {
-    const time_t t = (time_t)s->facts.t_start;
-    struct tm tm;
-    char when[40] = "";
-    if (gmtime_r(&t, &tm))
-        (void)strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &tm);
-    llm_json_put_text(out, "{\"id\": ");
-    admin_put_string(out, s->facts.model);
-    llm_json_put_text(out, ", \"aliases\": ");
-    put_names(out, s->o->alias ? s->o->alias : s->facts.model);
-    llm_json_put_text(out, ", \"tags\": ");
-    put_names(out, s->o->tags);
-    llm_json_put_text(out, ", \"type\": \"model\", \"display_name\": ");
-    admin_put_string(out, s->facts.model);
-    put_format(out, ", \"created_at\": \"%s\"", when);
-    put_format(out,
-               ", \"object\": \"model\", \"created\": %" PRId64 ", \"owned_by\": \"llm-server\"",
-               s->facts.t_start);
-    llm_json_put_text(out, ", \"meta\": ");
-    llm_json_put_text(out, server_model_info(s));
-    llm_json_put_text(out, "}");
-}
-
-void admin_models(server *s, const http_request *q, http_reply *r) {
-    llm_json_out out = {0};
-    (void)q;
-    llm_json_put_text(&out, "{\"object\": \"list\", \"data\": [");
-    put_model_object(&out, s);
-    llm_json_put_text(&out, "], \"has_more\": false, \"first_id\": ");
-    admin_put_string(&out, s->facts.model);
-    llm_json_put_text(&out, ", \"last_id\": ");
-    admin_put_string(&out, s->facts.model);
-    llm_json_put_text(&out, "}");
-    admin_send(&out, r);
-}
-
-static bool has_alias(const server *s, const char *name) {
-    const size_t n = strlen(name);
-    for (const char *at = s->o->alias; at && *at; at += strspn(at, ",")) {
-        const size_t size = strcspn(at, ",");
-        if (size == n && memcmp(at, name, n) == 0)
-            return true;
-        at += size;
-    }
-    return false;
-}
-
-void admin_model(server *s, const http_request *q, http_reply *r) {
-    const char *name = strstr(q->path, "/models/") + strlen("/models/");
-    llm_json_out out = {0};
-    ggl_error err = {0};
-    if (strcmp(name, s->facts.model) != 0 && !has_alias(s, name)) {
-        const ggl_status st =
-            ggl_fail(&err, GGL_NOT_FOUND, "there is no model %.100s; this server has %s", name,
-                     s->facts.model);
-        answer_failed(&api_openai_chat, st, &err, "model", r);
-        return;
-    }
-    put_model_object(&out, s);
-    admin_send(&out, r);
 }

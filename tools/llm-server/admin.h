@@ -3,28 +3,37 @@
 #ifndef LLM_SERVER_ADMIN_H
 #define LLM_SERVER_ADMIN_H
 
-#include "server.h"
+#include "models.h"
 
 typedef void admin_handler(server *s, const http_request *q, http_reply *r);
 
+/* Of no single model. */
+typedef void admin_handler_all(models *t, const http_request *q, http_reply *r);
+
 /* admin.c */
-admin_handler admin_health, admin_props, admin_slots, admin_models, admin_model;
+admin_handler admin_props, admin_slots;
+admin_handler_all admin_health, admin_props_all;
+/* admin_models.c */
+admin_handler_all admin_models, admin_model, admin_load, admin_unload;
 /* Sends the text of *out and frees it. If it is empty or memory ran out, sends an error. */
 void admin_send(llm_json_out *out, http_reply *r);
 /* Appends a text that ends with a NUL as a JSON string. */
 void admin_put_string(llm_json_out *out, const char *s);
 
 /* admin_metrics.c */
-admin_handler admin_metrics;
+admin_handler_all admin_metrics;
 
 /* admin_text.c */
 admin_handler admin_tokenize, admin_detokenize, admin_apply_template;
 
 /* admin_ollama.c */
-admin_handler admin_ollama_tags, admin_ollama_ps, admin_ollama_show, admin_ollama_version;
+admin_handler admin_ollama_show;
+admin_handler_all admin_ollama_tags, admin_ollama_ps, admin_ollama_version;
+bool admin_ollama_show_file(model *m, const http_request *q, http_reply *r);
 
 /* The page at "/", where clients that do not accept text/html get a line that says llm-server and "Ollama is running". (page_serve.c) */
-bool page_answers(const server *s, const http_request *q); /* true if page_serve has an answer */
-admin_handler page_serve;
+bool page_answers(const server_options *o,
+                  const http_request *q); /* true if page_serve has an answer */
+void page_serve(const http_request *q, http_reply *r);
 
 #endif

@@ -24,46 +24,19 @@ static ggl_str find_string(const ggl_gguf *f, const char *key) {
     return x;
 }
 
-/* All weights: the type that has most of the bytes, their number, and their bytes. */
-typedef struct weights {
-    const char *type;
-    double n, size;
-} weights;
-
-static weights count_weights(const ggl_gguf *f) {
-    double of_type[256] = {0};
-    weights w = {"", 0, 0};
-    for (size_t i = 0; i < ggl_gguf_n_tensors(f); i++) {
-        const ggl_gguf_tensor *t = ggl_gguf_tensor_at(f, i);
-        double n = 1;
-        for (int d = 0; d < t->n_dims; d++)
-            n *= (double)t->ne[d];
-        w.n += n;
-        w.size += (double)t->size;
-        of_type[(unsigned)t->type % 256] += (double)t->size;
-    }
-    int best = 0;
-    for (int i = 1; i < 256; i++)
-        best = of_type[i] > of_type[best] ? i : best;
-    const ggl_type_info *info = ggl_type_get(best);
-    w.type = info ? info->name : "";
-    return w;
-}
-
-static void put_details(llm_json_out *out, const server *s) {
-    const ggl_gguf *f = llm_model_file(s->model);
-    const weights w = count_weights(f);
-    const ggl_str family = find_string(f, "general.architecture");
-    const bool is_large = w.n >= 1e9;
+static void put_details(llm_json_out *out, const model_card *c) {
+    const bool is_large = c->n_params >= 1e9;
     char type[32] = "";
-    for (size_t i = 0; w.type[i] && i + 1 < sizeof type; i++)
-        type[i] = (char)(w.type[i] >= 'a' && w.type[i] <= 'z' ? w.type[i] - 'a' + 'A' : w.type[i]);
+    for (size_t i = 0; c->weight_type[i] && i + 1 < sizeof type; i++) {
+        const char x = c->weight_type[i];
+        type[i] = (char)(x >= 'a' && x <= 'z' ? x - 'a' + 'A' : x);
+    }
     llm_json_put_text(out, "{\"parent_model\": \"\", \"format\": \"gguf\", \"family\": ");
-    llm_json_put_string(out, family);
+    admin_put_string(out, c->family);
     llm_json_put_text(out, ", \"families\": [");
-    llm_json_put_string(out, family);
+    admin_put_string(out, c->family);
     put_format(out, "], \"parameter_size\": \"%.1f%s\", \"quantization_level\": \"%s\"}",
-               w.n / (is_large ? 1e9 : 1e6), is_large ? "B" : "M", type);
+               c->n_params / (is_large ? 1e9 : 1e6), is_large ? "B" : "M", type);
 }
 
 /* Writes a time as RFC 3339 has it. */
@@ -76,45 +49,74 @@ static void put_time(llm_json_out *out, int64_t seconds) {
     admin_put_string(out, text);
 }
 
-static void put_model_row(llm_json_out *out, const server *s) {
-    const ggl_gguf *f = llm_model_file(s->model);
+static void put_model_row(llm_json_out *out, const char *name, const model_card *c) {
     llm_json_put_text(out, "\"name\": ");
-    admin_put_string(out, s->facts.model);
+    admin_put_string(out, name);
     llm_json_put_text(out, ", \"model\": ");
-    admin_put_string(out, s->facts.model);
+    admin_put_string(out, name);
     /* Clients expect the length of a SHA-256. */
-    put_format(out, ", \"size\": %.0f, \"digest\": \"%016" PRIx64 "%048d\", \"details\": ",
-               count_weights(f).size, ggl_gguf_digest(f), 0);
-    put_details(out, s);
+    put_format(out, ", \"size\": %.0f, \"digest\": \"%016" PRIx64 "%048d\", \"details\": ", c->size,
+               c->digest, 0);
+    put_details(out, c);
 }
 
-void admin_ollama_tags(server *s, const http_request *q, http_reply *r) {
+/* The card of the row, so that loading changes nothing of it; if there is none, that of the model. s: may be NULL. */
+static model_card card_of(const model *m, const server *s) {
+    const model_card *own = model_get_card(m);
+    return s && !own->is_known ? model_card_of(llm_model_file(s->model)) : *own;
+}
+
+void admin_ollama_tags(models *t, const http_request *q, http_reply *r) {
     llm_json_out out = {0};
     (void)q;
-    llm_json_put_text(&out, "{\"models\": [{");
-    put_model_row(&out, s);
-    llm_json_put_text(&out, ", \"modified_at\": ");
-    put_time(&out, s->facts.t_start);
-    llm_json_put_text(&out, "}]}");
+    llm_json_put_text(&out, "{\"models\": [");
+    for (size_t i = 0; i < models_n(t); i++) {
+        model *m = models_at(t, i);
+        server *s = model_peek(m);
+        const model_card c = card_of(m, s);
+        llm_json_put_text(&out, i > 0 ? ", {" : "{");
+        put_model_row(&out, model_name(m), &c);
+        llm_json_put_text(&out, ", \"modified_at\": ");
+        put_time(&out, s && models_is_single(t) ? s->facts.t_start : c.modified);
+        llm_json_put_text(&out, "}");
+        if (s)
+            model_unpeek(s);
+    }
+    llm_json_put_text(&out, "]}");
     admin_send(&out, r);
 }
 
-/* The model stays in memory as long as the server runs. */
-void admin_ollama_ps(server *s, const http_request *q, http_reply *r) {
+/* The models that are loaded, and until when. */
+void admin_ollama_ps(models *t, const http_request *q, http_reply *r) {
     llm_json_out out = {0};
+    bool is_first = true;
     (void)q;
-    llm_json_put_text(&out, "{\"models\": [{");
-    put_model_row(&out, s);
-    put_format(&out,
-               ", \"expires_at\": \"9999-12-31T23:59:59Z\", \"size_vram\": 0, "
-               "\"context_length\": %" PRId64 "}]}",
-               s->facts.n_ctx);
+    llm_json_put_text(&out, "{\"models\": [");
+    for (size_t i = 0; i < models_n(t); i++) {
+        model *m = models_at(t, i);
+        const model_status x = model_get_status(m);
+        server *s = model_peek(m);
+        if (!s)
+            continue;
+        const model_card c = card_of(m, s);
+        llm_json_put_text(&out, is_first ? "{" : ", {");
+        is_first = false;
+        put_model_row(&out, model_name(m), &c);
+        llm_json_put_text(&out, ", \"expires_at\": ");
+        if (x.seconds_left >= 0)
+            put_time(&out, (int64_t)time(NULL) + (int64_t)x.seconds_left);
+        else
+            llm_json_put_text(&out, "\"9999-12-31T23:59:59Z\"");
+        put_format(&out, ", \"size_vram\": 0, \"context_length\": %" PRId64 "}", s->facts.n_ctx);
+        model_unpeek(s);
+    }
+    llm_json_put_text(&out, "]}");
     admin_send(&out, r);
 }
 
-void admin_ollama_version(server *s, const http_request *q, http_reply *r) {
+void admin_ollama_version(models *t, const http_request *q, http_reply *r) {
     llm_json_out out = {0};
-    (void)s;
+    (void)t;
     (void)q;
     /* Clients demand a least version: this is the one that brought the last of the fields that are read here. */
     llm_json_put_text(&out, "{\"version\": \"0.12.11\"}");
@@ -140,60 +142,97 @@ static void put_key(llm_json_out *out, const ggl_gguf_value *v) {
         llm_json_put_text(out, number_text(v, 0, 9, number));
 }
 
-static void put_capabilities(llm_json_out *out, const server *s) {
-    const llm_template *t = s->chat ? llm_chat_get_template(s->chat) : NULL;
-    llm_json_put_text(out, "[\"completion\"");
-    if (t && llm_template_mentions(t, "tools"))
-        llm_json_put_text(out, ", \"tools\"");
-    if (t && llm_template_mentions(t, "enable_thinking"))
-        llm_json_put_text(out, ", \"thinking\"");
-    if (s->facts.n_embd > 0)
-        llm_json_put_text(out, ", \"embedding\"");
-    llm_json_put_text(out, "]");
-}
+/* What /api/show tells of a model. */
+typedef struct shown {
+    const ggl_gguf *file;
+    ggl_str template_text;
+    bool has_tools, has_thinking, embeds;
+    int64_t modified;
+} shown;
 
-static void put_show(llm_json_out *out, const server *s) {
-    const ggl_gguf *f = llm_model_file(s->model);
+static void put_show(llm_json_out *out, const shown *x) {
+    const ggl_gguf *f = x->file;
+    const model_card c = model_card_of(f);
     llm_json_put_text(out, "{\"license\": ");
     llm_json_put_string(out, find_string(f, "general.license"));
     llm_json_put_text(out, ", \"modelfile\": \"\", \"parameters\": \"\", \"template\": ");
-    llm_json_put_string(out, s->chat ? llm_chat_text(s->chat) : (ggl_str){"", 0});
+    llm_json_put_string(out, x->template_text);
     llm_json_put_text(out, ", \"details\": ");
-    put_details(out, s);
+    put_details(out, &c);
     llm_json_put_text(out, ", \"model_info\": {");
     for (size_t i = 0; i < ggl_gguf_n_values(f); i++) {
         llm_json_put_text(out, i ? ", " : "");
         put_key(out, ggl_gguf_value_at(f, i));
     }
-    llm_json_put_text(out, "}, \"capabilities\": ");
-    put_capabilities(out, s);
-    llm_json_put_text(out, ", \"modified_at\": ");
-    put_time(out, s->facts.t_start);
+    llm_json_put_text(out, "}, \"capabilities\": [\"completion\"");
+    llm_json_put_text(out, x->has_tools ? ", \"tools\"" : "");
+    llm_json_put_text(out, x->has_thinking ? ", \"thinking\"" : "");
+    llm_json_put_text(out, x->embeds ? ", \"embedding\"" : "");
+    llm_json_put_text(out, "], \"modified_at\": ");
+    put_time(out, x->modified);
     llm_json_put_text(out, "}");
 }
 
-/* The model's name selects nothing: there is one. */
-void admin_ollama_show(server *s, const http_request *q, http_reply *r) {
+/* Reads the body, of which only the model's name has a meaning, and that was read already. False: it was answered with an
+ * error. */
+static bool read_show(const models *all, const http_request *q, http_reply *r) {
     static const shape_row rows[] = {{"model", SHAPE_STRING | SHAPE_IGNORED, 0, NULL},
                                      {"name", SHAPE_STRING | SHAPE_IGNORED, 0, NULL},
                                      {"verbose", SHAPE_BOOL | SHAPE_IGNORED, 0, NULL},
                                      {"system", SHAPE_STRING | SHAPE_IGNORED, 0, NULL},
                                      {"template", SHAPE_STRING | SHAPE_IGNORED, 0, NULL},
                                      {0}};
-    llm_json_out out = {0};
     llm_json *doc = NULL;
     ggl_error err = {0};
     const json_value *none[1]; /* no row has a place in it */
-    ignored_fields ignored = {.strict = s->facts.strict_fields};
+    ignored_fields ignored = {.strict = models_options(all)->strict_fields};
     ggl_status st = llm_json_parse(&doc, q->body.s, q->body.n, "request", &err);
     if (st == GGL_OK)
         st = read_shape(none, sizeof none, &ignored, &doc->root, rows, &err);
     llm_json_free(doc);
-    if (st != GGL_OK) {
+    if (st != GGL_OK)
         answer_failed(&api_ollama_chat, st, &err, NULL, r);
+    else
+        models_say_ignored(all, &ignored, q, r);
+    return st == GGL_OK;
+}
+
+void admin_ollama_show(server *s, const http_request *q, http_reply *r) {
+    const llm_template *t = s->chat ? llm_chat_get_template(s->chat) : NULL;
+    const shown x = {.file = llm_model_file(s->model),
+                     .template_text = s->chat ? llm_chat_text(s->chat) : (ggl_str){"", 0},
+                     .has_tools = t && llm_template_mentions(t, "tools"),
+                     .has_thinking = t && llm_template_mentions(t, "enable_thinking"),
+                     .embeds = s->facts.n_embd > 0,
+                     .modified = s->facts.t_start};
+    llm_json_out out = {0};
+    if (!read_show(model_table(s->model_row), q, r))
         return;
-    }
-    server_say_ignored(s, &ignored, q, r);
-    put_show(&out, s);
+    put_show(&out, &x);
     admin_send(&out, r);
+}
+
+/* Programs that list models ask this of each: none is loaded for that. */
+bool admin_ollama_show_file(model *m, const http_request *q, http_reply *r) {
+    const server_options *o = model_options(m);
+    const ggl_gguf_params p = {.size = sizeof p, .meta_only = true};
+    ggl_gguf *f;
+    ggl_error unread;
+    llm_json_out out = {0};
+    if (!model_get_card(m)->is_known || o->template_name || o->template_file ||
+        ggl_gguf_open(&f, o->model, &p, &unread) != GGL_OK)
+        return false;
+    shown x = {.file = f,
+               .template_text = find_string(f, "tokenizer.chat_template"),
+               .embeds = o->embeddings,
+               .modified = model_get_card(m)->modified};
+    x.has_tools = x.template_text.n > 0 && memmem(x.template_text.s, x.template_text.n, "tools", 5);
+    x.has_thinking = x.template_text.n > 0 &&
+                     memmem(x.template_text.s, x.template_text.n, "enable_thinking", 15);
+    if (read_show(model_table(m), q, r)) {
+        put_show(&out, &x);
+        admin_send(&out, r);
+    }
+    ggl_gguf_close(f);
+    return true;
 }

@@ -620,6 +620,9 @@ job *job_new(server *s, const dialect *d, ask *a, const http_request *q, http_re
     if (seconds > 0 && seconds < 1e9)
         j->deadline = j->t_start + (int64_t)(seconds * 1e9);
     answer_random_text(j->x.id, 29);
+    server_hold(s);
+    if (a->has_keep)
+        server_keep(s, a->keep_seconds);
     return j;
 }
 
@@ -651,5 +654,6 @@ void job_free(job *j) {
     memory_force(&j->held, 0);
     memory_force(&j->matchers_held, 0);
     ask_free(j->ask);
+    server_release(j->server); /* which may be freed now */
     ggl_free(j);
 }

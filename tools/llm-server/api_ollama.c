@@ -7,6 +7,7 @@
 #include "api_openai.h"
 #include "api_pieces.h"
 #include "api_shape.h"
+#include "ggl/number.h"
 
 /* --- reading ------------------------------------------------------------------------------------ */
 
@@ -103,23 +104,47 @@ static ggl_status read_flag(const json_value *v, const char *name, bool *flag, g
     return GGL_OK;
 }
 
-/* How long the model shall stay loaded, as seconds or "1h30m"; it always stays. */
+/* Reads a duration such as "1h30m" or "300" in seconds. False: it is none. */
+static bool read_duration(ggl_str text, double *out) {
+    static const struct {
+        const char *name;
+        double seconds;
+    } units[] = {{"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}, {"h", 3600}, {"m", 60}, {"s", 1}};
+    const bool is_negative = text.n > 0 && text.s[0] == '-';
+    double sum = 0;
+    size_t at = is_negative || (text.n > 0 && text.s[0] == '+');
+    if (at == text.n && at > 0)
+        return false;
+    while (at < text.n) {
+        const size_t n = ggl_number_length(text.s + at, text.n - at);
+        size_t k = 0;
+        if (n == 0 || text.s[at] == '-')
+            return false;
+        const double x = ggl_number_value(text.s + at, n);
+        at += n;
+        while (k < sizeof units / sizeof *units &&
+               (strlen(units[k].name) > text.n - at ||
+                memcmp(text.s + at, units[k].name, strlen(units[k].name)) != 0))
+            k++;
+        if (k == sizeof units / sizeof *units && at < text.n)
+            return false;
+        sum += x * (at < text.n ? units[k].seconds : 1);
+        at += at < text.n ? strlen(units[k].name) : 0;
+    }
+    *out = is_negative ? -1 : sum;
+    return sum < 1e15;
+}
+
+/* How long the model shall stay loaded after its last use; less than 0: for ever. */
 static ggl_status read_keep_alive(ask *a, const json_value *v, const server_facts *facts,
                                   ggl_error *err) {
     (void)facts;
-    if (v->kind == JSON_NUMBER) {
-        own_of(a)->unloads = v->number == 0;
+    a->has_keep = !(v->kind == JSON_STRING && v->n == 0); /* "" is as if it were absent */
+    a->keep_seconds = v->number;
+    if (v->kind == JSON_NUMBER ||
+        (v->kind == JSON_STRING && read_duration(json_str(v), &a->keep_seconds)))
         return GGL_OK;
-    }
-    if (v->kind != JSON_STRING)
-        return ggl_fail(err, GGL_USAGE, "\"keep_alive\" must be a duration, such as 300 or \"5m\"");
-    bool has_zero = false, is_zero = true;
-    for (size_t i = 0; i < v->n; i++) {
-        has_zero |= v->s[i] == '0';
-        is_zero &= !(v->s[i] >= '1' && v->s[i] <= '9');
-    }
-    own_of(a)->unloads = has_zero && is_zero;
-    return GGL_OK;
+    return ggl_fail(err, GGL_USAGE, "\"keep_alive\" must be a duration, such as 300 or \"5m\"");
 }
 
 static ggl_status read_raw(ask *a, const json_value *v, const server_facts *facts, ggl_error *err) {
@@ -435,9 +460,9 @@ static long long nanoseconds(double seconds) {
 static void put_done(llm_json_out *out, const answer *x) {
     const answer_choice *c = x->n_choices ? &x->choice[0] : NULL;
     put_format(out, ", \"done\": true, \"done_reason\": \"%s\"",
-               c                                            ? done_reason(c->finish)
-               : ((const ollama_ask *)x->ask->own)->unloads ? "unload"
-                                                            : "load");
+               c                                               ? done_reason(c->finish)
+               : x->ask->has_keep && x->ask->keep_seconds == 0 ? "unload"
+                                                               : "load");
     if (c)
         put_format(out,
                    ", \"total_duration\": %lld, \"load_duration\": 0, \"prompt_eval_count\": %lld, "

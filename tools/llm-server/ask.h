@@ -86,6 +86,8 @@ typedef struct ask {
     bool return_progress; /* a stream says how much of the prompt has run */
     bool return_tokens;   /* parts carry the ids of their tokens */
     int only_slot;        /* -1: any */
+    bool has_keep;        /* the model stays loaded for a time after its last use: */
+    double keep_seconds;  /* less than 0: for ever */
     void *own;            /* of the dialect, in `arena` */
 } ask;
 

@@ -9,13 +9,13 @@
 #include "answer_impl.h"
 #include "common/digest.h"
 #include "ggl/nearest.h"
-#include "log.h"
+#include "models.h"
 #include "server_impl.h"
 
 /* clang-format off */
 static const char no_adapters[] = "adapters are chosen when the server starts (--lora), and cannot be changed by requests";
 static const char no_slots[] = "slots cannot be saved, restored or erased by requests; the server keeps common beginnings of prompts by itself";
-static const char one_model[] = "the server has one model, which was chosen at its start; llm-server -hf USER/REPO downloads one";
+static const char one_model[] = "the server has one model, or those of --models, chosen at its start; llm-server -hf USER/REPO downloads one";
 static const char no_ranks[] = "this server ranks no documents";
 
 static const endpoint endpoints[] = {
@@ -28,17 +28,17 @@ static const endpoint endpoints[] = {
     {"POST", "/v1/messages/count_tokens", .handle = api_anthropic_count, .errors = &api_anthropic_messages},
     {"POST", "/v1/chat/completions/input_tokens", .handle = api_openai_chat_count},
     {"POST", "/v1/responses/input_tokens", .handle = api_openai_responses_count},
-    {"GET",  "/v1/models",           .handle = admin_models},
-    {"GET",  "/v1/models/*",         .handle = admin_model},
+    {"GET",  "/v1/models",           .handle_all = admin_models},
+    {"GET",  "/v1/models/*",         .handle_all = admin_model},
 
     {"POST", "/api/generate",        .dialect = &api_ollama_generate},
     {"POST", "/api/chat",            .dialect = &api_ollama_chat},
     {"POST", "/api/embed",           .dialect = &api_ollama_embed},
     {"POST", "/api/embeddings",      .dialect = &api_ollama_embeddings},
-    {"GET",  "/api/tags",            .handle = admin_ollama_tags,    .errors = &api_ollama_chat},
-    {"GET",  "/api/ps",              .handle = admin_ollama_ps,      .errors = &api_ollama_chat},
-    {"POST", "/api/show",            .handle = admin_ollama_show,    .errors = &api_ollama_chat},
-    {"GET",  "/api/version",         .handle = admin_ollama_version, .errors = &api_ollama_chat, .needs_no_model = true},
+    {"GET",  "/api/tags",            .handle_all = admin_ollama_tags,   .errors = &api_ollama_chat},
+    {"GET",  "/api/ps",              .handle_all = admin_ollama_ps,    .errors = &api_ollama_chat},
+    {"POST", "/api/show",            .handle = admin_ollama_show, .handle_unloaded = admin_ollama_show_file, .errors = &api_ollama_chat},
+    {"GET",  "/api/version",         .handle_all = admin_ollama_version, .errors = &api_ollama_chat, .needs_no_model = true},
 
     {"POST", "/completion",          .dialect = &api_llamacpp_completion},
     {"POST", "/completions",         .dialect = &api_llamacpp_completion},
@@ -46,11 +46,13 @@ static const endpoint endpoints[] = {
     {"POST", "/tokenize",            .handle = admin_tokenize},
     {"POST", "/detokenize",          .handle = admin_detokenize},
     {"POST", "/apply-template",      .handle = admin_apply_template},
-    {"GET",  "/props",               .handle = admin_props},
+    {"POST", "/models/load",         .handle_all = admin_load},
+    {"POST", "/models/unload",       .handle_all = admin_unload},
+    {"GET",  "/props",               .handle = admin_props, .handle_all = admin_props_all},
     {"GET",  "/slots",               .handle = admin_slots},
-    {"GET",  "/metrics",             .handle = admin_metrics},
-    {"GET",  "/health",              .handle = admin_health, .is_public = true, .needs_no_model = true},
-    {"GET",  "/v1/health",           .handle = admin_health, .is_public = true, .needs_no_model = true},
+    {"GET",  "/metrics",             .handle_all = admin_metrics},
+    {"GET",  "/health",              .handle_all = admin_health, .is_public = true, .needs_no_model = true},
+    {"GET",  "/v1/health",           .handle_all = admin_health, .is_public = true, .needs_no_model = true},
 
     {"POST", "/api/pull",            .why = one_model, .errors = &api_ollama_chat},
     {"POST", "/api/push",            .why = one_model, .errors = &api_ollama_chat},
@@ -159,9 +161,13 @@ uint64_t endpoint_client(const char *const *key, size_t n, const char *authoriza
     return llm_digest(LLM_DIGEST_START, address, address ? strlen(address) : 0);
 }
 
-uint64_t server_client(const server *s, const http_request *q) {
-    return endpoint_client(s->o->api_key, s->o->n_api_keys, q->header(q, "Authorization"),
+static uint64_t client_of(const server_options *o, const http_request *q) {
+    return endpoint_client(o->api_key, o->n_api_keys, q->header(q, "Authorization"),
                            q->header(q, "x-api-key"), q->client);
+}
+
+uint64_t server_client(const server *s, const http_request *q) {
+    return client_of(s->o, q);
 }
 
 /* --- requests --------------------------------------------------------------------------------- */
@@ -174,27 +180,27 @@ static void say_id(const http_request *q, http_reply *r) {
         r, error_form(q->path) == &api_anthropic_messages ? "request-id" : "x-request-id", id);
 }
 
-static bool fail(server *s, const http_request *q, http_reply *r, int status, const char *type,
+static bool fail(models *t, const http_request *q, http_reply *r, int status, const char *type,
                  const char *sentence) {
     const api_error e = {.status = status, .type = type, .message = sentence};
     say_id(q, r);
-    server_count(s, COUNT_ERRORS);
+    models_count(t, NULL, COUNT_ERRORS);
     answer_error(error_form(q->path), &e, r);
     return false;
 }
 
-static bool no_endpoint(server *s, const http_request *q, http_reply *r, const char *allowed) {
+static bool no_endpoint(models *t, const http_request *q, http_reply *r, const char *allowed) {
     char text[400];
     const char *near = endpoint_nearest(q->path);
     if (*allowed) {
         http_reply_header(r, "Allow", allowed);
         snprintf(text, sizeof text, "%s %.100s: the method must be %s", q->method, q->path,
                  allowed);
-        return fail(s, q, r, 405, "invalid_request", text);
+        return fail(t, q, r, 405, "invalid_request", text);
     }
     snprintf(text, sizeof text, "there is no %.100s here%s%s%s", q->path,
              near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
-    return fail(s, q, r, 404, "not_found", text);
+    return fail(t, q, r, 404, "not_found", text);
 }
 
 /* True for JSON. Programs may also send no type, or the default of curl. Pages in a browser, whose requests have an Origin,
@@ -211,34 +217,35 @@ static bool is_json_type(const char *type, const char *origin) {
 }
 
 bool endpoints_accept(void *ctx, const http_request *q, http_reply *r) {
-    server *s = ctx;
+    models *t = ctx;
+    const server_options *o = models_options(t);
     char allowed[64], text[300];
     const endpoint *e = endpoint_find(q->method, q->path, allowed, sizeof allowed);
-    if (!e && page_answers(s, q))
+    if (!e && page_answers(o, q))
         return true;
-    const size_t n_keys = s->o->n_api_keys;
+    const size_t n_keys = o->n_api_keys;
     if (!(e && e->is_public) && n_keys > 0 &&
-        endpoint_find_key(s->o->api_key, n_keys, q->header(q, "Authorization"),
+        endpoint_find_key(o->api_key, n_keys, q->header(q, "Authorization"),
                           q->header(q, "x-api-key")) == n_keys) {
         http_reply_header(r, "WWW-Authenticate", "Bearer");
-        return fail(s, q, r, 401, "authentication",
+        return fail(t, q, r, 401, "authentication",
                     "the API key is missing or wrong; send it as \"Authorization: Bearer KEY\"");
     }
     if (!e)
-        return no_endpoint(s, q, r, allowed);
+        return no_endpoint(t, q, r, allowed);
     if (e->why)
-        return fail(s, q, r, 501, "unsupported", e->why);
-    if (!s->is_ready && !e->needs_no_model)
-        return fail(s, q, r, 503, "overloaded", "the model is being loaded; try again soon");
+        return fail(t, q, r, 501, "unsupported", e->why);
+    if (!models_is_ready(t) && !e->needs_no_model)
+        return fail(t, q, r, 503, "overloaded", "the model is being loaded; try again soon");
     const char *type = q->header(q, "Content-Type");
     if (strcmp(e->method, "POST") == 0 && !is_json_type(type, q->header(q, "Origin"))) {
         snprintf(text, sizeof text, "the Content-Type must be application/json, not %.100s",
                  type ? type : "missing");
-        return fail(s, q, r, 415, "invalid_request", text);
+        return fail(t, q, r, 415, "invalid_request", text);
     }
-    if (e->needs_no_model && e->handle) { /* here, in case all workers are busy */
-        server_count(s, COUNT_REQUESTS);
-        e->handle(s, q, r);
+    if (e->needs_no_model) { /* here, in case all workers are busy */
+        models_count(t, NULL, COUNT_REQUESTS);
+        e->handle_all(t, q, r);
         return false;
     }
     return true;
@@ -257,13 +264,14 @@ static size_t doc_bytes(ggl_str body) {
 
 /* Holds what reading a body may take at most: its texts are rendered and tokenized, too. *kept: what stays of it. False: it
  * was refused. */
-static bool hold_body(server *s, const http_request *q, http_reply *r, memory_hold *h,
+static bool hold_body(models *t, const http_request *q, http_reply *r, memory_hold *h,
                       size_t *kept) {
+    memory *m = models_memory(t);
     enum { TEXT_BYTES = 40 }; /* for each byte, as far as seen */
     char text[300];
     *kept = doc_bytes(q->body);
-    *h = (memory_hold){.of = s->memory, .use = MEMORY_REQUESTS};
-    const size_t n = *kept + q->body.n * TEXT_BYTES, most = memory_most(s->memory, h->use);
+    *h = (memory_hold){.of = m, .use = MEMORY_REQUESTS};
+    const size_t n = *kept + q->body.n * TEXT_BYTES, most = memory_most(m, h->use);
     if (memory_set(h, n))
         return true;
     if (n > most)
@@ -275,8 +283,8 @@ static bool hold_body(server *s, const http_request *q, http_reply *r, memory_ho
         snprintf(text, sizeof text,
                  "no memory for the request: it may take %zu MiB, and requests hold %zu of the %zu "
                  "MiB that they may have together (--request-memory); try again later",
-                 n >> 20, memory_held(s->memory, h->use) >> 20, most >> 20);
-    return fail(s, q, r, n > most ? 413 : 503, n > most ? "too_large" : "overloaded", text);
+                 n >> 20, memory_held(m, h->use) >> 20, most >> 20);
+    return fail(t, q, r, n > most ? 413 : 503, n > most ? "too_large" : "overloaded", text);
 }
 
 /* Reads the body into an ask. */
@@ -293,36 +301,20 @@ static ggl_status read_ask(server *s, const dialect *d, ask **out, const http_re
 
 void server_say_ignored(const server *s, const ignored_fields *x, const http_request *q,
                         http_reply *r) {
-    if (!x->n)
-        return;
-    http_reply_header(r, "X-Ignored-Fields", x->names);
-    if (s->log)
-        log_line(s->log, "%s %s %s ignored: %s", q->client, q->method, q->path, x->names);
+    models_say_ignored(model_table(s->model_row), x, q, r);
 }
 
-void endpoints_handle(void *ctx, const http_request *q, http_reply *r) {
-    server *s = ctx;
-    char allowed[64];
-    const endpoint *e = endpoint_find(q->method, q->path, allowed, sizeof allowed);
-    server_count(s, COUNT_REQUESTS);
-    if (e)
-        say_id(q, r);
-    if (!e) {
-        page_serve(s, q, r);
-        return;
-    }
-    memory_hold held;
-    size_t kept;
-    if (!hold_body(s, q, r, &held, &kept))
-        return;
+/* Answers a request for a model that is loaded. held: what hold_body gave; the answer has it from here on. */
+static void run(const endpoint *e, server *s, memory_hold held, size_t kept, const http_request *q,
+                http_reply *r) {
+    ask *a;
+    const char *param = NULL;
+    ggl_error err = {0};
     if (!e->dialect) {
         e->handle(s, q, r);
         memory_force(&held, 0);
         return;
     }
-    ask *a;
-    const char *param = NULL;
-    ggl_error err = {0};
     const ggl_status st = read_ask(s, e->dialect, &a, q, r, &param, &err);
     if (a) {
         a->held = held;
@@ -339,6 +331,100 @@ void endpoints_handle(void *ctx, const http_request *q, http_reply *r) {
     server_count(s, COUNT_ERRORS);
     answer_failed(e->dialect, st, &err, param, r);
     ask_free(a);
+}
+
+/* Answers a request that gets no model. */
+static void fail_model(models *t, ggl_status st, const ggl_error *err, const http_request *q,
+                       http_reply *r) {
+    const api_error too_many = {.status = 503, .type = "overloaded", .message = err->msg};
+    models_count(t, NULL, st == GGL_LIMIT ? COUNT_REJECTED : COUNT_ERRORS);
+    if (st == GGL_LIMIT)
+        answer_error(error_form(q->path), &too_many, r);
+    else
+        answer_failed(error_form(q->path), st, err, st == GGL_IO ? NULL : "model", r);
+}
+
+/* The model for which the request has waited is there, or could not be loaded. */
+static void go_on(models *t, server *s, const ggl_error *err, const http_request *q,
+                  http_reply *r) {
+    char allowed[64];
+    memory_hold held;
+    size_t kept;
+    if (!s)
+        fail_model(t, err->status, err, q, r);
+    else if (http_reply_is_gone(r))
+        http_reply_end(r);
+    else if (hold_body(t, q, r, &held, &kept))
+        run(endpoint_find(q->method, q->path, allowed, sizeof allowed), s, held, kept, q, r);
+    if (s)
+        server_release(s);
+}
+
+char *endpoint_model(const http_request *q) {
+    ggl_error unread; /* a body that is no JSON gets its error when it is read for a model */
+    llm_json *doc = NULL;
+    const char *of_query = q->parameter(q, "model");
+    ggl_str name = {of_query, of_query ? strlen(of_query) : 0};
+    if (!name.s && q->body.n > 0 &&
+        llm_json_parse(&doc, q->body.s, q->body.n, "request", &unread) == GGL_OK) {
+        const json_value *v = llm_json_get_kind(&doc->root, "model", JSON_STRING);
+        if (!v)
+            v = llm_json_get_kind(&doc->root, "name", JSON_STRING); /* Ollama's older clients */
+        if (v)
+            name = json_str(v);
+    }
+    char *text = name.s ? ggl_calloc(name.n + 1, 1) : NULL;
+    if (text && name.n > 0)
+        memcpy(text, name.s, name.n);
+    llm_json_free(doc);
+    return text;
+}
+
+/* Finds the model of a request, and answers it, now or once the model is loaded: until then the body alone is held. */
+static void choose(models *t, const endpoint *e, memory_hold held, size_t kept,
+                   const http_request *q, http_reply *r, const char *name) {
+    ggl_error err = {0};
+    model *m = models_find(t, name, &err);
+    server *s = NULL;
+    ggl_status st = m ? GGL_OK : err.status;
+    models_count(t, m, COUNT_REQUESTS);
+    const bool is_done = m && e->handle_unloaded && model_get_status(m).state != MODEL_LOADED &&
+                         e->handle_unloaded(m, q, r);
+    if (st == GGL_OK && !is_done)
+        st = models_take(m, &s, client_of(models_options(t), q), q, r, go_on, &err);
+    if (st != GGL_OK)
+        fail_model(t, st, &err, q, r);
+    if (!s) {
+        memory_force(&held, 0);
+        return;
+    }
+    run(e, s, held, kept, q, r);
+    server_release(s);
+}
+
+void endpoints_handle(void *ctx, const http_request *q, http_reply *r) {
+    models *t = ctx;
+    char allowed[64];
+    memory_hold held;
+    size_t kept;
+    const endpoint *e = endpoint_find(q->method, q->path, allowed, sizeof allowed);
+    if (!e) {
+        models_count(t, NULL, COUNT_REQUESTS);
+        page_serve(q, r);
+        return;
+    }
+    say_id(q, r);
+    if (!hold_body(t, q, r, &held, &kept))
+        return;
+    char *name = models_is_single(t) ? NULL : endpoint_model(q);
+    if (e->handle_all && !(e->handle && (models_is_single(t) || name))) {
+        models_count(t, NULL, COUNT_REQUESTS);
+        e->handle_all(t, q, r);
+        memory_force(&held, 0);
+    } else {
+        choose(t, e, held, kept, q, r, name);
+    }
+    ggl_free(name);
 }
 
 void endpoints_refuse(void *ctx, const http_request *q, http_reply *r, int status,

@@ -11,11 +11,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "builtin/builtin.h"
-#include "common/paths.h"
 #include "common/process.h"
 #include "ggl/show.h"
 #include "log.h"
+#include "presets.h"
 #include "server_impl.h"
 
 #define TOOL "llm-server"
@@ -43,7 +42,9 @@ static void on_change(void *unused) {
 
 typedef struct program {
     server_options o;
-    server *server;
+    models *models;
+    int argc;
+    char **argv;
     http_server *http;
     FILE *log; /* NULL: no log */
 } program;
@@ -67,16 +68,16 @@ static int open_log(program *p) {
 /* --- the handlers of HTTP have the program as context ------------------------------------------- */
 
 static bool on_accept(void *ctx, const http_request *q, http_reply *r) {
-    return endpoints_accept(((program *)ctx)->server, q, r);
+    return endpoints_accept(((program *)ctx)->models, q, r);
 }
 
 static void on_request(void *ctx, const http_request *q, http_reply *r) {
-    endpoints_handle(((program *)ctx)->server, q, r);
+    endpoints_handle(((program *)ctx)->models, q, r);
 }
 
 static void on_refused(void *ctx, const http_request *q, http_reply *r, int status,
                        const char *sentence) {
-    endpoints_refuse(((program *)ctx)->server, q, r, status, sentence);
+    endpoints_refuse(((program *)ctx)->models, q, r, status, sentence);
 }
 
 static ggl_status open_http(program *p, ggl_error *err) {
@@ -89,7 +90,7 @@ static ggl_status open_http(program *p, ggl_error *err) {
                                 .max_connections = (int)o->max_connections,
                                 .max_connections_per_client = (int)o->max_per_client,
                                 .timeout_s = (int)o->timeout,
-                                .memory = server_memory(p->server),
+                                .memory = models_memory(p->models),
                                 .n_workers = (int)o->n_http_threads,
                                 .origins = o->origins.s,
                                 .n_origins = o->origins.n,
@@ -132,18 +133,39 @@ static int fit_connections(int64_t *n_connections) {
 
 /* --- running ---------------------------------------------------------------------------------- */
 
+/* Names the models, as many as fit in a line. */
+static void say_models(const models *t) {
+    enum { MOST = 8 };
+    const size_t n = models_n(t);
+    ggl_fprint(stderr, "  %zu models, loaded when a request names them:", n);
+    for (size_t i = 0; i < n && i < MOST; i++)
+        ggl_fprint(stderr, "%s %s", i > 0 ? "," : "", model_name(models_at(t, i)));
+    ggl_fprint(stderr, "%s\n", n > MOST ? ", .." : "");
+}
+
 static void say_where(const program *p) {
     const server_options *o = &p->o;
-    const server_facts *f = server_get_facts(p->server);
     if (*o->host == '/')
         ggl_fprint(stderr, TOOL ": unix:%s", o->host);
     else
         ggl_fprint(stderr, strchr(o->host, ':') ? TOOL ": http://[%s]:%d" : TOOL ": http://%s:%d",
                    o->host, http_server_port(p->http));
-    ggl_fprint(stderr,
-               "  model %s, %" PRId64 " answers at once, context of %" PRId64 " tokens for all\n",
-               f->model, f->n_parallel, f->n_ctx);
-    if (!f->has_chat)
+    server *s = model_peek(models_at(p->models, 0));
+    if (!models_is_single(p->models)) {
+        say_models(p->models);
+    } else if (s) {
+        const server_facts *f = server_get_facts(s);
+        ggl_fprint(stderr,
+                   "  model %s, %" PRId64 " answers at once, context of %" PRId64
+                   " tokens for all\n",
+                   f->model, f->n_parallel, f->n_ctx);
+    } else { /* --keep-alive was shorter than the way here */
+        ggl_fprint(stderr, "  model %s\n", model_name(models_at(p->models, 0)));
+    }
+    const bool has_chat = !s || server_get_facts(s)->has_chat;
+    if (s)
+        model_unpeek(s);
+    if (!has_chat)
         tool_note(TOOL, "the model has no chat template, so it only continues texts "
                         "(/v1/completions); --chat-template NAME|FILE gives it one");
 }
@@ -170,14 +192,16 @@ static void wait_for_news(void) {
 
 /* Serves until a signal comes, or the model cannot be loaded. Returns an exit code. */
 static int serve(program *p) {
-    bool was_ready = false;
+    bool was_ready = models_is_ready(p->models);
+    if (was_ready)
+        say_where(p);
     while (!process_stopped) {
         wait_for_news();
-        if (p->server->exit_code >= 0 && !process_stopped)
-            return p->server->exit_code;
-        if (p->server->is_ready && !was_ready)
+        if (models_exit_code(p->models) >= 0 && !process_stopped)
+            return models_exit_code(p->models);
+        if (models_is_ready(p->models) && !was_ready)
             say_where(p);
-        was_ready = p->server->is_ready;
+        was_ready = models_is_ready(p->models);
     }
     http_server_drain(p->http);
     tool_say(TOOL,
@@ -205,6 +229,19 @@ static void block_signals(int how) {
     (void)pthread_sigmask(how, &set, NULL);
 }
 
+static int make_models(program *p) {
+    ggl_error err = {0};
+    p->models = models_new(&p->o, p->log, on_change, NULL);
+    if (!p->models)
+        return tool_error(TOOL, 1, "out of memory");
+    if (p->o.models)
+        return models_list(p->models, p->argc, p->argv);
+    if (models_add(p->models, "", p->o.alias, NULL, NULL, NULL, &err) != GGL_OK)
+        return tool_error(TOOL, 1, "%s", err.msg);
+    model_want(models_at(p->models, 0));
+    return -1;
+}
+
 static int run(program *p) {
     ggl_error err = {0};
     int code = open_log(p);
@@ -216,29 +253,28 @@ static int run(program *p) {
         return code;
     process_wait_for_stop();
     block_signals(SIG_BLOCK); /* in the threads that are started from here on: signals are main's */
-    p->server = server_new(&p->o, on_change, NULL);
-    if (!p->server)
-        return tool_error(TOOL, 1, "out of memory");
-    p->server->log = p->log;
+    code = make_models(p);
+    if (code >= 0)
+        return code;
     ggl_status st = open_http(p, &err);
     if (st == GGL_OK) {
         warn_open(p);
-        st = server_start(p->server, &err);
+        st = models_start(p->models, &err);
     }
     block_signals(SIG_UNBLOCK);
     if (st != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
     code = serve(p);
-    server_stop(p->server);
+    models_stop(p->models);
     (void)http_server_wait(p->http, FLUSH_SECONDS);
     return code;
 }
 
 static void end(program *p) {
     http_server_free(p->http);
-    if (p->server)
-        server_stop(p->server);
-    server_free(p->server);
+    if (p->models)
+        models_stop(p->models);
+    models_free(p->models);
     process_set_hooks(NULL, NULL);
     for (int i = 0; i < 2; i++)
         if (wake[i] >= 0)
@@ -248,20 +284,6 @@ static void end(program *p) {
     server_options_fini(&p->o);
 }
 
-static int check_paths(const server_options *o) {
-    const char *cache = o->repack_cache && *o->repack_cache ? o->repack_cache : NULL;
-    llm_builtin built_in;
-    const tool_path paths[] = {{"-m", llm_builtin_find(o->model, &built_in) ? NULL : o->model,
-                                .needed = true, .model = true},
-                               {"--chat-template-file", o->template_file, .needed = true},
-                               {"--arch", o->arch, .needed = true, .or_name = true},
-                               {"--api-key-file", o->key_file, .needed = true},
-                               {"--draft", o->speculate.draft, .needed = true},
-                               {"--trace", placement_trace(&o->placement), .written = true},
-                               {"--repack-cache", cache, .written = true, .optional = true}};
-    return tool_check_paths(TOOL, paths, sizeof paths / sizeof *paths);
-}
-
 /* Downloads the models that were given by name, before anything listens. */
 static int get_models(server_options *o) {
     process_wait_for_stop();
@@ -269,11 +291,14 @@ static int get_models(server_options *o) {
     int code = hub_get(TOOL, &o->hub, &o->model);
     if (code < 0)
         code = hub_get_draft(TOOL, &o->hub, &o->speculate.draft);
-    return code < 0 && (o->hub.path[0] || o->hub.path[1]) ? check_paths(o) : code;
+    return code < 0 && (o->hub.path[0] || o->hub.path[1]) ? server_options_check_paths(TOOL, o)
+                                                          : code;
 }
 
 int main(int argc, char **argv) {
     static program p;
+    p.argc = argc;
+    p.argv = argv;
     process_begin();
     int code = server_options_read(&p.o, argc, argv);
     if (code < 0 && p.o.list_devices) {
@@ -281,7 +306,7 @@ int main(int argc, char **argv) {
         code = 0;
     }
     if (code < 0)
-        code = check_paths(&p.o);
+        code = server_options_check_paths(TOOL, &p.o);
     if (code < 0)
         code = process_set_cpus(TOOL, p.o.cpu_mask);
     if (code < 0) {

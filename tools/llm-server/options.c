@@ -4,11 +4,13 @@
 #include <string.h>
 #include <time.h>
 
+#include "builtin/builtin.h"
 #include "common/cache_types.h"
 #include "common/hints.h"
 #include "common/input.h"
 #include "common/load.h"
 #include "common/memory_left.h"
+#include "common/paths.h"
 #include "common/reasoning.h"
 #include "ggl/alloc.h"
 
@@ -24,6 +26,7 @@ static const server_options defaults = {
     .reasoning = TOOL_REASONING_AUTO,
     .reasoning_budget = -1,
     .pooling = -1,
+    .keep_alive = -1,
     .n_batch = 2048,
     .n_ubatch = 512,
     .sampling = SAMPLING_DEFAULTS,
@@ -41,7 +44,39 @@ static const server_options defaults = {
 
 static const char *const pooling_choices[] = {"mean", "last", "cls", NULL};
 
-static int parse(server_options *o, int argc, char **argv) {
+/* A flag that a file of presets names; see server_options_flag. */
+typedef struct sought_flag {
+    const char *name;
+    size_t n;
+    const char *found;
+    size_t n_found;
+    bool is_switch, is_server;
+} sought_flag;
+
+/* Looks for a flag in the table. Those below these headings are the server's. */
+static void seek(const arg_option *row, sought_flag *f) {
+    bool is_server = false;
+    for (; arg_is_row(row); row++) {
+        const char *names = row->names, *name;
+        size_t n;
+        if (!names)
+            is_server = strcmp(row->help, "HTTP") == 0 || strcmp(row->help, "several models") == 0;
+        while (names && arg_next_name(&names, &name, &n)) {
+            const size_t n_dashes = strspn(name, "-");
+            const bool is_same = n == f->n && memcmp(name, f->name, n) == 0;
+            if (!is_same && (n - n_dashes != f->n || memcmp(name + n_dashes, f->name, f->n) != 0))
+                continue;
+            f->found = name;
+            f->n_found = n;
+            f->is_switch = row->kind == ARG_FLAG || row->kind == ARG_UNFLAG;
+            f->is_server = is_server;
+            return;
+        }
+    }
+}
+
+/* tool: the beginning of messages. flag: not NULL: only looks for it. */
+static int parse(const char *tool, server_options *o, int argc, char **argv, sought_flag *flag) {
     const arg_option options[] = {
         {NULL, .help = "model"},
         {"-m --model", ARG_STRING, &o->model, .value = "FILE",
@@ -84,7 +119,24 @@ static int parse(server_options *o, int argc, char **argv) {
          .help = "the architecture descriptor to use"},
         ADAPTER_OPTIONS(o->adapters),
         IGNORE_OPTIONS(o->ignore),
+        {NULL, .help = "several models"},
+        {"--models", ARG_STRING, &o->models, .value = "DIR|FILE",
+         .help =
+             "serve all models of a folder, or those of a file of presets (sections [NAME] with "
+             "lines flag = value): a model is loaded when a request names it"},
+        {"--models-max", ARG_INT, &o->models_max, .value = "N",
+         .help =
+             "models that are loaded at once; the one that was asked for least recently makes room "
+             "(default 0: as many as fit into memory)",
+         .min = 0, .max = 1 << 20},
+        {"--no-models-autoload", ARG_FLAG, &o->no_autoload,
+         .help = "load models only by POST /models/load, and those whose preset says "
+                 "load-on-startup"},
         {NULL, .help = "many requests at once"},
+        {"--keep-alive", ARG_INT, &o->keep_alive, .value = "SECONDS",
+         .help = "unload a model that no request has used for this time; the next request loads it "
+                 "again (default -1: it stays)",
+         .min = -1, .max = 1e9},
         {"-np --parallel", ARG_INT, &o->n_parallel, .value = "N",
          .help = "sequences that run at once (default 4)", .min = 1, .max = 1024},
         {"--queue", ARG_INT, &o->n_queue, .value = "N",
@@ -206,16 +258,36 @@ static int parse(server_options *o, int argc, char **argv) {
          "serves other machines, too; they must send the key"},
         {"llm-server -hf Qwen/Qwen3-0.6B-GGUF --port 0",
          "downloads a model once, and uses any free port"},
+        {"llm-server --models models --keep-alive 600",
+         "serves all models of a folder; each is loaded when a request names it, and unloaded "
+         "after "
+         "ten minutes without one"},
         {0}};
-    const args_spec spec = {TOOL,
-                            "[-m FILE | -hf USER/REPO] [options]",
+    if (flag) {
+        seek(options, flag);
+        return -1;
+    }
+    const args_spec spec = {tool,
+                            "[-m FILE | -hf USER/REPO | --models DIR] [options]",
                             "Serves a model over HTTP to many clients at once, in the APIs of "
                             "OpenAI, Anthropic, Ollama and llama.cpp's server.",
                             options,
                             NULL,
                             server_hints,
-                            .examples = examples};
+                            .examples = examples,
+                            .last_wins = strcmp(tool, TOOL) != 0};
     return args_parse(&spec, argc, argv);
+}
+
+const char *server_options_flag(const char *name, size_t n, size_t *n_flag, bool *is_switch,
+                                bool *is_server) {
+    server_options scratch = defaults;
+    sought_flag f = {.name = name, .n = n};
+    (void)parse(TOOL, &scratch, 0, NULL, &f);
+    *n_flag = f.n_found;
+    *is_switch = f.is_switch;
+    *is_server = f.is_server;
+    return f.found;
 }
 
 /* --- keys ------------------------------------------------------------------------------------- */
@@ -242,21 +314,21 @@ static size_t split_lines(char *text, size_t size, const char **key) {
     return n;
 }
 
-static int read_keys(server_options *o) {
+static int read_keys(const char *tool, server_options *o) {
     size_t size = 0, n = 0;
     if (o->key_file) {
-        o->key_text = tool_read_at_most(TOOL, o->key_file, MOST_KEYS, &size);
+        o->key_text = tool_read_at_most(tool, o->key_file, MOST_KEYS, &size);
         if (!o->key_text)
             return 1;
         if (memchr(o->key_text, '\0', size))
-            return tool_error(TOOL, 2, "--api-key-file %s is not a text", o->key_file);
+            return tool_error(tool, 2, "--api-key-file %s is not a text", o->key_file);
         n = split_lines(o->key_text, size, NULL);
         if (n == 0)
-            return tool_error(TOOL, 2, "--api-key-file %s: there is no key in it", o->key_file);
+            return tool_error(tool, 2, "--api-key-file %s: there is no key in it", o->key_file);
     }
     o->api_key = ggl_calloc(n + o->keys.n + 1, sizeof *o->api_key);
     if (!o->api_key)
-        return tool_error(TOOL, 1, "out of memory");
+        return tool_error(tool, 1, "out of memory");
     if (o->key_text)
         o->n_api_keys = split_lines(o->key_text, size, o->api_key);
     for (size_t i = 0; i < o->keys.n; i++)
@@ -273,47 +345,85 @@ static int64_t default_memory(void) {
 
 /* --- checks ----------------------------------------------------------------------------------- */
 
-static int check_origin(const char *s) {
+static int check_origin(const char *tool, const char *s) {
     const char *host = strncmp(s, "http://", 7) == 0    ? s + 7
                        : strncmp(s, "https://", 8) == 0 ? s + 8
                                                         : NULL;
     const bool is_site = host && *host && !strchr(host, '/');
     if (is_site || strcmp(s, "*") == 0 || strcmp(s, "localhost") == 0 || strstr(s, "-extension://"))
         return -1;
-    return tool_error(TOOL, 2,
+    return tool_error(tool, 2,
                       "--cors: '%s' is not a site such as https://example.org (without a path), "
                       "nor localhost, nor *",
                       s);
 }
 
-int server_options_read(server_options *o, int argc, char **argv) {
+int server_options_parse(const char *tool, server_options *o, int argc, char **argv) {
     *o = defaults;
-    int code = parse(o, argc, argv);
+    return parse(tool, o, argc, argv, NULL);
+}
+
+int server_options_read_model(const char *tool, server_options *o, int argc, char **argv) {
+    int code = server_options_parse(tool, o, argc, argv);
     for (size_t i = 0; i < o->origins.n && code < 0; i++)
-        code = check_origin(o->origins.s[i]);
+        code = check_origin(tool, o->origins.s[i]);
     if (code < 0)
-        code = sampling_options_check(TOOL, &o->sampling, true);
+        code = sampling_options_check(tool, &o->sampling, true);
     if (code < 0)
-        code = speculate_check(TOOL, &o->speculate);
+        code = speculate_check(tool, &o->speculate);
     if (code >= 0)
         return code;
     if (o->repack_cache && o->no_repack)
-        return tool_error(TOOL, 2, "--repack-cache and --no-repack cannot be used together");
+        return tool_error(tool, 2, "--repack-cache and --no-repack cannot be used together");
     if (o->f16_as_bf16 && o->no_repack)
-        return tool_error(TOOL, 2, "--f16-as-bf16 and --no-repack cannot be used together");
+        return tool_error(tool, 2, "--f16-as-bf16 and --no-repack cannot be used together");
     if (o->pooling >= 0 && !o->embeddings)
-        return tool_error(TOOL, 2, "--pooling is for embeddings: add --embeddings");
+        return tool_error(tool, 2, "--pooling is for embeddings: add --embeddings");
     if (o->template_name && o->template_file)
-        return tool_error(TOOL, 2,
+        return tool_error(tool, 2,
                           "--chat-template and --chat-template-file cannot be used together");
     if (o->n_ctx == 1)
-        return tool_error(TOOL, 2, "-c 1: a prompt and its answer need at least 2 tokens");
+        return tool_error(tool, 2, "-c 1: a prompt and its answer need at least 2 tokens");
     if (o->request_memory == 0)
         o->request_memory = default_memory();
     if (o->n_batch < o->n_ubatch)
         o->n_ubatch = o->n_batch;
     o->placement.shadow_seed = (uint64_t)(o->seed < 0 ? time(NULL) : o->seed);
-    return read_keys(o);
+    return read_keys(tool, o);
+}
+
+int server_options_read(server_options *o, int argc, char **argv) {
+    const int code = server_options_read_model(TOOL, o, argc, argv);
+    if (code >= 0)
+        return code;
+    if (o->models && (o->model || o->hub.repo || o->hub.url || o->alias))
+        return tool_error(
+            TOOL, 2,
+            "--models names the models, so %s cannot be used beside it; a file of presets "
+            "has it for each model",
+            o->model      ? "-m"
+            : o->hub.repo ? "-hf"
+            : o->hub.url  ? "-mu"
+                          : "-a");
+    if (!o->models && (o->models_max > 0 || o->no_autoload))
+        return tool_error(TOOL, 2, "%s is for several models: add --models DIR|FILE",
+                          o->no_autoload ? "--no-models-autoload" : "--models-max");
+    return -1;
+}
+
+int server_options_check_paths(const char *tool, const server_options *o) {
+    const char *cache = o->repack_cache && *o->repack_cache ? o->repack_cache : NULL;
+    llm_builtin built_in;
+    const tool_path paths[] = {{"-m", llm_builtin_find(o->model, &built_in) ? NULL : o->model,
+                                .needed = true, .model = true},
+                               {"--models", o->models, .needed = true},
+                               {"--chat-template-file", o->template_file, .needed = true},
+                               {"--arch", o->arch, .needed = true, .or_name = true},
+                               {"--api-key-file", o->key_file, .needed = true},
+                               {"--draft", o->speculate.draft, .needed = true},
+                               {"--trace", placement_trace(&o->placement), .written = true},
+                               {"--repack-cache", cache, .written = true, .optional = true}};
+    return tool_check_paths(tool, paths, sizeof paths / sizeof *paths);
 }
 
 void server_options_fini(server_options *o) {

@@ -13,6 +13,10 @@
 typedef struct server_options {
     int type; /* --type */
     const char *model, *alias, *tags, *arch;
+    const char *models; /* a folder, or a file of presets; NULL: one model */
+    int64_t models_max;
+    bool no_autoload;
+    int64_t keep_alive; /* seconds; less than 0: for ever */
     const char *template_name, *template_file, *template_vars;
     int reasoning, reasoning_format; /* indices into reasoning_choices and _formats */
     int64_t reasoning_budget;
@@ -46,6 +50,16 @@ typedef struct server_options {
 
 /* Reads the command line and the file of keys. Returns -1, or an exit code. */
 int server_options_read(server_options *o, int argc, char **argv);
+/* Reads the flags of one model of several: argv, of which later values replace earlier ones. tool: the beginning of messages. */
+int server_options_read_model(const char *tool, server_options *o, int argc, char **argv);
+/* The same without checks of flags that exclude or need each other. */
+int server_options_parse(const char *tool, server_options *o, int argc, char **argv);
+/* Returns the spelling, with its dashes, of the flag that a line of a file of presets names, by itself or without dashes; the name is
+ * not terminated. *is_switch: it has no value. *is_server: it is the server's, and no model's. NULL: none. */
+const char *server_options_flag(const char *name, size_t n, size_t *n_flag, bool *is_switch,
+                                bool *is_server);
+/* Checks the paths that the flags name. Returns -1, or an exit code. */
+int server_options_check_paths(const char *tool, const server_options *o);
 void server_options_fini(server_options *o);
 
 #endif

@@ -25,15 +25,14 @@ static void answer_probe(http_reply *r) {
     http_reply_end(r);
 }
 
-bool page_answers(const server *s, const http_request *q) {
-    return reads(q) && (is_probe(q) || (!s->o->no_page && page_find(q->path)));
+bool page_answers(const server_options *o, const http_request *q) {
+    return reads(q) && (is_probe(q) || (!o->no_page && page_find(q->path)));
 }
 
-void page_serve(server *s, const http_request *q, http_reply *r) {
+void page_serve(const http_request *q, http_reply *r) {
     const page_file *f = page_find(q->path);
     const char *known = q->header(q, "If-None-Match");
     const bool is_known = known && strcmp(known, f->etag) == 0;
-    (void)s;
     if (is_probe(q)) {
         answer_probe(r);
         return;

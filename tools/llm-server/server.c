@@ -34,10 +34,6 @@ answers *server_answers(const server *s) {
     return s->answers;
 }
 
-memory *server_memory(const server *s) {
-    return s->memory;
-}
-
 const llm_vocab *server_vocab(server *s) {
     ggl_error err;
     pthread_mutex_lock(&s->vocab_lock);
@@ -46,14 +42,6 @@ const llm_vocab *server_vocab(server *s) {
     const llm_vocab *v = s->vocab;
     pthread_mutex_unlock(&s->vocab_lock);
     return v;
-}
-
-void server_count(server *s, server_counter which) {
-    s->count[which]++;
-}
-
-uint64_t server_get_count(const server *s, server_counter which) {
-    return s->count[which];
 }
 
 /* --- the mailbox ------------------------------------------------------------------------------ */
@@ -171,7 +159,9 @@ static void serve(server *s) {
 
 static void *run(void *arg) {
     server *s = arg;
+    tool_copy_errors(s->error, sizeof s->error);
     s->exit_code = server_load(s);
+    tool_copy_errors(NULL, 0);
     if (s->exit_code < 0)
         s->is_ready = true;
     s->changed(s->changed_ctx);
@@ -196,27 +186,28 @@ void server_stop(server *s) {
     s->has_thread = false;
 }
 
-server *server_new(server_options *o, void (*changed)(void *ctx), void *ctx) {
+server *server_new(server_options *o, model *m, memory *account, void (*changed)(void *ctx),
+                   void *ctx) {
     server *s = ggl_calloc(1, sizeof *s);
     pthread_condattr_t monotonic;
     if (!s)
         return NULL;
+    s->model_row = m;
     s->o = o;
     s->last = &s->first;
     s->changed = changed;
     s->changed_ctx = ctx;
     s->exit_code = -1;
     s->answers = answers_new();
-    s->memory = memory_new((size_t)o->request_memory << 20);
     if (s->answers)
-        answers_limit(s->answers, s->memory);
+        answers_limit(s->answers, account);
     (void)pthread_condattr_init(&monotonic);
     (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     (void)pthread_mutex_init(&s->lock, NULL);
     (void)pthread_mutex_init(&s->vocab_lock, NULL);
     (void)pthread_cond_init(&s->has_message, &monotonic);
     (void)pthread_condattr_destroy(&monotonic);
-    if (s->answers && s->memory)
+    if (s->answers)
         return s;
     server_free(s);
     return NULL;
@@ -227,7 +218,6 @@ void server_free(server *s) {
         return;
     server_unload(s);
     answers_free(s->answers);
-    memory_free(s->memory);
     llm_vocab_free(s->vocab);
     pthread_cond_destroy(&s->has_message);
     pthread_mutex_destroy(&s->vocab_lock);

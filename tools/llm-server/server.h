@@ -8,6 +8,8 @@
 #include "llm/engine.h"
 
 typedef struct server server;
+typedef struct models models; /* models.h */
+typedef struct model model;   /* the same: one of them */
 
 /* An endpoint (endpoints.c lists them all). */
 typedef struct endpoint {
@@ -16,13 +18,23 @@ typedef struct endpoint {
     /* The request is an ask, which answer_start carries out; NULL: handle answers it at once. */
     const dialect *dialect;
     void (*handle)(server *s, const http_request *q, http_reply *r);
+    /* Answers requests that concern no single model. With `handle`, too, those that name none if there are several. */
+    void (*handle_all)(models *t, const http_request *q, http_reply *r);
+    /* Answers for a model that is not loaded, from its file. False: it has to be loaded. NULL: always. */
+    bool (*handle_unloaded)(model *m, const http_request *q, http_reply *r);
     const dialect *errors; /* the dialect whose form errors have; NULL: OpenAI's */
     const char *why;       /* the reason why it is not supported, sent with status 501 */
     bool is_public;        /* needs no API key */
-    bool needs_no_model;   /* `handle` can answer while the model is still being loaded */
+    bool
+        needs_no_model; /* `handle_all` answers at once, also while the model is still being loaded */
 } endpoint;
 
 const server_facts *server_get_facts(const server *s);
+/* A server that is held is not unloaded. Whoever has it from a caller may hold it for longer; from any thread. */
+void server_hold(server *s);
+void server_release(server *s);
+/* How many seconds the model stays loaded after its last use; less than 0: for ever. Until the next request. */
+void server_keep(server *s, double seconds);
 /* Identifies the client of a request: see endpoint_client. */
 uint64_t server_client(const server *s, const http_request *q);
 const llm_chat *server_chat(const server *s); /* NULL: the model has no template */
@@ -47,7 +59,6 @@ answers *answers_new(void); /* NULL: out of memory */
 void answers_limit(answers *x, memory *m);
 void answers_free(answers *x);
 answers *server_answers(const server *s);
-memory *server_memory(const server *s); /* what all requests hold */
 /* The server calls this on the engine's thread before each step, and at least once a second while
  * the engine waits for something: ends answers whose clients have gone, and keeps streams alive. */
 void answers_tick(answers *x, llm_engine *e);
@@ -70,7 +81,7 @@ const answers_times *answers_first_tokens(const answers *x);
 void server_say_ignored(const server *s, const ignored_fields *x, const http_request *q,
                         http_reply *r);
 
-/* Numbers for /metrics, counted from any thread. */
+/* Numbers for /metrics, counted from any thread, for each model. */
 typedef enum server_counter {
     COUNT_REQUESTS,
     COUNT_ERRORS,
@@ -79,7 +90,6 @@ typedef enum server_counter {
     N_SERVER_COUNTERS
 } server_counter;
 void server_count(server *s, server_counter which);
-uint64_t server_get_count(const server *s, server_counter which);
 
 /* Carries out a request whose body was read: prepares prompts, sampler and grammar on the calling thread, gives
  * the sequences to the engine, and answers through r. Takes the ask, also on failure, and ends r. (answer.c) */

@@ -17,10 +17,21 @@ typedef struct message {
     void *ctx;
 } message;
 
+/* Memory that a loaded model uses, and that measurements of free memory do not show: see fit_context.h. */
+typedef struct used_memory {
+    char device[32];
+    double bytes;
+} used_memory;
+
+enum { SERVER_MEMORIES = 8 };
+
 struct server {
+    model *model_row; /* whose server it is; not used here */
+    const char *name; /* the model's; NULL: that of its file */
+    /* See fit_context.h; ctx: the model. NULL: there are no other models. */
+    double (*taken)(void *ctx, const char *device);
     server_options *o;
     server_facts facts;
-    FILE *log; /* NULL: none */
     int32_t fim[N_FIM];
     llm_model *model;
     const llm_tokenizer *tokenizer;
@@ -31,9 +42,10 @@ struct server {
     speculation *speculation; /* NULL: nothing is guessed */
     llm_engine *engine;
     answers *answers;
-    memory *memory;
     char *model_info;
     double load_seconds, repack_seconds;
+    used_memory
+        used[SERVER_MEMORIES]; /* device "": the CPU's; the first one without bytes ends them */
 
     pthread_mutex_t vocab_lock;
     llm_pooling pooling; /* of embeddings */
@@ -41,7 +53,9 @@ struct server {
 
     atomic_bool is_ready; /* the model is loaded */
     atomic_bool aborts;   /* loading is to end early */
-    atomic_ullong count[N_SERVER_COUNTERS];
+    bool insists;     /* it is loaded even if it does not fit into memory; set before the start */
+    bool lacks_room;  /* loading has ended because it does not fit */
+    char error[2048]; /* of loading */
 
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t has_message;
@@ -64,8 +78,9 @@ void server_unload(server *s);
 
 /* --- server.c --- */
 
-/* NULL: out of memory. `changed` is called on another thread once the model is loaded, or loading has failed. */
-server *server_new(server_options *o, void (*changed)(void *ctx), void *ctx);
+/* NULL: out of memory. account: of what requests hold, borrowed. `changed` is called on another thread once the model is loaded, or loading has failed. */
+server *server_new(server_options *o, model *m, memory *account, void (*changed)(void *ctx),
+                   void *ctx);
 /* Starts the engine's thread, which loads the model. */
 GGL_NODISCARD ggl_status server_start(server *s, ggl_error *err);
 /* Ends all answers with an error, and the engine's thread. */
@@ -75,7 +90,7 @@ void server_free(server *s);
 
 /* --- endpoints.c --- */
 
-/* For http_params; ctx is the server. */
+/* For http_params; ctx is the table of models. */
 bool endpoints_accept(void *ctx, const http_request *q, http_reply *r);
 void endpoints_handle(void *ctx, const http_request *q, http_reply *r);
 void endpoints_refuse(void *ctx, const http_request *q, http_reply *r, int status,

@@ -21,8 +21,9 @@ enum {
     CACHE_SLOTS = 64,
     CACHE_SLOTS_WITH_STATES = 4,
     DEFAULT_CTX = 4096,
-    FEW_TOKENS = 32, /* for a prompt and its answer */
-    MOST_ROWS = 64   /* of logits at a time */
+    FEW_TOKENS = 32,  /* for a prompt and its answer */
+    MOST_ROWS = 64,   /* of logits at a time */
+    ENOUGH_CTX = 8192 /* without -c, other models are not unloaded for a longer context */
 };
 
 /* --- the model -------------------------------------------------------------------------------- */
@@ -157,15 +158,49 @@ static speculate_target target(const server *s) {
                               .file = file_params(s->o)};
 }
 
+/* True if other models are to be unloaded before this one is loaded. */
+static bool lacks_room(const server *s, const fit_context *f) {
+    int64_t least = llm_session_n_ctx(s->session);
+    if (!f->is_asked && least > ENOUGH_CTX)
+        least = ENOUGH_CTX;
+    return !s->insists && fit_context_most(f, s->session) < least;
+}
+
+/* Notes what the session uses, for models that are loaded later. */
+static void note_memory(server *s) {
+    used_memory *m = s->used;
+    for (int i = 0; i < placement_n_backends(s->placement); i++) {
+        const ggl_backend *b = placement_backend(s->placement, i);
+        ggl_memory u;
+        if (m == s->used + SERVER_MEMORIES - 1 ||
+            !ggl_sched_memory(llm_session_sched(s->session), i, &u))
+            continue;
+        if (fit_context_is_host(b)) {
+            m->bytes = (double)u.weights_mapped;
+        } else {
+            snprintf(m->device, sizeof m->device, "%s", b->name);
+            m->bytes = (double)u.weights_mapped + (double)u.weights_copied +
+                       (double)u.weights_repacked + (double)u.stores_rows +
+                       (double)u.stores_states + (double)u.arena + (double)u.io;
+        }
+        m += m->bytes > 0;
+    }
+}
+
 /* Makes the context smaller if it does not fit into memory. */
 static int fit_session(server *s) {
     fit_context f = {.tool = TOOL,
                      .placement = s->placement,
                      .model = s->model,
                      .params = &s->params,
-                     .is_asked = s->o->n_ctx > 0};
+                     .is_asked = s->o->n_ctx > 0,
+                     .taken = s->taken,
+                     .taken_ctx = s->model_row};
     const speculate_target t = target(s);
     speculate_memory(&s->o->speculate, &t, &f.draft_fixed, &f.draft_row);
+    s->lacks_room = lacks_room(s, &f);
+    if (s->lacks_room)
+        return 1;
     return fit_context_session(&f, &s->session);
 }
 
@@ -223,6 +258,9 @@ static int alloc_session(server *s) {
     progress_end();
     if (st == GGL_CANCELLED)
         return 0;
+    s->lacks_room = st == GGL_NOMEM && !s->insists;
+    if (s->lacks_room)
+        return 1;
     if (st != GGL_OK)
         return tool_error(
             TOOL, 1, "%s%s", err.msg,
@@ -346,8 +384,9 @@ static int set_facts(server *s) {
         sampling_options_check_vocab(TOOL, &o->sampling, llm_session_n_vocab(s->session));
     if (code >= 0)
         return code;
-    *f = (server_facts){.model = o->alias ? strndup(o->alias, strcspn(o->alias, ","))
-                                          : name_of(llm_model_file(s->model), path),
+    *f = (server_facts){.model = s->name    ? strdup(s->name)
+                                 : o->alias ? strndup(o->alias, strcspn(o->alias, ","))
+                                            : name_of(llm_model_file(s->model), path),
                         .model_path = path,
                         .n_ctx = llm_session_n_ctx(s->session),
                         .n_vocab = llm_session_n_vocab(s->session),
@@ -373,10 +412,24 @@ static int set_facts(server *s) {
     return f->model && info.s && !info.failed ? -1 : tool_error(TOOL, 1, "out of memory");
 }
 
+/* Downloads a model of a preset. The only model of a server was downloaded before anything listened. */
+static int get_model(server *s) {
+    server_options *o = s->o;
+    int code = -1;
+    o->hub.arch = o->arch;
+    if (!o->hub.path[0] && !o->model)
+        code = hub_get(TOOL, &o->hub, &o->model);
+    if (code < 0 && !o->hub.path[1] && !o->speculate.draft)
+        code = hub_get_draft(TOOL, &o->hub, &o->speculate.draft);
+    return code;
+}
+
 int server_load(server *s) {
     const double begin = process_seconds();
     progress_begin(NULL, 0, "loading %s", s->o->model ? s->o->model : "the model");
-    int code = open_model(s);
+    int code = get_model(s);
+    if (code < 0)
+        code = open_model(s);
     if (code < 0)
         code = open_template(s);
     if (code < 0)
@@ -389,6 +442,8 @@ int server_load(server *s) {
         code = open_engine(s);
     if (code < 0)
         code = set_facts(s);
+    if (code < 0)
+        note_memory(s);
     progress_end();
     s->load_seconds = process_seconds() - begin;
     if (code < 0)

@@ -1,0 +1,326 @@
+#!/usr/bin/env python3
+"""llm-server with several models (--models). router.py LLM-SERVER MODELS/builtin CASE."""
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+from http_layer import PATIENCE, check, request
+from running import Server
+
+BINARY, BUILTIN = sys.argv[1:3]
+STORIES, CHAT = (os.path.join(BUILTIN, name) for name in ("stories.gguf", "stories-chat.gguf"))
+SMALL = ["-c", "512", "-np", "2", "-t", "1"]
+COMPLETION = {"prompt": "Once", "max_tokens": 4, "temperature": 0}
+
+
+def folder_of(*names):
+    """A folder with copies of a model under these names; call its cleanup()."""
+    folder = tempfile.TemporaryDirectory()
+    for name in names:
+        path = os.path.join(folder.name, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        shutil.copyfile(STORIES, path)
+    return folder
+
+
+def get(s, path, status=200, **more):
+    got, headers, body = s.get(path, **more)
+    check(got == status, f"{path}: {got} {body[:300]}")
+    return json.loads(body)
+
+
+def post(s, path, body, status=200, **more):
+    got, headers, text = s.post(path, body, **more)
+    check(got == status, f"{path} {body}: {got} {text[:300]}")
+    return json.loads(text)
+
+
+def complete(s, model, status=200, **more):
+    return post(s, "/v1/completions", dict(COMPLETION, model=model, **more), status)
+
+
+def states(s):
+    return {m["id"]: m["status"]["value"] for m in get(s, "/v1/models")["data"]}
+
+
+def until(what, condition):
+    for _ in range(int(PATIENCE / 0.02)):
+        if condition():
+            return
+        time.sleep(0.02)
+    check(False, f"never: {what}")
+
+
+def metric(s, name, model):
+    text = s.get("/metrics")[2].decode()
+    for line in text.splitlines():
+        if line.startswith(f'{name}{{model="{model}"}} '):
+            return float(line.split()[-1])
+    return None
+
+
+def together(*calls):
+    """Runs functions at the same time; returns their results."""
+    results = [None] * len(calls)
+
+    def run(i):
+        results[i] = calls[i]()
+
+    threads = [threading.Thread(target=run, args=(i,)) for i in range(len(calls))]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    return results
+
+
+class Stream:
+    """A completion that runs until it is closed."""
+
+    def __init__(self, s, model, n=400):
+        body = json.dumps({"model": model, "prompt": "Once", "max_tokens": n, "ignore_eos": True, "stream": True}).encode()
+        self.socket = socket.create_connection(("127.0.0.1", s.port))
+        self.socket.settimeout(PATIENCE)
+        self.socket.sendall(request("POST", "/v1/completions", body, ["Content-Type: application/json"]))
+        self.file = self.socket.makefile("rb")
+        self.first = self.file.readline()
+
+    def is_complete(self):
+        """Reads to the end of the stream."""
+        return any(line.startswith(b"data: [DONE]") for line in iter(self.file.readline, b""))
+
+    def close(self):
+        self.file.close()
+        self.socket.close()
+
+
+# --- cases -----------------------------------------------------------------------------------------
+
+
+def folder():
+    """What a folder offers, under which names, in all APIs; and what it leaves out."""
+    with folder_of("a.gguf", "b.gguf", "split-00001-of-00002.gguf", "split-00002-of-00002.gguf", "gone.gguf", "in/deep.gguf", "two/x.gguf", "two/y.gguf",
+                   "mmproj-a.gguf", "a-draft.gguf", ".hidden.gguf", "drafty.gguf", "a.txt") as path:
+        with open(path + "/bad.gguf", "w") as f:
+            f.write("no model")
+        with Server([BINARY, "--models", path + "/", *SMALL]) as s:
+            check(any("bad.gguf" in line and "left out" in line for line in s.lines), s.lines)
+            names = ["a", "b", "drafty", "in", "split", "two/x", "two/y"]
+            check(sorted(states(s)) == sorted([*names, "gone"]), states(s))
+            check(set(states(s).values()) == {"unloaded"}, states(s))
+            check({m["name"] for m in get(s, "/api/tags")["models"]} == {*names, "gone"}, "tags")
+            check(get(s, "/api/ps")["models"] == [], "nothing is loaded")
+            before = get(s, "/api/tags")["models"]
+            text = {name: complete(s, name)["choices"][0]["text"] for name in names}
+            check(len(set(text.values())) == 1, text)
+            check({m["name"] for m in get(s, "/api/ps")["models"]} == set(names), "loaded")
+            check(get(s, "/api/tags")["models"] == before, "loading changes nothing of the list")
+            check(get(s, "/v1/models/two/x")["status"]["value"] == "loaded", "a name with a slash")
+            os.remove(path + "/gone.gguf")
+            e = complete(s, "gone", 500)["error"]
+            check("gone" in e["message"] and "could not be loaded" in e["message"], e)
+            failed = get(s, "/v1/models/gone")["status"]
+            check(failed["failed"] and failed["error"] in e["message"], failed)
+            complete(s, "a")  # the server goes on
+            # names
+            check(complete(s, "a:latest")["model"] == "a:latest", "a tag of Ollama")
+            check("did you mean drafty" in complete(s, "draftx", 404)["error"]["message"], "near")
+            check("there are a, b" in complete(s, "something", 404)["error"]["message"], "unknown")
+            check("names one of a, b" in post(s, "/v1/completions", COMPLETION, 400)["error"]["message"], "none")
+            check("draftx" in post(s, "/api/chat", {"model": "draftx", "messages": []}, 404)["error"], "Ollama's form")
+            e = post(s, "/v1/messages", {"model": "draftx", "max_tokens": 1, "messages": []}, 404)
+            check(e["type"] == "error" and e["error"]["type"] == "not_found_error", e)
+            # paths that name none, and those of a query
+            check(get(s, "/props")["role"] == "router", "props of all")
+            check(get(s, "/props?model=two/y")["model_path"].endswith("/two/y.gguf"), "props of one")
+            get(s, "/props?model=nobody", 404)
+            check(len(get(s, "/slots?model=a")) > 2, "slots")
+            get(s, "/slots", 400)
+            check(len(post(s, "/tokenize", {"model": "b", "content": "Once"})["tokens"]) > 0, "tokenize")
+            check(s.stop() == 0, "exit code")
+    with tempfile.TemporaryDirectory() as path:
+        r = subprocess.run([BINARY, "--models", path], capture_output=True, text=True)
+        check(r.returncode == 1 and "there is no model in it" in r.stderr, r)
+
+
+def load():
+    """Loading on demand: once for many, by request, by time, by number and by memory."""
+    with folder_of("a.gguf", "b.gguf", "c.gguf") as path:
+        with Server([BINARY, "--models", path, "--models-max", "2", *SMALL]) as s:
+            answers = together(*[lambda: complete(s, "a")["choices"][0]["text"] for _ in range(12)])
+            check(len(set(answers)) == 1 and metric(s, "llm_model_loads_total", "a") == 1, "loaded once")
+            complete(s, "b")
+            complete(s, "a")
+            complete(s, "c")  # b was used least recently
+            check(states(s) == {"a": "loaded", "b": "unloaded", "c": "loaded"}, states(s))
+            # /models/load and unload
+            check(post(s, "/models/unload", {"model": "c"})["success"], "unload")
+            until("c is unloaded", lambda: states(s)["c"] == "unloaded")
+            post(s, "/models/unload", {"model": "c"}, 400)
+            check(post(s, "/models/load", {"model": "b"})["success"], "load")
+            until("b is loaded", lambda: states(s)["b"] == "loaded")
+            post(s, "/models/load", {"model": "d"}, 404)
+            post(s, "/models/load", {}, 400)
+            # Ollama's ways
+            empty = post(s, "/api/generate", {"model": "c", "keep_alive": "1h"})
+            check(empty["done_reason"] == "load" and states(s)["c"] == "loaded", empty)
+            left = {m["name"]: m["expires_at"] for m in get(s, "/api/ps")["models"]}
+            check(left["c"] < "9999" and left["b"].startswith("9999"), left)
+            empty = post(s, "/api/generate", {"model": "c", "keep_alive": 0})
+            check(empty["done_reason"] == "unload", empty)
+            until("c is unloaded", lambda: states(s)["c"] == "unloaded")
+            post(s, "/api/generate", {"model": "c", "prompt": "Once", "keep_alive": "1ms", "stream": False, "options": {"num_predict": 2}})
+            until("c is unloaded", lambda: states(s)["c"] == "unloaded")
+            post(s, "/api/generate", {"model": "b", "keep_alive": "soon"}, 400)
+            # /api/show does not load
+            check(post(s, "/api/show", {"model": "c"})["model_info"]["general.architecture"] == "llama", "show")
+            check(states(s)["c"] == "unloaded", "show loads nothing")
+            check(metric(s, "llm_requests_total", "c") >= 4, "counted while it is not loaded")
+            check(s.stop() == 0, "exit code")
+        # what does not fit beside the others: as much memory as one of them takes, and a bit
+        with Server([BINARY, "--models", path, *SMALL], env={"GGL_MEMORY_LEFT": "100000"}) as s:
+            complete(s, "a")
+            complete(s, "b")
+            check(states(s) == {"a": "unloaded", "b": "loaded", "c": "unloaded"}, states(s))
+            check(any("a makes room for b (memory)" in line for line in s.lines), s.lines)
+        with Server([BINARY, "--models", path, "--no-models-autoload", *SMALL]) as s:
+            check("/models/load" in complete(s, "a", 400)["error"]["message"], "not by itself")
+            post(s, "/models/load", {"model": "a"})
+            until("a is loaded", lambda: states(s)["a"] == "loaded")
+            complete(s, "a")
+    # a single model that leaves, and comes again
+    with Server([BINARY, "-m", STORIES, "--keep-alive", "0", *SMALL]) as s:
+        until("it is unloaded", lambda: states(s)["stories"] == "unloaded")
+        check(complete(s, "any")["choices"][0]["text"], "it is loaded again")
+        until("it is unloaded", lambda: states(s)["stories"] == "unloaded")
+        check(s.stop() == 0, "exit code")
+
+
+def busy():
+    """A model that answers is not unloaded; those that wait for another get it, in their order, unless they leave."""
+    with folder_of("a.gguf", "b.gguf", "c.gguf") as path:
+        with Server([BINARY, "--models", path, "--models-max", "1", "-c", "100000", "-np", "2", "-t", "1", "--queue", "4"]) as s:
+            first = Stream(s, "a", 100000)
+            check(first.first.startswith(b"HTTP/1.1 200"), first.first)
+            # one client that waits and leaves changes nothing
+            other = socket.create_connection(("127.0.0.1", s.port))
+            other.sendall(request("POST", "/v1/completions", json.dumps(dict(COMPLETION, model="b")).encode(), ["Content-Type: application/json"]))
+            until("it waits", lambda: metric(s, "llm_model_requests_waiting", "b") == 1)
+            other.close()
+            until("it waits no longer", lambda: metric(s, "llm_model_requests_waiting", "b") == 0)
+            check(states(s)["a"] == "loaded" and states(s)["b"] == "unloaded", states(s))
+            check(complete(s, "a")["choices"][0]["text"], "a goes on to answer")
+            # two that wait; further ones are too many for one client
+            results = []
+            threads = [threading.Thread(target=lambda m=m: results.append((m, complete(s, m)))) for m in ("b", "c")]
+            for m, t in zip("bc", threads):
+                t.start()
+                until("it waits", lambda: metric(s, "llm_model_requests_waiting", m) == 1)
+            e = complete(s, "b", 503)["error"]
+            check("wait for models already" in e["message"], e)
+            check(states(s)["a"] == "loaded", "it answers still")
+            first.close()
+            for t in threads:
+                t.join()
+            check([m for m, _ in results] == ["b", "c"], results)
+            check(states(s) == {"a": "unloaded", "b": "unloaded", "c": "loaded"}, states(s))
+            # unloading waits for the answer, too
+            third = Stream(s, "c", 3000)
+            post(s, "/models/unload", {"model": "c"})
+            check(third.is_complete(), "the answer is complete")
+            until("c is unloaded", lambda: states(s)["c"] == "unloaded")
+            check(s.stop() == 0, "exit code")
+    # stopped at every moment of loading, while requests wait
+    with folder_of("a.gguf", "b.gguf") as path:
+        for i in range(8):
+            with Server([BINARY, "--models", path, "--models-max", "1", "--grace", "0", *SMALL]) as s:
+                got = []
+                threads = [threading.Thread(target=lambda m=m: got.append(s.post("/v1/completions", dict(COMPLETION, model=m))[0])) for m in "abab"]
+                for t in threads:
+                    t.start()
+                time.sleep(0.003 * i)
+                check(s.stop() == 0, "exit code")
+                for t in threads:
+                    t.join()
+                check(set(got) <= {0, 200, 503}, got)
+
+
+def storm():
+    """Many clients, who want other models than those that are loaded, some of whom leave."""
+    with folder_of(*[f"{c}.gguf" for c in "abcd"]) as path:
+        with Server([BINARY, "--models", path, "--models-max", "2", "--keep-alive", "0", "--queue", "200", *SMALL]) as s:
+            def client(k):
+                for i in range(8):
+                    name = "abcd"[(k + i * i) % 4]
+                    if (k + i) % 5 == 0:
+                        Stream.close(Stream(s, name))
+                    elif (k + i) % 7 == 0:
+                        s.post("/models/unload", {"model": name})
+                        s.get("/metrics")
+                    else:
+                        complete(s, name)
+            together(*[lambda k=k: client(k) for k in range(12)])
+            until("all are unloaded", lambda: set(states(s).values()) == {"unloaded"})
+            check(s.stop() == 0, "exit code")
+
+
+def presets():
+    """A file of presets: names, flags of all models and of one, aliases; errors name the line."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = folder + "/models.ini"
+
+        def write(text):
+            with open(path, "w") as f:
+                f.write(text.replace("STORIES", STORIES).replace("CHAT", CHAT))
+
+        def fails(text, *words, code=2, more=()):
+            write(text)
+            r = subprocess.run([BINARY, "--models", path, *more], capture_output=True, text=True)
+            check(r.returncode == code and all(w in r.stderr for w in words), f"{text!r}: {r}")
+
+        write("; presets\nversion = 1\n[*]\nctx-size = 300 ; for all\nthreads = 1\n\n[one]\nmodel = STORIES\nalias = uno, eins\ntemp = 0.25\n"
+              "[two]\r\n-m = CHAT\r\nc = 200\nembeddings\nload_on_startup = true\nno-mmap = false\n[gone]\nmodel = STORIES\nctx_size=512\n")
+        with Server([BINARY, "--models", path, "-np", "3", "--temp", "0.75", "-c", "100"]) as s:
+            check(list(states(s)) == ["one", "two", "gone"], states(s))
+            until("two is loaded", lambda: states(s)["two"] == "loaded")
+            two = get(s, "/props?model=two")
+            check(two["default_generation_settings"]["n_ctx"] == 200 and two["total_slots"] == 3, two)
+            check(abs(two["default_generation_settings"]["params"]["temperature"] - 0.75) < 1e-6, two)
+            one = get(s, "/props?model=eins")
+            check(one["default_generation_settings"]["n_ctx"] == 300 and one["model_alias"] == "one", one)
+            check(abs(one["default_generation_settings"]["params"]["temperature"] - 0.25) < 1e-6, one)
+            check(get(s, "/v1/models/uno")["aliases"] == ["uno", "eins"], "aliases")
+            check(len(post(s, "/v1/embeddings", {"model": "two", "input": "x"})["data"]) == 1, "embeddings")
+            post(s, "/v1/embeddings", {"model": "one", "input": "x"}, 501)
+            check(s.stop() == 0, "exit code")
+        fails("[a]\nmodel = STORIES\nctx-sise = 3\n", ":3: unknown flag '--ctx-sise'; did you mean '--ctx-size'?")
+        fails("[a]\nmodel = STORIES\nctx-size = many\n", ":3:", "'many' is not a whole number")
+        fails("[a]\nmodel = STORIES\nport = 3\n", ":3:", "port is a flag of the server")
+        fails("[a]\nmodel = STORIES\nmlock = perhaps\n", ":3:", "neither true nor false")
+        fails("model = STORIES\n", ":1:", "before the first [NAME]")
+        fails("[a\nmodel = STORIES\n", ":1:", "a section is [NAME]")
+        fails("[ ]\n", ":1:", "no name")
+        fails("[a]\nmodel = STORIES\n[a]\n", ":3:", "line 1 begins [a], too")
+        fails("[a]\nmodel = STORIES\n[*]\n", ":3:", "comes first")
+        fails("[a]\nctx-size = 300\n", ":1: [a]", "its file is missing")
+        fails("[a]\nmodel = STORIES\nalias = b\n[b]\nmodel = STORIES\n", ":4: [b]", "two models have the name b")
+        fails("[a]\nmodel = STORIES.no\n", ":1: [a]", "No such file", code=1)
+        fails("[a]\nmodel = STORIES\npooling = cls\n", ":1: [a]", "add --embeddings")
+        fails("[a]\nmodel = STORIES\n = 3\n", ":3:", "missing")
+        fails("", "there is no model in it", code=1)
+        fails("[a]\nmodel = STORIES\n", "--models names the models", more=("-m", STORIES))
+        r = subprocess.run([BINARY, "--models", STORIES], capture_output=True, text=True)
+        check(r.returncode == 2 and "neither a folder nor a text" in r.stderr, r)
+        r = subprocess.run([BINARY, "--models-max", "3"], capture_output=True, text=True)
+        check(r.returncode == 2 and "add --models" in r.stderr, r)
+
+
+if __name__ == "__main__":
+    {f.__name__: f for f in (folder, load, busy, storm, presets)}[sys.argv[3]]()

@@ -1,0 +1,166 @@
+/* The list of models in OpenAI's form, with what llama.cpp's server adds to it, and loading and unloading. */
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "admin.h"
+#include "api_pieces.h"
+#include "api_shape.h"
+#include "endpoints.h"
+#include "server_impl.h"
+
+static void put_status(llm_json_out *out, model *m) {
+    const model_status x = model_get_status(m);
+    put_format(out, ", \"status\": {\"value\": \"%s\"", model_state_names[x.state]);
+    if (x.has_failed) {
+        llm_json_put_text(out, ", \"failed\": true, \"exit_code\": 1, \"error\": ");
+        admin_put_string(out, x.error);
+    }
+    llm_json_put_text(out, "}");
+}
+
+/* Writes a list such as "a,b" as an array. */
+static void put_names(llm_json_out *out, const char *list) {
+    llm_json_put_text(out, "[");
+    for (const char *at = list; at && *at; at += strspn(at, ", ")) {
+        const size_t n = strcspn(at, ",");
+        llm_json_put_text(out, at > list ? ", " : "");
+        llm_json_put_string(out, (ggl_str){at, n});
+        at += n;
+    }
+    llm_json_put_text(out, "]");
+}
+
+/* What is known of a model that is not loaded. */
+static void put_card(llm_json_out *out, const model *m) {
+    const model_card *c = model_get_card(m);
+    if (!c->is_known) {
+        llm_json_put_text(out, "null");
+        return;
+    }
+    llm_json_put_text(out, "{\"architecture\": ");
+    admin_put_string(out, c->family);
+    put_format(out, ", \"n_params\": %.0f, \"size\": %.0f}", c->n_params, c->size);
+}
+
+/* The model with the members of OpenAI's, Anthropic's and llama.cpp's lists. */
+static void put_model_object(llm_json_out *out, model *m) {
+    server *s = model_peek(m);
+    const server_options *o = model_options(m);
+    const time_t t = (time_t)(s ? s->facts.t_start : model_get_card(m)->modified);
+    struct tm tm;
+    char when[40] = "";
+    if (gmtime_r(&t, &tm))
+        (void)strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    llm_json_put_text(out, "{\"id\": ");
+    admin_put_string(out, model_name(m));
+    llm_json_put_text(out, ", \"aliases\": ");
+    put_names(out, o->alias ? o->alias : model_name(m));
+    llm_json_put_text(out, ", \"tags\": ");
+    put_names(out, o->tags);
+    llm_json_put_text(out, ", \"type\": \"model\", \"display_name\": ");
+    admin_put_string(out, model_name(m));
+    put_format(out, ", \"created_at\": \"%s\"", when);
+    put_format(out,
+               ", \"object\": \"model\", \"created\": %" PRId64 ", \"owned_by\": \"llm-server\"",
+               (int64_t)t);
+    put_status(out, m);
+    llm_json_put_text(out, ", \"meta\": ");
+    if (s)
+        llm_json_put_text(out, server_model_info(s));
+    else
+        put_card(out, m);
+    llm_json_put_text(out, "}");
+    if (s)
+        model_unpeek(s);
+}
+
+void admin_models(models *t, const http_request *q, http_reply *r) {
+    llm_json_out out = {0};
+    (void)q;
+    llm_json_put_text(&out, "{\"object\": \"list\", \"data\": [");
+    for (size_t i = 0; i < models_n(t); i++) {
+        llm_json_put_text(&out, i > 0 ? ", " : "");
+        put_model_object(&out, models_at(t, i));
+    }
+    llm_json_put_text(&out, "], \"has_more\": false, \"first_id\": ");
+    admin_put_string(&out, model_name(models_at(t, 0)));
+    llm_json_put_text(&out, ", \"last_id\": ");
+    admin_put_string(&out, model_name(models_at(t, models_n(t) - 1)));
+    llm_json_put_text(&out, "}");
+    admin_send(&out, r);
+}
+
+void admin_model(models *t, const http_request *q, http_reply *r) {
+    const char *name = strstr(q->path, "/models/") + strlen("/models/");
+    llm_json_out out = {0};
+    ggl_error err = {0};
+    model *m = models_find(t, name, &err);
+    if (m && models_is_single(t) && strcmp(name, model_name(m)) != 0 &&
+        models_find_exactly(t, name) != m) {
+        (void)ggl_fail(&err, GGL_NOT_FOUND, "there is no model %.100s; this server has %s", name,
+                       model_name(m));
+        m = NULL;
+    }
+    if (!m) {
+        answer_failed(&api_openai_chat, err.status, &err, "model", r);
+        return;
+    }
+    put_model_object(&out, m);
+    admin_send(&out, r);
+}
+
+/* --- loading and unloading ---------------------------------------------------------------------- */
+
+/* Returns the model that the body names; NULL: it was answered with an error. */
+static model *named(models *t, const http_request *q, http_reply *r) {
+    static const shape_row rows[] = {{"model", SHAPE_STRING | SHAPE_REQUIRED, 0, NULL}, {0}};
+    const json_value *value[1];
+    ignored_fields ignored = {.strict = models_options(t)->strict_fields};
+    ggl_error err = {0};
+    llm_json *doc = NULL;
+    model *m = NULL;
+    ggl_status st = llm_json_parse(&doc, q->body.s, q->body.n, "request", &err);
+    if (st == GGL_OK)
+        st = read_shape(value, sizeof value, &ignored, &doc->root, rows, &err);
+    llm_json_free(doc);
+    char *name = st == GGL_OK ? endpoint_model(q) : NULL;
+    if (st == GGL_OK) {
+        m = models_find(t, name, &err);
+        st = m ? GGL_OK : err.status;
+    }
+    ggl_free(name);
+    if (st != GGL_OK)
+        answer_failed(&api_openai_chat, st, &err, "model", r);
+    else
+        models_say_ignored(t, &ignored, q, r);
+    return m;
+}
+
+static void send_success(http_reply *r) {
+    llm_json_out out = {0};
+    llm_json_put_text(&out, "{\"success\": true}");
+    admin_send(&out, r);
+}
+
+/* Answers at once; GET /models tells when the model is loaded. */
+void admin_load(models *t, const http_request *q, http_reply *r) {
+    model *m = named(t, q, r);
+    if (!m)
+        return;
+    model_load(m);
+    send_success(r);
+}
+
+void admin_unload(models *t, const http_request *q, http_reply *r) {
+    model *m = named(t, q, r);
+    ggl_error err = {0};
+    if (!m)
+        return;
+    if (model_unload(m)) {
+        send_success(r);
+        return;
+    }
+    (void)ggl_fail(&err, GGL_USAGE, "the model %.64s is not loaded", model_name(m));
+    answer_failed(&api_openai_chat, GGL_USAGE, &err, "model", r);
+}

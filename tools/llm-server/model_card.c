@@ -1,0 +1,55 @@
+#include "model_card.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static ggl_str find_string(const ggl_gguf *f, const char *key) {
+    ggl_error err;
+    ggl_str x = {"", 0};
+    (void)ggl_gguf_get_string(f, key, &x, &err);
+    return x;
+}
+
+model_card model_card_of(const ggl_gguf *f) {
+    double of_type[256] = {0};
+    struct stat st;
+    model_card c = {.is_known = true, .digest = ggl_gguf_digest(f)};
+    for (size_t i = 0; i < ggl_gguf_n_tensors(f); i++) {
+        const ggl_gguf_tensor *t = ggl_gguf_tensor_at(f, i);
+        double n = 1;
+        for (int d = 0; d < t->n_dims; d++)
+            n *= (double)t->ne[d];
+        c.n_params += n;
+        c.size += (double)t->size;
+        of_type[(unsigned)t->type % 256] += (double)t->size;
+    }
+    int best = 0;
+    for (int i = 1; i < 256; i++)
+        best = of_type[i] > of_type[best] ? i : best;
+    const ggl_type_info *info = ggl_type_get(best);
+    c.weight_type = info ? info->name : "";
+    const ggl_str family = find_string(f, "general.architecture");
+    snprintf(c.family, sizeof c.family, "%.*s", (int)(family.n < 63 ? family.n : 63), family.s);
+    c.modified = stat(ggl_gguf_name(f), &st) == 0 ? (int64_t)st.st_mtime : 0;
+    return c;
+}
+
+ggl_status model_card_read(model_card *out, const char *path, ggl_error *err) {
+    const ggl_gguf_params p = {.size = sizeof p, .meta_only = true};
+    ggl_gguf *f;
+    *out = (model_card){.weight_type = ""};
+    ggl_status st = ggl_gguf_open(&f, path, &p, err);
+    if (st != GGL_OK)
+        return st;
+    const ggl_str type = find_string(f, "general.type");
+    if (type.n > 0 && !ggl_str_is(type, "model"))
+        st = ggl_fail(err, GGL_UNSUPPORTED, "%s: it is no model but of the type %.*s", path,
+                      (int)type.n, type.s);
+    else if (ggl_gguf_n_tensors(f) == 0)
+        st = ggl_fail(err, GGL_UNSUPPORTED, "%s: it has no weights", path);
+    else
+        *out = model_card_of(f);
+    ggl_gguf_close(f);
+    return st;
+}

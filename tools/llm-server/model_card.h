@@ -1,0 +1,21 @@
+/* What is known of a model's file without loading the model. */
+#ifndef LLM_SERVER_MODEL_CARD_H
+#define LLM_SERVER_MODEL_CARD_H
+
+#include "ggl/gguf.h"
+
+typedef struct model_card {
+    bool is_known;   /* else all below is empty: it is not a GGUF file, or not downloaded yet */
+    char family[64]; /* general.architecture */
+    const char *weight_type; /* static: the type that has most of the bytes */
+    double n_params, size;   /* size: bytes of the weights */
+    uint64_t digest;
+    int64_t modified; /* seconds since 1970 */
+} model_card;
+
+model_card model_card_of(const ggl_gguf *f);
+/* The same for a path, which is opened for that. GGL_UNSUPPORTED: a GGUF file that is not a model's, such as an
+ * adapter or a projector. */
+GGL_NODISCARD ggl_status model_card_read(model_card *out, const char *path, ggl_error *err);
+
+#endif

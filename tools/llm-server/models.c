@@ -1,0 +1,489 @@
+/* The table of models, and the requests that use them. */
+#include "models_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/process.h"
+#include "ggl/nearest.h"
+#include "log.h"
+
+const char *const model_state_names[] = {[MODEL_UNLOADED] = "unloaded",
+                                         [MODEL_LOADING] = "loading",
+                                         [MODEL_LOADED] = "loaded",
+                                         [MODEL_UNLOADING] = "unloading"};
+
+/* --- rows ------------------------------------------------------------------------------------- */
+
+static model *find_exactly(const models *t, const char *name, size_t n) {
+    for (size_t i = 0; i < t->n; i++) {
+        const model *m = t->row[i];
+        if (strlen(m->name) == n && memcmp(m->name, name, n) == 0)
+            return t->row[i];
+        for (size_t k = 0; model_alias(m, k); k++)
+            if (strlen(model_alias(m, k)) == n && memcmp(model_alias(m, k), name, n) == 0)
+                return t->row[i];
+    }
+    return NULL;
+}
+
+model *models_find_exactly(const models *t, const char *name) {
+    return find_exactly(t, name, strlen(name));
+}
+
+/* Replaces commas by NULs, without white space around the names; a second NUL ends them. */
+static char *split_aliases(const char *aliases) {
+    const size_t n = aliases ? strlen(aliases) : 0;
+    char *out = ggl_calloc(n + 2, 1), *to = out;
+    for (const char *s = aliases; out && s && *s;) {
+        s += strspn(s, ", \t");
+        size_t k = strcspn(s, ",");
+        const char *next = s + k;
+        while (k > 0 && strchr(" \t", s[k - 1]))
+            k--;
+        memcpy(to, s, k);
+        to += k + (k > 0);
+        s = next;
+    }
+    return out;
+}
+
+static void model_free(model *m) {
+    if (!m)
+        return;
+    server_free(m->server);
+    if (m->own)
+        server_options_fini(m->own);
+    ggl_free(m->own);
+    ggl_free(m->words);
+    ggl_free(m->aliases);
+    ggl_free(m->name);
+    ggl_free(m);
+}
+
+ggl_status models_add(models *t, const char *name, const char *aliases, server_options *o,
+                      void *words, const model_card *card, ggl_error *err) {
+    model *m = ggl_calloc(1, sizeof *m);
+    const size_t n_name = strlen(name) + 1;
+    if (m) {
+        m->name = ggl_calloc(n_name, 1);
+        m->aliases = split_aliases(aliases);
+    }
+    if (!m || !m->name || !m->aliases || !ggl_grow(&t->row, &t->cap, t->n + 1, sizeof(model *))) {
+        model_free(m);
+        if (o)
+            server_options_fini(o);
+        ggl_free(o);
+        ggl_free(words);
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    }
+    memcpy(m->name, name, n_name);
+    m->table = t;
+    m->own = o;
+    m->o = o ? o : t->o;
+    m->last = &m->first;
+    m->card = card ? *card : (model_card){.weight_type = ""};
+    m->words = words;
+    const bool is_new = !models_find_exactly(t, name);
+    t->row[t->n++] = m;
+    if (!is_new)
+        return ggl_fail(err, GGL_USAGE, "two models have the name %.100s", name);
+    for (size_t k = 0; model_alias(m, k); k++) {
+        const char *alias = model_alias(m, k);
+        if (find_exactly(t, alias, strlen(alias)) != m)
+            return ggl_fail(err, GGL_USAGE, "two models have the name %.100s", alias);
+    }
+    return GGL_OK;
+}
+
+size_t models_n(const models *t) {
+    return t->n;
+}
+
+model *models_at(const models *t, size_t i) {
+    return t->row[i];
+}
+
+const char *model_name(const model *m) {
+    return m->name;
+}
+
+const char *model_alias(const model *m, size_t i) {
+    const char *s = m->aliases;
+    for (; i > 0 && *s; i--)
+        s += strlen(s) + 1;
+    return *s ? s : NULL;
+}
+
+models *model_table(const model *m) {
+    return m->table;
+}
+
+double model_taken(void *ctx, const char *device) {
+    const model *m = ctx;
+    models *t = m->table;
+    double sum = 0;
+    pthread_mutex_lock(&t->lock);
+    for (size_t i = 0; i < t->n; i++) {
+        const model *other = t->row[i];
+        for (int k = 0; other != m && other->state == MODEL_LOADED && k < SERVER_MEMORIES; k++)
+            if (strcmp(other->server->used[k].device, device) == 0)
+                sum += other->server->used[k].bytes;
+    }
+    pthread_mutex_unlock(&t->lock);
+    return sum;
+}
+
+const model_card *model_get_card(const model *m) {
+    return &m->card;
+}
+
+const server_options *model_options(const model *m) {
+    return m->o;
+}
+
+const server_options *models_options(const models *t) {
+    return t->o;
+}
+
+memory *models_memory(const models *t) {
+    return t->memory;
+}
+
+void models_say_ignored(const models *t, const ignored_fields *x, const http_request *q,
+                        http_reply *r) {
+    if (!x->n)
+        return;
+    http_reply_header(r, "X-Ignored-Fields", x->names);
+    if (t->log)
+        log_line(t->log, "%s %s %s ignored: %s", q->client, q->method, q->path, x->names);
+}
+
+bool models_is_single(const models *t) {
+    return !t->o->models;
+}
+
+bool models_is_ready(const models *t) {
+    return !models_is_single(t) || t->was_ready;
+}
+
+int models_exit_code(const models *t) {
+    return t->exit_code;
+}
+
+/* --- names ------------------------------------------------------------------------------------ */
+
+/* Names the models that there are, as many as have room. */
+static void list_names(const models *t, char *buf, size_t size) {
+    size_t n = 0;
+    buf[0] = '\0';
+    for (size_t i = 0; i < t->n && n < size; i++) {
+        if (n + strlen(t->row[i]->name) + 6 > size) {
+            snprintf(buf + n, size - n, ", ..");
+            return;
+        }
+        n += (size_t)snprintf(buf + n, size - n, "%s%s", i > 0 ? ", " : "", t->row[i]->name);
+    }
+}
+
+static model *unknown(const models *t, const char *name, ggl_error *err) {
+    ggl_nearest near = ggl_nearest_to(name);
+    char names[120];
+    for (size_t i = 0; i < t->n; i++)
+        ggl_nearest_try(&near, t->row[i]->name, SIZE_MAX);
+    list_names(t, names, sizeof names);
+    if (near.best)
+        (void)ggl_fail(err, GGL_NOT_FOUND, "there is no model %.64s; did you mean %.64s?", name,
+                       near.best);
+    else
+        (void)ggl_fail(err, GGL_NOT_FOUND, "there is no model %.64s; there are %s", name, names);
+    return NULL;
+}
+
+model *models_find(const models *t, const char *name, ggl_error *err) {
+    static const char latest[] = ":latest";
+    char names[120];
+    if (t->n > 0 && (models_is_single(t) || ((!name || !*name) && t->n == 1)))
+        return t->row[0];
+    if (!name || !*name) {
+        list_names(t, names, sizeof names);
+        (void)ggl_fail(err, GGL_USAGE, "the field \"model\" is missing; it names one of %s", names);
+        return NULL;
+    }
+    size_t n = strlen(name);
+    model *m = find_exactly(t, name, n);
+    if (m)
+        return m;
+    if (n > sizeof latest - 1 && strcmp(name + n - (sizeof latest - 1), latest) == 0)
+        m = find_exactly(t, name, n - (sizeof latest - 1));
+    return m ? m : unknown(t, name, err);
+}
+
+/* --- use -------------------------------------------------------------------------------------- */
+
+static void wake(models *t) {
+    pthread_cond_signal(&t->has_news);
+}
+
+static bool takes_requests(const model *m) {
+    return m->state == MODEL_LOADED && !m->makes_room && !m->leaves;
+}
+
+static size_t n_of_client(const models *t, uint64_t client) {
+    size_t n = 0;
+    for (size_t i = 0; i < t->n; i++)
+        for (const waiting *w = t->row[i]->first; w; w = w->next)
+            n += w->client == client;
+    return n;
+}
+
+/* Lets a request wait. With the lock. */
+static ggl_status add_waiting(model *m, uint64_t client, const http_request *q, http_reply *r,
+                              model_ready *ready, ggl_error *err) {
+    models *t = m->table;
+    const size_t most = (size_t)t->o->n_queue;
+    if (t->ends)
+        return ggl_fail(err, GGL_CANCELLED, "the server is ending");
+    if (t->n_waiting >= most || n_of_client(t, client) >= (most + 1) / 2)
+        return ggl_fail(err, GGL_LIMIT,
+                        "%zu requests wait for models already (--queue %zu; one client may have "
+                        "half of them); try again later",
+                        t->n_waiting, most);
+    waiting *w = ggl_calloc(1, sizeof *w);
+    if (!w)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a request");
+    *w = (waiting){.table = t, .q = q, .r = r, .ready = ready, .client = client};
+    *m->last = w;
+    m->last = &w->next;
+    m->n_waiting++;
+    t->n_waiting++;
+    if (m->wanted == 0)
+        m->wanted = ++t->clock;
+    wake(t);
+    return GGL_OK;
+}
+
+ggl_status models_take(model *m, server **s, uint64_t client, const http_request *q, http_reply *r,
+                       model_ready *ready, ggl_error *err) {
+    models *t = m->table;
+    ggl_status st = GGL_OK;
+    *s = NULL;
+    pthread_mutex_lock(&t->lock);
+    if (m->state == MODEL_UNLOADED && m->wanted == 0 && t->o->no_autoload) {
+        st = ggl_fail(
+            err, GGL_USAGE,
+            "the model %.64s is not loaded, and --no-models-autoload forbids that a request "
+            "loads it; POST /models/load does",
+            m->name);
+    } else if (takes_requests(m)) {
+        *s = m->server;
+        m->n_uses++;
+        m->used = ++t->clock;
+        m->keep = (double)m->o->keep_alive;
+    } else {
+        st = add_waiting(m, client, q, r, ready, err);
+    }
+    pthread_mutex_unlock(&t->lock);
+    return st;
+}
+
+void server_hold(server *s) {
+    model *m = s->model_row;
+    pthread_mutex_lock(&m->table->lock);
+    m->n_uses++;
+    pthread_mutex_unlock(&m->table->lock);
+}
+
+void server_release(server *s) {
+    model *m = s->model_row;
+    models *t = m->table;
+    pthread_mutex_lock(&t->lock);
+    if (--m->n_uses == 0) {
+        m->idle_since = process_seconds();
+        wake(t);
+    }
+    pthread_mutex_unlock(&t->lock);
+}
+
+void server_keep(server *s, double seconds) {
+    model *m = s->model_row;
+    pthread_mutex_lock(&m->table->lock);
+    if (!models_is_single(m->table) || m->o->keep_alive >= 0)
+        m->keep = seconds;
+    pthread_mutex_unlock(&m->table->lock);
+}
+
+server *model_peek(model *m) {
+    pthread_mutex_lock(&m->table->lock);
+    server *s = m->state == MODEL_LOADED ? m->server : NULL;
+    m->n_peeks += s != NULL;
+    pthread_mutex_unlock(&m->table->lock);
+    return s;
+}
+
+void model_unpeek(server *s) {
+    model *m = s->model_row;
+    pthread_mutex_lock(&m->table->lock);
+    if (--m->n_peeks == 0)
+        wake(m->table);
+    pthread_mutex_unlock(&m->table->lock);
+}
+
+model_status model_get_status(model *m) {
+    models *t = m->table;
+    pthread_mutex_lock(&t->lock);
+    model_status x = {.state = m->leaves && m->state == MODEL_LOADED ? MODEL_UNLOADING : m->state,
+                      .has_failed = m->has_failed,
+                      .n_uses = m->n_uses,
+                      .n_waiting = m->n_waiting,
+                      .seconds_left = -1,
+                      .n_loads = m->n_loads};
+    /* one that is wanted is about to be loaded */
+    if (x.state == MODEL_UNLOADED && m->wanted > 0)
+        x.state = MODEL_LOADING;
+    if (m->keep >= 0)
+        x.seconds_left = m->keep;
+    if (m->keep >= 0 && m->n_uses == 0)
+        x.seconds_left -= process_seconds() - m->idle_since;
+    if (m->keep >= 0 && x.seconds_left < 0)
+        x.seconds_left = 0;
+    memcpy(x.error, m->error, sizeof x.error);
+    pthread_mutex_unlock(&t->lock);
+    return x;
+}
+
+void model_want(model *m) {
+    m->wanted = ++m->table->clock;
+}
+
+void model_load(model *m) {
+    pthread_mutex_lock(&m->table->lock);
+    m->leaves = false;
+    if (m->state != MODEL_LOADED && m->wanted == 0)
+        m->wanted = ++m->table->clock;
+    wake(m->table);
+    pthread_mutex_unlock(&m->table->lock);
+}
+
+bool model_unload(model *m) {
+    pthread_mutex_lock(&m->table->lock);
+    const bool is_there = m->state == MODEL_LOADED || m->state == MODEL_LOADING;
+    m->leaves |= is_there;
+    wake(m->table);
+    pthread_mutex_unlock(&m->table->lock);
+    return is_there;
+}
+
+/* --- counters --------------------------------------------------------------------------------- */
+
+void models_count(models *t, model *m, server_counter which) {
+    if (!m && models_is_single(t))
+        m = t->row[0];
+    (m ? m->count : t->count)[which]++;
+}
+
+uint64_t models_get_count(const models *t, const model *m, server_counter which) {
+    return (m ? m->count : t->count)[which];
+}
+
+void server_count(server *s, server_counter which) {
+    s->model_row->count[which]++;
+}
+
+/* --- the table -------------------------------------------------------------------------------- */
+
+waiting *models_collect(model *m, server *s, const ggl_error *err) {
+    waiting *first = m->first;
+    for (waiting *w = first; w; w = w->next) {
+        w->server = s;
+        m->n_uses += s != NULL;
+        if (err)
+            w->err = *err;
+    }
+    if (s && first) {
+        m->used = ++m->table->clock;
+        m->keep = (double)m->o->keep_alive;
+    }
+    m->table->n_waiting -= m->n_waiting;
+    m->n_waiting = 0;
+    m->first = NULL;
+    m->last = &m->first;
+    m->wanted = 0;
+    return first;
+}
+
+static void answer_one(void *ctx) {
+    waiting *w = ctx;
+    w->ready(w->table, w->server, &w->err, w->q, w->r);
+    ggl_free(w);
+}
+
+void models_answer(waiting *w) {
+    for (waiting *next; w; w = next) {
+        next = w->next;
+        http_reply_later(w->r, answer_one, w);
+    }
+}
+
+void models_failure(const model *m, ggl_error *err) {
+    (void)ggl_fail(err, GGL_IO, "the model %.64s could not be loaded: %s", m->name, m->error);
+}
+
+models *models_new(server_options *o, FILE *log, void (*changed)(void *ctx), void *ctx) {
+    models *t = ggl_calloc(1, sizeof *t);
+    pthread_condattr_t monotonic;
+    if (!t)
+        return NULL;
+    t->o = o;
+    t->log = log;
+    t->changed = changed;
+    t->changed_ctx = ctx;
+    t->exit_code = -1;
+    t->memory = memory_new((size_t)o->request_memory << 20);
+    (void)pthread_condattr_init(&monotonic);
+    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    (void)pthread_mutex_init(&t->lock, NULL);
+    (void)pthread_cond_init(&t->has_news, &monotonic);
+    (void)pthread_condattr_destroy(&monotonic);
+    if (t->memory)
+        return t;
+    models_free(t);
+    return NULL;
+}
+
+ggl_status models_start(models *t, ggl_error *err) {
+    t->has_manager = pthread_create(&t->manager, NULL, models_manage, t) == 0;
+    return t->has_manager ? GGL_OK : ggl_fail(err, GGL_NOMEM, "no thread could be started");
+}
+
+void models_stop(models *t) {
+    ggl_error ending = {0};
+    (void)ggl_fail(&ending, GGL_CANCELLED, "the server is ending");
+    pthread_mutex_lock(&t->lock);
+    t->ends = true;
+    wake(t);
+    pthread_mutex_unlock(&t->lock);
+    if (t->has_manager)
+        pthread_join(t->manager, NULL);
+    t->has_manager = false;
+    for (size_t i = 0; i < t->n; i++) {
+        pthread_mutex_lock(&t->lock);
+        waiting *w = models_collect(t->row[i], NULL, &ending);
+        pthread_mutex_unlock(&t->lock);
+        models_answer(w);
+        if (t->row[i]->server)
+            server_stop(t->row[i]->server);
+    }
+}
+
+void models_free(models *t) {
+    if (!t)
+        return;
+    for (size_t i = 0; i < t->n; i++)
+        model_free(t->row[i]);
+    ggl_free(t->row);
+    memory_free(t->memory);
+    pthread_cond_destroy(&t->has_news);
+    pthread_mutex_destroy(&t->lock);
+    ggl_free(t);
+}

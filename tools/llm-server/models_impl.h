@@ -1,0 +1,79 @@
+/* What models.c (rows, and requests that use them) and models_manage.c (the manager's thread) share. */
+#ifndef LLM_SERVER_MODELS_IMPL_H
+#define LLM_SERVER_MODELS_IMPL_H
+
+#include "models.h"
+#include "server_impl.h"
+
+/* A request that waits for a model. */
+typedef struct waiting {
+    struct waiting *next;
+    models *table;
+    const http_request *q;
+    http_reply *r;
+    model_ready *ready;
+    uint64_t client;
+    server *server; /* once it waits no longer; NULL: see err */
+    ggl_error err;
+} waiting;
+
+struct model {
+    models *table;
+    char *name, *aliases; /* the aliases follow each other, each with a NUL; "" ends them */
+    server_options *o, *own;
+    void *words;
+    model_card card;
+    atomic_ullong count[N_SERVER_COUNTERS];
+
+    /* Below the table's lock. */
+    model_state state;
+    server *server; /* while it is loading, loaded or unloading */
+    int n_uses, n_peeks;
+    bool has_news;   /* loading has ended */
+    bool makes_room; /* another model needs its place: it takes no further requests */
+    bool leaves;     /* it is to be unloaded by request */
+    bool insists;    /* it is loaded even if it does not fit into memory */
+    uint64_t
+        wanted; /* since when it is to be loaded, as a number of the table's clock; 0: it is not */
+    uint64_t
+        used; /* when a request last took it, as such a number; not when its answer ended, which threads see late */
+    double keep; /* seconds that it stays after its last use; less than 0: for ever */
+    double idle_since;
+    waiting *first, **last;
+    size_t n_waiting;
+    uint64_t n_loads;
+    char error[2048];
+    bool has_failed;
+};
+
+struct models {
+    server_options *o;
+    FILE *log;
+    memory *memory;
+    void (*changed)(void *ctx);
+    void *changed_ctx;
+    model **row;
+    size_t n, cap;
+    atomic_ullong count[N_SERVER_COUNTERS];
+    atomic_int exit_code;
+    atomic_bool was_ready;
+
+    pthread_mutex_t lock; /* of all below, and of the rows */
+    pthread_cond_t has_news;
+    uint64_t clock; /* counts events */
+    size_t n_waiting;
+    bool ends;
+    pthread_t manager;
+    bool has_manager;
+};
+
+/* The manager's thread. arg: the table. */
+void *models_manage(void *arg);
+/* Takes all requests that wait for a model, to be answered by models_answer. With the lock. */
+waiting *models_collect(model *m, server *s, const ggl_error *err);
+/* Lets workers answer them. Without the lock. */
+void models_answer(waiting *w);
+/* Describes the model's failure to load. */
+void models_failure(const model *m, ggl_error *err);
+
+#endif

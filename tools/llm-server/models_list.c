@@ -1,0 +1,254 @@
+/* The rows of --models. */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/input.h"
+#include "common/model_name.h"
+#include "common/split_name.h"
+#include "ggl/alloc.h"
+#include "llm/load.h"
+#include "presets.h"
+
+#define TOOL "llm-server"
+
+enum { MOST_PRESETS = 4 << 20, MOST_PATH = 4096 };
+
+/* --- rows --------------------------------------------------------------------------------------- */
+
+/* Makes a command line of the server's and the model's flags, in one piece of memory. */
+static char **join(int argc, char **argv, const char *const *flag, size_t n_flags) {
+    const size_t n = (size_t)argc + n_flags;
+    size_t n_bytes = (n + 1) * sizeof(char *);
+    for (size_t i = 0; i < n_flags; i++)
+        n_bytes += strlen(flag[i]) + 1;
+    char **all = ggl_calloc(n_bytes, 1);
+    if (!all)
+        return NULL;
+    char *to = (char *)(all + n + 1);
+    for (int i = 0; i < argc; i++)
+        all[i] = argv[i];
+    for (size_t i = 0; i < n_flags; i++) {
+        const size_t size = strlen(flag[i]) + 1;
+        all[(size_t)argc + i] = memcpy(to, flag[i], size);
+        to += size;
+    }
+    return all;
+}
+
+/* Reads the flags of a row. Notes were printed when each was read by itself. */
+static int read_options(const char *tool, server_options *o, int argc, char **argv) {
+    const bool was_quiet = tool_is_quiet();
+    tool_set_quiet(true);
+    int code = server_options_read_model(tool, o, argc, argv);
+    tool_set_quiet(was_quiet);
+    o->models = NULL;
+    if (code < 0 && !o->model && !o->hub.repo && !o->hub.url)
+        code = tool_error(tool, 2, "its file is missing: model = FILE, or hf-repo = USER/REPO");
+    return code < 0 ? server_options_check_paths(tool, o) : code;
+}
+
+int models_list_add(models *t, const char *tool, const char *name, int argc, char **argv,
+                    const char *const *flag, size_t n_flags, bool loads) {
+    ggl_error err = {0}, unread;
+    server_options *o = ggl_calloc(1, sizeof *o);
+    char **all = join(argc, argv, flag, n_flags);
+    model_card card = {.weight_type = ""};
+    int code = o && all ? read_options(tool, o, argc + (int)n_flags, all)
+                        : tool_error(tool, 1, "out of memory");
+    if (code < 0 && o->model && !llm_load_converts(o->model) &&
+        model_card_read(&card, o->model, &unread) != GGL_OK)
+        card.is_known = false; /* loading it gives the error again */
+    if (code < 0 && models_add(t, name, o->alias, o, all, &card, &err) != GGL_OK)
+        code = tool_error(tool, 2, "%s", err.msg);
+    if (code < 0) {
+        if (loads)
+            model_want(models_at(t, models_n(t) - 1));
+        return code;
+    }
+    if (!err.msg[0]) { /* else the table has them */
+        if (o)
+            server_options_fini(o);
+        ggl_free(o);
+        ggl_free(all);
+    }
+    return code;
+}
+
+/* --- folders ------------------------------------------------------------------------------------ */
+
+typedef struct folder {
+    models *table;
+    int argc;
+    char **argv;
+    size_t n_found;
+} folder;
+
+static bool has_end(const char *name, const char *end) {
+    const size_t n = strlen(name), n_end = strlen(end);
+    return n > n_end && strcmp(name + n - n_end, end) == 0;
+}
+
+/* True for files that go with a model: a projector, an importance matrix, a draft. */
+static bool is_aside(const char *name) {
+    static const char *const words[] = {"draft", "mtp", "eagle3"};
+    if (model_name_is_aside(name))
+        return true;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        for (const char *s = strcasestr(name, words[i]); s; s = strcasestr(s + 1, words[i])) {
+            const char after = s[strlen(words[i])];
+            if ((s == name || strchr("-_.", s[-1])) && (!after || strchr("-_.", after)))
+                return true;
+        }
+    return false;
+}
+
+/* Writes the model's name: the file's, without what all files have. */
+static void name_file(char *buf, size_t size, const char *name) {
+    static const char part[] = "-00001-of-00001";
+    size_t n = strlen(name) - strlen(".gguf");
+    if (split_n_parts(name) > 1 && n > sizeof part - 1)
+        n -= sizeof part - 1;
+    snprintf(buf, size, "%.*s", (int)n, name);
+}
+
+/* Offers a file or folder. */
+static int offer(folder *f, const char *path, const char *name) {
+    ggl_error err = {0};
+    model_card card;
+    const size_t n = strlen(path) + 4;
+    char *flag = malloc(n);
+    if (!flag)
+        return tool_error(TOOL, 1, "out of memory");
+    snprintf(flag, n, "-m=%s", path);
+    int code = -1;
+    const ggl_status st = llm_load_converts(path) ? GGL_OK : model_card_read(&card, path, &err);
+    if (models_find_exactly(f->table, name)) {
+        tool_note(TOOL, "--models: %s is left out, because another model has the name %s", path,
+                  name);
+    } else if (st != GGL_OK) {
+        tool_note(TOOL, "--models: left out: %s", err.msg);
+    } else {
+        code = models_list_add(f->table, TOOL, name, f->argc, f->argv, (const char *const[]){flag},
+                               1, false);
+        f->n_found++;
+    }
+    free(flag);
+    return code;
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b) {
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static int is_visible(const struct dirent *d) {
+    return d->d_name[0] != '.';
+}
+
+static bool is_model_file(const char *path, const char *name) {
+    struct stat st;
+    return has_end(name, ".gguf") && split_is_first(name) && !is_aside(name) &&
+           stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+static int read_folder(folder *f, const char *path, const char *prefix);
+
+/* True for a folder of the Hugging Face Hub. */
+static bool has_config(const char *path) {
+    char file[MOST_PATH + 16];
+    struct stat st;
+    snprintf(file, sizeof file, "%s/config.json", path);
+    return stat(file, &st) == 0;
+}
+
+/* name: of the entry; prefix: of the folder within the one of --models, or "". */
+static int read_entry(folder *f, const char *path, const char *name, const char *prefix) {
+    char called[512], file[400];
+    struct stat st;
+    if (is_model_file(path, name)) {
+        name_file(file, sizeof file, name);
+        snprintf(called, sizeof called, "%s%s%s", prefix, *prefix ? "/" : "", file);
+        return offer(f, path, called);
+    }
+    if (*prefix || stat(path, &st) != 0 || !S_ISDIR(st.st_mode))
+        return -1;
+    return has_config(path) ? offer(f, path, name) : read_folder(f, path, name);
+}
+
+/* Returns the only model file of a folder; -1: none or several. */
+static int only_file(const char *path, struct dirent **entry, int n) {
+    char full[MOST_PATH];
+    int only = -1;
+    for (int i = 0; i < n; i++) {
+        snprintf(full, sizeof full, "%s/%s", path, entry[i]->d_name);
+        if (!is_model_file(full, entry[i]->d_name))
+            continue;
+        if (only >= 0)
+            return -1;
+        only = i;
+    }
+    return only;
+}
+
+/* A folder within the folder, with files of one model, gives the model its name. */
+static int read_folder(folder *f, const char *path, const char *prefix) {
+    struct dirent **entry;
+    char full[MOST_PATH];
+    int code = -1;
+    const int n = scandir(path, &entry, is_visible, by_name);
+    if (n < 0)
+        return tool_error_about(TOOL, 1, "--models %s: the folder cannot be read", path);
+    const int only = *prefix ? only_file(path, entry, n) : -1;
+    for (int i = 0; i < n && code < 0; i++) {
+        const int size = snprintf(full, sizeof full, "%s/%s", path, entry[i]->d_name);
+        if (size >= (int)sizeof full)
+            continue;
+        if (only >= 0)
+            code = i == only ? offer(f, full, prefix) : -1;
+        else
+            code = read_entry(f, full, entry[i]->d_name, prefix);
+    }
+    for (int i = 0; i < n; i++)
+        free(entry[i]);
+    free(entry);
+    return code;
+}
+
+/* --- both --------------------------------------------------------------------------------------- */
+
+static int read_presets(models *t, const char *path, int argc, char **argv) {
+    size_t size = 0;
+    char *text = tool_read_at_most(TOOL, path, MOST_PRESETS, &size);
+    if (!text)
+        return 1;
+    int code = -1;
+    if (memchr(text, '\0', size))
+        code = tool_error_about(
+            TOOL, 2, "--models %s is neither a folder nor a text; -m %s serves a single model",
+            path, path);
+    else
+        code = presets_read(t, path, text, argc, argv);
+    free(text);
+    return code;
+}
+
+int models_list(models *t, int argc, char **argv) {
+    const char *path = models_options(t)->models;
+    struct stat st;
+    int code;
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
+        folder f = {.table = t, .argc = argc, .argv = argv};
+        char own[MOST_PATH];
+        snprintf(own, sizeof own, "%s", path);
+        for (size_t n = strlen(own); n > 1 && own[n - 1] == '/'; n--)
+            own[n - 1] = '\0';
+        code = read_folder(&f, own, "");
+    } else {
+        code = read_presets(t, path, argc, argv);
+    }
+    if (code < 0 && models_n(t) == 0)
+        return tool_error_about(TOOL, 1, "--models %s: there is no model in it", path);
+    return code;
+}
