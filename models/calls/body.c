@@ -5,20 +5,6 @@
 #include "calls_impl.h"
 #include "ggl/steps.h"
 
-static ggl_str slice(const llm_calls *c, span s) {
-    return (ggl_str){c->text + s.begin, s.end - s.begin};
-}
-
-static ggl_str trimmed(ggl_str s) {
-    while (s.n > 0 && llm_calls_is_white(s.s[0])) {
-        s.s++;
-        s.n--;
-    }
-    while (s.n > 0 && llm_calls_is_white(s.s[s.n - 1]))
-        s.n--;
-    return s;
-}
-
 static ggl_status broken(attempt *a, const char *error) {
     a->error = error ? error : "it is no call";
     return GGL_FORMAT;
@@ -69,35 +55,20 @@ static size_t value_end(ggl_str s, size_t i) {
     return i < s.n ? i : s.n;
 }
 
-/* Copies valid JSON without the white space between its tokens. n == 0: it has NaN or Infinity,
- * which llm_json_parse reads, but which are no JSON. */
+/* Copies valid JSON without the white space between its tokens. n == 0: it has NaN or Infinity. */
 static ggl_status in_one_line(llm_calls *c, ggl_str s, ggl_str *out) {
-    char *copy = ggl_arena_alloc(&c->arena, s.n + 1, 1);
-    if (!copy)
-        return GGL_NOMEM;
-    size_t n = 0;
-    bool quoted = false, no_json = false;
-    for (size_t i = 0; i < s.n; i++) {
-        if (!quoted && llm_calls_is_white(s.s[i]))
-            continue;
-        copy[n++] = s.s[i];
-        if (quoted && s.s[i] == '\\' && i + 1 < s.n)
-            copy[n++] = s.s[++i];
-        else if (s.s[i] == '"')
-            quoted = !quoted;
-        else if (!quoted && (s.s[i] == 'N' || s.s[i] == 'I'))
-            no_json = true;
-    }
-    *out = (ggl_str){copy, no_json ? 0 : n};
-    return GGL_OK;
+    call_text t = {0};
+    const bool is_json = llm_calls_put_line(&t, s);
+    const char *copy = t.no_memory ? NULL : ggl_arena_strndup(&c->arena, t.s, t.n);
+    *out = (ggl_str){copy, is_json ? t.n : 0};
+    ggl_free(t.s);
+    return copy ? GGL_OK : GGL_NOMEM;
 }
 
 /* --- a call ----------------------------------------------------------------------------------- */
 
 static ggl_status report(llm_calls *c, attempt *a, ggl_str name, ggl_str arguments, ggl_str id) {
-    if (c->f.cut.n > 0 && name.n > c->f.cut.n &&
-        memcmp(name.s + name.n - c->f.cut.n, c->f.cut.s, c->f.cut.n) == 0)
-        name.n -= c->f.cut.n;
+    name = llm_calls_cut_name(&c->f, name);
     event *e = llm_calls_push(c, LLM_CALLS_CALL, (span){a->begin, a->scan});
     if (!e)
         return GGL_NOMEM;
@@ -236,9 +207,9 @@ static ggl_status read_value(llm_calls *c, attempt *a, const json_value *v, ggl_
 
 /* One value after the other. */
 static ggl_status read_json(llm_calls *c, attempt *a) {
-    ggl_str left = slice(c, a->value);
+    ggl_str left = llm_calls_slice(c, a->value);
     for (;;) {
-        left = trimmed(left);
+        left = llm_calls_trimmed(left);
         if (left.n > 0 && (left.s[0] == ',' || left.s[0] == ';')) {
             left = (ggl_str){left.s + 1, left.n - 1};
             continue;
@@ -266,7 +237,7 @@ static ggl_status read_json(llm_calls *c, attempt *a) {
 /* --- the other fields ------------------------------------------------------------------------- */
 
 static ggl_status read_python(llm_calls *c, attempt *a) {
-    ggl_str left = slice(c, a->value);
+    ggl_str left = llm_calls_slice(c, a->value);
     for (;;) {
         py_call call;
         const char *why;
@@ -284,15 +255,18 @@ static ggl_status read_python(llm_calls *c, attempt *a) {
 static ggl_status read_loose(llm_calls *c, attempt *a) {
     ggl_str text;
     const char *why;
-    ggl_status st = llm_calls_loose(&c->arena, slice(c, a->value), c->f.quote, &text, &why);
+    ggl_status st =
+        llm_calls_loose(&c->arena, llm_calls_slice(c, a->value), c->f.quote, &text, &why);
     if (st == GGL_FORMAT)
         return broken(a, why);
-    return st == GGL_OK ? with_arguments(c, a, slice(c, a->name), text, (ggl_str){0}) : st;
+    return st == GGL_OK ? with_arguments(c, a, llm_calls_slice(c, a->name), text, (ggl_str){0})
+                        : st;
 }
 
 static ggl_status put_argument(llm_calls *c, attempt *a, const argument *arg, call_text *t) {
-    const ggl_str key = trimmed(slice(c, arg->key)), function = slice(c, a->name);
-    ggl_str value = slice(c, arg->value);
+    const ggl_str key = llm_calls_trimmed(llm_calls_slice(c, arg->key)),
+                  function = llm_calls_slice(c, a->name);
+    ggl_str value = llm_calls_slice(c, arg->value);
     bool string = arg->string;
     ggl_status st = GGL_OK;
     if (!arg->verbatim)
@@ -326,7 +300,7 @@ static ggl_status read_params(llm_calls *c, attempt *a) {
     if (st == GGL_OK && t.no_memory)
         st = GGL_NOMEM;
     if (st == GGL_OK)
-        st = with_arguments(c, a, slice(c, a->name), (ggl_str){t.s, t.n}, (ggl_str){0});
+        st = with_arguments(c, a, llm_calls_slice(c, a->name), (ggl_str){t.s, t.n}, (ggl_str){0});
     ggl_free(t.s);
     return st;
 }
@@ -334,8 +308,8 @@ static ggl_status read_params(llm_calls *c, attempt *a) {
 static ggl_status read_tree(llm_calls *c, attempt *a) {
     ggl_str text;
     const char *why;
-    const ggl_str name = slice(c, a->name);
-    ggl_status st = llm_calls_tree(c, name, slice(c, a->value), &text, &why);
+    const ggl_str name = llm_calls_slice(c, a->name);
+    ggl_status st = llm_calls_tree(c, name, llm_calls_slice(c, a->value), &text, &why);
     if (st == GGL_FORMAT)
         return broken(a, why);
     return st == GGL_OK ? with_arguments(c, a, name, text, (ggl_str){0}) : st;
@@ -344,7 +318,7 @@ static ggl_status read_tree(llm_calls *c, attempt *a) {
 /* functions.NAME:0: what is in front of the last point is left out, and the number; the whole is
  * the call's id. */
 void llm_calls_identify(const llm_calls *c, const attempt *a, ggl_str *out, ggl_str *out_id) {
-    ggl_str name = slice(c, a->name), id = slice(c, a->id);
+    ggl_str name = llm_calls_slice(c, a->name), id = llm_calls_slice(c, a->id);
     bool path = false;
     for (int i = 0; i < a->p->n; i++)
         path = path || a->p->piece[i].kind == PIECE_PATH;
@@ -366,7 +340,7 @@ void llm_calls_identify(const llm_calls *c, const attempt *a, ggl_str *out, ggl_
 static ggl_status read_args(llm_calls *c, attempt *a) {
     ggl_str name, id;
     llm_calls_identify(c, a, &name, &id);
-    return with_arguments(c, a, name, slice(c, a->value), id);
+    return with_arguments(c, a, name, llm_calls_slice(c, a->value), id);
 }
 
 ggl_status llm_calls_read(llm_calls *c, attempt *a, ggl_error *err) {

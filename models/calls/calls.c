@@ -96,14 +96,13 @@ static progress pass_semicolon(const llm_calls *c, size_t *i) {
 static progress at_tool(const llm_calls *c, size_t i) {
     progress most = STEP_FAIL;
     for (uint32_t k = 0; c->tools && k < c->tools->root.n && most != STEP_DONE; k++) {
-        const json_value *tool = &c->tools->root.item[k],
-                         *f = llm_json_get_kind(tool, "function", JSON_OBJECT);
-        const json_value *name = llm_json_get_kind(f ? f : tool, "name", JSON_STRING);
-        if (!name || name->n == 0)
+        ggl_str name;
+        (void)llm_calls_function(&c->tools->root.item[k], &name);
+        if (name.n == 0)
             continue;
-        progress p = llm_calls_compare(c, i, json_str(name));
+        progress p = llm_calls_compare(c, i, name);
         if (p == STEP_DONE)
-            p = llm_calls_compare(c, i + name->n, (ggl_str){"(", 1});
+            p = llm_calls_compare(c, i + name.n, (ggl_str){"(", 1});
         most = p == STEP_FAIL ? most : p;
     }
     return most;

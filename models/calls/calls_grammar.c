@@ -118,20 +118,15 @@ typedef struct target {
     int32_t arguments;
 } target;
 
-/* The first of the alternatives between '|'. */
-static ggl_str first_key(ggl_str keys) {
-    const char *bar = memchr(keys.s, '|', keys.n);
-    return bar ? (ggl_str){keys.s, (size_t)(bar - keys.s)} : keys;
-}
-
 /* {"name": "f", "arguments": {..}}, or with `map` {"f": {..}}; alone, or in a list whose elements all call f. */
 static int32_t object(builder *b, const target *t, bool map) {
     llm_exprs *g = &b->g;
     const int32_t comma = llm_expr_seq2(g, word(b, ","), llm_expr_optional(g, word(b, " ")));
     const int32_t name =
-        llm_expr_seq3(g, key(b, first_key(b->f.name_key)), quoted(b, t->name), comma);
+        llm_expr_seq3(g, key(b, llm_calls_first_key(b->f.name_key)), quoted(b, t->name), comma);
     const int32_t arguments = llm_expr_seq2(
-        g, map ? key(b, t->name) : llm_expr_seq2(g, name, key(b, first_key(b->f.args_key))),
+        g,
+        map ? key(b, t->name) : llm_expr_seq2(g, name, key(b, llm_calls_first_key(b->f.args_key))),
         t->arguments);
     const int32_t one = llm_expr_seq3(g, word(b, "{"), arguments, word(b, "}"));
     const int32_t more = llm_expr_repeat(g, llm_expr_seq2(g, comma, one), 0, LLM_EXPR_MANY);
@@ -285,12 +280,10 @@ static ggl_status any_call(builder *b, const pattern *p, int from, int32_t *e) {
     bool found = false;
     *e = LLM_EXPR_NONE;
     for (size_t i = 0; i < list->n; i++) {
-        const json_value *inner = llm_json_get_kind(&list->item[i], "function", JSON_OBJECT);
-        const json_value *f = inner ? inner : &list->item[i];
-        const json_value *name = llm_json_get_kind(f, "name", JSON_STRING);
-        if (!name || name->n == 0)
+        target t = {0};
+        const json_value *f = llm_calls_function(&list->item[i], &t.name);
+        if (t.name.n == 0)
             return ggl_fail(b->err, GGL_FORMAT, "tools[%zu]: the function has no name", i);
-        target t = {.name = json_str(name)};
         if (b->tool.n > 0 && (t.name.n != b->tool.n || memcmp(t.name.s, b->tool.s, t.name.n) != 0))
             continue;
         const ggl_status st = arguments_of(b, f, t.name, &t.arguments);

@@ -104,6 +104,14 @@ const mark *llm_calls_mark_at(const llm_calls *c, size_t i, bool *wait);
 progress llm_calls_compare(const llm_calls *c, size_t i, ggl_str s);
 size_t llm_calls_skip_white(const llm_calls *c, size_t i);
 bool llm_calls_is_white(char ch);
+ggl_str llm_calls_trimmed(ggl_str s);
+/* The first of the names of a key, which are alternatives between '|'. */
+ggl_str llm_calls_first_key(ggl_str keys);
+/* A function's name without what the format cuts off its end. */
+ggl_str llm_calls_cut_name(const call_format *f, ggl_str name);
+static inline ggl_str llm_calls_slice(const llm_calls *c, span s) {
+    return (ggl_str){c->text + s.begin, s.end - s.begin};
+}
 
 /* Goes on with the call. STEP_FAIL: a->error says why there is none. STEP_DONE: a->scan is its
  * end. */
@@ -134,7 +142,15 @@ typedef struct call_text {
     bool no_memory;
 } call_text;
 void llm_calls_put(call_text *t, const char *s, size_t n);
-/* Adds the kinds of JSON that a schema allows, as bits 1 << json_kind; 0: it does not say. */
+/* Adds valid JSON without the white space between its tokens; t NULL: adds nothing. Returns false if it has NaN or
+ * Infinity, which llm_json_parse reads, but which are no JSON. */
+bool llm_calls_put_line(call_text *t, ggl_str s);
+/* Returns the function of a tool, {"type": "function", "function": {..}} or the inner object alone. name->n is 0 if it has
+ * no name. */
+const json_value *llm_calls_function(const json_value *tool, ggl_str *name);
+/* Returns the function of the tool of this name; NULL: there is none. */
+const json_value *llm_calls_function_named(const llm_calls *c, ggl_str name);
+/* Returns the kinds of JSON that a schema allows, as bits 1 << json_kind; 0: it does not say. */
 unsigned llm_calls_kinds(const json_value *schema);
 /* The schema of a function's parameter; NULL: the tools have none. */
 const json_value *llm_calls_schema(const llm_calls *c, ggl_str function, ggl_str key);

@@ -5,21 +5,6 @@
 #include "calls_impl.h"
 #include "ggl/steps.h"
 
-static ggl_str slice(const llm_calls *c, span s) {
-    return (ggl_str){c->text + s.begin, s.end - s.begin};
-}
-
-static bool is_tool(const llm_calls *c, ggl_str name) {
-    for (uint32_t i = 0; c->tools && i < c->tools->root.n; i++) {
-        const json_value *tool = &c->tools->root.item[i],
-                         *f = llm_json_get_kind(tool, "function", JSON_OBJECT);
-        const json_value *own = llm_json_get_kind(f ? f : tool, "name", JSON_STRING);
-        if (own && own->n == name.n && memcmp(own->s, name.s, name.n) == 0)
-            return true;
-    }
-    return false;
-}
-
 static bool has_escapes(ggl_str s) {
     return s.n > 0 && memchr(s.s, '\\', s.n);
 }
@@ -27,11 +12,9 @@ static bool has_escapes(ggl_str s) {
 /* Reports the begin of a call. Without a mark it may be text, unless it names a tool. */
 static ggl_status begin(llm_calls *c, ggl_str name, ggl_str id) {
     partial *p = &c->a.part;
-    const ggl_str cut = c->f.cut;
-    const bool is_cut =
-        cut.n > 0 && name.n > cut.n && memcmp(name.s + name.n - cut.n, cut.s, cut.n) == 0;
+    const bool is_cut = llm_calls_cut_name(&c->f, name).n != name.n;
     if (name.n == 0 || is_cut || has_escapes(name) || has_escapes(id) ||
-        (!c->a.mark && !is_tool(c, name))) {
+        (!c->a.mark && !llm_calls_function_named(c, name))) {
         p->never = true;
         return GGL_OK;
     }
@@ -65,9 +48,8 @@ static ggl_status give(llm_calls *c, call_text *t) {
 
 /* True for the first of the alternatives between '|'. If it is absent, another one may count, which is not reported early. */
 static bool is_key(ggl_str key, ggl_str names) {
-    const char *bar = memchr(names.s, '|', names.n);
-    const size_t n = bar ? (size_t)(bar - names.s) : names.n;
-    return key.n == n && memcmp(key.s, names.s, n) == 0;
+    const ggl_str first = llm_calls_first_key(names);
+    return key.n == first.n && memcmp(key.s, first.s, first.n) == 0;
 }
 
 /* The end of a string outside of the arguments. */
@@ -76,7 +58,7 @@ static void end_string(llm_calls *c, size_t at) {
     p->last.end = at;
     if (p->depth != p->level || !p->has_value)
         return;
-    const ggl_str key = slice(c, p->key);
+    const ggl_str key = llm_calls_slice(c, p->key);
     if (is_key(key, c->f.name_key))
         p->name = p->last;
     else if (is_key(key, c->f.id_key))
@@ -88,7 +70,7 @@ static void end_string(llm_calls *c, size_t at) {
 static ggl_status open_bracket(llm_calls *c, char ch) {
     partial *p = &c->a.part;
     const bool is_args = ch == '{' && p->level > 0 && p->depth == p->level && p->has_value &&
-                         is_key(slice(c, p->key), c->f.args_key) && !c->f.late_ids &&
+                         is_key(llm_calls_slice(c, p->key), c->f.args_key) && !c->f.late_ids &&
                          !p->begun_here;
     p->depth++;
     if (p->level == 0 && ch == '{' && p->depth <= 2) {
@@ -99,7 +81,7 @@ static ggl_status open_bracket(llm_calls *c, char ch) {
     if (!is_args)
         return GGL_OK;
     p->has_value = false;
-    const ggl_status st = begin(c, slice(c, p->name), slice(c, p->id));
+    const ggl_status st = begin(c, llm_calls_slice(c, p->name), llm_calls_slice(c, p->id));
     p->in_object = !p->never;
     return st;
 }
@@ -177,31 +159,12 @@ static ggl_status report_json(llm_calls *c) {
 
 /* --- arguments between marks -------------------------------------------------------------------- */
 
-/* JSON without white space between its tokens. */
-static void put_in_one_line(call_text *t, ggl_str s) {
-    bool quoted = false;
-    for (size_t i = 0; i < s.n; i++) {
-        if (!quoted && llm_calls_is_white(s.s[i]))
-            continue;
-        llm_calls_put(t, s.s + i, 1);
-        if (quoted && s.s[i] == '\\' && i + 1 < s.n)
-            llm_calls_put(t, s.s + ++i, 1);
-        else if (s.s[i] == '"')
-            quoted = !quoted;
-    }
-}
-
 static ggl_str key_of(const llm_calls *c, const argument *arg) {
-    ggl_str s = slice(c, arg->key);
-    for (; s.n > 0 && llm_calls_is_white(s.s[0]); s.n--)
-        s.s++;
-    while (s.n > 0 && llm_calls_is_white(s.s[s.n - 1]))
-        s.n--;
-    return s;
+    return llm_calls_trimmed(llm_calls_slice(c, arg->key));
 }
 
 static unsigned kinds_of(const llm_calls *c, const argument *arg) {
-    return llm_calls_kinds(llm_calls_schema(c, slice(c, c->a.name), key_of(c, arg)));
+    return llm_calls_kinds(llm_calls_schema(c, llm_calls_slice(c, c->a.name), key_of(c, arg)));
 }
 
 static void put_key(const llm_calls *c, const argument *arg, call_text *t) {
@@ -232,7 +195,7 @@ static void put_more(llm_calls *c, const argument *arg, call_text *t) {
 /* What is left of an argument that is complete. */
 static ggl_status put_rest(llm_calls *c, const argument *arg, call_text *t) {
     partial *p = &c->a.part;
-    const ggl_str raw = slice(c, arg->value);
+    const ggl_str raw = llm_calls_slice(c, arg->value);
     const ggl_str value = arg->verbatim ? raw : llm_calls_unwrap(&c->f, raw);
     const size_t begins = (size_t)(value.s - c->text), ends = begins + value.n;
     bool string = true;
@@ -249,7 +212,7 @@ static ggl_status put_rest(llm_calls *c, const argument *arg, call_text *t) {
     if (string)
         llm_calls_put_string(t, left);
     else
-        put_in_one_line(t, left);
+        (void)llm_calls_put_line(t, left);
     llm_calls_put(t, "\"", string);
     p->in_arg = false;
     p->i_arg++;
@@ -277,7 +240,7 @@ static ggl_status report_params(llm_calls *c) {
     call_text t = {0};
     ggl_status st = GGL_OK;
     if (p->n_begun == 0) {
-        st = begin(c, slice(c, a->name), (ggl_str){0});
+        st = begin(c, llm_calls_slice(c, a->name), (ggl_str){0});
         if (st != GGL_OK || p->never)
             return st;
         llm_calls_put(&t, "{", 1);
@@ -308,7 +271,8 @@ ggl_status llm_calls_report_partial(llm_calls *c) {
         return report_params(c);
     case PIECE_LOOSE:
     case PIECE_TREE: /* the arguments come with the call */
-        return a->part.n_begun || !a->entered ? GGL_OK : begin(c, slice(c, a->name), (ggl_str){0});
+        return a->part.n_begun || !a->entered ? GGL_OK
+                                              : begin(c, llm_calls_slice(c, a->name), (ggl_str){0});
     default:
         return GGL_OK;
     }

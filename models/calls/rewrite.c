@@ -25,6 +25,23 @@ void llm_calls_put(call_text *t, const char *s, size_t n) {
     t->n += n;
 }
 
+bool llm_calls_put_line(call_text *t, ggl_str s) {
+    bool quoted = false, is_json = true;
+    for (size_t i = 0; i < s.n; i++) {
+        if (!quoted && llm_calls_is_white(s.s[i]))
+            continue;
+        const size_t n = quoted && s.s[i] == '\\' && i + 1 < s.n ? 2 : 1;
+        if (n == 1 && s.s[i] == '"')
+            quoted = !quoted;
+        else if (!quoted && (s.s[i] == 'N' || s.s[i] == 'I'))
+            is_json = false;
+        if (t)
+            llm_calls_put(t, s.s + i, n);
+        i += n - 1;
+    }
+    return is_json;
+}
+
 void llm_calls_put_string(call_text *t, ggl_str s) {
     static const char plain[] = "\"\\\n\r\t", escaped[] = "\"\\nrt";
     for (size_t i = 0; i < s.n; i++) {

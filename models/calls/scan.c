@@ -8,6 +8,28 @@ bool llm_calls_is_white(char ch) {
     return ch == ' ' || ch == '\n' || ch == '\r' || ch == '\t';
 }
 
+ggl_str llm_calls_trimmed(ggl_str s) {
+    while (s.n > 0 && llm_calls_is_white(s.s[0])) {
+        s.s++;
+        s.n--;
+    }
+    while (s.n > 0 && llm_calls_is_white(s.s[s.n - 1]))
+        s.n--;
+    return s;
+}
+
+ggl_str llm_calls_first_key(ggl_str keys) {
+    const char *bar = memchr(keys.s, '|', keys.n);
+    return bar ? (ggl_str){keys.s, (size_t)(bar - keys.s)} : keys;
+}
+
+ggl_str llm_calls_cut_name(const call_format *f, ggl_str name) {
+    const ggl_str cut = f->cut;
+    if (cut.n > 0 && name.n > cut.n && memcmp(name.s + name.n - cut.n, cut.s, cut.n) == 0)
+        name.n -= cut.n;
+    return name;
+}
+
 size_t llm_calls_skip_white(const llm_calls *c, size_t i) {
     for (; i < c->n && llm_calls_is_white(c->text[i]); i++)
         GGL_STEPS(1);

@@ -90,17 +90,28 @@ static const json_value *keyword(const json_value *schema, const char *name, jso
     return found;
 }
 
-/* The schema of a function's arguments; NULL: there is none. */
-static const json_value *parameters(const llm_calls *c, ggl_str function) {
+/* --- tools -------------------------------------------------------------------------------------- */
+
+const json_value *llm_calls_function(const json_value *tool, ggl_str *name) {
+    const json_value *inner = llm_json_get_kind(tool, "function", JSON_OBJECT);
+    const json_value *f = inner ? inner : tool, *own = llm_json_get_kind(f, "name", JSON_STRING);
+    *name = own ? json_str(own) : (ggl_str){"", 0};
+    return f;
+}
+
+const json_value *llm_calls_function_named(const llm_calls *c, ggl_str name) {
     for (uint32_t i = 0; c->tools && i < c->tools->root.n; i++) {
-        const json_value *tool = &c->tools->root.item[i],
-                         *f = llm_json_get_kind(tool, "function", JSON_OBJECT);
-        f = f ? f : tool;
-        const json_value *name = llm_json_get_kind(f, "name", JSON_STRING);
-        if (name && name->n == function.n && memcmp(name->s, function.s, function.n) == 0)
-            return llm_json_get(f, "parameters");
+        ggl_str own;
+        const json_value *f = llm_calls_function(&c->tools->root.item[i], &own);
+        if (own.n > 0 && own.n == name.n && memcmp(own.s, name.s, own.n) == 0)
+            return f;
     }
     return NULL;
+}
+
+/* The schema of a function's arguments; NULL: there is none. */
+static const json_value *parameters(const llm_calls *c, ggl_str function) {
+    return llm_json_get(llm_calls_function_named(c, function), "parameters");
 }
 
 const json_value *llm_calls_schema(const llm_calls *c, ggl_str function, ggl_str key) {
@@ -127,15 +138,7 @@ static ggl_status parse(ggl_str text, bool *is_json, json_kind *kind) {
         return st == GGL_NOMEM ? st : GGL_OK;
     *kind = (json_kind)doc->root.kind;
     llm_json_free(doc);
-    bool quoted = false;
-    for (size_t i = 0; i < text.n; i++) {
-        if (quoted && text.s[i] == '\\')
-            i++;
-        else if (text.s[i] == '"')
-            quoted = !quoted;
-        else if (!quoted && (text.s[i] == 'N' || text.s[i] == 'I'))
-            *is_json = false;
-    }
+    *is_json = llm_calls_put_line(NULL, text);
     return GGL_OK;
 }
 
