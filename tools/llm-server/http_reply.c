@@ -83,19 +83,17 @@ static bool make_room(http_reply *r, size_t n) {
         r->out_n -= r->out_at;
         r->out_at = 0;
     }
-    const bool good =
-        ggl_size_add(r->out_n, n, &need) && ggl_grow(&r->out, &r->out_cap, need > 0 ? need : 1, 1);
-    memory_force(&r->out_held, r->out_cap);
-    return good;
+    return ggl_size_add(r->out_n, n, &need) &&
+           ggl_grow(&r->out, &r->out_cap, need > 0 ? need : 1, 1);
 }
 
-/* True if a stream's client reads so slowly that what waits for it takes too much memory. */
-static bool is_behind(http_reply *r, size_t n) {
-    const size_t waiting = r->out_n - r->out_at;
-    if (!r->streams)
-        return false;
-    return waiting > r->server->p.max_waiting ||
-           (waiting > 0 && r->out_n + n > r->out_cap && !memory_set(&r->out_held, r->out_n + n));
+/* Enters the buffer into the account. Streams must fit, but for a single piece that waits alone: so a client that
+ * reads is served however much others leave unread. Whole answers were bounded before they began. */
+static bool enter(http_reply *r) {
+    if (r->streams && r->out_n > r->out_at)
+        return memory_set(&r->out_held, r->out_cap);
+    memory_force(&r->out_held, r->out_cap);
+    return true;
 }
 
 /* --- what handlers call ----------------------------------------------------------------------- */
@@ -129,15 +127,17 @@ void http_reply_write(http_reply *r, const char *bytes, size_t n) {
     pthread_mutex_lock(&r->lock);
     if (r->gone || r->ended || n == 0) {
         /* nobody gets it */
-    } else if (is_behind(r, n)) {
+    } else if (r->streams && r->out_n - r->out_at > r->server->p.max_waiting) {
+        abandon(r); /* the client reads too slowly */
+    } else if (!make_room(r, n)) {
+        r->failed = true;
+    } else if (!enter(r)) {
         abandon(r);
-    } else if (make_room(r, n)) {
+    } else {
         memcpy(r->out + r->out_n, bytes, n);
         r->out_n += n;
         if (r->streams)
             wake(r);
-    } else {
-        r->failed = true;
     }
     pthread_mutex_unlock(&r->lock);
 }
