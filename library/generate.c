@@ -322,14 +322,22 @@ ggl_status llm_generate(llm_context *c, const char *prompt, const llm_generate_p
 ggl_status llm_chat_format(const llm_context *c, const char *json, bool answer, char **text,
                            size_t *n, ggl_error *err) {
     static const char begin_answer[] = "{\"add_generation_prompt\": true}";
+    char *talk;
+    size_t n_talk;
     *text = NULL;
     *n = 0;
     if (!json)
         return ggl_fail(err, GGL_USAGE, "llm_chat_format needs a conversation as JSON");
-    const ggl_str vars[] = {{json, strlen(json)}, {begin_answer, sizeof begin_answer - 1}};
     if (!c->chat)
         return ggl_fail(err, c->why_no_chat.status, "%s", c->why_no_chat.msg);
-    return llm_chat_prompt(c->chat, vars, answer ? 2 : 1, NULL, text, n, err);
+    ggl_status st =
+        llm_talk_texts((ggl_str){json, strlen(json)}, "the conversation", &talk, &n_talk, err);
+    if (st != GGL_OK)
+        return st;
+    const ggl_str vars[] = {{talk, n_talk}, {begin_answer, sizeof begin_answer - 1}};
+    st = llm_chat_prompt(c->chat, vars, answer ? 2 : 1, NULL, text, n, err);
+    ggl_free(talk);
+    return st;
 }
 
 ggl_status llm_reply(llm_context *c, const llm_message *message, size_t n,

@@ -233,6 +233,22 @@ class Chat(unittest.TestCase):
         self.assertIn(self.QUESTION, whole)
         self.assertTrue(whole.startswith(self.model.format_chat(self.QUESTION, answer=False)))
 
+    def test_parts_of_contents(self):
+        parts = [{"type": "text", "text": "Hi"}, {"type": "text", "text": "you"}]
+        whole = self.model.format_chat([{"role": "user", "content": "Hi\nyou"}])
+        self.assertEqual(self.model.format_chat([{"role": "user", "content": parts}]), whole)
+        picture = {"type": "image_url", "image_url": {"url": "x"}}
+        for content, words in (
+            (parts + [picture], r'messages\[0\]: content\[2\]: "image_url" is not supported: the model reads only text'),
+            (None, r'messages\[0\]: the "content" must be a string or a list of parts, not null'),
+            ([{"type": "text"}], r'content\[0\]: a part of type "text" needs "text"'),
+            (["Hi"], r"content\[0\]: a part must be an object"),
+        ):
+            with self.subTest(content), self.assertRaisesRegex(Error, words):
+                self.model.format_chat([{"role": "user", "content": content}])
+        with self.assertRaisesRegex(Error, 'needs "messages", at least one'):
+            self.model.chat([])
+
     def test_wrong_conversations(self):
         for messages in ([], [{"content": "Hi"}], [{"role": "user"}], [{"role": "nobody", "content": "Hi"}]):
             with self.subTest(messages):

@@ -235,6 +235,21 @@ TEST(converses) {
                              &prompt, &n, &err),
              &err);
     CHECK(prompt && strstr(prompt, "Hi") && strlen(prompt) == n);
+    char *parts; /* as a list, and with variables of the template before it */
+    CHECK_OK(llm_chat_format(c,
+                             "{\"x\": [1], \"messages\": [{\"role\": \"user\", \"content\": "
+                             "[{\"type\": \"text\", \"text\": \"Hi\"}]}]}",
+                             true, &parts, &n, &err),
+             &err);
+    CHECK_STR(parts, prompt);
+    ggl_free(parts);
+    CHECK_INT(llm_chat_format(c,
+                              "{\"messages\": [{\"role\": \"user\", \"content\": "
+                              "[{\"type\": \"image_url\"}]}]}",
+                              true, &parts, &n, &err),
+              GGL_UNSUPPORTED);
+    CHECK_HAS(err.msg, "messages[0]: content[0]: \"image_url\" is not supported");
+    CHECK(!parts && n == 0);
     ggl_free(prompt);
     CHECK_INT(llm_reply(c, (llm_message[]){{"user", NULL}}, 1, &p, NULL, NULL, &err), GGL_USAGE);
     llm_close(c);

@@ -5,6 +5,7 @@
 #include "api_shape.h"
 #include "api_talk.h"
 #include "fields_sampling.h"
+#include "template/parts.h"
 
 /* A block of a message's content, by the fields of all types. */
 typedef struct block {
@@ -121,7 +122,7 @@ static ggl_status result_text(reading *r, const json_value *content) {
         block b;
         const bool is_tool = type && llm_json_is(type, "tool_reference");
         if (type && (llm_json_is(type, "image") || llm_json_is(type, "document"))) {
-            talk_text(&r->talk, talk_left_out(llm_json_is(type, "image")), i > 0 ? "\n" : "");
+            talk_text(&r->talk, llm_part_left_out(llm_json_is(type, "image")), i > 0 ? "\n" : "");
             continue;
         }
         if (type && type->kind == JSON_STRING && !is_tool && !llm_json_is(type, "text"))

@@ -4,6 +4,7 @@
 #include "api_openai.h"
 #include "api_prompt.h"
 #include "ggl/nearest.h"
+#include "template/parts.h"
 
 enum { MOST_PROMPTS = 2048 };
 
@@ -85,16 +86,6 @@ ggl_status openai_field_stream_options(ask *a, const json_value *v, const server
 
 /* --- contents ----------------------------------------------------------------------------------- */
 
-/* Types of the parts of a content, and the member with their text; NULL: they are not text. */
-static const struct {
-    const char *type, *text;
-} part_types[] = {
-    {"text", "text"},         {"input_text", "text"},     {"output_text", "text"},
-    {"summary_text", "text"}, {"reasoning_text", "text"}, {"refusal", "refusal"},
-    {"image_url", NULL},      {"input_image", NULL},      {"input_audio", NULL},
-    {"audio_url", NULL},      {"input_video", NULL},      {"video_url", NULL},
-    {"file", NULL},           {"input_file", NULL},       {"computer_screenshot", NULL}};
-
 /* The names that a part of text may have. */
 static const field part_fields[] = {{"type", .kind = FIELD_IGNORED},
                                     {"text", .kind = FIELD_IGNORED},
@@ -108,30 +99,13 @@ static const field part_fields[] = {{"type", .kind = FIELD_IGNORED},
 /* Finds the text of a part. */
 static ggl_status part_text(ask *a, const json_value *part, bool in_result, ggl_str *text,
                             ggl_error *err) {
-    enum { N = sizeof part_types / sizeof *part_types };
-    const json_value *type = llm_json_get_kind(part, "type", JSON_STRING);
     const char *param;
-    size_t k = 0;
-    if (!type)
-        return ggl_fail(err, GGL_USAGE, "a part must be an object with a \"type\"");
-    while (k < N && !llm_json_is(type, part_types[k].type))
-        k++;
-    if (k == N)
-        return ggl_fail(err, GGL_USAGE, "\"%.*s\" is not a type of part; use \"text\"",
-                        (int)(type->n < 40 ? type->n : 40), type->s);
-    if (!part_types[k].text && in_result) { /* it is in the history of each further request */
-        *text = talk_left_out(strstr(part_types[k].type, "image") || k + 1 == N);
-        return GGL_OK;
-    }
-    if (!part_types[k].text)
-        return ggl_fail(err, GGL_UNSUPPORTED, "\"%s\" is not supported: the model reads only text",
-                        part_types[k].type);
-    const json_value *v = llm_json_get_kind(part, part_types[k].text, JSON_STRING);
-    if (!v)
-        return ggl_fail(err, GGL_USAGE, "a part of type \"%s\" needs \"%s\", a string",
-                        part_types[k].type, part_types[k].text);
-    *text = json_str(v);
-    return read_fields(a, part, part_fields, NULL, &param, err);
+    llm_part p;
+    const ggl_status st = llm_part_read(&p, part, in_result, err);
+    if (st != GGL_OK)
+        return st;
+    *text = p.text;
+    return p.left_out ? GGL_OK : read_fields(a, part, part_fields, NULL, &param, err);
 }
 
 static ggl_status add_parts(ask *a, talk_writer *t, talk_adder *add, const json_value *list,

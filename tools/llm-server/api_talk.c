@@ -115,12 +115,6 @@ void talk_message(talk_writer *t, const char *role, ggl_str text) {
     talk_end_message(t);
 }
 
-ggl_str talk_left_out(bool is_picture) {
-    static const char picture[] = "[picture left out: this model reads only text]",
-                      file[] = "[file left out: this model reads only text]";
-    return is_picture ? (ggl_str){picture, sizeof picture - 1} : (ggl_str){file, sizeof file - 1};
-}
-
 static void end_messages(talk_writer *t) {
     if (!t->is_ended)
         llm_json_put_text(&t->out, t->n_messages ? "]" : "{\"messages\": []");

@@ -43,9 +43,6 @@ void talk_end_result(talk_writer *t, ggl_str call_id, ggl_str name);
 /* Writes a whole message that has nothing but a text. */
 void talk_message(talk_writer *t, const char *role, ggl_str text);
 
-/* What stands in a result of a tool for a picture, or another file, that the model cannot read. */
-ggl_str talk_left_out(bool is_picture);
-
 /* After the last message: variables of the template. */
 void talk_tools(talk_writer *t, ggl_str tools);
 void talk_bool(talk_writer *t, const char *name, bool value);
