@@ -8,6 +8,12 @@ import math
 import numpy as np
 
 
+def distance(a, b):
+    """The largest difference of two arrays; infinite elements must be the same ones."""
+    with np.errstate(invalid="ignore"):
+        return np.where(np.isinf(a) & (a == b), 0, np.abs(a - b)).max()
+
+
 def linear(x, w, b=None):
     """y[o] = sum_i w[o, i] x[i] + b[o]; w as GGUF stores it."""
     y = np.einsum("...i,oi->...o", x, w)

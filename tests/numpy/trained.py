@@ -20,7 +20,7 @@ import numpy as np
 
 import families
 import gguf
-from blocks import softmax
+from blocks import distance, softmax
 
 LIMIT = 2e-5  # the author's values are float32, and grow to 8 in the logits
 MODEL, VALUES = "models/gpt-nano-sort-f32.gguf", "models/gpt-nano-sort-t0-partials.json"
@@ -143,12 +143,6 @@ def numpy_steps(keys, w, tokens):
     out["att"] = np.where(np.tril(np.ones(scores.shape[1:])) > 0, scores, -np.inf)
     out["attSm"] = softmax(out["att"])
     return out
-
-
-def distance(a, b):
-    with np.errstate(invalid="ignore"):
-        d = np.abs(a - b)
-    return np.where(np.isinf(a) & (a == b), 0, d).max()
 
 
 def goes_on(cli, model, prompt, want):
