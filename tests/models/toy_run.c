@@ -190,6 +190,8 @@ static double moved_by_f32(const toy_model *t, ggl_backend *exact, ggl_backend *
     double worst = x && y ? 0 : NAN, size = 1;
     for (int64_t i = 0; x && y && i < n_x; i++) {
         const double d = fabs((double)x[i] - (double)y[i]);
+        if (x[i] < -1e37f && y[i] < -1e37f) /* tokens that the descriptor forbids */
+            continue;
         worst = d > worst || isnan(d) ? d : worst;
         size = fmax(size, fabs((double)x[i]));
     }
