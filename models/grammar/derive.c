@@ -64,6 +64,17 @@ static int32_t derive_list(llm_bx_pool *p, int32_t e, unsigned b, llm_byte_span 
     return result;
 }
 
+static int32_t derive_multiple(llm_bx_pool *p, const llm_bx *e, unsigned b, llm_byte_span *span) {
+    static const llm_byte_set used = {{0x03ff400000000000}}; /* '.' and digits */
+    const llm_multiple m = llm_bx_as_multiple(e);
+    llm_multiple next;
+    if (llm_byte_in(&used, b))
+        *span = (llm_byte_span){b, b};
+    else
+        narrow(&used, b, span);
+    return llm_multiple_after(&m, b, &next) ? llm_bx_multiple(p, &next) : LLM_BX_NONE;
+}
+
 static int32_t derive_node(llm_bx_pool *p, int32_t e, unsigned b, llm_byte_span *span) {
     const llm_bx x = p->node[e];
     switch ((llm_bx_kind)x.kind) {
@@ -84,6 +95,8 @@ static int32_t derive_node(llm_bx_pool *p, int32_t e, unsigned b, llm_byte_span 
         return llm_bx_not(p, derive(p, x.a, b, span));
     case LLM_BX_KIND_MEMBERS:
         return derive(p, llm_bx_unfold(p, e), b, span);
+    case LLM_BX_KIND_MULTIPLE:
+        return derive_multiple(p, &x, b, span);
     default:
         return LLM_BX_NONE;
     }
@@ -229,6 +242,10 @@ static measure measure_parts(const llm_bx_pool *p, const llm_bx *x) {
         measure m = {0, 0};
         m.len = llm_bx_members_len(p, x, &m.rank);
         return m;
+    }
+    case LLM_BX_KIND_MULTIPLE: {
+        const llm_multiple m = llm_bx_as_multiple(x);
+        return (measure){llm_multiple_len(&m), 0};
     }
     default:
         return (measure){LLM_BX_UNKNOWN, 0};

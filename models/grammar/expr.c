@@ -169,6 +169,10 @@ static bool is_nullable(const llm_exprs *g, const draft *d) {
         return !g->node[d->arg[0]].nullable;
     case LLM_EXPR_KIND_MEMBERS:
         return d->e.min == 0 && d->e.required == 0;
+    case LLM_EXPR_KIND_MULTIPLE: {
+        const llm_multiple m = llm_expr_as_multiple(&d->e);
+        return llm_multiple_len(&m) == 0;
+    }
     default:
         return false;
     }
@@ -431,6 +435,12 @@ int32_t llm_expr_members(llm_exprs *g, const llm_members *m) {
         x = intern(g, (draft){.e = e, .arg = l.id});
     ggl_free(l.id);
     return x;
+}
+
+int32_t llm_expr_multiple(llm_exprs *g, const llm_multiple *m) {
+    const llm_expr e = {
+        .kind = LLM_EXPR_KIND_MULTIPLE, .min = m->modulus, .max = m->rest, .required = m->places};
+    return intern(g, (draft){.e = e});
 }
 
 /* --- text ------------------------------------------------------------------------------------- */

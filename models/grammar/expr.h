@@ -21,6 +21,7 @@
 
 #include "budget.h"
 #include "ggl/str.h"
+#include "multiple.h"
 
 typedef enum llm_expr_kind {
     LLM_EXPR_KIND_NONE,   /* no text at all */
@@ -32,7 +33,8 @@ typedef enum llm_expr_kind {
     LLM_EXPR_KIND_AND,    /* texts that all n parts have; regular */
     LLM_EXPR_KIND_NOT,    /* all texts of characters but the argument's; regular */
     LLM_EXPR_KIND_MEMBERS, /* a list of members, see llm_expr_members; arguments: comma, rest, members */
-    LLM_EXPR_KIND_RULE /* the body of rule `first` */
+    LLM_EXPR_KIND_RULE,    /* the body of rule `first` */
+    LLM_EXPR_KIND_MULTIPLE /* an llm_multiple: modulus min, rest max, places `required` */
 } llm_expr_kind;
 
 enum {
@@ -116,6 +118,12 @@ typedef struct llm_members {
     int32_t n, rest, comma, min, max;
 } llm_members;
 int32_t llm_expr_members(llm_exprs *g, const llm_members *m);
+
+/* Digits with at most one point, see llm_multiple; regular. */
+int32_t llm_expr_multiple(llm_exprs *g, const llm_multiple *m);
+static inline llm_multiple llm_expr_as_multiple(const llm_expr *e) {
+    return (llm_multiple){e->min, e->max, e->required};
+}
 
 /* Makes a rule without a body and returns its number, -1 after a failure. The name is copied. */
 int32_t llm_rule_new(llm_exprs *g, ggl_str name);

@@ -79,6 +79,12 @@ static int32_t after_repeat(llm_exprs *g, const llm_expr *e, uint32_t c) {
     return llm_expr_seq2(g, llm_expr_after(g, what, c), more);
 }
 
+static int32_t after_multiple(llm_exprs *g, const llm_expr *e, uint32_t c) {
+    const llm_multiple m = llm_expr_as_multiple(e);
+    llm_multiple next;
+    return llm_multiple_after(&m, c, &next) ? llm_expr_multiple(g, &next) : LLM_EXPR_NONE;
+}
+
 int32_t llm_expr_after(llm_exprs *g, int32_t id, uint32_t c) {
     if (g->status != GGL_OK || id == LLM_EXPR_NONE)
         return LLM_EXPR_NONE;
@@ -95,6 +101,8 @@ int32_t llm_expr_after(llm_exprs *g, int32_t id, uint32_t c) {
         return after_repeat(g, &e, c);
     case LLM_EXPR_KIND_NOT:
         return llm_expr_not(g, llm_expr_after(g, g->arg[e.first], c));
+    case LLM_EXPR_KIND_MULTIPLE:
+        return after_multiple(g, &e, c);
     default:
         return LLM_EXPR_NONE;
     }

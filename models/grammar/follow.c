@@ -65,6 +65,9 @@ static void find_first(sets *s, int32_t id) {
     case LLM_BX_KIND_MEMBERS:
         first_of_members(s, id);
         break;
+    case LLM_BX_KIND_MULTIPLE:
+        unite(s, first, &all);
+        break;
     default:
         break;
     }

@@ -380,6 +380,15 @@ int32_t llm_bx_call_rule(llm_bx_pool *p, int32_t rule) {
     return intern(p, (draft){.e = e});
 }
 
+int32_t llm_bx_multiple(llm_bx_pool *p, const llm_multiple *m) {
+    const llm_bx e = {.kind = LLM_BX_KIND_MULTIPLE,
+                      .nullable = llm_multiple_len(m) == 0,
+                      .a = m->modulus,
+                      .min = m->rest,
+                      .max = m->places};
+    return intern(p, (draft){.e = e});
+}
+
 /* --- members ---------------------------------------------------------------------------------- */
 
 int32_t llm_bx_add_list(llm_bx_pool *p, uint8_t kind, const int32_t *arg, int32_t n) {

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "budget.h"
+#include "multiple.h"
 
 typedef enum llm_bx_kind {
     LLM_BX_UNUSED,
@@ -27,9 +28,10 @@ typedef enum llm_bx_kind {
     LLM_BX_KIND_NOT,    /* all sequences of bytes but those of a */
     LLM_BX_KIND_CALL,   /* rule a */
     LLM_BX_KIND_MEMBERS, /* members of table a that are not in set b, after `min` others (members.c) */
-    LLM_BX_KIND_TABLE, /* what MEMBERS have in common; b arguments from a on */
-    LLM_BX_KIND_SET,   /* bits of members; b arguments from a on */
-    LLM_BX_KIND_LIST   /* b parts from a on; as alternatives they are `min` (pool.c) */
+    LLM_BX_KIND_MULTIPLE, /* an llm_multiple: modulus a, rest min, places max */
+    LLM_BX_KIND_TABLE,    /* what MEMBERS have in common; b arguments from a on */
+    LLM_BX_KIND_SET,      /* bits of members; b arguments from a on */
+    LLM_BX_KIND_LIST      /* b parts from a on; as alternatives they are `min` (pool.c) */
 } llm_bx_kind;
 
 enum {
@@ -111,6 +113,10 @@ int32_t llm_bx_repeat(llm_bx_pool *p, int32_t a, int32_t min, int32_t max);
 int32_t llm_bx_and(llm_bx_pool *p, const int32_t *part, int32_t n);
 int32_t llm_bx_not(llm_bx_pool *p, int32_t a);
 int32_t llm_bx_call_rule(llm_bx_pool *p, int32_t rule);
+int32_t llm_bx_multiple(llm_bx_pool *p, const llm_multiple *m);
+static inline llm_multiple llm_bx_as_multiple(const llm_bx *e) {
+    return (llm_multiple){e->a, e->min, e->max};
+}
 
 /* A list of members in any order; see llm_expr_members. The required members come first, and none is
  * LLM_BX_NONE. */

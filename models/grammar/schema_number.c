@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-enum { MAX_EXPONENT = 299, MAX_DIGITS = 400, MAX_BLOCKS = 2000 };
+enum { MAX_EXPONENT = 299, MAX_DIGITS = 400 };
 
 /* whole.part without leading zeros (but for "0"), and without trailing zeros of the fraction */
 typedef struct decimal {
@@ -335,125 +335,60 @@ SCALARS(bound) {
 
 /* --- multiples -------------------------------------------------------------------------------- */
 
-/* A divisor: factor * 10^scale; `width` digits decide whether a number is a multiple of the part of
- * the factor without the prime 3. */
-typedef struct divisor {
-    int factor, scale, width;
-    bool three;
-} divisor;
-
-/* Finds the width; false: the factor has other primes, or there are too many blocks. */
-static bool analyse(const decimal *d, divisor *m) {
-    if (d->digits.n > 6)
-        return false;
-    m->factor = 0;
-    for (size_t i = 0; i < d->digits.n; i++)
-        m->factor = m->factor * 10 + (d->digits.s[i] - '0');
-    m->scale = d->exponent + 1 - (int)d->digits.n;
-    m->three = m->factor % 3 == 0;
-    if (m->three)
-        m->factor /= 3;
-    m->width = 0;
-    int ten = 1;
-    for (; ten % m->factor != 0 && m->width < 6; m->width++)
-        ten *= 10;
-    return ten % m->factor == 0 && ten / m->factor <= MAX_BLOCKS && !(m->three && m->scale < 0);
+/* The significant digits as a number; 0: it is more than LLM_MULTIPLE_MOST. */
+static int32_t factor_of(const decimal *d) {
+    int32_t n = 0;
+    for (size_t i = 0; i < d->digits.n && n <= LLM_MULTIPLE_MOST; i++)
+        n = n * 10 + (d->digits.s[i] - '0');
+    return n <= LLM_MULTIPLE_MOST ? n : 0;
 }
 
-/* Whole parts whose last n digits are `block`, before `scale` zeros. */
-static int32_t whole_with(schema *s, const char *block, size_t n, int scale) {
+/* Multiples of factor * 10^scale, without sign: whole ones, perhaps with a fraction of zeros. */
+static int32_t whole_multiples(schema *s, int32_t factor, int32_t scale) {
     llm_exprs *g = s->g;
-    const int32_t end = zeros(s, scale, scale);
-    if (n == 0 && scale == 0)
-        return any_whole(s);
-    const int32_t more = llm_expr_seq2(g, digit(s, 1, 9), digits(s, 0, LLM_EXPR_MANY));
-    size_t lead = 0;
-    while (lead < n && block[lead] == '0')
-        lead++;
-    const int32_t few =
-        lead == n ? character(s, '0') : llm_expr_seq2(g, text(s, block + lead, n - lead), end);
-    return llm_expr_alt2(g, few, llm_expr_seq3(g, more, text(s, block, n), end));
+    const llm_multiple m = {.modulus = factor};
+    const int32_t positive = llm_expr_seq2(g, digit(s, 1, 9), digits(s, 0, LLM_EXPR_MANY));
+    const int32_t head = factor == 1
+                             ? positive
+                             : llm_expr_and(g, (int32_t[]){positive, llm_expr_multiple(g, &m)}, 2);
+    const int32_t whole =
+        llm_expr_alt2(g, character(s, '0'), llm_expr_seq2(g, head, zeros(s, scale, scale)));
+    const int32_t none = llm_expr_seq2(g, character(s, '.'), zeros(s, 1, LLM_EXPR_MANY));
+    return llm_expr_seq2(g, whole, llm_expr_optional(g, none));
 }
 
-/* Fractions of `lead` free digits, `block`, and zeros; zeros at the end may be missing. */
-static int32_t part_with(schema *s, const char *block, size_t n, int32_t lead) {
+/* Multiples of factor / 10^places, without sign. Zeros may follow the places. */
+static int32_t part_multiples(schema *s, int32_t factor, int32_t places) {
     llm_exprs *g = s->g;
-    const int32_t point = character(s, '.');
-    size_t keep = n;
-    while (keep > 0 && block[keep - 1] == '0')
-        keep--;
-    int32_t e = LLM_EXPR_NONE;
-    if (keep > 0)
-        return llm_expr_seq2(g, llm_expr_seq2(g, point, digits(s, lead, lead)),
-                             llm_expr_seq2(g, text(s, block, keep), zeros(s, 0, LLM_EXPR_MANY)));
-    if (lead == 0)
-        e = zeros(s, 1, LLM_EXPR_MANY);
-    else
-        e = llm_expr_alt2(g, digits(s, 1, lead),
-                          llm_expr_seq2(g, digits(s, lead, lead), zeros(s, 1, LLM_EXPR_MANY)));
-    return llm_expr_optional(g, llm_expr_seq2(g, point, e));
-}
-
-/* Whole numbers whose digits add up to a multiple of 3, with any sign and fraction. */
-static int32_t multiples_of_three(schema *s) {
-    static const llm_char_range r[3][4] = {{{'0', '0'}, {'3', '3'}, {'6', '6'}, {'9', '9'}},
-                                           {{'1', '1'}, {'4', '4'}, {'7', '7'}},
-                                           {{'2', '2'}, {'5', '5'}, {'8', '8'}}};
-    llm_exprs *g = s->g;
-    const int32_t a = llm_expr_class(g, r[0], 4, false), b = llm_expr_class(g, r[1], 3, false),
-                  c = llm_expr_class(g, r[2], 3, false);
-    const int32_t stay = llm_expr_repeat(g, a, 0, LLM_EXPR_MANY);
-    /* from remainder 0 through 1: b a* c ends; b a* b leads to remainder 2, as does c */
-    const int32_t to_two = llm_expr_alt2(g, c, llm_expr_seq3(g, b, stay, b));
-    const int32_t loop = llm_expr_alt2(g, a, llm_expr_seq3(g, c, stay, b));
-    const int32_t back = llm_expr_alt2(g, b, llm_expr_seq3(g, c, stay, c));
-    const int32_t through =
-        llm_expr_seq3(g, to_two, llm_expr_repeat(g, loop, 0, LLM_EXPR_MANY), back);
-    const int32_t one = llm_expr_alt(g, (int32_t[]){a, llm_expr_seq3(g, b, stay, c), through}, 3);
-    return llm_expr_seq3(g, llm_expr_optional(g, character(s, '-')),
-                         llm_expr_repeat(g, one, 1, LLM_EXPR_MANY), any_part(s));
-}
-
-/* All spellings without exponent of multiples of the divisor. */
-static int32_t multiples(schema *s, const divisor *m) {
-    llm_exprs *g = s->g;
-    const size_t in_part = m->scale < 0 ? (size_t)-m->scale : 0; /* digits of the fraction */
-    const size_t low = (size_t)m->width < in_part ? (size_t)m->width : in_part;
-    const size_t high = (size_t)m->width - low;
-    int32_t all = LLM_EXPR_NONE;
-    int ten = 1;
-    for (int i = 0; i < m->width; i++)
-        ten *= 10;
-    for (int value = 0; value < ten; value += m->factor) {
-        char block[8];
-        for (int i = m->width, v = value; i-- > 0; v /= 10)
-            block[i] = (char)('0' + v % 10);
-        const int32_t whole = whole_with(s, block, high, m->scale > 0 ? m->scale : 0);
-        const int32_t part = part_with(s, block + high, low, (int32_t)(in_part - low));
-        all = llm_expr_alt2(g, all, llm_expr_seq2(g, whole, part));
-    }
-    all = llm_expr_seq2(g, llm_expr_optional(g, character(s, '-')), all);
-    return m->three ? llm_expr_and(g, (int32_t[]){all, multiples_of_three(s)}, 2) : all;
+    const llm_multiple m = {.modulus = factor, .places = places};
+    const int32_t part =
+        llm_expr_seq3(g, character(s, '.'), digits(s, 1, places), zeros(s, 0, LLM_EXPR_MANY));
+    const int32_t all = llm_expr_seq2(g, any_whole(s), llm_expr_optional(g, part));
+    return factor == 1 ? all : llm_expr_and(g, (int32_t[]){all, llm_expr_multiple(g, &m)}, 2);
 }
 
 SCALARS(multiple) {
     decimal d;
-    divisor m;
     if (!read_decimal(s, u, u->value, &d))
         return LLM_EXPR_NONE;
     if (d.zero || d.negative) {
         llm_schema_fail(s, GGL_FORMAT, u->node, u->word, "must be greater than 0");
         return LLM_EXPR_NONE;
     }
-    if (!analyse(&d, &m)) {
+    const int32_t factor = factor_of(&d), scale = d.exponent + 1 - (int32_t)d.digits.n;
+    if (factor == 0) {
         llm_schema_fail(s, GGL_UNSUPPORTED, u->node, u->word,
-                        "only factors 2 and 5, and 3 once, are supported");
+                        "digits that make a number above %d are not supported (zeros at the ends "
+                        "do not count)",
+                        LLM_MULTIPLE_MOST);
         return LLM_EXPR_NONE;
     }
-    const int32_t e = multiples(s, &m);
+    const int32_t one =
+        scale < 0 ? part_multiples(s, factor, -scale) : whole_multiples(s, factor, scale);
+    const int32_t sign = llm_expr_optional(s->g, character(s, '-'));
+    const int32_t e = llm_expr_seq2(s->g, sign, one);
     if (!u->negated)
         return e;
-    const int32_t plain =
-        llm_expr_seq3(s->g, llm_expr_optional(s->g, character(s, '-')), any_whole(s), any_part(s));
+    const int32_t plain = llm_expr_seq3(s->g, sign, any_whole(s), any_part(s));
     return llm_expr_and(s->g, (int32_t[]){plain, llm_expr_not(s->g, e)}, 2);
 }

@@ -97,7 +97,7 @@ static bool is_nullable(const translation *t, const llm_expr *e) {
         return true;
     if (e->kind == LLM_EXPR_KIND_NOT)
         return !t->nullable[ref(t->g, e, 0)];
-    if (e->kind == LLM_EXPR_KIND_MEMBERS)
+    if (e->kind == LLM_EXPR_KIND_MEMBERS || e->kind == LLM_EXPR_KIND_MULTIPLE)
         return e->nullable;
     for (int32_t i = 0; i < n_refs(e); i++)
         if (t->nullable[ref(t->g, e, i)] != all)
@@ -158,7 +158,8 @@ static void spread_nullable(translation *t, users *u) {
         const int32_t id = t->order[i];
         const llm_expr *e = &t->g->node[id];
         const bool all = e->kind == LLM_EXPR_KIND_SEQ || e->kind == LLM_EXPR_KIND_AND;
-        const bool fixed = e->kind == LLM_EXPR_KIND_NOT || e->kind == LLM_EXPR_KIND_MEMBERS;
+        const bool fixed =
+            n_refs(e) == 0 || e->kind == LLM_EXPR_KIND_NOT || e->kind == LLM_EXPR_KIND_MEMBERS;
         u->lacks[id] = t->nullable[id] || fixed ? 0 : all ? n_refs(e) : 1;
         if (t->nullable[id])
             u->todo[n_todo++] = id;
@@ -358,6 +359,10 @@ static int32_t node_bytes(translation *t, const llm_expr *e) {
         return members_bytes(t, e);
     case LLM_EXPR_KIND_RULE:
         return bytes_of(t, t->g->rule[e->first].body);
+    case LLM_EXPR_KIND_MULTIPLE: {
+        const llm_multiple m = llm_expr_as_multiple(e);
+        return llm_bx_multiple(t->p, &m);
+    }
     default:
         return LLM_BX_NONE;
     }

@@ -1,53 +1,8 @@
 /* JSON schemas: which texts are valid, what is refused, and how that is said. */
 #include "alloc_fail.h"
 #include "llm/grammar.h"
+#include "schema_rows.h"
 #include "steps.h"
-#include "test.h"
-
-static llm_grammar *compile(const char *schema) {
-    ggl_error err = {0};
-    llm_grammar *g;
-    CHECK_OK(llm_grammar_from_schema(&g, schema, strlen(schema), "s", &err), &err);
-    return g;
-}
-
-static bool fits(const llm_grammar *g, const char *text) {
-    ggl_error err = {0};
-    llm_matcher *m = NULL;
-    size_t n = 0;
-    bool all = false;
-    if (CHECK_OK(llm_matcher_new(&m, g, NULL, &err), &err) &&
-        CHECK_OK(llm_matcher_accept_bytes(m, text, strlen(text), &n, &err), &err))
-        all = n == strlen(text) && llm_matcher_is_complete(m);
-    llm_matcher_free(m);
-    return all;
-}
-
-/* A schema with texts, valid ones up to NULL, then others up to NULL. */
-typedef struct row {
-    const char *schema, *texts[24];
-} row;
-
-static void check_texts(const llm_grammar *g, const row *r) {
-    bool valid = true;
-    for (size_t k = 0; g && (valid || r->texts[k]); k++) {
-        const char *text = r->texts[k];
-        if (text)
-            CHECK_MSG(fits(g, text) == valid, "%s: '%s' should %sfit", r->schema, text,
-                      valid ? "" : "not ");
-        else
-            valid = false;
-    }
-}
-
-static void check_rows(const row *r, size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        llm_grammar *g = compile(r[i].schema);
-        check_texts(g, &r[i]);
-        llm_grammar_free(g);
-    }
-}
-#define CHECK_ROWS(rows) check_rows(rows, sizeof rows / sizeof *rows)
 
 TEST(types) {
     static const row rows[] = {
@@ -89,6 +44,21 @@ TEST(numbers) {
          {"0", "2.5", "5", "7.50", "-12.5", "100", NULL, "1", "2", "2.25", "11.5", "6"}},
         {"{\"type\": \"integer\", \"multipleOf\": 60}",
          {"0", "60", "-120", "3600", NULL, "1", "20", "30", "100", "610"}},
+        {"{\"type\": \"number\", \"multipleOf\": 1.5}",
+         {"0", "1.5", "-3", "4.5", "4.500", "12", "13.50", NULL, "1", "2", "1.25", "4.05", "14"}},
+        {"{\"type\": \"integer\", \"multipleOf\": 1.5}", {"0", "-3", "12", NULL, "1", "2", "4"}},
+        {"{\"type\": \"number\", \"multipleOf\": 1e-8}",
+         {"1", "0.00000001", "2.50000003", "2.500000030", NULL, "0.000000001", "1.000000005"}},
+        {"{\"type\": \"integer\", \"multipleOf\": 7, \"minimum\": 8, \"maximum\": 1000}",
+         {"14", "700", "994", NULL, "0", "7", "8", "13", "15", "1001", "-14"}},
+        {"{\"type\": \"number\", \"multipleOf\": 0.037}",
+         {"0.037", "-0.74", "37", "0.0370", NULL, "0.037037", "0.04", "38", "0.36"}},
+        {"{\"type\": \"number\", \"multipleOf\": 3700}",
+         {"0", "7400", "3700.0", NULL, "370", "3800"}},
+        {"{\"type\": \"integer\", \"allOf\": [{\"multipleOf\": 13}, {\"multipleOf\": 11}]}",
+         {"143", "-286", "0", NULL, "13", "11", "144"}},
+        {"{\"type\": \"number\", \"not\": {\"multipleOf\": 0.3}}",
+         {"0.1", "1", "0.31", "100", NULL, "0", "0.3", "0.30", "-0.9", "99"}},
         {"{\"type\": \"number\", \"not\": {\"minimum\": 5}}",
          {"4.99", "-5", NULL, "5", "5.0", "6"}},
         {"{\"type\": \"number\", \"not\": {\"type\": \"integer\"}}", {"1.5", NULL, "1", "2"}},
@@ -324,24 +294,6 @@ TEST(references) {
 
 /* --- what is refused --------------------------------------------------------------------------- */
 
-typedef struct refusal {
-    const char *schema;
-    ggl_status status;
-    const char *message;
-} refusal;
-
-static void check_refusals(const refusal *r, size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        ggl_error err = {0};
-        llm_grammar *g;
-        const ggl_status st =
-            llm_grammar_from_schema(&g, r[i].schema, strlen(r[i].schema), "s", &err);
-        CHECK_MSG(st == r[i].status && strstr(err.msg, r[i].message) && !g,
-                  "%s: status %d, '%s', not '%s'", r[i].schema, (int)st, err.msg, r[i].message);
-        llm_grammar_free(g);
-    }
-}
-
 TEST(refused) {
     static const refusal rows[] = {
         {"[]", GGL_FORMAT, "s: #: a schema must be an object, true or false, not an array"},
@@ -379,11 +331,13 @@ TEST(refused) {
         {"{\"minProperties\": 3}", GGL_UNSUPPORTED, "s: #/minProperties: "},
         {"{\"not\": {\"additionalProperties\": {\"type\": \"string\"}}}", GGL_UNSUPPORTED,
          "s: #/not/additionalProperties: its negation"},
-        {"{\"multipleOf\": 7}", GGL_UNSUPPORTED, "s: #/multipleOf: "},
+        {"{\"multipleOf\": 2001}", GGL_UNSUPPORTED,
+         "s: #/multipleOf: digits that make a number above 2000 are not supported"},
+        {"{\"multipleOf\": 0.123456789}", GGL_UNSUPPORTED, "s: #/multipleOf: digits that make"},
         {"{\"$ref\": \"#/a\"}", GGL_FORMAT, "s: #/$ref: there is no '#/a' in the document"},
         {"{\"$ref\": \"#\"}", GGL_LIMIT, "$ref leads back to itself"},
     };
-    check_refusals(rows, sizeof rows / sizeof *rows);
+    CHECK_REFUSALS(rows);
 }
 
 /* What looks like a schema in a value, or in an unknown keyword, has no identifiers. */
@@ -459,7 +413,7 @@ TEST(empty) {
          "[\"x\"]}",
          GGL_LIMIT, "s: #/properties/x: no JSON value is valid"},
     };
-    check_refusals(rows, sizeof rows / sizeof *rows);
+    CHECK_REFUSALS(rows);
 }
 
 TEST(any_json) {
