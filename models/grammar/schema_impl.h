@@ -143,17 +143,33 @@ typedef struct schema {
     size_t n_queue, cap_queue, n_done;
 } schema;
 
-/* --- schema.c --------------------------------------------------------------------------------- */
+/* A keyword of a schema as it restricts values of one type. */
+typedef struct word_use {
+    const json_value *node;  /* the schema */
+    const json_value *value; /* the keyword's value */
+    const char *word;
+    schema_type type;
+    bool negated;
+} word_use;
+
+/* --- schema_base.c ---------------------------------------------------------------------------- */
 
 /* Sets the status and the message: "NAME: #/place/keyword: ..". `keyword` may be NULL. */
 void llm_schema_fail(schema *s, ggl_status st, const json_value *node, const char *keyword,
                      const char *fmt, ...) GGL_PRINTF(5, 6);
 /* Tells the caller, once, that a keyword's value has no effect. */
 void llm_schema_ignored(schema *s, const json_value *value, const char *why);
+/* Writes the JSON pointer of `node` after the `at` bytes in buf. Returns its end; 0: the node is not in
+ * the document, or its pointer is too long for a message. */
+size_t llm_schema_place(schema *s, const json_value *node, char *buf, size_t at, size_t size);
 /* Zeroed memory of the compiler; NULL and a status if there is none. */
 void *llm_schema_alloc(schema *s, size_t n, size_t size);
 const void **llm_schema_slot(schema *s, ptr_map *m, const void *key, unsigned bits);
 schema_type llm_schema_type_of(const json_value *v);
+/* The value of a keyword that is a count; false: the status is set. */
+bool llm_schema_count(schema *s, const word_use *u, int64_t *n);
+
+/* --- schema.c --------------------------------------------------------------------------------- */
 
 /* The JSON texts of the values that fit all n literals; LLM_EXPR_NONE: there are none. */
 int32_t llm_schema_values(schema *s, const literal *lit, size_t n);
@@ -177,14 +193,6 @@ int32_t llm_schema_scalars(schema *s, literal lit, schema_type t);
 const cases *llm_schema_cases(schema *s, literal lit, schema_type t);
 
 /* --- schema_apply.c: keywords that combine schemas --------------------------------------------- */
-
-typedef struct word_use {
-    const json_value *node;  /* the schema */
-    const json_value *value; /* the keyword's value */
-    const char *word;
-    schema_type type;
-    bool negated;
-} word_use;
 
 #define SCALARS(name) int32_t llm_scalars_##name(schema *s, const word_use *u)
 #define CASES(name)   const cases *llm_cases_##name(schema *s, const word_use *u)
@@ -276,8 +284,5 @@ int32_t llm_schema_object(schema *s, const facet *f);
 int32_t llm_schema_array(schema *s, const facet *f);
 bool llm_object_is_never(schema *s, const facet *f);
 bool llm_array_is_never(schema *s, const facet *f);
-
-/* The value of a keyword that is a count; false: the status is set. */
-bool llm_schema_count(schema *s, const word_use *u, int64_t *n);
 
 #endif

@@ -1,41 +1,6 @@
 /* References: $id, $anchor, $ref within one document (RFC 3986, RFC 6901). */
 #include "schema_impl.h"
 
-#include <stdio.h>
-
-/* --- maps ------------------------------------------------------------------------------------- */
-
-static size_t ptr_hash(const void *key, unsigned bits) {
-    uint64_t h = (uint64_t)(uintptr_t)key * 0x9e3779b97f4a7c15u + bits * 0xc2b2ae3d27d4eb4fu;
-    return (size_t)(h ^ h >> 29);
-}
-
-static ptr_entry *ptr_find(const ptr_map *m, const void *key, unsigned bits) {
-    size_t i = ptr_hash(key, bits) & (m->cap - 1);
-    while (m->entry[i].key && (m->entry[i].key != key || m->entry[i].bits != bits))
-        i = (i + 1) & (m->cap - 1);
-    return &m->entry[i];
-}
-
-const void **llm_schema_slot(schema *s, ptr_map *m, const void *key, unsigned bits) {
-    if (2 * (m->n + 1) > m->cap) {
-        ptr_map wide = {.n = m->n, .cap = m->cap ? 2 * m->cap : 64};
-        wide.entry = llm_schema_alloc(s, wide.cap, sizeof *wide.entry);
-        if (!wide.entry)
-            return NULL;
-        for (size_t i = 0; i < m->cap; i++)
-            if (m->entry[i].key)
-                *ptr_find(&wide, m->entry[i].key, m->entry[i].bits) = m->entry[i];
-        *m = wide;
-    }
-    ptr_entry *e = ptr_find(m, key, bits);
-    if (!e->key) {
-        *e = (ptr_entry){.key = key, .bits = bits};
-        m->n++;
-    }
-    return &e->value;
-}
-
 /* --- URIs ------------------------------------------------------------------------------------- */
 
 static ggl_str cut(ggl_str s, size_t from) {
