@@ -1,4 +1,5 @@
 /* Arrays: a case's facets become the items that an array may have. */
+#include "counts.h"
 #include "schema_impl.h"
 
 typedef struct lits {
@@ -12,7 +13,8 @@ typedef struct view {
     size_t n;
     lits rest; /* all others */
     int64_t min, max;
-    const facet *some, *unique;
+    const facet *some[LLM_COUNTS_MOST], *unique;
+    int32_t n_some;
 } view;
 
 static void add_literal(schema *s, lits *l, literal lit) {
@@ -47,9 +49,10 @@ static size_t prefix_length(const facet *f) {
         const json_value *prefix = prefix_of(f->node, &others);
         return prefix ? prefix->n : 0;
     }
-    return f->kind == FACET_ITEM || f->kind == FACET_SOME ? (size_t)f->n + (f->kind == FACET_ITEM)
-           : f->kind == FACET_VALUE_ARRAY                 ? f->node->n
-                                                          : 0;
+    return f->kind == FACET_ITEM          ? (size_t)f->n + 1
+           : f->kind == FACET_EACH        ? (size_t)f->n
+           : f->kind == FACET_VALUE_ARRAY ? f->node->n
+                                          : 0;
 }
 
 static void apply_items(view *v, const json_value *node) {
@@ -72,6 +75,12 @@ static void at_most(view *v, int64_t n) {
     v->max = v->max == LLM_EXPR_MANY || n < v->max ? n : v->max;
 }
 
+static void add_some(view *v, const facet *f) {
+    if (v->n_some < LLM_COUNTS_MOST)
+        v->some[v->n_some] = f;
+    v->n_some++;
+}
+
 static void apply_facet(view *v, const facet *f) {
     switch (f->kind) {
     case FACET_ITEMS:
@@ -87,7 +96,7 @@ static void apply_facet(view *v, const facet *f) {
         at_most(v, f->node->n);
         break;
     case FACET_EACH:
-        for (size_t i = 0; i < v->n; i++)
+        for (size_t i = (size_t)f->n; i < v->n; i++)
             add_literal(v->s, &v->item[i], f->lit);
         add_literal(v->s, &v->rest, f->lit);
         break;
@@ -98,8 +107,7 @@ static void apply_facet(view *v, const facet *f) {
         at_most(v, f->n);
         break;
     case FACET_SOME:
-        v->some = f;
-        at_least(v, f->n + 1);
+        add_some(v, f);
         break;
     case FACET_UNIQUE:
         v->unique = f;
@@ -132,6 +140,8 @@ bool llm_array_is_never(schema *s, const facet *facets) {
     view v;
     if (!facets || !facets->next || !open_view(&v, s, facets))
         return false;
+    for (int32_t i = 0; i < v.n_some && i < LLM_COUNTS_MOST; i++)
+        at_least(&v, v.some[i]->least > 0 ? v.some[i]->n + v.some[i]->least : 0);
     if (v.max != LLM_EXPR_MANY && v.max < v.min)
         return true;
     for (size_t i = 0; i < v.n && (int64_t)i < v.min; i++)
@@ -181,25 +191,42 @@ static int32_t items_expr(view *v) {
     return after;
 }
 
-/* Arrays of which one item fits more than the others must. */
-static int32_t some_expr(view *v) {
-    schema *s = v->s;
-    llm_exprs *g = s->g;
-    lits both = {0};
-    if (v->n > 0 || v->min > 1 || v->max != LLM_EXPR_MANY) {
-        llm_schema_fail(s, GGL_UNSUPPORTED, v->some->node, "contains",
-                        "together with first items or counts, contains (or the negation of items) "
-                        "is not supported");
-        return LLM_EXPR_NONE;
+/* Item `at` of a view that counts. */
+static int32_t counted_item(void *ctx, int64_t at, unsigned fit, unsigned unfit) {
+    const view *v = ctx;
+    const lits *own = at < (int64_t)v->n ? &v->item[at] : &v->rest;
+    lits all = {0};
+    for (size_t i = 0; i < own->n; i++)
+        add_literal(v->s, &all, own->lit[i]);
+    for (int32_t i = 0; i < v->n_some; i++) {
+        literal lit = v->some[i]->lit;
+        if (unfit >> i & 1)
+            lit.negated = !lit.negated;
+        if ((fit | unfit) >> i & 1)
+            add_literal(v->s, &all, lit);
     }
-    for (size_t i = 0; i < v->rest.n; i++)
-        add_literal(s, &both, v->rest.lit[i]);
-    add_literal(s, &both, v->some->lit);
-    const int32_t one = llm_schema_values(s, both.lit, both.n);
-    const int32_t any = llm_schema_values(s, v->rest.lit, v->rest.n);
-    return llm_expr_seq3(g, llm_expr_repeat(g, llm_expr_seq2(g, any, s->comma), 0, LLM_EXPR_MANY),
-                         one,
-                         llm_expr_repeat(g, llm_expr_seq2(g, s->comma, any), 0, LLM_EXPR_MANY));
+    return llm_schema_values(v->s, all.lit, all.n);
+}
+
+/* Arrays in which numbers of items fit conditions. */
+static int32_t some_expr(view *v) {
+    llm_count count[LLM_COUNTS_MOST];
+    llm_counts c = {.count = count,
+                    .n = v->n_some,
+                    .n_first = (int64_t)v->n,
+                    .min = v->min,
+                    .max = v->max,
+                    .comma = v->s->comma,
+                    .item = counted_item,
+                    .ctx = v};
+    int32_t e = LLM_EXPR_NONE;
+    for (int32_t i = 0; i < v->n_some && i < LLM_COUNTS_MOST; i++)
+        count[i] = (llm_count){v->some[i]->n, v->some[i]->least, v->some[i]->most};
+    if (!llm_counted_items(&e, v->s->g, &c))
+        llm_schema_fail(v->s, GGL_UNSUPPORTED, v->some[0]->node, "contains",
+                        "its counts (or those of the negation of items), together with minItems, "
+                        "maxItems and first items, make too many states");
+    return e;
 }
 
 /* Adds the alternatives of a list of texts. Returns false if it is none, or too long. */
@@ -262,26 +289,22 @@ static int32_t unique_expr(view *v) {
 
 int32_t llm_schema_array(schema *s, const facet *facets) {
     view v;
-    int n_some = 0;
     if (!open_view(&v, s, facets))
         return LLM_EXPR_NONE;
-    for (const facet *f = facets; f; f = f->next) {
-        n_some += f->kind == FACET_SOME;
-        if (f->kind == FACET_REFUSED || n_some > 1) {
-            llm_schema_fail(s, GGL_UNSUPPORTED, f->node, n_some > 1 ? "contains" : f->name.s, "%s",
-                            n_some > 1 ? "two conditions on some items are not supported" : f->why);
+    for (const facet *f = facets; f; f = f->next)
+        if (f->kind == FACET_REFUSED) {
+            llm_schema_fail(s, GGL_UNSUPPORTED, f->node, f->name.s, "%s", f->why);
             return LLM_EXPR_NONE;
         }
-    }
     if (v.max != LLM_EXPR_MANY && v.max < v.min)
         return LLM_EXPR_NONE;
     const bool repeats = v.unique && (v.max == LLM_EXPR_MANY || v.max > 1);
-    if (repeats && v.some) {
+    if (repeats && v.n_some > 0) {
         llm_schema_fail(s, GGL_UNSUPPORTED, v.unique->node, "uniqueItems",
                         "together with contains (or the negation of items) is not supported");
         return LLM_EXPR_NONE;
     }
-    return brackets(s, v.some ? some_expr(&v) : repeats ? unique_expr(&v) : items_expr(&v));
+    return brackets(s, v.n_some > 0 ? some_expr(&v) : repeats ? unique_expr(&v) : items_expr(&v));
 }
 
 /* --- keywords --------------------------------------------------------------------------------- */
@@ -308,8 +331,12 @@ static const cases *not_items(schema *s, const word_use *u) {
     const literal lit = {.node = u->value, .negated = true};
     if (is_prefix || u->value != others || llm_schema_is_never(s, &lit, 1))
         return all.first;
-    return llm_cases_one(
-        s, &(facet){.kind = FACET_SOME, .node = u->node, .n = prefix ? prefix->n : 0, .lit = lit});
+    return llm_cases_one(s, &(facet){.kind = FACET_SOME,
+                                     .node = u->node,
+                                     .n = prefix ? prefix->n : 0,
+                                     .least = 1,
+                                     .most = LLM_EXPR_MANY,
+                                     .lit = lit});
 }
 
 CASES(items) {
@@ -323,17 +350,38 @@ CASES(items) {
     return llm_cases_one(s, &(facet){.kind = FACET_ITEMS, .node = u->node});
 }
 
+/* Arrays of which `least` to `most` items fit the keyword's schema. */
+static const cases *some_items(schema *s, const word_use *u, int64_t least, int64_t most) {
+    facet f = {.kind = FACET_SOME,
+               .node = u->node,
+               .least = least,
+               .most = most,
+               .lit = {.node = u->value}};
+    if (most != LLM_EXPR_MANY && most < least)
+        return NULL;
+    if (most == 0)
+        f = (facet){
+            .kind = FACET_EACH, .node = u->node, .lit = {.node = u->value, .negated = true}};
+    return least == 0 && most == LLM_EXPR_MANY ? llm_cases_one(s, NULL) : llm_cases_one(s, &f);
+}
+
+/* The count of a keyword beside `contains`; absent: `usual`. */
+static int64_t count_beside(schema *s, const word_use *u, const char *word, int64_t usual) {
+    const word_use other = {.node = u->node, .word = word, .value = llm_json_get(u->node, word)};
+    int64_t n = usual;
+    if (other.value)
+        (void)llm_schema_count(s, &other, &n);
+    return n;
+}
+
 CASES(contains) {
-    const json_value *least = llm_json_get(u->node, "minContains");
-    const json_value *most = llm_json_get(u->node, "maxContains");
-    const literal lit = {.node = u->value, .negated = u->negated};
-    if (most ||
-        (least && !(least->kind == JSON_NUMBER && (least->number == 1 || least->number == 0))))
-        return refused(s, u, "minContains above 1 and maxContains are not supported");
-    if (least && least->number == 0)
-        return u->negated ? NULL : llm_cases_one(s, NULL);
-    return llm_cases_one(
-        s, &(facet){.kind = u->negated ? FACET_EACH : FACET_SOME, .node = u->node, .lit = lit});
+    const int64_t least = count_beside(s, u, "minContains", 1);
+    const int64_t most = count_beside(s, u, "maxContains", LLM_EXPR_MANY);
+    if (!u->negated || s->status != GGL_OK)
+        return some_items(s, u, least, most);
+    const cases *fewer = least > 0 ? some_items(s, u, 0, least - 1) : NULL;
+    const cases *more = most != LLM_EXPR_MANY ? some_items(s, u, most + 1, LLM_EXPR_MANY) : NULL;
+    return llm_cases_or(s, fewer, more);
 }
 
 CASES(unique) {

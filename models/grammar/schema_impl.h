@@ -44,8 +44,8 @@ typedef enum facet_kind {
     FACET_VALUE_ARRAY,  /* the items of the value `node`, and no others */
     FACET_ITEMS,        /* items and what is related, of the schema `node` */
     FACET_ITEM,         /* the n-th item, if there is one, fits `lit` */
-    FACET_EACH,         /* all items fit `lit` */
-    FACET_SOME,         /* an item from n on fits `lit` */
+    FACET_EACH,         /* all items from n on fit `lit` */
+    FACET_SOME,         /* `least` to `most` items from n on fit `lit` */
     FACET_UNIQUE,       /* no two items are equal */
     FACET_REFUSED       /* what can't be guaranteed: keyword `name` of `node`, `why` */
 } facet_kind;
@@ -56,6 +56,7 @@ typedef struct facet {
     const json_value *node;
     ggl_str name;
     int64_t n;
+    int64_t least, most; /* most LLM_EXPR_MANY: no limit */
     const char *why;
     bool value_names; /* EXTRA: `node` is a value, not a schema */
     const struct facet *next;

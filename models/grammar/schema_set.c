@@ -160,9 +160,10 @@ const cases *llm_cases_or(schema *s, const cases *a, const cases *b) {
 }
 
 static bool same_facet(const facet *a, const facet *b) {
-    return a->kind == b->kind && a->node == b->node && a->n == b->n && a->why == b->why &&
-           a->lit.node == b->lit.node && a->lit.is_value == b->lit.is_value &&
-           a->lit.negated == b->lit.negated && a->name.n == b->name.n &&
+    return a->kind == b->kind && a->node == b->node && a->n == b->n && a->least == b->least &&
+           a->most == b->most && a->why == b->why && a->lit.node == b->lit.node &&
+           a->lit.is_value == b->lit.is_value && a->lit.negated == b->lit.negated &&
+           a->name.n == b->name.n &&
            (a->name.n == 0 || memcmp(a->name.s, b->name.s, a->name.n) == 0);
 }
 

@@ -1,0 +1,88 @@
+/* JSON schemas of arrays: how many items fit, and items that differ. */
+#include "schema_rows.h"
+
+#define ONES "{\"type\": \"array\", \"contains\": {\"const\": 1}"
+
+TEST(counts) {
+    static const row rows[] = {
+        {ONES ", \"minContains\": 2}",
+         {"[1, 1]", "[0, 1, \"a\", 1]", "[1, 1, 1]", NULL, "[]", "[1]", "[1, 2, []]"}},
+        {ONES ", \"maxContains\": 2}",
+         {"[1]", "[1, 0, 1, 2]", NULL, "[]", "[0]", "[1, 1, 1]", "[0, 1, 1, 2, 1]"}},
+        {ONES ", \"minContains\": 2, \"maxContains\": 2}", {"[1, 0, 1]", NULL, "[1]", "[1, 1, 1]"}},
+        {ONES ", \"minContains\": 0, \"maxContains\": 1}",
+         {"[]", "[0, 0]", "[0, 1]", NULL, "[1, 1]", "[1, 0, 1]"}},
+        {ONES ", \"minContains\": 0, \"maxContains\": 0}", {"[]", "[0]", NULL, "[1]", "[0, 1]"}},
+        {ONES ", \"minContains\": 0}", {"[]", "[0]", NULL, "{}"}},
+        {ONES ", \"minContains\": 2.0, \"minItems\": 3, \"maxItems\": 4}",
+         {"[1, 1, 0]", "[0, 0, 1, 1]", "[1, 1, 1, 1]", NULL, "[1, 1]", "[1, 0, 0]",
+          "[1, 1, 0, 0, 0]", "[0, 0, 0, 1]"}},
+        {ONES ", \"prefixItems\": [{\"type\": \"integer\"}, {\"type\": \"null\"}], \"items\": "
+              "{\"maximum\": 1}}",
+         {"[1]", "[1, null]", "[0, null, 1]", "[0, null, 0, 1, \"a\"]", NULL, "[]", "[0]",
+          "[0, null, 0]", "[0, null, 2, 1]", "[0, 1]"}},
+        {ONES ", \"items\": {\"type\": \"integer\"}, \"allOf\": [{\"contains\": {\"minimum\": 5}}, "
+              "{\"contains\": {\"const\": 9}, \"maxContains\": 1}]}",
+         {"[1, 9]", "[9, 1, 5, 1]", NULL, "[1, 5]", "[9]", "[9, 1, 9]", "[]", "[1, 9, \"a\"]"}},
+        {"{\"type\": \"array\", \"not\": {\"contains\": {\"const\": 1}, \"minContains\": 2, "
+         "\"maxContains\": 3}}",
+         {"[]", "[1]", "[0, 1]", "[1, 1, 1, 1]", NULL, "[1, 1]", "[1, 0, 1, 1]"}},
+        {"{\"type\": \"array\", \"minItems\": 1, \"not\": {\"items\": {\"type\": \"null\"}}}",
+         {"[0]", "[null, 1]", NULL, "[]", "[null]"}},
+        {"{\"type\": \"array\", \"not\": {\"anyOf\": [{\"items\": {\"type\": \"null\"}}, "
+         "{\"items\": {\"type\": \"integer\"}}]}}",
+         {"[null, 1]", "[\"a\"]", "[1, 2, null]", NULL, "[]", "[null]", "[1, 2]"}},
+        {"{\"type\": \"array\", \"maxContains\": 0}", {"[]", "[1]", NULL, "1"}},
+    };
+    CHECK_ROWS(rows);
+}
+
+/* Numbers that would make a large automaton are refused before it is built. */
+TEST(refused) {
+    static const refusal rows[] = {
+        {"{\"contains\": {\"const\": 1}, \"minContains\": 1e9}", GGL_UNSUPPORTED,
+         "s: #/contains: its counts"},
+        {"{\"contains\": {\"const\": 1}, \"minContains\": 100, \"maxItems\": 450}", GGL_UNSUPPORTED,
+         "s: #/contains: its counts"},
+        {"{\"contains\": {\"const\": 1}, \"minContains\": -1}", GGL_FORMAT,
+         "s: #/minContains: must be a whole number"},
+        {"{\"contains\": {\"const\": 1}, \"maxContains\": 1.5}", GGL_FORMAT,
+         "s: #/maxContains: must be a whole number"},
+        {"{\"contains\": {\"contains\": {\"uniqueItems\": true}}, \"maxContains\": 1}",
+         GGL_UNSUPPORTED, "s: #/contains/contains/uniqueItems: its negation"},
+        {"{\"type\": \"array\", \"contains\": {\"const\": 1}, \"minContains\": 3, \"maxContains\": "
+         "2}",
+         GGL_LIMIT, "s: #: no JSON value is valid"},
+        {"{\"type\": \"array\", \"contains\": {\"const\": 1}, \"minContains\": 3, \"maxItems\": 2}",
+         GGL_LIMIT, "s: #: no JSON value is valid"},
+    };
+    CHECK_REFUSALS(rows);
+}
+
+/* What llm-server allows a schema. */
+static llm_grammar *compile_cheaply(const char *schema, ggl_status expected) {
+    const llm_schema_params p = {
+        .size = sizeof p, .compact = true, .max_steps = 1 << 21, .max_bytes = 64 << 20};
+    ggl_error err = {0};
+    llm_grammar *g;
+    const ggl_status st = llm_grammar_from_schema_with(&g, schema, strlen(schema), "s", &p, &err);
+    CHECK_MSG(st == expected, "%.80s: status %d, '%s'", schema, (int)st, err.msg);
+    return g;
+}
+
+TEST(counts_are_cheap) {
+    llm_grammar *g = compile_cheaply("{\"type\": \"array\", \"contains\": {\"const\": 1}, "
+                                     "\"minContains\": 200, \"maxContains\": 400}",
+                                     GGL_OK);
+    CHECK(g && !fits(g, "[1, 1]"));
+    llm_grammar_free(g);
+    /* six conditions that may hold in any combination */
+    llm_grammar_free(compile_cheaply(
+        "{\"type\": \"array\", \"allOf\": [{\"contains\": {\"multipleOf\": 2}, \"maxContains\": "
+        "2}, {\"contains\": {\"multipleOf\": 3}, "
+        "\"maxContains\": 2}, {\"contains\": {\"multipleOf\": 5}, \"maxContains\": 2}, "
+        "{\"contains\": {\"multipleOf\": 7}, \"maxContains\": 2}, {\"contains\": "
+        "{\"multipleOf\": 11}, \"maxContains\": 2}, {\"contains\": {\"multipleOf\": 13}, "
+        "\"maxContains\": 2}]}",
+        GGL_UNSUPPORTED));
+}
