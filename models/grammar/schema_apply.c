@@ -1,7 +1,7 @@
 /* Keywords for all types: type, enum, const, and those that combine schemas. */
 #include <stdlib.h>
 
-#include "schema_impl.h"
+#include "schema_seen.h"
 
 /* --- type, enum, const ------------------------------------------------------------------------ */
 
@@ -129,14 +129,44 @@ static int32_t each_scalars(schema *s, const word_use *u, bool every) {
                    : llm_set_or_all(s, u->type, set, n);
 }
 
+static literal branch(const word_use *u, uint32_t i, bool negated) {
+    return (literal){
+        .node = &u->value->item[i], .negated = negated, .traced = u->traced && !negated};
+}
+
+/* Adds cases in which values of both lists are, where each evaluates something that the other does not. Otherwise
+ * the case that evaluates more permits them already. */
+static void add_both(schema *s, const word_use *u, case_list *l, const cases *a, const cases *b) {
+    for (const cases *x = a; x; x = x->next)
+        for (const cases *y = b; y && s->status == GGL_OK; y = y->next) {
+            const cases one = {.facets = x->facets}, other = {.facets = y->facets};
+            if (llm_seen_adds(s, x->facets, y->facets) && llm_seen_adds(s, y->facets, x->facets))
+                llm_cases_add(s, l, llm_cases_and(s, u, &one, &other));
+        }
+}
+
+/* The union of traced cases: values that fit several schemas have what all of these evaluate. */
+static const cases *any_traced(schema *s, const word_use *u) {
+    case_list all = {0};
+    for (uint32_t i = 0; i < u->value->n && s->status == GGL_OK; i++) {
+        const cases *c = llm_schema_cases(s, branch(u, i, false), u->type);
+        case_list both = {0};
+        add_both(s, u, &both, all.first, c);
+        llm_cases_add(s, &all, c);
+        llm_cases_add(s, &all, both.first);
+    }
+    return all.first;
+}
+
 static const cases *each_cases(schema *s, const word_use *u, bool every) {
     const cases *all = llm_cases_one(s, NULL);
     case_list any = {0};
     if (!is_schema_list(s, u))
         return NULL;
+    if (u->traced && !every)
+        return any_traced(s, u);
     for (uint32_t i = 0; i < u->value->n && s->status == GGL_OK; i++) {
-        const literal lit = {.node = &u->value->item[i], .negated = u->negated};
-        const cases *c = llm_schema_cases(s, lit, u->type);
+        const cases *c = llm_schema_cases(s, branch(u, i, u->negated), u->type);
         if (every)
             all = llm_cases_and(s, u, all, c);
         else
@@ -183,18 +213,16 @@ SCALARS(ref) {
 }
 CASES(ref) {
     const json_value *v = target(s, u);
-    return v ? llm_schema_cases(s, (literal){.node = v, .negated = u->negated}, u->type) : NULL;
+    const literal lit = {.node = v, .negated = u->negated, .traced = u->traced};
+    return v ? llm_schema_cases(s, lit, u->type) : NULL;
 }
 
 /* --- oneOf ------------------------------------------------------------------------------------ */
 
-static literal branch(const word_use *u, uint32_t i, bool negated) {
-    return (literal){.node = &u->value->item[i], .negated = negated};
-}
-
 static bool are_disjoint(schema *s, const word_use *u, uint32_t i, uint32_t k) {
+    const literal a = {.node = &u->value->item[i]}, b = {.node = &u->value->item[k]};
     llm_exprs_count(s->g, 1);
-    return llm_schema_are_disjoint(s, branch(u, i, false), branch(u, k, false), u->type);
+    return llm_schema_are_disjoint(s, a, b, u->type);
 }
 
 /* Values that fit branch i and no other. */
@@ -310,7 +338,7 @@ CASES(one_of) {
 /* The schema beside `if`; absent: true. */
 static literal beside(schema *s, const word_use *u, const char *word) {
     const json_value *v = llm_json_get(u->node, word);
-    return (literal){.node = v ? v : &s->always, .negated = u->negated};
+    return (literal){.node = v ? v : &s->always, .negated = u->negated, .traced = u->traced};
 }
 
 SCALARS(if_then) {
@@ -329,9 +357,11 @@ static const cases *guarded(schema *s, const word_use *u, literal condition, lit
 }
 
 CASES(if_then) {
-    const literal yes = {.node = u->value}, no = {.node = u->value, .negated = true};
+    const literal yes = {.node = u->value, .traced = u->traced};
+    const literal no = {.node = u->value, .negated = true};
     if (!u->negated && !llm_json_get(u->node, "then") && !llm_json_get(u->node, "else"))
-        return llm_cases_one(s, NULL);
+        return u->traced ? llm_cases_or(s, llm_schema_cases(s, yes, u->type), llm_seen_none(s))
+                         : llm_cases_one(s, NULL);
     return llm_cases_or(s, guarded(s, u, yes, beside(s, u, "then")),
                         guarded(s, u, no, beside(s, u, "else")));
 }

@@ -1,11 +1,6 @@
 /* Arrays: a case's facets become the items that an array may have. */
 #include "counts.h"
-#include "schema_impl.h"
-
-typedef struct lits {
-    literal *lit;
-    size_t n, cap;
-} lits;
+#include "schema_members.h"
 
 typedef struct view {
     schema *s;
@@ -16,20 +11,6 @@ typedef struct view {
     const facet *some[LLM_COUNTS_MOST], *unique;
     int32_t n_some;
 } view;
-
-static void add_literal(schema *s, lits *l, literal lit) {
-    if (l->n == l->cap) {
-        const size_t cap = l->cap ? 2 * l->cap : 4;
-        literal *wide = llm_schema_alloc(s, cap, sizeof *wide);
-        if (!wide)
-            return;
-        if (l->n > 0)
-            memcpy(wide, l->lit, l->n * sizeof *wide);
-        l->lit = wide;
-        l->cap = cap;
-    }
-    l->lit[l->n++] = lit;
-}
 
 /* The schemas of the first items (NULL: none), and that of the others (NULL: any). */
 static const json_value *prefix_of(const json_value *node, const json_value **others) {
@@ -60,12 +41,12 @@ static void apply_items(view *v, const json_value *node) {
     const size_t n = prefix ? prefix->n : 0;
     for (size_t i = 0; i < v->n; i++) {
         if (i < n)
-            add_literal(v->s, &v->item[i], (literal){.node = &prefix->item[i]});
+            llm_lits_add(v->s, &v->item[i], (literal){.node = &prefix->item[i]});
         else if (others)
-            add_literal(v->s, &v->item[i], (literal){.node = others});
+            llm_lits_add(v->s, &v->item[i], (literal){.node = others});
     }
     if (others)
-        add_literal(v->s, &v->rest, (literal){.node = others});
+        llm_lits_add(v->s, &v->rest, (literal){.node = others});
 }
 
 static void at_least(view *v, int64_t n) {
@@ -87,18 +68,18 @@ static void apply_facet(view *v, const facet *f) {
         apply_items(v, f->node);
         break;
     case FACET_ITEM:
-        add_literal(v->s, &v->item[f->n], f->lit);
+        llm_lits_add(v->s, &v->item[f->n], f->lit);
         break;
     case FACET_VALUE_ARRAY:
         for (uint32_t i = 0; i < f->node->n; i++)
-            add_literal(v->s, &v->item[i], (literal){.node = &f->node->item[i], .is_value = true});
+            llm_lits_add(v->s, &v->item[i], (literal){.node = &f->node->item[i], .is_value = true});
         at_least(v, f->node->n);
         at_most(v, f->node->n);
         break;
     case FACET_EACH:
         for (size_t i = (size_t)f->n; i < v->n; i++)
-            add_literal(v->s, &v->item[i], f->lit);
-        add_literal(v->s, &v->rest, f->lit);
+            llm_lits_add(v->s, &v->item[i], f->lit);
+        llm_lits_add(v->s, &v->rest, f->lit);
         break;
     case FACET_MIN:
         at_least(v, f->n);
@@ -197,13 +178,13 @@ static int32_t counted_item(void *ctx, int64_t at, unsigned fit, unsigned unfit)
     const lits *own = at < (int64_t)v->n ? &v->item[at] : &v->rest;
     lits all = {0};
     for (size_t i = 0; i < own->n; i++)
-        add_literal(v->s, &all, own->lit[i]);
+        llm_lits_add(v->s, &all, own->lit[i]);
     for (int32_t i = 0; i < v->n_some; i++) {
         literal lit = v->some[i]->lit;
         if (unfit >> i & 1)
             lit.negated = !lit.negated;
         if ((fit | unfit) >> i & 1)
-            add_literal(v->s, &all, lit);
+            llm_lits_add(v->s, &all, lit);
     }
     return llm_schema_values(v->s, all.lit, all.n);
 }
@@ -316,6 +297,11 @@ static const cases *refused(schema *s, const word_use *u, const char *why) {
                                      .why = why});
 }
 
+/* The cases, and what they evaluate, if that is asked for. */
+static const cases *traced(schema *s, const word_use *u, const cases *c, const facet *seen) {
+    return u->traced ? llm_cases_and(s, u, c, llm_cases_one(s, seen)) : c;
+}
+
 /* Arrays with an item that does not fit its schema. */
 static const cases *not_items(schema *s, const word_use *u) {
     const json_value *others, *prefix = prefix_of(u->node, &others);
@@ -347,7 +333,11 @@ CASES(items) {
     }
     if (u->negated)
         return not_items(s, u);
-    return llm_cases_one(s, &(facet){.kind = FACET_ITEMS, .node = u->node});
+    const json_value *others, *prefix = prefix_of(u->node, &others);
+    const facet own = {.kind = FACET_ITEMS, .node = u->node};
+    const facet seen = {.kind = others ? FACET_SEEN_ALL : FACET_SEEN_ITEMS,
+                        .n = !others && prefix ? prefix->n : 0};
+    return traced(s, u, llm_cases_one(s, &own), &seen);
 }
 
 /* Arrays of which `least` to `most` items fit the keyword's schema. */
@@ -362,7 +352,10 @@ static const cases *some_items(schema *s, const word_use *u, int64_t least, int6
     if (most == 0)
         f = (facet){
             .kind = FACET_EACH, .node = u->node, .lit = {.node = u->value, .negated = true}};
-    return least == 0 && most == LLM_EXPR_MANY ? llm_cases_one(s, NULL) : llm_cases_one(s, &f);
+    const bool any = least == 0 && most == LLM_EXPR_MANY;
+    const facet seen = {.kind = FACET_SEEN_SOME, .node = u->node, .lit = {.node = u->value}};
+    const cases *c = any ? llm_cases_one(s, NULL) : llm_cases_one(s, &f);
+    return s->draft < 2020 ? c : traced(s, u, c, &seen); /* until then, it evaluated nothing */
 }
 
 /* The count of a keyword beside `contains`; absent: `usual`. */

@@ -26,11 +26,19 @@ typedef enum schema_type {
 #define TYPE_BIT(t) (1u << (t))
 enum { TYPES_ALL = (1 << N_TYPES) - 1, TYPES_SCALAR = (1 << TYPE_ARRAY) - 1 };
 
-/* A condition on a value: it is valid under a schema, or equal to a value; or it is not. */
+/* A condition on a value: it is valid under a schema, or equal to a value, or fits an any_literal; or, if
+ * `negated`, not. The cases of a traced schema also say what it evaluates (schema_seen.h). */
 typedef struct literal {
     const json_value *node;
-    bool is_value, negated;
+    bool is_value, is_any, negated, traced;
 } literal;
+
+/* One of n conditions holds; the node of a literal is its `head`. */
+typedef struct any_literal {
+    json_value head;
+    const literal *lit;
+    size_t n;
+} any_literal;
 
 typedef enum facet_kind {
     FACET_PROPERTIES, /* properties, patternProperties, additionalProperties of the schema `node` */
@@ -47,7 +55,13 @@ typedef enum facet_kind {
     FACET_EACH,         /* all items from n on fit `lit` */
     FACET_SOME,         /* `least` to `most` items from n on fit `lit` */
     FACET_UNIQUE,       /* no two items are equal */
-    FACET_REFUSED       /* what can't be guaranteed: keyword `name` of `node`, `why` */
+    FACET_OTHERS,       /* properties that no facet of `seen` names fit `lit` */
+    /* what is evaluated; no condition: */
+    FACET_SEEN,       /* properties that properties and patternProperties of `node` name */
+    FACET_SEEN_ITEMS, /* the first n items */
+    FACET_SEEN_SOME,  /* items that fit `lit` */
+    FACET_SEEN_ALL,
+    FACET_REFUSED /* what can't be guaranteed: keyword `name` of `node`, `why` */
 } facet_kind;
 
 typedef struct facet {
@@ -58,7 +72,8 @@ typedef struct facet {
     int64_t n;
     int64_t least, most; /* most LLM_EXPR_MANY: no limit */
     const char *why;
-    bool value_names; /* EXTRA: `node` is a value, not a schema */
+    bool value_names;         /* EXTRA: `node` is a value, not a schema */
+    const struct facet *seen; /* OTHERS */
     const struct facet *next;
 } facet;
 
@@ -150,7 +165,7 @@ typedef struct word_use {
     const json_value *value; /* the keyword's value */
     const char *word;
     schema_type type;
-    bool negated;
+    bool negated, traced; /* see literal */
 } word_use;
 
 /* --- schema_base.c ---------------------------------------------------------------------------- */
@@ -251,6 +266,8 @@ const cases *llm_cases_one(schema *s, const facet *f);
 const cases *llm_cases_of(schema *s, const facet *all);
 const cases *llm_cases_or(schema *s, const cases *a, const cases *b);
 const cases *llm_cases_and(schema *s, const word_use *u, const cases *a, const cases *b);
+/* Whether it is certain that no value has these facets. */
+bool llm_case_is_never(schema *s, schema_type t, const facet *f);
 
 /* A union under construction, zeroed at first; `first` is its list of cases. */
 typedef struct case_list {

@@ -1,13 +1,12 @@
 /* Objects: a case's facets become the members that an object may have. */
-#include "schema_impl.h"
+#include "schema_members.h"
 
-typedef struct member {
-    ggl_str name;
-    literal *lit;
-    size_t n, cap;
-    bool required;
-    uint32_t source; /* the last source that names it, plus 1 */
-} member;
+/* A set of names that the names of a class are in, or that none of them is in. */
+typedef struct known {
+    int32_t names;
+    bool in;
+    const struct known *next;
+} known;
 
 /* Names that no facet spells out, and what their values must fit. */
 typedef struct rest_class {
@@ -15,90 +14,28 @@ typedef struct rest_class {
     literal *lit;
     size_t n;
     bool fresh; /* no pattern of the source at hand matches */
+    const struct known *known;
     struct rest_class *next;
 } rest_class;
 
 typedef struct view {
     schema *s;
     const facet *facets;
-    member *m;
-    size_t n, cap, n_buckets;
-    uint32_t *bucket; /* index plus 1, 0: free */
+    member_table table;
     rest_class *rest;
     int64_t min, max;
     const json_value *count_node; /* the schema with minProperties */
 } view;
 
-enum { MOST_MEMBERS = 1 << 14 };
-
 /* --- members ---------------------------------------------------------------------------------- */
 
-static size_t name_hash(ggl_str name) {
-    uint64_t h = 14695981039346656037u;
-    for (size_t i = 0; i < name.n; i++)
-        h = (h ^ (unsigned char)name.s[i]) * 1099511628211u;
-    return (size_t)(h ^ h >> 32);
-}
-
-static uint32_t *find_bucket(const view *v, ggl_str name) {
-    size_t i = name_hash(name) & (v->n_buckets - 1);
-    for (; v->bucket[i]; i = (i + 1) & (v->n_buckets - 1)) {
-        const ggl_str other = v->m[v->bucket[i] - 1].name;
-        if (other.n == name.n && (name.n == 0 || memcmp(other.s, name.s, name.n) == 0))
-            break;
-    }
-    return &v->bucket[i];
-}
-
-static bool widen(view *v) {
-    const size_t cap = v->cap ? 2 * v->cap : 16;
-    member *m = llm_schema_alloc(v->s, cap, sizeof *m);
-    v->bucket = llm_schema_alloc(v->s, 4 * cap, sizeof *v->bucket);
-    if (!m || !v->bucket)
-        return false;
-    if (v->n > 0)
-        memcpy(m, v->m, v->n * sizeof *m);
-    v->m = m;
-    v->cap = cap;
-    v->n_buckets = 4 * cap;
-    for (size_t i = 0; i < v->n; i++)
-        *find_bucket(v, m[i].name) = (uint32_t)i + 1;
-    return true;
-}
-
-/* Finds or adds the member; NULL: the status is set. */
 static member *member_of(view *v, ggl_str name) {
-    if (v->n == v->cap && (v->n >= MOST_MEMBERS || !widen(v))) {
-        llm_schema_fail(v->s, GGL_LIMIT, NULL, NULL, "an object has more than %d properties",
-                        MOST_MEMBERS);
-        return NULL;
-    }
-    uint32_t *b = find_bucket(v, name);
-    if (*b == 0) {
-        v->m[v->n] = (member){.name = name};
-        *b = (uint32_t)++v->n;
-    }
-    return &v->m[*b - 1];
-}
-
-static bool add_literal(schema *s, literal **list, size_t *n, size_t *cap, literal lit) {
-    if (*n == *cap) {
-        const size_t more = *cap ? 2 * *cap : 4;
-        literal *wide = llm_schema_alloc(s, more, sizeof *wide);
-        if (!wide)
-            return false;
-        if (*n > 0)
-            memcpy(wide, *list, *n * sizeof *wide);
-        *list = wide;
-        *cap = more;
-    }
-    (*list)[(*n)++] = lit;
-    return true;
+    return llm_member_of(v->s, &v->table, name);
 }
 
 static void require_literal(view *v, member *m, literal lit) {
     if (m)
-        (void)add_literal(v->s, &m->lit, &m->n, &m->cap, lit);
+        llm_lits_add(v->s, &m->lits, lit);
 }
 
 /* The table of schemas that a keyword of a source has; NULL: none. */
@@ -109,6 +46,19 @@ static const json_value *table_of(schema *s, const json_value *node, const char 
         return NULL;
     }
     return t;
+}
+
+/* Marks the members that the facets name as those of a source. */
+static void mark_seen(view *v, const facet *seen, uint32_t stamp) {
+    for (const facet *f = seen; f && v->s->status == GGL_OK; f = f->next) {
+        const json_value *names = table_of(v->s, f->node, "properties");
+        llm_exprs_count(v->s->g, 1 + (names ? names->n / 4 : 0));
+        for (uint32_t i = 0; names && i < names->n; i++) {
+            member *m = member_of(v, json_name(names, i));
+            if (m && stamp > 0)
+                m->source = stamp;
+        }
+    }
 }
 
 static bool name_fits(schema *s, const json_value *node, ggl_str pattern, ggl_str name) {
@@ -128,6 +78,8 @@ static void collect_names(view *v, const facet *f) {
         if (m && f->kind == FACET_VALUE_OBJECT)
             m->required = true;
     }
+    if (f->kind == FACET_OTHERS)
+        mark_seen(v, f->seen, 0);
     if (f->kind == FACET_HAS || f->kind == FACET_PROPERTY) {
         member *m = member_of(v, f->name);
         if (m && f->kind == FACET_HAS)
@@ -147,8 +99,8 @@ static void apply_properties(view *v, const json_value *node, uint32_t stamp) {
         if (m)
             m->source = stamp;
     }
-    for (size_t k = 0; k < v->n && s->status == GGL_OK; k++) {
-        member *m = &v->m[k];
+    for (size_t k = 0; k < v->table.n && s->status == GGL_OK; k++) {
+        member *m = &v->table.m[k];
         bool named = m->source == stamp;
         for (uint32_t i = 0; patterns && i < patterns->n; i++)
             if (name_fits(s, node, json_name(patterns, i), m->name)) {
@@ -160,6 +112,24 @@ static void apply_properties(view *v, const json_value *node, uint32_t stamp) {
     }
 }
 
+static bool matches_seen(schema *s, const facet *seen, ggl_str name) {
+    for (const facet *f = seen; f; f = f->next) {
+        const json_value *patterns = table_of(s, f->node, "patternProperties");
+        for (uint32_t i = 0; patterns && i < patterns->n; i++)
+            if (name_fits(s, f->node, json_name(patterns, i), name))
+                return true;
+    }
+    return false;
+}
+
+/* What is said of the members that are not evaluated. */
+static void apply_others(view *v, const facet *f, uint32_t stamp) {
+    mark_seen(v, f->seen, stamp);
+    for (size_t k = 0; k < v->table.n && v->s->status == GGL_OK; k++)
+        if (v->table.m[k].source != stamp && !matches_seen(v->s, f->seen, v->table.m[k].name))
+            require_literal(v, &v->table.m[k], f->lit);
+}
+
 static void apply_value(view *v, const json_value *value, uint32_t stamp) {
     for (uint32_t i = 0; i < value->n; i++) {
         member *m = member_of(v, json_name(value, i));
@@ -167,16 +137,16 @@ static void apply_value(view *v, const json_value *value, uint32_t stamp) {
         if (m)
             m->source = stamp;
     }
-    for (size_t k = 0; k < v->n; k++)
-        if (v->m[k].source != stamp)
-            require_literal(v, &v->m[k], (literal){.node = &v->s->never});
+    for (size_t k = 0; k < v->table.n; k++)
+        if (v->table.m[k].source != stamp)
+            require_literal(v, &v->table.m[k], (literal){.node = &v->s->never});
 }
 
 static void apply_names(view *v, literal lit) {
     const int32_t set = llm_schema_scalars(v->s, lit, TYPE_STRING);
-    for (size_t k = 0; k < v->n; k++)
-        if (!llm_expr_matches(v->s->g, set, v->m[k].name))
-            require_literal(v, &v->m[k], (literal){.node = &v->s->never});
+    for (size_t k = 0; k < v->table.n; k++)
+        if (!llm_expr_matches(v->s->g, set, v->table.m[k].name))
+            require_literal(v, &v->table.m[k], (literal){.node = &v->s->never});
 }
 
 static void apply_facet(view *v, const facet *f, uint32_t stamp) {
@@ -193,6 +163,9 @@ static void apply_facet(view *v, const facet *f, uint32_t stamp) {
     case FACET_NAMES:
         apply_names(v, f->lit);
         break;
+    case FACET_OTHERS:
+        apply_others(v, f, stamp);
+        break;
     case FACET_MIN:
         v->min = f->n > v->min ? f->n : v->min;
         break;
@@ -206,7 +179,7 @@ static void apply_facet(view *v, const facet *f, uint32_t stamp) {
 
 static void open_view(view *v, schema *s, const facet *facets) {
     *v = (view){.s = s, .facets = facets, .max = LLM_EXPR_MANY};
-    if (!widen(v))
+    if (!llm_members_widen(s, &v->table))
         return;
     for (const facet *f = facets; f; f = f->next)
         collect_names(v, f);
@@ -221,9 +194,10 @@ bool llm_object_is_never(schema *s, const facet *facets) {
         return false;
     open_view(&v, s, facets);
     int64_t n_required = 0;
-    for (size_t i = 0; i < v.n && s->status == GGL_OK; i++) {
-        n_required += v.m[i].required;
-        if (v.m[i].required && llm_schema_is_never(s, v.m[i].lit, v.m[i].n))
+    for (size_t i = 0; i < v.table.n && s->status == GGL_OK; i++) {
+        n_required += v.table.m[i].required;
+        if (v.table.m[i].required &&
+            llm_schema_is_never(s, v.table.m[i].lits.lit, v.table.m[i].lits.n))
             return true;
     }
     return v.max != LLM_EXPR_MANY && (v.max < n_required || v.max < v.min);
@@ -255,21 +229,44 @@ static rest_class *class_copy(schema *s, const rest_class *c, int32_t names) {
     return copy->names == LLM_EXPR_NONE ? NULL : copy;
 }
 
+static const known *find_known(const rest_class *c, int32_t names) {
+    const known *k = c->known;
+    while (k && k->names != names)
+        k = k->next;
+    return k;
+}
+
+/* The names of a class that are in the set (or not); NULL: there are none. */
+static rest_class *class_part(schema *s, const rest_class *c, int32_t names, bool in) {
+    const known *k = find_known(c, names);
+    if (k && k->in != in)
+        return NULL;
+    const int32_t set = k    ? s->universe[TYPE_STRING]
+                        : in ? names
+                             : llm_set_not(s, TYPE_STRING, names);
+    rest_class *part = class_copy(s, c, set);
+    known *own = k || !part ? NULL : llm_schema_alloc(s, 1, sizeof *own);
+    if (own) {
+        *own = (known){.names = names, .in = in, .next = c->known};
+        part->known = own;
+    }
+    if (part)
+        part->fresh = c->fresh && !in;
+    return part;
+}
+
 /* Splits each class into the names that match a pattern, which must fit `lit`, and the others. */
 static void split(view *v, int32_t names, literal lit) {
     schema *s = v->s;
     rest_class *all = NULL, **end = &all;
     for (rest_class *c = v->rest; c && s->status == GGL_OK; c = c->next) {
-        rest_class *in = class_copy(s, c, names);
-        rest_class *out = class_copy(s, c, llm_set_not(s, TYPE_STRING, names));
-        if (in)
-            in->fresh = false;
+        rest_class *in = class_part(s, c, names, true);
+        rest_class *out = class_part(s, c, names, false);
         if (in && class_literal(s, in, lit)) {
             *end = in;
             end = &in->next;
         }
         if (out) {
-            out->fresh = c->fresh;
             *end = out;
             end = &out->next;
         }
@@ -309,15 +306,28 @@ static void rest_of_properties(view *v, const json_value *node) {
         restrict_rest(v, (literal){.node = others}, true);
 }
 
+static void rest_of_others(view *v, const facet *others) {
+    schema *s = v->s;
+    for (rest_class *c = v->rest; c; c = c->next)
+        c->fresh = true;
+    for (const facet *f = others->seen; f && s->status == GGL_OK; f = f->next) {
+        const json_value *patterns = table_of(s, f->node, "patternProperties");
+        for (uint32_t i = 0; patterns && i < patterns->n && s->status == GGL_OK; i++)
+            split(v, llm_schema_pattern(s, f->node, "patternProperties", json_name(patterns, i)),
+                  (literal){.node = &s->always});
+    }
+    restrict_rest(v, others->lit, true);
+}
+
 /* The names that no member has. */
 static int32_t other_names(const view *v) {
     llm_exprs *g = v->s->g;
-    int32_t *name = llm_schema_alloc(v->s, v->n + 1, sizeof *name);
-    if (!name || v->n == 0)
+    int32_t *name = llm_schema_alloc(v->s, v->table.n + 1, sizeof *name);
+    if (!name || v->table.n == 0)
         return v->s->universe[TYPE_STRING];
-    for (size_t i = 0; i < v->n; i++)
-        name[i] = llm_expr_text(g, v->m[i].name);
-    return llm_expr_not(g, llm_expr_alt(g, name, (int32_t)v->n));
+    for (size_t i = 0; i < v->table.n; i++)
+        name[i] = llm_expr_text(g, v->table.m[i].name);
+    return llm_expr_not(g, llm_expr_alt(g, name, (int32_t)v->table.n));
 }
 
 /* Finds the classes of names that no member has. */
@@ -330,6 +340,8 @@ static void open_rest(view *v) {
     for (const facet *f = v->facets; f && v->rest && s->status == GGL_OK; f = f->next) {
         if (f->kind == FACET_PROPERTIES)
             rest_of_properties(v, f->node);
+        else if (f->kind == FACET_OTHERS)
+            rest_of_others(v, f);
         else if (f->kind == FACET_VALUE_OBJECT)
             v->rest = NULL;
         else if (f->kind == FACET_NAMES) {
@@ -374,14 +386,14 @@ static int32_t braces(schema *s, int32_t members) {
 /* Objects of the view's members; `extra`: one more that is required, LLM_EXPR_EMPTY: none. */
 static int32_t view_expr(view *v, int32_t extra) {
     schema *s = v->s;
-    int32_t *expr = llm_schema_alloc(s, v->n + 1, sizeof *expr);
-    bool *required = llm_schema_alloc(s, v->n + 1, sizeof *required);
+    int32_t *expr = llm_schema_alloc(s, v->table.n + 1, sizeof *expr);
+    bool *required = llm_schema_alloc(s, v->table.n + 1, sizeof *required);
     int32_t n = 0, n_required = 0;
     if (!expr || !required)
         return LLM_EXPR_NONE;
-    for (size_t i = 0; i < v->n && s->status == GGL_OK; i++) {
-        const member *m = &v->m[i];
-        expr[n] = pair(s, llm_expr_text(s->g, m->name), m->lit, m->n);
+    for (size_t i = 0; i < v->table.n && s->status == GGL_OK; i++) {
+        const member *m = &v->table.m[i];
+        expr[n] = pair(s, llm_expr_text(s->g, m->name), m->lits.lit, m->lits.n);
         required[n] = m->required;
         if (expr[n] == LLM_EXPR_NONE && m->required)
             return LLM_EXPR_NONE;
@@ -448,9 +460,9 @@ static int32_t extra_expr(view *v, const facet *extra) {
                         "its negation (by not, oneOf or if) is not supported");
         return all;
     }
-    for (size_t i = 0; i < v->n && s->status == GGL_OK; i++)
-        if (!lists_name(s, extra, v->m[i].name)) {
-            const facet *f = settle(s, v->facets, extra, v->m[i].name);
+    for (size_t i = 0; i < v->table.n && s->status == GGL_OK; i++)
+        if (!lists_name(s, extra, v->table.m[i].name)) {
+            const facet *f = settle(s, v->facets, extra, v->table.m[i].name);
             if (!llm_object_is_never(s, f))
                 all = llm_expr_alt2(s->g, all, llm_schema_object(s, f));
         }
@@ -496,12 +508,31 @@ static const cases *has_property(schema *s, const word_use *u, ggl_str name, lit
     return llm_cases_and(s, u, llm_cases_one(s, &has), llm_cases_one(s, &fits));
 }
 
+/* The list with one more facet; NULL: the status is set. */
+static const facet *with_facet(schema *s, const facet *all, facet f) {
+    facet *own = llm_schema_alloc(s, 1, sizeof *own);
+    if (!own)
+        return NULL;
+    *own = f;
+    own->next = all;
+    return own;
+}
+
+/* The three keywords together, which are one facet. */
+static const cases *properties_cases(schema *s, const word_use *u) {
+    const facet own = {.kind = FACET_PROPERTIES, .node = u->node};
+    const bool all = llm_json_get(u->node, "additionalProperties") != NULL;
+    facet seen = {.kind = all ? FACET_SEEN_ALL : FACET_SEEN, .node = all ? NULL : u->node};
+    const facet *list = u->traced ? with_facet(s, NULL, seen) : NULL;
+    return llm_cases_of(s, with_facet(s, list, own));
+}
+
 CASES(properties) {
     const bool is_table = strcmp(u->word, "additionalProperties") != 0;
     if (is_table && !table_of(s, u->node, u->word))
         return NULL;
     if (!u->negated)
-        return llm_cases_one(s, &(facet){.kind = FACET_PROPERTIES, .node = u->node});
+        return properties_cases(s, u);
     if (!is_table) {
         if (u->value->kind == JSON_BOOL && u->value->flag)
             return NULL;
@@ -522,16 +553,6 @@ CASES(properties) {
             llm_cases_add(s, &all, has_property(s, u, json_name(u->value, i), lit));
     }
     return all.first;
-}
-
-/* The list with one more facet; NULL: the status is set. */
-static const facet *with_facet(schema *s, const facet *all, facet f) {
-    facet *own = llm_schema_alloc(s, 1, sizeof *own);
-    if (!own)
-        return NULL;
-    *own = f;
-    own->next = all;
-    return own;
 }
 
 /* Names in an array: all of them are there; or, negated, one is not. */
@@ -595,7 +616,8 @@ CASES(names) {
 static const cases *demand(schema *s, const word_use *u, const json_value *v, bool negated) {
     if (v->kind == JSON_ARRAY && strcmp(u->word, "dependentSchemas") != 0)
         return names_cases(s, u, v, negated);
-    return llm_schema_cases(s, (literal){.node = v, .negated = negated}, TYPE_OBJECT);
+    const literal lit = {.node = v, .negated = negated, .traced = u->traced};
+    return llm_schema_cases(s, lit, TYPE_OBJECT);
 }
 
 CASES(dependent) {
@@ -616,13 +638,14 @@ CASES(dependent) {
     return u->negated ? any.first : all;
 }
 
-/* Only what permits everything. */
+/* Without negation, the keyword is applied after all others (schema_words.c). */
 CASES(unevaluated) {
+    if (!u->negated)
+        return llm_cases_one(s, NULL);
     if (u->value->kind == JSON_BOOL && u->value->flag)
-        return u->negated ? NULL : llm_cases_one(s, NULL);
-    return llm_cases_one(s,
-                         &(facet){.kind = FACET_REFUSED,
-                                  .node = u->node,
-                                  .name = {u->word, strlen(u->word)},
-                                  .why = "is not supported; additionalProperties and items are"});
+        return NULL;
+    return llm_cases_one(s, &(facet){.kind = FACET_REFUSED,
+                                     .node = u->node,
+                                     .name = {u->word, strlen(u->word)},
+                                     .why = "its negation (by not, oneOf or if) is not supported"});
 }

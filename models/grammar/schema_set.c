@@ -161,9 +161,9 @@ const cases *llm_cases_or(schema *s, const cases *a, const cases *b) {
 
 static bool same_facet(const facet *a, const facet *b) {
     return a->kind == b->kind && a->node == b->node && a->n == b->n && a->least == b->least &&
-           a->most == b->most && a->why == b->why && a->lit.node == b->lit.node &&
-           a->lit.is_value == b->lit.is_value && a->lit.negated == b->lit.negated &&
-           a->name.n == b->name.n &&
+           a->most == b->most && a->why == b->why && a->seen == b->seen &&
+           a->lit.node == b->lit.node && a->lit.is_value == b->lit.is_value &&
+           a->lit.negated == b->lit.negated && a->name.n == b->name.n &&
            (a->name.n == 0 || memcmp(a->name.s, b->name.s, a->name.n) == 0);
 }
 
@@ -205,6 +205,10 @@ static const facet *join(schema *s, const facet *a, const facet *b) {
     return first;
 }
 
+bool llm_case_is_never(schema *s, schema_type t, const facet *f) {
+    return t == TYPE_OBJECT ? llm_object_is_never(s, f) : llm_array_is_never(s, f);
+}
+
 const cases *llm_cases_and(schema *s, const word_use *u, const cases *a, const cases *b) {
     if (!a || !b || s->status != GGL_OK)
         return NULL;
@@ -227,9 +231,7 @@ const cases *llm_cases_and(schema *s, const word_use *u, const cases *a, const c
             if (!c || s->status != GGL_OK)
                 return NULL;
             c->facets = f;
-            const bool never =
-                u->type == TYPE_OBJECT ? llm_object_is_never(s, f) : llm_array_is_never(s, f);
-            if (never)
+            if (llm_case_is_never(s, u->type, f))
                 continue;
             *end = c;
             end = &c->next;

@@ -1,5 +1,5 @@
 /* The table of keywords, and the values of a schema as the conjunction of its keywords. */
-#include "schema_impl.h"
+#include "schema_seen.h"
 
 #include <stdlib.h>
 
@@ -147,6 +147,35 @@ static bool enter(schema *s, const json_value *node) {
     return true;
 }
 
+/* --- one of several conditions ---------------------------------------------------------------- */
+
+static literal any_part(literal lit, size_t i) {
+    literal part = ((const any_literal *)(const void *)lit.node)->lit[i];
+    part.negated = part.negated != lit.negated;
+    return part;
+}
+
+static int32_t any_scalars(schema *s, literal lit, schema_type t) {
+    const size_t n = ((const any_literal *)(const void *)lit.node)->n;
+    int32_t *set = llm_schema_alloc(s, n, sizeof *set);
+    for (size_t i = 0; set && i < n; i++)
+        set[i] = llm_schema_scalars(s, any_part(lit, i), t);
+    return !set          ? LLM_EXPR_NONE
+           : lit.negated ? llm_set_and_all(s, t, set, (int32_t)n)
+                         : llm_set_or_all(s, t, set, (int32_t)n);
+}
+
+static const cases *any_cases(schema *s, literal lit, schema_type t) {
+    const size_t n = ((const any_literal *)(const void *)lit.node)->n;
+    const word_use u = {.type = t};
+    const cases *all = lit.negated ? llm_cases_one(s, NULL) : NULL;
+    for (size_t i = 0; i < n && s->status == GGL_OK; i++) {
+        const cases *c = llm_schema_cases(s, any_part(lit, i), t);
+        all = lit.negated ? llm_cases_and(s, &u, all, c) : llm_cases_or(s, all, c);
+    }
+    return all;
+}
+
 /* --- scalars ---------------------------------------------------------------------------------- */
 
 static int32_t words_scalars(schema *s, literal lit, schema_type t) {
@@ -196,6 +225,8 @@ int32_t llm_schema_scalars(schema *s, literal lit, schema_type t) {
     bool answer;
     if (lit.is_value)
         return value_scalars(s, lit, t);
+    if (lit.is_any)
+        return any_scalars(s, lit, t);
     if (!has_words(s, lit, &answer))
         return answer ? s->universe[t] : LLM_EXPR_NONE;
     const void **slot = llm_schema_slot(s, &s->memo, lit.node, memo_bits(lit, t));
@@ -213,20 +244,46 @@ int32_t llm_schema_scalars(schema *s, literal lit, schema_type t) {
 
 /* --- arrays and objects ----------------------------------------------------------------------- */
 
+/* The value of the keyword for elements that the others do not evaluate; NULL: there is none. */
+static const json_value *unevaluated_of(schema *s, literal lit, schema_type t) {
+    const char *name = t == TYPE_ARRAY ? "unevaluatedItems" : "unevaluatedProperties";
+    const json_value *v =
+        lit.negated || hiding_ref(s, lit.node) >= 0 ? NULL : llm_json_get(lit.node, name);
+    bool answer;
+    if (v)
+        (void)has_words(s, (literal){.node = v}, &answer);
+    return s->status == GGL_OK ? v : NULL;
+}
+
+/* The cases with the condition on what is not evaluated, or, if that is asked for, with what is. */
+static const cases *with_others(schema *s, literal lit, schema_type t, const cases *all,
+                                const json_value *others) {
+    case_list possible = {0};
+    if (!others)
+        return lit.traced && all && !all->facets ? llm_seen_none(s) : all;
+    all = llm_seen_others(s, lit.node, t, all, (literal){.node = others}, lit.traced);
+    for (const cases *c = all; c && s->status == GGL_OK; c = c->next)
+        if (!llm_case_is_never(s, t, c->facets))
+            llm_cases_add(s, &possible, llm_cases_of(s, c->facets));
+    return possible.first;
+}
+
 static const cases *words_cases(schema *s, literal lit, schema_type t) {
     const json_value *v = lit.node;
+    const json_value *others = unevaluated_of(s, lit, t);
     const int64_t only = hiding_ref(s, v);
     const cases *all = lit.negated ? NULL : llm_cases_one(s, NULL);
     for (int pass = 0; pass < 2; pass++)
         for (uint32_t i = 0; i < v->n && s->status == GGL_OK; i++) {
             word_use u = {.node = v, .type = t, .negated = lit.negated};
+            u.traced = lit.traced || others;
             const word *w = only >= 0 && only != i ? NULL : word_for(s, v, i, t, &u);
             if (!w || !w->cases || w->first != (pass == 0) || (!all && !lit.negated))
                 continue;
             const cases *c = w->cases(s, &u);
             all = lit.negated ? llm_cases_or(s, all, c) : llm_cases_and(s, &u, all, c);
         }
-    return all;
+    return with_others(s, lit, t, all, others);
 }
 
 /* Arrays (objects) that are not equal to the value. */
@@ -271,16 +328,19 @@ const cases *llm_schema_cases(schema *s, literal lit, schema_type t) {
     bool answer;
     if (lit.is_value)
         return value_cases(s, lit, t);
+    if (lit.is_any)
+        return any_cases(s, lit, t);
     if (!has_words(s, lit, &answer))
-        return answer ? llm_cases_one(s, NULL) : NULL;
-    const void **slot = llm_schema_slot(s, &s->memo, lit.node, memo_bits(lit, t) | 1u << 8);
+        return !answer ? NULL : lit.traced ? llm_seen_none(s) : llm_cases_one(s, NULL);
+    const unsigned bits = memo_bits(lit, t) | 1u << 8 | (unsigned)lit.traced << 10;
+    const void **slot = llm_schema_slot(s, &s->memo, lit.node, bits);
     if (slot && *slot)
         return *slot == s ? NULL : *slot; /* the compiler itself stands for no case */
     if (!enter(s, lit.node))
         return NULL;
     const cases *c = words_cases(s, lit, t);
     s->depth--;
-    slot = llm_schema_slot(s, &s->memo, lit.node, memo_bits(lit, t) | 1u << 8);
+    slot = llm_schema_slot(s, &s->memo, lit.node, bits);
     if (slot)
         *slot = c ? (const void *)c : s;
     return c;

@@ -44,36 +44,44 @@ def same(a, b):
 
 
 def object_words(s, v, ok):
-    names, patterns = s.get("properties", {}), s.get("patternProperties", {})
+    """The names that the keywords evaluate; None: v is invalid."""
+    names, patterns, seen = s.get("properties", {}), s.get("patternProperties", {}), set()
     for k, x in v.items():
         known = k in names
         if known and not ok(names[k], x):
-            return False
+            return None
         for p in patterns:
             if re.search(p, k, re.ASCII):
                 known = True
                 if not ok(patterns[p], x):
-                    return False
+                    return None
         if not known and not ok(s.get("additionalProperties", True), x):
-            return False
+            return None
+        if known or "additionalProperties" in s:
+            seen.add(k)
         if not ok(s.get("propertyNames", True), k):
-            return False
+            return None
     if any(k not in v for k in s.get("required", [])):
-        return False
+        return None
     if any(k in v and any(n not in v for n in needs) for k, needs in s.get("dependentRequired", {}).items()):
-        return False
-    return s.get("minProperties", 0) <= len(v) <= s.get("maxProperties", len(v))
+        return None
+    return seen if s.get("minProperties", 0) <= len(v) <= s.get("maxProperties", len(v)) else None
 
 
 def array_words(s, v, ok):
+    """The indices that the keywords evaluate; None: v is invalid."""
     prefix = s.get("prefixItems", [])
     if not all(ok(p, x) for p, x in zip(prefix, v)) or not all(ok(s.get("items", True), x) for x in v[len(prefix):]):
-        return False
-    if "contains" in s and not any(ok(s["contains"], x) for x in v):
-        return False
+        return None
+    seen = set(range(len(v) if "items" in s else min(len(prefix), len(v))))
+    if "contains" in s:
+        fitting = {i for i, x in enumerate(v) if ok(s["contains"], x)}
+        if not s.get("minContains", 1) <= len(fitting) <= s.get("maxContains", len(v)):
+            return None
+        seen |= fitting
     if s.get("uniqueItems") and any(same(a, b) for i, a in enumerate(v) for b in v[:i]):
-        return False
-    return s.get("minItems", 0) <= len(v) <= s.get("maxItems", len(v))
+        return None
+    return seen if s.get("minItems", 0) <= len(v) <= s.get("maxItems", len(v)) else None
 
 
 def number_words(s, v):
@@ -84,33 +92,65 @@ def number_words(s, v):
     return True
 
 
-def valid(root, s, v):
-    def ok(sub, x):
-        return valid(root, sub, x)
-    if isinstance(s, bool):
-        return s
-    if "$ref" in s and not ok(root["$defs"][s["$ref"].split("/")[-1]], v):
-        return False
+def own_words(s, v, ok):
+    """Keywords of one type. None: v is invalid; otherwise what is evaluated."""
     types = s.get("type", [])
     if types and not any(is_type(v, t) for t in ([types] if isinstance(types, str) else types)):
-        return False
+        return None
     if "enum" in s and not any(same(v, x) for x in s["enum"]) or "const" in s and not same(v, s["const"]):
-        return False
-    if not all(ok(x, v) for x in s.get("allOf", [])) or "anyOf" in s and not any(ok(x, v) for x in s["anyOf"]):
-        return False
-    if "oneOf" in s and sum(ok(x, v) for x in s["oneOf"]) != 1 or "not" in s and ok(s["not"], v):
-        return False
-    if "if" in s and not ok(s.get("then" if ok(s["if"], v) else "else", True), v):
-        return False
+        return None
     if isinstance(v, dict):
         return object_words(s, v, ok)
     if isinstance(v, list):
         return array_words(s, v, ok)
     if isinstance(v, str):
-        if not s.get("minLength", 0) <= len(v) <= s.get("maxLength", len(v)):
-            return False
-        return "pattern" not in s or re.search(s["pattern"], v, re.ASCII) is not None
-    return isinstance(v, bool) or v is None or number_words(s, v)
+        fits = s.get("minLength", 0) <= len(v) <= s.get("maxLength", len(v))
+        fits = fits and ("pattern" not in s or re.search(s["pattern"], v, re.ASCII) is not None)
+    else:
+        fits = isinstance(v, bool) or v is None or number_words(s, v)
+    return set() if fits else None
+
+
+def combining_words(root, s, v):
+    """Keywords whose schemas are those of the same value. None: v is invalid; otherwise what is evaluated."""
+    def of(sub):
+        return evaluated(root, sub, v)
+    every = [of(x) for x in s.get("allOf", [])]
+    if "$ref" in s:
+        every.append(of(root["$defs"][s["$ref"].split("/")[-1]]))
+    if isinstance(v, dict):
+        every += [of(x) for k, x in s.get("dependentSchemas", {}).items() if k in v]
+    if "if" in s:
+        condition = of(s["if"])
+        every += [condition] if condition is not None else []
+        every.append(of(s.get("else" if condition is None else "then", True)))
+    some, one = [of(x) for x in s.get("anyOf", [])], [of(x) for x in s.get("oneOf", [])]
+    if None in every or some and all(x is None for x in some) or one and sum(x is not None for x in one) != 1:
+        return None
+    if "not" in s and of(s["not"]) is not None:
+        return None
+    return set().union(*(x for x in every + some + one if x is not None))
+
+
+def evaluated(root, s, v):
+    """The names or indices of v that the schema evaluates; None: v is invalid."""
+    if isinstance(s, bool):
+        return set() if s else None
+    own = own_words(s, v, lambda sub, x: valid(root, sub, x))
+    others = combining_words(root, s, v) if own is not None else None
+    if others is None:
+        return None
+    seen = own | others
+    for word, kind, elements in (("unevaluatedProperties", dict, lambda: v.items()), ("unevaluatedItems", list, lambda: enumerate(v))):
+        if word in s and isinstance(v, kind):
+            if not all(valid(root, s[word], x) for k, x in elements() if k not in seen):
+                return None
+            seen = {k for k, _ in elements()}
+    return seen
+
+
+def valid(root, s, v):
+    return evaluated(root, s, v) is not None
 
 
 # --- random schemas and values ---------------------------------------------------------------------------------------------
@@ -175,7 +215,7 @@ def number_schema(r, _):
     for word in r.few(["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"], 2):
         s[word] = r.number()
     if r.random() < 0.2:
-        s["multipleOf"] = Number(r.choice(["1", "2", "0.5", "3", "10", "0.01", "2.5", "15"]))
+        s["multipleOf"] = Number(r.choice(["1", "2", "0.5", "3", "10", "0.01", "2.5", "15", "0.07", "1.5", "1.7", "7"]))
     return s
 
 
@@ -209,7 +249,9 @@ def object_schema(r, depth):
         s["maxProperties"] = r.randint(0, 3)
     if r.random() < 0.1:
         s["dependentRequired"] = {r.choice(NAMES): r.few(NAMES, 2)}
-    return s
+    if r.random() < 0.1:
+        s["dependentSchemas"] = {r.choice(NAMES): schema(r, depth + 1)}
+    return with_unevaluated(r, s, "unevaluatedProperties", depth)
 
 
 def array_schema(r, depth):
@@ -222,10 +264,39 @@ def array_schema(r, depth):
         s["minItems"] = r.randint(0, 2)
     if r.random() < 0.3:
         s["maxItems"] = r.randint(0, 3)
-    if r.random() < 0.1:
+    if r.random() < 0.2:
         s["contains"] = schema(r, depth + 1)
-    if r.random() < 0.05:
+        for word in r.few(["minContains", "maxContains"], 2):
+            s[word] = r.randint(0, 2)
+    if r.random() < 0.1:
         s["uniqueItems"] = True
+    return with_unevaluated(r, s, "unevaluatedItems", depth)
+
+
+def finite_array_schema(r, depth):
+    """Arrays of different items, of which there are few."""
+    few = [lambda: {"enum": [r.value(1) for _ in range(r.randint(1, 4))]}, lambda: {"type": ["null", "boolean"]},
+           lambda: {"type": "integer", "minimum": r.number(), "maximum": r.number()}, lambda: {"type": "string", "maxLength": 0}]
+    s = {"type": "array", "uniqueItems": True, "items": r.choice(few)()}
+    if r.random() < 0.4:
+        s["prefixItems"] = [r.choice(few)() for _ in range(r.randint(1, 3))]
+        s["items"] = r.choice([False, s["items"]])
+    for word in r.few(["minItems", "maxItems"], 2):
+        s[word] = r.randint(0, 4)
+    return s
+
+
+def with_unevaluated(r, s, word, depth):
+    """Adds the keyword, and often keywords whose schemas are those of the same value."""
+    make = object_schema if word == "unevaluatedProperties" else array_schema
+    if depth > 2 or r.random() > 0.25:
+        return s
+    s[word] = r.choice([False, False, schema(r, depth + 2)])
+    for word in r.few(["allOf", "anyOf", "oneOf", "if"], 2):
+        if word == "if":
+            s.update({w: make(r, depth + 1) for w in ["if"] + r.few(["then", "else"], 2)})
+        else:
+            s[word] = [make(r, depth + 1) for _ in range(r.randint(1, 3))]
     return s
 
 
@@ -245,7 +316,7 @@ def schema(r, depth=0):
     if depth > 3 or r.random() < 0.12:
         return r.choice([True, {}, {"type": "string"}, {"type": "integer"}, {"type": ["null", "boolean"]}, {"const": r.value(1)},
                          {"enum": [r.value(1) for _ in range(r.randint(1, 4))]}, {"$ref": "#/$defs/one"}, {"$ref": "#/$defs/two"}])
-    make = [number_schema, string_schema, object_schema, object_schema, array_schema, combined_schema]
+    make = [number_schema, string_schema, object_schema, object_schema, array_schema, finite_array_schema, combined_schema]
     return r.choice(make)(r, depth)
 
 
@@ -258,6 +329,7 @@ def has_loop(s, names, defs):
         if name in names or has_loop(defs[name], names | {name}, defs):
             return True
     parts = s.get("allOf", []) + s.get("anyOf", []) + s.get("oneOf", []) + [s[w] for w in ("not", "if", "then", "else") if w in s]
+    parts += s.get("dependentSchemas", {}).values()
     return any(has_loop(p, names, defs) for p in parts)
 
 
@@ -298,7 +370,10 @@ def likely(r, root, s, depth=0):
         return {k: v[k] for k in keys}
     if kind == "array":
         items = list(s.get("prefixItems", []))[:3]
-        items += [s.get("items", True)] * r.randint(s.get("minItems", 0), 3)
+        items += [s.get("items", True)] * r.randint(s.get("minItems", 0), 4)
+        items = [r.choice([x, x, s.get("contains", x)]) for x in items]
+        if isinstance(v, list) and r.random() < 0.5:
+            return v
         return [likely(r, root, x, depth + 1) for x in items]
     if kind in ("number", "integer"):
         return r.number()
