@@ -117,6 +117,39 @@ bool llm_expr_matches(llm_exprs *g, int32_t e, ggl_str text) {
     return g->status == GGL_OK && llm_expr_nullable(g, e);
 }
 
+enum { LONGEST = 40 };
+
+/* What is left of an expression after the text so far. */
+typedef struct listing {
+    llm_exprs *g;
+    const char *chars;
+    int32_t *out, n, most;
+    char text[LONGEST];
+} listing;
+
+static bool list_texts(listing *l, int32_t e, size_t len) {
+    if (e == LLM_EXPR_NONE || l->g->status != GGL_OK)
+        return true;
+    if (len == LONGEST || (llm_expr_nullable(l->g, e) && l->n == l->most))
+        return false;
+    if (llm_expr_nullable(l->g, e))
+        l->out[l->n++] = llm_expr_text(l->g, (ggl_str){l->text, len});
+    for (const char *c = l->chars; *c; c++) {
+        l->text[len] = *c;
+        if (!list_texts(l, llm_expr_after(l->g, e, (unsigned char)*c), len + 1))
+            return false;
+    }
+    return true;
+}
+
+bool llm_expr_texts(llm_exprs *g, int32_t e, const char *chars, int32_t *out, int32_t *n,
+                    int32_t most) {
+    listing l = {.g = g, .chars = chars, .out = out, .n = *n, .most = most};
+    const bool ok = list_texts(&l, e, 0);
+    *n = l.n;
+    return ok;
+}
+
 /* --- lists ------------------------------------------------------------------------------------ */
 
 static bool is_single_char(const llm_exprs *g, int32_t id) {

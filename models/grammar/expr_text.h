@@ -18,6 +18,11 @@ int32_t llm_expr_after(llm_exprs *g, int32_t e, uint32_t c);
 /* Whether a text of UTF-8 belongs to e. Adds expressions to the pool. */
 bool llm_expr_matches(llm_exprs *g, int32_t e, ggl_str text);
 
+/* Appends the texts of e, which has only characters of `chars`, to out[0..*n). Returns false if these become more
+ * than `most`, or one of them is long. */
+bool llm_expr_texts(llm_exprs *g, int32_t e, const char *chars, int32_t *out, int32_t *n,
+                    int32_t most);
+
 /* Whether e is a list of single texts: a sequence of characters, or alternatives of these. */
 bool llm_expr_is_list(const llm_exprs *g, int32_t e);
 /* The texts of the list that belong to `of` too (keep), or that do not. */

@@ -1,6 +1,8 @@
 /* Arrays: a case's facets become the items that an array may have. */
 #include "counts.h"
+#include "same.h"
 #include "schema_members.h"
+#include "unique.h"
 
 typedef struct view {
     schema *s;
@@ -210,62 +212,179 @@ static int32_t some_expr(view *v) {
     return e;
 }
 
-/* Adds the alternatives of a list of texts. Returns false if it is none, or too long. */
-static bool add_texts(schema *s, int32_t list, int32_t *out, int32_t *n, int32_t most) {
-    if (list == LLM_EXPR_NONE)
-        return true;
-    if (!llm_expr_is_list(s->g, list))
+/* --- different items -------------------------------------------------------------------------- */
+
+enum { MOST_VALUES = 1 << 10 };
+
+/* A value of a type; arrays and objects have a node, numbers a spelling. */
+typedef struct value {
+    schema_type t;
+    int32_t text; /* decoded */
+    ggl_str spelling;
+    const json_value *node;
+} value;
+
+typedef struct different {
+    view *v;
+    value *value; /* [MOST_VALUES] */
+    int32_t n;
+    int32_t *text; /* [MOST_VALUES] scratch */
+} different;
+
+/* The text of a number, which is an expression of single characters. */
+static ggl_str spelling_of(schema *s, int32_t text) {
+    const llm_expr e = s->g->node[text];
+    const bool is_seq = e.kind == LLM_EXPR_KIND_SEQ;
+    const size_t n = is_seq ? (size_t)e.n : 1;
+    char *out = llm_schema_alloc(s, n, 1);
+    for (size_t i = 0; out && i < n; i++) {
+        const int32_t one = is_seq ? s->g->arg[e.first + (int32_t)i] : text;
+        out[i] = (char)s->g->range[s->g->node[one].first].first;
+    }
+    return (ggl_str){out, out ? n : 0};
+}
+
+static bool are_same(schema *s, const value *a, const value *b) {
+    uint64_t steps = 0;
+    if (a->t != b->t)
         return false;
-    const llm_expr e = s->g->node[list];
-    const int32_t count = e.kind == LLM_EXPR_KIND_ALT ? e.n : 1;
-    for (int32_t i = 0; i < count; i++) {
-        const int32_t one = e.kind == LLM_EXPR_KIND_ALT ? s->g->arg[e.first + i] : list;
-        int32_t k = 0;
-        while (k < *n && out[k] != one) /* an enum may have a value twice */
-            k++;
-        if (k == most)
+    const bool same = a->t == TYPE_NUMBER ? llm_same_number(a->spelling, b->spelling)
+                      : a->node           ? llm_same_value(s->text, a->node, b->node, &steps)
+                                          : a->text == b->text;
+    llm_exprs_count(s->g, steps);
+    return same;
+}
+
+/* Adds a choice of a value, or another text of a value that is there already. Returns false if there are too
+ * many. */
+static bool add_choice(different *d, llm_choices *c, const value *x, int32_t expr) {
+    schema *s = d->v->s;
+    int32_t k = 0;
+    llm_exprs_count(s->g, 1 + (uint64_t)d->n / 4);
+    while (k < d->n && !are_same(s, &d->value[k], x))
+        k++;
+    if (k == MOST_VALUES)
+        return false;
+    int32_t i = k == d->n ? c->n : 0; /* a new value has no choice yet */
+    while (i < c->n && c->choice[i].value != k)
+        i++;
+    if (k == d->n)
+        d->value[d->n++] = *x;
+    const int32_t all = i < c->n ? llm_expr_alt2(s->g, c->choice[i].expr, expr) : expr;
+    c->choice[i] = (llm_choice){.value = k, .expr = all};
+    c->n += i == c->n;
+    return true;
+}
+
+/* Lists the single texts of a set. Returns false if they are not few. */
+static bool list_set(different *d, schema_type t, int32_t set, int32_t *n) {
+    llm_exprs *g = d->v->s->g;
+    if (!llm_expr_is_list(g, set))
+        return t == TYPE_NUMBER &&
+               llm_expr_texts(g, set, "+-.0123456789eE", d->text, n, MOST_VALUES);
+    const llm_expr e = g->node[set];
+    const bool is_alt = set != LLM_EXPR_NONE && e.kind == LLM_EXPR_KIND_ALT;
+    const int32_t count = set == LLM_EXPR_NONE ? 0 : is_alt ? e.n : 1;
+    for (int32_t i = 0; i < count && i < MOST_VALUES; i++)
+        d->text[(*n)++] = is_alt ? g->arg[e.first + i] : set;
+    return count <= MOST_VALUES;
+}
+
+static bool few_scalars(different *d, const lits *l, schema_type t, llm_choices *c) {
+    schema *s = d->v->s;
+    int32_t set = s->universe[t], n = 0;
+    for (size_t i = 0; i < l->n; i++)
+        set = llm_set_and(s, t, set, llm_schema_scalars(s, l->lit[i], t));
+    bool few = list_set(d, t, set, &n);
+    for (int32_t i = 0; i < n && few && s->g->status == GGL_OK; i++) {
+        value x = {.t = t, .text = d->text[i]};
+        if (t == TYPE_NUMBER)
+            x.spelling = spelling_of(s, x.text);
+        few = add_choice(d, c, &x, t == TYPE_STRING ? llm_schema_string(s, x.text) : x.text);
+    }
+    return few;
+}
+
+/* Arrays and objects are few if each is a value of an enumeration. */
+static bool few_cases(different *d, const lits *l, schema_type t, llm_choices *out) {
+    schema *s = d->v->s;
+    const cases *c = llm_cases_one(s, NULL);
+    const word_use u = {.node = d->v->unique->node, .type = t};
+    for (size_t i = 0; i < l->n && c; i++)
+        c = llm_cases_and(s, &u, c, llm_schema_cases(s, l->lit[i], t));
+    for (; c && s->status == GGL_OK; c = c->next) {
+        const facet *f = c->facets;
+        while (f && f->kind != FACET_VALUE_ARRAY && f->kind != FACET_VALUE_OBJECT)
+            f = f->next;
+        const value x = {.t = t, .node = f ? f->node : NULL};
+        if (!f || !add_choice(d, out, &x,
+                              t == TYPE_ARRAY ? llm_schema_array(s, c->facets)
+                                              : llm_schema_object(s, c->facets)))
             return false;
-        out[k] = one;
-        *n += k == *n;
     }
     return true;
 }
 
-/* Arrays of different items, if these are few: null, true, false, and strings in a list. */
+/* Lists the values that fit all conditions. Returns false if they are not few. */
+static bool few_values(different *d, const lits *l, llm_choices *c) {
+    c->choice = llm_schema_alloc(d->v->s, MOST_VALUES + 1, sizeof *c->choice);
+    bool few = c->choice && d->value && d->text;
+    for (schema_type t = 0; t < TYPE_ARRAY && few; t++)
+        few = few_scalars(d, l, t, c);
+    for (schema_type t = TYPE_ARRAY; t < N_TYPES && few; t++)
+        few = few_cases(d, l, t, c);
+    return few && d->v->s->status == GGL_OK;
+}
+
+/* Whether no value fits both. */
+static bool are_apart(schema *s, const lits *a, const lits *b) {
+    lits both = {0};
+    for (size_t i = 0; i < a->n; i++)
+        llm_lits_add(s, &both, a->lit[i]);
+    for (size_t i = 0; i < b->n; i++)
+        llm_lits_add(s, &both, b->lit[i]);
+    return llm_schema_is_never(s, both.lit, both.n);
+}
+
+/* Item k has many values: it stands for one of its own, if no other item can have one of them. */
+static bool stands_alone(different *d, int64_t k, int64_t n, llm_choices *c) {
+    const view *v = d->v;
+    const lits *own = k < (int64_t)v->n ? &v->item[k] : &v->rest;
+    bool ok = c->choice && d->n < MOST_VALUES && v->n <= SCHEMA_MAX_APART;
+    for (int64_t i = 0; i < n && ok; i++)
+        ok = i == k || are_apart(v->s, own, i < (int64_t)v->n ? &v->item[i] : &v->rest);
+    if (!ok || (v->max != n && !are_apart(v->s, own, &v->rest)))
+        return false;
+    c->n = 0;
+    c->choice[c->n++] = (llm_choice){d->n, llm_schema_values(v->s, own->lit, own->n)};
+    d->value[d->n++] = (value){.t = N_TYPES, .text = (int32_t)k};
+    return true;
+}
+
+/* Arrays of different items, if the values of each are few, or apart from those of the others. */
 static int32_t unique_expr(view *v) {
-    enum { MOST = 1 << 10 };
     schema *s = v->s;
-    int32_t *text = llm_schema_alloc(s, MOST, sizeof *text), n = 0;
-    bool *required = llm_schema_alloc(s, MOST, sizeof *required);
-    bool few = v->n == 0 && text && required;
-    for (schema_type t = 0; t < TYPE_ARRAY && few; t++) {
-        int32_t e = s->universe[t];
-        for (size_t i = 0; i < v->rest.n; i++)
-            e = llm_set_and(s, t, e, llm_schema_scalars(s, v->rest.lit[i], t));
-        const int32_t from = n;
-        few = (t != TYPE_NUMBER || e == LLM_EXPR_NONE) && add_texts(s, e, text, &n, MOST);
-        for (int32_t i = from; i < n && t == TYPE_STRING; i++)
-            text[i] = llm_schema_string(s, text[i]);
+    different d = {.v = v,
+                   .value = llm_schema_alloc(s, MOST_VALUES + 1, sizeof *d.value),
+                   .text = llm_schema_alloc(s, MOST_VALUES + 1, sizeof *d.text)};
+    /* the one item of the rest is like a first item */
+    const int64_t n =
+        v->max != LLM_EXPR_MANY && v->max <= (int64_t)v->n + 1 ? v->max : (int64_t)v->n;
+    llm_choices *first = llm_schema_alloc(s, (size_t)n + 1, sizeof *first);
+    llm_unique u = {
+        .first = first, .n_first = (int32_t)n, .min = v->min, .max = v->max, .comma = s->comma};
+    bool few = first && (v->max == n || few_values(&d, &v->rest, &u.rest));
+    for (int64_t k = 0; k < n && few && s->status == GGL_OK; k++) {
+        const lits *own = k < (int64_t)v->n ? &v->item[k] : &v->rest;
+        few = few_values(&d, own, &first[k]) || stands_alone(&d, k, n, &first[k]);
     }
-    for (schema_type t = TYPE_ARRAY; t < N_TYPES && few; t++) {
-        const cases *c = llm_cases_one(s, NULL);
-        const word_use u = {.node = v->unique->node, .type = t};
-        for (size_t i = 0; i < v->rest.n && c; i++)
-            c = llm_cases_and(s, &u, c, llm_schema_cases(s, v->rest.lit[i], t));
-        few = !c;
-    }
-    if (!few) {
+    int32_t e = LLM_EXPR_NONE;
+    u.n_values = d.n;
+    if (!few || !llm_unique_items(&e, s->g, &u))
         llm_schema_fail(s, GGL_UNSUPPORTED, v->unique->node, "uniqueItems",
-                        "is supported only for at most one item, and for strings of an enum");
-        return LLM_EXPR_NONE;
-    }
-    const llm_members m = {.member = text,
-                           .required = required,
-                           .n = n,
-                           .comma = s->comma,
-                           .min = (int32_t)v->min,
-                           .max = (int32_t)v->max};
-    return llm_expr_members(s->g, &m);
+                        "is supported only for at most one item, and for few values: null, true, "
+                        "false, those of an enum or const, and integers between bounds");
+    return e;
 }
 
 int32_t llm_schema_array(schema *s, const facet *facets) {

@@ -122,6 +122,7 @@ enum {
     SCHEMA_MAX_CASES = 1 << 14, /* cases of one list */
     SCHEMA_MAX_DEPTH = 200,     /* nested applicators */
     SCHEMA_MAX_ITEMS = 1 << 10, /* items with schemas of their own */
+    SCHEMA_MAX_APART = 32,      /* items that must not be equal to any other */
     SCHEMA_MAX_PATTERNS = 8,    /* patterns of names that may overlap */
     SCHEMA_BUCKETS = 1 << 12
 };

@@ -37,6 +37,43 @@ TEST(counts) {
     CHECK_ROWS(rows);
 }
 
+#define UNIQUE "{\"type\": \"array\", \"uniqueItems\": true"
+
+TEST(different) {
+    static const row rows[] = {
+        {UNIQUE ", \"items\": {\"enum\": [1, 2.50, 1.0, \"1\"]}}",
+         {"[]", "[1, 2.5, \"1\"]", "[1.0, \"1\"]", "[2.50, 1]", NULL, "[1, 1]", "[1, 1.0]",
+          "[2.5, 2.50]", "[\"1\", \"1\"]"}},
+        {UNIQUE ", \"items\": {\"type\": \"integer\", \"minimum\": -1, \"exclusiveMaximum\": 11}, "
+                "\"minItems\": 2}",
+         {"[1, 10]", "[-1, 0, 1]", "[10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, -1]", NULL, "[1]", "[1, 1]",
+          "[11, 1]", "[10, 1, 10]"}},
+        {UNIQUE ", \"items\": {\"enum\": [[1], {\"a\": 1, \"b\": [2]}, [1.0], {\"b\": [2.0], "
+                "\"a\": 1}, [1, 1], null]}}",
+         {"[[1], [1, 1], null]", "[{\"b\": [2], \"a\": 1}, [1]]", NULL, "[[1], [1]]",
+          "[[1], [1.0]]", "[null, null]", "[{\"a\": 1, \"b\": [2]}, {\"b\": [2], \"a\": 1}]"}},
+        {UNIQUE
+         ", \"prefixItems\": [{\"type\": \"boolean\"}, {\"type\": \"boolean\"}], \"items\": false}",
+         {"[]", "[true]", "[true, false]", "[false, true]", NULL, "[true, true]",
+          "[true, false, true]", "[1]"}},
+        {UNIQUE ", \"prefixItems\": [{\"enum\": [1, 2]}, {\"enum\": [2, 3, null]}], \"items\": "
+                "{\"enum\": [1, 3, \"a\"]}, \"minItems\": 2}",
+         {"[1, 2]", "[2, 3, 1]", "[1, 3, \"a\"]", "[2, null, \"a\", 3, 1]", NULL, "[1]", "[2, 2]",
+          "[1, 3, 3]", "[2, 3, 1, 1]", "[1, 2, 1]"}},
+        {UNIQUE ", \"prefixItems\": [{\"type\": \"string\"}, {\"type\": \"integer\"}, {\"type\": "
+                "\"object\"}], \"maxItems\": 3}",
+         {"[\"a\", 1, {}]", "[]", NULL, "[1]", "[\"a\", 1, 1]", "[\"a\", 1, {}, 1]"}},
+        {UNIQUE ", \"prefixItems\": [{\"type\": \"string\"}], \"items\": {\"type\": [\"boolean\", "
+                "\"null\"]}}",
+         {"[\"a\"]", "[\"a\", true, null, false]", NULL, "[true]", "[\"a\", true, true]"}},
+        {UNIQUE ", \"items\": {\"const\": 0.0}}",
+         {"[]", "[0]", "[0.0]", NULL, "[0, 0]", "[0, 0.0]", "[0, -0]"}},
+        {UNIQUE ", \"maxItems\": 1}", {"[]", "[[1, 1]]", NULL, "[1, 2]"}},
+        {"{\"type\": \"array\", \"uniqueItems\": false}", {"[1, 1]", NULL, "1"}},
+    };
+    CHECK_ROWS(rows);
+}
+
 /* Numbers that would make a large automaton are refused before it is built. */
 TEST(refused) {
     static const refusal rows[] = {
@@ -55,7 +92,34 @@ TEST(refused) {
          GGL_LIMIT, "s: #: no JSON value is valid"},
         {"{\"type\": \"array\", \"contains\": {\"const\": 1}, \"minContains\": 3, \"maxItems\": 2}",
          GGL_LIMIT, "s: #: no JSON value is valid"},
+        {UNIQUE ", \"items\": {\"type\": \"integer\", \"minimum\": 0}}", GGL_UNSUPPORTED,
+         "s: #/uniqueItems: is supported only for"},
+        {UNIQUE ", \"items\": {\"type\": \"number\", \"minimum\": 0, \"maximum\": 1}}",
+         GGL_UNSUPPORTED, "s: #/uniqueItems: is "},
+        {UNIQUE
+         ", \"items\": {\"enum\": [[1], 2], \"type\": [\"array\", \"string\"]}, \"contains\": {}}",
+         GGL_UNSUPPORTED, "s: #/uniqueItems: together with contains"},
+        {UNIQUE
+         ", \"prefixItems\": [{\"type\": \"string\"}, {\"type\": \"string\"}], \"items\": false}",
+         GGL_UNSUPPORTED, "s: #/uniqueItems: is supported only for"},
+        {UNIQUE ", \"prefixItems\": [{\"type\": \"string\"}, {\"type\": \"integer\"}], \"items\": "
+                "{\"const\": \"a\"}}",
+         GGL_UNSUPPORTED, "s: #/uniqueItems: is supported only for"},
+        {UNIQUE ", \"items\": {\"type\": \"boolean\"}, \"minItems\": 3}", GGL_LIMIT,
+         "s: #: no JSON value is valid"},
     };
+    CHECK_REFUSALS(rows);
+}
+
+/* Thirty places for the same forty values. */
+TEST(many_places_are_refused) {
+    char text[4000] = UNIQUE ", \"items\": false, \"prefixItems\": [";
+    char *at = text + strlen(text);
+    for (int i = 0; i < 30; i++)
+        at += sprintf(at, "%s{\"type\": \"integer\", \"minimum\": 1, \"maximum\": 40}",
+                      i ? ", " : "");
+    sprintf(at, "]}");
+    const refusal rows[] = {{text, GGL_UNSUPPORTED, "s: #/uniqueItems: is supported only for"}};
     CHECK_REFUSALS(rows);
 }
 
