@@ -696,8 +696,13 @@ int32_t llm_bx_not(llm_bx_pool *p, int32_t a) {
     return intern(p, (draft){.e = e});
 }
 
-/* A part that leaves the others as they are: NOT of nothing, and all texts if a part other than NOT
- * is there, since only NOT has sequences of bytes that are no texts. */
+/* NOT has sequences of bytes that are no texts, and MULTIPLE has digits that the vocabulary may lack. */
+static bool has_only_texts(const llm_bx_pool *p, int32_t x) {
+    return p->node[x].kind != LLM_BX_KIND_NOT && p->node[x].kind != LLM_BX_KIND_MULTIPLE;
+}
+
+/* A part that leaves the others as they are: NOT of nothing, and all texts if another part is there that has
+ * only texts. */
 static bool is_neutral(const llm_bx_pool *p, int32_t x, size_t n_positive) {
     const llm_bx *e = &p->node[x];
     return (e->kind == LLM_BX_KIND_NOT && e->a == LLM_BX_NONE) ||
@@ -726,7 +731,7 @@ static int32_t finish_and(llm_bx_pool *p, size_t base) {
     draft d = {.e = {.kind = LLM_BX_KIND_AND, .nullable = true, .a = -1}};
     bool empty = false;
     for (size_t i = 0; i < n; i++) {
-        n_positive += p->node[s[i]].kind != LLM_BX_KIND_NOT;
+        n_positive += has_only_texts(p, s[i]);
         d.e.nullable = d.e.nullable && p->node[s[i]].nullable;
         empty = empty || s[i] == LLM_BX_EMPTY;
     }

@@ -55,12 +55,14 @@ static bool is_list(schema *s, const word_use *u) {
     return u->value->kind == JSON_ARRAY;
 }
 
-/* The values' union in one step: enumerations may be long. */
-static int32_t any_value(schema *s, const word_use *u) {
+/* The values' union in one step: enumerations may be long. `all`: numbers in all their spellings. */
+static int32_t any_value(schema *s, const word_use *u, bool all) {
     int32_t *part = llm_schema_alloc(s, (size_t)u->value->n + 1, sizeof *part), n = 0;
     for (uint32_t i = 0; part && i < u->value->n; i++) {
         const literal lit = {.node = &u->value->item[i], .is_value = true};
-        const int32_t e = llm_schema_scalars(s, lit, u->type);
+        const bool is_number = lit.node->kind == JSON_NUMBER && u->type == TYPE_NUMBER;
+        const int32_t e = is_number && all ? llm_schema_number(s, lit.node, true)
+                                           : llm_schema_scalars(s, lit, u->type);
         if (e != LLM_EXPR_NONE)
             part[n++] = e;
     }
@@ -70,14 +72,8 @@ static int32_t any_value(schema *s, const word_use *u) {
 SCALARS(enumeration) {
     if (!is_list(s, u))
         return LLM_EXPR_NONE;
-    if (!u->negated)
-        return any_value(s, u);
-    int32_t all = s->universe[u->type];
-    for (uint32_t i = 0; i < u->value->n && s->status == GGL_OK; i++) {
-        const literal lit = {.node = &u->value->item[i], .is_value = true, .negated = true};
-        all = llm_set_and(s, u->type, all, llm_schema_scalars(s, lit, u->type));
-    }
-    return all;
+    const int32_t any = any_value(s, u, u->negated);
+    return u->negated ? llm_set_not(s, u->type, any) : any;
 }
 
 CASES(enumeration) {

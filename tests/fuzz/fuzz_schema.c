@@ -44,6 +44,16 @@ bool fuzz_seed(int k, uint8_t **data, size_t *size) {
         "{\"$id\": \"http://a/b/\", \"prefixItems\": [{\"$ref\": \"c#d\"}, {\"$id\": \"c\", "
         "\"$anchor\": \"d\", \"enum\": [\"a\", 1.0]}], \"items\": false, \"contains\": {\"type\": "
         "\"boolean\"}, \"uniqueItems\": true, \"allOf\": [{\"anyOf\": [true, {\"minItems\": 1}]}]}",
+        "{\"unevaluatedProperties\": {\"multipleOf\": 0.37}, \"properties\": {\"a\": {}}, "
+        "\"anyOf\": "
+        "[{\"patternProperties\": {\"^b\": {}}}, {\"dependentSchemas\": {\"c\": {\"properties\": "
+        "{\"d\": {}}}}}]}",
+        "{\"unevaluatedItems\": false, \"prefixItems\": [{\"enum\": [1, [1.0]]}], \"contains\": "
+        "{\"type\": \"null\"}, \"minContains\": 2, \"maxContains\": 3}",
+        "{\"uniqueItems\": true, \"maxItems\": 3, \"prefixItems\": [{\"type\": \"boolean\"}, "
+        "{\"type\": "
+        "\"integer\", \"minimum\": 1, \"maximum\": 9}], \"items\": {\"enum\": [{\"a\": 1}, 2, "
+        "2.0]}}",
     };
     if (k >= (int)(sizeof text / sizeof *text))
         return false;

@@ -9,8 +9,8 @@
 /* --- characters ------------------------------------------------------------------------------- */
 
 enum { N_CHARS = 5, MOST = 14 };
-static const uint32_t chars[N_CHARS] = {'a', 'b', 0xe9, 0xe8, 0x20ac};
-static const char *const utf8[N_CHARS] = {"a", "b", "\xc3\xa9", "\xc3\xa8", "\xe2\x82\xac"};
+static const uint32_t chars[N_CHARS] = {'0', '7', 0xe9, 0xe8, 0x20ac};
+static const char *const utf8[N_CHARS] = {"0", "7", "\xc3\xa9", "\xc3\xa8", "\xe2\x82\xac"};
 
 /* A text as indices of characters. */
 typedef struct text {
@@ -86,6 +86,14 @@ static int32_t make_members(maker *m, int depth) {
     return llm_expr_members(&m->g, &list);
 }
 
+/* Digits that are a multiple. They are intersected with a class: it knows which characters can be written. */
+static int32_t make_multiple(maker *m) {
+    const llm_multiple x = {.modulus = 1 + roll(m, 30), .rest = 0, .places = roll(m, 3)};
+    const int32_t digits =
+        llm_expr_repeat(&m->g, llm_expr_range(&m->g, '0', '9'), roll(m, 2), LLM_EXPR_MANY);
+    return llm_expr_and(&m->g, (int32_t[]){digits, llm_expr_multiple(&m->g, &x)}, 2);
+}
+
 /* An expression; `regular`: without rules. */
 static int32_t make(maker *m, int depth, bool regular) {
     int32_t part[3];
@@ -98,6 +106,8 @@ static int32_t make(maker *m, int depth, bool regular) {
         return make_class(m);
     if (kind == 2)
         return LLM_EXPR_EMPTY;
+    if (kind == 7 && roll(m, 3) == 0)
+        return make_multiple(m);
     if (kind == 7) {
         part[0] = make(m, depth - 1, true);
         part[1] = make(m, depth - 1, true);
@@ -123,8 +133,8 @@ static int32_t make_grammar(maker *m) {
 }
 
 static void print_expr(const llm_exprs *g, int32_t id) {
-    static const char *const names[] = {"none",   "empty", "class", "seq",     "alt",
-                                        "repeat", "and",   "not",   "members", "rule"};
+    static const char *const names[] = {"none", "empty", "class",   "seq",  "alt",     "repeat",
+                                        "and",  "not",   "members", "rule", "multiple"};
     const llm_expr *e = &g->node[id];
     fprintf(stderr, " (%s", names[e->kind]);
     for (int32_t i = 0; e->kind == LLM_EXPR_KIND_CLASS && i < e->n; i++)
@@ -133,7 +143,7 @@ static void print_expr(const llm_exprs *g, int32_t id) {
         fprintf(stderr, " %d %d", e->min, e->max);
     if (e->kind == LLM_EXPR_KIND_RULE)
         fprintf(stderr, " %d", e->first);
-    if (e->kind == LLM_EXPR_KIND_MEMBERS)
+    if (e->kind == LLM_EXPR_KIND_MEMBERS || e->kind == LLM_EXPR_KIND_MULTIPLE)
         fprintf(stderr, " %d of %d %d", e->required, e->min, e->max);
     for (int32_t i = 0;
          e->kind >= LLM_EXPR_KIND_SEQ && e->kind <= LLM_EXPR_KIND_MEMBERS && i < e->n; i++)
@@ -209,6 +219,21 @@ static bool in_members(const judge *j, const llm_expr *e, int i, int k, unsigned
     return false;
 }
 
+/* Multiples, by the value of their digits; there is no point among the characters. */
+static bool in_multiple(const judge *j, const llm_expr *e, int i, int k) {
+    const llm_multiple m = llm_expr_as_multiple(e);
+    int64_t value = 0;
+    for (; i < k; i++) {
+        const uint32_t c = chars[j->t->c[i]];
+        if (c < '0' || c > '9')
+            return false;
+        value = value * 10 + (c - '0');
+    }
+    for (int32_t p = 0; p < m.places; p++)
+        value *= 10;
+    return value % m.modulus == 0;
+}
+
 static bool all_can(const judge *j, int i, int k) {
     for (; i < k; i++)
         if (!j->can[j->t->c[i]])
@@ -245,6 +270,8 @@ static bool by_definition(const judge *j, const llm_expr *e, int i, int k) {
         return in_members(j, e, i, k, 0, 0);
     case LLM_EXPR_KIND_RULE:
         return j->is[j->g->rule[e->first].body][i][k];
+    case LLM_EXPR_KIND_MULTIPLE:
+        return in_multiple(j, e, i, k);
     }
     return false;
 }

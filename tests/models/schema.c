@@ -494,7 +494,7 @@ static char *write_list(char *at, const char *first, const char *before, const c
 
 /* The steps to compile lists of n schemas, values and names. */
 static uint64_t steps_for(int n) {
-    char *s = malloc((size_t)n * 200 + 400), *at = s;
+    char *s = malloc((size_t)n * 250 + 800), *at = s;
     if (!CHECK(s))
         return 0;
     at = write_list(at, "{\"properties\": {\"a\": {\"anyOf\": [", "{\"required\": [\"x", "\"]}", n,
@@ -503,6 +503,11 @@ static uint64_t steps_for(int n) {
     at = write_list(at, "\"c\": {\"not\": {\"required\": [", "\"y", "\"", n, "]}}, ");
     at =
         write_list(at, "\"e\": {\"properties\": {", "\"p", "\": {\"type\": \"object\"}", n, "}}, ");
+    at = write_list(at, "\"f\": {\"unevaluatedProperties\": false, \"properties\": {", "\"u",
+                    "\": {}", n,
+                    "}, \"allOf\": [{\"properties\": {\"u1\": {\"type\": \"null\"}}}]}, ");
+    at = write_list(at, "\"g\": {\"type\": \"array\", \"contains\": {\"enum\": [", "", "", n,
+                    "]}, \"maxContains\": 2}, ");
     at = write_list(at, "\"d\": {\"type\": \"object\", \"required\": [", "\"z", "\"", n, "]}}}");
     ggl_n_steps = 0;
     llm_grammar_free(compile(s));

@@ -1,4 +1,5 @@
 /* JSON schemas of arrays: how many items fit, and items that differ. */
+#include "alloc_fail.h"
 #include "schema_rows.h"
 
 #define ONES "{\"type\": \"array\", \"contains\": {\"const\": 1}"
@@ -149,4 +150,30 @@ TEST(counts_are_cheap) {
         "{\"multipleOf\": 11}, \"maxContains\": 2}, {\"contains\": {\"multipleOf\": 13}, "
         "\"maxContains\": 2}]}",
         GGL_UNSUPPORTED));
+}
+
+static bool compile_counts(void *arg) {
+    static const char schema[] =
+        "{\"type\": \"array\", \"prefixItems\": [{\"type\": \"object\", \"unevaluatedProperties\": "
+        "{\"type\": \"integer\"}, "
+        "\"patternProperties\": {\"^a\": {}}, \"anyOf\": [{\"properties\": {\"b\": {}}}, "
+        "{\"patternProperties\": {\"^a\": {}}}]}, "
+        "{\"uniqueItems\": true, \"prefixItems\": [{\"enum\": [1, [2], {\"a\": 3}]}], \"items\": "
+        "{\"enum\": [1.0, [2.0]]}}], "
+        "\"contains\": {\"multipleOf\": 0.7}, \"maxContains\": 2, \"unevaluatedItems\": {\"type\": "
+        "\"null\"}}";
+    ggl_error err = {0};
+    llm_grammar *g;
+    const ggl_status st = llm_grammar_from_schema(&g, schema, sizeof schema - 1, "s", &err);
+    if (arg)
+        CHECK_OK(st, &err);
+    llm_grammar_free(g);
+    return st == GGL_OK;
+}
+
+/* Every allocation may fail: that is an error, and never another grammar. */
+TEST(every_allocation_may_fail) {
+    int once = 1;
+    CHECK(compile_counts(&once));
+    CHECK(alloc_fail_each(compile_counts, NULL) > 50);
 }
