@@ -18,7 +18,7 @@ typedef struct automaton {
     llm_exprs *g;
     const llm_counts *c;
     state most;     /* the largest numbers that are told apart */
-    int32_t *after; /* [states] what may follow an item, by index; UNKNOWN: not built */
+    int32_t *after; /* [states] results of after() by index; UNKNOWN: not built */
 } automaton;
 
 /* Finds the largest numbers. Returns how many states there are; 0: too many. */
@@ -58,8 +58,8 @@ static bool may_end(const automaton *a, const state *s) {
     return ok;
 }
 
-/* Moves over an item that is counted for the conditions in `fit`. Returns false if it can't be; *unfit gets the
- * conditions that it must not fit. */
+/* Moves over an item that is counted for the conditions in `fit`, and sets *unfit to the conditions that it must
+ * not fit. Returns false if there can be no such item. */
 static bool move(const automaton *a, const state *from, unsigned fit, state *to, unsigned *unfit) {
     const llm_counts *c = a->c;
     *to = *from;
@@ -81,8 +81,8 @@ static bool move(const automaton *a, const state *from, unsigned fit, state *to,
 
 static int32_t after(automaton *a, const state *s);
 
-/* Items by which a state is left, and what follows them. *loop gets the items that lead back to it; NULL: all
- * items are returned. */
+/* Returns the items that leave the state, each with the texts that follow it. Sets *loop to the items that lead
+ * back to the state; if it is NULL, they are returned with the others. */
 static int32_t items(automaton *a, const state *s, int32_t *loop) {
     const llm_counts *c = a->c;
     int32_t part[1 << LLM_COUNTS_MOST], same[1 << LLM_COUNTS_MOST], n = 0, n_same = 0;
@@ -103,7 +103,7 @@ static int32_t items(automaton *a, const state *s, int32_t *loop) {
     return llm_expr_alt(a->g, part, n);
 }
 
-/* What may follow an item, after which the state is s. */
+/* Returns the texts that may follow the item that led to state s. */
 static int32_t after(automaton *a, const state *s) {
     llm_exprs *g = a->g;
     const size_t k = index_of(a, s);

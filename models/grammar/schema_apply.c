@@ -130,8 +130,8 @@ static literal branch(const word_use *u, uint32_t i, bool negated) {
         .node = &u->value->item[i], .negated = negated, .traced = u->traced && !negated};
 }
 
-/* Adds cases in which values of both lists are, where each evaluates something that the other does not. Otherwise
- * the case that evaluates more permits them already. */
+/* Adds the cases of values that are in both lists, where each case evaluates something that the other does not.
+ * Otherwise the case that evaluates more permits these values already. */
 static void add_both(schema *s, const word_use *u, case_list *l, const cases *a, const cases *b) {
     for (const cases *x = a; x; x = x->next)
         for (const cases *y = b; y && s->status == GGL_OK; y = y->next) {

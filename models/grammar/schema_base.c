@@ -148,6 +148,15 @@ bool llm_schema_count(schema *s, const word_use *u, int64_t *n) {
     return fits;
 }
 
+const json_value *llm_schema_table(schema *s, const json_value *node, const char *word) {
+    const json_value *t = llm_json_get(node, word);
+    if (t && t->kind != JSON_OBJECT) {
+        llm_schema_fail(s, GGL_FORMAT, node, word, "must be an object");
+        return NULL;
+    }
+    return t;
+}
+
 schema_type llm_schema_type_of(const json_value *v) {
     static const schema_type type[] = {
         [JSON_NULL] = TYPE_NULL,     [JSON_BOOL] = TYPE_BOOL,   [JSON_NUMBER] = TYPE_NUMBER,

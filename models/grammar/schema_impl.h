@@ -72,8 +72,9 @@ typedef struct facet {
     int64_t n;
     int64_t least, most; /* most LLM_EXPR_MANY: no limit */
     const char *why;
-    bool value_names;         /* EXTRA: `node` is a value, not a schema */
-    const struct facet *seen; /* OTHERS */
+    bool value_names; /* EXTRA: `node` is a value, not a schema */
+    bool by_seen;     /* EXTRA: a property that no facet of `seen` names, in place of `node` */
+    const struct facet *seen; /* OTHERS, EXTRA */
     const struct facet *next;
 } facet;
 
@@ -183,6 +184,8 @@ size_t llm_schema_place(schema *s, const json_value *node, char *buf, size_t at,
 void *llm_schema_alloc(schema *s, size_t n, size_t size);
 const void **llm_schema_slot(schema *s, ptr_map *m, const void *key, unsigned bits);
 schema_type llm_schema_type_of(const json_value *v);
+/* The object of schemas that is the value of a keyword; NULL: it is absent, or the status is set. */
+const json_value *llm_schema_table(schema *s, const json_value *node, const char *word);
 /* The value of a keyword that is a count; false: the status is set. */
 bool llm_schema_count(schema *s, const word_use *u, int64_t *n);
 
@@ -208,6 +211,8 @@ void llm_schema_blame_empty(schema *s, ggl_error *err);
 
 int32_t llm_schema_scalars(schema *s, literal lit, schema_type t);
 const cases *llm_schema_cases(schema *s, literal lit, schema_type t);
+/* The cases of a schema without unevaluatedProperties and unevaluatedItems, with what they evaluate. */
+const cases *llm_schema_traced(schema *s, const json_value *node, schema_type t);
 
 /* --- schema_apply.c: keywords that combine schemas --------------------------------------------- */
 

@@ -1,5 +1,6 @@
 /* Objects: a case's facets become the members that an object may have. */
 #include "schema_members.h"
+#include "schema_seen.h"
 
 /* A set of names that the names of a class are in, or that none of them is in. */
 typedef struct known {
@@ -38,20 +39,10 @@ static void require_literal(view *v, member *m, literal lit) {
         llm_lits_add(v->s, &m->lits, lit);
 }
 
-/* The table of schemas that a keyword of a source has; NULL: none. */
-static const json_value *table_of(schema *s, const json_value *node, const char *word) {
-    const json_value *t = llm_json_get(node, word);
-    if (t && t->kind != JSON_OBJECT) {
-        llm_schema_fail(s, GGL_FORMAT, node, word, "must be an object");
-        return NULL;
-    }
-    return t;
-}
-
 /* Marks the members that the facets name as those of a source. */
 static void mark_seen(view *v, const facet *seen, uint32_t stamp) {
     for (const facet *f = seen; f && v->s->status == GGL_OK; f = f->next) {
-        const json_value *names = table_of(v->s, f->node, "properties");
+        const json_value *names = llm_schema_table(v->s, f->node, "properties");
         llm_exprs_count(v->s->g, 1 + (names ? names->n / 4 : 0));
         for (uint32_t i = 0; names && i < names->n; i++) {
             member *m = member_of(v, json_name(names, i));
@@ -68,9 +59,8 @@ static bool name_fits(schema *s, const json_value *node, ggl_str pattern, ggl_st
 
 /* The names that a facet mentions become members, in order. */
 static void collect_names(view *v, const facet *f) {
-    const json_value *names = f->kind == FACET_PROPERTIES || f->kind == FACET_EXTRA
-                                  ? table_of(v->s, f->node, "properties")
-                                  : NULL;
+    const bool has_table = f->kind == FACET_PROPERTIES || (f->kind == FACET_EXTRA && !f->by_seen);
+    const json_value *names = has_table ? llm_schema_table(v->s, f->node, "properties") : NULL;
     if (f->kind == FACET_VALUE_OBJECT || (f->kind == FACET_EXTRA && f->value_names))
         names = f->node;
     for (uint32_t i = 0; names && i < names->n && v->s->status == GGL_OK; i++) {
@@ -78,8 +68,7 @@ static void collect_names(view *v, const facet *f) {
         if (m && f->kind == FACET_VALUE_OBJECT)
             m->required = true;
     }
-    if (f->kind == FACET_OTHERS)
-        mark_seen(v, f->seen, 0);
+    mark_seen(v, f->seen, 0);
     if (f->kind == FACET_HAS || f->kind == FACET_PROPERTY) {
         member *m = member_of(v, f->name);
         if (m && f->kind == FACET_HAS)
@@ -90,8 +79,8 @@ static void collect_names(view *v, const facet *f) {
 /* What a schema's properties, patternProperties and additionalProperties say of the members. */
 static void apply_properties(view *v, const json_value *node, uint32_t stamp) {
     schema *s = v->s;
-    const json_value *table = table_of(s, node, "properties");
-    const json_value *patterns = table_of(s, node, "patternProperties");
+    const json_value *table = llm_schema_table(s, node, "properties");
+    const json_value *patterns = llm_schema_table(s, node, "patternProperties");
     const json_value *others = llm_json_get(node, "additionalProperties");
     for (uint32_t i = 0; table && i < table->n && s->status == GGL_OK; i++) {
         member *m = member_of(v, json_name(table, i));
@@ -114,7 +103,7 @@ static void apply_properties(view *v, const json_value *node, uint32_t stamp) {
 
 static bool matches_seen(schema *s, const facet *seen, ggl_str name) {
     for (const facet *f = seen; f; f = f->next) {
-        const json_value *patterns = table_of(s, f->node, "patternProperties");
+        const json_value *patterns = llm_schema_table(s, f->node, "patternProperties");
         for (uint32_t i = 0; patterns && i < patterns->n; i++)
             if (name_fits(s, f->node, json_name(patterns, i), name))
                 return true;
@@ -122,7 +111,7 @@ static bool matches_seen(schema *s, const facet *seen, ggl_str name) {
     return false;
 }
 
-/* What is said of the members that are not evaluated. */
+/* Applies an OTHERS facet to the members. */
 static void apply_others(view *v, const facet *f, uint32_t stamp) {
     mark_seen(v, f->seen, stamp);
     for (size_t k = 0; k < v->table.n && v->s->status == GGL_OK; k++)
@@ -290,7 +279,7 @@ static void restrict_rest(view *v, literal lit, bool fresh_only) {
 
 static void rest_of_properties(view *v, const json_value *node) {
     schema *s = v->s;
-    const json_value *patterns = table_of(s, node, "patternProperties");
+    const json_value *patterns = llm_schema_table(s, node, "patternProperties");
     const json_value *others = llm_json_get(node, "additionalProperties");
     for (rest_class *c = v->rest; c; c = c->next)
         c->fresh = true;
@@ -311,7 +300,7 @@ static void rest_of_others(view *v, const facet *others) {
     for (rest_class *c = v->rest; c; c = c->next)
         c->fresh = true;
     for (const facet *f = others->seen; f && s->status == GGL_OK; f = f->next) {
-        const json_value *patterns = table_of(s, f->node, "patternProperties");
+        const json_value *patterns = llm_schema_table(s, f->node, "patternProperties");
         for (uint32_t i = 0; patterns && i < patterns->n && s->status == GGL_OK; i++)
             split(v, llm_schema_pattern(s, f->node, "patternProperties", json_name(patterns, i)),
                   (literal){.node = &s->always});
@@ -421,17 +410,6 @@ static int32_t view_expr(view *v, int32_t extra) {
     return braces(s, llm_expr_members(s->g, &all));
 }
 
-/* Whether the facet's schema (or value) lists the name. */
-static bool lists_name(schema *s, const facet *f, ggl_str name) {
-    const json_value *t = f->value_names ? f->node : table_of(s, f->node, "properties");
-    for (uint32_t i = 0; t && i < t->n; i++) {
-        const ggl_str other = json_name(t, i);
-        if (other.n == name.n && (name.n == 0 || memcmp(other.s, name.s, name.n) == 0))
-            return true;
-    }
-    return false;
-}
-
 /* The case without one of its facets, and with two more: the name is there and fits the facet. */
 static const facet *settle(schema *s, const facet *all, const facet *extra, ggl_str name) {
     const facet *out = NULL;
@@ -455,13 +433,14 @@ static const facet *settle(schema *s, const facet *all, const facet *extra, ggl_
 static int32_t extra_expr(view *v, const facet *extra) {
     schema *s = v->s;
     int32_t all = LLM_EXPR_NONE;
-    if (!extra->value_names && table_of(s, extra->node, "patternProperties")) {
+    const char *word = extra->by_seen ? "unevaluatedProperties" : "additionalProperties";
+    if (llm_facet_has_patterns(s, extra)) {
         llm_schema_fail(s, GGL_UNSUPPORTED, extra->node, "patternProperties",
                         "its negation (by not, oneOf or if) is not supported");
         return all;
     }
     for (size_t i = 0; i < v->table.n && s->status == GGL_OK; i++)
-        if (!lists_name(s, extra, v->table.m[i].name)) {
+        if (!llm_facet_names(s, extra, v->table.m[i].name)) {
             const facet *f = settle(s, v->facets, extra, v->table.m[i].name);
             if (!llm_object_is_never(s, f))
                 all = llm_expr_alt2(s->g, all, llm_schema_object(s, f));
@@ -470,13 +449,13 @@ static int32_t extra_expr(view *v, const facet *extra) {
     const bool always = !extra->lit.is_value && extra->lit.node->kind == JSON_BOOL &&
                         extra->lit.node->flag != extra->lit.negated;
     if (other != LLM_EXPR_NONE && !always) { /* a later member of the same name would replace it */
-        llm_schema_fail(s, GGL_UNSUPPORTED, extra->node, "additionalProperties",
+        llm_schema_fail(s, GGL_UNSUPPORTED, extra->node, word,
                         "its negation (by not, oneOf or if) is only supported if it is false");
         return LLM_EXPR_NONE;
     }
     for (const facet *f = extra->next; f && other != LLM_EXPR_NONE; f = f->next)
         if (f->kind == FACET_EXTRA) {
-            llm_schema_fail(s, GGL_UNSUPPORTED, extra->node, "additionalProperties",
+            llm_schema_fail(s, GGL_UNSUPPORTED, extra->node, word,
                             "two negations at once (by not, oneOf or if) are not supported");
             return LLM_EXPR_NONE;
         }
@@ -529,7 +508,7 @@ static const cases *properties_cases(schema *s, const word_use *u) {
 
 CASES(properties) {
     const bool is_table = strcmp(u->word, "additionalProperties") != 0;
-    if (is_table && !table_of(s, u->node, u->word))
+    if (is_table && !llm_schema_table(s, u->node, u->word))
         return NULL;
     if (!u->negated)
         return properties_cases(s, u);
@@ -621,7 +600,7 @@ static const cases *demand(schema *s, const word_use *u, const json_value *v, bo
 }
 
 CASES(dependent) {
-    if (!table_of(s, u->node, u->word))
+    if (!llm_schema_table(s, u->node, u->word))
         return NULL;
     const cases *all = llm_cases_one(s, NULL);
     case_list any = {0};
@@ -638,14 +617,20 @@ CASES(dependent) {
     return u->negated ? any.first : all;
 }
 
-/* Without negation, the keyword is applied after all others (schema_words.c). */
+/* Without negation, the keyword is applied after all others (schema_words.c). Its negation needs to know what is
+ * evaluated where the others hold; where they do not, the schema is invalid without it. */
 CASES(unevaluated) {
+    const cases *own = u->negated ? llm_schema_traced(s, u->node, u->type) : NULL;
     if (!u->negated)
         return llm_cases_one(s, NULL);
-    if (u->value->kind == JSON_BOOL && u->value->flag)
+    if (!own || (u->value->kind == JSON_BOOL && u->value->flag))
         return NULL;
-    return llm_cases_one(s, &(facet){.kind = FACET_REFUSED,
-                                     .node = u->node,
-                                     .name = {u->word, strlen(u->word)},
-                                     .why = "its negation (by not, oneOf or if) is not supported"});
+    if (!own->next)
+        return llm_seen_violated(s, u->node, u->type, own->facets, (literal){.node = u->value});
+    return llm_cases_one(
+        s, &(facet){.kind = FACET_REFUSED,
+                    .node = u->node,
+                    .name = {u->word, strlen(u->word)},
+                    .why = "its negation (by not, oneOf or if) is not supported where what is "
+                           "evaluated depends on the value"});
 }

@@ -12,5 +12,13 @@ bool llm_seen_adds(schema *s, const facet *first, const facet *second);
  * facets of what is evaluated; if `traced`, all is evaluated now. */
 const cases *llm_seen_others(schema *s, const json_value *node, schema_type t, const cases *all,
                              literal lit, bool traced);
+/* The negation for one case: an element that is not evaluated does not fit `lit`. NULL: all are evaluated, or the
+ * status is set. */
+const cases *llm_seen_violated(schema *s, const json_value *node, schema_type t, const facet *own,
+                               literal lit);
+/* Whether the schema of an EXTRA facet (or its value, or what is evaluated) lists the name; whether it has patterns
+ * of names. */
+bool llm_facet_names(schema *s, const facet *f, ggl_str name);
+bool llm_facet_has_patterns(schema *s, const facet *f);
 
 #endif

@@ -268,22 +268,32 @@ static const cases *with_others(schema *s, literal lit, schema_type t, const cas
     return possible.first;
 }
 
-static const cases *words_cases(schema *s, literal lit, schema_type t) {
+/* The cases of all keywords but those for what is not evaluated, which permit anything here. */
+static const cases *join_words(schema *s, literal lit, schema_type t) {
     const json_value *v = lit.node;
-    const json_value *others = unevaluated_of(s, lit, t);
     const int64_t only = hiding_ref(s, v);
     const cases *all = lit.negated ? NULL : llm_cases_one(s, NULL);
     for (int pass = 0; pass < 2; pass++)
         for (uint32_t i = 0; i < v->n && s->status == GGL_OK; i++) {
-            word_use u = {.node = v, .type = t, .negated = lit.negated};
-            u.traced = lit.traced || others;
+            word_use u = {.node = v, .type = t, .negated = lit.negated, .traced = lit.traced};
             const word *w = only >= 0 && only != i ? NULL : word_for(s, v, i, t, &u);
             if (!w || !w->cases || w->first != (pass == 0) || (!all && !lit.negated))
                 continue;
             const cases *c = w->cases(s, &u);
             all = lit.negated ? llm_cases_or(s, all, c) : llm_cases_and(s, &u, all, c);
         }
-    return with_others(s, lit, t, all, others);
+    return all;
+}
+
+static const cases *words_cases(schema *s, literal lit, schema_type t) {
+    const json_value *others = unevaluated_of(s, lit, t);
+    literal own = lit;
+    own.traced = lit.traced || others;
+    return with_others(s, lit, t, join_words(s, own, t), others);
+}
+
+const cases *llm_schema_traced(schema *s, const json_value *node, schema_type t) {
+    return join_words(s, (literal){.node = node, .traced = true}, t);
 }
 
 /* Arrays (objects) that are not equal to the value. */

@@ -103,14 +103,46 @@ TEST(items) {
     CHECK_ROWS(rows);
 }
 
+/* Negations, where what is evaluated does not depend on the value. */
+TEST(negations) {
+    static const row rows[] = {
+        {"{\"type\": \"object\", \"not\": {\"properties\": {\"a\": {}}, \"unevaluatedProperties\": "
+         "false}}",
+         {"{\"b\": 1}", "{\"a\": 1, \"b\": 1}", NULL, "{}", "{\"a\": 1}"}},
+        {"{\"type\": \"object\", \"not\": {\"required\": [\"a\"], \"allOf\": [{\"properties\": "
+         "{\"a\": {}}}], \"unevaluatedProperties\": false}}",
+         {"{}", "{\"b\": 1}", "{\"a\": 1, \"b\": 1}", NULL, "{\"a\": 1}"}},
+        {"{\"oneOf\": [{\"type\": \"object\", \"properties\": {\"a\": {}, \"b\": {}}, "
+         "\"unevaluatedProperties\": false}, {\"type\": \"object\", "
+         "\"properties\": {\"a\": {}, \"c\": {}}, \"unevaluatedProperties\": false}]}",
+         {"{\"b\": 1}", "{\"a\": 1, \"c\": 1}", NULL, "{}", "{\"a\": 1}", "{\"b\": 1, \"c\": 1}",
+          "{\"d\": 1}"}},
+        {"{\"type\": \"array\", \"not\": {\"prefixItems\": [true], \"unevaluatedItems\": "
+         "{\"type\": \"null\"}}}",
+         {"[1, 2]", "[1, null, 2]", NULL, "[]", "[1]", "[1, null]"}},
+        {"{\"type\": \"array\", \"not\": {\"contains\": {\"const\": 1}, \"unevaluatedItems\": "
+         "{\"const\": 2}}}",
+         {"[]", "[2]", "[1, 3]", NULL, "[1]", "[2, 1]"}},
+    };
+    CHECK_ROWS(rows);
+}
+
 TEST(refused) {
     static const refusal rows[] = {
         {"{\"unevaluatedProperties\": 1}", GGL_FORMAT,
          "s: #/unevaluatedProperties: a schema must be an object"},
         {"{\"unevaluatedItems\": []}", GGL_FORMAT,
          "s: #/unevaluatedItems: a schema must be an object"},
-        {"{\"not\": {\"unevaluatedProperties\": false}}", GGL_UNSUPPORTED,
-         "s: #/not/unevaluatedProperties: its negation"},
+        {"{\"not\": {\"anyOf\": [true, {\"properties\": {\"a\": {}}}], \"unevaluatedProperties\": "
+         "false}}",
+         GGL_UNSUPPORTED,
+         "s: #/not/unevaluatedProperties: its negation (by not, oneOf or if) is not supported "
+         "where"},
+        {"{\"not\": {\"unevaluatedProperties\": {\"type\": \"null\"}}}", GGL_UNSUPPORTED,
+         "s: #/not/unevaluatedProperties: its negation (by not, oneOf or if) is only supported if "
+         "it is false"},
+        {"{\"not\": {\"patternProperties\": {\"^a\": true}, \"unevaluatedProperties\": false}}",
+         GGL_UNSUPPORTED, "s: #/not/patternProperties: its negation"},
         {"{\"type\": \"object\", \"required\": [\"a\"], \"unevaluatedProperties\": false}",
          GGL_LIMIT, "s: #: no JSON value is valid"},
     };
