@@ -6,14 +6,21 @@
 
 /* --- derivatives ------------------------------------------------------------------------------ */
 
+/* Narrows the span to the bytes around b that are all in the set, or all not: up to the nearest bits that differ from that of b. */
 static void narrow(const llm_byte_set *set, unsigned b, llm_byte_span *span) {
-    const bool in = llm_byte_in(set, b);
-    unsigned first = b, last = b;
-    while (first > span->first && llm_byte_in(set, first - 1) == in)
-        first--;
-    while (last < span->last && llm_byte_in(set, last + 1) == in)
-        last++;
-    *span = (llm_byte_span){first, last};
+    const uint64_t same = llm_byte_in(set, b) ? UINT64_MAX : 0, below = (UINT64_C(1) << b % 64) - 1;
+    unsigned k = b / 64, k_last = span->last / 64, k_first = span->first / 64;
+    uint64_t other = (set->w[k] ^ same) & ~below;
+    while (other == 0 && k < k_last)
+        other = set->w[++k] ^ same;
+    if (other != 0 && k * 64 + (unsigned)__builtin_ctzll(other) <= span->last)
+        span->last = k * 64 + (unsigned)__builtin_ctzll(other) - 1;
+    k = b / 64;
+    other = (set->w[k] ^ same) & below;
+    while (other == 0 && k > k_first)
+        other = set->w[--k] ^ same;
+    if (other != 0 && k * 64 + 63 - (unsigned)__builtin_clzll(other) >= span->first)
+        span->first = k * 64 + 64 - (unsigned)__builtin_clzll(other);
 }
 
 static int32_t derive(llm_bx_pool *p, int32_t e, unsigned b, llm_byte_span *span);

@@ -10,7 +10,6 @@ static ggl_status finish(llm_grammar **out, llm_exprs *g, int32_t root, const ch
         if (st != GGL_OK)
             (void)ggl_within(err, st, "%s", name);
     }
-    llm_exprs_fini(g);
     return st;
 }
 
@@ -31,9 +30,11 @@ ggl_status llm_grammar_from_schema_with(llm_grammar **out, const char *text, siz
     int32_t root = LLM_EXPR_NONE;
     const ggl_status st = llm_schema_read(&root, &g, text, n, name, &own, err);
     const ggl_status made = finish(out, &g, root, name, st, err);
-    const llm_budget again = llm_grammar_budget(own.max_steps, own.max_bytes);
+    const llm_budget left = {
+        .steps = g.use.steps, .max_steps = g.use.max_steps, .max_bytes = g.use.max_bytes};
+    llm_exprs_fini(&g);
     if (st == GGL_OK && made == GGL_LIMIT)
-        llm_schema_explain(text, n, name, &again, err);
+        llm_schema_explain(text, n, name, &left, err);
     return made;
 }
 
@@ -41,5 +42,7 @@ ggl_status llm_grammar_json(llm_grammar **out, ggl_error *err) {
     llm_exprs g = {0};
     *out = NULL;
     const int32_t root = llm_schema_any(&g);
-    return finish(out, &g, root, "JSON", GGL_OK, err);
+    const ggl_status st = finish(out, &g, root, "JSON", GGL_OK, err);
+    llm_exprs_fini(&g);
+    return st;
 }

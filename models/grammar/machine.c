@@ -36,7 +36,7 @@ static bool copy_exprs(llm_exprs *to, const llm_exprs *g) {
     return true;
 }
 
-static ggl_status compile(llm_grammar *m, const llm_exprs *g, int32_t root, ggl_error *err) {
+static ggl_status compile(llm_grammar *m, llm_exprs *g, int32_t root, ggl_error *err) {
     if (g->status != GGL_OK)
         return g->use.is_exceeded ? llm_budget_fail(&g->use, "the grammar", err)
                                   : ggl_fail(err, g->status, "the grammar cannot be built: %s",
@@ -46,13 +46,13 @@ static ggl_status compile(llm_grammar *m, const llm_exprs *g, int32_t root, ggl_
     m->root = root;
     m->exprs.use = m->pool.use = g->use;
     ggl_status st = llm_translate(&m->pool, &m->exprs, root, NULL, &m->start, err);
+    g->use.steps = m->pool.use.steps;
     if (st == GGL_OK && m->start == LLM_BX_NONE)
         st = ggl_fail(err, GGL_LIMIT, "there is no text that fits the grammar");
     return st;
 }
 
-ggl_status llm_grammar_compile(llm_grammar **out, const llm_exprs *g, int32_t root,
-                               ggl_error *err) {
+ggl_status llm_grammar_compile(llm_grammar **out, llm_exprs *g, int32_t root, ggl_error *err) {
     *out = ggl_calloc(1, sizeof **out);
     if (!*out)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a grammar");

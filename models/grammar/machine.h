@@ -20,10 +20,10 @@ static inline llm_budget llm_grammar_budget(uint64_t max_steps, size_t max_bytes
 }
 
 /* Makes a grammar whose texts are those of the expression `root` of g (llm_expr_rule for a rule). g is
- * copied. GGL_FORMAT: a rule that is used has no body, or AND or NOT has a rule in it that leads back
+ * copied, and its steps count those of the compilation. GGL_FORMAT: a rule that is used has no body, or AND or NOT has a rule in it that leads back
  * to itself; GGL_LIMIT: there is no text at all, or AND and NOT are too entangled; GGL_NOMEM; or g's
  * own status. *out is NULL on failure. */
-GGL_NODISCARD ggl_status llm_grammar_compile(llm_grammar **out, const llm_exprs *g, int32_t root,
+GGL_NODISCARD ggl_status llm_grammar_compile(llm_grammar **out, llm_exprs *g, int32_t root,
                                              ggl_error *err);
 
 #endif

@@ -13,13 +13,16 @@ typedef struct path {
 
 /* True if it is certain that no value is valid under the schema. */
 static bool is_empty(schema *s, const json_value *node) {
-    llm_bx_pool pool = {0};
+    const llm_budget *use = &s->g->use;
+    llm_bx_pool pool = {.use = {.max_steps = use->max_steps, .max_bytes = use->max_bytes}};
     int32_t start = LLM_BX_NONE;
     const int32_t e = llm_schema_values(s, &(literal){.node = node}, 1);
     llm_schema_build_rules(s);
     if (s->status != GGL_OK || s->g->status != GGL_OK)
         return false;
+    pool.use.steps = use->steps;
     const bool translated = llm_translate(&pool, s->g, e, NULL, &start, NULL) == GGL_OK;
+    s->g->use.steps = pool.use.steps;
     llm_bx_pool_fini(&pool);
     return translated && start == LLM_BX_NONE;
 }

@@ -555,6 +555,20 @@ TEST(long_lists_are_cheap) {
     free(s);
 }
 
+/* After a limit was reached, no more work is done to find out whether some part of the schema has no values. */
+TEST(a_reason_is_found_within_the_limit) {
+    static const char text[] =
+        "{\"type\": \"string\", \"allOf\": [{\"pattern\": \"^(a|b)*a(a|b){14}$\"}, "
+        "{\"pattern\": \"^(a|b)*b(a|b){15}$\"}]}";
+    const llm_schema_params p = {.size = sizeof p, .max_steps = 100000};
+    ggl_error err = {0};
+    llm_grammar *g;
+    ggl_n_steps = 0;
+    CHECK_INT(llm_grammar_from_schema_with(&g, text, sizeof text - 1, "s", &p, &err), GGL_LIMIT);
+    CHECK_HAS(err.msg, "takes more than 100000 steps");
+    CHECK_MSG(ggl_n_steps > 50000 && ggl_n_steps < 150000, "%" PRIu64 " steps", ggl_n_steps);
+}
+
 /* What would take long is refused before it has. */
 TEST(entangled_lists_are_refused) {
     enum { MANY = 16000 };
